@@ -1,0 +1,55 @@
+// Package codec is the one place that turns values into JSON and back.
+//
+// Marshal is canonical: keys sorted, no insignificant space, strict UTF-8, so that equal values
+// have equal bytes and can be hashed. Unmarshal is strict: names match by case, a key given
+// twice is an error. It imports nothing of this module.
+package codec
+
+import (
+	"bytes"
+
+	"github.com/goccy/go-json/jsontext"
+	json "github.com/goccy/go-json/v2"
+)
+
+// Raw is a JSON value kept as its bytes.
+type Raw = jsontext.Value
+
+// Marshal returns the canonical JSON of v: RFC 8785 (names sorted by UTF-16 code units, strings
+// in their shortest spelling, no white space), except that the text of a number inside a Raw
+// stays as it is. RFC 8785 rewrites every number as a double, which would turn
+// 12345678901234567890123 into another number.
+func Marshal(v any) ([]byte, error) {
+	b, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	raw := jsontext.Value(b)
+	err = raw.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
+	if err != nil {
+		return nil, err
+	}
+	return raw, nil
+}
+
+// Indent returns the canonical JSON of v, two spaces a level, for people; a newline ends it.
+func Indent(v any) ([]byte, error) {
+	b, err := Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	raw := jsontext.Value(b)
+	if err := raw.Indent(jsontext.WithIndent("  ")); err != nil {
+		return nil, err
+	}
+	return append(raw, '\n'), nil
+}
+
+// Unmarshal reads one JSON value into v.
+func Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
+
+// Decoder reads JSON token by token, for readers that need the order of names or their places.
+type Decoder = jsontext.Decoder
+
+// NewDecoder returns a decoder of data that is as strict as Unmarshal.
+func NewDecoder(data []byte) *Decoder { return jsontext.NewDecoder(bytes.NewReader(data)) }
