@@ -1,0 +1,221 @@
+package notebooks
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"markmill/notebooks/expr"
+)
+
+// attribute sets one of a step's options from its text. Its error says what was expected.
+type attribute func(s *Step, a attr) error
+
+// attributes are Markmill's own, in every form. env also has the spelling env.NAME=value.
+var attributes = map[string]attribute{
+	"name":    setName,
+	"timeout": func(s *Step, a attr) (err error) { s.Timeout, err = parseTimeout(a.val); return err },
+	"cwd":     func(s *Step, a attr) (err error) { s.Cwd, err = parseDir(a.val); return err },
+	"kernel": func(s *Step, a attr) error {
+		s.Kernel = a.val
+		return wantWord(a.val, "the name of a session, such as kernel=db")
+	},
+	"needs": func(s *Step, a attr) error {
+		for _, id := range a.words() {
+			s.Needs = append(s.Needs, StepID(strings.TrimPrefix(id, "#")))
+		}
+		if len(s.Needs) == 0 {
+			return errors.New("expected the ids of steps, such as needs=build or needs=\"build test\"")
+		}
+		return nil
+	},
+	"if":          setIf,
+	"expect-exit": setExpectExit,
+	"retries": func(s *Step, a attr) error {
+		n, err := strconv.Atoi(a.val)
+		if err != nil || n < 0 || n > maxRetries {
+			return fmt.Errorf("expected a number from 0 to %d, such as retries=2", maxRetries)
+		}
+		s.Retries = n
+		return nil
+	},
+	"normalize": func(s *Step, a attr) error {
+		s.Normalize = append(s.Normalize, a.words()...)
+		return wantWord(strings.Join(s.Normalize, ""), "the names of rules, such as normalize=durations,paths")
+	},
+	"env": setEnv,
+	"tags": func(s *Step, a attr) error {
+		for _, t := range a.words() {
+			s.addTag(t)
+		}
+		return nil
+	},
+}
+
+const maxRetries = 100
+
+// attributeNames are what an unknown one is compared with, and listed.
+var attributeNames = []string{
+	"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "normalize", "env", "tags", "name",
+}
+
+// setName takes an id from name= (Runme, Jupytext) or label: (Quarto). A name of another tool may hold what an id may
+// not: those characters become "-".
+func setName(s *Step, a attr) error {
+	if s.Explicit && string(s.ID) != a.val {
+		return fmt.Errorf("the step already has the id %q", s.ID)
+	}
+	id := StepID(slug(a.val))
+	if id == "" {
+		return errors.New("expected a name, such as name=build")
+	}
+	s.ID, s.Explicit = id, true
+	return nil
+}
+
+func setIf(s *Step, a attr) error {
+	s.If = a.val
+	if strings.TrimSpace(a.val) == "" {
+		return errors.New("expected an expression, such as if=\"params.threshold > 1\"")
+	}
+	if _, err := expr.Parse(a.val); err != nil {
+		var at *expr.Error
+		if errors.As(err, &at) && at.Col > 0 {
+			return fmt.Errorf("the expression is wrong at its column %d: %s", at.Col, at.Msg)
+		}
+		return fmt.Errorf("the expression is wrong: %w", err)
+	}
+	return nil
+}
+
+func setExpectExit(s *Step, a attr) error {
+	n, err := strconv.Atoi(a.val)
+	if err != nil || n < 0 || n > 255 {
+		return errors.New("expected an exit code from 0 to 255, such as expect-exit=1")
+	}
+	s.ExpectExit = &n
+	return nil
+}
+
+// setEnv reads env="A=1 B='two words'", or a mapping of a YAML form.
+func setEnv(s *Step, a attr) error {
+	pairs := a.list
+	if pairs == nil {
+		t := tokens{text: a.val}
+		for t.skip(" \t"); !t.done(); t.skip(" \t") {
+			name := t.until(" \t=")
+			if t.done() || t.peek() != '=' {
+				return fmt.Errorf("expected NAME=value, got %s, as in env=\"A=1 B='two words'\"", quote(name))
+			}
+			t.pos++
+			value, ok := t.value(" \t")
+			if !ok {
+				return fmt.Errorf("the quote of %s is never closed", name)
+			}
+			pairs = append(pairs, name+"="+value)
+		}
+	}
+	if len(pairs) == 0 {
+		return errors.New("expected NAME=value, as in env=\"A=1 B='two words'\"")
+	}
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		if err := s.setVariable(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Step) setVariable(name, value string) error {
+	if !isVariable(name) {
+		return fmt.Errorf("%s is not the name of an environment variable: letters, digits and _", quote(name))
+	}
+	if _, ok := s.Env[name]; ok {
+		return fmt.Errorf("the variable %s is set twice", name)
+	}
+	if s.Env == nil {
+		s.Env = map[string]string{}
+	}
+	s.Env[name] = value
+	return nil
+}
+
+// addTag adds what a typed tag means, once.
+func (s *Step) addTag(typed string) {
+	for _, tag := range tagsOf(strings.TrimSpace(typed)) {
+		if tag != "" && !s.Has(tag) {
+			s.Tags = append(s.Tags, tag)
+		}
+	}
+}
+
+// parseTimeout reads 30s, 2m, 1h30m, or a bare number of seconds, as papermill's options have it.
+func parseTimeout(text string) (time.Duration, error) {
+	text = strings.TrimSpace(text)
+	d, err := time.ParseDuration(text)
+	if seconds, bare := strconv.ParseFloat(text, 64); bare == nil {
+		d, err = time.Duration(seconds*float64(time.Second)), nil
+		if seconds > float64(1<<62)/float64(time.Second) {
+			err = errors.New("too long")
+		}
+	}
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("expected a time such as 30s, 2m, 1h30m, or seconds, got %s", quote(text))
+	}
+	return d, nil
+}
+
+// parseDir reads a directory that is inside of the worktree.
+func parseDir(text string) (string, error) {
+	if text == "" || strings.HasPrefix(text, "/") || strings.ContainsAny(text, "\\:\x00") {
+		return "", fmt.Errorf("expected a folder of the worktree, with slashes, such as cwd=src/app, got %s", quote(text))
+	}
+	dir := path.Clean(text)
+	if dir == ".." || strings.HasPrefix(dir, "../") {
+		return "", fmt.Errorf("%s leaves the worktree", quote(text))
+	}
+	return dir, nil
+}
+
+func wantWord(text, what string) error {
+	if strings.TrimSpace(text) == "" {
+		return errors.New("expected " + what)
+	}
+	return nil
+}
+
+func isVariable(name string) bool {
+	for i, r := range name {
+		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// isID says whether a word can be a step's id: letters, digits, - _ . , so that it can also name a folder.
+func isID(id string) bool { return id != "" && id == slug(id) }
+
+// slug makes an id of any text.
+func slug(text string) string {
+	id := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' || r == '.' {
+			return r
+		}
+		return '-'
+	}, text)
+	id = strings.TrimRight(strings.TrimLeft(id, ".-"), ".")
+	if len(id) > maxID {
+		id = strings.ToValidUTF8(id[:maxID], "")
+	}
+	return id
+}
+
+// maxID is in bytes: the folder of a step is <number>-<id>, and 255 is the limit of most file systems.
+const maxID = 120

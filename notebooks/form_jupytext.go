@@ -1,0 +1,112 @@
+package notebooks
+
+import (
+	"bytes"
+	"fmt"
+	"sort"
+	"strings"
+
+	"markmill/notebooks/codec"
+)
+
+// Jupytext Markdown writes a cell as python Title .class tags=["parameters"] key=JSON. Every key is cell metadata, of
+// whatever tool, so an unknown one is left alone.
+
+func (in *info) readJupytext(text string, base int) {
+	in.form = FormJupytext
+	t := tokens{text: text}
+	for {
+		t.skip(" \t")
+		if t.done() {
+			return
+		}
+		at := base + t.pos
+		if t.peek() == '.' {
+			t.pos++
+			if tag := t.until(" \t"); tag != "" {
+				in.tags = append(in.tags, mark{tag, at + 1})
+			}
+			continue
+		}
+		key := t.until(" \t=")
+		if t.done() || t.peek() != '=' || key == "" {
+			if key == "" {
+				t.pos++
+			}
+			in.bare = append(in.bare, mark{key, at}) // a title, which is prose
+			continue
+		}
+		t.pos++
+		in.attrs = append(in.attrs, jsonAttr(key, t.bracketed(" \t"), at))
+	}
+}
+
+// jsonAttr reads a value as JSON; what is not JSON is text.
+func jsonAttr(key, text string, at int) attr {
+	a := attr{key: key, val: text, at: at}
+	var value any
+	if codec.Unmarshal([]byte(text), &value) != nil {
+		return a
+	}
+	switch v := value.(type) {
+	case string:
+		a.val = v
+	case []any:
+		a.list = []string{}
+		for _, item := range v {
+			a.list = append(a.list, fmt.Sprint(item))
+		}
+	}
+	return a
+}
+
+// jupytextCell says whether a fence of a notebook with a Jupytext header is a code cell: by its language alone, unless
+// it is marked as not to be run.
+func (r *reading) jupytextCell(f *fence, in *info) bool {
+	if !r.header.jupytext || in.lang == "" || !runnable(in.lang) && in.lang != r.header.lang {
+		return false
+	}
+	if in.hasTag("noeval") || r.inTextCell(f.span.Start) {
+		return false
+	}
+	active, ok := in.attr("active")
+	return !ok || strings.Contains(active.val, "ipynb") || strings.Contains(active.val, "py")
+}
+
+// inTextCell says whether an offset stands in a Markdown or raw cell that its author marked as one, with
+// <!-- #region --> … <!-- #endregion -->: what is fenced there is an example.
+func (r *reading) inTextCell(offset int) bool {
+	i := sort.Search(len(r.textCells), func(i int) bool { return r.textCells[i].End > offset })
+	return i < len(r.textCells) && r.textCells[i].Start <= offset
+}
+
+// findTextCells lists the cells for inTextCell.
+func findTextCells(src []byte, markups []markup) []Span {
+	var cells []Span
+	for _, m := range markups {
+		if !m.comment {
+			continue
+		}
+		text := bytes.TrimLeft(src[m.span.Start:m.span.End], " \t<!-")
+		switch {
+		case hasAnyPrefix(text, "#region", "#md", "#markdown", "#raw"):
+			if n := len(cells); n == 0 || cells[n-1].End != len(src) {
+				cells = append(cells, Span{m.span.Start, len(src)})
+			}
+		case hasAnyPrefix(text, "#endregion", "#endmd", "#endmarkdown", "#endraw"):
+			if n := len(cells); n > 0 && cells[n-1].End == len(src) {
+				cells[n-1].End = m.span.End
+			}
+		}
+	}
+	return cells
+}
+
+func hasAnyPrefix(text []byte, prefixes ...string) bool {
+	for _, p := range prefixes {
+		if bytes.HasPrefix(text, []byte(p)) {
+			return true
+		}
+	}
+	return false
+}

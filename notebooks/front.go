@@ -1,0 +1,105 @@
+package notebooks
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// maxFrontMistakes is how many mistakes of the front matter are told: a file that is no notebook makes thousands.
+const maxFrontMistakes = 50
+
+// readFront reads the keys of the front matter. In Markmill's own form an unknown key is an error; in the files of other
+// tools it is theirs.
+func (r *reading) readFront(m matter) {
+	nb := r.nb
+	native := nb.Form == FormNative
+	if bad := r.header.invalid; bad != nil {
+		if native {
+			r.mistake(KindSyntax, bad.at, "", bad.msg, bad.hint)
+		} else {
+			r.warn(bad.at, "", bad.msg+"; it is taken for a raw cell", "")
+		}
+		return
+	}
+	node := r.header.node
+	if node == nil {
+		return
+	}
+	seen, earlier := map[string]bool{}, len(r.errs)
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], resolve(node.Content[i+1])
+		if len(r.errs)-earlier > maxFrontMistakes {
+			return
+		}
+		if seen[key.Value] {
+			at := r.offset(m.text.Start, key.Line, key.Column)
+			r.mistake(KindOption, at, "", fmt.Sprintf("the key %s stands twice in the front matter", quote(key.Value)), "keep one")
+			continue
+		}
+		seen[key.Value] = true
+		if key.Value == "params" {
+			offset := 1 // the text begins in line 2
+			params, errs := parseParamsNode(nb.Name, value, offset)
+			nb.Params = append(params, nb.Params...)
+			r.errs = append(r.errs, errs...)
+			r.frontAt = m.body
+			continue
+		}
+		read, ok := frontKeys[key.Value]
+		if !ok {
+			if native && !isForeignKey(key.Value) {
+				r.unknownKey(r.offset(m.text.Start, key.Line, key.Column), key.Value)
+			}
+			continue
+		}
+		if err := read(&nb.Front, value); err != nil {
+			shown := key.Value == "title" || key.Value == "description"
+			if shown && !native { // other tools have structure there
+				continue
+			}
+			r.mistake(KindOption, r.offset(m.text.Start, value.Line, value.Column), "", fmt.Sprintf("%s: %v", key.Value, err), "")
+		}
+	}
+}
+
+// unknownKey is an error in a notebook. A file without a step is a document, and its keys are for whatever
+// shows it; still a slip is worth a word.
+func (r *reading) unknownKey(at int, key string) {
+	hint := "known are " + strings.Join(frontNames, ", ")
+	near := Suggest(key, frontNames)
+	if near != "" {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	msg := fmt.Sprintf("unknown key %s in the front matter", quote(key))
+	switch {
+	case len(r.nb.Steps) > 0 || len(r.nb.Params) > 0:
+		r.mistake(KindOption, at, "", msg, hint)
+	case near != "":
+		r.warn(at, "", msg, hint)
+	}
+}
+
+// isForeignKey says whether a key belongs to another tool: Jupyter, Quarto, Pandoc, Runme, or a site generator.
+func isForeignKey(key string) bool {
+	_, ok := foreignKeys[key]
+	return ok || strings.HasPrefix(key, "x-") || strings.HasPrefix(key, "header-")
+}
+
+var foreignKeys = setOf(
+	"abstract", "affiliation", "aliases", "author", "authors", "bibliography", "categories", "category", "citation", "csl", "cwd", "date",
+	"date-modified", "draft", "editor", "editor_options", "engine", "execute", "export", "exports", "file_format", "filters", "format",
+	"hide_table_of_contents", "id", "image", "jupyter", "jupytext", "kernelspec", "keywords", "lang", "language_info", "lastmod",
+	"layout", "license", "mystnb", "myst", "nav_order", "number-sections", "orphan", "output", "output-file", "page", "permalink",
+	"pagetitle", "parent", "project", "runme", "shell", "sidebar", "sidebar_label", "sidebar_position", "skipPrompts", "slug", "subtitle",
+	"summary", "tag", "tags", "template", "terminalRows", "theme", "thumbnail", "toc", "toc-depth", "updated", "url", "version", "vignette",
+	"weight", "widgets",
+)
+
+func compile(pattern string) (*regexp.Regexp, error) {
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("the pattern is not a regular expression of RE2: %w", err)
+	}
+	return re, nil
+}

@@ -1,0 +1,130 @@
+package notebooks
+
+import "time"
+
+// StepID names a step: the author's id, or one made from its place ("step-3").
+type StepID string
+
+// Span is a half-open range of byte offsets into Notebook.Source.
+type Span struct{ Start, End int }
+
+// Form is the spelling that a notebook was written in. The model is the same for all.
+type Form string
+
+const (
+	FormNative   Form = "markmill"
+	FormJupytext Form = "jupytext"
+	FormMyST     Form = "myst"
+	FormQuarto   Form = "quarto"
+	FormRunme    Form = "runme"
+)
+
+// Notebook is a parsed source: the author's bytes, and where in them everything stands.
+type Notebook struct {
+	Name     string   // path as the user gave it, for messages
+	Source   []byte   // the author's bytes, exactly; regions are not in it
+	Form     Form     //
+	Front    Front    // front matter, decoded
+	Params   []Param  // declared parameters, in order
+	ParamsAt int      // offset just after the (first) parameters block or front matter that declares them; -1 without one
+	Steps    []*Step  // every step, in order
+	Warnings []*Error // what is odd but runs (TOML front matter, a bare fence that looks like a step, …)
+
+	lines []int // where each line of Source begins
+}
+
+// Step is one runnable fence.
+type Step struct {
+	ID       StepID
+	Index    int    // place among the steps, from 0
+	Lang     string // language word as typed, lower case: "bash", "python"
+	Code     []byte // the code that runs: option lines (#|, :key:) are not in it
+	CodeLine int    // line in Source of the first line of Code, from 1
+	Fence    Span   // the whole fence, opening line to end of closing line (its newline included)
+	Line     int    // line of the opening fence, from 1
+	Tags     []string
+	Explicit bool // the id was written by the author
+
+	Timeout    time.Duration // 0: the notebook's, or none
+	Cwd        string        // relative to the worktree, slash-separated
+	Kernel     string        // named session ("" is the language's own)
+	Needs      []StepID
+	If         string // expression over parameters and scraps; "" is true
+	ExpectExit *int   // nil: 0
+	Retries    int    // further tries after the first
+	Normalize  []string
+	Env        map[string]string
+
+	// Parameters marks a code-language parameters block (papermill's "parameters" cell).
+	Parameters bool
+}
+
+// Has says whether the step carries a tag. Names of papermill, nbclient and nbval are
+// translated when the notebook is parsed, so callers ask for Markmill's own.
+func (s *Step) Has(tag string) bool {
+	for _, t := range s.Tags {
+		if t == tag {
+			return true
+		}
+	}
+	return false
+}
+
+// Tags with a meaning. Others are kept and mean nothing.
+const (
+	TagParameters   = "parameters"
+	TagInjected     = "injected-parameters"
+	TagTest         = "test"
+	TagReview       = "review"
+	TagSetup        = "setup"
+	TagFinally      = "finally"
+	TagSkip         = "skip"
+	TagRaises       = "raises-exception"
+	TagAllowFailure = "allow-failure"
+	TagNoChange     = "no-change"
+	TagVolatile     = "volatile"
+	TagHideInput    = "hide-input"
+	TagHideOutput   = "hide-output"
+)
+
+// Front is the front matter: what the run as a whole may do and must leave.
+type Front struct {
+	Span        Span // the block with its fences; empty without one
+	Title       string
+	Description string
+	Kernel      string
+	Timeout     time.Duration // of each step, unless it says otherwise; 0 is none
+	Env         map[string]string
+	Copy        []string // ignored files that the worktree gets too
+	Strict      *bool    // shells: any failing command fails the step; nil is true
+	Sandbox     string   // "", "on", "off", "strict", "required"
+	Network     string   // "", "on", "off"
+	Secrets     []string
+
+	Allow, Forbid    []string
+	Limits           Limits
+	Require          []string // diff, tests, clean, approval
+	ForbiddenActions []string
+	Mode             string
+	Risk             string
+	Approval         string
+	Normalize        []Normalize
+	Schedule         string
+	Alerts           []string
+	MaxOutput        int64 // bytes of a step's output kept in the output notebook; 0 is the default
+	Durability       string
+}
+
+// Limits bounds what a run may change; 0 is no limit.
+type Limits struct {
+	Files int
+	Lines int
+	Bytes int64
+}
+
+// Normalize replaces what varies in a command's output by something that does not.
+type Normalize struct {
+	Name    string // what a step's normalize= names; built-in names have no Pattern
+	Pattern string // RE2
+	Replace string
+}

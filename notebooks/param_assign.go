@@ -1,0 +1,216 @@
+package notebooks
+
+import (
+	"regexp"
+	"strings"
+)
+
+// params is the parameters that a statement assigns; most assign none or one.
+func (s *codeSyntax) params(one statement) []Param {
+	text := one.text
+	if s.declares != nil {
+		text = text[len(s.declares.FindString(text)):]
+	}
+	parts := []string{text}
+	if s.split {
+		parts = s.splitTop(text, ",")
+	}
+	var found []Param
+	for _, part := range parts {
+		found = append(found, s.assignments(part)...)
+	}
+	declared, help := typeComment(one.comment)
+	for i := range found {
+		p := &found[i]
+		p.Line, p.Col, p.Help = one.line, one.col, help
+		if p.Declared == "" {
+			p.Declared = declared
+		}
+		p.Type = typeOfDefault(p.Default)
+		if p.Declared != "" {
+			p.Type = annotatedType(p.Declared)
+		}
+		p.fitDefault()
+	}
+	return found
+}
+
+// fitDefault makes a literal the annotated type, as `x: float = 1` means it.
+func (p *Param) fitDefault() {
+	switch {
+	case !p.HasDefault && p.Declared == "":
+		p.Type = TypeAny
+	case p.Default.Type == TypeInt && p.Type == TypeFloat, p.Default.Type == TypeString && isOneOf(p.Type, TypePath, TypeDate):
+		if v, err := readText(p.Type, p.Default.Text); err == nil {
+			p.Default = v
+		}
+	}
+}
+
+// assignments reads "name = value", "name: type = value", "a = b = value" and "a, b = 1, 2".
+func (s *codeSyntax) assignments(text string) []Param {
+	targets := s.splitTop(text, "=")
+	value := strings.TrimSpace(targets[len(targets)-1])
+	targets = targets[:len(targets)-1]
+	if len(targets) == 0 {
+		if p, ok := s.target(text); ok && p.Declared != "" {
+			return []Param{p} // "x: int" declares and does not assign
+		}
+		return nil
+	}
+	var found []Param
+	for _, t := range targets {
+		names := []string{t}
+		values := []string{value}
+		if s.tuples {
+			names = s.splitTop(strings.Trim(strings.TrimSpace(t), "()"), ",")
+			if len(names) > 1 {
+				values = s.splitTop(value, ",")
+			}
+		}
+		if len(names) != len(values) {
+			return nil // how many there are is known when it runs
+		}
+		for i, n := range names {
+			p, ok := s.target(n)
+			if !ok || strings.TrimSpace(values[i]) == "" {
+				return nil
+			}
+			p.DefaultSrc = strings.TrimSpace(values[i])
+			p.Default, p.HasDefault = s.literal(p.DefaultSrc)
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// Words that look like a name before a colon, or cannot be assigned.
+var notNames = regexp.MustCompile(`^(else|try|finally|lambda|True|False|None|TRUE|FALSE|NULL|true|false|null|default|case|return|yield|if|while|for)$`)
+
+func (s *codeSyntax) target(text string) (Param, bool) {
+	name, declared := strings.TrimSpace(text), ""
+	if s.annotation != "" {
+		before, after, ok := strings.Cut(name, s.annotation)
+		if ok {
+			name, declared = strings.TrimSpace(before), strings.Trim(strings.TrimSpace(after), `"'`)
+			if declared == "" {
+				return Param{}, false
+			}
+		}
+	}
+	name = strings.Trim(name, "`")
+	return Param{Name: name, Declared: declared}, s.isName(name) && !notNames.MatchString(name)
+}
+
+// splitTop splits at a separator that stands outside brackets and strings. "=" stands for the
+// assignment operator alone (not ==, <=, +=, =>, …), and in R for <- as well.
+func (s *codeSyntax) splitTop(text, separator string) []string {
+	var parts []string
+	depth, start := 0, 0
+	for i := 0; i < len(text); {
+		switch c := text[i]; {
+		case strings.IndexByte(s.quotes, c) >= 0:
+			i += s.stringLength(text[i:])
+			continue
+		case strings.IndexByte("([{", c) >= 0:
+			depth++
+		case strings.IndexByte(")]}", c) >= 0:
+			depth--
+		case depth == 0:
+			if n := s.separatorAt(text, i, separator); n > 0 {
+				parts = append(parts, text[start:i])
+				i += n
+				start = i
+				continue
+			}
+			if separator == "=" && strings.HasPrefix(text[i:], "==") {
+				i++
+			}
+		}
+		i++
+	}
+	return append(parts, text[start:])
+}
+
+func (s *codeSyntax) separatorAt(text string, i int, separator string) int {
+	if separator != "=" {
+		if strings.HasPrefix(text[i:], separator) {
+			return len(separator)
+		}
+		return 0
+	}
+	if s.floats && strings.HasPrefix(text[i:], "<-") {
+		return 2
+	}
+	if text[i] != '=' || i > 0 && strings.IndexByte("=!<>+-*/%&|^~:@?", text[i-1]) >= 0 ||
+		i+1 < len(text) && (text[i+1] == '=' || text[i+1] == '>') {
+		return 0
+	}
+	return 1
+}
+
+var typeWord = regexp.MustCompile(`^type:\s*([^\s\[]+(?:\[[^#]*\])?(?:\s*\|\s*[^\s\[]+(?:\[[^#]*\])?)*)\s*(.*)$`)
+
+// typeComment is papermill's "# type: int help text".
+func typeComment(comment string) (declared, help string) {
+	m := typeWord.FindStringSubmatch(comment)
+	if m == nil || strings.HasPrefix(m[1], "ignore") {
+		return "", comment
+	}
+	return m[1], m[2]
+}
+
+var annotatedTypes = map[string]Type{
+	"int": TypeInt, "integer": TypeInt, "bigint": TypeInt, "int64": TypeInt, "int32": TypeInt,
+	"float": TypeFloat, "double": TypeFloat, "float64": TypeFloat, "number": TypeFloat, "numeric": TypeFloat,
+	"bool": TypeBool, "boolean": TypeBool, "logical": TypeBool,
+	"str": TypeString, "string": TypeString, "character": TypeString,
+	"list": TypeList, "tuple": TypeList, "set": TypeList, "sequence": TypeList, "iterable": TypeList, "array": TypeList, "vector": TypeList,
+	"dict": TypeMap, "mapping": TypeMap, "record": TypeMap,
+	"bytes": TypeBytes, "path": TypePath, "date": TypeDate, "datetime": TypeDate,
+}
+
+// annotatedType is the type that an annotation gives; TypeAny when it is not one of ours, or one
+// of several.
+func annotatedType(declared string) Type {
+	members, _ := annotatedMembers(declared)
+	if len(members) != 1 {
+		return TypeAny
+	}
+	name := members[0]
+	if strings.HasSuffix(name, "[]") {
+		return TypeList
+	}
+	if i := strings.IndexAny(name, "[<{("); i >= 0 {
+		name = name[:i]
+	}
+	name = name[strings.LastIndexByte(name, '.')+1:]
+	if t, ok := annotatedTypes[strings.ToLower(name)]; ok {
+		return t
+	}
+	return TypeAny
+}
+
+// isOptional says whether an annotation takes null: "Optional[int]", "int | None".
+func isOptional(declared string) bool {
+	_, null := annotatedMembers(declared)
+	return null
+}
+
+var optional = regexp.MustCompile(`^(?:typing\.)?Optional\[(.*)\]$`)
+
+// annotatedMembers is the types that an annotation joins with "|", and whether null is among them.
+func annotatedMembers(declared string) (members []string, null bool) {
+	if m := optional.FindStringSubmatch(declared); m != nil {
+		declared, null = m[1], true
+	}
+	for _, part := range pythonSyntax.splitTop(declared, "|") {
+		part = strings.TrimSpace(part)
+		if isOneOf(part, "None", "null", "undefined", "Nothing") {
+			null = true
+			continue
+		}
+		members = append(members, part)
+	}
+	return members, null
+}

@@ -1,0 +1,262 @@
+package notebooks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// role is what a fence is to a run.
+type role int
+
+const (
+	prose role = iota
+	step
+	parameters // a block of YAML or JSON that declares them
+)
+
+// roleOf decides whether a fence runs. Steps are opt-in: a fence that only names a language is an example.
+func (r *reading) roleOf(f *fence, in *info) role {
+	if in.noLang {
+		return r.roleWithoutLang(in)
+	}
+	if in.hasTag(TagParameters) {
+		switch in.lang {
+		case "yaml", "yml", "json":
+			return parameters
+		}
+	}
+	switch in.form {
+	case FormQuarto, FormMyST:
+		return step
+	case FormRunme:
+		if in.isNamed() {
+			return step
+		}
+	case FormNative:
+		if in.isNamed() || r.stepByTag(in) {
+			return step
+		}
+		r.warnOfOptions(in)
+	case FormJupytext:
+		tags, _ := in.attr("tags")
+		if len(tags.words()) > 0 && !data(in.lang) || in.isNamed() && runnable(in.lang) || r.jupytextCell(f, in) {
+			return step
+		}
+	case "":
+		if r.jupytextCell(f, in) {
+			return step
+		}
+	}
+	return prose
+}
+
+// roleWithoutLang is for {#id .class}: Pandoc's way to write a listing, or a step whose language was forgotten.
+func (r *reading) roleWithoutLang(in *info) role {
+	for _, t := range in.tags {
+		if runnable(t.text) || data(strings.ToLower(t.text)) {
+			if in.id.text != "" || r.stepByTag(in) {
+				r.warn(t.at, "", "the fence is not a step: its language is not its first word",
+					fmt.Sprintf("write ```%s {#id} to run it", t.text))
+			}
+			return prose
+		}
+	}
+	if in.id.text == "" && !r.stepByTag(in) {
+		return prose
+	}
+	return step
+}
+
+// stepByTag says whether one of the tags makes a step. Classes of typesetters do not, and no class does
+// on a fence of data.
+func (r *reading) stepByTag(in *info) bool {
+	for _, t := range in.tags {
+		if presentation(t.text, in.lang) {
+			continue
+		}
+		if !data(in.lang) || Suggest(t.text, ownTags) != "" || isOwnTag(t.text) {
+			return true
+		}
+	}
+	return false
+}
+
+func isOwnTag(tag string) bool {
+	for _, own := range ownTags {
+		if ownTag(tag) == own {
+			return true
+		}
+	}
+	return false
+}
+
+// warnOfOptions tells of a fence that has options of a step and is none.
+func (r *reading) warnOfOptions(in *info) {
+	for _, a := range in.attrs {
+		if _, ok := attributes[a.key]; ok && !data(in.lang) {
+			r.warn(a.at, "", fmt.Sprintf("the fence is not a step, so %s= has no effect", a.key), "add an id, {#name}, or {.step}")
+			return
+		}
+	}
+}
+
+// addStep reads a step.
+func (r *reading) addStep(f *fence, in *info) {
+	nb := r.nb
+	line, _ := nb.Position(f.tick)
+	s := &Step{Index: len(nb.Steps), Lang: in.lang, Fence: f.span, Line: line, CodeLine: line + 1, Code: f.code(nb.Source)}
+	nb.Steps = append(nb.Steps, s)
+	spelled := in.form
+	if spelled == "" {
+		spelled = FormJupytext
+	}
+	if spelled == FormNative && in.id.text == "" && usesRunme(in) {
+		spelled = FormRunme
+	}
+	if spelled != FormNative && r.foreign == "" {
+		r.foreign = spelled
+	}
+	if in.id.text != "" {
+		s.ID, s.Explicit = StepID(in.id.text), true
+		if !isID(in.id.text) {
+			r.mistake(KindSyntax, in.id.at, "", fmt.Sprintf("%s cannot be an id: letters, digits, - _ . only, not first - or .", quote(in.id.text)),
+				"write #"+orElse(slug(in.id.text), "name"))
+		}
+	}
+	for _, w := range in.wrong {
+		r.mistake(KindSyntax, w.at, s.ID, w.msg, w.hint)
+	}
+	for _, t := range in.tags {
+		r.checkTag(s, t, in.lang)
+		s.addTag(t.text)
+	}
+	if spelled == FormNative {
+		for _, b := range in.bare {
+			r.mistake(KindOption, b.at, s.ID, fmt.Sprintf("%s is neither #id, .tag nor name=value", quote(b.text)),
+				"write ."+orElse(slug(b.text), "tag")+" for a tag")
+		}
+	}
+	r.applyAll(s, in.attrs, spelled)
+	r.readOptionLines(s, f, spelled)
+	switch spelled {
+	case FormMyST:
+		r.mystLanguage(s, f)
+	default:
+		s.Lang = kernelLanguage(s.Lang)
+	}
+	if s.Lang == "" {
+		r.mistake(KindSyntax, f.tick, s.ID, "the step has no language", "write it first: ```bash {#id}")
+	}
+	if s.Has(TagParameters) {
+		s.Parameters = true
+		r.setParamsAt(f)
+		for _, p := range parseCodeParams(nb.Name, s.Lang, s.Code, s.CodeLine) {
+			p.Code = true
+			nb.Params = append(nb.Params, p)
+		}
+	}
+}
+
+// usesRunme says whether a fence in braces has a name=, as only Runme's have, or another attribute of Runme's.
+func usesRunme(in *info) bool {
+	for _, a := range in.attrs {
+		if a.key == "name" || isRunmeKey(a.key) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkTag tells of a tag that is one slip away from one with a meaning: it would be kept and mean nothing.
+func (r *reading) checkTag(s *Step, t mark, lang string) {
+	if isOwnTag(t.text) || presentation(t.text, lang) || len(tagsOf(t.text)) > 1 {
+		return
+	}
+	if near := Suggest(t.text, ownTags); near != "" && slips([]rune(t.text), []rune(near)) <= 2 {
+		r.warn(t.at, s.ID, fmt.Sprintf("the tag .%s has no meaning", t.text), fmt.Sprintf("did you mean .%s?", near))
+	}
+}
+
+// applyAll applies attributes, each at most once; the name first, for the messages about the others.
+func (r *reading) applyAll(s *Step, attrs []attr, spelled Form) {
+	isName := func(a attr) bool { return a.key == "name" || a.key == "label" }
+	slices.SortStableFunc(attrs, func(a, b attr) int {
+		switch {
+		case isName(a) == isName(b):
+			return 0
+		case isName(a):
+			return -1
+		}
+		return 1
+	})
+	seen := map[string]bool{}
+	for _, a := range attrs {
+		if seen[a.key] {
+			r.mistake(KindOption, a.at, s.ID, fmt.Sprintf("%s is given twice", a.key), "keep one")
+			continue
+		}
+		seen[a.key] = true
+		r.apply(s, a, spelled)
+	}
+}
+
+func (r *reading) apply(s *Step, a attr, spelled Form) {
+	switch {
+	case spelled == FormRunme && r.applyRunme(s, a):
+		return
+	case spelled == FormQuarto && (a.key == "label" || a.key == "id"),
+		spelled == FormMyST && (a.key == "label" || a.key == "id"):
+		a.key = "name"
+	case spelled == FormQuarto && r.applyQuarto(s, a):
+		return
+	case spelled == FormMyST && r.applyMyST(s, a):
+		return
+	}
+	set, ok := attributes[a.key]
+	if name, isEnv := strings.CutPrefix(a.key, "env."); isEnv {
+		set, ok = func(s *Step, a attr) error { return s.setVariable(name, a.val) }, true
+	}
+	if !ok {
+		r.unknownAttribute(s, a, spelled)
+		return
+	}
+	if a.key == "needs" {
+		r.needsAt[s] = a.at
+	}
+	if err := set(s, a); err != nil {
+		r.mistake(KindOption, a.at, s.ID, fmt.Sprintf("%s: %v", a.key, err), "")
+	}
+}
+
+// unknownAttribute is an error in Markmill's own form. In the others an attribute may be another tool's: it is told, and
+// in Jupytext's only where it looks like a slip, because there every key of every tool may stand.
+func (r *reading) unknownAttribute(s *Step, a attr, spelled Form) {
+	near, hint := Suggest(a.key, attributeNames), ""
+	if near != "" {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	switch spelled {
+	case FormNative:
+		if a.key == "id" || a.key == "class" {
+			hint = map[string]string{"id": "write #" + orElse(slug(a.val), "name"), "class": "write ." + orElse(slug(a.val), "tag")}[a.key]
+		}
+		if hint == "" {
+			hint = "known are " + strings.Join(attributeNames, ", ")
+		}
+		r.mistake(KindOption, a.at, s.ID, "unknown attribute "+quote(a.key), hint)
+	case FormJupytext:
+		if near != "" {
+			r.warn(a.at, s.ID, fmt.Sprintf("%s has no effect", quote(a.key)), hint)
+		}
+	default:
+		r.warn(a.at, s.ID, fmt.Sprintf("%s has no effect", quote(a.key)), hint)
+	}
+}
+
+func orElse(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}

@@ -1,0 +1,280 @@
+package notebooks
+
+import (
+	"bytes"
+	"fmt"
+	"sort"
+
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// Stripped is an output notebook taken apart.
+//
+// Source is exact when there are no Problems. When there are, it is what can be told for sure: an edited region is taken out
+// whole (its text is in Regions), and so are Git's conflict lines where nothing but regions stands between
+// them; a marker without its end, and all that is not clearly a region, stays.
+type Stripped struct {
+	Source   []byte
+	Regions  []FoundRegion
+	Manifest *Manifest // nil without one
+	Problems ErrorList // damage; a caller refuses when there is any, unless told otherwise
+}
+
+// Strip takes the regions out.
+//
+// A region is where Markdown sees its marker as a comment at the left margin of the document, with the digest of what
+// follows: a marker inside of a fence, a list or a quote is text, and so is a whole region there. The manifest is also found by
+// being the end of the file.
+func Strip(name string, src []byte) Stripped {
+	if !bytes.Contains(src, []byte(markerHead)) {
+		return Stripped{Source: src}
+	}
+	s := stripping{name: name, src: src}
+	if last := src[bytes.LastIndexByte(src, '\n')+1:]; isEndMarker(last) {
+		// The source had no newline at its end: as Splice does, think of one.
+		s.lent = lineEndBefore(src, len(src)-len(last))
+		s.src = append(append(make([]byte, 0, len(src)+2), src...), s.lent...)
+	}
+	s.lines = lineStarts(s.src)
+	s.ends = findEnds(s.src)
+	s.limit = len(s.src)
+	s.takeTail()
+	s.scan()
+	sort.Slice(s.found, func(i, j int) bool { return s.found[i].span.Start < s.found[j].span.Start })
+	s.settleConflicts()
+	return s.result()
+}
+
+func isEndMarker(line []byte) bool {
+	m, ok := parseMarker(line)
+	return ok && m.head == ""
+}
+
+// stripping is a strip at work.
+type stripping struct {
+	name     string
+	src      []byte
+	lent     string // the newline that was added to src
+	lines    []int
+	ends     map[string][]int // digest to the lines of its end markers, in order
+	limit    int              // where the manifest at the end begins
+	found    []found
+	strays   []int // end markers that the scan met by themselves
+	merged   bool  // a conflict was told
+	problems ErrorList
+}
+
+// found is a region and the bytes that it takes.
+type found struct {
+	FoundRegion
+	head     string
+	span     Span
+	conflict bool // Git's conflict lines are in it or around it
+	told     bool // it is the other side of a conflict that is told
+}
+
+// findEnds lists the end markers, so that each marker finds its own without a search.
+func findEnds(src []byte) map[string][]int {
+	ends := map[string][]int{}
+	for at := 0; ; {
+		n := bytes.Index(src[at:], []byte(markerHead+markerEnd))
+		if n < 0 {
+			return ends
+		}
+		at += n
+		end := lineEnd(src, at)
+		if m, ok := parseMarker(src[at:end]); ok && (at == 0 || src[at-1] == '\n') {
+			ends[m.digest] = append(ends[m.digest], at)
+		}
+		at = end
+	}
+}
+
+// read reads the region whose marker stands at an offset; false when it has no end.
+func (s *stripping) read(at int, m marker) (found, bool) {
+	ends := s.ends[m.digest]
+	i := sort.SearchInts(ends, at+1)
+	if i == len(ends) || ends[i] >= s.limit {
+		return found{}, false
+	}
+	start := lineEnd(s.src, at)
+	raw := bytes.ReplaceAll(s.src[start:ends[i]], []byte("\r\n"), []byte{'\n'})
+	body, spaced := bytes.CutSuffix(raw, []byte{'\n'}) // the empty line before the end marker
+	line := sort.SearchInts(s.lines, at+1)
+	f := found{head: m.head, span: Span{s.emptyLineBefore(at), lineEnd(s.src, ends[i])}}
+	f.FoundRegion = FoundRegion{ID: m.id(), Digest: m.digest, Body: body, Line: line}
+	f.Edited = !spaced || digest(m.head, body) != m.digest
+	f.conflict = f.Edited && holdsConflict(raw)
+	return f, true
+}
+
+// emptyLineBefore is where the empty line before an offset begins: it belongs to the region. Without one it is the offset.
+func (s *stripping) emptyLineBefore(at int) int {
+	head := 0
+	if bytes.HasPrefix(s.src, utf8BOM) {
+		head = len(utf8BOM)
+	}
+	start := at
+	if start > head && s.src[start-1] == '\n' {
+		start--
+		if start > head && s.src[start-1] == '\r' {
+			start--
+		}
+	}
+	if start == head || s.src[start-1] == '\n' {
+		return start
+	}
+	return at
+}
+
+// takeTail takes a manifest that ends the file, whatever the Markdown before it leaves open.
+func (s *stripping) takeTail() {
+	if !bytes.HasSuffix(s.src, []byte{'\n'}) {
+		return
+	}
+	at := bytes.LastIndexByte(s.src[:len(s.src)-1], '\n') + 1
+	m, ok := parseMarker(s.src[at:])
+	if !ok || m.head != "" {
+		return
+	}
+	first := []byte(markerHead + markManifest + " " + m.digest + markerTail)
+	start := bytes.LastIndex(s.src[:at], first)
+	if start < 0 || start > 0 && s.src[start-1] != '\n' {
+		return
+	}
+	if f, ok := s.read(start, marker{markManifest, m.digest}); ok && !f.Edited && f.span.End == len(s.src) {
+		s.found = append(s.found, f)
+		s.limit = f.span.Start
+	}
+}
+
+// scan lets goldmark read the file; regionParser finds the regions on the way.
+func (s *stripping) scan() {
+	body := min(findFrontMatter(s.src).body, s.limit)
+	p := newBlockParser(util.Prioritized(&regionParser{s: s, base: body}, 850))
+	p.Parse(text.NewReader(s.src[body:s.limit]), parser.WithContext(parser.NewContext()))
+}
+
+// result puts the source together and judges it.
+func (s *stripping) result() Stripped {
+	out := Stripped{}
+	var source []byte
+	at, total := 0, 0
+	manifests := 0
+	for _, f := range s.found {
+		if f.span.Start > at {
+			source = append(source, s.src[at:f.span.Start]...)
+		}
+		at = max(at, f.span.End)
+		total++
+		if f.head == markManifest {
+			manifests++
+			out.Manifest = parseManifest(f.Body)
+		} else {
+			out.Regions = append(out.Regions, f.FoundRegion)
+		}
+		s.judge(f)
+	}
+	if total == 0 {
+		source = s.src[:len(s.src)-len(s.lent)]
+	} else {
+		source = s.settleEnd(append(source, s.src[at:]...), at == len(s.src), out.Manifest)
+	}
+	s.compare(out.Regions, out.Manifest, manifests)
+	out.Source, out.Problems = source, s.problems
+	sort.SliceStable(out.Problems, before(out.Problems))
+	return out
+}
+
+// settleEnd takes away the newline that was lent. Where an editor has added or removed the newline at the end of the
+// output, the manifest's digest tells which of the two the source had.
+func (s *stripping) settleEnd(source []byte, regionLast bool, m *Manifest) []byte {
+	if !regionLast {
+		return bytes.TrimSuffix(source, []byte(s.lent))
+	}
+	with, without := source, source
+	if s.lent != "" {
+		without = bytes.TrimSuffix(source, []byte(s.lent))
+	} else {
+		without = bytes.TrimSuffix(bytes.TrimSuffix(source, []byte{'\n'}), []byte{'\r'})
+	}
+	first, second := with, without
+	if s.lent != "" {
+		first, second = without, with
+	}
+	if m != nil && m.Source != sourceDigest(first) && m.Source == sourceDigest(second) {
+		return second
+	}
+	return first
+}
+
+// judge tells what is wrong with a region by itself.
+func (s *stripping) judge(f found) {
+	what := "the region of this step"
+	if f.head == markManifest {
+		what = "the manifest"
+	}
+	switch {
+	case f.told:
+	case f.conflict:
+		s.merged = true
+		s.problem(f, what+" holds the conflict lines of a merge (<<<<<<<, =======, >>>>>>>)",
+			"take one side of the conflict whole, or strip the file and run it again")
+	case f.Edited:
+		s.problem(f, what+" was edited: its digest is another", "undo the edit, or strip the file and run it again")
+	}
+}
+
+func (s *stripping) problem(f found, msg, hint string) {
+	s.problems = append(s.problems, &Error{Kind: KindRegion, File: s.name, Line: f.Line, Col: 1, Step: StepID(f.ID), Msg: msg, Hint: hint})
+}
+
+// compare holds the regions against the manifest.
+func (s *stripping) compare(regions []FoundRegion, m *Manifest, manifests int) {
+	last := FoundRegion{Line: len(s.lines)} // the last line: what is missing stands nowhere
+	if bytes.HasSuffix(s.src, []byte{'\n'}) {
+		last.Line = max(1, last.Line-1)
+	}
+	switch {
+	case s.merged: // and told: neither manifest is that of the whole
+		return
+	case manifests > 1:
+		s.problem(found{FoundRegion: last}, fmt.Sprintf("the file holds %d manifests", manifests), "keep the output of one run")
+		return
+	case m == nil && manifests == 1: // edited, and told
+		return
+	case m == nil && len(regions) > 0:
+		s.problem(found{FoundRegion: last}, "the manifest that closes an output notebook is missing", "restore it, or strip the file and run it again")
+		return
+	case m == nil:
+		return
+	}
+	have := map[ManifestRegion]int{}
+	edited := map[string]int{}
+	for _, r := range regions {
+		if r.Edited {
+			edited[r.ID]++
+		} else {
+			have[ManifestRegion{r.ID, r.Digest}]++
+		}
+	}
+	for _, r := range m.Regions {
+		switch {
+		case have[r] > 0:
+			have[r]--
+		case edited[r.ID] > 0:
+			edited[r.ID]--
+		default:
+			last.ID = r.ID
+			s.problem(found{FoundRegion: last}, "the region of this step was deleted: the manifest lists it", "restore it, or strip the file and run it again")
+		}
+	}
+	for _, r := range regions {
+		if key := (ManifestRegion{r.ID, r.Digest}); !r.Edited && have[key] > 0 {
+			have[key]--
+			s.problem(found{FoundRegion: r}, "the region of this step is of another run: the manifest does not list it", "strip the file and run it again")
+		}
+	}
+}

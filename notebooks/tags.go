@@ -1,0 +1,57 @@
+package notebooks
+
+// ownTag translates what papermill, nbclient, nbval, Jupyter Book and nbconvert call a tag into Markmill's name for it.
+// remove-cell has two: tagsOf gives both.
+func ownTag(tag string) string {
+	if own, ok := tagNames[tag]; ok {
+		return own
+	}
+	return tag
+}
+
+var tagNames = map[string]string{
+	"skip-execution":         TagSkip, // nbclient, MyST-NB
+	"skip_execution":         TagSkip,
+	"nbval-skip":             TagSkip,
+	"nbval-raises-exception": TagRaises,
+	"raises_exception":       TagRaises,
+	"nbval-ignore-output":    TagVolatile,
+	"remove-input":           TagHideInput, // Jupyter Book
+	"remove_input":           TagHideInput, // nbconvert
+	"hide_input":             TagHideInput,
+	"report_hide_input":      TagHideInput,
+	"remove-output":          TagHideOutput,
+	"remove_output":          TagHideOutput,
+	"hide_output":            TagHideOutput,
+	"remove_all_output":      TagHideOutput,
+	"allow_failure":          TagAllowFailure,
+	"injected_parameters":    TagInjected,
+	"no_change":              TagNoChange,
+}
+
+// tagsOf is what one typed tag stands for.
+func tagsOf(tag string) []string {
+	switch tag {
+	case "remove-cell", "remove_cell", "hide-cell", "hide_cell":
+		return []string{TagHideInput, TagHideOutput}
+	}
+	return []string{ownTag(tag)}
+}
+
+var ownTags = []string{
+	TagParameters, TagInjected, TagTest, TagReview, TagSetup, TagFinally, TagSkip, TagRaises, TagAllowFailure,
+	TagNoChange, TagVolatile, TagHideInput, TagHideOutput, "step",
+}
+
+// presentation says whether a class only tells a typesetter how to show a fence, or marks a block of an output
+// notebook. Such a class does not make a step.
+func presentation(class, lang string) bool {
+	_, ok := presentationClasses[class]
+	return ok || class == lang
+}
+
+var presentationClasses = setOf(
+	"annotate", "code-with-copy", "copy", "highlight", "line-numbers", "linenos", "linenums", "lineNumbers", "no-copy",
+	"no-line-numbers", "no-select", "number-lines", "numberLines", "select", "sourceCode", "wrap",
+	"diff", "error", "manifest", "output", "scraps", "tests",
+)

@@ -1,0 +1,42 @@
+package notebooks
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+)
+
+var utf8BOM = []byte("\xef\xbb\xbf")
+
+// CheckText says, in one line, why bytes cannot be a notebook: not UTF-8, or not text. The error is an
+// *Error of KindInput.
+func CheckText(name string, src []byte) error {
+	if bytes.HasPrefix(src, []byte{0xff, 0xfe}) || bytes.HasPrefix(src, []byte{0xfe, 0xff}) {
+		return &Error{Kind: KindInput, File: name, Line: 1, Col: 1,
+			Msg: "the file is UTF-16, a notebook is UTF-8", Hint: "save it as UTF-8"}
+	}
+	if nul := bytes.IndexByte(src, 0); nul >= 0 {
+		line, col := lineCol(src, nul)
+		return &Error{Kind: KindInput, File: name, Line: line, Col: col,
+			Msg: "the file holds a NUL byte, so it is not a text", Hint: "take the byte out"}
+	}
+	if utf8.Valid(src) {
+		return nil
+	}
+	bad := firstInvalid(src)
+	line, col := lineCol(src, bad)
+	return &Error{Kind: KindInput, File: name, Line: line, Col: col,
+		Msg: fmt.Sprintf("byte 0x%02x is not UTF-8", src[bad]), Hint: "save the file as UTF-8"}
+}
+
+// firstInvalid is the offset of the first byte that is not UTF-8; src holds one.
+func firstInvalid(src []byte) int {
+	for i := 0; i < len(src); {
+		r, size := utf8.DecodeRune(src[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return len(src) - 1
+}

@@ -1,0 +1,145 @@
+package notebooks
+
+import (
+	"encoding/base64"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// What a plain scalar means in YAML 1.1, as PyYAML reads it (https://yaml.org/type/). Base 60
+// (12:30 for 750) is left out: it loses what was written.
+var (
+	yamlNull  = regexp.MustCompile(`^(~|null|Null|NULL|)$`)
+	yamlTrue  = regexp.MustCompile(`^(yes|Yes|YES|true|True|TRUE|on|On|ON)$`)
+	yamlFalse = regexp.MustCompile(`^(no|No|NO|false|False|FALSE|off|Off|OFF)$`)
+	yamlInt   = regexp.MustCompile(`^[-+]?(0b[0-1_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$`)
+	yamlFloat = regexp.MustCompile(`^([-+]?[0-9][0-9_]*\.[0-9_]*([eE][-+][0-9]+)?|\.[0-9][0-9_]*([eE][-+][0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+
+	// What parameters blocks read besides, from YAML 1.2 and JSON, and what they refuse.
+	blockFloat = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+$`)
+	blockOctal = regexp.MustCompile(`^[-+]?0o[0-7]+$`)
+	blockDate  = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}.*)?$`)
+	unclearInt = regexp.MustCompile(`^[-+]?0[0-9_]+$`)
+)
+
+func isPlain(n *yaml.Node) bool {
+	const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+	return n.Kind == yaml.ScalarNode && n.Style&(quoted|yaml.TaggedStyle) == 0
+}
+
+func isNull(n *yaml.Node) bool {
+	n = target(n)
+	return isPlain(n) && yamlNull.MatchString(n.Value) || n.Kind == yaml.ScalarNode && n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == "!!null"
+}
+
+func (r *yamlReader) scalar(n *yaml.Node) (Value, *Error) {
+	if n.Style&yaml.TaggedStyle != 0 {
+		return r.tagged(n)
+	}
+	if !isPlain(n) {
+		return Value{Type: TypeString, Text: n.Value}, nil
+	}
+	text := n.Value
+	switch {
+	case yamlNull.MatchString(text):
+		return Value{Type: TypeNull}, nil
+	case yamlTrue.MatchString(text), yamlFalse.MatchString(text):
+		return Value{Type: TypeBool, Bool: yamlTrue.MatchString(text)}, nil
+	case r.block && unclearInt.MatchString(text):
+		e := r.errorf(n, "%s is not clear: YAML 1.1 reads it as octal, YAML 1.2 as decimal", text)
+		e.Hint = "write " + strconv.Quote(text) + " for the text, or the number without the leading zero"
+		return Value{}, e
+	case yamlInt.MatchString(text), r.block && blockOctal.MatchString(text):
+		if v, ok := yamlInteger(text); ok {
+			return v, nil
+		}
+	case yamlFloat.MatchString(text), r.block && blockFloat.MatchString(text):
+		v, err := readFloat(text)
+		if err != nil {
+			return Value{}, r.errorf(n, "%v", err)
+		}
+		return v, nil
+	case r.block && blockDate.MatchString(text):
+		if _, ok := instant(text); ok {
+			return Value{Type: TypeDate, Text: text}, nil
+		}
+	}
+	return Value{Type: TypeString, Text: text}, nil
+}
+
+// tagged reads a scalar whose type the author wrote in front of it.
+func (r *yamlReader) tagged(n *yaml.Node) (Value, *Error) {
+	var v Value
+	var err error
+	switch n.ShortTag() {
+	case "!!str", "!":
+		return Value{Type: TypeString, Text: n.Value}, nil
+	case "!!null":
+		return Value{Type: TypeNull}, nil
+	case "!!bool":
+		v, err = readBool(n.Value)
+	case "!!int":
+		var ok bool
+		if v, ok = yamlInteger(n.Value); !ok {
+			v, err = readInt(n.Value)
+		}
+	case "!!float":
+		v, err = readFloat(n.Value)
+	case "!!timestamp":
+		v, err = readDate(n.Value)
+	case "!!binary":
+		v, err = readBytes(n.Value)
+	default:
+		return Value{}, r.unknownTag(n)
+	}
+	if err != nil {
+		return Value{}, r.errorf(n, "%v", err)
+	}
+	return v, nil
+}
+
+// yamlInteger reads YAML 1.1 integers of any size: 0b11, 0x1F, 017 (octal), 1_000; and 0o17.
+func yamlInteger(text string) (Value, bool) {
+	if !yamlInt.MatchString(text) && !blockOctal.MatchString(text) {
+		return Value{}, false
+	}
+	digits := strings.TrimLeft(strings.ReplaceAll(text, "_", ""), "+-")
+	base := 10
+	switch {
+	case strings.HasPrefix(digits, "0b"):
+		base, digits = 2, digits[2:]
+	case strings.HasPrefix(digits, "0x"):
+		base, digits = 16, digits[2:]
+	case strings.HasPrefix(digits, "0o"):
+		base, digits = 8, digits[2:]
+	case strings.HasPrefix(digits, "0") && len(digits) > 1:
+		base = 8
+	}
+	n, ok := new(big.Int).SetString(digits, base)
+	if !ok {
+		return Value{}, false
+	}
+	if text[0] == '-' {
+		n.Neg(n)
+	}
+	return Value{Type: TypeInt, Text: n.String()}, true
+}
+
+func readBytes(text string) (Value, error) {
+	compact := strings.Map(func(c rune) rune {
+		if unicode.IsSpace(c) {
+			return -1
+		}
+		return c
+	}, text)
+	raw, err := base64.StdEncoding.DecodeString(compact)
+	if err != nil {
+		return Value{}, notA(text, "base64 text")
+	}
+	return Value{Type: TypeBytes, Text: string(raw)}, nil
+}
