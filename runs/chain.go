@@ -1,0 +1,141 @@
+package runs
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// sealed is an Event without its hash, its fields in the order of canonical JSON.
+type sealed struct {
+	Data codec.Raw        `json:"data"`
+	Prev Digest           `json:"prev"`
+	Seq  int              `json:"seq"`
+	Step notebooks.StepID `json:"step,omitempty"`
+	Time time.Time        `json:"time"`
+	Type EventType        `json:"type"`
+}
+
+// line is the event's line of the journal, newline included, and the hash in it. Data must be
+// canonical.
+func (e Event) line() ([]byte, Digest, error) {
+	text, err := codec.Marshal(sealed{e.Data, e.Prev, e.Seq, e.Step, e.Time, e.Type})
+	if err != nil {
+		return nil, "", err
+	}
+	hash := DigestOf(text)
+	member := `,"hash":"` + string(hash) + `"`
+	// "hash" sorts right after "data", which comes first.
+	at := len(`{"data":`) + len(e.Data)
+	line := make([]byte, 0, len(text)+len(member)+1)
+	line = append(line, text[:at]...)
+	line = append(line, member...)
+	line = append(line, text[at:]...)
+	return append(line, '\n'), hash, nil
+}
+
+// ReadJournal reads a whole journal and checks its chain, from the digest of the source notebook
+// to the last event. A last line without its newline is torn: it is dropped and torn is true. Any
+// other break is a *notebooks.Error that names the line, the event's seq, and what is broken: bad
+// JSON, broken prev or hash mismatch; the events before it are returned too.
+func ReadJournal(r io.Reader, source Digest) (events []Event, torn bool, err error) {
+	counted := &countingReader{reader: r}
+	events, size, err := readJournal(counted, source)
+	return events, err == nil && size < counted.bytes, err
+}
+
+type countingReader struct {
+	reader io.Reader
+	bytes  int64
+}
+
+func (c *countingReader) Read(b []byte) (int, error) {
+	n, err := c.reader.Read(b)
+	c.bytes += int64(n)
+	return n, err
+}
+
+// readJournal also returns how many bytes the whole lines take.
+func readJournal(r io.Reader, source Digest) (events []Event, size int64, err error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	prev := source
+	for {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return events, size, nil // what is in line, if anything, is torn
+		}
+		if err != nil {
+			return events, size, err
+		}
+		event, err := readEvent(line, len(events), prev)
+		if err != nil {
+			return events, size, err
+		}
+		events = append(events, event)
+		size += int64(len(line))
+		prev = event.Hash
+	}
+}
+
+// readEvent reads the event number seq from its line, newline included.
+func readEvent(line []byte, seq int, prev Digest) (Event, error) {
+	event, err := decodeEvent(line)
+	switch {
+	case err != nil:
+		return Event{}, broken(seq, "bad JSON: "+err.Error())
+	case event.Prev != prev:
+		return Event{}, broken(seq, fmt.Sprintf("broken prev: it says %s where %s is due", event.Prev, prev))
+	}
+	hash, err := hashOf(line)
+	switch {
+	case err != nil:
+		return Event{}, broken(seq, "bad JSON: "+err.Error())
+	case event.Hash != hash:
+		return Event{}, broken(seq, fmt.Sprintf("hash mismatch: it says %s and its bytes give %s", event.Hash, hash))
+	case event.Seq != seq:
+		return Event{}, broken(seq, fmt.Sprintf("broken prev: its seq is %d", event.Seq))
+	}
+	return event, nil
+}
+
+func decodeEvent(line []byte) (Event, error) {
+	var event Event
+	err := codec.Unmarshal(line, &event)
+	return event, err
+}
+
+var errNotCanonical = errors.New("the line is not in its canonical spelling")
+
+// hashOf recomputes the hash of an event from its line alone, whatever members it has: those of a
+// later version are hashed too.
+func hashOf(line []byte) (Digest, error) {
+	var members map[string]codec.Raw
+	if err := codec.Unmarshal(line, &members); err != nil {
+		return "", err
+	}
+	whole, err := codec.Marshal(members)
+	if err != nil {
+		return "", err
+	}
+	if !bytes.Equal(whole, bytes.TrimSuffix(line, []byte("\n"))) {
+		return "", errNotCanonical
+	}
+	delete(members, "hash")
+	rest, err := codec.Marshal(members)
+	if err != nil {
+		return "", err
+	}
+	return DigestOf(rest), nil
+}
+
+func broken(seq int, words string) error {
+	return &notebooks.Error{
+		Kind: notebooks.KindRecord, File: JournalFile, Line: seq + 1, Msg: fmt.Sprintf("event %d: %s", seq, words),
+	}
+}

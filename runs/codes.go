@@ -1,0 +1,26 @@
+package runs
+
+// Codes of blockers: why a run did not pass. They are append-only; the table in docs/evidence.md
+// says what triggers each, in which event it stands and what status it gives.
+const (
+	CodeStepFailed           = "step_failed"
+	CodeNoDiff               = "no_diff"
+	CodeDisallowedFileChange = "disallowed_file_change"
+	CodeChangeTooLarge       = "change_too_large"
+	CodeVerificationFailed   = "verification_failed"
+	CodeMissingTestCommand   = "missing_test_command"
+	CodeMissingRequiredEvent = "missing_required_event"
+	CodeReviewerRejected     = "reviewer_rejected"
+	CodeApprovalRequired     = "approval_required"
+	CodeApprovalDenied       = "approval_denied"
+	CodeApprovalExpired      = "approval_expired"
+	CodeApprovalConsumed     = "approval_consumed"
+	CodeApprovalMismatch     = "approval_mismatch"
+	CodeTimeout              = "timeout"
+	CodeDirtyStartingTree    = "dirty_starting_tree"
+	CodeDirtyEndingTree      = "dirty_ending_tree"
+	CodeArtifactWriteFailure = "artifact_write_failure"
+	CodeProviderUnavailable  = "provider_unavailable"
+	CodeSecretLeaked         = "secret_leaked"
+	CodeDepthExceeded        = "depth_exceeded"
+)

@@ -1,0 +1,234 @@
+package runs
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// CountTests reads what a test runner said of itself at the end of its output. It returns nil where no
+// runner that it knows gave counts: plain "go test" says "ok" of a package and not how many tests
+// that was. A runner that ran several times is summed up; of several runners the first of the
+// table counts.
+//
+// Most runners end with a summary, so that the tail of an output is enough. Of "go test -v" and of
+// TAP every line is counted: a tail that visibly begins in the middle of one gives nil.
+func CountTests(tail []byte) *TestCounts {
+	lines := strings.Split(ansi.ReplaceAllString(string(tail), ""), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " \t\r")
+	}
+	for _, runner := range runners {
+		if counts := runner.count(lines); counts != nil {
+			counts.Runner = runner.name
+			return counts
+		}
+	}
+	return nil
+}
+
+var ansi = regexp.MustCompile(`\x1b\[[0-9;?]*[ -/]*[@-~]`)
+
+// runners is in order of how unmistakable their words are.
+var runners = []struct {
+	name  string
+	count func(lines []string) *TestCounts
+}{
+	{"cargo", countCargo},
+	{"go", countGo},
+	{"pytest", countPytest},
+	{"unittest", countUnittest},
+	{"jest", countJest},
+	{"node", countNode},
+	{"tap", countTAP},
+	{"plain", countPlain},
+}
+
+// kinds says which of the counts a runner's word adds to; a word that is not here adds to none.
+var kinds = map[string]string{
+	"passed": "passed", "xpassed": "passed", "pass": "passed",
+	"failed": "failed", "error": "failed", "errors": "failed", "fail": "failed", "cancelled": "failed",
+	"skipped": "skipped", "xfailed": "skipped", "ignored": "skipped", "todo": "skipped", "pending": "skipped",
+}
+
+func (c *TestCounts) add(word string, n int) {
+	switch kinds[word] {
+	case "passed":
+		c.Passed += n
+	case "failed":
+		c.Failed += n
+	case "skipped":
+		c.Skipped += n
+	}
+}
+
+var countedWord = regexp.MustCompile(`(\d+) ([a-z]+)`)
+
+// addAll adds every "<number> <word>" of a summary.
+func (c *TestCounts) addAll(summary string) {
+	for _, match := range countedWord.FindAllStringSubmatch(summary, -1) {
+		c.add(match[2], atoi(match[1]))
+	}
+}
+
+func atoi(digits string) int {
+	n, _ := strconv.Atoi(digits) // of \d+; one that overflows is no count of tests
+	return n
+}
+
+// summaries sums up the lines that match a pattern, whose first group is "<number> <word>"s.
+func summaries(lines []string, pattern *regexp.Regexp) *TestCounts {
+	var counts *TestCounts
+	for _, line := range lines {
+		match := pattern.FindStringSubmatch(line)
+		if match == nil {
+			continue
+		}
+		if counts == nil {
+			counts = &TestCounts{}
+		}
+		counts.addAll(match[1])
+	}
+	return counts
+}
+
+var (
+	cargoSummary  = regexp.MustCompile(`^test result: (?:ok|FAILED)\. (\d+ passed; \d+ failed; \d+ ignored);`)
+	pytestSummary = regexp.MustCompile(`^=* ?((?:\d+ [a-z]+(?:, )?)+|no tests ran) in [0-9.]+s(?: \([0-9:]+\))? ?=*$`)
+	jestSummary   = regexp.MustCompile(`^Tests: +((?:\d+ [a-z]+, )+)\d+ total$`)
+	plainSummary  = regexp.MustCompile(`^(?:\w+: )?(\d+ passed, \d+ failed(?:, \d+ skipped)?)$`)
+)
+
+func countCargo(lines []string) *TestCounts  { return summaries(lines, cargoSummary) }
+func countPytest(lines []string) *TestCounts { return summaries(lines, pytestSummary) }
+func countJest(lines []string) *TestCounts   { return summaries(lines, jestSummary) }
+func countPlain(lines []string) *TestCounts  { return summaries(lines, plainSummary) }
+
+var (
+	goStart  = regexp.MustCompile(`^=== RUN   ([^/\s]+)$`)
+	goResult = regexp.MustCompile(`^--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$`)
+	goKinds  = map[string]string{"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
+)
+
+// countGo counts the top-level tests of "go test -v": subtests are parts of theirs. A test that was
+// started and of which no result is seen (its own print without a newline hides it, or the process
+// died) makes the counts unknown.
+func countGo(lines []string) *TestCounts {
+	var counts TestCounts
+	started := map[string]int{} // the same name may stand in several packages
+	found := false
+	for _, line := range lines {
+		if match := goStart.FindStringSubmatch(line); match != nil {
+			started[match[1]]++
+			found = true
+		}
+		if match := goResult.FindStringSubmatch(line); match != nil {
+			if started[match[2]]--; started[match[2]] < 0 {
+				return nil // not -v, or the beginning is not there
+			}
+			counts.add(goKinds[match[1]], 1)
+		}
+	}
+	for _, open := range started {
+		if open > 0 {
+			return nil
+		}
+	}
+	if !found {
+		return nil
+	}
+	return &counts
+}
+
+var (
+	unittestRan    = regexp.MustCompile(`^Ran (\d+) tests? in [0-9.]+s$`)
+	unittestResult = regexp.MustCompile(`^(?:OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$`)
+	unittestCount  = regexp.MustCompile(`([a-z ]+)=(\d+)`)
+)
+
+// countUnittest reads "Ran N tests", and the line after it that says what of them did not pass.
+func countUnittest(lines []string) *TestCounts {
+	var counts *TestCounts
+	ran := -1
+	for _, line := range lines {
+		if match := unittestRan.FindStringSubmatch(line); match != nil {
+			ran = atoi(match[1])
+			continue
+		}
+		match := unittestResult.FindStringSubmatch(line)
+		if match == nil || ran < 0 {
+			continue
+		}
+		if counts == nil {
+			counts = &TestCounts{}
+		}
+		for _, part := range unittestCount.FindAllStringSubmatch(match[1], -1) {
+			n := atoi(part[2])
+			switch strings.TrimSpace(part[1]) {
+			case "failures", "errors", "unexpected successes":
+				counts.Failed += n
+			case "skipped", "expected failures":
+				counts.Skipped += n
+			default:
+				continue
+			}
+			ran -= n
+		}
+		counts.Passed += max(0, ran) // an error outside a test is counted and was not run
+		ran = -1
+	}
+	return counts
+}
+
+var nodeCount = regexp.MustCompile(`^(?:ℹ|#) (tests|suites|pass|fail|cancelled|skipped|todo) (\d+)$`)
+
+// countNode reads the counts that end "node --test", one a line.
+func countNode(lines []string) *TestCounts {
+	var counts TestCounts
+	seen := map[string]bool{}
+	for _, line := range lines {
+		if match := nodeCount.FindStringSubmatch(line); match != nil {
+			seen[match[1]] = true
+			counts.add(match[1], atoi(match[2]))
+		}
+	}
+	if !seen["tests"] || !seen["pass"] || !seen["fail"] {
+		return nil
+	}
+	return &counts
+}
+
+var (
+	tapPlan   = regexp.MustCompile(`^1\.\.(\d+)(?: *#.*)?$`)
+	tapResult = regexp.MustCompile(`^(not )?ok\b[^#]*(?:# *((?i:skip|todo)))?`)
+)
+
+// countTAP counts the results of the top level, and believes them only when they are as many as the
+// plan says.
+func countTAP(lines []string) *TestCounts {
+	var counts TestCounts
+	planned, results := -1, 0
+	for _, line := range lines {
+		if match := tapPlan.FindStringSubmatch(line); match != nil {
+			planned = max(planned, 0) + atoi(match[1])
+			continue
+		}
+		match := tapResult.FindStringSubmatch(line)
+		if match == nil {
+			continue
+		}
+		results++
+		switch {
+		case match[2] != "":
+			counts.Skipped++
+		case match[1] != "":
+			counts.Failed++
+		default:
+			counts.Passed++
+		}
+	}
+	if planned < 0 || results != planned {
+		return nil
+	}
+	return &counts
+}

@@ -1,0 +1,302 @@
+package runs
+
+import (
+	"time"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// RunID names a run: <UTC yyyymmddThhmmssZ>-<notebook>-<random>.
+type RunID string
+
+// Digest is "sha256:" and 64 hexadecimal digits.
+type Digest string
+
+// EventType is one of the types below.
+type EventType string
+
+// The types, in the order in which a run passes through them.
+const (
+	RunStarted            EventType = "run.started"
+	ContractCreated       EventType = "task.contract.created"
+	PlanUpdated           EventType = "plan.updated"
+	ApprovalRequested     EventType = "approval.requested"
+	ApprovalGranted       EventType = "approval.granted"
+	ApprovalDenied        EventType = "approval.denied"
+	GateBlocked           EventType = "gate.blocked"
+	StepStarted           EventType = "step.started"
+	ScrapRecorded         EventType = "scrap.recorded"
+	PatchApplied          EventType = "patch.applied"
+	StepFinished          EventType = "step.finished"
+	GitDiffChecked        EventType = "git.diff.checked"
+	VerificationCompleted EventType = "verification.completed"
+	RunCompleted          EventType = "run.completed"
+)
+
+// Event is one line of the journal.
+type Event struct {
+	Seq  int              `json:"seq"` // from 0
+	Time time.Time        `json:"time"`
+	Type EventType        `json:"type"`
+	Step notebooks.StepID `json:"step,omitempty"`
+	Data codec.Raw        `json:"data"` // the canonical JSON of the matching Data type
+	Prev Digest           `json:"prev"` // hash of the event before; of the first: digest of the source notebook
+	Hash Digest           `json:"hash"` // of the canonical JSON of the event without hash
+}
+
+// RunStartedData is the data of run.started.
+type RunStartedData struct {
+	RunID       RunID  `json:"run_id"`
+	Markmill    string `json:"markmill"`    // version
+	Notebook    string `json:"notebook"`    // path as given
+	Form        string `json:"form"`        //
+	SourceFile  string `json:"source_file"` // name of the copy in the run directory
+	Repository  string `json:"repository"`  // root of the source repository, "" outside one
+	Depth       int    `json:"depth"`       // runs around this one
+	ResumedFrom string `json:"resumed_from,omitzero"`
+	Host        string `json:"host"` // os/arch
+	PID         int    `json:"pid"`
+	// Paths are the absolute paths that an output notebook shows by name instead: the longest first.
+	Paths []PathName `json:"paths,omitempty"`
+	// Assets is the folder, relative to the output notebook, that holds its pictures.
+	Assets string `json:"assets,omitzero"`
+	// Output is the absolute path of the output notebook outside the run directory, "" without one.
+	Output string `json:"output,omitzero"`
+}
+
+// PathName is a path of this machine and the name that stands for it: "<worktree>", "<home>", "<tmp>".
+type PathName struct {
+	Path string `json:"path"`
+	Name string `json:"name"`
+}
+
+// ContractData is the data of task.contract.created: what was asked and what is allowed.
+type ContractData struct {
+	TaskID               string      `json:"task_id"`
+	TargetRepository     string      `json:"target_repository"`
+	BaseCommit           string      `json:"base_commit"`
+	AllowedPaths         []string    `json:"allowed_paths"`
+	ForbiddenPaths       []string    `json:"forbidden_paths"`
+	ForbiddenActions     []string    `json:"forbidden_actions"`
+	Limits               LimitsData  `json:"limits"`
+	MutationMode         string      `json:"mutation_mode"` // worktree, in-place, none
+	ApprovalRequired     bool        `json:"approval_required"`
+	VerificationCommands []string    `json:"verification_commands"` // ids of the test steps
+	EvidenceExpectations []string    `json:"evidence_expectations"` // require:
+	RiskClass            string      `json:"risk_class"`
+	Parameters           []ParamData `json:"parameters"`
+	Environment          []string    `json:"environment"` // names of the variables a step gets, sorted
+	DirtyFiles           int         `json:"dirty_files"` // uncommitted changes of the user, not taken along unless dirty: include
+	Dirty                string      `json:"dirty"`       // ignore, include, block
+}
+
+// LimitsData bounds what a run may change; 0 is no limit.
+type LimitsData struct {
+	Files int   `json:"files,omitzero"`
+	Lines int   `json:"lines,omitzero"`
+	Bytes int64 `json:"bytes,omitzero"`
+}
+
+// ParamData is one bound parameter.
+type ParamData struct {
+	Name  string    `json:"name"`
+	Type  string    `json:"type"`
+	Value codec.Raw `json:"value"` // notebooks.Value.JSON; a secret's is its keyed digest
+	From  string    `json:"from"`
+	Given bool      `json:"given"`
+}
+
+// PlanData is the data of plan.updated.
+type PlanData struct {
+	Steps []PlannedStep `json:"steps"`
+}
+
+// PlannedStep says what will happen to a step and why.
+type PlannedStep struct {
+	ID     notebooks.StepID `json:"id"`
+	Index  int              `json:"index"`
+	Lang   string           `json:"lang"`
+	Kernel string           `json:"kernel"`
+	Tags   []string         `json:"tags,omitempty"`
+	Action string           `json:"action"` // run, skip
+	Reason string           `json:"reason,omitzero"`
+}
+
+// GateData is the data of gate.blocked, approval.requested and approval.denied.
+type GateData struct {
+	Code  string `json:"code"`
+	Words string `json:"words"`
+}
+
+// StepStartedData is the data of step.started.
+type StepStartedData struct {
+	Index   int    `json:"index"`
+	Dir     string `json:"dir"` // of the step's files, relative to the run directory
+	Kernel  string `json:"kernel"`
+	Program string `json:"program"` // path of the interpreter
+	Version string `json:"version,omitzero"`
+	Attempt int    `json:"attempt"` // from 1
+}
+
+// ScrapData is the data of scrap.recorded, and a line of the scraps file that steps write.
+type ScrapData struct {
+	Name    string    `json:"name"`
+	Type    string    `json:"type"`            // text, json, table, image, file
+	Value   codec.Raw `json:"value,omitempty"` // text: a JSON string; json, table: the value
+	MIME    string    `json:"mime,omitzero"`
+	File    string    `json:"file,omitzero"` // image, file: relative to the run directory
+	Digest  Digest    `json:"digest,omitzero"`
+	Display bool      `json:"display,omitzero"`
+}
+
+// PatchData is the data of patch.applied: a step changed something.
+type PatchData struct {
+	Commit  string        `json:"commit"`
+	Tree    string        `json:"tree"`
+	Patch   string        `json:"patch"` // file, relative to the run directory
+	Digest  Digest        `json:"digest"`
+	Files   []ChangedFile `json:"files"`
+	Ignored int           `json:"ignored,omitzero"` // files that .gitignore hides and the step wrote
+}
+
+// ChangedFile is one path of a change. Paths are slash-separated; bytes that are not UTF-8 are
+// written as \xNN, and Quoted says so.
+type ChangedFile struct {
+	Path    string `json:"path"`
+	OldPath string `json:"old_path,omitzero"` // of a rename
+	Status  string `json:"status"`            // added, modified, deleted, renamed, type, mode
+	OldMode string `json:"old_mode,omitzero"` // 100644
+	NewMode string `json:"new_mode,omitzero"`
+	OldBlob string `json:"old_blob,omitzero"`
+	NewBlob string `json:"new_blob,omitzero"`
+	Added   int    `json:"added"`
+	Deleted int    `json:"deleted"`
+	Binary  bool   `json:"binary,omitzero"`
+	Size    int64  `json:"size,omitzero"` // bytes of the new content
+	Quoted  bool   `json:"quoted,omitzero"`
+}
+
+// StepStatus is how a step ended.
+type StepStatus string
+
+const (
+	StepPassed  StepStatus = "pass"
+	StepFailed  StepStatus = "fail"
+	StepAllowed StepStatus = "allowed" // failed, and was allowed or expected to
+	StepSkipped StepStatus = "skip"
+	StepTimeout StepStatus = "timeout"
+	StepPending StepStatus = "pending" // not reached
+)
+
+// StepFinishedData is the data of step.finished.
+type StepFinishedData struct {
+	Index        int           `json:"index"`
+	Status       StepStatus    `json:"status"`
+	Reason       string        `json:"reason,omitzero"` // why it was skipped, or did not pass
+	Exit         int           `json:"exit"`
+	TerminatedBy string        `json:"terminated_by,omitzero"` // who ended a process that did not end itself
+	Attempts     int           `json:"attempts"`
+	DurationNS   int64         `json:"duration_ns"`
+	Stdout       StreamData    `json:"stdout"`
+	Stderr       StreamData    `json:"stderr"`
+	Displays     []DisplayData `json:"displays,omitempty"`
+	Error        *ErrorData    `json:"error,omitempty"`
+	Result       string        `json:"result,omitzero"` // result.json, relative
+	ResultDigest Digest        `json:"result_digest,omitzero"`
+	Tests        *TestCounts   `json:"tests,omitempty"`
+	Commit       string        `json:"commit,omitzero"` // of the run's ref after the step
+	Tree         string        `json:"tree,omitzero"`
+}
+
+// StreamData describes one raw stream on disk.
+type StreamData struct {
+	File   string `json:"file,omitzero"` // relative to the run directory; "" when the stream was empty
+	Bytes  int64  `json:"bytes"`
+	Digest Digest `json:"digest,omitzero"`
+}
+
+// DisplayData is one rich result of a step: a picture, a table, a value.
+type DisplayData struct {
+	MIME   string `json:"mime"`
+	File   string `json:"file,omitzero"` // relative to the run directory
+	Bytes  int64  `json:"bytes"`
+	Digest Digest `json:"digest"`
+	Alt    string `json:"alt,omitzero"` // text/plain of the same result
+}
+
+// ErrorData is what an interpreter said of a failure.
+type ErrorData struct {
+	Name      string `json:"name"`
+	Value     string `json:"value"`
+	Traceback string `json:"traceback,omitzero"`
+	Line      int    `json:"line,omitzero"` // of the notebook
+}
+
+// TestCounts is what a test runner said of itself, where it did.
+type TestCounts struct {
+	Runner  string `json:"runner"`
+	Passed  int    `json:"passed"`
+	Failed  int    `json:"failed"`
+	Skipped int    `json:"skipped"`
+}
+
+// DiffCheckedData is the data of git.diff.checked.
+type DiffCheckedData struct {
+	BaseCommit    string        `json:"base_commit"`
+	ResultCommit  string        `json:"result_commit"`
+	ResultTree    string        `json:"result_tree"`
+	Files         []ChangedFile `json:"files"`
+	Patch         string        `json:"patch"`
+	PatchDigest   Digest        `json:"patch_digest"`
+	AllowedPassed bool          `json:"allowed_passed"`
+	Disallowed    []string      `json:"disallowed,omitempty"`
+	Blockers      []Blocker     `json:"blockers,omitempty"`
+	Skipped       string        `json:"skipped,omitzero"` // why it was not checked
+}
+
+// VerificationData is the data of verification.completed.
+type VerificationData struct {
+	Steps    []VerificationStep `json:"steps"`
+	Passed   bool               `json:"passed"`
+	Skipped  string             `json:"skipped,omitzero"`
+	Blockers []Blocker          `json:"blockers,omitempty"`
+}
+
+// VerificationStep is one test step's outcome.
+type VerificationStep struct {
+	Step       notebooks.StepID `json:"step"`
+	Status     StepStatus       `json:"status"`
+	Exit       int              `json:"exit"`
+	DurationNS int64            `json:"duration_ns"`
+	Tests      *TestCounts      `json:"tests,omitempty"`
+}
+
+// Blocker is one reason why a run did not pass.
+type Blocker struct {
+	Code  string           `json:"code"`
+	Step  notebooks.StepID `json:"step,omitzero"`
+	Words string           `json:"words"`
+}
+
+// Status is a run's verdict.
+type Status string
+
+const (
+	Pass        Status = "pass"
+	Fail        Status = "fail"
+	Blocked     Status = "blocked"
+	Interrupted Status = "interrupted"
+	Running     Status = "running" // no run.completed yet
+)
+
+// CompletedData is the data of run.completed.
+type CompletedData struct {
+	Status                  Status    `json:"status"`
+	Blockers                []Blocker `json:"blockers,omitempty"`
+	SourceRepositoryMutated bool      `json:"source_repository_mutated"`
+	ResultCommit            string    `json:"result_commit,omitzero"`
+	Ref                     string    `json:"ref,omitzero"`
+	NotApplicable           []string  `json:"not_applicable,omitempty"` // "check: reason" of what a block skipped
+	Signal                  int       `json:"signal,omitzero"`          // of an interrupted run
+}

@@ -1,0 +1,209 @@
+package runs
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// Run is the fold of a journal: what was asked, what was done, how it ended.
+type Run struct {
+	ID                    RunID
+	StartedAt, FinishedAt time.Time // FinishedAt is zero while no run.completed stands
+	Started               RunStartedData
+	Source                Digest // of the source notebook: the prev of the first event
+	Contract              ContractData
+	Plan                  PlanData
+	Steps                 []StepRecord // in plan order
+	Gates                 []GateData   // of gate.blocked, approval.requested and approval.denied, as they came
+	Approval              ApprovalStatus
+	Diff                  *DiffCheckedData
+	Verification          *VerificationData
+	Completed             *CompletedData
+	Events                int // how many events were folded
+
+	blocked []Blocker                // of gate.blocked and approval.denied
+	at      map[notebooks.StepID]int // place in Steps
+}
+
+// StepRecord is what the journal says of one planned step. Of several attempts it holds the last.
+type StepRecord struct {
+	Planned               PlannedStep
+	Step                  *StepStartedData // nil: never started
+	StartedAt, FinishedAt time.Time
+	Finished              *StepFinishedData // nil: never finished
+	Patch                 *PatchData
+	Scraps                []ScrapData // of the last attempt, as they came
+	Attempts              int         // how often it was started
+}
+
+// Status is the step's own, and StepPending for one that was not reached.
+func (s *StepRecord) Status() StepStatus {
+	switch {
+	case s.Finished != nil:
+		return s.Finished.Status
+	case s.Planned.Action == ActionSkip:
+		return StepSkipped
+	default:
+		return StepPending
+	}
+}
+
+// Actions of a PlannedStep.
+const (
+	ActionRun  = "run"
+	ActionSkip = "skip"
+)
+
+// ApprovalStatus is how far the approval of a run has come.
+type ApprovalStatus string
+
+const (
+	ApprovalNotRequired ApprovalStatus = "not-required"
+	ApprovalIsRequested ApprovalStatus = "requested"
+	ApprovalIsGranted   ApprovalStatus = "granted"
+	ApprovalIsDenied    ApprovalStatus = "denied"
+)
+
+// Fold makes a Run of the events of a journal. Events may be absent, at the end or elsewhere
+// (CheckOrder tells); an event whose data cannot be read, or whose step is in no plan, is an error.
+func Fold(events []Event) (*Run, error) {
+	r := &Run{Approval: ApprovalNotRequired}
+	for _, event := range events {
+		if err := r.add(event); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// decode reads the data of an event.
+func decode[T any](event Event) (T, error) {
+	var data T
+	if err := codec.Unmarshal(event.Data, &data); err != nil {
+		return data, broken(event.Seq, fmt.Sprintf("bad data of %s: %v", event.Type, err))
+	}
+	return data, nil
+}
+
+func decodeInto[T any](event Event, to **T) error {
+	data, err := decode[T](event)
+	*to = &data
+	return err
+}
+
+func (r *Run) add(event Event) (err error) {
+	if r.Events == 0 {
+		r.Source = event.Prev
+	}
+	r.Events++
+	switch event.Type {
+	case RunStarted:
+		r.Started, err = decode[RunStartedData](event)
+		r.ID, r.StartedAt = r.Started.RunID, event.Time
+	case ContractCreated:
+		r.Contract, err = decode[ContractData](event)
+	case PlanUpdated:
+		r.Plan, err = decode[PlanData](event)
+		r.Steps, r.at = make([]StepRecord, len(r.Plan.Steps)), map[notebooks.StepID]int{}
+		for i, step := range r.Plan.Steps {
+			r.Steps[i].Planned, r.at[step.ID] = step, i
+		}
+	case GateBlocked, ApprovalRequested, ApprovalGranted, ApprovalDenied:
+		err = r.addGate(event)
+	case StepStarted, ScrapRecorded, PatchApplied, StepFinished:
+		err = r.addStep(event)
+	case GitDiffChecked:
+		err = decodeInto(event, &r.Diff)
+	case VerificationCompleted:
+		err = decodeInto(event, &r.Verification)
+	case RunCompleted:
+		r.FinishedAt = event.Time
+		err = decodeInto(event, &r.Completed)
+	}
+	return err
+}
+
+func (r *Run) addGate(event Event) error {
+	switch event.Type {
+	case ApprovalGranted:
+		r.Approval = ApprovalIsGranted
+		return nil
+	case ApprovalRequested:
+		r.Approval = ApprovalIsRequested
+	case ApprovalDenied:
+		r.Approval = ApprovalIsDenied
+	}
+	gate, err := decode[GateData](event)
+	r.Gates = append(r.Gates, gate)
+	if event.Type != ApprovalRequested {
+		r.blocked = append(r.blocked, Blocker{Code: gate.Code, Step: event.Step, Words: gate.Words})
+	}
+	return err
+}
+
+func (r *Run) addStep(event Event) error {
+	at, found := r.at[event.Step]
+	if !found {
+		return broken(event.Seq, fmt.Sprintf("%s is of step %q, which the plan does not have", event.Type, event.Step))
+	}
+	s := &r.Steps[at]
+	switch event.Type {
+	case StepStarted:
+		*s = StepRecord{Planned: s.Planned, StartedAt: event.Time, Attempts: s.Attempts + 1}
+		return decodeInto(event, &s.Step)
+	case ScrapRecorded:
+		scrap, err := decode[ScrapData](event)
+		s.Scraps = append(s.Scraps, scrap)
+		return err
+	case PatchApplied:
+		return decodeInto(event, &s.Patch)
+	default:
+		s.FinishedAt = event.Time
+		return decodeInto(event, &s.Finished)
+	}
+}
+
+// Scraps is every scrap of the run by its last value, in the order in which the names first came.
+func (r *Run) Scraps() []ScrapData {
+	var scraps []ScrapData
+	at := map[string]int{}
+	for i := range r.Steps {
+		for _, scrap := range r.Steps[i].Scraps {
+			if k, found := at[scrap.Name]; found {
+				scraps[k] = scrap
+				continue
+			}
+			at[scrap.Name] = len(scraps)
+			scraps = append(scraps, scrap)
+		}
+	}
+	return scraps
+}
+
+// Blockers is every reason why the run did not pass: of its gates, the diff, the verification and
+// the end, each once.
+func (r *Run) Blockers() []Blocker {
+	all := slices.Clone(r.blocked)
+	if r.Diff != nil {
+		all = append(all, r.Diff.Blockers...)
+	}
+	if r.Verification != nil {
+		all = append(all, r.Verification.Blockers...)
+	}
+	if r.Completed != nil {
+		all = append(all, r.Completed.Blockers...)
+	}
+	var once []Blocker
+	seen := map[Blocker]bool{}
+	for _, blocker := range all {
+		if !seen[blocker] {
+			seen[blocker] = true
+			once = append(once, blocker)
+		}
+	}
+	return once
+}

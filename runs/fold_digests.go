@@ -1,0 +1,31 @@
+package runs
+
+// Digests are the files whose digests the events of a run give, by path relative to its directory.
+func (r *Run) Digests() map[string]Digest {
+	known := map[string]Digest{r.Started.SourceFile: r.Source}
+	add := func(file string, digest Digest) {
+		if file != "" && digest != "" {
+			known[file] = digest
+		}
+	}
+	if r.Diff != nil {
+		add(r.Diff.Patch, r.Diff.PatchDigest)
+	}
+	for _, s := range r.Steps {
+		if s.Patch != nil {
+			add(s.Patch.Patch, s.Patch.Digest)
+		}
+		for _, scrap := range s.Scraps {
+			add(scrap.File, scrap.Digest)
+		}
+		if f := s.Finished; f != nil {
+			add(f.Stdout.File, f.Stdout.Digest)
+			add(f.Stderr.File, f.Stderr.Digest)
+			add(f.Result, f.ResultDigest)
+			for _, d := range f.Displays {
+				add(d.File, d.Digest)
+			}
+		}
+	}
+	return known
+}

@@ -1,0 +1,210 @@
+package runs
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// syncEvery bounds what a power cut may cost: events are on the disk this long after they were
+// appended. A crash of the process alone costs nothing, for Append has handed them to the system.
+const syncEvery = 200 * time.Millisecond
+
+// Journal appends events to a file, each linked to the one before by its hash. All its methods may
+// be called by several goroutines at once.
+type Journal struct {
+	// StepSync makes Append wait for the disk at each step.finished ("durability: step"). It is
+	// set before the first Append.
+	StepSync bool
+
+	clock func() time.Time
+	file  *os.File
+
+	mu   sync.Mutex
+	seq  int       // of the next event
+	prev Digest    // hash of the last one
+	last time.Time // time of the last one
+	size int64     // bytes of whole lines in the file
+	sum  hash.Hash // of those bytes
+	err  error     // why nothing more can be appended
+
+	dirty chan struct{} // holds a token while something waits for the disk
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// CreateJournal makes a new journal; a file that is there already is an error. source is the digest
+// of the source notebook, which the first event is linked to.
+func CreateJournal(path string, source Digest, clock func() time.Time) (*Journal, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, cannotWrite(path, err)
+	}
+	return startJournal(file, source, clock), nil
+}
+
+// OpenJournal reads a journal and goes on with it. A torn last line is cut off the file; any other
+// break is the error of ReadJournal.
+func OpenJournal(path string, source Digest, clock func() time.Time) (*Journal, []Event, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return nil, nil, cannotWrite(path, err)
+	}
+	events, size, err := readJournal(file, source)
+	if err == nil {
+		err = os.Truncate(path, size) // by path: Windows cuts no file that is open for appending
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	j := startJournal(file, source, clock)
+	if _, err := io.Copy(j.sum, io.NewSectionReader(file, 0, size)); err != nil {
+		return nil, nil, errors.Join(cannotRead(path, err), j.Close())
+	}
+	j.size = size
+	if n := len(events); n > 0 {
+		j.seq, j.prev, j.last = n, events[n-1].Hash, events[n-1].Time
+	}
+	return j, events, nil
+}
+
+func startJournal(file *os.File, source Digest, clock func() time.Time) *Journal {
+	j := &Journal{
+		clock: clock, file: file, prev: source, sum: sha256.New(),
+		dirty: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	go j.syncLoop()
+	return j
+}
+
+// Append adds one event, whose data is the Data type of t, and returns when the system has it: one
+// write a line. An event's time is never before that of the event before it, also when the clock
+// is set back. After an error nothing of the event is in the file, and Append may be tried again.
+func (j *Journal) Append(t EventType, step notebooks.StepID, data any) (Event, error) {
+	raw, err := codec.Marshal(data)
+	if err != nil {
+		return Event{}, fmt.Errorf("data of %s: %w", t, err)
+	}
+	event, err := j.append(Event{Type: t, Step: step, Data: raw})
+	if err == nil && j.StepSync && t == StepFinished {
+		err = j.Sync()
+	}
+	return event, err
+}
+
+func (j *Journal) append(event Event) (Event, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.write(j.place(event))
+}
+
+// place gives an event its place in the chain and its time.
+func (j *Journal) place(event Event) Event {
+	event.Seq, event.Prev = j.seq, j.prev
+	event.Time = j.clock().Round(0).UTC() // without the monotonic reading, which a reader does not get
+	if event.Time.Before(j.last) {
+		event.Time = j.last
+	}
+	return event
+}
+
+// write puts a placed event into the file.
+func (j *Journal) write(event Event) (Event, error) {
+	if j.err != nil {
+		return Event{}, j.err
+	}
+	line, hash, err := event.line()
+	if err != nil {
+		return Event{}, err
+	}
+	event.Hash = hash
+	if _, err := j.file.Write(line); err != nil {
+		// On a full disk a part of the line may be there: what is appended later would hang on it.
+		if cut := os.Truncate(j.file.Name(), j.size); cut != nil {
+			j.err = cannotWrite(j.file.Name(), cut)
+		}
+		return Event{}, cannotWrite(j.file.Name(), err)
+	}
+	j.seq, j.prev, j.last = event.Seq+1, event.Hash, event.Time
+	j.size += int64(len(line))
+	j.sum.Write(line)
+	select {
+	case j.dirty <- struct{}{}:
+	default: // the loop knows already
+	}
+	return event, nil
+}
+
+// Sync returns when all that was appended is on the disk. A disk that failed to sync may have lost
+// any of it, so that nothing can be appended any more.
+func (j *Journal) Sync() error {
+	err := j.file.Sync()
+	if err == nil || errors.Is(err, os.ErrClosed) {
+		return nil // Close has synced
+	}
+	err = cannotWrite(j.file.Name(), err)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err == nil {
+		j.err = err
+	}
+	return err
+}
+
+func (j *Journal) syncLoop() {
+	defer close(j.done)
+	for {
+		select {
+		case <-j.dirty:
+		case <-j.stop:
+			return
+		}
+		select {
+		case <-time.After(syncEvery):
+		case <-j.stop:
+			return
+		}
+		_ = j.Sync() // kept in j.err, which the next Append and Close return
+	}
+}
+
+// Close syncs and closes. Closing again does nothing.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	if errors.Is(j.err, os.ErrClosed) {
+		j.mu.Unlock()
+		return nil
+	}
+	before := j.err
+	j.err = fmt.Errorf("%s: %w", filepath.Base(j.file.Name()), os.ErrClosed)
+	close(j.stop)
+	j.mu.Unlock()
+
+	<-j.done
+	err := j.file.Sync()
+	return errors.Join(before, err, j.file.Close())
+}
+
+func cannotWrite(path string, err error) error {
+	return &notebooks.Error{
+		Kind: notebooks.KindArtifact, File: path, Msg: "cannot be written: " + cause(err).Error(), Err: err,
+	}
+}
+
+// cause leaves out the path that a PathError repeats.
+func cause(err error) error {
+	var pathErr *os.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// ErrLive is returned for a run directory whose run is alive, in this process or another.
+var ErrLive = errors.New("the run is alive")
+
+// Lock marks the run of dir as alive until release is called or the process ends, however it ends: the
+// mark is the system's lock on a file, which no crash can leave behind. The file's text (process
+// id, time) is for people. It returns ErrLive when somebody else holds the lock.
+func Lock(dir string) (release func(), err error) {
+	path := filepath.Join(dir, LockFile)
+	for {
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			return nil, cannotWrite(path, err)
+		}
+		held, err := acquire(file, path)
+		if err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		if !held {
+			if err := file.Close(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := file.Truncate(0); err == nil {
+			fmt.Fprintf(file, "%d %s\n", os.Getpid(), time.Now().UTC().Format(time.RFC3339))
+		}
+		return func() { unlock(file, path) }, nil
+	}
+}
+
+// acquire locks the file that was opened at path. It is false when that is no longer the one there: its
+// holder removed it between our opening it and its release.
+func acquire(file *os.File, path string) (bool, error) {
+	if err := tryLock(file); err != nil {
+		return false, err
+	}
+	return isAt(file, path), nil
+}
+
+func isAt(file *os.File, path string) bool {
+	held, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(held, there)
+}
+
+// Alive says whether the run of dir is alive. It leaves nothing behind.
+func Alive(dir string) bool {
+	if _, err := os.Lstat(filepath.Join(dir, LockFile)); err != nil {
+		return false
+	}
+	release, err := Lock(dir)
+	if err != nil {
+		return errors.Is(err, ErrLive)
+	}
+	release()
+	return false
+}

@@ -1,0 +1,124 @@
+package runs
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func reconcile(t *testing.T, dir string) bool {
+	t.Helper()
+	did, err := Reconcile(dir, ticking(aTime.Add(time.Hour)), writeFolds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return did
+}
+
+// TestReconcileACutRun cuts the journal of a run everywhere: each time the record becomes whole, and
+// says that it was interrupted.
+func TestReconcileACutRun(t *testing.T) {
+	r := newRecord(t, newStore(t), aTime, 1)
+	r.steps()
+	path := filepath.Join(r.dir, JournalFile)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := bytes.IndexByte(whole, '\n') + 1
+	for at := first; at <= len(whole); at += 97 {
+		if err := os.WriteFile(path, whole[:at], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(r.dir, StepsDir, tempPrefix+"123"), []byte("half"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(filepath.Join(r.dir, SumsFile)); err != nil {
+			t.Fatal(err)
+		}
+		if !reconcile(t, r.dir) {
+			t.Fatalf("cut at %d: it did nothing", at)
+		}
+		v := verify(t, r.dir)
+		if !v.OK() || v.Status != Interrupted {
+			t.Fatalf("cut at %d: %s, %v", at, v.Status, v.Findings)
+		}
+		if _, err := os.Stat(filepath.Join(r.dir, StepsDir, tempPrefix+"123")); !os.IsNotExist(err) {
+			t.Fatalf("a half-written file is still there: %v", err)
+		}
+		if reconcile(t, r.dir) {
+			t.Fatalf("cut at %d: the second time it did something again", at)
+		}
+	}
+}
+
+func TestReconcileLeavesAWholeRun(t *testing.T) {
+	r := aPass(t, newStore(t), aTime, 1)
+	if reconcile(t, r.dir) {
+		t.Error("it did something")
+	}
+	if v := verify(t, r.dir); !v.OK() {
+		t.Errorf("got %v", v.Findings)
+	}
+}
+
+// TestReconcileFilesOnly: a crash after run.completed and before SHA256SUMS keeps the verdict.
+func TestReconcileFilesOnly(t *testing.T) {
+	r := aPass(t, newStore(t), aTime, 1)
+	for _, path := range []string{SumsFile, ReportFile, OutputFile} {
+		if err := os.Remove(filepath.Join(r.dir, path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !reconcile(t, r.dir) {
+		t.Error("it did nothing")
+	}
+	if v := verify(t, r.dir); !v.OK() || v.Status != Pass {
+		t.Errorf("%s, %v", v.Status, v.Findings)
+	}
+}
+
+func TestReconcileNeverTouchesALiveRun(t *testing.T) {
+	r := newRecord(t, newStore(t), aTime, 1)
+	r.steps()
+	path := filepath.Join(r.dir, JournalFile)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill := lockElsewhere(t, r.dir)
+	if reconcile(t, r.dir) {
+		t.Error("it did something")
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the journal changed: %v", err)
+	}
+	kill()
+	if !reconcile(t, r.dir) {
+		t.Error("after a crash it did nothing")
+	}
+}
+
+func TestReconcileRefuses(t *testing.T) {
+	store := newStore(t)
+	never := func(string, *Run) error { t.Error("files were written"); return nil }
+	broken := newRecord(t, store, aTime, 1)
+	appendTo(t, filepath.Join(broken.dir, JournalFile), "{}\n")
+	empty, err := store.Create("20200101T000000Z-x-00")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{broken.dir, empty, filepath.Join(store.Dir, "none")} {
+		if did, err := Reconcile(dir, time.Now, never); err == nil || did {
+			t.Errorf("%s: did %v, %v", dir, did, err)
+		}
+	}
+	failing := newRecord(t, store, aTime, 2)
+	no := errors.New("no")
+	if _, err := Reconcile(failing.dir, time.Now, func(string, *Run) error { return no }); !errors.Is(err, no) {
+		t.Errorf("got %v", err)
+	}
+}

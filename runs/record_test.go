@@ -1,0 +1,170 @@
+package runs
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// record is a run directory that a test makes by hand, file by file and event by event.
+type record struct {
+	t      testing.TB
+	dir    string
+	id     RunID
+	source []byte
+	*Journal
+}
+
+// newRecord begins a run in a store: its source is there and run.started is in its journal.
+func newRecord(t testing.TB, store Store, start time.Time, random byte) *record {
+	t.Helper()
+	r := &record{t: t, id: NewRunID(start, "fix.md", []byte{random}), source: []byte("# Fix\n\n```bash {#change}\ntrue\n```\n\nmore\n")}
+	var err error
+	if r.dir, err = store.Create(r.id); err != nil {
+		t.Fatal(err)
+	}
+	r.write("notebook.md", string(r.source))
+	if r.Journal, err = CreateJournal(filepath.Join(r.dir, JournalFile), DigestOf(r.source), ticking(start)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	mustAppend(t, r.Journal, RunStarted, "", RunStartedData{RunID: r.id, Notebook: "tasks/fix.md", SourceFile: "notebook.md"})
+	return r
+}
+
+// write writes a file of the record and returns its digest.
+func (r *record) write(path, text string) Digest {
+	r.t.Helper()
+	path = filepath.Join(r.dir, filepath.FromSlash(path))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := WriteFile(path, []byte(text)); err != nil {
+		r.t.Fatal(err)
+	}
+	return DigestOf([]byte(text))
+}
+
+// steps appends the contract, the plan and two steps that changed and tested something.
+func (r *record) steps() {
+	r.t.Helper()
+	j := r.Journal
+	mustAppend(r.t, j, ContractCreated, "", ContractData{
+		TaskID: "fix", BaseCommit: "b0", AllowedPaths: []string{"parser/**"}, MutationMode: "worktree",
+		Parameters: []ParamData{{Name: "n", Type: "int", Value: codec.Raw("12345678901234567890123"), From: "-p", Given: true}},
+	})
+	mustAppend(r.t, j, PlanUpdated, "", PlanData{Steps: []PlannedStep{
+		{ID: "change", Index: 0, Lang: "bash", Kernel: "bash", Action: ActionRun},
+		{ID: "check", Index: 1, Lang: "python", Kernel: "python", Tags: []string{"test"}, Action: ActionRun},
+		{ID: "later", Index: 2, Lang: "bash", Kernel: "bash", Action: ActionSkip, Reason: "tag skip"},
+	}})
+	mustAppend(r.t, j, StepStarted, "change", StepStartedData{Index: 0, Dir: "steps/00-change", Kernel: "bash", Program: "/bin/bash", Attempt: 1})
+	mustAppend(r.t, j, ScrapRecorded, "change", ScrapData{Name: "old", Type: ScrapJSON, Value: codec.Raw("1.50")})
+	mustAppend(r.t, j, ScrapRecorded, "change", ScrapData{
+		Name: "plot", Type: ScrapImage, File: "steps/00-change/plot.png", Digest: r.write("steps/00-change/plot.png", "PNG"),
+	})
+	mustAppend(r.t, j, PatchApplied, "change", PatchData{
+		Commit: "c1", Patch: "steps/00-change/diff.patch", Digest: r.write("steps/00-change/diff.patch", "--- a\n+++ b\n"),
+		Files: []ChangedFile{{Path: "parser/parse.go", Status: "modified", Added: 1, Deleted: 1}},
+	})
+	mustAppend(r.t, j, StepFinished, "change", StepFinishedData{
+		Index: 0, Status: StepPassed, Attempts: 1, DurationNS: 5,
+		Stdout: StreamData{File: "steps/00-change/stdout", Bytes: 3, Digest: r.write("steps/00-change/stdout", "hi\n")},
+		Result: "steps/00-change/result.json", ResultDigest: r.write("steps/00-change/result.json", "{}\n"), Commit: "c1",
+	})
+	mustAppend(r.t, j, StepStarted, "check", StepStartedData{Index: 1, Dir: "steps/01-check", Kernel: "python", Attempt: 1})
+	mustAppend(r.t, j, ScrapRecorded, "check", ScrapData{Name: "old", Type: ScrapJSON, Value: codec.Raw("2")})
+	mustAppend(r.t, j, StepFinished, "check", StepFinishedData{
+		Index: 1, Status: StepPassed, Attempts: 1, DurationNS: 7, Tests: &TestCounts{Runner: "pytest", Passed: 3},
+		Stderr:   StreamData{File: "steps/01-check/stderr", Bytes: 2, Digest: r.write("steps/01-check/stderr", "e\n")},
+		Displays: []DisplayData{{MIME: "text/html", File: "steps/01-check/display-1.html", Bytes: 4, Digest: r.write("steps/01-check/display-1.html", "<b/>")}},
+	})
+}
+
+// finish appends what ends a pass and writes all files.
+func (r *record) finish() {
+	r.t.Helper()
+	mustAppend(r.t, r.Journal, GitDiffChecked, "", DiffCheckedData{
+		BaseCommit: "b0", ResultCommit: "c1", AllowedPassed: true,
+		Files: []ChangedFile{{Path: "parser/parse.go", Status: "modified", Added: 1, Deleted: 1}},
+		Patch: PatchFile, PatchDigest: r.write(PatchFile, "--- a\n+++ b\n"),
+	})
+	mustAppend(r.t, r.Journal, VerificationCompleted, "", VerificationData{
+		Passed: true, Steps: []VerificationStep{{Step: "check", Status: StepPassed, DurationNS: 7, Tests: &TestCounts{Runner: "pytest", Passed: 3}}},
+	})
+	mustAppend(r.t, r.Journal, RunCompleted, "", CompletedData{Status: Pass, ResultCommit: "c1"})
+	if err := r.Close(); err != nil {
+		r.t.Fatal(err)
+	}
+	run, _, err := Load(r.dir)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := writeFolds(r.dir, run); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// renderForTest stands in for the view of a run.
+func renderForTest(_ string, run *Run, source []byte) ([]byte, error) {
+	notebook := notebooks.Manifest{Status: string(run.Status())}
+	at := len("# Fix\n\n```bash {#change}\ntrue\n```\n")
+	return notebooks.Splice(source, []notebooks.Region{{ID: "change", At: at, Body: []byte("exit 0\n")}}, notebook), nil
+}
+
+// writeFolds writes what follows from the journal.
+func writeFolds(dir string, run *Run) error {
+	source, err := readSource(dir)
+	if err != nil {
+		return err
+	}
+	output, err := renderForTest(dir, run, source)
+	if err != nil {
+		return err
+	}
+	for path, text := range map[string][]byte{
+		OutputFile: output, TestLogFile: []byte("3 passed\n"), PatchFile: []byte("--- a\n+++ b\n"),
+	} {
+		if err := WriteFile(filepath.Join(dir, path), text); err != nil {
+			return err
+		}
+	}
+	return writeReport(dir, run)
+}
+
+func writeReport(dir string, run *Run) error {
+	report, err := NewReport(run, dir)
+	if err != nil {
+		return err
+	}
+	text, err := report.JSON()
+	if err != nil {
+		return err
+	}
+	if err := WriteFile(filepath.Join(dir, ReportFile), text); err != nil {
+		return err
+	}
+	if err := WriteFile(filepath.Join(dir, ReportPageFile), []byte("# Report\n")); err != nil {
+		return err
+	}
+	return report.WriteSums(dir)
+}
+
+func newStore(t testing.TB) Store { return Store{Dir: filepath.Join(t.TempDir(), ".markmill")} }
+
+// aPass is a whole run directory of a run that passed.
+func aPass(t testing.TB, store Store, start time.Time, random byte) *record {
+	t.Helper()
+	r := newRecord(t, store, start, random)
+	r.steps()
+	r.finish()
+	return r
+}

@@ -1,0 +1,267 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// ReportVersion is the schema_version of a Report. Members are only ever added to a version.
+const ReportVersion = 1
+
+// Report is report.json: the evidence index, for machines. Readers ignore members that they do not know.
+type Report struct {
+	SchemaVersion int    `json:"schema_version"`
+	TaskID        string `json:"task_id"`
+	RunID         RunID  `json:"run_id"`
+	Status        Status `json:"status"`
+	// Backend is the kernels whose steps ran, in order of first use, separated by commas.
+	Backend       string    `json:"backend"`
+	RunStartedAt  time.Time `json:"run_started_at"`
+	RunFinishedAt time.Time `json:"run_finished_at"`
+	// BackendExitCode is the raw exit code of the step that decided: the first that failed or was
+	// ended, else the last that ran; null when none ran. TerminatedBy is of the same step.
+	BackendExitCode         *int           `json:"backend_exit_code"`
+	TerminatedBy            string         `json:"terminated_by,omitzero"`
+	ArtifactsDir            string         `json:"artifacts_dir"` // always ".": the folder that report.json is in
+	Parameters              []ParamData    `json:"parameters"`
+	BaseCommit              string         `json:"base_commit"`
+	ResultCommit            string         `json:"result_commit"`
+	ChangedFiles            []ChangedFile  `json:"changed_files"`
+	AllowedWritesPassed     bool           `json:"allowed_writes_passed"` // false also when it was not checked
+	SourceRepositoryMutated bool           `json:"source_repository_mutated"`
+	ApprovalStatus          ApprovalStatus `json:"approval_status"`
+	Verification            []ReportCheck  `json:"verification"`
+	Blockers                []Blocker      `json:"blockers"`
+	Scraps                  []ScrapData    `json:"scraps"`
+	Steps                   []ReportStep   `json:"steps"`
+	// ArtifactPaths is every file of the run directory, sorted, but report.json and report.md, which
+	// are made of this, and SHA256SUMS, which covers them.
+	ArtifactPaths   []string          `json:"artifact_paths"`
+	ArtifactDigests map[string]Digest `json:"artifact_digests"`
+	Freshness       Freshness         `json:"freshness"`
+}
+
+// ReportCheck is the outcome of one test step.
+type ReportCheck struct {
+	Command    notebooks.StepID `json:"command"` // the step's id
+	Status     StepStatus       `json:"status"`
+	ExitCode   int              `json:"exit_code"`
+	DurationNS int64            `json:"duration_ns"`
+	Tests      *TestCounts      `json:"tests,omitempty"` // where the runner says so
+}
+
+// ReportStep is one planned step and what became of it.
+type ReportStep struct {
+	ID           notebooks.StepID `json:"id"`
+	Index        int              `json:"index"`
+	Lang         string           `json:"lang"`
+	Kernel       string           `json:"kernel"`
+	Program      string           `json:"program,omitzero"`
+	Version      string           `json:"version,omitzero"`
+	Tags         []string         `json:"tags,omitempty"`
+	Status       StepStatus       `json:"status"`
+	Reason       string           `json:"reason,omitzero"`
+	StartedAt    time.Time        `json:"started_at,omitzero"`
+	FinishedAt   time.Time        `json:"finished_at,omitzero"`
+	DurationNS   int64            `json:"duration_ns,omitzero"`
+	Attempts     int              `json:"attempts"`
+	ExitCode     *int             `json:"exit_code"` // null when it did not finish
+	TerminatedBy string           `json:"terminated_by,omitzero"`
+	Dir          string           `json:"dir,omitzero"` // of its files
+	Changed      int              `json:"changed"`      // files
+	Commit       string           `json:"commit,omitzero"`
+	Tests        *TestCounts      `json:"tests,omitempty"`
+}
+
+// Freshness says whether every artifact was written after the run started: one that was there
+// before proves nothing of this run. The source notebook is left out: it is written before the first
+// event, which holds its digest.
+type Freshness struct {
+	Passed bool     `json:"passed"`
+	Stale  []string `json:"stale"` // sorted paths
+}
+
+// NewReport makes the report of a run: a fold of it, and of the files of its directory, which it reads
+// and digests. Every other artifact must have been written before.
+func NewReport(run *Run, dir string) (*Report, error) { return NewReportKnowing(run, dir, nil) }
+
+// NewReportKnowing is NewReport for the process that wrote the files a moment ago: those whose digest
+// is known, by path, are not read again.
+func NewReportKnowing(run *Run, dir string, known map[string]Digest) (*Report, error) {
+	r := &Report{
+		SchemaVersion: ReportVersion, TaskID: run.Contract.TaskID, RunID: run.ID, Status: run.Status(),
+		RunStartedAt: run.StartedAt, RunFinishedAt: run.FinishedAt, ArtifactsDir: ".",
+		Parameters: run.Contract.Parameters, BaseCommit: run.Contract.BaseCommit,
+		ApprovalStatus: run.Approval, Blockers: run.Blockers(), Scraps: run.Scraps(),
+	}
+	r.addSteps(run)
+	if d := run.Diff; d != nil {
+		r.ResultCommit, r.ChangedFiles = d.ResultCommit, d.Files
+		r.AllowedWritesPassed = d.AllowedPassed && d.Skipped == ""
+	}
+	if v := run.Verification; v != nil {
+		for _, s := range v.Steps {
+			r.Verification = append(r.Verification, ReportCheck{s.Step, s.Status, s.Exit, s.DurationNS, s.Tests})
+		}
+	}
+	if c := run.Completed; c != nil {
+		r.SourceRepositoryMutated = c.SourceRepositoryMutated
+		if r.ResultCommit == "" {
+			r.ResultCommit = c.ResultCommit
+		}
+	}
+	if err := r.addArtifacts(run, dir, known); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Report) addSteps(run *Run) {
+	var kernels []string
+	for i := range run.Steps {
+		s := &run.Steps[i]
+		step := ReportStep{
+			ID: s.Planned.ID, Index: s.Planned.Index, Lang: s.Planned.Lang, Kernel: s.Planned.Kernel,
+			Tags: s.Planned.Tags, Status: s.Status(), Reason: s.Planned.Reason,
+			StartedAt: s.StartedAt, FinishedAt: s.FinishedAt, Attempts: s.Attempts,
+		}
+		if s.Step != nil {
+			step.Kernel, step.Program, step.Version, step.Dir = s.Step.Kernel, s.Step.Program, s.Step.Version, s.Step.Dir
+			if !slices.Contains(kernels, step.Kernel) {
+				kernels = append(kernels, step.Kernel)
+			}
+		}
+		if s.Patch != nil {
+			step.Changed = len(s.Patch.Files)
+		}
+		if f := s.Finished; f != nil {
+			step.DurationNS, step.TerminatedBy = f.DurationNS, f.TerminatedBy
+			step.Commit, step.Tests = f.Commit, f.Tests
+			if f.Reason != "" {
+				step.Reason = f.Reason
+			}
+			if s.Step != nil {
+				step.ExitCode = &f.Exit
+			}
+		}
+		r.Steps = append(r.Steps, step)
+	}
+	r.Backend = strings.Join(kernels, ",")
+	if decided := r.deciding(); decided != nil {
+		r.BackendExitCode, r.TerminatedBy = decided.ExitCode, decided.TerminatedBy
+	}
+}
+
+// deciding is the step that backend_exit_code is of.
+func (r *Report) deciding() *ReportStep {
+	var last *ReportStep
+	for i := range r.Steps {
+		step := &r.Steps[i]
+		if step.ExitCode == nil {
+			continue
+		}
+		if last = step; step.Status == StepFailed || step.Status == StepTimeout {
+			break
+		}
+	}
+	return last
+}
+
+func (r *Report) addArtifacts(run *Run, dir string, known map[string]Digest) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return cannotRead(dir, err)
+	}
+	defer root.Close()
+	r.ArtifactDigests = map[string]Digest{}
+	err = recordFiles(dir, func(path string) error {
+		if path == ReportFile || path == ReportPageFile || path == SumsFile {
+			return nil
+		}
+		digest, found := known[path]
+		if !found {
+			var err error
+			if digest, _, err = digestFile(root, path); err != nil {
+				return err
+			}
+		}
+		info, err := root.Lstat(filepath.FromSlash(path))
+		if err != nil {
+			return err
+		}
+		name := quotePath(path)
+		r.ArtifactDigests[name] = digest
+		if path != run.Started.SourceFile && before(info.ModTime(), run.StartedAt) {
+			r.Freshness.Stale = append(r.Freshness.Stale, name)
+		}
+		return nil
+	}, nil)
+	if err != nil {
+		return cannotRead(dir, err)
+	}
+	r.ArtifactPaths = sortedKeys(r.ArtifactDigests)
+	slices.Sort(r.Freshness.Stale)
+	r.Freshness.Passed = len(r.Freshness.Stale) == 0
+	return nil
+}
+
+// before compares the time of a file with one of the clock, which is finer: Linux stamps files by
+// the tick (10 ms at most), and there are file systems that keep whole seconds, FAT two of them.
+func before(file, start time.Time) bool {
+	grain := 20 * time.Millisecond
+	if file.Nanosecond() == 0 {
+		grain = 2 * time.Second
+	}
+	return file.Before(start.Add(-grain))
+}
+
+// quotePath writes bytes that are not UTF-8 as \xNN, which JSON could not hold.
+func quotePath(path string) string {
+	var b strings.Builder
+	for i, r := range path {
+		if r == '\uFFFD' && !strings.HasPrefix(path[i:], "\uFFFD") {
+			fmt.Fprintf(&b, `\x%02x`, path[i])
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// JSON is the bytes of report.json.
+func (r *Report) JSON() ([]byte, error) { return codec.Indent(r) }
+
+// WriteSums is the package's WriteSums for the process that made this report a moment ago: what the
+// report has digested is not read again.
+func (r *Report) WriteSums(dir string) error { return writeSums(dir, r.ArtifactDigests) }
+
+// ReadReport reads the report.json of a run directory.
+func ReadReport(dir string) (*Report, error) {
+	text, err := os.ReadFile(filepath.Join(dir, ReportFile))
+	if err != nil {
+		return nil, cannotRead(ReportFile, err)
+	}
+	var report Report
+	if err := codec.Unmarshal(text, &report); err != nil {
+		return nil, cannotRead(ReportFile, err)
+	}
+	return &report, nil
+}
+
+func cannotRead(path string, err error) error {
+	var known *notebooks.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return &notebooks.Error{
+		Kind: notebooks.KindRecord, File: path, Msg: "cannot be read: " + cause(err).Error(), Err: err,
+	}
+}

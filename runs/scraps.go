@@ -1,0 +1,80 @@
+package runs
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// Types of a scrap.
+const (
+	ScrapText  = "text"
+	ScrapJSON  = "json"
+	ScrapTable = "table"
+	ScrapImage = "image"
+	ScrapFile  = "file"
+)
+
+var scrapTypes = []string{ScrapText, ScrapJSON, ScrapTable, ScrapImage, ScrapFile}
+
+// ReadScraps reads the JSON lines that steps append to their scraps file, from where r stands.
+// offset is how many bytes the whole lines take, so that the next reading can begin there: a last
+// line without its newline is still being written and is left for then. A line that is no scrap
+// is an error that names it, and those after it are read all the same; several are an ErrorList.
+func ReadScraps(r io.Reader) (scraps []ScrapData, offset int64, err error) {
+	in := bufio.NewReader(r)
+	var bad notebooks.ErrorList
+	for number := 1; ; number++ {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return scraps, offset, err
+		}
+		offset += int64(len(line))
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		scrap, err := readScrap(line)
+		if err != nil {
+			bad = append(bad, &notebooks.Error{
+				Kind: notebooks.KindInput, File: "scraps", Line: number, Msg: err.Error(), Err: err,
+				Hint: `record scraps with glue, or append lines such as {"name":"n","type":"json","value":1}`,
+			})
+			continue
+		}
+		scraps = append(scraps, scrap)
+	}
+	if len(bad) > 0 {
+		return scraps, offset, bad
+	}
+	return scraps, offset, nil
+}
+
+func readScrap(line []byte) (ScrapData, error) {
+	var scrap ScrapData
+	if err := codec.Unmarshal(line, &scrap); err != nil {
+		return scrap, fmt.Errorf("not a JSON object of a scrap: %w", err)
+	}
+	file := scrap.Type == ScrapImage || scrap.Type == ScrapFile
+	switch {
+	case scrap.Name == "":
+		return scrap, errors.New("a scrap without a name")
+	case !slices.Contains(scrapTypes, scrap.Type):
+		return scrap, fmt.Errorf("scrap %q is of the unknown type %q; the types are %q", scrap.Name, scrap.Type, scrapTypes)
+	case file && scrap.File == "":
+		return scrap, fmt.Errorf("scrap %q is of type %s and names no file", scrap.Name, scrap.Type)
+	case !file && len(scrap.Value) == 0:
+		return scrap, fmt.Errorf("scrap %q is of type %s and has no value", scrap.Name, scrap.Type)
+	case scrap.Type == ScrapText && scrap.Value.Kind() != '"':
+		return scrap, fmt.Errorf("scrap %q is of type text and its value is no string", scrap.Name)
+	}
+	return scrap, nil
+}

@@ -1,0 +1,277 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"markmill/notebooks"
+)
+
+// Store is the folder that keeps runs: <repository>/.markmill, or one under the XDG state directory.
+type Store struct{ Dir string }
+
+// trashPrefix begins the name of a run directory that is being removed.
+const trashPrefix = ".trash-"
+
+func (s Store) runs() string { return filepath.Join(s.Dir, "runs") }
+
+// Path is where the run directory of id is, or would be.
+func (s Store) Path(id RunID) string { return filepath.Join(s.runs(), string(id)) }
+
+// Create makes the run directory of id, and the store around it, which ignores itself in Git. A
+// run directory that is there already is an error.
+func (s Store) Create(id RunID) (path string, err error) {
+	if err := os.MkdirAll(s.runs(), 0o755); err != nil {
+		return "", cannotWrite(s.runs(), err)
+	}
+	ignore := filepath.Join(s.Dir, ".gitignore")
+	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
+		if err := WriteFile(ignore, []byte("*\n")); err != nil {
+			return "", err
+		}
+	}
+	path = s.Path(id)
+	if err := os.Mkdir(path, 0o755); err != nil {
+		return "", cannotWrite(path, err)
+	}
+	return path, nil
+}
+
+// Damaged is the status of an Entry whose journal cannot be read.
+const Damaged Status = "damaged"
+
+// Entry is one run of the list.
+type Entry struct {
+	ID         RunID     `json:"run_id"`
+	Dir        string    `json:"dir"`
+	Notebook   string    `json:"notebook"`
+	Status     Status    `json:"status"`
+	Reason     string    `json:"reason,omitzero"` // why it is damaged, or interrupted without a word of its own
+	StartedAt  time.Time `json:"started_at"`
+	FinishedAt time.Time `json:"finished_at,omitzero"`
+}
+
+// List is every run, the newest first. It reads only the first and the last event of each journal,
+// so that it shows what a run says of itself; Verify is what checks it. A run that is cut and not
+// alive is listed as interrupted, one that cannot be read as damaged.
+func (s Store) List() ([]Entry, error) {
+	ids, err := s.ids()
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, len(ids))
+	for i, id := range ids {
+		entries[i] = readEntry(id, s.Path(id))
+	}
+	sortNewest(entries)
+	return entries, nil
+}
+
+func sortNewest(entries []Entry) {
+	slices.SortStableFunc(entries, func(a, b Entry) int {
+		if byTime := b.StartedAt.Compare(a.StartedAt); byTime != 0 {
+			return byTime
+		}
+		return strings.Compare(string(b.ID), string(a.ID))
+	})
+}
+
+// ids is the names of the run directories, in order of name.
+func (s Store) ids() ([]RunID, error) {
+	folders, err := os.ReadDir(s.runs())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var ids []RunID
+	for _, folder := range folders {
+		if id := RunID(folder.Name()); folder.IsDir() && !strings.HasPrefix(folder.Name(), ".") {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+func readEntry(id RunID, dir string) Entry {
+	entry := Entry{ID: id, Dir: dir, Status: Damaged}
+	entry.StartedAt, _ = startOf(id) // the zero time for a folder that no run named
+	first, last, err := journalEnds(dir)
+	if err != nil {
+		entry.Reason = err.Error()
+		return entry
+	}
+	started, err := decode[RunStartedData](first)
+	if err != nil {
+		entry.Reason = err.Error()
+		return entry
+	}
+	entry.StartedAt, entry.Notebook = first.Time, started.Notebook
+	if last.Type != RunCompleted {
+		entry.Status = Running
+		if !Alive(dir) {
+			entry.Status, entry.Reason = Interrupted, "it was cut and is not completed"
+		}
+		return entry
+	}
+	completed, err := decode[CompletedData](last)
+	if err != nil {
+		entry.Reason = err.Error()
+		return entry
+	}
+	entry.Status, entry.FinishedAt = completed.Status, last.Time
+	return entry
+}
+
+// Find finds a run by the whole, the beginning or the end of its id, or the newest as "last" or
+// "latest". A word that fits none or several is an error; the latter lists them.
+func (s Store) Find(word string) (RunID, string, error) {
+	ids, err := s.ids()
+	if err != nil {
+		return "", "", err
+	}
+	if word == "last" || word == "latest" {
+		return s.latest(ids)
+	}
+	var found []RunID
+	for _, id := range ids {
+		if string(id) == word {
+			return id, s.Path(id), nil
+		}
+		if word != "" && (strings.HasPrefix(string(id), word) || strings.HasSuffix(string(id), word)) {
+			found = append(found, id)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], s.Path(found[0]), nil
+	case 0:
+		return "", "", noRun(fmt.Sprintf("no run has an id that begins or ends with %q", word), len(ids))
+	}
+	const most = 10
+	lines := make([]string, 0, most+1)
+	for _, id := range found[:min(most, len(found))] {
+		lines = append(lines, "\n  "+string(id))
+	}
+	if more := len(found) - most; more > 0 {
+		lines = append(lines, fmt.Sprintf("\n  and %d more", more))
+	}
+	return "", "", &notebooks.Error{
+		Kind: notebooks.KindOption,
+		Msg:  fmt.Sprintf("%d runs have an id that begins or ends with %q:%s", len(found), word, strings.Join(lines, "")),
+	}
+}
+
+func noRun(msg string, runs int) error {
+	hint := "markmill runs list shows the runs there are"
+	if runs == 0 {
+		hint = "there are no runs here"
+	}
+	return &notebooks.Error{Kind: notebooks.KindOption, Msg: msg, Hint: hint}
+}
+
+// latest reads the journals of those runs only that started in the last second there is.
+func (s Store) latest(ids []RunID) (RunID, string, error) {
+	var newest time.Time
+	for _, id := range ids {
+		if start, _ := startOf(id); start.After(newest) {
+			newest = start
+		}
+	}
+	var entries []Entry
+	for _, id := range ids {
+		if start, _ := startOf(id); start.Equal(newest) {
+			entries = append(entries, readEntry(id, s.Path(id)))
+		}
+	}
+	if len(entries) == 0 {
+		return "", "", noRun("there is no last run", 0)
+	}
+	sortNewest(entries)
+	return entries[0].ID, entries[0].Dir, nil
+}
+
+// Prune removes the runs that started longer than age before now and are not among the newest keep,
+// and returns their ids. A run that is alive stays.
+func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error) {
+	ids, err := s.ids()
+	if err != nil {
+		return nil, err
+	}
+	old := func(id RunID) bool { at, ok := startOf(id); return !ok || now.Sub(at) > age }
+	if len(ids) <= keep || !slices.ContainsFunc(ids, old) {
+		return nil, s.emptyTrash() // by the names alone: this is asked after every run
+	}
+	entries, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.emptyTrash(); err != nil {
+		return nil, err
+	}
+	var gone []RunID
+	for i, entry := range entries {
+		if i < keep || entry.StartedAt.IsZero() || now.Sub(entry.StartedAt) <= age {
+			continue
+		}
+		removed, err := s.remove(entry)
+		if err != nil {
+			return gone, err
+		}
+		if removed {
+			gone = append(gone, entry.ID)
+		}
+	}
+	return gone, nil
+}
+
+// remove moves the run directory away before it empties it, so that a crash leaves no half run in the
+// list.
+func (s Store) remove(entry Entry) (bool, error) {
+	release, err := Lock(entry.Dir)
+	if errors.Is(err, ErrLive) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if runtime.GOOS == "windows" { // which moves no folder that has an open file
+		release()
+	} else {
+		defer release()
+	}
+	trash := filepath.Join(s.runs(), trashPrefix+string(entry.ID))
+	if err := os.Rename(entry.Dir, trash); err != nil {
+		return false, cannotWrite(entry.Dir, err)
+	}
+	return true, removeTree(trash)
+}
+
+// emptyTrash finishes what a crash cut.
+func (s Store) emptyTrash() error {
+	folders, err := os.ReadDir(s.runs())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, folder := range folders {
+		if strings.HasPrefix(folder.Name(), trashPrefix) {
+			err = errors.Join(err, removeTree(filepath.Join(s.runs(), folder.Name())))
+		}
+	}
+	return err
+}
+
+func removeTree(path string) error {
+	if err := os.RemoveAll(path); err != nil {
+		return cannotWrite(path, err)
+	}
+	return nil
+}

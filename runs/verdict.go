@@ -1,0 +1,121 @@
+package runs
+
+import (
+	"fmt"
+	"slices"
+)
+
+// MutationInPlace is the mutation_mode of a run in the user's own checkout.
+const MutationInPlace = "in-place"
+
+// Words of the evidence_expectations of a contract that a record can be held to.
+const (
+	requireDiff     = "diff"
+	requireTests    = "tests"
+	requireApproval = "approval"
+)
+
+// Status is the verdict of run.completed. It fails closed: a pass that the rest of the record
+// contradicts (a blocker, a failed step, a check that was not made) is a fail.
+func (r *Run) Status() Status {
+	if r.Completed == nil {
+		return Running
+	}
+	if r.Completed.Status == Pass && r.contradiction() != "" {
+		return Fail
+	}
+	return r.Completed.Status
+}
+
+// contradiction says why a run cannot have passed, "" when nothing speaks against it.
+func (r *Run) contradiction() string {
+	if blockers := r.Blockers(); len(blockers) > 0 {
+		return "there is a blocker: " + blockers[0].Code
+	}
+	for i := range r.Steps {
+		if words := r.Steps[i].contradiction(); words != "" {
+			return words
+		}
+	}
+	for _, check := range []func() string{r.diffContradiction, r.testContradiction, r.approvalContradiction} {
+		if words := check(); words != "" {
+			return words
+		}
+	}
+	if r.Completed.SourceRepositoryMutated && r.Contract.MutationMode != MutationInPlace {
+		return "the source checkout was changed"
+	}
+	return ""
+}
+
+func (s *StepRecord) contradiction() string {
+	switch s.Status() {
+	case StepPassed, StepAllowed, StepSkipped:
+	default:
+		return fmt.Sprintf("step %q is recorded as %s", s.Planned.ID, s.Status())
+	}
+	if f := s.Finished; f != nil && f.TerminatedBy != "" && f.Exit == 0 {
+		return fmt.Sprintf("step %q was ended by %s and is recorded as exit 0", s.Planned.ID, f.TerminatedBy)
+	}
+	return ""
+}
+
+func (r *Run) requires(what string) bool {
+	return slices.Contains(r.Contract.EvidenceExpectations, what)
+}
+
+func (r *Run) diffContradiction() string {
+	switch {
+	case r.Diff == nil:
+		return string(GitDiffChecked) + " is absent"
+	case r.Diff.Skipped == "" && !r.Diff.AllowedPassed:
+		return "the allowed paths were not kept to"
+	case r.requires(requireDiff) && len(r.Diff.Files) == 0:
+		return "a diff is required and nothing changed"
+	}
+	return ""
+}
+
+func (r *Run) testContradiction() string {
+	v := r.Verification
+	switch {
+	case v == nil:
+		return string(VerificationCompleted) + " is absent"
+	case v.Skipped == "" && !v.Passed:
+		return "the verification did not pass"
+	case r.requires(requireTests) && (v.Skipped != "" || len(v.Steps) == 0):
+		return "tests are required and none ran"
+	}
+	for _, step := range v.Steps {
+		if step.Status == StepFailed || step.Status == StepTimeout || step.Status == StepPending {
+			return fmt.Sprintf("test step %q is recorded as %s", step.Step, step.Status)
+		}
+	}
+	return ""
+}
+
+func (r *Run) approvalContradiction() string {
+	required := r.Contract.ApprovalRequired || r.requires(requireApproval)
+	if required && r.Approval != ApprovalIsGranted || r.Approval == ApprovalIsRequested || r.Approval == ApprovalIsDenied {
+		return "the approval is " + string(r.Approval)
+	}
+	return ""
+}
+
+// ExitCode is what the process that made the run ends with: 0 pass, 1 fail, 3 blocked, 128+n ended
+// by signal n. An interruption that left no word of its signal counts as a kill.
+func (r *Run) ExitCode() int {
+	const kill = 9
+	switch status := r.Status(); {
+	case status == Pass:
+		return 0
+	case status == Blocked:
+		return 3
+	case status == Interrupted && r.Completed.Signal > 0:
+		return 128 + r.Completed.Signal
+	case status == Interrupted || status == Running:
+		return 128 + kill
+	default:
+		return 1
+	}
+}

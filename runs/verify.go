@@ -1,0 +1,318 @@
+package runs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"markmill/notebooks"
+)
+
+// Verification is what a check of a record found. It passed when there is no finding; of several the
+// first is the one to look at, for the others may follow from it.
+type Verification struct {
+	Dir      string    `json:"dir"`    // of the run, "" when no run was found
+	Run      *Run      `json:"-"`      // what could be read of it, or nil
+	RunID    RunID     `json:"run_id"` //
+	Status   Status    `json:"status"` // of the run, recomputed; not of the check
+	Findings []Finding `json:"findings"`
+}
+
+// OK says that everything holds.
+func (v *Verification) OK() bool { return len(v.Findings) == 0 }
+
+func (v *Verification) find(where, words string, args ...any) {
+	v.Findings = append(v.Findings, Finding{where, fmt.Sprintf(words, args...)})
+}
+
+// RenderFunc makes the bytes of output.md of a run. It is handed in, for views import this package.
+type RenderFunc func(dir string, run *Run, source []byte) ([]byte, error)
+
+// Verify recomputes everything that a run directory says, from its bytes: the journal's chain from
+// the source notebook on, the order of its events, its verdict, every file that an event gives a
+// digest of, SHA256SUMS, the report, and the output notebook. render may be nil: then the output
+// notebook is only checked against its own digests and the source.
+//
+// Findings come in that order. An error means that there is nothing to check.
+func Verify(dir string, render RenderFunc) (*Verification, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return nil, cannotRead(dir, err)
+	} else if !info.IsDir() {
+		return nil, cannotRead(dir, errors.New("it is no folder of a run"))
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, cannotRead(dir, err)
+	}
+	defer root.Close()
+	v := &Verification{Dir: dir}
+	c := check{v: v, root: root, dir: dir}
+	c.journal()
+	if v.Run != nil {
+		c.order()
+		c.eventFiles()
+	}
+	sums, err := CheckSums(dir)
+	if err != nil {
+		return nil, cannotRead(dir, err)
+	}
+	v.Findings = append(v.Findings, sums...)
+	if v.Run != nil {
+		c.required()
+		c.report()
+		c.output(render)
+	}
+	return v, nil
+}
+
+// check is one verification on its way.
+type check struct {
+	v      *Verification
+	root   *os.Root
+	dir    string
+	events []Event
+	source []byte
+}
+
+// journal reads the chain. A source notebook that is not the one the chain starts from is a finding of
+// its own, and the chain is then checked from where it says it starts.
+func (c *check) journal() {
+	first, err := firstEvent(c.dir)
+	if err != nil {
+		c.v.find(JournalFile, "%s", words(err))
+		return
+	}
+	start := first.Prev
+	source, err := readSource(c.dir)
+	if err != nil {
+		c.v.find("source notebook", "%s", words(err))
+	} else {
+		c.source = source
+	}
+	if got := DigestOf(source); err == nil && got != start {
+		c.v.find("source notebook", "has changed: the journal starts from %s and its bytes give %s", start, got)
+		c.source = nil
+	}
+	file, err := c.root.Open(JournalFile)
+	if err != nil {
+		c.v.find(JournalFile, "%s", words(err))
+		return
+	}
+	defer file.Close()
+	events, torn, err := ReadJournal(file, start)
+	if err != nil {
+		c.v.find(JournalFile, "%s", words(err))
+		return
+	}
+	if torn {
+		c.v.find(JournalFile, "the last line is torn")
+	}
+	run, err := Fold(events)
+	if err != nil {
+		c.v.find(JournalFile, "%s", words(err))
+		return
+	}
+	c.events, c.v.Run, c.v.RunID, c.v.Status = events, run, run.ID, run.Status()
+}
+
+// words is an error without the name of the file, which the finding has.
+func words(err error) string {
+	if known, ok := errors.AsType[*notebooks.Error](err); ok {
+		if known.Line > 0 {
+			return fmt.Sprintf("line %d: %s", known.Line, known.Msg)
+		}
+		return known.Msg
+	}
+	return cause(err).Error()
+}
+
+// order checks the events' order and that the verdict follows from them. A run that itself reports
+// a missing event is an honest record of a failure.
+func (c *check) order() {
+	run := c.v.Run
+	err := CheckOrder(c.events)
+	if err != nil && !reports(run, CodeMissingRequiredEvent) {
+		c.v.find(JournalFile, "%s", err)
+	}
+	c.place()
+	if run.Completed != nil && run.Status() != run.Completed.Status {
+		c.v.find(JournalFile, "%s says %s and the record contradicts it: %s",
+			RunCompleted, run.Completed.Status, run.contradiction())
+	}
+}
+
+// place checks that a folder named as a run is holds that run. A copy elsewhere may have any name.
+func (c *check) place() {
+	abs, err := filepath.Abs(c.dir)
+	if err != nil {
+		return // the working directory is gone, and c.dir was found without it
+	}
+	id := RunID(filepath.Base(abs))
+	if _, named := startOf(id); named && id != c.v.RunID {
+		c.v.find(JournalFile, "is of run %s and stands in the folder of %s", c.v.RunID, id)
+	}
+}
+
+func reports(run *Run, code string) bool {
+	for _, blocker := range run.Blockers() {
+		if blocker.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// eventFiles compares every file that an event names with the digest in the event.
+func (c *check) eventFiles() {
+	for i := range c.v.Run.Steps {
+		s := &c.v.Run.Steps[i]
+		if p := s.Patch; p != nil {
+			c.file(p.Patch, p.Digest, -1)
+		}
+		for _, scrap := range s.Scraps {
+			if scrap.File != "" {
+				c.file(scrap.File, scrap.Digest, -1)
+			}
+		}
+		f := s.Finished
+		if f == nil {
+			continue
+		}
+		c.file(f.Stdout.File, f.Stdout.Digest, f.Stdout.Bytes)
+		c.file(f.Stderr.File, f.Stderr.Digest, f.Stderr.Bytes)
+		for _, display := range f.Displays {
+			c.file(display.File, display.Digest, display.Bytes)
+		}
+		c.file(f.Result, f.ResultDigest, -1)
+	}
+	if d := c.v.Run.Diff; d != nil {
+		c.file(d.Patch, d.PatchDigest, -1)
+	}
+}
+
+// file checks one file by the digest and the size (-1: not known) that an event has of it.
+func (c *check) file(path string, digest Digest, size int64) {
+	if path == "" {
+		return // a stream that was empty, a check that was skipped
+	}
+	got, bytes, err := digestFile(c.root, path)
+	switch {
+	case err != nil:
+		c.v.find(path, "stands in the journal and cannot be read: %s", cause(err))
+	case got != digest:
+		c.v.find(path, "has changed: the journal says %s and its bytes give %s", digest, got)
+	case size >= 0 && bytes != size:
+		c.v.find(path, "has %d bytes and the journal says %d", bytes, size)
+	}
+}
+
+// required names the files that every run that has ended leaves.
+func (c *check) required() {
+	for _, path := range []string{OutputFile, ReportFile, ReportPageFile, PatchFile, TestLogFile} {
+		if _, err := c.root.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			c.v.find(path, "is missing")
+		}
+	}
+}
+
+// output checks the output notebook: the digests in it, the source that it strips to, and that it is
+// what the journal folds to.
+func (c *check) output(render RenderFunc) {
+	text, err := c.root.ReadFile(OutputFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return // said by required
+	}
+	if err != nil {
+		c.v.find(OutputFile, "cannot be read: %s", cause(err))
+		return
+	}
+	run := c.v.Run
+	if strings.HasSuffix(run.Started.SourceFile, ".md") {
+		c.v.regions(OutputFile, text, c.source)
+	}
+	if render == nil || c.source == nil {
+		return
+	}
+	want, err := render(c.dir, run, c.source)
+	switch {
+	case err != nil:
+		c.v.find(OutputFile, "cannot be made from the journal: %s", err)
+	case !bytes.Equal(text, want):
+		c.v.find(OutputFile, "line %d is not what the journal gives", firstDifference(text, want))
+	}
+}
+
+// regions checks what an output notebook says of itself, and that it strips to the source unless that is nil.
+func (v *Verification) regions(where string, text, source []byte) {
+	stripped := notebooks.Strip(where, text)
+	for _, problem := range stripped.Problems {
+		v.find(where, "%s", words(problem))
+	}
+	if len(stripped.Problems) > 0 {
+		return
+	}
+	if stripped.Manifest == nil {
+		v.find(where, "has no manifest")
+		return
+	}
+	if got := DigestOf(stripped.Source); Digest(stripped.Manifest.Source) != got {
+		v.find(where, "its manifest is of the source %s and without its regions it is %s", stripped.Manifest.Source, got)
+	}
+	if source != nil && !bytes.Equal(stripped.Source, source) {
+		v.find(where, "line %d is not the source's, when the regions are taken out", firstDifference(stripped.Source, source))
+	}
+	if v.Run != nil && stripped.Manifest.Status != string(v.Run.Status()) {
+		v.find(where, "its manifest says %s and the run is %s", stripped.Manifest.Status, v.Run.Status())
+	}
+}
+
+// firstDifference is the line, from 1, in which two texts begin to differ.
+func firstDifference(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return 1 + bytes.Count(a[:n], []byte("\n"))
+}
+
+// VerifyOutput verifies the run that made an output notebook, which is found in the store by the digest of
+// the output: the newest, when several made the same bytes.
+func VerifyOutput(path string, store Store, render RenderFunc) (*Verification, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, cannotRead(path, err)
+	}
+	dir, err := store.madeBy(DigestOf(text))
+	if err != nil {
+		return nil, err
+	}
+	if dir != "" {
+		return Verify(dir, render)
+	}
+	v := &Verification{}
+	v.regions(path, text, nil)
+	v.find(path, "no run in %s left these bytes: it was edited, or its run is not kept here", store.runs())
+	return v, nil
+}
+
+// madeBy finds the newest run whose output notebook has the digest, "" without one.
+func (s Store) madeBy(output Digest) (string, error) {
+	entries, err := s.List()
+	if err != nil {
+		return "", err
+	}
+	for _, entry := range entries {
+		text, err := os.ReadFile(filepath.Join(entry.Dir, SumsFile))
+		if err != nil {
+			continue // a run that is alive, or that Verify has more to say of
+		}
+		if sums, err := parseSums(string(text)); err == nil && sums[OutputFile] == output {
+			return entry.Dir, nil
+		}
+	}
+	return "", nil
+}

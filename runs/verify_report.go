@@ -1,0 +1,74 @@
+package runs
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+
+	"markmill/notebooks/codec"
+)
+
+// report compares report.json, member by member, with the report that the journal and the files give
+// now. A member that this version does not know is left alone.
+func (c *check) report() {
+	text, err := c.root.ReadFile(ReportFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return // said by required
+	}
+	var there, want map[string]codec.Raw
+	if err == nil {
+		err = codec.Unmarshal(text, &there)
+	}
+	if err != nil {
+		c.v.find(ReportFile, "cannot be read: %s", cause(err))
+		return
+	}
+	fresh, err := NewReport(c.v.Run, c.dir)
+	if err == nil {
+		want, err = membersOf(fresh)
+	}
+	if err != nil {
+		c.v.find(ReportFile, "cannot be recomputed: %s", words(err))
+		return
+	}
+	for _, name := range sortedKeys(want) {
+		value, found := there[name]
+		switch {
+		case !found:
+			c.v.find(ReportFile, "%s is missing", name)
+		case !sameJSON(value, want[name]):
+			c.v.find(ReportFile, "%s is %s and the record gives %s", name, clip(value), clip(want[name]))
+		}
+	}
+	for _, path := range fresh.Freshness.Stale {
+		c.v.find(path, "was there before the run started")
+	}
+}
+
+func membersOf(v any) (map[string]codec.Raw, error) {
+	text, err := codec.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]codec.Raw
+	return members, codec.Unmarshal(text, &members)
+}
+
+// sameJSON compares values in their canonical spelling.
+func sameJSON(a, b codec.Raw) bool {
+	first, err := codec.Marshal(a)
+	if err != nil {
+		return false
+	}
+	second, err := codec.Marshal(b)
+	return err == nil && bytes.Equal(first, second)
+}
+
+// clip keeps a finding readable.
+func clip(value codec.Raw) string {
+	const most = 80
+	if len(value) <= most {
+		return string(value)
+	}
+	return string(bytes.ToValidUTF8(value[:most], nil)) + "…"
+}
