@@ -1,0 +1,399 @@
+# The part of the Python driver that is loaded when a step first needs it.
+import os
+import sys
+
+EXTENSIONS = {
+    "image/png": "png", "image/jpeg": "jpg", "image/svg+xml": "svg", "text/html": "html",
+    "text/markdown": "md", "text/latex": "tex", "application/json": "json",
+}
+# The richest first, of what an output notebook can show.
+METHODS = (
+    ("image/svg+xml", "_repr_svg_"), ("image/png", "_repr_png_"), ("image/jpeg", "_repr_jpeg_"), ("text/html", "_repr_html_"),
+    ("text/markdown", "_repr_markdown_"), ("text/latex", "_repr_latex_"), ("application/json", "_repr_json_"),
+)
+PLAIN = 2 ** 53 - 1
+
+
+class More:
+    def __init__(self, state):
+        self.state = state
+        self.seen = (None, {})
+
+    # -- displays
+
+    def bundle(self, value):
+        """The richest form of a value as (MIME type, content), or None."""
+        if callable(getattr(value, "_repr_mimebundle_", None)):
+            got = value._repr_mimebundle_(include=None, exclude=None)
+            data = got[0] if isinstance(got, tuple) else got
+            for mime, _ in METHODS:
+                if data and data.get(mime) is not None:
+                    return mime, data[mime]
+        for mime, method in METHODS:
+            call = getattr(value, method, None)
+            if callable(call):
+                got = call()
+                if isinstance(got, tuple):
+                    got = got[0]
+                if got is not None:
+                    return mime, got
+        if is_figure(value):
+            return "image/png", figure_png(value)
+        return None
+
+    def show(self, value):
+        """Keep a rich value as a display; False when it has no rich form."""
+        got = self.bundle(value)
+        if got is None:
+            return False
+        mime, content = got
+        self.keep(mime, content, repr(value))
+        return True
+
+    def keep(self, mime, content, alt):
+        state = self.state
+        state.count += 1
+        name = "display-%d.%s" % (state.count, EXTENSIONS[mime])
+        write(state.dir, name, mime, content)
+        state.displays.append((name, mime, alt))
+
+    def figures(self):
+        """Keep what matplotlib has open at the end of a step, and close it."""
+        plt = sys.modules["matplotlib.pyplot"]
+        for number in plt.get_fignums():
+            self.keep("image/png", figure_png(plt.figure(number)), "figure %d" % number)
+        plt.close("all")
+
+    # -- failures
+
+    def cache(self, file):
+        import linecache
+        lines = self.state.lines.get(file, [])
+        linecache.cache[file] = (len(lines), None, [line + "\n" for line in lines], file)
+
+    def failed(self, e):
+        """Print an exception, trimmed to the author's frames; the result is the step's exit code."""
+        import traceback
+        for file in self.state.lines:
+            self.cache(file)
+        trim(e)
+        text = "".join(traceback.format_exception(type(e), e, e.__traceback__))
+        line, tb = 0, e.__traceback__
+        while tb is not None:
+            if tb.tb_frame.f_code.co_filename == self.state.file:
+                line = tb.tb_lineno
+            tb = tb.tb_next
+        if isinstance(e, SyntaxError) and e.filename == self.state.file:
+            line = e.lineno or line
+        try:
+            value = str(e)
+        except Exception:
+            value = ""
+        self.state.failure = (type(e).__name__, value, text, str(line))
+        sys.last_type, sys.last_value, sys.last_traceback = type(e), e, e.__traceback__
+        hook = sys.excepthook
+        if hook is not sys.__excepthook__:
+            hook(type(e), e, e.__traceback__)
+        else:
+            sys.stderr.write(text)
+        return 130 if isinstance(e, KeyboardInterrupt) else 1
+
+    def reply(self):
+        """Write what the engine reads after a step: the exception, then the displays."""
+        fields = list(self.state.failure or ("", "", "", "0"))
+        for display in self.state.displays:
+            fields.extend(display)
+        with open(self.state.private + "/reply", "wb") as f:
+            for field in fields:
+                f.write(field.replace("\0", "\\0").encode("utf-8", "backslashreplace") + b"\0")
+
+    def wait(self, coroutine):
+        """Run a coroutine in the session's event loop, which stays for later steps."""
+        import asyncio
+        if getattr(self, "loop", None) is None or self.loop.is_closed():
+            self.loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self.loop)
+        task = self.loop.create_task(coroutine)
+        try:
+            return self.loop.run_until_complete(task)
+        except BaseException:
+            if not task.done():
+                task.cancel()
+                try:
+                    self.loop.run_until_complete(task)
+                except BaseException:
+                    pass
+            raise
+
+    # -- parameters and scraps
+
+    def params(self):
+        import json
+        limit = getattr(sys, "set_int_max_str_digits", None)
+        before = sys.get_int_max_str_digits() if limit else 0
+        if limit:
+            limit(0)  # an integer parameter may have any number of digits
+        try:
+            with open(self.state.private + "/params", encoding="utf-8") as f:
+                for name, value in json.load(f):
+                    self.state.names[name] = from_wire(value)
+        finally:
+            if limit:
+                limit(before)
+
+    def read(self):
+        import json
+        path = self.state.scraps_file
+        try:
+            size = os.stat(path).st_size
+        except (OSError, ValueError):
+            return {}
+        if size != self.seen[0]:
+            found = {}
+            with open(path, encoding="utf-8") as f:
+                for line in f:
+                    if line.endswith("\n"):
+                        entry = json.loads(line)
+                        found[entry["name"]] = entry
+            self.seen = (size, found)
+        return self.seen[1]
+
+    def scrap(self, name):
+        found = self.read()
+        if name not in found:
+            known = ", ".join(sorted(found)) or "none yet"
+            raise KeyError("no scrap is named %r; known: %s" % (name, known))
+        entry = found[name]
+        if entry["type"] in ("image", "file"):
+            import pathlib
+            return pathlib.Path(entry["file"])
+        return from_wire(entry.get("value"))
+
+    def glue(self, name, value, kind, display):
+        import json
+        if not isinstance(name, str) or not name:
+            raise TypeError("glue: the name of a scrap is a string that is not empty")
+        if not self.state.scraps_file:
+            raise RuntimeError("glue: this session keeps no scraps")
+        entry = {"name": name}
+        if display:
+            entry["display"] = True
+        self.fill(entry, name, value, kind)
+        line = json.dumps(entry, ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True) + "\n"
+        fd = os.open(self.state.scraps_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        try:
+            os.write(fd, line.encode())
+        finally:
+            os.close(fd)
+
+    def fill(self, entry, name, value, kind):
+        import pathlib
+        if kind not in (None, "text", "json", "table", "image", "file"):
+            raise TypeError("glue: kind is text, json, table, image or file, not %r" % (kind,))
+        if kind == "text" or kind is None and isinstance(value, str):
+            entry.update(type="text", value=str(value))
+        elif kind == "file" or kind is None and isinstance(value, pathlib.PurePath):
+            path = os.fspath(value)
+            with open(path, "rb") as f:
+                content = f.read()
+            self.attach(entry, name, "file", os.path.splitext(path)[1], content, mime_of(path))
+        elif kind in (None, "image") and image_of(value, kind) is not None:
+            content, mime = image_of(value, kind)
+            self.attach(entry, name, "image", "." + EXTENSIONS.get(mime, "bin"), content, mime)
+        elif kind == "image":
+            raise TypeError("glue: %r is no picture; give a figure, a PIL image, or the bytes of a PNG, JPEG or SVG" % name)
+        elif kind == "table" or kind is None and table_of(value, False) is not None:
+            table = table_of(value, True)
+            if table is None:
+                raise TypeError("glue: %r is no table; give a data frame, or a list of dicts with kind='table'" % name)
+            entry.update(type="table", value=table)
+        else:
+            entry.update(type="json", value=to_wire(value, name))
+
+    def attach(self, entry, name, kind, extension, content, mime):
+        safe = "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
+        file = "scrap-" + safe + extension
+        write(self.state.dir, file, mime, content)
+        entry.update(type=kind, file=os.path.join(self.state.dir, file))
+        if mime:
+            entry["mime"] = mime
+
+
+def trim(e, seen=()):
+    """Drop the driver's own frames of an exception and of those that led to it."""
+    if e is None or id(e) in seen:
+        return
+    frames, tb = [], e.__traceback__
+    while tb is not None:
+        if tb.tb_frame.f_code.co_filename != "<markmill>":
+            frames.append(tb)
+        tb = tb.tb_next
+    tb = None
+    for frame in reversed(frames):
+        frame.tb_next = tb
+        tb = frame
+    e.__traceback__ = tb
+    seen += (id(e),)
+    trim(e.__cause__, seen)
+    trim(e.__context__, seen)
+    for part in getattr(e, "exceptions", ()):
+        trim(part, seen)
+
+
+def write(folder, name, mime, content):
+    if not folder:
+        raise RuntimeError("this step has no directory for displays")
+    os.makedirs(folder, exist_ok=True)
+    if mime == "application/json" and not isinstance(content, (str, bytes)):
+        import json
+        content = json.dumps(content, ensure_ascii=False, indent=2)
+    if isinstance(content, str):
+        if mime in ("image/png", "image/jpeg"):
+            import base64
+            content = base64.b64decode(content)
+        else:
+            content = content.encode("utf-8", "markmill")
+    with open(os.path.join(folder, name), "wb") as f:
+        f.write(content)
+
+
+def is_figure(value):
+    return any(t.__name__ == "Figure" and t.__module__.startswith("matplotlib") for t in type(value).__mro__)
+
+
+def figure_png(figure):
+    import io
+    out = io.BytesIO()
+    # No version and no date: equal figures are equal bytes.
+    figure.savefig(out, format="png", bbox_inches="tight", metadata={"Software": None})
+    return out.getvalue()
+
+
+def image_of(value, kind):
+    if is_figure(value):
+        return figure_png(value), "image/png"
+    if isinstance(value, (bytes, bytearray)):
+        value = bytes(value)
+        if value.startswith(b"\x89PNG\r\n\x1a\n"):
+            return value, "image/png"
+        if value.startswith(b"\xff\xd8\xff"):
+            return value, "image/jpeg"
+        if kind == "image" and b"<svg" in value[:1000]:
+            return value, "image/svg+xml"
+        return None
+    if type(value).__module__.startswith("PIL.") and hasattr(value, "save"):
+        import io
+        out = io.BytesIO()
+        value.save(out, format="PNG")
+        return out.getvalue(), "image/png"
+    if kind == "image":
+        for mime, method in METHODS[:3]:
+            got = getattr(value, method, lambda: None)()
+            if got is not None:
+                return (got.encode() if isinstance(got, str) else got), mime
+    return None
+
+
+def table_of(value, asked):
+    """A data frame, or a list of dicts, as {"columns": [...], "data": [[...], ...]}."""
+    module = type(value).__module__.partition(".")[0]
+    if type(value).__name__ == "DataFrame":
+        if module == "pandas":
+            return {"columns": [str(c) for c in value.columns], "data": [[to_wire(cell(v), str(c)) for c, v in zip(value.columns, row)] for row in value.itertuples(index=False, name=None)]}
+        if hasattr(value, "rows"):
+            return {"columns": [str(c) for c in value.columns], "data": [[to_wire(v, "row") for v in row] for row in value.rows()]}
+    if asked and isinstance(value, list) and all(isinstance(row, dict) for row in value):
+        columns = list(dict.fromkeys(str(key) for row in value for key in row))
+        rows = [{str(k): v for k, v in row.items()} for row in value]
+        return {"columns": columns, "data": [[to_wire(row.get(c), c) for c in columns] for row in rows]}
+    return None
+
+
+def cell(value):
+    if type(value).__name__ in ("NaTType", "NAType"):
+        return None
+    if hasattr(value, "to_pydatetime"):
+        return value.to_pydatetime()
+    return value
+
+
+def mime_of(path):
+    import mimetypes
+    return mimetypes.guess_type(path)[0] or ""
+
+
+def to_wire(value, where):
+    """JSON that says the type of what JSON cannot hold; see notebooks.Value.Wire."""
+    import datetime
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return int(value) if -PLAIN <= value <= PLAIN else {"$int": str(int(value))}
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            return {"$float": repr(float(value))}
+        return float(value)
+    if isinstance(value, (list, tuple)):
+        return [to_wire(v, where) for v in value]
+    if isinstance(value, dict):
+        if all(isinstance(k, str) and not k.startswith("$") for k in value):
+            return {k: to_wire(v, where) for k, v in value.items()}
+        return {"$map": [[to_wire(k, where), to_wire(v, where)] for k, v in value.items()]}
+    if isinstance(value, (datetime.datetime, datetime.date)):
+        return {"$date": value.isoformat()}
+    if isinstance(value, datetime.timedelta):
+        return {"$duration": value.total_seconds(), "text": "%gs" % value.total_seconds()}
+    if isinstance(value, (bytes, bytearray)):
+        import base64
+        return {"$bytes": base64.b64encode(bytes(value)).decode()}
+    for method in ("tolist", "item"):  # numpy's arrays and numbers
+        call = getattr(value, method, None)
+        if callable(call) and type(value).__module__.partition(".")[0] in ("numpy", "pandas"):
+            return to_wire(call(), where)
+    raise TypeError(
+        "glue: %r holds a %s, which is not JSON; turn it into numbers, strings, lists and dicts, "
+        "give str(value) for text, or a pathlib.Path for a file" % (where, type(value).__name__))
+
+
+def from_wire(value):
+    if isinstance(value, list):
+        return [from_wire(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) in (1, 2):
+        for tag in value:
+            read = WIRE.get(tag)
+            if read:
+                return read(value[tag])
+    return {k: from_wire(v) for k, v in value.items()}
+
+
+def date_of(text):
+    import datetime
+    if len(text) <= 10:
+        try:
+            return datetime.date.fromisoformat(text)
+        except ValueError:
+            return text
+    if text.endswith(("Z", "z")):
+        text = text[:-1] + "+00:00"
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return text
+
+
+def duration_of(seconds):
+    import datetime
+    return datetime.timedelta(seconds=seconds)
+
+
+def bytes_of(text):
+    import base64
+    return base64.b64decode(text)
+
+
+WIRE = {
+    "$int": int, "$float": float, "$date": date_of, "$path": str, "$secret": str, "$duration": duration_of, "$bytes": bytes_of,
+    "$map": lambda pairs: {from_wire(k): from_wire(v) for k, v in pairs},
+}

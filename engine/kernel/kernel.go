@@ -1,0 +1,105 @@
+package kernel
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"markmill/notebooks"
+)
+
+// Kernel is one way to interpret a language. A new kernel is one file and one line in the table.
+type Kernel interface {
+	// Name is the word that selects it: "bash", "python", "command:lua".
+	Name() string
+	// CanHold says whether a session could hold the parameter, before anything is started.
+	// It returns nil or a *notebooks.Error that says what cannot be held and how to mend it.
+	CanHold(notebooks.Bound) error
+	// Start starts an interpreter. A missing program is a *notebooks.Error of KindProvider.
+	// ctx bounds the start only.
+	Start(ctx context.Context, o Options) (Session, error)
+}
+
+// Options is what a session starts with. The kernel may write under Private and nowhere else.
+type Options struct {
+	Program string   // path or name to look up in Env's PATH; "" is the kernel's own default
+	Dir     string   // working directory, absolute
+	Env     []string // the whole environment, "NAME=value"; nothing of the engine's own leaks in
+	Params  []notebooks.Bound
+	Private string // an empty directory of this session's own, absolute, outside the worktree
+	Strict  bool   // shells: any failing command fails the step
+	// Glue is the directory on PATH that holds the commands glue and scrap, and Scraps the file
+	// (JSON lines of runs.ScrapData) that they and the libraries of Python and Node append to.
+	Glue, Scraps string
+	// Wrap, when set, is put before the interpreter's argument vector (a sandbox helper).
+	Wrap []string
+	// Grace is how long an interrupt, then a term, may take before the next harder signal.
+	Grace time.Duration
+}
+
+// Session is a live interpreter. It keeps variables, functions and directory from step to step.
+// One goroutine uses it at a time.
+type Session interface {
+	// Info says what runs: the resolved program, its version (may be found out lazily).
+	Info() Info
+	// Run runs one step to its end and returns when all that it wrote was handed to the writers
+	// and every process that it started was ended. When ctx is done (a time limit, an interrupt)
+	// the interpreter gets an interrupt, then a term, then a kill, each after Grace, with its whole
+	// process group and the descendants that left it; the outcome says so. An error of the author's code is an
+	// Outcome, not an error: an error means that the engine failed.
+	Run(ctx context.Context, r Request) (Outcome, error)
+	// Bind sets parameters in the live session, over what the author's code set. It is how values
+	// reach a notebook whose defaults are a code-language parameters block.
+	Bind(ctx context.Context, params []notebooks.Bound) error
+	// Alive is false once the interpreter has ended; the session is then of no more use.
+	Alive() bool
+	// Close ends the interpreter and everything it started, and frees what the session held.
+	Close() error
+}
+
+// Info describes the interpreter of a session.
+type Info struct {
+	Program string
+	Version string
+	PID     int
+}
+
+// Request is one step to run.
+type Request struct {
+	ID     string
+	Code   []byte
+	File   string            // name that tracebacks show ("task.md")
+	Line   int               // line in File of the code's first line, so that tracebacks point into the notebook
+	Dir    string            // absolute; "" leaves the session where the last step left it
+	Env    map[string]string // of this step only
+	Stdout io.Writer         // gets the raw bytes as they come
+	Stderr io.Writer
+	// DisplayDir is where rich results are written, as display-<k>.<ext>, k from 1. It is made only when needed.
+	DisplayDir string
+}
+
+// Display is one rich result that a step left in DisplayDir.
+type Display struct {
+	File string // base name in DisplayDir
+	MIME string
+	Alt  string // text/plain of the same result, "" without one
+}
+
+// Outcome is how a step ended.
+type Outcome struct {
+	Exit         int    // exit code; 1 for an exception; 128+n for signal n
+	TerminatedBy string // "" or who ended it: "timeout", "interrupt", "signal KILL", …
+	Died         bool   // the interpreter is gone and its state with it
+	Restarted    bool   // the step ended the interpreter (exit 3) and the session stands again, with its state
+	Lost         string // what a restart could not bring back, "" when nothing was lost
+	Leftover     int    // processes that outlived the step and were ended
+	Displays     []Display
+	Err          *ExecError
+}
+
+// ExecError is an exception as the interpreter told it.
+type ExecError struct {
+	Name, Value string
+	Traceback   string // trimmed to the author's frames
+	Line        int    // of the notebook, 0 unknown
+}

@@ -1,0 +1,24 @@
+package kernel
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain lets the test binary be the commands glue and scrap under their names, as the
+// markmill binary is.
+func TestMain(m *testing.M) {
+	switch filepath.Base(os.Args[0]) {
+	case "glue":
+		os.Exit(GlueMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+	case "scrap":
+		os.Exit(ScrapMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func asError[E error](err error, as *E) bool { return errors.As(err, as) }

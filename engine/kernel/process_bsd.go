@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package kernel
+
+import "syscall"
+
+// processAttributes: a group of its own. Nothing here ties its life to the engine's.
+func processAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
