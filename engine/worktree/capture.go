@@ -1,0 +1,316 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// Change is what one capture found.
+type Change struct {
+	Parent, Commit, Tree OID
+	Files                []runs.ChangedFile
+	Patch                []byte   // as `git apply` reads it; may be empty
+	PatchErr             error    // why Patch does not give Tree; nil: it was applied in memory and does
+	IgnoredWritten       int      // files that .gitignore hides and that the step wrote
+	Skipped              []string // folders not looked into: nested repositories that are no submodules
+}
+
+// Capture finds what changed since the last capture, by whatever means the step changed it, and
+// commits the content of the worktree as a child of the run's last commit, also when nothing
+// changed. The step's processes must have ended. After an error nothing is lost: the next capture
+// finds the same changes.
+func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, error) {
+	w, err := t.absorb(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("looking for what step %q changed: %w", step, err)
+	}
+	tree, err := t.writeTree()
+	if err != nil {
+		return nil, err
+	}
+	c := &Change{
+		Parent: t.fmt.oid(t.last), Tree: t.fmt.oid(tree),
+		IgnoredWritten: int(w.ignored.Load()), Skipped: w.skipped,
+	}
+	slices.Sort(c.Skipped)
+	if err := t.describe(c, t.step); err != nil {
+		return nil, err
+	}
+	commit, err := t.store.put("commit", t.commit(tree, t.last, message))
+	if err != nil {
+		return nil, err
+	}
+	c.Commit = t.fmt.oid(commit)
+	t.last, t.lastTree = commit, tree
+	t.changed = t.changed || len(c.Files) > 0
+	clear(t.step)
+	clear(t.store.recent)
+	t.store.recentSize = 0
+	return c, nil
+}
+
+// Total is the change from the base to the last captured tree.
+func (t *Tree) Total(ctx context.Context) (*Change, error) {
+	c := &Change{Parent: t.fmt.oid(t.base), Commit: t.fmt.oid(t.last), Tree: t.fmt.oid(t.lastTree)}
+	return c, t.describe(c, t.total)
+}
+
+// absorb brings the snapshot up to what the worktree holds now.
+func (t *Tree) absorb(ctx context.Context) (*walk, error) {
+	for try := 0; ; try++ {
+		w, err := t.walkAndRead(ctx)
+		if !errors.Is(err, errChanged) {
+			return w, err
+		}
+		if try == 4 {
+			return nil, fmt.Errorf("%w, again and again: some process of the step still runs", err)
+		}
+	}
+}
+
+func (t *Tree) walkAndRead(ctx context.Context) (*walk, error) {
+	w := newWalk(t.fine)
+	w.ign, w.conv, w.fault = t.ign, t.conv, t.fault
+	if t.inUse {
+		w.exclude = func(path string) bool { return path == ".markmill" }
+	}
+	t.readForced()
+	w.forced = t.forced
+	f, err := openRoot(t.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	if err := w.folder(t.root, f, "", nil, t.recheck); err != nil {
+		return nil, unreadable(err)
+	}
+	t.recheck = false
+	if err := t.capture(ctx, w, t.root, f, ""); err != nil {
+		return nil, unreadable(err)
+	}
+	return w, nil
+}
+
+// unreadable says what a closed folder or file means for a run.
+func unreadable(err error) error {
+	if !isPermission(err) {
+		return err
+	}
+	return &notebooks.Error{Kind: notebooks.KindArtifact, Msg: "the worktree cannot be read whole: " + err.Error(), Err: err,
+		Hint: "what is closed is not taken for deleted: let the step open it again (chmod u+rwx)"}
+}
+
+// capture works off what a walk found in a folder: reads, stores and notes it.
+func (t *Tree) capture(ctx context.Context, w *walk, n *node, f *folder, path string) error {
+	if !n.touched {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, e := range n.removed {
+		t.note(path+e.name, e)
+		n.treeOK = false
+	}
+	n.removed = nil
+	for _, d := range n.removedDirs {
+		t.removeAll(d, path+d.name+"/")
+		n.treeOK = false
+	}
+	n.removedDirs = nil
+	for i := range n.files {
+		if e := &n.files[i]; e.check {
+			if err := t.captureFile(ctx, w, n, e, f, path); err != nil {
+				return err
+			}
+		}
+	}
+	for _, d := range n.dirs {
+		if !d.touched {
+			continue
+		}
+		sub, err := f.sub(d.name)
+		if gone(err) {
+			n.st = stat{}
+			return errChanged
+		}
+		if err != nil {
+			return err
+		}
+		err = t.capture(ctx, w, d, sub, path+d.name+"/")
+		sub.close()
+		if !d.treeOK {
+			n.treeOK = false
+		}
+		if err != nil {
+			return err
+		}
+	}
+	n.touched = false
+	return nil
+}
+
+// removeAll notes everything captured in a folder that is gone.
+func (t *Tree) removeAll(n *node, prefix string) {
+	for _, e := range n.removed {
+		t.note(prefix+e.name, e)
+	}
+	for i := range n.files {
+		if e := n.files[i]; e.mode != 0 {
+			t.note(prefix+e.name, e)
+		}
+	}
+	for _, list := range [][]*node{n.removedDirs, n.dirs} {
+		for _, d := range list {
+			t.removeAll(d, prefix+d.name+"/")
+		}
+	}
+}
+
+// captureFile reads one entry and takes its content over.
+func (t *Tree) captureFile(ctx context.Context, w *walk, n *node, e *entry, f *folder, path string) error {
+	mode, oid, err := t.hash(ctx, w, n, e, f, path)
+	if gone(err) || errors.Is(err, errChanged) {
+		n.st = stat{} // it went or changed its kind meanwhile: look again
+		return errChanged
+	}
+	if err != nil {
+		return err
+	}
+	if mode != e.mode || oid != e.oid {
+		t.note(path+e.name, *e)
+		e.mode, e.oid = mode, oid
+		n.treeOK = false
+	}
+	e.check = w.suspect(e.st)
+	return nil
+}
+
+// hash stores an entry's content as Git would.
+func (t *Tree) hash(ctx context.Context, w *walk, n *node, e *entry, f *folder, path string) (uint32, digest, error) {
+	if e.mode == modeGitlink && e.st.kind() != kindFile && e.st.kind() != kindLink {
+		return modeGitlink, t.linkHead(f, e), nil
+	}
+	if e.st.kind() == kindLink {
+		target, err := f.readlink(e.name)
+		if err != nil {
+			return 0, digest{}, err
+		}
+		oid, err := t.store.put("blob", []byte(target))
+		return modeLink, oid, err
+	}
+	mode := e.st.gitMode()
+	if !t.mode.fileMode {
+		mode = modeFile | 0o644
+		if e.mode&modeType == modeFile {
+			mode = e.mode
+		}
+	}
+	if !t.mode.symlinks && e.mode == modeLink {
+		mode = modeLink
+	}
+	if t.known != nil {
+		if oid, ok := t.known(path+e.name, e.st); ok {
+			return mode, oid, nil
+		}
+	}
+	conv := conversion{}
+	if mode != modeLink {
+		conv = t.conv.of(n.rules, path+e.name, e.name)
+	}
+	if conv.external {
+		oid, err := t.gitHash(ctx, path+e.name)
+		return mode, oid, err
+	}
+	for range 4 {
+		oid, after, err := t.hashOnce(f, e, conv)
+		if err != nil && !errors.Is(err, errChanged) {
+			return 0, digest{}, err
+		}
+		if err == nil && after == e.st {
+			return mode, oid, nil
+		}
+		if e.st, err = f.lstat(e.name); err != nil {
+			return 0, digest{}, err
+		}
+		if e.st.kind() != kindFile {
+			break
+		}
+	}
+	return 0, digest{}, errChanged
+}
+
+func (t *Tree) hashOnce(f *folder, e *entry, conv conversion) (digest, stat, error) {
+	if e.st.size >= streamFrom && !conv.text {
+		file, err := f.file(e.name)
+		if err != nil {
+			return digest{}, stat{}, err
+		}
+		defer file.Close()
+		oid, err := t.store.putStream(file, e.st.size)
+		if err != nil {
+			return digest{}, stat{}, err
+		}
+		after, err := f.lstat(e.name)
+		return oid, after, err
+	}
+	data, after, err := f.content(e.name, e.st.size)
+	if err != nil || after != e.st {
+		return digest{}, after, err
+	}
+	data, err = conv.clean(data, func() ([]byte, error) {
+		if e.mode&modeType != modeFile {
+			return nil, nil
+		}
+		return t.blob(e.oid)
+	})
+	if err != nil {
+		return digest{}, after, err
+	}
+	oid, err := t.store.put("blob", data)
+	t.store.remember(oid, data)
+	return oid, after, err
+}
+
+// linkHead is the commit that a submodule has checked out; the one captured before when it has none.
+func (t *Tree) linkHead(f *folder, e *entry) digest {
+	sub, err := Open(f.path + "/" + e.name)
+	if err != nil || sub.root != realPath(f.path+"/"+e.name) {
+		return e.oid
+	}
+	head, err := sub.Head()
+	if d, ok := t.fmt.parse(head); ok && err == nil {
+		return d
+	}
+	return e.oid
+}
+
+// writeTree writes the trees along the changed paths; the root's is written even when it is empty.
+func (t *Tree) writeTree() (digest, error) {
+	tree, err := t.store.buildTree(t.root)
+	if err == nil && tree.zero() {
+		tree, err = t.store.put("tree", nil)
+	}
+	return tree, err
+}
+
+// commit composes a commit object.
+func (t *Tree) commit(tree, parent digest, message string) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "tree %s\n", t.fmt.oid(tree))
+	if !parent.zero() {
+		fmt.Fprintf(&b, "parent %s\n", t.fmt.oid(parent))
+	}
+	who := signature(t.opt.Author, t.opt.Now())
+	fmt.Fprintf(&b, "author %s\ncommitter %s\n\n%s", who, who, message)
+	if !strings.HasSuffix(message, "\n") {
+		b.WriteByte('\n')
+	}
+	return []byte(b.String())
+}

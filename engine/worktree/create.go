@@ -1,0 +1,259 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"markmill/notebooks"
+)
+
+// Create makes an isolated worktree of o.Base, with a repository of its own over the same objects.
+// Without a source it is an empty folder, in a repository that has no commit. What was made is
+// removed again when making it fails.
+func Create(ctx context.Context, s *Source, o Options) (*Tree, error) {
+	t, err := prepare(s, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.make(ctx); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(o.Dir))
+	}
+	return t, nil
+}
+
+// Path is where Create puts the worktree inside Options.Dir: in a folder that is called as the
+// source's is, for programs that ask how their folder is called.
+func Path(s *Source, dir string) string {
+	name := "worktree"
+	if s != nil {
+		name = filepath.Base(s.root)
+	}
+	if strings.ContainsRune(name, filepath.Separator) || name == "run" {
+		name = "worktree"
+	}
+	return filepath.Join(dir, name)
+}
+
+// prepare makes the folder and the run's store, and reads the source's settings.
+func prepare(s *Source, o Options) (*Tree, error) {
+	if !filepath.IsAbs(o.Dir) {
+		return nil, fmt.Errorf("the worktree's folder must be absolute: %q", o.Dir)
+	}
+	t := &Tree{src: s, opt: o, top: o.Dir, root: &node{}, fmt: formatSHA1, recheck: true,
+		step: map[string]entry{}, total: map[string]entry{}}
+	conf, common := settings(nil), ""
+	var err error
+	if s != nil {
+		t.fmt, conf, common = s.fmt, s.conf, s.common
+	} else if conf, err = readSettings("", ""); err != nil {
+		return nil, err
+	}
+	t.dir = Path(s, o.Dir)
+	if o.Now == nil {
+		t.opt.Now = time.Now
+	}
+	if o.Base != "" {
+		var ok bool
+		if t.base, ok = t.fmt.parse(o.Base); !ok || s == nil {
+			return nil, fmt.Errorf("the base %q is no commit of the source", o.Base)
+		}
+	}
+	t.ign, t.conv, t.mode = newIgnores(conf, common), newConverter(conf, common), newModeRules(conf)
+	if err := os.MkdirAll(filepath.Dir(o.Dir), 0o777); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(o.Dir, 0o777); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return nil, &notebooks.Error{Kind: notebooks.KindArtifact, File: o.Dir, Msg: "a worktree's folder must not exist yet", Err: err}
+		}
+		return nil, err
+	}
+	t.fine = fineClock(o.Dir)
+	t.store, err = newStore(filepath.Join(o.Dir, "run", "objects"), t.fmt)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(o.Dir))
+	}
+	return t, nil
+}
+
+// make fills the worktree and then its Git directory, the index last.
+func (t *Tree) make(ctx context.Context) error {
+	if err := os.Mkdir(t.dir, 0o777); err != nil {
+		return err
+	}
+	if err := t.loadBase(); err != nil {
+		return err
+	}
+	external, err := t.checkout(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.writeGitDir(); err != nil {
+		return err
+	}
+	index := filepath.Join(t.dir, ".git", "index")
+	if len(external) > 0 {
+		if err := writeIndex(index, t.fmt, t.root); err != nil {
+			return err
+		}
+		if err := t.gitCheckout(ctx, external); err != nil {
+			return err
+		}
+		if err := os.Remove(index); err != nil {
+			return err
+		}
+	}
+	if err := t.bring(ctx); err != nil {
+		return err
+	}
+	if len(external) > 0 || t.opt.IncludeDirty || len(t.opt.Copy) > 0 {
+		if err := t.settleBase(ctx); err != nil {
+			return err
+		}
+	}
+	if err := writeNew(filepath.Join(t.dir, ".git", "HEAD"), t.headFile(), 0o666); err != nil {
+		return err
+	}
+	return writeIndex(index, t.fmt, t.root)
+}
+
+func (t *Tree) headFile() []byte {
+	if t.base.zero() {
+		return []byte("ref: refs/heads/main\n")
+	}
+	return []byte(t.fmt.oid(t.base) + "\n")
+}
+
+// loadBase reads the base commit's trees into the snapshot.
+func (t *Tree) loadBase() error {
+	if !t.base.zero() {
+		tree, err := t.src.treeOf(t.base)
+		if err != nil {
+			return err
+		}
+		t.baseTree = tree
+		if err := t.loadTree(t.root, tree); err != nil {
+			return err
+		}
+	} else {
+		t.root.treeOK = true
+		var err error
+		if t.baseTree, err = t.writeTree(); err != nil {
+			return err
+		}
+	}
+	t.last, t.lastTree = t.base, t.baseTree
+	return nil
+}
+
+func (t *Tree) loadTree(n *node, tree digest) error {
+	n.tree, n.treeOK = tree, true
+	if tree == t.fmt.sum("tree", nil) {
+		n.tree = digest{}
+		return nil
+	}
+	data, err := t.src.read("tree", tree)
+	if err != nil {
+		return err
+	}
+	list, err := parseTree(t.fmt, data)
+	if err != nil {
+		return err
+	}
+	n.files = make([]entry, 0, len(list))
+	for _, x := range list {
+		if x.mode&modeType == modeDir {
+			d := &node{name: x.name}
+			if err := t.loadTree(d, x.oid); err != nil {
+				return err
+			}
+			n.dirs = append(n.dirs, d)
+			continue
+		}
+		if x.mode&modeType == modeFile && x.mode&0o100 == 0 {
+			x.mode = modeFile | 0o644 // older Git also wrote 100664
+		}
+		n.files = append(n.files, entry{name: x.name, mode: x.mode, oid: x.oid})
+	}
+	// A tree sorts a folder as if its name ended in a slash; here both lists go by name.
+	sortNode(n)
+	return nil
+}
+
+// settleBase takes what was brought along over into a base of its own, a child of the base asked for.
+func (t *Tree) settleBase(ctx context.Context) error {
+	if _, err := t.absorb(ctx); err != nil {
+		return err
+	}
+	tree, err := t.writeTree()
+	if err != nil {
+		return err
+	}
+	if tree != t.baseTree {
+		commit, err := t.store.put("commit", t.commit(tree, t.base, "Uncommitted changes that the run began with"))
+		if err != nil {
+			return err
+		}
+		t.base, t.baseTree, t.last, t.lastTree = commit, tree, commit, tree
+	}
+	clear(t.step)
+	clear(t.total)
+	return nil
+}
+
+// InPlace takes the user's checkout itself as the worktree, as it is: what is uncommitted in it
+// becomes a base of its own. The engine's objects lie under o.Dir; the user's index and .git are
+// not written. The steps' own Git commands do reach the user's .git: Fingerprint shows it.
+func InPlace(ctx context.Context, s *Source, o Options) (*Tree, error) {
+	t, err := prepare(s, o)
+	if err != nil {
+		return nil, err
+	}
+	t.dir, t.inUse = s.root, true
+	err = t.loadBase()
+	if err == nil {
+		if index, e := readIndex(filepath.Join(s.gitDir, "index"), t.fmt); e == nil {
+			t.known = func(path string, st stat) (digest, bool) {
+				e, ok := index[path]
+				return e.oid, ok && e.same(st)
+			}
+		}
+		err = t.settleBase(ctx)
+		t.known = nil
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(o.Dir))
+	}
+	return t, nil
+}
+
+// Close removes the worktree and the run's store, unless keep. What is not published is gone then.
+func (t *Tree) Close(keep bool) error {
+	if keep {
+		return nil
+	}
+	return removeAll(t.top)
+}
+
+// removeAll removes a folder also where a step closed folders in it.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if err == nil || !isPermission(err) {
+		return err
+	}
+	walkErr := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() && err == nil {
+			return os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return errors.Join(walkErr, os.RemoveAll(dir))
+}
+
+func isPermission(err error) bool { return errors.Is(err, fs.ErrPermission) }

@@ -1,0 +1,63 @@
+package worktree
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Dirty lists the user's uncommitted changes by path: staged, unstaged and untracked, not ignored.
+// The Git program is asked where it is there, since it knows every setting of its own; it takes no
+// lock and writes nothing. Without it HEAD is compared with the checkout.
+func (s *Source) Dirty(ctx context.Context) ([]string, error) {
+	if !haveGit() {
+		return s.dirtyWalk(ctx)
+	}
+	out, err := runGit(ctx, s.root, nil, nil, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for item := range strings.SplitSeq(string(out), "\x00") {
+		if len(item) > 3 && !strings.HasPrefix(item[3:], ".markmill/") {
+			paths = append(paths, item[3:])
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
+}
+
+// dirtyWalk is Dirty by this package's own means. What is staged and undone again in the checkout is not seen.
+func (s *Source) dirtyWalk(ctx context.Context) ([]string, error) {
+	head, err := s.Head()
+	if err != nil {
+		return nil, err
+	}
+	tmp, err := os.MkdirTemp("", "markmill-dirty-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(tmp)
+	t, err := prepare(s, Options{Dir: filepath.Join(tmp, "w"), Base: head})
+	if err != nil {
+		return nil, err
+	}
+	t.dir, t.inUse = s.root, true
+	if err := t.loadBase(); err != nil {
+		return nil, err
+	}
+	if _, err := t.absorb(ctx); err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, d := range t.deltas(t.step) {
+		paths = append(paths, d.path)
+		if d.from != "" {
+			paths = append(paths, d.from)
+		}
+	}
+	slices.Sort(paths)
+	return paths, nil
+}

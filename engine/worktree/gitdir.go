@@ -1,0 +1,208 @@
+package worktree
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"markmill/notebooks"
+)
+
+// writeGitDir makes the worktree's own Git directory, all but HEAD and the index. A step may do
+// with it what it likes: nothing in it reaches the source, and no capture depends on it.
+func (t *Tree) writeGitDir() error {
+	dot := filepath.Join(t.dir, ".git")
+	for _, d := range []string{"", "hooks", "info", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags"} {
+		if err := os.Mkdir(filepath.Join(dot, filepath.FromSlash(d)), 0o777); err != nil {
+			return err
+		}
+	}
+	files := map[string]string{"config": t.config(filepath.Join(dot, "hooks")), "objects/info/alternates": t.alternates(t.store.dir)}
+	if t.src != nil {
+		refs, err := t.src.refs()
+		if err != nil {
+			return err
+		}
+		if err := t.copyRefs(dot, refs, files); err != nil {
+			return err
+		}
+		for _, name := range []string{"info/exclude", "info/attributes", "shallow"} {
+			if data, err := os.ReadFile(filepath.Join(t.src.common, filepath.FromSlash(name))); err == nil {
+				files[name] = string(data)
+			}
+		}
+	}
+	for name, data := range files {
+		if data == "" {
+			continue
+		}
+		if err := writeNew(filepath.Join(dot, filepath.FromSlash(name)), []byte(data), 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyRefs writes the source's branches, tags and remotes' branches as packed refs.
+func (t *Tree) copyRefs(dot string, refs []ref, files map[string]string) error {
+	var b strings.Builder
+	b.WriteString("# pack-refs with: sorted \n")
+	for _, r := range refs {
+		if !copied(r.name) {
+			continue
+		}
+		if strings.HasPrefix(r.oid, "ref:") {
+			p := filepath.Join(dot, filepath.FromSlash(r.name))
+			if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
+				return err
+			}
+			files[r.name] = r.oid + "\n"
+			continue
+		}
+		if _, ok := t.fmt.parse(OID(r.oid)); !ok {
+			continue // a broken ref of the source stays there
+		}
+		b.WriteString(r.oid + " " + r.name + "\n")
+		if r.peeled != "" {
+			b.WriteString("^" + r.peeled + "\n")
+		}
+	}
+	files["packed-refs"] = b.String()
+	return nil
+}
+
+func copied(name string) bool {
+	for _, prefix := range []string{"refs/heads/", "refs/tags/", "refs/remotes/"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// alternates lists where objects are found besides; more come first.
+func (t *Tree) alternates(more ...string) string {
+	if t.src != nil {
+		more = append(more, t.src.objectDirs()...)
+	}
+	var b strings.Builder
+	for _, dir := range more {
+		if strings.ContainsAny(dir, "\n\"") || strings.HasPrefix(dir, "#") {
+			dir = quote(dir)
+			if dir[0] != '"' {
+				dir = `"` + dir + `"`
+			}
+		}
+		b.WriteString(filepath.ToSlash(dir) + "\n")
+	}
+	return b.String()
+}
+
+// config composes the settings of the worktree's repository: those of the source that change
+// content, its remotes by name and closed for pushing, no hooks, and nothing that works in the background.
+func (t *Tree) config(hooks string) string {
+	var b strings.Builder
+	version := 0
+	if t.fmt != formatSHA1 {
+		version = 1
+	}
+	fmt.Fprintf(&b, "[core]\n\trepositoryformatversion = %d\n\tbare = false\n\tlogallrefupdates = true\n", version)
+	if hooks != "" {
+		fmt.Fprintf(&b, "\thooksPath = %s\n", quoteValue(filepath.ToSlash(hooks)))
+	}
+	b.WriteString("\tfsmonitor = false\n\tuntrackedCache = false\n\tsplitIndex = false\n\tsparseCheckout = false\n")
+	if version == 1 {
+		fmt.Fprintf(&b, "[extensions]\n\tobjectFormat = %s\n", t.fmt.name)
+	}
+	b.WriteString("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[index]\n\tsparse = false\n[commit]\n\tgpgSign = false\n[tag]\n\tgpgSign = false\n")
+	fmt.Fprintf(&b, "[user]\n\tname = %s\n\temail = %s\n", quoteValue(t.opt.Author.Name), quoteValue(t.opt.Author.Email))
+	if t.src == nil {
+		return b.String()
+	}
+	remotes := map[string]bool{}
+	for _, s := range t.src.conf {
+		if !s.local {
+			continue
+		}
+		value := s.value
+		switch s.section {
+		case "core":
+			switch s.key {
+			case "filemode", "symlinks", "ignorecase", "precomposeunicode", "autocrlf", "eol", "safecrlf", "excludesfile", "attributesfile", "quotepath":
+			default:
+				continue
+			}
+		case "filter", "diff", "merge":
+			if s.sub == "" {
+				continue
+			}
+		case "branch":
+		case "remote":
+			switch s.key {
+			case "url":
+				if isRelative(value) {
+					value = filepath.Join(t.src.root, value)
+				}
+			case "fetch", "tagopt":
+			default:
+				continue
+			}
+			remotes[s.sub] = true
+		default:
+			continue
+		}
+		section := "[" + s.section + "]"
+		if s.sub != "" {
+			section = fmt.Sprintf("[%s %s]", s.section, quoteValue(s.sub))
+		}
+		fmt.Fprintf(&b, "%s\n\t%s = %s\n", section, s.key, quoteValue(value))
+	}
+	for _, name := range slices.Sorted(maps.Keys(remotes)) {
+		fmt.Fprintf(&b, "[remote %s]\n\tpushurl = \"no-push://a-run-does-not-push\"\n", quoteValue(name))
+	}
+	return b.String()
+}
+
+// isRelative tells whether a remote's URL is a path that counts from the repository.
+func isRelative(url string) bool {
+	return strings.HasPrefix(url, "./") || strings.HasPrefix(url, "../") || url == ".." || url == "."
+}
+
+// storeRepository makes the run's store a repository that the Git program accepts, for its filters.
+func (t *Tree) storeRepository() error {
+	dir := filepath.Dir(t.store.dir)
+	if _, err := os.Lstat(filepath.Join(dir, "HEAD")); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "refs"), 0o777); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "info"), 0o777); err != nil {
+		return err
+	}
+	files := map[string]string{"config": t.config(""), "objects/info/alternates": t.alternates()}
+	if t.src != nil {
+		if data, err := os.ReadFile(filepath.Join(t.src.common, "info", "attributes")); err == nil {
+			files["info/attributes"] = string(data)
+		}
+	}
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(data), 0o666); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/main\n"), 0o666)
+}
+
+func errNeedsGit(path string) error {
+	return &notebooks.Error{Kind: notebooks.KindProvider, File: path,
+		Msg:  "its content passes through a filter, ident or an encoding of .gitattributes, which needs the Git program, and there is none on PATH",
+		Hint: "install git, or run with a base that does not use it"}
+}
+
+func errNoObject(f *format, kind string, d digest) error {
+	return fmt.Errorf("%s %s is in no object store", kind, f.oid(d))
+}

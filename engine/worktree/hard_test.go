@@ -1,0 +1,258 @@
+package worktree
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func small(t *testing.T) (*oracle, *Tree) {
+	g := newOracle(t)
+	g.write("a", "a\n")
+	g.write("dir/b", "b\n")
+	g.write("dir/sub/c", "c\n")
+	g.commit("base")
+	return g, made(t, g)
+}
+
+// TestUnreadable: a closed folder is an error that names it, and nothing in it is taken for deleted.
+func TestUnreadable(t *testing.T) {
+	_, tree := small(t)
+	write(t, tree.Dir(), "a", "changed\n")
+	for _, op := range []string{"enter", "open"} {
+		tree.fault = func(o, path string) error {
+			if o == op && strings.TrimSuffix(path, "/") == "dir/sub" {
+				return &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}
+			}
+			return nil
+		}
+		_, err := tree.Capture(t.Context(), "s", "m")
+		if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "dir/sub") {
+			t.Fatalf("%s: %v", op, err)
+		}
+	}
+	tree.fault = nil
+	if c := capture(t, tree); statuses(c) != "modified a" {
+		t.Errorf("after it was opened again: %q", statuses(c))
+	}
+}
+
+// TestClosed is TestUnreadable with the file system's own refusal.
+func TestClosed(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root reads everything")
+	}
+	_, tree := small(t)
+	p := filepath.Join(tree.Dir(), "dir/sub")
+	must(t, os.Chmod(p, 0))
+	if _, err := tree.Capture(t.Context(), "s", "m"); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("%v", err)
+	}
+	must(t, os.Chmod(p, 0o755))
+	if c := capture(t, tree); len(c.Files) != 0 {
+		t.Errorf("%q", statuses(c))
+	}
+}
+
+// TestFailedCapture: what an interrupted capture had found already is found by the next.
+func TestFailedCapture(t *testing.T) {
+	_, tree := small(t)
+	write(t, tree.Dir(), "a", "changed\n")
+	must(t, os.Remove(filepath.Join(tree.Dir(), "dir/b")))
+	write(t, tree.Dir(), "dir/sub/new", "x\n")
+	objects := tree.store.dir
+	must(t, os.Rename(objects, objects+"-away"))
+	if _, err := tree.Capture(t.Context(), "s", "m"); err == nil {
+		t.Fatal("no store, and no error")
+	}
+	must(t, os.Rename(objects+"-away", objects))
+	c := capture(t, tree)
+	if statuses(c) != "modified a, deleted dir/b, added dir/sub/new" || string(c.Tree) != wantTree(t, tree) {
+		t.Errorf("%q", statuses(c))
+	}
+}
+
+// TestGitDirDeleted: a step that removes .git is captured all the same.
+func TestGitDirDeleted(t *testing.T) {
+	g, tree := small(t)
+	write(t, tree.Dir(), "a", "one\n")
+	first := capture(t, tree)
+	must(t, os.RemoveAll(tree.GitDir()))
+	write(t, tree.Dir(), "a", "two\n")
+	second := capture(t, tree)
+	if second.Parent != first.Commit || statuses(second) != "modified a" {
+		t.Errorf("%+v", second)
+	}
+	ref, err := tree.Publish(t.Context())
+	must(t, err)
+	if got := g.git("show", ref+":a"); got != "two" {
+		t.Errorf("published %q", got)
+	}
+}
+
+// TestNested: a repository inside is opaque and told of; a submodule is its commit.
+func TestNested(t *testing.T) {
+	g := newOracle(t)
+	g.write("a", "a\n")
+	g.write("was/tracked", "x\n")
+	g.commit("base")
+	sub := newOracle(t)
+	sub.write("s", "s\n")
+	sub.commit("one")
+	g.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", sub.dir, "module")
+	g.commit("with a submodule")
+	tree := made(t, g)
+	d := tree.Dir()
+	if c := capture(t, tree); len(c.Files) != 0 {
+		t.Fatalf("%q", statuses(c))
+	}
+	gitIn(t, d, nil, "clone", "-q", sub.dir, "inside/repo")
+	write(t, d, "inside/seen", "x\n")
+	write(t, d, "fake/.git/notarepo", "x")
+	write(t, d, "fake/seen", "x\n")
+	gitIn(t, d, nil, "init", "-q", "was")
+	write(t, d, "was/tracked", "edited\n")
+	c := capture(t, tree)
+	if statuses(c) != "added fake/seen, added inside/seen, modified was/tracked" || strings.Join(c.Skipped, " ") != "inside/repo/" {
+		t.Errorf("files %q, skipped %q", statuses(c), c.Skipped)
+	}
+	must(t, os.Remove(filepath.Join(d, "module")))
+	gitIn(t, d, nil, "clone", "-q", sub.dir, "module")
+	if c := capture(t, tree); len(c.Files) != 0 {
+		t.Errorf("a submodule at its commit: %q", statuses(c))
+	}
+	gitIn(t, filepath.Join(d, "module"), nil, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "two")
+	c = capture(t, tree)
+	if statuses(c) != "modified module" || c.Files[0].NewMode != "160000" {
+		t.Errorf("a submodule moved on: %+v", c.Files)
+	}
+	checkPatch(t, tree, c.Parent, c)
+	must(t, os.RemoveAll(filepath.Join(d, "inside/repo/.git")))
+	if c := capture(t, tree); statuses(c) != "added inside/repo/s" {
+		t.Errorf("no repository any more: %q", statuses(c))
+	}
+}
+
+// TestCoarseTimes: where times are coarse, an edit right after a capture leaves the same ones. It is found all the same.
+func TestCoarseTimes(t *testing.T) {
+	_, tree := small(t)
+	tree.fine = false
+	p := filepath.Join(tree.Dir(), "a")
+	write(t, tree.Dir(), "a", "b\n")
+	capture(t, tree)
+	// The same stat for another content: as if the edit fell into the tick of the capture.
+	must(t, os.WriteFile(p, []byte("c\n"), 0o666))
+	f, err := openRoot(tree.Dir())
+	must(t, err)
+	defer f.close()
+	e := tree.root.find("a")
+	e.st, err = f.lstat("a")
+	must(t, err)
+	if c := capture(t, tree); statuses(c) != "modified a" {
+		t.Errorf("%q", statuses(c))
+	}
+}
+
+// TestClockSetBack: a change under an earlier time is a change.
+func TestClockSetBack(t *testing.T) {
+	_, tree := small(t)
+	write(t, tree.Dir(), "a", "b\n")
+	capture(t, tree)
+	write(t, tree.Dir(), "a", "c\n")
+	past := time.Unix(1, 0)
+	must(t, os.Chtimes(filepath.Join(tree.Dir(), "a"), past, past))
+	write(t, tree.Dir(), "dir/new", "x\n")
+	must(t, os.Chtimes(filepath.Join(tree.Dir(), "dir"), past, past))
+	if c := capture(t, tree); statuses(c) != "modified a, added dir/new" {
+		t.Errorf("%q", statuses(c))
+	}
+}
+
+// TestChangingFiles: what is captured while a process still writes is whole, and the last state is found in the end.
+func TestChangingFiles(t *testing.T) {
+	_, tree := small(t)
+	stop, done := make(chan struct{}), make(chan struct{})
+	p := filepath.Join(tree.Dir(), "dir/b")
+	go func() {
+		defer close(done)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			tmp := p + ".new"
+			if os.WriteFile(tmp, []byte(strings.Repeat(string(rune('a'+i%26)), 1000+i%3)), 0o666) == nil {
+				os.Rename(tmp, p)
+			}
+		}
+	}()
+	for range 20 {
+		c, err := tree.Capture(t.Context(), "s", "m")
+		if err != nil {
+			if !errors.Is(err, errChanged) {
+				t.Error(err)
+			}
+			continue
+		}
+		data, err := tree.blob(tree.root.find("dir/b").oid)
+		must(t, err)
+		if len(data) > 2 && strings.Trim(string(data), string(data[:1])) != "" {
+			t.Errorf("torn: %q", data)
+		}
+		must(t, c.PatchErr)
+	}
+	close(stop)
+	<-done
+	os.Remove(p + ".new")
+	if c := capture(t, tree); string(c.Tree) != wantTree(t, tree) {
+		t.Errorf("%q", statuses(c))
+	}
+}
+
+// TestFingerprint sees each kind of touch, and not what it is told to leave out.
+func TestFingerprint(t *testing.T) {
+	touches := map[string]struct {
+		do   func(g *oracle)
+		want string
+	}{
+		"nothing":        {func(g *oracle) {}, ""},
+		"a run's record": {func(g *oracle) { g.write(".markmill/runs/x", "x") }, ""},
+		"a run's ref":    {func(g *oracle) { g.git("update-ref", "refs/markmill/runs/x", "HEAD"); g.git("pack-refs", "--all") }, ".git/packed-refs .git/refs/heads/main"},
+		"excluded":       {func(g *oracle) { g.write("out.md", "x") }, ""},
+		"edit":           {func(g *oracle) { g.write("a", "b\n") }, "a"},
+		"ignored file":   {func(g *oracle) { g.write("x.log", "y") }, "x.log"},
+		"new and gone":   {func(g *oracle) { g.write("d/new", "x"); must(g, os.Remove(filepath.Join(g.dir, "a"))) }, "a d/new"},
+		"mode":           {func(g *oracle) { must(g, os.Chmod(filepath.Join(g.dir, "a"), 0o600)) }, "a"},
+		"folder mode":    {func(g *oracle) { must(g, os.Chmod(filepath.Join(g.dir, "d"), 0o700)) }, "d"},
+		"index":          {func(g *oracle) { g.write("a", "b\n"); g.git("add", "a") }, ".git/index a"},
+		"branch":         {func(g *oracle) { g.git("branch", "x") }, ".git/refs/heads/x"},
+		"settings":       {func(g *oracle) { g.git("config", "a.b", "c") }, ".git/config"},
+		"hook":           {func(g *oracle) { g.write(".git/hooks/pre-commit", "x") }, ".git/hooks/pre-commit"},
+		"head":           {func(g *oracle) { g.git("symbolic-ref", "HEAD", "refs/heads/other") }, ".git/HEAD"},
+	}
+	for name, c := range touches {
+		t.Run(name, func(t *testing.T) {
+			g := newOracle(t)
+			g.write("a", "a\n")
+			g.write("d/b", "b\n")
+			g.write(".gitignore", "*.log\n")
+			g.commit("base")
+			g.write("x.log", "x")
+			s := openSource(t, g.dir)
+			except := func(p string) bool { return p == "out.md" }
+			before, err := s.Fingerprint(t.Context(), except)
+			must(t, err)
+			c.do(g)
+			after, err := s.Fingerprint(t.Context(), except)
+			must(t, err)
+			if got := strings.Join(before.Diff(after), " "); got != c.want || before.Equal(after) != (c.want == "") {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package worktree
+
+import (
+	"path/filepath"
+	"time"
+)
+
+// Identity is who the run's commits are by.
+type Identity struct{ Name, Email string }
+
+// Options say which worktree to make.
+type Options struct {
+	RunID        string
+	Dir          string   // absolute path that does not exist yet: the worktree and the run's own store are made inside
+	Base         OID      // "" is an empty base
+	IncludeDirty bool     // take the user's uncommitted changes along, as a base of their own
+	Copy         []string // patterns, as in .gitignore, of ignored files to take along
+	Author       Identity
+	Now          func() time.Time
+}
+
+// Tree is a run's worktree. It is used by one goroutine at a time.
+type Tree struct {
+	src   *Source // nil outside a repository
+	opt   Options
+	dir   string // where steps run
+	top   string // Options.Dir: what Close removes
+	inUse bool   // the user's own checkout
+
+	fmt   *format
+	store *store
+	root  *node
+	ign   *ignores
+	conv  *converter
+	mode  modeRules
+	fine  bool // see fineClock
+	fault func(op, path string) error
+
+	base, baseTree digest
+	last, lastTree digest // of the last capture
+	changed        bool   // some capture found something
+	published      OID    // what the run's ref holds
+	recheck        bool   // the next walk decides anew what is ignored
+	indexSt        stat   // of the worktree's index when forced was read from it
+	forced         map[string]bool
+
+	// What each path that changed was: since the last capture, and since the base.
+	step, total map[string]entry
+	known       func(path string, st stat) (digest, bool) // content known by its stat, from the user's index
+}
+
+// modeRules are the core.* settings that say what a file system can hold.
+type modeRules struct {
+	fileMode bool // executable bits mean something
+	symlinks bool // links are links; else they are files that hold their target
+}
+
+func newModeRules(c settings) modeRules {
+	return modeRules{c.flag("core", "filemode", true), c.flag("core", "symlinks", true)}
+}
+
+// Dir is the folder in which steps run: a folder inside Options.Dir, or the user's checkout.
+func (t *Tree) Dir() string { return t.dir }
+
+// GitDir is the Git directory that programs in Dir find.
+func (t *Tree) GitDir() string {
+	if t.inUse {
+		return t.src.gitDir
+	}
+	return filepath.Join(t.dir, ".git")
+}
+
+// Base is the commit that the run's change is measured from: Options.Base, or a child of it that
+// holds the user's uncommitted changes; "" when there is none.
+func (t *Tree) Base() OID { return t.fmt.oid(t.base) }
+
+// BaseTree is the tree of Base.
+func (t *Tree) BaseTree() OID { return t.fmt.oid(t.baseTree) }
+
+// Env is what steps need in their environment for Git: nothing, since the repository is found from Dir.
+func (t *Tree) Env() []string { return nil }
+
+// blob reads content, of the run or of the source.
+func (t *Tree) blob(d digest) ([]byte, error) { return t.object("blob", d) }
+
+func (t *Tree) object(kind string, d digest) ([]byte, error) {
+	if data, ok := t.store.recent[d]; ok {
+		return data, nil
+	}
+	_, data, ok, err := t.store.read(d)
+	if ok || err != nil {
+		return data, err
+	}
+	if t.src == nil {
+		return nil, errNoObject(t.fmt, kind, d)
+	}
+	return t.src.read(kind, d)
+}
+
+// note remembers what a path was before its first change.
+func (t *Tree) note(path string, was entry) {
+	if _, ok := t.step[path]; !ok {
+		t.step[path] = was
+	}
+	if _, ok := t.total[path]; !ok {
+		t.total[path] = was
+	}
+}
