@@ -1,0 +1,171 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// check decides, after the last step, whether what was done was allowed and is enough.
+func (r *run) check(ctx context.Context) error {
+	if err := r.checkDiff(ctx); err != nil {
+		return err
+	}
+	if err := r.checkTests(); err != nil {
+		return err
+	}
+	return r.checkSource(ctx)
+}
+
+// checkDiff holds the whole change, base against final worktree, against what the notebook allows.
+func (r *run) checkDiff(ctx context.Context) error {
+	total, err := r.tree.Total(ctx)
+	if err != nil {
+		return err
+	}
+	if total.PatchErr != nil {
+		return fmt.Errorf("the patch of the run: %w", total.PatchErr)
+	}
+	if err := runs.WriteFile(filepath.Join(r.dir, runs.PatchFile), total.Patch); err != nil {
+		return artifact(err)
+	}
+	r.lastCommit = string(total.Commit)
+	f := r.plan.Notebook.Front
+	data := runs.DiffCheckedData{BaseCommit: string(r.tree.Base()), ResultCommit: string(total.Commit), ResultTree: string(total.Tree),
+		Files: total.Files, Patch: runs.PatchFile, PatchDigest: runs.DigestOf(total.Patch)}
+	block := func(code, words string) {
+		data.Blockers = append(data.Blockers, runs.Blocker{Code: code, Words: words})
+	}
+	for _, path := range changedPaths(total.Files) {
+		if len(f.Allow) > 0 && !matchAny(f.Allow, path) || matchAny(f.Forbid, path) || f.Mode == "none" {
+			data.Disallowed = append(data.Disallowed, path)
+		}
+	}
+	data.AllowedPassed = len(data.Disallowed) == 0
+	if !data.AllowedPassed {
+		block(runs.CodeDisallowedFileChange, "changed, and not allowed to: "+firstOf(data.Disallowed))
+	}
+	lines, bytes := 0, int64(0)
+	for _, c := range total.Files {
+		lines += c.Added + c.Deleted
+		bytes += c.Size
+	}
+	for _, l := range []struct {
+		what      string
+		is, limit int64
+	}{{"files", int64(len(total.Files)), int64(f.Limits.Files)}, {"lines", int64(lines), int64(f.Limits.Lines)}, {"bytes", bytes, f.Limits.Bytes}} {
+		if l.limit > 0 && l.is > l.limit {
+			block(runs.CodeChangeTooLarge, fmt.Sprintf("%d %s changed, and %d is the limit", l.is, l.what, l.limit))
+		}
+	}
+	if slices.Contains(f.Require, "diff") && len(total.Files) == 0 {
+		block(runs.CodeNoDiff, "a change is required, and nothing changed")
+	}
+	r.blockers = append(r.blockers, data.Blockers...)
+	return r.emit(runs.GitDiffChecked, "", data)
+}
+
+// changedPaths are all paths that a change touches: a rename at both its ends.
+func changedPaths(files []runs.ChangedFile) []string {
+	var out []string
+	for _, f := range files {
+		if f.OldPath != "" {
+			out = append(out, f.OldPath)
+		}
+		out = append(out, f.Path)
+	}
+	return out
+}
+
+// checkTests sums up the test steps.
+func (r *run) checkTests() error {
+	var data runs.VerificationData
+	data.Passed = true
+	ran := false
+	for _, s := range r.plan.Steps {
+		if !s.Has(notebooks.TagTest) {
+			continue
+		}
+		got := r.records[s.ID]
+		data.Steps = append(data.Steps, runs.VerificationStep{Step: s.ID, Status: got.Status, Exit: got.Exit, DurationNS: got.DurationNS, Tests: got.Tests})
+		ran = ran || got.Status != runs.StepSkipped
+		data.Passed = data.Passed && got.Status == runs.StepPassed
+	}
+	switch {
+	case len(data.Steps) == 0:
+		data.Passed, data.Skipped = false, "no step is tagged test"
+	case !ran:
+		data.Passed, data.Skipped = false, "no test step ran"
+	}
+	if data.Skipped != "" && r.failed == "" && slices.Contains(r.plan.Notebook.Front.Require, "tests") {
+		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeVerificationFailed, Words: "tests are required: " + data.Skipped})
+	}
+	for _, b := range r.blockers {
+		if b.Code == runs.CodeVerificationFailed || b.Code == runs.CodeReviewerRejected {
+			data.Blockers = append(data.Blockers, b)
+		}
+	}
+	return r.emit(runs.VerificationCompleted, "", data)
+}
+
+// checkSource holds the end against the beginning: what was tested is what stands there, and the
+// user's checkout is as it was.
+func (r *run) checkSource(ctx context.Context) error {
+	if r.tested && r.untested {
+		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree, Words: "files changed during the last test step or after it, so what was tested is not what is left"})
+	}
+	if r.plan.Source == nil {
+		return nil
+	}
+	after, err := r.plan.Source.Fingerprint(ctx, r.ownPath)
+	if err != nil {
+		return err
+	}
+	if r.before.Equal(after) {
+		return nil
+	}
+	touched := r.notOthers(r.before.Diff(after))
+	if len(touched) == 0 {
+		return nil
+	}
+	r.mutated = true
+	r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree, Words: "the source checkout changed while the run went on: " + firstOf(touched)})
+	return nil
+}
+
+// ownPath says which paths of the checkout the run may touch: its own records, and in place the
+// checkout itself.
+func (r *run) ownPath(path string) bool {
+	if path == ".markmill" || strings.HasPrefix(path, ".markmill/") {
+		return true
+	}
+	return r.plan.mode() == "in-place" && path != ".git" && !strings.HasPrefix(path, ".git/")
+}
+
+// notOthers leaves out what other runs of the repository wrote at the same time: their output notebooks.
+func (r *run) notOthers(paths []string) []string {
+	list, err := r.eng.Store(r.plan.Source.Root()).List()
+	if err != nil {
+		return paths
+	}
+	var outputs []string
+	for _, e := range list {
+		if e.ID == r.id || !e.FinishedAt.IsZero() && e.FinishedAt.Before(r.events[0].Time) {
+			continue
+		}
+		if other, _, err := runs.Load(e.Dir); err == nil && other.Started.Output != "" {
+			if rel, err := filepath.Rel(r.plan.Source.Root(), other.Started.Output); err == nil {
+				outputs = append(outputs, filepath.ToSlash(rel))
+				if a := other.Started.Assets; a != "" {
+					outputs = append(outputs, filepath.ToSlash(filepath.Join(filepath.Dir(rel), a))+"/**")
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(paths, func(p string) bool { return matchAny(outputs, p) })
+}

@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"markmill/notebooks"
+)
+
+// ConfigFile is the name of a repository's settings, at its root.
+const ConfigFile = "markmill.yaml"
+
+// Config is a repository's defaults. The zero value is no file.
+type Config struct {
+	File      string                  `yaml:"-"`
+	Kernels   map[string]KernelConfig `yaml:"kernels"`
+	Output    string                  `yaml:"output"` // path of the output notebook when none is given; {{name}} expands
+	Retention Retention               `yaml:"retention"`
+}
+
+// KernelConfig adds a kernel, or says which program a built-in one uses.
+type KernelConfig struct {
+	Program   string   `yaml:"program"`   // of a built-in kernel
+	Command   []string `yaml:"command"`   // one process a step; {file} is the step's code
+	Languages []string `yaml:"languages"` // fences that it runs; the kernel's own name without
+}
+
+// Retention is how long runs are kept.
+type Retention struct {
+	Runs int `yaml:"runs"` // at least the newest so many; 0 is DefaultRuns
+	Days int `yaml:"days"` // and whatever is younger; 0 is DefaultDays
+}
+
+// What is kept where a repository says nothing.
+const (
+	DefaultRuns = 50
+	DefaultDays = 7
+)
+
+// Bounds are the number and the age of runs that are kept.
+func (r Retention) Bounds() (runs int, age time.Duration) {
+	if r.Runs == 0 {
+		r.Runs = DefaultRuns
+	}
+	if r.Days == 0 {
+		r.Days = DefaultDays
+	}
+	return r.Runs, time.Duration(r.Days) * 24 * time.Hour
+}
+
+// LoadConfig reads the settings of a repository; a repository without them has the defaults.
+func LoadConfig(root string) (Config, error) {
+	if root == "" {
+		return Config{}, nil
+	}
+	file := filepath.Join(root, ConfigFile)
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Config{}, nil
+	}
+	if err != nil {
+		return Config{}, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "cannot be read", Err: err}
+	}
+	return parseConfig(file, data)
+}
+
+func parseConfig(file string, data []byte) (Config, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return Config{}, &notebooks.Error{Kind: notebooks.KindSyntax, File: file, Msg: err.Error(), Err: err}
+	}
+	cfg := Config{File: file}
+	if len(doc.Content) == 0 {
+		return cfg, nil
+	}
+	root := doc.Content[0]
+	if err := checkKeys(file, root, "", configKeys); err != nil {
+		return cfg, err
+	}
+	if err := root.Decode(&cfg); err != nil {
+		return cfg, &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: err.Error(), Err: err}
+	}
+	for name, k := range cfg.Kernels {
+		if len(k.Command) > 0 && k.Program != "" {
+			return cfg, &notebooks.Error{Kind: notebooks.KindOption, File: file,
+				Msg:  fmt.Sprintf("kernel %q has both program and command", name),
+				Hint: "program is for a built-in kernel, command for a new one"}
+		}
+	}
+	return cfg, nil
+}
+
+// configKeys are the keys there are, by the path of the mapping that they stand in; * is any name.
+var configKeys = map[string][]string{
+	"":          {"kernels", "output", "retention"},
+	"kernels.*": {"program", "command", "languages"},
+	"retention": {"runs", "days"},
+}
+
+// checkKeys refuses a key that nothing would read.
+func checkKeys(file string, n *yaml.Node, at string, keys map[string][]string) error {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		for _, c := range n.Content {
+			if err := checkKeys(file, c, at, keys); err != nil {
+				return err
+			}
+		}
+	case yaml.MappingNode:
+		known, open := keys[at], keys[at+".*"] != nil
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			k, v := n.Content[i], n.Content[i+1]
+			next := strings.TrimPrefix(at+"."+k.Value, ".")
+			if open {
+				next = at + ".*"
+			} else if known != nil && !slices.Contains(known, k.Value) {
+				e := &notebooks.Error{Kind: notebooks.KindOption, File: file, Line: k.Line, Col: k.Column,
+					Msg: fmt.Sprintf("unknown key %q; known here: %s", k.Value, strings.Join(known, ", "))}
+				if near := notebooks.Suggest(k.Value, known); near != "" {
+					e.Hint = fmt.Sprintf("did you mean %s?", near)
+				}
+				return e
+			}
+			if err := checkKeys(file, v, next, keys); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseConfig(t *testing.T) {
+	cfg, err := parseConfig("markmill.yaml", []byte("kernels:\n  lua: {command: [lua, \"{file}\"], languages: [lua]}\n  python: {program: python3.12}\noutput: \"{{name}}.out.md\"\nretention: {runs: 3}\n"))
+	if err != nil || cfg.Kernels["lua"].Command[0] != "lua" || cfg.Kernels["python"].Program != "python3.12" || cfg.Retention.Runs != 3 {
+		t.Fatalf("%+v, %v", cfg, err)
+	}
+	if _, err := parseConfig("markmill.yaml", nil); err != nil {
+		t.Errorf("an empty file: %v", err)
+	}
+	for text, want := range map[string]string{
+		"kernel:\n  lua: {}\n":                        `markmill.yaml:1:1: unknown key "kernel"`,
+		"kernels:\n  lua:\n    comand: [lua]\n":       `markmill.yaml:3:5: unknown key "comand"`,
+		"kernels:\n  x: {program: a, command: [b]}\n": "both program and command",
+		"retention: {runs: many}\n":                   "markmill.yaml",
+		"output: [\n":                                 "markmill.yaml",
+		"output: a\noutput: b\n":                      "markmill.yaml",
+	} {
+		if _, err := parseConfig("markmill.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

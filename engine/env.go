@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// MaxDepth is how deep runs may nest (a step that runs Markmill).
+const MaxDepth = 5
+
+// passed are the variables of the caller's environment that a step gets: where things are, never
+// how the user likes them. Everything else must be declared by the notebook (env:).
+var passed = []string{
+	"HOME", "USER", "LOGNAME", "SHELL",
+	"XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
+	// where toolchains and their caches live
+	"GOROOT", "GOPATH", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GOTOOLCHAIN",
+	"CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME", "NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV", "CONDA_PREFIX", "NODE_PATH",
+	"PIP_INDEX_URL", "PIP_CACHE_DIR", "NPM_CONFIG_CACHE", "NPM_CONFIG_REGISTRY",
+	// how the network is reached
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",
+	// Windows cannot start programs without these
+	"SystemRoot", "ComSpec", "PATHEXT", "USERPROFILE", "APPDATA", "LOCALAPPDATA",
+}
+
+// fixed is what does not vary between machines, so that outputs do not.
+var fixed = map[string]string{
+	"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "80", "LINES": "24",
+	"NO_COLOR": "1", "CI": "true", "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat",
+	"GIT_TERMINAL_PROMPT": "0", "DEBIAN_FRONTEND": "noninteractive",
+	"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg",
+}
+
+// environment is the whole environment of a run's steps, as "NAME=value", sorted by name.
+func (r *run) environment(work *workdir, tree string) []string {
+	env := map[string]string{}
+	get := r.eng.Getenv
+	for _, name := range passed {
+		if v, ok := get(name); ok {
+			env[name] = v
+		}
+	}
+	for name, v := range fixed {
+		env[name] = v
+	}
+	path, _ := get("PATH")
+	env["PATH"] = work.Glue + string(filepath.ListSeparator) + path
+	env["TMPDIR"] = work.Tmp
+	env["MARKMILL_RUN_ID"] = string(r.id)
+	env["MARKMILL_WORKTREE"] = tree
+	env["MARKMILL_SCRAPS"] = work.Scraps
+	env["MARKMILL_DEPTH"] = strconv.Itoa(r.plan.Depth + 1)
+	for name, v := range r.plan.Notebook.Front.Env {
+		env[name] = r.expandEnv(v)
+	}
+	for _, name := range r.plan.Notebook.Front.Secrets {
+		if v, ok := get(name); ok {
+			env[name] = v
+		}
+	}
+	out := make([]string, 0, len(env))
+	for name, v := range env {
+		out = append(out, name+"="+v)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// expandEnv takes a value that is exactly ${NAME} from the caller's environment: the notebook
+// declares which of the user's variables it needs.
+func (r *run) expandEnv(v string) string {
+	if name, ok := strings.CutPrefix(v, "${"); ok && strings.HasSuffix(name, "}") {
+		got, _ := r.eng.Getenv(strings.TrimSuffix(name, "}"))
+		return got
+	}
+	return v
+}
+
+// names are the variables' names of an environment.
+func names(env []string) []string {
+	out := make([]string, len(env))
+	for i, e := range env {
+		out[i], _, _ = strings.Cut(e, "=")
+	}
+	return out
+}

@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"path"
+	"strings"
+)
+
+// matchPath says whether a slash-separated path matches a pattern of allow: or forbid:. A star
+// stands for any run of characters but the slash, ** for any number of whole path elements, and a
+// pattern that ends in a slash for everything below it. The pattern is of the whole path.
+func matchPath(pattern, name string) bool {
+	if strings.HasSuffix(pattern, "/") {
+		pattern += "**"
+	}
+	return matchParts(strings.Split(strings.TrimPrefix(pattern, "./"), "/"), strings.Split(name, "/"))
+}
+
+func matchParts(pattern, name []string) bool {
+	for len(pattern) > 0 {
+		if pattern[0] == "**" {
+			for len(pattern) > 0 && pattern[0] == "**" {
+				pattern = pattern[1:]
+			}
+			if len(pattern) == 0 {
+				return true
+			}
+			for i := range name {
+				if matchParts(pattern, name[i:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if len(name) == 0 {
+			return false
+		}
+		if ok, err := path.Match(pattern[0], name[0]); err != nil || !ok {
+			return false
+		}
+		pattern, name = pattern[1:], name[1:]
+	}
+	return len(name) == 0
+}
+
+func matchAny(patterns []string, name string) bool {
+	for _, p := range patterns {
+		if matchPath(p, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// badPattern returns the first pattern that cannot be read, or "".
+func badPattern(patterns []string) string {
+	for _, p := range patterns {
+		for _, part := range strings.Split(p, "/") {
+			if _, err := path.Match(part, ""); err != nil {
+				return p
+			}
+		}
+		if p == "" || strings.HasPrefix(p, "/") {
+			return p
+		}
+	}
+	return ""
+}

@@ -1,0 +1,337 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"markmill/engine/kernel"
+	"markmill/engine/worktree"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// Plan is a run that is decided and has not started: nothing of the notebook's has run, nothing
+// was written.
+type Plan struct {
+	Request    Request
+	Notebook   *notebooks.Notebook
+	Bound      []notebooks.Bound
+	Steps      []PlannedStep
+	Source     *worktree.Source // nil outside a repository
+	Base       worktree.OID
+	DirtyPaths []string // the user's uncommitted changes
+	Depth      int      // runs around this one
+	Gates      []runs.GateData
+}
+
+// PlannedStep is a step, what will interpret it, and whether it will run.
+type PlannedStep struct {
+	*notebooks.Step
+	Kernel  kernel.Kernel
+	Session string // name of the live session
+	Skip    string // why it will not run; "" runs
+}
+
+// Plan reads a notebook, binds its parameters and decides every gate. The error is a
+// notebooks.ErrorList of everything that is wrong with the request; a gate that is not met is no
+// error but stands in Plan.Gates.
+func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
+	nb, err := notebooks.Parse(req.Path, req.Source)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Request: req, Notebook: nb}
+	var errs errorList
+	p.Bound, err = notebooks.Bind(req.Path, nb.Params, req.Given, notebooks.BindOptions{AllowUnknown: req.AllowUnknown, Getenv: e.Getenv})
+	errs.add(err)
+	errs.add(e.checkAll(p))
+	errs.add(p.choose())
+	errs.add(p.chooseBase(ctx))
+	if err := errs.err(); err != nil {
+		return nil, err
+	}
+	return p, p.gates(e)
+}
+
+// Check finds what Plan would refuse whatever the parameters are, and what is odd but runs.
+func (e *Engine) Check(req Request) (warnings []*notebooks.Error, err error) {
+	nb, err := notebooks.Parse(req.Path, req.Source)
+	if err != nil {
+		return nb.Warnings, err
+	}
+	warnings = nb.Warnings
+	if f := nb.Front; f.Schedule != "" || len(f.Alerts) > 0 {
+		warnings = append(warnings, &notebooks.Error{Kind: notebooks.KindOption, File: req.Path, Line: 1,
+			Msg: "schedule: and alerts: are for a scheduler to read", Hint: "markmill run does not act on them"})
+	}
+	return warnings, e.checkAll(&Plan{Request: req, Notebook: nb})
+}
+
+func (e *Engine) checkAll(p *Plan) error {
+	var errs errorList
+	errs.add(p.checkFront())
+	errs.add(p.chooseKernels(e.Config))
+	return errs.err()
+}
+
+// errorList collects errors of any kind as mistakes of the notebook or the request.
+type errorList struct{ list notebooks.ErrorList }
+
+func (l *errorList) add(err error) {
+	var list notebooks.ErrorList
+	var one *notebooks.Error
+	switch {
+	case err == nil:
+	case errors.As(err, &list):
+		l.list = append(l.list, list...)
+	case errors.As(err, &one):
+		l.list = append(l.list, one)
+	default:
+		l.list = append(l.list, &notebooks.Error{Kind: notebooks.KindInternal, Msg: err.Error(), Err: err})
+	}
+}
+
+// err is the list, or nil when it is empty.
+func (l *errorList) err() error {
+	if len(l.list) == 0 {
+		return nil
+	}
+	return l.list
+}
+
+// checkFront checks what only the engine can: patterns, words that choose a behaviour.
+func (p *Plan) checkFront() error {
+	f := p.Notebook.Front
+	bad := func(msg, hint string) error {
+		return &notebooks.Error{Kind: notebooks.KindOption, File: p.Request.Path, Line: 1, Msg: msg, Hint: hint}
+	}
+	for key, list := range map[string][]string{"allow": f.Allow, "forbid": f.Forbid} {
+		if pattern := badPattern(list); pattern != "" || slices.Contains(list, "") {
+			return bad(fmt.Sprintf("%s: %q is not a pattern of paths in the worktree", key, pattern),
+				`patterns are relative and use / , as "reports/**"`)
+		}
+	}
+	switch f.Sandbox {
+	case "", "off":
+	default:
+		return bad(fmt.Sprintf("sandbox: %q cannot be had in this version", f.Sandbox), "leave the key out, or write off")
+	}
+	if f.Network == "off" {
+		return bad("network: off cannot be had in this version", "leave the key out")
+	}
+	return nil
+}
+
+// chooseKernels finds what interprets each step, and whether it can hold the parameters.
+func (p *Plan) chooseKernels(cfg Config) error {
+	var errs errorList
+	table := kernels{cfg: cfg}
+	for _, s := range p.Notebook.Steps {
+		lang := s.Lang
+		if lang == "" {
+			lang = p.Request.Language
+		}
+		k, err := table.forStep(lang, p.Request.Kernel, p.Notebook.Front.Kernel)
+		if err != nil {
+			err.File, err.Line, err.Step = p.Request.Path, s.Line, s.ID
+			errs.add(err)
+			continue
+		}
+		session := s.Kernel
+		if session == "" {
+			session = k.Name()
+		}
+		p.Steps = append(p.Steps, PlannedStep{Step: s, Kernel: k, Session: session})
+	}
+	seen := map[string]bool{}
+	for _, s := range p.Steps {
+		if seen[s.Kernel.Name()] {
+			continue
+		}
+		seen[s.Kernel.Name()] = true
+		for _, b := range p.values() {
+			errs.add(s.Kernel.CanHold(b))
+		}
+	}
+	return errs.err()
+}
+
+// values are the parameters whose value is known before the first step runs: a default that only
+// an interpreter can work out (an expression in a code-language block) is left to it.
+func (p *Plan) values() []notebooks.Bound {
+	var out []notebooks.Bound
+	for _, b := range p.Bound {
+		if b.Given || b.Param.HasDefault {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// given are the values that were not the notebook's own.
+func (p *Plan) given() []notebooks.Bound {
+	var out []notebooks.Bound
+	for _, b := range p.Bound {
+		if b.Given {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// choose decides which steps run.
+func (p *Plan) choose() error {
+	var ids []string
+	for _, s := range p.Steps {
+		ids = append(ids, string(s.ID))
+	}
+	unknown := func(flag, id string) *notebooks.Error {
+		e := &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%s: no step has the id %q; steps: %s", flag, id, strings.Join(ids, ", "))}
+		if near := notebooks.Suggest(id, ids); near != "" {
+			e.Hint = fmt.Sprintf("did you mean %s?", near)
+		}
+		return e
+	}
+	req := p.Request
+	var errs notebooks.ErrorList
+	for _, id := range req.Only {
+		if !slices.Contains(ids, id) {
+			errs = append(errs, unknown("--only", id))
+		}
+	}
+	from, until := 0, len(p.Steps)-1
+	if req.From != "" {
+		if from = slices.Index(ids, string(req.From)); from < 0 {
+			errs = append(errs, unknown("--from", string(req.From)))
+		}
+	}
+	if req.Until != "" {
+		if until = slices.Index(ids, string(req.Until)); until < 0 {
+			errs = append(errs, unknown("--until", string(req.Until)))
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	skipped := map[notebooks.StepID]string{}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		always := s.Parameters || s.Has(notebooks.TagSetup) || s.Has(notebooks.TagFinally)
+		switch {
+		case s.Has(notebooks.TagSkip):
+			s.Skip = "it is tagged skip"
+		case slices.ContainsFunc(req.SkipTags, s.Has):
+			s.Skip = "its tag was left out by --skip-tag"
+		case always:
+		case len(req.Only) > 0 && !slices.Contains(req.Only, string(s.ID)):
+			s.Skip = "--only names other steps"
+		case i < from:
+			s.Skip = "it stands before --from"
+		case i > until:
+			s.Skip = "it stands after --until"
+		}
+		if s.Skip != "" {
+			skipped[s.ID] = s.Skip
+		}
+	}
+	for _, s := range p.Steps {
+		for _, need := range s.Needs {
+			if why := skipped[need]; s.Skip == "" && why != "" {
+				errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: req.Path, Line: s.Line, Step: s.ID,
+					Msg: fmt.Sprintf("needs %q, which does not run: %s", need, why), Hint: fmt.Sprintf("let %s run too", need)})
+			}
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	return nil
+}
+
+// chooseBase finds the base commit and what of the user's is not in it.
+func (p *Plan) chooseBase(ctx context.Context) error {
+	req := p.Request
+	if req.Repository == nil {
+		for _, o := range []struct {
+			flag string
+			set  bool
+		}{{"--base", req.Base != ""}, {"--branch", req.Branch != ""}, {"--in-place", req.InPlace}} {
+			if o.set {
+				return &notebooks.Error{Kind: notebooks.KindOption, Msg: o.flag + " needs a Git repository, and the notebook is in none",
+					Hint: "run it inside one, or leave the option out"}
+			}
+		}
+		return nil
+	}
+	p.Source = req.Repository
+	var err error
+	if req.Base == "" {
+		p.Base, err = p.Source.Head()
+	} else {
+		p.Base, err = p.Source.Resolve(req.Base)
+	}
+	if err != nil {
+		return err
+	}
+	p.DirtyPaths, err = p.Source.Dirty(ctx)
+	return err
+}
+
+// gates decides what must hold before anything starts. What does not hold stands in p.Gates.
+func (p *Plan) gates(e *Engine) error {
+	block := func(code, words string) { p.Gates = append(p.Gates, runs.GateData{Code: code, Words: words}) }
+	f := p.Notebook.Front
+	if v, ok := e.Getenv("MARKMILL_DEPTH"); ok && v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 0 {
+			return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("MARKMILL_DEPTH is %q, not a number of runs", v), Hint: "unset it"}
+		}
+		p.Depth = n
+	}
+	if p.Depth > MaxDepth {
+		block("depth_exceeded", fmt.Sprintf("this run is %d runs deep, and %d is the limit", p.Depth, MaxDepth))
+	}
+	if (slices.Contains(f.Require, "clean") || p.Request.Dirty == DirtyBlock) && len(p.DirtyPaths) > 0 {
+		block("dirty_starting_tree", fmt.Sprintf("the checkout has %d uncommitted changes (%s) and a clean start is required; commit or stash them",
+			len(p.DirtyPaths), firstOf(p.DirtyPaths)))
+	}
+	if slices.Contains(f.Require, "tests") && !slices.ContainsFunc(p.Steps, func(s PlannedStep) bool { return s.Has(notebooks.TagTest) && s.Skip == "" }) {
+		block("missing_test_command", "tests are required, and no step that runs is tagged test")
+	}
+	if f.Approval == "required" || slices.Contains(f.Require, "approval") {
+		block("approval_required", "an approval is required, and this version of Markmill cannot take one")
+	}
+	return nil
+}
+
+// mode is the mutation mode of the contract.
+func (p *Plan) mode() string {
+	switch {
+	case p.Notebook.Front.Mode == "none":
+		return "none"
+	case p.Request.InPlace || p.Notebook.Front.Mode == "in-place":
+		return "in-place"
+	}
+	return "worktree"
+}
+
+// TaskID is the notebook's name without folder and ending.
+func (p *Plan) TaskID() string {
+	base := path.Base(strings.ReplaceAll(p.Request.Path, `\`, "/"))
+	if base == "-" {
+		return "stdin"
+	}
+	return strings.TrimSuffix(base, path.Ext(base))
+}
+
+func firstOf(list []string) string {
+	if len(list) <= 3 {
+		return strings.Join(list, ", ")
+	}
+	return strings.Join(list[:3], ", ") + ", …"
+}

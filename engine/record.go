@@ -1,0 +1,170 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"markmill/engine/worktree"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// data is the plan as it is recorded.
+func (p *Plan) data() runs.PlanData {
+	var d runs.PlanData
+	for _, s := range p.Steps {
+		step := runs.PlannedStep{ID: s.ID, Index: s.Index, Lang: s.Lang, Kernel: s.Session, Tags: s.Tags, Action: "run"}
+		if s.Skip != "" {
+			step.Action, step.Reason = "skip", s.Skip
+		}
+		d.Steps = append(d.Steps, step)
+	}
+	return d
+}
+
+// Parameters are the bound parameters as they are recorded; a secret's value is not.
+func (p *Plan) Parameters() []runs.ParamData {
+	var out []runs.ParamData
+	for _, b := range p.values() {
+		out = append(out, runs.ParamData{Name: b.Param.Name, Type: string(b.Value.Type), Value: b.Value.JSON(), From: b.From, Given: b.Given})
+	}
+	return out
+}
+
+// contract is what the run was asked, and what it may do.
+func (r *run) contract() runs.ContractData {
+	p := r.plan
+	f := p.Notebook.Front
+	dirty := p.Request.Dirty
+	if dirty == "" {
+		dirty = DirtyIgnore
+	}
+	c := runs.ContractData{
+		TaskID: p.TaskID(), BaseCommit: string(p.Base), AllowedPaths: f.Allow, ForbiddenPaths: f.Forbid, ForbiddenActions: f.ForbiddenActions,
+		Limits:       runs.LimitsData{Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes},
+		MutationMode: p.mode(), ApprovalRequired: f.Approval == "required" || slices.Contains(f.Require, "approval"),
+		EvidenceExpectations: f.Require, RiskClass: f.Risk, Parameters: p.Parameters(),
+		Environment: names(r.environment(&workdir{}, "")), DirtyFiles: len(p.DirtyPaths), Dirty: string(dirty),
+	}
+	if p.Source != nil {
+		c.TargetRepository = p.Source.Root()
+	}
+	for _, s := range p.Steps {
+		if s.Has(notebooks.TagTest) && s.Skip == "" {
+			c.VerificationCommands = append(c.VerificationCommands, string(s.ID))
+		}
+	}
+	return c
+}
+
+// publish puts the run's commits into the source repository under the run's own ref, and on a
+// branch where one was asked for and the run passed. It comes last of what can fail.
+func (r *run) publish(ctx context.Context) (ref string, err error) {
+	if r.tree == nil {
+		return "", nil
+	}
+	if ref, err = r.tree.Publish(ctx); err != nil {
+		return "", fmt.Errorf("the run's commits cannot be put into the repository: %w", err)
+	}
+	name := r.plan.Request.Branch
+	if name == "" || len(r.blockers) > 0 {
+		return ref, nil
+	}
+	if ref == "" {
+		return "", fmt.Errorf("--branch %s: nothing changed, so there is nothing to commit", name)
+	}
+	total, err := r.tree.Total(ctx)
+	if err != nil {
+		return ref, err
+	}
+	source, err := worktree.Open(r.plan.Source.Root()) // one that knows what was published a moment ago
+	if err != nil {
+		return ref, err
+	}
+	message := fmt.Sprintf("%s\n\nMarkmill-Run: %s\n", r.title(), r.id)
+	_, err = worktree.Branch(ctx, source, name, r.tree.Base(), total.Commit, message, author, r.eng.Now())
+	return ref, err
+}
+
+func (r *run) title() string {
+	if t := r.plan.Notebook.Front.Title; t != "" {
+		return t
+	}
+	return r.plan.TaskID()
+}
+
+// finish writes the views and closes the record. All other files are written before the last event,
+// of the record as it will stand with it: one that cannot be written makes the verdict a failure
+// before it is given.
+func (r *run) finish(ctx context.Context, ref string) (*runs.Run, error) {
+	var order *runs.OrderError
+	if err := runs.CheckOrder(r.events); errors.As(err, &order) && order.Missing != runs.RunCompleted {
+		r.blockers = append(r.blockers, order.Blocker())
+	}
+	data := runs.CompletedData{Blockers: r.blockers, SourceRepositoryMutated: r.mutated, Ref: ref}
+	data.Status = runs.Pass
+	switch {
+	case r.blocked:
+		data.Status = runs.Blocked
+	case len(r.blockers) > 0:
+		data.Status = runs.Fail
+	}
+	var signal Interrupt
+	if errors.As(context.Cause(ctx), &signal) {
+		data.Status, data.Signal = runs.Interrupted, signal.Signal
+	}
+	if len(r.plan.Gates) > 0 {
+		data.NotApplicable = []string{"steps: a gate was not met", "diff: nothing ran", "tests: nothing ran"}
+	}
+	if diff := r.lastCommit; diff != "" {
+		data.ResultCommit = diff
+	}
+	if err := r.trace.write(r.dir, r.id, r.eng.Version); err != nil {
+		return nil, artifact(err)
+	}
+	event, err := r.journal.Prepare(runs.RunCompleted, "", data)
+	if err != nil {
+		return nil, artifact(err)
+	}
+	record, err := r.views(event)
+	if err != nil {
+		data.Status = runs.Fail
+		data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeArtifactWriteFailure, Words: err.Error()})
+		if event, err = r.journal.Prepare(runs.RunCompleted, "", data); err != nil {
+			return nil, artifact(err)
+		}
+		if record, err = r.views(event); err != nil && record == nil {
+			return nil, err
+		}
+	}
+	if err := r.journal.Commit(event); err != nil {
+		return nil, artifact(err)
+	}
+	if r.eng.Observe != nil {
+		r.eng.Observe(event)
+	}
+	if err := r.journal.Sync(); err != nil {
+		return nil, artifact(err)
+	}
+	return record, nil
+}
+
+// views writes every view of the record that ends with event.
+func (r *run) views(event runs.Event) (*runs.Run, error) {
+	record, err := runs.Fold(append(slices.Clip(r.events), event))
+	if err != nil {
+		return nil, err
+	}
+	known := record.Digests()
+	if known[runs.JournalFile], err = r.journal.DigestWith(event); err != nil {
+		return nil, err
+	}
+	for _, v := range r.eng.Views {
+		if err := v.Write(ViewInput{Dir: r.dir, Notebook: r.plan.Notebook, Run: record, Known: known}); err != nil {
+			return record, fmt.Errorf("%s: %w", v.Name, err)
+		}
+	}
+	return record, nil
+}

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"io"
+	"time"
+
+	"markmill/engine/worktree"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// Request is one run to do.
+type Request struct {
+	Path   string // of the notebook, as the user gave it; "-" is standard input
+	Source []byte // its bytes, regions stripped
+	Output string // where the output notebook goes, for the record and the untouched check; "" is the run directory only
+	Assets string // folder of the output notebook's pictures, relative to it
+
+	Given        []notebooks.Given
+	AllowUnknown bool
+
+	Repository  *worktree.Source // the user's repository; nil outside one
+	Base        string           // revision; "" is HEAD
+	Dirty       Dirty
+	InPlace     bool
+	Copy        []string // ignored files to take along, besides the notebook's own
+	Branch      string
+	KeepTree    bool
+	Cwd         string // where steps start, relative to the worktree; "" is its root
+	Kernel      string // overrides the notebook's kernel
+	Language    string // of steps that name none
+	StepTimeout time.Duration
+	Start       time.Duration // limit of a kernel's start; 0 is a minute
+
+	Only, SkipTags []string
+	From, Until    notebooks.StepID
+}
+
+// Dirty is what happens to the user's uncommitted changes.
+type Dirty string
+
+const (
+	DirtyIgnore  Dirty = "ignore"  // they are not in the worktree; the run says how many there are
+	DirtyInclude Dirty = "include" // they are taken along, as a base of their own
+	DirtyBlock   Dirty = "block"   // the run does not start
+)
+
+// View is a file, or several, that a run leaves for readers: a fold of source and journal.
+type View struct {
+	Name  string
+	Write func(ViewInput) error
+}
+
+// ViewInput is what a view may look at.
+type ViewInput struct {
+	Dir      string // the run directory
+	Notebook *notebooks.Notebook
+	Run      *runs.Run
+	// Known are the digests of files of the directory that were made as they were written.
+	Known map[string]runs.Digest
+}
+
+// Engine holds what runs share. Its fields are set once, before the first run.
+type Engine struct {
+	Version string // of Markmill, for the record
+	Config  Config
+	Store   func(repository string) runs.Store // where runs of a repository are kept
+	Cache   string                             // folder for worktrees, absolute
+	Tools   string                             // program that answers as glue and scrap
+	Getenv  func(string) (string, bool)
+	Now     func() time.Time
+	Random  io.Reader
+	Views   []View
+
+	// Observe gets every event as it is journalled, and Output what steps print. Both are called
+	// from the run's goroutines and must not block for long; nil is none.
+	Observe func(runs.Event)
+	Output  func(step notebooks.StepID, stream string, chunk []byte)
+}

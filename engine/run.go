@@ -1,0 +1,268 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sort"
+
+	"markmill/engine/kernel"
+	"markmill/engine/worktree"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// Result is a run that has ended and stands in the store.
+type Result struct {
+	Dir      string // the run directory
+	Run      *runs.Run
+	Worktree string // the worktree, when it was to be kept
+}
+
+// Interrupt is the cause that a caller cancels a run's context with when a signal asked for it.
+type Interrupt struct{ Signal int }
+
+func (i Interrupt) Error() string { return fmt.Sprintf("interrupted by signal %d", i.Signal) }
+
+// run is everything of one run that changes.
+type run struct {
+	eng     *Engine
+	plan    *Plan
+	id      runs.RunID
+	dir     string
+	journal *runs.Journal
+	events  []runs.Event
+	trace   *trace
+
+	work     *workdir
+	tree     *worktree.Tree
+	env      []string
+	sessions map[string]kernel.Session
+	before   worktree.Fingerprint
+	secrets  []string
+
+	records    map[notebooks.StepID]runs.StepFinishedData
+	scraps     map[string]runs.ScrapData
+	scrapsRead int64
+	blockers   []runs.Blocker
+	failed     notebooks.StepID // the step that ended the run's good course
+	blocked    bool             // a blocker of status blocked came in the middle
+	untested   bool             // files changed since the last test step, or by one
+	tested     bool             // a test step ran
+	mutated    bool             // the user's checkout changed
+	lastCommit string           // of the run's chain
+}
+
+// Run does what a plan says and returns the finished record. Its error means that Markmill failed;
+// a notebook that failed is a Result whose Run says so. Cancelling ctx ends the step, finishes the
+// record as interrupted and returns it.
+func (e *Engine) Run(ctx context.Context, p *Plan) (*Result, error) {
+	r := &run{eng: e, plan: p, sessions: map[string]kernel.Session{}, scraps: map[string]runs.ScrapData{},
+		records: map[notebooks.StepID]runs.StepFinishedData{}, secrets: p.secrets(e.Getenv)}
+	r.trace = newTrace(e.Now)
+	random := make([]byte, 8)
+	if _, err := io.ReadFull(e.Random, random); err != nil {
+		return nil, fmt.Errorf("random bytes for the run's id: %w", err)
+	}
+	r.id = runs.NewRunID(e.Now(), p.TaskID(), random)
+	root := ""
+	if p.Source != nil {
+		root = p.Source.Root()
+	}
+	var err error
+	if r.dir, err = e.Store(root).Create(r.id); err != nil {
+		return nil, artifact(err)
+	}
+	release, err := runs.Lock(r.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if err := r.open(root); err != nil {
+		return nil, artifact(err)
+	}
+	defer r.journal.Close()
+	ref, kept, err := r.do(ctx)
+	if err != nil {
+		r.broken(err)
+	}
+	record, err := r.finish(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Dir: r.dir, Run: record, Worktree: kept}, nil
+}
+
+// sourceFile is the name of the notebook's copy in the run directory.
+const sourceFile = "notebook.md"
+
+// open begins the record: the notebook's bytes and the journal.
+func (r *run) open(root string) error {
+	p := r.plan
+	source := p.Notebook.Source
+	if err := runs.WriteFile(filepath.Join(r.dir, sourceFile), source); err != nil {
+		return err
+	}
+	var err error
+	if r.journal, err = runs.CreateJournal(filepath.Join(r.dir, runs.JournalFile), runs.DigestOf(source), r.eng.Now); err != nil {
+		return err
+	}
+	r.journal.StepSync = p.Notebook.Front.Durability == "step"
+	if err := r.emit(runs.RunStarted, "", runs.RunStartedData{
+		RunID: r.id, Markmill: r.eng.Version, Notebook: p.Request.Path, Form: string(p.Notebook.Form), SourceFile: sourceFile,
+		Repository: root, Depth: p.Depth, Host: runtime.GOOS + "/" + runtime.GOARCH, PID: os.Getpid(),
+		Paths: r.paths(), Assets: p.Request.Assets, Output: p.Request.Output,
+	}); err != nil {
+		return err
+	}
+	if err := r.emit(runs.ContractCreated, "", r.contract()); err != nil {
+		return err
+	}
+	return r.emit(runs.PlanUpdated, "", p.data())
+}
+
+// broken turns a failure of the engine in the middle of a run into a blocker, so that the record
+// is finished all the same.
+func (r *run) broken(err error) {
+	code := runs.CodeArtifactWriteFailure
+	var e *notebooks.Error
+	if errors.As(err, &e) && e.Kind == notebooks.KindProvider {
+		code, r.blocked = runs.CodeProviderUnavailable, true
+	}
+	r.blockers = append(r.blockers, runs.Blocker{Code: code, Words: err.Error()})
+}
+
+// paths are this run's and this user's paths that an output notebook shows by name.
+func (r *run) paths() []runs.PathName {
+	work := filepath.Join(r.eng.Cache, "work", string(r.id))
+	list := []runs.PathName{{Path: worktree.Path(r.plan.Source, filepath.Join(work, "tree")), Name: "<worktree>"}, {Path: filepath.Join(work, "tmp"), Name: "<tmp>"},
+		{Path: work, Name: "<work>"}}
+	if r.plan.mode() == "in-place" && r.plan.Source != nil {
+		list = append(list, runs.PathName{Path: r.plan.Source.Root(), Name: "<worktree>"})
+	} else if r.plan.Source != nil {
+		list = append(list, runs.PathName{Path: r.plan.Source.Root(), Name: "<source>"})
+	}
+	if home, ok := r.eng.Getenv("HOME"); ok && len(home) > 1 {
+		list = append(list, runs.PathName{Path: home, Name: "<home>"})
+	}
+	sort.SliceStable(list, func(i, j int) bool { return len(list[i].Path) > len(list[j].Path) })
+	return list
+}
+
+// emit appends an event to the journal and tells the observer.
+func (r *run) emit(t runs.EventType, step notebooks.StepID, data any) error {
+	ev, err := r.journal.Append(t, step, data)
+	if err != nil {
+		return artifact(err)
+	}
+	r.events = append(r.events, ev)
+	if r.eng.Observe != nil {
+		r.eng.Observe(ev)
+	}
+	return nil
+}
+
+// do makes the worktree and runs the steps, then checks what they did.
+func (r *run) do(ctx context.Context) (ref, kept string, err error) {
+	p := r.plan
+	for _, g := range p.Gates {
+		if err := r.emit(runs.GateBlocked, "", g); err != nil {
+			return "", "", err
+		}
+		r.blockers = append(r.blockers, runs.Blocker{Code: g.Code, Words: g.Words})
+	}
+	if len(p.Gates) > 0 {
+		r.blocked = true
+		return "", "", nil
+	}
+	defer func() {
+		if cerr := r.cleanUp(&kept); err == nil {
+			err = cerr
+		}
+	}()
+	if err := r.trace.span("worktree", func() error { return r.makeTree(ctx) }); err != nil {
+		return "", "", err
+	}
+	for i := range p.Steps {
+		if err := r.step(ctx, &p.Steps[i]); err != nil {
+			return "", "", err
+		}
+	}
+	if err := r.trace.span("close kernels", r.closeSessions); err != nil {
+		return "", "", err
+	}
+	ctx = context.WithoutCancel(ctx) // an interrupted run is checked and kept like any other
+	if err := r.trace.span("checks", func() error { return r.check(ctx) }); err != nil {
+		return "", "", err
+	}
+	err = r.trace.span("publish", func() error { ref, err = r.publish(ctx); return err })
+	return ref, "", err
+}
+
+// makeTree makes the run's private folder and the worktree of the base commit.
+func (r *run) makeTree(ctx context.Context) error {
+	p := r.plan
+	var err error
+	if r.work, err = r.eng.makeWorkdir(r.id); err != nil {
+		return artifact(err)
+	}
+	if p.Source != nil {
+		if r.before, err = p.Source.Fingerprint(ctx, r.ownPath); err != nil {
+			return err
+		}
+	}
+	o := worktree.Options{RunID: string(r.id), Dir: r.work.Tree, Base: p.Base, IncludeDirty: p.Request.Dirty == DirtyInclude,
+		Copy: append(append([]string{}, p.Notebook.Front.Copy...), p.Request.Copy...), Author: author, Now: r.eng.Now}
+	if p.mode() == "in-place" && p.Source != nil {
+		r.tree, err = worktree.InPlace(ctx, p.Source, o)
+	} else {
+		r.tree, err = worktree.Create(ctx, p.Source, o)
+	}
+	if err != nil {
+		return err
+	}
+	r.env = append(r.environment(r.work, r.tree.Dir()), r.tree.Env()...)
+	return nil
+}
+
+// author is who a run's commits are by: not the user, who has not made them.
+var author = worktree.Identity{Name: "Markmill", Email: "markmill@localhost"}
+
+func (r *run) closeSessions() error {
+	var errs []error
+	for name, s := range r.sessions {
+		errs = append(errs, s.Close())
+		delete(r.sessions, name)
+	}
+	return errors.Join(errs...)
+}
+
+// cleanUp ends what lives and removes what the run made outside its record.
+func (r *run) cleanUp(kept *string) error {
+	errs := []error{r.closeSessions()}
+	keep := r.plan.Request.KeepTree && r.tree != nil
+	if r.tree != nil {
+		if keep {
+			*kept = r.tree.Dir()
+		}
+		errs = append(errs, r.tree.Close(keep))
+	}
+	if r.work != nil {
+		errs = append(errs, r.work.close(keep))
+	}
+	return errors.Join(errs...)
+}
+
+// artifact is the error of a file of the record that could not be written.
+func artifact(err error) error {
+	var e *notebooks.Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return &notebooks.Error{Kind: notebooks.KindArtifact, Msg: "the record cannot be written: " + err.Error(),
+		Hint: "make room, or let MARKMILL_DIR name a folder that can be written", Err: err}
+}

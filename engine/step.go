@@ -1,0 +1,416 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"markmill/engine/kernel"
+	"markmill/engine/worktree"
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/notebooks/expr"
+	"markmill/runs"
+)
+
+// grace is how long an interrupted step has to end by itself before the next harder signal.
+const grace = 2 * time.Second
+
+// step runs one step, or records why it did not run.
+func (r *run) step(ctx context.Context, s *PlannedStep) error {
+	why, err := r.skip(ctx, s)
+	if err != nil {
+		return r.cannotStart(s, runs.CodeStepFailed, err)
+	}
+	if why != "" {
+		return r.skipped(s, why)
+	}
+	if s.Has(notebooks.TagFinally) && ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx) // it runs whatever happened
+	}
+	defer r.trace.start("step " + string(s.ID))()
+	if _, err := r.session(ctx, s); err != nil {
+		var e *notebooks.Error
+		if errors.As(err, &e) && e.Kind == notebooks.KindProvider {
+			r.blocked = true
+			return r.cannotStart(s, runs.CodeProviderUnavailable, err)
+		}
+		return err
+	}
+	dir := filepath.Join("steps", fmt.Sprintf("%02d-%s", s.Index+1, s.ID))
+	if err := os.Mkdir(filepath.Join(r.dir, dir), 0o755); err != nil {
+		return artifact(err)
+	}
+	var done runs.StepFinishedData
+	for attempt := 1; ; attempt++ {
+		if done, err = r.attempt(ctx, s, dir, attempt); err != nil {
+			return err
+		}
+		if !bad(done.Status) || attempt > s.Retries || done.TerminatedBy == "interrupt" {
+			break
+		}
+		if err := keepAttempt(filepath.Join(r.dir, dir), attempt); err != nil {
+			return artifact(err)
+		}
+	}
+	change, err := r.capture(ctx, s, dir)
+	if err != nil {
+		return err
+	}
+	r.judge(s, &done, change)
+	if err := r.writeResult(dir, &done); err != nil {
+		return artifact(err)
+	}
+	r.records[s.ID] = done
+	return r.emit(runs.StepFinished, s.ID, done)
+}
+
+// skip says why a step does not run; "" runs it.
+func (r *run) skip(ctx context.Context, s *PlannedStep) (string, error) {
+	switch {
+	case s.Skip != "":
+		return s.Skip, nil
+	case s.Has(notebooks.TagFinally):
+	case ctx.Err() != nil:
+		return "the run was interrupted", nil
+	case r.failed != "":
+		return fmt.Sprintf("step %s did not pass", r.failed), nil
+	}
+	for _, need := range s.Needs {
+		if got, ok := r.records[need]; !ok || got.Status != runs.StepPassed {
+			return fmt.Sprintf("it needs %s, which did not pass", need), nil
+		}
+	}
+	if s.If == "" {
+		return "", nil
+	}
+	e, err := expr.Parse(s.If)
+	if err != nil {
+		return "", err // the parser has checked it: not reached
+	}
+	ok, err := e.Eval(r.scope())
+	if err != nil {
+		return "", &notebooks.Error{Kind: notebooks.KindOption, File: r.plan.Request.Path, Line: s.Line, Step: s.ID,
+			Msg: fmt.Sprintf("if=%q cannot be decided: %v", s.If, err), Hint: "compare values of one type, or test defined(name) first"}
+	}
+	if !ok {
+		return "its condition is false: " + s.If, nil
+	}
+	return "", nil
+}
+
+// skipped records a step that did not run.
+func (r *run) skipped(s *PlannedStep, why string) error {
+	done := runs.StepFinishedData{Index: s.Index, Status: runs.StepSkipped, Reason: why}
+	r.records[s.ID] = done
+	return r.emit(runs.StepFinished, s.ID, done)
+}
+
+// cannotStart records a step that should have run and could not: nothing of it ran.
+func (r *run) cannotStart(s *PlannedStep, code string, err error) error {
+	r.fail(s, code, err.Error())
+	done := runs.StepFinishedData{Index: s.Index, Status: runs.StepPending, Reason: err.Error()}
+	r.records[s.ID] = done
+	return r.emit(runs.StepFinished, s.ID, done)
+}
+
+// attempt runs a step once.
+func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (runs.StepFinishedData, error) {
+	done := runs.StepFinishedData{Index: s.Index, Attempts: n}
+	session, err := r.session(ctx, s)
+	if err != nil {
+		return done, err
+	}
+	info := session.Info()
+	if err := r.emit(runs.StepStarted, s.ID, runs.StepStartedData{Index: s.Index, Dir: filepath.ToSlash(dir), Kernel: s.Kernel.Name(),
+		Program: info.Program, Version: info.Version, Attempt: n}); err != nil {
+		return done, err
+	}
+	outs := [2]*stream{}
+	for i, name := range []string{"stdout", "stderr"} {
+		outs[i] = &stream{dir: filepath.Join(r.dir, dir), name: name, rel: filepath.ToSlash(filepath.Join(dir, name)),
+			step: s.ID, live: r.eng.Output, mask: newMasker(r.secrets)}
+	}
+	display := filepath.Join(r.work.Display, fmt.Sprintf("%02d-%d", s.Index+1, n))
+	limit, cancel := r.limit(ctx, s)
+	begin := r.eng.Now()
+	out, err := session.Run(limit, kernel.Request{ID: string(s.ID), Code: s.Code, File: r.plan.Request.Path, Line: s.CodeLine,
+		Dir: r.stepDir(s), Env: r.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1], DisplayDir: display})
+	timedOut := context.Cause(limit) == errTimeout
+	cancel()
+	done.DurationNS = int64(r.eng.Now().Sub(begin))
+	for i, data := range []*runs.StreamData{&done.Stdout, &done.Stderr} {
+		var ferr error
+		if *data, ferr = outs[i].finish(); ferr != nil && err == nil {
+			err = artifact(ferr)
+		}
+	}
+	if err != nil {
+		return done, err
+	}
+	if s.Parameters && len(r.plan.given()) > 0 && session.Alive() && out.Exit == 0 {
+		if err := session.Bind(limit, r.plan.given()); err != nil {
+			return done, err
+		}
+	}
+	done.Exit, done.TerminatedBy = out.Exit, out.TerminatedBy
+	if out.Err != nil {
+		done.Error = &runs.ErrorData{Name: out.Err.Name, Value: r.conceal(out.Err.Value), Traceback: r.conceal(out.Err.Traceback), Line: out.Err.Line}
+	}
+	if done.Displays, err = r.moveDisplays(display, dir, out.Displays); err != nil {
+		return done, artifact(err)
+	}
+	done.Reason = outcomeWords(out)
+	done.Status = s.status(out, timedOut)
+	if s.Has(notebooks.TagTest) {
+		done.Tests = runs.CountTests(append(outs[0].tail, outs[1].tail...))
+	}
+	if !session.Alive() {
+		delete(r.sessions, s.Session)
+		if err := session.Close(); err != nil {
+			return done, err
+		}
+	}
+	return done, r.readScraps(s, dir, display)
+}
+
+// status is what an outcome means for this step.
+func (s *PlannedStep) status(out kernel.Outcome, timedOut bool) runs.StepStatus {
+	failed := out.Exit != 0
+	switch {
+	case timedOut && out.TerminatedBy != "":
+		return runs.StepTimeout
+	case out.TerminatedBy == "interrupt":
+		return runs.StepFailed
+	case s.ExpectExit != nil && out.TerminatedBy == "" && !out.Died:
+		if out.Exit == *s.ExpectExit {
+			return runs.StepPassed
+		}
+		return runs.StepFailed
+	case !failed && !out.Died:
+		return runs.StepPassed
+	case s.Has(notebooks.TagAllowFailure) || s.Has(notebooks.TagRaises):
+		return runs.StepAllowed
+	}
+	return runs.StepFailed
+}
+
+// outcomeWords tells what an outcome's numbers do not.
+func outcomeWords(out kernel.Outcome) string {
+	switch {
+	case out.Died && out.TerminatedBy != "":
+		return "the interpreter was ended by " + out.TerminatedBy
+	case out.Died:
+		return "the interpreter ended"
+	case out.Lost != "":
+		return "the shell was ended by the step and stands again, without " + out.Lost
+	case out.Leftover > 0:
+		return fmt.Sprintf("%d processes that it left were ended", out.Leftover)
+	}
+	return ""
+}
+
+func bad(s runs.StepStatus) bool { return s == runs.StepFailed || s == runs.StepTimeout }
+
+var errTimeout = errors.New("time limit")
+
+// limit is the context that bounds one attempt.
+func (r *run) limit(ctx context.Context, s *PlannedStep) (context.Context, context.CancelFunc) {
+	d := s.Timeout
+	if d == 0 {
+		d = r.plan.Request.StepTimeout
+	}
+	if d == 0 {
+		d = r.plan.Notebook.Front.Timeout
+	}
+	if d == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, d, errTimeout)
+}
+
+// session is the live interpreter of a step, started when its first step comes.
+func (r *run) session(ctx context.Context, s *PlannedStep) (kernel.Session, error) {
+	if live, ok := r.sessions[s.Session]; ok {
+		return live, nil
+	}
+	private := filepath.Join(r.work.Kernels, fmt.Sprintf("%d-%s", len(r.trace.spans), safeName(s.Session)))
+	if err := os.Mkdir(private, 0o700); err != nil {
+		return nil, artifact(err)
+	}
+	start := r.plan.Request.Start
+	if start == 0 {
+		start = time.Minute
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, start, fmt.Errorf("it did not start within %s", start))
+	defer cancel()
+	strict := r.plan.Notebook.Front.Strict == nil || *r.plan.Notebook.Front.Strict
+	var live kernel.Session
+	err := r.trace.span("start "+s.Kernel.Name(), func() (err error) {
+		live, err = s.Kernel.Start(ctx, kernel.Options{Program: r.eng.Config.Kernels[s.Kernel.Name()].Program, Dir: r.startDir(), Env: r.env,
+			Params: r.plan.values(), Private: private, Strict: strict, Glue: r.work.Glue, Scraps: r.work.Scraps, Grace: grace})
+		return err
+	})
+	if err != nil {
+		var e *notebooks.Error
+		if !errors.As(err, &e) {
+			err = &notebooks.Error{Kind: notebooks.KindProvider, Msg: fmt.Sprintf("kernel %s did not start: %v", s.Kernel.Name(), err), Err: err}
+		}
+		return nil, err
+	}
+	r.sessions[s.Session] = live
+	return live, nil
+}
+
+// startDir is where sessions start: the worktree's root, or --cwd in it.
+func (r *run) startDir() string {
+	return filepath.Join(r.tree.Dir(), filepath.FromSlash(r.plan.Request.Cwd))
+}
+
+// stepDir is where a step with cwd= runs; "" leaves the session where it is.
+func (r *run) stepDir(s *PlannedStep) string {
+	if s.Cwd == "" {
+		return ""
+	}
+	return filepath.Join(r.tree.Dir(), filepath.FromSlash(s.Cwd))
+}
+
+func (r *run) stepEnv(s *PlannedStep, display string) map[string]string {
+	env := map[string]string{"MARKMILL_STEP": string(s.ID), "MARKMILL_STEP_DIR": display}
+	for name, v := range s.Env {
+		env[name] = r.expandEnv(v)
+	}
+	return env
+}
+
+// capture commits what the step changed and tells it.
+func (r *run) capture(ctx context.Context, s *PlannedStep, dir string) (*worktree.Change, error) {
+	change, err := r.tree.Capture(context.WithoutCancel(ctx), string(s.ID), fmt.Sprintf("%s: step %s", r.plan.TaskID(), s.ID))
+	if err != nil {
+		return nil, err
+	}
+	if change.PatchErr != nil {
+		return nil, fmt.Errorf("the patch of step %s: %w", s.ID, change.PatchErr)
+	}
+	if len(change.Files) == 0 && change.IgnoredWritten == 0 {
+		return change, nil
+	}
+	data := runs.PatchData{Commit: string(change.Commit), Tree: string(change.Tree), Files: change.Files, Ignored: change.IgnoredWritten}
+	if len(change.Files) > 0 {
+		data.Patch = filepath.ToSlash(filepath.Join(dir, "diff.patch"))
+		data.Digest = runs.DigestOf(change.Patch)
+		if err := runs.WriteFile(filepath.Join(r.dir, dir, "diff.patch"), change.Patch); err != nil {
+			return nil, artifact(err)
+		}
+	}
+	return change, r.emit(runs.PatchApplied, s.ID, data)
+}
+
+// judge takes a finished step into account for the run.
+func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktree.Change) {
+	done.Commit, done.Tree = string(change.Commit), string(change.Tree)
+	changed := len(change.Files) > 0
+	switch test := s.Has(notebooks.TagTest); {
+	case test && !bad(done.Status):
+		r.tested, r.untested = true, changed
+	case changed:
+		r.untested = true
+	}
+	if changed && s.Has(notebooks.TagNoChange) && !bad(done.Status) {
+		done.Status, done.Reason = runs.StepFailed, "it is tagged no-change and changed "+pathsOf(change.Files)
+		r.fail(s, runs.CodeDisallowedFileChange, done.Reason)
+		return
+	}
+	words := done.Reason
+	if words == "" {
+		words = fmt.Sprintf("exit %d", done.Exit)
+		if s.ExpectExit != nil {
+			words += fmt.Sprintf(", %d was expected", *s.ExpectExit)
+		}
+		done.Reason = words
+		if e := done.Error; e != nil {
+			words = e.Name + ": " + e.Value
+		}
+	}
+	switch {
+	case !bad(done.Status):
+		if words == "exit 0" || s.ExpectExit != nil || done.Status == runs.StepAllowed {
+			done.Reason = ""
+		}
+	case done.TerminatedBy == "interrupt":
+		r.failed = s.ID // the run's own end says why
+	case done.Status == runs.StepTimeout:
+		r.blocked = true
+		r.fail(s, runs.CodeTimeout, "the step passed its time limit")
+	case s.Has(notebooks.TagReview):
+		r.blocked = true
+		r.fail(s, runs.CodeReviewerRejected, words)
+	case s.Has(notebooks.TagTest):
+		r.fail(s, runs.CodeVerificationFailed, words)
+	default:
+		r.fail(s, runs.CodeStepFailed, words)
+	}
+}
+
+// fail adds a blocker of a step and ends the run's good course.
+func (r *run) fail(s *PlannedStep, code, words string) {
+	r.blockers = append(r.blockers, runs.Blocker{Code: code, Step: s.ID, Words: words})
+	if r.failed == "" {
+		r.failed = s.ID
+	}
+}
+
+// writeResult writes a step's result.json and notes its digest. It needs no temporary name: the file
+// counts for nothing before step.finished gives its digest.
+func (r *run) writeResult(dir string, done *runs.StepFinishedData) error {
+	b, err := codec.Indent(done)
+	if err != nil {
+		return err
+	}
+	done.Result = filepath.ToSlash(filepath.Join(dir, "result.json"))
+	done.ResultDigest = runs.DigestOf(b)
+	return os.WriteFile(filepath.Join(r.dir, dir, "result.json"), b, 0o644)
+}
+
+// keepAttempt moves the files of a failed attempt aside, so that the next one does not overwrite them.
+func keepAttempt(dir string, n int) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	aside := filepath.Join(dir, fmt.Sprintf("attempt-%d", n))
+	if err := os.Mkdir(aside, 0o755); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			if err := os.Rename(filepath.Join(dir, e.Name()), filepath.Join(aside, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func pathsOf(files []runs.ChangedFile) string {
+	var out []string
+	for _, f := range files {
+		out = append(out, f.Path)
+	}
+	slices.Sort(out)
+	return firstOf(out)
+}
+
+func safeName(s string) string {
+	out := []byte(s)
+	for i, c := range out {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
+			out[i] = '_'
+		}
+	}
+	return string(out)
+}

@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// tailSize is how much of a stream's end is kept in memory, to read a test runner's counts from.
+const tailSize = 16 << 10
+
+// stream writes what a step prints to its file as it comes, and digests it on the way. The file is
+// made at the first byte: a silent step leaves none.
+type stream struct {
+	dir, name string // the step's folder in the run directory, "stdout" or "stderr"
+	rel       string // the file, relative to the run directory
+	step      notebooks.StepID
+	live      func(step notebooks.StepID, stream string, chunk []byte)
+	mask      *masker
+
+	file *os.File
+	sum  *runs.Hasher
+	size int64
+	tail []byte
+	err  error
+}
+
+// Write never fails towards the kernel: a full disk must not stop a step from being ended in
+// order. The error is kept and told by finish.
+func (s *stream) Write(b []byte) (int, error) {
+	n := len(b)
+	if s.mask != nil {
+		b = s.mask.next(b)
+	}
+	s.put(b)
+	return n, nil
+}
+
+func (s *stream) put(b []byte) {
+	if len(b) == 0 || s.err != nil {
+		return
+	}
+	if s.file == nil {
+		if s.file, s.err = os.OpenFile(filepath.Join(s.dir, s.name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644); s.err != nil {
+			return
+		}
+		s.sum = runs.NewHasher()
+	}
+	if _, s.err = s.file.Write(b); s.err != nil {
+		return
+	}
+	_, _ = s.sum.Write(b)
+	s.size += int64(len(b))
+	s.keepTail(b)
+	if s.live != nil {
+		s.live(s.step, s.name, b)
+	}
+}
+
+func (s *stream) keepTail(b []byte) {
+	if len(b) >= tailSize {
+		s.tail = append(s.tail[:0], b[len(b)-tailSize:]...)
+		return
+	}
+	if over := len(s.tail) + len(b) - tailSize; over > 0 {
+		s.tail = append(s.tail[:0], s.tail[over:]...)
+	}
+	s.tail = append(s.tail, b...)
+}
+
+// finish closes the file and says what stands in it.
+func (s *stream) finish() (runs.StreamData, error) {
+	if s.mask != nil {
+		s.put(s.mask.rest())
+	}
+	if s.file == nil {
+		return runs.StreamData{}, s.err
+	}
+	if err := s.file.Close(); s.err == nil {
+		s.err = err
+	}
+	return runs.StreamData{File: s.rel, Bytes: s.size, Digest: s.sum.Digest()}, s.err
+}
