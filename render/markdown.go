@@ -1,0 +1,73 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"strings"
+)
+
+// fence writes text as a code block that nothing inside can close: its fence is longer than any run
+// of backticks in the text. Blank lines stand around it.
+func fence(b *bytes.Buffer, info, text string) {
+	ticks := strings.Repeat("`", max(3, longestRun(text, '`')+1))
+	fmt.Fprintf(b, "%s%s\n%s", ticks, info, text)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(b, "%s\n\n", ticks)
+}
+
+func longestRun(s string, c byte) int {
+	longest, run := 0, 0
+	for i := 0; i < len(s); i++ {
+		if s[i] != c {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+// codeSpan is s as inline code (CommonMark 6.1).
+func codeSpan(s string) string {
+	ticks := strings.Repeat("`", longestRun(s, '`')+1)
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
+		s = " " + s + " "
+	}
+	return ticks + s + ticks
+}
+
+// inline is s as text in a line of Markdown that something else began: every ASCII punctuation
+// character that means something there is escaped (CommonMark 2.4, 6; GFM tables), line breaks become
+// spaces.
+func inline(s string) string {
+	var b strings.Builder
+	for _, r := range strings.Join(strings.Fields(s), " ") {
+		if strings.ContainsRune("\\`*_[]<>!|~&$", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// htmlText is s as text of an HTML element that stands on one line of Markdown.
+func htmlText(s string) string { return html.EscapeString(strings.Join(strings.Fields(s), " ")) }
+
+// link is a slash-separated relative path as a link destination: what is not unreserved is
+// percent-encoded (RFC 3986 2.3), so that it ends where it should.
+func link(path string) string {
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		c := path[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~/", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}

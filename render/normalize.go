@@ -1,0 +1,139 @@
+package render
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"markmill/notebooks"
+)
+
+// rule puts fixed text in the place of text that varies from run to run. Patterns are RE2 and see
+// one line at a time.
+type rule struct {
+	pattern *regexp.Regexp
+	replace string
+}
+
+// builtin is one named rule of the tool's own; a new one is one line here.
+type builtin struct {
+	name    string
+	pattern string
+	replace string
+}
+
+// The order matters where patterns overlap: a time of day is no duration, a UUID holds no date.
+var builtins = []builtin{
+	{"uuids", `\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b`, "<uuid>"},
+	// 2026-11-21T10:11:12.5Z · 2026-11-21 10:11:12 +0100 · Sat Nov 21 10:11:12 UTC 2026 · Sat, 21 Nov 2026 10:11:12 GMT · 10:11:12.345
+	{"times", `\b\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|UTC|GMT|[+-]\d{2}:?\d{2}))?\b` +
+		`|\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d{2}:\d{2}:\d{2}( [A-Z]{2,5})? \d{4}\b` +
+		`|\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{1,2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2}( [A-Z]{1,5}| [+-]\d{4})?\b` +
+		`|\b\d{1,2}:\d{2}:\d{2}([.,]\d+)?\b`, "<time>"},
+	{"dates", `\b\d{4}[-/]\d{2}[-/]\d{2}\b` +
+		`|\b\d{1,2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* \d{4}\b` +
+		`|\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* \d{1,2},? \d{4}\b`, "<date>"},
+	// duration_ms 45.2 · 0.12s · 1m2.5s · 350 ms · 2 seconds · what `go test` prints in its place when it ran nothing
+	{"durations", `\b(duration_ms[":= ]+)\d+(\.\d+)?\b|\b(\d+(\.\d+)?(h|m|min|ms|µs|μs|us|ns|s))+\b` +
+		`|\b\d+(\.\d+)? ?(ns|µs|μs|us|ms|s|secs?|seconds?|mins?|minutes?|hours?|milliseconds?|microseconds?)\b` +
+		`|\(cached\)`, "${1}<duration>"},
+	{"addresses", `\b0x[0-9a-fA-F]{5,16}\b`, "<address>"},
+	{"tmp-paths", `(<tmp>|/tmp|/var/tmp|(/private)?/var/folders)(/[\w.@%+~-]+)+`, "<tmp>/…"},
+	// Sequences that a program printed as text ("\u001b[31m", "^[[0m"); real ones never get here.
+	{"ansi", `(\\u001[bB]|\\x1[bB]|\\033|\\e|\^\[)\[[0-9;?]*[A-Za-z]`, ""},
+}
+
+// NormalizeNames lists the built-in rules, in the order of their table.
+func NormalizeNames() []string {
+	names := make([]string, len(builtins))
+	for i, b := range builtins {
+		names[i] = b.name
+	}
+	return names
+}
+
+// CheckNormalize reports rules that no one knows and patterns that RE2 cannot read.
+func CheckNormalize(nb *notebooks.Notebook) error {
+	const hint = "name a built-in rule, or give name, pattern (RE2) and replace in the front matter"
+	var errs notebooks.ErrorList
+	book := newRuleBook(nb)
+	for _, n := range nb.Front.Normalize {
+		if _, err := book.find(n.Name); err != nil {
+			errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: 1, Msg: err.Error(), Hint: hint})
+		}
+	}
+	for _, s := range nb.Steps {
+		for _, name := range s.Normalize {
+			if _, err := book.find(name); err != nil {
+				errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: s.Line, Step: s.ID, Msg: err.Error(), Hint: hint})
+			}
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	return nil
+}
+
+// ruleBook is the rules of a notebook by name, each compiled once.
+type ruleBook struct {
+	own      []notebooks.Normalize
+	compiled map[string]rule
+}
+
+func newRuleBook(nb *notebooks.Notebook) *ruleBook {
+	return &ruleBook{nb.Front.Normalize, map[string]rule{}}
+}
+
+// of returns the rules for a step: those of the front matter, then its own, each once.
+func (b *ruleBook) of(step *notebooks.Step) ([]rule, error) {
+	var names []string
+	for _, n := range b.own {
+		names = append(names, n.Name)
+	}
+	names = append(names, step.Normalize...)
+	var rules []rule
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			continue
+		}
+		r, err := b.find(name)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+// find looks a name up: the notebook's own rules hide built-in ones.
+func (b *ruleBook) find(name string) (rule, error) {
+	if r, ok := b.compiled[name]; ok {
+		return r, nil
+	}
+	pattern, replace, found := b.source(name)
+	if !found {
+		return rule{}, fmt.Errorf("normalize rule %q is not known: there are %s", name, strings.Join(NormalizeNames(), ", "))
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return rule{}, fmt.Errorf("normalize rule %q: %w", name, err)
+	}
+	b.compiled[name] = rule{re, replace}
+	return b.compiled[name], nil
+}
+
+func (b *ruleBook) source(name string) (pattern, replace string, found bool) {
+	for _, n := range b.own {
+		if n.Name == name && n.Pattern != "" {
+			return n.Pattern, n.Replace, true
+		}
+	}
+	for _, r := range builtins {
+		if r.name == name {
+			return r.pattern, r.replace, true
+		}
+	}
+	return "", "", false
+}

@@ -1,0 +1,62 @@
+package render
+
+import (
+	"fmt"
+	"io/fs"
+	"sort"
+
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// Output returns the output notebook: the source with a region after every step that ran or was
+// skipped for a reason, and the manifest. files is the run directory. The result is a pure function
+// of the three.
+func Output(nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) {
+	names := newPathNames(run.Started.Paths)
+	regions, err := parameterRegions(nb, run.Contract.Parameters, names)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := stepRegions(nb, run, files, names)
+	if err != nil {
+		return nil, err
+	}
+	return notebooks.Splice(nb.Source, append(regions, steps...), notebooks.Manifest{
+		Status: string(run.Status()), Parameters: manifestParams(run.Contract.Parameters, names),
+	}), nil
+}
+
+// stepRegions returns the regions of the steps, in the order of the notebook.
+func stepRegions(nb *notebooks.Notebook, run *runs.Run, files fs.FS, names pathNames) ([]notebooks.Region, error) {
+	limit := outputBytes
+	if nb.Front.MaxOutput > 0 {
+		limit = int(nb.Front.MaxOutput)
+	}
+	steps := map[notebooks.StepID]*notebooks.Step{}
+	for _, s := range nb.Steps {
+		steps[s.ID] = s
+	}
+	pics, book := pictures(run), newRuleBook(nb)
+	var regions []notebooks.Region
+	for i, rec := range run.Steps {
+		step := steps[rec.Planned.ID]
+		if step == nil {
+			return nil, fmt.Errorf("render: the journal has a step %q that the notebook has not", rec.Planned.ID)
+		}
+		if !reached(rec) {
+			continue
+		}
+		rules, err := book.of(step)
+		if err != nil {
+			return nil, fmt.Errorf("render: step %q: %w", step.ID, err)
+		}
+		r := region{files: files, rec: rec, clean: &cleaner{names: names, rules: rules}, limit: limit, left: limit}
+		if err := r.write(pics[i]); err != nil {
+			return nil, fmt.Errorf("render: %w", err)
+		}
+		regions = append(regions, notebooks.Region{ID: string(step.ID), At: step.Fence.End, Body: r.Bytes()})
+	}
+	sort.SliceStable(regions, func(i, j int) bool { return regions[i].At < regions[j].At })
+	return regions, nil
+}

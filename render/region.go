@@ -1,0 +1,277 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"markmill/notebooks"
+	"markmill/render/plain"
+	"markmill/runs"
+)
+
+// outputBytes is how much of a step's output its region keeps where the front matter does not say.
+const outputBytes = 16 << 10
+
+// resultBytes is what a rich result costs at least of the bound, so that many small ones are bounded too.
+const resultBytes = 64
+
+// hides says that a step's output has no place in the output notebook.
+func hides(tags []string) bool {
+	return slices.Contains(tags, notebooks.TagVolatile) || slices.Contains(tags, notebooks.TagHideOutput)
+}
+
+// region builds the body of one step's region.
+type region struct {
+	bytes.Buffer
+	files fs.FS
+	rec   runs.StepRecord
+	clean *cleaner
+	limit int // of a step's output
+	left  int // of limit
+}
+
+// reached says that there is something to say of a step: it ran, or it was skipped for a reason.
+func reached(rec runs.StepRecord) bool {
+	if f := rec.Finished; f != nil {
+		return f.Status != runs.StepPending
+	}
+	return rec.Step != nil || rec.Planned.Action == runs.ActionSkip
+}
+
+// write writes the whole body.
+func (r *region) write(pics []picture) error {
+	open := ""
+	if r.failed() {
+		open = " open"
+	}
+	fmt.Fprintf(r, "<details%s><summary>%s</summary>\n\n", open, r.summary())
+	if r.rec.Finished != nil && r.rec.Finished.Status != runs.StepSkipped {
+		if err := r.blocks(pics); err != nil {
+			return err
+		}
+	}
+	r.WriteString("</details>\n")
+	return nil
+}
+
+func (r *region) has(tag string) bool { return slices.Contains(r.rec.Planned.Tags, tag) }
+
+func (r *region) failed() bool {
+	f := r.rec.Finished
+	return f == nil && r.rec.Step != nil || f != nil && (f.Status == runs.StepFailed || f.Status == runs.StepTimeout)
+}
+
+// summary is the one line that says what matters, as HTML.
+func (r *region) summary() string {
+	mark, words := verdict(r.rec)
+	if f := r.rec.Finished; f != nil && !r.has(notebooks.TagVolatile) {
+		if f.Tests != nil {
+			words = append(words, TestWords(f.Tests))
+		}
+		if r.rec.Patch != nil {
+			if change := ChangeWords(r.rec.Patch.Files); change != "" {
+				words = append(words, change)
+			}
+		}
+	}
+	line := mark + " <code>" + htmlText(plain.Escape(string(r.rec.Planned.ID))) + "</code>"
+	for _, w := range words {
+		line += " · " + htmlText(r.clean.oneLine(w, 200))
+	}
+	return line
+}
+
+// blocks writes what the step printed, showed, changed and recorded.
+func (r *region) blocks(pics []picture) error {
+	f := r.rec.Finished
+	switch {
+	case r.has(notebooks.TagVolatile):
+		fmt.Fprintf(r, "Output not kept here (`volatile`): %s.\n\n", r.whereabouts())
+		return r.scraps()
+	case r.has(notebooks.TagHideOutput):
+		fmt.Fprintf(r, "Output hidden (`hide-output`): %s.\n\n", r.whereabouts())
+	default:
+		// The errors are read first: they are what a reader of a failed step needs, and get at
+		// least half of the space; they are shown after the output.
+		failure, err := r.failure()
+		if err != nil {
+			return err
+		}
+		if err := r.output(pics); err != nil {
+			return err
+		}
+		r.Write(failure)
+	}
+	if r.rec.Patch != nil && len(r.rec.Patch.Files) > 0 {
+		if err := r.diff(); err != nil {
+			return err
+		}
+	}
+	if err := r.scraps(); err != nil {
+		return err
+	}
+	if f.Stdout.File == "" && f.Stderr.File == "" && f.Error == nil && len(f.Displays) == 0 && r.rec.Patch == nil && len(r.rec.Scraps) == 0 {
+		r.WriteString("No output.\n\n")
+	}
+	return nil
+}
+
+// whereabouts names the step's folder in the run directory.
+func (r *region) whereabouts() string {
+	if r.rec.Step == nil || r.rec.Step.Dir == "" {
+		return "the run directory has it"
+	}
+	return codeSpan(plain.Escape(r.rec.Step.Dir))
+}
+
+// stream writes one stream as a block, or as two around the words of what is elided.
+func (r *region) stream(to *bytes.Buffer, info string, s runs.StreamData, limit int) (shown string, err error) {
+	if s.File == "" {
+		return "", nil
+	}
+	c := cleaner{names: r.clean.names, rules: r.clean.rules}
+	e, err := excerptFile(r.files, s.File, limit, c.line)
+	if err != nil {
+		return "", fmt.Errorf("step %q: %w", r.rec.Planned.ID, err)
+	}
+	digest := s.Digest
+	if c.replaced {
+		digest = ""
+	}
+	writeExcerpt(to, info, e, s.File, digest)
+	return e.head + e.tail, nil
+}
+
+// writeExcerpt writes text in a fence. The words of what is elided stand between two fences, where
+// no output can forge them; the digest is that of the raw bytes of file.
+func writeExcerpt(b *bytes.Buffer, info string, e excerpt, file string, digest runs.Digest) {
+	if e.empty() {
+		return
+	}
+	fence(b, info, e.head)
+	if e.cut == "" {
+		return
+	}
+	fmt.Fprintf(b, "… %s elided: %s", e.cut, codeSpan(plain.Escape(file)))
+	if digest != "" {
+		fmt.Fprintf(b, ", %s", codeSpan(plain.Escape(string(digest))))
+	}
+	b.WriteString("\n\n")
+	fence(b, info, e.tail)
+}
+
+// failure returns the error block: what went to standard error, and the exception where the
+// interpreter's own words of it are not already there.
+func (r *region) failure() ([]byte, error) {
+	f := r.rec.Finished
+	limit := r.left
+	if f.Stdout.File != "" || len(f.Displays) > 0 {
+		limit /= 2
+	}
+	var b bytes.Buffer
+	shown, err := r.stream(&b, "text {.error}", f.Stderr, limit)
+	if err != nil {
+		return nil, err
+	}
+	r.left -= len(shown)
+	if f.Error == nil {
+		return b.Bytes(), nil
+	}
+	words := f.Error.Traceback
+	if words == "" {
+		words = f.Error.Name + ": " + f.Error.Value
+	}
+	words = r.clean.text(words)
+	if strings.Contains(shown, strings.TrimSpace(words)) {
+		return b.Bytes(), nil
+	}
+	e := cutText(words, max(limit-len(shown), limit/2))
+	writeExcerpt(&b, "text {.error}", e, f.Result, f.ResultDigest)
+	r.left -= e.size()
+	return b.Bytes(), nil
+}
+
+// output writes standard output, then what the step displayed.
+func (r *region) output(pics []picture) error {
+	f := r.rec.Finished
+	limit := max(r.left, 0)
+	if len(f.Displays) > len(pics) {
+		limit /= 2
+	}
+	info := "text {.output}"
+	if r.has(notebooks.TagTest) {
+		info = "text {.tests}"
+	}
+	shown, err := r.stream(&r.Buffer, info, f.Stdout, limit)
+	if err != nil {
+		return err
+	}
+	r.left -= len(shown)
+	for _, p := range pics {
+		r.picture(p)
+	}
+	return r.displays()
+}
+
+func (r *region) picture(p picture) {
+	if p.to == "" {
+		fmt.Fprintf(r, "Picture (%s): %s\n\n", inline(plain.Escape(p.mime)), codeSpan(plain.Escape(p.from)))
+		return
+	}
+	alt := r.clean.oneLine(p.alt, 200)
+	if alt == "" {
+		alt = string(r.rec.Planned.ID)
+	}
+	fmt.Fprintf(r, "![%s](%s)\n\n", inline(plain.Escape(alt)), link(p.to))
+}
+
+// displays writes the rich results that are no pictures, as text.
+func (r *region) displays() error {
+	for i, d := range r.rec.Finished.Displays {
+		if extensions[d.MIME] != "" {
+			continue
+		}
+		if r.left <= 0 {
+			fmt.Fprintf(r, "… %s elided: %s\n\n", counted(len(r.rec.Finished.Displays)-i, "result"), r.whereabouts())
+			return nil
+		}
+		r.left -= resultBytes
+		switch text := d.MIME != "text/html" && (strings.HasPrefix(d.MIME, "text/") || d.MIME == "application/json"); {
+		case text && d.File != "":
+			shown, err := r.stream(&r.Buffer, "text {.output}", runs.StreamData{File: d.File, Bytes: d.Bytes, Digest: d.Digest}, max(r.left, resultBytes))
+			if err != nil {
+				return err
+			}
+			r.left -= len(shown)
+		case d.Alt != "":
+			e := cutText(r.clean.text(d.Alt), max(r.left, resultBytes))
+			writeExcerpt(&r.Buffer, "text {.output}", e, d.File, d.Digest)
+			r.left -= e.size()
+		default:
+			fmt.Fprintf(r, "Result (%s): %s\n\n", inline(plain.Escape(d.MIME)), codeSpan(plain.Escape(d.File)))
+		}
+	}
+	return nil
+}
+
+func (r *region) diff() error {
+	e, escaped, err := patchText(r.files, r.rec.Patch)
+	if err != nil {
+		return fmt.Errorf("step %q: %w", r.rec.Planned.ID, err)
+	}
+	writeExcerpt(&r.Buffer, "diff {.diff}", e, r.rec.Patch.Patch, r.rec.Patch.Digest)
+	if escaped {
+		fmt.Fprintf(r, "Hidden characters are shown escaped; to the byte: %s\n\n", codeSpan(plain.Escape(r.rec.Patch.Patch)))
+	}
+	return nil
+}
+
+func (r *region) scraps() error {
+	if err := scrapBlock(&r.Buffer, r.rec.Scraps, r.clean, r.limit); err != nil {
+		return fmt.Errorf("step %q: %w", r.rec.Planned.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// maxListed bounds the files and scraps that the report lists; report.json has them all.
+const maxListed = 200
+
+// ReportMarkdown returns report.md: what a person asks of a run, the verdict first. Unlike the
+// output notebook it tells times and durations.
+func ReportMarkdown(run *runs.Run) ([]byte, error) {
+	r := report{run: run, clean: &cleaner{}}
+	r.verdict()
+	r.facts()
+	r.parameters()
+	r.steps()
+	r.tests()
+	r.change()
+	r.scraps()
+	r.evidence()
+	return r.Bytes(), nil
+}
+
+type report struct {
+	bytes.Buffer
+	run   *runs.Run
+	clean *cleaner
+}
+
+func (r *report) printf(format string, args ...any) { fmt.Fprintf(&r.Buffer, format, args...) }
+
+// text is words of a run as Markdown text, code as inline code.
+func (r *report) text(s string) string { return inline(r.clean.oneLine(s, 1000)) }
+func (r *report) code(s string) string { return codeSpan(r.clean.oneLine(s, 500)) }
+
+// cell is code in a table: a pipe ends a cell even inside a code span (GFM, tables).
+func (r *report) cell(s string) string { return strings.ReplaceAll(r.code(s), "|", `\|`) }
+
+func (r *report) verdict() {
+	status := r.run.Status()
+	r.printf("# %s %s: %s\n\n", Mark(status), strings.ToUpper(string(status)), r.text(r.run.Started.Notebook))
+	for _, b := range r.run.Blockers() {
+		r.printf("- **%s**", r.text(b.Code))
+		if b.Step != "" {
+			r.printf(" in %s", r.code(string(b.Step)))
+		}
+		r.printf(": %s\n", r.text(b.Words))
+	}
+	if len(r.run.Blockers()) > 0 {
+		r.printf("\n")
+	}
+	r.printf("%s.\n\n", r.text(Outcome(r.run)))
+}
+
+func (r *report) facts() {
+	run := r.run
+	r.printf("| | |\n| --- | --- |\n")
+	row := func(name, value string) {
+		if value != "" {
+			r.printf("| %s | %s |\n", name, r.cell(value))
+		}
+	}
+	row("run", string(run.ID))
+	row("started", run.StartedAt.UTC().Format(time.RFC3339))
+	if !run.FinishedAt.IsZero() {
+		row("finished", run.FinishedAt.UTC().Format(time.RFC3339))
+		row("took", run.FinishedAt.Sub(run.StartedAt).Round(time.Millisecond).String())
+	}
+	row("source", string(run.Source))
+	row("repository", run.Started.Repository)
+	row("base commit", run.Contract.BaseCommit)
+	if c := run.Completed; c != nil {
+		row("result commit", c.ResultCommit)
+		row("ref", c.Ref)
+	}
+	row("mode", run.Contract.MutationMode)
+	row("approval", string(run.Approval))
+	row("made by", "markmill "+run.Started.Markmill+" on "+run.Started.Host)
+	r.printf("\n")
+	if run.Contract.DirtyFiles > 0 {
+		r.printf("The checkout had %s with uncommitted changes (dirty: %s).\n\n",
+			counted(run.Contract.DirtyFiles, "file"), r.text(run.Contract.Dirty))
+	}
+	if run.Completed != nil && run.Completed.SourceRepositoryMutated {
+		r.printf("**The source repository was changed during the run.**\n\n")
+	}
+}
+
+func (r *report) parameters() {
+	if len(r.run.Contract.Parameters) == 0 {
+		return
+	}
+	r.printf("## Parameters\n\n| name | type | value | from |\n| --- | --- | --- | --- |\n")
+	for _, p := range r.run.Contract.Parameters {
+		r.printf("| %s | %s | %s | %s |\n", r.cell(p.Name), r.text(p.Type), r.cell(string(shownValue(p, nil))), r.text(p.From))
+	}
+	r.printf("\n")
+}
+
+func (r *report) steps() {
+	r.printf("## Steps\n\n")
+	if len(r.run.Steps) == 0 {
+		r.printf("None was planned.\n\n")
+		return
+	}
+	r.printf("| | step | how it ended | took | change |\n| --- | --- | --- | ---: | --- |\n")
+	for _, s := range r.run.Steps {
+		took, change := "", ""
+		if s.Finished != nil && s.Step != nil {
+			took = Duration(time.Duration(s.Finished.DurationNS))
+		}
+		if s.Patch != nil {
+			change = ChangeWords(s.Patch.Files)
+			if s.Patch.Ignored > 0 {
+				change += fmt.Sprintf(", %s ignored", counted(s.Patch.Ignored, "file"))
+			}
+		}
+		mark, words := Verdict(s)
+		r.printf("| %s | %s | %s | %s | %s |\n", mark, r.cell(string(s.Planned.ID)), r.text(words), took, r.text(change))
+	}
+	r.printf("\n")
+}
+
+func (r *report) tests() {
+	r.printf("## Tests\n\n")
+	v := r.run.Verification
+	switch {
+	case v == nil:
+		r.printf("Not checked: the run did not get there.\n\n")
+	case v.Skipped != "":
+		r.printf("Not checked: %s.\n\n", r.text(v.Skipped))
+	case len(v.Steps) == 0:
+		r.printf("No step has the tag %s: nothing was tested.\n\n", codeSpan(notebooks.TagTest))
+	default:
+		for _, s := range v.Steps {
+			r.printf("- %s %s: exit %d, %s", stepMark(s.Status), r.code(string(s.Step)), s.Exit, Duration(time.Duration(s.DurationNS)))
+			if s.Tests != nil {
+				r.printf(", %s (%s)", TestWords(s.Tests), r.text(s.Tests.Runner))
+			}
+			r.printf("\n")
+		}
+		r.printf("\nThe whole log: %s\n\n", codeSpan(runs.TestLogFile))
+	}
+}
+
+func (r *report) change() {
+	r.printf("## Change\n\n")
+	d := r.run.Diff
+	switch {
+	case d == nil:
+		r.printf("Not checked: the run did not get there.\n\n")
+		return
+	case d.Skipped != "":
+		r.printf("Not checked: %s.\n\n", r.text(d.Skipped))
+		return
+	case len(d.Files) == 0:
+		r.printf("Nothing changed.\n\n")
+		return
+	}
+	r.printf("%s:\n\n| | file | + | − |\n| --- | --- | ---: | ---: |\n", ChangeWords(d.Files))
+	for i, f := range d.Files {
+		if i == maxListed {
+			break
+		}
+		name := r.cell(f.Path)
+		if f.OldPath != "" {
+			name = r.cell(f.OldPath) + " → " + name
+		}
+		if f.Binary {
+			name += " (binary)"
+		}
+		r.printf("| %s | %s | %d | %d |\n", r.text(f.Status), name, f.Added, f.Deleted)
+	}
+	r.printf("\n")
+	if n := len(d.Files) - maxListed; n > 0 {
+		r.printf("… and %s.\n\n", counted(n, "file"))
+	}
+	for _, path := range d.Disallowed {
+		r.printf("- not allowed: %s\n", r.code(path))
+	}
+	if len(d.Disallowed) > 0 {
+		r.printf("\n")
+	}
+	r.printf("As a patch: %s\n\n", r.code(d.Patch))
+}
+
+func (r *report) scraps() {
+	scraps := r.run.Scraps()
+	if len(scraps) == 0 {
+		return
+	}
+	r.printf("## Scraps\n\n| name | type | value |\n| --- | --- | --- |\n")
+	for i, s := range scraps {
+		if i == maxListed {
+			break
+		}
+		value := string(s.Value)
+		if s.File != "" {
+			value = s.File
+		}
+		r.printf("| %s | %s | %s |\n", r.cell(s.Name), r.text(s.Type), r.cell(value))
+	}
+	r.printf("\n")
+	if n := len(scraps) - maxListed; n > 0 {
+		r.printf("… and %s.\n\n", counted(n, "scrap"))
+	}
+}
+
+// evidence lists what stands beside the report, and how to check it.
+func (r *report) evidence() {
+	r.printf("## Evidence\n\n")
+	for _, f := range []struct{ name, what string }{
+		{r.run.Started.SourceFile, "the exact source that ran"},
+		{runs.JournalFile, "the journal, one event a line, each linked to the one before by its hash"},
+		{runs.OutputFile, "the output notebook"},
+		{runs.StepsDir + "/", "what every step printed, whole, and its patch"},
+		{runs.PatchFile, "the whole change, for `git apply`"},
+		{runs.TestLogFile, "the output of the test steps"},
+		{runs.ReportFile, "this report for machines"},
+		{runs.SumsFile, "digests of all of these, for `sha256sum -c`"},
+	} {
+		if f.name != "" {
+			r.printf("- %s: %s\n", r.code(f.name), f.what)
+		}
+	}
+	r.printf("\nTo check it all again: `markmill runs verify %s`\n", r.clean.oneLine(strings.ReplaceAll(string(r.run.ID), "`", ""), 200))
+}

@@ -1,0 +1,64 @@
+package terminal
+
+import (
+	"os"
+
+	"charm.land/lipgloss/v2"
+	"golang.org/x/term"
+
+	"markmill/runs"
+)
+
+// Colours are of the terminal's own sixteen, which its user chose to be readable.
+const (
+	green  = "2"
+	red    = "1"
+	yellow = "3"
+	dim    = "8"
+)
+
+func paint(s, color string, on bool) string {
+	if !on || s == "" {
+		return s
+	}
+	return lipgloss.NewStyle().Foreground(lipgloss.Color(color)).Render(s)
+}
+
+func stepColor(s runs.StepStatus) string {
+	switch s {
+	case runs.StepPassed, runs.StepAllowed:
+		return green
+	case runs.StepFailed, runs.StepTimeout:
+		return red
+	default:
+		return yellow
+	}
+}
+
+func statusColor(s runs.Status) string {
+	switch s {
+	case runs.Pass:
+		return green
+	case runs.Fail, runs.Interrupted:
+		return red
+	default:
+		return yellow
+	}
+}
+
+// Detect says how progress may be shown on f. getenv is the process's environment: NO_COLOR (any
+// value but the empty one, no-color.org), TERM=dumb and CI are respected.
+func Detect(f *os.File, getenv func(string) string) Options {
+	fd := int(f.Fd())
+	tty := term.IsTerminal(fd) && getenv("TERM") != "dumb" && enable(f)
+	return Options{
+		Terminal: tty && getenv("CI") == "",
+		Color:    tty && getenv("NO_COLOR") == "",
+		Width: func() int {
+			if w, _, err := term.GetSize(fd); err == nil && w > 0 {
+				return w
+			}
+			return 80
+		},
+	}
+}

@@ -1,0 +1,247 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/render"
+	"markmill/render/plain"
+	"markmill/runs"
+)
+
+// Options says where progress is shown and how.
+type Options struct {
+	Terminal bool             // a live line may be drawn
+	Color    bool             //
+	Width    func() int       // columns of the terminal, asked whenever the live line is drawn; nil is 80
+	Total    int              // steps that will run; 0: taken from plan.updated
+	Log      bool             // --log-output: every line of output, with the step's id before it
+	Quiet    bool             // only what Done says
+	Now      func() time.Time // nil is time.Now
+}
+
+// Progress shows a run while it goes: on a terminal one live line, drawn again at each Tick, and
+// everywhere one line for every step that ended. Its methods may be called from several goroutines.
+// What cannot be written is dropped: a closed terminal must not stop a run.
+type Progress struct {
+	o Options
+
+	mu      sync.Mutex
+	w       io.Writer
+	live    bool // the live line stands on the terminal
+	spin    int
+	total   int
+	step    notebooks.StepID // "" between steps
+	place   int              // of step among those that ran, from 1
+	started time.Time
+	patch   *runs.PatchData
+	streams map[string]*tail
+	last    string // the stream that wrote last
+}
+
+// New makes the progress view of one run.
+func New(w io.Writer, o Options) *Progress {
+	if o.Width == nil {
+		o.Width = func() int { return 80 }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Progress{o: o, w: w, total: o.Total}
+}
+
+// Event takes one event of the journal. An event whose data it cannot read shows nothing: the
+// journal is the record, and this is a view.
+func (p *Progress) Event(e runs.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e.Type {
+	case runs.PlanUpdated:
+		p.plan(e)
+	case runs.StepStarted:
+		var d runs.StepStartedData
+		if codec.Unmarshal(e.Data, &d) != nil || d.Attempt <= 1 {
+			p.place++
+		}
+		p.step, p.started, p.patch = e.Step, p.o.Now(), nil
+		p.streams, p.last = map[string]*tail{}, ""
+		p.draw()
+	case runs.PatchApplied:
+		var d runs.PatchData
+		if codec.Unmarshal(e.Data, &d) == nil {
+			p.patch = &d
+		}
+	case runs.StepFinished:
+		p.finish(e)
+	case runs.GateBlocked:
+		var d runs.GateData
+		if codec.Unmarshal(e.Data, &d) == nil {
+			p.line(p.paint("⊘", red) + " blocked: " + plain.Line([]byte(d.Code+": "+d.Words)))
+		}
+	}
+}
+
+func (p *Progress) plan(e runs.Event) {
+	var d runs.PlanData
+	if p.o.Total > 0 || codec.Unmarshal(e.Data, &d) != nil {
+		return
+	}
+	p.total = 0
+	for _, s := range d.Steps {
+		if s.Action == runs.ActionRun {
+			p.total++
+		}
+	}
+}
+
+// finish leaves the line of a step.
+func (p *Progress) finish(e runs.Event) {
+	var d runs.StepFinishedData
+	if codec.Unmarshal(e.Data, &d) != nil {
+		return
+	}
+	ran := p.step == e.Step
+	if p.o.Log && ran {
+		for name, t := range p.streams {
+			p.logLines(name, t.flush())
+		}
+	}
+	rec := runs.StepRecord{Planned: runs.PlannedStep{ID: e.Step, Index: d.Index}, Finished: &d, Patch: p.patch}
+	mark, words := render.Verdict(rec)
+	parts := []string{paint(mark, stepColor(d.Status), p.o.Color) + " " + plain.Escape(string(e.Step)), plain.Line([]byte(words))}
+	if ran {
+		parts = append(parts, render.Duration(time.Duration(d.DurationNS)))
+	}
+	if d.Tests != nil {
+		parts = append(parts, render.TestWords(d.Tests))
+	}
+	if p.patch != nil {
+		if change := render.ChangeWords(p.patch.Files); change != "" {
+			parts = append(parts, change)
+		}
+	}
+	p.line(strings.Join(parts, " · "))
+	p.step, p.patch, p.streams = "", nil, nil
+}
+
+// Output takes a chunk of what the running step printed. It costs the same for any chunk unless
+// every line is to be shown: only the end is kept.
+func (p *Progress) Output(step notebooks.StepID, stream string, chunk []byte) {
+	if p.o.Quiet || len(chunk) == 0 || !p.o.Terminal && !p.o.Log {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if step != p.step || p.streams == nil {
+		return
+	}
+	t := p.streams[stream]
+	if t == nil {
+		t = &tail{}
+		p.streams[stream] = t
+	}
+	p.last = stream
+	if p.o.Log {
+		p.logLines(stream, t.lines(chunk))
+	} else {
+		t.keep(chunk)
+	}
+}
+
+// logLines writes lines of output after the id of their step.
+func (p *Progress) logLines(stream string, lines [][]byte) {
+	if len(lines) == 0 || p.o.Quiet {
+		return
+	}
+	p.erase()
+	prefix := plain.Escape(string(p.step)) + " │ "
+	if stream == "stderr" {
+		prefix = plain.Escape(string(p.step)) + " ! "
+	}
+	prefix = paint(prefix, dim, p.o.Color)
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(prefix)
+		b.WriteString(plain.Line(l))
+		b.WriteByte('\n')
+	}
+	io.WriteString(p.w, b.String())
+}
+
+// Tick draws the live line anew. The caller calls it a few times a second.
+func (p *Progress) Tick() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spin++
+	p.draw()
+}
+
+// Done takes the live line away and writes the line that ends the run.
+func (p *Progress) Done(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.step = ""
+	p.erase()
+	if line != "" {
+		io.WriteString(p.w, line+"\n")
+	}
+}
+
+// line leaves one line for good.
+func (p *Progress) line(s string) {
+	if p.o.Quiet {
+		return
+	}
+	p.erase()
+	io.WriteString(p.w, s+"\n")
+}
+
+// erase takes the live line away.
+func (p *Progress) erase() {
+	if p.live {
+		io.WriteString(p.w, eraseLine)
+		p.live = false
+	}
+}
+
+// eraseLine puts the cursor at the start of the line and empties it.
+const eraseLine = "\r\x1b[K"
+
+var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+// draw draws the live line: spinner, place, step, time, how many are left, last line of output.
+func (p *Progress) draw() {
+	if !p.o.Terminal || p.o.Quiet || p.step == "" {
+		return
+	}
+	width := p.o.Width()
+	if width < 20 {
+		width = 20
+	}
+	text := fmt.Sprintf("%c %d/%d %s · %s", spinner[p.spin%len(spinner)], p.place, max(p.total, p.place),
+		plain.Escape(string(p.step)), elapsed(p.o.Now().Sub(p.started)))
+	if left := p.total - p.place; left > 0 {
+		text += fmt.Sprintf(" · %d left", left)
+	}
+	if t := p.streams[p.last]; t != nil {
+		if l := strings.TrimSpace(plain.Line(t.lastLine())); l != "" {
+			text += " · " + strings.ReplaceAll(l, "\t", " ")
+		}
+	}
+	// One column less than there are: a full line would wrap, and could not be erased.
+	text = lipgloss.NewStyle().Inline(true).MaxWidth(width - 1).Render(text)
+	io.WriteString(p.w, eraseLine+paint(text, dim, p.o.Color))
+	p.live = true
+}
+
+// elapsed is a running time in whole seconds, so that the line does not flicker.
+func elapsed(d time.Duration) string { return d.Truncate(time.Second).String() }
+
+func (p *Progress) paint(s string, c string) string { return paint(s, c, p.o.Color) }

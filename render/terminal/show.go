@@ -1,0 +1,141 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"markmill/render"
+	"markmill/render/plain"
+	"markmill/runs"
+)
+
+// List prints the runs that were kept, in the order given.
+func List(w io.Writer, entries []runs.Entry, color bool) error {
+	if len(entries) == 0 {
+		_, err := io.WriteString(w, "No runs are kept here.\n")
+		return err
+	}
+	var t table
+	t.header("RUN", "STATUS", "STARTED", "TOOK", "NOTEBOOK", "REASON")
+	for _, e := range entries {
+		started, took := "", ""
+		if !e.StartedAt.IsZero() {
+			started = e.StartedAt.UTC().Format("2006-01-02 15:04:05Z")
+		}
+		if !e.FinishedAt.IsZero() {
+			took = render.Duration(e.FinishedAt.Sub(e.StartedAt))
+		}
+		t.add(cell{shown(string(e.ID)), ""}, cell{string(e.Status), statusColor(e.Status)}, cell{started, ""}, cell{took, ""},
+			cell{shown(e.Notebook), ""}, cell{shown(e.Reason), ""})
+	}
+	return t.write(w, "", color)
+}
+
+// Show prints one run: verdict, what it ran on, steps, change, scraps.
+func Show(w io.Writer, run *runs.Run, color bool) error {
+	p := page{w: w, color: color}
+	status := run.Status()
+	p.printf("%s\n\n", Summary(run, "", color))
+	for _, b := range run.Blockers() {
+		words := b.Code
+		if b.Step != "" {
+			words += " in " + string(b.Step)
+		}
+		p.printf("  %s\n", paint(shown(words+": "+b.Words), statusColor(status), color))
+	}
+	if len(run.Blockers()) > 0 {
+		p.printf("\n")
+	}
+	var facts table
+	fact := func(name, value string) {
+		if value != "" {
+			facts.add(cell{name, dim}, cell{shown(value), ""})
+		}
+	}
+	fact("run", string(run.ID))
+	fact("notebook", run.Started.Notebook)
+	fact("started", run.StartedAt.UTC().Format(time.RFC3339))
+	if !run.FinishedAt.IsZero() {
+		fact("took", render.Duration(run.FinishedAt.Sub(run.StartedAt)))
+	}
+	fact("base", run.Contract.BaseCommit)
+	if c := run.Completed; c != nil {
+		fact("result", c.ResultCommit)
+		fact("ref", c.Ref)
+	}
+	for _, v := range run.Contract.Parameters {
+		fact("-p "+shown(v.Name), string(render.ShownValue(v))+" ("+v.From+")")
+	}
+	p.table(&facts, "")
+	var steps table
+	for _, s := range run.Steps {
+		mark, words := render.Verdict(s)
+		took, change := "", ""
+		if s.Finished != nil && s.Step != nil {
+			took = render.Duration(time.Duration(s.Finished.DurationNS))
+		}
+		if s.Patch != nil {
+			change = render.ChangeWords(s.Patch.Files)
+		}
+		steps.add(cell{mark, stepColor(s.Status())}, cell{shown(string(s.Planned.ID)), ""}, cell{shown(words), ""}, cell{took, ""}, cell{change, ""})
+	}
+	p.section("Steps", &steps)
+	var change table
+	if run.Diff != nil {
+		for _, f := range run.Diff.Files {
+			change.add(cell{f.Status, ""}, cell{shown(f.Path), ""}, cell{fmt.Sprintf("+%d", f.Added), green}, cell{fmt.Sprintf("−%d", f.Deleted), red})
+		}
+	}
+	p.section("Change", &change)
+	var scraps table
+	for _, s := range run.Scraps() {
+		value := string(s.Value)
+		if s.File != "" {
+			value = s.File
+		}
+		scraps.add(cell{shown(s.Name), ""}, cell{shown(cut(value, 100)), ""})
+	}
+	p.section("Scraps", &scraps)
+	return p.err
+}
+
+// page prints sections and keeps the first error.
+type page struct {
+	w     io.Writer
+	color bool
+	err   error
+}
+
+func (p *page) printf(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format, args...)
+	}
+}
+
+func (p *page) table(t *table, indent string) {
+	if p.err == nil {
+		p.err = t.write(p.w, indent, p.color)
+	}
+}
+
+// section prints a titled table, nothing when it is empty.
+func (p *page) section(title string, t *table) {
+	if len(t.rows) == 0 {
+		return
+	}
+	p.printf("\n%s\n", title)
+	p.table(t, "  ")
+}
+
+// shown is text of a notebook or a run as it may reach a terminal: one line, nothing raw.
+func shown(s string) string { return plain.Escape(strings.Join(strings.Fields(s), " ")) }
+
+// cut bounds s to n characters.
+func cut(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,34 @@
+package terminal
+
+import (
+	"strings"
+
+	"markmill/render"
+	"markmill/render/plain"
+	"markmill/runs"
+)
+
+// Summary is the one line that ends a run: the status, the steps passed, what changed, what blocks,
+// and where the evidence is.
+func Summary(run *runs.Run, evidence string, color bool) string {
+	status := run.Status()
+	parts := []string{
+		paint(render.Mark(status)+" "+string(status), statusColor(status), color),
+		render.Outcome(run),
+	}
+	if blockers := run.Blockers(); len(blockers) > 0 {
+		var codes []string
+		seen := map[string]bool{}
+		for _, b := range blockers {
+			if !seen[b.Code] {
+				seen[b.Code] = true
+				codes = append(codes, plain.Escape(b.Code))
+			}
+		}
+		parts = append(parts, strings.Join(codes, ", "))
+	}
+	if evidence != "" {
+		parts = append(parts, "evidence: "+plain.Escape(evidence))
+	}
+	return strings.Join(parts, " · ")
+}

@@ -1,0 +1,151 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// Mark is the sign of a run's status.
+func Mark(s runs.Status) string {
+	switch s {
+	case runs.Pass:
+		return "✓"
+	case runs.Fail:
+		return "✗"
+	case runs.Blocked:
+		return "⊘"
+	default:
+		return "…"
+	}
+}
+
+// stepMark is the sign of a step's status.
+func stepMark(s runs.StepStatus) string {
+	switch s {
+	case runs.StepPassed, runs.StepAllowed:
+		return "✓"
+	case runs.StepFailed:
+		return "✗"
+	case runs.StepTimeout:
+		return "⏱"
+	default:
+		return "○"
+	}
+}
+
+// Verdict says how a step ended: its sign, and the words of it on one line.
+func Verdict(s runs.StepRecord) (mark, words string) {
+	mark, parts := verdict(s)
+	return mark, strings.Join(parts, " · ")
+}
+
+// verdict says how a step ended, without a time or anything else that varies between runs.
+func verdict(s runs.StepRecord) (mark string, words []string) {
+	f := s.Finished
+	switch {
+	case f == nil && s.Step != nil:
+		return "✗", []string{"interrupted"}
+	case f == nil && s.Planned.Action == runs.ActionSkip:
+		return "○", []string{skipWords(s.Planned.Reason)}
+	case f == nil || f.Status == runs.StepPending:
+		return "○", []string{"not reached"}
+	}
+	exit := fmt.Sprintf("exit %d", f.Exit)
+	switch f.Status {
+	case runs.StepSkipped:
+		return "○", []string{skipWords(f.Reason)}
+	case runs.StepTimeout:
+		words = []string{"timed out"}
+	case runs.StepPassed, runs.StepAllowed:
+		if f.Status == runs.StepAllowed && hasTag(s.Planned, notebooks.TagAllowFailure) {
+			exit += ", allowed"
+		} else if f.Exit != 0 || f.Status == runs.StepAllowed {
+			exit += ", as expected"
+		}
+		words = []string{exit}
+	default:
+		if f.TerminatedBy != "" {
+			exit += ", ended by " + f.TerminatedBy
+		}
+		words = []string{exit}
+		if f.Error != nil && f.Error.Name != "" {
+			words = append(words, f.Error.Name)
+		} else if f.Reason != "" && !strings.HasPrefix(f.Reason, "exit ") {
+			words = append(words, f.Reason)
+		}
+	}
+	if f.Attempts > 1 {
+		words = append(words, counted(f.Attempts, "attempt"))
+	}
+	return stepMark(f.Status), words
+}
+
+func hasTag(p runs.PlannedStep, tag string) bool { return slices.Contains(p.Tags, tag) }
+
+func skipWords(reason string) string {
+	if reason == "" {
+		return "skipped"
+	}
+	return "skipped: " + reason
+}
+
+// TestWords says "3 passed, 1 failed" of what a runner counted.
+func TestWords(t *runs.TestCounts) string {
+	words := fmt.Sprintf("%d passed", t.Passed)
+	if t.Failed > 0 {
+		words += fmt.Sprintf(", %d failed", t.Failed)
+	}
+	if t.Skipped > 0 {
+		words += fmt.Sprintf(", %d skipped", t.Skipped)
+	}
+	return words
+}
+
+// Outcome says in one line what a run came to: the steps that passed, and what changed.
+func Outcome(run *runs.Run) string {
+	passed, planned := 0, 0
+	for _, s := range run.Steps {
+		if s.Planned.Action == runs.ActionSkip || s.Finished != nil && s.Finished.Status == runs.StepSkipped {
+			continue
+		}
+		planned++
+		if s.Finished != nil && (s.Finished.Status == runs.StepPassed || s.Finished.Status == runs.StepAllowed) {
+			passed++
+		}
+	}
+	words := fmt.Sprintf("%d of %s passed", passed, counted(planned, "step"))
+	if n := len(run.Steps) - planned; n > 0 {
+		words += fmt.Sprintf(", %d skipped", n)
+	}
+	switch d := run.Diff; {
+	case d == nil || d.Skipped != "":
+		words += " · change not checked"
+	case len(d.Files) == 0:
+		words += " · nothing changed"
+	default:
+		words += " · " + ChangeWords(d.Files)
+	}
+	return words
+}
+
+// IsTest says that a planned step's output belongs to the test log.
+func IsTest(p runs.PlannedStep) bool { return hasTag(p, notebooks.TagTest) }
+
+// Duration is a time that a step took, as short as it is of use.
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return "0ms"
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	default:
+		return d.Round(time.Second).String()
+	}
+}
