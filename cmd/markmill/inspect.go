@@ -1,0 +1,150 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"markmill/engine"
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/render/terminal"
+)
+
+func (a *app) inspectCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "inspect NOTEBOOK", Short: "Show a notebook's parameters, steps and gates",
+		Long: `Shows what a notebook takes (parameters with type, default and help), what it would run, and what
+must hold. Nothing runs.
+
+Exit codes: 0 shown, 2 the notebook has errors.`,
+		Example: "  markmill inspect examples/system-health.md\n  markmill inspect --json task.md | jq '.steps[].id'",
+		Args:    args(1, 1),
+		RunE: func(_ *cobra.Command, paths []string) error {
+			src, err := a.readSource(paths[0], false)
+			if err != nil {
+				return err
+			}
+			eng, repo, err := a.engineFor(paths[0], "")
+			if err != nil {
+				return err
+			}
+			return a.inspect(eng, engine.Request{Path: name(paths[0]), Source: src, Repository: repo}, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
+
+// inspected is what inspect --json prints (docs/cli.md).
+type inspected struct {
+	Notebook    string           `json:"notebook"`
+	Form        string           `json:"form"`
+	Title       string           `json:"title,omitzero"`
+	Description string           `json:"description,omitzero"`
+	Parameters  []inspectedParam `json:"parameters"`
+	Steps       []inspectedStep  `json:"steps"`
+	Gates       inspectedGates   `json:"gates"`
+}
+
+type inspectedParam struct {
+	Name     string      `json:"name"`
+	Type     string      `json:"type"`
+	Default  codec.Raw   `json:"default,omitempty"`
+	Source   string      `json:"default_source,omitzero"` // as written, where it is code
+	Required bool        `json:"required"`
+	Help     string      `json:"help,omitzero"`
+	Enum     []codec.Raw `json:"enum,omitempty"`
+	Min      codec.Raw   `json:"min,omitempty"`
+	Max      codec.Raw   `json:"max,omitempty"`
+	Env      string      `json:"env,omitzero"`
+	Line     int         `json:"line"`
+}
+
+type inspectedStep struct {
+	ID      string   `json:"id"`
+	Lang    string   `json:"lang"`
+	Line    int      `json:"line"`
+	Tags    []string `json:"tags,omitempty"`
+	Needs   []string `json:"needs,omitempty"`
+	If      string   `json:"if,omitzero"`
+	Timeout float64  `json:"timeout,omitzero"` // seconds
+	Retries int      `json:"retries,omitzero"`
+	Exit    *int     `json:"expect_exit,omitempty"`
+	Session string   `json:"kernel,omitzero"`
+	Cwd     string   `json:"cwd,omitzero"`
+	Code    string   `json:"code"`
+}
+
+type inspectedGates struct {
+	Allow    []string `json:"allow,omitempty"`
+	Forbid   []string `json:"forbid,omitempty"`
+	Require  []string `json:"require,omitempty"`
+	Approval string   `json:"approval,omitzero"`
+	Mode     string   `json:"mode,omitzero"`
+	Risk     string   `json:"risk,omitzero"`
+	Files    int      `json:"limit_files,omitzero"`
+	Lines    int      `json:"limit_lines,omitzero"`
+	Bytes    int64    `json:"limit_bytes,omitzero"`
+}
+
+// inspect shows a notebook; values given on the command line show in place of the defaults.
+func (a *app) inspect(eng *engine.Engine, req engine.Request, asJSON bool) error {
+	if _, err := eng.Check(req); err != nil {
+		return err
+	}
+	nb, err := notebooks.Parse(req.Path, req.Source)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(newInspected(nb))
+	}
+	// A required parameter may be missing here: that it is required is what inspect shows.
+	params := slices.Clone(nb.Params)
+	for i := range params {
+		params[i].Required = false
+	}
+	bound, err := notebooks.Bind(req.Path, params, req.Given, notebooks.BindOptions{AllowUnknown: req.AllowUnknown, Getenv: a.getenv})
+	if err != nil {
+		return err
+	}
+	return terminal.Inspect(a.stdout, nb, bound, a.colour(a.stdout))
+}
+
+func newInspected(nb *notebooks.Notebook) inspected {
+	f := nb.Front
+	out := inspected{Notebook: nb.Name, Form: string(nb.Form), Title: f.Title, Description: f.Description,
+		Parameters: []inspectedParam{}, Steps: []inspectedStep{},
+		Gates: inspectedGates{Allow: f.Allow, Forbid: f.Forbid, Require: f.Require, Approval: f.Approval, Mode: f.Mode, Risk: f.Risk,
+			Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes}}
+	for _, p := range nb.Params {
+		param := inspectedParam{Name: p.Name, Type: string(p.Type), Source: p.DefaultSrc, Required: p.Required, Help: p.Help, Env: p.Env, Line: p.Line}
+		if p.Declared != "" {
+			param.Type = p.Declared
+		}
+		if p.HasDefault {
+			param.Default = p.Default.JSON()
+		}
+		for _, v := range p.Enum {
+			param.Enum = append(param.Enum, v.JSON())
+		}
+		if p.Min != nil {
+			param.Min = p.Min.JSON()
+		}
+		if p.Max != nil {
+			param.Max = p.Max.JSON()
+		}
+		out.Parameters = append(out.Parameters, param)
+	}
+	for _, s := range nb.Steps {
+		step := inspectedStep{ID: string(s.ID), Lang: s.Lang, Line: s.Line, Tags: s.Tags, If: s.If, Timeout: s.Timeout.Seconds(), Retries: s.Retries,
+			Exit: s.ExpectExit, Session: s.Kernel, Cwd: s.Cwd, Code: string(s.Code)}
+		for _, n := range s.Needs {
+			step.Needs = append(step.Needs, string(n))
+		}
+		out.Steps = append(out.Steps, step)
+	}
+	return out
+}

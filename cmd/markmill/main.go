@@ -1,0 +1,24 @@
+// Command markmill runs Markdown notebooks against a Git worktree and keeps the proof.
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"markmill/engine/kernel"
+)
+
+func main() { os.Exit(Main()) }
+
+// Main is the whole program; it returns the exit code. Under the names glue and scrap it is the
+// command of that name that steps find on their PATH.
+func Main() int {
+	switch strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") {
+	case "glue":
+		return kernel.GlueMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv)
+	case "scrap":
+		return kernel.ScrapMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv)
+	}
+	return newApp().run(os.Args[1:])
+}

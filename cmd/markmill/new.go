@@ -1,0 +1,60 @@
+package main
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+//go:embed templates
+var templates embed.FS
+
+func (a *app) newCommand() *cobra.Command {
+	var kind string
+	c := &cobra.Command{
+		Use: "new NAME", Short: "Write a notebook to start from",
+		Long: `Writes NAME.md (or NAME, when it ends in .md), which runs as it is. A file that is there is left
+alone. Kinds: task (a change and its test), health (measure, report, alert).
+
+Exit codes: 0 written, 2 the file is there already.`,
+		Example: "  markmill new rename-flag\n  markmill new checks/disk.md --kind health",
+		Args:    args(1, 1),
+		RunE: func(_ *cobra.Command, names []string) error {
+			text, err := templates.ReadFile("templates/" + kind + ".md")
+			if err != nil {
+				return usagef("--kind %s is not known; known: task, health", kind)
+			}
+			path := names[0]
+			if !strings.HasSuffix(path, ".md") {
+				path += ".md"
+			}
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return err
+			}
+			f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+			if errors.Is(err, fs.ErrExist) {
+				return usagef("%s is there already; choose another name", path)
+			}
+			if err != nil {
+				return err
+			}
+			title := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(path), ".md"), "-", " ")
+			_, err = f.WriteString(strings.ReplaceAll(string(text), "{{title}}", strings.ToUpper(title[:1])+title[1:]))
+			if cerr := f.Close(); err == nil {
+				err = cerr
+			}
+			if err == nil {
+				fmt.Fprintf(a.stderr, "wrote %s; try: markmill run %s\n", path, path)
+			}
+			return err
+		},
+	}
+	c.Flags().StringVar(&kind, "kind", "task", "what to start from: task, health")
+	return c
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"markmill/notebooks"
+)
+
+// paramArgs joins papermill's two-argument options (-p NAME VALUE) into one argument each, so that
+// the flag package can read them. The value is taken as it is, also when it begins with a dash.
+func paramArgs(args []string) ([]string, error) {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			return append(out, args[i:]...), nil
+		}
+		name := ""
+		switch arg {
+		case "-p", "--parameters":
+			name = "--parameters"
+		case "-r", "--parameters_raw", "--parameters-raw":
+			name = "--parameters-raw"
+		default:
+			out = append(out, arg)
+			continue
+		}
+		if i+1 >= len(args) {
+			return nil, usagef("%s needs a parameter: %s NAME=VALUE or %s NAME VALUE", arg, arg, arg)
+		}
+		i++
+		pair := args[i]
+		if !strings.Contains(pair, "=") {
+			if i+1 >= len(args) {
+				return nil, usagef("%s %s has no value: write %s %s=VALUE", arg, pair, arg, pair)
+			}
+			i++
+			pair += "=" + args[i]
+		}
+		out = append(out, name+"="+pair)
+	}
+	return out, nil
+}
+
+// givenFlag collects the parameter options in the order of the command line.
+type givenFlag struct {
+	list *[]notebooks.Given
+	kind string
+	read func(value string) ([]notebooks.Given, error)
+}
+
+func (f givenFlag) String() string { return "" }
+func (f givenFlag) Type() string   { return f.kind }
+func (f givenFlag) Set(value string) error {
+	given, err := f.read(value)
+	*f.list = append(*f.list, given...)
+	return err
+}
+
+// pair reads NAME=VALUE.
+func pair(source string, raw bool) func(string) ([]notebooks.Given, error) {
+	return func(value string) ([]notebooks.Given, error) {
+		name, text, ok := strings.Cut(value, "=")
+		if !ok {
+			return nil, usagef("%q has no value: write %s=VALUE", value, value)
+		}
+		return []notebooks.Given{{Name: name, Text: text, Raw: raw, Source: source}}, nil
+	}
+}
+
+// flagHint adds the nearest known option to the message about an unknown one.
+func flagHint(c *cobra.Command, err error) error {
+	word, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !ok {
+		return usagef("%s; see %s --help", err, c.CommandPath())
+	}
+	var known []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	if near := notebooks.Suggest(word, known); near != "" {
+		return usagef("unknown option --%s; did you mean --%s?", word, near)
+	}
+	return usagef("unknown option --%s; see %s --help", word, c.CommandPath())
+}

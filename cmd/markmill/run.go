@@ -1,0 +1,507 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"markmill/engine"
+	"markmill/engine/worktree"
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/render"
+	"markmill/render/terminal"
+	"markmill/runs"
+)
+
+// runOptions are the options of run that the engine's request does not hold.
+type runOptions struct {
+	req engine.Request
+
+	repo                      string
+	stepTimeout, startTimeout string
+	dirty                     string
+	from, until               string
+	only, skipTags            []string
+	engineName                string
+	injectPaths               bool
+	injectInput, injectOutput bool
+	prepareOnly, help         bool
+	dropDamaged               bool
+	json                      bool
+	events                    string
+	progress, noProgress      bool
+	logOutput                 bool
+	logLevel                  string
+	stdoutFile, stderrFile    string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	o := &runOptions{}
+	c := &cobra.Command{
+		Use: "run NOTEBOOK [OUTPUT]", Short: "Run a notebook in a worktree of its own and keep the proof",
+		Long: `Runs the steps of a notebook one by one, in live interpreters, inside an isolated Git worktree
+of the base commit (outside a repository: a fresh folder). The record of the run, with the diffs,
+logs and scraps, is kept under .markmill/runs; the output notebook is written to OUTPUT too, when
+it is given (- for standard output).
+
+Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by signal n.`,
+		Example: `  markmill run examples/system-health.md health.out.md -p threshold=0.5
+  markmill run task.md -p name value -f params.yaml --only build,test
+  markmill run task.md --json | jq .status`,
+		Args: args(1, 2),
+		RunE: func(c *cobra.Command, paths []string) error {
+			output := ""
+			if len(paths) == 2 {
+				output = paths[1]
+			}
+			return a.runNotebook(c.Context(), paths[0], output, o)
+		},
+	}
+	f := c.Flags()
+	given := &o.req.Given
+	f.VarP(givenFlag{given, "NAME=VALUE", pair("-p", false)}, "parameters", "p", "a parameter, read by its declared type; also -p NAME VALUE")
+	f.VarP(givenFlag{given, "NAME=VALUE", pair("-r", true)}, "parameters-raw", "r", "a parameter, always a string; also -r NAME VALUE")
+	f.VarP(givenFlag{given, "FILE", a.fileParams}, "parameters-file", "f", "parameters from a YAML or JSON file (- is standard input)")
+	f.VarP(givenFlag{given, "YAML", func(v string) ([]notebooks.Given, error) { return notebooks.ParseGivenYAML("-y", "-y", []byte(v)) }},
+		"parameters-yaml", "y", "parameters from YAML text")
+	f.VarP(givenFlag{given, "BASE64", base64Params}, "parameters-base64", "b", "parameters from base64 of YAML text")
+	f.BoolVar(&o.req.AllowUnknown, "allow-unknown-parameters", false, "take parameters that the notebook does not declare, as papermill does")
+	f.BoolVar(&o.injectPaths, "inject-paths", false, "give the paths of input and output as PAPERMILL_INPUT_PATH and PAPERMILL_OUTPUT_PATH")
+	f.BoolVar(&o.injectInput, "inject-input-path", false, "give PAPERMILL_INPUT_PATH")
+	f.BoolVar(&o.injectOutput, "inject-output-path", false, "give PAPERMILL_OUTPUT_PATH")
+	f.BoolVar(&o.prepareOnly, "prepare-only", false, "inject the parameters, write OUTPUT, run nothing")
+	f.BoolVar(&o.help, "help-notebook", false, "show the notebook's parameters and steps instead (as inspect)")
+	f.StringVarP(&o.req.Kernel, "kernel", "k", "", "kernel, for the steps whose language it runs")
+	f.StringVarP(&o.req.Language, "language", "l", "", "language of steps that name none")
+	f.StringVar(&o.engineName, "engine", "", "for papermill's scripts: markmill, or nbclient for the same")
+	f.StringVar(&o.req.Cwd, "cwd", "", "folder in the worktree where steps start")
+	f.StringVar(&o.stepTimeout, "execution-timeout", "", "limit of a step that sets none: seconds, or 90s, 10m, 1h")
+	f.StringVar(&o.startTimeout, "start-timeout", "", "limit of a kernel's start (default 60 s)")
+	f.StringSliceVar(&o.only, "only", nil, "run only the steps with these ids (and setup and finally steps)")
+	f.StringVar(&o.from, "from", "", "begin at this step")
+	f.StringVar(&o.until, "until", "", "end after this step")
+	f.StringSliceVar(&o.skipTags, "skip-tag", nil, "leave out steps with these tags")
+	f.StringVar(&o.repo, "repo", "", "folder of the Git repository to work on (default: the one around the working directory, or else around the notebook)")
+	f.StringVar(&o.req.Base, "base", "", "revision that the worktree is made of (default HEAD)")
+	f.StringVar(&o.dirty, "dirty", "ignore", "uncommitted changes: ignore, include (take them along), block")
+	f.BoolVar(&o.req.InPlace, "in-place", false, "run in the checkout itself instead of a worktree")
+	f.StringVar(&o.req.Branch, "branch", "", "commit the change on this new branch when the run passes")
+	f.BoolVar(&o.req.KeepTree, "keep-worktree", false, "keep the worktree and say where it is")
+	f.StringSliceVar(&o.req.Copy, "copy", nil, "ignored files to take into the worktree (patterns), such as .env")
+	f.BoolVar(&o.dropDamaged, "drop-damaged", false, "run an output notebook whose regions were edited; the edits are dropped")
+	f.BoolVar(&o.json, "json", false, "print the report on standard output")
+	f.StringVar(&o.events, "events", "", "write the events to a file as they come (- is standard output)")
+	f.BoolVar(&o.progress, "progress-bar", true, "show progress")
+	f.BoolVar(&o.noProgress, "no-progress-bar", false, "show no progress")
+	f.BoolVar(&o.logOutput, "log-output", false, "print what the steps print, each line with its step")
+	f.StringVar(&o.logLevel, "log-level", "INFO", "what is told on standard error: DEBUG, INFO, WARNING, ERROR, CRITICAL, NOTSET")
+	f.StringVar(&o.stdoutFile, "stdout-file", "", "write the steps' standard output to a file too")
+	f.StringVar(&o.stderrFile, "stderr-file", "", "write the steps' standard error to a file too")
+	return c
+}
+
+// fileParams reads -f: a file, or as papermill does the JSON object itself.
+func (a *app) fileParams(path string) ([]notebooks.Given, error) {
+	source := "-f " + path
+	if strings.HasPrefix(strings.TrimSpace(path), "{") {
+		return notebooks.ParseGivenYAML("-f", "-f", []byte(path))
+	}
+	var data []byte
+	var err error
+	if path == "-" {
+		data, err = io.ReadAll(a.stdin)
+	} else {
+		data, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "-f: " + err.Error(), Hint: "name a YAML or JSON file", Err: err}
+	}
+	return notebooks.ParseGivenYAML(source, path, data)
+}
+
+func base64Params(text string) ([]notebooks.Given, error) {
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, &notebooks.Error{Kind: notebooks.KindParameter, Msg: "-b: not base64: " + err.Error(), Hint: "give base64 of YAML text", Err: err}
+	}
+	return notebooks.ParseGivenYAML("-b", "-b", data)
+}
+
+// runNotebook does what run is asked.
+func (a *app) runNotebook(ctx context.Context, path, output string, o *runOptions) error {
+	if err := o.check(output); err != nil {
+		return err
+	}
+	src, err := a.readSource(path, o.dropDamaged)
+	if err != nil {
+		return err
+	}
+	eng, repo, err := a.engineFor(path, o.repo)
+	if err != nil {
+		return err
+	}
+	o.req.Path, o.req.Source, o.req.Repository = name(path), src, repo
+	if o.help {
+		return a.inspect(eng, o.req, false)
+	}
+	if output == "" {
+		output = eng.Config.Output
+	}
+	if output, err = a.outputPath(output, o, eng); err != nil {
+		return err
+	}
+	o.inject(path, output)
+	plan, err := eng.Plan(ctx, o.req)
+	if err != nil {
+		return err
+	}
+	if err := render.CheckNormalize(plan.Notebook); err != nil {
+		return err
+	}
+	for _, w := range plan.Notebook.Warnings {
+		if o.level() <= slog.LevelWarn {
+			fmt.Fprintln(a.stderr, "markmill: warning: "+w.Error())
+		}
+	}
+	if o.prepareOnly {
+		return a.prepare(plan, output)
+	}
+	return a.runPlan(ctx, eng, plan, output, o)
+}
+
+// check holds the options against each other and against what there is.
+func (o *runOptions) check(output string) error {
+	var err error
+	if o.req.StepTimeout, err = limit("--execution-timeout", o.stepTimeout); err != nil {
+		return err
+	}
+	if o.req.Start, err = limit("--start-timeout", o.startTimeout); err != nil {
+		return err
+	}
+	switch o.req.Dirty = engine.Dirty(o.dirty); o.req.Dirty {
+	case engine.DirtyIgnore, engine.DirtyInclude, engine.DirtyBlock:
+	default:
+		return usagef("--dirty %s is not known; known: ignore, include, block", o.dirty)
+	}
+	if !slices.Contains([]string{"", "markmill", "nbclient"}, o.engineName) {
+		return usagef("--engine %s is not known; Markmill has one engine: leave the option out", o.engineName)
+	}
+	if !slices.Contains([]string{"NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}, o.logLevel) {
+		return usagef("--log-level %s is not known; known: NOTSET, DEBUG, INFO, WARNING, ERROR, CRITICAL", o.logLevel)
+	}
+	if form := foreign(output); form != "" {
+		return usagef("OUTPUT %s is a %s, which this version does not write; give a .md path", output, form)
+	}
+	if filepath.IsAbs(o.req.Cwd) || o.req.Cwd != "" && !filepath.IsLocal(o.req.Cwd) {
+		return usagef("--cwd %s is outside the worktree; give a folder relative to its root", o.req.Cwd)
+	}
+	if o.json && output == "-" {
+		return usagef("--json and OUTPUT - both want standard output; give OUTPUT a path")
+	}
+	o.req.Only, o.req.SkipTags = o.only, o.skipTags
+	o.req.From, o.req.Until = notebooks.StepID(o.from), notebooks.StepID(o.until)
+	return nil
+}
+
+// limit reads a time limit: a number of seconds, or a duration.
+func limit(flag, text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if d, err := time.ParseDuration(text + "s"); err == nil && d > 0 {
+		return d, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, usagef("%s %s is no time limit; give seconds, or 90s, 10m, 1h", flag, text)
+	}
+	return d, nil
+}
+
+func (o *runOptions) level() slog.Level {
+	switch o.logLevel {
+	case "DEBUG", "NOTSET":
+		return slog.LevelDebug
+	case "WARNING":
+		return slog.LevelWarn
+	case "ERROR", "CRITICAL":
+		return slog.LevelError
+	}
+	return slog.LevelInfo
+}
+
+// inject adds the paths that papermill injects, by papermill's names. They need not be declared.
+func (o *runOptions) inject(input, output string) {
+	add := func(name, value string) {
+		o.req.Given = append(o.req.Given, notebooks.Given{Name: name, Text: value, Raw: true, Source: "inject"})
+	}
+	if o.injectPaths || o.injectInput {
+		add("PAPERMILL_INPUT_PATH", input)
+	}
+	if o.injectPaths || o.injectOutput {
+		add("PAPERMILL_OUTPUT_PATH", output)
+	}
+}
+
+// outputPath expands the names in OUTPUT.
+func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (string, error) {
+	if output == "" || output == "-" || !strings.Contains(output, "{") {
+		return output, nil
+	}
+	nb, err := notebooks.Parse(o.req.Path, o.req.Source)
+	if err != nil {
+		return "", err
+	}
+	bound, err := notebooks.Bind(o.req.Path, nb.Params, o.req.Given, notebooks.BindOptions{AllowUnknown: true, Getenv: eng.Getenv})
+	if err != nil {
+		return "", err
+	}
+	extra := map[string]string{"date": a.now().UTC().Format(time.DateOnly)}
+	if o.req.Repository != nil {
+		if head, err := o.req.Repository.Head(); err == nil {
+			extra["commit"] = string(head)
+		}
+	}
+	return notebooks.ExpandPath(output, bound, extra)
+}
+
+// prepare writes the notebook with its parameters injected.
+func (a *app) prepare(plan *engine.Plan, output string) error {
+	b, err := render.Prepared(plan.Notebook, plan.Parameters())
+	if err != nil {
+		return err
+	}
+	if output == "" || output == "-" {
+		_, err = a.stdout.Write(b)
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(output), 0o755); err != nil {
+		return err
+	}
+	return runs.WriteFile(output, b)
+}
+
+// runPlan runs a plan, shows its progress and reports how it ended.
+func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan, output string, o *runOptions) error {
+	ctx, stop := a.interruptible(ctx)
+	defer stop()
+	if output != "" && output != "-" {
+		abs, err := filepath.Abs(output)
+		if err != nil {
+			return err
+		}
+		plan.Request.Output = abs
+	}
+	plan.Request.Assets = assetsFolder(output)
+	eng.Views = a.views(output)
+	watch, err := a.watch(o)
+	if err != nil {
+		return err
+	}
+	eng.Observe, eng.Output = watch.event, watch.output
+	if n := len(plan.DirtyPaths); n > 0 && plan.Request.Dirty == engine.DirtyIgnore && !plan.Request.InPlace && o.level() <= slog.LevelInfo {
+		fmt.Fprintf(a.stderr, "markmill: the run does not see %d uncommitted changes of the checkout (%s); --dirty include takes them along\n",
+			n, strings.Join(plan.DirtyPaths[:min(n, 3)], ", "))
+	}
+	result, err := eng.Run(ctx, plan)
+	if cerr := watch.close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	if o.level() <= slog.LevelInfo {
+		for _, b := range result.Run.Blockers() {
+			fmt.Fprintln(a.stderr, "markmill: "+blockerLine(b))
+		}
+		watch.progress.Done(terminal.Summary(result.Run, shortPath(result.Dir), a.colour(a.stderr)))
+		if result.Worktree != "" {
+			fmt.Fprintf(a.stderr, "worktree kept at %s\n", result.Worktree)
+		}
+	}
+	if o.json {
+		report, err := os.ReadFile(filepath.Join(result.Dir, runs.ReportFile))
+		if err != nil {
+			return err
+		}
+		if _, err := a.stdout.Write(report); err != nil {
+			return err
+		}
+	}
+	if err := a.retain(eng, o.req.Repository); err != nil {
+		fmt.Fprintln(a.stderr, "markmill: old runs were not removed: "+err.Error())
+	}
+	if code := result.Run.ExitCode(); code != exitPass {
+		return exit(code)
+	}
+	return nil
+}
+
+// retain removes the runs that are neither young nor among the newest, with their refs.
+func (a *app) retain(eng *engine.Engine, repo *worktree.Source) error {
+	root := ""
+	if repo != nil {
+		root = repo.Root()
+	}
+	keep, age := eng.Config.Retention.Bounds()
+	_, err := a.prune(a.store(root), repo, keep, age)
+	return err
+}
+
+// blockerLine says why a run did not pass.
+func blockerLine(b runs.Blocker) string {
+	if b.Step == "" {
+		return fmt.Sprintf("%s: %s", b.Code, b.Words)
+	}
+	return fmt.Sprintf("%s: step %s: %s", b.Code, b.Step, b.Words)
+}
+
+// interruptible is a context that the first SIGINT or SIGTERM cancels; the second ends the program.
+func (a *app) interruptible(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case s := <-signals:
+				number := int(syscall.SIGINT)
+				if got, ok := s.(syscall.Signal); ok {
+					number = int(got)
+				}
+				if n > 0 {
+					os.Exit(128 + number)
+				}
+				fmt.Fprintln(a.stderr, "\nmarkmill: interrupted; finishing the record (once more ends at once)")
+				cancel(engine.Interrupt{Signal: number})
+			case <-done:
+				return
+			}
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); close(done); cancel(nil) }
+}
+
+// watch is who looks on while a run goes: the progress view and the files that were asked for.
+type watch struct {
+	progress       *terminal.Progress
+	events         io.Writer
+	stdout, stderr io.Writer
+	files          []*os.File
+	ticker         *time.Ticker
+	done, ended    chan struct{}
+	failed         error
+}
+
+func (a *app) watch(o *runOptions) (*watch, error) {
+	w := &watch{done: make(chan struct{}), ended: make(chan struct{})}
+	open := func(path string) (io.Writer, error) {
+		switch path {
+		case "":
+			return nil, nil
+		case "-":
+			return a.stdout, nil
+		}
+		f, err := os.Create(path)
+		if err != nil {
+			return nil, err
+		}
+		w.files = append(w.files, f)
+		return f, nil
+	}
+	var err error
+	for _, target := range []struct {
+		to   *io.Writer
+		path string
+	}{{&w.events, o.events}, {&w.stdout, o.stdoutFile}, {&w.stderr, o.stderrFile}} {
+		if *target.to, err = open(target.path); err != nil {
+			return nil, usagef("%v", err)
+		}
+	}
+	quiet := o.noProgress || !o.progress || o.level() > slog.LevelInfo
+	live := a.terminal(a.stderr) && !quiet
+	w.progress = terminal.New(a.stderr, terminal.Options{Terminal: live, Color: a.colour(a.stderr), Quiet: quiet, Log: o.logOutput, Now: a.now,
+		Width: func() int {
+			if width, _, err := term.GetSize(int(a.stderr.Fd())); err == nil {
+				return width
+			}
+			return 80
+		}})
+	w.ticker = time.NewTicker(100 * time.Millisecond)
+	go func() {
+		defer close(w.ended)
+		for {
+			select {
+			case <-w.ticker.C:
+				w.progress.Tick()
+			case <-w.done:
+				return
+			}
+		}
+	}()
+	return w, nil
+}
+
+func (w *watch) event(e runs.Event) {
+	w.progress.Event(e)
+	if w.events == nil {
+		return
+	}
+	b, err := codec.Marshal(e)
+	if err == nil {
+		_, err = w.events.Write(append(b, '\n'))
+	}
+	if err != nil && w.failed == nil {
+		w.failed = err
+	}
+}
+
+func (w *watch) output(step notebooks.StepID, stream string, chunk []byte) {
+	w.progress.Output(step, stream, chunk)
+	to := w.stdout
+	if stream == "stderr" {
+		to = w.stderr
+	}
+	if to == nil {
+		return
+	}
+	if _, err := to.Write(chunk); err != nil && w.failed == nil {
+		w.failed = err
+	}
+}
+
+func (w *watch) close() error {
+	w.ticker.Stop()
+	close(w.done)
+	<-w.ended
+	for _, f := range w.files {
+		if err := f.Close(); err != nil && w.failed == nil {
+			w.failed = err
+		}
+	}
+	return w.failed
+}
+
+// shortPath is a path relative to the working directory where that is shorter.
+func shortPath(path string) string {
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, path); err == nil && len(rel) < len(path) {
+			return rel
+		}
+	}
+	return path
+}

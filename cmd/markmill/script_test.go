@@ -1,0 +1,54 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite the files that scripts compare with cmp")
+
+// TestMain lets the test binary stand for markmill, and for the commands that it gives to steps.
+func TestMain(m *testing.M) {
+	program := func() { os.Exit(Main()) }
+	testscript.Main(m, map[string]func(){"markmill": program, "glue": program, "scrap": program})
+}
+
+// TestScript runs every command as a user would: one script a command, under testdata/script.
+func TestScript(t *testing.T) { runScripts(t, "testdata/script") }
+
+// runScripts runs the scripts of a folder, each in a home of its own.
+func runScripts(t *testing.T, dir string) {
+	t.Helper()
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 dir,
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, "home")
+			if err := os.MkdirAll(home, 0o755); err != nil {
+				return err
+			}
+			for name, value := range map[string]string{
+				"HOME": home, "XDG_CACHE_HOME": filepath.Join(home, "cache"), "XDG_STATE_HOME": filepath.Join(home, "state"),
+				"GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@localhost",
+				"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@localhost", "EXAMPLES": examples,
+			} {
+				env.Setenv(name, value)
+			}
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			_, err := exec.LookPath(cond)
+			return err == nil, nil
+		},
+	})
+}
