@@ -1,0 +1,164 @@
+// House checks what the compiler does not: which package may import which, which library belongs
+// to which package, and the few rules of style that can be counted.
+//
+// Every Go file is read, whatever system it is built for: an import in a file for Windows only
+// counts too. The folder to check is the one argument.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const module = "markmill"
+
+// roof is the longest a Go file may be, in lines.
+const roof = 800
+
+// layers says, by top-level folder, which folders of the module its packages may import.
+// A folder that is not here may hold no Go package.
+var layers = map[string][]string{
+	"notebooks": {"notebooks"},
+	"runs":      {"notebooks", "runs"},
+	"engine":    {"notebooks", "runs", "engine"},
+	"render":    {"notebooks", "runs", "render"},
+	"cmd":       {"notebooks", "runs", "engine", "render", "cmd"},
+	"bench":     {},
+	"examples":  {},
+}
+
+// A library is kept behind one package, so that it can be replaced there.
+type library struct {
+	path  string // import path; what lies below it counts as well
+	owner string // folder that may import it; "" is none
+	tests bool   // test files may import it anywhere
+	why   string
+}
+
+var libraries = []library{
+	{"encoding/json", "", true, "JSON goes through notebooks/codec"},
+	{"github.com/goccy/go-json", "notebooks/codec", false, "JSON goes through notebooks/codec"},
+	{"github.com/go-git", "engine/worktree", false, "Git goes through engine/worktree"},
+	{"github.com/alecthomas/chroma", "render/html", false, "only HTML views are highlighted"},
+}
+
+// vague names say nothing of what a package owns.
+var vague = []string{"utils", "util", "common", "helpers", "misc"}
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: house FOLDER")
+		os.Exit(2)
+	}
+	found, files, err := check(os.DirFS(os.Args[1]))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "house:", err)
+		os.Exit(2)
+	}
+	for _, f := range found {
+		fmt.Println(f)
+	}
+	if len(found) > 0 {
+		os.Exit(1)
+	}
+	if files == 0 {
+		fmt.Fprintln(os.Stderr, "house: no Go file there")
+		os.Exit(2)
+	}
+}
+
+// check returns what is wrong below root, one finding a line, and how many files it read.
+func check(root fs.FS) (found []string, files int, err error) {
+	documented := map[string]bool{} // folder of a package → one of its files has a package comment
+	err = fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") || d.Name() == "testdata"):
+			return fs.SkipDir
+		case d.IsDir() || path.Ext(name) != ".go":
+			return nil
+		}
+		files++
+		src, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, src, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		found = append(found, checkImports(set, file, name)...)
+		found = append(found, checkStyle(set, file, name, src)...)
+		dir := path.Dir(name)
+		if !strings.HasSuffix(name, "_test.go") {
+			documented[dir] = documented[dir] || file.Doc != nil
+		}
+		return nil
+	})
+	for dir, has := range documented {
+		if !has {
+			found = append(found, fmt.Sprintf("%s: no package comment says what it owns", dir))
+		}
+	}
+	slices.Sort(found)
+	return found, files, err
+}
+
+func checkImports(set *token.FileSet, file *ast.File, name string) (found []string) {
+	dir := path.Dir(name)
+	top, _, _ := strings.Cut(dir, "/")
+	allowed, known := layers[top]
+	if !known {
+		return []string{fmt.Sprintf("%s: no Go package belongs in the folder %q", name, top)}
+	}
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue // the parser has refused it
+		}
+		at := set.Position(spec.Pos())
+		if within(imported, module) {
+			target, _, _ := strings.Cut(strings.TrimPrefix(imported, module+"/"), "/")
+			if !slices.Contains(allowed, target) {
+				found = append(found, fmt.Sprintf("%s: %s may not import %s (it may import: %s)", at, top, imported, strings.Join(allowed, ", ")))
+			}
+		}
+		for _, lib := range libraries {
+			if within(imported, lib.path) && !within(dir, lib.owner) && !(lib.tests && strings.HasSuffix(name, "_test.go")) {
+				found = append(found, fmt.Sprintf("%s: %s may not import %s: %s", at, dir, imported, lib.why))
+			}
+		}
+	}
+	return found
+}
+
+func checkStyle(set *token.FileSet, file *ast.File, name string, src []byte) (found []string) {
+	if lines := bytes.Count(src, []byte("\n")); lines > roof {
+		found = append(found, fmt.Sprintf("%s: %d lines; %d is the roof", name, lines, roof))
+	}
+	if slices.Contains(vague, file.Name.Name) {
+		found = append(found, fmt.Sprintf("%s: a package named %q does not say what it owns", set.Position(file.Name.Pos()), file.Name.Name))
+	}
+	for _, decl := range file.Decls {
+		if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+			found = append(found, fmt.Sprintf("%s: no init functions: a table is plain to read", set.Position(f.Pos())))
+		}
+	}
+	return found
+}
+
+// within says whether p is folder or lies below it; nothing lies within "".
+func within(p, folder string) bool {
+	return folder != "" && (p == folder || strings.HasPrefix(p, folder+"/"))
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// Each rule is broken once; a rule that no longer bites would let its case through.
+func TestRulesBite(t *testing.T) {
+	for _, c := range []struct {
+		name, file, src string
+		want            string // part of the one finding; "" for none
+	}{
+		{"notebooks stands alone", "notebooks/a.go", `package notebooks; import _ "markmill/runs"`, "notebooks may not import markmill/runs"},
+		{"notebooks may import its own", "notebooks/a.go", `package notebooks; import _ "markmill/notebooks/codec"`, ""},
+		{"runs below engine", "runs/a.go", `package runs; import _ "markmill/engine/kernel"`, "runs may not import markmill/engine/kernel"},
+		{"engine never renders", "engine/a.go", `package engine; import _ "markmill/render"`, "engine may not import markmill/render"},
+		{"render never engine", "render/terminal/a.go", `package terminal; import _ "markmill/engine"`, "render may not import markmill/engine"},
+		{"cmd imports all", "cmd/markmill/a.go", `package main; import _ "markmill/engine"`, ""},
+		{"a test is bound too", "render/a_test.go", `package render_test; import _ "markmill/engine"`, "render may not import"},
+		{"a file of another system is bound too", "runs/a_windows.go", `package runs; import _ "markmill/engine"`, "runs may not import"},
+		{"unknown folder", "tools/a.go", `package tools`, `no Go package belongs in the folder "tools"`},
+		{"go-json elsewhere", "runs/a.go", `package runs; import _ "github.com/goccy/go-json/v2"`, "JSON goes through"},
+		{"go-json in codec", "notebooks/codec/a.go", `package codec; import _ "github.com/goccy/go-json/v2"`, ""},
+		{"encoding/json", "notebooks/codec/a.go", `package codec; import _ "encoding/json"`, "JSON goes through"},
+		{"encoding/json in a test", "notebooks/codec/a_test.go", `package codec_test; import _ "encoding/json"`, ""},
+		{"go-git elsewhere", "engine/a.go", `package engine; import _ "github.com/go-git/go-git/v6"`, "Git goes through"},
+		{"chroma elsewhere", "render/a.go", `package render; import _ "github.com/alecthomas/chroma/v2"`, "highlighted"},
+		{"vague package", "engine/utils/a.go", `package utils`, "does not say what it owns"},
+		{"init", "runs/a.go", "package runs\nfunc init() {}", "runs/a.go:2:1: no init functions"},
+		{"too long", "runs/a.go", "package runs\n" + strings.Repeat("\n", roof), "801 lines"},
+		{"hidden folders are not read", ".ci/tools/a.go", `package tools`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := c.file[:strings.LastIndex(c.file, "/")]
+			pkg, _, _ := strings.Cut(strings.Fields(c.src)[1], ";")
+			found, _, err := check(fstest.MapFS{
+				c.file:          {Data: []byte(c.src)},
+				dir + "/doc.go": {Data: []byte("// Package comment.\npackage " + strings.TrimSuffix(pkg, "_test"))},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			// doc.go stands in the same folder, so a rule of folders or packages speaks twice.
+			for _, f := range found {
+				if c.want == "" || !strings.Contains(f, c.want) {
+					t.Errorf("unwanted finding: %s", f)
+				}
+			}
+			if c.want != "" && len(found) == 0 {
+				t.Errorf("nothing found, want %q", c.want)
+			}
+		})
+	}
+}
+
+func TestPackageWithoutDoc(t *testing.T) {
+	found, _, err := check(fstest.MapFS{"runs/a.go": {Data: []byte("package runs")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 1 || !strings.Contains(found[0], "no package comment") {
+		t.Errorf("found %q", found)
+	}
+}

@@ -1,0 +1,249 @@
+"""The rows of the benchmark: what runs beside what, on which input, and which figure must hold."""
+import os
+import shutil
+from dataclasses import dataclass, field
+from statistics import median
+
+import generate
+import measure
+
+
+@dataclass
+class Contender:
+    name: str
+    argv: list
+    cwd: str
+    rounds: int = 0  # 0: as many as the row has
+    limit: float = 600.0  # seconds, then it is cut
+    clean: list = field(default_factory=list)  # paths to remove after each run
+    stdout: str = ""  # file that takes its standard output
+    proof: tuple = ()  # (file, text): the text must stand in the file; file "" is what it printed
+
+
+@dataclass
+class Figure:
+    """One number that the row is there for, and the bar that it is held to."""
+    what: str
+    value: float
+    unit: str
+    bar: float = None  # value must not be above it
+
+    @property
+    def verdict(self):
+        if self.bar is None:
+            return ""
+        return "met" if self.value <= self.bar else "missed"
+
+
+@dataclass
+class Row:
+    title: str
+    costs: dict  # contender → list of Cost
+    figures: list
+    notes: list = field(default_factory=list)
+
+
+class Bench:
+    """What every row needs: the programs, the environment, the folder, the number of rounds."""
+
+    def __init__(self, programs, env, folder, rounds, say):
+        self.programs, self.env, self.folder, self.rounds, self.say = programs, env, folder, rounds, say
+        self.small = generate.small_repository(folder, env)
+
+    def compare(self, title, contenders, rounds=0):
+        """Runs the contenders in turn, round by round, after one round that does not count."""
+        rounds = rounds or self.rounds
+        costs = {c.name: [] for c in contenders}
+        for i in range(-1, rounds):
+            for c in contenders:
+                if c.rounds and len(costs[c.name]) == c.rounds:
+                    continue
+                cost = self.once(c)
+                if i >= 0 or c.rounds:  # with rounds of its own the first one counts too
+                    costs[c.name].append(cost)
+        for name, runs in costs.items():
+            self.say(f"  {title}: {name}: {median(r.wall for r in runs):.3f} s wall, "
+                     f"{median(r.cpu for r in runs):.3f} s CPU, {max(r.rss for r in runs):.0f} MiB, {len(runs)} runs"
+                     + (", cut at the limit" if any(r.cut for r in runs) else ""))
+        return costs
+
+    def once(self, c):
+        out = open(c.stdout, "wb") if c.stdout else None
+        try:
+            cost = measure.run(c.argv, c.cwd, self.env, c.limit, out)
+            if c.proof and not cost.cut:
+                measure.prove(c.argv, c.proof[0] or measure.log(self.env), c.proof[1])
+            return cost
+        finally:
+            if out:
+                out.close()
+            for path in c.clean:
+                if os.path.isdir(path):
+                    shutil.rmtree(path)
+                elif os.path.exists(path):
+                    os.remove(path)
+
+    def input(self, name):
+        return os.path.join(self.folder, name)
+
+    def markmill(self, name, cwd=None, label="markmill", args=(), proof="", **options):
+        argv = [self.programs.markmill, "run", self.input(name + ".md"), self.input(name + ".out.md"), *args]
+        return Contender(label, argv, cwd or self.folder, proof=(self.input(name + ".out.md"), proof), **options)
+
+    def papermill(self, name, args=(), proof="", **options):
+        argv = [self.programs.peers, "-m", "papermill", "--no-progress-bar",
+                self.input(name + ".ipynb"), self.input(name + ".out.ipynb"), *args]
+        options["proof"] = (self.input(name + ".out.ipynb"), proof)
+        return [Contender("papermill", argv, self.folder, **options)] if self.programs.peers else []
+
+    def runme(self, name, args, **options):
+        argv = [self.programs.runme, *args, "--filename", name + ".runme.md", "--chdir", self.folder]
+        return [Contender("Runme", argv, self.folder, **options)] if self.programs.runme else []
+
+
+def walls(costs, name):
+    return median(c.wall for c in costs[name])
+
+
+def cpus(costs, name):
+    return median(c.cpu for c in costs[name])
+
+
+def over(costs, name, floor, bar=None):
+    """How many milliseconds of wall a contender is above the floor."""
+    return Figure(f"{name} above {floor}, wall", (walls(costs, name) - walls(costs, floor)) * 1e3, "ms", bar)
+
+
+def ratios(costs, peer, name):
+    """How many times what name costs its peer costs."""
+    if peer not in costs:
+        return []
+    return [Figure(f"{peer} / {name}, wall", walls(costs, peer) / walls(costs, name), "×"),
+            Figure(f"{peer} / {name}, CPU", cpus(costs, peer) / cpus(costs, name), "×")]
+
+
+def three_python(b):
+    generate.python_inputs(b.folder, "three", 3)
+    params = ["-p", "threshold", "2.5", "-p", "hostname", "web-1"]
+    inside = "markmill in a repository"
+    last = generate.last_line(3)
+    costs = b.compare("3 Python steps", [
+        Contender("python3", ["python3", b.input("three.py")], b.folder, proof=("", last)),
+        b.markmill("three", args=params, proof=last),
+        b.markmill("three", cwd=b.small, label=inside, args=params, proof=last),
+        *b.papermill("three", args=params, proof=last)])
+    return Row("3 Python steps with parameters", costs, [
+        over(costs, "markmill", "python3", 25), over(costs, inside, "python3"),
+        *ratios(costs, "papermill", "markmill")])
+
+
+def many_python(b):
+    rows, per_step = [], {}
+    for count in (500, 5000):
+        name = f"many{count}"
+        generate.python_inputs(b.folder, name, count)
+        inside = "markmill in a repository"
+        last = generate.last_line(count)
+        contenders = [Contender("python3", ["python3", b.input(name + ".py")], b.folder, proof=("", last)),
+                      b.markmill(name, proof=last)]
+        if count == 500:
+            contenders += [b.markmill(name, cwd=b.small, label=inside, proof=last),
+                           *b.papermill(name, rounds=1, proof=last)]
+        costs = b.compare(f"{count} Python steps", contenders, rounds=b.rounds if count == 500 else max(3, b.rounds // 2))
+        per_step[count] = (walls(costs, "markmill") - walls(costs, "python3")) * 1e3 / count
+        figures = [Figure("markmill above python3, wall a step", per_step[count], "ms", 1)]
+        if inside in costs:
+            figures.append(Figure("in a repository, wall a step",
+                                  (walls(costs, inside) - walls(costs, "python3")) * 1e3 / count, "ms", 1))
+        figures += ratios(costs, "papermill", "markmill")
+        if count == 5000:
+            figures.append(Figure("a step of 5,000 / a step of 500", per_step[5000] / per_step[500], "×"))
+        rows.append(Row(f"{count:,} Python steps", costs, figures))
+    return rows
+
+
+def twenty_bash(b):
+    generate.bash_inputs(b.folder, "twenty", 20)
+    inside = "markmill in a repository"
+    last = generate.last_line(20)
+    costs = b.compare("20 bash steps", [
+        Contender("bash", ["bash", b.input("twenty.sh")], b.folder, proof=("", last)),
+        b.markmill("twenty", proof=last),
+        b.markmill("twenty", cwd=b.small, label=inside, proof=last),
+        *b.runme("twenty", ["run", "--all", "--skip-prompts"], proof=("", last))])
+    return Row("20 bash steps", costs, [
+        over(costs, "markmill", "bash", 15), over(costs, inside, "bash"), *ratios(costs, "Runme", "markmill")])
+
+
+def flood(b, size=1 << 30, peer_size=100 << 20, rounds=3):
+    generate.flood_inputs(b.folder, "flood", size)
+    generate.flood_inputs(b.folder, "flood-peer", peer_size)
+    runs = b.env["MARKMILL_DIR"]
+    pipe = ["bash", "-c", f"bash {b.input('flood.sh')} | cat > {b.input('flood.txt')}"]
+    costs = b.compare("1 GiB printed by one step", [
+        Contender("bash | cat > file", pipe, b.folder, clean=[b.input("flood.txt")]),
+        b.markmill("flood", clean=[runs])], rounds)
+    notes = []
+    if b.programs.peers:
+        peer = b.compare("100 MiB printed by one step", [
+            *b.papermill("flood-peer", rounds=1, limit=300, clean=[b.input("flood-peer.out.ipynb")])], 1)["papermill"]
+        costs["papermill, 100 MiB"] = peer
+    return Row("1 GiB printed by one step", costs, [
+        Figure("markmill / pipe, wall", walls(costs, "markmill") / walls(costs, "bash | cat > file"), "×"),
+        Figure("markmill, peak memory", max(c.rss for c in costs["markmill"]), "MiB", 64)], notes)
+
+
+def parse(b, fences=38_000, size=10_000_000):
+    generate.fences_input(b.folder, "fences", fences, size)
+    shutil.copy(b.input("fences.md"), b.input("fences.runme.md"))
+    costs = b.compare("parse of 10 MB", [
+        Contender("goldmark", [b.programs.goldmark, b.input("fences.md")], b.folder),
+        Contender("markmill check", [b.programs.markmill, "check", b.input("fences.md")], b.folder),
+        *b.runme("fences", ["list"], rounds=1, limit=180)])
+    return Row(f"Parse of a {size // 1_000_000} MB file of {fences:,} fences", costs, [
+        Figure("markmill check / goldmark, wall", walls(costs, "markmill check") / walls(costs, "goldmark"), "×", 3),
+        Figure("markmill check / goldmark, CPU", cpus(costs, "markmill check") / cpus(costs, "goldmark"), "×")])
+
+
+def large(b, files=100_000, folders=2_000, rounds=3):
+    """The cost of a step is the difference between twelve steps and two, of the same process.
+
+    Every worktree is kept to the end: for some minutes after a hundred thousand files were removed,
+    ext4 makes new ones up to thirty times slower (it will not reuse an inode so soon), and each
+    contender would pay for the one before. The last contender shows what that costs."""
+    b.say(f"  making a repository of {files:,} files")
+    repository = generate.large_repository(b.folder, files, folders, b.env)
+    beside = b.input("large-git")
+    generate.git(repository, b.env, "worktree", "add", "--quiet", "--detach", beside, "HEAD")
+    few, many = 2, 12
+    contenders = []
+    for steps in (few, many):
+        name = f"touch{steps}"
+        generate.touching_inputs(b.folder, name, steps, folders)
+        contenders += [
+            b.markmill(name, cwd=repository, label=f"markmill, {steps} steps", args=["--keep-worktree"]),
+            Contender(f"git add, write-tree, diff-tree, {steps} steps", ["bash", b.input(name + ".git.sh")], beside),
+            Contender(f"git status, {steps} steps", ["bash", b.input(name + ".status.sh")], beside)]
+    added = ["bash", "-c", "exec git worktree add --quiet --detach $0-$$ HEAD", b.input("large-added")]
+    contenders.append(Contender("git worktree add", added, repository))
+    costs = b.compare("100,000 files", contenders, rounds)
+    removing = b.markmill(f"touch{few}", cwd=repository, label=f"markmill, {few} steps, worktree removed", rounds=2)
+    costs |= b.compare("100,000 files", [removing], 2)
+
+    def step(name):
+        return (walls(costs, f"{name}, {many} steps") - walls(costs, f"{name}, {few} steps")) * 1e3 / (many - few)
+
+    names = ("markmill", "git status", "git add, write-tree, diff-tree")
+    removed = [c.wall * 1e3 for c in costs[removing.name]]
+    return Row(f"A step that changes 1 of {files:,} files", costs, [
+        *(Figure(f"a step of {name}, wall", step(name), "ms") for name in names),
+        Figure("the rest of a markmill run, worktree made and kept, wall",
+               walls(costs, f"markmill, {few} steps") * 1e3 - few * step("markmill"), "ms"),
+        Figure("git worktree add, wall", walls(costs, "git worktree add") * 1e3, "ms"),
+        Figure("a run that removes its worktree, wall", removed[0], "ms"),
+        Figure("the same again at once, where files were just removed, wall", removed[1], "ms")])
+
+
+ALL = {"three": three_python, "many": many_python, "bash": twenty_bash,
+       "flood": flood, "parse": parse, "large": large}
+QUICK = ("three", "bash")
