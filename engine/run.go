@@ -107,7 +107,10 @@ func (r *run) open(root string) error {
 	if err := runs.WriteFile(filepath.Join(r.dir, sourceFile), source); err != nil {
 		return err
 	}
-	var err error
+	err := os.Mkdir(filepath.Join(r.dir, runs.StepsDir), 0o755)
+	if err != nil {
+		return err
+	}
 	if r.journal, err = runs.CreateJournal(filepath.Join(r.dir, runs.JournalFile), runs.DigestOf(source), r.eng.Now); err != nil {
 		return err
 	}

@@ -130,6 +130,7 @@ __mm_exit() {
 }
 
 __mm_restore() {
+	emulate -L zsh
 	local __mm_n
 	for __mm_n in ${(k)parameters[(R)*export*]}; do
 		[[ $__mm_kept == *" $__mm_n "* || $__mm_n == (PWD|OLDPWD|SHLVL|_) || $parameters[$__mm_n] == *special* ]] || builtin unset -v "$__mm_n"
