@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -129,13 +130,19 @@ func (r *run) checkSource(ctx context.Context) error {
 	if r.before.Equal(after) {
 		return nil
 	}
-	touched := r.notOthers(r.before.Diff(after))
+	touched := slices.DeleteFunc(r.notOthers(r.before.Diff(after)), r.ownFile)
 	if len(touched) == 0 {
 		return nil
 	}
 	r.mutated = true
 	r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree, Words: "the source checkout changed while the run went on: " + firstOf(touched)})
 	return nil
+}
+
+// ownFile says whether a path of the checkout is a file that the caller writes while the run goes on.
+func (r *run) ownFile(path string) bool {
+	info, err := os.Stat(filepath.Join(r.plan.Source.Root(), filepath.FromSlash(path)))
+	return err == nil && slices.ContainsFunc(r.plan.Request.OwnFiles, func(own os.FileInfo) bool { return os.SameFile(own, info) })
 }
 
 // ownPath says which paths of the checkout the run may touch: its own records, and in place the

@@ -32,7 +32,7 @@ type Plan struct {
 // PlannedStep is a step, what will interpret it, and whether it will run.
 type PlannedStep struct {
 	*notebooks.Step
-	Kernel  kernel.Kernel
+	Kernel  kernel.Kernel // nil: no kernel is there, and the step is tagged skip
 	Session string // name of the live session
 	Skip    string // why it will not run; "" runs
 }
@@ -137,6 +137,10 @@ func (p *Plan) chooseKernels(cfg Config) error {
 			lang = p.Request.Language
 		}
 		k, err := table.forStep(lang, p.Request.Kernel, p.Notebook.Front.Kernel)
+		if err != nil && s.Has(notebooks.TagSkip) { // what does not run needs nothing to run it
+			p.Steps = append(p.Steps, PlannedStep{Step: s, Session: lang})
+			continue
+		}
 		if err != nil {
 			err.File, err.Line, err.Step = p.Request.Path, s.Line, s.ID
 			errs.add(err)
@@ -150,7 +154,7 @@ func (p *Plan) chooseKernels(cfg Config) error {
 	}
 	seen := map[string]bool{}
 	for _, s := range p.Steps {
-		if seen[s.Kernel.Name()] {
+		if s.Kernel == nil || seen[s.Kernel.Name()] {
 			continue
 		}
 		seen[s.Kernel.Name()] = true
@@ -215,6 +219,10 @@ func (p *Plan) choose() error {
 			errs = append(errs, unknown("--until", string(req.Until)))
 		}
 	}
+	if len(errs) == 0 && req.From != "" && req.Until != "" && from > until {
+		errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("--from %s stands after --until %s, so that no step would run", req.From, req.Until),
+			Hint: "exchange the two"})
+	}
 	if len(errs) > 0 {
 		return errs
 	}
@@ -277,6 +285,11 @@ func (p *Plan) chooseBase(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if req.Branch != "" {
+		if err := worktree.CheckBranch(p.Source, req.Branch, p.Base); err != nil {
+			return err
+		}
 	}
 	p.DirtyPaths, err = p.Source.Dirty(ctx)
 	return err

@@ -73,7 +73,8 @@ func (r *run) publish(ctx context.Context) (ref string, err error) {
 		return ref, nil
 	}
 	if ref == "" {
-		return "", fmt.Errorf("--branch %s: nothing changed, so there is nothing to commit", name)
+		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeNoDiff, Words: fmt.Sprintf("--branch %s: nothing changed, so there is nothing to commit", name)})
+		return "", nil
 	}
 	total, err := r.tree.Total(ctx)
 	if err != nil {

@@ -42,7 +42,7 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		return err
 	}
 	dir := filepath.Join("steps", fmt.Sprintf("%02d-%s", s.Index+1, s.ID))
-	if err := os.Mkdir(filepath.Join(r.dir, dir), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(r.dir, dir), 0o755); err != nil {
 		return artifact(err)
 	}
 	var done runs.StepFinishedData
@@ -137,11 +137,11 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (r
 	}
 	display := filepath.Join(r.work.Display, fmt.Sprintf("%02d-%d", s.Index+1, n))
 	limit, cancel := r.limit(ctx, s)
+	defer cancel()
 	begin := r.eng.Now()
 	out, err := session.Run(limit, kernel.Request{ID: string(s.ID), Code: s.Code, File: r.plan.Request.Path, Line: s.CodeLine,
 		Dir: r.stepDir(s), Env: r.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1], DisplayDir: display})
 	timedOut := context.Cause(limit) == errTimeout
-	cancel()
 	done.DurationNS = int64(r.eng.Now().Sub(begin))
 	for i, data := range []*runs.StreamData{&done.Stdout, &done.Stderr} {
 		var ferr error
@@ -237,6 +237,10 @@ func (r *run) limit(ctx context.Context, s *PlannedStep) (context.Context, conte
 func (r *run) session(ctx context.Context, s *PlannedStep) (kernel.Session, error) {
 	if live, ok := r.sessions[s.Session]; ok {
 		return live, nil
+	}
+	if info, err := os.Stat(r.startDir()); r.plan.Request.Cwd != "" && (err != nil || !info.IsDir()) {
+		return nil, &notebooks.Error{Kind: notebooks.KindProvider, Msg: fmt.Sprintf("--cwd %s: the worktree has no such folder", r.plan.Request.Cwd),
+			Hint: "name a folder of the base commit, relative to its root", Err: err}
 	}
 	private := filepath.Join(r.work.Kernels, fmt.Sprintf("%d-%s", len(r.trace.spans), safeName(s.Session)))
 	if err := os.Mkdir(private, 0o700); err != nil {
@@ -364,8 +368,7 @@ func (r *run) fail(s *PlannedStep, code, words string) {
 	}
 }
 
-// writeResult writes a step's result.json and notes its digest. It needs no temporary name: the file
-// counts for nothing before step.finished gives its digest.
+// writeResult writes a step's result.json and notes its digest.
 func (r *run) writeResult(dir string, done *runs.StepFinishedData) error {
 	b, err := codec.Indent(done)
 	if err != nil {
@@ -373,7 +376,7 @@ func (r *run) writeResult(dir string, done *runs.StepFinishedData) error {
 	}
 	done.Result = filepath.ToSlash(filepath.Join(dir, "result.json"))
 	done.ResultDigest = runs.DigestOf(b)
-	return os.WriteFile(filepath.Join(r.dir, dir, "result.json"), b, 0o644)
+	return runs.WriteFile(filepath.Join(r.dir, dir, "result.json"), b)
 }
 
 // keepAttempt moves the files of a failed attempt aside, so that the next one does not overwrite them.

@@ -108,7 +108,8 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	}
 	cmd.SetOut(a.stdout)
 	cmd.SetErr(a.stderr)
-	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage{flagHint(c, err)} })
+	cmd.SetGlobalNormalizationFunc(dashes)
+	cmd.SetFlagErrorFunc(flagHint)
 	for _, add := range []func() *cobra.Command{
 		a.runCommand, a.inspectCommand, a.checkCommand, a.newCommand, a.stripCommand, a.runsCommand, a.versionCommand,
 	} {
@@ -136,8 +137,11 @@ func knownCommand(c *cobra.Command, words []string) error {
 func args(least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, given []string) error {
 		if len(given) < least || most >= 0 && len(given) > most {
-			return usagef("%s takes %s, and got %d: %s; see markmill %s --help", c.CommandPath(), c.Use[len(c.Name()):], len(given),
-				strings.Join(given, " "), c.Name())
+			got := "nothing"
+			if len(given) > 0 {
+				got = fmt.Sprintf("%d words: %s", len(given), strings.Join(given, " "))
+			}
+			return usagef("%s takes %s, and got %s; see %s --help", c.CommandPath(), strings.TrimSpace(c.Use[len(c.Name()):]), got, c.CommandPath())
 		}
 		return nil
 	}
