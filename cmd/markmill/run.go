@@ -384,6 +384,9 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 			}
 		}
 		watch.progress.Done(terminal.Summary(result.Run, shortPath(result.Dir), a.colour(a.stderr)))
+		if result.Left != nil {
+			fmt.Fprintln(a.stderr, "markmill: the run's private folder is not removed yet: "+result.Left.Error())
+		}
 		if result.Worktree != "" {
 			fmt.Fprintf(a.stderr, "worktree kept at %s\n", result.Worktree)
 		}
