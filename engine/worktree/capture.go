@@ -42,7 +42,7 @@ func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, erro
 	if err := t.describe(c, t.step); err != nil {
 		return nil, err
 	}
-	commit, err := t.store.put("commit", t.commit(tree, t.last, message))
+	commit, err := t.addCommit(t.commit(tree, t.last, message), len(c.Files) > 0)
 	if err != nil {
 		return nil, err
 	}
@@ -50,9 +50,18 @@ func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, erro
 	t.last, t.lastTree = commit, tree
 	t.changed = t.changed || len(c.Files) > 0
 	clear(t.step)
-	clear(t.store.recent)
-	t.store.recentSize = 0
 	return c, nil
+}
+
+// addCommit stores a step's commit: at once when the step changed something, else when a later one does.
+func (t *Tree) addCommit(data []byte, changed bool) (digest, error) {
+	if !changed {
+		return t.store.hold("commit", data), nil
+	}
+	if err := t.store.release(); err != nil {
+		return digest{}, err
+	}
+	return t.store.put("commit", data)
 }
 
 // Total is the change from the base to the last captured tree.

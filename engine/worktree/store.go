@@ -25,15 +25,28 @@ type store struct {
 	buf   bytes.Buffer
 	tmp   int
 
-	recent     map[digest][]byte // content of this step, for its patch
+	recent     map[digest][]byte // content captured lately, for patches
 	recentSize int
+
+	held []heldObject // known, and not on disk yet
 }
 
-// recentMax bounds the content that is held for a step's patch; the rest is read back.
+// heldObject is an object that is not written for as long as nothing depends on it.
+type heldObject struct {
+	oid  digest
+	kind string
+	data []byte
+}
+
+// recentMax bounds the content that is held for patches; the rest is read back.
 const recentMax = 32 << 20
 
 func (s *store) remember(d digest, data []byte) {
-	if s.recentSize+len(data) <= recentMax {
+	if s.recentSize+len(data) > recentMax {
+		clear(s.recent)
+		s.recentSize = 0
+	}
+	if s.recent[d] == nil && len(data) <= recentMax {
 		s.recent[d] = data
 		s.recentSize += len(data)
 	}
@@ -62,18 +75,52 @@ func (s *store) put(kind string, data []byte) (digest, error) {
 	if s.known[d] {
 		return d, nil
 	}
+	if err := s.write(kind, data, d); err != nil {
+		return d, err
+	}
+	s.known[d] = true
+	s.order = append(s.order, d)
+	return d, nil
+}
+
+// write makes a loose object.
+func (s *store) write(kind string, data []byte, d digest) error {
 	s.buf.Reset()
 	s.zw.Reset(&s.buf)
 	s.zw.Write(header(kind, int64(len(data)))) // into memory: these cannot fail
 	s.zw.Write(data)
 	if err := s.zw.Close(); err != nil {
-		return d, err
+		return err
 	}
 	tmp := s.temp()
 	if err := writeNew(tmp, s.buf.Bytes(), 0o444); err != nil {
-		return d, err
+		return err
 	}
-	return d, s.keep(tmp, d)
+	return s.keep(tmp, d)
+}
+
+// hold names an object and keeps it in memory. A crash loses it, so it must be one that says nothing
+// new: the commit of a step that changed nothing.
+func (s *store) hold(kind string, data []byte) digest {
+	d := s.fmt.sum(kind, data)
+	if !s.known[d] {
+		s.held = append(s.held, heldObject{d, kind, data})
+		s.known[d] = true
+		s.order = append(s.order, d)
+	}
+	return d
+}
+
+// release writes what is held, for something is about to depend on it.
+func (s *store) release() error {
+	for len(s.held) > 0 {
+		o := s.held[0]
+		if err := s.write(o.kind, o.data, o.oid); err != nil {
+			return err
+		}
+		s.held = s.held[1:]
+	}
+	return nil
 }
 
 // putStream writes a blob of a known size from a reader. A content of another size is errChanged.
@@ -106,7 +153,12 @@ func (s *store) putStream(r io.Reader, size int64) (digest, error) {
 	if s.known[d] {
 		return d, nil
 	}
-	return d, s.keep(tmp, d)
+	if err := s.keep(tmp, d); err != nil {
+		return d, err
+	}
+	s.known[d] = true
+	s.order = append(s.order, d)
+	return d, nil
 }
 
 func (s *store) temp() string {
@@ -123,18 +175,18 @@ func (s *store) keep(tmp string, d digest) error {
 		}
 		s.dirs[d[0]] = true
 	}
-	if err := os.Rename(tmp, p); err != nil {
-		return err
-	}
-	s.known[d] = true
-	s.order = append(s.order, d)
-	return nil
+	return os.Rename(tmp, p)
 }
 
 // read gives back an object of the run; ok is false when the run did not write it.
 func (s *store) read(d digest) (kind string, data []byte, ok bool, err error) {
 	if !s.known[d] {
 		return "", nil, false, nil
+	}
+	for _, o := range s.held {
+		if o.oid == d {
+			return o.kind, o.data, true, nil
+		}
 	}
 	f, err := os.Open(s.path(d))
 	if err != nil {

@@ -3,7 +3,7 @@
 # steps runs in functions, so that the author's traps on DEBUG and ERR do not see it, with the
 # author's -e -u -x -v -n off. Redirections name the pipes anew, so it holds no descriptor.
 unset -v BASH_EXECUTION_STRING
-__mm_flags=@FLAGS@ __mm_atexit= __mm_onerr=- __mm_ondebug=- __mm_env=()
+__mm_flags=@FLAGS@ __mm_open= __mm_atexit= __mm_onerr=- __mm_ondebug=- __mm_env=()
 
 # trap keeps what the author sets to run at the end of the session, and leaves EXIT to the driver.
 trap() {
@@ -41,6 +41,7 @@ trap() {
 
 # __mm_next waits for the next step and makes everything ready for it.
 __mm_next() {
+	{ [[ -z $__mm_open ]] || __mm_done 0; } 2>/dev/null # the step said "continue", to the driver's loop
 	local __mm_n __mm_v __mm_dir __mm_lines
 	while :; do
 		[[ /dev/fd/0 -ef /dev/null && /dev/fd/1 -ef @D@/out && /dev/fd/2 -ef @D@/err ]] ||
@@ -75,7 +76,7 @@ __mm_next() {
 		__mm_code='(builtin exit 1)'
 	fi
 	[[ -z $__mm_flags ]] || __mm_lines+="set -$__mm_flags;"
-	__mm_code=$__mm_lines$__mm_code
+	__mm_code=$__mm_lines$__mm_code __mm_open=1
 	return 0
 }
 
@@ -116,6 +117,7 @@ __mm_done() {
 	__mm_flags=$-
 	builtin set +euxvnET
 	__mm_flags=${__mm_flags//[!euxvET]/}
+	__mm_open=
 	__mm_unsetenv
 	builtin disown -a
 	builtin printf '%s %s 0\n' "$__mm_number" "$1" >|@D@/ctl
@@ -149,7 +151,6 @@ __mm_exit() {
 		done
 		builtin printf 'IFS=%q\n' "$__mm_ifs"
 		builtin declare -f
-		builtin declare -Fx
 		builtin alias -p
 		builtin trap -p
 		[[ $__mm_onerr == - ]] || builtin printf 'trap -- %q ERR\n' "$__mm_onerr"
@@ -164,7 +165,7 @@ __mm_exit() {
 
 # __mm_restore puts right what the state file cannot say: what the author had unset.
 __mm_restore() {
-	local __mm_n
+	local __mm_n IFS=$' \t\n'
 	for __mm_n in $(builtin compgen -e); do
 		[[ $__mm_kept == *" $__mm_n "* || $__mm_n == [_PS]* ]] || builtin unset -v "$__mm_n"
 	done

@@ -1,6 +1,6 @@
 # The driver of a session of a POSIX shell: what the loop in shell.go needs, and as in bash.sh
 # explained there. A plain shell has no way to print functions, so a restart loses them.
-__mm_flags=@FLAGS@ __mm_atexit= __mm_names=
+__mm_flags=@FLAGS@ __mm_open= __mm_atexit= __mm_names=
 
 # __mm_get reads one value into __mm_v: a line with the number of lines, and the lines.
 __mm_get() {
@@ -42,6 +42,7 @@ __mm_trap() {
 }
 
 __mm_next() {
+	{ [ -z "$__mm_open" ] || __mm_done 0; } 2>/dev/null
 	while :; do
 		exec </dev/null >@D@/out 2>@D@/err
 		IFS= command read -r __mm_number <@D@/in || exit
@@ -75,7 +76,7 @@ __mm_next() {
 		__mm_code='(exit 1)'
 	fi
 	[ -z "$__mm_flags" ] || __mm_lines="${__mm_lines}set -$__mm_flags;"
-	__mm_code=$__mm_lines$__mm_code
+	__mm_code=$__mm_lines$__mm_code __mm_open=1
 }
 
 __mm_setenv() {
@@ -110,6 +111,7 @@ __mm_done() {
 	__mm_o=$-
 	set +euxvCf
 	__mm_letters "$__mm_o"
+	__mm_open=
 	__mm_unsetenv
 	command printf '%s %s 0\n' "$__mm_number" "$1" >@D@/ctl
 	return 0
@@ -131,7 +133,7 @@ __mm_exit() {
 		trap
 		command printf 'umask %s\n' "$(umask)"
 		set +o
-		command printf 'command cd -- "$__mm_dir"; __mm_names=\n__mm_whole=1\n'
+		command printf 'command cd -- "$__mm_dir"; __mm_names= __mm_open=\n__mm_whole=1\n'
 	} >@D@/state
 }
 

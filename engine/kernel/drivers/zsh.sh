@@ -122,7 +122,8 @@ __mm_exit() {
 			builtin print -r -- "umask $(umask)"
 			builtin print -r -- "builtin cd -- ${(qq)PWD}"
 			builtin print -r -- "$__mm_set"
-			builtin print -r -- '. @D@/aliases'
+			__mm_n=@D@
+			builtin print -r -- ". ${(qq)__mm_n}/aliases"
 			builtin print -r -- 'set +euxv'
 			builtin print -r -- '__mm_whole=1'
 		} >|@D@/state
@@ -130,6 +131,7 @@ __mm_exit() {
 }
 
 __mm_restore() {
+	emulate -L zsh
 	local __mm_n
 	for __mm_n in ${(k)parameters[(R)*export*]}; do
 		[[ $__mm_kept == *" $__mm_n "* || $__mm_n == (PWD|OLDPWD|SHLVL|_) || $parameters[$__mm_n] == *special* ]] || builtin unset -v "$__mm_n"

@@ -1,0 +1,192 @@
+//go:build unix
+
+package kernel
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"markmill/notebooks"
+)
+
+func startPython(t *testing.T, change ...func(*Options)) *harness {
+	k, _ := Lookup("python")
+	return start(t, k, change...)
+}
+
+func TestPythonShowsTheLastExpression(t *testing.T) {
+	h := startPython(t)
+	for code, want := range map[string]string{
+		"x = 5": "", "5": "5\n", "'a'": "'a'\n", "None": "", "1; 2": "2\n", "x = 1\nx + 1 # c": "2\n", "def f(): pass": "", "print('p')": "p\n",
+		"if True:\n    7": "", "[1,\n 2]": "[1, 2]\n", "import asyncio\nawait asyncio.sleep(0, 'done')": "'done'\n", "__name__": "'__main__'\n",
+		"display(1, None, 'x')": "1\nNone\n'x'\n", "\tx = 1\n": "",
+	} {
+		if got := h.run(code); got.stdout != want && !strings.HasPrefix(code, "\t") {
+			t.Errorf("%q: %q %s", code, got.stdout, got.stderr)
+		}
+	}
+}
+
+func TestPythonExits(t *testing.T) {
+	h := startPython(t)
+	h.ok("kept = 1", "")
+	for code, want := range map[string]int{
+		"import sys; sys.exit()": 0, "import sys; sys.exit(0)": 0, "import sys; sys.exit(7)": 7, "import sys; sys.exit('words')": 1, "raise SystemExit": 0,
+		"exit(4)": 4, "1/0": 1, "raise KeyboardInterrupt": 130, "x =": 1, "import sys; sys.exit(True)": 1,
+	} {
+		if got := h.run(code); got.Exit != want || got.Died {
+			t.Errorf("%q: %+v", code, got)
+		}
+	}
+	h.ok("kept", "1\n")
+	if got := h.run("import os; print('last'); os._exit(5)"); got.Exit != 5 || !got.Died || got.stdout != "last\n" || h.Alive() {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A traceback names the notebook's file and line, shows its source and none of the driver's frames.
+func TestPythonTraceback(t *testing.T) {
+	h := startPython(t)
+	h.run("def f(x):\n    return 1 / x", func(r *Request) { r.Line = 3 })
+	got := h.run("try:\n    f(0)\nexcept ZeroDivisionError as e:\n    raise ValueError('second') from e")
+	if got.Err == nil || got.Err.Name != "ValueError" || got.Err.Value != "second" || got.Err.Line != 13 || got.Err.Traceback != got.stderr {
+		t.Fatalf("%+v", got.Err)
+	}
+	if strings.Contains(got.stderr, "markmill") || strings.Contains(got.stderr, h.private) || !strings.Contains(got.stderr, "    raise ValueError('second') from e\n") ||
+		!strings.Contains(got.stderr, "line 4, in f\n    return 1 / x\n") {
+		t.Errorf("%s", got.stderr)
+	}
+	got = h.run("a = 1\nb = = 2")
+	if got.Err == nil || got.Err.Name != "SyntaxError" || got.Err.Line != 11 || !strings.Contains(got.stderr, "b = = 2") {
+		t.Errorf("%+v", got.Err)
+	}
+	got = h.run("scraps['nothing']")
+	if got.Err == nil || got.Err.Line != 10 || strings.Contains(got.stderr, "<markmill>") {
+		t.Errorf("%s", got.stderr)
+	}
+}
+
+func TestPythonIsAProgramOfItsOwn(t *testing.T) {
+	h := startPython(t)
+	h.ok(`import pickle, sys, threading, warnings, inspect
+from dataclasses import dataclass
+@dataclass
+class P:
+    a: int
+assert pickle.loads(pickle.dumps(P(1))) == P(1)
+assert sys.argv == [''] and sys.path[0] == ''
+def f(): pass
+assert inspect.getsource(f) == 'def f(): pass\n'
+print('\udcff\ud800')`, "\xff\\ud800\n")
+	h.ok("t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()", "thread\n")
+	h.ok("from __future__ import annotations", "")
+	h.ok("def f(x: Undefined): pass\nf.__annotations__", "{'x': 'Undefined'}\n")
+	h.ok("import subprocess; subprocess.run(['echo', 'child']).returncode", "child\n0\n")
+}
+
+func TestPythonDisplays(t *testing.T) {
+	h := startPython(t)
+	got := h.run(`class Rich:
+    def __init__(self, **forms): self.__dict__.update(forms)
+    def __repr__(self): return 'the text'
+    def _repr_html_(self): return self.__dict__.get('html')
+    def _repr_png_(self): return self.__dict__.get('png')
+    def _repr_svg_(self): return self.__dict__.get('svg')
+class Bundle:
+    def _repr_mimebundle_(self, include=None, exclude=None): return {'text/markdown': '# é', 'text/plain': 'p'}
+    def __repr__(self): return 'b'
+display(Rich(html='<b>'), Rich(html='<i>', png=b'\x89PNG'), Bundle())
+Rich()`)
+	want := []Display{{"display-1.html", "text/html", "the text"}, {"display-2.png", "image/png", "the text"}, {"display-3.md", "text/markdown", "b"}}
+	if got.Exit != 0 || got.stdout != "the text\n" || len(got.Displays) != 3 {
+		t.Fatalf("%+v", got)
+	}
+	for i, content := range []string{"<b>", "\x89PNG", "# é"} {
+		if got.Displays[i] != want[i] {
+			t.Errorf("%+v", got.Displays[i])
+		}
+		if raw, err := os.ReadFile(filepath.Join(h.step, want[i].File)); err != nil || string(raw) != content {
+			t.Errorf("%s: %q %v", want[i].File, raw, err)
+		}
+	}
+	if got := h.run("1"); len(got.Displays) != 0 {
+		t.Errorf("%+v", got.Displays)
+	}
+}
+
+func TestPythonGlue(t *testing.T) {
+	h := startPython(t)
+	h.ok(`import pathlib, datetime, math
+pathlib.Path('out.csv').write_text('a,b\n1,2\n')
+values = {'i': 3, 'big': 10**30, 'f': 0.1, 'nan': float('nan'), 'inf': -math.inf, 't': '007', 'l': [1, 'a', None, True], 'd': {'k': {'n': 1.5}},
+          'odd': {1: 'a', None: 2}, 'dollar': {'$int': '5'}, 'date': datetime.date(2024, 1, 2), 'b': b'\x00\xff', 'n': None}
+for name, value in values.items():
+    glue(name, value)
+glue('png', b'\x89PNG\r\n\x1a\nrest'); glue('file', pathlib.Path('out.csv'), display=True); glue('rows', [{'a': 1, 'b': 'x'}, {'a': 2}], kind='table')
+for name, value in values.items():
+    assert repr(scraps[name]) == repr(value), (name, scraps[name])
+assert scraps['png'].read_bytes().startswith(b'\x89PNG') and scraps['file'].read_text() == 'a,b\n1,2\n'
+assert scraps['rows'] == {'columns': ['a', 'b'], 'data': [[1, 'x'], [2, None]]}
+list(scraps)[:3]`, "['i', 'big', 'f']\n")
+	entries, err := readScraps(h.scraps)
+	if err != nil || len(entries) != 16 {
+		t.Fatalf("%d %v", len(entries), err)
+	}
+	if e := entries[14]; e.Type != "file" || !e.Display || e.MIME != "text/csv" || e.File != filepath.Join(h.step, "scrap-file.csv") {
+		t.Errorf("%+v", e)
+	}
+	for code, want := range map[string]string{"glue('x', object())": "TypeError", "glue('', 1)": "TypeError", "glue('x', {1, 2})": "TypeError", "scraps['no']": "known: ", "glue('x', 1, kind='odd')": "TypeError"} {
+		if got := h.run(code); got.Exit != 1 || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: %+v", code, got)
+		}
+	}
+}
+
+func TestPythonParameters(t *testing.T) {
+	v := func(kind notebooks.Type, text string) notebooks.Value { return notebooks.Value{Type: kind, Text: text} }
+	h := startPython(t, func(o *Options) {
+		o.Params = []notebooks.Bound{
+			bound("path", v(notebooks.TypePath, "a/b")), bound("secret", v(notebooks.TypeSecret, "hush")), bound("huge", v(notebooks.TypeInt, strings.Repeat("9", 6000))),
+			bound("wait", notebooks.Value{Type: notebooks.TypeDuration, Text: "1h30m", Float: 5400}), bound("when", v(notebooks.TypeDate, "2024-01-02T03:04:05Z")), bound("größe", v(notebooks.TypeInt, "1")),
+		}
+	})
+	h.ok("path + '/c', secret, wait.total_seconds(), when.isoformat(), größe", "('a/b/c', 'hush', 5400.0, '2024-01-02T03:04:05+00:00', 1)\n")
+	h.ok("huge == 10**6000 - 1", "True\n")
+	if _, err := os.Stat(filepath.Join(h.private, "params")); err == nil {
+		t.Error("the side file with the secret is still there")
+	}
+	for _, name := range []string{"class", "__name__", "glue", "None", "a b", "", "1x"} {
+		k, _ := Lookup("python")
+		if err := k.CanHold(bound(name, v(notebooks.TypeString, ""))); err == nil {
+			t.Errorf("%q is held", name)
+		}
+	}
+}
+
+// Figures of matplotlib, without matplotlib: a module of its shape.
+func TestPythonFigures(t *testing.T) {
+	h := startPython(t)
+	got := h.run(`import sys, types
+class Figure:
+    def savefig(self, out, format, bbox_inches, metadata): out.write(b'\x89PNG' + repr(metadata).encode())
+Figure.__module__ = 'matplotlib.figure'
+plt = types.ModuleType('matplotlib.pyplot')
+open_figures = {1: Figure(), 2: Figure()}
+plt.get_fignums = lambda: list(open_figures)
+plt.figure = open_figures.get
+plt.close = lambda which: open_figures.clear()
+sys.modules['matplotlib.pyplot'] = plt
+import os; os.environ['MPLBACKEND']`)
+	if got.stdout != "'Agg'\n" || len(got.Displays) != 2 || got.Displays[1].File != "display-2.png" || got.Displays[1].MIME != "image/png" {
+		t.Fatalf("%+v", got)
+	}
+	raw, err := os.ReadFile(filepath.Join(h.step, "display-1.png"))
+	if err != nil || string(raw) != "\x89PNG{'Software': None}" {
+		t.Errorf("%q %v", raw, err)
+	}
+	if got := h.run("1"); len(got.Displays) != 0 {
+		t.Errorf("figures are shown twice: %+v", got.Displays)
+	}
+}
