@@ -117,6 +117,10 @@ var toolchains = map[string]string{"RUSTUP_HOME": "~/.rustup", "PYENV_ROOT": "~/
 // contained changes the environment to what the sandbox allows: in a strict one nothing points to the
 // user's home but toolchains.
 func (r *run) contained(env map[string]string, work *workdir) {
+	if r.plan.Sandbox.Writes != "" && r.plan.Sandbox.Home != "own" {
+		// It would warn of settings that it cannot write, on every import.
+		env["MPLCONFIGDIR"] = filepath.Join(sandbox.Base(r.eng.Getenv, "XDG_CACHE_HOME", ".cache"), "matplotlib")
+	}
 	if r.plan.Sandbox.Home != "own" {
 		return
 	}
@@ -135,10 +139,11 @@ func (r *run) contained(env map[string]string, work *workdir) {
 	}
 }
 
-// badPlace finds a path of markmill.yaml that is neither absolute nor of the home.
+// badPlace finds a path of markmill.yaml that is not below the root or the home.
 func badPlace(paths []string) string {
 	for _, p := range paths {
-		if !filepath.IsAbs(p) && !strings.HasPrefix(p, "~/") || filepath.Clean(p) == "/" {
+		rest, home := strings.CutPrefix(p, "~/")
+		if clean := filepath.Clean(rest); !home && (!filepath.IsAbs(p) || clean == "/") || home && (clean == "." || strings.HasPrefix(clean, "..")) {
 			return p
 		}
 	}

@@ -75,7 +75,7 @@ func Caches(getenv func(string) (string, bool), kept []string) []string {
 			paths = append(paths, path)
 		}
 	}
-	top := base(getenv, "XDG_CACHE_HOME", ".cache")
+	top := Base(getenv, "XDG_CACHE_HOME", ".cache")
 	if entries, err := os.ReadDir(top); err == nil && top != "" {
 		for _, e := range entries {
 			paths = append(paths, filepath.Join(top, e.Name()))
@@ -105,7 +105,7 @@ func (c cache) path(getenv func(string) (string, bool)) string {
 	}
 	for prefix, variable := range map[string]string{"~/.cache/": "XDG_CACHE_HOME", "~/.local/share/": "XDG_DATA_HOME"} {
 		if rest, ok := strings.CutPrefix(c.fallback, prefix); ok {
-			if dir := base(getenv, variable, strings.TrimPrefix(prefix, "~/")); dir != "" {
+			if dir := Base(getenv, variable, strings.TrimPrefix(prefix, "~/")); dir != "" {
 				return filepath.Join(dir, rest)
 			}
 			return ""
@@ -114,8 +114,8 @@ func (c cache) path(getenv func(string) (string, bool)) string {
 	return Home(getenv, c.fallback)
 }
 
-// base is a folder of the XDG base directory specification; "" where there is no home.
-func base(getenv func(string) (string, bool), variable, fallback string) string {
+// Base is a folder of the XDG base directory specification; "" where there is no home.
+func Base(getenv func(string) (string, bool), variable, fallback string) string {
 	if v, _ := getenv(variable); filepath.IsAbs(v) {
 		return v
 	}
