@@ -43,6 +43,7 @@ type run struct {
 	work     *workdir
 	tree     *worktree.Tree
 	env      []string
+	granted  []string // see grants
 	sessions map[string]kernel.Session
 	before   worktree.Fingerprint
 	secrets  []string
@@ -142,6 +143,7 @@ func (r *run) open(root string) error {
 		RunID: r.id, Markmill: r.eng.Version, Notebook: p.Request.Path, Form: string(p.Notebook.Form), SourceFile: sourceFile,
 		Repository: root, Depth: p.Depth, Host: runtime.GOOS + "/" + runtime.GOARCH, PID: os.Getpid(),
 		Paths: r.paths(), Assets: p.Request.Assets, Output: p.Request.Output,
+		Sandbox: &p.Sandbox,
 	}); err != nil {
 		return err
 	}

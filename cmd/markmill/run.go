@@ -334,6 +334,9 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	}
 	eng.Observe, eng.Output = watch.event, watch.output
 	plan.Request.OwnFiles = a.written(watch)
+	if held := plan.Sandbox.NotHeld; len(held) > 0 && len(plan.Gates) == 0 && o.level() <= slog.LevelInfo {
+		fmt.Fprintf(a.stderr, "markmill: the sandbox does not hold %s\n", strings.Join(held, "; "))
+	}
 	if n := len(plan.DirtyPaths); n > 0 && plan.Request.Dirty == engine.DirtyIgnore && !plan.Request.InPlace && o.level() <= slog.LevelInfo {
 		fmt.Fprintln(a.stderr, "markmill: uncommitted, and so not in the run: "+plain.Escape(some(plan.DirtyPaths))+"; --dirty include takes it along")
 	}
