@@ -42,7 +42,7 @@ func (r *run) checkDiff(ctx context.Context) error {
 		data.Blockers = append(data.Blockers, runs.Blocker{Code: code, Words: words})
 	}
 	for _, path := range changedPaths(total.Files) {
-		if len(f.Allow) > 0 && !matchAny(f.Allow, path) || matchAny(f.Forbid, path) || f.Mode == "none" {
+		if !r.plan.allowed(path) {
 			data.Disallowed = append(data.Disallowed, path)
 		}
 	}

@@ -70,6 +70,7 @@ type Engine struct {
 	Getenv  func(string) (string, bool)
 	Now     func() time.Time
 	Random  io.Reader
+	User    string // who runs, by the system's name, for requests of approval
 	Views   []View
 
 	// Observe gets every event as it is journalled, and Output what steps print. Both are called

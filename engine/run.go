@@ -50,6 +50,7 @@ type run struct {
 	scrapsRead int64
 	blockers   []runs.Blocker
 	failed     notebooks.StepID // the step that ended the run's good course
+	gated      bool             // a gate was not met: nothing started
 	blocked    bool             // a blocker of status blocked came in the middle
 	untested   bool             // files changed since the last test step, or by one
 	tested     bool             // a test step ran
@@ -69,10 +70,7 @@ func (e *Engine) Run(ctx context.Context, p *Plan) (*Result, error) {
 		return nil, fmt.Errorf("random bytes for the run's id: %w", err)
 	}
 	r.id = runs.NewRunID(e.Now(), p.TaskID(), random)
-	root := ""
-	if p.Source != nil {
-		root = p.Source.Root()
-	}
+	root := p.root()
 	var err error
 	if r.dir, err = e.Store(root).Create(r.id); err != nil {
 		return nil, artifact(err)
@@ -178,7 +176,14 @@ func (r *run) do(ctx context.Context) (ref, kept string, err error) {
 		}
 		r.blockers = append(r.blockers, runs.Blocker{Code: g.Code, Words: g.Words})
 	}
-	if len(p.Gates) > 0 {
+	r.gated = len(p.Gates) > 0
+	if p.needsApproval() {
+		if err := r.approval(); err != nil {
+			r.gated = true // an approval that cannot be looked for is none
+			return "", "", err
+		}
+	}
+	if r.gated {
 		r.blocked = true
 		return "", "", nil
 	}

@@ -149,3 +149,19 @@ func Duration(d time.Duration) string {
 		return d.Round(time.Second).String()
 	}
 }
+
+// ApprovalWords says how the approval of a run stands, and which it used.
+func ApprovalWords(run *runs.Run) string {
+	g := run.Granted
+	if g == nil {
+		return string(run.Approval)
+	}
+	words := fmt.Sprintf("%s: %s by %s", run.Approval, g.ID, g.Actor)
+	if g.Key != "" {
+		words += ", signed with " + g.Key
+	}
+	if g.Principals != "" {
+		words += " of " + g.Principals
+	}
+	return words
+}
