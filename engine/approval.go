@@ -224,7 +224,13 @@ func (r *run) approval() error {
 		return err
 	}
 	for _, g := range d.usable {
-		err := store.Use(g.ID, r.id)
+		by, err := r.eng.Store(r.plan.root()).Citing(g.ID)
+		if err != nil {
+			return err
+		}
+		if err = runs.ErrUsed; by == "" {
+			err = store.Use(g.ID, r.id)
+		}
 		if err == nil {
 			return r.grant(g, conditions)
 		}

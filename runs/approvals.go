@@ -220,3 +220,26 @@ func makeKey(dir, path string, random io.Reader) (err error) {
 
 // Shown is a time as people read it.
 func Shown(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+// Citing finds the run that has used an approval by what it recorded, "" without one: the mark of
+// its use may have been taken away.
+func (s Store) Citing(approval string) (RunID, error) {
+	ids, err := s.ids()
+	if err != nil {
+		return "", err
+	}
+	for _, id := range ids {
+		text, err := os.ReadFile(filepath.Join(s.Path(id), ApprovalFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", cannotRead(ApprovalFile, err)
+		}
+		var a Approval
+		if codec.Unmarshal(text, &a) == nil && a.ID == approval {
+			return id, nil
+		}
+	}
+	return "", nil
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"markmill/engine"
+	"markmill/engine/worktree"
 	"markmill/notebooks/codec"
 	"markmill/runs"
 )
@@ -68,17 +69,17 @@ Exit codes: 0 denied, 1 the record of the run does not hold, 2 there is nothing 
 
 // answer answers the request of one run and says what was answered.
 func (a *app) answer(word string, reply engine.Reply, asJSON bool) error {
-	_, src, err := a.here()
-	if err != nil {
-		return err
-	}
 	run, dir, err := a.find(word)
 	if err != nil {
 		return err
 	}
-	root := ""
-	if src != nil {
-		root = src.Root()
+	// The policy is that of the run's repository, which need not be the one that we stand in.
+	root := run.Started.Repository
+	var src *worktree.Source
+	if root != "" {
+		if src, err = worktree.Open(root); err != nil {
+			return err
+		}
 	}
 	eng, err := a.engine(root)
 	if err != nil {
