@@ -40,7 +40,7 @@ func (t kernels) forStep(lang string, asked ...string) (kernel.Kernel, *notebook
 		}
 	}
 	if lang == "" {
-		return nil, t.unknown("the fence names no language", "")
+		return nil, &notebooks.Error{Kind: notebooks.KindSyntax, Msg: "the step has no language", Hint: "write it first: ```bash {#id}, or give one with -l"}
 	}
 	return nil, t.unknown(fmt.Sprintf("no kernel runs %q", lang), lang)
 }
@@ -60,9 +60,6 @@ func (t kernels) runs(name, lang string) bool {
 	got, ok := kernel.ForLanguage(lang)
 	return ok && got == name
 }
-
-// program is the program that the repository set for a built-in kernel, or "".
-func (t kernels) program(name string) string { return t.cfg.Kernels[name].Program }
 
 func (t kernels) own() []string {
 	var out []string

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sort"
 
 	"markmill/engine/kernel"
@@ -65,13 +66,14 @@ func (e *Engine) Run(ctx context.Context, p *Plan) (*Result, error) {
 	r := &run{eng: e, plan: p, sessions: map[string]kernel.Session{}, scraps: map[string]runs.ScrapData{},
 		records: map[notebooks.StepID]runs.StepFinishedData{}, secrets: p.secrets(e.Getenv)}
 	r.trace = newTrace(e.Now)
-	random := make([]byte, 8)
-	if _, err := io.ReadFull(e.Random, random); err != nil {
-		return nil, fmt.Errorf("random bytes for the run's id: %w", err)
-	}
-	r.id = runs.NewRunID(e.Now(), p.TaskID(), random)
-	root := p.root()
+	r.id = p.Request.ID
 	var err error
+	if r.id == "" {
+		if r.id, err = e.NewID(p.Request.Path); err != nil {
+			return nil, err
+		}
+	}
+	root := p.root()
 	if r.dir, err = e.Store(root).Create(r.id); err != nil {
 		return nil, artifact(err)
 	}
@@ -93,6 +95,15 @@ func (e *Engine) Run(ctx context.Context, p *Plan) (*Result, error) {
 		return nil, err
 	}
 	return &Result{Dir: r.dir, Run: record, Worktree: kept}, nil
+}
+
+// NewID makes the id of a run of a notebook.
+func (e *Engine) NewID(notebook string) (runs.RunID, error) {
+	random := make([]byte, 8)
+	if _, err := io.ReadFull(e.Random, random); err != nil {
+		return "", fmt.Errorf("random bytes for the run's id: %w", err)
+	}
+	return runs.NewRunID(e.Now(), taskID(notebook), random), nil
 }
 
 // sourceFile is the name of the notebook's copy in the run directory.
@@ -135,6 +146,19 @@ func (r *run) broken(err error) {
 		code, r.blocked = runs.CodeProviderUnavailable, true
 	}
 	r.blockers = append(r.blockers, runs.Blocker{Code: code, Words: err.Error()})
+	// The checks that were not reached are recorded as that: a reader must not take them for made.
+	for _, c := range []struct {
+		t    runs.EventType
+		data any
+	}{{runs.GitDiffChecked, runs.DiffCheckedData{Skipped: "the run ended before it"}},
+		{runs.VerificationCompleted, runs.VerificationData{Skipped: "the run ended before it"}}} {
+		if slices.ContainsFunc(r.events, func(e runs.Event) bool { return e.Type == c.t }) {
+			continue
+		}
+		if err := r.emit(c.t, "", c.data); err != nil {
+			return // the journal cannot be written: finish will say so
+		}
+	}
 }
 
 // paths are this run's and this user's paths that an output notebook shows by name.
@@ -203,12 +227,26 @@ func (r *run) do(ctx context.Context) (ref, kept string, err error) {
 	if err := r.trace.span("close kernels", r.closeSessions); err != nil {
 		return "", "", err
 	}
+	if err := r.settle(ctx); err != nil {
+		return "", "", err
+	}
 	ctx = context.WithoutCancel(ctx) // an interrupted run is checked and kept like any other
 	if err := r.trace.span("checks", func() error { return r.check(ctx) }); err != nil {
 		return "", "", err
 	}
 	err = r.trace.span("publish", func() error { ref, err = r.publish(ctx); return err })
 	return ref, "", err
+}
+
+// settle captures what the interpreters still did when they were closed: what the author has set to
+// run at their end (a trap, atexit).
+func (r *run) settle(ctx context.Context) error {
+	change, err := r.tree.Capture(context.WithoutCancel(ctx), "", r.plan.TaskID()+": the end of its interpreters")
+	if err != nil {
+		return err
+	}
+	r.untested = r.untested || len(change.Files) > 0
+	return nil
 }
 
 // makeTree makes the run's private folder and the worktree of the base commit.

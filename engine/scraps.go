@@ -40,8 +40,8 @@ func (r *run) readScraps(s *PlannedStep, dir, display string) error {
 				return artifact(err)
 			}
 		}
-		if len(scrap.Value) > 0 {
-			scrap.Value = codec.Raw(r.conceal(string(scrap.Value)))
+		if scrap.Value, err = r.concealJSON(scrap.Value); err != nil {
+			return err
 		}
 		r.scraps[scrap.Name] = scrap
 		if err := r.emit(runs.ScrapRecorded, s.ID, scrap); err != nil {
@@ -117,4 +117,34 @@ func (r *run) conceal(s string) string {
 		}
 	}
 	return s
+}
+
+// concealJSON masks secrets in the texts of a JSON value.
+func (r *run) concealJSON(raw codec.Raw) (codec.Raw, error) {
+	if len(r.secrets) == 0 || len(raw) == 0 {
+		return raw, nil
+	}
+	var v any
+	if err := codec.Unmarshal(raw, &v); err != nil {
+		return nil, err
+	}
+	return codec.Marshal(r.concealIn(v))
+}
+
+func (r *run) concealIn(v any) any {
+	switch v := v.(type) {
+	case string:
+		return r.conceal(v)
+	case []any:
+		for i := range v {
+			v[i] = r.concealIn(v[i])
+		}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			out[r.conceal(key)] = r.concealIn(value)
+		}
+		return out
+	}
+	return v
 }

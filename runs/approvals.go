@@ -99,7 +99,7 @@ func (a Approvals) Answers() ([]Answer, error) {
 	var out []Answer
 	for _, e := range entries {
 		id, is := strings.CutSuffix(e.Name(), answerEnding)
-		if !is || strings.HasPrefix(e.Name(), tempPrefix) {
+		if !is || strings.HasPrefix(e.Name(), TempPrefix) {
 			continue
 		}
 		answer, err := a.read(dir, id)
@@ -201,7 +201,7 @@ func makeKey(dir, path string, random io.Reader) (err error) {
 	if _, err := io.ReadFull(random, key); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(dir, tempPrefix+"*") // 0600
+	file, err := os.CreateTemp(dir, TempPrefix+"*") // 0600
 	if err != nil {
 		return err
 	}

@@ -5,19 +5,14 @@ package kernel
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 
 	"markmill/notebooks"
 )
 
-// bind hands the driver parameters that it sets over what the author's code has set.
-func (l *live) bind(ctx context.Context, params []byte) error {
-	if err := l.write("params", params); err != nil {
-		return err
-	}
-	defer os.Remove(l.path("params")) // it may hold secrets
+// bind has the driver read the parameters again, over what the author's code has set.
+func (l *live) bind(ctx context.Context) error {
 	l.number++
 	number := strconv.Itoa(l.number)
 	if _, err := l.in.f.WriteString("b" + number + "\n"); err != nil {
@@ -30,7 +25,7 @@ func (l *live) bind(ctx context.Context, params []byte) error {
 	case e.gone:
 		return errors.New("the interpreter ended while its parameters were set")
 	case e.exit != 0:
-		return fmt.Errorf("the interpreter did not take the parameters (exit %d)", e.exit)
+		return errors.New("the interpreter cannot set the parameters over what the block declares (a constant?)")
 	}
 	return nil
 }
@@ -40,14 +35,18 @@ func (s *shellSession) Bind(ctx context.Context, params []notebooks.Bound) error
 	if err := canHoldAll(s.kernel, params); err != nil {
 		return err
 	}
-	return s.bind(ctx, s.kernel.params(params))
+	if err := s.write("params", s.kernel.params(params)); err != nil {
+		return err
+	}
+	defer os.Remove(s.path("params")) // it may hold secrets
+	return s.bind(ctx)
 }
 
 // Bind sets parameters again.
 func (s codeSession) Bind(ctx context.Context, params []notebooks.Bound) error {
-	wire, err := wireParams(params)
-	if err != nil {
+	defer s.removeParams()
+	if err := s.writeParams(params); err != nil {
 		return err
 	}
-	return s.bind(ctx, wire)
+	return s.bind(ctx)
 }
