@@ -10,6 +10,7 @@ import (
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks/codec"
+	"markmill/render/plain"
 	"markmill/runs"
 )
 
@@ -96,15 +97,17 @@ func (a *app) answer(word string, reply engine.Reply, asJSON bool) error {
 	return nil
 }
 
-// answerWords says what was answered, so that who did sees what of.
+// answerWords says what was answered, so that who did sees what of: nothing of the notebook's reaches
+// the terminal raw.
 func answerWords(got *runs.Approval, notebook string) string {
 	var b strings.Builder
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "  %-10s %s\n", name, strings.Join(strings.Fields(value), " "))
+			fmt.Fprintf(&b, "  %-10s %s\n", plain.Escape(name), plain.Escape(strings.Join(strings.Fields(value), " ")))
 		}
 	}
 	t := &got.Terms
+	notebook = plain.Escape(notebook)
 	if got.Answer == runs.AnswerGranted {
 		fmt.Fprintf(&b, "approved as %s: good for one run of %s\n", got.ID, notebook)
 	} else {
