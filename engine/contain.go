@@ -111,6 +111,20 @@ func (r *run) wrap(o *kernel.Options) error {
 	return nil
 }
 
+// mayRead refuses a file that a step names and cannot read itself: the engine, which can, would copy
+// it to where the step can.
+func (r *run) mayRead(path string) error {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	if sandbox.Within(real, r.plan.Sandbox.Hidden) {
+		return &notebooks.Error{Kind: notebooks.KindOption, File: path, Msg: "the sandbox hides this file from steps, so that none can glue it",
+			Hint: "see sandbox: hide in " + ConfigFile}
+	}
+	return nil
+}
+
 // toolchains are where tools lie in a home by default: with another home they would not be found.
 var toolchains = map[string]string{"RUSTUP_HOME": "~/.rustup", "PYENV_ROOT": "~/.pyenv", "NVM_DIR": "~/.nvm", "RBENV_ROOT": "~/.rbenv"}
 

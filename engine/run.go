@@ -179,7 +179,7 @@ func (r *run) broken(err error) {
 func (r *run) paths() []runs.PathName {
 	work := filepath.Join(r.eng.Cache, "work", string(r.id))
 	list := []runs.PathName{{Path: worktree.Path(r.plan.Source, filepath.Join(work, "tree")), Name: "<worktree>"}, {Path: filepath.Join(work, "tmp"), Name: "<tmp>"},
-		{Path: work, Name: "<work>"}}
+		{Path: filepath.Join(work, "home"), Name: "<home>"}, {Path: work, Name: "<work>"}}
 	if r.plan.mode() == "in-place" && r.plan.Source != nil {
 		list = append(list, runs.PathName{Path: r.plan.Source.Root(), Name: "<worktree>"})
 	} else if r.plan.Source != nil {

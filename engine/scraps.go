@@ -57,6 +57,9 @@ func (r *run) keepScrapFile(scrap *runs.ScrapData, dir, display string) error {
 	if !filepath.IsAbs(from) {
 		from = filepath.Join(display, from)
 	}
+	if err := r.mayRead(from); err != nil {
+		return err
+	}
 	name := "scrap-" + safeName(scrap.Name) + filepath.Ext(from)
 	_, digest, err := keepFile(from, filepath.Join(r.dir, dir, name))
 	if err != nil {

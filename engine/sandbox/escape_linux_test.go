@@ -89,7 +89,7 @@ func TestEscapesWithout(t *testing.T) {
 		"hard link in", "hard link out", "move in", "move out", "exchange", "remove", "remove a folder", "make a folder", "make a link", "make a pipe",
 		"make a socket", "by /proc/self/root", "by /proc/self/cwd", "by a folder's descriptor", "reopen a descriptor", "after it left its group",
 		"truncate by path", "object of the source", "new object", "config of the source", "hook of the source", "ref of the source", "file of another user",
-		"another run", "record of a run", "loosen its own orders"} {
+		"another run", "record of a run", "device that needs no right", "loosen its own orders"} {
 		t.Run(name, func(t *testing.T) {
 			c := newCell(t, os.Getuid())
 			c.surroundings()

@@ -3,8 +3,10 @@ package sandbox
 import (
 	"net"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"markmill/runs"
@@ -39,7 +41,7 @@ func TestNetworkNamespace(t *testing.T) {
 		if out, code := c.sh(spec, `id -u`); code != 0 || out != strconv.Itoa(c.uid) {
 			t.Errorf("the user is %s in the namespace", out)
 		}
-		if out, code := c.run(spec, "/bin/bash", "-c", `exec 3<>/dev/udp/127.0.0.1/9 && echo x >&3; echo reachable`); code != 0 || !strings.Contains(out, "reachable") {
+		if out, code := c.run(spec, "/bin/bash", "-c", `exec 3<>/dev/udp/127.0.0.1/9 && echo x >&3 && echo reachable`); code != 0 || !strings.Contains(out, "reachable") {
 			t.Errorf("the loopback of the namespace is down: %s", out)
 		}
 		if out, _ := c.sh(spec, `grep CapEff /proc/self/status`); c.uid != 0 && !strings.HasSuffix(out, "0000000000000000") {
@@ -134,7 +136,17 @@ func TestResources(t *testing.T) {
 		if out, _ := c.sh(limited(runs.ResourcesData{Processes: 5}), many); !strings.Contains(out, "fork") {
 			t.Errorf("processes: %s", out)
 		}
-		if out, _ := c.sh(limited(runs.ResourcesData{Processes: 50}), many); strings.Contains(out, "fork") {
+		for range 12 { // what the user has besides does not count
+			other := exec.Command("/bin/sleep", "60")
+			other.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+			if c.uid != os.Getuid() {
+				other.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(c.uid), Gid: uint32(c.uid)}
+			}
+			must(t, other.Start())
+			defer other.Wait()
+			defer other.Process.Kill()
+		}
+		if out, _ := c.sh(limited(runs.ResourcesData{Processes: 10}), `sleep 0 & wait; echo works`); out != "works" {
 			t.Errorf("processes: %s", out)
 		}
 	})

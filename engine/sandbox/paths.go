@@ -16,6 +16,9 @@ func withinAny(path string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(d string) bool { return within(path, d) })
 }
 
+// Within says whether a real path is one of some real paths, or lies below one.
+func Within(path string, dirs []string) bool { return withinAny(path, dirs) }
+
 // Except gives the folders and files that make up dir without the kept ones, which must be real
 // paths: dir itself where none of them lies in it, else its entries, and so on down. Links are left out:
 // what they point to stands somewhere else.

@@ -176,5 +176,15 @@ func gatesOf(f notebooks.Front) [][2]string {
 	add("approval", f.Approval)
 	add("sandbox", f.Sandbox)
 	add("network", f.Network)
+	var resources []string
+	for _, r := range []struct {
+		words string
+		value int64
+	}{{"memory %d bytes", f.Resources.Memory}, {"%d processes", f.Resources.Processes}, {"files of %d bytes", f.Resources.FileSize}, {"%d open files", f.Resources.OpenFiles}} {
+		if r.value > 0 {
+			resources = append(resources, fmt.Sprintf(r.words, r.value))
+		}
+	}
+	add("resources", strings.Join(resources, ", "))
 	return out
 }
