@@ -76,7 +76,8 @@ func (r *run) grants() []string {
 	return r.granted
 }
 
-// wrap puts the sandbox's helper before a session's interpreter.
+// wrap puts a session's interpreter into the sandbox: by the thread that starts it, or by the helper
+// where a process of its own is needed for it.
 func (r *run) wrap(o *kernel.Options) error {
 	d := r.plan.Sandbox
 	spec := sandbox.Spec{Network: d.Network}
@@ -95,7 +96,11 @@ func (r *run) wrap(o *kernel.Options) error {
 	if d.Git != "" {
 		spec.ReadOnly = r.kept()
 	}
-	if !spec.Needed() {
+	switch {
+	case !spec.Needed():
+		return nil
+	case spec.OnThread():
+		o.Confine = spec.Confine
 		return nil
 	}
 	text, err := spec.JSON()

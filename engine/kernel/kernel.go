@@ -34,6 +34,9 @@ type Options struct {
 	Glue, Scraps string
 	// Wrap, when set, is put before the interpreter's argument vector (a sandbox helper).
 	Wrap []string
+	// Confine, when set, takes rights from the thread that starts the interpreter, and so from the
+	// interpreter. It is called on that thread, which ends with the interpreter.
+	Confine func() error
 	// Attributes, when set, has the last word on how the interpreter's process is made: the
 	// namespaces that the helper in Wrap needs.
 	Attributes func(*syscall.SysProcAttr)

@@ -23,7 +23,7 @@ type process struct {
 // launch starts argv. Its thread lives until the program has ended, because on Linux the program
 // is killed when the thread that started it goes away, and is to be killed only when all of
 // Markmill does.
-func launch(program string, argv, env []string, dir string, files []*os.File, attributes func(*syscall.SysProcAttr)) (*process, error) {
+func launch(program string, argv, env []string, dir string, files []*os.File, o Options) (*process, error) {
 	type started struct {
 		p   *process
 		err error
@@ -31,10 +31,15 @@ func launch(program string, argv, env []string, dir string, files []*os.File, at
 	report := make(chan started)
 	go func() {
 		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
+		if o.Confine == nil {
+			defer runtime.UnlockOSThread()
+		} else if err := o.Confine(); err != nil { // the thread is never let go: it ends with this goroutine
+			report <- started{err: err}
+			return
+		}
 		sys := processAttributes()
-		if attributes != nil {
-			attributes(sys)
+		if o.Attributes != nil {
+			o.Attributes(sys)
 		}
 		proc, err := os.StartProcess(program, argv, &os.ProcAttr{Dir: dir, Env: env, Files: files, Sys: sys})
 		if err != nil {

@@ -10,12 +10,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 
-	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
@@ -212,76 +210,6 @@ func dropCapabilities(sandboxed bool) error {
 		}
 	}
 	return nil
-}
-
-// Rights of Landlock, by the version of its interface that brought them.
-const (
-	writing   landlock.AccessFSSet = ll.AccessFSWriteFile | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeChar | ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeBlock | ll.AccessFSMakeSym
-	noDevices landlock.AccessFSSet = ll.AccessFSMakeChar | ll.AccessFSMakeBlock // a device file reaches past every folder
-	ofFiles   landlock.AccessFSSet = ll.AccessFSExecute | ll.AccessFSWriteFile | ll.AccessFSReadFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
-	reading   landlock.AccessFSSet = ll.AccessFSReadFile | ll.AccessFSExecute
-)
-
-// restrict takes away what Landlock holds.
-func (s Spec) restrict() error {
-	if s.Landlock == 0 {
-		return nil
-	}
-	var files landlock.AccessFSSet
-	var net landlock.AccessNetSet
-	var scope landlock.ScopedSet
-	var rules []landlock.Rule
-	if s.Files {
-		files = writing
-		for _, r := range []struct {
-			abi   int
-			right landlock.AccessFSSet
-		}{{2, ll.AccessFSRefer}, {3, ll.AccessFSTruncate}, {5, ll.AccessFSIoctlDev}} {
-			if s.Landlock >= r.abi {
-				files |= r.right
-			}
-		}
-		if len(s.Read) > 0 {
-			files |= reading
-		}
-		if s.Landlock >= 6 {
-			scope = ll.ScopeSignal | ll.ScopeAbstractUnixSocket
-		}
-		rules = s.rules(files)
-	}
-	if s.Network == NetworkTCP {
-		net = ll.AccessNetBindTCP | ll.AccessNetConnectTCP
-	}
-	config, err := landlock.NewConfig(files, net, scope)
-	if err != nil {
-		return err
-	}
-	return config.Restrict(rules...)
-}
-
-func (s Spec) rules(handled landlock.AccessFSSet) (rules []landlock.Rule) {
-	add := func(path string, rights landlock.AccessFSSet) {
-		info, err := os.Stat(path)
-		if err != nil {
-			return // it is not there, and grants nothing
-		}
-		if rights &= handled; !info.IsDir() {
-			rights &= ofFiles
-		}
-		if rights != 0 {
-			rules = append(rules, landlock.PathAccess(rights, path).IgnoreIfMissing())
-		}
-	}
-	for _, path := range append(slices.Clone(s.Write), shared) {
-		add(path, handled&^noDevices)
-	}
-	for _, path := range devices {
-		add(path, ll.AccessFSWriteFile|ll.AccessFSTruncate|ll.AccessFSIoctlDev|ll.AccessFSReadFile)
-	}
-	for _, path := range s.Read {
-		add(path, reading)
-	}
-	return rules
 }
 
 // Probe finds out what the system offers. helper is a program that is Main under HelperName; it is

@@ -21,3 +21,9 @@ func Probe(context.Context, string, Need) Offer { return Offer{System: runtime.G
 
 // Attributes has nothing to say.
 func (Spec) Attributes(*syscall.SysProcAttr) {}
+
+// Confine has nothing to take.
+func (Spec) Confine() error { return nil }
+
+// OnThread is true: there is nothing that a helper could do better.
+func (Spec) OnThread() bool { return true }
