@@ -28,6 +28,9 @@ func (r *run) checkDiff(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.withholdChange("", total); err != nil {
+		return err
+	}
 	if total.PatchErr != nil {
 		return fmt.Errorf("the patch of the run: %w", total.PatchErr)
 	}

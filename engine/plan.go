@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"markmill/engine/kernel"
+	"markmill/engine/mask"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/runs"
@@ -27,6 +28,8 @@ type Plan struct {
 	DirtyPaths []string // the user's uncommitted changes
 	Depth      int      // runs around this one
 	Gates      []runs.GateData
+
+	mask *mask.Set // of the secrets
 }
 
 // PlannedStep is a step, what will interpret it, and whether it will run.
@@ -49,6 +52,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	var errs errorList
 	p.Bound, err = notebooks.Bind(req.Path, nb.Params, req.Given, notebooks.BindOptions{AllowUnknown: req.AllowUnknown, Getenv: e.Getenv})
 	errs.add(err)
+	errs.add(p.maskSecrets(e.Getenv))
 	errs.add(e.checkAll(p))
 	errs.add(p.choose())
 	errs.add(p.chooseBase(ctx))

@@ -43,7 +43,7 @@ type run struct {
 	env      []string
 	sessions map[string]kernel.Session
 	before   worktree.Fingerprint
-	secrets  []string
+	key      []byte // of the digests that stand for secrets
 
 	records    map[notebooks.StepID]runs.StepFinishedData
 	scraps     map[string]runs.ScrapData
@@ -60,20 +60,23 @@ type run struct {
 // Run does what a plan says and returns the finished record. Its error means that Markmill failed;
 // a notebook that failed is a Result whose Run says so. Cancelling ctx ends the step, finishes the
 // record as interrupted and returns it.
-func (e *Engine) Run(ctx context.Context, p *Plan) (*Result, error) {
+func (e *Engine) Run(ctx context.Context, p *Plan) (result *Result, err error) {
 	r := &run{eng: e, plan: p, sessions: map[string]kernel.Session{}, scraps: map[string]runs.ScrapData{},
-		records: map[notebooks.StepID]runs.StepFinishedData{}, secrets: p.secrets(e.Getenv)}
+		records: map[notebooks.StepID]runs.StepFinishedData{}}
+	defer func() { err = r.concealError(err) }()
 	r.trace = newTrace(e.Now)
 	random := make([]byte, 8)
 	if _, err := io.ReadFull(e.Random, random); err != nil {
 		return nil, fmt.Errorf("random bytes for the run's id: %w", err)
 	}
 	r.id = runs.NewRunID(e.Now(), p.TaskID(), random)
+	if r.key, err = p.newKey(e.Random); err != nil {
+		return nil, err
+	}
 	root := ""
 	if p.Source != nil {
 		root = p.Source.Root()
 	}
-	var err error
 	if r.dir, err = e.Store(root).Create(r.id); err != nil {
 		return nil, artifact(err)
 	}
@@ -158,7 +161,11 @@ func (r *run) paths() []runs.PathName {
 
 // emit appends an event to the journal and tells the observer.
 func (r *run) emit(t runs.EventType, step notebooks.StepID, data any) error {
-	ev, err := r.journal.Append(t, step, data)
+	raw, err := r.clean(data)
+	if err != nil {
+		return err
+	}
+	ev, err := r.journal.Append(t, step, raw)
 	if err != nil {
 		return artifact(err)
 	}

@@ -6,11 +6,9 @@ import (
 	"mime"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"markmill/engine/kernel"
 	"markmill/notebooks"
-	"markmill/notebooks/codec"
 	"markmill/runs"
 )
 
@@ -35,13 +33,14 @@ func (r *run) readScraps(s *PlannedStep, dir, display string) error {
 		return &notebooks.Error{Kind: notebooks.KindSyntax, Step: s.ID, Msg: "its scraps cannot be read: " + err.Error(), Hint: "glue values with glue, not by writing the file", Err: err}
 	}
 	for _, scrap := range list {
+		scrap.Name = r.conceal(scrap.Name)
 		if scrap.File != "" {
-			if err := r.keepScrapFile(&scrap, dir, display); err != nil {
+			if err := r.keepScrapFile(s.ID, &scrap, dir, display); err != nil {
 				return artifact(err)
 			}
 		}
-		if len(scrap.Value) > 0 {
-			scrap.Value = codec.Raw(r.conceal(string(scrap.Value)))
+		if scrap.Value, err = r.plan.mask.JSON(scrap.Value, true); err != nil {
+			return err
 		}
 		r.scraps[scrap.Name] = scrap
 		if err := r.emit(runs.ScrapRecorded, s.ID, scrap); err != nil {
@@ -52,13 +51,16 @@ func (r *run) readScraps(s *PlannedStep, dir, display string) error {
 }
 
 // keepScrapFile copies the file of a scrap into the record and digests it.
-func (r *run) keepScrapFile(scrap *runs.ScrapData, dir, display string) error {
+func (r *run) keepScrapFile(step notebooks.StepID, scrap *runs.ScrapData, dir, display string) error {
 	from := scrap.File
 	if !filepath.IsAbs(from) {
 		from = filepath.Join(display, from)
 	}
 	name := "scrap-" + safeName(scrap.Name) + filepath.Ext(from)
-	_, digest, err := keepFile(from, filepath.Join(r.dir, dir, name))
+	if r.plan.mask.In([]byte(name)) {
+		name = "scrap-" + safeName(scrap.Name)
+	}
+	_, digest, err := r.keepFile(step, from, filepath.Join(r.dir, dir, name))
 	if err != nil {
 		return err
 	}
@@ -70,51 +72,19 @@ func (r *run) keepScrapFile(scrap *runs.ScrapData, dir, display string) error {
 }
 
 // moveDisplays keeps a step's rich results in its folder of the record.
-func (r *run) moveDisplays(from, dir string, list []kernel.Display) ([]runs.DisplayData, error) {
+func (r *run) moveDisplays(step notebooks.StepID, from, dir string, list []kernel.Display) ([]runs.DisplayData, error) {
 	var out []runs.DisplayData
-	for _, d := range list {
+	for i, d := range list {
 		base := filepath.Base(d.File)
-		size, digest, err := keepFile(filepath.Join(from, base), filepath.Join(r.dir, dir, base))
+		to := base
+		if r.plan.mask.In([]byte(base)) {
+			to = fmt.Sprintf("display-of-a-masked-name-%d", i)
+		}
+		size, digest, err := r.keepFile(step, filepath.Join(from, base), filepath.Join(r.dir, dir, to))
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, runs.DisplayData{MIME: d.MIME, File: filepath.ToSlash(filepath.Join(dir, base)), Bytes: size, Digest: digest, Alt: r.conceal(d.Alt)})
+		out = append(out, runs.DisplayData{MIME: d.MIME, File: filepath.ToSlash(filepath.Join(dir, to)), Bytes: size, Digest: digest, Alt: r.conceal(d.Alt)})
 	}
 	return out, nil
-}
-
-// keepFile copies a regular file, never following a link that a step put in its place.
-func keepFile(from, to string) (int64, runs.Digest, error) {
-	info, err := os.Lstat(from)
-	if err != nil {
-		return 0, "", err
-	}
-	if !info.Mode().IsRegular() {
-		return 0, "", fmt.Errorf("%s is not a regular file", from)
-	}
-	in, err := os.Open(from)
-	if err != nil {
-		return 0, "", err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
-	if err != nil {
-		return 0, "", err
-	}
-	sum := runs.NewHasher()
-	n, err := io.Copy(io.MultiWriter(out, sum), in)
-	if cerr := out.Close(); err == nil {
-		err = cerr
-	}
-	return n, sum.Digest(), err
-}
-
-// conceal masks secrets in a text that is recorded whole.
-func (r *run) conceal(s string) string {
-	for _, secret := range r.secrets {
-		if secret != "" {
-			s = strings.ReplaceAll(s, secret, masked)
-		}
-	}
-	return s
 }
