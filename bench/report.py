@@ -1,7 +1,9 @@
-"""The results as JSON, with every single run, and as a table for people."""
+"""The results as JSON, with every single run, and as tables for people."""
 import json
 import os
 import platform
+import tempfile
+import time
 from dataclasses import asdict
 from statistics import median
 
@@ -14,7 +16,7 @@ def spread(values, scale=1.0, digits=3):
 def markdown(rows):
     parts = []
     for row in rows:
-        parts.append(f"## {row.title}\n\n"
+        parts.append(f"### {row.title}\n\n"
                      "| contender | runs | wall, s: min / **median** / max | CPU, s, median | peak memory, MiB |\n"
                      "| --- | ---: | ---: | ---: | ---: |\n")
         for name, costs in row.costs.items():
@@ -29,19 +31,48 @@ def markdown(rows):
     return "".join(parts).rstrip() + "\n"
 
 
-def as_json(rows, facts):
+def facts(found):
+    return "".join(f"- {name}: {value}\n" for name, value in found.items())
+
+
+BEGIN, END = "<!-- figures: bench/run writes what stands here -->", "<!-- end of figures -->"
+
+
+def put_into(path, text):
+    """Replaces what stands between the two marks of a Markdown file."""
+    with open(path, encoding="utf-8") as file:
+        head, begin, rest = file.read().partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"bench/run: {path} has no place for figures: {BEGIN} … {END}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"{head}{BEGIN}\n\n{text}\n{END}{tail}")
+
+
+def as_json(rows, found):
     return json.dumps({
-        "facts": facts,
+        "facts": found,
         "rows": [{"title": r.title, "notes": r.notes,
                   "figures": [asdict(f) | {"verdict": f.verdict} for f in r.figures],
                   "runs": {name: [asdict(c) for c in costs] for name, costs in r.costs.items()}} for r in rows],
     }, indent=2, ensure_ascii=False) + "\n"
 
 
-def machine():
+def new_file(folder, count=2000):
+    """Microseconds to make an empty file. Above some twenty the file system is not at rest: ext4
+    is slow for minutes after many files were removed, and everything that writes files with it."""
+    with tempfile.TemporaryDirectory(dir=folder) as inside:
+        start = time.perf_counter()
+        for i in range(count):
+            open(os.path.join(inside, str(i)), "w").close()
+        return (time.perf_counter() - start) / count * 1e6
+
+
+def machine(folder):
     """What the figures were taken on; no name of the machine."""
     facts = {"system": f"{platform.system()} {platform.release()}", "processor": platform.machine(),
              "cores": os.cpu_count(), "python": platform.python_version()}
+    facts["a new file takes"] = f"{new_file(folder):.0f} µs"
     if hasattr(os, "getloadavg"):
         facts["load before"] = round(os.getloadavg()[0], 2)
     return facts

@@ -181,7 +181,7 @@ def flood(b, size=1 << 30, peer_size=100 << 20, rounds=3):
     runs = b.env["MARKMILL_DIR"]
     pipe = ["bash", "-c", f"bash {b.input('flood.sh')} | cat > {b.input('flood.txt')}"]
     costs = b.compare("1 GiB printed by one step", [
-        Contender("bash | cat > file", pipe, b.folder, clean=[b.input("flood.txt")]),
+        Contender("bash into cat into a file", pipe, b.folder, clean=[b.input("flood.txt")]),
         b.markmill("flood", clean=[runs])], rounds)
     notes = []
     if b.programs.peers:
@@ -189,7 +189,7 @@ def flood(b, size=1 << 30, peer_size=100 << 20, rounds=3):
             *b.papermill("flood-peer", rounds=1, limit=300, clean=[b.input("flood-peer.out.ipynb")])], 1)["papermill"]
         costs["papermill, 100 MiB"] = peer
     return Row("1 GiB printed by one step", costs, [
-        Figure("markmill / pipe, wall", walls(costs, "markmill") / walls(costs, "bash | cat > file"), "×"),
+        Figure("markmill / pipe, wall", walls(costs, "markmill") / walls(costs, "bash into cat into a file"), "×"),
         Figure("markmill, peak memory", max(c.rss for c in costs["markmill"]), "MiB", 64)], notes)
 
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,9 +32,6 @@ func (r *run) checkDiff(ctx context.Context) error {
 	if err := r.withholdChange("", total); err != nil {
 		return err
 	}
-	if total.PatchErr != nil {
-		return fmt.Errorf("the patch of the run: %w", total.PatchErr)
-	}
 	if err := runs.WriteFile(filepath.Join(r.dir, runs.PatchFile), total.Patch); err != nil {
 		return artifact(err)
 	}
@@ -43,6 +41,9 @@ func (r *run) checkDiff(ctx context.Context) error {
 		Files: total.Files, Patch: runs.PatchFile, PatchDigest: runs.DigestOf(total.Patch)}
 	block := func(code, words string) {
 		data.Blockers = append(data.Blockers, runs.Blocker{Code: code, Words: words})
+	}
+	if total.PatchErr != nil {
+		block(runs.CodeChangeTooLarge, "the patch does not hold the whole change: "+total.PatchErr.Error())
 	}
 	for _, path := range changedPaths(total.Files) {
 		if len(f.Allow) > 0 && !matchAny(f.Allow, path) || matchAny(f.Forbid, path) || f.Mode == "none" {
@@ -66,8 +67,12 @@ func (r *run) checkDiff(ctx context.Context) error {
 			block(runs.CodeChangeTooLarge, fmt.Sprintf("%d %s changed, and %d is the limit", l.is, l.what, l.limit))
 		}
 	}
-	if slices.Contains(f.Require, "diff") && len(total.Files) == 0 {
+	switch {
+	case len(total.Files) > 0:
+	case slices.Contains(f.Require, "diff"):
 		block(runs.CodeNoDiff, "a change is required, and nothing changed")
+	case r.plan.Request.Branch != "":
+		block(runs.CodeNoDiff, "--branch "+r.plan.Request.Branch+": nothing changed, so there is nothing to commit")
 	}
 	r.blockers = append(r.blockers, data.Blockers...)
 	return r.emit(runs.GitDiffChecked, "", data)
@@ -88,22 +93,22 @@ func changedPaths(files []runs.ChangedFile) []string {
 // checkTests sums up the test steps.
 func (r *run) checkTests() error {
 	var data runs.VerificationData
-	data.Passed = true
-	ran := false
+	passed, failed := false, false
 	for _, s := range r.plan.Steps {
 		if !s.Has(notebooks.TagTest) {
 			continue
 		}
 		got := r.records[s.ID]
 		data.Steps = append(data.Steps, runs.VerificationStep{Step: s.ID, Status: got.Status, Exit: got.Exit, DurationNS: got.DurationNS, Tests: got.Tests})
-		ran = ran || got.Status != runs.StepSkipped
-		data.Passed = data.Passed && got.Status == runs.StepPassed
+		passed = passed || got.Status == runs.StepPassed
+		failed = failed || bad(got.Status) || got.Status == runs.StepPending
 	}
+	data.Passed = passed && !failed
 	switch {
 	case len(data.Steps) == 0:
-		data.Passed, data.Skipped = false, "no step is tagged test"
-	case !ran:
-		data.Passed, data.Skipped = false, "no test step ran"
+		data.Skipped = "no step is tagged test"
+	case !passed && !failed:
+		data.Skipped = "no test step passed, and none failed: they were skipped, or allowed to fail"
 	}
 	if data.Skipped != "" && r.failed == "" && slices.Contains(r.plan.Notebook.Front.Require, "tests") {
 		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeVerificationFailed, Words: "tests are required: " + data.Skipped})
@@ -132,7 +137,7 @@ func (r *run) checkSource(ctx context.Context) error {
 	if r.before.Equal(after) {
 		return nil
 	}
-	touched := r.notOthers(r.before.Diff(after))
+	touched := slices.DeleteFunc(r.notOthers(r.before.Diff(after)), r.ownFile)
 	if len(touched) == 0 {
 		return nil
 	}
@@ -141,13 +146,26 @@ func (r *run) checkSource(ctx context.Context) error {
 	return nil
 }
 
-// ownPath says which paths of the checkout the run may touch: its own records, and in place the
-// checkout itself.
+// ownFile says whether a path of the checkout is a file that the caller writes while the run goes on.
+func (r *run) ownFile(path string) bool {
+	info, err := os.Stat(filepath.Join(r.plan.Source.Root(), filepath.FromSlash(path)))
+	return err == nil && slices.ContainsFunc(r.plan.Request.OwnFiles, func(own os.FileInfo) bool { return os.SameFile(own, info) })
+}
+
+// ownPath says which paths of the checkout the run may touch: its own records and its private
+// folder, where they are kept inside, and in place the checkout itself.
 func (r *run) ownPath(path string) bool {
-	if path == ".markmill" || strings.HasPrefix(path, ".markmill/") {
-		return true
+	root := r.plan.Source.Root()
+	for _, own := range []string{filepath.Join(root, ".markmill"), filepath.Dir(filepath.Dir(r.dir)), r.eng.Cache} {
+		rel, err := filepath.Rel(root, own)
+		if err != nil || !filepath.IsLocal(rel) || rel == "." {
+			continue
+		}
+		if rel = filepath.ToSlash(rel); path == rel || strings.HasPrefix(path, rel+"/") {
+			return true
+		}
 	}
-	return r.plan.mode() == "in-place" && path != ".git" && !strings.HasPrefix(path, ".git/")
+	return r.plan.mode() == runs.MutationInPlace && path != ".git" && !strings.HasPrefix(path, ".git/")
 }
 
 // notOthers leaves out what other runs of the repository wrote at the same time: their output notebooks.

@@ -40,7 +40,7 @@ func (t kernels) forStep(lang string, asked ...string) (kernel.Kernel, *notebook
 		}
 	}
 	if lang == "" {
-		return nil, t.unknown("the fence names no language", "")
+		return nil, &notebooks.Error{Kind: notebooks.KindSyntax, Msg: "the step has no language", Hint: "write it first: ```bash {#id}, or give one with -l"}
 	}
 	return nil, t.unknown(fmt.Sprintf("no kernel runs %q", lang), lang)
 }

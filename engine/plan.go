@@ -142,7 +142,7 @@ func (p *Plan) chooseKernels(cfg Config) error {
 		}
 		k, err := table.forStep(lang, p.Request.Kernel, p.Notebook.Front.Kernel)
 		if err != nil {
-			err.File, err.Line, err.Step = p.Request.Path, s.Line, s.ID
+			err.File, err.Line, err.Col, err.Step = p.Request.Path, s.Line, 1, s.ID
 			errs.add(err)
 			continue
 		}
@@ -219,6 +219,10 @@ func (p *Plan) choose() error {
 			errs = append(errs, unknown("--until", string(req.Until)))
 		}
 	}
+	if len(errs) == 0 && req.From != "" && req.Until != "" && from > until {
+		errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("--from %s stands after --until %s, so that no step would run", req.From, req.Until),
+			Hint: "exchange the two"})
+	}
 	if len(errs) > 0 {
 		return errs
 	}
@@ -282,6 +286,11 @@ func (p *Plan) chooseBase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if req.Branch != "" {
+		if err := worktree.CheckBranch(p.Source, req.Branch, p.Base); err != nil {
+			return err
+		}
+	}
 	p.DirtyPaths, err = p.Source.Dirty(ctx)
 	return err
 }
@@ -301,8 +310,8 @@ func (p *Plan) gates(e *Engine) error {
 		block("depth_exceeded", fmt.Sprintf("this run is %d runs deep, and %d is the limit", p.Depth, MaxDepth))
 	}
 	if (slices.Contains(f.Require, "clean") || p.Request.Dirty == DirtyBlock) && len(p.DirtyPaths) > 0 {
-		block("dirty_starting_tree", fmt.Sprintf("the checkout has %d uncommitted changes (%s) and a clean start is required; commit or stash them",
-			len(p.DirtyPaths), firstOf(p.DirtyPaths)))
+		block("dirty_starting_tree", fmt.Sprintf("a clean start is required, and these are not committed: %s; commit or stash them",
+			firstOf(p.DirtyPaths)))
 	}
 	if slices.Contains(f.Require, "tests") && !slices.ContainsFunc(p.Steps, func(s PlannedStep) bool { return s.Has(notebooks.TagTest) && s.Skip == "" }) {
 		block("missing_test_command", "tests are required, and no step that runs is tagged test")
@@ -324,12 +333,23 @@ func (p *Plan) mode() string {
 	return "worktree"
 }
 
+// fileName is how messages of interpreters call the notebook: without folders, which would differ
+// from one place to the next.
+func (p *Plan) fileName() string {
+	if p.Request.Path == "-" {
+		return sourceFile
+	}
+	return path.Base(strings.ReplaceAll(p.Request.Path, `\`, "/"))
+}
+
 // TaskID is the notebook's name without folder and ending.
-func (p *Plan) TaskID() string {
-	base := path.Base(strings.ReplaceAll(p.Request.Path, `\`, "/"))
-	if base == "-" {
+func (p *Plan) TaskID() string { return taskID(p.Request.Path) }
+
+func taskID(notebook string) string {
+	if notebook == "-" {
 		return "stdin"
 	}
+	base := path.Base(strings.ReplaceAll(notebook, `\`, "/"))
 	return strings.TrimSuffix(base, path.Ext(base))
 }
 

@@ -78,9 +78,6 @@ func (r *run) publish(ctx context.Context) (ref string, err error) {
 	if name == "" || len(r.blockers) > 0 {
 		return ref, nil
 	}
-	if ref == "" {
-		return "", fmt.Errorf("--branch %s: nothing changed, so there is nothing to commit", name)
-	}
 	total, err := r.tree.Total(ctx)
 	if err != nil {
 		return ref, err

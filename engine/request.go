@@ -2,6 +2,7 @@ package engine
 
 import (
 	"io"
+	"os"
 	"time"
 
 	"markmill/engine/worktree"
@@ -11,10 +12,15 @@ import (
 
 // Request is one run to do.
 type Request struct {
-	Path   string // of the notebook, as the user gave it; "-" is standard input
-	Source []byte // its bytes, regions stripped
-	Output string // where the output notebook goes, for the record and the untouched check; "" is the run directory only
-	Assets string // folder of the output notebook's pictures, relative to it
+	ID     runs.RunID // from NewID; "": Run makes one
+	Path   string     // of the notebook, as the user gave it; "-" is standard input
+	Source []byte     // its bytes, regions stripped
+	Output string     // where the output notebook goes, for the record and the untouched check; "" is the run directory only
+	Assets string     // folder of the output notebook's pictures, relative to it
+
+	// OwnFiles are files that the caller writes while the run goes on (a log, the events): they are
+	// no change of the checkout.
+	OwnFiles []os.FileInfo
 
 	Given        []notebooks.Given
 	AllowUnknown bool

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sort"
 
 	"markmill/engine/kernel"
@@ -65,11 +66,12 @@ func (e *Engine) Run(ctx context.Context, p *Plan) (result *Result, err error) {
 		records: map[notebooks.StepID]runs.StepFinishedData{}}
 	defer func() { err = r.concealError(err) }()
 	r.trace = newTrace(e.Now)
-	random := make([]byte, 8)
-	if _, err := io.ReadFull(e.Random, random); err != nil {
-		return nil, fmt.Errorf("random bytes for the run's id: %w", err)
+	r.id = p.Request.ID
+	if r.id == "" {
+		if r.id, err = e.NewID(p.Request.Path); err != nil {
+			return nil, err
+		}
 	}
-	r.id = runs.NewRunID(e.Now(), p.TaskID(), random)
 	if r.key, err = p.newKey(e.Random); err != nil {
 		return nil, err
 	}
@@ -98,6 +100,15 @@ func (e *Engine) Run(ctx context.Context, p *Plan) (result *Result, err error) {
 		return nil, err
 	}
 	return &Result{Dir: r.dir, Run: record, Worktree: kept}, nil
+}
+
+// NewID makes the id of a run of a notebook.
+func (e *Engine) NewID(notebook string) (runs.RunID, error) {
+	random := make([]byte, 8)
+	if _, err := io.ReadFull(e.Random, random); err != nil {
+		return "", fmt.Errorf("random bytes for the run's id: %w", err)
+	}
+	return runs.NewRunID(e.Now(), taskID(notebook), random), nil
 }
 
 // sourceFile is the name of the notebook's copy in the run directory.
@@ -140,6 +151,19 @@ func (r *run) broken(err error) {
 		code, r.blocked = runs.CodeProviderUnavailable, true
 	}
 	r.blockers = append(r.blockers, runs.Blocker{Code: code, Words: err.Error()})
+	// The checks that were not reached are recorded as that: a reader must not take them for made.
+	for _, c := range []struct {
+		t    runs.EventType
+		data any
+	}{{runs.GitDiffChecked, runs.DiffCheckedData{Skipped: "the run ended before it"}},
+		{runs.VerificationCompleted, runs.VerificationData{Skipped: "the run ended before it"}}} {
+		if slices.ContainsFunc(r.events, func(e runs.Event) bool { return e.Type == c.t }) {
+			continue
+		}
+		if err := r.emit(c.t, "", c.data); err != nil {
+			return // the journal cannot be written: finish will say so
+		}
+	}
 }
 
 // paths are this run's and this user's paths that an output notebook shows by name.

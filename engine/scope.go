@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/expr"
 	"markmill/runs"
@@ -16,8 +17,7 @@ func (r *run) scope() expr.Scope {
 		}
 	}
 	for name, scrap := range r.scraps {
-		var v any
-		if scrap.File == "" && codec.Unmarshal(scrap.Value, &v) == nil {
+		if v, ok := scrapValue(scrap); ok {
 			s.Scraps[name] = v
 		}
 	}
@@ -25,4 +25,17 @@ func (r *run) scope() expr.Scope {
 		s.Steps[string(step.ID)] = r.records[step.ID].Status == runs.StepPassed
 	}
 	return s
+}
+
+// scrapValue is what a condition sees of a scrap: numbers and dates as themselves, a file as its path.
+func scrapValue(scrap runs.ScrapData) (any, bool) {
+	if scrap.File != "" {
+		return scrap.File, true
+	}
+	if v, err := notebooks.ParseWire(scrap.Value); err == nil {
+		return v.Native(), true
+	}
+	var v any // an object as programs write it
+	err := codec.Unmarshal(scrap.Value, &v)
+	return v, err == nil
 }

@@ -48,7 +48,7 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 	var done runs.StepFinishedData
 	for attempt := 1; ; attempt++ {
 		if done, err = r.attempt(ctx, s, dir, attempt); err != nil {
-			return err
+			return r.cutShort(s, done, err)
 		}
 		if !bad(done.Status) || attempt > s.Retries || done.TerminatedBy == "interrupt" {
 			break
@@ -59,7 +59,7 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 	}
 	change, err := r.capture(ctx, s, dir)
 	if err != nil {
-		return err
+		return r.cutShort(s, done, err)
 	}
 	r.judge(s, &done, change)
 	if err := r.writeResult(dir, &done); err != nil {
@@ -74,6 +74,8 @@ func (r *run) skip(ctx context.Context, s *PlannedStep) (string, error) {
 	switch {
 	case s.Skip != "":
 		return s.Skip, nil
+	case s.Has(notebooks.TagInjected) && len(r.plan.given()) > 0:
+		return "values were given, and its own are those of an earlier run", nil
 	case s.Has(notebooks.TagFinally):
 	case ctx.Err() != nil:
 		return "the run was interrupted", nil
@@ -118,6 +120,17 @@ func (r *run) cannotStart(s *PlannedStep, code string, err error) error {
 	return r.emit(runs.StepFinished, s.ID, done)
 }
 
+// cutShort closes the record of a step in whose middle the engine failed, and gives its error back.
+func (r *run) cutShort(s *PlannedStep, done runs.StepFinishedData, cause error) error {
+	r.failed = s.ID
+	done.Index, done.Status, done.Reason = s.Index, runs.StepFailed, "Markmill failed: "+cause.Error()
+	r.records[s.ID] = done
+	if err := r.emit(runs.StepFinished, s.ID, done); err != nil {
+		return errors.Join(cause, err)
+	}
+	return cause
+}
+
 // attempt runs a step once.
 func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (runs.StepFinishedData, error) {
 	done := runs.StepFinishedData{Index: s.Index, Attempts: n}
@@ -138,10 +151,10 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (r
 	display := filepath.Join(r.work.Display, fmt.Sprintf("%02d-%d", s.Index+1, n))
 	limit, cancel := r.limit(ctx, s)
 	begin := r.eng.Now()
-	out, err := session.Run(limit, kernel.Request{ID: string(s.ID), Code: s.Code, File: r.plan.Request.Path, Line: s.CodeLine,
+	out, err := session.Run(limit, kernel.Request{ID: string(s.ID), Code: s.Code, File: r.plan.fileName(), Line: s.CodeLine,
 		Dir: r.stepDir(s), Env: r.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1], DisplayDir: display})
 	timedOut := context.Cause(limit) == errTimeout
-	cancel()
+	defer cancel()
 	done.DurationNS = int64(r.eng.Now().Sub(begin))
 	for i, data := range []*runs.StreamData{&done.Stdout, &done.Stderr} {
 		var ferr error
@@ -154,7 +167,7 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (r
 	}
 	if s.Parameters && len(r.plan.given()) > 0 && session.Alive() && out.Exit == 0 {
 		if err := session.Bind(limit, r.plan.given()); err != nil {
-			return done, err
+			out.Exit, out.Err = 1, &kernel.ExecError{Name: "parameters", Value: err.Error()}
 		}
 	}
 	done.Exit, done.TerminatedBy = out.Exit, out.TerminatedBy
@@ -170,12 +183,19 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (r
 		done.Tests = runs.CountTests(append(outs[0].tail, outs[1].tail...))
 	}
 	if !session.Alive() {
-		delete(r.sessions, s.Session)
+		delete(r.sessions, s.sessionKey())
 		if err := session.Close(); err != nil {
 			return done, err
 		}
 	}
-	return done, r.readScraps(s, dir, display)
+	if err := r.readScraps(s, dir, display); err != nil {
+		var bad *notebooks.Error
+		if !errors.As(err, &bad) || bad.Kind == notebooks.KindArtifact {
+			return done, err
+		}
+		done.Status, done.Error = runs.StepFailed, &runs.ErrorData{Name: "scrap", Value: bad.Msg}
+	}
+	return done, nil
 }
 
 // status is what an outcome means for this step.
@@ -209,7 +229,7 @@ func outcomeWords(out kernel.Outcome) string {
 	case out.Lost != "":
 		return "the shell was ended by the step and stands again, without " + out.Lost
 	case out.Leftover > 0:
-		return fmt.Sprintf("%d processes that it left were ended", out.Leftover)
+		return fmt.Sprintf("processes that it left were ended: %d", out.Leftover)
 	}
 	return ""
 }
@@ -233,10 +253,17 @@ func (r *run) limit(ctx context.Context, s *PlannedStep) (context.Context, conte
 	return context.WithTimeoutCause(ctx, d, errTimeout)
 }
 
+// sessionKey tells sessions apart: steps of two languages may name their sessions alike.
+func (s *PlannedStep) sessionKey() string { return s.Kernel.Name() + "/" + s.Session }
+
 // session is the live interpreter of a step, started when its first step comes.
 func (r *run) session(ctx context.Context, s *PlannedStep) (kernel.Session, error) {
-	if live, ok := r.sessions[s.Session]; ok {
+	if live, ok := r.sessions[s.sessionKey()]; ok {
 		return live, nil
+	}
+	if info, err := os.Stat(r.startDir()); r.plan.Request.Cwd != "" && (err != nil || !info.IsDir()) {
+		return nil, &notebooks.Error{Kind: notebooks.KindProvider, Msg: fmt.Sprintf("--cwd %s: the worktree has no such folder", r.plan.Request.Cwd),
+			Hint: "name a folder of the base commit, relative to its root", Err: err}
 	}
 	private := filepath.Join(r.work.Kernels, fmt.Sprintf("%d-%s", len(r.trace.spans), safeName(s.Session)))
 	if err := os.Mkdir(private, 0o700); err != nil {
@@ -262,7 +289,7 @@ func (r *run) session(ctx context.Context, s *PlannedStep) (kernel.Session, erro
 		}
 		return nil, err
 	}
-	r.sessions[s.Session] = live
+	r.sessions[s.sessionKey()] = live
 	return live, nil
 }
 
@@ -295,9 +322,6 @@ func (r *run) capture(ctx context.Context, s *PlannedStep, dir string) (*worktre
 	}
 	if err := r.withholdChange(s.ID, change); err != nil {
 		return nil, err
-	}
-	if change.PatchErr != nil {
-		return nil, fmt.Errorf("the patch of step %s: %w", s.ID, change.PatchErr)
 	}
 	if len(change.Files) == 0 && change.IgnoredWritten == 0 {
 		return change, nil

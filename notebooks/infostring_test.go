@@ -72,7 +72,7 @@ var infoStrings = []struct{ info, want string }{
 	{"bash {#a env=A}", `! 1:13: step "a": env: expected NAME=value, got "A", as in env="A=1 B='two words'"`},
 	{"bash {#a needs=b}", `! 1:13: step "a": needs: there is no step "b"; name the id of a step before this one`},
 	{"bash {#a needs=a}", `! 1:13: step "a": needs: the step needs itself; take it out`},
-	{"{#a .test}", "! 1:1: step \"a\": the step has no language; write it first: ```bash {#id}"},
+	{"{#a .test}", "a  .test"},
 	{"bash {#ä timeot=1}", `! 1:13: step "ä": unknown attribute "timeot"; did you mean timeout?`},
 	{"bash {.tset}", "? 1:11: the tag .tset has no meaning; did you mean .test?"},
 	{"{.python #lst}", "? 1:6: the fence is not a step: its language is not its first word; write ```python {#id} to run it"},

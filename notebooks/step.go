@@ -145,9 +145,6 @@ func (r *reading) addStep(f *fence, in *info) {
 	default:
 		s.Lang = kernelLanguage(s.Lang)
 	}
-	if s.Lang == "" {
-		r.mistake(KindSyntax, f.tick, s.ID, "the step has no language", "write it first: ```bash {#id}")
-	}
 	if s.Has(TagParameters) {
 		s.Parameters = true
 		r.setParamsAt(f)

@@ -32,7 +32,7 @@ func WriteFile(path string, data []byte) (err error) {
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), tempPrefix+"*")
+	temp, err := os.CreateTemp(filepath.Dir(path), TempPrefix+"*")
 	if err != nil {
 		return cannotWrite(path, err)
 	}
@@ -54,9 +54,9 @@ func WriteFile(path string, data []byte) (err error) {
 	return os.Rename(temp.Name(), path)
 }
 
-// tempPrefix begins the names of files that are being written. One that a crash left is no part of
+// TempPrefix begins the names of files that are being written. One that a crash left is no part of
 // the record.
-const tempPrefix = ".tmp-"
+const TempPrefix = ".tmp-"
 
 // recordFiles walks the files that are the record's own, by their slash-separated paths in
 // lexical order of folders: every one but the lock and what a crash left half-written. A symbolic link, a
@@ -72,7 +72,7 @@ func recordFiles(dir string, visit func(path string) error, odd func(path string
 		}
 		path = filepath.ToSlash(path)
 		switch {
-		case entry.IsDir() || path == LockFile || strings.HasPrefix(entry.Name(), tempPrefix):
+		case entry.IsDir() || path == LockFile || strings.HasPrefix(entry.Name(), TempPrefix):
 			return nil
 		case !entry.Type().IsRegular():
 			if odd != nil {

@@ -70,7 +70,7 @@ func complete(dir string, record *loaded, clock func() time.Time) (run *Run, err
 
 func removeTemporary(dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasPrefix(entry.Name(), tempPrefix) {
+		if err != nil || entry.IsDir() || !strings.HasPrefix(entry.Name(), TempPrefix) {
 			return err
 		}
 		return os.Remove(path)

@@ -33,7 +33,7 @@ func TestReconcileACutRun(t *testing.T) {
 		if err := os.WriteFile(path, whole[:at], 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(r.dir, StepsDir, tempPrefix+"123"), []byte("half"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(r.dir, StepsDir, TempPrefix+"123"), []byte("half"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.RemoveAll(filepath.Join(r.dir, SumsFile)); err != nil {
@@ -46,7 +46,7 @@ func TestReconcileACutRun(t *testing.T) {
 		if !v.OK() || v.Status != Interrupted {
 			t.Fatalf("cut at %d: %s, %v", at, v.Status, v.Findings)
 		}
-		if _, err := os.Stat(filepath.Join(r.dir, StepsDir, tempPrefix+"123")); !os.IsNotExist(err) {
+		if _, err := os.Stat(filepath.Join(r.dir, StepsDir, TempPrefix+"123")); !os.IsNotExist(err) {
 			t.Fatalf("a half-written file is still there: %v", err)
 		}
 		if reconcile(t, r.dir) {

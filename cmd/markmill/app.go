@@ -108,7 +108,8 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	}
 	cmd.SetOut(a.stdout)
 	cmd.SetErr(a.stderr)
-	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage{flagHint(c, err)} })
+	cmd.SetGlobalNormalizationFunc(dashes)
+	cmd.SetFlagErrorFunc(flagHint)
 	for _, add := range []func() *cobra.Command{
 		a.runCommand, a.inspectCommand, a.checkCommand, a.newCommand, a.stripCommand, a.runsCommand, a.versionCommand,
 	} {
@@ -135,11 +136,18 @@ func knownCommand(c *cobra.Command, words []string) error {
 // args checks the number of positional arguments, and says what they are when it is wrong.
 func args(least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, given []string) error {
-		if len(given) < least || most >= 0 && len(given) > most {
-			return usagef("%s takes %s, and got %d: %s; see markmill %s --help", c.CommandPath(), c.Use[len(c.Name()):], len(given),
-				strings.Join(given, " "), c.Name())
+		if len(given) >= least && (most < 0 || len(given) <= most) {
+			return nil
 		}
-		return nil
+		takes := strings.TrimSpace(strings.TrimPrefix(c.Use, c.Name()))
+		if takes == "" {
+			takes = "no arguments"
+		}
+		got := "nothing"
+		if len(given) > 0 {
+			got = fmt.Sprintf("%d: %s", len(given), strings.Join(given, " "))
+		}
+		return usagef("%s takes %s, and got %s; see %s --help", c.CommandPath(), takes, got, c.CommandPath())
 	}
 }
 

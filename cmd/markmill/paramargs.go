@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,8 +72,22 @@ func pair(source string, raw bool) func(string) ([]notebooks.Given, error) {
 	}
 }
 
+// dashes lets an option be written with underscores, as some of papermill's are (--parameters_file).
+func dashes(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
+}
+
 // flagHint adds the nearest known option to the message about an unknown one.
 func flagHint(c *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) { // what is wrong with the value says itself where it stands
+		var list notebooks.ErrorList
+		var one *notebooks.Error
+		var u usage
+		if cause := value.Unwrap(); errors.As(cause, &list) || errors.As(cause, &one) || errors.As(cause, &u) {
+			return cause
+		}
+	}
 	word, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {
 		return usagef("%s; see %s --help", err, c.CommandPath())

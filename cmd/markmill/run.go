@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"markmill/engine"
@@ -22,6 +23,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render"
+	"markmill/render/plain"
 	"markmill/render/terminal"
 	"markmill/runs"
 )
@@ -46,6 +48,7 @@ type runOptions struct {
 	logOutput                 bool
 	logLevel                  string
 	stdoutFile, stderrFile    string
+	stdinParams               bool // -f -
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -63,6 +66,14 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
   markmill run task.md --json | jq .status`,
 		Args: args(1, 2),
 		RunE: func(c *cobra.Command, paths []string) error {
+			for _, name := range []string{"only", "from", "until"} {
+				if f := c.Flags().Lookup(name); f.Changed && strings.Trim(f.Value.String(), "[]") == "" {
+					return usagef("--%s names no step; give an id, or leave the option out", name)
+				}
+			}
+			if paths[0] == "-" && o.stdinParams {
+				return usagef("NOTEBOOK - and -f - both want standard input; give one of them a path")
+			}
 			output := ""
 			if len(paths) == 2 {
 				output = paths[1]
@@ -74,7 +85,10 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	given := &o.req.Given
 	f.VarP(givenFlag{given, "NAME=VALUE", pair("-p", false)}, "parameters", "p", "a parameter, read by its declared type; also -p NAME VALUE")
 	f.VarP(givenFlag{given, "NAME=VALUE", pair("-r", true)}, "parameters-raw", "r", "a parameter, always a string; also -r NAME VALUE")
-	f.VarP(givenFlag{given, "FILE", a.fileParams}, "parameters-file", "f", "parameters from a YAML or JSON file (- is standard input)")
+	f.VarP(givenFlag{given, "FILE", func(path string) ([]notebooks.Given, error) {
+		o.stdinParams = o.stdinParams || path == "-"
+		return a.fileParams(path)
+	}}, "parameters-file", "f", "parameters from a YAML or JSON file (- is standard input)")
 	f.VarP(givenFlag{given, "YAML", func(v string) ([]notebooks.Given, error) { return notebooks.ParseGivenYAML("-y", "-y", []byte(v)) }},
 		"parameters-yaml", "y", "parameters from YAML text")
 	f.VarP(givenFlag{given, "BASE64", base64Params}, "parameters-base64", "b", "parameters from base64 of YAML text")
@@ -110,7 +124,20 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.StringVar(&o.logLevel, "log-level", "INFO", "what is told on standard error: DEBUG, INFO, WARNING, ERROR, CRITICAL, NOTSET")
 	f.StringVar(&o.stdoutFile, "stdout-file", "", "write the steps' standard output to a file too")
 	f.StringVar(&o.stderrFile, "stderr-file", "", "write the steps' standard error to a file too")
+	papermillFlags(f)
 	return c
+}
+
+// papermillFlags takes the options of papermill's that say what Markmill does anyway, so that its scripts
+// move over. They are not shown in the help.
+func papermillFlags(f *pflag.FlagSet) {
+	for _, name := range []string{"no-log-output", "prepare-execute", "report-mode", "no-report-mode",
+		"request-save-on-cell-execute", "no-request-save-on-cell-execute"} {
+		f.Bool(name, false, "for papermill's scripts: no effect, the code stays and every step is saved as it ends")
+		f.Lookup(name).Hidden = true
+	}
+	f.Int("autosave-cell-every", 0, "for papermill's scripts: no effect, what a step prints is saved as it comes")
+	f.Lookup("autosave-cell-every").Hidden = true
 }
 
 // fileParams reads -f: a file, or as papermill does the JSON object itself.
@@ -155,10 +182,13 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	}
 	o.req.Path, o.req.Source, o.req.Repository = name(path), src, repo
 	if o.help {
-		return a.inspect(eng, o.req, false)
+		return a.inspect(eng, o.req, o.json)
 	}
 	if output == "" {
 		output = eng.Config.Output
+	}
+	if o.req.ID, err = eng.NewID(o.req.Path); err != nil {
+		return err
 	}
 	if output, err = a.outputPath(output, o, eng); err != nil {
 		return err
@@ -208,12 +238,35 @@ func (o *runOptions) check(output string) error {
 	if filepath.IsAbs(o.req.Cwd) || o.req.Cwd != "" && !filepath.IsLocal(o.req.Cwd) {
 		return usagef("--cwd %s is outside the worktree; give a folder relative to its root", o.req.Cwd)
 	}
-	if o.json && output == "-" {
-		return usagef("--json and OUTPUT - both want standard output; give OUTPUT a path")
+	if info, err := os.Stat(output); err == nil && info.IsDir() {
+		return usagef("OUTPUT %s is a folder; give the path of a file in it", output)
+	}
+	if err := o.oneResult(output); err != nil {
+		return err
 	}
 	o.req.Only, o.req.SkipTags = o.only, o.skipTags
 	o.req.From, o.req.Until = notebooks.StepID(o.from), notebooks.StepID(o.until)
 	return nil
+}
+
+// oneResult refuses two results on standard output: a reader could not tell them apart.
+func (o *runOptions) oneResult(output string) error {
+	var who []string
+	for _, w := range []struct {
+		name string
+		does bool
+	}{
+		{"OUTPUT -", output == "-"}, {"--json", o.json && !o.prepareOnly}, {"--events -", o.events == "-"},
+		{"--stdout-file -", o.stdoutFile == "-"}, {"--stderr-file -", o.stderrFile == "-" && o.stdoutFile != "-"},
+	} {
+		if w.does {
+			who = append(who, w.name)
+		}
+	}
+	if len(who) < 2 {
+		return nil
+	}
+	return usagef("%s and %s both want standard output; leave one of them out, or give it a path", who[0], who[1])
 }
 
 // limit reads a time limit: a number of seconds, or a duration.
@@ -269,7 +322,8 @@ func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (stri
 	if err != nil {
 		return "", err
 	}
-	extra := map[string]string{"date": a.now().UTC().Format(time.DateOnly)}
+	now := a.now().UTC()
+	extra := map[string]string{"run_id": string(o.req.ID), "date": now.Format(time.DateOnly), "now": now.Format(time.RFC3339)}
 	if o.req.Repository != nil {
 		if head, err := o.req.Repository.Head(); err == nil {
 			extra["commit"] = string(head)
@@ -312,9 +366,9 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		return err
 	}
 	eng.Observe, eng.Output = watch.event, watch.output
+	plan.Request.OwnFiles = a.written(watch)
 	if n := len(plan.DirtyPaths); n > 0 && plan.Request.Dirty == engine.DirtyIgnore && !plan.Request.InPlace && o.level() <= slog.LevelInfo {
-		fmt.Fprintf(a.stderr, "markmill: the run does not see %d uncommitted changes of the checkout (%s); --dirty include takes them along\n",
-			n, strings.Join(plan.DirtyPaths[:min(n, 3)], ", "))
+		fmt.Fprintln(a.stderr, "markmill: uncommitted, and so not in the run: "+plain.Escape(some(plan.DirtyPaths))+"; --dirty include takes it along")
 	}
 	result, err := eng.Run(ctx, plan)
 	if cerr := watch.close(); err == nil {
@@ -324,8 +378,10 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		return err
 	}
 	if o.level() <= slog.LevelInfo {
-		for _, b := range result.Run.Blockers() {
-			fmt.Fprintln(a.stderr, "markmill: "+blockerLine(b))
+		if len(plan.Gates) == 0 { // which the progress view has told
+			for _, b := range result.Run.Blockers() {
+				fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(blockerLine(b))))
+			}
 		}
 		watch.progress.Done(terminal.Summary(result.Run, shortPath(result.Dir), a.colour(a.stderr)))
 		if result.Worktree != "" {
@@ -348,6 +404,27 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		return exit(code)
 	}
 	return nil
+}
+
+// some names the first few of a list and counts the others.
+func some(list []string) string {
+	const few = 3
+	if len(list) <= few {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
+}
+
+// written are the files that the program itself writes while the run goes on: a log in the checkout is
+// no change that the run made.
+func (a *app) written(w *watch) []os.FileInfo {
+	var own []os.FileInfo
+	for _, f := range append([]*os.File{a.stdout, a.stderr}, w.files...) {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			own = append(own, info)
+		}
+	}
+	return own
 }
 
 // retain removes the runs that are neither young nor among the newest, with their refs.

@@ -345,18 +345,33 @@ func (a *app) runsPrune() *cobra.Command {
 		Use: "prune", Short: "Remove old runs and their refs", Args: args(0, 0),
 		Long:    "Removes runs that are older than --days and not among the newest --keep, with their refs. A run that is going on is left alone.",
 		Example: "  markmill runs prune --keep 50 --days 7",
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			store, src, err := a.here()
 			if err != nil {
 				return err
 			}
-			removed, err := a.prune(store, src, keep, time.Duration(days)*24*time.Hour)
+			root := ""
+			if src != nil {
+				root = src.Root()
+			}
+			cfg, err := engine.LoadConfig(root)
+			if err != nil {
+				return err
+			}
+			least, age := cfg.Retention.Bounds()
+			if c.Flags().Changed("keep") {
+				least = keep
+			}
+			if c.Flags().Changed("days") {
+				age = time.Duration(days) * 24 * time.Hour
+			}
+			removed, err := a.prune(store, src, least, age)
 			fmt.Fprintf(a.stderr, "removed %d runs\n", removed)
 			return err
 		},
 	}
-	c.Flags().IntVar(&keep, "keep", engine.DefaultRuns, "keep at least the newest so many")
-	c.Flags().IntVar(&days, "days", engine.DefaultDays, "keep what is younger than so many days")
+	c.Flags().IntVar(&keep, "keep", engine.DefaultRuns, "keep at least the newest so many (default: retention in markmill.yaml)")
+	c.Flags().IntVar(&days, "days", engine.DefaultDays, "keep what is younger than so many days (default: retention in markmill.yaml)")
 	return c
 }
 

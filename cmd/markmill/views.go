@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,12 +52,42 @@ func (a *app) outputNotebook(in engine.ViewInput, output string) error {
 		_, err = a.stdout.Write(b)
 		return err
 	}
-	return writeWithAssets(output, b, in)
+	return writeOutput(output, b, in)
+}
+
+// writeOutput writes OUTPUT: through a link into the file that it names, and into a device or a pipe
+// as it is, where a new file must not take its place.
+func writeOutput(path string, b []byte, in engine.ViewInput) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(b)
+		return errors.Join(err, f.Close())
+	}
+	if link, err := os.Lstat(path); err == nil && link.Mode()&os.ModeSymlink != 0 {
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			if err := writeAssets(filepath.Dir(path), in); err != nil {
+				return err
+			}
+			return runs.WriteFile(target, b)
+		}
+	}
+	return writeWithAssets(path, b, in)
 }
 
 // writeWithAssets writes an output notebook and, beside it, the pictures that it shows.
 func writeWithAssets(path string, b []byte, in engine.ViewInput) error {
-	folder := filepath.Dir(path)
+	if err := writeAssets(filepath.Dir(path), in); err != nil {
+		return err
+	}
+	return runs.WriteFile(path, b)
+}
+
+// writeAssets makes the folder of an output notebook and writes the pictures that it shows.
+func writeAssets(folder string, in engine.ViewInput) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -73,7 +104,7 @@ func writeWithAssets(path string, b []byte, in engine.ViewInput) error {
 			return err
 		}
 	}
-	return runs.WriteFile(path, b)
+	return nil
 }
 
 // assetsFolder is where an output notebook keeps its pictures: beside it, by its name.
@@ -96,7 +127,7 @@ func emptyPatch(in engine.ViewInput) error {
 
 func testLog(in engine.ViewInput) error {
 	path := filepath.Join(in.Dir, runs.TestLogFile)
-	f, err := os.CreateTemp(in.Dir, "."+runs.TestLogFile+"-*")
+	f, err := os.CreateTemp(in.Dir, runs.TempPrefix+"*")
 	if err != nil {
 		return err
 	}

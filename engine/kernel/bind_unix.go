@@ -5,7 +5,6 @@ package kernel
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 
@@ -30,7 +29,7 @@ func (l *live) bind(ctx context.Context, params []byte) error {
 	case e.gone:
 		return errors.New("the interpreter ended while its parameters were set")
 	case e.exit != 0:
-		return fmt.Errorf("the interpreter did not take the parameters (exit %d)", e.exit)
+		return errors.New("the interpreter cannot set the parameters over what the block declares (a constant?)")
 	}
 	return nil
 }

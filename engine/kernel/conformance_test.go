@@ -160,7 +160,7 @@ func start(t *testing.T, k Kernel, change ...func(*Options)) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &harness{t: t, dir: filepath.Join(root, "work"), private: filepath.Join(root, "private"), step: filepath.Join(root, "step"), scraps: filepath.Join(root, "scraps.jsonl")}
+	h := &harness{t: t, dir: filepath.Join(root, "work"), private: filepath.Join(root, "it's pri v$te"), step: filepath.Join(root, "step"), scraps: filepath.Join(root, "scraps.jsonl")}
 	for _, d := range []string{h.dir, h.private} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
@@ -568,6 +568,14 @@ func TestScrapsFromEveryLanguageToEveryLanguage(t *testing.T) {
 			nothingRan(t, writer)
 		})
 	}
+}
+
+// A sandbox helper stands before the interpreter and becomes it.
+func TestWrap(t *testing.T) {
+	each(t, func(d dialect) string { return "any" }, func(t *testing.T, d dialect) {
+		h := start(t, d.kernel, func(o *Options) { o.Wrap = []string{"env", "STEP_VAR=wrapped"} })
+		h.ok(d.env, "wrapped\n")
+	})
 }
 
 func TestAMissingProgramIsSaidSo(t *testing.T) {

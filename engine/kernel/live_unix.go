@@ -4,10 +4,7 @@ package kernel
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -183,46 +180,6 @@ func (l *live) hello(ctx context.Context) (string, error) {
 // pump hands both streams on until the returned function is called.
 func (l *live) pump(stdout, stderr io.Writer) (finish func() error) {
 	return pumpBoth(l.out, l.err, stdout, stderr)
-}
-
-func pumpBoth(out, err *pipe, stdout, stderr io.Writer) (finish func() error) {
-	out.ready()
-	err.ready()
-	done := make(chan error, 2)
-	go func() { done <- out.pump(stdout) }()
-	go func() { done <- err.pump(stderr) }()
-	return func() error {
-		out.stop()
-		err.stop()
-		return errors.Join(<-done, <-done)
-	}
-}
-
-// tagged gives a session a tag of its own and puts it into the environment, so that a process
-// that leaves everything else behind is still known by it. A Markmill inside a step carries the
-// outer session's tag along: the outer one then knows what the inner one leaves behind.
-func tagged(env []string) (tag string, with []string) {
-	nonce := make([]byte, 12)
-	rand.Read(nonce)
-	tag = hex.EncodeToString(nonce)
-	chain := strings.TrimPrefix(os.Getenv("MARKMILL_SESSION")+"/"+tag, "/")
-	return tag, append(lastSettings(env), "MARKMILL_SESSION="+chain)
-}
-
-// lastSettings keeps the last setting of each name: which one counts differs between programs.
-func lastSettings(env []string) []string {
-	last := map[string]int{}
-	for i, e := range env {
-		name, _, _ := strings.Cut(e, "=")
-		last[name] = i
-	}
-	var kept []string
-	for i, e := range env {
-		if name, _, _ := strings.Cut(e, "="); last[name] == i {
-			kept = append(kept, e)
-		}
-	}
-	return kept
 }
 
 // ending is how a step's conversation ended.
@@ -435,17 +392,3 @@ func (l *live) order(step []byte, words string) error {
 	_, err := l.stepFile.WriteAt(step, 0)
 	return err
 }
-
-// tail keeps the last bytes that an interpreter printed while it failed to start.
-type tail struct{ b bytes.Buffer }
-
-func (t *tail) Write(p []byte) (int, error) {
-	const most = 4 << 10
-	t.b.Write(p)
-	if n := t.b.Len() - most; n > 0 {
-		t.b.Next(n)
-	}
-	return len(p), nil
-}
-
-func (t *tail) text() string { return t.b.String() }

@@ -18,6 +18,9 @@ func TestMain(m *testing.M) {
 	case "scrap":
 		os.Exit(ScrapMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
 	}
+	if os.Getenv("KERNEL_TEST_HELPER") != "" {
+		startAndWait()
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -113,3 +114,31 @@ func (p *pipe) pump(w io.Writer) (failed error) {
 func (p *pipe) stop()  { p.f.SetReadDeadline(time.Unix(1, 0)) }
 func (p *pipe) ready() { p.f.SetReadDeadline(time.Time{}) }
 func (p *pipe) close() { p.f.Close() }
+
+// pumpBoth hands both streams on until the returned function is called.
+func pumpBoth(out, err *pipe, stdout, stderr io.Writer) (finish func() error) {
+	out.ready()
+	err.ready()
+	done := make(chan error, 2)
+	go func() { done <- out.pump(stdout) }()
+	go func() { done <- err.pump(stderr) }()
+	return func() error {
+		out.stop()
+		err.stop()
+		return errors.Join(<-done, <-done)
+	}
+}
+
+// tail keeps the last bytes that an interpreter printed while it failed to start.
+type tail struct{ b bytes.Buffer }
+
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 4 << 10
+	t.b.Write(p)
+	if n := t.b.Len() - most; n > 0 {
+		t.b.Next(n)
+	}
+	return len(p), nil
+}
+
+func (t *tail) text() string { return t.b.String() }

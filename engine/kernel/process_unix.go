@@ -99,16 +99,6 @@ func executable(path string) error {
 	return nil
 }
 
-// getenv gives the last setting of a name, as exec does.
-func getenv(env []string, name string) string {
-	for i := len(env) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
-			return v
-		}
-	}
-	return ""
-}
-
 // missing is the error for a program that cannot be started.
 func missing(kernel, program string, err error) error {
 	return &notebooks.Error{

@@ -78,7 +78,7 @@ class P:
 assert pickle.loads(pickle.dumps(P(1))) == P(1)
 assert sys.argv == [''] and sys.path[0] == ''
 def f(): pass
-assert inspect.getsource(f) == 'def f(): pass\\n'
+assert inspect.getsource(f) == 'def f(): pass\n'
 print('\udcff\ud800')`, "\xff\\ud800\n")
 	h.ok("t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()", "thread\n")
 	h.ok("from __future__ import annotations", "")

@@ -185,8 +185,7 @@ func Branch(ctx context.Context, s *Source, name string, base, commit OID, messa
 		if d, ok := s.fmt.parse(OID(held)); ok && s.isChild(d, tree, parent) {
 			return OID(held), nil
 		}
-		return "", &notebooks.Error{Kind: notebooks.KindOption, File: s.root, Msg: fmt.Sprintf("the branch %q exists and holds something else", name),
-			Hint: "choose another name, or delete it with `git branch -D " + name + "`"}
+		return "", branchTaken(s, name)
 	}
 	tmp, err := os.MkdirTemp("", "markmill-branch-")
 	if err != nil {
@@ -211,6 +210,31 @@ func Branch(ctx context.Context, s *Source, name string, base, commit OID, messa
 		return "", err
 	}
 	return s.fmt.oid(d), nil
+}
+
+// CheckBranch says before a run whether Branch could make its branch: the name is one, and it is free
+// or holds what an earlier run on the same base may have put there.
+func CheckBranch(s *Source, name string, base OID) error {
+	ref := "refs/heads/" + name
+	if !validRef(ref) {
+		return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", name), Hint: "see `git help check-ref-format`"}
+	}
+	held, err := s.ref(ref)
+	if held == "" || err != nil {
+		return err
+	}
+	parent, _ := s.fmt.parse(base)
+	if d, ok := s.fmt.parse(OID(held)); ok && OID(held) != base {
+		if tree, err := s.treeOf(d); err == nil && s.isChild(d, tree, parent) {
+			return nil
+		}
+	}
+	return branchTaken(s, name)
+}
+
+func branchTaken(s *Source, name string) error {
+	return &notebooks.Error{Kind: notebooks.KindOption, File: s.root, Msg: fmt.Sprintf("the branch %q exists and holds something else", name),
+		Hint: "choose another name, or delete it with `git branch -D " + name + "`"}
 }
 
 // isChild tells whether a commit holds a tree and has the one parent (none, when it is zero).

@@ -23,7 +23,7 @@ type Options struct {
 	Width    func() int       // columns of the terminal, asked whenever the live line is drawn; nil is 80
 	Total    int              // steps that will run; 0: taken from plan.updated
 	Log      bool             // --log-output: every line of output, with the step's id before it
-	Quiet    bool             // only what Done says
+	Quiet    bool             // no progress: only what Log asks for and what Done says
 	Now      func() time.Time // nil is time.Now
 }
 
@@ -134,7 +134,7 @@ func (p *Progress) finish(e runs.Event) {
 // Output takes a chunk of what the running step printed. It costs the same for any chunk unless
 // every line is to be shown: only the end is kept.
 func (p *Progress) Output(step notebooks.StepID, stream string, chunk []byte) {
-	if p.o.Quiet || len(chunk) == 0 || !p.o.Terminal && !p.o.Log {
+	if len(chunk) == 0 || !p.o.Log && (p.o.Quiet || !p.o.Terminal) {
 		return
 	}
 	p.mu.Lock()
@@ -157,7 +157,7 @@ func (p *Progress) Output(step notebooks.StepID, stream string, chunk []byte) {
 
 // logLines writes lines of output after the id of their step.
 func (p *Progress) logLines(stream string, lines [][]byte) {
-	if len(lines) == 0 || p.o.Quiet {
+	if len(lines) == 0 {
 		return
 	}
 	p.erase()

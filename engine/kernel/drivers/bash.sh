@@ -151,7 +151,6 @@ __mm_exit() {
 		done
 		builtin printf 'IFS=%q\n' "$__mm_ifs"
 		builtin declare -f
-		builtin declare -Fx
 		builtin alias -p
 		builtin trap -p
 		[[ $__mm_onerr == - ]] || builtin printf 'trap -- %q ERR\n' "$__mm_onerr"

@@ -248,7 +248,7 @@
   eachParam(define);
   // What a step declared with let is no property of the global object: it is assigned to by its
   // name, which the engine has checked.
-  const assign = (name, value) => vm.runInThisContext(`(value) => { ${name} = value; }`)(value);
+  const assign = (name, value) => require('vm').runInThisContext(`(value) => { ${name} = value; }`)(value);
 
   const say = (text) => {
     const fd = fs.openSync(privately('ctl'), 'w');

@@ -3,6 +3,8 @@
 def _mm_main(private, scraps, more_source):
     import sys, os, _signal
     import builtins
+    if sys.version_info < (3, 8):
+        sys.exit("Python 3.8 or newer is needed, this is %d.%d" % sys.version_info[:2])
     PyCF_ONLY_AST, PyCF_ALLOW_TOP_LEVEL_AWAIT, FUTURE = 0x400, 0x2000, 0x1FF0000
     ignore = lambda number, frame: None
     _signal.signal(_signal.SIGINT, ignore)

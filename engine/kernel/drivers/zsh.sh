@@ -122,7 +122,8 @@ __mm_exit() {
 			builtin print -r -- "umask $(umask)"
 			builtin print -r -- "builtin cd -- ${(qq)PWD}"
 			builtin print -r -- "$__mm_set"
-			builtin print -r -- '. @D@/aliases'
+			__mm_n=@D@
+			builtin print -r -- ". ${(qq)__mm_n}/aliases"
 			builtin print -r -- 'set +euxv'
 			builtin print -r -- '__mm_whole=1'
 		} >|@D@/state

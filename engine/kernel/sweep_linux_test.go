@@ -1,0 +1,100 @@
+package kernel
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// startAndWait is what the test binary does as the helper of the test below: it starts
+// interpreters, names them, keeps them busy, and waits to be killed.
+func startAndWait() {
+	ready := make(chan struct{})
+	for name, code := range map[string]string{"bash": "echo ready; while :; do :; done", "python": "print('ready')\nwhile True: pass"} {
+		k, _ := Lookup(name)
+		private, err := os.MkdirTemp(os.Getenv("KERNEL_TEST_HELPER"), "")
+		if err != nil {
+			panic(err)
+		}
+		s, err := k.Start(context.Background(), Options{Dir: private, Private: private, Env: os.Environ()})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(s.Info().PID)
+		stdout := &trigger{do: func() { ready <- struct{}{} }}
+		go s.Run(context.Background(), Request{Code: []byte(code), Stdout: stdout, Stderr: os.Stderr})
+		<-ready
+	}
+	fmt.Println("ready")
+	select {}
+}
+
+// A Markmill that is killed leaves no interpreter behind.
+func TestAKilledEngineLeavesNoInterpreter(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	helper := exec.Command(self)
+	helper.Env = append(os.Environ(), "KERNEL_TEST_HELPER="+t.TempDir())
+	out, err := helper.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := helper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var fds []unix.PollFd
+	var pids []int
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && lines.Text() != "ready" {
+		pid, err := strconv.Atoi(strings.TrimSpace(lines.Text()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		pids = append(pids, pid)
+		fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+	}
+	if len(fds) != 2 {
+		t.Fatal("the helper did not start two interpreters")
+	}
+	helper.Process.Signal(syscall.SIGKILL)
+	helper.Wait()
+	for _, fd := range fds {
+		if n, err := unix.Poll([]unix.PollFd{fd}, int((10 * time.Second).Milliseconds())); n != 1 {
+			t.Errorf("an interpreter outlived the engine (%v)", err)
+		}
+	}
+	for _, pid := range pids { // they came to this process, if it is a reaper by now
+		syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+	}
+}
+
+// What a step orphans is reaped, not left as a zombie of the engine.
+func TestOrphansAreReaped(t *testing.T) {
+	bash, _ := Lookup("bash")
+	h := start(t, bash)
+	for range 3 {
+		h.run("(setsid sleep 300 &); (sleep 300 &); (setsid true &); sh -c 'setsid true & setsid true &'")
+	}
+	h.run("")
+	for _, pid := range childrenOfThread(os.Getpid(), os.Getpid()) {
+		if info, ok := statOf(pid); ok && info.state == 'Z' {
+			t.Errorf("process %d is a zombie: %+v", pid, info)
+		}
+	}
+}
