@@ -112,13 +112,17 @@ func languageForms(value string) []string {
 
 // shellForms are a word as shells quote it: set -x, ${x@Q}, Python's shlex.quote, printf %q.
 func shellForms(value string) []string {
-	var bare, ansi, octal strings.Builder
+	var bash, zsh, ansi, octal strings.Builder
 	for i := range len(value) {
 		c := value[i]
-		if strings.IndexByte(" !\"#$&'()*,;<=>?[\\]^`{|}~", c) >= 0 {
-			bare.WriteByte('\\')
+		if strings.IndexByte(" !\"$&'()*,;<>?[\\]^`{|}", c) >= 0 || i == 0 && (c == '#' || c == '~') {
+			bash.WriteByte('\\')
 		}
-		bare.WriteByte(c)
+		if strings.IndexByte(" !\"#$&'()*;<=>?[\\]^`{|}~", c) >= 0 {
+			zsh.WriteByte('\\')
+		}
+		bash.WriteByte(c)
+		zsh.WriteByte(c)
 		for _, b := range []*strings.Builder{&ansi, &octal} {
 			switch {
 			case c == '\'' || c == '\\':
@@ -138,7 +142,7 @@ func shellForms(value string) []string {
 	}
 	double := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`")
 	return []string{strings.ReplaceAll(value, "'", `'\''`), strings.ReplaceAll(value, "'", `'"'"'`), double.Replace(value),
-		bare.String(), ansi.String(), octal.String()}
+		bash.String(), zsh.String(), ansi.String(), octal.String()}
 }
 
 // Characters besides letters and digits that the percent-encodings leave as they are: Go's two, Python's

@@ -106,7 +106,7 @@ func TestForms(t *testing.T) {
 			"plain": value, "json": string(quoted), "json in json": string(twice), "ascii json": asciiJSON(value), "go": fmt.Sprintf("%q", value), "ascii go": strconv.QuoteToASCII(value),
 			"query": url.QueryEscape(value), "path": url.PathEscape(value), "hex": hex.EncodeToString([]byte(value)),
 			"HEX": strings.ToUpper(hex.EncodeToString([]byte(value))), "html": html.EscapeString(value),
-			"trace": "'" + strings.ReplaceAll(value, "'", `'\''`) + "'", "crlf": strings.ReplaceAll(value, "\n", "\r\n"),
+			"printf %q": bashQuoted(value), "trace": "'" + strings.ReplaceAll(value, "'", `'\''`) + "'", "crlf": strings.ReplaceAll(value, "\n", "\r\n"),
 		} {
 			if got := s.Text("<" + text + ">"); !strings.Contains(got, Mark) || len(got) > len(Mark)+8 {
 				t.Errorf("%s of %q: %q", name, value, got)
@@ -139,6 +139,14 @@ func TestForms(t *testing.T) {
 			}
 		}
 	}
+}
+
+// bashQuoted is what bash 5.2 gave for printf %q of the values above.
+func bashQuoted(s string) string {
+	if strings.Contains(s, "\n") {
+		return "$'" + strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(s) + "'"
+	}
+	return strings.NewReplacer(" ", `\ `, "'", `\'`, `"`, `\"`, `\`, `\\`, "<", `\<`, "&", `\&`, ">", `\>`, "$", `\$`, "!", `\!`).Replace(s)
 }
 
 func asciiJSON(s string) string {
