@@ -2,6 +2,7 @@
 import json
 import os
 import platform
+import subprocess
 import tempfile
 import time
 from dataclasses import asdict
@@ -72,6 +73,9 @@ def machine(folder):
     """What the figures were taken on; no name of the machine."""
     facts = {"system": f"{platform.system()} {platform.release()}", "processor": platform.machine(),
              "cores": os.cpu_count(), "python": platform.python_version()}
+    kind = subprocess.run(["stat", "--file-system", "--format=%T", folder], capture_output=True, text=True)
+    if kind.returncode == 0:  # the program of GNU; others have no such option
+        facts["file system"] = kind.stdout.strip()
     facts["a new file takes"] = f"{new_file(folder):.0f} µs"
     if hasattr(os, "getloadavg"):
         facts["load before"] = round(os.getloadavg()[0], 2)

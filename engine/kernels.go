@@ -61,9 +61,6 @@ func (t kernels) runs(name, lang string) bool {
 	return ok && got == name
 }
 
-// program is the program that the repository set for a built-in kernel, or "".
-func (t kernels) program(name string) string { return t.cfg.Kernels[name].Program }
-
 func (t kernels) own() []string {
 	var out []string
 	for name := range t.cfg.Kernels {

@@ -35,9 +35,9 @@ type Plan struct {
 // PlannedStep is a step, what will interpret it, and whether it will run.
 type PlannedStep struct {
 	*notebooks.Step
-	Kernel  kernel.Kernel
-	Session string // name of the live session
-	Skip    string // why it will not run; "" runs
+	Kernel  kernel.Kernel // nil: no kernel is there, and the step is tagged skip
+	Session string        // name of the live session
+	Skip    string        // why it will not run; "" runs
 }
 
 // Plan reads a notebook, binds its parameters and decides every gate. The error is a
@@ -141,6 +141,10 @@ func (p *Plan) chooseKernels(cfg Config) error {
 			lang = p.Request.Language
 		}
 		k, err := table.forStep(lang, p.Request.Kernel, p.Notebook.Front.Kernel)
+		if err != nil && s.Has(notebooks.TagSkip) { // what does not run needs nothing to run it
+			p.Steps = append(p.Steps, PlannedStep{Step: s, Session: lang})
+			continue
+		}
 		if err != nil {
 			err.File, err.Line, err.Col, err.Step = p.Request.Path, s.Line, 1, s.ID
 			errs.add(err)
@@ -154,7 +158,7 @@ func (p *Plan) chooseKernels(cfg Config) error {
 	}
 	seen := map[string]bool{}
 	for _, s := range p.Steps {
-		if seen[s.Kernel.Name()] {
+		if s.Kernel == nil || seen[s.Kernel.Name()] {
 			continue
 		}
 		seen[s.Kernel.Name()] = true

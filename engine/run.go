@@ -229,12 +229,26 @@ func (r *run) do(ctx context.Context) (ref, kept string, err error) {
 	if err := r.trace.span("close kernels", r.closeSessions); err != nil {
 		return "", "", err
 	}
+	if err := r.settle(ctx); err != nil {
+		return "", "", err
+	}
 	ctx = context.WithoutCancel(ctx) // an interrupted run is checked and kept like any other
 	if err := r.trace.span("checks", func() error { return r.check(ctx) }); err != nil {
 		return "", "", err
 	}
 	err = r.trace.span("publish", func() error { ref, err = r.publish(ctx); return err })
 	return ref, "", err
+}
+
+// settle captures what the interpreters still did when they were closed: what the author has set to
+// run at their end (a trap, atexit).
+func (r *run) settle(ctx context.Context) error {
+	change, err := r.tree.Capture(context.WithoutCancel(ctx), "", r.plan.TaskID()+": the end of its interpreters")
+	if err != nil {
+		return err
+	}
+	r.untested = r.untested || len(change.Files) > 0
+	return nil
 }
 
 // makeTree makes the run's private folder and the worktree of the base commit.

@@ -150,11 +150,11 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (r
 	}
 	display := filepath.Join(r.work.Display, fmt.Sprintf("%02d-%d", s.Index+1, n))
 	limit, cancel := r.limit(ctx, s)
+	defer cancel()
 	begin := r.eng.Now()
 	out, err := session.Run(limit, kernel.Request{ID: string(s.ID), Code: s.Code, File: r.plan.fileName(), Line: s.CodeLine,
 		Dir: r.stepDir(s), Env: r.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1], DisplayDir: display})
 	timedOut := context.Cause(limit) == errTimeout
-	defer cancel()
 	done.DurationNS = int64(r.eng.Now().Sub(begin))
 	for i, data := range []*runs.StreamData{&done.Stdout, &done.Stderr} {
 		var ferr error

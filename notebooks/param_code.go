@@ -94,7 +94,7 @@ var codeSyntaxes = map[string]*codeSyntax{
 
 func (s *codeSyntax) isName(text string) bool {
 	for i, c := range text {
-		if c != '_' && !unicode.IsLetter(c) && (i == 0 || !unicode.IsDigit(c) && !unicode.Is(unicode.M, c)) && strings.IndexRune(s.names, c) < 0 {
+		if c != '_' && !unicode.IsLetter(c) && (i == 0 || !unicode.IsDigit(c) && !unicode.Is(unicode.M, c)) && !strings.ContainsRune(s.names, c) {
 			return false
 		}
 	}

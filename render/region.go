@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -216,12 +217,18 @@ func (r *region) output(pics []picture) error {
 	return r.displays()
 }
 
+// withoutAddress drops where an object lay in memory from the words that stand for a picture or
+// another rich result: no author printed it, and it is another in every run.
+func withoutAddress(alt string) string { return objectAddress.ReplaceAllString(alt, "") }
+
+var objectAddress = regexp.MustCompile(` at 0x[0-9a-fA-F]{4,16}\b`)
+
 func (r *region) picture(p picture) {
 	if p.to == "" {
 		fmt.Fprintf(r, "Picture (%s): %s\n\n", inline(plain.Escape(p.mime)), codeSpan(plain.Escape(p.from)))
 		return
 	}
-	alt := r.clean.oneLine(p.alt, 200)
+	alt := r.clean.oneLine(withoutAddress(p.alt), 200)
 	if alt == "" {
 		alt = string(r.rec.Planned.ID)
 	}
@@ -247,7 +254,7 @@ func (r *region) displays() error {
 			}
 			r.left -= len(shown)
 		case d.Alt != "":
-			e := cutText(r.clean.text(d.Alt), max(r.left, resultBytes))
+			e := cutText(r.clean.text(withoutAddress(d.Alt)), max(r.left, resultBytes))
 			writeExcerpt(&r.Buffer, "text {.output}", e, d.File, d.Digest)
 			r.left -= e.size()
 		default:

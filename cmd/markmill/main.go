@@ -4,6 +4,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"markmill/engine/kernel"
@@ -20,5 +21,7 @@ func Main() int {
 	case "scrap":
 		return kernel.ScrapMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv)
 	}
+	// A run is short and its memory small: collecting it early costs more than it frees.
+	debug.SetGCPercent(400)
 	return newApp().run(os.Args[1:])
 }

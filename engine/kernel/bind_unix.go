@@ -11,12 +11,8 @@ import (
 	"markmill/notebooks"
 )
 
-// bind hands the driver parameters that it sets over what the author's code has set.
-func (l *live) bind(ctx context.Context, params []byte) error {
-	if err := l.write("params", params); err != nil {
-		return err
-	}
-	defer os.Remove(l.path("params")) // it may hold secrets
+// bind has the driver read the parameters again, over what the author's code has set.
+func (l *live) bind(ctx context.Context) error {
 	l.number++
 	number := strconv.Itoa(l.number)
 	if _, err := l.in.f.WriteString("b" + number + "\n"); err != nil {
@@ -39,14 +35,18 @@ func (s *shellSession) Bind(ctx context.Context, params []notebooks.Bound) error
 	if err := canHoldAll(s.kernel, params); err != nil {
 		return err
 	}
-	return s.bind(ctx, s.kernel.params(params))
+	if err := s.write("params", s.kernel.params(params)); err != nil {
+		return err
+	}
+	defer os.Remove(s.path("params")) // it may hold secrets
+	return s.bind(ctx)
 }
 
 // Bind sets parameters again.
 func (s codeSession) Bind(ctx context.Context, params []notebooks.Bound) error {
-	wire, err := wireParams(params)
-	if err != nil {
+	defer s.removeParams()
+	if err := s.writeParams(params); err != nil {
 		return err
 	}
-	return s.bind(ctx, wire)
+	return s.bind(ctx)
 }

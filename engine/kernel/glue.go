@@ -28,6 +28,8 @@ one newline at its end is dropped.
   --display   show the scrap in the output notebook
 `
 
+var glueFlags = []string{"--text", "--json", "--table", "--image", "--file", "--display"}
+
 // GlueMain is the command glue. MARKMILL_SCRAPS names the file that it appends to, and
 // MARKMILL_STEP_DIR the directory that pictures and files are copied to. Without a flag a value is text:
 // a shell has nothing else, and what looks like a number there (007, 1.10) often is none.
@@ -55,6 +57,10 @@ func GlueMain(args []string, stdin io.Reader, stdout, stderr io.Writer, getenv f
 	}
 	if len(args) < 1 || len(args) > 2 || args[0] == "" {
 		fmt.Fprint(stderr, glueUsage)
+		return 2
+	}
+	if len(args) == 2 && slices.Contains(glueFlags, args[1]) {
+		fmt.Fprintf(stderr, "glue: %s stands behind the name, where the value stands; options come first: glue %s %s (or give that value on standard input)\n", args[1], args[1], args[0])
 		return 2
 	}
 	entry, err := gluedEntry(kind, args, stdin, getenv("MARKMILL_STEP_DIR"))

@@ -23,5 +23,5 @@ func (k node) Start(ctx context.Context, o Options) (Session, error) {
 		l.close()
 		return nil, err
 	}
-	return startCode(ctx, l, o.Params)
+	return codeSession{live: l}.begin(ctx, o.Params)
 }

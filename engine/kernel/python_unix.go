@@ -23,5 +23,5 @@ func (k python) Start(ctx context.Context, o Options) (Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return startCode(ctx, l, o.Params)
+	return codeSession{live: l, plain: true}.begin(ctx, o.Params)
 }

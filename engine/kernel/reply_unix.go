@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -31,24 +32,78 @@ func wireParams(bound []notebooks.Bound) ([]byte, error) {
 	return codec.Marshal(pairs)
 }
 
-// codeSession is an interpreter that survives its steps: Python and Node.
-type codeSession struct{ *live }
+// plainParams splits off the parameters that need no JSON: kind, name and text, each ended by NUL. To
+// read them costs an interpreter nothing that it must load first.
+func plainParams(bound []notebooks.Bound) (plain []byte, rest []notebooks.Bound) {
+	var b bytes.Buffer
+	for _, p := range bound {
+		kind, text := "", p.Value.Text
+		switch p.Value.Type {
+		case notebooks.TypeNull:
+			kind = "null"
+		case notebooks.TypeBool:
+			kind, text = "bool", ""
+			if p.Value.Bool {
+				text = "1"
+			}
+		case notebooks.TypeInt:
+			kind = "int"
+		case notebooks.TypeFloat:
+			kind, text = "float", strconv.FormatFloat(p.Value.Float, 'g', -1, 64)
+		case notebooks.TypeString, notebooks.TypePath, notebooks.TypeSecret:
+			kind = "str"
+		}
+		const longInt = 600 // digits; above, Python has a limit that the other way lifts
+		if kind == "" || strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text) || kind == "int" && len(text) > longInt {
+			rest = append(rest, p)
+			continue
+		}
+		encodeNUL(&b, kind)
+		encodeNUL(&b, p.Param.Name)
+		encodeNUL(&b, text)
+	}
+	return b.Bytes(), rest
+}
 
-// startCode starts a program with a driver and the parameters.
-func startCode(ctx context.Context, l *live, bound []notebooks.Bound) (Session, error) {
-	params, err := wireParams(bound)
+// codeSession is an interpreter that survives its steps: Python and Node.
+type codeSession struct {
+	*live
+	plain bool // its driver reads plain parameters
+}
+
+// begin starts the program with its driver and the parameters.
+func (s codeSession) begin(ctx context.Context, bound []notebooks.Bound) (Session, error) {
+	err := s.writeParams(bound)
 	if err == nil {
-		err = l.write("params", params)
+		err = s.start(ctx)
 	}
-	if err == nil {
-		err = l.start(ctx)
-	}
-	os.Remove(l.path("params")) // it may hold secrets
+	s.removeParams()
 	if err != nil {
-		l.close()
+		s.close()
 		return nil, err
 	}
-	return codeSession{l}, nil
+	return s, nil
+}
+
+func (s codeSession) writeParams(bound []notebooks.Bound) error {
+	if s.plain {
+		var plain []byte
+		plain, bound = plainParams(bound)
+		if err := s.write("plain", plain); err != nil {
+			return err
+		}
+	}
+	wire, err := wireParams(bound)
+	if err != nil {
+		return err
+	}
+	return s.write("params", wire)
+}
+
+// removeParams takes away what may hold secrets.
+func (s codeSession) removeParams() {
+	os.Remove(s.path("plain"))
+	os.Remove(s.path("params"))
 }
 
 func (s codeSession) Info() Info   { return s.info() }

@@ -59,10 +59,12 @@ the end
 }
 
 func TestQuietSaysOnlyTheEnd(t *testing.T) {
-	var b bytes.Buffer
-	play(t, New(&b, Options{Now: stopped, Quiet: true, Terminal: true, Log: true}), "compiling\n")
-	if b.String() != "the end\n" {
-		t.Errorf("got %q", b.String())
+	for log, want := range map[bool]string{false: "the end\n", true: "build │ compiling\nthe end\n"} {
+		var b bytes.Buffer
+		play(t, New(&b, Options{Now: stopped, Quiet: true, Terminal: true, Log: log}), "compiling\n")
+		if b.String() != want {
+			t.Errorf("log %v: got %q", log, b.String())
+		}
 	}
 }
 

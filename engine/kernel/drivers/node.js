@@ -7,7 +7,7 @@
 // An interrupt is heard where code awaits; one that computes without a pause is ended with its state.
 'use strict';
 {
-  const fs = require('fs'), path = require('path'), net = require('net');
+  const fs = require('fs'), path = require('path'), net = require('net'), vm = require('vm');
   const { inspect } = require('util');
   const { createRequire } = require('module');
   const { pathToFileURL } = require('url');
@@ -248,7 +248,20 @@
   eachParam(define);
   // What a step declared with let is no property of the global object: it is assigned to by its
   // name, which the engine has checked.
-  const assign = (name, value) => require('vm').runInThisContext(`(value) => { ${name} = value; }`)(value);
+  // What it declared with const is declared anew.
+  const assign = async (name, value) => {
+    try {
+      vm.runInThisContext(`(value) => { ${name} = value; }`)(value);
+    } catch {
+      const holder = '__mm_' + name;
+      Object.defineProperty(globalThis, holder, { value, configurable: true });
+      try {
+        await evaluate(`const ${name} = ${holder};`, 'parameters', 1);
+      } finally {
+        delete globalThis[holder];
+      }
+    }
+  };
 
   const say = (text) => {
     const fd = fs.openSync(privately('ctl'), 'w');
@@ -341,9 +354,9 @@
       } else if (order[0] === 'p') {
         say(order.slice(1) + ' 0 0\n');
       } else if (order[0] === 'b') {
-        let failed = 0;
-        try { eachParam(assign); } catch { failed = 1; } // a const cannot be set again
-        say(`${order.slice(1)} ${failed} 0\n`);
+        const set = [];
+        eachParam((name, value) => set.push(assign(name, value)));
+        Promise.all(set).then(() => 0, () => 1).then((failed) => say(`${order.slice(1)} ${failed} 0\n`));
       } else {
         begin(order);
       }

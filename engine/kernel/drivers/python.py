@@ -200,10 +200,19 @@ def _mm_main(private, scraps, more_source):
         os.write(fd, text.encode())
         os.close(fd)
 
+    plain = {"null": lambda text: None, "bool": bool, "int": int, "float": float, "str": str}
+
+    def params():
+        with open(private + "/plain", "rb") as f:
+            fields = f.read().decode().split("\0")
+        for kind, name, text in zip(fields[::3], fields[1::3], fields[2::3]):
+            names[name] = plain[kind](text)
+        if os.path.getsize(private + "/params"):
+            state.more().params()
+
     os.environ.setdefault("MPLBACKEND", "Agg")
     streams()
-    if os.path.getsize(private + "/params"):
-        state.more().params()
+    params()
     say("hello %d %s\n" % (os.getpid(), "%d.%d.%d" % sys.version_info[:3]))
     orders, pending = os.open(private + "/in", os.O_RDONLY), b""
     while True:
@@ -224,7 +233,7 @@ def _mm_main(private, scraps, more_source):
             say(order[1:] + " 0 0\n")
             continue
         if order[0] == "b":
-            state.more().params()
+            params()
             say(order[1:] + " 0 0\n")
             continue
         streams()
