@@ -248,7 +248,7 @@ func (r *run) settle(ctx context.Context) error {
 		return err
 	}
 	r.untested = r.untested || len(change.Files) > 0
-	return nil
+	return r.withholdChange("", change)
 }
 
 // makeTree makes the run's private folder and the worktree of the base commit.

@@ -192,13 +192,18 @@ func (a *app) runsVerify() *cobra.Command {
 		Use: "verify RUN|DIR|OUTPUT.md", Short: "Recompute everything of a run from its bytes",
 		Long: `Recomputes the journal's chain, every digest, the report and the output notebook from the bytes
 of a run directory, and says what does not hold. An output notebook is verified by itself and
-against the run that made it, which is found by its digest.
+against the run that made it, which is found by its digest. Inside the repository that the run worked
+on, the commits of its ref are held against the record, and its patch against their trees.
 
 Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 		Example: "  markmill runs verify last\n  markmill runs verify health.out.md",
 		Args:    args(1, 1),
 		RunE: func(_ *cobra.Command, words []string) error {
 			got, err := a.verify(words[0])
+			if err != nil {
+				return err
+			}
+			commits, err := a.verifyCommits(got)
 			if err != nil {
 				return err
 			}
@@ -212,7 +217,7 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 			if asJSON {
 				err = a.printJSON(out)
 			} else if out.OK {
-				_, err = fmt.Fprintf(a.stdout, "%s: everything holds (%d events)\n", out.Run, got.Run.Events)
+				_, err = fmt.Fprintf(a.stdout, "%s: everything holds (%d events%s)\n", out.Run, got.Run.Events, commits)
 			} else {
 				for _, f := range out.Findings {
 					if _, err = fmt.Fprintf(a.stdout, "%s: %s\n", f.Where, f.Words); err != nil {
