@@ -22,13 +22,13 @@ import (
 func (a *app) runsCommand() *cobra.Command {
 	list := a.runsList()
 	c := &cobra.Command{
-		Use: "runs", Short: "Look at runs that were kept: list, show, log, verify, apply, …",
+		Use: "runs", Short: "Look at runs that were kept: list, show, log, verify, attest, apply, …",
 		Long: `Works on the runs that were kept for the repository around the working directory (outside one:
 for no repository). RUN is an id, a part of one that names one run only, or last.`,
 		Args: knownCommand, RunE: list.RunE,
 	}
 	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsApply(), a.runsReconcile(), a.runsPrune())
+	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsReconcile(), a.runsPrune())
 	return c
 }
 
