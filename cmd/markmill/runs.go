@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -199,11 +198,7 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 		Example: "  markmill runs verify last\n  markmill runs verify health.out.md",
 		Args:    args(1, 1),
 		RunE: func(_ *cobra.Command, words []string) error {
-			got, err := a.verify(words[0])
-			if err != nil {
-				return err
-			}
-			commits, err := a.verifyCommits(got)
+			got, commits, err := a.verify(words[0])
 			if err != nil {
 				return err
 			}
@@ -233,27 +228,6 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
-}
-
-func (a *app) verify(word string) (*runs.Verification, error) {
-	store, _, err := a.here()
-	if err != nil {
-		return nil, err
-	}
-	info, err := os.Stat(word)
-	switch {
-	case err == nil && info.IsDir():
-		return runs.Verify(word, outputView)
-	case err == nil:
-		return runs.VerifyOutput(word, store, outputView)
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, err
-	}
-	_, dir, err := store.Find(word)
-	if err != nil {
-		return nil, err
-	}
-	return runs.Verify(dir, outputView)
 }
 
 func (a *app) runsApply() *cobra.Command {
