@@ -24,6 +24,7 @@ type Config struct {
 	Kernels   map[string]KernelConfig `yaml:"kernels"`
 	Output    string                  `yaml:"output"` // path of the output notebook when none is given; {{name}} expands
 	Retention Retention               `yaml:"retention"`
+	Sandbox   SandboxConfig           `yaml:"sandbox"`
 }
 
 // KernelConfig adds a kernel, or says which program a built-in one uses.
@@ -88,6 +89,9 @@ func parseConfig(file string, data []byte) (Config, error) {
 	if err := root.Decode(&cfg); err != nil {
 		return cfg, &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: err.Error(), Err: err}
 	}
+	if err := cfg.Sandbox.check(file); err != nil {
+		return cfg, err
+	}
 	for name, k := range cfg.Kernels {
 		if len(k.Command) > 0 && k.Program != "" {
 			return cfg, &notebooks.Error{Kind: notebooks.KindOption, File: file,
@@ -100,9 +104,10 @@ func parseConfig(file string, data []byte) (Config, error) {
 
 // configKeys are the keys there are, by the path of the mapping that they stand in; * is any name.
 var configKeys = map[string][]string{
-	"":          {"kernels", "output", "retention"},
+	"":          {"kernels", "output", "retention", "sandbox"},
 	"kernels.*": {"program", "command", "languages"},
 	"retention": {"runs", "days"},
+	"sandbox":   {"write", "hide"},
 }
 
 // checkKeys refuses a key that nothing would read.

@@ -53,6 +53,7 @@ func (r *run) environment(work *workdir, tree string) []string {
 	env["MARKMILL_WORKTREE"] = tree
 	env["MARKMILL_SCRAPS"] = work.Scraps
 	env["MARKMILL_DEPTH"] = strconv.Itoa(r.plan.Depth + 1)
+	r.contained(env, work)
 	for name, v := range r.plan.Notebook.Front.Env {
 		env[name] = r.expandEnv(v)
 	}

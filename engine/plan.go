@@ -28,6 +28,7 @@ type Plan struct {
 	DirtyPaths []string // the user's uncommitted changes
 	Depth      int      // runs around this one
 	Gates      []runs.GateData
+	Sandbox    runs.SandboxData // what will hold the steps
 
 	mask *mask.Set // of the secrets
 }
@@ -59,7 +60,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if err := errs.err(); err != nil {
 		return nil, err
 	}
-	return p, p.gates(e)
+	return p, p.gates(ctx, e)
 }
 
 // Check finds what Plan would refuse whatever the parameters are, and what is odd but runs.
@@ -119,14 +120,6 @@ func (p *Plan) checkFront() error {
 			return bad(fmt.Sprintf("%s: %q is not a pattern of paths in the worktree", key, pattern),
 				`patterns are relative and use / , as "reports/**"`)
 		}
-	}
-	switch f.Sandbox {
-	case "", "off":
-	default:
-		return bad(fmt.Sprintf("sandbox: %q cannot be had in this version", f.Sandbox), "leave the key out, or write off")
-	}
-	if f.Network == "off" {
-		return bad("network: off cannot be had in this version", "leave the key out")
 	}
 	return nil
 }
@@ -300,7 +293,7 @@ func (p *Plan) chooseBase(ctx context.Context) error {
 }
 
 // gates decides what must hold before anything starts. What does not hold stands in p.Gates.
-func (p *Plan) gates(e *Engine) error {
+func (p *Plan) gates(ctx context.Context, e *Engine) error {
 	block := func(code, words string) { p.Gates = append(p.Gates, runs.GateData{Code: code, Words: words}) }
 	f := p.Notebook.Front
 	if v, ok := e.Getenv("MARKMILL_DEPTH"); ok && v != "" {
@@ -319,6 +312,9 @@ func (p *Plan) gates(e *Engine) error {
 	}
 	if slices.Contains(f.Require, "tests") && !slices.ContainsFunc(p.Steps, func(s PlannedStep) bool { return s.Has(notebooks.TagTest) && s.Skip == "" }) {
 		block("missing_test_command", "tests are required, and no step that runs is tagged test")
+	}
+	if refusal := p.contain(ctx, e); refusal != "" {
+		block(runs.CodeProviderUnavailable, refusal)
 	}
 	if f.Approval == "required" || slices.Contains(f.Require, "approval") {
 		block("approval_required", "an approval is required, and this version of Markmill cannot take one")

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"context"
 	"io"
 	"os"
 	"time"
 
+	"markmill/engine/sandbox"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/runs"
@@ -75,11 +77,14 @@ type Engine struct {
 	Config  Config
 	Store   func(repository string) runs.Store // where runs of a repository are kept
 	Cache   string                             // folder for worktrees, absolute
-	Tools   string                             // program that answers as glue and scrap
+	Tools   string                             // program that answers as glue, scrap and the sandbox's helper
 	Getenv  func(string) (string, bool)
 	Now     func() time.Time
 	Random  io.Reader
 	Views   []View
+
+	// Offer says what the system has for the sandbox; nil asks the system.
+	Offer func(context.Context, sandbox.Need) sandbox.Offer
 
 	// Observe gets every event as it is journalled, and Output what steps print. Both are called
 	// from the run's goroutines and must not block for long; nil is none.

@@ -22,6 +22,7 @@ type Result struct {
 	Dir      string // the run directory
 	Run      *runs.Run
 	Worktree string // the worktree, when it was to be kept
+	Left     error  // why the run's private folder could not be removed; the next run tries again
 }
 
 // Interrupt is the cause that a caller cancels a run's context with when a signal asked for it.
@@ -42,6 +43,7 @@ type run struct {
 	work     *workdir
 	tree     *worktree.Tree
 	env      []string
+	granted  []string // see grants
 	sessions map[string]kernel.Session
 	before   worktree.Fingerprint
 	key      []byte // of the digests that stand for secrets
@@ -66,6 +68,9 @@ func (e *Engine) Run(ctx context.Context, p *Plan) (result *Result, err error) {
 		records: map[notebooks.StepID]runs.StepFinishedData{}}
 	defer func() { err = r.concealError(err) }()
 	r.trace = newTrace(e.Now)
+	warm := make(chan struct{})
+	go func() { runs.Warm(); close(warm) }()
+	defer func() { <-warm }()
 	r.id = p.Request.ID
 	if r.id == "" {
 		if r.id, err = e.NewID(p.Request.Path); err != nil {
@@ -91,15 +96,23 @@ func (e *Engine) Run(ctx context.Context, p *Plan) (result *Result, err error) {
 		return nil, artifact(err)
 	}
 	defer r.journal.Close()
-	ref, kept, err := r.do(ctx)
+	ref, err := r.do(ctx)
 	if err != nil {
 		r.broken(err)
 	}
+	// The private folder is of no more use: it is removed while the record is finished.
+	cleaned := make(chan error, 1)
+	go func() { cleaned <- r.cleanUp() }()
 	record, err := r.finish(ctx, ref)
+	left := <-cleaned
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Dir: r.dir, Run: record, Worktree: kept}, nil
+	result = &Result{Dir: r.dir, Run: record, Left: left}
+	if p.Request.KeepTree && r.tree != nil {
+		result.Worktree = r.tree.Dir()
+	}
+	return result, nil
 }
 
 // NewID makes the id of a run of a notebook.
@@ -133,6 +146,7 @@ func (r *run) open(root string) error {
 		RunID: r.id, Markmill: r.eng.Version, Notebook: p.Request.Path, Form: string(p.Notebook.Form), SourceFile: sourceFile,
 		Repository: root, Depth: p.Depth, Host: runtime.GOOS + "/" + runtime.GOARCH, PID: os.Getpid(),
 		Paths: r.paths(), Assets: p.Request.Assets, Output: p.Request.Output,
+		Sandbox: &p.Sandbox,
 	}); err != nil {
 		return err
 	}
@@ -201,43 +215,43 @@ func (r *run) emit(t runs.EventType, step notebooks.StepID, data any) error {
 }
 
 // do makes the worktree and runs the steps, then checks what they did.
-func (r *run) do(ctx context.Context) (ref, kept string, err error) {
+func (r *run) do(ctx context.Context) (ref string, err error) {
 	p := r.plan
 	for _, g := range p.Gates {
 		if err := r.emit(runs.GateBlocked, "", g); err != nil {
-			return "", "", err
+			return "", err
 		}
 		r.blockers = append(r.blockers, runs.Blocker{Code: g.Code, Words: g.Words})
 	}
 	if len(p.Gates) > 0 {
 		r.blocked = true
-		return "", "", nil
+		return "", nil
 	}
 	defer func() {
-		if cerr := r.cleanUp(&kept); err == nil {
+		if cerr := r.closeSessions(); err == nil {
 			err = cerr
 		}
 	}()
 	if err := r.trace.span("worktree", func() error { return r.makeTree(ctx) }); err != nil {
-		return "", "", err
+		return "", err
 	}
 	for i := range p.Steps {
 		if err := r.step(ctx, &p.Steps[i]); err != nil {
-			return "", "", err
+			return "", err
 		}
 	}
 	if err := r.trace.span("close kernels", r.closeSessions); err != nil {
-		return "", "", err
+		return "", err
 	}
 	if err := r.settle(ctx); err != nil {
-		return "", "", err
+		return "", err
 	}
 	ctx = context.WithoutCancel(ctx) // an interrupted run is checked and kept like any other
 	if err := r.trace.span("checks", func() error { return r.check(ctx) }); err != nil {
-		return "", "", err
+		return "", err
 	}
 	err = r.trace.span("publish", func() error { ref, err = r.publish(ctx); return err })
-	return ref, "", err
+	return ref, err
 }
 
 // settle captures what the interpreters still did when they were closed: what the author has set to
@@ -289,14 +303,11 @@ func (r *run) closeSessions() error {
 	return errors.Join(errs...)
 }
 
-// cleanUp ends what lives and removes what the run made outside its record.
-func (r *run) cleanUp(kept *string) error {
-	errs := []error{r.closeSessions()}
+// cleanUp removes what the run made outside its record.
+func (r *run) cleanUp() error {
+	var errs []error
 	keep := r.plan.Request.KeepTree && r.tree != nil
 	if r.tree != nil {
-		if keep {
-			*kept = r.tree.Dir()
-		}
 		errs = append(errs, r.tree.Close(keep))
 	}
 	if r.work != nil {

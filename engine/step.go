@@ -42,7 +42,7 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		return err
 	}
 	dir := filepath.Join("steps", fmt.Sprintf("%02d-%s", s.Index+1, s.ID))
-	if err := os.Mkdir(filepath.Join(r.dir, dir), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(r.dir, dir), 0o755); err != nil {
 		return artifact(err)
 	}
 	var done runs.StepFinishedData
@@ -276,10 +276,14 @@ func (r *run) session(ctx context.Context, s *PlannedStep) (kernel.Session, erro
 	ctx, cancel := context.WithTimeoutCause(ctx, start, fmt.Errorf("it did not start within %s", start))
 	defer cancel()
 	strict := r.plan.Notebook.Front.Strict == nil || *r.plan.Notebook.Front.Strict
+	options := kernel.Options{Program: r.eng.Config.Kernels[s.Kernel.Name()].Program, Dir: r.startDir(), Env: r.env,
+		Params: r.plan.values(), Private: private, Strict: strict, Glue: r.work.Glue, Scraps: r.work.Scraps, Grace: grace}
+	if err := r.wrap(&options); err != nil {
+		return nil, err
+	}
 	var live kernel.Session
 	err := r.trace.span("start "+s.Kernel.Name(), func() (err error) {
-		live, err = s.Kernel.Start(ctx, kernel.Options{Program: r.eng.Config.Kernels[s.Kernel.Name()].Program, Dir: r.startDir(), Env: r.env,
-			Params: r.plan.values(), Private: private, Strict: strict, Glue: r.work.Glue, Scraps: r.work.Scraps, Grace: grace})
+		live, err = s.Kernel.Start(ctx, options)
 		return err
 	})
 	if err != nil {
@@ -398,8 +402,7 @@ func (r *run) fail(s *PlannedStep, code, words string) {
 	}
 }
 
-// writeResult writes a step's result.json and notes its digest. It needs no temporary name: the file
-// counts for nothing before step.finished gives its digest.
+// writeResult writes a step's result.json and notes its digest.
 func (r *run) writeResult(dir string, done *runs.StepFinishedData) error {
 	raw, err := r.clean(done)
 	if err != nil {
@@ -411,7 +414,7 @@ func (r *run) writeResult(dir string, done *runs.StepFinishedData) error {
 	}
 	done.Result = filepath.ToSlash(filepath.Join(dir, "result.json"))
 	done.ResultDigest = runs.DigestOf(b)
-	return os.WriteFile(filepath.Join(r.dir, dir, "result.json"), b, 0o644)
+	return runs.WriteFile(filepath.Join(r.dir, dir, "result.json"), b)
 }
 
 // keepAttempt moves the files of a failed attempt aside, so that the next one does not overwrite them.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"markmill/engine/sandbox"
 	"markmill/runs"
 )
 
@@ -18,6 +19,8 @@ type workdir struct {
 	Scraps  string // file that steps append scraps to
 	Display string // rich results of steps, a folder a step
 	Kernels string // a folder a session
+	Sandbox string // the sandbox's helper and its orders, a file a session
+	Home    string // of steps in a strict sandbox
 	release func()
 }
 
@@ -34,11 +37,13 @@ func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 		Scraps:  filepath.Join(root, "scraps.jsonl"),
 		Display: filepath.Join(root, "display"),
 		Kernels: filepath.Join(root, "kernels"),
+		Sandbox: filepath.Join(root, "sandbox"),
+		Home:    filepath.Join(root, "home"),
 	}
 	if err := os.MkdirAll(all, 0o700); err != nil {
 		return nil, err
 	}
-	for _, dir := range []string{root, w.Tmp, w.Glue, w.Display, w.Kernels} {
+	for _, dir := range []string{root, w.Tmp, w.Glue, w.Display, w.Kernels, w.Sandbox, w.Home} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, err
 		}
@@ -50,9 +55,9 @@ func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 	if err := os.WriteFile(w.Scraps, nil, 0o600); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"glue", "scrap"} {
-		if err := os.Symlink(e.Tools, filepath.Join(w.Glue, name)); err != nil {
-			return nil, fmt.Errorf("the command %s for steps: %w", name, err)
+	for _, link := range []string{filepath.Join(w.Glue, "glue"), filepath.Join(w.Glue, "scrap"), filepath.Join(w.Sandbox, sandbox.HelperName)} {
+		if err := os.Symlink(e.Tools, link); err != nil {
+			return nil, fmt.Errorf("the command %s for steps: %w", filepath.Base(link), err)
 		}
 	}
 	return w, nil
@@ -64,7 +69,7 @@ func (w *workdir) close(keepTree bool) error {
 	if !keepTree {
 		return removeAll(w.Root)
 	}
-	for _, path := range []string{w.Tmp, w.Glue, w.Scraps, w.Display, w.Kernels} {
+	for _, path := range []string{w.Tmp, w.Glue, w.Scraps, w.Display, w.Kernels, w.Sandbox, w.Home} {
 		if err := removeAll(path); err != nil {
 			return err
 		}

@@ -2,7 +2,7 @@ package notebooks
 
 import (
 	"fmt"
-	"regexp"
+	"markmill/notebooks/lazyregexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +55,7 @@ func (x pathExpander) errorf(hint, format string, args ...any) error {
 	return &Error{Kind: KindParameter, Msg: fmt.Sprintf("output path %q: ", x.text) + fmt.Sprintf(format, args...), Hint: hint}
 }
 
-var pathField = regexp.MustCompile(`^([^\s\[\]{}:!.]+)((?:\[[^\[\]]*\])*)(?::(.*))?$`)
+var pathField = lazyregexp.New(`^([^\s\[\]{}:!.]+)((?:\[[^\[\]]*\])*)(?::(.*))?$`)
 
 // field expands what stands between braces: name, keys, format.
 func (x pathExpander) field(field string) (string, error) {
@@ -129,7 +129,7 @@ func (v Value) at(key string) (Value, bool) {
 	return Value{}, false
 }
 
-var pathFormat = regexp.MustCompile(`^(0?)([0-9]{0,3})(?:\.([0-9]{1,3}))?([dfs]?)$`)
+var pathFormat = lazyregexp.New(`^(0?)([0-9]{0,3})(?:\.([0-9]{1,3}))?([dfs]?)$`)
 
 // formatted is a value with the part of Python's format language that makes sense in a path:
 // width, leading zeros, digits behind the point.

@@ -3,9 +3,9 @@ package notebooks
 import (
 	"errors"
 	"fmt"
+	"markmill/notebooks/lazyregexp"
 	"math"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -70,10 +70,10 @@ func inferText(text string) Value {
 }
 
 var (
-	decimalInt   = regexp.MustCompile(`^[+-]?[0-9]+(_[0-9]+)*$`)
-	prefixedInt  = regexp.MustCompile(`^[+-]?0([xX](_?[0-9a-fA-F])+|[oO](_?[0-7])+|[bB](_?[01])+)$`)
-	decimalFloat = regexp.MustCompile(`^[+-]?([0-9]+(_[0-9]+)*(\.([0-9]+(_[0-9]+)*)?)?|\.[0-9]+(_[0-9]+)*)([eE][+-]?[0-9]+(_[0-9]+)*)?$`)
-	floatWord    = regexp.MustCompile(`^([+-]?)\.?(nan|inf|infinity)$`)
+	decimalInt   = lazyregexp.New(`^[+-]?[0-9]+(_[0-9]+)*$`)
+	prefixedInt  = lazyregexp.New(`^[+-]?0([xX](_?[0-9a-fA-F])+|[oO](_?[0-7])+|[bB](_?[01])+)$`)
+	decimalFloat = lazyregexp.New(`^[+-]?([0-9]+(_[0-9]+)*(\.([0-9]+(_[0-9]+)*)?)?|\.[0-9]+(_[0-9]+)*)([eE][+-]?[0-9]+(_[0-9]+)*)?$`)
+	floatWord    = lazyregexp.New(`^([+-]?)\.?(nan|inf|infinity)$`)
 )
 
 // pythonInt is Python's int(text): space around it, any script's digits, single underscores.

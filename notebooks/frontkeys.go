@@ -24,6 +24,7 @@ var frontKeys = map[string]func(f *Front, n *yaml.Node) error{
 	"strict":    func(f *Front, n *yaml.Node) error { return boolean(n, &f.Strict) },
 	"sandbox":   func(f *Front, n *yaml.Node) error { return oneOf(n, &f.Sandbox, "on", "off", "strict", "required") },
 	"network":   func(f *Front, n *yaml.Node) error { return oneOf(n, &f.Network, "on", "off") },
+	"resources": resources,
 	"secrets":   func(f *Front, n *yaml.Node) error { return setTexts(n, &f.Secrets) },
 	"allow":     func(f *Front, n *yaml.Node) error { return patterns(n, &f.Allow) },
 	"forbid":    func(f *Front, n *yaml.Node) error { return patterns(n, &f.Forbid) },
@@ -46,7 +47,7 @@ var frontKeys = map[string]func(f *Front, n *yaml.Node) error{
 // frontNames are what an unknown key is compared with, and listed.
 var frontNames = []string{
 	"title", "description", "kernel", "timeout", "params", "env", "allow", "forbid", "limits", "require", "forbidden_actions",
-	"mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict", "sandbox", "network",
+	"mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict", "sandbox", "network", "resources",
 	"max-output", "durability",
 }
 
@@ -161,6 +162,39 @@ func limits(f *Front, n *yaml.Node) error {
 		}
 		if err != nil || count < 0 {
 			return fmt.Errorf("%s: expected a whole number, got %s", key, quote(value))
+		}
+	}
+	return nil
+}
+
+func resources(f *Front, n *yaml.Node) error {
+	if n.Kind != yaml.MappingNode {
+		return errors.New("expected {memory: 2GiB, processes: 256, file-size: 1GiB, open-files: 1024}")
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i].Value, scalar(resolve(n.Content[i+1]))
+		var amount int64
+		var err error
+		switch key {
+		case "memory", "file-size":
+			amount, err = size(value)
+		case "processes", "open-files":
+			amount, err = strconv.ParseInt(strings.ReplaceAll(value, "_", ""), 10, 32)
+		default:
+			return fmt.Errorf("unknown resource %s; known are memory, processes, file-size, open-files", quote(key))
+		}
+		if err != nil || amount < 1 {
+			return fmt.Errorf("%s: expected a limit above 0, got %s", key, quote(value))
+		}
+		switch key {
+		case "memory":
+			f.Resources.Memory = amount
+		case "processes":
+			f.Resources.Processes = amount
+		case "file-size":
+			f.Resources.FileSize = amount
+		case "open-files":
+			f.Resources.OpenFiles = amount
 		}
 	}
 	return nil

@@ -2,7 +2,7 @@ package notebooks
 
 import (
 	"bytes"
-	"regexp"
+	"markmill/notebooks/lazyregexp"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -19,9 +19,9 @@ type matter struct {
 }
 
 var (
-	yamlKeyLine = regexp.MustCompile(`(?m)^[\pL_][\pL\pN_.-]*:(?:[ \t\r]|$)`)
-	tomlLine    = regexp.MustCompile(`^(?:#|\[|[\w."'-]+[ \t]*=)`)
-	foreignLine = regexp.MustCompile(`(?m)^(?:jupyter|jupytext|kernelspec):`)
+	yamlKeyLine = lazyregexp.New(`(?m)^[\pL_][\pL\pN_.-]*:(?:[ \t\r]|$)`)
+	tomlLine    = lazyregexp.New(`^(?:#|\[|[\w."'-]+[ \t]*=)`)
+	foreignLine = lazyregexp.New(`(?m)^(?:jupyter|jupytext|kernelspec):`)
 )
 
 // findFrontMatter looks for a block between two lines of --- or +++ at the head of the file. A single --- is a rule, and so

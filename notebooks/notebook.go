@@ -99,6 +99,7 @@ type Front struct {
 	Strict      *bool    // shells: any failing command fails the step; nil is true
 	Sandbox     string   // "", "on", "off", "strict", "required"
 	Network     string   // "", "on", "off"
+	Resources   Resources
 	Secrets     []string
 
 	Allow, Forbid    []string
@@ -113,6 +114,14 @@ type Front struct {
 	Alerts           []string
 	MaxOutput        int64 // bytes of a step's output kept in the output notebook; 0 is the default
 	Durability       string
+}
+
+// Resources bounds what the processes of steps may use; 0 is no limit.
+type Resources struct {
+	Memory    int64 // bytes, of each process
+	Processes int64
+	FileSize  int64 // bytes, of one file
+	OpenFiles int64 // of each process
 }
 
 // Limits bounds what a run may change; 0 is no limit.

@@ -1,7 +1,7 @@
 package notebooks
 
 import (
-	"regexp"
+	"markmill/notebooks/lazyregexp"
 	"strings"
 )
 
@@ -85,7 +85,7 @@ func (s *codeSyntax) assignments(text string) []Param {
 }
 
 // Words that look like a name before a colon, or cannot be assigned.
-var notNames = regexp.MustCompile(`^(else|try|finally|lambda|True|False|None|TRUE|FALSE|NULL|true|false|null|default|case|return|yield|if|while|for)$`)
+var notNames = lazyregexp.New(`^(else|try|finally|lambda|True|False|None|TRUE|FALSE|NULL|true|false|null|default|case|return|yield|if|while|for)$`)
 
 func (s *codeSyntax) target(text string) (Param, bool) {
 	name, declared := strings.TrimSpace(text), ""
@@ -149,7 +149,7 @@ func (s *codeSyntax) separatorAt(text string, i int, separator string) int {
 	return 1
 }
 
-var typeWord = regexp.MustCompile(`^type:\s*([^\s\[]+(?:\[[^#]*\])?(?:\s*\|\s*[^\s\[]+(?:\[[^#]*\])?)*)\s*(.*)$`)
+var typeWord = lazyregexp.New(`^type:\s*([^\s\[]+(?:\[[^#]*\])?(?:\s*\|\s*[^\s\[]+(?:\[[^#]*\])?)*)\s*(.*)$`)
 
 // typeComment is papermill's "# type: int help text".
 func typeComment(comment string) (declared, help string) {
@@ -197,7 +197,7 @@ func isOptional(declared string) bool {
 	return null
 }
 
-var optional = regexp.MustCompile(`^(?:typing\.)?Optional\[(.*)\]$`)
+var optional = lazyregexp.New(`^(?:typing\.)?Optional\[(.*)\]$`)
 
 // annotatedMembers is the types that an annotation joins with "|", and whether null is among them.
 func annotatedMembers(declared string) (members []string, null bool) {

@@ -1,7 +1,7 @@
 package notebooks
 
 import (
-	"regexp"
+	"markmill/notebooks/lazyregexp"
 	"strings"
 	"unicode"
 )
@@ -46,15 +46,15 @@ func lastOfEach(found []Param, offset int) []Param {
 
 // codeSyntax is what must be known of a language to find its assignments and read its literals.
 type codeSyntax struct {
-	comment               string         // to the end of the line
-	blockOpen, blockClose string         // a comment that may span lines; "" without one
-	quotes                string         // characters that enclose strings
-	longQuotes            string         // those of them whose strings may span lines
-	tripled               bool           // """ and ''' enclose strings too
-	prefixes              string         // letters that may stand right before a string
-	names                 string         // characters of names besides letters, digits and _
-	declares              *regexp.Regexp // the words before a name that declare it; nil without
-	annotation            string         // between a name and its type; "" without annotations
+	comment               string             // to the end of the line
+	blockOpen, blockClose string             // a comment that may span lines; "" without one
+	quotes                string             // characters that enclose strings
+	longQuotes            string             // those of them whose strings may span lines
+	tripled               bool               // """ and ''' enclose strings too
+	prefixes              string             // letters that may stand right before a string
+	names                 string             // characters of names besides letters, digits and _
+	declares              *lazyregexp.Regexp // the words before a name that declare it; nil without
+	annotation            string             // between a name and its type; "" without annotations
 	words                 map[string]Value
 	floats                bool // a number without a point is a float, as in R
 	tuples                bool // a, b = 1, 2 and (1, 2)
@@ -62,8 +62,8 @@ type codeSyntax struct {
 }
 
 var (
-	scriptDeclares = regexp.MustCompile(`^(export\s+)?(const|let|var)\s+`)
-	juliaDeclares  = regexp.MustCompile(`^(const|global)\s+`)
+	scriptDeclares = lazyregexp.New(`^(export\s+)?(const|let|var)\s+`)
+	juliaDeclares  = lazyregexp.New(`^(const|global)\s+`)
 )
 
 func boolWords(yes, no string, null ...string) map[string]Value {

@@ -1,7 +1,7 @@
 package notebooks
 
 import (
-	"regexp"
+	"markmill/notebooks/lazyregexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -35,8 +35,8 @@ func (l *literalReader) accept(token string) bool {
 }
 
 var (
-	literalNumber = regexp.MustCompile(`^[+-]?(0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9][0-9_]*)([eE][+-]?[0-9]+)?)[nL]?`)
-	literalWord   = regexp.MustCompile(`^[\p{L}_$.][\p{L}\p{Nd}_$.]*`)
+	literalNumber = lazyregexp.New(`^[+-]?(0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9][0-9_]*)([eE][+-]?[0-9]+)?)[nL]?`)
+	literalWord   = lazyregexp.New(`^[\p{L}_$.][\p{L}\p{Nd}_$.]*`)
 )
 
 func (l *literalReader) value(depth int) (Value, bool) {

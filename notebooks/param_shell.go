@@ -1,7 +1,7 @@
 package notebooks
 
 import (
-	"regexp"
+	"markmill/notebooks/lazyregexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -11,12 +11,12 @@ func isShell(lang string) bool {
 }
 
 var (
-	shellDeclares = regexp.MustCompile(`^(export|readonly|declare|typeset)(\s+-[A-Za-z]+)*\s+`)
-	shellAssigns  = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)=`)
-	shellDefault  = regexp.MustCompile(`^:\s+"?\$\{([A-Za-z_][A-Za-z0-9_]*):?=([^{}"$` + "`" + `\\]*)\}"?\s*(?:#\s*(.*))?$`)
-	shellHereDoc  = regexp.MustCompile(`<<-?\s*\\?['"]?([A-Za-z_][A-Za-z0-9_]*)['"]?`)
-	shellPlain    = regexp.MustCompile(`^[\p{L}\p{N}_./:,@%+=-]*$`)
-	shellNumber   = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
+	shellDeclares = lazyregexp.New(`^(export|readonly|declare|typeset)(\s+-[A-Za-z]+)*\s+`)
+	shellAssigns  = lazyregexp.New(`^([A-Za-z_][A-Za-z0-9_]*)=`)
+	shellDefault  = lazyregexp.New(`^:\s+"?\$\{([A-Za-z_][A-Za-z0-9_]*):?=([^{}"$` + "`" + `\\]*)\}"?\s*(?:#\s*(.*))?$`)
+	shellHereDoc  = lazyregexp.New(`<<-?\s*\\?['"]?([A-Za-z_][A-Za-z0-9_]*)['"]?`)
+	shellPlain    = lazyregexp.New(`^[\p{L}\p{N}_./:,@%+=-]*$`)
+	shellNumber   = lazyregexp.New(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 )
 
 // shellParams finds the assignments of a shell block: lines that only assign, not indented, and

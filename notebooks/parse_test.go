@@ -28,6 +28,10 @@ func TestMistakes(t *testing.T) {
 			"a.md:2:1: unknown key \"titel\" in the front matter; did you mean title?\n" +
 				"a.md:3:9: limits: unknown limit \"file\"; known are files, lines, bytes\n" +
 				"a.md:4:10: sandbox: expected on, off, strict, required, got \"hard\""},
+		{"resources", "a.md", "---\nresources: {memory: 0, cpu: 1}\n---\n```bash {#a}\n```\n", "a.md:2:12: resources: memory: expected a limit above 0, got \"0\""},
+		{"resources of no kind", "a.md", "---\nresources: {cpu: 1}\n---\n```bash {#a}\n```\n", "a.md:2:12: resources: unknown resource \"cpu\"; known are memory, processes, file-size, open-files"},
+		{"resources that are not numbers", "a.md", "---\nresources: {processes: many}\n---\n```bash {#a}\n```\n", "a.md:2:12: resources: processes: expected a limit above 0, got \"many\""},
+		{"resources without names", "a.md", "---\nresources: 2GiB\n---\n```bash {#a}\n```\n", "a.md:2:12: resources: expected {memory: 2GiB, processes: 256, file-size: 1GiB, open-files: 1024}"},
 		{"front matter of a document", "a.md", "---\nnav: x\n---\ntext\n", ""},
 		{"front matter of another tool", "a.md", "---\njupyter:\n  kernelspec: {language: python}\nmine: 1\n---\n", ""},
 		{"key twice", "a.md", "---\ntitle: a\ntitle: b\n---\n", "a.md:3:1: the key \"title\" stands twice in the front matter; keep one"},

@@ -3,8 +3,8 @@ package notebooks
 import (
 	"encoding/base64"
 	"fmt"
+	"markmill/notebooks/lazyregexp"
 	"math/big"
-	"regexp"
 	"strconv"
 
 	"markmill/notebooks/codec"
@@ -29,7 +29,7 @@ import (
 // maxPlainInt is the largest integer that every JSON reader keeps exactly.
 const maxPlainInt = 1<<53 - 1
 
-var wireInt = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
+var wireInt = lazyregexp.New(`^(0|-?[1-9][0-9]*)$`)
 
 // Wire is the value in the form above. A secret is revealed: what is written with Wire must not
 // be shown or kept.

@@ -2,8 +2,8 @@ package notebooks
 
 import (
 	"encoding/base64"
+	"markmill/notebooks/lazyregexp"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -14,17 +14,17 @@ import (
 // What a plain scalar means in YAML 1.1, as PyYAML reads it (https://yaml.org/type/). Base 60
 // (12:30 for 750) is left out: it loses what was written.
 var (
-	yamlNull  = regexp.MustCompile(`^(~|null|Null|NULL|)$`)
-	yamlTrue  = regexp.MustCompile(`^(yes|Yes|YES|true|True|TRUE|on|On|ON)$`)
-	yamlFalse = regexp.MustCompile(`^(no|No|NO|false|False|FALSE|off|Off|OFF)$`)
-	yamlInt   = regexp.MustCompile(`^[-+]?(0b[0-1_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$`)
-	yamlFloat = regexp.MustCompile(`^([-+]?[0-9][0-9_]*\.[0-9_]*([eE][-+][0-9]+)?|\.[0-9][0-9_]*([eE][-+][0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+	yamlNull  = lazyregexp.New(`^(~|null|Null|NULL|)$`)
+	yamlTrue  = lazyregexp.New(`^(yes|Yes|YES|true|True|TRUE|on|On|ON)$`)
+	yamlFalse = lazyregexp.New(`^(no|No|NO|false|False|FALSE|off|Off|OFF)$`)
+	yamlInt   = lazyregexp.New(`^[-+]?(0b[0-1_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$`)
+	yamlFloat = lazyregexp.New(`^([-+]?[0-9][0-9_]*\.[0-9_]*([eE][-+][0-9]+)?|\.[0-9][0-9_]*([eE][-+][0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
 
 	// What parameters blocks read besides, from YAML 1.2 and JSON, and what they refuse.
-	blockFloat = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+$`)
-	blockOctal = regexp.MustCompile(`^[-+]?0o[0-7]+$`)
-	blockDate  = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}.*)?$`)
-	unclearInt = regexp.MustCompile(`^[-+]?0[0-9_]+$`)
+	blockFloat = lazyregexp.New(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+$`)
+	blockOctal = lazyregexp.New(`^[-+]?0o[0-7]+$`)
+	blockDate  = lazyregexp.New(`^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}.*)?$`)
+	unclearInt = lazyregexp.New(`^[-+]?0[0-9_]+$`)
 )
 
 func isPlain(n *yaml.Node) bool {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"regexp"
+	"markmill/notebooks/lazyregexp"
 	"slices"
 	"strings"
 
@@ -221,7 +221,7 @@ func (r *region) output(pics []picture) error {
 // another rich result: no author printed it, and it is another in every run.
 func withoutAddress(alt string) string { return objectAddress.ReplaceAllString(alt, "") }
 
-var objectAddress = regexp.MustCompile(` at 0x[0-9a-fA-F]{4,16}\b`)
+var objectAddress = lazyregexp.New(` at 0x[0-9a-fA-F]{4,16}\b`)
 
 func (r *region) picture(p picture) {
 	if p.to == "" {

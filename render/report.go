@@ -82,6 +82,7 @@ func (r *report) facts() {
 	}
 	row("mode", run.Contract.MutationMode)
 	row("approval", string(run.Approval))
+	row("sandbox", SandboxWords(run.Started.Sandbox))
 	row("made by", "markmill "+run.Started.Markmill+" on "+run.Started.Host)
 	r.printf("\n")
 	if run.Contract.DirtyFiles > 0 {

@@ -149,3 +149,46 @@ func Duration(d time.Duration) string {
 		return d.Round(time.Second).String()
 	}
 }
+
+// SandboxWords tells what held the steps of a run, "" where the record does not say.
+func SandboxWords(d *runs.SandboxData) string {
+	if d == nil {
+		return ""
+	}
+	words := []string{"none: writes were not held"}
+	if d.Writes != "" {
+		words[0] = fmt.Sprintf("writes held by Landlock %d", d.Landlock)
+	}
+	if d.Asked == "off" {
+		words[0] = "off"
+	}
+	if d.Home == "own" {
+		words = append(words, "a home of its own")
+	}
+	if d.Git != "" {
+		words = append(words, "Git directory "+d.Git)
+	}
+	switch d.Network {
+	case "namespace":
+		words = append(words, "no network")
+	case "landlock-tcp":
+		words = append(words, "no TCP")
+	}
+	if n := len(d.Hidden); n > 0 {
+		words = append(words, counted(n, "place")+" hidden")
+	}
+	if r := d.Resources; r != nil {
+		for _, l := range []struct {
+			name  string
+			value int64
+		}{{"memory", r.Memory}, {"processes", r.Processes}, {"file size", r.FileSize}, {"open files", r.OpenFiles}} {
+			if l.value > 0 {
+				words = append(words, fmt.Sprintf("%s at most %d", l.name, l.value))
+			}
+		}
+	}
+	if len(d.NotHeld) > 0 {
+		words = append(words, "not held: "+strings.Join(d.NotHeld, "; "))
+	}
+	return strings.Join(words, "; ")
+}

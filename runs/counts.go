@@ -1,7 +1,7 @@
 package runs
 
 import (
-	"regexp"
+	"markmill/notebooks/lazyregexp"
 	"strconv"
 	"strings"
 )
@@ -27,7 +27,7 @@ func CountTests(tail []byte) *TestCounts {
 	return nil
 }
 
-var ansi = regexp.MustCompile(`\x1b\[[0-9;?]*[ -/]*[@-~]`)
+var ansi = lazyregexp.New(`\x1b\[[0-9;?]*[ -/]*[@-~]`)
 
 // runners is in order of how unmistakable their words are.
 var runners = []struct {
@@ -62,7 +62,7 @@ func (c *TestCounts) add(word string, n int) {
 	}
 }
 
-var countedWord = regexp.MustCompile(`(\d+) ([a-z]+)`)
+var countedWord = lazyregexp.New(`(\d+) ([a-z]+)`)
 
 // addAll adds every "<number> <word>" of a summary.
 func (c *TestCounts) addAll(summary string) {
@@ -77,7 +77,7 @@ func atoi(digits string) int {
 }
 
 // summaries sums up the lines that match a pattern, whose first group is "<number> <word>"s.
-func summaries(lines []string, pattern *regexp.Regexp) *TestCounts {
+func summaries(lines []string, pattern *lazyregexp.Regexp) *TestCounts {
 	var counts *TestCounts
 	for _, line := range lines {
 		match := pattern.FindStringSubmatch(line)
@@ -93,10 +93,10 @@ func summaries(lines []string, pattern *regexp.Regexp) *TestCounts {
 }
 
 var (
-	cargoSummary  = regexp.MustCompile(`^test result: (?:ok|FAILED)\. (\d+ passed; \d+ failed; \d+ ignored);`)
-	pytestSummary = regexp.MustCompile(`^=* ?((?:\d+ [a-z]+(?:, )?)+|no tests ran) in [0-9.]+s(?: \([0-9:]+\))? ?=*$`)
-	jestSummary   = regexp.MustCompile(`^Tests: +((?:\d+ [a-z]+, )+)\d+ total$`)
-	plainSummary  = regexp.MustCompile(`^(?:\w+: )?(\d+ passed, \d+ failed(?:, \d+ skipped)?)$`)
+	cargoSummary  = lazyregexp.New(`^test result: (?:ok|FAILED)\. (\d+ passed; \d+ failed; \d+ ignored);`)
+	pytestSummary = lazyregexp.New(`^=* ?((?:\d+ [a-z]+(?:, )?)+|no tests ran) in [0-9.]+s(?: \([0-9:]+\))? ?=*$`)
+	jestSummary   = lazyregexp.New(`^Tests: +((?:\d+ [a-z]+, )+)\d+ total$`)
+	plainSummary  = lazyregexp.New(`^(?:\w+: )?(\d+ passed, \d+ failed(?:, \d+ skipped)?)$`)
 )
 
 func countCargo(lines []string) *TestCounts  { return summaries(lines, cargoSummary) }
@@ -105,8 +105,8 @@ func countJest(lines []string) *TestCounts   { return summaries(lines, jestSumma
 func countPlain(lines []string) *TestCounts  { return summaries(lines, plainSummary) }
 
 var (
-	goStart  = regexp.MustCompile(`^=== RUN   ([^/\s]+)$`)
-	goResult = regexp.MustCompile(`^--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$`)
+	goStart  = lazyregexp.New(`^=== RUN   ([^/\s]+)$`)
+	goResult = lazyregexp.New(`^--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$`)
 	goKinds  = map[string]string{"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 )
 
@@ -141,9 +141,9 @@ func countGo(lines []string) *TestCounts {
 }
 
 var (
-	unittestRan    = regexp.MustCompile(`^Ran (\d+) tests? in [0-9.]+s$`)
-	unittestResult = regexp.MustCompile(`^(?:OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$`)
-	unittestCount  = regexp.MustCompile(`([a-z ]+)=(\d+)`)
+	unittestRan    = lazyregexp.New(`^Ran (\d+) tests? in [0-9.]+s$`)
+	unittestResult = lazyregexp.New(`^(?:OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$`)
+	unittestCount  = lazyregexp.New(`([a-z ]+)=(\d+)`)
 )
 
 // countUnittest reads "Ran N tests", and the line after it that says what of them did not pass.
@@ -180,7 +180,7 @@ func countUnittest(lines []string) *TestCounts {
 	return counts
 }
 
-var nodeCount = regexp.MustCompile(`^(?:ℹ|#) (tests|suites|pass|fail|cancelled|skipped|todo) (\d+)$`)
+var nodeCount = lazyregexp.New(`^(?:ℹ|#) (tests|suites|pass|fail|cancelled|skipped|todo) (\d+)$`)
 
 // countNode reads the counts that end "node --test", one a line.
 func countNode(lines []string) *TestCounts {
@@ -199,8 +199,8 @@ func countNode(lines []string) *TestCounts {
 }
 
 var (
-	tapPlan   = regexp.MustCompile(`^1\.\.(\d+)(?: *#.*)?$`)
-	tapResult = regexp.MustCompile(`^(not )?ok\b[^#]*(?:# *((?i:skip|todo)))?`)
+	tapPlan   = lazyregexp.New(`^1\.\.(\d+)(?: *#.*)?$`)
+	tapResult = lazyregexp.New(`^(not )?ok\b[^#]*(?:# *((?i:skip|todo)))?`)
 )
 
 // countTAP counts the results of the top level, and believes them only when they are as many as the

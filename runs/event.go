@@ -63,6 +63,30 @@ type RunStartedData struct {
 	Assets string `json:"assets,omitzero"`
 	// Output is the absolute path of the output notebook outside the run directory, "" without one.
 	Output string `json:"output,omitzero"`
+	// Sandbox is what held the steps; nil in records of versions that had none.
+	Sandbox *SandboxData `json:"sandbox,omitempty"`
+}
+
+// SandboxData says what was in force while the steps ran.
+type SandboxData struct {
+	Asked     string         `json:"asked"`                 // on, off, strict, required
+	Writes    string         `json:"writes"`                // what held their writes: landlock, or "" when nothing did
+	Landlock  int            `json:"landlock_abi,omitzero"` // version of the kernel's interface
+	Home      string         `json:"home"`                  // user, own
+	Network   string         `json:"network"`               // open, namespace, landlock-tcp
+	Git       string         `json:"git,omitzero"`          // of a run in place: read-only, where the Git directory was
+	Hidden    []string       `json:"hidden,omitempty"`      // paths whose content could not be read
+	Writable  []string       `json:"writable,omitempty"`    // paths that could be written besides the run's own
+	Resources *ResourcesData `json:"resources,omitempty"`
+	NotHeld   []string       `json:"not_held,omitempty"` // what was asked for and could not be had, in words
+}
+
+// ResourcesData limits each process of the steps; 0 is no limit.
+type ResourcesData struct {
+	Memory    int64 `json:"memory,omitzero"` // bytes that a process may write
+	Processes int64 `json:"processes,omitzero"`
+	FileSize  int64 `json:"file_size,omitzero"` // bytes of one file
+	OpenFiles int64 `json:"open_files,omitzero"`
 }
 
 // PathName is a path of this machine and the name that stands for it: "<worktree>", "<home>", "<tmp>".

@@ -38,6 +38,7 @@ type Report struct {
 	AllowedWritesPassed     bool           `json:"allowed_writes_passed"` // false also when it was not checked
 	SourceRepositoryMutated bool           `json:"source_repository_mutated"`
 	ApprovalStatus          ApprovalStatus `json:"approval_status"`
+	Sandbox                 *SandboxData   `json:"sandbox,omitempty"` // what held the steps
 	Verification            []ReportCheck  `json:"verification"`
 	Blockers                []Blocker      `json:"blockers"`
 	Scraps                  []ScrapData    `json:"scraps"`
@@ -100,7 +101,7 @@ func NewReportKnowing(run *Run, dir string, known map[string]Digest) (*Report, e
 		SchemaVersion: ReportVersion, TaskID: run.Contract.TaskID, RunID: run.ID, Status: run.Status(),
 		RunStartedAt: run.StartedAt, RunFinishedAt: run.FinishedAt, ArtifactsDir: ".",
 		Parameters: run.Contract.Parameters, BaseCommit: run.Contract.BaseCommit,
-		ApprovalStatus: run.Approval, Blockers: run.Blockers(), Scraps: run.Scraps(),
+		ApprovalStatus: run.Approval, Sandbox: run.Started.Sandbox, Blockers: run.Blockers(), Scraps: run.Scraps(),
 	}
 	r.addSteps(run)
 	if d := run.Diff; d != nil {

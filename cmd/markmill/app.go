@@ -177,6 +177,15 @@ func (a *app) userDir(variable, fallback string) string {
 	return filepath.Join(home, filepath.FromSlash(fallback))
 }
 
+// cache is where worktrees of runs are. A run inside a step has it in that step's temporary folder: the
+// sandbox of the step lets nothing be written where the runs of others are.
+func (a *app) cache() string {
+	if depth, ok := a.getenv("MARKMILL_DEPTH"); ok && depth != "" {
+		return filepath.Join(os.TempDir(), "markmill")
+	}
+	return filepath.Join(a.userDir("XDG_CACHE_HOME", ".cache"), "markmill")
+}
+
 // engine is an engine with the settings of the repository at root.
 func (a *app) engine(root string) (*engine.Engine, error) {
 	cfg, err := engine.LoadConfig(root)
@@ -187,7 +196,7 @@ func (a *app) engine(root string) (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &engine.Engine{Version: version().Version, Config: cfg, Store: a.store, Cache: filepath.Join(a.userDir("XDG_CACHE_HOME", ".cache"), "markmill"),
+	return &engine.Engine{Version: version().Version, Config: cfg, Store: a.store, Cache: a.cache(),
 		Tools: tools, Getenv: a.getenv, Now: a.now, Random: a.random}, nil
 }
 

@@ -8,18 +8,21 @@ import (
 	"strings"
 
 	"markmill/engine/kernel"
+	"markmill/engine/sandbox"
 )
 
 func main() { os.Exit(Main()) }
 
 // Main is the whole program; it returns the exit code. Under the names glue and scrap it is the
-// command of that name that steps find on their PATH.
+// command of that name that steps find on their PATH; under the sandbox helper's, that helper.
 func Main() int {
 	switch strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") {
 	case "glue":
 		return kernel.GlueMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv)
 	case "scrap":
 		return kernel.ScrapMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv)
+	case sandbox.HelperName:
+		return sandbox.Main(os.Args[1:], os.Stderr)
 	}
 	// A run is short and its memory small: collecting it early costs more than it frees.
 	debug.SetGCPercent(400)

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/base64"
 	"errors"
+	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -98,4 +101,31 @@ func flagHint(c *cobra.Command, err error) error {
 		return usagef("unknown option --%s; did you mean --%s?", word, near)
 	}
 	return usagef("unknown option --%s; see %s --help", word, c.CommandPath())
+}
+
+// fileParams reads -f: a file, or as papermill does the JSON object itself.
+func (a *app) fileParams(path string) ([]notebooks.Given, error) {
+	source := "-f " + path
+	if strings.HasPrefix(strings.TrimSpace(path), "{") {
+		return notebooks.ParseGivenYAML("-f", "-f", []byte(path))
+	}
+	var data []byte
+	var err error
+	if path == "-" {
+		data, err = io.ReadAll(a.stdin)
+	} else {
+		data, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "-f: " + err.Error(), Hint: "name a YAML or JSON file", Err: err}
+	}
+	return notebooks.ParseGivenYAML(source, path, data)
+}
+
+func base64Params(text string) ([]notebooks.Given, error) {
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, &notebooks.Error{Kind: notebooks.KindParameter, Msg: "-b: not base64: " + err.Error(), Hint: "give base64 of YAML text", Err: err}
+	}
+	return notebooks.ParseGivenYAML("-b", "-b", data)
 }

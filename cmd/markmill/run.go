@@ -2,26 +2,20 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
-	"markmill/notebooks/codec"
 	"markmill/render"
 	"markmill/render/plain"
 	"markmill/render/terminal"
@@ -138,33 +132,6 @@ func papermillFlags(f *pflag.FlagSet) {
 	}
 	f.Int("autosave-cell-every", 0, "for papermill's scripts: no effect, what a step prints is saved as it comes")
 	f.Lookup("autosave-cell-every").Hidden = true
-}
-
-// fileParams reads -f: a file, or as papermill does the JSON object itself.
-func (a *app) fileParams(path string) ([]notebooks.Given, error) {
-	source := "-f " + path
-	if strings.HasPrefix(strings.TrimSpace(path), "{") {
-		return notebooks.ParseGivenYAML("-f", "-f", []byte(path))
-	}
-	var data []byte
-	var err error
-	if path == "-" {
-		data, err = io.ReadAll(a.stdin)
-	} else {
-		data, err = os.ReadFile(path)
-	}
-	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "-f: " + err.Error(), Hint: "name a YAML or JSON file", Err: err}
-	}
-	return notebooks.ParseGivenYAML(source, path, data)
-}
-
-func base64Params(text string) ([]notebooks.Given, error) {
-	data, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindParameter, Msg: "-b: not base64: " + err.Error(), Hint: "give base64 of YAML text", Err: err}
-	}
-	return notebooks.ParseGivenYAML("-b", "-b", data)
 }
 
 // runNotebook does what run is asked.
@@ -367,6 +334,9 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	}
 	eng.Observe, eng.Output = watch.event, watch.output
 	plan.Request.OwnFiles = a.written(watch)
+	if held := plan.Sandbox.NotHeld; len(held) > 0 && len(plan.Gates) == 0 && o.level() <= slog.LevelInfo {
+		fmt.Fprintf(a.stderr, "markmill: the sandbox does not hold %s\n", strings.Join(held, "; "))
+	}
 	if n := len(plan.DirtyPaths); n > 0 && plan.Request.Dirty == engine.DirtyIgnore && !plan.Request.InPlace && o.level() <= slog.LevelInfo {
 		fmt.Fprintln(a.stderr, "markmill: uncommitted, and so not in the run: "+plain.Escape(some(plan.DirtyPaths))+"; --dirty include takes it along")
 	}
@@ -384,6 +354,9 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 			}
 		}
 		watch.progress.Done(terminal.Summary(result.Run, shortPath(result.Dir), a.colour(a.stderr)))
+		if result.Left != nil {
+			fmt.Fprintln(a.stderr, "markmill: the run's private folder is not removed yet: "+result.Left.Error())
+		}
 		if result.Worktree != "" {
 			fmt.Fprintf(a.stderr, "worktree kept at %s\n", result.Worktree)
 		}
@@ -415,18 +388,6 @@ func some(list []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
 }
 
-// written are the files that the program itself writes while the run goes on: a log in the checkout is
-// no change that the run made.
-func (a *app) written(w *watch) []os.FileInfo {
-	var own []os.FileInfo
-	for _, f := range append([]*os.File{a.stdout, a.stderr}, w.files...) {
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			own = append(own, info)
-		}
-	}
-	return own
-}
-
 // retain removes the runs that are neither young nor among the newest, with their refs.
 func (a *app) retain(eng *engine.Engine, repo *worktree.Source) error {
 	root := ""
@@ -444,133 +405,6 @@ func blockerLine(b runs.Blocker) string {
 		return fmt.Sprintf("%s: %s", b.Code, b.Words)
 	}
 	return fmt.Sprintf("%s: step %s: %s", b.Code, b.Step, b.Words)
-}
-
-// interruptible is a context that the first SIGINT or SIGTERM cancels; the second ends the program.
-func (a *app) interruptible(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	done := make(chan struct{})
-	go func() {
-		for n := 0; ; n++ {
-			select {
-			case s := <-signals:
-				number := int(syscall.SIGINT)
-				if got, ok := s.(syscall.Signal); ok {
-					number = int(got)
-				}
-				if n > 0 {
-					os.Exit(128 + number)
-				}
-				fmt.Fprintln(a.stderr, "\nmarkmill: interrupted; finishing the record (once more ends at once)")
-				cancel(engine.Interrupt{Signal: number})
-			case <-done:
-				return
-			}
-		}
-	}()
-	return ctx, func() { signal.Stop(signals); close(done); cancel(nil) }
-}
-
-// watch is who looks on while a run goes: the progress view and the files that were asked for.
-type watch struct {
-	progress       *terminal.Progress
-	events         io.Writer
-	stdout, stderr io.Writer
-	files          []*os.File
-	ticker         *time.Ticker
-	done, ended    chan struct{}
-	failed         error
-}
-
-func (a *app) watch(o *runOptions) (*watch, error) {
-	w := &watch{done: make(chan struct{}), ended: make(chan struct{})}
-	open := func(path string) (io.Writer, error) {
-		switch path {
-		case "":
-			return nil, nil
-		case "-":
-			return a.stdout, nil
-		}
-		f, err := os.Create(path)
-		if err != nil {
-			return nil, err
-		}
-		w.files = append(w.files, f)
-		return f, nil
-	}
-	var err error
-	for _, target := range []struct {
-		to   *io.Writer
-		path string
-	}{{&w.events, o.events}, {&w.stdout, o.stdoutFile}, {&w.stderr, o.stderrFile}} {
-		if *target.to, err = open(target.path); err != nil {
-			return nil, usagef("%v", err)
-		}
-	}
-	quiet := o.noProgress || !o.progress || o.level() > slog.LevelInfo
-	live := a.terminal(a.stderr) && !quiet
-	w.progress = terminal.New(a.stderr, terminal.Options{Terminal: live, Color: a.colour(a.stderr), Quiet: quiet, Log: o.logOutput, Now: a.now,
-		Width: func() int {
-			if width, _, err := term.GetSize(int(a.stderr.Fd())); err == nil {
-				return width
-			}
-			return 80
-		}})
-	w.ticker = time.NewTicker(100 * time.Millisecond)
-	go func() {
-		defer close(w.ended)
-		for {
-			select {
-			case <-w.ticker.C:
-				w.progress.Tick()
-			case <-w.done:
-				return
-			}
-		}
-	}()
-	return w, nil
-}
-
-func (w *watch) event(e runs.Event) {
-	w.progress.Event(e)
-	if w.events == nil {
-		return
-	}
-	b, err := codec.Marshal(e)
-	if err == nil {
-		_, err = w.events.Write(append(b, '\n'))
-	}
-	if err != nil && w.failed == nil {
-		w.failed = err
-	}
-}
-
-func (w *watch) output(step notebooks.StepID, stream string, chunk []byte) {
-	w.progress.Output(step, stream, chunk)
-	to := w.stdout
-	if stream == "stderr" {
-		to = w.stderr
-	}
-	if to == nil {
-		return
-	}
-	if _, err := to.Write(chunk); err != nil && w.failed == nil {
-		w.failed = err
-	}
-}
-
-func (w *watch) close() error {
-	w.ticker.Stop()
-	close(w.done)
-	<-w.ended
-	for _, f := range w.files {
-		if err := f.Close(); err != nil && w.failed == nil {
-			w.failed = err
-		}
-	}
-	return w.failed
 }
 
 // shortPath is a path relative to the working directory where that is shorter.

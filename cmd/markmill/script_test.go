@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"markmill/engine/sandbox"
 )
 
 var update = flag.Bool("update", false, "rewrite the files that scripts compare with cmp")
@@ -15,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite the files that scripts compare 
 // TestMain lets the test binary stand for markmill, and for the commands that it gives to steps.
 func TestMain(m *testing.M) {
 	program := func() { os.Exit(Main()) }
-	testscript.Main(m, map[string]func(){"markmill": program, "glue": program, "scrap": program})
+	testscript.Main(m, map[string]func(){"markmill": program, "glue": program, "scrap": program, "markmill-sandbox": program})
 }
 
 // TestScript runs every command as a user would: one script a command, under testdata/script.
@@ -47,6 +49,14 @@ func runScripts(t *testing.T, dir string) {
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
+			switch cond {
+			case "landlock":
+				return sandbox.Probe(t.Context(), "", sandbox.Need{}).Landlock >= 6, nil
+			case "namespaces":
+				self, err := os.Executable()
+				offer := sandbox.Probe(t.Context(), self, sandbox.Need{Network: true, Mounts: true})
+				return offer.Network && offer.Mounts, err
+			}
 			_, err := exec.LookPath(cond)
 			return err == nil, nil
 		},

@@ -184,7 +184,7 @@ func (s *commandSession) launch(r Request) (*process, error) {
 			return nil, missing(s.kernel.name, s.o.Wrap[0], err)
 		}
 	}
-	p, err := launch(exe, argv, env, s.dir, []*os.File{stdin, stdout, stderr})
+	p, err := launch(exe, argv, env, s.dir, []*os.File{stdin, stdout, stderr}, s.o.Attributes)
 	if err != nil {
 		return nil, missing(s.kernel.name, exe, err)
 	}

@@ -2,7 +2,7 @@ package kernel
 
 import (
 	"fmt"
-	"regexp"
+	"markmill/notebooks/lazyregexp"
 	"slices"
 	"strings"
 
@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	shellName     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	shellFunction = regexp.MustCompile(`(?m)(^|[;&|({]|\bthen|\bdo|\belse)\s*(function\s+[A-Za-z_][A-Za-z0-9_]*|[A-Za-z_][A-Za-z0-9_]*\s*\(\s*\))`)
+	shellName     = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	shellFunction = lazyregexp.New(`(?m)(^|[;&|({]|\bthen|\bdo|\belse)\s*(function\s+[A-Za-z_][A-Za-z0-9_]*|[A-Za-z_][A-Za-z0-9_]*\s*\(\s*\))`)
 )
 
 // reserved are names that a session could not hold as a parameter, and why. A pattern that ends

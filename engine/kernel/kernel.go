@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"io"
+	"syscall"
 	"time"
 
 	"markmill/notebooks"
@@ -33,6 +34,9 @@ type Options struct {
 	Glue, Scraps string
 	// Wrap, when set, is put before the interpreter's argument vector (a sandbox helper).
 	Wrap []string
+	// Attributes, when set, has the last word on how the interpreter's process is made: the
+	// namespaces that the helper in Wrap needs.
+	Attributes func(*syscall.SysProcAttr)
 	// Grace is how long an interrupt, then a term, may take before the next harder signal.
 	Grace time.Duration
 }

@@ -138,7 +138,7 @@ func (l *live) start(ctx context.Context) error {
 		return err
 	}
 	defer stderr.Close()
-	if l.proc, err = launch(l.program, l.argv, l.env, l.o.Dir, []*os.File{stdin, stdout, stderr}); err != nil {
+	if l.proc, err = launch(l.program, l.argv, l.env, l.o.Dir, []*os.File{stdin, stdout, stderr}, l.o.Attributes); err != nil {
 		return missing(l.name, l.program, err)
 	}
 	l.sweep.adopt(l.proc.pid, l.proc.pid)

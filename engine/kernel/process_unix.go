@@ -23,7 +23,7 @@ type process struct {
 // launch starts argv. Its thread lives until the program has ended, because on Linux the program
 // is killed when the thread that started it goes away, and is to be killed only when all of
 // Markmill does.
-func launch(program string, argv, env []string, dir string, files []*os.File) (*process, error) {
+func launch(program string, argv, env []string, dir string, files []*os.File, attributes func(*syscall.SysProcAttr)) (*process, error) {
 	type started struct {
 		p   *process
 		err error
@@ -32,7 +32,11 @@ func launch(program string, argv, env []string, dir string, files []*os.File) (*
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		proc, err := os.StartProcess(program, argv, &os.ProcAttr{Dir: dir, Env: env, Files: files, Sys: processAttributes()})
+		sys := processAttributes()
+		if attributes != nil {
+			attributes(sys)
+		}
+		proc, err := os.StartProcess(program, argv, &os.ProcAttr{Dir: dir, Env: env, Files: files, Sys: sys})
 		if err != nil {
 			report <- started{err: err}
 			return

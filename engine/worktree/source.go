@@ -130,6 +130,9 @@ func (s *Source) Root() string { return s.root }
 // GitDir is the Git directory of the checkout (of a linked worktree: its own).
 func (s *Source) GitDir() string { return s.gitDir }
 
+// CommonDir is the Git directory of the repository: of a linked worktree, what all share.
+func (s *Source) CommonDir() string { return s.common }
+
 // Head is the commit that is checked out; "" when the branch has no commit yet.
 func (s *Source) Head() (OID, error) {
 	data, err := os.ReadFile(filepath.Join(s.gitDir, "HEAD"))

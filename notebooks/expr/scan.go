@@ -1,8 +1,8 @@
 package expr
 
 import (
+	"markmill/notebooks/lazyregexp"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -36,7 +36,7 @@ func (t token) String() string {
 const maxLength = 4096
 
 var (
-	numberPattern = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]+)?`)
+	numberPattern = lazyregexp.New(`^([0-9]+(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]+)?`)
 	operators     = []string{"==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "(", ")", "[", "]", ",", ".", "+", "-", "*", "/"}
 	// words are the operators that are written as words.
 	words = map[string]string{"and": "&&", "or": "||", "not": "!", "in": "in"}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"markmill/engine"
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/render/terminal"
+	"markmill/runs"
+)
+
+// interruptible is a context that the first SIGINT or SIGTERM cancels; the second ends the program.
+func (a *app) interruptible(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case s := <-signals:
+				number := int(syscall.SIGINT)
+				if got, ok := s.(syscall.Signal); ok {
+					number = int(got)
+				}
+				if n > 0 {
+					os.Exit(128 + number)
+				}
+				fmt.Fprintln(a.stderr, "\nmarkmill: interrupted; finishing the record (once more ends at once)")
+				cancel(engine.Interrupt{Signal: number})
+			case <-done:
+				return
+			}
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); close(done); cancel(nil) }
+}
+
+// watch is who looks on while a run goes: the progress view and the files that were asked for.
+type watch struct {
+	progress       *terminal.Progress
+	events         io.Writer
+	stdout, stderr io.Writer
+	files          []*os.File
+	ticker         *time.Ticker
+	done, ended    chan struct{}
+	failed         error
+}
+
+func (a *app) watch(o *runOptions) (*watch, error) {
+	w := &watch{done: make(chan struct{}), ended: make(chan struct{})}
+	open := func(path string) (io.Writer, error) {
+		switch path {
+		case "":
+			return nil, nil
+		case "-":
+			return a.stdout, nil
+		}
+		f, err := os.Create(path)
+		if err != nil {
+			return nil, err
+		}
+		w.files = append(w.files, f)
+		return f, nil
+	}
+	var err error
+	for _, target := range []struct {
+		to   *io.Writer
+		path string
+	}{{&w.events, o.events}, {&w.stdout, o.stdoutFile}, {&w.stderr, o.stderrFile}} {
+		if *target.to, err = open(target.path); err != nil {
+			return nil, usagef("%v", err)
+		}
+	}
+	quiet := o.noProgress || !o.progress || o.level() > slog.LevelInfo
+	live := a.terminal(a.stderr) && !quiet
+	w.progress = terminal.New(a.stderr, terminal.Options{Terminal: live, Color: a.colour(a.stderr), Quiet: quiet, Log: o.logOutput, Now: a.now,
+		Width: func() int {
+			if width, _, err := term.GetSize(int(a.stderr.Fd())); err == nil {
+				return width
+			}
+			return 80
+		}})
+	w.ticker = time.NewTicker(100 * time.Millisecond)
+	go func() {
+		defer close(w.ended)
+		for {
+			select {
+			case <-w.ticker.C:
+				w.progress.Tick()
+			case <-w.done:
+				return
+			}
+		}
+	}()
+	return w, nil
+}
+
+func (w *watch) event(e runs.Event) {
+	w.progress.Event(e)
+	if w.events == nil {
+		return
+	}
+	b, err := codec.Marshal(e)
+	if err == nil {
+		_, err = w.events.Write(append(b, '\n'))
+	}
+	if err != nil && w.failed == nil {
+		w.failed = err
+	}
+}
+
+func (w *watch) output(step notebooks.StepID, stream string, chunk []byte) {
+	w.progress.Output(step, stream, chunk)
+	to := w.stdout
+	if stream == "stderr" {
+		to = w.stderr
+	}
+	if to == nil {
+		return
+	}
+	if _, err := to.Write(chunk); err != nil && w.failed == nil {
+		w.failed = err
+	}
+}
+
+func (w *watch) close() error {
+	w.ticker.Stop()
+	close(w.done)
+	<-w.ended
+	for _, f := range w.files {
+		if err := f.Close(); err != nil && w.failed == nil {
+			w.failed = err
+		}
+	}
+	return w.failed
+}
+
+// written are the files that the program itself writes while the run goes on: a log in the checkout is
+// no change that the run made.
+func (a *app) written(w *watch) []os.FileInfo {
+	var own []os.FileInfo
+	for _, f := range append([]*os.File{a.stdout, a.stderr}, w.files...) {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			own = append(own, info)
+		}
+	}
+	return own
+}

@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"markmill/engine/kernel"
+	"markmill/engine/sandbox"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// SandboxConfig is what a repository says of the sandbox: paths, absolute or with ~/.
+type SandboxConfig struct {
+	Write []string `yaml:"write"` // that steps may write besides what the sandbox allows
+	Hide  []string `yaml:"hide"`  // whose content steps may not read
+}
+
+// wish is what the notebook asks of the sandbox.
+func (p *Plan) wish() sandbox.Wish {
+	f := p.Notebook.Front
+	w := sandbox.Wish{Mode: f.Sandbox, NetworkOff: f.Network == "off", InPlace: p.mode() == "in-place" && p.Source != nil,
+		Resources: runs.ResourcesData{Memory: f.Resources.Memory, Processes: f.Resources.Processes, FileSize: f.Resources.FileSize, OpenFiles: f.Resources.OpenFiles}}
+	if w.Mode == "" {
+		w.Mode = "on"
+	}
+	return w
+}
+
+// contain decides what will hold the steps, and why the run may not start without, "" when it may.
+func (p *Plan) contain(ctx context.Context, e *Engine) (refusal string) {
+	w := p.wish()
+	offer := e.Offer
+	if offer == nil {
+		offer = func(ctx context.Context, need sandbox.Need) sandbox.Offer { return sandbox.Probe(ctx, e.Tools, need) }
+	}
+	p.Sandbox = sandbox.Decide(w, offer(ctx, w.Need()))
+	if p.Sandbox.Writes != "" {
+		p.Sandbox.Writable = e.Config.Sandbox.Write
+		p.Sandbox.Hidden = sandbox.Hidden(e.Getenv, e.Config.Sandbox.Hide)
+		if w.Mode == "strict" {
+			p.Sandbox.Hidden = append(p.Sandbox.Hidden, sandbox.Credentials(e.Getenv)...)
+		}
+	}
+	return sandbox.Refusal(w, p.Sandbox)
+}
+
+// kept are the real paths that steps may not write, wherever they lie: the source with its Git
+// directory, the records of runs, and what Markmill keeps of other runs.
+func (r *run) kept() []string {
+	paths := []string{r.eng.Cache, filepath.Dir(filepath.Dir(r.dir))} // <store>/runs/<run id>
+	if s := r.plan.Source; s != nil {
+		paths = append(paths, s.GitDir(), s.CommonDir())
+		if r.plan.mode() != "in-place" {
+			paths = append(paths, s.Root())
+		}
+	}
+	return sandbox.Real(paths)
+}
+
+// grants are what every session of the run may write, found out once.
+func (r *run) grants() []string {
+	if r.granted != nil {
+		return r.granted
+	}
+	kept := r.kept()
+	own := sandbox.Real([]string{r.tree.Dir(), r.work.Tmp, r.work.Home, r.work.Display, r.work.Scraps})
+	if r.plan.Sandbox.Home != "own" {
+		own = append(own, sandbox.Caches(r.eng.Getenv, kept)...)
+	}
+	r.granted = append(own, sandbox.Granted(r.eng.Getenv, r.eng.Config.Sandbox.Write, kept)...)
+	return r.granted
+}
+
+// wrap puts the sandbox's helper before a session's interpreter.
+func (r *run) wrap(o *kernel.Options) error {
+	d := r.plan.Sandbox
+	spec := sandbox.Spec{Network: d.Network}
+	if d.Resources != nil {
+		spec.Resources = *d.Resources
+	}
+	if d.Writes != "" {
+		spec.Landlock, spec.Files = d.Landlock, true
+		spec.Write = append(sandbox.Real([]string{o.Private}), r.grants()...)
+		if len(d.Hidden) > 0 {
+			spec.Read = append(sandbox.Except("/", d.Hidden), spec.Write...)
+		}
+	} else if d.Network == sandbox.NetworkTCP {
+		spec.Landlock = d.Landlock
+	}
+	if d.Git != "" {
+		spec.ReadOnly = r.kept()
+	}
+	if !spec.Needed() {
+		return nil
+	}
+	text, err := spec.JSON()
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(r.work.Sandbox, filepath.Base(o.Private)+".json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return artifact(err)
+	}
+	o.Wrap = []string{filepath.Join(r.work.Sandbox, sandbox.HelperName), file}
+	o.Attributes = spec.Attributes
+	return nil
+}
+
+// toolchains are where tools lie in a home by default: with another home they would not be found.
+var toolchains = map[string]string{"RUSTUP_HOME": "~/.rustup", "PYENV_ROOT": "~/.pyenv", "NVM_DIR": "~/.nvm", "RBENV_ROOT": "~/.rbenv"}
+
+// contained changes the environment to what the sandbox allows: in a strict one nothing points to the
+// user's home but toolchains.
+func (r *run) contained(env map[string]string, work *workdir) {
+	if r.plan.Sandbox.Writes != "" && r.plan.Sandbox.Home != "own" {
+		// It would warn of settings that it cannot write, on every import.
+		env["MPLCONFIGDIR"] = filepath.Join(sandbox.Base(r.eng.Getenv, "XDG_CACHE_HOME", ".cache"), "matplotlib")
+	}
+	if r.plan.Sandbox.Home != "own" {
+		return
+	}
+	for _, name := range []string{"GOPATH", "GOCACHE", "GOMODCACHE", "PIP_CACHE_DIR", "NPM_CONFIG_CACHE", "CARGO_HOME"} {
+		delete(env, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(toolchains)) {
+		dir := sandbox.Home(r.eng.Getenv, toolchains[name])
+		if _, err := os.Stat(dir); env[name] == "" && err == nil {
+			env[name] = dir
+		}
+	}
+	env["HOME"] = work.Home
+	for name, below := range map[string]string{"XDG_CACHE_HOME": ".cache", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state", "XDG_RUNTIME_DIR": ".run"} {
+		env[name] = filepath.Join(work.Home, filepath.FromSlash(below))
+	}
+}
+
+// badPlace finds a path of markmill.yaml that is not below the root or the home.
+func badPlace(paths []string) string {
+	for _, p := range paths {
+		rest, home := strings.CutPrefix(p, "~/")
+		if clean := filepath.Clean(rest); !home && (!filepath.IsAbs(p) || clean == "/") || home && (clean == "." || strings.HasPrefix(clean, "..")) {
+			return p
+		}
+	}
+	return ""
+}
+
+// check refuses paths that mean nothing, or everything.
+func (c SandboxConfig) check(file string) error {
+	for key, list := range map[string][]string{"write": c.Write, "hide": c.Hide} {
+		if p := badPlace(list); p != "" {
+			return &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: "sandbox." + key + ": \"" + p + "\" is not a path below / or ~/",
+				Hint: "write it in full, as /srv/data or ~/.m2"}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package sandbox
+
+import (
+	"fmt"
+	"strings"
+
+	"markmill/runs"
+)
+
+// What holds the network of a step, in runs.SandboxData and Spec.
+const (
+	NetworkOpen      = "open"
+	NetworkNamespace = "namespace"    // none but a loopback of its own
+	NetworkTCP       = "landlock-tcp" // no TCP; UDP is not held
+	networkABI       = 4              // the first Landlock that holds TCP
+	wholeABI         = 3              // the first Landlock that holds truncating, and renaming between folders as one expects
+)
+
+// Wish is what a notebook asks.
+type Wish struct {
+	Mode       string // on, off, strict, required
+	NetworkOff bool
+	InPlace    bool // steps work in the user's checkout
+	Resources  runs.ResourcesData
+}
+
+// Need is what to find out of the system, because it takes a process to try it.
+type Need struct{ Network, Mounts bool }
+
+// Need is what of the system matters for a wish.
+func (w Wish) Need() Need {
+	return Need{Network: w.NetworkOff, Mounts: w.InPlace && w.Mode != "off"}
+}
+
+// Offer is what the system can do.
+type Offer struct {
+	System   string // as runtime.GOOS has it
+	Landlock int    // version of the interface; 0 is none
+	Network  bool   // a network namespace can be made
+	Mounts   bool   // a mount namespace can be made
+	Limits   bool   // resource limits can be set
+	Root     bool   // the number of processes cannot be limited
+}
+
+// Decide says what will be in force. What was asked for and cannot be had stands in NotHeld.
+func Decide(w Wish, o Offer) runs.SandboxData {
+	d := runs.SandboxData{Asked: w.Mode, Home: "user", Network: NetworkOpen}
+	lacks := func(format string, args ...any) { d.NotHeld = append(d.NotHeld, fmt.Sprintf(format, args...)) }
+	if w.Mode == "strict" {
+		d.Home = "own"
+	}
+	switch {
+	case w.Mode == "off":
+	case o.Landlock == 0 && o.System != "linux":
+		lacks("what steps write: there is no sandbox for %s", o.System)
+	case o.Landlock == 0:
+		lacks("what steps write: this kernel has no Landlock, or it is not enabled")
+	default:
+		d.Writes, d.Landlock = "landlock", o.Landlock
+		if o.Landlock < wholeABI {
+			lacks("truncating files by their path: Landlock %d of this kernel cannot hold it", o.Landlock)
+		}
+	}
+	if w.InPlace && w.Mode != "off" {
+		if o.Mounts && d.Writes != "" {
+			d.Git = "read-only"
+		} else {
+			lacks("the Git directory and the records of runs in the checkout: no mount namespace can be made")
+		}
+	}
+	if w.NetworkOff {
+		switch {
+		case o.Network:
+			d.Network = NetworkNamespace
+		case o.Landlock >= networkABI:
+			d.Network, d.Landlock = NetworkTCP, o.Landlock
+			lacks("UDP: no network namespace can be made, and Landlock holds TCP only")
+		default:
+			lacks("the network: no network namespace can be made")
+		}
+	}
+	if (w.Resources != runs.ResourcesData{}) {
+		if r := w.Resources; o.Limits {
+			if r.Processes > 0 && o.Root {
+				r.Processes = 0
+				lacks("the number of processes: the system does not limit root")
+			}
+			if (r != runs.ResourcesData{}) {
+				d.Resources = &r
+			}
+		} else {
+			lacks("resources: they cannot be limited on %s", o.System)
+		}
+	}
+	return d
+}
+
+// Refusal says why a run may not start with what is in force, or "". A sandbox that is required, or
+// strict, is whole or the run blocks; the network is off in some way or the run blocks.
+func Refusal(w Wish, d runs.SandboxData) string {
+	switch {
+	case len(d.NotHeld) == 0:
+		return ""
+	case w.Mode == "required" || w.Mode == "strict":
+		return fmt.Sprintf("sandbox: %s cannot be had here. Not held: %s", w.Mode, strings.Join(d.NotHeld, "; "))
+	case w.NetworkOff && d.Network == NetworkOpen:
+		return "network: off cannot be had here. Not held: " + strings.Join(d.NotHeld, "; ")
+	}
+	return ""
+}

@@ -1,0 +1,12 @@
+// Package sandbox holds what a step may write, read, reach and use, where the system can.
+//
+// It owns the table of build tools' caches, what of a wish the system offers, and the helper: the
+// program itself under the name HelperName, which is put before an interpreter's arguments, takes
+// rights away from itself (Landlock, read-only mounts, resource limits) and becomes the interpreter.
+//
+// What always holds: a helper that cannot do all that its Spec says starts nothing; what is not held
+// is said, in words, in what Decide returns; a folder is never granted through a link that a step
+// could have made.
+//
+// It may import notebooks and runs, and nothing else of this module.
+package sandbox

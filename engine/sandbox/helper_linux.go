@@ -1,0 +1,349 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+
+	"markmill/notebooks/codec"
+	"markmill/runs"
+)
+
+// probe, in place of the Spec's file, only tries what namespaces are for, on a folder.
+const probe = "--probe"
+
+// Main is the helper: it takes rights away from itself and becomes the program. It returns only when
+// it cannot, and then nothing was started.
+func Main(args []string, stderr io.Writer) int {
+	runtime.LockOSThread() // capabilities are a thread's, and this one becomes the program
+	code, err := become(args)
+	if err != nil {
+		fmt.Fprintln(stderr, HelperName+": "+err.Error())
+	}
+	return code
+}
+
+func become(args []string) (int, error) {
+	if len(args) >= 2 && args[0] == probe {
+		if args[1] == "network" {
+			return 0, loopback()
+		}
+		return 0, readOnly(Spec{ReadOnly: []string{args[1]}})
+	}
+	if len(args) < 2 {
+		return exitRefused, errors.New("usage: " + HelperName + " SPEC PROGRAM [ARGUMENT...]; it is started by markmill")
+	}
+	text, err := os.ReadFile(args[0])
+	if err != nil {
+		return exitRefused, err
+	}
+	var s Spec
+	if err := codec.Unmarshal(text, &s); err != nil {
+		return exitRefused, err
+	}
+	if err := s.apply(); err != nil {
+		return exitRefused, err
+	}
+	err = syscall.Exec(args[1], args[1:], os.Environ())
+	if errors.Is(err, fs.ErrNotExist) {
+		return exitMissing, fmt.Errorf("%s: %w", args[1], err)
+	}
+	return exitRefused, fmt.Errorf("%s: %w", args[1], err)
+}
+
+func (s Spec) apply() error {
+	if s.Network == NetworkNamespace {
+		if err := loopback(); err != nil {
+			return fmt.Errorf("the loopback of the network namespace: %w", err)
+		}
+	}
+	if err := readOnly(s); err != nil {
+		return err
+	}
+	if err := limit(s.Resources); err != nil {
+		return err
+	}
+	if err := dropCapabilities(s.Files); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	return s.restrict()
+}
+
+// loopback lets a network namespace of its own reach itself: tests start servers.
+func loopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+}
+
+// readOnly mounts what is to be read-only over itself, in the mount namespace that the helper was
+// started in. Landlock then forbids mounting, so that no step undoes it.
+func readOnly(s Spec) error {
+	if len(s.ReadOnly) == 0 {
+		return nil
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("the mount namespace: %w", err)
+	}
+	mount := func(path string, attr unix.MountAttr) error {
+		if err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("mounting %s: %w", path, err)
+		}
+		if err := unix.MountSetattr(unix.AT_FDCWD, path, unix.AT_RECURSIVE, &attr); err != nil {
+			return fmt.Errorf("mounting %s: %w", path, err)
+		}
+		return nil
+	}
+	for _, path := range s.ReadOnly {
+		if err := mount(path, unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+			return err
+		}
+	}
+	for _, path := range s.Write {
+		if !withinAny(path, s.ReadOnly) {
+			continue
+		}
+		if err := mount(path, unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}); err != nil {
+			return err
+		}
+	}
+	// The working directory is still below the mounts that these now hide.
+	wd, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	return os.Chdir(wd)
+}
+
+// limit sets the resource limits; none is raised above what the caller may have.
+func limit(r runs.ResourcesData) error {
+	for _, l := range []struct {
+		name     string
+		resource int
+		value    uint64
+	}{
+		// Of memory it is what a process may write (setrlimit(2)): address space that is only
+		// reserved, which Node and Java do by the gigabyte, does not count.
+		{"memory", unix.RLIMIT_DATA, uint64(r.Memory)},
+		{"processes", unix.RLIMIT_NPROC, uint64(r.Processes)},
+		{"file-size", unix.RLIMIT_FSIZE, uint64(r.FileSize)},
+		{"open-files", unix.RLIMIT_NOFILE, uint64(r.OpenFiles)},
+	} {
+		if l.value == 0 {
+			continue
+		}
+		if l.resource == unix.RLIMIT_NPROC {
+			l.value += tasks(os.Getuid())
+		}
+		var now syscall.Rlimit
+		if err := syscall.Getrlimit(l.resource, &now); err != nil {
+			return fmt.Errorf("the limit of %s: %w", l.name, err)
+		}
+		value := min(l.value, now.Max)
+		if err := syscall.Setrlimit(l.resource, &syscall.Rlimit{Cur: value, Max: value}); err != nil {
+			return fmt.Errorf("the limit of %s: %w", l.name, err)
+		}
+	}
+	return nil
+}
+
+// tasks counts the threads that a user has at this moment: the system limits a user's, not a session's.
+func tasks(uid int) (n uint64) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0
+	}
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil {
+			continue
+		}
+		var st unix.Stat_t
+		if unix.Stat("/proc/"+e.Name(), &st) != nil || int(st.Uid) != uid {
+			continue
+		}
+		if unix.Stat("/proc/"+e.Name()+"/task", &st) == nil {
+			n += uint64(st.Nlink) - 2
+		}
+	}
+	return n
+}
+
+// dropped are the capabilities of root that reach past every file rule: modules, raw devices,
+// mounts, other processes' memory, the clock, the next boot.
+var dropped = []uintptr{unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_SYS_BOOT, unix.CAP_SYS_TIME,
+	unix.CAP_MKNOD, unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_MAC_ADMIN, unix.CAP_MAC_OVERRIDE, unix.CAP_LINUX_IMMUTABLE, unix.CAP_AUDIT_CONTROL,
+	unix.CAP_DAC_READ_SEARCH, unix.CAP_SYSLOG}
+
+// dropCapabilities takes from this thread, and from what it becomes, what namespaces gave it for the
+// moment, and in a sandbox from root what no step needs. Who may not drop has less than root already.
+func dropCapabilities(sandboxed bool) error {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return err
+	}
+	if !sandboxed {
+		return nil
+	}
+	for _, c := range dropped {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if err != nil && !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EINVAL) { // EINVAL: a kernel that does not know it
+			return err
+		}
+	}
+	return nil
+}
+
+// Rights of Landlock, by the version of its interface that brought them.
+const (
+	writing   landlock.AccessFSSet = ll.AccessFSWriteFile | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeChar | ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeBlock | ll.AccessFSMakeSym
+	noDevices landlock.AccessFSSet = ll.AccessFSMakeChar | ll.AccessFSMakeBlock // a device file reaches past every folder
+	ofFiles   landlock.AccessFSSet = ll.AccessFSExecute | ll.AccessFSWriteFile | ll.AccessFSReadFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
+	reading   landlock.AccessFSSet = ll.AccessFSReadFile | ll.AccessFSExecute
+)
+
+// restrict takes away what Landlock holds.
+func (s Spec) restrict() error {
+	if s.Landlock == 0 {
+		return nil
+	}
+	var files landlock.AccessFSSet
+	var net landlock.AccessNetSet
+	var scope landlock.ScopedSet
+	var rules []landlock.Rule
+	if s.Files {
+		files = writing
+		for _, r := range []struct {
+			abi   int
+			right landlock.AccessFSSet
+		}{{2, ll.AccessFSRefer}, {3, ll.AccessFSTruncate}, {5, ll.AccessFSIoctlDev}} {
+			if s.Landlock >= r.abi {
+				files |= r.right
+			}
+		}
+		if len(s.Read) > 0 {
+			files |= reading
+		}
+		if s.Landlock >= 6 {
+			scope = ll.ScopeSignal | ll.ScopeAbstractUnixSocket
+		}
+		rules = s.rules(files)
+	}
+	if s.Network == NetworkTCP {
+		net = ll.AccessNetBindTCP | ll.AccessNetConnectTCP
+	}
+	config, err := landlock.NewConfig(files, net, scope)
+	if err != nil {
+		return err
+	}
+	return config.Restrict(rules...)
+}
+
+func (s Spec) rules(handled landlock.AccessFSSet) (rules []landlock.Rule) {
+	add := func(path string, rights landlock.AccessFSSet) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return // it is not there, and grants nothing
+		}
+		if rights &= handled; !info.IsDir() {
+			rights &= ofFiles
+		}
+		if rights != 0 {
+			rules = append(rules, landlock.PathAccess(rights, path).IgnoreIfMissing())
+		}
+	}
+	for _, path := range append(slices.Clone(s.Write), shared) {
+		add(path, handled&^noDevices)
+	}
+	for _, path := range devices {
+		add(path, ll.AccessFSWriteFile|ll.AccessFSTruncate|ll.AccessFSIoctlDev|ll.AccessFSReadFile)
+	}
+	for _, path := range s.Read {
+		add(path, reading)
+	}
+	return rules
+}
+
+// Probe finds out what the system offers. helper is a program that is Main under HelperName; it is
+// started only for what is needed.
+func Probe(ctx context.Context, helper string, need Need) Offer {
+	o := Offer{System: runtime.GOOS, Limits: true, Root: os.Getuid() == 0}
+	if abi, err := ll.LandlockGetABIVersion(); err == nil && abi > 0 {
+		o.Landlock = abi
+	}
+	try := func(s Spec, what string) bool {
+		cmd := exec.CommandContext(ctx, helper)
+		cmd.Args = []string{HelperName, probe, what}
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+		s.Attributes(cmd.SysProcAttr)
+		return cmd.Run() == nil
+	}
+	o.Network = need.Network && try(Spec{Network: NetworkNamespace}, "network")
+	o.Mounts = need.Mounts && try(Spec{ReadOnly: []string{"/"}}, filepath.Dir(helper))
+	return o
+}
+
+// Attributes are how the helper must be started for what its Spec says: namespaces begin with a
+// process. They always come with a user namespace, which who is not root needs to make the others,
+// and in which root has no right to go back into the old ones.
+func (s Spec) Attributes(a *syscall.SysProcAttr) {
+	if s.Network != NetworkNamespace && len(s.ReadOnly) == 0 {
+		return
+	}
+	a.Cloneflags |= syscall.CLONE_NEWUSER
+	if s.Network == NetworkNamespace {
+		a.Cloneflags |= syscall.CLONE_NEWNET
+	}
+	if len(s.ReadOnly) > 0 {
+		a.Cloneflags |= syscall.CLONE_NEWNS
+	}
+	if os.Geteuid() != 0 {
+		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN)
+		return
+	}
+	a.UidMappings, a.GidMappings = identity("/proc/self/uid_map"), identity("/proc/self/gid_map")
+	a.GidMappingsEnableSetgroups = true
+}
+
+// identity maps every id that there is in this user namespace to itself.
+func identity(file string) []syscall.SysProcIDMap {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	var out []syscall.SysProcIDMap
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) != 3 {
+			continue
+		}
+		first, err1 := strconv.Atoi(f[0])
+		size, err2 := strconv.Atoi(f[2])
+		if err1 == nil && err2 == nil {
+			out = append(out, syscall.SysProcIDMap{ContainerID: first, HostID: first, Size: size})
+		}
+	}
+	return out
+}
