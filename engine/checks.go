@@ -29,6 +29,9 @@ func (r *run) checkDiff(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.withholdChange("", total); err != nil {
+		return err
+	}
 	if err := runs.WriteFile(filepath.Join(r.dir, runs.PatchFile), total.Patch); err != nil {
 		return artifact(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"markmill/engine/kernel"
+	"markmill/engine/mask"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/runs"
@@ -35,6 +36,8 @@ type Plan struct {
 	AllowAlso      [][]string    // lists like allow:, each of which a path must match too
 	StepTimeoutMax time.Duration // most that a step may take; 0 is none
 	policies       []placedPolicy
+
+	mask *mask.Set // of the secrets
 }
 
 // PlannedStep is a step, what will interpret it, and whether it will run.
@@ -61,6 +64,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	}
 	p.Bound, err = notebooks.Bind(req.Path, nb.Params, req.Given, notebooks.BindOptions{AllowUnknown: req.AllowUnknown, Getenv: e.Getenv})
 	errs.add(err)
+	errs.add(p.maskSecrets(e.Getenv))
 	errs.add(e.checkAll(p))
 	errs.add(p.choose())
 	errs.add(base)

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 
+	"markmill/engine/mask"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/notebooks/codec"
 	"markmill/runs"
 )
 
@@ -28,7 +30,11 @@ func (p *Plan) data() runs.PlanData {
 func (p *Plan) Parameters() []runs.ParamData {
 	var out []runs.ParamData
 	for _, b := range p.values() {
-		out = append(out, runs.ParamData{Name: b.Param.Name, Type: string(b.Value.Type), Value: b.Value.JSON(), From: b.From, Given: b.Given})
+		value, err := p.mask.JSON(b.Value.JSON(), true)
+		if err != nil {
+			value = codec.Raw(`"` + mask.Mark + `"`)
+		}
+		out = append(out, runs.ParamData{Name: b.Param.Name, Type: string(b.Value.Type), Value: value, From: b.From, Given: b.Given})
 	}
 	return out
 }
@@ -53,7 +59,7 @@ func (r *run) contract() runs.ContractData {
 		TaskID: p.TaskID(), BaseCommit: string(p.Base), AllowedPaths: f.Allow, ForbiddenPaths: f.Forbid, ForbiddenActions: f.ForbiddenActions,
 		Limits:       runs.LimitsData{Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes},
 		MutationMode: p.mode(), ApprovalRequired: p.needsApproval(),
-		EvidenceExpectations: f.Require, RiskClass: f.Risk, Parameters: p.Parameters(),
+		EvidenceExpectations: f.Require, RiskClass: f.Risk, Parameters: r.parameters(),
 		Environment: names(r.environment(&workdir{}, "")), DirtyFiles: len(p.DirtyPaths), Dirty: string(dirty),
 		AllowedAlso: p.AllowAlso, StepTimeoutMaxNS: int64(p.StepTimeoutMax), Sandbox: f.Sandbox, Network: f.Network, Narrowed: p.Narrowed,
 	}
@@ -72,7 +78,7 @@ func (r *run) contract() runs.ContractData {
 // publish puts the run's commits into the source repository under the run's own ref, and on a
 // branch where one was asked for and the run passed. It comes last of what can fail.
 func (r *run) publish(ctx context.Context) (ref string, err error) {
-	if r.tree == nil {
+	if r.tree == nil || r.leaks() {
 		return "", nil
 	}
 	if ref, err = r.tree.Publish(ctx); err != nil {
@@ -128,23 +134,12 @@ func (r *run) finish(ctx context.Context, ref string) (*runs.Run, error) {
 	if diff := r.lastCommit; diff != "" {
 		data.ResultCommit = diff
 	}
-	if err := r.trace.write(r.dir, r.id, r.eng.Version); err != nil {
+	if err := r.trace.write(r.dir, r.id, r.eng.Version, r.clean); err != nil {
 		return nil, artifact(err)
 	}
-	event, err := r.journal.Prepare(runs.RunCompleted, "", data)
+	event, record, err := r.conclude(&data)
 	if err != nil {
-		return nil, artifact(err)
-	}
-	record, err := r.views(event)
-	if err != nil {
-		data.Status = runs.Fail
-		data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeArtifactWriteFailure, Words: err.Error()})
-		if event, err = r.journal.Prepare(runs.RunCompleted, "", data); err != nil {
-			return nil, artifact(err)
-		}
-		if record, err = r.views(event); err != nil && record == nil {
-			return nil, err
-		}
+		return nil, err
 	}
 	if err := r.journal.Commit(event); err != nil {
 		return nil, artifact(err)
@@ -158,7 +153,40 @@ func (r *run) finish(ctx context.Context, ref string) (*runs.Run, error) {
 	return record, nil
 }
 
-// views writes every view of the record that ends with event.
+// conclude writes the views of the record as it will stand with data as its last event. A view that cannot be
+// written, and a secret that is found, change data, and the views are written anew.
+func (r *run) conclude(data *runs.CompletedData) (event runs.Event, record *runs.Run, err error) {
+	fail := func() {
+		if data.Status == runs.Pass {
+			data.Status = runs.Fail
+		}
+	}
+	for told, failed := false, false; ; {
+		raw, err := r.clean(data)
+		if err != nil {
+			return event, nil, err
+		}
+		if event, err = r.journal.Prepare(runs.RunCompleted, "", raw); err != nil {
+			return event, nil, artifact(err)
+		}
+		record, err = r.views(event)
+		switch {
+		case err == nil || failed && record != nil:
+			return event, record, nil
+		case errors.Is(err, errLeaked) && !told:
+			told, data.Blockers = true, slices.Clone(r.blockers)
+			fail()
+		case failed:
+			return event, nil, err
+		default:
+			failed, data.Status = true, runs.Fail
+			data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeArtifactWriteFailure, Words: err.Error()})
+		}
+	}
+}
+
+// views writes every view of the record that ends with event. The last one digests the others: before it, and
+// at the end, the whole run directory is searched for secrets.
 func (r *run) views(event runs.Event) (*runs.Run, error) {
 	record, err := runs.Fold(append(slices.Clip(r.events), event))
 	if err != nil {
@@ -168,10 +196,34 @@ func (r *run) views(event runs.Event) (*runs.Run, error) {
 	if known[runs.JournalFile], err = r.journal.DigestWith(event); err != nil {
 		return nil, err
 	}
-	for _, v := range r.eng.Views {
-		if err := v.Write(ViewInput{Dir: r.dir, Notebook: r.plan.Notebook, Run: record, Known: known}); err != nil {
+	before := len(r.blockers)
+	search := func() error {
+		replaced, err := r.withhold()
+		for _, path := range replaced {
+			delete(known, path)
+		}
+		if err == nil && len(r.blockers) > before {
+			err = errLeaked
+		}
+		return err
+	}
+	for i, v := range r.eng.Views {
+		if i == len(r.eng.Views)-1 {
+			if err := search(); err != nil {
+				return record, err
+			}
+		}
+		if err := v.Write(ViewInput{Dir: r.dir, Notebook: r.plan.Notebook, Run: record, Known: known, Clean: r.cleanView}); err != nil {
 			return record, fmt.Errorf("%s: %w", v.Name, err)
 		}
 	}
-	return record, nil
+	return record, search()
+}
+
+// cleanView masks what a view is about to write outside the run directory.
+func (r *run) cleanView(name string, b []byte) []byte {
+	if r.plan.mask.In(b) {
+		r.leak("", name)
+	}
+	return r.plan.mask.Bytes(b)
 }

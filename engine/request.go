@@ -66,6 +66,9 @@ type ViewInput struct {
 	Run      *runs.Run
 	// Known are the digests of files of the directory that were made as they were written.
 	Known map[string]runs.Digest
+	// Clean masks secrets in bytes that a view writes outside Dir; name says where they show. A secret that is
+	// found fails the run. It is nil when there is none to mask.
+	Clean func(name string, b []byte) []byte
 }
 
 // Engine holds what runs share. Its fields are set once, before the first run.

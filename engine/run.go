@@ -46,7 +46,7 @@ type run struct {
 	granted  []string // see grants
 	sessions map[string]kernel.Session
 	before   worktree.Fingerprint
-	secrets  []string
+	key      []byte // of the digests that stand for secrets
 
 	records    map[notebooks.StepID]runs.StepFinishedData
 	scraps     map[string]runs.ScrapData
@@ -64,21 +64,24 @@ type run struct {
 // Run does what a plan says and returns the finished record. Its error means that Markmill failed;
 // a notebook that failed is a Result whose Run says so. Cancelling ctx ends the step, finishes the
 // record as interrupted and returns it.
-func (e *Engine) Run(ctx context.Context, p *Plan) (*Result, error) {
+func (e *Engine) Run(ctx context.Context, p *Plan) (result *Result, err error) {
 	r := &run{eng: e, plan: p, sessions: map[string]kernel.Session{}, scraps: map[string]runs.ScrapData{},
-		records: map[notebooks.StepID]runs.StepFinishedData{}, secrets: p.secrets(e.Getenv)}
+		records: map[notebooks.StepID]runs.StepFinishedData{}}
+	defer func() { err = r.concealError(err) }()
 	r.trace = newTrace(e.Now)
 	warm := make(chan struct{})
 	go func() { runs.Warm(); close(warm) }()
 	defer func() { <-warm }()
 	r.id = p.Request.ID
-	var err error
 	if r.id == "" {
 		if r.id, err = e.NewID(p.Request.Path); err != nil {
 			return nil, err
 		}
 	}
 	root := p.root()
+	if r.key, err = p.newKey(e.Random); err != nil {
+		return nil, err
+	}
 	if r.dir, err = e.Store(root).Create(r.id); err != nil {
 		return nil, artifact(err)
 	}
@@ -103,7 +106,7 @@ func (e *Engine) Run(ctx context.Context, p *Plan) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Dir: r.dir, Run: record, Left: left}
+	result = &Result{Dir: r.dir, Run: record, Left: left}
 	if p.Request.KeepTree && r.tree != nil {
 		result.Worktree = r.tree.Dir()
 	}
@@ -194,7 +197,11 @@ func (r *run) paths() []runs.PathName {
 
 // emit appends an event to the journal and tells the observer.
 func (r *run) emit(t runs.EventType, step notebooks.StepID, data any) error {
-	ev, err := r.journal.Append(t, step, data)
+	raw, err := r.clean(data)
+	if err != nil {
+		return err
+	}
+	ev, err := r.journal.Append(t, step, raw)
 	if err != nil {
 		return artifact(err)
 	}
@@ -260,7 +267,7 @@ func (r *run) settle(ctx context.Context) error {
 		return err
 	}
 	r.untested = r.untested || len(change.Files) > 0
-	return nil
+	return r.withholdChange("", change)
 }
 
 // makeTree makes the run's private folder and the worktree of the base commit.

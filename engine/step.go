@@ -146,7 +146,7 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (r
 	outs := [2]*stream{}
 	for i, name := range []string{"stdout", "stderr"} {
 		outs[i] = &stream{dir: filepath.Join(r.dir, dir), name: name, rel: filepath.ToSlash(filepath.Join(dir, name)),
-			step: s.ID, live: r.eng.Output, mask: newMasker(r.secrets)}
+			step: s.ID, live: r.eng.Output, mask: r.plan.mask.Stream()}
 	}
 	display := filepath.Join(r.work.Display, fmt.Sprintf("%02d-%d", s.Index+1, n))
 	limit, cancel := r.limit(ctx, s)
@@ -174,7 +174,7 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (r
 	if out.Err != nil {
 		done.Error = &runs.ErrorData{Name: out.Err.Name, Value: r.conceal(out.Err.Value), Traceback: r.conceal(out.Err.Traceback), Line: out.Err.Line}
 	}
-	if done.Displays, err = r.moveDisplays(display, dir, out.Displays); err != nil {
+	if done.Displays, err = r.moveDisplays(s.ID, display, dir, out.Displays); err != nil {
 		return done, artifact(err)
 	}
 	done.Reason = outcomeWords(out)
@@ -325,6 +325,9 @@ func (r *run) capture(ctx context.Context, s *PlannedStep, dir string) (*worktre
 	if err != nil {
 		return nil, err
 	}
+	if err := r.withholdChange(s.ID, change); err != nil {
+		return nil, err
+	}
 	if len(change.Files) == 0 && change.IgnoredWritten == 0 {
 		return change, nil
 	}
@@ -343,6 +346,13 @@ func (r *run) capture(ctx context.Context, s *PlannedStep, dir string) (*worktre
 func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktree.Change) {
 	done.Commit, done.Tree = string(change.Commit), string(change.Tree)
 	changed := len(change.Files) > 0
+	if words := r.leaked(s.ID); words != "" {
+		done.Status, done.Reason = runs.StepFailed, words
+		if r.failed == "" {
+			r.failed = s.ID
+		}
+		return
+	}
 	switch test := s.Has(notebooks.TagTest); {
 	case test && !bad(done.Status):
 		r.tested, r.untested = true, changed
@@ -395,7 +405,11 @@ func (r *run) fail(s *PlannedStep, code, words string) {
 
 // writeResult writes a step's result.json and notes its digest.
 func (r *run) writeResult(dir string, done *runs.StepFinishedData) error {
-	b, err := codec.Indent(done)
+	raw, err := r.clean(done)
+	if err != nil {
+		return err
+	}
+	b, err := codec.Indent(raw)
 	if err != nil {
 		return err
 	}

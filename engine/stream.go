@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"markmill/engine/mask"
 	"markmill/notebooks"
 	"markmill/runs"
 )
@@ -18,7 +19,7 @@ type stream struct {
 	rel       string // the file, relative to the run directory
 	step      notebooks.StepID
 	live      func(step notebooks.StepID, stream string, chunk []byte)
-	mask      *masker
+	mask      *mask.Stream
 
 	file *os.File
 	sum  *runs.Hasher
@@ -32,7 +33,7 @@ type stream struct {
 func (s *stream) Write(b []byte) (int, error) {
 	n := len(b)
 	if s.mask != nil {
-		b = s.mask.next(b)
+		b = s.mask.Next(b)
 	}
 	s.put(b)
 	return n, nil
@@ -73,7 +74,7 @@ func (s *stream) keepTail(b []byte) {
 // finish closes the file and says what stands in it.
 func (s *stream) finish() (runs.StreamData, error) {
 	if s.mask != nil {
-		s.put(s.mask.rest())
+		s.put(s.mask.Rest())
 	}
 	if s.file == nil {
 		return runs.StreamData{}, s.err

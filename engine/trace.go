@@ -45,8 +45,8 @@ func (t *trace) span(name string, f func() error) error {
 	return err
 }
 
-// write leaves the spans as one line of OpenTelemetry's JSON encoding (OTLP 1.x, TracesData).
-func (t *trace) write(dir string, id runs.RunID, version string) error {
+// write leaves the spans as one line of OpenTelemetry's JSON encoding (OTLP 1.x, TracesData). clean masks secrets.
+func (t *trace) write(dir string, id runs.RunID, version string, clean func(any) (codec.Raw, error)) error {
 	sum, _ := hex.DecodeString(string(runs.DigestOf([]byte(id)))[len("sha256:"):])
 	traceID, root := hex.EncodeToString(sum[:16]), hex.EncodeToString(sum[16:24])
 	attr := func(key, value string) map[string]any {
@@ -70,7 +70,7 @@ func (t *trace) write(dir string, id runs.RunID, version string) error {
 		binary.BigEndian.PutUint64(id[:], base+uint64(i))
 		list = append(list, encode(hex.EncodeToString(id[:]), root, s))
 	}
-	b, err := codec.Marshal(map[string]any{"resourceSpans": []any{map[string]any{
+	b, err := clean(map[string]any{"resourceSpans": []any{map[string]any{
 		"resource":   map[string]any{"attributes": []any{attr("service.name", "markmill"), attr("service.version", version), attr("markmill.run_id", string(id))}},
 		"scopeSpans": []any{map[string]any{"scope": map[string]any{"name": "markmill/engine"}, "spans": list}},
 	}}})

@@ -82,6 +82,9 @@ func sumLine(path string, digest Digest) string {
 // parseSums reads SHA256SUMS.
 func parseSums(text string) (map[string]Digest, error) {
 	sums := map[string]Digest{}
+	if !strings.HasSuffix(text, "\n") {
+		return nil, errors.New("its last line is cut")
+	}
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		rest, escaped := strings.CutPrefix(line, `\`)
 		hex, path, found := strings.Cut(rest, "  ")

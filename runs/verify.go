@@ -245,6 +245,7 @@ func (c *check) output(render RenderFunc) {
 	switch {
 	case err != nil:
 		c.v.find(OutputFile, "cannot be made from the journal: %s", err)
+	case reports(run, CodeSecretLeaked): // what showed a secret was left out of it
 	case !bytes.Equal(text, want):
 		c.v.find(OutputFile, "line %d is not what the journal gives", firstDifference(text, want))
 	}

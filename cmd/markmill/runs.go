@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,13 +21,13 @@ import (
 func (a *app) runsCommand() *cobra.Command {
 	list := a.runsList()
 	c := &cobra.Command{
-		Use: "runs", Short: "Look at runs that were kept: list, show, log, verify, apply, …",
+		Use: "runs", Short: "Look at runs that were kept: list, show, log, verify, attest, apply, …",
 		Long: `Works on the runs that were kept for the repository around the working directory (outside one:
 for no repository). RUN is an id, a part of one that names one run only, or last.`,
 		Args: knownCommand, RunE: list.RunE,
 	}
 	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsApply(), a.runsReconcile(), a.runsPrune())
+	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsReconcile(), a.runsPrune())
 	return c
 }
 
@@ -192,13 +191,14 @@ func (a *app) runsVerify() *cobra.Command {
 		Use: "verify RUN|DIR|OUTPUT.md", Short: "Recompute everything of a run from its bytes",
 		Long: `Recomputes the journal's chain, every digest, the report and the output notebook from the bytes
 of a run directory, and says what does not hold. An output notebook is verified by itself and
-against the run that made it, which is found by its digest.
+against the run that made it, which is found by its digest. Inside the repository that the run worked
+on, the commits of its ref are held against the record, and its patch against their trees.
 
 Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 		Example: "  markmill runs verify last\n  markmill runs verify health.out.md",
 		Args:    args(1, 1),
 		RunE: func(_ *cobra.Command, words []string) error {
-			got, err := a.verify(words[0])
+			got, commits, err := a.verify(words[0])
 			if err != nil {
 				return err
 			}
@@ -212,7 +212,7 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 			if asJSON {
 				err = a.printJSON(out)
 			} else if out.OK {
-				_, err = fmt.Fprintf(a.stdout, "%s: everything holds (%d events)\n", out.Run, got.Run.Events)
+				_, err = fmt.Fprintf(a.stdout, "%s: everything holds (%d events%s)\n", out.Run, got.Run.Events, commits)
 			} else {
 				for _, f := range out.Findings {
 					if _, err = fmt.Fprintf(a.stdout, "%s: %s\n", f.Where, f.Words); err != nil {
@@ -228,27 +228,6 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
-}
-
-func (a *app) verify(word string) (*runs.Verification, error) {
-	store, _, err := a.here()
-	if err != nil {
-		return nil, err
-	}
-	info, err := os.Stat(word)
-	switch {
-	case err == nil && info.IsDir():
-		return runs.Verify(word, outputView)
-	case err == nil:
-		return runs.VerifyOutput(word, store, outputView)
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, err
-	}
-	_, dir, err := store.Find(word)
-	if err != nil {
-		return nil, err
-	}
-	return runs.Verify(dir, outputView)
 }
 
 func (a *app) runsApply() *cobra.Command {

@@ -39,6 +39,9 @@ func (a *app) outputNotebook(in engine.ViewInput, output string) error {
 	if err != nil {
 		return err
 	}
+	if in.Clean != nil {
+		b = in.Clean(runs.OutputFile, b)
+	}
 	if err := writeWithAssets(filepath.Join(in.Dir, runs.OutputFile), b, in); err != nil {
 		return err
 	}

@@ -102,9 +102,20 @@ func (s *sweeper) roots() []int {
 	return found
 }
 
+// tagged looks for the session's tag in the environment of a process. One that is in the middle of
+// execve(2) has none to show for a moment: it is asked again.
 func (s *sweeper) tagged(pid int) bool {
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	return err == nil && bytes.Contains(env, s.tag)
+	for range 50 {
+		env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+		if err != nil || len(env) > 0 {
+			return err == nil && bytes.Contains(env, s.tag)
+		}
+		if info, ok := statOf(pid); !ok || info.state == 'Z' {
+			return false
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+	return false
 }
 
 func sessionID() int {

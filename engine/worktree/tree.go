@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"fmt"
 	"path/filepath"
 	"time"
 )
@@ -79,6 +80,15 @@ func (t *Tree) BaseTree() OID { return t.fmt.oid(t.baseTree) }
 
 // Env is what steps need in their environment for Git: nothing, since the repository is found from Dir.
 func (t *Tree) Env() []string { return nil }
+
+// Blob is the content of a captured file, or the target of a link, as Git has it.
+func (t *Tree) Blob(oid OID) ([]byte, error) {
+	d, ok := t.fmt.parse(oid)
+	if !ok {
+		return nil, fmt.Errorf("no object name: %q", oid)
+	}
+	return t.blob(d)
+}
 
 // blob reads content, of the run or of the source.
 func (t *Tree) blob(d digest) ([]byte, error) { return t.object("blob", d) }

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"markmill/engine/worktree"
+	"markmill/render"
+	"markmill/runs"
+)
+
+// verify recomputes a run, by its name, its directory or the output notebook that it made: its record, its views,
+// and the commits of its ref. commits says what was looked at of those.
+func (a *app) verify(word string) (v *runs.Verification, commits string, err error) {
+	if v, err = a.verifyRecord(word); err != nil || v.Run == nil {
+		return v, "", err
+	}
+	if err := verifyPage(v); err != nil {
+		return nil, "", err
+	}
+	commits, err = a.verifyCommits(v)
+	return v, commits, err
+}
+
+func (a *app) verifyRecord(word string) (*runs.Verification, error) {
+	store, _, err := a.here()
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(word)
+	switch {
+	case err == nil && info.IsDir():
+		return runs.Verify(word, outputView)
+	case err == nil:
+		return runs.VerifyOutput(word, store, outputView)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	_, dir, err := store.Find(word)
+	if err != nil {
+		return nil, err
+	}
+	return runs.Verify(dir, outputView)
+}
+
+// verifyPage compares report.md with what the journal gives.
+func verifyPage(v *runs.Verification) error {
+	page, err := os.ReadFile(filepath.Join(v.Dir, runs.ReportPageFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the verification has said so
+	}
+	if err != nil {
+		return err
+	}
+	want, err := render.ReportMarkdown(v.Run)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(page, want) && string(page) != runs.LeakNote {
+		v.Findings = append(v.Findings, runs.Finding{Where: runs.ReportPageFile, Words: "is not what the journal gives"})
+	}
+	return nil
+}
+
+// verifyCommits adds what is wrong with the commits of the run's ref, when the working directory is in the
+// repository that the run worked on.
+func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
+	if v.Run.Contract.TargetRepository == "" {
+		return "", nil
+	}
+	_, src, err := a.here()
+	if err != nil {
+		return "", err
+	}
+	if src == nil || !sameFolder(src.Root(), v.Run.Contract.TargetRepository) {
+		return fmt.Sprintf("; its commits are looked at in %s only", v.Run.Contract.TargetRepository), nil
+	}
+	patch, err := os.ReadFile(filepath.Join(v.Dir, runs.PatchFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a patch that is missing, the verification has told
+		return "", err
+	}
+	commits, findings, err := worktree.VerifyRun(src, v.Run, patch)
+	v.Findings = append(v.Findings, findings...)
+	if commits > 0 {
+		words = fmt.Sprintf(", %d commits", commits)
+	}
+	return words, err
+}
+
+func sameFolder(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
+}

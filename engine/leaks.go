@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"markmill/notebooks/codec"
+	"markmill/runs"
+)
+
+// errLeaked says that a file of the record showed a secret: the verdict must be given anew.
+var errLeaked = errors.New("a secret was written")
+
+// withhold looks for secrets in every file of the run directory, and in its names, whoever wrote it. What shows
+// one is replaced by a note, and noted as a blocker. It returns the files that it replaced.
+func (r *run) withhold() (replaced []string, err error) {
+	if r.plan.mask == nil {
+		return nil, nil
+	}
+	root, err := os.OpenRoot(r.dir)
+	if err != nil {
+		return nil, artifact(err)
+	}
+	defer root.Close()
+	err = filepath.WalkDir(r.dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(r.dir, name)
+		if err != nil || rel == "." {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if r.plan.mask.In([]byte(entry.Name())) || r.linksTo(name, entry) {
+			r.leak("", "the name of a file or a link in "+path.Dir(rel)+" of the run directory")
+			if err := root.RemoveAll(rel); err != nil || !entry.IsDir() {
+				return err
+			}
+			return fs.SkipDir
+		}
+		if !entry.Type().IsRegular() || rel == sourceFile { // the notebook was looked at before anything ran
+			return nil
+		}
+		shows, err := r.shows(root, rel)
+		if err != nil || !shows {
+			return err
+		}
+		r.leak("", rel)
+		if rel == runs.JournalFile {
+			return nil // a chain cannot be mended; its texts were masked before they were linked
+		}
+		replaced = append(replaced, rel)
+		return runs.WriteFile(name, []byte(runs.LeakNote))
+	})
+	if err != nil {
+		return nil, artifact(err)
+	}
+	return replaced, nil
+}
+
+// linksTo says whether a symbolic link's target shows a secret.
+func (r *run) linksTo(name string, entry fs.DirEntry) bool {
+	if entry.Type()&fs.ModeSymlink == 0 {
+		return false
+	}
+	target, err := os.Readlink(name)
+	return err == nil && r.plan.mask.In([]byte(target))
+}
+
+// shows says whether a file shows a secret. Of the engine's own JSON only texts count: a number, or the digits of a
+// digest, may be a value by chance.
+func (r *run) shows(root *os.Root, rel string) (bool, error) {
+	f, err := root.Open(rel)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	find := r.plan.mask.Find()
+	if _, err := io.Copy(find, f); err != nil || !find.Found() {
+		return false, err
+	}
+	switch base := path.Base(rel); {
+	case rel == runs.SumsFile:
+		return false, nil // digests and the names above
+	case rel != runs.JournalFile && rel != runs.TraceFile && rel != runs.ReportFile && base != "result.json":
+		return true, nil
+	}
+	b, err := root.ReadFile(rel)
+	if err != nil {
+		return false, err
+	}
+	lines := [][]byte{b}
+	if rel == runs.JournalFile || rel == runs.TraceFile {
+		lines = bytes.Split(bytes.TrimSuffix(b, []byte{'\n'}), []byte{'\n'})
+	}
+	for _, line := range lines {
+		was, err := codec.Marshal(codec.Raw(line))
+		if err != nil {
+			return true, nil // not what was written
+		}
+		now, err := r.plan.mask.JSON(was, false)
+		if err != nil || !bytes.Equal(was, now) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,79 @@
+package mask
+
+import "slices"
+
+// automaton finds many patterns in one pass over a text (Aho and Corasick, "Efficient string matching",
+// CACM 18(6), 1975), as a table of states by classes of bytes. It is read by many at once.
+type automaton struct {
+	class   [256]uint16 // 0: in no pattern
+	width   int         // number of classes
+	next    []int32     // by state*width + class
+	first   [256]int32  // next of state 0, by byte
+	depth   []int32     // length of what a state stands for: the longest beginning of a pattern that the text ends in
+	match   []int32     // length of the longest pattern that ends in a state, or 0
+	wrapped bool        // line breaks, and the spaces that follow them, are passed over
+}
+
+// newAutomaton makes the table of some patterns, none of which is empty.
+func newAutomaton(patterns []string, wrapped bool) *automaton {
+	patterns = slices.Clone(patterns)
+	slices.Sort(patterns)
+	patterns = slices.Compact(patterns)
+	a := &automaton{width: 1, wrapped: wrapped}
+	for _, p := range patterns {
+		for i := range len(p) {
+			if c := p[i]; a.class[c] == 0 {
+				a.class[c] = uint16(a.width)
+				a.width++
+			}
+		}
+	}
+	state := func(depth int32) int32 {
+		a.next = append(a.next, make([]int32, a.width)...)
+		a.depth, a.match = append(a.depth, depth), append(a.match, 0)
+		return int32(len(a.depth) - 1)
+	}
+	state(0)
+	for _, p := range patterns {
+		at := int32(0)
+		for i := range len(p) {
+			slot := int(at)*a.width + int(a.class[p[i]])
+			if a.next[slot] == 0 {
+				to := state(int32(i + 1))
+				a.next[slot] = to
+			}
+			at = a.next[slot]
+		}
+		a.match[at] = int32(len(p))
+	}
+	a.complete()
+	for c := range 256 {
+		a.first[c] = a.next[a.class[c]]
+	}
+	return a
+}
+
+// complete fills in where a state goes when no pattern goes on: breadth first, from the state of the
+// longest shorter end.
+func (a *automaton) complete() {
+	fall := make([]int32, len(a.depth))
+	queue := make([]int32, 0, len(a.depth))
+	for c := 1; c < a.width; c++ {
+		if to := a.next[c]; to != 0 {
+			queue = append(queue, to)
+		}
+	}
+	for i := 0; i < len(queue); i++ {
+		at := queue[i]
+		a.match[at] = max(a.match[at], a.match[fall[at]])
+		for c := 1; c < a.width; c++ {
+			slot, other := int(at)*a.width+c, a.next[int(fall[at])*a.width+c]
+			if to := a.next[slot]; to != 0 {
+				fall[to] = other
+				queue = append(queue, to)
+			} else {
+				a.next[slot] = other
+			}
+		}
+	}
+}

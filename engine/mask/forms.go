@@ -1,0 +1,198 @@
+package mask
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"html"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// lineLeast is the length, in bytes, from which a single line of a value of several lines is looked for
+// by itself. Shorter ones, and those with spaces, stand in other texts too.
+const lineLeast = 16
+
+// forms are the spellings of a value that are looked for. Those that are wrapped are looked for across
+// line breaks too, as base64 and xxd put them in.
+func forms(value string) (plain, wrapped []string) {
+	if trimmed := strings.TrimSpace(value); len(trimmed) >= Least {
+		value = trimmed // a line feed at the end of a file is often lost on the way
+	}
+	plain = append(plain, value)
+	if strings.Contains(value, "\n") {
+		unix := strings.ReplaceAll(value, "\r\n", "\n")
+		plain = append(plain, unix, strings.ReplaceAll(unix, "\n", "\r\n"))
+		for line := range strings.SplitSeq(unix, "\n") {
+			if len(line) >= lineLeast && !strings.ContainsAny(line, " \t") && !strings.HasPrefix(line, "-----") {
+				plain = append(plain, line)
+			}
+		}
+	}
+	for _, list := range [][]string{jsonForms(value), languageForms(value), shellForms(value), percentForms(value), markupForms(value)} {
+		plain = append(plain, list...)
+	}
+	wrapped = append(base64Forms(value), hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))))
+	return plain, wrapped
+}
+
+// base64Forms are the encoding of the value alone, and what is fixed of it at each of the three places that
+// its first byte can take in a longer text: a character stands for six bits, and those at the ends share
+// theirs with the neighbours.
+func base64Forms(value string) []string {
+	var out []string
+	for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+		out = append(out, enc.EncodeToString([]byte(value)), enc.WithPadding(base64.NoPadding).EncodeToString([]byte(value)))
+		for shift, skip := range []int{0, 2, 3} { // characters that hold bits of the bytes before
+			text := enc.WithPadding(base64.NoPadding).EncodeToString(append(make([]byte, shift), value...))
+			out = append(out, text[skip:(shift+len(value))*8/6])
+		}
+	}
+	return out
+}
+
+// jsonForms are the inside of a JSON string: as Go and JavaScript write it, with only ASCII (Python, PHP), with what
+// HTML does not like escaped (Go), with slashes escaped (PHP), and as a string inside a JSON string.
+func jsonForms(value string) []string {
+	var out []string
+	for _, ascii := range []bool{false, true} {
+		for _, special := range []string{"", "/", "<>&", "<>&'"} {
+			out = append(out, jsonText(value, ascii, special))
+		}
+		out = append(out, jsonText(jsonText(value, ascii, ""), ascii, ""), jsonText(jsonText(value, ascii, "<>&"), ascii, ""))
+	}
+	return out
+}
+
+// jsonText escapes a text as the inside of a JSON string.
+func jsonText(value string, ascii bool, special string) string {
+	short := map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`}
+	var b strings.Builder
+	for _, r := range value {
+		switch s := short[r]; {
+		case s != "":
+			b.WriteString(s)
+		case r == '/' && strings.ContainsRune(special, r):
+			b.WriteString(`\/`)
+		case r < ' ' || r == 0x7f && ascii || strings.ContainsRune(special, r) || r >= utf8.RuneSelf && ascii && r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		case r > 0xffff && ascii:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// languageForms are the inside of a string literal: Go's %q, Python's repr of text and bytes, Node's inspect.
+func languageForms(value string) []string {
+	inside := func(s string) string { return s[1 : len(s)-1] }
+	repr := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
+	var octets strings.Builder
+	for i := range len(value) {
+		switch c := value[i]; {
+		case c == '\\', c == '\'':
+			octets.WriteString(`\` + string(c))
+		case c == '\n', c == '\r', c == '\t':
+			octets.WriteString(repr.Replace(string(c)))
+		case c < ' ' || c >= 0x7f:
+			fmt.Fprintf(&octets, `\x%02x`, c)
+		default:
+			octets.WriteByte(c)
+		}
+	}
+	return []string{inside(strconv.Quote(value)), inside(strconv.QuoteToASCII(value)),
+		repr.Replace(value), strings.ReplaceAll(repr.Replace(value), "'", `\'`), octets.String(), strings.ReplaceAll(octets.String(), `\'`, "'")}
+}
+
+// shellForms are a word as shells quote it: set -x, ${x@Q}, Python's shlex.quote, printf %q.
+func shellForms(value string) []string {
+	var bash, zsh, ansi, octal strings.Builder
+	for i := range len(value) {
+		c := value[i]
+		if strings.IndexByte(" !\"$&'()*,;<>?[\\]^`{|}", c) >= 0 || i == 0 && (c == '#' || c == '~') {
+			bash.WriteByte('\\')
+		}
+		if strings.IndexByte(" !\"#$&'()*;<=>?[\\]^`{|}~", c) >= 0 {
+			zsh.WriteByte('\\')
+		}
+		bash.WriteByte(c)
+		zsh.WriteByte(c)
+		for _, b := range []*strings.Builder{&ansi, &octal} {
+			switch {
+			case c == '\'' || c == '\\':
+				b.WriteString(`\` + string(c))
+			case c == '\n':
+				b.WriteString(`\n`)
+			case c == '\r':
+				b.WriteString(`\r`)
+			case c == '\t':
+				b.WriteString(`\t`)
+			case c >= 0x7f && b == &octal:
+				fmt.Fprintf(b, `\%03o`, c)
+			default:
+				b.WriteByte(c)
+			}
+		}
+	}
+	double := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`")
+	return []string{strings.ReplaceAll(value, "'", `'\''`), strings.ReplaceAll(value, "'", `'"'"'`), double.Replace(value),
+		bash.String(), zsh.String(), ansi.String(), octal.String()}
+}
+
+// Characters besides letters and digits that the percent-encodings leave as they are: Go's two, Python's
+// quote and quote(safe=""), encodeURIComponent, encodeURI, curl, and one that escapes everything.
+var unreserved = []string{"-_.~", "-_.~/", "$&+,/:;=@-_.~", "$&+:=@-_.~", "-_.!~*'()", "-_.!~*'();,/?:@&=+$#", "-_.*"}
+
+// percentForms are the encodings of addresses and forms, with a space as %20 and as +, digits in both cases.
+func percentForms(value string) []string {
+	out := []string{url.QueryEscape(value), url.PathEscape(value), percent(value, func(byte) bool { return false })}
+	for _, free := range unreserved {
+		out = append(out, percent(value, func(c byte) bool {
+			return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte(free, c) >= 0
+		}))
+	}
+	for _, s := range out[:len(out):len(out)] {
+		plus := s
+		if !strings.Contains(value, "+") || strings.Contains(s, "%2B") {
+			plus = strings.ReplaceAll(s, "%20", "+")
+		}
+		out = append(out, plus, lowerPercent(s), lowerPercent(plus))
+	}
+	return out
+}
+
+func percent(value string, free func(byte) bool) string {
+	var b strings.Builder
+	for i := range len(value) {
+		if c := value[i]; free(c) {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+func lowerPercent(s string) string {
+	b := []byte(s)
+	for i := 0; i+2 < len(b); i++ {
+		if b[i] == '%' {
+			copy(b[i:], strings.ToLower(s[i:i+3]))
+			i += 2
+		}
+	}
+	return string(b)
+}
+
+// markupForms are the text in HTML and XML.
+func markupForms(value string) []string {
+	base := html.EscapeString(value)
+	return []string{base, strings.NewReplacer("&#34;", "&quot;", "&#39;", "&#x27;").Replace(base), strings.NewReplacer("&#34;", "&quot;", "&#39;", "&apos;").Replace(base),
+		strings.NewReplacer("&#34;", `"`, "&#39;", "'").Replace(base), strings.NewReplacer("&#34;", "&quot;").Replace(base), strings.NewReplacer("&#34;", "&quot;", "&#39;", "'").Replace(base)}
+}

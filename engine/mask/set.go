@@ -1,0 +1,84 @@
+package mask
+
+import (
+	"io"
+)
+
+const (
+	// Mark is what stands where a secret was.
+	Mark = "***"
+	// Least is the length in bytes of the shortest value that can be masked: a shorter one stands in many
+	// texts by chance.
+	Least = 6
+	// Most is the length of the longest.
+	Most = 16 << 10
+)
+
+// Set is the values of a run's secrets in all spellings. It does not change; nil is none.
+type Set struct{ plain, wrapped *automaton }
+
+// New makes the set of some values, each of Least to Most bytes.
+func New(values []string) *Set {
+	if len(values) == 0 {
+		return nil
+	}
+	var plain, wrapped []string
+	for _, v := range values {
+		p, w := forms(v)
+		plain, wrapped = append(plain, p...), append(wrapped, w...)
+	}
+	return &Set{newAutomaton(plain, false), newAutomaton(wrapped, true)}
+}
+
+// In says whether a value stands in b.
+func (s *Set) In(b []byte) bool {
+	f := s.Find()
+	_, _ = f.Write(b)
+	return f.Found()
+}
+
+// Bytes is b with every value replaced by Mark; b itself when there is none.
+func (s *Set) Bytes(b []byte) []byte {
+	if !s.In(b) {
+		return b
+	}
+	m := s.Stream()
+	return append(m.Next(b), m.Rest()...)
+}
+
+// Text is Bytes of a text.
+func (s *Set) Text(text string) string {
+	if s == nil {
+		return text
+	}
+	return string(s.Bytes([]byte(text)))
+}
+
+// Finder looks for values in what is written to it.
+type Finder struct {
+	cursors []cursor
+	found   bool
+}
+
+// Find starts a search.
+func (s *Set) Find() *Finder {
+	if s == nil {
+		return &Finder{}
+	}
+	return &Finder{cursors: []cursor{{a: s.plain}, {a: s.wrapped}}}
+}
+
+var _ io.Writer = (*Finder)(nil)
+
+// Write never fails.
+func (f *Finder) Write(b []byte) (int, error) {
+	for i := range f.cursors {
+		if !f.found {
+			f.cursors[i].scan(b, func(int64, int64) bool { f.found = true; return false })
+		}
+	}
+	return len(b), nil
+}
+
+// Found says whether a value was there.
+func (f *Finder) Found() bool { return f.found }

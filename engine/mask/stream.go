@@ -1,0 +1,75 @@
+package mask
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Stream masks a stream that comes in pieces.
+type Stream struct {
+	cursors [2]cursor
+	held    []byte // from base on: what may be the begin of a value
+	base    int64
+	found   []place // not yet written out
+	masked  int64   // up to here the last Mark stands
+}
+
+type place struct{ start, end int64 }
+
+// Stream starts one; nil when there is nothing to mask.
+func (s *Set) Stream() *Stream {
+	if s == nil {
+		return nil
+	}
+	return &Stream{cursors: [2]cursor{{a: s.plain}, {a: s.wrapped}}}
+}
+
+// Next takes a piece and returns what is sure not to be part of a value any more. What it returns may
+// share memory with b.
+func (m *Stream) Next(b []byte) []byte {
+	for i := range m.cursors {
+		m.cursors[i].scan(b, func(start, end int64) bool {
+			m.found = append(m.found, place{start, end})
+			return true
+		})
+	}
+	safe := min(m.cursors[0].safe(), m.cursors[1].safe())
+	if len(m.held) == 0 && len(m.found) == 0 && m.masked <= m.base && safe >= m.base {
+		n := int(safe - m.base)
+		m.held, m.base = append(m.held, b[n:]...), safe
+		return b[:n]
+	}
+	m.held = append(m.held, b...)
+	return m.flush(safe)
+}
+
+// Rest ends the stream.
+func (m *Stream) Rest() []byte { return m.flush(m.base + int64(len(m.held))) }
+
+// flush writes out what stands before safe. Places that overlap have one Mark.
+func (m *Stream) flush(safe int64) []byte {
+	slices.SortFunc(m.found, func(a, b place) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
+	var out []byte
+	at := m.base
+	copyTo := func(to int64) {
+		if at = max(at, m.masked); at < to {
+			out = append(out, m.held[at-m.base:to-m.base]...)
+			at = to
+		}
+	}
+	done := 0
+	for ; done < len(m.found) && m.found[done].start <= safe; done++ {
+		p := m.found[done]
+		if p.start >= m.masked {
+			copyTo(p.start)
+			out = append(out, Mark...)
+		}
+		m.masked = max(m.masked, p.end)
+	}
+	m.found = slices.Delete(m.found, 0, done)
+	copyTo(safe)
+	at = min(max(at, m.masked), m.base+int64(len(m.held))) // what is masked is not held
+	m.held = append(m.held[:0], m.held[at-m.base:]...)
+	m.base = at
+	return out
+}

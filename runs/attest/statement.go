@@ -1,0 +1,180 @@
+package attest
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/runs"
+)
+
+// The types of what is written (in-toto Attestation Framework v1, SLSA v1), and this program's own names.
+const (
+	StatementType = "https://in-toto.io/Statement/v1"
+	PredicateType = "https://slsa.dev/provenance/v1"
+	BuildType     = "urn:markmill:run:v1"
+	Builder       = "urn:markmill:builder:v1"
+)
+
+// Statement is an in-toto statement: what is claimed of which things.
+type Statement struct {
+	Type          string     `json:"_type"`
+	Subject       []Resource `json:"subject"`
+	PredicateType string     `json:"predicateType"`
+	Predicate     Provenance `json:"predicate"`
+}
+
+// Resource is in-toto's ResourceDescriptor.
+type Resource struct {
+	Name        string            `json:"name,omitzero"`
+	URI         string            `json:"uri,omitzero"`
+	Digest      map[string]string `json:"digest,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// Provenance is SLSA's predicate.
+type Provenance struct {
+	BuildDefinition BuildDefinition `json:"buildDefinition"`
+	RunDetails      RunDetails      `json:"runDetails"`
+}
+
+// BuildDefinition is what the run was asked.
+type BuildDefinition struct {
+	BuildType            string             `json:"buildType"`
+	ExternalParameters   ExternalParameters `json:"externalParameters"`
+	InternalParameters   InternalParameters `json:"internalParameters"`
+	ResolvedDependencies []Resource         `json:"resolvedDependencies,omitempty"`
+}
+
+// ExternalParameters are under the control of who started the run.
+type ExternalParameters struct {
+	Notebook   Resource         `json:"notebook"`
+	Parameters []runs.ParamData `json:"parameters"` // secrets as keyed digests
+	BaseCommit string           `json:"baseCommit,omitzero"`
+}
+
+// InternalParameters are set by Markmill and the repository.
+type InternalParameters struct {
+	MutationMode   string   `json:"mutationMode"`
+	AllowedPaths   []string `json:"allowedPaths"`
+	ForbiddenPaths []string `json:"forbiddenPaths"`
+	Platform       string   `json:"platform"`
+}
+
+// RunDetails are of this one run.
+type RunDetails struct {
+	Builder    BuilderData `json:"builder"`
+	Metadata   Metadata    `json:"metadata"`
+	Byproducts []Resource  `json:"byproducts,omitempty"`
+}
+
+// BuilderData names the program that ran the notebook.
+type BuilderData struct {
+	ID      string            `json:"id"`
+	Version map[string]string `json:"version"`
+}
+
+// Metadata says which run it was and when.
+type Metadata struct {
+	InvocationID string    `json:"invocationId"`
+	StartedOn    time.Time `json:"startedOn"`
+	FinishedOn   time.Time `json:"finishedOn"`
+}
+
+// Of folds a finished run into its statement. digests are those of the files of the run directory.
+func Of(run *runs.Run, digests map[string]runs.Digest) (*Statement, error) {
+	if run.Completed == nil {
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: fmt.Sprintf("run %s has not ended, so there is nothing to attest", run.ID),
+			Hint: "wait for it, or complete one that was cut with markmill runs reconcile"}
+	}
+	s := &Statement{Type: StatementType, PredicateType: PredicateType}
+	if commit := run.Completed.ResultCommit; commit != "" && run.Completed.Ref != "" {
+		s.Subject = append(s.Subject, Resource{Name: run.Completed.Ref, Digest: gitCommit(commit)})
+	}
+	for _, name := range []string{runs.OutputFile, runs.PatchFile, runs.ReportFile, runs.SumsFile} {
+		digest, there := digests[name]
+		if !there {
+			return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: name, Msg: "is not in the run directory", Hint: "see markmill runs verify"}
+		}
+		s.Subject = append(s.Subject, Resource{Name: name, Digest: sha256(digest)})
+	}
+	c := run.Contract
+	d := &s.Predicate.BuildDefinition
+	d.BuildType = BuildType
+	d.ExternalParameters = ExternalParameters{Notebook: Resource{Name: filepath.ToSlash(run.Started.Notebook), Digest: sha256(run.Source)},
+		Parameters: append([]runs.ParamData{}, c.Parameters...), BaseCommit: c.BaseCommit}
+	d.InternalParameters = InternalParameters{MutationMode: c.MutationMode, AllowedPaths: append([]string{}, c.AllowedPaths...),
+		ForbiddenPaths: append([]string{}, c.ForbiddenPaths...), Platform: run.Started.Host}
+	if c.BaseCommit != "" {
+		d.ResolvedDependencies = append(d.ResolvedDependencies, Resource{Name: "base commit", Digest: gitCommit(c.BaseCommit)})
+	}
+	d.ResolvedDependencies = append(d.ResolvedDependencies, interpreters(run)...)
+	s.Predicate.RunDetails = RunDetails{
+		Builder:  BuilderData{ID: Builder, Version: map[string]string{"markmill": run.Started.Markmill}},
+		Metadata: Metadata{InvocationID: string(run.ID), StartedOn: run.StartedAt.UTC(), FinishedOn: run.FinishedAt.UTC()},
+	}
+	for _, name := range []string{runs.JournalFile, runs.TestLogFile} {
+		if digest, there := digests[name]; there {
+			r := Resource{Name: name, Digest: sha256(digest)}
+			if name == runs.JournalFile {
+				r.Annotations = map[string]string{"status": string(run.Status())}
+			}
+			s.Predicate.RunDetails.Byproducts = append(s.Predicate.RunDetails.Byproducts, r)
+		}
+	}
+	return s, nil
+}
+
+// interpreters are the programs that ran steps, each once.
+func interpreters(run *runs.Run) []Resource {
+	var out []Resource
+	for i := range run.Steps {
+		started := run.Steps[i].Step
+		if started == nil || started.Program == "" {
+			continue
+		}
+		program := filepath.ToSlash(started.Program)
+		r := Resource{Name: started.Kernel, URI: (&url.URL{Scheme: "file", Path: path.Join("/", program)}).String()}
+		if started.Version != "" {
+			r.Annotations = map[string]string{"version": started.Version}
+		}
+		if !slices.ContainsFunc(out, func(o Resource) bool { return o.Name == r.Name && o.URI == r.URI }) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func gitCommit(oid string) map[string]string { return map[string]string{"gitCommit": oid} }
+
+func sha256(d runs.Digest) map[string]string { return map[string]string{"sha256": d.Hex()} }
+
+// JSON is the statement's bytes: canonical, so that the same run gives the same.
+func (s *Statement) JSON() ([]byte, error) { return codec.Marshal(s) }
+
+// Matches says where a statement does not speak of a run as its statement would now; "" when it does.
+func (s *Statement) Matches(own *Statement) string {
+	if s.Type != StatementType || s.PredicateType != PredicateType {
+		return fmt.Sprintf("it is a %s of the type %s, not one of a run", s.Type, s.PredicateType)
+	}
+	if got, want := s.Predicate.RunDetails.Metadata.InvocationID, own.Predicate.RunDetails.Metadata.InvocationID; got != want {
+		return fmt.Sprintf("it is of the run %s, not of %s", got, want)
+	}
+	for _, want := range own.Subject {
+		i := slices.IndexFunc(s.Subject, func(r Resource) bool { return r.Name == want.Name })
+		if i < 0 {
+			return want.Name + " is not among its subjects"
+		}
+		for kind, digest := range want.Digest {
+			if s.Subject[i].Digest[kind] != digest {
+				return fmt.Sprintf("%s is %s there and %s in the record", want.Name, s.Subject[i].Digest[kind], digest)
+			}
+		}
+	}
+	return ""
+}
