@@ -43,7 +43,7 @@ func (r *run) checkDiff(ctx context.Context) error {
 		block(runs.CodeChangeTooLarge, "the patch does not hold the whole change: "+total.PatchErr.Error())
 	}
 	for _, path := range changedPaths(total.Files) {
-		if len(f.Allow) > 0 && !matchAny(f.Allow, path) || matchAny(f.Forbid, path) || f.Mode == "none" {
+		if !r.plan.allowed(path) {
 			data.Disallowed = append(data.Disallowed, path)
 		}
 	}

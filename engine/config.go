@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"markmill/notebooks"
+	"markmill/runs"
 )
 
 // ConfigFile is the name of a repository's settings, at its root.
@@ -25,6 +26,9 @@ type Config struct {
 	Output    string                  `yaml:"output"` // path of the output notebook when none is given; {{name}} expands
 	Retention Retention               `yaml:"retention"`
 	Sandbox   SandboxConfig           `yaml:"sandbox"`
+	Policy    *Policy                 `yaml:"-"` // nil without one; read by readPolicy
+
+	digest runs.Digest // of the file
 }
 
 // KernelConfig adds a kernel, or says which program a built-in one uses.
@@ -78,7 +82,7 @@ func parseConfig(file string, data []byte) (Config, error) {
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return Config{}, &notebooks.Error{Kind: notebooks.KindSyntax, File: file, Msg: err.Error(), Err: err}
 	}
-	cfg := Config{File: file}
+	cfg := Config{File: file, digest: runs.DigestOf(data)}
 	if len(doc.Content) == 0 {
 		return cfg, nil
 	}
@@ -92,6 +96,15 @@ func parseConfig(file string, data []byte) (Config, error) {
 	if err := cfg.Sandbox.check(file); err != nil {
 		return cfg, err
 	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value != "policy" {
+			continue
+		}
+		var err error
+		if cfg.Policy, err = readPolicy(file, root.Content[i+1]); err != nil {
+			return cfg, err
+		}
+	}
 	for name, k := range cfg.Kernels {
 		if len(k.Command) > 0 && k.Program != "" {
 			return cfg, &notebooks.Error{Kind: notebooks.KindOption, File: file,
@@ -104,7 +117,7 @@ func parseConfig(file string, data []byte) (Config, error) {
 
 // configKeys are the keys there are, by the path of the mapping that they stand in; * is any name.
 var configKeys = map[string][]string{
-	"":          {"kernels", "output", "retention", "sandbox"},
+	"":          {"kernels", "output", "retention", "sandbox", "policy"},
 	"kernels.*": {"program", "command", "languages"},
 	"retention": {"runs", "days"},
 	"sandbox":   {"write", "hide"},

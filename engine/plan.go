@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"markmill/engine/kernel"
 	"markmill/engine/worktree"
@@ -28,6 +29,12 @@ type Plan struct {
 	Depth      int      // runs around this one
 	Gates      []runs.GateData
 	Sandbox    runs.SandboxData // what will hold the steps
+
+	// What the policies of the repository add. Notebook.Front is as they leave it.
+	Narrowed       []runs.NarrowedData
+	AllowAlso      [][]string    // lists like allow:, each of which a path must match too
+	StepTimeoutMax time.Duration // most that a step may take; 0 is none
+	policies       []placedPolicy
 }
 
 // PlannedStep is a step, what will interpret it, and whether it will run.
@@ -48,11 +55,15 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	}
 	p := &Plan{Request: req, Notebook: nb}
 	var errs errorList
+	base := p.chooseBase(ctx)
+	if base == nil {
+		errs.add(p.usePolicies(e))
+	}
 	p.Bound, err = notebooks.Bind(req.Path, nb.Params, req.Given, notebooks.BindOptions{AllowUnknown: req.AllowUnknown, Getenv: e.Getenv})
 	errs.add(err)
 	errs.add(e.checkAll(p))
 	errs.add(p.choose())
-	errs.add(p.chooseBase(ctx))
+	errs.add(base)
 	if err := errs.err(); err != nil {
 		return nil, err
 	}
@@ -70,7 +81,46 @@ func (e *Engine) Check(req Request) (warnings []*notebooks.Error, err error) {
 		warnings = append(warnings, &notebooks.Error{Kind: notebooks.KindOption, File: req.Path, Line: 1,
 			Msg: "schedule: and alerts: are for a scheduler to read", Hint: "markmill run does not act on them"})
 	}
-	return warnings, e.checkAll(&Plan{Request: req, Notebook: nb})
+	p := &Plan{Request: req, Notebook: nb}
+	if err := p.useHeadPolicies(e); err != nil {
+		return warnings, err
+	}
+	return warnings, e.checkAll(p)
+}
+
+// Narrow is a notebook as the policies of the repository leave it, and who restricts what, for a run
+// of the commit that is checked out.
+func (e *Engine) Narrow(req Request) (*notebooks.Notebook, []runs.NarrowedData, error) {
+	nb, err := notebooks.Parse(req.Path, req.Source)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &Plan{Request: req, Notebook: nb}
+	err = p.useHeadPolicies(e)
+	return nb, p.Narrowed, err
+}
+
+// useHeadPolicies narrows a plan that is only looked at.
+func (p *Plan) useHeadPolicies(e *Engine) error {
+	if p.Request.Repository == nil {
+		return nil
+	}
+	p.Source = p.Request.Repository
+	var err error
+	if p.Base, err = p.Source.Head(); err != nil {
+		return err
+	}
+	return p.usePolicies(e)
+}
+
+// usePolicies finds the policies that hold and makes the notebook keep to them.
+func (p *Plan) usePolicies(e *Engine) error {
+	var err error
+	if p.policies, err = e.policies(p.Source, p.Base); err != nil {
+		return err
+	}
+	p.narrow()
+	return p.inPlaceRefused()
 }
 
 func (e *Engine) checkAll(p *Plan) error {
@@ -312,10 +362,14 @@ func (p *Plan) gates(ctx context.Context, e *Engine) error {
 	if refusal := p.contain(ctx, e); refusal != "" {
 		block(runs.CodeProviderUnavailable, refusal)
 	}
-	if f.Approval == "required" || slices.Contains(f.Require, "approval") {
-		block("approval_required", "an approval is required, and this version of Markmill cannot take one")
-	}
 	return nil
+}
+
+// needsApproval says whether the run waits for one. It is decided when the run starts (approval.go),
+// because a gate that takes an approval writes.
+func (p *Plan) needsApproval() bool {
+	f := p.Notebook.Front
+	return f.Approval == approvalRequired || slices.Contains(f.Require, "approval")
 }
 
 // mode is the mutation mode of the contract.

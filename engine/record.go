@@ -33,6 +33,14 @@ func (p *Plan) Parameters() []runs.ParamData {
 	return out
 }
 
+// root is the user's checkout, "" outside a repository.
+func (p *Plan) root() string {
+	if p.Source == nil {
+		return ""
+	}
+	return p.Source.Root()
+}
+
 // contract is what the run was asked, and what it may do.
 func (r *run) contract() runs.ContractData {
 	p := r.plan
@@ -44,13 +52,15 @@ func (r *run) contract() runs.ContractData {
 	c := runs.ContractData{
 		TaskID: p.TaskID(), BaseCommit: string(p.Base), AllowedPaths: f.Allow, ForbiddenPaths: f.Forbid, ForbiddenActions: f.ForbiddenActions,
 		Limits:       runs.LimitsData{Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes},
-		MutationMode: p.mode(), ApprovalRequired: f.Approval == "required" || slices.Contains(f.Require, "approval"),
+		MutationMode: p.mode(), ApprovalRequired: p.needsApproval(),
 		EvidenceExpectations: f.Require, RiskClass: f.Risk, Parameters: p.Parameters(),
 		Environment: names(r.environment(&workdir{}, "")), DirtyFiles: len(p.DirtyPaths), Dirty: string(dirty),
+		AllowedAlso: p.AllowAlso, StepTimeoutMaxNS: int64(p.StepTimeoutMax), Sandbox: f.Sandbox, Network: f.Network, Narrowed: p.Narrowed,
 	}
-	if p.Source != nil {
-		c.TargetRepository = p.Source.Root()
+	for _, each := range p.policies {
+		c.Policies = append(c.Policies, runs.PolicyData{Commit: string(each.commit), Digest: each.digest, Signers: each.Signers})
 	}
+	c.TargetRepository = p.root()
 	for _, s := range p.Steps {
 		if s.Has(notebooks.TagTest) && s.Skip == "" {
 			c.VerificationCommands = append(c.VerificationCommands, string(s.ID))
@@ -112,7 +122,7 @@ func (r *run) finish(ctx context.Context, ref string) (*runs.Run, error) {
 	if errors.As(context.Cause(ctx), &signal) {
 		data.Status, data.Signal = runs.Interrupted, signal.Signal
 	}
-	if len(r.plan.Gates) > 0 {
+	if r.gated {
 		data.NotApplicable = []string{"steps: a gate was not met", "diff: nothing ran", "tests: nothing ran"}
 	}
 	if diff := r.lastCommit; diff != "" {

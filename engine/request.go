@@ -78,6 +78,7 @@ type Engine struct {
 	Getenv  func(string) (string, bool)
 	Now     func() time.Time
 	Random  io.Reader
+	User    string // who runs, by the system's name, for requests of approval
 	Views   []View
 
 	// Offer says what the system has for the sandbox; nil asks the system.

@@ -53,6 +53,7 @@ type run struct {
 	scrapsRead int64
 	blockers   []runs.Blocker
 	failed     notebooks.StepID // the step that ended the run's good course
+	gated      bool             // a gate was not met: nothing started
 	blocked    bool             // a blocker of status blocked came in the middle
 	untested   bool             // files changed since the last test step, or by one
 	tested     bool             // a test step ran
@@ -77,10 +78,7 @@ func (e *Engine) Run(ctx context.Context, p *Plan) (*Result, error) {
 			return nil, err
 		}
 	}
-	root := ""
-	if p.Source != nil {
-		root = p.Source.Root()
-	}
+	root := p.root()
 	if r.dir, err = e.Store(root).Create(r.id); err != nil {
 		return nil, artifact(err)
 	}
@@ -216,7 +214,14 @@ func (r *run) do(ctx context.Context) (ref string, err error) {
 		}
 		r.blockers = append(r.blockers, runs.Blocker{Code: g.Code, Words: g.Words})
 	}
-	if len(p.Gates) > 0 {
+	r.gated = len(p.Gates) > 0
+	if p.needsApproval() {
+		if err := r.approval(); err != nil {
+			r.gated = true // an approval that cannot be looked for is none
+			return "", err
+		}
+	}
+	if r.gated {
 		r.blocked = true
 		return "", nil
 	}

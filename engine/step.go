@@ -247,6 +247,7 @@ func (r *run) limit(ctx context.Context, s *PlannedStep) (context.Context, conte
 	if d == 0 {
 		d = r.plan.Notebook.Front.Timeout
 	}
+	d = smaller(d, r.plan.StepTimeoutMax)
 	if d == 0 {
 		return context.WithCancel(ctx)
 	}

@@ -44,6 +44,16 @@ var frontKeys = map[string]func(f *Front, n *yaml.Node) error{
 	"forbidden_actions": func(f *Front, n *yaml.Node) error { return setTexts(n, &f.ForbiddenActions) },
 }
 
+// ReadKey reads one key as the front matter has it, for a policy has some of the same keys. The
+// value must not be an alias. A key that is not known is an error.
+func (f *Front) ReadKey(key string, value *yaml.Node) error {
+	read, known := frontKeys[key]
+	if !known {
+		return fmt.Errorf("unknown key %s", quote(key))
+	}
+	return read(f, value)
+}
+
 // frontNames are what an unknown key is compared with, and listed.
 var frontNames = []string{
 	"title", "description", "kernel", "timeout", "params", "env", "allow", "forbid", "limits", "require", "forbidden_actions",

@@ -81,7 +81,7 @@ func (r *report) facts() {
 		row("ref", c.Ref)
 	}
 	row("mode", run.Contract.MutationMode)
-	row("approval", string(run.Approval))
+	row("approval", ApprovalWords(run))
 	row("sandbox", SandboxWords(run.Started.Sandbox))
 	row("made by", "markmill "+run.Started.Markmill+" on "+run.Started.Host)
 	r.printf("\n")

@@ -192,3 +192,19 @@ func SandboxWords(d *runs.SandboxData) string {
 	}
 	return strings.Join(words, "; ")
 }
+
+// ApprovalWords says how the approval of a run stands, and which it used.
+func ApprovalWords(run *runs.Run) string {
+	g := run.Granted
+	if g == nil {
+		return string(run.Approval)
+	}
+	words := fmt.Sprintf("%s: %s by %s", run.Approval, g.ID, g.Actor)
+	if g.Key != "" {
+		words += ", signed with " + g.Key
+	}
+	if g.Principals != "" {
+		words += " of " + g.Principals
+	}
+	return words
+}

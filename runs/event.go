@@ -113,6 +113,35 @@ type ContractData struct {
 	Environment          []string    `json:"environment"` // names of the variables a step gets, sorted
 	DirtyFiles           int         `json:"dirty_files"` // uncommitted changes of the user, not taken along unless dirty: include
 	Dirty                string      `json:"dirty"`       // ignore, include, block
+	// AllowedAlso are further lists like AllowedPaths: a path must match each of them too.
+	AllowedAlso      [][]string     `json:"allowed_also,omitempty"`
+	StepTimeoutMaxNS int64          `json:"step_timeout_max_ns,omitzero"` // the most that a step may take, whatever it asks
+	Sandbox          string         `json:"sandbox,omitzero"`             // the words in force
+	Network          string         `json:"network,omitzero"`
+	Policies         []PolicyData   `json:"policies,omitempty"`
+	Narrowed         []NarrowedData `json:"narrowed,omitempty"`
+}
+
+// PolicyData is one policy that holds for a run.
+type PolicyData struct {
+	Commit  string `json:"commit,omitzero"` // whose markmill.yaml it stands in; "" is the checkout
+	Digest  Digest `json:"digest"`          // of that file
+	Signers string `json:"allowed_signers,omitzero"`
+}
+
+// Who narrows a contract.
+const (
+	ByPolicy      = "policy"
+	ByNotebook    = "notebook"
+	ByCommandLine = "command line"
+)
+
+// NarrowedData is one restriction of a run, and whose it is.
+type NarrowedData struct {
+	Key       string    `json:"key"`
+	By        string    `json:"by"` // policy, notebook, command line
+	Value     codec.Raw `json:"value"`
+	InsteadOf codec.Raw `json:"instead_of,omitempty"` // what the notebook asked for, and did not get
 }
 
 // LimitsData bounds what a run may change; 0 is no limit.
@@ -147,10 +176,51 @@ type PlannedStep struct {
 	Reason string           `json:"reason,omitzero"`
 }
 
-// GateData is the data of gate.blocked, approval.requested and approval.denied.
+// GateData is the data of gate.blocked.
 type GateData struct {
 	Code  string `json:"code"`
 	Words string `json:"words"`
+}
+
+// ApprovalRequestedData is the data of approval.requested.
+type ApprovalRequestedData struct {
+	Code     string `json:"code"`
+	Words    string `json:"words"`
+	Contract Digest `json:"contract"` // of the terms
+	File     string `json:"file"`     // the request, relative to the run directory
+	Digest   Digest `json:"digest"`
+}
+
+// ApprovalGrantedData is the data of approval.granted: which approval this run has used.
+type ApprovalGrantedData struct {
+	ID         string       `json:"id"`
+	Contract   Digest       `json:"contract"`
+	Actor      string       `json:"actor"`
+	Time       time.Time    `json:"time"`
+	Expires    time.Time    `json:"expires"`
+	File       string       `json:"file"`
+	Digest     Digest       `json:"digest"`
+	Key        string       `json:"key,omitzero"`        // fingerprint of the key that signed
+	Principals string       `json:"principals,omitzero"` // of its line in allowed_signers
+	Signature  *SealedFile  `json:"signature,omitempty"`
+	Signers    []SealedFile `json:"signers,omitempty"` // the allowed_signers files that it was held against
+}
+
+// ApprovalDeniedData is the data of approval.denied.
+type ApprovalDeniedData struct {
+	Code   string    `json:"code"`
+	Words  string    `json:"words"`
+	ID     string    `json:"id,omitzero"`
+	Actor  string    `json:"actor,omitzero"`
+	Time   time.Time `json:"time,omitzero"`
+	File   string    `json:"file,omitzero"`
+	Digest Digest    `json:"digest,omitzero"`
+}
+
+// SealedFile is a file of the run directory and its digest.
+type SealedFile struct {
+	File   string `json:"file"`
+	Digest Digest `json:"digest"`
 }
 
 // StepStartedData is the data of step.started.

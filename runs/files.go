@@ -19,6 +19,10 @@ const (
 	TestLogFile    = "test.log"
 	TraceFile      = "trace.jsonl"
 	SumsFile       = "SHA256SUMS"
+	RequestFile    = "approval-request.json" // when an approval is required
+	ApprovalFile   = "approval.json"         // the answer that was found
+	SignatureFile  = "approval.json.sig"     // of a signed one
+	SignersFile    = "approval.signers"      // the allowed_signers that it was held against; a second one is approval.signers.2
 	StepsDir       = "steps"
 	BackendDir     = "backend"
 	LockFile       = ".lock" // present while a run is alive; it is no part of the record

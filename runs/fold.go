@@ -20,6 +20,9 @@ type Run struct {
 	Steps                 []StepRecord // in plan order
 	Gates                 []GateData   // of gate.blocked, approval.requested and approval.denied, as they came
 	Approval              ApprovalStatus
+	Requested             *ApprovalRequestedData // nil: no approval was asked for
+	Granted               *ApprovalGrantedData   // nil: none was used
+	Denied                *ApprovalDeniedData    // nil: none was denied
 	Diff                  *DiffCheckedData
 	Verification          *VerificationData
 	Completed             *CompletedData
@@ -131,11 +134,17 @@ func (r *Run) addGate(event Event) error {
 	switch event.Type {
 	case ApprovalGranted:
 		r.Approval = ApprovalIsGranted
-		return nil
+		return decodeInto(event, &r.Granted)
 	case ApprovalRequested:
 		r.Approval = ApprovalIsRequested
+		if err := decodeInto(event, &r.Requested); err != nil {
+			return err
+		}
 	case ApprovalDenied:
 		r.Approval = ApprovalIsDenied
+		if err := decodeInto(event, &r.Denied); err != nil {
+			return err
+		}
 	}
 	gate, err := decode[GateData](event)
 	r.Gates = append(r.Gates, gate)

@@ -8,6 +8,9 @@ func (r *Run) Digests() map[string]Digest {
 			known[file] = digest
 		}
 	}
+	for _, f := range r.approvalFiles() {
+		add(f.File, f.Digest)
+	}
 	if r.Diff != nil {
 		add(r.Diff.Patch, r.Diff.PatchDigest)
 	}

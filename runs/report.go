@@ -38,11 +38,13 @@ type Report struct {
 	AllowedWritesPassed     bool           `json:"allowed_writes_passed"` // false also when it was not checked
 	SourceRepositoryMutated bool           `json:"source_repository_mutated"`
 	ApprovalStatus          ApprovalStatus `json:"approval_status"`
-	Sandbox                 *SandboxData   `json:"sandbox,omitempty"` // what held the steps
-	Verification            []ReportCheck  `json:"verification"`
-	Blockers                []Blocker      `json:"blockers"`
-	Scraps                  []ScrapData    `json:"scraps"`
-	Steps                   []ReportStep   `json:"steps"`
+	// Approval is the approval that the run has used; absent without one.
+	Approval     *ApprovalGrantedData `json:"approval,omitempty"`
+	Sandbox      *SandboxData         `json:"sandbox,omitempty"` // what held the steps
+	Verification []ReportCheck        `json:"verification"`
+	Blockers     []Blocker            `json:"blockers"`
+	Scraps       []ScrapData          `json:"scraps"`
+	Steps        []ReportStep         `json:"steps"`
 	// ArtifactPaths is every file of the run directory, sorted, but report.json and report.md, which
 	// are made of this, and SHA256SUMS, which covers them.
 	ArtifactPaths   []string          `json:"artifact_paths"`
@@ -101,7 +103,7 @@ func NewReportKnowing(run *Run, dir string, known map[string]Digest) (*Report, e
 		SchemaVersion: ReportVersion, TaskID: run.Contract.TaskID, RunID: run.ID, Status: run.Status(),
 		RunStartedAt: run.StartedAt, RunFinishedAt: run.FinishedAt, ArtifactsDir: ".",
 		Parameters: run.Contract.Parameters, BaseCommit: run.Contract.BaseCommit,
-		ApprovalStatus: run.Approval, Sandbox: run.Started.Sandbox, Blockers: run.Blockers(), Scraps: run.Scraps(),
+		ApprovalStatus: run.Approval, Approval: run.Granted, Sandbox: run.Started.Sandbox, Blockers: run.Blockers(), Scraps: run.Scraps(),
 	}
 	r.addSteps(run)
 	if d := run.Diff; d != nil {
@@ -198,7 +200,7 @@ func (r *Report) addArtifacts(run *Run, dir string, known map[string]Digest) err
 		if err != nil {
 			return err
 		}
-		name := quotePath(path)
+		name := QuotePath(path)
 		r.ArtifactDigests[name] = digest
 		if path != run.Started.SourceFile && before(info.ModTime(), run.StartedAt) {
 			r.Freshness.Stale = append(r.Freshness.Stale, name)
@@ -224,8 +226,8 @@ func before(file, start time.Time) bool {
 	return file.Before(start.Add(-grain))
 }
 
-// quotePath writes bytes that are not UTF-8 as \xNN, which JSON could not hold.
-func quotePath(path string) string {
+// QuotePath writes bytes that are not UTF-8 as \xNN, which JSON could not hold.
+func QuotePath(path string) string {
 	var b strings.Builder
 	for i, r := range path {
 		if r == '\uFFFD' && !strings.HasPrefix(path[i:], "\uFFFD") {

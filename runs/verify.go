@@ -34,7 +34,7 @@ type RenderFunc func(dir string, run *Run, source []byte) ([]byte, error)
 
 // Verify recomputes everything that a run directory says, from its bytes: the journal's chain from
 // the source notebook on, the order of its events, its verdict, every file that an event gives a
-// digest of, SHA256SUMS, the report, and the output notebook. render may be nil: then the output
+// digest of, its approval and who signed it, SHA256SUMS, the report, and the output notebook. render may be nil: then the output
 // notebook is only checked against its own digests and the source.
 //
 // Findings come in that order. An error means that there is nothing to check.
@@ -55,6 +55,7 @@ func Verify(dir string, render RenderFunc) (*Verification, error) {
 	if v.Run != nil {
 		c.order()
 		c.eventFiles()
+		c.approval()
 	}
 	sums, err := CheckSums(dir)
 	if err != nil {
@@ -168,6 +169,9 @@ func reports(run *Run, code string) bool {
 
 // eventFiles compares every file that an event names with the digest in the event.
 func (c *check) eventFiles() {
+	for _, f := range c.v.Run.approvalFiles() {
+		c.file(f.File, f.Digest, -1)
+	}
 	for i := range c.v.Run.Steps {
 		s := &c.v.Run.Steps[i]
 		if p := s.Patch; p != nil {

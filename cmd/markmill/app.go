@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/user"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -111,7 +112,8 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	cmd.SetGlobalNormalizationFunc(dashes)
 	cmd.SetFlagErrorFunc(flagHint)
 	for _, add := range []func() *cobra.Command{
-		a.runCommand, a.inspectCommand, a.checkCommand, a.newCommand, a.stripCommand, a.runsCommand, a.versionCommand,
+		a.runCommand, a.inspectCommand, a.checkCommand, a.newCommand, a.stripCommand, a.runsCommand, a.approveCommand, a.denyCommand,
+		a.versionCommand,
 	} {
 		cmd.AddCommand(add())
 	}
@@ -197,7 +199,16 @@ func (a *app) engine(root string) (*engine.Engine, error) {
 		return nil, err
 	}
 	return &engine.Engine{Version: version().Version, Config: cfg, Store: a.store, Cache: a.cache(),
-		Tools: tools, Getenv: a.getenv, Now: a.now, Random: a.random}, nil
+		Tools: tools, Getenv: a.getenv, Now: a.now, Random: a.random, User: userName()}, nil
+}
+
+// userName is who runs this, by the system; a system that does not say leaves it unknown.
+func userName() string {
+	who, err := user.Current()
+	if err != nil {
+		return "unknown"
+	}
+	return who.Username
 }
 
 // engineFor finds the repository that a notebook works on and its engine: the one that was named,

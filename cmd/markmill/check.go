@@ -85,11 +85,11 @@ func (a *app) check(file string) ([]*notebooks.Error, error) {
 	if err != nil {
 		return nil, err
 	}
-	eng, _, err := a.engineFor(file, "")
+	eng, repo, err := a.engineFor(file, "")
 	if err != nil {
 		return nil, err
 	}
-	req := engine.Request{Path: name(file), Source: src}
+	req := engine.Request{Path: name(file), Source: src, Repository: repo}
 	warnings, err := eng.Check(req)
 	if err != nil {
 		return warnings, err

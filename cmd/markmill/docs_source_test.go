@@ -16,7 +16,7 @@ import (
 
 // apart are the structs that have a section of their own wherever they stand.
 var apart = []reflect.Type{reflect.TypeFor[runs.ChangedFile](), reflect.TypeFor[runs.ParamData](), reflect.TypeFor[runs.Blocker](),
-	reflect.TypeFor[runs.TestCounts](), reflect.TypeFor[runs.ScrapData]()}
+	reflect.TypeFor[runs.TestCounts](), reflect.TypeFor[runs.ScrapData](), reflect.TypeFor[runs.Terms]()}
 
 // fields lists the JSON names of a struct, and of the structs of this module in it.
 func fields(of reflect.Type) []string {

@@ -61,8 +61,9 @@ func TestEvidenceIsWhole(t *testing.T) {
 	doc := readDoc(t, "evidence.md")
 	data := map[runs.EventType]any{
 		runs.RunStarted: runs.RunStartedData{}, runs.ContractCreated: runs.ContractData{}, runs.PlanUpdated: runs.PlanData{},
-		runs.GateBlocked: runs.GateData{}, runs.ApprovalRequested: runs.GateData{}, runs.ApprovalGranted: struct{}{}, runs.ApprovalDenied: runs.GateData{},
-		runs.StepStarted: runs.StepStartedData{}, runs.ScrapRecorded: runs.ScrapData{}, runs.PatchApplied: runs.PatchData{},
+		runs.GateBlocked: runs.GateData{}, runs.ApprovalRequested: runs.ApprovalRequestedData{}, runs.ApprovalGranted: runs.ApprovalGrantedData{},
+		runs.ApprovalDenied: runs.ApprovalDeniedData{},
+		runs.StepStarted:    runs.StepStartedData{}, runs.ScrapRecorded: runs.ScrapData{}, runs.PatchApplied: runs.PatchData{},
 		runs.StepFinished: runs.StepFinishedData{}, runs.GitDiffChecked: runs.DiffCheckedData{},
 		runs.VerificationCompleted: runs.VerificationData{}, runs.RunCompleted: runs.CompletedData{},
 	}
@@ -81,7 +82,7 @@ func TestEvidenceIsWhole(t *testing.T) {
 	}
 	for section, value := range map[string]any{
 		"The journal": runs.Event{}, "Changed files": runs.ChangedFile{}, "Parameters": runs.ParamData{}, "Blockers": runs.Blocker{},
-		"Test counts": runs.TestCounts{}, "report.json": runs.Report{},
+		"Test counts": runs.TestCounts{}, "report.json": runs.Report{}, "Terms of an approval": runs.Terms{}, "approval-request.json": runs.ApprovalRequest{}, "approval.json": runs.Approval{},
 	} {
 		text := doc.section(t, section)
 		for _, field := range fields(reflect.TypeOf(value)) {
@@ -98,9 +99,25 @@ func TestEvidenceIsWhole(t *testing.T) {
 	}
 	files := doc.section(t, "The run directory")
 	for _, name := range []string{runs.JournalFile, runs.OutputFile, runs.ReportFile, runs.ReportPageFile, runs.PatchFile, runs.TestLogFile,
-		runs.TraceFile, runs.SumsFile, runs.LockFile} {
+		runs.TraceFile, runs.SumsFile, runs.LockFile, runs.RequestFile, runs.ApprovalFile, runs.SignatureFile, runs.SignersFile} {
 		if !files.mentions(name) {
 			t.Errorf("evidence.md: section \"The run directory\" does not mention `%s`", name)
+		}
+	}
+}
+
+// TestPolicyIsWhole does the same for the keys of a policy and the terms of an approval.
+func TestPolicyIsWhole(t *testing.T) {
+	doc := readDoc(t, "policy.md")
+	keys := doc.section(t, "Keys")
+	for _, key := range append(tableStrings(t, "../../engine/policy.go", "policyKeys"), "approval", "allowed_signers") {
+		if !keys.hasRow(key) {
+			t.Errorf("policy.md: section \"Keys\" has no row of `%s`", key)
+		}
+	}
+	for _, word := range tableStrings(t, "../../engine/policy.go", "riskScale") {
+		if !keys.mentions(word) {
+			t.Errorf("policy.md: section \"Keys\" does not mention `%s`", word)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render/terminal"
+	"markmill/runs"
 )
 
 func (a *app) inspectCommand() *cobra.Command {
@@ -87,6 +88,10 @@ type inspectedGates struct {
 	Files    int      `json:"limit_files,omitzero"`
 	Lines    int      `json:"limit_lines,omitzero"`
 	Bytes    int64    `json:"limit_bytes,omitzero"`
+	Sandbox  string   `json:"sandbox,omitzero"`
+	Network  string   `json:"network,omitzero"`
+	// Narrowed says who restricts what: the policy of the repository, or the notebook.
+	Narrowed []runs.NarrowedData `json:"narrowed,omitempty"`
 }
 
 // inspect shows a notebook; values given on the command line show in place of the defaults.
@@ -94,12 +99,12 @@ func (a *app) inspect(eng *engine.Engine, req engine.Request, asJSON bool) error
 	if _, err := eng.Check(req); err != nil {
 		return err
 	}
-	nb, err := notebooks.Parse(req.Path, req.Source)
+	nb, narrowed, err := eng.Narrow(req)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return a.printJSON(newInspected(nb))
+		return a.printJSON(newInspected(nb, narrowed))
 	}
 	// A required parameter may be missing here: that it is required is what inspect shows.
 	params := slices.Clone(nb.Params)
@@ -110,15 +115,16 @@ func (a *app) inspect(eng *engine.Engine, req engine.Request, asJSON bool) error
 	if err != nil {
 		return err
 	}
-	return terminal.Inspect(a.stdout, nb, bound, a.colour(a.stdout))
+	return terminal.Inspect(a.stdout, nb, bound, narrowed, a.colour(a.stdout))
 }
 
-func newInspected(nb *notebooks.Notebook) inspected {
+func newInspected(nb *notebooks.Notebook, narrowed []runs.NarrowedData) inspected {
 	f := nb.Front
 	out := inspected{Notebook: nb.Name, Form: string(nb.Form), Title: f.Title, Description: f.Description,
 		Parameters: []inspectedParam{}, Steps: []inspectedStep{},
 		Gates: inspectedGates{Allow: f.Allow, Forbid: f.Forbid, Require: f.Require, Approval: f.Approval, Mode: f.Mode, Risk: f.Risk,
-			Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes}}
+			Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes,
+			Sandbox: f.Sandbox, Network: f.Network, Narrowed: narrowed}}
 	for _, p := range nb.Params {
 		param := inspectedParam{Name: p.Name, Type: string(p.Type), Source: p.DefaultSrc, Required: p.Required, Help: p.Help, Env: p.Env, Line: p.Line}
 		if p.Declared != "" {

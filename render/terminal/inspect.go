@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/runs"
 )
 
-// Inspect prints what a notebook asks for and what it would do: parameters, steps, gates. bound, when
-// not nil, gives the values that a run would use.
-func Inspect(w io.Writer, nb *notebooks.Notebook, bound []notebooks.Bound, color bool) error {
+// Inspect prints what a notebook asks for and what it would do: parameters, steps, gates, and who made
+// those. bound, when not nil, gives the values that a run would use.
+func Inspect(w io.Writer, nb *notebooks.Notebook, bound []notebooks.Bound, narrowed []runs.NarrowedData, color bool) error {
 	p := page{w: w, color: color}
 	title := nb.Front.Title
 	if title == "" {
@@ -40,6 +41,7 @@ func Inspect(w io.Writer, nb *notebooks.Notebook, bound []notebooks.Bound, color
 		gates.add(cell{g[0], dim}, cell{shown(g[1]), ""})
 	}
 	p.section("Gates", &gates)
+	p.narrowed(narrowed)
 	for _, warning := range nb.Warnings {
 		p.printf("\n%s %s\n", paint("warning:", yellow, color), shown(warning.Error()))
 	}

@@ -65,10 +65,14 @@ func Show(w io.Writer, run *runs.Run, color bool) error {
 		fact("result", c.ResultCommit)
 		fact("ref", c.Ref)
 	}
+	if run.Approval != runs.ApprovalNotRequired {
+		fact("approval", render.ApprovalWords(run))
+	}
 	for _, v := range run.Contract.Parameters {
 		fact("-p "+shown(v.Name), string(render.ShownValue(v))+" ("+v.From+")")
 	}
 	p.table(&facts, "")
+	p.narrowed(run.Contract.Narrowed)
 	var steps table
 	for _, s := range run.Steps {
 		mark, words := render.Verdict(s)

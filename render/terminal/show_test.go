@@ -113,7 +113,7 @@ func TestInspect(t *testing.T) {
 	}
 	var b bytes.Buffer
 	bound := []notebooks.Bound{{Param: nb.Params[1], Value: notebooks.Value{Type: notebooks.TypeString, Text: "db\x1b1"}, From: "-p", Given: true}}
-	if err := Inspect(&b, nb, bound, false); err != nil {
+	if err := Inspect(&b, nb, bound, nil, false); err != nil {
 		t.Fatal(err)
 	}
 	check(t, b.String(), `System health

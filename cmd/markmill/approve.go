@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"markmill/engine"
+	"markmill/engine/worktree"
+	"markmill/notebooks/codec"
+	"markmill/render/plain"
+	"markmill/runs"
+)
+
+func (a *app) approveCommand() *cobra.Command {
+	var key, expires, comment string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "approve RUN", Short: "Grant what a blocked run asks for",
+		Long: `Approves the contract of a run that was blocked with approval_required: this notebook, these
+parameters, this base commit, these limits. The approval is good for one run, the next one of the same
+contract. With --key it is signed with an SSH key, as ssh-keygen -Y sign -n markmill-approval does; the
+policy of the repository can name the keys that count.
+
+A step of a run cannot approve.
+
+Exit codes: 0 approved, 1 the record of the run does not hold, 2 there is nothing to approve, or the approval would not count.`,
+		Example: "  markmill approve last\n  markmill approve last --key ~/.ssh/id_ed25519 --expires 2h --comment 'seen'",
+		Args:    args(1, 1),
+		RunE: func(_ *cobra.Command, words []string) error {
+			reply := engine.Reply{Comment: comment}
+			var err error
+			if reply.Expires, err = limit("--expires", expires); err != nil {
+				return err
+			}
+			if key != "" {
+				reply.Sign = func(text []byte) ([]byte, error) { return a.sign(key, text) }
+			}
+			return a.answer(words[0], reply, asJSON)
+		},
+	}
+	c.Flags().StringVar(&key, "key", "", "SSH private key to sign with (or the .pub of one in the agent)")
+	c.Flags().StringVar(&expires, "expires", "", "how long it holds: seconds, or 90s, 10m, 1h (default 24h, or what the policy allows)")
+	c.Flags().StringVar(&comment, "comment", "", "words for the record")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the approval")
+	return c
+}
+
+func (a *app) denyCommand() *cobra.Command {
+	var reason string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "deny RUN", Short: "Refuse what a blocked run asks for",
+		Long: `Denies the contract of a run that was blocked with approval_required. Runs of it are blocked with
+approval_denied until somebody approves; an approval that was given before and not used is void.
+
+Exit codes: 0 denied, 1 the record of the run does not hold, 2 there is nothing to deny.`,
+		Example: "  markmill deny last --reason 'not on a Friday'",
+		Args:    args(1, 1),
+		RunE: func(_ *cobra.Command, words []string) error {
+			return a.answer(words[0], engine.Reply{Deny: true, Comment: reason}, asJSON)
+		},
+	}
+	c.Flags().StringVar(&reason, "reason", "", "words for the record, and for who runs it")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the answer")
+	return c
+}
+
+// answer answers the request of one run and says what was answered.
+func (a *app) answer(word string, reply engine.Reply, asJSON bool) error {
+	run, dir, err := a.find(word)
+	if err != nil {
+		return err
+	}
+	// The policy is that of the run's repository, which need not be the one that we stand in.
+	root := run.Started.Repository
+	var src *worktree.Source
+	if root != "" {
+		if src, err = worktree.Open(root); err != nil {
+			return err
+		}
+	}
+	eng, err := a.engine(root)
+	if err != nil {
+		return err
+	}
+	got, err := eng.Answer(run, dir, src, reply)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(got)
+	}
+	fmt.Fprint(a.stderr, answerWords(got, run.Started.Notebook))
+	return nil
+}
+
+// answerWords says what was answered, so that who did sees what of: nothing of the notebook's reaches
+// the terminal raw.
+func answerWords(got *runs.Approval, notebook string) string {
+	var b strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "  %-10s %s\n", plain.Escape(name), plain.Escape(strings.Join(strings.Fields(value), " ")))
+		}
+	}
+	t := &got.Terms
+	notebook = plain.Escape(notebook)
+	if got.Answer == runs.AnswerGranted {
+		fmt.Fprintf(&b, "approved as %s: good for one run of %s\n", got.ID, notebook)
+	} else {
+		fmt.Fprintf(&b, "denied as %s: %s does not run\n", got.ID, notebook)
+	}
+	line("notebook", string(t.Notebook))
+	line("base", t.BaseCommit)
+	for _, p := range t.Parameters {
+		line("-p "+p.Name, string(p.Value))
+	}
+	line("mode", t.MutationMode)
+	for _, list := range append([][]string{t.AllowedPaths}, t.AllowedAlso...) {
+		line("allow", strings.Join(list, ", "))
+	}
+	line("forbid", strings.Join(t.ForbiddenPaths, ", "))
+	if t.Limits != (runs.LimitsData{}) {
+		if text, err := codec.Marshal(t.Limits); err == nil {
+			line("limits", string(text))
+		}
+	}
+	if got.Answer == runs.AnswerGranted {
+		line("until", got.Expires.UTC().Format(time.RFC3339))
+	}
+	line("contract", string(got.Contract))
+	return b.String()
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"markmill/notebooks"
+	"markmill/runs"
+	"markmill/runs/sshsig"
+)
+
+// sign signs text with the SSH key in a file. A key with a passphrase, one that an agent or a token
+// holds, is left to the ssh-keygen program, which asks for what it needs.
+func (a *app) sign(file string, text []byte) ([]byte, error) {
+	if rest, ok := strings.CutPrefix(file, "~/"); ok { // quoted, or after =, where no shell puts it in full
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, err
+		}
+		file = filepath.Join(home, rest)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "--key: " + err.Error(), Hint: "name the file of an SSH private key", Err: err}
+	}
+	signer, err := ssh.ParsePrivateKey(data)
+	if err == nil {
+		return sshsig.Sign(signer, runs.ApprovalNamespace, text)
+	}
+	program, lost := exec.LookPath("ssh-keygen")
+	if lost != nil {
+		hint := "give a key that is an SSH private key without a passphrase, or install OpenSSH, whose ssh-keygen signs with the others"
+		if errors.As(err, new(*ssh.PassphraseMissingError)) {
+			hint = "the key has a passphrase: install OpenSSH, whose ssh-keygen asks for it"
+		}
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "cannot be used to sign: " + err.Error(), Hint: hint, Err: err}
+	}
+	c := exec.Command(program, "-Y", "sign", "-q", "-f", file, "-n", runs.ApprovalNamespace)
+	var out, said bytes.Buffer
+	c.Stdin, c.Stdout = bytes.NewReader(text), &out
+	c.Stderr = io.MultiWriter(a.stderr, &said) // it asks to touch a token there
+	if err := c.Run(); err != nil {
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Err: err,
+			Msg:  fmt.Sprintf("cannot be used to sign: ssh-keygen: %s", strings.Join(strings.Fields(said.String()), " ")),
+			Hint: "name an SSH private key, or the .pub of one that ssh-agent holds"}
+	}
+	return out.Bytes(), nil
+}

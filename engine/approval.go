@@ -1,0 +1,297 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"markmill/engine/worktree"
+	"markmill/notebooks/codec"
+	"markmill/runs"
+	"markmill/runs/sshsig"
+)
+
+// Conditions are what an approval must meet to count.
+type Conditions struct {
+	signers [][]byte      // of the allowed_signers files; the key must count by each. None: no signature is needed
+	missing string        // why one of those files cannot be read: then nothing counts
+	byOther bool          // the requester's own does not count
+	expires time.Duration // longest that one holds; 0 is as long as it says
+}
+
+func conditionsOf(policies []placedPolicy) Conditions {
+	var c Conditions
+	for _, p := range policies {
+		if p.Signers != "" {
+			c.signers = append(c.signers, p.signers)
+		}
+		if p.missing != "" {
+			c.missing = p.missing
+		}
+		c.byOther = c.byOther || p.ByOther
+		c.expires = smaller(c.expires, p.Expires)
+	}
+	return c
+}
+
+// Conditions are those of a run of a base commit.
+func (e *Engine) Conditions(src *worktree.Source, base worktree.OID) (Conditions, error) {
+	policies, err := e.policies(src, base)
+	return conditionsOf(policies), err
+}
+
+// Signed says whether an approval needs a signature.
+func (c Conditions) Signed() bool { return len(c.signers) > 0 }
+
+// Longest is how long an approval may hold; 0 is any time.
+func (c Conditions) Longest() time.Duration { return c.expires }
+
+// Requester is who runs something in a repository.
+func (e *Engine) Requester(src *worktree.Source) runs.Person {
+	p := runs.Person{User: e.User}
+	if src != nil {
+		p.Email = src.Email()
+	}
+	return p
+}
+
+// Counts says who signed a grant when it counts at a time; of one without a signature the Signer is
+// empty. The error says why it does not count. Whether it has expired is not asked here.
+func (c Conditions) Counts(a runs.Answer, requester runs.Person, at time.Time) (runs.Signer, error) {
+	var who runs.Signer
+	if c.missing != "" {
+		return who, errors.New(c.missing)
+	}
+	if a.Time.After(at) {
+		return who, fmt.Errorf("it was given %s, after the run had started", runs.Shown(a.Time))
+	}
+	if a.Signature == nil && c.Signed() {
+		return who, errors.New("it is not signed, and the policy names the keys that count")
+	}
+	if a.Signature != nil {
+		var err error
+		if who, err = runs.CheckApprovalSignature(a.Text, a.Signature, c.signers, a.Time, at); err != nil {
+			return who, err
+		}
+	}
+	if c.byOther && own(requester, a.Actor, who.Principals) {
+		return who, errors.New("it is the requester's own, and the policy wants another's (by-other)")
+	}
+	return who, nil
+}
+
+// own says whether an approval is of who asked: by the principals of a signature that was held
+// against allowed_signers, else by the name that the approval has.
+func own(requester runs.Person, actor, principals string) bool {
+	if principals == "" {
+		return actor == requester.User
+	}
+	return requester.User != "" && sshsig.MatchList(principals, requester.User) || requester.Email != "" && sshsig.MatchList(principals, requester.Email)
+}
+
+// until is the moment at which a grant stops to hold.
+func (c Conditions) until(a runs.Answer) time.Time {
+	if c.expires > 0 {
+		if most := a.Time.Add(c.expires); most.Before(a.Expires) {
+			return most
+		}
+	}
+	return a.Expires
+}
+
+// decision is what the answers that are kept say of a contract.
+type decision struct {
+	code, words string      // "" when it may run
+	denied      runs.Answer // with the code approval_denied
+	usable      []granted   // the oldest first
+}
+
+type granted struct {
+	runs.Answer
+	by runs.Signer
+}
+
+// decide finds the approvals that a run of the contract may use. An answer counts after the last
+// denial only. What cannot be used says why: the newest is told.
+func (c Conditions) decide(answers []runs.Answer, contract runs.Digest, terms *runs.Terms, requester runs.Person, at time.Time) (decision, error) {
+	answers = slices.Clone(answers)
+	slices.SortStableFunc(answers, func(a, b runs.Answer) int { return a.Time.Compare(b.Time) })
+	var d decision
+	for _, a := range answers {
+		if a.Contract != contract {
+			continue
+		}
+		if a.Answer == runs.AnswerDenied {
+			d = decision{code: runs.CodeApprovalDenied, words: deniedWords(a), denied: a}
+			continue
+		}
+		by, err := c.Counts(a, requester, at)
+		switch {
+		case err != nil:
+			d.code, d.words = runs.CodeApprovalRequired, fmt.Sprintf("the approval %s does not count: %v", a.ID, err)
+		case a.Used:
+			d.code, d.words = runs.CodeApprovalConsumed, fmt.Sprintf("the approval %s was good for one run, which has used it", a.ID)
+		case !c.until(a).After(at):
+			d.code, d.words = runs.CodeApprovalExpired, fmt.Sprintf("the approval %s expired %s", a.ID, runs.Shown(c.until(a)))
+		default:
+			d.usable = append(d.usable, granted{a, by})
+		}
+	}
+	if len(d.usable) > 0 {
+		d.code, d.words = "", ""
+		return d, nil
+	}
+	if d.code == "" {
+		return c.mismatch(answers, terms, requester, at)
+	}
+	return d, nil
+}
+
+func deniedWords(a runs.Answer) string {
+	words := fmt.Sprintf("%s denied it %s", a.Actor, runs.Shown(a.Time))
+	if a.Comment != "" {
+		words += ": " + a.Comment
+	}
+	return words
+}
+
+// mismatch tells an approval that could be used, were the contract the same, from none at all.
+func (c Conditions) mismatch(answers []runs.Answer, terms *runs.Terms, requester runs.Person, at time.Time) (decision, error) {
+	d := decision{code: runs.CodeApprovalRequired, words: "an approval is required"}
+	for _, a := range answers {
+		if a.Answer != runs.AnswerGranted || a.Used || !c.until(a).After(at) || a.Terms.TaskID != terms.TaskID || a.Terms.TargetRepository != terms.TargetRepository {
+			continue
+		}
+		if _, err := c.Counts(a, requester, at); err != nil {
+			continue
+		}
+		fields, err := a.Terms.Differences(terms)
+		if err != nil {
+			return d, err
+		}
+		d.code, d.words = runs.CodeApprovalMismatch, fmt.Sprintf("the approval %s is of another contract: %s changed", a.ID, strings.Join(fields, ", "))
+	}
+	return d, nil
+}
+
+// approval asks for the run's approval and takes it, where there is one. What it finds goes into
+// the journal; a run that got none is gated.
+func (r *run) approval() error {
+	store := r.eng.Store(r.plan.root()).Approvals()
+	requester := r.eng.Requester(r.plan.Source)
+	terms, err := r.terms(store)
+	if err != nil {
+		return err
+	}
+	contract, err := terms.Digest()
+	if err != nil {
+		return err
+	}
+	started := r.events[0].Time
+	request := &runs.ApprovalRequest{Run: r.id, Contract: contract, Terms: *terms, Requester: requester, Time: started}
+	conditions := conditionsOf(r.plan.policies)
+	command := "markmill approve " + string(r.id)
+	if conditions.Signed() {
+		command += " --key FILE"
+	}
+	text, err := codec.Indent(request)
+	if err != nil {
+		return err
+	}
+	sealed, err := r.keep(runs.RequestFile, text)
+	if err != nil {
+		return err
+	}
+	if err := store.Request(request); err != nil {
+		return err
+	}
+	if err := r.emit(runs.ApprovalRequested, "", runs.ApprovalRequestedData{Code: runs.CodeApprovalRequired, Words: "an approval is required; it is granted with: " + command,
+		Contract: contract, File: sealed.File, Digest: sealed.Digest}); err != nil {
+		return err
+	}
+	if r.gated {
+		return nil // another gate stands: no approval is spent on a run that cannot start
+	}
+	answers, err := store.Answers()
+	if err != nil {
+		return r.refuse(decision{code: runs.CodeApprovalRequired, words: "the approvals cannot be read: " + err.Error()}, command)
+	}
+	d, err := conditions.decide(answers, contract, terms, requester, started)
+	if err != nil {
+		return err
+	}
+	for _, g := range d.usable {
+		by, err := r.eng.Store(r.plan.root()).Citing(g.ID)
+		if err != nil {
+			return err
+		}
+		if err = runs.ErrUsed; by == "" {
+			err = store.Use(g.ID, r.id)
+		}
+		if err == nil {
+			return r.grant(g, conditions)
+		}
+		if !errors.Is(err, runs.ErrUsed) {
+			return err
+		}
+		d.code, d.words = runs.CodeApprovalConsumed, fmt.Sprintf("the approval %s was good for one run, which has used it", g.ID)
+	}
+	return r.refuse(d, command)
+}
+
+// refuse ends the run that got no approval, before anything started.
+func (r *run) refuse(d decision, command string) error {
+	r.gated = true
+	if d.code != runs.CodeApprovalDenied {
+		d.words += "; grant it with: " + command
+		r.blockers = append(r.blockers, runs.Blocker{Code: d.code, Words: d.words})
+		return r.emit(runs.GateBlocked, "", runs.GateData{Code: d.code, Words: d.words})
+	}
+	r.blockers = append(r.blockers, runs.Blocker{Code: d.code, Words: d.words})
+	sealed, err := r.keep(runs.ApprovalFile, d.denied.Text)
+	if err != nil {
+		return err
+	}
+	return r.emit(runs.ApprovalDenied, "", runs.ApprovalDeniedData{Code: d.code, Words: d.words, ID: d.denied.ID, Actor: d.denied.Actor,
+		Time: d.denied.Time, File: sealed.File, Digest: sealed.Digest})
+}
+
+// grant records the approval that this run has used, with what it takes to check it later.
+func (r *run) grant(g granted, c Conditions) error {
+	data := runs.ApprovalGrantedData{ID: g.ID, Contract: g.Contract, Actor: g.Actor, Time: g.Time, Expires: g.Expires, Key: g.by.Key, Principals: g.by.Principals}
+	sealed, err := r.keep(runs.ApprovalFile, g.Text)
+	if err != nil {
+		return err
+	}
+	data.File, data.Digest = sealed.File, sealed.Digest
+	if g.Signature != nil {
+		signature, err := r.keep(runs.SignatureFile, g.Signature)
+		if err != nil {
+			return err
+		}
+		data.Signature = &signature
+		for i, text := range c.signers {
+			name := runs.SignersFile
+			if i > 0 {
+				name = fmt.Sprintf("%s.%d", name, i+1)
+			}
+			list, err := r.keep(name, text)
+			if err != nil {
+				return err
+			}
+			data.Signers = append(data.Signers, list)
+		}
+	}
+	return r.emit(runs.ApprovalGranted, "", data)
+}
+
+// keep writes a file of the run directory and says which bytes it has.
+func (r *run) keep(name string, data []byte) (runs.SealedFile, error) {
+	if err := runs.WriteFile(filepath.Join(r.dir, name), data); err != nil {
+		return runs.SealedFile{}, artifact(err)
+	}
+	return runs.SealedFile{File: name, Digest: runs.DigestOf(data)}, nil
+}

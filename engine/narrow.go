@@ -1,0 +1,289 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/runs"
+)
+
+// restrictions are what policies and a notebook ask together. The zero value restricts nothing.
+type restrictions struct {
+	allows           [][]string // a path must match each list
+	forbid           []string
+	limits           notebooks.Limits
+	require, actions []string
+	mode, risk       string
+	approval         string
+	sandbox, network string
+	timeout          time.Duration // most of a step; 0 is none
+}
+
+// Ranks of the words that are ordered: a higher one is tighter. "" has the rank 0.
+var (
+	modeRank    = map[string]int{"in-place": 1, "worktree": 2, "none": 3}
+	sandboxRank = map[string]int{"off": 1, "on": 2, "required": 3, "strict": 4}
+	networkRank = map[string]int{"on": 1, "off": 2}
+)
+
+// tighter is the tighter of two words.
+func tighter(rank map[string]int, a, b string) string {
+	if rank[b] > rank[a] {
+		return b
+	}
+	return a
+}
+
+// riskier is the higher of two risk classes. A word that is not on the scale gives way to one that is.
+func riskier(a, b string) string {
+	if a == "" || slices.Index(riskScale, b) > slices.Index(riskScale, a) {
+		return b
+	}
+	return a
+}
+
+// smaller is the smaller of two limits, of which 0 is none.
+func smaller[T int | int64 | time.Duration](a, b T) T {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// of are the restrictions that a front matter, or a policy's part like one, makes.
+func of(f notebooks.Front) restrictions {
+	r := restrictions{forbid: f.Forbid, limits: f.Limits, require: f.Require, actions: f.ForbiddenActions, mode: f.Mode, risk: f.Risk,
+		approval: f.Approval, sandbox: f.Sandbox, network: f.Network, timeout: f.Timeout}
+	if len(f.Allow) > 0 {
+		r.allows = [][]string{f.Allow}
+	}
+	return r
+}
+
+// and is both at once: whatever either forbids is forbidden.
+func (r restrictions) and(s restrictions) restrictions {
+	for _, list := range s.allows {
+		if !slices.ContainsFunc(r.allows, func(have []string) bool { return slices.Equal(have, list) }) {
+			r.allows = append(slices.Clone(r.allows), list)
+		}
+	}
+	r.forbid, r.require, r.actions = union(r.forbid, s.forbid), union(r.require, s.require), union(r.actions, s.actions)
+	r.limits = notebooks.Limits{Files: smaller(r.limits.Files, s.limits.Files), Lines: smaller(r.limits.Lines, s.limits.Lines),
+		Bytes: smaller(r.limits.Bytes, s.limits.Bytes)}
+	r.mode = tighter(modeRank, r.mode, s.mode)
+	r.sandbox = tighter(sandboxRank, r.sandbox, s.sandbox)
+	r.network = tighter(networkRank, r.network, s.network)
+	r.risk = riskier(r.risk, s.risk)
+	if s.approval == approvalRequired || r.approval == "" {
+		r.approval = s.approval
+	}
+	r.timeout = smaller(r.timeout, s.timeout)
+	return r
+}
+
+// narrow makes the notebook's front matter keep to the policies, and records who restricts what.
+func (p *Plan) narrow() {
+	var policy restrictions
+	for _, each := range p.policies {
+		rules := of(each.Rules)
+		rules.forbid = union(rules.forbid, each.protected())
+		policy = policy.and(rules)
+	}
+	// A policy that only says what is the widest restricts nothing, and must not stand in for the notebook's default.
+	policy.mode, policy.sandbox = unless("in-place", policy.mode), unless("off", policy.sandbox)
+	policy.network, policy.approval = unless("on", policy.network), unless("none", policy.approval)
+	f := &p.Notebook.Front
+	own := of(*f)
+	own.timeout = 0 // a default of steps that set none, and not their most
+	both := policy.and(own)
+	n := narrowings{}
+	n.allow(policy.allows, f.Allow)
+	n.union("forbid", policy.forbid, f.Forbid)
+	n.limit("limits.files", int64(policy.limits.Files), int64(f.Limits.Files))
+	n.limit("limits.lines", int64(policy.limits.Lines), int64(f.Limits.Lines))
+	n.limit("limits.bytes", policy.limits.Bytes, f.Limits.Bytes)
+	n.union("require", policy.require, f.Require)
+	n.union("forbidden_actions", policy.actions, f.ForbiddenActions)
+	n.word("mode", policy.mode, f.Mode, both.mode)
+	n.word("risk", policy.risk, f.Risk, both.risk)
+	n.word("approval", policy.approval, f.Approval, both.approval)
+	n.word("sandbox", policy.sandbox, f.Sandbox, both.sandbox)
+	n.word("network", policy.network, f.Network, both.network)
+	n.timeout(policy.timeout, f.Timeout, p.Notebook.Steps)
+	if p.Request.Dirty == DirtyBlock {
+		n.add("dirty", runs.ByCommandLine, string(DirtyBlock), nil)
+	}
+	p.Narrowed = n.list
+
+	if len(both.allows) > 0 { // the notebook's own list, or else the first of the policies', is the contract's; the others hold too
+		last := len(both.allows) - 1
+		if len(f.Allow) == 0 {
+			last = 0
+		} else if i := slices.IndexFunc(both.allows, func(list []string) bool { return slices.Equal(list, f.Allow) }); i >= 0 {
+			last = i
+		}
+		f.Allow = both.allows[last]
+		p.AllowAlso = slices.Delete(slices.Clone(both.allows), last, last+1)
+	}
+	f.Forbid, f.Limits, f.Require, f.ForbiddenActions = both.forbid, both.limits, both.require, both.actions
+	f.Mode, f.Risk, f.Approval, f.Sandbox, f.Network = both.mode, both.risk, both.approval, both.sandbox, both.network
+	p.StepTimeoutMax, f.Timeout = policy.timeout, smaller(f.Timeout, policy.timeout)
+}
+
+func unless(widest, word string) string {
+	if word == widest {
+		return ""
+	}
+	return word
+}
+
+// inPlaceRefused is the error of --in-place where a policy keeps runs out of the checkout: an
+// option that is not followed is no option.
+func (p *Plan) inPlaceRefused() error {
+	if !p.Request.InPlace {
+		return nil
+	}
+	for _, each := range p.policies {
+		if mode := each.Rules.Mode; mode == "worktree" || mode == "none" {
+			return &notebooks.Error{Kind: notebooks.KindOption, Msg: "--in-place: the policy of the repository says mode: " + mode,
+				Hint: "leave the option out"}
+		}
+	}
+	return nil
+}
+
+// protected are the files that say what a run may do: no run of a repository with a policy changes them.
+func (p placedPolicy) protected() []string {
+	out := []string{ConfigFile}
+	if p.Signers != "" && !strings.HasPrefix(p.Signers, "/") && !strings.Contains(p.Signers, ":") {
+		out = append(out, literal(p.Signers))
+	}
+	return out
+}
+
+// literal is the pattern that matches one path only.
+func literal(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// allowed says whether a path of the worktree may change.
+func (p *Plan) allowed(path string) bool {
+	f := &p.Notebook.Front
+	if len(f.Allow) > 0 && !matchAny(f.Allow, path) || matchAny(f.Forbid, path) || f.Mode == "none" {
+		return false
+	}
+	return !slices.ContainsFunc(p.AllowAlso, func(list []string) bool { return !matchAny(list, path) })
+}
+
+// narrowings collects who restricts what.
+type narrowings struct{ list []runs.NarrowedData }
+
+// add records a restriction; the values are texts, numbers and lists, which always have a JSON form.
+func (n *narrowings) add(key, by string, value, instead any) {
+	d := runs.NarrowedData{Key: key, By: by, Value: rawOf(value)}
+	if instead != nil {
+		d.InsteadOf = rawOf(instead)
+	}
+	n.list = append(n.list, d)
+}
+
+// rawOf is a value as JSON. Text that is not UTF-8 cannot come: notebooks and settings are checked.
+func rawOf(v any) codec.Raw {
+	b, err := codec.Marshal(v)
+	if err != nil {
+		b, _ = codec.Marshal(strings.ToValidUTF8(fmt.Sprint(v), "\uFFFD"))
+	}
+	return b
+}
+
+func (n *narrowings) allow(policy [][]string, own []string) {
+	for _, list := range policy {
+		n.add("allow", runs.ByPolicy, list, nil)
+	}
+	if len(own) > 0 && !slices.ContainsFunc(policy, func(list []string) bool { return slices.Equal(list, own) }) {
+		n.add("allow", runs.ByNotebook, own, nil)
+	}
+}
+
+func (n *narrowings) union(key string, policy, own []string) {
+	if len(policy) > 0 {
+		n.add(key, runs.ByPolicy, policy, nil)
+	}
+	if more := slices.DeleteFunc(slices.Clone(own), func(s string) bool { return slices.Contains(policy, s) }); len(more) > 0 {
+		n.add(key, runs.ByNotebook, more, nil)
+	}
+}
+
+func (n *narrowings) limit(key string, policy, own int64) {
+	switch {
+	case policy > 0 && own > policy:
+		n.add(key, runs.ByPolicy, policy, own)
+	case policy > 0 && (own == 0 || own == policy):
+		n.add(key, runs.ByPolicy, policy, nil)
+	case own > 0:
+		n.add(key, runs.ByNotebook, own, nil)
+	}
+}
+
+// word records a word that holds, by the policy where it is the policy's.
+func (n *narrowings) word(key, policy, own, both string) {
+	switch {
+	case policy != "" && both == policy && own != "" && own != policy:
+		n.add(key, runs.ByPolicy, policy, own)
+	case policy != "" && both == policy:
+		n.add(key, runs.ByPolicy, policy, nil)
+	case own != "" && !widest(key, own):
+		n.add(key, runs.ByNotebook, own, nil)
+	}
+}
+
+// widest says whether a word of the notebook restricts nothing.
+func widest(key, word string) bool {
+	switch key {
+	case "mode":
+		return word != "none"
+	case "approval":
+		return word == "none"
+	case "sandbox":
+		return word == "off"
+	case "network":
+		return word == "on"
+	}
+	return false
+}
+
+// timeout records the most that a step may take, and the longest that a step asked for.
+func (n *narrowings) timeout(policy, own time.Duration, steps []*notebooks.Step) {
+	if policy == 0 {
+		if own > 0 {
+			n.add("timeout", runs.ByNotebook, own.String(), nil)
+		}
+		return
+	}
+	asked := own
+	for _, s := range steps {
+		asked = max(asked, s.Timeout)
+	}
+	if asked > policy {
+		n.add("timeout", runs.ByPolicy, policy.String(), asked.String())
+		return
+	}
+	n.add("timeout", runs.ByPolicy, policy.String(), nil)
+	if own > 0 && own < policy {
+		n.add("timeout", runs.ByNotebook, own.String(), nil)
+	}
+}

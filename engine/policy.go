@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"markmill/engine/worktree"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// Policy is what a repository allows its runs: policy: of markmill.yaml. A notebook can tighten it
+// and never loosen it.
+type Policy struct {
+	// Rules are the keys that the front matter has too. Timeout is the most that a step may take.
+	Rules   notebooks.Front
+	Signers string        // allowed_signers file; "" counts approvals without a signature
+	ByOther bool          // who runs cannot approve
+	Expires time.Duration // the longest that an approval holds; 0 leaves it to who approves
+}
+
+// policyKeys are read as the front matter's, by the notebook's own readers.
+var policyKeys = []string{"allow", "forbid", "limits", "require", "forbidden_actions", "mode", "risk", "sandbox", "network", "timeout"}
+
+// riskScale are the words that a policy may use for risk, the lowest first.
+var riskScale = []string{"low", "medium", "high", "critical"}
+
+// readPolicy reads the value of policy:.
+func readPolicy(file string, n *yaml.Node) (*Policy, error) {
+	n = resolved(n)
+	bad := func(at *yaml.Node, msg, hint string) error {
+		return &notebooks.Error{Kind: notebooks.KindOption, File: file, Line: at.Line, Col: at.Column, Msg: msg, Hint: hint}
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil, bad(n, "policy: a mapping was expected", "such as {allow: [src/**], require: [tests]}")
+	}
+	p := &Policy{}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], resolved(n.Content[i+1])
+		if seen[key.Value] {
+			return nil, bad(key, fmt.Sprintf("the key %q stands twice in the policy", key.Value), "keep one")
+		}
+		seen[key.Value] = true
+		var err error
+		switch {
+		case slices.Contains(policyKeys, key.Value):
+			if err = p.Rules.ReadKey(key.Value, value); err == nil {
+				err = p.check(key.Value, value)
+			}
+		case key.Value == "approval":
+			err = p.readApproval(value)
+		case key.Value == "allowed_signers":
+			err = p.readSigners(value)
+		default:
+			known := append(slices.Clone(policyKeys), "approval", "allowed_signers")
+			hint := ""
+			if near := notebooks.Suggest(key.Value, known); near != "" {
+				hint = fmt.Sprintf("did you mean %s?", near)
+			}
+			return nil, bad(key, fmt.Sprintf("unknown key %q; known here: %s", key.Value, strings.Join(known, ", ")), hint)
+		}
+		if err != nil {
+			return nil, bad(value, fmt.Sprintf("policy: %s: %v", key.Value, err), "")
+		}
+	}
+	return p, nil
+}
+
+func resolved(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// check refuses what reads well and would allow more than it seems to.
+func (p *Policy) check(key string, n *yaml.Node) error {
+	r := &p.Rules
+	switch key {
+	case "allow", "forbid":
+		list := r.Allow
+		if key == "forbid" {
+			list = r.Forbid
+		}
+		if len(list) == 0 {
+			return errors.New("an empty list says nothing; leave the key out, or write mode: none where nothing may change")
+		}
+		if pattern := badPattern(list); pattern != "" {
+			return fmt.Errorf("%q is not a pattern of paths in the worktree; patterns are relative and use / , as \"reports/**\"", pattern)
+		}
+	case "limits":
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if l := r.Limits; map[string]int64{"files": int64(l.Files), "lines": int64(l.Lines), "bytes": l.Bytes}[n.Content[i].Value] <= 0 {
+				return fmt.Errorf("%s: 0 is no limit; leave it out, or write mode: none where nothing may change", n.Content[i].Value)
+			}
+		}
+	case "risk":
+		if !slices.Contains(riskScale, r.Risk) {
+			return fmt.Errorf("expected one of %s", strings.Join(riskScale, ", "))
+		}
+	case "timeout":
+		if r.Timeout <= 0 {
+			return errors.New("expected a time above 0, such as 10m")
+		}
+	}
+	return nil
+}
+
+// readApproval reads "required", "none", or {required: true, by-other: true, expires: 24h}.
+func (p *Policy) readApproval(n *yaml.Node) error {
+	if n.Kind != yaml.MappingNode {
+		return p.Rules.ReadKey("approval", n)
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i].Value, resolved(n.Content[i+1])
+		if seen[key] {
+			return fmt.Errorf("the key %q stands twice", key)
+		}
+		seen[key] = true
+		switch key {
+		case "required", "by-other":
+			var on bool
+			if value.Kind != yaml.ScalarNode || value.Decode(&on) != nil || value.Tag != "!!bool" {
+				return fmt.Errorf("%s: expected true or false", key)
+			}
+			if key == "by-other" {
+				p.ByOther = on
+			} else if on {
+				p.Rules.Approval = approvalRequired
+			}
+		case "expires":
+			d, err := time.ParseDuration(value.Value)
+			if err != nil || d <= 0 {
+				return errors.New("expires: expected a time such as 8h")
+			}
+			p.Expires = d
+		default:
+			return fmt.Errorf("unknown key %q; known here: required, by-other, expires", key)
+		}
+	}
+	return nil
+}
+
+// approvalRequired is the word of approval: that asks for one.
+const approvalRequired = "required"
+
+func (p *Policy) readSigners(n *yaml.Node) error {
+	if n.Kind != yaml.ScalarNode || n.Value == "" || n.Tag != "!!str" {
+		return errors.New("expected the path of a file in OpenSSH's ALLOWED SIGNERS format")
+	}
+	p.Signers = n.Value
+	if !filepath.IsAbs(p.Signers) && (path.IsAbs(p.Signers) || path.Clean(p.Signers) != p.Signers || !filepath.IsLocal(filepath.FromSlash(p.Signers))) {
+		return fmt.Errorf("%q is neither an absolute path nor one inside the repository, such as .markmill-signers", p.Signers)
+	}
+	return nil
+}
+
+// placedPolicy is a policy and where it stands.
+type placedPolicy struct {
+	*Policy
+	commit  worktree.OID // "" is the checkout
+	digest  runs.Digest  // of its markmill.yaml
+	signers []byte       // of the allowed_signers file
+	missing string       // why that file cannot be read, "" when it can
+}
+
+// policies are all that hold for a run: those of the base commit, of the commit that is checked out,
+// and of the checkout as it is. Each can only add to the others, so that neither an old base nor an
+// edit that is not committed loosens anything, while an edit that tightens holds at once.
+func (e *Engine) policies(src *worktree.Source, base worktree.OID) ([]placedPolicy, error) {
+	if src == nil {
+		return nil, nil
+	}
+	head, err := src.Head()
+	if err != nil {
+		return nil, err
+	}
+	var out []placedPolicy
+	add := func(p placedPolicy) {
+		for _, other := range out {
+			if reflect.DeepEqual(other.Policy, p.Policy) && string(other.signers) == string(p.signers) && other.missing == p.missing {
+				return
+			}
+		}
+		out = append(out, p)
+	}
+	for _, commit := range slices.Compact([]worktree.OID{base, head}) {
+		if commit == "" {
+			continue
+		}
+		data, err := src.File(commit, ConfigFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		cfg, err := parseConfig(fmt.Sprintf("%s of commit %.12s", ConfigFile, commit), data)
+		if err != nil {
+			return nil, err
+		}
+		if cfg.Policy != nil {
+			p := placedPolicy{Policy: cfg.Policy, commit: commit, digest: runs.DigestOf(data)}
+			p.readSignersFile(func(name string) ([]byte, error) { return src.File(commit, name) })
+			add(p)
+		}
+	}
+	if e.Config.Policy != nil {
+		p := placedPolicy{Policy: e.Config.Policy, digest: e.Config.digest}
+		p.readSignersFile(func(name string) ([]byte, error) {
+			return os.ReadFile(filepath.Join(src.Root(), filepath.FromSlash(name)))
+		})
+		add(p)
+	}
+	return out, nil
+}
+
+// readSignersFile reads a path inside the repository from where the policy stands, so that a key
+// counts when it was committed with the policy that names the file. An absolute path is the machine's.
+func (p *placedPolicy) readSignersFile(inside func(string) ([]byte, error)) {
+	if p.Signers == "" {
+		return
+	}
+	read := inside
+	if filepath.IsAbs(p.Signers) {
+		read = os.ReadFile
+	}
+	var err error
+	if p.signers, err = read(p.Signers); err != nil {
+		p.missing = fmt.Sprintf("the policy's allowed_signers file cannot be read: %v", err)
+	}
+}

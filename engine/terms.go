@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/runs"
+)
+
+// terms are what an approval of this run is of. They are made of the contract, as it was recorded,
+// and of what else decides what the run does.
+func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
+	p, c := r.plan, r.contract()
+	t := &runs.Terms{
+		TaskID: c.TaskID, TargetRepository: c.TargetRepository, BaseCommit: c.BaseCommit, Notebook: runs.DigestOf(p.Notebook.Source),
+		Steps: p.data().Steps, AllowedPaths: c.AllowedPaths, AllowedAlso: c.AllowedAlso, ForbiddenPaths: c.ForbiddenPaths,
+		ForbiddenActions: c.ForbiddenActions, Limits: c.Limits, StepTimeoutNS: int64(p.Request.StepTimeout), StepTimeoutMaxNS: c.StepTimeoutMaxNS,
+		MutationMode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, VerificationCommands: c.VerificationCommands,
+		EvidenceExpectations: c.EvidenceExpectations, RiskClass: c.RiskClass, Environment: c.Environment, Dirty: c.Dirty,
+		Cwd: p.Request.Cwd, Copy: append(append([]string{}, p.Notebook.Front.Copy...), p.Request.Copy...), Branch: p.Request.Branch,
+	}
+	for _, b := range p.values() {
+		param := runs.TermsParam{Name: b.Param.Name, Type: string(b.Value.Type), Value: b.Value.JSON()}
+		if b.Value.Type == notebooks.TypeSecret {
+			var err error
+			if param.Value, err = store.Conceal(b.Value.Reveal(), r.eng.Random); err != nil {
+				return nil, err
+			}
+		}
+		t.Parameters = append(t.Parameters, param)
+	}
+	var err error
+	if p.Request.Dirty == DirtyInclude || p.mode() == "in-place" {
+		if t.DirtyFiles, err = p.dirtyDigest(); err != nil {
+			return nil, err
+		}
+	}
+	if kernels := r.eng.Config.Kernels; len(kernels) > 0 {
+		text, err := codec.Marshal(kernels)
+		if err != nil {
+			return nil, err
+		}
+		t.Kernels = runs.DigestOf(text)
+	}
+	return t, nil
+}
+
+// dirtyDigest is a digest of the uncommitted changes: each path with what stands there now.
+func (p *Plan) dirtyDigest() (runs.Digest, error) {
+	content := map[string]string{}
+	for _, path := range p.DirtyPaths {
+		name := filepath.Join(p.root(), filepath.FromSlash(path))
+		info, err := os.Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			content[runs.QuotePath(path)] = "gone"
+			continue
+		case err != nil:
+			return "", err
+		}
+		said := info.Mode().String()
+		switch {
+		case info.Mode().IsRegular():
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return "", err
+			}
+			said += " " + string(runs.DigestOf(data))
+		case info.Mode()&fs.ModeSymlink != 0:
+			to, err := os.Readlink(name)
+			if err != nil {
+				return "", err
+			}
+			said += " " + string(runs.DigestOf([]byte(to)))
+		}
+		content[runs.QuotePath(path)] = said
+	}
+	text, err := codec.Marshal(content)
+	return runs.DigestOf(text), err
+}

@@ -1,0 +1,46 @@
+package worktree
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestFileOfACommit(t *testing.T) {
+	for _, format := range []string{"sha1", "sha256"} {
+		g := newOracle(t, "--object-format="+format)
+		g.write("a.txt", "one\n")
+		g.write("dir/sub/b.txt", "two\n")
+		if err := os.Symlink("a.txt", filepath.Join(g.dir, "link")); err != nil {
+			t.Skipf("no symbolic links here: %v", err)
+		}
+		first := g.commit("first")
+		g.write("a.txt", "changed\n")
+		g.commit("second")
+		g.write("a.txt", "dirty\n")
+		src, err := Open(g.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, want := range map[string]string{"a.txt": "one\n", "dir/sub/b.txt": "two\n"} {
+			if got, err := src.File(first, path); err != nil || string(got) != want {
+				t.Errorf("%s: %s is %q, %v", format, path, got, err)
+			}
+		}
+		for _, path := range []string{"b.txt", "dir/b.txt", "a.txt/b.txt", "link/b.txt", ""} {
+			if got, err := src.File(first, path); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: %q is %q, %v", format, path, got, err)
+			}
+		}
+		for _, path := range []string{"link", "dir"} { // no file, and no absence either
+			if got, err := src.File(first, path); err == nil || errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: %s is %q, %v", format, path, got, err)
+			}
+		}
+		if src.Email() != "author@example.org" {
+			t.Errorf("the user's address is %q", src.Email())
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package runs
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"markmill/notebooks/codec"
+	"markmill/runs/sshsig"
+)
+
+// ApprovalNamespace is what signatures of approvals are made for: one for Git does not count here.
+const ApprovalNamespace = "markmill-approval"
+
+// Terms are what an approval is of: everything that decides what a run does and may do. Their
+// digest is the contract's name; a byte that differs makes another contract.
+type Terms struct {
+	TaskID               string        `json:"task_id"`
+	TargetRepository     string        `json:"target_repository"`
+	BaseCommit           string        `json:"base_commit"`
+	Notebook             Digest        `json:"notebook"` // of its source
+	Parameters           []TermsParam  `json:"parameters"`
+	Steps                []PlannedStep `json:"steps"`
+	AllowedPaths         []string      `json:"allowed_paths"`
+	AllowedAlso          [][]string    `json:"allowed_also"`
+	ForbiddenPaths       []string      `json:"forbidden_paths"`
+	ForbiddenActions     []string      `json:"forbidden_actions"`
+	Limits               LimitsData    `json:"limits"`
+	StepTimeoutNS        int64         `json:"step_timeout_ns"` // of steps that set none
+	StepTimeoutMaxNS     int64         `json:"step_timeout_max_ns"`
+	MutationMode         string        `json:"mutation_mode"`
+	Sandbox              string        `json:"sandbox"`
+	Network              string        `json:"network"`
+	VerificationCommands []string      `json:"verification_commands"`
+	EvidenceExpectations []string      `json:"evidence_expectations"`
+	RiskClass            string        `json:"risk_class"`
+	Environment          []string      `json:"environment"` // names
+	Dirty                string        `json:"dirty"`
+	DirtyFiles           Digest        `json:"dirty_files,omitzero"` // of the uncommitted changes, where the run sees them
+	Kernels              Digest        `json:"kernels,omitzero"`     // of the kernels that markmill.yaml adds or changes
+	Cwd                  string        `json:"cwd"`
+	Copy                 []string      `json:"copy"` // patterns of ignored files that are taken along
+	Branch               string        `json:"branch"`
+}
+
+// TermsParam is a parameter. A secret's value is a digest keyed with the store's own key, so that
+// it can be compared and not guessed.
+type TermsParam struct {
+	Name  string    `json:"name"`
+	Type  string    `json:"type"`
+	Value codec.Raw `json:"value"`
+}
+
+// Digest names the contract.
+func (t *Terms) Digest() (Digest, error) {
+	text, err := codec.Marshal(t)
+	if err != nil {
+		return "", err
+	}
+	return DigestOf(text), nil
+}
+
+// Differences are the members in which two terms differ, sorted; a parameter as parameters.NAME.
+func (t *Terms) Differences(other *Terms) ([]string, error) {
+	mine, err := membersOf(t)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := membersOf(other)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, name := range sortedKeys(mine) {
+		switch {
+		case bytes.Equal(mine[name], theirs[name]):
+		case name == "parameters":
+			out = append(out, differentParams(t.Parameters, other.Parameters)...)
+		default:
+			out = append(out, name)
+		}
+	}
+	for _, name := range sortedKeys(theirs) {
+		if _, there := mine[name]; !there {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+func differentParams(a, b []TermsParam) []string {
+	values := func(list []TermsParam) map[string]string {
+		m := map[string]string{}
+		for _, p := range list {
+			m[p.Name] = p.Type + " " + string(p.Value)
+		}
+		return m
+	}
+	first, second := values(a), values(b)
+	var out []string
+	for name, value := range first {
+		if got, there := second[name]; !there || got != value {
+			out = append(out, "parameters."+name)
+		}
+	}
+	for name := range second {
+		if _, there := first[name]; !there {
+			out = append(out, "parameters."+name)
+		}
+	}
+	if len(out) == 0 {
+		return []string{"parameters"} // their order
+	}
+	return out
+}
+
+// contradicts names the first member in which the terms are not those of a run, "" when all are.
+// The value of a secret cannot be compared: the journal does not have it.
+func (t *Terms) contradicts(r *Run) (string, error) {
+	c := &r.Contract
+	want := *t
+	want.TaskID, want.TargetRepository, want.BaseCommit, want.Notebook = c.TaskID, c.TargetRepository, c.BaseCommit, r.Source
+	want.AllowedPaths, want.AllowedAlso, want.ForbiddenPaths, want.ForbiddenActions = c.AllowedPaths, c.AllowedAlso, c.ForbiddenPaths, c.ForbiddenActions
+	want.Limits, want.StepTimeoutMaxNS, want.MutationMode = c.Limits, c.StepTimeoutMaxNS, c.MutationMode
+	want.Sandbox, want.Network, want.RiskClass, want.Dirty = c.Sandbox, c.Network, c.RiskClass, c.Dirty
+	want.VerificationCommands, want.EvidenceExpectations, want.Environment = c.VerificationCommands, c.EvidenceExpectations, c.Environment
+	want.Steps, want.Parameters = r.Plan.Steps, nil
+	for i, p := range c.Parameters {
+		value := p.Value
+		if p.Type == "secret" && i < len(t.Parameters) && t.Parameters[i].Name == p.Name {
+			value = t.Parameters[i].Value
+		}
+		want.Parameters = append(want.Parameters, TermsParam{p.Name, p.Type, value})
+	}
+	different, err := t.Differences(&want)
+	return strings.Join(different, ", "), err
+}
+
+// Person is who asks for an approval: the system's user, and Git's.
+type Person struct {
+	User  string `json:"user"`
+	Email string `json:"email,omitzero"`
+}
+
+// ApprovalRequest is approval-request.json: what a run asks approval of. The next run of the same
+// terms, not this one, is what an answer is for.
+type ApprovalRequest struct {
+	Run       RunID     `json:"run_id"`
+	Contract  Digest    `json:"contract"` // of the terms
+	Terms     Terms     `json:"terms"`
+	Requester Person    `json:"requester"`
+	Time      time.Time `json:"time"`
+}
+
+// Check says whether a request is the one that a run's journal cites, by the digest of its bytes, and of
+// what that run was asked.
+func (q *ApprovalRequest) Check(run *Run, digest Digest) error {
+	terms, err := q.Terms.Digest()
+	if err != nil {
+		return err
+	}
+	different, err := q.Terms.contradicts(run)
+	switch {
+	case err != nil:
+		return err
+	case digest != run.Requested.Digest:
+		return fmt.Errorf("the journal says %s and its bytes give %s", run.Requested.Digest, digest)
+	case terms != run.Requested.Contract || q.Contract != terms:
+		return fmt.Errorf("its terms give the contract %s and the journal says %s", terms, run.Requested.Contract)
+	case q.Run != run.ID:
+		return fmt.Errorf("it is of the run %s", q.Run)
+	case different != "":
+		return fmt.Errorf("it differs from what the run was asked in %s", different)
+	}
+	return nil
+}
+
+// Answers to a request.
+const (
+	AnswerGranted = "granted"
+	AnswerDenied  = "denied"
+)
+
+// Approval is approval.json: one answer. A signature is over the bytes of the file.
+type Approval struct {
+	ID       string    `json:"id"`
+	Answer   string    `json:"answer"` // granted, denied
+	Contract Digest    `json:"contract"`
+	Terms    Terms     `json:"terms"`
+	Run      RunID     `json:"run_id"` // that asked
+	Actor    string    `json:"actor"`  // the system's user who answered
+	Time     time.Time `json:"time"`
+	Expires  time.Time `json:"expires,omitzero"` // of a grant
+	Comment  string    `json:"comment,omitzero"`
+}
+
+// ReadApproval reads the bytes of an answer and checks that it is whole and names its own terms.
+func ReadApproval(text []byte) (*Approval, error) {
+	var a Approval
+	if err := codec.Unmarshal(text, &a); err != nil {
+		return nil, err
+	}
+	digest, err := a.Terms.Digest()
+	switch {
+	case err != nil:
+		return nil, err
+	case a.ID == "" || a.Time.IsZero() || a.Answer != AnswerGranted && a.Answer != AnswerDenied:
+		return nil, fmt.Errorf("it is no answer to a request")
+	case a.Answer == AnswerGranted && !a.Expires.After(a.Time):
+		return nil, fmt.Errorf("it expires before it was given")
+	case digest != a.Contract:
+		return nil, fmt.Errorf("it is of the contract %s and its terms give %s", a.Contract, digest)
+	}
+	return &a, nil
+}
+
+// Signer is who signed an approval.
+type Signer struct {
+	Key        string // fingerprint, SHA256:…
+	Principals string // of the line of allowed_signers
+}
+
+// CheckApprovalSignature says who signed data, when their key counts by every one of the
+// allowed_signers files at all of the times.
+func CheckApprovalSignature(data, signature []byte, signers [][]byte, at ...time.Time) (Signer, error) {
+	s, err := sshsig.Parse(signature)
+	if err != nil {
+		return Signer{}, err
+	}
+	if err := s.Verify(ApprovalNamespace, data); err != nil {
+		return Signer{}, err
+	}
+	who := Signer{Key: s.Fingerprint()}
+	for _, text := range signers {
+		if who.Principals, err = sshsig.ParseAllowedSigners(text, time.Local).Find(s.Key, ApprovalNamespace, at...); err != nil {
+			return Signer{}, err
+		}
+	}
+	return who, nil
+}

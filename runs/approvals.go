@@ -1,0 +1,245 @@
+package runs
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// Approvals is the part of a store that keeps requests, their answers, and which answers were used:
+//
+//	approvals/requests/<contract>.json  the newest request of a contract
+//	approvals/answers/<id>.json (+.sig) the answers, as they were given
+//	approvals/used/<id>                 made by the one run that used the answer
+//	approvals/key                       of the digests of secrets
+type Approvals struct{ dir string }
+
+// Approvals are the store's.
+func (s Store) Approvals() Approvals { return Approvals{filepath.Join(s.Dir, "approvals")} }
+
+// ErrUsed is returned for an answer that a run has used already.
+var ErrUsed = errors.New("the approval was used")
+
+const (
+	answerEnding    = ".json"
+	signatureEnding = ".json.sig"
+	keySize         = 32
+)
+
+// folder makes a folder of the store where it is missing.
+func (a Approvals) folder(name string) (string, error) {
+	dir := filepath.Join(a.dir, name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", cannotWrite(dir, err)
+	}
+	return dir, nil
+}
+
+// Request keeps a request. Of one contract the newest counts.
+func (a Approvals) Request(r *ApprovalRequest) error {
+	dir, err := a.folder("requests")
+	if err != nil {
+		return err
+	}
+	text, err := codec.Indent(r)
+	if err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(dir, r.Contract.Hex()+answerEnding), text)
+}
+
+// Answer keeps an answer and its signature, which may be nil. The signature comes first: whoever
+// sees the answer finds it.
+func (a Approvals) Answer(text, signature []byte) error {
+	answer, err := ReadApproval(text)
+	if err != nil {
+		return err
+	}
+	dir, err := a.folder("answers")
+	if err != nil {
+		return err
+	}
+	if signature != nil {
+		if err := WriteFile(filepath.Join(dir, answer.ID+signatureEnding), signature); err != nil {
+			return err
+		}
+	}
+	return WriteFile(filepath.Join(dir, answer.ID+answerEnding), text)
+}
+
+// Answer is one answer that is kept.
+type Answer struct {
+	*Approval
+	Text      []byte // its bytes
+	Signature []byte // nil when it has none
+	Used      bool
+}
+
+// Answers are all answers, in order of their names. One that cannot be read is an error: it may be
+// a denial.
+func (a Approvals) Answers() ([]Answer, error) {
+	dir := filepath.Join(a.dir, "answers")
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, cannotRead(dir, err)
+	}
+	var out []Answer
+	for _, e := range entries {
+		id, is := strings.CutSuffix(e.Name(), answerEnding)
+		if !is || strings.HasPrefix(e.Name(), TempPrefix) {
+			continue
+		}
+		answer, err := a.read(dir, id)
+		if err != nil {
+			return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: filepath.Join(dir, e.Name()),
+				Msg: "is no approval that can be read: " + cause(err).Error(), Hint: "remove it, and answer the request again", Err: err}
+		}
+		out = append(out, answer)
+	}
+	return out, nil
+}
+
+func (a Approvals) read(dir, id string) (Answer, error) {
+	var out Answer
+	var err error
+	if out.Text, err = os.ReadFile(filepath.Join(dir, id+answerEnding)); err != nil {
+		return out, err
+	}
+	if out.Approval, err = ReadApproval(out.Text); err != nil {
+		return out, err
+	}
+	if out.ID != id {
+		return out, fmt.Errorf("it is the approval %s under another name", out.ID)
+	}
+	out.Signature, err = os.ReadFile(filepath.Join(dir, id+signatureEnding))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return out, err
+	}
+	switch _, err = os.Lstat(a.used(id)); {
+	case err == nil:
+		out.Used = true
+	case !errors.Is(err, fs.ErrNotExist):
+		return out, err
+	}
+	return out, nil
+}
+
+func (a Approvals) used(id string) string { return filepath.Join(a.dir, "used", id) }
+
+// Use marks an answer as used by a run. Of any number of callers exactly one succeeds; the others
+// get ErrUsed. The mark is there before the run goes on: a run that is cut right after it has used
+// its approval.
+func (a Approvals) Use(id string, by RunID) error {
+	if _, err := a.folder("used"); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(a.used(id), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return ErrUsed
+	}
+	if err != nil {
+		return cannotWrite(a.used(id), err)
+	}
+	_, err = fmt.Fprintf(file, "%s\n", by)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return cannotWrite(a.used(id), err)
+	}
+	return nil
+}
+
+// Conceal is the keyed digest of a secret, as a JSON text: the same for the same secret in this
+// store, and of no use to who has not its key.
+func (a Approvals) Conceal(secret string, random io.Reader) (codec.Raw, error) {
+	key, err := a.key(random)
+	if err != nil {
+		return nil, err
+	}
+	sum := hmac.New(sha256.New, key)
+	sum.Write([]byte(secret))
+	return codec.Marshal("hmac-" + string(makeDigest(sum.Sum(nil))))
+}
+
+// key reads the store's key, made when it is first needed. Of several makers one wins.
+func (a Approvals) key(random io.Reader) ([]byte, error) {
+	dir, err := a.folder("")
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, "key")
+	key, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeKey(dir, path, random); err != nil {
+			return nil, cannotWrite(path, err)
+		}
+		key, err = os.ReadFile(path)
+	}
+	if err == nil && len(key) != keySize {
+		err = fmt.Errorf("it has %d bytes, and %d are expected", len(key), keySize)
+	}
+	if err != nil {
+		return nil, cannotRead(path, err)
+	}
+	return key, nil
+}
+
+// makeKey links a whole file to its name, which fails where another maker was first.
+func makeKey(dir, path string, random io.Reader) (err error) {
+	key := make([]byte, keySize)
+	if _, err := io.ReadFull(random, key); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(dir, TempPrefix+"*") // 0600
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(file.Name())) }()
+	if _, err = file.Write(key); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	if err = file.Close(); err != nil {
+		return err
+	}
+	if err = os.Link(file.Name(), path); errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// Shown is a time as people read it.
+func Shown(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+// Citing finds the run that has used an approval by what it recorded, "" without one: the mark of
+// its use may have been taken away.
+func (s Store) Citing(approval string) (RunID, error) {
+	ids, err := s.ids()
+	if err != nil {
+		return "", err
+	}
+	for _, id := range ids {
+		text, err := os.ReadFile(filepath.Join(s.Path(id), ApprovalFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", cannotRead(ApprovalFile, err)
+		}
+		var a Approval
+		if codec.Unmarshal(text, &a) == nil && a.ID == approval {
+			return id, nil
+		}
+	}
+	return "", nil
+}

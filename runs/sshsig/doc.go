@@ -1,0 +1,10 @@
+// Package sshsig signs bytes with SSH keys and verifies such signatures, as "ssh-keygen -Y sign"
+// and "ssh-keygen -Y verify" do: the armored SSHSIG format (OpenSSH's PROTOCOL.sshsig), and the
+// allowed_signers file that says whose key counts for what (ssh-keygen(1), ALLOWED SIGNERS).
+//
+// What always holds: a signature is of one namespace, and one that was made for another does not
+// verify; SHA-1 and DSA are refused; a line of allowed_signers that cannot be read allows nobody.
+//
+// Certificates are not read: a signature by one, and a cert-authority line, count for nothing.
+// It knows nothing of runs and touches no disk.
+package sshsig
