@@ -72,13 +72,13 @@ func (s Spec) apply() error {
 	if err := readOnly(s); err != nil {
 		return err
 	}
-	if err := limit(s.Resources); err != nil {
-		return err
-	}
 	if err := dropCapabilities(s.Files); err != nil {
 		return fmt.Errorf("capabilities: %w", err)
 	}
-	return s.restrict()
+	if err := s.restrict(); err != nil {
+		return err
+	}
+	return limit(s.Resources) // last: the helper itself needs memory
 }
 
 // loopback lets a network namespace of its own reach itself: tests start servers.
