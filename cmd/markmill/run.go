@@ -348,10 +348,8 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		return err
 	}
 	if o.level() <= slog.LevelInfo {
-		if len(plan.Gates) == 0 { // which the progress view has told
-			for _, b := range result.Run.Blockers() {
-				fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(blockerLine(b))))
-			}
+		for _, b := range result.Run.Blockers() {
+			fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(blockerLine(b))))
 		}
 		watch.progress.Done(terminal.Summary(result.Run, shortPath(result.Dir), a.colour(a.stderr)))
 		if result.Left != nil {

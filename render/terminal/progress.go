@@ -80,11 +80,6 @@ func (p *Progress) Event(e runs.Event) {
 		}
 	case runs.StepFinished:
 		p.finish(e)
-	case runs.GateBlocked:
-		var d runs.GateData
-		if codec.Unmarshal(e.Data, &d) == nil {
-			p.line(p.paint("⊘", red) + " blocked: " + plain.Line([]byte(d.Code+": "+d.Words)))
-		}
 	}
 }
 
