@@ -134,9 +134,6 @@ func (r *run) finish(ctx context.Context, ref string) (*runs.Run, error) {
 	if diff := r.lastCommit; diff != "" {
 		data.ResultCommit = diff
 	}
-	if err := r.trace.write(r.dir, r.id, r.eng.Version, r.clean); err != nil {
-		return nil, artifact(err)
-	}
 	event, record, err := r.conclude(&data)
 	if err != nil {
 		return nil, err
@@ -195,6 +192,9 @@ func (r *run) views(event runs.Event) (*runs.Run, error) {
 	known := record.Digests()
 	if known[runs.JournalFile], err = r.journal.DigestWith(event); err != nil {
 		return nil, err
+	}
+	if err := r.trace.write(r.dir, r.id, r.eng.Version, r.clean); err != nil {
+		return record, err
 	}
 	before := len(r.blockers)
 	search := func() error {

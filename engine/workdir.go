@@ -1,9 +1,11 @@
 package engine
 
 import (
-	"fmt"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"markmill/engine/sandbox"
 	"markmill/runs"
@@ -24,41 +26,43 @@ type workdir struct {
 	release func()
 }
 
-// makeWorkdir makes a run's folder, after it removed those of runs that were cut.
+// makeWorkdir makes a run's folder, after it removed those of runs that were cut. The folder gets its
+// name when it is whole and locked: another process that sweeps at this moment leaves it alone.
 func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 	all := filepath.Join(e.Cache, "work")
-	sweep(all)
-	root := filepath.Join(all, string(id))
-	w := &workdir{
-		Root:    root,
-		Tree:    filepath.Join(root, "tree"),
-		Tmp:     filepath.Join(root, "tmp"),
-		Glue:    filepath.Join(root, "bin"),
-		Scraps:  filepath.Join(root, "scraps.jsonl"),
-		Display: filepath.Join(root, "display"),
-		Kernels: filepath.Join(root, "kernels"),
-		Sandbox: filepath.Join(root, "sandbox"),
-		Home:    filepath.Join(root, "home"),
-	}
+	e.sweep(all)
+	making, root := filepath.Join(all, makingPrefix+string(id)), filepath.Join(all, string(id))
+	w := &workdir{Root: root}
+	places := map[*string]string{&w.Tmp: "tmp", &w.Glue: "bin", &w.Display: "display", &w.Kernels: "kernels", &w.Sandbox: "sandbox", &w.Home: "home"}
 	if err := os.MkdirAll(all, 0o700); err != nil {
 		return nil, err
 	}
-	for _, dir := range []string{root, w.Tmp, w.Glue, w.Display, w.Kernels, w.Sandbox, w.Home} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			return nil, err
+	err := os.Mkdir(making, 0o700)
+	for place, name := range places {
+		*place = filepath.Join(root, name)
+		if err == nil {
+			err = os.Mkdir(filepath.Join(making, name), 0o700)
 		}
 	}
-	var err error
-	if w.release, err = runs.Lock(root); err != nil {
-		return nil, err
+	w.Tree, w.Scraps = filepath.Join(root, "tree"), filepath.Join(root, "scraps.jsonl")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(making, "scraps.jsonl"), nil, 0o600)
 	}
-	if err := os.WriteFile(w.Scraps, nil, 0o600); err != nil {
-		return nil, err
-	}
-	for _, link := range []string{filepath.Join(w.Glue, "glue"), filepath.Join(w.Glue, "scrap"), filepath.Join(w.Sandbox, sandbox.HelperName)} {
-		if err := os.Symlink(e.Tools, link); err != nil {
-			return nil, fmt.Errorf("the command %s for steps: %w", filepath.Base(link), err)
+	for _, link := range []string{filepath.Join("bin", "glue"), filepath.Join("bin", "scrap"), filepath.Join("sandbox", sandbox.HelperName)} {
+		if err == nil {
+			err = os.Symlink(e.Tools, filepath.Join(making, link))
 		}
+	}
+	if err == nil {
+		w.release, err = runs.Lock(making)
+	}
+	if err == nil {
+		if err = os.Rename(making, root); err != nil {
+			w.release()
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, removeAll(making))
 	}
 	return w, nil
 }
@@ -80,8 +84,15 @@ func (w *workdir) close(keepTree bool) error {
 // keepMark stands in a folder that the user asked to keep.
 const keepMark = "keep"
 
+// makingPrefix begins the names of folders that are being made.
+const makingPrefix = ".new-"
+
+// stale is the age from which a folder without a lock is what a cut left: to make or to remove one
+// takes milliseconds.
+const stale = time.Hour
+
 // sweep removes what runs that were cut left behind: folders that nobody locks.
-func sweep(all string) {
+func (e *Engine) sweep(all string) {
 	entries, err := os.ReadDir(all)
 	if err != nil {
 		return
@@ -91,8 +102,12 @@ func sweep(all string) {
 		if _, err := os.Stat(filepath.Join(dir, keepMark)); err == nil {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join(dir, runs.LockFile)); err != nil {
-			continue // being made by another process at this moment, or not ours
+		_, err := os.Stat(filepath.Join(dir, runs.LockFile))
+		if err != nil || strings.HasPrefix(d.Name(), makingPrefix) {
+			if info, err := d.Info(); err == nil && e.Now().Sub(info.ModTime()) > stale {
+				_ = removeAll(dir)
+			}
+			continue
 		}
 		release, err := runs.Lock(dir)
 		if err != nil {
