@@ -238,5 +238,3 @@ func (p *Progress) draw() {
 
 // elapsed is a running time in whole seconds, so that the line does not flicker.
 func elapsed(d time.Duration) string { return d.Truncate(time.Second).String() }
-
-func (p *Progress) paint(s string, c string) string { return paint(s, c, p.o.Color) }
