@@ -29,13 +29,12 @@ func launch(program string, argv, env []string, dir string, files []*os.File, o 
 		err error
 	}
 	report := make(chan started)
-	go func() {
-		runtime.LockOSThread()
-		if o.Confine == nil {
-			defer runtime.UnlockOSThread()
-		} else if err := o.Confine(); err != nil { // the thread is never let go: it ends with this goroutine
-			report <- started{err: err}
-			return
+	start := func() {
+		if o.Confine != nil {
+			if err := o.Confine(); err != nil {
+				report <- started{err: err}
+				return
+			}
 		}
 		sys := processAttributes()
 		if o.Attributes != nil {
@@ -52,9 +51,31 @@ func launch(program string, argv, env []string, dir string, files []*os.File, o 
 			p.state = state.Sys().(syscall.WaitStatus)
 		}
 		close(p.ended)
-	}()
+	}
+	go onThread(start, o.Confine == nil)
 	s := <-report
 	return s.p, s.err
+}
+
+// onThread runs f on a thread of its own. A thread that f takes rights from is not given back to the
+// others: it ends with f. It is never the main thread, which stands for the process: who shares its
+// rights may send signals to all of Markmill, and it cannot end.
+func onThread(f func(), giveBack bool) {
+	runtime.LockOSThread()
+	if giveBack {
+		defer runtime.UnlockOSThread()
+	} else if isMainThread() {
+		placed := make(chan struct{})
+		go func() { // on another thread, for this goroutine holds the main one until then
+			runtime.LockOSThread()
+			close(placed)
+			f()
+		}()
+		<-placed
+		runtime.UnlockOSThread()
+		return
+	}
+	f()
 }
 
 // over says whether it has ended.
