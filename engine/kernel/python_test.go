@@ -5,6 +5,7 @@ package kernel
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -188,5 +189,35 @@ import os; os.environ['MPLBACKEND']`)
 	}
 	if got := h.run("1"); len(got.Displays) != 0 {
 		t.Errorf("figures are shown twice: %+v", got.Displays)
+	}
+}
+
+// Far down in a notebook lines are counted in another way than near its top; what is told is the same.
+func TestPythonLinesFarDown(t *testing.T) {
+	const far = 100_000
+	for _, code := range []string{
+		"1 / 0", "x = (1 +\n  2 / 0)", "def f():\n    return 1 / 0\nf()", "x = [\n1,\n", "if True:\nx = 1", "a b", "'open",
+		"@staticmethod\ndef g(a, *, b=1): return a\n[1 / n for n in (1, 0)]", "match 1:\n  case 1 if 1 / 0: pass", "f'{1 / 0}'", "class C:\n  x = 1 / 0",
+		"\n\n# comment\nraise ValueError('x')", "lambda: 0\nprint('ok')\n1 / 0", "try:\n  1 / 0\nexcept ValueError:\n  pass",
+	} {
+		h := startPython(t)
+		at := func(line int) (int, string) {
+			got := h.run(code, func(r *Request) { r.Line = line })
+			if got.Err == nil {
+				t.Fatalf("%q: %+v", code, got)
+			}
+			text := got.stderr
+			for n := range 6 {
+				text = strings.ReplaceAll(text, "line "+strconv.Itoa(line+n)+",", "line +"+strconv.Itoa(n)+",")
+				text = strings.ReplaceAll(text, "line "+strconv.Itoa(line+n)+"\n", "line +"+strconv.Itoa(n)+"\n")
+				text = strings.ReplaceAll(text, "line "+strconv.Itoa(line+n)+")", "line +"+strconv.Itoa(n)+")")
+			}
+			return got.Err.Line - line, text
+		}
+		nearLine, near := at(1)
+		farLine, below := at(far)
+		if nearLine != farLine || near != below {
+			t.Errorf("%q: line +%d, %s\nfar down: line +%d, %s", code, nearLine, near, farLine, below)
+		}
 	}
 }

@@ -122,9 +122,37 @@ def _mm_main(private, scraps, more_source):
     names.update(glue=glue, scrap=scrap, scraps=Scraps(), display=display)
     sys.displayhook = show
 
+    def lower(tree, lines):
+        """Move all of a tree down by so many lines."""
+        nodes = [tree]
+        while nodes:
+            node = nodes.pop()
+            for name in ("lineno", "end_lineno"):
+                at = getattr(node, name, None)
+                if at is not None:
+                    setattr(node, name, at + lines)
+            for name in node._fields:
+                child = getattr(node, name, None)
+                if isinstance(child, list):
+                    nodes.extend(c for c in child if hasattr(c, "_fields"))
+                elif hasattr(child, "_fields"):
+                    nodes.append(child)
+
     def compiled(source, file, line):
         flags = state.flags | PyCF_ALLOW_TOP_LEVEL_AWAIT
-        tree = compile("\n" * (line - 1) + source, file, "exec", flags | PyCF_ONLY_AST, True)
+        # Line numbers are the notebook's. To read so many empty lines before a step costs less than
+        # to visit every node of a long one, and more than to visit those of a short one far down.
+        below = line - 1 if line > 14 * len(source) else 0
+        try:
+            tree = compile("\n" * (line - 1 - below) + source, file, "exec", flags | PyCF_ONLY_AST, True)
+        except SyntaxError:
+            if not below:
+                raise
+            tree = None
+        if tree is None:  # its message may name lines, too
+            compile("\n" * (line - 1) + source, file, "exec", flags | PyCF_ONLY_AST, True)
+        if below:
+            lower(tree, below)
         parts = []
         if tree.body and type(tree.body[-1]).__name__ == "Expr":
             import _ast
