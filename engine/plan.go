@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"markmill/engine/kernel"
 	"markmill/engine/mask"
@@ -65,6 +66,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	p.Bound, err = notebooks.Bind(req.Path, nb.Params, req.Given, notebooks.BindOptions{AllowUnknown: req.AllowUnknown, Getenv: e.Getenv})
 	errs.add(err)
 	errs.add(p.maskSecrets(e.Getenv))
+	errs.add(p.checkPaths(e.Cache))
 	errs.add(e.checkAll(p))
 	errs.add(p.choose())
 	errs.add(base)
@@ -157,6 +159,17 @@ func (l *errorList) err() error {
 		return nil
 	}
 	return l.list
+}
+
+// checkPaths refuses places whose names the record, which is JSON, cannot hold.
+func (p *Plan) checkPaths(cache string) error {
+	for _, path := range []string{p.Request.Path, p.Request.Output, p.root(), cache} {
+		if !utf8.ValidString(path) {
+			return &notebooks.Error{Kind: notebooks.KindInput, Msg: "the path " + runs.QuotePath(path) + " is not UTF-8, and the record of a run cannot name it",
+				Hint: "rename it, or work in a clone elsewhere"}
+		}
+	}
+	return nil
 }
 
 // checkFront checks what only the engine can: patterns, words that choose a behaviour.

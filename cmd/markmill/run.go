@@ -173,6 +173,9 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 			fmt.Fprintln(a.stderr, "markmill: warning: "+w.Error())
 		}
 	}
+	if len(plan.Steps) == 0 && o.level() <= slog.LevelWarn {
+		fmt.Fprintln(a.stderr, "markmill: warning: "+o.req.Path+" has no steps: a fence is one when it has an id, as ```bash {#id}")
+	}
 	if o.prepareOnly {
 		return a.prepare(plan, output)
 	}

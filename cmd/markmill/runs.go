@@ -14,6 +14,7 @@ import (
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/render"
 	"markmill/render/terminal"
 	"markmill/runs"
 )
@@ -262,7 +263,7 @@ Exit codes: 0 applied, 1 it does not fit, 2 there is no such run.`,
 				fmt.Fprintln(a.stderr, "markmill: "+err.Error())
 				return exit(exitFail)
 			}
-			fmt.Fprintf(a.stderr, "applied %d files of %s\n", len(run.Diff.Files), run.ID)
+			fmt.Fprintf(a.stderr, "applied the change of %s: %s\n", run.ID, render.ChangeWords(run.Diff.Files))
 			return nil
 		},
 	}
