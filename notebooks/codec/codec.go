@@ -45,6 +45,16 @@ func Indent(v any) ([]byte, error) {
 	return append(raw, '\n'), nil
 }
 
+// IndentAs returns a JSON value as it stands within a file that is indented: each line but the first begins with prefix,
+// and each level adds unit. The order of names and the text of numbers stay.
+func IndentAs(value Raw, prefix, unit string) ([]byte, error) {
+	raw := value.Clone()
+	if err := raw.Indent(jsontext.WithIndentPrefix(prefix), jsontext.WithIndent(unit)); err != nil {
+		return nil, err
+	}
+	return raw, nil
+}
+
 // Unmarshal reads one JSON value into v.
 func Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
 
@@ -53,3 +63,9 @@ type Decoder = jsontext.Decoder
 
 // NewDecoder returns a decoder of data that is as strict as Unmarshal.
 func NewDecoder(data []byte) *Decoder { return jsontext.NewDecoder(bytes.NewReader(data)) }
+
+// UnmarshalForeign reads what another program wrote, as leniently as most readers do: a key given
+// twice counts the last time, and bytes that are no UTF-8 and lone surrogates become U+FFFD.
+func UnmarshalForeign(data []byte, v any) error {
+	return json.Unmarshal(data, v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}

@@ -33,3 +33,7 @@ func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 	return r.get().FindAllStringSubmatch(s, n)
 }
 func (r *Regexp) ReplaceAllString(s, repl string) string { return r.get().ReplaceAllString(s, repl) }
+
+func (r *Regexp) ReplaceAllStringFunc(s string, repl func(string) string) string {
+	return r.get().ReplaceAllStringFunc(s, repl)
+}

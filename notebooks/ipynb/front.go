@@ -1,0 +1,125 @@
+package ipynb
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// Names of what a notebook's metadata hold of Markmill's that its author wants, or a conversion keeps.
+const (
+	keyFront    = "front"    // of a notebook: the front matter
+	keyLanguage = "language" // of a cell: that of its code, below a cell magic
+	keyBlock    = "block"    // of a cell: the text of the parameters block that it stands for
+)
+
+// kept are what a conversion to Jupyter keeps in the metadata of a cell to give it back; it is no option of a step.
+var kept = []string{keyLanguage, keyBlock, "spelling"}
+
+// matter finds the front matter: in the metadata, and in a raw cell on top, where Jupytext and Quarto put it.
+func (nb *Notebook) matter(at *notebooks.Notebook) []notebooks.Matter {
+	var found []notebooks.Matter
+	if own, ok := member(nb.Metadata, keyMarkmill); ok {
+		if front, ok := member(own, keyFront); ok && front.Given() {
+			line, col := at.Position(front.Span.Start)
+			found = append(found, notebooks.Matter{Text: front.Raw, At: notebooks.Span(front.Span), Strict: true, Place: func(l, c int) (int, int) {
+				if l == 1 {
+					c += col - 1
+				}
+				return line + l - 1, c
+			}})
+		}
+	}
+	if len(nb.Cells) == 0 || nb.Cells[0].Type != "raw" {
+		return found
+	}
+	c := &nb.Cells[0]
+	text := strings.ReplaceAll(strings.TrimRight(c.Source, " \t\r\n"), "\r\n", "\n")
+	inner, ok := strings.CutPrefix(text, "---\n")
+	if !ok {
+		return found
+	}
+	if inner, ok = strings.CutSuffix("\n"+inner, "\n---"); !ok {
+		return found
+	}
+	places := lineOffsets(c.SourceAt)
+	return append(found, notebooks.Matter{Text: []byte(strings.TrimPrefix(inner, "\n") + "\n"), At: notebooks.Span(c.Span), Place: func(l, col int) (int, int) {
+		if l >= len(places) { // the first line is the mark
+			return at.Position(c.SourceAt.Span.End)
+		}
+		line, first := at.Position(places[l])
+		return line, first + col - 1
+	}})
+}
+
+// lineOffsets are the places in the file of the lines of a text, or of a list of texts.
+func lineOffsets(v Value) []int {
+	c := codec.NewCursor(v.Raw, 0)
+	var places []int
+	open := true // the next text begins a line
+	text := func() error {
+		begin := c.Offset()
+		s, err := c.String()
+		if open {
+			places = append(places, v.Span.Start+begin+1)
+			open = false
+		}
+		raw := string(v.Raw[begin:c.Offset()])
+		at := 1
+		for range strings.Count(s, "\n") {
+			next := strings.Index(raw[at:], `\n`)
+			if next < 0 { // the line end is spelled in another way
+				break
+			}
+			at += next + 2
+			if at < len(raw)-1 {
+				places = append(places, v.Span.Start+begin+at)
+			} else {
+				open = true
+			}
+		}
+		return err
+	}
+	if c.Kind() == '[' {
+		_, _ = c.Array(func() error { c.Kind(); return text() })
+	} else {
+		_ = text()
+	}
+	return places
+}
+
+// options are what the metadata of a cell say of its step.
+func (c *Cell) options(step *notebooks.Cell) {
+	own, ok := member(c.Metadata, keyMarkmill)
+	if !ok {
+		return
+	}
+	step.Strict = true
+	for _, m := range Members(own) {
+		switch {
+		case slices.Contains(results, m.Name):
+		case m.Name == keyLanguage:
+			if lang := m.Text(); lang != "" {
+				step.Lang, step.Apart = lang, true
+				step.Code, step.CodeLine = belowMagic(step.Code, step.CodeLine)
+			}
+		case m.Name == keyBlock:
+			step.Block = m.Text()
+		case slices.Contains(kept, m.Name):
+		default:
+			step.Options = append(step.Options, notebooks.Option{Name: m.Name, Value: m.Raw, At: m.Span.Start})
+		}
+	}
+}
+
+// belowMagic is code without the cell magic in its first line.
+func belowMagic(code string, line int) (string, int) {
+	if !strings.HasPrefix(code, "%%") || len(code) < 3 || code[2] < utf8.RuneSelf && strings.ContainsRune(" \t\n%", rune(code[2])) {
+		return code, line
+	}
+	_, rest, _ := strings.Cut(code, "\n")
+	return rest, line + 1
+}

@@ -1,0 +1,107 @@
+package ipynb
+
+import (
+	"bytes"
+	"slices"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// Names of what a run leaves in the metadata of a notebook and of its cells.
+const (
+	keyMarkmill  = "markmill"
+	keyPapermill = "papermill"
+	keyJupyter   = "jupyter"
+)
+
+// results are what a run leaves in an object of ours, where other things of a notebook may stand too.
+var results = []string{"added", "manifest", "result", keyWas}
+
+// tagError is that of the cells in which papermill tells where a run failed.
+const tagError = "papermill-error-cell-tag"
+
+// Source is a notebook without what runs leave in it: outputs and counts, the cells that Markmill added and those in which
+// papermill told of an error, the metadata of both, and the times of executions. injected takes out the cells of injected parameters
+// too, whoever wrote them: new values come in their place.
+//
+// Code cells without outputs or a count, and what has no metadata, which nbformat does not allow, get them. Every other byte stays, and the
+// source of a source is the same.
+func Source(nb *Notebook, injected bool) []byte {
+	w := stripping{nb: nb}
+	w.bare(nb.Metadata, keyPapermill)
+	if nb.Metadata.Raw == nil {
+		end := bytes.LastIndexByte(nb.Source, '}')
+		w.edits = append(w.edits, Edit{codec.Span{Start: end, End: end}, `, "metadata": {}`})
+	}
+	for _, l := range nb.lists {
+		cells := nb.Cells[l.first:l.end]
+		spans := make([]codec.Span, len(cells))
+		drop := make([]bool, len(cells))
+		for i := range cells {
+			spans[i] = cells[i].Span
+			drop[i] = added(&cells[i]) || cells[i].Tagged(tagError) || injected && cells[i].Tagged(notebooks.TagInjected)
+			if !drop[i] {
+				w.bareCell(&cells[i])
+			}
+		}
+		if len(cells) == 0 {
+			w.put(l.span, "[]")
+		}
+		w.edits = append(w.edits, without(l.span, nb.Source, spans, func(i int) bool { return drop[i] })...)
+	}
+	return Apply(nb.Source, w.edits)
+}
+
+func (w *stripping) bareCell(c *Cell) {
+	missing := ""
+	if c.Type == "code" {
+		if c.OutputsAt.Raw == nil {
+			missing += `, "outputs": []`
+		}
+		if c.Count.Raw == nil {
+			missing += `, "execution_count": null`
+		}
+		w.put(c.OutputsAt.Span, "[]")
+		w.put(c.Count.Span, "null")
+	}
+	if c.Metadata.Raw == nil {
+		missing += `, "metadata": {}`
+	}
+	if missing != "" && w.nb.NBFormat == 4 {
+		end := codec.Span{Start: c.Span.End - 1, End: c.Span.End - 1}
+		w.edits = append(w.edits, Edit{end, missing})
+	}
+	w.bare(c.Metadata, append(w.unhide(c), keyPapermill, "execution")...)
+}
+
+// bare takes members out of metadata, and what a run has left in those of ours. An object that is empty is spelled {}.
+func (w *stripping) bare(object Value, keys ...string) {
+	if object.Raw == nil {
+		return
+	}
+	if len(Members(object)) == 0 {
+		w.put(object.Span, "{}")
+		return
+	}
+	own, _ := member(object, keyMarkmill)
+	other := func(m Member) bool { return !slices.Contains(results, m.Name) }
+	if !slices.ContainsFunc(Members(own), other) {
+		w.dropKeys(object, append(keys, keyMarkmill))
+		return
+	}
+	for _, name := range results {
+		keys = append(keys, keyMarkmill+"."+name)
+	}
+	w.dropKeys(object, keys)
+}
+
+// added says whether Markmill has put a cell in.
+func added(c *Cell) bool {
+	v, ok := member(c.Metadata, keyMarkmill)
+	if !ok {
+		return false
+	}
+	v, ok = member(v, "added")
+	return ok && truth(v)
+}

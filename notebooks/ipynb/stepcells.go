@@ -1,0 +1,32 @@
+package ipynb
+
+import "markmill/notebooks"
+
+// StepCell is a step of a notebook's source, and its cell in the file with outputs.
+type StepCell struct {
+	Step *notebooks.Step // of the source: its lines are those of Source
+	Cell *Cell
+	Line int // of the cell in this file
+}
+
+// StepCells are the steps of the source of a notebook with their cells here: what a run has put in is none. injected leaves out
+// the cells of injected parameters too, as in Source.
+func (nb *Notebook) StepCells(injected bool) ([]StepCell, error) {
+	bare, err := Parse(nb.Name, Source(nb, injected))
+	if err != nil { // it cannot be: the notebook was read
+		return nil, err
+	}
+	run, _ := bare.Runnable() // what is wrong with it does not change which cells it has
+	steps := run.Steps
+	at, _ := notebooks.Assemble(notebooks.Book{Source: nb.Source}) // for the lines
+	var out []StepCell
+	for i := range nb.Cells {
+		c := &nb.Cells[i]
+		if c.Type != "code" || added(c) || c.Tagged(tagError) || injected && c.Tagged(notebooks.TagInjected) || len(out) >= len(steps) {
+			continue
+		}
+		line, _ := at.Position(c.Span.Start)
+		out = append(out, StepCell{Step: steps[len(out)], Cell: c, Line: line})
+	}
+	return out, nil
+}

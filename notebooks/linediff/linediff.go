@@ -1,0 +1,209 @@
+package linediff
+
+import (
+	"bytes"
+	"slices"
+)
+
+// maxEdits bounds the exact search for the shortest edit (Myers 1986): beyond it, lines that occur
+// once on both sides split the problem (patience diff), and where there are none the stretch is
+// replaced whole. So the time stays near linear in the size of the files, and the result is always
+// the same.
+const maxEdits = 1000
+
+// Lines marks the lines of a that go and the lines of b that come.
+func Lines[T ~string | ~[]byte](a, b []T) (gone, come []bool) {
+	ids := make(map[string]int32, len(a))
+	number := func(lines []T) []int32 {
+		out := make([]int32, len(lines))
+		for i, l := range lines {
+			id, ok := ids[string(l)]
+			if !ok {
+				id = int32(len(ids))
+				ids[string(l)] = id
+			}
+			out[i] = id
+		}
+		return out
+	}
+	return Numbers(number(a), number(b))
+}
+
+// Numbers is Lines of what is already numbered: equal numbers are equal lines.
+func Numbers(a, b []int32) (gone, come []bool) {
+	d := differ{a: a, b: b, gone: make([]bool, len(a)), come: make([]bool, len(b))}
+	d.diff(0, len(a), 0, len(b))
+	return d.gone, d.come
+}
+
+type differ struct {
+	a, b       []int32
+	gone, come []bool
+}
+
+func (d *differ) diff(a0, a1, b0, b1 int) {
+	for a0 < a1 && b0 < b1 && d.a[a0] == d.b[b0] {
+		a0, b0 = a0+1, b0+1
+	}
+	for a0 < a1 && b0 < b1 && d.a[a1-1] == d.b[b1-1] {
+		a1, b1 = a1-1, b1-1
+	}
+	if a0 == a1 || b0 == b1 || !d.shortest(a0, a1, b0, b1) && !d.split(a0, a1, b0, b1) {
+		d.replace(a0, a1, b0, b1)
+	}
+}
+
+func (d *differ) replace(a0, a1, b0, b1 int) {
+	for i := a0; i < a1; i++ {
+		d.gone[i] = true
+	}
+	for j := b0; j < b1; j++ {
+		d.come[j] = true
+	}
+}
+
+// shortest finds the shortest edit; false when it has more than maxEdits lines.
+func (d *differ) shortest(a0, a1, b0, b1 int) bool {
+	n, m := a1-a0, b1-b0
+	limit := min(n+m, maxEdits)
+	v := make([]int, 2*limit+3) // furthest x on each diagonal k, at limit+1+k
+	mid := limit + 1
+	var trace [][]int
+	for e := 0; e <= limit; e++ {
+		trace = append(trace, slices.Clone(v[mid-e:mid+e+1])) // before this round, which writes -e..e
+		for k := -e; k <= e; k += 2 {
+			var x int
+			if k == -e || k != e && v[mid+k-1] < v[mid+k+1] {
+				x = v[mid+k+1]
+			} else {
+				x = v[mid+k-1] + 1
+			}
+			for x < n && x-k < m && d.a[a0+x] == d.b[b0+x-k] {
+				x++
+			}
+			v[mid+k] = x
+			if x >= n && x-k >= m {
+				d.walkBack(trace, a0, b0, n, m)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// walkBack marks the edits of the path that shortest found.
+func (d *differ) walkBack(trace [][]int, a0, b0, x, y int) {
+	for e := len(trace) - 1; e > 0; e-- {
+		at := func(k int) int { // round e read the values of round e-1, which lie in -(e-1)..e-1
+			if k < -e || k > e {
+				return -1
+			}
+			return trace[e][k+e]
+		}
+		k := x - y
+		down := k == -e || k != e && at(k-1) < at(k+1)
+		if down {
+			px := at(k + 1)
+			py := px - (k + 1)
+			d.come[b0+py] = true
+			x, y = px, py
+		} else {
+			px := at(k - 1)
+			py := px - (k - 1)
+			d.gone[a0+px] = true
+			x, y = px, py
+		}
+	}
+}
+
+// split anchors the stretch at lines that occur exactly once on both sides, in the longest run that is in order on both.
+func (d *differ) split(a0, a1, b0, b1 int) bool {
+	type place struct{ inA, inB, a, b int }
+	places := make(map[int32]*place)
+	for i := a0; i < a1; i++ {
+		p := places[d.a[i]]
+		if p == nil {
+			p = &place{}
+			places[d.a[i]] = p
+		}
+		p.inA, p.a = p.inA+1, i
+	}
+	for j := b0; j < b1; j++ {
+		if p := places[d.b[j]]; p != nil {
+			p.inB, p.b = p.inB+1, j
+		}
+	}
+	var once []*place
+	for i := a0; i < a1; i++ {
+		if p := places[d.a[i]]; p.inA == 1 && p.inB == 1 {
+			once = append(once, p)
+		}
+	}
+	if len(once) == 0 {
+		return false
+	}
+	var ends []int // index into once of the smallest end of a run of each length
+	back := make([]int, len(once))
+	for i, p := range once {
+		at, _ := slices.BinarySearchFunc(ends, p.b, func(e, b int) int { return once[e].b - b })
+		back[i] = -1
+		if at > 0 {
+			back[i] = ends[at-1]
+		}
+		if at == len(ends) {
+			ends = append(ends, i)
+		} else {
+			ends[at] = i
+		}
+	}
+	var run []*place
+	for i := ends[len(ends)-1]; i >= 0; i = back[i] {
+		run = append(run, once[i])
+	}
+	slices.Reverse(run)
+	for _, p := range run {
+		d.diff(a0, p.a, b0, p.b)
+		a0, b0 = p.a+1, p.b+1
+	}
+	d.diff(a0, a1, b0, b1)
+	return true
+}
+
+// Split cuts content after each newline.
+func Split(data []byte) [][]byte {
+	out := make([][]byte, 0, bytes.Count(data, []byte{'\n'})+1)
+	for len(data) > 0 {
+		n := bytes.IndexByte(data, '\n') + 1
+		if n == 0 {
+			n = len(data)
+		}
+		out = append(out, data[:n])
+		data = data[n:]
+	}
+	return out
+}
+
+// Block is one change: lines I0..I1 of the old become lines J0..J1 of the new, half-open, from 0.
+type Block struct{ I0, I1, J0, J1 int }
+
+// Blocks joins the marks of Lines into changes.
+func Blocks(gone, come []bool) []Block {
+	var out []Block
+	i, j := 0, 0
+	for i < len(gone) || j < len(come) {
+		b := Block{i, i, j, j}
+		for b.I1 < len(gone) && gone[b.I1] {
+			b.I1++
+		}
+		for b.J1 < len(come) && come[b.J1] {
+			b.J1++
+		}
+		if b.I1 > b.I0 || b.J1 > b.J0 {
+			out = append(out, b)
+			i, j = b.I1, b.J1
+		} else {
+			i, j = i+1, j+1
+		}
+	}
+	return out
+}
