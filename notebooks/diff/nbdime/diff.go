@@ -1,0 +1,234 @@
+package nbdime
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/notebooks/diff"
+	"markmill/notebooks/ipynb"
+	"markmill/notebooks/linediff"
+)
+
+// op is one entry of a diff. Key is a name in an object, a place in a list, a line in a text.
+type op struct {
+	Op     string      `json:"op"`
+	Key    any         `json:"key"`
+	Value  codec.Raw   `json:"value,omitzero"`
+	Values []codec.Raw `json:"valuelist,omitempty"`
+	Length int         `json:"length,omitzero"`
+	Diff   []op        `json:"diff,omitzero"`
+}
+
+// Diff is the difference of two notebooks, as JSON: an array, empty where they are the same.
+func Diff(a, b *ipynb.Notebook) ([]byte, error) {
+	var sides [2]*node
+	for i, nb := range []*ipynb.Notebook{a, b} {
+		if nb.NBFormat != 4 {
+			return nil, &notebooks.Error{Kind: notebooks.KindInput, File: nb.Name, Line: 1, Col: 1,
+				Msg: "is of an nbformat before 4, whose cells nbdime's diff cannot name", Hint: "convert it: jupyter nbconvert --to notebook --nbformat 4"}
+		}
+		n, err := notebook(codec.Raw(strings.TrimPrefix(string(nb.Source), "\ufeff")))
+		if err != nil {
+			return nil, &notebooks.Error{Kind: notebooks.KindInput, File: nb.Name, Line: 1, Col: 1, Msg: err.Error(), Err: err}
+		}
+		sides[i] = n
+	}
+	d := differ{a: a, b: b}
+	ops := d.object(sides[0], sides[1], true)
+	if ops == nil {
+		ops = []op{}
+	}
+	return codec.Indent(ops)
+}
+
+type differ struct{ a, b *ipynb.Notebook }
+
+func same(a, b *node) bool { return string(a.raw) == string(b.raw) }
+
+// object compares two objects by their names. top is the notebook itself, whose cells are matched.
+func (d differ) object(a, b *node, top bool) []op {
+	var out []op
+	names := slices.Concat(a.names, b.names)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		x, y := a.fields[name], b.fields[name]
+		switch {
+		case x == nil:
+			out = append(out, op{Op: "add", Key: name, Value: y.raw})
+		case y == nil:
+			out = append(out, op{Op: "remove", Key: name})
+		case same(x, y):
+		case top && name == "cells" && x.kind == '[' && y.kind == '[':
+			out = append(out, op{Op: "patch", Key: name, Diff: d.cells(x, y)})
+		default:
+			if sub := d.value(x, y); sub != nil {
+				out = append(out, op{Op: "patch", Key: name, Diff: sub})
+			} else {
+				out = append(out, op{Op: "replace", Key: name, Value: y.raw})
+			}
+		}
+	}
+	return out
+}
+
+// value compares two values that differ; nil where the one takes the place of the other.
+func (d differ) value(a, b *node) []op {
+	switch {
+	case a.kind != b.kind:
+		return nil
+	case a.kind == '{':
+		return d.object(a, b, false)
+	case a.kind == '[':
+		return d.list(a.items, b.items)
+	case a.kind == '"' && len(pythonLines(a.text)) > 1:
+		return text(a.text, b.text)
+	}
+	return nil
+}
+
+// list compares two lists: what is equal stays; in between, an object that is of the same type as the one in its place is patched.
+func (d differ) list(a, b []*node) []op {
+	gone, come := linediff.Numbers(numbered(a, b))
+	var out []op
+	for _, k := range linediff.Blocks(gone, come) {
+		var pairs [][2]int
+		for i, j := k.I0, k.J0; i < k.I1 && j < k.J1; i, j = i+1, j+1 {
+			if alike(a[i], b[j]) {
+				pairs = append(pairs, [2]int{i, j})
+			}
+		}
+		out = append(out, d.stretch(a, b, k, pairs)...)
+	}
+	return out
+}
+
+// alike says that one item may be patched to be the other: outputs of one type.
+func alike(a, b *node) bool {
+	x, y := a.get("output_type"), b.get("output_type")
+	return x != nil && y != nil && same(x, y)
+}
+
+// stretch makes the items of a that a block names those of b; pairs, in order on both sides, are patched.
+func (d differ) stretch(a, b []*node, k linediff.Block, pairs [][2]int) []op {
+	var out []op
+	i, j := k.I0, k.J0
+	until := func(i1, j1 int) {
+		if j < j1 {
+			add := op{Op: "addrange", Key: i}
+			for ; j < j1; j++ {
+				add.Values = append(add.Values, b[j].raw)
+			}
+			out = append(out, add)
+		}
+		if i < i1 {
+			out = append(out, op{Op: "removerange", Key: i, Length: i1 - i})
+		}
+		i, j = i1, j1
+	}
+	for _, p := range pairs {
+		until(p[0], p[1])
+		if !same(a[p[0]], b[p[1]]) {
+			out = append(out, op{Op: "patch", Key: p[0], Diff: d.value(a[p[0]], b[p[1]])})
+		}
+		i, j = p[0]+1, p[1]+1
+	}
+	until(k.I1, k.J1)
+	return out
+}
+
+func numbered(a, b []*node) (x, y []int32) {
+	numbers := map[string]int32{}
+	number := func(items []*node) []int32 {
+		out := make([]int32, len(items))
+		for i, item := range items {
+			n, ok := numbers[string(item.raw)]
+			if !ok {
+				n = int32(len(numbers))
+				numbers[string(item.raw)] = n
+			}
+			out[i] = n
+		}
+		return out
+	}
+	return number(a), number(b)
+}
+
+// cells compares the cells: those that are one and stayed in order are patched.
+func (d differ) cells(a, b *node) []op {
+	if len(a.items) != len(d.a.Cells) || len(b.items) != len(d.b.Cells) {
+		return d.list(a.items, b.items)
+	}
+	var pairs [][2]int
+	for _, p := range diff.Match(modelCells(d.a), modelCells(d.b)) {
+		x, y := a.items[p.A], b.items[p.B]
+		if !p.Moved && x.kind == '{' && y.kind == '{' {
+			pairs = append(pairs, [2]int{p.A, p.B})
+		}
+	}
+	slices.SortFunc(pairs, func(x, y [2]int) int { return cmp.Compare(x[0], y[0]) })
+	return d.stretch(a.items, b.items, linediff.Block{I1: len(a.items), J1: len(b.items)}, pairs)
+}
+
+func modelCells(nb *ipynb.Notebook) []diff.Cell {
+	out := make([]diff.Cell, len(nb.Cells))
+	for i := range nb.Cells {
+		c := &nb.Cells[i]
+		out[i] = diff.Cell{ID: c.ID, GeneratedID: true, Kind: diff.CellKind(c.Type), Source: c.Source}
+	}
+	return out
+}
+
+// text compares two texts by lines, as Python cuts them.
+func text(a, b string) []op {
+	x, y := pythonLines(a), pythonLines(b)
+	var out []op
+	gone, come := linediff.Lines(x, y)
+	for _, k := range linediff.Blocks(gone, come) {
+		if k.J1 > k.J0 {
+			add := op{Op: "addrange", Key: k.I0}
+			for _, line := range y[k.J0:k.J1] {
+				raw, err := codec.Marshal(line)
+				if err != nil {
+					return nil // not UTF-8: the whole is replaced
+				}
+				add.Values = append(add.Values, raw)
+			}
+			out = append(out, add)
+		}
+		if k.I1 > k.I0 {
+			out = append(out, op{Op: "removerange", Key: k.I0, Length: k.I1 - k.I0})
+		}
+	}
+	return out
+}
+
+// pythonLines cuts a text where str.splitlines does.
+func pythonLines(s string) []string {
+	var out []string
+	start := 0
+	for i, r := range s {
+		end := i + 1
+		switch r {
+		case '\n', '\v', '\f', 0x1c, 0x1d, 0x1e:
+		case '\r':
+			if i+1 < len(s) && s[i+1] == '\n' {
+				continue
+			}
+		case 0x85:
+			end = i + 2
+		case 0x2028, 0x2029:
+			end = i + 3
+		default:
+			continue
+		}
+		out = append(out, s[start:end])
+		start = end
+	}
+	if start < len(s) {
+		out = append(out, s[start:])
+	}
+	return out
+}

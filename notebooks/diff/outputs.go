@@ -1,0 +1,181 @@
+package diff
+
+import (
+	"slices"
+	"strings"
+
+	"markmill/notebooks/linediff"
+)
+
+// fold is what makes lines of outputs equal that differ in noise only; nil with All.
+func (c *comparing) fold() func(string) string {
+	if c.opt.All {
+		return nil
+	}
+	return withoutAddresses
+}
+
+func (c *comparing) outputs(step string, a, b []Output) {
+	a, b = joinStreams(a), joinStreams(b)
+	numbers := map[string]int32{}
+	number := func(list []Output) []int32 {
+		out := make([]int32, len(list))
+		for i := range list {
+			k := c.key(&list[i])
+			n, ok := numbers[k]
+			if !ok {
+				n = int32(len(numbers))
+				numbers[k] = n
+			}
+			out[i] = n
+		}
+		return out
+	}
+	gone, come := linediff.Numbers(number(a), number(b))
+	for _, k := range linediff.Blocks(gone, come) {
+		c.outputBlock(step, a[k.I0:k.I1], b[k.J0:k.J1])
+	}
+}
+
+// joinStreams makes one output of pieces of a stream that follow each other: how a stream was cut is chance. The last line of
+// a text gets an end, so that a line that comes after it is no change of it.
+func joinStreams(list []Output) []Output {
+	var out []Output
+	for _, o := range list {
+		if n := len(out); n > 0 && isStream(&o) && isStream(&out[n-1]) && out[n-1].Name == o.Name {
+			out[n-1].Data[0].Text += o.Data[0].Text
+			continue
+		}
+		o.Data = slices.Clone(o.Data)
+		out = append(out, o)
+	}
+	for i := range out {
+		for k := range out[i].Data {
+			if d := &out[i].Data[k]; d.IsText() && d.Text != "" && !strings.HasSuffix(d.Text, "\n") {
+				d.Text += "\n"
+			}
+		}
+	}
+	return out
+}
+
+func isStream(o *Output) bool {
+	return (o.Name == Stdout || o.Name == Stderr) && len(o.Data) == 1 && o.Data[0].IsText()
+}
+
+// key is the same of outputs that are the same.
+func (c *comparing) key(o *Output) string {
+	var b strings.Builder
+	b.WriteString(o.Name)
+	for _, d := range o.Data {
+		b.WriteString("\x00" + d.MIME + "\x00" + d.Digest + "\x00")
+		switch {
+		case !d.IsText():
+			b.Write(d.Bytes)
+		case c.opt.All || !strings.Contains(d.Text, " at 0x"):
+			b.WriteString(d.Text)
+		default:
+			for _, l := range Lines(d.Text) {
+				b.WriteString(withoutAddresses(l))
+			}
+		}
+	}
+	for _, f := range o.Options {
+		if c.opt.All || !f.Volatile {
+			b.WriteString("\x00" + f.Name + "\x00" + string(f.Value))
+		}
+	}
+	return b.String()
+}
+
+// outputBlock compares a stretch without an equal output: those of one name in their order.
+func (c *comparing) outputBlock(step string, a, b []Output) {
+	used := make([]bool, len(b))
+	partner := make([]int, len(a))
+	for i := range a {
+		partner[i] = -1
+		for j := range b {
+			if !used[j] && a[i].Name == b[j].Name && shareMIME(&a[i], &b[j]) {
+				partner[i], used[j] = j, true
+				break
+			}
+		}
+	}
+	for i := range a {
+		if j := partner[i]; j >= 0 {
+			if ch := c.output(step, &a[i], &b[j]); len(ch.Data)+len(ch.Options) > 0 {
+				c.d.Outputs = append(c.d.Outputs, ch)
+			}
+			continue
+		}
+		c.d.Outputs = append(c.d.Outputs, OutputChange{Step: step, Name: a[i].Name, What: Removed, Data: wholly(&a[i], Removed), Old: &a[i]})
+	}
+	for j := range b {
+		if !used[j] {
+			c.d.Outputs = append(c.d.Outputs, OutputChange{Step: step, Name: b[j].Name, What: Added, Data: wholly(&b[j], Added), New: &b[j]})
+		}
+	}
+}
+
+func shareMIME(a, b *Output) bool {
+	for i := range a.Data {
+		if datumOf(b, a.Data[i].MIME) != nil {
+			return true
+		}
+	}
+	return len(a.Data) == 0 && len(b.Data) == 0
+}
+
+func datumOf(o *Output, mime string) *Datum {
+	i := slices.IndexFunc(o.Data, func(d Datum) bool { return d.MIME == mime })
+	if i < 0 {
+		return nil
+	}
+	return &o.Data[i]
+}
+
+// wholly is all representations of an output that only one side has.
+func wholly(o *Output, what What) []DatumChange {
+	out := make([]DatumChange, len(o.Data))
+	for i := range o.Data {
+		d := &o.Data[i]
+		ch := DatumChange{MIME: d.MIME, What: what}
+		if what == Removed {
+			ch.Old, ch.OldDigest = d, d.Digest
+			if d.IsText() {
+				ch.Text = compareText(d.Text, "", nil)
+			}
+		} else {
+			ch.New, ch.NewDigest = d, d.Digest
+			if d.IsText() {
+				ch.Text = compareText("", d.Text, nil)
+			}
+		}
+		out[i] = ch
+	}
+	return out
+}
+
+func (c *comparing) output(step string, a, b *Output) OutputChange {
+	ch := OutputChange{Step: step, Name: b.Name, What: Edited, Options: c.fields(a.Options, b.Options), Old: a, New: b, Data: []DatumChange{}}
+	for i := range a.Data {
+		old := &a.Data[i]
+		new := datumOf(b, old.MIME)
+		switch {
+		case new == nil:
+			ch.Data = append(ch.Data, wholly(&Output{Data: []Datum{*old}}, Removed)...)
+		case old.IsText() && new.IsText():
+			if text := compareText(old.Text, new.Text, c.fold()); text != nil {
+				ch.Data = append(ch.Data, DatumChange{MIME: old.MIME, What: Edited, Text: text, Old: old, New: new})
+			}
+		case old.Digest != new.Digest || old.IsText() != new.IsText() || old.Digest == "" && string(old.Bytes) != string(new.Bytes):
+			ch.Data = append(ch.Data, DatumChange{MIME: old.MIME, What: Edited, OldDigest: old.Digest, NewDigest: new.Digest, Old: old, New: new})
+		}
+	}
+	for j := range b.Data {
+		if datumOf(a, b.Data[j].MIME) == nil {
+			ch.Data = append(ch.Data, wholly(&Output{Data: []Datum{b.Data[j]}}, Added)...)
+		}
+	}
+	return ch
+}

@@ -1,0 +1,116 @@
+package diff
+
+import (
+	"strings"
+
+	"markmill/notebooks/linediff"
+)
+
+// Text is how one text became another, by lines.
+type Text struct {
+	Added   int    `json:"added"`   // lines
+	Removed int    `json:"removed"` // lines
+	Hunks   []Hunk `json:"hunks"`   // in order; nothing between them changed
+}
+
+// Hunk is lines that came in the place of others. A line has its line end, which the last of a text may lack.
+type Hunk struct {
+	A   int      `json:"a"` // number of the first line that goes, or before which lines come, from 1
+	B   int      `json:"b"`
+	Old []string `json:"old,omitempty"`
+	New []string `json:"new,omitempty"`
+}
+
+// Apply makes the new text of the old one.
+func (t *Text) Apply(old string) string {
+	if t == nil {
+		return old
+	}
+	lines := Lines(old)
+	var b strings.Builder
+	at := 0
+	for _, h := range t.Hunks {
+		for ; at < h.A-1; at++ {
+			b.WriteString(lines[at])
+		}
+		for _, l := range h.New {
+			b.WriteString(l)
+		}
+		at += len(h.Old)
+	}
+	for ; at < len(lines); at++ {
+		b.WriteString(lines[at])
+	}
+	return b.String()
+}
+
+// Lines cuts a text after each newline.
+func Lines(text string) []string {
+	out := make([]string, 0, strings.Count(text, "\n")+1)
+	for text != "" {
+		n := strings.IndexByte(text, '\n') + 1
+		if n == 0 {
+			n = len(text)
+		}
+		out = append(out, text[:n])
+		text = text[n:]
+	}
+	return out
+}
+
+// compareText is nil where nothing changed. Lines that fold makes the same are the same; nil folds nothing.
+func compareText(a, b string, fold func(string) string) *Text {
+	if a == b {
+		return nil
+	}
+	return compareLines(Lines(a), Lines(b), fold)
+}
+
+func compareLines(a, b []string, fold func(string) string) *Text {
+	gone, come := linediff.Lines(folded(a, fold), folded(b, fold))
+	var t Text
+	for _, k := range linediff.Blocks(gone, come) {
+		t.Hunks = append(t.Hunks, Hunk{A: k.I0 + 1, B: k.J0 + 1, Old: a[k.I0:k.I1:k.I1], New: b[k.J0:k.J1:k.J1]})
+		t.Removed += k.I1 - k.I0
+		t.Added += k.J1 - k.J0
+	}
+	if len(t.Hunks) == 0 {
+		return nil
+	}
+	return &t
+}
+
+func folded(lines []string, fold func(string) string) []string {
+	if fold == nil {
+		return lines
+	}
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = fold(l)
+	}
+	return out
+}
+
+// withoutAddresses drops where objects lay in memory ("<function f at 0x7f0c…>"), which is another place in every run.
+func withoutAddresses(line string) string {
+	const mark = " at 0x"
+	from := strings.Index(line, mark)
+	if from < 0 {
+		return line
+	}
+	var b strings.Builder
+	for from >= 0 {
+		end := from + len(mark)
+		for end < len(line) && strings.IndexByte("0123456789abcdefABCDEF", line[end]) >= 0 {
+			end++
+		}
+		if digits := end - from - len(mark); digits < 4 || digits > 16 {
+			b.WriteString(line[:end])
+		} else {
+			b.WriteString(line[:from] + mark)
+		}
+		line = line[end:]
+		from = strings.Index(line, mark)
+	}
+	return b.String() + line
+}

@@ -1,0 +1,113 @@
+package merge
+
+import (
+	"strings"
+
+	"markmill/notebooks/diff"
+)
+
+// front merges the front matter, with its marks.
+func (m *merger) front(t *texts, b, x, y string) {
+	before := t.conflicts
+	switch {
+	case x == y, b == y:
+		t.all(split(x))
+		return
+	case b == x:
+		t.all(split(y))
+		return
+	case x == "" || y == "":
+		m.marked(t, split(b), split(x), split(y))
+		m.told("front matter", m.tookOut(x != ""), t.conflicts-before)
+		return
+	case b == "" && !sameEnds(x, y):
+		m.added(t, x, y)
+	default:
+		m.entries(t, b, x, y)
+	}
+	m.told("front matter", bothChanged, t.conflicts-before)
+}
+
+// entries merges a block of YAML by its keys, where it is one by the look of it, else by its lines; whatever has fewer conflicts.
+func (m *merger) entries(t *texts, b, x, y string) {
+	if b != "" {
+		var byLine texts
+		m.fence(&byLine, split(b), split(x), split(y))
+		if byLine.conflicts == 0 || !sameEnds(x, y) || !sameEnds(b, x) {
+			t.append(&byLine)
+			return
+		}
+	}
+	var parts [3]sequence
+	for i, text := range []string{b, x, y} {
+		parts[i] = entriesOf(text)
+	}
+	lx := split(x)
+	told := len(m.result.Conflicts) // who asked for the merge tells the conflicts
+	t.line(lx[0])
+	m.weave(t, parts[0], parts[1], parts[2], func(j joint) {
+		var texts [3]string
+		for side, s := range parts {
+			if at := *j.at(side); at >= 0 {
+				texts[side] = s.units[at].text
+			}
+		}
+		if j.b < 0 && j.x >= 0 && j.y >= 0 {
+			m.added(t, texts[1], texts[2])
+			return
+		}
+		m.lines(t, texts[0], texts[1], texts[2])
+	})
+	t.line(lx[len(lx)-1])
+	m.result.Conflicts = m.result.Conflicts[:told]
+}
+
+// append writes what others has.
+func (t *texts) append(other *texts) {
+	t.all(split(other.String()))
+	t.conflicts += other.conflicts
+}
+
+// sameEnds says that two blocks have the same first line and the same last line.
+func sameEnds(x, y string) bool {
+	lx, ly := split(x), split(y)
+	return len(lx) > 1 && len(ly) > 1 && lx[0] == ly[0] && lx[len(lx)-1] == ly[len(ly)-1]
+}
+
+// entriesOf cuts what stands between the first line and the last one at the keys.
+func entriesOf(block string) sequence {
+	var s sequence
+	lines := split(block)
+	if len(lines) < 2 {
+		return s
+	}
+	lines = lines[1 : len(lines)-1]
+	for i := 0; i < len(lines); {
+		key, ok := yamlKey(lines[i])
+		if !ok {
+			s.lines(lines[i])
+			i++
+			continue
+		}
+		first := i
+		for i++; i < len(lines) && continues(lines[i]); i++ {
+		}
+		text := strings.Join(lines[first:i], "")
+		s.add(unit{diff.Cell{ID: key, Label: key, Kind: diff.Raw, Source: text}, text})
+	}
+	return s
+}
+
+// continues says that a line belongs to the key before it: it is indented, or an item of a list.
+func continues(line string) bool {
+	return strings.HasPrefix(line, " ") && strings.TrimSpace(line) != "" || strings.HasPrefix(line, "- ")
+}
+
+// yamlKey is the key that a line begins with.
+func yamlKey(line string) (string, bool) {
+	key, rest, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
+	if !ok || key == "" || strings.ContainsAny(key[:1], " \t#-{}[]&*!|>'\"%@`?,") || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
+		return "", false
+	}
+	return key, true
+}

@@ -1,0 +1,251 @@
+package merge
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"markmill/notebooks/codec"
+	"markmill/notebooks/ipynb"
+)
+
+// object is a JSON object as it is spelled.
+type object struct {
+	members []member
+	tail    string // the space before }
+}
+
+// member is a member: lead is its name with the space around it.
+type member struct{ name, lead, value string }
+
+func readObject(raw string) *object {
+	o := &object{}
+	at := 1
+	for _, v := range ipynb.Members(ipynb.Value{Raw: codec.Raw(raw), Span: codec.Span{Start: 0, End: len(raw)}}) {
+		lead := raw[at:v.Span.Start]
+		if len(o.members) > 0 {
+			_, lead, _ = strings.Cut(lead, ",")
+		}
+		o.members = append(o.members, member{v.Name, lead, string(v.Raw)})
+		at = v.Span.End
+	}
+	o.tail = raw[at : len(raw)-1]
+	return o
+}
+
+func (o *object) String() string {
+	var b strings.Builder
+	b.WriteString("{")
+	for i, v := range o.members {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		b.WriteString(v.lead)
+		b.WriteString(v.value)
+	}
+	if len(o.members) > 0 {
+		b.WriteString(o.tail)
+	}
+	b.WriteString("}")
+	return b.String()
+}
+
+func (o *object) find(name string) int {
+	return slices.IndexFunc(o.members, func(v member) bool { return v.name == name })
+}
+
+func (o *object) value(name string) string {
+	if i := o.find(name); i >= 0 {
+		return o.members[i].value
+	}
+	return ""
+}
+
+func (o *object) set(name, value string) {
+	if i := o.find(name); i >= 0 {
+		o.members[i].value = value
+	}
+}
+
+// leadOf spells a name as the first member spells its own.
+func (o *object) leadOf(name string) string {
+	space := ""
+	if len(o.members) > 0 {
+		space = spaceOf(o.members[0].lead)
+	}
+	return space + quoted(name) + ": "
+}
+
+// insert puts a member behind the last of those that are named, or first.
+func (o *object) insert(v member, behind ...string) {
+	at := 0
+	for _, name := range behind {
+		at = max(at, o.find(name)+1)
+	}
+	o.members = slices.Insert(o.members, at, v)
+}
+
+// special merges a member in a way of its own; fromY says whose spelling of the object is kept.
+type special func(name string, b, x, y string, fromY bool) (value string, ok bool)
+
+// object merges JSON objects by their members. What is not changed keeps its spelling and its place.
+func (m *merger) object(path, b, x, y string, fromY bool, special special) string {
+	ob := &object{}
+	if strings.HasPrefix(b, "{") {
+		ob = readObject(b)
+	}
+	ox, oy := readObject(x), readObject(y)
+	into, other := ox, oy
+	if fromY {
+		into, other = oy, ox
+	}
+	out := &object{tail: into.tail}
+	if len(into.members) == 0 {
+		out.tail = other.tail
+	}
+	var clashes []clash
+	merge := func(v member, behind int) int {
+		vb, vx, vy := ob.value(v.name), ox.value(v.name), oy.value(v.name)
+		value, ok := "", false
+		if special != nil {
+			value, ok = special(v.name, vb, vx, vy, fromY)
+		}
+		if !ok {
+			value = m.value(joinPath(path, v.name), vb, vx, vy)
+			clashes = append(clashes, m.clashed(v.name)...)
+		}
+		if value == "" {
+			return behind
+		}
+		out.members = slices.Insert(out.members, behind, member{v.name, v.lead, value})
+		return behind + 1
+	}
+	for _, v := range into.members {
+		if out.find(v.name) < 0 { // a name that stands twice counts once
+			merge(v, len(out.members))
+		}
+	}
+	for i, v := range other.members {
+		if into.find(v.name) >= 0 || out.find(v.name) >= 0 {
+			continue
+		}
+		behind := 0
+		for k := i - 1; k >= 0 && behind == 0; k-- {
+			behind = out.find(other.members[k].name) + 1
+		}
+		merge(v, behind)
+	}
+	switch {
+	case path == "metadata" && len(clashes) > 0:
+		out.record(clashes)
+	case path != "":
+		m.clashes = clashes
+	}
+	return out.String()
+}
+
+func joinPath(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// value merges JSON values; "" is one that is not there.
+func (m *merger) value(path, b, x, y string) string {
+	switch {
+	case x == y, b == y:
+		return x
+	case b == x:
+		return y
+	case sameJSON(x, y), sameJSON(b, y):
+		return x
+	case sameJSON(b, x):
+		return y
+	case strings.HasPrefix(x, "{") && strings.HasPrefix(y, "{"):
+		return m.object(path, b, x, y, false, nil)
+	}
+	if strings.HasSuffix(path, "tags") {
+		if tags, ok := mergeTags(b, x, y); ok {
+			return tags
+		}
+	}
+	ours, theirs := x, y
+	if m.swapped {
+		ours, theirs = y, x
+	}
+	switch {
+	case m.opt.Favor == Theirs:
+		return theirs
+	case m.opt.Favor == Mark && !volatile(path):
+		m.result.Conflicts = append(m.result.Conflicts, Conflict{Step: path,
+			Msg: fmt.Sprintf("ours has %s, theirs has %s; ours was kept", shown(ours), shown(theirs))})
+		m.clashes = []clash{{b: b, ours: ours, theirs: theirs}}
+	}
+	return ours
+}
+
+func sameJSON(a, b string) bool {
+	if a == "" || b == "" {
+		return a == b
+	}
+	p, errP := codec.Marshal(codec.Raw(a))
+	q, errQ := codec.Marshal(codec.Raw(b))
+	return errP == nil && errQ == nil && bytes.Equal(p, q)
+}
+
+// shown is a value for a message.
+func shown(raw string) string {
+	if raw == "" {
+		return "nothing"
+	}
+	text := []rune(strings.Join(strings.Fields(raw), " "))
+	const most = 60
+	if len(text) > most {
+		return string(text[:most]) + "…"
+	}
+	return string(text)
+}
+
+// mergeTags merges lists of texts as sets: without what one side took out, with what one side added.
+func mergeTags(b, x, y string) (string, bool) {
+	var lb, lx, ly []string
+	for _, l := range []struct {
+		raw  string
+		into *[]string
+	}{{b, &lb}, {x, &lx}, {y, &ly}} {
+		if l.raw != "" && codec.UnmarshalForeign([]byte(l.raw), l.into) != nil {
+			return "", false
+		}
+	}
+	var out []string
+	add := func(tag string, other []string) {
+		if slices.Contains(lb, tag) && !slices.Contains(other, tag) {
+			return
+		}
+		if q := quoted(strings.ToValidUTF8(tag, "\uFFFD")); !slices.Contains(out, q) {
+			out = append(out, q)
+		}
+	}
+	for _, tag := range lx {
+		add(tag, ly)
+	}
+	for _, tag := range ly {
+		add(tag, lx)
+	}
+	return "[" + strings.Join(out, ", ") + "]", true
+}
+
+// volatile says that programs write a piece of metadata without anybody having meant it: where both sides have another one, nobody
+// need decide.
+func volatile(path string) bool {
+	for _, name := range strings.Split(path, ".") {
+		switch name {
+		case "language_info", "collapsed", "scrolled", "trusted", "execution", "ExecuteTime", "executionInfo", "papermill", "widgets", "toc",
+			"varInspector", "markmill", "pycharm", "colab", "outputId", "vscode", "signature", "orig_nbformat", "display_name":
+			return true
+		}
+	}
+	return false
+}

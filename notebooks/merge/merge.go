@@ -1,0 +1,226 @@
+package merge
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Style is how a conflict is written, as merge.conflictStyle of Git's configuration has it.
+type Style int
+
+const (
+	Plain  Style = iota // the two sides
+	Diff3               // the base, too
+	ZDiff3              // the base, too; what both sides begin and end with stands before and after the conflict
+)
+
+// Favor says what is done instead of a conflict.
+type Favor int
+
+const (
+	Mark     Favor = iota // nothing: it is marked
+	Ours                  // the lines of ours are taken
+	Theirs                // the lines of theirs are taken
+	Together              // ours, and then theirs
+)
+
+// Options are how to merge. The zero value is Git's usual way.
+type Options struct {
+	Name               string // of the file, for messages
+	Jupyter            bool   // they are Jupyter notebooks, and not Markdown
+	Style              Style
+	Favor              Favor
+	MarkerSize         int    // how long <<<<<<< is; 0 is 7
+	Base, Ours, Theirs string // what the marks call the three; "" is "base", "ours" and "theirs"
+}
+
+// Conflict is a place that a person must decide.
+type Conflict struct {
+	Step string // the step or cell, "" between steps
+	Line int    // of its first mark in the result; in a Jupyter notebook in the text of the cell; 0 without marks
+	Msg  string // what the two sides did
+}
+
+func (c Conflict) String() string {
+	where := "between the steps"
+	if c.Step != "" {
+		where = c.Step
+	}
+	if c.Line > 0 {
+		where = fmt.Sprintf("%s, line %d", where, c.Line)
+	}
+	return where + ": " + c.Msg
+}
+
+// Result is what came out.
+type Result struct {
+	Bytes     []byte
+	Conflicts []Conflict // in the order of the result
+	Notes     []string   // what was decided and might surprise
+}
+
+// Notebooks merges three notebooks of one form. The error says which of them cannot be read as a notebook, and
+// where; then Lines can still merge them.
+func Notebooks(base, ours, theirs []byte, opt Options) (*Result, error) {
+	switch {
+	case bytes.Equal(base, theirs), bytes.Equal(ours, theirs):
+		return &Result{Bytes: ours}, nil
+	case bytes.Equal(base, ours):
+		return &Result{Bytes: theirs}, nil
+	}
+	return notebooksBySteps(base, ours, theirs, opt)
+}
+
+// Lines merges three texts by their lines, as git merge-file does.
+func Lines(base, ours, theirs []byte, opt Options) *Result {
+	m := newMerger(ours, theirs, opt)
+	three := m.arranged(string(base), string(ours), string(theirs))
+	var t texts
+	m.lines(&t, three.b, three.x, three.y)
+	r := &Result{Bytes: []byte(t.String())}
+	for range t.conflicts {
+		r.Conflicts = append(r.Conflicts, Conflict{Msg: bothChanged})
+	}
+	m.findMarks(r)
+	return r
+}
+
+const (
+	bothChanged = "both sides changed the same lines"
+	bothAdded   = "both sides added it, with other lines"
+)
+
+// merger is a merge at work. The two sides are called x and y within it: x is the one whose bytes come first when
+// they are compared, so that what must be decided in one way or the other is decided alike when the sides are swapped.
+type merger struct {
+	opt     Options
+	swapped bool // x is theirs
+	result  *Result
+	clashes []clash // in metadata, since clashed was asked
+}
+
+// three is one thing in the base and on the two sides.
+type three struct{ b, x, y string }
+
+func newMerger(ours, theirs []byte, opt Options) *merger {
+	if opt.MarkerSize <= 0 {
+		opt.MarkerSize = 7
+	}
+	for _, label := range []struct {
+		text *string
+		name string
+	}{{&opt.Base, "base"}, {&opt.Ours, "ours"}, {&opt.Theirs, "theirs"}} {
+		if *label.text = strings.Join(strings.Fields(*label.text), " "); *label.text == "" {
+			*label.text = label.name
+		}
+	}
+	return &merger{opt: opt, swapped: bytes.Compare(ours, theirs) > 0, result: &Result{}}
+}
+
+func (m *merger) arranged(base, ours, theirs string) three {
+	if m.swapped {
+		return three{base, theirs, ours}
+	}
+	return three{base, ours, theirs}
+}
+
+// sideName is what the marks call a side.
+func (m *merger) sideName(isX bool) string {
+	if isX != m.swapped {
+		return m.opt.Ours
+	}
+	return m.opt.Theirs
+}
+
+func notebooksBySteps(base, ours, theirs []byte, opt Options) (*Result, error) {
+	m := newMerger(ours, theirs, opt)
+	ends := [3]lineEnds{endsOf(base), endsOf(ours), endsOf(theirs)}
+	uniform := ends[0] != mixed && ends[1] != mixed && ends[2] != mixed && (ends[0] != ends[1] || ends[1] != ends[2])
+	if uniform {
+		base, ours, theirs = withLF(base), withLF(ours), withLF(theirs)
+	}
+	in := m.arranged(string(base), string(ours), string(theirs))
+	by := m.markdown
+	if opt.Jupyter {
+		by = m.jupyter
+	}
+	out, err := by(in)
+	if err != nil {
+		return nil, err
+	}
+	m.result.Bytes = out
+	if !opt.Jupyter {
+		m.findMarks(m.result)
+	}
+	if uniform && pick(ends[0], ends[1], ends[2]) == crlf {
+		m.result.Bytes = bytes.ReplaceAll(m.result.Bytes, []byte("\n"), []byte("\r\n"))
+	}
+	return m.result, nil
+}
+
+// lineEnds are those of a text. Where the three have one kind each, and not the same, one side changed them all: that is no change
+// of every line.
+type lineEnds int
+
+const (
+	lf lineEnds = iota
+	crlf
+	mixed
+)
+
+func endsOf(text []byte) lineEnds {
+	switch n := bytes.Count(text, []byte("\r")); {
+	case n == 0:
+		return lf
+	case n == bytes.Count(text, []byte("\n")) && n == bytes.Count(text, []byte("\r\n")):
+		return crlf
+	}
+	return mixed
+}
+
+func withLF(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
+
+// findMarks gives conflicts the lines on which they begin.
+func (m *merger) findMarks(r *Result) {
+	if m.opt.Favor != Mark || len(r.Conflicts) == 0 {
+		return
+	}
+	lines := markLines(string(r.Bytes), m.mark('<', m.opt.Ours))
+	for i := range min(len(lines), len(r.Conflicts)) {
+		r.Conflicts[i].Line = lines[i]
+	}
+}
+
+// markLines are the lines of a text, from 1, that are a mark.
+func markLines(text, mark string) []int {
+	var out []int
+	line := 0
+	for l := range strings.Lines(text) {
+		if line++; strings.TrimRight(l, "\r\n") == mark {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+func (m *merger) mark(sign byte, label string) string {
+	mark := strings.Repeat(string(sign), m.opt.MarkerSize)
+	if label != "" {
+		mark += " " + label
+	}
+	return mark
+}
+
+// unreadable is an error that says which of the three cannot be read: 0 is the base, 1 is x, 2 is y.
+func (m *merger) unreadable(side int, err error) error {
+	name := m.opt.Base
+	if side > 0 {
+		name = m.sideName(side == 1)
+	}
+	return fmt.Errorf("%s cannot be merged by step: %w", name, err)
+}
+
+func (m *merger) note(format string, args ...any) {
+	m.result.Notes = append(m.result.Notes, fmt.Sprintf(format, args...))
+}
