@@ -1,0 +1,121 @@
+package convert
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"markmill/notebooks"
+)
+
+// To writes the document in a form, as the file of a name. What is written is read again: what of the document is not in it comes as losses, and a cell whose text would
+// be read as something else is an error.
+func (d *Document) To(form Form, name string) ([]byte, []Loss, error) {
+	if form == Jupyter {
+		b, err := d.toJupyter()
+		return b, nil, err
+	}
+	w := *d
+	w.to, w.out = form, name
+	var failed error
+	for try := range 3 {
+		// A spelling that was kept may not fit where other cells have changed, and a raw cell on top may be no front matter of this form.
+		w.rawFront = try == 2
+		out, err := w.page(try == 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		losses, err := w.check(out)
+		if err == nil {
+			return out, losses, nil
+		}
+		failed = err
+	}
+	return nil, nil, failed
+}
+
+// page is the text; spelled says that cells stand in it as they stood before they were converted, where they are the same.
+func (d *Document) page(spelled bool) ([]byte, error) {
+	p, err := writers[d.to](d)
+	if err != nil {
+		return nil, err
+	}
+	crlf := d.crlf
+	if spelled {
+		crlf = d.respell(p) || crlf
+	}
+	out := []byte(p.String())
+	if crlf {
+		out = bytes.ReplaceAll(out, []byte("\n"), []byte("\r\n"))
+	}
+	return out, nil
+}
+
+// toJupyter writes Jupyter's file, with the spelling of the text where it is not the one that is written back.
+func (d *Document) toJupyter() ([]byte, error) {
+	if d.Form == Jupyter {
+		return d.jupyter()
+	}
+	bare, err := d.jupyter()
+	if err != nil {
+		return nil, err
+	}
+	back, err := readJupyter(d.Name, bare)
+	if err != nil {
+		return nil, err
+	}
+	back.to, back.out = d.Form, d.Name
+	p, err := writers[d.Form](back)
+	if err != nil {
+		return nil, err
+	}
+	kept := *d
+	kept.Cells = append([]Cell(nil), d.Cells...)
+	kept.Metadata = d.Metadata.without()
+	kept.keepSpelling(p)
+	return kept.jupyter()
+}
+
+// check reads what was written.
+func (d *Document) check(out []byte) ([]Loss, error) {
+	name := d.out
+	if name == "" || name == "-" {
+		name = d.Name
+	}
+	back, err := Read(d.to, name, out)
+	if err != nil {
+		return nil, d.unreadable(err)
+	}
+	return d.compare(back)
+}
+
+// unreadable is the error of a text that cannot be read: of the cell whose fault it is, where one can be found.
+func (d *Document) unreadable(err error) error {
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		if c.Type == "code" {
+			continue
+		}
+		var list notebooks.ErrorList
+		if _, err := notebooks.Parse("cell.md", []byte("\n"+c.Source)); errors.As(err, &list) {
+			line, col := d.position(c.at)
+			return d.problem(line, col, fmt.Sprintf("cell %d cannot be written as %s: %s", i+1, d.to.Title(), list[0].Msg), list[0].Hint)
+		}
+	}
+	return fmt.Errorf("%s cannot be written as %s: what comes out cannot be read: %w", d.Name, d.to.Title(), err)
+}
+
+// position is the line and column of an offset of what was read.
+func (d *Document) position(offset int) (line, col int) {
+	at := notebooks.Notebook{Source: []byte(d.source)}
+	return at.Position(min(offset, len(d.source)))
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	if r := []rune(s); len(r) > 40 {
+		s = string(r[:39]) + "…"
+	}
+	return s
+}

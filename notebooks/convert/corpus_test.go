@@ -1,0 +1,179 @@
+package convert
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"markmill/notebooks"
+	"markmill/notebooks/ipynb"
+)
+
+// corpus are real notebooks of many tools; they lie outside of the repository.
+func corpus(t testing.TB, folder string) map[string][]byte {
+	t.Helper()
+	roots := []string{os.Getenv("MARKMILL_SHARED")}
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		roots = append(roots, filepath.Join(dir, "shared"))
+	}
+	out := map[string][]byte{}
+	for _, root := range roots {
+		files, err := filepath.Glob(filepath.Join(root, "corpus", folder, "*"))
+		if err != nil || root == "" {
+			continue
+		}
+		for _, file := range files {
+			if filepath.Ext(file) == ".tsv" {
+				continue
+			}
+			src, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[filepath.Base(file)] = src
+		}
+	}
+	if len(out) == 0 {
+		t.Skip("no shared/corpus beside the repository; set MARKMILL_SHARED")
+	}
+	return out
+}
+
+// text forms, with the name of a file of each.
+var textForms = []struct {
+	form Form
+	name string
+}{{Native, "out.md"}, {Jupytext, "out.md"}, {MyST, "out.md"}, {Quarto, "out.qmd"}, {RMarkdown, "out.Rmd"}, {Percent, "out.py"}}
+
+// TestThereAndBack takes every text of the corpus to a Jupyter notebook and back.
+func TestThereAndBack(t *testing.T) {
+	read := 0
+	for name, src := range corpus(t, "md") {
+		t.Run(name, func(t *testing.T) {
+			form, err := FormOf(name, src)
+			if err != nil {
+				t.Skip(err)
+			}
+			d, err := Read(form, name, src)
+			if err != nil {
+				t.Skip(err)
+			}
+			read++
+			thereAndBack(t, d, src)
+		})
+	}
+	t.Logf("%d texts", read)
+	if read < 40 {
+		t.Errorf("only %d texts of the corpus were read", read)
+	}
+}
+
+func thereAndBack(t testing.TB, d *Document, src []byte) {
+	t.Helper()
+	there, _, err := d.To(Jupyter, "there.ipynb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ipynb.Parse("there.ipynb", there); err != nil {
+		t.Fatal(err)
+	}
+	j, err := Read(Jupyter, "there.ipynb", there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, losses, err := j.To(d.Form, d.Name)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, there)
+	}
+	if !bytes.Equal(back, src) {
+		t.Errorf("there and back is another text\n%s", firstDifference(string(src), string(back)))
+	}
+	if len(losses) > 0 {
+		t.Errorf("losses %v", losses)
+	}
+}
+
+func firstDifference(want, got string) string {
+	a, b := strings.SplitAfter(want, "\n"), strings.SplitAfter(got, "\n")
+	for i := range a {
+		if i >= len(b) || a[i] != b[i] {
+			return "want " + strings.Join(a[i:min(i+3, len(a))], "") + "\ngot  " + strings.Join(b[min(i, len(b)):min(i+3, len(b))], "")
+		}
+	}
+	return "want nothing more, got " + strings.Join(b[len(a):], "")
+}
+
+// TestJupyterThereAndBack takes every Jupyter notebook of the corpus to each text form and back: but for what was told, nothing is lost.
+func TestJupyterThereAndBack(t *testing.T) {
+	for name, src := range corpus(t, "ipynb") {
+		d, err := Read(Jupyter, name, src)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, f := range textForms {
+			t.Run(string(f.form)+"/"+name, func(t *testing.T) {
+				text, losses, err := d.To(f.form, f.name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				d2, err := Read(f.form, f.name, text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				again, _, err := d2.To(Jupyter, name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				thereAndBack(t, d2, text)
+				j, err := Read(Jupyter, name, again)
+				if err != nil {
+					t.Fatal(err)
+				}
+				j.to = f.form
+				told, err := d.compare(j)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, l := range told {
+					if !strings.Contains(join2(losses), l.What) {
+						t.Errorf("lost and not told: %s", l)
+					}
+				}
+				for _, l := range losses {
+					if !allowed(l.What) {
+						t.Errorf("lost: %s", l)
+					}
+				}
+				if _, err := notebooks.Parse(f.name, text); err != nil && f.form != Percent {
+					t.Errorf("what was written cannot be run: %v", err)
+				}
+			})
+		}
+	}
+}
+
+func join2(list []Loss) string {
+	var b strings.Builder
+	for _, l := range list {
+		b.WriteString(l.What + "\n")
+	}
+	return b.String()
+}
+
+// allowed are the losses of forms that have no place for something.
+func allowed(what string) bool {
+	for _, ok := range []string{"outputs", "the execution count", "attachments", "the id", "metadata ", "empty lines", "the empty text", "the notebook's metadata widgets", "the notebook's metadata papermill"} {
+		if strings.HasPrefix(what, ok) {
+			return true
+		}
+	}
+	return false
+}

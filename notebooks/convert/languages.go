@@ -1,0 +1,126 @@
+package convert
+
+import (
+	"strings"
+)
+
+// cellLanguages are the words behind the backticks that make a cell of code in Jupytext Markdown: Jupytext's languages of magics and those of its scripts.
+var cellLanguages = func() map[string]bool {
+	set := map[string]bool{}
+	for _, word := range strings.Fields(`R bash sh python python2 python3 coconut javascript js perl html latex markdown pypy ruby script svg matlab octave
+		idl robotframework sas spark sql cython haskell tcl gnuplot julia c++ scheme clojure powershell q typescript scala rust csharp fsharp
+		sos java groovy sage ocaml maxima stata jenner xonsh logtalk lua go c# f# cs fs`) {
+		set[word], set[strings.ToUpper(word)] = true, true
+	}
+	set["wolfram language"], set["WOLFRAM LANGUAGE"] = true, true
+	return set
+}()
+
+// usualLanguage is the one name of a language that has several.
+func usualLanguage(word string) string {
+	word = strings.ToLower(strings.TrimSpace(word))
+	switch {
+	case strings.HasPrefix(word, "c++"):
+		return "c++"
+	case strings.HasPrefix(word, "ipython"), word == "python3":
+		return "python"
+	}
+	switch word {
+	case "wolfram language":
+		return "wolfram"
+	case "cs", "c#":
+		return "csharp"
+	case "fs", "f#":
+		return "fsharp"
+	}
+	return word
+}
+
+func sameLanguage(a, b string) bool {
+	return usualLanguage(a) == usualLanguage(b) || usualLanguage(a) == "octave" && usualLanguage(b) == "matlab" || usualLanguage(a) == "matlab" && usualLanguage(b) == "octave"
+}
+
+// fenceLanguage is how a language is spelled on a fence of Jupytext's forms.
+func fenceLanguage(lang string) string {
+	switch lang {
+	case "r":
+		return "R"
+	case "wolfram":
+		return "wolfram language"
+	}
+	return lang
+}
+
+// magic takes the magic off the code of another language: %%bash with what follows it.
+func magic(source, main string) (lang, args, rest string, ok bool) {
+	first, rest, _ := strings.Cut(source, "\n")
+	mark := "%%"
+	if main == "csharp" {
+		mark = "#!"
+	}
+	word, is := strings.CutPrefix(first, mark)
+	if !is {
+		return "", "", source, false
+	}
+	lang, args, _ = strings.Cut(word, " ")
+	if !cellLanguages[lang] || main == "csharp" && args != "" {
+		return "", "", source, false
+	}
+	return lang, args, rest, true
+}
+
+// withMagic puts it on again.
+func withMagic(lang, args, source, main string) string {
+	mark := "%%"
+	if main == "csharp" {
+		mark = "#!"
+	}
+	first := mark + lang
+	if args != "" {
+		first += " " + args
+	}
+	return first + "\n" + source
+}
+
+// takeLanguages makes of the fields "language" of the cells what Jupytext makes of them: nothing for the notebook's own, a magic for those that there are
+// magics of. Without a kernel the language of most cells is the notebook's.
+func (d *Document) takeLanguages() {
+	spec := d.Metadata.object(keyKernelspec)
+	jupytext := d.Metadata.object(keyJupytext)
+	main := jupytext.text("main_language")
+	if main == "" && spec.text("language") != "" {
+		main = spec.text("language")
+	}
+	if main == "" {
+		best := 0.5
+		main = "python"
+		counts := map[string]float64{"python": 0.5}
+		for i := range d.Cells {
+			if lang := d.Cells[i].Metadata.text("language"); lang != "" {
+				lang = usualLanguage(lang)
+				counts[lang]++
+				if counts[lang] > best {
+					best, main = counts[lang], lang
+				}
+			}
+		}
+	}
+	main = usualLanguage(main)
+	if spec.text("language") == "" && len(d.Cells) > 0 && jupytext.text("main_language") == "" {
+		jupytext.Set("main_language", quoted(main))
+		d.Metadata.setObject(keyJupytext, jupytext)
+	}
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		lang := c.Metadata.text("language")
+		switch {
+		case lang == "":
+		case sameLanguage(lang, main):
+			c.Metadata = c.Metadata.without("language")
+		case cellLanguages[lang] && c.Type == "code":
+			args := c.Metadata.text("magic_args")
+			c.Metadata = c.Metadata.without("language", "magic_args")
+			c.Source = withMagic(lang, args, c.Source, main)
+		}
+	}
+}

@@ -1,0 +1,307 @@
+package convert
+
+import (
+	"regexp"
+	"strings"
+
+	"markmill/notebooks"
+)
+
+// Jupytext Markdown and R Markdown: a fence of a language is a cell of code, comments of HTML mark other cells where they must be marked, and two empty
+// lines part what else is Markdown.
+
+var (
+	regionStart = regexp.MustCompile(`^<!--\s*#(region|markdown|md|raw)(.*)-->\s*$`)
+	chunkStart  = regexp.MustCompile("^(```+){(.*)}\\s*$")
+	blankLine   = regexp.MustCompile(`^\s*$`)
+	ruleLine    = regexp.MustCompile(`^---\s*$`)
+	jupyterLine = regexp.MustCompile(`^jupyter\s*:\s*$`)
+)
+
+// markdown reads cells of one of the two forms.
+type markdown struct {
+	rmd       bool
+	main      string // the language of the notebook, "" where the header does not say it
+	atHeading bool   // a heading begins a cell
+}
+
+func readJupytext(d *Document, t *text) error {
+	first, err := d.readHeader(t, jupyterLine)
+	if err != nil {
+		return err
+	}
+	m := d.markdown()
+	for i := first; i < len(t.lines); {
+		c, next := m.cell(t.lines[i:])
+		c.at = t.lines[i].at
+		d.Cells = append(d.Cells, c)
+		i += next
+	}
+	d.takeLanguages()
+	if d.commented() {
+		for i := range d.Cells {
+			if c := &d.Cells[i]; c.Type == "code" && c.Metadata.active("Rmd", true) {
+				c.Source = notebooks.UncommentMagics(c.Source, d.Language())
+			}
+		}
+	}
+	return d.takeSteps(t)
+}
+
+// commented says whether commands of IPython stand in comments: as in every file of R Markdown that Jupytext has written.
+func (d *Document) commented() bool {
+	return d.Metadata.object(keyJupytext).object("text_representation").text("format_name") == "rmarkdown"
+}
+
+// markdown is the reader that the header asks for.
+func (d *Document) markdown() *markdown {
+	form := d.to
+	if form == "" {
+		form = d.Form
+	}
+	m := &markdown{rmd: form == RMarkdown, main: d.Metadata.object(keyKernelspec).text("language")}
+	if lang := d.Metadata.object(keyJupytext).text("main_language"); lang != "" {
+		m.main = lang
+	}
+	m.atHeading = string(d.Metadata.object(keyJupytext).Get("split_at_heading")) == "true"
+	return m
+}
+
+// readHeader reads the front matter: what is under the one key is the notebook's metadata, the rest a raw cell. It gives the index of the line after it.
+func (d *Document) readHeader(t *text, key *regexp.Regexp) (next int, err error) {
+	if len(t.lines) == 0 || !ruleLine.MatchString(t.lines[0].text) {
+		return 0, nil
+	}
+	end := 1
+	for end < len(t.lines) && !ruleLine.MatchString(t.lines[end].text) {
+		end++
+	}
+	if end == len(t.lines) {
+		return 0, nil
+	}
+	var jupyter, rest []line
+	in, first := false, 0
+	for i, l := range t.lines[1:end] {
+		switch {
+		case key.MatchString(l.text):
+			in, first = true, i+2
+		case l.text != "" && !strings.HasPrefix(l.text, " ") && !strings.HasPrefix(l.text, "\t"):
+			in = false
+		}
+		if in {
+			jupyter = append(jupyter, l)
+		} else {
+			rest = append(rest, l)
+		}
+	}
+	if len(jupyter) > 0 {
+		all, err := yamlObject(join(jupyter) + "\n")
+		if err != nil {
+			line, col, msg := yamlProblem(err)
+			return 0, d.problem(first+line-1, col, "the header cannot be read: "+msg, "write it as YAML, key: value")
+		}
+		if len(all) > 0 {
+			d.Metadata = objectOf(all[0].Value)
+		}
+	}
+	next = end + 1
+	if next < len(t.lines) && blankLine.MatchString(t.lines[next].text) {
+		next++
+	}
+	if len(rest) > 0 {
+		d.Cells = append(d.Cells, Cell{Type: "raw", Source: "---\n" + join(rest) + "\n---", at: t.at(next)})
+	}
+	return next, nil
+}
+
+// cell reads the cell that some lines begin with, and says how many lines it takes with the empty ones after it.
+func (m *markdown) cell(lines []line) (Cell, int) {
+	var c Cell
+	start, end, next, explicit := 0, 0, 0, false
+	switch region := regionStart.FindStringSubmatch(lines[0].text); {
+	case region != nil:
+		start = 1
+		title, fields := titledOptions(region[2])
+		c.Metadata = fields
+		if title != "" {
+			c.Metadata.Set("title", quoted(title))
+		}
+		c.Type = "markdown"
+		if region[1] == "raw" {
+			c.Type = "raw"
+		} else if region[1] != "region" {
+			c.Metadata.Set("region_name", quoted(region[1]))
+		}
+		closing := regexp.MustCompile(`^<!--\s*#end` + region[1] + `\s*-->\s*$`)
+		end, next = len(lines), len(lines)
+		for i, l := range lines {
+			if closing.MatchString(l.text) {
+				end, next, explicit = i, i+1, true
+				break
+			}
+		}
+	default:
+		lang, fields, ticks, ok := m.opening(lines[0].text)
+		if !ok {
+			c.Type = "markdown"
+			end, next, explicit = m.prose(lines)
+			break
+		}
+		end, next = len(lines), len(lines)
+		for i, l := range lines[1:] {
+			if closes(l.text, '`', ticks) {
+				end, next, explicit = i+1, i+2, true
+				break
+			}
+		}
+		if fields.Has(".noeval") { // an example, in a cell of its own
+			c.Type = "markdown"
+			end = min(end+1, len(lines))
+			explicit = false
+			break
+		}
+		start, c.Type, c.Metadata = 1, "code", fields
+		c.Metadata.Set("language", quoted(lang))
+		if l := fields.text("language"); l != "" {
+			c.Metadata.Set("language", quoted(l))
+		}
+		if m.rmd && c.Metadata.Has("eval") && !c.Metadata.active("Rmd", true) {
+			c.Metadata = c.Metadata.without("eval")
+		}
+		if !c.Metadata.active("ipynb", true) {
+			c.Type = "raw"
+			if c.Metadata.text("active") == "" {
+				c.Metadata = c.Metadata.without("active")
+			}
+		}
+	}
+	end = max(end, start)
+	c.Source = join(lines[start:end])
+	blank := func(i int) bool { return blankLine.MatchString(lines[i].text) }
+	switch {
+	case next+1 < len(lines) && blank(next) && !blank(next+1):
+		next++
+	case explicit && next+2 < len(lines) && blank(next) && blank(next+1) && !blank(next+2):
+		next += 2
+	}
+	return c, next
+}
+
+// opening reads the line that begins a cell of code.
+func (m *markdown) opening(text string) (lang string, fields Object, ticks int, ok bool) {
+	if m.rmd {
+		found := chunkStart.FindStringSubmatch(text)
+		if found == nil {
+			return "", nil, 0, false
+		}
+		lang, fields = chunkOptions(found[2])
+		if !cellLanguages[lang] && !sameLanguage(lang, m.main) {
+			return "", nil, 0, false
+		}
+		return lang, fields, len(found[1]), true
+	}
+	ticks = len(text) - len(strings.TrimLeft(text, "`"))
+	if ticks < 3 {
+		return "", nil, 0, false
+	}
+	info := strings.TrimLeft(text[ticks:], " \t")
+	lang, rest, _ := strings.Cut(strings.ReplaceAll(info, "\t", " "), " ")
+	if long, ok := strings.CutPrefix(info, "wolfram language"); ok && (long == "" || long[0] == ' ') {
+		lang, rest = "wolfram language", long
+	}
+	if !cellLanguages[lang] && (m.main == "" || lang == "" || !sameLanguage(lang, m.main)) || strings.Contains(rest, "`") {
+		return "", nil, 0, false
+	}
+	return lang, fenceOptions(rest), ticks, true
+}
+
+// prose finds the end of a cell of Markdown that nothing marks.
+func (m *markdown) prose(lines []line) (end, next int, explicit bool) {
+	blanks := 0
+	indented := false
+	mark, length := byte(0), 0 // of the fence that is open
+	for i, l := range lines {
+		blank := blankLine.MatchString(l.text)
+		if length > 0 {
+			if closes(l.text, mark, length) {
+				length = 0
+			}
+			continue
+		}
+		if blanks > 0 && strings.HasPrefix(l.text, "    ") && !blank {
+			indented, blanks = true, 0
+			continue
+		}
+		if indented && !blank && !strings.HasPrefix(l.text, "    ") {
+			indented = false
+		}
+		if indented {
+			continue
+		}
+		_, fields, ticks, code := m.opening(l.text)
+		switch {
+		case code && fields.Has(".noeval"):
+			mark, length, blanks = '`', ticks, 0
+			continue
+		case code || regionStart.MatchString(l.text):
+			if i > 1 && blanks > 0 {
+				return i - 1, i, false
+			}
+			return i, i, false
+		}
+		if sign, n := opens(l.text); n > 0 {
+			if blanks >= 2 {
+				return i - 2, i, true
+			}
+			mark, length, blanks = sign, n, 0
+			continue
+		}
+		switch {
+		case m.atHeading && strings.HasPrefix(l.text, "#") && blanks >= 1:
+			return i - 1, i, false
+		case blank:
+			blanks++
+		case blanks >= 2:
+			return i - 2, i, true
+		default:
+			blanks = 0
+		}
+	}
+	return len(lines), len(lines), false
+}
+
+// opens reads a line that opens a fence of Markdown.
+func opens(text string) (mark byte, length int) {
+	bare := strings.TrimLeft(text, " ")
+	if len(text)-len(bare) > 3 || bare == "" || bare[0] != '`' && bare[0] != '~' {
+		return 0, 0
+	}
+	rest := strings.TrimLeft(bare, bare[:1])
+	length = len(bare) - len(rest)
+	if length < 3 || bare[0] == '`' && strings.Contains(rest, "`") {
+		return 0, 0
+	}
+	return bare[0], length
+}
+
+// closes says whether a line closes a fence.
+func closes(text string, mark byte, length int) bool {
+	bare := strings.TrimLeft(text, " ")
+	if len(text)-len(bare) > 3 || bare == "" || bare[0] != mark {
+		return false
+	}
+	rest := strings.TrimLeft(bare, bare[:1])
+	return len(bare)-len(rest) >= length && strings.TrimSpace(rest) == ""
+}
+
+// fenceFor is a fence that a text cannot close.
+func fenceFor(source string) string {
+	length := 3
+	for _, l := range sourceLines(source) {
+		bare := strings.TrimLeft(l, " ")
+		if n := len(bare) - len(strings.TrimLeft(bare, "`")); n >= length && len(l)-len(bare) <= 3 {
+			length = n + 1
+		}
+	}
+	return strings.Repeat("`", length)
+}

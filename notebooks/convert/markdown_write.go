@@ -1,0 +1,242 @@
+package convert
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"markmill/notebooks"
+)
+
+// page is a text form as it is written: a header, and a part for each cell.
+type page struct {
+	header string
+	cells  []string
+}
+
+func (p *page) String() string { return p.header + strings.Join(p.cells, "") }
+
+// writers write the text forms. Each cell of the document has its part, which may be empty.
+var writers = map[Form]func(*Document) (*page, error){
+	Native: writeNative, Jupytext: writeJupytext, MyST: writeMyST, Quarto: writeQuarto, RMarkdown: writeJupytext, Percent: writePercent,
+}
+
+// representation says to Jupytext which of its forms a file is.
+func (d *Document) representation(ext, name, version string) Object {
+	o := d.Metadata.object(keyJupytext)
+	r := o.object("text_representation")
+	if r.text("format_name") != name || r.text("extension") != ext {
+		r = Object{{"extension", quoted(ext)}, {"format_name", quoted(name)}, {"format_version", quoted(version)}}
+	}
+	o.setObject("text_representation", r)
+	return o
+}
+
+// textMetadata are the notebook's metadata that a text holds: not the state of widgets and what a run noted, which belong to outputs.
+func (d *Document) textMetadata() Object {
+	return d.Metadata.without(keyMarkmill, "widgets", "papermill")
+}
+
+// frontCell is the header that a raw cell on top holds, as Jupytext has it; false when the first cell is none.
+func (d *Document) frontCell() (inner string, ok bool) {
+	if len(d.Cells) == 0 || d.rawFront || d.Cells[0].Type != "raw" || len(d.Cells[0].Metadata.without(keyMarkmill)) > 0 || len(d.Cells[0].Attachments) > 0 {
+		return "", false
+	}
+	inner, ok = strings.CutPrefix(d.Cells[0].Source, "---\n")
+	if !ok {
+		return "", false
+	}
+	if inner, ok = strings.CutSuffix("\n"+inner, "\n---"); !ok || inner == "" {
+		return "", false
+	}
+	inner = strings.TrimPrefix(inner, "\n")
+	for _, l := range sourceLines(inner) {
+		if ruleLine.MatchString(l) || jupyterLine.MatchString(l) {
+			return "", false
+		}
+	}
+	return inner, true
+}
+
+// jupytextHeader is the front matter of Jupytext's Markdown and scripts, without comment signs; own are the metadata of the notebook.
+func (d *Document) jupytextHeader(own Object) (header string, fromCell bool) {
+	var b strings.Builder
+	b.WriteString("---\n")
+	inner, fromCell := d.frontCell()
+	var stands Object
+	if fromCell {
+		b.WriteString(inner + "\n")
+		stands, _ = yamlObject(inner)
+	}
+	b.WriteString(d.frontYAML(stands))
+	b.WriteString(yamlText(Object{{"jupyter", sorted(own).Raw()}}, false))
+	b.WriteString("---\n")
+	return b.String(), fromCell
+}
+
+// frontYAML is the front matter of Markmill that a notebook's metadata hold, but for the keys that stand already.
+func (d *Document) frontYAML(stands Object) string {
+	var front Object
+	for _, f := range d.Metadata.own().object(keyFront) {
+		if !stands.Has(f.Name) {
+			front = append(front, f)
+		}
+	}
+	if len(front) == 0 {
+		return ""
+	}
+	return yamlText(front, true)
+}
+
+// sorted is an object with its names in order, inside of it too.
+func sorted(o Object) Object {
+	out := o.without()
+	slices.SortFunc(out, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
+	for i := range out {
+		if v := out[i].Value; v[0] == '{' && len(objectOf(v)) > 0 {
+			out[i].Value = sorted(objectOf(v)).Raw()
+		}
+	}
+	return out
+}
+
+func writeJupytext(d *Document) (*page, error) {
+	m := d.markdown()
+	ext, name, version := ".md", "markdown", "1.3"
+	if m.rmd {
+		ext, name, version = ".Rmd", "rmarkdown", "1.2"
+	}
+	own := d.textMetadata()
+	own.setObject(keyJupytext, d.representation(ext, name, version))
+	header, fromCell := d.jupytextHeader(own)
+	p := &page{header: header, cells: make([]string, len(d.Cells))}
+	if len(d.Cells) > 0 && !(fromCell && len(d.Cells) == 1) {
+		p.header += "\n"
+	}
+	lang := d.Language()
+	m.main = lang
+	marked := make([]bool, len(d.Cells))
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		switch {
+		case i == 0 && fromCell:
+		case c.Type == "code":
+			p.cells[i] = m.code(d, c, lang)
+		default:
+			p.cells[i], marked[i] = m.other(d, c)
+		}
+	}
+	for i := range d.Cells {
+		if i == 0 && fromCell || i == len(d.Cells)-1 {
+			continue
+		}
+		p.cells[i] += "\n"
+		plain := func(i int) bool { return d.Cells[i].Type != "code" && !marked[i] }
+		if plain(i) && plain(i+1) && !(m.atHeading && strings.HasPrefix(p.cells[i+1], "#")) {
+			p.cells[i] += "\n"
+		}
+	}
+	return p, nil
+}
+
+// code is a cell of code.
+func (m *markdown) code(d *Document, c *Cell, main string) string {
+	fields := d.fields(c)
+	source, lang := c.Source, main
+	if l := fields.text("language"); l != "" {
+		lang = l
+	}
+	fields = fields.without("language")
+	if l, args, rest, ok := magic(c.Source, main); ok {
+		lang, source = l, rest
+		if args != "" {
+			fields.Set("magic_args", quoted(args))
+		}
+	} else if m.rmd && fields.active("Rmd", true) {
+		source = notebooks.CommentMagics(source, lang)
+	}
+	fence := fenceFor(source)
+	if m.rmd {
+		if !fields.active("Rmd", true) {
+			fields.Set("eval", []byte("false"))
+		}
+		return fence + "{" + chunkText(fenceLanguage(lang), fields) + "}\n" + source + "\n" + fence + "\n"
+	}
+	return fence + optionText(fenceLanguage(lang), fields) + "\n" + source + "\n" + fence + "\n"
+}
+
+var (
+	edgeBlank = regexp.MustCompile(`^\s*(?:\n|$)|\n\s*$`)
+	codeSpan  = regexp.MustCompile("(?m)^```.*`") // which Jupytext takes for a fence
+)
+
+// other is a cell of Markdown, or a raw one, between comments where it must be.
+func (m *markdown) other(d *Document, c *Cell) (text string, marked bool) {
+	fields := d.fields(c)
+	region := "region"
+	if c.Type == "raw" {
+		region = "raw"
+	} else if name := fields.text("region_name"); name == "md" || name == "markdown" {
+		region, fields = name, fields.without("region_name")
+	}
+	if c.Type == "markdown" && len(fields) == 0 && region == "region" && !edgeBlank.MatchString(c.Source) && !codeSpan.MatchString(c.Source) {
+		t := textOfSource([]byte(c.Source + "\n"))
+		if got, n := m.cell(t.lines); n == len(t.lines) && got.Type == "markdown" && got.Source == c.Source && !strings.ContainsRune(c.Source, '\r') {
+			return c.Source + "\n", false
+		}
+	}
+	title, fields := fields.readableTitle()
+	options := optionText(title, fields)
+	if options != "" {
+		options = " " + options
+	}
+	return "<!-- #" + region + options + " -->\n" + c.Source + "\n<!-- #end" + region + " -->\n", true
+}
+
+// attributeOrder are the attributes of a step of Markmill, which stand among the metadata of a cell in the text forms.
+var attributeOrder = []string{"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "normalize", "env"}
+
+func isAttribute(name string) bool {
+	return slices.Contains(attributeOrder, name) || strings.HasPrefix(name, "env.")
+}
+
+// fields are the metadata of a cell as a text form writes them: with the attributes of Markmill's among them, and without what runs leave.
+func (d *Document) fields(c *Cell) Object {
+	fields := c.Metadata.without(keyMarkmill, "execution", "ExecuteTime", "papermill")
+	own := c.Metadata.own()
+	if d.named() && c.ID != "" && !fields.Has("name") && c.Type == "code" {
+		fields = append(Object{{"name", quoted(c.ID)}}, fields...)
+	}
+	for _, f := range own {
+		if isAttribute(f.Name) {
+			fields.Set(f.Name, f.Value)
+		}
+	}
+	return fields
+}
+
+// named says whether the ids of cells are names that people gave to steps.
+func (d *Document) named() bool {
+	return d.Form == Native || d.Metadata.own().text(keyForm) == string(Native)
+}
+
+// nest copies the attributes of Markmill's from among the metadata to where a run of a Jupyter notebook looks for them.
+func (d *Document) nest() {
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		if c.Type != "code" {
+			continue
+		}
+		own := c.Metadata.own()
+		for _, f := range c.Metadata {
+			if isAttribute(f.Name) {
+				own.Set(f.Name, f.Value)
+			}
+		}
+		c.Metadata = c.Metadata.without()
+		c.Metadata.setObject(keyMarkmill, own)
+		if name := c.Metadata.text("name"); name != "" && c.ID == "" {
+			c.ID = name
+		}
+	}
+}

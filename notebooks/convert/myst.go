@@ -1,0 +1,252 @@
+package convert
+
+import (
+	"regexp"
+	"strings"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// MyST: cells of code and raw ones are directives in fences, with options before their text; +++ parts cells of Markdown, with metadata as
+// JSON behind it.
+
+var blockBreak = regexp.MustCompile(`^ {0,3}\+\+\+(.*)$`)
+
+func readMyST(d *Document, t *text) error {
+	header, first := t.frontMatter()
+	if first > 0 {
+		o, err := yamlObject(header)
+		if err != nil {
+			line, col, msg := yamlProblem(err)
+			return d.problem(1+line, col, "the header cannot be read: "+msg, "write it as YAML, key: value")
+		}
+		if jupyter := o.object("jupyter"); len(jupyter) > 0 { // Jupytext's, for what is not at the root
+			o = o.without("jupyter")
+			for _, f := range jupyter {
+				if f.Name == keyJupytext {
+					inner := o.object(keyJupytext)
+					for _, g := range objectOf(f.Value) {
+						inner.Set(g.Name, g.Value)
+					}
+					f.Value = inner.Raw()
+				}
+				o.Set(f.Name, f.Value)
+			}
+		}
+		d.Metadata = o
+		d.keepFront(o)
+	}
+	var metadata Object // of the next cell of Markdown
+	start, at := first, 0
+	broken := false // +++ stands before it
+	lexer := ""
+	prose := func(end int) {
+		a, b := t.trimmed(start, end)
+		text := strings.TrimRight(join(t.lines[a:b]), " \t\n\f\v")
+		if text != "" {
+			c := Cell{Type: "markdown", Source: text, Metadata: metadata, at: t.at(a)}
+			if broken {
+				c.at = t.at(at)
+			}
+			d.Cells = append(d.Cells, c)
+		}
+		metadata, broken = nil, false
+	}
+	breaks := func(first, end int) error {
+		for i := first; i < end; i++ {
+			found := blockBreak.FindStringSubmatch(t.lines[i].text)
+			if found == nil {
+				continue
+			}
+			prose(i)
+			start, at, broken = i+1, i, true
+			if text := strings.TrimSpace(found[1]); text != "" {
+				raw := codec.Raw(text)
+				if !raw.IsValid() || raw.Kind() != '{' {
+					return d.problem(i+1, 1, "what follows +++ is not an object of JSON", `write +++ {"name": "value"}, or +++ alone`)
+				}
+				metadata = objectOf(raw)
+			}
+		}
+		return nil
+	}
+	from := first
+	for _, f := range t.fences(first) {
+		word, rest, _ := strings.Cut(f.info, "}")
+		kind := map[string]string{"{code-cell": "code", "{raw-cell": "raw"}[word]
+		if err := breaks(from, f.first); err != nil {
+			return err
+		}
+		from = f.next
+		if kind == "" {
+			continue
+		}
+		prose(f.first)
+		c := Cell{Type: kind, at: t.at(f.first)}
+		if rest = strings.TrimSpace(rest); kind == "code" && rest != "" && lexer == "" {
+			lexer = rest
+		}
+		n, err := d.directive(&c, f)
+		if err != nil {
+			return err
+		}
+		code := f.code[n:]
+		if len(code) > 0 && blankLine.MatchString(code[0].text) {
+			code = code[1:]
+		}
+		c.Source = join(code)
+		d.Cells = append(d.Cells, c)
+		start = f.next
+	}
+	if err := breaks(from, len(t.lines)); err != nil {
+		return err
+	}
+	prose(len(t.lines))
+	if lexer != "" && len(d.Metadata.object("language_info")) == 0 {
+		o := d.Metadata.object(keyJupytext)
+		o.Set("default_lexer", quoted(lexer))
+		d.Metadata.setObject(keyJupytext, o)
+	}
+	return d.takeSteps(t)
+}
+
+// directive reads the options before the text of a cell, and says how many lines they take.
+func (d *Document) directive(c *Cell, f fenced) (n int, err error) {
+	var b strings.Builder
+	skip := 0
+	switch {
+	case len(f.code) > 0 && strings.HasPrefix(f.code[0].text, "---"):
+		for n = 1; n < len(f.code) && !strings.HasPrefix(f.code[n].text, "---"); n++ {
+			b.WriteString(f.code[n].text + "\n")
+		}
+		n, skip = min(n+1, len(f.code)), 1
+	default:
+		for n < len(f.code) && strings.HasPrefix(strings.TrimLeft(f.code[n].text, " \t"), ":") {
+			b.WriteString(strings.TrimLeft(f.code[n].text, " \t")[1:] + "\n")
+			n++
+		}
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	o, err := yamlObject(b.String())
+	if err != nil {
+		line, col, msg := yamlProblem(err)
+		return 0, d.problem(f.first+1+skip+line, col, "the options of the cell cannot be read: "+msg, "write them as YAML, key: value")
+	}
+	c.Metadata = o
+	return n, nil
+}
+
+func writeMyST(d *Document) (*page, error) {
+	own := d.textMetadata()
+	lexer := own.object("language_info").text("pygments_lexer")
+	jupytext := d.representation(".md", "myst", "0.13")
+	if l := jupytext.text("default_lexer"); lexer == "" {
+		lexer = l
+	}
+	own.setObject(keyJupytext, jupytext.without("default_lexer"))
+	own = forMyST(own)
+	p := &page{header: "---\n" + d.frontYAML(own) + yamlText(own, true) + "---\n", cells: make([]string, len(d.Cells))}
+	last := "" // type of the cell before
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		fields := d.fields(c)
+		var b strings.Builder
+		switch c.Type {
+		case "markdown":
+			if len(fields) > 0 {
+				b.WriteString("+++ " + spaced(fields.Raw()) + "\n\n")
+			} else if last == "markdown" {
+				b.WriteString("+++\n\n")
+			}
+			b.WriteString(strings.TrimRight(c.Source, " \t\n") + "\n")
+		default:
+			fence := fenceFor(c.Source)
+			b.WriteString(fence + "{" + c.Type[:min(4, len(c.Type))] + "-cell}")
+			if lexer != "" && c.Type == "code" {
+				b.WriteString(" " + lexer)
+			}
+			b.WriteString("\n" + options(fields))
+			if len(fields) == 0 && (strings.HasPrefix(c.Source, "---") || strings.HasPrefix(strings.TrimLeft(c.Source, " \t"), ":") || strings.HasPrefix(c.Source, "\n")) {
+				b.WriteString("\n")
+			}
+			if c.Source != "" {
+				b.WriteString(c.Source + "\n")
+			}
+			b.WriteString(fence + "\n")
+		}
+		last = c.Type
+		p.cells[i] = b.String()
+	}
+	p.space()
+	return p, nil
+}
+
+// forMyST is a header as Jupytext can read it: without null, and with names that stand for nothing at the root under jupyter.
+func forMyST(o Object) Object {
+	var root, inner Object
+	for _, f := range o {
+		switch {
+		case string(f.Value) == "null":
+			continue
+		case f.Value[0] == '{' && len(objectOf(f.Value)) > 0:
+			if f.Value = forMyST(objectOf(f.Value)).Raw(); f.Value == nil {
+				continue
+			}
+		}
+		if fieldName.MatchString(f.Name) {
+			root = append(root, f)
+		} else {
+			inner = append(inner, f)
+		}
+	}
+	if len(inner) > 0 {
+		root = append(root, Field{"jupyter", inner.Raw()})
+	}
+	return root
+}
+
+// space puts an empty line between the parts.
+func (p *page) space() {
+	last := &p.header
+	for i := range p.cells {
+		if p.cells[i] == "" {
+			continue
+		}
+		if *last != "" {
+			*last += "\n"
+		}
+		last = &p.cells[i]
+	}
+}
+
+// options are metadata before the text of a directive: lines of :name: value where each fits one line, else YAML between ---.
+func options(fields Object) string {
+	if len(fields) == 0 {
+		return ""
+	}
+	text := yamlText(fields, true)
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if c := line[0] | 0x20; c < 'a' || c > 'z' {
+			return "---\n" + text + "---\n"
+		}
+		b.WriteString(":" + line)
+	}
+	return b.String() + "\n"
+}
+
+// keepFront keeps the keys of a front matter that are Markmill's.
+func (d *Document) keepFront(all Object) {
+	var front Object
+	for _, f := range all {
+		if notebooks.FrontKey(f.Name) && f.Name != "title" && f.Name != "description" {
+			front = append(front, f)
+		}
+	}
+	if len(front) > 0 {
+		d.Metadata.setOwn(keyFront, front.Raw())
+	}
+}

@@ -1,0 +1,350 @@
+package convert
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// Markmill's own form: the steps of a run are the cells of code. The front matter is a raw cell on top, as Jupytext and Quarto have it, and in the metadata,
+// where a run of a Jupyter notebook finds it.
+
+// keyForeign is the key of a front matter that holds the metadata which a Jupyter notebook had.
+const keyForeign = "x-jupyter"
+
+var foreignLine = regexp.MustCompile(`^x-jupyter\s*:\s*$`)
+
+func readNative(d *Document, t *text) error {
+	src := []byte(t.src)
+	nb, err := notebooks.Parse(d.Name, src)
+	if err != nil {
+		return err
+	}
+	line := func(offset int) int {
+		n, _ := nb.Position(offset)
+		return n - 1
+	}
+	from := 0
+	if span := nb.Front.Span; span.End > 0 && strings.HasPrefix(strings.TrimPrefix(t.src, "\ufeff"), "---") {
+		header, next := t.frontMatter()
+		if _, err := yamlObject(header); err != nil {
+			line, col, msg := yamlProblem(err)
+			return d.problem(1+line, col, msg, "")
+		}
+		if _, err := d.readHeader(t, foreignLine); err != nil {
+			return err
+		}
+		from = next
+	}
+	d.Metadata.setOwn(keyForm, quoted(string(Native)))
+	main := nativeLanguage(nb)
+	declared := nb.Declared
+	prose := func(to int) {
+		d.Cells = append(d.Cells, t.prose(from, to)...)
+	}
+	blocks := func(before int) error {
+		for len(declared) > 0 && declared[0].Start < before {
+			first, next := line(declared[0].Start), line(declared[0].End)
+			if declared[0].End == len(src) && !strings.HasSuffix(t.src, "\n") {
+				next = len(t.lines)
+			}
+			declared = declared[1:]
+			prose(first)
+			from = next
+			d.Cells = append(d.Cells, d.parametersCell(t, first, next, main))
+		}
+		return nil
+	}
+	for _, s := range nb.Steps {
+		if err := blocks(s.Fence.Start); err != nil {
+			return err
+		}
+		first, next := line(s.Fence.Start), line(s.Fence.End)
+		if s.Fence.End == len(src) && !strings.HasSuffix(t.src, "\n") {
+			next = len(t.lines)
+		}
+		prose(first)
+		from = next
+		d.Cells = append(d.Cells, nativeCell(nb, s, main, t.at(first)))
+	}
+	if err := blocks(len(src) + 1); err != nil {
+		return err
+	}
+	prose(len(t.lines))
+	if main != "" && len(d.Metadata.object(keyKernelspec)) == 0 {
+		o := d.Metadata.object(keyJupytext)
+		if kernelSpecs[main] == "" {
+			o.Set("main_language", quoted(main))
+			d.Metadata.setObject(keyJupytext, o)
+		} else {
+			d.Metadata.Set(keyKernelspec, codec.Raw(kernelSpecs[main]))
+		}
+	}
+	return nil
+}
+
+// nativeLanguage is the language of the notebook that the steps make: python where one is, or else that of most of them.
+func nativeLanguage(nb *notebooks.Notebook) string {
+	counts := map[string]int{}
+	best := ""
+	for _, s := range nb.Steps {
+		lang := usualLanguage(s.Lang)
+		if counts[lang]++; best == "" || counts[lang] > counts[best] {
+			best = lang
+		}
+	}
+	if counts["python"] > 0 {
+		return "python"
+	}
+	return best
+}
+
+// separate are languages whose code IPython hands to a program of their own, which is what a step of them is.
+var separate = map[string]bool{"bash": true, "sh": true, "perl": true, "ruby": true}
+
+func nativeCell(nb *notebooks.Notebook, s *notebooks.Step, main string, at int) Cell {
+	c := Cell{Type: "code", Source: strings.TrimSuffix(string(s.Code), "\n"), at: at}
+	if s.Explicit {
+		c.ID = string(s.ID)
+	}
+	if tags := nb.TypedTags(s); len(tags) > 0 {
+		c.Metadata.Set("tags", textList(tags))
+	}
+	for _, a := range stepAttributes(s) {
+		c.Metadata.setOwn(a.Name, a.Value)
+	}
+	if lang := usualLanguage(s.Lang); lang != main {
+		c.Metadata.setOwn(keyLanguage, quoted(lang))
+		if separate[lang] {
+			c.Source = withMagic(lang, "", c.Source, main)
+		} else {
+			c.Source = withMagic("script", lang, c.Source, main)
+		}
+	}
+	return c
+}
+
+// stepAttributes are the attributes of a step, as values.
+func stepAttributes(s *notebooks.Step) Object {
+	var o Object
+	text := func(name, value string) {
+		if value != "" {
+			o.Set(name, quoted(value))
+		}
+	}
+	if s.Timeout > 0 {
+		text("timeout", durationText(s.Timeout))
+	}
+	text("cwd", s.Cwd)
+	text("kernel", s.Kernel)
+	if len(s.Needs) > 0 {
+		var ids []string
+		for _, id := range s.Needs {
+			ids = append(ids, string(id))
+		}
+		o.Set("needs", textList(ids))
+	}
+	text("if", s.If)
+	if s.ExpectExit != nil {
+		o.Set("expect-exit", codec.Raw(strconv.Itoa(*s.ExpectExit)))
+	}
+	if s.Retries > 0 {
+		o.Set("retries", codec.Raw(strconv.Itoa(s.Retries)))
+	}
+	if len(s.Normalize) > 0 {
+		o.Set("normalize", textList(s.Normalize))
+	}
+	if len(s.Env) > 0 {
+		raw, err := codec.Marshal(s.Env)
+		if err == nil {
+			o.Set("env", raw)
+		}
+	}
+	return o
+}
+
+func durationText(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+func writeNative(d *Document) (*page, error) {
+	p := &page{cells: make([]string, len(d.Cells))}
+	main := d.Language()
+	first := d.nativeHeader(p)
+	between := *d
+	between.Cells = append([]Cell(nil), d.Cells...)
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		if block, ok := c.block(main); ok {
+			p.cells[i] = blockFence(block)
+			between.Cells[i].Type = "code" // whatever stands for it in Jupyter
+		} else if c.Type == "code" {
+			p.cells[i] = d.nativeCode(c, main)
+		}
+	}
+	between.between(p, first)
+	return p, nil
+}
+
+// nativeHeader writes the front matter, and says which cell is the first that is not in it.
+func (d *Document) nativeHeader(p *page) (first int) {
+	front := d.Metadata.own().object(keyFront).without()
+	if params := front.object("params"); len(params) > 0 { // those of blocks stand there
+		for i := range d.Cells {
+			if block, ok := d.Cells[i].block(d.Language()); ok {
+				names, _ := yamlObject(block)
+				for _, f := range names {
+					params = params.without(f.Name)
+				}
+			}
+		}
+		front.setObject("params", params)
+	}
+	inner, fromCell := d.frontCell()
+	var stands Object
+	if fromCell {
+		var err error
+		stands, err = yamlObject(inner)
+		fromCell = err == nil
+		for _, f := range stands {
+			fromCell = fromCell && (notebooks.FrontKey(f.Name) || notebooks.ForeignKey(f.Name)) && f.Name != keyForeign
+		}
+	}
+	var b strings.Builder
+	if fromCell {
+		first = 1
+		b.WriteString(inner + "\n")
+		for _, f := range stands {
+			front = front.without(f.Name)
+		}
+	}
+	if len(front) > 0 {
+		b.WriteString(yamlText(front, true))
+	}
+	if rest := d.otherMetadata(); len(rest) > 0 {
+		b.WriteString(yamlText(Object{{keyForeign, rest.Raw()}}, true))
+	}
+	if b.Len() > 0 || fromCell {
+		p.header = "---\n" + b.String() + "---\n"
+	}
+	return first
+}
+
+// otherMetadata are the notebook's metadata that the steps do not say by themselves.
+func (d *Document) otherMetadata() Object {
+	rest := d.textMetadata()
+	own := d.Metadata.own().text(keyForm) == string(Native) || d.Form == Native
+	lang := d.Language()
+	if spec := kernelSpecs[lang]; spec != "" && own && same(rest.Get(keyKernelspec), codec.Raw(spec)) {
+		rest = rest.without(keyKernelspec)
+	}
+	if info := rest.object("language_info"); own && len(info) == 1 {
+		rest = rest.without("language_info")
+	}
+	if own {
+		rest = rest.without(keyJupytext)
+	}
+	return rest
+}
+
+func (d *Document) nativeCode(c *Cell, main string) string {
+	source, lang := c.Source, main
+	own := c.Metadata.own()
+	if l := own.text(keyLanguage); l != "" {
+		if head, rest, ok := strings.Cut(c.Source, "\n"); ok && (head == "%%"+l || head == "%%script "+l) {
+			lang, source = l, rest
+		} else if !ok && (head == "%%"+l || head == "%%script "+l) {
+			lang, source = l, ""
+		}
+	} else if l, args, rest, ok := magic(c.Source, main); ok && args == "" && separate[l] && main == "python" {
+		lang, source = l, rest
+	}
+	if l := c.Metadata.text("language"); l != "" {
+		lang = usualLanguage(l)
+	}
+	var b strings.Builder
+	fence := fenceFor(source)
+	b.WriteString(fence + lang + " {")
+	id := c.ID
+	if id == "" {
+		id = c.Metadata.text("name")
+	}
+	words := []string{}
+	tags := append(append([]string(nil), c.tags()...), own.texts("tags")...)
+	if isStepID(id) {
+		words = append(words, "#"+id)
+	} else if !slices.ContainsFunc(tags, func(t string) bool { return steps[t] }) {
+		words = append(words, ".step")
+	}
+	for _, t := range tags {
+		if t != "" && !strings.ContainsAny(t, " \t}\"'`=") && strings.IndexFunc(t, unicode.IsControl) < 0 {
+			words = append(words, "."+t)
+		}
+	}
+	for _, name := range attributeOrder {
+		if v := own.Get(name); v != nil {
+			words = append(words, attributeText(Field{name, v})...)
+		}
+	}
+	for _, f := range own {
+		if strings.HasPrefix(f.Name, "env.") {
+			words = append(words, attributeText(f)...)
+		}
+	}
+	b.WriteString(strings.Join(words, " ") + "}\n")
+	if source != "" {
+		b.WriteString(source + "\n")
+	}
+	b.WriteString(fence + "\n")
+	return b.String()
+}
+
+// steps are tags that make a step by themselves, whatever the language.
+var steps = map[string]bool{"parameters": true, "injected-parameters": true, "test": true, "review": true, "setup": true, "finally": true, "skip": true,
+	"raises-exception": true, "allow-failure": true, "no-change": true, "volatile": true, "skip-execution": true}
+
+// attributeText is an attribute as braces have it.
+func attributeText(f Field) []string {
+	switch f.Value[0] {
+	case '"':
+		return []string{f.Name + "=" + attributeValue(textOf(f.Value))}
+	case '[':
+		return []string{f.Name + "=" + attributeValue(strings.Join(Object{f}.texts(f.Name), " "))}
+	case '{':
+		var out []string
+		for _, g := range objectOf(f.Value) {
+			out = append(out, f.Name+"."+g.Name+"="+attributeValue(textOf(g.Value)))
+		}
+		return out
+	}
+	return []string{f.Name + "=" + string(f.Value)}
+}
+
+func attributeValue(s string) string {
+	if s != "" && !strings.ContainsAny(s, " \t\n}\"'`\\") {
+		return s
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(s) + `"`
+}
+
+// isStepID says whether a text can be the id of a step.
+func isStepID(id string) bool {
+	if id == "" || id[0] == '-' || id[0] == '.' || id[len(id)-1] == '.' || len(id) > 120 {
+		return false
+	}
+	return strings.IndexFunc(id, func(r rune) bool {
+		return !(unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' || r == '.')
+	}) < 0
+}

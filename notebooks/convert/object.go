@@ -1,0 +1,242 @@
+package convert
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"markmill/notebooks/codec"
+	"markmill/notebooks/ipynb"
+)
+
+// Object is an object of JSON whose names keep their order.
+type Object []Field
+
+// Field is one name and its value.
+type Field struct {
+	Name  string
+	Value codec.Raw
+}
+
+// objectOf reads an object; what is none is empty. Of a name that is given twice the last counts.
+func objectOf(raw codec.Raw) Object {
+	var o Object
+	for _, m := range ipynb.Members(ipynb.Value{Raw: raw}) {
+		o.Set(m.Name, m.Raw)
+	}
+	return o
+}
+
+// Get finds a value; nil without one.
+func (o Object) Get(name string) codec.Raw {
+	for _, f := range o {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+// Has says whether there is a value, be it null.
+func (o Object) Has(name string) bool { return o.Get(name) != nil }
+
+// Set puts a value in its place, or at the end.
+func (o *Object) Set(name string, value codec.Raw) {
+	for i := range *o {
+		if (*o)[i].Name == name {
+			(*o)[i].Value = value
+			return
+		}
+	}
+	*o = append(*o, Field{name, value})
+}
+
+// without is the object without some names. The object itself stays.
+func (o Object) without(names ...string) Object {
+	var out Object
+next:
+	for _, f := range o {
+		for _, name := range names {
+			if f.Name == name {
+				continue next
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// Raw is the object as JSON; nil when it is empty.
+func (o Object) Raw() codec.Raw {
+	if len(o) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, f := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(quoted(f.Name))
+		b.WriteByte(':')
+		b.Write(f.Value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// object is a value of the object that is one itself.
+func (o Object) object(name string) Object { return objectOf(o.Get(name)) }
+
+// setObject puts an object in its place, or takes the name out when it is empty.
+func (o *Object) setObject(name string, value Object) {
+	if len(value) == 0 {
+		*o = o.without(name)
+		return
+	}
+	o.Set(name, value.Raw())
+}
+
+// text is a value that is a text; "" of another.
+func (o Object) text(name string) string { return textOf(o.Get(name)) }
+
+func textOf(raw codec.Raw) string {
+	if len(raw) == 0 || raw[0] != '"' {
+		return ""
+	}
+	s, err := codec.NewCursor(raw, 0).String()
+	if err != nil {
+		return ""
+	}
+	return s
+}
+
+// texts is a value that is a list of texts.
+func (o Object) texts(name string) []string {
+	raw := o.Get(name)
+	if len(raw) == 0 || raw[0] != '[' {
+		return nil
+	}
+	var list []string
+	c := codec.NewCursor(raw, 0)
+	_, err := c.Array(func() error {
+		if c.Kind() != '"' {
+			_, err := c.Skip()
+			return err
+		}
+		s, err := c.String()
+		list = append(list, s)
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+// textList is a list of texts as JSON.
+func textList(list []string) codec.Raw {
+	var b bytes.Buffer
+	b.WriteByte('[')
+	for i, s := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(quoted(s))
+	}
+	b.WriteByte(']')
+	return b.Bytes()
+}
+
+// quoted is a text as JSON. Only what must be is escaped.
+func quoted(s string) codec.Raw {
+	b := []byte{'"'}
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r == '\n':
+			b = append(b, `\n`...)
+		case r == '\r':
+			b = append(b, `\r`...)
+		case r == '\t':
+			b = append(b, `\t`...)
+		case r < 0x20 || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xfeff:
+			b = fmt.Appendf(b, `\u%04x`, r)
+		default:
+			b = append(b, string(r)...)
+		}
+	}
+	return append(b, '"')
+}
+
+// spaced is a value on one line, as Python's json.dumps has it: a space after each comma and colon.
+func spaced(raw codec.Raw) string {
+	var b strings.Builder
+	writeSpaced(&b, codec.NewCursor(raw, 0), raw, nil)
+	return b.String()
+}
+
+// inPython is a value as Python writes it.
+func inPython(raw codec.Raw) string {
+	var b strings.Builder
+	writeSpaced(&b, codec.NewCursor(raw, 0), raw, map[string]string{"true": "True", "false": "False", "null": "None"})
+	return b.String()
+}
+
+func writeSpaced(b *strings.Builder, c *codec.Cursor, src []byte, words map[string]string) {
+	first := true
+	comma := func() {
+		if !first {
+			b.WriteString(", ")
+		}
+		first = false
+	}
+	switch c.Kind() {
+	case '{':
+		b.WriteByte('{')
+		_, _ = c.Object(func(name []byte, _ codec.Span) error {
+			comma()
+			b.Write(quoted(string(name)))
+			b.WriteString(": ")
+			writeSpaced(b, c, src, words)
+			return nil
+		})
+		b.WriteByte('}')
+	case '[':
+		b.WriteByte('[')
+		_, _ = c.Array(func() error {
+			comma()
+			writeSpaced(b, c, src, words)
+			return nil
+		})
+		b.WriteByte(']')
+	case '"':
+		s, _ := c.String()
+		b.Write(quoted(s))
+	default:
+		span, err := c.Skip()
+		if word, ok := words[string(span.Of(src))]; ok {
+			b.WriteString(word)
+		} else if err == nil {
+			b.Write(span.Of(src))
+		}
+	}
+}
+
+// same says whether two values are equal, whatever the order of names.
+func same(a, b codec.Raw) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var x, y any
+	if codec.UnmarshalForeign(a, &x) != nil || codec.UnmarshalForeign(b, &y) != nil {
+		return spaced(a) == spaced(b)
+	}
+	p, err := codec.Marshal(x)
+	if err != nil {
+		return false
+	}
+	q, err := codec.Marshal(y)
+	return err == nil && bytes.Equal(p, q)
+}

@@ -1,0 +1,201 @@
+package convert
+
+import (
+	"regexp"
+	"strings"
+
+	"markmill/notebooks/codec"
+)
+
+// Jupytext writes the metadata of a cell as NAME=JSON, a name alone where the value is null, or as one object of JSON.
+
+const unreadable = "incorrectly_encoded_metadata" // where Jupytext keeps options that it cannot read
+
+var (
+	identifier = regexp.MustCompile(`^[a-zA-Z_.]+[a-zA-Z0-9_.]*$`)
+	fieldName  = regexp.MustCompile(`^[a-zA-Z0-9_.@/-]+$`)
+)
+
+// titledOptions parts what stands before the metadata from them.
+func titledOptions(text string) (title string, fields Object) {
+	text = strings.TrimSpace(text)
+	brace, equals := strings.IndexByte(text, '{'), strings.IndexByte(text, '=')
+	if brace >= 0 && (equals < 0 || brace < equals) {
+		return strings.TrimSpace(text[:brace]), jsonFields(text[brace:])
+	}
+	words := strings.Split(text, " ")
+	if equals >= 0 {
+		words = strings.Split(text[:equals], " ")
+		for len(words) > 0 && words[len(words)-1] == "" {
+			words = words[:len(words)-1]
+		}
+		if len(words) > 0 {
+			words = words[:len(words)-1]
+		}
+	}
+	for len(words) > 0 && (strings.TrimSpace(words[len(words)-1]) == "" || strings.HasPrefix(words[len(words)-1], ".")) {
+		words = words[:len(words)-1]
+	}
+	title = strings.Join(words, " ")
+	return title, pairFields(text[len(title):])
+}
+
+// fenceOptions parts the language from the metadata.
+func fenceOptions(text string) Object {
+	text = strings.TrimSpace(text)
+	brace, equals := strings.IndexByte(text, '{'), strings.IndexByte(text, '=')
+	if brace >= 0 && (equals < 0 || brace < equals) {
+		return jsonFields(text[brace:])
+	}
+	return pairFields(text)
+}
+
+func jsonFields(text string) Object {
+	raw, ok := relaxedJSON(text)
+	if !ok || raw[0] != '{' {
+		return Object{{unreadable, quoted(text)}}
+	}
+	return objectOf(raw)
+}
+
+// pairFields reads the pairs from the right, as Jupytext does: a value goes as far as it can be read.
+func pairFields(text string) Object {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return nil
+	}
+	space := strings.LastIndexByte(text, ' ')
+	if word := text[space+1:]; !strings.HasPrefix(text, "--") && identifier.MatchString(word) {
+		var o Object
+		if space > 0 {
+			o = pairFields(text[:space])
+		}
+		o.Set(word, codec.Raw("null"))
+		return o
+	}
+	for at := strings.LastIndexByte(text, '='); at >= 0; at = strings.LastIndexByte(text[:at], '=') {
+		before := strings.LastIndexByte(strings.TrimRight(text[:at], " "), ' ')
+		name := strings.TrimSpace(text[before+1 : at])
+		if !fieldName.MatchString(name) {
+			continue
+		}
+		value, ok := relaxedJSON(text[at+1:])
+		if !ok {
+			continue
+		}
+		var o Object
+		if before > 0 {
+			o = pairFields(text[:before])
+		}
+		o.Set(name, value)
+		return o
+	}
+	return Object{{unreadable, quoted(text)}}
+}
+
+// relaxedJSON reads JSON, or what is JSON but for the words and quotes of Python.
+func relaxedJSON(text string) (codec.Raw, bool) {
+	text = strings.TrimSpace(text)
+	if raw := codec.Raw(text); raw.IsValid() {
+		return raw, true
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		switch c := text[i]; {
+		case c == '"' || c == '\'':
+			end := i + 1
+			for end < len(text) && text[end] != c {
+				if text[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			if end >= len(text) {
+				return nil, false
+			}
+			inner := text[i+1 : end]
+			if c == '\'' {
+				inner = strings.ReplaceAll(strings.ReplaceAll(inner, `\'`, `'`), `"`, `\"`)
+			}
+			b.WriteString(`"` + inner + `"`)
+			i = end + 1
+		case c >= 'A' && c <= 'Z':
+			end := i
+			for end < len(text) && (text[end]|0x20 >= 'a' && text[end]|0x20 <= 'z') {
+				end++
+			}
+			word, ok := map[string]string{"True": "true", "False": "false", "None": "null"}[text[i:end]]
+			if !ok {
+				return nil, false
+			}
+			b.WriteString(word)
+			i = end
+		default:
+			b.WriteByte(c)
+			i++
+		}
+	}
+	raw := codec.Raw(b.String())
+	return raw, raw.IsValid()
+}
+
+// optionText writes metadata behind a language or a title.
+func optionText(head string, fields Object) string {
+	parts := make([]string, 0, len(fields)+1)
+	if head != "" {
+		parts = append(parts, head)
+	}
+	odd := false // a name that cannot stand before a =
+	for _, f := range fields {
+		odd = odd || !fieldName.MatchString(f.Name)
+	}
+	if odd {
+		return strings.Join(append(parts, spaced(fields.Raw())), " ")
+	}
+	for _, f := range fields {
+		switch {
+		case f.Name == unreadable:
+			parts = append(parts, textOf(f.Value))
+		case string(f.Value) == "null" && identifier.MatchString(f.Name):
+			parts = append(parts, f.Name)
+		default:
+			parts = append(parts, f.Name+"="+spaced(f.Value))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// readable takes the title out of the fields where it can stand before them.
+func (o Object) readableTitle() (title string, rest Object) {
+	title = o.text("title")
+	if title == "" || strings.ContainsAny(title, "{=\n") || strings.TrimSpace(title) != title || strings.Contains(title, "-->") {
+		return "", o
+	}
+	return title, o.without("title")
+}
+
+// active says whether a cell is code in files of an ending, as Jupytext has it.
+func (o Object) active(ext string, byDefault bool) bool {
+	if string(o.object("run_control").Get("frozen")) == "true" {
+		return ext == "ipynb"
+	}
+	for _, tag := range o.texts("tags") {
+		if strings.HasPrefix(tag, "active-") {
+			for _, word := range strings.Split(tag, "-") {
+				if word == ext {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	if !o.Has("active") {
+		return byDefault
+	}
+	for _, word := range strings.FieldsFunc(o.text("active"), func(r rune) bool { return r == '.' || r == ',' }) {
+		if word == ext {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,104 @@
+package convert
+
+import (
+	"regexp"
+)
+
+// In Quarto's files and in Markmill's own, what stands between two steps is one cell of Markdown. Where a notebook has more cells there, or
+// raw ones, or metadata of them, comments of HTML mark them as in Jupytext Markdown: nobody sees them, and nothing runs otherwise for them.
+
+// prose makes cells of the lines between two steps.
+func (t *text) prose(first, next int) []Cell {
+	var cells []Cell
+	flush := func(a, b int) {
+		if a, b = t.trimmed(a, b); a < b {
+			cells = append(cells, Cell{Type: "markdown", Source: join(t.lines[a:b]), at: t.at(a)})
+		}
+	}
+	start := first
+	mark, length := byte(0), 0
+	for i := first; i < next; i++ {
+		text := t.lines[i].text
+		if length > 0 {
+			if closes(text, mark, length) {
+				length = 0
+			}
+			continue
+		}
+		if mark, length = opens(text); length > 0 {
+			continue
+		}
+		region := regionStart.FindStringSubmatch(text)
+		if region == nil {
+			continue
+		}
+		end := t.regionEnd(region[1], i+1, next)
+		if end < 0 {
+			continue
+		}
+		flush(start, i)
+		title, fields := titledOptions(region[2])
+		if title != "" {
+			fields.Set("title", quoted(title))
+		}
+		c := Cell{Type: "markdown", Source: join(t.lines[i+1 : end]), Metadata: fields, at: t.at(i)}
+		switch region[1] {
+		case "raw":
+			c.Type = "raw"
+		case "region":
+		default:
+			c.Metadata.Set("region_name", quoted(region[1]))
+		}
+		cells = append(cells, c)
+		i, start = end, end+1
+	}
+	flush(start, next)
+	return cells
+}
+
+// regionEnd is the line that ends a region; -1 without one.
+func (t *text) regionEnd(name string, first, next int) int {
+	closing := regexp.MustCompile(`^<!--\s*#end` + name + `\s*-->\s*$`)
+	for i := first; i < next; i++ {
+		if closing.MatchString(t.lines[i].text) {
+			return i
+		}
+	}
+	return -1
+}
+
+// proseText writes a cell that is no code; bare says that nothing marks it. after is set where the cell before it is bare, too.
+func (d *Document) proseText(c *Cell, after bool) (text string, bare bool) {
+	fields := d.fields(c)
+	region := "region"
+	if c.Type == "raw" {
+		region = "raw"
+	} else if name := fields.text("region_name"); name == "md" || name == "markdown" {
+		region, fields = name, fields.without("region_name")
+	}
+	if c.Type == "markdown" && len(fields) == 0 && region == "region" && !after && !edgeBlank.MatchString(c.Source) {
+		t := textOfSource([]byte(c.Source + "\n"))
+		if got := t.prose(0, len(t.lines)); len(got) == 1 && got[0].Source == c.Source && len(got[0].Metadata) == 0 && !t.crlf {
+			return c.Source + "\n", true
+		}
+	}
+	title, fields := fields.readableTitle()
+	options := optionText(title, fields)
+	if options != "" {
+		options = " " + options
+	}
+	return "<!-- #" + region + options + " -->\n" + c.Source + "\n<!-- #end" + region + " -->\n", false
+}
+
+// between writes the cells that are no code among those of a page, and what parts all of them.
+func (d *Document) between(p *page, first int) {
+	after := false
+	for i := first; i < len(d.Cells); i++ {
+		if c := &d.Cells[i]; c.Type == "code" {
+			after = false
+		} else {
+			p.cells[i], after = d.proseText(c, after)
+		}
+	}
+	p.space()
+}

@@ -1,0 +1,239 @@
+package convert
+
+import (
+	"strings"
+
+	"markmill/notebooks"
+)
+
+// Quarto: options are lines of #| before the code. As with quarto convert, those that Quarto knows stay with the code in a Jupyter notebook, where
+// Quarto reads them, and the others are metadata of the cell.
+
+func readQuarto(d *Document, t *text) error {
+	first, err := d.readHeader(t, jupyterLine)
+	if err != nil {
+		return err
+	}
+	languages := map[string]int{}
+	main := ""
+	from := first
+	for _, f := range t.fences(first) {
+		inner, ok := strings.CutPrefix(f.info, "{")
+		if !ok {
+			continue
+		}
+		if inner, ok = strings.CutSuffix(inner, "}"); !ok || strings.HasPrefix(inner, "{") {
+			continue
+		}
+		lang, fields := chunkOptions(strings.TrimSpace(inner))
+		if !notebooks.IsLanguage(lang) {
+			continue
+		}
+		d.Cells = append(d.Cells, t.prose(from, f.first)...)
+		from = f.next
+		c := Cell{Type: "code", Source: join(f.code), Metadata: fields, at: t.at(f.first)}
+		c.Metadata.Set("language", quoted(usualLanguage(lang)))
+		if err := d.takeOptions(&c, f); err != nil {
+			return err
+		}
+		if languages[usualLanguage(lang)]++; main == "" || languages[usualLanguage(lang)] > languages[main] {
+			main = usualLanguage(lang)
+		}
+		d.Cells = append(d.Cells, c)
+	}
+	d.Cells = append(d.Cells, t.prose(from, len(t.lines))...)
+	d.quartoKernel(t, main)
+	d.takeLanguages()
+	return d.takeSteps(t)
+}
+
+// quartoKernel finds the kernel: jupyter: python3 of the header, or else that of the language of most cells.
+func (d *Document) quartoKernel(t *text, main string) {
+	if len(d.Metadata.object(keyKernelspec)) > 0 {
+		return
+	}
+	header, _ := t.frontMatter()
+	name := ""
+	if o, err := yamlObject(header); err == nil {
+		name = o.text("jupyter")
+	}
+	lang := main
+	if lang == "" && strings.HasPrefix(name, "python") {
+		lang = "python"
+	}
+	switch {
+	case name != "" && lang != "":
+		d.Metadata.setObject(keyKernelspec, Object{{"display_name", quoted(name)}, {"language", quoted(lang)}, {"name", quoted(name)}})
+	case kernelSpecs[lang] != "":
+		d.Metadata.Set(keyKernelspec, []byte(kernelSpecs[lang]))
+	}
+}
+
+// optionMark is what begins the lines of options in a language.
+func optionMark(lang string) string {
+	switch usualLanguage(lang) {
+	case "c++", "c", "go", "rust", "javascript", "js", "node", "typescript", "ts", "java", "scala", "csharp", "fsharp", "kotlin", "groovy", "php":
+		return "//|"
+	case "sql", "lua", "haskell":
+		return "--|"
+	case "matlab", "octave":
+		return "%|"
+	}
+	return "#|"
+}
+
+// optionLines are the lines of options that a cell's code begins with, and their YAML.
+func optionLines(lines []string) (n int, yaml string) {
+	for _, mark := range []string{"#|", "//|", "--|", "%|"} {
+		var b strings.Builder
+		for n < len(lines) && strings.HasPrefix(lines[n], mark) {
+			b.WriteString(strings.TrimPrefix(lines[n][len(mark):], " ") + "\n")
+			n++
+		}
+		if n > 0 {
+			return n, b.String()
+		}
+	}
+	return 0, ""
+}
+
+// takeOptions moves the options that Quarto does not know into the metadata.
+func (d *Document) takeOptions(c *Cell, f fenced) error {
+	lines := sourceLines(c.Source)
+	n, text := optionLines(lines)
+	if n == 0 {
+		return nil
+	}
+	all, err := yamlObject(text)
+	if err != nil {
+		line, col, msg := yamlProblem(err)
+		return d.problem(f.first+1+line, col+3, "the options of the cell cannot be read: "+msg, "write them as YAML, key: value")
+	}
+	gone := map[int]bool{}
+	for _, o := range all {
+		if quartoKey(o.Name) {
+			continue
+		}
+		// Only what stands in lines of its own is moved.
+		for i := range lines[:n] {
+			_, rest, _ := strings.Cut(lines[i], "|")
+			if !strings.HasPrefix(strings.TrimPrefix(rest, " "), o.Name+":") {
+				continue
+			}
+			for gone[i] = true; i+1 < n && continues(lines[i+1]); i++ {
+				gone[i+1] = true
+			}
+		}
+		switch o.Name {
+		case "id":
+			c.ID = textOf(o.Value)
+		default:
+			c.Metadata.Set(o.Name, o.Value)
+		}
+	}
+	if label := all.text("label"); label != "" && c.ID == "" {
+		c.ID = label
+	}
+	var left []string
+	for i, l := range lines {
+		if !gone[i] {
+			left = append(left, l)
+		}
+	}
+	c.Source = strings.Join(left, "\n")
+	return nil
+}
+
+// continues says whether a line of options goes on with the value of the one before it.
+func continues(line string) bool {
+	_, rest, _ := strings.Cut(line, "|")
+	rest = strings.TrimPrefix(rest, " ")
+	return rest == "" || rest[0] == ' ' || rest[0] == '-' || rest[0] == '\t'
+}
+
+// quartoKey says whether an option of a cell is Quarto's, or knitr's.
+func quartoKey(key string) bool {
+	switch key {
+	case "label", "eval", "echo", "include", "output", "results", "error", "warning", "message", "cache", "freeze", "classes", "panel", "column",
+		"layout", "renderings", "asis", "file", "filename", "lst-cap", "lst-label", "ojs_define", "context", "engine.opts", "dependson":
+		return true
+	}
+	for _, prefix := range []string{"fig-", "fig.", "tbl-", "lst-", "out.", "code-", "layout-", "cap-", "html-"} {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func writeQuarto(d *Document) (*page, error) {
+	own := d.textMetadata()
+	if j := own.object(keyJupytext).without("text_representation"); len(j) > 0 || own.Has(keyJupytext) {
+		own.setObject(keyJupytext, j)
+	}
+	inner, fromCell := d.frontCell()
+	header := "---\n"
+	front := Object(nil)
+	if fromCell {
+		header += inner + "\n"
+		front, _ = yamlObject(inner)
+	}
+	header += d.frontYAML(front)
+	if !front.Has("jupyter") && len(own) > 0 {
+		header += yamlText(Object{{"jupyter", sorted(own).Raw()}}, false)
+	}
+	p := &page{header: header + "---\n", cells: make([]string, len(d.Cells))}
+	if p.header == "---\n---\n" {
+		p.header = ""
+	}
+	first := 0
+	if fromCell {
+		first = 1
+	}
+	main := d.Language()
+	for i := range d.Cells {
+		if c := &d.Cells[i]; c.Type == "code" {
+			p.cells[i] = d.quartoCode(c, main)
+		}
+	}
+	d.between(p, first)
+	return p, nil
+}
+
+func (d *Document) quartoCode(c *Cell, main string) string {
+	fields := d.fields(c)
+	source, lang := c.Source, main
+	if l := fields.text("language"); l != "" {
+		lang = l
+	}
+	fields = fields.without("language", "name")
+	if l, args, rest, ok := magic(c.Source, main); ok && args == "" && notebooks.IsLanguage(l) {
+		lang, source = l, rest
+	}
+	n, text := optionLines(sourceLines(source))
+	var given Object
+	if n > 0 {
+		given, _ = yamlObject(text)
+	}
+	mark := optionMark(lang)
+	if n > 0 {
+		mark, _, _ = strings.Cut(source, "|")
+		mark += "|"
+	}
+	if c.ID != "" && given.text("label") != c.ID {
+		fields = append(Object{{"id", quoted(c.ID)}}, fields...)
+	}
+	fence := fenceFor(source)
+	var b strings.Builder
+	b.WriteString(fence + "{" + lang + "}\n")
+	for _, f := range fields {
+		if quartoKey(f.Name) {
+			continue
+		}
+		for line := range strings.Lines(yamlText(Object{f}, true)) {
+			b.WriteString(mark + " " + line)
+		}
+	}
+	b.WriteString(source + "\n" + fence + "\n")
+	return b.String()
+}

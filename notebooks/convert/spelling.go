@@ -1,0 +1,68 @@
+package convert
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"markmill/notebooks/codec"
+)
+
+// A text form has many spellings of a cell, and one that is written here. Where the author's is another one, a Jupyter notebook keeps it in the metadata of the cell, with the
+// digest of the spelling that it stands for: a cell that was changed since is written anew.
+
+// spelling is how one part of a text was written.
+type spelling struct {
+	Form Form   `json:"form"`
+	Of   string `json:"of"`             // digest of the part as it is written here
+	Text string `json:"text,omitempty"` // the part as it was
+	CRLF bool   `json:"crlf,omitzero"`  // of a header: all lines of the text end so
+}
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:8])
+}
+
+func (o Object) spelling(form Form) (s spelling, ok bool) {
+	raw := o.own().Get(keySpelling)
+	if raw == nil || codec.UnmarshalForeign(raw, &s) != nil {
+		return s, false
+	}
+	return s, s.Form == form
+}
+
+// keepSpelling keeps what stands otherwise in the text than in the page that would be written.
+func (d *Document) keepSpelling(p *page) {
+	keep := func(o *Object, written, was string, crlf bool) {
+		if written == was && !crlf {
+			return
+		}
+		s := spelling{Form: d.Form, Of: digest(written), Text: was, CRLF: crlf}
+		raw, err := codec.Marshal(s)
+		if err != nil {
+			return // it cannot be: these are texts
+		}
+		*o = o.without()
+		o.setOwn(keySpelling, raw)
+	}
+	keep(&d.Metadata, p.header, d.header, d.crlf)
+	for i := range d.Cells {
+		keep(&d.Cells[i].Metadata, p.cells[i], d.Cells[i].text, false)
+	}
+}
+
+// respell puts the kept spellings where they belong, and says whether the lines end with CR LF.
+func (d *Document) respell(p *page) (crlf bool) {
+	if s, ok := d.Metadata.spelling(d.to); ok {
+		crlf = s.CRLF
+		if s.Of == digest(p.header) {
+			p.header = s.Text
+		}
+	}
+	for i := range d.Cells {
+		if s, ok := d.Cells[i].Metadata.spelling(d.to); ok && s.Of == digest(p.cells[i]) {
+			p.cells[i] = s.Text
+		}
+	}
+	return crlf
+}

@@ -1,0 +1,114 @@
+package magics
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Which says which comments stand for commands.
+type Which int
+
+const (
+	// Plain are those that can be nothing else: the script was written by hand, where "# copy the table" is a comment.
+	Plain Which = iota
+	// Escaped are all that Jupytext comments out: by the looks of the line, and so with every comment of these looks.
+	Escaped
+)
+
+var (
+	general     = regexp.MustCompile(`^\s*(?:%|%%|%%%)[a-zA-Z]`)
+	goCommand   = regexp.MustCompile(`^(?:!|!\*|%|%%|%%%)[a-zA-Z]`)
+	rustCommand = regexp.MustCompile(`^:[a-zA-Z]`)
+	shellOrHelp = regexp.MustCompile(`^\s*[?!]\s*[A-Za-z.~$\\/{}]`)
+	shell       = regexp.MustCompile(`^![A-Za-z.~$\\/{}]`)
+	assigned    = regexp.MustCompile(`^\s*[a-zA-Z_][a-zA-Z_$0-9]*\s*=\s*(?:%|%%|%%%|!)[a-zA-Z]`)
+	helpAfter   = regexp.MustCompile(`^\s*[^\s]*\?\s*$`)
+	posix       = regexp.MustCompile(`^(?:cat|cd|cp|mv|rm|rmdir|mkdir|copy|ddir|echo|ls|ldir|ren)(?:$|\s$|\s[^=,])`)
+	escape      = regexp.MustCompile(`(?:#|//|--|;;|%)\s*escape`)
+	noescape    = regexp.MustCompile(`(?:#|//|--|;;|%)\s*noescape`)
+	gonb        = regexp.MustCompile(`^((?://\s*)*)//\s*gonb:%%`)
+)
+
+// Uncomment takes the comment signs off the lines that hold a command. lang is the language of the cell, whose comments begin with sign.
+func Uncomment(lines []string, lang, sign string, q Quotes, which Which) {
+	l := looks{lang, sign, which}
+	goesOn := false // the line before was a command that this one continues
+	for i, text := range lines {
+		if !q.Inside() {
+			switch is := l.command(text); {
+			case goesOn || is:
+				lines[i] = unescaped(text, sign)
+				goesOn = lang == "python" && strings.HasSuffix(strings.TrimRight(text, " \t"), `\`)
+			case which == Escaped && l.cellStart(text):
+				if bare := unescaped(text, sign); l.cellStart(bare) {
+					lines[i] = bare
+				}
+			case which == Escaped && lang == "go":
+				lines[i] = gonb.ReplaceAllString(text, "$1%%")
+			}
+		}
+		q.Read(text)
+	}
+}
+
+type looks struct {
+	lang, sign string
+	which      Which
+}
+
+// command says whether a line that is commented, once or more, holds a command.
+func (l looks) command(text string) bool {
+	bare := strings.TrimLeft(text, " \t")
+	if !strings.HasPrefix(bare, l.sign) {
+		return false
+	}
+	indent := len(text) - len(bare)
+	for strings.HasPrefix(bare, l.sign) {
+		bare = uncomment(bare, l.sign)
+	}
+	escaped := l.which == Plain || escape.MatchString(bare) || !noescape.MatchString(bare)
+	switch l.lang {
+	case "octave", "matlab", "sas", "jenner", "logtalk":
+		return false
+	case "go":
+		return indent == 0 && goCommand.MatchString(bare) && escaped
+	case "rust":
+		return indent == 0 && rustCommand.MatchString(bare)
+	}
+	switch {
+	case general.MatchString(bare):
+		return escaped
+	case l.lang != "python":
+		return false
+	case assigned.MatchString(bare):
+		return true
+	case l.which == Plain:
+		return shell.MatchString(bare)
+	}
+	return shellOrHelp.MatchString(bare) || helpAfter.MatchString(bare) && bare != "" || indent == 0 && posix.MatchString(bare)
+}
+
+// cellStart says whether a commented line begins a cell in Jupytext's light form, which comments such a line out everywhere.
+func (l looks) cellStart(text string) bool {
+	for strings.HasPrefix(text, l.sign) {
+		rest := text[len(l.sign):]
+		if strings.HasPrefix(rest, "+") || strings.HasPrefix(rest, " +") {
+			return true
+		}
+		text = strings.TrimPrefix(rest, " ")
+	}
+	return false
+}
+
+// unescaped takes one comment sign off a line, and keeps its indentation.
+func unescaped(text, sign string) string {
+	bare := strings.TrimLeft(text, " \t")
+	return text[:len(text)-len(bare)] + uncomment(bare, sign)
+}
+
+func uncomment(text, sign string) string {
+	if rest, ok := strings.CutPrefix(text, sign); ok {
+		return strings.TrimPrefix(rest, " ")
+	}
+	return text
+}

@@ -1,0 +1,115 @@
+package percent
+
+import (
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"markmill/notebooks"
+	"markmill/notebooks/magics"
+)
+
+var jupyterKey = regexp.MustCompile(`(?m)^jupyter:`)
+
+var coding = regexp.MustCompile(`coding[:=][ \t]*[-_.a-zA-Z0-9]+`)
+
+// header reads the comments at the head of a script, and gives the index of the line after them.
+func (r *reading) header() (next int) {
+	sign, i := r.Language.Comment, 0
+	if i < len(r.lines) && strings.HasPrefix(r.lines[i].text, "#!") {
+		i++
+	}
+	if i < len(r.lines) && strings.HasPrefix(r.lines[i].text, sign) && coding.MatchString(r.lines[i].text) {
+		i++
+	}
+	next = i
+	isMark := func(text string) bool { return strings.TrimRight(uncomment(text, sign), " \t") == "---" }
+	for i < len(r.lines) && strings.HasPrefix(r.lines[i].text, sign) && strings.TrimSpace(uncomment(r.lines[i].text, sign)) == "" {
+		i++
+	}
+	if i == len(r.lines) || !strings.HasPrefix(r.lines[i].text, sign) || !isMark(r.lines[i].text) {
+		return next
+	}
+	first := i
+	for i++; i < len(r.lines) && strings.HasPrefix(r.lines[i].text, sign); i++ {
+		if !isMark(r.lines[i].text) {
+			continue
+		}
+		var b strings.Builder
+		for _, l := range r.lines[first+1 : i] {
+			b.WriteString(uncomment(l.text, sign) + "\n")
+		}
+		end := len(r.Source)
+		if i+1 < len(r.lines) {
+			end = r.lines[i+1].at
+		}
+		r.Header = Header{Given: true, Text: b.String(), At: notebooks.Span{Start: r.lines[first].at, End: end}, first: first + 1}
+		if i++; i < len(r.lines) && strings.TrimSpace(uncomment(r.lines[i].text, sign)) == "" {
+			i++
+		}
+		return i
+	}
+	return next
+}
+
+// kernel takes from the header what tells how to read the cells.
+func (r *reading) kernel() error {
+	var head struct {
+		Jupyter struct {
+			Kernelspec struct {
+				Language string `yaml:"language"`
+			} `yaml:"kernelspec"`
+			Jupytext struct {
+				MainLanguage   string `yaml:"main_language"`
+				CommentMagics  *bool  `yaml:"comment_magics"`
+				Representation struct {
+					Name string `yaml:"format_name"`
+				} `yaml:"text_representation"`
+			} `yaml:"jupytext"`
+		} `yaml:"jupyter"`
+	}
+	text := []byte(r.Header.Text)
+	if yaml.Load(text, &head) != nil {
+		// Jupytext puts a raw cell, whatever is in it, before its own key. Of a header without that key the mistake is told where it is read.
+		own := jupyterKey.FindIndex(text)
+		if own == nil || yaml.Load(text[own[0]:], &head) != nil {
+			return nil
+		}
+	}
+	j := head.Jupyter
+	lang := j.Jupytext.MainLanguage
+	if lang == "" {
+		lang = j.Kernelspec.Language
+	}
+	switch lang = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(lang)), "#", "sharp"); {
+	case strings.HasPrefix(lang, "c++"):
+		r.Lang = "c++"
+	case lang != "":
+		r.Lang = lang
+	}
+	form := j.Jupytext.Representation.Name
+	switch form {
+	case "", "percent", "hydrogen":
+	default:
+		return r.formError(form)
+	}
+	r.Header.Jupytext = form != ""
+	switch comment := j.Jupytext.CommentMagics; {
+	case form == "hydrogen" && (comment == nil || !*comment), comment != nil && !*comment:
+		r.plain = true
+	case form != "":
+		r.which = magics.Escaped
+	}
+	return nil
+}
+
+// place is the place in the file of one in the text of the header, all from 1.
+func (s *Script) place(line, col int) (int, int) {
+	i := s.Header.first + line - 1
+	if i >= len(s.lines) {
+		return len(s.lines), 1
+	}
+	text := s.lines[i].text
+	return i + 1, col + len(text) - len(uncomment(text, s.Language.Comment))
+}

@@ -1,0 +1,266 @@
+package percent
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"markmill/notebooks"
+	"markmill/notebooks/magics"
+)
+
+// line is one line of a script, without its end.
+type line struct {
+	text string
+	at   int // offset in the source
+}
+
+// lines splits a text at its line ends, a byte order mark taken off. The last line has no end.
+func lines(src []byte) []line {
+	var all []line
+	at := 0
+	if bytes.HasPrefix(src, []byte("\xef\xbb\xbf")) {
+		at = 3
+	}
+	for at < len(src) {
+		end, next := len(src), len(src)
+		if n := bytes.IndexByte(src[at:], '\n'); n >= 0 {
+			end, next = at+n, at+n+1
+		}
+		all = append(all, line{strings.TrimSuffix(string(src[at:end]), "\r"), at})
+		at = next
+	}
+	return all
+}
+
+// Marked says whether a text has a line that begins a cell, which makes it a notebook and not only a script.
+func Marked(lang Language, src []byte) bool {
+	if !bytes.Contains(src, []byte("%%")) && !bytes.Contains(src, []byte("<codecell>")) && !bytes.Contains(src, []byte("In[")) {
+		return false
+	}
+	q := lang.quotes()
+	for _, l := range lines(src) {
+		if _, ok := lang.marker(l.text); ok && !q.Inside() {
+			return true
+		}
+		q.Read(l.text)
+	}
+	return false
+}
+
+// Parse reads a script. A name that is not that of a script is read as Python. The error is a *notebooks.Error: the file is no text, or
+// Jupytext wrote it in another form of script.
+func Parse(name string, src []byte) (*Script, error) {
+	lang, ok := LanguageOf(name)
+	if !ok {
+		lang, _ = LanguageOf(".py")
+	}
+	s := &Script{Name: name, Source: src, Language: lang, Lang: lang.Name}
+	if err := notebooks.CheckText(name, src); err != nil {
+		return s, err
+	}
+	s.lines = lines(src)
+	r := reading{Script: s, never: map[byte]int{}}
+	next := r.header()
+	if err := r.kernel(); err != nil {
+		return s, err
+	}
+	for next < len(s.lines) {
+		next = r.cell(next)
+	}
+	return s, nil
+}
+
+// reading is a script as it is read.
+type reading struct {
+	*Script
+	which magics.Which // comments are commands
+	never map[byte]int // the length of the fences of a sign that nothing ends any more: the rest is not looked through for each
+	plain bool         // none is: the commands stand in the script as they are
+}
+
+// warn tells of something at a place of a line, which has an index.
+func (r *reading) warn(i, at int, msg, hint string) {
+	col := 1 + utf8.RuneCountInString(r.lines[i].text[:at-r.lines[i].at])
+	r.Warnings = append(r.Warnings, &notebooks.Error{Kind: notebooks.KindOption, File: r.Name, Line: i + 1, Col: col, Msg: msg, Hint: hint})
+}
+
+// cell reads the cell that begins at a line, and gives the index of the line after it.
+func (r *reading) cell(first int) (next int) {
+	c := Cell{Kind: Code, At: notebooks.Span{Start: r.lines[first].at}, Line: first + 1, Lang: r.Lang}
+	body := first
+	var options string
+	if options, c.Marked = r.Language.marker(r.lines[first].text); c.Marked {
+		body++
+		l := r.lines[first]
+		at := l.at + len(l.text) - len(options)
+		if !c.options(options, at) {
+			r.warn(first, at, "what follows the title of the cell cannot be read as options, so it is part of the title",
+				`write name=value with values of JSON, as tags=["a"]`)
+		}
+	}
+	inactive := !c.active(r.Language.ext)
+	if c.Kind == Code && !c.active("ipynb") {
+		c.Kind = Raw
+	}
+	if lang := text(c.Field("language")); lang != "" && c.Kind == Code {
+		c.Lang = strings.ToLower(lang)
+	}
+	next = r.cellEnd(&c, first)
+	c.At.End = len(r.Source)
+	if next < len(r.lines) {
+		c.At.End = r.lines[next].at
+	}
+	content := r.content(first, next, body)
+	c.CodeLine = body + 1
+	if !c.Marked && len(strings.TrimSpace(strings.Join(content, ""))) == 0 {
+		return next // nothing stands before the first marker
+	}
+	c.Source = strings.Join(r.uncomment(&c, content, inactive), "\n")
+	r.Cells = append(r.Cells, c)
+	return next
+}
+
+// cellEnd finds the line that begins the next cell. Within a text of the language, and in a fence of Markdown that is closed, no line does.
+func (r *reading) cellEnd(c *Cell, first int) int {
+	q := r.Language.quotes()
+	if c.Lang != r.Lang { // its lines are comments, whatever they hold
+		q = magics.Quotes{}
+	}
+	fenceEnd := -1
+	for i := first; i < len(r.lines); i++ {
+		text := r.lines[i].text
+		if q.Inside() {
+			q.Read(text)
+			continue
+		}
+		q.Read(text)
+		if i <= fenceEnd {
+			continue
+		}
+		if c.Kind != Code && i > first {
+			if fenceEnd = r.fenceEnd(i); fenceEnd > i {
+				continue
+			}
+		}
+		if _, ok := r.Language.marker(text); ok && i > first {
+			return i
+		}
+	}
+	return len(r.lines)
+}
+
+// fenceEnd is the line that closes the fence which a line of a comment opens; -1 when it opens none, or none that is closed.
+func (r *reading) fenceEnd(i int) int {
+	open, length, info := fence(uncomment(r.lines[i].text, r.Language.Comment))
+	if length == 0 || open == '`' && strings.Contains(info, "`") || r.never[open] > 0 && length >= r.never[open] {
+		return -1
+	}
+	for j := i + 1; j < len(r.lines); j++ {
+		if mark, n, rest := fence(uncomment(r.lines[j].text, r.Language.Comment)); mark == open && n >= length && strings.TrimSpace(rest) == "" {
+			return j
+		}
+	}
+	r.never[open] = length
+	return -1
+}
+
+// fence reads the mark of a fence, and what follows it; its length is 0 where there is none.
+func fence(text string) (mark byte, length int, rest string) {
+	bare := strings.TrimLeft(text, " ")
+	if len(text)-len(bare) > 3 || bare == "" || bare[0] != '`' && bare[0] != '~' {
+		return 0, 0, ""
+	}
+	rest = strings.TrimLeft(bare, bare[:1])
+	if n := len(bare) - len(rest); n >= 3 {
+		return bare[0], n, rest
+	}
+	return 0, 0, ""
+}
+
+// content are the lines of a cell without its marker, and without the empty lines that part it from the next one: one, or two.
+func (r *reading) content(first, next, body int) []string {
+	end := next
+	blank := func(i int) bool { return i >= first && strings.TrimSpace(r.lines[i].text) == "" }
+	switch {
+	case end-first >= 3 && blank(end-1) && blank(end-2) && !blank(end-3):
+		end -= 2
+	case end > first && r.lines[end-1].text == "":
+		end--
+	}
+	var content []string
+	for i := body; i < end; i++ {
+		content = append(content, r.lines[i].text)
+	}
+	return content
+}
+
+// uncomment takes off the comment signs that are not the author's.
+func (r *reading) uncomment(c *Cell, content []string, inactive bool) []string {
+	switch {
+	case c.Kind != Code && c.Field("active") == nil && r.Language.Name == "python":
+		if inner, skip, ok := quotedText(content); ok {
+			c.CodeLine += skip
+			return inner
+		}
+		fallthrough
+	case c.Kind != Code && !c.runsInScript(r), inactive, c.Lang != r.Lang && c.Field("active") == nil:
+		for i := range content {
+			content[i] = uncomment(content[i], r.Language.Comment)
+		}
+		return content
+	case c.Kind != Code: // code that only the script runs
+		return content
+	}
+	if !r.plain {
+		magics.Uncomment(content, r.Lang, r.Language.sign(r.Lang), r.Language.quotes(), r.which)
+	}
+	return content
+}
+
+// runsInScript says whether a cell that is raw in a notebook is code in the script.
+func (c *Cell) runsInScript(r *reading) bool {
+	return c.Field("active") != nil && c.active(r.Language.ext)
+}
+
+// quotedText is what a text of several lines holds that is all of a cell; skip counts the lines before its first.
+func quotedText(content []string) (inner []string, skip int, ok bool) {
+	all := strings.Join(content, "\n")
+	whole := strings.TrimSpace(all)
+	skip = strings.Count(all[:strings.Index(all, whole)], "\n")
+	for _, quote := range []string{`"""`, `'''`} {
+		bare := whole
+		if !strings.HasPrefix(bare, quote) && bare != "" && (bare[0] == 'r' || bare[0] == 'R') {
+			bare = bare[1:]
+		}
+		if len(bare) < 2*len(quote) || !strings.HasPrefix(bare, quote) || !strings.HasSuffix(bare, quote) {
+			continue
+		}
+		bare = bare[len(quote) : len(bare)-len(quote)]
+		if strings.HasPrefix(bare, "\n") {
+			bare = bare[1:]
+			skip++
+		}
+		bare = strings.TrimSuffix(bare, "\n")
+		if bare == "" {
+			return nil, skip, true
+		}
+		return strings.Split(bare, "\n"), skip, true
+	}
+	return nil, 0, false
+}
+
+// uncomment takes a comment sign and a space off a line, or the sign alone.
+func uncomment(text, sign string) string {
+	if rest, ok := strings.CutPrefix(text, sign); ok {
+		return strings.TrimPrefix(rest, " ")
+	}
+	return text
+}
+
+// formError refuses a script that Jupytext wrote in another form.
+func (r *reading) formError(form string) error {
+	return &notebooks.Error{Kind: notebooks.KindInput, File: r.Name, Line: 1, Col: 1,
+		Msg: fmt.Sprintf("the script is in Jupytext's form %q, and only percent scripts are read", form), Hint: "jupytext --to py:percent"}
+}

@@ -1,0 +1,87 @@
+package percent
+
+import (
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// Form is the name of this form.
+const Form notebooks.Form = "percent"
+
+// Script is a script that was read.
+type Script struct {
+	Name     string // as messages call it
+	Source   []byte
+	Language Language // of the ending
+	Lang     string   // of the cells: what the header says, or else the language of the ending
+	Header   Header
+	Cells    []Cell
+	Warnings notebooks.ErrorList // what runs, and a reader should know
+
+	lines []line
+}
+
+// Header is the YAML in comments at the head of a script.
+type Header struct {
+	Given    bool
+	Text     string // without the comment signs and the marks
+	At       notebooks.Span
+	Jupytext bool // Jupytext has written it
+
+	first int // index of the line after the first mark
+}
+
+// Kind is what a cell holds.
+type Kind string
+
+// As Jupyter calls them.
+const (
+	Code     Kind = "code"
+	Markdown Kind = "markdown"
+	Raw      Kind = "raw"
+)
+
+// Cell is one cell.
+type Cell struct {
+	Kind     Kind
+	Title    string  // the words on the marker line
+	Depth    int     // how many further % there are
+	Short    bool    // Markdown is spelled [md]
+	Metadata []Field // in the order of the marker line
+	Lang     string  // of code; another than the script's where the cell says so
+	Source   string  // without comment signs, where they are not the author's; lines end with \n, the last one does not
+	At       notebooks.Span
+	Line     int  // of the marker, or of the first line
+	CodeLine int  // of the first line of Source
+	Marked   bool // it has a marker line
+}
+
+// Field is one name and value of a marker line.
+type Field struct {
+	Name  string
+	Value codec.Raw
+	At    int // offset in Source
+}
+
+// Field finds a field of the cell; nil without one.
+func (c *Cell) Field(name string) codec.Raw {
+	for _, f := range c.Metadata {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+// Tags are the cell's tags.
+func (c *Cell) Tags() []string {
+	var tags []string
+	if raw := c.Field("tags"); raw != nil && codec.UnmarshalForeign(raw, &tags) != nil {
+		var one string
+		if codec.UnmarshalForeign(raw, &one) == nil {
+			return []string{one}
+		}
+		return nil
+	}
+	return tags
+}
