@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ExpandPath expands names in an output path: {{name}}, and papermill's {name}, {name[key]},
+// ExpandPath expands names in the path of a notebook or of an output notebook: {{name}}, and papermill's {name}, {name[key]},
 // {name:05d} and {pm[run_uuid]}. A name is a parameter, or one of extra (run_id, date, commit, …; a
 // parameter of that name comes first). Values are taken literally. What papermill reaches with
 // {pm[current_datetime_utc]:%Y} is extra's "now", in RFC 3339.
@@ -33,7 +33,7 @@ func ExpandPath(text string, bound []Bound, extra map[string]string) (string, er
 		}
 		end := strings.Index(rest, closing)
 		if rest[0] == '}' || end < 0 {
-			return "", x.errorf("write {{name}} or {name}", "a brace %q without its other", rest[:1])
+			return "", x.errorf("write {{name}} or {name}, and {lbrace} or {rbrace} for a brace itself", "a brace %q without its other", rest[:1])
 		}
 		value, err := x.field(strings.TrimSpace(rest[len(opening):end]))
 		if err != nil {
@@ -45,6 +45,9 @@ func ExpandPath(text string, bound []Bound, extra map[string]string) (string, er
 	return b.String(), nil
 }
 
+// braces are how a path that is expanded holds one: papermill's {{ is the beginning of a name here.
+var braces = map[string]string{"lbrace": "{", "rbrace": "}"}
+
 type pathExpander struct {
 	text  string
 	bound []Bound
@@ -52,7 +55,7 @@ type pathExpander struct {
 }
 
 func (x pathExpander) errorf(hint, format string, args ...any) error {
-	return &Error{Kind: KindParameter, Msg: fmt.Sprintf("output path %q: ", x.text) + fmt.Sprintf(format, args...), Hint: hint}
+	return &Error{Kind: KindParameter, Msg: fmt.Sprintf("path %q: ", x.text) + fmt.Sprintf(format, args...), Hint: hint}
 }
 
 var pathField = lazyregexp.New(`^([^\s\[\]{}:!.]+)((?:\[[^\[\]]*\])*)(?::(.*))?$`)
@@ -75,10 +78,13 @@ func (x pathExpander) field(field string) (string, error) {
 	}
 	one := x.find(name)
 	if one == nil {
+		if brace, ok := braces[name]; ok && len(keys) == 0 && format == "" {
+			return brace, nil
+		}
 		if value, ok := x.extra[name]; ok && len(keys) == 0 {
 			return x.formatted(Value{Type: TypeString, Text: value}, field, format)
 		}
-		return "", x.errorf("there is: "+strings.Join(x.names(), ", "), "no parameter %q", name)
+		return "", x.errorf("there is: "+strings.Join(x.names(), ", ")+"; a brace itself is {lbrace} or {rbrace}", "no parameter %q", name)
 	}
 	v := one.Value
 	for _, k := range keys {
@@ -132,7 +138,7 @@ func (v Value) at(key string) (Value, bool) {
 var pathFormat = lazyregexp.New(`^(0?)([0-9]{0,3})(?:\.([0-9]{1,3}))?([dfs]?)$`)
 
 // formatted is a value with the part of Python's format language that makes sense in a path:
-// width, leading zeros, digits behind the point.
+// width, leading zeros, digits behind the point, how much of a text.
 func (x pathExpander) formatted(v Value, field, format string) (string, error) {
 	switch {
 	case holdsSecret(v):
@@ -144,7 +150,7 @@ func (x pathExpander) formatted(v Value, field, format string) (string, error) {
 	m := pathFormat.FindStringSubmatch(format)
 	numeric := isOneOf(v.Type, TypeInt, TypeFloat)
 	switch {
-	case m == nil, m[4] == "d" && v.Type != TypeInt, m[4] == "s" && numeric, m[1] != "" && !numeric, m[3] != "" && m[4] != "f", m[4] == "f" && !numeric:
+	case m == nil, m[4] == "d" && v.Type != TypeInt, m[4] == "s" && numeric, m[1] != "" && !numeric, m[3] != "" && m[4] != "f" && numeric, m[4] == "f" && !numeric:
 		return "", x.errorf("", "the format %q is not one for %s", format, article(v.Type))
 	case m[4] == "f":
 		digits := 6
@@ -152,6 +158,11 @@ func (x pathExpander) formatted(v Value, field, format string) (string, error) {
 			digits, _ = strconv.Atoi(m[3])
 		}
 		text = strconv.FormatFloat(v.number(), 'f', digits, 64)
+	case m[3] != "": // of a text, as many characters
+		most, _ := strconv.Atoi(m[3])
+		if runes := []rune(text); len(runes) > most {
+			text = string(runes[:most])
+		}
 	}
 	text = pad(text, m[2], m[1] != "", numeric)
 	if strings.ContainsRune(text, 0) {

@@ -252,7 +252,7 @@ func TestExpandPath(t *testing.T) {
 	for path, want := range map[string]string{
 		"out/{{x}}-{{ n }}.md": "out/a{b}--42.md", "{x}": "a{b}", "{n:05d}": "-0042", "{f:.2f}": "2.50", "{{f}}": "2.5", "{l[0]}": "z",
 		"{{run_id}}/{{date}}": "r1/2026-11-21", "{pm[run_uuid]}": "r1", "{pm[current_datetime_utc]:%Y%m%d}": "20261122",
-		"plain": "plain", "": "",
+		"plain": "plain", "": "", "{x:.2}": "a{", "{x:.9s}": "a{b}", "{x:5.2}|": "a{   |", "{lbrace}x{{rbrace}}": "{x}", "{f:.2}": "error", "{n:.2}": "error",
 		"{l}": "error", "{l[1]}": "error", "{l[2]}": "error", "{none}": "error", "{nul}": "error", "{": "error", "}": "error", "{}": "error", "{{}}": "error",
 		"{nope}": "error", "{x:05d}": "error", "{x!r}": "error", "{pm[nope]}": "error", "{pm[current_datetime_utc]:%Q}": "error",
 	} {

@@ -40,9 +40,10 @@ func (shortReferences) Transform(node *ast.Paragraph, reader text.Reader, pc par
 	}
 }
 
-// newBlockParser makes a parser; more are block parsers to be tried besides goldmark's own.
-func newBlockParser(more ...util.PrioritizedValue) parser.Parser {
-	blocks := append([]util.PrioritizedValue{
+// BlockParsers are goldmark's block parsers with the bounds above. A view that reads a notebook's Markdown takes
+// these and ParagraphTransformers, so that it sees the fences that Parse sees.
+func BlockParsers() []util.PrioritizedValue {
+	return []util.PrioritizedValue{
 		util.Prioritized(parser.NewSetextHeadingParser(), 100),
 		util.Prioritized(parser.NewThematicBreakParser(), 200),
 		util.Prioritized(shallow{parser.NewListParser()}, 300),
@@ -53,9 +54,18 @@ func newBlockParser(more ...util.PrioritizedValue) parser.Parser {
 		util.Prioritized(shallow{parser.NewBlockquoteParser()}, 800),
 		util.Prioritized(parser.NewHTMLBlockParser(), 900),
 		util.Prioritized(parser.NewParagraphParser(), 1000),
-	}, more...)
-	return parser.NewParser(parser.WithBlockParsers(blocks...),
-		parser.WithParagraphTransformers(util.Prioritized(shortReferences{}, 100)))
+	}
+}
+
+// ParagraphTransformers look for link definitions, with the bound above.
+func ParagraphTransformers() []util.PrioritizedValue {
+	return []util.PrioritizedValue{util.Prioritized(shortReferences{}, 100)}
+}
+
+// newBlockParser makes a parser; more are block parsers to be tried besides goldmark's own.
+func newBlockParser(more ...util.PrioritizedValue) parser.Parser {
+	return parser.NewParser(parser.WithBlockParsers(append(BlockParsers(), more...)...),
+		parser.WithParagraphTransformers(ParagraphTransformers()...))
 }
 
 // fence is a fenced code block of a source.

@@ -2,6 +2,7 @@ package notebooks
 
 import (
 	"bytes"
+	"fmt"
 	"sort"
 )
 
@@ -89,4 +90,31 @@ func (s *stripping) conflictEnd(i int) (int, bool) {
 		at = end
 	}
 	return 0, false
+}
+
+// checkConflicts refuses a source that was merged and not mended: a conflict that stands in prose, or around steps, which
+// would otherwise run, both of its sides. One inside a fence is that fence's text, and its language's to refuse.
+func (r *reading) checkConflicts() {
+	src := r.nb.Source
+	if !bytes.Contains(src, []byte("\n>>>>>>> ")) {
+		return
+	}
+	open, parted := -1, false
+	for at, f := 0, 0; at < len(src); at = lineEnd(src, at) {
+		for f < len(r.blocks.fences) && r.blocks.fences[f].span.End <= at {
+			f++
+		}
+		line := src[at:lineEnd(src, at)]
+		switch inside := f < len(r.blocks.fences) && r.blocks.fences[f].span.Start < at; {
+		case isConflictOpen(line) && !inside:
+			open, parted = at, false
+		case open >= 0 && isConflictPart(line):
+			parted = true
+		case open >= 0 && parted && isConflictEnd(line):
+			end, _ := r.nb.Position(at)
+			r.mistake(KindSyntax, open, "", fmt.Sprintf("a conflict of a merge begins here, and ends in line %d", end),
+				"keep what is right, and delete Git's lines")
+			open = -1
+		}
+	}
 }

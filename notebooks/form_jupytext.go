@@ -3,10 +3,13 @@ package notebooks
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 
 	"markmill/notebooks/codec"
+	"markmill/notebooks/magics"
 )
 
 // Jupytext Markdown writes a cell as python Title .class tags=["parameters"] key=JSON. Every key is cell metadata, of
@@ -56,6 +59,11 @@ func jsonAttr(key, text string, at int) attr {
 		for _, item := range v {
 			a.list = append(a.list, fmt.Sprint(item))
 		}
+	case map[string]any:
+		a.list = []string{}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			a.list = append(a.list, name+"="+fmt.Sprint(v[name]))
+		}
 	}
 	return a
 }
@@ -69,8 +77,34 @@ func (r *reading) jupytextCell(f *fence, in *info) bool {
 	if in.hasTag("noeval") || r.inTextCell(f.span.Start) {
 		return false
 	}
+	return in.active()
+}
+
+// active says whether a cell is code in a notebook: Jupytext's active= names the files in which it is.
+func (in *info) active() bool {
 	active, ok := in.attr("active")
 	return !ok || strings.Contains(active.val, "ipynb") || strings.Contains(active.val, "py")
+}
+
+// uncommentMagics gives back the commands of IPython that Jupytext has commented out.
+func uncommentMagics(code []byte, lang string) []byte {
+	sign, q := magicsOf(lang)
+	lines := strings.Split(string(code), "\n")
+	magics.Uncomment(lines, lang, sign, q, magics.Escaped)
+	return []byte(strings.Join(lines, "\n"))
+}
+
+// magicsOf is what begins comments in a language, and its texts of several lines.
+func magicsOf(lang string) (sign string, q magics.Quotes) {
+	switch lang {
+	case "javascript", "typescript", "go", "rust", "c++", "cpp", "csharp", "fsharp", "java", "groovy", "scala":
+		return "//", magics.Quotes{}
+	case "r":
+		return "#", magics.Quotes{Comment: "#", Single: true}
+	case "bash", "powershell":
+		return "#", magics.Quotes{}
+	}
+	return "#", magics.Quotes{Comment: "#", Triple: true}
 }
 
 // inTextCell says whether an offset stands in a Markdown or raw cell that its author marked as one, with
@@ -109,4 +143,15 @@ func hasAnyPrefix(text []byte, prefixes ...string) bool {
 		}
 	}
 	return false
+}
+
+// UncommentMagics gives back the commands of IPython that Jupytext has commented out in the code of a cell.
+func UncommentMagics(code, lang string) string { return string(uncommentMagics([]byte(code), lang)) }
+
+// CommentMagics comments them out: UncommentMagics undoes it.
+func CommentMagics(code, lang string) string {
+	sign, q := magicsOf(lang)
+	lines := strings.Split(code, "\n")
+	magics.Comment(lines, lang, sign, q)
+	return strings.Join(lines, "\n")
 }

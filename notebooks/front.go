@@ -9,11 +9,17 @@ import (
 // maxFrontMistakes is how many mistakes of the front matter are told: a file that is no notebook makes thousands.
 const maxFrontMistakes = 50
 
+// frontPlace is where a front matter stands in the source.
+type frontPlace struct {
+	base  int // the offset that lines and columns of its nodes count from
+	lines int // before it
+	end   int // offset just after it
+}
+
 // readFront reads the keys of the front matter. In Markmill's own form an unknown key is an error; in the files of other
 // tools it is theirs.
-func (r *reading) readFront(m matter) {
+func (r *reading) readFront(at frontPlace, native bool) {
 	nb := r.nb
-	native := nb.Form == FormNative
 	if bad := r.header.invalid; bad != nil {
 		if native {
 			r.mistake(KindSyntax, bad.at, "", bad.msg, bad.hint)
@@ -26,30 +32,31 @@ func (r *reading) readFront(m matter) {
 	if node == nil {
 		return
 	}
-	seen, earlier := map[string]bool{}, len(r.errs)
+	if r.frontKeys == nil {
+		r.frontKeys = map[string]bool{}
+	}
+	seen, earlier := r.frontKeys, len(r.errs)
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], resolve(node.Content[i+1])
 		if len(r.errs)-earlier > maxFrontMistakes {
 			return
 		}
 		if seen[key.Value] {
-			at := r.offset(m.text.Start, key.Line, key.Column)
-			r.mistake(KindOption, at, "", fmt.Sprintf("the key %s stands twice in the front matter", quote(key.Value)), "keep one")
+			r.mistake(KindOption, r.offset(at.base, key.Line, key.Column), "", fmt.Sprintf("the key %s stands twice in the front matter", quote(key.Value)), "keep one")
 			continue
 		}
 		seen[key.Value] = true
 		if key.Value == "params" {
-			offset := 1 // the text begins in line 2
-			params, errs := parseParamsNode(nb.Name, value, offset)
+			params, errs := parseParamsNode(nb.Name, value, at.lines)
 			nb.Params = append(params, nb.Params...)
 			r.errs = append(r.errs, errs...)
-			r.frontAt = m.body
+			r.frontAt = at.end
 			continue
 		}
 		read, ok := frontKeys[key.Value]
 		if !ok {
-			if native && !isForeignKey(key.Value) {
-				r.unknownKey(r.offset(m.text.Start, key.Line, key.Column), key.Value)
+			if !isForeignKey(key.Value) {
+				r.unknownKey(native, r.offset(at.base, key.Line, key.Column), key.Value)
 			}
 			continue
 		}
@@ -58,14 +65,14 @@ func (r *reading) readFront(m matter) {
 			if shown && !native { // other tools have structure there
 				continue
 			}
-			r.mistake(KindOption, r.offset(m.text.Start, value.Line, value.Column), "", fmt.Sprintf("%s: %v", key.Value, err), "")
+			r.mistake(KindOption, r.offset(at.base, value.Line, value.Column), "", fmt.Sprintf("%s: %v", key.Value, err), "")
 		}
 	}
 }
 
 // unknownKey is an error in a notebook. A file without a step is a document, and its keys are for whatever
-// shows it; still a slip is worth a word.
-func (r *reading) unknownKey(at int, key string) {
+// shows it, as are those of other tools' files; still a slip is worth a word.
+func (r *reading) unknownKey(native bool, at int, key string) {
 	hint := "known are " + strings.Join(frontNames, ", ")
 	near := Suggest(key, frontNames)
 	if near != "" {
@@ -73,7 +80,7 @@ func (r *reading) unknownKey(at int, key string) {
 	}
 	msg := fmt.Sprintf("unknown key %s in the front matter", quote(key))
 	switch {
-	case len(r.nb.Steps) > 0 || len(r.nb.Params) > 0:
+	case native && len(r.nb.Steps) > 0 || native && len(r.nb.Params) > 0:
 		r.mistake(KindOption, at, "", msg, hint)
 	case near != "":
 		r.warn(at, "", msg, hint)

@@ -19,6 +19,10 @@ var frontKeys = map[string]func(f *Front, n *yaml.Node) error{
 		f.Timeout, err = parseTimeout(scalar(n))
 		return err
 	},
+	"run-timeout": func(f *Front, n *yaml.Node) (err error) {
+		f.RunTimeout, err = parseTimeout(scalar(n))
+		return err
+	},
 	"env":       func(f *Front, n *yaml.Node) error { return variables(n, &f.Env) },
 	"copy":      func(f *Front, n *yaml.Node) error { return setTexts(n, &f.Copy) },
 	"strict":    func(f *Front, n *yaml.Node) error { return boolean(n, &f.Strict) },
@@ -34,8 +38,14 @@ var frontKeys = map[string]func(f *Front, n *yaml.Node) error{
 	"risk":      func(f *Front, n *yaml.Node) error { return setText(n, &f.Risk) },
 	"approval":  func(f *Front, n *yaml.Node) error { return oneOf(n, &f.Approval, "required", "none") },
 	"normalize": normalizeRules,
-	"schedule":  func(f *Front, n *yaml.Node) error { return setText(n, &f.Schedule) },
-	"alerts":    func(f *Front, n *yaml.Node) error { return setTexts(n, &f.Alerts) },
+	"allow_errors": func(f *Front, n *yaml.Node) error {
+		var on *bool
+		err := boolean(n, &on)
+		f.AllowErrors = err == nil && *on
+		return err
+	},
+	"schedule": func(f *Front, n *yaml.Node) error { return setText(n, &f.Schedule) },
+	"alerts":   func(f *Front, n *yaml.Node) error { return setTexts(n, &f.Alerts) },
 	"max-output": func(f *Front, n *yaml.Node) (err error) {
 		f.MaxOutput, err = size(scalar(n))
 		return err
@@ -56,9 +66,9 @@ func (f *Front) ReadKey(key string, value *yaml.Node) error {
 
 // frontNames are what an unknown key is compared with, and listed.
 var frontNames = []string{
-	"title", "description", "kernel", "timeout", "params", "env", "allow", "forbid", "limits", "require", "forbidden_actions",
+	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require", "forbidden_actions",
 	"mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict", "sandbox", "network", "resources",
-	"max-output", "durability",
+	"max-output", "durability", "allow_errors",
 }
 
 func setText(n *yaml.Node, to *string) error {

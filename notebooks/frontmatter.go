@@ -66,6 +66,7 @@ type header struct {
 	jupytext bool   // every fence of a language is a cell
 	lang     string // of the kernel
 	node     *yaml.Node
+	magics   bool  // Jupytext has commented out what only IPython reads
 	invalid  *slip // the YAML cannot be read
 }
 
@@ -121,6 +122,7 @@ func (h *header) read(node *yaml.Node) {
 	if format == "" {
 		format = scalar(lookup(lookup(lookup(jupyter, "jupytext"), "text_representation"), "format_name"))
 	}
+	h.magics = format == "rmarkdown"
 	switch {
 	case format == "myst" || format == "" && jupyter == nil && spec != nil:
 		h.form = FormMyST

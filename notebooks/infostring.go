@@ -89,6 +89,9 @@ func parseBraceFirst(text string, base int) info {
 		return in
 	case runnable(word):
 		in.form, in.lang = FormQuarto, strings.ToLower(word)
+		if strings.HasPrefix(inner, "wolfram language") { // Jupytext's name of it
+			word = "wolfram language"
+		}
 		in.readKnitr(inner[len(word):], base+1+pad+len(word))
 	default: // a directive, or raw text for a format: {note}, {=html}, {raw-cell}
 		return in

@@ -4,7 +4,10 @@ import "strings"
 
 // runnable says whether a word is the name of a language that notebooks are run in: then ```{word} is a step,
 // and not a directive of a typesetter. Whether this machine can run it is the engine's question.
-func runnable(word string) bool {
+func runnable(word string) bool { return IsLanguage(word) }
+
+// IsLanguage says whether a word is the name of a language that notebooks are run in.
+func IsLanguage(word string) bool {
 	_, ok := languages[strings.ToLower(word)]
 	return ok
 }
@@ -12,9 +15,9 @@ func runnable(word string) bool {
 var languages = setOf(
 	"awk", "bash", "bat", "c", "c++", "clojure", "cmd", "coconut", "cpp", "csharp", "dash", "fish", "fsharp", "gnuplot",
 	"go", "gonb", "groovy", "haskell", "idl", "ipython", "ipython3", "java", "javascript", "js", "julia", "kotlin", "ksh",
-	"lua", "matlab", "maxima", "node", "nodejs", "octave", "perl", "php", "powershell", "pwsh", "py", "python", "python2",
+	"logtalk", "lua", "matlab", "maxima", "node", "nodejs", "ocaml", "octave", "perl", "php", "powershell", "pwsh", "py", "python", "python2",
 	"python3", "r", "rb", "ruby", "rust", "sas", "scala", "scheme", "sed", "sh", "shell", "sos", "sql", "stata", "ts",
-	"typescript", "xonsh", "zsh",
+	"typescript", "wolfram", "xonsh", "zsh",
 )
 
 // data says whether a language holds data or words. A tag alone does not make a step of it.

@@ -15,6 +15,8 @@ type Manifest struct {
 	Status     string           `json:"status"`
 	Parameters []ManifestParam  `json:"parameters"`
 	Regions    []ManifestRegion `json:"regions"` // set by Splice
+	// ReportMode says that a page is to fold the code of every step, as of one tagged hide-input.
+	ReportMode bool `json:"report_mode,omitzero"`
 }
 
 // ManifestParam is a parameter as it was injected.

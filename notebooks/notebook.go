@@ -28,6 +28,7 @@ type Notebook struct {
 	Params   []Param  // declared parameters, in order
 	ParamsAt int      // offset just after the (first) parameters block or front matter that declares them; -1 without one
 	Steps    []*Step  // every step, in order
+	Declared []Span   // the fences of YAML or JSON that declare parameters, in order
 	Warnings []*Error // what is odd but runs (TOML front matter, a bare fence that looks like a step, …)
 
 	lines []int // where each line of Source begins
@@ -54,6 +55,9 @@ type Step struct {
 	Retries    int    // further tries after the first
 	Normalize  []string
 	Env        map[string]string
+
+	// Apart marks a cell of a Jupyter notebook that is in another language than the notebook's kernel.
+	Apart bool
 
 	// Parameters marks a code-language parameters block (papermill's "parameters" cell).
 	Parameters bool
@@ -83,6 +87,7 @@ const (
 	TagAllowFailure = "allow-failure"
 	TagNoChange     = "no-change"
 	TagVolatile     = "volatile"
+	TagCheck        = "check-output"
 	TagHideInput    = "hide-input"
 	TagHideOutput   = "hide-output"
 )
@@ -94,6 +99,8 @@ type Front struct {
 	Description string
 	Kernel      string
 	Timeout     time.Duration // of each step, unless it says otherwise; 0 is none
+	RunTimeout  time.Duration // of the whole run; 0 is none
+	AllowErrors bool          // a step that fails lets the run go on, and does not fail it; tests and reviews do
 	Env         map[string]string
 	Copy        []string // ignored files that the worktree gets too
 	Strict      *bool    // shells: any failing command fails the step; nil is true

@@ -29,16 +29,22 @@ func Parse(name string, src []byte) (*Notebook, error) {
 		r.checkMarkup(m)
 	}
 	r.decideForm()
-	r.readFront(matter)
+	r.readFront(frontPlace{matter.text.Start, 1, matter.body}, nb.Form == FormNative)
 	r.nameSteps()
 	r.checkNeeds()
 	r.checkParams()
-	sort.SliceStable(nb.Warnings, before(nb.Warnings))
+	r.checkConflicts()
+	return r.result()
+}
+
+// result is the notebook, with its warnings and the mistakes in order of place.
+func (r *reading) result() (*Notebook, error) {
+	sort.SliceStable(r.nb.Warnings, before(r.nb.Warnings))
 	if len(r.errs) == 0 {
-		return nb, nil
+		return r.nb, nil
 	}
 	sort.SliceStable(r.errs, before(r.errs))
-	return nb, r.errs
+	return r.nb, r.errs
 }
 
 // Step finds a step by its id; nil when there is none.
@@ -57,12 +63,13 @@ type reading struct {
 	errs      ErrorList
 	blocks    blocks
 	header    header
-	textCells []Span        // Markdown and raw cells of Jupytext
-	needsAt   map[*Step]int // where its needs= stands
-	foreign   Form          // of the first step that is spelled in another form
-	guessed   bool          // a language was, and it was told
-	blockAt   int           // end of the first parameters block, 0 without one
-	frontAt   int           // end of a front matter that declares parameters, 0 without one
+	textCells []Span          // Markdown and raw cells of Jupytext
+	needsAt   map[*Step]int   // where its needs= stands
+	foreign   Form            // of the first step that is spelled in another form
+	guessed   bool            // a language was, and it was told
+	blockAt   int             // end of the first parameters block, 0 without one
+	frontKeys map[string]bool // that were read
+	frontAt   int             // end of a front matter that declares parameters, 0 without one
 }
 
 func before(list []*Error) func(i, j int) bool {

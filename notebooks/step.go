@@ -28,6 +28,9 @@ func (r *reading) roleOf(f *fence, in *info) role {
 	}
 	switch in.form {
 	case FormQuarto, FormMyST:
+		if !in.active() {
+			return prose
+		}
 		return step
 	case FormRunme:
 		if in.isNamed() {
@@ -144,6 +147,9 @@ func (r *reading) addStep(f *fence, in *info) {
 		r.mystLanguage(s, f)
 	default:
 		s.Lang = kernelLanguage(s.Lang)
+	}
+	if r.header.magics {
+		s.Code = uncommentMagics(s.Code, s.Lang)
 	}
 	if s.Has(TagParameters) {
 		s.Parameters = true

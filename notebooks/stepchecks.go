@@ -9,7 +9,7 @@ import (
 func (r *reading) nameSteps() {
 	taken := map[StepID]*Step{}
 	for _, s := range r.nb.Steps {
-		if !s.Explicit {
+		if s.ID == "" {
 			continue
 		}
 		if first := taken[s.ID]; first != nil {
@@ -20,7 +20,7 @@ func (r *reading) nameSteps() {
 		taken[s.ID] = s
 	}
 	for _, s := range r.nb.Steps {
-		if s.Explicit {
+		if s.ID != "" {
 			continue
 		}
 		place := "step-" + strconv.Itoa(s.Index+1)
@@ -72,6 +72,7 @@ func (r *reading) addParameters(f *fence, in *info) {
 	params, errs := parseParamsBlock(r.nb.Name, f.code(r.nb.Source), line+1)
 	r.nb.Params = append(r.nb.Params, params...)
 	r.errs = append(r.errs, errs...)
+	r.nb.Declared = append(r.nb.Declared, f.span)
 	r.setParamsAt(f)
 }
 

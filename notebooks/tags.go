@@ -10,23 +10,26 @@ func ownTag(tag string) string {
 }
 
 var tagNames = map[string]string{
-	"skip-execution":         TagSkip, // nbclient, MyST-NB
-	"skip_execution":         TagSkip,
-	"nbval-skip":             TagSkip,
-	"nbval-raises-exception": TagRaises,
-	"raises_exception":       TagRaises,
-	"nbval-ignore-output":    TagVolatile,
-	"remove-input":           TagHideInput, // Jupyter Book
-	"remove_input":           TagHideInput, // nbconvert
-	"hide_input":             TagHideInput,
-	"report_hide_input":      TagHideInput,
-	"remove-output":          TagHideOutput,
-	"remove_output":          TagHideOutput,
-	"hide_output":            TagHideOutput,
-	"remove_all_output":      TagHideOutput,
-	"allow_failure":          TagAllowFailure,
-	"injected_parameters":    TagInjected,
-	"no_change":              TagNoChange,
+	"skip-execution":                TagSkip, // nbclient, MyST-NB
+	"skip_execution":                TagSkip,
+	"nbval-skip":                    TagSkip,
+	"nbval-raises-exception":        TagRaises,
+	"raises_exception":              TagRaises,
+	"nbval-ignore-output":           TagVolatile,
+	"nbval-check-output":            TagCheck,
+	"pytest-validate-ignore-output": TagVolatile, // nbval, long ago
+	"check_output":                  TagCheck,
+	"remove-input":                  TagHideInput, // Jupyter Book
+	"remove_input":                  TagHideInput, // nbconvert
+	"hide_input":                    TagHideInput,
+	"report_hide_input":             TagHideInput,
+	"remove-output":                 TagHideOutput,
+	"remove_output":                 TagHideOutput,
+	"hide_output":                   TagHideOutput,
+	"remove_all_output":             TagHideOutput,
+	"allow_failure":                 TagAllowFailure,
+	"injected_parameters":           TagInjected,
+	"no_change":                     TagNoChange,
 }
 
 // tagsOf is what one typed tag stands for.
@@ -40,7 +43,7 @@ func tagsOf(tag string) []string {
 
 var ownTags = []string{
 	TagParameters, TagInjected, TagTest, TagReview, TagSetup, TagFinally, TagSkip, TagRaises, TagAllowFailure,
-	TagNoChange, TagVolatile, TagHideInput, TagHideOutput, "step",
+	TagNoChange, TagVolatile, TagCheck, TagHideInput, TagHideOutput, "step",
 }
 
 // presentation says whether a class only tells a typesetter how to show a fence, or marks a block of an output

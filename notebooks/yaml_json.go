@@ -52,8 +52,10 @@ func (w *jsonWalk) node() *yaml.Node {
 		return nil
 	case '"':
 		n.Kind, n.Tag, n.Style, n.Value = yaml.ScalarNode, "!!str", yaml.DoubleQuotedStyle, token.String()
-	case 'n', 't', 'f':
-		n.Kind, n.Value = yaml.ScalarNode, token.String()
+	case 'n':
+		n.Kind, n.Tag, n.Value = yaml.ScalarNode, "!!null", token.String()
+	case 't', 'f':
+		n.Kind, n.Tag, n.Value = yaml.ScalarNode, "!!bool", token.String()
 	default:
 		n.Kind, n.Tag, n.Value = yaml.ScalarNode, "!!int", token.String()
 		if strings.ContainsAny(n.Value, ".eE") {

@@ -8,15 +8,18 @@ import (
 
 // yamlMapping reads a mapping of YAML. The line of the error is of the text, from 1; node is nil for an empty text.
 func yamlMapping(text []byte) (node *yaml.Node, line, col int, msg string) {
-	var doc yaml.Node
-	if err := yaml.Load(text, &doc); err != nil {
+	var docs []yaml.Node
+	if err := yaml.Load(text, &docs, yaml.WithAllDocuments()); err != nil {
 		line, col, msg = yamlMistake(err)
 		return nil, line, col, msg
 	}
-	if len(doc.Content) == 0 {
+	if len(docs) == 0 || len(docs[0].Content) == 0 { // nothing, or nothing but comments
 		return nil, 0, 0, ""
 	}
-	root := doc.Content[0]
+	if len(docs) > 1 {
+		return nil, docs[1].Line, docs[1].Column, "one document was expected, and there is another"
+	}
+	root := docs[0].Content[0]
 	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
 		return nil, 0, 0, ""
 	}

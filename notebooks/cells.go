@@ -1,0 +1,165 @@
+package notebooks
+
+import (
+	"strconv"
+
+	"go.yaml.in/yaml/v4"
+
+	"markmill/notebooks/codec"
+)
+
+// Cell is a code cell of a form whose reader stands in a package of its own.
+type Cell struct {
+	ID       string // as the form has it; "" without one
+	Place    int    // among all cells, from 1: names a cell without an id; 0: its place among the steps does
+	Lang     string
+	Apart    bool // the cell itself says its language
+	Code     string
+	At       Span // the whole cell in the source
+	Line     int  // where it begins
+	CodeLine int  // where its code begins
+	Tags     []string
+	Options  []Option
+	Block    string // the text of the YAML that declares the parameters which the cell assigns; "" where it declares them itself
+	Strict   bool   // an option that nobody knows is a mistake, and not another tool's
+}
+
+// Option is an attribute of a cell, as one of an info string is.
+type Option struct {
+	Name  string
+	Value codec.Raw
+	At    int // offset in the source
+}
+
+// Matter is a front matter that such a reader found.
+type Matter struct {
+	Text   []byte                         // YAML or JSON: names and values
+	At     Span                           // all of it, its marks included
+	Place  func(line, col int) (int, int) // of the source, of a place in Text; all from 1
+	Strict bool                           // a key that nobody knows is a mistake, and not another tool's
+}
+
+// Book is what such a reader found in a file.
+type Book struct {
+	Name   string
+	Source []byte
+	Form   Form
+	Matter []Matter
+	Cells  []Cell
+}
+
+// Assemble makes a notebook of a file that another package has read. Like Parse it gives every mistake there is, in order of
+// place, and the notebook as far as it could be read.
+//
+// Ids that cannot be those of steps are made so, and ids that were given before get a number: other programs take them as they
+// are, and so a run must.
+func Assemble(b Book) (*Notebook, error) {
+	nb := &Notebook{Name: b.Name, Source: b.Source, Form: b.Form, ParamsAt: -1, lines: lineStarts(b.Source)}
+	r := reading{nb: nb, needsAt: map[*Step]int{}}
+	taken := map[StepID]bool{}
+	for _, c := range b.Cells {
+		if isID(c.ID) {
+			taken[StepID(c.ID)] = false // the cell whose id it is has it
+		}
+	}
+	for i := range b.Cells {
+		r.addCell(&b.Cells[i], taken)
+	}
+	for _, m := range b.Matter {
+		r.readMatter(m)
+	}
+	r.nameSteps()
+	r.checkNeeds()
+	r.checkParams()
+	return r.result()
+}
+
+// addCell makes a step of a cell.
+func (r *reading) addCell(c *Cell, taken map[StepID]bool) {
+	nb := r.nb
+	s := &Step{Index: len(nb.Steps), Lang: kernelLanguage(c.Lang), Code: []byte(c.Code), CodeLine: c.CodeLine, Line: c.Line, Fence: c.At, Apart: c.Apart}
+	nb.Steps = append(nb.Steps, s)
+	if c.ID != "" || c.Place > 0 {
+		s.ID, s.Explicit = freeID(c, taken), isID(c.ID)
+		taken[s.ID] = true
+	}
+	for _, tag := range c.Tags {
+		s.addTag(tag)
+	}
+	attrs := make([]attr, len(c.Options))
+	for i, o := range c.Options {
+		attrs[i] = jsonAttr(o.Name, string(o.Value), o.At)
+		if o.Name == "name" { // which its author gave, and a program the id
+			s.Explicit = false
+		}
+	}
+	spelled := FormJupytext
+	if c.Strict {
+		spelled = FormNative
+	}
+	r.applyAll(s, attrs, spelled)
+	if s.Has(TagParameters) {
+		r.declare(s, c.Block)
+	}
+}
+
+// freeID is the id of a cell as that of a step which no other has.
+func freeID(c *Cell, taken map[StepID]bool) StepID {
+	base := orElse(slug(c.ID), "cell-"+strconv.Itoa(c.Place))
+	id := StepID(base)
+	for n := 2; ; n++ {
+		used, known := taken[id]
+		if !known || !used && string(id) == c.ID {
+			return id
+		}
+		id = StepID(base + "-" + strconv.Itoa(n))
+	}
+}
+
+// declare reads the parameters of a step of code that declares them.
+func (r *reading) declare(s *Step, block string) {
+	s.Parameters = true
+	if r.blockAt == 0 {
+		r.blockAt = s.Fence.End
+	}
+	if block != "" {
+		params, errs := parseParamsBlock(r.nb.Name, []byte(block), s.Line)
+		r.nb.Params, r.errs = append(r.nb.Params, params...), append(r.errs, errs...)
+		return
+	}
+	for _, p := range parseCodeParams(r.nb.Name, s.Lang, s.Code, s.CodeLine) {
+		p.Code = true
+		r.nb.Params = append(r.nb.Params, p)
+	}
+}
+
+// readMatter reads a front matter, with the places of the file instead of those of its text.
+func (r *reading) readMatter(m Matter) {
+	if r.nb.Front.Span == (Span{}) {
+		r.nb.Front.Span = m.At
+	}
+	node := jsonNode(m.Text)
+	if node == nil {
+		var line, col int
+		var msg string
+		if node, line, col, msg = yamlMapping(m.Text); msg != "" {
+			line, col = m.Place(line, col)
+			r.header.invalid = &slip{r.offset(0, line, col), "the front matter cannot be read: " + msg, "write it as YAML, key: value"}
+		}
+	}
+	relocate(node, m.Place)
+	r.header.node = node
+	r.readFront(frontPlace{end: m.At.End}, m.Strict)
+	r.header.invalid = nil
+}
+
+// relocate moves the places of a node and of all in it.
+func relocate(n *yaml.Node, place func(line, col int) (int, int)) {
+	if n == nil {
+		return
+	}
+	n.Line, n.Column = place(n.Line, n.Column)
+	for _, c := range n.Content {
+		relocate(c, place)
+	}
+}

@@ -1,0 +1,39 @@
+package notebooks
+
+import "strings"
+
+// TypedTags are the tags of a step as its author typed them, where they stand in the braces of Markmill's own form; else those that
+// the step has. The tag step, which only makes one, is not among them.
+func (nb *Notebook) TypedTags(s *Step) []string {
+	tags := s.Tags
+	line := string(nb.Source[s.Fence.Start:lineEnd(nb.Source, s.Fence.Start)])
+	info := strings.TrimSpace(strings.TrimLeft(strings.TrimLeft(line, " \t"), "`~"))
+	if in := parseInfo(info, 0); in.form == FormNative {
+		tags = nil
+		for _, t := range in.tags {
+			tags = append(tags, t.text)
+		}
+		if a, ok := in.attr("tags"); ok {
+			tags = append(tags, a.words()...)
+		}
+	}
+	var out []string
+	for _, t := range tags {
+		if t != "step" {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// FrontKey says whether a key of a front matter is Markmill's.
+func FrontKey(key string) bool {
+	_, ok := frontKeys[key]
+	return ok || key == "params"
+}
+
+// ForeignKey says whether a key of a front matter is another tool's.
+func ForeignKey(key string) bool { return isForeignKey(key) }
+
+// TagsOf is what a tag stands for, as some tool typed it.
+func TagsOf(tag string) []string { return tagsOf(tag) }

@@ -1,0 +1,57 @@
+package notebooks
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Info is the info string of a fence that is this step, in the canonical spelling: its language, id, tags and attributes.
+func (s *Step) Info() string {
+	var b strings.Builder
+	b.WriteString(orElse(s.Lang, "text") + " {#" + string(s.ID))
+	for _, tag := range s.Tags {
+		if slug(tag) == tag && strings.IndexByte(tag, '.') < 0 { // others have no meaning, and no spelling as a class
+			b.WriteString(" ." + tag)
+		}
+	}
+	pair := func(name, value string) {
+		if value != "" {
+			b.WriteString(" " + name + "=" + infoValue(value))
+		}
+	}
+	if s.Timeout > 0 {
+		pair("timeout", s.Timeout.Round(time.Millisecond).String())
+	}
+	pair("cwd", s.Cwd)
+	pair("kernel", s.Kernel)
+	var needs []string
+	for _, id := range s.Needs {
+		needs = append(needs, string(id))
+	}
+	pair("needs", strings.Join(needs, " "))
+	pair("if", s.If)
+	if s.ExpectExit != nil {
+		pair("expect-exit", strconv.Itoa(*s.ExpectExit))
+	}
+	if s.Retries > 0 {
+		pair("retries", strconv.Itoa(s.Retries))
+	}
+	pair("normalize", strings.Join(s.Normalize, " "))
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		b.WriteString(" env." + name + "=" + infoValue(s.Env[name]))
+	}
+	b.WriteString("}")
+	return b.String()
+}
+
+// infoValue quotes a value where a bare word would end early. Info strings are one line.
+func infoValue(value string) string {
+	value = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(value)
+	if value != "" && strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,") == "" {
+		return value
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`
+}
