@@ -30,6 +30,7 @@ type Terms struct {
 	Limits               LimitsData    `json:"limits"`
 	StepTimeoutNS        int64         `json:"step_timeout_ns"` // of steps that set none
 	StepTimeoutMaxNS     int64         `json:"step_timeout_max_ns"`
+	RunTimeoutNS         int64         `json:"run_timeout_ns,omitzero"`
 	MutationMode         string        `json:"mutation_mode"`
 	Sandbox              string        `json:"sandbox"`
 	Network              string        `json:"network"`
@@ -124,7 +125,7 @@ func (t *Terms) contradicts(r *Run) (string, error) {
 	want := *t
 	want.TaskID, want.TargetRepository, want.BaseCommit, want.Notebook = c.TaskID, c.TargetRepository, c.BaseCommit, r.Source
 	want.AllowedPaths, want.AllowedAlso, want.ForbiddenPaths, want.ForbiddenActions = c.AllowedPaths, c.AllowedAlso, c.ForbiddenPaths, c.ForbiddenActions
-	want.Limits, want.StepTimeoutMaxNS, want.MutationMode = c.Limits, c.StepTimeoutMaxNS, c.MutationMode
+	want.Limits, want.StepTimeoutMaxNS, want.RunTimeoutNS, want.MutationMode = c.Limits, c.StepTimeoutMaxNS, c.RunTimeoutNS, c.MutationMode
 	want.Sandbox, want.Network, want.RiskClass, want.Dirty = c.Sandbox, c.Network, c.RiskClass, c.Dirty
 	want.VerificationCommands, want.EvidenceExpectations, want.Environment = c.VerificationCommands, c.EvidenceExpectations, c.Environment
 	want.Steps, want.Parameters = r.Plan.Steps, nil

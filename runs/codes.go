@@ -23,4 +23,6 @@ const (
 	CodeProviderUnavailable  = "provider_unavailable"
 	CodeSecretLeaked         = "secret_leaked"
 	CodeDepthExceeded        = "depth_exceeded"
+	CodeOutputChanged        = "output_changed"
+	CodeStateNotRebuilt      = "state_not_rebuilt"
 )

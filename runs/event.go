@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"strings"
 	"time"
 
 	"markmill/notebooks"
@@ -28,6 +29,7 @@ const (
 	StepStarted           EventType = "step.started"
 	ScrapRecorded         EventType = "scrap.recorded"
 	PatchApplied          EventType = "patch.applied"
+	StepReplayed          EventType = "step.replayed"
 	StepFinished          EventType = "step.finished"
 	GitDiffChecked        EventType = "git.diff.checked"
 	VerificationCompleted EventType = "verification.completed"
@@ -47,24 +49,39 @@ type Event struct {
 
 // RunStartedData is the data of run.started.
 type RunStartedData struct {
-	RunID       RunID  `json:"run_id"`
-	Markmill    string `json:"markmill"`    // version
-	Notebook    string `json:"notebook"`    // path as given
-	Form        string `json:"form"`        //
-	SourceFile  string `json:"source_file"` // name of the copy in the run directory
-	Repository  string `json:"repository"`  // root of the source repository, "" outside one
-	Depth       int    `json:"depth"`       // runs around this one
-	ResumedFrom string `json:"resumed_from,omitzero"`
-	Host        string `json:"host"` // os/arch
-	PID         int    `json:"pid"`
+	RunID      RunID  `json:"run_id"`
+	Markmill   string `json:"markmill"`    // version
+	Notebook   string `json:"notebook"`    // path as given
+	Form       string `json:"form"`        //
+	SourceFile string `json:"source_file"` // name of the copy in the run directory
+	Repository string `json:"repository"`  // root of the source repository, "" outside one
+	Depth      int    `json:"depth"`       // runs around this one
+	// ResumedFrom is the run that was cut and that this one goes on from; nil without.
+	ResumedFrom *ResumedData `json:"resumed_from,omitempty"`
+	Host        string       `json:"host"` // os/arch
+	PID         int          `json:"pid"`
 	// Paths are the absolute paths that an output notebook shows by name instead: the longest first.
 	Paths []PathName `json:"paths,omitempty"`
 	// Assets is the folder, relative to the output notebook, that holds its pictures.
 	Assets string `json:"assets,omitzero"`
 	// Output is the absolute path of the output notebook outside the run directory, "" without one.
 	Output string `json:"output,omitzero"`
+	// OutputForm is the form of that notebook where it is another than the source's: then one of each stands in the run directory.
+	OutputForm string `json:"output_form,omitzero"`
 	// Sandbox is what held the steps; nil in records of versions that had none.
 	Sandbox *SandboxData `json:"sandbox,omitempty"`
+	// Options are those of the command line that a resumed run takes over; nil in records of versions that
+	// did not keep them.
+	Options *OptionsData `json:"options,omitzero"`
+}
+
+// LocalOutput is the path of the output notebook, "" where there is none, or where it is at an address (s3://…): nothing waits
+// beside that.
+func (d RunStartedData) LocalOutput() string {
+	if strings.Contains(d.Output, "://") {
+		return ""
+	}
+	return d.Output
 }
 
 // SandboxData says what was in force while the steps ran.
@@ -116,6 +133,7 @@ type ContractData struct {
 	// AllowedAlso are further lists like AllowedPaths: a path must match each of them too.
 	AllowedAlso      [][]string     `json:"allowed_also,omitempty"`
 	StepTimeoutMaxNS int64          `json:"step_timeout_max_ns,omitzero"` // the most that a step may take, whatever it asks
+	RunTimeoutNS     int64          `json:"run_timeout_ns,omitzero"`      // the most that the run may take
 	Sandbox          string         `json:"sandbox,omitzero"`             // the words in force
 	Network          string         `json:"network,omitzero"`
 	Policies         []PolicyData   `json:"policies,omitempty"`
@@ -225,12 +243,13 @@ type SealedFile struct {
 
 // StepStartedData is the data of step.started.
 type StepStartedData struct {
-	Index   int    `json:"index"`
-	Dir     string `json:"dir"` // of the step's files, relative to the run directory
-	Kernel  string `json:"kernel"`
-	Program string `json:"program"` // path of the interpreter
-	Version string `json:"version,omitzero"`
-	Attempt int    `json:"attempt"` // from 1
+	Index   int          `json:"index"`
+	Dir     string       `json:"dir"` // of the step's files, relative to the run directory
+	Kernel  string       `json:"kernel"`
+	Program string       `json:"program"` // path of the interpreter
+	Version string       `json:"version,omitzero"`
+	Attempt int          `json:"attempt"` // from 1
+	Carried *CarriedData `json:"carried,omitempty"`
 }
 
 // ScrapData is the data of scrap.recorded, and a line of the scraps file that steps write.
@@ -242,6 +261,9 @@ type ScrapData struct {
 	File    string    `json:"file,omitzero"` // image, file: relative to the run directory
 	Digest  Digest    `json:"digest,omitzero"`
 	Display bool      `json:"display,omitzero"`
+	// Encoder is what wrote the value, where it is a program's own way that is not known here: then type is json, and the value as it stood.
+	Encoder string       `json:"encoder,omitzero"`
+	Carried *CarriedData `json:"carried,omitempty"`
 }
 
 // PatchData is the data of patch.applied: a step changed something.
@@ -252,6 +274,7 @@ type PatchData struct {
 	Digest  Digest        `json:"digest"`
 	Files   []ChangedFile `json:"files"`
 	Ignored int           `json:"ignored,omitzero"` // files that .gitignore hides and the step wrote
+	Carried *CarriedData  `json:"carried,omitempty"`
 }
 
 // ChangedFile is one path of a change. Paths are slash-separated; bytes that are not UTF-8 are
@@ -269,6 +292,23 @@ type ChangedFile struct {
 	Binary  bool   `json:"binary,omitzero"`
 	Size    int64  `json:"size,omitzero"` // bytes of the new content
 	Quoted  bool   `json:"quoted,omitzero"`
+}
+
+// ReplayedData is the data of step.replayed: a carried step ran once more, for the state that it makes and that
+// no record holds. What it gave is not taken; where it differs from the record, this says so.
+type ReplayedData struct {
+	Index        int        `json:"index"`
+	Kernel       string     `json:"kernel"`
+	Program      string     `json:"program"`
+	Version      string     `json:"version,omitzero"`
+	Status       StepStatus `json:"status"`
+	Exit         int        `json:"exit"`
+	TerminatedBy string     `json:"terminated_by,omitzero"`
+	Error        *ErrorData `json:"error,omitempty"`
+	DurationNS   int64      `json:"duration_ns"`
+	Stdout       StreamData `json:"stdout"`
+	Stderr       StreamData `json:"stderr"`
+	Differs      []string   `json:"differs,omitempty"` // in words: the status, what it changed, a scrap
 }
 
 // StepStatus is how a step ended.
@@ -295,12 +335,14 @@ type StepFinishedData struct {
 	Stdout       StreamData    `json:"stdout"`
 	Stderr       StreamData    `json:"stderr"`
 	Displays     []DisplayData `json:"displays,omitempty"`
+	Outputs      StreamData    `json:"outputs,omitzero"` // outputs.jsonl: what came in which order; see OutputData
 	Error        *ErrorData    `json:"error,omitempty"`
 	Result       string        `json:"result,omitzero"` // result.json, relative
 	ResultDigest Digest        `json:"result_digest,omitzero"`
 	Tests        *TestCounts   `json:"tests,omitempty"`
 	Commit       string        `json:"commit,omitzero"` // of the run's ref after the step
 	Tree         string        `json:"tree,omitzero"`
+	Carried      *CarriedData  `json:"carried,omitempty"`
 }
 
 // StreamData describes one raw stream on disk.
@@ -345,6 +387,8 @@ type DiffCheckedData struct {
 	PatchDigest   Digest        `json:"patch_digest"`
 	AllowedPassed bool          `json:"allowed_passed"`
 	Disallowed    []string      `json:"disallowed,omitempty"`
+	Hidden        []string      `json:"hidden,omitempty"`      // the first of what only rules of the run's own hide
+	HiddenCount   int           `json:"hidden_count,omitzero"` // all of them
 	Blockers      []Blocker     `json:"blockers,omitempty"`
 	Skipped       string        `json:"skipped,omitzero"` // why it was not checked
 }

@@ -12,7 +12,7 @@ import (
 // Names of the files of a run directory. The source notebook's is RunStartedData.SourceFile.
 const (
 	JournalFile    = "events.jsonl"
-	OutputFile     = "output.md"
+	OutputFile     = "output.md" // of a Markdown notebook; see Run.OutputFile
 	ReportFile     = "report.json"
 	ReportPageFile = "report.md"
 	PatchFile      = "patch.diff"

@@ -39,8 +39,9 @@ type StepRecord struct {
 	StartedAt, FinishedAt time.Time
 	Finished              *StepFinishedData // nil: never finished
 	Patch                 *PatchData
-	Scraps                []ScrapData // of the last attempt, as they came
-	Attempts              int         // how often it was started
+	Scraps                []ScrapData   // of the last attempt, as they came
+	Attempts              int           // how often it was started
+	Replayed              *ReplayedData // nil: it did not run again for its state
 }
 
 // Status is the step's own, and StepPending for one that was not reached.
@@ -117,7 +118,7 @@ func (r *Run) add(event Event) (err error) {
 		}
 	case GateBlocked, ApprovalRequested, ApprovalGranted, ApprovalDenied:
 		err = r.addGate(event)
-	case StepStarted, ScrapRecorded, PatchApplied, StepFinished:
+	case StepStarted, ScrapRecorded, PatchApplied, StepReplayed, StepFinished:
 		err = r.addStep(event)
 	case GitDiffChecked:
 		err = decodeInto(event, &r.Diff)
@@ -170,6 +171,8 @@ func (r *Run) addStep(event Event) error {
 		return err
 	case PatchApplied:
 		return decodeInto(event, &s.Patch)
+	case StepReplayed:
+		return decodeInto(event, &s.Replayed)
 	default:
 		s.FinishedAt = event.Time
 		return decodeInto(event, &s.Finished)

@@ -11,6 +11,9 @@ func (r *Run) Digests() map[string]Digest {
 	for _, f := range r.approvalFiles() {
 		add(f.File, f.Digest)
 	}
+	if from := r.Started.ResumedFrom; from != nil {
+		add(from.File, from.Digest)
+	}
 	if r.Diff != nil {
 		add(r.Diff.Patch, r.Diff.PatchDigest)
 	}
@@ -21,10 +24,15 @@ func (r *Run) Digests() map[string]Digest {
 		for _, scrap := range s.Scraps {
 			add(scrap.File, scrap.Digest)
 		}
+		if p := s.Replayed; p != nil {
+			add(p.Stdout.File, p.Stdout.Digest)
+			add(p.Stderr.File, p.Stderr.Digest)
+		}
 		if f := s.Finished; f != nil {
 			add(f.Stdout.File, f.Stdout.Digest)
 			add(f.Stderr.File, f.Stderr.Digest)
 			add(f.Result, f.ResultDigest)
+			add(f.Outputs.File, f.Outputs.Digest)
 			for _, d := range f.Displays {
 				add(d.File, d.Digest)
 			}

@@ -193,18 +193,3 @@ func (j *Journal) Close() error {
 	err := j.file.Sync()
 	return errors.Join(before, err, j.file.Close())
 }
-
-func cannotWrite(path string, err error) error {
-	return &notebooks.Error{
-		Kind: notebooks.KindArtifact, File: path, Msg: "cannot be written: " + cause(err).Error(), Err: err,
-	}
-}
-
-// cause leaves out the path that a PathError repeats.
-func cause(err error) error {
-	var pathErr *os.PathError
-	if errors.As(err, &pathErr) {
-		return pathErr.Err
-	}
-	return err
-}

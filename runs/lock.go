@@ -38,6 +38,17 @@ func Lock(dir string) (release func(), err error) {
 	}
 }
 
+// lockNew is Lock for a folder that the caller has just made. Who asks meanwhile whether its run is alive holds the lock for
+// a moment.
+func lockNew(dir string) (release func(), err error) {
+	for deadline := time.Now().Add(making); ; time.Sleep(time.Millisecond) {
+		release, err = Lock(dir)
+		if !errors.Is(err, ErrLive) || time.Now().After(deadline) {
+			return release, err
+		}
+	}
+}
+
 // acquire locks the file that was opened at path. It is false when that is no longer the one there: its
 // holder removed it between our opening it and its release.
 func acquire(file *os.File, path string) (bool, error) {
@@ -56,15 +67,13 @@ func isAt(file *os.File, path string) bool {
 	return err == nil && os.SameFile(held, there)
 }
 
-// Alive says whether the run of dir is alive. It leaves nothing behind.
+// Alive says whether the run of dir is alive. It changes nothing: the mark of a run that was cut stays, for
+// Store.Cut.
 func Alive(dir string) bool {
-	if _, err := os.Lstat(filepath.Join(dir, LockFile)); err != nil {
+	file, err := os.OpenFile(filepath.Join(dir, LockFile), os.O_RDWR, 0)
+	if err != nil {
 		return false
 	}
-	release, err := Lock(dir)
-	if err != nil {
-		return errors.Is(err, ErrLive)
-	}
-	release()
-	return false
+	defer file.Close() // which gives the lock back
+	return errors.Is(tryLock(file), ErrLive)
 }

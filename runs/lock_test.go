@@ -55,6 +55,31 @@ func lockElsewhere(t *testing.T, dir string) (kill func()) {
 	return kill
 }
 
+// A folder that was moved away while it was locked, and made anew: the lock of the new one is not the old one's to take.
+func TestLockOfAMovedFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	made := func() func() {
+		t.Helper()
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		release, err := Lock(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return release
+	}
+	old := made()
+	if err := os.Rename(dir, dir+"-gone"); err != nil {
+		t.Fatal(err)
+	}
+	defer made()()
+	old()
+	if _, err := Lock(dir); !errors.Is(err, ErrLive) {
+		t.Errorf("the new folder is not locked any more: %v", err)
+	}
+}
+
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	if Alive(dir) {

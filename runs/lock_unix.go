@@ -5,21 +5,60 @@ package runs
 import (
 	"errors"
 	"os"
+	"strconv"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
+// handedOn is how long a lock may stay with a child that its holder was making when it was killed: until the child has
+// become another program, which takes a moment, or some where the machine is busy.
+const handedOn = 2 * time.Second
+
 func tryLock(file *os.File) error {
-	err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return ErrLive
+	for deadline := time.Now().Add(handedOn); ; time.Sleep(time.Millisecond) {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return err
+		}
+		if !holderGone(file) || time.Now().After(deadline) {
+			return ErrLive
+		}
 	}
-	return err
+}
+
+// holderGone says whether the process that wrote itself into the file has ended.
+func holderGone(file *os.File) bool {
+	text := make([]byte, 32)
+	n, _ := file.ReadAt(text, 0) // it is shorter
+	word, _, ended := strings.Cut(string(text[:n]), " ")
+	pid, err := strconv.Atoi(word)
+	return ended && err == nil && pid > 0 && errors.Is(unix.Kill(pid, 0), unix.ESRCH)
+}
+
+// exclusive waits until no other process holds the folder, and holds it until done is called: for what takes a moment.
+func exclusive(dir string) (done func(), err error) {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if err = unix.Flock(int(folder.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	return func() { _ = folder.Close() }, nil
 }
 
 // unlock removes the file while it is still locked, so that nobody takes a lock on a file that is
-// about to go without noticing (see isAt).
+// about to go without noticing (see isAt). Where its folder was moved away, what stands at path is another's.
 func unlock(file *os.File, path string) {
-	_ = os.Remove(path) // one that stays is stale, and seen to be
+	if isAt(file, path) {
+		_ = os.Remove(path) // one that stays is stale, and seen to be
+	}
 	_ = file.Close()
 }

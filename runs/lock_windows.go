@@ -20,9 +20,16 @@ func tryLock(file *os.File) error {
 	return err
 }
 
+// exclusive holds nothing: Windows locks no folder. A run that is made while another command takes away what was cut may end with
+// an error there.
+func exclusive(string) (done func(), err error) { return func() {}, nil }
+
 // unlock closes first: Windows removes no file that is open. Somebody may take the lock in between;
-// then the file cannot be removed, and is theirs.
+// then the file cannot be removed, and is theirs. Where its folder was moved away, what stands at path is another's.
 func unlock(file *os.File, path string) {
+	own := isAt(file, path)
 	_ = file.Close()
-	_ = os.Remove(path)
+	if own {
+		_ = os.Remove(path)
+	}
 }

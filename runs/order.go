@@ -78,11 +78,17 @@ type order struct {
 	blocked   bool // a gate was not met
 	requested bool // an approval was asked for
 	approved  bool // and answered
+	resumed   bool // the run goes on from another
 }
 
 func (o *order) next(seq int, event Event) error {
 	switch event.Type {
 	case RunStarted:
+		started, err := decode[RunStartedData](event)
+		if err != nil {
+			return err
+		}
+		o.resumed = started.ResumedFrom != nil
 		return o.advance(seq, event.Type, stageNew, stageStarted)
 	case ContractCreated:
 		return o.advance(seq, event.Type, stageStarted, stageContract)
@@ -96,7 +102,7 @@ func (o *order) next(seq int, event Event) error {
 		}
 		o.blocked = true
 		return nil
-	case StepStarted, ScrapRecorded, PatchApplied, StepFinished:
+	case StepStarted, ScrapRecorded, PatchApplied, StepReplayed, StepFinished:
 		return o.step(seq, event)
 	case GitDiffChecked:
 		if o.open != "" {
@@ -190,6 +196,13 @@ func (o *order) step(seq int, event Event) error {
 	switch event.Type {
 	case StepStarted: // of the open step: a further attempt
 		o.open, o.patched = event.Step, false
+	case StepReplayed:
+		if o.open == "" {
+			return o.missing(seq, StepStarted, where)
+		}
+		if !o.resumed {
+			return o.misplaced(seq, event)
+		}
 	case StepFinished:
 		return o.stepFinished(seq, event, where)
 	default:

@@ -1,7 +1,9 @@
 package runs
 
 import (
+	"bufio"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,10 +14,11 @@ import (
 )
 
 // Reconcile completes the record of a run that was cut: a journal without run.completed gets one of
-// status interrupted, files that a crash left half-written are removed, and finish, which is handed in
+// status interrupted, which seal may add to (the ref that the run had published already), files that a crash left
+// half-written are removed, and finish, which is handed in
 // for views import this package, writes the files that follow from the journal and SHA256SUMS. It does
 // nothing to a run that is alive or whose record is complete. It returns whether it did something.
-func Reconcile(dir string, clock func() time.Time, finish func(dir string, run *Run) error) (bool, error) {
+func Reconcile(dir string, clock func() time.Time, seal func(*Run, *CompletedData) error, finish func(dir string, run *Run) error) (bool, error) {
 	release, err := Lock(dir)
 	if errors.Is(err, ErrLive) {
 		return false, nil
@@ -32,10 +35,15 @@ func Reconcile(dir string, clock func() time.Time, finish func(dir string, run *
 	if record.run.Completed != nil && !record.torn && err == nil {
 		return false, nil // SHA256SUMS is written last
 	}
-	if err := removeTemporary(dir); err != nil {
+	if err := RemoveTemporary(dir); err != nil {
 		return false, err
 	}
-	run, err := complete(dir, record, clock)
+	// It says that the record is whole, and may be of a run that was cut just before its last event: reconciling,
+	// which may be cut as well, must not leave it beside another end.
+	if err := os.Remove(filepath.Join(dir, SumsFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, cannotWrite(dir, err)
+	}
+	run, err := complete(dir, record, clock, seal)
 	if err != nil {
 		return false, err
 	}
@@ -52,14 +60,20 @@ func unreadable(dir string, err error) error {
 }
 
 // complete drops a torn line and appends run.completed where there is none.
-func complete(dir string, record *loaded, clock func() time.Time) (run *Run, err error) {
+func complete(dir string, record *loaded, clock func() time.Time, seal func(*Run, *CompletedData) error) (run *Run, err error) {
 	journal, events, err := OpenJournal(filepath.Join(dir, JournalFile), DigestOf(record.source), clock)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
 	if record.run.Completed == nil {
-		event, err := journal.Append(RunCompleted, "", CompletedData{Status: Interrupted})
+		data := CompletedData{Status: Interrupted}
+		if seal != nil {
+			if err := seal(record.run, &data); err != nil {
+				return nil, err
+			}
+		}
+		event, err := journal.Append(RunCompleted, "", data)
 		if err != nil {
 			return nil, err
 		}
@@ -68,11 +82,50 @@ func complete(dir string, record *loaded, clock func() time.Time) (run *Run, err
 	return Fold(events)
 }
 
-func removeTemporary(dir string) error {
+// RemoveTemporary removes what a crash left half-written in a run directory. The run must not be alive.
+func RemoveTemporary(dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasPrefix(entry.Name(), TempPrefix) {
 			return err
 		}
 		return os.Remove(path)
 	})
+}
+
+// unborn says that a run was cut before its first event stood: nothing of it ran, and nothing can be said of it. The
+// run must not be alive.
+func unborn(dir string) bool {
+	file, err := os.Open(filepath.Join(dir, JournalFile))
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	defer file.Close()
+	line, err := bufio.NewReader(io.LimitReader(file, headMax)).ReadBytes('\n')
+	return errors.Is(err, io.EOF) && len(line) < headMax
+}
+
+// Discard removes the run directory of a run that was cut before its first event: away from the list first, so that no half
+// of it is seen. It is false of every other run, and of one that is alive, is being made, or is gone.
+func (s Store) Discard(id RunID) (bool, error) {
+	done, err := exclusive(s.runs())
+	if err != nil {
+		return false, cannotWrite(s.runs(), err)
+	}
+	defer done()
+	release, err := Lock(s.Path(id))
+	if errors.Is(err, ErrLive) || errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	if !unborn(s.Path(id)) {
+		return false, nil
+	}
+	trash := filepath.Join(s.runs(), trashPrefix+string(id))
+	if err := os.Rename(s.Path(id), trash); err != nil {
+		return false, cannotWrite(s.Path(id), err)
+	}
+	return true, removeTree(trash)
 }

@@ -11,7 +11,7 @@ import (
 
 func reconcile(t *testing.T, dir string) bool {
 	t.Helper()
-	did, err := Reconcile(dir, ticking(aTime.Add(time.Hour)), writeFolds)
+	did, err := Reconcile(dir, ticking(aTime.Add(time.Hour)), nil, writeFolds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,18 +107,34 @@ func TestReconcileRefuses(t *testing.T) {
 	never := func(string, *Run) error { t.Error("files were written"); return nil }
 	broken := newRecord(t, store, aTime, 1)
 	appendTo(t, filepath.Join(broken.dir, JournalFile), "{}\n")
-	empty, err := store.Create("20200101T000000Z-x-00")
-	if err != nil {
-		t.Fatal(err)
-	}
+	empty := created(t, store, "20200101T000000Z-x-00")
 	for _, dir := range []string{broken.dir, empty, filepath.Join(store.Dir, "none")} {
-		if did, err := Reconcile(dir, time.Now, never); err == nil || did {
+		if did, err := Reconcile(dir, time.Now, nil, never); err == nil || did {
 			t.Errorf("%s: did %v, %v", dir, did, err)
 		}
 	}
 	failing := newRecord(t, store, aTime, 2)
 	no := errors.New("no")
-	if _, err := Reconcile(failing.dir, time.Now, func(string, *Run) error { return no }); !errors.Is(err, no) {
+	if _, err := Reconcile(failing.dir, time.Now, nil, func(string, *Run) error { return no }); !errors.Is(err, no) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestReconcileIsCut: reconciling that fails between its last event and the views is done again, also where the
+// run itself had written SHA256SUMS before it was cut.
+func TestReconcileIsCut(t *testing.T) {
+	r := newRecord(t, Store{Dir: t.TempDir()}, aTime, 2)
+	if err := WriteSums(r.dir); err != nil {
+		t.Fatal(err)
+	}
+	no := errors.New("no")
+	if _, err := Reconcile(r.dir, time.Now, nil, func(string, *Run) error { return no }); !errors.Is(err, no) {
+		t.Fatalf("got %v", err)
+	}
+	if !reconcile(t, r.dir) {
+		t.Error("a record without its views was taken for a whole one")
+	}
+	if reconcile(t, r.dir) {
+		t.Error("a whole record was reconciled again")
 	}
 }

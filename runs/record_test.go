@@ -19,15 +19,24 @@ type record struct {
 	*Journal
 }
 
+// created makes the directory of a run that is not alive.
+func created(t testing.TB, store Store, id RunID) string {
+	t.Helper()
+	dir, release, err := store.Create(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	return dir
+}
+
 // newRecord begins a run in a store: its source is there and run.started is in its journal.
 func newRecord(t testing.TB, store Store, start time.Time, random byte) *record {
 	t.Helper()
 	r := &record{t: t, id: NewRunID(start, "fix.md", []byte{random}), source: []byte("# Fix\n\n```bash {#change}\ntrue\n```\n\nmore\n")}
-	var err error
-	if r.dir, err = store.Create(r.id); err != nil {
-		t.Fatal(err)
-	}
+	r.dir = created(t, store, r.id)
 	r.write("notebook.md", string(r.source))
+	var err error
 	if r.Journal, err = CreateJournal(filepath.Join(r.dir, JournalFile), DigestOf(r.source), ticking(start)); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +123,7 @@ func (r *record) finish() {
 }
 
 // renderForTest stands in for the view of a run.
-func renderForTest(_ string, run *Run, source []byte) ([]byte, error) {
+func renderForTest(_ string, run *Run, source []byte, _ string) ([]byte, error) {
 	notebook := notebooks.Manifest{Status: string(run.Status())}
 	at := len("# Fix\n\n```bash {#change}\ntrue\n```\n")
 	return notebooks.Splice(source, []notebooks.Region{{ID: "change", At: at, Body: []byte("exit 0\n")}}, notebook), nil
@@ -126,7 +135,7 @@ func writeFolds(dir string, run *Run) error {
 	if err != nil {
 		return err
 	}
-	output, err := renderForTest(dir, run, source)
+	output, err := renderForTest(dir, run, source, OutputFile)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,8 @@ type Report struct {
 	TaskID        string `json:"task_id"`
 	RunID         RunID  `json:"run_id"`
 	Status        Status `json:"status"`
+	// ResumedFrom is the run that this one goes on from; absent without.
+	ResumedFrom *ResumedData `json:"resumed_from,omitempty"`
 	// Backend is the kernels whose steps ran, in order of first use, separated by commas.
 	Backend       string    `json:"backend"`
 	RunStartedAt  time.Time `json:"run_started_at"`
@@ -80,16 +82,23 @@ type ReportStep struct {
 	TerminatedBy string           `json:"terminated_by,omitzero"`
 	Dir          string           `json:"dir,omitzero"` // of its files
 	Changed      int              `json:"changed"`      // files
-	Commit       string           `json:"commit,omitzero"`
-	Tests        *TestCounts      `json:"tests,omitempty"`
+	// CarriedFrom is the run in which the step ran, when that was an earlier one that this run goes on from.
+	CarriedFrom RunID `json:"carried_from,omitzero"`
+	// Replayed says that a carried step ran once more for its state, and Differs in what it then was another.
+	Replayed bool        `json:"replayed,omitzero"`
+	Differs  []string    `json:"differs,omitempty"`
+	Commit   string      `json:"commit,omitzero"`
+	Tests    *TestCounts `json:"tests,omitempty"`
 }
 
 // Freshness says whether every artifact was written after the run started: one that was there
-// before proves nothing of this run. The source notebook is left out: it is written before the first
-// event, which holds its digest.
+// before proves nothing of this run. The source notebook is left out, and so are the journals of the runs that this
+// one goes on from: they are written before the first event, which holds their digests.
 type Freshness struct {
 	Passed bool     `json:"passed"`
 	Stale  []string `json:"stale"` // sorted paths
+	// Carried are files that an earlier run wrote, which this one goes on from: their digests stand in its journal.
+	Carried []string `json:"carried,omitempty"`
 }
 
 // NewReport makes the report of a run: a fold of it, and of the files of its directory, which it reads
@@ -103,7 +112,7 @@ func NewReportKnowing(run *Run, dir string, known map[string]Digest) (*Report, e
 		SchemaVersion: ReportVersion, TaskID: run.Contract.TaskID, RunID: run.ID, Status: run.Status(),
 		RunStartedAt: run.StartedAt, RunFinishedAt: run.FinishedAt, ArtifactsDir: ".",
 		Parameters: run.Contract.Parameters, BaseCommit: run.Contract.BaseCommit,
-		ApprovalStatus: run.Approval, Approval: run.Granted, Sandbox: run.Started.Sandbox, Blockers: run.Blockers(), Scraps: run.Scraps(),
+		ResumedFrom: run.Started.ResumedFrom, ApprovalStatus: run.Approval, Approval: run.Granted, Sandbox: run.Started.Sandbox, Blockers: run.Blockers(), Scraps: run.Scraps(),
 	}
 	r.addSteps(run)
 	if d := run.Diff; d != nil {
@@ -145,6 +154,10 @@ func (r *Report) addSteps(run *Run) {
 		if s.Patch != nil {
 			step.Changed = len(s.Patch.Files)
 		}
+		step.CarriedFrom = s.CarriedFrom()
+		if p := s.Replayed; p != nil {
+			step.Replayed, step.Differs = true, p.Differs
+		}
 		if f := s.Finished; f != nil {
 			step.DurationNS, step.TerminatedBy = f.DurationNS, f.TerminatedBy
 			step.Commit, step.Tests = f.Commit, f.Tests
@@ -185,6 +198,7 @@ func (r *Report) addArtifacts(run *Run, dir string, known map[string]Digest) err
 	}
 	defer root.Close()
 	r.ArtifactDigests = map[string]Digest{}
+	isCarried := carriedFiles(run)
 	err = recordFiles(dir, func(path string) error {
 		if path == ReportFile || path == ReportPageFile || path == SumsFile {
 			return nil
@@ -202,7 +216,11 @@ func (r *Report) addArtifacts(run *Run, dir string, known map[string]Digest) err
 		}
 		name := QuotePath(path)
 		r.ArtifactDigests[name] = digest
-		if path != run.Started.SourceFile && before(info.ModTime(), run.StartedAt) {
+		if isCarried(path) {
+			r.Freshness.Carried = append(r.Freshness.Carried, name)
+		}
+		first := path == run.Started.SourceFile || strings.HasPrefix(path, ResumedDir+"/") && isCarried(path)
+		if !first && before(info.ModTime(), run.StartedAt) {
 			r.Freshness.Stale = append(r.Freshness.Stale, name)
 		}
 		return nil
@@ -212,6 +230,7 @@ func (r *Report) addArtifacts(run *Run, dir string, known map[string]Digest) err
 	}
 	r.ArtifactPaths = sortedKeys(r.ArtifactDigests)
 	slices.Sort(r.Freshness.Stale)
+	slices.Sort(r.Freshness.Carried)
 	r.Freshness.Passed = len(r.Freshness.Stale) == 0
 	return nil
 }

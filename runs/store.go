@@ -25,23 +25,41 @@ func (s Store) runs() string { return filepath.Join(s.Dir, "runs") }
 // Path is where the run directory of id is, or would be.
 func (s Store) Path(id RunID) string { return filepath.Join(s.runs(), string(id)) }
 
-// Create makes the run directory of id, and the store around it, which ignores itself in Git. A
-// run directory that is there already is an error.
-func (s Store) Create(id RunID) (path string, err error) {
+// Create makes the run directory of id, locked until release is called (see Lock), and the store around it, which
+// ignores itself in Git. A run directory that is there already is an error.
+func (s Store) Create(id RunID) (path string, release func(), err error) {
 	if err := os.MkdirAll(s.runs(), 0o755); err != nil {
-		return "", cannotWrite(s.runs(), err)
+		return "", nil, cannotWrite(s.runs(), err)
 	}
-	ignore := filepath.Join(s.Dir, ".gitignore")
-	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
-		if err := WriteFile(ignore, []byte("*\n")); err != nil {
-			return "", err
-		}
+	if err := s.hide(); err != nil {
+		return "", nil, err
 	}
+	done, err := exclusive(s.runs())
+	if err != nil {
+		return "", nil, cannotWrite(s.runs(), err)
+	}
+	defer done()
 	path = s.Path(id)
 	if err := os.Mkdir(path, 0o755); err != nil {
-		return "", cannotWrite(path, err)
+		return "", nil, cannotWrite(path, err)
 	}
-	return path, nil
+	if release, err = lockNew(path); err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(path))
+	}
+	return path, release, nil
+}
+
+// hide makes the store ignore itself in Git. It is two bytes and needs no temporary file: what a crash leaves is
+// an empty one, which counts as none.
+func (s Store) hide() error {
+	path := filepath.Join(s.Dir, ".gitignore")
+	if info, err := os.Lstat(path); err == nil && info.Size() > 0 {
+		return nil
+	}
+	if err := os.WriteFile(path, []byte("*\n"), 0o644); err != nil {
+		return cannotWrite(path, errors.Join(err, os.Remove(path)))
+	}
+	return nil
 }
 
 // Damaged is the status of an Entry whose journal cannot be read.
@@ -56,6 +74,9 @@ type Entry struct {
 	Reason     string    `json:"reason,omitzero"` // why it is damaged, or interrupted without a word of its own
 	StartedAt  time.Time `json:"started_at"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`
+	// ResumedFrom is the run that this one goes on from, ResumedBy those that go on from this one.
+	ResumedFrom RunID   `json:"resumed_from,omitzero"`
+	ResumedBy   []RunID `json:"resumed_by,omitempty"`
 }
 
 // List is every run, the newest first. It reads only the first and the last event of each journal,
@@ -66,11 +87,22 @@ func (s Store) List() ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]Entry, len(ids))
-	for i, id := range ids {
-		entries[i] = readEntry(id, s.Path(id))
+	entries := make([]Entry, 0, len(ids))
+	for _, id := range ids {
+		entry := readEntry(id, s.Path(id))
+		if entry.Status == Damaged {
+			if _, err := os.Stat(entry.Dir); errors.Is(err, fs.ErrNotExist) {
+				continue // removed meanwhile
+			}
+		}
+		entries = append(entries, entry)
 	}
 	sortNewest(entries)
+	for _, by := range slices.Backward(entries) {
+		if i := slices.IndexFunc(entries, func(e Entry) bool { return by.ResumedFrom != "" && e.ID == by.ResumedFrom }); i >= 0 {
+			entries[i].ResumedBy = append(entries[i].ResumedBy, by.ID)
+		}
+	}
 	return entries, nil
 }
 
@@ -101,10 +133,42 @@ func (s Store) ids() ([]RunID, error) {
 	return ids, nil
 }
 
+// Cut is the runs that are not alive and have the mark of a live one, or no event: what they were doing when they
+// were cut nobody has looked after yet. It opens no journal, so that every run can afford to ask. A run that has just
+// made its folder may be among them, see Create; a folder that no run named is not. A store whose making was cut is
+// finished.
+func (s Store) Cut() ([]RunID, error) {
+	if _, err := os.Lstat(s.Dir); err == nil {
+		if err := s.hide(); err != nil {
+			return nil, err
+		}
+	}
+	ids, err := s.ids()
+	return slices.DeleteFunc(ids, func(id RunID) bool {
+		if _, named := startOf(id); !named || Alive(s.Path(id)) {
+			return true
+		}
+		_, marked := os.Lstat(filepath.Join(s.Path(id), LockFile))
+		_, begun := os.Lstat(filepath.Join(s.Path(id), JournalFile))
+		return marked != nil && !errors.Is(begun, fs.ErrNotExist)
+	}), err
+}
+
 func readEntry(id RunID, dir string) Entry {
 	entry := Entry{ID: id, Dir: dir, Status: Damaged}
 	entry.StartedAt, _ = startOf(id) // the zero time for a folder that no run named
 	first, last, err := journalEnds(dir)
+	if err == nil && last.Type != RunCompleted && !Alive(dir) {
+		first, last, err = journalEnds(dir) // it may have ended between the two
+		entry.Reason = "it was cut and is not completed"
+	}
+	if err != nil && beingMade(id, dir) {
+		entry.Status, entry.Reason = Running, ""
+		return entry
+	}
+	if err != nil {
+		first, last, err = journalEnds(dir) // its first event may have come between the two
+	}
 	if err != nil {
 		entry.Reason = err.Error()
 		return entry
@@ -115,13 +179,17 @@ func readEntry(id RunID, dir string) Entry {
 		return entry
 	}
 	entry.StartedAt, entry.Notebook = first.Time, started.Notebook
+	if started.ResumedFrom != nil {
+		entry.ResumedFrom = started.ResumedFrom.Run
+	}
 	if last.Type != RunCompleted {
 		entry.Status = Running
-		if !Alive(dir) {
-			entry.Status, entry.Reason = Interrupted, "it was cut and is not completed"
+		if entry.Reason != "" {
+			entry.Status = Interrupted
 		}
 		return entry
 	}
+	entry.Reason = ""
 	completed, err := decode[CompletedData](last)
 	if err != nil {
 		entry.Reason = err.Error()
@@ -129,6 +197,18 @@ func readEntry(id RunID, dir string) Entry {
 	}
 	entry.Status, entry.FinishedAt = completed.Status, last.Time
 	return entry
+}
+
+// making is how long a run may take from making its folder to its first event: some thousand times what it takes.
+const making = 10 * time.Second
+
+// beingMade says whether a folder without a journal is that of a run which has only begun.
+func beingMade(id RunID, dir string) bool {
+	if journal, err := os.Stat(filepath.Join(dir, JournalFile)); err == nil && journal.Size() > 0 {
+		return false
+	}
+	start, named := startOf(id)
+	return named && time.Since(start) < making || Alive(dir)
 }
 
 // Find finds a run by the whole, the beginning or the end of its id, or the newest as "last" or
@@ -219,7 +299,7 @@ func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error
 	}
 	var gone []RunID
 	for i, entry := range entries {
-		if i < keep || entry.StartedAt.IsZero() || now.Sub(entry.StartedAt) <= age {
+		if i < keep || entry.Status == Running || entry.StartedAt.IsZero() || now.Sub(entry.StartedAt) <= age {
 			continue
 		}
 		removed, err := s.remove(entry)
@@ -237,7 +317,7 @@ func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error
 // list.
 func (s Store) remove(entry Entry) (bool, error) {
 	release, err := Lock(entry.Dir)
-	if errors.Is(err, ErrLive) {
+	if errors.Is(err, ErrLive) || errors.Is(err, fs.ErrNotExist) { // or another process removes it
 		return false, nil
 	}
 	if err != nil {
@@ -249,7 +329,9 @@ func (s Store) remove(entry Entry) (bool, error) {
 		defer release()
 	}
 	trash := filepath.Join(s.runs(), trashPrefix+string(entry.ID))
-	if err := os.Rename(entry.Dir, trash); err != nil {
+	if err := os.Rename(entry.Dir, trash); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
 		return false, cannotWrite(entry.Dir, err)
 	}
 	return true, removeTree(trash)

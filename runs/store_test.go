@@ -16,16 +16,20 @@ import (
 func TestCreate(t *testing.T) {
 	store := newStore(t)
 	id := NewRunID(aTime, "a.md", []byte{1})
-	path, err := store.Create(id)
+	path, release, err := store.Create(id)
 	if err != nil || path != filepath.Join(store.Dir, "runs", string(id)) {
 		t.Fatalf("got %s, %v", path, err)
 	}
 	if text, err := os.ReadFile(filepath.Join(store.Dir, ".gitignore")); err != nil || string(text) != "*\n" {
 		t.Errorf(".gitignore is %q, %v", text, err)
 	}
-	if _, err := store.Create(id); err == nil {
+	if !Alive(path) {
+		t.Error("the new folder is not locked")
+	}
+	if _, _, err := store.Create(id); err == nil {
 		t.Error("a run was made over another")
 	}
+	release()
 }
 
 func statuses(t *testing.T, store Store) map[RunID]Status {
@@ -55,10 +59,7 @@ func TestList(t *testing.T) {
 	big := newRecord(t, store, aTime.Add(3*time.Minute), 4)
 	big.steps()
 	mustAppend(t, big.Journal, ScrapRecorded, "check", ScrapData{Name: "big", Type: ScrapText, Value: codec.Raw(`"` + strings.Repeat("x", 3*tailMax) + `"`)})
-	empty, err := store.Create(NewRunID(aTime.Add(4*time.Minute), "empty.md", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	empty := created(t, store, NewRunID(aTime.Add(4*time.Minute), "empty.md", nil))
 	changed := aPass(t, store, aTime.Add(5*time.Minute), 6)
 	text, err := os.ReadFile(filepath.Join(changed.dir, JournalFile))
 	if err != nil {
@@ -110,10 +111,7 @@ func TestFind(t *testing.T) {
 	}
 	first := newRecord(t, store, aTime, 0xa1).id
 	second := newRecord(t, store, aTime.Add(500*time.Millisecond), 0x02).id // in the same second
-	longer, err := store.Create(first + "b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	longer := created(t, store, first+"b")
 	for word, want := range map[string]RunID{
 		"last": second, "latest": second, string(first): first, "02": second, string(second[:len(second)-1]): second, "a1": first, "-a1b": first + "b",
 	} {
@@ -194,10 +192,7 @@ func thousands(t testing.TB, n int) Store {
 	for i := range n {
 		start := aTime.Add(time.Duration(i) * time.Minute)
 		id := NewRunID(start, "many.md", []byte{byte(i >> 8), byte(i)})
-		dir, err := store.Create(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := created(t, store, id)
 		var text []byte
 		prev := aSource
 		for seq, data := range []any{RunStartedData{RunID: id, Notebook: "many.md"}, PlanData{}, CompletedData{Status: Pass}} {

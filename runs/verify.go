@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
-	"strings"
 
 	"markmill/notebooks"
+	"markmill/notebooks/forms"
+	"markmill/notebooks/ipynb"
 )
 
 // Verification is what a check of a record found. It passed when there is no finding; of several the
@@ -29,12 +31,12 @@ func (v *Verification) find(where, words string, args ...any) {
 	v.Findings = append(v.Findings, Finding{where, fmt.Sprintf(words, args...)})
 }
 
-// RenderFunc makes the bytes of output.md of a run. It is handed in, for views import this package.
-type RenderFunc func(dir string, run *Run, source []byte) ([]byte, error)
+// RenderFunc makes the bytes of an output notebook of a run, by its name in the run directory. It is handed in, for views import this package.
+type RenderFunc func(dir string, run *Run, source []byte, file string) ([]byte, error)
 
 // Verify recomputes everything that a run directory says, from its bytes: the journal's chain from
 // the source notebook on, the order of its events, its verdict, every file that an event gives a
-// digest of, its approval and who signed it, SHA256SUMS, the report, and the output notebook. render may be nil: then the output
+// digest of, what it carries from runs that it goes on from, its approval and who signed it, SHA256SUMS, the report, and the output notebook. render may be nil: then the output
 // notebook is only checked against its own digests and the source.
 //
 // Findings come in that order. An error means that there is nothing to check.
@@ -55,6 +57,7 @@ func Verify(dir string, render RenderFunc) (*Verification, error) {
 	if v.Run != nil {
 		c.order()
 		c.eventFiles()
+		c.carried()
 		c.approval()
 	}
 	sums, err := CheckSums(dir)
@@ -65,7 +68,13 @@ func Verify(dir string, render RenderFunc) (*Verification, error) {
 	if v.Run != nil {
 		c.required()
 		c.report()
-		c.output(render)
+		for i, name := range v.Run.OutputFiles() {
+			source := c.source
+			if ext := path.Ext(v.Run.Started.SourceFile); i > 0 || ext != path.Ext(name) {
+				source = nil // it is of another form: what it strips to follows from the bytes that render gives
+			}
+			c.output(name, source, render)
+		}
 	}
 	return v, nil
 }
@@ -177,6 +186,10 @@ func (c *check) eventFiles() {
 		if p := s.Patch; p != nil {
 			c.file(p.Patch, p.Digest, -1)
 		}
+		if p := s.Replayed; p != nil {
+			c.file(p.Stdout.File, p.Stdout.Digest, p.Stdout.Bytes)
+			c.file(p.Stderr.File, p.Stderr.Digest, p.Stderr.Bytes)
+		}
 		for _, scrap := range s.Scraps {
 			if scrap.File != "" {
 				c.file(scrap.File, scrap.Digest, -1)
@@ -191,6 +204,7 @@ func (c *check) eventFiles() {
 		for _, display := range f.Displays {
 			c.file(display.File, display.Digest, display.Bytes)
 		}
+		c.file(f.Outputs.File, f.Outputs.Digest, f.Outputs.Bytes)
 		c.file(f.Result, f.ResultDigest, -1)
 	}
 	if d := c.v.Run.Diff; d != nil {
@@ -216,43 +230,45 @@ func (c *check) file(path string, digest Digest, size int64) {
 
 // required names the files that every run that has ended leaves.
 func (c *check) required() {
-	for _, path := range []string{OutputFile, ReportFile, ReportPageFile, PatchFile, TestLogFile} {
+	for _, path := range append(c.v.Run.OutputFiles(), ReportFile, ReportPageFile, PatchFile, TestLogFile) {
 		if _, err := c.root.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			c.v.find(path, "is missing")
 		}
 	}
 }
 
-// output checks the output notebook: the digests in it, the source that it strips to, and that it is
+// output checks an output notebook: the digests in it, the source that it strips to where that is given, and that it is
 // what the journal folds to.
-func (c *check) output(render RenderFunc) {
-	text, err := c.root.ReadFile(OutputFile)
+func (c *check) output(name string, source []byte, render RenderFunc) {
+	text, err := c.root.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return // said by required
 	}
 	if err != nil {
-		c.v.find(OutputFile, "cannot be read: %s", cause(err))
+		c.v.find(name, "cannot be read: %s", cause(err))
 		return
 	}
 	run := c.v.Run
-	if strings.HasSuffix(run.Started.SourceFile, ".md") {
-		c.v.regions(OutputFile, text, c.source)
-	}
+	c.v.regions(name, text, source)
 	if render == nil || c.source == nil {
 		return
 	}
-	want, err := render(c.dir, run, c.source)
+	want, err := render(c.dir, run, c.source, name)
 	switch {
 	case err != nil:
-		c.v.find(OutputFile, "cannot be made from the journal: %s", err)
+		c.v.find(name, "cannot be made from the journal: %s", err)
 	case reports(run, CodeSecretLeaked): // what showed a secret was left out of it
 	case !bytes.Equal(text, want):
-		c.v.find(OutputFile, "line %d is not what the journal gives", firstDifference(text, want))
+		c.v.find(name, "line %d is not what the journal gives", firstDifference(text, want))
 	}
 }
 
 // regions checks what an output notebook says of itself, and that it strips to the source unless that is nil.
 func (v *Verification) regions(where string, text, source []byte) {
+	if forms.IsJupyter(where, text) {
+		v.cells(where, text, source)
+		return
+	}
 	stripped := notebooks.Strip(where, text)
 	for _, problem := range stripped.Problems {
 		v.find(where, "%s", words(problem))
@@ -272,6 +288,29 @@ func (v *Verification) regions(where string, text, source []byte) {
 	}
 	if v.Run != nil && stripped.Manifest.Status != string(v.Run.Status()) {
 		v.find(where, "its manifest says %s and the run is %s", stripped.Manifest.Status, v.Run.Status())
+	}
+}
+
+// cells is regions of a Jupyter notebook.
+func (v *Verification) cells(where string, text, source []byte) {
+	nb, err := ipynb.Parse(where, text)
+	if err != nil {
+		v.find(where, "%s", err)
+		return
+	}
+	m := nb.Manifest()
+	if m == nil {
+		v.find(where, "has no manifest")
+		return
+	}
+	for _, problem := range nb.Damage() {
+		v.find(where, "%s", words(problem))
+	}
+	if bare := ipynb.Source(nb, false); source != nil && !bytes.Equal(bare, source) {
+		v.find(where, "line %d is not the source's, when the outputs are taken out", firstDifference(bare, source))
+	}
+	if v.Run != nil && m.Status != string(v.Run.Status()) {
+		v.find(where, "its manifest says %s and the run is %s", m.Status, v.Run.Status())
 	}
 }
 
@@ -315,7 +354,7 @@ func (s Store) madeBy(output Digest) (string, error) {
 		if err != nil {
 			continue // a run that is alive, or that Verify has more to say of
 		}
-		if sums, err := parseSums(string(text)); err == nil && sums[OutputFile] == output {
+		if sums, err := parseSums(string(text)); err == nil && (sums[OutputFile] == output || sums[jupyterOutput] == output) {
 			return entry.Dir, nil
 		}
 	}

@@ -180,11 +180,11 @@ func TestVerifyRendersAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := func(dir string, run *Run, source []byte) ([]byte, error) {
-		text, err := renderForTest(dir, run, source)
+	other := func(dir string, run *Run, source []byte, _ string) ([]byte, error) {
+		text, err := renderForTest(dir, run, source, OutputFile)
 		return append(text, "\nother\n"...), err
 	}
-	text, err := other(r.dir, run, source)
+	text, err := other(r.dir, run, source, OutputFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestVerifyRendersAgain(t *testing.T) {
 	if v.OK() || v.Findings[len(v.Findings)-1].Where != OutputFile {
 		t.Errorf("got %v", v.Findings)
 	}
-	v, err = Verify(r.dir, func(string, *Run, []byte) ([]byte, error) { return nil, errors.New("no") })
+	v, err = Verify(r.dir, func(string, *Run, []byte, string) ([]byte, error) { return nil, errors.New("no") })
 	if err != nil || v.OK() || !strings.Contains(v.Findings[len(v.Findings)-1].Words, "cannot be made from the journal: no") {
 		t.Errorf("got %v, %v", v.Findings, err)
 	}

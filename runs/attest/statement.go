@@ -96,7 +96,7 @@ func Of(run *runs.Run, digests map[string]runs.Digest) (*Statement, error) {
 	if commit := run.Completed.ResultCommit; commit != "" && run.Completed.Ref != "" {
 		s.Subject = append(s.Subject, Resource{Name: run.Completed.Ref, Digest: gitCommit(commit)})
 	}
-	for _, name := range []string{runs.OutputFile, runs.PatchFile, runs.ReportFile, runs.SumsFile} {
+	for _, name := range append(run.OutputFiles(), runs.PatchFile, runs.ReportFile, runs.SumsFile) {
 		digest, there := digests[name]
 		if !there {
 			return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: name, Msg: "is not in the run directory", Hint: "see markmill runs verify"}

@@ -1,0 +1,70 @@
+package runs
+
+import (
+	"path"
+
+	"markmill/notebooks/codec"
+)
+
+// OutputsFile is the file of a step that says what came of it in which order, a line each of OutputData. Steps of
+// runs that leave a Jupyter notebook have one.
+const OutputsFile = "outputs.jsonl"
+
+const jupyterOutput = "output.ipynb"
+
+// OutputFile is the name of the output notebook in the run directory: of the form of the source.
+func (r *Run) OutputFile() string { return OutputFor(r.Started.SourceFile) }
+
+// OutputFiles are the output notebooks in the run directory: that of the form of the source, and one of the form that was
+// asked for where it is another.
+func (r *Run) OutputFiles() []string {
+	names := []string{r.OutputFile()}
+	if r.Started.OutputForm != "" {
+		names = append(names, otherOutput(names[0]))
+	}
+	return names
+}
+
+// otherOutput is the name of the output notebook of the other form.
+func otherOutput(name string) string {
+	if name == jupyterOutput {
+		return OutputFile
+	}
+	return jupyterOutput
+}
+
+// OutputFor is OutputFile of a run whose source notebook has a name in the run directory.
+func OutputFor(source string) string {
+	if path.Ext(source) == ".ipynb" {
+		return jupyterOutput
+	}
+	return OutputFile
+}
+
+// Types of OutputData: as nbformat calls them.
+const (
+	OutputStream  = "stream"
+	OutputDisplay = "display_data"
+	OutputResult  = "execute_result"
+	OutputError   = "error"
+	OutputUpdate  = "update_display_data" // a result that takes the place of those of earlier steps with its DisplayID
+	OutputCleared = "cleared"             // bytes of a stream that the step has asked to be cleared, or printed in another place
+)
+
+// OutputData is one thing that came of a step. The bytes of streams stand in the raw streams, and rich results in their
+// files: here is their order, and what else was said.
+type OutputData struct {
+	Type string `json:"type"`
+	Name string `json:"name,omitzero"` // stream: stdout, stderr
+	// Bytes are the next so many bytes of the stream; of other types those of Name in which the interpreter has printed
+	// the same once more.
+	Bytes     int64                `json:"bytes,omitzero"`
+	File      string               `json:"file,omitzero"` // display-<k>.<ext> in the step's folder, of the MIME type
+	MIME      string               `json:"mime,omitzero"`
+	Data      map[string]codec.Raw `json:"data,omitempty"` // the other MIME types of the result
+	Metadata  map[string]codec.Raw `json:"metadata,omitempty"`
+	DisplayID string               `json:"display_id,omitzero"` // under which later results may take its place
+	Ename     string               `json:"ename,omitzero"`
+	Evalue    string               `json:"evalue,omitzero"`
+	Traceback []string             `json:"traceback,omitempty"`
+}

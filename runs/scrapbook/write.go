@@ -1,0 +1,225 @@
+package scrapbook
+
+import (
+	"bytes"
+	"encoding/base64"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"markmill/notebooks/codec"
+	"markmill/runs"
+	"markmill/runs/parquet"
+)
+
+// Payload is the MIME type of a scrap and what stands under it: with the encoder that reads the value back as it is. Null has a MIME type
+// of ours: scrapbook refuses a whole notebook that has one among its own.
+func Payload(s runs.ScrapData) (mime string, payload map[string]any) {
+	encoder, value := encoded(s)
+	if encoder == "" {
+		return nullMIME, map[string]any{"name": s.Name, "data": nil, "encoder": encoderJSON, "version": 1}
+	}
+	return scrapPrefix + encoder + "+json", map[string]any{"name": s.Name, "data": value, "encoder": encoder, "version": 1}
+}
+
+func encoded(s runs.ScrapData) (encoder string, value any) {
+	v := bytes.TrimSpace(s.Value)
+	if isTag(v, "$int") { // JSON's readers have integers of any size, most of them
+		v = Untagged(v)
+		s.Value = v
+	}
+	switch {
+	case len(v) == 0 || string(v) == "null":
+		return "", nil
+	case s.Encoder != "":
+		return s.Encoder, s.Value
+	case v[0] == '"': // the encoder of JSON reads texts as JSON once more
+		return encoderText, s.Value
+	case s.Type == runs.ScrapTable:
+		if file, ok := frameOf(s.Value); ok {
+			return encoderPandas, base64.StdEncoding.EncodeToString(file)
+		}
+	}
+	return encoderJSON, s.Value
+}
+
+// frameOf writes a table as pandas reads it.
+func frameOf(value codec.Raw) ([]byte, bool) {
+	var t parquet.Table
+	if codec.Unmarshal(value, &t) != nil || len(t.Columns) == 0 {
+		return nil, false
+	}
+	columns := make([]parquet.Column, len(t.Columns))
+	for i, name := range t.Columns {
+		if slices.Contains(t.Columns[:i], name) { // a frame of such columns is not read
+			return nil, false
+		}
+		cells := make([]codec.Raw, len(t.Data))
+		for n, row := range t.Data {
+			if i < len(row) {
+				cells[n] = row[i]
+			}
+		}
+		columns[i] = ColumnOf(name, cells)
+	}
+	var b bytes.Buffer
+	err := parquet.Write(&b, columns)
+	return b.Bytes(), err == nil
+}
+
+// ColumnOf makes a column of values, which have one type there. Truths, integers of 64 bits and texts stay what they are; integers and
+// fractions together are doubles; values of several types are texts: texts as they are, all else as JSON. What is missing or null is
+// null. What scrap values have no JSON for ($int, $float, $date, …) is a number, or the text of it.
+func ColumnOf(name string, cells []codec.Raw) parquet.Column {
+	c := parquet.Column{Name: name, Values: make([]any, len(cells))}
+	kinds := map[parquet.Kind]bool{}
+	exact := true // every integer is one as a double, too
+	for i, cell := range cells {
+		v, kind := native(cell)
+		if v == nil {
+			continue
+		}
+		c.Values[i], kinds[kind] = v, true
+		if n, ok := v.(int64); ok && (n > 1<<53 || n < -1<<53) {
+			exact = false
+		}
+	}
+	switch {
+	case len(kinds) == 0:
+		return c
+	case len(kinds) == 1:
+		for c.Kind = range kinds {
+		}
+		return c
+	case len(kinds) == 2 && kinds[parquet.Int] && kinds[parquet.Float] && exact:
+		c.Kind = parquet.Float
+		for i, v := range c.Values {
+			if n, ok := v.(int64); ok {
+				c.Values[i] = float64(n)
+			}
+		}
+		return c
+	}
+	if kinds[parquet.Int] || kinds[parquet.Float] {
+		if numbers, ok := withWords(c.Values, exact); ok {
+			c.Kind, c.Values = parquet.Float, numbers
+			return c
+		}
+	}
+	c.Kind = parquet.Text
+	for i, cell := range cells {
+		if v := c.Values[i]; v != nil {
+			c.Values[i] = PlainText(cell)
+		}
+	}
+	return c
+}
+
+// withWords makes doubles of numbers among which texts stand that are numbers, too: kernels send what JSON has no number for as a text.
+func withWords(values []any, exact bool) ([]any, bool) {
+	words := map[string]float64{"nan": math.NaN(), "NaN": math.NaN(), "inf": math.Inf(1), "Infinity": math.Inf(1), "-inf": math.Inf(-1), "-Infinity": math.Inf(-1)}
+	out := make([]any, len(values))
+	for i, v := range values {
+		switch v := v.(type) {
+		case nil:
+		case float64:
+			out[i] = v
+		case int64:
+			out[i] = float64(v)
+		case string:
+			word, ok := words[v]
+			if !ok {
+				return nil, false
+			}
+			out[i] = word
+		default:
+			return nil, false
+		}
+	}
+	return out, exact
+}
+
+// PlainText is a value as a text: a text as it is, what JSON has no word for as its own text, and all else as JSON.
+func PlainText(v codec.Raw) string {
+	if text, ok := tagged(v); ok {
+		return text
+	}
+	var text string
+	if v.Kind() == '"' && codec.UnmarshalForeign(v, &text) == nil {
+		return text
+	}
+	return string(bytes.TrimSpace(v))
+}
+
+// native is a value as a column holds it; nil is null.
+func native(v codec.Raw) (any, parquet.Kind) {
+	switch v.Kind() {
+	case 't', 'f':
+		return v.Kind() == 't', parquet.Bool
+	case '0':
+		return number(string(bytes.TrimSpace(v)))
+	case '"', '{', '[':
+		text, ok := tagged(v)
+		if !ok {
+			return PlainText(v), parquet.Text
+		}
+		if n, kind := number(text); kind != parquet.Text && !isTag(v, "$date", "$bytes", "$path", "$secret") {
+			return n, kind
+		}
+		return text, parquet.Text
+	}
+	return nil, parquet.Text
+}
+
+// number reads an integer of 64 bits or a double; what neither holds exactly stays text.
+func number(text string) (any, parquet.Kind) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, parquet.Int
+	}
+	whole := !strings.ContainsAny(text, ".eEnN")
+	if f, err := strconv.ParseFloat(text, 64); err == nil && !whole && (!math.IsInf(f, 0) || strings.Contains(text, "n")) {
+		return f, parquet.Float
+	}
+	return text, parquet.Text
+}
+
+// tags are the words of what JSON cannot hold (docs/format.md, Scraps).
+var tags = []string{"$int", "$float", "$date", "$duration", "$bytes", "$path", "$secret"}
+
+// tagged reads an object that stands for what JSON cannot hold.
+func tagged(v codec.Raw) (string, bool) {
+	if v.Kind() != '{' || !bytes.Contains(v[:min(len(v), 16)], []byte(`"$`)) {
+		return "", false
+	}
+	var all map[string]codec.Raw
+	if codec.Unmarshal(v, &all) != nil || len(all) > 2 {
+		return "", false
+	}
+	for _, tag := range tags {
+		if raw, ok := all[tag]; ok && (len(all) == 1 || all["text"] != nil) {
+			return PlainText(raw), true
+		}
+	}
+	return "", false
+}
+
+// Untagged is a value without our words for what JSON cannot hold: a large integer is its digits, anything else its text.
+func Untagged(v codec.Raw) codec.Raw {
+	text, ok := tagged(v)
+	if !ok {
+		return v.Clone()
+	}
+	if raw := codec.Raw(text); isTag(v, "$int") && raw.IsValid() {
+		return raw
+	}
+	out, err := codec.Marshal(text)
+	if err != nil {
+		return v.Clone()
+	}
+	return out
+}
+
+func isTag(v codec.Raw, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return bytes.Contains(v[:min(len(v), 20)], []byte(`"`+name+`"`)) })
+}

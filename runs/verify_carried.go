@@ -1,0 +1,186 @@
+package runs
+
+import (
+	"fmt"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// carried checks what a run says of steps that ran in the runs that it goes on from: each such event is, member by
+// member, the one of that run's journal, which is kept with this run and is a whole chain from the same notebook
+// on. A run may go on from one that went on from another: all of them are checked.
+func (c *check) carried() {
+	events, where, seen := c.events, JournalFile, map[RunID]bool{c.v.RunID: true}
+	for {
+		started, err := decode[RunStartedData](events[0])
+		if err != nil {
+			return // the fold has said so
+		}
+		from := started.ResumedFrom
+		if from == nil {
+			c.carriedEvents(where, events, nil, nil)
+			return
+		}
+		if seen[from.Run] {
+			c.v.find(where, "goes on from %s, which goes on from it", from.Run)
+			return
+		}
+		seen[from.Run] = true
+		before := c.earlier(where, from)
+		if before == nil {
+			return
+		}
+		c.carriedEvents(where, events, from, before)
+		events, where = before, from.File
+	}
+}
+
+// earlier reads the journal of a run that was gone on from, nil when it does not hold.
+func (c *check) earlier(where string, from *ResumedData) []Event {
+	c.file(from.File, from.Digest, -1)
+	file, err := c.root.Open(from.File)
+	if err != nil {
+		c.v.find(where, "goes on from %s, whose journal cannot be read: %s", from.Run, cause(err))
+		return nil
+	}
+	defer file.Close()
+	events, torn, err := ReadJournal(file, c.v.Run.Source)
+	if err != nil {
+		c.v.find(from.File, "%s", words(err))
+		return nil
+	}
+	if len(events) == 0 {
+		c.v.find(from.File, "holds no event")
+		return nil
+	}
+	started, err := decode[RunStartedData](events[0])
+	switch last := events[len(events)-1]; {
+	case err != nil:
+		c.v.find(from.File, "%s", words(err))
+	case torn:
+		c.v.find(from.File, "the last line is torn")
+	case started.RunID != from.Run || from.File != ResumedFile(from.Run):
+		c.v.find(from.File, "is of run %s, and the run says that it goes on from %s", started.RunID, from.Run)
+	case last.Seq != from.Seq || last.Hash != from.Hash:
+		c.v.find(from.File, "ends with event %d (%s), and the run says %d (%s)", last.Seq, last.Hash, from.Seq, from.Hash)
+	default:
+		return events
+	}
+	return nil
+}
+
+// carriedEvents holds the events of carried steps against those that they were taken from. Of a carried step all
+// events are carried, and none is left out.
+func (c *check) carriedEvents(where string, events []Event, from *ResumedData, before []Event) {
+	taken := map[notebooks.StepID][]Event{} // what is left to be carried of a step
+	for _, e := range before {
+		if ofStep(e.Type) {
+			taken[e.Step] = append(taken[e.Step], e)
+		}
+	}
+	carrying := map[notebooks.StepID]bool{}
+	for _, e := range events {
+		if !ofStep(e.Type) {
+			continue
+		}
+		mark, err := carriedOf(e)
+		switch {
+		case err != nil:
+			c.v.find(where, "event %d: bad data of %s: %s", e.Seq, e.Type, err)
+			return
+		case mark == nil && carrying[e.Step] && e.Type == StepFinished && endedBadly(e):
+			taken[e.Step] = nil // it could not be taken over, and says so
+			continue
+		case mark == nil && carrying[e.Step]:
+			c.v.find(where, "event %d (%s) of step %q is the run's own, and others of the step are carried", e.Seq, e.Type, e.Step)
+			return
+		case mark == nil:
+			taken[e.Step] = nil // it ran in this run
+			continue
+		case from == nil:
+			c.v.find(where, "event %d (%s) is carried from %s, and the run goes on from none", e.Seq, e.Type, mark.Run)
+			return
+		}
+		carrying[e.Step] = true
+		if len(taken[e.Step]) == 0 {
+			c.v.find(where, "event %d (%s) is carried, and %s has no further event of step %q", e.Seq, e.Type, from.Run, e.Step)
+			return
+		}
+		was := taken[e.Step][0]
+		taken[e.Step] = taken[e.Step][1:]
+		if words := differs(e, mark, was, from); words != "" {
+			c.v.find(where, "event %d (%s) is carried from event %d of %s: %s", e.Seq, e.Type, was.Seq, from.Run, words)
+			return
+		}
+		if left := len(taken[e.Step]); e.Type == StepFinished && left > 0 {
+			c.v.find(where, "event %d ends the carried step %q, and %d events of it in %s are left out", e.Seq, e.Step, left, from.Run)
+			return
+		}
+	}
+}
+
+// ofStep says whether an event is one that is carried.
+func ofStep(t EventType) bool {
+	return t == StepStarted || t == ScrapRecorded || t == PatchApplied || t == StepFinished
+}
+
+// endedBadly says of a step.finished that the step did not pass: a run that has it does not pass either.
+func endedBadly(e Event) bool {
+	data, err := decode[StepFinishedData](e)
+	return err == nil && data.Status == StepFailed
+}
+
+func carriedOf(e Event) (*CarriedData, error) {
+	var data struct {
+		Carried *CarriedData `json:"carried"`
+	}
+	err := codec.Unmarshal(e.Data, &data)
+	return data.Carried, err
+}
+
+// ownMembers are of the run that carries an event: its commits are its own, and its result.json names them.
+var ownMembers = []string{"carried", "commit", "result", "result_digest"}
+
+// differs says in what a carried event is not the one that it was taken from.
+func differs(e Event, mark *CarriedData, was Event, from *ResumedData) string {
+	ran, at := from.Run, was.Time
+	earlier, err := carriedOf(was)
+	if err != nil {
+		return err.Error()
+	}
+	if earlier != nil {
+		ran, at = earlier.Ran, earlier.Time
+	}
+	switch {
+	case e.Type != was.Type:
+		return "that is a " + string(was.Type)
+	case mark.Run != from.Run || mark.Seq != was.Seq || mark.Hash != was.Hash:
+		return fmt.Sprintf("it names event %d (%s) of %s", mark.Seq, mark.Hash, mark.Run)
+	case mark.Ran != ran || !mark.Time.Equal(at):
+		return fmt.Sprintf("that ran in %s at %s", ran, Shown(at))
+	}
+	now, err := membersOf(e.Data)
+	if err != nil {
+		return err.Error()
+	}
+	then, err := membersOf(was.Data)
+	if err != nil {
+		return err.Error()
+	}
+	for _, name := range ownMembers {
+		delete(now, name)
+		delete(then, name)
+	}
+	for _, name := range sortedKeys(then) {
+		if !sameJSON(now[name], then[name]) {
+			return fmt.Sprintf("%s is %s, and was %s", name, clip(now[name]), clip(then[name]))
+		}
+	}
+	for _, name := range sortedKeys(now) {
+		if _, there := then[name]; !there {
+			return name + " was not there"
+		}
+	}
+	return ""
+}
