@@ -18,7 +18,7 @@ type Change struct {
 	Patch                []byte   // as `git apply` reads it; may be empty
 	PatchErr             error    // why Patch does not give Tree; nil: it was applied in memory and does
 	IgnoredWritten       int      // files that .gitignore hides and that the step wrote
-	Skipped              []string // folders not looked into: nested repositories that are no submodules
+	Skipped              []string // folders not looked into: nested repositories that are no submodules, and a .git elsewhere than at the root
 }
 
 // Capture finds what changed since the last capture, by whatever means the step changed it, and
@@ -100,6 +100,10 @@ func (t *Tree) walkAndRead(ctx context.Context) (*walk, error) {
 		return nil, unreadable(err)
 	}
 	t.recheck = false
+	t.nested = w.skipped
+	for path := range w.ignoredPaths {
+		t.ignored[path] = true
+	}
 	if err := t.capture(ctx, w, t.root, f, ""); err != nil {
 		return nil, unreadable(err)
 	}
@@ -309,6 +313,9 @@ func (t *Tree) writeTree() (digest, error) {
 	return tree, err
 }
 
+// RunTrailer is the line of a commit's message that names the run.
+const RunTrailer = "Markmill-Run"
+
 // commit composes a commit object.
 func (t *Tree) commit(tree, parent digest, message string) []byte {
 	var b strings.Builder
@@ -320,6 +327,9 @@ func (t *Tree) commit(tree, parent digest, message string) []byte {
 	fmt.Fprintf(&b, "author %s\ncommitter %s\n\n%s", who, who, message)
 	if !strings.HasSuffix(message, "\n") {
 		b.WriteByte('\n')
+	}
+	if t.opt.RunID != "" {
+		fmt.Fprintf(&b, "\n%s: %s\n", RunTrailer, t.opt.RunID)
 	}
 	return []byte(b.String())
 }

@@ -204,3 +204,16 @@ func (t *Tree) gitHash(ctx context.Context, path string) (digest, error) {
 	}
 	return d, nil
 }
+
+// gitSmudge has the Git program give content as a filter writes it into the worktree. Like gitHash it works in the
+// run's own repository.
+func (t *Tree) gitSmudge(ctx context.Context, path string, content digest) ([]byte, error) {
+	if !haveGit() {
+		return nil, errNeedsGit(path)
+	}
+	if err := t.storeRepository(); err != nil {
+		return nil, err
+	}
+	env := []string{"GIT_DIR=" + filepath.Dir(t.store.dir), "GIT_WORK_TREE=" + t.dir}
+	return runGit(ctx, t.dir, env, nil, "cat-file", "--filters", "--path="+path, string(t.fmt.oid(content)))
+}

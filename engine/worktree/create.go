@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ func prepare(s *Source, o Options) (*Tree, error) {
 		return nil, fmt.Errorf("the worktree's folder must be absolute: %q", o.Dir)
 	}
 	t := &Tree{src: s, opt: o, top: o.Dir, root: &node{}, fmt: formatSHA1, recheck: true,
-		step: map[string]entry{}, total: map[string]entry{}}
+		step: map[string]entry{}, total: map[string]entry{}, ignored: map[string]bool{}}
 	conf, common := settings(nil), ""
 	var err error
 	if s != nil {
@@ -120,6 +121,7 @@ func (t *Tree) make(ctx context.Context) error {
 	if err := writeNew(filepath.Join(t.dir, ".git", "HEAD"), t.headFile(), 0o666); err != nil {
 		return err
 	}
+	t.keepRules()
 	return writeIndex(index, t.fmt, t.root)
 }
 
@@ -204,6 +206,7 @@ func (t *Tree) settleBase(ctx context.Context) error {
 	}
 	clear(t.step)
 	clear(t.total)
+	clear(t.ignored)
 	return nil
 }
 
@@ -226,6 +229,8 @@ func InPlace(ctx context.Context, s *Source, o Options) (*Tree, error) {
 		}
 		err = t.settleBase(ctx)
 		t.known = nil
+		t.opaque = append(slices.Clone(t.nested), t.submodules()...)
+		t.keepRules()
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(o.Dir))

@@ -237,7 +237,7 @@ func TestBring(t *testing.T) {
 	s := openSource(t, g.dir)
 	dirty, err := s.Dirty(t.Context())
 	must(t, err)
-	own, err := s.dirtyWalk(t.Context())
+	own, err := s.dirtyWalk(t.Context(), s.common)
 	must(t, err)
 	if want := "a d d/file gone new/file"; strings.Join(dirty, " ") != want || strings.Join(own, " ") != want {
 		t.Errorf("dirty %q, own walk %q, want %q", dirty, own, want)

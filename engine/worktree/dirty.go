@@ -13,7 +13,7 @@ import (
 // lock and writes nothing. Without it HEAD is compared with the checkout.
 func (s *Source) Dirty(ctx context.Context) ([]string, error) {
 	if !haveGit() {
-		return s.dirtyWalk(ctx)
+		return s.dirtyWalk(ctx, s.common)
 	}
 	out, err := runGit(ctx, s.root, nil, nil, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
 	if err != nil {
@@ -30,7 +30,8 @@ func (s *Source) Dirty(ctx context.Context) ([]string, error) {
 }
 
 // dirtyWalk is Dirty by this package's own means. What is staged and undone again in the checkout is not seen.
-func (s *Source) dirtyWalk(ctx context.Context) ([]string, error) {
+// exclude is the Git directory whose info/exclude holds, "" for none.
+func (s *Source) dirtyWalk(ctx context.Context, exclude string) ([]string, error) {
 	head, err := s.Head()
 	if err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func (s *Source) dirtyWalk(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.dir, t.inUse = s.root, true
+	t.dir, t.inUse, t.ign = s.root, true, newIgnores(s.conf, exclude)
 	if err := t.loadBase(); err != nil {
 		return nil, err
 	}

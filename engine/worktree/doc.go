@@ -1,7 +1,8 @@
 // Package worktree isolates a run from the user's checkout and says what each step changed.
 //
 // It owns the run's own repository over the source's objects, the incremental walk, trees, commits,
-// patches, and the proof that the source was left alone. No go-git type leaks out of it.
+// patches, the proof that the source was left alone, and the reading of commits (Files, Changes, MergeBase)
+// for who compares them. No go-git type leaks out of it.
 //
 // What always holds: the source's checkout and .git are only read until Publish, which adds objects
 // and one ref in one transaction; a file that cannot be read is an error and never a deletion.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"markmill/notebooks/linediff"
 )
 
 // Fingerprint proves that a checkout and its Git directory were not touched between two moments of
@@ -94,6 +96,9 @@ func (s *Source) printGit(out map[string]uint64) error {
 				}
 				return nil
 			}
+			if dir == "refs" && strings.HasSuffix(path, ".lock") {
+				return nil // no ref: somebody is about to write one
+			}
 			if fi, err := d.Info(); err == nil && dir == "hooks" {
 				out[filepath.ToSlash(rel)+" mode"] = uint64(fi.Mode())
 			}
@@ -110,7 +115,7 @@ func (s *Source) printGit(out map[string]uint64) error {
 func withoutRuns(data []byte) []byte {
 	var out []byte
 	drop := false
-	for _, line := range splitLines(data) {
+	for _, line := range linediff.Split(data) {
 		if len(line) > 0 && line[0] != '^' {
 			drop = bytes.Contains(line, []byte(" refs/markmill/"))
 		}

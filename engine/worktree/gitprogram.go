@@ -34,7 +34,7 @@ func runGit(ctx context.Context, dir string, env []string, stdin []byte, args ..
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("git %s: %w: %s", args[6], err, strings.TrimSpace(errs.String()))
+		return nil, fmt.Errorf("git %s: %w: %s", strings.Join(args[6:], " "), err, strings.TrimSpace(errs.String()))
 	}
 	return out.Bytes(), nil
 }

@@ -117,7 +117,7 @@ func TestNested(t *testing.T) {
 	gitIn(t, d, nil, "init", "-q", "was")
 	write(t, d, "was/tracked", "edited\n")
 	c := capture(t, tree)
-	if statuses(c) != "added fake/seen, added inside/seen, modified was/tracked" || strings.Join(c.Skipped, " ") != "inside/repo/" {
+	if statuses(c) != "added fake/seen, added inside/seen, modified was/tracked" || strings.Join(c.Skipped, " ") != "fake/.git/ inside/repo/ was/.git/" {
 		t.Errorf("files %q, skipped %q", statuses(c), c.Skipped)
 	}
 	must(t, os.Remove(filepath.Join(d, "module")))

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-billy/v6"
 	"github.com/go-git/go-billy/v6/osfs"
@@ -77,6 +78,10 @@ func (s *Source) readOnce(kind string, d digest) ([]byte, error) {
 	return s.readFrom(repo, kind, d)
 }
 
+// packPatience is how long a pack may be without its index: Git, which fetches or packs at this moment, puts the pack
+// in its place first, and go-git reads nothing meanwhile.
+const packPatience = 2 * time.Second
+
 func (s *Source) readFrom(repo *git.Repository, kind string, d digest) ([]byte, error) {
 	id, ok := plumbing.FromBytes(s.fmt.raw(&d))
 	if !ok {
@@ -87,6 +92,10 @@ func (s *Source) readFrom(repo *git.Repository, kind string, d digest) ([]byte, 
 		return nil, err
 	}
 	obj, err := repo.Storer.EncodedObject(t, id)
+	for deadline := time.Now().Add(packPatience); errors.Is(err, dotgit.ErrPackfileNotFound) && time.Now().Before(deadline); {
+		s.pause(time.Millisecond)
+		obj, err = repo.Storer.EncodedObject(t, id)
+	}
 	if err != nil {
 		e := &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: fmt.Sprintf("%s %s cannot be read: %v", kind, id, err), Err: err}
 		if errors.Is(err, plumbing.ErrObjectNotFound) {

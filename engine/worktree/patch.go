@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"markmill/notebooks/linediff"
 )
 
 // contextLines is how many unchanged lines a hunk shows on each side.
@@ -50,7 +52,7 @@ func (d *delta) write(out *bytes.Buffer, f *format, old, new []byte) (added, del
 		writeBinary(out, old, new)
 		return 0, 0
 	}
-	a, b := splitLines(old), splitLines(new)
+	a, b := linediff.Split(old), linediff.Split(new)
 	if len(a) == 0 && len(b) == 0 {
 		return 0, 0
 	}
@@ -68,7 +70,7 @@ func (d *delta) write(out *bytes.Buffer, f *format, old, new []byte) (added, del
 	side("a/", d.old)
 	out.WriteString("+++ ")
 	side("b/", d.new)
-	gone, come := lineDiff(a, b)
+	gone, come := linediff.Lines(a, b)
 	writeHunks(out, a, b, gone, come)
 	for _, g := range gone {
 		if g {
@@ -83,35 +85,11 @@ func (d *delta) write(out *bytes.Buffer, f *format, old, new []byte) (added, del
 	return added, deleted
 }
 
-// block is one change: lines i0..i1 of the old become lines j0..j1 of the new.
-type block struct{ i0, i1, j0, j1 int }
-
-func blocks(gone, come []bool) []block {
-	var out []block
-	i, j := 0, 0
-	for i < len(gone) || j < len(come) {
-		b := block{i, i, j, j}
-		for b.i1 < len(gone) && gone[b.i1] {
-			b.i1++
-		}
-		for b.j1 < len(come) && come[b.j1] {
-			b.j1++
-		}
-		if b.i1 > b.i0 || b.j1 > b.j0 {
-			out = append(out, b)
-			i, j = b.i1, b.j1
-		} else {
-			i, j = i+1, j+1
-		}
-	}
-	return out
-}
-
 func writeHunks(out *bytes.Buffer, a, b [][]byte, gone, come []bool) {
-	all := blocks(gone, come)
+	all := linediff.Blocks(gone, come)
 	for len(all) > 0 {
 		n := 1
-		for n < len(all) && all[n].i0-all[n-1].i1 <= 2*contextLines {
+		for n < len(all) && all[n].I0-all[n-1].I1 <= 2*contextLines {
 			n++
 		}
 		writeHunk(out, a, b, all[:n])
@@ -119,24 +97,24 @@ func writeHunks(out *bytes.Buffer, a, b [][]byte, gone, come []bool) {
 	}
 }
 
-func writeHunk(out *bytes.Buffer, a, b [][]byte, list []block) {
+func writeHunk(out *bytes.Buffer, a, b [][]byte, list []linediff.Block) {
 	first, last := list[0], list[len(list)-1]
-	before := min(contextLines, first.i0)
-	after := min(contextLines, len(a)-last.i1)
-	i, j := first.i0-before, first.j0-before
-	fmt.Fprintf(out, "@@ -%s +%s @@\n", span(i, last.i1+after-i), span(j, last.j1+after-j))
+	before := min(contextLines, first.I0)
+	after := min(contextLines, len(a)-last.I1)
+	i, j := first.I0-before, first.J0-before
+	fmt.Fprintf(out, "@@ -%s +%s @@\n", span(i, last.I1+after-i), span(j, last.J1+after-j))
 	for _, k := range list {
-		for ; i < k.i0; i++ {
+		for ; i < k.I0; i++ {
 			writeLine(out, ' ', a[i])
 		}
-		for ; i < k.i1; i++ {
+		for ; i < k.I1; i++ {
 			writeLine(out, '-', a[i])
 		}
-		for j = k.j0; j < k.j1; j++ {
+		for j = k.J0; j < k.J1; j++ {
 			writeLine(out, '+', b[j])
 		}
 	}
-	for ; i < last.i1+after; i++ {
+	for ; i < last.I1+after; i++ {
 		writeLine(out, ' ', a[i])
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"markmill/notebooks/linediff"
 )
 
 // filePatch is the change of one path, as read from a patch.
@@ -27,7 +29,7 @@ type hunk struct {
 // parsePatch reads what this package and `git diff --binary` write. It is no general reader: a
 // patch with binary deltas or copies is refused.
 func parsePatch(data []byte) ([]filePatch, error) {
-	lines := splitLines(data)
+	lines := linediff.Split(data)
 	var out []filePatch
 	for i := 0; i < len(lines); {
 		if !bytes.HasPrefix(lines[i], []byte("diff --git ")) {
@@ -207,7 +209,7 @@ func (p *filePatch) apply(old []byte) ([]byte, error) {
 	if len(p.hunks) == 0 {
 		return old, nil
 	}
-	a := splitLines(old)
+	a := linediff.Split(old)
 	out := make([]byte, 0, len(old))
 	i := 0
 	for _, h := range p.hunks {

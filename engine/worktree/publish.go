@@ -33,12 +33,12 @@ func (t *Tree) Publish(ctx context.Context) (ref string, err error) {
 	if t.published == last {
 		return ref, nil
 	}
-	undo, err := t.src.addPack(t.store)
+	undo, err := t.src.addPack(t.store, t.opt.RunID)
 	if err != nil {
 		return "", fmt.Errorf("copying the run's objects into %s: %w", t.src.root, err)
 	}
 	if err = ctx.Err(); err == nil {
-		err = t.src.setRef(ref, t.published, last)
+		err = t.src.setRef(t.opt.RunID, ref, t.published, last)
 	}
 	if err != nil {
 		undo()
@@ -48,13 +48,15 @@ func (t *Tree) Publish(ctx context.Context) (ref string, err error) {
 	return ref, nil
 }
 
-// addPack writes the store's objects into the source; undo removes them again.
-func (s *Source) addPack(from *store) (undo func(), err error) {
+// addPack writes the store's objects into the source; undo removes them again. No two runs have a pack of the same
+// name, of which the one that fails would take the other's away: the name is the content's, and a run's commits name the run. Until
+// it is whole it is called by the run, for Tidy.
+func (s *Source) addPack(from *store, runID string) (undo func(), err error) {
 	dir := filepath.Join(s.common, "objects", "pack")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(dir, "tmp_pack_") // a name that `git gc` clears away after a crash
+	f, err := os.OpenFile(s.tempPack(runID), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -69,15 +71,15 @@ func (s *Source) addPack(from *store) (undo func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	base := filepath.Join(dir, "pack-"+string(s.fmt.oid(name)))
+	base := s.packBase(name)
 	undo = func() {
-		os.Remove(base + ".idx") // the index first: without it Git does not see the pack
-		os.Remove(base + ".pack")
+		os.Remove(base + ".pack") // neither Git nor go-git looks at an index without its pack
+		os.Remove(base + ".idx")
 	}
-	if _, err := os.Stat(base + ".idx"); err == nil {
+	if _, err := os.Stat(base + ".pack"); err == nil {
 		return func() {}, nil // the very same objects are there already
 	}
-	tmp := f.Name() + "_idx"
+	tmp := f.Name() + tempIndex
 	defer os.Remove(tmp)
 	if err := writeSynced(tmp, index); err != nil {
 		return nil, err
@@ -85,15 +87,29 @@ func (s *Source) addPack(from *store) (undo func(), err error) {
 	if err := os.Chmod(f.Name(), 0o444); err != nil {
 		return nil, err
 	}
-	if err := os.Rename(f.Name(), base+".pack"); err != nil {
+	// The index first: a pack without one, even for a moment, is an error for whoever reads with go-git.
+	if err := os.Rename(tmp, base+".idx"); err != nil {
 		return nil, err
 	}
-	if err := os.Rename(tmp, base+".idx"); err != nil {
+	if err := os.Rename(f.Name(), base+".pack"); err != nil {
 		undo()
 		return nil, err
 	}
 	return undo, nil
 }
+
+// packBase is the path of a pack without its extension.
+func (s *Source) packBase(name digest) string {
+	return filepath.Join(s.common, "objects", "pack", "pack-"+string(s.fmt.oid(name)))
+}
+
+// tempPack is where a run's pack is written, a name that `git gc` clears away as well.
+func (s *Source) tempPack(runID string) string {
+	return filepath.Join(s.common, "objects", "pack", "tmp_pack_"+runID)
+}
+
+// tempIndex ends the name of the pack's index, beside it.
+const tempIndex = "_idx"
 
 func writeSynced(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o444)
@@ -113,34 +129,59 @@ func writeSynced(path string, data []byte) error {
 // lockPatience is how long a ref's lock, held by somebody else, is waited for.
 const lockPatience = time.Second
 
-// setRef makes a ref hold new, if it holds old ("": if it does not exist), under Git's own lock.
-func (s *Source) setRef(name string, old, new OID) error {
-	path := filepath.Join(s.common, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+// setRef makes a ref hold new, if it holds old ("": if it does not exist), under Git's own lock. The lock is
+// written under the run's name and then linked to its place, so that one that a crash left can be told to be
+// the run's (Tidy).
+func (s *Source) setRef(runID, name string, old, new OID) error {
+	path, own := s.refPath(name), s.runLock(runID)
+	lock := path + ".lock"
+	for _, at := range []string{own, path} {
+		if err := os.MkdirAll(filepath.Dir(at), 0o777); err != nil && !gone(err) {
+			return err
+		}
+	}
+	value := []byte(new + "\n")
+	if err := patiently(own, func() error { return writeLock(own, value) }); err != nil {
 		return err
 	}
-	lock := path + ".lock"
-	var f *os.File
-	for deadline := time.Now().Add(lockPatience); ; {
-		var err error
-		f, err = os.OpenFile(lock, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-		if err == nil {
-			break
+	defer os.Remove(own) // gone after the rename, when it is the lock itself
+	if lock != own {
+		err := patiently(lock, func() error {
+			err := os.Link(own, lock)
+			if err == nil || errors.Is(err, fs.ErrExist) || gone(err) {
+				return err
+			}
+			return writeLock(lock, value) // a file system without hard links
+		})
+		if err != nil {
+			return err
 		}
-		if !errors.Is(err, fs.ErrExist) || time.Now().After(deadline) {
-			return &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Msg: "the ref cannot be locked: " + err.Error(), Err: err,
-				Hint: "if no Git command runs any more, remove the lock"}
-		}
-		time.Sleep(10 * time.Millisecond)
+		defer os.Remove(lock)
 	}
-	defer os.Remove(lock) // gone after the rename
 	now, err := s.ref(name)
-	if err == nil && now != string(old) {
-		err = &notebooks.Error{Kind: notebooks.KindArtifact, File: s.root, Msg: fmt.Sprintf("%s holds %s, where %s was expected", name, orNothing(now), orNothing(string(old)))}
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		_, err = f.WriteString(string(new) + "\n")
+	if now != string(old) {
+		return &notebooks.Error{Kind: notebooks.KindArtifact, File: s.root, Msg: fmt.Sprintf("%s holds %s, where %s was expected", name, orNothing(now), orNothing(string(old)))}
 	}
+	return os.Rename(lock, path)
+}
+
+func (s *Source) refPath(name string) string {
+	return filepath.Join(s.common, filepath.FromSlash(name))
+}
+
+// runLock is the lock of a run's own ref.
+func (s *Source) runLock(runID string) string { return s.refPath(runRefs+runID) + ".lock" }
+
+// writeLock makes a lock that does not exist, and nothing when that fails.
+func writeLock(path string, value []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(value)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -148,9 +189,34 @@ func (s *Source) setRef(name string, old, new OID) error {
 		err = e
 	}
 	if err != nil {
-		return err
+		os.Remove(path)
 	}
-	return os.Rename(lock, path)
+	return err
+}
+
+// patiently takes a lock that somebody else may hold for a moment. Git removes folders of refs that are empty:
+// one that retention has just taken the last run's ref from may go between our making it and our using it.
+func patiently(lock string, take func() error) error {
+	for deadline := time.Now().Add(lockPatience); ; {
+		err := take()
+		late := time.Now().After(deadline)
+		switch {
+		case err == nil:
+			return nil
+		case gone(err) && !late:
+			if err := os.MkdirAll(filepath.Dir(lock), 0o777); err != nil && !gone(err) {
+				return err
+			}
+			continue // at once, before it goes again
+		case !errors.Is(err, fs.ErrExist):
+			return &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Msg: "the ref cannot be locked: " + err.Error(), Err: err,
+				Hint: "see whether the disk is full and the repository can be written"}
+		case late:
+			return &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Msg: "the ref cannot be locked: " + err.Error(), Err: err,
+				Hint: "if no Git command runs any more, remove the lock"}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 func orNothing(oid string) string {
@@ -162,8 +228,8 @@ func orNothing(oid string) string {
 
 // Branch makes a branch whose one commit on top of base holds the tree of commit (a run's last one,
 // published), and gives that commit. A branch of that name that has such a commit already is left as it is;
-// any other is refused. Nothing is checked out.
-func Branch(ctx context.Context, s *Source, name string, base, commit OID, message string, author Identity, now time.Time) (OID, error) {
+// any other is refused. Nothing is checked out. runID is the run that it is made for.
+func Branch(ctx context.Context, s *Source, runID, name string, base, commit OID, message string, author Identity, now time.Time) (OID, error) {
 	ref := "refs/heads/" + name
 	if !validRef(ref) {
 		return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", name), Hint: "see `git help check-ref-format`"}
@@ -187,29 +253,50 @@ func Branch(ctx context.Context, s *Source, name string, base, commit OID, messa
 		}
 		return "", branchTaken(s, name)
 	}
-	tmp, err := os.MkdirTemp("", "markmill-branch-")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(tmp)
-	st, err := newStore(filepath.Join(tmp, "objects"), s.fmt)
-	if err != nil {
-		return "", err
-	}
 	t := Tree{fmt: s.fmt, opt: Options{Author: author, Now: func() time.Time { return now }}}
-	d, err := st.put("commit", t.commit(tree, parent, message))
+	st := &store{fmt: s.fmt, known: map[digest]bool{}} // of one object, which it holds in memory
+	d := st.hold("commit", t.commit(tree, parent, message))
+	undo, err := s.addPack(st, runID)
 	if err != nil {
 		return "", err
 	}
-	undo, err := s.addPack(st)
-	if err != nil {
-		return "", err
-	}
-	if err := s.setRef(ref, "", s.fmt.oid(d)); err != nil {
+	if err := s.setRef(runID, ref, "", s.fmt.oid(d)); err != nil {
 		undo()
 		return "", err
 	}
 	return s.fmt.oid(d), nil
+}
+
+// RunOfBranch names the run whose result a branch holds, as Branch made it: its message names the run, and its tree is that
+// of the run's ref. "" is any other branch.
+func RunOfBranch(s *Source, name string) string {
+	held, err := s.ref("refs/heads/" + name)
+	d, ok := s.fmt.parse(OID(held))
+	if err != nil || !ok {
+		return ""
+	}
+	data, err := s.read("commit", d)
+	if err != nil {
+		return ""
+	}
+	_, run, _ := strings.Cut(string(data), "\n"+RunTrailer+": ")
+	run = strings.TrimSpace(run)
+	if !validRef(runRefs + run) {
+		return ""
+	}
+	made, err := s.ref(runRefs + run)
+	m, ok := s.fmt.parse(OID(made))
+	if err != nil || !ok {
+		return ""
+	}
+	tree, err := s.treeOf(d)
+	if err != nil {
+		return ""
+	}
+	if other, err := s.treeOf(m); err != nil || other != tree {
+		return ""
+	}
+	return run
 }
 
 // CheckBranch says before a run whether Branch could make its branch: the name is one, and it is free
@@ -262,7 +349,8 @@ func DeleteRef(s *Source, runID string) error {
 		return err
 	}
 	if haveGit() {
-		_, err := runGit(context.Background(), s.root, nil, nil, "update-ref", "-d", name)
+		// The program waits a second for the lock of packed-refs by itself, and many may prune at once.
+		_, err := runGit(context.Background(), s.root, nil, nil, "-c", "core.packedRefsTimeout=30000", "-c", "core.filesRefLockTimeout=30000", "update-ref", "-d", name)
 		return err
 	}
 	repo, err := s.git()

@@ -3,6 +3,7 @@ package worktree
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,15 +59,15 @@ func TestPublish(t *testing.T) {
 			}
 
 			now := time.Unix(1800000000, 0)
-			made, err := Branch(t.Context(), s, "result", base, second.Commit, "the run", Identity{"M", "m@x"}, now)
+			made, err := Branch(t.Context(), s, "id", "result", base, second.Commit, "the run", Identity{"M", "m@x"}, now)
 			must(t, err)
 			if got := g.git("log", "--format=%H %P %T", "-1", "result"); got != string(made+" "+base+" "+second.Tree) {
 				t.Errorf("branch: %s", got)
 			}
-			if again, err := Branch(t.Context(), s, "result", base, second.Commit, "the run", Identity{"M", "m@x"}, now.Add(time.Hour)); again != made || err != nil {
+			if again, err := Branch(t.Context(), s, "id", "result", base, second.Commit, "the run", Identity{"M", "m@x"}, now.Add(time.Hour)); again != made || err != nil {
 				t.Errorf("the same branch again: %s %v", again, err)
 			}
-			if _, err := Branch(t.Context(), s, "main", base, second.Commit, "m", Identity{"M", "m@x"}, now); err == nil {
+			if _, err := Branch(t.Context(), s, "id", "main", base, second.Commit, "m", Identity{"M", "m@x"}, now); err == nil {
 				t.Error("an existing branch was moved")
 			}
 			g.git("pack-refs", "--all")
@@ -145,5 +146,66 @@ func TestApply(t *testing.T) {
 				t.Errorf("tree %s, want %s\n%s\n%s", got, c.Tree, g.git("status", "--short"), c.Patch)
 			}
 		})
+	}
+}
+
+// TestRefsComeAndGo: the last ref goes while another comes. Git removes the folders that this leaves empty, under the feet of who
+// makes a ref in them.
+func TestRefsComeAndGo(t *testing.T) {
+	g := newOracle(t)
+	g.write("a", "a\n")
+	g.commit("base")
+	head := OID(g.git("rev-parse", "HEAD"))
+	stop, done := make(chan struct{}), make(chan error, 1)
+	go func() { // as `git update-ref -d` does after it has removed a ref
+		for {
+			select {
+			case <-stop:
+				done <- nil
+				return
+			default:
+				os.Remove(filepath.Join(g.dir, ".git", "refs", "markmill", "runs"))
+				os.Remove(filepath.Join(g.dir, ".git", "refs", "markmill"))
+			}
+		}
+	}()
+	s := openSource(t, g.dir)
+	for i := range 500 {
+		name := fmt.Sprintf("%sr%d", runRefs, i)
+		if err := s.setRef(fmt.Sprint("r", i), name, "", head); err != nil {
+			t.Fatal(i, err)
+		}
+		must(t, os.Remove(filepath.Join(g.dir, ".git", filepath.FromSlash(name))))
+	}
+	close(stop)
+	must(t, <-done)
+}
+
+// TestSameObjects: of two runs that wrote the very same content, the one that fails to publish takes nothing of the other's away.
+func TestSameObjects(t *testing.T) {
+	g := newOracle(t)
+	g.write("a", "a\n")
+	g.commit("base")
+	s := openSource(t, g.dir)
+	at := time.Unix(1e9, 0)
+	make := func(id string) *Tree {
+		tree, err := Create(t.Context(), s, Options{RunID: id, Dir: filepath.Join(t.TempDir(), "w"), Base: OID(g.git("rev-parse", "HEAD")), Now: func() time.Time { return at }})
+		must(t, err)
+		write(t, tree.Dir(), "a", "b\n")
+		capture(t, tree)
+		return tree
+	}
+	one, two := make("one"), make("two")
+	ref, err := one.Publish(t.Context())
+	must(t, err)
+	g.write(".git/refs/markmill/runs/two", string(one.Base())+"\n") // taken: two cannot publish
+	if _, err := two.Publish(t.Context()); err == nil {
+		t.Fatal("it was published over another's ref")
+	}
+	if got := g.git("show", ref+":a"); got != "b" {
+		t.Errorf("the first holds %q", got)
+	}
+	if out := g.git("fsck", "--strict"); strings.Contains(out, "missing") {
+		t.Error(out)
 	}
 }

@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -94,4 +95,22 @@ func shown(path string) (text string, quoted bool) {
 		path = path[n:]
 	}
 	return b.String(), true
+}
+
+// RawPath gives the bytes of a path that is recorded as quoted.
+func RawPath(text string) string {
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			if text[i+1] == '\\' {
+				i++
+			} else if b, err := strconv.ParseUint(text[i+2:min(i+4, len(text))], 16, 8); err == nil && text[i+1] == 'x' {
+				out = append(out, byte(b))
+				i += 3
+				continue
+			}
+		}
+		out = append(out, text[i])
+	}
+	return string(out)
 }

@@ -26,6 +26,7 @@ type node struct {
 	treeOK  bool
 	ignored bool
 	nested  bool // another repository, not looked into
+	dotGit  bool // it is looked into, and has a .git, which no tree can hold
 	rules   *rules
 
 	// What the last walk found and the capture has to work off.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	git "github.com/go-git/go-git/v6"
 
@@ -28,6 +29,7 @@ type Source struct {
 	common string // of the repository
 	fmt    *format
 	conf   settings
+	pause  func(time.Duration) // between tries to read what another process is putting there
 
 	mu    sync.Mutex
 	repo  *git.Repository // opened when first needed
@@ -103,7 +105,7 @@ func isGitDir(dir string) bool {
 func isBare(dir string) bool { return filepath.Base(dir) != ".git" }
 
 func openAt(root, gitDir string) (*Source, error) {
-	s := &Source{root: root, gitDir: gitDir, common: gitDir, fmt: formatSHA1}
+	s := &Source{root: root, gitDir: gitDir, common: gitDir, fmt: formatSHA1, pause: time.Sleep}
 	if data, err := os.ReadFile(filepath.Join(gitDir, "commondir")); err == nil {
 		s.common = strings.TrimSpace(string(data))
 		if !filepath.IsAbs(s.common) {

@@ -44,6 +44,10 @@ type Tree struct {
 	recheck        bool   // the next walk decides anew what is ignored
 	indexSt        stat   // of the worktree's index when forced was read from it
 	forced         map[string]bool
+	nested         []string                          // repositories inside, as the last walk found them
+	opaque         []string                          // repositories and submodules inside that a run in place began with
+	ignored        map[string]bool                   // ignored files that steps wrote
+	ignoreFiles    map[string]func() ([]byte, error) // the .gitignore of the beginning, by folder
 
 	// What each path that changed was: since the last capture, and since the base.
 	step, total map[string]entry

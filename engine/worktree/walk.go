@@ -26,11 +26,13 @@ type walk struct {
 	ignored atomic.Int64                // ignored files that are new or changed
 	mu      sync.Mutex
 	skipped []string // nested repositories
+	// ignoredPaths are the files that ignored counts.
+	ignoredPaths map[string]bool
 }
 
 // newWalk prepares one walk. fine says that equal times prove that nothing changed.
 func newWalk(fine bool) *walk {
-	w := &walk{racy: 1<<63 - 1, spare: make(chan struct{}, 1)}
+	w := &walk{racy: 1<<63 - 1, spare: make(chan struct{}, 1), ignoredPaths: map[string]bool{}}
 	if !fine {
 		w.racy = time.Now().Add(-coarseTick).UnixNano()
 	}
@@ -67,6 +69,9 @@ func (w *walk) folder(n *node, f *folder, path string, up *rules, recheck bool) 
 		n.st, n.suspect = st, w.suspect(st)
 		w.skip(n, path)
 		return nil
+	}
+	if n.dotGit {
+		w.skip(n, path+".git/")
 	}
 	if !w.plain {
 		changed, err := w.readRules(n, f, path, up)
@@ -149,6 +154,13 @@ func (w *walk) inject(op, path string) error {
 	return w.fault(op, path)
 }
 
+func (w *walk) wroteIgnored(path string) {
+	w.ignored.Add(1)
+	w.mu.Lock()
+	w.ignoredPaths[path] = true
+	w.mu.Unlock()
+}
+
 func (w *walk) skip(n *node, path string) {
 	if n.ignored {
 		return
@@ -164,7 +176,7 @@ func (w *walk) look(n *node, f *folder, path string) error {
 		e := &n.files[i]
 		st, err := f.lstat(e.name)
 		if err == nil && (st.kind() == kindFile || st.kind() == kindLink) {
-			w.compare(n, e, st)
+			w.compare(n, e, st, path)
 			continue
 		}
 		if err == nil && st.kind() == kindDir && e.mode == modeGitlink {
@@ -181,12 +193,12 @@ func (w *walk) look(n *node, f *folder, path string) error {
 }
 
 // compare marks an entry whose stat is not the one that its content was read under.
-func (w *walk) compare(n *node, e *entry, st stat) {
+func (w *walk) compare(n *node, e *entry, st stat, path string) {
 	if st == e.st && !e.check {
 		return
 	}
 	if e.ignored && st != e.st {
-		w.ignored.Add(1)
+		w.wroteIgnored(path + e.name)
 	}
 	e.st = st
 	if !e.ignored {
@@ -207,7 +219,7 @@ func (w *walk) list(n *node, f *folder, path string) error {
 		w.clear(n)
 		return nil
 	}
-	n.nested = false
+	n.nested, n.dotGit = false, !w.plain && path != "" && slices.Contains(names, ".git")
 	files := make([]entry, 0, len(names))
 	dirs := make([]*node, 0, len(n.dirs))
 	for _, name := range names {
@@ -237,7 +249,7 @@ func (w *walk) list(n *node, f *folder, path string) error {
 		case k == kindOther:
 		case known:
 			e := n.files[i]
-			w.compare(n, &e, st)
+			w.compare(n, &e, st, path)
 			files = append(files, e)
 		default:
 			files = append(files, entry{name: name, st: st, check: true})
@@ -358,7 +370,7 @@ func (w *walk) settle(n *node, path string, all bool) {
 			e.check = true
 			n.touched = true
 		case !known && !was:
-			w.ignored.Add(1)
+			w.wroteIgnored(path + e.name)
 			e.check = false
 		default:
 			e.check = false

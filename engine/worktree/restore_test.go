@@ -1,0 +1,136 @@
+package worktree
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRestore does random steps in one worktree and makes another follow by their patches: some after a step of
+// its own that did something else, as one does that runs again. Both must hold the same trees, and what is
+// published must be whole and hold nothing of what was taken back.
+func TestRestore(t *testing.T) {
+	g := newOracle(t)
+	for i := range 12 {
+		g.write(fmt.Sprintf("d%d/f%d", i%3, i), strings.Repeat(fmt.Sprintf("line %d\n", i), 20))
+	}
+	g.write("f", "top\n")
+	g.write(".gitignore", "*.ig\nd9/\n")
+	g.commit("base")
+	rounds := 30
+	if testing.Short() {
+		rounds = 8
+	}
+	for seed := range rounds {
+		r := rand.New(rand.NewPCG(7, uint64(seed)))
+		first := made(t, g)
+		second := made(t, g, func(o *Options) { o.RunID += fmt.Sprint("-", seed) })
+		var log []string
+		for step := range 6 {
+			for range r.IntN(5) {
+				log = append(log, mutate(t, r, first.Dir()))
+			}
+			c := capture(t, first)
+			again := r.IntN(3)
+			for range again {
+				log = append(log, "again: "+mutate(t, r, second.Dir()))
+			}
+			if again > 0 {
+				write(t, second.Dir(), fmt.Sprintf("again-%d", step), fmt.Sprintf("taken back %d %d\n", seed, step))
+			}
+			held, err := second.Restore(t.Context(), c.Patch, c.Tree)
+			if err != nil {
+				t.Fatalf("seed %d step %d: %v\n%s", seed, step, err, strings.Join(log, "\n"))
+			}
+			if held != (again == 0 && len(c.Patch) == 0) {
+				t.Errorf("seed %d step %d: held is %v after %d changes of its own and a patch of %d bytes", seed, step, held, again, len(c.Patch))
+			}
+			got := capture(t, second)
+			if got.Tree != c.Tree || string(got.Patch) != string(c.Patch) {
+				t.Fatalf("seed %d step %d: tree %s, and %s was wanted; the patches are the same: %v", seed, step, got.Tree, c.Tree, string(got.Patch) == string(c.Patch))
+			}
+		}
+		if seed%10 > 0 {
+			continue
+		}
+		ref, err := second.Publish(t.Context())
+		must(t, err)
+		if ref == "" {
+			continue
+		}
+		g.git("fsck", "--no-dangling", "--connectivity-only")
+		for _, object := range strings.Split(g.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"), "\n") {
+			name, kind, _ := strings.Cut(object, " ")
+			if kind == "blob" && strings.HasPrefix(g.git("cat-file", "blob", name), "taken back") {
+				t.Errorf("seed %d: what was taken back is in the repository", seed)
+			}
+		}
+	}
+}
+
+// TestRestoreFilters restores content whose spelling in the worktree is another than in the repository.
+func TestRestoreFilters(t *testing.T) {
+	g := newOracle(t)
+	g.git("config", "filter.upper.clean", "tr a-z A-Z")
+	g.git("config", "filter.upper.smudge", "tr A-Z a-z")
+	g.write(".gitattributes", "*.up filter=upper\n")
+	g.commit("base")
+	first, second := made(t, g), made(t, g)
+	write(t, first.Dir(), ".gitattributes", "*.up filter=upper\n*.txt text eol=crlf\n")
+	write(t, first.Dir(), "a.txt", "one\r\ntwo\r\n")
+	write(t, first.Dir(), "sub/b.up", "loud\n")
+	must(t, os.Symlink("a.txt", filepath.Join(first.Dir(), "link")))
+	must(t, os.WriteFile(filepath.Join(first.Dir(), "run"), []byte("#!/bin/sh\n"), 0o777))
+	c := capture(t, first)
+	_, err := second.Restore(t.Context(), c.Patch, c.Tree)
+	must(t, err)
+	for _, name := range []string{"a.txt", "sub/b.up", "link", "run", ".gitattributes"} {
+		want, err := os.ReadFile(filepath.Join(first.Dir(), name))
+		must(t, err)
+		if got, err := os.ReadFile(filepath.Join(second.Dir(), name)); err != nil || string(got) != string(want) {
+			t.Errorf("%s holds %q (%v), and %q was wanted", name, got, err, want)
+		}
+	}
+	if target, err := os.Readlink(filepath.Join(second.Dir(), "link")); err != nil || target != "a.txt" {
+		t.Errorf("the link is %q, %v", target, err)
+	}
+	if info, err := os.Stat(filepath.Join(second.Dir(), "run")); err != nil || info.Mode()&0o100 == 0 {
+		t.Errorf("run is not executable: %v", err)
+	}
+	if got := capture(t, second); got.Tree != c.Tree {
+		t.Errorf("the tree is %s, and %s was wanted", got.Tree, c.Tree)
+	}
+}
+
+// TestRestoreElsewhere refuses a change that does not lead to the tree that was recorded, and follows no link out.
+func TestRestoreElsewhere(t *testing.T) {
+	g := newOracle(t)
+	g.write("d/f", "one\n")
+	g.commit("base")
+	first := made(t, g)
+	write(t, first.Dir(), "d/f", "two\n")
+	c := capture(t, first)
+	other := made(t, g, func(o *Options) { o.Dir += "-other" })
+	write(t, other.Dir(), "unseen", "x\n")
+	capture(t, other) // what it begins with is another
+	if _, err := other.Restore(t.Context(), c.Patch, c.Tree); err == nil || !strings.Contains(err.Error(), "what it began with was another") {
+		t.Errorf("another beginning: %v", err)
+	}
+	outside := t.TempDir()
+	write(t, outside, "f", "untouched\n")
+	linked := made(t, g, func(o *Options) { o.Dir += "-linked" })
+	must(t, os.RemoveAll(filepath.Join(linked.Dir(), "d")))
+	must(t, os.Symlink(outside, filepath.Join(linked.Dir(), "d")))
+	if held, err := linked.Restore(t.Context(), c.Patch, c.Tree); err != nil || held {
+		t.Errorf("a link in the way: held %v, %v", held, err)
+	}
+	if data, err := os.ReadFile(filepath.Join(outside, "f")); err != nil || string(data) != "untouched\n" {
+		t.Errorf("a file outside the worktree is %q, %v", data, err)
+	}
+	if got := capture(t, linked); got.Tree != c.Tree {
+		t.Errorf("the tree is %s, and %s was wanted", got.Tree, c.Tree)
+	}
+}

@@ -1,0 +1,94 @@
+package worktree
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Tidy takes away what a run that was cut left half-done in the source's .git: its temporary pack and the locks
+// that it held. A pack whose index is in its place follows it. What was done stays: the
+// pack and the ref. The run must not be alive.
+func Tidy(s *Source, runID string) error {
+	if !validRef(runRefs + runID) {
+		return nil // it names no file of this repository
+	}
+	errs := []error{s.finishPack(runID), s.unlockBranch(runID)}
+	for _, path := range []string{s.tempPack(runID) + tempIndex, s.tempPack(runID), s.runLock(runID)} {
+		if err := os.Remove(path); err != nil && !gone(err) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// finishPack moves a run's pack to its place, where its index is already: what it is called stands at its end.
+func (s *Source) finishPack(runID string) error {
+	tmp := s.tempPack(runID)
+	f, err := os.Open(tmp)
+	if err != nil {
+		return nil // none
+	}
+	defer f.Close()
+	var name digest
+	if _, err := f.Seek(-int64(s.fmt.size), io.SeekEnd); err != nil {
+		return nil // not whole, and then its index is not in its place
+	}
+	if _, err := io.ReadFull(f, name[:s.fmt.size]); err != nil {
+		return err
+	}
+	base := s.packBase(name)
+	if _, err := os.Lstat(base + ".idx"); err != nil {
+		return nil
+	}
+	if _, err := os.Lstat(base + ".pack"); err == nil {
+		return nil
+	}
+	return os.Rename(tmp, base+".pack")
+}
+
+// unlockBranch removes the lock of a branch that is the very file of the run's lock.
+func (s *Source) unlockBranch(runID string) error {
+	own, err := os.Lstat(s.runLock(runID))
+	if err != nil {
+		return nil // it holds none
+	}
+	return filepath.WalkDir(s.refPath("refs/heads"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".lock") {
+			if gone(err) {
+				return nil
+			}
+			return err
+		}
+		if info, err := d.Info(); err == nil && os.SameFile(own, info) {
+			return os.Remove(path)
+		}
+		return nil
+	})
+}
+
+// Republish finishes what Publish began for a run that was cut: where the source has the run's last commit, its
+// ref is made to hold it. It gives the ref, "" where the commits did not reach the source.
+func Republish(s *Source, runID string, last OID) (ref string, err error) {
+	ref = runRefs + runID
+	d, ok := s.fmt.parse(last)
+	if !ok || !validRef(ref) {
+		return "", nil
+	}
+	held, err := s.ref(ref)
+	switch {
+	case err != nil:
+		return "", err
+	case held == string(last):
+		return ref, nil
+	case held != "":
+		return ref, nil // not what the record says: Verify tells it
+	}
+	if _, err := s.read("commit", d); err != nil {
+		return "", nil
+	}
+	return ref, s.setRef(runID, ref, "", last)
+}
