@@ -15,7 +15,7 @@ import (
 func (l *live) bind(ctx context.Context) error {
 	l.number++
 	number := strconv.Itoa(l.number)
-	if _, err := l.in.f.WriteString("b" + number + "\n"); err != nil {
+	if err := l.tell("b" + number); err != nil {
 		return err
 	}
 	e, ok := l.wait(number, ctx.Done(), nil)

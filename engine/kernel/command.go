@@ -18,13 +18,16 @@ type command struct {
 // fileMark is what stands in an argument for the path of a file with the step's code.
 const fileMark = "{file}"
 
+// CommandPrefix begins the names of kernels that are a command of the configuration.
+const CommandPrefix = "command:"
+
 // NewCommand makes a kernel that runs argv once a step. In each argument, {file} is replaced by
 // the path of a file that holds the step's code, "{file.sql}" by one that ends in .sql; where no
 // argument has it the code is the program's standard input. Parameters are in the JSON file that
 // MARKMILL_PARAMS names (an object of names and values), and the scalar ones in the
 // environment as MARKMILL_PARAM_<name>.
 func NewCommand(name string, argv []string) Kernel {
-	return &command{name: "command:" + strings.TrimPrefix(name, "command:"), argv: slices.Clone(argv)}
+	return &command{name: CommandPrefix + strings.TrimPrefix(name, CommandPrefix), argv: slices.Clone(argv)}
 }
 
 func (k *command) Name() string { return k.name }

@@ -47,9 +47,10 @@ func (k *command) Start(_ context.Context, o Options) (Session, error) {
 	if o.Grace <= 0 {
 		o.Grace = defaultGrace
 	}
+	o.Mark = o.Mark.session()
 	s := &commandSession{kernel: k, o: o, path: path, dir: o.Dir}
-	s.tag, s.env = tagged(o.Env)
-	s.sweep = newSweeper(s.tag)
+	s.tag, s.env = tagged(o.Env, o.Mark)
+	s.sweep = newSweeper(s.tag, o.Mark)
 	if err := s.prepare(); err != nil {
 		s.Close()
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"markmill/engine/kernel/jupyter"
 	"markmill/notebooks"
 )
 
@@ -36,6 +37,7 @@ type dialect struct {
 	mark      string // prints lines that look like the driver's own words
 	stdin     string // prints "eof" when stdin is at its end
 	die       string // kills its own interpreter with signal 9, after printing "last"
+	last      string // what of that is seen: a Jupyter kernel holds back what it prints
 	wait      string // prints "ready" and waits long
 	hang      string // the same, deaf to interrupt and term
 	closes    string // closes its own stdout and stderr
@@ -57,7 +59,7 @@ func shellDialect(k Kernel) dialect {
 		big:  "head -c 67108864 /dev/zero | tr '\\0' x",
 		both: "echo o1; echo e1 >&2; echo o2; echo e2 >&2", bytes: `printf '\377\000\376'`,
 		mark:  `printf '1 0 0\n2 0 0\n3 0 0\nhello 1 1\nover\n__mm_whole=1\n'; printf '\0337'`,
-		stdin: "read x || echo eof", die: "echo last; kill -9 $$",
+		stdin: "read x || echo eof", die: "echo last; kill -9 $$", last: "last\n",
 		wait: "echo ready; sleep 300", hang: "trap '' INT TERM; echo ready; sleep 300",
 		closes: "exec >&- 2>&-", closesAll: "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-",
 		say:   func(text string) string { return "printf %s " + singleQuote(text) },
@@ -89,12 +91,12 @@ func dialects() []dialect {
 		chdir: "import os; os.chdir('..')", where: "import os; print(os.getcwd())",
 		env:  "import os; print(os.environ.get('STEP_VAR', 'none'))",
 		fail: "import sys; sys.exit(3)", raise: "\nraise ValueError('no')",
-		big:    "import sys\nfor _ in range(64): sys.stdout.write('x' * (1 << 20))",
-		both:   "import sys\nprint('o1'); print('e1', file=sys.stderr); print('o2'); print('e2', file=sys.stderr)",
-		bytes:  "import sys; n = sys.stdout.buffer.write(bytes([255, 0, 254]))",
-		mark:   `print('1 0 0\n2 0 0\n3 0 0\nhello 1 1\nover\n__mm_whole=1\n\x1b7', end='')`,
-		stdin:  "import sys\nif sys.stdin.read() == '': print('eof')",
-		die:    "import os; print('last'); os.kill(os.getpid(), 9)",
+		big:   "import sys\nfor _ in range(64): sys.stdout.write('x' * (1 << 20))",
+		both:  "import sys\nprint('o1'); print('e1', file=sys.stderr); print('o2'); print('e2', file=sys.stderr)",
+		bytes: "import sys; n = sys.stdout.buffer.write(bytes([255, 0, 254]))",
+		mark:  `print('1 0 0\n2 0 0\n3 0 0\nhello 1 1\nover\n__mm_whole=1\n\x1b7', end='')`,
+		stdin: "import sys\nif sys.stdin.read() == '': print('eof')",
+		die:   "import os; print('last'); os.kill(os.getpid(), 9)", last: "last\n",
 		wait:   "import time; print('ready'); time.sleep(300)",
 		hang:   "import signal, time\nfor s in (signal.SIGINT, signal.SIGTERM): signal.signal(s, signal.SIG_IGN)\nprint('ready'); time.sleep(300)",
 		closes: "import os, sys\nsys.stdout.close(); sys.stderr.close()\nfor fd in (1, 2):\n    os.close(fd)", closesAll: "import os; os.closerange(3, 60)",
@@ -110,12 +112,12 @@ func dialects() []dialect {
 		chdir: "process.chdir('..')", where: "console.log(process.cwd())",
 		env:  "console.log(process.env.STEP_VAR ?? 'none')",
 		fail: "process.exit(3)", raise: "\nthrow new TypeError('no')",
-		big:     "for (let i = 0; i < 64; i++) process.stdout.write('x'.repeat(1 << 20)); undefined",
-		both:    "console.log('o1'); console.error('e1'); console.log('o2'); console.error('e2')",
-		bytes:   "process.stdout.write(Buffer.from([255, 0, 254])); undefined",
-		mark:    `process.stdout.write('1 0 0\n2 0 0\n3 0 0\nhello 1 1\nover\n__mm_whole=1\n\x1b7'); undefined`,
-		stdin:   "process.stdin.on('end', () => console.log('eof')).resume(); undefined",
-		die:     "console.log('last'); process.kill(process.pid, 'SIGKILL')",
+		big:   "for (let i = 0; i < 64; i++) process.stdout.write('x'.repeat(1 << 20)); undefined",
+		both:  "console.log('o1'); console.error('e1'); console.log('o2'); console.error('e2')",
+		bytes: "process.stdout.write(Buffer.from([255, 0, 254])); undefined",
+		mark:  `process.stdout.write('1 0 0\n2 0 0\n3 0 0\nhello 1 1\nover\n__mm_whole=1\n\x1b7'); undefined`,
+		stdin: "process.stdin.on('end', () => console.log('eof')).resume(); undefined",
+		die:   "console.log('last'); process.kill(process.pid, 'SIGKILL')", last: "last\n",
 		wait:    "console.log('ready'); await new Promise((r) => setTimeout(r, 300000))",
 		hang:    "process.on('SIGTERM', () => {}); process.removeAllListeners('SIGINT'); process.on('SIGINT', () => {}); console.log('ready'); await new Promise((r) => setTimeout(r, 300000))",
 		closes:  "const fs = require('fs'); fs.closeSync(1); fs.closeSync(2)",
@@ -125,7 +127,23 @@ func dialects() []dialect {
 		glue:    func(name, text string) string { return "glue(" + pythonString(name) + ", " + pythonString(text) + ")" },
 		scrap:   func(name string) string { return "process.stdout.write(scraps[" + pythonString(name) + "]); undefined" },
 	}
-	return []dialect{shellDialect(kernel("bash")), sh, shellDialect(kernel("zsh")), python, node, script}
+	all := []dialect{shellDialect(kernel("bash")), sh, shellDialect(kernel("zsh")), python, node, script}
+	if k, ok := ipykernel(); ok {
+		jupyter := python
+		jupyter.kernel, jupyter.bytes, jupyter.closes, jupyter.closesAll, jupyter.last = k, "", "", "", ""
+		all = append(all, jupyter)
+	}
+	return all
+}
+
+// ipykernel is the kernel of Jupyter for Python, in the environment that MARKMILL_PEERS names a Python of.
+func ipykernel() (Kernel, bool) {
+	python := os.Getenv("MARKMILL_PEERS")
+	if python == "" {
+		return nil, false
+	}
+	spec, err := jupyter.Load(filepath.Join(filepath.Dir(filepath.Dir(python)), "share", "jupyter", "kernels", "python3"))
+	return NewJupyter(spec), err == nil
 }
 
 // pythonString is text as a literal of Python and of JavaScript.
@@ -166,7 +184,7 @@ func start(t *testing.T, k Kernel, change ...func(*Options)) *harness {
 			t.Fatal(err)
 		}
 	}
-	o := Options{Dir: h.dir, Env: h.env(root), Private: h.private, Grace: 300 * time.Millisecond, Scraps: h.scraps}
+	o := Options{Dir: h.dir, Env: h.env(root), Private: h.private, Grace: 300 * time.Millisecond, Scraps: h.scraps, Mark: NewMark()}
 	for _, c := range change {
 		c(&o)
 	}
@@ -272,7 +290,9 @@ func TestStreamsAreWholeAndInOrder(t *testing.T) {
 			}
 		}
 		h.ok(d.say("no newline"), "no newline")
-		h.ok(d.bytes, "\xff\x00\xfe")
+		if d.bytes != "" {
+			h.ok(d.bytes, "\xff\x00\xfe")
+		}
 		h.ok("", "")
 		h.ok("\n", "")
 	})
@@ -367,7 +387,7 @@ func TestDeathOfTheInterpreter(t *testing.T) {
 	each(t, func(d dialect) string { return d.die }, func(t *testing.T, d dialect) {
 		h := start(t, d.kernel)
 		got := h.run(d.die)
-		if got.Exit != 137 || got.TerminatedBy != "signal KILL" || got.stdout != "last\n" {
+		if got.Exit != 137 || got.TerminatedBy != "signal KILL" || got.stdout != d.last {
 			t.Fatalf("%+v", got)
 		}
 		if d.set == "" { // a program of its own each step
@@ -413,17 +433,17 @@ func (h *harness) endWhenReady(code string, cause error) (Outcome, string) {
 
 func TestInterruptKeepsState(t *testing.T) {
 	each(t, func(d dialect) string { return d.set }, func(t *testing.T, d dialect) {
-		h := start(t, d.kernel)
+		h := start(t, d.kernel, patient)
 		h.ok(strings.Split(d.set, "\nf()")[0], "") // sh loses functions and says so
 		out, stdout := h.endWhenReady(d.wait, nil)
 		if out.Exit != 130 || out.TerminatedBy != "interrupt" || out.Died || stdout != "ready\n" {
 			t.Fatalf("%+v %q", out, stdout)
 		}
 		h.ok(d.say("alive"), "alive")
-		if d.kernel.Name() == "python" || d.kernel.Name() == "node" {
-			h.ok(d.get, "kept 1\n")
-		} else {
+		if strings.Contains(d.set, "$kept") {
 			h.ok("echo $kept", "1\n")
+		} else {
+			h.ok(d.get, "kept 1\n")
 		}
 		if out, _ := h.endWhenReady(d.wait, context.DeadlineExceeded); out.TerminatedBy != "timeout" || out.Exit == 0 {
 			t.Fatalf("%+v", out)
@@ -460,6 +480,25 @@ func TestChildrenDoNotOutliveTheirStep(t *testing.T) {
 		}
 		if next := h.run(d.say("next")); next.stdout != "next" || next.stderr != "" || next.Leftover != 0 {
 			t.Fatalf("the step after: %+v", next)
+		}
+	})
+}
+
+func TestChildrenDoNotOutliveATimeLimit(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux finds the children of a step that goes on")
+	}
+	each(t, func(d dialect) string { return d.outlive }, func(t *testing.T, d dialect) {
+		h := start(t, d.kernel)
+		out, stdout := h.endWhenReady(d.outlive+"\n"+d.wait, context.DeadlineExceeded)
+		pids := strings.Fields(stdout)
+		if out.TerminatedBy != "timeout" || len(pids) != 6 {
+			t.Fatalf("%+v %q", out, stdout)
+		}
+		for _, pid := range pids[:5] {
+			if running(pid) {
+				t.Errorf("process %s outlived its step", pid)
+			}
 		}
 	})
 }

@@ -19,6 +19,9 @@
 // children of Markmill itself, which on Linux is the reaper of orphans and knows its own by
 // MARKMILL_SESSION in their environment. It gets a term, and a kill after Options.Grace.
 //
+// For the case that Markmill itself is killed, a run has a Warden: a process of its own that ends
+// everything with the run's Mark.
+//
 // # What a value is on the other side
 //
 // Python and Node get the wire form of notebooks.Value. In Python a date is a datetime.date or

@@ -11,11 +11,12 @@ import (
 
 // tagged gives a session a tag of its own and puts it into the environment, so that a process
 // that leaves everything else behind is still known by it. A Markmill inside a step carries the
-// outer session's tag along: the outer one then knows what the inner one leaves behind.
-func tagged(env []string) (tag string, with []string) {
+// outer session's tag along: the outer one then knows what the inner one leaves behind. The tag
+// begins with the run's mark.
+func tagged(env []string, mark Mark) (tag string, with []string) {
 	nonce := make([]byte, 12)
 	rand.Read(nonce)
-	tag = hex.EncodeToString(nonce)
+	tag = mark.word() + hex.EncodeToString(nonce)
 	chain := strings.TrimPrefix(os.Getenv("MARKMILL_SESSION")+"/"+tag, "/")
 	return tag, append(lastSettings(env), "MARKMILL_SESSION="+chain)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"markmill/notebooks"
+	"markmill/runs"
 )
 
 // Kernel is one way to interpret a language. A new kernel is one file and one line in the table.
@@ -40,6 +41,8 @@ type Options struct {
 	// Attributes, when set, has the last word on how the interpreter's process is made: the
 	// namespaces that the helper in Wrap needs.
 	Attributes func(*syscall.SysProcAttr)
+	// Mark, when set, is the run's: what the session starts has it, so that the run's Warden knows it.
+	Mark Mark
 	// Grace is how long an interrupt, then a term, may take before the next harder signal.
 	Grace time.Duration
 }
@@ -83,6 +86,8 @@ type Request struct {
 	Stderr io.Writer
 	// DisplayDir is where rich results are written, as display-<k>.<ext>, k from 1. It is made only when needed.
 	DisplayDir string
+	// Ordered asks for Outcome.Outputs.
+	Ordered bool
 }
 
 // Display is one rich result that a step left in DisplayDir.
@@ -102,6 +107,9 @@ type Outcome struct {
 	Leftover     int    // processes that outlived the step and were ended
 	Displays     []Display
 	Err          *ExecError
+	// Outputs are what came in which order, where Request.Ordered asks for it and the kernel knows; nil where it does
+	// not. Their counts of bytes are those of what was handed to the writers; File is a base name in DisplayDir.
+	Outputs []runs.OutputData
 }
 
 // ExecError is an exception as the interpreter told it.

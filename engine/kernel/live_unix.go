@@ -54,6 +54,11 @@ type live struct {
 	words       string // that the order for the step says beyond its number
 	interrupted bool   // the last step was signalled: the driver may still get it
 	shut        bool
+	// tell gives the driver an order, and interrupt interrupts a step. Where the driver is no program
+	// in the interpreter but a protocol that the interpreter speaks, they are that protocol's.
+	tell      func(order string) error
+	interrupt func()
+	greet     func(ctx context.Context) (hello string, err error)
 	// insist: a shell that is interrupted just before it starts a program waits for that program
 	// all the same, so one interrupt may be one too few.
 	insist           bool
@@ -76,9 +81,16 @@ func newLive(o Options, name, program string, argv []string) (*live, error) {
 	if o.Grace <= 0 {
 		o.Grace = defaultGrace
 	}
-	tag, env := tagged(o.Env)
-	l := &live{o: o, name: name, program: exe, argv: full, env: env, sweep: newSweeper(tag), said: make(chan string, 16),
+	o.Mark = o.Mark.session()
+	tag, env := tagged(o.Env, o.Mark)
+	l := &live{o: o, name: name, program: exe, argv: full, env: env, sweep: newSweeper(tag, o.Mark), said: make(chan string, 16),
 		closed: make(chan struct{}), listener: make(chan struct{})}
+	l.tell = func(order string) error {
+		_, err := l.in.f.WriteString(order + "\n")
+		return err
+	}
+	l.interrupt = func() { l.proc.signalGroup(syscall.SIGINT) }
+	l.greet = l.hello
 	for _, p := range []struct {
 		to   **pipe
 		name string
@@ -144,7 +156,7 @@ func (l *live) start(ctx context.Context) error {
 	l.sweep.adopt(l.proc.pid, l.proc.pid)
 	var noise tail
 	finish := l.pump(io.Discard, &noise)
-	hello, err := l.hello(ctx)
+	hello, err := l.greet(ctx)
 	finish()
 	if err != nil {
 		l.kill()
@@ -207,7 +219,7 @@ func (l *live) step(ctx context.Context, stdout, stderr io.Writer) (ending, erro
 }
 
 func (l *live) converse(ctx context.Context, number string) ending {
-	if _, err := l.in.f.WriteString(number + l.words + "\n"); err != nil {
+	if err := l.tell(number + l.words); err != nil {
 		return ending{exit: 1, gone: l.proc.over()}
 	}
 	if e, ok := l.wait(number, ctx.Done(), nil); ok {
@@ -232,7 +244,7 @@ func reason(ctx context.Context) string {
 
 // force ends a step: an interrupt to the group, a term, then a kill to all.
 func (l *live) force(number string) ending {
-	l.proc.signalGroup(syscall.SIGINT)
+	l.interrupt()
 	first := l.o.Grace
 	if l.insist {
 		first /= 4
@@ -325,7 +337,7 @@ func (l *live) settle() {
 	l.interrupted = false
 	l.number++
 	ping := strconv.Itoa(l.number)
-	l.in.f.WriteString("p" + ping + "\n")
+	l.tell("p" + ping)
 	if _, ok := l.wait(ping, nil, time.After(l.o.Grace)); !ok {
 		l.kill()
 	}
@@ -340,7 +352,7 @@ func (l *live) close() error {
 	if l.proc != nil {
 		finish := l.pump(io.Discard, io.Discard)
 		if !l.proc.over() {
-			l.in.f.WriteString("q\n")
+			l.tell("q")
 			if !l.waitEnd() {
 				l.sweep.signalAll(syscall.SIGTERM)
 				if !l.waitEnd() {

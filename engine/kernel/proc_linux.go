@@ -10,9 +10,12 @@ import (
 
 // procInfo is what is used of /proc/<pid>/stat (proc_pid_stat(5)).
 type procInfo struct {
-	state                  byte
-	parent, group, session int
+	state                           byte
+	parent, group, session, threads int
 }
+
+// over says whether a process has ended. One whose first thread alone has ended looks like it and runs on.
+func (i procInfo) over() bool { return (i.state == 'Z' || i.state == 'X') && i.threads <= 1 }
 
 func statOf(pid int) (procInfo, bool) {
 	raw, err := readProc("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -25,10 +28,10 @@ func statOf(pid int) (procInfo, bool) {
 		return procInfo{}, false
 	}
 	f := bytes.Fields(raw[at+1:])
-	if len(f) < 4 {
+	if len(f) < 18 {
 		return procInfo{}, false
 	}
-	return procInfo{state: f[0][0], parent: atoi(f[1]), group: atoi(f[2]), session: atoi(f[3])}, true
+	return procInfo{state: f[0][0], parent: atoi(f[1]), group: atoi(f[2]), session: atoi(f[3]), threads: atoi(f[17])}, true
 }
 
 // readProc reads a small file of /proc. It stands in the way of every step, and os.ReadFile would
@@ -118,7 +121,7 @@ func tree(roots []int) []int {
 	seen := map[int]bool{}
 	for queue := roots; len(queue) > 0; queue = queue[1:] {
 		pid := queue[0]
-		if info, ok := statOf(pid); seen[pid] || !ok || info.state == 'Z' {
+		if info, ok := statOf(pid); seen[pid] || !ok || info.over() {
 			continue
 		}
 		seen[pid] = true

@@ -45,6 +45,7 @@ func launch(program string, argv, env []string, dir string, files []*os.File, o 
 			report <- started{err: err}
 			return
 		}
+		o.Mark.put(proc.Pid)
 		p := &process{pid: proc.Pid, ended: make(chan struct{})}
 		report <- started{p: p}
 		if state, err := proc.Wait(); err == nil {

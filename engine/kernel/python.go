@@ -12,8 +12,17 @@ import (
 //go:embed drivers/python.py
 var pythonDriver string
 
+//go:embed drivers/python_scraps.py
+var pythonScraps string
+
 //go:embed drivers/python_more.py
-var pythonMore string
+var pythonRest string
+
+//go:embed drivers/python_ipython.py
+var pythonIPython string
+
+// pythonMore is what a step loads that needs it.
+var pythonMore = pythonRest + pythonIPython
 
 // python is a kernel of CPython's language: python3 with a small driver.
 type python struct{}

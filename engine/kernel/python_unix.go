@@ -19,7 +19,7 @@ func (k python) Start(ctx context.Context, o Options) (Session, error) {
 	if program == "" {
 		program = "python3"
 	}
-	l, err := newLive(o, k.Name(), program, []string{"-c", pythonStart, pythonDriver, o.Private, o.Scraps, pythonMore})
+	l, err := newLive(o, k.Name(), program, []string{"-c", pythonStart, pythonScraps + pythonDriver, o.Private, o.Scraps, pythonMore})
 	if err != nil {
 		return nil, err
 	}

@@ -118,13 +118,19 @@ func (s codeSession) Run(ctx context.Context, r Request) (Outcome, error) {
 	if err := s.hand(r); err != nil {
 		return Outcome{}, err
 	}
-	e, err := s.step(ctx, r.Stdout, r.Stderr)
+	printed := [2]counted{{w: r.Stdout}, {w: r.Stderr}}
+	e, err := s.step(ctx, &printed[0], &printed[1])
 	out := e.outcome()
 	if err != nil {
 		return out, err
 	}
 	if e.reply {
 		if err := s.readReply(&out); err != nil {
+			return out, err
+		}
+	}
+	if r.Ordered && s.plain {
+		if out.Outputs, err = s.readOutputs(e.reply, out.Err, printed[0].n, printed[1].n); err != nil {
 			return out, err
 		}
 	}
@@ -148,7 +154,11 @@ func (s codeSession) hand(r Request) error {
 		encodeNUL(&meta, r.Env[name])
 	}
 	meta.Write(r.Code)
-	return s.order(meta.Bytes(), fmt.Sprintf(" %d %d", meta.Len(), len(r.Code)))
+	ordered := ""
+	if r.Ordered && s.plain {
+		ordered = " 1"
+	}
+	return s.order(meta.Bytes(), fmt.Sprintf(" %d %d%s", meta.Len(), len(r.Code), ordered))
 }
 
 // readReply reads the exception (name, value, traceback, line) and the displays (file, MIME

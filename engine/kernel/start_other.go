@@ -24,3 +24,6 @@ func (k *shell) Start(context.Context, Options) (Session, error)   { return nil,
 func (k python) Start(context.Context, Options) (Session, error)   { return nil, needsUnix(k.Name()) }
 func (k node) Start(context.Context, Options) (Session, error)     { return nil, needsUnix(k.Name()) }
 func (k *command) Start(context.Context, Options) (Session, error) { return nil, needsUnix(k.name) }
+func (k jupyterKernel) Start(context.Context, Options) (Session, error) {
+	return nil, needsUnix(k.Name())
+}

@@ -14,12 +14,15 @@ type sweeper struct {
 	bereaved      bool
 }
 
-func newSweeper(string) *sweeper { return &sweeper{} }
+func newSweeper(string, Mark) *sweeper { return &sweeper{} }
 
 func (s *sweeper) adopt(group, interp int) { s.group, s.interp, s.bereaved = group, interp, false }
 
 // bereave says that the interpreter has ended; the rest of its group keeps its number taken.
 func (s *sweeper) bereave() { s.bereaved = true }
+
+// spare has nothing to say here: what is below the interpreter lives as long as it does.
+func (s *sweeper) spare() {}
 
 func (s *sweeper) sweep(time.Duration) int {
 	if s.bereaved {

@@ -1,9 +1,7 @@
 package kernel
 
 import (
-	"bytes"
 	"os"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -18,14 +16,17 @@ import (
 // when the session's tag is in its environment: other sessions and other children are left alone.
 type sweeper struct {
 	tag    []byte
+	mark   Mark
 	group  int // process group of the interpreter
 	interp int // process of the interpreter, below which everything of the step is
 	mine   map[int]bool
+	// spared are processes that belong to the interpreter itself, which works through them.
+	spared map[int]bool
 }
 
-func newSweeper(tag string) *sweeper {
+func newSweeper(tag string, mark Mark) *sweeper {
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	return &sweeper{tag: []byte(tag), mine: map[int]bool{}}
+	return &sweeper{tag: []byte(tag), mark: mark, mine: map[int]bool{}}
 }
 
 // adopt names the interpreter: its process group and its own process (another one when a
@@ -34,6 +35,14 @@ func (s *sweeper) adopt(group, interp int) { s.group, s.interp = group, interp }
 
 // bereave says that the interpreter has ended: its number may be anyone's from now on.
 func (s *sweeper) bereave() { s.group, s.interp = 0, 0 }
+
+// spare takes what the interpreter has started up to now as a part of it.
+func (s *sweeper) spare() {
+	s.spared = map[int]bool{}
+	for _, pid := range tree(childrenOf(s.interp)) {
+		s.spared[pid] = true
+	}
+}
 
 // sweep ends everything that the session's interpreter left running and returns how many
 // processes that were. It asks them to end, and kills what is still there after grace.
@@ -74,49 +83,59 @@ func (s *sweeper) signalAll(sig syscall.Signal) {
 // Markmill from this session. Those of them that have ended are reaped on the way.
 func (s *sweeper) roots() []int {
 	var found []int
-	for _, pid := range childrenOf(s.interp) {
-		if info, ok := statOf(pid); ok && info.state != 'Z' {
-			found = append(found, pid)
+	for below := childrenOf(s.interp); len(below) > 0; below = below[1:] {
+		switch info, ok := statOf(below[0]); {
+		case !ok || info.over():
+		case s.spared[below[0]]:
+			below = append(below, childrenOf(below[0])...)
+		default:
+			found = append(found, below[0])
 		}
 	}
 	self := os.Getpid()
 	// Orphans come to the first thread of the reaper, so its list is the only one to read.
 	for _, pid := range childrenOfThread(self, self) {
-		if pid == s.interp || pid == s.group {
+		if _, warden := wardens.Load(pid); warden || pid == s.interp || pid == s.group {
 			continue
 		}
 		info, ok := statOf(pid)
 		switch {
 		case !ok:
-		case info.state == 'Z':
+		case info.over():
 			// Only what came from below: a program that Markmill started itself is in its own
 			// session, and leads its group or shares Markmill's.
-			if s.mine[pid] || s.group != 0 && info.group == s.group || info.session != sessionID() {
+			if s.mine[pid] || s.mark != 0 && markOf(pid) == s.mark || s.group != 0 && info.group == s.group || info.session != sessionID() {
 				syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
 				delete(s.mine, pid)
 			}
-		case s.mine[pid] || s.tagged(pid):
+		case s.mine[pid] || s.knows(pid):
 			found = append(found, pid)
 		}
 	}
 	return found
 }
 
-// tagged looks for the session's tag in the environment of a process. One that is in the middle of
-// execve(2) has none to show for a moment: it is asked again.
-func (s *sweeper) tagged(pid int) bool {
-	for range 50 {
-		env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-		if err != nil || len(env) > 0 {
-			return err == nil && bytes.Contains(env, s.tag)
+// knows looks for the session's mark, or its tag, at a process. One that is in the middle of execve(2)
+// has no environment to show for a moment, which on a busy machine is a long one: it is asked again.
+func (s *sweeper) knows(pid int) bool {
+	if s.mark != 0 && markOf(pid) == s.mark {
+		return true
+	}
+	for begin := time.Now(); time.Since(begin) < execPatience; time.Sleep(100 * time.Microsecond) {
+		has, empty := hasTag(pid, s.tag)
+		if has || !empty {
+			return has
 		}
-		if info, ok := statOf(pid); !ok || info.state == 'Z' {
+		if info, ok := statOf(pid); !ok || info.over() {
 			return false
 		}
-		time.Sleep(100 * time.Microsecond)
 	}
 	return false
 }
+
+// execPatience is how long a process without an environment is asked again: that of most is empty
+// because they have just called execve(2), and of very few because they were given none.
+const execPatience = 200 * time.Millisecond
 
 func sessionID() int {
 	sid, _ := unix.Getsid(0)
@@ -125,6 +144,12 @@ func sessionID() int {
 
 // end sends sig to every process and waits until all have ended or patience is over.
 func end(pids []int, sig syscall.Signal, patience time.Duration) {
+	endIf(pids, sig, patience, func(int) bool { return true })
+}
+
+// endIf is end, for those that are still what they were taken for once they cannot become anything else:
+// the number of a process that ends meanwhile may be another's.
+func endIf(pids []int, sig syscall.Signal, patience time.Duration, still func(pid int) bool) {
 	var fds []unix.PollFd
 	defer func() {
 		for _, fd := range fds {
@@ -136,19 +161,31 @@ func end(pids []int, sig syscall.Signal, patience time.Duration) {
 		if err == nil {
 			fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		}
-		syscall.Kill(pid, sig)
+		if !still(pid) {
+			continue
+		}
+		if err != nil || unix.PidfdSendSignal(fd, sig, nil, 0) == unix.ENOSYS {
+			syscall.Kill(pid, sig)
+		}
 		if sig == unix.SIGTERM {
 			syscall.Kill(pid, syscall.SIGCONT) // a stopped process takes no other signal
 		}
 	}
+	await(fds, patience)
+}
+
+// await waits until all processes have ended or patience is over, and says whether they have.
+func await(fds []unix.PollFd, patience time.Duration) bool {
 	deadline := time.Now().Add(patience)
 	for waiting := fds; len(waiting) > 0; {
 		left := time.Until(deadline)
 		if left <= 0 {
-			return
+			return false
 		}
-		if _, err := unix.Poll(waiting, int(left.Milliseconds())+1); err != nil && err != unix.EINTR {
-			return
+		if _, err := unix.Poll(waiting, int(left.Milliseconds())+1); err == unix.EINTR {
+			continue // Go's own signal for switching goroutines; what stands in Revents is of the time before
+		} else if err != nil {
+			return false
 		}
 		var still []unix.PollFd
 		for _, fd := range waiting {
@@ -158,4 +195,5 @@ func end(pids []int, sig syscall.Signal, patience time.Duration) {
 		}
 		waiting = still
 	}
+	return true
 }

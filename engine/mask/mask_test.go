@@ -37,6 +37,19 @@ func TestStreamAnyCut(t *testing.T) {
 		if want := slowly(text, plain, wrapped); out.String() != want {
 			t.Fatalf("%q of %q with %q, %q; want %q", out.String(), text, plain, wrapped, want)
 		}
+		last, _ := m.At(0)
+		for n := range text {
+			at, known := m.At(int64(n))
+			within := slices.ContainsFunc(m.marks, func(p place) bool { return p.start < int64(n) && int64(n) < p.end })
+			starts := slices.ContainsFunc(m.marks, func(p place) bool { return p.start == int64(n) })
+			if !known || at < last || !within && !starts && out.String()[at] != text[n] || starts && !strings.HasPrefix(out.String()[at:], Mark) {
+				t.Fatalf("byte %d of %q stands at %d of %q", n, text, at, out.String())
+			}
+			last = at
+		}
+		if at, _ := m.At(int64(len(text))); at != int64(out.Len()) {
+			t.Fatalf("the end is at %d of %q", at, out.String())
+		}
 	})
 }
 

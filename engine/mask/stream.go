@@ -12,7 +12,12 @@ type Stream struct {
 	base    int64
 	found   []place // not yet written out
 	masked  int64   // up to here the last Mark stands
+	marks   []place // that a Mark was written for, in order; they do not overlap
+	many    bool    // there were more than are kept
 }
+
+// maxMarks bounds what is kept of the places of values.
+const maxMarks = 1 << 16
 
 type place struct{ start, end int64 }
 
@@ -63,8 +68,13 @@ func (m *Stream) flush(safe int64) []byte {
 		if p.start >= m.masked {
 			copyTo(p.start)
 			out = append(out, Mark...)
+			if m.many = len(m.marks) == maxMarks; !m.many {
+				m.marks = append(m.marks, p)
+			}
 		}
-		m.masked = max(m.masked, p.end)
+		if m.masked = max(m.masked, p.end); !m.many {
+			m.marks[len(m.marks)-1].end = m.masked
+		}
 	}
 	m.found = slices.Delete(m.found, 0, done)
 	copyTo(safe)
@@ -72,4 +82,17 @@ func (m *Stream) flush(safe int64) []byte {
 	m.held = append(m.held[:0], m.held[at-m.base:]...)
 	m.base = at
 	return out
+}
+
+// At says where in what was returned the byte n of what came stands; of one within a value, where its Mark ends. It is not known
+// where very many values came.
+func (m *Stream) At(n int64) (at int64, known bool) {
+	at = n
+	for _, p := range m.marks {
+		if n <= p.start {
+			break
+		}
+		at += int64(len(Mark)) - (min(n, p.end) - p.start)
+	}
+	return at, !m.many
 }

@@ -57,6 +57,7 @@ def _mm_main(private, scraps, more_source):
             self.private, self.scraps_file, self.names = private, scraps, names
             self.lines, self.file, self.displays, self.dir = {}, "", [], ""
             self.flags, self.count = 0, 0
+            self.ordered, self.outputs, self.written = False, [], 0
 
         def more(self):
             if "loaded" not in self.__dict__:
@@ -70,10 +71,13 @@ def _mm_main(private, scraps, more_source):
 
     rich = ("_repr_mimebundle_", "_repr_png_", "_repr_jpeg_", "_repr_svg_", "_repr_html_", "_repr_markdown_", "_repr_latex_", "_repr_json_")
 
-    def show(value):
+    def show(value, role="execute_result"):
         if value is None:
             return
         builtins._ = value
+        if state.ordered:
+            state.more().tell(value, role)
+            return
         kind = type(value)
         for name in rich:
             if hasattr(kind, name):
@@ -88,38 +92,23 @@ def _mm_main(private, scraps, more_source):
     def display(*values):
         """Show values as the last expression of a step is shown."""
         for value in values:
-            if value is None:
+            if value is None and not state.ordered:
                 print(repr(value))
+            elif value is None:
+                state.more().tell(value, "display_data")
             else:
-                show(value)
+                show(value, "display_data")
 
-    def glue(name, value, kind=None, display=False):
-        """Record a scrap: text, JSON, a table, a picture or a file, for later steps and for the record."""
-        state.more().glue(name, value, kind, display)
+    state.display = display
 
-    def scrap(name):
-        """Read a scrap that an earlier step of any language recorded."""
-        return state.more().scrap(name)
+    class Finder:  # IPython shows what it is asked to by a kernel of its own, which there is not
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            if name in ("IPython.core.display_functions", "IPython.core.formatters", "scrapbook.utils"):
+                return state.more().patched(name, path, target)
+    sys.meta_path.insert(0, Finder)
 
-    class Scraps:
-        """The scraps that the steps so far recorded, by name."""
-        def __getitem__(self, name):
-            return state.more().scrap(name)
-        def __contains__(self, name):
-            return name in state.more().read()
-        def __iter__(self):
-            return iter(list(state.more().read()))
-        def __len__(self):
-            return len(state.more().read())
-        def keys(self):
-            return state.more().read().keys()
-        def items(self):
-            return [(name, self[name]) for name in self]
-        def get(self, name, default=None):
-            return self[name] if name in self else default
-        def __repr__(self):
-            return "scraps(%s)" % ", ".join(self)
-    names.update(glue=glue, scrap=scrap, scraps=Scraps(), display=display)
+    names.update(_mm_scraps(state.more), display=display)
     sys.displayhook = show
 
     def lower(tree, lines):
@@ -201,10 +190,15 @@ def _mm_main(private, scraps, more_source):
         except SystemExit as e:
             if e.code is None:
                 return 0
-            if isinstance(e.code, int):
-                return e.code & 0xFF
-            print(e.code, file=sys.stderr)
-            return 1
+            number = isinstance(e.code, int)
+            code = e.code & 0xFF if number else 1
+            if code and state.ordered:  # a cell that failed has an error among its outputs
+                text = "SystemExit: %s\n" % (e.code,)
+                state.failure = ("SystemExit", str(e.code), text, "0")
+                sys.stderr.write(text)
+            elif not number:
+                print(e.code, file=sys.stderr)
+            return code
         except BaseException as e:
             return state.more().failed(e)
         return 0
@@ -266,7 +260,10 @@ def _mm_main(private, scraps, more_source):
             continue
         streams()
         fd = os.open(private + "/step", os.O_RDONLY)
-        number, size, code_size = order.split(" ")
+        number, size, code_size, *ordered = order.split(" ")
+        state.ordered, state.outputs, state.written = bool(ordered), [], 0
+        if ordered:
+            state.more().count(sys.stdout)
         size = int(size)
         whole = os.read(fd, size)
         while len(whole) < size:
@@ -291,7 +288,7 @@ def _mm_main(private, scraps, more_source):
             else:
                 os.environb[name] = value
         flush()
-        more = state.displays or state.failure
+        more = state.displays or state.failure or state.outputs
         if more:
             state.more().reply()
         say("%s %d %d\n" % (number, code, bool(more)))

@@ -11,6 +11,8 @@ METHODS = (
     ("image/svg+xml", "_repr_svg_"), ("image/png", "_repr_png_"), ("image/jpeg", "_repr_jpeg_"), ("text/html", "_repr_html_"),
     ("text/markdown", "_repr_markdown_"), ("text/latex", "_repr_latex_"), ("application/json", "_repr_json_"),
 )
+# What Jupyter shows besides.
+OTHERS = (("application/javascript", "_repr_javascript_"), ("application/pdf", "_repr_pdf_"))
 PLAIN = 2 ** 53 - 1
 
 
@@ -18,6 +20,7 @@ class More:
     def __init__(self, state):
         self.state = state
         self.seen = (None, {})
+        self.glued = (None, set())
 
     # -- displays
 
@@ -50,6 +53,85 @@ class More:
         self.keep(mime, content, repr(value))
         return True
 
+    # -- the order of outputs, where the engine asks for it
+
+    def count(self, stream):
+        """Count the bytes that go through a stream, so that results have a place among them."""
+        if stream is None or "write" in getattr(stream, "__dict__", {}):
+            return
+        write, state = stream.write, self.state
+
+        def counted(text):
+            n = write(text)
+            state.written += len(text) if text.isascii() else len(text.encode("utf-8", "markmill"))
+            return n
+        try:
+            stream.write = counted
+        except AttributeError:
+            pass
+
+    def forms(self, value):
+        """Every form of a value, by MIME type, and what is said about them."""
+        data, about = {}, {}
+        if callable(getattr(type(value), "_repr_mimebundle_", None)):
+            got = value._repr_mimebundle_(include=None, exclude=None)
+            if isinstance(got, tuple):
+                got, about = got[0], dict(got[1] or {})
+            data.update(got or {})
+        for mime, method in METHODS + OTHERS:
+            call = getattr(value, method, None) if hasattr(type(value), method) else None
+            if mime not in data and callable(call):
+                got = call()
+                if isinstance(got, tuple):
+                    got, about[mime] = got[0], got[1]
+                if got is not None:
+                    data[mime] = got
+        if not data and is_figure(value):
+            data["image/png"] = figure_png(value)
+        data.setdefault("text/plain", repr(value))
+        return data, about
+
+    def tell(self, value, role):
+        """Note a result: its richest form as a display, the others beside it; a plain one is printed, too."""
+        self.told(*self.forms(value), role)
+
+    def told(self, data, about, role):
+        import json
+        data, alt = dict(data), data.get("text/plain", "")
+        at, entry = self.state.written, {"type": role, "metadata": about}
+        for mime, _ in METHODS:
+            if data.get(mime) is not None:
+                self.keep(mime, data.pop(mime), alt)
+                entry["file"], entry["mime"] = self.state.displays[-1][0], mime
+                break
+        else:
+            if "text/plain" in data:
+                print(alt)
+        entry["data"] = {mime: encoded(got) for mime, got in data.items()}
+        try:
+            json.dumps(entry, allow_nan=False)
+        except ValueError:  # JSON has no word for what is no number; ipykernel sends its text
+            entry["data"], entry["metadata"] = finite(entry["data"]), finite(entry["metadata"])
+        except TypeError:
+            entry["data"], entry["metadata"] = {"text/plain": alt}, {}
+        self.state.outputs.append((at, self.state.written - at, entry))
+
+    def publish(self, data, about):
+        """Show a MIME bundle, as IPython's display does with raw=True, and record the scraps in it."""
+        record_scraps(self, data, about)
+        if self.state.ordered:
+            self.told(data, about, "display_data")
+            return
+        for mime, _ in METHODS:
+            if data.get(mime) is not None:
+                self.keep(mime, data[mime], data.get("text/plain", ""))
+                return
+        if "text/plain" in data:
+            print(data["text/plain"])
+
+    def patched(self, name, path, target):
+        return patched(self, name, path, target)
+
     def keep(self, mime, content, alt):
         state = self.state
         state.count += 1
@@ -61,7 +143,11 @@ class More:
         """Keep what matplotlib has open at the end of a step, and close it."""
         plt = sys.modules["matplotlib.pyplot"]
         for number in plt.get_fignums():
-            self.keep("image/png", figure_png(plt.figure(number)), "figure %d" % number)
+            figure = plt.figure(number)
+            self.keep("image/png", figure_png(figure), "figure %d" % number)
+            if self.state.ordered:
+                self.state.outputs.append((self.state.written, 0, {"type": "display_data", "file": self.state.displays[-1][0],
+                                                                   "mime": "image/png", "data": {"text/plain": repr(figure)}}))
         plt.close("all")
 
     # -- failures
@@ -100,12 +186,20 @@ class More:
 
     def reply(self):
         """Write what the engine reads after a step: the exception, then the displays."""
+        if self.state.ordered:
+            self.tell_all()
         fields = list(self.state.failure or ("", "", "", "0"))
         for display in self.state.displays:
             fields.extend(display)
         with open(self.state.private + "/reply", "wb") as f:
             for field in fields:
                 f.write(field.replace("\0", "\\0").encode("utf-8", "backslashreplace") + b"\0")
+
+    def tell_all(self):
+        import json
+        with open(self.state.private + "/outputs", "w", encoding="utf-8", errors="backslashreplace") as f:
+            for at, printed, entry in self.state.outputs:
+                f.write(json.dumps({"at": at, "printed": printed, "output": entry}) + "\n")
 
     def wait(self, coroutine):
         """Run a coroutine in the session's event loop, which stays for later steps."""
@@ -170,7 +264,6 @@ class More:
         return from_wire(entry.get("value"))
 
     def glue(self, name, value, kind, display):
-        import json
         if not isinstance(name, str) or not name:
             raise TypeError("glue: the name of a scrap is a string that is not empty")
         if not self.state.scraps_file:
@@ -179,6 +272,10 @@ class More:
         if display:
             entry["display"] = True
         self.fill(entry, name, value, kind)
+        self.put(entry)
+
+    def put(self, entry):
+        import json
         line = json.dumps(entry, ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True) + "\n"
         fd = os.open(self.state.scraps_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         try:
@@ -257,6 +354,25 @@ def write(folder, name, mime, content):
         f.write(content)
 
 
+def encoded(content):
+    """Bytes as JSON holds them."""
+    if isinstance(content, (bytes, bytearray)):
+        import base64
+        return base64.b64encode(bytes(content)).decode()
+    return content
+
+
+def finite(value):
+    """JSON without the numbers that it has no word for."""
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return repr(value)
+    if isinstance(value, (list, tuple)):
+        return [finite(v) for v in value]
+    if isinstance(value, dict):
+        return {k: finite(v) for k, v in value.items()}
+    return value
+
+
 def is_figure(value):
     return any(t.__name__ == "Figure" and t.__module__.startswith("matplotlib") for t in type(value).__mro__)
 
@@ -302,6 +418,9 @@ def table_of(value, asked):
             return {"columns": [str(c) for c in value.columns], "data": [[to_wire(cell(v), str(c)) for c, v in zip(value.columns, row)] for row in value.itertuples(index=False, name=None)]}
         if hasattr(value, "rows"):
             return {"columns": [str(c) for c in value.columns], "data": [[to_wire(v, "row") for v in row] for row in value.rows()]}
+    if type(value).__name__ in ("Table", "RecordBatch") and module == "pyarrow":
+        rows = zip(*[column.to_pylist() for column in value.columns])
+        return {"columns": [str(c) for c in value.schema.names], "data": [[to_wire(v, "row") for v in row] for row in rows]}
     if asked and isinstance(value, list) and all(isinstance(row, dict) for row in value):
         columns = list(dict.fromkeys(str(key) for row in value for key in row))
         rows = [{str(k): v for k, v in row.items()} for row in value]
@@ -310,7 +429,7 @@ def table_of(value, asked):
 
 
 def cell(value):
-    if type(value).__name__ in ("NaTType", "NAType"):
+    if type(value).__name__ in ("NaTType", "NAType") or isinstance(value, float) and value != value:  # pandas' words for what is missing
         return None
     if hasattr(value, "to_pydatetime"):
         return value.to_pydatetime()

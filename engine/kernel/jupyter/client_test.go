@@ -1,0 +1,263 @@
+package jupyter
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+)
+
+func ok(f *fake, m Message) {
+	f.reply(m, "shell", "execute_reply", map[string]any{"status": "ok", "execution_count": 3})
+}
+
+func TestAllOutputHasComeWhenExecuteReturns(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		on   func(f *fake, m Message)
+		want string
+	}{
+		{"the reply first", func(f *fake, m Message) {
+			ok(f, m)
+			f.print(m, "a")
+			f.print(m, "b")
+			f.status(m, "idle")
+		}, "stream a\nstream b\n"},
+		{"the reply last", func(f *fake, m Message) {
+			f.print(m, "a")
+			f.status(m, "idle")
+			ok(f, m)
+		}, "stream a\n"},
+		{"of another request's thread", func(f *fake, m Message) {
+			f.print(Message{Header: Header{ID: "earlier"}}, "late")
+			f.status(Message{Header: Header{ID: "earlier"}}, "idle")
+			f.print(m, "own")
+			f.status(m, "idle")
+			ok(f, m)
+		}, "stream late\nstream own\n"},
+		{"messages that are not known", func(f *fake, m Message) {
+			f.reply(m, "iopub", "comm_open", map[string]any{"comm_id": "x"})
+			f.reply(m, "iopub", "comm_msg", map[string]any{"comm_id": "x", "data": map[string]any{"n": 1}})
+			f.reply(m, "iopub", "comm_close", map[string]any{"comm_id": "x"})
+			f.reply(m, "shell", "comm_info_reply", map[string]any{"status": "ok", "comms": map[string]any{}})
+			f.reply(m, "iopub", "status", map[string]any{"execution_state": "starting"})
+			f.reply(m, "iopub", "from_the_future", map[string]any{})
+			f.reply(m, "iopub", "update_display_data", map[string]any{"data": map[string]any{}, "transient": map[string]any{"display_id": "d"}})
+			f.status(m, "idle")
+			ok(f, m)
+		}, "update_display_data d\n"},
+		{"content that is no UTF-8", func(f *fake, m Message) {
+			f.print(m, strings.Repeat("x", 100000))
+			f.status(m, "idle")
+			ok(f, m)
+		}, "stream " + strings.Repeat("x", 100000) + "\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := newFake(t, c.on).connect()
+			for range 3 { // nothing is left over for the next
+				r, got, err := run(k, context.Background())
+				if err != nil || got != c.want || r.Status != "ok" || r.Count != 3 {
+					t.Fatalf("%+v %.200q %v", r, got, err)
+				}
+			}
+		})
+	}
+}
+
+func TestAForgedMessageIsDropped(t *testing.T) {
+	k := newFake(t, func(f *fake, m Message) {
+		forged := signer{[]byte("another key")}
+		f.send(forged, m, "iopub", "stream", map[string]any{"name": "stdout", "text": "forged"})
+		f.send(forged, m, "shell", "execute_reply", map[string]any{"status": "error", "ename": "Forged"})
+		f.send(signer{}, m, "iopub", "stream", map[string]any{"name": "stdout", "text": "not signed"})
+		f.status(m, "idle")
+		ok(f, m)
+	}).connect()
+	if r, got, err := run(k, context.Background()); err != nil || got != "" || r.Status != "ok" {
+		t.Fatalf("%+v %q %v", r, got, err)
+	}
+}
+
+func TestWhatWasPrintedBeforeTheKernelEndedIsKept(t *testing.T) {
+	k := newFake(t, func(f *fake, m Message) {
+		for range 200 {
+			f.print(m, "x")
+		}
+		go f.end()
+	}).connect()
+	_, got, err := run(k, context.Background())
+	if err == nil || k.Alive() {
+		t.Fatalf("a kernel that ended: %v, alive %v", err, k.Alive())
+	}
+	if n := strings.Count(got, "x"); n != 200 {
+		t.Errorf("%d of 200 outputs came", n)
+	}
+}
+
+func TestWhatWasAbortedIsAskedForAgain(t *testing.T) {
+	requests := 0
+	k := newFake(t, func(f *fake, m Message) {
+		if requests++; requests%3 == 0 {
+			f.print(m, "ran")
+			ok(f, m)
+		} else { // as ipykernel does while it throws its queue away
+			f.reply(m, "shell", "execute_reply", map[string]any{"status": "aborted"})
+		}
+		f.status(m, "idle")
+	}).connect()
+	for range 2 {
+		if r, got, err := run(k, context.Background()); err != nil || got != "stream ran\n" || r.Status != "ok" {
+			t.Fatalf("%+v %q %v", r, got, err)
+		}
+	}
+	if requests != 6 {
+		t.Errorf("%d requests", requests)
+	}
+}
+
+func TestAKernelThatAbortsEverythingIsGivenUp(t *testing.T) {
+	k := newFake(t, func(f *fake, m Message) {
+		f.reply(m, "shell", "execute_reply", map[string]any{"status": "aborted"})
+		f.status(m, "idle")
+	}).connect()
+	if r, _, err := run(k, context.Background()); err != nil || r.Status != "aborted" {
+		t.Fatalf("%+v %v", r, err)
+	}
+}
+
+func TestRequestsSayThatNobodyAnswersAndNothingWaits(t *testing.T) {
+	var sent string
+	k := newFake(t, func(f *fake, m Message) {
+		sent = string(m.Content)
+		f.status(m, "idle")
+		ok(f, m)
+	}).connect()
+	if _, _, err := run(k, context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"allow_stdin":false`, `"stop_on_error":false`, `"store_history":true`} {
+		if !strings.Contains(sent, want) {
+			t.Errorf("%s is not in %s", want, sent)
+		}
+	}
+}
+
+func TestInterruptAndShutdownAreMessagesOnControl(t *testing.T) {
+	came := make(chan string, 2)
+	k := newFake(t, func(f *fake, m Message) { came <- m.Header.Type + " " + string(m.Content) }).connect()
+	if err := errors.Join(k.Interrupt(), k.Shutdown()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"interrupt_request {}", `shutdown_request {"restart":false}`} {
+		if got := <-came; got != want {
+			t.Errorf("%s came, want %s", got, want)
+		}
+	}
+}
+
+func TestTheWaitEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	k := newFake(t, func(f *fake, m Message) { cancel(errors.New("enough")) }).connect()
+	if _, _, err := run(k, ctx); err == nil || err.Error() != "enough" {
+		t.Fatal(err)
+	}
+}
+
+func TestInputIsAnsweredWithNothing(t *testing.T) {
+	asked := make(chan Message, 1)
+	k := newFake(t, func(f *fake, m Message) {
+		switch m.Header.Type {
+		case "execute_request":
+			asked <- m
+			f.reply(m, "stdin", "input_request", map[string]any{"prompt": "name? "})
+		case "input_reply":
+			m, answer := <-asked, string(m.Content)
+			f.print(m, answer)
+			f.status(m, "idle")
+			ok(f, m)
+		}
+	}).connect()
+	if _, got, err := run(k, context.Background()); err != nil || got != `stream {"status":"ok","value":""}`+"\n" {
+		t.Fatalf("%q %v", got, err)
+	}
+}
+
+func TestQuietWaitsForWhatAnInterruptedRequestStillPrints(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	k := newFake(t, func(f *fake, m Message) {
+		f.print(m, "late")
+		f.status(m, "idle")
+		ok(f, m)
+		cancel()
+	}).connect()
+	first, _, err := run(k, ctx)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatalf("%+v %v", first, err)
+	}
+	if err := k.Quiet(context.Background(), func(Output) {}); err != nil {
+		t.Fatal(err)
+	}
+	if len(k.prints) > 0 || len(k.replies) > 0 {
+		t.Errorf("%d outputs and %d replies are left for the next step", len(k.prints), len(k.replies))
+	}
+}
+
+func TestPeersThatAreNoKernel(t *testing.T) {
+	greeting := func(mechanism string) string {
+		g := make([]byte, 64)
+		g[0], g[9], g[10] = 0xFF, 0x7F, 3
+		copy(g[12:], mechanism)
+		return string(g)
+	}
+	for _, c := range []struct{ name, says, want string }{
+		{"an older protocol", strings.Replace(greeting("NULL"), "\x7f\x03", "\x7f\x01", 1), "does not speak ZMTP 3"},
+		{"no ZeroMQ at all", "HTTP/1.1 400 Bad Request\r\n\r\n" + strings.Repeat(" ", 64), "does not speak ZMTP 3"},
+		{"a mechanism", greeting("CURVE"), "mechanism CURVE"},
+		{"no READY", greeting("NULL") + "\x00\x02hi", "answered"},
+		{"the end", "", "EOF"},
+		{"a frame that lies", greeting("NULL") + string(frameOf(flagCommand, 1<<40, "")), "larger than"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			here, there := net.Pipe()
+			go func() {
+				buf := make([]byte, 64)
+				there.Read(buf)
+				there.Write([]byte(c.says))
+				if c.says != "" {
+					there.Read(buf)
+				}
+				there.Close()
+			}()
+			if _, err := newSocket(here, "DEALER", ""); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v; want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func FuzzReceive(f *testing.F) {
+	f.Add([]byte("\x01\x02ab\x00\x01c"))
+	f.Add(frameOf(0, 3, "abc"))
+	f.Add([]byte("\x04\x05PINGx"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		here, there := net.Pipe()
+		go func() {
+			there.Write(data)
+			there.Close()
+		}()
+		s := &socket{conn: here, in: bufio.NewReader(here)}
+		defer here.Close()
+		for {
+			frames, err := s.receive()
+			if err != nil {
+				return
+			}
+			if m, err := (signer{[]byte("key")}).decode(frames); err == nil && !bytes.Contains(data, []byte(m.Header.ID)) {
+				t.Errorf("%+v", m)
+			}
+		}
+	})
+}

@@ -1,0 +1,112 @@
+//go:build unix
+
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"markmill/engine/kernel/jupyter"
+	"markmill/notebooks"
+)
+
+// installed is a real kernel of Jupyter in the environment that MARKMILL_PEERS names a Python of.
+func installed(t *testing.T, name string) Kernel {
+	t.Helper()
+	python := os.Getenv("MARKMILL_PEERS")
+	if python == "" {
+		t.Skip("MARKMILL_PEERS names no Python with Jupyter kernels")
+	}
+	spec, err := jupyter.Load(filepath.Join(filepath.Dir(filepath.Dir(python)), "share", "jupyter", "kernels", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewJupyter(spec)
+}
+
+func TestJupyterKernelOfAnotherLanguage(t *testing.T) {
+	hostileText := "it's $(touch pwned) `touch pwned`\n\"x\" \\"
+	h := start(t, installed(t, "bash"), func(o *Options) {
+		o.Params = []notebooks.Bound{bound("text", notebooks.Value{Type: notebooks.TypeString, Text: hostileText}),
+			bound("n", notebooks.Value{Type: notebooks.TypeList, List: []notebooks.Value{{Type: notebooks.TypeInt, Text: "1"}, {Type: notebooks.TypeInt, Text: "22"}}})}
+	})
+	if got := h.run(`printf '%s|%s' "$text" "${n[1]}"`); got.stdout != hostileText+"|22\n" {
+		t.Fatalf("%+v", got)
+	}
+	nothingRan(t, h)
+	h.run("kept=1")
+	h.ok("echo $kept", "1\n")
+	if got := h.run("no_such_command_here"); got.Exit == 0 {
+		t.Errorf("a failure passed: %+v", got)
+	}
+	h.run("glue seen 7")
+	h.ok("scrap seen", "7\n")
+	if err := h.Bind(context.Background(), []notebooks.Bound{bound("text", notebooks.Value{Type: notebooks.TypeString, Text: "new"})}); err != nil {
+		t.Fatal(err)
+	}
+	h.ok("echo $text", "new\n")
+}
+
+func TestJupyterDisplays(t *testing.T) {
+	h := start(t, installed(t, "python3"))
+	got := h.run(`from IPython.display import display, HTML, SVG, clear_output
+display(HTML("<b>1</b>"))
+clear_output()
+handle = display(HTML("<b>2</b>"), display_id=True)
+handle.update(HTML("<b>3</b>"))
+class Picture:
+    def _repr_png_(self): return b"\x89PNG\r\n\x1a\nrest"
+    def __repr__(self): return "a picture"
+display(Picture())
+1 + 1`)
+	if got.Exit != 0 || got.stdout != "2\n" || len(got.Displays) != 2 {
+		t.Fatalf("%+v", got)
+	}
+	for i, want := range []struct{ mime, alt, content string }{
+		{"text/html", "<IPython.core.display.HTML object>", "<b>3</b>"}, {"image/png", "a picture", "\x89PNG\r\n\x1a\nrest"},
+	} {
+		d := got.Displays[i]
+		content, err := os.ReadFile(filepath.Join(h.step, d.File))
+		if err != nil || d.MIME != want.mime || d.Alt != want.alt || string(content) != want.content {
+			t.Errorf("display %d: %+v, %q %v", i+1, d, content, err)
+		}
+	}
+	if entries, err := os.ReadDir(h.step); err != nil || len(entries) != 2 {
+		t.Errorf("what clear_output dropped is still there: %v %v", entries, err)
+	}
+}
+
+func TestJupyterManySteps(t *testing.T) {
+	h := start(t, installed(t, "python3"))
+	for i := range 1000 {
+		h.ok(fmt.Sprintf("print(%d)", i), fmt.Sprintf("%d\n", i))
+	}
+}
+
+func TestJupyterKernelsAtOnce(t *testing.T) {
+	k := installed(t, "python3")
+	if testing.Short() {
+		t.Skip("twenty kernels at once take a while")
+	}
+	var all sync.WaitGroup
+	said := make([]string, 20)
+	for i := range said {
+		all.Go(func() {
+			h := start(t, k) // it lives to the end of the test, as the others do
+			var out, err strings.Builder
+			_, failed := h.Run(context.Background(), Request{ID: "step", Code: fmt.Appendf(nil, "print(%d)", i), File: "task.md", Line: 1, Stdout: &out, Stderr: &err, DisplayDir: h.step})
+			said[i] = fmt.Sprintf("%s%s%v", out.String(), err.String(), failed)
+		})
+	}
+	all.Wait()
+	for i, s := range said {
+		if s != fmt.Sprintf("%d\n<nil>", i) {
+			t.Errorf("kernel %d said %q", i, s)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package kernel
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Marks of runs differ, and those of a run's sessions differ and are the run's.
+func TestMarks(t *testing.T) {
+	a, b := NewMark(), NewMark()
+	if a.run() == b.run() || a.run() != a || a == 0 || a > markMost {
+		t.Fatalf("%x %x", a, b)
+	}
+	one, two := a.session(), a.session()
+	if one == two || one.run() != a || two.run() != a {
+		t.Errorf("%x has the sessions %x and %x", a, one, two)
+	}
+	if Mark(0).session() != 0 || Mark(0).word() != "" {
+		t.Error("no mark has sessions")
+	}
+}
+
+// A process whose environment is empty is known by its limit, and so are its children.
+func TestTheMarkOfAProcessWithoutEnvironment(t *testing.T) {
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_LOCKS, &own); err != nil || own.Max != unix.RLIM_INFINITY {
+		t.Skip("the limit of file locks is taken here: a run inside a run")
+	}
+	bash, _ := Lookup("bash")
+	mark := NewMark()
+	h := start(t, bash, func(o *Options) { o.Mark = mark })
+	if got := markOf(h.Info().PID); got.run() != mark {
+		t.Fatalf("the interpreter has the mark %x, not %x", got, mark)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var stdout strings.Builder
+	ready := make(chan struct{})
+	watch := &trigger{do: func() { close(ready) }}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h.Run(ctx, Request{Code: []byte("env -i setsid sh -c 'echo $$ >pid; echo ready; exec sleep 300' & wait"), Stdout: watch, Stderr: &stdout})
+	}()
+	<-ready
+	text, err := os.ReadFile(h.dir + "/pid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if has, _ := hasTag(pid, []byte(mark.word())); has || !mark.owns(pid, []byte(mark.word())) {
+		t.Errorf("tag %v, mark %x of %x", has, markOf(pid), mark)
+	}
+	if NewMark().owns(pid, []byte("0123456789abcdef")) {
+		t.Error("it is of another run, too")
+	}
+	cancel()
+	<-done
+}
+
+// endAll ends processes that start others as fast as they can, and none of another run.
+func TestEndAll(t *testing.T) {
+	mark, other := NewMark(), NewMark()
+	begin := func(m Mark, code string) *exec.Cmd {
+		cmd := exec.Command("sh", "-c", code)
+		cmd.Env = append(os.Environ(), "MARKMILL_SESSION="+m.word()+"-1")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+		m.put(cmd.Process.Pid)
+		return cmd
+	}
+	breeder := begin(mark, "while :; do sh -c 'setsid sleep 300 & setsid true' & wait $!; done")
+	bystander := begin(other, "sleep 300 & wait")
+	eventually(t, func() bool { return len(mark.found()) > 3 })
+	mark.endAll(time.Minute)
+	if left := mark.found(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	breeder.Wait()
+	if len(other.found()) == 0 {
+		t.Error("a process of another run was ended")
+	}
+	other.endAll(time.Minute)
+	bystander.Wait()
+	for _, pid := range childrenOfThread(os.Getpid(), os.Getpid()) { // they came here, if this process is a reaper by now
+		if info, ok := statOf(pid); ok && info.over() {
+			unix.Wait4(pid, nil, unix.WNOHANG, nil)
+		}
+	}
+}
+
+func eventually(t *testing.T, holds func() bool) {
+	t.Helper()
+	for begin := time.Now(); !holds(); time.Sleep(time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			t.Fatal("it never came")
+		}
+	}
+}
+
+// A program that is not a warden is told as that, and one that has been killed is replaced.
+func TestAWardenThatIsNone(t *testing.T) {
+	for _, tc := range []struct{ program, want string }{{"/bin/true", "did not become"}, {"/nowhere", "no such file"}} {
+		w, err := StartWarden(tc.program, "run", NewMark())
+		if err == nil {
+			<-w.ended
+			err = w.Stand()
+			w.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v", tc.program, err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := StartWarden(self, "run", NewMark())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	first := w.proc.Pid
+	eventually(t, w.hello.Load)
+	w.proc.Kill()
+	<-w.ended
+	if err := w.Stand(); err != nil || w.proc.Pid == first {
+		t.Errorf("%v, process %d after %d", err, w.proc.Pid, first)
+	}
+	t.Setenv(wardenVariable, "1")
+	if _, err := StartWarden(self, "run", NewMark()); err == nil {
+		t.Error("a warden starts wardens")
+	}
+}

@@ -1,0 +1,198 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Warden is a small process beside a run that ends what the run has started when Markmill itself
+// cannot any more: it was killed, or it ended in a hurry.
+//
+// The warden holds one end of a line and Markmill the other. When Markmill is gone, however it went,
+// the system closes its end, and the warden looks through all processes for those with the run's mark,
+// in their limits or in their environment, until there are none. It is in a session of its
+// own, so that neither a terminal's signals nor one to Markmill's group reach it. From Landlock 6 on no
+// step can signal it.
+type Warden struct {
+	program, run string
+	mark         Mark
+
+	proc  *os.Process
+	line  *os.File
+	ended chan struct{}
+	hello *atomic.Bool // it has said that it is one
+}
+
+// wardenVariable is set in a warden's environment. A program that does not know the warden's name and
+// runs notebooks instead would start itself without end.
+const wardenVariable = "MARKMILL_WARDEN"
+
+// wardens are the processes of this one's wardens, which no sweep is to take for a step's.
+var wardens sync.Map
+
+// StartWarden starts a warden. program is one that is WardenMain under WardenName; run is for people
+// who look at a list of processes.
+func StartWarden(program, run string, mark Mark) (*Warden, error) {
+	if os.Getenv(wardenVariable) != "" {
+		return nil, errors.New("this program was started as the warden of a run, does not know that, and is about to run a notebook")
+	}
+	w := &Warden{program: program, run: run, mark: mark}
+	return w, w.start()
+}
+
+func (w *Warden) start() error {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("the line to the run's warden: %w", err)
+	}
+	theirs := os.NewFile(uintptr(ends[1]), "warden")
+	defer theirs.Close()
+	// Ours is to be waited on without keeping a thread.
+	if err := unix.SetNonblock(ends[0], true); err != nil {
+		return err
+	}
+	line := os.NewFile(uintptr(ends[0]), "warden")
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		line.Close()
+		return err
+	}
+	defer null.Close()
+	env := []string{wardenVariable + "=" + w.mark.word(), "GOMAXPROCS=1"}
+	if outer := os.Getenv("MARKMILL_SESSION"); outer != "" {
+		env = append(env, "MARKMILL_SESSION="+outer) // the run around this one leaves nothing behind, either
+	}
+	proc, err := os.StartProcess(w.program, []string{WardenName, w.run, w.mark.word()}, &os.ProcAttr{
+		Dir: "/", Env: env, Files: []*os.File{theirs, null, null}, Sys: &syscall.SysProcAttr{Setsid: true}})
+	if err != nil {
+		line.Close()
+		return fmt.Errorf("starting the run's warden, %s: %w", w.program, err)
+	}
+	wardens.Store(proc.Pid, true)
+	ended := make(chan struct{})
+	hello := new(atomic.Bool)
+	w.proc, w.line, w.ended, w.hello = proc, line, ended, hello
+	go func() {
+		var word [1]byte
+		n, _ := line.Read(word[:])
+		hello.Store(n == 1)
+		proc.Wait()
+		wardens.Delete(proc.Pid)
+		close(ended)
+	}()
+	return nil
+}
+
+// Stand makes sure that there is a warden: one that something has killed is replaced.
+func (w *Warden) Stand() error {
+	select {
+	case <-w.ended:
+	default:
+		return nil
+	}
+	w.line.Close()
+	if !w.hello.Load() {
+		return fmt.Errorf("%s did not become the run's warden", w.program)
+	}
+	return w.start()
+}
+
+// Close ends the warden, which has nothing to do any more.
+func (w *Warden) Close() {
+	w.proc.Kill()
+	<-w.ended
+	w.line.Close()
+}
+
+// WardenMain is the warden: it waits until the other end of its standard input is closed, and ends what
+// has the mark then.
+func WardenMain(args []string) int {
+	if len(args) != 2 {
+		return 2
+	}
+	n, err := strconv.ParseUint(args[1], 16, 64)
+	if err != nil || Mark(n).run() == 0 {
+		return 2
+	}
+	dropInherited()
+	for _, err := unix.Write(0, []byte{'.'}); err == unix.EINTR; {
+		_, err = unix.Write(0, []byte{'.'})
+	}
+	for buf := make([]byte, 16); ; {
+		if n, err := unix.Read(0, buf); n == 0 || err != nil && err != unix.EINTR {
+			break
+		}
+	}
+	Mark(n).endAll(time.Minute)
+	return 0
+}
+
+// dropInherited closes what came from who started Markmill: a pipe that stays open here would keep its
+// reader waiting.
+func dropInherited() {
+	for _, fd := range descriptors() {
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 { // the others are Go's own
+			unix.Close(fd)
+		}
+	}
+}
+
+// endAll kills every process of the run until none is found. What cannot be killed (it waits in the
+// system for a disk) is given up after patience.
+func (m Mark) endAll(patience time.Duration) {
+	// A process can be missed by one look: it was started behind where the look has come to, by one
+	// that had ended when the look came there; or it was in the middle of execve(2).
+	const clean = 3
+	deadline := time.Now().Add(patience)
+	for looks := 0; looks < clean && time.Now().Before(deadline); looks++ {
+		if m.killFound() > 0 {
+			looks = -1
+			continue
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// killFound looks through all processes once, kills those of the run and waits for their end.
+func (m Mark) killFound() int {
+	found, word := m.found(), []byte(m.word())
+	endIf(found, unix.SIGKILL, time.Second, func(pid int) bool { return m.owns(pid, word) })
+	return len(found)
+}
+
+// found are the processes of the run, as one look sees them.
+func (m Mark) found() []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var found []int
+	word := []byte(m.word())
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && pid != os.Getpid() && m.owns(pid, word) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// owns says whether a process that has not ended is of the run.
+func (m Mark) owns(pid int, word []byte) bool {
+	info, ok := statOf(pid)
+	if !ok || info.over() {
+		return false
+	}
+	if markOf(pid).run() == m.run() {
+		return true
+	}
+	has, _ := hasTag(pid, word)
+	return has
+}
