@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/runs"
 )
@@ -45,14 +47,8 @@ func (r *run) checkDiff(ctx context.Context) error {
 	if total.PatchErr != nil {
 		block(runs.CodeChangeTooLarge, "the patch does not hold the whole change: "+total.PatchErr.Error())
 	}
-	for _, path := range changedPaths(total.Files) {
-		if !r.plan.allowed(path) {
-			data.Disallowed = append(data.Disallowed, path)
-		}
-	}
-	data.AllowedPassed = len(data.Disallowed) == 0
-	if !data.AllowedPassed {
-		block(runs.CodeDisallowedFileChange, "changed, and not allowed to: "+firstOf(data.Disallowed))
+	if err := r.checkPaths(ctx, total.Files, &data, block); err != nil {
+		return err
 	}
 	lines, bytes := 0, int64(0)
 	for _, c := range total.Files {
@@ -76,18 +72,6 @@ func (r *run) checkDiff(ctx context.Context) error {
 	}
 	r.blockers = append(r.blockers, data.Blockers...)
 	return r.emit(runs.GitDiffChecked, "", data)
-}
-
-// changedPaths are all paths that a change touches: a rename at both its ends.
-func changedPaths(files []runs.ChangedFile) []string {
-	var out []string
-	for _, f := range files {
-		if f.OldPath != "" {
-			out = append(out, f.OldPath)
-		}
-		out = append(out, f.Path)
-	}
-	return out
 }
 
 // checkTests sums up the test steps.
@@ -165,28 +149,54 @@ func (r *run) ownPath(path string) bool {
 			return true
 		}
 	}
-	return r.plan.mode() == runs.MutationInPlace && path != ".git" && !strings.HasPrefix(path, ".git/")
+	return r.plan.mode() == runs.MutationInPlace && path != ".git" && !strings.HasPrefix(path, ".git/") && !r.opaque(path)
 }
 
-// notOthers leaves out what other runs of the repository wrote at the same time: their output notebooks.
+// opaque says whether a path lies in a repository inside the checkout, where no capture looks.
+func (r *run) opaque(path string) bool {
+	return slices.ContainsFunc(r.opaques, func(dir string) bool { return strings.HasPrefix(path+"/", dir) || strings.HasPrefix(dir, path+"/") })
+}
+
+// notOthers leaves out what other runs of the repository wrote at the same time: their output notebooks, and
+// the branches that hold what they made.
 func (r *run) notOthers(paths []string) []string {
 	list, err := r.eng.Store(r.plan.Source.Root()).List()
 	if err != nil {
 		return paths
 	}
+	others := map[string]bool{}
 	var outputs []string
 	for _, e := range list {
 		if e.ID == r.id || !e.FinishedAt.IsZero() && e.FinishedAt.Before(r.events[0].Time) {
 			continue
 		}
-		if other, _, err := runs.Load(e.Dir); err == nil && other.Started.Output != "" {
-			if rel, err := filepath.Rel(r.plan.Source.Root(), other.Started.Output); err == nil {
-				outputs = append(outputs, filepath.ToSlash(rel))
-				if a := other.Started.Assets; a != "" {
-					outputs = append(outputs, filepath.ToSlash(filepath.Join(filepath.Dir(rel), a))+"/**")
-				}
-			}
+		others[string(e.ID)] = true
+		other, _, err := runs.Load(e.Dir)
+		if err != nil || other.Started.Output == "" {
+			continue
 		}
+		rel, err := filepath.Rel(r.plan.Source.Root(), other.Started.Output)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		rel = filepath.ToSlash(rel)
+		outputs = append(outputs, literal(rel))
+		if a := other.Started.Assets; a != "" {
+			outputs = append(outputs, literal(path.Join(path.Dir(rel), filepath.ToSlash(a)))+"/**")
+		}
+		// The folders that it made for it, and what is being written there.
+		for dir := path.Dir(rel); ; dir = path.Dir(dir) {
+			if dir == "." {
+				break
+			}
+			outputs = append(outputs, literal(dir))
+		}
+		outputs = append(outputs, path.Join(literal(path.Dir(rel)), runs.TempPrefix+"*"))
 	}
-	return slices.DeleteFunc(paths, func(p string) bool { return matchAny(outputs, p) })
+	return slices.DeleteFunc(paths, func(p string) bool {
+		if branch, ok := strings.CutPrefix(p, ".git/refs/heads/"); ok {
+			return others[worktree.RunOfBranch(r.plan.Source, branch)]
+		}
+		return matchAny(outputs, p)
+	})
 }

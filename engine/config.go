@@ -27,6 +27,7 @@ type Config struct {
 	Retention Retention               `yaml:"retention"`
 	Sandbox   SandboxConfig           `yaml:"sandbox"`
 	Policy    *Policy                 `yaml:"-"` // nil without one; read by readPolicy
+	Normalize []notebooks.Normalize   `yaml:"-"` // rules for comparing outputs, as the front matter has them
 
 	digest runs.Digest // of the file
 }
@@ -74,10 +75,11 @@ func LoadConfig(root string) (Config, error) {
 	if err != nil {
 		return Config{}, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "cannot be read", Err: err}
 	}
-	return parseConfig(file, data)
+	return ParseConfig(file, data)
 }
 
-func parseConfig(file string, data []byte) (Config, error) {
+// ParseConfig reads the settings of a repository out of the bytes of their file.
+func ParseConfig(file string, data []byte) (Config, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return Config{}, &notebooks.Error{Kind: notebooks.KindSyntax, File: file, Msg: err.Error(), Err: err}
@@ -97,11 +99,18 @@ func parseConfig(file string, data []byte) (Config, error) {
 		return cfg, err
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
-		if root.Content[i].Value != "policy" {
-			continue
+		value := root.Content[i+1]
+		if value.Kind == yaml.AliasNode {
+			value = value.Alias
 		}
 		var err error
-		if cfg.Policy, err = readPolicy(file, root.Content[i+1]); err != nil {
+		switch root.Content[i].Value {
+		case "policy":
+			cfg.Policy, err = readPolicy(file, root.Content[i+1])
+		case "normalize":
+			cfg.Normalize, err = readNormalize(file, value)
+		}
+		if err != nil {
 			return cfg, err
 		}
 	}
@@ -115,9 +124,18 @@ func parseConfig(file string, data []byte) (Config, error) {
 	return cfg, nil
 }
 
+// readNormalize reads rules as the front matter has them.
+func readNormalize(file string, value *yaml.Node) ([]notebooks.Normalize, error) {
+	var front notebooks.Front
+	if err := front.ReadKey("normalize", value); err != nil {
+		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: file, Line: value.Line, Col: value.Column, Msg: "normalize: " + err.Error(), Err: err}
+	}
+	return front.Normalize, nil
+}
+
 // configKeys are the keys there are, by the path of the mapping that they stand in; * is any name.
 var configKeys = map[string][]string{
-	"":          {"kernels", "output", "retention", "sandbox", "policy"},
+	"":          {"kernels", "output", "retention", "sandbox", "policy", "normalize"},
 	"kernels.*": {"program", "command", "languages"},
 	"retention": {"runs", "days"},
 	"sandbox":   {"write", "hide"},

@@ -6,11 +6,11 @@ import (
 )
 
 func TestParseConfig(t *testing.T) {
-	cfg, err := parseConfig("markmill.yaml", []byte("kernels:\n  lua: {command: [lua, \"{file}\"], languages: [lua]}\n  python: {program: python3.12}\noutput: \"{{name}}.out.md\"\nretention: {runs: 3}\n"))
+	cfg, err := ParseConfig("markmill.yaml", []byte("kernels:\n  lua: {command: [lua, \"{file}\"], languages: [lua]}\n  python: {program: python3.12}\noutput: \"{{name}}.out.md\"\nretention: {runs: 3}\n"))
 	if err != nil || cfg.Kernels["lua"].Command[0] != "lua" || cfg.Kernels["python"].Program != "python3.12" || cfg.Retention.Runs != 3 {
 		t.Fatalf("%+v, %v", cfg, err)
 	}
-	if _, err := parseConfig("markmill.yaml", nil); err != nil {
+	if _, err := ParseConfig("markmill.yaml", nil); err != nil {
 		t.Errorf("an empty file: %v", err)
 	}
 	for text, want := range map[string]string{
@@ -21,7 +21,7 @@ func TestParseConfig(t *testing.T) {
 		"output: [\n":                                 "markmill.yaml",
 		"output: a\noutput: b\n":                      "markmill.yaml",
 	} {
-		if _, err := parseConfig("markmill.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseConfig("markmill.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

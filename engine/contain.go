@@ -46,7 +46,11 @@ func (p *Plan) contain(ctx context.Context, e *Engine) (refusal string) {
 			p.Sandbox.Hidden = append(p.Sandbox.Hidden, sandbox.Credentials(e.Getenv)...)
 		}
 	}
-	return sandbox.Refusal(w, p.Sandbox)
+	refusal = sandbox.Refusal(w, p.Sandbox)
+	if !e.wardened() { // no part of the sandbox, so that nothing is refused for it; but said as what it does not hold
+		p.Sandbox.NotHeld = append(p.Sandbox.NotHeld, noWarden)
+	}
+	return refusal
 }
 
 // kept are the real paths that steps may not write, wherever they lie: the source with its Git

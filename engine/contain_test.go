@@ -76,7 +76,7 @@ func TestSandboxThatCannotBeHad(t *testing.T) {
 }
 
 func TestSandboxConfig(t *testing.T) {
-	cfg, err := parseConfig("markmill.yaml", []byte("sandbox: {write: [~/.m2, /srv/data], hide: [~/keys]}\n"))
+	cfg, err := ParseConfig("markmill.yaml", []byte("sandbox: {write: [~/.m2, /srv/data], hide: [~/keys]}\n"))
 	if err != nil || len(cfg.Sandbox.Write) != 2 || cfg.Sandbox.Hide[0] != "~/keys" {
 		t.Errorf("%+v, %v", cfg.Sandbox, err)
 	}
@@ -90,7 +90,7 @@ func TestSandboxConfig(t *testing.T) {
 		"sandbox: {write: [\"~/\"]}\n":   `sandbox.write: "~/"`,
 		"sandbox: {write: [\"~/a/..\"]}": `sandbox.write: "~/a/.."`,
 	} {
-		if _, err := parseConfig("markmill.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseConfig("markmill.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

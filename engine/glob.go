@@ -2,6 +2,7 @@ package engine
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -49,6 +50,17 @@ func matchAny(patterns []string, name string) bool {
 		}
 	}
 	return false
+}
+
+// coveredBy says whether allow: names a path. What ends in /** is there everything below a folder, and not the
+// folder's own name: a file or a link in its place is another thing than was allowed. forbid: takes both.
+func coveredBy(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		if folder := strings.TrimSuffix(p, "**"); strings.HasSuffix(folder, "/") {
+			p = folder + "*/**"
+		}
+		return matchPath(p, name)
+	})
 }
 
 // badPattern returns the first pattern that cannot be read, or "".

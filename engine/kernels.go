@@ -1,64 +1,181 @@
 package engine
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
 	"strings"
 
 	"markmill/engine/kernel"
+	"markmill/engine/kernel/jupyter"
 	"markmill/notebooks"
+	"markmill/notebooks/inject"
 )
 
-// kernels finds kernels by name and language: the repository's own before the built-in ones.
-type kernels struct{ cfg Config }
+// kernels finds kernels by name and language: the repository's own before the built-in ones, and those
+// before the ones that are installed for Jupyter.
+type kernels struct {
+	cfg    Config
+	getenv func(string) string
+	python kernel.Kernel // that runs Python because the notebook needs IPython; nil: the built-in one does
+	spec   bool          // the notebook's own kernel is a kernelspec, as in Jupyter's file
+}
 
 // forStep finds the kernel of a step. A name that was asked for (-k, or the front matter) counts
-// for the steps whose language it runs; the others keep their own.
-func (t kernels) forStep(lang string, asked ...string) (kernel.Kernel, *notebooks.Error) {
-	for _, name := range asked {
+// for the steps whose language it runs; the others keep their own. All cells of a Jupyter notebook are the language of its kernel, but for those
+// that say another themselves: they are apart.
+func (t kernels) forStep(lang string, apart bool, asked ...string) (kernel.Kernel, *notebooks.Error) {
+	for i, name := range asked {
 		if name == "" {
 			continue
 		}
-		name = jupyterName(name)
-		k, ok := t.named(name)
-		if !ok {
-			return nil, t.unknown(fmt.Sprintf("kernel %q is not known", name), name)
+		find := t.named
+		if t.spec && i == len(asked)-1 {
+			find = func(name string) (kernel.Kernel, *notebooks.Error) { return t.specified(name, lang) }
 		}
-		if lang == "" || t.runs(name, lang) {
+		k, err := find(jupyterName(name))
+		if err != nil {
+			return nil, err
+		}
+		if k.Name() == "python" && name != "python" && t.python != nil {
+			k = t.python
+		}
+		if lang == "" || t.spec && !apart || t.runs(k, lang) {
 			return k, nil
 		}
 	}
 	for _, name := range t.own() {
-		if c := t.cfg.Kernels[name]; len(c.Command) > 0 && t.runs(name, lang) {
+		if c := t.cfg.Kernels[name]; len(c.Command) > 0 && c.runs(name, lang) {
 			return kernel.NewCommand(name, c.Command), nil
 		}
 	}
 	if name, ok := kernel.ForLanguage(lang); ok {
+		if name == "python" && t.python != nil {
+			return t.python, nil
+		}
 		if k, ok := kernel.Lookup(name); ok {
 			return k, nil
 		}
 	}
+	if lang == "" && t.spec {
+		return nil, &notebooks.Error{Kind: notebooks.KindSyntax, Msg: "the notebook names no kernel and no language",
+			Hint: "give one with -k, as -k python3, or save the notebook in Jupyter with a kernel"}
+	}
 	if lang == "" {
 		return nil, &notebooks.Error{Kind: notebooks.KindSyntax, Msg: "the step has no language", Hint: "write it first: ```bash {#id}, or give one with -l"}
+	}
+	for _, spec := range jupyter.List(t.getenv) {
+		if k := kernel.NewJupyter(spec); t.runs(k, lang) {
+			return k, nil
+		}
 	}
 	return nil, t.unknown(fmt.Sprintf("no kernel runs %q", lang), lang)
 }
 
-func (t kernels) named(name string) (kernel.Kernel, bool) {
+func (t kernels) named(name string) (kernel.Kernel, *notebooks.Error) {
 	if c, ok := t.cfg.Kernels[name]; ok && len(c.Command) > 0 {
-		return kernel.NewCommand(name, c.Command), true
+		return kernel.NewCommand(name, c.Command), nil
 	}
-	return kernel.Lookup(name)
+	if k, ok := kernel.Lookup(name); ok {
+		return k, nil
+	}
+	spec, err := jupyter.Find(strings.TrimPrefix(name, kernel.JupyterPrefix), t.getenv)
+	switch {
+	case err == nil:
+		return kernel.NewJupyter(spec), nil
+	case errors.Is(err, jupyter.ErrNoSpec):
+		return nil, t.unknown(fmt.Sprintf("kernel %q is not known", name), name)
+	}
+	return nil, &notebooks.Error{Kind: notebooks.KindProvider, Msg: err.Error(), Hint: "mend the kernelspec, or install the kernel again", Err: err}
 }
 
-// runs says whether the kernel of that name runs a language.
-func (t kernels) runs(name, lang string) bool {
+// specified finds the kernel that a Jupyter notebook names. Jupyter's own is meant; where it is not installed, or is the one of Python
+// that needs nothing of IPython's, a built-in kernel of that name stands for it.
+func (t kernels) specified(name, lang string) (kernel.Kernel, *notebooks.Error) {
+	if _, own := t.cfg.Kernels[name]; own || name == "python" {
+		return t.named(name)
+	}
+	if spec, err := jupyter.Find(name, t.getenv); err == nil {
+		return kernel.NewJupyter(spec), nil
+	}
+	k, err := t.named(name)
+	if err != nil {
+		err.Msg = strings.Replace(err.Msg, "is not known", "is not installed", 1)
+		err.Hint = "install it, or run the notebook with another: -k NAME"
+		if other := t.speaker(lang); other != "" {
+			err.Hint = fmt.Sprintf("it may be a name of the machine that wrote the notebook: run it with another kernel of %s, -k %s, or install it", lang, other)
+		}
+	}
+	return k, err
+}
+
+// speaker is the name of a kernel that runs a language: Jupyter's own of that name, else any, else the built-in one.
+func (t kernels) speaker(lang string) string {
+	if lang == "" {
+		return ""
+	}
+	other := ""
+	for _, spec := range jupyter.List(t.getenv) {
+		if t.runs(kernel.NewJupyter(spec), lang) && (other == "" || spec.Name == lang+"3") {
+			other = spec.Name
+		}
+	}
+	if name, ok := kernel.ForLanguage(lang); ok && other == "" {
+		return name
+	}
+	return other
+}
+
+// reaches refuses a step whose kernel cannot be told what the step asks for.
+func (p *Plan) reaches(k kernel.Kernel, s *notebooks.Step) error {
+	j, ok := k.(interface{ Told() bool })
+	if !ok || j.Told() || s.Cwd == "" && len(s.Env) == 0 || s.Has(notebooks.TagSkip) {
+		return nil
+	}
+	return &notebooks.Error{Kind: notebooks.KindOption, File: p.Request.Path, Line: s.Line, Col: 1, Step: s.ID,
+		Msg:  fmt.Sprintf("cwd and env of a step do not reach the kernel %s", k.Name()),
+		Hint: "change the folder and set the variables in the step's own code, or give env in the front matter"}
+}
+
+// foretellCell warns where the output notebook of Jupyter will have no cell with the given values, because the language has no way to
+// write them: they reach the steps all the same, and stand in the notebook's metadata.
+func (p *Plan) foretellCell() {
+	given := p.given()
+	if !p.jupyter() || len(given) == 0 || len(p.Notebook.Steps) == 0 {
+		return
+	}
+	if _, err := inject.Cell(p.Notebook.Steps[0].Lang, given, false); err != nil {
+		var list notebooks.ErrorList
+		words := err.Error()
+		if errors.As(err, &list) {
+			words = list[0].Msg
+		} else if one := new(notebooks.Error); errors.As(err, &one) {
+			words = one.Msg
+		}
+		p.Notebook.Warnings = append(p.Notebook.Warnings, &notebooks.Error{Kind: notebooks.KindParameter, File: p.Request.Path, Line: 1,
+			Msg:  "the output notebook will have no cell with the given values: " + words,
+			Hint: "the steps get them all the same, and the notebook's metadata name them"})
+	}
+}
+
+// runs says whether the kernel runs a language.
+func (t kernels) runs(k kernel.Kernel, lang string) bool {
+	if j, ok := k.(interface{ Speaks(lang string) bool }); ok {
+		return j.Speaks(lang)
+	}
+	name := strings.TrimPrefix(k.Name(), kernel.CommandPrefix)
 	if c, ok := t.cfg.Kernels[name]; ok && len(c.Command) > 0 {
-		return slices.Contains(c.Languages, lang) || len(c.Languages) == 0 && name == lang
+		return c.runs(name, lang)
 	}
 	got, ok := kernel.ForLanguage(lang)
-	return ok && got == name
+	return ok && got == k.Name()
+}
+
+// runs says whether the command runs fences of a language.
+func (c KernelConfig) runs(name, lang string) bool {
+	return slices.Contains(c.Languages, lang) || len(c.Languages) == 0 && name == lang
 }
 
 func (t kernels) own() []string {
@@ -77,6 +194,9 @@ func (t kernels) unknown(msg, word string) *notebooks.Error {
 			known = append(known, k.Name())
 		}
 	}
+	for _, spec := range jupyter.List(t.getenv) {
+		known = append(known, kernel.JupyterPrefix+spec.Name)
+	}
 	e := &notebooks.Error{Kind: notebooks.KindOption, Msg: msg + "; there are: " + strings.Join(known, ", "),
 		Hint: "name one of them, or add it under kernels: in " + ConfigFile}
 	if near := notebooks.Suggest(word, known); near != "" {
@@ -94,4 +214,45 @@ func jupyterName(name string) string {
 		return "node"
 	}
 	return name
+}
+
+// env is the environment as programs read it: a variable that is not set is empty.
+func (e *Engine) env(name string) string {
+	value, _ := e.Getenv(name)
+	return value
+}
+
+// preferIPython has a notebook that says what only IPython understands run on Jupyter's kernel of
+// Python, all of it, because its steps share one state. Without such a kernel a warning says what is missing.
+func (p *Plan) preferIPython(t *kernels) {
+	asked := p.Request.Kernel
+	if asked == "" {
+		asked = p.Notebook.Front.Kernel
+	}
+	if _, own := t.cfg.Kernels["python"]; own || asked == "python" || strings.HasPrefix(asked, kernel.JupyterPrefix) {
+		return
+	}
+	for _, s := range p.Notebook.Steps {
+		lang := s.Lang
+		if lang == "" { // the notebook does not say: the kernel that was asked for does
+			lang = cmp.Or(p.Request.Language, jupyterName(asked))
+		}
+		if name, ok := kernel.ForLanguage(lang); !ok || name != "python" || s.Has(notebooks.TagSkip) {
+			continue
+		}
+		line, text := kernel.NeedsIPython(s.Code)
+		if line == 0 {
+			continue
+		}
+		note := &notebooks.Error{Kind: notebooks.KindProvider, File: p.Request.Path, Line: s.CodeLine + line - 1, Col: 1, Step: s.ID,
+			Msg: fmt.Sprintf("only IPython understands %q: the notebook's Python runs on the Jupyter kernel python3", text)}
+		if spec, err := jupyter.Find("python3", t.getenv); err == nil {
+			t.python = kernel.NewJupyter(spec)
+		} else {
+			note.Msg = fmt.Sprintf("only IPython understands %q, and no Jupyter kernel python3 is installed: the built-in kernel runs it", text)
+			note.Hint = "python3 -m pip install ipykernel, or write it in plain Python"
+		}
+		p.Notebook.Warnings = append(p.Notebook.Warnings, note)
+		return
+	}
 }

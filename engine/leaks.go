@@ -43,7 +43,7 @@ func (r *run) withhold() (replaced []string, err error) {
 			}
 			return fs.SkipDir
 		}
-		if !entry.Type().IsRegular() || rel == sourceFile { // the notebook was looked at before anything ran
+		if !entry.Type().IsRegular() || rel == r.plan.sourceFile() { // the notebook was looked at before anything ran
 			return nil
 		}
 		shows, err := r.shows(root, rel)
@@ -87,7 +87,7 @@ func (r *run) shows(root *os.Root, rel string) (bool, error) {
 	switch base := path.Base(rel); {
 	case rel == runs.SumsFile:
 		return false, nil // digests and the names above
-	case rel != runs.JournalFile && rel != runs.TraceFile && rel != runs.ReportFile && base != "result.json":
+	case rel != runs.JournalFile && rel != runs.TraceFile && rel != runs.ReportFile && base != "result.json" && base != runs.OutputsFile:
 		return true, nil
 	}
 	b, err := root.ReadFile(rel)
@@ -95,7 +95,7 @@ func (r *run) shows(root *os.Root, rel string) (bool, error) {
 		return false, err
 	}
 	lines := [][]byte{b}
-	if rel == runs.JournalFile || rel == runs.TraceFile {
+	if rel == runs.JournalFile || rel == runs.TraceFile || path.Base(rel) == runs.OutputsFile {
 		lines = bytes.Split(bytes.TrimSuffix(b, []byte{'\n'}), []byte{'\n'})
 	}
 	for _, line := range lines {

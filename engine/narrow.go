@@ -21,6 +21,7 @@ type restrictions struct {
 	approval         string
 	sandbox, network string
 	timeout          time.Duration // most of a step; 0 is none
+	runTimeout       time.Duration // most of the run; 0 is none
 }
 
 // Ranks of the words that are ordered: a higher one is tighter. "" has the rank 0.
@@ -67,7 +68,7 @@ func union(a, b []string) []string {
 // of are the restrictions that a front matter, or a policy's part like one, makes.
 func of(f notebooks.Front) restrictions {
 	r := restrictions{forbid: f.Forbid, limits: f.Limits, require: f.Require, actions: f.ForbiddenActions, mode: f.Mode, risk: f.Risk,
-		approval: f.Approval, sandbox: f.Sandbox, network: f.Network, timeout: f.Timeout}
+		approval: f.Approval, sandbox: f.Sandbox, network: f.Network, timeout: f.Timeout, runTimeout: f.RunTimeout}
 	if len(f.Allow) > 0 {
 		r.allows = [][]string{f.Allow}
 	}
@@ -91,7 +92,7 @@ func (r restrictions) and(s restrictions) restrictions {
 	if s.approval == approvalRequired || r.approval == "" {
 		r.approval = s.approval
 	}
-	r.timeout = smaller(r.timeout, s.timeout)
+	r.timeout, r.runTimeout = smaller(r.timeout, s.timeout), smaller(r.runTimeout, s.runTimeout)
 	return r
 }
 
@@ -124,6 +125,7 @@ func (p *Plan) narrow() {
 	n.word("sandbox", policy.sandbox, f.Sandbox, both.sandbox)
 	n.word("network", policy.network, f.Network, both.network)
 	n.timeout(policy.timeout, f.Timeout, p.Notebook.Steps)
+	p.RunTimeout = n.runTimeout(policy.runTimeout, f.RunTimeout, p.Request.RunTimeout)
 	if p.Request.Dirty == DirtyBlock {
 		n.add("dirty", runs.ByCommandLine, string(DirtyBlock), nil)
 	}
@@ -142,6 +144,7 @@ func (p *Plan) narrow() {
 	f.Forbid, f.Limits, f.Require, f.ForbiddenActions = both.forbid, both.limits, both.require, both.actions
 	f.Mode, f.Risk, f.Approval, f.Sandbox, f.Network = both.mode, both.risk, both.approval, both.sandbox, both.network
 	p.StepTimeoutMax, f.Timeout = policy.timeout, smaller(f.Timeout, policy.timeout)
+	f.RunTimeout = p.RunTimeout
 }
 
 func unless(widest, word string) string {
@@ -178,15 +181,6 @@ func (p placedPolicy) protected() []string {
 // literal is the pattern that matches one path only.
 func literal(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
-}
-
-// allowed says whether a path of the worktree may change.
-func (p *Plan) allowed(path string) bool {
-	f := &p.Notebook.Front
-	if len(f.Allow) > 0 && !matchAny(f.Allow, path) || matchAny(f.Forbid, path) || f.Mode == "none" {
-		return false
-	}
-	return !slices.ContainsFunc(p.AllowAlso, func(list []string) bool { return !matchAny(list, path) })
 }
 
 // narrowings collects who restricts what.
@@ -286,4 +280,22 @@ func (n *narrowings) timeout(policy, own time.Duration, steps []*notebooks.Step)
 	if own > 0 && own < policy {
 		n.add("timeout", runs.ByNotebook, own.String(), nil)
 	}
+}
+
+// runTimeout is the limit of the run, and records whose it is. The command line stands before the
+// notebook, and neither over a policy.
+func (n *narrowings) runTimeout(policy, own, given time.Duration) time.Duration {
+	asked, by := own, runs.ByNotebook
+	if given > 0 {
+		asked, by = given, runs.ByCommandLine
+	}
+	switch {
+	case policy > 0 && asked > policy:
+		n.add("run-timeout", runs.ByPolicy, policy.String(), asked.String())
+	case policy > 0 && (asked == 0 || asked == policy):
+		n.add("run-timeout", runs.ByPolicy, policy.String(), nil)
+	case asked > 0:
+		n.add("run-timeout", by, asked.String(), nil)
+	}
+	return smaller(asked, policy)
 }

@@ -164,7 +164,7 @@ policy:
   risk: high
   forbidden_actions: [push]
 `
-	cfg, err := parseConfig(ConfigFile, []byte(text))
+	cfg, err := ParseConfig(ConfigFile, []byte(text))
 	want := &Policy{Rules: notebooks.Front{Allow: []string{"src/**"}, Forbid: []string{"src/**"}, Limits: notebooks.Limits{Files: 2, Bytes: 1e6},
 		Require: []string{"tests"}, Approval: approvalRequired, Sandbox: "on", Network: "off", Timeout: 10 * time.Minute, Mode: "worktree", Risk: "high",
 		ForbiddenActions: []string{"push"}}, Signers: ".keys/signers", ByOther: true, Expires: 8 * time.Hour}
@@ -204,7 +204,7 @@ policy:
 		"policy:\n  allowed_signers: [a]\n":                  "expected the path of a file",
 		"policy:\n  allowed_signers:\n":                      "expected the path of a file",
 	} {
-		if cfg, err := parseConfig(ConfigFile, []byte(text)); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), ConfigFile) {
+		if cfg, err := ParseConfig(ConfigFile, []byte(text)); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), ConfigFile) {
 			t.Errorf("%q: %+v, %v", text, cfg.Policy, err)
 		}
 	}

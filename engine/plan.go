@@ -15,6 +15,7 @@ import (
 	"markmill/engine/mask"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/notebooks/forms"
 	"markmill/runs"
 )
 
@@ -36,6 +37,7 @@ type Plan struct {
 	Narrowed       []runs.NarrowedData
 	AllowAlso      [][]string    // lists like allow:, each of which a path must match too
 	StepTimeoutMax time.Duration // most that a step may take; 0 is none
+	RunTimeout     time.Duration // of the whole run; 0 is none
 	policies       []placedPolicy
 
 	mask *mask.Set // of the secrets
@@ -53,9 +55,15 @@ type PlannedStep struct {
 // notebooks.ErrorList of everything that is wrong with the request; a gate that is not met is no
 // error but stands in Plan.Gates.
 func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
-	nb, err := notebooks.Parse(req.Path, req.Source)
+	nb, err := forms.Parse(req.Path, req.Source)
 	if err != nil {
 		return nil, err
+	}
+	if req.Markers {
+		nb.ApplyMarkers()
+	}
+	if req.AllowErrors || nb.Front.AllowErrors {
+		nb.AllowErrors()
 	}
 	p := &Plan{Request: req, Notebook: nb}
 	var errs errorList
@@ -73,31 +81,36 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if err := errs.err(); err != nil {
 		return nil, err
 	}
+	if req.Resume != nil {
+		if err := req.Resume.same(p); err != nil {
+			return nil, err
+		}
+	}
 	return p, p.gates(ctx, e)
 }
 
 // Check finds what Plan would refuse whatever the parameters are, and what is odd but runs.
 func (e *Engine) Check(req Request) (warnings []*notebooks.Error, err error) {
-	nb, err := notebooks.Parse(req.Path, req.Source)
+	nb, err := forms.Parse(req.Path, req.Source)
 	if err != nil {
 		return nb.Warnings, err
 	}
-	warnings = nb.Warnings
 	if f := nb.Front; f.Schedule != "" || len(f.Alerts) > 0 {
-		warnings = append(warnings, &notebooks.Error{Kind: notebooks.KindOption, File: req.Path, Line: 1,
+		nb.Warnings = append(nb.Warnings, &notebooks.Error{Kind: notebooks.KindOption, File: req.Path, Line: 1,
 			Msg: "schedule: and alerts: are for a scheduler to read", Hint: "markmill run does not act on them"})
 	}
 	p := &Plan{Request: req, Notebook: nb}
 	if err := p.useHeadPolicies(e); err != nil {
-		return warnings, err
+		return nb.Warnings, err
 	}
-	return warnings, e.checkAll(p)
+	err = e.checkAll(p)
+	return nb.Warnings, err
 }
 
 // Narrow is a notebook as the policies of the repository leave it, and who restricts what, for a run
 // of the commit that is checked out.
 func (e *Engine) Narrow(req Request) (*notebooks.Notebook, []runs.NarrowedData, error) {
-	nb, err := notebooks.Parse(req.Path, req.Source)
+	nb, err := forms.Parse(req.Path, req.Source)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -132,7 +145,7 @@ func (p *Plan) usePolicies(e *Engine) error {
 func (e *Engine) checkAll(p *Plan) error {
 	var errs errorList
 	errs.add(p.checkFront())
-	errs.add(p.chooseKernels(e.Config))
+	errs.add(p.chooseKernels(e))
 	return errs.err()
 }
 
@@ -188,24 +201,30 @@ func (p *Plan) checkFront() error {
 }
 
 // chooseKernels finds what interprets each step, and whether it can hold the parameters.
-func (p *Plan) chooseKernels(cfg Config) error {
+func (p *Plan) chooseKernels(e *Engine) error {
 	var errs errorList
-	table := kernels{cfg: cfg}
+	table := kernels{cfg: e.Config, getenv: e.env, spec: p.jupyter()}
+	p.preferIPython(&table)
+	told := map[string]bool{}
 	for _, s := range p.Notebook.Steps {
 		lang := s.Lang
 		if lang == "" {
 			lang = p.Request.Language
 		}
-		k, err := table.forStep(lang, p.Request.Kernel, p.Notebook.Front.Kernel)
+		k, err := table.forStep(lang, s.Apart, p.Request.Kernel, p.Notebook.Front.Kernel)
 		if err != nil && s.Has(notebooks.TagSkip) { // what does not run needs nothing to run it
 			p.Steps = append(p.Steps, PlannedStep{Step: s, Session: lang})
 			continue
 		}
 		if err != nil {
-			err.File, err.Line, err.Col, err.Step = p.Request.Path, s.Line, 1, s.ID
-			errs.add(err)
+			if !told[err.Msg] || !table.spec { // what a Jupyter notebook names is the same of every cell
+				err.File, err.Line, err.Col, err.Step = p.Request.Path, s.Line, 1, s.ID
+				errs.add(err)
+			}
+			told[err.Msg] = true
 			continue
 		}
+		errs.add(p.reaches(k, s))
 		session := s.Kernel
 		if session == "" {
 			session = k.Name()
@@ -222,6 +241,7 @@ func (p *Plan) chooseKernels(cfg Config) error {
 			errs.add(s.Kernel.CanHold(b))
 		}
 	}
+	p.foretellCell()
 	return errs.err()
 }
 
@@ -237,7 +257,9 @@ func (p *Plan) values() []notebooks.Bound {
 	return out
 }
 
-// given are the values that were not the notebook's own.
+// Given are the values that were not the notebook's own.
+func (p *Plan) Given() []notebooks.Bound { return p.given() }
+
 func (p *Plan) given() []notebooks.Bound {
 	var out []notebooks.Bound
 	for _, b := range p.Bound {
@@ -404,7 +426,7 @@ func (p *Plan) mode() string {
 // from one place to the next.
 func (p *Plan) fileName() string {
 	if p.Request.Path == "-" {
-		return sourceFile
+		return p.sourceFile()
 	}
 	return path.Base(strings.ReplaceAll(p.Request.Path, `\`, "/"))
 }

@@ -30,7 +30,7 @@ type Policy struct {
 }
 
 // policyKeys are read as the front matter's, by the notebook's own readers.
-var policyKeys = []string{"allow", "forbid", "limits", "require", "forbidden_actions", "mode", "risk", "sandbox", "network", "timeout"}
+var policyKeys = []string{"allow", "forbid", "limits", "require", "forbidden_actions", "mode", "risk", "sandbox", "network", "timeout", "run-timeout"}
 
 // riskScale are the words that a policy may use for risk, the lowest first.
 var riskScale = []string{"low", "medium", "high", "critical"}
@@ -109,8 +109,8 @@ func (p *Policy) check(key string, n *yaml.Node) error {
 		if !slices.Contains(riskScale, r.Risk) {
 			return fmt.Errorf("expected one of %s", strings.Join(riskScale, ", "))
 		}
-	case "timeout":
-		if r.Timeout <= 0 {
+	case "timeout", "run-timeout":
+		if map[string]time.Duration{"timeout": r.Timeout, "run-timeout": r.RunTimeout}[key] <= 0 {
 			return errors.New("expected a time above 0, such as 10m")
 		}
 	}
@@ -207,7 +207,7 @@ func (e *Engine) policies(src *worktree.Source, base worktree.OID) ([]placedPoli
 		if err != nil {
 			return nil, err
 		}
-		cfg, err := parseConfig(fmt.Sprintf("%s of commit %.12s", ConfigFile, commit), data)
+		cfg, err := ParseConfig(fmt.Sprintf("%s of commit %.12s", ConfigFile, commit), data)
 		if err != nil {
 			return nil, err
 		}

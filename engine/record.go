@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"markmill/engine/mask"
@@ -61,7 +64,7 @@ func (r *run) contract() runs.ContractData {
 		MutationMode: p.mode(), ApprovalRequired: p.needsApproval(),
 		EvidenceExpectations: f.Require, RiskClass: f.Risk, Parameters: r.parameters(),
 		Environment: names(r.environment(&workdir{}, "")), DirtyFiles: len(p.DirtyPaths), Dirty: string(dirty),
-		AllowedAlso: p.AllowAlso, StepTimeoutMaxNS: int64(p.StepTimeoutMax), Sandbox: f.Sandbox, Network: f.Network, Narrowed: p.Narrowed,
+		AllowedAlso: p.AllowAlso, StepTimeoutMaxNS: int64(p.StepTimeoutMax), RunTimeoutNS: int64(p.RunTimeout), Sandbox: f.Sandbox, Network: f.Network, Narrowed: p.Narrowed,
 	}
 	for _, each := range p.policies {
 		c.Policies = append(c.Policies, runs.PolicyData{Commit: string(each.commit), Digest: each.digest, Signers: each.Signers})
@@ -96,8 +99,8 @@ func (r *run) publish(ctx context.Context) (ref string, err error) {
 	if err != nil {
 		return ref, err
 	}
-	message := fmt.Sprintf("%s\n\nMarkmill-Run: %s\n", r.title(), r.id)
-	_, err = worktree.Branch(ctx, source, name, r.tree.Base(), total.Commit, message, author, r.eng.Now())
+	message := fmt.Sprintf("%s\n\n%s: %s\n", r.title(), worktree.RunTrailer, r.id)
+	_, err = worktree.Branch(ctx, source, string(r.id), name, r.tree.Base(), total.Commit, message, author, r.eng.Now())
 	return ref, err
 }
 
@@ -138,7 +141,11 @@ func (r *run) finish(ctx context.Context, ref string) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.journal.Commit(event); err != nil {
+	err = r.journal.Commit(event)
+	if err != nil && r.reserve.Release() {
+		err = r.journal.Commit(event)
+	}
+	if err != nil {
 		return nil, artifact(err)
 	}
 	if r.eng.Observe != nil {
@@ -151,14 +158,14 @@ func (r *run) finish(ctx context.Context, ref string) (*runs.Run, error) {
 }
 
 // conclude writes the views of the record as it will stand with data as its last event. A view that cannot be
-// written, and a secret that is found, change data, and the views are written anew.
+// written or that refuses, and a secret that is found, change data, and the views are written anew.
 func (r *run) conclude(data *runs.CompletedData) (event runs.Event, record *runs.Run, err error) {
 	fail := func() {
 		if data.Status == runs.Pass {
 			data.Status = runs.Fail
 		}
 	}
-	for told, failed := false, false; ; {
+	for told, refused, failed := false, false, false; ; {
 		raw, err := r.clean(data)
 		if err != nil {
 			return event, nil, err
@@ -173,13 +180,26 @@ func (r *run) conclude(data *runs.CompletedData) (event runs.Event, record *runs
 		case errors.Is(err, errLeaked) && !told:
 			told, data.Blockers = true, slices.Clone(r.blockers)
 			fail()
+		case errors.As(err, new(Refused)) && !refused:
+			refused = true
+			r.blockers = append(r.blockers, refusal(err))
+			data.Blockers = slices.Clone(r.blockers)
+			fail()
 		case failed:
 			return event, nil, err
 		default:
+			r.reserve.Release()
 			failed, data.Status = true, runs.Fail
-			data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeArtifactWriteFailure, Words: err.Error()})
+			data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeArtifactWriteFailure, Words: failureWords(err)})
 		}
 	}
+}
+
+// refusal is the blocker that a view gives.
+func refusal(err error) runs.Blocker {
+	var r Refused
+	errors.As(err, &r)
+	return runs.Blocker{Code: r.Code, Words: r.Words}
 }
 
 // views writes every view of the record that ends with event. The last one digests the others: before it, and
@@ -193,8 +213,10 @@ func (r *run) views(event runs.Event) (*runs.Run, error) {
 	if known[runs.JournalFile], err = r.journal.DigestWith(event); err != nil {
 		return nil, err
 	}
+	// One that cannot be written does not keep the others from being: what can be read of the record is whole.
+	var failures []error
 	if err := r.trace.write(r.dir, r.id, r.eng.Version, r.clean); err != nil {
-		return record, err
+		failures = append(failures, err)
 	}
 	before := len(r.blockers)
 	search := func() error {
@@ -207,17 +229,34 @@ func (r *run) views(event runs.Event) (*runs.Run, error) {
 		}
 		return err
 	}
+	partial := len(failures) > 0 // the record lacks a file
 	for i, v := range r.eng.Views {
 		if i == len(r.eng.Views)-1 {
 			if err := search(); err != nil {
 				return record, err
 			}
 		}
-		if err := v.Write(ViewInput{Dir: r.dir, Notebook: r.plan.Notebook, Run: record, Known: known, Clean: r.cleanView}); err != nil {
-			return record, fmt.Errorf("%s: %w", v.Name, err)
+		err := v.Write(ViewInput{Dir: r.dir, Notebook: r.plan.Notebook, Run: record, Known: known, Clean: r.cleanView})
+		if err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", v.Name, err))
+			partial = partial || !v.Beside && !errors.As(err, new(Refused))
 		}
 	}
-	return record, search()
+	if partial {
+		failures = append(failures, r.unsettle())
+	}
+	if err := search(); err != nil {
+		return record, err
+	}
+	return record, errors.Join(failures...)
+}
+
+// unsettle takes away what says that the record is whole.
+func (r *run) unsettle() error {
+	if err := os.Remove(filepath.Join(r.dir, runs.SumsFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // cleanView masks what a view is about to write outside the run directory.

@@ -19,6 +19,8 @@ type Request struct {
 	Source []byte     // its bytes, regions stripped
 	Output string     // where the output notebook goes, for the record and the untouched check; "" is the run directory only
 	Assets string     // folder of the output notebook's pictures, relative to it
+	// OutputForm is that of the output notebook where it is another than the notebook's: its own stands in the run directory too.
+	OutputForm notebooks.Form
 
 	// OwnFiles are files that the caller writes while the run goes on (a log, the events): they are
 	// no change of the checkout.
@@ -26,6 +28,8 @@ type Request struct {
 
 	Given        []notebooks.Given
 	AllowUnknown bool
+	AllowErrors  bool // as the notebook's allow_errors
+	ReportMode   bool // readers of the output notebook see what came of the steps, and their code only when they ask for it
 
 	Repository  *worktree.Source // the user's repository; nil outside one
 	Base        string           // revision; "" is HEAD
@@ -38,10 +42,17 @@ type Request struct {
 	Kernel      string // overrides the notebook's kernel
 	Language    string // of steps that name none
 	StepTimeout time.Duration
+	RunTimeout  time.Duration // of the whole run, in the place of the notebook's
 	Start       time.Duration // limit of a kernel's start; 0 is a minute
 
 	Only, SkipTags []string
 	From, Until    notebooks.StepID
+
+	// Markers lets nbval's comments in the code count (notebooks.Markers): the run is a test.
+	Markers bool
+	// KeepGoing runs the steps behind one that failed, too, as long as its interpreter lives. The run fails all the same.
+	KeepGoing bool
+	Resume    *Cut // the run that this one goes on from; nil: it begins anew
 }
 
 // Dirty is what happens to the user's uncommitted changes.
@@ -57,7 +68,15 @@ const (
 type View struct {
 	Name  string
 	Write func(ViewInput) error
+	// Beside says that it is no part of the record, which is whole without it.
+	Beside bool
 }
+
+// Refused is the error of a view that could be written and must fail the run: with this blocker. The views are
+// then written once more, of the record that has it; a view that is to be kept refuses only once.
+type Refused struct{ Code, Words string }
+
+func (r Refused) Error() string { return r.Words }
 
 // ViewInput is what a view may look at.
 type ViewInput struct {
@@ -77,12 +96,16 @@ type Engine struct {
 	Config  Config
 	Store   func(repository string) runs.Store // where runs of a repository are kept
 	Cache   string                             // folder for worktrees, absolute
-	Tools   string                             // program that answers as glue, scrap and the sandbox's helper
+	Tools   string                             // program that answers as glue, scrap, the sandbox's helper and the warden; "" does without, and says so
 	Getenv  func(string) (string, bool)
 	Now     func() time.Time
 	Random  io.Reader
 	User    string // who runs, by the system's name, for requests of approval
 	Views   []View
+
+	// Place is called when the record is complete, or failed to be: what views left waiting beside it is put into
+	// its place, or taken away. The run is still locked, so that a crash in it is seen. nil is none.
+	Place func(id runs.RunID, complete bool) error
 
 	// Offer says what the system has for the sandbox; nil asks the system.
 	Offer func(context.Context, sandbox.Need) sandbox.Offer

@@ -10,10 +10,12 @@ import (
 	"runtime"
 	"slices"
 	"sort"
+	"strings"
 
 	"markmill/engine/kernel"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/notebooks/forms"
 	"markmill/runs"
 )
 
@@ -37,6 +39,7 @@ type run struct {
 	id      runs.RunID
 	dir     string
 	journal *runs.Journal
+	reserve *runs.Reserve
 	events  []runs.Event
 	trace   *trace
 
@@ -45,6 +48,8 @@ type run struct {
 	env      []string
 	granted  []string // see grants
 	sessions map[string]kernel.Session
+	mark     kernel.Mark
+	warden   *kernel.Warden // nil: nothing stays to end the run's processes; see warden.go
 	before   worktree.Fingerprint
 	key      []byte // of the digests that stand for secrets
 
@@ -55,17 +60,21 @@ type run struct {
 	failed     notebooks.StepID // the step that ended the run's good course
 	gated      bool             // a gate was not met: nothing started
 	blocked    bool             // a blocker of status blocked came in the middle
+	whole      context.Context  // of the run, without its time limit
+	late       bool             // the run passed its time limit, and that stands among the blockers
 	untested   bool             // files changed since the last test step, or by one
 	tested     bool             // a test step ran
 	mutated    bool             // the user's checkout changed
 	lastCommit string           // of the run's chain
+	carry      *carry           // nil: the run begins anew
+	opaques    []string         // repositories inside the checkout of a run in place
 }
 
 // Run does what a plan says and returns the finished record. Its error means that Markmill failed;
 // a notebook that failed is a Result whose Run says so. Cancelling ctx ends the step, finishes the
 // record as interrupted and returns it.
 func (e *Engine) Run(ctx context.Context, p *Plan) (result *Result, err error) {
-	r := &run{eng: e, plan: p, sessions: map[string]kernel.Session{}, scraps: map[string]runs.ScrapData{},
+	r := &run{eng: e, plan: p, mark: kernel.NewMark(), sessions: map[string]kernel.Session{}, scraps: map[string]runs.ScrapData{},
 		records: map[notebooks.StepID]runs.StepFinishedData{}}
 	defer func() { err = r.concealError(err) }()
 	r.trace = newTrace(e.Now)
@@ -82,19 +91,28 @@ func (e *Engine) Run(ctx context.Context, p *Plan) (result *Result, err error) {
 	if r.key, err = p.newKey(e.Random); err != nil {
 		return nil, err
 	}
-	if r.dir, err = e.Store(root).Create(r.id); err != nil {
+	_ = e.Tidy(root) // what resists is told by runs reconcile; it hinders no other run
+	var release func()
+	if r.dir, release, err = e.Store(root).Create(r.id); err != nil {
 		return nil, artifact(err)
-	}
-	release, err := runs.Lock(r.dir)
-	if err != nil {
-		return nil, err
 	}
 	defer release()
-	if err := r.open(root); err != nil {
+	defer func() { r.reserve.Release() }()
+	err = r.open(root)
+	if r.journal != nil {
+		defer r.journal.Close()
+	}
+	switch {
+	case err == nil:
+	case len(r.events) == 0: // nothing was recorded: there was no run
+		return nil, errors.Join(artifact(err), os.RemoveAll(r.dir))
+	case r.events[len(r.events)-1].Type != runs.PlanUpdated:
 		return nil, artifact(err)
 	}
-	defer r.journal.Close()
-	ref, err := r.do(ctx)
+	ref := ""
+	if err == nil {
+		ref, err = r.do(ctx)
+	}
 	if err != nil {
 		r.broken(err)
 	}
@@ -103,6 +121,9 @@ func (e *Engine) Run(ctx context.Context, p *Plan) (result *Result, err error) {
 	go func() { cleaned <- r.cleanUp() }()
 	record, err := r.finish(ctx, ref)
 	left := <-cleaned
+	if e.Place != nil {
+		err = errors.Join(err, e.Place(r.id, err == nil))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -123,28 +144,35 @@ func (e *Engine) NewID(notebook string) (runs.RunID, error) {
 }
 
 // sourceFile is the name of the notebook's copy in the run directory.
-const sourceFile = "notebook.md"
+func (p *Plan) sourceFile() string { return "notebook" + forms.Extension(p.Notebook) }
 
 // open begins the record: the notebook's bytes and the journal.
 func (r *run) open(root string) error {
 	p := r.plan
 	source := p.Notebook.Source
-	if err := runs.WriteFile(filepath.Join(r.dir, sourceFile), source); err != nil {
+	var err error
+	if r.reserve, err = runs.NewReserve(r.dir); err != nil {
 		return err
 	}
-	err := os.Mkdir(filepath.Join(r.dir, runs.StepsDir), 0o755)
-	if err != nil {
+	if err := runs.WriteFile(filepath.Join(r.dir, p.sourceFile()), source); err != nil {
+		return err
+	}
+	if err := os.Mkdir(filepath.Join(r.dir, runs.StepsDir), 0o755); err != nil {
 		return err
 	}
 	if r.journal, err = runs.CreateJournal(filepath.Join(r.dir, runs.JournalFile), runs.DigestOf(source), r.eng.Now); err != nil {
 		return err
 	}
 	r.journal.StepSync = p.Notebook.Front.Durability == "step"
+	from, err := r.resumedFrom()
+	if err != nil {
+		return err
+	}
 	if err := r.emit(runs.RunStarted, "", runs.RunStartedData{
-		RunID: r.id, Markmill: r.eng.Version, Notebook: p.Request.Path, Form: string(p.Notebook.Form), SourceFile: sourceFile,
+		RunID: r.id, Markmill: r.eng.Version, Notebook: p.Request.Path, Form: string(p.Notebook.Form), SourceFile: p.sourceFile(),
 		Repository: root, Depth: p.Depth, Host: runtime.GOOS + "/" + runtime.GOARCH, PID: os.Getpid(),
-		Paths: r.paths(), Assets: p.Request.Assets, Output: p.Request.Output,
-		Sandbox: &p.Sandbox,
+		Paths: r.paths(), Assets: p.Request.Assets, Output: p.Request.Output, OutputForm: string(p.Request.OutputForm),
+		Sandbox: &p.Sandbox, ResumedFrom: from, Options: p.options(),
 	}); err != nil {
 		return err
 	}
@@ -157,12 +185,16 @@ func (r *run) open(root string) error {
 // broken turns a failure of the engine in the middle of a run into a blocker, so that the record
 // is finished all the same.
 func (r *run) broken(err error) {
+	r.reserve.Release()
 	code := runs.CodeArtifactWriteFailure
 	var e *notebooks.Error
 	if errors.As(err, &e) && e.Kind == notebooks.KindProvider {
 		code, r.blocked = runs.CodeProviderUnavailable, true
 	}
-	r.blockers = append(r.blockers, runs.Blocker{Code: code, Words: err.Error()})
+	if errors.Is(err, worktree.ErrNotRestored) {
+		code = runs.CodeStateNotRebuilt
+	}
+	r.blockers = append(r.blockers, runs.Blocker{Code: code, Words: failureWords(err)})
 	// The checks that were not reached are recorded as that: a reader must not take them for made.
 	for _, c := range []struct {
 		t    runs.EventType
@@ -191,25 +223,35 @@ func (r *run) paths() []runs.PathName {
 	if home, ok := r.eng.Getenv("HOME"); ok && len(home) > 1 {
 		list = append(list, runs.PathName{Path: home, Name: "<home>"})
 	}
+	if c := r.plan.Request.Resume; c != nil {
+		list = append(list, c.Run.Started.Paths...) // what is carried over shows the paths of then
+	}
 	sort.SliceStable(list, func(i, j int) bool { return len(list[i].Path) > len(list[j].Path) })
 	return list
 }
 
-// emit appends an event to the journal and tells the observer.
+// emit appends an event to the journal and tells the observer. One that finds the disk full is written into the
+// room that is kept for the end, and the error is told all the same: the run ends there.
 func (r *run) emit(t runs.EventType, step notebooks.StepID, data any) error {
 	raw, err := r.clean(data)
 	if err != nil {
 		return err
 	}
-	ev, err := r.journal.Append(t, step, raw)
-	if err != nil {
-		return artifact(err)
+	ev, failed := r.journal.Append(t, step, raw)
+	if failed != nil {
+		if !r.reserve.Release() {
+			return artifact(failed)
+		}
+		if ev, err = r.journal.Append(t, step, raw); err != nil {
+			return artifact(err)
+		}
+		failed = artifact(failed)
 	}
 	r.events = append(r.events, ev)
 	if r.eng.Observe != nil {
 		r.eng.Observe(ev)
 	}
-	return nil
+	return failed
 }
 
 // do makes the worktree and runs the steps, then checks what they did.
@@ -237,11 +279,13 @@ func (r *run) do(ctx context.Context) (ref string, err error) {
 			err = cerr
 		}
 	}()
+	steps, cancel := r.bound(ctx)
+	defer cancel()
 	if err := r.trace.span("worktree", func() error { return r.makeTree(ctx) }); err != nil {
 		return "", err
 	}
 	for i := range p.Steps {
-		if err := r.step(ctx, &p.Steps[i]); err != nil {
+		if err := r.carryOrStep(steps, &p.Steps[i]); err != nil {
 			return "", err
 		}
 	}
@@ -271,21 +315,30 @@ func (r *run) settle(ctx context.Context) error {
 }
 
 // makeTree makes the run's private folder and the worktree of the base commit.
-func (r *run) makeTree(ctx context.Context) error {
+func (r *run) makeTree(ctx context.Context) (err error) {
 	p := r.plan
-	var err error
+	guarded := r.guard()
+	defer func() {
+		if gerr := guarded(); err == nil {
+			err = gerr
+		}
+	}()
 	if r.work, err = r.eng.makeWorkdir(r.id); err != nil {
 		return artifact(err)
 	}
-	if p.Source != nil {
+	inPlace := p.mode() == runs.MutationInPlace && p.Source != nil
+	if p.Source != nil && !inPlace {
 		if r.before, err = p.Source.Fingerprint(ctx, r.ownPath); err != nil {
 			return err
 		}
 	}
 	o := worktree.Options{RunID: string(r.id), Dir: r.work.Tree, Base: p.Base, IncludeDirty: p.Request.Dirty == DirtyInclude,
 		Copy: append(append([]string{}, p.Notebook.Front.Copy...), p.Request.Copy...), Author: author, Now: r.eng.Now}
-	if p.mode() == "in-place" && p.Source != nil {
-		r.tree, err = worktree.InPlace(ctx, p.Source, o)
+	if inPlace {
+		if r.tree, err = worktree.InPlace(ctx, p.Source, o); err == nil {
+			r.opaques = r.tree.Opaque()
+			r.before, err = p.Source.Fingerprint(ctx, r.ownPath)
+		}
 	} else {
 		r.tree, err = worktree.Create(ctx, p.Source, o)
 	}
@@ -312,6 +365,9 @@ func (r *run) closeSessions() error {
 func (r *run) cleanUp() error {
 	var errs []error
 	keep := r.plan.Request.KeepTree && r.tree != nil
+	if r.warden != nil {
+		r.warden.Close()
+	}
 	if r.tree != nil {
 		errs = append(errs, r.tree.Close(keep))
 	}
@@ -321,12 +377,20 @@ func (r *run) cleanUp() error {
 	return errors.Join(errs...)
 }
 
+// failureWords tells a failure of the system's in one line, with what to do about it where its cause is known.
+func failureWords(err error) string {
+	words := strings.ReplaceAll(err.Error(), "\n", "; ")
+	if remedy := runs.Remedy(err); remedy != "" && !strings.Contains(words, remedy) {
+		words += "; " + remedy
+	}
+	return words
+}
+
 // artifact is the error of a file of the record that could not be written.
 func artifact(err error) error {
 	var e *notebooks.Error
 	if errors.As(err, &e) {
 		return err
 	}
-	return &notebooks.Error{Kind: notebooks.KindArtifact, Msg: "the record cannot be written: " + err.Error(),
-		Hint: "make room, or let MARKMILL_DIR name a folder that can be written", Err: err}
+	return &notebooks.Error{Kind: notebooks.KindArtifact, Msg: "the record cannot be written: " + err.Error(), Hint: runs.Remedy(err), Err: err}
 }

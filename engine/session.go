@@ -36,7 +36,8 @@ func (r *run) session(ctx context.Context, s *PlannedStep) (kernel.Session, erro
 	defer cancel()
 	strict := r.plan.Notebook.Front.Strict == nil || *r.plan.Notebook.Front.Strict
 	options := kernel.Options{Program: r.eng.Config.Kernels[s.Kernel.Name()].Program, Dir: r.startDir(), Env: r.env,
-		Params: r.plan.values(), Private: private, Strict: strict, Glue: r.work.Glue, Scraps: r.work.Scraps, Grace: grace}
+		Params: r.plan.values(), Private: private, Strict: strict, Glue: r.work.Glue, Scraps: r.work.Scraps, Grace: grace,
+		Mark: r.mark}
 	if err := r.wrap(&options); err != nil {
 		return nil, err
 	}
@@ -75,4 +76,10 @@ func (r *run) stepEnv(s *PlannedStep, display string) map[string]string {
 		env[name] = r.expandEnv(v)
 	}
 	return env
+}
+
+// alive says whether the interpreter that ran a step still stands.
+func (r *run) alive(s *PlannedStep) bool {
+	_, ok := r.sessions[s.sessionKey()]
+	return ok
 }

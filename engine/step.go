@@ -29,11 +29,19 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 	if why != "" {
 		return r.skipped(s, why)
 	}
-	if s.Has(notebooks.TagFinally) && ctx.Err() != nil {
-		ctx = context.WithoutCancel(ctx) // it runs whatever happened
+	if s.Has(notebooks.TagFinally) {
+		var cancel context.CancelFunc
+		ctx, cancel = r.finally(ctx)
+		defer cancel()
 	}
 	defer r.trace.start("step " + string(s.ID))()
+	if err := r.guarded(); err != nil {
+		return err
+	}
 	if _, err := r.session(ctx, s); err != nil {
+		if why := r.cut(ctx); why != "" {
+			return r.skipped(s, why)
+		}
 		var e *notebooks.Error
 		if errors.As(err, &e) && e.Kind == notebooks.KindProvider {
 			r.blocked = true
@@ -50,11 +58,11 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		if done, err = r.attempt(ctx, s, dir, attempt); err != nil {
 			return r.cutShort(s, done, err)
 		}
-		if !bad(done.Status) || attempt > s.Retries || done.TerminatedBy == "interrupt" {
+		if !bad(done.Status) || attempt > s.Retries || ctx.Err() != nil {
 			break
 		}
 		if err := keepAttempt(filepath.Join(r.dir, dir), attempt); err != nil {
-			return artifact(err)
+			return r.cutShort(s, runs.StepFinishedData{Attempts: attempt}, artifact(err))
 		}
 	}
 	change, err := r.capture(ctx, s, dir)
@@ -63,7 +71,8 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 	}
 	r.judge(s, &done, change)
 	if err := r.writeResult(dir, &done); err != nil {
-		return artifact(err)
+		done.Result, done.ResultDigest = "", ""
+		return r.cutShort(s, done, artifact(err))
 	}
 	r.records[s.ID] = done
 	return r.emit(runs.StepFinished, s.ID, done)
@@ -77,8 +86,8 @@ func (r *run) skip(ctx context.Context, s *PlannedStep) (string, error) {
 	case s.Has(notebooks.TagInjected) && len(r.plan.given()) > 0:
 		return "values were given, and its own are those of an earlier run", nil
 	case s.Has(notebooks.TagFinally):
-	case ctx.Err() != nil:
-		return "the run was interrupted", nil
+	case ctx.Err() != nil && (r.failed == "" || r.late || !isLimit(ctx)):
+		return r.cut(ctx), nil
 	case r.failed != "":
 		return fmt.Sprintf("step %s did not pass", r.failed), nil
 	}
@@ -143,18 +152,40 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (r
 		Program: info.Program, Version: info.Version, Attempt: n}); err != nil {
 		return done, err
 	}
+	display := r.displayDir(s, n)
+	if done, err = r.execute(ctx, s, session, done, dir, display, r.eng.Output); err != nil {
+		return done, err
+	}
+	if err := r.readScraps(s, dir, display); err != nil {
+		var bad *notebooks.Error
+		if !errors.As(err, &bad) || bad.Kind == notebooks.KindArtifact {
+			return done, err
+		}
+		done.Status, done.Error = runs.StepFailed, &runs.ErrorData{Name: "scrap", Value: bad.Msg}
+	}
+	return done, nil
+}
+
+// displayDir is where a step's interpreter leaves rich results, and files of scraps.
+func (r *run) displayDir(s *PlannedStep, attempt int) string {
+	return filepath.Join(r.work.Display, fmt.Sprintf("%02d-%d", s.Index+1, attempt))
+}
+
+// execute runs a step's code in its session and says what came of it. What it prints goes to dir.
+func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Session, done runs.StepFinishedData, dir, display string,
+	live func(notebooks.StepID, string, []byte),
+) (runs.StepFinishedData, error) {
 	outs := [2]*stream{}
 	for i, name := range []string{"stdout", "stderr"} {
 		outs[i] = &stream{dir: filepath.Join(r.dir, dir), name: name, rel: filepath.ToSlash(filepath.Join(dir, name)),
-			step: s.ID, live: r.eng.Output, mask: r.plan.mask.Stream()}
+			step: s.ID, live: live, mask: r.plan.mask.Stream()}
 	}
-	display := filepath.Join(r.work.Display, fmt.Sprintf("%02d-%d", s.Index+1, n))
 	limit, cancel := r.limit(ctx, s)
 	defer cancel()
 	begin := r.eng.Now()
 	out, err := session.Run(limit, kernel.Request{ID: string(s.ID), Code: s.Code, File: r.plan.fileName(), Line: s.CodeLine,
-		Dir: r.stepDir(s), Env: r.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1], DisplayDir: display})
-	timedOut := context.Cause(limit) == errTimeout
+		Dir: r.stepDir(s), Env: r.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1], DisplayDir: display, Ordered: r.plan.ordered()})
+	timedOut := isLimit(limit)
 	done.DurationNS = int64(r.eng.Now().Sub(begin))
 	for i, data := range []*runs.StreamData{&done.Stdout, &done.Stderr} {
 		var ferr error
@@ -177,8 +208,14 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (r
 	if done.Displays, err = r.moveDisplays(s.ID, display, dir, out.Displays); err != nil {
 		return done, artifact(err)
 	}
+	if err := r.writeOutputs(dir, out, outs, &done); err != nil {
+		return done, artifact(err)
+	}
 	done.Reason = outcomeWords(out)
-	done.Status = s.status(out, timedOut)
+	if done.Status = s.status(out, timedOut); done.Status == runs.StepTimeout {
+		done.Reason = r.limitWords(limit)
+		r.late = r.late || context.Cause(limit) == errRunTimeout
+	}
 	if s.Has(notebooks.TagTest) {
 		done.Tests = runs.CountTests(append(outs[0].tail, outs[1].tail...))
 	}
@@ -187,13 +224,6 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (r
 		if err := session.Close(); err != nil {
 			return done, err
 		}
-	}
-	if err := r.readScraps(s, dir, display); err != nil {
-		var bad *notebooks.Error
-		if !errors.As(err, &bad) || bad.Kind == notebooks.KindArtifact {
-			return done, err
-		}
-		done.Status, done.Error = runs.StepFailed, &runs.ErrorData{Name: "scrap", Value: bad.Msg}
 	}
 	return done, nil
 }
@@ -235,24 +265,6 @@ func outcomeWords(out kernel.Outcome) string {
 }
 
 func bad(s runs.StepStatus) bool { return s == runs.StepFailed || s == runs.StepTimeout }
-
-var errTimeout = errors.New("time limit")
-
-// limit is the context that bounds one attempt.
-func (r *run) limit(ctx context.Context, s *PlannedStep) (context.Context, context.CancelFunc) {
-	d := s.Timeout
-	if d == 0 {
-		d = r.plan.Request.StepTimeout
-	}
-	if d == 0 {
-		d = r.plan.Notebook.Front.Timeout
-	}
-	d = smaller(d, r.plan.StepTimeoutMax)
-	if d == 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeoutCause(ctx, d, errTimeout)
-}
 
 // capture commits what the step changed and tells it.
 func (r *run) capture(ctx context.Context, s *PlannedStep, dir string) (*worktree.Change, error) {
@@ -301,10 +313,7 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 	}
 	words := done.Reason
 	if words == "" {
-		words = fmt.Sprintf("exit %d", done.Exit)
-		if s.ExpectExit != nil {
-			words += fmt.Sprintf(", %d was expected", *s.ExpectExit)
-		}
+		words = exitWords(s, done.Exit)
 		done.Reason = words
 		if e := done.Error; e != nil {
 			words = e.Name + ": " + e.Value
@@ -319,15 +328,25 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 		r.failed = s.ID // the run's own end says why
 	case done.Status == runs.StepTimeout:
 		r.blocked = true
-		r.fail(s, runs.CodeTimeout, "the step passed its time limit")
+		r.fail(s, runs.CodeTimeout, words)
 	case s.Has(notebooks.TagReview):
 		r.blocked = true
 		r.fail(s, runs.CodeReviewerRejected, words)
 	case s.Has(notebooks.TagTest):
 		r.fail(s, runs.CodeVerificationFailed, words)
+	case r.plan.Request.KeepGoing && r.alive(s):
+		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeStepFailed, Step: s.ID, Words: words})
 	default:
 		r.fail(s, runs.CodeStepFailed, words)
 	}
+}
+
+// exitWords tell an exit code where nothing else says how a step ended.
+func exitWords(s *PlannedStep, exit int) string {
+	if s.ExpectExit != nil {
+		return fmt.Sprintf("exit %d, %d was expected", exit, *s.ExpectExit)
+	}
+	return fmt.Sprintf("exit %d", exit)
 }
 
 // fail adds a blocker of a step and ends the run's good course.

@@ -49,9 +49,9 @@ func (s *stream) put(b []byte) {
 		}
 		s.sum = runs.NewHasher()
 	}
-	if _, s.err = s.file.Write(b); s.err != nil {
-		return
-	}
+	var n int
+	n, s.err = s.file.Write(b)
+	b = b[:n] // on a full disk a part of it is there, and is recorded
 	_, _ = s.sum.Write(b)
 	s.size += int64(len(b))
 	s.keepTail(b)
@@ -69,6 +69,14 @@ func (s *stream) keepTail(b []byte) {
 		s.tail = append(s.tail[:0], s.tail[over:]...)
 	}
 	s.tail = append(s.tail, b...)
+}
+
+// at says where in the file the byte n of what was printed stands: what is masked has another length.
+func (s *stream) at(n int64) (at int64, known bool) {
+	if s.mask == nil {
+		return n, true
+	}
+	return s.mask.At(n)
 }
 
 // finish closes the file and says what stands in it.

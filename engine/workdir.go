@@ -26,11 +26,10 @@ type workdir struct {
 	release func()
 }
 
-// makeWorkdir makes a run's folder, after it removed those of runs that were cut. The folder gets its
+// makeWorkdir makes a run's folder. The folder gets its
 // name when it is whole and locked: another process that sweeps at this moment leaves it alone.
 func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 	all := filepath.Join(e.Cache, "work")
-	e.sweep(all)
 	making, root := filepath.Join(all, makingPrefix+string(id)), filepath.Join(all, string(id))
 	w := &workdir{Root: root}
 	places := map[*string]string{&w.Tmp: "tmp", &w.Glue: "bin", &w.Display: "display", &w.Kernels: "kernels", &w.Sandbox: "sandbox", &w.Home: "home"}
@@ -49,7 +48,7 @@ func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 		err = os.WriteFile(filepath.Join(making, "scraps.jsonl"), nil, 0o600)
 	}
 	for _, link := range []string{filepath.Join("bin", "glue"), filepath.Join("bin", "scrap"), filepath.Join("sandbox", sandbox.HelperName)} {
-		if err == nil {
+		if err == nil && e.Tools != "" {
 			err = os.Symlink(e.Tools, filepath.Join(making, link))
 		}
 	}

@@ -1,0 +1,374 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"markmill/engine/worktree"
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/runs"
+)
+
+// carryOrStep takes a step over from the run that this one goes on from, or runs it.
+func (r *run) carryOrStep(ctx context.Context, s *PlannedStep) error {
+	c := r.carry
+	if c == nil || s.Index >= c.until || !whole(c.record[s.ID]) {
+		return r.step(ctx, s) // also one that was skipped: the same is decided again
+	}
+	defer r.trace.start("carry " + string(s.ID))()
+	was := c.record[s.ID]
+	if err := r.carryFiles(was); err != nil {
+		return artifact(fmt.Errorf("taking over step %s of run %s: %w", s.ID, c.cut.Run.ID, err))
+	}
+	if err := r.carryEvents(s, runs.StepStarted); err != nil {
+		return err
+	}
+	var replayed *runs.ReplayedData
+	if c.replay[s.ID] && ctx.Err() == nil {
+		var err error
+		if replayed, err = r.replay(ctx, s, was); err != nil {
+			return r.cutShort(s, runs.StepFinishedData{Attempts: was.Finished.Attempts}, err)
+		}
+	}
+	change, err := r.carryChange(ctx, s, was, replayed)
+	if err != nil {
+		return r.cutShort(s, runs.StepFinishedData{Attempts: was.Finished.Attempts}, err)
+	}
+	if replayed != nil {
+		if err := r.emit(runs.StepReplayed, s.ID, replayed); err != nil {
+			return err
+		}
+	}
+	if err := r.carryScraps(s, was); err != nil {
+		return err
+	}
+	if err := r.carryPatch(s, change); err != nil {
+		return err
+	}
+	return r.carryEnd(s, was, change)
+}
+
+// carryFiles copies the files of a step into this record, and holds them against the digests of its events.
+func (r *run) carryFiles(was *runs.StepRecord) error {
+	from, to := filepath.Join(r.carry.cut.Dir, filepath.FromSlash(was.Step.Dir)), filepath.Join(r.dir, filepath.FromSlash(was.Step.Dir))
+	want := stepFiles(was)
+	err := filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		switch {
+		case d.IsDir() && rel == runs.ReplayDir: // of how that run came to its state
+			return filepath.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(to, rel), 0o755)
+		case rel == "result.json" || !d.Type().IsRegular():
+			return nil
+		}
+		path := was.Step.Dir + "/" + filepath.ToSlash(rel)
+		got, err := copyFile(name, filepath.Join(to, rel))
+		if known, named := want[path]; err == nil && named && got != known {
+			err = fmt.Errorf("%s has changed: its journal says %s, and its bytes give %s", path, known, got)
+		}
+		delete(want, path)
+		return err
+	})
+	for path := range want {
+		if err == nil {
+			err = fmt.Errorf("%s is missing", path)
+		}
+	}
+	return err
+}
+
+func copyFile(from, to string) (runs.Digest, error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return "", err
+	}
+	sum := runs.NewHasher()
+	_, err = io.Copy(io.MultiWriter(out, sum), in)
+	return sum.Digest(), errors.Join(err, out.Close())
+}
+
+// mark says of an event of the cut run where it stands and in which run it came to be.
+func (c *carry) mark(e runs.Event) (*runs.CarriedData, error) {
+	mark := &runs.CarriedData{Run: c.cut.Run.ID, Seq: e.Seq, Hash: e.Hash, Ran: c.cut.Run.ID, Time: e.Time}
+	var earlier struct {
+		Carried *runs.CarriedData `json:"carried"`
+	}
+	if err := codec.Unmarshal(e.Data, &earlier); err != nil {
+		return nil, err
+	}
+	if earlier.Carried != nil {
+		mark.Ran, mark.Time = earlier.Carried.Ran, earlier.Carried.Time
+	}
+	return mark, nil
+}
+
+// carryEvents puts the events of a step and type into this journal, marked.
+func (r *run) carryEvents(s *PlannedStep, t runs.EventType) error {
+	for _, e := range r.carry.events[s.ID] {
+		if e.Type != t {
+			continue
+		}
+		mark, err := r.carry.mark(e)
+		if err != nil {
+			return err
+		}
+		var data map[string]codec.Raw
+		if err := codec.Unmarshal(e.Data, &data); err != nil {
+			return err
+		}
+		if data["carried"], err = codec.Marshal(mark); err != nil {
+			return err
+		}
+		if err := r.emit(t, s.ID, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replay runs a carried step once more, for what it leaves in its interpreter and in files that no tree holds. Its
+// results stand already: what it prints goes to a folder of its own, and what it glues is only compared.
+func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) (*runs.ReplayedData, error) {
+	defer r.trace.start("replay " + string(s.ID))()
+	data := &runs.ReplayedData{Index: s.Index, Kernel: s.Kernel.Name()}
+	dir := filepath.Join(filepath.FromSlash(was.Step.Dir), runs.ReplayDir)
+	var done runs.StepFinishedData
+	if err := r.guarded(); err != nil {
+		return nil, err
+	}
+	for attempt := 1; ; attempt++ { // as often as then, until it ends as it did then
+		session, err := r.session(ctx, s)
+		var e *notebooks.Error
+		if errors.As(err, &e) && e.Kind == notebooks.KindProvider {
+			data.Status, data.Error = runs.StepPending, &runs.ErrorData{Name: "kernel", Value: err.Error()}
+			return data, r.notRebuilt(ctx, s, was, data)
+		}
+		if err != nil {
+			return nil, err
+		}
+		info := session.Info()
+		data.Program, data.Version = info.Program, info.Version
+		full := filepath.Join(r.dir, dir)
+		if err := errors.Join(os.RemoveAll(full), os.Mkdir(full, 0o755)); err != nil {
+			return nil, artifact(err)
+		}
+		done = runs.StepFinishedData{Index: s.Index}
+		if done, err = r.execute(ctx, s, session, done, dir, r.displayDir(s, attempt), nil); err != nil {
+			return nil, err
+		}
+		if done.Status == was.Finished.Status || attempt >= was.Finished.Attempts || ctx.Err() != nil {
+			break
+		}
+	}
+	data.Status, data.Exit, data.TerminatedBy, data.Error = done.Status, done.Exit, done.TerminatedBy, done.Error
+	data.DurationNS, data.Stdout, data.Stderr = done.DurationNS, done.Stdout, done.Stderr
+	names, err := r.replayedScraps(was)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		data.Differs = append(data.Differs, "scrap "+name)
+	}
+	return data, r.notRebuilt(ctx, s, was, data)
+}
+
+// notRebuilt ends the run's good course when a step did not end as it had: the state that the next steps would
+// find is another, and what they do with it would prove nothing.
+func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepRecord, data *runs.ReplayedData) error {
+	if data.Status == was.Finished.Status {
+		return nil
+	}
+	data.Differs = append(data.Differs, fmt.Sprintf("status: %s, it was %s", data.Status, was.Finished.Status))
+	if ctx.Err() != nil {
+		if r.late = false; isLimit(ctx) {
+			r.cut(ctx) // no step of this run is there to say it
+		}
+		return nil // the run's own end says why
+	}
+	words := fmt.Sprintf("it ran again for the state that the next steps need, and ended as %s (exit %d); it was %s then", data.Status, data.Exit, was.Finished.Status)
+	if e := data.Error; e != nil {
+		words += "; " + e.Name + ": " + e.Value
+	}
+	r.fail(s, runs.CodeStateNotRebuilt, words)
+	return nil
+}
+
+// replayedScraps reads what a step glued when it ran again, and names what is another than it was.
+func (r *run) replayedScraps(was *runs.StepRecord) ([]string, error) {
+	f, err := os.Open(r.work.Scraps)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if _, err := f.Seek(r.scrapsRead, io.SeekStart); err != nil {
+		return nil, err
+	}
+	list, n, err := runs.ReadScraps(f)
+	r.scrapsRead += n
+	if err != nil && !errors.As(err, new(notebooks.ErrorList)) {
+		return nil, err
+	}
+	now, then := map[string]string{}, map[string]string{}
+	for _, scrap := range list {
+		raw, err := r.plan.mask.JSON(scrap.Value, true)
+		if err != nil {
+			return nil, err
+		}
+		now[r.conceal(scrap.Name)] = string(raw)
+	}
+	for _, scrap := range was.Scraps {
+		then[scrap.Name] = string(scrap.Value)
+	}
+	var names []string
+	for name, value := range then {
+		if got, there := now[name]; !there || !sameText(got, value) {
+			names = append(names, name)
+		}
+		delete(now, name)
+	}
+	for name := range now {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// sameText compares JSON in its canonical spelling.
+func sameText(a, b string) bool {
+	first, err := codec.Marshal(codec.Raw(a))
+	if err != nil {
+		return a == b
+	}
+	second, err := codec.Marshal(codec.Raw(b))
+	return err == nil && string(first) == string(second)
+}
+
+// carryChange makes the worktree as the step left it then, whatever it did when it ran again, and commits that.
+func (r *run) carryChange(ctx context.Context, s *PlannedStep, was *runs.StepRecord, replayed *runs.ReplayedData) (*worktree.Change, error) {
+	ctx = context.WithoutCancel(ctx)
+	var patch []byte
+	if was.Patch != nil && was.Patch.Patch != "" {
+		var err error
+		if patch, err = os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(was.Patch.Patch))); err != nil {
+			return nil, artifact(err)
+		}
+	}
+	held, err := r.tree.Restore(ctx, patch, worktree.OID(was.Finished.Tree))
+	if err != nil {
+		return nil, fmt.Errorf("step %s: %w", s.ID, err)
+	}
+	if replayed != nil && !held {
+		replayed.Differs = append(replayed.Differs, "what it changed")
+	}
+	change, err := r.tree.Capture(ctx, string(s.ID), fmt.Sprintf("%s: step %s, carried from %s", r.plan.TaskID(), s.ID, r.carry.cut.Run.ID))
+	if err != nil {
+		return nil, err
+	}
+	return change, r.withholdChange(s.ID, change)
+}
+
+// carryScraps records the scraps of a step, and lets the next steps find them.
+func (r *run) carryScraps(s *PlannedStep, was *runs.StepRecord) error {
+	if len(was.Scraps) == 0 {
+		return nil
+	}
+	f, err := os.OpenFile(r.work.Scraps, os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return artifact(err)
+	}
+	defer f.Close()
+	for _, scrap := range was.Scraps {
+		r.scraps[scrap.Name] = scrap
+		line := scrap
+		line.Carried, line.Digest = nil, ""
+		if scrap.File != "" { // a step finds it where it would have been left
+			dir := r.displayDir(s, was.Finished.Attempts)
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return artifact(err)
+			}
+			line.File = filepath.Join(dir, filepath.Base(filepath.FromSlash(scrap.File)))
+			if err := os.RemoveAll(line.File); err != nil {
+				return artifact(err)
+			}
+			if _, err := copyFile(filepath.Join(r.dir, filepath.FromSlash(scrap.File)), line.File); err != nil {
+				return artifact(err)
+			}
+		}
+		text, err := codec.Marshal(line)
+		if err != nil {
+			return err
+		}
+		n, err := f.Write(append(text, '\n'))
+		r.scrapsRead += int64(n)
+		if err != nil {
+			return artifact(err)
+		}
+	}
+	return r.carryEvents(s, runs.ScrapRecorded)
+}
+
+// carryPatch records the change of a step, with the commit that it has in this run.
+func (r *run) carryPatch(s *PlannedStep, change *worktree.Change) error {
+	for _, e := range r.carry.events[s.ID] {
+		if e.Type != runs.PatchApplied {
+			continue
+		}
+		mark, err := r.carry.mark(e)
+		if err != nil {
+			return err
+		}
+		var data runs.PatchData
+		if err := codec.Unmarshal(e.Data, &data); err != nil {
+			return err
+		}
+		data.Commit, data.Tree, data.Carried = string(change.Commit), string(change.Tree), mark
+		if err := r.emit(runs.PatchApplied, s.ID, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// carryEnd takes a carried step into account as when it ran, and records its end.
+func (r *run) carryEnd(s *PlannedStep, was *runs.StepRecord, change *worktree.Change) error {
+	events := r.carry.events[s.ID]
+	mark, err := r.carry.mark(events[len(events)-1])
+	if err != nil {
+		return err
+	}
+	done := *was.Finished
+	judged := done
+	if judged.Reason == exitWords(s, judged.Exit) {
+		judged.Reason = "" // judge says it in the words that it had then
+	}
+	if len(change.Files) > 0 && s.Has(notebooks.TagNoChange) && bad(judged.Status) && judged.Exit == 0 && judged.Error == nil {
+		judged.Status = runs.StepPassed // it failed for what it changed: judge finds that again
+	}
+	r.judge(s, &judged, change)
+	done.Commit, done.Tree, done.Carried = string(change.Commit), string(change.Tree), mark
+	done.Result, done.ResultDigest = "", ""
+	if err := r.writeResult(filepath.FromSlash(was.Step.Dir), &done); err != nil {
+		return artifact(err)
+	}
+	r.records[s.ID] = done
+	return r.emit(runs.StepFinished, s.ID, done)
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"bytes"
+	"maps"
+	"path"
+	"path/filepath"
+
+	"markmill/engine/kernel"
+	"markmill/notebooks/codec"
+	"markmill/notebooks/ipynb"
+	"markmill/runs"
+	"markmill/runs/scrapbook"
+)
+
+// jupyter says whether the notebook is Jupyter's.
+func (p *Plan) jupyter() bool { return p.Notebook.Form == ipynb.Form }
+
+// ordered says whether an output notebook is Jupyter's, which keeps the order and all forms of results.
+func (p *Plan) ordered() bool { return p.jupyter() || p.Request.OutputForm == ipynb.Form }
+
+// writeOutputs notes what came of a step in which order, beside its streams.
+func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, done *runs.StepFinishedData) error {
+	if !r.plan.ordered() {
+		return nil
+	}
+	list := masked(out.Outputs, streams)
+	if list == nil {
+		list = outputsBesides(out, done)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	kept := map[string]string{} // a name that showed a secret was replaced
+	for i, d := range out.Displays {
+		kept[d.File] = path.Base(done.Displays[i].File)
+	}
+	var b bytes.Buffer
+	var err error
+	for _, o := range list {
+		if o.File != "" {
+			o.File = kept[o.File]
+		}
+		if o, err = r.withoutHidden(o); err != nil {
+			return err
+		}
+		if o.Type == runs.OutputDisplay && o.File == "" && len(o.Data) == 0 {
+			continue
+		}
+		line, err := r.clean(o)
+		if err != nil {
+			return err
+		}
+		b.Write(line)
+		b.WriteByte('\n')
+	}
+	if err := runs.WriteFile(filepath.Join(r.dir, dir, runs.OutputsFile), b.Bytes()); err != nil {
+		return err
+	}
+	done.Outputs = runs.StreamData{File: filepath.ToSlash(filepath.Join(dir, runs.OutputsFile)), Bytes: int64(b.Len()), Digest: runs.DigestOf(b.Bytes())}
+	return nil
+}
+
+// withoutHidden takes packed tables out of an output that show a secret once they are unpacked. The scrap is masked, and stands in the output
+// notebook as one that was glued.
+func (r *run) withoutHidden(o runs.OutputData) (runs.OutputData, error) {
+	if r.plan.mask == nil || !scrapbook.Holds(o.Data, o.Metadata) {
+		return o, nil
+	}
+	for mime, raw := range o.Data {
+		for _, s := range scrapbook.Read(map[string]codec.Raw{mime: raw}, nil) {
+			if s.Type != runs.ScrapTable {
+				continue
+			}
+			clean, err := r.plan.mask.JSON(s.Value, true)
+			if err != nil {
+				return o, err
+			}
+			if !scrapbook.Same(clean, s.Value) {
+				o.Data = maps.Clone(o.Data)
+				delete(o.Data, mime)
+			}
+		}
+	}
+	return o, nil
+}
+
+// masked counts the bytes of the streams as their files have them, where values of secrets were masked. nil: that is not known.
+func masked(list []runs.OutputData, streams [2]*stream) []runs.OutputData {
+	var raw, written [2]int64
+	for i := range list {
+		o := &list[i]
+		if o.Type != runs.OutputStream && o.Type != runs.OutputCleared {
+			continue
+		}
+		which := 0
+		if o.Name == "stderr" {
+			which = 1
+		}
+		raw[which] += o.Bytes
+		at, known := streams[which].at(raw[which])
+		if !known {
+			return nil
+		}
+		o.Bytes, written[which] = at-written[which], at
+	}
+	return list
+}
+
+// outputsBesides are the outputs of a kernel that does not know their order: the streams whole, then the results.
+func outputsBesides(out kernel.Outcome, done *runs.StepFinishedData) []runs.OutputData {
+	var list []runs.OutputData
+	for i, s := range []runs.StreamData{done.Stdout, done.Stderr} {
+		if s.Bytes > 0 {
+			list = append(list, runs.OutputData{Type: runs.OutputStream, Name: []string{"stdout", "stderr"}[i], Bytes: s.Bytes})
+		}
+	}
+	for _, d := range out.Displays {
+		o := runs.OutputData{Type: runs.OutputDisplay, File: d.File, MIME: d.MIME}
+		if alt, err := codec.Marshal(d.Alt); err == nil && d.Alt != "" {
+			o.Data = map[string]codec.Raw{"text/plain": alt}
+		}
+		list = append(list, o)
+	}
+	return list
+}

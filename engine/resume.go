@@ -1,0 +1,348 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/runs"
+)
+
+// Cut is a run that did not come to its end, and what a new run takes over from it. It is held, so that it is
+// neither removed nor resumed by somebody else meanwhile, until Close.
+type Cut struct {
+	Dir    string
+	Run    *runs.Run
+	Source []byte
+
+	events  []runs.Event
+	journal []byte // whole lines of it
+	release func()
+}
+
+// OpenCut opens a run to go on from. Its record must be complete (see runs.Reconcile). One that ended by itself, or
+// that cannot be gone on from, is refused with the reason.
+func (e *Engine) OpenCut(dir string) (c *Cut, err error) {
+	release, err := runs.Lock(dir)
+	if errors.Is(err, runs.ErrLive) {
+		return nil, notResumable(dir, "it is alive, or another run goes on from it at this moment", "wait for its end")
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
+	c = &Cut{Dir: dir, release: release}
+	if c.Run, c.Source, err = runs.Load(dir); err != nil {
+		return nil, err
+	}
+	if c.journal, err = os.ReadFile(filepath.Join(dir, runs.JournalFile)); err != nil {
+		return nil, err
+	}
+	if c.events, _, err = runs.ReadJournal(bytes.NewReader(c.journal), runs.DigestOf(c.Source)); err != nil {
+		return nil, err
+	}
+	if err := c.resumable(); err != nil {
+		return nil, err
+	}
+	return c, c.check()
+}
+
+// Close lets go of the run.
+func (c *Cut) Close() { c.release() }
+
+func notResumable(dir, why, hint string) error {
+	return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("run %s cannot be resumed: %s", filepath.Base(dir), why), Hint: hint}
+}
+
+// resumable says whether there is anything to go on with.
+func (c *Cut) resumable() error {
+	again := "run the notebook again"
+	no := func(why, hint string) error { return notResumable(c.Dir, why, hint) }
+	has := func(code string) bool {
+		return slices.ContainsFunc(c.Run.Blockers(), func(b runs.Blocker) bool { return b.Code == code })
+	}
+	switch status := c.Run.Status(); {
+	case len(c.Run.Steps) == 0:
+		return no("it was cut before its plan stood, and nothing of it ran", again)
+	case c.Run.Completed == nil:
+		return no("its record is not complete", "markmill runs reconcile completes it")
+	case has(runs.CodeSecretLeaked):
+		return no("a secret has shown in it", "let no step print or write it, and "+again)
+	case status == runs.Fail && has(runs.CodeArtifactWriteFailure): // a full disk
+	case status == runs.Pass:
+		return no("it passed, and there is nothing left to do", again)
+	case status != runs.Interrupted:
+		return no(fmt.Sprintf("it came to its end, as %s", status), "mend what it says, and "+again)
+	}
+	switch {
+	case c.Run.Contract.MutationMode == runs.MutationInPlace:
+		return no("it worked in the checkout itself, which nobody has kept as it was then", again)
+	case c.Run.Started.Options == nil:
+		return no("it was made by a version that does not record the options of a run", again)
+	}
+	return nil
+}
+
+// check holds the files that would be carried over against their digests: nothing is taken from a record that
+// does not hold.
+func (c *Cut) check() error {
+	for i := range c.Run.Steps {
+		s := &c.Run.Steps[i]
+		if !whole(s) {
+			continue
+		}
+		for file, want := range stepFiles(s) {
+			got, err := digestOfFile(filepath.Join(c.Dir, filepath.FromSlash(file)))
+			if err == nil && got != want {
+				err = fmt.Errorf("the journal says %s, and its bytes give %s", want, got)
+			}
+			if err != nil {
+				return notResumable(c.Dir, fmt.Sprintf("its record does not hold: %s: %v", file, err), "markmill runs verify shows more")
+			}
+		}
+	}
+	return nil
+}
+
+// whole says whether a step ran to its end, with all that it did recorded. One that was interrupted, or in whose
+// middle Markmill failed, has no tree or says who ended it.
+func whole(s *runs.StepRecord) bool {
+	f := s.Finished
+	return f != nil && s.Step != nil && f.Tree != "" && f.TerminatedBy != "interrupt"
+}
+
+// stepFiles are the files of a step that its events have digests of, but its result.json.
+func stepFiles(s *runs.StepRecord) map[string]runs.Digest {
+	files := map[string]runs.Digest{}
+	add := func(file string, digest runs.Digest) {
+		if file != "" {
+			files[file] = digest
+		}
+	}
+	if s.Patch != nil {
+		add(s.Patch.Patch, s.Patch.Digest)
+	}
+	for _, scrap := range s.Scraps {
+		add(scrap.File, scrap.Digest)
+	}
+	add(s.Finished.Stdout.File, s.Finished.Stdout.Digest)
+	add(s.Finished.Stderr.File, s.Finished.Stderr.Digest)
+	add(s.Finished.Outputs.File, s.Finished.Outputs.Digest)
+	for _, d := range s.Finished.Displays {
+		add(d.File, d.Digest)
+	}
+	return files
+}
+
+func digestOfFile(name string) (runs.Digest, error) {
+	b, err := os.ReadFile(name)
+	return runs.DigestOf(b), err
+}
+
+// Request is what the run was asked, for the new run to be asked the same. given are values of its secrets, which
+// no record holds.
+func (c *Cut) Request(given []notebooks.Given) (Request, error) {
+	s, contract, o := c.Run.Started, c.Run.Contract, c.Run.Started.Options
+	req := Request{Path: s.Notebook, Source: c.Source, Output: s.Output, Assets: s.Assets, Resume: c,
+		AllowUnknown: o.AllowUnknown, AllowErrors: o.AllowErrors, ReportMode: o.ReportMode, Base: contract.BaseCommit, Dirty: Dirty(contract.Dirty), Copy: o.Copy, Branch: o.Branch, Cwd: o.Cwd,
+		Kernel: o.Kernel, Language: o.Language, StepTimeout: time.Duration(o.StepTimeoutNS), RunTimeout: time.Duration(o.RunTimeoutNS), Start: time.Duration(o.StartNS),
+		Only: o.Only, SkipTags: o.SkipTags, From: notebooks.StepID(o.From), Until: notebooks.StepID(o.Until)}
+	for _, g := range o.Given {
+		v, err := notebooks.ParseWire([]byte(g.Wire))
+		if err != nil {
+			return req, notResumable(c.Dir, fmt.Sprintf("its parameter %s cannot be read: %v", g.Name, err), "run the notebook again")
+		}
+		req.Given = append(req.Given, notebooks.Given{Name: g.Name, Value: &v, Source: g.From})
+	}
+	for _, g := range given {
+		if slices.ContainsFunc(o.Given, func(own runs.GivenData) bool { return own.Name == g.Name }) || !slices.ContainsFunc(contract.Parameters,
+			func(p runs.ParamData) bool { return p.Name == g.Name && p.Given }) {
+			return req, &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("parameter %s: a resumed run has the values of the run that was cut", g.Name),
+				Hint: "leave it out: only secrets, which no record holds, are given again"}
+		}
+		req.Given = append(req.Given, g)
+	}
+	return req, nil
+}
+
+// same says whether a plan is of what the run was asked. A secret cannot be compared: nothing that could be
+// guessed from is kept of it.
+func (c *Cut) same(p *Plan) error {
+	var errs errorList
+	now := map[string]runs.ParamData{}
+	for _, v := range p.Parameters() {
+		now[v.Name] = v
+	}
+	for _, was := range c.Run.Contract.Parameters {
+		is, there := now[was.Name]
+		switch {
+		case was.Given && !is.Given:
+			errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.Request.Path, Msg: fmt.Sprintf("parameter %s: it is a secret, or holds one, and no record keeps it", was.Name),
+				Hint: fmt.Sprintf("give it again: -p %s=VALUE", was.Name)})
+		case was.Type == string(notebooks.TypeSecret) && is.Type == was.Type:
+		case !there || is.Type != was.Type || !sameText(string(is.Value), string(was.Value)):
+			errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.Request.Path, Msg: fmt.Sprintf("parameter %s is not as it was when the run was cut", was.Name),
+				Hint: "run the notebook again"})
+		}
+	}
+	if len(p.Steps) != len(c.Run.Steps) {
+		errs.add(notResumable(c.Dir, "this version finds other steps in the notebook", "run the notebook again"))
+	}
+	return errs.err()
+}
+
+// secrets says whether the run had secrets, of which nobody can say whether they are the same now.
+func (c *Cut) Secrets() (names []string) {
+	for _, p := range c.Run.Contract.Parameters {
+		if p.Type == string(notebooks.TypeSecret) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// options are those of the request that a resumed run takes over.
+func (p *Plan) options() *runs.OptionsData {
+	r := p.Request
+	o := &runs.OptionsData{Kernel: r.Kernel, Language: r.Language, Cwd: r.Cwd, StepTimeoutNS: int64(r.StepTimeout), RunTimeoutNS: int64(r.RunTimeout), StartNS: int64(r.Start), Copy: r.Copy,
+		Branch: r.Branch, Only: r.Only, SkipTags: r.SkipTags, From: string(r.From), Until: string(r.Until), AllowUnknown: r.AllowUnknown, AllowErrors: r.AllowErrors, ReportMode: r.ReportMode}
+	for _, b := range p.given() {
+		if wire := b.Value.Wire(); b.Value.Type != notebooks.TypeSecret && !p.mask.In(wire) && !bytes.Contains(wire, []byte(`"$secret"`)) {
+			o.Given = append(o.Given, runs.GivenData{Name: b.Param.Name, From: b.From, Wire: string(wire)})
+		}
+	}
+	return o
+}
+
+// carry is how a run goes on from another.
+type carry struct {
+	cut    *Cut
+	until  int                                   // index of the first step that runs anew
+	replay map[notebooks.StepID]bool             // carried steps that run again for their state
+	events map[notebooks.StepID][]runs.Event     // of carried steps
+	record map[notebooks.StepID]*runs.StepRecord // of all
+}
+
+// interruptedWords are why a step was skipped that a signal kept from running.
+const interruptedWords = "the run was interrupted"
+
+// newCarry decides which steps are carried, and which of them must run again. The state of an interpreter is not
+// in any record, and cannot be known to be unneeded: every step of a session that a remaining step uses runs
+// again. So do setup steps, and steps that wrote files which .gitignore hides, for no tree holds those.
+func newCarry(c *Cut, steps []PlannedStep) *carry {
+	k := &carry{cut: c, replay: map[notebooks.StepID]bool{}, events: map[notebooks.StepID][]runs.Event{}, record: map[notebooks.StepID]*runs.StepRecord{}}
+	for i := range c.Run.Steps {
+		k.record[c.Run.Steps[i].Planned.ID] = &c.Run.Steps[i]
+	}
+	for k.until = 0; k.until < len(steps); k.until++ {
+		was := k.record[steps[k.until].ID]
+		if was == nil || !whole(was) && (was.Finished == nil || was.Finished.Status != runs.StepSkipped || was.Finished.Reason == interruptedWords) {
+			break
+		}
+	}
+	for _, e := range c.events {
+		switch e.Type {
+		case runs.StepStarted, runs.ScrapRecorded, runs.PatchApplied, runs.StepFinished:
+			k.events[e.Step] = append(k.events[e.Step], e)
+		}
+	}
+	failed := slices.ContainsFunc(steps[:k.until], func(s PlannedStep) bool { w := k.record[s.ID]; return whole(w) && bad(w.Finished.Status) })
+	used := map[string]bool{} // sessions whose state is needed
+	for i := range steps[k.until:] {
+		if s := &steps[k.until+i]; s.Skip == "" && (!failed || s.Has(notebooks.TagFinally)) {
+			used[s.sessionKey()] = true
+		}
+	}
+	if len(used) == 0 {
+		return k // nothing is left that could need any state
+	}
+	for i := range slices.Backward(steps[:k.until]) {
+		s := &steps[i]
+		was := k.record[s.ID]
+		if !whole(was) {
+			continue
+		}
+		hidden := was.Patch != nil && was.Patch.Ignored > 0
+		if s.Has(notebooks.TagSetup) || hidden || used[s.sessionKey()] && !s.stateless() {
+			k.replay[s.ID] = true
+			used[s.sessionKey()] = true // and so what came before it in its session
+		}
+	}
+	return k
+}
+
+// stateless says whether a step's session keeps nothing from one step to the next.
+func (s *PlannedStep) stateless() bool { return strings.HasPrefix(s.Kernel.Name(), "command:") }
+
+// resumedFrom keeps the journals of the runs that this one goes on from, and says which the nearest is.
+func (r *run) resumedFrom() (*runs.ResumedData, error) {
+	c := r.plan.Request.Resume
+	if c == nil {
+		return nil, nil
+	}
+	r.carry = newCarry(c, r.plan.Steps)
+	if err := os.Mkdir(filepath.Join(r.dir, runs.ResumedDir), 0o755); err != nil {
+		return nil, err
+	}
+	last := c.events[len(c.events)-1]
+	data := &runs.ResumedData{Run: c.Run.ID, Seq: last.Seq, Hash: last.Hash, File: runs.ResumedFile(c.Run.ID), Digest: runs.DigestOf(c.journal)}
+	if err := runs.WriteFile(filepath.Join(r.dir, filepath.FromSlash(data.File)), c.journal); err != nil {
+		return nil, err
+	}
+	for from := c.Run.Started.ResumedFrom; from != nil; {
+		b, err := os.ReadFile(filepath.Join(c.Dir, filepath.FromSlash(from.File)))
+		if err != nil {
+			return nil, err
+		}
+		if got := runs.DigestOf(b); got != from.Digest {
+			return nil, fmt.Errorf("%s of run %s has changed", from.File, c.Run.ID)
+		}
+		if err := runs.WriteFile(filepath.Join(r.dir, filepath.FromSlash(from.File)), b); err != nil {
+			return nil, err
+		}
+		line, _, _ := bytes.Cut(b, []byte("\n"))
+		var first runs.Event
+		var started runs.RunStartedData
+		if err := codec.Unmarshal(line, &first); err != nil {
+			return nil, err
+		}
+		if err := codec.Unmarshal(first.Data, &started); err != nil {
+			return nil, err
+		}
+		from = started.ResumedFrom
+	}
+	return data, nil
+}
+
+// Carried says what a resumed run takes over, which steps of that run again for their state, and which is the first
+// that runs anew; "" when none is left.
+func (p *Plan) Carried() (carried, replayed []notebooks.StepID, next notebooks.StepID) {
+	if p.Request.Resume == nil {
+		return nil, nil, ""
+	}
+	c := newCarry(p.Request.Resume, p.Steps)
+	for i, s := range p.Steps {
+		switch {
+		case i >= c.until && s.Skip == "":
+			return carried, replayed, s.ID
+		case i >= c.until || !whole(c.record[s.ID]):
+			continue
+		}
+		carried = append(carried, s.ID)
+		if c.replay[s.ID] {
+			replayed = append(replayed, s.ID)
+		}
+	}
+	return carried, replayed, ""
+}

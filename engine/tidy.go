@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"markmill/engine/worktree"
+	"markmill/runs"
+)
+
+// Tidy takes away what runs that were cut left outside their records, and half-written inside them: private
+// folders, staged output notebooks, temporary packs and locks in the repositories. The records stay as
+// they are (runs.Reconcile completes them), and so does what is alive. root is the repository whose
+// runs are looked at, "" outside one.
+func (e *Engine) Tidy(root string) error {
+	all := filepath.Join(e.Cache, "work")
+	e.sweep(all)
+	store := e.Store(root)
+	cut, err := store.Cut()
+	errs := []error{err}
+	for _, id := range cut {
+		gone, err := store.Discard(id) // all that it had was its directory
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if gone || err != nil {
+			continue
+		}
+		dir := store.Path(id)
+		release, err := runs.Lock(dir)
+		if errors.Is(err, runs.ErrLive) || errors.Is(err, fs.ErrNotExist) {
+			continue // another command is at it
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, tidy(id, dir, all))
+		release()
+	}
+	return errors.Join(errs...)
+}
+
+// tidy looks after one run; its lock is held.
+func tidy(id runs.RunID, dir, all string) error {
+	errs := []error{removeAll(filepath.Join(all, makingPrefix+string(id))), runs.RemoveTemporary(dir)}
+	private := filepath.Join(all, string(id))
+	if _, err := os.Lstat(filepath.Join(private, keepMark)); err != nil {
+		errs = append(errs, removeAll(private))
+	}
+	run, _, err := runs.Load(dir)
+	if err != nil {
+		return errors.Join(errs...) // verify tells what is wrong with it
+	}
+	if run.Started.LocalOutput() != "" {
+		errs = append(errs, tidyOutput(run))
+	}
+	if run.Started.Repository != "" {
+		if src, err := worktree.Open(run.Started.Repository); err == nil { // else it is gone, with what was in it
+			errs = append(errs, worktree.Tidy(src, string(id)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// tidyOutput puts the output notebook of a complete record in its place, and takes that of any other away.
+func tidyOutput(run *runs.Run) error {
+	path := run.Started.Output
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	var errs []error
+	if run.Completed != nil {
+		errs = append(errs, runs.Place(path, run.ID))
+	}
+	folders := []string{filepath.Dir(path), filepath.Dir(run.Started.Output)}
+	if run.Started.Assets != "" {
+		folders = append(folders, filepath.Join(folders[1], run.Started.Assets))
+	}
+	for _, folder := range folders {
+		errs = append(errs, runs.Unstage(folder, run.ID))
+	}
+	return errors.Join(errs...)
+}
