@@ -1,6 +1,6 @@
 // Package render makes the views of a run: the output notebook, the report for people, the test log.
 //
-// It owns what stands in a region of an output notebook, how long output is cut, which paths and
+// It owns the output notebook in Markdown and as Jupyter's, each of a notebook of either form; what stands in a region of it, how long output is cut, which paths and
 // which varying text are shown by name, and how bytes that would mislead a reader are shown. Its
 // sub-package plain makes text safe, and terminal is the view on a terminal.
 //

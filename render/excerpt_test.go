@@ -150,7 +150,7 @@ func TestOutputOfAGigabyteReadsItsEnds(t *testing.T) {
 	rec := d.ends(0, runs.StepPassed, 0, "", "")
 	rec.Finished.Stdout = runs.StreamData{File: "stdout", Bytes: 1 << 30, Digest: "sha256:00"}
 	h := &huge{size: 1 << 30}
-	out, err := Output(nb, d.run, oneFile{hugeAt{h}})
+	out, err := Output(runs.OutputFile, nb, d.run, oneFile{hugeAt{h}})
 	if err != nil {
 		t.Fatal(err)
 	}

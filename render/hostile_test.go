@@ -110,7 +110,7 @@ func TestARegionNeverLeaksIntoThePage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nb := drawNotebook(t)
 		d := drawRun(t, nb)
-		out, err := Output(nb, d.run, d)
+		out, err := Output(runs.OutputFile, nb, d.run, d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,11 +146,11 @@ func TestOutputIsPlainAndStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nb := drawNotebook(t)
 		d := drawRun(t, nb)
-		out, err := Output(nb, d.run, d)
+		out, err := Output(runs.OutputFile, nb, d.run, d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Output(nb, d.run, d)
+		again, err := Output(runs.OutputFile, nb, d.run, d)
 		if err != nil || !bytes.Equal(out, again) {
 			t.Fatalf("the second output is another (%v)", err)
 		}
@@ -223,7 +223,7 @@ func TestBoundedWhateverTheNumber(t *testing.T) {
 		rec.Scraps = append(rec.Scraps, runs.ScrapData{Name: fmt.Sprint("s", i), Type: runs.ScrapJSON, Value: codec.Raw(strings.Repeat("[", 500) + strings.Repeat("]", 500))})
 	}
 	d.changes(rec, fixPatch+strings.Repeat("+line\n", 1<<20), runs.ChangedFile{Path: "x", Added: 1 << 20})
-	out, err := Output(nb, d.run, d)
+	out, err := Output(runs.OutputFile, nb, d.run, d)
 	if err != nil {
 		t.Fatal(err)
 	}

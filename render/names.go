@@ -10,6 +10,9 @@ import (
 // pathNames puts names in the place of this machine's paths.
 type pathNames []runs.PathName
 
+// Paths gives what puts names in the place of paths, as in the outputs of a run that has them.
+func Paths(paths []runs.PathName) func(text string) string { return newPathNames(paths).replace }
+
 // newPathNames adds the spellings that tools of Windows print of the same path: with slashes, and
 // with the backslashes doubled as in JSON and source text. The longest path stays first, so that a
 // worktree inside the home is the worktree.

@@ -76,6 +76,29 @@ func CheckNormalize(nb *notebooks.Notebook) error {
 	return nil
 }
 
+// Rules mask varying text: those of a comparison, where both sides are masked alike.
+type Rules []rule
+
+// NewRules are the rules of a list like that of the front matter. A name that no rule has, and a pattern that RE2
+// cannot read, is an error.
+func NewRules(list []notebooks.Normalize) (Rules, error) {
+	book, err := newRuleBook(&notebooks.Notebook{Front: notebooks.Front{Normalize: list}}).of(&notebooks.Step{})
+	return book, err
+}
+
+// StepRules are the rules that a notebook has for one of its steps.
+func StepRules(nb *notebooks.Notebook, step *notebooks.Step) (Rules, error) {
+	return newRuleBook(nb).of(step)
+}
+
+// Line masks one line.
+func (r Rules) Line(line string) string {
+	for _, one := range r {
+		line = one.pattern.ReplaceAllString(line, one.replace)
+	}
+	return line
+}
+
 // ruleBook is the rules of a notebook by name, each compiled once.
 type ruleBook struct {
 	own      []notebooks.Normalize

@@ -3,16 +3,27 @@ package render
 import (
 	"fmt"
 	"io/fs"
+	"path"
+	"slices"
 	"sort"
 
 	"markmill/notebooks"
 	"markmill/runs"
 )
 
-// Output returns the output notebook: the source with a region after every step that ran or was
+// Output returns the output notebook of a name, which says its form: in Markdown the source with a region after every step that ran or was
 // skipped for a reason, and the manifest. files is the run directory. The result is a pure function
-// of the three.
-func Output(nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) {
+// of the four.
+func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) {
+	if path.Ext(name) == ".ipynb" {
+		return jupyterOutput(nb, run, files)
+	}
+	own := nb
+	nb, err := asMarkdown(own)
+	if err != nil {
+		return nil, fmt.Errorf("render: %w", err)
+	}
+	run = withoutBlocks(run, own, nb)
 	names := newPathNames(run.Started.Paths)
 	regions, err := parameterRegions(nb, run.Contract.Parameters, names)
 	if err != nil {
@@ -23,8 +34,20 @@ func Output(nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) 
 		return nil, err
 	}
 	return notebooks.Splice(nb.Source, append(regions, steps...), notebooks.Manifest{
-		Status: string(run.Status()), Parameters: manifestParams(run.Contract.Parameters, names),
+		Status: string(run.Status()), Parameters: manifestParams(run.Contract.Parameters, names), ReportMode: run.ReportMode(),
 	}), nil
+}
+
+// withoutBlocks is the run of a notebook without the steps that are blocks of parameters in Markdown.
+func withoutBlocks(run *runs.Run, own, markdown *notebooks.Notebook) *runs.Run {
+	if len(own.Steps) == len(markdown.Steps) {
+		return run
+	}
+	run = new(*run)
+	run.Steps = slices.DeleteFunc(slices.Clone(run.Steps), func(s runs.StepRecord) bool {
+		return own.Step(s.Planned.ID) != nil && markdown.Step(s.Planned.ID) == nil
+	})
+	return run
 }
 
 // stepRegions returns the regions of the steps, in the order of the notebook.

@@ -162,7 +162,7 @@ func TestGolden(t *testing.T) {
 			nb := testNotebook(c.source)
 			d := newDir(nb)
 			c.run(nb, d)
-			got, err := Output(nb, d.run, d)
+			got, err := Output(runs.OutputFile, nb, d.run, d)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,11 +183,11 @@ func TestGolden(t *testing.T) {
 
 func TestPrepared(t *testing.T) {
 	nb := testNotebook("```yaml {.parameters}\nn: 1\n```\n\n```bash {#s}\necho $n\n```\n")
-	got, err := Prepared(nb, []runs.ParamData{
+	got, err := Prepared(notebooks.FormNative, nb, []runs.ParamData{
 		{Name: "n", Type: "int", Value: codec.Raw("3"), Given: true},
 		{Name: "odd name", Type: "string", Value: codec.Raw("\"```\\n\u202e\""), Given: true},
 		{Name: "token", Type: "secret", Value: codec.Raw(`"hmac:0011"`), Given: true},
-		{Name: "kept", Type: "int", Value: codec.Raw("1")}})
+		{Name: "kept", Type: "int", Value: codec.Raw("1")}}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,11 +239,11 @@ func TestOutputSaysWhatIsMissing(t *testing.T) {
 	d := newDir(nb)
 	d.ends(0, runs.StepPassed, 0, "text\n", "")
 	delete(d.MapFS, "steps/01-s/stdout")
-	if _, err := Output(nb, d.run, d); err == nil || !strings.Contains(err.Error(), "steps/01-s/stdout") || !strings.Contains(err.Error(), `"s"`) {
+	if _, err := Output(runs.OutputFile, nb, d.run, d); err == nil || !strings.Contains(err.Error(), "steps/01-s/stdout") || !strings.Contains(err.Error(), `"s"`) {
 		t.Errorf("a lost stream: %v", err)
 	}
 	d.run.Steps[0].Planned.ID = "other"
-	if _, err := Output(nb, d.run, d); err == nil || !strings.Contains(err.Error(), `"other"`) {
+	if _, err := Output(runs.OutputFile, nb, d.run, d); err == nil || !strings.Contains(err.Error(), `"other"`) {
 		t.Errorf("a step of another notebook: %v", err)
 	}
 }

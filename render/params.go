@@ -6,6 +6,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/ipynb"
 	"markmill/render/plain"
 	"markmill/runs"
 )
@@ -17,14 +18,21 @@ const ParametersRegion = "injected-parameters"
 const StatusPrepared = "prepared"
 
 // Prepared returns the source with the values that a run would inject, each shown after the block
-// that declares it: what --prepare-only writes.
-func Prepared(nb *notebooks.Notebook, params []runs.ParamData) ([]byte, error) {
+// that declares it: what --prepare-only writes, in the form that is asked for. given are the values that were given; report folds the code.
+func Prepared(form notebooks.Form, nb *notebooks.Notebook, params []runs.ParamData, given []notebooks.Bound, report bool) ([]byte, error) {
+	if form == ipynb.Form {
+		return jupyterPrepared(nb, params, given, report)
+	}
+	nb, err := asMarkdown(nb)
+	if err != nil {
+		return nil, err
+	}
 	regions, err := parameterRegions(nb, params, nil)
 	if err != nil {
 		return nil, err
 	}
 	return notebooks.Splice(nb.Source, regions, notebooks.Manifest{
-		Status: StatusPrepared, Parameters: manifestParams(params, nil),
+		Status: StatusPrepared, Parameters: manifestParams(params, nil), ReportMode: report,
 	}), nil
 }
 

@@ -67,22 +67,28 @@ func (r *region) failed() bool {
 
 // summary is the one line that says what matters, as HTML.
 func (r *region) summary() string {
-	mark, words := verdict(r.rec)
-	if f := r.rec.Finished; f != nil && !r.has(notebooks.TagVolatile) {
-		if f.Tests != nil {
-			words = append(words, TestWords(f.Tests))
-		}
-		if r.rec.Patch != nil {
-			if change := ChangeWords(r.rec.Patch.Files); change != "" {
-				words = append(words, change)
-			}
-		}
-	}
+	mark, words := summaryOf(r.rec)
 	line := mark + " <code>" + htmlText(plain.Escape(string(r.rec.Planned.ID))) + "</code>"
 	for _, w := range words {
 		line += " · " + htmlText(r.clean.oneLine(w, 200))
 	}
 	return line
+}
+
+// summaryOf says what matters of a step: its sign, how it ended, its tests and what it changed.
+func summaryOf(rec runs.StepRecord) (mark string, words []string) {
+	mark, words = verdict(rec)
+	if f := rec.Finished; f != nil && !hasTag(rec.Planned, notebooks.TagVolatile) {
+		if f.Tests != nil {
+			words = append(words, TestWords(f.Tests))
+		}
+		if rec.Patch != nil {
+			if change := ChangeWords(rec.Patch.Files); change != "" {
+				words = append(words, change)
+			}
+		}
+	}
+	return mark, words
 }
 
 // blocks writes what the step printed, showed, changed and recorded.

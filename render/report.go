@@ -75,6 +75,10 @@ func (r *report) facts() {
 	}
 	row("source", string(run.Source))
 	row("repository", run.Started.Repository)
+	if from := run.Started.ResumedFrom; from != nil {
+		row("resumed from", string(from.Run))
+		row("its journal", from.File)
+	}
 	row("base commit", run.Contract.BaseCommit)
 	if c := run.Completed; c != nil {
 		row("result commit", c.ResultCommit)
@@ -124,6 +128,7 @@ func (r *report) steps() {
 			}
 		}
 		mark, words := Verdict(s)
+		words += CarriedWords(s)
 		r.printf("| %s | %s | %s | %s | %s |\n", mark, r.cell(string(s.Planned.ID)), r.text(words), took, r.text(change))
 	}
 	r.printf("\n")
@@ -217,16 +222,22 @@ func (r *report) scraps() {
 // evidence lists what stands beside the report, and how to check it.
 func (r *report) evidence() {
 	r.printf("## Evidence\n\n")
-	for _, f := range []struct{ name, what string }{
+	type file struct{ name, what string }
+	list := []file{
 		{r.run.Started.SourceFile, "the exact source that ran"},
 		{runs.JournalFile, "the journal, one event a line, each linked to the one before by its hash"},
-		{runs.OutputFile, "the output notebook"},
+		{r.run.OutputFile(), "the output notebook"},
+	}
+	for _, name := range r.run.OutputFiles()[1:] {
+		list = append(list, file{name, "the same in the form of OUTPUT"})
+	}
+	for _, f := range append(list, []file{
 		{runs.StepsDir + "/", "what every step printed, whole, and its patch"},
 		{runs.PatchFile, "the whole change, for `git apply`"},
 		{runs.TestLogFile, "the output of the test steps"},
 		{runs.ReportFile, "this report for machines"},
 		{runs.SumsFile, "digests of all of these, for `sha256sum -c`"},
-	} {
+	}...) {
 		if f.name != "" {
 			r.printf("- %s: %s\n", r.code(f.name), f.what)
 		}

@@ -156,6 +156,9 @@ func gatesOf(f notebooks.Front) [][2]string {
 	if f.Timeout > 0 {
 		add("timeout", f.Timeout.String()+" a step")
 	}
+	if f.RunTimeout > 0 {
+		add("run-timeout", f.RunTimeout.String())
+	}
 	add("allow", strings.Join(f.Allow, ", "))
 	add("forbid", strings.Join(f.Forbid, ", "))
 	var limits []string

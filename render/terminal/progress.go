@@ -44,6 +44,8 @@ type Progress struct {
 	patch   *runs.PatchData
 	streams map[string]*tail
 	last    string // the stream that wrote last
+
+	replayed *runs.ReplayedData // the step ran again, for its state
 }
 
 // New makes the progress view of one run.
@@ -78,6 +80,11 @@ func (p *Progress) Event(e runs.Event) {
 		if codec.Unmarshal(e.Data, &d) == nil {
 			p.patch = &d
 		}
+	case runs.StepReplayed:
+		var d runs.ReplayedData
+		if codec.Unmarshal(e.Data, &d) == nil {
+			p.replayed = &d
+		}
 	case runs.StepFinished:
 		p.finish(e)
 	}
@@ -110,6 +117,8 @@ func (p *Progress) finish(e runs.Event) {
 	}
 	rec := runs.StepRecord{Planned: runs.PlannedStep{ID: e.Step, Index: d.Index}, Finished: &d, Patch: p.patch}
 	mark, words := render.Verdict(rec)
+	rec.Replayed = p.replayed
+	words += render.CarriedWords(rec)
 	parts := []string{paint(mark, stepColor(d.Status), p.o.Color) + " " + plain.Escape(string(e.Step)), plain.Line([]byte(words))}
 	if ran {
 		parts = append(parts, render.Duration(time.Duration(d.DurationNS)))
@@ -123,7 +132,7 @@ func (p *Progress) finish(e runs.Event) {
 		}
 	}
 	p.line(strings.Join(parts, " · "))
-	p.step, p.patch, p.streams = "", nil, nil
+	p.step, p.patch, p.streams, p.replayed = "", nil, nil, nil
 }
 
 // Output takes a chunk of what the running step printed. It costs the same for any chunk unless

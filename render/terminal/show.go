@@ -27,8 +27,15 @@ func List(w io.Writer, entries []runs.Entry, color bool) error {
 		if !e.FinishedAt.IsZero() {
 			took = render.Duration(e.FinishedAt.Sub(e.StartedAt))
 		}
+		reason := e.Reason
+		if e.ResumedFrom != "" {
+			reason = strings.TrimPrefix(reason+"; resumed from "+string(e.ResumedFrom), "; ")
+		}
+		if n := len(e.ResumedBy); n > 0 {
+			reason = strings.TrimPrefix(reason+"; resumed by "+string(e.ResumedBy[n-1]), "; ")
+		}
 		t.add(cell{shown(string(e.ID)), ""}, cell{string(e.Status), statusColor(e.Status)}, cell{started, ""}, cell{took, ""},
-			cell{shown(e.Notebook), ""}, cell{shown(e.Reason), ""})
+			cell{shown(e.Notebook), ""}, cell{shown(reason), ""})
 	}
 	return t.write(w, "", color)
 }
@@ -60,6 +67,9 @@ func Show(w io.Writer, run *runs.Run, color bool) error {
 	if !run.FinishedAt.IsZero() {
 		fact("took", render.Duration(run.FinishedAt.Sub(run.StartedAt)))
 	}
+	if from := run.Started.ResumedFrom; from != nil {
+		fact("resumed from", string(from.Run))
+	}
 	fact("base", run.Contract.BaseCommit)
 	if c := run.Completed; c != nil {
 		fact("result", c.ResultCommit)
@@ -76,6 +86,7 @@ func Show(w io.Writer, run *runs.Run, color bool) error {
 	var steps table
 	for _, s := range run.Steps {
 		mark, words := render.Verdict(s)
+		words += render.CarriedWords(s)
 		took, change := "", ""
 		if s.Finished != nil && s.Step != nil {
 			took = render.Duration(time.Duration(s.Finished.DurationNS))

@@ -1,0 +1,156 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+
+	"markmill/notebooks"
+	"markmill/render"
+	"markmill/render/plain"
+	"markmill/runs"
+)
+
+// Verdict is what a comparison says of one step.
+type Verdict string
+
+const (
+	Same      Verdict = "same"
+	Different Verdict = "different"
+	Failed    Verdict = "failed"    // it ran, or was to run, and did not end as it may
+	Skipped   Verdict = "skipped"   // it did not run
+	Unchecked Verdict = "unchecked" // it ran well, and its output is not compared
+)
+
+// Result is what came of one step.
+type Result struct {
+	Step    string
+	Line    int // of the step in the notebook, from 1; 0 when the notebook has no such step
+	Verdict Verdict
+	Words   string   // why, for people; "" where there is nothing to say
+	Diff    string   // unified, of what was stored and what came; "" without a difference
+	Now     []string // what came, as it was masked
+}
+
+// Options say what is compared and how.
+type Options struct {
+	Marked bool         // only steps that are marked: tag check-output, or nbval's comment
+	Rules  render.Rules // besides those of the notebook
+	From   string       // how the diff calls what was stored
+	To     string       // and what came
+}
+
+// Compare holds what a run of a notebook left against what was stored, step by step in the order of the notebook;
+// steps that only the stored output has come last. run may have steps that were not reached.
+func Compare(nb *notebooks.Notebook, run *runs.Run, stored, now Output, o Options) ([]Result, error) {
+	records := map[notebooks.StepID]*runs.StepRecord{}
+	for i := range run.Steps {
+		records[run.Steps[i].Planned.ID] = &run.Steps[i]
+	}
+	var out []Result
+	known, failed := map[string]bool{}, ""
+	for _, s := range nb.Steps {
+		known[string(s.ID)] = true
+		r := Result{Step: string(s.ID), Line: s.Line}
+		rules, err := o.rules(nb, s)
+		if err != nil {
+			return nil, err
+		}
+		a, b := mask(stored.step(r.Step), rules), mask(now.step(r.Step), rules)
+		r.Now = b
+		switch rec := records[s.ID]; {
+		case rec == nil || rec.Status() == runs.StepPending:
+			r.Verdict, r.Words = Failed, "it was not reached"
+		case rec.Status() == runs.StepFailed || rec.Status() == runs.StepTimeout:
+			r.Verdict, r.Words = Failed, firstLine(b, string(rec.Status()))
+			r.Diff = o.diff(r.Step, a, b)
+			failed = r.Step
+		case rec.Planned.Action == runs.ActionSkip:
+			r.Verdict, r.Words = Skipped, rec.Planned.Reason
+		case rec.Status() == runs.StepSkipped && failed != "":
+			r.Verdict, r.Words = Skipped, fmt.Sprintf("step %s failed before it", failed)
+		default:
+			if r.Words = o.passOver(s, stored.step(r.Step)); r.Words != "" {
+				r.Verdict = Unchecked
+				break
+			}
+			r.Verdict = Same
+			if a == nil && len(b) == 1 && s.Has(notebooks.TagParameters) {
+				break // the cell that declares parameters: a run of the text that it was made of has no step for it
+			}
+			if r.Diff = o.diff(r.Step, a, b); r.Diff != "" {
+				r.Verdict, r.Words = Different, difference(a, b)
+			}
+		}
+		out = append(out, r)
+	}
+	for _, s := range stored.Steps {
+		if !known[s.ID] && !o.Marked {
+			a := mask(&s, o.Rules)
+			out = append(out, Result{Step: s.ID, Verdict: Different, Words: "the notebook has no such step any more", Diff: o.diff(s.ID, a, nil)})
+		}
+	}
+	return out, nil
+}
+
+// rules are those of a step, then those of the comparison.
+func (o Options) rules(nb *notebooks.Notebook, s *notebooks.Step) (render.Rules, error) {
+	own, err := render.StepRules(nb, s)
+	if err != nil {
+		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: s.Line, Step: s.ID, Msg: err.Error(), Err: err}
+	}
+	return append(slices.Clip(own), o.Rules...), nil
+}
+
+// passOver says why the output of a step is not compared, "" when it is.
+func (o Options) passOver(s *notebooks.Step, stored *Step) string {
+	m := s.Markers()
+	switch {
+	case stored != nil && stored.Unrun:
+		return "the notebook was saved without running it: there is nothing to compare with"
+	case m.Check:
+		return ""
+	case s.Has(notebooks.TagVolatile):
+		return "volatile: its output is not compared"
+	case m.Ignore:
+		return "NBVAL_IGNORE_OUTPUT: its output is not compared"
+	case o.Marked && !s.Has(notebooks.TagCheck):
+		return "not marked: its output is not compared"
+	}
+	return ""
+}
+
+func (o Options) diff(step string, a, b []string) string {
+	return Unified(o.From+" ("+step+")", o.To+" ("+step+")", a, b)
+}
+
+// difference sums up what is off.
+func difference(a, b []string) string {
+	switch {
+	case a == nil:
+		return "nothing was stored of it"
+	case b == nil:
+		return "it left nothing this time"
+	case a[0] != b[0]:
+		return "was: " + a[0] + "; now: " + b[0]
+	}
+	return "its output is another"
+}
+
+// mask is the lines of a step by the rules; nil without one.
+func mask(s *Step, rules render.Rules) []string {
+	if s == nil {
+		return nil
+	}
+	out := make([]string, len(s.Lines))
+	for i, line := range s.Lines {
+		out[i] = plain.Escape(rules.Line(line))
+	}
+	return out
+}
+
+func firstLine(lines []string, without string) string {
+	if len(lines) == 0 {
+		return without
+	}
+	return lines[0]
+}

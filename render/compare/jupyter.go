@@ -1,0 +1,137 @@
+package compare
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"markmill/notebooks/codec"
+	"markmill/notebooks/ipynb"
+	"markmill/notebooks/lazyregexp"
+	"markmill/render/plain"
+)
+
+// JupyterOptions say how the outputs of a Jupyter notebook are read.
+type JupyterOptions struct {
+	// Foreign says that another program than Markmill saved them: cells without a count were not run, and the bytes of pictures, which
+	// depend on the version of the library that drew them, are not compared. Both as nbval has it.
+	Foreign bool
+	Paths   func(text string) string // puts names in the place of the machine's paths; nil leaves them
+}
+
+// Jupyter is the output that stands in a Jupyter notebook. Left out is what nbval leaves out: counts, metadata, tracebacks, the models of
+// widgets, and the order between what is printed and what is shown.
+func Jupyter(nb *ipynb.Notebook, cells []ipynb.StepCell, o JupyterOptions) Output {
+	var out Output
+	if m := nb.Manifest(); m != nil {
+		out.Source, out.Status = m.Source, m.Status
+	}
+	for _, sc := range cells {
+		c := sc.Cell
+		if !o.Foreign && !c.Count.Given() && len(c.Outputs) == 0 {
+			continue // it did not run, or it is empty
+		}
+		s := Step{ID: string(sc.Step.ID), Unrun: o.Foreign && !c.Count.Given() && len(c.Outputs) == 0}
+		if !s.Unrun {
+			s.Lines = o.cell(s.ID, c)
+		}
+		out.Steps = append(out.Steps, s)
+	}
+	return out
+}
+
+// cell are the lines of a cell: how it ended, then what it printed, then what it showed.
+func (o JupyterOptions) cell(id string, c *ipynb.Cell) []string {
+	head, streams := "✓ "+id, map[string]string{}
+	var names, shown []string
+	for i := range c.Outputs {
+		switch out := &c.Outputs[i]; out.Type {
+		case "stream":
+			if _, known := streams[out.Name]; !known {
+				names = append(names, out.Name)
+			}
+			streams[out.Name] += out.Text()
+		case "error":
+			head = "✗ " + id + " · " + strings.Join(strings.Fields(out.Ename+": "+o.named(out.Evalue)), " ")
+		default:
+			shown = append(shown, o.result(out)...)
+		}
+	}
+	lines := []string{resolve(head)}
+	slices.Sort(names)
+	slices.Reverse(names) // stdout, stderr
+	for _, name := range names {
+		text, ended := strings.CutSuffix(o.named(streams[name]), "\n")
+		lines = append(lines, "", "["+resolve(name)+"]")
+		lines = append(lines, textLines(text)...)
+		if !ended {
+			lines = append(lines, "(no newline at the end)")
+		}
+	}
+	return append(lines, shown...)
+}
+
+// result is what was shown, in each of its forms.
+func (o JupyterOptions) result(out *ipynb.Output) []string {
+	if ownNote(out) {
+		return nil
+	}
+	data := slices.Clone(out.Data)
+	slices.SortStableFunc(data, func(a, b ipynb.Datum) int { return strings.Compare(a.MIME, b.MIME) })
+	var lines []string
+	for _, d := range data {
+		picture := strings.HasPrefix(d.MIME, "image/") && d.MIME != "image/svg+xml"
+		if d.MIME == "application/vnd.jupyter.widget-view+json" || o.Foreign && picture {
+			continue
+		}
+		lines = append(lines, "", "[result "+plain.Escape(d.MIME)+"]")
+		switch text := d.Text(); {
+		case picture || d.MIME == "application/pdf":
+			raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+			if err != nil {
+				raw = []byte(text)
+			}
+			lines = append(lines, fmt.Sprintf("sha256:%x", sha256.Sum256(raw)))
+		case d.JSON() || len(d.Raw) > 0 && d.Raw[0] != '"' && d.Raw[0] != '[':
+			pretty, err := codec.Indent(d.Raw)
+			if err != nil { // what only a lenient reader takes
+				pretty = d.Raw
+			}
+			lines = append(lines, textLines(strings.TrimSuffix(o.named(string(pretty)), "\n"))...)
+		default:
+			text = o.named(text)
+			if len(data) > 1 && d.MIME == "text/plain" { // what stands for a picture or a table: no author printed it
+				text = inMemory.ReplaceAllString(text, "")
+			}
+			lines = append(lines, textLines(text)...)
+		}
+	}
+	return lines
+}
+
+// ownNote says that Markmill tells something of the step there, as what it changed, and the step did not show it.
+func ownNote(out *ipynb.Output) bool {
+	return slices.ContainsFunc(ipynb.Members(out.Metadata), func(m ipynb.Member) bool { return m.Name == "markmill" })
+}
+
+var inMemory = lazyregexp.New(` at 0x[0-9a-fA-F]{4,16}\b`)
+
+func (o JupyterOptions) named(text string) string {
+	if o.Paths == nil {
+		return text
+	}
+	return o.Paths(text)
+}
+
+// textLines are the lines of a text as a terminal would show them.
+func textLines(text string) []string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = resolve(line)
+	}
+	return lines
+}
+
+func resolve(line string) string { return plain.Escape(plain.Resolve([]byte(line))) }

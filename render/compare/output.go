@@ -1,0 +1,111 @@
+package compare
+
+import (
+	"html"
+	"strings"
+
+	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
+	"markmill/render/plain"
+)
+
+// Output is what the steps of a notebook left.
+type Output struct {
+	Source string // digest of the source that it is of, as sha256:…; "" where it is not known
+	Status string // how the run ended; "" where it is not known
+	Steps  []Step // those that left something, in their order
+}
+
+// Step is what one step left.
+type Step struct {
+	ID    string
+	Lines []string // as text, without line ends: how it ended, then what it printed, showed, changed and recorded
+	Unrun bool     // the notebook was saved without having run it: nothing is expected
+}
+
+// step finds one by its id; nil when it left nothing.
+func (o *Output) step(id string) *Step {
+	for i := range o.Steps {
+		if o.Steps[i].ID == id {
+			return &o.Steps[i]
+		}
+	}
+	return nil
+}
+
+// Markdown is the output that stands in an output notebook. Regions of the tool's own that are no
+// step's (the injected parameters) are left out: steps names the steps there are.
+func Markdown(s notebooks.Stripped, without string) Output {
+	var out Output
+	if s.Manifest != nil {
+		out.Source, out.Status = s.Manifest.Source, s.Manifest.Status
+	}
+	for _, r := range s.Regions {
+		if r.ID != without {
+			out.Steps = append(out.Steps, Step{ID: r.ID, Lines: bodyLines(r.Body)})
+		}
+	}
+	return out
+}
+
+// bodyLines is the body of a region without the HTML that folds it: the line that sums it up as plain text first.
+func bodyLines(body []byte) []string {
+	lines := strings.Split(strings.TrimSuffix(string(body), "\n"), "\n")
+	head, ok := strings.CutPrefix(strings.TrimPrefix(lines[0], "<details open>"), "<details>")
+	if summary, found := strings.CutPrefix(head, "<summary>"); found || ok {
+		summary = strings.TrimSuffix(summary, "</summary>")
+		summary = strings.NewReplacer("<code>", "", "</code>", "").Replace(summary)
+		lines[0] = html.UnescapeString(summary)
+		if last := len(lines) - 1; last > 0 && lines[last] == "</details>" {
+			lines = lines[:last]
+		}
+	}
+	for len(lines) > 1 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	for i, line := range lines {
+		lines[i] = plain.Escape(line)
+	}
+	return lines
+}
+
+// pictureLine is a line that shows a picture, as the tool's own regions have it.
+var pictureLine = lazyregexp.New(`^!\[.*\]\(([^()]+)\)$`)
+
+// Pictures adds to each line that shows a picture what digest says of the picture's bytes, "" for none of the
+// output's own, so that another picture of the same name is a difference.
+func (o *Output) Pictures(digest func(link string) string) {
+	for _, s := range o.Steps {
+		for i, line := range s.Lines {
+			if m := pictureLine.FindStringSubmatch(line); m != nil {
+				if d := digest(m[1]); d != "" {
+					s.Lines[i] = line + " " + d
+				}
+			}
+		}
+	}
+}
+
+// Pairing is a step of two outputs; one side is nil where only the other has it.
+type Pairing struct {
+	ID       string
+	Was, Now []string
+}
+
+// Pair puts the steps of two outputs beside each other: those of now in their order, then those that are gone.
+func Pair(was, now Output) []Pairing {
+	var out []Pairing
+	for _, s := range now.Steps {
+		p := Pairing{ID: s.ID, Now: s.Lines}
+		if old := was.step(s.ID); old != nil {
+			p.Was = old.Lines
+		}
+		out = append(out, p)
+	}
+	for _, s := range was.Steps {
+		if now.step(s.ID) == nil {
+			out = append(out, Pairing{ID: s.ID, Was: s.Lines})
+		}
+	}
+	return out
+}

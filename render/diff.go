@@ -1,0 +1,222 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"markmill/notebooks/diff"
+	"markmill/render/diffview"
+	"markmill/render/plain"
+)
+
+// CommentLimit is the most characters that a comment on a forge may have.
+const CommentLimit = 65536
+
+// DiffMarkdown is a comparison as Markdown, of at most limit bytes: what matters most comes first, what does not fit is
+// left out, and the last line says so.
+func DiffMarkdown(d *diff.Diff, limit int) []byte {
+	c := NewComment(limit, "`markmill diff` shows all")
+	c.Put(fmt.Sprintf("## %s → %s\n", CodeSpan(d.Old.Name), CodeSpan(d.New.Name)))
+	if len(diffview.Sections(d)) == 0 {
+		c.Put("\nNo difference.\n")
+	}
+	c.Diff(d, "###", limit)
+	return c.Bytes()
+}
+
+// Comment is Markdown for a forge that keeps to a limit, and counts what did not fit. Nothing that is put in by CodeSpan, Words and Diff is markup, a mention
+// of somebody, or a command in the log of a workflow.
+type Comment struct {
+	b       bytes.Buffer
+	room    int // of the whole, less what the last line may take
+	whole   string
+	order   []string
+	entries map[string]int // by section
+	details map[string]int
+}
+
+// lastLine is what the words of what was left out take at most.
+const lastLine = 900
+
+// NewComment makes a comment of at most limit bytes, which are never less than characters. whole says where all is shown.
+func NewComment(limit int, whole string) *Comment {
+	return &Comment{room: limit - lastLine, whole: whole, entries: map[string]int{}, details: map[string]int{}}
+}
+
+// CodeSpan is text as inline code, of one line and a bounded length.
+func CodeSpan(text string) string {
+	if text == "" {
+		text = " "
+	}
+	return codeSpan(unheard(plain.Escape(headOf(text, 300))))
+}
+
+// Words is text as words of a line that something else began.
+func Words(text string) string { return quiet(inline(plain.Escape(text))) }
+
+// quiet keeps words from being more than words to a forge: a mention, a reference to an issue, a link. An empty character stands where each would begin.
+func quiet(text string) string {
+	const apart = "&#8203;"
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		b.WriteByte(text[i])
+		switch rest := text[i+1:]; text[i] {
+		case '@', '#':
+			b.WriteString(apart)
+		case ':':
+			if strings.HasPrefix(rest, "//") {
+				b.WriteString(apart)
+			}
+		case 'w', 'W':
+			if strings.HasPrefix(rest, ".") && i > 1 && strings.EqualFold(text[i-2:i+1], "www") {
+				b.WriteString(apart)
+			}
+		case '-':
+			if i > 1 && rest != "" && rest[0] >= '0' && rest[0] <= '9' && (strings.EqualFold(text[i-2:i], "gh") || text[i-1] >= 'A' && text[i-1] <= 'Z') {
+				b.WriteString(apart) // GH-1, and the keys of trackers
+			}
+		}
+	}
+	return b.String()
+}
+
+// unheard is a line of a block that the log of a workflow does not take for a command: those of GitHub begin a line with two colons, or stand anywhere behind ##[.
+func unheard(line string) string {
+	if body := strings.TrimLeft(line, " \t"); strings.HasPrefix(body, "::") {
+		line = line[:len(line)-len(body)] + `\x3a` + body[1:]
+	}
+	return strings.ReplaceAll(line, "##[", `\x23#[`)
+}
+
+// Put appends Markdown, where it fits.
+func (c *Comment) Put(text string) bool {
+	if c.b.Len()+len(text) > c.room {
+		return false
+	}
+	c.b.WriteString(text)
+	return true
+}
+
+// Left is how many bytes fit yet.
+func (c *Comment) Left() int { return c.room - c.b.Len() }
+
+// Omit counts an entry of a section that did not fit.
+func (c *Comment) Omit(section string) { c.count(c.entries, section) }
+
+func (c *Comment) count(in map[string]int, section string) {
+	if c.entries[section]+c.details[section] == 0 {
+		c.order = append(c.order, section)
+	}
+	in[section]++
+}
+
+// Bytes is the comment, with the line that says what was left out.
+func (c *Comment) Bytes() []byte {
+	if len(c.order) == 0 {
+		return c.b.Bytes()
+	}
+	var parts []string
+	for _, section := range c.order {
+		if n := c.entries[section]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s of %s", counted(n, "entry"), section))
+		}
+		if n := c.details[section]; n > 0 {
+			parts = append(parts, fmt.Sprintf("the text of %s of %s", counted(n, "entry"), section))
+		}
+	}
+	return fmt.Appendf(bytes.Clone(c.b.Bytes()), "\n… left out, because a comment is bounded: %s. %s.\n", strings.ReplaceAll(strings.Join(parts, ", "), "entrys", "entries"), c.whole)
+}
+
+// Diff appends what a comparison tells, of at most so many bytes.
+func (c *Comment) Diff(d *diff.Diff, heading string, most int) {
+	room := c.room
+	c.room = min(room, c.b.Len()+most)
+	sections := diffview.Sections(d)
+	for i := range sections {
+		c.section(&sections[i], heading)
+	}
+	c.room = room
+}
+
+func (c *Comment) section(s *diffview.Section, heading string) {
+	if s.Name == diffview.Status {
+		e := s.Entries[0]
+		if !c.Put(fmt.Sprintf("\n%s **status: %s**\n", e.Sign, Words(e.Words))) {
+			c.Omit(s.Name)
+		}
+		return
+	}
+	head := "\n" + heading + " " + s.Name
+	if s.Words != "" {
+		head += " · " + s.Words
+	}
+	if !c.Put(head + "\n\n") {
+		for range s.Entries {
+			c.Omit(s.Name)
+		}
+		return
+	}
+	// First a line each, so that a long text takes nobody's place; then the texts that fit.
+	lines := make([]string, len(s.Entries))
+	size := 0
+	for i := range s.Entries {
+		lines[i] = entryLine(&s.Entries[i])
+		size += len(lines[i])
+	}
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		if !c.Put(lines[i]) {
+			c.Omit(s.Name)
+			continue
+		}
+		size -= len(lines[i])
+		if len(e.Lines) == 0 {
+			continue
+		}
+		if text := entryText(e); c.b.Len()+len(text)+min(size, c.room/4) <= c.room {
+			c.b.WriteString(text)
+		} else {
+			c.count(c.details, s.Name)
+		}
+	}
+}
+
+// entryLine is an entry as a line of a list.
+func entryLine(e *diffview.Entry) string {
+	sign := e.Sign
+	if sign == "+" || sign == "-" { // by themselves they would begin a list
+		sign = "\\" + sign
+	}
+	line := "- " + sign + " " + CodeSpan(e.Subject)
+	if e.Words != "" {
+		line += ": " + Words(e.Words)
+	}
+	return line + "\n"
+}
+
+// entryText is the changed lines of an entry: folded in its list item, in a fence that nothing inside can close.
+func entryText(e *diffview.Entry) string {
+	var text, b bytes.Buffer
+	for _, l := range e.Lines {
+		switch l.Mark {
+		case '@':
+			fmt.Fprintf(&text, "@@ %s @@\n", unheard(plain.Escape(l.Text)))
+		case '…':
+			fmt.Fprintf(&text, "# … %s\n", unheard(plain.Escape(l.Text)))
+		default:
+			text.WriteString(unheard(string(l.Mark)+plain.Escape(l.Text)) + "\n")
+		}
+	}
+	fence(&b, "diff", text.String())
+	var out strings.Builder
+	out.WriteString("\n  <details><summary>lines</summary>\n\n")
+	for line := range strings.Lines(strings.TrimRight(b.String(), "\n") + "\n") {
+		if line != "\n" {
+			out.WriteString("  ")
+		}
+		out.WriteString(line)
+	}
+	out.WriteString("\n  </details>\n\n")
+	return out.String()
+}

@@ -1,0 +1,145 @@
+package diffview
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"markmill/notebooks/codec"
+	"markmill/notebooks/diff"
+)
+
+// scraps tells how the recorded values changed.
+func scraps(d *diff.Diff) []Entry {
+	var out []Entry
+	for _, s := range d.Scraps {
+		e := Entry{Sign: "~", Subject: s.Name}
+		old, new := scrapWords(s.Old, s.OldDigest), scrapWords(s.New, s.NewDigest)
+		switch s.What {
+		case diff.Added:
+			e.Sign, e.Tone, e.Words = "+", Came, new
+		case diff.Removed:
+			e.Sign, e.Tone, e.Words = "-", Went, "was "+old
+		default:
+			e.Words = old + " → " + new
+			if s.Text != nil {
+				e.Words = fmt.Sprintf("+%d −%d", s.Text.Added, s.Text.Removed)
+				e.Lines = textLines(s.Text, "")
+			}
+			if change := changeWords(s); change != "" {
+				e.Words += " (" + change + ")"
+			}
+		}
+		e.Words += ", of " + s.Step
+		out = append(out, e)
+	}
+	return out
+}
+
+func scrapWords(v codec.Raw, digest string) string {
+	if v == nil {
+		return shortDigest(digest)
+	}
+	return shown(string(v))
+}
+
+func shortDigest(digest string) string {
+	if digest == "" {
+		return "nothing"
+	}
+	const most = len("sha256:") + 12
+	return digest[:min(most, len(digest))]
+}
+
+// changeWords says "+0.02, +2.2 %, within the tolerance".
+func changeWords(s diff.ScrapChange) string {
+	var parts []string
+	if s.Difference != nil {
+		parts = append(parts, signed(*s.Difference, 4))
+	}
+	if s.Relative != nil {
+		percent := signed(*s.Relative*100, 3) + " %"
+		if s.Difference == nil {
+			percent = "at most " + percent
+		}
+		parts = append(parts, percent)
+	}
+	if s.Within {
+		parts = append(parts, "within the tolerance")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// signed is a number with its sign, to so many digits that count.
+func signed(f float64, digits int) string {
+	text := strconv.FormatFloat(f, 'g', digits, 64)
+	if f >= 0 {
+		text = "+" + text
+	}
+	return text
+}
+
+// maxWhole is how many lines are shown of an output that only one side has. What is new is in the notebook itself.
+const maxWhole = 20
+
+// outputs tells what the steps print and show in another way.
+func outputs(d *diff.Diff) []Entry {
+	var out []Entry
+	for _, o := range d.Outputs {
+		e := Entry{Sign: "~", Subject: o.Step, Words: o.Name}
+		switch o.What {
+		case diff.Added:
+			e.Sign, e.Tone = "+", Came
+		case diff.Removed:
+			e.Sign, e.Tone = "-", Went
+		}
+		for _, v := range o.Options {
+			e.Words += "; " + v.Name + " " + valueEntry(v).Words
+		}
+		for i := range o.Data {
+			datum(&e, &o.Data[i], len(o.Data) > 1 || o.Name == diff.Display)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// datum adds one representation of an output to its entry.
+func datum(e *Entry, c *diff.DatumChange, named bool) {
+	name := ""
+	if named {
+		name = c.MIME + " "
+	}
+	switch {
+	case c.Text != nil:
+		e.Words += fmt.Sprintf("; %s+%d −%d", name, c.Text.Added, c.Text.Removed)
+		switch c.What {
+		case diff.Added:
+			e.Lines = append(e.Lines, whole('+', c.New.Text, maxWhole)...)
+		case diff.Removed:
+			e.Lines = append(e.Lines, whole('-', c.Old.Text, maxWhole)...)
+		default:
+			e.Lines = append(e.Lines, textLines(c.Text, c.Old.Text)...)
+		}
+	case c.What == diff.Edited:
+		e.Words += fmt.Sprintf("; %s%s → %s", name, contentWords(c.Old), contentWords(c.New))
+	case c.What == diff.Added:
+		e.Words += fmt.Sprintf("; %s%s", name, contentWords(c.New))
+	default:
+		e.Words += fmt.Sprintf("; %swas %s", name, contentWords(c.Old))
+	}
+}
+
+// contentWords describes what is not compared by lines.
+func contentWords(d *diff.Datum) string {
+	if d.IsText() {
+		return "text"
+	}
+	if d.Digest == "" {
+		return d.File
+	}
+	if n := len(d.Bytes); n > 0 {
+		return fmt.Sprintf("%d bytes, %s", n, shortDigest(d.Digest))
+	}
+	return shortDigest(d.Digest)
+}

@@ -1,0 +1,212 @@
+package diffview
+
+import (
+	"fmt"
+	"strings"
+
+	"markmill/notebooks/diff"
+)
+
+// Section is one heading of a comparison, and what is told under it. A section without entries is not told.
+type Section struct {
+	Name    string // "tests", "steps", …
+	Words   string // beside the name: "1 added, 2 edited", "" without any
+	Entries []Entry
+}
+
+// Tone is how a reader should feel about an entry.
+type Tone int
+
+const (
+	Neutral Tone = iota
+	Bad
+	Good
+	Came
+	Went
+)
+
+// Entry is one change.
+type Entry struct {
+	Tone    Tone
+	Sign    string // one character: ✗ ✓ + - ~ ↕
+	Subject string // what changed: a step, a parameter, a file
+	Words   string
+	Lines   []Line // the change itself
+}
+
+// Line is a line of a text: Mark is ' ', '-', '+', '@' (where the next ones stand) or '…' (what is not shown).
+type Line struct {
+	Mark  rune
+	Text  string         // without line end
+	Words []diff.Segment // the same as Text, where single words of it changed
+}
+
+// Names of the sections, in their order.
+const (
+	Status     = "status"
+	Tests      = "tests"
+	Parameters = "parameters"
+	Steps      = "steps"
+	Scraps     = "scraps"
+	Worktree   = "worktree"
+	Outputs    = "outputs"
+	Notes      = "notes"
+)
+
+// Sections lists what there is to tell, what matters most first.
+func Sections(d *diff.Diff) []Section {
+	var out []Section
+	add := func(name, words string, entries []Entry) {
+		if len(entries) > 0 {
+			out = append(out, Section{name, words, entries})
+		}
+	}
+	add(Status, "", status(d))
+	tests, others := results(d)
+	add(Tests, "", tests)
+	add(Parameters, "", parameters(d))
+	add(Steps, countWords(d.Counts), append(others, steps(d)...))
+	add(Scraps, "", scraps(d))
+	add(Worktree, "", files(d))
+	add(Outputs, "", outputs(d))
+	add(Notes, "", notes(d))
+	return out
+}
+
+func arrow(old, new string) string {
+	return orNothing(old) + " → " + orNothing(new)
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}
+
+func status(d *diff.Diff) []Entry {
+	if d.Status == nil {
+		return nil
+	}
+	name := func(s string) string {
+		if s == "" {
+			return "not run"
+		}
+		return s
+	}
+	e := Entry{Sign: "~", Words: name(d.Status.Old) + " → " + name(d.Status.New)}
+	switch {
+	case d.Status.New == "pass":
+		e.Tone, e.Sign = Good, "✓"
+	case d.Status.New != "":
+		e.Tone, e.Sign = Bad, "✗"
+	}
+	return []Entry{e}
+}
+
+func notes(d *diff.Diff) []Entry {
+	var out []Entry
+	for _, doc := range []*diff.Document{d.Old, d.New} {
+		for _, n := range doc.Notes {
+			out = append(out, Entry{Sign: "!", Subject: doc.Name, Words: n})
+		}
+	}
+	return out
+}
+
+// results parts what became of tests from what became of other steps.
+func results(d *diff.Diff) (tests, others []Entry) {
+	for _, r := range d.Results {
+		e := Entry{Sign: "~", Subject: r.Step, Words: resultWords(r)}
+		switch r.Turned {
+		case diff.Red:
+			e.Tone, e.Sign = Bad, "✗"
+		case diff.Green:
+			e.Tone, e.Sign = Good, "✓"
+		}
+		if r.Test {
+			tests = append(tests, e)
+		} else {
+			others = append(others, e)
+		}
+	}
+	return tests, others
+}
+
+func resultWords(r diff.ResultChange) string {
+	side := func(status, words string, t *diff.Tests) string {
+		var parts []string
+		if status != "" {
+			parts = append(parts, status)
+		}
+		if words != "" && words != status {
+			parts = append(parts, words)
+		}
+		if t != nil {
+			parts = append(parts, testWords(t))
+		}
+		if parts == nil {
+			return "not run"
+		}
+		return strings.Join(parts, ", ")
+	}
+	return side(r.Was, r.WasWords, r.WasTests) + " → " + side(r.Now, r.NowWords, r.NowTests)
+}
+
+func testWords(t *diff.Tests) string {
+	words := fmt.Sprintf("%d passed", t.Passed)
+	if t.Failed > 0 {
+		words += fmt.Sprintf(", %d failed", t.Failed)
+	}
+	if t.Skipped > 0 {
+		words += fmt.Sprintf(", %d skipped", t.Skipped)
+	}
+	return words
+}
+
+func parameters(d *diff.Diff) []Entry {
+	var out []Entry
+	for _, p := range d.Params {
+		out = append(out, valueEntry(p))
+	}
+	for _, p := range d.Options {
+		e := valueEntry(p)
+		e.Subject = "metadata " + e.Subject
+		out = append(out, e)
+	}
+	return out
+}
+
+func valueEntry(v diff.ValueChange) Entry {
+	switch {
+	case v.Old == nil:
+		return Entry{Came, "+", v.Name, shown(string(v.New)), nil}
+	case v.New == nil:
+		return Entry{Went, "-", v.Name, "was " + shown(string(v.Old)), nil}
+	}
+	return Entry{Neutral, "~", v.Name, shown(string(v.Old)) + " → " + shown(string(v.New)), nil}
+}
+
+// shown bounds a value to what fits a line.
+func shown(text string) string {
+	const most = 100
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
+}
+
+// countWords says "1 added, 2 edited" of steps.
+func countWords(n diff.Counts) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		word string
+	}{{n.Added, "added"}, {n.Removed, "removed"}, {n.Moved, "moved"}, {n.Renamed, "renamed"}, {n.Edited, "edited"},
+		{n.Replaced, "replaced"}, {n.Split, "split"}, {n.Joined, "joined"}, {n.Same, "the same"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.word))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,157 @@
+package diffview
+
+import (
+	"fmt"
+	"strings"
+
+	"markmill/notebooks/diff"
+)
+
+// steps tells what became of the steps, and of the prose between them, in the order of the notebook.
+func steps(d *diff.Diff) []Entry {
+	var out []Entry
+	for i := range d.Cells {
+		ch := &d.Cells[i]
+		if !ch.Changed() || ch.What == diff.Part {
+			continue
+		}
+		out = append(out, stepEntry(ch))
+	}
+	return out
+}
+
+func stepEntry(ch *diff.CellChange) Entry {
+	e := Entry{Sign: "~", Subject: ch.Label()}
+	if ch.Kind == diff.Markdown {
+		e.Subject = "text “" + e.Subject + "”"
+	}
+	var words []string
+	switch ch.What {
+	case diff.Added:
+		e.Sign, e.Tone = "+", Came
+		words = append(words, "added")
+		e.Lines = whole('+', ch.New.Source, 0)
+	case diff.Removed:
+		e.Sign, e.Tone = "-", Went
+		words = append(words, "removed")
+		e.Lines = whole('-', ch.Old.Source, 0)
+	case diff.Replaced:
+		words = append(words, "replaced: the id stayed, the text is another")
+	case diff.Split:
+		words = append(words, "split: also "+refNames(ch.Parts))
+	case diff.Joined:
+		words = append(words, "joined with "+refNames(ch.Parts))
+	case diff.Edited:
+		words = append(words, "edited")
+	}
+	if ch.Renamed {
+		words = append(words, "renamed from "+ch.A.Label)
+	}
+	if ch.Moved {
+		if ch.What == diff.Same {
+			e.Sign = "↕"
+		}
+		words = append(words, fmt.Sprintf("moved from place %d to %d", ch.A.Place+1, ch.B.Place+1))
+	}
+	if ch.Lang != nil {
+		words = append(words, "language "+arrow(ch.Lang.Old, ch.Lang.New))
+	}
+	if t := ch.Tags; t != nil {
+		var tags []string
+		for _, tag := range t.Added {
+			tags = append(tags, "+"+tag)
+		}
+		for _, tag := range t.Removed {
+			tags = append(tags, "-"+tag)
+		}
+		words = append(words, "tags "+strings.Join(tags, " "))
+	}
+	for _, o := range ch.Options {
+		v := valueEntry(o)
+		words = append(words, optionSign(v)+v.Subject+" "+v.Words)
+	}
+	if ch.Count != nil {
+		words = append(words, "execution count "+arrow(ch.Count.Old, ch.Count.New))
+	}
+	if ch.Took != nil {
+		words = append(words, "took "+arrow(ch.Took.Old, ch.Took.New))
+	}
+	e.Words = strings.Join(words, "; ")
+	if ch.Source != nil {
+		e.Lines = textLines(ch.Source, oldText(ch))
+	}
+	return e
+}
+
+// optionSign marks an option that came or went.
+func optionSign(e Entry) string {
+	if e.Tone == Neutral {
+		return ""
+	}
+	return e.Sign
+}
+
+// oldText is the text around the changed lines of a cell; none of one that was joined, whose old text stands in several.
+func oldText(ch *diff.CellChange) string {
+	switch ch.What {
+	case diff.Joined:
+		return ""
+	case diff.Split:
+		return strings.Trim(ch.Old.Source, "\n") + "\n"
+	}
+	return ch.Old.Source
+}
+
+func refNames(refs []diff.Ref) string {
+	names := make([]string, len(refs))
+	for i, r := range refs {
+		names[i] = r.Label
+	}
+	return strings.Join(names, ", ")
+}
+
+// files tells how what the steps did to the worktree changed: the change of the change.
+func files(d *diff.Diff) []Entry {
+	var out []Entry
+	for _, f := range d.Files {
+		e := Entry{Sign: "~", Subject: f.Path}
+		switch f.What {
+		case diff.Added:
+			e.Sign, e.Tone = "+", Came
+			e.Words = fmt.Sprintf("is now %s by %s (%s)", f.New.Status, f.Step, plusMinus(f.New))
+			e.Lines = patch('+', f.New)
+		case diff.Removed:
+			e.Sign, e.Tone = "-", Went
+			e.Words = fmt.Sprintf("is no longer %s by %s (was %s)", f.Old.Status, f.Step, plusMinus(f.Old))
+			e.Lines = patch('-', f.Old)
+		default:
+			e.Words = fmt.Sprintf("is changed by %s in another way (%s → %s)", f.Step, plusMinus(f.Old), plusMinus(f.New))
+			if f.Kind != nil {
+				e.Words += ", " + arrow(f.Kind.Old, f.Kind.New)
+			}
+			e.Lines = textLines(f.Text, strings.Join(f.Old.Lines, "\n"))
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func plusMinus(f *diff.FilePatch) string {
+	plus, minus := 0, 0
+	for _, l := range f.Lines {
+		switch {
+		case strings.HasPrefix(l, "+"):
+			plus++
+		case strings.HasPrefix(l, "-"):
+			minus++
+		}
+	}
+	if plus+minus == 0 && f.Digest != "" {
+		return "binary"
+	}
+	return fmt.Sprintf("+%d −%d", plus, minus)
+}
+
+func patch(mark rune, f *diff.FilePatch) []Line {
+	return whole(mark, strings.Join(f.Lines, "\n"), 0)
+}

@@ -1,0 +1,217 @@
+package documents
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"markmill/notebooks/codec"
+	"markmill/notebooks/diff"
+	"markmill/notebooks/ipynb"
+	"markmill/render/plain"
+)
+
+// volatile is the metadata that programs write for themselves, and that nobody means when it changes: of the notebook and of cells.
+var volatile = setOf("collapsed", "scrolled", "trusted", "execution", "ExecuteTime", "executionInfo", "papermill", "markmill.manifest", "markmill.result", "markmill.added", "widgets", "toc", "varInspector",
+	"language_info.version", "language_info.codemirror_mode", "language_info.pygments_lexer", "language_info.nbconvert_exporter", "kernelspec.display_name",
+	"pycharm", "colab", "outputId", "vscode", "nbformat", "signature", "orig_nbformat")
+
+func setOf(words ...string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range words {
+		out[w] = true
+	}
+	return out
+}
+
+// Jupyter reads a Jupyter notebook.
+func Jupyter(nb *ipynb.Notebook) *diff.Document {
+	doc := &diff.Document{Name: nb.Name, Form: "jupyter", Source: digestOf(nb.Source)}
+	doc.Options = append(fields(nb.Metadata, ""), diff.Field{Name: "nbformat", Value: value(fmt.Sprintf("%d.%d", nb.NBFormat, nb.Minor)), Volatile: true})
+	lang := language(nb.Metadata)
+	for i := range nb.Cells {
+		doc.Cells = append(doc.Cells, jupyterCell(&nb.Cells[i], i, lang))
+	}
+	var meta struct {
+		Papermill struct {
+			Parameters codec.Raw `json:"parameters"`
+		} `json:"papermill"`
+	}
+	if nb.Metadata.Given() && codec.Unmarshal(nb.Metadata.Raw, &meta) == nil && len(meta.Papermill.Parameters) > 0 {
+		for _, f := range members(meta.Papermill.Parameters) {
+			doc.Params = append(doc.Params, diff.Param{Name: f.Name, Value: f.Value})
+		}
+	}
+	for i := range doc.Cells {
+		if s := doc.Cells[i].Status; s != "" && doc.Status != "fail" {
+			doc.Status = s
+		}
+	}
+	return doc
+}
+
+func language(meta ipynb.Value) string {
+	var m struct {
+		Info struct {
+			Name string `json:"name"`
+		} `json:"language_info"`
+		Kernel struct {
+			Language string `json:"language"`
+		} `json:"kernelspec"`
+	}
+	if !meta.Given() || codec.Unmarshal(meta.Raw, &m) != nil {
+		return ""
+	}
+	if m.Info.Name != "" {
+		return m.Info.Name
+	}
+	return m.Kernel.Language
+}
+
+// members lists the members of an object by name; nil of anything else.
+func members(raw codec.Raw) []diff.Field {
+	var all map[string]codec.Raw
+	if len(raw) == 0 || codec.Unmarshal(raw, &all) != nil {
+		return nil
+	}
+	out := make([]diff.Field, 0, len(all))
+	for name, v := range all {
+		out = append(out, diff.Field{Name: name, Value: canonical(v)})
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out
+}
+
+// fields lists metadata; what describes the language is taken apart, because some of it is noise.
+func fields(meta ipynb.Value, prefix string) []diff.Field {
+	if !meta.Given() {
+		return nil
+	}
+	var out []diff.Field
+	for _, f := range members(meta.Raw) {
+		if f.Name == "language_info" || f.Name == "kernelspec" || f.Name == "markmill" {
+			for _, g := range members(f.Value) {
+				g.Name = f.Name + "." + g.Name
+				g.Volatile = volatile[g.Name]
+				out = append(out, g)
+			}
+			continue
+		}
+		f.Volatile = volatile[f.Name]
+		f.Name = prefix + f.Name
+		out = append(out, f)
+	}
+	return out
+}
+
+func jupyterCell(c *ipynb.Cell, place int, lang string) diff.Cell {
+	out := diff.Cell{ID: c.ID, GeneratedID: true, Label: fmt.Sprintf("cell-%d", place+1), Kind: diff.CellKind(c.Type),
+		Source: ended(c.Source), Tags: c.Tags}
+	switch out.Kind {
+	case diff.Code:
+		out.Lang = lang
+	case diff.Markdown:
+		out.Lang, out.Label = "markdown", textLabel(c.Source, place+1)
+	}
+	for _, f := range fields(c.Metadata, "") {
+		if f.Name != "tags" {
+			out.Options = append(out.Options, f)
+		}
+	}
+	for _, f := range members(c.Attachments.Raw) {
+		out.Options = append(out.Options, diff.Field{Name: "attachment " + f.Name, Value: value(digestOf(f.Value))})
+	}
+	if c.Count.Given() {
+		out.Count, _ = strconv.Atoi(string(c.Count.Raw))
+		out.Status = "pass"
+	}
+	for i := range c.Outputs {
+		o := &c.Outputs[i]
+		if o.Type == "error" {
+			out.Status, out.Words = "fail", o.Ename
+		}
+		shown := true
+		for _, s := range outputScraps(o) {
+			if s.Shown { // an output like others
+				continue
+			}
+			out.Scraps = setScrap(out.Scraps, s.ScrapData)
+			shown = s.Display
+		}
+		if !shown {
+			continue
+		}
+		out.Outputs = append(out.Outputs, jupyterOutput(o))
+	}
+	return out
+}
+
+func jupyterOutput(o *ipynb.Output) diff.Output {
+	switch o.Type {
+	case "stream":
+		name := o.Name
+		if name != diff.Stderr {
+			name = diff.Stdout
+		}
+		return diff.Output{Name: name, Data: []diff.Datum{{MIME: "text/plain", Text: resolved(o.Text())}}}
+	case "error":
+		text := resolved(strings.Join(o.Traceback, "\n"))
+		if strings.TrimSpace(text) == "" {
+			text = o.Ename + ": " + o.Evalue + "\n"
+		}
+		return diff.Output{Name: diff.Failure, Data: []diff.Datum{{MIME: "text/plain", Text: ended(text)}}}
+	}
+	out := diff.Output{Name: diff.Display, Options: fields(o.Metadata, "")}
+	for _, d := range o.Data {
+		out.Data = append(out.Data, jupyterDatum(d))
+	}
+	slices.SortStableFunc(out.Data, func(a, b diff.Datum) int { return strings.Compare(richness(a.MIME), richness(b.MIME)) })
+	return out
+}
+
+// richness sorts media types: what says least comes first.
+func richness(mime string) string {
+	switch {
+	case mime == "text/plain":
+		return "0"
+	case strings.HasPrefix(mime, "text/"):
+		return "1" + mime
+	}
+	return "2" + mime
+}
+
+func jupyterDatum(d ipynb.Datum) diff.Datum {
+	if d.JSON() || len(d.Raw) > 0 && d.Raw[0] != '"' && d.Raw[0] != '[' {
+		text, err := codec.Indent(d.Raw)
+		if err != nil {
+			text = d.Raw
+		}
+		return diff.Datum{MIME: d.MIME, Text: string(text)}
+	}
+	text := d.Text()
+	if strings.HasPrefix(d.MIME, "image/") && d.MIME != "image/svg+xml" || strings.HasPrefix(d.MIME, "audio/") || strings.HasPrefix(d.MIME, "video/") || d.MIME == "application/pdf" {
+		if data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), "")); err == nil {
+			return diff.Datum{MIME: d.MIME, Bytes: data, Digest: digestOf(data)}
+		}
+	}
+	return diff.Datum{MIME: d.MIME, Text: text}
+}
+
+// resolved is what a terminal would show of a text: colours and what was drawn over are noise.
+func resolved(text string) string {
+	if !strings.ContainsAny(text, "\x1b\r\b") {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		body, ended := strings.CutSuffix(line, "\n")
+		b.WriteString(plain.Resolve([]byte(body)))
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,76 @@
+package documents
+
+import (
+	"strings"
+
+	"markmill/notebooks/diff"
+)
+
+// patchFiles reads a patch as Git writes it. Lines before the first file are of a file without a path: the patch was cut.
+func patchFiles(text string) []diff.FilePatch {
+	var out []diff.FilePatch
+	var f *diff.FilePatch
+	inHunk := false
+	next := func(file diff.FilePatch) {
+		out = append(out, file)
+		f, inHunk = &out[len(out)-1], false
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if strings.HasPrefix(line, "diff --git ") {
+			next(diff.FilePatch{Path: patchPath(line), Status: "modified"})
+			continue
+		}
+		if f == nil {
+			next(diff.FilePatch{})
+			inHunk = true
+		}
+		if strings.HasPrefix(line, "@@") {
+			inHunk = true
+		}
+		if inHunk {
+			f.Lines = append(f.Lines, line)
+			continue
+		}
+		switch {
+		case strings.HasPrefix(line, "new file mode "):
+			f.Status = "added"
+		case strings.HasPrefix(line, "deleted file mode "):
+			f.Status = "deleted"
+		case strings.HasPrefix(line, "rename from "):
+			f.OldPath, f.Status = strings.TrimPrefix(line, "rename from "), "renamed"
+		case strings.HasPrefix(line, "new mode "):
+			f.Status = "mode"
+		case strings.HasPrefix(line, "+++ b/"):
+			f.Path = strings.TrimRight(strings.TrimPrefix(line, "+++ b/"), "\t")
+		case strings.HasPrefix(line, "Binary file "), line == "GIT binary patch":
+			f.Digest = "binary"
+		case strings.HasPrefix(line, "… "):
+			f.Lines = append(f.Lines, line)
+		case strings.HasPrefix(line, "index "):
+			if _, blob, ok := strings.Cut(line, ".."); ok {
+				f.OldPath = strings.TrimSpace(f.OldPath)
+				blob, _, _ = strings.Cut(blob, " ")
+				f.Digest = blob
+			}
+		}
+	}
+	for i := range out { // the name of the new content says more than the lines only where there are none
+		if len(out[i].Lines) > 0 {
+			out[i].Digest = ""
+		}
+	}
+	return out
+}
+
+// patchPath is the path of the new side in "diff --git a/x b/x".
+func patchPath(line string) string {
+	names := strings.TrimPrefix(line, "diff --git ")
+	if at := strings.LastIndex(names, " b/"); at >= 0 {
+		return names[at+len(" b/"):]
+	}
+	if at := strings.LastIndex(names, ` "b/`); at >= 0 {
+		return strings.Trim(names[at+len(` "b/`):], `"`)
+	}
+	return names
+}

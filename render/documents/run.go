@@ -1,0 +1,164 @@
+package documents
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"markmill/notebooks"
+	"markmill/notebooks/diff"
+	"markmill/notebooks/ipynb"
+	"markmill/render"
+	"markmill/runs"
+)
+
+// wholeBytes is the size up to which a stream of a run is compared by its lines; of a larger one the digests are.
+const wholeBytes = 64 << 20
+
+// Run reads a run: its journal, its source notebook, and the files of its directory.
+func Run(name string, run *runs.Run, src []byte, files fs.FS) (*diff.Document, error) {
+	if run.OutputFile() != runs.OutputFile { // a Jupyter notebook: what it holds is compared
+		return jupyterRun(name, run, files)
+	}
+	nb, _ := notebooks.Parse(run.Started.Notebook, src)
+	doc := source(nb)
+	doc.Name, doc.Status = name, string(run.Status())
+	texts := render.NewTexts(nb, run)
+	setParams(doc, texts.Params(run))
+	at := map[string]*diff.Cell{}
+	for i := range doc.Cells {
+		if c := &doc.Cells[i]; c.Kind == diff.Code {
+			at[c.Label] = c
+		}
+	}
+	for i := range run.Steps {
+		rec := &run.Steps[i]
+		c := at[string(rec.Planned.ID)]
+		if c == nil {
+			return nil, fmt.Errorf("the journal of %s has a step %q that its notebook has not", name, rec.Planned.ID)
+		}
+		clean, err := texts.Step(rec.Planned.ID)
+		if err != nil {
+			return nil, err
+		}
+		if err := (reading{files, clean}).step(c, rec); err != nil {
+			return nil, fmt.Errorf("%s: step %q: %w", name, rec.Planned.ID, err)
+		}
+	}
+	return doc, nil
+}
+
+// jupyterRun reads the output notebook of a run of a Jupyter notebook.
+func jupyterRun(name string, run *runs.Run, files fs.FS) (*diff.Document, error) {
+	text, err := fs.ReadFile(files, run.OutputFile())
+	if err != nil {
+		return nil, err
+	}
+	nb, err := ipynb.Parse(run.OutputFile(), text)
+	if err != nil {
+		return nil, err
+	}
+	doc := Jupyter(nb)
+	doc.Name, doc.Status = name, string(run.Status())
+	return doc, nil
+}
+
+// reading reads the files of one step.
+type reading struct {
+	files fs.FS
+	clean func([]byte) string
+}
+
+func (r reading) step(c *diff.Cell, rec *runs.StepRecord) error {
+	mark, words := render.Verdict(*rec)
+	setVerdict(c, mark, words)
+	for _, s := range rec.Scraps {
+		c.Scraps = setScrap(c.Scraps, s)
+	}
+	if p := rec.Patch; p != nil && p.Patch != "" {
+		data, err := fs.ReadFile(r.files, p.Patch)
+		if err != nil {
+			return err
+		}
+		c.Files = patchFiles(strings.ToValidUTF8(string(data), "\uFFFD"))
+	}
+	f := rec.Finished
+	if f == nil {
+		return nil
+	}
+	if t := f.Tests; t != nil {
+		c.Tests = &diff.Tests{Passed: t.Passed, Failed: t.Failed, Skipped: t.Skipped}
+	}
+	// The order is that of a region: output, what was shown, errors.
+	if err := r.stream(c, diff.Stdout, f.Stdout); err != nil {
+		return err
+	}
+	for _, show := range f.Displays {
+		d, err := r.datum(show.MIME, show.File, show.Bytes, show.Digest)
+		if err != nil {
+			return err
+		}
+		c.Outputs = append(c.Outputs, diff.Output{Name: diff.Display, Data: []diff.Datum{d}})
+	}
+	if err := r.stream(c, diff.Stderr, f.Stderr); err != nil {
+		return err
+	}
+	if e := f.Error; e != nil && f.Stderr.File == "" {
+		words := e.Traceback
+		if words == "" {
+			words = e.Name + ": " + e.Value
+		}
+		c.Outputs = append(c.Outputs, diff.Output{Name: diff.Stderr, Data: []diff.Datum{{MIME: "text/plain", Text: r.clean([]byte(words))}}})
+	}
+	c.Took = time.Duration(f.DurationNS)
+	return nil
+}
+
+func (r reading) stream(c *diff.Cell, name string, s runs.StreamData) error {
+	if s.File == "" {
+		return nil
+	}
+	d, err := r.datum("text/plain", s.File, s.Bytes, s.Digest)
+	c.Outputs = append(c.Outputs, diff.Output{Name: name, Data: []diff.Datum{d}})
+	return err
+}
+
+// datum reads a file: as text where it is one, with its bytes where it is a picture of a size that can be shown.
+func (r reading) datum(mime, file string, size int64, digest runs.Digest) (diff.Datum, error) {
+	d := diff.Datum{MIME: mime, File: file, Digest: string(digest)}
+	text := strings.HasPrefix(mime, "text/") || mime == "application/json"
+	if file == "" || size > wholeBytes || !text && !strings.HasPrefix(mime, "image/") {
+		return d, nil
+	}
+	f, err := r.files.Open(file)
+	if err != nil {
+		return d, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, wholeBytes))
+	if err != nil {
+		return d, err
+	}
+	if text {
+		return diff.Datum{MIME: mime, Text: r.clean(data)}, nil
+	}
+	d.Bytes = data
+	return d, nil
+}
+
+// setScrap keeps the last scrap of a name.
+func setScrap(list []diff.Scrap, s runs.ScrapData) []diff.Scrap {
+	one := diff.Scrap{Name: s.Name, Type: s.Type, File: s.File, Digest: string(s.Digest)}
+	if s.File == "" {
+		one.Value = canonical(s.Value)
+	}
+	for i := range list {
+		if list[i].Name == s.Name {
+			list[i] = one
+			return list
+		}
+	}
+	return append(list, one)
+}

@@ -1,0 +1,259 @@
+package documents
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/notebooks/diff"
+	"markmill/notebooks/ipynb"
+	"markmill/render"
+	"markmill/runs"
+	"markmill/runs/scrapbook"
+)
+
+// Recorded is what a run left of values: its parameters and its scraps. It is read without the rest of the notebook.
+type Recorded struct {
+	Name   string // of the notebook, as the caller called it
+	Run    string // its id; "" of a notebook, which does not say
+	Status string // pass, fail, blocked, pending, …; "" of a notebook that no run has left
+	Params []diff.Param
+	Scraps []StepScrap // the last of each name, in the order in which the names first came
+}
+
+// StepScrap is a scrap and the step that recorded it.
+type StepScrap struct {
+	Step string
+	runs.ScrapData
+	Opaque string // why there is no value, in words: "encoder pickle, 120 bytes"
+}
+
+// ScrapsOf reads what a notebook of any form holds: an output notebook, or one that papermill or Jupyter ran. The error is an *Error of
+// package notebooks.
+func ScrapsOf(name string, src []byte) (*Recorded, error) {
+	if isJupyter(name, src) {
+		nb, err := ipynb.Parse(name, src)
+		if err != nil {
+			return nil, err
+		}
+		return jupyterScraps(nb), nil
+	}
+	if err := notebooks.CheckText(name, src); err != nil {
+		return nil, err
+	}
+	got := notebooks.Strip(name, src)
+	r := &Recorded{Name: name}
+	if len(got.Problems) > 0 {
+		return nil, got.Problems[0]
+	}
+	if got.Manifest != nil {
+		r.manifest(got.Manifest)
+	}
+	for _, region := range got.Regions {
+		if r.Status == "" { // a page whose end was cut off
+			r.Status = "unknown"
+		}
+		if region.ID == render.ParametersRegion || !bytes.Contains(region.Body, []byte("{.scraps}")) {
+			continue
+		}
+		lines := strings.SplitAfter(string(region.Body), "\n")
+		for i := 0; i < len(lines); i++ {
+			if !strings.HasPrefix(lines[i], "```") {
+				continue
+			}
+			info, text, next := readFence(lines, i)
+			if strings.HasSuffix(info, "{.scraps}") {
+				for _, s := range readScraps(text) {
+					r.add(region.ID, ofBlock(s), false)
+				}
+			}
+			i = next - 1
+		}
+	}
+	return r, nil
+}
+
+// RunScraps is the same of a run in its record.
+func RunScraps(name string, run *runs.Run) *Recorded {
+	r := &Recorded{Name: name, Run: string(run.ID), Status: string(run.Status())}
+	for _, p := range run.Contract.Parameters {
+		r.Params = append(r.Params, diff.Param{Name: p.Name, Value: render.ShownValue(p)})
+	}
+	for i := range run.Steps {
+		for _, s := range run.Steps[i].Scraps {
+			r.add(string(run.Steps[i].Planned.ID), s, false)
+		}
+	}
+	return r
+}
+
+// Slim forgets the values of tables, and gives back the text of the notebook.
+func (r *Recorded) Slim() {
+	for i := range r.Params {
+		r.Params[i].Value = r.Params[i].Value.Clone()
+	}
+	for i := range r.Scraps {
+		if s := &r.Scraps[i]; s.Type == runs.ScrapTable {
+			s.Value = nil
+		} else {
+			s.Value = s.Value.Clone()
+		}
+	}
+}
+
+func (r *Recorded) manifest(m *notebooks.Manifest) {
+	r.Status = m.Status
+	for _, p := range m.Parameters {
+		r.Params = append(r.Params, diff.Param{Name: p.Name, Value: p.Value})
+	}
+}
+
+// add takes in a scrap: the last of a name stands, but what is only shown does not take the place of a value.
+func (r *Recorded) add(step string, s runs.ScrapData, shown bool) {
+	one := StepScrap{Step: step, ScrapData: s}
+	switch size := len(s.Value); {
+	case s.Encoder == "ref":
+		one.Opaque = "a reference to what the notebook does not hold: " + scrapbook.PlainText(s.Value)
+	case s.Encoder != "":
+		one.Opaque = fmt.Sprintf("encoder %s, %d bytes", s.Encoder, size)
+	case s.Type == "elided":
+		one.Opaque = "elided: " + scrapbook.PlainText(s.Value) + "; the record of the run has it"
+	}
+	for i := range r.Scraps {
+		if r.Scraps[i].Name != s.Name {
+			continue
+		}
+		if shown {
+			r.Scraps[i].Display = true
+		} else {
+			r.Scraps[i] = one
+		}
+		return
+	}
+	r.Scraps = append(r.Scraps, one)
+}
+
+// ofBlock is a scrap as a block of an output notebook holds it, which does not tell the type.
+func ofBlock(s diff.Scrap) runs.ScrapData {
+	out := runs.ScrapData{Name: s.Name, Type: runs.ScrapJSON, Value: s.Value}
+	if s.Digest != "" {
+		out = runs.ScrapData{Name: s.Name, Type: runs.ScrapFile, File: s.File, MIME: s.MIME, Digest: runs.Digest(s.Digest)}
+		if strings.HasPrefix(s.MIME, "image/") {
+			out.Type = runs.ScrapImage
+		}
+		return out
+	}
+	switch s.Value.Kind() {
+	case '"':
+		out.Type = runs.ScrapText
+	case '{':
+		var all map[string]codec.Raw
+		if codec.Unmarshal(s.Value, &all) != nil {
+			break
+		}
+		if _, tabular := all["columns"]; tabular && len(all) == 2 && all["data"] != nil {
+			out.Type = runs.ScrapTable
+		}
+		if elided, ok := all["elided"]; ok && len(all) == 1 {
+			out.Type, out.Value = "elided", elided
+		}
+	}
+	return out
+}
+
+// jupyterScraps reads the scraps that Python's scrapbook, papermill or a run of ours left in the outputs.
+func jupyterScraps(nb *ipynb.Notebook) *Recorded {
+	r := &Recorded{Name: nb.Name}
+	failed, ran := false, false
+	for i := range nb.Cells {
+		c := &nb.Cells[i]
+		ran = ran || c.Count.Given() && string(c.Count.Raw) != "null" || len(c.Outputs) > 0
+		for k := range c.Outputs {
+			o := &c.Outputs[k]
+			failed = failed || o.Type == "error"
+			for _, s := range outputScraps(o) {
+				if s.Content != nil {
+					s.Digest = runs.DigestOf(s.Content)
+				}
+				r.add(cellName(c, i), s.ScrapData, s.Shown)
+			}
+		}
+	}
+	if m := nb.Manifest(); m != nil {
+		r.manifest(m)
+		return r
+	}
+	about, papermill := papermillOf(nb)
+	switch {
+	case failed || about.Exception:
+		r.Status = "fail"
+	case papermill && about.End == nil: // it is running, or was cut
+		r.Status = "pending"
+	case papermill || ran:
+		r.Status = "pass"
+	}
+	r.Params = about.params
+	return r
+}
+
+func cellName(c *ipynb.Cell, place int) string {
+	if c.ID != "" {
+		return c.ID
+	}
+	return fmt.Sprintf("cell-%d", place+1)
+}
+
+// papermillData is what papermill notes of a run. The defaults are empty in its own notebooks, and given in those of some services.
+type papermillData struct {
+	Parameters codec.Raw `json:"parameters"`
+	Exception  bool      `json:"exception"`
+	End        *string   `json:"end_time"`
+	params     []diff.Param
+}
+
+func papermillOf(nb *ipynb.Notebook) (about papermillData, found bool) {
+	var meta struct {
+		Papermill codec.Raw `json:"papermill"`
+	}
+	if !nb.Metadata.Given() || codec.UnmarshalForeign(nb.Metadata.Raw, &meta) != nil || meta.Papermill.Kind() != '{' {
+		return about, false
+	}
+	if codec.UnmarshalForeign(meta.Papermill, &about) != nil { // of a kind that is not expected
+		return papermillData{}, true
+	}
+	if about.Parameters.Kind() != '{' {
+		return about, true
+	}
+	c := codec.NewCursor(about.Parameters, 0)
+	_, err := c.Object(func(name []byte, _ codec.Span) error {
+		at, err := c.Skip()
+		if err == nil {
+			about.params = append(about.params, diff.Param{Name: string(name), Value: codec.Raw(at.Of(about.Parameters))})
+		}
+		return err
+	})
+	if err != nil {
+		about.params = nil
+	}
+	return about, true
+}
+
+// outputScraps are the scraps of an output.
+func outputScraps(o *ipynb.Output) []scrapbook.Scrap {
+	if len(o.Data) == 0 {
+		return nil
+	}
+	data, metadata := map[string]codec.Raw{}, map[string]codec.Raw{}
+	for _, d := range o.Data {
+		data[d.MIME] = d.Raw
+	}
+	if o.Metadata.Given() && len(o.Metadata.Raw) > 2 && codec.UnmarshalForeign(o.Metadata.Raw, &metadata) != nil {
+		metadata = nil
+	}
+	if !scrapbook.Holds(data, metadata) {
+		return nil
+	}
+	return scrapbook.Read(data, metadata)
+}

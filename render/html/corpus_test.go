@@ -1,0 +1,78 @@
+package html
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"markmill/notebooks/diff"
+	"markmill/notebooks/ipynb"
+	"markmill/render/documents"
+)
+
+// corpus finds real notebooks that stand beside the repository, or skips the test.
+func corpus(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := []string{os.Getenv("MARKMILL_SHARED")}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		roots = append(roots, filepath.Join(filepath.Dir(dir), "shared"))
+	}
+	for _, root := range roots {
+		if info, err := os.Stat(filepath.Join(root, "corpus")); root != "" && err == nil && info.IsDir() {
+			return filepath.Join(root, "corpus")
+		}
+	}
+	t.Skip("no shared/corpus beside the repository; set MARKMILL_SHARED")
+	return ""
+}
+
+// Every real notebook has a page that is safe, and so has its comparison with the one before.
+func TestCorpus(t *testing.T) {
+	pages, refused := 0, 0
+	var before *diff.Document
+	err := filepath.WalkDir(corpus(t), func(path string, d fs.DirEntry, err error) error {
+		ext := strings.ToLower(filepath.Ext(path))
+		if err != nil || d.IsDir() || ext != ".md" && ext != ".qmd" && ext != ".rmd" && ext != ".ipynb" {
+			return err
+		}
+		src, err := os.ReadFile(path)
+		if err != nil || len(src) > 2<<20 {
+			return err
+		}
+		var page []byte
+		if ext == ".ipynb" {
+			nb, err := ipynb.Parse(path, src)
+			if err != nil {
+				refused++
+				return nil
+			}
+			page = Jupyter(nb)
+		} else if page, err = Notebook(path, src, os.DirFS(filepath.Dir(path))); err != nil {
+			refused++
+			return nil
+		}
+		pages++
+		if found := unsafe(page); len(found) > 0 {
+			t.Errorf("%s: %s", path, strings.Join(found, "; "))
+		}
+		if doc, err := documents.Read(path, src, nil); err == nil {
+			if before != nil {
+				if found := unsafe(Diff(diff.Compare(before, doc, diff.Options{}))); len(found) > 0 {
+					t.Errorf("%s, compared: %s", path, strings.Join(found, "; "))
+				}
+			}
+			before = doc
+		}
+		return nil
+	})
+	if err != nil || pages == 0 {
+		t.Fatalf("%d pages, %v", pages, err)
+	}
+	t.Logf("%d pages, %d files refused", pages, refused)
+}

@@ -1,0 +1,209 @@
+package html
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"markmill/notebooks/diff"
+	"markmill/render/diffview"
+)
+
+// diffPage is the page of a comparison: what matters first, then every cell in the order of the new side.
+type diffPage struct {
+	*page
+	d       *diff.Diff
+	prefix  string            // of the ids of cells
+	ids     []string          // of the cells of d
+	links   map[string]string // from what a cell is called to its id
+	cells   []cellParts
+	outline []outlined
+}
+
+// cellParts is what else changed of a cell.
+type cellParts struct {
+	result  *diff.ResultChange
+	scraps  []diff.ScrapChange
+	files   []diff.FileChange
+	outputs []diff.OutputChange
+}
+
+// Diff makes the page of a comparison. The pictures are those that the two documents hold.
+func Diff(d *diff.Diff) []byte {
+	p := diffPage{page: newPage("", nil), d: d, prefix: stepPrefix}
+	main := p.main()
+	sign, st, words := p.verdict()
+	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s → %s</a>`+
+		`<button type="button" id="view" title="Side by side or inline (s)" aria-label="Side by side or inline">⇆</button>`,
+		markup(st), sign, words, cleanLine(d.Old.Name), cleanLine(d.New.Name))
+	foot := sprintf("<footer>Made by Markmill of <code>%s</code> and <code>%s</code></footer>\n", cleanLine(d.Old.Name), cleanLine(d.New.Name))
+	return frame(d.Old.Name+" → "+d.New.Name, bar, outlineOf(p.outline, counted(len(p.outline), "change")), main+foot, diffKeys())
+}
+
+// main is what a comparison puts on a page: its top, and its cells.
+func (p *diffPage) main() markup {
+	d := p.d
+	p.gather()
+	var body writer
+	for i := 0; i < len(d.Cells); {
+		n := i
+		for n < len(d.Cells) && p.same(n) {
+			n++
+		}
+		if n > i {
+			p.unchanged(&body, i, n)
+			i = n
+			continue
+		}
+		p.cell(&body, i)
+		i++
+	}
+	return p.top() + body.markup() // the top comes last: it is not to take from what the cells may take
+}
+
+// diffKeys are the keys of a page of comparisons.
+func diffKeys() markup {
+	return keyTable(
+		[2]markup{"<kbd>j</kbd> <kbd>k</kbd>", "next, previous change"}, [2]markup{"<kbd>e</kbd>", "next step that turned red"},
+		[2]markup{"<kbd>s</kbd>", "side by side or inline"}, [2]markup{"<kbd>u</kbd>", "show or fold what is unchanged"},
+		[2]markup{"<kbd>f</kbd>", "fold or open this change"}, [2]markup{"<kbd>a</kbd>", "fold or open all changes"},
+		[2]markup{"<kbd>t</kbd>", "light or dark"}, [2]markup{"<kbd>?</kbd>", "these keys"})
+}
+
+// gather names the cells, and gives each what else changed of it. The lists of a comparison are in the order of its cells.
+func (p *diffPage) gather() {
+	p.links = map[string]string{}
+	used := map[string]bool{}
+	p.cells = make([]cellParts, len(p.d.Cells))
+	scraps, files, outputs := p.d.Scraps, p.d.Files, p.d.Outputs
+	results := map[string]*diff.ResultChange{}
+	for i := range p.d.Results {
+		results[p.d.Results[i].Step] = &p.d.Results[i]
+	}
+	for i := range p.d.Cells {
+		label := p.d.Cells[i].Label()
+		base := p.prefix + idOf(label)
+		id := base
+		for n := 1; used[id]; n++ {
+			id = fmt.Sprintf("%s-%d", base, n)
+		}
+		used[id] = true
+		p.ids = append(p.ids, id)
+		if _, ok := p.links[label]; !ok {
+			p.links[label] = id
+		}
+		c := &p.cells[i]
+		c.result = results[label]
+		delete(results, label)
+		for ; len(scraps) > 0 && scraps[0].Step == label; scraps = scraps[1:] {
+			c.scraps = append(c.scraps, scraps[0])
+		}
+		for ; len(files) > 0 && files[0].Step == label; files = files[1:] {
+			c.files = append(c.files, files[0])
+		}
+		for ; len(outputs) > 0 && outputs[0].Step == label; outputs = outputs[1:] {
+			c.outputs = append(c.outputs, outputs[0])
+		}
+	}
+}
+
+// idOf is what of a label may stand in an id and in a link to it.
+func idOf(label string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_.", r) {
+			return r
+		}
+		return '-'
+	}, strings.ToValidUTF8(label, "-"))
+}
+
+// same says that nothing of a cell changed.
+func (p *diffPage) same(i int) bool {
+	c := &p.cells[i]
+	return !p.d.Cells[i].Changed() && c.result == nil && c.scraps == nil && c.files == nil && c.outputs == nil
+}
+
+// verdict is what the comparison comes to.
+func (p *diffPage) verdict() (sign markup, st state, words string) {
+	red, green := 0, 0
+	for _, r := range p.d.Results {
+		switch r.Turned {
+		case diff.Red:
+			red++
+		case diff.Green:
+			green++
+		}
+	}
+	s := p.d.Status
+	switch {
+	case p.d.Same:
+		return "=", unknown, "No difference"
+	case red > 0:
+		return "✗", failed, fmt.Sprintf("%s turned red", counted(red, "step"))
+	case s != nil && s.New != "pass" && s.New != "" && s.Old == "pass":
+		return "✗", failed, "Turned to " + cleanLine(s.New)
+	case green > 0:
+		return "✓", passed, fmt.Sprintf("%s turned green", counted(green, "step"))
+	}
+	return "~", changed, "Different"
+}
+
+// maxEntries bounds what a row at the top shows before it is folded.
+const maxEntries = 10
+
+func (p *diffPage) top() markup {
+	sign, st, words := p.verdict()
+	var w writer
+	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1 class="sides"><span>%s</span> <span class="dim">→</span> <span>%s</span></h1><table class="facts">`,
+		markup(st), sign, words, cleanLine(p.d.Old.Name), cleanLine(p.d.New.Name))
+	for _, s := range diffview.Sections(p.d) {
+		w.put(`<tr><th>%s</th><td>`, strings.ToUpper(s.Name[:1])+s.Name[1:])
+		if s.Words != "" {
+			w.put(`<p class="dim">%s</p>`, cleanLine(s.Words))
+		}
+		var rows [2]writer // shown, folded
+		for i, e := range s.Entries {
+			to := &rows[0]
+			if i >= maxEntries {
+				to = &rows[1]
+			}
+			if i < 20*maxEntries {
+				p.entry(to, &s, i, e)
+			}
+		}
+		w.put(`<table class="list">%s</table>`, rows[0].markup())
+		if n := len(s.Entries) - maxEntries; n > 0 {
+			w.put(`<details class="more"><summary>%s</summary><table class="list">%s</table>`, counted(n, "more change"), rows[1].markup())
+			if n -= 19 * maxEntries; n > 0 {
+				w.put(`<p class="cut">… and %s, further down</p>`, counted(n, "more change"))
+			}
+			w.put("</details>")
+		}
+		w.put("</td></tr>")
+	}
+	w.put("</table></section>\n")
+	return w.markup()
+}
+
+// entry is a line at the top, with a link to the cell that it is of.
+func (p *diffPage) entry(w *writer, s *diffview.Section, i int, e diffview.Entry) {
+	class := map[diffview.Tone]markup{diffview.Bad: "fail", diffview.Good: "pass", diffview.Came: "pass", diffview.Went: "fail", diffview.Neutral: "edit"}[e.Tone]
+	step := strings.TrimSuffix(strings.TrimPrefix(e.Subject, "text “"), "”")
+	switch s.Name {
+	case diffview.Scraps:
+		step = p.d.Scraps[i].Step
+	case diffview.Worktree:
+		step = p.d.Files[i].Step
+	case diffview.Outputs:
+		step = p.d.Outputs[i].Step
+	case diffview.Parameters, diffview.Status, diffview.Notes:
+		step = ""
+	}
+	w.put(`<tr class="%s"><td class="sign">%s</td><td>`, class, cleanLine(e.Sign))
+	if id, ok := p.links[step]; ok && step != "" {
+		w.put(`<a href="#%s"><code>%s</code></a> `, id, cleanLine(e.Subject))
+	} else if e.Subject != "" {
+		w.put(`<code>%s</code> `, cleanLine(e.Subject))
+	}
+	w.put("<span>%s</span></td></tr>", cleanLine(e.Words))
+}

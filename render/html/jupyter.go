@@ -1,0 +1,332 @@
+package html
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/notebooks/ipynb"
+)
+
+// jupyterPage is the page of a Jupyter notebook.
+type jupyterPage struct {
+	*page
+	nb      *ipynb.Notebook
+	lang    string
+	kernel  string
+	title   string
+	titleAt ast.Node
+	outline []outlined
+	counts  map[state][]int // cells by how they ended
+	order   bool            // the cells were run in their order
+	body    writer
+}
+
+// Jupyter makes the page of a Jupyter notebook, with the outputs that it holds.
+func Jupyter(nb *ipynb.Notebook) []byte {
+	p := jupyterPage{page: newPage(nb.Name, nil), nb: nb, counts: map[state][]int{}, order: true}
+	p.readMetadata()
+	p.write()
+	st, words := p.verdict()
+	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(st), signs[st], words, cleanLine(p.title))
+	foot := sprintf("<footer>Made by Markmill of <code>%s</code></footer>\n", cleanLine(p.name))
+	return frame(p.title, bar, outlineOf(p.outline, counted(p.codeCells(), "code cell")), p.top()+p.body.markup()+foot, notebookKeys())
+}
+
+func (p *jupyterPage) readMetadata() {
+	var meta struct {
+		Kernel struct {
+			Name     string `json:"display_name"`
+			Language string `json:"language"`
+		} `json:"kernelspec"`
+		Language struct {
+			Name string `json:"name"`
+		} `json:"language_info"`
+	}
+	if p.nb.Metadata.Given() && codec.Unmarshal(p.nb.Metadata.Raw, &meta) == nil {
+		p.kernel, p.lang = meta.Kernel.Name, meta.Language.Name
+		if p.lang == "" {
+			p.lang = meta.Kernel.Language
+		}
+	}
+}
+
+func (p *jupyterPage) codeCells() (n int) {
+	for _, list := range p.counts {
+		n += len(list)
+	}
+	return n
+}
+
+// write writes the cells. All Markdown is read before any is written, because a link may lead to a heading of a later cell.
+func (p *jupyterPage) write() {
+	trees := make([]ast.Node, len(p.nb.Cells))
+	for i := range p.nb.Cells {
+		c := &p.nb.Cells[i]
+		p.anchors[fmt.Sprintf("#cell-%d", i+1)] = true
+		if c.Type == "markdown" {
+			src := []byte(strings.ToValidUTF8(c.Source, "\uFFFD"))
+			trees[i] = p.markdown.Parser().Parse(text.NewReader(src), parser.WithContext(parser.NewContext(parser.WithIDs(headingIDs{p.anchors}))))
+			p.findTitle(trees[i], src)
+		}
+	}
+	if p.title == "" {
+		p.title = strings.TrimSuffix(path.Base(p.name), path.Ext(p.name))
+	}
+	last := 0
+	for i := range p.nb.Cells {
+		switch c := &p.nb.Cells[i]; c.Type {
+		case "markdown":
+			p.proseCell(c, trees[i])
+		case "code":
+			p.codeCell(c, i, &last)
+		default:
+			p.body.put("<div class=\"prose\">%s</div>\n", p.code("", c.Source))
+		}
+	}
+}
+
+func (p *jupyterPage) findTitle(root ast.Node, src []byte) {
+	for n := root.FirstChild(); n != nil && p.title == ""; n = n.NextSibling() {
+		if h, ok := n.(*ast.Heading); ok && h.Level == 1 {
+			p.title, p.titleAt = plainText(h, src), n
+		}
+	}
+}
+
+// proseCell writes a Markdown cell, with the pictures that are attached to it.
+func (p *jupyterPage) proseCell(c *ipynb.Cell, root ast.Node) {
+	src := []byte(strings.ToValidUTF8(c.Source, "\uFFFD"))
+	p.pictures.attached = attachments(c)
+	var nodes []ast.Node
+	for n := root.FirstChild(); n != nil; n = n.NextSibling() {
+		if n == p.titleAt {
+			continue
+		}
+		if h, ok := n.(*ast.Heading); ok && h.Level <= 3 {
+			if id, ok := h.AttributeString("id"); ok {
+				p.outline = append(p.outline, outlined{href: string(id.([]byte)), words: plainText(h, src), level: h.Level})
+			}
+		}
+		nodes = append(nodes, n)
+	}
+	if len(nodes) > 0 {
+		p.body.put("<div class=\"prose\">%s</div>\n", p.prose(nodes, src))
+	}
+	p.pictures.attached = nil
+}
+
+func attachments(c *ipynb.Cell) map[string][]byte {
+	out := map[string][]byte{}
+	for _, file := range ipynb.Members(c.Attachments) {
+		for _, form := range ipynb.Members(file.Value) {
+			if data, err := decodeData(";base64," + form.Value.Text()); err == nil {
+				out[file.Name] = data
+			}
+		}
+	}
+	return out
+}
+
+// codeCell writes a code cell.
+func (p *jupyterPage) codeCell(c *ipynb.Cell, i int, last *int) {
+	label := fmt.Sprintf("cell-%d", i+1)
+	st := unknown
+	count := 0
+	if c.Count.Given() && codec.Unmarshal(c.Count.Raw, &count) == nil && count > 0 {
+		st = changed
+		p.order = p.order && count > *last
+		*last = count
+	}
+	words := ""
+	for k := range c.Outputs {
+		if o := &c.Outputs[k]; o.Type == "error" {
+			st, words = failed, o.Ename
+		}
+	}
+	p.counts[st] = append(p.counts[st], i)
+	sign := signs[st]
+	if st == changed {
+		sign = "·"
+	}
+	p.outline = append(p.outline, outlined{href: stepPrefix + label, words: label, state: st, sign: sign})
+	w := &p.body
+	w.put(`<details class="step %s" id="%s" open><summary><span class="sign">%s</span><a class="name" href="#%s">%s</a><span class="lang">%s</span>`,
+		markup(st), stepPrefix+label, sign, stepPrefix+label, label, cleanLine(p.lang))
+	for _, t := range c.Tags {
+		w.put(`<span class="tag">%s</span>`, cleanLine(t))
+	}
+	w.put(`<span class="words">`)
+	if words != "" {
+		w.put("<span>%s</span>", cleanLine(words))
+	}
+	if count > 0 {
+		w.put("<span>[%d]</span>", count)
+	}
+	w.put("</span></summary>\n")
+	switch code := p.code(p.lang, c.Source); {
+	case strings.TrimSpace(c.Source) == "":
+	case c.Hides() || c.Tagged(notebooks.TagHideInput):
+		w.put(`<details class="more"><summary>code</summary>%s</details>`, code)
+	default:
+		w.put("%s", code)
+	}
+	if m := p.outputs(c); m != "" {
+		w.put(`<div class="result">%s</div>`, m)
+	}
+	w.put("</details>\n")
+}
+
+// outputs writes what a cell printed and showed. Pieces of one stream that follow each other are one.
+func (p *jupyterPage) outputs(c *ipynb.Cell) markup {
+	var w writer
+	for k := 0; k < len(c.Outputs); k++ {
+		o := &c.Outputs[k]
+		switch o.Type {
+		case "stream":
+			var all strings.Builder
+			all.WriteString(o.Text())
+			for k+1 < len(c.Outputs) && c.Outputs[k+1].Type == "stream" && c.Outputs[k+1].Name == o.Name {
+				k++
+				all.WriteString(c.Outputs[k].Text())
+			}
+			class := markup("out")
+			if o.Name == "stderr" {
+				class = "err"
+			}
+			w.put("%s", p.output(class, all.String(), false))
+		case "error":
+			words := strings.Join(o.Traceback, "\n")
+			if strings.TrimSpace(words) == "" {
+				words = o.Ename + ": " + o.Evalue
+			}
+			w.put("%s", p.output("err", words, true))
+		default:
+			w.put("%s", p.result(o))
+		}
+	}
+	return w.markup()
+}
+
+// maxHTML bounds the HTML of a result that is read, in bytes.
+const maxHTML = 4 << 20
+
+// result writes the richest form of a result that a page can show without running anything.
+func (p *jupyterPage) result(o *ipynb.Output) markup {
+	forms := map[string]ipynb.Datum{}
+	for _, d := range o.Data {
+		forms[d.MIME] = d
+	}
+	for _, mime := range []string{"image/svg+xml", "image/png", "image/jpeg", "image/gif", "image/webp"} {
+		if d, ok := forms[mime]; ok {
+			data := []byte(d.Text())
+			if mime != "image/svg+xml" {
+				var err error
+				if data, err = decodeData(";base64," + d.Text()); err != nil {
+					continue
+				}
+			}
+			if pictureType(data) == "" {
+				continue
+			}
+			return sprintf("<figure>%s</figure>", p.pictures.embed(data, "", ""))
+		}
+	}
+	lost := markup("")
+	if d, ok := forms["text/html"]; ok {
+		if src := d.Text(); len(src) <= maxHTML {
+			s := sanitizer{page: p.page}
+			m := s.sanitize(src)
+			p.budget.left -= len(m)
+			if p.budget.left > 0 && len(m) < maxPage/4 && strings.TrimSpace(visible(m)) != "" {
+				return sprintf(`<div class="prose">%s</div>`, m)
+			}
+		}
+		lost = `<p class="cut">An HTML result is not shown: it needs scripts, or is too large.</p>`
+	}
+	if d, ok := forms["text/markdown"]; ok {
+		src := []byte(strings.ToValidUTF8(d.Text(), "\uFFFD"))
+		root := p.markdown.Parser().Parse(text.NewReader(src))
+		var nodes []ast.Node
+		for n := root.FirstChild(); n != nil; n = n.NextSibling() {
+			nodes = append(nodes, n)
+		}
+		return sprintf(`<div class="prose">%s</div>`, p.prose(nodes, src))
+	}
+	for _, mime := range []string{"text/plain", "text/latex"} {
+		if d, ok := forms[mime]; ok {
+			return lost + p.output("out", d.Text(), false)
+		}
+	}
+	if len(o.Data) > 0 { // JSON, or something that only its own program shows
+		d := o.Data[0]
+		if pretty, err := codec.Indent(d.Value.Raw); err == nil && d.JSON() {
+			return p.code("json", string(pretty))
+		}
+		return sprintf(`<p class="cut">A result of type <code>%s</code> is not shown.</p>`, cleanLine(d.MIME))
+	}
+	return lost
+}
+
+// visible is the text between the tags of markup, with a word for each picture.
+func visible(m markup) string {
+	var b strings.Builder
+	rest := string(m)
+	for rest != "" {
+		before, after, _ := strings.Cut(rest, "<")
+		b.WriteString(before)
+		if strings.HasPrefix(after, "img") {
+			b.WriteString("picture")
+		}
+		_, rest, _ = strings.Cut(after, ">")
+	}
+	return b.String()
+}
+
+// verdict is what can be told of a Jupyter notebook, which keeps no record of its run.
+func (p *jupyterPage) verdict() (state, string) {
+	switch {
+	case len(p.counts[failed]) > 0:
+		return failed, counted(len(p.counts[failed]), "cell") + " failed"
+	case len(p.counts[changed]) > 0:
+		return unknown, "With outputs"
+	}
+	return unknown, "Not run"
+}
+
+func (p *jupyterPage) top() markup {
+	st, words := p.verdict()
+	var w writer
+	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1><table class="facts"><tr><th>Cells</th><td>`,
+		markup(st), signs[st], words, cleanLine(p.title))
+	for _, c := range []struct {
+		state state
+		words string
+	}{{failed, "failed"}, {changed, "run"}, {unknown, "not run"}} {
+		if n := len(p.counts[c.state]); n > 0 {
+			w.put(`<span class="count %s">%d %s</span> `, markup(c.state), n, markup(c.words))
+		}
+		if c.state == failed {
+			for k, i := range p.counts[failed] {
+				if k < 12 {
+					w.put(`<a class="ref" href="#step-cell-%d">cell-%d</a> `, i+1, i+1)
+				}
+			}
+		}
+	}
+	w.put("%s</td></tr>", counted(len(p.nb.Cells), "cell"))
+	if !p.order {
+		w.put(`<tr><th>Order</th><td>The cells were not run from top to bottom: what they show may not come of what stands here.</td></tr>`)
+	}
+	if p.kernel+p.lang != "" {
+		w.put(`<tr><th>Kernel</th><td>%s <span class="dim">%s</span></td></tr>`, cleanLine(p.kernel), cleanLine(p.lang))
+	}
+	w.put("</table></section>\n")
+	return w.markup()
+}

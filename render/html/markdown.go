@@ -1,0 +1,134 @@
+package html
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	gmhtml "github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"markmill/notebooks"
+)
+
+// Ids on a page begin with what they are of, so that no notebook can name a part of the page itself.
+const (
+	headingPrefix = "h-"
+	stepPrefix    = "step-"
+)
+
+// maxParagraph bounds a paragraph whose inlines are read, in bytes: the time for those grows faster than their length.
+const maxParagraph = 64 << 10
+
+// longParagraphs makes code of paragraphs that are too long to be read.
+type longParagraphs struct{}
+
+func (longParagraphs) Transform(node *ast.Paragraph, _ text.Reader, _ parser.Context) {
+	lines := node.Lines()
+	if n := lines.Len(); n == 0 || lines.At(n-1).Stop-lines.At(0).Start <= maxParagraph {
+		return
+	}
+	code := ast.NewCodeBlock()
+	code.SetLines(lines)
+	node.Parent().ReplaceChild(node.Parent(), node, code)
+}
+
+// newMarkdown reads Markdown with the fences that notebooks.Parse finds, and GitHub's additions. HTML that it writes is to be sanitized.
+func newMarkdown() goldmark.Markdown {
+	transformers := append(notebooks.ParagraphTransformers(), util.Prioritized(longParagraphs{}, 50))
+	return goldmark.New(
+		goldmark.WithParser(parser.NewParser(parser.WithBlockParsers(notebooks.BlockParsers()...),
+			parser.WithInlineParsers(parser.DefaultInlineParsers()...), parser.WithParagraphTransformers(transformers...))),
+		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+			extension.Strikethrough, extension.TaskList, extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}))),
+		goldmark.WithRenderer(renderer.NewRenderer(renderer.WithNodeRenderers(
+			util.Prioritized(gmhtml.NewRenderer(gmhtml.WithUnsafe()), 1000), util.Prioritized(fences{}, 100)))),
+	)
+}
+
+// fences writes the code of fences that stand in lists and quotes. Those at the top level are the page's own business.
+type fences struct{}
+
+func (fences) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
+	reg.Register(ast.KindFencedCodeBlock, func(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		f := n.(*ast.FencedCodeBlock)
+		_, err := fmt.Fprintf(w, "<pre>\n%s</pre>\n", highlight(string(f.Language(src)), cleanLines(fenceText(f, src))))
+		return ast.WalkSkipChildren, err
+	})
+}
+
+// fenceText is the text between a fence's lines.
+func fenceText(n ast.Node, src []byte) string {
+	var b strings.Builder
+	lines := n.Lines()
+	for i := range lines.Len() {
+		at := lines.At(i)
+		b.Write(at.Value(src))
+	}
+	return b.String()
+}
+
+// infoOf is the info string of a fence.
+func infoOf(f *ast.FencedCodeBlock, src []byte) string {
+	if f.Info == nil {
+		return ""
+	}
+	return string(f.Info.Value(src))
+}
+
+// headingIDs makes the ids of headings as forges do, each once, behind the prefix.
+type headingIDs struct{ used map[string]bool }
+
+func (h headingIDs) Generate(value []byte, _ ast.NodeKind) []byte {
+	id := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_':
+			return unicode.ToLower(r)
+		case r == ' ':
+			return '-'
+		}
+		return -1
+	}, string(bytes.ToValidUTF8(value, nil)))
+	if id == "" {
+		id = "heading"
+	}
+	unique := id
+	for n := 1; h.used[unique]; n++ {
+		unique = fmt.Sprintf("%s-%d", id, n)
+	}
+	h.used[unique] = true
+	return []byte(headingPrefix + unique)
+}
+
+func (h headingIDs) Put([]byte) {}
+
+// plainText is the text of a node without its markup.
+func plainText(n ast.Node, src []byte) string {
+	var b strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the walker makes no error
+		if entering {
+			switch n := n.(type) {
+			case *ast.Text:
+				b.Write(n.Value(src))
+				if n.SoftLineBreak() || n.HardLineBreak() {
+					b.WriteByte(' ')
+				}
+			case *ast.String:
+				b.Write(n.Value)
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return strings.TrimSpace(b.String())
+}

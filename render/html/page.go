@@ -1,0 +1,87 @@
+package html
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"io/fs"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+)
+
+// The style and the script of every page.
+var (
+	//go:embed page.css
+	style markup
+	//go:embed page.js
+	script markup
+)
+
+// page is a page in the making.
+type page struct {
+	name     string // of the notebook, as it was given
+	markdown goldmark.Markdown
+	pictures *pictures
+	budget   budget
+	anchors  map[string]bool // headings by id, steps by "#" and id
+	used     map[string]bool // headings that are written: an id stands once
+	line     int             // in the notebook, of what is being written; 0 where it has none
+}
+
+func newPage(name string, files fs.FS) *page {
+	return &page{name: name, markdown: newMarkdown(), pictures: &pictures{files: files, left: maxPictures}, budget: budget{maxPage}, anchors: map[string]bool{}, used: map[string]bool{}}
+}
+
+// where says where the whole of something is that is cut on the page.
+func (p *page) where() markup {
+	if p.line > 0 {
+		return sprintf("<code>%s</code>, from line %d on", cleanLine(p.name), p.line)
+	}
+	return sprintf("<code>%s</code>", cleanLine(p.name))
+}
+
+// prose is Markdown's HTML of some nodes, sanitized.
+func (p *page) prose(nodes []ast.Node, src []byte) markup {
+	var b bytes.Buffer
+	for _, n := range nodes {
+		if err := p.markdown.Renderer().Render(&b, src, n); err != nil { // a buffer makes no error, and no node is unknown
+			return pre(sprintf("%s", cleanLines(plainText(n, src))))
+		}
+	}
+	s := sanitizer{page: p}
+	return s.sanitize(b.String())
+}
+
+// digestOf is how a Content-Security-Policy names a style or a script.
+func digestOf(text markup) markup {
+	sum := sha256.Sum256([]byte(text))
+	return markup("'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'")
+}
+
+// frame puts a page around its parts. The policy comes first, so that it holds for all that follows.
+func frame(title string, bar, outline, main, keys markup) []byte {
+	var w writer
+	w.put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
+	w.put(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src %s; script-src %s; img-src data:; base-uri 'none'; form-action 'none'">`+"\n",
+		digestOf(style), digestOf(script))
+	w.put(`<meta name="viewport" content="width=device-width, initial-scale=1">` + "\n" +
+		`<meta name="referrer" content="no-referrer">` + "\n" + `<meta name="color-scheme" content="light dark">` + "\n")
+	w.put("<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n", cleanLine(title), style)
+	w.put(`<header class="bar">%s<span class="tools"><button type="button" id="theme" title="Light or dark (t)" aria-label="Light or dark">◐</button>`+
+		`<button type="button" id="keys" title="Keys (?)" aria-label="Keys">?</button></span></header>`+"\n", bar)
+	w.put(`<div class="frame">`+"\n%s<main id=\"main\">\n%s</main>\n</div>\n", outline, main)
+	w.put(`<dialog id="help"><h2>Keys</h2><table>%s</table><p>Esc closes this.</p></dialog>`+"\n<script>%s</script>\n</body>\n</html>\n", keys, script)
+	return []byte(w.String())
+}
+
+// keyTable lists keys and what they do.
+func keyTable(rows ...[2]markup) markup {
+	var b strings.Builder
+	for _, r := range rows {
+		b.WriteString(string(sprintf("<tr><td>%s</td><td>%s</td></tr>", r[0], r[1])))
+	}
+	return markup(b.String())
+}

@@ -1,0 +1,224 @@
+package html
+
+import (
+	"html"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/notebooks/lazyregexp"
+)
+
+// state is how a step ended.
+type state string
+
+const (
+	passed   state = "pass"
+	failed   state = "fail"
+	timedOut state = "timeout"
+	skipped  state = "skip"
+	unknown  state = "none" // it did not run, or it is not said
+	changed  state = "edit" // of a comparison: it is another
+)
+
+// result is what an output notebook says of a step.
+type result struct {
+	state    state
+	words    []string // "exit 0", "2 attempts", …, as the region has them
+	body     markup
+	tests    tests
+	tested   bool
+	files    []fileChange
+	scraps   []scrap
+	edited   bool
+	pictures int
+}
+
+// tests is what a runner counted.
+type tests struct{ passed, failed, skipped int }
+
+// scrap is a recorded value.
+type scrap struct {
+	name  string
+	value codec.Raw
+}
+
+var (
+	summaryLine = lazyregexp.New(`^<details( open)?><summary>(?:(\S+) )?(?:<code>([^<]*)</code>)?(.*)</summary>\s*$`)
+	testWords   = lazyregexp.New(`^(\d{1,9}) passed(?:, (\d{1,9}) failed)?(?:, (\d{1,9}) skipped)?$`)
+)
+
+// readRegion reads the body of a region. Whatever in it is not as Markmill writes it is shown as Markdown is.
+func (p *page) readRegion(r notebooks.FoundRegion) *result {
+	res := &result{state: unknown, edited: r.Edited}
+	src := r.Body
+	p.line = r.Line
+	root := p.markdown.Parser().Parse(text.NewReader(src))
+	var w writer
+	var prose []ast.Node
+	flush := func() {
+		if len(prose) > 0 {
+			w.put(`<div class="prose">%s</div>`, p.prose(prose, src))
+			prose = nil
+		}
+	}
+	for n := root.FirstChild(); n != nil; n = n.NextSibling() {
+		switch n := n.(type) {
+		case *ast.HTMLBlock:
+			block := htmlText(n, src)
+			if n == root.FirstChild() && res.readSummary(block) || n == root.LastChild() && strings.TrimSpace(block) == "</details>" {
+				continue
+			}
+		case *ast.FencedCodeBlock:
+			flush()
+			w.put("%s", p.regionFence(res, infoOf(n, src), fenceText(n, src)))
+			continue
+		case *ast.Paragraph:
+			if words := plainText(n, src); words == "No output." {
+				continue
+			} else if strings.HasPrefix(words, "… ") && strings.Contains(words, " elided") {
+				flush()
+				w.put(`<div class="cut">%s</div>`, p.prose([]ast.Node{n}, src))
+				continue
+			}
+			if img, ok := n.FirstChild().(*ast.Image); ok && img.NextSibling() == nil {
+				flush()
+				res.pictures++
+				w.put(`<figure>%s</figure>`, p.pictures.tag(string(img.Destination), cleanLine(plainText(img, src)), ""))
+				continue
+			}
+		}
+		prose = append(prose, n)
+	}
+	flush()
+	res.body = w.markup()
+	return res
+}
+
+// htmlText is the text of an HTML block.
+func htmlText(n *ast.HTMLBlock, src []byte) string {
+	b := fenceText(n, src)
+	if n.HasClosure() {
+		b += string(n.ClosureLine.Value(src))
+	}
+	return b
+}
+
+// readSummary reads the line that folds a region; false when it is another.
+func (r *result) readSummary(block string) bool {
+	m := summaryLine.FindStringSubmatch(strings.TrimRight(block, "\n"))
+	if m == nil {
+		return false
+	}
+	switch m[2] {
+	case "✓":
+		r.state = passed
+	case "✗":
+		r.state = failed
+	case "⏱":
+		r.state = timedOut
+	case "○":
+		r.state = skipped
+	}
+	for _, word := range strings.Split(m[4], " · ") {
+		word = cleanLine(html.UnescapeString(word))
+		if word == "" || word == "exit 0" {
+			continue
+		}
+		if t := testWords.FindStringSubmatch(word); t != nil {
+			r.tests = tests{count(t[1]), count(t[2]), count(t[3])}
+			r.tested = true
+		}
+		r.words = append(r.words, word)
+	}
+	return true
+}
+
+func count(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// fenceClass is the class of a block that Markmill writes: "text {.output}".
+var fenceClass = lazyregexp.New(`^\S+ \{\.([a-z-]+)\}$`)
+
+func (p *page) regionFence(res *result, info, body string) markup {
+	lang, _, _ := strings.Cut(info, " ")
+	class := ""
+	if m := fenceClass.FindStringSubmatch(info); m != nil {
+		class = m[1]
+	}
+	switch class {
+	case "output":
+		return p.output("out", body, false)
+	case "error":
+		return p.output("err", body, true)
+	case "tests":
+		return p.output("tests", body, res.state == failed)
+	case "diff":
+		m, files := p.diff(body)
+		res.files = append(res.files, files...)
+		return m
+	case "scraps":
+		if m, ok := p.scraps(res, body); ok {
+			return m
+		}
+	}
+	return p.code(lang, body)
+}
+
+// scraps reads the scraps of a step, and writes them as a table.
+func (p *page) scraps(res *result, body string) (markup, bool) {
+	var values map[string]codec.Raw
+	if codec.Unmarshal([]byte(body), &values) != nil {
+		return "", false
+	}
+	var w writer
+	w.put(`<table class="facts scraps"><caption>Scraps</caption>`)
+	for _, name := range sortedNames(values) {
+		res.scraps = append(res.scraps, scrap{name, values[name]})
+		w.put("<tr><th>%s</th><td>%s</td></tr>", cleanLine(name), p.value(values[name]))
+	}
+	w.put("</table>")
+	return w.markup(), true
+}
+
+func sortedNames(values map[string]codec.Raw) []string {
+	names := make([]string, 0, len(values))
+	for name := range values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// value is a JSON value, short ones on a line, long ones folded.
+func (p *page) value(v codec.Raw) markup {
+	var file struct{ File, MIME string }
+	if codec.Unmarshal(v, &file) == nil && file.File != "" && file.MIME != "" {
+		return sprintf(`<code>%s</code> <span class="tag">%s</span>`, cleanLine(file.File), cleanLine(file.MIME))
+	}
+	head, _, gone := p.budget.cut(string(v))
+	if len(head) <= 120 && gone == "" {
+		return sprintf("<code>%s</code>", highlight("json", cleanLines(head)))
+	}
+	if gone == "" {
+		if pretty, err := codec.Indent(v); err == nil {
+			head = string(pretty)
+		}
+	}
+	m := sprintf(`<details class="more"><summary><code>%s…</code> %s</summary><pre>%s</pre></details>`,
+		cleanLine(string([]rune(head)[:min(60, len([]rune(head)))])), size(len(v)), highlight("json", cleanLines(shortLines(head))))
+	if gone != "" {
+		m += elided(gone, p.where())
+	}
+	return m
+}

@@ -1,0 +1,73 @@
+package html
+
+import (
+	"fmt"
+
+	"markmill/render/review"
+)
+
+// Review makes the page of a review: what it comes to, a line for each notebook, and then the comparison of each.
+func Review(r *review.Review) []byte {
+	shared := newPage("", nil) // what bounds a page bounds all of them together
+	base, head := r.Title()
+	var list, body writer
+	var outline []outlined
+	for i, n := range r.Notebooks {
+		id := fmt.Sprintf("notebook-%d", i+1)
+		sign, st := reviewSign(r, n)
+		list.put(`<tr class="%s"><td class="sign">%s</td><td><a href="#%s"><code>%s</code></a> <span>%s</span></td></tr>`, markup(st), sign, id, cleanLine(n.Path), cleanLine(n.Summary()))
+		outline = append(outline, outlined{href: id, words: n.Path, level: 2})
+		body.put(`<section class="%s" id="%s"><h2><span class="sign">%s</span> <code>%s</code></h2><p class="dim">%s</p>`, markup(st), id, sign, cleanLine(n.Path), cleanLine(n.Summary()))
+		reviewNotes(&body, n)
+		if n.Compared() {
+			p := diffPage{page: shared, d: n.Diff, prefix: fmt.Sprintf("n%d-%s", i+1, stepPrefix)}
+			body.put("%s", p.main())
+			outline = append(outline, p.outline...)
+		}
+		body.put("</section>\n")
+	}
+	st, sign := passed, markup("✓")
+	if r.Verdict == "fail" {
+		st, sign = failed, "✗"
+	}
+	var top writer
+	top.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1 class="sides"><span>%s</span> <span class="dim">→</span> <span>%s</span></h1>`,
+		markup(st), sign, r.VerdictWords(), cleanLine(base), cleanLine(head))
+	if words := r.OutputWords(); words != "" {
+		top.put(`<p class="lead">Outputs: %s</p>`, words)
+	}
+	top.put(`<table class="facts"><tr><th>Notebooks</th><td><table class="list">%s</table></td></tr></table></section>`+"\n", list.markup())
+	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s → %s</a>`+
+		`<button type="button" id="view" title="Side by side or inline (s)" aria-label="Side by side or inline">⇆</button>`,
+		markup(st), sign, counted(len(r.Notebooks), "notebook"), cleanLine(base), cleanLine(head))
+	foot := sprintf("<footer>Made by Markmill of <code>%s</code> and <code>%s</code></footer>\n", cleanLine(base), cleanLine(head))
+	return frame("Review: "+base+" → "+head, bar, outlineOf(outline, counted(len(r.Notebooks), "notebook")), top.markup()+body.markup()+foot, diffKeys())
+}
+
+func reviewSign(r *review.Review, n *review.Notebook) (markup, state) {
+	switch r.Sign(n) {
+	case "✗":
+		return "✗", failed
+	case "!":
+		return "!", timedOut
+	}
+	return "✓", passed
+}
+
+// reviewNotes tells how the outputs of a notebook stand.
+func reviewNotes(w *writer, n *review.Notebook) {
+	notes := n.Notes()
+	if len(notes) == 0 {
+		return
+	}
+	w.put(`<table class="list">`)
+	for _, note := range notes {
+		class := map[string]markup{"✗": "fail", "!": "timeout", "✓": "pass"}[note.Sign]
+		w.put(`<tr class="%s"><td class="sign">%s</td><td>`, class, note.Sign)
+		if note.Subject != "" {
+			w.put("<code>%s</code> ", cleanLine(note.Subject))
+		}
+		w.put("<span>%s</span></td></tr>", cleanLine(note.Words))
+	}
+	w.put("</table>")
+}

@@ -1,0 +1,62 @@
+package html
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"markmill/notebooks/diff"
+	"markmill/render/review"
+)
+
+func TestHostileReview(t *testing.T) {
+	for _, text := range hostile {
+		text = strings.ReplaceAll(text, "HOST", "http://127.0.0.1:1")
+		r := &review.Review{Base: review.Revision{Name: text}, Head: review.Revision{Name: text, Commit: "abc"}, Verdict: "fail", FailOn: review.DefaultFailOn}
+		for _, state := range []review.State{review.Fresh, review.Stale, review.Failed, review.Missing} {
+			r.Notebooks = append(r.Notebooks, &review.Notebook{Path: text, From: text, Change: review.Renamed, Conditions: []review.Condition{review.OnRed}, Red: []string{text}, Error: text,
+				Outputs: []review.Output{{Path: text, States: []review.State{state}, Status: text, Source: text, Problems: []string{text}}},
+				Diff:    diff.Compare(hostileDocument(text, "x"), hostileDocument(text, "y"), diff.Options{})})
+		}
+		checkSafe(t, Review(r))
+	}
+}
+
+// TestReviewLinks makes a page of two notebooks with the same steps: every link leads somewhere, and no id stands twice.
+func TestReviewLinks(t *testing.T) {
+	r := &review.Review{Base: review.Revision{Name: "main"}, Head: review.Revision{Name: "head"}}
+	for _, name := range []string{"a.md", "b.md"} {
+		r.Notebooks = append(r.Notebooks, &review.Notebook{Path: name, Conditions: []review.Condition{review.OnChanged},
+			Diff: diff.Compare(hostileDocument("x", "y"), hostileDocument("x", "z"), diff.Options{})})
+	}
+	root, err := html.Parse(bytes.NewReader(Review(r)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, links := map[string]int{}, map[string]bool{}
+	for n := range root.Descendants() {
+		for _, a := range n.Attr {
+			switch {
+			case a.Key == "id":
+				ids[a.Val]++
+			case a.Key == "href":
+				links[strings.TrimPrefix(a.Val, "#")] = true
+			}
+		}
+	}
+	for id, n := range ids {
+		if n > 1 {
+			t.Errorf("the id %s stands %d times", id, n)
+		}
+	}
+	for link := range links {
+		if ids[link] == 0 {
+			t.Errorf("the link to %s leads nowhere", link)
+		}
+	}
+	if ids["n1-step-xone"] != 1 || ids["n2-step-xone"] != 1 || !links["notebook-2"] {
+		t.Errorf("ids: %v", ids)
+	}
+}

@@ -1,0 +1,207 @@
+package html
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"markmill/render/plain"
+)
+
+// HTML of a notebook is never passed on. An HTML parser reads it as a browser would, and the tree is written anew: elements and
+// attributes of the lists below, everything else left out. What was malformed is well-formed then, and cannot close what it did not open.
+
+// allowed are the elements that are written. Those of true have no content.
+var allowed = map[atom.Atom]bool{
+	atom.P: false, atom.Br: true, atom.Hr: true, atom.H1: false, atom.H2: false, atom.H3: false, atom.H4: false, atom.H5: false, atom.H6: false,
+	atom.Ul: false, atom.Ol: false, atom.Li: false, atom.Dl: false, atom.Dt: false, atom.Dd: false, atom.Blockquote: false, atom.Pre: false,
+	atom.Code: false, atom.Kbd: false, atom.Samp: false, atom.Var: false, atom.Em: false, atom.Strong: false, atom.B: false, atom.I: false,
+	atom.U: false, atom.S: false, atom.Del: false, atom.Ins: false, atom.Sub: false, atom.Sup: false, atom.Small: false, atom.Mark: false,
+	atom.Abbr: false, atom.Cite: false, atom.Q: false, atom.Span: false, atom.Div: false, atom.A: false, atom.Img: true,
+	atom.Table: false, atom.Thead: false, atom.Tbody: false, atom.Tfoot: false, atom.Tr: false, atom.Th: false, atom.Td: false, atom.Caption: false,
+	atom.Details: false, atom.Summary: false, atom.Figure: false, atom.Figcaption: false, atom.Wbr: true, atom.Input: true,
+}
+
+// dropped are the elements that go with all that is in them. Of any other that is not allowed, the content stays.
+var dropped = map[atom.Atom]bool{
+	atom.Script: true, atom.Style: true, atom.Template: true, atom.Noscript: true, atom.Iframe: true, atom.Object: true, atom.Embed: true,
+	atom.Svg: true, atom.Math: true, atom.Title: true, atom.Textarea: true, atom.Select: true, atom.Head: true, atom.Link: true, atom.Meta: true,
+	atom.Base: true, atom.Xmp: true, atom.Plaintext: true, atom.Noembed: true, atom.Noframes: true, atom.Frameset: true, atom.Frame: true,
+	atom.Applet: true, atom.Audio: true, atom.Video: true, atom.Canvas: true, atom.Dialog: true, atom.Datalist: true,
+}
+
+// sanitizer writes one piece of HTML anew.
+type sanitizer struct {
+	writer
+	page *page
+}
+
+// sanitize returns what of a piece of HTML may stand in a page.
+func (s *sanitizer) sanitize(src string) markup {
+	context := &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div}
+	nodes, err := html.ParseFragment(strings.NewReader(strings.ToValidUTF8(src, "\uFFFD")), context)
+	if err != nil { // nested deeper than a page is: its text is shown
+		return pre(sprintf("%s", cleanLines(src)))
+	}
+	for _, n := range nodes {
+		s.node(n)
+	}
+	return s.markup()
+}
+
+func (s *sanitizer) node(n *html.Node) {
+	switch n.Type {
+	case html.TextNode:
+		s.put("%s", cleanLines(n.Data))
+		return
+	case html.ElementNode:
+	default: // comments and doctypes
+		return
+	}
+	void, ok := allowed[n.DataAtom]
+	switch {
+	case n.Namespace != "" || dropped[n.DataAtom]:
+		return
+	case !ok:
+		s.children(n)
+		return
+	case n.DataAtom == atom.Img:
+		s.image(n)
+		return
+	case n.DataAtom == atom.Input:
+		s.checkbox(n)
+		return
+	}
+	s.put("<%s", markup(n.DataAtom.String()))
+	s.attributes(n)
+	s.put(">")
+	if n.DataAtom == atom.Pre {
+		s.put("\n") // a parser drops the first one
+	}
+	if void {
+		return
+	}
+	s.children(n)
+	s.put("</%s>", markup(n.DataAtom.String()))
+}
+
+func (s *sanitizer) children(n *html.Node) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		s.node(c)
+	}
+}
+
+func (s *sanitizer) attributes(n *html.Node) {
+	for _, a := range n.Attr {
+		if a.Namespace != "" {
+			continue
+		}
+		switch a.Key {
+		case "href":
+			if n.DataAtom == atom.A {
+				s.link(a.Val)
+			}
+		case "title":
+			s.put(` title="%s"`, cleanLine(a.Val))
+		case "dir":
+			if v := strings.ToLower(a.Val); v == "ltr" || v == "rtl" || v == "auto" {
+				s.put(` dir="%s"`, v)
+			}
+		case "align":
+			if v := strings.ToLower(a.Val); v == "left" || v == "right" || v == "center" {
+				s.put(` align="%s"`, v)
+			}
+		case "colspan", "rowspan", "start":
+			if v, err := strconv.Atoi(a.Val); err == nil && v > 0 && v <= 1000 {
+				s.put(` %s="%d"`, markup(a.Key), v)
+			}
+		case "open":
+			if n.DataAtom == atom.Details {
+				s.put(" open")
+			}
+		case "id": // of headings, as Markdown's are made here
+			if id, ok := strings.CutPrefix(a.Val, headingPrefix); ok && s.page.anchors[id] && !s.page.used[id] {
+				s.page.used[id] = true
+				s.put(` id="%s"`, a.Val)
+			}
+		case "class": // of the colours of code
+			if n.DataAtom == atom.Span && isTokenClass(a.Val) {
+				s.put(` class="%s"`, a.Val)
+			}
+		}
+	}
+}
+
+// link writes where a link leads, when it is the web, a mail, or a heading or step of this page.
+func (s *sanitizer) link(href string) {
+	href = strings.TrimSpace(href)
+	if name, ok := strings.CutPrefix(href, "#"); ok {
+		if decoded, err := url.PathUnescape(name); err == nil {
+			name = decoded
+		}
+		switch {
+		case s.page.anchors[name]:
+			s.put(` href="#%s"`, headingPrefix+name)
+		case s.page.anchors["#"+name]:
+			s.put(` href="#%s"`, stepPrefix+name)
+		}
+		return
+	}
+	u, err := url.Parse(href)
+	if err != nil {
+		return
+	}
+	switch strings.ToLower(u.Scheme) {
+	case "http", "https":
+		if u.Host == "" {
+			return
+		}
+		s.put(` href="%s" target="_blank" rel="noopener noreferrer"`, u.String())
+	case "mailto":
+		s.put(` href="%s"`, u.String())
+	}
+}
+
+// image writes a picture that is at hand, and words where it is not.
+func (s *sanitizer) image(n *html.Node) {
+	src, alt := attribute(n, "src"), cleanLine(attribute(n, "alt"))
+	s.put("%s", s.page.pictures.tag(src, alt, attribute(n, "width")))
+}
+
+// checkbox writes the box of a task list.
+func (s *sanitizer) checkbox(n *html.Node) {
+	if attribute(n, "type") != "checkbox" {
+		return
+	}
+	checked := markup("")
+	for _, a := range n.Attr {
+		if a.Key == "checked" {
+			checked = " checked"
+		}
+	}
+	s.put(`<input type="checkbox" disabled%s>`, checked)
+}
+
+func attribute(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Namespace == "" && a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// cleanLine is text on one line with every hidden character visible.
+func cleanLine(s string) string { return plain.Escape(strings.Join(strings.Fields(s), " ")) }
+
+// cleanLines is text with every hidden character visible, but line ends.
+func cleanLines(s string) string {
+	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
+	for i, l := range lines {
+		lines[i] = plain.Escape(l)
+	}
+	return strings.Join(lines, "\n")
+}

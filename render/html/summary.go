@@ -1,0 +1,299 @@
+package html
+
+import (
+	"strings"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// verdict is a status in words and the state whose colours it has.
+func (p *notebookPage) verdict() (state, string) {
+	if p.manifest == nil {
+		if len(p.results) > 0 {
+			return unknown, "Incomplete"
+		}
+		return unknown, "Not run"
+	}
+	switch s := p.manifest.Status; s {
+	case "pass":
+		return passed, "Passed"
+	case "fail":
+		return failed, "Failed"
+	case "blocked":
+		return timedOut, "Blocked"
+	case "interrupted":
+		return failed, "Interrupted"
+	case "prepared":
+		return unknown, "Prepared"
+	default:
+		return unknown, cleanLine(s)
+	}
+}
+
+// bar is the line that stays at the top.
+func (p *notebookPage) bar() markup {
+	s, words := p.verdict()
+	return sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(s), verdictSign(s, words), words, cleanLine(p.title))
+}
+
+func verdictSign(s state, words string) markup {
+	if words == "Blocked" {
+		return "⊘"
+	}
+	return signs[s]
+}
+
+// outlineOf is the outline: steps, and the headings between them.
+func outlineOf(list []outlined, words string) markup {
+	if len(list) == 0 {
+		return ""
+	}
+	var w writer
+	w.put(`<nav aria-label="Outline"><details><summary>%s</summary><ol>`, words)
+	for _, o := range list {
+		if o.level > 0 {
+			w.put(`<li class="h"><a href="#%s">%s</a></li>`, o.href, cleanLine(o.words))
+			continue
+		}
+		w.put(`<li class="%s"><a href="#%s"><span class="sign">%s</span>%s</a></li>`, markup(o.state), o.href, o.sign, cleanLine(o.words))
+	}
+	w.put("</ol></details></nav>\n")
+	return w.markup()
+}
+
+// top is what a reader sees first: the verdict, and what was asked, tested, changed and recorded.
+func (p *notebookPage) top() markup {
+	s, words := p.verdict()
+	var w writer
+	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1>`, markup(s), verdictSign(s, words), words, cleanLine(p.title))
+	if d := p.nb.Front.Description; d != "" {
+		w.put(`<p class="lead">%s</p>`, cleanLine(d))
+	}
+	if len(p.problems) > 0 {
+		w.put(`<div class="warn"><p>This file is not as its run left it.</p><ul>`)
+		for _, e := range p.problems {
+			w.put("<li>%s</li>", cleanLine(e.Error()))
+		}
+		w.put("</ul></div>")
+	}
+	w.put(`<table class="facts">`)
+	p.stepRow(&w)
+	if len(p.results) > 0 {
+		p.testRow(&w)
+		p.changeRow(&w)
+	}
+	p.paramRows(&w)
+	p.scrapRows(&w)
+	w.put("</table>")
+	if f := p.nb.Front.Span; f.End > f.Start {
+		p.line = 1
+		w.put(`<details class="more front"><summary>front matter</summary>%s</details>`, p.code("yaml", string(p.nb.Source[f.Start:f.End])))
+	}
+	w.put("</section>\n")
+	return w.markup()
+}
+
+// stepRow counts the steps by their states, and leads to those that did not pass.
+func (p *notebookPage) stepRow(w *writer) {
+	counts := map[state][]string{}
+	for _, s := range p.nb.Steps {
+		st := unknown
+		if r := p.results[s.ID]; r != nil {
+			st = r.state
+		}
+		counts[st] = append(counts[st], string(s.ID))
+	}
+	w.put(`<tr><th>Steps</th><td>`)
+	if p.manifest == nil && len(p.results) == 0 {
+		w.put("%s</td></tr>", counted(len(p.nb.Steps), "step"))
+		return
+	}
+	for _, st := range []struct {
+		state state
+		words string
+	}{{failed, "failed"}, {timedOut, "timed out"}, {passed, "passed"}, {skipped, "skipped"}, {unknown, "not reached"}} {
+		ids := counts[st.state]
+		if len(ids) == 0 {
+			continue
+		}
+		w.put(`<span class="count %s">%s %d %s</span> `, markup(st.state), signs[st.state], len(ids), markup(st.words))
+		if st.state != passed && len(ids) <= 12 {
+			for _, id := range ids {
+				w.put(`<a class="ref" href="#%s">%s</a> `, stepPrefix+id, cleanLine(id))
+			}
+		}
+	}
+	w.put("</td></tr>")
+}
+
+func (p *notebookPage) testRow(w *writer) {
+	var sum tests
+	any := false
+	var refs writer
+	for _, s := range p.nb.Steps {
+		r := p.results[s.ID]
+		if r == nil || !s.Has(notebooks.TagTest) && !r.tested {
+			continue
+		}
+		any = true
+		sum.passed, sum.failed, sum.skipped = sum.passed+r.tests.passed, sum.failed+r.tests.failed, sum.skipped+r.tests.skipped
+		refs.put(`<a class="ref %s" href="#%s">%s %s</a> `, markup(r.state), stepPrefix+string(s.ID), signs[r.state], cleanLine(string(s.ID)))
+	}
+	w.put(`<tr><th>Tests</th><td>`)
+	switch {
+	case !any:
+		w.put(`<span class="dim">none ran</span>`)
+	case sum == tests{}:
+		w.put("%s", refs.markup())
+	default:
+		if sum.failed > 0 {
+			w.put(`<span class="count fail">✗ %d failed</span> `, sum.failed)
+		}
+		w.put(`<span class="count pass">✓ %d passed</span> `, sum.passed)
+		if sum.skipped > 0 {
+			w.put(`<span class="count skip">○ %d skipped</span> `, sum.skipped)
+		}
+		w.put("%s", refs.markup())
+	}
+	w.put("</td></tr>")
+}
+
+// changeRow lists the files that the steps changed, each once, with the steps that did.
+func (p *notebookPage) changeRow(w *writer) {
+	type change struct {
+		fileChange
+		steps []string
+	}
+	var files []*change
+	at := map[string]*change{}
+	added, deleted := 0, 0
+	for _, s := range p.nb.Steps {
+		r := p.results[s.ID]
+		if r == nil {
+			continue
+		}
+		for _, f := range r.files {
+			c := at[f.path]
+			if c == nil {
+				c = &change{fileChange: fileChange{path: f.path, note: f.note}}
+				at[f.path] = c
+				files = append(files, c)
+			}
+			c.added, c.deleted = c.added+f.added, c.deleted+f.deleted
+			added, deleted = added+f.added, deleted+f.deleted
+			c.steps = append(c.steps, string(s.ID))
+		}
+	}
+	w.put(`<tr><th>Change</th><td>`)
+	if len(files) == 0 {
+		w.put(`<span class="dim">nothing changed</span></td></tr>`)
+		return
+	}
+	var list writer
+	list.put(`<table class="list">`)
+	for i, c := range files {
+		if i == maxListed {
+			list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, counted(len(files)-i, "file"))
+			break
+		}
+		list.put(`<tr><td><code>%s</code>%s</td><td>%s</td><td>`, cleanLine(c.path), note(c.note), plusMinus(c.added, c.deleted))
+		for _, id := range c.steps {
+			list.put(`<a class="ref" href="#%s">%s</a> `, stepPrefix+id, cleanLine(id))
+		}
+		list.put("</td></tr>")
+	}
+	list.put("</table>")
+	w.put(`%s%s%s</td></tr>`, counted(len(files), "file"), plusMinus(added, deleted), list.markup())
+}
+
+// maxListed bounds the rows of a list at the top.
+const maxListed = 100
+
+// paramRows shows every parameter with the value that the run had, else its default.
+func (p *notebookPage) paramRows(w *writer) {
+	used := map[string]codec.Raw{}
+	if p.manifest != nil {
+		for _, m := range p.manifest.Parameters {
+			used[m.Name] = m.Value
+		}
+	}
+	var list writer
+	n := 0
+	row := func(name string, value markup, help string) {
+		if n++; n <= maxListed {
+			list.put(`<tr><td><code>%s</code></td><td>%s</td><td class="dim">%s</td></tr>`, cleanLine(name), value, cleanLine(help))
+		}
+	}
+	for _, param := range p.nb.Params {
+		value := markup(`<span class="dim">required</span>`)
+		v, ok := used[param.Name]
+		switch {
+		case ok:
+			value = p.value(v)
+			if param.HasDefault && !bytesEqualJSON(v, param.Default.JSON()) {
+				value += ` <span class="tag">given</span>`
+			}
+		case param.HasDefault:
+			value = p.value(param.Default.JSON())
+		case param.DefaultSrc != "":
+			value = sprintf("<code>%s</code>", cleanLine(param.DefaultSrc))
+		case !param.Required:
+			value = `<span class="dim">none</span>`
+		}
+		delete(used, param.Name)
+		row(param.Name, value, param.Help)
+	}
+	for _, name := range sortedNames(used) {
+		row(name, p.value(used[name])+` <span class="tag">given</span>`, "")
+	}
+	if n == 0 {
+		return
+	}
+	if n > maxListed {
+		list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, counted(n-maxListed, "parameter"))
+	}
+	w.put(`<tr><th>Parameters</th><td><table class="list">%s</table></td></tr>`, list.markup())
+}
+
+// bytesEqualJSON says that two JSON texts are one value.
+func bytesEqualJSON(a, b codec.Raw) bool {
+	x, err1 := codec.Marshal(a)
+	y, err2 := codec.Marshal(b)
+	return err1 == nil && err2 == nil && string(x) == string(y)
+}
+
+func (p *notebookPage) scrapRows(w *writer) {
+	var list writer
+	n := 0
+	for _, s := range p.nb.Steps {
+		r := p.results[s.ID]
+		if r == nil {
+			continue
+		}
+		for _, c := range r.scraps {
+			if n++; n <= maxListed {
+				list.put(`<tr><td><code>%s</code></td><td>%s</td><td><a class="ref" href="#%s">%s</a></td></tr>`,
+					cleanLine(c.name), p.value(c.value), stepPrefix+string(s.ID), cleanLine(string(s.ID)))
+			}
+		}
+	}
+	if n == 0 {
+		return
+	}
+	if n > maxListed {
+		list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, counted(n-maxListed, "scrap"))
+	}
+	w.put(`<tr><th>Scraps</th><td><table class="list">%s</table></td></tr>`, list.markup())
+}
+
+// foot says what the page was made of.
+func (p *notebookPage) foot() markup {
+	var w writer
+	w.put(`<footer>Made by Markmill of <code>%s</code>`, cleanLine(p.name))
+	if p.manifest != nil {
+		w.put(` · source <code>%s</code>`, cleanLine(strings.TrimSpace(p.manifest.Source)))
+	}
+	w.put("</footer>\n")
+	return w.markup()
+}

@@ -1,0 +1,160 @@
+package html
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// What bounds the text of a page, in bytes of the text.
+const (
+	maxText  = 256 << 10 // of one block
+	leastOf  = 2 << 10   // of a block when the page is full
+	maxPage  = 12 << 20  // of all blocks of a page
+	maxLine  = 4 << 10   // of one line of output
+	foldFrom = 36        // lines from which a block is folded
+	foldHead = 12        // lines that a folded block shows
+)
+
+// budget is what of a page is left for text.
+type budget struct{ left int }
+
+// cut bounds a text to what one block may show, and takes it from the budget. Of a text that is too long head and tail are left, and
+// gone says how much is missing between them.
+func (b *budget) cut(text string) (head, tail, gone string) {
+	limit := max(leastOf, min(maxText, b.left))
+	if len(text) <= limit {
+		b.left -= len(text)
+		return text, "", ""
+	}
+	b.left -= limit
+	from, to := limit*3/4, len(text)-limit/4
+	if i := strings.LastIndexByte(text[:from], '\n'); i > from/2 {
+		from = i + 1
+	}
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	if i := strings.IndexByte(text[to:], '\n'); i >= 0 && i < (len(text)-to)/2 {
+		to += i + 1
+	}
+	for to < len(text) && !utf8.RuneStart(text[to]) {
+		to++
+	}
+	missing := text[from:to]
+	gone = size(len(missing))
+	if n := strings.Count(missing, "\n"); n > 0 {
+		gone = counted(n, "line") + " (" + gone + ")"
+	}
+	return text[:from], text[to:], gone
+}
+
+// shortLines cuts the lines that are too long to be looked at.
+func shortLines(text string) string {
+	if len(text) <= maxLine {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if len(l) <= maxLine {
+			continue
+		}
+		n := maxLine
+		for n > 0 && !utf8.RuneStart(l[n]) {
+			n--
+		}
+		lines[i] = l[:n] + " … " + size(len(l)-n) + " more on this line"
+	}
+	return strings.Join(lines, "\n")
+}
+
+// elided is the line that stands where text was cut.
+func elided(gone string, where markup) markup {
+	return sprintf(`<p class="cut">… %s not on this page: the whole is in %s</p>`, gone, where)
+}
+
+// output is what a process printed. Of a long one the head is shown, of an error the tail, because that is where it says what is wrong.
+func (p *page) output(class markup, text string, errors bool) markup {
+	head, tail, gone := p.budget.cut(strings.TrimRight(text, "\n"))
+	var w writer
+	w.put(`<div class="io %s">`, class)
+	paint := func(text string) markup { return terminalText(shortLines(text)) }
+	if class == "tests" {
+		paint = func(text string) markup { return testLines(shortLines(text)) }
+	}
+	if gone != "" {
+		w.put("%s%s%s", folded(head, false, paint), elided(gone, p.where()), folded(tail, errors, paint))
+	} else {
+		w.put("%s", folded(head, errors, paint))
+	}
+	w.put("</div>")
+	return w.markup()
+}
+
+// folded is text in one <pre>, or in two of which the longer is folded. paint makes markup of text.
+func folded(text string, showTail bool, paint func(string) markup) markup {
+	lines := strings.SplitAfter(text, "\n")
+	n := len(lines)
+	if n <= foldFrom {
+		return pre(paint(text))
+	}
+	if showTail {
+		at := n - foldFrom/2
+		return sprintf(`<details class="more"><summary>%s before</summary>%s</details>%s`,
+			counted(at, "line"), pre(paint(strings.Join(lines[:at], ""))), pre(paint(strings.Join(lines[at:], ""))))
+	}
+	return sprintf(`%s<details class="more"><summary>%s</summary>%s</details>`,
+		pre(paint(strings.TrimSuffix(strings.Join(lines[:foldHead], ""), "\n"))), counted(n-foldHead, "more line"), pre(paint(strings.Join(lines[foldHead:], ""))))
+}
+
+// pre is text that keeps its lines. A parser of HTML drops the first line end in a <pre>.
+func pre(text markup) markup { return "<pre>\n" + text + "</pre>" }
+
+// testLines marks the lines in which test runners say how a test went.
+func testLines(text string) markup {
+	var w writer
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			w.put("\n")
+		}
+		class := markup("")
+		switch t := strings.TrimSpace(line); {
+		case hasAnyPrefix(t, "--- FAIL", "FAIL", "not ok", "✗", "✖", "ERROR"), strings.Contains(line, " FAILED"):
+			class = "bad"
+		case hasAnyPrefix(t, "--- PASS", "PASS", "ok ", "ok\t", "✓", "✔"), strings.HasSuffix(t, " PASSED"):
+			class = "good"
+		case hasAnyPrefix(t, "--- SKIP", "SKIP"):
+			class = "dim"
+		}
+		if class == "" {
+			w.put("%s", terminalText(line))
+		} else {
+			w.put(`<span class="%s">%s</span>`, class, terminalText(line))
+		}
+	}
+	return w.markup()
+}
+
+func hasAnyPrefix(s string, prefixes ...string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// code is source code with the colours of its language.
+func (p *page) code(lang, text string) markup {
+	head, tail, gone := p.budget.cut(strings.TrimRight(text, "\n"))
+	paint := func(text string) markup { return highlight(lang, cleanLines(shortLines(text))) }
+	if lang == "diff" || lang == "patch" {
+		paint = func(text string) markup { return diffLines(shortLines(text)) }
+	}
+	var w writer
+	w.put(`<div class="code">%s`, folded(head, false, paint))
+	if gone != "" {
+		w.put("%s%s", elided(gone, p.where()), folded(tail, false, paint))
+	}
+	w.put("</div>")
+	return w.markup()
+}

@@ -1,0 +1,74 @@
+package html
+
+import (
+	"fmt"
+	"html"
+	"strconv"
+	"strings"
+)
+
+// markup is HTML that is safe to stand in a page: a constant of this package, or what a function of it has made. A
+// string that came from a notebook is none, so that it cannot get into a page unescaped: it does not compile.
+type markup string
+
+// writer builds HTML.
+type writer struct{ strings.Builder }
+
+// put writes a format. A %s takes text, which is escaped, or markup, which is not; a %d takes a number.
+func (w *writer) put(format markup, args ...any) {
+	for i, arg := range args {
+		switch a := arg.(type) {
+		case markup, int, int64:
+		case string:
+			args[i] = escape(a)
+		case fmt.Stringer:
+			args[i] = escape(a.String())
+		default:
+			args[i] = escape(fmt.Sprint(a))
+		}
+	}
+	if len(args) == 0 {
+		w.WriteString(string(format))
+		return
+	}
+	fmt.Fprintf(w, string(format), args...)
+}
+
+func (w *writer) markup() markup { return markup(w.String()) }
+
+// escape is text as it stands between tags and in quoted attributes.
+func escape(s string) string { return html.EscapeString(strings.ToValidUTF8(s, "\uFFFD")) }
+
+// sprintf is put as a function.
+func sprintf(format markup, args ...any) markup {
+	var w writer
+	w.put(format, args...)
+	return w.markup()
+}
+
+// counted says "1 line", "12,345 lines".
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return grouped(n) + " " + thing
+}
+
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// size says a number of bytes as people do.
+func size(n int) string {
+	switch {
+	case n < 10_000:
+		return counted(n, "byte")
+	case n < 10_000_000:
+		return grouped((n+500)/1000) + " kB"
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}

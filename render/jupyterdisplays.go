@@ -1,0 +1,50 @@
+package render
+
+import (
+	"path"
+
+	"markmill/runs"
+)
+
+// current gives a result as it stands at the end of the run, as Jupyter shows it: the last one of any step under its
+// display id takes its place. One that is there only to take the place of others is shown in theirs.
+func (r *recorded) current(d runs.OutputData) (shown runs.OutputData, any bool, err error) {
+	if d.DisplayID == "" {
+		return d, d.Type != runs.OutputUpdate, nil
+	}
+	if r.displays == nil {
+		if err := r.readDisplays(); err != nil {
+			return d, false, err
+		}
+	}
+	if d.Type == runs.OutputUpdate {
+		return d, false, nil
+	}
+	last := r.displays[d.DisplayID]
+	last.Type = d.Type
+	return last, true, nil
+}
+
+// readDisplays finds the last result under each display id.
+func (r *recorded) readDisplays() error {
+	r.displays = map[string]runs.OutputData{}
+	for _, rec := range r.steps {
+		if rec.Finished == nil {
+			continue
+		}
+		list, err := r.list(rec.Finished)
+		if err != nil {
+			return err
+		}
+		for _, d := range list {
+			if d.DisplayID == "" {
+				continue
+			}
+			if d.File != "" { // as any step's folder sees it
+				d.File = path.Join("..", path.Base(stepDir(rec)), d.File)
+			}
+			r.displays[d.DisplayID] = d
+		}
+	}
+	return nil
+}

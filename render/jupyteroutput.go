@@ -1,0 +1,399 @@
+package render
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/notebooks/ipynb"
+	"markmill/runs"
+	"markmill/runs/scrapbook"
+)
+
+// jupyterBytes is how much of one stream of a step an output notebook of Jupyter's keeps. Programs read these files, so
+// it is far more than what a person reads.
+const jupyterBytes = 8 << 20
+
+// recorded reads what became of the steps from the record of a run.
+type recorded struct {
+	j       *jupyter
+	files   fs.FS
+	records map[notebooks.StepID]runs.StepRecord
+	steps   []runs.StepRecord // the same, in their order
+	book    *ruleBook
+	limit   int64 // bytes of a stream
+	// displays are the results that were shown under an id, as they stood at the end; see current.
+	displays map[string]runs.OutputData
+}
+
+func newRecorded(j *jupyter, run *runs.Run, files fs.FS) *recorded {
+	r := &recorded{j: j, files: files, steps: run.Steps, records: map[notebooks.StepID]runs.StepRecord{}, book: newRuleBook(j.nb), limit: jupyterBytes}
+	if n := j.nb.Front.MaxOutput; n > 0 {
+		r.limit = n
+	}
+	for _, rec := range run.Steps {
+		r.records[rec.Planned.ID] = rec
+	}
+	return r
+}
+
+// step is what became of one step.
+func (r *recorded) step(step *notebooks.Step) (stepOutcome, error) {
+	rec := r.records[step.ID]
+	out := stepOutcome{status: rec.Status(), started: rec.Step != nil, ran: rec.Step != nil && rec.Finished != nil}
+	rules, err := r.book.of(step)
+	if err != nil {
+		return out, err
+	}
+	out.outputs = func(count int) ([]map[string]any, error) { return r.outputs(rec, rules, count) }
+	if r.j.tells && reached(rec) {
+		_, words := summaryOf(rec)
+		clean := cleaner{names: r.j.names, rules: rules}
+		for i := range words {
+			words[i] = clean.oneLine(words[i], 200)
+		}
+		out.note = stepNote{stepResult{out.status, strings.Join(words, " · ")}}
+	}
+	return out, nil
+}
+
+// outputs are those of one step, as nbformat has them.
+func (r *recorded) outputs(rec runs.StepRecord, rules []rule, count int) ([]map[string]any, error) {
+	f := rec.Finished
+	if f == nil || f.Status == runs.StepSkipped || f.Status == runs.StepPending {
+		return nil, nil
+	}
+	o := cellOutputs{names: r.j.names, rules: rules, files: r.files, dir: stepDir(rec), count: count, streams: map[string]*streamReader{}}
+	defer o.close()
+	for name, s := range map[string]runs.StreamData{"stdout": f.Stdout, "stderr": f.Stderr} {
+		o.streams[name] = &streamReader{files: r.files, data: s, limit: r.limit}
+	}
+	if !r.j.tells || !hides(rec.Planned.Tags) { // Jupyter's programs hide by themselves
+
+		list, err := r.list(f)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range list {
+			d, shown, err := r.current(d)
+			if err != nil {
+				return nil, err
+			}
+			if !shown {
+				continue
+			}
+			if err := o.add(d); err != nil {
+				return nil, err
+			}
+			if scrapbook.Holds(d.Data, d.Metadata) {
+				o.told = append(o.told, scrapbook.Read(d.Data, d.Metadata)...)
+			}
+		}
+	}
+	if r.j.tells {
+		if err := o.besides(rec); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range rec.Scraps {
+		if o.holds(s) {
+			continue
+		}
+		if err := o.scrap(s); err != nil {
+			return nil, err
+		}
+	}
+	o.flush()
+	return o.list, nil
+}
+
+// stepDir is the folder of a step in the run directory.
+func stepDir(rec runs.StepRecord) string {
+	if rec.Finished.Outputs.File != "" {
+		return path.Dir(rec.Finished.Outputs.File)
+	}
+	if rec.Step != nil {
+		return rec.Step.Dir
+	}
+	return ""
+}
+
+// list is what came of a step in its order; where the record has none, the streams, the results and the error.
+func (r *recorded) list(f *runs.StepFinishedData) (list []runs.OutputData, err error) {
+	if f.Outputs.File == "" {
+		stream := func(name string, s runs.StreamData) {
+			if s.Bytes > 0 {
+				list = append(list, runs.OutputData{Type: runs.OutputStream, Name: name, Bytes: s.Bytes})
+			}
+		}
+		stream("stdout", f.Stdout)
+		for _, d := range f.Displays {
+			o := runs.OutputData{Type: runs.OutputDisplay, MIME: d.MIME}
+			if d.File != "" {
+				o.File = path.Base(d.File)
+			}
+			if alt, err := codec.Marshal(d.Alt); err == nil && d.Alt != "" {
+				o.Data = map[string]codec.Raw{"text/plain": alt}
+			}
+			list = append(list, o)
+		}
+		stream("stderr", f.Stderr)
+		if e := f.Error; e != nil {
+			list = append(list, runs.OutputData{Type: runs.OutputError, Ename: e.Name, Evalue: e.Value, Traceback: strings.Split(strings.TrimSuffix(e.Traceback, "\n"), "\n")})
+		}
+		return list, nil
+	}
+	raw, err := fs.ReadFile(r.files, f.Outputs.File)
+	if err != nil {
+		return nil, err
+	}
+	for line := range bytes.Lines(raw) {
+		var d runs.OutputData
+		if err := codec.Unmarshal(line, &d); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Outputs.File, err)
+		}
+		list = append(list, d)
+	}
+	return list, nil
+}
+
+// cellOutputs gathers the outputs of a step.
+type cellOutputs struct {
+	names   pathNames
+	rules   []rule
+	files   fs.FS
+	dir     string
+	count   int
+	streams map[string]*streamReader
+	list    []map[string]any
+	name    string // of the stream whose text is gathered
+	text    strings.Builder
+	told    []scrapbook.Scrap // those that the outputs hold
+}
+
+// shown is a text with this machine's paths by name, and what varies as the notebook's rules have it. Colours stay: Jupyter shows them.
+func (o *cellOutputs) shown(text string) string {
+	text = o.names.replace(strings.ToValidUTF8(text, "\uFFFD"))
+	if len(o.rules) == 0 {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		body, ended := strings.CutSuffix(line, "\n")
+		b.WriteString(Rules(o.rules).Line(body))
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+func (o *cellOutputs) close() {
+	for _, s := range o.streams {
+		s.close()
+	}
+}
+
+// flush ends the text of a stream. What came in pieces, with nothing else between, is one.
+func (o *cellOutputs) flush() {
+	if o.text.Len() > 0 {
+		text := o.shown(o.text.String())
+		o.list = append(o.list, map[string]any{"output_type": "stream", "name": o.name, "text": ipynb.Lines(text)})
+		o.text.Reset()
+	}
+}
+
+func (o *cellOutputs) add(d runs.OutputData) error {
+	switch d.Type {
+	case runs.OutputStream, runs.OutputCleared:
+		s := o.streams[d.Name]
+		if s == nil {
+			return fmt.Errorf("there is no stream %q", d.Name)
+		}
+		text, err := s.next(d.Bytes)
+		if err != nil || d.Type == runs.OutputCleared {
+			return err
+		}
+		if d.Name != o.name {
+			o.flush()
+			o.name = d.Name
+		}
+		o.text.Write(text)
+		return nil
+	case runs.OutputError:
+		o.flush()
+		lines := make([]string, len(d.Traceback))
+		for i, line := range d.Traceback {
+			lines[i] = o.shown(line)
+		}
+		o.list = append(o.list, map[string]any{"output_type": "error", "ename": o.shown(d.Ename), "evalue": o.shown(d.Evalue), "traceback": lines})
+		return nil
+	case runs.OutputDisplay, runs.OutputResult:
+		o.flush()
+		data, err := o.bundle(d)
+		if err != nil {
+			return err
+		}
+		metadata := map[string]any{}
+		for name, v := range d.Metadata {
+			metadata[name] = v
+		}
+		out := map[string]any{"output_type": d.Type, "data": data, "metadata": metadata}
+		if d.Type == runs.OutputResult {
+			out["execution_count"] = o.count
+		}
+		o.list = append(o.list, out)
+		return nil
+	}
+	return fmt.Errorf("an output of the type %q is not known", d.Type)
+}
+
+// bundle is a result in all its forms.
+func (o *cellOutputs) bundle(d runs.OutputData) (map[string]any, error) {
+	data := map[string]any{}
+	rich := d.File != "" || len(d.Data) > 1
+	for mime, raw := range d.Data {
+		var text string
+		if codec.Unmarshal(raw, &text) != nil { // JSON, or already a list of lines
+			data[mime] = raw
+			continue
+		}
+		if mime == "text/plain" && rich {
+			text = withoutAddress(text)
+		}
+		data[mime] = o.form(mime, text)
+	}
+	if d.File == "" {
+		return data, nil
+	}
+	if d.MIME = strings.ToValidUTF8(d.MIME, "\uFFFD"); d.MIME == "" {
+		d.MIME = "application/octet-stream"
+	}
+	content, err := fs.ReadFile(o.files, path.Join(o.dir, d.File))
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case d.MIME == "application/json" && codec.Raw(content).IsValid():
+		data[d.MIME] = codec.Raw(content)
+	case strings.HasPrefix(d.MIME, "image/") && d.MIME != "image/svg+xml":
+		data[d.MIME] = base64.StdEncoding.EncodeToString(content)
+	case !strings.HasPrefix(d.MIME, "text/") && !utf8.Valid(content):
+		data[d.MIME] = base64.StdEncoding.EncodeToString(content)
+	default:
+		data[d.MIME] = o.form(d.MIME, strings.ToValidUTF8(string(content), "\uFFFD"))
+	}
+	return data, nil
+}
+
+// form is a text as nbformat stores one of a MIME type: in lines, or whole.
+func (o *cellOutputs) form(mime, text string) any {
+	if strings.HasPrefix(mime, "text/") || mime == "image/svg+xml" || mime == "application/javascript" {
+		return ipynb.Lines(o.shown(text))
+	}
+	return text
+}
+
+// scrap writes a scrap as Python's package scrapbook does: as a display that shows nothing, unless it is asked to.
+func (o *cellOutputs) scrap(s runs.ScrapData) error {
+	o.flush()
+	about := map[string]any{"name": s.Name, "data": true, "display": s.Display}
+	data := map[string]any{}
+	if s.Type == runs.ScrapImage && s.File != "" && s.MIME != "" {
+		shown, err := (&cellOutputs{names: o.names, files: o.files, dir: path.Dir(s.File)}).bundle(runs.OutputData{File: path.Base(s.File), MIME: s.MIME})
+		if err != nil {
+			return err
+		}
+		data, about["data"], about["display"] = shown, false, true
+	} else {
+		mime, payload := o.scrapPayload(s)
+		data[mime] = payload
+		if s.Display {
+			o.showScrap(s, data)
+		}
+	}
+	o.list = append(o.list, map[string]any{"output_type": "display_data", "data": data, "metadata": map[string]any{"scrapbook": about}})
+	return nil
+}
+
+// holds says whether an output of the step holds a scrap already, as the package scrapbook left it.
+func (o *cellOutputs) holds(s runs.ScrapData) bool {
+	return slices.ContainsFunc(o.told, func(t scrapbook.Scrap) bool {
+		return t.Name == s.Name && (s.File != "" || t.Shown || scrapbook.Same(t.Value, s.Value))
+	})
+}
+
+// scrapPayload is the value of a scrap as one of scrapbook's encoders reads it back.
+func (o *cellOutputs) scrapPayload(s runs.ScrapData) (mime string, payload map[string]any) {
+	if s.File != "" { // a file has no place in a notebook
+		about, err := codec.Marshal(map[string]any{"file": s.File, "mime": s.MIME, "digest": s.Digest})
+		if err == nil {
+			s = runs.ScrapData{Name: s.Name, Type: runs.ScrapJSON, Value: about}
+		}
+	}
+	s.Value = codec.Raw(o.names.replace(string(s.Value)))
+	return scrapbook.Payload(s)
+}
+
+// showScrap adds what a reader sees of a scrap.
+func (o *cellOutputs) showScrap(s runs.ScrapData, data map[string]any) {
+	data["text/plain"] = ipynb.Lines(o.shown(cellText(s.Value)))
+	if s.Type != runs.ScrapTable {
+		return
+	}
+	var b bytes.Buffer
+	if writeTable(&b, s, &cleaner{names: o.names, rules: o.rules}); b.Len() > 0 {
+		data["text/markdown"] = ipynb.Lines(b.String())
+	}
+}
+
+// streamReader reads a stream piece by piece. One that is too long is given with its middle left out, as one piece.
+type streamReader struct {
+	files fs.FS
+	data  runs.StreamData
+	limit int64 // bytes
+	file  fs.File
+	done  bool
+}
+
+func (s *streamReader) next(n int64) ([]byte, error) {
+	if s.data.File == "" || s.done || n <= 0 {
+		return nil, nil
+	}
+	if s.data.Bytes > s.limit {
+		s.done = true
+		w, err := readWindow(s.files, s.data.File, s.limit, s.limit/2)
+		if err != nil || w.whole {
+			return w.head, err
+		}
+		words := fmt.Sprintf("\n… %s elided: %s, %s\n", counted(int(w.size)-len(w.head)-len(w.tail), "byte"), s.data.File, s.data.Digest)
+		return slices.Concat(w.head, []byte(words), w.tail), nil
+	}
+	if s.file == nil {
+		var err error
+		if s.file, err = s.files.Open(s.data.File); err != nil {
+			return nil, err
+		}
+	}
+	b := make([]byte, min(n, s.data.Bytes))
+	got, err := io.ReadFull(s.file, b)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // the disk was full, or what was masked is shorter
+	}
+	return b[:got], err
+}
+
+func (s *streamReader) close() {
+	if s.file != nil {
+		s.file.Close()
+	}
+}

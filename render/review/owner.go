@@ -1,0 +1,205 @@
+package review
+
+import (
+	"path"
+	"slices"
+)
+
+// ownerOf finds the source that an output is of, on this side alone: by its name beside it, or by the digest in its manifest, beside
+// it or, with the same stem, anywhere. "" is none.
+func (s *side) ownerOf(output string) (string, error) {
+	if owner, ok := s.owners[output]; ok {
+		return owner, nil
+	}
+	owner, err := s.findOwner(output)
+	if err == nil {
+		s.owners[output] = owner
+	}
+	return owner, err
+}
+
+func (s *side) findOwner(output string) (string, error) {
+	if name := s.beside(output); name != "" {
+		return name, nil
+	}
+	m := s.book(output).look().stripped.Manifest
+	if m == nil {
+		return "", nil
+	}
+	beside, err := s.folder(folderOf(output))
+	if err != nil {
+		return "", err
+	}
+	for _, p := range beside[m.Source] {
+		if p != output && s.isSource(p) {
+			return p, nil
+		}
+	}
+	alike, err := s.alike(output)
+	if err != nil {
+		return "", err
+	}
+	for _, p := range alike[:min(len(alike), maxAlike)] {
+		if p != output && s.book(p).digest == m.Source && s.isSource(p) {
+			return p, nil
+		}
+	}
+	return "", nil
+}
+
+// outputsOf lists the outputs of a source on this side alone, sorted.
+func (s *side) outputsOf(source string) ([]string, error) {
+	beside, err := s.folder(folderOf(source))
+	if err != nil {
+		return nil, err
+	}
+	candidates := map[string]bool{}
+	for _, paths := range beside {
+		for _, p := range paths {
+			candidates[p] = true
+		}
+	}
+	if p := besideOutput(source); s.there(p) {
+		candidates[p] = true
+	}
+	alike, err := s.alike(source)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range alike[:min(len(alike), maxAlike)] {
+		candidates[p] = true
+	}
+	var out []string
+	for p := range candidates {
+		if p == source || !s.book(p).mayBeOutput() || s.book(p).look().kind != KindOutput {
+			continue
+		}
+		owner, err := s.ownerOf(p)
+		if err != nil {
+			return nil, err
+		}
+		if owner == source {
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// owner is the source on the new side of an output there: what the new side alone tells, and else the source that the output had on the
+// old side, wherever that is now, or which changed and has its output there by the settings.
+func (r *reviewer) owner(output string) (string, error) {
+	if name := r.head.beside(output); name != "" {
+		return name, nil
+	}
+	before, err := r.ownerBefore(output)
+	if err != nil {
+		return "", err
+	}
+	m := r.head.book(output).look().stripped.Manifest
+	likely := r.bySetting[output]
+	if before != "" {
+		likely = append([]string{before}, likely...)
+	}
+	for _, p := range likely {
+		if m != nil && r.head.book(p).digest == m.Source {
+			return p, nil
+		}
+	}
+	owner, err := r.head.ownerOf(output)
+	if err != nil || owner != "" || len(likely) == 0 || before == "" && len(likely) > 1 { // several share the path: it is of none for certain
+		return owner, err
+	}
+	return likely[0], nil
+}
+
+// settings tells where the sources that changed have their outputs by the settings of the new side.
+func (r *reviewer) settings(files []File) {
+	r.bySetting = map[string][]string{}
+	for _, f := range files {
+		if r.in.Output != nil && f.New && r.head.isSource(f.Path) {
+			if p := r.configured(f.Path); p != "" {
+				r.bySetting[p] = append(r.bySetting[p], f.Path)
+			}
+		}
+	}
+}
+
+// ownerBefore is where the source is now that an output had on the old side; "" where it had none, or that is gone.
+func (r *reviewer) ownerBefore(output string) (string, error) {
+	was := output
+	if from, ok := r.from[output]; ok {
+		was = from
+	}
+	if !r.base.there(was) || r.base.book(was).look().kind != KindOutput {
+		return "", nil
+	}
+	owner, err := r.base.ownerOf(was)
+	if owner == "" || err != nil {
+		return "", err
+	}
+	return r.now(owner), nil
+}
+
+// now is where a source of the old side is on the new one; "" where it is gone, or is no source any more.
+func (r *reviewer) now(source string) string {
+	if to, ok := r.to[source]; ok {
+		source = to
+	}
+	if r.head.isSource(source) {
+		return source
+	}
+	return ""
+}
+
+// outputs lists the outputs on the new side that are of a source there: those that the new side tells, and those that the source had.
+func (r *reviewer) outputs(source string) (now, before []string, err error) {
+	candidates, err := r.head.outputsOf(source)
+	if err != nil {
+		return nil, nil, err
+	}
+	was := source
+	if from, ok := r.from[source]; ok {
+		was = from
+	}
+	if r.base.isSource(was) {
+		if before, err = r.base.outputsOf(was); err != nil {
+			return nil, nil, err
+		}
+		for _, p := range before {
+			if to, ok := r.to[p]; ok {
+				p = to
+			}
+			if r.head.there(p) && r.head.book(p).look().kind == KindOutput {
+				candidates = append(candidates, p)
+			}
+		}
+	}
+	if p := r.configured(source); p != "" && r.head.there(p) && r.head.book(p).look().kind == KindOutput {
+		candidates = append(candidates, p)
+	}
+	slices.Sort(candidates)
+	for _, p := range slices.Compact(candidates) {
+		owner, err := r.owner(p)
+		if err != nil {
+			return nil, nil, err
+		}
+		if owner == source {
+			now = append(now, p)
+		}
+	}
+	return now, before, nil
+}
+
+// configured is the path where markmill.yaml wants the output of a source, "" without one or where nobody can tell before a run.
+func (r *reviewer) configured(source string) string {
+	if r.in.Output == nil {
+		return ""
+	}
+	b := r.head.book(source).look()
+	p, ok := r.in.Output(source, b.stripped.Source)
+	if !ok {
+		return ""
+	}
+	return path.Clean(p)
+}

@@ -1,0 +1,103 @@
+package review
+
+import (
+	"bytes"
+	"hash/maphash"
+	"path"
+	"slices"
+	"strings"
+)
+
+// What makes of a file that went and one that came a renamed one.
+const (
+	mostAlike  = 0.5 // of their lines are the same, as Git asks
+	maxHolders = 30  // a line that more files have than this tells nothing
+)
+
+// renames pairs files that went with files that came and are much like them. The time is near linear in their lines.
+func (r *reviewer) renames(files []File) []File {
+	seed := maphash.MakeSeed()
+	holders := map[uint64][]int{} // of lines that went: the files
+	sizes := map[int]int{}
+	for i, f := range files {
+		if f.New {
+			continue
+		}
+		b := r.base.book(f.Path).look()
+		if b.kind == "" || b.err != nil {
+			continue
+		}
+		lines := lineSet(seed, b.raw)
+		sizes[i] = len(lines)
+		for l := range lines {
+			if len(holders[l]) <= maxHolders {
+				holders[l] = append(holders[l], i)
+			}
+		}
+	}
+	if len(sizes) == 0 {
+		return files
+	}
+	type match struct {
+		came, went int
+		score      float64
+	}
+	var matches []match
+	for i, f := range files {
+		if f.Old {
+			continue
+		}
+		b := r.head.book(f.Path).look()
+		if b.kind == "" || b.err != nil {
+			continue
+		}
+		shared := map[int]int{}
+		lines := lineSet(seed, b.raw)
+		for l := range lines {
+			if len(holders[l]) <= maxHolders {
+				for _, went := range holders[l] {
+					shared[went]++
+				}
+			}
+		}
+		for went, n := range shared {
+			score := float64(n) / float64(max(len(lines), sizes[went]))
+			if score >= mostAlike && path.Ext(files[went].Path) == path.Ext(f.Path) && r.base.book(files[went].Path).kind == b.kind {
+				matches = append(matches, match{i, went, score})
+			}
+		}
+	}
+	slices.SortFunc(matches, func(a, b match) int {
+		if a.score != b.score {
+			if a.score > b.score {
+				return -1
+			}
+			return 1
+		}
+		if d := strings.Compare(files[a.came].Path, files[b.came].Path); d != 0 {
+			return d
+		}
+		return strings.Compare(files[a.went].Path, files[b.went].Path)
+	})
+	taken := map[int]bool{}
+	for _, m := range matches {
+		if taken[m.came] || taken[m.went] {
+			continue
+		}
+		taken[m.came], taken[m.went] = true, true
+		files[m.came].From, files[m.came].Old = files[m.went].Path, true
+		files[m.went] = File{}
+	}
+	return slices.DeleteFunc(files, func(f File) bool { return f.Path == "" })
+}
+
+// lineSet is the different lines of a text that say something.
+func lineSet(seed maphash.Seed, text []byte) map[uint64]bool {
+	out := map[uint64]bool{}
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 3 && !bytes.HasPrefix(line, []byte("<!-- markmill:")) {
+			out[maphash.Bytes(seed, line)] = true
+		}
+	}
+	return out
+}

@@ -1,0 +1,291 @@
+package review
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// files is a tree in memory.
+type files map[string]string
+
+func (f files) Read(name string, _ int64) ([]byte, error) {
+	text, ok := f[name]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	return []byte(text), nil
+}
+
+func (f files) In(dir string) (names []string, err error) {
+	for p := range f {
+		if folderOf(p) == dir {
+			names = append(names, path.Base(p))
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func (f files) All(want func(string) bool) (paths []string, err error) {
+	for _, p := range slices.Sorted(maps.Keys(f)) {
+		if want(path.Base(p)) {
+			paths = append(paths, p)
+		}
+	}
+	return paths, nil
+}
+
+// sourceText is a notebook with one step.
+func sourceText(title, code string) string {
+	return "# " + title + "\n\n```bash {#one}\n" + code + "\n```\n"
+}
+
+// ran is the output notebook of a source.
+func ran(source, status, text string) string {
+	nb, err := notebooks.Parse("x.md", []byte(source))
+	if err != nil {
+		panic(err)
+	}
+	mark := "✓"
+	if status != "pass" {
+		mark = "✗"
+	}
+	body := "<details><summary>" + mark + " <code>one</code> · exit 0</summary>\n\n```text {.output}\n" + text + "\n```\n\n</details>\n"
+	return string(notebooks.Splice(nb.Source, []notebooks.Region{{ID: "one", At: nb.Steps[0].Fence.End, Body: []byte(body)}}, notebooks.Manifest{Status: status}))
+}
+
+// reviewed reviews two trees; files that moved unchanged are not paired.
+func reviewed(t interface{ Fatal(...any) }, base, head files, change func(*Input)) *Review {
+	in := Input{Base: base, Head: head, BaseName: Revision{"base", "b"}, HeadName: Revision{"head", "h"}, FailOn: DefaultFailOn}
+	all := maps.Clone(base)
+	maps.Copy(all, head)
+	for _, p := range slices.Sorted(maps.Keys(all)) {
+		was, old := base[p]
+		is, now := head[p]
+		if (old != now || was != is) && IsNotebookName(p) {
+			in.Files = append(in.Files, File{Path: p, Old: old, New: now})
+		}
+	}
+	if change != nil {
+		change(&in)
+	}
+	r, err := Make(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func summaries(r *Review) string {
+	var lines []string
+	for _, n := range r.Notebooks {
+		lines = append(lines, n.Path+": "+n.Summary())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestHowOutputsStand(t *testing.T) {
+	a, b := sourceText("A", "echo 1"), sourceText("A", "echo 2")
+	other := sourceText("Something else altogether", "make\nmake install\nmake test")
+	forged := strings.Replace(ran(a, "pass", "1"), "\n1\n", "\n9\n", 1)
+	for _, c := range []struct {
+		name       string
+		base, head files
+		want       string
+	}{
+		{"the source changed, its output did not", files{"n/a.md": a, "runs/a.md": ran(a, "pass", "1")}, files{"n/a.md": b, "runs/a.md": ran(a, "pass", "1")}, "n/a.md: edited · output stale"},
+		{"both changed", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{"a.md": b, "a.out.md": ran(b, "pass", "2")},
+			"a.md: edited · output fresh\na.out.md: edited · output fresh"},
+		{"an output of another name, beside", files{"a.md": a, "report.md": ran(a, "pass", "1")}, files{"a.md": b, "report.md": ran(a, "pass", "1")}, "a.md: edited · output stale"},
+		{"an output of another name, run again", files{"a.md": a, "report.md": ran(a, "pass", "1")}, files{"a.md": b, "report.md": ran(b, "pass", "2")},
+			"a.md: edited · output fresh\nreport.md: edited · output fresh"},
+		{"an output of another name, lost", files{"a.md": a, "report.md": ran(a, "pass", "1")}, files{"a.md": b}, "a.md: edited · output missing\nreport.md: removed · output missing"},
+		{"both gone", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{}, "a.md: removed\na.out.md: removed"},
+		{"the source moved, its output did not", files{"n/a.md": a, "runs/a.md": ran(a, "pass", "1")}, files{"n/b.md": a, "runs/a.md": ran(a, "pass", "1")},
+			"n/b.md: renamed from n/a.md · output fresh"},
+		{"the source moved and changed", files{"n/a.md": a + "\nMore\n\nof the same.\n", "runs/a.md": ran(a+"\nMore\n\nof the same.\n", "pass", "1")},
+			files{"n/b.md": b + "\nMore\n\nof the same.\n", "runs/a.md": ran(a+"\nMore\n\nof the same.\n", "pass", "1")}, "n/b.md: renamed from n/a.md · output stale"},
+		{"edited", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{"a.md": a, "a.out.md": forged}, "a.out.md: edited · output edited"},
+		{"edited around the regions", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{"a.md": a, "a.out.md": strings.Replace(ran(a, "pass", "1"), "# A", "# B", 1)}, "a.out.md: edited · output edited"},
+		{"edited, and the source changed", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{"a.md": b, "a.out.md": forged},
+			"a.md: edited · output edited, stale\na.out.md: edited · output edited, stale"},
+		{"cut", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{"a.md": a, "a.out.md": ran(a, "pass", "1")[:len(ran(a, "pass", "1"))-400]}, "a.out.md: edited · output damaged"},
+		{"failed", files{"a.md": a}, files{"a.md": a, "a.out.md": ran(a, "fail", "1")}, "a.out.md: added · output failed"},
+		{"its own text", files{}, files{"a.md": ran(a, "pass", "1")}, "a.md: added · output intact"},
+		{"its own text, edited", files{"a.md": ran(a, "pass", "1")}, files{"a.md": strings.Replace(ran(a, "pass", "1"), "echo 1", "echo 2", 1)}, "a.md: edited · output stale"},
+		{"its own text, stripped", files{"a.md": ran(a, "pass", "1")}, files{"a.md": a}, "a.md: edited · output missing"},
+		{"another of the same name", files{"x/a.md": other, "y/a.md": ran(a, "pass", "1")}, files{"x/a.md": other + "\nmore\n", "y/a.md": ran(a, "pass", "1")}, "x/a.md: edited"},
+		{"no notebook", files{"README.md": "# A\n\n```bash\necho\n```\n"}, files{"README.md": "# B\n"}, ""},
+	} {
+		if got := summaries(reviewed(t, c.base, c.head, nil)); got != c.want {
+			t.Errorf("%s:\n%s\nwant:\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestConfiguredOutput(t *testing.T) {
+	a, b := sourceText("A", "echo 1"), sourceText("A", "echo 2")
+	set := func(in *Input) {
+		in.Output = func(name string, _ []byte) (string, bool) { return "out/" + stem(name) + "-result.md", true }
+	}
+	for want, trees := range map[string][2]files{
+		"n/a.md: added · output missing":                                       {{}, {"n/a.md": a}},
+		"n/a.md: edited · output stale":                                        {{"n/a.md": a, "out/a-result.md": ran(a, "pass", "1")}, {"n/a.md": b, "out/a-result.md": ran(a, "pass", "1")}},
+		"n/a.md: edited · output fresh\nout/a-result.md: added · output fresh": {{"n/a.md": a}, {"n/a.md": b, "out/a-result.md": ran(b, "pass", "1")}},
+	} {
+		if got := summaries(reviewed(t, trees[0], trees[1], set)); got != want {
+			t.Errorf("got:\n%s\nwant:\n%s", got, want)
+		}
+	}
+}
+
+// unreadable is a tree that cannot be read.
+type unreadable struct{ files }
+
+func (unreadable) In(string) ([]string, error)                       { return nil, errors.New("no") }
+func (unreadable) All(func(string) bool) (paths []string, err error) { return nil, errors.New("no") }
+
+func TestATreeThatCannotBeReadIsAnError(t *testing.T) {
+	f := files{"a.md": sourceText("A", "echo")}
+	if _, err := Make(Input{Base: files{}, Head: unreadable{f}, Files: []File{{Path: "a.md", New: true}}}); err == nil {
+		t.Error("no error")
+	}
+}
+
+// TestUnchangedFilesAreNotRead has a file that nothing points to.
+func TestUnchangedFilesAreNotRead(t *testing.T) {
+	base := files{"n/a.md": sourceText("A", "echo 1"), "far/b.md": "x"}
+	head := files{"n/a.md": sourceText("A", "echo 2"), "far/b.md": "x"}
+	reviewed(t, base, head, func(in *Input) { in.Base, in.Head = counting{base, t}, counting{head, t} })
+}
+
+type counting struct {
+	files
+	t *testing.T
+}
+
+func (c counting) Read(name string, most int64) ([]byte, error) {
+	if strings.HasPrefix(name, "far/") {
+		c.t.Errorf("%s was read", name)
+	}
+	return c.files.Read(name, most)
+}
+
+var nasty = []string{"::error file=x::y", "  ::warning::", "##[error]", "x ##[add-mask]y", "@octocat", "<!-- markmill:review -->", "<script>alert(1)</script>", "`", "```", "~~~~", "</details>",
+	"[x](javascript:1)", "![x](https://evil.example/x.png)", "https://evil.example", "www.evil.example", "#1", "GH-1", "o/r#12", "|", "\\", "\x1b[31m", "\u202e", "&lt;", "$x$", "-->", "a b"}
+
+// TestNothingIsMoreThanText puts all kinds of text wherever there is a place for one, and looks at what the comment holds.
+func TestNothingIsMoreThanText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.Custom(func(t *rapid.T) string {
+			return strings.Join(rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom(nasty), rapid.StringN(0, 8, 20)), 1, 4).Draw(t, "parts"), rapid.SampledFrom([]string{"", " ", "\n"}).Draw(t, "sep"))
+		})
+		clean := func(s string) string {
+			return strings.NewReplacer("/", "", "\n", "", "\x00", "").Replace(s)
+		}
+		base, head := files{}, files{}
+		for i := range rapid.IntRange(1, 4).Draw(t, "notebooks") {
+			was, is := text.Draw(t, "was"), text.Draw(t, "is")
+			name := clean(text.Draw(t, "name")) + fmt.Sprint(i) + rapid.SampledFrom([]string{".md", ".ipynb"}).Draw(t, "ext")
+			if strings.HasSuffix(name, ".ipynb") {
+				base[name], head[name] = jupyterText(was, is), jupyterText(is, was)
+				continue
+			}
+			base[name] = "# " + was + "\n\n```bash {#one}\nx\n" + was + "\n```\n\n" + was
+			head[name] = "---\ntitle: x\nparams:\n  " + "p: " + fmt.Sprintf("%q", is) + "\n---\n# " + is + "\n\n```bash {#one}\nx\n" + is + "\n```\n\n" + is
+		}
+		r := reviewed(t, base, head, nil)
+		limit := rapid.IntRange(LeastLimit, 9000).Draw(t, "limit")
+		for _, most := range []int{limit, 65536} {
+			out := string(r.Markdown(most))
+			if len(out) > most || !strings.HasPrefix(out, Marker+"\n") {
+				t.Fatalf("%d bytes of at most %d:\n%s", len(out), most, out)
+			}
+			fence := ""
+			for line := range strings.Lines(out) {
+				body := strings.TrimLeft(line, " \t")
+				if strings.HasPrefix(body, "::") || strings.Contains(line, "##[") {
+					t.Fatalf("a command: %q", line)
+				}
+				if mark := body[:len(body)-len(strings.TrimLeft(body, "`"))]; len(mark) > 2 && strings.HasPrefix(line, "  `") && (fence == "" || strings.TrimSpace(body) == fence) {
+					if fence == "" {
+						fence = mark
+					} else {
+						fence = ""
+					}
+					continue
+				}
+				if fence != "" {
+					continue
+				}
+				plain := withoutCode(line)
+				for _, bad := range []string{"@o", "<script", "](j", "](h", "://", "www.", "#1", "\x1b", "\u202e"} {
+					if strings.Contains(plain, bad) {
+						t.Fatalf("%q in %q", bad, line)
+					}
+				}
+			}
+			if fence != "" {
+				t.Fatalf("a fence is left open:\n%s", out)
+			}
+		}
+		text2, err := r.JSON()
+		var back any
+		if err != nil || codec.Unmarshal(text2, &back) != nil || bytes.Contains(text2, []byte("##[")) {
+			t.Fatalf("%v: %s", err, text2)
+		}
+	})
+}
+
+// withoutCode is a line without its code spans, as CommonMark finds them.
+func withoutCode(line string) string {
+	var b strings.Builder
+	for i := 0; i < len(line); {
+		if line[i] == '\\' && i+1 < len(line) {
+			b.WriteByte(' ') // escaped, it means nothing
+			i += 2
+			continue
+		}
+		if line[i] != '`' {
+			b.WriteByte(line[i])
+			i++
+			continue
+		}
+		n := len(line[i:]) - len(strings.TrimLeft(line[i:], "`"))
+		end := i + n
+		for end < len(line) {
+			at := strings.IndexByte(line[end:], '`')
+			if at < 0 {
+				end = len(line)
+				break
+			}
+			end += at
+			m := len(line[end:]) - len(strings.TrimLeft(line[end:], "`"))
+			end += m
+			if m == n {
+				break
+			}
+		}
+		i = end
+	}
+	return b.String()
+}
+
+func jupyterText(source, output string) string {
+	s, _ := codec.Marshal(strings.ToValidUTF8(source, ""))
+	o, _ := codec.Marshal(strings.ToValidUTF8(output, ""))
+	return fmt.Sprintf(`{"cells":[{"cell_type":"code","execution_count":1,"id":"a","metadata":{"k":%s},"outputs":[{"output_type":"stream","name":"stdout","text":%s}],"source":%s}],"metadata":{"m":%s},"nbformat":4,"nbformat_minor":5}`,
+		o, o, s, s)
+}

@@ -1,0 +1,305 @@
+package review
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"markmill/notebooks"
+	"markmill/notebooks/diff"
+	"markmill/notebooks/forms"
+	"markmill/notebooks/ipynb"
+	"markmill/notebooks/percent"
+	"markmill/render"
+	"markmill/render/documents"
+)
+
+// Tree is the files of one side, as engine/worktree has them. Paths are slash-separated and count from the top; "" is the top folder.
+type Tree interface {
+	Read(path string, most int64) ([]byte, error) // fs.ErrNotExist where there is none
+	In(folder string) ([]string, error)           // names of files
+	All(want func(name string) bool) ([]string, error)
+}
+
+// What is read, in bytes.
+const (
+	maxMarkdown = 64 << 20
+	maxJupyter  = 1 << 30
+	maxPicture  = 64 << 20
+)
+
+// IsNotebookName says that a file of that name may be a notebook.
+func IsNotebookName(name string) bool { return isText(name) || isJupyter(name) }
+
+// isText says that a file of that name may be a notebook that is a text.
+func isText(name string) bool { return isMarkdown(name) || isScript(name) }
+
+func isScript(name string) bool {
+	_, ok := percent.LanguageOf(name)
+	return ok
+}
+
+func isMarkdown(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".md", ".markdown", ".qmd", ".rmd":
+		return true
+	}
+	return false
+}
+
+func isJupyter(name string) bool { return strings.EqualFold(path.Ext(name), ".ipynb") }
+
+// side is one side of a review, and what was read of it.
+type side struct {
+	Tree
+	rev     Revision
+	books   map[string]*book
+	names   map[string]map[string]bool     // of each folder: its files
+	folders map[string]map[string][]string // of each folder: digests of the Markdown in it, to paths
+	stems   map[string][]string            // of all Markdown: paths by stem; nil until it is asked for
+	owners  map[string]string              // of outputs: the source
+}
+
+func newSide(tree Tree, rev Revision) *side {
+	return &side{Tree: tree, rev: rev, books: map[string]*book{}, names: map[string]map[string]bool{}, folders: map[string]map[string][]string{}, owners: map[string]string{}}
+}
+
+// call is how a file of the side is called.
+func (s *side) call(name string) string {
+	if s.rev.Commit == "" {
+		return name
+	}
+	return s.rev.Name + ":" + name
+}
+
+// book is a file that may be a notebook.
+type book struct {
+	path     string
+	raw      []byte
+	err      error  // it cannot be read, or is no text
+	digest   string // of the bytes
+	known    bool   // the rest is filled in
+	kind     Kind   // "" of what is no notebook
+	stripped notebooks.Stripped
+	jupyter  *ipynb.Notebook
+	script   *notebooks.Notebook // a script with cells
+}
+
+// book reads a file, once. The error is of the tree; a file that is not there is nil.
+func (s *side) book(name string) *book {
+	if b, ok := s.books[name]; ok {
+		return b
+	}
+	b := &book{path: name}
+	most := int64(maxMarkdown)
+	if isJupyter(name) {
+		most = maxJupyter
+	}
+	b.raw, b.err = s.Read(name, most)
+	b.digest = digestOf(b.raw)
+	if isScript(name) && b.err == nil {
+		b.readScript()
+	}
+	s.books[name] = b
+	return b
+}
+
+// readScript reads a script that has cells. Its outputs name the Markdown that was made of it as their source.
+func (b *book) readScript() {
+	if lang, _ := percent.LanguageOf(b.path); !percent.Marked(lang, b.raw) {
+		return
+	}
+	nb, err := forms.Parse(b.path, b.raw)
+	if err != nil && len(nb.Steps) == 0 {
+		return
+	}
+	b.script = nb
+	if md, err := render.Script(nb); err == nil {
+		b.digest = digestOf(md.Source)
+	}
+}
+
+// look tells what a file is.
+func (b *book) look() *book {
+	if b.known {
+		return b
+	}
+	b.known = true
+	if b.err != nil {
+		return b
+	}
+	if isJupyter(b.path) {
+		b.kind = KindJupyter
+		b.jupyter, b.err = ipynb.Parse(b.path, b.raw)
+		return b
+	}
+	if b.err = notebooks.CheckText(b.path, b.raw); b.err != nil {
+		return b
+	}
+	if isScript(b.path) {
+		if b.script != nil && len(b.script.Steps) > 0 {
+			b.kind = KindSource
+		}
+		b.stripped.Source = b.raw
+		return b
+	}
+	b.stripped = notebooks.Strip(b.path, b.raw)
+	m := b.stripped.Manifest
+	if m != nil && m.Status != render.StatusPrepared || m == nil && len(b.stripped.Regions)+len(b.stripped.Problems) > 0 {
+		b.kind = KindOutput
+		return b
+	}
+	if nb, _ := notebooks.Parse(b.path, b.stripped.Source); nb != nil && len(nb.Steps)+len(nb.Declared) > 0 {
+		b.kind = KindSource
+	}
+	return b
+}
+
+// mayBeOutput is look without its cost.
+func (b *book) mayBeOutput() bool {
+	return b.err == nil && bytes.Contains(b.raw, []byte("<!-- markmill:"))
+}
+
+// document is the file as it is compared.
+func (s *side) document(b *book) (*diff.Document, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	if b.jupyter != nil {
+		doc := documents.Jupyter(b.jupyter)
+		doc.Name = s.call(b.path)
+		return doc, nil
+	}
+	if isScript(b.path) {
+		doc, err := documents.Script(b.path, b.raw)
+		if err == nil {
+			doc.Name = s.call(b.path)
+		}
+		return doc, err
+	}
+	doc, err := documents.Markdown(s.call(b.path), b.raw, func(name string) ([]byte, error) {
+		return s.Read(path.Join(path.Dir(b.path), name), maxPicture)
+	})
+	if err == nil { // the problems are told with the output
+		doc.Notes = doc.Notes[len(b.stripped.Problems):]
+	}
+	return doc, err
+}
+
+func digestOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// maxSiblings is up to how many notebooks in a folder all are looked at to find whose an output is.
+const maxSiblings = 1000
+
+// folder lists the Markdown in a folder by digest; nothing of a folder with too much of it.
+func (s *side) folder(dir string) (map[string][]string, error) {
+	if got, ok := s.folders[dir]; ok {
+		return got, nil
+	}
+	names, err := s.In(dir)
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !isText(name) })
+	out := map[string][]string{}
+	if len(names) <= maxSiblings {
+		for _, name := range names {
+			if b := s.book(path.Join(dir, name)); b.err == nil {
+				out[b.digest] = append(out[b.digest], b.path)
+			}
+		}
+	}
+	s.folders[dir] = out
+	return out, nil
+}
+
+// alike lists the Markdown anywhere whose name has the same stem: "runs/a.out.md" and "notebooks/a.md".
+func (s *side) alike(name string) ([]string, error) {
+	if s.stems == nil {
+		all, err := s.All(isText)
+		if err != nil {
+			return nil, err
+		}
+		s.stems = map[string][]string{}
+		for _, p := range all {
+			s.stems[stem(p)] = append(s.stems[stem(p)], p)
+		}
+	}
+	return s.stems[stem(name)], nil
+}
+
+// maxAlike bounds how many files of one stem are looked at: every folder may have its README.
+const maxAlike = 50
+
+func stem(name string) string {
+	name = path.Base(name)
+	return strings.TrimSuffix(strings.TrimSuffix(name, path.Ext(name)), ".out")
+}
+
+func folderOf(name string) string { return strings.TrimPrefix(path.Dir(name), ".") }
+
+// besideOutput is where the output of a source goes that nobody named: "a.md" to "a.out.md".
+func besideOutput(source string) string {
+	ext := path.Ext(source)
+	if isScript(source) {
+		return strings.TrimSuffix(source, ext) + ".out.md"
+	}
+	return strings.TrimSuffix(source, ext) + ".out" + ext
+}
+
+// besideSource is the source by name of an output; "" of one that is not called so.
+func besideSource(output string) string {
+	ext := path.Ext(output)
+	if base, ok := strings.CutSuffix(strings.TrimSuffix(output, ext), ".out"); ok {
+		return base + ext
+	}
+	return ""
+}
+
+// beside is the source that is called as an output is: "a.md" of "a.out.md", or a script such as "a.py"; "" without one.
+func (s *side) beside(output string) string {
+	name := besideSource(output)
+	if name == "" || s.isSource(name) {
+		return name
+	}
+	if !isMarkdown(output) || s.there(name) {
+		return ""
+	}
+	base := strings.TrimSuffix(path.Base(name), path.Ext(name))
+	for _, other := range slices.Sorted(maps.Keys(s.names[folderOf(output)])) {
+		if strings.TrimSuffix(other, path.Ext(other)) == base && isScript(other) && s.isSource(path.Join(folderOf(output), other)) {
+			return path.Join(folderOf(output), other)
+		}
+	}
+	return ""
+}
+
+// isSource says that a path is a source on this side.
+func (s *side) isSource(name string) bool {
+	return name != "" && s.there(name) && s.book(name).look().kind == KindSource
+}
+
+// there says that a file is there.
+func (s *side) there(name string) bool {
+	dir := folderOf(name)
+	have, ok := s.names[dir]
+	if !ok {
+		have = map[string]bool{}
+		names, err := s.In(dir)
+		if err != nil {
+			return false
+		}
+		for _, n := range names {
+			have[n] = true
+		}
+		s.names[dir] = have
+	}
+	return have[path.Base(name)]
+}

@@ -1,0 +1,273 @@
+package sheet
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"io"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"markmill/notebooks/codec"
+	"markmill/render/plain"
+	"markmill/runs/parquet"
+	"markmill/runs/scrapbook"
+)
+
+// Formats are the forms that a sheet is written in, the first for people at a terminal.
+var Formats = []string{"table", "json", "jsonl", "csv", "parquet", "markdown"}
+
+// Write writes a sheet in a form of Formats.
+func (s *Sheet) Write(to io.Writer, format string) error {
+	w := bufio.NewWriter(to)
+	var err error
+	switch format {
+	case "json":
+		err = s.json(w, "[\n", ",\n", "\n]\n")
+	case "jsonl":
+		err = s.json(w, "", "\n", "\n")
+	case "csv":
+		err = s.csv(w, false)
+	case "parquet":
+		err = s.parquet(w)
+	case "markdown":
+		s.markdown(w)
+	default:
+		s.table(w)
+	}
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// json writes an object a row, in the order of the columns. An empty cell is null, so that every row has every name.
+func (s *Sheet) json(w *bufio.Writer, begin, between, end string) error {
+	if len(s.Rows) == 0 {
+		if begin != "" {
+			w.WriteString("[]\n")
+		}
+		return nil
+	}
+	keys := make([][]byte, len(s.Columns))
+	for i, name := range s.Columns {
+		key, err := codec.Marshal(name)
+		if err != nil {
+			return err
+		}
+		keys[i] = append(key, ':')
+	}
+	w.WriteString(begin)
+	for n, row := range s.Rows {
+		if n > 0 {
+			w.WriteString(between)
+		}
+		for i, v := range row {
+			w.WriteByte("{,"[min(i, 1)])
+			w.Write(keys[i])
+			if len(v) == 0 {
+				v = codec.Raw("null")
+			}
+			v = scrapbook.Untagged(v)
+			if err := v.Compact(); err != nil {
+				return err
+			}
+			w.Write(v)
+		}
+		w.WriteByte('}')
+	}
+	w.WriteString(end)
+	return nil
+}
+
+// WriteSpreadsheet writes CSV for a spreadsheet: it says that it is UTF-8, and a text that would be taken for a formula has an
+// apostrophe before it (OWASP, CSV injection).
+func (s *Sheet) WriteSpreadsheet(to io.Writer) error {
+	w := bufio.NewWriter(to)
+	w.WriteString("\uFEFF")
+	if err := s.csv(w, true); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+func (s *Sheet) csv(w io.Writer, spreadsheet bool) error {
+	out := csv.NewWriter(w)
+	out.UseCRLF = spreadsheet
+	safe := func(text string, isText bool) string {
+		if spreadsheet && isText && text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
+			return "'" + text
+		}
+		return text
+	}
+	line := make([]string, len(s.Columns))
+	for i, name := range s.Columns {
+		line[i] = safe(name, true)
+	}
+	if err := out.Write(line); err != nil {
+		return err
+	}
+	for _, row := range s.Rows {
+		for i, v := range row {
+			line[i] = safe(plainText(v), v.Kind() != '0')
+		}
+		if err := out.Write(line); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// plainText is a value as a text of its own; nothing where there is none.
+func plainText(v codec.Raw) string {
+	if len(v) == 0 || v.Kind() == 'n' {
+		return ""
+	}
+	if v.Kind() == '{' || v.Kind() == '[' {
+		v = v.Clone()
+		if v.Compact() != nil {
+			return ""
+		}
+	}
+	return scrapbook.PlainText(v)
+}
+
+func (s *Sheet) parquet(w io.Writer) error {
+	columns := make([]parquet.Column, len(s.Columns))
+	cells := make([]codec.Raw, len(s.Rows))
+	for i, name := range s.Columns {
+		for n, row := range s.Rows {
+			cells[n] = row[i]
+		}
+		columns[i] = scrapbook.ColumnOf(name, cells)
+	}
+	return parquet.Write(w, columns)
+}
+
+// used are the columns in which anything stands; those that say where a row is from always are.
+func (s *Sheet) used() []int {
+	var out []int
+	for i := range s.Columns {
+		for _, row := range s.Rows {
+			if len(row[i]) > 0 && row[i].Kind() != 'n' {
+				out = append(out, i)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// Bounds of a cell for people, in characters.
+const (
+	tableCell    = 40
+	markdownCell = 200
+)
+
+// brief is a value on one line.
+func brief(v codec.Raw, most int) string {
+	text := plain.Escape(strings.Join(strings.Fields(plainText(v)), " "))
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}
+
+func (s *Sheet) markdown(w *bufio.Writer) {
+	used := s.used()
+	line := func(cell func(i int) string) {
+		for _, i := range used {
+			w.WriteString("| " + markdownText(cell(i)) + " ")
+		}
+		w.WriteString("|\n")
+	}
+	if len(used) == 0 {
+		return
+	}
+	line(func(i int) string { return plain.Escape(s.Columns[i]) })
+	for _, i := range used {
+		if s.number(i) {
+			w.WriteString("| ---: ")
+		} else {
+			w.WriteString("| --- ")
+		}
+	}
+	w.WriteString("|\n")
+	for _, row := range s.Rows {
+		line(func(i int) string { return brief(row[i], markdownCell) })
+	}
+}
+
+// number says whether a column holds numbers and nothing else.
+func (s *Sheet) number(i int) bool {
+	found := false
+	for _, row := range s.Rows {
+		switch kind := row[i].Kind(); {
+		case len(row[i]) == 0 || kind == 'n':
+		case kind == '0':
+			found = true
+		default:
+			return false
+		}
+	}
+	return found
+}
+
+// markdownText escapes what Markdown would take for more than text.
+func markdownText(s string) string {
+	var b bytes.Buffer
+	for _, r := range s {
+		if strings.ContainsRune("\\`*_[]<>!|~&$", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// table writes columns that stand below each other, numbers to the right.
+func (s *Sheet) table(w *bufio.Writer) {
+	used := s.used()
+	if len(used) == 0 {
+		return
+	}
+	cells := make([][]string, 1, len(s.Rows)+1)
+	widths := make([]int, len(used))
+	for _, i := range used {
+		cells[0] = append(cells[0], brief(text(s.Columns[i]), tableCell))
+	}
+	for _, row := range s.Rows {
+		var line []string
+		for _, i := range used {
+			most := tableCell
+			if i == 0 {
+				most = 1 << 10 // a path is of use whole
+			}
+			line = append(line, brief(row[i], most))
+		}
+		cells = append(cells, line)
+	}
+	for _, line := range cells {
+		for k, cell := range line {
+			widths[k] = max(widths[k], lipgloss.Width(cell))
+		}
+	}
+	numbers := make([]bool, len(used))
+	for k, i := range used {
+		numbers[k] = s.number(i)
+	}
+	for _, line := range cells {
+		var b strings.Builder
+		for k, cell := range line {
+			gap := strings.Repeat(" ", widths[k]-lipgloss.Width(cell))
+			if numbers[k] {
+				b.WriteString(gap + cell + "  ")
+			} else {
+				b.WriteString(cell + gap + "  ")
+			}
+		}
+		w.WriteString(strings.TrimRight(b.String(), " ") + "\n")
+	}
+}

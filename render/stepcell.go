@@ -1,0 +1,109 @@
+package render
+
+import (
+	"bytes"
+	"encoding/base64"
+	"strings"
+
+	"markmill/notebooks"
+	"markmill/notebooks/ipynb"
+	"markmill/runs"
+)
+
+// StepCell gathers what an output notebook in Markdown tells of a step, for the cell of a Jupyter notebook.
+type StepCell struct {
+	Status runs.StepStatus
+	Words  string // how it ended, as its region has it
+	out    cellOutputs
+}
+
+// Stream adds text of a stream: stdout or stderr.
+func (c *StepCell) Stream(name, text string) {
+	if name != c.out.name {
+		c.out.flush()
+		c.out.name = name
+	}
+	c.out.text.WriteString(text)
+}
+
+// Markdown adds what is told in Markdown.
+func (c *StepCell) Markdown(text string) {
+	c.display(map[string]any{"text/markdown": ipynb.Lines(text), "text/plain": ipynb.Lines(text)})
+}
+
+// Picture adds a picture.
+func (c *StepCell) Picture(mime, alt string, content []byte) {
+	data := map[string]any{mime: base64.StdEncoding.EncodeToString(content)}
+	if mime == "image/svg+xml" {
+		data[mime] = c.out.form(mime, strings.ToValidUTF8(string(content), "\uFFFD"))
+	}
+	if alt != "" {
+		data["text/plain"] = ipynb.Lines(alt)
+	}
+	c.display(data)
+}
+
+func (c *StepCell) display(data map[string]any) {
+	c.out.flush()
+	c.out.list = append(c.out.list, map[string]any{"output_type": "display_data", "data": data, "metadata": map[string]any{}})
+}
+
+// Change adds a patch.
+func (c *StepCell) Change(text string) {
+	c.out.flush()
+	var page bytes.Buffer
+	fence(&page, "diff", text)
+	c.out.change(page.String(), excerpt{head: text}, map[string]any{})
+}
+
+// Scrap adds a scrap.
+func (c *StepCell) Scrap(s runs.ScrapData) error { return c.out.scrap(s) }
+
+// outcome is the cell as jupyter.steps takes it.
+func (c *StepCell) outcome(id notebooks.StepID) stepOutcome {
+	o := stepOutcome{status: c.Status, note: stepNote{stepResult{c.Status, c.Words}}}
+	switch c.Status {
+	case runs.StepPending:
+		return o
+	case runs.StepSkipped:
+	default:
+		o.started, o.ran = true, true
+	}
+	o.outputs = func(int) ([]map[string]any, error) {
+		c.out.flush()
+		if c.Status == runs.StepFailed || c.Status == runs.StepTimeout {
+			c.out.fails(id, c.Words)
+		}
+		return c.out.list, nil
+	}
+	return o
+}
+
+// Jupyter is an output notebook in Markdown as Jupyter's: nb is its source, m its manifest, cells what it tells of the steps.
+func Jupyter(nb *notebooks.Notebook, m *notebooks.Manifest, given []notebooks.Bound, cells map[notebooks.StepID]*StepCell) ([]byte, error) {
+	j, err := newJupyter(nb)
+	if err != nil {
+		return nil, err
+	}
+	j.status, j.given, j.input = m.Status, given, nb.Name
+	for _, p := range m.Parameters {
+		data := runs.ParamData{Name: p.Name, Value: p.Value}
+		for _, g := range given {
+			data.Given = data.Given || g.Param.Name == p.Name
+		}
+		j.params = append(j.params, data)
+	}
+	err = j.steps(func(s *notebooks.Step) (stepOutcome, error) {
+		if c := cells[s.ID]; c != nil {
+			return c.outcome(s.ID), nil
+		}
+		return stepOutcome{status: runs.StepPending}, nil
+	})
+	if err == nil && !j.failed && m.Status != string(runs.Pass) && m.Status != StatusPrepared {
+		j.verdict(nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return j.bytes()
+}
