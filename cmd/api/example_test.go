@@ -1,0 +1,232 @@
+//go:build unix
+
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"markmill/cmd/api"
+	"markmill/notebooks"
+	"markmill/notebooks/diff"
+	"markmill/notebooks/forms"
+	"markmill/notebooks/ipynb"
+	"markmill/render/documents"
+)
+
+const task = `# Count
+
+` + "```yaml {.parameters}" + `
+most: 3        # how far to count
+` + "```" + `
+
+` + "```bash {#count}" + `
+seq "$most"
+` + "```" + `
+`
+
+// folder is a place for the files of an example.
+func folder() (dir string, remove func()) {
+	dir, err := os.MkdirTemp("", "markmill-example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return dir, func() { os.RemoveAll(dir) }
+}
+
+// Run a notebook and read what its steps left.
+func ExampleRun() {
+	dir, remove := folder()
+	defer remove()
+	notebook := filepath.Join(dir, "task.md")
+	if err := os.WriteFile(notebook, []byte("```yaml {.parameters}\nmost: 3\n```\n\n```bash {#count}\nseq \"$most\"\n```\n"), 0o644); err != nil {
+		log.Fatal(err)
+	}
+
+	run, err := api.Run(context.Background(), notebook, api.Options{
+		Parameters: map[string]any{"most": 2},
+		Store:      filepath.Join(dir, "runs"),
+	})
+	if err != nil {
+		log.Fatal(err) // the notebook could not be run
+	}
+	stdout, _, err := run.Output("count")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(run.Status())
+	fmt.Print(string(stdout))
+	// Output:
+	// pass
+	// 1
+	// 2
+}
+
+// A step that fails is a result; the run says so, and why.
+func ExampleRun_failure() {
+	dir, remove := folder()
+	defer remove()
+	notebook := filepath.Join(dir, "task.md")
+	if err := os.WriteFile(notebook, []byte("```bash {#check}\nexit 3\n```\n"), 0o644); err != nil {
+		log.Fatal(err)
+	}
+
+	run, err := api.Run(context.Background(), notebook, api.Options{Store: filepath.Join(dir, "runs")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(run.Status())
+	for _, b := range run.Run.Blockers() {
+		fmt.Println(b.Code, b.Step, b.Words)
+	}
+	// Output:
+	// fail
+	// step_failed check exit 3
+}
+
+// Scraps are the values that steps recorded: by glue, or as here by a line of JSON.
+func ExampleResult_Scraps() {
+	dir, remove := folder()
+	defer remove()
+	notebook := filepath.Join(dir, "task.md")
+	if err := os.WriteFile(notebook, []byte("```bash {#measure}\necho '{\"name\":\"load\",\"type\":\"json\",\"value\":0.5}' >> \"$MARKMILL_SCRAPS\"\n```\n"), 0o644); err != nil {
+		log.Fatal(err)
+	}
+
+	run, err := api.Run(context.Background(), notebook, api.Options{Store: filepath.Join(dir, "runs")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for name, scrap := range run.Scraps() {
+		fmt.Println(name, string(scrap.Value))
+	}
+	// Output:
+	// load 0.5
+}
+
+// The record of a run can be checked by whoever has it.
+func ExampleVerify() {
+	dir, remove := folder()
+	defer remove()
+	notebook := filepath.Join(dir, "task.md")
+	if err := os.WriteFile(notebook, []byte("```bash {#hello}\necho hello\n```\n"), 0o644); err != nil {
+		log.Fatal(err)
+	}
+	run, err := api.Run(context.Background(), notebook, api.Options{Store: filepath.Join(dir, "runs")})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	checked, err := api.Verify(run.Dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(checked.Findings), "findings")
+	if err := os.WriteFile(filepath.Join(run.Dir, run.Run.OutputFile()), []byte("edited\n"), 0o644); err != nil {
+		log.Fatal(err)
+	}
+	checked, err = api.Verify(run.Dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(checked.Findings) > 0)
+	// Output:
+	// 0 findings
+	// true
+}
+
+// Which parameters and steps a notebook has, of any form.
+func Example_inspect() {
+	nb, err := forms.Parse("task.md", []byte(task))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, p := range nb.Params {
+		fmt.Println(p.Name, p.Type, p.Default, p.Help)
+	}
+	for _, s := range nb.Steps {
+		fmt.Println(s.ID, s.Lang, s.Line)
+	}
+	// Output:
+	// most int 3 how far to count
+	// count bash 7
+}
+
+// Every mistake of a notebook, with its place.
+func Example_validate() {
+	_, err := forms.Parse("task.md", []byte("```bash {#a timout=3s}\ntrue\n```\n\n```bash {#a}\ntrue\n```\n"))
+	fmt.Println(err)
+	// Output:
+	// task.md:1:13: step "a": unknown attribute "timout"; did you mean timeout?
+	// task.md:5:1: step "a": the id is also that of the step in line 1; give one of them another id
+}
+
+// What differs between two notebooks.
+func Example_diff() {
+	a, err := documents.Read("old.md", []byte("```bash {#a}\necho 1\n```\n\n```bash {#b}\necho 2\n```\n"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := documents.Read("new.md", []byte("```bash {#b}\necho 2\n```\n\n```bash {#a}\necho one\n```\n"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	d := diff.Compare(a, b, diff.Options{})
+	for _, c := range d.Cells {
+		if c.New != nil && c.New.Kind == diff.Code {
+			fmt.Println(c.New.Label, c.What, "moved:", c.Moved)
+		}
+	}
+	// Output:
+	// b same moved: false
+	// a edited moved: true
+}
+
+// A Jupyter notebook is read, changed where it is to be changed, and written: all other bytes stay.
+func Example_jupyter() {
+	draft := ipynb.Draft{Cells: []ipynb.DraftCell{{Type: "markdown", Source: "# Title"}, {Type: "code", ID: "sum", Source: "1 + 1"}}}
+	raw, err := draft.Bytes()
+	if err != nil {
+		log.Fatal(err)
+	}
+	nb, err := ipynb.Parse("new.ipynb", raw)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, c := range nb.Cells {
+		fmt.Println(c.ID, c.Type, c.Source)
+	}
+	changed := ipynb.Apply(raw, []ipynb.Edit{{Span: nb.Cells[1].SourceAt.Span, Text: `["1 + 2"]`}})
+	fmt.Println(len(changed) < len(raw))
+	// Output:
+	// 1b0c16dd markdown # Title
+	// sum code 1 + 1
+	// true
+}
+
+// An output notebook is its source and what a run put in; the source comes back byte for byte.
+func Example_strip() {
+	dir, remove := folder()
+	defer remove()
+	notebook := filepath.Join(dir, "task.md")
+	const source = "# Hello\n\n```bash {#hello}\necho hello\n```\n"
+	if err := os.WriteFile(notebook, []byte(source), 0o644); err != nil {
+		log.Fatal(err)
+	}
+	run, err := api.Run(context.Background(), notebook, api.Options{Store: filepath.Join(dir, "runs")})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	output := notebooks.Strip("output.md", run.Notebook)
+	fmt.Println(string(output.Source) == source, output.Manifest.Status)
+	for _, r := range output.Regions {
+		fmt.Println(r.ID)
+	}
+	// Output:
+	// true pass
+	// hello
+}

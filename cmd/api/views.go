@@ -1,0 +1,145 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"markmill/engine"
+	"markmill/notebooks/forms"
+	"markmill/render"
+	"markmill/runs"
+)
+
+// Views are the files that every run leaves for readers, in the order in which they are written:
+// the report digests the others, so it comes last. A record is whole, and can be verified, when an Engine has them.
+func Views() []engine.View {
+	return []engine.View{
+		{Name: runs.PatchFile, Write: emptyPatch},
+		{Name: runs.TestLogFile, Write: testLog},
+		{Name: runs.OutputFile, Write: outputNotebook},
+		{Name: runs.ReportPageFile, Write: reportPage},
+		{Name: runs.ReportFile, Write: reportAndSums},
+	}
+}
+
+// FoldOutput is an output notebook as a fold of a run directory: what runs.Verify compares the one in the record with.
+func FoldOutput(dir string, run *runs.Run, source []byte, file string) ([]byte, error) {
+	nb, err := forms.Parse(run.Started.Notebook, source)
+	if err != nil {
+		return nil, err
+	}
+	return render.Output(file, nb, run, os.DirFS(dir))
+}
+
+func outputNotebook(in engine.ViewInput) error {
+	if err := WritePictures(in.Dir, in); err != nil {
+		return err
+	}
+	for _, file := range in.Run.OutputFiles() {
+		b, err := OutputNotebook(in, file)
+		if err != nil {
+			return err
+		}
+		if err := runs.WriteFile(filepath.Join(in.Dir, file), b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OutputNotebook is an output notebook by its name in the run directory.
+func OutputNotebook(in engine.ViewInput, file string) ([]byte, error) {
+	b, err := render.Output(file, in.Notebook, in.Run, os.DirFS(in.Dir))
+	if err == nil && in.Clean != nil {
+		b = in.Clean(file, b)
+	}
+	return b, err
+}
+
+// WritePictures makes the folder of an output notebook and writes the pictures that it shows.
+func WritePictures(folder string, in engine.ViewInput) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	for _, asset := range render.Assets(in.Run) {
+		to := filepath.Join(folder, filepath.FromSlash(asset.To))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(in.Dir, filepath.FromSlash(asset.From)))
+		if err != nil {
+			return err
+		}
+		if err := runs.Stage(to, in.Run.ID, data); err != nil {
+			return err
+		}
+		if err := runs.Place(to, in.Run.ID); err != nil {
+			return errors.Join(err, runs.Unstage(filepath.Dir(to), in.Run.ID))
+		}
+	}
+	return nil
+}
+
+// emptyPatch leaves a patch.diff also where no change was ever captured.
+func emptyPatch(in engine.ViewInput) error {
+	path := filepath.Join(in.Dir, runs.PatchFile)
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	return runs.WriteFile(path, nil)
+}
+
+func testLog(in engine.ViewInput) error {
+	path := filepath.Join(in.Dir, runs.TestLogFile)
+	f, err := os.CreateTemp(in.Dir, runs.TempPrefix+"*")
+	if err != nil {
+		return err
+	}
+	err = render.WriteTestLog(f, in.Run, os.DirFS(in.Dir))
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		if err = os.Chmod(f.Name(), 0o644); err == nil {
+			err = os.Rename(f.Name(), path)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w%s", err, removed(f.Name()))
+	}
+	return nil
+}
+
+// removed takes a half-written file away.
+func removed(path string) string {
+	if err := os.Remove(path); err != nil {
+		return "; " + err.Error()
+	}
+	return ""
+}
+
+func reportPage(in engine.ViewInput) error {
+	b, err := render.ReportMarkdown(in.Run)
+	if err != nil {
+		return err
+	}
+	return runs.WriteFile(filepath.Join(in.Dir, runs.ReportPageFile), b)
+}
+
+// reportAndSums writes the index of the record, and the digests of all of it.
+func reportAndSums(in engine.ViewInput) error {
+	r, err := runs.NewReportKnowing(in.Run, in.Dir, in.Known)
+	if err != nil {
+		return err
+	}
+	b, err := r.JSON()
+	if err != nil {
+		return err
+	}
+	if err := runs.WriteFile(filepath.Join(in.Dir, runs.ReportFile), b); err != nil {
+		return err
+	}
+	return r.WriteSums(in.Dir)
+}
