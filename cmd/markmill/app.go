@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"markmill/cmd/markmill/remote"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -58,7 +59,7 @@ func (a *app) run(args []string) int {
 	return a.report(err)
 }
 
-// report prints an error and maps it to an exit code. It is the only place that does.
+// report prints an error and returns its exit code.
 func (a *app) report(err error) int {
 	var code exit
 	if err == nil {
@@ -70,10 +71,15 @@ func (a *app) report(err error) int {
 	for _, line := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {
 		fmt.Fprintln(a.stderr, "markmill: "+line)
 	}
+	return exitOf(err)
+}
+
+// exitOf is the exit code that an error stands for.
+func exitOf(err error) int {
 	var list notebooks.ErrorList
 	var one *notebooks.Error
 	switch {
-	case errors.As(err, &list):
+	case errors.As(err, &list), errors.As(err, new(trouble)):
 		return exitUsage
 	case errors.As(err, &one):
 		switch one.Kind {
@@ -105,14 +111,20 @@ Git worktree, and leaves an output notebook and a record that a stranger can ver
 Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by signal n.`,
 		SilenceErrors: true, SilenceUsage: true,
 		Args: knownCommand,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if asked, err := c.Flags().GetBool("version"); asked || err != nil {
+				return errors.Join(err, a.printVersion())
+			}
+			return c.Help()
+		},
 	}
+	cmd.Flags().Bool("version", false, "say which build this is")
 	cmd.SetOut(a.stdout)
 	cmd.SetErr(a.stderr)
 	cmd.SetGlobalNormalizationFunc(dashes)
 	cmd.SetFlagErrorFunc(flagHint)
 	for _, add := range []func() *cobra.Command{
-		a.runCommand, a.inspectCommand, a.checkCommand, a.newCommand, a.stripCommand, a.runsCommand, a.approveCommand, a.denyCommand,
+		a.runCommand, a.inspectCommand, a.checkCommand, a.newCommand, a.stripCommand, a.testCommand, a.doctorCommand, a.gitCommand, a.diffCommand, a.reviewCommand, a.convertCommand, a.mergeCommand, a.runsCommand, a.scrapsCommand, a.approveCommand, a.denyCommand,
 		a.versionCommand,
 	} {
 		cmd.AddCommand(add())
@@ -221,7 +233,7 @@ func (a *app) engineFor(notebook, named string) (*engine.Engine, *worktree.Sourc
 	places := []string{wd}
 	if named != "" {
 		places = []string{named}
-	} else if notebook != "-" {
+	} else if notebook != "-" && !remote.Is(notebook) {
 		places = append(places, filepath.Dir(notebook))
 	}
 	for _, place := range places {

@@ -58,7 +58,7 @@ func (a *app) statement(word string) (*attest.Statement, error) {
 		return nil, exit(exitFail)
 	}
 	digests := map[string]runs.Digest{}
-	for _, name := range []string{runs.OutputFile, runs.PatchFile, runs.ReportFile, runs.SumsFile, runs.JournalFile, runs.TestLogFile} {
+	for _, name := range append(got.Run.OutputFiles(), runs.PatchFile, runs.ReportFile, runs.SumsFile, runs.JournalFile, runs.TestLogFile) {
 		b, err := os.ReadFile(filepath.Join(got.Dir, name))
 		if err != nil {
 			return nil, err

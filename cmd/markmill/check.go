@@ -8,6 +8,7 @@ import (
 
 	"markmill/engine"
 	"markmill/notebooks"
+	"markmill/notebooks/forms"
 	"markmill/render"
 )
 
@@ -81,7 +82,7 @@ func (a *app) printFindings(all []finding, asJSON bool) error {
 
 // check plans a run of one notebook, required parameters left open.
 func (a *app) check(file string) ([]*notebooks.Error, error) {
-	src, err := a.readSource(file, false)
+	src, err := a.readSource(file, false, false)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func (a *app) check(file string) ([]*notebooks.Error, error) {
 	if err != nil {
 		return warnings, err
 	}
-	nb, err := notebooks.Parse(req.Path, req.Source)
+	nb, err := forms.Parse(req.Path, req.Source)
 	if err != nil {
 		return warnings, err
 	}

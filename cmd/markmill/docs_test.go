@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"markmill/notebooks"
 	"markmill/render"
 	"markmill/runs"
@@ -64,6 +66,7 @@ func TestEvidenceIsWhole(t *testing.T) {
 		runs.GateBlocked: runs.GateData{}, runs.ApprovalRequested: runs.ApprovalRequestedData{}, runs.ApprovalGranted: runs.ApprovalGrantedData{},
 		runs.ApprovalDenied: runs.ApprovalDeniedData{},
 		runs.StepStarted:    runs.StepStartedData{}, runs.ScrapRecorded: runs.ScrapData{}, runs.PatchApplied: runs.PatchData{},
+		runs.StepReplayed: runs.ReplayedData{},
 		runs.StepFinished: runs.StepFinishedData{}, runs.GitDiffChecked: runs.DiffCheckedData{},
 		runs.VerificationCompleted: runs.VerificationData{}, runs.RunCompleted: runs.CompletedData{},
 	}
@@ -212,4 +215,26 @@ func TestKernelExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	runScripts(t, filepath.Dir(script))
+}
+
+// TestReviewIsWhole fails when an option of strip or a line of Git's attributes is not in docs/review.md.
+func TestReviewIsWhole(t *testing.T) {
+	doc := readDoc(t, "review.md")
+	flags := pflag.NewFlagSet("strip", pflag.ContinueOnError)
+	stripFlags(flags)
+	strip := doc.section(t, "Strip")
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !strings.Contains(string(strip), "`--"+f.Name) {
+			t.Errorf("review.md: section Strip does not mention --%s", f.Name)
+		}
+	})
+	for _, key := range tableStrings(t, "../../notebooks/ipynb/strip.go", "volatileKeys") {
+		name := key[strings.LastIndexByte(key, '.')+1:]
+		if name == "orig_nbformat" || name == "orig_nbformat_minor" || name == "trusted" {
+			continue // nobody writes them any more
+		}
+		if !strip.mentions(name) {
+			t.Errorf("review.md: section Strip does not mention %s", name)
+		}
+	}
 }

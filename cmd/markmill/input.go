@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,79 +10,151 @@ import (
 	"path/filepath"
 	"strings"
 
+	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
+	"markmill/notebooks/forms"
+	"markmill/notebooks/ipynb"
 )
 
 // maxNotebook is how large a notebook may be, in bytes. Output notebooks are bounded a step, so
 // that what is larger is a mistake of the path.
 const maxNotebook = 64 << 20
 
-// readNotebook reads the bytes of a notebook, "-" from standard input, and refuses in one line what
-// cannot be one.
-func (a *app) readNotebook(path string) ([]byte, error) {
-	bad := func(format string, args ...any) error {
-		return &notebooks.Error{Kind: notebooks.KindInput, File: path, Msg: fmt.Sprintf(format, args...)}
+// maxJupyter is how large a Jupyter notebook may be, in bytes: pictures and tables stand in the file itself.
+const maxJupyter = 1 << 30
+
+// readAny reads the bytes of a notebook of any form, "-" from standard input, and refuses in one line what cannot be one.
+func (a *app) readAny(path string) ([]byte, error) {
+	most := int64(maxJupyter)
+	if !jupyterName(path) && path != "-" {
+		most = maxNotebook
 	}
-	in := a.stdin
+	src, err := a.readBytes(path, most)
+	switch {
+	case err != nil:
+		return nil, err
+	case isJupyter(path, src): // its reader looks at the text
+		return src, nil
+	case len(src) > maxNotebook:
+		return nil, badInput(path, "has %d bytes, and a notebook has at most %d", len(src), maxNotebook)
+	}
+	return src, notebooks.CheckText(name(path), src)
+}
+
+func jupyterName(path string) bool { return strings.EqualFold(filepath.Ext(name(path)), ".ipynb") }
+
+// isJupyter says whether bytes are a Jupyter notebook: by the name, or where the name says nothing, by what
+// they begin with.
+func isJupyter(path string, src []byte) bool {
+	return forms.IsJupyter(name(path), src)
+}
+
+func badInput(path, format string, args ...any) error {
+	return &notebooks.Error{Kind: notebooks.KindInput, File: name(path), Msg: fmt.Sprintf(format, args...)}
+}
+
+// remote reads and writes at addresses, with what the environment holds.
+func (a *app) remote() remote.Client {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = os.TempDir() // where no credentials are
+	}
+	return remote.Client{Getenv: a.getenv, Home: home}
+}
+
+// readBytes reads a file, "-" standard input, or what is at an address, of at most so many bytes.
+func (a *app) readBytes(path string, most int64) ([]byte, error) {
+	if remote.Is(path) {
+		return a.remote().Read(context.Background(), path, most)
+	}
+	in, room := a.stdin, int64(bytes.MinRead)
 	if path != "-" {
 		info, err := os.Stat(path)
 		var pathErr *os.PathError
 		switch {
 		case errors.As(err, &pathErr):
-			return nil, bad("cannot be read: %v", pathErr.Err)
+			return nil, badInput(path, "cannot be read: %v", pathErr.Err)
 		case info.IsDir():
-			return nil, bad("is a directory, and a notebook is a file")
-		case info.Mode().IsRegular() && info.Size() > maxNotebook:
-			return nil, bad("has %d bytes, and a notebook has at most %d", info.Size(), maxNotebook)
-		}
-		if form := foreign(path); form != "" {
-			return nil, bad("is a %s, which this version does not read; it reads Markdown (.md, .qmd, .Rmd)", form)
+			return nil, badInput(path, "is a directory, and a notebook is a file")
+		case info.Mode().IsRegular() && info.Size() > most:
+			return nil, badInput(path, "has %d bytes, and a notebook has at most %d", info.Size(), most)
 		}
 		f, err := os.Open(path)
 		if errors.As(err, &pathErr) {
-			return nil, bad("cannot be read: %v", pathErr.Err)
+			return nil, badInput(path, "cannot be read: %v", pathErr.Err)
 		}
 		defer f.Close()
-		in = f
+		in, room = f, info.Size()+bytes.MinRead
 	}
-	src, err := io.ReadAll(io.LimitReader(in, maxNotebook+1))
-	if err != nil {
-		return nil, bad("cannot be read: %v", err)
+	var b bytes.Buffer
+	b.Grow(int(min(room, most+bytes.MinRead))) // a large file is not to be copied as it grows
+	if _, err := b.ReadFrom(io.LimitReader(in, most+1)); err != nil {
+		return nil, badInput(path, "cannot be read: %v", err)
 	}
-	if len(src) > maxNotebook {
-		return nil, bad("has more than %d bytes, the most that a notebook has", maxNotebook)
+	if int64(b.Len()) > most {
+		return nil, badInput(path, "has more than %d bytes, the most that a notebook has", most)
 	}
-	return src, notebooks.CheckText(path, src)
+	return b.Bytes(), nil
 }
 
-// foreign names the kind of a file that is no Markdown, or "".
-func foreign(path string) string {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".ipynb":
-		return "Jupyter notebook"
-	case ".py", ".r", ".jl":
-		return "percent script"
-	}
-	return ""
-}
+// isScript says whether bytes are a script with cells, by the name or what they begin with.
+func isScript(path string, src []byte) bool { return forms.IsPercent(name(path), src) }
 
-// readSource reads a notebook and takes its regions out. Damaged regions are refused, unless drop.
-func (a *app) readSource(path string, drop bool) ([]byte, error) {
-	src, err := a.readNotebook(path)
+// readSource reads a notebook as a run takes it: without what earlier runs left in it. Damaged regions of a Markdown notebook are refused,
+// unless drop. given says that values are given: then the cells of those of an earlier run go, too.
+func (a *app) readSource(path string, drop, given bool) ([]byte, error) {
+	src, err := a.readAny(path)
 	if err != nil {
 		return nil, err
 	}
-	got := notebooks.Strip(path, src)
+	if isJupyter(path, src) {
+		return jupyterSource(path, src, given)
+	}
+	if isScript(path, src) { // no run leaves anything in it
+		return src, nil
+	}
+	got := notebooks.Strip(name(path), src)
 	if len(got.Problems) > 0 && !drop {
 		return nil, got.Problems
 	}
 	return got.Source, nil
 }
 
-// name is how messages and records call a path.
+// jupyterSource takes what runs left out of a Jupyter notebook, Jupyter's own too: a run begins without outputs.
+func jupyterSource(path string, src []byte, given bool) ([]byte, error) {
+	nb, err := ipynb.Parse(name(path), src)
+	if err != nil {
+		return nil, err
+	}
+	return ipynb.Source(nb, given), nil
+}
+
+// runnable makes of an old Jupyter notebook one of nbformat 4.5, which a run can write. What is wrong with it is told with the places of the file.
+func (a *app) runnable(path string, src []byte, given bool) ([]byte, error) {
+	if !isJupyter(path, src) {
+		return src, nil
+	}
+	nb, err := ipynb.Parse(name(path), src)
+	if err != nil || nb.NBFormat == 4 {
+		return src, err
+	}
+	if _, err := nb.Runnable(); err != nil {
+		return nil, err
+	}
+	up, err := nb.Upgraded()
+	if err != nil {
+		return nil, badInput(path, "is of nbformat %d, and cannot be made one of 4.5: %v", nb.NBFormat, err)
+	}
+	return jupyterSource(path, up, given)
+}
+
+// name is how messages and records call a path: an address without what may be a credential.
 func name(path string) string {
-	if path == "-" {
+	switch {
+	case path == "-":
 		return "-"
+	case remote.Is(path):
+		return remote.Name(path)
 	}
 	return filepath.ToSlash(path)
 }

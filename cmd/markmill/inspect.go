@@ -23,7 +23,7 @@ Exit codes: 0 shown, 2 the notebook has errors.`,
 		Example: "  markmill inspect examples/system-health.md\n  markmill inspect --json task.md | jq '.steps[].id'",
 		Args:    args(1, 1),
 		RunE: func(_ *cobra.Command, paths []string) error {
-			src, err := a.readSource(paths[0], false)
+			src, err := a.readSource(paths[0], false, false)
 			if err != nil {
 				return err
 			}

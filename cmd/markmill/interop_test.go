@@ -25,8 +25,23 @@ func TestInterop(t *testing.T) {
 	}
 	command(t, "", "go", "build", "-o", program, ".")
 	p := peers{python: python, markmill: program}
+	t.Run("papermill options", p.papermillHelp)
 	t.Run("papermill parameters", p.parameters)
 	t.Run("jupytext cells", p.cells)
+	t.Run("jupytext forms", p.forms)
+	t.Run("convert", p.convert)
+	t.Run("old nbformat", p.upgrade)
+	t.Run("nbstripout", p.strip)
+	t.Run("nbdime", p.nbdime)
+	t.Run("jupyter", p.jupyter)
+	t.Run("kernel that ends", p.kernelEnds)
+	t.Run("scrapbook", p.scrapbook)
+	t.Run("secrets in tables", p.secretTable)
+	t.Run("scraps of ours", p.ownScraps)
+	t.Run("tables of scraps", p.tables)
+	t.Run("corpus", p.corpus)
+	t.Run("nbval", p.nbval)
+	t.Run("output", p.output)
 }
 
 type peers struct{ python, markmill string }

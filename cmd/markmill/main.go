@@ -14,7 +14,8 @@ import (
 func main() { os.Exit(Main()) }
 
 // Main is the whole program; it returns the exit code. Under the names glue and scrap it is the
-// command of that name that steps find on their PATH; under the sandbox helper's, that helper.
+// command of that name that steps find on their PATH; under the sandbox helper's, that helper; under the warden's, a
+// run's warden.
 func Main() int {
 	switch strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") {
 	case "glue":
@@ -23,6 +24,8 @@ func Main() int {
 		return kernel.ScrapMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv)
 	case sandbox.HelperName:
 		return sandbox.Main(os.Args[1:], os.Stderr)
+	case kernel.WardenName:
+		return kernel.WardenMain(os.Args[1:])
 	}
 	// A run is short and its memory small: collecting it early costs more than it frees.
 	debug.SetGCPercent(400)

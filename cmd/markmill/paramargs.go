@@ -1,15 +1,18 @@
 package main
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
 )
 
@@ -111,9 +114,17 @@ func (a *app) fileParams(path string) ([]notebooks.Given, error) {
 	}
 	var data []byte
 	var err error
-	if path == "-" {
+	switch {
+	case path == "-":
 		data, err = io.ReadAll(a.stdin)
-	} else {
+	case remote.Is(path):
+		data, err = a.remote().Read(context.Background(), path, maxNotebook)
+		source = "-f " + name(path)
+		path = name(path)
+		if err != nil {
+			return nil, err
+		}
+	default:
 		data, err = os.ReadFile(path)
 	}
 	if err != nil {
@@ -128,4 +139,43 @@ func base64Params(text string) ([]notebooks.Given, error) {
 		return nil, &notebooks.Error{Kind: notebooks.KindParameter, Msg: "-b: not base64: " + err.Error(), Hint: "give base64 of YAML text", Err: err}
 	}
 	return notebooks.ParseGivenYAML("-b", "-b", data)
+}
+
+// switched is an option that sets a switch to a value; of several the last one on the command line holds.
+type switched struct {
+	to    *bool
+	value bool
+}
+
+func (s switched) String() string   { return strconv.FormatBool(s.to != nil && *s.to == s.value) }
+func (s switched) Type() string     { return "bool" }
+func (s switched) IsBoolFlag() bool { return true }
+func (s switched) Set(text string) error {
+	on, err := strconv.ParseBool(text)
+	if err == nil {
+		*s.to = on == s.value
+	}
+	return err
+}
+
+// onOff is a switch with a name for either way, as papermill's are. The one that says what is done anyway is not shown in the help.
+func onOff(f *pflag.FlagSet, to *bool, on, off string, otherwise bool, usage string) {
+	*to = otherwise
+	for _, name := range []string{on, off} {
+		flag := f.VarPF(switched{to, name == on}, name, "", usage)
+		flag.NoOptDefVal = "true"
+		flag.Hidden = otherwise == (name == on)
+		if name == off {
+			flag.Usage = "not --" + on
+		}
+	}
+}
+
+// pipeHint adds to the message about a missing NOTEBOOK what papermill does without it: read a pipe.
+func pipeHint(err error, words int) error {
+	info, statErr := os.Stdin.Stat()
+	if words > 0 || statErr != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		return err
+	}
+	return usagef("%w; to read the notebook from the pipe and write the output to standard output: markmill run - -", err)
 }

@@ -7,15 +7,21 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"markmill/cmd/markmill/remote"
 	"markmill/engine"
+	"markmill/engine/kernel"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/notebooks/forms"
+	"markmill/notebooks/ipynb"
+	"markmill/notebooks/percent"
 	"markmill/render"
 	"markmill/render/plain"
 	"markmill/render/terminal"
@@ -28,6 +34,7 @@ type runOptions struct {
 
 	repo                      string
 	stepTimeout, startTimeout string
+	runTimeout                string
 	dirty                     string
 	from, until               string
 	only, skipTags            []string
@@ -35,14 +42,19 @@ type runOptions struct {
 	injectPaths               bool
 	injectInput, injectOutput bool
 	prepareOnly, help         bool
+	frozen                    bool
 	dropDamaged               bool
 	json                      bool
 	events                    string
-	progress, noProgress      bool
+	progress                  bool
 	logOutput                 bool
+	saveEach                  bool // papermill's
+	autosave                  int  // papermill's, in seconds
+	version                   bool
 	logLevel                  string
 	stdoutFile, stderrFile    string
-	stdinParams               bool // -f -
+	stdinParams               bool   // -f -
+	resume                    string // a run to go on from
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -52,14 +64,21 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Runs the steps of a notebook one by one, in live interpreters, inside an isolated Git worktree
 of the base commit (outside a repository: a fresh folder). The record of the run, with the diffs,
 logs and scraps, is kept under .markmill/runs; the output notebook is written to OUTPUT too, when
-it is given (- for standard output).
+it is given (- for standard output). An OUTPUT that ends in .ipynb is a Jupyter notebook, one in .md
+is Markdown. Without an ending a Jupyter notebook leaves a Jupyter notebook, all others leave Markdown.
 
 Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by signal n.`,
 		Example: `  markmill run examples/system-health.md health.out.md -p threshold=0.5
   markmill run task.md -p name value -f params.yaml --only build,test
   markmill run task.md --json | jq .status`,
-		Args: args(1, 2),
+		Args: resumeArgs(o),
 		RunE: func(c *cobra.Command, paths []string) error {
+			if o.version {
+				return a.printVersion()
+			}
+			if c.Flags().Changed("resume") {
+				return a.resume(c.Context(), paths, o)
+			}
 			for _, name := range []string{"only", "from", "until"} {
 				if f := c.Flags().Lookup(name); f.Changed && strings.Trim(f.Value.String(), "[]") == "" {
 					return usagef("--%s names no step; give an id, or leave the option out", name)
@@ -76,27 +95,22 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		},
 	}
 	f := c.Flags()
-	given := &o.req.Given
-	f.VarP(givenFlag{given, "NAME=VALUE", pair("-p", false)}, "parameters", "p", "a parameter, read by its declared type; also -p NAME VALUE")
-	f.VarP(givenFlag{given, "NAME=VALUE", pair("-r", true)}, "parameters-raw", "r", "a parameter, always a string; also -r NAME VALUE")
-	f.VarP(givenFlag{given, "FILE", func(path string) ([]notebooks.Given, error) {
-		o.stdinParams = o.stdinParams || path == "-"
-		return a.fileParams(path)
-	}}, "parameters-file", "f", "parameters from a YAML or JSON file (- is standard input)")
-	f.VarP(givenFlag{given, "YAML", func(v string) ([]notebooks.Given, error) { return notebooks.ParseGivenYAML("-y", "-y", []byte(v)) }},
-		"parameters-yaml", "y", "parameters from YAML text")
-	f.VarP(givenFlag{given, "BASE64", base64Params}, "parameters-base64", "b", "parameters from base64 of YAML text")
+	a.paramFlags(f, &o.req.Given, &o.stdinParams)
+	f.BoolVar(&o.req.AllowErrors, "allow-errors", false, "go on behind a step that fails, as with allow_errors in the notebook: only tests and reviews fail the run")
 	f.BoolVar(&o.req.AllowUnknown, "allow-unknown-parameters", false, "take parameters that the notebook does not declare, as papermill does")
 	f.BoolVar(&o.injectPaths, "inject-paths", false, "give the paths of input and output as PAPERMILL_INPUT_PATH and PAPERMILL_OUTPUT_PATH")
 	f.BoolVar(&o.injectInput, "inject-input-path", false, "give PAPERMILL_INPUT_PATH")
 	f.BoolVar(&o.injectOutput, "inject-output-path", false, "give PAPERMILL_OUTPUT_PATH")
-	f.BoolVar(&o.prepareOnly, "prepare-only", false, "inject the parameters, write OUTPUT, run nothing")
+	onOff(f, &o.prepareOnly, "prepare-only", "prepare-execute", false, "inject the parameters, write OUTPUT, run nothing")
+	onOff(f, &o.req.ReportMode, "report-mode", "no-report-mode", false, "fold the code of the steps: in Jupyter, and on the page of the output notebook")
+	f.BoolVar(&o.frozen, "frozen", false, "write no OUTPUT; fail where it would change, and show how")
 	f.BoolVar(&o.help, "help-notebook", false, "show the notebook's parameters and steps instead (as inspect)")
 	f.StringVarP(&o.req.Kernel, "kernel", "k", "", "kernel, for the steps whose language it runs")
 	f.StringVarP(&o.req.Language, "language", "l", "", "language of steps that name none")
 	f.StringVar(&o.engineName, "engine", "", "for papermill's scripts: markmill, or nbclient for the same")
 	f.StringVar(&o.req.Cwd, "cwd", "", "folder in the worktree where steps start")
-	f.StringVar(&o.stepTimeout, "execution-timeout", "", "limit of a step that sets none: seconds, or 90s, 10m, 1h")
+	f.StringVar(&o.stepTimeout, "execution-timeout", "", "limit of a step that sets none: seconds, or 90s, 10m, 1h; 0 gives none")
+	f.StringVar(&o.runTimeout, "run-timeout", "", "limit of the whole run, in the place of the notebook's: seconds, or 90s, 10m, 1h")
 	f.StringVar(&o.startTimeout, "start-timeout", "", "limit of a kernel's start (default 60 s)")
 	f.StringSliceVar(&o.only, "only", nil, "run only the steps with these ids (and setup and finally steps)")
 	f.StringVar(&o.from, "from", "", "begin at this step")
@@ -107,31 +121,67 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.StringVar(&o.dirty, "dirty", "ignore", "uncommitted changes: ignore, include (take them along), block")
 	f.BoolVar(&o.req.InPlace, "in-place", false, "run in the checkout itself instead of a worktree")
 	f.StringVar(&o.req.Branch, "branch", "", "commit the change on this new branch when the run passes")
-	f.BoolVar(&o.req.KeepTree, "keep-worktree", false, "keep the worktree and say where it is")
 	f.StringSliceVar(&o.req.Copy, "copy", nil, "ignored files to take into the worktree (patterns), such as .env")
 	f.BoolVar(&o.dropDamaged, "drop-damaged", false, "run an output notebook whose regions were edited; the edits are dropped")
-	f.BoolVar(&o.json, "json", false, "print the report on standard output")
-	f.StringVar(&o.events, "events", "", "write the events to a file as they come (- is standard output)")
-	f.BoolVar(&o.progress, "progress-bar", true, "show progress")
-	f.BoolVar(&o.noProgress, "no-progress-bar", false, "show no progress")
-	f.BoolVar(&o.logOutput, "log-output", false, "print what the steps print, each line with its step")
-	f.StringVar(&o.logLevel, "log-level", "INFO", "what is told on standard error: DEBUG, INFO, WARNING, ERROR, CRITICAL, NOTSET")
-	f.StringVar(&o.stdoutFile, "stdout-file", "", "write the steps' standard output to a file too")
-	f.StringVar(&o.stderrFile, "stderr-file", "", "write the steps' standard error to a file too")
-	papermillFlags(f)
+	f.StringVar(&o.resume, "resume", "", "go on with this run, which was cut; NOTEBOOK and the options are those of then (see runs resume)")
+	o.viewFlags(f)
+	o.papermillFlags(f)
 	return c
 }
 
-// papermillFlags takes the options of papermill's that say what Markmill does anyway, so that its scripts
+// defaultRunOptions are the options of a command that takes only some of those of run.
+func defaultRunOptions() *runOptions { return &runOptions{dirty: string(engine.DirtyIgnore)} }
+
+// viewFlags are the options that say what is shown of a run and what is left besides its record.
+func (o *runOptions) viewFlags(f *pflag.FlagSet) {
+	f.BoolVar(&o.req.KeepTree, "keep-worktree", false, "keep the worktree and say where it is")
+	f.BoolVar(&o.json, "json", false, "print the report on standard output")
+	f.StringVar(&o.events, "events", "", "write the events to a file as they come (- is standard output)")
+	onOff(f, &o.progress, "progress-bar", "no-progress-bar", true, "show progress")
+	onOff(f, &o.logOutput, "log-output", "no-log-output", false, "print what the steps print, each line with its step")
+	f.StringVar(&o.logLevel, "log-level", "INFO", "what is told on standard error: DEBUG, INFO, WARNING, ERROR, CRITICAL, NOTSET")
+	f.StringVar(&o.stdoutFile, "stdout-file", "", "write the steps' standard output to a file too")
+	f.StringVar(&o.stderrFile, "stderr-file", "", "write the steps' standard error to a file too")
+}
+
+// paramFlags are papermill's options that give parameters. stdin is set where one reads standard input.
+func (a *app) paramFlags(f *pflag.FlagSet, given *[]notebooks.Given, stdin *bool) {
+	parameterFlag(f, given)
+	f.VarP(givenFlag{given, "NAME=VALUE", pair("-r", true)}, "parameters-raw", "r", "a parameter, always a string; also -r NAME VALUE")
+	f.VarP(givenFlag{given, "FILE", func(path string) ([]notebooks.Given, error) {
+		*stdin = *stdin || path == "-"
+		return a.fileParams(path)
+	}}, "parameters-file", "f", "parameters from a YAML or JSON file (- is standard input)")
+	f.VarP(givenFlag{given, "YAML", func(v string) ([]notebooks.Given, error) { return notebooks.ParseGivenYAML("-y", "-y", []byte(v)) }},
+		"parameters-yaml", "y", "parameters from YAML text")
+	f.VarP(givenFlag{given, "BASE64", base64Params}, "parameters-base64", "b", "parameters from base64 of YAML text")
+}
+
+// parameterFlag is -p.
+func parameterFlag(f *pflag.FlagSet, given *[]notebooks.Given) {
+	f.VarP(givenFlag{given, "NAME=VALUE", pair("-p", false)}, "parameters", "p", "a parameter, read by its declared type; also -p NAME VALUE")
+}
+
+// papermillFlags takes the options of papermill's that ask for what the record gives anyway, so that its scripts
 // move over. They are not shown in the help.
-func papermillFlags(f *pflag.FlagSet) {
-	for _, name := range []string{"no-log-output", "prepare-execute", "report-mode", "no-report-mode",
-		"request-save-on-cell-execute", "no-request-save-on-cell-execute"} {
-		f.Bool(name, false, "for papermill's scripts: no effect, the code stays and every step is saved as it ends")
+func (o *runOptions) papermillFlags(f *pflag.FlagSet) {
+	onOff(f, &o.saveEach, "request-save-on-cell-execute", "no-request-save-on-cell-execute", false, "for papermill's scripts: the record has each step as it ends")
+	f.IntVar(&o.autosave, "autosave-cell-every", 0, "for papermill's scripts: the record has what a step prints as it comes")
+	f.BoolVar(&o.version, "version", false, "say which build this is, as markmill version")
+	for _, name := range []string{"request-save-on-cell-execute", "autosave-cell-every", "version"} {
 		f.Lookup(name).Hidden = true
 	}
-	f.Int("autosave-cell-every", 0, "for papermill's scripts: no effect, what a step prints is saved as it comes")
-	f.Lookup("autosave-cell-every").Hidden = true
+}
+
+// savesMeanwhile says which of papermill's options ask for an OUTPUT that grows while the run goes, "" for none of them.
+func (o *runOptions) savesMeanwhile() string {
+	switch {
+	case o.autosave != 0:
+		return "--autosave-cell-every"
+	case o.saveEach:
+		return "--request-save-on-cell-execute"
+	}
+	return ""
 }
 
 // runNotebook does what run is asked.
@@ -139,7 +189,11 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if err := o.check(output); err != nil {
 		return err
 	}
-	src, err := a.readSource(path, o.dropDamaged)
+	path, err := a.inputPath(path, o)
+	if err != nil {
+		return err
+	}
+	src, err := a.readSource(path, o.dropDamaged, len(o.req.Given) > 0)
 	if err != nil {
 		return err
 	}
@@ -151,8 +205,11 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if o.help {
 		return a.inspect(eng, o.req, o.json)
 	}
+	if o.req.Source, err = a.runnable(path, src, len(o.req.Given) > 0); err != nil {
+		return err
+	}
 	if output == "" {
-		output = eng.Config.Output
+		output = likeSource(eng.Config.Output, isJupyter(path, src))
 	}
 	if o.req.ID, err = eng.NewID(o.req.Path); err != nil {
 		return err
@@ -160,7 +217,12 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if output, err = a.outputPath(output, o, eng); err != nil {
 		return err
 	}
-	o.inject(path, output)
+	o.inject(name(path), output)
+	if remote.Is(output) && !o.frozen { // before the steps, for what they make to have a place
+		if err := a.remote().Check(ctx, output); err != nil {
+			return err
+		}
+	}
 	plan, err := eng.Plan(ctx, o.req)
 	if err != nil {
 		return err
@@ -174,18 +236,54 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 		}
 	}
 	if len(plan.Steps) == 0 && o.level() <= slog.LevelWarn {
-		fmt.Fprintln(a.stderr, "markmill: warning: "+o.req.Path+" has no steps: a fence is one when it has an id, as ```bash {#id}")
+		why := "a fence is one when it has an id, as ```bash {#id}"
+		if isJupyter(path, src) || isScript(path, src) {
+			why = "it has no code cells"
+		}
+		fmt.Fprintln(a.stderr, "markmill: warning: "+o.req.Path+" has no steps: "+why)
 	}
-	if o.prepareOnly {
+	if o.prepareOnly && !o.frozen {
 		return a.prepare(plan, output)
 	}
 	return a.runPlan(ctx, eng, plan, output, o)
 }
 
+// likeSource is the OUTPUT of the repository's settings, which is written for Markdown, with the ending of a notebook's form.
+func likeSource(output string, jupyter bool) string {
+	if jupyter && isMarkdown(output) {
+		return strings.TrimSuffix(output, filepath.Ext(output)) + ".ipynb"
+	}
+	return output
+}
+
+// outputForm is the form that OUTPUT asks for by its name, where it is another than that of the notebook.
+func outputForm(plan *engine.Plan, output string) (form notebooks.Form, err error) {
+	jupyter := plan.Notebook.Form == ipynb.Form
+	switch ext := strings.ToLower(filepath.Ext(name(output))); {
+	case output == "" || output == "-":
+	case ext == ".ipynb" && !jupyter:
+		form = ipynb.Form
+	case jupyter && (ext == ".md" || ext == ".markdown"):
+		form = notebooks.FormNative
+	case jupyter && ext != ".ipynb" && !isDevice(output):
+		return "", usagef("OUTPUT %s of a Jupyter notebook must end in .ipynb or .md", output)
+	}
+	if form != "" && sameFile(plan.Request.Path, output) {
+		return "", usagef("OUTPUT %s is the notebook itself, and would be of another form; give another OUTPUT", output)
+	}
+	return form, render.CheckForm(form, plan.Notebook)
+}
+
 // check holds the options against each other and against what there is.
 func (o *runOptions) check(output string) error {
 	var err error
-	if o.req.StepTimeout, err = limit("--execution-timeout", o.stepTimeout); err != nil {
+	// papermill's 0 is no limit.
+	if seconds, notNumber := strconv.Atoi(o.stepTimeout); notNumber != nil || seconds != 0 {
+		if o.req.StepTimeout, err = limit("--execution-timeout", o.stepTimeout); err != nil {
+			return err
+		}
+	}
+	if o.req.RunTimeout, err = limit("--run-timeout", o.runTimeout); err != nil {
 		return err
 	}
 	if o.req.Start, err = limit("--start-timeout", o.startTimeout); err != nil {
@@ -197,13 +295,16 @@ func (o *runOptions) check(output string) error {
 		return usagef("--dirty %s is not known; known: ignore, include, block", o.dirty)
 	}
 	if !slices.Contains([]string{"", "markmill", "nbclient"}, o.engineName) {
-		return usagef("--engine %s is not known; Markmill has one engine: leave the option out", o.engineName)
+		return usagef("--engine %s is not known: engines are Python classes of papermill's, and Markmill has one of its own; leave the option out, or choose who runs the steps with -k", o.engineName)
 	}
 	if !slices.Contains([]string{"NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}, o.logLevel) {
 		return usagef("--log-level %s is not known; known: NOTSET, DEBUG, INFO, WARNING, ERROR, CRITICAL", o.logLevel)
 	}
-	if form := foreign(output); form != "" {
-		return usagef("OUTPUT %s is a %s, which this version does not write; give a .md path", output, form)
+	if ext := strings.ToLower(filepath.Ext(name(output))); ext == ".html" || ext == ".htm" {
+		return usagef("OUTPUT %s: a run writes Markdown or a Jupyter notebook, and markmill convert makes a page of it; give a path that ends in .md or .ipynb", output)
+	}
+	if _, script := percent.LanguageOf(output); script {
+		return usagef("OUTPUT %s is a script, which has no place for outputs; give a path that ends in .md or .ipynb", output)
 	}
 	if filepath.IsAbs(o.req.Cwd) || o.req.Cwd != "" && !filepath.IsLocal(o.req.Cwd) {
 		return usagef("--cwd %s is outside the worktree; give a folder relative to its root", o.req.Cwd)
@@ -275,16 +376,41 @@ func (o *runOptions) inject(input, output string) {
 		add("PAPERMILL_INPUT_PATH", input)
 	}
 	if o.injectPaths || o.injectOutput {
+		if remote.Is(output) {
+			output = name(output)
+		}
 		add("PAPERMILL_OUTPUT_PATH", output)
 	}
 }
 
+// named says whether a path has names in it that values take the place of. A path that is there by that very name has none.
+func named(path string) bool {
+	if path == "" || path == "-" || !strings.ContainsAny(path, "{}") {
+		return false
+	}
+	_, err := os.Lstat(path)
+	return remote.Is(path) || err != nil
+}
+
+// inputPath expands the names in NOTEBOOK, which only the values that are given can stand for: the notebook is not read yet.
+func (a *app) inputPath(path string, o *runOptions) (string, error) {
+	if !named(path) {
+		return path, nil
+	}
+	bound, err := notebooks.Bind("", nil, o.req.Given, notebooks.BindOptions{AllowUnknown: true, Getenv: a.getenv})
+	if err != nil {
+		return "", err
+	}
+	now := a.now().UTC()
+	return notebooks.ExpandPath(path, bound, map[string]string{"date": now.Format(time.DateOnly), "now": now.Format(time.RFC3339)})
+}
+
 // outputPath expands the names in OUTPUT.
 func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (string, error) {
-	if output == "" || output == "-" || !strings.Contains(output, "{") {
+	if !named(output) {
 		return output, nil
 	}
-	nb, err := notebooks.Parse(o.req.Path, o.req.Source)
+	nb, err := forms.Parse(o.req.Path, o.req.Source)
 	if err != nil {
 		return "", err
 	}
@@ -304,13 +430,23 @@ func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (stri
 
 // prepare writes the notebook with its parameters injected.
 func (a *app) prepare(plan *engine.Plan, output string) error {
-	b, err := render.Prepared(plan.Notebook, plan.Parameters())
+	form, err := outputForm(plan, output)
 	if err != nil {
 		return err
 	}
-	if output == "" || output == "-" {
+	if form == "" {
+		form = plan.Notebook.Form
+	}
+	b, err := render.Prepared(form, plan.Notebook, plan.Parameters(), plan.Given(), plan.Request.ReportMode)
+	if err != nil {
+		return err
+	}
+	switch {
+	case output == "" || output == "-":
 		_, err = a.stdout.Write(b)
 		return err
+	case remote.Is(output):
+		return a.remote().Write(context.Background(), output, b)
 	}
 	if err := os.MkdirAll(filepath.Dir(output), 0o755); err != nil {
 		return err
@@ -320,28 +456,55 @@ func (a *app) prepare(plan *engine.Plan, output string) error {
 
 // runPlan runs a plan, shows its progress and reports how it ended.
 func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan, output string, o *runOptions) error {
+	kernel.SealDescriptors()
 	ctx, stop := a.interruptible(ctx)
 	defer stop()
-	if output != "" && output != "-" {
+	switch {
+	case remote.Is(output):
+		plan.Request.Output = name(output)
+	case output != "" && output != "-":
 		abs, err := filepath.Abs(output)
 		if err != nil {
 			return err
 		}
 		plan.Request.Output = abs
 	}
-	plan.Request.Assets = assetsFolder(output)
-	eng.Views = a.views(output)
+	form, err := outputForm(plan, output)
+	if err != nil {
+		return err
+	}
+	plan.Request.OutputForm = form
+	if plan.Request.Assets = assetsFolder(output); plan.Notebook.Form == ipynb.Form && plan.Request.OutputForm == "" { // pictures stand in the file itself
+		plan.Request.Assets = ""
+	}
+	if remote.Is(output) { // it is sent when the record is complete
+		eng.Views = a.views("")
+	} else {
+		eng.Views = a.views(output)
+		eng.Place = func(id runs.RunID, complete bool) error { return placeOutput(output, id, complete) }
+	}
+	var held *frozen
+	if o.frozen {
+		var err error
+		if held, err = o.freeze(output); err != nil {
+			return err
+		}
+		plan.Request.Output, eng.Views = "", held.views(a.views(""))
+	}
 	watch, err := a.watch(o)
 	if err != nil {
 		return err
 	}
 	eng.Observe, eng.Output = watch.event, watch.output
 	plan.Request.OwnFiles = a.written(watch)
-	if held := plan.Sandbox.NotHeld; len(held) > 0 && len(plan.Gates) == 0 && o.level() <= slog.LevelInfo {
-		fmt.Fprintf(a.stderr, "markmill: the sandbox does not hold %s\n", strings.Join(held, "; "))
+	if leaky := plan.Sandbox.NotHeld; len(leaky) > 0 && len(plan.Gates) == 0 && o.level() <= slog.LevelInfo {
+		fmt.Fprintf(a.stderr, "markmill: the sandbox does not hold %s\n", strings.Join(leaky, "; "))
 	}
 	if n := len(plan.DirtyPaths); n > 0 && plan.Request.Dirty == engine.DirtyIgnore && !plan.Request.InPlace && o.level() <= slog.LevelInfo {
 		fmt.Fprintln(a.stderr, "markmill: uncommitted, and so not in the run: "+plain.Escape(some(plan.DirtyPaths))+"; --dirty include takes it along")
+	}
+	if option := o.savesMeanwhile(); option != "" && o.level() <= slog.LevelInfo {
+		fmt.Fprintf(a.stderr, "markmill: %s: OUTPUT is written once, at the end; meanwhile the record has each step, and what it prints as it comes\n", option)
 	}
 	result, err := eng.Run(ctx, plan)
 	if cerr := watch.close(); err == nil {
@@ -349,6 +512,15 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	}
 	if err != nil {
 		return err
+	}
+	if held != nil {
+		if err := held.show(a, o); err != nil {
+			return err
+		}
+	}
+	var undelivered error
+	if remote.Is(output) && held == nil {
+		undelivered = a.deliver(result, output)
 	}
 	if o.level() <= slog.LevelInfo {
 		for _, b := range result.Run.Blockers() {
@@ -373,6 +545,11 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	}
 	if err := a.retain(eng, o.req.Repository); err != nil {
 		fmt.Fprintln(a.stderr, "markmill: old runs were not removed: "+err.Error())
+	}
+	if undelivered != nil {
+		fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(undelivered.Error())))
+		fmt.Fprintln(a.stderr, "markmill: the run is recorded, and what OUTPUT was to be is "+shortPath(filepath.Join(result.Dir, askedFile(result.Run))))
+		return exit(max(result.Run.ExitCode(), exitFail))
 	}
 	if code := result.Run.ExitCode(); code != exitPass {
 		return exit(code)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/notebooks/forms"
 	"markmill/render"
 	"markmill/render/terminal"
 	"markmill/runs"
@@ -28,7 +30,7 @@ for no repository). RUN is an id, a part of one that names one run only, or last
 		Args: knownCommand, RunE: list.RunE,
 	}
 	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsReconcile(), a.runsPrune())
+	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsResume(), a.runsReconcile(), a.runsPrune())
 	return c
 }
 
@@ -189,7 +191,7 @@ type verified struct {
 func (a *app) runsVerify() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "verify RUN|DIR|OUTPUT.md", Short: "Recompute everything of a run from its bytes",
+		Use: "verify RUN|DIR|OUTPUT", Short: "Recompute everything of a run from its bytes",
 		Long: `Recomputes the journal's chain, every digest, the report and the output notebook from the bytes
 of a run directory, and says what does not hold. An output notebook is verified by itself and
 against the run that made it, which is found by its digest. Inside the repository that the run worked
@@ -273,11 +275,17 @@ Exit codes: 0 applied, 1 it does not fit, 2 there is no such run.`,
 func (a *app) runsReconcile() *cobra.Command {
 	return &cobra.Command{
 		Use: "reconcile", Short: "Complete the records of runs that were cut", Args: args(0, 0),
-		Long:    "Finishes the record of every run that ended without saying so (a crash, a kill): its status becomes interrupted.",
+		Long: `Finishes the record of every run that ended without saying so (a crash, a kill): its status becomes interrupted, and
+markmill runs resume can go on with it. What it left half-done elsewhere is taken away: its private folder, an output notebook
+that did not reach its place, temporary packs and locks in the repository. A run that was cut before its first event is removed:
+nothing of it ran.`,
 		Example: "  markmill runs reconcile",
 		RunE: func(*cobra.Command, []string) error {
-			store, _, err := a.here()
+			store, src, err := a.here()
 			if err != nil {
+				return err
+			}
+			if err := a.tidy(src); err != nil {
 				return err
 			}
 			entries, err := store.List()
@@ -285,10 +293,13 @@ func (a *app) runsReconcile() *cobra.Command {
 				return err
 			}
 			for _, e := range entries {
-				if e.Status == runs.Damaged {
+				if e.Status == runs.Damaged || e.Status == runs.Running {
 					continue
 				}
-				done, err := runs.Reconcile(e.Dir, a.now, a.rebuild)
+				done, err := runs.Reconcile(e.Dir, a.now, seal, a.rebuild)
+				if _, gone := os.Stat(e.Dir); errors.Is(gone, fs.ErrNotExist) {
+					continue // somebody has removed it meanwhile
+				}
 				if err != nil {
 					return err
 				}
@@ -301,13 +312,40 @@ func (a *app) runsReconcile() *cobra.Command {
 	}
 }
 
+// tidy takes away what runs that were cut left outside their records.
+func (a *app) tidy(src *worktree.Source) error {
+	root := ""
+	if src != nil {
+		root = src.Root()
+	}
+	eng, err := a.engine(root)
+	if err != nil {
+		return err
+	}
+	return eng.Tidy(root)
+}
+
+// seal says in the end of a run that was cut which ref holds its commits, and carries their publishing to the end.
+func seal(run *runs.Run, data *runs.CompletedData) error {
+	if run.Contract.TargetRepository == "" || run.Diff == nil || run.Diff.ResultCommit == "" {
+		return nil
+	}
+	data.ResultCommit = run.Diff.ResultCommit
+	src, err := worktree.Open(run.Contract.TargetRepository)
+	if err != nil || run.Diff.ResultCommit == run.Diff.BaseCommit {
+		return nil // it is gone, and the commits with it; or there are none
+	}
+	data.Ref, err = worktree.Republish(src, string(run.ID), worktree.OID(run.Diff.ResultCommit))
+	return err
+}
+
 // rebuild writes the views of a run directory anew.
 func (a *app) rebuild(dir string, run *runs.Run) error {
 	source, err := os.ReadFile(filepath.Join(dir, run.Started.SourceFile))
 	if err != nil {
 		return err
 	}
-	nb, err := notebooks.Parse(run.Started.Notebook, source)
+	nb, err := forms.Parse(run.Started.Notebook, source)
 	if err != nil {
 		return err
 	}

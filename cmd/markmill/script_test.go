@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite the files that scripts compare 
 // TestMain lets the test binary stand for markmill, and for the commands that it gives to steps.
 func TestMain(m *testing.M) {
 	program := func() { os.Exit(Main()) }
-	testscript.Main(m, map[string]func(){"markmill": program, "glue": program, "scrap": program, "markmill-sandbox": program})
+	testscript.Main(m, map[string]func(){"markmill": program, "glue": program, "scrap": program, "markmill-sandbox": program, "markmill-warden": program})
 }
 
 // TestScript runs every command as a user would: one script a command, under testdata/script.

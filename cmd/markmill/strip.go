@@ -4,73 +4,116 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
+	"markmill/notebooks/ipynb"
 	"markmill/runs"
 )
 
 func (a *app) stripCommand() *cobra.Command {
-	var check, drop bool
+	var check, stdout bool
 	c := &cobra.Command{
-		Use: "strip [FILE…]", Short: "Take the outputs out of notebooks, byte for byte",
-		Long: `Takes the regions that Markmill inserted out again. What is left is the author's source, byte
-for byte. Files are rewritten in place; - or no file reads standard input and writes standard output.
+		Use: "strip [FILE…]", Short: "Take the outputs out of notebooks; every other byte stays",
+		Long: `Takes the outputs out of notebooks.
 
-Exit codes: 0 done (with --check: nothing to take out), 1 with --check: there are outputs,
+Markdown: the regions that Markmill inserted. What is left is the author's source, byte for byte.
+
+Scripts with cells (# %%) hold no outputs, and stay as they are.
+
+Jupyter (.ipynb): outputs, execution counts, and what Jupyter notes of a session in the metadata, as nbstripout does; ids
+of cells stay, and so does the spelling of all the rest. Cells with the tag keep_output, or with keep_output or init_cell as metadata, keep
+their outputs. docs/review.md has nbstripout's options beside these.
+
+Files are rewritten in place; - or no file reads standard input and writes standard output.
+
+Exit codes: 0 done (with --check: nothing to take out), 1 with --check: there is something to take out,
 2 a file cannot be read or has regions that were edited.`,
-		Example: "  markmill strip report.md\n  markmill strip < out.md > source.md\n  markmill strip --check notebooks/*.md",
-		Args:    args(0, -1),
-		RunE: func(_ *cobra.Command, files []string) error {
-			if len(files) == 0 {
-				files = []string{"-"}
+		Example: "  markmill strip report.md analysis.ipynb\n  markmill strip < out.md > source.md\n" +
+			"  markmill strip --check notebooks/*.md\n  markmill strip --keep-count --extra-keys metadata.kernelspec,cell.metadata.editable analysis.ipynb",
+		Args: args(0, -1),
+	}
+	options := stripFlags(c.Flags())
+	c.RunE = func(_ *cobra.Command, files []string) error {
+		if len(files) == 0 {
+			files = []string{"-"}
+		}
+		if err := options.settle(); err != nil {
+			return err
+		}
+		found := false
+		for _, file := range files {
+			had, err := a.strip(file, options, check, stdout)
+			if err != nil {
+				return err
 			}
-			found := false
-			for _, file := range files {
-				had, err := a.strip(file, check, drop)
-				if err != nil {
-					return err
-				}
-				found = found || had
-			}
-			if check && found {
-				return exit(exitFail)
-			}
-			return nil
-		},
+			found = found || had
+		}
+		if check && found {
+			return exit(exitFail)
+		}
+		return nil
 	}
 	c.Flags().BoolVar(&check, "check", false, "change nothing; exit with 1 when there is something to take out")
-	c.Flags().BoolVar(&drop, "drop-damaged", false, "take out regions that were edited, too")
+	c.Flags().BoolVarP(&stdout, "stdout", "t", false, "write to standard output, and leave the files as they are")
 	return c
 }
 
-// strip takes the regions out of one file; had says whether there were any.
-func (a *app) strip(file string, check, drop bool) (had bool, err error) {
-	src, err := a.readNotebook(file)
+// strip takes the outputs out of one file; had says whether there was anything to take out.
+func (a *app) strip(file string, options *stripOptions, check, stdout bool) (had bool, err error) {
+	if remote.Is(file) && !check && !stdout {
+		return false, usagef("%s: strip rewrites files that are here; give -t to have it on standard output", name(file))
+	}
+	src, err := a.readAny(file)
 	if err != nil {
 		return false, err
 	}
-	got := notebooks.Strip(name(file), src)
-	if len(got.Problems) > 0 && !drop {
-		return false, got.Problems
+	got, err := options.strip(file, src)
+	if err != nil {
+		return false, err
 	}
-	had = !bytes.Equal(got.Source, src)
+	had = !bytes.Equal(got, src)
 	switch {
 	case check:
 		if had {
 			fmt.Fprintf(a.stderr, "%s has outputs\n", name(file))
 		}
-	case file == "-":
-		_, err = a.stdout.Write(got.Source)
+	case file == "-" || stdout:
+		_, err = a.stdout.Write(got)
 	case had:
+		// A link stays one: what it leads to is rewritten.
+		if file, err = filepath.EvalSymlinks(file); err != nil {
+			return had, err
+		}
 		var info os.FileInfo
 		if info, err = os.Stat(file); err == nil {
-			err = runs.WriteFile(file, got.Source)
+			err = runs.WriteFile(file, got)
 		}
 		if err == nil {
 			err = os.Chmod(file, info.Mode().Perm())
 		}
 	}
 	return had, err
+}
+
+// strip takes the outputs out of the bytes of a notebook.
+func (o *stripOptions) strip(file string, src []byte) ([]byte, error) {
+	if isJupyter(file, src) {
+		nb, err := ipynb.Parse(name(file), src)
+		if err != nil {
+			return nil, err
+		}
+		return o.jupyter.Bytes(nb)
+	}
+	if isScript(file, src) {
+		return src, nil
+	}
+	got := notebooks.Strip(name(file), src)
+	if len(got.Problems) > 0 && !o.dropDamaged {
+		return nil, got.Problems
+	}
+	return got.Source, nil
 }

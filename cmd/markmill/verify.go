@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"markmill/cmd/api"
 	"markmill/engine/worktree"
 	"markmill/render"
 	"markmill/runs"
@@ -34,9 +35,9 @@ func (a *app) verifyRecord(word string) (*runs.Verification, error) {
 	info, err := os.Stat(word)
 	switch {
 	case err == nil && info.IsDir():
-		return runs.Verify(word, outputView)
+		return runs.Verify(word, api.FoldOutput)
 	case err == nil:
-		return runs.VerifyOutput(word, store, outputView)
+		return runs.VerifyOutput(word, store, api.FoldOutput)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func (a *app) verifyRecord(word string) (*runs.Verification, error) {
 	if err != nil {
 		return nil, err
 	}
-	return runs.Verify(dir, outputView)
+	return runs.Verify(dir, api.FoldOutput)
 }
 
 // verifyPage compares report.md with what the journal gives.

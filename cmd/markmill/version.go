@@ -48,24 +48,28 @@ func (a *app) versionCommand() *cobra.Command {
 		Use: "version", Short: "Say which build this is", Args: args(0, 0),
 		Example: "  markmill version --json",
 		RunE: func(*cobra.Command, []string) error {
-			b := version()
 			if asJSON {
-				return a.printJSON(b)
+				return a.printJSON(version())
 			}
-			fmt.Fprintf(a.stdout, "markmill %s %s %s", b.Version, b.Go, b.Platform)
-			if b.Revision != "" {
-				fmt.Fprintf(a.stdout, " %.12s", b.Revision)
-				if b.Modified {
-					fmt.Fprint(a.stdout, "+modified")
-				}
-				fmt.Fprintf(a.stdout, " %s", b.Time)
-			}
-			fmt.Fprintln(a.stdout)
-			return nil
+			return a.printVersion()
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
+}
+
+func (a *app) printVersion() error {
+	b := version()
+	line := fmt.Sprintf("markmill %s %s %s", b.Version, b.Go, b.Platform)
+	if b.Revision != "" {
+		line += fmt.Sprintf(" %.12s", b.Revision)
+		if b.Modified {
+			line += "+modified"
+		}
+		line += " " + b.Time
+	}
+	_, err := fmt.Fprintln(a.stdout, line)
+	return err
 }
 
 // printJSON prints one value for programs.

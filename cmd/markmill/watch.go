@@ -19,11 +19,15 @@ import (
 	"markmill/runs"
 )
 
-// interruptible is a context that the first SIGINT or SIGTERM cancels; the second ends the program.
+// interruptible is a context that the first SIGINT, SIGTERM or SIGHUP cancels; the second ends the
+// program, and the run's warden then ends what the steps have started.
 func (a *app) interruptible(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup(1) has it ignored: the run is to outlive its terminal
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	done := make(chan struct{})
 	go func() {
 		for n := 0; ; n++ {
@@ -34,6 +38,7 @@ func (a *app) interruptible(ctx context.Context) (context.Context, func()) {
 					number = int(got)
 				}
 				if n > 0 {
+					fmt.Fprintln(a.stderr, "markmill: ended at once; markmill runs reconcile completes the record")
 					os.Exit(128 + number)
 				}
 				fmt.Fprintln(a.stderr, "\nmarkmill: interrupted; finishing the record (once more ends at once)")
@@ -82,7 +87,7 @@ func (a *app) watch(o *runOptions) (*watch, error) {
 			return nil, usagef("%v", err)
 		}
 	}
-	quiet := o.noProgress || !o.progress || o.level() > slog.LevelInfo
+	quiet := !o.progress || o.level() > slog.LevelInfo
 	live := a.terminal(a.stderr) && !quiet
 	w.progress = terminal.New(a.stderr, terminal.Options{Terminal: live, Color: a.colour(a.stderr), Quiet: quiet, Log: o.logOutput, Now: a.now,
 		Width: func() int {

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"markmill/cmd/markmill/remote"
+	"markmill/engine"
+	"markmill/render"
+	"markmill/runs"
+)
+
+// deliver writes the output notebook of a run whose record is complete to its address, and before it the pictures that it shows beside
+// it. Also one that was interrupted; the second signal ends that, too.
+func (a *app) deliver(result *engine.Result, to string) error {
+	client, file := a.remote(), askedFile(result.Run)
+	put := func(from, to string) error {
+		data, err := os.ReadFile(filepath.Join(result.Dir, filepath.FromSlash(from)))
+		if err != nil {
+			return err
+		}
+		return client.Write(context.Background(), to, data)
+	}
+	if file == runs.OutputFile { // in Jupyter's notebooks the pictures stand in the file itself
+		for _, asset := range render.Assets(result.Run) {
+			if err := put(asset.From, remote.Beside(to, asset.To)); err != nil {
+				return err
+			}
+		}
+	}
+	return put(file, to)
+}

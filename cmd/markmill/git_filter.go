@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"markmill/engine/gitfilter"
+	"markmill/notebooks"
+)
+
+func (a *app) gitFilterCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "filter", Short: "Git's clean filter, as a process that lives as long as Git's command",
+		Long: `Takes the outputs out of notebooks that Git takes up, and gives back what Git checks out as it is. Git starts
+it: filter.markmill.process of its configuration. It speaks version 2 of Git's filter protocol (gitattributes), so that one process
+answers for all files of a command.
+
+A file that cannot be read as a notebook is passed on as it is, and told on standard error: nothing is lost.`,
+		Args: args(0, 0),
+	}
+	options := stripFlags(c.Flags())
+	c.RunE = func(*cobra.Command, []string) error {
+		if err := options.settle(); err != nil {
+			return err
+		}
+		err := gitfilter.Serve(a.stdin, a.stdout, func(path string, content []byte) []byte { return a.clean(path, content, options) })
+		if errors.Is(err, gitfilter.ErrNoGit) {
+			return usagef("git filter is started by Git: %w; markmill git install sets it up", err)
+		}
+		return err
+	}
+	return c
+}
+
+// clean takes the outputs out, or passes on what is no notebook.
+func (a *app) clean(path string, src []byte, options *stripOptions) []byte {
+	if len(src) == 0 {
+		return src
+	}
+	var got []byte
+	err := notebooks.CheckText(path, src)
+	if err == nil {
+		got, err = options.strip(path, src)
+	}
+	if err == nil {
+		return got
+	}
+	first, _, more := strings.Cut(err.Error(), "\n")
+	if more {
+		first += "; there is more, see markmill strip"
+	}
+	fmt.Fprintf(a.stderr, "markmill: %s\nmarkmill: %s goes to Git as it is, with its outputs\n", first, path)
+	return src
+}

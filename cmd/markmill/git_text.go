@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"markmill/notebooks/ipynb"
+	"markmill/render"
+)
+
+func (a *app) gitTextCommand() *cobra.Command {
+	var strip bool
+	c := &cobra.Command{
+		Use: "textconv FILE", Short: "Print a Jupyter notebook as a text, for Git to compare",
+		Long: `Prints a Jupyter notebook as a text that can be compared by lines: the cells and what their outputs say, without counts, ids and
+what Jupyter notes of a session. With --strip, what markmill strip takes out with the same options is not printed. Git starts
+it: diff.markmill.textconv and diff.markmill-source.textconv of its configuration.
+
+A file that cannot be read as a notebook is printed as it is.`,
+		Example: "  markmill git textconv analysis.ipynb",
+		Args:    args(1, 1),
+	}
+	options := stripFlags(c.Flags())
+	c.Flags().BoolVar(&strip, "strip", false, "print what markmill strip would leave")
+	c.RunE = func(_ *cobra.Command, files []string) error {
+		if err := options.settle(); err != nil {
+			return err
+		}
+		if !strip {
+			options = nil
+		}
+		return a.gitText(files[0], options)
+	}
+	return c
+}
+
+// gitText prints a notebook, stripped where there are options.
+func (a *app) gitText(file string, options *stripOptions) error {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return badInput(file, "cannot be read: %v", err)
+	}
+	text := src
+	if len(src) > 0 {
+		if text, err = jupyterText(file, src, options); err != nil {
+			fmt.Fprintf(a.stderr, "markmill: %v\n", err)
+			text = src
+		}
+	}
+	_, err = a.stdout.Write(text)
+	return err
+}
+
+func jupyterText(file string, src []byte, options *stripOptions) ([]byte, error) {
+	nb, err := ipynb.Parse(name(file), src)
+	if err == nil && options != nil {
+		var left []byte
+		if left, err = options.jupyter.Bytes(nb); err == nil {
+			nb, err = ipynb.Parse(name(file), left)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return render.JupyterText(nb), nil
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// cellsOf prints, for each notebook, what a reader sees of its cells; nbformat has validated it. Streams that came in pieces are one.
+const cellsOf = `
+import json, sys, nbformat
+files = []
+for path in sys.argv[1:]:
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    cells = []
+    for cell in notebook.cells:
+        outputs = []
+        for output in cell.get("outputs", []):
+            output = dict(output)
+            if outputs and output["output_type"] == "stream" == outputs[-1]["output_type"] and output["name"] == outputs[-1]["name"]:
+                outputs[-1]["text"] += output["text"]
+            else:
+                outputs.append(output)
+        tags = cell.metadata.get("tags") or []
+        note = cell.metadata.get("papermill", {})
+        mark = "papermill-error-cell-tag" in tags
+        cells.append({"type": cell.cell_type, "source": "" if mark else cell.source, "count": cell.get("execution_count"), "outputs": outputs, "tags": tags,
+                      "status": None if mark else note.get("status"), "exception": None if mark else note.get("exception")})
+    files.append(cells)
+json.dump(files, sys.stdout)
+`
+
+// jupyterCases are notebooks whose outputs must be papermill's: sources of cells, and options. A # in front of a source gives tags.
+var jupyterCases = []struct {
+	name  string
+	cells []string
+	args  []string
+	fails bool
+}{
+	{"values", []string{"#parameters\nx = 0\nwho = 'a'", "print(x, who)", "x * 2"}, []string{"-p", "x", "21", "-p", "who", "it's"}, false},
+	{"order", []string{"import sys\nfrom IPython.display import display, HTML, Markdown\nprint('one')\ndisplay(HTML('<b>x</b>'))\nprint('two', file=sys.stderr)\ndisplay(Markdown('*m*'), 3)\nprint('three')\n{'a': [1, 2]}"}, nil, false},
+	{"error", []string{"#parameters\nx = 0", "print('a')", "1/0", "print('never')"}, []string{"-p", "x", "1"}, true},
+	{"clear and update", []string{"from IPython.display import display, clear_output\nprint('gone')\nclear_output()\nprint('kept')", "h = display('first', display_id='d')\nh.update('second')\nprint('after')"}, nil, false},
+	{"update of an earlier cell", []string{"from IPython.display import display, HTML\nh = display('first', display_id='d')\nprint('x')", "h.update(HTML('<b>second</b>'))\nprint('y')",
+		"display(3, display_id='d')\ndisplay('other', display_id='e')", "from IPython.display import update_display\nupdate_display('nobody shows it', display_id='f')\nupdate_display('last', display_id='e', metadata={'m': 1})"}, nil, false},
+	{"clear and wait", []string{"from IPython.display import display, clear_output\nfor i in range(3):\n    clear_output(wait=True)\n    print(i)\n    display(i)", "print('kept')\nclear_output(wait=True)",
+		"print('a')\nclear_output()"}, nil, false},
+	{"comm", []string{"from comm import create_comm\nc = create_comm(target_name='of.ours', data={'a': 1})\nc.send({'method': 'update'})\nc.close()\nprint('sent')",
+		"from IPython.display import display\ndisplay({'text/plain': 'IntSlider(value=0)', 'application/vnd.jupyter.widget-view+json': {'model_id': 'm', 'version_major': 2, 'version_minor': 0}}, raw=True)"}, nil, false},
+	{"input", []string{"print('a')\ninput('who? ')", "print('never')"}, nil, true},
+	{"bundle", []string{"class R:\n    def _repr_mimebundle_(self, include=None, exclude=None):\n        return {'text/plain': 'r', 'application/vnd.x+json': {'n': 1.50}, 'text/html': '<i>\\n</i>'}, {'text/html': {'isolated': True}}\nR()"}, nil, false},
+	{"picture", []string{"from IPython.display import Image, SVG, JSON, display\nimport base64\ndisplay(SVG('<svg xmlns=\"http://www.w3.org/2000/svg\"/>'))\nImage(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='))", "JSON({'b': 1, 'a': [None]})"}, nil, false},
+	{"text", []string{"print('\\x1b[31mred\\x1b[0m \\r\\n\\x00 é 漢 \\U0001F600')", "", "   ", "'\\u2028' + chr(0x7f)", "import sys; sys.stdout.write('no newline')"}, nil, false},
+	{"magics", []string{"%%bash\necho hi", "!echo there", "%env X=1", "import warnings; warnings.warn('w', stacklevel=99)"}, nil, false},
+	{"skipped", []string{"#skip-execution\nprint('no')", "print('yes')"}, nil, false},
+}
+
+func jupyterNotebook(cells []string) string {
+	var list []any
+	for i, text := range cells {
+		meta := map[string]any{}
+		if strings.HasPrefix(text, "#") {
+			tag, rest, _ := strings.Cut(text[1:], "\n")
+			meta["tags"], text = []string{tag}, rest
+		}
+		list = append(list, map[string]any{"cell_type": "code", "id": "cell" + string(rune('a'+i)), "metadata": meta, "outputs": []any{}, "execution_count": nil, "source": text})
+	}
+	b, err := json.MarshalIndent(map[string]any{"cells": list, "nbformat": 4, "nbformat_minor": 5,
+		"metadata": map[string]any{"kernelspec": map[string]any{"name": "python3", "language": "python", "display_name": "Python 3"}}}, "", " ")
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// jupyter runs the same notebooks with papermill and with Markmill over the same kernel: each cell must show the same. What
+// Markmill wrote is valid nbformat, papermill takes it as an input, and strip gives the source back.
+func (p peers) jupyter(t *testing.T) {
+	t.Setenv("PATH", filepath.Dir(p.python)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for _, c := range jupyterCases {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			source, theirs, ours := filepath.Join(dir, "in.ipynb"), filepath.Join(dir, "papermill.ipynb"), filepath.Join(dir, "markmill.ipynb")
+			write(t, source, jupyterNotebook(c.cells))
+			expect := func(name string, args ...string) {
+				t.Helper()
+				if !c.fails {
+					command(t, dir, name, args...)
+				} else {
+					failing(t, dir, name, args...)
+				}
+			}
+			expect(p.python, append([]string{"-m", "papermill", "--no-progress-bar", source, theirs}, c.args...)...)
+			expect(p.markmill, append([]string{"run", "--no-progress-bar", "-k", "jupyter:python3", source, ours}, c.args...)...)
+			command(t, dir, p.markmill, "runs", "verify", ours)
+			var read [2][]json.RawMessage
+			if err := json.Unmarshal(command(t, dir, p.python, "-c", cellsOf, theirs, ours), &read); err != nil {
+				t.Fatal(err)
+			}
+			if len(read[0]) != len(read[1]) {
+				t.Fatalf("papermill left %d cells, markmill %d", len(read[0]), len(read[1]))
+			}
+			for i := range read[0] {
+				if want, got := strings.ReplaceAll(string(read[0][i]), dir, "."), strings.ReplaceAll(string(read[1][i]), dir, "."); want != got {
+					t.Errorf("cell %d:\npapermill %s\nmarkmill  %s", i+1, want, got)
+				}
+			}
+			expect(p.python, append([]string{"-m", "papermill", "--no-progress-bar", ours, filepath.Join(dir, "again.ipynb")}, c.args...)...)
+			command(t, dir, p.markmill, "strip", ours)
+			if got, err := os.ReadFile(ours); err != nil || string(got) != jupyterNotebook(c.cells) {
+				t.Errorf("strip does not give the source back: %v\n%s", err, got)
+			}
+		})
+	}
+}
+
+// failing is command for one that must not succeed.
+func failing(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err == nil {
+		t.Fatalf("%s %q succeeded\n%s", filepath.Base(name), args, out)
+	}
+}

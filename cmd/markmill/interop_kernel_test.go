@@ -1,0 +1,33 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const dyingNotebook = "---\nkernel: jupyter:python3\n---\n```yaml {.parameters}\nn: 3\n```\n\n" +
+	"```python {#a}\nkept = 1\n```\n\n" +
+	"```python {#dies .allow-failure}\nprint('last'); import os; os.kill(os.getpid(), 9)\n```\n\n" +
+	"```python {#after}\nprint('kept' in globals(), n)\nglue('seen', n)\n```\n\n" +
+	"```python {#second retries=1}\nprint('try')\nimport os\nif not os.path.exists('tried'):\n    open('tried', 'w').close()\n    os._exit(3)\n```\n\n" +
+	"```python {#end}\nprint(scraps['seen'] + n)\n```\n"
+
+// kernelEnds runs a notebook that goes on after its kernel has died: with a new one, which has the parameters and not the state.
+func (p peers) kernelEnds(t *testing.T) {
+	t.Setenv("PATH", filepath.Dir(p.python)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.md"), dyingNotebook)
+	command(t, dir, p.markmill, "run", "a.md", "out.md", "-p", "n", "4", "--no-progress-bar")
+	out, err := os.ReadFile(filepath.Join(dir, "out.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"False 4", "\n8\n", "exit 137, allowed"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	command(t, dir, p.markmill, "runs", "verify", "out.md")
+}

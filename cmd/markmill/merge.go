@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"markmill/cmd/markmill/remote"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"markmill/notebooks/forms"
+	"markmill/notebooks/merge"
+	"markmill/runs"
+)
+
+// mergeOptions are the options of markmill merge.
+type mergeOptions struct {
+	output              string
+	driver              bool
+	diff3, zdiff3       bool
+	ours, theirs, union bool
+	size                int
+	base, mine, yours   string // labels
+	path                string // of the notebook, for messages and its form
+}
+
+func (a *app) mergeCommand() *cobra.Command {
+	var opt mergeOptions
+	c := &cobra.Command{
+		Use: "merge BASE OURS THEIRS", Short: "Merge two changed notebooks by step; Git's merge driver",
+		Long: `Merges what OURS and THEIRS changed since BASE, by step, and prints the result. The three are notebooks of one kind: Markdown (.md,
+.qmd, .Rmd; sources or output notebooks) or Jupyter's (.ipynb).
+
+Steps that were added, moved and edited are merged, each by its lines; so is the prose between them. What cannot be is marked as Git marks
+it, in the step it is in. Outputs never conflict: a step has those of the side whose text it has, or none.
+
+markmill git install makes it Git's merge driver: with --driver the words are what Git puts for %O %A %B %L %P %S %X %Y, and the result is
+written to OURS. What cannot be merged by step is merged by line.
+
+Exit codes: 0 merged, 1 there are conflicts, 2 one of the three cannot be merged (nothing was written).`,
+		Example: "  markmill merge base.md ours.md theirs.md -o merged.md\n  markmill merge --zdiff3 base.ipynb ours.ipynb theirs.ipynb > merged.ipynb\n" +
+			"  git config merge.markmill.driver 'markmill merge --driver %O %A %B %L %P %S %X %Y'",
+		RunE: func(_ *cobra.Command, words []string) error { return a.merge(opt, words) },
+	}
+	f := c.Flags()
+	f.StringVarP(&opt.output, "output", "o", "", "write to this file, not to standard output")
+	f.BoolVar(&opt.driver, "driver", false, "be Git's merge driver: BASE OURS THEIRS SIZE PATH [LABELS]")
+	f.BoolVar(&opt.diff3, "diff3", false, "show the base in conflicts, too")
+	f.BoolVar(&opt.zdiff3, "zdiff3", false, "as --diff3, without what both sides begin and end with")
+	f.BoolVar(&opt.ours, "ours", false, "in conflicts take ours")
+	f.BoolVar(&opt.theirs, "theirs", false, "in conflicts take theirs")
+	f.BoolVar(&opt.union, "union", false, "in conflicts take both, ours first")
+	f.IntVar(&opt.size, "marker-size", 7, "how many signs a mark has")
+	return c
+}
+
+func (a *app) merge(opt mergeOptions, words []string) error {
+	if err := opt.settle(words); err != nil {
+		return err
+	}
+	how, err := opt.how()
+	if err != nil {
+		return err
+	}
+	var in [3][]byte
+	for i := range in {
+		if in[i], err = a.readBytes(words[i], maxJupyter); err != nil {
+			return trouble{err}
+		}
+		if bytes.IndexByte(in[i], 0) >= 0 {
+			return trouble{badInput(words[i], "holds a NUL byte, so it is not a text and cannot be merged")}
+		}
+	}
+	how.Jupyter = jupyterName(how.Name) || forms.IsJupyter("-", in[1])
+	got := a.mergeThree(in, how)
+	if len(got.Conflicts) > 0 && opt.driver {
+		if style := gitConflictStyle(); style != how.Style {
+			how.Style = style
+			got = a.mergeThree(in, how)
+		}
+	}
+	switch {
+	case opt.driver:
+		err = runs.WriteFile(words[1], got.Bytes)
+	case remote.Is(opt.output):
+		err = a.remote().Write(context.Background(), opt.output, got.Bytes)
+	case opt.output != "":
+		err = runs.WriteFile(opt.output, got.Bytes)
+	default:
+		_, err = a.stdout.Write(got.Bytes)
+	}
+	if err != nil {
+		return trouble{err}
+	}
+	for _, n := range got.Notes {
+		fmt.Fprintf(a.stderr, "markmill: %s: %s\n", how.Name, n)
+	}
+	for _, c := range got.Conflicts {
+		fmt.Fprintf(a.stderr, "markmill: %s: conflict in %s\n", how.Name, c)
+	}
+	if len(got.Conflicts) > 0 {
+		return exit(exitFail)
+	}
+	return nil
+}
+
+// mergeThree merges by step, and by line where that cannot be.
+func (a *app) mergeThree(in [3][]byte, how merge.Options) *merge.Result {
+	got, err := merge.Notebooks(in[0], in[1], in[2], how)
+	if err == nil {
+		return got
+	}
+	got = merge.Lines(in[0], in[1], in[2], how)
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	got.Notes = append(got.Notes, "it is merged by line: "+first)
+	return got
+}
+
+// settle reads the words: three files, and what Git says more.
+func (o *mergeOptions) settle(words []string) error {
+	if !o.driver {
+		if len(words) != 3 {
+			return usagef("markmill merge takes BASE OURS THEIRS, and got %d: %s; see markmill merge --help", len(words), strings.Join(words, " "))
+		}
+		for _, w := range words {
+			if w == "-" {
+				return usagef("markmill merge reads files, not standard input")
+			}
+		}
+		o.path, o.base, o.mine, o.yours = words[1], words[0], words[1], words[2]
+		return nil
+	}
+	if len(words) < 5 || len(words) > 8 || o.output != "" {
+		return usagef("markmill merge --driver takes BASE OURS THEIRS SIZE PATH [LABELS] and no --output, and got %d words: %s", len(words), strings.Join(words, " "))
+	}
+	var err error
+	if o.size, err = strconv.Atoi(words[3]); err != nil {
+		return usagef("%q is no size of a mark: Git puts it for %%L", words[3])
+	}
+	o.path = words[4]
+	for i, into := range []*string{&o.base, &o.mine, &o.yours} {
+		// Git before 2.44 knows no %S, %X and %Y, and leaves them.
+		if 5+i < len(words) && !strings.HasPrefix(words[5+i], "%") {
+			*into = words[5+i]
+		}
+	}
+	return nil
+}
+
+func (o *mergeOptions) how() (merge.Options, error) {
+	how := merge.Options{Name: filepath.ToSlash(o.path), MarkerSize: o.size, Base: o.base, Ours: o.mine, Theirs: o.yours}
+	if o.size < 1 || o.size > 1000 {
+		return how, usagef("--marker-size %d: a mark has 1 to 1000 signs", o.size)
+	}
+	given := 0
+	for _, f := range []struct {
+		on    bool
+		favor merge.Favor
+	}{{o.ours, merge.Ours}, {o.theirs, merge.Theirs}, {o.union, merge.Together}} {
+		if f.on {
+			how.Favor = f.favor
+			given++
+		}
+	}
+	if given > 1 || o.diff3 && o.zdiff3 {
+		return how, usagef("--ours, --theirs and --union exclude each other, and so do --diff3 and --zdiff3")
+	}
+	switch {
+	case o.diff3:
+		how.Style = merge.Diff3
+	case o.zdiff3:
+		how.Style = merge.ZDiff3
+	}
+	return how, nil
+}
+
+// gitConflictStyle is merge.conflictStyle of Git's configuration.
+func gitConflictStyle() merge.Style {
+	style, err := git("config", "--get", "merge.conflictStyle")
+	if err != nil { // it is not set
+		return merge.Plain
+	}
+	switch strings.TrimSpace(style) {
+	case "diff3":
+		return merge.Diff3
+	case "zdiff3":
+		return merge.ZDiff3
+	}
+	return merge.Plain
+}

@@ -1,0 +1,131 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+)
+
+// web is a file at http:// or https://. Written is by PUT, as papermill does.
+type web struct {
+	address
+	client *retryablehttp.Client
+}
+
+// transport bounds the waiting for a host that is silent; proxies are those of the environment.
+func transport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.ResponseHeaderTimeout = time.Minute
+	return t
+}
+
+// http is a client that tries again where that can help.
+func (c Client) http() *retryablehttp.Client {
+	r := retryablehttp.NewClient()
+	r.Logger = nil
+	r.RetryMax, r.RetryWaitMin, r.RetryWaitMax = c.tries()-1, c.pause(), 16*c.pause()
+	r.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	r.CheckRetry = func(ctx context.Context, res *http.Response, err error) (bool, error) {
+		if errors.As(err, new(astray)) {
+			return false, err
+		}
+		return retryablehttp.DefaultRetryPolicy(ctx, res, err)
+	}
+	r.HTTPClient = &http.Client{Transport: transport(), CheckRedirect: follow}
+	return r
+}
+
+// astray is a redirect that is not followed.
+type astray string
+
+func (a astray) Error() string { return string(a) }
+
+// follow lets no redirect turn a PUT into a GET, which would look as if the file had been written, nor lead from https to http.
+func follow(next *http.Request, via []*http.Request) error {
+	first := via[0]
+	switch {
+	case len(via) >= 10:
+		return astray("more than 10 redirects")
+	case next.Method != first.Method:
+		return astray(fmt.Sprintf("it redirects a %s to %s, where the file cannot be sent along; write to that address", first.Method, Name(next.URL.String())))
+	case first.URL.Scheme == "https" && next.URL.Scheme != "https":
+		return astray(fmt.Sprintf("it redirects from https to %s, which is not safe", Name(next.URL.String())))
+	}
+	return nil
+}
+
+func (c Client) openWeb(a address) store { return &web{a, c.http()} }
+
+// status is an answer as an error.
+type status struct{ answer }
+
+func (s status) Error() string { return s.words() }
+
+func (w *web) read(ctx context.Context) (io.ReadCloser, error) {
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, w.url.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/x-ipynb+json, application/json;q=0.9, text/markdown;q=0.9, */*;q=0.8")
+	res, err := send(w.client, req)
+	if err != nil {
+		return nil, err
+	}
+	return res.Body, nil
+}
+
+func (w *web) write(ctx context.Context, data []byte, mediaType string) error {
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPut, w.url.String(), data)
+	if err != nil {
+		return err
+	}
+	if strings.HasSuffix(mediaType, "+json") { // as papermill says
+		mediaType = "application/json"
+	}
+	req.Header.Set("Content-Type", mediaType)
+	res, err := send(w.client, req)
+	if err != nil {
+		return err
+	}
+	return res.Body.Close()
+}
+
+// check asks nothing: what an unknown server makes of a question is its own affair.
+func (w *web) check(context.Context) error { return nil }
+
+func (w *web) answer(err error) (answer, bool) {
+	var s status
+	ok := errors.As(err, &s)
+	return s.answer, ok
+}
+
+func (w *web) credentials() (used, hint string) {
+	if w.url.User != nil {
+		return "the user of the address", "see that user and password are right"
+	}
+	return "no credentials", "an address can hold some: https://USER:PASSWORD@HOST/…, which no record shows; or it is one that was signed"
+}
+
+// send sends a request; an answer that is no success is an error.
+func send(client *retryablehttp.Client, req *retryablehttp.Request) (*http.Response, error) {
+	req.Header.Set("User-Agent", "markmill")
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode/100 == 2 {
+		return res, nil
+	}
+	text, _ := io.ReadAll(io.LimitReader(res.Body, 4096))
+	res.Body.Close()
+	if strings.Contains(res.Header.Get("Content-Type"), "html") { // a page for a browser says nothing in a line
+		text = nil
+	}
+	return nil, status{answer{status: res.StatusCode, text: string(text)}}
+}

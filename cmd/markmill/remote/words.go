@@ -1,0 +1,108 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"markmill/notebooks"
+)
+
+// words makes an error fit to be read: what was expected, what came, how to mend it, and no credential.
+func (c Client) words(ctx context.Context, s store, text, done string, err error) error {
+	var own *notebooks.Error
+	if errors.As(err, &own) {
+		return own
+	}
+	wrong := func(hint, format string, args ...any) error {
+		return &notebooks.Error{Kind: notebooks.KindInput, File: Name(text), Msg: "cannot be " + done + ": " + fmt.Sprintf(format, args...), Hint: hint, Err: err}
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return wrong("try again, or copy the file yourself and give its local path", "it was not done within %s", c.limit())
+	}
+	if errors.Is(err, context.Canceled) {
+		return wrong("", "interrupted")
+	}
+	a, _ := parse(text)
+	got, answered := s.answer(err)
+	if !answered {
+		return wrong("see that the host is the right one, and reachable from here (a proxy is set by HTTPS_PROXY)", "%s", plainCause(err))
+	}
+	said := got.words()
+	used, hint := s.credentials()
+	switch {
+	case got.status == http.StatusNotFound && (got.code == "NoSuchBucket" || got.code == "ContainerNotFound"):
+		return wrong("see that it is spelled right; it is not made by a run", "there is no %s %q (%s)", a.holder(), a.bucket, said)
+	case got.status == http.StatusNotFound && a.bucket != "":
+		return wrong("see that "+a.holder()+" and name are spelled right", "there is no %q in the %s %q (%s)", a.key, a.holder(), a.bucket, said)
+	case got.status == http.StatusUnauthorized, got.status == http.StatusForbidden:
+		return wrong(hint, "access is refused (%s) with %s", said, used)
+	case got.status == http.StatusNotFound, got.status == http.StatusGone:
+		return wrong("see that the address is spelled right", "there is nothing (%s)", said)
+	case got.status == http.StatusTooManyRequests, got.status >= 500:
+		return wrong("try again later", "the service is not able to (%s), also after %d tries", said, c.tries())
+	}
+	return wrong("", "the service says: %s", said)
+}
+
+// holder is what the service calls that which holds files.
+func (a address) holder() string {
+	if a.scheme == "az" || a.scheme == "abs" {
+		return "container"
+	}
+	return "bucket"
+}
+
+// words are one line, of the service's own.
+func (a answer) words() string {
+	words := fmt.Sprint(a.status)
+	if a.code != "" {
+		words += " " + a.code
+	} else if text := http.StatusText(a.status); text != "" {
+		words += " " + text
+	}
+	if a.text != "" {
+		const most = 200
+		text := strings.Join(strings.Fields(a.text), " ")
+		if runes := []rune(text); len(runes) > most {
+			text = string(runes[:most]) + "…"
+		}
+		words += ": " + text
+	}
+	return words
+}
+
+// plainCause is the innermost word on why a request got no answer. Those around it hold the whole address.
+func plainCause(err error) string {
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return fmt.Sprintf("no such host: %s", dns.Name)
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Error()
+	}
+	var u *url.Error
+	for errors.As(err, &u) && u.Err != nil {
+		err = u.Err
+		u = nil
+	}
+	for _, known := range []error{http.ErrHandlerTimeout, context.DeadlineExceeded} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	inner := err
+	for {
+		next := errors.Unwrap(inner)
+		if next == nil {
+			break
+		}
+		inner = next
+	}
+	return inner.Error()
+}

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"markmill/cmd/markmill/remote"
+)
+
+// TestRemoteWeb does with a server of HTTP what TestRemoteS3 does with one of S3.
+func TestRemoteWeb(t *testing.T) {
+	var mu sync.Mutex
+	files := map[string][]byte{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, word, _ := r.BasicAuth(); word != "hush" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		switch file, there := files[r.URL.Path]; {
+		case strings.HasPrefix(r.URL.Path, "/readonly/") && r.Method == http.MethodPut:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case r.Method == http.MethodPut:
+			files[r.URL.Path], _ = io.ReadAll(r.Body)
+		case there:
+			_, _ = w.Write(file)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(s.Close)
+	b := newRemoteBed(t, strings.Replace(s.URL, "://", "://me:hush@", 1)+"/jobs")
+	b.tour(t)
+	b.refused(t, strings.Replace(b.base, "/jobs", "/readonly", 1)+"/out.md", "405 Method Not Allowed")
+}
+
+// TestRemoteS3 reads and writes at a real server of S3, which CI builds: MARKMILL_S3_SERVER is the program (versitygw).
+func TestRemoteS3(t *testing.T) {
+	server := os.Getenv("MARKMILL_S3_SERVER")
+	if server == "" {
+		t.Skip("MARKMILL_S3_SERVER names no versitygw: see the stage remote of .ci/run")
+	}
+	data := t.TempDir()
+	if err := os.Mkdir(filepath.Join(data, "bucket"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	url := serve(t, server, func(address string) []string {
+		return []string{"--port", address, "--access", "id", "--secret", "hush-hush", "--quiet", "posix", "--sidecar", t.TempDir(), data}
+	})
+	b := newRemoteBed(t, "s3://bucket/jobs", "AWS_ENDPOINT_URL="+url, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=hush-hush")
+	b.tour(t)
+	got, err := os.ReadFile(filepath.Join(data, "bucket", "jobs", "daily-north-2.50.out.md"))
+	if err != nil || !bytes.Contains(got, []byte("north 2.5")) {
+		t.Errorf("the server has not the file: %v\n%s", err, got)
+	}
+	wants := func(out string, code int, parts ...string) {
+		t.Helper()
+		for _, part := range append(parts, fmt.Sprintf("exit %d", code)) {
+			if !strings.Contains(out, part) {
+				t.Errorf("no %q in\n%s", part, out)
+			}
+		}
+	}
+	runs := b.records(t)
+	wants(b.run(b.base+"/daily-{region}.md", "s3://nobucket/out.md", "-p", "region", "north"), 2, `s3://nobucket/out.md: cannot be written: there is no bucket "nobucket"`)
+	wants(b.run("s3://bucket/nosuch.md"), 2, `there is no "nosuch.md" in the bucket "bucket" (404 NoSuchKey`)
+	if b.records(t) != runs {
+		t.Error("a run was recorded that did not begin")
+	}
+	good := b.env
+	b.env = append(good[:len(good):len(good)], "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=")
+	wants(b.run(b.base+"/daily-north.md"), 2, "access is refused (403", "with no credentials: none are in the environment or in ~/.aws")
+	b.env = append(good[:len(good):len(good)], "AWS_SECRET_ACCESS_KEY=hush-wrong")
+	wants(b.run(b.base+"/daily-north.md"), 2, "403 SignatureDoesNotMatch", "with AWS_ACCESS_KEY_ID")
+	b.refused(t, "s3://bucket/out.md", "SignatureDoesNotMatch")
+	b.env = good
+}
+
+// serve starts a server on a free port of the loopback interface and waits until it listens. The test ends it.
+func serve(t *testing.T, program string, args func(address string) []string) (url string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	var log bytes.Buffer
+	c := exec.CommandContext(t.Context(), program, args(address)...)
+	c.Stdout, c.Stderr, c.WaitDelay = &log, &log, 10*time.Second
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	t.Cleanup(func() {
+		_ = c.Process.Kill() // it may have ended
+		<-ended
+	})
+	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			conn.Close()
+			return "http://" + address
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("%s ended: %v\n%s", program, err, log.Bytes())
+		default:
+		}
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("%s does not listen", program)
+		}
+	}
+}
+
+// remoteBed is a program, and a folder at an address that it may read and write.
+type remoteBed struct {
+	program, dir, base string
+	env                []string
+	client             remote.Client
+}
+
+func newRemoteBed(t *testing.T, base string, env ...string) *remoteBed {
+	t.Helper()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("there is no bash")
+	}
+	program, err := buildProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &remoteBed{program: program, dir: t.TempDir(), base: base}
+	b.env = append(append(os.Environ(), "MARKMILL_DIR="+filepath.Join(b.dir, "records"), "AWS_EC2_METADATA_DISABLED=true", "HOME="+b.dir), env...)
+	b.client = remote.Client{Home: b.dir, Getenv: func(name string) (string, bool) {
+		for i := len(b.env) - 1; i >= 0; i-- {
+			if value, ok := strings.CutPrefix(b.env[i], name+"="); ok {
+				return value, true
+			}
+		}
+		return "", false
+	}}
+	return b
+}
+
+// do runs a command and gives all that it printed, and its exit code.
+func (b *remoteBed) do(args ...string) string {
+	c := exec.Command(b.program, args...)
+	c.Dir, c.Env = b.dir, b.env
+	out, err := c.CombinedOutput()
+	code := 0
+	if err != nil {
+		code = c.ProcessState.ExitCode()
+	}
+	return fmt.Sprintf("%s\nexit %d", out, code)
+}
+
+func (b *remoteBed) run(args ...string) string { return b.do(append([]string{"run"}, args...)...) }
+
+// records counts the runs that were recorded.
+func (b *remoteBed) records(t *testing.T) int {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(b.dir, "records", "runs", "2*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(found)
+}
+
+// dailyNotebook shows a picture, so that there is one to send along.
+const dailyNotebook = "# Daily\n\n```yaml {.parameters}\nregion: south\nshare: 1.5\n```\n\n```bash {#show}\necho \"$region $share\"\n" +
+	"printf iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg== | base64 -d > p.png\nglue --image --display dot p.png\n```\n\n```bash {#odd}\n[ \"$region\" != west ]\n```\n"
+
+// tour does what people do with addresses: the files are put there, read, run, written and read again.
+func (b *remoteBed) tour(t *testing.T) {
+	put := func(name, text string) {
+		t.Helper()
+		if err := b.client.Write(t.Context(), b.base+"/"+name, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants := func(out string, parts ...string) {
+		t.Helper()
+		for _, part := range parts {
+			if !strings.Contains(out, part) {
+				t.Errorf("no %q in\n%s", part, out)
+			}
+		}
+	}
+	put("daily-north.md", dailyNotebook)
+	put("params.yaml", "share: 2.5\n")
+	to := b.base + "/daily-{region}-{share:.2f}.out.md"
+	wants(b.run(b.base+"/daily-{region}.md", to, "-p", "region", "north", "-f", b.base+"/params.yaml"), "pass · 2 of 2", "exit 0")
+	out := b.base + "/daily-north-2.50.out.md"
+	got, err := b.client.Read(t.Context(), out, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := filepath.Glob(filepath.Join(b.dir, "records", "runs", "2*", "output.md"))
+	if err != nil || len(record) != 1 {
+		t.Fatal(record, err)
+	}
+	if want, err := os.ReadFile(record[0]); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("what was sent is not what is recorded: %v\n%s", err, got)
+	}
+	wants(string(got), "north 2.5")
+	if picture := regexp.MustCompile(`daily-north-2\.50\.out_files/\S+\.png`).FindString(string(got)); picture == "" {
+		t.Errorf("no picture in\n%s", got)
+	} else if dot, err := b.client.Read(t.Context(), b.base+"/"+picture, 1<<20); err != nil || !bytes.HasPrefix(dot, []byte("\x89PNG")) {
+		t.Errorf("the picture was not sent: %v", err)
+	}
+	wants(b.do("runs", "verify", "last"), "everything holds", "exit 0")
+
+	wants(b.do("inspect", out), "region", "show", "exit 0")
+	wants(b.do("scraps", out), "daily-north-2.50.out.md", "2.5", "exit 0")
+	wants(b.do("check", b.base+"/daily-north.md"), "exit 0")
+	wants(b.do("strip", "--check", out), "has outputs", "exit 1")
+	wants(b.do("strip", out), "give -t to have it on standard output", "exit 2")
+	wants(b.do("strip", "-t", out), "echo \"$region $share\"", "exit 0")
+	wants(b.do("diff", b.base+"/daily-north.md", out), "exit 1")
+	wants(b.do("convert", out, b.base+"/page.html"), "exit 0")
+	if page, err := b.client.Read(t.Context(), b.base+"/page.html", 1<<20); err != nil || !bytes.Contains(page, []byte("north 2.5")) {
+		t.Errorf("no page: %v", err)
+	}
+
+	// In the other form, with the pictures in the file.
+	wants(b.run(b.base+"/daily-north.md", b.base+"/daily.ipynb"), "pass · 2 of 2", "exit 0")
+	book, err := b.client.Read(t.Context(), b.base+"/daily.ipynb", 1<<20)
+	if err != nil || !bytes.HasPrefix(book, []byte("{")) || !bytes.Contains(book, []byte("iVBORw0KGgo")) || !bytes.Contains(book, []byte(remote.Name(b.base)+"/daily.ipynb")) {
+		t.Errorf("%v\n%s", err, book)
+	}
+	wants(b.run(b.base+"/daily.ipynb"), "exit 0")
+	wants(b.do("convert", b.base+"/daily.ipynb", b.base+"/daily.qmd"), "exit 0")
+
+	// A run that fails is sent as well; one that is prepared, too.
+	wants(b.run(b.base+"/daily-north.md", b.base+"/west.out.md", "-p", "region", "west"), "fail", "exit 1")
+	if got, err := b.client.Read(t.Context(), b.base+"/west.out.md", 1<<20); err != nil || !bytes.Contains(got, []byte("west 1.5")) {
+		t.Errorf("%v\n%s", err, got)
+	}
+	wants(b.run("--prepare-only", b.base+"/daily-north.md", b.base+"/prepared.md", "-p", "region", "east"), "exit 0")
+	if got, err := b.client.Read(t.Context(), b.base+"/prepared.md", 1<<20); err != nil || !bytes.Contains(got, []byte("east")) {
+		t.Errorf("%v\n%s", err, got)
+	}
+	b.secretless(t)
+}
+
+// refused writes where that fails at the end: the notebook is not lost.
+func (b *remoteBed) refused(t *testing.T, to, why string) {
+	t.Helper()
+	local := filepath.Join(b.dir, "local.md")
+	write(t, local, dailyNotebook)
+	before := b.records(t)
+	out := b.run(local, to)
+	for _, part := range []string{"pass · 2 of 2", strings.TrimSuffix(remote.Name(to), ".md"), ": cannot be written: ", why, "the run is recorded, and what OUTPUT was to be is records", "exit 1"} {
+		if !strings.Contains(out, part) {
+			t.Errorf("no %q in\n%s", part, out)
+		}
+	}
+	if b.records(t) != before+1 {
+		t.Error("there is no record of the run")
+	}
+	b.secretless(t)
+}
+
+// secretless fails if a credential is in a record.
+func (b *remoteBed) secretless(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(b.dir, "records"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, []byte("hush")) {
+			t.Errorf("%s holds a credential", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

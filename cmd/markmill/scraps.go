@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"markmill/notebooks"
+	"markmill/render/sheet"
+	"markmill/runs"
+)
+
+// scrapsOptions are the options of markmill scraps.
+type scrapsOptions struct {
+	format, output string
+	long, noParams bool
+	spreadsheet    bool
+	names          []string
+}
+
+func (a *app) scrapsCommand() *cobra.Command {
+	var opt scrapsOptions
+	c := &cobra.Command{
+		Use: "scraps RUN|FILE|DIR...", Short: "Show the scraps and parameters of runs and output notebooks as one table",
+		Long: `Reads what runs recorded with glue, or with scrapbook's glue in Python, and shows it as one table: a row a notebook,
+with its parameters and its scraps that are texts, numbers, truths, lists and maps as columns. With --long a row a scrap,
+tables, pictures and files among them.
+
+RUN is a run: an id, a part of one, last, or a run directory. FILE is an output notebook: Markmill's (.md, .ipynb), or a
+Jupyter notebook that papermill or Jupyter ran. DIR is a folder of them, with all folders below it but hidden ones; what no run has
+left is passed over there. A pattern such as 'out/*.ipynb' names the files that match.
+
+A scrap's column has its name; so has that of a parameter, or params.NAME where a scrap has that name too. A column of Parquet has
+one type: integers and fractions become doubles, values of several types text.
+
+Exit codes: 0 all was read, 1 something could not be read (said on standard error; the rest is shown), 2 usage.`,
+		Example: "  markmill scraps last\n  markmill scraps sweep/ --name 'loss*'\n  markmill scraps sweep/ -o results.parquet\n" +
+			"  markmill scraps --long --format jsonl 'sweep/*.ipynb' | jq -c 'select(.type == \"table\")'",
+		Args: args(1, -1),
+		RunE: func(_ *cobra.Command, words []string) error { return a.scraps(opt, words) },
+	}
+	f := c.Flags()
+	f.StringVar(&opt.format, "format", "", strings.Join(sheet.Formats, ", ")+" (default: by the ending of --output, else table)")
+	f.StringVarP(&opt.output, "output", "o", "", "write to a file instead of standard output")
+	f.BoolVar(&opt.long, "long", false, "a row a scrap instead of a row a notebook")
+	f.StringArrayVar(&opt.names, "name", nil, "only scraps whose name matches, such as loss or 'test_*'; repeatable")
+	f.BoolVar(&opt.noParams, "no-params", false, "no columns of parameters")
+	f.BoolVar(&opt.spreadsheet, "spreadsheet", false, "CSV for a spreadsheet program: what it would take for a formula is made text")
+	return c
+}
+
+func (a *app) scraps(opt scrapsOptions, words []string) error {
+	if err := opt.settle(); err != nil {
+		return err
+	}
+	if opt.format == "parquet" && opt.output == "" && a.terminal(a.stdout) {
+		return usagef("--format parquet is no text for a terminal; give --output FILE, or send standard output to a file")
+	}
+	places, err := a.scrapPlaces(words)
+	if err != nil {
+		return err
+	}
+	list, failed := a.readScraps(places, opt.long)
+	made := sheet.New(list, sheet.Options{Long: opt.long, Params: !opt.noParams, Keep: opt.keep()})
+	var b bytes.Buffer
+	var to io.Writer = a.stdout
+	if opt.output != "" {
+		to = &b
+	}
+	if opt.spreadsheet {
+		err = made.WriteSpreadsheet(to)
+	} else {
+		err = made.Write(to, opt.format)
+	}
+	if err == nil && opt.output != "" {
+		err = runs.WriteFile(opt.output, b.Bytes())
+	}
+	if err != nil {
+		return err
+	}
+	if made.Left > 0 {
+		fmt.Fprintf(a.stderr, "markmill: left out: %d that are tables, pictures, files or of an unknown encoder; --long shows them\n", made.Left)
+	}
+	if failed {
+		return exit(exitFail)
+	}
+	return nil
+}
+
+// settle finds the format, and refuses what does not fit together.
+func (o *scrapsOptions) settle() error {
+	if o.format == "" {
+		switch ext := strings.ToLower(strings.TrimPrefix(filepath.Ext(o.output), ".")); {
+		case ext == "md":
+			o.format = "markdown"
+		case o.output == "" && o.spreadsheet:
+			o.format = "csv"
+		case o.output == "":
+			o.format = sheet.Formats[0]
+		case ext == "ndjson":
+			o.format = "jsonl"
+		case ext == "txt":
+			o.format = "table"
+		default:
+			o.format = ext
+		}
+	}
+	if !slices.Contains(sheet.Formats, o.format) {
+		if o.output != "" && !slices.Contains(sheet.Formats, o.format) && filepath.Ext(o.output) == "" {
+			return usagef("--output %s: its ending does not say the format; give --format: %s", o.output, strings.Join(sheet.Formats, ", "))
+		}
+		return usagef("the format %q is not known; there are: %s", o.format, strings.Join(sheet.Formats, ", "))
+	}
+	if o.spreadsheet && o.format != "csv" {
+		return usagef("--spreadsheet is a way to write CSV, and --format is %s", o.format)
+	}
+	for _, pattern := range o.names {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return usagef("--name %s: is no pattern: * stands for any text, ? for one character, [ab] for one of several", pattern)
+		}
+	}
+	return nil
+}
+
+// keep is which scraps are wanted.
+func (o *scrapsOptions) keep() func(string) bool {
+	if len(o.names) == 0 {
+		return nil
+	}
+	return func(name string) bool {
+		return slices.ContainsFunc(o.names, func(pattern string) bool {
+			// A name may hold a slash, which a pattern's * does not stand for.
+			ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
+			return ok && err == nil
+		})
+	}
+}
+
+// sayUnread tells of a place that could not be read.
+func (a *app) sayUnread(place string, err error) {
+	words := err.Error()
+	var one *notebooks.Error
+	if !errors.As(err, &one) || one.File == "" {
+		words = place + ": " + words
+	}
+	fmt.Fprintln(a.stderr, "markmill: "+strings.Join(strings.Fields(words), " "))
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"markmill/cmd/markmill/remote"
+	"markmill/render/documents"
+	"markmill/runs"
+)
+
+// scrapPlace is one thing to read scraps of.
+type scrapPlace struct {
+	path  string
+	run   bool // a run directory
+	found bool // in a folder: what no run has left is passed over
+}
+
+// scrapPlaces finds what words name: files, folders, patterns and runs, in their order.
+func (a *app) scrapPlaces(words []string) ([]scrapPlace, error) {
+	var out []scrapPlace
+	for _, word := range words {
+		info, err := os.Stat(word)
+		switch {
+		case word == "-", remote.Is(word), err == nil && !info.IsDir():
+			out = append(out, scrapPlace{path: word})
+			continue
+		case err == nil:
+			found, err := placesBelow(word)
+			if err != nil {
+				return nil, err
+			}
+			if len(found) == 0 {
+				return nil, badInput(word, "holds no notebook (.md, .qmd, .Rmd, .ipynb) and no run")
+			}
+			out = append(out, found...)
+			continue
+		case strings.ContainsAny(word, "*?["):
+			list, err := filepath.Glob(word)
+			if err != nil {
+				return nil, usagef("%s: is no pattern: * stands for any text, ? for one character, [ab] for one of several", word)
+			}
+			if len(list) == 0 {
+				return nil, badInput(word, "matches no file")
+			}
+			for _, path := range list {
+				if info, err := os.Stat(path); err == nil && info.IsDir() {
+					found, err := placesBelow(path)
+					if err != nil {
+						return nil, err
+					}
+					out = append(out, found...)
+				} else {
+					out = append(out, scrapPlace{path: path})
+				}
+			}
+			continue
+		case filepath.Ext(word) != "" || strings.ContainsAny(word, `/\`):
+			out = append(out, scrapPlace{path: word}) // reading it says why it cannot be read
+			continue
+		}
+		store, _, err := a.here()
+		if err != nil {
+			return nil, err
+		}
+		_, dir, err := store.Find(word)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, scrapPlace{path: dir, run: true})
+	}
+	return out, nil
+}
+
+// placesBelow finds the notebooks and the runs of a folder, by name. What a run directory holds besides is the run's.
+func placesBelow(root string) ([]scrapPlace, error) {
+	var out []scrapPlace
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if path == root {
+				return badInput(name(root), "cannot be read: %v", err)
+			}
+			out = append(out, scrapPlace{path: path}) // reading it says why
+			return nil
+		}
+		if !d.IsDir() {
+			if t := d.Type(); !t.IsRegular() && t&fs.ModeSymlink == 0 { // a pipe would be waited for
+				return nil
+			}
+			switch strings.ToLower(filepath.Ext(path)) {
+			case ".ipynb", ".md", ".markdown", ".qmd", ".rmd":
+				out = append(out, scrapPlace{path: path, found: true})
+			}
+			return nil
+		}
+		if path != root && strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir
+		}
+		if _, err := os.Stat(filepath.Join(path, runs.JournalFile)); err == nil {
+			out = append(out, scrapPlace{path: path, run: true})
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return out, err
+}
+
+// readScraps reads places, several at once, and tells of those that cannot be read. The order stays. Without
+// long, tables are forgotten as soon as they are read: there may be many.
+func (a *app) readScraps(places []scrapPlace, long bool) (list []*documents.Recorded, failed bool) {
+	type answer struct {
+		got *documents.Recorded
+		err error
+	}
+	answers := make([]answer, len(places))
+	next := make(chan int)
+	var readers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(places)) {
+		readers.Go(func() {
+			for i := range next {
+				answers[i].got, answers[i].err = a.scrapsOf(places[i])
+				if got := answers[i].got; got != nil && !long {
+					got.Slim()
+				}
+			}
+		})
+	}
+	for i := range places {
+		next <- i
+	}
+	close(next)
+	readers.Wait()
+	for i, got := range answers {
+		switch {
+		case got.err != nil:
+			failed = true
+			a.sayUnread(name(places[i].path), got.err)
+		case got.got.Status != "" || len(got.got.Scraps) > 0 || !places[i].found:
+			list = append(list, got.got)
+		}
+	}
+	return list, failed
+}
+
+func (a *app) scrapsOf(p scrapPlace) (*documents.Recorded, error) {
+	if p.run {
+		run, _, err := runs.Load(p.path)
+		if err != nil {
+			return nil, err
+		}
+		return documents.RunScraps(run.Started.Notebook, run), nil
+	}
+	src, err := a.readAny(p.path)
+	if err != nil {
+		return nil, err
+	}
+	return documents.ScrapsOf(name(p.path), src)
+}
