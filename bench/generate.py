@@ -1,7 +1,9 @@
 """Makes the inputs of the benchmark. Nothing large is kept in the repository."""
+import base64
 import hashlib
 import json
 import os
+import random
 import subprocess
 
 FENCE = "```"
@@ -57,6 +59,32 @@ def flood_inputs(folder, name, size):
     write(folder, name + ".ipynb", json.dumps({
         "cells": [cell(python, [])], "nbformat": 4, "nbformat_minor": 5,
         "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}}))
+
+
+def printing_cells(folder, name, cells=50, size=5_000_000):
+    """A Jupyter notebook whose cells print so many bytes together, in lines of a hundred."""
+    lines = size // cells // 100
+    write(folder, name + ".ipynb", json.dumps({
+        "cells": [cell(f"for i in range({lines}):\n    print('%05d' % ({n} * {lines} + i), 'x' * 93)", []) for n in range(cells)],
+        "nbformat": 4, "nbformat_minor": 5,
+        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+                     "language_info": {"name": "python"}}}))
+    return lines * cells * 100, "%05d " % (lines * cells - 1)
+
+
+def outputs_input(folder, name, cells=200):
+    """A Jupyter notebook of about 20 MB, most of it pictures and logs."""
+    def picture(i):
+        noise = b"".join(hashlib.sha512(f"{i} {j}".encode()).digest() for j in range(625))
+        return base64.encodebytes(noise).decode()
+
+    def outputs(i):
+        return [{"output_type": "display_data", "metadata": {}, "data": {"image/png": picture(i), "text/plain": ["<Figure>"]}},
+                {"output_type": "stream", "name": "stdout", "text": [f'line {j} of the log, "é": {i * j}\n' for j in range(1000)]}]
+
+    write(folder, name + ".ipynb", json.dumps({
+        "cells": [cell(f"x = {i}", []) | {"execution_count": i, "outputs": outputs(i)} for i in range(cells)],
+        "nbformat": 4, "nbformat_minor": 5, "metadata": {}}, indent=1, ensure_ascii=False))
 
 
 def fences_input(folder, name, fences, size):
@@ -130,3 +158,65 @@ def fence(info, code):
 def write(folder, name, text):
     with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
         file.write(text)
+
+
+# How many lines are edited in the output of diff_output: each goes and comes.
+DIFF_EDITED = 2 * 110
+
+
+def pair(folder, name, before, after):
+    """Two notebooks of nbformat 4.4, which has no ids."""
+    for side, cells in (("a", before), ("b", after)):
+        cells = [{k: v for k, v in c.items() if k != "id"} for c in cells]
+        write(folder, f"{name}-{side}.ipynb", json.dumps({"cells": cells, "nbformat": 4, "nbformat_minor": 4, "metadata": {}}))
+
+
+def diff_cells(folder, name, count):
+    """Cells of a few lines; one in twenty is edited, one in a hundred moved."""
+    rnd = random.Random(count)
+    words = [f"word{i}" for i in range(4000)]
+
+    def code():
+        return "".join(f"{rnd.choice(words)} = {rnd.choice(words)}({rnd.choice(words)}, {rnd.randrange(1000)})\n"
+                       for _ in range(rnd.randrange(3, 12)))
+
+    before = [code() for _ in range(count)]
+    after = list(before)
+    for i in rnd.sample(range(count), max(1, count // 20)):
+        after[i] += "edited = True\n"
+    for _ in range(count // 100):
+        after.insert(rnd.randrange(count), after.pop(rnd.randrange(count)))
+    pair(folder, name, [cell(c, []) for c in before], [cell(c, []) for c in after])
+
+
+def diff_lines(folder, name, count):
+    """One cell of many lines; one in a hundred is edited."""
+    rnd = random.Random(count)
+    before = [f"value_{i} = compute({i}, {rnd.randrange(10**6)})\n" for i in range(count)]
+    after = list(before)
+    for i in rnd.sample(range(count), count // 100):
+        after[i] = "edited_" + after[i]
+    pair(folder, name, [cell("".join(before), [])], [cell("".join(after), [])])
+
+
+def diff_output(folder, name, size):
+    """One output of so many bytes; 110 lines, about one in 200, are edited."""
+    rnd = random.Random(size)
+    before = []
+    while sum(map(len, before[-1:])) * len(before) < size:
+        before.append(f"{len(before):6} the quick brown fox {rnd.randrange(10**9, 10**10)} jumps over\n")
+    after = list(before)
+    for i in rnd.sample(range(len(before)), DIFF_EDITED // 2):
+        after[i] = "edited " + after[i]
+    sides = []
+    for lines in (before, after):
+        one = cell("print(text)", [])
+        one["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "".join(lines)}]
+        sides.append([one])
+    pair(folder, name, *sides)
+
+
+def shown_lines(argv, env):
+    """How many lines a diff marks as gone or come."""
+    text = subprocess.run(argv, env=env, capture_output=True, text=True).stdout
+    return sum(line.startswith(("    - ", "    + ")) for line in text.splitlines())

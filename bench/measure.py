@@ -4,12 +4,13 @@ Processor time is user and system time of the process and of every descendant th
 for, as wait4(2) gives it. Peak memory is the largest resident set among them; it is never less
 than this program's own at that moment, because a child starts as a copy of it.
 """
+import json
 import os
 import signal
 import subprocess
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass
@@ -25,8 +26,8 @@ class Failed(Exception):
     """A contender did not do its work, so its time means nothing."""
 
 
-def run(argv, cwd, env, limit=600.0, stdout=None):
-    """Runs argv in a session of its own and waits for it. Output is kept only for errors."""
+def run(argv, cwd, env, limit=600.0, stdout=None, code=0):
+    """Runs argv in a session of its own and waits for it to exit with code. Output is kept only for errors."""
     forget_peak()
     with open(log(env), "wb") as out:
         start = time.perf_counter()
@@ -42,10 +43,16 @@ def run(argv, cwd, env, limit=600.0, stdout=None):
         process.returncode = os.waitstatus_to_exitcode(status)
     cost = Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024,
                 process.returncode, cut.is_set())
-    if cost.code != 0 and not cost.cut:
+    if cost.code != code and not cost.cut:
         with open(log(env), "rb") as out:
             raise Failed(f"{argv} exited {cost.code}:\n{out.read()[-2000:].decode(errors='replace')}")
     return cost
+
+
+def said(env, cost):
+    """The cost that a program says, as JSON in the last line that it printed."""
+    with open(log(env), encoding="utf-8") as file:
+        return replace(cost, **json.loads(file.read().splitlines()[-1]))
 
 
 def log(env):

@@ -17,7 +17,8 @@ def spread(values, scale=1.0, digits=3):
 def markdown(rows):
     parts = []
     for row in rows:
-        parts.append(f"### {row.title}\n\n"
+        parts.append(f"### {row.title}\n")
+        parts.append("" if not row.costs else "\n"
                      "| contender | runs | wall, s: min / **median** / max | CPU, s, median | peak memory, MiB |\n"
                      "| --- | ---: | ---: | ---: | ---: |\n")
         for name, costs in row.costs.items():

@@ -6,6 +6,7 @@ from statistics import median
 
 import generate
 import measure
+import written
 
 
 @dataclass
@@ -17,7 +18,9 @@ class Contender:
     limit: float = 600.0  # seconds, then it is cut
     clean: list = field(default_factory=list)  # paths to remove after each run
     stdout: str = ""  # file that takes its standard output
+    code: int = 0  # that it exits with
     proof: tuple = ()  # (file, text): the text must stand in the file; file "" is what it printed
+    own: bool = False  # it prints, as its last line, what the cost is of that it was started for
 
 
 @dataclass
@@ -70,10 +73,10 @@ class Bench:
     def once(self, c):
         out = open(c.stdout, "wb") if c.stdout else None
         try:
-            cost = measure.run(c.argv, c.cwd, self.env, c.limit, out)
+            cost = measure.run(c.argv, c.cwd, self.env, c.limit, out, c.code)
             if c.proof and not cost.cut:
                 measure.prove(c.argv, c.proof[0] or measure.log(self.env), c.proof[1])
-            return cost
+            return measure.said(self.env, cost) if c.own else cost
         finally:
             if out:
                 out.close()
@@ -95,6 +98,26 @@ class Bench:
                 self.input(name + ".ipynb"), self.input(name + ".out.ipynb"), *args]
         options["proof"] = (self.input(name + ".out.ipynb"), proof)
         return [Contender("papermill", argv, self.folder, **options)] if self.programs.peers else []
+
+    def kernel_alone(self, name, proof=""):
+        """ipykernel under the smallest client there is; the client is not counted."""
+        argv = [self.programs.peers, os.path.join(os.path.dirname(os.path.abspath(__file__)), "kernel.py"), self.input(name + ".ipynb")]
+        return Contender("ipykernel alone", argv, self.folder, proof=("", proof), own=True)
+
+    def jupyter(self, name, proof=""):
+        """Markmill over the same ipykernel: that of the peers' environment."""
+        out = self.input(name + ".markmill.ipynb")
+        argv = ["env", "VIRTUAL_ENV=" + os.path.dirname(os.path.dirname(self.programs.peers)), self.programs.markmill, "run", "-k", "jupyter:python3",
+                self.input(name + ".ipynb"), out]
+        return Contender("markmill", argv, self.folder, proof=(out, proof))
+
+    def diffs(self, name, proof, peer=True, **options):
+        """Both programs compare NAME-a.ipynb with NAME-b.ipynb and must show proof."""
+        sides = [self.input(name + "-a.ipynb"), self.input(name + "-b.ipynb")]
+        own = Contender("markmill", [self.programs.markmill, "diff", *sides], self.folder, code=1, proof=("", proof))
+        nbdiff = Contender("nbdiff", [self.programs.peers, "-m", "nbdime", "diff", "--no-color", *sides], self.folder,
+                           proof=("", proof), **options)
+        return [own, nbdiff] if self.programs.peers and peer else [own]
 
     def runme(self, name, args, **options):
         argv = [self.programs.runme, *args, "--filename", name + ".runme.md", "--chdir", self.folder]
@@ -205,6 +228,74 @@ def parse(b, fences=38_000, size=10_000_000):
         Figure("markmill check / goldmark, CPU", cpus(costs, "markmill check") / cpus(costs, "goldmark"), "×")])
 
 
+def strip(b):
+    generate.outputs_input(b.folder, "outputs")
+    notebook, proof = b.input("outputs.ipynb"), '"source": "x = 199"'
+    contenders = [Contender("markmill strip", [b.programs.markmill, "strip", "--stdout", notebook], b.folder,
+                            stdout=b.input("ours.ipynb"), proof=(b.input("ours.ipynb"), proof))]
+    if b.programs.peers:
+        contenders.append(Contender("nbstripout", [b.programs.peers, "-m", "nbstripout", "--keep-id", "-t", notebook], b.folder,
+                                    stdout=b.input("theirs.ipynb"), proof=(b.input("theirs.ipynb"), "x = 199")))
+    costs = b.compare("strip of 20 MB", contenders)
+    size = os.path.getsize(notebook) / 1e6
+    return Row(f"Outputs taken out of a Jupyter notebook of {size:.0f} MB", costs, [
+        Figure("markmill strip, wall", walls(costs, "markmill strip") * 1e3, "ms", 60),
+        *ratios(costs, "nbstripout", "markmill strip")])
+
+
+def kernel(b):
+    """The same ipykernel under each: what is above it is the tool's own."""
+    if not b.programs.peers:
+        b.say("  the rows of ipykernel are left out: bench/setup puts it")
+        return []
+    rows = []
+    for count in (3, 500):
+        name = f"kernel{count}"
+        generate.python_inputs(b.folder, name, count)
+        last = generate.last_line(count)
+        costs = b.compare(f"{count} cells over ipykernel", [
+            b.kernel_alone(name, last), b.jupyter(name, last), *b.papermill(name, rounds=1 if count == 500 else 0, proof=last)])
+        rows.append(Row(f"{count} cells over ipykernel", costs, [
+            Figure("markmill / the kernel alone, wall", walls(costs, "markmill") / walls(costs, "ipykernel alone"), "×", 1.1),
+            Figure("markmill / the kernel alone, CPU", cpus(costs, "markmill") / cpus(costs, "ipykernel alone"), "×", 1.1),
+            Figure("papermill / the kernel alone, CPU", cpus(costs, "papermill") / cpus(costs, "ipykernel alone"), "×"),
+            *ratios(costs, "papermill", "markmill")]))
+    return rows
+
+
+def disk(b):
+    """Bytes written into files, and not time: strace makes everything slow."""
+    if not b.programs.peers or not written.possible():
+        b.say("  the row of bytes written is left out: it needs strace, and what bench/setup puts")
+        return []
+    size, last = generate.printing_cells(b.folder, "printing")
+    figures, notes = [], []
+    bare = b.jupyter("printing", last)
+    bare.name, bare.argv, bare.proof = "markmill without OUTPUT", bare.argv[:-1], ()
+    for c in (bare, b.jupyter("printing", last), *b.papermill("printing", proof=last)):
+        count = written.by_file(c.argv, c.cwd, b.env)
+        if c.proof:
+            measure.prove(c.argv, *c.proof)
+        total = sum(count.values())
+        b.say(f"  bytes written: {c.name}: {total:,}, {total / size:.2f} times the output; "
+              + ", ".join(f"{n:,} {os.path.basename(name)}" for name, n in count.most_common(4)))
+        figures.append(Figure(f"{c.name}: bytes written / bytes printed", total / size, "×", 2.2 if c.name != "papermill" else None))
+    return Row(f"{size / 1e6:.0f} MB printed by 50 cells over ipykernel: bytes written into files", {}, figures, notes)
+
+
+def ipynb(b):
+    generate.outputs_input(b.folder, "large-notebook")
+    source, ours, theirs = (b.input(f"large-notebook{end}.ipynb") for end in ("", ".ours", ".theirs"))
+    proof = "x = 199"
+    contenders = [Contender("markmill's reader and writer", [b.programs.ipynb, source, ours], b.folder, proof=(ours, proof))]
+    if b.programs.peers:
+        code = "import nbformat, sys; nbformat.write(nbformat.read(sys.argv[1], as_version=4), sys.argv[2])"
+        contenders.append(Contender("nbformat", [b.programs.peers, "-c", code, source, theirs], b.folder, proof=(theirs, proof)))
+    costs = b.compare("20 MB read and written", contenders)
+    return Row(f"A Jupyter notebook of {os.path.getsize(source) / 1e6:.0f} MB read and written with all its outputs", costs, [
+        Figure("markmill, wall", walls(costs, contenders[0].name) * 1e3, "ms"), *ratios(costs, "nbformat", contenders[0].name)])
+
+
 def large(b, files=100_000, folders=2_000, rounds=3):
     """The cost of a step is the difference between twelve steps and two, of the same process.
 
@@ -244,6 +335,42 @@ def large(b, files=100_000, folders=2_000, rounds=3):
         Figure("the same again at once, where files were just removed, wall", removed[1], "ms")])
 
 
+def diff(b):
+    """Notebooks that differ a little: what a reviewer waits for."""
+    rows, per_cell = [], {}
+    sizes = (500, 2000, 4000)
+    for count in sizes:
+        generate.diff_cells(b.folder, f"cells{count}", count)
+    generate.diff_cells(b.folder, "ten", 10)
+    generate.diff_lines(b.folder, "lines", 4000)
+    generate.diff_output(b.folder, "output", 1 << 20)
+    small = b.compare("diff of 10 cells", b.diffs("ten", "edited"))
+    rows.append(Row("diff of 10 cells", small, [
+        Figure("markmill, wall", walls(small, "markmill") * 1e3, "ms", 10), *ratios(small, "nbdiff", "markmill")]))
+    growth = {}
+    for count in sizes:
+        # nbdiff takes minutes of the larger ones, and its time grows with the square.
+        growth[count] = b.compare(f"diff of {count} cells", b.diffs(f"cells{count}", "edited", peer=count == 2000, rounds=1, limit=300))
+        per_cell[count] = (cpus(growth[count], "markmill") - cpus(small, "markmill")) / count
+    peer = growth[2000]
+    figures = [Figure("CPU a cell of 4,000 / of 500", per_cell[4000] / per_cell[500], "×", 1.3)]
+    if "nbdiff" in peer:
+        figures += [Figure("markmill / nbdiff, CPU", cpus(peer, "markmill") / cpus(peer, "nbdiff"), "×", 1 / 200),
+                    *ratios(peer, "nbdiff", "markmill")]
+    rows.append(Row("diff of 2,000 cells without ids, 5 % edited, 1 % moved", peer, figures))
+    lines = b.compare("diff of a cell of 4,000 lines", b.diffs("lines", "edited", rounds=1, limit=300))
+    rows.append(Row("diff of one cell of 4,000 lines, 1 % edited", lines, [
+        Figure("markmill, wall", walls(lines, "markmill") * 1e3, "ms", 30), *ratios(lines, "nbdiff", "markmill")]))
+    output = b.compare("diff of an output of 1 MB", b.diffs("output", "edited", rounds=1, limit=300))
+    shown = generate.shown_lines([b.programs.markmill, "diff", b.input("output-a.ipynb"), b.input("output-b.ipynb")], b.env)
+    rows.append(Row("diff of an output of 1 MB, 0.5 % of the lines edited", output, [
+        Figure("markmill, wall", walls(output, "markmill") * 1e3, "ms"),
+        Figure("changed lines that are shown / that there are", shown / generate.DIFF_EDITED, "×", 1),
+        *ratios(output, "nbdiff", "markmill")]))
+    return rows
+
+
 ALL = {"three": three_python, "many": many_python, "bash": twenty_bash,
-       "flood": flood, "parse": parse, "large": large}
+       "kernel": kernel, "disk": disk, "ipynb": ipynb,
+       "flood": flood, "parse": parse, "diff": diff, "strip": strip, "large": large}
 QUICK = ("three", "bash")
