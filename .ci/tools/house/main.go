@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	"engine":    {"notebooks", "runs", "engine"},
 	"render":    {"notebooks", "runs", "render"},
 	"cmd":       {"notebooks", "runs", "engine", "render", "cmd"},
-	"bench":     {},
+	"bench":     {"notebooks"},
 	"examples":  {},
 }
 
@@ -44,11 +44,18 @@ type library struct {
 	why   string
 }
 
+const storage = "notebooks at addresses are read and written by cmd/markmill/remote"
+
 var libraries = []library{
 	{"encoding/json", "", true, "JSON goes through notebooks/codec"},
 	{"github.com/goccy/go-json", "notebooks/codec", false, "JSON goes through notebooks/codec"},
 	{"github.com/go-git", "engine/worktree", false, "Git goes through engine/worktree"},
-	{"github.com/alecthomas/chroma", "render/html", false, "only HTML views are highlighted"},
+	{"golang.org/x/net/html", "render/html", true, "HTML is read where pages are made"},
+	{"github.com/aws", "cmd/markmill/remote", false, storage},
+	{"github.com/Azure", "cmd/markmill/remote", false, storage},
+	{"golang.org/x/oauth2", "cmd/markmill/remote", false, storage},
+	{"github.com/hashicorp/go-retryablehttp", "cmd/markmill/remote", false, storage},
+	{"net/http", "cmd/markmill/remote", true, storage},
 }
 
 // vague names say nothing of what a package owns.
