@@ -19,7 +19,6 @@ import (
 	"markmill/engine/kernel"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
-	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/percent"
 	"markmill/render"
@@ -410,7 +409,7 @@ func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (stri
 	if !named(output) {
 		return output, nil
 	}
-	nb, err := forms.Parse(o.req.Path, o.req.Source)
+	nb, err := eng.Parse(o.req)
 	if err != nil {
 		return "", err
 	}

@@ -30,6 +30,9 @@ type language struct {
 // Known says whether parameters can be written in a language.
 func Known(lang string) bool { return find(lang) != nil }
 
+// Same says whether two words stand for one language that parameters can be written in.
+func Same(a, b string) bool { return find(a) != nil && find(a) == find(b) }
+
 func find(lang string) *language {
 	for i := range languages {
 		if slices.Contains(languages[i].names, strings.ToLower(lang)) {
