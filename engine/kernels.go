@@ -189,7 +189,7 @@ func (p *Plan) foretellCell() {
 	if !p.jupyter() || len(given) == 0 || len(p.Notebook.Steps) == 0 {
 		return
 	}
-	if _, err := inject.Cell(cmp.Or(p.Notebook.Spoken, p.Notebook.Steps[0].Lang), given, false); err != nil {
+	if _, err := inject.Cell(p.spoken(), given, false); err != nil {
 		var list notebooks.ErrorList
 		words := err.Error()
 		if errors.As(err, &list) {

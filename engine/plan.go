@@ -16,6 +16,7 @@ import (
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
+	"markmill/notebooks/inject"
 	"markmill/runs"
 )
 
@@ -78,7 +79,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if base == nil {
 		errs.add(p.usePolicies(e))
 	}
-	p.Bound, err = notebooks.Bind(req.Path, nb.Params, req.Given, notebooks.BindOptions{AllowUnknown: req.AllowUnknown, Getenv: e.Getenv})
+	p.Bound, err = notebooks.Bind(req.Path, nb.Params, req.Given, notebooks.BindOptions{AllowUnknown: req.AllowUnknown, IsName: p.isName, Getenv: e.Getenv})
 	errs.add(err)
 	errs.add(p.maskSecrets(e.Getenv))
 	errs.add(p.checkPaths(e.Cache))
@@ -94,6 +95,17 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 		}
 	}
 	return p, p.gates(ctx, e)
+}
+
+// isName says whether the language of the values has a variable of that name.
+func (p *Plan) isName(name string) bool { return inject.IsName(p.spoken(), name) }
+
+// spoken is the language in which given values are written.
+func (p *Plan) spoken() string {
+	if p.Notebook.Spoken == "" && len(p.Notebook.Steps) > 0 {
+		return p.Notebook.Steps[0].Lang
+	}
+	return p.Notebook.Spoken
 }
 
 // Check finds what Plan would refuse whatever the parameters are, and what is odd but runs.

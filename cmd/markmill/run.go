@@ -391,12 +391,17 @@ func named(path string) bool {
 	return remote.Is(path) || err != nil
 }
 
+// pathNames takes every name, for a path that may name it: the plan says which can be parameters.
+func pathNames(getenv func(string) (string, bool)) notebooks.BindOptions {
+	return notebooks.BindOptions{AllowUnknown: true, IsName: func(string) bool { return true }, Getenv: getenv}
+}
+
 // inputPath expands the names in NOTEBOOK, which only the values that are given can stand for: the notebook is not read yet.
 func (a *app) inputPath(path string, o *runOptions) (string, error) {
 	if !named(path) {
 		return path, nil
 	}
-	bound, err := notebooks.Bind("", nil, o.req.Given, notebooks.BindOptions{AllowUnknown: true, Getenv: a.getenv})
+	bound, err := notebooks.Bind("", nil, o.req.Given, pathNames(a.getenv))
 	if err != nil {
 		return "", err
 	}
@@ -413,7 +418,7 @@ func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (stri
 	if err != nil {
 		return "", err
 	}
-	bound, err := notebooks.Bind(o.req.Path, nb.Params, o.req.Given, notebooks.BindOptions{AllowUnknown: true, Getenv: eng.Getenv})
+	bound, err := notebooks.Bind(o.req.Path, nb.Params, o.req.Given, pathNames(eng.Getenv))
 	if err != nil {
 		return "", err
 	}
