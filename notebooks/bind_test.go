@@ -240,7 +240,7 @@ func TestSecretsStayHidden(t *testing.T) {
 
 func TestParseGivenYAMLMistakes(t *testing.T) {
 	for src, parts := range map[string][]string{
-		"x: 1\ny: 2\nx: 3": {"p.yaml:3:1", "line 1", "line 3"},
+		"x: 1\ny: 2\nx: 3": {"p.yaml:3:1", "first in line 1, column 1", "keep one"},
 		"[1]":              {"p.yaml:1:1", "mapping"},
 		"text":             {"mapping"},
 		"x: 1\n---\nx: 2":  {"p.yaml:2:1", "second"},

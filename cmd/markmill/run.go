@@ -70,7 +70,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		Example: `  markmill run examples/system-health.md health.out.md -p threshold=0.5
   markmill run task.md -p name value -f params.yaml --only build,test
   markmill run task.md --json | jq .status`,
-		Args: resumeArgs(o),
+		Args: a.resumeArgs(o),
 		RunE: func(c *cobra.Command, paths []string) error {
 			if o.version {
 				return a.printVersion()
@@ -436,7 +436,7 @@ func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (stri
 func (a *app) prepare(plan *engine.Plan, output string) error {
 	form, err := outputForm(plan, output)
 	if err != nil {
-		return err
+		return a.outputHint(err, output)
 	}
 	if form == "" {
 		form = plan.Notebook.Form
@@ -475,7 +475,7 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	}
 	form, err := outputForm(plan, output)
 	if err != nil {
-		return err
+		return a.outputHint(err, output)
 	}
 	plan.Request.OutputForm = form
 	if plan.Request.Assets = assetsFolder(output); plan.Notebook.Form == ipynb.Form && plan.Request.OutputForm == "" { // pictures stand in the file itself
