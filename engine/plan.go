@@ -210,13 +210,17 @@ func (p *Plan) checkFront() error {
 	bad := func(msg, hint string) error {
 		return &notebooks.Error{Kind: notebooks.KindOption, File: p.Request.Path, Line: 1, Msg: msg, Hint: hint}
 	}
-	for key, list := range map[string][]string{"allow": f.Allow, "forbid": f.Forbid} {
-		if pattern := badPattern(list); pattern != "" || slices.Contains(list, "") {
-			return bad(fmt.Sprintf("%s: %q is not a pattern of paths in the worktree", key, pattern),
-				`patterns are relative and use / , as "reports/**"`)
+	var errs errorList
+	for _, l := range []struct {
+		key      string
+		patterns []string
+	}{{"allow", f.Allow}, {"forbid", f.Forbid}} {
+		if pattern := badPattern(l.patterns); pattern != "" || slices.Contains(l.patterns, "") {
+			errs.add(bad(fmt.Sprintf("%s: %q is not a pattern of paths in the worktree", l.key, pattern),
+				`patterns are relative and use / , as "reports/**"`))
 		}
 	}
-	return nil
+	return errs.err()
 }
 
 // chooseKernels finds what interprets each step, and whether it can hold the parameters.
@@ -405,14 +409,14 @@ func (p *Plan) gates(ctx context.Context, e *Engine) error {
 		p.Depth = n
 	}
 	if p.Depth > MaxDepth {
-		block("depth_exceeded", fmt.Sprintf("this run is %d runs deep, and %d is the limit", p.Depth, MaxDepth))
+		block(runs.CodeDepthExceeded, fmt.Sprintf("this run is %d runs deep, and %d is the limit", p.Depth, MaxDepth))
 	}
 	if (slices.Contains(f.Require, "clean") || p.Request.Dirty == DirtyBlock) && len(p.DirtyPaths) > 0 {
-		block("dirty_starting_tree", fmt.Sprintf("a clean start is required, and these are not committed: %s; commit or stash them",
+		block(runs.CodeDirtyStartingTree, fmt.Sprintf("a clean start is required, and these are not committed: %s; commit or stash them",
 			firstOf(p.DirtyPaths)))
 	}
 	if slices.Contains(f.Require, "tests") && !slices.ContainsFunc(p.Steps, func(s PlannedStep) bool { return s.Has(notebooks.TagTest) && s.Skip == "" }) {
-		block("missing_test_command", "tests are required, and no step that runs is tagged test")
+		block(runs.CodeMissingTestCommand, "tests are required, and no step that runs is tagged test")
 	}
 	if refusal := p.contain(ctx, e); refusal != "" {
 		block(runs.CodeProviderUnavailable, refusal)
@@ -430,12 +434,12 @@ func (p *Plan) needsApproval() bool {
 // mode is the mutation mode of the contract.
 func (p *Plan) mode() string {
 	switch {
-	case p.Notebook.Front.Mode == "none":
-		return "none"
-	case p.Request.InPlace || p.Notebook.Front.Mode == "in-place":
-		return "in-place"
+	case p.Notebook.Front.Mode == runs.MutationNone:
+		return runs.MutationNone
+	case p.Request.InPlace || p.Notebook.Front.Mode == runs.MutationInPlace:
+		return runs.MutationInPlace
 	}
-	return "worktree"
+	return runs.MutationWorktree
 }
 
 // fileName is how messages of interpreters call the notebook: without folders, which would differ

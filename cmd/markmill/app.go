@@ -19,6 +19,7 @@ import (
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/render/terminal"
 	"markmill/runs"
 )
 
@@ -182,6 +183,14 @@ func (a *app) store(root string) runs.Store {
 	return runs.Store{Dir: filepath.Join(a.userDir("XDG_STATE_HOME", ".local/state"), "markmill")}
 }
 
+// rootOf is the root of a repository, "" outside one.
+func rootOf(src *worktree.Source) string {
+	if src == nil {
+		return ""
+	}
+	return src.Root()
+}
+
 // userDir is a folder of the XDG base directory specification.
 func (a *app) userDir(variable, fallback string) string {
 	if dir, ok := a.getenv(variable); ok && filepath.IsAbs(dir) {
@@ -259,15 +268,15 @@ func (a *app) engineFor(notebook, named string) (*engine.Engine, *worktree.Sourc
 	return eng, nil, err
 }
 
-// colour says whether a stream gets colour: a terminal, and nobody said no.
-func (a *app) colour(f *os.File) bool {
-	if v, ok := a.getenv("NO_COLOR"); ok && v != "" {
-		return false
-	}
-	return a.terminal(f)
+// detect says how progress may be shown on a stream.
+func (a *app) detect(f *os.File) terminal.Options {
+	return terminal.Detect(f, func(name string) string { v, _ := a.getenv(name); return v })
 }
 
-// terminal says whether a stream is a terminal on which lines can be drawn over.
+// colour says whether a stream gets colour: a terminal, and nobody said no.
+func (a *app) colour(f *os.File) bool { return a.detect(f).Color }
+
+// terminal says whether a person reads a stream.
 func (a *app) terminal(f *os.File) bool {
 	if v, _ := a.getenv("TERM"); v == "dumb" && runtime.GOOS != "windows" {
 		return false

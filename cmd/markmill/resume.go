@@ -73,10 +73,7 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	if err != nil {
 		return err
 	}
-	root := ""
-	if repo != nil {
-		root = repo.Root()
-	}
+	root := rootOf(repo)
 	id, dir, err := a.store(root).Find(o.resume)
 	if err != nil {
 		return err

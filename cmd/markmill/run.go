@@ -66,6 +66,8 @@ logs and scraps, is kept under .markmill/runs; the output notebook is written to
 it is given (- for standard output). An OUTPUT that ends in .ipynb is a Jupyter notebook, one in .md
 is Markdown. Without an ending a Jupyter notebook leaves a Jupyter notebook, all others leave Markdown.
 
+Of a step that failed its traceback, or the end of what it printed, stands below its line on standard error.
+
 Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by signal n.`,
 		Example: `  markmill run examples/system-health.md health.out.md -p threshold=0.5
   markmill run task.md -p name value -f params.yaml --only build,test
@@ -495,7 +497,7 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		}
 		plan.Request.Output, eng.Views = "", held.views(a.views(""))
 	}
-	watch, err := a.watch(o)
+	watch, err := a.watch(o, a.store(rootOf(o.req.Repository)).Path(plan.Request.ID))
 	if err != nil {
 		return err
 	}
@@ -572,12 +574,8 @@ func some(list []string) string {
 
 // retain removes the runs that are neither young nor among the newest, with their refs.
 func (a *app) retain(eng *engine.Engine, repo *worktree.Source) error {
-	root := ""
-	if repo != nil {
-		root = repo.Root()
-	}
 	keep, age := eng.Config.Retention.Bounds()
-	_, err := a.prune(a.store(root), repo, keep, age)
+	_, err := a.prune(a.store(rootOf(repo)), repo, keep, age)
 	return err
 }
 
