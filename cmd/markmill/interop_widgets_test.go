@@ -61,6 +61,16 @@ func (p peers) widgets(t *testing.T) {
 	if theirs != ours || !strings.Contains(ours, `"value": 9`) || !strings.Contains(ours, `"data": "iVBORw=="`) {
 		t.Errorf("papermill %s\nmarkmill  %s", theirs, ours)
 	}
+	// An update of what papermill stored takes the state, and with it every cell that shows a widget.
+	stored, err := os.ReadFile(at("papermill.ipynb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, at("papermill.ipynb"), strings.Replace(string(stored), "a widget", "another", 1))
+	command(t, dir, p.markmill, "test", "--update", "papermill.ipynb")
+	if got := strings.TrimSpace(string(command(t, dir, p.python, "-c", widgetsOf, "papermill.ipynb"))); got != ours {
+		t.Errorf("updated %s\nwant    %s", got, ours)
+	}
 	command(t, dir, p.markmill, "strip", "markmill.ipynb")
 	if got, err := os.ReadFile(at("markmill.ipynb")); err != nil || strings.Contains(string(got), "widget-state") {
 		t.Errorf("strip leaves the state of widgets: %v\n%s", err, got)
