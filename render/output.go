@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"markmill/notebooks"
+	"markmill/notebooks/forms"
 	"markmill/runs"
 )
 
@@ -36,6 +37,19 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 	return notebooks.Splice(nb.Source, append(regions, steps...), notebooks.Manifest{
 		Status: string(run.Status()), Parameters: manifestParams(run.Contract.Parameters, names), ReportMode: run.ReportMode(),
 	}), nil
+}
+
+// RunOutput returns an output notebook of a run by its name: as it stands in the run directory, files, or made again where
+// that does not keep it. source is the notebook that ran.
+func RunOutput(name string, run *runs.Run, source []byte, files fs.FS) ([]byte, error) {
+	if run.Left(name) == nil {
+		return fs.ReadFile(files, name)
+	}
+	nb, err := forms.Parse(run.Started.Notebook, source)
+	if err != nil {
+		return nil, err
+	}
+	return Output(name, nb, run, files)
 }
 
 // withoutBlocks is the run of a notebook without the steps that are blocks of parameters in Markdown.

@@ -34,6 +34,9 @@ func FoldOutput(dir string, run *runs.Run, source []byte, file string) ([]byte, 
 }
 
 func outputNotebook(in engine.ViewInput) error {
+	if in.Run.Left(in.Run.OutputFile()) != nil { // the run directory keeps none
+		return nil
+	}
 	if err := WritePictures(in.Dir, in); err != nil {
 		return err
 	}
