@@ -30,6 +30,9 @@ type app struct {
 	getenv         func(string) (string, bool)
 	now            func() time.Time
 	random         io.Reader
+
+	// What paramArgs saw, for messages: -p NAME and the value that it took, and -p NAME=VALUE and what stands behind it.
+	joined, before [][2]string
 }
 
 func newApp() *app {
@@ -52,7 +55,7 @@ func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 // run runs one command line and returns its exit code.
 func (a *app) run(args []string) int {
 	root := a.root()
-	args, err := paramArgs(args)
+	args, err := a.paramArgs(args)
 	if err == nil {
 		root.SetArgs(args)
 		err = root.Execute()

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
-	"markmill/notebooks/forms"
 	"markmill/render"
 	"markmill/render/terminal"
 	"markmill/runs"
@@ -341,7 +341,7 @@ func (a *app) rebuild(dir string, run *runs.Run) error {
 	if err != nil {
 		return err
 	}
-	nb, err := forms.Parse(run.Started.Notebook, source)
+	nb, err := api.Recorded(run, source)
 	if err != nil {
 		return err
 	}
