@@ -492,7 +492,7 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	var held *frozen
 	if o.frozen {
 		var err error
-		if held, err = o.freeze(output); err != nil {
+		if held, err = a.freeze(output, o); err != nil {
 			return err
 		}
 		plan.Request.Output, eng.Views = "", held.views(a.views(""))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -31,6 +32,9 @@ func (c Client) words(ctx context.Context, s store, text, done string, err error
 	got, answered := s.answer(err)
 	if !answered {
 		return wrong("see that the host is the right one, and reachable from here (a proxy is set by HTTPS_PROXY)", "%s", plainCause(err))
+	}
+	if got.status == http.StatusNotFound {
+		err = fs.ErrNotExist
 	}
 	said := got.words()
 	used, hint := s.credentials()
