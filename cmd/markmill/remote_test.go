@@ -29,6 +29,8 @@ func TestRemoteWeb(t *testing.T) {
 			return
 		}
 		switch file, there := files[r.URL.Path]; {
+		case strings.HasPrefix(r.URL.Path, "/signed/") && strings.Contains(r.URL.Path, "_files/"): // what signs one file signs no other
+			w.WriteHeader(http.StatusForbidden)
 		case strings.HasPrefix(r.URL.Path, "/readonly/") && r.Method == http.MethodPut:
 			w.WriteHeader(http.StatusMethodNotAllowed)
 		case r.Method == http.MethodPut:
@@ -43,6 +45,9 @@ func TestRemoteWeb(t *testing.T) {
 	b := newRemoteBed(t, strings.Replace(s.URL, "://", "://me:hush@", 1)+"/jobs")
 	b.tour(t)
 	b.refused(t, strings.Replace(b.base, "/jobs", "/readonly", 1)+"/out.md", "405 Method Not Allowed")
+	signed := strings.Replace(b.base, "/jobs", "/signed", 1)
+	b.refused(t, signed+"/out.md?signature=hush", "access is refused (403 Forbidden) with the user of the address; see that user and password are right; an OUTPUT that ends in .ipynb holds its pictures")
+	b.wants(t, b.run("local.md", signed+"/out.ipynb?signature=hush"), "pass · 2 of 2", "exit 0")
 }
 
 // remoteBed is a program, and a folder at an address that it may read and write.

@@ -28,6 +28,10 @@ func (c Client) words(ctx context.Context, s store, text, done string, err error
 	if errors.Is(err, context.Canceled) {
 		return wrong("", "interrupted")
 	}
+	var cut cutShort
+	if errors.As(err, &cut) {
+		return wrong("try again later", "it broke off after %d bytes, also after %d tries: %s", cut.got, c.tries(), plainCause(cut.cause))
+	}
 	a, _ := parse(text)
 	got, answered := s.answer(err)
 	if !answered {
