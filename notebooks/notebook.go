@@ -31,7 +31,7 @@ type Notebook struct {
 	Declared []Span   // the fences of YAML or JSON that declare parameters, in order
 	Warnings []*Error // what is odd but runs (TOML front matter, a bare fence that looks like a step, …)
 
-	lines []int // where each line of Source begins
+	places *Places // of Source; nil where no reader of this package made it
 }
 
 // Step is one runnable fence.
