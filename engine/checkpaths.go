@@ -133,7 +133,7 @@ func (p *Plan) forbidden(path string) bool { return matchAny(p.Notebook.Front.Fo
 // allowed says whether a path of the worktree may change.
 func (p *Plan) allowed(path string) bool {
 	f := &p.Notebook.Front
-	if len(f.Allow) > 0 && !coveredBy(f.Allow, path) || p.forbidden(path) || f.Mode == "none" {
+	if len(f.Allow) > 0 && !coveredBy(f.Allow, path) || p.forbidden(path) || f.Mode == runs.MutationNone {
 		return false
 	}
 	return !slices.ContainsFunc(p.AllowAlso, func(list []string) bool { return !coveredBy(list, path) })

@@ -23,7 +23,7 @@ type SandboxConfig struct {
 // wish is what the notebook asks of the sandbox.
 func (p *Plan) wish() sandbox.Wish {
 	f := p.Notebook.Front
-	w := sandbox.Wish{Mode: f.Sandbox, NetworkOff: f.Network == "off", InPlace: p.mode() == "in-place" && p.Source != nil,
+	w := sandbox.Wish{Mode: f.Sandbox, NetworkOff: f.Network == "off", InPlace: p.mode() == runs.MutationInPlace && p.Source != nil,
 		Resources: runs.ResourcesData{Memory: f.Resources.Memory, Processes: f.Resources.Processes, FileSize: f.Resources.FileSize, OpenFiles: f.Resources.OpenFiles}}
 	if w.Mode == "" {
 		w.Mode = "on"
@@ -59,7 +59,7 @@ func (r *run) kept() []string {
 	paths := []string{r.eng.Cache, filepath.Dir(filepath.Dir(r.dir))} // <store>/runs/<run id>
 	if s := r.plan.Source; s != nil {
 		paths = append(paths, s.GitDir(), s.CommonDir())
-		if r.plan.mode() != "in-place" {
+		if r.plan.mode() != runs.MutationInPlace {
 			paths = append(paths, s.Root())
 		}
 	}

@@ -26,7 +26,7 @@ type restrictions struct {
 
 // Ranks of the words that are ordered: a higher one is tighter. "" has the rank 0.
 var (
-	modeRank    = map[string]int{"in-place": 1, "worktree": 2, "none": 3}
+	modeRank    = map[string]int{runs.MutationInPlace: 1, runs.MutationWorktree: 2, runs.MutationNone: 3}
 	sandboxRank = map[string]int{"off": 1, "on": 2, "required": 3, "strict": 4}
 	networkRank = map[string]int{"on": 1, "off": 2}
 )
@@ -105,7 +105,7 @@ func (p *Plan) narrow() {
 		policy = policy.and(rules)
 	}
 	// A policy that only says what is the widest restricts nothing, and must not stand in for the notebook's default.
-	policy.mode, policy.sandbox = unless("in-place", policy.mode), unless("off", policy.sandbox)
+	policy.mode, policy.sandbox = unless(runs.MutationInPlace, policy.mode), unless("off", policy.sandbox)
 	policy.network, policy.approval = unless("on", policy.network), unless("none", policy.approval)
 	f := &p.Notebook.Front
 	own := of(*f)
@@ -161,7 +161,7 @@ func (p *Plan) inPlaceRefused() error {
 		return nil
 	}
 	for _, each := range p.policies {
-		if mode := each.Rules.Mode; mode == "worktree" || mode == "none" {
+		if mode := each.Rules.Mode; mode == runs.MutationWorktree || mode == runs.MutationNone {
 			return &notebooks.Error{Kind: notebooks.KindOption, Msg: "--in-place: the policy of the repository says mode: " + mode,
 				Hint: "leave the option out"}
 		}

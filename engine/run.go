@@ -67,6 +67,7 @@ type run struct {
 	mutated    bool             // the user's checkout changed
 	lastCommit string           // of the run's chain
 	carry      *carry           // nil: the run begins anew
+	keeps      bool             // the run directory keeps the output notebooks
 	opaques    []string         // repositories inside the checkout of a run in place
 }
 
@@ -215,7 +216,7 @@ func (r *run) paths() []runs.PathName {
 	work := filepath.Join(r.eng.Cache, "work", string(r.id))
 	list := []runs.PathName{{Path: worktree.Path(r.plan.Source, filepath.Join(work, "tree")), Name: "<worktree>"}, {Path: filepath.Join(work, "tmp"), Name: "<tmp>"},
 		{Path: filepath.Join(work, "home"), Name: "<home>"}, {Path: work, Name: "<work>"}}
-	if r.plan.mode() == "in-place" && r.plan.Source != nil {
+	if r.plan.mode() == runs.MutationInPlace && r.plan.Source != nil {
 		list = append(list, runs.PathName{Path: r.plan.Source.Root(), Name: "<worktree>"})
 	} else if r.plan.Source != nil {
 		list = append(list, runs.PathName{Path: r.plan.Source.Root(), Name: "<source>"})

@@ -34,7 +34,7 @@ func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 		t.Parameters = append(t.Parameters, param)
 	}
 	var err error
-	if p.Request.Dirty == DirtyInclude || p.mode() == "in-place" {
+	if p.Request.Dirty == DirtyInclude || p.mode() == runs.MutationInPlace {
 		if t.DirtyFiles, err = p.dirtyDigest(); err != nil {
 			return nil, err
 		}

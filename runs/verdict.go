@@ -5,8 +5,12 @@ import (
 	"slices"
 )
 
-// MutationInPlace is the mutation_mode of a run in the user's own checkout.
-const MutationInPlace = "in-place"
+// The mutation_mode of a contract.
+const (
+	MutationInPlace  = "in-place" // in the user's own checkout
+	MutationWorktree = "worktree" // in a worktree of the run's own
+	MutationNone     = "none"     // in a worktree, and no step may change anything
+)
 
 // Words of the evidence_expectations of a contract that a record can be held to.
 const (

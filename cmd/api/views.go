@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"markmill/engine"
-	"markmill/notebooks/forms"
 	"markmill/render"
 	"markmill/runs"
 )
@@ -26,14 +25,13 @@ func Views() []engine.View {
 
 // FoldOutput is an output notebook as a fold of a run directory: what runs.Verify compares the one in the record with.
 func FoldOutput(dir string, run *runs.Run, source []byte, file string) ([]byte, error) {
-	nb, err := forms.Parse(run.Started.Notebook, source)
-	if err != nil {
-		return nil, err
-	}
-	return render.Output(file, nb, run, os.DirFS(dir))
+	return render.Again(file, run, source, os.DirFS(dir))
 }
 
 func outputNotebook(in engine.ViewInput) error {
+	if in.Run.Left(in.Run.OutputFile()) != nil { // the run directory keeps none
+		return nil
+	}
 	if err := WritePictures(in.Dir, in); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"markmill/cmd/markmill/remote"
 )
@@ -31,6 +29,8 @@ func TestRemoteWeb(t *testing.T) {
 			return
 		}
 		switch file, there := files[r.URL.Path]; {
+		case strings.HasPrefix(r.URL.Path, "/signed/") && strings.Contains(r.URL.Path, "_files/"): // what signs one file signs no other
+			w.WriteHeader(http.StatusForbidden)
 		case strings.HasPrefix(r.URL.Path, "/readonly/") && r.Method == http.MethodPut:
 			w.WriteHeader(http.StatusMethodNotAllowed)
 		case r.Method == http.MethodPut:
@@ -45,86 +45,9 @@ func TestRemoteWeb(t *testing.T) {
 	b := newRemoteBed(t, strings.Replace(s.URL, "://", "://me:hush@", 1)+"/jobs")
 	b.tour(t)
 	b.refused(t, strings.Replace(b.base, "/jobs", "/readonly", 1)+"/out.md", "405 Method Not Allowed")
-}
-
-// TestRemoteS3 reads and writes at a real server of S3, which CI builds: MARKMILL_S3_SERVER is the program (versitygw).
-func TestRemoteS3(t *testing.T) {
-	server := os.Getenv("MARKMILL_S3_SERVER")
-	if server == "" {
-		t.Skip("MARKMILL_S3_SERVER names no versitygw: see the stage remote of .ci/run")
-	}
-	data := t.TempDir()
-	if err := os.Mkdir(filepath.Join(data, "bucket"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	url := serve(t, server, func(address string) []string {
-		return []string{"--port", address, "--access", "id", "--secret", "hush-hush", "--quiet", "posix", "--sidecar", t.TempDir(), data}
-	})
-	b := newRemoteBed(t, "s3://bucket/jobs", "AWS_ENDPOINT_URL="+url, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=hush-hush")
-	b.tour(t)
-	got, err := os.ReadFile(filepath.Join(data, "bucket", "jobs", "daily-north-2.50.out.md"))
-	if err != nil || !bytes.Contains(got, []byte("north 2.5")) {
-		t.Errorf("the server has not the file: %v\n%s", err, got)
-	}
-	wants := func(out string, code int, parts ...string) {
-		t.Helper()
-		for _, part := range append(parts, fmt.Sprintf("exit %d", code)) {
-			if !strings.Contains(out, part) {
-				t.Errorf("no %q in\n%s", part, out)
-			}
-		}
-	}
-	runs := b.records(t)
-	wants(b.run(b.base+"/daily-{region}.md", "s3://nobucket/out.md", "-p", "region", "north"), 2, `s3://nobucket/out.md: cannot be written: there is no bucket "nobucket"`)
-	wants(b.run("s3://bucket/nosuch.md"), 2, `there is no "nosuch.md" in the bucket "bucket" (404 NoSuchKey`)
-	if b.records(t) != runs {
-		t.Error("a run was recorded that did not begin")
-	}
-	good := b.env
-	b.env = append(good[:len(good):len(good)], "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=")
-	wants(b.run(b.base+"/daily-north.md"), 2, "access is refused (403", "with no credentials: none are in the environment or in ~/.aws")
-	b.env = append(good[:len(good):len(good)], "AWS_SECRET_ACCESS_KEY=hush-wrong")
-	wants(b.run(b.base+"/daily-north.md"), 2, "403 SignatureDoesNotMatch", "with AWS_ACCESS_KEY_ID")
-	b.refused(t, "s3://bucket/out.md", "SignatureDoesNotMatch")
-	b.env = good
-}
-
-// serve starts a server on a free port of the loopback interface and waits until it listens. The test ends it.
-func serve(t *testing.T, program string, args func(address string) []string) (url string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
-	var log bytes.Buffer
-	c := exec.CommandContext(t.Context(), program, args(address)...)
-	c.Stdout, c.Stderr, c.WaitDelay = &log, &log, 10*time.Second
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- c.Wait() }()
-	t.Cleanup(func() {
-		_ = c.Process.Kill() // it may have ended
-		<-ended
-	})
-	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		if conn, err := net.Dial("tcp", address); err == nil {
-			conn.Close()
-			return "http://" + address
-		}
-		select {
-		case err := <-ended:
-			ended <- err
-			t.Fatalf("%s ended: %v\n%s", program, err, log.Bytes())
-		default:
-		}
-		if time.Since(begun) > time.Minute {
-			t.Fatalf("%s does not listen", program)
-		}
-	}
+	signed := strings.Replace(b.base, "/jobs", "/signed", 1)
+	b.refused(t, signed+"/out.md?signature=hush", "access is refused (403 Forbidden) with the user of the address; see that user and password are right; an OUTPUT that ends in .ipynb holds its pictures")
+	b.wants(t, b.run("local.md", signed+"/out.ipynb?signature=hush"), "pass · 2 of 2", "exit 0")
 }
 
 // remoteBed is a program, and a folder at an address that it may read and write.
@@ -132,6 +55,7 @@ type remoteBed struct {
 	program, dir, base string
 	env                []string
 	client             remote.Client
+	secrets            []string // that nothing may show, beside all that begins with hush
 }
 
 func newRemoteBed(t *testing.T, base string, env ...string) *remoteBed {
@@ -156,10 +80,38 @@ func newRemoteBed(t *testing.T, base string, env ...string) *remoteBed {
 	return b
 }
 
-// do runs a command and gives all that it printed, and its exit code.
-func (b *remoteBed) do(args ...string) string {
+func (b *remoteBed) command(args ...string) *exec.Cmd {
 	c := exec.Command(b.program, args...)
 	c.Dir, c.Env = b.dir, b.env
+	return c
+}
+
+// wants fails unless a command printed all of the parts, and no credential.
+func (b *remoteBed) wants(t *testing.T, out string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(out, part) {
+			t.Errorf("no %q in\n%s", part, out)
+		}
+	}
+	if secret := b.leaks(out); secret != "" {
+		t.Errorf("%s is shown in\n%s", secret, out)
+	}
+}
+
+// leaks is the credential that a text holds, if it does.
+func (b *remoteBed) leaks(text string) string {
+	for _, secret := range append(b.secrets, "hush") {
+		if strings.Contains(text, secret) {
+			return secret
+		}
+	}
+	return ""
+}
+
+// do runs a command and gives all that it printed, and its exit code.
+func (b *remoteBed) do(args ...string) string {
+	c := b.command(args...)
 	out, err := c.CombinedOutput()
 	code := 0
 	if err != nil {
@@ -194,11 +146,7 @@ func (b *remoteBed) tour(t *testing.T) {
 	}
 	wants := func(out string, parts ...string) {
 		t.Helper()
-		for _, part := range parts {
-			if !strings.Contains(out, part) {
-				t.Errorf("no %q in\n%s", part, out)
-			}
-		}
+		b.wants(t, out, parts...)
 	}
 	put("daily-north.md", dailyNotebook)
 	put("params.yaml", "share: 2.5\n")
@@ -217,10 +165,10 @@ func (b *remoteBed) tour(t *testing.T) {
 		t.Errorf("what was sent is not what is recorded: %v\n%s", err, got)
 	}
 	wants(string(got), "north 2.5")
-	if picture := regexp.MustCompile(`daily-north-2\.50\.out_files/\S+\.png`).FindString(string(got)); picture == "" {
-		t.Errorf("no picture in\n%s", got)
-	} else if dot, err := b.client.Read(t.Context(), b.base+"/"+picture, 1<<20); err != nil || !bytes.HasPrefix(dot, []byte("\x89PNG")) {
-		t.Errorf("the picture was not sent: %v", err)
+	picture := regexp.MustCompile(`daily-north-2\.50\.out_files/\S+\.png`).FindString(string(got))
+	dot, err := b.client.Read(t.Context(), b.base+"/"+picture, 1<<20)
+	if picture == "" || err != nil || !bytes.HasPrefix(dot, []byte("\x89PNG")) {
+		t.Errorf("the picture %q was not sent: %v", picture, err)
 	}
 	wants(b.do("runs", "verify", "last"), "everything holds", "exit 0")
 
@@ -245,6 +193,22 @@ func (b *remoteBed) tour(t *testing.T) {
 	wants(b.run(b.base+"/daily.ipynb"), "exit 0")
 	wants(b.do("convert", b.base+"/daily.ipynb", b.base+"/daily.qmd"), "exit 0")
 
+	// What is there is compared with, and not written.
+	frozen := func(args ...string) string {
+		return b.run(append([]string{"--frozen", b.base + "/daily-north.md"}, args...)...)
+	}
+	wants(frozen(out, "-p", "region", "north", "-p", "share", "2.5"), "pass · 2 of 2", "exit 0")
+	wants(frozen(out, "-p", "region", "east", "-p", "share", "2.5"), "-north 2.5", "+east 2.5", remote.Name(out)+" would change: its parameters, step show", "exit 1")
+	wants(frozen(b.base+"/daily.ipynb"), "pass · 2 of 2", "exit 0")
+	wants(frozen(b.base+"/daily.ipynb", "-p", "region", "east"), "daily.ipynb would change: ", "exit 1")
+	wants(frozen(b.base+"/nosuch.md"), "--frozen: "+remote.Name(b.base)+"/nosuch.md: cannot be read: there is no", "exit 2")
+	if still, err := b.client.Read(t.Context(), out, 1<<20); err != nil || !bytes.Equal(still, got) {
+		t.Errorf("%v\n%s", err, still)
+	}
+	put(picture, "another")
+	wants(frozen(out, "-p", "region", "north", "-p", "share", "2.5"), "would change: the picture "+picture, "exit 1")
+	put(picture, string(dot))
+
 	// A run that fails is sent as well; one that is prepared, too.
 	wants(b.run(b.base+"/daily-north.md", b.base+"/west.out.md", "-p", "region", "west"), "fail", "exit 1")
 	if got, err := b.client.Read(t.Context(), b.base+"/west.out.md", 1<<20); err != nil || !bytes.Contains(got, []byte("west 1.5")) {
@@ -264,11 +228,7 @@ func (b *remoteBed) refused(t *testing.T, to, why string) {
 	write(t, local, dailyNotebook)
 	before := b.records(t)
 	out := b.run(local, to)
-	for _, part := range []string{"pass · 2 of 2", strings.TrimSuffix(remote.Name(to), ".md"), ": cannot be written: ", why, "the run is recorded, and what OUTPUT was to be is records", "exit 1"} {
-		if !strings.Contains(out, part) {
-			t.Errorf("no %q in\n%s", part, out)
-		}
-	}
+	b.wants(t, out, "pass · 2 of 2", strings.TrimSuffix(remote.Name(to), ".md"), ": cannot be written: ", why, "the run is recorded, and what OUTPUT was to be is records", "exit 1")
 	if b.records(t) != before+1 {
 		t.Error("there is no record of the run")
 	}
@@ -283,8 +243,8 @@ func (b *remoteBed) secretless(t *testing.T) {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		if bytes.Contains(text, []byte("hush")) {
-			t.Errorf("%s holds a credential", path)
+		if secret := b.leaks(string(text)); secret != "" {
+			t.Errorf("%s holds %s", path, secret)
 		}
 		return err
 	})

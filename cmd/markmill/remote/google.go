@@ -87,16 +87,16 @@ func onGoogle() bool {
 	return err == nil && strings.HasPrefix(string(text), "Google")
 }
 
-func (g *googleStore) read(ctx context.Context) (io.ReadCloser, error) {
+func (g *googleStore) read(ctx context.Context) (io.ReadCloser, int64, error) {
 	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/storage/v1/b/%s/o/%s?alt=media", g.base, url.PathEscape(g.bucket), url.PathEscape(g.key)), nil)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	res, err := send(g.client, req)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return res.Body, nil
+	return res.Body, res.ContentLength, nil
 }
 
 func (g *googleStore) write(ctx context.Context, data []byte, mediaType string) error {
@@ -131,7 +131,17 @@ func (g *googleStore) check(ctx context.Context) error {
 func (g *googleStore) answer(err error) (answer, bool) {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) { // the token was not given
-		return answer{status: http.StatusUnauthorized, code: refused.ErrorCode, text: refused.ErrorDescription}, true
+		got := answer{status: http.StatusUnauthorized, code: refused.ErrorCode, text: refused.ErrorDescription}
+		if got.code == "" { // the library looks into it for some kinds of credentials only
+			var said struct {
+				Code string `json:"error"`
+				Text string `json:"error_description"`
+			}
+			if codec.UnmarshalForeign(refused.Body, &said) == nil {
+				got.code, got.text = said.Code, said.Text
+			}
+		}
+		return got, true
 	}
 	var s status
 	if !errors.As(err, &s) {
