@@ -67,8 +67,9 @@ func (a *app) scraps(opt scrapsOptions, words []string) error {
 	if err != nil {
 		return err
 	}
-	list, failed := a.readScraps(places, opt.long)
-	made := sheet.New(list, sheet.Options{Long: opt.long, Params: !opt.noParams, Keep: opt.keep()})
+	rows := sheet.New(sheet.Options{Long: opt.long, Params: !opt.noParams, Keep: opt.keep()})
+	failed := a.readScraps(places, rows.Add)
+	made := rows.Sheet()
 	var b bytes.Buffer
 	var to io.Writer = a.stdout
 	if opt.output != "" {

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 
 	"markmill/cmd/markmill/remote"
 	"markmill/render/documents"
@@ -109,41 +108,34 @@ func placesBelow(root string) ([]scrapPlace, error) {
 	return out, err
 }
 
-// readScraps reads places, several at once, and tells of those that cannot be read. The order stays. Without
-// long, tables are forgotten as soon as they are read: there may be many.
-func (a *app) readScraps(places []scrapPlace, long bool) (list []*documents.Recorded, failed bool) {
+// readScraps reads places, several at once, and gives each to add, in their order; it tells of those that cannot be read.
+func (a *app) readScraps(places []scrapPlace, add func(*documents.Recorded)) (failed bool) {
 	type answer struct {
 		got *documents.Recorded
 		err error
 	}
-	answers := make([]answer, len(places))
-	next := make(chan int)
-	var readers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(places)) {
-		readers.Go(func() {
-			for i := range next {
-				answers[i].got, answers[i].err = a.scrapsOf(places[i])
-				if got := answers[i].got; got != nil && !long {
-					got.Slim()
-				}
-			}
-		})
-	}
-	for i := range places {
-		next <- i
-	}
-	close(next)
-	readers.Wait()
-	for i, got := range answers {
-		switch {
+	pending := make(chan chan answer, runtime.GOMAXPROCS(0)-1) // with the one that is waited for, as many as there are processors
+	go func() {
+		defer close(pending)
+		for _, place := range places {
+			one := make(chan answer, 1)
+			pending <- one
+			go func() {
+				got, err := a.scrapsOf(place)
+				one <- answer{got, err}
+			}()
+		}
+	}()
+	for _, place := range places {
+		switch got := <-<-pending; {
 		case got.err != nil:
 			failed = true
-			a.sayUnread(name(places[i].path), got.err)
-		case got.got.Status != "" || len(got.got.Scraps) > 0 || !places[i].found:
-			list = append(list, got.got)
+			a.sayUnread(name(place.path), got.err)
+		case got.got.Status != "" || len(got.got.Scraps) > 0 || !place.found:
+			add(got.got)
 		}
 	}
-	return list, failed
+	return failed
 }
 
 func (a *app) scrapsOf(p scrapPlace) (*documents.Recorded, error) {

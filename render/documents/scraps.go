@@ -89,20 +89,6 @@ func RunScraps(name string, run *runs.Run) *Recorded {
 	return r
 }
 
-// Slim forgets the values of tables, and gives back the text of the notebook.
-func (r *Recorded) Slim() {
-	for i := range r.Params {
-		r.Params[i].Value = r.Params[i].Value.Clone()
-	}
-	for i := range r.Scraps {
-		if s := &r.Scraps[i]; s.Type == runs.ScrapTable {
-			s.Value = nil
-		} else {
-			s.Value = s.Value.Clone()
-		}
-	}
-}
-
 func (r *Recorded) manifest(m *notebooks.Manifest) {
 	r.Status = m.Status
 	for _, p := range m.Parameters {
