@@ -330,12 +330,12 @@ func VerifyOutput(path string, store Store, render RenderFunc) (*Verification, e
 	if err != nil {
 		return nil, cannotRead(path, err)
 	}
-	dir, err := store.madeBy(DigestOf(text))
+	made, err := store.Outputs()
 	if err != nil {
 		return nil, err
 	}
-	if dir != "" {
-		return Verify(dir, render)
+	if dirs := made[DigestOf(text)]; len(dirs) > 0 {
+		return Verify(dirs[0], render)
 	}
 	v := &Verification{}
 	v.regions(path, text, nil)
@@ -343,20 +343,27 @@ func VerifyOutput(path string, store Store, render RenderFunc) (*Verification, e
 	return v, nil
 }
 
-// madeBy finds the newest run whose output notebook has the digest, "" without one.
-func (s Store) madeBy(output Digest) (string, error) {
+// Outputs gives the run directories of the runs that left an output notebook, by its digest, the newest first.
+func (s Store) Outputs() (map[Digest][]string, error) {
 	entries, err := s.List()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
+	made := map[Digest][]string{}
 	for _, entry := range entries {
 		text, err := os.ReadFile(filepath.Join(entry.Dir, SumsFile))
 		if err != nil {
 			continue // a run that is alive, or that Verify has more to say of
 		}
-		if sums, err := parseSums(string(text)); err == nil && (sums[OutputFile] == output || sums[jupyterOutput] == output) {
-			return entry.Dir, nil
+		sums, err := parseSums(string(text))
+		if err != nil {
+			continue
+		}
+		for _, name := range []string{OutputFile, jupyterOutput} {
+			if output, ok := sums[name]; ok {
+				made[output] = append(made[output], entry.Dir)
+			}
 		}
 	}
-	return "", nil
+	return made, nil
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 
 	"markmill/cmd/markmill/remote"
 	"markmill/render/documents"
@@ -114,6 +115,14 @@ func (a *app) readScraps(places []scrapPlace, add func(*documents.Recorded)) (fa
 		got *documents.Recorded
 		err error
 	}
+	outputs := sync.OnceValue(func() map[runs.Digest][]string {
+		store, _, err := a.here()
+		if err != nil {
+			return nil // as where there are no runs: the notebooks can be read without
+		}
+		made, _ := store.Outputs()
+		return made
+	})
 	pending := make(chan chan answer, runtime.GOMAXPROCS(0)-1) // with the one that is waited for, as many as there are processors
 	go func() {
 		defer close(pending)
@@ -121,7 +130,7 @@ func (a *app) readScraps(places []scrapPlace, add func(*documents.Recorded)) (fa
 			one := make(chan answer, 1)
 			pending <- one
 			go func() {
-				got, err := a.scrapsOf(place)
+				got, err := a.scrapsOf(place, outputs)
 				one <- answer{got, err}
 			}()
 		}
@@ -138,17 +147,35 @@ func (a *app) readScraps(places []scrapPlace, add func(*documents.Recorded)) (fa
 	return failed
 }
 
-func (a *app) scrapsOf(p scrapPlace) (*documents.Recorded, error) {
+// scrapsOf reads one place. outputs are the runs that are kept here, by what they left.
+func (a *app) scrapsOf(p scrapPlace, outputs func() map[runs.Digest][]string) (*documents.Recorded, error) {
 	if p.run {
-		run, _, err := runs.Load(p.path)
-		if err != nil {
-			return nil, err
-		}
-		return documents.RunScraps(run.Started.Notebook, run), nil
+		return recordOf(p.path)
 	}
 	src, err := a.readAny(p.path)
 	if err != nil {
 		return nil, err
 	}
-	return documents.ScrapsOf(name(p.path), src)
+	got, err := documents.ScrapsOf(name(p.path), src)
+	if err != nil || got.Whole() {
+		return got, err
+	}
+	var records []*documents.Recorded
+	for _, dir := range outputs()[runs.DigestOf(src)] {
+		record, err := recordOf(dir)
+		if err != nil {
+			return got, nil // the notebook itself can be read
+		}
+		records = append(records, record)
+	}
+	got.Complete(records)
+	return got, nil
+}
+
+func recordOf(dir string) (*documents.Recorded, error) {
+	run, _, err := runs.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	return documents.RunScraps(run.Started.Notebook, run), nil
 }

@@ -22,6 +22,8 @@ type Sheet struct {
 	Rows    [][]codec.Raw
 	// Left is how many tables, pictures, files and values of unknown encoders have no place in the rows of notebooks.
 	Left int
+	// Elided is how many values are not there because an output notebook had no room for them.
+	Elided int
 }
 
 // The columns that are always there. Those of a long sheet follow the parameters.
@@ -35,7 +37,7 @@ type Builder struct {
 	options        Options
 	params, scraps columns
 	rows           []row
-	left           int
+	left, elided   int
 }
 
 // New begins a sheet.
@@ -79,16 +81,22 @@ func (b *Builder) Add(r *documents.Recorded) {
 			one.params = b.params.set(one.params, p.Name, p.Value)
 		}
 	}
+	b.elided += r.Gone
 	for i := range r.Scraps {
-		switch s := &r.Scraps[i]; {
-		case !b.options.keeps(s.Name):
+		s := &r.Scraps[i]
+		keep := b.options.keeps(s.Name)
+		if keep && s.Type == documents.Elided {
+			b.elided++
+		}
+		switch {
+		case !keep:
 		case b.options.Long:
 			line := one
 			line.scrap = longCells(s)
 			b.rows = append(b.rows, line)
 		case scalar(s):
 			one.scraps = b.scraps.set(one.scraps, s.Name, s.Value)
-		default:
+		case s.Type != documents.Elided:
 			b.left++
 		}
 	}
@@ -99,7 +107,7 @@ func (b *Builder) Add(r *documents.Recorded) {
 
 // Sheet is the table of what was added.
 func (b *Builder) Sheet() *Sheet {
-	s := &Sheet{Columns: b.names(), Rows: make([][]codec.Raw, len(b.rows)), Left: b.left}
+	s := &Sheet{Columns: b.names(), Rows: make([][]codec.Raw, len(b.rows)), Left: b.left, Elided: b.elided}
 	for i, r := range b.rows {
 		cells := make([]codec.Raw, 0, len(s.Columns))
 		cells = append(append(cells, r.about...), r.params...)
