@@ -44,12 +44,12 @@ func jupyterOutput(nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, 
 }
 
 // jupyterPrepared is Prepared of a Jupyter notebook.
-func jupyterPrepared(nb *notebooks.Notebook, params []runs.ParamData, given []notebooks.Bound, report bool) ([]byte, error) {
+func jupyterPrepared(nb *notebooks.Notebook, params []runs.ParamData, given []notebooks.Bound, output any, report bool) ([]byte, error) {
 	j, err := newJupyter(nb)
 	if err != nil {
 		return nil, err
 	}
-	j.status, j.params, j.given, j.input, j.report = StatusPrepared, params, given, nb.Name, report
+	j.status, j.params, j.given, j.input, j.output, j.report = StatusPrepared, params, given, nb.Name, output, report
 	j.inject(0)
 	return j.bytes()
 }
@@ -360,17 +360,20 @@ func (j *jupyter) metadata() error {
 	return err
 }
 
-// outputPath is the path of OUTPUT within the repository, or else its name: nothing of this machine.
-func outputPath(run *runs.Run) any {
-	out := run.Started.Output
+// outputPath is the path of OUTPUT of a run as its notebook names it, or nil.
+func outputPath(run *runs.Run) any { return OutputPath(run.Started.Output, run.Started.Repository) }
+
+// OutputPath is an absolute path of OUTPUT, or an address, as an output notebook names it: within the repository, or else by its name, so that
+// nothing of this machine stands there. "" gives nil; repository is "" outside one.
+func OutputPath(out, repository string) any {
 	if out == "" {
 		return nil
 	}
-	if run.Started.LocalOutput() == "" { // an address
+	if (runs.RunStartedData{Output: out}).LocalOutput() == "" { // an address
 		return out
 	}
-	if root := run.Started.Repository; root != "" {
-		if rel, err := filepath.Rel(root, out); err == nil && filepath.IsLocal(rel) {
+	if repository != "" {
+		if rel, err := filepath.Rel(repository, out); err == nil && filepath.IsLocal(rel) {
 			return filepath.ToSlash(rel)
 		}
 	}

@@ -187,7 +187,7 @@ func TestPrepared(t *testing.T) {
 		{Name: "n", Type: "int", Value: codec.Raw("3"), Given: true},
 		{Name: "odd name", Type: "string", Value: codec.Raw("\"```\\n\u202e\""), Given: true},
 		{Name: "token", Type: "secret", Value: codec.Raw(`"hmac:0011"`), Given: true},
-		{Name: "kept", Type: "int", Value: codec.Raw("1")}}, nil, false)
+		{Name: "kept", Type: "int", Value: codec.Raw("1")}}, nil, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

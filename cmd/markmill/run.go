@@ -438,7 +438,18 @@ func (a *app) prepare(plan *engine.Plan, output string) error {
 	if form == "" {
 		form = plan.Notebook.Form
 	}
-	b, err := render.Prepared(form, plan.Notebook, plan.Parameters(), plan.Given(), plan.Request.ReportMode)
+	named, root := "", ""
+	if remote.Is(output) {
+		named = name(output)
+	} else if output != "" && output != "-" {
+		if named, err = filepath.Abs(output); err != nil {
+			return err
+		}
+	}
+	if plan.Request.Repository != nil {
+		root = plan.Request.Repository.Root()
+	}
+	b, err := render.Prepared(form, plan.Notebook, plan.Parameters(), plan.Given(), render.OutputPath(named, root), plan.Request.ReportMode)
 	if err != nil {
 		return err
 	}

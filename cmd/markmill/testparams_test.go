@@ -39,7 +39,7 @@ func again(t *testing.T, source string, given []notebooks.Given) (first, second 
 	for _, b := range first {
 		params = append(params, runs.ParamData{Name: b.Param.Name, Type: string(b.Value.Type), Value: b.Value.JSON(), From: b.From, Given: b.Given})
 	}
-	out, err := render.Prepared(nb.Form, nb, params, nil, false)
+	out, err := render.Prepared(nb.Form, nb, params, nil, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
