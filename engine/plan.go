@@ -127,14 +127,16 @@ func (e *Engine) Check(req Request) (warnings []*notebooks.Error, err error) {
 }
 
 // Narrow is a notebook as the policies of the repository leave it, and who restricts what, for a run
-// of the commit that is checked out.
+// of the commit that is checked out. Whether its kernels are there does not matter: nothing is to run.
 func (e *Engine) Narrow(req Request) (*notebooks.Notebook, []runs.NarrowedData, error) {
 	nb, err := e.Parse(req)
 	if err != nil {
 		return nil, nil, err
 	}
 	p := &Plan{Request: req, Notebook: nb}
-	err = p.useHeadPolicies(e)
+	if err = p.useHeadPolicies(e); err == nil {
+		err = p.checkFront()
+	}
 	return nb, p.Narrowed, err
 }
 

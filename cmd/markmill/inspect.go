@@ -96,9 +96,6 @@ type inspectedGates struct {
 
 // inspect shows a notebook; values given on the command line show in place of the defaults.
 func (a *app) inspect(eng *engine.Engine, req engine.Request, asJSON bool) error {
-	if _, err := eng.Check(req); err != nil {
-		return err
-	}
 	nb, narrowed, err := eng.Narrow(req)
 	if err != nil {
 		return err
