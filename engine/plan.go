@@ -79,7 +79,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if base == nil {
 		errs.add(p.usePolicies(e))
 	}
-	p.Bound, err = notebooks.Bind(req.Path, nb.Params, req.Given, notebooks.BindOptions{AllowUnknown: req.AllowUnknown, IsName: p.isName, Getenv: e.Getenv})
+	p.Bound, err = notebooks.Bind(req.Path, nb.Params, req.Given, notebooks.BindOptions{AllowUnknown: req.AllowUnknown, IsName: p.isName, Unread: nb.Unread(), Getenv: e.Getenv})
 	errs.add(err)
 	errs.add(p.maskSecrets(e.Getenv))
 	errs.add(p.checkPaths(e.Cache))

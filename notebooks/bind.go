@@ -29,6 +29,7 @@ type Given struct {
 type BindOptions struct {
 	AllowUnknown bool                        // undeclared names are bound too, as papermill does
 	IsName       func(name string) bool      // further names that can be parameters (R's my.name); nil: none
+	Unread       string                      // language of a block of parameters whose assignments are not read; "" is none
 	Getenv       func(string) (string, bool) // nil: no environment
 }
 
@@ -192,6 +193,8 @@ func (b *binder) unknown(name string) *Error {
 		}
 	}
 	switch near := Suggest(name, names); {
+	case len(names) == 0 && b.options.Unread != "":
+		e.Hint = fmt.Sprintf("its cell of parameters is in %s, whose assignments are not read: --allow-unknown-parameters takes any name", b.options.Unread)
 	case len(names) == 0:
 		e.Hint = "it declares none"
 	case near != "":

@@ -182,6 +182,18 @@ func TestBindNamesOfALanguage(t *testing.T) {
 	}
 }
 
+func TestBindUnread(t *testing.T) {
+	nb := &Notebook{Steps: []*Step{{Lang: "python", Parameters: true}, {Lang: "scala"}}}
+	if got := nb.Unread(); got != "" {
+		t.Errorf("%q", got)
+	}
+	nb.Steps[1].Parameters = true
+	_, err := Bind("n", nil, []Given{{Name: "x", Text: "1", Source: "-p"}}, BindOptions{Unread: nb.Unread()})
+	if err == nil || !strings.Contains(err.Error(), "its cell of parameters is in scala, whose assignments are not read: --allow-unknown-parameters takes any name") {
+		t.Error(err)
+	}
+}
+
 func TestBindRaw(t *testing.T) {
 	raw := []Given{{Name: "x", Text: "007", Raw: true, Source: "-r"}}
 	for _, declared := range []string{"x: a", "x:", "x: {type: path}"} {

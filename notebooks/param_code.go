@@ -23,6 +23,16 @@ func parseCodeParams(_, lang string, code []byte, line int) []Param {
 	return lastOfEach(found, line-1)
 }
 
+// Unread is the language of a step that declares parameters in assignments which nobody here can read, "" without one.
+func (nb *Notebook) Unread() string {
+	for _, s := range nb.Steps {
+		if _, ok := codeSyntaxes[strings.ToLower(s.Lang)]; s.Parameters && !ok && !isShell(s.Lang) {
+			return s.Lang
+		}
+	}
+	return ""
+}
+
 // lastOfEach keeps the last assignment of each name, in order of the first, as the interpreter
 // would.
 func lastOfEach(found []Param, offset int) []Param {
