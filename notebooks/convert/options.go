@@ -1,10 +1,10 @@
 package convert
 
 import (
-	"regexp"
 	"strings"
 
 	"markmill/notebooks/codec"
+	"markmill/notebooks/lazyregexp"
 )
 
 // Jupytext writes the metadata of a cell as NAME=JSON, a name alone where the value is null, or as one object of JSON.
@@ -12,8 +12,8 @@ import (
 const unreadable = "incorrectly_encoded_metadata" // where Jupytext keeps options that it cannot read
 
 var (
-	identifier = regexp.MustCompile(`^[a-zA-Z_.]+[a-zA-Z0-9_.]*$`)
-	fieldName  = regexp.MustCompile(`^[a-zA-Z0-9_.@/-]+$`)
+	identifier = lazyregexp.New(`^[a-zA-Z_.]+[a-zA-Z0-9_.]*$`)
+	fieldName  = lazyregexp.New(`^[a-zA-Z0-9_.@/-]+$`)
 )
 
 // titledOptions parts what stands before the metadata from them.
