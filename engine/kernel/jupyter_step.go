@@ -25,6 +25,8 @@ type jupyterStep struct {
 	r              Request
 	stdout, stderr lockedWriter
 	displays       []Display
+	held           map[string][]byte // see Outcome.Held
+	heldBytes      int
 	byID           map[string]int // displays that may be updated
 	order          ordering
 	clear          bool // at the next output
@@ -120,7 +122,7 @@ func (s *jupyterStep) print(o jupyter.Output) {
 // forget drops the displays, as clear_output asks. The streams are kept: they are evidence.
 func (s *jupyterStep) forget() {
 	for _, d := range s.displays {
-		os.Remove(filepath.Join(s.r.DisplayDir, d.File))
+		s.drop(d.File)
 	}
 	s.displays, s.byID = nil, map[string]int{}
 	s.order.clear()
@@ -155,7 +157,7 @@ func (s *jupyterStep) show(o jupyter.Output, at int) {
 			s.displays = append(s.displays, Display{})
 			at = len(s.displays) - 1
 		} else {
-			os.Remove(filepath.Join(s.r.DisplayDir, s.displays[at].File))
+			s.drop(s.displays[at].File)
 		}
 		d := Display{File: fmt.Sprintf("display-%d.%s", s.count, k.ext), MIME: k.mime, Alt: alt}
 		if old := s.displays[at].File; old != "" {
@@ -178,11 +180,31 @@ func (s *jupyterStep) show(o jupyter.Output, at int) {
 	}
 }
 
+// heldMost is how many bytes of results one step holds in memory; what comes beyond that is written into DisplayDir.
+const heldMost = 32 << 20
+
 func (s *jupyterStep) keep(name string, content []byte) error {
+	if s.heldBytes+len(content) <= heldMost {
+		if s.held == nil {
+			s.held = map[string][]byte{}
+		}
+		s.held[name] = content
+		s.heldBytes += len(content)
+		return nil
+	}
 	if err := os.MkdirAll(s.r.DisplayDir, 0o777); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(s.r.DisplayDir, name), content, 0o666)
+}
+
+func (s *jupyterStep) drop(name string) {
+	if content, held := s.held[name]; held {
+		s.heldBytes -= len(content)
+		delete(s.held, name)
+		return
+	}
+	os.Remove(filepath.Join(s.r.DisplayDir, name))
 }
 
 // textOf reads a text of a MIME bundle: a string, or a list of lines.
@@ -295,5 +317,5 @@ func (s *jupyterStep) ended(r jupyter.Reply) int {
 }
 
 func (s *jupyterStep) finish(out *Outcome) {
-	out.Displays, out.Err, out.Outputs = s.displays, s.err, s.order.list
+	out.Displays, out.Held, out.Err, out.Outputs = s.displays, s.held, s.err, s.order.list
 }

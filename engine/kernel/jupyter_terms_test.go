@@ -144,7 +144,7 @@ func TestJupyterUpdatesOfAnEarlierStepSayWhose(t *testing.T) {
 	if got := types(later); !slices.Equal(got, []string{runs.OutputUpdate + " a"}) {
 		t.Error(got)
 	}
-	if content, err := os.ReadFile(filepath.Join(h.step, later.Displays[0].File)); err != nil || string(content) != "3" {
+	if content, err := h.shown(later, 0); err != nil || string(content) != "3" {
 		t.Errorf("%q %v", content, err)
 	}
 }

@@ -90,7 +90,7 @@ type Request struct {
 	Ordered bool
 }
 
-// Display is one rich result that a step left in DisplayDir.
+// Display is one rich result that a step left in DisplayDir, or in Outcome.Held.
 type Display struct {
 	File string // base name in DisplayDir
 	MIME string
@@ -106,6 +106,7 @@ type Outcome struct {
 	Lost         string // what a restart could not bring back, "" when nothing was lost
 	Leftover     int    // processes that outlived the step and were ended
 	Displays     []Display
+	Held         map[string][]byte // by Display.File: the bytes of those that are not in DisplayDir, because messages brought them
 	Err          *ExecError
 	// Outputs are what came in which order, where Request.Ordered asks for it and the kernel knows; nil where it does
 	// not. Their counts of bytes are those of what was handed to the writers; File is a base name in DisplayDir.
