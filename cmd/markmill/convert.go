@@ -158,7 +158,11 @@ func (a *app) inForm(from, to string, form convert.Form, src []byte) ([]byte, er
 		case len(got.Problems) > 0:
 			return nil, got.Problems
 		case got.Manifest != nil && form == convert.Jupyter:
-			return documents.JupyterOf(path, src, filesBeside(from))
+			out, missing, err := documents.JupyterOf(path, src, filesBeside(from))
+			for _, m := range missing {
+				fmt.Fprintf(a.stderr, "%s: not in %s, and so not here: %s\n", name(subject(from, to)), path, m)
+			}
+			return out, err
 		case len(got.Regions) > 0:
 			lost = append(lost, convert.Loss{What: fmt.Sprintf("the outputs: %d regions", len(got.Regions))})
 		}
@@ -179,14 +183,18 @@ func (a *app) inForm(from, to string, form convert.Form, src []byte) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	subject := to
-	if to == "-" {
-		subject = from
-	}
 	for _, l := range append(lost, more...) {
-		fmt.Fprintf(a.stderr, "%s: not in %s: %s\n", name(subject), form.Title(), l)
+		fmt.Fprintf(a.stderr, "%s: not in %s: %s\n", name(subject(from, to)), form.Title(), l)
 	}
 	return out, nil
+}
+
+// subject is what messages about a conversion are about.
+func subject(from, to string) string {
+	if to == "-" {
+		return from
+	}
+	return to
 }
 
 // filesBeside reads the files in the folder of a notebook, or in one below it.

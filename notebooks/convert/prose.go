@@ -1,8 +1,6 @@
 package convert
 
-import (
-	"regexp"
-)
+import "markmill/notebooks/lazyregexp"
 
 // In Quarto's files and in Markmill's own, what stands between two steps is one cell of Markdown. Where a notebook has more cells there, or
 // raw ones, or metadata of them, comments of HTML mark them as in Jupytext Markdown: nobody sees them, and nothing runs otherwise for them.
@@ -16,6 +14,7 @@ func (t *text) prose(first, next int) []Cell {
 		}
 	}
 	start := first
+	open := map[string]bool{} // the regions that nothing ends any more: the rest is not looked through for each
 	mark, length := byte(0), 0
 	for i := first; i < next; i++ {
 		text := t.lines[i].text
@@ -29,11 +28,12 @@ func (t *text) prose(first, next int) []Cell {
 			continue
 		}
 		region := regionStart.FindStringSubmatch(text)
-		if region == nil {
+		if region == nil || open[region[1]] {
 			continue
 		}
-		end := t.regionEnd(region[1], i+1, next)
+		end := regionEnd(t.lines[:next], region[1], i+1)
 		if end < 0 {
+			open[region[1]] = true
 			continue
 		}
 		flush(start, i)
@@ -56,11 +56,13 @@ func (t *text) prose(first, next int) []Cell {
 	return cells
 }
 
-// regionEnd is the line that ends a region; -1 without one.
-func (t *text) regionEnd(name string, first, next int) int {
-	closing := regexp.MustCompile(`^<!--\s*#end` + name + `\s*-->\s*$`)
-	for i := first; i < next; i++ {
-		if closing.MatchString(t.lines[i].text) {
+// regionEnds are the lines that end the regions that regionStart knows.
+var regionEnds = lazyregexp.New(`^<!--\s*#end(region|markdown|md|raw)\s*-->\s*$`)
+
+// regionEnd is the line that ends a region, from a line on; -1 without one.
+func regionEnd(lines []line, name string, from int) int {
+	for i := from; i < len(lines); i++ {
+		if found := regionEnds.FindStringSubmatch(lines[i].text); found != nil && found[1] == name {
 			return i
 		}
 	}
