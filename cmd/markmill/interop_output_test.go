@@ -124,11 +124,9 @@ func (p peers) again(t *testing.T, dir string) {
 	source, out := filepath.Join(dir, "plain.md"), filepath.Join(dir, "plain.ipynb")
 	write(t, source, "# T\n\n```yaml {.parameters}\nx: 1\ny: 2\n```\n\n```python {#show}\nprint(x, y)\n```\n")
 	command(t, dir, p.markmill, "run", source, out, "-p", "x", "5")
-	for name, run := range map[string][]string{
-		"papermill": {p.python, "-m", "papermill", "--no-progress-bar", out, filepath.Join(dir, "papermill.ipynb"), "-p", "x", "7"},
-		"markmill":  {p.markmill, "run", out, filepath.Join(dir, "markmill.ipynb"), "-p", "x", "7"},
-	} {
-		command(t, dir, run[0], run[1:]...)
+	p.papermillOnce(t, dir, out, "papermill.ipynb", "-p", "x", "7")
+	command(t, dir, p.markmill, "run", out, "markmill.ipynb", "-p", "x", "7")
+	for _, name := range []string{"papermill", "markmill"} {
 		var nb struct {
 			Cells []struct {
 				Source   []string
