@@ -12,6 +12,7 @@ import (
 	"markmill/engine/kernel/jupyter"
 	"markmill/notebooks"
 	"markmill/notebooks/inject"
+	"markmill/notebooks/ipynb"
 )
 
 // kernels finds kernels by name and language: the repository's own before the built-in ones, and those
@@ -72,6 +73,48 @@ func (t kernels) forStep(lang string, apart bool, asked ...string) (kernel.Kerne
 		}
 	}
 	return nil, t.unknown(fmt.Sprintf("no kernel runs %q", lang), lang)
+}
+
+// speak tells a notebook the language that its source does not name, as the request or the kernel does. Values are written in that of the
+// kernel where there is a way to write them in it, as papermill does, whatever a Jupyter notebook says.
+func (e *Engine) speak(nb *notebooks.Notebook, req Request) {
+	named, apart := true, true
+	own := ""
+	for _, s := range nb.Steps {
+		named = named && s.Lang != ""
+		if apart && !s.Apart {
+			apart, own = false, s.Lang
+		}
+	}
+	t := kernels{cfg: e.Config, getenv: e.env, spec: nb.Form == ipynb.Form}
+	switch lang := t.language(cmp.Or(req.Kernel, nb.Front.Kernel)); {
+	case !t.spec && !named:
+		nb.Speak(cmp.Or(req.Language, lang))
+	case !t.spec || apart:
+	case inject.Known(lang) && !inject.Same(lang, own):
+		nb.Speak(lang)
+	case own == "":
+		nb.Speak(cmp.Or(req.Language, lang))
+	}
+}
+
+// language is that of a kernel, "" where nothing says it.
+func (t kernels) language(name string) string {
+	if name == "" {
+		return ""
+	}
+	k, err := t.named(jupyterName(name))
+	if err != nil {
+		return ""
+	}
+	if j, ok := k.(interface{ Language() string }); ok {
+		return j.Language()
+	}
+	own := strings.TrimPrefix(k.Name(), kernel.CommandPrefix)
+	if c, ok := t.cfg.Kernels[own]; ok && len(c.Languages) > 0 {
+		return c.Languages[0]
+	}
+	return own
 }
 
 func (t kernels) named(name string) (kernel.Kernel, *notebooks.Error) {
@@ -146,7 +189,7 @@ func (p *Plan) foretellCell() {
 	if !p.jupyter() || len(given) == 0 || len(p.Notebook.Steps) == 0 {
 		return
 	}
-	if _, err := inject.Cell(p.Notebook.Steps[0].Lang, given, false); err != nil {
+	if _, err := inject.Cell(p.spoken(), given, false); err != nil {
 		var list notebooks.ErrorList
 		words := err.Error()
 		if errors.As(err, &list) {
@@ -233,11 +276,7 @@ func (p *Plan) preferIPython(t *kernels) {
 		return
 	}
 	for _, s := range p.Notebook.Steps {
-		lang := s.Lang
-		if lang == "" { // the notebook does not say: the kernel that was asked for does
-			lang = cmp.Or(p.Request.Language, jupyterName(asked))
-		}
-		if name, ok := kernel.ForLanguage(lang); !ok || name != "python" || s.Has(notebooks.TagSkip) {
+		if name, ok := kernel.ForLanguage(s.Lang); !ok || name != "python" || s.Has(notebooks.TagSkip) {
 			continue
 		}
 		line, text := kernel.NeedsIPython(s.Code)

@@ -16,6 +16,7 @@ import (
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
+	"markmill/notebooks/inject"
 	"markmill/runs"
 )
 
@@ -51,11 +52,18 @@ type PlannedStep struct {
 	Skip    string        // why it will not run; "" runs
 }
 
+// Parse reads the notebook of a request, in the language that the request adds. The error is that of forms.Parse.
+func (e *Engine) Parse(req Request) (*notebooks.Notebook, error) {
+	nb, err := forms.Parse(req.Path, req.Source)
+	e.speak(nb, req)
+	return nb, err
+}
+
 // Plan reads a notebook, binds its parameters and decides every gate. The error is a
 // notebooks.ErrorList of everything that is wrong with the request; a gate that is not met is no
 // error but stands in Plan.Gates.
 func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
-	nb, err := forms.Parse(req.Path, req.Source)
+	nb, err := e.Parse(req)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +79,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if base == nil {
 		errs.add(p.usePolicies(e))
 	}
-	p.Bound, err = notebooks.Bind(req.Path, nb.Params, req.Given, notebooks.BindOptions{AllowUnknown: req.AllowUnknown, Getenv: e.Getenv})
+	p.Bound, err = notebooks.Bind(req.Path, nb.Params, req.Given, notebooks.BindOptions{AllowUnknown: req.AllowUnknown, IsName: p.isName, Getenv: e.Getenv})
 	errs.add(err)
 	errs.add(p.maskSecrets(e.Getenv))
 	errs.add(p.checkPaths(e.Cache))
@@ -89,9 +97,20 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	return p, p.gates(ctx, e)
 }
 
+// isName says whether the language of the values has a variable of that name.
+func (p *Plan) isName(name string) bool { return inject.IsName(p.spoken(), name) }
+
+// spoken is the language in which given values are written.
+func (p *Plan) spoken() string {
+	if p.Notebook.Spoken == "" && len(p.Notebook.Steps) > 0 {
+		return p.Notebook.Steps[0].Lang
+	}
+	return p.Notebook.Spoken
+}
+
 // Check finds what Plan would refuse whatever the parameters are, and what is odd but runs.
 func (e *Engine) Check(req Request) (warnings []*notebooks.Error, err error) {
-	nb, err := forms.Parse(req.Path, req.Source)
+	nb, err := e.Parse(req)
 	if err != nil {
 		return nb.Warnings, err
 	}
@@ -110,7 +129,7 @@ func (e *Engine) Check(req Request) (warnings []*notebooks.Error, err error) {
 // Narrow is a notebook as the policies of the repository leave it, and who restricts what, for a run
 // of the commit that is checked out.
 func (e *Engine) Narrow(req Request) (*notebooks.Notebook, []runs.NarrowedData, error) {
-	nb, err := forms.Parse(req.Path, req.Source)
+	nb, err := e.Parse(req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -212,9 +231,6 @@ func (p *Plan) chooseKernels(e *Engine) error {
 	told := map[string]bool{}
 	for _, s := range p.Notebook.Steps {
 		lang := s.Lang
-		if lang == "" {
-			lang = p.Request.Language
-		}
 		k, err := table.forStep(lang, s.Apart, p.Request.Kernel, p.Notebook.Front.Kernel)
 		if err != nil && s.Has(notebooks.TagSkip) { // what does not run needs nothing to run it
 			p.Steps = append(p.Steps, PlannedStep{Step: s, Session: lang})

@@ -18,7 +18,7 @@ import (
 
 // data is the plan as it is recorded.
 func (p *Plan) data() runs.PlanData {
-	var d runs.PlanData
+	d := runs.PlanData{Language: p.Notebook.Spoken}
 	for _, s := range p.Steps {
 		step := runs.PlannedStep{ID: s.ID, Index: s.Index, Lang: s.Lang, Kernel: s.Session, Tags: s.Tags, Action: "run"}
 		if s.Skip != "" {

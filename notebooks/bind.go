@@ -28,6 +28,7 @@ type Given struct {
 // BindOptions say what Bind may do besides.
 type BindOptions struct {
 	AllowUnknown bool                        // undeclared names are bound too, as papermill does
+	IsName       func(name string) bool      // further names that can be parameters (R's my.name); nil: none
 	Getenv       func(string) (string, bool) // nil: no environment
 }
 
@@ -172,7 +173,7 @@ func (b *binder) refuse(g Given) *Error {
 		return nil
 	}
 	e := badName(g.Name)
-	if e == nil {
+	if e == nil || b.options.IsName != nil && b.options.IsName(g.Name) {
 		if b.options.AllowUnknown || class(g) == 0 {
 			return nil
 		}

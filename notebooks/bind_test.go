@@ -166,6 +166,22 @@ func TestBindOrderAndUnknown(t *testing.T) {
 	}
 }
 
+func TestBindNamesOfALanguage(t *testing.T) {
+	given := []Given{{Name: "my.name", Text: "1", Source: "-p"}}
+	o := BindOptions{AllowUnknown: true}
+	if got, err := Bind("n", nil, given, o); err == nil {
+		t.Fatalf("a name with a dot was taken: %v", got)
+	}
+	o.IsName = func(name string) bool { return name == "my.name" }
+	if got, err := Bind("n", nil, given, o); err != nil || len(got) != 1 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	o.AllowUnknown = false
+	if _, err := Bind("n", nil, given, o); err == nil || !strings.Contains(err.Error(), `no parameter "my.name"`) {
+		t.Fatal(err)
+	}
+}
+
 func TestBindRaw(t *testing.T) {
 	raw := []Given{{Name: "x", Text: "007", Raw: true, Source: "-r"}}
 	for _, declared := range []string{"x: a", "x:", "x: {type: path}"} {
@@ -224,7 +240,7 @@ func TestSecretsStayHidden(t *testing.T) {
 
 func TestParseGivenYAMLMistakes(t *testing.T) {
 	for src, parts := range map[string][]string{
-		"x: 1\ny: 2\nx: 3": {"p.yaml:3:1", "line 1", "line 3"},
+		"x: 1\ny: 2\nx: 3": {"p.yaml:3:1", "first in line 1, column 1", "keep one"},
 		"[1]":              {"p.yaml:1:1", "mapping"},
 		"text":             {"mapping"},
 		"x: 1\n---\nx: 2":  {"p.yaml:2:1", "second"},

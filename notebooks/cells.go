@@ -133,6 +133,31 @@ func (r *reading) declare(s *Step, block string) {
 	}
 }
 
+// Speak tells a notebook what its source does not: the language that the given values are written in. Steps that name none are in
+// it, and those of them that are tagged parameters declare what they assign in it. "" changes nothing.
+func (nb *Notebook) Speak(lang string) {
+	nb.Spoken = kernelLanguage(lang)
+	declared := map[string]bool{}
+	for _, p := range nb.Params {
+		declared[p.Name] = true
+	}
+	for _, s := range nb.Steps {
+		if s.Lang != "" {
+			continue
+		}
+		s.Lang = nb.Spoken
+		if !s.Parameters {
+			continue
+		}
+		for _, p := range parseCodeParams(nb.Name, s.Lang, s.Code, s.CodeLine) {
+			if p.Code = true; !declared[p.Name] {
+				nb.Params = append(nb.Params, p)
+			}
+			declared[p.Name] = true
+		}
+	}
+}
+
 // readMatter reads a front matter, with the places of the file instead of those of its text.
 func (r *reading) readMatter(m Matter) {
 	if r.nb.Front.Span == (Span{}) {

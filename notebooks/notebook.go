@@ -30,6 +30,7 @@ type Notebook struct {
 	Steps    []*Step  // every step, in order
 	Declared []Span   // the fences of YAML or JSON that declare parameters, in order
 	Warnings []*Error // what is odd but runs (TOML front matter, a bare fence that looks like a step, …)
+	Spoken   string   // language in which a run writes the given values, where the source does not say it; see Speak
 
 	lines []int // where each line of Source begins
 }

@@ -92,7 +92,7 @@ map: {type: map, default: {type: a}}
 
 func TestBlockMistakes(t *testing.T) {
 	for src, parts := range map[string][]string{
-		"x: 1\ny: 2\nx: 3":                            {"n.md:12:1", `"x" is given twice`, "line 10", "line 12"},
+		"x: 1\ny: 2\nx: 3":                            {"n.md:12:1", `"x" is given twice, first in line 10, column 1; keep one`},
 		"x: {a: 1, a: 2}":                             {"n.md:10:11", "twice"},
 		"x: 017":                                      {"n.md:10:4", "not clear", `"017"`},
 		"x: {tpe: int, default: 1}":                   {"n.md:10:5", `"tpe"`, `did you mean type`, "{type: map"},

@@ -53,6 +53,18 @@ func (r *yamlReader) load(data []byte) (*yaml.Node, *Error) {
 	return docs[0].Content[0], nil
 }
 
+// yamlHints say how the usual mistakes are mended, by words of the parser's messages.
+var yamlHints = []struct{ words, hint string }{
+	{"mapping values are not allowed", "begin the names of a mapping in one column, and put a text that holds a colon in quotes"},
+	{"expected ',' or ']'", "close the list with ], or put a text that begins with [ in quotes"},
+	{"expected ',' or '}'", "close the map with }, or put a text that begins with { in quotes"},
+	{"did not find expected node content", "a value is missing here, or one comma is too many"},
+	{"could not find expected ':'", "write name: value"},
+	{"cannot start any token", "put the text in quotes, and indent with spaces"},
+	{"found unexpected end of stream", "close the quote"},
+	{"did not find expected key", "begin the names of a mapping in one column"},
+}
+
 func (r *yamlReader) syntaxError(data []byte, err error) *Error {
 	e := &Error{Kind: KindSyntax, File: r.file, Msg: "this is not YAML: " + err.Error(), Err: err}
 	var load *yaml.LoadError
@@ -70,6 +82,11 @@ func (r *yamlReader) syntaxError(data []byte, err error) *Error {
 		}
 		if mark.Line > 0 {
 			e.Line, e.Col = mark.Line+r.offset, mark.Column
+		}
+		for _, h := range yamlHints {
+			if e.Hint == "" && strings.Contains(e.Msg, h.words) {
+				e.Hint = h.hint
+			}
 		}
 	}
 	return e
@@ -204,7 +221,7 @@ func (r *yamlReader) pairs(n *yaml.Node, identity func(*yaml.Node) (string, *Err
 			return nil, err
 		}
 		if first := ids[id]; first != nil {
-			return nil, r.errorf(key, "%q is given twice, in line %d and in line %d", key.Value, first.Line+r.offset, key.Line+r.offset)
+			return nil, r.errorf(key, "%q is given twice, first in line %d, column %d; keep one", key.Value, first.Line+r.offset, first.Column)
 		}
 		ids[id] = key
 		own = append(own, pair{key, value})

@@ -113,6 +113,15 @@ func readWindow(files fs.FS, name string, whole, edge int64) (window, error) {
 	return w, err
 }
 
+// End reads the end of a file, at most n bytes, from the start of a line where one starts there. more says that the file has more.
+func End(files fs.FS, name string, n int64) (text []byte, more bool, err error) {
+	w, err := readWindow(files, name, n, n)
+	if err != nil || w.whole {
+		return w.head, false, err
+	}
+	return []byte(tailOf(string(w.tail), int(n)-1)), true, nil
+}
+
 // readAt fills b. io.ReaderAt may report the end of the file together with the last byte.
 func readAt(r io.ReaderAt, b []byte, at int64) error {
 	if n, err := r.ReadAt(b, at); n < len(b) {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -305,7 +306,7 @@ func (j *jupyter) inject(count int) bool {
 	if len(j.given) == 0 {
 		return false
 	}
-	text, err := inject.Cell(j.file.Language(), j.given, false)
+	text, err := inject.Cell(cmp.Or(j.nb.Spoken, j.file.Language()), j.given, false)
 	if err != nil {
 		return false
 	}

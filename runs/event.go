@@ -181,6 +181,8 @@ type ParamData struct {
 // PlanData is the data of plan.updated.
 type PlanData struct {
 	Steps []PlannedStep `json:"steps"`
+	// Language is that in which the given values are written, where the source does not say it.
+	Language string `json:"language,omitzero"`
 }
 
 // PlannedStep says what will happen to a step and why.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"markmill/engine"
+	"markmill/notebooks"
 	"markmill/notebooks/forms"
 	"markmill/render"
 	"markmill/runs"
@@ -24,9 +25,18 @@ func Views() []engine.View {
 	}
 }
 
+// Recorded is the notebook of a run: its source, in the language that the run found.
+func Recorded(run *runs.Run, source []byte) (*notebooks.Notebook, error) {
+	nb, err := forms.Parse(run.Started.Notebook, source)
+	if err == nil {
+		nb.Speak(run.Plan.Language)
+	}
+	return nb, err
+}
+
 // FoldOutput is an output notebook as a fold of a run directory: what runs.Verify compares the one in the record with.
 func FoldOutput(dir string, run *runs.Run, source []byte, file string) ([]byte, error) {
-	nb, err := forms.Parse(run.Started.Notebook, source)
+	nb, err := Recorded(run, source)
 	if err != nil {
 		return nil, err
 	}

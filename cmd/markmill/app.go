@@ -19,6 +19,7 @@ import (
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/render/terminal"
 	"markmill/runs"
 )
 
@@ -29,6 +30,9 @@ type app struct {
 	getenv         func(string) (string, bool)
 	now            func() time.Time
 	random         io.Reader
+
+	// What paramArgs saw, for messages: -p NAME and the value that it took, and -p NAME=VALUE and what stands behind it.
+	joined, before [][2]string
 }
 
 func newApp() *app {
@@ -51,7 +55,7 @@ func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 // run runs one command line and returns its exit code.
 func (a *app) run(args []string) int {
 	root := a.root()
-	args, err := paramArgs(args)
+	args, err := a.paramArgs(args)
 	if err == nil {
 		root.SetArgs(args)
 		err = root.Execute()
@@ -179,6 +183,14 @@ func (a *app) store(root string) runs.Store {
 	return runs.Store{Dir: filepath.Join(a.userDir("XDG_STATE_HOME", ".local/state"), "markmill")}
 }
 
+// rootOf is the root of a repository, "" outside one.
+func rootOf(src *worktree.Source) string {
+	if src == nil {
+		return ""
+	}
+	return src.Root()
+}
+
 // userDir is a folder of the XDG base directory specification.
 func (a *app) userDir(variable, fallback string) string {
 	if dir, ok := a.getenv(variable); ok && filepath.IsAbs(dir) {
@@ -256,15 +268,15 @@ func (a *app) engineFor(notebook, named string) (*engine.Engine, *worktree.Sourc
 	return eng, nil, err
 }
 
-// colour says whether a stream gets colour: a terminal, and nobody said no.
-func (a *app) colour(f *os.File) bool {
-	if v, ok := a.getenv("NO_COLOR"); ok && v != "" {
-		return false
-	}
-	return a.terminal(f)
+// detect says how progress may be shown on a stream.
+func (a *app) detect(f *os.File) terminal.Options {
+	return terminal.Detect(f, func(name string) string { v, _ := a.getenv(name); return v })
 }
 
-// terminal says whether a stream is a terminal on which lines can be drawn over.
+// colour says whether a stream gets colour: a terminal, and nobody said no.
+func (a *app) colour(f *os.File) bool { return a.detect(f).Color }
+
+// terminal says whether a person reads a stream.
 func (a *app) terminal(f *os.File) bool {
 	if v, _ := a.getenv("TERM"); v == "dumb" && runtime.GOOS != "windows" {
 		return false

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,38 +19,81 @@ import (
 
 // paramArgs joins papermill's two-argument options (-p NAME VALUE) into one argument each, so that
 // the flag package can read them. The value is taken as it is, also when it begins with a dash.
-func paramArgs(args []string) ([]string, error) {
+func (a *app) paramArgs(args []string) ([]string, error) {
 	var out []string
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		if arg == "--" {
 			return append(out, args[i:]...), nil
 		}
-		name := ""
-		switch arg {
-		case "-p", "--parameters":
-			name = "--parameters"
-		case "-r", "--parameters_raw", "--parameters-raw":
-			name = "--parameters-raw"
-		default:
+		name, short, pair, attached := paramOption(arg)
+		if name == "" {
 			out = append(out, arg)
 			continue
 		}
-		if i+1 >= len(args) {
-			return nil, usagef("%s needs a parameter: %s NAME=VALUE or %s NAME VALUE", arg, arg, arg)
-		}
-		i++
-		pair := args[i]
-		if !strings.Contains(pair, "=") {
+		if !attached {
 			if i+1 >= len(args) {
-				return nil, usagef("%s %s has no value: write %s %s=VALUE", arg, pair, arg, pair)
+				return nil, usagef("%s needs a parameter: %s NAME=VALUE or %s NAME VALUE", arg, short, short)
 			}
 			i++
+			pair = args[i]
+		}
+		if !strings.Contains(pair, "=") {
+			if i+1 >= len(args) {
+				return nil, usagef("%s %s has no value: write %s %s=VALUE", short, pair, short, pair)
+			}
+			i++
+			a.joined = append(a.joined, [2]string{short + " " + pair, args[i]})
 			pair += "=" + args[i]
+		} else if i+1 < len(args) {
+			a.before = append(a.before, [2]string{short + " " + pair, args[i+1]})
 		}
 		out = append(out, name+"="+pair)
 	}
 	return out, nil
+}
+
+// paramOption says which of the two options an argument is, and what of the parameter is attached to it.
+func paramOption(arg string) (name, short, pair string, attached bool) {
+	for _, o := range []struct{ short, name, other string }{{"-p", "--parameters", ""}, {"-r", "--parameters-raw", "--parameters_raw"}} {
+		switch long, pair, has := strings.Cut(arg, "="); {
+		case long == o.name || long == o.other && long != "":
+			return o.name, o.short, pair, has
+		case strings.HasPrefix(arg, o.short):
+			return o.name, o.short, arg[len(o.short):], arg != o.short
+		}
+	}
+	return "", "", "", false
+}
+
+// paramHint adds to the message about a wrong number of paths what a parameter has to do with it: it took a path as its value, or left
+// behind what was meant to be its value.
+func (a *app) paramHint(err error, words []string) error {
+	if len(words) == 0 && len(a.joined) > 0 {
+		last := a.joined[len(a.joined)-1]
+		return usagef("%w; %s took %s as its value: write %s=VALUE", err, last[0], last[1], last[0])
+	}
+	for _, b := range a.before {
+		if len(words) > 2 && slices.Contains(words[2:], b[1]) {
+			return behind(err, b)
+		}
+	}
+	return err
+}
+
+func behind(err error, b [2]string) error {
+	option, _, _ := strings.Cut(b[0], " ")
+	return usagef("%w; %s is a whole parameter, NAME=VALUE, and %s stands behind it: a name has no =, so write %s NAME VALUE or %s NAME=VALUE", err, b[0], b[1], option, option)
+}
+
+// outputHint does the same for a wrong OUTPUT.
+func (a *app) outputHint(err error, output string) error {
+	for _, b := range a.before {
+		if err != nil && b[1] == output {
+			return behind(err, b)
+		}
+	}
+	return err
 }
 
 // givenFlag collects the parameter options in the order of the command line.
@@ -72,7 +116,10 @@ func pair(source string, raw bool) func(string) ([]notebooks.Given, error) {
 	return func(value string) ([]notebooks.Given, error) {
 		name, text, ok := strings.Cut(value, "=")
 		if !ok {
-			return nil, usagef("%q has no value: write %s=VALUE", value, value)
+			return nil, usagef("%s %s has no value: write %s %s=VALUE", source, value, source, value)
+		}
+		if name == "" {
+			return nil, usagef("%s %s names no parameter: write %s NAME=VALUE or %s NAME VALUE", source, value, source, source)
 		}
 		return []notebooks.Given{{Name: name, Text: text, Raw: raw, Source: source}}, nil
 	}
@@ -93,6 +140,22 @@ func flagHint(c *cobra.Command, err error) error {
 		if cause := value.Unwrap(); errors.As(cause, &list) || errors.As(cause, &one) || errors.As(cause, &u) {
 			return cause
 		}
+	}
+	var missing *pflag.ValueRequiredError
+	if errors.As(err, &missing) {
+		option := "--" + missing.GetSpecifiedName()
+		if missing.GetSpecifiedShortnames() != "" {
+			option = "-" + missing.GetSpecifiedName()
+		}
+		return usagef("%s needs a value: %s %s; see %s --help", option, option, strings.ToUpper(missing.GetFlag().Value.Type()), c.CommandPath())
+	}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" {
+		other := strings.ToLower(unknown.GetSpecifiedName())
+		if f := c.Flags().ShorthandLookup(other); f != nil && other != unknown.GetSpecifiedName() {
+			return usagef("unknown option -%s; did you mean -%s?", unknown.GetSpecifiedName(), other)
+		}
+		return usagef("unknown option -%s; see %s --help", unknown.GetSpecifiedName(), c.CommandPath())
 	}
 	word, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {
@@ -115,6 +178,8 @@ func (a *app) fileParams(path string) ([]notebooks.Given, error) {
 	var data []byte
 	var err error
 	switch {
+	case path == "":
+		return nil, usagef("-f names no file: write -f FILE, a YAML or JSON file, or - for standard input")
 	case path == "-":
 		data, err = io.ReadAll(a.stdin)
 	case remote.Is(path):

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"markmill/cmd/markmill/remote"
 )
@@ -47,91 +45,12 @@ func TestRemoteWeb(t *testing.T) {
 	b.refused(t, strings.Replace(b.base, "/jobs", "/readonly", 1)+"/out.md", "405 Method Not Allowed")
 }
 
-// TestRemoteS3 reads and writes at a real server of S3, which CI builds: MARKMILL_S3_SERVER is the program (versitygw).
-func TestRemoteS3(t *testing.T) {
-	server := os.Getenv("MARKMILL_S3_SERVER")
-	if server == "" {
-		t.Skip("MARKMILL_S3_SERVER names no versitygw: see the stage remote of .ci/run")
-	}
-	data := t.TempDir()
-	if err := os.Mkdir(filepath.Join(data, "bucket"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	url := serve(t, server, func(address string) []string {
-		return []string{"--port", address, "--access", "id", "--secret", "hush-hush", "--quiet", "posix", "--sidecar", t.TempDir(), data}
-	})
-	b := newRemoteBed(t, "s3://bucket/jobs", "AWS_ENDPOINT_URL="+url, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=hush-hush")
-	b.tour(t)
-	got, err := os.ReadFile(filepath.Join(data, "bucket", "jobs", "daily-north-2.50.out.md"))
-	if err != nil || !bytes.Contains(got, []byte("north 2.5")) {
-		t.Errorf("the server has not the file: %v\n%s", err, got)
-	}
-	wants := func(out string, code int, parts ...string) {
-		t.Helper()
-		for _, part := range append(parts, fmt.Sprintf("exit %d", code)) {
-			if !strings.Contains(out, part) {
-				t.Errorf("no %q in\n%s", part, out)
-			}
-		}
-	}
-	runs := b.records(t)
-	wants(b.run(b.base+"/daily-{region}.md", "s3://nobucket/out.md", "-p", "region", "north"), 2, `s3://nobucket/out.md: cannot be written: there is no bucket "nobucket"`)
-	wants(b.run("s3://bucket/nosuch.md"), 2, `there is no "nosuch.md" in the bucket "bucket" (404 NoSuchKey`)
-	if b.records(t) != runs {
-		t.Error("a run was recorded that did not begin")
-	}
-	good := b.env
-	b.env = append(good[:len(good):len(good)], "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=")
-	wants(b.run(b.base+"/daily-north.md"), 2, "access is refused (403", "with no credentials: none are in the environment or in ~/.aws")
-	b.env = append(good[:len(good):len(good)], "AWS_SECRET_ACCESS_KEY=hush-wrong")
-	wants(b.run(b.base+"/daily-north.md"), 2, "403 SignatureDoesNotMatch", "with AWS_ACCESS_KEY_ID")
-	b.refused(t, "s3://bucket/out.md", "SignatureDoesNotMatch")
-	b.env = good
-}
-
-// serve starts a server on a free port of the loopback interface and waits until it listens. The test ends it.
-func serve(t *testing.T, program string, args func(address string) []string) (url string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
-	var log bytes.Buffer
-	c := exec.CommandContext(t.Context(), program, args(address)...)
-	c.Stdout, c.Stderr, c.WaitDelay = &log, &log, 10*time.Second
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- c.Wait() }()
-	t.Cleanup(func() {
-		_ = c.Process.Kill() // it may have ended
-		<-ended
-	})
-	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		if conn, err := net.Dial("tcp", address); err == nil {
-			conn.Close()
-			return "http://" + address
-		}
-		select {
-		case err := <-ended:
-			ended <- err
-			t.Fatalf("%s ended: %v\n%s", program, err, log.Bytes())
-		default:
-		}
-		if time.Since(begun) > time.Minute {
-			t.Fatalf("%s does not listen", program)
-		}
-	}
-}
-
 // remoteBed is a program, and a folder at an address that it may read and write.
 type remoteBed struct {
 	program, dir, base string
 	env                []string
 	client             remote.Client
+	secrets            []string // that nothing may show, beside all that begins with hush
 }
 
 func newRemoteBed(t *testing.T, base string, env ...string) *remoteBed {
@@ -156,10 +75,38 @@ func newRemoteBed(t *testing.T, base string, env ...string) *remoteBed {
 	return b
 }
 
-// do runs a command and gives all that it printed, and its exit code.
-func (b *remoteBed) do(args ...string) string {
+func (b *remoteBed) command(args ...string) *exec.Cmd {
 	c := exec.Command(b.program, args...)
 	c.Dir, c.Env = b.dir, b.env
+	return c
+}
+
+// wants fails unless a command printed all of the parts, and no credential.
+func (b *remoteBed) wants(t *testing.T, out string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(out, part) {
+			t.Errorf("no %q in\n%s", part, out)
+		}
+	}
+	if secret := b.leaks(out); secret != "" {
+		t.Errorf("%s is shown in\n%s", secret, out)
+	}
+}
+
+// leaks is the credential that a text holds, if it does.
+func (b *remoteBed) leaks(text string) string {
+	for _, secret := range append(b.secrets, "hush") {
+		if strings.Contains(text, secret) {
+			return secret
+		}
+	}
+	return ""
+}
+
+// do runs a command and gives all that it printed, and its exit code.
+func (b *remoteBed) do(args ...string) string {
+	c := b.command(args...)
 	out, err := c.CombinedOutput()
 	code := 0
 	if err != nil {
@@ -194,11 +141,7 @@ func (b *remoteBed) tour(t *testing.T) {
 	}
 	wants := func(out string, parts ...string) {
 		t.Helper()
-		for _, part := range parts {
-			if !strings.Contains(out, part) {
-				t.Errorf("no %q in\n%s", part, out)
-			}
-		}
+		b.wants(t, out, parts...)
 	}
 	put("daily-north.md", dailyNotebook)
 	put("params.yaml", "share: 2.5\n")
@@ -264,11 +207,7 @@ func (b *remoteBed) refused(t *testing.T, to, why string) {
 	write(t, local, dailyNotebook)
 	before := b.records(t)
 	out := b.run(local, to)
-	for _, part := range []string{"pass · 2 of 2", strings.TrimSuffix(remote.Name(to), ".md"), ": cannot be written: ", why, "the run is recorded, and what OUTPUT was to be is records", "exit 1"} {
-		if !strings.Contains(out, part) {
-			t.Errorf("no %q in\n%s", part, out)
-		}
-	}
+	b.wants(t, out, "pass · 2 of 2", strings.TrimSuffix(remote.Name(to), ".md"), ": cannot be written: ", why, "the run is recorded, and what OUTPUT was to be is records", "exit 1")
 	if b.records(t) != before+1 {
 		t.Error("there is no record of the run")
 	}
@@ -283,8 +222,8 @@ func (b *remoteBed) secretless(t *testing.T) {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		if bytes.Contains(text, []byte("hush")) {
-			t.Errorf("%s holds a credential", path)
+		if secret := b.leaks(string(text)); secret != "" {
+			t.Errorf("%s holds %s", path, secret)
 		}
 		return err
 	})

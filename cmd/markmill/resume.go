@@ -47,14 +47,14 @@ Exit codes: as of run; 2 also when RUN cannot be resumed.`,
 }
 
 // resumeArgs are the arguments of run: with --resume the record says what runs.
-func resumeArgs(o *runOptions) cobra.PositionalArgs {
+func (a *app) resumeArgs(o *runOptions) cobra.PositionalArgs {
 	return func(c *cobra.Command, words []string) error {
 		if o.version {
 			return nil
 		}
 		if o.resume == "" && !c.Flags().Changed("resume") {
 			if err := args(1, 2)(c, words); err != nil {
-				return pipeHint(err, len(words))
+				return pipeHint(a.paramHint(err, words), len(words))
 			}
 			return nil
 		}
@@ -73,10 +73,7 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	if err != nil {
 		return err
 	}
-	root := ""
-	if repo != nil {
-		root = repo.Root()
-	}
+	root := rootOf(repo)
 	id, dir, err := a.store(root).Find(o.resume)
 	if err != nil {
 		return err

@@ -19,7 +19,6 @@ import (
 	"markmill/engine/kernel"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
-	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/percent"
 	"markmill/render"
@@ -67,11 +66,13 @@ logs and scraps, is kept under .markmill/runs; the output notebook is written to
 it is given (- for standard output). An OUTPUT that ends in .ipynb is a Jupyter notebook, one in .md
 is Markdown. Without an ending a Jupyter notebook leaves a Jupyter notebook, all others leave Markdown.
 
+Of a step that failed its traceback, or the end of what it printed, stands below its line on standard error.
+
 Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by signal n.`,
 		Example: `  markmill run examples/system-health.md health.out.md -p threshold=0.5
   markmill run task.md -p name value -f params.yaml --only build,test
   markmill run task.md --json | jq .status`,
-		Args: resumeArgs(o),
+		Args: a.resumeArgs(o),
 		RunE: func(c *cobra.Command, paths []string) error {
 			if o.version {
 				return a.printVersion()
@@ -392,12 +393,17 @@ func named(path string) bool {
 	return remote.Is(path) || err != nil
 }
 
+// pathNames takes every name, for a path that may name it: the plan says which can be parameters.
+func pathNames(getenv func(string) (string, bool)) notebooks.BindOptions {
+	return notebooks.BindOptions{AllowUnknown: true, IsName: func(string) bool { return true }, Getenv: getenv}
+}
+
 // inputPath expands the names in NOTEBOOK, which only the values that are given can stand for: the notebook is not read yet.
 func (a *app) inputPath(path string, o *runOptions) (string, error) {
 	if !named(path) {
 		return path, nil
 	}
-	bound, err := notebooks.Bind("", nil, o.req.Given, notebooks.BindOptions{AllowUnknown: true, Getenv: a.getenv})
+	bound, err := notebooks.Bind("", nil, o.req.Given, pathNames(a.getenv))
 	if err != nil {
 		return "", err
 	}
@@ -410,11 +416,11 @@ func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (stri
 	if !named(output) {
 		return output, nil
 	}
-	nb, err := forms.Parse(o.req.Path, o.req.Source)
+	nb, err := eng.Parse(o.req)
 	if err != nil {
 		return "", err
 	}
-	bound, err := notebooks.Bind(o.req.Path, nb.Params, o.req.Given, notebooks.BindOptions{AllowUnknown: true, Getenv: eng.Getenv})
+	bound, err := notebooks.Bind(o.req.Path, nb.Params, o.req.Given, pathNames(eng.Getenv))
 	if err != nil {
 		return "", err
 	}
@@ -432,7 +438,7 @@ func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (stri
 func (a *app) prepare(plan *engine.Plan, output string) error {
 	form, err := outputForm(plan, output)
 	if err != nil {
-		return err
+		return a.outputHint(err, output)
 	}
 	if form == "" {
 		form = plan.Notebook.Form
@@ -471,7 +477,7 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	}
 	form, err := outputForm(plan, output)
 	if err != nil {
-		return err
+		return a.outputHint(err, output)
 	}
 	plan.Request.OutputForm = form
 	if plan.Request.Assets = assetsFolder(output); plan.Notebook.Form == ipynb.Form && plan.Request.OutputForm == "" { // pictures stand in the file itself
@@ -491,7 +497,7 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		}
 		plan.Request.Output, eng.Views = "", held.views(a.views(""))
 	}
-	watch, err := a.watch(o)
+	watch, err := a.watch(o, a.store(rootOf(o.req.Repository)).Path(plan.Request.ID))
 	if err != nil {
 		return err
 	}
@@ -568,12 +574,8 @@ func some(list []string) string {
 
 // retain removes the runs that are neither young nor among the newest, with their refs.
 func (a *app) retain(eng *engine.Engine, repo *worktree.Source) error {
-	root := ""
-	if repo != nil {
-		root = repo.Root()
-	}
 	keep, age := eng.Config.Retention.Bounds()
-	_, err := a.prune(a.store(root), repo, keep, age)
+	_, err := a.prune(a.store(rootOf(repo)), repo, keep, age)
 	return err
 }
 

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
-	"markmill/notebooks/forms"
 	"markmill/render"
 	"markmill/render/terminal"
 	"markmill/runs"
@@ -99,7 +99,7 @@ func (a *app) runsShow() *cobra.Command {
 				return err
 			}
 			if !asJSON {
-				return terminal.Show(a.stdout, run, a.colour(a.stdout))
+				return terminal.Show(a.stdout, run, record(dir), a.colour(a.stdout))
 			}
 			report, err := runs.NewReport(run, dir)
 			if err != nil {
@@ -314,15 +314,11 @@ nothing of it ran.`,
 
 // tidy takes away what runs that were cut left outside their records.
 func (a *app) tidy(src *worktree.Source) error {
-	root := ""
-	if src != nil {
-		root = src.Root()
-	}
-	eng, err := a.engine(root)
+	eng, err := a.engine(rootOf(src))
 	if err != nil {
 		return err
 	}
-	return eng.Tidy(root)
+	return eng.Tidy(rootOf(src))
 }
 
 // seal says in the end of a run that was cut which ref holds its commits, and carries their publishing to the end.
@@ -345,7 +341,7 @@ func (a *app) rebuild(dir string, run *runs.Run) error {
 	if err != nil {
 		return err
 	}
-	nb, err := forms.Parse(run.Started.Notebook, source)
+	nb, err := api.Recorded(run, source)
 	if err != nil {
 		return err
 	}
@@ -368,11 +364,7 @@ func (a *app) runsPrune() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			root := ""
-			if src != nil {
-				root = src.Root()
-			}
-			cfg, err := engine.LoadConfig(root)
+			cfg, err := engine.LoadConfig(rootOf(src))
 			if err != nil {
 				return err
 			}

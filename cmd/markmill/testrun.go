@@ -13,7 +13,6 @@ import (
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
-	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
 	"markmill/render"
 	"markmill/render/compare"
@@ -130,7 +129,7 @@ func (t *tester) plan(ctx context.Context, eng *engine.Engine, repo *worktree.So
 	if req.ID, err = eng.NewID(req.Path); err != nil {
 		return nil, err
 	}
-	nb, err := forms.Parse(req.Path, j.source)
+	nb, err := eng.Parse(req)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func readJupyterTest(path string, raw []byte, given bool) ([]byte, *storedOutput
 		}
 	}
 	m := nb.Manifest()
-	if m != nil && m.Status == string(render.StatusPrepared) {
+	if m != nil && (m.Status == string(render.StatusPrepared) || nb.Rerun()) {
 		m = nil
 	}
 	given = given || m != nil && len(givenNames(nb)) > 0 // the values of that run are given again

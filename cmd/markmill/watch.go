@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
-
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -62,7 +60,13 @@ type watch struct {
 	failed         error
 }
 
-func (a *app) watch(o *runOptions) (*watch, error) {
+// record is a run directory as terminals show it.
+func record(dir string) terminal.Record {
+	return terminal.Record{Files: os.DirFS(dir), Path: shortPath(dir)}
+}
+
+// watch begins to look on at a run whose record is in dir.
+func (a *app) watch(o *runOptions, dir string) (*watch, error) {
 	w := &watch{done: make(chan struct{}), ended: make(chan struct{})}
 	open := func(path string) (io.Writer, error) {
 		switch path {
@@ -87,15 +91,12 @@ func (a *app) watch(o *runOptions) (*watch, error) {
 			return nil, usagef("%v", err)
 		}
 	}
-	quiet := !o.progress || o.level() > slog.LevelInfo
-	live := a.terminal(a.stderr) && !quiet
-	w.progress = terminal.New(a.stderr, terminal.Options{Terminal: live, Color: a.colour(a.stderr), Quiet: quiet, Log: o.logOutput, Now: a.now,
-		Width: func() int {
-			if width, _, err := term.GetSize(int(a.stderr.Fd())); err == nil {
-				return width
-			}
-			return 80
-		}})
+	view := a.detect(a.stderr)
+	view.Quiet, view.Log, view.Shown, view.Now = !o.progress || o.level() > slog.LevelInfo, o.logOutput, o.stderrFile == "-", a.now
+	if o.logLevel != "CRITICAL" {
+		view.Record = record(dir)
+	}
+	w.progress = terminal.New(a.stderr, view)
 	w.ticker = time.NewTicker(100 * time.Millisecond)
 	go func() {
 		defer close(w.ended)

@@ -171,8 +171,9 @@ func TestWherePapermillIsNotRight(t *testing.T) {
 
 func TestNamesThatAreNone(t *testing.T) {
 	for language, names := range map[string][]string{
-		"python": {"my-name", "1a", "a.b", "class", "", "x = 1; import os; y", "a\nb"}, "bash": {"PATH", "a.b", "x;ls", "é"}, "R": {"if", "1a", ".1", "a b"},
-		"scala": {"val", "a.b"}, "powershell": {"null", "a-b"}, "cobol": {"x"},
+		"python": {"my-name", "1a", "a.b", "class", "", "x = 1; import os; y", "a\nb"}, "bash": {"PATH", "a.b", "x;ls", "é"},
+		"R": {"1a", ".1", "a b", "a`b", "_", "...", "..1", "x=1;y"}, "scala": {"a.b", "_", "a`"}, "julia": {"a.b", "while", "a!=b", "é x"},
+		"powershell": {"null", "Home", "a-b", "a}b"}, "matlab": {"größe", "_a", "end"}, "csharp": {"@x", "a b"}, "fsharp": {"a``b", "_"}, "cobol": {"x"},
 	} {
 		for _, name := range names {
 			var list notebooks.ErrorList
@@ -184,12 +185,36 @@ func TestNamesThatAreNone(t *testing.T) {
 	}
 }
 
+// Letters beyond ASCII, words of the language, and marks, as the languages' references have their names.
+func TestNames(t *testing.T) {
+	for language, names := range map[string]map[string]string{
+		"python":     {"größe": "größe = 1", "e\u0301": "e\u0301 = 1", "変数": "変数 = 1"},
+		"R":          {"größe": "größe = 1", "if": "`if` = 1", "e\u0301": "`e\u0301` = 1", "my.param": "my.param = 1", ".hidden": ".hidden = 1", "_x": "x = 1", "変数": "変数 = 1"},
+		"julia":      {"größe": "größe = 1", "x²": "x² = 1", "done!": "done! = 1", "e\u0301": "e\u0301 = 1"},
+		"scala":      {"größe": "val größe = 1", "type": "val `type` = 1"},
+		"csharp":     {"größe": "var größe = 1;", "class": "var @class = 1;"},
+		"fsharp":     {"größe": "let größe = 1", "type": "let ``type`` = 1"},
+		"powershell": {"größe": "$größe = 1", "e\u0301": "${e\u0301} = 1"},
+		"matlab":     {"a_1": "a_1 = 1;"},
+		"bash":       {"_a1": "_a1=1", "path": "path=1"},
+	} {
+		for name, want := range names {
+			got, err := Cell(language, []notebooks.Bound{{Param: notebooks.Param{Name: name}, Value: notebooks.Value{Type: notebooks.TypeInt, Text: "1"}}}, true)
+			if _, got, _ = strings.Cut(got, "\n"); err != nil || got != want+"\n" {
+				t.Errorf("%s %q: got %q, %v; want %q", language, name, got, err, want)
+			}
+			if !IsName(language, name) {
+				t.Errorf("%s: %q is no name", language, name)
+			}
+		}
+	}
+}
+
 // refusedNames are names that papermill writes as they are, which is code that does not parse, or other code. "" is all languages.
 var refusedNames = map[string]string{
 	"":       "name_with_dash name_with_space name_digit_first name_empty name_code_injection name_newline",
 	"python": "name_with_dot name_keyword",
 	"bash":   "name_with_dot name_unicode",
-	"R":      "name_underscore name_unicode", // papermill takes the underscores off; letters beyond ASCII depend on the locale
 }
 
 // The names that were recorded, in their order: a name of the language is written, and one that is none is refused.

@@ -24,11 +24,17 @@ type language struct {
 	list    func(w *writer, items []notebooks.Value) (string, error)
 	entries func(w *writer, entries []notebooks.Entry) (string, error)
 	name    *lazyregexp.Regexp
-	words   []string // that are no names
+	quoted  string   // with %s for a name that is one of the words, or has letters that stand in no plain name; "": there is no way
+	words   []string // that are no plain names
+	taken   []string // names that have a meaning of their own, and cannot be set
+	fold    bool     // upper and lower case are the same
 }
 
 // Known says whether parameters can be written in a language.
 func Known(lang string) bool { return find(lang) != nil }
+
+// Same says whether two words stand for one language that parameters can be written in.
+func Same(a, b string) bool { return find(a) != nil && find(a) == find(b) }
 
 func find(lang string) *language {
 	for i := range languages {
@@ -73,8 +79,8 @@ type writer struct {
 }
 
 func (w *writer) assignment(p notebooks.Bound) (string, error) {
-	name := p.Param.Name
-	if !w.name.MatchString(name) || slices.Contains(w.words, name) {
+	name, ok := w.spell(p.Param.Name)
+	if !ok {
 		return "", fmt.Errorf("it is no name of a variable there")
 	}
 	value, err := w.value(p.Value)
@@ -82,6 +88,34 @@ func (w *writer) assignment(p notebooks.Bound) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf(w.assign, name, value), nil
+}
+
+// IsName says whether a parameter can have the name in a language; false where that is not known.
+func IsName(lang, name string) bool {
+	l := find(lang)
+	if l == nil {
+		return false
+	}
+	_, ok := l.spell(name)
+	return ok
+}
+
+// spell is a name as the language writes it.
+func (l *language) spell(name string) (text string, ok bool) {
+	if l.names[0] == "r" { // no name begins with it, and papermill drops it
+		name = strings.TrimLeft(name, "_")
+	}
+	if slices.ContainsFunc(l.taken, func(t string) bool { return t == name || l.fold && strings.EqualFold(t, name) }) {
+		return "", false
+	}
+	plain := l.name.MatchString(name)
+	if plain && !slices.Contains(l.words, name) {
+		return name, true
+	}
+	if l.quoted == "" || !plain && !notebooks.IsParamName(name) {
+		return "", false
+	}
+	return fmt.Sprintf(l.quoted, name), true
 }
 
 func (w *writer) value(v notebooks.Value) (string, error) {

@@ -8,11 +8,15 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
+// Names as the languages have them: Python's reference 2.3 (for Scala, C# and F# the same but for rare signs), Julia's manual ("Allowed Variable
+// Names"), R's definition 10.3.2, about_Variables of PowerShell, "Variable Names" of MATLAB, and POSIX.
 var (
-	letters = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	dotted  = lazyregexp.New(`^(?:[A-Za-z]|\.(?:[A-Za-z._]|$))[A-Za-z0-9._]*$`)
-	matlab  = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_]*$`)
-	unicode = lazyregexp.New(`^[\p{L}_][\p{L}\p{N}_]*$`)
+	letters    = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	matlab     = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_]*$`)
+	unicode    = lazyregexp.New(`^[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Mn}\p{Mc}\p{Nd}\p{Pc}]*$`)
+	julia      = lazyregexp.New(`^[\p{L}\p{Nl}_][\p{L}\p{M}\p{N}\p{Pc}!]*$`)
+	dotted     = lazyregexp.New(`^(?:\p{L}|\.\.?(?:[\p{L}_]|$)|\.\.\.[\p{L}\p{Nd}._])[\p{L}\p{Nd}._]*$`)
+	powershell = lazyregexp.New(`^[\p{L}_][\p{L}\p{Nd}_]*$`)
 )
 
 func words(s string) []string { return strings.Fields(s) }
@@ -26,18 +30,18 @@ var languages = []language{
 	},
 	{
 		names: []string{"r", "ir"}, comment: "# %s", assign: "%s = %s", null: "NULL", yes: "TRUE", no: "FALSE", nan: [3]string{"NaN", "Inf", "-Inf"},
-		text: rText.quote, integer: exact, list: around("list(", ", ", ")"), entries: mapped("list(", "%s = %s", ", ", ")"), name: dotted,
+		text: rText.quote, integer: exact, list: around("list(", ", ", ")"), entries: mapped("list(", "%s = %s", ", ", ")"), name: dotted, quoted: "`%s`",
 		words: words("if else repeat while function for next break TRUE FALSE NULL Inf NaN NA NA_integer_ NA_real_ NA_complex_ NA_character_ in"),
 	},
 	{
 		names: []string{"scala"}, comment: "// %s", assign: "val %s = %s", null: "None", yes: "true", no: "false",
 		nan:  [3]string{"Double.NaN", "Double.PositiveInfinity", "Double.NegativeInfinity"},
-		text: scalaText.quote, integer: suffixed(`BigInt("%s")`), list: around("Seq(", ", ", ")"), entries: mapped("Map(", "%s -> %s", ", ", ")"), name: letters,
-		words: words("abstract case catch class def do else extends false final finally for forSome if implicit import lazy macro match new null object override package private protected return sealed super this throw trait try true type val var while with yield given enum export then _"),
+		text: scalaText.quote, integer: suffixed(`BigInt("%s")`), list: around("Seq(", ", ", ")"), entries: mapped("Map(", "%s -> %s", ", ", ")"), name: unicode, quoted: "`%s`",
+		words: words("abstract case catch class def do else extends false final finally for forSome if implicit import lazy macro match new null object override package private protected return sealed super this throw trait try true type val var while with yield given enum export then"), taken: words("_"),
 	},
 	{
 		names: []string{"julia"}, comment: "# %s", assign: "%s = %s", null: "nothing", yes: "true", no: "false", nan: [3]string{"NaN", "Inf", "-Inf"},
-		text: juliaText.quote, integer: plainInteger, list: around("[", ", ", "]"), entries: mapped("Dict(", "%s => %s", ", ", ")"), name: unicode,
+		text: juliaText.quote, integer: plainInteger, list: around("[", ", ", "]"), entries: mapped("Dict(", "%s => %s", ", ", ")"), name: julia,
 		words: words("baremodule begin break catch const continue do else elseif end export false finally for function global if import let local macro module quote return struct true try using while"),
 	},
 	{
@@ -49,25 +53,25 @@ var languages = []language{
 		names: []string{"c#", "csharp", ".net-csharp"}, comment: "// %s", assign: "var %s = %s;", null: "(object)null", yes: "true", no: "false",
 		nan:  [3]string{"double.NaN", "double.PositiveInfinity", "double.NegativeInfinity"},
 		text: dotnetText.quote, integer: suffixed(`System.Numerics.BigInteger.Parse("%s")`), list: csharpList,
-		entries: mapped("new Dictionary<string,Object>{ ", "{ %s , %s }", ", ", " }"), name: letters,
+		entries: mapped("new Dictionary<string,Object>{ ", "{ %s , %s }", ", ", " }"), name: unicode, quoted: "@%s",
 		words: words("abstract as base bool break byte case catch char checked class const continue decimal default delegate do double else enum event explicit extern false finally fixed float for foreach goto if implicit in int interface internal is lock long namespace new null object operator out override params private protected public readonly ref return sbyte sealed short sizeof stackalloc static string struct switch this throw true try typeof uint ulong unchecked unsafe ushort using virtual void volatile while"),
 	},
 	{
 		names: []string{"f#", "fsharp", ".net-fsharp"}, comment: "(* %s *)", assign: "let %s = %s", null: "None", yes: "true", no: "false", nan: [3]string{"nan", "infinity", "-infinity"},
 		text: dotnetText.quote, integer: suffixed("%sI"), list: fsharpList,
-		entries: mapped("[ ", "(%s, %s :> IComparable)", "; ", " ] |> Map.ofList"), name: letters,
-		words: words("abstract and as assert base begin class default delegate do done downcast downto elif else end exception extern false finally fixed for fun function global if in inherit inline interface internal lazy let match member module mutable namespace new null of open or override private public rec return sig static struct then to true try type upcast use val void when while with yield"),
+		entries: mapped("[ ", "(%s, %s :> IComparable)", "; ", " ] |> Map.ofList"), name: unicode, quoted: "``%s``",
+		words: words("abstract and as assert base begin class default delegate do done downcast downto elif else end exception extern false finally fixed for fun function global if in inherit inline interface internal lazy let match member module mutable namespace new null of open or override private public rec return sig static struct then to true try type upcast use val void when while with yield"), taken: words("_"),
 	},
 	{
 		names: []string{"powershell", ".net-powershell", "pwsh"}, comment: "# %s", assign: "$%s = %s", null: "$Null", yes: "$True", no: "$False",
 		nan:  [3]string{"[double]::NaN", "[double]::PositiveInfinity", "[double]::NegativeInfinity"},
-		text: powershellQuote, integer: powershellInteger, list: around("@(", ", ", ")"), entries: mapped("@{", "%s = %s", "\n ", "}"), name: letters,
-		words: words("_ args Error false foreach HOME Host input null PID PROFILE PSCulture PSHOME PWD this true switch"),
+		text: powershellQuote, integer: powershellInteger, list: around("@(", ", ", ")"), entries: mapped("@{", "%s = %s", "\n ", "}"), name: powershell, quoted: "{%s}",
+		fold: true, taken: words("_ args Error false foreach HOME Host input null PID PROFILE PSCulture PSHOME PWD this true switch"),
 	},
 	{
 		names: []string{"bash", "sh", "shell"}, comment: "# %s", assign: "%s=%s", yes: "true", no: "false", nan: [3]string{"nan", "inf", "-inf"},
 		text: shellQuote, integer: plainInteger, list: shellList, entries: shellMap, name: letters,
-		words: words("PATH IFS ENV HOME PWD BASH_ENV UID EUID PPID SHELLOPTS BASHOPTS LD_PRELOAD LD_LIBRARY_PATH PROMPT_COMMAND PS0 PS1 PS2 PS4 _"),
+		taken: words("PATH IFS ENV HOME PWD BASH_ENV UID EUID PPID SHELLOPTS BASHOPTS LD_PRELOAD LD_LIBRARY_PATH PROMPT_COMMAND PS0 PS1 PS2 PS4 _"),
 	},
 }
 

@@ -25,6 +25,14 @@ func (nb *Notebook) Manifest() *notebooks.Manifest {
 	return &m
 }
 
+// Rerun says whether papermill ran the notebook since the run of the manifest, which it leaves in its place: papermill notes when it began,
+// and Markmill does not.
+func (nb *Notebook) Rerun() bool {
+	v, _ := member(nb.Metadata, keyPapermill)
+	began, ok := member(v, "start_time")
+	return ok && string(began.Raw) != "null"
+}
+
 // ManifestSetting is the metadata that hold a manifest, and what else is noted of a run.
 func ManifestSetting(m notebooks.Manifest, also ...Setting) (Setting, error) {
 	noted := map[string]any{"manifest": m}

@@ -181,7 +181,7 @@ func jupyterScraps(nb *ipynb.Notebook) *Recorded {
 			}
 		}
 	}
-	if m := nb.Manifest(); m != nil {
+	if m := nb.Manifest(); m != nil && !nb.Rerun() {
 		r.manifest(m)
 		return r
 	}

@@ -31,6 +31,7 @@ func cell(outputs string) string {
 func TestScrapsOf(t *testing.T) {
 	const value = `{"output_type":"display_data","data":{"application/scrapbook.scrap.json+json":{"name":"n","data":%s,"encoder":"json","version":1}},"metadata":{}}`
 	const shown = `{"output_type":"display_data","data":{"text/plain":"5"},"metadata":{"scrapbook":{"name":"n","display":true}}}`
+	const manifest = `"markmill":{"manifest":{"parameters":[{"name":"a","value":1}],"regions":[],"source":"","status":"fail"}},`
 	for _, c := range []struct{ name, outputs, metadata, want string }{
 		{"the last counts", fmt.Sprintf(value, "1") + "," + fmt.Sprintf(value, "2"), ``, "pass:\ncell-1 n json 2"},
 		{"what is shown leaves the value", fmt.Sprintf(value, "1") + "," + shown, ``, "pass:\ncell-1 n json 1 shown"},
@@ -39,6 +40,8 @@ func TestScrapsOf(t *testing.T) {
 		{"papermill, failed", "", `"papermill":{"parameters":{},"exception":true,"end_time":"x"}`, "fail:"},
 		{"papermill, running", "", `"papermill":{"parameters":{},"exception":null,"end_time":null}`, "pending:"},
 		{"papermill, odd", "", `"papermill":{"parameters":[],"exception":"x","end_time":5}`, "pending:"},
+		{"papermill, after Markmill", "", manifest + `"papermill":{"parameters":{"a":"x"},"exception":null,"start_time":"x","end_time":"y"}`, "pass: a=\"x\""},
+		{"Markmill, after papermill", "", manifest + `"papermill":{"parameters":{"a":"x"},"exception":null,"start_time":null,"end_time":null}`, "fail: a=1"},
 		{"an error", `{"output_type":"error","ename":"E","evalue":"","traceback":[]}`, ``, "fail:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

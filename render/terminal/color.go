@@ -14,6 +14,7 @@ const (
 	green  = "2"
 	red    = "1"
 	yellow = "3"
+	cyan   = "6"
 	dim    = "8"
 )
 
@@ -46,13 +47,13 @@ func statusColor(s runs.Status) string {
 	}
 }
 
-// Detect says how progress may be shown on f. getenv is the process's environment: NO_COLOR (any
-// value but the empty one, no-color.org), TERM=dumb and CI are respected.
+// Detect says how progress may be shown on f. getenv is the process's environment: with NO_COLOR (any value but
+// the empty one, no-color.org) there is no colour, with CI and TERM=dumb neither colour nor a live line.
 func Detect(f *os.File, getenv func(string) string) Options {
 	fd := int(f.Fd())
-	tty := term.IsTerminal(fd) && getenv("TERM") != "dumb" && enable(f)
+	tty := term.IsTerminal(fd) && getenv("TERM") != "dumb" && getenv("CI") == "" && enable(f)
 	return Options{
-		Terminal: tty && getenv("CI") == "",
+		Terminal: tty,
 		Color:    tty && getenv("NO_COLOR") == "",
 		Width: func() int {
 			if w, _, err := term.GetSize(fd); err == nil && w > 0 {

@@ -23,7 +23,9 @@ type Options struct {
 	Width    func() int       // columns of the terminal, asked whenever the live line is drawn; nil is 80
 	Total    int              // steps that will run; 0: taken from plan.updated
 	Log      bool             // --log-output: every line of output, with the step's id before it
-	Quiet    bool             // no progress: only what Log asks for and what Done says
+	Quiet    bool             // no progress: only what Log asks for, what Done says and steps that fail
+	Record   Record           // of the run: why a step failed is shown from it
+	Shown    bool             // the streams of the steps are shown elsewhere: as with Log, why a step failed is not shown twice
 	Now      func() time.Time // nil is time.Now
 }
 
@@ -103,7 +105,7 @@ func (p *Progress) plan(e runs.Event) {
 	}
 }
 
-// finish leaves the line of a step.
+// finish leaves the line of a step, and why it failed.
 func (p *Progress) finish(e runs.Event) {
 	var d runs.StepFinishedData
 	if codec.Unmarshal(e.Data, &d) != nil {
@@ -131,7 +133,14 @@ func (p *Progress) finish(e runs.Event) {
 			parts = append(parts, change)
 		}
 	}
-	p.line(strings.Join(parts, " · "))
+	failure := ""
+	if ran {
+		failure = p.o.Record.failure(&d, "  ", p.o.Log || p.o.Shown, p.o.Color)
+	}
+	if failure != "" || !p.o.Quiet {
+		p.erase()
+		io.WriteString(p.w, strings.Join(parts, " · ")+"\n"+failure)
+	}
 	p.step, p.patch, p.streams, p.replayed = "", nil, nil, nil
 }
 
@@ -196,15 +205,6 @@ func (p *Progress) Done(line string) {
 	if line != "" {
 		io.WriteString(p.w, line+"\n")
 	}
-}
-
-// line leaves one line for good.
-func (p *Progress) line(s string) {
-	if p.o.Quiet {
-		return
-	}
-	p.erase()
-	io.WriteString(p.w, s+"\n")
 }
 
 // erase takes the live line away.

@@ -40,8 +40,8 @@ func List(w io.Writer, entries []runs.Entry, color bool) error {
 	return t.write(w, "", color)
 }
 
-// Show prints one run: verdict, what it ran on, steps, change, scraps.
-func Show(w io.Writer, run *runs.Run, color bool) error {
+// Show prints one run: verdict, what it ran on, steps and why they failed, change, scraps.
+func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	p := page{w: w, color: color}
 	status := run.Status()
 	p.printf("%s\n\n", Summary(run, "", color))
@@ -97,6 +97,11 @@ func Show(w io.Writer, run *runs.Run, color bool) error {
 		steps.add(cell{mark, stepColor(s.Status())}, cell{shown(string(s.Planned.ID)), ""}, cell{shown(words), ""}, cell{took, ""}, cell{change, ""})
 	}
 	p.section("Steps", &steps)
+	for _, s := range run.Steps {
+		if why := record.failure(s.Finished, "  ", false, color); why != "" {
+			p.printf("\nError in %s\n%s", shown(string(s.Planned.ID)), why)
+		}
+	}
 	var change table
 	if run.Diff != nil {
 		for _, f := range run.Diff.Files {

@@ -68,7 +68,7 @@ func TestSummary(t *testing.T) {
 
 func TestShow(t *testing.T) {
 	var b bytes.Buffer
-	if err := Show(&b, testRun(), false); err != nil {
+	if err := Show(&b, testRun(), Record{}, false); err != nil {
 		t.Fatal(err)
 	}
 	check(t, b.String(), `⊘ blocked · 1 of 2 steps passed · 1 file +1 −1 · timeout

@@ -131,7 +131,17 @@ func (g *googleStore) check(ctx context.Context) error {
 func (g *googleStore) answer(err error) (answer, bool) {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) { // the token was not given
-		return answer{status: http.StatusUnauthorized, code: refused.ErrorCode, text: refused.ErrorDescription}, true
+		got := answer{status: http.StatusUnauthorized, code: refused.ErrorCode, text: refused.ErrorDescription}
+		if got.code == "" { // the library looks into it for some kinds of credentials only
+			var said struct {
+				Code string `json:"error"`
+				Text string `json:"error_description"`
+			}
+			if codec.UnmarshalForeign(refused.Body, &said) == nil {
+				got.code, got.text = said.Code, said.Text
+			}
+		}
+		return got, true
 	}
 	var s status
 	if !errors.As(err, &s) {

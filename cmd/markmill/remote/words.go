@@ -65,7 +65,7 @@ func (a answer) words() string {
 	} else if text := http.StatusText(a.status); text != "" {
 		words += " " + text
 	}
-	if a.text != "" {
+	if a.text != "" && a.text != http.StatusText(a.status) {
 		const most = 200
 		text := strings.Join(strings.Fields(a.text), " ")
 		if runes := []rune(text); len(runes) > most {

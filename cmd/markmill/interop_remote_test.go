@@ -1,0 +1,45 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestInteropRemote has papermill and Markmill read from a real server of S3 what the other wrote there. MARKMILL_PEERS is the
+// interpreter that has papermill and boto3, and MARKMILL_S3_SERVER the server (versitygw).
+func TestInteropRemote(t *testing.T) {
+	python := os.Getenv("MARKMILL_PEERS")
+	if python == "" {
+		t.Skip("MARKMILL_PEERS names no interpreter with papermill and boto3: run bench/setup")
+	}
+	b, _, _ := newS3Bed(t)
+	papermill := func(args ...string) {
+		t.Helper()
+		c := exec.Command(python, append([]string{"-m", "papermill", "-k", "python3", "--no-progress-bar"}, args...)...)
+		c.Dir, c.Env = b.dir, with(b.env, "AWS_DEFAULT_REGION=us-east-1", "HOME="+os.Getenv("HOME"))
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("papermill %v: %v\n%s", args, err, out)
+		}
+	}
+	write(t, filepath.Join(b.dir, "task.md"), "# Task\n\n```yaml {.parameters}\nregion: south\n```\n\n```python {#show}\nprint(f\"sold in {region}\")\nlen(region)\n```\n")
+	ours, theirs := b.base+"/ü b/ours.ipynb", b.base+"/ü b/theirs.ipynb"
+	b.wants(t, b.run("task.md", ours, "-p", "region", "nord"), "pass", "exit 0")
+	papermill(ours, theirs, "-p", "region", "østlandet")
+	text := string(b.read(t, theirs))
+	b.wants(t, text, "sold in østlandet", `"output_path": "`+theirs+`"`)
+	if strings.Contains(text, "sold in nord") {
+		t.Errorf("the output of the run before stands in\n%s", text)
+	}
+	b.wants(t, b.do("scraps", ours, theirs), "nord", "østlandet", "exit 0")
+	b.wants(t, b.do("diff", ours, theirs), `"nord" → "østlandet"`, "sold in østlandet", "exit 1")
+	b.wants(t, b.run(theirs, b.base+"/again.ipynb", "-p", "region", "west"), "pass", "exit 0")
+	b.wants(t, string(b.read(t, b.base+"/again.ipynb")), "sold in west")
+	b.wants(t, b.do("test", theirs), "exit 2") // a test is of a file that is here
+	papermill(b.base+"/again.ipynb", filepath.Join(b.dir, "here.ipynb"), "-p", "region", "east")
+	b.wants(t, b.do("scraps", "here.ipynb"), "east", "exit 0")
+	b.wants(t, b.do("test", "here.ipynb"), "exit 0")
+	b.secretless(t)
+}

@@ -1,0 +1,118 @@
+package terminal
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"markmill/notebooks/lazyregexp"
+	"markmill/render"
+	"markmill/render/plain"
+	"markmill/runs"
+)
+
+// How much is shown of why a step failed: the end, where the exception and the last call stand.
+const (
+	failureLines = 30
+	failureBytes = 16 << 10
+	failureWidth = 400 // characters of a line
+)
+
+// Record is the run directory, whose files events name.
+type Record struct {
+	Files fs.FS  // nil: it is not at hand, and it is not shown why a step failed
+	Path  string // as a reader of the terminal finds it
+}
+
+// failure is why a step failed, a line each: the traceback of its exception, else the end of its standard error, else of
+// its standard output. Each line stands behind a rule, so that no step can write what looks like a line of Markmill's. logged says
+// that the streams were shown already: then only an exception is shown that they do not have. "" where the step did not fail,
+// where there is nothing to show, and where a file cannot be read: this is a view.
+func (rec Record) failure(f *runs.StepFinishedData, indent string, logged, color bool) string {
+	if rec.Files == nil || f == nil || f.Status != runs.StepFailed && f.Status != runs.StepTimeout {
+		return ""
+	}
+	text, file, cutOff := rec.failureText(f, logged)
+	if text = strings.TrimRight(text, "\r\n\t "); text == "" {
+		return ""
+	}
+	lines := strings.Split(text, "\n")
+	if n := len(lines) - failureLines; n > 0 {
+		lines, cutOff = lines[n:], true
+	}
+	name := ""
+	if f.Error != nil {
+		name = f.Error.Name
+	}
+	rule := indent + paint("│", red, color) + " "
+	var b strings.Builder
+	if cutOff {
+		b.WriteString(rule + paint("… the end of "+plain.Escape(path.Join(rec.Path, file)), dim, color) + "\n")
+	}
+	for _, l := range lines {
+		l = tracebackLine(cut(plain.Line([]byte(l)), failureWidth), name, color)
+		b.WriteString(strings.TrimRight(rule+l, " ") + "\n")
+	}
+	return b.String()
+}
+
+// failureText is the text that says best why a step failed, the file that has all of it, and whether that has more before it.
+func (rec Record) failureText(f *runs.StepFinishedData, logged bool) (text, file string, cutOff bool) {
+	raised := ""
+	if f.Error != nil {
+		raised = strings.TrimSpace(f.Error.Traceback)
+	}
+	stderr, more := rec.end(f.Stderr)
+	if raised != "" {
+		if i := strings.LastIndex(stderr, raised); i >= 0 { // what was printed before is not why
+			stderr, more = stderr[i:], false
+		} else if !strings.Contains(stderr, raised[strings.LastIndexByte(raised, '\n')+1:]) { // its author's own hook has printed otherwise, or nothing
+			return raised, f.Result, false
+		}
+	}
+	switch {
+	case logged:
+		return "", "", false
+	case strings.TrimSpace(stderr) != "":
+		return stderr, f.Stderr.File, more
+	}
+	stdout, more := rec.end(f.Stdout)
+	return stdout, f.Stdout.File, more
+}
+
+// end is the end of a stream, and whether it has more.
+func (rec Record) end(s runs.StreamData) (text string, more bool) {
+	if s.File == "" {
+		return "", false
+	}
+	b, more, err := render.End(rec.Files, s.File, failureBytes)
+	if err != nil {
+		return "", false
+	}
+	return string(b), more
+}
+
+var (
+	tracebackHead  = lazyregexp.New(`Traceback \(most recent call last\)|^-{20,}$`)
+	tracebackFrame = lazyregexp.New(`^\s*File ("[^"]*"|\S+)(, line |:)\d+|^(Cell|Input) In ?\[\d+\]|^\s+at .*:\d+:\d+\)?$`)
+	tracebackMark  = lazyregexp.New(`^\s*[\^~]+\s*$|^-+> ?\d+ `)
+)
+
+// tracebackLine is a line of a failure in colour: the exception, the frames and the marks of tracebacks stand out.
+func tracebackLine(line, exception string, color bool) string {
+	if !color || line == "" {
+		return line
+	}
+	style := lipgloss.NewStyle().TabWidth(lipgloss.NoTabConversion)
+	switch {
+	case exception != "" && strings.HasPrefix(line, exception):
+		return style.Foreground(lipgloss.Color(red)).Bold(true).Render(exception) + style.Render(line[len(exception):])
+	case tracebackHead.MatchString(line), tracebackMark.MatchString(line):
+		return style.Foreground(lipgloss.Color(red)).Render(line)
+	case tracebackFrame.MatchString(line):
+		return style.Foreground(lipgloss.Color(cyan)).Render(line)
+	}
+	return line
+}
