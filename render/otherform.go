@@ -1,8 +1,10 @@
 package render
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/convert"
@@ -26,11 +28,7 @@ func CheckForm(form notebooks.Form, nb *notebooks.Notebook) error {
 
 // asJupyter makes a Jupyter notebook of a text form, and finds the steps among its cells.
 func asJupyter(nb *notebooks.Notebook) (*ipynb.Notebook, map[int]*notebooks.Step, error) {
-	form, err := convert.FormOf(nb.Name, nb.Source)
-	if err != nil {
-		return nil, nil, err
-	}
-	doc, err := convert.Read(form, nb.Name, nb.Source)
+	doc, err := convert.ReadRun(nb)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,12 +52,13 @@ func asJupyter(nb *notebooks.Notebook) (*ipynb.Notebook, map[int]*notebooks.Step
 		n++
 	}
 	if n != len(nb.Steps) {
-		return nil, nil, otherSteps(nb, n)
+		return nil, nil, fmt.Errorf("%s: its %d steps are %d in Jupyter's form", nb.Name, len(nb.Steps), n)
 	}
 	return file, places, nil
 }
 
-// asMarkdown makes a Markdown notebook of a script or of a Jupyter notebook. Its steps have the ids that they have in the record.
+// asMarkdown makes a Markdown notebook of a script or of a Jupyter notebook. Its steps have the ids that they have in the record. What of the
+// text Markdown would take for a step, or for something that does not end with its cell, is shown in a fence.
 func asMarkdown(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
 	switch nb.Form {
 	case ipynb.Form:
@@ -68,18 +67,48 @@ func asMarkdown(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
 	default:
 		return nb, nil
 	}
-	doc, err := convert.Read(convert.Jupyter, nb.Name, nb.Source)
+	file, err := ipynb.Parse(nb.Name, nb.Source)
 	if err != nil {
 		return nil, err
 	}
-	file, err := ipynb.Parse(nb.Name, nb.Source)
+	if out, err := convertedMarkdown(nb, file); err == nil {
+		return out, nil
+	}
+	var cells []percent.Cell
+	for i := range file.Cells {
+		c := percent.Cell{Kind: percent.Markdown, Source: text(file.Cells[i].Source)}
+		switch file.Cells[i].Type {
+		case "code":
+			c.Kind = percent.Code
+		case "raw":
+			c.Kind = percent.Raw
+		}
+		cells = append(cells, c)
+	}
+	out, err := cellsAs(nb, "", "", cells)
+	if err != nil {
+		return nil, &notebooks.Error{Kind: notebooks.KindSyntax, File: nb.Name, Line: 1, Msg: "it cannot be written as Markdown: " + err.Error(),
+			Hint: "give an OUTPUT that ends in .ipynb"}
+	}
+	return out, nil
+}
+
+// convertedMarkdown is a Jupyter notebook as markmill convert writes it, but for text that is no prose in Markdown.
+func convertedMarkdown(nb *notebooks.Notebook, file *ipynb.Notebook) (*notebooks.Notebook, error) {
+	doc, err := convert.Read(convert.Jupyter, nb.Name, nb.Source)
 	if err != nil {
 		return nil, err
 	}
 	steps, n := []notebooks.StepID{}, 0
 	declares := map[notebooks.StepID]bool{}
 	for i := range doc.Cells {
-		if c := &doc.Cells[i]; c.Type == "code" && n < len(nb.Steps) {
+		c := &doc.Cells[i]
+		if c.Type != "code" && !isProse(c.Source) {
+			var b bytes.Buffer
+			fence(&b, "markdown", text(c.Source))
+			c.Source = strings.TrimSpace(b.String())
+		}
+		if c.Type == "code" && n < len(nb.Steps) {
 			id := nb.Steps[n].ID
 			c.ID = string(id)
 			steps, declares[id] = append(steps, id), file.Cells[i].Declares()
@@ -92,18 +121,15 @@ func asMarkdown(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
 	}
 	out, err := notebooks.Parse(nb.Name, source)
 	if err != nil {
-		return nil, fmt.Errorf("the notebook as Markdown: %w", err)
+		return nil, err
 	}
 	// A cell that stands for a block of parameters is that block again, and no step.
 	steps = slices.DeleteFunc(steps, func(id notebooks.StepID) bool { return declares[id] && out.Step(id) == nil })
 	if !slices.EqualFunc(out.Steps, steps, func(a *notebooks.Step, id notebooks.StepID) bool { return a.ID == id }) {
-		return nil, otherSteps(nb, len(out.Steps))
+		return nil, fmt.Errorf("its steps are other ones")
 	}
 	return out, nil
 }
 
-func otherSteps(nb *notebooks.Notebook, n int) error {
-	return &notebooks.Error{Kind: notebooks.KindSyntax, File: nb.Name, Line: 1,
-		Msg:  fmt.Sprintf("its %d steps are %d in the form of OUTPUT", len(nb.Steps), n),
-		Hint: "give an OUTPUT of the notebook's own form, and convert that"}
-}
+// text is a text without what a Markdown file cannot have.
+func text(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }

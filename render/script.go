@@ -17,28 +17,25 @@ func Script(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := scriptAs(nb, s, "---\n%s---\n\n")
+	out, err := cellsAs(nb, "---\n%s---\n\n", s.Header.Text, s.Cells)
 	if err != nil { // other tools have anything there
-		out, err = scriptAs(nb, s, "```yaml\n%s```\n\n")
+		out, err = cellsAs(nb, "```yaml\n%s```\n\n", s.Header.Text, s.Cells)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the script as Markdown: %w", err)
 	}
-	span := out.Front.Span
-	out.Front, out.Params = nb.Front, nb.Params
-	out.Front.Span = span
 	return out, nil
 }
 
-// scriptAs is Script with the front matter written in a way.
-func scriptAs(nb *notebooks.Notebook, s *percent.Script, head string) (*notebooks.Notebook, error) {
+// cellsAs makes a Markdown notebook of cells, of which those of code are the steps of nb; head is how the front matter is written.
+func cellsAs(nb *notebooks.Notebook, head, front string, cells []percent.Cell) (*notebooks.Notebook, error) {
 	var b bytes.Buffer
-	if front := withoutJupyter(s.Header.Text); strings.TrimSpace(front) != "" {
+	if front = withoutJupyter(front); strings.TrimSpace(front) != "" {
 		fmt.Fprintf(&b, head, front)
 	}
 	n := 0
-	for i := range s.Cells {
-		c := &s.Cells[i]
+	for i := range cells {
+		c := &cells[i]
 		if c.Title != "" {
 			b.WriteString("**" + inline(c.Title) + "**\n\n")
 		}
@@ -62,10 +59,15 @@ func scriptAs(nb *notebooks.Notebook, s *percent.Script, head string) (*notebook
 	if err != nil {
 		return nil, err
 	}
-	same := func(a, b *notebooks.Step) bool { return a.ID == b.ID && string(a.Code) == string(b.Code) }
+	same := func(a, b *notebooks.Step) bool {
+		return a.ID == b.ID && bytes.Equal(bytes.TrimSuffix(a.Code, []byte("\n")), bytes.TrimSuffix(b.Code, []byte("\n")))
+	}
 	if !slices.EqualFunc(out.Steps, nb.Steps, same) {
 		return nil, fmt.Errorf("its steps are other ones")
 	}
+	span := out.Front.Span
+	out.Front, out.Params = nb.Front, nb.Params
+	out.Front.Span = span
 	return out, nil
 }
 
@@ -86,13 +88,17 @@ func withoutJupyter(text string) string {
 
 // writeProse writes a text as it is, where it is nothing but prose.
 func writeProse(b *bytes.Buffer, text string) {
-	if strings.TrimSpace(text) == "" {
-		return
-	}
-	nb, err := notebooks.Parse("text.md", []byte("\n"+text+"\n"))
-	if err != nil || len(nb.Steps)+len(nb.Declared) > 0 || strings.Contains(text, "<!-- markmill:") {
+	switch {
+	case strings.TrimSpace(text) == "":
+	case isProse(text):
+		b.WriteString(text + "\n\n")
+	default:
 		fence(b, "markdown", text)
-		return
 	}
-	b.WriteString(text + "\n\n")
+}
+
+// isProse says whether a text is nothing but prose in a Markdown notebook: no step is in it, and one behind it is one.
+func isProse(text string) bool {
+	nb, err := notebooks.Parse("text.md", []byte("\n"+text+"\n\n```bash {.step}\n```\n"))
+	return err == nil && len(nb.Steps) == 1 && nb.Steps[0].Fence.Start > len(text) && len(nb.Declared) == 0 && !strings.Contains(text, "<!-- markmill:")
 }

@@ -133,7 +133,7 @@ func (p peers) secretTable(t *testing.T) {
 // ownGlue is a notebook of ours that glues of every kind.
 const ownGlue = "```sh {#shell}\nglue word 'he said \"7\"'\nglue --json loss 0.25\nglue --json many '[1, {\"a\": null}]'\nglue --json nothing null\nprintf 'a,b\\n1,x\\n2,=y\\n' | glue --table --display sheet\n```\n\n" +
 	"```python {#tables}\nimport pandas as pd, pyarrow as pa\nglue('frame', pd.DataFrame({'i': [1, 2], 'f': [0.5, None], 's': ['x', None], 'b': [True, False]}))\n" +
-	"glue('arrow', pa.table({'i': [1, None], 's': ['x', 'y']}))\nglue('rows', [{'a': 1}, {'b': 'z'}], 'table')\nglue('big', 2**70)\n" +
+	"glue('arrow', pa.table({'i': [1, None], 's': ['x', 'y']}))\nglue('rows', [{'a': 1}, {'b': 'z'}], 'table')\nglue('days', pd.DataFrame({'d': pd.to_datetime(['2026-01-02T03:04:05', None]), 'z': pd.to_datetime(['2026-01-02', '2026-01-03'], utc=True)}))\nglue('big', 2**70)\n" +
 	"import base64\nglue('dot', base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='))\n```\n"
 
 // ownScraps: scrapbook reads what our own glue recorded, tables as data frames.
@@ -155,6 +155,7 @@ func (p peers) ownScraps(t *testing.T) {
 		"frame": `[{"columns": ["i", "f", "s", "b"], "data": [[1, 0.5, "x", true], [2, null, null, false]], "index": [0, 1]}, "pandas", []]`,
 		"arrow": `[{"columns": ["i", "s"], "data": [[1.0, "x"], [null, "y"]], "index": [0, 1]}, "pandas", []]`,
 		"rows":  `[{"columns": ["a", "b"], "data": [[1.0, null], [null, "z"]], "index": [0, 1]}, "pandas", []]`,
+		"days":  `[{"columns": ["d", "z"], "data": [["2026-01-02T03:04:05.000", "2026-01-02T00:00:00.000Z"], [null, "2026-01-03T00:00:00.000Z"]], "index": [0, 1]}, "pandas", []]`,
 		"big":   `[1180591620717411303424, "json", []]`,
 		"dot":   `[null, "display", ["image/png"]]`,
 	} {
@@ -170,7 +171,7 @@ import json, sys
 import pandas as pd, pyarrow.parquet as pq
 table = pq.read_table(sys.argv[1])
 frame, sheet = pd.read_parquet(sys.argv[1]), pd.read_csv(sys.argv[2])
-print(json.dumps([[f"{f.name} {f.type}" for f in table.schema], table.to_pylist(), json.loads(frame.to_json(orient="values")), json.loads(sheet.to_json(orient="values"))]))
+print(json.dumps([[f"{f.name} {f.type}" for f in table.schema], table.to_pylist(), json.loads(frame.to_json(orient="values")), json.loads(sheet.to_json(orient="values"))], default=str))
 `
 
 // tables: what markmill scraps writes is read by pandas and pyarrow, with one type a column.
@@ -180,19 +181,19 @@ func (p peers) tables(t *testing.T) {
 	for _, run := range [][]string{{"1"}, {"2"}} {
 		command(t, dir, p.markmill, "run", "a.md", "out/"+run[0]+".md", "-p", "n", run[0])
 	}
-	write(t, filepath.Join(dir, "b.md"), "```sh {#a}\nglue --json f 0.5\nglue --json mixed '{\"a\": [1]}'\nglue --json nan '{\"$float\":\"nan\"}'\n```\n")
+	write(t, filepath.Join(dir, "b.md"), "```sh {#a}\nglue --json f 0.5\nglue --json mixed '{\"a\": [1]}'\nglue --json nan '{\"$float\":\"nan\"}'\nglue --json day '{\"$date\":\"2026-01-31\"}'\nglue --json at '{\"$date\":\"2026-01-31T10:00:00.25\"}'\nglue --json when '{\"$date\":\"2026-01-31T10:00:00+02:00\"}'\n```\n")
 	command(t, dir, p.markmill, "run", "b.md", "out/3.md")
 	command(t, dir, p.markmill, "scraps", "out", "-o", "all.parquet")
 	command(t, dir, p.markmill, "scraps", "out", "-o", "all.csv")
 	got := strings.TrimSpace(string(command(t, dir, p.python, "-c", readTables, "all.parquet", "all.csv")))
-	want := `[["notebook string", "run string", "status string", "n int64", "mode string", "b bool", "big int64", "f double", "mixed string", "text string", "nan double"], ` +
-		`[{"notebook": "out/1.md", "run": null, "status": "pass", "n": 1, "mode": "fast", "b": true, "big": 9007199254740993, "f": 1.0, "mixed": "1", "text": "a, \"b\"\nc", "nan": null}, ` +
-		`{"notebook": "out/2.md", "run": null, "status": "pass", "n": 2, "mode": "fast", "b": true, "big": 9007199254740993, "f": 1.0, "mixed": "1", "text": "a, \"b\"\nc", "nan": null}, ` +
-		`{"notebook": "out/3.md", "run": null, "status": "pass", "n": null, "mode": null, "b": null, "big": null, "f": 0.5, "mixed": "{\"a\":[1]}", "text": null, "nan": NaN}], ` +
-		`[["out/1.md", null, "pass", 1.0, "fast", true, 9007199254740992.0, 1.0, "1", "a, \"b\"\nc", null], ["out/2.md", null, "pass", 2.0, "fast", true, 9007199254740992.0, 1.0, "1", "a, \"b\"\nc", null], ` +
-		`["out/3.md", null, "pass", null, null, null, null, 0.5, "{\"a\":[1]}", null, null]], ` +
-		`[["out/1.md", null, "pass", 1.0, "fast", true, 9007199254740992.0, 1.0, "1", "a, \"b\"\nc", null], ["out/2.md", null, "pass", 2.0, "fast", true, 9007199254740992.0, 1.0, "1", "a, \"b\"\nc", null], ` +
-		`["out/3.md", null, "pass", null, null, null, null, 0.5, "{\"a\":[1]}", null, null]]]`
+	want := `[["notebook string", "run string", "status string", "n int64", "mode string", "b bool", "big int64", "f double", "mixed string", "text string", "at timestamp[us]", "day date32[day]", "nan double", "when timestamp[us, tz=UTC]"], ` +
+		`[{"notebook": "out/1.md", "run": null, "status": "pass", "n": 1, "mode": "fast", "b": true, "big": 9007199254740993, "f": 1.0, "mixed": "1", "text": "a, \"b\"\nc", "at": null, "day": null, "nan": null, "when": null}, ` +
+		`{"notebook": "out/2.md", "run": null, "status": "pass", "n": 2, "mode": "fast", "b": true, "big": 9007199254740993, "f": 1.0, "mixed": "1", "text": "a, \"b\"\nc", "at": null, "day": null, "nan": null, "when": null}, ` +
+		`{"notebook": "out/3.md", "run": null, "status": "pass", "n": null, "mode": null, "b": null, "big": null, "f": 0.5, "mixed": "{\"a\":[1]}", "text": null, "at": "2026-01-31 10:00:00.250000", "day": "2026-01-31", "nan": NaN, "when": "2026-01-31 08:00:00+00:00"}], ` +
+		`[["out/1.md", null, "pass", 1.0, "fast", true, 9007199254740992.0, 1.0, "1", "a, \"b\"\nc", null, null, null, null], ["out/2.md", null, "pass", 2.0, "fast", true, 9007199254740992.0, 1.0, "1", "a, \"b\"\nc", null, null, null, null], ` +
+		`["out/3.md", null, "pass", null, null, null, null, 0.5, "{\"a\":[1]}", null, 1769853600250, 1769817600000, null, 1769846400000]], ` +
+		`[["out/1.md", null, "pass", 1.0, "fast", true, 9007199254740992.0, 1.0, "1", "a, \"b\"\nc", null, null, null, null], ["out/2.md", null, "pass", 2.0, "fast", true, 9007199254740992.0, 1.0, "1", "a, \"b\"\nc", null, null, null, null], ` +
+		`["out/3.md", null, "pass", null, null, null, null, 0.5, "{\"a\":[1]}", null, "2026-01-31T10:00:00.25", "2026-01-31", null, "2026-01-31T10:00:00+02:00"]]]`
 	if got != want {
 		t.Errorf("pandas and pyarrow read\n%s\nnot\n%s", got, want)
 	}

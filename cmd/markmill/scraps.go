@@ -38,7 +38,7 @@ Jupyter notebook that papermill or Jupyter ran. DIR is a folder of them, with al
 left is passed over there. A pattern such as 'out/*.ipynb' names the files that match.
 
 A scrap's column has its name; so has that of a parameter, or params.NAME where a scrap has that name too. A column of Parquet has
-one type: integers and fractions become doubles, values of several types text.
+one type: integers and fractions become doubles, dates and times stay what they are, values of several types text.
 
 Exit codes: 0 all was read, 1 something could not be read (said on standard error; the rest is shown), 2 usage.`,
 		Example: "  markmill scraps last\n  markmill scraps sweep/ --name 'loss*'\n  markmill scraps sweep/ -o results.parquet\n" +

@@ -52,6 +52,7 @@ type Document struct {
 	Cells    []Cell
 
 	crlf     bool   // all its lines end with CR LF
+	stray    bool   // some of its cells of code are no steps of a run of it, or steps are no cells of it
 	to       Form   // that it is written in
 	out      string // the name of the file that it is written to
 	rawFront bool   // a raw cell on top stays one

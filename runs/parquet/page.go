@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/klauspost/compress/snappy"
+	"github.com/parquet-go/parquet-go/format"
+
 	"markmill/notebooks/codec"
 )
 
@@ -18,81 +21,84 @@ var errPage = errors.New("a page is damaged")
 
 // page is one page as it stands in the file.
 type page struct {
-	head  fields
+	head  format.PageHeader
 	body  []byte
-	codec int
+	codec format.CompressionCodec
 	left  int // rows that are still to come
 }
 
-// unpacked is the body, or the part of it that is packed.
-func (p page) unpacked(body []byte, size int64) ([]byte, error) {
+// unpacked is a body, or the part of it that is packed, of which size bytes come out.
+func (p page) unpacked(body []byte, size int) ([]byte, error) {
 	if size < 0 || size > maxPage {
 		return nil, errPage
 	}
 	switch p.codec {
-	case codecNone:
+	case format.Uncompressed:
 		return body, nil
-	case codecSnappy:
-		return unsnap(body, int(size))
-	case codecGzip:
+	case format.Snappy: // no element makes more than 64 bytes out of three
+		if n, err := snappy.DecodedLen(body); err != nil || n != size || size > 22*len(body) {
+			return nil, errPage
+		}
+		return snappy.Decode(nil, body)
+	case format.Gzip:
 		r, err := gzip.NewReader(bytes.NewReader(body))
 		if err != nil {
 			return nil, err
 		}
-		return io.ReadAll(io.LimitReader(r, size))
+		return io.ReadAll(io.LimitReader(r, int64(size)))
 	}
-	return nil, fmt.Errorf("is packed in a way that is not read (codec %d of Parquet); Snappy and gzip are", p.codec)
+	return nil, fmt.Errorf("is packed by %s, which is not read; Snappy and gzip are", p.codec)
 }
 
 func (l leaf) dictionary(p page) ([]codec.Raw, error) {
-	size, _ := p.head.number(2)
-	body, err := p.unpacked(p.body, size)
+	body, err := p.unpacked(p.body, int(p.head.UncompressedPageSize))
 	if err != nil {
 		return nil, err
 	}
-	n, _ := p.head.inner(7).number(1)
+	n := int(p.head.DictionaryPageHeader.V.NumValues)
 	if n < 0 || n > maxCells {
 		return nil, errPage
 	}
-	return l.plain(body, int(n))
+	return l.plain(body, n)
 }
 
-// page reads a data page: which rows have a value, and the values.
-func (l leaf) page(p page, dictionary []codec.Raw, second bool) ([]codec.Raw, error) {
-	size, _ := p.head.number(2)
-	about, encodingAt := p.head.inner(5), int16(2)
-	var levels, body []byte
-	var err error
-	if second {
-		about, encodingAt = p.head.inner(8), 4
-		defs, _ := about.number(5)
-		reps, _ := about.number(6)
-		if reps != 0 || defs < 0 || defs > int64(len(p.body)) {
-			return nil, errPage
+// page takes a data page apart: how many rows it has, which of them have a value, and the values.
+func (l leaf) page(p page) (count int, levels, body []byte, encoding format.Encoding, err error) {
+	size := int(p.head.UncompressedPageSize)
+	if p.head.Type == format.DataPageV2 {
+		about := p.head.DataPageHeaderV2.V
+		at := int(about.DefinitionLevelsByteLength)
+		if about.RepetitionLevelsByteLength != 0 || at < 0 || at > len(p.body) {
+			return 0, nil, nil, 0, errPage
 		}
-		levels, body = p.body[:defs], p.body[defs:]
-		if packed, given := about[7].(bool); !given || packed {
-			if body, err = p.unpacked(body, size-defs); err != nil {
-				return nil, err
-			}
+		levels, body = p.body[:at], p.body[at:]
+		if packed := about.IsCompressed; packed.V || !packed.Valid {
+			body, err = p.unpacked(body, size-at)
 		}
-	} else {
-		if body, err = p.unpacked(p.body, size); err != nil {
-			return nil, err
-		}
-		if l.optional {
-			if len(body) < 4 || int64(binary.LittleEndian.Uint32(body)) > int64(len(body)-4) {
-				return nil, errPage
-			}
-			n := int(binary.LittleEndian.Uint32(body))
-			levels, body = body[4:4+n], body[4+n:]
-		}
+		return int(about.NumValues), levels, body, about.Encoding, err
 	}
-	count, _ := about.number(1)
-	if count < 0 || count > int64(p.left) {
+	about := p.head.DataPageHeader.V
+	if body, err = p.unpacked(p.body, size); err == nil && l.optional {
+		if len(body) < 4 || int64(binary.LittleEndian.Uint32(body)) > int64(len(body)-4) {
+			return 0, nil, nil, 0, errPage
+		}
+		at := 4 + int(binary.LittleEndian.Uint32(body))
+		levels, body = body[4:at], body[at:]
+	}
+	return int(about.NumValues), levels, body, about.Encoding, err
+}
+
+// cells reads a data page: a value a row.
+func (l leaf) cells(p page, dictionary []codec.Raw) ([]codec.Raw, error) {
+	count, levels, body, encoding, err := l.page(p)
+	if err != nil {
+		return nil, err
+	}
+	if count < 0 || count > p.left {
 		return nil, errPage
 	}
-	there, n := make([]int, count), int(count)
+	var there []int
+	n := count
 	if l.optional {
 		if there, err = hybrid(levels, 1, n); err != nil {
 			return nil, err
@@ -102,8 +108,7 @@ func (l leaf) page(p page, dictionary []codec.Raw, second bool) ([]codec.Raw, er
 			n += level
 		}
 	}
-	encoding, _ := about.number(encodingAt)
-	values, err := l.values(body, int(encoding), n, dictionary)
+	values, err := l.values(body, encoding, n, dictionary)
 	if err != nil || !l.optional {
 		return values, err
 	}
@@ -117,11 +122,11 @@ func (l leaf) page(p page, dictionary []codec.Raw, second bool) ([]codec.Raw, er
 	return out, nil
 }
 
-func (l leaf) values(body []byte, encoding, n int, dictionary []codec.Raw) ([]codec.Raw, error) {
+func (l leaf) values(body []byte, encoding format.Encoding, n int, dictionary []codec.Raw) ([]codec.Raw, error) {
 	switch {
-	case encoding == encodingPlain:
+	case encoding == format.Plain:
 		return l.plain(body, n)
-	case encoding == encodingRLE && l.kind == typeBool:
+	case encoding == format.RLE && l.kind == format.Boolean:
 		if len(body) < 4 {
 			return nil, errPage
 		}
@@ -131,7 +136,7 @@ func (l leaf) values(body []byte, encoding, n int, dictionary []codec.Raw) ([]co
 			out[i] = truth(bit == 1)
 		}
 		return out, err
-	case encoding == encodingPlainDict || encoding == encodingDictionary:
+	case encoding == format.PlainDictionary || encoding == format.RLEDictionary:
 		if n == 0 {
 			return nil, nil
 		}
@@ -151,7 +156,7 @@ func (l leaf) values(body []byte, encoding, n int, dictionary []codec.Raw) ([]co
 		}
 		return out, nil
 	}
-	return nil, fmt.Errorf("is encoded in a way that is not read (encoding %d of Parquet)", encoding)
+	return nil, fmt.Errorf("is encoded as %s, which is not read", encoding)
 }
 
 // hybrid reads n numbers of so many bits: runs of one number, and runs of packed ones.

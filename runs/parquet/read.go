@@ -7,8 +7,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/parquet-go/parquet-go/format"
+
 	"markmill/notebooks/codec"
 )
+
+const magic = "PAR1"
 
 // maxCells bounds a table that is read: a few bytes can stand for any number of equal values.
 const maxCells = 1 << 21
@@ -22,6 +26,11 @@ type Table struct {
 // Read reads a file whose columns are flat. Values are JSON as scraps hold them: what JSON has no word for is an object of
 // one key, {"$date":"2026-01-31"} (docs/format.md, Scraps).
 func Read(file []byte) (table Table, err error) {
+	defer func() { // what the library makes of damaged bytes is not ours to promise
+		if r := recover(); r != nil {
+			table, err = Table{}, fmt.Errorf("is damaged: %v", r)
+		}
+	}()
 	if len(file) < 12 || string(file[:4]) != magic || string(file[len(file)-4:]) != magic {
 		return table, errors.New("is no Parquet file")
 	}
@@ -29,23 +38,23 @@ func Read(file []byte) (table Table, err error) {
 	if int64(size) > int64(len(file)-12) {
 		return table, errShort
 	}
-	about, err := (&thriftReader{b: file[len(file)-8-int(size) : len(file)-8]}).structure(0)
+	var about format.FileMetaData
+	if _, err := decode(file[len(file)-8-int(size):len(file)-8], &about); err != nil {
+		return table, err
+	}
+	leaves, err := leavesOf(about.Schema)
 	if err != nil {
 		return table, err
 	}
-	leaves, err := leavesOf(about.list(2))
-	if err != nil {
-		return table, err
-	}
-	rows, _ := about.number(3)
-	if rows < 0 || rows*int64(max(len(leaves), 1)) > maxCells || rows > maxCells {
+	rows := about.NumRows
+	if rows < 0 || rows > maxCells || rows*int64(max(len(leaves), 1)) > maxCells {
 		return table, fmt.Errorf("has %d rows of %d columns, more than are read", rows, len(leaves))
 	}
 	for _, l := range leaves {
 		table.Columns = append(table.Columns, l.name)
 	}
 	table.Data = make([][]codec.Raw, 0, min(int(rows), len(file)))
-	for _, g := range about.list(4) {
+	for _, g := range about.RowGroups {
 		if err := table.group(file, leaves, g); err != nil {
 			return Table{}, err
 		}
@@ -57,20 +66,16 @@ func Read(file []byte) (table Table, err error) {
 }
 
 // group adds the rows of a row group.
-func (t *Table) group(file []byte, leaves []leaf, about any) error {
-	g, _ := about.(fields)
-	rows, _ := g.number(3)
-	chunks := g.list(1)
-	if len(chunks) != len(leaves) || rows < 0 || (rows+int64(len(t.Data)))*int64(max(len(leaves), 1)) > maxCells {
+func (t *Table) group(file []byte, leaves []leaf, g format.RowGroup) error {
+	if len(g.Columns) != len(leaves) || g.NumRows < 0 || g.NumRows > maxCells || (g.NumRows+int64(len(t.Data)))*int64(max(len(leaves), 1)) > maxCells {
 		return errors.New("a row group is damaged")
 	}
 	from := len(t.Data)
-	for range rows {
+	for range g.NumRows {
 		t.Data = append(t.Data, make([]codec.Raw, len(leaves)))
 	}
-	for i, c := range chunks {
-		f, _ := c.(fields)
-		cells, err := leaves[i].chunk(file, f.inner(3), int(rows))
+	for i, c := range g.Columns {
+		cells, err := leaves[i].chunk(file, c.MetaData, int(g.NumRows))
 		if err != nil {
 			return fmt.Errorf("column %q: %w", leaves[i].name, err)
 		}
@@ -83,74 +88,61 @@ func (t *Table) group(file []byte, leaves []leaf, about any) error {
 
 // leaf is a column of the schema.
 type leaf struct {
+	format.SchemaElement
 	name     string
-	kind     int // physical type
-	width    int // of values of a fixed width
+	kind     format.Type
 	optional bool
-	logical  fields // its logical type: the one field that is set
-	old      int64  // the converted type, -1 without one
-	scale    int64
 }
 
-func leavesOf(schema []any) ([]leaf, error) {
+func leavesOf(schema []format.SchemaElement) ([]leaf, error) {
 	var out []leaf
 	for i, e := range schema {
-		f, _ := e.(fields)
 		if i == 0 {
-			if n, _ := f.number(5); n != int64(len(schema)-1) {
+			if int(e.NumChildren.V) != len(schema)-1 {
 				return nil, errors.New("has columns that hold lists or structures")
 			}
 			continue
 		}
-		l := leaf{name: strings.ToValidUTF8(f.text(4), "\uFFFD"), logical: f.inner(10), old: -1}
-		kind, given := f.number(1)
-		repeated, _ := f.number(3)
-		if inner, _ := f.number(5); inner > 0 || !given || repeated > 1 {
+		l := leaf{e, strings.ToValidUTF8(e.Name, "\uFFFD"), e.Type.V, e.RepetitionType.V == format.Optional}
+		if e.NumChildren.V > 0 || !e.Type.Valid || e.RepetitionType.V > format.Optional {
 			return nil, fmt.Errorf("column %q holds lists or structures", l.name)
 		}
-		l.kind, l.optional = int(kind), repeated == 1
-		width, _ := f.number(2)
-		l.width = int(width)
-		if old, ok := f.number(6); ok {
-			l.old = old
-		}
-		l.scale, _ = f.number(7)
 		out = append(out, l)
 	}
 	return out, nil
 }
 
 // chunk reads a column of a row group: its pages, one after the other.
-func (l leaf) chunk(file []byte, about fields, rows int) ([]codec.Raw, error) {
-	at, _ := about.number(9)
-	if dict, ok := about.number(11); ok && dict > 0 && dict < at {
+func (l leaf) chunk(file []byte, about format.ColumnMetaData, rows int) ([]codec.Raw, error) {
+	at := about.DataPageOffset
+	if dict := about.DictionaryPageOffset; dict > 0 && dict < at {
 		at = dict
 	}
-	codecID, _ := about.number(4)
 	var dictionary []codec.Raw
 	cells := make([]codec.Raw, 0, min(rows, 1024))
 	for len(cells) < rows {
 		if at < 4 || at >= int64(len(file)) {
 			return nil, errShort
 		}
-		r := &thriftReader{b: file, at: int(at)}
-		head, err := r.structure(0)
+		p := page{codec: about.Codec, left: rows - len(cells)}
+		n, err := decode(file[at:], &p.head)
 		if err != nil {
 			return nil, err
 		}
-		size, _ := head.number(3)
-		if size < 0 || size > int64(len(file)-r.at) {
+		at += int64(n)
+		size := int64(p.head.CompressedPageSize)
+		if size < 0 || size > int64(len(file))-at {
 			return nil, errShort
 		}
-		p := page{head: head, body: file[r.at : r.at+int(size)], codec: int(codecID), left: rows - len(cells)}
-		at = int64(r.at) + size
-		switch kind, _ := head.number(1); kind {
-		case pageDictionary:
+		p.body = file[at : at+size]
+		at += size
+		switch p.head.Type {
+		case format.DictionaryPage:
 			if dictionary, err = l.dictionary(p); err != nil {
 				return nil, err
 			}
-		case pageData, pageDataV2:
-			got, err := l.page(p, dictionary, kind == pageDataV2)
+		case format.DataPage, format.DataPageV2:
+			got, err := l.cells(p, dictionary)
 			if err != nil {
 				return nil, err
 			}

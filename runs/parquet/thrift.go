@@ -1,214 +1,98 @@
 package parquet
 
 import (
-	"encoding/binary"
 	"errors"
-)
+	"fmt"
 
-// Types of thrift's compact protocol.
-const (
-	thriftTrue   = 1
-	thriftFalse  = 2
-	thriftByte   = 3
-	thriftI16    = 4
-	thriftI32    = 5
-	thriftI64    = 6
-	thriftDouble = 7
-	thriftBinary = 8
-	thriftList   = 9
-	thriftSet    = 10
-	thriftMap    = 11
-	thriftStruct = 12
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 )
 
 var errShort = errors.New("the file ends within its metadata")
 
-// maxDepth bounds how deep structures may stand in each other.
-const maxDepth = 16
+// Bounds of the metadata: how deep its structures may stand in each other, and how many elements a list may have.
+const (
+	maxDepth = 16
+	maxList  = 1 << 16
+)
 
-// fields are those of a structure, by number: int64, bool, []byte, fields, or []any of them.
-type fields map[int16]any
+var compact = new(thrift.CompactProtocol)
 
-func (f fields) number(id int16) (int64, bool) { n, ok := f[id].(int64); return n, ok }
-func (f fields) text(id int16) string          { b, _ := f[id].([]byte); return string(b) }
-func (f fields) inner(id int16) fields         { s, _ := f[id].(fields); return s }
-func (f fields) list(id int16) []any           { l, _ := f[id].([]any); return l }
-
-// thriftReader reads a structure without knowing what it is of.
-type thriftReader struct {
-	b  []byte
-	at int
-}
-
-func (r *thriftReader) byte() (byte, error) {
-	if r.at >= len(r.b) {
-		return 0, errShort
+// decode reads a structure of the metadata, and gives how many bytes it takes. The library makes room for a list before its elements
+// are there, and follows structures as deep as they go, so both are looked at first.
+func decode(b []byte, into any) (int, error) {
+	r := compact.NewReaderFromBytes(b)
+	if err := (walker{r, len(b)}).value(thrift.STRUCT, 0); err != nil {
+		return 0, err
 	}
-	r.at++
-	return r.b[r.at-1], nil
-}
-
-func (r *thriftReader) uvarint() (uint64, error) {
-	n, size := binary.Uvarint(r.b[r.at:])
-	if size <= 0 {
-		return 0, errShort
+	n := r.BytesRead()
+	r.ResetBytes(b[:n])
+	if err := thrift.NewDecoder(r).Decode(into); err != nil {
+		return 0, fmt.Errorf("its metadata is damaged: %w", err)
 	}
-	r.at += size
 	return n, nil
 }
 
-func (r *thriftReader) varint() (int64, error) {
-	n, err := r.uvarint()
-	return int64(n>>1) ^ -int64(n&1), err
+// walker passes over values.
+type walker struct {
+	r    thrift.Reader
+	size int // bytes that there are
 }
 
-func (r *thriftReader) structure(depth int) (fields, error) {
+func (w walker) value(kind thrift.Type, depth int) (err error) {
 	if depth > maxDepth {
-		return nil, errors.New("its metadata is nested too deep")
+		return errors.New("its metadata is nested too deep")
 	}
-	out, id := fields{}, int16(0)
-	for {
-		head, err := r.byte()
-		if err != nil || head == 0 {
-			return out, err
-		}
-		if delta := head >> 4; delta != 0 {
-			id += int16(delta)
-		} else {
-			n, err := r.varint()
-			if err != nil {
-				return nil, err
-			}
-			id = int16(n)
-		}
-		v, err := r.value(head&15, depth, false)
-		if err != nil {
-			return nil, err
-		}
-		out[id] = v
-	}
-}
-
-// value reads one value. Of a field the truth stands in its type, within a list it takes a byte.
-func (r *thriftReader) value(kind byte, depth int, listed bool) (any, error) {
 	switch kind {
-	case thriftTrue, thriftFalse:
-		if !listed {
-			return kind == thriftTrue, nil
+	case thrift.TRUE, thrift.FALSE: // of a field, the truth stands in its type
+	case thrift.I8:
+		_, err = w.r.ReadInt8()
+	case thrift.I16, thrift.I32, thrift.I64:
+		_, err = w.r.ReadInt64()
+	case thrift.DOUBLE:
+		_, err = w.r.ReadFloat64()
+	case thrift.BINARY:
+		_, err = w.r.ReadBytes()
+	case thrift.LIST, thrift.SET:
+		return w.list(depth)
+	case thrift.STRUCT:
+		for {
+			field, err := w.r.ReadField()
+			if err != nil {
+				return errShort
+			}
+			if field.Type == thrift.STOP {
+				return nil
+			}
+			if err := w.value(field.Type, depth+1); err != nil {
+				return err
+			}
 		}
-		b, err := r.byte()
-		return b == thriftTrue, err
-	case thriftByte:
-		b, err := r.byte()
-		return int64(int8(b)), err
-	case thriftI16, thriftI32, thriftI64:
-		return r.varint()
-	case thriftDouble:
-		if len(r.b)-r.at < 8 {
-			return nil, errShort
-		}
-		r.at += 8
-		return nil, nil // no field that is read is one
-	case thriftBinary:
-		n, err := r.uvarint()
-		if err != nil || n > uint64(len(r.b)-r.at) {
-			return nil, errShort
-		}
-		r.at += int(n)
-		return r.b[r.at-int(n) : r.at], nil
-	case thriftList, thriftSet:
-		return r.values(depth)
-	case thriftMap:
-		return nil, errors.New("its metadata has a map, which no structure of Parquet has")
-	case thriftStruct:
-		return r.structure(depth + 1)
+	default: // no structure of Parquet has a map
+		return fmt.Errorf("its metadata has a value of a kind that Parquet has not (%d of thrift)", kind)
 	}
-	return nil, errors.New("its metadata is damaged")
-}
-
-func (r *thriftReader) values(depth int) (any, error) {
-	if depth > maxDepth {
-		return nil, errors.New("its metadata is nested too deep")
-	}
-	head, err := r.byte()
 	if err != nil {
-		return nil, err
+		return errShort
 	}
-	n := uint64(head >> 4)
-	if n == 15 {
-		if n, err = r.uvarint(); err != nil {
-			return nil, err
+	return nil
+}
+
+func (w walker) list(depth int) error {
+	list, err := w.r.ReadList()
+	if err != nil || int(list.Size) > w.size-w.r.BytesRead() { // each takes a byte at least
+		return errShort
+	}
+	if list.Size > maxList {
+		return fmt.Errorf("its metadata has a list of %d elements, more than are read", list.Size)
+	}
+	for range list.Size {
+		if list.Type == thrift.TRUE || list.Type == thrift.FALSE {
+			_, err = w.r.ReadBool()
+		} else {
+			err = w.value(list.Type, depth+1)
 		}
-	}
-	if n > uint64(len(r.b)-r.at) { // each takes a byte at least
-		return nil, errShort
-	}
-	var out []any
-	for range n {
-		v, err := r.value(head&15, depth+1, true)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out = append(out, v)
 	}
-	return out, nil
-}
-
-// thriftWriter writes structures. Fields are written in the order of their numbers.
-type thriftWriter struct {
-	b    []byte
-	last []int16 // field of each structure that is open
-}
-
-func (w *thriftWriter) begin() { w.last = append(w.last, 0) }
-
-func (w *thriftWriter) end() {
-	w.b = append(w.b, 0)
-	w.last = w.last[:len(w.last)-1]
-}
-
-func (w *thriftWriter) field(id int16, kind byte) {
-	last := &w.last[len(w.last)-1]
-	w.b = append(w.b, byte(id-*last)<<4|kind) // never more than 15 apart here
-	*last = id
-}
-
-func (w *thriftWriter) varint(n int64) { w.b = binary.AppendUvarint(w.b, uint64(n<<1)^uint64(n>>63)) }
-
-func (w *thriftWriter) i32(id int16, n int) {
-	w.field(id, thriftI32)
-	w.varint(int64(n))
-}
-
-func (w *thriftWriter) i64(id int16, n int) {
-	w.field(id, thriftI64)
-	w.varint(int64(n))
-}
-
-func (w *thriftWriter) bytes(text string) {
-	w.b = binary.AppendUvarint(w.b, uint64(len(text)))
-	w.b = append(w.b, text...)
-}
-
-func (w *thriftWriter) text(id int16, text string) {
-	w.field(id, thriftBinary)
-	w.bytes(text)
-}
-
-func (w *thriftWriter) structure(id int16, inside func()) {
-	w.field(id, thriftStruct)
-	w.begin()
-	inside()
-	w.end()
-}
-
-// list begins a list; its elements follow.
-func (w *thriftWriter) list(id int16, kind byte, n int) {
-	w.field(id, thriftList)
-	if n < 15 {
-		w.b = append(w.b, byte(n)<<4|kind)
-		return
-	}
-	w.b = append(w.b, 0xF0|kind)
-	w.b = binary.AppendUvarint(w.b, uint64(n))
+	return nil
 }

@@ -11,23 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/format"
+
 	"markmill/notebooks/codec"
-)
-
-// Logical types, and the converted types that were there before them.
-const (
-	logicalDecimal   = 5
-	logicalDate      = 6
-	logicalTime      = 7
-	logicalTimestamp = 8
-	logicalInteger   = 10
-	logicalJSON      = 12
-	logicalUUID      = 14
-
-	oldUTF8 = 0
-	oldEnum = 4
-	oldDate = 6
-	oldJSON = 19
 )
 
 // exact is the largest integer up to which a double holds every one.
@@ -35,17 +22,17 @@ const exact = 1<<53 - 1
 
 // plain reads n values that stand one after the other.
 func (l leaf) plain(body []byte, n int) ([]codec.Raw, error) {
-	width := map[int]int{typeInt32: 4, typeInt64: 8, typeFloat: 4, typeReal: 8, typeFixed: l.width}[l.kind]
+	width := map[format.Type]int{format.Int32: 4, format.Int64: 8, format.Float: 4, format.Double: 8, format.FixedLenByteArray: int(l.TypeLength.V)}[l.kind]
 	out := make([]codec.Raw, 0, min(n, 8*len(body)+1))
 	for i := range n {
 		switch l.kind {
-		case typeBool:
+		case format.Boolean:
 			if i/8 >= len(body) {
 				return nil, errPage
 			}
 			out = append(out, truth(body[i/8]>>(i%8)&1 == 1))
 			continue
-		case typeBytes:
+		case format.ByteArray:
 			if len(body) < 4 || int64(binary.LittleEndian.Uint32(body)) > int64(len(body)-4) {
 				return nil, errPage
 			}
@@ -56,9 +43,9 @@ func (l leaf) plain(body []byte, n int) ([]codec.Raw, error) {
 			}
 			out, body = append(out, v), body[4+size:]
 			continue
-		case typeInt32, typeInt64, typeFloat, typeReal, typeFixed:
+		case format.Int32, format.Int64, format.Float, format.Double, format.FixedLenByteArray:
 		default:
-			return nil, fmt.Errorf("has values of a type that is not read (type %d of Parquet)", l.kind)
+			return nil, fmt.Errorf("has values of the type %s, which is not read", l.kind)
 		}
 		if width <= 0 || len(body) < width {
 			return nil, errPage
@@ -74,14 +61,14 @@ func (l leaf) plain(body []byte, n int) ([]codec.Raw, error) {
 
 func (l leaf) fixed(b []byte) (codec.Raw, error) {
 	switch l.kind {
-	case typeInt32:
+	case format.Int32:
 		return l.integer(int64(int32(binary.LittleEndian.Uint32(b))), uint64(binary.LittleEndian.Uint32(b)))
-	case typeInt64:
+	case format.Int64:
 		return l.integer(int64(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint64(b))
-	case typeFloat: // as short as a float can be told
+	case format.Float: // as short as a float can be told
 		f := math.Float32frombits(binary.LittleEndian.Uint32(b))
 		return real(float64(f), 32)
-	case typeReal:
+	case format.Double:
 		return real(math.Float64frombits(binary.LittleEndian.Uint64(b)), 64)
 	}
 	return l.bytes(b)
@@ -89,25 +76,32 @@ func (l leaf) fixed(b []byte) (codec.Raw, error) {
 
 // integer reads a whole number, and what is kept as one.
 func (l leaf) integer(n int64, unsigned uint64) (codec.Raw, error) {
-	switch about := l.logical; {
-	case about[logicalDate] != nil || l.old == oldDate:
-		return tagged("$date", time.Unix(0, 0).UTC().AddDate(0, 0, int(n)).Format(time.DateOnly))
-	case about[logicalTimestamp] != nil:
-		at, layout := since(about.inner(logicalTimestamp), n), "2006-01-02T15:04:05.999999999"
-		if utc, _ := about.inner(logicalTimestamp)[1].(bool); utc {
+	switch about := l.LogicalType.Value.(type) {
+	case *format.DateType:
+		return date(n)
+	case *format.TimestampType:
+		layout := "2006-01-02T15:04:05.999999999"
+		if about.IsAdjustedToUTC {
 			layout += "Z07:00"
 		}
-		return tagged("$date", at.Format(layout))
-	case about[logicalTime] != nil:
-		return codec.Marshal(since(about.inner(logicalTime), n).Format("15:04:05.999999999"))
-	case about[logicalDecimal] != nil || l.scale > 0:
-		return l.decimal(big.NewInt(n))
-	case about[logicalInteger] != nil:
-		if signed, given := about.inner(logicalInteger)[2].(bool); given && !signed {
+		return tagged("$date", since(about.Unit, n).Format(layout))
+	case *format.TimeType:
+		return codec.Marshal(since(about.Unit, n).Format("15:04:05.999999999"))
+	case *format.DecimalType:
+		return decimal(big.NewInt(n), about.Scale)
+	case *format.IntType:
+		if !about.IsSigned {
 			if unsigned > exact {
 				return tagged("$int", strconv.FormatUint(unsigned, 10))
 			}
 			return codec.Raw(strconv.FormatUint(unsigned, 10)), nil
+		}
+	case nil:
+		switch {
+		case l.ConvertedType.Valid && l.ConvertedType.V == deprecated.Date:
+			return date(n)
+		case l.Scale.V > 0:
+			return decimal(big.NewInt(n), l.Scale.V)
 		}
 	}
 	if n > exact || n < -exact {
@@ -116,23 +110,22 @@ func (l leaf) integer(n int64, unsigned uint64) (codec.Raw, error) {
 	return codec.Raw(strconv.FormatInt(n, 10)), nil
 }
 
+func date(days int64) (codec.Raw, error) {
+	return tagged("$date", time.Unix(0, 0).UTC().AddDate(0, 0, int(days)).Format(time.DateOnly))
+}
+
 // since reads a count of milliseconds, microseconds or nanoseconds.
-func since(about fields, n int64) time.Time {
-	unit := about.inner(2)
-	switch {
-	case unit[1] != nil:
+func since(unit format.TimeUnit, n int64) time.Time {
+	switch unit.Value.(type) {
+	case *format.MilliSeconds:
 		return time.UnixMilli(n).UTC()
-	case unit[2] != nil:
+	case *format.MicroSeconds:
 		return time.UnixMicro(n).UTC()
 	}
 	return time.Unix(n/1e9, n%1e9).UTC()
 }
 
-func (l leaf) decimal(n *big.Int) (codec.Raw, error) {
-	scale := l.scale
-	if about := l.logical.inner(logicalDecimal); about != nil {
-		scale, _ = about.number(1)
-	}
+func decimal(n *big.Int, scale int32) (codec.Raw, error) {
 	if scale < 0 || scale > 1000 {
 		return nil, errPage
 	}
@@ -151,17 +144,22 @@ func (l leaf) decimal(n *big.Int) (codec.Raw, error) {
 
 // bytes reads a text, or what else is kept as bytes.
 func (l leaf) bytes(b []byte) (codec.Raw, error) {
-	switch about := l.logical; {
-	case about[logicalString] != nil, about[logicalJSON] != nil, l.old == oldUTF8, l.old == oldEnum, l.old == oldJSON:
+	switch about := l.LogicalType.Value.(type) {
+	case *format.StringType, *format.JsonType:
 		return utf8Text(b)
-	case about[logicalDecimal] != nil:
+	case *format.DecimalType:
 		n := new(big.Int).SetBytes(b)
 		if len(b) > 0 && b[0]&0x80 != 0 { // two's complement
 			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
 		}
-		return l.decimal(n)
-	case about[logicalUUID] != nil && len(b) == 16:
-		return codec.Marshal(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
+		return decimal(n, about.Scale)
+	case *format.UUIDType:
+		if len(b) == 16 {
+			return codec.Marshal(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
+		}
+	}
+	if old := l.ConvertedType; old.Valid && (old.V == deprecated.UTF8 || old.V == deprecated.Enum || old.V == deprecated.Json) {
+		return utf8Text(b)
 	}
 	return tagged("$bytes", base64.StdEncoding.EncodeToString(b))
 }

@@ -5,6 +5,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"time"
+
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // Kind is what the values of a column are.
@@ -12,10 +17,13 @@ type Kind int
 
 // The kinds of a column that is written. A value that is missing is nil in each.
 const (
-	Text  Kind = iota // string, UTF-8
-	Bool              // bool
-	Int               // int64
-	Float             // float64
+	Text     Kind = iota // string, UTF-8
+	Bool                 // bool
+	Int                  // int64
+	Float                // float64
+	Date                 // time.Time, the beginning of a day in UTC
+	DateTime             // time.Time, its day and time, in no zone: given in UTC
+	Instant              // time.Time
 )
 
 // Column is one column of a table, with a value a row.
@@ -25,38 +33,12 @@ type Column struct {
 	Values []any
 }
 
-// Numbers of the format for what is written and read.
-const (
-	typeBool  = 0
-	typeInt32 = 1
-	typeInt64 = 2
-	typeInt96 = 3
-	typeFloat = 4
-	typeReal  = 5 // DOUBLE
-	typeBytes = 6
-	typeFixed = 7
-
-	encodingPlain      = 0
-	encodingPlainDict  = 2
-	encodingRLE        = 3
-	encodingDictionary = 8
-
-	codecNone   = 0
-	codecSnappy = 1
-	codecGzip   = 2
-
-	pageData       = 0
-	pageDictionary = 2
-	pageDataV2     = 3
-
-	logicalString = 1
-	magic         = "PAR1"
-)
-
 // groupRows is how many rows stand in one row group.
 const groupRows = 1 << 16
 
-var physical = map[Kind]int{Text: typeBytes, Bool: typeBool, Int: typeInt64, Float: typeReal}
+// physical is how the values of a kind are kept.
+var physical = map[Kind]format.Type{Text: format.ByteArray, Bool: format.Boolean, Int: format.Int64, Float: format.Double,
+	Date: format.Int32, DateTime: format.Int64, Instant: format.Int64}
 
 // Write writes a table. Every column has as many values as the others. No compression: these are tables of scraps.
 func Write(w io.Writer, columns []Column) error {
@@ -69,67 +51,100 @@ func Write(w io.Writer, columns []Column) error {
 			return fmt.Errorf("column %q has %d values, the first has %d", c.Name, len(c.Values), rows)
 		}
 	}
-	f := fileWriter{w: w, columns: columns}
+	f := fileWriter{w: w, columns: columns, about: format.FileMetaData{Version: 2, NumRows: int64(rows), CreatedBy: "markmill"}}
 	f.put([]byte(magic))
+	f.schema()
 	for from := 0; from < rows; from += groupRows {
 		f.group(from, min(from+groupRows, rows))
 	}
-	f.footer(rows)
+	f.footer()
 	return f.err
 }
 
 type fileWriter struct {
 	w       io.Writer
-	at      int
+	at      int64
 	err     error
 	columns []Column
-	groups  []group
+	fine    []bool // columns of times that are counted in nanoseconds
+	about   format.FileMetaData
 }
-
-// group is a row group as it was written.
-type group struct {
-	rows   int
-	chunks []chunk
-}
-
-type chunk struct{ at, size, values int }
 
 func (f *fileWriter) put(b []byte) {
 	if f.err == nil {
 		_, f.err = f.w.Write(b)
-		f.at += len(b)
+		f.at += int64(len(b))
 	}
 }
 
+// marshal is a structure of the metadata.
+func (f *fileWriter) marshal(v any) []byte {
+	b, err := thrift.Marshal(compact, v)
+	if f.err == nil {
+		f.err = err
+	}
+	return b
+}
+
+func (f *fileWriter) schema() {
+	f.about.Schema = append(f.about.Schema, format.SchemaElement{Name: "schema", NumChildren: thrift.New(int32(len(f.columns)))})
+	f.fine = make([]bool, len(f.columns))
+	for i, c := range f.columns {
+		e := format.SchemaElement{Name: c.Name, Type: thrift.New(physical[c.Kind]), RepetitionType: thrift.New(format.Optional)}
+		switch c.Kind {
+		case Text:
+			e.ConvertedType = thrift.New(deprecated.UTF8) // for old readers
+			e.LogicalType.Value = new(format.StringType)
+		case Date:
+			e.ConvertedType = thrift.New(deprecated.Date)
+			e.LogicalType.Value = new(format.DateType)
+		case DateTime, Instant:
+			about := &format.TimestampType{IsAdjustedToUTC: c.Kind == Instant, Unit: format.TimeUnit{Value: new(format.MicroSeconds)}}
+			if f.fine[i] = Fine(c.Values); f.fine[i] {
+				about.Unit.Value = new(format.NanoSeconds)
+			}
+			e.LogicalType.Value = about
+		}
+		f.about.Schema = append(f.about.Schema, e)
+	}
+}
+
+// Fine says whether times need more than microseconds. Such a column reaches from 1678 to 2261.
+func Fine(values []any) bool {
+	for _, v := range values {
+		if t, ok := v.(time.Time); ok && t.Nanosecond()%1000 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func (f *fileWriter) group(from, to int) {
-	g := group{rows: to - from}
-	for _, c := range f.columns {
-		page, err := pageOf(c, from, to)
+	g := format.RowGroup{NumRows: int64(to - from), Ordinal: int16(len(f.about.RowGroups))}
+	for i, c := range f.columns {
+		page, nulls, err := pageOf(c, f.fine[i], from, to)
 		if err != nil {
 			f.err = err
 			return
 		}
-		var head thriftWriter
-		head.begin()
-		head.i32(1, pageData)
-		head.i32(2, len(page))
-		head.i32(3, len(page))
-		head.structure(5, func() {
-			head.i32(1, to-from)
-			head.i32(2, encodingPlain)
-			head.i32(3, encodingRLE)
-			head.i32(4, encodingRLE)
-		})
-		head.end()
-		g.chunks = append(g.chunks, chunk{f.at, len(head.b) + len(page), to - from})
-		f.put(head.b)
+		stats := format.Statistics{NullCount: int64(nulls)}
+		head := format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(len(page)), CompressedPageSize: int32(len(page))}
+		head.DataPageHeader.Set(format.DataPageHeader{NumValues: int32(to - from), Encoding: format.Plain, DefinitionLevelEncoding: format.RLE,
+			RepetitionLevelEncoding: format.RLE, Statistics: stats})
+		about := format.ColumnMetaData{Type: physical[c.Kind], Encoding: []format.Encoding{format.Plain, format.RLE}, PathInSchema: []string{c.Name},
+			Codec: format.Uncompressed, NumValues: int64(to - from), DataPageOffset: f.at, Statistics: stats}
+		f.put(f.marshal(&head))
 		f.put(page)
+		about.TotalCompressedSize = f.at - about.DataPageOffset
+		about.TotalUncompressedSize = about.TotalCompressedSize
+		g.TotalByteSize += about.TotalCompressedSize
+		g.Columns = append(g.Columns, format.ColumnChunk{MetaData: about})
 	}
-	f.groups = append(f.groups, g)
+	f.about.RowGroups = append(f.about.RowGroups, g)
 }
 
 // pageOf is which values there are, and those values.
-func pageOf(c Column, from, to int) ([]byte, error) {
+func pageOf(c Column, fine bool, from, to int) (page []byte, nulls int, err error) {
 	var levels, values []byte
 	var bits, packed byte
 	for i := from; i < to; {
@@ -138,8 +153,9 @@ func pageOf(c Column, from, to int) ([]byte, error) {
 			run++
 		}
 		levels = binary.AppendUvarint(levels, uint64(run-i)<<1)
-		if levels = append(levels, 0); there {
-			levels[len(levels)-1] = 1
+		if levels = append(levels, 1); !there {
+			levels[len(levels)-1] = 0
+			nulls += run - i
 		}
 		i = run
 	}
@@ -170,78 +186,36 @@ func pageOf(c Column, from, to int) ([]byte, error) {
 			if bits++; bits == 8 {
 				values, bits, packed = append(values, packed), 0, 0
 			}
+		case Date, DateTime, Instant:
+			var t time.Time
+			t, ok = v.(time.Time)
+			switch {
+			case c.Kind == Date:
+				values = binary.LittleEndian.AppendUint32(values, uint32(int32(t.Unix()/86400)))
+			case fine:
+				values = binary.LittleEndian.AppendUint64(values, uint64(t.UnixNano()))
+			default:
+				values = binary.LittleEndian.AppendUint64(values, uint64(t.UnixMicro()))
+			}
 		}
 		if !ok {
-			return nil, fmt.Errorf("column %q has a %T", c.Name, v)
+			return nil, 0, fmt.Errorf("column %q has a %T", c.Name, v)
 		}
 	}
 	if bits > 0 {
 		values = append(values, packed)
 	}
-	page := binary.LittleEndian.AppendUint32(nil, uint32(len(levels)))
+	page = binary.LittleEndian.AppendUint32(nil, uint32(len(levels)))
 	page = append(append(page, levels...), values...)
 	if len(page) > math.MaxInt32 {
-		return nil, fmt.Errorf("column %q has more than 2 GiB in %d rows", c.Name, to-from)
+		return nil, 0, fmt.Errorf("column %q has more than 2 GiB in %d rows", c.Name, to-from)
 	}
-	return page, nil
+	return page, nulls, nil
 }
 
-func (f *fileWriter) footer(rows int) {
-	var t thriftWriter
-	t.begin()
-	t.i32(1, 2)
-	t.list(2, thriftStruct, 1+len(f.columns))
-	t.begin()
-	t.text(4, "schema")
-	t.i32(5, len(f.columns))
-	t.end()
-	for _, c := range f.columns {
-		t.begin()
-		t.i32(1, physical[c.Kind])
-		t.i32(3, 1) // optional
-		t.text(4, c.Name)
-		if c.Kind == Text {
-			t.i32(6, 0) // UTF8, for old readers
-			t.structure(10, func() { t.structure(logicalString, func() {}) })
-		}
-		t.end()
-	}
-	t.i64(3, rows)
-	t.list(4, thriftStruct, len(f.groups))
-	for _, g := range f.groups {
-		f.describe(&t, g)
-	}
-	t.text(6, "markmill")
-	t.end()
-	f.put(t.b)
-	f.put(binary.LittleEndian.AppendUint32(nil, uint32(len(t.b))))
+func (f *fileWriter) footer() {
+	b := f.marshal(&f.about)
+	f.put(b)
+	f.put(binary.LittleEndian.AppendUint32(nil, uint32(len(b))))
 	f.put([]byte(magic))
-}
-
-func (f *fileWriter) describe(t *thriftWriter, g group) {
-	total := 0
-	t.begin()
-	t.list(1, thriftStruct, len(g.chunks))
-	for i, c := range g.chunks {
-		total += c.size
-		t.begin()
-		t.i64(2, c.at)
-		t.structure(3, func() {
-			t.i32(1, physical[f.columns[i].Kind])
-			t.list(2, thriftI32, 2)
-			t.varint(encodingPlain)
-			t.varint(encodingRLE)
-			t.list(3, thriftBinary, 1)
-			t.bytes(f.columns[i].Name)
-			t.i32(4, codecNone)
-			t.i64(5, c.values)
-			t.i64(6, c.size)
-			t.i64(7, c.size)
-			t.i64(9, c.at)
-		})
-		t.end()
-	}
-	t.i64(2, total)
-	t.i64(3, g.rows)
-	t.end()
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"markmill/notebooks/codec"
 	"markmill/runs"
@@ -69,8 +70,9 @@ func frameOf(value codec.Raw) ([]byte, bool) {
 }
 
 // ColumnOf makes a column of values, which have one type there. Truths, integers of 64 bits and texts stay what they are; integers and
-// fractions together are doubles; values of several types are texts: texts as they are, all else as JSON. What is missing or null is
-// null. What scrap values have no JSON for ($int, $float, $date, …) is a number, or the text of it.
+// fractions together are doubles; days, times in no zone, and instants are what they are ($date); values of several types are texts:
+// texts as they are, all else as JSON. What is missing or null is null. What scrap values have no JSON for ($int, $float, …) is a
+// number, or the text of it.
 func ColumnOf(name string, cells []codec.Raw) parquet.Column {
 	c := parquet.Column{Name: name, Values: make([]any, len(cells))}
 	kinds := map[parquet.Kind]bool{}
@@ -88,7 +90,7 @@ func ColumnOf(name string, cells []codec.Raw) parquet.Column {
 	switch {
 	case len(kinds) == 0:
 		return c
-	case len(kinds) == 1:
+	case len(kinds) == 1 && storable(c.Values):
 		for c.Kind = range kinds {
 		}
 		return c
@@ -114,6 +116,17 @@ func ColumnOf(name string, cells []codec.Raw) parquet.Column {
 		}
 	}
 	return c
+}
+
+// storable says whether a column of times holds all of them exactly.
+func storable(values []any) bool {
+	if !parquet.Fine(values) {
+		return true
+	}
+	return !slices.ContainsFunc(values, func(v any) bool {
+		t, ok := v.(time.Time)
+		return ok && (t.Year() < 1678 || t.Year() > 2261)
+	})
 }
 
 // withWords makes doubles of numbers among which texts stand that are numbers, too: kernels send what JSON has no number for as a text.
@@ -164,12 +177,28 @@ func native(v codec.Raw) (any, parquet.Kind) {
 		if !ok {
 			return PlainText(v), parquet.Text
 		}
-		if n, kind := number(text); kind != parquet.Text && !isTag(v, "$date", "$bytes", "$path", "$secret") {
+		if isTag(v, "$date") {
+			return date(text)
+		}
+		if n, kind := number(text); kind != parquet.Text && !isTag(v, "$bytes", "$path", "$secret") {
 			return n, kind
 		}
 		return text, parquet.Text
 	}
 	return nil, parquet.Text
+}
+
+// date reads a day, a time in no zone, or an instant, in the forms of ISO 8601 that a kernel sends; what is none of them stays text.
+func date(text string) (any, parquet.Kind) {
+	for _, form := range []struct {
+		layout string
+		kind   parquet.Kind
+	}{{time.DateOnly, parquet.Date}, {"2006-01-02T15:04:05", parquet.DateTime}, {time.RFC3339, parquet.Instant}} {
+		if t, err := time.Parse(form.layout, text); err == nil {
+			return t.UTC(), form.kind
+		}
+	}
+	return text, parquet.Text
 }
 
 // number reads an integer of 64 bits or a double; what neither holds exactly stays text.

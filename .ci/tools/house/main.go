@@ -50,6 +50,8 @@ var libraries = []library{
 	{"encoding/json", "", true, "JSON goes through notebooks/codec"},
 	{"github.com/goccy/go-json", "notebooks/codec", false, "JSON goes through notebooks/codec"},
 	{"github.com/go-git", "engine/worktree", false, "Git goes through engine/worktree"},
+	{"github.com/parquet-go", "runs/parquet", false, "Parquet is read and written by runs/parquet"},
+	{"github.com/klauspost/compress", "runs/parquet", false, "Parquet is read and written by runs/parquet"},
 	{"golang.org/x/net/html", "render/html", true, "HTML is read where pages are made"},
 	{"github.com/aws", "cmd/markmill/remote", false, storage},
 	{"github.com/Azure", "cmd/markmill/remote", false, storage},
