@@ -254,14 +254,14 @@ func (r *region) displays() error {
 		r.left -= resultBytes
 		switch text := d.MIME != "text/html" && (strings.HasPrefix(d.MIME, "text/") || d.MIME == "application/json"); {
 		case text && d.File != "":
-			shown, err := r.stream(&r.Buffer, "text {.output}", runs.StreamData{File: d.File, Bytes: d.Bytes, Digest: d.Digest}, max(r.left, resultBytes))
+			shown, err := r.stream(&r.Buffer, "text {.result}", runs.StreamData{File: d.File, Bytes: d.Bytes, Digest: d.Digest}, max(r.left, resultBytes))
 			if err != nil {
 				return err
 			}
 			r.left -= len(shown)
 		case d.Alt != "":
 			e := cutText(r.clean.text(withoutAddress(d.Alt)), max(r.left, resultBytes))
-			writeExcerpt(&r.Buffer, "text {.output}", e, d.File, d.Digest)
+			writeExcerpt(&r.Buffer, "text {.result}", e, d.File, d.Digest)
 			r.left -= e.size()
 		default:
 			fmt.Fprintf(r, "Result (%s): %s\n\n", inline(plain.Escape(d.MIME)), codeSpan(plain.Escape(d.File)))

@@ -15,6 +15,7 @@ type StepCell struct {
 	Status runs.StepStatus
 	Words  string // how it ended, as its region has it
 	out    cellOutputs
+	raised bool // an exception is among them
 }
 
 // Stream adds text of a stream: stdout or stderr.
@@ -29,6 +30,18 @@ func (c *StepCell) Stream(name, text string) {
 // Markdown adds what is told in Markdown.
 func (c *StepCell) Markdown(text string) {
 	c.display(map[string]any{"text/markdown": ipynb.Lines(text), "text/plain": ipynb.Lines(text)})
+}
+
+// Result adds a result of which only the text is known.
+func (c *StepCell) Result(text string) {
+	c.display(map[string]any{"text/plain": ipynb.Lines(text)})
+}
+
+// Raised adds an exception.
+func (c *StepCell) Raised(name, value string, traceback []string) {
+	c.out.flush()
+	c.raised = true
+	c.out.list = append(c.out.list, map[string]any{"output_type": "error", "ename": name, "evalue": value, "traceback": traceback})
 }
 
 // Picture adds a picture.
@@ -71,7 +84,7 @@ func (c *StepCell) outcome(id notebooks.StepID) stepOutcome {
 	}
 	o.outputs = func(int) ([]map[string]any, error) {
 		c.out.flush()
-		if c.Status == runs.StepFailed || c.Status == runs.StepTimeout {
+		if (c.Status == runs.StepFailed || c.Status == runs.StepTimeout) && !c.raised {
 			c.out.fails(id, c.Words)
 		}
 		return c.out.list, nil

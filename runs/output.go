@@ -2,6 +2,7 @@ package runs
 
 import (
 	"path"
+	"slices"
 
 	"markmill/notebooks/codec"
 )
@@ -15,14 +16,34 @@ const jupyterOutput = "output.ipynb"
 // OutputFile is the name of the output notebook in the run directory: of the form of the source.
 func (r *Run) OutputFile() string { return OutputFor(r.Started.SourceFile) }
 
-// OutputFiles are the output notebooks in the run directory: that of the form of the source, and one of the form that was
-// asked for where it is another.
+// OutputFiles are the names of the output notebooks of a run: that of the form of the source, and one of the form that was
+// asked for where it is another. They stand in the run directory, but for those that Left gives.
 func (r *Run) OutputFiles() []string {
 	names := []string{r.OutputFile()}
 	if r.Started.OutputForm != "" {
 		names = append(names, otherOutput(names[0]))
 	}
 	return names
+}
+
+// Left is the output notebook of a name where the run directory does not keep it; nil where it does.
+func (r *Run) Left(name string) *LeftOutput {
+	if r.Completed == nil {
+		return nil
+	}
+	for i := range r.Completed.Outputs {
+		if o := &r.Completed.Outputs[i]; o.Name == name {
+			return o
+		}
+	}
+	return nil
+}
+
+// CanLeave says whether the run directory can do without the output notebooks: one of them is a Jupyter notebook, which is as large as all
+// that the steps have printed, and OUTPUT is a file. A run that was interrupted, or that showed a secret, keeps them.
+func (r *Run) CanLeave() bool {
+	return slices.Contains(r.OutputFiles(), jupyterOutput) && r.Started.LocalOutput() != "" &&
+		r.Status() != Interrupted && r.Status() != Running && !reports(r, CodeSecretLeaked)
 }
 
 // otherOutput is the name of the output notebook of the other form.

@@ -487,6 +487,7 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		eng.Views = a.views("")
 	} else {
 		eng.Views = a.views(output)
+		eng.Leave = func(in engine.ViewInput) []runs.LeftOutput { return leaveOutput(in, output) }
 		eng.Place = func(id runs.RunID, complete bool) error { return placeOutput(output, id, complete) }
 	}
 	var held *frozen
@@ -495,7 +496,7 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		if held, err = o.freeze(output); err != nil {
 			return err
 		}
-		plan.Request.Output, eng.Views = "", held.views(a.views(""))
+		plan.Request.Output, eng.Views, eng.Leave = "", held.views(a.views("")), nil
 	}
 	watch, err := a.watch(o, a.store(rootOf(o.req.Repository)).Path(plan.Request.ID))
 	if err != nil {

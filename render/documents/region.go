@@ -131,6 +131,8 @@ func readBlock(c *diff.Cell, info, text, elided string) {
 	switch class {
 	case "output", "tests":
 		output(diff.Stdout, "text/plain")
+	case "result":
+		output(diff.Display, "text/plain")
 	case "error":
 		output(diff.Stderr, "text/plain")
 	case "diff":

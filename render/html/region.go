@@ -157,7 +157,7 @@ func (p *page) regionFence(res *result, info, body string) markup {
 		class = m[1]
 	}
 	switch class {
-	case "output":
+	case "output", "result":
 		return p.output("out", body, false)
 	case "error":
 		return p.output("err", body, true)

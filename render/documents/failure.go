@@ -1,0 +1,108 @@
+package documents
+
+import (
+	"strings"
+
+	"markmill/notebooks/lazyregexp"
+)
+
+const tracebackHead = "Traceback (most recent call last)"
+
+var (
+	exitWords   = lazyregexp.New(`^exit \d+(?:, [^·]*)? · ([\pL_][\pL\pN_.]*)(?: ·|$)`)
+	raisedWords = lazyregexp.New(`^([\pL_][\pL\pN_.]*)(?:: ?(.*))?$`)
+	ruledHead   = lazyregexp.New(`^([\pL_][\pL\pN_.]*) +Traceback \(most recent call last\)$`)
+	chainWords  = lazyregexp.New(`^(?:During handling of the above exception, another exception occurred|The above exception was the direct cause of the following exception):$`)
+)
+
+// exception is what a block of errors tells of an exception.
+type exception struct {
+	name, value string
+	traceback   []string
+}
+
+// failure adds a block of errors: what went to standard error, and the exception at its end.
+func (r *cellReader) failure(text string) {
+	name := ""
+	if m := exitWords.FindStringSubmatch(r.cell.Words); m != nil {
+		name = m[1]
+	}
+	before, raised := readException(text, name)
+	if before != "" {
+		r.cell.Stream("stderr", before)
+	}
+	if raised != nil {
+		r.cell.Raised(raised.name, raised.value, raised.traceback)
+	}
+}
+
+// readException finds the traceback that a text ends with, as Python prints one, IPython, or any interpreter whose exception is known by its name.
+// nil: there is none, and all of the text is before it.
+func readException(text, name string) (before string, found *exception) {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	start, from := -1, 0 // the first line, and where the words of the exception may begin
+	for i, line := range lines {
+		m := ruledHead.FindStringSubmatch(line)
+		if m == nil && line != tracebackHead+":" {
+			continue
+		}
+		if start < 0 || !continues(lines[from:i]) {
+			start = i
+			if m != nil && i > 0 && lines[i-1] != "" && strings.Trim(lines[i-1], "-") == "" {
+				start--
+			}
+		}
+		if from = i + 1; m != nil {
+			name = m[1]
+		}
+	}
+	if start < 0 && name != "" {
+		for i, line := range lines {
+			if strings.HasPrefix(line, name+":") && i+1 < len(lines) && strings.HasPrefix(lines[i+1], "    at ") {
+				start, from = i, i
+			}
+		}
+	}
+	if start < 0 {
+		return text, nil
+	}
+	for i := from; i < len(lines); i++ {
+		m := raisedWords.FindStringSubmatch(lines[i])
+		if m == nil || ruled(lines[start:from]) && m[1] != name {
+			continue
+		}
+		value := []string{m[2]}
+		for _, line := range lines[i+1:] {
+			if strings.HasPrefix(line, "    at ") {
+				break
+			}
+			value = append(value, line)
+		}
+		before = strings.Join(lines[:start], "\n")
+		if before != "" {
+			before += "\n"
+		}
+		return before, &exception{m[1], strings.TrimRight(strings.Join(value, "\n"), "\n"), lines[start:]}
+	}
+	return text, nil
+}
+
+// ruled says whether a traceback begins as IPython's do.
+func ruled(lines []string) bool {
+	for _, line := range lines {
+		if ruledHead.MatchString(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// continues says whether the lines up to the head of a traceback lead over to it from another one.
+func continues(lines []string) bool {
+	for i := len(lines) - 1; i >= 0; i-- {
+		if lines[i] != "" {
+			return chainWords.MatchString(lines[i])
+		}
+	}
+	return false
+}
