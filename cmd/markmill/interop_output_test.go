@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"markmill/notebooks/forms"
-	"markmill/runs"
 )
 
 // readOutputs opens each notebook as Jupyter's programs do, and prints what scrapbook finds in it.
@@ -188,7 +187,8 @@ func (p peers) corpusOutputs(t *testing.T, dir string) {
 		}
 		command(t, dir, p.markmill, "runs", "verify", base+".ipynb")
 		outputs = append(outputs, base+".ipynb")
-		command(t, dir, p.markmill, "convert", inRecord(t, p, base+".ipynb"), base+".converted.ipynb")
+		command(t, dir, p.markmill, "convert", runOf(t, p, base+".ipynb"), base+".output.md") // as it would stand in the record
+		command(t, dir, p.markmill, "convert", base+".output.md", base+".converted.ipynb")
 		direct = append(direct, base+".converted.ipynb")
 	}
 	ours, converted := p.books(t, outputs...), p.books(t, direct...)
@@ -200,12 +200,12 @@ func (p peers) corpusOutputs(t *testing.T, dir string) {
 	t.Logf("%d notebooks of Markdown", len(ours))
 }
 
-// inRecord is the output notebook in Markdown of the run that left one of Jupyter's.
-func inRecord(t *testing.T, p peers, output string) string {
+// runOf is the run directory of the run that left an output notebook.
+func runOf(t *testing.T, p peers, output string) string {
 	var v verified
 	out := command(t, "", p.markmill, "runs", "verify", "--json", output)
 	if err := json.Unmarshal(out, &v); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	return filepath.Join(os.Getenv("MARKMILL_DIR"), "runs", string(v.Run), runs.OutputFile)
+	return filepath.Join(os.Getenv("MARKMILL_DIR"), "runs", string(v.Run))
 }
