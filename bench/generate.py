@@ -62,10 +62,12 @@ def flood_inputs(folder, name, size):
 
 
 def printing_cells(folder, name, cells=50, size=5_000_000):
-    """A Jupyter notebook whose cells print so many bytes together, in lines of a hundred."""
+    """A notebook whose cells print so many bytes together, in lines of a hundred: Jupyter's, and the same in Markdown."""
     lines = size // cells // 100
+    code = [f"for i in range({lines}):\n    print('%05d' % ({n} * {lines} + i), 'x' * 93)" for n in range(cells)]
+    write(folder, name + ".md", "".join("```python {#cell-%d}\n%s\n```\n\n" % each for each in enumerate(code)))
     write(folder, name + ".ipynb", json.dumps({
-        "cells": [cell(f"for i in range({lines}):\n    print('%05d' % ({n} * {lines} + i), 'x' * 93)", []) for n in range(cells)],
+        "cells": [cell(each, []) for each in code],
         "nbformat": 4, "nbformat_minor": 5,
         "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
                      "language_info": {"name": "python"}}}))

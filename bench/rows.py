@@ -270,9 +270,13 @@ def disk(b):
         return []
     size, last = generate.printing_cells(b.folder, "printing")
     figures, notes = [], []
-    bare = b.jupyter("printing", last)
+    bare, other, back = (b.jupyter("printing", last) for _ in range(3))
     bare.name, bare.argv, bare.proof = "markmill without OUTPUT", bare.argv[:-1], ()
-    for c in (bare, b.jupyter("printing", last), *b.papermill("printing", proof=last)):
+    out = b.input("printing.other.ipynb")
+    other.name, other.argv, other.proof = "markmill, Markdown to .ipynb", other.argv[:-2] + [b.input("printing.md"), out], (out, last)
+    out = b.input("printing.other.md")
+    back.name, back.argv, back.proof = "markmill, .ipynb to Markdown", back.argv[:-1] + [out], (out, last)
+    for c in (bare, b.jupyter("printing", last), other, back, *b.papermill("printing", proof=last)):
         count = written.by_file(c.argv, c.cwd, b.env)
         if c.proof:
             measure.prove(c.argv, *c.proof)

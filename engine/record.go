@@ -166,14 +166,11 @@ func (r *run) conclude(data *runs.CompletedData) (event runs.Event, record *runs
 		}
 	}
 	for told, refused, failed := false, false, false; ; {
-		raw, err := r.clean(data)
-		if err != nil {
+		before := len(r.blockers)
+		if event, err = r.last(data); err != nil {
 			return event, nil, err
 		}
-		if event, err = r.journal.Prepare(runs.RunCompleted, "", raw); err != nil {
-			return event, nil, artifact(err)
-		}
-		record, err = r.views(event)
+		record, err = r.views(event, before)
 		switch {
 		case err == nil || failed && record != nil:
 			return event, record, nil
@@ -195,6 +192,39 @@ func (r *run) conclude(data *runs.CompletedData) (event runs.Event, record *runs
 	}
 }
 
+// last prepares the last event, of data and of the output notebooks that the run directory does not keep, once OUTPUT is written.
+func (r *run) last(data *runs.CompletedData) (runs.Event, error) {
+	data.Outputs = nil
+	event, err := r.prepare(data)
+	if err != nil || r.eng.Leave == nil || r.keeps || r.leaks() {
+		return event, err
+	}
+	record, err := runs.Fold(append(slices.Clip(r.events), event))
+	if err != nil {
+		return event, err
+	}
+	data.Outputs = r.eng.Leave(ViewInput{Dir: r.dir, Notebook: r.plan.Notebook, Run: record, Clean: r.cleanView})
+	if r.leaks() { // what shows a secret is given anew, with a record that says so
+		data.Outputs = nil
+	}
+	if r.keeps = len(data.Outputs) == 0; r.keeps {
+		return event, nil
+	}
+	return r.prepare(data)
+}
+
+func (r *run) prepare(data *runs.CompletedData) (runs.Event, error) {
+	raw, err := r.clean(data)
+	if err != nil {
+		return runs.Event{}, err
+	}
+	event, err := r.journal.Prepare(runs.RunCompleted, "", raw)
+	if err != nil {
+		return event, artifact(err)
+	}
+	return event, nil
+}
+
 // refusal is the blocker that a view gives.
 func refusal(err error) runs.Blocker {
 	var r Refused
@@ -203,8 +233,8 @@ func refusal(err error) runs.Blocker {
 }
 
 // views writes every view of the record that ends with event. The last one digests the others: before it, and
-// at the end, the whole run directory is searched for secrets.
-func (r *run) views(event runs.Event) (*runs.Run, error) {
+// at the end, the whole run directory is searched for secrets; before is how many blockers event knows of.
+func (r *run) views(event runs.Event, before int) (*runs.Run, error) {
 	record, err := runs.Fold(append(slices.Clip(r.events), event))
 	if err != nil {
 		return nil, err
@@ -218,7 +248,6 @@ func (r *run) views(event runs.Event) (*runs.Run, error) {
 	if err := r.trace.write(r.dir, r.id, r.eng.Version, r.clean); err != nil {
 		failures = append(failures, err)
 	}
-	before := len(r.blockers)
 	search := func() error {
 		replaced, err := r.withhold()
 		for _, path := range replaced {

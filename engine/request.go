@@ -103,6 +103,11 @@ type Engine struct {
 	User    string // who runs, by the system's name, for requests of approval
 	Views   []View
 
+	// Leave writes what a run leaves at OUTPUT, whole, so that it waits for Place, and says which output notebooks the run directory is
+	// not to keep: the views write none of these. It is called before the views, of the run as its last event will have it. Where it
+	// gives none, because they are to be kept or OUTPUT cannot be written, all is left to the views. nil is none.
+	Leave func(ViewInput) []runs.LeftOutput
+
 	// Place is called when the record is complete, or failed to be: what views left waiting beside it is put into
 	// its place, or taken away. The run is still locked, so that a crash in it is seen. nil is none.
 	Place func(id runs.RunID, complete bool) error

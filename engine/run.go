@@ -67,6 +67,7 @@ type run struct {
 	mutated    bool             // the user's checkout changed
 	lastCommit string           // of the run's chain
 	carry      *carry           // nil: the run begins anew
+	keeps      bool             // the run directory keeps the output notebooks
 	opaques    []string         // repositories inside the checkout of a run in place
 }
 

@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"markmill/notebooks"
+	"markmill/notebooks/forms"
 	"markmill/runs"
 )
 
@@ -36,6 +37,33 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 	return notebooks.Splice(nb.Source, append(regions, steps...), notebooks.Manifest{
 		Status: string(run.Status()), Parameters: manifestParams(run.Contract.Parameters, names), ReportMode: run.ReportMode(),
 	}), nil
+}
+
+// Recorded is the notebook of a run: its source, in the language that the run found.
+func Recorded(run *runs.Run, source []byte) (*notebooks.Notebook, error) {
+	nb, err := forms.Parse(run.Started.Notebook, source)
+	if err == nil {
+		nb.Speak(run.Plan.Language)
+	}
+	return nb, err
+}
+
+// Again is Output of a run in its record, of the source that ran and the run directory.
+func Again(name string, run *runs.Run, source []byte, files fs.FS) ([]byte, error) {
+	nb, err := Recorded(run, source)
+	if err != nil {
+		return nil, err
+	}
+	return Output(name, nb, run, files)
+}
+
+// RunOutput returns an output notebook of a run by its name: as it stands in the run directory, or made Again where
+// that does not keep it.
+func RunOutput(name string, run *runs.Run, source []byte, files fs.FS) ([]byte, error) {
+	if run.Left(name) == nil {
+		return fs.ReadFile(files, name)
+	}
+	return Again(name, run, source, files)
 }
 
 // withoutBlocks is the run of a notebook without the steps that are blocks of parameters in Markdown.

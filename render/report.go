@@ -223,13 +223,20 @@ func (r *report) scraps() {
 func (r *report) evidence() {
 	r.printf("## Evidence\n\n")
 	type file struct{ name, what string }
+	id := r.clean.oneLine(strings.ReplaceAll(string(r.run.ID), "`", ""), 200)
 	list := []file{
 		{r.run.Started.SourceFile, "the exact source that ran"},
 		{runs.JournalFile, "the journal, one event a line, each linked to the one before by its hash"},
-		{r.run.OutputFile(), "the output notebook"},
 	}
-	for _, name := range r.run.OutputFiles()[1:] {
-		list = append(list, file{name, "the same in the form of OUTPUT"})
+	for i, name := range r.run.OutputFiles() {
+		what := "the output notebook"
+		if i > 0 {
+			what = "the same in the form of OUTPUT"
+		}
+		if r.run.Left(name) != nil {
+			what += fmt.Sprintf(", not kept here: `markmill convert %s %s` makes it again", id, name)
+		}
+		list = append(list, file{name, what})
 	}
 	for _, f := range append(list, []file{
 		{runs.StepsDir + "/", "what every step printed, whole, and its patch"},
@@ -242,5 +249,5 @@ func (r *report) evidence() {
 			r.printf("- %s: %s\n", r.code(f.name), f.what)
 		}
 	}
-	r.printf("\nTo check it all again: `markmill runs verify %s`\n", r.clean.oneLine(strings.ReplaceAll(string(r.run.ID), "`", ""), 200))
+	r.printf("\nTo check it all again: `markmill runs verify %s`\n", id)
 }

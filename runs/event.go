@@ -442,4 +442,15 @@ type CompletedData struct {
 	Ref                     string    `json:"ref,omitzero"`
 	NotApplicable           []string  `json:"not_applicable,omitempty"` // "check: reason" of what a block skipped
 	Signal                  int       `json:"signal,omitzero"`          // of an interrupted run
+	// Outputs are the output notebooks that the run directory does not keep, because one of them stands at OUTPUT; none where it
+	// keeps all of them.
+	Outputs []LeftOutput `json:"outputs,omitempty"`
+}
+
+// LeftOutput is an output notebook that the run directory does not keep: it is made again, byte for byte, of the journal and the
+// files that the journal names.
+type LeftOutput struct {
+	Name   string `json:"name"` // that it would have in the run directory
+	Digest Digest `json:"digest"`
+	Bytes  int64  `json:"bytes"`
 }

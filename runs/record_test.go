@@ -33,6 +33,12 @@ func created(t testing.TB, store Store, id RunID) string {
 // newRecord begins a run in a store: its source is there and run.started is in its journal.
 func newRecord(t testing.TB, store Store, start time.Time, random byte) *record {
 	t.Helper()
+	return newRecordOf(t, store, start, random, RunStartedData{})
+}
+
+// newRecordOf is newRecord of a run.started that says more.
+func newRecordOf(t testing.TB, store Store, start time.Time, random byte, started RunStartedData) *record {
+	t.Helper()
 	r := &record{t: t, id: NewRunID(start, "fix.md", []byte{random}), source: []byte("# Fix\n\n```bash {#change}\ntrue\n```\n\nmore\n")}
 	r.dir = created(t, store, r.id)
 	r.write("notebook.md", string(r.source))
@@ -45,7 +51,8 @@ func newRecord(t testing.TB, store Store, start time.Time, random byte) *record 
 			t.Error(err)
 		}
 	})
-	mustAppend(t, r.Journal, RunStarted, "", RunStartedData{RunID: r.id, Notebook: "tasks/fix.md", SourceFile: "notebook.md"})
+	started.RunID, started.Notebook, started.SourceFile = r.id, "tasks/fix.md", "notebook.md"
+	mustAppend(t, r.Journal, RunStarted, "", started)
 	return r
 }
 
@@ -101,6 +108,12 @@ func (r *record) steps() {
 // finish appends what ends a pass and writes all files.
 func (r *record) finish() {
 	r.t.Helper()
+	r.finishWith(CompletedData{Status: Pass, ResultCommit: "c1"})
+}
+
+// finishWith does that with another end.
+func (r *record) finishWith(end CompletedData) {
+	r.t.Helper()
 	mustAppend(r.t, r.Journal, GitDiffChecked, "", DiffCheckedData{
 		BaseCommit: "b0", ResultCommit: "c1", AllowedPassed: true,
 		Files: []ChangedFile{{Path: "parser/parse.go", Status: "modified", Added: 1, Deleted: 1}},
@@ -109,7 +122,7 @@ func (r *record) finish() {
 	mustAppend(r.t, r.Journal, VerificationCompleted, "", VerificationData{
 		Passed: true, Steps: []VerificationStep{{Step: "check", Status: StepPassed, DurationNS: 7, Tests: &TestCounts{Runner: "pytest", Passed: 3}}},
 	})
-	mustAppend(r.t, r.Journal, RunCompleted, "", CompletedData{Status: Pass, ResultCommit: "c1"})
+	mustAppend(r.t, r.Journal, RunCompleted, "", end)
 	if err := r.Close(); err != nil {
 		r.t.Fatal(err)
 	}
@@ -139,9 +152,11 @@ func writeFolds(dir string, run *Run) error {
 	if err != nil {
 		return err
 	}
-	for path, text := range map[string][]byte{
-		OutputFile: output, TestLogFile: []byte("3 passed\n"), PatchFile: []byte("--- a\n+++ b\n"),
-	} {
+	files := map[string][]byte{TestLogFile: []byte("3 passed\n"), PatchFile: []byte("--- a\n+++ b\n")}
+	if run.Left(OutputFile) == nil {
+		files[OutputFile] = output
+	}
+	for path, text := range files {
 		if err := WriteFile(filepath.Join(dir, path), text); err != nil {
 			return err
 		}

@@ -52,6 +52,8 @@ type Report struct {
 	ArtifactPaths   []string          `json:"artifact_paths"`
 	ArtifactDigests map[string]Digest `json:"artifact_digests"`
 	Freshness       Freshness         `json:"freshness"`
+	// Outputs are the output notebooks that the run directory does not keep; absent where it keeps them.
+	Outputs []LeftOutput `json:"outputs,omitempty"`
 }
 
 // ReportCheck is the outcome of one test step.
@@ -125,7 +127,7 @@ func NewReportKnowing(run *Run, dir string, known map[string]Digest) (*Report, e
 		}
 	}
 	if c := run.Completed; c != nil {
-		r.SourceRepositoryMutated = c.SourceRepositoryMutated
+		r.SourceRepositoryMutated, r.Outputs = c.SourceRepositoryMutated, c.Outputs
 		if r.ResultCommit == "" {
 			r.ResultCommit = c.ResultCommit
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
@@ -36,7 +37,8 @@ type RenderFunc func(dir string, run *Run, source []byte, file string) ([]byte, 
 
 // Verify recomputes everything that a run directory says, from its bytes: the journal's chain from
 // the source notebook on, the order of its events, its verdict, every file that an event gives a
-// digest of, what it carries from runs that it goes on from, its approval and who signed it, SHA256SUMS, the report, and the output notebook. render may be nil: then the output
+// digest of, what it carries from runs that it goes on from, its approval and who signed it, SHA256SUMS, the report, and the output notebook. One that
+// the run directory does not keep is made again and held against its digest in the journal. render may be nil: then the output
 // notebook is only checked against its own digests and the source.
 //
 // Findings come in that order. An error means that there is nothing to check.
@@ -230,16 +232,28 @@ func (c *check) file(path string, digest Digest, size int64) {
 
 // required names the files that every run that has ended leaves.
 func (c *check) required() {
-	for _, path := range append(c.v.Run.OutputFiles(), ReportFile, ReportPageFile, PatchFile, TestLogFile) {
-		if _, err := c.root.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+	run := c.v.Run
+	for _, path := range append(run.OutputFiles(), ReportFile, ReportPageFile, PatchFile, TestLogFile) {
+		_, err := c.root.Lstat(path)
+		switch left := run.Left(path); {
+		case errors.Is(err, fs.ErrNotExist) && left == nil:
 			c.v.find(path, "is missing")
+		case err == nil && left != nil:
+			c.v.find(path, "is there, and the journal says that it is not kept")
 		}
+	}
+	if run.Completed != nil && len(run.Completed.Outputs) > 0 && (!run.CanLeave() || len(run.Completed.Outputs) != len(run.OutputFiles())) {
+		c.v.find(JournalFile, "%s says that output notebooks are not kept which such a run keeps", RunCompleted)
 	}
 }
 
 // output checks an output notebook: the digests in it, the source that it strips to where that is given, and that it is
 // what the journal folds to.
 func (c *check) output(name string, source []byte, render RenderFunc) {
+	if left := c.v.Run.Left(name); left != nil {
+		c.left(left, source, render)
+		return
+	}
 	text, err := c.root.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return // said by required
@@ -260,6 +274,23 @@ func (c *check) output(name string, source []byte, render RenderFunc) {
 	case reports(run, CodeSecretLeaked): // what showed a secret was left out of it
 	case !bytes.Equal(text, want):
 		c.v.find(name, "line %d is not what the journal gives", firstDifference(text, want))
+	}
+}
+
+// left makes an output notebook again that the run directory does not keep, and holds it against its digest in the journal.
+func (c *check) left(o *LeftOutput, source []byte, render RenderFunc) {
+	if render == nil || c.source == nil {
+		return
+	}
+	text, err := render(c.dir, c.v.Run, c.source, o.Name)
+	if err != nil {
+		c.v.find(o.Name, "cannot be made from the journal: %s", err)
+		return
+	}
+	c.v.regions(o.Name, text, source)
+	if got := DigestOf(text); got != o.Digest || int64(len(text)) != o.Bytes {
+		c.v.find(o.Name, "is not what the journal gives: the run left %s, %d bytes, and made again it is %s, %d bytes; Markmill %s made the run",
+			o.Digest, o.Bytes, got, len(text), c.v.Run.Started.Markmill)
 	}
 }
 
@@ -343,7 +374,8 @@ func VerifyOutput(path string, store Store, render RenderFunc) (*Verification, e
 	return v, nil
 }
 
-// madeBy finds the newest run whose output notebook has the digest, "" without one.
+// madeBy finds the newest run whose output notebook has the digest, "" without one: one that its run directory keeps, or that it
+// left at OUTPUT.
 func (s Store) madeBy(output Digest) (string, error) {
 	entries, err := s.List()
 	if err != nil {
@@ -356,6 +388,12 @@ func (s Store) madeBy(output Digest) (string, error) {
 		}
 		if sums, err := parseSums(string(text)); err == nil && (sums[OutputFile] == output || sums[jupyterOutput] == output) {
 			return entry.Dir, nil
+		}
+		if _, last, err := journalEnds(entry.Dir); err == nil && last.Type == RunCompleted {
+			done, err := decode[CompletedData](last)
+			if err == nil && slices.ContainsFunc(done.Outputs, func(o LeftOutput) bool { return o.Digest == output }) {
+				return entry.Dir, nil
+			}
 		}
 	}
 	return "", nil

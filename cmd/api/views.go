@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 
 	"markmill/engine"
-	"markmill/notebooks"
-	"markmill/notebooks/forms"
 	"markmill/render"
 	"markmill/runs"
 )
@@ -25,25 +23,15 @@ func Views() []engine.View {
 	}
 }
 
-// Recorded is the notebook of a run: its source, in the language that the run found.
-func Recorded(run *runs.Run, source []byte) (*notebooks.Notebook, error) {
-	nb, err := forms.Parse(run.Started.Notebook, source)
-	if err == nil {
-		nb.Speak(run.Plan.Language)
-	}
-	return nb, err
-}
-
 // FoldOutput is an output notebook as a fold of a run directory: what runs.Verify compares the one in the record with.
 func FoldOutput(dir string, run *runs.Run, source []byte, file string) ([]byte, error) {
-	nb, err := Recorded(run, source)
-	if err != nil {
-		return nil, err
-	}
-	return render.Output(file, nb, run, os.DirFS(dir))
+	return render.Again(file, run, source, os.DirFS(dir))
 }
 
 func outputNotebook(in engine.ViewInput) error {
+	if in.Run.Left(in.Run.OutputFile()) != nil { // the run directory keeps none
+		return nil
+	}
 	if err := WritePictures(in.Dir, in); err != nil {
 		return err
 	}

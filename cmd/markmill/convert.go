@@ -26,7 +26,7 @@ const formHTML = "html"
 func (a *app) convertCommand() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
-		Use: "convert NOTEBOOK OUTPUT", Short: "Write a notebook in another form, or as an HTML page",
+		Use: "convert NOTEBOOK|RUN OUTPUT", Short: "Write a notebook in another form, or as an HTML page",
 		Long: `Writes a notebook in another form: Markmill's Markdown, Jupytext Markdown, MyST (.md), Quarto (.qmd), R Markdown (.Rmd),
 percent scripts (.py and others), Jupyter (.ipynb), or as an HTML page. The ending of OUTPUT says which. An OUTPUT that ends in .md is in the form
 that a Jupyter notebook was converted from, or else in Markmill's own; --to names another. - reads standard input, or writes to
@@ -34,6 +34,9 @@ standard output: without --to an HTML page.
 
 A text that is converted to .ipynb and back is the same, byte for byte. What OUTPUT has no place for, such as the outputs of a Jupyter notebook in a text, is
 listed on standard error. A cell that would be read as something else is an error, and nothing is written.
+
+RUN is a run that was kept (an id, a part of one, last, or a run directory) and stands for its output notebook. An OUTPUT in the form that the run
+left is that notebook, byte for byte, also where the run left it at its OUTPUT and kept no copy of it.
 
 An HTML page is one file that holds all that it shows, loads nothing and runs nothing of the notebook. Pictures are taken from the folder
 of the notebook, or out of it, and from nowhere else.
@@ -43,6 +46,7 @@ Exit codes: 0 written, 2 the notebook has errors, or cannot be written in that f
   markmill convert --to jupytext analysis.ipynb analysis.md
   markmill convert task.md task.ipynb
   markmill convert health.out.md health.html
+  markmill convert last again.ipynb
   markmill convert --to myst - - < analysis.ipynb`,
 		Args: args(2, 2),
 		RunE: func(_ *cobra.Command, paths []string) error {
@@ -66,14 +70,22 @@ func (a *app) convert(from, to, form string) error {
 	if to != "-" && sameFile(from, to) {
 		return usagef("%s is the notebook itself; give another OUTPUT", to)
 	}
-	src, err := a.readAny(from)
+	left, err := a.runOutput(from, to, form)
 	if err != nil {
 		return err
 	}
-	var out []byte
-	if form == formHTML {
+	var src, out []byte
+	if left != nil {
+		from, src = left.path, left.text
+	} else if src, err = a.readAny(from); err != nil {
+		return err
+	}
+	switch {
+	case left != nil && left.asked:
+		out, err = src, left.pictures(to)
+	case form == formHTML:
 		out, err = pageOf(from, src)
-	} else {
+	default:
 		out, err = a.inForm(from, to, convert.Form(form), src)
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -17,6 +18,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/ipynb"
 	"markmill/runs"
 )
 
@@ -48,6 +50,9 @@ grep -q "$word" old && echo "3 passed, 0 failed"
 ` + "```" + `
 `
 
+// outputs are the OUTPUT of the runs: one of which the record keeps a copy, and one that it makes again.
+var outputs = []string{"out.md", "out.ipynb"}
+
 // oldOutput stands at OUTPUT before each run.
 const oldOutput = "# An output of an earlier day\n"
 
@@ -78,8 +83,16 @@ func newCrashBed(t *testing.T) *crashBed {
 	if err := os.Mkdir(filepath.Join(b.template, "o"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(b.template, "o", "out.md"), oldOutput)
+	for _, name := range outputs {
+		write(t, filepath.Join(b.template, "o", name), oldOutput)
+	}
 	return b
+}
+
+// to is the trial with another OUTPUT.
+func (r *trial) to(name string) *trial {
+	r.output = filepath.Join(r.repo, "o", name)
+	return r
 }
 
 // trial is one run that is cut or hindered, in a home and a repository of its own.
@@ -129,7 +142,7 @@ func (r *trial) tmp() string   { return filepath.Join(r.dir, "run", "tmp") }
 
 // args are those of the run that is cut.
 func (r *trial) args() []string {
-	args := []string{"run", r.notebook, "o/out.md", "-p", "word", "two", "--allow-unknown-parameters", "--no-progress-bar", "--events", r.seen}
+	args := []string{"run", r.notebook, "o/" + filepath.Base(r.output), "-p", "word", "two", "--allow-unknown-parameters", "--no-progress-bar", "--events", r.seen}
 	if r.branch {
 		args = append(args, "--branch", "done")
 	}
@@ -313,16 +326,43 @@ func (r *trial) checkOutput(dir string, kept []runs.Event) {
 	if string(b) == oldOutput {
 		return
 	}
-	got := notebooks.Strip(r.output, b)
-	if len(got.Problems) > 0 || got.Manifest == nil || string(got.Source) != crashNotebook {
-		r.Errorf("OUTPUT is neither the old one nor a whole new one (%v):\n%s", got.Problems, b)
+	manifest, problem := r.whole(b)
+	if problem != nil {
+		r.Errorf("OUTPUT is neither the old one nor a whole new one (%v):\n%s", problem, b)
 		return
 	}
 	if len(kept) == 0 || kept[len(kept)-1].Type != runs.RunCompleted {
-		r.Errorf("OUTPUT says %s and the record is not complete", got.Manifest.Status)
-	} else if run, _, err := runs.Load(dir); err != nil || string(run.Status()) != got.Manifest.Status {
-		r.Errorf("OUTPUT says %s and the record %v (%v)", got.Manifest.Status, run.Status(), err)
+		r.Errorf("OUTPUT says %s and the record is not complete", manifest.Status)
+	} else if run, _, err := runs.Load(dir); err != nil || string(run.Status()) != manifest.Status {
+		r.Errorf("OUTPUT says %s and the record %v (%v)", manifest.Status, run.Status(), err)
 	}
+}
+
+// whole reads the manifest of an output notebook, or says why it is not a whole one.
+func (r *trial) whole(b []byte) (m *notebooks.Manifest, problem error) {
+	if filepath.Ext(r.output) == ".ipynb" {
+		nb, err := ipynb.Parse(r.output, b)
+		if err != nil {
+			return nil, err
+		}
+		if damage := nb.Damage(); len(damage) > 0 {
+			return nil, damage[0]
+		}
+		m = nb.Manifest()
+	} else {
+		got := notebooks.Strip(r.output, b)
+		if len(got.Problems) > 0 {
+			return nil, got.Problems
+		}
+		if string(got.Source) != crashNotebook {
+			return nil, errors.New("its source is another")
+		}
+		m = got.Manifest
+	}
+	if m == nil {
+		return nil, errors.New("it has no manifest")
+	}
+	return m, nil
 }
 
 // checkRecord wants a record that is complete and holds.
@@ -338,6 +378,31 @@ func (r *trial) checkRecord(dir string, completed bool) {
 	}
 	if text, code := r.markmill("runs", "verify", filepath.Base(dir)); code != 0 {
 		r.Errorf("runs verify exits %d: %s", code, text)
+	}
+	r.checkAgain(dir, run)
+}
+
+// checkAgain wants the record to give the output notebook again, whatever became of OUTPUT: the same that stands there, where it is the run's.
+func (r *trial) checkAgain(dir string, run *runs.Run) {
+	r.Helper()
+	again := filepath.Join(r.dir, "again", filepath.Base(r.output))
+	if err := os.MkdirAll(filepath.Dir(again), 0o755); err != nil {
+		r.Fatal(err)
+	}
+	if text, code := r.markmill("convert", filepath.Base(dir), again); code != 0 {
+		r.Errorf("convert exits %d: %s", code, text)
+		return
+	}
+	got, err := os.ReadFile(again)
+	if err != nil {
+		r.Error(err)
+		return
+	}
+	if m, problem := r.whole(got); problem != nil || m.Status != string(run.Status()) {
+		r.Errorf("the record gives no whole output notebook (%v):\n%s", problem, got)
+	}
+	if b, err := os.ReadFile(r.output); err == nil && string(b) != oldOutput && !bytes.Equal(b, got) {
+		r.Errorf("the record gives another output notebook than OUTPUT:\n%s\n%s", got, b)
 	}
 }
 
@@ -500,7 +565,7 @@ func TestKills(t *testing.T) {
 	random.Shuffle(trials, func(i, j int) { moments[i], moments[j] = moments[j], moments[i] })
 	var late atomic.Int32 // the run had ended before
 	survive(t, "kills at a moment", trials, func(i int) string { return moments[i].String() }, func(t *testing.T, i int) {
-		r := b.trial(t)
+		r := b.trial(t).to(outputs[i%2])
 		if r.branch = i%4 == 3; i%5 == 4 {
 			r.between = r.runAgain
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -25,7 +26,7 @@ func (a *app) deliver(result *engine.Result, to string) error {
 	if file == runs.OutputFile { // in Jupyter's notebooks the pictures stand in the file itself
 		for _, asset := range render.Assets(result.Run) {
 			if err := put(asset.From, remote.Beside(to, asset.To)); err != nil {
-				return err
+				return fmt.Errorf("%w; an OUTPUT that ends in .ipynb holds its pictures", err)
 			}
 		}
 	}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,12 +25,13 @@ import (
 type frozen struct {
 	path string // of the output notebook
 	want []byte
+	read func(path string) ([]byte, error)
 	told bool
 	diff string // what would change, for people
 }
 
 // freeze reads the output notebook that run --frozen must not change.
-func (o *runOptions) freeze(output string) (*frozen, error) {
+func (a *app) freeze(output string, o *runOptions) (*frozen, error) {
 	for _, other := range []struct {
 		name string
 		set  bool
@@ -43,14 +46,23 @@ func (o *runOptions) freeze(output string) (*frozen, error) {
 	case "-":
 		return nil, usagef("--frozen compares with the file OUTPUT, and - is none")
 	}
+	f := &frozen{path: output, read: os.ReadFile}
 	if remote.Is(output) {
-		return nil, usagef("--frozen compares with a file that is here; copy %s, or run and compare: markmill diff", name(output))
+		f.read = func(path string) ([]byte, error) { return a.readBytes(path, maxJupyter) }
 	}
-	want, err := os.ReadFile(output)
-	if err != nil {
+	var err error
+	if f.want, err = f.read(output); err != nil {
 		return nil, usagef("--frozen: %v", err)
 	}
-	return &frozen{path: output, want: want}, nil
+	return f, nil
+}
+
+// beside is where a picture of the output notebook stands.
+func (f *frozen) beside(picture string) string {
+	if remote.Is(f.path) {
+		return remote.Beside(f.path, picture)
+	}
+	return filepath.Join(filepath.Dir(f.path), filepath.FromSlash(picture))
 }
 
 // views are those of a run, which leave OUTPUT alone and refuse where it would change. What a view refuses stands in
@@ -83,8 +95,11 @@ func (f *frozen) hold(in engine.ViewInput) error {
 		assets = nil
 	}
 	for _, asset := range assets {
-		to := filepath.Join(filepath.Dir(f.path), filepath.FromSlash(asset.To))
-		a, errA := os.ReadFile(to)
+		to := f.beside(asset.To)
+		a, errA := f.read(to)
+		if errA != nil && !errors.Is(errA, fs.ErrNotExist) { // which says nothing of the picture
+			return errA
+		}
 		b, errB := os.ReadFile(filepath.Join(in.Dir, filepath.FromSlash(asset.From)))
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
 			what = append(what, "the picture "+asset.To)
@@ -104,9 +119,11 @@ func (f *frozen) fresh(in engine.ViewInput) ([]byte, error) {
 	if file == runs.OutputFile {
 		return os.ReadFile(filepath.Join(in.Dir, file))
 	}
-	path, err := filepath.Abs(f.path)
-	if err != nil {
-		return nil, err
+	path, err := name(f.path), error(nil)
+	if !remote.Is(f.path) {
+		if path, err = filepath.Abs(f.path); err != nil {
+			return nil, err
+		}
 	}
 	in.Run = new(*in.Run)
 	in.Run.Started.Output = path

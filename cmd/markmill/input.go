@@ -65,7 +65,11 @@ func (a *app) remote() remote.Client {
 // readBytes reads a file, "-" standard input, or what is at an address, of at most so many bytes.
 func (a *app) readBytes(path string, most int64) ([]byte, error) {
 	if remote.Is(path) {
-		return a.remote().Read(context.Background(), path, most)
+		client := a.remote()
+		if jupyterName(path) {
+			client.Begin = func(head []byte) error { return beginsJupyter(path, head) }
+		}
+		return client.Read(context.Background(), path, most)
 	}
 	in, room := a.stdin, int64(bytes.MinRead)
 	if path != "-" {
@@ -95,6 +99,16 @@ func (a *app) readBytes(path string, most int64) ([]byte, error) {
 		return nil, badInput(path, "has more than %d bytes, the most that a notebook has", most)
 	}
 	return b.Bytes(), nil
+}
+
+// beginsJupyter refuses what cannot be a Jupyter notebook by how it begins.
+func beginsJupyter(path string, head []byte) error {
+	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	if begin := bytes.TrimSpace(head); len(begin) == 0 || begin[0] == '{' {
+		return nil
+	}
+	_, err := ipynb.Parse(name(path), head)
+	return err
 }
 
 // isScript says whether bytes are a script with cells, by the name or what they begin with.

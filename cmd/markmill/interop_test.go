@@ -34,6 +34,7 @@ func TestInterop(t *testing.T) {
 	t.Run("nbstripout", p.strip)
 	t.Run("nbdime", p.nbdime)
 	t.Run("jupyter", p.jupyter)
+	t.Run("widgets", p.widgets)
 	t.Run("kernel that ends", p.kernelEnds)
 	t.Run("scrapbook", p.scrapbook)
 	t.Run("secrets in tables", p.secretTable)

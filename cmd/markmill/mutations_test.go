@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,9 +43,28 @@ echo "3 passed, 0 failed"
 ` + "```" + `
 `
 
-// TestMutations changes a real run directory in every class of bytes, one change at a time, and verify must see
+// TestMutations changes real run directories in every class of bytes, one change at a time, and verify must see
 // each. What it cannot see is a change that whoever made it has carried through all files.
 func TestMutations(t *testing.T) {
+	tried, missed := 0, 0
+	for _, c := range []struct {
+		output string
+		kept   []string // of output notebooks
+	}{{"out.md", []string{"output.md"}}, {"out.ipynb", nil}} {
+		t.Run(c.output, func(t *testing.T) {
+			m := mutate(t, c.output, c.kept)
+			for _, kind := range slices.Sorted(maps.Keys(m.tried)) {
+				t.Logf("%-28s %d", kind, m.tried[kind])
+				tried += m.tried[kind]
+			}
+			missed += m.missed
+		})
+	}
+	t.Logf("mutations: %d tried, %d caught", tried, tried-missed)
+}
+
+// mutate does that with the run directory of one run.
+func mutate(t *testing.T, output string, kept []string) *mutator {
 	if runtime.GOOS == "windows" {
 		t.Skip("the interpreters of the notebook are for Unix")
 	}
@@ -64,7 +84,7 @@ func TestMutations(t *testing.T) {
 	write(t, filepath.Join(repo, "n.md"), mutatedNotebook)
 	command(t, repo, "git", "add", ".")
 	command(t, repo, "git", "-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-q", "-m", "base")
-	command(t, repo, program, "run", "n.md", filepath.Join(dir, "out.md"), "--no-progress-bar")
+	command(t, repo, program, "run", "n.md", filepath.Join(dir, output), "--no-progress-bar")
 	t.Chdir(repo)
 	found, err := filepath.Glob(".markmill/runs/*")
 	if err != nil || len(found) != 1 {
@@ -90,26 +110,18 @@ func TestMutations(t *testing.T) {
 		m.bytes(file)
 		m.whole(file)
 	}
-	for _, want := range []string{"notebook.md", "events.jsonl", "stdout", "stderr", "result.json", "diff.patch", "scrap-picture.png", "output.md",
-		"report.json", "report.md", "test.log", "patch.diff", "trace.jsonl", "SHA256SUMS"} {
+	for _, want := range append(kept, "notebook.md", "events.jsonl", "stdout", "stderr", "result.json", "diff.patch", "scrap-picture.png",
+		"report.json", "report.md", "test.log", "patch.diff", "trace.jsonl", "SHA256SUMS") {
 		if !kinds[want] {
 			t.Errorf("the run left no %s, so that nothing of that kind was tried", want)
 		}
 	}
+	if len(kept) == 0 && (kinds["output.md"] || kinds["output.ipynb"] || !kinds["outputs.jsonl"]) {
+		t.Error("the run directory keeps an output notebook, and was to make it again")
+	}
 	m.journal(filepath.Join(m.dir, runs.JournalFile))
 	m.added()
-	all := 0
-	for _, kind := range slices.Sorted(func(yield func(string) bool) {
-		for kind := range m.tried {
-			if !yield(kind) {
-				return
-			}
-		}
-	}) {
-		t.Logf("%-28s %d", kind, m.tried[kind])
-		all += m.tried[kind]
-	}
-	t.Logf("mutations: %d tried, %d caught", all, all-m.missed)
+	return m
 }
 
 type mutator struct {

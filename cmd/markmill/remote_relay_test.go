@@ -157,9 +157,13 @@ func (b *remoteBed) odd(t *testing.T, r *relay, nowhere, why string) {
 		t.Errorf("%d bytes came back, which are not those of the record", len(small))
 	}
 
-	// Killed while a step runs, and while OUTPUT is sent: what was there stays.
-	write(t, filepath.Join(b.dir, "waits.md"), "```bash {#wait}\necho new; sleep 600\n```\n")
-	c := b.command("run", "waits.md", there, "--events", "-")
+	// Killed while a step runs, and while OUTPUT is sent: what was there stays. The first can be gone on with.
+	resumed, goOn := b.base+"/resumed.md", filepath.Join(b.dir, "go-on")
+	if err := b.client.Write(t.Context(), resumed, []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(b.dir, "waits.md"), "```bash {#first}\necho one\n```\n\n```bash {#wait}\n[ -e "+goOn+" ] || sleep 600\necho two\n```\n")
+	c := b.command("run", "waits.md", resumed, "--events", "-")
 	events, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -168,15 +172,20 @@ func (b *remoteBed) odd(t *testing.T, r *relay, nowhere, why string) {
 		t.Fatal(err)
 	}
 	var told []byte
-	for buf := make([]byte, 4096); !bytes.Contains(told, []byte("step.started")); {
+	for buf := make([]byte, 4096); bytes.Count(told, []byte("step.started")) < 2; {
 		n, err := events.Read(buf)
 		if told = append(told, buf[:n]...); err != nil {
-			t.Fatalf("the step did not begin: %v\n%s", err, told)
+			t.Fatalf("the second step did not begin: %v\n%s", err, told)
 		}
 	}
 	kill(t, c)
-	if !bytes.Equal(b.read(t, there), small) {
-		t.Error("a run that was killed changed its OUTPUT")
+	if got := b.read(t, resumed); string(got) != "old" {
+		t.Errorf("a run that was killed left %q", got)
+	}
+	write(t, goOn, "")
+	b.wants(t, b.run("--resume", "last"), "carried over: first", "pass · 2 of 2", "exit 0")
+	if got := b.read(t, resumed); !bytes.Contains(got, []byte("one")) || !bytes.Contains(got, []byte("two")) {
+		t.Errorf("%s", got)
 	}
 	half := make(chan struct{})
 	r.after(5_000_000, func() { close(half) })

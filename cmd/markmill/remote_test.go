@@ -29,6 +29,8 @@ func TestRemoteWeb(t *testing.T) {
 			return
 		}
 		switch file, there := files[r.URL.Path]; {
+		case strings.HasPrefix(r.URL.Path, "/signed/") && strings.Contains(r.URL.Path, "_files/"): // what signs one file signs no other
+			w.WriteHeader(http.StatusForbidden)
 		case strings.HasPrefix(r.URL.Path, "/readonly/") && r.Method == http.MethodPut:
 			w.WriteHeader(http.StatusMethodNotAllowed)
 		case r.Method == http.MethodPut:
@@ -43,6 +45,9 @@ func TestRemoteWeb(t *testing.T) {
 	b := newRemoteBed(t, strings.Replace(s.URL, "://", "://me:hush@", 1)+"/jobs")
 	b.tour(t)
 	b.refused(t, strings.Replace(b.base, "/jobs", "/readonly", 1)+"/out.md", "405 Method Not Allowed")
+	signed := strings.Replace(b.base, "/jobs", "/signed", 1)
+	b.refused(t, signed+"/out.md?signature=hush", "access is refused (403 Forbidden) with the user of the address; see that user and password are right; an OUTPUT that ends in .ipynb holds its pictures")
+	b.wants(t, b.run("local.md", signed+"/out.ipynb?signature=hush"), "pass · 2 of 2", "exit 0")
 }
 
 // remoteBed is a program, and a folder at an address that it may read and write.
@@ -160,10 +165,10 @@ func (b *remoteBed) tour(t *testing.T) {
 		t.Errorf("what was sent is not what is recorded: %v\n%s", err, got)
 	}
 	wants(string(got), "north 2.5")
-	if picture := regexp.MustCompile(`daily-north-2\.50\.out_files/\S+\.png`).FindString(string(got)); picture == "" {
-		t.Errorf("no picture in\n%s", got)
-	} else if dot, err := b.client.Read(t.Context(), b.base+"/"+picture, 1<<20); err != nil || !bytes.HasPrefix(dot, []byte("\x89PNG")) {
-		t.Errorf("the picture was not sent: %v", err)
+	picture := regexp.MustCompile(`daily-north-2\.50\.out_files/\S+\.png`).FindString(string(got))
+	dot, err := b.client.Read(t.Context(), b.base+"/"+picture, 1<<20)
+	if picture == "" || err != nil || !bytes.HasPrefix(dot, []byte("\x89PNG")) {
+		t.Errorf("the picture %q was not sent: %v", picture, err)
 	}
 	wants(b.do("runs", "verify", "last"), "everything holds", "exit 0")
 
@@ -187,6 +192,22 @@ func (b *remoteBed) tour(t *testing.T) {
 	}
 	wants(b.run(b.base+"/daily.ipynb"), "exit 0")
 	wants(b.do("convert", b.base+"/daily.ipynb", b.base+"/daily.qmd"), "exit 0")
+
+	// What is there is compared with, and not written.
+	frozen := func(args ...string) string {
+		return b.run(append([]string{"--frozen", b.base + "/daily-north.md"}, args...)...)
+	}
+	wants(frozen(out, "-p", "region", "north", "-p", "share", "2.5"), "pass · 2 of 2", "exit 0")
+	wants(frozen(out, "-p", "region", "east", "-p", "share", "2.5"), "-north 2.5", "+east 2.5", remote.Name(out)+" would change: its parameters, step show", "exit 1")
+	wants(frozen(b.base+"/daily.ipynb"), "pass · 2 of 2", "exit 0")
+	wants(frozen(b.base+"/daily.ipynb", "-p", "region", "east"), "daily.ipynb would change: ", "exit 1")
+	wants(frozen(b.base+"/nosuch.md"), "--frozen: "+remote.Name(b.base)+"/nosuch.md: cannot be read: there is no", "exit 2")
+	if still, err := b.client.Read(t.Context(), out, 1<<20); err != nil || !bytes.Equal(still, got) {
+		t.Errorf("%v\n%s", err, still)
+	}
+	put(picture, "another")
+	wants(frozen(out, "-p", "region", "north", "-p", "share", "2.5"), "would change: the picture "+picture, "exit 1")
+	put(picture, string(dot))
 
 	// A run that fails is sent as well; one that is prepared, too.
 	wants(b.run(b.base+"/daily-north.md", b.base+"/west.out.md", "-p", "region", "west"), "fail", "exit 1")

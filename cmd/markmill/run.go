@@ -219,11 +219,6 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 		return err
 	}
 	o.inject(name(path), output)
-	if remote.Is(output) && !o.frozen { // before the steps, for what they make to have a place
-		if err := a.remote().Check(ctx, output); err != nil {
-			return err
-		}
-	}
 	plan, err := eng.Plan(ctx, o.req)
 	if err != nil {
 		return err
@@ -467,6 +462,11 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	defer stop()
 	switch {
 	case remote.Is(output):
+		if !o.frozen { // before the steps, for what they make to have a place
+			if err := a.remote().Check(ctx, output); err != nil {
+				return err
+			}
+		}
 		plan.Request.Output = name(output)
 	case output != "" && output != "-":
 		abs, err := filepath.Abs(output)
@@ -487,15 +487,16 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		eng.Views = a.views("")
 	} else {
 		eng.Views = a.views(output)
+		eng.Leave = func(in engine.ViewInput) []runs.LeftOutput { return leaveOutput(in, output) }
 		eng.Place = func(id runs.RunID, complete bool) error { return placeOutput(output, id, complete) }
 	}
 	var held *frozen
 	if o.frozen {
 		var err error
-		if held, err = o.freeze(output); err != nil {
+		if held, err = a.freeze(output, o); err != nil {
 			return err
 		}
-		plan.Request.Output, eng.Views = "", held.views(a.views(""))
+		plan.Request.Output, eng.Views, eng.Leave = "", held.views(a.views("")), nil
 	}
 	watch, err := a.watch(o, a.store(rootOf(o.req.Repository)).Path(plan.Request.ID))
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -341,7 +340,7 @@ func (a *app) rebuild(dir string, run *runs.Run) error {
 	if err != nil {
 		return err
 	}
-	nb, err := api.Recorded(run, source)
+	nb, err := render.Recorded(run, source)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func askedFile(run *runs.Run) string {
 
 // stageOutput writes OUTPUT: to standard output at once, to a file so that it waits until the record is complete (placeOutput).
 func (a *app) stageOutput(in engine.ViewInput, path string) error {
-	if path == "" {
+	if path == "" || in.Run.Left(askedFile(in.Run)) != nil {
 		return nil
 	}
 	b, err := os.ReadFile(filepath.Join(in.Dir, askedFile(in.Run)))
@@ -44,6 +44,25 @@ func (a *app) stageOutput(in engine.ViewInput, path string) error {
 		return err
 	}
 	return stage(path, b, in)
+}
+
+// leaveOutput stages an OUTPUT whose run directory keeps no output notebook, and says which those are.
+func leaveOutput(in engine.ViewInput, path string) []runs.LeftOutput {
+	if !in.Run.CanLeave() || isDevice(path) {
+		return nil
+	}
+	var left []runs.LeftOutput
+	for _, file := range in.Run.OutputFiles() {
+		b, err := api.OutputNotebook(in, file)
+		if err == nil && file == askedFile(in.Run) {
+			err = stage(path, b, in)
+		}
+		if err != nil {
+			return nil // the views try the same, and say why it fails
+		}
+		left = append(left, runs.LeftOutput{Name: file, Digest: runs.DigestOf(b), Bytes: int64(len(b))})
+	}
+	return left
 }
 
 // writeOutput writes an output notebook to its place, of a run whose record is complete.
@@ -86,7 +105,7 @@ func placeOutput(path string, id runs.RunID, complete bool) error {
 		return runs.Unstage(filepath.Dir(target), id)
 	}
 	if err := runs.Place(target, id); err != nil {
-		return fmt.Errorf("%w; the record is complete, and the output notebook in it is what %s was to be", errors.Join(err, runs.Unstage(filepath.Dir(target), id)), path)
+		return fmt.Errorf("%w; the record is complete, and `markmill convert %s FILE` gives what %s was to be", errors.Join(err, runs.Unstage(filepath.Dir(target), id)), id, path)
 	}
 	return nil
 }

@@ -48,9 +48,9 @@ func someOf(random *rand.Rand, n, all int) []int {
 }
 
 // writesOf are the writes of a run that nothing happens to.
-func (b *crashBed) writesOf(t *testing.T) []call {
+func (b *crashBed) writesOf(t *testing.T, output string) []call {
 	t.Helper()
-	r := b.trial(t)
+	r := b.trial(t).to(output)
 	r.branch = true
 	calls := r.traced(func(int, call) verdict { return makeIt })
 	if r.judge(); r.exit != 0 {
@@ -65,18 +65,24 @@ func TestKillsAtWrites(t *testing.T) {
 	b := newCrashBed(t)
 	random := seed(t)
 	const more = 5 // a run may make some more than the one that was counted
-	points := someOf(random, number(t, "MARKMILL_KILLS", 8), len(b.writesOf(t))+more)
-	seconds := make([]int, len(points)) // where runs reconcile is killed as well, which makes about as many writes
-	for i := range seconds {
-		seconds[i] = 1 + random.IntN(40)
+	type plan struct {
+		output        string
+		point, second int // second: where runs reconcile is killed as well, which makes about as many writes
 	}
-	survive(t, "kills at a write", len(points), func(i int) string { return fmt.Sprint(points[i]) }, func(t *testing.T, i int) {
-		r := b.trial(t)
+	var plans []plan
+	for _, output := range outputs {
+		for _, point := range someOf(random, number(t, "MARKMILL_KILLS", 8)/len(outputs), len(b.writesOf(t, output))+more) {
+			plans = append(plans, plan{output, point, 1 + random.IntN(40)})
+		}
+	}
+	survive(t, "kills at a write", len(plans), func(i int) string { return fmt.Sprintf("%s-%d", plans[i].output, plans[i].point) }, func(t *testing.T, i int) {
+		p := plans[i]
+		r := b.trial(t).to(p.output)
 		r.branch = true
-		if second := seconds[i]; i%3 == 0 {
+		if i%3 == 0 {
 			r.between = func(string) {
 				r.trace([]string{"runs", "reconcile"}, func(n int, _ call) verdict {
-					if n == second {
+					if n == p.second {
 						return killIt
 					}
 					return makeIt
@@ -85,7 +91,7 @@ func TestKillsAtWrites(t *testing.T) {
 		}
 		last := ""
 		r.traced(func(n int, c call) verdict {
-			if n == points[i] {
+			if n == p.point {
 				last = c.String()
 				return killIt
 			}
@@ -150,25 +156,28 @@ func full() func(call, int, call) verdict {
 func TestFailedWrites(t *testing.T) {
 	b := newCrashBed(t)
 	random := seed(t)
-	calls := b.writesOf(t)
 	type plan struct {
 		fault
-		point int
+		output string
+		point  int
 	}
 	var plans []plan
-	for _, f := range faults {
-		var hit []int // which of the calls that it can happen to; the run that it happens to may have one or two more
-		for _, c := range calls {
-			if f.hits(c) {
-				hit = append(hit, len(hit)+1)
+	for _, output := range outputs {
+		calls := b.writesOf(t, output)
+		for _, f := range faults {
+			var hit []int // which of the calls that it can happen to; the run that it happens to may have one or two more
+			for _, c := range calls {
+				if f.hits(c) {
+					hit = append(hit, len(hit)+1)
+				}
+			}
+			for _, n := range someOf(random, (number(t, "MARKMILL_FAULTS", 4)+1)/len(outputs), len(hit)) {
+				plans = append(plans, plan{f, output, n})
 			}
 		}
-		for _, n := range someOf(random, number(t, "MARKMILL_FAULTS", 3), len(hit)) {
-			plans = append(plans, plan{f, n})
-		}
 	}
-	survive(t, "failed writes", len(plans), func(i int) string { return fmt.Sprintf("%s-%d", plans[i].name, plans[i].point) }, func(t *testing.T, i int) {
-		r := b.trial(t)
+	survive(t, "failed writes", len(plans), func(i int) string { return fmt.Sprintf("%s-%s-%d", plans[i].output, plans[i].name, plans[i].point) }, func(t *testing.T, i int) {
+		r := b.trial(t).to(plans[i].output)
 		r.branch = true
 		at := plans[i].at
 		if at == nil {

@@ -20,7 +20,7 @@ const wholeBytes = 64 << 20
 // Run reads a run: its journal, its source notebook, and the files of its directory.
 func Run(name string, run *runs.Run, src []byte, files fs.FS) (*diff.Document, error) {
 	if run.OutputFile() != runs.OutputFile { // a Jupyter notebook: what it holds is compared
-		return jupyterRun(name, run, files)
+		return jupyterRun(name, run, src, files)
 	}
 	nb, _ := notebooks.Parse(run.Started.Notebook, src)
 	doc := source(nb)
@@ -52,8 +52,8 @@ func Run(name string, run *runs.Run, src []byte, files fs.FS) (*diff.Document, e
 }
 
 // jupyterRun reads the output notebook of a run of a Jupyter notebook.
-func jupyterRun(name string, run *runs.Run, files fs.FS) (*diff.Document, error) {
-	text, err := fs.ReadFile(files, run.OutputFile())
+func jupyterRun(name string, run *runs.Run, src []byte, files fs.FS) (*diff.Document, error) {
+	text, err := render.RunOutput(run.OutputFile(), run, src, files)
 	if err != nil {
 		return nil, err
 	}

@@ -77,12 +77,16 @@ func (c Client) openAzure(a address) (store, error) {
 	return s, nil
 }
 
-func (s *azureStore) read(ctx context.Context) (io.ReadCloser, error) {
+func (s *azureStore) read(ctx context.Context) (io.ReadCloser, int64, error) {
 	res, err := s.client.DownloadStream(ctx, s.bucket, s.key, nil)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return res.Body, nil
+	size := int64(-1)
+	if res.ContentLength != nil {
+		size = *res.ContentLength
+	}
+	return res.Body, size, nil
 }
 
 func (s *azureStore) write(ctx context.Context, data []byte, mediaType string) error {

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"path"
@@ -20,14 +19,17 @@ type Client struct {
 	Getenv func(string) (string, bool)
 	Home   string        // where the files of credentials are: .aws, .config/gcloud
 	Limit  time.Duration // of one read or write, with all its tries; 0 is ten minutes
+	Quiet  time.Duration // how long nothing may come of a file that is read; 0 is a minute
 	Pause  time.Duration // before the second try, and more before later ones; 0 is half a second
 	Tries  int           // 0 is four
+	// Begin is told how a file begins before the rest is read, and may refuse it; nil takes all. Its errors are given as they are.
+	Begin func(head []byte) error
 }
 
 // store is one kind of storage. Its errors are what its library gives; words makes them fit to be read.
 type store interface {
-	// read opens the file.
-	read(ctx context.Context) (io.ReadCloser, error)
+	// read opens the file, and says how many bytes it has; less than 0 is unknown.
+	read(ctx context.Context) (body io.ReadCloser, size int64, err error)
 	// write puts the whole file, in the place of one that is there.
 	write(ctx context.Context, data []byte, mediaType string) error
 	// check says what would surely fail a write, before there is anything to write: a bucket that is not there, a host that does not answer.
@@ -56,22 +58,26 @@ func (c Client) Read(ctx context.Context, text string, most int64) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.read(ctx)
-	if err != nil {
-		return nil, c.words(ctx, s, text, "read", err)
+	var data []byte
+	for try := 1; ; try++ {
+		if data, err = c.readOnce(ctx, s, text, most); err == nil {
+			break
+		}
+		if !errors.As(err, new(cutShort)) || try == c.tries() || !c.rest(ctx, try) {
+			return nil, c.words(ctx, s, text, "read", err)
+		}
 	}
-	defer body.Close()
-	data, err := bounded(body, text, most)
-	if err != nil {
-		return nil, c.words(ctx, s, text, "read", err)
-	}
-	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) { // no notebook begins so
+	if bytes.HasPrefix(data, gzipMagic) {
 		unpacked, err := gzip.NewReader(bytes.NewReader(data))
 		if err == nil {
-			data, err = bounded(unpacked, text, most)
+			data, err = c.whole(unpacked, text, -1, most)
+		}
+		var own *notebooks.Error
+		if err != nil && !errors.As(err, &own) {
+			err = &notebooks.Error{Kind: notebooks.KindInput, File: Name(text), Msg: "is compressed with gzip, and cannot be unpacked: " + err.Error(), Err: err}
 		}
 		if err != nil {
-			return nil, c.words(ctx, s, text, "read", err)
+			return nil, err
 		}
 	}
 	return data, nil
@@ -169,19 +175,6 @@ func (c Client) open(ctx context.Context, text string) (store, error) {
 		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: Name(text), Msg: "cannot be reached: " + plainCause(err), Err: err}
 	}
 	return s, nil
-}
-
-var errTooLarge = errors.New("too large")
-
-func bounded(r io.Reader, text string, most int64) ([]byte, error) {
-	var b bytes.Buffer
-	if _, err := b.ReadFrom(io.LimitReader(r, most+1)); err != nil {
-		return nil, err
-	}
-	if int64(b.Len()) > most {
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: Name(text), Msg: fmt.Sprintf("has more than %d bytes, the most that a notebook has", most), Err: errTooLarge}
-	}
-	return b.Bytes(), nil
 }
 
 // mediaType is what a file is by its name.

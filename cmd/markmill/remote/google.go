@@ -87,16 +87,16 @@ func onGoogle() bool {
 	return err == nil && strings.HasPrefix(string(text), "Google")
 }
 
-func (g *googleStore) read(ctx context.Context) (io.ReadCloser, error) {
+func (g *googleStore) read(ctx context.Context) (io.ReadCloser, int64, error) {
 	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/storage/v1/b/%s/o/%s?alt=media", g.base, url.PathEscape(g.bucket), url.PathEscape(g.key)), nil)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	res, err := send(g.client, req)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return res.Body, nil
+	return res.Body, res.ContentLength, nil
 }
 
 func (g *googleStore) write(ctx context.Context, data []byte, mediaType string) error {

@@ -162,19 +162,20 @@ func TestWebReadFails(t *testing.T) {
 	}{
 		{says(404, "no such thing"), "there is nothing (404 Not Found: no such thing); see that the address is spelled right"},
 		{says(500, strings.Repeat("x ", 500)), "also after 4 tries"},
-		{says(403, ""), "access is refused (403 Forbidden) with no credentials"},
+		{says(403, ""), "access is refused (403 Forbidden) with the query of the address; if it is a signature, it may have expired"},
+		{says(403, "<Signature>hush/+=</Signature>, asked for ?sig=hush%2F%2B%3D"), "(403 Forbidden: <Signature>***</Signature>, asked for ?sig=***)"},
 		{says(200, "hello!"), "has more than 5 bytes, the most that a notebook has"},
 		{func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(zipped(strings.Repeat("a", 100000))) }, "has more than 5 bytes"},
 		{func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "4")
 			_, _ = io.WriteString(w, "ab")
-		}, "unexpected EOF"},
+		}, "it broke off after 2 bytes, also after 4 tries: unexpected EOF; try again later"},
 		{func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path+"?hush", http.StatusFound)
 		}, "more than 10 redirects"},
 	} {
 		s, _ := script(t, x.answer)
-		_, err := c.Read(t.Context(), s.URL+"/n.md?sig=hush", 5)
+		_, err := c.Read(t.Context(), s.URL+"/n.md?sig=hush%2F%2B%3D", 5)
 		wants(t, err, s.URL+"/n.md", x.want)
 	}
 }

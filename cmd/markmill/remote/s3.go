@@ -61,15 +61,18 @@ func (s *amazon) inRegion(do func(...func(*s3.Options)) error) error {
 	return do(func(o *s3.Options) { o.Region = region })
 }
 
-func (s *amazon) read(ctx context.Context) (body io.ReadCloser, err error) {
+func (s *amazon) read(ctx context.Context) (body io.ReadCloser, size int64, err error) {
 	err = s.inRegion(func(in ...func(*s3.Options)) error {
 		out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: &s.key}, in...)
 		if err == nil {
-			body = out.Body
+			body, size = out.Body, -1
+			if out.ContentLength != nil {
+				size = *out.ContentLength
+			}
 		}
 		return err
 	})
-	return body, err
+	return body, size, err
 }
 
 func (s *amazon) write(ctx context.Context, data []byte, mediaType string) error {

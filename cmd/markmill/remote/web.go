@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type web struct {
 func transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ResponseHeaderTimeout = time.Minute
+	t.DisableKeepAlives = true // a client does one thing, and net/http tells on standard error what a server sends after its answer
 	return t
 }
 
@@ -48,6 +50,7 @@ func (a astray) Error() string { return string(a) }
 
 // follow lets no redirect turn a PUT into a GET, which would look as if the file had been written, nor lead from https to http.
 func follow(next *http.Request, via []*http.Request) error {
+	next.Header.Del("Referer") // which would tell the other host the signature in an address
 	first := via[0]
 	switch {
 	case len(via) >= 10:
@@ -67,17 +70,17 @@ type status struct{ answer }
 
 func (s status) Error() string { return s.words() }
 
-func (w *web) read(ctx context.Context) (io.ReadCloser, error) {
+func (w *web) read(ctx context.Context) (io.ReadCloser, int64, error) {
 	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, w.url.String(), nil)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	req.Header.Set("Accept", "application/x-ipynb+json, application/json;q=0.9, text/markdown;q=0.9, */*;q=0.8")
 	res, err := send(w.client, req)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return res.Body, nil
+	return res.Body, res.ContentLength, nil
 }
 
 func (w *web) write(ctx context.Context, data []byte, mediaType string) error {
@@ -102,12 +105,37 @@ func (w *web) check(context.Context) error { return nil }
 func (w *web) answer(err error) (answer, bool) {
 	var s status
 	ok := errors.As(err, &s)
+	s.text = w.without(s.text)
 	return s.answer, ok
+}
+
+// without is a text in which what may be a credential of the address is masked: servers repeat what they were asked.
+func (w *web) without(text string) string {
+	var secrets []string
+	if word, given := w.url.User.Password(); given {
+		secrets = append(secrets, word)
+	}
+	for pair := range strings.SplitSeq(w.url.RawQuery, "&") {
+		_, value, _ := strings.Cut(pair, "=")
+		secrets = append(secrets, value)
+		if plain, err := url.QueryUnescape(value); err == nil {
+			secrets = append(secrets, plain)
+		}
+	}
+	for _, secret := range secrets {
+		if len(secret) >= 4 { // what is shorter is in every other word
+			text = strings.ReplaceAll(text, secret, "***")
+		}
+	}
+	return text
 }
 
 func (w *web) credentials() (used, hint string) {
 	if w.url.User != nil {
 		return "the user of the address", "see that user and password are right"
+	}
+	if w.url.RawQuery != "" {
+		return "the query of the address", "if it is a signature, it may have expired, or be for another file or method: OUTPUT is written by PUT"
 	}
 	return "no credentials", "an address can hold some: https://USER:PASSWORD@HOST/…, which no record shows; or it is one that was signed"
 }

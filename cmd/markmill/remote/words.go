@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -27,10 +28,17 @@ func (c Client) words(ctx context.Context, s store, text, done string, err error
 	if errors.Is(err, context.Canceled) {
 		return wrong("", "interrupted")
 	}
+	var cut cutShort
+	if errors.As(err, &cut) {
+		return wrong("try again later", "it broke off after %d bytes, also after %d tries: %s", cut.got, c.tries(), plainCause(cut.cause))
+	}
 	a, _ := parse(text)
 	got, answered := s.answer(err)
 	if !answered {
 		return wrong("see that the host is the right one, and reachable from here (a proxy is set by HTTPS_PROXY)", "%s", plainCause(err))
+	}
+	if got.status == http.StatusNotFound {
+		err = fs.ErrNotExist
 	}
 	said := got.words()
 	used, hint := s.credentials()

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"markmill/cmd/api"
+	"markmill/cmd/markmill/remote"
+	"markmill/engine"
+	"markmill/notebooks/convert"
+	"markmill/render"
+	"markmill/runs"
+)
+
+// runOutput is an output notebook of a run, to be converted.
+type runOutput struct {
+	dir   string
+	run   *runs.Run
+	path  string // in the run directory, whether it stands there or not
+	text  []byte
+	asked bool // it is of the form that is asked for
+}
+
+// runOutput finds the output notebook that is the best for OUTPUT, of the run that a word names; nil where the word names a file.
+func (a *app) runOutput(word, to, form string) (*runOutput, error) {
+	dir, err := a.runNamed(word)
+	if err != nil || dir == "" {
+		return nil, err
+	}
+	run, source, err := runs.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	wanted := strings.ToLower(path.Ext(to))
+	if form == string(convert.Jupyter) || form == formHTML { // which holds its pictures
+		wanted = ".ipynb"
+	}
+	name, files := run.OutputFile(), run.OutputFiles()
+	i := slices.IndexFunc(files, func(file string) bool { return path.Ext(file) == wanted })
+	if i >= 0 {
+		name = files[i]
+	}
+	o := &runOutput{dir: dir, run: run, path: filepath.Join(dir, name), asked: i >= 0 && (form == "" || form == string(convert.Jupyter))}
+	if o.text, err = render.RunOutput(name, run, source, os.DirFS(dir)); err != nil {
+		return nil, err
+	}
+	if left := run.Left(name); left != nil && runs.DigestOf(o.text) != left.Digest {
+		fmt.Fprintf(a.stderr, "markmill: %s is not byte for byte what run %s left, which Markmill %s made; markmill runs verify says more\n", name, run.ID, run.Started.Markmill)
+	}
+	return o, nil
+}
+
+// runNamed is the directory of the run that a word names, "" where it names a file.
+func (a *app) runNamed(word string) (string, error) {
+	info, err := os.Stat(word)
+	switch {
+	case word == "-" || remote.Is(word) || err == nil && !info.IsDir():
+		return "", nil
+	case err == nil:
+		if _, err := os.Stat(filepath.Join(word, runs.JournalFile)); err != nil {
+			return "", nil
+		}
+		return word, nil
+	case filepath.Ext(word) != "" || strings.ContainsAny(word, `/\`): // a file that is not there; reading it says so
+		return "", nil
+	}
+	store, _, err := a.here()
+	if err != nil {
+		return "", err
+	}
+	_, dir, err := store.Find(word)
+	return dir, err
+}
+
+// pictures writes those that a Markdown output notebook shows beside the file to.
+func (o *runOutput) pictures(to string) error {
+	if to == "-" || remote.Is(to) || filepath.Base(o.path) != runs.OutputFile {
+		return nil
+	}
+	return api.WritePictures(filepath.Dir(to), engine.ViewInput{Dir: o.dir, Run: o.run})
+}
