@@ -54,7 +54,7 @@ type Book struct {
 // Ids that cannot be those of steps are made so, and ids that were given before get a number: other programs take them as they
 // are, and so a run must.
 func Assemble(b Book) (*Notebook, error) {
-	nb := &Notebook{Name: b.Name, Source: b.Source, Form: b.Form, ParamsAt: -1, lines: lineStarts(b.Source)}
+	nb := &Notebook{Name: b.Name, Source: b.Source, Form: b.Form, ParamsAt: -1, places: NewPlaces(b.Source)}
 	r := reading{nb: nb, needsAt: map[*Step]int{}}
 	taken := map[StepID]bool{}
 	for _, c := range b.Cells {
@@ -62,8 +62,9 @@ func Assemble(b Book) (*Notebook, error) {
 			taken[StepID(c.ID)] = false // the cell whose id it is has it
 		}
 	}
+	ids := freeIDs{taken, map[string]int{}}
 	for i := range b.Cells {
-		r.addCell(&b.Cells[i], taken)
+		r.addCell(&b.Cells[i], ids)
 	}
 	for _, m := range b.Matter {
 		r.readMatter(m)
@@ -75,13 +76,13 @@ func Assemble(b Book) (*Notebook, error) {
 }
 
 // addCell makes a step of a cell.
-func (r *reading) addCell(c *Cell, taken map[StepID]bool) {
+func (r *reading) addCell(c *Cell, ids freeIDs) {
 	nb := r.nb
 	s := &Step{Index: len(nb.Steps), Lang: kernelLanguage(c.Lang), Code: []byte(c.Code), CodeLine: c.CodeLine, Line: c.Line, Fence: c.At, Apart: c.Apart}
 	nb.Steps = append(nb.Steps, s)
 	if c.ID != "" || c.Place > 0 {
-		s.ID, s.Explicit = freeID(c, taken), isID(c.ID)
-		taken[s.ID] = true
+		s.ID, s.Explicit = ids.of(c), isID(c.ID)
+		ids.taken[s.ID] = true
 	}
 	for _, tag := range c.Tags {
 		s.addTag(tag)
@@ -103,16 +104,23 @@ func (r *reading) addCell(c *Cell, taken map[StepID]bool) {
 	}
 }
 
-// freeID is the id of a cell as that of a step which no other has.
-func freeID(c *Cell, taken map[StepID]bool) StepID {
+// freeIDs are the ids of steps in the making.
+type freeIDs struct {
+	taken map[StepID]bool // false of one that waits for the cell whose own it is
+	next  map[string]int  // the number that is tried next behind an id; a step with each smaller one is there
+}
+
+// of is the id of a cell as that of a step which no other has.
+func (f freeIDs) of(c *Cell) StepID {
 	base := orElse(slug(c.ID), "cell-"+strconv.Itoa(c.Place))
 	id := StepID(base)
-	for n := 2; ; n++ {
-		used, known := taken[id]
+	for n := max(f.next[base], 2); ; n++ {
+		used, known := f.taken[id]
 		if !known || !used && string(id) == c.ID {
 			return id
 		}
 		id = StepID(base + "-" + strconv.Itoa(n))
+		f.next[base] = n
 	}
 }
 

@@ -105,8 +105,8 @@ func (r *reading) readHeader(m matter) {
 // offset is the place of a line and column (from 1) of a text that begins at base, which is the head of a line.
 func (r *reading) offset(base, line, col int) int {
 	src := r.nb.Source
-	first := sort.SearchInts(r.nb.lines, base+1) - 1
-	at := r.nb.lines[min(first+line-1, len(r.nb.lines)-1)]
+	first := sort.SearchInts(r.nb.places.lines, base+1) - 1
+	at := r.nb.places.lines[min(first+line-1, len(r.nb.places.lines)-1)]
 	for ; col > 1 && at < len(src) && src[at] != '\n'; col-- {
 		_, size := utf8.DecodeRune(src[at:])
 		at += size

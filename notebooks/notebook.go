@@ -32,7 +32,7 @@ type Notebook struct {
 	Warnings []*Error // what is odd but runs (TOML front matter, a bare fence that looks like a step, …)
 	Spoken   string   // language in which a run writes the given values, where the source does not say it; see Speak
 
-	lines []int // where each line of Source begins
+	places *Places // of Source; nil where no reader of this package made it
 }
 
 // Step is one runnable fence.

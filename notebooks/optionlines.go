@@ -20,10 +20,10 @@ func (r *reading) readOptionLines(s *Step, f *fence, spelled Form) {
 	first := s.CodeLine - 1 + bytes.Count(s.Code[:skip], []byte{'\n'}) // index of the line of the text's first line
 	place := func(line, col int) int {
 		index := first + line - 1
-		if index < 0 || index >= len(r.nb.lines) {
+		if index < 0 || index >= len(r.nb.places.lines) {
 			return f.tick
 		}
-		return min(r.nb.lines[index]+(f.tick-f.span.Start)+width+col-1, len(r.nb.Source))
+		return min(r.nb.places.lines[index]+(f.tick-f.span.Start)+width+col-1, len(r.nb.Source))
 	}
 	s.CodeLine += bytes.Count(s.Code[:length], []byte{'\n'})
 	s.Code = s.Code[length:]

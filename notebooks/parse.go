@@ -13,7 +13,7 @@ func Parse(name string, src []byte) (*Notebook, error) {
 	if err := CheckText(name, src); err != nil {
 		return nb, ErrorList{err.(*Error)}
 	}
-	nb.lines = lineStarts(src)
+	nb.places = NewPlaces(src)
 	r := reading{nb: nb, needsAt: map[*Step]int{}}
 	matter := findFrontMatter(src)
 	r.readHeader(matter)

@@ -6,6 +6,76 @@ import (
 	"unicode/utf8"
 )
 
+// Places tells the lines and columns of a text, many of them: each in a time that does not grow with the text, nor with the
+// length of a line.
+type Places struct {
+	src   []byte
+	lines []int // where each line begins
+	runes []int // how many characters begin before each block of blockBytes; nil in a text without a long line
+}
+
+// blockBytes is the length of the blocks whose characters are counted once: lines that are longer are looked up in them.
+const blockBytes = 4 << 10
+
+// NewPlaces returns the places of a text.
+func NewPlaces(src []byte) *Places {
+	p := &Places{src: src, lines: lineStarts(src)}
+	for i, start := range p.lines {
+		end := len(src)
+		if i+1 < len(p.lines) {
+			end = p.lines[i+1]
+		}
+		if end-start > blockBytes {
+			p.countBlocks()
+			break
+		}
+	}
+	return p
+}
+
+func (p *Places) countBlocks() {
+	total := 0
+	for at := 0; at < len(p.src); at += blockBytes {
+		p.runes = append(p.runes, total)
+		total += runeStarts(p.src[at:min(at+blockBytes, len(p.src))])
+	}
+	p.runes = append(p.runes, total)
+}
+
+// runeStarts counts the characters of UTF-8 that begin in a text, which may begin and end within one.
+func runeStarts(text []byte) (n int) {
+	for _, b := range text {
+		if b&0xc0 != 0x80 {
+			n++
+		}
+	}
+	return n
+}
+
+// before counts the characters that begin before an offset.
+func (p *Places) before(offset int) int {
+	block := offset / blockBytes
+	return p.runes[block] + runeStarts(p.src[block*blockBytes:offset])
+}
+
+// Line is the line in which an offset stands, from 1.
+func (p *Places) Line(offset int) int { return sort.SearchInts(p.lines, offset+1) }
+
+// Position says where an offset stands: line and column from 1, the column in characters. A tab is one character, a byte
+// order mark none. An offset outside of the text is one of its ends.
+func (p *Places) Position(offset int) (line, col int) {
+	offset = max(0, min(offset, len(p.src)))
+	line = p.Line(offset)
+	start := p.lines[line-1]
+	if p.runes == nil || offset-start <= blockBytes {
+		return line, column(p.src, start, offset)
+	}
+	if start == 0 && bytes.HasPrefix(p.src, utf8BOM) {
+		start = len(utf8BOM)
+	}
+	return line, 1 + p.before(offset) - p.before(start)
+}
+
 // lineStarts lists where each line of src begins. Lines end with \n, as they do for goldmark; the \r of \r\n
 // belongs to the line.
 func lineStarts(src []byte) []int {
@@ -20,15 +90,12 @@ func lineStarts(src []byte) []int {
 	}
 }
 
-// Position says where an offset of the source stands: line and column from 1, the column in
-// characters. A tab is one character, a byte order mark none.
+// Position says where an offset of the source stands, as Places.Position does.
 func (nb *Notebook) Position(offset int) (line, col int) {
-	offset = max(0, min(offset, len(nb.Source)))
-	if nb.lines == nil { // not made by Parse
-		return lineCol(nb.Source, offset)
+	if nb.places == nil { // not made by Parse
+		return lineCol(nb.Source, max(0, min(offset, len(nb.Source))))
 	}
-	line = sort.SearchInts(nb.lines, offset+1)
-	return line, column(nb.Source, nb.lines[line-1], offset)
+	return nb.places.Position(offset)
 }
 
 // lineCol is Position without an index, for a single message.

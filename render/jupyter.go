@@ -25,7 +25,14 @@ func jupyterOutput(nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, 
 	}
 	j.status, j.params, j.given, j.report = string(run.Status()), run.Contract.Parameters, recordedValues(run), run.ReportMode()
 	j.input, j.output, j.names = run.Started.Notebook, outputPath(run), newPathNames(run.Started.Paths)
-	if err := j.steps(newRecorded(j, run, files).step); err != nil {
+	r := newRecorded(j, run, files)
+	if r.widgets, err = r.readWidgets(); err != nil {
+		return nil, fmt.Errorf("render: %w", err)
+	}
+	if err := j.steps(r.step); err != nil {
+		return nil, fmt.Errorf("render: %w", err)
+	}
+	if j.widgets, err = r.widgets.setting(j.names.replace); err != nil {
 		return nil, fmt.Errorf("render: %w", err)
 	}
 	if j.tells {
@@ -66,6 +73,8 @@ type jupyter struct {
 	noted  []ipynb.Setting // what is noted besides the manifest
 	listed []notebooks.ManifestRegion
 	failed bool
+
+	widgets []ipynb.Setting // the state of those of the run
 }
 
 // newJupyter begins an output notebook of a Jupyter notebook, or of a Markdown notebook as Jupyter's.
@@ -347,7 +356,7 @@ func (j *jupyter) metadata() error {
 	}
 	manifest, err := ipynb.ManifestSetting(notebooks.Manifest{Source: ipynb.SourceDigest(j.file.Source), Status: j.status,
 		Parameters: manifestParams(j.params, nil), Regions: regions, ReportMode: j.report}, j.noted...)
-	j.result.Metadata = []ipynb.Setting{manifest, {Name: "papermill", Value: papermill}}
+	j.result.Metadata = append([]ipynb.Setting{manifest, {Name: "papermill", Value: papermill}}, j.widgets...)
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ type recorded struct {
 	limit   int64 // bytes of a stream
 	// displays are the results that were shown under an id, as they stood at the end; see current.
 	displays map[string]runs.OutputData
+	widgets  *widgets
 }
 
 func newRecorded(j *jupyter, run *runs.Run, files fs.FS) *recorded {
@@ -84,12 +86,19 @@ func (r *recorded) outputs(rec runs.StepRecord, rules []rule, count int) ([]map[
 			return nil, err
 		}
 		for _, d := range list {
+			if d.Type == runs.OutputWidget { // it stands in the notebook's metadata
+				continue
+			}
 			d, shown, err := r.current(d)
 			if err != nil {
 				return nil, err
 			}
 			if !shown {
 				continue
+			}
+			if view := d.Data[ipynb.WidgetView]; view != nil {
+				d.Data = maps.Clone(d.Data)
+				d.Data[ipynb.WidgetView] = r.widgets.renamed(view)
 			}
 			if err := o.add(d); err != nil {
 				return nil, err

@@ -69,6 +69,7 @@ const (
 	OutputResult  = "execute_result"
 	OutputError   = "error"
 	OutputUpdate  = "update_display_data" // a result that takes the place of those of earlier steps with its DisplayID
+	OutputWidget  = "widget"              // the state of the widget with the id Name, whole, where a step has changed it
 	OutputCleared = "cleared"             // bytes of a stream that the step has asked to be cleared, or printed in another place
 )
 
@@ -76,16 +77,24 @@ const (
 // files: here is their order, and what else was said.
 type OutputData struct {
 	Type string `json:"type"`
-	Name string `json:"name,omitzero"` // stream: stdout, stderr
+	Name string `json:"name,omitzero"` // stream: stdout, stderr; widget: its id
 	// Bytes are the next so many bytes of the stream; of other types those of Name in which the interpreter has printed
 	// the same once more.
 	Bytes     int64                `json:"bytes,omitzero"`
 	File      string               `json:"file,omitzero"` // display-<k>.<ext> in the step's folder, of the MIME type
 	MIME      string               `json:"mime,omitzero"`
-	Data      map[string]codec.Raw `json:"data,omitempty"` // the other MIME types of the result
+	Data      map[string]codec.Raw `json:"data,omitempty"` // the other MIME types of the result; widget: its state
 	Metadata  map[string]codec.Raw `json:"metadata,omitempty"`
+	Buffers   []WidgetBuffer       `json:"buffers,omitempty"`   // widget: what of its state is bytes
 	DisplayID string               `json:"display_id,omitzero"` // under which later results may take its place
 	Ename     string               `json:"ename,omitzero"`
 	Evalue    string               `json:"evalue,omitzero"`
 	Traceback []string             `json:"traceback,omitempty"`
+}
+
+// WidgetBuffer is a value of a widget's state that is bytes, as Jupyter writes it into a notebook.
+type WidgetBuffer struct {
+	Data     string    `json:"data"` // in base64
+	Encoding string    `json:"encoding"`
+	Path     codec.Raw `json:"path"`
 }

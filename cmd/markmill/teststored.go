@@ -254,7 +254,8 @@ func papermillNote(nb *ipynb.Notebook, name string) codec.Raw {
 	return meta.Papermill[name]
 }
 
-// withOutputs is the notebook with the outputs that a run left in the cells that differ. Counts stay, where there are any.
+// withOutputs is the notebook with the outputs that a run left in the cells that differ. Counts stay, where there are any. The state of
+// widgets is that of the run, and so are the cells that show them.
 func (s *storedOutput) withOutputs(left []byte, results []compare.Result) ([]byte, error) {
 	nb, err := ipynb.Parse("the output of the run", left)
 	if err != nil {
@@ -265,10 +266,14 @@ func (s *storedOutput) withOutputs(left []byte, results []compare.Result) ([]byt
 		return nil, err
 	}
 	changed := ipynb.Result{Cells: map[int]ipynb.CellResult{}}
+	widgets := nb.Widgets() != nil
+	if widgets {
+		changed.Metadata = []ipynb.Setting{{Name: ipynb.KeyWidgets, Value: nb.Widgets()}}
+	}
 	for _, r := range results {
 		was := slices.IndexFunc(s.cells, func(c ipynb.StepCell) bool { return string(c.Step.ID) == r.Step })
 		is := slices.IndexFunc(cells, func(c ipynb.StepCell) bool { return string(c.Step.ID) == r.Step })
-		if r.Verdict != compare.Different || was < 0 || is < 0 {
+		if was < 0 || is < 0 || r.Verdict != compare.Different && !(widgets && bytes.Contains(cells[is].Cell.OutputsAt.Raw, []byte(ipynb.WidgetView))) {
 			continue
 		}
 		count := s.cells[was].Cell.Count

@@ -35,6 +35,7 @@ type jupyterStep struct {
 	scraps         string // the file of scraps
 	glued          map[string]bool
 	at             place
+	widgets        *widgets // of the session
 }
 
 // place is where in the notebook code stands that the kernel numbers from 1.
@@ -89,6 +90,10 @@ var kept = []struct{ mime, ext string }{
 }
 
 func (s *jupyterStep) print(o jupyter.Output) {
+	if o.Comm != "" {
+		s.widgets.update(o)
+		return
+	}
 	if s.clear && o.Type != "clear_output" {
 		s.clear = false
 		s.forget()
@@ -295,5 +300,8 @@ func (s *jupyterStep) ended(r jupyter.Reply) int {
 }
 
 func (s *jupyterStep) finish(out *Outcome) {
+	for _, d := range s.widgets.taken() {
+		s.order.add(d)
+	}
 	out.Displays, out.Err, out.Outputs = s.displays, s.err, s.order.list
 }

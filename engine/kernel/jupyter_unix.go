@@ -31,6 +31,7 @@ type jupyterSession struct {
 	step    *jupyterStep   // the one that runs
 	request Request
 	cells   map[int]place // of the notebook, by the number that the kernel gave the code
+	widgets widgets
 }
 
 // tries is how often a kernel is started that found its ports taken.
@@ -262,7 +263,7 @@ func (s *jupyterSession) Run(ctx context.Context, r Request) (Outcome, error) {
 	}
 	s.request = r
 	s.step = newJupyterStep(r, s.kernel.isPython(), s.cells)
-	s.step.scraps = s.o.Scraps
+	s.step.scraps, s.step.widgets = s.o.Scraps, &s.widgets
 	e, err := s.live.step(ctx, &s.step.stdout, &s.step.stderr)
 	if s.proc.over() {
 		s.client.Finish(s.o.Grace)

@@ -24,10 +24,15 @@ func (s Span) None() bool { return s.End == 0 }
 
 // SyntaxError says where a text is not JSON and what was expected there.
 type SyntaxError struct {
-	Offset int
-	Want   string
-	Found  string
+	Offset int    // in bytes
+	Want   string // in words
+	Found  string // a character in quotes, or words
 }
+
+const endOfFile = "the end of the file"
+
+// AtEnd says that the text ended before the value did: it was cut.
+func (e *SyntaxError) AtEnd() bool { return e.Found == endOfFile }
 
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("offset %d: expected %s, found %s", e.Offset, e.Want, e.Found)
@@ -51,8 +56,8 @@ func NewCursor(src []byte, offset int) *Cursor { return &Cursor{src: src, at: of
 // Offset is where the cursor stands.
 func (c *Cursor) Offset() int { return c.at }
 
-// Kind is the kind of the value that comes next: one of { [ " t f n, or 0 for a number, and 'x' for what
-// is none of them.
+// Kind is the kind of the value that comes next: one of '{' '[' '"' 't' 'f' 'n', '0' for a number, and 'x' for what
+// is none of them. It moves the cursor to where the value begins.
 func (c *Cursor) Kind() byte {
 	c.space()
 	if c.at == len(c.src) {
@@ -170,7 +175,7 @@ func (c *Cursor) End() error {
 
 // Expected is the error that something else stands where the cursor is.
 func (c *Cursor) Expected(want string) error {
-	found := "the end of the file"
+	found := endOfFile
 	if c.at < len(c.src) {
 		r, _ := utf8.DecodeRune(c.src[c.at:])
 		found = strconv.QuoteRune(r)
@@ -246,7 +251,7 @@ func (c *Cursor) text(want string) (Span, error) {
 	for {
 		c.at += plain(c.src[c.at:])
 		if c.at == len(c.src) {
-			return span, &SyntaxError{Offset: span.Start, Want: "a quote at the end of this text", Found: "the end of the file"}
+			return span, &SyntaxError{Offset: span.Start, Want: "a quote at the end of this text", Found: endOfFile}
 		}
 		switch c.src[c.at] {
 		case '"':

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"markmill/notebooks/codec"
+	"markmill/notebooks/percent"
 )
 
 // R Markdown writes a chunk's options as R: {python label, echo=FALSE, fig.width=10}.
@@ -95,7 +96,7 @@ func valueOfR(name, value string) codec.Raw {
 	} else if inner, ok := strings.CutPrefix(value, "list("); ok && strings.HasSuffix(inner, ")") {
 		list = "[" + inner[:len(inner)-1] + "]"
 	}
-	if raw, ok := relaxedJSON(list); ok {
+	if raw, ok := percent.Relaxed(list); ok {
 		return raw
 	}
 	if name == "name" {

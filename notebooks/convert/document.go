@@ -120,13 +120,12 @@ func (d *Document) Language() string {
 // tags are the tags of a cell.
 func (c *Cell) tags() []string { return c.Metadata.texts("tags") }
 
-func (c *Cell) tagged(tag string) bool {
-	for _, t := range c.tags() {
-		if t == tag {
-			return true
-		}
+func wordSet(words []string) map[string]bool {
+	set := make(map[string]bool, len(words))
+	for _, w := range words {
+		set[w] = true
 	}
-	return false
+	return set
 }
 
 // Read reads a notebook of a form. The errors are *notebooks.Error or a notebooks.ErrorList.

@@ -1,9 +1,9 @@
 package convert
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -81,15 +81,11 @@ func validCell(o Object) Object {
 		list = o.texts("tags")
 	}
 	var once []string
-next:
+	have := map[string]bool{}
 	for _, t := range list {
-		for _, have := range once {
-			if have == t {
-				continue next
-			}
-		}
-		if t != "" && !bytes.ContainsRune([]byte(t), ',') {
+		if t != "" && !have[t] && !strings.Contains(t, ",") {
 			once = append(once, t)
+			have[t] = true
 		}
 	}
 	if raw := textList(once); !same(raw, tags) {

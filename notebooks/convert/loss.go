@@ -94,6 +94,7 @@ func (d *Document) compare(back *Document) ([]Loss, error) {
 		if a.Source != b.Source {
 			lost.add("empty lines or spaces around the text", n)
 		}
+		kept := b.Metadata.byName()
 		for _, f := range a.Metadata {
 			if f.Name == keyMarkmill {
 				continue
@@ -102,14 +103,15 @@ func (d *Document) compare(back *Document) ([]Loss, error) {
 				continue
 			}
 			if f.Name == "tags" {
+				tags := wordSet(b.tags())
 				for _, t := range a.tags() {
-					if !b.tagged(t) {
+					if !tags[t] {
 						lost.add("the tag "+t, n)
 					}
 				}
 				continue
 			}
-			if !same(f.Value, b.Metadata.Get(f.Name)) && string(f.Value) != "{}" {
+			if !same(f.Value, kept[f.Name]) && string(f.Value) != "{}" {
 				lost.add("metadata "+f.Name, n)
 			}
 		}
@@ -148,6 +150,7 @@ func sameAttribute(a, b []byte) bool {
 
 func (d *Document) compareMetadata(back *Document, lost *losing) {
 	theirs := back.Metadata
+	kept := theirs.byName()
 	for _, f := range d.Metadata {
 		switch f.Name {
 		case keyMarkmill:
@@ -168,7 +171,7 @@ func (d *Document) compareMetadata(back *Document, lost *losing) {
 				}
 			}
 		default:
-			if holds(theirs.Get(f.Name), f.Value) || f.Name == "language_info" && len(objectOf(f.Value)) == 1 {
+			if holds(kept[f.Name], f.Value) || f.Name == "language_info" && len(objectOf(f.Value)) == 1 {
 				continue
 			}
 			if f.Name == keyKernelspec && same(f.Value, back.jupyterMetadata().Get(f.Name)) {
@@ -187,9 +190,9 @@ func holds(whole, part codec.Raw) bool {
 	if len(whole) == 0 || whole[0] != '{' || part[0] != '{' {
 		return same(whole, part)
 	}
-	all := objectOf(whole)
+	all := objectOf(whole).byName()
 	for _, f := range objectOf(part) {
-		if !holds(all.Get(f.Name), f.Value) {
+		if !holds(all[f.Name], f.Value) {
 			return false
 		}
 	}

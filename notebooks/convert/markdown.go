@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/notebooks/percent"
 )
 
 // Jupytext Markdown and R Markdown: a fence of a language is a cell of code, comments of HTML mark other cells where they must be marked, and two empty
@@ -132,13 +133,9 @@ func (m *markdown) cell(lines []line) (Cell, int) {
 		} else if region[1] != "region" {
 			c.Metadata.Set("region_name", quoted(region[1]))
 		}
-		closing := regexp.MustCompile(`^<!--\s*#end` + region[1] + `\s*-->\s*$`)
 		end, next = len(lines), len(lines)
-		for i, l := range lines {
-			if closing.MatchString(l.text) {
-				end, next, explicit = i, i+1, true
-				break
-			}
+		if i := regionEnd(lines, region[1], 1); i >= 0 {
+			end, next, explicit = i, i+1, true
 		}
 	default:
 		lang, fields, ticks, ok := m.opening(lines[0].text)
@@ -187,8 +184,11 @@ func (m *markdown) cell(lines []line) (Cell, int) {
 	return c, next
 }
 
-// opening reads the line that begins a cell of code.
+// opening reads the line that begins a cell of code. One that is too long for that is told when the steps are read.
 func (m *markdown) opening(text string) (lang string, fields Object, ticks int, ok bool) {
+	if len(text) > percent.MaxOptions {
+		return "", nil, 0, false
+	}
 	if m.rmd {
 		found := chunkStart.FindStringSubmatch(text)
 		if found == nil {

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 
 	"markmill/notebooks/codec"
@@ -20,11 +19,32 @@ type Field struct {
 
 // objectOf reads an object; what is none is empty. Of a name that is given twice the last counts.
 func objectOf(raw codec.Raw) Object {
-	var o Object
-	for _, m := range ipynb.Members(ipynb.Value{Raw: raw}) {
-		o.Set(m.Name, m.Raw)
+	members := ipynb.Members(ipynb.Value{Raw: raw})
+	o := make(Object, 0, len(members))
+	at := make(map[string]int, len(members))
+	for _, m := range members {
+		o.setAt(at, m.Name, m.Raw)
 	}
 	return o
+}
+
+// setAt is Set for an object in the making: at has the place of each name.
+func (o *Object) setAt(at map[string]int, name string, value codec.Raw) {
+	if i, ok := at[name]; ok {
+		(*o)[i].Value = value
+		return
+	}
+	at[name] = len(*o)
+	*o = append(*o, Field{name, value})
+}
+
+// byName finds the values of the object, for those who ask for many.
+func (o Object) byName() map[string]codec.Raw {
+	out := make(map[string]codec.Raw, len(o))
+	for _, f := range o {
+		out[f.Name] = f.Value
+	}
+	return out
 }
 
 // Get finds a value; nil without one.
@@ -148,26 +168,11 @@ func textList(list []string) codec.Raw {
 	return b.Bytes()
 }
 
-// quoted is a text as JSON. Only what must be is escaped.
+// quoted is a text as JSON. What Python's splitlines takes for an end of a line, and what nobody sees, is escaped, too.
 func quoted(s string) codec.Raw {
-	b := []byte{'"'}
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b = append(b, '\\', byte(r))
-		case r == '\n':
-			b = append(b, `\n`...)
-		case r == '\r':
-			b = append(b, `\r`...)
-		case r == '\t':
-			b = append(b, `\t`...)
-		case r < 0x20 || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xfeff:
-			b = fmt.Appendf(b, `\u%04x`, r)
-		default:
-			b = append(b, string(r)...)
-		}
-	}
-	return append(b, '"')
+	return codec.AppendText(nil, s, func(r rune) bool {
+		return r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xfeff
+	})
 }
 
 // spaced is a value on one line, as Python's json.dumps has it: a space after each comma and colon.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"markmill/notebooks/codec"
+	"markmill/notebooks/percent"
 )
 
 // Jupytext writes the metadata of a cell as NAME=JSON, a name alone where the value is null, or as one object of JSON.
@@ -51,7 +52,7 @@ func fenceOptions(text string) Object {
 }
 
 func jsonFields(text string) Object {
-	raw, ok := relaxedJSON(text)
+	raw, ok := percent.Relaxed(text)
 	if !ok || raw[0] != '{' {
 		return Object{{unreadable, quoted(text)}}
 	}
@@ -63,6 +64,9 @@ func pairFields(text string) Object {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return nil
+	}
+	if len(text) > percent.MaxOptions {
+		return Object{{unreadable, quoted(text)}}
 	}
 	space := strings.LastIndexByte(text, ' ')
 	if word := text[space+1:]; !strings.HasPrefix(text, "--") && identifier.MatchString(word) {
@@ -79,7 +83,7 @@ func pairFields(text string) Object {
 		if !fieldName.MatchString(name) {
 			continue
 		}
-		value, ok := relaxedJSON(text[at+1:])
+		value, ok := percent.Relaxed(text[at+1:])
 		if !ok {
 			continue
 		}
@@ -91,52 +95,6 @@ func pairFields(text string) Object {
 		return o
 	}
 	return Object{{unreadable, quoted(text)}}
-}
-
-// relaxedJSON reads JSON, or what is JSON but for the words and quotes of Python.
-func relaxedJSON(text string) (codec.Raw, bool) {
-	text = strings.TrimSpace(text)
-	if raw := codec.Raw(text); raw.IsValid() {
-		return raw, true
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); {
-		switch c := text[i]; {
-		case c == '"' || c == '\'':
-			end := i + 1
-			for end < len(text) && text[end] != c {
-				if text[end] == '\\' {
-					end++
-				}
-				end++
-			}
-			if end >= len(text) {
-				return nil, false
-			}
-			inner := text[i+1 : end]
-			if c == '\'' {
-				inner = strings.ReplaceAll(strings.ReplaceAll(inner, `\'`, `'`), `"`, `\"`)
-			}
-			b.WriteString(`"` + inner + `"`)
-			i = end + 1
-		case c >= 'A' && c <= 'Z':
-			end := i
-			for end < len(text) && (text[end]|0x20 >= 'a' && text[end]|0x20 <= 'z') {
-				end++
-			}
-			word, ok := map[string]string{"True": "true", "False": "false", "None": "null"}[text[i:end]]
-			if !ok {
-				return nil, false
-			}
-			b.WriteString(word)
-			i = end
-		default:
-			b.WriteByte(c)
-			i++
-		}
-	}
-	raw := codec.Raw(b.String())
-	return raw, raw.IsValid()
 }
 
 // optionText writes metadata behind a language or a title.
@@ -165,7 +123,7 @@ func optionText(head string, fields Object) string {
 	return strings.Join(parts, " ")
 }
 
-// readable takes the title out of the fields where it can stand before them.
+// readableTitle takes the title out of the fields where it can stand before them.
 func (o Object) readableTitle() (title string, rest Object) {
 	title = o.text("title")
 	if title == "" || strings.ContainsAny(title, "{=\n") || strings.TrimSpace(title) != title || strings.Contains(title, "-->") {

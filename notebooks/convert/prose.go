@@ -16,6 +16,7 @@ func (t *text) prose(first, next int) []Cell {
 		}
 	}
 	start := first
+	open := map[string]bool{} // the regions that nothing ends any more: the rest is not looked through for each
 	mark, length := byte(0), 0
 	for i := first; i < next; i++ {
 		text := t.lines[i].text
@@ -29,11 +30,12 @@ func (t *text) prose(first, next int) []Cell {
 			continue
 		}
 		region := regionStart.FindStringSubmatch(text)
-		if region == nil {
+		if region == nil || open[region[1]] {
 			continue
 		}
-		end := t.regionEnd(region[1], i+1, next)
+		end := regionEnd(t.lines[:next], region[1], i+1)
 		if end < 0 {
+			open[region[1]] = true
 			continue
 		}
 		flush(start, i)
@@ -56,11 +58,13 @@ func (t *text) prose(first, next int) []Cell {
 	return cells
 }
 
-// regionEnd is the line that ends a region; -1 without one.
-func (t *text) regionEnd(name string, first, next int) int {
-	closing := regexp.MustCompile(`^<!--\s*#end` + name + `\s*-->\s*$`)
-	for i := first; i < next; i++ {
-		if closing.MatchString(t.lines[i].text) {
+// regionEnds are the lines that end the regions that regionStart knows.
+var regionEnds = regexp.MustCompile(`^<!--\s*#end(region|markdown|md|raw)\s*-->\s*$`)
+
+// regionEnd is the line that ends a region, from a line on; -1 without one.
+func regionEnd(lines []line, name string, from int) int {
+	for i := from; i < len(lines); i++ {
+		if found := regionEnds.FindStringSubmatch(lines[i].text); found != nil && found[1] == name {
 			return i
 		}
 	}

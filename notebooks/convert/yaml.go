@@ -14,8 +14,16 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// maxNodes bounds what aliases of YAML can grow to.
+// maxNodes bounds the values of a mapping; an alias counts as all that it stands for.
 const maxNodes = 100_000
+
+// yamlMistake is a mistake at a place of a text of YAML, from 1, that its reader does not complain about.
+type yamlMistake struct {
+	line, col int
+	msg       string
+}
+
+func (m *yamlMistake) Error() string { return m.msg }
 
 // yamlObject reads a mapping of YAML with the order of its names. An empty text is an empty object.
 func yamlObject(text string) (Object, error) {
@@ -30,7 +38,7 @@ func yamlObject(text string) (Object, error) {
 		return nil, nil
 	}
 	if doc.Content[0].Kind != yaml.MappingNode {
-		return nil, errors.New("names and values were expected (name: value), one a line")
+		return nil, &yamlMistake{doc.Content[0].Line, doc.Content[0].Column, "names and values were expected (name: value), one a line"}
 	}
 	left := maxNodes
 	raw, err := jsonOf(doc.Content[0], &left)
@@ -54,19 +62,20 @@ func isNullNode(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag =
 
 func jsonOf(n *yaml.Node, left *int) (codec.Raw, error) {
 	if *left--; *left < 0 {
-		return nil, errors.New("the YAML holds too much: aliases of aliases")
+		return nil, &yamlMistake{n.Line, n.Column, fmt.Sprintf("there are more than %d values here, aliases counted as what they stand for", maxNodes)}
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
 		return jsonOf(n.Alias, left)
 	case yaml.MappingNode:
 		var o Object
+		at := map[string]int{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			v, err := jsonOf(n.Content[i+1], left)
 			if err != nil {
 				return nil, err
 			}
-			o.Set(n.Content[i].Value, v)
+			o.setAt(at, n.Content[i].Value, v)
 		}
 		if len(o) == 0 {
 			return codec.Raw("{}"), nil
@@ -228,8 +237,12 @@ func yamlString(s string, flow bool) *yaml.Node {
 	return n
 }
 
-// yamlProblem is the line of an error of YAML within its text, from 1, and its words.
+// yamlProblem is the place of an error of YAML within its text, from 1, and its words.
 func yamlProblem(err error) (line, col int, msg string) {
+	var own *yamlMistake
+	if errors.As(err, &own) {
+		return max(own.line, 1), max(own.col, 1), own.msg
+	}
 	var many *yaml.LoadErrors
 	if errors.As(err, &many) && len(many.Errors) > 0 {
 		err = many.Errors[0]

@@ -24,7 +24,7 @@ func Compare(a, b *Document, opt Options) *Diff {
 	c.d.Options = c.fields(a.Options, b.Options)
 	c.cells()
 	for i := range c.d.Cells {
-		c.inside(&c.d.Cells[i])
+		c.inside(i)
 	}
 	c.sortResults()
 	c.count()
@@ -36,6 +36,7 @@ type comparing struct {
 	a, b *Document
 	opt  Options
 	d    *Diff
+	cell int // of d: the one whose outcome is compared
 }
 
 func changeOf(old, new string) *WordChange {
@@ -215,13 +216,14 @@ func duration(c *Cell) string {
 // tagsChange is nil where both have the same tags, in whatever order.
 func tagsChange(a, b []string) *TagsChange {
 	var t TagsChange
+	inA, inB := setOf(a), setOf(b)
 	for _, tag := range b {
-		if !slices.Contains(a, tag) {
+		if !inA[tag] {
 			t.Added = append(t.Added, tag)
 		}
 	}
 	for _, tag := range a {
-		if !slices.Contains(b, tag) {
+		if !inB[tag] {
 			t.Removed = append(t.Removed, tag)
 		}
 	}
@@ -229,6 +231,14 @@ func tagsChange(a, b []string) *TagsChange {
 		return nil
 	}
 	return &t
+}
+
+func setOf(words []string) map[string]bool {
+	out := make(map[string]bool, len(words))
+	for _, w := range words {
+		out[w] = true
+	}
+	return out
 }
 
 // together is the text of a cell and of its parts, in the order of the notebook.

@@ -41,12 +41,17 @@ func (c *comparing) outputs(step string, a, b []Output) {
 // a text gets an end, so that a line that comes after it is no change of it.
 func joinStreams(list []Output) []Output {
 	var out []Output
-	for _, o := range list {
-		if n := len(out); n > 0 && isStream(&o) && isStream(&out[n-1]) && out[n-1].Name == o.Name {
-			out[n-1].Data[0].Text += o.Data[0].Text
-			continue
-		}
+	for i := 0; i < len(list); {
+		o := list[i]
 		o.Data = slices.Clone(o.Data)
+		if i++; isStream(&o) {
+			var all strings.Builder
+			all.WriteString(o.Data[0].Text)
+			for ; i < len(list) && isStream(&list[i]) && list[i].Name == o.Name; i++ {
+				all.WriteString(list[i].Data[0].Text)
+			}
+			o.Data[0].Text = all.String()
+		}
 		out = append(out, o)
 	}
 	for i := range out {
@@ -90,15 +95,27 @@ func (c *comparing) key(o *Output) string {
 
 // outputBlock compares a stretch without an equal output: those of one name in their order.
 func (c *comparing) outputBlock(step string, a, b []Output) {
+	waiting := map[outputKind][]int{} // places in b, in order
+	for j := range b {
+		for _, k := range kindsOf(&b[j]) {
+			waiting[k] = append(waiting[k], j)
+		}
+	}
 	used := make([]bool, len(b))
 	partner := make([]int, len(a))
 	for i := range a {
 		partner[i] = -1
-		for j := range b {
-			if !used[j] && a[i].Name == b[j].Name && shareMIME(&a[i], &b[j]) {
-				partner[i], used[j] = j, true
-				break
+		for _, k := range kindsOf(&a[i]) {
+			list := waiting[k]
+			for len(list) > 0 && used[list[0]] {
+				list = list[1:]
 			}
+			if waiting[k] = list; len(list) > 0 && (partner[i] < 0 || list[0] < partner[i]) {
+				partner[i] = list[0]
+			}
+		}
+		if partner[i] >= 0 {
+			used[partner[i]] = true
 		}
 	}
 	for i := range a {
@@ -108,30 +125,38 @@ func (c *comparing) outputBlock(step string, a, b []Output) {
 			}
 			continue
 		}
-		c.d.Outputs = append(c.d.Outputs, OutputChange{Step: step, Name: a[i].Name, What: Removed, Data: wholly(&a[i], Removed), Old: &a[i]})
+		c.d.Outputs = append(c.d.Outputs, OutputChange{Step: step, Cell: c.cell, Name: a[i].Name, What: Removed, Data: wholly(&a[i], Removed), Old: &a[i]})
 	}
 	for j := range b {
 		if !used[j] {
-			c.d.Outputs = append(c.d.Outputs, OutputChange{Step: step, Name: b[j].Name, What: Added, Data: wholly(&b[j], Added), New: &b[j]})
+			c.d.Outputs = append(c.d.Outputs, OutputChange{Step: step, Cell: c.cell, Name: b[j].Name, What: Added, Data: wholly(&b[j], Added), New: &b[j]})
 		}
 	}
 }
 
-func shareMIME(a, b *Output) bool {
-	for i := range a.Data {
-		if datumOf(b, a.Data[i].MIME) != nil {
-			return true
-		}
+// outputKind is what two outputs must share for one to have become the other: the name, and a representation, "" where they have none.
+type outputKind struct{ name, mime string }
+
+func kindsOf(o *Output) []outputKind {
+	if len(o.Data) == 0 {
+		return []outputKind{{o.Name, ""}}
 	}
-	return len(a.Data) == 0 && len(b.Data) == 0
+	out := make([]outputKind, len(o.Data))
+	for i := range o.Data {
+		out[i] = outputKind{o.Name, o.Data[i].MIME}
+	}
+	return out
 }
 
-func datumOf(o *Output, mime string) *Datum {
-	i := slices.IndexFunc(o.Data, func(d Datum) bool { return d.MIME == mime })
-	if i < 0 {
-		return nil
+// byMIME finds the representations of an output, the first of each type.
+func byMIME(o *Output) map[string]*Datum {
+	out := make(map[string]*Datum, len(o.Data))
+	for i := range o.Data {
+		if d := &o.Data[i]; out[d.MIME] == nil {
+			out[d.MIME] = d
+		}
 	}
-	return &o.Data[i]
+	return out
 }
 
 // wholly is all representations of an output that only one side has.
@@ -157,10 +182,11 @@ func wholly(o *Output, what What) []DatumChange {
 }
 
 func (c *comparing) output(step string, a, b *Output) OutputChange {
-	ch := OutputChange{Step: step, Name: b.Name, What: Edited, Options: c.fields(a.Options, b.Options), Old: a, New: b, Data: []DatumChange{}}
+	ch := OutputChange{Step: step, Cell: c.cell, Name: b.Name, What: Edited, Options: c.fields(a.Options, b.Options), Old: a, New: b, Data: []DatumChange{}}
+	inA, inB := byMIME(a), byMIME(b)
 	for i := range a.Data {
 		old := &a.Data[i]
-		new := datumOf(b, old.MIME)
+		new := inB[old.MIME]
 		switch {
 		case new == nil:
 			ch.Data = append(ch.Data, wholly(&Output{Data: []Datum{*old}}, Removed)...)
@@ -173,7 +199,7 @@ func (c *comparing) output(step string, a, b *Output) OutputChange {
 		}
 	}
 	for j := range b.Data {
-		if datumOf(a, b.Data[j].MIME) == nil {
+		if inA[b.Data[j].MIME] == nil {
 			ch.Data = append(ch.Data, wholly(&Output{Data: []Datum{b.Data[j]}}, Added)...)
 		}
 	}

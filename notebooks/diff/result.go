@@ -69,6 +69,7 @@ type Ref struct {
 // ResultChange is a step that ended in another way. Was or Now is "" where it did not run or is not there.
 type ResultChange struct {
 	Step     string `json:"step"`
+	Cell     int    `json:"-"` // place of the step in Diff.Cells
 	Test     bool   `json:"test"`
 	Was      string `json:"was"`
 	Now      string `json:"now"`
@@ -119,6 +120,7 @@ type TagsChange struct {
 // ScrapChange is a recorded value that changed.
 type ScrapChange struct {
 	Step string    `json:"step"`
+	Cell int       `json:"-"` // place of the step in Diff.Cells
 	Name string    `json:"name"`
 	Type string    `json:"type"`
 	What What      `json:"what"` // added, removed, edited
@@ -137,6 +139,7 @@ type ScrapChange struct {
 // FileChange is a file whose change, made by a step, is another.
 type FileChange struct {
 	Step string      `json:"step"`
+	Cell int         `json:"-"` // place of the step in Diff.Cells
 	Path string      `json:"path"`
 	What What        `json:"what"`           // added: only B changes it; removed: only A does; edited: both do, and not in the same way
 	Kind *WordChange `json:"kind,omitempty"` // added, modified, …
@@ -148,6 +151,7 @@ type FileChange struct {
 // OutputChange is something printed or shown that came, went or is another.
 type OutputChange struct {
 	Step    string        `json:"step"`
+	Cell    int           `json:"-"`    // place of the step in Diff.Cells
 	Name    string        `json:"name"` // stdout, stderr, error, result
 	What    What          `json:"what"` // added, removed, edited
 	Data    []DatumChange `json:"data"`

@@ -6,7 +6,9 @@ import (
 )
 
 // inside compares what came out of a cell, and what it did.
-func (c *comparing) inside(ch *CellChange) {
+func (c *comparing) inside(i int) {
+	c.cell = i
+	ch := &c.d.Cells[i]
 	old, new := ch.Old, ch.New
 	if old == nil {
 		old = &Cell{}
@@ -27,7 +29,7 @@ func hasTag(old, new *Cell, tag string) bool {
 }
 
 func (c *comparing) result(ch *CellChange, old, new *Cell) {
-	r := ResultChange{Step: ch.Label(), Test: hasTag(old, new, "test") || old.Tests != nil || new.Tests != nil,
+	r := ResultChange{Step: ch.Label(), Cell: c.cell, Test: hasTag(old, new, "test") || old.Tests != nil || new.Tests != nil,
 		Was: old.Status, Now: new.Status, WasWords: old.Words, NowWords: new.Words, WasTests: old.Tests, NowTests: new.Tests}
 	was, now := verdict(old), verdict(new)
 	switch {
@@ -93,11 +95,11 @@ func (c *comparing) files(step string, a, b []FilePatch) {
 		met[f.Path] = true
 		j, ok := at[f.Path]
 		if !ok {
-			c.d.Files = append(c.d.Files, FileChange{Step: step, Path: f.Path, What: Removed, Old: f})
+			c.d.Files = append(c.d.Files, FileChange{Step: step, Cell: c.cell, Path: f.Path, What: Removed, Old: f})
 			continue
 		}
 		g := &b[j]
-		ch := FileChange{Step: step, Path: f.Path, What: Edited, Kind: changeOf(f.Status, g.Status), Old: f, New: g}
+		ch := FileChange{Step: step, Cell: c.cell, Path: f.Path, What: Edited, Kind: changeOf(f.Status, g.Status), Old: f, New: g}
 		if f.Digest != g.Digest || !slices.Equal(f.Lines, g.Lines) {
 			ch.Text = compareLines(withEnds(f.Lines), withEnds(g.Lines), withoutNumbers)
 		}
@@ -107,7 +109,7 @@ func (c *comparing) files(step string, a, b []FilePatch) {
 	}
 	for j := range b {
 		if !met[b[j].Path] {
-			c.d.Files = append(c.d.Files, FileChange{Step: step, Path: b[j].Path, What: Added, New: &b[j]})
+			c.d.Files = append(c.d.Files, FileChange{Step: step, Cell: c.cell, Path: b[j].Path, What: Added, New: &b[j]})
 		}
 	}
 }

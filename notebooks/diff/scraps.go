@@ -3,7 +3,6 @@ package diff
 import (
 	"bytes"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -11,18 +10,12 @@ import (
 )
 
 func (c *comparing) scraps(step string, a, b []Scrap) {
-	find := func(list []Scrap, name string) *Scrap {
-		i := slices.IndexFunc(list, func(s Scrap) bool { return s.Name == name })
-		if i < 0 {
-			return nil
-		}
-		return &list[i]
-	}
+	inA, inB := scrapsByName(a), scrapsByName(b)
 	for i := range a {
 		old := &a[i]
-		new := find(b, old.Name)
+		new := inB[old.Name]
 		if new == nil {
-			c.d.Scraps = append(c.d.Scraps, ScrapChange{Step: step, Name: old.Name, Type: old.Type, What: Removed, Old: old.Value, OldDigest: old.Digest})
+			c.d.Scraps = append(c.d.Scraps, ScrapChange{Step: step, Cell: c.cell, Name: old.Name, Type: old.Type, What: Removed, Old: old.Value, OldDigest: old.Digest})
 			continue
 		}
 		if bytes.Equal(old.Value, new.Value) && old.Digest == new.Digest {
@@ -31,14 +24,25 @@ func (c *comparing) scraps(step string, a, b []Scrap) {
 		c.d.Scraps = append(c.d.Scraps, c.scrap(step, old, new))
 	}
 	for j := range b {
-		if s := &b[j]; find(a, s.Name) == nil {
-			c.d.Scraps = append(c.d.Scraps, ScrapChange{Step: step, Name: s.Name, Type: s.Type, What: Added, New: s.Value, NewDigest: s.Digest})
+		if s := &b[j]; inA[s.Name] == nil {
+			c.d.Scraps = append(c.d.Scraps, ScrapChange{Step: step, Cell: c.cell, Name: s.Name, Type: s.Type, What: Added, New: s.Value, NewDigest: s.Digest})
 		}
 	}
 }
 
+// scrapsByName finds the first scrap of each name.
+func scrapsByName(list []Scrap) map[string]*Scrap {
+	out := make(map[string]*Scrap, len(list))
+	for i := range list {
+		if s := &list[i]; out[s.Name] == nil {
+			out[s.Name] = s
+		}
+	}
+	return out
+}
+
 func (c *comparing) scrap(step string, old, new *Scrap) ScrapChange {
-	ch := ScrapChange{Step: step, Name: old.Name, Type: new.Type, What: Edited, Old: old.Value, New: new.Value, OldDigest: old.Digest, NewDigest: new.Digest}
+	ch := ScrapChange{Step: step, Cell: c.cell, Name: old.Name, Type: new.Type, What: Edited, Old: old.Value, New: new.Value, OldDigest: old.Digest, NewDigest: new.Digest}
 	if old.Value == nil || new.Value == nil {
 		return ch
 	}

@@ -148,7 +148,7 @@ func outputList(b *bytes.Buffer, raw codec.Raw) error {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			b.Write(appendText(nil, m.Name))
+			b.Write(codec.AppendText(nil, m.Name, nil))
 			b.WriteByte(':')
 			switch {
 			case kind == "stream" && m.Name == "text":
@@ -177,7 +177,7 @@ func bundles(b *bytes.Buffer, raw codec.Raw) error {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(appendText(nil, m.Name))
+		b.Write(codec.AppendText(nil, m.Name, nil))
 		b.WriteByte(':')
 		bundle(b, m.Value)
 	}
@@ -196,7 +196,7 @@ func bundle(b *bytes.Buffer, v Value) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(appendText(nil, m.Name))
+		b.Write(codec.AppendText(nil, m.Name, nil))
 		b.WriteByte(':')
 		text, err := joined(codec.NewCursor(m.Raw, 0), false)
 		switch {
@@ -205,7 +205,7 @@ func bundle(b *bytes.Buffer, v Value) {
 		case strings.HasPrefix(m.Name, "text/") || m.Name == "application/javascript" || m.Name == "image/svg+xml":
 			lineList(b, text)
 		default:
-			b.Write(appendText(nil, text))
+			b.Write(codec.AppendText(nil, text, nil))
 		}
 	}
 	b.WriteByte('}')
@@ -220,6 +220,7 @@ func (d *Draft) ids() []string {
 			ids[i], taken[id] = id, true
 		}
 	}
+	next := map[string]int{} // the number to try next behind an id
 	for i := range d.Cells {
 		if ids[i] != "" {
 			continue
@@ -231,9 +232,10 @@ func (d *Draft) ids() []string {
 			base = hex.EncodeToString(sum[:4])
 		}
 		id := base
-		for n := 2; taken[id]; n++ {
+		for n := max(next[base], 2); taken[id]; n++ {
 			end := "-" + strconv.Itoa(n)
 			id = base[:min(len(base), maxCellID-len(end))] + end
+			next[base] = n
 		}
 		ids[i], taken[id] = id, true
 	}
@@ -264,7 +266,7 @@ func lineList(b *bytes.Buffer, text string) {
 		if !first {
 			b.WriteByte(',')
 		}
-		b.Write(appendText(nil, text[:end]))
+		b.Write(codec.AppendText(nil, text[:end], nil))
 		text = text[end:]
 	}
 	b.WriteByte(']')

@@ -20,7 +20,7 @@ const (
 var kept = []string{keyLanguage, keyBlock, "spelling"}
 
 // matter finds the front matter: in the metadata, and in a raw cell on top, where Jupytext and Quarto put it.
-func (nb *Notebook) matter(at *notebooks.Notebook) []notebooks.Matter {
+func (nb *Notebook) matter(at *notebooks.Places) []notebooks.Matter {
 	var found []notebooks.Matter
 	if own, ok := member(nb.Metadata, keyMarkmill); ok {
 		if front, ok := member(own, keyFront); ok && front.Given() {
@@ -62,22 +62,24 @@ func lineOffsets(v Value) []int {
 	open := true // the next text begins a line
 	text := func() error {
 		begin := c.Offset()
-		s, err := c.String()
+		span, err := c.Skip()
 		if open {
 			places = append(places, v.Span.Start+begin+1)
 			open = false
 		}
-		raw := string(v.Raw[begin:c.Offset()])
-		at := 1
-		for range strings.Count(s, "\n") {
-			next := strings.Index(raw[at:], `\n`)
-			if next < 0 { // the line end is spelled in another way
-				break
+		for at := begin + 1; at < span.End-1; {
+			size, ends := 1, false
+			if v.Raw[at] == '\\' {
+				size, ends = 2, v.Raw[at+1] == 'n'
+				if v.Raw[at+1] == 'u' {
+					size, ends = 6, strings.EqualFold(string(v.Raw[at+2:at+6]), "000a")
+				}
 			}
-			at += next + 2
-			if at < len(raw)-1 {
-				places = append(places, v.Span.Start+begin+at)
-			} else {
+			at += size
+			switch {
+			case ends && at < span.End-1:
+				places = append(places, v.Span.Start+at)
+			case ends:
 				open = true
 			}
 		}

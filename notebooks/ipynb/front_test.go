@@ -48,6 +48,8 @@ func TestFrontMatter(t *testing.T) {
 		"no object": {`{"markmill": {"front": "x"}}`, codeCell("a", "{}", "1"), "", "n.ipynb:1:37: the front matter cannot be read: names and values were expected"},
 		"raw cell": {`{}`, raw(`["---\n", "title: R\n", "allow: [a]\n", "format: html\n", "alow: 1\n", "---"]`),
 			"title=R kernel= timeout=0s allow=[a] require=[] secrets=[] strict=false files=0\nstep a  [] timeout=0s needs=[] env=map[] exit=false code 2 \"1\"\nwarning n.ipynb:2:128: unknown key \"alow\" in the front matter; did you mean allow?", ""},
+		"raw cell with a backslash before an n": {`{}`, raw(`"---\ntitle: \"a\\nb\"\u000Aalow: 1\n---\n"`),
+			"title=a\nb kernel= timeout=0s allow=[] require=[] secrets=[] strict=false files=0\nstep a  [] timeout=0s needs=[] env=map[] exit=false code 2 \"1\"\nwarning n.ipynb:2:97: unknown key \"alow\" in the front matter; did you mean allow?", ""},
 		"raw cell, a text":          {`{}`, raw(`"---\ntimeout: nope\nallow: a\n---\n"`), "", "n.ipynb:2:84: timeout: expected a time"},
 		"raw cell, no front matter": {`{}`, raw(`"---\nallow: a\n"`), "title= kernel= timeout=0s allow=[] require=[] secrets=[] strict=false files=0\nstep a  [] timeout=0s needs=[] env=map[] exit=false code 2 \"1\"", ""},
 		"raw cell that is no YAML":  {`{}`, raw(`"---\na: b: c\n---"`), "", "\x00warning n.ipynb:2"},

@@ -67,8 +67,9 @@ func (nb *Notebook) Damage() notebooks.ErrorList {
 		return nil
 	}
 	var found notebooks.ErrorList
+	r := reader{nb: nb}
 	problem := func(at int, id, msg string) {
-		e := (&reader{nb: nb}).problem(at, msg, "run the notebook again")
+		e := r.problem(at, msg, "run the notebook again")
 		e.Kind, e.Step = notebooks.KindRegion, notebooks.StepID(id)
 		found = append(found, e)
 	}

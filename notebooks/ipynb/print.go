@@ -2,9 +2,7 @@ package ipynb
 
 import (
 	"bytes"
-	"fmt"
 	"sort"
-	"unicode/utf8"
 
 	"markmill/notebooks/codec"
 )
@@ -42,7 +40,7 @@ func printSorted(out *bytes.Buffer, c *codec.Cursor, src []byte, newline string)
 				out.WriteByte(',')
 			}
 			out.WriteString(inner)
-			out.Write(appendText(nil, e.name))
+			out.Write(codec.AppendText(nil, e.name, nil))
 			out.WriteString(": ")
 			printSorted(out, codec.NewCursor(src, e.at), src, inner)
 		}
@@ -65,39 +63,11 @@ func printSorted(out *bytes.Buffer, c *codec.Cursor, src []byte, newline string)
 		out.WriteByte(']')
 	case '"':
 		text, _ := c.String()
-		out.Write(appendText(nil, text))
+		out.Write(codec.AppendText(nil, text, nil))
 	default:
 		span, err := c.Skip()
 		if err == nil {
 			out.Write(span.Of(src))
 		}
 	}
-}
-
-// appendText appends a text as Python's json spells it without ensure_ascii.
-func appendText(b []byte, text string) []byte {
-	b = append(b, '"')
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRuneInString(text[i:])
-		switch {
-		case r == '"' || r == '\\':
-			b = append(b, '\\', byte(r))
-		case r == '\n':
-			b = append(b, `\n`...)
-		case r == '\r':
-			b = append(b, `\r`...)
-		case r == '\t':
-			b = append(b, `\t`...)
-		case r == '\b':
-			b = append(b, `\b`...)
-		case r == '\f':
-			b = append(b, `\f`...)
-		case r < 0x20:
-			b = fmt.Appendf(b, `\u%04x`, r)
-		default:
-			b = utf8.AppendRune(b, r)
-		}
-		i += n
-	}
-	return append(b, '"')
 }

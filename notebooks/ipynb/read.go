@@ -21,7 +21,8 @@ func Parse(name string, src []byte) (*Notebook, error) {
 		r.start = len(byteOrderMark)
 	}
 	if len(bytes.TrimSpace(src[r.start:])) == 0 {
-		return nil, r.problem(0, "the file is empty, and a notebook is a JSON object with cells", "")
+		return nil, r.problem(0, "the file is empty, and a notebook is a JSON object with cells",
+			`one without cells is {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`)
 	}
 	err := r.notebook()
 	if bad := <-checked; bad != nil {
@@ -40,6 +41,8 @@ type reader struct {
 	c     *codec.Cursor
 	start int
 	old   bool // within the worksheets of an old file
+
+	places *notebooks.Places // nil until there is something to tell
 }
 
 // misfit is a value of the wrong kind, which no JSON reader would complain about.
@@ -57,9 +60,13 @@ func (r *reader) located(err error) error {
 	var wrong *misfit
 	switch {
 	case errors.As(err, &syntax):
-		wrong = &misfit{offset: syntax.Offset, msg: fmt.Sprintf("the notebook is not JSON: expected %s, found %s", syntax.Want, syntax.Found)}
+		wrong = &misfit{offset: syntax.Offset, msg: fmt.Sprintf("the notebook is not JSON: expected %s, found %s", syntax.Want, syntax.Found),
+			hint: "mend it there, or save the notebook in Jupyter again"}
 	case !errors.As(err, &wrong):
 		return err
+	}
+	if wrong.offset >= len(r.nb.Source) || syntax != nil && syntax.AtEnd() {
+		wrong.hint = "the file was cut: take a whole copy of it"
 	}
 	if conflict(r.nb.Source, wrong.offset) {
 		wrong.hint = "these are the conflict lines of a merge: take one side of each"
@@ -79,8 +86,10 @@ func conflict(src []byte, offset int) bool {
 }
 
 func (r *reader) problem(offset int, msg, hint string) *notebooks.Error {
-	at := notebooks.Notebook{Source: r.nb.Source}
-	line, col := at.Position(offset)
+	if r.places == nil {
+		r.places = notebooks.NewPlaces(r.nb.Source)
+	}
+	line, col := r.places.Position(offset)
 	return &notebooks.Error{Kind: notebooks.KindSyntax, File: r.nb.Name, Line: line, Col: col, Msg: msg, Hint: hint}
 }
 
@@ -88,7 +97,8 @@ func (r *reader) problem(offset int, msg, hint string) *notebooks.Error {
 func (r *reader) notebook() error {
 	r.c = codec.NewCursor(r.nb.Source, r.start)
 	if r.c.Kind() != '{' {
-		return &misfit{r.c.Offset(), "expected a notebook: a JSON object that begins with {", ""}
+		found := r.c.Expected("{").(*codec.SyntaxError).Found
+		return &misfit{r.c.Offset(), "expected a notebook: a JSON object that begins with {, found " + found, "an .ipynb is a file that Jupyter saved; a Markdown notebook ends in .md"}
 	}
 	var form, minor Value
 	var flat, sheets group

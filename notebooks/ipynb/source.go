@@ -21,15 +21,38 @@ var results = []string{"added", "manifest", "result", keyWas}
 // tagError is that of the cells in which papermill tells where a run failed.
 const tagError = "papermill-error-cell-tag"
 
+// Where the metadata of a notebook have the state of the widgets that its outputs show.
+const (
+	KeyWidgets  = "widgets"
+	WidgetState = "application/vnd.jupyter.widget-state+json"
+	WidgetView  = "application/vnd.jupyter.widget-view+json" // the MIME type of such an output
+)
+
+// Widgets is the member KeyWidgets of the metadata, where it has the state of widgets; else nil.
+func (nb *Notebook) Widgets() codec.Raw {
+	v, ok := member(nb.Metadata, KeyWidgets)
+	if !ok {
+		return nil
+	}
+	if _, ok := member(v, WidgetState); !ok {
+		return nil
+	}
+	return v.Raw
+}
+
 // Source is a notebook without what runs leave in it: outputs and counts, the cells that Markmill added and those in which
-// papermill told of an error, the metadata of both, and the times of executions. injected takes out the cells of injected parameters
+// papermill told of an error, the metadata of both, the state of widgets, and the times of executions. injected takes out the cells of injected parameters
 // too, whoever wrote them: new values come in their place.
 //
 // Code cells without outputs or a count, and what has no metadata, which nbformat does not allow, get them. Every other byte stays, and the
 // source of a source is the same.
 func Source(nb *Notebook, injected bool) []byte {
 	w := stripping{nb: nb}
-	w.bare(nb.Metadata, keyPapermill)
+	keys := []string{keyPapermill}
+	if nb.Widgets() != nil {
+		keys = append(keys, KeyWidgets)
+	}
+	w.bare(nb.Metadata, keys...)
 	if nb.Metadata.Raw == nil {
 		end := bytes.LastIndexByte(nb.Source, '}')
 		w.edits = append(w.edits, Edit{codec.Span{Start: end, End: end}, `, "metadata": {}`})

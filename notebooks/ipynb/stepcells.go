@@ -18,15 +18,14 @@ func (nb *Notebook) StepCells(injected bool) ([]StepCell, error) {
 	}
 	run, _ := bare.Runnable() // what is wrong with it does not change which cells it has
 	steps := run.Steps
-	at, _ := notebooks.Assemble(notebooks.Book{Source: nb.Source}) // for the lines
+	places := notebooks.NewPlaces(nb.Source)
 	var out []StepCell
 	for i := range nb.Cells {
 		c := &nb.Cells[i]
 		if c.Type != "code" || added(c) || c.Tagged(tagError) || injected && c.Tagged(notebooks.TagInjected) || len(out) >= len(steps) {
 			continue
 		}
-		line, _ := at.Position(c.Span.Start)
-		out = append(out, StepCell{Step: steps[len(out)], Cell: c, Line: line})
+		out = append(out, StepCell{Step: steps[len(out)], Cell: c, Line: places.Line(c.Span.Start)})
 	}
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package ipynb
 
 import (
+	"bytes"
 	"strings"
 	"time"
 
@@ -59,20 +60,19 @@ func (nb *Notebook) Runnable() (*notebooks.Notebook, error) {
 	if lang == "" && nb.NBFormat < 4 {
 		lang = nb.cellLanguage()
 	}
-	at, _ := notebooks.Assemble(notebooks.Book{Source: nb.Source}) // for the lines
+	places := notebooks.NewPlaces(nb.Source)
 	var cells []notebooks.Cell
 	for i := range nb.Cells {
 		c := &nb.Cells[i]
 		if c.Type != "code" {
 			continue
 		}
-		line, _ := at.Position(c.Span.Start)
-		step := notebooks.Cell{ID: c.ID, Place: i + 1, Lang: lang, Code: c.Source, Tags: c.Tags, Line: line, CodeLine: nb.codeLine(at, c),
+		step := notebooks.Cell{ID: c.ID, Place: i + 1, Lang: lang, Code: c.Source, Tags: c.Tags, Line: places.Line(c.Span.Start), CodeLine: places.Line(c.codeStart()),
 			At: notebooks.Span{Start: c.Span.Start, End: c.Span.End}}
 		c.options(&step)
 		cells = append(cells, step)
 	}
-	out, err := notebooks.Assemble(notebooks.Book{Name: nb.Name, Source: nb.Source, Form: Form, Matter: nb.matter(at), Cells: cells})
+	out, err := notebooks.Assemble(notebooks.Book{Name: nb.Name, Source: nb.Source, Form: Form, Matter: nb.matter(places), Cells: cells})
 	if out.Front.Kernel == "" {
 		out.Front.Kernel = nb.Kernel()
 	}
@@ -101,12 +101,11 @@ func (nb *Notebook) execution(f *notebooks.Front) {
 	f.AllowErrors = f.AllowErrors || said.AllowErrors
 }
 
-// codeLine is the line of the file in which a cell's code begins: in a list of lines, that of its first item.
-func (nb *Notebook) codeLine(at *notebooks.Notebook, c *Cell) int {
+// codeStart is the offset of the file at which a cell's code begins: in a list of lines, that of its first item.
+func (c *Cell) codeStart() int {
 	start := c.SourceAt.Span.Start
 	if raw := c.SourceAt.Raw; len(raw) > 0 && raw[0] == '[' {
-		start += 1 + len(raw[1:]) - len(strings.TrimLeft(string(raw[1:]), " \t\r\n"))
+		start += len(raw) - len(bytes.TrimLeft(raw[1:], " \t\r\n"))
 	}
-	line, _ := at.Position(start)
-	return line
+	return start
 }

@@ -1,7 +1,6 @@
 package ipynb
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -295,12 +294,24 @@ func member(object Value, name string) (found Value, ok bool) {
 
 // truth is what Python takes a value for.
 func truth(v Value) bool {
-	raw := string(bytes.Join(bytes.Fields(v.Raw), nil))
-	switch raw {
-	case "", "null", "false", `""`, "[]", "{}", "0", "-0", "0.0", "-0.0":
-		return false
+	c := codec.NewCursor(v.Raw, 0)
+	switch c.Kind() {
+	case 't':
+		return true
+	case '"':
+		text, err := c.String()
+		return err == nil && text != ""
+	case '{':
+		return len(Members(v)) > 0
+	case '[':
+		some := false
+		_, err := c.Array(func() error { some = true; _, err := c.Skip(); return err })
+		return err == nil && some
+	case '0':
+		n, err := strconv.ParseFloat(string(v.Raw), 64)
+		return err != nil || n != 0
 	}
-	return true
+	return false
 }
 
 // size is how many characters the texts of a value have; numbers, true, false and null count as Python prints them.

@@ -220,7 +220,7 @@ func (s settings) object() codec.Raw {
 		if i > 0 {
 			raw = append(raw, ',')
 		}
-		raw = append(append(appendText(raw, name), ':'), s[name]...)
+		raw = append(append(codec.AppendText(raw, name, nil), ':'), s[name]...)
 	}
 	return append(raw, '}')
 }

@@ -55,11 +55,13 @@ func (o *object) find(name string) int {
 	return slices.IndexFunc(o.members, func(v member) bool { return v.name == name })
 }
 
-func (o *object) value(name string) string {
-	if i := o.find(name); i >= 0 {
-		return o.members[i].value
+// values are the members by their names; of a name that stands twice the last counts.
+func (o *object) values() map[string]string {
+	out := make(map[string]string, len(o.members))
+	for _, v := range o.members {
+		out[v.name] = v.value
 	}
-	return ""
+	return out
 }
 
 func (o *object) set(name, value string) {
@@ -104,9 +106,12 @@ func (m *merger) object(path, b, x, y string, fromY bool, special special) strin
 	if len(into.members) == 0 {
 		out.tail = other.tail
 	}
+	bs, xs, ys := ob.values(), ox.values(), oy.values()
 	var clashes []clash
-	merge := func(v member, behind int) int {
-		vb, vx, vy := ob.value(v.name), ox.value(v.name), oy.value(v.name)
+	done := map[string]bool{} // a name that stands twice counts once
+	merge := func(v member, list *[]member) bool {
+		done[v.name] = true
+		vb, vx, vy := bs[v.name], xs[v.name], ys[v.name]
 		value, ok := "", false
 		if special != nil {
 			value, ok = special(v.name, vb, vx, vy, fromY)
@@ -116,25 +121,32 @@ func (m *merger) object(path, b, x, y string, fromY bool, special special) strin
 			clashes = append(clashes, m.clashed(v.name)...)
 		}
 		if value == "" {
-			return behind
+			return false
 		}
-		out.members = slices.Insert(out.members, behind, member{v.name, v.lead, value})
-		return behind + 1
+		*list = append(*list, member{v.name, v.lead, value})
+		return true
 	}
+	var kept []member
+	at := map[string]int{} // of a member that is kept: the place behind it
 	for _, v := range into.members {
-		if out.find(v.name) < 0 { // a name that stands twice counts once
-			merge(v, len(out.members))
+		if !done[v.name] && merge(v, &kept) {
+			at[v.name] = len(kept)
 		}
 	}
-	for i, v := range other.members {
-		if into.find(v.name) >= 0 || out.find(v.name) >= 0 {
-			continue
+	// What only the other side has comes behind the member that it follows there.
+	more, behind := make([][]member, len(kept)+1), 0
+	for _, v := range other.members {
+		if n, ok := at[v.name]; ok {
+			behind = n
+		} else if !done[v.name] {
+			merge(v, &more[behind])
 		}
-		behind := 0
-		for k := i - 1; k >= 0 && behind == 0; k-- {
-			behind = out.find(other.members[k].name) + 1
+	}
+	for i, list := range more {
+		if i > 0 {
+			out.members = append(out.members, kept[i-1])
 		}
-		merge(v, behind)
+		out.members = append(out.members, list...)
 	}
 	switch {
 	case path == "metadata" && len(clashes) > 0:

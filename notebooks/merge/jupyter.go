@@ -88,11 +88,12 @@ func ended(text string) string {
 
 // cellMerge is the merge of the cells of Jupyter notebooks.
 type cellMerge struct {
-	m     *merger
-	nbs   [3]*ipynb.Notebook
-	minor int
-	out   []string
-	used  map[string]bool // ids
+	m      *merger
+	nbs    [3]*ipynb.Notebook
+	minor  int
+	out    []string
+	used   map[string]bool // ids
+	double map[string]bool // ids that a side has twice; nil until it is asked for
 }
 
 // cell merges one cell and writes it.
@@ -257,18 +258,18 @@ func (j *cellMerge) write(raw string, c *ipynb.Cell) {
 
 // twice says that one of the sides has the id twice itself.
 func (j *cellMerge) twice(id string) bool {
-	for _, nb := range j.nbs[1:] {
-		n := 0
-		for i := range nb.Cells {
-			if nb.Cells[i].ID == id {
-				n++
+	if j.double == nil {
+		j.double = map[string]bool{}
+		for _, nb := range j.nbs[1:] {
+			have := map[string]bool{}
+			for i := range nb.Cells {
+				id := nb.Cells[i].ID
+				j.double[id] = j.double[id] || have[id]
+				have[id] = true
 			}
 		}
-		if n > 1 {
-			return true
-		}
 	}
-	return false
+	return j.double[id]
 }
 
 // list is the array of the cells, with the space between them that a side has.

@@ -53,9 +53,10 @@ type document struct {
 	stripped notebooks.Stripped
 	front    string // with all that stands before it
 	body     sequence
-	form     notebooks.Form     // where it changed, steps became prose, or prose steps
-	broken   bool               // it has mistakes of its author
-	ids      []notebooks.StepID // of the units that are steps
+	form     notebooks.Form                     // where it changed, steps became prose, or prose steps
+	broken   bool                               // it has mistakes of its author
+	ids      []notebooks.StepID                 // of the units that are steps
+	byStep   map[string][]notebooks.FoundRegion // of each step; nil until it is asked for
 }
 
 func (d *document) unit(i int) *unit {

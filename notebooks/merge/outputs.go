@@ -120,21 +120,26 @@ func (d *document) isRunOf(source string) bool {
 	return m.Source == "sha256:"+hex.EncodeToString(sum[:])
 }
 
+// regions are those of a step.
 func (d *document) regions(id string) []notebooks.FoundRegion {
-	var out []notebooks.FoundRegion
-	for _, r := range d.stripped.Regions {
-		if r.ID == id {
-			out = append(out, r)
+	if d.byStep == nil {
+		d.byStep = map[string][]notebooks.FoundRegion{}
+		for _, r := range d.stripped.Regions {
+			d.byStep[r.ID] = append(d.byStep[r.ID], r)
 		}
 	}
-	return out
+	return d.byStep[id]
 }
 
 // otherRegions are those of no step: the values that were injected.
 func (d *document) otherRegions() []notebooks.FoundRegion {
+	steps := make(map[notebooks.StepID]bool, len(d.ids))
+	for _, id := range d.ids {
+		steps[id] = true
+	}
 	var out []notebooks.FoundRegion
 	for _, r := range d.stripped.Regions {
-		if !slices.Contains(d.ids, notebooks.StepID(r.ID)) {
+		if !steps[notebooks.StepID(r.ID)] {
 			out = append(out, r)
 		}
 	}

@@ -57,10 +57,4 @@ func sourceList(text, like string, from *ipynb.Cell, cells ...*ipynb.Cell) strin
 }
 
 // quoted is a text as JSON.
-func quoted(text string) string {
-	out, err := codec.Marshal(text)
-	if err != nil { // it was read from JSON, and is valid
-		panic("merge: " + err.Error())
-	}
-	return string(out)
-}
+func quoted(text string) string { return string(codec.AppendText(nil, text, nil)) }

@@ -55,12 +55,12 @@ func (c *Cell) options(text string, at int) bool {
 	return ok
 }
 
-// maxOptions bounds the options of a marker line, in bytes, and so the time that their places take to be told.
-const maxOptions = 16 << 10
+// MaxOptions bounds the options of a marker line, in bytes, and so the time that their places take to be told.
+const MaxOptions = 16 << 10
 
 // splitOptions parts the title from the fields.
 func splitOptions(text string, at int) (title string, fields []Field, ok bool) {
-	if len(text) > maxOptions {
+	if len(text) > MaxOptions {
 		return text, nil, false
 	}
 	equals, brace := strings.IndexByte(text, '='), strings.IndexByte(text, '{')
@@ -92,7 +92,7 @@ func splitOptions(text string, at int) (title string, fields []Field, ok bool) {
 
 // objectFields reads an object of JSON, or of Python.
 func objectFields(text string, at int) ([]Field, bool) {
-	raw, ok := relaxed(text)
+	raw, ok := Relaxed(text)
 	if !ok || raw.Kind() != '{' {
 		return nil, false
 	}
@@ -164,7 +164,7 @@ func scanValue(text string) (codec.Raw, int, bool) {
 		}
 		i++
 	}
-	raw, ok := relaxed(text[:i])
+	raw, ok := Relaxed(text[:i])
 	return raw, i, ok
 }
 
@@ -181,8 +181,8 @@ func quoted(text string) int {
 	return 0
 }
 
-// relaxed reads a value of JSON, or one of Python that JSON has too: 'text', True, False, None.
-func relaxed(text string) (codec.Raw, bool) {
+// Relaxed reads a value of JSON, or one of Python that JSON has too: 'text', True, False, None.
+func Relaxed(text string) (codec.Raw, bool) {
 	text = strings.TrimSpace(text)
 	if raw := codec.Raw(text); raw.IsValid() {
 		return raw, true

@@ -48,6 +48,7 @@ func Compare(nb *notebooks.Notebook, run *runs.Run, stored, now Output, o Option
 	}
 	var out []Result
 	known, failed := map[string]bool{}, ""
+	before, after := stored.byID(), now.byID()
 	for _, s := range nb.Steps {
 		known[string(s.ID)] = true
 		r := Result{Step: string(s.ID), Line: s.Line}
@@ -55,7 +56,7 @@ func Compare(nb *notebooks.Notebook, run *runs.Run, stored, now Output, o Option
 		if err != nil {
 			return nil, err
 		}
-		a, b := mask(stored.step(r.Step), rules), mask(now.step(r.Step), rules)
+		a, b := mask(before[r.Step], rules), mask(after[r.Step], rules)
 		r.Now = b
 		switch rec := records[s.ID]; {
 		case rec == nil || rec.Status() == runs.StepPending:
@@ -69,7 +70,7 @@ func Compare(nb *notebooks.Notebook, run *runs.Run, stored, now Output, o Option
 		case rec.Status() == runs.StepSkipped && failed != "":
 			r.Verdict, r.Words = Skipped, fmt.Sprintf("step %s failed before it", failed)
 		default:
-			if r.Words = o.passOver(s, stored.step(r.Step)); r.Words != "" {
+			if r.Words = o.passOver(s, before[r.Step]); r.Words != "" {
 				r.Verdict = Unchecked
 				break
 			}

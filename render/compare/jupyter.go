@@ -44,15 +44,16 @@ func Jupyter(nb *ipynb.Notebook, cells []ipynb.StepCell, o JupyterOptions) Outpu
 
 // cell are the lines of a cell: how it ended, then what it printed, then what it showed.
 func (o JupyterOptions) cell(id string, c *ipynb.Cell) []string {
-	head, streams := "✓ "+id, map[string]string{}
+	head, streams := "✓ "+id, map[string]*strings.Builder{}
 	var names, shown []string
 	for i := range c.Outputs {
 		switch out := &c.Outputs[i]; out.Type {
 		case "stream":
-			if _, known := streams[out.Name]; !known {
+			if streams[out.Name] == nil {
+				streams[out.Name] = &strings.Builder{}
 				names = append(names, out.Name)
 			}
-			streams[out.Name] += out.Text()
+			streams[out.Name].WriteString(out.Text())
 		case "error":
 			head = "✗ " + id + " · " + strings.Join(strings.Fields(out.Ename+": "+o.named(out.Evalue)), " ")
 		default:
@@ -63,7 +64,7 @@ func (o JupyterOptions) cell(id string, c *ipynb.Cell) []string {
 	slices.Sort(names)
 	slices.Reverse(names) // stdout, stderr
 	for _, name := range names {
-		text, ended := strings.CutSuffix(o.named(streams[name]), "\n")
+		text, ended := strings.CutSuffix(o.named(streams[name].String()), "\n")
 		lines = append(lines, "", "["+resolve(name)+"]")
 		lines = append(lines, textLines(text)...)
 		if !ended {

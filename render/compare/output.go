@@ -23,14 +23,15 @@ type Step struct {
 	Unrun bool     // the notebook was saved without having run it: nothing is expected
 }
 
-// step finds one by its id; nil when it left nothing.
-func (o *Output) step(id string) *Step {
+// byID finds what each step left.
+func (o *Output) byID() map[string]*Step {
+	out := make(map[string]*Step, len(o.Steps))
 	for i := range o.Steps {
-		if o.Steps[i].ID == id {
-			return &o.Steps[i]
+		if s := &o.Steps[i]; out[s.ID] == nil {
+			out[s.ID] = s
 		}
 	}
-	return nil
+	return out
 }
 
 // Markdown is the output that stands in an output notebook. Regions of the tool's own that are no
@@ -95,15 +96,16 @@ type Pairing struct {
 // Pair puts the steps of two outputs beside each other: those of now in their order, then those that are gone.
 func Pair(was, now Output) []Pairing {
 	var out []Pairing
+	before, after := was.byID(), now.byID()
 	for _, s := range now.Steps {
 		p := Pairing{ID: s.ID, Now: s.Lines}
-		if old := was.step(s.ID); old != nil {
+		if old := before[s.ID]; old != nil {
 			p.Was = old.Lines
 		}
 		out = append(out, p)
 	}
 	for _, s := range was.Steps {
-		if now.step(s.ID) == nil {
+		if after[s.ID] == nil {
 			out = append(out, Pairing{ID: s.ID, Was: s.Lines})
 		}
 	}

@@ -70,40 +70,31 @@ func diffKeys() markup {
 		[2]markup{"<kbd>t</kbd>", "light or dark"}, [2]markup{"<kbd>?</kbd>", "these keys"})
 }
 
-// gather names the cells, and gives each what else changed of it. The lists of a comparison are in the order of its cells.
+// gather names the cells, and gives each what else changed of it.
 func (p *diffPage) gather() {
 	p.links = map[string]string{}
-	used := map[string]bool{}
+	ids := newNames()
 	p.cells = make([]cellParts, len(p.d.Cells))
-	scraps, files, outputs := p.d.Scraps, p.d.Files, p.d.Outputs
-	results := map[string]*diff.ResultChange{}
-	for i := range p.d.Results {
-		results[p.d.Results[i].Step] = &p.d.Results[i]
-	}
 	for i := range p.d.Cells {
 		label := p.d.Cells[i].Label()
-		base := p.prefix + idOf(label)
-		id := base
-		for n := 1; used[id]; n++ {
-			id = fmt.Sprintf("%s-%d", base, n)
-		}
-		used[id] = true
+		id := ids.unique(p.prefix + idOf(label))
 		p.ids = append(p.ids, id)
 		if _, ok := p.links[label]; !ok {
 			p.links[label] = id
 		}
-		c := &p.cells[i]
-		c.result = results[label]
-		delete(results, label)
-		for ; len(scraps) > 0 && scraps[0].Step == label; scraps = scraps[1:] {
-			c.scraps = append(c.scraps, scraps[0])
-		}
-		for ; len(files) > 0 && files[0].Step == label; files = files[1:] {
-			c.files = append(c.files, files[0])
-		}
-		for ; len(outputs) > 0 && outputs[0].Step == label; outputs = outputs[1:] {
-			c.outputs = append(c.outputs, outputs[0])
-		}
+	}
+	for i := range p.d.Results {
+		r := &p.d.Results[i]
+		p.cells[r.Cell].result = r
+	}
+	for _, s := range p.d.Scraps {
+		p.cells[s.Cell].scraps = append(p.cells[s.Cell].scraps, s)
+	}
+	for _, f := range p.d.Files {
+		p.cells[f.Cell].files = append(p.cells[f.Cell].files, f)
+	}
+	for _, o := range p.d.Outputs {
+		p.cells[o.Cell].outputs = append(p.cells[o.Cell].outputs, o)
 	}
 }
 
@@ -188,19 +179,19 @@ func (p *diffPage) top() markup {
 // entry is a line at the top, with a link to the cell that it is of.
 func (p *diffPage) entry(w *writer, s *diffview.Section, i int, e diffview.Entry) {
 	class := map[diffview.Tone]markup{diffview.Bad: "fail", diffview.Good: "pass", diffview.Came: "pass", diffview.Went: "fail", diffview.Neutral: "edit"}[e.Tone]
-	step := strings.TrimSuffix(strings.TrimPrefix(e.Subject, "text “"), "”")
+	id := p.links[strings.TrimSuffix(strings.TrimPrefix(e.Subject, "text “"), "”")]
 	switch s.Name {
 	case diffview.Scraps:
-		step = p.d.Scraps[i].Step
+		id = p.ids[p.d.Scraps[i].Cell]
 	case diffview.Worktree:
-		step = p.d.Files[i].Step
+		id = p.ids[p.d.Files[i].Cell]
 	case diffview.Outputs:
-		step = p.d.Outputs[i].Step
+		id = p.ids[p.d.Outputs[i].Cell]
 	case diffview.Parameters, diffview.Status, diffview.Notes:
-		step = ""
+		id = ""
 	}
 	w.put(`<tr class="%s"><td class="sign">%s</td><td>`, class, cleanLine(e.Sign))
-	if id, ok := p.links[step]; ok && step != "" {
+	if id != "" {
 		w.put(`<a href="#%s"><code>%s</code></a> `, id, cleanLine(e.Subject))
 	} else if e.Subject != "" {
 		w.put(`<code>%s</code> `, cleanLine(e.Subject))

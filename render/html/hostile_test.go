@@ -124,7 +124,7 @@ func FuzzSanitize(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		clean := func(text string) markup {
 			s := sanitizer{page: newPage("x.md", nil)}
-			s.page.anchors["a"] = true
+			s.page.anchors.used["a"] = true
 			return s.sanitize(text)
 		}
 		once := clean(text)

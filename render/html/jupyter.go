@@ -69,7 +69,7 @@ func (p *jupyterPage) write() {
 	trees := make([]ast.Node, len(p.nb.Cells))
 	for i := range p.nb.Cells {
 		c := &p.nb.Cells[i]
-		p.anchors[fmt.Sprintf("#cell-%d", i+1)] = true
+		p.anchors.used[fmt.Sprintf("#cell-%d", i+1)] = true
 		if c.Type == "markdown" {
 			src := []byte(strings.ToValidUTF8(c.Source, "\uFFFD"))
 			trees[i] = p.markdown.Parser().Parse(text.NewReader(src), parser.WithContext(parser.NewContext(parser.WithIDs(headingIDs{p.anchors}))))

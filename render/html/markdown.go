@@ -87,8 +87,26 @@ func infoOf(f *ast.FencedCodeBlock, src []byte) string {
 	return string(f.Info.Value(src))
 }
 
+// names gives out names, each once: a name that was given gets a number.
+type names struct {
+	used map[string]bool
+	next map[string]int // the number that is tried next behind a name
+}
+
+func newNames() names { return names{map[string]bool{}, map[string]int{}} }
+
+func (n names) unique(base string) string {
+	name := base
+	for k := max(n.next[base], 1); n.used[name]; k++ {
+		name = fmt.Sprintf("%s-%d", base, k)
+		n.next[base] = k
+	}
+	n.used[name] = true
+	return name
+}
+
 // headingIDs makes the ids of headings as forges do, each once, behind the prefix.
-type headingIDs struct{ used map[string]bool }
+type headingIDs struct{ names }
 
 func (h headingIDs) Generate(value []byte, _ ast.NodeKind) []byte {
 	id := strings.Map(func(r rune) rune {
@@ -103,12 +121,7 @@ func (h headingIDs) Generate(value []byte, _ ast.NodeKind) []byte {
 	if id == "" {
 		id = "heading"
 	}
-	unique := id
-	for n := 1; h.used[unique]; n++ {
-		unique = fmt.Sprintf("%s-%d", id, n)
-	}
-	h.used[unique] = true
-	return []byte(headingPrefix + unique)
+	return []byte(headingPrefix + h.unique(id))
 }
 
 func (h headingIDs) Put([]byte) {}

@@ -46,11 +46,11 @@ func Notebook(name string, src []byte, files fs.FS) ([]byte, error) {
 	p := notebookPage{page: newPage(name, files), nb: nb, manifest: stripped.Manifest, problems: stripped.Problems,
 		results: map[notebooks.StepID]*result{}}
 	for _, s := range nb.Steps {
-		p.anchors["#"+string(s.ID)] = true
+		p.anchors.used["#"+string(s.ID)] = true
 	}
 	for i, r := range stripped.Regions {
-		if step := nb.Step(notebooks.StepID(r.ID)); step != nil {
-			p.results[step.ID] = p.readRegion(r)
+		if p.anchors.used["#"+r.ID] {
+			p.results[notebooks.StepID(r.ID)] = p.readRegion(r)
 		} else if p.params == nil {
 			p.params = &stripped.Regions[i]
 		}

@@ -26,13 +26,13 @@ type page struct {
 	markdown goldmark.Markdown
 	pictures *pictures
 	budget   budget
-	anchors  map[string]bool // headings by id, steps by "#" and id
+	anchors  names           // headings by id, steps by "#" and id
 	used     map[string]bool // headings that are written: an id stands once
 	line     int             // in the notebook, of what is being written; 0 where it has none
 }
 
 func newPage(name string, files fs.FS) *page {
-	return &page{name: name, markdown: newMarkdown(), pictures: &pictures{files: files, left: maxPictures}, budget: budget{maxPage}, anchors: map[string]bool{}, used: map[string]bool{}}
+	return &page{name: name, markdown: newMarkdown(), pictures: &pictures{files: files, left: maxPictures}, budget: budget{maxPage}, anchors: newNames(), used: map[string]bool{}}
 }
 
 // where says where the whole of something is that is cut on the page.

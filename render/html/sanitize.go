@@ -123,7 +123,7 @@ func (s *sanitizer) attributes(n *html.Node) {
 				s.put(" open")
 			}
 		case "id": // of headings, as Markdown's are made here
-			if id, ok := strings.CutPrefix(a.Val, headingPrefix); ok && s.page.anchors[id] && !s.page.used[id] {
+			if id, ok := strings.CutPrefix(a.Val, headingPrefix); ok && s.page.anchors.used[id] && !s.page.used[id] {
 				s.page.used[id] = true
 				s.put(` id="%s"`, a.Val)
 			}
@@ -143,9 +143,9 @@ func (s *sanitizer) link(href string) {
 			name = decoded
 		}
 		switch {
-		case s.page.anchors[name]:
+		case s.page.anchors.used[name]:
 			s.put(` href="#%s"`, headingPrefix+name)
-		case s.page.anchors["#"+name]:
+		case s.page.anchors.used["#"+name]:
 			s.put(` href="#%s"`, stepPrefix+name)
 		}
 		return

@@ -48,7 +48,7 @@ type KernelInfo struct {
 
 // Output is one thing that a request made the kernel print, in the order in which it came.
 type Output struct {
-	Type      string               // stream, display_data, execute_result, update_display_data, error, clear_output
+	Type      string               // stream, display_data, execute_result, update_display_data, error, clear_output, comm_open, comm_msg
 	Name      string               // stream: stdout or stderr
 	Text      string               // stream
 	Data      map[string]codec.Raw // the MIME bundle
@@ -59,6 +59,16 @@ type Output struct {
 	Ename     string
 	Evalue    string
 	Traceback []string
+	// Of a comm message that says of a widget in which state it is, or what changed in that.
+	Comm    string // id
+	State   map[string]codec.Raw
+	Buffers []Buffer
+}
+
+// Buffer is a value of a widget's state that is bytes.
+type Buffer struct {
+	Path codec.Raw // names and places that lead to it, as a list
+	Data []byte
 }
 
 // Reply is how a request to execute ended.
@@ -316,6 +326,7 @@ func readReply(content codec.Raw) (*Reply, error) {
 func (k *Client) published(m Message, id string, print func(Output)) (idle bool) {
 	var c struct {
 		State     string               `json:"execution_state"`
+		Comm      string               `json:"comm_id"`
 		Name      string               `json:"name"`
 		Text      string               `json:"text"`
 		Data      map[string]codec.Raw `json:"data"`
@@ -330,9 +341,9 @@ func (k *Client) published(m Message, id string, print func(Output)) (idle bool)
 		Traceback []string `json:"traceback"`
 	}
 	switch m.Header.Type {
-	case "status", "stream", "display_data", "execute_result", "update_display_data", "error", "clear_output":
+	case "status", "stream", "display_data", "execute_result", "update_display_data", "error", "clear_output", "comm_open", "comm_msg":
 	default:
-		return false // execute_input, comm messages, and what later versions of the protocol bring
+		return false // execute_input, and what later versions of the protocol bring
 	}
 	if err := codec.UnmarshalForeign(m.Content, &c); err != nil {
 		return false
@@ -340,9 +351,31 @@ func (k *Client) published(m Message, id string, print func(Output)) (idle bool)
 	if m.Header.Type == "status" {
 		return m.Parent == id && c.State == "idle"
 	}
+	if c.Comm != "" {
+		if o, ok := readComm(m, c.Comm, c.Data); ok {
+			print(o)
+		}
+		return false
+	}
 	print(Output{Type: m.Header.Type, Name: c.Name, Text: c.Text, Data: c.Data, Metadata: c.Metadata, DisplayID: c.Transient.DisplayID,
 		Count: c.Count, Wait: c.Wait, Ename: c.Ename, Evalue: c.Evalue, Traceback: c.Traceback})
 	return false
+}
+
+// readComm reads what a comm message says of a widget's state; false where it says nothing.
+func readComm(m Message, id string, data map[string]codec.Raw) (Output, bool) {
+	o := Output{Type: m.Header.Type, Comm: id}
+	if codec.UnmarshalForeign(data["state"], &o.State) != nil || o.State == nil {
+		return o, false
+	}
+	var paths []codec.Raw
+	if raw := data["buffer_paths"]; raw != nil && codec.UnmarshalForeign(raw, &paths) != nil {
+		return o, false
+	}
+	for i, path := range paths[:min(len(paths), len(m.Buffers))] {
+		o.Buffers = append(o.Buffers, Buffer{Path: path, Data: m.Buffers[i]})
+	}
+	return o, true
 }
 
 // Interrupt asks the kernel, by a message, to interrupt what it does.

@@ -67,6 +67,27 @@ func TestAllOutputHasComeWhenExecuteReturns(t *testing.T) {
 	}
 }
 
+func TestStatesOfWidgetsAreHandedOn(t *testing.T) {
+	k := newFake(t, func(f *fake, m Message) {
+		f.reply(m, "iopub", "comm_open", map[string]any{"comm_id": "w", "target_name": "jupyter.widget", "data": map[string]any{"state": map[string]any{"value": 3}, "buffer_paths": []any{}}})
+		f.send(f.sign, m, "iopub", "comm_msg", map[string]any{"comm_id": "w", "data": map[string]any{"method": "update", "state": map[string]any{}, "buffer_paths": []any{[]any{"value"}, []any{"none"}}}}, []byte("\x00bytes"))
+		f.reply(m, "iopub", "comm_msg", map[string]any{"comm_id": "w", "data": map[string]any{"method": "custom", "content": map[string]any{"state": 1}}})
+		f.reply(m, "iopub", "comm_msg", map[string]any{"comm_id": "w", "data": map[string]any{"state": "none"}})
+		f.status(m, "idle")
+		ok(f, m)
+	}).connect()
+	var got []Output
+	if _, err := k.Execute(context.Background(), "code", false, func(o Output) { got = append(got, o) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 2 || got[0].Comm != "w" || string(got[0].State["value"]) != "3" || len(got[0].Buffers) != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if b := got[1].Buffers; len(b) != 1 || string(b[0].Path) != `["value"]` || string(b[0].Data) != "\x00bytes" {
+		t.Errorf("%+v", b)
+	}
+}
+
 func TestAForgedMessageIsDropped(t *testing.T) {
 	k := newFake(t, func(f *fake, m Message) {
 		forged := signer{[]byte("another key")}

@@ -100,7 +100,7 @@ func (f *fake) reply(to Message, socket, kind string, content any) {
 	f.send(f.sign, to, socket, kind, content)
 }
 
-func (f *fake) send(sign signer, to Message, socket, kind string, content any) {
+func (f *fake) send(sign signer, to Message, socket, kind string, content any, buffers ...[]byte) {
 	header, _ := codec.Marshal(newHeader("kernel", kind))
 	parent, _ := codec.Marshal(to.Header)
 	body, err := codec.Marshal(content)
@@ -114,7 +114,8 @@ func (f *fake) send(sign signer, to Message, socket, kind string, content any) {
 	if s == nil {
 		return // nobody has connected there yet: what is published is lost
 	}
-	_ = s.send(append([][]byte{[]byte("topic"), []byte(delimiter), sign.sum(parts)}, parts...)...)
+	frames := append([][]byte{[]byte("topic"), []byte(delimiter), sign.sum(parts)}, parts...)
+	_ = s.send(append(frames, buffers...)...)
 }
 
 func (f *fake) status(to Message, state string) {

@@ -22,6 +22,7 @@ type Message struct {
 	Header  Header
 	Parent  string    // id of the request that it belongs to, "" without one
 	Content codec.Raw // as it came
+	Buffers [][]byte  // bytes that stand beside the content
 }
 
 // Header is a message's header; fields that Markmill has no use for are left out.
@@ -86,15 +87,17 @@ func (s signer) decode(frames [][]byte) (Message, error) {
 	if err := codec.UnmarshalForeign(parts[1], &parent); err != nil {
 		return Message{}, fmt.Errorf("a message's parent header: %w", err)
 	}
-	m.Parent, m.Content = parent.ID, codec.Raw(parts[3])
+	m.Parent, m.Content, m.Buffers = parent.ID, codec.Raw(parts[3]), frames[at+6:]
 	return m, nil
 }
 
 // passing says whether a message changes nothing for anybody here: most of what a kernel publishes does not.
 func (m Message) passing() bool {
 	switch m.Header.Type {
-	case "execute_input", "comm_open", "comm_msg", "comm_close":
+	case "execute_input", "comm_close":
 		return true
+	case "comm_open", "comm_msg": // but for the state of widgets
+		return !bytes.Contains(m.Content, []byte(`"state"`))
 	case "status":
 		return !bytes.Contains(m.Content, []byte(`"idle"`))
 	}

@@ -16,6 +16,7 @@ type node struct {
 	fields map[string]*node
 	items  []*node
 	text   string
+	edited bool // raw is not what was read, or is not yet what the value is
 }
 
 func parse(raw codec.Raw) (*node, error) {
@@ -23,49 +24,40 @@ func parse(raw codec.Raw) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return read(canonical)
+	return read(codec.NewCursor(canonical, 0), canonical)
 }
 
-// read takes a canonical value apart.
-func read(raw codec.Raw) (*node, error) {
-	n := &node{raw: raw}
-	switch raw[0] {
+// read takes the canonical value apart at which the cursor stands.
+func read(c *codec.Cursor, src codec.Raw) (n *node, err error) {
+	n = &node{}
+	kind := c.Kind()
+	span := codec.Span{Start: c.Offset()}
+	switch kind {
 	case '{':
-		n.kind = '{'
-		var all map[string]codec.Raw
-		if err := codec.Unmarshal(raw, &all); err != nil {
-			return nil, err
-		}
-		n.fields = make(map[string]*node, len(all))
-		for name, v := range all {
-			child, err := read(v)
-			if err != nil {
-				return nil, err
-			}
-			n.fields[name] = child
-			n.names = append(n.names, name)
-		}
+		n.kind, n.fields = kind, map[string]*node{}
+		span, err = c.Object(func(name []byte, _ codec.Span) error {
+			child, err := read(c, src)
+			n.fields[string(name)] = child
+			n.names = append(n.names, string(name))
+			return err
+		})
 		sort.Strings(n.names)
 	case '[':
-		n.kind = '['
-		var all []codec.Raw
-		if err := codec.Unmarshal(raw, &all); err != nil {
-			return nil, err
-		}
-		for _, v := range all {
-			child, err := read(v)
-			if err != nil {
-				return nil, err
-			}
+		n.kind = kind
+		span, err = c.Array(func() error {
+			child, err := read(c, src)
 			n.items = append(n.items, child)
-		}
+			return err
+		})
 	case '"':
-		n.kind = '"'
-		if err := codec.Unmarshal(raw, &n.text); err != nil {
-			return nil, err
-		}
+		n.kind = kind
+		n.text, err = c.String()
+		span.End = c.Offset()
+	default:
+		span, err = c.Skip()
 	}
-	return n, nil
+	n.raw = span.Of(src)
+	return n, err
 }
 
 func (n *node) get(name string) *node {
@@ -87,6 +79,7 @@ func (n *node) drop(name string) {
 		return
 	}
 	delete(n.fields, name)
+	n.edited = true
 	kept := n.names[:0]
 	for _, other := range n.names {
 		if other != name {
@@ -112,7 +105,7 @@ func (n *node) join() error {
 	if err != nil {
 		return err
 	}
-	*n = node{raw: text, kind: '"', text: b.String()}
+	*n = node{raw: text, kind: '"', text: b.String(), edited: true}
 	return nil
 }
 
@@ -183,8 +176,23 @@ func joinCell(cell *node) error {
 	return nil
 }
 
-// settle writes raw anew, from the leaves up.
+// settle writes raw anew where something in it was edited, from the leaves up.
 func (n *node) settle() error {
+	for _, child := range n.fields {
+		if err := child.settle(); err != nil {
+			return err
+		}
+		n.edited = n.edited || child.edited
+	}
+	for _, child := range n.items {
+		if err := child.settle(); err != nil {
+			return err
+		}
+		n.edited = n.edited || child.edited
+	}
+	if !n.edited {
+		return nil
+	}
 	var b bytes.Buffer
 	switch n.kind {
 	case '{':
@@ -193,14 +201,7 @@ func (n *node) settle() error {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			key, err := codec.Marshal(name)
-			if err != nil {
-				return err
-			}
-			if err := n.fields[name].settle(); err != nil {
-				return err
-			}
-			b.Write(key)
+			b.Write(codec.AppendText(nil, name, nil))
 			b.WriteByte(':')
 			b.Write(n.fields[name].raw)
 		}
@@ -210,9 +211,6 @@ func (n *node) settle() error {
 		for i, item := range n.items {
 			if i > 0 {
 				b.WriteByte(',')
-			}
-			if err := item.settle(); err != nil {
-				return err
 			}
 			b.Write(item.raw)
 		}

@@ -1,0 +1,66 @@
+package kernel
+
+import (
+	"encoding/base64"
+	"maps"
+	"slices"
+
+	"markmill/engine/kernel/jupyter"
+	"markmill/notebooks/codec"
+	"markmill/runs"
+)
+
+// widgets are those of a session, as its kernel tells of them over comm messages.
+type widgets struct {
+	byID    map[string]*runs.OutputData
+	changed []string // since taken, in the order in which they first were
+}
+
+// update takes over what a comm message says.
+func (w *widgets) update(o jupyter.Output) {
+	if w.byID == nil {
+		w.byID = map[string]*runs.OutputData{}
+	}
+	d := w.byID[o.Comm]
+	if d == nil {
+		d = &runs.OutputData{Type: runs.OutputWidget, Name: o.Comm, Data: map[string]codec.Raw{}}
+		w.byID[o.Comm] = d
+	}
+	maps.Copy(d.Data, o.State)
+	paths := map[string]bool{}
+	for _, b := range o.Buffers {
+		paths[string(b.Path)] = true
+	}
+	d.Buffers = slices.DeleteFunc(d.Buffers, func(b runs.WidgetBuffer) bool {
+		_, again := o.State[firstOf(b.Path)]
+		return again || paths[string(b.Path)]
+	})
+	for _, b := range o.Buffers {
+		d.Buffers = append(d.Buffers, runs.WidgetBuffer{Data: base64.StdEncoding.EncodeToString(b.Data), Encoding: "base64", Path: b.Path})
+	}
+	if !slices.Contains(w.changed, o.Comm) {
+		w.changed = append(w.changed, o.Comm)
+	}
+}
+
+// firstOf is the name of the value in the state in which a path begins.
+func firstOf(path codec.Raw) string {
+	var parts []codec.Raw
+	var name string
+	if codec.UnmarshalForeign(path, &parts) != nil || len(parts) == 0 || codec.UnmarshalForeign(parts[0], &name) != nil {
+		return ""
+	}
+	return name
+}
+
+// taken are the widgets that have changed since it was last asked.
+func (w *widgets) taken() []runs.OutputData {
+	var out []runs.OutputData
+	for _, id := range w.changed {
+		d := *w.byID[id]
+		d.Data, d.Buffers = maps.Clone(d.Data), slices.Clone(d.Buffers)
+		out = append(out, d)
+	}
+	w.changed = nil
+	return out
+}

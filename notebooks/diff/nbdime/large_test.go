@@ -1,0 +1,33 @@
+package nbdime
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"markmill/notebooks/ipynb"
+)
+
+// TestDeepMetadata: what is deep in a notebook is copied once, not once for each object around it.
+func TestDeepMetadata(t *testing.T) {
+	const depth, size = 500, 1 << 20
+	nested := func(text string) *ipynb.Notebook {
+		nb, err := ipynb.Parse("x.ipynb", []byte(`{"cells":[],"metadata":{"a":`+strings.Repeat(`{"a":`, depth)+`"`+strings.Repeat("x", size)+text+`"`+
+			strings.Repeat("}", depth)+`},"nbformat":4,"nbformat_minor":4}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return nb
+	}
+	a, b := nested("1"), nested("2")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	out, err := Diff(a, b)
+	runtime.ReadMemStats(&after)
+	if err != nil || strings.Count(string(out), `"patch"`) != depth+1 || !strings.Contains(string(out), `"replace"`) {
+		t.Errorf("%v, %d patches", err, strings.Count(string(out), `"patch"`))
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 100<<20 {
+		t.Errorf("%d MiB for two notebooks of 1 MB", took>>20)
+	}
+}

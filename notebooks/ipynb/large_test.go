@@ -1,0 +1,54 @@
+package ipynb
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+)
+
+// TestManyCellsOnOneLine reads what json.dumps writes of a large notebook, and what no program should: each step of it must be near linear.
+// With a column counted from the start of the line, or an id looked for from the first number on, it would be minutes.
+func TestManyCellsOnOneLine(t *testing.T) {
+	const n = 50_000
+	var src bytes.Buffer
+	src.WriteString(`{"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": {"name": "python3", "language": "python"}}, "cells": [`)
+	for i := range n {
+		if i > 0 {
+			src.WriteString(", ")
+		}
+		src.WriteString(`{"cell_type": "code", "id": "same", "metadata": {}, "outputs": [], "execution_count": null, "source": "print(1)"}`)
+	}
+	src.WriteString("]}")
+	nb, err := Parse("n.ipynb", src.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := nb.Runnable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := run.Steps[n-1]; string(last.ID) != fmt.Sprintf("same-%d", n) || last.Line != 1 {
+		t.Errorf("the last step is %s in line %d", last.ID, last.Line)
+	}
+	if w := nb.Warnings[len(nb.Warnings)-1]; len(nb.Warnings) != n-1 || w.Line != 1 || w.Col != nb.Cells[n-1].IDAt.Span.Start+1 {
+		t.Errorf("%d warnings, the last is %v", len(nb.Warnings), w)
+	}
+	if cells, err := nb.StepCells(false); err != nil || len(cells) != n {
+		t.Errorf("%d cells of steps, %v", len(cells), err)
+	}
+}
+
+// TestDraftOfManyEqualCells gives each an id of its own.
+func TestDraftOfManyEqualCells(t *testing.T) {
+	d := Draft{Cells: make([]DraftCell, 50_000)}
+	for i := range d.Cells {
+		d.Cells[i] = DraftCell{Type: "code", Source: "print(1)"}
+	}
+	have := map[string]bool{}
+	for i, id := range d.ids() {
+		if have[id] || id == "" || !MadeID(id, "code", "print(1)") {
+			t.Fatalf("cell %d has the id %q", i+1, id)
+		}
+		have[id] = true
+	}
+}
