@@ -95,7 +95,8 @@ func (r *run) moveDisplays(step notebooks.StepID, from, dir string, left kernel.
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, runs.DisplayData{MIME: d.MIME, File: filepath.ToSlash(filepath.Join(dir, to)), Bytes: size, Digest: digest, Alt: r.conceal(d.Alt)})
+		out = append(out, runs.DisplayData{MIME: d.MIME, File: filepath.ToSlash(filepath.Join(dir, to)), Bytes: size, Digest: digest, Alt: r.conceal(d.Alt),
+			DisplayID: r.conceal(d.ID), Update: d.Update})
 	}
 	return out, nil
 }

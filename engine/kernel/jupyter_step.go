@@ -85,10 +85,10 @@ func newJupyterStep(r Request, python bool, cells map[int]place) *jupyterStep {
 }
 
 // kept are the MIME types that a display is kept as, the richest first; see METHODS of the driver
-// of Python.
+// of Python. Text alone is kept of what may be updated.
 var kept = []struct{ mime, ext string }{
 	{"image/svg+xml", "svg"}, {"image/png", "png"}, {"image/jpeg", "jpg"}, {"text/html", "html"}, {"text/markdown", "md"},
-	{"text/latex", "tex"}, {"application/json", "json"},
+	{"text/latex", "tex"}, {"application/json", "json"}, {"text/plain", "txt"},
 }
 
 func (s *jupyterStep) print(o jupyter.Output) {
@@ -139,7 +139,7 @@ func (s *jupyterStep) fail(_ any, err error) {
 	}
 }
 
-// show keeps a rich result, or prints a plain one as Python's own prompt does. at is the display that
+// show keeps a rich result, or one that may be updated, and prints a plain one as Python's own prompt does. at is the display that
 // it stands for, -1 for a new one.
 func (s *jupyterStep) show(o jupyter.Output, at int) {
 	if scrapbook.Holds(o.Data, o.Metadata) {
@@ -149,8 +149,10 @@ func (s *jupyterStep) show(o jupyter.Output, at int) {
 	told := runs.OutputData{Type: o.Type, Data: o.Data, Metadata: o.Metadata, DisplayID: o.DisplayID}
 	for _, k := range kept {
 		raw, ok := o.Data[k.mime]
-		if !ok {
+		if plain := k.mime == "text/plain"; !ok || plain && o.DisplayID == "" {
 			continue
+		} else if plain {
+			alt = ""
 		}
 		content, err := contentOf(k.mime, raw)
 		if err != nil {
@@ -164,9 +166,10 @@ func (s *jupyterStep) show(o jupyter.Output, at int) {
 		} else {
 			s.drop(s.displays[at].File)
 		}
-		d := Display{File: fmt.Sprintf("display-%d.%s", s.count, k.ext), MIME: k.mime, Alt: alt}
-		if old := s.displays[at].File; old != "" {
-			d.File = strings.TrimSuffix(old, filepath.Ext(old)) + "." + k.ext
+		d := Display{File: fmt.Sprintf("display-%d.%s", s.count, k.ext), MIME: k.mime, Alt: alt, ID: o.DisplayID, Update: o.Type == runs.OutputUpdate}
+		if old := s.displays[at]; old.File != "" {
+			d.File = strings.TrimSuffix(old.File, filepath.Ext(old.File)) + "." + k.ext
+			d.Update = old.Update
 		}
 		s.displays[at] = d
 		if o.DisplayID != "" {

@@ -95,6 +95,10 @@ type Display struct {
 	File string // base name in DisplayDir
 	MIME string
 	Alt  string // text/plain of the same result, "" without one
+	// ID is the id under which it may be updated, "" without one; Update says that it is shown only where an earlier step has shown one
+	// under that id.
+	ID     string
+	Update bool
 }
 
 // Outcome is how a step ended.
