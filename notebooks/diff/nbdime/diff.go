@@ -41,7 +41,12 @@ func Diff(a, b *ipynb.Notebook) ([]byte, error) {
 	if ops == nil {
 		ops = []op{}
 	}
-	return codec.Indent(ops)
+	out, err := codec.Indent(ops)
+	if err != nil { // each level of a notebook is two of its diff
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: b.Name, Line: 1, Col: 1, Err: err,
+			Msg: "what changed stands too deep in arrays and objects for nbdime's diff, which has two levels for each", Hint: "compare without --format nbdime"}
+	}
+	return out, nil
 }
 
 type differ struct{ a, b *ipynb.Notebook }
