@@ -145,16 +145,11 @@ func (d differ) stretch(a, b []*node, k linediff.Block, pairs [][2]int) []op {
 }
 
 func numbered(a, b []*node) (x, y []int32) {
-	numbers := map[string]int32{}
+	numbers := linediff.Numbering[string]{}
 	number := func(items []*node) []int32 {
 		out := make([]int32, len(items))
 		for i, item := range items {
-			n, ok := numbers[string(item.raw)]
-			if !ok {
-				n = int32(len(numbers))
-				numbers[string(item.raw)] = n
-			}
-			out[i] = n
+			out[i] = numbers.Of(string(item.raw))
 		}
 		return out
 	}
