@@ -60,6 +60,9 @@ func Parse(name string, src []byte) (*Script, error) {
 	if err := notebooks.CheckText(name, src); err != nil {
 		return s, err
 	}
+	if w := notebooks.WarnOfReturns(name, src); w != nil {
+		s.Warnings = append(s.Warnings, w)
+	}
 	s.lines = lines(src)
 	r := reading{Script: s, never: map[byte]int{}}
 	next := r.header()
