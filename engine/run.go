@@ -48,6 +48,7 @@ type run struct {
 	env      []string
 	granted  []string // see grants
 	sessions map[string]kernel.Session
+	lost     map[string]lostState // by session
 	mark     kernel.Mark
 	warden   *kernel.Warden // nil: nothing stays to end the run's processes; see warden.go
 	before   worktree.Fingerprint
@@ -75,7 +76,7 @@ type run struct {
 // a notebook that failed is a Result whose Run says so. Cancelling ctx ends the step, finishes the
 // record as interrupted and returns it.
 func (e *Engine) Run(ctx context.Context, p *Plan) (result *Result, err error) {
-	r := &run{eng: e, plan: p, mark: kernel.NewMark(), sessions: map[string]kernel.Session{}, scraps: map[string]runs.ScrapData{},
+	r := &run{eng: e, plan: p, mark: kernel.NewMark(), sessions: map[string]kernel.Session{}, lost: map[string]lostState{}, scraps: map[string]runs.ScrapData{},
 		records: map[notebooks.StepID]runs.StepFinishedData{}}
 	defer func() { err = r.concealError(err) }()
 	r.trace = newTrace(e.Now)

@@ -149,7 +149,7 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (r
 	}
 	info := session.Info()
 	if err := r.emit(runs.StepStarted, s.ID, runs.StepStartedData{Index: s.Index, Dir: filepath.ToSlash(dir), Kernel: s.Kernel.Name(),
-		Program: info.Program, Version: info.Version, Attempt: n}); err != nil {
+		Program: info.Program, Version: info.Version, Attempt: n, LostIn: r.anew(s)}); err != nil {
 		return done, err
 	}
 	display := r.displayDir(s, n)
@@ -221,6 +221,7 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 	}
 	if !session.Alive() {
 		delete(r.sessions, s.sessionKey())
+		r.lost[s.sessionKey()] = lostState{in: s.ID}
 		if err := session.Close(); err != nil {
 			return done, err
 		}
@@ -338,6 +339,9 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeStepFailed, Step: s.ID, Words: words})
 	default:
 		r.fail(s, runs.CodeStepFailed, words)
+	}
+	if n := len(r.blockers); bad(done.Status) && n > 0 && r.blockers[n-1].Step == s.ID {
+		r.blockers[n-1].Hint = r.hint(s, done)
 	}
 }
 

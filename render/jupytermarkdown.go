@@ -76,7 +76,7 @@ func (j *jupyter) blockers(list []runs.Blocker) error {
 	}
 	list = slices.Clone(list)
 	for i := range list {
-		list[i].Words = j.names.replace(list[i].Words)
+		list[i].Words, list[i].Hint = j.names.replace(list[i].Words), ""
 	}
 	raw, err := codec.Marshal(map[string]any{"blockers": list})
 	if err != nil {

@@ -51,7 +51,7 @@ func (r *report) verdict() {
 		if b.Step != "" {
 			r.printf(" in %s", r.code(string(b.Step)))
 		}
-		r.printf(": %s\n", r.text(b.Words))
+		r.printf(": %s\n", r.text(b.Text()))
 	}
 	if len(r.run.Blockers()) > 0 {
 		r.printf("\n")

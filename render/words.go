@@ -79,6 +79,9 @@ func verdict(s runs.StepRecord) (mark string, words []string) {
 			words = append(words, f.Reason)
 		}
 	}
+	if s.Step != nil && s.Step.LostIn != "" {
+		words = append(words, "new interpreter: the one before ended in "+string(s.Step.LostIn))
+	}
 	if f.Attempts > 1 {
 		words = append(words, counted(f.Attempts, "attempt"))
 	}

@@ -245,13 +245,15 @@ type SealedFile struct {
 
 // StepStartedData is the data of step.started.
 type StepStartedData struct {
-	Index   int          `json:"index"`
-	Dir     string       `json:"dir"` // of the step's files, relative to the run directory
-	Kernel  string       `json:"kernel"`
-	Program string       `json:"program"` // path of the interpreter
-	Version string       `json:"version,omitzero"`
-	Attempt int          `json:"attempt"` // from 1
-	Carried *CarriedData `json:"carried,omitempty"`
+	Index   int    `json:"index"`
+	Dir     string `json:"dir"` // of the step's files, relative to the run directory
+	Kernel  string `json:"kernel"`
+	Program string `json:"program"` // path of the interpreter
+	Version string `json:"version,omitzero"`
+	Attempt int    `json:"attempt"` // from 1
+	// LostIn is the step in which the interpreter of this step's session had ended: this is the first step of a new one, without the state.
+	LostIn  notebooks.StepID `json:"lost_in,omitzero"`
+	Carried *CarriedData     `json:"carried,omitempty"`
 }
 
 // ScrapData is the data of scrap.recorded, and a line of the scraps file that steps write.
@@ -417,6 +419,15 @@ type Blocker struct {
 	Code  string           `json:"code"`
 	Step  notebooks.StepID `json:"step,omitzero"`
 	Words string           `json:"words"`
+	Hint  string           `json:"hint,omitzero"` // what may have led to it, or how to mend it; it may tell of the caller's machine
+}
+
+// Text is what is said of it: the words, and the hint.
+func (b Blocker) Text() string {
+	if b.Hint == "" {
+		return b.Words
+	}
+	return b.Words + "; " + b.Hint
 }
 
 // Status is a run's verdict.

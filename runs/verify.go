@@ -361,12 +361,12 @@ func VerifyOutput(path string, store Store, render RenderFunc) (*Verification, e
 	if err != nil {
 		return nil, cannotRead(path, err)
 	}
-	dir, err := store.madeBy(DigestOf(text))
+	made, err := store.Outputs()
 	if err != nil {
 		return nil, err
 	}
-	if dir != "" {
-		return Verify(dir, render)
+	if dirs := made[DigestOf(text)]; len(dirs) > 0 {
+		return Verify(dirs[0], render)
 	}
 	v := &Verification{}
 	v.regions(path, text, nil)
@@ -374,27 +374,35 @@ func VerifyOutput(path string, store Store, render RenderFunc) (*Verification, e
 	return v, nil
 }
 
-// madeBy finds the newest run whose output notebook has the digest, "" without one: one that its run directory keeps, or that it
-// left at OUTPUT.
-func (s Store) madeBy(output Digest) (string, error) {
+// Outputs gives the run directories of the runs that left an output notebook, by its digest, the newest first: one that the run directory
+// keeps, or that the run left at OUTPUT.
+func (s Store) Outputs() (map[Digest][]string, error) {
 	entries, err := s.List()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
+	made := map[Digest][]string{}
 	for _, entry := range entries {
 		text, err := os.ReadFile(filepath.Join(entry.Dir, SumsFile))
 		if err != nil {
 			continue // a run that is alive, or that Verify has more to say of
 		}
-		if sums, err := parseSums(string(text)); err == nil && (sums[OutputFile] == output || sums[jupyterOutput] == output) {
-			return entry.Dir, nil
+		var outputs []Digest
+		if sums, err := parseSums(string(text)); err == nil {
+			outputs = append(outputs, sums[OutputFile], sums[jupyterOutput])
 		}
 		if _, last, err := journalEnds(entry.Dir); err == nil && last.Type == RunCompleted {
-			done, err := decode[CompletedData](last)
-			if err == nil && slices.ContainsFunc(done.Outputs, func(o LeftOutput) bool { return o.Digest == output }) {
-				return entry.Dir, nil
+			if done, err := decode[CompletedData](last); err == nil {
+				for _, left := range done.Outputs {
+					outputs = append(outputs, left.Digest)
+				}
+			}
+		}
+		for _, output := range outputs {
+			if dirs := made[output]; output != "" && !slices.Contains(dirs, entry.Dir) {
+				made[output] = append(dirs, entry.Dir)
 			}
 		}
 	}
-	return "", nil
+	return made, nil
 }

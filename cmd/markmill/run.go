@@ -583,9 +583,9 @@ func (a *app) retain(eng *engine.Engine, repo *worktree.Source) error {
 // blockerLine says why a run did not pass.
 func blockerLine(b runs.Blocker) string {
 	if b.Step == "" {
-		return fmt.Sprintf("%s: %s", b.Code, b.Words)
+		return fmt.Sprintf("%s: %s", b.Code, b.Text())
 	}
-	return fmt.Sprintf("%s: step %s: %s", b.Code, b.Step, b.Words)
+	return fmt.Sprintf("%s: step %s: %s", b.Code, b.Step, b.Text())
 }
 
 // shortPath is a path relative to the working directory where that is shorter.

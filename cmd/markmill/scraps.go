@@ -35,7 +35,8 @@ tables, pictures and files among them.
 
 RUN is a run: an id, a part of one, last, or a run directory. FILE is an output notebook: Markmill's (.md, .ipynb), or a
 Jupyter notebook that papermill or Jupyter ran. DIR is a folder of them, with all folders below it but hidden ones; what no run has
-left is passed over there. A pattern such as 'out/*.ipynb' names the files that match.
+left is passed over there. A value that is too long for an output notebook in Markdown comes from the record of its run, where that is
+kept here. A pattern such as 'out/*.ipynb' names the files that match.
 
 A scrap's column has its name; so has that of a parameter, or params.NAME where a scrap has that name too. A column of Parquet has
 one type: integers and fractions become doubles, dates and times stay what they are, values of several types text.
@@ -67,8 +68,9 @@ func (a *app) scraps(opt scrapsOptions, words []string) error {
 	if err != nil {
 		return err
 	}
-	list, failed := a.readScraps(places, opt.long)
-	made := sheet.New(list, sheet.Options{Long: opt.long, Params: !opt.noParams, Keep: opt.keep()})
+	rows := sheet.New(sheet.Options{Long: opt.long, Params: !opt.noParams, Keep: opt.keep()})
+	failed := a.readScraps(places, rows.Add)
+	made := rows.Sheet()
 	var b bytes.Buffer
 	var to io.Writer = a.stdout
 	if opt.output != "" {
@@ -87,6 +89,9 @@ func (a *app) scraps(opt scrapsOptions, words []string) error {
 	}
 	if made.Left > 0 {
 		fmt.Fprintf(a.stderr, "markmill: left out: %d that are tables, pictures, files or of an unknown encoder; --long shows them\n", made.Left)
+	}
+	if made.Elided > 0 {
+		fmt.Fprintf(a.stderr, "markmill: left out: %d that an output notebook has no room for, and no run that is kept here has: markmill scraps RUN shows them where the run is\n", made.Elided)
 	}
 	if failed {
 		return exit(exitFail)

@@ -109,54 +109,73 @@ func placesBelow(root string) ([]scrapPlace, error) {
 	return out, err
 }
 
-// readScraps reads places, several at once, and tells of those that cannot be read. The order stays. Without
-// long, tables are forgotten as soon as they are read: there may be many.
-func (a *app) readScraps(places []scrapPlace, long bool) (list []*documents.Recorded, failed bool) {
+// readScraps reads places, several at once, and gives each to add, in their order; it tells of those that cannot be read.
+func (a *app) readScraps(places []scrapPlace, add func(*documents.Recorded)) (failed bool) {
 	type answer struct {
 		got *documents.Recorded
 		err error
 	}
-	answers := make([]answer, len(places))
-	next := make(chan int)
-	var readers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(places)) {
-		readers.Go(func() {
-			for i := range next {
-				answers[i].got, answers[i].err = a.scrapsOf(places[i])
-				if got := answers[i].got; got != nil && !long {
-					got.Slim()
-				}
-			}
-		})
-	}
-	for i := range places {
-		next <- i
-	}
-	close(next)
-	readers.Wait()
-	for i, got := range answers {
-		switch {
+	outputs := sync.OnceValue(func() map[runs.Digest][]string {
+		store, _, err := a.here()
+		if err != nil {
+			return nil // as where there are no runs: the notebooks can be read without
+		}
+		made, _ := store.Outputs()
+		return made
+	})
+	pending := make(chan chan answer, runtime.GOMAXPROCS(0)-1) // with the one that is waited for, as many as there are processors
+	go func() {
+		defer close(pending)
+		for _, place := range places {
+			one := make(chan answer, 1)
+			pending <- one
+			go func() {
+				got, err := a.scrapsOf(place, outputs)
+				one <- answer{got, err}
+			}()
+		}
+	}()
+	for _, place := range places {
+		switch got := <-<-pending; {
 		case got.err != nil:
 			failed = true
-			a.sayUnread(name(places[i].path), got.err)
-		case got.got.Status != "" || len(got.got.Scraps) > 0 || !places[i].found:
-			list = append(list, got.got)
+			a.sayUnread(name(place.path), got.err)
+		case got.got.Status != "" || len(got.got.Scraps) > 0 || !place.found:
+			add(got.got)
 		}
 	}
-	return list, failed
+	return failed
 }
 
-func (a *app) scrapsOf(p scrapPlace) (*documents.Recorded, error) {
+// scrapsOf reads one place. outputs are the runs that are kept here, by what they left.
+func (a *app) scrapsOf(p scrapPlace, outputs func() map[runs.Digest][]string) (*documents.Recorded, error) {
 	if p.run {
-		run, _, err := runs.Load(p.path)
-		if err != nil {
-			return nil, err
-		}
-		return documents.RunScraps(run.Started.Notebook, run), nil
+		return recordOf(p.path)
 	}
 	src, err := a.readAny(p.path)
 	if err != nil {
 		return nil, err
 	}
-	return documents.ScrapsOf(name(p.path), src)
+	got, err := documents.ScrapsOf(name(p.path), src)
+	if err != nil || got.Whole() {
+		return got, err
+	}
+	var records []*documents.Recorded
+	for _, dir := range outputs()[runs.DigestOf(src)] {
+		record, err := recordOf(dir)
+		if err != nil {
+			return got, nil // the notebook itself can be read
+		}
+		records = append(records, record)
+	}
+	got.Complete(records)
+	return got, nil
+}
+
+func recordOf(dir string) (*documents.Recorded, error) {
+	run, _, err := runs.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	return documents.RunScraps(run.Started.Notebook, run), nil
 }

@@ -3,6 +3,7 @@ package documents
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"markmill/notebooks"
@@ -21,7 +22,12 @@ type Recorded struct {
 	Status string // pass, fail, blocked, pending, …; "" of a notebook that no run has left
 	Params []diff.Param
 	Scraps []StepScrap // the last of each name, in the order in which the names first came
+	// Gone is how many scraps the notebook had no room for, not even for their names.
+	Gone int
 }
+
+// Elided is the type of a scrap whose value the notebook had no room for.
+const Elided = "elided"
 
 // StepScrap is a scrap and the step that recorded it.
 type StepScrap struct {
@@ -68,6 +74,10 @@ func ScrapsOf(name string, src []byte) (*Recorded, error) {
 				for _, s := range readScraps(text) {
 					r.add(region.ID, ofBlock(s), false)
 				}
+				words := strings.Fields(elision(lines, next)) // … 1,234 scraps elided: `events.jsonl`
+				if len(words) > 2 && strings.HasPrefix(words[2], "scrap") {
+					r.Gone += atoi(strings.ReplaceAll(words[1], ",", ""))
+				}
 			}
 			i = next - 1
 		}
@@ -89,18 +99,40 @@ func RunScraps(name string, run *runs.Run) *Recorded {
 	return r
 }
 
-// Slim forgets the values of tables, and gives back the text of the notebook.
-func (r *Recorded) Slim() {
-	for i := range r.Params {
-		r.Params[i].Value = r.Params[i].Value.Clone()
+// Whole says whether every value is there.
+func (r *Recorded) Whole() bool {
+	return r.Gone == 0 && !slices.ContainsFunc(r.Scraps, func(s StepScrap) bool { return s.Type == Elided })
+}
+
+// Complete puts in what the notebook had no room for, out of the records of the runs that left it. Where they do not have the same, nobody
+// knows which of them this notebook is from, and the value stays out.
+func (r *Recorded) Complete(records []*Recorded) {
+	if len(records) == 0 {
+		return
 	}
+	known := map[string]int{}
 	for i := range r.Scraps {
-		if s := &r.Scraps[i]; s.Type == runs.ScrapTable {
-			s.Value = nil
+		known[r.Scraps[i].Name] = i
+	}
+	for _, whole := range records[0].Scraps {
+		at, there := known[whole.Name]
+		if there && r.Scraps[at].Type != Elided || slices.ContainsFunc(records[1:], func(other *Recorded) bool { return !other.has(whole) }) {
+			continue
+		}
+		if there {
+			r.Scraps[at] = whole
 		} else {
-			s.Value = s.Value.Clone()
+			r.Scraps = append(r.Scraps, whole)
+			r.Gone--
 		}
 	}
+	r.Gone = max(r.Gone, 0)
+}
+
+func (r *Recorded) has(s StepScrap) bool {
+	return slices.ContainsFunc(r.Scraps, func(own StepScrap) bool {
+		return own.Name == s.Name && own.Type == s.Type && bytes.Equal(own.Value, s.Value) && own.Digest == s.Digest
+	})
 }
 
 func (r *Recorded) manifest(m *notebooks.Manifest) {
@@ -118,7 +150,7 @@ func (r *Recorded) add(step string, s runs.ScrapData, shown bool) {
 		one.Opaque = "a reference to what the notebook does not hold: " + scrapbook.PlainText(s.Value)
 	case s.Encoder != "":
 		one.Opaque = fmt.Sprintf("encoder %s, %d bytes", s.Encoder, size)
-	case s.Type == "elided":
+	case s.Type == Elided:
 		one.Opaque = "elided: " + scrapbook.PlainText(s.Value) + "; the record of the run has it"
 	}
 	for i := range r.Scraps {
@@ -157,7 +189,7 @@ func ofBlock(s diff.Scrap) runs.ScrapData {
 			out.Type = runs.ScrapTable
 		}
 		if elided, ok := all["elided"]; ok && len(all) == 1 {
-			out.Type, out.Value = "elided", elided
+			out.Type, out.Value = Elided, elided
 		}
 	}
 	return out

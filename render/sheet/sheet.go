@@ -22,6 +22,8 @@ type Sheet struct {
 	Rows    [][]codec.Raw
 	// Left is how many tables, pictures, files and values of unknown encoders have no place in the rows of notebooks.
 	Left int
+	// Elided is how many values are not there because an output notebook had no room for them.
+	Elided int
 }
 
 // The columns that are always there. Those of a long sheet follow the parameters.
@@ -30,36 +32,88 @@ var (
 	long  = []string{"step", "name", "type", "value"}
 )
 
-// New makes a sheet of notebooks, in their order.
-func New(list []*documents.Recorded, o Options) *Sheet {
-	s := &Sheet{}
-	names := newNames(list, o, s)
-	s.Columns = names.columns
-	for _, r := range list {
-		row := make([]codec.Raw, len(s.Columns))
-		row[0], row[1], row[2] = text(r.Name), text(r.Run), text(r.Status)
-		if o.Params {
-			for _, p := range r.Params {
-				row[names.params[p.Name]] = p.Value
-			}
+// Builder gathers the rows of a sheet. It keeps their cells and nothing else of a notebook: there may be many.
+type Builder struct {
+	options        Options
+	params, scraps columns
+	rows           []row
+	left, elided   int
+}
+
+// New begins a sheet.
+func New(o Options) *Builder { return &Builder{options: o} }
+
+// row is a row whose columns have no place yet.
+type row struct {
+	about          []codec.Raw // of first
+	params, scraps []codec.Raw // as far as there are any
+	scrap          []codec.Raw // of long
+}
+
+// columns are names in the order in which they first came.
+type columns struct {
+	names []string
+	at    map[string]int
+}
+
+// set puts a value into the cell of a name.
+func (c *columns) set(cells []codec.Raw, name string, value codec.Raw) []codec.Raw {
+	at, known := c.at[name]
+	if !known {
+		if c.at == nil {
+			c.at = map[string]int{}
 		}
-		if !o.Long {
-			for i := range r.Scraps {
-				if at, ok := names.scraps[r.Scraps[i].Name]; ok && scalar(&r.Scraps[i]) {
-					row[at] = r.Scraps[i].Value
-				}
-			}
-			s.Rows = append(s.Rows, row)
-			continue
+		at = len(c.names)
+		c.at[name], c.names = at, append(c.names, name)
+	}
+	if missing := at + 1 - len(cells); missing > 0 {
+		cells = append(cells, make([]codec.Raw, missing)...)
+	}
+	cells[at] = value.Clone() // of the text of the notebook, perhaps
+	return cells
+}
+
+// Add adds the next notebook.
+func (b *Builder) Add(r *documents.Recorded) {
+	one := row{about: []codec.Raw{text(r.Name), text(r.Run), text(r.Status)}}
+	if b.options.Params {
+		for _, p := range r.Params {
+			one.params = b.params.set(one.params, p.Name, p.Value)
 		}
-		for i := range r.Scraps {
-			if !o.keeps(r.Scraps[i].Name) {
-				continue
-			}
-			one := slices.Clone(row)
-			copy(one[len(one)-len(long):], longCells(&r.Scraps[i]))
-			s.Rows = append(s.Rows, one)
+	}
+	b.elided += r.Gone
+	for i := range r.Scraps {
+		s := &r.Scraps[i]
+		keep := b.options.keeps(s.Name)
+		if keep && s.Type == documents.Elided {
+			b.elided++
 		}
+		switch {
+		case !keep:
+		case b.options.Long:
+			line := one
+			line.scrap = longCells(s)
+			b.rows = append(b.rows, line)
+		case scalar(s):
+			one.scraps = b.scraps.set(one.scraps, s.Name, s.Value)
+		case s.Type != documents.Elided:
+			b.left++
+		}
+	}
+	if !b.options.Long {
+		b.rows = append(b.rows, one)
+	}
+}
+
+// Sheet is the table of what was added.
+func (b *Builder) Sheet() *Sheet {
+	s := &Sheet{Columns: b.names(), Rows: make([][]codec.Raw, len(b.rows)), Left: b.left, Elided: b.elided}
+	for i, r := range b.rows {
+		cells := make([]codec.Raw, 0, len(s.Columns))
+		cells = append(append(cells, r.about...), r.params...)
+		cells = cells[:len(first)+len(b.params.names)]
+		cells = append(append(cells, r.scraps...), r.scrap...)
+		s.Rows[i], b.rows[i] = cells[:len(s.Columns)], row{}
 	}
 	return s
 }
@@ -79,7 +133,7 @@ func longCells(s *documents.StepScrap) []codec.Raw {
 	case s.Digest != "":
 		value = text(string(s.Digest))
 	}
-	return []codec.Raw{text(s.Step), text(s.Name), text(kind), value}
+	return []codec.Raw{text(s.Step), text(s.Name), text(kind), value.Clone()}
 }
 
 // text is a text as JSON; nil where it is empty.
@@ -94,51 +148,20 @@ func text(s string) codec.Raw {
 	return raw
 }
 
-// names are the columns of parameters and scraps.
-type names struct {
-	columns        []string
-	params, scraps map[string]int
-}
-
-// newNames names the columns: a scrap by its name, a parameter by its name too, unless a scrap or a column of ours has it. Then it is
+// names names the columns: a scrap by its name, a parameter by its name too, unless a scrap or a column of ours has it. Then it is
 // params.NAME, as in the expressions of if=.
-func newNames(list []*documents.Recorded, o Options, s *Sheet) names {
-	n := names{params: map[string]int{}, scraps: map[string]int{}}
-	var params, scraps []string
-	for _, r := range list {
-		if o.Params {
-			for _, p := range r.Params {
-				if _, known := n.params[p.Name]; !known {
-					n.params[p.Name] = 0
-					params = append(params, p.Name)
-				}
-			}
-		}
-		for i := range r.Scraps {
-			sc := &r.Scraps[i]
-			if o.Long || !o.keeps(sc.Name) {
-				continue
-			}
-			if !scalar(sc) {
-				s.Left++
-				continue
-			}
-			if _, known := n.scraps[sc.Name]; !known {
-				n.scraps[sc.Name] = 0
-				scraps = append(scraps, sc.Name)
-			}
-		}
-	}
-	own := slices.Clone(first)
-	if o.Long {
-		own = append(own, long...)
-	}
-	n.columns = slices.Clone(first)
+func (b *Builder) names() []string {
+	out := slices.Clone(first)
 	taken := map[string]bool{}
-	for _, name := range own {
+	for _, name := range first {
 		taken[name] = true
 	}
-	place := func(name, prefix string, reserved bool) int {
+	if b.options.Long {
+		for _, name := range long {
+			taken[name] = true
+		}
+	}
+	place := func(name, prefix string, reserved bool) {
 		if reserved || taken[name] {
 			name = prefix + name
 		}
@@ -146,18 +169,17 @@ func newNames(list []*documents.Recorded, o Options, s *Sheet) names {
 			name += "_"
 		}
 		taken[name] = true
-		n.columns = append(n.columns, name)
-		return len(n.columns) - 1
+		out = append(out, name)
 	}
-	for _, name := range params {
-		_, scrap := n.scraps[name]
-		n.params[name] = place(name, "params.", scrap)
+	for _, name := range b.params.names {
+		_, scrap := b.scraps.at[name]
+		place(name, "params.", scrap)
 	}
-	for _, name := range scraps {
-		n.scraps[name] = place(name, "scraps.", false)
+	for _, name := range b.scraps.names {
+		place(name, "scraps.", false)
 	}
-	if o.Long {
-		n.columns = append(n.columns, long...)
+	if b.options.Long {
+		out = append(out, long...)
 	}
-	return n
+	return out
 }

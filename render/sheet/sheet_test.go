@@ -18,6 +18,14 @@ func scrap(name, kind, value string) documents.StepScrap {
 
 func param(name, value string) diff.Param { return diff.Param{Name: name, Value: codec.Raw(value)} }
 
+func sheetOf(list []*documents.Recorded, o Options) *Sheet {
+	b := New(o)
+	for _, r := range list {
+		b.Add(r)
+	}
+	return b.Sheet()
+}
+
 // TestNames: no two columns have one name, whatever parameters and scraps are called.
 func TestNames(t *testing.T) {
 	list := []*documents.Recorded{
@@ -25,7 +33,7 @@ func TestNames(t *testing.T) {
 			Scraps: []documents.StepScrap{scrap("x", "json", "3"), scrap("run", "text", `"r"`), scrap("params.x", "json", "4"), scrap("t", "table", `{"columns":["a"],"data":[]}`)}},
 		{Name: "b", Scraps: []documents.StepScrap{scrap("own", "json", "5")}},
 	}
-	s := New(list, Options{Params: true})
+	s := sheetOf(list, Options{Params: true})
 	var out bytes.Buffer
 	if err := s.Write(&out, "csv"); err != nil {
 		t.Fatal(err)
@@ -34,9 +42,26 @@ func TestNames(t *testing.T) {
 	if out.String() != want || s.Left != 1 {
 		t.Errorf("got\n%swant\n%s%d left", &out, want, s.Left)
 	}
-	s = New(list, Options{Params: true, Long: true, Keep: func(name string) bool { return name != "x" }})
+	s = sheetOf(list, Options{Params: true, Long: true, Keep: func(name string) bool { return name != "x" }})
 	if got := strings.Join(s.Columns, " "); got != "notebook run status x params.status own step name type value" || len(s.Rows) != 4 {
 		t.Errorf("%d rows of %s", len(s.Rows), got)
+	}
+}
+
+// TestRowsAreTheirOwn: a row holds on to nothing of the notebook, which may be far larger.
+func TestRowsAreTheirOwn(t *testing.T) {
+	for _, o := range []Options{{Params: true}, {Params: true, Long: true}} {
+		source := codec.Raw(`[1,"a"]`)
+		b := New(o)
+		b.Add(&documents.Recorded{Name: "n", Params: []diff.Param{{Name: "p", Value: source[1:2]}},
+			Scraps: []documents.StepScrap{{ScrapData: runs.ScrapData{Name: "s", Type: runs.ScrapJSON, Value: source[3:6]}}}})
+		clear(source)
+		s := b.Sheet()
+		for i, cell := range s.Rows[0] {
+			if len(cell) > 0 && !cell.IsValid() {
+				t.Errorf("%+v: the cell of %s became %q", o, s.Columns[i], cell)
+			}
+		}
 	}
 }
 
@@ -80,12 +105,12 @@ func TestForms(t *testing.T) {
 	}
 	for format, want := range map[string]string{"table": "", "markdown": "", "json": "[]\n", "jsonl": "", "csv": "notebook,run,status\n"} {
 		var b bytes.Buffer
-		if err := New(nil, Options{}).Write(&b, format); err != nil || b.String() != want {
+		if err := sheetOf(nil, Options{}).Write(&b, format); err != nil || b.String() != want {
 			t.Errorf("%s of nothing: %v %q", format, err, &b)
 		}
 	}
 	var b bytes.Buffer
-	if err := New(nil, Options{}).Write(&b, "parquet"); err != nil {
+	if err := sheetOf(nil, Options{}).Write(&b, "parquet"); err != nil {
 		t.Fatal(err)
 	}
 	if table, err := parquet.Read(b.Bytes()); err != nil || len(table.Columns) != 3 {

@@ -43,6 +43,7 @@ type Progress struct {
 	step    notebooks.StepID // "" between steps
 	place   int              // of step among those that ran, from 1
 	started time.Time
+	begun   *runs.StepStartedData
 	patch   *runs.PatchData
 	streams map[string]*tail
 	last    string // the stream that wrote last
@@ -74,7 +75,7 @@ func (p *Progress) Event(e runs.Event) {
 		if codec.Unmarshal(e.Data, &d) != nil || d.Attempt <= 1 {
 			p.place++
 		}
-		p.step, p.started, p.patch = e.Step, p.o.Now(), nil
+		p.step, p.started, p.begun, p.patch = e.Step, p.o.Now(), &d, nil
 		p.streams, p.last = map[string]*tail{}, ""
 		p.draw()
 	case runs.PatchApplied:
@@ -118,6 +119,9 @@ func (p *Progress) finish(e runs.Event) {
 		}
 	}
 	rec := runs.StepRecord{Planned: runs.PlannedStep{ID: e.Step, Index: d.Index}, Finished: &d, Patch: p.patch}
+	if ran {
+		rec.Step = p.begun
+	}
 	mark, words := render.Verdict(rec)
 	rec.Replayed = p.replayed
 	words += render.CarriedWords(rec)

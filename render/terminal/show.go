@@ -50,7 +50,7 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 		if b.Step != "" {
 			words += " in " + string(b.Step)
 		}
-		p.printf("  %s\n", paint(shown(words+": "+b.Words), statusColor(status), color))
+		p.printf("  %s\n", paint(shown(words+": "+b.Text()), statusColor(status), color))
 	}
 	if len(run.Blockers()) > 0 {
 		p.printf("\n")

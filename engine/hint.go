@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"markmill/notebooks"
+	"markmill/notebooks/ipynb"
+	"markmill/notebooks/lazyregexp"
+	"markmill/runs"
+)
+
+// lostState says of a session that its interpreter ended, and with it what earlier steps had set.
+type lostState struct {
+	in   notebooks.StepID // the step in which it ended
+	told bool             // in the record of the first step of the new interpreter
+}
+
+// anew gives the step in which the interpreter of a step's session ended, where this is the first step of a new one.
+func (r *run) anew(s *PlannedStep) notebooks.StepID {
+	lost := r.lost[s.sessionKey()]
+	if lost.told || lost.in == "" {
+		return ""
+	}
+	r.lost[s.sessionKey()] = lostState{lost.in, true}
+	return lost.in
+}
+
+// hint says of a step that failed what its own messages cannot; "" where there is nothing that is certain.
+func (r *run) hint(s *PlannedStep, done *runs.StepFinishedData) string {
+	if name := r.unpassed(s, done.Error); name != "" {
+		where := "env: {%[1]s: \"${%[1]s}\"} in the front matter"
+		if r.plan.Notebook.Form == ipynb.Form {
+			where = "metadata.markmill.front: {\"env\": {\"%[1]s\": \"${%[1]s}\"}}"
+		}
+		return fmt.Sprintf("%[1]s is set here, and steps get only the variables that the notebook names: "+where+"; or secrets: [%[1]s], which masks it", name)
+	}
+	if lost := r.lost[s.sessionKey()]; lost.told && lost.in != s.ID {
+		return fmt.Sprintf("the interpreter had ended in step %s: what earlier steps had set in it was lost", lost.in)
+	}
+	return ""
+}
+
+// missingKey is what Python and Julia say of a name that a mapping does not have.
+var missingKey = lazyregexp.New(`^(?:.*key )?['"]([A-Za-z_][A-Za-z0-9_]*)['"](?: not found)?$`)
+
+// unpassed is a variable of the caller's environment that a step has asked for and does not get, "" where it did not.
+func (r *run) unpassed(s *PlannedStep, e *runs.ErrorData) string {
+	if e == nil || e.Name != "KeyError" {
+		return ""
+	}
+	if code := string(s.Code) + e.Traceback; !strings.Contains(code, "environ") && !strings.Contains(code, "ENV[") {
+		return ""
+	}
+	m := missingKey.FindStringSubmatch(e.Value)
+	if m == nil || slices.Contains(names(r.env), m[1]) {
+		return ""
+	}
+	if _, given := s.Env[m[1]]; given {
+		return ""
+	}
+	if _, set := r.eng.Getenv(m[1]); !set {
+		return ""
+	}
+	return m[1]
+}
