@@ -1,11 +1,11 @@
 package convert
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
 )
 
 // page is a text form as it is written: a header, and a part for each cell.
@@ -166,8 +166,8 @@ func (m *markdown) code(d *Document, c *Cell, main string) string {
 }
 
 var (
-	edgeBlank = regexp.MustCompile(`^\s*(?:\n|$)|\n\s*$`)
-	codeSpan  = regexp.MustCompile("(?m)^```.*`") // which Jupytext takes for a fence
+	edgeBlank = lazyregexp.New(`^\s*(?:\n|$)|\n\s*$`)
+	codeSpan  = lazyregexp.New("(?m)^```.*`") // which Jupytext takes for a fence
 )
 
 // other is a cell of Markdown, or a raw one, between comments where it must be.

@@ -1,8 +1,6 @@
 package convert
 
-import (
-	"regexp"
-)
+import "markmill/notebooks/lazyregexp"
 
 // In Quarto's files and in Markmill's own, what stands between two steps is one cell of Markdown. Where a notebook has more cells there, or
 // raw ones, or metadata of them, comments of HTML mark them as in Jupytext Markdown: nobody sees them, and nothing runs otherwise for them.
@@ -59,7 +57,7 @@ func (t *text) prose(first, next int) []Cell {
 }
 
 // regionEnds are the lines that end the regions that regionStart knows.
-var regionEnds = regexp.MustCompile(`^<!--\s*#end(region|markdown|md|raw)\s*-->\s*$`)
+var regionEnds = lazyregexp.New(`^<!--\s*#end(region|markdown|md|raw)\s*-->\s*$`)
 
 // regionEnd is the line that ends a region, from a line on; -1 without one.
 func regionEnd(lines []line, name string, from int) int {

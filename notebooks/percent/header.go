@@ -1,18 +1,18 @@
 package percent
 
 import (
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
 	"markmill/notebooks/magics"
 )
 
-var jupyterKey = regexp.MustCompile(`(?m)^jupyter:`)
+var jupyterKey = lazyregexp.New(`(?m)^jupyter:`)
 
-var coding = regexp.MustCompile(`coding[:=][ \t]*[-_.a-zA-Z0-9]+`)
+var coding = lazyregexp.New(`coding[:=][ \t]*[-_.a-zA-Z0-9]+`)
 
 // header reads the comments at the head of a script, and gives the index of the line after them.
 func (r *reading) header() (next int) {
