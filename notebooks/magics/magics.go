@@ -65,7 +65,7 @@ func (l looks) command(text string) bool {
 	}
 	indent := len(text) - len(bare)
 	for strings.HasPrefix(bare, l.sign) {
-		bare = uncomment(bare, l.sign)
+		bare = Bare(bare, l.sign)
 	}
 	escaped := l.which == Plain || escape.MatchString(bare) || !noescape.MatchString(bare)
 	switch l.lang {
@@ -104,10 +104,11 @@ func (l looks) cellStart(text string) bool {
 // unescaped takes one comment sign off a line, and keeps its indentation.
 func unescaped(text, sign string) string {
 	bare := strings.TrimLeft(text, " \t")
-	return text[:len(text)-len(bare)] + uncomment(bare, sign)
+	return text[:len(text)-len(bare)] + Bare(bare, sign)
 }
 
-func uncomment(text, sign string) string {
+// Bare is a line without the comment sign that it begins with, and without a space behind that.
+func Bare(text, sign string) string {
 	if rest, ok := strings.CutPrefix(text, sign); ok {
 		return strings.TrimPrefix(rest, " ")
 	}
