@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"mime"
@@ -75,19 +76,27 @@ func (r *run) keepScrapFile(step notebooks.StepID, scrap *runs.ScrapData, dir, d
 }
 
 // moveDisplays keeps a step's rich results in its folder of the record.
-func (r *run) moveDisplays(step notebooks.StepID, from, dir string, list []kernel.Display) ([]runs.DisplayData, error) {
+func (r *run) moveDisplays(step notebooks.StepID, from, dir string, left kernel.Outcome) ([]runs.DisplayData, error) {
 	var out []runs.DisplayData
-	for i, d := range list {
+	for i, d := range left.Displays {
 		base := filepath.Base(d.File)
 		to := base
 		if r.plan.mask.In([]byte(base)) {
 			to = fmt.Sprintf("display-of-a-masked-name-%d", i)
 		}
-		size, digest, err := r.keepFile(step, filepath.Join(from, base), filepath.Join(r.dir, dir, to))
+		var size int64
+		var digest runs.Digest
+		var err error
+		if content, held := left.Held[d.File]; held {
+			size, digest, err = r.keepFrom(step, bytes.NewReader(content), filepath.Join(r.dir, dir, to))
+		} else {
+			size, digest, err = r.keepFile(step, filepath.Join(from, base), filepath.Join(r.dir, dir, to))
+		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, runs.DisplayData{MIME: d.MIME, File: filepath.ToSlash(filepath.Join(dir, to)), Bytes: size, Digest: digest, Alt: r.conceal(d.Alt)})
+		out = append(out, runs.DisplayData{MIME: d.MIME, File: filepath.ToSlash(filepath.Join(dir, to)), Bytes: size, Digest: digest, Alt: r.conceal(d.Alt),
+			DisplayID: r.conceal(d.ID), Update: d.Update})
 	}
 	return out, nil
 }

@@ -218,6 +218,11 @@ func (r *run) keepFile(step notebooks.StepID, from, to string) (int64, runs.Dige
 		return 0, "", err
 	}
 	defer in.Close()
+	return r.keepFrom(step, in, to)
+}
+
+// keepFrom is keepFile of what stands in memory, or in a file that is open.
+func (r *run) keepFrom(step notebooks.StepID, in io.ReadSeeker, to string) (_ int64, _ runs.Digest, err error) {
 	var source io.Reader = in
 	if r.plan.mask != nil {
 		if source, err = r.cleanFile(step, in, to); err != nil {
@@ -237,7 +242,7 @@ func (r *run) keepFile(step notebooks.StepID, from, to string) (int64, runs.Dige
 }
 
 // cleanFile reads a file once to see what it is, and gives what may be kept of it.
-func (r *run) cleanFile(step notebooks.StepID, in *os.File, to string) (io.Reader, error) {
+func (r *run) cleanFile(step notebooks.StepID, in io.ReadSeeker, to string) (io.Reader, error) {
 	find, kind := r.plan.mask.Find(), &textTest{text: true}
 	if _, err := io.Copy(io.MultiWriter(find, kind), in); err != nil {
 		return nil, err

@@ -205,7 +205,7 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 	if out.Err != nil {
 		done.Error = &runs.ErrorData{Name: out.Err.Name, Value: r.conceal(out.Err.Value), Traceback: r.conceal(out.Err.Traceback), Line: out.Err.Line}
 	}
-	if done.Displays, err = r.moveDisplays(s.ID, display, dir, out.Displays); err != nil {
+	if done.Displays, err = r.moveDisplays(s.ID, display, dir, out); err != nil {
 		return done, artifact(err)
 	}
 	if err := r.writeOutputs(dir, out, outs, &done); err != nil {

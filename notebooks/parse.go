@@ -14,6 +14,9 @@ func Parse(name string, src []byte) (*Notebook, error) {
 		return nb, ErrorList{err.(*Error)}
 	}
 	nb.places = NewPlaces(src)
+	if w := WarnOfReturns(name, src); w != nil {
+		nb.Warnings = append(nb.Warnings, w)
+	}
 	r := reading{nb: nb, needsAt: map[*Step]int{}}
 	matter := findFrontMatter(src)
 	r.readHeader(matter)

@@ -24,7 +24,7 @@ import (
 func Splice(source []byte, regions []Region, m Manifest) []byte {
 	regions = append([]Region(nil), regions...)
 	sort.SliceStable(regions, func(i, j int) bool { return regions[i].At < regions[j].At })
-	m.Source, m.Regions = sourceDigest(source), []ManifestRegion{}
+	m.Source, m.Regions = DigestOf(source), []ManifestRegion{}
 
 	blocks := newBlockParser()
 	bare := !bytes.HasSuffix(source, []byte{'\n'})
@@ -70,8 +70,9 @@ func writeRegion(out *bytes.Buffer, head string, body []byte, newline string) st
 	return sum
 }
 
-func sourceDigest(source []byte) string {
-	sum := sha256.Sum256(source)
+// DigestOf is the digest of bytes as manifests have it: "sha256:" and 64 hexadecimal digits.
+func DigestOf(data []byte) string {
+	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 

@@ -204,7 +204,7 @@ func (s *stripping) settleEnd(source []byte, regionLast bool, m *Manifest) []byt
 	if s.lent != "" {
 		first, second = without, with
 	}
-	if m != nil && m.Source != sourceDigest(first) && m.Source == sourceDigest(second) {
+	if m != nil && m.Source != DigestOf(first) && m.Source == DigestOf(second) {
 		return second
 	}
 	return first

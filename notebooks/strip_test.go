@@ -62,7 +62,7 @@ text
       "id": "a"
     }
   ],
-  "source": "` + sourceDigest([]byte(src)) + `",
+  "source": "` + DigestOf([]byte(src)) + `",
   "status": "pass"
 }
 ` + "```" + `
@@ -82,7 +82,7 @@ text
 	if r := got.Regions[0]; r.ID != "a" || r.Line != 5 || string(r.Body) != "```text {.output}\nhi\n```\n" {
 		t.Errorf("%+v", r)
 	}
-	if m := got.Manifest; m.Status != "pass" || m.Source != sourceDigest([]byte(src)) || len(m.Parameters) != 2 {
+	if m := got.Manifest; m.Status != "pass" || m.Source != DigestOf([]byte(src)) || len(m.Parameters) != 2 {
 		t.Errorf("%+v", m)
 	}
 }

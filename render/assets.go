@@ -18,7 +18,7 @@ type Asset struct {
 // where the run names no folder for them.
 func Assets(run *runs.Run) []Asset {
 	var out []Asset
-	for _, p := range pictures(run) {
+	for _, p := range pictures(Shown(run)) {
 		for _, one := range p {
 			if one.to != "" {
 				out = append(out, Asset{From: one.from, To: one.to})

@@ -354,7 +354,7 @@ func (j *jupyter) metadata() error {
 	if regions == nil {
 		regions = []notebooks.ManifestRegion{}
 	}
-	manifest, err := ipynb.ManifestSetting(notebooks.Manifest{Source: ipynb.SourceDigest(j.file.Source), Status: j.status,
+	manifest, err := ipynb.ManifestSetting(notebooks.Manifest{Source: notebooks.DigestOf(j.file.Source), Status: j.status,
 		Parameters: manifestParams(j.params, nil), Regions: regions, ReportMode: j.report}, j.noted...)
 	j.result.Metadata = append([]ipynb.Setting{manifest, {Name: "papermill", Value: papermill}}, j.widgets...)
 	return err

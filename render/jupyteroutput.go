@@ -146,7 +146,10 @@ func (r *recorded) list(f *runs.StepFinishedData) (list []runs.OutputData, err e
 		}
 		stream("stdout", f.Stdout)
 		for _, d := range f.Displays {
-			o := runs.OutputData{Type: runs.OutputDisplay, MIME: d.MIME}
+			o := runs.OutputData{Type: runs.OutputDisplay, MIME: d.MIME, DisplayID: d.DisplayID}
+			if d.Update {
+				o.Type = runs.OutputUpdate
+			}
 			if d.File != "" {
 				o.File = path.Base(d.File)
 			}

@@ -24,7 +24,7 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 	if err != nil {
 		return nil, fmt.Errorf("render: %w", err)
 	}
-	run = withoutBlocks(run, own, nb)
+	run = withoutBlocks(Shown(run), own, nb)
 	names := newPathNames(run.Started.Paths)
 	regions, err := parameterRegions(nb, run.Contract.Parameters, names)
 	if err != nil {

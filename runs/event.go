@@ -363,6 +363,9 @@ type DisplayData struct {
 	Bytes  int64  `json:"bytes"`
 	Digest Digest `json:"digest"`
 	Alt    string `json:"alt,omitzero"` // text/plain of the same result
+	// DisplayID is the id under which later results may take its place; Update says that it is there only to take that of others.
+	DisplayID string `json:"display_id,omitzero"`
+	Update    bool   `json:"update,omitzero"`
 }
 
 // ErrorData is what an interpreter said of a failure.

@@ -19,7 +19,7 @@ func renderBoth(dir string, run *Run, source []byte, name string) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := ipynb.ManifestSetting(notebooks.Manifest{Source: ipynb.SourceDigest(nb.Source), Status: string(run.Status()), Regions: []notebooks.ManifestRegion{}})
+	manifest, err := ipynb.ManifestSetting(notebooks.Manifest{Source: notebooks.DigestOf(nb.Source), Status: string(run.Status()), Regions: []notebooks.ManifestRegion{}})
 	if err != nil {
 		return nil, err
 	}

@@ -173,6 +173,9 @@ func (a *app) side(word string) (side, error) {
 		return side{doc, src}, err
 	case err == nil:
 		run, src, err := runs.Load(word)
+		if errors.Is(err, fs.ErrNotExist) {
+			return side{}, badInput(word, "is a directory and holds no run (%s is not in it); name a notebook in it", runs.JournalFile)
+		}
 		if err != nil {
 			return side{}, err
 		}

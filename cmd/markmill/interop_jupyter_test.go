@@ -3,8 +3,8 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -80,50 +80,56 @@ func jupyterNotebook(cells []string) string {
 // jupyter runs the same notebooks with papermill and with Markmill over the same kernel: each cell must show the same. What
 // Markmill wrote is valid nbformat, papermill takes it as an input, and strip gives the source back.
 func (p peers) jupyter(t *testing.T) {
-	t.Setenv("PATH", filepath.Dir(p.python)+string(os.PathListSeparator)+os.Getenv("PATH"))
-	for _, c := range jupyterCases {
+	dirs, codes := make([]string, len(jupyterCases)), make([]int, len(jupyterCases))
+	var first, again []*papermillJob
+	var outputs []string
+	for i, c := range jupyterCases {
+		dir := t.TempDir()
+		dirs[i] = dir
+		write(t, filepath.Join(dir, "in.ipynb"), jupyterNotebook(c.cells))
+		job := func(name, source string) *papermillJob {
+			return &papermillJob{Dir: dir, Log: filepath.Join(dir, name+".log"), Args: slices.Concat([]string{"--no-progress-bar", source, name + ".ipynb"}, c.args)}
+		}
+		first, again = append(first, job("papermill", "in.ipynb")), append(again, job("again", "markmill.ipynb"))
+		outputs = append(outputs, filepath.Join(dir, "papermill.ipynb"), filepath.Join(dir, "markmill.ipynb"))
+	}
+	p.papermill(t, os.Environ(), first)
+	atOnce(len(dirs), func(i int) {
+		args := slices.Concat([]string{"run", "--no-progress-bar", "-k", "jupyter:python3", "in.ipynb", "markmill.ipynb"}, jupyterCases[i].args)
+		codes[i] = exitCode(dirs[i], filepath.Join(dirs[i], "markmill.log"), os.Environ(), p.markmill, args...)
+	})
+	for i, c := range jupyterCases {
+		for name, code := range map[string]int{"papermill": first[i].code, "markmill": codes[i]} {
+			if (code != 0) != c.fails {
+				t.Fatalf("%s: %s ends with %d:\n%s", c.name, name, code, readLog(filepath.Join(dirs[i], name+".log")))
+			}
+		}
+	}
+	p.papermill(t, os.Environ(), again)
+	var read [][]json.RawMessage
+	if err := json.Unmarshal(command(t, "", p.python, append([]string{"-c", cellsOf}, outputs...)...), &read); err != nil {
+		t.Fatal(err)
+	}
+	for n, c := range jupyterCases {
 		t.Run(c.name, func(t *testing.T) {
-			dir := t.TempDir()
-			source, theirs, ours := filepath.Join(dir, "in.ipynb"), filepath.Join(dir, "papermill.ipynb"), filepath.Join(dir, "markmill.ipynb")
-			write(t, source, jupyterNotebook(c.cells))
-			expect := func(name string, args ...string) {
-				t.Helper()
-				if !c.fails {
-					command(t, dir, name, args...)
-				} else {
-					failing(t, dir, name, args...)
-				}
+			dir, theirs, ours := dirs[n], read[2*n], read[2*n+1]
+			output := filepath.Join(dir, "markmill.ipynb")
+			command(t, dir, p.markmill, "runs", "verify", output)
+			if len(theirs) != len(ours) {
+				t.Fatalf("papermill left %d cells, markmill %d", len(theirs), len(ours))
 			}
-			expect(p.python, append([]string{"-m", "papermill", "--no-progress-bar", source, theirs}, c.args...)...)
-			expect(p.markmill, append([]string{"run", "--no-progress-bar", "-k", "jupyter:python3", source, ours}, c.args...)...)
-			command(t, dir, p.markmill, "runs", "verify", ours)
-			var read [2][]json.RawMessage
-			if err := json.Unmarshal(command(t, dir, p.python, "-c", cellsOf, theirs, ours), &read); err != nil {
-				t.Fatal(err)
-			}
-			if len(read[0]) != len(read[1]) {
-				t.Fatalf("papermill left %d cells, markmill %d", len(read[0]), len(read[1]))
-			}
-			for i := range read[0] {
-				if want, got := strings.ReplaceAll(string(read[0][i]), dir, "."), strings.ReplaceAll(string(read[1][i]), dir, "."); want != got {
+			for i := range theirs {
+				if want, got := strings.ReplaceAll(string(theirs[i]), dir, "."), strings.ReplaceAll(string(ours[i]), dir, "."); want != got {
 					t.Errorf("cell %d:\npapermill %s\nmarkmill  %s", i+1, want, got)
 				}
 			}
-			expect(p.python, append([]string{"-m", "papermill", "--no-progress-bar", ours, filepath.Join(dir, "again.ipynb")}, c.args...)...)
-			command(t, dir, p.markmill, "strip", ours)
-			if got, err := os.ReadFile(ours); err != nil || string(got) != jupyterNotebook(c.cells) {
+			if (again[n].code != 0) != c.fails {
+				t.Errorf("papermill ends with %d when it is given what Markmill left:\n%s", again[n].code, readLog(again[n].Log))
+			}
+			command(t, dir, p.markmill, "strip", output)
+			if got, err := os.ReadFile(output); err != nil || string(got) != jupyterNotebook(c.cells) {
 				t.Errorf("strip does not give the source back: %v\n%s", err, got)
 			}
 		})
-	}
-}
-
-// failing is command for one that must not succeed.
-func failing(t *testing.T, dir, name string, args ...string) {
-	t.Helper()
-	cmd := exec.Command(name, args...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err == nil {
-		t.Fatalf("%s %q succeeded\n%s", filepath.Base(name), args, out)
 	}
 }

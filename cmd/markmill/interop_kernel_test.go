@@ -16,7 +16,6 @@ const dyingNotebook = "---\nkernel: jupyter:python3\n---\n```yaml {.parameters}\
 
 // kernelEnds runs a notebook that goes on after its kernel has died: with a new one, which has the parameters and not the state.
 func (p peers) kernelEnds(t *testing.T) {
-	t.Setenv("PATH", filepath.Dir(p.python)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.md"), dyingNotebook)
 	command(t, dir, p.markmill, "run", "a.md", "out.md", "-p", "n", "4", "--no-progress-bar")

@@ -144,7 +144,6 @@ type nbvalFile struct {
 
 // nbval tests the same notebooks with nbval and with markmill test, strictly and only where cells are marked: each cell must have the same verdict.
 func (p peers) nbval(t *testing.T) {
-	t.Setenv("PATH", filepath.Dir(p.python)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	var files []nbvalFile
 	for _, c := range nbvalCases {
 		files = append(files, nbvalFile{c.name, nbvalNotebook(c.cells), c.differ})

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"markmill/notebooks/forms"
-	"markmill/runs"
 )
 
 // readOutputs opens each notebook as Jupyter's programs do, and prints what scrapbook finds in it.
@@ -124,11 +123,9 @@ func (p peers) again(t *testing.T, dir string) {
 	source, out := filepath.Join(dir, "plain.md"), filepath.Join(dir, "plain.ipynb")
 	write(t, source, "# T\n\n```yaml {.parameters}\nx: 1\ny: 2\n```\n\n```python {#show}\nprint(x, y)\n```\n")
 	command(t, dir, p.markmill, "run", source, out, "-p", "x", "5")
-	for name, run := range map[string][]string{
-		"papermill": {p.python, "-m", "papermill", "--no-progress-bar", out, filepath.Join(dir, "papermill.ipynb"), "-p", "x", "7"},
-		"markmill":  {p.markmill, "run", out, filepath.Join(dir, "markmill.ipynb"), "-p", "x", "7"},
-	} {
-		command(t, dir, run[0], run[1:]...)
+	p.papermillOnce(t, dir, out, "papermill.ipynb", "-p", "x", "7")
+	command(t, dir, p.markmill, "run", out, "markmill.ipynb", "-p", "x", "7")
+	for _, name := range []string{"papermill", "markmill"} {
 		var nb struct {
 			Cells []struct {
 				Source   []string
@@ -190,7 +187,8 @@ func (p peers) corpusOutputs(t *testing.T, dir string) {
 		}
 		command(t, dir, p.markmill, "runs", "verify", base+".ipynb")
 		outputs = append(outputs, base+".ipynb")
-		command(t, dir, p.markmill, "convert", inRecord(t, p, base+".ipynb"), base+".converted.ipynb")
+		command(t, dir, p.markmill, "convert", runOf(t, p, base+".ipynb"), base+".output.md") // as it would stand in the record
+		command(t, dir, p.markmill, "convert", base+".output.md", base+".converted.ipynb")
 		direct = append(direct, base+".converted.ipynb")
 	}
 	ours, converted := p.books(t, outputs...), p.books(t, direct...)
@@ -202,12 +200,12 @@ func (p peers) corpusOutputs(t *testing.T, dir string) {
 	t.Logf("%d notebooks of Markdown", len(ours))
 }
 
-// inRecord is the output notebook in Markdown of the run that left one of Jupyter's.
-func inRecord(t *testing.T, p peers, output string) string {
+// runOf is the run directory of the run that left an output notebook.
+func runOf(t *testing.T, p peers, output string) string {
 	var v verified
 	out := command(t, "", p.markmill, "runs", "verify", "--json", output)
 	if err := json.Unmarshal(out, &v); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	return filepath.Join(os.Getenv("MARKMILL_DIR"), "runs", string(v.Run), runs.OutputFile)
+	return filepath.Join(os.Getenv("MARKMILL_DIR"), "runs", string(v.Run))
 }

@@ -52,7 +52,6 @@ json.dump(out, sys.stdout, sort_keys=True)
 // scrapbook runs a notebook that imports the real package: with papermill, over ipykernel and over the built-in kernel of Python. Outputs must be
 // the same, the package must read the same of each, and markmill scraps the values of all.
 func (p peers) scrapbook(t *testing.T) {
-	t.Setenv("PATH", filepath.Dir(p.python)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	dir := t.TempDir()
 	source := filepath.Join(dir, "in.ipynb")
 	write(t, source, jupyterNotebook(gluedCells))
@@ -61,7 +60,7 @@ func (p peers) scrapbook(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := []string{filepath.Join(made, "papermill.ipynb"), filepath.Join(made, "ipykernel.ipynb"), filepath.Join(made, "python.ipynb")}
-	command(t, dir, p.python, "-m", "papermill", "--no-progress-bar", source, files[0], "-p", "alpha", "0.75")
+	p.papermillOnce(t, dir, source, files[0], "-p", "alpha", "0.75")
 	command(t, dir, p.markmill, "run", "--no-progress-bar", "-k", "jupyter:python3", source, files[1], "-p", "alpha", "0.75")
 	command(t, dir, p.markmill, "run", "--no-progress-bar", "-k", "python", source, files[2], "-p", "alpha", "0.75")
 	command(t, dir, p.markmill, "runs", "verify", files[2])
@@ -114,7 +113,6 @@ func (p peers) scrapbook(t *testing.T) {
 
 // secretTable: a secret in a table that scrapbook packed is in no file that the run leaves, and the table stands masked in the output notebook.
 func (p peers) secretTable(t *testing.T) {
-	t.Setenv("PATH", filepath.Dir(p.python)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	for _, kernel := range []string{"python", "jupyter:python3"} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "in.md"), "```yaml {.parameters}\ntoken: {type: secret}\n```\n\n```python {#table}\nimport pandas as pd, scrapbook as sb\n"+
@@ -140,7 +138,6 @@ const ownGlue = "```sh {#shell}\nglue word 'he said \"7\"'\nglue --json loss 0.2
 
 // ownScraps: scrapbook reads what our own glue recorded, tables as data frames.
 func (p peers) ownScraps(t *testing.T) {
-	t.Setenv("PATH", filepath.Dir(p.python)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "own.md"), ownGlue)
 	out := filepath.Join(dir, "own.ipynb")

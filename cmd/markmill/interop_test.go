@@ -18,31 +18,28 @@ func TestInterop(t *testing.T) {
 	if python == "" {
 		t.Skip("MARKMILL_PEERS names no interpreter with papermill and jupytext: run bench/setup")
 	}
-	t.Setenv("MARKMILL_DIR", t.TempDir()) // no run is kept among the user's
+	t.Setenv("MARKMILL_DIR", t.TempDir())                                                 // no run is kept among the user's
+	t.Setenv("PATH", filepath.Dir(python)+string(os.PathListSeparator)+os.Getenv("PATH")) // the kernels of the peers
 	program := filepath.Join(t.TempDir(), "markmill")
 	if runtime.GOOS == "windows" {
 		program += ".exe"
 	}
 	command(t, "", "go", "build", "-o", program, ".")
 	p := peers{python: python, markmill: program}
-	t.Run("papermill options", p.papermillHelp)
-	t.Run("papermill parameters", p.parameters)
-	t.Run("jupytext cells", p.cells)
-	t.Run("jupytext forms", p.forms)
-	t.Run("convert", p.convert)
-	t.Run("old nbformat", p.upgrade)
-	t.Run("nbstripout", p.strip)
-	t.Run("nbdime", p.nbdime)
-	t.Run("jupyter", p.jupyter)
-	t.Run("widgets", p.widgets)
-	t.Run("kernel that ends", p.kernelEnds)
-	t.Run("scrapbook", p.scrapbook)
-	t.Run("secrets in tables", p.secretTable)
-	t.Run("scraps of ours", p.ownScraps)
-	t.Run("tables of scraps", p.tables)
-	t.Run("corpus", p.corpus)
-	t.Run("nbval", p.nbval)
-	t.Run("output", p.output)
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T)
+	}{ // those that take long first: a core takes the next when it has done one
+		{"corpus", p.corpus}, {"nbval", p.nbval}, {"jupyter", p.jupyter}, {"output", p.output}, {"scrapbook", p.scrapbook},
+		{"papermill options", p.papermillHelp}, {"papermill parameters", p.parameters}, {"jupytext cells", p.cells}, {"jupytext forms", p.forms},
+		{"convert", p.convert}, {"old nbformat", p.upgrade}, {"nbstripout", p.strip}, {"nbdime", p.nbdime}, {"widgets", p.widgets}, {"kernel that ends", p.kernelEnds},
+		{"secrets in tables", p.secretTable}, {"scraps of ours", p.ownScraps}, {"tables of scraps", p.tables},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel()
+			part.run(t)
+		})
+	}
 }
 
 type peers struct{ python, markmill string }
@@ -127,8 +124,7 @@ func (p peers) parameters(t *testing.T) {
 
 	command(t, dir, p.python, "-m", "jupytext", "--quiet", "--to", "ipynb", source)
 	theirs := filepath.Join(dir, "papermill.txt")
-	command(t, dir, p.python, append([]string{"-m", "papermill", "--no-progress-bar", "--stdout-file", theirs,
-		filepath.Join(dir, "values.ipynb"), filepath.Join(dir, "papermill.ipynb")}, options...)...)
+	p.papermillOnce(t, dir, append([]string{"--stdout-file", theirs, "values.ipynb", "papermill.ipynb"}, options...)...)
 
 	ours := filepath.Join(dir, "markmill.txt")
 	command(t, dir, p.markmill, append([]string{"run", "--stdout-file", ours,

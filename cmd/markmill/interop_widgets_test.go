@@ -34,7 +34,6 @@ for path in sys.argv[1:]:
 
 // widgets: the state of widgets is what papermill leaves of them, and the same to the byte when run again.
 func (p peers) widgets(t *testing.T) {
-	t.Setenv("PATH", filepath.Dir(p.python)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	source := strings.Replace(jupyterNotebook(widgetCells), `"metadata": {`+"\n  \"kernelspec\"",
@@ -43,7 +42,7 @@ func (p peers) widgets(t *testing.T) {
 		t.Fatal("the source has no state of earlier widgets")
 	}
 	write(t, at("in.ipynb"), source)
-	command(t, dir, p.python, "-m", "papermill", "--no-progress-bar", "in.ipynb", "papermill.ipynb")
+	p.papermillOnce(t, dir, "in.ipynb", "papermill.ipynb")
 	var outputs [2]string
 	for i := range outputs {
 		command(t, dir, p.markmill, "run", "--no-progress-bar", "in.ipynb", "markmill.ipynb")

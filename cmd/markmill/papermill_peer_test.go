@@ -178,6 +178,16 @@ func (p peers) papermill(t *testing.T, env []string, jobs []*papermillJob) {
 	}
 }
 
+// papermillOnce is papermill's command line for one notebook, which must succeed.
+func (p peers) papermillOnce(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	job := &papermillJob{Dir: dir, Log: filepath.Join(t.TempDir(), "papermill.log"), Args: append([]string{"--no-progress-bar"}, args...)}
+	p.papermill(t, os.Environ(), []*papermillJob{job})
+	if job.code != 0 {
+		t.Fatalf("papermill %q ends with %d:\n%s", args, job.code, readLog(job.Log))
+	}
+}
+
 // jobsAtOnce is how many notebooks run at once: most of their time is the start of a kernel, which waits now and then.
 const jobsAtOnce = 4
 

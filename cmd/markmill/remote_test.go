@@ -190,7 +190,12 @@ func (b *remoteBed) tour(t *testing.T) {
 	if err != nil || !bytes.HasPrefix(book, []byte("{")) || !bytes.Contains(book, []byte("iVBORw0KGgo")) || !bytes.Contains(book, []byte(remote.Name(b.base)+"/daily.ipynb")) {
 		t.Errorf("%v\n%s", err, book)
 	}
-	wants(b.run(b.base+"/daily.ipynb"), "exit 0")
+	wants(b.run(b.base+"/daily.ipynb", b.base+"/back.md"), "exit 0")
+	if back, err := b.client.Read(t.Context(), b.base+"/back.md", 1<<20); err != nil || !bytes.Contains(back, []byte("](back_files/")) {
+		t.Errorf("%v\n%s", err, back)
+	} else if sent, err := b.client.Read(t.Context(), b.base+"/"+regexp.MustCompile(`back_files/[^)]+`).FindString(string(back)), 1<<20); err != nil || !bytes.Equal(sent, dot) {
+		t.Errorf("the picture was not sent: %v", err)
+	}
 	wants(b.do("convert", b.base+"/daily.ipynb", b.base+"/daily.qmd"), "exit 0")
 
 	// What is there is compared with, and not written.

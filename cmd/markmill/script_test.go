@@ -46,6 +46,9 @@ func runScripts(t *testing.T, dir string) {
 			} {
 				env.Setenv(name, value)
 			}
+			if options := os.Getenv("GORACE"); options != "" {
+				env.Setenv("GORACE", options)
+			}
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {

@@ -3,20 +3,20 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/lazyregexp"
 	"markmill/render"
 )
 
 // elidedValue is what stands in an output notebook for a value that is too long to be shown.
-var elidedValue = regexp.MustCompile(`^… [\d,]+ bytes?$`)
+var elidedValue = lazyregexp.New(`^… [\d,]+ bytes?$`)
 
 // namedPath is a name that stands in an output notebook for a path of the machine.
-var namedPath = regexp.MustCompile(`<(worktree|tmp|work|source|home)>`)
+var namedPath = lazyregexp.New(`<(worktree|tmp|work|source|home)>`)
 
 // paramsAgain are the values that were given to the run that left an output notebook, to be given again: those of the
 // manifest, but what was the notebook's own default and what the caller gives now. paths are the machine's, by the names that stand for them.

@@ -248,6 +248,15 @@ func (h *harness) runContext(ctx context.Context, code string, change ...func(*R
 	return result{out, stdout.String(), stderr.String()}
 }
 
+// shown is the content of a display of a step.
+func (h *harness) shown(of result, display int) ([]byte, error) {
+	file := of.Displays[display].File
+	if content, held := of.Held[file]; held {
+		return content, nil
+	}
+	return os.ReadFile(filepath.Join(h.step, file))
+}
+
 // ok runs a step that must pass and print exactly want.
 func (h *harness) ok(code, want string) result {
 	h.t.Helper()

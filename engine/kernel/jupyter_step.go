@@ -25,6 +25,8 @@ type jupyterStep struct {
 	r              Request
 	stdout, stderr lockedWriter
 	displays       []Display
+	held           map[string][]byte // see Outcome.Held
+	heldBytes      int
 	byID           map[string]int // displays that may be updated
 	order          ordering
 	clear          bool // at the next output
@@ -83,10 +85,10 @@ func newJupyterStep(r Request, python bool, cells map[int]place) *jupyterStep {
 }
 
 // kept are the MIME types that a display is kept as, the richest first; see METHODS of the driver
-// of Python.
+// of Python. Text alone is kept of what may be updated.
 var kept = []struct{ mime, ext string }{
 	{"image/svg+xml", "svg"}, {"image/png", "png"}, {"image/jpeg", "jpg"}, {"text/html", "html"}, {"text/markdown", "md"},
-	{"text/latex", "tex"}, {"application/json", "json"},
+	{"text/latex", "tex"}, {"application/json", "json"}, {"text/plain", "txt"},
 }
 
 func (s *jupyterStep) print(o jupyter.Output) {
@@ -125,7 +127,7 @@ func (s *jupyterStep) print(o jupyter.Output) {
 // forget drops the displays, as clear_output asks. The streams are kept: they are evidence.
 func (s *jupyterStep) forget() {
 	for _, d := range s.displays {
-		os.Remove(filepath.Join(s.r.DisplayDir, d.File))
+		s.drop(d.File)
 	}
 	s.displays, s.byID = nil, map[string]int{}
 	s.order.clear()
@@ -137,7 +139,7 @@ func (s *jupyterStep) fail(_ any, err error) {
 	}
 }
 
-// show keeps a rich result, or prints a plain one as Python's own prompt does. at is the display that
+// show keeps a rich result, or one that may be updated, and prints a plain one as Python's own prompt does. at is the display that
 // it stands for, -1 for a new one.
 func (s *jupyterStep) show(o jupyter.Output, at int) {
 	if scrapbook.Holds(o.Data, o.Metadata) {
@@ -147,8 +149,10 @@ func (s *jupyterStep) show(o jupyter.Output, at int) {
 	told := runs.OutputData{Type: o.Type, Data: o.Data, Metadata: o.Metadata, DisplayID: o.DisplayID}
 	for _, k := range kept {
 		raw, ok := o.Data[k.mime]
-		if !ok {
+		if plain := k.mime == "text/plain"; !ok || plain && o.DisplayID == "" {
 			continue
+		} else if plain {
+			alt = ""
 		}
 		content, err := contentOf(k.mime, raw)
 		if err != nil {
@@ -160,11 +164,12 @@ func (s *jupyterStep) show(o jupyter.Output, at int) {
 			s.displays = append(s.displays, Display{})
 			at = len(s.displays) - 1
 		} else {
-			os.Remove(filepath.Join(s.r.DisplayDir, s.displays[at].File))
+			s.drop(s.displays[at].File)
 		}
-		d := Display{File: fmt.Sprintf("display-%d.%s", s.count, k.ext), MIME: k.mime, Alt: alt}
-		if old := s.displays[at].File; old != "" {
-			d.File = strings.TrimSuffix(old, filepath.Ext(old)) + "." + k.ext
+		d := Display{File: fmt.Sprintf("display-%d.%s", s.count, k.ext), MIME: k.mime, Alt: alt, ID: o.DisplayID, Update: o.Type == runs.OutputUpdate}
+		if old := s.displays[at]; old.File != "" {
+			d.File = strings.TrimSuffix(old.File, filepath.Ext(old.File)) + "." + k.ext
+			d.Update = old.Update
 		}
 		s.displays[at] = d
 		if o.DisplayID != "" {
@@ -183,11 +188,31 @@ func (s *jupyterStep) show(o jupyter.Output, at int) {
 	}
 }
 
+// heldMost is how many bytes of results one step holds in memory; what comes beyond that is written into DisplayDir.
+const heldMost = 32 << 20
+
 func (s *jupyterStep) keep(name string, content []byte) error {
+	if s.heldBytes+len(content) <= heldMost {
+		if s.held == nil {
+			s.held = map[string][]byte{}
+		}
+		s.held[name] = content
+		s.heldBytes += len(content)
+		return nil
+	}
 	if err := os.MkdirAll(s.r.DisplayDir, 0o777); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(s.r.DisplayDir, name), content, 0o666)
+}
+
+func (s *jupyterStep) drop(name string) {
+	if content, held := s.held[name]; held {
+		s.heldBytes -= len(content)
+		delete(s.held, name)
+		return
+	}
+	os.Remove(filepath.Join(s.r.DisplayDir, name))
 }
 
 // textOf reads a text of a MIME bundle: a string, or a list of lines.
@@ -303,5 +328,5 @@ func (s *jupyterStep) finish(out *Outcome) {
 	for _, d := range s.widgets.taken() {
 		s.order.add(d)
 	}
-	out.Displays, out.Err, out.Outputs = s.displays, s.err, s.order.list
+	out.Displays, out.Held, out.Err, out.Outputs = s.displays, s.held, s.err, s.order.list
 }

@@ -5,6 +5,7 @@ package kernel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -144,8 +145,31 @@ func TestJupyterUpdatesOfAnEarlierStepSayWhose(t *testing.T) {
 	if got := types(later); !slices.Equal(got, []string{runs.OutputUpdate + " a"}) {
 		t.Error(got)
 	}
-	if content, err := os.ReadFile(filepath.Join(h.step, later.Displays[0].File)); err != nil || string(content) != "3" {
+	if content, err := h.shown(later, 0); err != nil || string(content) != "3" {
 		t.Errorf("%q %v", content, err)
+	}
+}
+
+// What may be updated is kept as a result, plain text too, whether the order is kept or not; and an update says that it is one.
+func TestJupyterTextThatMayBeUpdatedIsAResult(t *testing.T) {
+	h := start(t, installed(t, "python3"))
+	read := func(r result) (out []string) {
+		for _, d := range r.Displays {
+			content, err := os.ReadFile(filepath.Join(h.step, d.File))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, fmt.Sprintf("%s %s %q %v", d.ID, d.MIME, content, d.Update))
+		}
+		return out
+	}
+	first := h.run("from IPython.display import display, HTML\nh = display('one', display_id='a')\nh.update('two')\ndisplay('plain')\nprint('x')")
+	if got := read(first); !slices.Equal(got, []string{`a text/plain "'two'" false`}) || first.stdout != "'plain'\nx\n" {
+		t.Errorf("%q, printed %q", got, first.stdout)
+	}
+	later := h.run("h.update('three')\nh.update(HTML('<b>'))")
+	if got := read(later); !slices.Equal(got, []string{`a text/html "<b>" true`}) || later.stdout != "" {
+		t.Errorf("%q, printed %q", got, later.stdout)
 	}
 }
 

@@ -90,11 +90,15 @@ type Request struct {
 	Ordered bool
 }
 
-// Display is one rich result that a step left in DisplayDir.
+// Display is one rich result that a step left in DisplayDir, or in Outcome.Held.
 type Display struct {
 	File string // base name in DisplayDir
 	MIME string
 	Alt  string // text/plain of the same result, "" without one
+	// ID is the id under which it may be updated, "" without one; Update says that it is shown only where an earlier step has shown one
+	// under that id.
+	ID     string
+	Update bool
 }
 
 // Outcome is how a step ended.
@@ -106,6 +110,7 @@ type Outcome struct {
 	Lost         string // what a restart could not bring back, "" when nothing was lost
 	Leftover     int    // processes that outlived the step and were ended
 	Displays     []Display
+	Held         map[string][]byte // by Display.File: the bytes of those that are not in DisplayDir, because messages brought them
 	Err          *ExecError
 	// Outputs are what came in which order, where Request.Ordered asks for it and the kernel knows; nil where it does
 	// not. Their counts of bytes are those of what was handed to the writers; File is a base name in DisplayDir.

@@ -100,7 +100,8 @@ class Bundle:
     def __repr__(self): return 'b'
 display(Rich(html='<b>'), Rich(html='<i>', png=b'\x89PNG'), Bundle())
 Rich()`)
-	want := []Display{{"display-1.html", "text/html", "the text"}, {"display-2.png", "image/png", "the text"}, {"display-3.md", "text/markdown", "b"}}
+	want := []Display{{File: "display-1.html", MIME: "text/html", Alt: "the text"}, {File: "display-2.png", MIME: "image/png", Alt: "the text"},
+		{File: "display-3.md", MIME: "text/markdown", Alt: "b"}}
 	if got.Exit != 0 || got.stdout != "the text\n" || len(got.Displays) != 3 {
 		t.Fatalf("%+v", got)
 	}

@@ -1,10 +1,10 @@
 package convert
 
 import (
-	"regexp"
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
 	"markmill/notebooks/percent"
 )
 
@@ -12,11 +12,11 @@ import (
 // lines part what else is Markdown.
 
 var (
-	regionStart = regexp.MustCompile(`^<!--\s*#(region|markdown|md|raw)(.*)-->\s*$`)
-	chunkStart  = regexp.MustCompile("^(```+){(.*)}\\s*$")
-	blankLine   = regexp.MustCompile(`^\s*$`)
-	ruleLine    = regexp.MustCompile(`^---\s*$`)
-	jupyterLine = regexp.MustCompile(`^jupyter\s*:\s*$`)
+	regionStart = lazyregexp.New(`^<!--\s*#(region|markdown|md|raw)(.*)-->\s*$`)
+	chunkStart  = lazyregexp.New("^(```+){(.*)}\\s*$")
+	blankLine   = lazyregexp.New(`^\s*$`)
+	ruleLine    = lazyregexp.New(`^---\s*$`)
+	jupyterLine = lazyregexp.New(`^jupyter\s*:\s*$`)
 )
 
 // markdown reads cells of one of the two forms.
@@ -69,7 +69,7 @@ func (d *Document) markdown() *markdown {
 }
 
 // readHeader reads the front matter: what is under the one key is the notebook's metadata, the rest a raw cell. It gives the index of the line after it.
-func (d *Document) readHeader(t *text, key *regexp.Regexp) (next int, err error) {
+func (d *Document) readHeader(t *text, key *lazyregexp.Regexp) (next int, err error) {
 	if len(t.lines) == 0 || !ruleLine.MatchString(t.lines[0].text) {
 		return 0, nil
 	}

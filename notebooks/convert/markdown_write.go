@@ -1,11 +1,11 @@
 package convert
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
 )
 
 // page is a text form as it is written: a header, and a part for each cell.
@@ -166,31 +166,20 @@ func (m *markdown) code(d *Document, c *Cell, main string) string {
 }
 
 var (
-	edgeBlank = regexp.MustCompile(`^\s*(?:\n|$)|\n\s*$`)
-	codeSpan  = regexp.MustCompile("(?m)^```.*`") // which Jupytext takes for a fence
+	edgeBlank = lazyregexp.New(`^\s*(?:\n|$)|\n\s*$`)
+	codeSpan  = lazyregexp.New("(?m)^```.*`") // which Jupytext takes for a fence
 )
 
 // other is a cell of Markdown, or a raw one, between comments where it must be.
 func (m *markdown) other(d *Document, c *Cell) (text string, marked bool) {
-	fields := d.fields(c)
-	region := "region"
-	if c.Type == "raw" {
-		region = "raw"
-	} else if name := fields.text("region_name"); name == "md" || name == "markdown" {
-		region, fields = name, fields.without("region_name")
-	}
+	region, fields := d.region(c)
 	if c.Type == "markdown" && len(fields) == 0 && region == "region" && !edgeBlank.MatchString(c.Source) && !codeSpan.MatchString(c.Source) {
 		t := textOfSource([]byte(c.Source + "\n"))
 		if got, n := m.cell(t.lines); n == len(t.lines) && got.Type == "markdown" && got.Source == c.Source && !strings.ContainsRune(c.Source, '\r') {
 			return c.Source + "\n", false
 		}
 	}
-	title, fields := fields.readableTitle()
-	options := optionText(title, fields)
-	if options != "" {
-		options = " " + options
-	}
-	return "<!-- #" + region + options + " -->\n" + c.Source + "\n<!-- #end" + region + " -->\n", true
+	return regionText(region, fields, c.Source), true
 }
 
 // attributeOrder are the attributes of a step of Markmill, which stand among the metadata of a cell in the text forms.

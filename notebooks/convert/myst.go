@@ -1,17 +1,17 @@
 package convert
 
 import (
-	"regexp"
 	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/lazyregexp"
 )
 
 // MyST: cells of code and raw ones are directives in fences, with options before their text; +++ parts cells of Markdown, with metadata as
 // JSON behind it.
 
-var blockBreak = regexp.MustCompile(`^ {0,3}\+\+\+(.*)$`)
+var blockBreak = lazyregexp.New(`^ {0,3}\+\+\+(.*)$`)
 
 func readMyST(d *Document, t *text) error {
 	header, first := t.frontMatter()

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/lazyregexp"
 )
 
 // Markmill's own form: the steps of a run are the cells of code. The front matter is a raw cell on top, as Jupytext and Quarto have it, and in the metadata,
@@ -18,7 +18,7 @@ import (
 // keyForeign is the key of a front matter that holds the metadata which a Jupyter notebook had.
 const keyForeign = "x-jupyter"
 
-var foreignLine = regexp.MustCompile(`^x-jupyter\s*:\s*$`)
+var foreignLine = lazyregexp.New(`^x-jupyter\s*:\s*$`)
 
 func readNative(d *Document, t *text) error {
 	src := []byte(t.src)

@@ -1,10 +1,10 @@
 package convert
 
 import (
-	"regexp"
 	"strings"
 
 	"markmill/notebooks/codec"
+	"markmill/notebooks/lazyregexp"
 	"markmill/notebooks/percent"
 )
 
@@ -13,8 +13,8 @@ import (
 const unreadable = "incorrectly_encoded_metadata" // where Jupytext keeps options that it cannot read
 
 var (
-	identifier = regexp.MustCompile(`^[a-zA-Z_.]+[a-zA-Z0-9_.]*$`)
-	fieldName  = regexp.MustCompile(`^[a-zA-Z0-9_.@/-]+$`)
+	identifier = lazyregexp.New(`^[a-zA-Z_.]+[a-zA-Z0-9_.]*$`)
+	fieldName  = lazyregexp.New(`^[a-zA-Z0-9_.@/-]+$`)
 )
 
 // titledOptions parts what stands before the metadata from them.

@@ -1,8 +1,6 @@
 package convert
 
-import (
-	"regexp"
-)
+import "markmill/notebooks/lazyregexp"
 
 // In Quarto's files and in Markmill's own, what stands between two steps is one cell of Markdown. Where a notebook has more cells there, or
 // raw ones, or metadata of them, comments of HTML mark them as in Jupytext Markdown: nobody sees them, and nothing runs otherwise for them.
@@ -59,7 +57,7 @@ func (t *text) prose(first, next int) []Cell {
 }
 
 // regionEnds are the lines that end the regions that regionStart knows.
-var regionEnds = regexp.MustCompile(`^<!--\s*#end(region|markdown|md|raw)\s*-->\s*$`)
+var regionEnds = lazyregexp.New(`^<!--\s*#end(region|markdown|md|raw)\s*-->\s*$`)
 
 // regionEnd is the line that ends a region, from a line on; -1 without one.
 func regionEnd(lines []line, name string, from int) int {
@@ -73,25 +71,36 @@ func regionEnd(lines []line, name string, from int) int {
 
 // proseText writes a cell that is no code; bare says that nothing marks it. after is set where the cell before it is bare, too.
 func (d *Document) proseText(c *Cell, after bool) (text string, bare bool) {
-	fields := d.fields(c)
-	region := "region"
-	if c.Type == "raw" {
-		region = "raw"
-	} else if name := fields.text("region_name"); name == "md" || name == "markdown" {
-		region, fields = name, fields.without("region_name")
-	}
+	region, fields := d.region(c)
 	if c.Type == "markdown" && len(fields) == 0 && region == "region" && !after && !edgeBlank.MatchString(c.Source) {
 		t := textOfSource([]byte(c.Source + "\n"))
 		if got := t.prose(0, len(t.lines)); len(got) == 1 && got[0].Source == c.Source && len(got[0].Metadata) == 0 && !t.crlf {
 			return c.Source + "\n", true
 		}
 	}
+	return regionText(region, fields, c.Source), false
+}
+
+// region is what the comments around a cell call it, and the metadata that they hold.
+func (d *Document) region(c *Cell) (name string, fields Object) {
+	fields = d.fields(c)
+	if c.Type == "raw" {
+		return "raw", fields
+	}
+	if name = fields.text("region_name"); name == "md" || name == "markdown" {
+		return name, fields.without("region_name")
+	}
+	return "region", fields
+}
+
+// regionText is the text of a cell between the comments that mark it.
+func regionText(name string, fields Object, source string) string {
 	title, fields := fields.readableTitle()
 	options := optionText(title, fields)
 	if options != "" {
 		options = " " + options
 	}
-	return "<!-- #" + region + options + " -->\n" + c.Source + "\n<!-- #end" + region + " -->\n", false
+	return "<!-- #" + name + options + " -->\n" + source + "\n<!-- #end" + name + " -->\n"
 }
 
 // between writes the cells that are no code among those of a page, and what parts all of them.

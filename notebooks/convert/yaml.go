@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"markmill/notebooks/codec"
+	"markmill/notebooks/lazyregexp"
 )
 
 // maxNodes bounds the values of a mapping; an alias counts as all that it stands for.
@@ -98,7 +98,7 @@ func jsonOf(n *yaml.Node, left *int) (codec.Raw, error) {
 	return jsonScalar(n), nil
 }
 
-var jsonNumber = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$`)
+var jsonNumber = lazyregexp.New(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$`)
 
 func jsonScalar(n *yaml.Node) codec.Raw {
 	plain := n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
@@ -210,14 +210,14 @@ func yamlNumber(text string) *yaml.Node {
 
 var (
 	// What a plain scalar is read as in YAML 1.1 (PyYAML's resolver) or 1.2 that is no text.
-	yamlOther = regexp.MustCompile(`^(?:` + strings.Join([]string{
-		`(?i:yes|no|on|off|true|false|null|y|n)`, `~`, `<<`, `=`,
-		`[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?`, `[-+]?\.[0-9][0-9_]*(?:[eE][-+]?[0-9]+)?`,
-		`[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?`, `[-+]?\.(?i:inf|nan)`,
-		`[-+]?0b[01_]+`, `[-+]?[0-9][0-9_]*`, `[-+]?0x[0-9a-fA-F_]+`, `[-+]?0o[0-7_]+`, `[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+`,
-		`[0-9]{4}-[0-9][0-9]?-[0-9][0-9]?.*`,
-	}, "|") + `)$`)
-	yamlPlain = regexp.MustCompile(`^[^\s\-?:,\[\]{}#&*!|>'"%@` + "`" + `][^\x00-\x1f\x7f\x{85}\x{a0}\x{2028}\x{2029}\x{feff}]*$`)
+	yamlOther = lazyregexp.New(`^(?:` +
+		`(?i:yes|no|on|off|true|false|null|y|n)|~|<<|=|` +
+		`[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[-+]?\.[0-9][0-9_]*(?:[eE][-+]?[0-9]+)?|` +
+		`[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|[-+]?\.(?i:inf|nan)|` +
+		`[-+]?0b[01_]+|[-+]?[0-9][0-9_]*|[-+]?0x[0-9a-fA-F_]+|[-+]?0o[0-7_]+|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|` +
+		`[0-9]{4}-[0-9][0-9]?-[0-9][0-9]?.*` +
+		`)$`)
+	yamlPlain = lazyregexp.New(`^[^\s\-?:,\[\]{}#&*!|>'"%@` + "`" + `][^\x00-\x1f\x7f\x{85}\x{a0}\x{2028}\x{2029}\x{feff}]*$`)
 )
 
 // yamlString is a text, in quotes where it would be read as something else.

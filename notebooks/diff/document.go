@@ -113,11 +113,10 @@ type Scrap struct {
 
 // FilePatch is what a step did to one file.
 type FilePatch struct {
-	Path    string
-	OldPath string   // of a rename
-	Status  string   // added, modified, deleted, renamed, mode
-	Lines   []string // of the hunks, each with its mark and without line end; empty of a binary file
-	Digest  string   // of the new content, where it is binary
+	Path   string
+	Status string   // added, modified, deleted, renamed, mode
+	Lines  []string // of the hunks, each with its mark and without line end; empty of a binary file
+	Digest string   // of the new content, where it is binary
 }
 
 func (c *Cell) blank() bool {

@@ -141,16 +141,8 @@ func (m *matching) sameText() {
 		kind CellKind
 		text string
 	}
-	numbers := map[key]int32{}
-	number := func(c *Cell) int32 {
-		k := key{c.Kind, strings.TrimRight(c.Source, "\n")}
-		n, ok := numbers[k]
-		if !ok {
-			n = int32(len(numbers))
-			numbers[k] = n
-		}
-		return n
-	}
+	numbers := linediff.Numbering[key]{}
+	number := func(c *Cell) int32 { return numbers.Of(key{c.Kind, strings.TrimRight(c.Source, "\n")}) }
 	x, y := make([]int32, len(m.a)), make([]int32, len(m.b))
 	for i := range m.a {
 		if m.toB[i] >= 0 { // pairs are anchors: numbers of their own
@@ -199,43 +191,16 @@ func (m *matching) sameText() {
 // inOrder marks the pairs that stayed in order: a longest run of them.
 func (m *matching) inOrder() []bool {
 	kept := make([]bool, len(m.a))
-	var places []int
+	var places, partners []int
 	for i, j := range m.toB {
 		if j >= 0 {
-			places = append(places, i)
+			places, partners = append(places, i), append(partners, j)
 		}
 	}
-	for _, k := range longestRising(places, func(i int) int { return m.toB[i] }) {
-		kept[k] = true
+	for _, k := range linediff.Rising(partners) {
+		kept[places[k]] = true
 	}
 	return kept
-}
-
-// longestRising returns a longest run of list whose values rise.
-func longestRising(list []int, value func(int) int) []int {
-	var ends []int // place in list of the least end of a run of each length
-	back := make([]int, len(list))
-	for i, e := range list {
-		at, _ := slices.BinarySearchFunc(ends, value(e), func(k, v int) int { return value(list[k]) - v })
-		back[i] = -1
-		if at > 0 {
-			back[i] = ends[at-1]
-		}
-		if at == len(ends) {
-			ends = append(ends, i)
-		} else {
-			ends[at] = i
-		}
-	}
-	if len(ends) == 0 {
-		return nil
-	}
-	var run []int
-	for i := ends[len(ends)-1]; i >= 0; i = back[i] {
-		run = append(run, list[i])
-	}
-	slices.Reverse(run)
-	return run
 }
 
 func (m *matching) pairs() []Pair {

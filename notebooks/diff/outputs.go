@@ -17,17 +17,11 @@ func (c *comparing) fold() func(string) string {
 
 func (c *comparing) outputs(step string, a, b []Output) {
 	a, b = joinStreams(a), joinStreams(b)
-	numbers := map[string]int32{}
+	numbers := linediff.Numbering[string]{}
 	number := func(list []Output) []int32 {
 		out := make([]int32, len(list))
 		for i := range list {
-			k := c.key(&list[i])
-			n, ok := numbers[k]
-			if !ok {
-				n = int32(len(numbers))
-				numbers[k] = n
-			}
-			out[i] = n
+			out[i] = numbers.Of(c.key(&list[i]))
 		}
 		return out
 	}

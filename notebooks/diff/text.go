@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"slices"
 	"strings"
 
 	"markmill/notebooks/linediff"
@@ -45,18 +46,7 @@ func (t *Text) Apply(old string) string {
 }
 
 // Lines cuts a text after each newline.
-func Lines(text string) []string {
-	out := make([]string, 0, strings.Count(text, "\n")+1)
-	for text != "" {
-		n := strings.IndexByte(text, '\n') + 1
-		if n == 0 {
-			n = len(text)
-		}
-		out = append(out, text[:n])
-		text = text[n:]
-	}
-	return out
-}
+func Lines(text string) []string { return slices.Collect(strings.Lines(text)) }
 
 // compareText is nil where nothing changed. Lines that fold makes the same are the same; nil folds nothing.
 func compareText(a, b string, fold func(string) string) *Text {

@@ -164,14 +164,14 @@ func (w *writer) float(f float64) string {
 	case f < -maxFloat:
 		return w.nan[2]
 	}
-	return Repr(f)
+	return repr(f)
 }
 
 const maxFloat = 1.7976931348623157e308
 
-// Repr is a float as Python writes it: the shortest text that reads back the same, with an exponent
+// repr is a float as Python writes it: the shortest text that reads back the same, with an exponent
 // from 1e16 and below 1e-4.
-func Repr(f float64) string {
+func repr(f float64) string {
 	s := strconv.FormatFloat(f, 'e', -1, 64)
 	exponent, _ := strconv.Atoi(s[strings.IndexByte(s, 'e')+1:])
 	if exponent < -4 || exponent >= 16 {

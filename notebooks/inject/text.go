@@ -163,7 +163,7 @@ func pythonOnly(v notebooks.Value) (string, error) {
 		}
 		return `b"` + b.String() + `"`, nil
 	case notebooks.TypeDuration:
-		return `__import__("datetime").timedelta(seconds=` + Repr(v.Float) + ")", nil
+		return `__import__("datetime").timedelta(seconds=` + repr(v.Float) + ")", nil
 	}
 	kind := "datetime"
 	if len(v.Text) <= len("2006-01-02") {

@@ -1,9 +1,8 @@
 package ipynb
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -49,15 +48,7 @@ func RegionDigest(outputs codec.Raw, count int) string {
 	if err != nil { // what only a lenient reader takes
 		canonical = outputs
 	}
-	return digestOf(append(canonical, fmt.Sprintf("\n%d", count)...))
-}
-
-// SourceDigest is that of the source of a notebook that a run left.
-func SourceDigest(source []byte) string { return digestOf(source) }
-
-func digestOf(b []byte) string {
-	sum := sha256.Sum256(b)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return notebooks.DigestOf(append(slices.Clip(canonical), fmt.Sprintf("\n%d", count)...))
 }
 
 // Damage says what of an output notebook is not as its run left it. It is nil where nothing is, or where it has no manifest.
@@ -74,7 +65,7 @@ func (nb *Notebook) Damage() notebooks.ErrorList {
 		found = append(found, e)
 	}
 	source := Source(nb, false)
-	if SourceDigest(source) != m.Source {
+	if notebooks.DigestOf(source) != m.Source {
 		problem(0, "", "its cells or its metadata were edited: without its outputs it is another notebook than the one that ran")
 	}
 	cells, err := nb.StepCells(false)

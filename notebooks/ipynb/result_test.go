@@ -25,7 +25,7 @@ var sources = map[string]string{
 func resultOf(t *testing.T, nb *Notebook) Result {
 	t.Helper()
 	r := Result{Cells: map[int]CellResult{}}
-	m := notebooks.Manifest{Source: SourceDigest(nb.Source), Status: "pass"}
+	m := notebooks.Manifest{Source: notebooks.DigestOf(nb.Source), Status: "pass"}
 	runnable, err := nb.Runnable()
 	if err != nil {
 		t.Fatal(err)

@@ -11,9 +11,31 @@ import (
 // the same.
 const maxEdits = 1000
 
+// Numbering gives equal things equal numbers, from 0 on in the order in which they come.
+type Numbering[K comparable] map[K]int32
+
+// Of is the number of a thing.
+func (n Numbering[K]) Of(k K) int32 {
+	id, ok := n[k]
+	if !ok {
+		id = int32(len(n))
+		n[k] = id
+	}
+	return id
+}
+
+// All are the numbers of things.
+func (n Numbering[K]) All(list []K) []int32 {
+	out := make([]int32, len(list))
+	for i, k := range list {
+		out[i] = n.Of(k)
+	}
+	return out
+}
+
 // Lines marks the lines of a that go and the lines of b that come.
 func Lines[T ~string | ~[]byte](a, b []T) (gone, come []bool) {
-	ids := make(map[string]int32, len(a))
+	ids := make(map[string]int32, len(a)) // a Numbering would copy the lines of bytes that it knows
 	number := func(lines []T) []int32 {
 		out := make([]int32, len(lines))
 		for i, l := range lines {
@@ -142,10 +164,25 @@ func (d *differ) split(a0, a1, b0, b1 int) bool {
 	if len(once) == 0 {
 		return false
 	}
-	var ends []int // index into once of the smallest end of a run of each length
-	back := make([]int, len(once))
+	ends := make([]int, len(once))
 	for i, p := range once {
-		at, _ := slices.BinarySearchFunc(ends, p.b, func(e, b int) int { return once[e].b - b })
+		ends[i] = p.b
+	}
+	for _, i := range Rising(ends) {
+		p := once[i]
+		d.diff(a0, p.a, b0, p.b)
+		a0, b0 = p.a+1, p.b+1
+	}
+	d.diff(a0, a1, b0, b1)
+	return true
+}
+
+// Rising returns the places of a longest run of values that rise, in order.
+func Rising(values []int) []int {
+	var ends []int // the place of the least end of a run of each length
+	back := make([]int, len(values))
+	for i, v := range values {
+		at, _ := slices.BinarySearchFunc(ends, v, func(k, v int) int { return values[k] - v })
 		back[i] = -1
 		if at > 0 {
 			back[i] = ends[at-1]
@@ -156,32 +193,18 @@ func (d *differ) split(a0, a1, b0, b1 int) bool {
 			ends[at] = i
 		}
 	}
-	var run []*place
-	for i := ends[len(ends)-1]; i >= 0; i = back[i] {
-		run = append(run, once[i])
+	if len(ends) == 0 {
+		return nil
 	}
-	slices.Reverse(run)
-	for _, p := range run {
-		d.diff(a0, p.a, b0, p.b)
-		a0, b0 = p.a+1, p.b+1
+	run := make([]int, len(ends))
+	for i, k := ends[len(ends)-1], len(ends)-1; i >= 0; i, k = back[i], k-1 {
+		run[k] = i
 	}
-	d.diff(a0, a1, b0, b1)
-	return true
+	return run
 }
 
 // Split cuts content after each newline.
-func Split(data []byte) [][]byte {
-	out := make([][]byte, 0, bytes.Count(data, []byte{'\n'})+1)
-	for len(data) > 0 {
-		n := bytes.IndexByte(data, '\n') + 1
-		if n == 0 {
-			n = len(data)
-		}
-		out = append(out, data[:n])
-		data = data[n:]
-	}
-	return out
-}
+func Split(data []byte) [][]byte { return slices.Collect(bytes.Lines(data)) }
 
 // Block is one change: lines I0..I1 of the old become lines J0..J1 of the new, half-open, from 0.
 type Block struct{ I0, I1, J0, J1 int }

@@ -67,3 +67,29 @@ func TestLinesAreFoundNearLinearly(t *testing.T) {
 		t.Fatal("not done after five minutes")
 	}
 }
+
+// TestRising: the run rises, and no run is longer.
+func TestRising(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOf(rapid.IntRange(0, 20)).Draw(t, "values")
+		run := Rising(values)
+		for k := 1; k < len(run); k++ {
+			if run[k-1] >= run[k] || values[run[k-1]] >= values[run[k]] {
+				t.Fatalf("%v of %v does not rise", run, values)
+			}
+		}
+		longest, best := 0, make([]int, len(values))
+		for i := range values {
+			best[i] = 1
+			for k := range i {
+				if values[k] < values[i] {
+					best[i] = max(best[i], best[k]+1)
+				}
+			}
+			longest = max(longest, best[i])
+		}
+		if len(run) != longest {
+			t.Fatalf("%v of %v is no longest run: %d", run, values, longest)
+		}
+	})
+}

@@ -1,11 +1,12 @@
 package magics
 
 import (
-	"regexp"
 	"strings"
+
+	"markmill/notebooks/lazyregexp"
 )
 
-var gonbCells = regexp.MustCompile(`^((?://\s*)*)(%%\s*$|%%\s+-.*$)`)
+var gonbCells = lazyregexp.New(`^((?://\s*)*)(%%\s*$|%%\s+-.*$)`)
 
 // Comment puts comment signs before the commands among the lines of a cell, as Jupytext does: Uncomment with Escaped takes them off again.
 // Comments that look like commented commands get a sign more.

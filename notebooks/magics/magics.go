@@ -1,8 +1,9 @@
 package magics
 
 import (
-	"regexp"
 	"strings"
+
+	"markmill/notebooks/lazyregexp"
 )
 
 // Which says which comments stand for commands.
@@ -16,17 +17,17 @@ const (
 )
 
 var (
-	general     = regexp.MustCompile(`^\s*(?:%|%%|%%%)[a-zA-Z]`)
-	goCommand   = regexp.MustCompile(`^(?:!|!\*|%|%%|%%%)[a-zA-Z]`)
-	rustCommand = regexp.MustCompile(`^:[a-zA-Z]`)
-	shellOrHelp = regexp.MustCompile(`^\s*[?!]\s*[A-Za-z.~$\\/{}]`)
-	shell       = regexp.MustCompile(`^![A-Za-z.~$\\/{}]`)
-	assigned    = regexp.MustCompile(`^\s*[a-zA-Z_][a-zA-Z_$0-9]*\s*=\s*(?:%|%%|%%%|!)[a-zA-Z]`)
-	helpAfter   = regexp.MustCompile(`^\s*[^\s]*\?\s*$`)
-	posix       = regexp.MustCompile(`^(?:cat|cd|cp|mv|rm|rmdir|mkdir|copy|ddir|echo|ls|ldir|ren)(?:$|\s$|\s[^=,])`)
-	escape      = regexp.MustCompile(`(?:#|//|--|;;|%)\s*escape`)
-	noescape    = regexp.MustCompile(`(?:#|//|--|;;|%)\s*noescape`)
-	gonb        = regexp.MustCompile(`^((?://\s*)*)//\s*gonb:%%`)
+	general     = lazyregexp.New(`^\s*(?:%|%%|%%%)[a-zA-Z]`)
+	goCommand   = lazyregexp.New(`^(?:!|!\*|%|%%|%%%)[a-zA-Z]`)
+	rustCommand = lazyregexp.New(`^:[a-zA-Z]`)
+	shellOrHelp = lazyregexp.New(`^\s*[?!]\s*[A-Za-z.~$\\/{}]`)
+	shell       = lazyregexp.New(`^![A-Za-z.~$\\/{}]`)
+	assigned    = lazyregexp.New(`^\s*[a-zA-Z_][a-zA-Z_$0-9]*\s*=\s*(?:%|%%|%%%|!)[a-zA-Z]`)
+	helpAfter   = lazyregexp.New(`^\s*[^\s]*\?\s*$`)
+	posix       = lazyregexp.New(`^(?:cat|cd|cp|mv|rm|rmdir|mkdir|copy|ddir|echo|ls|ldir|ren)(?:$|\s$|\s[^=,])`)
+	escape      = lazyregexp.New(`(?:#|//|--|;;|%)\s*escape`)
+	noescape    = lazyregexp.New(`(?:#|//|--|;;|%)\s*noescape`)
+	gonb        = lazyregexp.New(`^((?://\s*)*)//\s*gonb:%%`)
 )
 
 // Uncomment takes the comment signs off the lines that hold a command. lang is the language of the cell, whose comments begin with sign.
@@ -64,7 +65,7 @@ func (l looks) command(text string) bool {
 	}
 	indent := len(text) - len(bare)
 	for strings.HasPrefix(bare, l.sign) {
-		bare = uncomment(bare, l.sign)
+		bare = Bare(bare, l.sign)
 	}
 	escaped := l.which == Plain || escape.MatchString(bare) || !noescape.MatchString(bare)
 	switch l.lang {
@@ -103,10 +104,11 @@ func (l looks) cellStart(text string) bool {
 // unescaped takes one comment sign off a line, and keeps its indentation.
 func unescaped(text, sign string) string {
 	bare := strings.TrimLeft(text, " \t")
-	return text[:len(text)-len(bare)] + uncomment(bare, sign)
+	return text[:len(text)-len(bare)] + Bare(bare, sign)
 }
 
-func uncomment(text, sign string) string {
+// Bare is a line without the comment sign that it begins with, and without a space behind that.
+func Bare(text, sign string) string {
 	if rest, ok := strings.CutPrefix(text, sign); ok {
 		return strings.TrimPrefix(rest, " ")
 	}

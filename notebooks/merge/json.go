@@ -231,22 +231,30 @@ func mergeTags(b, x, y string) (string, bool) {
 			return "", false
 		}
 	}
+	inB, inX, inY := setOf(lb), setOf(lx), setOf(ly)
 	var out []string
-	add := func(tag string, other []string) {
-		if slices.Contains(lb, tag) && !slices.Contains(other, tag) {
-			return
-		}
-		if q := quoted(strings.ToValidUTF8(tag, "\uFFFD")); !slices.Contains(out, q) {
-			out = append(out, q)
+	have := map[string]bool{}
+	add := func(tag string, other map[string]bool) {
+		if !have[tag] && (!inB[tag] || other[tag]) {
+			have[tag] = true
+			out = append(out, quoted(tag))
 		}
 	}
 	for _, tag := range lx {
-		add(tag, ly)
+		add(tag, inY)
 	}
 	for _, tag := range ly {
-		add(tag, lx)
+		add(tag, inX)
 	}
 	return "[" + strings.Join(out, ", ") + "]", true
+}
+
+func setOf(words []string) map[string]bool {
+	set := make(map[string]bool, len(words))
+	for _, w := range words {
+		set[w] = true
+	}
+	return set
 }
 
 // volatile says that programs write a piece of metadata without anybody having meant it: where both sides have another one, nobody

@@ -25,6 +25,17 @@ func TestManyMembers(t *testing.T) {
 	if count := strings.Count(got, ":"); count != n+n/2 {
 		t.Errorf("%d members", count)
 	}
+	tags := func(from int) string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = fmt.Sprintf(`"%d"`, from+i)
+		}
+		return "[" + strings.Join(list, ",") + "]"
+	}
+	// Either side took a quarter out and added as many.
+	if got, ok := mergeTags(tags(n/4), tags(0), tags(n/2)); !ok || strings.Count(got, ",") != n-1 {
+		t.Errorf("%d tags", strings.Count(got, ",")+1)
+	}
 }
 
 // TestManyCellsOfOneID merges notebooks that no program should write: whether a side has an id twice is found once.

@@ -39,16 +39,7 @@ func (t *texts) all(lines []string) {
 }
 
 // split cuts a text after each newline.
-func split(text string) []string {
-	if text == "" {
-		return nil
-	}
-	out := strings.SplitAfter(text, "\n")
-	if out[len(out)-1] == "" {
-		out = out[:len(out)-1]
-	}
-	return out
-}
+func split(text string) []string { return slices.Collect(strings.Lines(text)) }
 
 // chunk is a stretch of the three that is the same in all, or is not.
 type chunk struct {
@@ -104,30 +95,14 @@ func partners(a, b []int32) []int {
 	return out
 }
 
-// numbering gives equal lines equal numbers.
-type numbering map[string]int32
-
-func (n numbering) of(lines []string) []int32 {
-	out := make([]int32, len(lines))
-	for i, l := range lines {
-		id, ok := n[l]
-		if !ok {
-			id = int32(len(n))
-			n[l] = id
-		}
-		out[i] = id
-	}
-	return out
-}
-
 // lines merges by line.
 func (m *merger) lines(t *texts, b, x, y string) {
 	m.mergeLines(t, split(b), split(x), split(y))
 }
 
 func (m *merger) mergeLines(t *texts, b, x, y []string) {
-	n := numbering{}
-	nb, nx, ny := n.of(b), n.of(x), n.of(y)
+	n := linediff.Numbering[string]{}
+	nb, nx, ny := n.All(b), n.All(x), n.All(y)
 	for _, c := range chunks(nb, nx, ny) {
 		switch {
 		case c.same, slices.Equal(ny[c.y0:c.y1], nb[c.b0:c.b1]), slices.Equal(nx[c.x0:c.x1], ny[c.y0:c.y1]):

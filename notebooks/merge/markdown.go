@@ -6,6 +6,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/diff"
+	"markmill/notebooks/linediff"
 )
 
 // markdown merges Markdown notebooks of every form, sources or output notebooks.
@@ -207,9 +208,9 @@ func (m *merger) fence(t *texts, b, x, y []string) {
 
 // mergeInfo merges the first line of a fence by its words; false when both sides changed the same one.
 func mergeInfo(b, x, y string) (string, bool) {
-	n := numbering{}
+	n := linediff.Numbering[string]{}
 	wb, wx, wy := infoWords(b), infoWords(x), infoWords(y)
-	nb, nx, ny := n.of(wb), n.of(wx), n.of(wy)
+	nb, nx, ny := n.All(wb), n.All(wx), n.All(wy)
 	var out strings.Builder
 	for _, c := range chunks(nb, nx, ny) {
 		px, py, pb := strings.Join(wx[c.x0:c.x1], ""), strings.Join(wy[c.y0:c.y1], ""), strings.Join(wb[c.b0:c.b1], "")

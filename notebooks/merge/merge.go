@@ -43,7 +43,7 @@ type Conflict struct {
 }
 
 func (c Conflict) String() string {
-	where := "between the steps"
+	where := "the lines between the steps"
 	if c.Step != "" {
 		where = c.Step
 	}

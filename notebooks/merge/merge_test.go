@@ -93,7 +93,7 @@ func TestMarkdown(t *testing.T) {
 			ours:      "One\n\n```bash {#a}\na\n```\n\ntwo\nthree\n",
 			theirs:    "ONE\ntwo\nthree\n",
 			want:      "<<<<<<< ours\nOne\n\n=======\nONE\n>>>>>>> theirs\n```bash {#a}\na\n```\n\ntwo\nthree\n",
-			conflicts: []string{"between the steps, line 1: both sides changed the same lines"},
+			conflicts: []string{"the lines between the steps, line 1: both sides changed the same lines"},
 		},
 		"a short step without an id, written anew": {
 			base:      "```bash {.run}\na\n```\n\nmore\n",

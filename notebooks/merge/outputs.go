@@ -2,8 +2,6 @@ package merge
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 
 	"markmill/notebooks"
@@ -116,8 +114,7 @@ func (d *document) isRunOf(source string) bool {
 	if m == nil || m.Status == Stale || string(d.stripped.Source) != source {
 		return false
 	}
-	sum := sha256.Sum256([]byte(source))
-	return m.Source == "sha256:"+hex.EncodeToString(sum[:])
+	return m.Source == notebooks.DigestOf([]byte(source))
 }
 
 // regions are those of a step.

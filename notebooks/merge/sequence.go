@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"markmill/notebooks/diff"
+	"markmill/notebooks/linediff"
 )
 
 // sequence is a notebook as it is merged: steps, and between them lines of prose.
@@ -55,13 +56,13 @@ type weave struct {
 	written []bool   // of each joint: one that both sides moved stands twice
 	t       *texts   // prose goes here
 	emit    func(joint)
-	numbers numbering
+	numbers linediff.Numbering[string]
 }
 
 // weave merges the order of the steps, and the prose between them. Each step that stays is given to emit once, at its place; it merges
 // what is in it.
 func (m *merger) weave(t *texts, b, x, y sequence, emit func(joint)) {
-	w := &weave{m: m, b: b, x: x, y: y, t: t, emit: emit, numbers: numbering{}}
+	w := &weave{m: m, b: b, x: x, y: y, t: t, emit: emit, numbers: linediff.Numbering[string]{}}
 	anchors, stays := w.match()
 	w.written = make([]bool, len(w.joints))
 	keep := func(s sequence, side int) []token {
@@ -243,12 +244,7 @@ func (w *weave) ids(list []token) []int32 {
 			out[i] = -int32(tok.unit) - 1
 			continue
 		}
-		n, ok := w.numbers[tok.line]
-		if !ok {
-			n = int32(len(w.numbers))
-			w.numbers[tok.line] = n
-		}
-		out[i] = n
+		out[i] = w.numbers.Of(tok.line)
 	}
 	return out
 }

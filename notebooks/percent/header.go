@@ -1,18 +1,18 @@
 package percent
 
 import (
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
 	"markmill/notebooks/magics"
 )
 
-var jupyterKey = regexp.MustCompile(`(?m)^jupyter:`)
+var jupyterKey = lazyregexp.New(`(?m)^jupyter:`)
 
-var coding = regexp.MustCompile(`coding[:=][ \t]*[-_.a-zA-Z0-9]+`)
+var coding = lazyregexp.New(`coding[:=][ \t]*[-_.a-zA-Z0-9]+`)
 
 // header reads the comments at the head of a script, and gives the index of the line after them.
 func (r *reading) header() (next int) {
@@ -24,8 +24,8 @@ func (r *reading) header() (next int) {
 		i++
 	}
 	next = i
-	isMark := func(text string) bool { return strings.TrimRight(uncomment(text, sign), " \t") == "---" }
-	for i < len(r.lines) && strings.HasPrefix(r.lines[i].text, sign) && strings.TrimSpace(uncomment(r.lines[i].text, sign)) == "" {
+	isMark := func(text string) bool { return strings.TrimRight(magics.Bare(text, sign), " \t") == "---" }
+	for i < len(r.lines) && strings.HasPrefix(r.lines[i].text, sign) && strings.TrimSpace(magics.Bare(r.lines[i].text, sign)) == "" {
 		i++
 	}
 	if i == len(r.lines) || !strings.HasPrefix(r.lines[i].text, sign) || !isMark(r.lines[i].text) {
@@ -38,14 +38,14 @@ func (r *reading) header() (next int) {
 		}
 		var b strings.Builder
 		for _, l := range r.lines[first+1 : i] {
-			b.WriteString(uncomment(l.text, sign) + "\n")
+			b.WriteString(magics.Bare(l.text, sign) + "\n")
 		}
 		end := len(r.Source)
 		if i+1 < len(r.lines) {
 			end = r.lines[i+1].at
 		}
 		r.Header = Header{Given: true, Text: b.String(), At: notebooks.Span{Start: r.lines[first].at, End: end}, first: first + 1}
-		if i++; i < len(r.lines) && strings.TrimSpace(uncomment(r.lines[i].text, sign)) == "" {
+		if i++; i < len(r.lines) && strings.TrimSpace(magics.Bare(r.lines[i].text, sign)) == "" {
 			i++
 		}
 		return i
@@ -111,5 +111,5 @@ func (s *Script) place(line, col int) (int, int) {
 		return len(s.lines), 1
 	}
 	text := s.lines[i].text
-	return i + 1, col + len(text) - len(uncomment(text, s.Language.Comment))
+	return i + 1, col + len(text) - len(magics.Bare(text, s.Language.Comment))
 }

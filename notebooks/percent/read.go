@@ -60,6 +60,9 @@ func Parse(name string, src []byte) (*Script, error) {
 	if err := notebooks.CheckText(name, src); err != nil {
 		return s, err
 	}
+	if w := notebooks.WarnOfReturns(name, src); w != nil {
+		s.Warnings = append(s.Warnings, w)
+	}
 	s.lines = lines(src)
 	r := reading{Script: s, never: map[byte]int{}}
 	next := r.header()
@@ -153,12 +156,12 @@ func (r *reading) cellEnd(c *Cell, first int) int {
 
 // fenceEnd is the line that closes the fence which a line of a comment opens; -1 when it opens none, or none that is closed.
 func (r *reading) fenceEnd(i int) int {
-	open, length, info := fence(uncomment(r.lines[i].text, r.Language.Comment))
+	open, length, info := fence(magics.Bare(r.lines[i].text, r.Language.Comment))
 	if length == 0 || open == '`' && strings.Contains(info, "`") || r.never[open] > 0 && length >= r.never[open] {
 		return -1
 	}
 	for j := i + 1; j < len(r.lines); j++ {
-		if mark, n, rest := fence(uncomment(r.lines[j].text, r.Language.Comment)); mark == open && n >= length && strings.TrimSpace(rest) == "" {
+		if mark, n, rest := fence(magics.Bare(r.lines[j].text, r.Language.Comment)); mark == open && n >= length && strings.TrimSpace(rest) == "" {
 			return j
 		}
 	}
@@ -207,7 +210,7 @@ func (r *reading) uncomment(c *Cell, content []string, inactive bool) []string {
 		fallthrough
 	case c.Kind != Code && !c.runsInScript(r), inactive, c.Lang != r.Lang && c.Field("active") == nil:
 		for i := range content {
-			content[i] = uncomment(content[i], r.Language.Comment)
+			content[i] = magics.Bare(content[i], r.Language.Comment)
 		}
 		return content
 	case c.Kind != Code: // code that only the script runs
@@ -249,14 +252,6 @@ func quotedText(content []string) (inner []string, skip int, ok bool) {
 		return strings.Split(bare, "\n"), skip, true
 	}
 	return nil, 0, false
-}
-
-// uncomment takes a comment sign and a space off a line, or the sign alone.
-func uncomment(text, sign string) string {
-	if rest, ok := strings.CutPrefix(text, sign); ok {
-		return strings.TrimPrefix(rest, " ")
-	}
-	return text
 }
 
 // formError refuses a script that Jupytext wrote in another form.

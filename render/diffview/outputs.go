@@ -86,48 +86,50 @@ const maxWhole = 20
 func outputs(d *diff.Diff) []Entry {
 	var out []Entry
 	for _, o := range d.Outputs {
-		e := Entry{Sign: "~", Subject: o.Step, Words: o.Name}
+		e := Entry{Sign: "~", Subject: o.Step}
 		switch o.What {
 		case diff.Added:
 			e.Sign, e.Tone = "+", Came
 		case diff.Removed:
 			e.Sign, e.Tone = "-", Went
 		}
+		words := []string{o.Name}
 		for _, v := range o.Options {
-			e.Words += "; " + v.Name + " " + valueEntry(v).Words
+			words = append(words, v.Name+" "+valueEntry(v).Words)
 		}
 		for i := range o.Data {
-			datum(&e, &o.Data[i], len(o.Data) > 1 || o.Name == diff.Display)
+			name := ""
+			if len(o.Data) > 1 || o.Name == diff.Display {
+				name = o.Data[i].MIME + " "
+			}
+			what, lines := datum(&o.Data[i])
+			words = append(words, name+what)
+			e.Lines = append(e.Lines, lines...)
 		}
+		e.Words = strings.Join(words, "; ")
 		out = append(out, e)
 	}
 	return out
 }
 
-// datum adds one representation of an output to its entry.
-func datum(e *Entry, c *diff.DatumChange, named bool) {
-	name := ""
-	if named {
-		name = c.MIME + " "
-	}
+// datum tells how one representation of an output changed.
+func datum(c *diff.DatumChange) (words string, lines []Line) {
 	switch {
 	case c.Text != nil:
-		e.Words += fmt.Sprintf("; %s+%d −%d", name, c.Text.Added, c.Text.Removed)
+		words = fmt.Sprintf("+%d −%d", c.Text.Added, c.Text.Removed)
 		switch c.What {
 		case diff.Added:
-			e.Lines = append(e.Lines, whole('+', c.New.Text, maxWhole)...)
+			return words, whole('+', c.New.Text, maxWhole)
 		case diff.Removed:
-			e.Lines = append(e.Lines, whole('-', c.Old.Text, maxWhole)...)
-		default:
-			e.Lines = append(e.Lines, textLines(c.Text, c.Old.Text)...)
+			return words, whole('-', c.Old.Text, maxWhole)
 		}
+		return words, textLines(c.Text, c.Old.Text)
 	case c.What == diff.Edited:
-		e.Words += fmt.Sprintf("; %s%s → %s", name, contentWords(c.Old), contentWords(c.New))
+		return contentWords(c.Old) + " → " + contentWords(c.New), nil
 	case c.What == diff.Added:
-		e.Words += fmt.Sprintf("; %s%s", name, contentWords(c.New))
-	default:
-		e.Words += fmt.Sprintf("; %swas %s", name, contentWords(c.Old))
+		return contentWords(c.New), nil
 	}
+	return "was " + contentWords(c.Old), nil
 }
 
 // contentWords describes what is not compared by lines.

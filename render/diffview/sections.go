@@ -134,23 +134,25 @@ func results(d *diff.Diff) (tests, others []Entry) {
 }
 
 func resultWords(r diff.ResultChange) string {
-	side := func(status, words string, t *diff.Tests) string {
-		var parts []string
-		if status != "" {
-			parts = append(parts, status)
-		}
-		if words != "" && words != status {
-			parts = append(parts, words)
-		}
-		if t != nil {
-			parts = append(parts, testWords(t))
-		}
-		if parts == nil {
-			return "not run"
-		}
-		return strings.Join(parts, ", ")
+	return Ended(r.Was, r.WasWords, r.WasTests) + " → " + Ended(r.Now, r.NowWords, r.NowTests)
+}
+
+// Ended says how a step ended: "fail, exit 1, 3 passed, 1 failed", or "not run".
+func Ended(status, words string, t *diff.Tests) string {
+	var parts []string
+	if status != "" {
+		parts = append(parts, status)
 	}
-	return side(r.Was, r.WasWords, r.WasTests) + " → " + side(r.Now, r.NowWords, r.NowTests)
+	if words != "" && words != status {
+		parts = append(parts, words)
+	}
+	if t != nil {
+		parts = append(parts, testWords(t))
+	}
+	if parts == nil {
+		return "not run"
+	}
+	return strings.Join(parts, ", ")
 }
 
 func testWords(t *diff.Tests) string {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/ipynb"
@@ -29,7 +30,7 @@ func setOf(words ...string) map[string]bool {
 
 // Jupyter reads a Jupyter notebook.
 func Jupyter(nb *ipynb.Notebook) *diff.Document {
-	doc := &diff.Document{Name: nb.Name, Form: "jupyter", Source: digestOf(nb.Source)}
+	doc := &diff.Document{Name: nb.Name, Form: "jupyter", Source: notebooks.DigestOf(nb.Source)}
 	doc.Options = append(fields(nb.Metadata, ""), diff.Field{Name: "nbformat", Value: value(fmt.Sprintf("%d.%d", nb.NBFormat, nb.Minor)), Volatile: true})
 	lang := language(nb.Metadata)
 	for i := range nb.Cells {
@@ -122,7 +123,7 @@ func jupyterCell(c *ipynb.Cell, place int, lang string) diff.Cell {
 		}
 	}
 	for _, f := range members(c.Attachments.Raw) {
-		out.Options = append(out.Options, diff.Field{Name: "attachment " + f.Name, Value: value(digestOf(f.Value))})
+		out.Options = append(out.Options, diff.Field{Name: "attachment " + f.Name, Value: value(notebooks.DigestOf(f.Value))})
 	}
 	if c.Count.Given() {
 		out.Count, _ = strconv.Atoi(string(c.Count.Raw))
@@ -194,7 +195,7 @@ func jupyterDatum(d ipynb.Datum) diff.Datum {
 	text := d.Text()
 	if strings.HasPrefix(d.MIME, "image/") && d.MIME != "image/svg+xml" || strings.HasPrefix(d.MIME, "audio/") || strings.HasPrefix(d.MIME, "video/") || d.MIME == "application/pdf" {
 		if data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), "")); err == nil {
-			return diff.Datum{MIME: d.MIME, Bytes: data, Digest: digestOf(data)}
+			return diff.Datum{MIME: d.MIME, Bytes: data, Digest: notebooks.DigestOf(data)}
 		}
 	}
 	return diff.Datum{MIME: d.MIME, Text: text}

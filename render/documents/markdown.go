@@ -2,8 +2,6 @@ package documents
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path"
 	"sort"
@@ -120,11 +118,6 @@ func value(v any) codec.Raw {
 	return out
 }
 
-func digestOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
 // piece is a stretch of the source that is no prose.
 type piece struct {
 	span notebooks.Span
@@ -133,7 +126,7 @@ type piece struct {
 
 // source makes the cells of a source: the front matter, what declares parameters, the steps, and the prose between.
 func source(nb *notebooks.Notebook) *diff.Document {
-	doc := &diff.Document{Name: nb.Name, Form: string(nb.Form), Source: digestOf(nb.Source)}
+	doc := &diff.Document{Name: nb.Name, Form: string(nb.Form), Source: notebooks.DigestOf(nb.Source)}
 	for _, p := range nb.Params {
 		doc.Params = append(doc.Params, param(p))
 	}

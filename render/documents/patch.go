@@ -17,8 +17,8 @@ func patchFiles(text string) []diff.FilePatch {
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		if strings.HasPrefix(line, "diff --git ") {
-			next(diff.FilePatch{Path: patchPath(line), Status: "modified"})
+		if names, ok := strings.CutPrefix(line, "diff --git "); ok {
+			next(diff.FilePatch{Path: diff.PatchPath(names), Status: "modified"})
 			continue
 		}
 		if f == nil {
@@ -38,7 +38,7 @@ func patchFiles(text string) []diff.FilePatch {
 		case strings.HasPrefix(line, "deleted file mode "):
 			f.Status = "deleted"
 		case strings.HasPrefix(line, "rename from "):
-			f.OldPath, f.Status = strings.TrimPrefix(line, "rename from "), "renamed"
+			f.Status = "renamed"
 		case strings.HasPrefix(line, "new mode "):
 			f.Status = "mode"
 		case strings.HasPrefix(line, "+++ b/"):
@@ -49,7 +49,6 @@ func patchFiles(text string) []diff.FilePatch {
 			f.Lines = append(f.Lines, line)
 		case strings.HasPrefix(line, "index "):
 			if _, blob, ok := strings.Cut(line, ".."); ok {
-				f.OldPath = strings.TrimSpace(f.OldPath)
 				blob, _, _ = strings.Cut(blob, " ")
 				f.Digest = blob
 			}
@@ -61,16 +60,4 @@ func patchFiles(text string) []diff.FilePatch {
 		}
 	}
 	return out
-}
-
-// patchPath is the path of the new side in "diff --git a/x b/x".
-func patchPath(line string) string {
-	names := strings.TrimPrefix(line, "diff --git ")
-	if at := strings.LastIndex(names, " b/"); at >= 0 {
-		return names[at+len(" b/"):]
-	}
-	if at := strings.LastIndex(names, ` "b/`); at >= 0 {
-		return strings.Trim(names[at+len(` "b/`):], `"`)
-	}
-	return names
 }

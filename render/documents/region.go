@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/lazyregexp"
@@ -204,7 +205,7 @@ func picture(alt, to string, files Files) diff.Output {
 	d := diff.Datum{MIME: pictureType(to), File: to[strings.LastIndexByte(to, '/')+1:]}
 	if files != nil {
 		if data, err := files(to); err == nil {
-			d.Bytes, d.Digest = data, digestOf(data)
+			d.Bytes, d.Digest = data, notebooks.DigestOf(data)
 		}
 	}
 	return diff.Output{Name: diff.Display, Data: []diff.Datum{d}, Options: []diff.Field{{Name: "alt", Value: value(alt), Volatile: true}}}

@@ -33,6 +33,7 @@ func Run(name string, run *runs.Run, src []byte, files fs.FS) (*diff.Document, e
 			at[c.Label] = c
 		}
 	}
+	run = render.Shown(run)
 	for i := range run.Steps {
 		rec := &run.Steps[i]
 		c := at[string(rec.Planned.ID)]

@@ -19,7 +19,7 @@ func Script(name string, src []byte) (*diff.Document, error) {
 		return nil, err
 	}
 	nb, _ := s.Runnable()
-	doc := &diff.Document{Name: name, Form: string(percent.Form), Source: digestOf(src)}
+	doc := &diff.Document{Name: name, Form: string(percent.Form), Source: notebooks.DigestOf(src)}
 	for _, p := range nb.Params {
 		doc.Params = append(doc.Params, param(p))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
+	"markmill/render/diffview"
 )
 
 // unchanged writes cells in which nothing changed, folded.
@@ -81,7 +82,7 @@ func (p *diffPage) cell(w *writer, i int) {
 	}
 	w.put(`<span class="words">`)
 	if r := parts.result; r != nil {
-		w.put(`<span>%s → %s</span>`, ended(r.Was, r.WasWords, r.WasTests), ended(r.Now, r.NowWords, r.NowTests))
+		w.put(`<span>%s → %s</span>`, cleanLine(diffview.Ended(r.Was, r.WasWords, r.WasTests)), cleanLine(diffview.Ended(r.Now, r.NowWords, r.NowTests)))
 	}
 	w.put("</span></summary>\n")
 	p.sourceChange(w, ch)
@@ -98,27 +99,6 @@ func (p *diffPage) cell(w *writer, i int) {
 		w.put(`<div class="result">%s</div>`, rest.markup())
 	}
 	w.put("</details>\n")
-}
-
-// ended says how a step ended.
-func ended(status, words string, t *diff.Tests) string {
-	var parts []string
-	if status != "" {
-		parts = append(parts, status)
-	}
-	if words != "" && words != status {
-		parts = append(parts, words)
-	}
-	if t != nil {
-		parts = append(parts, fmt.Sprintf("%d passed", t.Passed))
-		if t.Failed > 0 {
-			parts = append(parts, fmt.Sprintf("%d failed", t.Failed))
-		}
-	}
-	if parts == nil {
-		return "not run"
-	}
-	return cleanLine(strings.Join(parts, ", "))
 }
 
 // became says what became of a cell, a word or a few each.

@@ -2,6 +2,8 @@ package html
 
 import (
 	"strings"
+
+	"markmill/notebooks/diff"
 )
 
 // fileChange is what a step did to one file, by the diff that is shown.
@@ -20,7 +22,7 @@ func readPatch(text string) []fileChange {
 	inHunk := false
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		if names, ok := strings.CutPrefix(line, "diff --git "); ok {
-			out = append(out, fileChange{path: patchPath(names)})
+			out = append(out, fileChange{path: diff.PatchPath(names)})
 			f, inHunk = &out[len(out)-1], false
 			continue
 		}
@@ -52,22 +54,6 @@ func readPatch(text string) []fileChange {
 		f.lines = append(f.lines, line)
 	}
 	return out
-}
-
-// patchPath is the new path of "a/old b/new". Git quotes names with odd characters, and does not part two names with spaces: then
-// the two are of one length, but for a rename, whose names stand in lines of their own.
-func patchPath(names string) string {
-	if i := strings.Index(names, `" "b/`); i >= 0 {
-		return strings.TrimSuffix(names[i+5:], `"`)
-	}
-	if half := len(names) / 2; len(names)%2 == 1 && strings.HasPrefix(names, "a/") && names[half] == ' ' &&
-		strings.HasPrefix(names[half+1:], "b/") && names[2:half] == names[half+3:] {
-		return names[half+3:]
-	}
-	if i := strings.LastIndex(names, " b/"); i >= 0 {
-		return names[i+3:]
-	}
-	return names
 }
 
 // diff is a patch as a page shows it: a file at a time, long ones folded.

@@ -3,6 +3,8 @@ package review
 import (
 	"fmt"
 	"slices"
+
+	"markmill/notebooks"
 )
 
 // stateOrder is the order in which states are told.
@@ -32,7 +34,7 @@ func (r *reviewer) output(name string) (Output, error) {
 		if m.Status != "pass" {
 			o.States = append(o.States, Failed)
 		}
-		own := digestOf(b.stripped.Source)
+		own := notebooks.DigestOf(b.stripped.Source)
 		switch {
 		case owner == "" && len(b.stripped.Problems) > 0: // what its own text was, cannot be told
 		case owner == "" && own == m.Source:

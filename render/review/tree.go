@@ -2,8 +2,6 @@ package review
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"path"
 	"slices"
@@ -100,7 +98,7 @@ func (s *side) book(name string) *book {
 		most = maxJupyter
 	}
 	b.raw, b.err = s.Read(name, most)
-	b.digest = digestOf(b.raw)
+	b.digest = notebooks.DigestOf(b.raw)
 	if isScript(name) && b.err == nil {
 		b.readScript()
 	}
@@ -119,7 +117,7 @@ func (b *book) readScript() {
 	}
 	b.script = nb
 	if md, err := render.Script(nb); err == nil {
-		b.digest = digestOf(md.Source)
+		b.digest = notebooks.DigestOf(md.Source)
 	}
 }
 
@@ -188,11 +186,6 @@ func (s *side) document(b *book) (*diff.Document, error) {
 		doc.Notes = doc.Notes[len(b.stripped.Problems):]
 	}
 	return doc, err
-}
-
-func digestOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // maxSiblings is up to how many notebooks in a folder all are looked at to find whose an output is.

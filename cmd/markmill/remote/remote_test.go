@@ -164,6 +164,7 @@ func TestWebReadFails(t *testing.T) {
 		{says(500, strings.Repeat("x ", 500)), "also after 4 tries"},
 		{says(403, ""), "access is refused (403 Forbidden) with the query of the address; if it is a signature, it may have expired"},
 		{says(403, "<Signature>hush/+=</Signature>, asked for ?sig=hush%2F%2B%3D"), "(403 Forbidden: <Signature>***</Signature>, asked for ?sig=***)"},
+		{s3Says(403, "AccessDenied", "Request has expired, hush/+="), "(403 AccessDenied: Request has expired, ***) with the query of the address"},
 		{says(200, "hello!"), "has more than 5 bytes, the most that a notebook has"},
 		{func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(zipped(strings.Repeat("a", 100000))) }, "has more than 5 bytes"},
 		{func(w http.ResponseWriter, _ *http.Request) {

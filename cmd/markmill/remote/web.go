@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -105,6 +106,14 @@ func (w *web) check(context.Context) error { return nil }
 func (w *web) answer(err error) (answer, bool) {
 	var s status
 	ok := errors.As(err, &s)
+	var said struct { // what S3 and Azure say of a signed address
+		XMLName xml.Name `xml:"Error"`
+		Code    string
+		Message string
+	}
+	if xml.Unmarshal([]byte(s.text), &said) == nil && said.Code != "" {
+		s.code, s.text = said.Code, said.Message
+	}
 	s.text = w.without(s.text)
 	return s.answer, ok
 }

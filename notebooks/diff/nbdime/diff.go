@@ -41,7 +41,12 @@ func Diff(a, b *ipynb.Notebook) ([]byte, error) {
 	if ops == nil {
 		ops = []op{}
 	}
-	return codec.Indent(ops)
+	out, err := codec.Indent(ops)
+	if err != nil { // each level of a notebook is two of its diff
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: b.Name, Line: 1, Col: 1, Err: err,
+			Msg: "what changed stands too deep in arrays and objects for nbdime's diff, which has two levels for each", Hint: "compare without --format nbdime"}
+	}
+	return out, nil
 }
 
 type differ struct{ a, b *ipynb.Notebook }
@@ -140,16 +145,11 @@ func (d differ) stretch(a, b []*node, k linediff.Block, pairs [][2]int) []op {
 }
 
 func numbered(a, b []*node) (x, y []int32) {
-	numbers := map[string]int32{}
+	numbers := linediff.Numbering[string]{}
 	number := func(items []*node) []int32 {
 		out := make([]int32, len(items))
 		for i, item := range items {
-			n, ok := numbers[string(item.raw)]
-			if !ok {
-				n = int32(len(numbers))
-				numbers[string(item.raw)] = n
-			}
-			out[i] = n
+			out[i] = numbers.Of(string(item.raw))
 		}
 		return out
 	}

@@ -11,7 +11,7 @@ import (
 // TestDeepMetadata: what is deep in a notebook is copied once, not once for each object around it.
 func TestDeepMetadata(t *testing.T) {
 	const depth, size = 500, 1 << 20
-	nested := func(text string) *ipynb.Notebook {
+	nested := func(depth int, text string) *ipynb.Notebook {
 		nb, err := ipynb.Parse("x.ipynb", []byte(`{"cells":[],"metadata":{"a":`+strings.Repeat(`{"a":`, depth)+`"`+strings.Repeat("x", size)+text+`"`+
 			strings.Repeat("}", depth)+`},"nbformat":4,"nbformat_minor":4}`))
 		if err != nil {
@@ -19,7 +19,10 @@ func TestDeepMetadata(t *testing.T) {
 		}
 		return nb
 	}
-	a, b := nested("1"), nested("2")
+	if _, err := Diff(nested(6000, "1"), nested(6000, "2")); err == nil || !strings.HasPrefix(err.Error(), "x.ipynb:1:1: what changed stands too deep") {
+		t.Errorf("%.200v", err)
+	}
+	a, b := nested(depth, "1"), nested(depth, "2")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	out, err := Diff(a, b)
