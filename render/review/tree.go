@@ -87,7 +87,7 @@ type book struct {
 	script   *notebooks.Notebook // a script with cells
 }
 
-// book reads a file, once. The error is of the tree; a file that is not there is nil.
+// book reads a file, once. What could not be read, also a file that is not there, says so in its err.
 func (s *side) book(name string) *book {
 	if b, ok := s.books[name]; ok {
 		return b
