@@ -38,6 +38,7 @@ const (
 	whyEarlier  = "metadata of an earlier run of papermill"
 	whyHome     = "writes outside the worktree"
 	whyTimeout  = "a step passes its time limit"
+	whyWidgets  = "state of widgets (`metadata.widgets`; nbclient's `store_widget_state`)"
 	whyChanges  = "clocks and random numbers"
 	whyOrder    = "order of a cell's two streams on the built-in kernel"
 )
@@ -106,7 +107,9 @@ var corpusNotebooks = []corpusNotebook{
 		{at: "papermill.exception", theirs: "null", ours: "true", why: whyTimeout},
 		{at: "exit code", theirs: "1", ours: "3", why: whyTimeout},
 	}},
-	{name: "nbclient--Output", ipython: true, args: asPython},
+	{name: "nbclient--Output", ipython: true, args: asPython, differs: []namedDifference{
+		{at: "metadata", theirs: "application/vnd.jupyter.widget-state+json", ours: `{"kernelspec": {"language": "python"}}`, why: whyWidgets},
+	}},
 	{name: "nbclient--SVG", ipython: true, args: asPython},
 	{name: "nbclient--UnicodePy3"},
 	{name: "nbclient--update-display-id", ipython: true, args: asPython},
