@@ -43,7 +43,7 @@ type book struct {
 func (p peers) books(t *testing.T, paths ...string) []book {
 	t.Helper()
 	var books []book
-	out := command(t, "", p.python, append([]string{"-c", readOutputs}, paths...)...)
+	out := command(t, "", p.python, append([]string{"-c", readOutputs + endAtOnce}, paths...)...)
 	if err := json.Unmarshal(out, &books); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

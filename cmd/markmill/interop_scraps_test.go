@@ -77,7 +77,7 @@ func (p peers) scrapbook(t *testing.T) {
 		}
 	}
 	var read []json.RawMessage
-	if err := json.Unmarshal(command(t, dir, p.python, append([]string{"-W", "ignore", "-c", readScrapbook}, files...)...), &read); err != nil {
+	if err := json.Unmarshal(command(t, dir, p.python, append([]string{"-W", "ignore", "-c", readScrapbook + endAtOnce}, files...)...), &read); err != nil {
 		t.Fatal(err)
 	}
 	for i := range files[1:] {
@@ -111,6 +111,10 @@ func (p peers) scrapbook(t *testing.T) {
 	}
 }
 
+// endAtOnce ends Python without taking its libraries down: a thread of pyarrow's that is still there then aborts the process now and then, after all
+// was printed (https://github.com/apache/arrow/issues/34314).
+const endAtOnce = "\nimport os, sys\nsys.stdout.flush()\nos._exit(0)\n"
+
 // secretTable: a secret in a table that scrapbook packed is in no file that the run leaves, and the table stands masked in the output notebook.
 func (p peers) secretTable(t *testing.T) {
 	for _, kernel := range []string{"python", "jupyter:python3"} {
@@ -119,7 +123,7 @@ func (p peers) secretTable(t *testing.T) {
 			"sb.glue('keys', pd.DataFrame({'n': [1], 'key': [token]}))\nsb.glue('open', pd.DataFrame({'n': [1]}))\n```\n")
 		out := filepath.Join(dir, "out.ipynb")
 		command(t, dir, p.markmill, "run", "-k", kernel, "in.md", out, "-p", "token=pZr7-hunter-8812")
-		got := string(command(t, dir, p.python, "-W", "ignore", "-c", "import scrapbook as sb\nfor s in sb.read_notebook('out.ipynb').scraps.values(): print(s.data.values.tolist())"))
+		got := string(command(t, dir, p.python, "-W", "ignore", "-c", "import scrapbook as sb\nfor s in sb.read_notebook('out.ipynb').scraps.values(): print(s.data.values.tolist())"+endAtOnce))
 		if got != "[[1, '***']]\n[[1]]\n" && got != "[[1]]\n[[1, '***']]\n" {
 			t.Errorf("%s: the tables are %s", kernel, got)
 		}
@@ -145,7 +149,7 @@ func (p peers) ownScraps(t *testing.T) {
 	var read []struct {
 		Scraps map[string]json.RawMessage `json:"scraps"`
 	}
-	raw := command(t, dir, p.python, "-W", "ignore", "-c", strings.Replace(readScrapbook, "out.append(sorted(book))", "", 1), out)
+	raw := command(t, dir, p.python, "-W", "ignore", "-c", strings.Replace(readScrapbook, "out.append(sorted(book))", "", 1)+endAtOnce, out)
 	if err := json.Unmarshal(raw, &read); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +189,7 @@ func (p peers) tables(t *testing.T) {
 	command(t, dir, p.markmill, "run", "b.md", "out/3.md")
 	command(t, dir, p.markmill, "scraps", "out", "-o", "all.parquet")
 	command(t, dir, p.markmill, "scraps", "out", "-o", "all.csv")
-	got := strings.TrimSpace(string(command(t, dir, p.python, "-c", readTables, "all.parquet", "all.csv")))
+	got := strings.TrimSpace(string(command(t, dir, p.python, "-c", readTables+endAtOnce, "all.parquet", "all.csv")))
 	want := `[["notebook string", "run string", "status string", "n int64", "mode string", "b bool", "big int64", "f double", "mixed string", "text string", "at timestamp[us]", "day date32[day]", "nan double", "when timestamp[us, tz=UTC]"], ` +
 		`[{"notebook": "out/1.md", "run": null, "status": "pass", "n": 1, "mode": "fast", "b": true, "big": 9007199254740993, "f": 1.0, "mixed": "1", "text": "a, \"b\"\nc", "at": null, "day": null, "nan": null, "when": null}, ` +
 		`{"notebook": "out/2.md", "run": null, "status": "pass", "n": 2, "mode": "fast", "b": true, "big": 9007199254740993, "f": 1.0, "mixed": "1", "text": "a, \"b\"\nc", "at": null, "day": null, "nan": null, "when": null}, ` +
