@@ -154,8 +154,8 @@ func TestJupyterUpdatesOfAnEarlierStepSayWhose(t *testing.T) {
 func TestJupyterTextThatMayBeUpdatedIsAResult(t *testing.T) {
 	h := start(t, installed(t, "python3"))
 	read := func(r result) (out []string) {
-		for _, d := range r.Displays {
-			content, err := os.ReadFile(filepath.Join(h.step, d.File))
+		for i, d := range r.Displays {
+			content, err := h.shown(r, i)
 			if err != nil {
 				t.Fatal(err)
 			}
