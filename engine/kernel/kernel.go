@@ -84,7 +84,7 @@ type Request struct {
 	Env    map[string]string // of this step only
 	Stdout io.Writer         // gets the raw bytes as they come
 	Stderr io.Writer
-	// DisplayDir is where rich results are written, as display-<k>.<ext>, k from 1. It is made only when needed.
+	// DisplayDir is where rich results are written that Outcome.Held does not have, as display-<k>.<ext>, k from 1. It is made only when needed.
 	DisplayDir string
 	// Ordered asks for Outcome.Outputs.
 	Ordered bool
