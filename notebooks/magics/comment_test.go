@@ -1,6 +1,7 @@
 package magics
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +28,7 @@ func TestComment(t *testing.T) {
 	}
 }
 
-// What Comment does, Uncomment undoes.
+// What Comment does, Uncomment undoes, where it can be.
 func TestCommentIsUndone(t *testing.T) {
 	part := rapid.SampledFrom([]string{"", "#", "# ", "##", "%", "%%", "%x", "!ls", "? a", "a?", "cd", "ls -l", " ", "\t", "\\", "x = ", `"""`, "'''", "'", "+", "- ", "//", "//gonb:", ":dep", "noescape"})
 	line := rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(part, 0, 4).Draw(t, "parts"), "") })
@@ -38,6 +39,9 @@ func TestCommentIsUndone(t *testing.T) {
 			q = Quotes{Comment: "//"}
 		}
 		lines := rapid.SliceOfN(line, 1, 6).Draw(t, "lines")
+		if lang == "go" && slices.ContainsFunc(lines, gonb.MatchString) {
+			t.Skip("it is the command that it says")
+		}
 		got := append([]string(nil), lines...)
 		Comment(got, lang, q.Comment, q)
 		written := strings.Join(got, "\n")
