@@ -110,7 +110,7 @@ func closedCases() []closedCase {
 		{name: "provider_missing", code: runs.CodeProviderUnavailable, event: finished, step: "b", status: blocked, patch: true, files: changedA,
 			prepare: func(c *closed) { c.withoutPython() }},
 		{name: "provider_slow", code: runs.CodeProviderUnavailable, event: finished, step: "b", status: blocked, patch: true, files: changedA,
-			prepare: func(c *closed) { c.interpreter("python3", "#!/bin/sh\nexec sleep 300\n") }, args: []string{"--start-timeout", "2"}},
+			prepare: func(c *closed) { c.interpreter("python3", "#!/bin/sh\nexec sleep 300\n") }, args: []string{"--start-timeout", "5"}},
 		{name: "missing_test", code: runs.CodeMissingTestCommand, event: gate, status: blocked},
 		{name: "missing_test_left_out", code: runs.CodeMissingTestCommand, event: gate, status: blocked, testLog: "=== t: skipped", args: []string{"--skip-tag", "test"}},
 		{name: "missing_test_only", notebook: "missing_test_left_out", code: runs.CodeMissingTestCommand, event: gate, status: blocked, testLog: "=== t: skipped", args: []string{"--only", "a"}},
