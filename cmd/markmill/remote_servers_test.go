@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -24,6 +25,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -194,19 +196,27 @@ func accountSignature(account string, key []byte) string {
 	return q.Encode() + "&sig=" + url.QueryEscape(base64.StdEncoding.EncodeToString(h.Sum(nil)))
 }
 
+// freePort is a port on which nobody listens. It is below those that systems give to whoever asks for any, as the other tests do, so that it is
+// still free when a server takes it.
+func freePort(t *testing.T) string {
+	t.Helper()
+	const lowest, highest = 20000, 30000
+	for range 100 {
+		port := strconv.Itoa(lowest + mathrand.IntN(highest-lowest))
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
 // serve starts a server on a free port of the loopback interface and waits until it listens. The test ends it.
 func serve(t *testing.T, program []string, args func(host, port, address string) []string) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = l.Addr().String()
-	l.Close()
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host, port := "127.0.0.1", freePort(t)
+	address = net.JoinHostPort(host, port)
 	var log bytes.Buffer
 	c := exec.CommandContext(t.Context(), program[0], append(program[1:], args(host, port, address)...)...)
 	c.Stdout, c.Stderr, c.WaitDelay = &log, &log, 10*time.Second
