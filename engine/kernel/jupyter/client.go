@@ -92,13 +92,15 @@ var ErrLost = errors.New("the connection to the kernel was lost")
 func Connect(ctx context.Context, c Connection) (*Client, error) {
 	k := &Client{session: newID(), sign: signer{[]byte(c.Key)}, closed: make(chan struct{}), heard: make(chan struct{}), lost: make(chan struct{})}
 	k.room.L = &k.mu
+	news, stop := c.made()
+	defer stop()
 	for _, s := range []struct {
 		to   **socket
 		port int
 		kind string
 	}{{&k.iopub, c.IOPub, "SUB"}, {&k.shell, c.Shell, "DEALER"}, {&k.control, c.Control, "DEALER"}, {&k.stdin, c.Stdin, "DEALER"}} {
 		var err error
-		if *s.to, err = c.dial(ctx, s.port, s.kind, k.session); err != nil {
+		if *s.to, err = c.dial(ctx, s.port, s.kind, k.session, news); err != nil {
 			k.Close()
 			return nil, err
 		}
