@@ -231,9 +231,20 @@ func (p *Plan) chooseKernels(e *Engine) error {
 	table := kernels{cfg: e.Config, getenv: e.env, spec: p.jupyter()}
 	p.preferIPython(&table)
 	told := map[string]bool{}
+	type choice struct {
+		lang  string
+		apart bool
+	}
+	chosen := map[choice]kernel.Kernel{} // looking for a kernelspec reads files
 	for _, s := range p.Notebook.Steps {
 		lang := s.Lang
-		k, err := table.forStep(lang, s.Apart, p.Request.Kernel, p.Notebook.Front.Kernel)
+		var err *notebooks.Error
+		k, ok := chosen[choice{lang, s.Apart}]
+		if !ok {
+			if k, err = table.forStep(lang, s.Apart, p.Request.Kernel, p.Notebook.Front.Kernel); err == nil {
+				chosen[choice{lang, s.Apart}] = k
+			}
+		}
 		if err != nil && s.Has(notebooks.TagSkip) { // what does not run needs nothing to run it
 			p.Steps = append(p.Steps, PlannedStep{Step: s, Session: lang})
 			continue

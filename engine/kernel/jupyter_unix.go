@@ -160,8 +160,12 @@ func (s *jupyterSession) setUp(ctx context.Context, params []notebooks.Bound) er
 		return err
 	}
 	defer s.codeParams().removeParams()
-	source := pythonScraps + jupyterPython + "\n_mm_setup(" + pythonText(s.o.Private) + ", " + pythonText(s.o.Scraps) + ", " + pythonText(pythonMore) + ")\n"
-	reply, err := s.silently(ctx, "exec(compile("+pythonText(source)+", '<markmill>', 'exec'), {'get_ipython': get_ipython})")
+	// By files: IPython reads what it is asked to run sign by sign, several times.
+	if err := errors.Join(s.write("setup.py", []byte(pythonScraps+jupyterPython)), s.write("more.py", []byte(pythonMore))); err != nil {
+		return err
+	}
+	reply, err := s.silently(ctx, "exec(compile(open("+pythonText(s.path("setup.py"))+", 'rb').read(), '<markmill>', 'exec'), {'get_ipython': get_ipython, 'private': "+
+		pythonText(s.o.Private)+", 'scraps': "+pythonText(s.o.Scraps)+"})")
 	if err == nil && reply.Status != "ok" {
 		err = fmt.Errorf("it cannot be set up: %s: %s", reply.Ename, reply.Evalue)
 	}

@@ -36,13 +36,15 @@ func statOf(pid int) (procInfo, bool) {
 
 // readProc reads a small file of /proc. It stands in the way of every step, and os.ReadFile would
 // first try to wait for such a file.
-func readProc(path string) ([]byte, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+func readProc(path string) ([]byte, error) { return readProcAt(unix.AT_FDCWD, path) }
+
+func readProcAt(dir int, path string) ([]byte, error) {
+	fd, err := openAt(dir, path, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	raw := make([]byte, 0, 1024)
+	raw := make([]byte, 0, 512)
 	for {
 		if len(raw) == cap(raw) {
 			raw = append(raw, 0)[:len(raw)]
@@ -58,28 +60,51 @@ func readProc(path string) ([]byte, error) {
 	}
 }
 
-// childrenOf lists the children of all threads of a process, ended ones included.
+func openAt(dir int, path string, flags int) (fd int, err error) {
+	for {
+		if fd, err = unix.Openat(dir, path, unix.O_RDONLY|unix.O_CLOEXEC|flags, 0); err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
+
+// childrenOf lists the children of all threads of a process, ended ones included. It is done after every step, and a kernel of Jupyter has a
+// dozen threads: their names are read as they come, and their files opened from their folder.
 func childrenOf(pid int) []int {
 	if pid == 0 {
 		return nil
 	}
-	threads, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+	dir, err := openAt(unix.AT_FDCWD, "/proc/"+strconv.Itoa(pid)+"/task", unix.O_DIRECTORY)
 	if err != nil {
 		return nil
 	}
+	defer unix.Close(dir)
 	var all []int
-	for _, t := range threads {
-		tid, err := strconv.Atoi(t.Name())
-		if err == nil {
-			all = append(all, childrenOfThread(pid, tid)...)
+	var buf [4096]byte
+	for {
+		n, err := unix.ReadDirent(dir, buf[:])
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 {
+			return all
+		}
+		var names []string
+		_, _, names = unix.ParseDirent(buf[:n], -1, names)
+		for _, name := range names {
+			if tid, err := strconv.Atoi(name); err == nil {
+				all = append(all, childrenIn(dir, name+"/children", pid, tid)...)
+			}
 		}
 	}
-	return all
 }
 
 func childrenOfThread(pid, tid int) []int {
-	path := "/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(tid) + "/children"
-	raw, err := readProc(path)
+	return childrenIn(unix.AT_FDCWD, "/proc/"+strconv.Itoa(pid)+"/task/"+strconv.Itoa(tid)+"/children", pid, tid)
+}
+
+func childrenIn(dir int, path string, pid, tid int) []int {
+	raw, err := readProcAt(dir, path)
 	if err != nil {
 		if pid == tid && err == unix.ENOENT {
 			return childrenByParent(pid)

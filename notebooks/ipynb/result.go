@@ -112,11 +112,25 @@ type writing struct {
 	unit  string
 	edits []Edit
 	err   error
+
+	lines []int // where the lines of the notebook begin, once one was looked for
 }
 
 // prefix is the indentation of the line in which an offset stands.
 func (w *writing) prefix(at int) string {
-	line := w.nb.Source[bytes.LastIndexByte(w.nb.Source[:at], '\n')+1 : at]
+	if w.lines == nil { // a notebook may be one long line, which is not to be looked through for every cell
+		w.lines = []int{0}
+		for i, c := range w.nb.Source {
+			if c == '\n' {
+				w.lines = append(w.lines, i+1)
+			}
+		}
+	}
+	n, found := slices.BinarySearch(w.lines, at)
+	if !found {
+		n--
+	}
+	line := w.nb.Source[w.lines[n]:at]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 

@@ -1,6 +1,6 @@
 # What a Jupyter kernel of Python is given when it starts: the parameters, glue, scrap and scraps. It
 # has no driver, because it speaks a protocol of its own.
-def _mm_setup(private, scraps, more_source):
+def _mm_setup(private, scraps):
     import os, sys
     shell = get_ipython()
     # ipykernel reads what programs write to descriptors 1 and 2 in a thread, and sends it when it comes
@@ -18,7 +18,8 @@ def _mm_setup(private, scraps, more_source):
         def more(self):
             if "loaded" not in self.__dict__:
                 space = {"__name__": "markmill"}
-                exec(compile(more_source, "<markmill>", "exec"), space)
+                with open(private + "/more.py", "rb") as f:
+                    exec(compile(f.read(), "<markmill>", "exec"), space)
                 self.loaded = space["More"](self)
             return self.loaded
     state = State()
@@ -55,3 +56,6 @@ def _mm_setup(private, scraps, more_source):
         shell.execution_count += 1
     shell.__dict__["_mm_params"] = again
     params()
+
+
+_mm_setup(private, scraps)

@@ -1,9 +1,11 @@
 package jupyter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,13 +21,15 @@ type Client struct {
 	stdin   *socket
 	iopub   *socket
 
-	replies chan Message // of shell and control
-	prints  chan Message // of iopub
-	asks    chan Message // of stdin
+	mu      sync.Mutex
+	now     *exchange // the request that is under way
+	waiting []arrival // what came while none was
+	room    sync.Cond // of waiting, which is bounded
+
 	closed  chan struct{}
 	once    sync.Once
 	readers sync.WaitGroup
-	heard   chan struct{} // closed when nothing more will come to prints
+	heard   chan struct{} // closed when nothing more will come of iopub
 
 	lost    chan struct{} // closed when a socket was lost
 	lostErr error
@@ -86,21 +90,22 @@ var ErrLost = errors.New("the connection to the kernel was lost")
 // Connect connects to a kernel that was started with the connection file of c, and returns when it
 // answers and when what it prints is received. ctx bounds the whole.
 func Connect(ctx context.Context, c Connection) (*Client, error) {
-	k := &Client{session: newID(), sign: signer{[]byte(c.Key)}, replies: make(chan Message, 16), prints: make(chan Message, 256),
-		asks: make(chan Message, 1), closed: make(chan struct{}), heard: make(chan struct{}), lost: make(chan struct{})}
+	k := &Client{session: newID(), sign: signer{[]byte(c.Key)}, closed: make(chan struct{}), heard: make(chan struct{}), lost: make(chan struct{})}
+	k.room.L = &k.mu
+	news, stop := c.made()
+	defer stop()
 	for _, s := range []struct {
 		to   **socket
 		port int
 		kind string
-		out  chan Message
-	}{{&k.iopub, c.IOPub, "SUB", k.prints}, {&k.shell, c.Shell, "DEALER", k.replies}, {&k.control, c.Control, "DEALER", k.replies}, {&k.stdin, c.Stdin, "DEALER", k.asks}} {
+	}{{&k.iopub, c.IOPub, "SUB"}, {&k.shell, c.Shell, "DEALER"}, {&k.control, c.Control, "DEALER"}, {&k.stdin, c.Stdin, "DEALER"}} {
 		var err error
-		if *s.to, err = c.dial(ctx, s.port, s.kind, k.session); err != nil {
+		if *s.to, err = c.dial(ctx, s.port, s.kind, k.session, news); err != nil {
 			k.Close()
 			return nil, err
 		}
 		k.readers.Add(1)
-		go k.read(*s.to, s.out)
+		go k.read(*s.to, s.to == &k.iopub)
 	}
 	if err := k.greet(ctx); err != nil {
 		k.Close()
@@ -109,9 +114,9 @@ func Connect(ctx context.Context, c Connection) (*Client, error) {
 	return k, nil
 }
 
-func (k *Client) read(s *socket, out chan Message) {
+func (k *Client) read(s *socket, prints bool) {
 	defer k.readers.Done()
-	if out == k.prints {
+	if prints {
 		defer close(k.heard)
 	}
 	for {
@@ -120,16 +125,103 @@ func (k *Client) read(s *socket, out chan Message) {
 			k.lose(err)
 			return
 		}
-		m, err := k.sign.decode(frames)
-		if err != nil || m.passing() {
-			continue
-		}
-		select {
-		case out <- m:
-		case <-k.closed:
+		if m, err := k.sign.decode(frames); err == nil && !m.passing() && !k.arrived(arrival{s, m}) {
 			return
 		}
 	}
+}
+
+// arrival is a message and the socket on which it came.
+type arrival struct {
+	from *socket
+	Message
+}
+
+// exchange is a request and what it waits for. What arrives is handed to it by the goroutine that reads the socket: waking another
+// for each message would cost more than most messages do.
+type exchange struct {
+	take func(arrival) (over bool)
+	over chan struct{}
+}
+
+// maxWaiting bounds what is read ahead while no request is under way. More stays with the kernel.
+const maxWaiting = 256
+
+// arrived hands a message on, or keeps it for the next request; false when the conversation has ended meanwhile.
+func (k *Client) arrived(a arrival) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for k.now == nil && len(k.waiting) >= maxWaiting {
+		if over(k.closed) {
+			return false
+		}
+		k.room.Wait()
+	}
+	k.waiting = append(k.waiting, a)
+	k.hand()
+	return true
+}
+
+// hand gives what waits to the request that is under way.
+func (k *Client) hand() {
+	taken := 0
+	for ; taken < len(k.waiting) && k.now != nil; taken++ {
+		if x := k.now; x.take(k.waiting[taken]) {
+			k.now = nil
+			close(x.over)
+		}
+	}
+	k.waiting = slices.Delete(k.waiting, 0, taken)
+	k.room.Broadcast()
+}
+
+// begin makes an exchange the one that is under way. take is not called any more when it has said that it is over, or after quit.
+func (k *Client) begin(take func(arrival) (over bool)) *exchange {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	x := &exchange{take: take, over: make(chan struct{})}
+	k.now = x
+	k.hand()
+	return x
+}
+
+// quit ends an exchange that is not waited for any longer.
+func (k *Client) quit(x *exchange) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.now == x {
+		k.now = nil
+	}
+}
+
+// wait waits until an exchange is over. When the kernel was lost, what it had still published is taken first.
+func (k *Client) wait(ctx context.Context, x *exchange) error {
+	defer k.quit(x)
+	select {
+	case <-x.over:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-k.lost:
+	}
+	select {
+	case <-x.over:
+		return nil
+	case <-k.heard:
+	case <-k.closed:
+	}
+	return k.lostErr
+}
+
+// ask sends a request and waits until take, which gets all that comes and the request's id, says that it is over.
+func (k *Client) ask(ctx context.Context, kind string, content any, take func(id string, a arrival) (over bool)) error {
+	h := newHeader(k.session, kind)
+	x := k.begin(func(a arrival) bool { return take(h.ID, a) })
+	if err := k.send(k.shell, h, content); err != nil {
+		k.quit(x)
+		return err
+	}
+	return k.wait(ctx, x)
 }
 
 func (k *Client) lose(err error) {
@@ -138,9 +230,6 @@ func (k *Client) lose(err error) {
 		close(k.lost)
 	})
 }
-
-// Lost is closed when the kernel has closed a socket: it has ended, or is about to.
-func (k *Client) Lost() <-chan struct{} { return k.lost }
 
 // Finish ends the conversation with a kernel that has ended, after all that it printed has come. A
 // process that holds on to the kernel's sockets is waited for no longer than patience.
@@ -161,66 +250,62 @@ func (k *Client) Close() {
 				s.close()
 			}
 		}
+		k.mu.Lock()
+		k.room.Broadcast()
+		k.mu.Unlock()
 	})
 	k.readers.Wait()
 }
 
-func (k *Client) request(s *socket, kind string, content any) (id string, err error) {
-	h := newHeader(k.session, kind)
+func (k *Client) request(s *socket, kind string, content any) error {
+	return k.send(s, newHeader(k.session, kind), content)
+}
+
+func (k *Client) send(s *socket, h Header, content any) error {
 	frames, err := k.sign.encode(h, content)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if err := s.send(frames...); err != nil {
 		k.lose(err)
-		return "", k.lostErr
+		return k.lostErr
 	}
-	return h.ID, nil
+	return nil
 }
 
 // greet asks for the kernel's information until an answer comes and something was heard on iopub:
 // a subscription takes a moment to reach the kernel, and what it publishes before is lost.
 func (k *Client) greet(ctx context.Context) error {
-	heard, answered := false, false
-	for !heard || !answered {
-		id, err := k.request(k.shell, "kernel_info_request", struct{}{})
+	var failed error
+	heard := false
+	listen := func(a arrival) bool {
+		heard = heard || a.from == k.iopub
+		return heard
+	}
+	for !heard {
+		err := k.ask(ctx, "kernel_info_request", struct{}{}, func(id string, a arrival) bool {
+			if listen(a); a.Header.Type != "kernel_info_reply" {
+				return false
+			}
+			failed = codec.UnmarshalForeign(a.Content, &k.Info)
+			return a.Parent == id
+		})
 		if err != nil {
 			return err
 		}
-		for over := false; !over; {
-			select {
-			case m := <-k.prints:
-				heard = heard || m.Parent == id || m.Header.Type == "iopub_welcome"
-			case m := <-k.replies:
-				if m.Header.Type == "kernel_info_reply" {
-					answered = true
-					if err := codec.UnmarshalForeign(m.Content, &k.Info); err != nil {
-						return fmt.Errorf("the kernel's information: %w", err)
-					}
-					over = m.Parent == id
-				}
-			case <-k.lost:
-				return k.lostErr
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
+		if failed != nil {
+			return fmt.Errorf("the kernel's information: %w", failed)
 		}
-		// What this very request makes the kernel publish may still be under way.
-		select {
-		case m := <-k.prints:
-			heard = heard || m.Parent == id
-		default:
-		}
+		// What the request made the kernel publish follows its answer. When it does not, the next request says why.
+		moment, cancel := context.WithTimeout(ctx, subscribing)
+		_ = k.wait(moment, k.begin(listen))
+		cancel()
 	}
-	for { // the rest of the greeting
-		select {
-		case <-k.prints:
-		case <-k.replies:
-		default:
-			return nil
-		}
-	}
+	return nil
 }
+
+// subscribing is how long what a kernel publishes is waited for after its answer, before it is asked again.
+const subscribing = 10 * time.Millisecond
 
 // Execute runs code, hands on what it prints, in order, and returns when the kernel has said that it is idle
 // again: then all of it has come. silent leaves the kernel's counter and history alone. Output
@@ -249,61 +334,33 @@ func (k *Client) Execute(ctx context.Context, code string, silent bool, print fu
 const abortPatience = time.Second
 
 func (k *Client) execute(ctx context.Context, code string, silent bool, print func(Output)) (Reply, error) {
-	id, err := k.request(k.shell, "execute_request", map[string]any{"code": code, "silent": silent, "store_history": !silent,
-		"user_expressions": struct{}{}, "allow_stdin": false, "stop_on_error": false})
-	if err != nil {
-		return Reply{}, err
-	}
 	var reply *Reply
-	for idle := false; !idle || reply == nil; {
-		select {
-		case m := <-k.prints:
-			idle = k.published(m, id, print) || idle
-		case m := <-k.replies:
-			if m.Parent != id || m.Header.Type != "execute_reply" {
-				continue
-			}
-			if reply, err = readReply(m.Content); err != nil {
-				return Reply{}, err
-			}
-		case m := <-k.asks:
+	var failed error
+	idle := false
+	err := k.ask(ctx, "execute_request", map[string]any{"code": code, "silent": silent, "store_history": !silent,
+		"user_expressions": struct{}{}, "allow_stdin": false, "stop_on_error": false}, func(id string, a arrival) bool {
+		switch a.from {
+		case k.iopub:
+			idle = k.published(a.Message, id, print) || idle
+		case k.stdin:
 			// It was told that nobody answers: so is somebody who closed the terminal.
-			if _, err := k.answer(m); err != nil {
-				return Reply{}, err
+			failed = k.answer(a.Message)
+		default:
+			if a.Parent == id && a.Header.Type == "execute_reply" {
+				reply, failed = readReply(a.Content)
 			}
-		case <-k.lost:
-			k.drain(id, print)
-			return Reply{}, k.lostErr
-		case <-ctx.Done():
-			return Reply{}, context.Cause(ctx)
 		}
+		return failed != nil || idle && reply != nil
+	})
+	if err = cmp.Or(err, failed); err != nil {
+		return Reply{}, err
 	}
 	return *reply, nil
 }
 
-// drain hands on what was printed before the connection was lost.
-func (k *Client) drain(id string, print func(Output)) {
-	for {
-		select {
-		case m := <-k.prints:
-			k.published(m, id, print)
-			continue
-		case <-k.closed:
-			return
-		case <-k.heard:
-		}
-		select {
-		case m := <-k.prints:
-			k.published(m, id, print)
-		default:
-			return
-		}
-	}
-}
-
-func (k *Client) answer(m Message) (string, error) {
+func (k *Client) answer(m Message) error {
 	if m.Header.Type != "input_request" {
-		return "", nil
+		return nil
 	}
 	return k.request(k.stdin, "input_reply", map[string]any{"status": "ok", "value": ""})
 }
@@ -380,44 +437,40 @@ func readComm(m Message, id string, data map[string]codec.Raw) (Output, bool) {
 
 // Interrupt asks the kernel, by a message, to interrupt what it does.
 func (k *Client) Interrupt() error {
-	_, err := k.request(k.control, "interrupt_request", struct{}{})
-	return err
+	return k.request(k.control, "interrupt_request", struct{}{})
 }
 
 // Shutdown asks the kernel to end; that it has ended its process tells.
 func (k *Client) Shutdown() error {
-	_, err := k.request(k.control, "shutdown_request", map[string]any{"restart": false})
-	return err
+	return k.request(k.control, "shutdown_request", map[string]any{"restart": false})
 }
 
 // Alive says whether no socket was lost yet.
-func (k *Client) Alive() bool {
+func (k *Client) Alive() bool { return !over(k.lost) }
+
+func over(c <-chan struct{}) bool {
 	select {
-	case <-k.lost:
-		return false
-	default:
+	case <-c:
 		return true
+	default:
+		return false
 	}
 }
 
 // Quiet throws away what came since the last request, until the kernel has answered a new one: after an
 // interrupt nothing of the old request may be taken for the next one's.
 func (k *Client) Quiet(ctx context.Context, print func(Output)) error {
-	id, err := k.request(k.shell, "kernel_info_request", struct{}{})
-	if err != nil {
-		return err
-	}
-	for answered, idle := false, false; !answered || !idle; {
-		select {
-		case m := <-k.replies:
-			answered = answered || m.Parent == id
-		case m := <-k.prints:
-			idle = k.published(m, id, print) || idle
-		case <-k.lost:
-			return k.lostErr
-		case <-ctx.Done():
-			return errors.Join(errors.New("the kernel does not answer"), context.Cause(ctx))
+	answered, idle := false, false
+	err := k.ask(ctx, "kernel_info_request", struct{}{}, func(id string, a arrival) bool {
+		if a.from == k.iopub {
+			idle = k.published(a.Message, id, print) || idle
+		} else {
+			answered = answered || a.Parent == id
 		}
+		return answered && idle
+	})
+	if err != nil && ctx.Err() != nil {
+		return errors.Join(errors.New("the kernel does not answer"), err)
 	}
-	return nil
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -119,9 +120,9 @@ func TestWhatWasPrintedBeforeTheKernelEndedIsKept(t *testing.T) {
 }
 
 func TestWhatWasAbortedIsAskedForAgain(t *testing.T) {
-	requests := 0
+	var requests atomic.Int32
 	k := newFake(t, func(f *fake, m Message) {
-		if requests++; requests%3 == 0 {
+		if requests.Add(1)%3 == 0 {
 			f.print(m, "ran")
 			ok(f, m)
 		} else { // as ipykernel does while it throws its queue away
@@ -134,8 +135,8 @@ func TestWhatWasAbortedIsAskedForAgain(t *testing.T) {
 			t.Fatalf("%+v %q %v", r, got, err)
 		}
 	}
-	if requests != 6 {
-		t.Errorf("%d requests", requests)
+	if n := requests.Load(); n != 6 {
+		t.Errorf("%d requests", n)
 	}
 }
 
@@ -150,15 +151,16 @@ func TestAKernelThatAbortsEverythingIsGivenUp(t *testing.T) {
 }
 
 func TestRequestsSayThatNobodyAnswersAndNothingWaits(t *testing.T) {
-	var sent string
+	came := make(chan string, 1)
 	k := newFake(t, func(f *fake, m Message) {
-		sent = string(m.Content)
+		came <- string(m.Content)
 		f.status(m, "idle")
 		ok(f, m)
 	}).connect()
 	if _, _, err := run(k, context.Background()); err != nil {
 		t.Fatal(err)
 	}
+	sent := <-came
 	for _, want := range []string{`"allow_stdin":false`, `"stop_on_error":false`, `"store_history":true`} {
 		if !strings.Contains(sent, want) {
 			t.Errorf("%s is not in %s", want, sent)
@@ -221,8 +223,8 @@ func TestQuietWaitsForWhatAnInterruptedRequestStillPrints(t *testing.T) {
 	if err := k.Quiet(context.Background(), func(Output) {}); err != nil {
 		t.Fatal(err)
 	}
-	if len(k.prints) > 0 || len(k.replies) > 0 {
-		t.Errorf("%d outputs and %d replies are left for the next step", len(k.prints), len(k.replies))
+	if len(k.waiting) > 0 {
+		t.Errorf("%+v is left for the next step", k.waiting)
 	}
 }
 

@@ -7,10 +7,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 
 	"markmill/notebooks/codec"
 )
@@ -120,9 +123,28 @@ func (c Connection) address(port int) (network, address string, done func(), err
 	return "unix", filepath.Join(descriptors, strconv.Itoa(int(dir.Fd())), name), func() { dir.Close() }, nil
 }
 
-// dial connects to one of the kernel's sockets, again and again until it listens. Whether a socket in a folder is there costs
+// made tells when a file was made in the folder of the sockets, until stop is called; never, where the system or a limit of it has no way
+// to tell. Looking again and again costs more than all else that is done while a kernel starts.
+func (c Connection) made() (news <-chan fsnotify.Event, stop func()) {
+	none := func() {}
+	if c.Transport != "ipc" || runtime.GOOS != "linux" {
+		return nil, none
+	}
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, none
+	}
+	stop = func() { watcher.Close() }
+	if err := watcher.Add(c.dir); err != nil {
+		stop()
+		return nil, none
+	}
+	return watcher.Events, stop
+}
+
+// dial connects to one of the kernel's sockets, again and again until it listens, at once when news tell of a file. Whether a socket in a folder is there costs
 // a fraction of dialling it, and is looked for more often: a kernel of Python is started within some hundred milliseconds.
-func (c Connection) dial(ctx context.Context, port int, kind, identity string) (*socket, error) {
+func (c Connection) dial(ctx context.Context, port int, kind, identity string, news <-chan fsnotify.Event) (*socket, error) {
 	network, address, done, err := c.address(port)
 	if err != nil {
 		return nil, err
@@ -132,7 +154,9 @@ func (c Connection) dial(ctx context.Context, port int, kind, identity string) (
 	dial := dialer.DialContext
 	longest := 20 * time.Millisecond
 	if network == "unix" {
-		longest = 5 * time.Millisecond
+		if longest = 5 * time.Millisecond; news != nil {
+			longest = time.Second // should something be missed
+		}
 		dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 			if _, err := os.Lstat(address); err != nil {
 				return nil, err
@@ -152,6 +176,8 @@ func (c Connection) dial(ctx context.Context, port int, kind, identity string) (
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%s: %w", address, context.Cause(ctx))
+		case <-news:
+			wait = time.Millisecond / 2 // it is there before the kernel listens on it
 		case <-time.After(wait):
 		}
 	}

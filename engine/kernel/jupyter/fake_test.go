@@ -43,7 +43,9 @@ func newFake(t *testing.T, on func(f *fake, m Message)) *fake {
 		if err != nil {
 			t.Fatal(err)
 		}
+		f.mu.Lock()
 		f.close = append(f.close, l)
+		f.mu.Unlock()
 		f.closing.Go(func() {
 			conn, err := l.Accept()
 			if err != nil {

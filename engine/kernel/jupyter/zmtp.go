@@ -34,7 +34,7 @@ const handshakeTime = 10 * time.Second
 
 // newSocket shakes hands over a fresh connection. kind is the socket's type: "DEALER", "SUB".
 func newSocket(conn net.Conn, kind, identity string) (*socket, error) {
-	s := &socket{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
+	s := &socket{conn: conn, in: bufio.NewReaderSize(reader(conn), 64<<10)}
 	conn.SetDeadline(time.Now().Add(handshakeTime))
 	if err := s.handshake(kind, identity); err != nil {
 		conn.Close()
