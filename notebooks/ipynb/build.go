@@ -252,10 +252,11 @@ func cellID(text string) string {
 		}
 		return '-'
 	}, text)
+	id = id[:min(len(id), maxCellID)]
 	if strings.Trim(id, "-") == "" {
 		return ""
 	}
-	return id[:min(len(id), maxCellID)]
+	return id
 }
 
 // lineList writes a text as the list of its lines. Lines end where Python's splitlines ends them.
