@@ -39,6 +39,7 @@ func TestMistakes(t *testing.T) {
 		{"a conflict in prose", "a.md", "```bash {#a}\nls\n```\n\n<<<<<<< ours\none\n||||||| base\nnone\n=======\ntwo\n>>>>>>> theirs\n", "a.md:5:1: a conflict of a merge begins here, and ends in line 11; keep what is right, and delete Git's lines"},
 		{"a conflict that an example shows", "a.md", "```text\n<<<<<<< ours\none\n=======\ntwo\n>>>>>>> theirs\n```\n\n```bash {#a}\nls\n```\n", ""},
 		{"invalid YAML", "a.md", "---\ntitle: a: b\n---\n```bash {#a}\n```\n", "a.md:2:9: the front matter cannot be read: mapping values are not allowed in this context; write it as YAML, key: value"},
+		{"a byte that YAML does not allow", "a.md", "```yaml {.parameters}\nn: 1\nm: \x11\n```\n", "a.md:3:4: this is not YAML: control characters are not allowed (value: 17); take it out, or write it as an escape in double quotes"},
 		{"parameter twice", "a.md", "---\nparams: {n: 1}\n---\n```yaml {.parameters}\nn: 2\n```\n", "a.md:5:1: the parameter \"n\" is also declared in line 2; keep one of the two"},
 		{"wrong expression", "a.md", "```bash {#a if=\"1 +\"}\n```\n", "a.md:1:13: step \"a\": if: the expression is wrong at its column"},
 		{"column in characters", "a.md", "```bash {#ä🙂}\n```\n", "a.md:1:11: \"ä🙂\" cannot be an id: letters, digits, - _ . only, not first - or .; write #ä-"},

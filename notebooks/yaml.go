@@ -62,6 +62,7 @@ var yamlHints = []struct{ words, hint string }{
 	{"could not find expected ':'", "write name: value"},
 	{"cannot start any token", "put the text in quotes, and indent with spaces"},
 	{"found unexpected end of stream", "close the quote"},
+	{"control characters are not allowed", "take it out, or write it as an escape in double quotes"},
 	{"did not find expected key", "begin the names of a mapping in one column"},
 }
 
@@ -80,9 +81,10 @@ func (r *yamlReader) syntaxError(data []byte, err error) *Error {
 		if last, _ := place(data, len(data)); mark.Line > last {
 			mark.Line, mark.Column = last, 0
 		}
-		if mark.Line > 0 {
-			e.Line, e.Col = mark.Line+r.offset, mark.Column
+		if mark.Line == 0 { // of a byte that cannot be read only the offset is told
+			mark.Line, mark.Column = place(data, min(mark.Index, len(data)))
 		}
+		e.Line, e.Col = mark.Line+r.offset, mark.Column
 		for _, h := range yamlHints {
 			if e.Hint == "" && strings.Contains(e.Msg, h.words) {
 				e.Hint = h.hint
