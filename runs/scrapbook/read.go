@@ -139,9 +139,12 @@ func payload(mime string, raw codec.Raw) (name string, value codec.Raw, encoder 
 	return
 }
 
+// whole is a copy of a value that a record can hold: with marks for bytes that are not UTF-8.
+func whole(value codec.Raw) codec.Raw { return bytes.ToValidUTF8(value, []byte("\uFFFD")) }
+
 // decoded is a value as its encoder meant it.
 func decoded(name, encoder string, value codec.Raw) runs.ScrapData {
-	if value = value.Clone(); value.Compact() != nil { // a scrap is one line of a file
+	if value = whole(value); value.Compact() != nil { // a scrap is one line of a file
 		value = codec.Raw("null")
 	}
 	s := runs.ScrapData{Name: name, Type: runs.ScrapJSON, Value: value}
@@ -220,7 +223,7 @@ func showing(name string, data map[string]codec.Raw) (Scrap, bool) {
 			continue
 		}
 		if form.mime == "application/json" {
-			s.Type, s.Value = runs.ScrapJSON, raw
+			s.Type, s.Value = runs.ScrapJSON, whole(raw)
 			return s, true
 		}
 		text := textOf(raw)

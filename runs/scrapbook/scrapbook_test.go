@@ -180,6 +180,19 @@ func words(values []any) string {
 	return strings.Join(out, " ")
 }
 
+// TestBytesThatAreNoText: a value with bytes that are not UTF-8 has marks in their place.
+func TestBytesThatAreNoText(t *testing.T) {
+	for _, data := range []map[string]codec.Raw{
+		{"application/scrapbook.scrap.text+json": codec.Raw("{\"data\":\"\x83ello\",\"encoder\":\"text\",\"name\":\"n\",\"version\":1}")},
+		{"application/json": codec.Raw("\"\x83ello\"")},
+	} {
+		list := Read(data, map[string]codec.Raw{"scrapbook": codec.Raw(`{"display":true,"name":"n"}`)})
+		if len(list) != 1 || string(list[0].Value) != "\"\uFFFDello\"" {
+			t.Errorf("%+v", list)
+		}
+	}
+}
+
 // FuzzRead: no output fails otherwise than by holding no scrap, and every scrap can be journalled as one line.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"application/scrapbook.scrap.text+json":{"data":"hello","encoder":"text","name":"n","version":1}}`), []byte(`{"scrapbook":{"display":true,"name":"n"}}`))
