@@ -116,6 +116,20 @@ func TestHostileMixtures(t *testing.T) {
 	})
 }
 
+// What is nested so deeply that a page around it would be cut is shown as its text.
+func TestDeepNesting(t *testing.T) {
+	for _, n := range []int{100, 125, 150, 250, 1000} {
+		s := sanitizer{page: newPage("x.md", nil)}
+		got := s.sanitize(strings.Repeat("<b><i>", n) + "x")
+		if found := unsafe(frame("t", "", "", got, "")); len(found) > 0 {
+			t.Errorf("%d: %s", n, found)
+		}
+		if shown := strings.Contains(string(got), "&lt;b&gt;"); shown != (2*n > deepest) {
+			t.Errorf("%d: its text is shown: %v", n, shown)
+		}
+	}
+}
+
 // Whatever a piece of HTML holds, what is left of it is safe, and stays what it is when it is read again.
 func FuzzSanitize(f *testing.F) {
 	for _, text := range hostile {

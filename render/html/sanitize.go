@@ -2,6 +2,7 @@ package html
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,13 +44,29 @@ type sanitizer struct {
 func (s *sanitizer) sanitize(src string) markup {
 	context := &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div}
 	nodes, err := html.ParseFragment(strings.NewReader(strings.ToValidUTF8(src, "\uFFFD")), context)
-	if err != nil { // nested deeper than a page is: its text is shown
+	if err != nil || deeper(nodes, deepest) { // nested deeper than a page is: its text is shown
 		return pre(sprintf("%s", cleanLines(src)))
 	}
 	for _, n := range nodes {
 		s.node(n)
 	}
 	return s.markup()
+}
+
+// deepest is how deep the elements of a piece may be nested. Parsers go to 512, of which those around the piece take some.
+const deepest = 256
+
+// deeper says whether nodes are nested deeper than that.
+func deeper(nodes []*html.Node, most int) bool {
+	if most < 0 {
+		return true
+	}
+	for _, n := range nodes {
+		if deeper(slices.Collect(n.ChildNodes()), most-1) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *sanitizer) node(n *html.Node) {
