@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,12 +15,13 @@ func TestInteropRemote(t *testing.T) {
 		t.Skip("MARKMILL_PEERS names no interpreter with papermill and boto3: run bench/setup")
 	}
 	b, _, _ := newS3Bed(t)
+	p, env := peers{python: python}, with(b.env, "AWS_DEFAULT_REGION=us-east-1", "HOME="+os.Getenv("HOME"))
 	papermill := func(args ...string) {
 		t.Helper()
-		c := exec.Command(python, append([]string{"-m", "papermill", "-k", "python3", "--no-progress-bar"}, args...)...)
-		c.Dir, c.Env = b.dir, with(b.env, "AWS_DEFAULT_REGION=us-east-1", "HOME="+os.Getenv("HOME"))
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("papermill %v: %v\n%s", args, err, out)
+		job := &papermillJob{Dir: b.dir, Log: filepath.Join(t.TempDir(), "papermill.log"), Args: append([]string{"-k", "python3", "--no-progress-bar"}, args...)}
+		p.papermill(t, env, []*papermillJob{job})
+		if job.code != 0 {
+			t.Fatalf("papermill %v ends with %d:\n%s", args, job.code, readLog(job.Log))
 		}
 	}
 	write(t, filepath.Join(b.dir, "task.md"), "# Task\n\n```yaml {.parameters}\nregion: south\n```\n\n```python {#show}\nprint(f\"sold in {region}\")\nlen(region)\n```\n")

@@ -42,6 +42,10 @@ func Sanitize(file string, text []byte) ([]notebooks.Normalize, error) {
 			bad(i+1, "a regex without a replace in the next line, which nbval passes over", "write replace: TEXT below it")
 			continue
 		}
+		if pattern == "" {
+			bad(i+1, "the expression is empty, which matches between all characters", "write what is to be replaced behind regex: and a space")
+			continue
+		}
 		if strings.Contains(pattern, `\n`) || strings.Contains(pattern, "(?s") {
 			bad(i+1, fmt.Sprintf("the expression %q reaches over the end of a line, and rules see one line at a time", pattern),
 				"write one expression for each line, or mark the step volatile")

@@ -40,6 +40,7 @@ func TestSanitizeRefuses(t *testing.T) {
 		"  regex: a\nreplace: b":        "s.cfg:1: nbval does not read this line",
 		"regex = a\nreplace = b":        "s.cfg:1: nbval does not read this line",
 		"regex: a\nreplace:\n":          "s.cfg:2: nbval does not read an empty replace",
+		"regex: \nreplace: 0":           "s.cfg:1: the expression is empty",
 		"[x]\nregex: (?!a)\nreplace: b": "s.cfg:2: the expression \"(?!a)\" is Python's and not RE2's: it looks around",
 		"regex: (a)\\1\nreplace: b":     "is Python's and not RE2's: error parsing",
 		"regex: a\\nb\nreplace: b":      "reaches over the end of a line",
