@@ -634,9 +634,12 @@ func TestAMissingProgramIsSaidSo(t *testing.T) {
 			t.Errorf("%s: %v", k.Name(), err)
 		}
 		// One that is there and is no interpreter.
-		_, err = k.Start(context.Background(), Options{Program: "false", Dir: t.TempDir(), Private: t.TempDir(), Env: []string{"PATH=/usr/bin:/bin"}})
+		s, err := k.Start(context.Background(), Options{Program: "false", Dir: t.TempDir(), Private: t.TempDir(), Env: []string{"PATH=/usr/bin:/bin"}})
 		if _, one := k.(*command); !one && (!asError(err, &e) || e.Kind != notebooks.KindProvider) {
 			t.Errorf("%s with the program false: %v", k.Name(), err)
+		}
+		if err == nil {
+			s.Close()
 		}
 	}
 }

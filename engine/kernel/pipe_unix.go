@@ -4,13 +4,14 @@ package kernel
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,7 +29,12 @@ type pipe struct {
 	path string
 	f    *os.File
 	raw  syscall.RawConn
-	buf  []byte
+
+	// Of a stream of output.
+	mu     sync.Mutex
+	buf    []byte
+	to     io.Writer // gets what is read; nil while no step runs
+	failed error     // of to, or of reading
 }
 
 func newPipe(dir, name string) (*pipe, error) {
@@ -48,7 +54,8 @@ func newPipe(dir, name string) (*pipe, error) {
 	return p, nil
 }
 
-// newStream is a pipe for a stream of output: large, with a buffer to read it by.
+// newStream is a pipe for a stream of output: large, with a buffer to read it by and a goroutine that does. That one lives
+// as long as the pipe: most steps print little, and starting and stopping it for each would cost more than that.
 func newStream(dir, name string) (*pipe, error) {
 	p, err := newPipe(dir, name)
 	if err != nil {
@@ -56,6 +63,12 @@ func newStream(dir, name string) (*pipe, error) {
 	}
 	p.buf = make([]byte, bufferSize)
 	growPipe(p.raw)
+	// Read calls again when something has come, until the pipe is closed.
+	go p.raw.Read(func(fd uintptr) (done bool) {
+		for p.hand(fd) > 0 {
+		}
+		return false
+	})
 	return p, nil
 }
 
@@ -68,65 +81,74 @@ func (p *pipe) writer() (*os.File, error) {
 	return os.NewFile(uintptr(fd), p.path), nil
 }
 
-// pump copies the stream to w until stop is called, and then what the pipe still holds. A writer
-// that fails does not stall the step: the stream is read on and the first error returned.
-func (p *pipe) pump(w io.Writer) (failed error) {
-	hand := func(b []byte) {
-		if failed == nil {
-			_, failed = w.Write(b)
-		}
+// hand reads once and hands on what it got, which it counts. A writer that fails does not stall the step: the stream is
+// read on.
+func (p *pipe) hand(fd uintptr) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.to == nil {
+		return 0
 	}
-	for {
-		n, err := p.f.Read(p.buf)
-		if n > 0 {
-			hand(p.buf[:n])
-		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			break
-		}
-		if err != nil {
-			return errors.Join(failed, err)
-		}
+	n, err := syscall.Read(int(fd), p.buf)
+	for err == syscall.EINTR {
+		n, err = syscall.Read(int(fd), p.buf)
 	}
-	// What was written before the step ended is in the pipe now and is no more than it holds, so
-	// a thread that keeps writing cannot keep the step from ending.
-	var readErr error
-	err := p.raw.Control(func(fd uintptr) {
-		for left := pipeSize; left > 0; {
-			n, err := syscall.Read(int(fd), p.buf[:min(left, len(p.buf))])
-			if err == syscall.EINTR {
-				continue
-			}
-			if n <= 0 {
-				if err != syscall.EAGAIN {
-					readErr = err
-				}
-				return
-			}
-			hand(p.buf[:n])
-			left -= n
-		}
-	})
-	return errors.Join(failed, readErr, err)
+	if err != nil && err != syscall.EAGAIN && p.failed == nil {
+		p.failed = err
+	}
+	if n > 0 && p.failed == nil {
+		_, p.failed = p.to.Write(p.buf[:n])
+	}
+	return max(n, 0)
 }
 
-// stop makes a running or coming pump end; ready undoes it.
-func (p *pipe) stop()  { p.f.SetReadDeadline(time.Unix(1, 0)) }
-func (p *pipe) ready() { p.f.SetReadDeadline(time.Time{}) }
+// drain hands on what is in the pipe now, which is no more than it holds, so that a thread that keeps writing cannot keep
+// a step from its end. It says whether there was more.
+func (p *pipe) drain() (more bool, err error) {
+	err = p.raw.Control(func(fd uintptr) {
+		for left := pipeSize; left > 0; {
+			n := p.hand(fd)
+			if n == 0 {
+				return
+			}
+			left -= n
+		}
+		more = true
+	})
+	return more, err
+}
+
+// begin hands the stream on to w, and first what came since the last step.
+func (p *pipe) begin(w io.Writer) error {
+	p.mu.Lock()
+	p.to, p.failed = w, nil
+	p.mu.Unlock()
+	more, err := p.drain()
+	if more { // it need not be told of again: the pipe was never empty
+		go func() {
+			for more, err := p.drain(); more && err == nil; {
+				more, err = p.drain()
+			}
+		}()
+	}
+	return err
+}
+
+// end hands on the last of a step's, and gives the first error.
+func (p *pipe) end() error {
+	_, err := p.drain()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.to = nil
+	return cmp.Or(p.failed, err)
+}
+
 func (p *pipe) close() { p.f.Close() }
 
 // pumpBoth hands both streams on until the returned function is called.
 func pumpBoth(out, err *pipe, stdout, stderr io.Writer) (finish func() error) {
-	out.ready()
-	err.ready()
-	done := make(chan error, 2)
-	go func() { done <- out.pump(stdout) }()
-	go func() { done <- err.pump(stderr) }()
-	return func() error {
-		out.stop()
-		err.stop()
-		return errors.Join(<-done, <-done)
-	}
+	begun := errors.Join(out.begin(stdout), err.begin(stderr))
+	return func() error { return errors.Join(begun, out.end(), err.end()) }
 }
 
 // tail keeps the last bytes that an interpreter printed while it failed to start.
