@@ -296,6 +296,9 @@ func (k *Client) greet(ctx context.Context) error {
 		if failed != nil {
 			return fmt.Errorf("the kernel's information: %w", failed)
 		}
+		if heard {
+			break
+		}
 		// What the request made the kernel publish follows its answer. When it does not, the next request says why.
 		moment, cancel := context.WithTimeout(ctx, subscribing)
 		_ = k.wait(moment, k.begin(listen))
