@@ -112,6 +112,9 @@ func (s Store) Discard(id RunID) (bool, error) {
 		return false, cannotWrite(s.runs(), err)
 	}
 	defer done()
+	if !unborn(s.Path(id)) { // its mark stays, by which a tidying that is cut here is done again
+		return false, nil
+	}
 	release, err := Lock(s.Path(id))
 	if errors.Is(err, ErrLive) || errors.Is(err, fs.ErrNotExist) {
 		return false, nil

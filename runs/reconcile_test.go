@@ -138,3 +138,21 @@ func TestReconcileIsCut(t *testing.T) {
 		t.Error("a whole record was reconciled again")
 	}
 }
+
+// TestDiscardLeavesTheMark: a run that has events is left as it is, its mark too. Were that taken away for a moment, a crash then would leave a run
+// that nobody looks after.
+func TestDiscardLeavesTheMark(t *testing.T) {
+	store := newStore(t)
+	cut := newRecord(t, store, aTime, 1)
+	cut.steps()
+	lockElsewhere(t, cut.dir)()
+	if gone, err := store.Discard(cut.id); gone || err != nil {
+		t.Fatal(gone, err)
+	}
+	if _, err := os.Stat(filepath.Join(cut.dir, LockFile)); err != nil {
+		t.Error(err)
+	}
+	if ids, err := store.Cut(); err != nil || len(ids) != 1 {
+		t.Errorf("%v, %v", ids, err)
+	}
+}
