@@ -145,11 +145,19 @@ func (s Store) Cut() ([]RunID, error) {
 	}
 	ids, err := s.ids()
 	return slices.DeleteFunc(ids, func(id RunID) bool {
-		if _, named := startOf(id); !named || Alive(s.Path(id)) {
+		if _, named := startOf(id); !named {
 			return true
 		}
-		_, marked := os.Lstat(filepath.Join(s.Path(id), LockFile))
-		_, begun := os.Lstat(filepath.Join(s.Path(id), JournalFile))
+		dir := s.Path(id)
+		lock := filepath.Join(dir, LockFile)
+		_, marked := os.Lstat(lock) // few are, and only of those it costs more
+		if marked == nil {
+			if Alive(dir) {
+				return true
+			}
+			_, marked = os.Lstat(lock) // it may have ended between the two
+		}
+		_, begun := os.Lstat(filepath.Join(dir, JournalFile))
 		return marked != nil && !errors.Is(begun, fs.ErrNotExist)
 	}), err
 }
