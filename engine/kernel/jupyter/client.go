@@ -29,7 +29,7 @@ type Client struct {
 	closed  chan struct{}
 	once    sync.Once
 	readers sync.WaitGroup
-	heard   chan struct{} // closed when nothing more will come of iopub
+	heard   chan struct{} // closed when nothing more will come
 
 	lost    chan struct{} // closed when a socket was lost
 	lostErr error
@@ -105,8 +105,12 @@ func Connect(ctx context.Context, c Connection) (*Client, error) {
 			return nil, err
 		}
 		k.readers.Add(1)
-		go k.read(*s.to, s.to == &k.iopub)
+		go k.read(*s.to)
 	}
+	go func() {
+		k.readers.Wait()
+		close(k.heard)
+	}()
 	if err := k.greet(ctx); err != nil {
 		k.Close()
 		return nil, err
@@ -114,11 +118,8 @@ func Connect(ctx context.Context, c Connection) (*Client, error) {
 	return k, nil
 }
 
-func (k *Client) read(s *socket, prints bool) {
+func (k *Client) read(s *socket) {
 	defer k.readers.Done()
-	if prints {
-		defer close(k.heard)
-	}
 	for {
 		frames, err := s.receive()
 		if err != nil {
@@ -194,7 +195,8 @@ func (k *Client) quit(x *exchange) {
 	}
 }
 
-// wait waits until an exchange is over. When the kernel was lost, what it had still published is taken first.
+// wait waits until an exchange is over. When the kernel was lost, what it had still said is taken first: on one socket its end may be
+// seen before the answer on another.
 func (k *Client) wait(ctx context.Context, x *exchange) error {
 	defer k.quit(x)
 	select {
@@ -206,9 +208,11 @@ func (k *Client) wait(ctx context.Context, x *exchange) error {
 	}
 	select {
 	case <-x.over:
-		return nil
 	case <-k.heard:
 	case <-k.closed:
+	}
+	if over(x.over) {
+		return nil
 	}
 	return k.lostErr
 }

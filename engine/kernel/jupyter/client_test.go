@@ -119,6 +119,20 @@ func TestWhatWasPrintedBeforeTheKernelEndedIsKept(t *testing.T) {
 	}
 }
 
+func TestAnAnswerCountsThoughTheKernelEnded(t *testing.T) {
+	for range 20 {
+		k := newFake(t, func(f *fake, m Message) {
+			f.print(m, "last")
+			f.status(m, "idle")
+			ok(f, m)
+			go f.end()
+		}).connect()
+		if r, got, err := run(k, context.Background()); err != nil || got != "stream last\n" || r.Status != "ok" {
+			t.Fatalf("%+v %q %v", r, got, err)
+		}
+	}
+}
+
 func TestWhatWasAbortedIsAskedForAgain(t *testing.T) {
 	var requests atomic.Int32
 	k := newFake(t, func(f *fake, m Message) {
