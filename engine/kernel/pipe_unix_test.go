@@ -71,6 +71,24 @@ func TestAStreamThatNeverPauses(t *testing.T) {
 	}
 }
 
+// A stream that is never empty, because what is read of it is written to it again: a step begins and ends all the same.
+func TestAStreamThatIsNeverEmpty(t *testing.T) {
+	p, w := stream(t)
+	if _, err := w.Write(make([]byte, 4<<10)); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan error)
+	go func() { over <- errors.Join(p.begin(w), p.end()) }()
+	select {
+	case err := <-over:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the step does not end")
+	}
+}
+
 func TestAStreamIsReadOnWhenItsWriterFails(t *testing.T) {
 	p, w := stream(t)
 	broken := errors.New("broken")

@@ -317,6 +317,7 @@ const subscribing = 10 * time.Millisecond
 // Execute runs code, hands on what it prints, in order, and returns when the kernel has said that it is idle
 // again: then all of it has come. silent leaves the kernel's counter and history alone. Output
 // of what an earlier request left running is handed on, too.
+// print is called by the goroutines that read, one call at a time, and not after Execute has returned.
 //
 // A kernel aborts what waits in its queue when a request fails. Nothing ever waits there, for one request is under way at a
 // time, and requests ask not to be treated so (stop_on_error); but a kernel may still be throwing its queue away when the
