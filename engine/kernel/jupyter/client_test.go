@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func ok(f *fake, m Message) {
@@ -86,6 +88,30 @@ func TestStatesOfWidgetsAreHandedOn(t *testing.T) {
 	}
 	if b := got[1].Buffers; len(b) != 1 || string(b[0].Path) != `["value"]` || string(b[0].Data) != "\x00bytes" {
 		t.Errorf("%+v", b)
+	}
+}
+
+func TestWhatComesBetweenRequestsIsTheNextOnes(t *testing.T) {
+	f := newFake(t, func(f *fake, m Message) {
+		f.print(m, "own")
+		f.status(m, "idle")
+		ok(f, m)
+	})
+	k := f.connect()
+	if _, got, err := run(k, context.Background()); err != nil || got != "stream own\n" {
+		t.Fatalf("%q %v", got, err)
+	}
+	f.print(Message{}, "between")
+	for came, begin := false, time.Now(); !came; time.Sleep(time.Millisecond) {
+		k.mu.Lock()
+		came = slices.ContainsFunc(k.waiting, func(a arrival) bool { return a.Header.Type == "stream" })
+		k.mu.Unlock()
+		if time.Since(begin) > time.Minute {
+			t.Fatal("what came is not kept")
+		}
+	}
+	if _, got, err := run(k, context.Background()); err != nil || got != "stream between\nstream own\n" {
+		t.Errorf("%q %v", got, err)
 	}
 }
 
