@@ -9,20 +9,117 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// Manifest closes an output notebook: it lists what the run put in, so that a deleted region is noticed.
+// ManifestFormat is the version of the manifests that this program writes. Members are only ever added to a version.
+const ManifestFormat = 2
+
+// Manifest closes an output notebook. It holds the result of the run as data, so that views and comparisons never read the
+// prose of a region, and it lists the regions, so that a deleted one is noticed.
+//
+// Nothing in it varies from one run of the same notebook to the next: no time, duration, host, process id, run id or
+// absolute path. It names no commit and no tree either, because committing the output notebook would change those.
+//
+// Manifests of format 0 (before 0.1) have only Source, Status, Parameters, Regions and ReportMode.
 type Manifest struct {
-	Source     string           `json:"source"` // sha256:… of the source; set by Splice
-	Status     string           `json:"status"`
-	Parameters []ManifestParam  `json:"parameters"`
-	Regions    []ManifestRegion `json:"regions"` // set by Splice
+	Format int    `json:"format,omitzero"` // ManifestFormat; 0 in older output notebooks
+	Source string `json:"source"`          // sha256:… of the source; set by Splice
+	// SourcePath is the path of the source, with slashes: from the root of the repository, or outside one from the
+	// folder of the run. It is empty where the source has no path (standard input) or lies elsewhere.
+	SourcePath string `json:"source_path,omitzero"`
+	Status     string `json:"status"` // pass, fail, blocked, partial, interrupted
+	// Partial says why only a part of the notebook ran ("--only build"); empty for a whole run.
+	Partial    string            `json:"partial,omitzero"`
+	Blockers   []ManifestBlocker `json:"blockers,omitempty"` // causes before consequences
+	Steps      []ManifestStep    `json:"steps,omitempty"`    // in the order of the notebook
+	Parameters []ManifestParam   `json:"parameters"`
+	Scraps     []ManifestScrap   `json:"scraps,omitempty"` // scalar values only
+	// Changes is the change of the whole run, sorted by path; nil when it was not checked. Of more than
+	// MaxManifestChanges files only the first stand here, and ChangesOmitted counts the others.
+	Changes        []ManifestChange  `json:"changes,omitempty"`
+	ChangesOmitted int               `json:"changes_omitted,omitzero"`
+	Contract       *ManifestContract `json:"contract,omitempty"`
+	Regions        []ManifestRegion  `json:"regions"` // set by Splice
 	// ReportMode says that a page is to fold the code of every step, as of one tagged hide-input.
 	ReportMode bool `json:"report_mode,omitzero"`
+	// Signature is an SSH signature of the manifest without this member; empty where no key is configured.
+	Signature string `json:"signature,omitzero"`
+}
+
+// MaxManifestChanges is how many changed files a manifest lists.
+const MaxManifestChanges = 1000
+
+// ManifestBlocker is one reason why the run did not pass.
+type ManifestBlocker struct {
+	Code    string   `json:"code"`            // of the table in docs/evidence.md
+	Step    StepID   `json:"step,omitzero"`   // the step that caused it; empty for the whole run
+	Rule    string   `json:"rule,omitzero"`   // the rule that was broken, as its author wrote it: "forbid: data.csv"
+	Paths   []string `json:"paths,omitempty"` // the files that broke it
+	Message string   `json:"message"`
+	Fix     string   `json:"fix,omitzero"` // how to mend it
+	// Consequence says that an earlier blocker led to this one.
+	Consequence bool `json:"consequence,omitzero"`
+}
+
+// ManifestStep is what became of one step.
+type ManifestStep struct {
+	ID     StepID   `json:"id"`
+	Status string   `json:"status"` // pass, fail, allowed, skip, timeout, pending
+	Exit   *int     `json:"exit,omitempty"`
+	Reason string   `json:"reason,omitzero"` // why it was skipped, or did not pass
+	Tags   []string `json:"tags,omitempty"`
+	// Weakened lists the attributes and tags that let the step pass where it otherwise would not: "expect-exit=1",
+	// "allow-failure", "if=false".
+	Weakened []string       `json:"weakened,omitempty"`
+	Files    int            `json:"files,omitzero"` // how many it changed
+	Added    int            `json:"added,omitzero"` // lines
+	Deleted  int            `json:"deleted,omitzero"`
+	Tests    *ManifestTests `json:"tests,omitempty"`
+	Broke    []string       `json:"broke,omitempty"` // codes of the blockers that it caused
+	Running  int            `json:"left_running,omitzero"`
+}
+
+// ManifestTests counts tests as their runner reported them.
+type ManifestTests struct {
+	Runner  string `json:"runner,omitzero"`
+	Passed  int    `json:"passed"`
+	Failed  int    `json:"failed"`
+	Skipped int    `json:"skipped"`
+}
+
+// ManifestScrap is a scalar that a step recorded under a name.
+type ManifestScrap struct {
+	Name  string    `json:"name"`
+	Value codec.Raw `json:"value"`
+}
+
+// ManifestChange is one changed file. The blob ids tie the proof to content: a reviewer can compare them with a branch.
+type ManifestChange struct {
+	Path    string `json:"path"`
+	OldPath string `json:"old_path,omitzero"` // of a rename
+	Status  string `json:"status"`            // added, modified, deleted, renamed, type, mode
+	OldBlob string `json:"old_blob,omitzero"`
+	NewBlob string `json:"new_blob,omitzero"`
+	OldMode string `json:"old_mode,omitzero"`
+	NewMode string `json:"new_mode,omitzero"`
+}
+
+// ManifestContract is what held for the run, after policy and command line had narrowed it.
+type ManifestContract struct {
+	Allow    []string `json:"allow,omitempty"`
+	Forbid   []string `json:"forbid,omitempty"`
+	Protect  []string `json:"protect,omitempty"`
+	Require  []string `json:"require,omitempty"`
+	Limits   string   `json:"limits,omitzero"` // "files 10, lines 200"
+	Mode     string   `json:"mode,omitzero"`   // worktree, in-place, none
+	Sandbox  string   `json:"sandbox,omitzero"`
+	Network  string   `json:"network,omitzero"`
+	Approval string   `json:"approval,omitzero"` // who approved, and whether that is the requester
 }
 
 // ManifestParam is a parameter as it was injected.
 type ManifestParam struct {
 	Name  string    `json:"name"`
 	Value codec.Raw `json:"value"`
+	Given bool      `json:"given,omitzero"` // not the default
 }
 
 // ManifestRegion names a region and its digest.
@@ -41,7 +138,7 @@ func (m Manifest) body() []byte {
 		if !p.Value.IsValid() { // not JSON: its text is kept as a string
 			p.Value = mustJSON(strings.ToValidUTF8(string(p.Value), "\uFFFD"))
 		}
-		m.Parameters[i] = ManifestParam{Name: strings.ToValidUTF8(p.Name, "\uFFFD"), Value: p.Value}
+		m.Parameters[i] = ManifestParam{Name: strings.ToValidUTF8(p.Name, "\uFFFD"), Value: p.Value, Given: p.Given}
 	}
 	m.Status = strings.ToValidUTF8(m.Status, "\uFFFD")
 	data, err := codec.Indent(m)

@@ -33,7 +33,7 @@ func problems(s Stripped) string {
 func TestSplice(t *testing.T) {
 	src := "```bash {#a}\necho hi\n```\ntext\n"
 	out := Splice([]byte(src), []Region{{ID: "a", At: 25, Body: []byte("```text {.output}\nhi\n```\n")}},
-		Manifest{Status: "pass", Parameters: []ManifestParam{{"n", codec.Raw("1")}, {"bad", codec.Raw("{")}}})
+		Manifest{Status: "pass", Parameters: []ManifestParam{{Name: "n", Value: codec.Raw("1")}, {Name: "bad", Value: codec.Raw("{")}}})
 	want := src[:25] + `
 <!-- markmill:out a DIGEST -->
 ` + "```text {.output}\nhi\n```" + `

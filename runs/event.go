@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -420,9 +421,16 @@ type VerificationStep struct {
 // Blocker is one reason why a run did not pass.
 type Blocker struct {
 	Code  string           `json:"code"`
-	Step  notebooks.StepID `json:"step,omitzero"`
+	Step  notebooks.StepID `json:"step,omitzero"` // the step that caused it
+	Rule  string           `json:"rule,omitzero"` // the rule that was broken, as its author wrote it: "forbid: data.csv"
+	Paths []string         `json:"paths,omitempty"`
 	Words string           `json:"words"`
 	Hint  string           `json:"hint,omitzero"` // what may have led to it, or how to mend it; it may tell of the caller's machine
+}
+
+func (b Blocker) equal(other Blocker) bool {
+	return b.Code == other.Code && b.Step == other.Step && b.Rule == other.Rule && b.Words == other.Words && b.Hint == other.Hint &&
+		slices.Equal(b.Paths, other.Paths)
 }
 
 // Text is what is said of it: the words, and the hint.
@@ -441,7 +449,9 @@ const (
 	Fail        Status = "fail"
 	Blocked     Status = "blocked"
 	Interrupted Status = "interrupted"
-	Running     Status = "running" // no run.completed yet
+	// Partial is the verdict of a run that passed, but of only a part of the notebook (--only, --from, --until, --skip-tag).
+	Partial Status = "partial"
+	Running Status = "running" // no run.completed yet
 )
 
 // CompletedData is the data of run.completed.

@@ -210,10 +210,8 @@ func (r *Run) Blockers() []Blocker {
 		all = append(all, r.Completed.Blockers...)
 	}
 	var once []Blocker
-	seen := map[Blocker]bool{}
 	for _, blocker := range all {
-		if !seen[blocker] {
-			seen[blocker] = true
+		if !slices.ContainsFunc(once, blocker.equal) {
 			once = append(once, blocker)
 		}
 	}
