@@ -44,7 +44,10 @@ func (r *run) checkDiff(ctx context.Context) error {
 	block := func(code, words string) {
 		data.Blockers = append(data.Blockers, runs.Blocker{Code: code, Words: words})
 	}
-	if total.PatchErr != nil {
+	data.Unread = r.tree.Unread()
+	if total.PatchErr != nil && r.plan.inFolder() {
+		data.PatchOmits = total.PatchErr.Error()
+	} else if total.PatchErr != nil {
 		block(runs.CodeChangeTooLarge, "the patch does not hold the whole change: "+total.PatchErr.Error())
 	}
 	if err := r.checkPaths(ctx, total.Files, &data, block); err != nil {

@@ -172,7 +172,7 @@ func (r *run) open(root string) error {
 	}
 	if err := r.emit(runs.RunStarted, "", runs.RunStartedData{
 		RunID: r.id, Markmill: r.eng.Version, Notebook: p.Request.Path, Form: string(p.Notebook.Form), SourceFile: p.sourceFile(),
-		Repository: root, Depth: p.Depth, Host: runtime.GOOS + "/" + runtime.GOARCH, PID: os.Getpid(),
+		Repository: root, Folder: p.folder(), Depth: p.Depth, Host: runtime.GOOS + "/" + runtime.GOARCH, PID: os.Getpid(),
 		Paths: r.paths(), Assets: p.Request.Assets, Output: p.Request.Output, OutputForm: string(p.Request.OutputForm),
 		Sandbox: &p.Sandbox, ResumedFrom: from, Options: p.options(),
 	}); err != nil {
@@ -217,7 +217,9 @@ func (r *run) paths() []runs.PathName {
 	work := filepath.Join(r.eng.Cache, "work", string(r.id))
 	list := []runs.PathName{{Path: worktree.Path(r.plan.Source, filepath.Join(work, "tree")), Name: "<worktree>"}, {Path: filepath.Join(work, "tmp"), Name: "<tmp>"},
 		{Path: filepath.Join(work, "home"), Name: "<home>"}, {Path: work, Name: "<work>"}}
-	if r.plan.mode() == runs.MutationInPlace && r.plan.Source != nil {
+	if r.plan.inFolder() {
+		list = append(list, runs.PathName{Path: r.plan.Request.Folder, Name: "<worktree>"})
+	} else if r.plan.mode() == runs.MutationInPlace && r.plan.Source != nil {
 		list = append(list, runs.PathName{Path: r.plan.Source.Root(), Name: "<worktree>"})
 	} else if r.plan.Source != nil {
 		list = append(list, runs.PathName{Path: r.plan.Source.Root(), Name: "<source>"})
@@ -341,6 +343,8 @@ func (r *run) makeTree(ctx context.Context) (err error) {
 			r.opaques = r.tree.Opaque()
 			r.before, err = p.Source.Fingerprint(ctx, r.ownPath)
 		}
+	} else if p.inFolder() {
+		r.tree, err = worktree.InFolder(ctx, p.Request.Folder, r.folderOptions(o))
 	} else {
 		r.tree, err = worktree.Create(ctx, p.Source, o)
 	}

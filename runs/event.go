@@ -51,12 +51,13 @@ type Event struct {
 // RunStartedData is the data of run.started.
 type RunStartedData struct {
 	RunID      RunID  `json:"run_id"`
-	Markmill   string `json:"markmill"`    // version
-	Notebook   string `json:"notebook"`    // path as given
-	Form       string `json:"form"`        //
-	SourceFile string `json:"source_file"` // name of the copy in the run directory
-	Repository string `json:"repository"`  // root of the source repository, "" outside one
-	Depth      int    `json:"depth"`       // runs around this one
+	Markmill   string `json:"markmill"`        // version
+	Notebook   string `json:"notebook"`        // path as given
+	Form       string `json:"form"`            //
+	SourceFile string `json:"source_file"`     // name of the copy in the run directory
+	Repository string `json:"repository"`      // root of the source repository, "" outside one
+	Folder     string `json:"folder,omitzero"` // outside a repository: the folder that the run works in
+	Depth      int    `json:"depth"`           // runs around this one
 	// ResumedFrom is the run that was cut and that this one goes on from; nil without.
 	ResumedFrom *ResumedData `json:"resumed_from,omitempty"`
 	Host        string       `json:"host"` // os/arch
@@ -399,6 +400,10 @@ type DiffCheckedData struct {
 	HiddenCount   int           `json:"hidden_count,omitzero"` // all of them
 	Blockers      []Blocker     `json:"blockers,omitempty"`
 	Skipped       string        `json:"skipped,omitzero"` // why it was not checked
+	// Of a run in a folder outside a repository: what the patch leaves out, and why the content of files was not
+	// compared.
+	PatchOmits string `json:"patch_omits,omitzero"`
+	Unread     string `json:"unread,omitzero"`
 }
 
 // VerificationData is the data of verification.completed.

@@ -68,8 +68,11 @@ func newRemoteBed(t *testing.T, base string, env ...string) *remoteBed {
 		t.Fatal(err)
 	}
 	b := &remoteBed{program: program, dir: t.TempDir(), base: base}
-	b.env = append(append(os.Environ(), "MARKMILL_DIR="+filepath.Join(b.dir, "records"), "AWS_EC2_METADATA_DISABLED=true", "HOME="+b.dir), env...)
-	b.client = remote.Client{Home: b.dir, Getenv: func(name string) (string, bool) {
+	if err := os.Mkdir(filepath.Join(b.dir, "home"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.env = append(append(os.Environ(), "MARKMILL_DIR="+filepath.Join(b.dir, "records"), "AWS_EC2_METADATA_DISABLED=true", "HOME="+filepath.Join(b.dir, "home")), env...)
+	b.client = remote.Client{Home: filepath.Join(b.dir, "home"), Getenv: func(name string) (string, bool) {
 		for i := len(b.env) - 1; i >= 0; i-- {
 			if value, ok := strings.CutPrefix(b.env[i], name+"="); ok {
 				return value, true
