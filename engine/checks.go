@@ -90,7 +90,8 @@ func (r *run) checkTests() error {
 		passed = passed || got.Status == runs.StepPassed
 		failed = failed || bad(got.Status) || got.Status == runs.StepPending
 	}
-	data.Passed = passed && !failed
+	data.Passed, data.Judges = passed && !failed, r.judged
+	r.judgeBlockers()
 	switch {
 	case len(data.Steps) == 0:
 		data.Skipped = "no step is tagged test"
@@ -101,7 +102,7 @@ func (r *run) checkTests() error {
 		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeVerificationFailed, Words: "tests are required: " + data.Skipped})
 	}
 	for _, b := range r.blockers {
-		if b.Code == runs.CodeVerificationFailed || b.Code == runs.CodeReviewerRejected {
+		if b.Code == runs.CodeVerificationFailed || b.Code == runs.CodeReviewerRejected || b.Code == runs.CodeJudgeChanged {
 			data.Blockers = append(data.Blockers, b)
 		}
 	}

@@ -217,7 +217,7 @@ func (p *Plan) checkFront() error {
 	for _, l := range []struct {
 		key      string
 		patterns []string
-	}{{"allow", f.Allow}, {"forbid", f.Forbid}} {
+	}{{"allow", f.Allow}, {"forbid", f.Forbid}, {"protect", f.Protect}} {
 		if pattern := badPattern(l.patterns); pattern != "" || slices.Contains(l.patterns, "") {
 			errs.add(bad(fmt.Sprintf("%s: %q is not a pattern of paths in the worktree", l.key, pattern),
 				`patterns are relative and use / , as "reports/**"`))

@@ -70,6 +70,7 @@ type run struct {
 	carry      *carry           // nil: the run begins anew
 	keeps      bool             // the run directory keeps the output notebooks
 	opaques    []string         // repositories inside the checkout of a run in place
+	judged     *runs.JudgesData // nil: no protected file changed
 }
 
 // Run does what a plan says and returns the finished record. Its error means that Markmill failed;
@@ -292,6 +293,9 @@ func (r *run) do(ctx context.Context) (ref string, err error) {
 		if err := r.carryOrStep(steps, &p.Steps[i]); err != nil {
 			return "", err
 		}
+	}
+	if err := r.trace.span("judge", func() error { return r.judgeAgain(steps) }); err != nil {
+		return "", err
 	}
 	if err := r.trace.span("close kernels", r.closeSessions); err != nil {
 		return "", err

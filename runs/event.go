@@ -121,6 +121,8 @@ type ContractData struct {
 	BaseCommit           string      `json:"base_commit"`
 	AllowedPaths         []string    `json:"allowed_paths"`
 	ForbiddenPaths       []string    `json:"forbidden_paths"`
+	ProtectedPaths       []string    `json:"protected_paths,omitempty"`
+	ProtectMode          string      `json:"protect_mode,omitzero"` // enforce, report; "" is enforce
 	ForbiddenActions     []string    `json:"forbidden_actions"`
 	Limits               LimitsData  `json:"limits"`
 	MutationMode         string      `json:"mutation_mode"` // worktree, in-place, none
@@ -412,6 +414,27 @@ type VerificationData struct {
 	Passed   bool               `json:"passed"`
 	Skipped  string             `json:"skipped,omitzero"`
 	Blockers []Blocker          `json:"blockers,omitempty"`
+	// Judges is what came of protect: where the run changed protected files; nil where it changed none.
+	Judges *JudgesData `json:"judges,omitempty"`
+}
+
+// JudgesData says which protected files a run changed, and what the judging steps (test, review) came to when they ran a
+// second time with the base's versions of these files.
+type JudgesData struct {
+	Changed []string     `json:"changed"` // paths, sorted
+	Steps   []JudgedStep `json:"steps,omitempty"`
+	Skipped string       `json:"skipped,omitzero"` // why no step ran a second time
+}
+
+// JudgedStep is the second outcome of one judging step, or of a step that prepares for one.
+type JudgedStep struct {
+	VerificationStep
+	Judge    bool          `json:"judge"` // false: a setup step, which ran again for its state
+	Reason   string        `json:"reason,omitzero"`
+	Stdout   StreamData    `json:"stdout"`
+	Stderr   StreamData    `json:"stderr"`
+	Displays []DisplayData `json:"displays,omitempty"`
+	Outputs  StreamData    `json:"outputs,omitzero"`
 }
 
 // VerificationStep is one test step's outcome.

@@ -123,7 +123,11 @@ func (b *remoteBed) do(args ...string) string {
 	return fmt.Sprintf("%s\nexit %d", out, code)
 }
 
-func (b *remoteBed) run(args ...string) string { return b.do(append([]string{"run"}, args...)...) }
+// run runs a notebook in the bed's folder, without the picture that a run before made there.
+func (b *remoteBed) run(args ...string) string {
+	_ = os.Remove(filepath.Join(b.dir, "p.png")) // it need not be there
+	return b.do(append([]string{"run"}, args...)...)
+}
 
 // records counts the runs that were recorded.
 func (b *remoteBed) records(t *testing.T) int {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // Bounds of the snapshot of a folder outside a repository. Above either, only names, sizes and times are compared.
@@ -48,6 +49,7 @@ func (t *Tree) takeFolder(ctx context.Context) error {
 	if err := t.settleBase(ctx); err != nil {
 		return err
 	}
+	t.opaque = slices.Clone(t.nested)
 	t.keepRules()
 	return nil
 }
