@@ -21,13 +21,25 @@ import (
 func (p *Plan) data() runs.PlanData {
 	d := runs.PlanData{Language: p.Notebook.Spoken}
 	for _, s := range p.Steps {
-		step := runs.PlannedStep{ID: s.ID, Index: s.Index, Lang: s.Lang, Kernel: s.Session, Tags: s.Tags, Action: "run"}
+		step := runs.PlannedStep{ID: s.ID, Index: s.Index, Lang: s.Lang, Kernel: s.Session, Tags: p.recordedTags(s.Step), Action: "run"}
 		if s.Skip != "" {
 			step.Action, step.Reason, step.LeftOut = "skip", s.Skip, s.LeftOut
 		}
 		d.Steps = append(d.Steps, step)
 	}
 	return d
+}
+
+// recordedTags are the tags of a step, with hide-output exactly where the output of the step is hidden.
+func (p *Plan) recordedTags(s *notebooks.Step) []string {
+	hidden := p.Notebook.OutputOf(s) == notebooks.OutputHidden
+	switch has := s.Has(notebooks.TagHideOutput); {
+	case hidden && !has:
+		return append(slices.Clone(s.Tags), notebooks.TagHideOutput)
+	case !hidden && has:
+		return slices.DeleteFunc(slices.Clone(s.Tags), func(tag string) bool { return tag == notebooks.TagHideOutput })
+	}
+	return s.Tags
 }
 
 // Parameters are the bound parameters as they are recorded; a secret's value is not.

@@ -98,6 +98,12 @@ func lineEndBefore(src []byte, at int) string {
 	return "\n"
 }
 
+// SelfContained says whether a text in Markdown ends where it ends: it opens nothing that runs on, and defines no links.
+func SelfContained(text []byte) bool {
+	text = canonical(text)
+	return bytes.Equal(selfContained(newBlockParser(), text), text)
+}
+
 // selfContained returns a body that ends where it ends: it opens nothing that runs on, and defines no links.
 func selfContained(p parser.Parser, body []byte) []byte {
 	const probe = "<!-- end -->\n"

@@ -359,7 +359,7 @@ func (o *cellOutputs) scrapPayload(s runs.ScrapData) (mime string, payload map[s
 // showScrap adds what a reader sees of a scrap.
 func (o *cellOutputs) showScrap(s runs.ScrapData, data map[string]any) {
 	data["text/plain"] = ipynb.Lines(o.shown(cellText(s.Value)))
-	if s.Type != runs.ScrapTable {
+	if s.Type != runs.ScrapTable && s.Type != runs.ScrapJSON {
 		return
 	}
 	var b bytes.Buffer

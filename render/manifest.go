@@ -129,13 +129,6 @@ func weakened(nb *notebooks.Notebook, s *notebooks.Step) []string {
 	return out
 }
 
-// failedAsExpected says that a step passes because its failure is allowed or expected: it proves something else than that its
-// code passes.
-func failedAsExpected(rec *runs.StepRecord) bool {
-	f := rec.Finished
-	return f != nil && (f.Status == runs.StepAllowed || f.Status == runs.StepPassed && f.Exit != 0)
-}
-
 // manifestScraps are the scalars among the scraps of a run.
 func manifestScraps(run *runs.Run, names pathNames) []notebooks.ManifestScrap {
 	var out []notebooks.ManifestScrap
