@@ -154,7 +154,7 @@ func TestOutputIsPlainAndStable(t *testing.T) {
 		if err != nil || !bytes.Equal(out, again) {
 			t.Fatalf("the second output is another (%v)", err)
 		}
-		regions, err := stepRegions(nb, d.run, d, nil)
+		regions, err := stepRegions(nb, d.run, &notebooks.Manifest{}, d, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,10 +35,8 @@ func jupyterOutput(nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, 
 	if j.widgets, err = r.widgets.setting(j.names.replace); err != nil {
 		return nil, fmt.Errorf("render: %w", err)
 	}
-	if j.tells {
-		if err := j.blockers(run.Blockers()); err != nil {
-			return nil, fmt.Errorf("render: %w", err)
-		}
+	if j.tells || run.Status() != runs.Pass {
+		j.verdict()
 	}
 	return j.bytes()
 }
@@ -71,7 +69,6 @@ type jupyter struct {
 	report   bool              // the code of every cell is folded
 
 	result ipynb.Result
-	noted  []ipynb.Setting // what is noted besides the manifest
 	listed []notebooks.ManifestRegion
 	failed bool
 
@@ -357,7 +354,7 @@ func (j *jupyter) metadata() error {
 	}
 	m := j.manifest
 	m.Source, m.Regions, m.ReportMode, m.Verdict = notebooks.DigestOf(j.file.Source), regions, j.report, ""
-	manifest, err := ipynb.ManifestSetting(m, j.noted...)
+	manifest, err := ipynb.ManifestSetting(m)
 	j.result.Metadata = append([]ipynb.Setting{manifest, {Name: "papermill", Value: papermill}}, j.widgets...)
 	return err
 }

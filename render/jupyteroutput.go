@@ -108,6 +108,8 @@ func (r *recorded) outputs(rec runs.StepRecord, rules []rule, count int) ([]map[
 			}
 		}
 	}
+	o.flush()
+	o.breaks(&r.j.manifest, rec.Planned.ID)
 	if r.j.tells {
 		if err := o.besides(rec); err != nil {
 			return nil, err

@@ -19,7 +19,8 @@ const mostReasons = 3
 func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 	var b strings.Builder
 	line := func(text string) { b.WriteString(strings.TrimRight("> "+text, " ") + "\n") }
-	line(fmt.Sprintf("**%s %s** · %s", Mark(runs.Status(m.Status)), StatusWords(m.Status), strings.Join(verdictFacts(m), " · ")))
+	head := fmt.Sprintf("**%s %s**", Mark(runs.Status(m.Status)), StatusWords(m.Status))
+	line(strings.Join(append([]string{head}, verdictFacts(m)...), " · "))
 	if reasons := ReasonLines(m); len(reasons) > 0 {
 		line("")
 		for _, reason := range reasons {
@@ -51,6 +52,9 @@ func StatusWords(status string) string {
 
 // verdictFacts counts steps, tests and the change, and says who approved.
 func verdictFacts(m *notebooks.Manifest) []string {
+	if m.Format < 2 { // an older manifest does not say
+		return nil
+	}
 	facts := []string{StepWords(m)}
 	if m.Partial != "" {
 		facts = append(facts, codeSpan(plain.Escape(oneLine(m.Partial, 80))))
@@ -168,14 +172,18 @@ func ReasonLines(m *notebooks.Manifest) []string {
 			out = append(out, fmt.Sprintf("… and %d more, in the manifest", left))
 			break
 		}
-		b := &m.Blockers[i]
-		words := BlockerMarkdown(b)
-		if b.Consequence {
-			words = "following from that: " + words
-		}
-		out = append(out, words+" ("+codeSpan(plain.Escape(b.Code))+")")
+		out = append(out, ReasonMarkdown(&m.Blockers[i]))
 	}
 	return out
+}
+
+// ReasonMarkdown is a blocker in words, with its code.
+func ReasonMarkdown(b *notebooks.ManifestBlocker) string {
+	words := BlockerMarkdown(b)
+	if b.Consequence {
+		words = "following from that: " + words
+	}
+	return words + " (" + codeSpan(plain.Escape(b.Code)) + ")"
 }
 
 // BlockerMarkdown says in words what a blocker stands for: the rule, the files and the step.
