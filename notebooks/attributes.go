@@ -47,7 +47,8 @@ var attributes = map[string]attribute{
 		s.Normalize = append(s.Normalize, a.words()...)
 		return wantWord(strings.Join(s.Normalize, ""), "the names of rules, such as normalize=durations,paths")
 	},
-	"env": setEnv,
+	"env":    setEnv,
+	"output": func(s *Step, a attr) (err error) { s.Output, err = outputWord(a.val); return err },
 	"tags": func(s *Step, a attr) error {
 		for _, t := range a.words() {
 			s.addTag(t)
@@ -58,9 +59,18 @@ var attributes = map[string]attribute{
 
 const maxRetries = 100
 
+// outputWord reads how much of a step's output stands open in the output notebook.
+func outputWord(text string) (string, error) {
+	switch text {
+	case OutputOpen, OutputFolded, OutputHidden:
+		return text, nil
+	}
+	return "", fmt.Errorf("expected %s, %s or %s, got %s", OutputOpen, OutputFolded, OutputHidden, quote(text))
+}
+
 // attributeNames are what an unknown one is compared with, and listed.
 var attributeNames = []string{
-	"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "normalize", "env", "tags", "name",
+	"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "normalize", "env", "output", "tags", "name",
 }
 
 // setName takes an id from name= (Runme, Jupytext) or label: (Quarto). A name of another tool may hold what an id may

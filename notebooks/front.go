@@ -54,6 +54,14 @@ func (r *reading) readFront(at frontPlace, native bool) {
 			continue
 		}
 		read, ok := frontKeys[key.Value]
+		if key.Value == "output" {
+			if word := scalar(value); ownOutput(value) {
+				nb.Front.Output = word
+			} else if near := Suggest(word, []string{OutputOpen, OutputFolded, OutputHidden}); near != "" {
+				r.warn(r.offset(at.base, value.Line, value.Column), "", "output: "+quote(word)+" has no effect", fmt.Sprintf("did you mean %s?", near))
+			}
+			continue
+		}
 		if !ok {
 			if !isForeignKey(key.Value) {
 				r.unknownKey(native, r.offset(at.base, key.Line, key.Column), key.Value)

@@ -54,7 +54,16 @@ var frontKeys = map[string]func(f *Front, n *yaml.Node) error{
 		f.MaxOutput, err = size(scalar(n))
 		return err
 	},
-	"durability":        func(f *Front, n *yaml.Node) error { return oneOf(n, &f.Durability, "run", "step") },
+	"durability": func(f *Front, n *yaml.Node) error { return oneOf(n, &f.Durability, "run", "step") },
+	"headline": func(f *Front, n *yaml.Node) error {
+		if err := setTexts(n, &f.Headline); err != nil {
+			return err
+		}
+		if n := len(f.Headline); n > MaxHeadline {
+			return fmt.Errorf("expected at most %d names of scraps, got %d", MaxHeadline, n)
+		}
+		return nil
+	},
 	"forbidden_actions": func(f *Front, n *yaml.Node) error { return setTexts(n, &f.ForbiddenActions) },
 }
 
@@ -72,7 +81,16 @@ func (f *Front) ReadKey(key string, value *yaml.Node) error {
 var frontNames = []string{
 	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require", "forbidden_actions",
 	"mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict", "sandbox", "network", "resources",
-	"max-output", "durability", "allow_errors",
+	"max-output", "durability", "allow_errors", "headline", "output",
+}
+
+// MaxHeadline is how many scraps a verdict shows.
+const MaxHeadline = 8
+
+// ownOutput says whether the key output: is Markmill's: R Markdown and Quarto have one, too.
+func ownOutput(value *yaml.Node) bool {
+	_, err := outputWord(scalar(value))
+	return err == nil
 }
 
 func setText(n *yaml.Node, to *string) error {

@@ -134,7 +134,7 @@ func (h *header) read(node *yaml.Node) {
 		h.form, h.jupytext = FormJupytext, true
 	case lookup(node, "runme") != nil:
 		h.form = FormRunme
-	case lookup(node, "execute") != nil || lookup(node, "format") != nil || lookup(node, "output") != nil || lookup(node, "engine") != nil:
+	case lookup(node, "execute") != nil || lookup(node, "format") != nil || lookup(node, "output") != nil && !ownOutput(lookup(node, "output")) || lookup(node, "engine") != nil:
 		h.form = FormQuarto
 	}
 	if spec == nil {

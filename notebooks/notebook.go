@@ -56,12 +56,31 @@ type Step struct {
 	Retries    int    // further tries after the first
 	Normalize  []string
 	Env        map[string]string
+	Output     string // OutputOpen, OutputFolded, OutputHidden; "": the notebook's
 
 	// Apart marks a cell of a Jupyter notebook that is in another language than the notebook's kernel.
 	Apart bool
 
 	// Parameters marks a code-language parameters block (papermill's "parameters" cell).
 	Parameters bool
+}
+
+// How much of what came of a step stands open in the output notebook. Without a word, results are open and all else is folded.
+const (
+	OutputOpen   = "open"
+	OutputFolded = "folded"
+	OutputHidden = "hidden"
+)
+
+// OutputOf is how much of a step's output stands open: the step's own word, or else the notebook's.
+func (nb *Notebook) OutputOf(s *Step) string {
+	switch {
+	case s.Output != "":
+		return s.Output
+	case s.Has(TagHideOutput):
+		return OutputHidden
+	}
+	return nb.Front.Output
 }
 
 // Has says whether the step carries a tag. Names of papermill, nbclient and nbval are
@@ -124,6 +143,8 @@ type Front struct {
 	Alerts           []string
 	MaxOutput        int64 // bytes of a step's output kept in the output notebook; 0 is the default
 	Durability       string
+	Output           string   // of each step, unless it says otherwise
+	Headline         []string // scraps that the verdict shows, in this order; nil: the first scalars
 }
 
 // Resources bounds what the processes of steps may use; 0 is no limit.

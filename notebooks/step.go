@@ -217,6 +217,9 @@ func (r *reading) apply(s *Step, a attr, spelled Form) {
 		return
 	}
 	set, ok := attributes[a.key]
+	if _, err := outputWord(a.val); a.key == "output" && spelled != FormNative && err != nil { // another tool's
+		ok = false
+	}
 	if name, isEnv := strings.CutPrefix(a.key, "env."); isEnv {
 		set, ok = func(s *Step, a attr) error { return s.setVariable(name, a.val) }, true
 	}

@@ -40,6 +40,7 @@ func (s *Step) Info() string {
 		pair("retries", strconv.Itoa(s.Retries))
 	}
 	pair("normalize", strings.Join(s.Normalize, " "))
+	pair("output", s.Output)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		b.WriteString(" env." + name + "=" + infoValue(s.Env[name]))
 	}

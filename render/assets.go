@@ -34,6 +34,8 @@ type picture struct {
 	alt      string
 	mime     string
 	bytes    int64
+	digest   runs.Digest
+	scrap    bool // it is a scrap, and no result
 }
 
 // extensions of the media types that a Markdown page shows as a picture.
@@ -84,11 +86,11 @@ func stepPictures(s runs.StepRecord) []picture {
 		out = append(out, p)
 	}
 	for _, d := range s.Finished.Displays {
-		add(picture{from: d.File, alt: d.Alt, mime: d.MIME, bytes: d.Bytes}, d.Digest)
+		add(picture{from: d.File, alt: d.Alt, mime: d.MIME, bytes: d.Bytes, digest: d.Digest}, d.Digest)
 	}
 	for _, c := range s.Scraps {
 		if c.Display {
-			add(picture{from: c.File, alt: c.Name, mime: c.MIME}, c.Digest)
+			add(picture{from: c.File, alt: c.Name, mime: c.MIME, digest: c.Digest, scrap: true}, c.Digest)
 		}
 	}
 	return out

@@ -128,7 +128,7 @@ func TestARegionNeverLeaksIntoThePage(t *testing.T) {
 			t.Fatalf("stripped: %q (%v), want %q", s.Source, s.Problems, nb.Source)
 		}
 		// Splice shows a body that is not whole Markdown as text: none of these may need that.
-		regions, err := stepRegions(nb, d.run, d, newPathNames(d.run.Started.Paths))
+		regions, err := stepRegions(nb, d.run, &notebooks.Manifest{}, d, newPathNames(d.run.Started.Paths))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestOutputIsPlainAndStable(t *testing.T) {
 		if err != nil || !bytes.Equal(out, again) {
 			t.Fatalf("the second output is another (%v)", err)
 		}
-		regions, err := stepRegions(nb, d.run, d, nil)
+		regions, err := stepRegions(nb, d.run, &notebooks.Manifest{}, d, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

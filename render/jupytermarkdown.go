@@ -3,13 +3,10 @@ package render
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 
 	"markmill/notebooks"
-	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
-	"markmill/render/plain"
 	"markmill/runs"
 )
 
@@ -69,37 +66,22 @@ func (o *cellOutputs) change(page string, e excerpt, about map[string]any) {
 		"data": map[string]any{"text/markdown": ipynb.Lines(page), "text/plain": ipynb.Lines(text)}})
 }
 
-// blockers tells why a run did not pass: in the metadata, and where no step says it, in a cell on top.
-func (j *jupyter) blockers(list []runs.Blocker) error {
-	if len(list) == 0 {
-		return nil
-	}
-	list = slices.Clone(list)
-	for i := range list {
-		list[i].Words, list[i].Hint = j.names.replace(list[i].Words), ""
-	}
-	raw, err := codec.Marshal(map[string]any{"blockers": list})
-	if err != nil {
-		return err
-	}
-	j.noted = append(j.noted, ipynb.Setting{Name: "result", Value: raw})
-	if !j.failed {
-		j.verdict(list)
-	}
-	return nil
+// verdict adds the cell on top that says how the run came out, as an output notebook in Markdown says it.
+func (j *jupyter) verdict() {
+	words := VerdictMarkdown(&j.manifest, j.nb.Front.Headline)
+	top := ipynb.AddedCell{ID: "markmill-verdict", Markdown: true, Tags: []string{"markmill"}, Source: strings.TrimSuffix(words, "\n")}
+	j.result.Added = append([]ipynb.AddedCell{top}, j.result.Added...)
 }
 
-// verdict adds the cell on top.
-func (j *jupyter) verdict(list []runs.Blocker) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "**%s %s**\n", Mark(runs.Status(j.status)), inline(j.status))
-	for _, each := range list {
-		b.WriteString("\n- " + inline(each.Code))
-		if each.Step != "" {
-			b.WriteString(" in " + codeSpan(plain.Escape(string(each.Step))))
+// breaks tells which rules of the run a step broke, where its own outputs say nothing of it.
+func (o *cellOutputs) breaks(m *notebooks.Manifest, step notebooks.StepID) {
+	for i := range m.Blockers {
+		b := &m.Blockers[i]
+		if b.Step != step || b.Rule == "" || b.Rule == notebooks.TagNoChange {
+			continue
 		}
-		b.WriteString(": " + inline(plain.Escape(each.Words)))
+		words := (&cleaner{names: o.names, rules: o.rules}).oneLine(brokeWords(b), 200)
+		o.list = append(o.list, map[string]any{"output_type": "display_data", "metadata": map[string]any{"markmill": map[string]any{"kind": "broke"}},
+			"data": map[string]any{"text/markdown": ipynb.Lines("**✗ " + inline(words) + "**"), "text/plain": ipynb.Lines("✗ " + words)}})
 	}
-	top := ipynb.AddedCell{ID: "markmill-verdict", Markdown: true, Tags: []string{"markmill"}, Source: b.String()}
-	j.result.Added = append([]ipynb.AddedCell{top}, j.result.Added...)
 }

@@ -108,6 +108,8 @@ func (r *recorded) outputs(rec runs.StepRecord, rules []rule, count int) ([]map[
 			}
 		}
 	}
+	o.flush()
+	o.breaks(&r.j.manifest, rec.Planned.ID)
 	if r.j.tells {
 		if err := o.besides(rec); err != nil {
 			return nil, err
@@ -359,7 +361,7 @@ func (o *cellOutputs) scrapPayload(s runs.ScrapData) (mime string, payload map[s
 // showScrap adds what a reader sees of a scrap.
 func (o *cellOutputs) showScrap(s runs.ScrapData, data map[string]any) {
 	data["text/plain"] = ipynb.Lines(o.shown(cellText(s.Value)))
-	if s.Type != runs.ScrapTable {
+	if s.Type != runs.ScrapTable && s.Type != runs.ScrapJSON {
 		return
 	}
 	var b bytes.Buffer

@@ -30,13 +30,13 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 	if err != nil {
 		return nil, err
 	}
-	steps, err := stepRegions(nb, run, files, names)
+	m := Manifest(own, run)
+	steps, err := stepRegions(nb, run, &m, files, names)
 	if err != nil {
 		return nil, err
 	}
-	return notebooks.Splice(nb.Source, append(regions, steps...), notebooks.Manifest{
-		Status: string(run.Status()), Parameters: manifestParams(run.Contract.Parameters, names), ReportMode: run.ReportMode(),
-	}), nil
+	verdict := notebooks.Region{Verdict: true, Body: []byte(VerdictMarkdown(&m, own.Front.Headline))}
+	return notebooks.Splice(nb.Source, append(append(regions, verdict), steps...), m), nil
 }
 
 // Recorded is the notebook of a run: its source, in the language that the run found.
@@ -79,7 +79,7 @@ func withoutBlocks(run *runs.Run, own, markdown *notebooks.Notebook) *runs.Run {
 }
 
 // stepRegions returns the regions of the steps, in the order of the notebook.
-func stepRegions(nb *notebooks.Notebook, run *runs.Run, files fs.FS, names pathNames) ([]notebooks.Region, error) {
+func stepRegions(nb *notebooks.Notebook, run *runs.Run, m *notebooks.Manifest, files fs.FS, names pathNames) ([]notebooks.Region, error) {
 	limit := outputBytes
 	if nb.Front.MaxOutput > 0 {
 		limit = int(nb.Front.MaxOutput)
@@ -102,7 +102,12 @@ func stepRegions(nb *notebooks.Notebook, run *runs.Run, files fs.FS, names pathN
 		if err != nil {
 			return nil, fmt.Errorf("render: step %q: %w", step.ID, err)
 		}
-		r := region{files: files, rec: rec, clean: &cleaner{names: names, rules: rules}, limit: limit, left: limit}
+		r := region{files: files, rec: rec, clean: &cleaner{names: names, rules: rules}, limit: limit, left: limit, output: nb.OutputOf(step)}
+		for _, b := range m.Blockers {
+			if b.Step == step.ID && b.Rule != "" && b.Rule != notebooks.TagNoChange {
+				r.broke = append(r.broke, b)
+			}
+		}
 		if err := r.write(pics[i]); err != nil {
 			return nil, fmt.Errorf("render: %w", err)
 		}

@@ -32,6 +32,11 @@ type region struct {
 	clean *cleaner
 	limit int // of a step's output
 	left  int // of limit
+
+	output string                      // how much stands open: notebooks.OutputOpen, …
+	broke  []notebooks.ManifestBlocker // the rules that the step broke
+	rest   bytes.Buffer                // what is folded; the results stand in the region itself
+	shown  map[string]bool             // scraps that stand among the results
 }
 
 // reached says that there is something to say of a step: it ran, or it was skipped for a reason.
@@ -42,18 +47,32 @@ func reached(rec runs.StepRecord) bool {
 	return rec.Step != nil || rec.Planned.Action == runs.ActionSkip
 }
 
-// write writes the whole body.
+// write writes the whole body: results open, then all else folded under the line that sums the step up. A step that failed or
+// broke a rule is open whole.
 func (r *region) write(pics []picture) error {
-	open := ""
-	if r.failed() {
-		open = " open"
-	}
-	fmt.Fprintf(r, "<details%s><summary>%s</summary>\n\n", open, r.summary())
-	if r.rec.Finished != nil && r.rec.Finished.Status != runs.StepSkipped {
+	r.shown = map[string]bool{}
+	ran := r.rec.Finished != nil && r.rec.Finished.Status != runs.StepSkipped
+	if ran {
 		if err := r.blocks(pics); err != nil {
 			return err
 		}
 	}
+	rest := bytes.Clone(r.rest.Bytes())
+	bad := r.failed() || len(r.broke) > 0 && ran
+	if r.output == notebooks.OutputFolded && !bad {
+		rest = append(bytes.Clone(r.Bytes()), rest...)
+		r.Reset()
+	}
+	if len(rest) == 0 {
+		fmt.Fprintf(r, "<sub>%s</sub>\n", r.summary())
+		return nil
+	}
+	open := ""
+	if bad || r.output == notebooks.OutputOpen {
+		open = " open"
+	}
+	fmt.Fprintf(r, "<details%s><summary>%s</summary>\n\n", open, r.summary())
+	r.Write(rest)
 	r.WriteString("</details>\n")
 	return nil
 }
@@ -68,11 +87,33 @@ func (r *region) failed() bool {
 // summary is the one line that says what matters, as HTML.
 func (r *region) summary() string {
 	mark, words := summaryOf(r.rec)
+	if len(r.broke) > 0 {
+		mark = "✗"
+	}
 	line := mark + " <code>" + htmlText(plain.Escape(string(r.rec.Planned.ID))) + "</code>"
 	for _, w := range words {
 		line += " · " + htmlText(r.clean.oneLine(w, 200))
 	}
+	for i := range r.broke {
+		line += " · <strong>" + htmlText(r.clean.oneLine(brokeWords(&r.broke[i]), 200)) + "</strong>"
+	}
 	return line
+}
+
+// brokeWords says which rule a step broke, and with which files.
+func brokeWords(b *notebooks.ManifestBlocker) string {
+	words := "broke " + b.Rule
+	for i, p := range b.Paths {
+		switch {
+		case i == 3:
+			return fmt.Sprintf("%s and %d more", words, len(b.Paths)-i)
+		case i == 0:
+			words += ": " + p
+		default:
+			words += ", " + p
+		}
+	}
+	return words
 }
 
 // summaryOf says what matters of a step: its sign, how it ended, its tests and what it changed.
@@ -91,15 +132,14 @@ func summaryOf(rec runs.StepRecord) (mark string, words []string) {
 	return mark, words
 }
 
-// blocks writes what the step printed, showed, changed and recorded.
+// blocks writes what the step printed, showed, changed and recorded: the results into the region, the rest apart.
 func (r *region) blocks(pics []picture) error {
-	f := r.rec.Finished
 	switch {
 	case r.has(notebooks.TagVolatile):
-		fmt.Fprintf(r, "Output not kept here (`volatile`): %s.\n\n", r.whereabouts())
+		fmt.Fprintf(&r.rest, "Output not kept here (`volatile`): %s.\n\n", r.whereabouts())
 		return r.scraps()
 	case r.has(notebooks.TagHideOutput):
-		fmt.Fprintf(r, "Output hidden (`hide-output`): %s.\n\n", r.whereabouts())
+		fmt.Fprintf(&r.rest, "Output hidden: %s.\n\n", r.whereabouts())
 	default:
 		// The errors are read first: they are what a reader of a failed step needs, and get at
 		// least half of the space; they are shown after the output.
@@ -107,23 +147,20 @@ func (r *region) blocks(pics []picture) error {
 		if err != nil {
 			return err
 		}
-		if err := r.output(pics); err != nil {
+		if err := r.stdout(pics); err != nil {
 			return err
 		}
-		r.Write(failure)
+		r.rest.Write(failure)
+		if err := r.results(pics); err != nil {
+			return err
+		}
 	}
 	if r.rec.Patch != nil && len(r.rec.Patch.Files) > 0 {
 		if err := r.diff(); err != nil {
 			return err
 		}
 	}
-	if err := r.scraps(); err != nil {
-		return err
-	}
-	if f.Stdout.File == "" && f.Stderr.File == "" && f.Error == nil && len(f.Displays) == 0 && r.rec.Patch == nil && len(r.rec.Scraps) == 0 {
-		r.WriteString("No output.\n\n")
-	}
-	return nil
+	return r.scraps()
 }
 
 // whereabouts names the step's folder in the run directory.
@@ -201,8 +238,8 @@ func (r *region) failure() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// output writes standard output, then what the step displayed.
-func (r *region) output(pics []picture) error {
+// stdout writes standard output. Where there are results, it leaves half of the space to them.
+func (r *region) stdout(pics []picture) error {
 	f := r.rec.Finished
 	limit := max(r.left, 0)
 	if len(f.Displays) > len(pics) {
@@ -212,15 +249,9 @@ func (r *region) output(pics []picture) error {
 	if r.has(notebooks.TagTest) {
 		info = "text {.tests}"
 	}
-	shown, err := r.stream(&r.Buffer, info, f.Stdout, limit)
-	if err != nil {
-		return err
-	}
+	shown, err := r.stream(&r.rest, info, f.Stdout, limit)
 	r.left -= len(shown)
-	for _, p := range pics {
-		r.picture(p)
-	}
-	return r.displays()
+	return err
 }
 
 // withoutAddress drops where an object lay in memory from the words that stand for a picture or
@@ -241,49 +272,20 @@ func (r *region) picture(p picture) {
 	fmt.Fprintf(r, "![%s](%s)\n\n", inline(plain.Escape(alt)), link(p.to))
 }
 
-// displays writes the rich results that are no pictures, as text.
-func (r *region) displays() error {
-	for i, d := range r.rec.Finished.Displays {
-		if extensions[d.MIME] != "" {
-			continue
-		}
-		if r.left <= 0 {
-			fmt.Fprintf(r, "… %s elided: %s\n\n", counted(len(r.rec.Finished.Displays)-i, "result"), r.whereabouts())
-			return nil
-		}
-		r.left -= resultBytes
-		switch text := d.MIME != "text/html" && (strings.HasPrefix(d.MIME, "text/") || d.MIME == "application/json"); {
-		case text && d.File != "":
-			shown, err := r.stream(&r.Buffer, "text {.result}", runs.StreamData{File: d.File, Bytes: d.Bytes, Digest: d.Digest}, max(r.left, resultBytes))
-			if err != nil {
-				return err
-			}
-			r.left -= len(shown)
-		case d.Alt != "":
-			e := cutText(r.clean.text(withoutAddress(d.Alt)), max(r.left, resultBytes))
-			writeExcerpt(&r.Buffer, "text {.result}", e, d.File, d.Digest)
-			r.left -= e.size()
-		default:
-			fmt.Fprintf(r, "Result (%s): %s\n\n", inline(plain.Escape(d.MIME)), codeSpan(plain.Escape(d.File)))
-		}
-	}
-	return nil
-}
-
 func (r *region) diff() error {
 	e, escaped, err := patchText(r.files, r.rec.Patch)
 	if err != nil {
 		return fmt.Errorf("step %q: %w", r.rec.Planned.ID, err)
 	}
-	writeExcerpt(&r.Buffer, "diff {.diff}", e, r.rec.Patch.Patch, r.rec.Patch.Digest)
+	writeExcerpt(&r.rest, "diff {.diff}", e, r.rec.Patch.Patch, r.rec.Patch.Digest)
 	if escaped {
-		fmt.Fprintf(r, "Hidden characters are shown escaped; to the byte: %s\n\n", codeSpan(plain.Escape(r.rec.Patch.Patch)))
+		fmt.Fprintf(&r.rest, "Hidden characters are shown escaped; to the byte: %s\n\n", codeSpan(plain.Escape(r.rec.Patch.Patch)))
 	}
 	return nil
 }
 
 func (r *region) scraps() error {
-	if err := scrapBlock(&r.Buffer, r.rec.Scraps, r.clean, r.limit); err != nil {
+	if err := scrapBlock(&r.rest, r.rec.Scraps, r.shown, r.clean, r.limit); err != nil {
 		return fmt.Errorf("step %q: %w", r.rec.Planned.ID, err)
 	}
 	return nil

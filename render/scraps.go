@@ -44,25 +44,33 @@ func scrapValue(s runs.ScrapData) any {
 	return s.Value
 }
 
-// scrapBlock writes the scraps of a step as one JSON object with sorted keys, a scrap a line, and the
-// tables among them that ask to be shown; each of the two is bounded to about limit bytes.
-func scrapBlock(b *bytes.Buffer, scraps []runs.ScrapData, c *cleaner, limit int) error {
-	scraps = lastScraps(scraps)
-	if len(scraps) == 0 {
-		return nil
+// scrapLine is a scrap as a member of a JSON object.
+func scrapLine(s runs.ScrapData, names pathNames) (string, error) {
+	name, err := codec.Marshal(s.Name)
+	if err != nil {
+		return "", fmt.Errorf("scrap %q: %w", s.Name, err)
 	}
+	value, err := codec.Marshal(scrapValue(s))
+	if err != nil {
+		return "", fmt.Errorf("scrap %q: %w", s.Name, err)
+	}
+	return plain.EscapeJSON(names.replace(string(name) + ": " + string(value))), nil
+}
+
+// scrapBlock writes the scraps of a step as one JSON object with sorted keys, a scrap a line, but for those that are shown
+// already. It is bounded to about limit bytes.
+func scrapBlock(b *bytes.Buffer, scraps []runs.ScrapData, shown map[string]bool, c *cleaner, limit int) error {
 	var lines []string
 	size, gone := 0, 0
-	for _, s := range scraps {
-		name, err := codec.Marshal(s.Name)
-		if err != nil {
-			return fmt.Errorf("scrap %q: %w", s.Name, err)
+	for _, s := range lastScraps(scraps) {
+		if shown[s.Name] {
+			continue
 		}
-		value, err := codec.Marshal(scrapValue(s))
+		line, err := scrapLine(s, c.names)
 		if err != nil {
-			return fmt.Errorf("scrap %q: %w", s.Name, err)
+			return err
 		}
-		line := plain.EscapeJSON(c.names.replace("  " + string(name) + ": " + string(value)))
+		line = "  " + line
 		if size+len(line) > limit {
 			gone++
 			continue
@@ -75,11 +83,6 @@ func scrapBlock(b *bytes.Buffer, scraps []runs.ScrapData, c *cleaner, limit int)
 	}
 	if gone > 0 {
 		fmt.Fprintf(b, "… %s elided: %s\n\n", counted(gone, "scrap"), codeSpan(runs.JournalFile))
-	}
-	for _, s := range scraps {
-		if limit -= len(s.Value); s.Type == runs.ScrapTable && s.Display && limit >= 0 {
-			writeTable(b, s, c)
-		}
 	}
 	return nil
 }

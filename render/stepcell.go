@@ -98,7 +98,7 @@ func Jupyter(nb *notebooks.Notebook, m *notebooks.Manifest, given []notebooks.Bo
 	if err != nil {
 		return nil, err
 	}
-	j.status, j.given, j.input = m.Status, given, nb.Name
+	j.manifest, j.given, j.input = *m, given, nb.Name
 	for _, p := range m.Parameters {
 		data := runs.ParamData{Name: p.Name, Value: p.Value}
 		for _, g := range given {
@@ -112,11 +112,11 @@ func Jupyter(nb *notebooks.Notebook, m *notebooks.Manifest, given []notebooks.Bo
 		}
 		return stepOutcome{status: runs.StepPending}, nil
 	})
-	if err == nil && !j.failed && m.Status != string(runs.Pass) && m.Status != StatusPrepared {
-		j.verdict(nil)
-	}
 	if err != nil {
 		return nil, err
+	}
+	if m.Status != StatusPrepared && (m.Format >= 2 || !j.failed && m.Status != string(runs.Pass)) {
+		j.verdict()
 	}
 	return j.bytes()
 }

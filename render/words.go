@@ -19,6 +19,8 @@ func Mark(s runs.Status) string {
 		return "✗"
 	case runs.Blocked:
 		return "⊘"
+	case runs.Partial:
+		return "◐"
 	default:
 		return "…"
 	}

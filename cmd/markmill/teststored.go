@@ -161,7 +161,14 @@ func (s *storedOutput) line(line int) int {
 		}
 		return line
 	}
-	for _, r := range s.text.Regions {
+	regions := s.text.Regions
+	if v := s.text.Verdict; v != nil {
+		if v.Line == 1 { // without an empty line before it
+			line--
+		}
+		regions = append([]notebooks.FoundRegion{*v}, regions...)
+	}
+	for _, r := range regions {
 		if r.Line-1 > line {
 			break
 		}

@@ -183,7 +183,7 @@ func (m *markdown) other(d *Document, c *Cell) (text string, marked bool) {
 }
 
 // attributeOrder are the attributes of a step of Markmill, which stand among the metadata of a cell in the text forms.
-var attributeOrder = []string{"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "normalize", "env"}
+var attributeOrder = []string{"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "normalize", "env", "output"}
 
 func isAttribute(name string) bool {
 	return slices.Contains(attributeOrder, name) || strings.HasPrefix(name, "env.")

@@ -160,6 +160,7 @@ func stepAttributes(s *notebooks.Step) Object {
 	if len(s.Normalize) > 0 {
 		o.Set("normalize", textList(s.Normalize))
 	}
+	text("output", s.Output)
 	if len(s.Env) > 0 {
 		raw, err := codec.Marshal(s.Env)
 		if err == nil {

@@ -1,6 +1,10 @@
 package ipynb
 
-import "markmill/notebooks"
+import (
+	"fmt"
+
+	"markmill/notebooks"
+)
 
 // StepCell is a step of a notebook's source, and its cell in the file with outputs.
 type StepCell struct {
@@ -28,4 +32,34 @@ func (nb *Notebook) StepCells(injected bool) ([]StepCell, error) {
 		out = append(out, StepCell{Step: steps[len(out)], Cell: c, Line: places.Line(c.Span.Start)})
 	}
 	return out, nil
+}
+
+// StepNames are the names of the code cells, by place: of a step the one that a run calls it by, of every other that of its place.
+func (nb *Notebook) StepNames() map[int]string {
+	names := map[int]string{}
+	steps := map[*Cell]string{}
+	if cells, err := nb.StepCells(false); err == nil {
+		for _, s := range cells {
+			steps[s.Cell] = string(s.Step.ID)
+		}
+	}
+	for i := range nb.Cells {
+		c := &nb.Cells[i]
+		if c.Type != "code" {
+			continue
+		}
+		names[i] = fmt.Sprintf("cell-%d", i+1)
+		if c.ID != "" {
+			names[i] = c.ID
+		}
+		if id := steps[c]; id != "" {
+			names[i] = id
+		}
+	}
+	return names
+}
+
+// Verdict says whether the cell is the one on top in which a run of Markmill's told how it came out.
+func (c *Cell) Verdict() bool {
+	return c.Type == "markdown" && added(c) && c.Tagged("markmill")
 }

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"html"
+	"slices"
 	"strings"
 
 	"markmill/notebooks"
@@ -51,7 +52,7 @@ func Markdown(s notebooks.Stripped, without string) Output {
 
 // bodyLines is the body of a region without the HTML that folds it: the line that sums it up as plain text first.
 func bodyLines(body []byte) []string {
-	lines := strings.Split(strings.TrimSuffix(string(body), "\n"), "\n")
+	lines := summaryFirst(strings.Split(strings.TrimSuffix(string(body), "\n"), "\n"))
 	head, ok := strings.CutPrefix(strings.TrimPrefix(lines[0], "<details open>"), "<details>")
 	if summary, found := strings.CutPrefix(head, "<summary>"); found || ok {
 		summary = strings.TrimSuffix(summary, "</summary>")
@@ -68,6 +69,30 @@ func bodyLines(body []byte) []string {
 		lines[i] = plain.Escape(line)
 	}
 	return lines
+}
+
+// summaryFirst puts the line that sums the step up before the results, which stand open above it. Where nothing is folded, it stands
+// alone, and is spelled as if "No output." were folded under it, as older versions have it.
+func summaryFirst(lines []string) []string {
+	at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "<details") || strings.HasPrefix(line, "<sub>") })
+	if at < 0 {
+		return lines
+	}
+	summary := lines[at]
+	if text, alone := strings.CutPrefix(summary, "<sub>"); alone {
+		summary = "<details><summary>" + strings.TrimSuffix(text, "</sub>") + "</summary>"
+		if at == 0 && !strings.Contains(summary, "· skipped") {
+			lines = append(lines, "", "No output.")
+		}
+	}
+	summary = strings.NewReplacer("<strong>", "", "</strong>", "").Replace(summary)
+	if at > 0 && at+1 < len(lines) { // results above, the rest below: no empty line between is lost or added
+		return slices.Concat([]string{summary, ""}, lines[:at], lines[at+2:])
+	}
+	if at > 0 {
+		return slices.Concat([]string{summary, ""}, lines[:at])
+	}
+	return slices.Concat([]string{summary}, lines[1:])
 }
 
 // pictureLine is a line that shows a picture, as the tool's own regions have it.

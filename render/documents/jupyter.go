@@ -33,8 +33,22 @@ func Jupyter(nb *ipynb.Notebook) *diff.Document {
 	doc := &diff.Document{Name: nb.Name, Form: "jupyter", Source: notebooks.DigestOf(nb.Source)}
 	doc.Options = append(fields(nb.Metadata, ""), diff.Field{Name: "nbformat", Value: value(fmt.Sprintf("%d.%d", nb.NBFormat, nb.Minor)), Volatile: true})
 	lang := language(nb.Metadata)
+	names, m := nb.StepNames(), nb.Manifest()
+	if nb.Rerun() {
+		m = nil
+	}
 	for i := range nb.Cells {
-		doc.Cells = append(doc.Cells, jupyterCell(&nb.Cells[i], i, lang))
+		if nb.Cells[i].Verdict() { // what it says, the manifest says
+			continue
+		}
+		c := jupyterCell(&nb.Cells[i], i, lang)
+		if names[i] != "" {
+			c.Label = names[i]
+		}
+		if m != nil && m.Format >= 2 {
+			ofManifest(&c, m)
+		}
+		doc.Cells = append(doc.Cells, c)
 	}
 	var meta struct {
 		Papermill struct {
@@ -45,6 +59,10 @@ func Jupyter(nb *ipynb.Notebook) *diff.Document {
 		for _, f := range members(meta.Papermill.Parameters) {
 			doc.Params = append(doc.Params, diff.Param{Name: f.Name, Value: f.Value})
 		}
+	}
+	if m != nil && m.Format >= 2 {
+		doc.Status = m.Status
+		return doc
 	}
 	for i := range doc.Cells {
 		if s := doc.Cells[i].Status; s != "" && doc.Status != "fail" {

@@ -43,6 +43,11 @@ func JupyterOf(name string, src []byte, files Files) ([]byte, []Missing, error) 
 		if err := (&cellReader{cell: c, lines: strings.SplitAfter(string(r.Body), "\n"), files: files, missing: &missing, step: r.ID}).read(); err != nil {
 			return nil, nil, err
 		}
+		for i := range got.Manifest.Steps {
+			if s := &got.Manifest.Steps[i]; string(s.ID) == r.ID {
+				c.Status = runs.StepStatus(s.Status)
+			}
+		}
 		cells[notebooks.StepID(r.ID)] = c
 	}
 	out, err := render.Jupyter(nb, got.Manifest, given, cells)
@@ -119,11 +124,17 @@ func (r *cellReader) read() error {
 	r.kinds = map[string]bool{}
 	for i := 0; i < len(r.lines); i++ {
 		line := strings.TrimRight(r.lines[i], "\n")
+		summary, isSummary := summaryOf(line)
+		shown, isScrap := scrapComment(line)
 		switch {
-		case strings.HasPrefix(line, "<details"):
-			_, text, _ := strings.Cut(line, "<summary>")
-			text, _, _ = strings.Cut(text, "</summary>")
-			r.summary(text)
+		case isSummary:
+			r.tell()
+			r.summary(summary)
+		case isScrap:
+			r.tell()
+			if err := r.values(shown); err != nil {
+				return err
+			}
 		case line == "</details>":
 		case strings.HasPrefix(line, "```"):
 			r.tell()
@@ -238,21 +249,26 @@ func (r *cellReader) block(info, text, page string) error {
 	case "diff":
 		r.cell.Change(text)
 	case "scraps":
-		raw := []byte(text)
-		c := codec.NewCursor(raw, 0)
-		_, err := c.Object(func(name []byte, _ codec.Span) error {
-			at, err := c.Skip()
-			if err != nil {
-				return err
-			}
-			r.scraps = append(r.scraps, runs.ScrapData{Name: string(name), Value: at.Of(raw)})
-			return nil
-		})
-		return err
+		return r.values(text)
 	default:
 		r.cell.Markdown(page)
 	}
 	return nil
+}
+
+// values reads scraps: an object of JSON.
+func (r *cellReader) values(text string) error {
+	raw := []byte(text)
+	c := codec.NewCursor(raw, 0)
+	_, err := c.Object(func(name []byte, _ codec.Span) error {
+		at, err := c.Skip()
+		if err != nil {
+			return err
+		}
+		r.scraps = append(r.scraps, runs.ScrapData{Name: string(name), Value: at.Of(raw)})
+		return nil
+	})
+	return err
 }
 
 // tables finds the scraps that are shown as tables behind the block of scraps, and gives the rest of a text.

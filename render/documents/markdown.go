@@ -74,7 +74,10 @@ func Markdown(name string, src []byte, files Files) (*diff.Document, error) {
 	}
 	for _, r := range got.Regions {
 		if c := at[r.ID]; c != nil {
-			readRegion(c, string(r.Body), files)
+			readRegion(c, string(r.Body), got.Manifest != nil && got.Manifest.Format >= 2, files)
+			if got.Manifest != nil {
+				ofManifest(c, got.Manifest)
+			}
 		} else if r.ID != render.ParametersRegion {
 			doc.Notes = append(doc.Notes, fmt.Sprintf("a region is of step %q, which the notebook has not", r.ID))
 		}
@@ -245,6 +248,7 @@ func stepCell(s *notebooks.Step) diff.Cell {
 	option("cwd", s.Cwd != "", s.Cwd)
 	option("kernel", s.Kernel != "", s.Kernel)
 	option("normalize", len(s.Normalize) > 0, s.Normalize)
+	option("output", s.Output != "", s.Output)
 	option("env", len(s.Env) > 0, s.Env)
 	return c
 }

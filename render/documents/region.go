@@ -10,30 +10,96 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/lazyregexp"
+	"markmill/render"
+	"markmill/runs"
 )
 
-// readRegion reads what package render wrote of a step (render/region.go): a summary, and blocks.
-func readRegion(c *diff.Cell, body string, files Files) {
+// readRegion reads what package render wrote of a step (render/region.go): results, a summary, and blocks. open says that results
+// may stand there as Markdown, as they do from format 2 of the manifest on.
+func readRegion(c *diff.Cell, body string, open bool, files Files) {
 	lines := strings.SplitAfter(body, "\n")
+	var page strings.Builder // results in Markdown
+	flush := func() {
+		if text := strings.Trim(page.String(), "\n"); text != "" && open {
+			c.Outputs = append(c.Outputs, diff.Output{Name: diff.Display, Data: []diff.Datum{{MIME: "text/markdown", Text: text + "\n"}}})
+		}
+		page.Reset()
+	}
+	defer flush()
+	ofScrap := false // what stands here shows a scrap, whose value is read already
 	for i := 0; i < len(lines); i++ {
 		line := strings.TrimRight(lines[i], "\n")
+		summary, isSummary := summaryOf(line)
+		if isSummary {
+			flush()
+			ofScrap = false
+			readSummary(c, summary)
+			continue
+		}
+		if text, ok := scrapComment(line); ok {
+			flush()
+			ofScrap = true
+			c.Scraps = append(c.Scraps, readScraps(text)...)
+			continue
+		}
+		if ofScrap || line == "</details>" {
+			continue
+		}
 		switch {
-		case strings.HasPrefix(line, "<details"):
-			if _, text, ok := strings.Cut(line, "<summary>"); ok {
-				text, _, _ = strings.Cut(text, "</summary>")
-				readSummary(c, text)
-			}
 		case strings.HasPrefix(line, "```"):
+			flush()
 			info, text, next := readFence(lines, i)
 			readBlock(c, info, text, elision(lines, next))
 			i = next - 1
 		case strings.HasPrefix(line, "!["):
+			flush()
 			if alt, to, ok := readPicture(line); ok {
 				c.Outputs = append(c.Outputs, picture(alt, to, files))
 			}
 		case strings.HasPrefix(line, "Picture ("), strings.HasPrefix(line, "Result ("):
 			mime, _, _ := strings.Cut(line[strings.IndexByte(line, '(')+1:], ")")
 			c.Outputs = append(c.Outputs, diff.Output{Name: diff.Display, Data: []diff.Datum{{MIME: mime, Text: line + "\n"}}})
+		case strings.HasPrefix(line, "… "), strings.HasPrefix(line, "Output not kept"), strings.HasPrefix(line, "Output hidden"),
+			strings.HasPrefix(line, "Hidden characters"), line == "No output.":
+		default:
+			page.WriteString(line + "\n")
+		}
+	}
+}
+
+// summaryOf finds the line that sums a step up: it folds the rest, or stands alone where there is nothing to fold. What the step broke
+// is not in it: the manifest has that.
+func summaryOf(line string) (text string, ok bool) {
+	if _, text, ok = strings.Cut(line, "<summary>"); ok && strings.HasPrefix(line, "<details") {
+		text, _, _ = strings.Cut(text, "</summary>")
+	} else if text, ok = strings.CutPrefix(line, "<sub>"); ok {
+		text, ok = strings.CutSuffix(text, "</sub>")
+	}
+	text, _, _ = strings.Cut(text, " · <strong>")
+	return text, ok
+}
+
+// scrapComment is the JSON of a scrap that is shown.
+func scrapComment(line string) (text string, ok bool) {
+	if text, ok = strings.CutPrefix(line, render.ScrapComment); ok {
+		text, ok = strings.CutSuffix(text, render.ScrapCommentEnd)
+	}
+	return text, ok
+}
+
+// ofManifest sets what the manifest says of a step.
+func ofManifest(c *diff.Cell, m *notebooks.Manifest) {
+	for i := range m.Steps {
+		s := &m.Steps[i]
+		if string(s.ID) != c.Label {
+			continue
+		}
+		c.Status = s.Status
+		if s.Tolerated() {
+			c.Status = string(runs.StepAllowed)
+		}
+		if s.Tests != nil {
+			c.Tests = &diff.Tests{Passed: s.Tests.Passed, Failed: s.Tests.Failed, Skipped: s.Tests.Skipped}
 		}
 	}
 }

@@ -61,11 +61,16 @@ func ScrapsOf(name string, src []byte) (*Recorded, error) {
 		if r.Status == "" { // a page whose end was cut off
 			r.Status = "unknown"
 		}
-		if region.ID == render.ParametersRegion || !bytes.Contains(region.Body, []byte("{.scraps}")) {
+		if region.ID == render.ParametersRegion || !bytes.Contains(region.Body, []byte("{.scraps}")) && !bytes.Contains(region.Body, []byte(render.ScrapComment)) {
 			continue
 		}
 		lines := strings.SplitAfter(string(region.Body), "\n")
 		for i := 0; i < len(lines); i++ {
+			if text, ok := scrapComment(strings.TrimSuffix(lines[i], "\n")); ok {
+				for _, s := range readScraps(text) {
+					r.add(region.ID, ofBlock(s), false)
+				}
+			}
 			if !strings.HasPrefix(lines[i], "```") {
 				continue
 			}

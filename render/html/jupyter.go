@@ -1,7 +1,6 @@
 package html
 
 import (
-	"fmt"
 	"path"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
+	"markmill/render"
 )
 
 // jupyterPage is the page of a Jupyter notebook.
@@ -26,15 +26,19 @@ type jupyterPage struct {
 	counts  map[state][]int // cells by how they ended
 	order   bool            // the cells were run in their order
 	body    writer
+
+	manifest *notebooks.Manifest // nil where no run of Markmill's left the notebook, or papermill ran it since
+	names    map[int]string      // of code cells, by place: as the steps of a run are called
 }
 
 // Jupyter makes the page of a Jupyter notebook, with the outputs that it holds.
 func Jupyter(nb *ipynb.Notebook) []byte {
 	p := jupyterPage{page: newPage(nb.Name, nil), nb: nb, counts: map[state][]int{}, order: true}
 	p.readMetadata()
+	p.readRun()
 	p.write()
 	st, words := p.verdict()
-	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(st), signs[st], words, cleanLine(p.title))
+	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(st), verdictSign(st, words), words, cleanLine(p.title))
 	foot := sprintf("<footer>Made by Markmill of <code>%s</code></footer>\n", cleanLine(p.name))
 	return frame(p.title, bar, outlineOf(p.outline, counted(p.codeCells(), "code cell")), p.top()+p.body.markup()+foot, notebookKeys())
 }
@@ -57,6 +61,27 @@ func (p *jupyterPage) readMetadata() {
 	}
 }
 
+// readRun finds what a run of Markmill's says of the notebook, and how it calls the cells.
+func (p *jupyterPage) readRun() {
+	if !p.nb.Rerun() {
+		p.manifest = p.nb.Manifest()
+	}
+	p.names = p.nb.StepNames()
+}
+
+// step is what the manifest says of the step that a cell is; nil where it says nothing.
+func (p *jupyterPage) step(name string) *notebooks.ManifestStep {
+	if p.manifest == nil {
+		return nil
+	}
+	for i := range p.manifest.Steps {
+		if s := &p.manifest.Steps[i]; string(s.ID) == name {
+			return s
+		}
+	}
+	return nil
+}
+
 func (p *jupyterPage) codeCells() (n int) {
 	for _, list := range p.counts {
 		n += len(list)
@@ -69,7 +94,9 @@ func (p *jupyterPage) write() {
 	trees := make([]ast.Node, len(p.nb.Cells))
 	for i := range p.nb.Cells {
 		c := &p.nb.Cells[i]
-		p.anchors.used[fmt.Sprintf("#cell-%d", i+1)] = true
+		if name := p.names[i]; name != "" {
+			p.anchors.used["#"+name] = true
+		}
 		if c.Type == "markdown" {
 			src := []byte(strings.ToValidUTF8(c.Source, "\uFFFD"))
 			trees[i] = p.markdown.Parser().Parse(text.NewReader(src), parser.WithContext(parser.NewContext(parser.WithIDs(headingIDs{p.anchors}))))
@@ -83,6 +110,9 @@ func (p *jupyterPage) write() {
 	for i := range p.nb.Cells {
 		switch c := &p.nb.Cells[i]; c.Type {
 		case "markdown":
+			if p.manifest != nil && c.Verdict() { // it stands at the top of the page
+				continue
+			}
 			p.proseCell(c, trees[i])
 		case "code":
 			p.codeCell(c, i, &last)
@@ -136,7 +166,7 @@ func attachments(c *ipynb.Cell) map[string][]byte {
 
 // codeCell writes a code cell.
 func (p *jupyterPage) codeCell(c *ipynb.Cell, i int, last *int) {
-	label := fmt.Sprintf("cell-%d", i+1)
+	label := p.names[i]
 	st := unknown
 	count := 0
 	if c.Count.Given() && codec.Unmarshal(c.Count.Raw, &count) == nil && count > 0 {
@@ -150,6 +180,15 @@ func (p *jupyterPage) codeCell(c *ipynb.Cell, i int, last *int) {
 			st, words = failed, o.Ename
 		}
 	}
+	var broke []*notebooks.ManifestBlocker
+	if s := p.step(label); s != nil {
+		res := result{state: unknown}
+		res.ofManifest(p.manifest, s.ID)
+		broke = res.broke
+		if st = res.state; s.Reason != "" && words == "" {
+			words = s.Reason
+		}
+	}
 	p.counts[st] = append(p.counts[st], i)
 	sign := signs[st]
 	if st == changed {
@@ -158,7 +197,7 @@ func (p *jupyterPage) codeCell(c *ipynb.Cell, i int, last *int) {
 	p.outline = append(p.outline, outlined{href: stepPrefix + label, words: label, state: st, sign: sign})
 	w := &p.body
 	w.put(`<details class="step %s" id="%s" open><summary><span class="sign">%s</span><a class="name" href="#%s">%s</a><span class="lang">%s</span>`,
-		markup(st), stepPrefix+label, sign, stepPrefix+label, label, cleanLine(p.lang))
+		markup(st), stepPrefix+label, sign, stepPrefix+label, cleanLine(label), cleanLine(p.lang))
 	for _, t := range c.Tags {
 		w.put(`<span class="tag">%s</span>`, cleanLine(t))
 	}
@@ -176,6 +215,9 @@ func (p *jupyterPage) codeCell(c *ipynb.Cell, i int, last *int) {
 		w.put(`<details class="more"><summary>code</summary>%s</details>`, code)
 	default:
 		w.put("%s", code)
+	}
+	for _, b := range broke {
+		w.put(`<div class="warn">%s</div>`, p.sentence(render.ReasonMarkdown(b)))
 	}
 	if m := p.outputs(c); m != "" {
 		w.put(`<div class="result">%s</div>`, m)
@@ -289,9 +331,11 @@ func visible(m markup) string {
 	return b.String()
 }
 
-// verdict is what can be told of a Jupyter notebook, which keeps no record of its run.
+// verdict is what the manifest says, and of a notebook without one what its outputs tell.
 func (p *jupyterPage) verdict() (state, string) {
 	switch {
+	case p.manifest != nil:
+		return statusWords(p.manifest.Status)
 	case len(p.counts[failed]) > 0:
 		return failed, counted(len(p.counts[failed]), "cell") + " failed"
 	case len(p.counts[changed]) > 0:
@@ -300,27 +344,68 @@ func (p *jupyterPage) verdict() (state, string) {
 	return unknown, "Not run"
 }
 
+// manifestRows show tests, change, parameters and scraps, as the manifest has them.
+func (p *jupyterPage) manifestRows(w *writer) {
+	m := p.manifest
+	if m == nil {
+		return
+	}
+	if m.Format >= 2 {
+		w.put(`<tr><th>Tests</th><td>%s</td></tr>`, cleanLine(strings.TrimPrefix(render.TestsWords(m), "tests: ")))
+		w.put(`<tr><th>Change</th><td>%s</td></tr>`, cleanLine(render.ChangedWords(m)))
+	}
+	if len(m.Parameters) > 0 {
+		w.put(`<tr><th>Parameters</th><td><table class="list">`)
+		for i, param := range m.Parameters {
+			if i == maxListed {
+				w.put(`<tr><td colspan="2" class="dim">… and %s</td></tr>`, counted(len(m.Parameters)-i, "parameter"))
+				break
+			}
+			given := markup("")
+			if param.Given {
+				given = ` <span class="tag">given</span>`
+			}
+			w.put(`<tr><td><code>%s</code></td><td>%s%s</td></tr>`, cleanLine(param.Name), p.value(param.Value), given)
+		}
+		w.put(`</table></td></tr>`)
+	}
+	if len(m.Scraps) > 0 {
+		w.put(`<tr><th>Scraps</th><td><table class="list">`)
+		for i, s := range m.Scraps {
+			if i == maxListed {
+				w.put(`<tr><td colspan="2" class="dim">… and %s</td></tr>`, counted(len(m.Scraps)-i, "scrap"))
+				break
+			}
+			w.put(`<tr><td><code>%s</code></td><td>%s</td></tr>`, cleanLine(s.Name), p.value(s.Value))
+		}
+		w.put(`</table></td></tr>`)
+	}
+}
+
 func (p *jupyterPage) top() markup {
 	st, words := p.verdict()
 	var w writer
-	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1><table class="facts"><tr><th>Cells</th><td>`,
-		markup(st), signs[st], words, cleanLine(p.title))
+	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1>%s<table class="facts">`,
+		markup(st), verdictSign(st, words), words, cleanLine(p.title), p.reasons(p.manifest))
+	runRows(&w, p.manifest)
+	w.put(`<tr><th>Cells</th><td>`)
 	for _, c := range []struct {
 		state state
 		words string
-	}{{failed, "failed"}, {changed, "run"}, {unknown, "not run"}} {
+	}{{failed, "failed"}, {timedOut, "timed out"}, {passed, "passed"}, {skipped, "skipped"}, {changed, "run"}, {unknown, "not run"}} {
 		if n := len(p.counts[c.state]); n > 0 {
 			w.put(`<span class="count %s">%d %s</span> `, markup(c.state), n, markup(c.words))
 		}
 		if c.state == failed {
 			for k, i := range p.counts[failed] {
 				if k < 12 {
-					w.put(`<a class="ref" href="#step-cell-%d">cell-%d</a> `, i+1, i+1)
+					w.put(`<a class="ref" href="#%s">%s</a> `, stepPrefix+p.names[i], cleanLine(p.names[i]))
 				}
 			}
 		}
 	}
 	w.put("%s</td></tr>", counted(len(p.nb.Cells), "cell"))
+	p.manifestRows(&w)
 	if !p.order {
 		w.put(`<tr><th>Order</th><td>The cells were not run from top to bottom: what they show may not come of what stands here.</td></tr>`)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/yuin/goldmark/text"
 
 	"markmill/notebooks"
+	"markmill/render"
 )
 
 // notebookPage is the page of a notebook: its parts in order, and what is said of all of them at the top.
@@ -50,7 +51,9 @@ func Notebook(name string, src []byte, files fs.FS) ([]byte, error) {
 	}
 	for i, r := range stripped.Regions {
 		if p.anchors.used["#"+r.ID] {
-			p.results[notebooks.StepID(r.ID)] = p.readRegion(r)
+			res := p.readRegion(r)
+			res.ofManifest(p.manifest, notebooks.StepID(r.ID))
+			p.results[notebooks.StepID(r.ID)] = res
 		} else if p.params == nil {
 			p.params = &stripped.Regions[i]
 		}
@@ -161,7 +164,7 @@ func (p *notebookPage) givenParams(at int, body string) {
 	r := p.params
 	p.params = nil
 	res := p.readRegion(*r)
-	p.body.put(`<div class="given"><p>%s for this run</p>%s</div>`+"\n", strings.TrimPrefix(strings.Join(res.words, " · "), "· "), res.body)
+	p.body.put(`<div class="given"><p>%s for this run</p>%s</div>`+"\n", strings.TrimPrefix(strings.Join(res.words, " · "), "· "), res.shown+res.body)
 }
 
 // signs of states, as the regions have them.
@@ -203,10 +206,35 @@ func (p *notebookPage) step(s *notebooks.Step) {
 	if res.edited {
 		w.put(`<p class="warn">What stands here was edited after the run.</p>`)
 	}
-	if res.body != "" {
+	for _, b := range res.broke {
+		w.put(`<div class="warn">%s</div>`, p.sentence(render.ReasonMarkdown(b)))
+	}
+	if res.shown != "" {
+		w.put(`<div class="result">%s</div>`, res.shown)
+	}
+	switch {
+	case res.body == "":
+	case res.shown == "" || res.open:
 		w.put(`<div class="result">%s</div>`, res.body)
+	default: // as in the notebook: the results are what is read
+		w.put(`<details class="more"><summary>%s</summary><div class="result">%s</div></details>`, cleanLine(p.foldedWords(s, res)), res.body)
 	}
 	w.put("</details>\n")
+}
+
+// foldedWords says what is folded under the results of a step.
+func (p *notebookPage) foldedWords(s *notebooks.Step, res *result) string {
+	words := "what it printed"
+	if len(res.files) > 0 {
+		words += " and changed"
+	}
+	return words
+}
+
+// sentence is a line of Markdown as a paragraph.
+func (p *page) sentence(line string) markup {
+	src := []byte(line)
+	return p.prose([]ast.Node{p.markdown.Parser().Parse(text.NewReader(src))}, src)
 }
 
 // options are the settings of a step that a reader wants to see beside its name.

@@ -12,6 +12,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/lazyregexp"
+	"markmill/render"
 )
 
 // state is how a step ended.
@@ -30,12 +31,15 @@ const (
 type result struct {
 	state    state
 	words    []string // "exit 0", "2 attempts", …, as the region has them
-	body     markup
+	shown    markup   // results, which stand open
+	body     markup   // all else
+	open     bool     // the region has it open, too
 	tests    tests
 	tested   bool
 	files    []fileChange
 	scraps   []scrap
 	edited   bool
+	broke    []*notebooks.ManifestBlocker // the rules of the run that it broke
 	pictures int
 }
 
@@ -49,7 +53,7 @@ type scrap struct {
 }
 
 var (
-	summaryLine = lazyregexp.New(`^<details( open)?><summary>(?:(\S+) )?(?:<code>([^<]*)</code>)?(.*)</summary>\s*$`)
+	summaryLine = lazyregexp.New(`^(?:<details( open)?><summary>|<sub>)(?:(\S+) )?(?:<code>([^<]*)</code>)?(.*)(?:</summary>|</sub>)\s*$`)
 	testWords   = lazyregexp.New(`^(\d{1,9}) passed(?:, (\d{1,9}) failed)?(?:, (\d{1,9}) skipped)?$`)
 )
 
@@ -59,7 +63,8 @@ func (p *page) readRegion(r notebooks.FoundRegion) *result {
 	src := r.Body
 	p.line = r.Line
 	root := p.markdown.Parser().Parse(text.NewReader(src))
-	var w writer
+	var shown, rest writer
+	w := &shown
 	var prose []ast.Node
 	flush := func() {
 		if len(prose) > 0 {
@@ -67,11 +72,24 @@ func (p *page) readRegion(r notebooks.FoundRegion) *result {
 			prose = nil
 		}
 	}
+	summed := false
+	sum := func(text string) bool {
+		if summed || !res.readSummary(text) {
+			return false
+		}
+		flush()
+		summed, w = true, &rest
+		return true
+	}
 	for n := root.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
 		case *ast.HTMLBlock:
 			block := htmlText(n, src)
-			if n == root.FirstChild() && res.readSummary(block) || n == root.LastChild() && strings.TrimSpace(block) == "</details>" {
+			if sum(block) || n == root.LastChild() && strings.TrimSpace(block) == "</details>" {
+				continue
+			}
+			if text, ok := scrapComment(block); ok {
+				p.scraps(res, text)
 				continue
 			}
 		case *ast.FencedCodeBlock:
@@ -79,6 +97,9 @@ func (p *page) readRegion(r notebooks.FoundRegion) *result {
 			w.put("%s", p.regionFence(res, infoOf(n, src), fenceText(n, src)))
 			continue
 		case *ast.Paragraph:
+			if n == root.LastChild() && sum(blockText(n, src)) {
+				continue
+			}
 			if words := plainText(n, src); words == "No output." {
 				continue
 			} else if strings.HasPrefix(words, "… ") && strings.Contains(words, " elided") {
@@ -96,8 +117,27 @@ func (p *page) readRegion(r notebooks.FoundRegion) *result {
 		prose = append(prose, n)
 	}
 	flush()
-	res.body = w.markup()
+	res.shown, res.body = shown.markup(), rest.markup()
 	return res
+}
+
+// scrapComment is the JSON of a scrap that is shown as a table or a picture.
+func scrapComment(block string) (text string, ok bool) {
+	if text, ok = strings.CutPrefix(strings.TrimSpace(block), render.ScrapComment); ok {
+		text, ok = strings.CutSuffix(text, render.ScrapCommentEnd)
+	}
+	return text, ok
+}
+
+// blockText is the source of a paragraph.
+func blockText(n *ast.Paragraph, src []byte) string {
+	var b strings.Builder
+	lines := n.Lines()
+	for i := range lines.Len() {
+		at := lines.At(i)
+		b.Write(at.Value(src))
+	}
+	return b.String()
 }
 
 // htmlText is the text of an HTML block.
@@ -125,6 +165,8 @@ func (r *result) readSummary(block string) bool {
 	case "○":
 		r.state = skipped
 	}
+	r.open = m[1] != ""
+	m[4], _, _ = strings.Cut(m[4], " · <strong>") // the manifest says which rules the step broke
 	for _, word := range strings.Split(m[4], " · ") {
 		word = cleanLine(html.UnescapeString(word))
 		if word == "" || word == "exit 0" {
@@ -173,6 +215,40 @@ func (p *page) regionFence(res *result, info, body string) markup {
 		}
 	}
 	return p.code(lang, body)
+}
+
+// ofManifest takes what the manifest says of a step, whatever its region says.
+func (r *result) ofManifest(m *notebooks.Manifest, id notebooks.StepID) {
+	if m == nil || m.Format < 2 {
+		return
+	}
+	for i := range m.Steps {
+		s := &m.Steps[i]
+		if s.ID != id {
+			continue
+		}
+		switch s.Status {
+		case "pass", "allowed":
+			r.state = passed
+		case "fail":
+			r.state = failed
+		case "timeout":
+			r.state = timedOut
+		case "skip":
+			r.state = skipped
+		default:
+			r.state = unknown
+		}
+		if r.tested = s.Tests != nil; r.tested {
+			r.tests = tests{s.Tests.Passed, s.Tests.Failed, s.Tests.Skipped}
+		}
+	}
+	for i := range m.Blockers {
+		if b := &m.Blockers[i]; b.Step == id && b.Rule != "" {
+			r.state = failed
+			r.broke = append(r.broke, b)
+		}
+	}
 }
 
 // scraps reads the scraps of a step, and writes them as a table.

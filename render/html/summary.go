@@ -5,6 +5,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/render"
 )
 
 // verdict is a status in words and the state whose colours it has.
@@ -15,13 +16,20 @@ func (p *notebookPage) verdict() (state, string) {
 		}
 		return unknown, "Not run"
 	}
-	switch s := p.manifest.Status; s {
+	return statusWords(p.manifest.Status)
+}
+
+// statusWords are the words of a status, and the state whose colours it has.
+func statusWords(s string) (state, string) {
+	switch s {
 	case "pass":
 		return passed, "Passed"
 	case "fail":
 		return failed, "Failed"
 	case "blocked":
 		return timedOut, "Blocked"
+	case "partial":
+		return timedOut, "Partial"
 	case "interrupted":
 		return failed, "Interrupted"
 	case "prepared":
@@ -38,10 +46,49 @@ func (p *notebookPage) bar() markup {
 }
 
 func verdictSign(s state, words string) markup {
-	if words == "Blocked" {
+	switch words {
+	case "Blocked":
 		return "⊘"
+	case "Partial":
+		return "◐"
 	}
 	return signs[s]
+}
+
+// reasons says why a run did not pass: each blocker in words, and how to mend it.
+func (p *page) reasons(m *notebooks.Manifest) markup {
+	if m == nil || len(m.Blockers) == 0 {
+		return ""
+	}
+	var w writer
+	w.put(`<ul class="reasons">`)
+	for i := range m.Blockers {
+		if i == maxListed {
+			w.put(`<li class="dim">… and %s</li>`, counted(len(m.Blockers)-i, "more"))
+			break
+		}
+		b := &m.Blockers[i]
+		w.put(`<li>%s`, p.sentence(render.ReasonMarkdown(b)))
+		if b.Fix != "" {
+			w.put(`<p class="dim">To mend it: %s.</p>`, cleanLine(b.Fix))
+		}
+		w.put(`</li>`)
+	}
+	w.put(`</ul>`)
+	return w.markup()
+}
+
+// runRows say what of the run is not of its steps: that it was a part of the notebook, and who approved it.
+func runRows(w *writer, m *notebooks.Manifest) {
+	if m == nil {
+		return
+	}
+	if m.Partial != "" {
+		w.put(`<tr><th>Part</th><td>only a part of the notebook ran: <code>%s</code></td></tr>`, cleanLine(m.Partial))
+	}
+	if m.Contract != nil && m.Contract.Approval != "" {
+		w.put(`<tr><th>Approval</th><td>%s</td></tr>`, cleanLine(m.Contract.Approval))
+	}
 }
 
 // outlineOf is the outline: steps, and the headings between them.
@@ -70,6 +117,7 @@ func (p *notebookPage) top() markup {
 	if d := p.nb.Front.Description; d != "" {
 		w.put(`<p class="lead">%s</p>`, cleanLine(d))
 	}
+	w.put("%s", p.reasons(p.manifest))
 	if len(p.problems) > 0 {
 		w.put(`<div class="warn"><p>This file is not as its run left it.</p><ul>`)
 		for _, e := range p.problems {
@@ -78,6 +126,7 @@ func (p *notebookPage) top() markup {
 		w.put("</ul></div>")
 	}
 	w.put(`<table class="facts">`)
+	runRows(&w, p.manifest)
 	p.stepRow(&w)
 	if len(p.results) > 0 {
 		p.testRow(&w)
@@ -212,10 +261,11 @@ const maxListed = 100
 
 // paramRows shows every parameter with the value that the run had, else its default.
 func (p *notebookPage) paramRows(w *writer) {
-	used := map[string]codec.Raw{}
+	used, given := map[string]codec.Raw{}, map[string]bool{}
+	told := p.manifest != nil && p.manifest.Format >= 2
 	if p.manifest != nil {
 		for _, m := range p.manifest.Parameters {
-			used[m.Name] = m.Value
+			used[m.Name], given[m.Name] = m.Value, m.Given
 		}
 	}
 	var list writer
@@ -231,7 +281,7 @@ func (p *notebookPage) paramRows(w *writer) {
 		switch {
 		case ok:
 			value = p.value(v)
-			if param.HasDefault && !bytesEqualJSON(v, param.Default.JSON()) {
+			if given[param.Name] || !told && param.HasDefault && !bytesEqualJSON(v, param.Default.JSON()) {
 				value += ` <span class="tag">given</span>`
 			}
 		case param.HasDefault:

@@ -139,6 +139,9 @@ func stepWords(s *notebooks.Step) string {
 	if s.Retries > 0 {
 		add("retries", fmt.Sprint(s.Retries))
 	}
+	if s.Output != "" {
+		add("output", s.Output)
+	}
 	if len(s.Normalize) > 0 {
 		add("normalize", strings.Join(s.Normalize, ","))
 	}

@@ -52,7 +52,7 @@ var libraries = []library{
 	{"github.com/go-git", "engine/worktree", false, "Git goes through engine/worktree"},
 	{"github.com/parquet-go", "runs/parquet", false, "Parquet is read and written by runs/parquet"},
 	{"github.com/klauspost/compress", "runs/parquet", false, "Parquet is read and written by runs/parquet"},
-	{"golang.org/x/net/html", "render/html", true, "HTML is read where pages are made"},
+	{"golang.org/x/net/html", "render", true, "HTML is read where views are made"},
 	{"github.com/aws", "cmd/markmill/remote", false, storage},
 	{"github.com/Azure", "cmd/markmill/remote", false, storage},
 	{"golang.org/x/oauth2", "cmd/markmill/remote", false, storage},

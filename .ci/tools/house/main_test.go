@@ -26,7 +26,7 @@ func TestRulesBite(t *testing.T) {
 		{"encoding/json", "notebooks/codec/a.go", `package codec; import _ "encoding/json"`, "JSON goes through"},
 		{"encoding/json in a test", "notebooks/codec/a_test.go", `package codec_test; import _ "encoding/json"`, ""},
 		{"go-git elsewhere", "engine/a.go", `package engine; import _ "github.com/go-git/go-git/v6"`, "Git goes through"},
-		{"a reader of HTML elsewhere", "render/a.go", `package render; import _ "golang.org/x/net/html"`, "where pages are made"},
+		{"a reader of HTML elsewhere", "engine/a.go", `package engine; import _ "golang.org/x/net/html"`, "where views are made"},
 		{"vague package", "engine/utils/a.go", `package utils`, "does not say what it owns"},
 		{"init", "runs/a.go", "package runs\nfunc init() {}", "runs/a.go:2:1: no init functions"},
 		{"too long", "runs/a.go", "package runs\n" + strings.Repeat("\n", roof), "801 lines"},

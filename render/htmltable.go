@@ -1,0 +1,250 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// htmlTables is HTML that consists of tables (a DataFrame's) as Markdown tables; "" of any other. file has the whole of them.
+func htmlTables(raw []byte, c *cleaner, file string) string {
+	context := &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div}
+	nodes, err := html.ParseFragment(bytes.NewReader(bytes.ToValidUTF8(raw, []byte("\uFFFD"))), context)
+	if err != nil {
+		return ""
+	}
+	t := tableReader{clean: c, file: file}
+	for _, n := range nodes {
+		t.node(n, 0)
+	}
+	if !t.found || t.other {
+		return ""
+	}
+	return strings.TrimRight(t.out.String(), "\n") + "\n"
+}
+
+// tableReader walks HTML.
+type tableReader struct {
+	clean *cleaner
+	file  string
+	out   bytes.Buffer
+	found bool
+	other bool // something is there that is no table and no line of text: a script, a picture, a form
+}
+
+// deepestTable is how deep the elements around a table may be nested.
+const deepestTable = 64
+
+func (t *tableReader) node(n *html.Node, depth int) {
+	if depth > deepestTable {
+		t.other = true
+		return
+	}
+	switch n.Type {
+	case html.TextNode:
+		if words := strings.TrimSpace(n.Data); words != "" {
+			fmt.Fprintf(&t.out, "%s\n\n", inline(t.clean.oneLine(words, 200)))
+		}
+		return
+	case html.ElementNode:
+	default:
+		return
+	}
+	switch n.DataAtom {
+	case atom.Style:
+	case atom.Table:
+		t.table(n)
+	case atom.P, atom.Caption, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		if words := t.clean.oneLine(textOf(n, 0), 200); words != "" {
+			fmt.Fprintf(&t.out, "%s\n\n", inline(words))
+		}
+	case atom.Div, atom.Section, atom.Span, atom.Center, atom.Br, atom.Hr, atom.B, atom.Strong, atom.I, atom.Em:
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			t.node(c, depth+1)
+		}
+	default:
+		t.other = true
+	}
+}
+
+// textOf is the text of a node, in a line.
+func textOf(n *html.Node, depth int) string {
+	var b strings.Builder
+	var walk func(n *html.Node, depth int)
+	walk = func(n *html.Node, depth int) {
+		switch {
+		case depth > deepestTable || n.DataAtom == atom.Style || n.DataAtom == atom.Script:
+			return
+		case n.Type == html.TextNode:
+			b.WriteString(n.Data)
+		case n.DataAtom == atom.Br:
+			b.WriteByte(' ')
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			walk(c, depth+1)
+		}
+	}
+	walk(n, depth)
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// table writes one table. Cells that span several columns or rows leave the others empty. A table in a cell, a script or a picture
+// makes it none that Markdown can show.
+func (t *tableReader) table(n *html.Node) {
+	var rows [][]string
+	head := 0              // rows of headings
+	below := map[int]int{} // columns that a cell of an earlier row covers, and for how many rows yet
+	caption := ""
+	var walk func(n *html.Node, heads bool, depth int)
+	walk = func(n *html.Node, heads bool, depth int) {
+		if depth > deepestTable {
+			t.other = true
+			return
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			switch c.DataAtom {
+			case atom.Thead:
+				walk(c, true, depth+1)
+			case atom.Tbody, atom.Tfoot:
+				walk(c, false, depth+1)
+			case atom.Caption:
+				caption = textOf(c, 0)
+			case atom.Tr:
+				if len(rows) > maxRows+maxHeads { // counted, and not shown
+					rows = append(rows, nil)
+					continue
+				}
+				row, allHeads := t.row(c, below)
+				if heads || allHeads && head == len(rows) && len(rows) == 0 {
+					head = len(rows) + 1
+				}
+				rows = append(rows, row)
+			}
+		}
+	}
+	walk(n, false, 0)
+	columns := 0
+	for _, row := range rows {
+		columns = max(columns, len(row))
+	}
+	if columns == 0 || columns > maxColumns || head > maxHeads {
+		t.other = true
+		return
+	}
+	t.found = true
+	if caption != "" {
+		fmt.Fprintf(&t.out, "**%s**\n\n", inline(t.clean.oneLine(caption, 200)))
+	}
+	t.write(joinHeads(rows[:head], columns), columns)
+	t.out.WriteString(strings.Repeat("| --- ", columns) + "|\n")
+	body := rows[head:]
+	for i, row := range body {
+		if i == maxRows {
+			break
+		}
+		t.write(row, columns)
+	}
+	t.out.WriteByte('\n')
+	if gone := len(body) - maxRows; gone > 0 {
+		fmt.Fprintf(&t.out, "… %s elided: %s\n\n", counted(gone, "row"), codeSpan(t.file))
+	}
+}
+
+// maxHeads bounds the rows of headings, which Markdown has one of.
+const maxHeads = 8
+
+// joinHeads makes one row of headings of several: the words of a column, one below the other, with a slash between.
+func joinHeads(rows [][]string, columns int) []string {
+	out := make([]string, columns)
+	for _, row := range rows {
+		for i, cell := range row {
+			switch {
+			case cell == "" || out[i] == cell:
+			case out[i] == "":
+				out[i] = cell
+			default:
+				out[i] += " / " + cell
+			}
+		}
+	}
+	return out
+}
+
+// row is the text of the cells of a row.
+func (t *tableReader) row(n *html.Node, below map[int]int) (cells []string, heads bool) {
+	heads = true
+	covered := func() {
+		for below[len(cells)] > 0 {
+			below[len(cells)]--
+			cells = append(cells, "")
+		}
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.DataAtom != atom.Td && c.DataAtom != atom.Th {
+			continue
+		}
+		covered()
+		heads = heads && c.DataAtom == atom.Th
+		words := textOf(c, 0)
+		t.other = t.other || holdsMore(c, 0)
+		for k := range span(c, "colspan") {
+			if rows := span(c, "rowspan"); rows > 1 {
+				below[len(cells)] = rows - 1
+			}
+			if k > 0 && c.DataAtom != atom.Th { // a heading stands over all of its columns
+				words = ""
+			}
+			cells = append(cells, words)
+		}
+		if len(cells) > maxColumns {
+			t.other = true
+			return cells, heads
+		}
+	}
+	covered()
+	return cells, heads
+}
+
+// span reads colspan and rowspan.
+func span(n *html.Node, name string) int {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			if k, err := strconv.Atoi(strings.TrimSpace(a.Val)); err == nil && k > 0 {
+				return min(k, 1000)
+			}
+		}
+	}
+	return 1
+}
+
+// holdsMore says that a cell holds what a cell in Markdown cannot.
+func holdsMore(n *html.Node, depth int) bool {
+	if depth > deepestTable {
+		return true
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch c.DataAtom {
+		case atom.Table, atom.Img, atom.Svg, atom.Script, atom.Canvas, atom.Iframe, atom.Input, atom.Button, atom.Select, atom.Video, atom.Audio:
+			return true
+		}
+		if holdsMore(c, depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *tableReader) write(cells []string, columns int) {
+	for i := range columns {
+		words := ""
+		if i < len(cells) {
+			words = cells[i]
+		}
+		fmt.Fprintf(&t.out, "| %s ", inline(t.clean.oneLine(words, 200)))
+	}
+	t.out.WriteString("|\n")
+}

@@ -1,0 +1,192 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	gmtext "github.com/yuin/goldmark/text"
+
+	"markmill/notebooks"
+	"markmill/render/plain"
+	"markmill/runs"
+)
+
+// results writes what a step showed, in its order: pictures, tables, Markdown and other text. Each stands once. Scraps that ask
+// to be shown come last, each behind a comment that holds its value for programs.
+func (r *region) results(pics []picture) error {
+	left := map[string]picture{}
+	for _, p := range pics {
+		if !p.scrap {
+			left[p.from] = p
+		}
+	}
+	displays := r.rec.Finished.Displays
+	for i, d := range displays {
+		if extensions[d.MIME] != "" {
+			if p, found := left[d.File]; found {
+				r.picture(p)
+				delete(left, d.File)
+			}
+			continue
+		}
+		if r.left <= 0 {
+			fmt.Fprintf(r, "… %s elided: %s\n\n", counted(len(displays)-i, "result"), r.whereabouts())
+			break
+		}
+		r.left -= resultBytes
+		if err := r.display(d); err != nil {
+			return err
+		}
+	}
+	return r.shownScraps(pics)
+}
+
+// display writes one result that is no picture.
+func (r *region) display(d runs.DisplayData) error {
+	room := max(r.left, resultBytes)
+	if (d.MIME == "text/html" || d.MIME == "text/markdown") && d.File != "" {
+		page, err := r.page(d, room)
+		if err != nil {
+			return err
+		}
+		if page != "" {
+			r.WriteString(page + "\n")
+			r.left -= len(page)
+			return nil
+		}
+	}
+	switch readable := d.MIME != "text/html" && (strings.HasPrefix(d.MIME, "text/") || d.MIME == "application/json"); {
+	case readable && d.File != "":
+		shown, err := r.stream(&r.Buffer, "text {.result}", runs.StreamData{File: d.File, Bytes: d.Bytes, Digest: d.Digest}, room)
+		if err != nil {
+			return err
+		}
+		r.left -= len(shown)
+	case d.Alt != "":
+		e := cutText(r.clean.text(withoutAddress(d.Alt)), room)
+		writeExcerpt(&r.Buffer, "text {.result}", e, d.File, d.Digest)
+		r.left -= e.size()
+	default:
+		fmt.Fprintf(r, "Result (%s): %s\n\n", inline(plain.Escape(d.MIME)), codeSpan(plain.Escape(d.File)))
+	}
+	return nil
+}
+
+// page is a result in HTML or Markdown as Markdown that may stand open in a page; "" where it cannot, or would take too much room.
+func (r *region) page(d runs.DisplayData, room int) (string, error) {
+	const most = 1 << 20 // what is longer is no table for a page
+	if d.Bytes > most {
+		return "", nil
+	}
+	raw, err := fs.ReadFile(r.files, d.File)
+	if err != nil {
+		return "", fmt.Errorf("step %q: %w", r.rec.Planned.ID, err)
+	}
+	if d.MIME == "text/html" {
+		if page := htmlTables(raw, r.clean, d.File); len(page) <= room {
+			return page, nil
+		}
+		return "", nil
+	}
+	c := cleaner{names: r.clean.names, rules: r.clean.rules}
+	page := strings.Trim(cleanLines(raw, c.line), "\n") + "\n"
+	if len(page) > room || !harmless(page) {
+		return "", nil
+	}
+	return page, nil
+}
+
+// harmless says that Markdown may stand open between the author's own: it ends where it ends, and holds no HTML, which could hide
+// what comes after it.
+func harmless(page string) bool {
+	if strings.TrimSpace(page) == "" || !notebooks.SelfContained([]byte(page)) {
+		return false
+	}
+	root := goldmark.New(goldmark.WithExtensions(extension.Table)).Parser().Parse(gmtext.NewReader([]byte(page)))
+	found := false
+	_ = ast.Walk(root, func(n ast.Node, _ bool) (ast.WalkStatus, error) { // the walker makes no error
+		found = found || n.Kind() == ast.KindHTMLBlock || n.Kind() == ast.KindRawHTML
+		return ast.WalkContinue, nil
+	})
+	return !found
+}
+
+// shownScraps writes the scraps that ask to be shown: tables, then pictures.
+func (r *region) shownScraps(pics []picture) error {
+	limit := r.limit
+	for _, s := range lastScraps(r.rec.Scraps) {
+		if limit -= len(s.Value); !r.showsTable(s) || limit < 0 {
+			continue
+		}
+		var b bytes.Buffer
+		if writeTable(&b, s, r.clean); b.Len() == 0 {
+			continue
+		}
+		if err := r.scrapComment(s); err != nil {
+			return err
+		}
+		r.Write(b.Bytes())
+	}
+	for _, p := range pics {
+		if !p.scrap {
+			continue
+		}
+		for _, s := range lastScraps(r.rec.Scraps) {
+			if s.File == p.from && p.to != "" {
+				if err := r.scrapComment(s); err != nil {
+					return err
+				}
+				r.shown[s.Name] = true
+				break
+			}
+		}
+		r.picture(p)
+	}
+	// One that a result shows already is not told a second time.
+	for _, s := range lastScraps(r.rec.Scraps) {
+		if s.File == "" || !s.Display || r.shown[s.Name] {
+			continue
+		}
+		for _, p := range pics {
+			if !p.scrap && p.to != "" && p.digest == s.Digest && s.Digest != "" {
+				if err := r.scrapComment(s); err != nil {
+					return err
+				}
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// showsTable says that a scrap is a table that is shown as one.
+func (r *region) showsTable(s runs.ScrapData) bool {
+	if !s.Display || s.File != "" || s.Type != runs.ScrapTable && s.Type != runs.ScrapJSON {
+		return false
+	}
+	t, ok := readTable(s.Value)
+	return ok && len(t.Columns) <= maxColumns
+}
+
+// scrapComment holds the value of a scrap that is shown: no reader sees it, and programs read it.
+func (r *region) scrapComment(s runs.ScrapData) error {
+	line, err := scrapLine(s, r.clean.names)
+	if err != nil {
+		return err
+	}
+	r.shown[s.Name] = true
+	line = strings.NewReplacer("--", `-\u002d`, ">", `\u003e`).Replace(line)
+	fmt.Fprintf(r, "%s{%s}%s\n\n", ScrapComment, line, ScrapCommentEnd)
+	return nil
+}
+
+// What stands around the value of a scrap that is shown.
+const (
+	ScrapComment    = "<!-- scrap "
+	ScrapCommentEnd = " -->"
+)

@@ -1,0 +1,292 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/render/plain"
+	"markmill/runs"
+)
+
+// mostReasons is how many blockers the verdict tells; the manifest has them all.
+const mostReasons = 3
+
+// VerdictMarkdown is the verdict of an output notebook in a few lines of Markdown: how the run came out, why it did not pass, what
+// it was given and what it found. It is made of the manifest alone. headline chooses the scraps; nil takes the first.
+func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
+	var b strings.Builder
+	line := func(text string) { b.WriteString(strings.TrimRight("> "+text, " ") + "\n") }
+	head := fmt.Sprintf("**%s %s**", Mark(runs.Status(m.Status)), StatusWords(m.Status))
+	line(strings.Join(append([]string{head}, verdictFacts(m)...), " · "))
+	if reasons := ReasonLines(m); len(reasons) > 0 {
+		line("")
+		for _, reason := range reasons {
+			line("- " + reason)
+		}
+	}
+	if words := givenWords(m); words != "" {
+		line("")
+		line("Given: " + words)
+	}
+	if words := headlineWords(m, headline); words != "" {
+		line("")
+		line(words)
+	}
+	return b.String()
+}
+
+// StatusWords is a status as a person says it.
+func StatusWords(status string) string {
+	switch runs.Status(status) {
+	case runs.Pass:
+		return "passed"
+	case runs.Fail:
+		return "failed"
+	default: // blocked, partial, interrupted, prepared, stale
+		return inline(plain.Escape(status))
+	}
+}
+
+// verdictFacts counts steps, tests and the change, and says who approved.
+func verdictFacts(m *notebooks.Manifest) []string {
+	if m.Format < 2 { // an older manifest does not say
+		return nil
+	}
+	facts := []string{StepWords(m)}
+	if m.Partial != "" {
+		facts = append(facts, codeSpan(plain.Escape(oneLine(m.Partial, 80))))
+	}
+	facts = append(facts, TestsWords(m), ChangedWords(m))
+	if c := m.Contract; c != nil && c.Approval != "" {
+		facts = append(facts, "approval: "+inline(plain.Escape(c.Approval)))
+	}
+	return facts
+}
+
+// StepWords says "2 of 3 steps passed, 1 failed" of a manifest.
+func StepWords(m *notebooks.Manifest) string {
+	counts := map[string]int{}
+	for i := range m.Steps {
+		s := &m.Steps[i]
+		switch {
+		case s.Tolerated():
+			counts["tolerated"]++
+		default:
+			counts[s.Status]++
+		}
+	}
+	if len(m.Steps) == 0 || counts["pending"]+counts["skip"] == len(m.Steps) && m.Status != string(runs.Pass) {
+		return "nothing ran"
+	}
+	words := fmt.Sprintf("%d of %s passed", counts["pass"], counted(len(m.Steps), "step"))
+	for _, each := range []struct{ status, words string }{
+		{"fail", "failed"}, {"timeout", "timed out"}, {"tolerated", "failed as allowed or expected"}, {"skip", "skipped"}, {"pending", "not reached"},
+	} {
+		if n := counts[each.status]; n > 0 {
+			words += fmt.Sprintf(", %d %s", n, each.words)
+		}
+	}
+	return words
+}
+
+// TestsWords says what became of the test steps, with the counts of their runners where these say so. A test that failed as
+// expected has not passed.
+func TestsWords(m *notebooks.Manifest) string {
+	steps, passed, failed, expected, not := 0, 0, 0, 0, 0
+	var sum notebooks.ManifestTests
+	counted := false
+	for i := range m.Steps {
+		s := &m.Steps[i]
+		if !slices.Contains(s.Tags, notebooks.TagTest) {
+			continue
+		}
+		steps++
+		switch {
+		case s.Tolerated():
+			expected++
+			continue
+		case s.Status == string(runs.StepPassed):
+			passed++
+		case s.Status == string(runs.StepFailed) || s.Status == string(runs.StepTimeout):
+			failed++
+		default:
+			not++
+		}
+		if t := s.Tests; t != nil {
+			counted = true
+			sum.Passed, sum.Failed, sum.Skipped = sum.Passed+t.Passed, sum.Failed+t.Failed, sum.Skipped+t.Skipped
+		}
+	}
+	if steps == 0 {
+		return "no tests"
+	}
+	var words []string
+	add := func(n int, what string) {
+		if n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	if counted {
+		add(sum.Passed, "passed")
+		add(sum.Failed, "failed")
+		add(sum.Skipped, "skipped")
+		if failed > 0 && sum.Failed == 0 {
+			add(failed, "test step failed")
+		}
+	} else {
+		add(passed, "passed")
+		add(failed, "failed")
+	}
+	add(expected, "failed as expected")
+	add(not, "did not run")
+	return "tests: " + strings.Join(words, ", ")
+}
+
+// ChangedWords is the size of the change.
+func ChangedWords(m *notebooks.Manifest) string {
+	if m.Changes == nil {
+		return "change not checked"
+	}
+	if len(m.Changes) == 0 {
+		return "nothing changed"
+	}
+	added, deleted := 0, 0
+	for _, c := range m.Changes {
+		added, deleted = added+c.Added, deleted+c.Deleted
+	}
+	words := fmt.Sprintf("%s +%d −%d", counted(len(m.Changes)+m.ChangesOmitted, "file"), added, deleted)
+	if m.ChangesOmitted > 0 {
+		words += " or more"
+	}
+	return words
+}
+
+// ReasonLines says why a run did not pass, each reason as a line of Markdown: causes first, and not too many.
+func ReasonLines(m *notebooks.Manifest) []string {
+	var out []string
+	for i := range m.Blockers {
+		if left := len(m.Blockers) - i; i == mostReasons && left > 1 {
+			out = append(out, fmt.Sprintf("… and %d more, in the manifest", left))
+			break
+		}
+		out = append(out, ReasonMarkdown(&m.Blockers[i]))
+	}
+	return out
+}
+
+// ReasonMarkdown is a blocker in words, with its code.
+func ReasonMarkdown(b *notebooks.ManifestBlocker) string {
+	words := BlockerMarkdown(b)
+	if b.Consequence {
+		words = "following from that: " + words
+	}
+	return words + " (" + codeSpan(plain.Escape(b.Code)) + ")"
+}
+
+// BlockerMarkdown says in words what a blocker stands for: the rule, the files and the step.
+func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
+	code := func(s string) string { return codeSpan(plain.Escape(oneLine(s, 120))) }
+	step := "the run"
+	if b.Step != "" {
+		step = "step " + code(string(b.Step))
+	}
+	message := inline(plain.Escape(oneLine(b.Message, 300)))
+	paths := ""
+	for i, p := range b.Paths {
+		if i == 3 {
+			paths += fmt.Sprintf(" and %d more", len(b.Paths)-i)
+			break
+		}
+		if i > 0 {
+			paths += ", "
+		}
+		paths += code(p)
+	}
+	switch {
+	case b.Code == runs.CodeDisallowedFileChange && b.Rule == notebooks.TagNoChange && paths != "":
+		return fmt.Sprintf("%s is tagged `no-change` and changed %s", step, paths)
+	case b.Code == runs.CodeDisallowedFileChange && (strings.HasPrefix(b.Rule, "forbid: ") || strings.HasPrefix(b.Rule, "allow: ") || b.Rule == "mode: none"):
+		by := ""
+		if b.Step != "" {
+			by = ", which " + step + " changed"
+		}
+		return fmt.Sprintf("%s does not allow %s%s", code(b.Rule), paths, by)
+	case b.Code == runs.CodeDirtyEndingTree && b.Rule == runs.RuleTestedIsLeft:
+		if b.Step == "" {
+			step = "the end of the interpreters"
+		}
+		return fmt.Sprintf("%s changed %s during the last test or after it, so what was tested is not what is left", step, paths)
+	case b.Code == runs.CodeStepFailed && b.Step != "", b.Code == runs.CodeVerificationFailed && b.Step != "" && b.Rule == "":
+		return fmt.Sprintf("%s failed: %s", step, message)
+	case b.Code == runs.CodeReviewerRejected && b.Step != "":
+		return fmt.Sprintf("%s rejected: %s", step, message)
+	}
+	words := message
+	if b.Rule != "" && !strings.Contains(b.Message, b.Rule) && b.Rule != runs.RuleSourceAsItWas {
+		words = code(b.Rule) + ": " + words
+	}
+	if b.Step != "" {
+		words = step + ": " + words
+	}
+	return words
+}
+
+// mostGiven is how many given parameters the verdict shows.
+const mostGiven = 8
+
+func givenWords(m *notebooks.Manifest) string {
+	var words []string
+	for _, p := range m.Parameters {
+		if !p.Given {
+			continue
+		}
+		words = append(words, fmt.Sprintf("%s = %s", codeSpan(plain.Escape(p.Name)), codeSpan(plain.EscapeJSON(oneLine(string(p.Value), 60)))))
+	}
+	if n := len(words) - mostGiven; n > 0 {
+		words = append(words[:mostGiven], fmt.Sprintf("%d more", n))
+	}
+	return strings.Join(words, ", ")
+}
+
+func headlineWords(m *notebooks.Manifest, headline []string) string {
+	at := map[string]codec.Raw{}
+	var names []string
+	for _, s := range m.Scraps {
+		at[s.Name] = s.Value
+		names = append(names, s.Name)
+	}
+	more := 0
+	if headline != nil {
+		names = headline
+	} else if more = len(names) - notebooks.MaxHeadline; more > 0 {
+		names = names[:notebooks.MaxHeadline]
+	}
+	var words []string
+	for _, name := range names {
+		value, found := at[name]
+		text := "–" // what was asked for and not recorded
+		if found {
+			text = oneLine(cellText(value), 80)
+		}
+		if text == "" {
+			text = `""`
+		}
+		words = append(words, fmt.Sprintf("%s: **%s**", inline(plain.Escape(name)), inline(plain.Escape(text))))
+	}
+	if more > 0 {
+		words = append(words, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(words, " · ")
+}
+
+// oneLine is a text on one line, bounded to so many characters.
+func oneLine(s string, most int) string {
+	runes := []rune(strings.Join(strings.Fields(s), " "))
+	if len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return string(runes)
+}
