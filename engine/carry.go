@@ -24,6 +24,7 @@ func (r *run) carryOrStep(ctx context.Context, s *PlannedStep) error {
 	}
 	defer r.trace.start("carry " + string(s.ID))()
 	was := c.record[s.ID]
+	r.loose = append(r.loose, was.Step.Dir)
 	if err := r.carryFiles(was); err != nil {
 		return artifact(fmt.Errorf("taking over step %s of run %s: %w", s.ID, c.cut.Run.ID, err))
 	}

@@ -23,6 +23,7 @@ const ConfigFile = "markmill.yaml"
 type Config struct {
 	File      string                  `yaml:"-"`
 	Kernels   map[string]KernelConfig `yaml:"kernels"`
+	Sign      string                  `yaml:"sign"`   // SSH key that signs every record; ~/ is the user's home
 	Output    string                  `yaml:"output"` // path of the output notebook when none is given; {{name}} expands
 	Retention Retention               `yaml:"retention"`
 	Sandbox   SandboxConfig           `yaml:"sandbox"`
@@ -135,7 +136,7 @@ func readNormalize(file string, value *yaml.Node) ([]notebooks.Normalize, error)
 
 // configKeys are the keys there are, by the path of the mapping that they stand in; * is any name.
 var configKeys = map[string][]string{
-	"":          {"kernels", "output", "retention", "sandbox", "policy", "normalize"},
+	"":          {"kernels", "output", "sign", "retention", "sandbox", "policy", "normalize"},
 	"kernels.*": {"program", "command", "languages"},
 	"retention": {"runs", "days"},
 	"sandbox":   {"write", "hide"},

@@ -92,7 +92,7 @@ func (r *run) passed(s *PlannedStep) bool {
 
 func (r *run) runJudges(ctx context.Context, judges []*PlannedStep) error {
 	for _, s := range judges {
-		dir := filepath.Join("steps", fmt.Sprintf("%02d-%s", s.Index+1, s.ID), runs.JudgedDir)
+		dir := filepath.Join(filepath.FromSlash(stepDir(s)), runs.JudgedDir)
 		if err := os.MkdirAll(filepath.Join(r.dir, dir), 0o755); err != nil {
 			return artifact(err)
 		}

@@ -242,8 +242,15 @@ func (r *run) conclude(data *runs.CompletedData) (event runs.Event, record *runs
 // last prepares the last event, of data and of the output notebooks that the run directory does not keep, once OUTPUT is written.
 func (r *run) last(data *runs.CompletedData) (runs.Event, error) {
 	data.Outputs = nil
+	var err error
+	if data.Files, err = r.unnamed(); err != nil {
+		return runs.Event{}, err
+	}
 	event, err := r.prepare(data)
-	if err != nil || r.eng.Leave == nil || r.keeps || r.leaks() {
+	if err != nil {
+		return event, err
+	}
+	if event, err = r.sign(data, event); err != nil || r.eng.Leave == nil || r.keeps || r.leaks() {
 		return event, err
 	}
 	record, err := runs.Fold(append(slices.Clip(r.events), event))
@@ -258,6 +265,68 @@ func (r *run) last(data *runs.CompletedData) (runs.Event, error) {
 		return event, nil
 	}
 	return r.prepare(data)
+}
+
+// sign adds the signatures of the output notebooks to the last event.
+func (r *run) sign(data *runs.CompletedData, event runs.Event) (runs.Event, error) {
+	data.Signatures, r.signErr = nil, nil
+	if r.eng.Sign == nil {
+		return event, nil
+	}
+	record, err := runs.Fold(append(slices.Clip(r.events), event))
+	if err != nil {
+		return event, err
+	}
+	if data.Signatures, err = r.eng.Sign(ViewInput{Dir: r.dir, Notebook: r.plan.Notebook, Run: record, Clean: r.cleanView}); err != nil {
+		r.signErr = fmt.Errorf("the output notebook cannot be signed: %w", err)
+		return event, nil
+	}
+	return r.prepare(data)
+}
+
+// unnamed writes the trace, and gives the digests of the files of the record that no event names.
+func (r *run) unnamed() ([]runs.SealedFile, error) {
+	r.traceErr = r.trace.write(r.dir, r.id, r.eng.Version, r.clean) // told with the views, as theirs are
+	record, err := runs.Fold(r.events)
+	if err != nil {
+		return nil, err
+	}
+	known := record.Digests()
+	var files []runs.SealedFile
+	add := func(name string) error {
+		name = filepath.ToSlash(name)
+		if _, named := known[name]; named {
+			return nil
+		}
+		digest, err := digestOfFile(filepath.Join(r.dir, filepath.FromSlash(name)))
+		known[name] = digest
+		files = append(files, runs.SealedFile{File: name, Digest: digest})
+		return err
+	}
+	if r.traceErr == nil {
+		if err := add(runs.TraceFile); err != nil {
+			return nil, artifact(err)
+		}
+	}
+	for _, dir := range r.loose {
+		err := filepath.WalkDir(filepath.Join(r.dir, filepath.FromSlash(dir)), func(name string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) || err == nil && (d.IsDir() || strings.HasPrefix(d.Name(), runs.TempPrefix)) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			rel, err := filepath.Rel(r.dir, name)
+			if err != nil {
+				return err
+			}
+			return add(rel)
+		})
+		if err != nil {
+			return nil, artifact(err)
+		}
+	}
+	return files, nil
 }
 
 func (r *run) prepare(data *runs.CompletedData) (runs.Event, error) {
@@ -292,8 +361,10 @@ func (r *run) views(event runs.Event, before int) (*runs.Run, error) {
 	}
 	// One that cannot be written does not keep the others from being: what can be read of the record is whole.
 	var failures []error
-	if err := r.trace.write(r.dir, r.id, r.eng.Version, r.clean); err != nil {
-		failures = append(failures, err)
+	for _, err := range []error{r.traceErr, r.signErr} {
+		if err != nil {
+			failures = append(failures, err)
+		}
 	}
 	search := func() error {
 		replaced, err := r.withhold()

@@ -109,6 +109,10 @@ type Engine struct {
 	// gives none, because they are to be kept or OUTPUT cannot be written, all is left to the views. nil is none.
 	Leave func(ViewInput) []runs.LeftOutput
 
+	// Sign makes the signatures of the manifests of the output notebooks, by their names in the run directory. It is called with
+	// the run as its last event will have it. nil signs nothing.
+	Sign func(ViewInput) (map[string]string, error)
+
 	// Place is called when the record is complete, or failed to be: what views left waiting beside it is put into
 	// its place, or taken away. The run is still locked, so that a crash in it is seen. nil is none.
 	Place func(id runs.RunID, complete bool) error

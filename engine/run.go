@@ -34,14 +34,16 @@ func (i Interrupt) Error() string { return fmt.Sprintf("interrupted by signal %d
 
 // run is everything of one run that changes.
 type run struct {
-	eng     *Engine
-	plan    *Plan
-	id      runs.RunID
-	dir     string
-	journal *runs.Journal
-	reserve *runs.Reserve
-	events  []runs.Event
-	trace   *trace
+	eng      *Engine
+	plan     *Plan
+	id       runs.RunID
+	dir      string
+	journal  *runs.Journal
+	reserve  *runs.Reserve
+	events   []runs.Event
+	trace    *trace
+	signErr  error // why the output notebooks could not be signed
+	traceErr error // why the trace could not be written
 
 	work     *workdir
 	tree     *worktree.Tree
@@ -71,6 +73,7 @@ type run struct {
 	keeps      bool             // the run directory keeps the output notebooks
 	opaques    []string         // repositories inside the checkout of a run in place
 	judged     *runs.JudgesData // nil: no protected file changed
+	loose      []string         // folders of the record, slash-separated, whose files no event may name: see unnamed
 }
 
 // Run does what a plan says and returns the finished record. Its error means that Markmill failed;

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -49,7 +50,7 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		}
 		return err
 	}
-	dir := filepath.Join("steps", fmt.Sprintf("%02d-%s", s.Index+1, s.ID))
+	dir := filepath.FromSlash(stepDir(s))
 	if err := os.MkdirAll(filepath.Join(r.dir, dir), 0o755); err != nil {
 		return artifact(err)
 	}
@@ -61,6 +62,7 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		if !bad(done.Status) || attempt > s.Retries || ctx.Err() != nil {
 			break
 		}
+		r.loose = append(r.loose, stepDir(s))
 		if err := keepAttempt(filepath.Join(r.dir, dir), attempt); err != nil {
 			return r.cutShort(s, runs.StepFinishedData{Attempts: attempt}, artifact(err))
 		}
@@ -132,6 +134,7 @@ func (r *run) cannotStart(s *PlannedStep, code string, err error) error {
 // cutShort closes the record of a step in whose middle the engine failed, and gives its error back.
 func (r *run) cutShort(s *PlannedStep, done runs.StepFinishedData, cause error) error {
 	r.failed = s.ID
+	r.loose = append(r.loose, stepDir(s))
 	done.Index, done.Status, done.Reason = s.Index, runs.StepFailed, "Markmill failed: "+cause.Error()
 	r.records[s.ID] = done
 	if err := r.emit(runs.StepFinished, s.ID, done); err != nil {
@@ -416,4 +419,9 @@ func safeName(s string) string {
 		}
 	}
 	return string(out)
+}
+
+// stepDir is the folder of a step's files, slash-separated from the run directory.
+func stepDir(s *PlannedStep) string {
+	return path.Join(runs.StepsDir, fmt.Sprintf("%02d-%s", s.Index+1, s.ID))
 }

@@ -138,6 +138,12 @@ type ManifestRegion struct {
 	Digest string `json:"digest"`
 }
 
+// SigningBytes is what the signature of a manifest is of: its canonical JSON without the signature.
+func (m Manifest) SigningBytes() ([]byte, error) {
+	m.Signature = ""
+	return codec.Marshal(m)
+}
+
 const manifestFence = "```json {.manifest}\n"
 
 // body is the manifest as Markdown: folded, JSON with sorted keys.

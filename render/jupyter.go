@@ -18,12 +18,13 @@ import (
 
 // jupyterOutput is the output notebook as Jupyter's: the source with outputs, counts and the metadata that papermill leaves,
 // with the injected parameters as a cell and the manifest in the metadata. A Markdown notebook is first made one of Jupyter's.
-func jupyterOutput(nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) {
+func jupyterOutput(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) {
 	j, err := newJupyter(nb)
 	if err != nil {
 		return nil, fmt.Errorf("render: %w", err)
 	}
 	j.manifest, j.params, j.given, j.report = Manifest(nb, run), run.Contract.Parameters, recordedValues(run), run.ReportMode()
+	j.manifest.Signature = signatureOf(name, run)
 	j.input, j.output, j.names = run.Started.Notebook, outputPath(run), newPathNames(run.Started.Paths)
 	r := newRecorded(j, run, files)
 	if r.widgets, err = r.readWidgets(); err != nil {

@@ -23,6 +23,14 @@ func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 	return m
 }
 
+// signatureOf is the signature that a run's record has of the manifest of an output notebook.
+func signatureOf(name string, run *runs.Run) string {
+	if run.Completed == nil {
+		return ""
+	}
+	return run.Completed.Signatures[name]
+}
+
 // partialWords are the options that left steps out of a run.
 func partialWords(run *runs.Run) string {
 	if len(run.LeftOut()) == 0 {

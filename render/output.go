@@ -17,7 +17,7 @@ import (
 // of the four.
 func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) {
 	if path.Ext(name) == ".ipynb" {
-		return jupyterOutput(nb, run, files)
+		return jupyterOutput(name, nb, run, files)
 	}
 	own := nb
 	nb, err := asMarkdown(own)
@@ -31,6 +31,7 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 		return nil, err
 	}
 	m := Manifest(own, run)
+	m.Signature = signatureOf(name, run)
 	steps, err := stepRegions(nb, run, &m, files, names)
 	if err != nil {
 		return nil, err

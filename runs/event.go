@@ -511,6 +511,11 @@ type CompletedData struct {
 	Ref                     string    `json:"ref,omitzero"`
 	NotApplicable           []string  `json:"not_applicable,omitempty"` // "check: reason" of what a block skipped
 	Signal                  int       `json:"signal,omitzero"`          // of an interrupted run
+	// Files are those of the record that no other event names: the trace, what earlier attempts and replays left, and what an
+	// interrupted step had written.
+	Files []SealedFile `json:"files,omitempty"`
+	// Signatures are SSH signatures of the manifests of the output notebooks, by the name of the notebook.
+	Signatures map[string]string `json:"signatures,omitempty"`
 	// Outputs are the output notebooks that the run directory does not keep, because one of them stands at OUTPUT; none where it
 	// keeps all of them.
 	Outputs []LeftOutput `json:"outputs,omitempty"`

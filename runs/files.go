@@ -19,13 +19,15 @@ const (
 	TestLogFile    = "test.log"
 	TraceFile      = "trace.jsonl"
 	SumsFile       = "SHA256SUMS"
-	RequestFile    = "approval-request.json" // when an approval is required
-	ApprovalFile   = "approval.json"         // the answer that was found
-	SignatureFile  = "approval.json.sig"     // of a signed one
-	SignersFile    = "approval.signers"      // the allowed_signers that it was held against; a second one is approval.signers.2
-	StepsDir       = "steps"
-	BackendDir     = "backend"
-	LockFile       = ".lock" // present while a run is alive; it is no part of the record
+	// SumsSignatureFile is the SSH signature of SHA256SUMS, where one is configured. SHA256SUMS does not list it.
+	SumsSignatureFile = "SHA256SUMS.sig"
+	RequestFile       = "approval-request.json" // when an approval is required
+	ApprovalFile      = "approval.json"         // the answer that was found
+	SignatureFile     = "approval.json.sig"     // of a signed one
+	SignersFile       = "approval.signers"      // the allowed_signers that it was held against; a second one is approval.signers.2
+	StepsDir          = "steps"
+	BackendDir        = "backend"
+	LockFile          = ".lock" // present while a run is alive; it is no part of the record
 )
 
 // WriteFile writes a whole file of the record: a reader, also after a crash, finds the old bytes

@@ -14,6 +14,11 @@ func (r *Run) Digests() map[string]Digest {
 	if from := r.Started.ResumedFrom; from != nil {
 		add(from.File, from.Digest)
 	}
+	if r.Completed != nil {
+		for _, f := range r.Completed.Files {
+			add(f.File, f.Digest)
+		}
+	}
 	if r.Diff != nil {
 		add(r.Diff.Patch, r.Diff.PatchDigest)
 	}

@@ -73,6 +73,9 @@ func complete(dir string, record *loaded, clock func() time.Time, seal func(*Run
 				return nil, err
 			}
 		}
+		if data.Files, err = record.run.Unnamed(dir); err != nil {
+			return nil, err
+		}
 		event, err := journal.Append(RunCompleted, "", data)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -136,6 +137,26 @@ func (r *record) finishWith(end CompletedData) {
 }
 
 // renderForTest stands in for the view of a run.
+// rendering takes report.md and test.log as they stand, and makes the output notebook with f.
+func rendering(f func(dir string, run *Run, source []byte, name string) ([]byte, error)) RenderFunc {
+	return func(w io.Writer, dir string, run *Run, source []byte, name string) error {
+		if name == ReportPageFile || name == TestLogFile {
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				return err
+			}
+			_, err = w.Write(b)
+			return err
+		}
+		b, err := f(dir, run, source, name)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(b)
+		return err
+	}
+}
+
 func renderForTest(_ string, run *Run, source []byte, _ string) ([]byte, error) {
 	notebook := notebooks.Manifest{Status: string(run.Status())}
 	at := len("# Fix\n\n```bash {#change}\ntrue\n```\n")
@@ -153,6 +174,9 @@ func writeFolds(dir string, run *Run) error {
 		return err
 	}
 	files := map[string][]byte{TestLogFile: []byte("3 passed\n"), PatchFile: []byte("--- a\n+++ b\n")}
+	if run.Diff == nil {
+		files[PatchFile] = nil
+	}
 	if run.Left(OutputFile) == nil {
 		files[OutputFile] = output
 	}

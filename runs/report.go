@@ -202,7 +202,7 @@ func (r *Report) addArtifacts(run *Run, dir string, known map[string]Digest) err
 	r.ArtifactDigests = map[string]Digest{}
 	isCarried := carriedFiles(run)
 	err = recordFiles(dir, func(path string) error {
-		if path == ReportFile || path == ReportPageFile || path == SumsFile {
+		if path == ReportFile || path == ReportPageFile || path == SumsFile || path == SumsSignatureFile {
 			return nil
 		}
 		digest, found := known[path]

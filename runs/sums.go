@@ -31,7 +31,7 @@ func writeSums(dir string, known map[string]Digest) error {
 	defer root.Close()
 	sums := map[string]Digest{}
 	err = recordFiles(dir, func(path string) error {
-		if path == SumsFile {
+		if path == SumsFile || path == SumsSignatureFile {
 			return nil
 		}
 		digest, found := known[path]

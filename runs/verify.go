@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
+	"markmill/runs/sshsig"
 )
 
 // Verification is what a check of a record found. It passed when there is no finding; of several the
@@ -23,6 +26,8 @@ type Verification struct {
 	RunID    RunID     `json:"run_id"` //
 	Status   Status    `json:"status"` // of the run, recomputed; not of the check
 	Findings []Finding `json:"findings"`
+	// Signed is whose signature SHA256SUMS, or the manifest of an output notebook without a record, carries; nil without one.
+	Signed *SignedBy `json:"signed,omitempty"`
 }
 
 // OK says that everything holds.
@@ -32,8 +37,16 @@ func (v *Verification) find(where, words string, args ...any) {
 	v.Findings = append(v.Findings, Finding{where, fmt.Sprintf(words, args...)})
 }
 
-// RenderFunc makes the bytes of an output notebook of a run, by its name in the run directory. It is handed in, for views import this package.
-type RenderFunc func(dir string, run *Run, source []byte, file string) ([]byte, error)
+// RenderFunc makes the bytes of a view of a run, by its name in the run directory: an output notebook, report.md or test.log. It is
+// handed in, because views import this package.
+type RenderFunc func(w io.Writer, dir string, run *Run, source []byte, file string) error
+
+// bytes is a view in memory: an output notebook is bounded.
+func (f RenderFunc) bytes(dir string, run *Run, source []byte, file string) ([]byte, error) {
+	var b bytes.Buffer
+	err := f(&b, dir, run, source, file)
+	return b.Bytes(), err
+}
 
 // Verify recomputes everything that a run directory says, from its bytes: the journal's chain from
 // the source notebook on, the order of its events, its verdict, every file that an event gives a
@@ -42,7 +55,7 @@ type RenderFunc func(dir string, run *Run, source []byte, file string) ([]byte, 
 // notebook is only checked against its own digests and the source.
 //
 // Findings come in that order. An error means that there is nothing to check.
-func Verify(dir string, render RenderFunc) (*Verification, error) {
+func Verify(dir string, render RenderFunc, signers Signers) (*Verification, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, cannotRead(dir, err)
 	} else if !info.IsDir() {
@@ -61,15 +74,21 @@ func Verify(dir string, render RenderFunc) (*Verification, error) {
 		c.eventFiles()
 		c.carried()
 		c.approval()
+		c.accounted()
 	}
 	sums, err := CheckSums(dir)
 	if err != nil {
 		return nil, cannotRead(dir, err)
 	}
 	v.Findings = append(v.Findings, sums...)
+	c.sumsSignature(signers.Allowed, signers.Now)
 	if v.Run != nil {
 		c.required()
 		c.report()
+		if run := v.Run; render != nil && c.source != nil && run.Completed != nil {
+			c.view(ReportPageFile, render)
+			c.view(TestLogFile, render)
+		}
 		for i, name := range v.Run.OutputFiles() {
 			source := c.source
 			if ext := path.Ext(v.Run.Started.SourceFile); i > 0 || ext != path.Ext(name) {
@@ -79,6 +98,12 @@ func Verify(dir string, render RenderFunc) (*Verification, error) {
 		}
 	}
 	return v, nil
+}
+
+// Signers says whose signatures count. The zero value is nobody's.
+type Signers struct {
+	Allowed *sshsig.AllowedSigners
+	Now     time.Time // when the keys must be valid
 }
 
 // check is one verification on its way.
@@ -212,6 +237,21 @@ func (c *check) eventFiles() {
 	if d := c.v.Run.Diff; d != nil {
 		c.file(d.Patch, d.PatchDigest, -1)
 	}
+	if v := c.v.Run.Verification; v != nil && v.Judges != nil {
+		for _, s := range v.Judges.Steps {
+			c.file(s.Stdout.File, s.Stdout.Digest, s.Stdout.Bytes)
+			c.file(s.Stderr.File, s.Stderr.Digest, s.Stderr.Bytes)
+			c.file(s.Outputs.File, s.Outputs.Digest, s.Outputs.Bytes)
+			for _, display := range s.Displays {
+				c.file(display.File, display.Digest, display.Bytes)
+			}
+		}
+	}
+	if done := c.v.Run.Completed; done != nil {
+		for _, f := range done.Files {
+			c.file(f.File, f.Digest, -1)
+		}
+	}
 }
 
 // file checks one file by the digest and the size (-1: not known) that an event has of it.
@@ -267,7 +307,7 @@ func (c *check) output(name string, source []byte, render RenderFunc) {
 	if render == nil || c.source == nil {
 		return
 	}
-	want, err := render(c.dir, run, c.source, name)
+	want, err := render.bytes(c.dir, run, c.source, name)
 	switch {
 	case err != nil:
 		c.v.find(name, "cannot be made from the journal: %s", err)
@@ -277,12 +317,46 @@ func (c *check) output(name string, source []byte, render RenderFunc) {
 	}
 }
 
+// view compares a view with what the journal gives. test.log may be of any size: both are read as they come.
+func (c *check) view(name string, render RenderFunc) {
+	got, size, err := digestFile(c.root, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return // said by required
+	}
+	if err != nil {
+		c.v.find(name, "cannot be read: %s", cause(err))
+		return
+	}
+	want := NewHasher()
+	counted := &counter{w: want}
+	err = render(counted, c.dir, c.v.Run, c.source, name)
+	switch {
+	case err != nil:
+		c.v.find(name, "cannot be made from the journal: %s", err)
+	case got == DigestOf([]byte(LeakNote)) && reports(c.v.Run, CodeSecretLeaked):
+	case got != want.Digest():
+		c.v.find(name, "is not what the journal gives: it has %d bytes, and made again it has %d", size, counted.n)
+	}
+}
+
+// counter counts what it passes on.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
 // left makes an output notebook again that the run directory does not keep, and holds it against its digest in the journal.
 func (c *check) left(o *LeftOutput, source []byte, render RenderFunc) {
 	if render == nil || c.source == nil {
 		return
 	}
-	text, err := render(c.dir, c.v.Run, c.source, o.Name)
+	text, err := render.bytes(c.dir, c.v.Run, c.source, o.Name)
 	if err != nil {
 		c.v.find(o.Name, "cannot be made from the journal: %s", err)
 		return
@@ -356,7 +430,7 @@ func firstDifference(a, b []byte) int {
 
 // VerifyOutput verifies the run that made an output notebook, which is found in the store by the digest of
 // the output: the newest, when several made the same bytes.
-func VerifyOutput(path string, store Store, render RenderFunc) (*Verification, error) {
+func VerifyOutput(path string, store Store, render RenderFunc, signers Signers) (*Verification, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, cannotRead(path, err)
@@ -366,10 +440,16 @@ func VerifyOutput(path string, store Store, render RenderFunc) (*Verification, e
 		return nil, err
 	}
 	if dirs := made[DigestOf(text)]; len(dirs) > 0 {
-		return Verify(dirs[0], render)
+		return Verify(dirs[0], render, signers)
 	}
 	v := &Verification{}
 	v.regions(path, text, nil)
+	if v.Signed, err = SignedOutput(path, text, signers); err != nil {
+		v.find(path, "the signature of its manifest does not hold: %s", err)
+	}
+	if v.Signed.Counts() && v.OK() {
+		return v, nil
+	}
 	v.find(path, "no run in %s left these bytes: it was edited, or its run is not kept here", store.runs())
 	return v, nil
 }

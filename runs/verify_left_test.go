@@ -76,7 +76,7 @@ func TestVerifyLeft(t *testing.T) {
 			}
 			c.end.ResultCommit = "c1"
 			r.finishWith(c.end)
-			v, err := Verify(r.dir, renderBoth)
+			v, err := Verify(r.dir, rendering(renderBoth), Signers{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestVerifyLeft(t *testing.T) {
 			if err := os.WriteFile(output, text, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if v, err = VerifyOutput(output, store, renderBoth); err != nil || !v.OK() || v.RunID != r.id {
+			if v, err = VerifyOutput(output, store, rendering(renderBoth), Signers{}); err != nil || !v.OK() || v.RunID != r.id {
 				t.Errorf("by its OUTPUT: %v, %v", v, err)
 			}
 		})

@@ -8,8 +8,8 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// report compares report.json, member by member, with the report that the journal and the files give
-// now. A member that this version does not know is left alone.
+// report compares report.json, member by member, with the report that the journal and the files give now. A member that
+// stands there twice, or that the record does not give, is a finding.
 func (c *check) report() {
 	text, err := c.root.ReadFile(ReportFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -38,6 +38,11 @@ func (c *check) report() {
 			c.v.find(ReportFile, "%s is missing", name)
 		case !sameJSON(value, want[name]):
 			c.v.find(ReportFile, "%s is %s and the record gives %s", name, clip(value), clip(want[name]))
+		}
+	}
+	for _, name := range sortedKeys(there) {
+		if _, known := want[name]; !known {
+			c.v.find(ReportFile, "%q is no member of the report that the record gives", name)
 		}
 	}
 	for _, path := range fresh.Freshness.Stale {

@@ -14,7 +14,7 @@ import (
 
 func verify(t *testing.T, dir string) *Verification {
 	t.Helper()
-	v, err := Verify(dir, renderForTest)
+	v, err := Verify(dir, rendering(renderForTest), Signers{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestVerifyRendersAgain(t *testing.T) {
 	if v.OK() || v.Findings[len(v.Findings)-1].Where != OutputFile {
 		t.Errorf("got %v", v.Findings)
 	}
-	v, err = Verify(r.dir, func(string, *Run, []byte, string) ([]byte, error) { return nil, errors.New("no") })
+	v, err = Verify(r.dir, rendering(func(string, *Run, []byte, string) ([]byte, error) { return nil, errors.New("no") }), Signers{})
 	if err != nil || v.OK() || !strings.Contains(v.Findings[len(v.Findings)-1].Words, "cannot be made from the journal: no") {
 		t.Errorf("got %v, %v", v.Findings, err)
 	}
@@ -303,7 +303,7 @@ func TestVerifyStaysInside(t *testing.T) {
 
 func TestVerifyIsOfAFolder(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Verify(filepath.Join(dir, "none"), nil); err == nil {
+	if _, err := Verify(filepath.Join(dir, "none"), nil, Signers{}); err == nil {
 		t.Error("a run that is not there was verified")
 	}
 	v := verify(t, dir)
@@ -344,21 +344,21 @@ func TestVerifyOutput(t *testing.T) {
 	if err := os.WriteFile(copied, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	v, err := VerifyOutput(copied, store, renderForTest)
+	v, err := VerifyOutput(copied, store, rendering(renderForTest), Signers{})
 	if err != nil || !v.OK() || v.RunID != newest.id {
 		t.Errorf("got %+v, %v", v, err)
 	}
 	if err := os.WriteFile(copied, bytes.Replace(text, []byte("exit 0"), []byte("exit 1"), 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	v, err = VerifyOutput(copied, store, renderForTest)
+	v, err = VerifyOutput(copied, store, rendering(renderForTest), Signers{})
 	if err != nil || v.Run != nil || len(v.Findings) < 2 || !strings.Contains(v.Findings[len(v.Findings)-1].Words, "no run in") {
 		t.Errorf("got %+v, %v", v, err)
 	}
 }
 
-// TestReportOfALaterVersion: a member that this version does not know is left alone.
-func TestReportOfALaterVersion(t *testing.T) {
+// TestReportIsCompared: a member that the record does not give is a finding, and a reader leaves it alone.
+func TestReportIsCompared(t *testing.T) {
 	r := aPass(t, newStore(t), aTime, 1)
 	full := filepath.Join(r.dir, ReportFile)
 	text, err := os.ReadFile(full)
@@ -377,7 +377,7 @@ func TestReportOfALaterVersion(t *testing.T) {
 	if err := WriteSums(r.dir); err != nil {
 		t.Fatal(err)
 	}
-	if v := verify(t, r.dir); !v.OK() {
+	if v := verify(t, r.dir); v.OK() || !strings.Contains(v.Findings[0].Words, `"later" is no member`) {
 		t.Errorf("got %v", v.Findings)
 	}
 	if report, err := ReadReport(r.dir); err != nil || report.TaskID != "fix" {

@@ -177,7 +177,9 @@ func (r *Result) Output(step notebooks.StepID) (stdout, stderr []byte, err error
 }
 
 // Verify checks the record in a run directory, as `markmill runs verify` does.
-func Verify(dir string) (*runs.Verification, error) { return runs.Verify(dir, FoldOutput) }
+func Verify(dir string) (*runs.Verification, error) {
+	return runs.Verify(dir, FoldView, runs.Signers{})
+}
 
 // NewEngine is an engine with the settings of the repository around a folder, and that repository; nil without one. Its steps have the commands
 // glue and scrap, and its sandbox all that it can hold, where the program markmill is on the PATH.

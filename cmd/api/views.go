@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -23,9 +24,23 @@ func Views() []engine.View {
 	}
 }
 
-// FoldOutput is an output notebook as a fold of a run directory: what runs.Verify compares the one in the record with.
-func FoldOutput(dir string, run *runs.Run, source []byte, file string) ([]byte, error) {
-	return render.Again(file, run, source, os.DirFS(dir))
+// FoldView writes a view as a fold of a run directory: what runs.Verify compares the one in the record with.
+func FoldView(w io.Writer, dir string, run *runs.Run, source []byte, file string) error {
+	if file == runs.TestLogFile {
+		return render.WriteTestLog(w, run, os.DirFS(dir))
+	}
+	var b []byte
+	var err error
+	if file == runs.ReportPageFile {
+		b, err = render.ReportMarkdown(run)
+	} else {
+		b, err = render.Again(file, run, source, os.DirFS(dir))
+	}
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(b)
+	return err
 }
 
 func outputNotebook(in engine.ViewInput) error {

@@ -36,7 +36,7 @@ Exit codes: 0 approved, 1 the record of the run does not hold, 2 there is nothin
 				return err
 			}
 			if key != "" {
-				reply.Sign = func(text []byte) ([]byte, error) { return a.sign(key, text) }
+				reply.Sign = func(text []byte) ([]byte, error) { return a.sign(key, runs.ApprovalNamespace, text) }
 			}
 			return a.answer(words[0], reply, asJSON)
 		},

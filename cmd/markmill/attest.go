@@ -48,7 +48,7 @@ Exit codes: 0 written, or it holds, 1 it does not, 2 there is no such run, key o
 
 // statement verifies a run and folds it. A run that does not hold has said so, and is exit 1.
 func (a *app) statement(word string) (*attest.Statement, error) {
-	got, _, err := a.verify(word)
+	got, _, err := a.verify(word, "")
 	if err != nil {
 		return nil, err
 	}

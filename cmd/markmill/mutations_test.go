@@ -133,9 +133,9 @@ type mutator struct {
 }
 
 func (m *mutator) verify() []string {
-	v, err := m.app.verifyRecord(m.dir)
+	v, err := m.app.verifyRecord(m.dir, "")
 	if err == nil && v.OK() { // the rest, which is slower, is looked at when this has found nothing
-		v, _, err = m.app.verify(m.dir)
+		v, _, err = m.app.verify(m.dir, "")
 	}
 	if err != nil {
 		return []string{err.Error()}

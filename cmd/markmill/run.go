@@ -522,7 +522,15 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	if option := o.savesMeanwhile(); option != "" && o.level() <= slog.LevelInfo {
 		fmt.Fprintf(a.stderr, "markmill: %s: OUTPUT is written once, at the end; meanwhile the record has each step, and what it prints as it comes\n", option)
 	}
+	key, err := a.signKey(eng.Config)
+	if err != nil {
+		return err
+	}
+	a.signWith(eng, key)
 	result, err := eng.Run(ctx, plan)
+	if err == nil {
+		err = a.signRecord(result.Dir, key)
+	}
 	if cerr := watch.close(); err == nil {
 		err = cerr
 	}

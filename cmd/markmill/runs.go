@@ -16,6 +16,7 @@ import (
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/render"
+	"markmill/render/plain"
 	"markmill/render/terminal"
 	"markmill/runs"
 )
@@ -185,10 +186,12 @@ type verified struct {
 	Run      runs.RunID     `json:"run_id,omitzero"`
 	OK       bool           `json:"ok"`
 	Findings []runs.Finding `json:"findings"`
+	Signed   *runs.SignedBy `json:"signed,omitempty"`
 }
 
 func (a *app) runsVerify() *cobra.Command {
-	var asJSON bool
+	var asJSON, signed bool
+	var allowed string
 	c := &cobra.Command{
 		Use: "verify RUN|DIR|OUTPUT", Short: "Recompute everything of a run from its bytes",
 		Long: `Recomputes the journal's chain, every digest, the report and the output notebook from the bytes
@@ -196,15 +199,21 @@ of a run directory, and says what does not hold. An output notebook is verified 
 against the run that made it, which is found by its digest. Inside the repository that the run worked
 on, the commits of its ref are held against the record, and its patch against their trees.
 
+A signature of SHA256SUMS, or of the manifest of an output notebook without a record, is checked as well. The keys that
+count stand in --allowed-signers, or in allowed_signers of the policy.
+
 Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 		Example: "  markmill runs verify last\n  markmill runs verify health.out.md",
 		Args:    args(1, 1),
 		RunE: func(_ *cobra.Command, words []string) error {
-			got, commits, err := a.verify(words[0])
+			got, commits, err := a.verify(words[0], allowed)
 			if err != nil {
 				return err
 			}
-			out := verified{OK: len(got.Findings) == 0, Findings: got.Findings}
+			if signed && !got.Signed.Counts() {
+				got.Findings = append(got.Findings, unsigned(got))
+			}
+			out := verified{OK: len(got.Findings) == 0, Findings: got.Findings, Signed: got.Signed}
 			if got.Run != nil {
 				out.Run = got.Run.ID
 			}
@@ -214,7 +223,7 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 			if asJSON {
 				err = a.printJSON(out)
 			} else if out.OK {
-				_, err = fmt.Fprintf(a.stdout, "%s: everything holds (%d events%s)\n", out.Run, got.Run.Events, commits)
+				_, err = fmt.Fprintln(a.stdout, holdsWords(words[0], got, commits))
 			} else {
 				for _, f := range out.Findings {
 					if _, err = fmt.Fprintf(a.stdout, "%s: %s\n", f.Where, f.Words); err != nil {
@@ -229,7 +238,29 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	c.Flags().BoolVar(&signed, "signed", false, "fail unless a key that counts has signed it")
+	c.Flags().StringVar(&allowed, "allowed-signers", "", "file with the keys that count (default: allowed_signers of the policy)")
 	return c
+}
+
+// unsigned says why a record is not as well proven as was asked.
+func unsigned(v *runs.Verification) runs.Finding {
+	if v.Signed == nil {
+		return runs.Finding{Where: runs.SumsSignatureFile, Words: "there is no signature, and --signed asks for one"}
+	}
+	return runs.Finding{Where: runs.SumsSignatureFile, Words: v.Signed.Words()}
+}
+
+// holdsWords say what was found to hold, and by whom it is signed.
+func holdsWords(word string, v *runs.Verification, commits string) string {
+	if v.Run == nil {
+		return plain.Escape(word) + ": its manifest holds, " + v.Signed.Words() + "; its record is not here"
+	}
+	words := fmt.Sprintf("%s: everything holds (%d events%s)", v.Run.ID, v.Run.Events, commits)
+	if v.Signed != nil {
+		words += ", " + v.Signed.Words()
+	}
+	return words
 }
 
 func (a *app) runsApply() *cobra.Command {

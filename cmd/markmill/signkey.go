@@ -7,33 +7,28 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
 
 	"markmill/notebooks"
-	"markmill/runs"
 	"markmill/runs/sshsig"
 )
 
-// sign signs text with the SSH key in a file. A key with a passphrase, one that an agent or a token
+// sign signs text for a namespace with the SSH key in a file. A key with a passphrase, one that an agent or a token
 // holds, is left to the ssh-keygen program, which asks for what it needs.
-func (a *app) sign(file string, text []byte) ([]byte, error) {
-	if rest, ok := strings.CutPrefix(file, "~/"); ok { // quoted, or after =, where no shell puts it in full
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil, err
-		}
-		file = filepath.Join(home, rest)
+func (a *app) sign(file, namespace string, text []byte) ([]byte, error) {
+	file, err := inHome(file)
+	if err != nil {
+		return nil, err
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "--key: " + err.Error(), Hint: "name the file of an SSH private key", Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "the key that is to sign cannot be read: " + err.Error(), Hint: "name the file of an SSH private key", Err: err}
 	}
 	signer, err := ssh.ParsePrivateKey(data)
 	if err == nil {
-		return sshsig.Sign(signer, runs.ApprovalNamespace, text)
+		return sshsig.Sign(signer, namespace, text)
 	}
 	program, lost := exec.LookPath("ssh-keygen")
 	if lost != nil {
@@ -43,7 +38,7 @@ func (a *app) sign(file string, text []byte) ([]byte, error) {
 		}
 		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "cannot be used to sign: " + err.Error(), Hint: hint, Err: err}
 	}
-	c := exec.Command(program, "-Y", "sign", "-q", "-f", file, "-n", runs.ApprovalNamespace)
+	c := exec.Command(program, "-Y", "sign", "-q", "-f", file, "-n", namespace)
 	var out, said bytes.Buffer
 	c.Stdin, c.Stdout = bytes.NewReader(text), &out
 	c.Stderr = io.MultiWriter(a.stderr, &said) // it asks to touch a token there

@@ -22,8 +22,9 @@ const (
 
 // Record is the run directory, whose files events name.
 type Record struct {
-	Files fs.FS  // nil: it is not at hand, and it is not shown why a step failed
-	Path  string // as a reader of the terminal finds it
+	Files fs.FS       // nil: it is not at hand, and it is not shown why a step failed
+	Path  string      // as a reader of the terminal finds it
+	Sums  runs.Digest // of SHA256SUMS; "" without one
 }
 
 // failure is why a step failed, a line each: the traceback of its exception, else the end of its standard error, else of

@@ -71,6 +71,7 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 		fact("resumed from", string(from.Run))
 	}
 	fact("folder", run.Started.Folder)
+	fact("record", string(record.Sums))
 	if d := run.Diff; d != nil {
 		fact("compared", d.Unread)
 		fact("patch omits", d.PatchOmits)

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"markmill/cmd/api"
+	"markmill/engine"
+	"markmill/notebooks"
+	"markmill/notebooks/ipynb"
+	"markmill/runs"
+	"markmill/runs/sshsig"
+)
+
+// signKey is the file of the key that signs records, "" without one: MARKMILL_SIGN_KEY, which may be empty, or else sign: of
+// the repository's settings.
+func (a *app) signKey(cfg engine.Config) (string, error) {
+	key := cfg.Sign
+	if name, set := a.getenv("MARKMILL_SIGN_KEY"); set {
+		key = name
+	}
+	if key == "" {
+		return "", nil
+	}
+	file, err := inHome(key)
+	if err == nil {
+		_, err = os.Stat(file)
+	}
+	if err != nil {
+		return "", &notebooks.Error{Kind: notebooks.KindInput, File: key, Msg: "the key that is to sign cannot be read: " + err.Error(),
+			Hint: "name an SSH private key in sign: of " + engine.ConfigFile + " or in MARKMILL_SIGN_KEY, which signs nothing when it is empty", Err: err}
+	}
+	return file, nil
+}
+
+// signWith lets an engine sign the manifests of output notebooks.
+func (a *app) signWith(eng *engine.Engine, key string) {
+	if key == "" {
+		return
+	}
+	eng.Sign = func(in engine.ViewInput) (map[string]string, error) {
+		out := map[string]string{}
+		for _, file := range in.Run.OutputFiles() {
+			text, err := api.OutputNotebook(in, file)
+			if err != nil {
+				return nil, err
+			}
+			m, err := manifestOf(file, text)
+			if err != nil {
+				return nil, err
+			}
+			data, err := m.SigningBytes()
+			if err != nil {
+				return nil, err
+			}
+			armored, err := a.sign(key, runs.OutputNamespace, data)
+			if err != nil {
+				return nil, err
+			}
+			out[file] = string(armored)
+		}
+		return out, nil
+	}
+}
+
+// manifestOf is the manifest of an output notebook of either form.
+func manifestOf(name string, text []byte) (*notebooks.Manifest, error) {
+	m := notebooks.Strip(name, text).Manifest
+	if filepath.Ext(name) == ".ipynb" {
+		nb, err := ipynb.Parse(name, text)
+		if err != nil {
+			return nil, err
+		}
+		m = nb.Manifest()
+	}
+	if m == nil {
+		return nil, fmt.Errorf("%s has no manifest", name)
+	}
+	return m, nil
+}
+
+// signRecord signs the SHA256SUMS of a record that is complete.
+func (a *app) signRecord(dir, key string) error {
+	if key == "" {
+		return nil
+	}
+	sums, err := os.ReadFile(filepath.Join(dir, runs.SumsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a file of the record could not be written, which the run says
+	}
+	if err != nil {
+		return err
+	}
+	armored, err := a.sign(key, runs.RecordNamespace, sums)
+	if err != nil {
+		return fmt.Errorf("the record is complete and not signed: %w", err)
+	}
+	return runs.WriteFile(filepath.Join(dir, runs.SumsSignatureFile), armored)
+}
+
+// signers says whose signatures of records count: the keys in a file, or in the allowed_signers of the policy of the
+// checkout at root.
+func (a *app) signers(file, root string) (runs.Signers, error) {
+	s := runs.Signers{Now: a.now()}
+	if file == "" && root != "" {
+		cfg, err := engine.LoadConfig(root)
+		if err != nil {
+			return s, err
+		}
+		if cfg.Policy == nil || cfg.Policy.Signers == "" {
+			return s, nil
+		}
+		if file = cfg.Policy.Signers; !filepath.IsAbs(file) {
+			file = filepath.Join(root, filepath.FromSlash(file))
+		}
+	}
+	if file == "" {
+		return s, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return s, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "the allowed_signers file cannot be read: " + err.Error(),
+			Hint: "name a file in OpenSSH's ALLOWED SIGNERS format", Err: err}
+	}
+	s.Allowed = sshsig.ParseAllowedSigners(text, s.Now.Location())
+	return s, nil
+}
+
+// inHome puts the home in the place of ~/, which no shell has done where it was quoted.
+func inHome(file string) (string, error) {
+	rest, ok := strings.CutPrefix(file, "~/")
+	if !ok {
+		return file, nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, rest), err
+}

@@ -1,0 +1,102 @@
+package runs
+
+import (
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// sealedFrom is the version of the views from which every file of a record is in its journal by digest, or is a view.
+const sealedFrom = 2
+
+// isView says whether a file is made of the journal and the other files, and compared with what they give. SHA256SUMS and
+// its signature are checked by themselves.
+func (r *Run) isView(name string) bool {
+	return slices.Contains([]string{JournalFile, ReportFile, ReportPageFile, TestLogFile, SumsFile, SumsSignatureFile}, name) ||
+		slices.Contains(r.OutputFiles(), name)
+}
+
+// isPicture says whether a file is the copy of a picture that the kept output notebook shows.
+func (r *Run) isPicture(name string) bool {
+	return r.Started.Assets != "" && strings.HasPrefix(name, path.Clean(strings.ReplaceAll(r.Started.Assets, `\`, "/"))+"/")
+}
+
+// Unnamed gives the digests of the files of a run directory that no event names and that are no views.
+func (r *Run) Unnamed(dir string) ([]SealedFile, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, cannotRead(dir, err)
+	}
+	defer root.Close()
+	known := r.Digests()
+	var files []SealedFile
+	err = recordFiles(dir, func(name string) error {
+		if _, named := known[name]; named || r.isView(name) || r.isPicture(name) {
+			return nil
+		}
+		digest, _, err := digestFile(root, name)
+		files = append(files, SealedFile{File: name, Digest: digest})
+		return err
+	}, nil)
+	if err != nil {
+		return nil, cannotRead(dir, err)
+	}
+	return files, nil
+}
+
+// accounted finds files that no event accounts for: planted ones, and what was taken out of the journal's account.
+func (c *check) accounted() {
+	run := c.v.Run
+	if run.Completed == nil {
+		return // it is alive, or was cut and not completed yet
+	}
+	known := run.Digests()
+	contents := map[Digest]bool{}
+	for _, digest := range known {
+		contents[digest] = true
+	}
+	leaked := reports(run, CodeSecretLeaked)
+	for _, extra := range c.extraFiles(known) {
+		if slices.ContainsFunc(c.v.Findings, func(f Finding) bool { return f.Where == extra }) {
+			continue
+		}
+		digest, _, err := digestFile(c.root, extra)
+		switch {
+		case err != nil:
+			c.v.find(extra, "cannot be read: %s", cause(err))
+		case run.isPicture(extra) && contents[digest]:
+		case extra == PatchFile && run.Diff == nil && digest == DigestOf(nil): // nothing was compared, and the file is there all the same
+		case leaked && digest == DigestOf([]byte(LeakNote)):
+		case run.Started.Views < sealedFrom && unsealed(extra, run.Completed.Status):
+		default:
+			c.v.find(extra, "is in the record, and no event accounts for it")
+		}
+	}
+}
+
+// extraFiles are those that no event names and that are no views.
+func (c *check) extraFiles(known map[string]Digest) (extra []string) {
+	err := recordFiles(c.dir, func(name string) error {
+		if _, named := known[name]; !named && !c.v.Run.isView(name) {
+			extra = append(extra, name)
+		}
+		return nil
+	}, func(odd string) { c.v.find(odd, "is no file: a record holds files only") })
+	if err != nil {
+		c.v.find(c.dir, "cannot be listed: %s", cause(err))
+	}
+	return extra
+}
+
+// unsealed says whether versions before 0.1 left such a file without an event that names it.
+func unsealed(name string, status Status) bool {
+	parts := strings.Split(name, "/")
+	switch {
+	case name == TraceFile:
+		return true
+	case len(parts) < 3 || parts[0] != StepsDir:
+		return false
+	}
+	return status != Pass || parts[2] == ReplayDir || strings.HasPrefix(parts[2], "attempt-")
+}

@@ -1,0 +1,108 @@
+package runs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"markmill/notebooks"
+	"markmill/notebooks/forms"
+	"markmill/notebooks/ipynb"
+	"markmill/runs/sshsig"
+)
+
+// Namespaces of SSH signatures (ssh-keygen -n): one that was made for another does not count.
+const (
+	RecordNamespace = "markmill-record" // of SHA256SUMS
+	OutputNamespace = "markmill-output" // of the manifest of an output notebook
+)
+
+// SignedBy is whose signature something carries.
+type SignedBy struct {
+	Key        string `json:"key"`                 // fingerprint of the key
+	Principals string `json:"principals,omitzero"` // of its line in allowed_signers
+	// Refused says why the key does not count: no line of allowed_signers names it, or not for this namespace or time.
+	Refused string `json:"refused,omitzero"`
+}
+
+// Counts says that the key is one that counts.
+func (s *SignedBy) Counts() bool { return s != nil && s.Refused == "" }
+
+// Words tell it in a few words.
+func (s *SignedBy) Words() string {
+	if s.Counts() {
+		return fmt.Sprintf("signed by %s with %s", s.Principals, s.Key)
+	}
+	return fmt.Sprintf("signed with %s, which does not count: %s", s.Key, s.Refused)
+}
+
+// CheckSignature says whose signature of data it is. The error means that it is no signature of data. allowed may be nil:
+// then no key counts.
+func CheckSignature(armored []byte, namespace string, data []byte, allowed *sshsig.AllowedSigners, now time.Time) (*SignedBy, error) {
+	sig, err := sshsig.Parse(armored)
+	if err != nil {
+		return nil, err
+	}
+	if err := sig.Verify(namespace, data); err != nil {
+		return nil, err
+	}
+	by := &SignedBy{Key: sig.Fingerprint()}
+	if allowed == nil {
+		by.Refused = "no allowed_signers file is configured"
+		return by, nil
+	}
+	if by.Principals, err = allowed.Find(sig.Key, namespace, now); err != nil {
+		by.Refused = err.Error()
+	}
+	return by, nil
+}
+
+// SumsDigest is the digest of SHA256SUMS, the one anchor of a whole record: kept elsewhere, it shows every later change.
+func SumsDigest(dir string) (Digest, error) {
+	text, err := os.ReadFile(filepath.Join(dir, SumsFile))
+	if err != nil {
+		return "", err
+	}
+	return DigestOf(text), nil
+}
+
+// SignedOutput is whose signature the manifest of an output notebook carries, nil without one. The error means that the
+// signature is not of this manifest.
+func SignedOutput(name string, text []byte, signers Signers) (*SignedBy, error) {
+	m := notebooks.Strip(name, text).Manifest
+	if forms.IsJupyter(name, text) {
+		nb, err := ipynb.Parse(name, text)
+		if err != nil {
+			return nil, err
+		}
+		m = nb.Manifest()
+	}
+	if m == nil || m.Signature == "" {
+		return nil, nil
+	}
+	data, err := m.SigningBytes()
+	if err != nil {
+		return nil, err
+	}
+	return CheckSignature([]byte(m.Signature), OutputNamespace, data, signers.Allowed, signers.Now)
+}
+
+// sumsSignature checks SHA256SUMS.sig, where it is there.
+func (c *check) sumsSignature(allowed *sshsig.AllowedSigners, now time.Time) {
+	armored, err := c.root.ReadFile(SumsSignatureFile)
+	if os.IsNotExist(err) {
+		return
+	}
+	var sums []byte
+	if err == nil {
+		sums, err = c.root.ReadFile(SumsFile)
+	}
+	if err != nil {
+		c.v.find(SumsSignatureFile, "cannot be read: %s", cause(err))
+		return
+	}
+	if c.v.Signed, err = CheckSignature(armored, RecordNamespace, sums, allowed, now); err != nil {
+		c.v.find(SumsSignatureFile, "is no signature of %s: %s", SumsFile, err)
+	}
+}
