@@ -24,9 +24,34 @@ func installed(t *testing.T, name string) Kernel {
 	}
 	spec, err := jupyter.Load(filepath.Join(filepath.Dir(filepath.Dir(python)), "share", "jupyter", "kernels", name))
 	if err != nil {
+		spec, err = jupyter.Load(filepath.Join("/usr/share/jupyter/kernels", name)) // of the distribution
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return NewJupyter(spec)
+}
+
+// TestJupyterOtherKernels runs kernels that share nothing with ipykernel but the protocol: state from step to step, what is
+// printed, a result, and an exception.
+func TestJupyterOtherKernels(t *testing.T) {
+	for _, c := range []struct{ name, set, print, printed, fails string }{
+		{"ir", `kept <- 41`, `cat(kept + 1, "\n")`, "42 \n", `stop("no")`},
+		{"xpython", "kept = 41", "print(kept + 1)", "42\n", `raise ValueError("no")`},
+		{"calysto_scheme", "(define kept 41)", "(printf \"~a\\n\" (+ kept 1))", "42\n", "(car 5)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := start(t, installed(t, c.name))
+			if got := h.run(c.set); got.Exit != 0 || got.stdout != "" {
+				t.Fatalf("%+v", got)
+			}
+			h.ok(c.print, c.printed)
+			if got := h.run(c.fails); got.Exit == 0 || got.Died {
+				t.Errorf("a failure passed, or ended the kernel: %+v", got)
+			}
+			h.ok(c.print, c.printed)
+		})
+	}
 }
 
 func TestJupyterKernelOfAnotherLanguage(t *testing.T) {

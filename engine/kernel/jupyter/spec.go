@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"markmill/notebooks/codec"
+	"markmill/notebooks/lazyregexp"
 )
 
 // Spec is an installed kernel: its kernel.json, and where it lies.
@@ -147,15 +148,15 @@ func Load(dir string) (Spec, error) {
 	return s, nil
 }
 
-// Command is the argument vector that starts the kernel with a connection file. A plain "python"
-// is the one of the environment that the kernelspec lies in, when it lies in one.
+// Command is the argument vector that starts the kernel with a connection file. A plain "python", "python3" or "python3.11"
+// is the one of the environment that the kernelspec lies in, when it lies in one, as jupyter_client has it.
 func (s Spec) Command(connection string) []string {
 	fill := strings.NewReplacer("{connection_file}", connection, "{resource_dir}", s.Dir, "{prefix}", s.prefix())
 	argv := make([]string, len(s.Argv))
 	for i, a := range s.Argv {
 		argv[i] = fill.Replace(a)
 	}
-	if name := argv[0]; name == "python" || name == "python3" || name == "python.exe" {
+	if name := argv[0]; plainPython.MatchString(name) {
 		for _, own := range []string{name, "python3", "python"} {
 			path := filepath.Join(s.prefix(), "bin", own)
 			if _, err := os.Stat(path); s.prefix() != "" && err == nil {
@@ -166,6 +167,9 @@ func (s Spec) Command(connection string) []string {
 	}
 	return argv
 }
+
+// plainPython is a Python without a folder.
+var plainPython = lazyregexp.New(`^python(3(\.[0-9]+)?)?(\.exe)?$`)
 
 // prefix is the environment that <prefix>/share/jupyter/kernels/<name> lies in, "" elsewhere.
 func (s Spec) prefix() string {

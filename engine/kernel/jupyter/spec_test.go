@@ -117,8 +117,11 @@ func TestThePythonOfAKernelspecIsItsEnvironments(t *testing.T) {
 	if err := os.WriteFile(own, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Command("/c.json")[0]; got != own {
-		t.Errorf("got %s, want %s", got, own)
+	for _, plain := range []string{"python", "python3", "python3.11"} {
+		s.Argv[0] = plain
+		if got := s.Command("/c.json")[0]; got != own {
+			t.Errorf("%s is %s, want %s", plain, got, own)
+		}
 	}
 }
 
