@@ -263,6 +263,7 @@ func headlineWords(m *notebooks.Manifest, headline []string) string {
 		names = headline
 	} else if more = len(names) - notebooks.MaxHeadline; more > 0 {
 		names = names[:notebooks.MaxHeadline]
+		more += m.ScrapsOmitted
 	}
 	var words []string
 	for _, name := range names {

@@ -185,6 +185,7 @@ type verified struct {
 	Run      runs.RunID     `json:"run_id,omitzero"`
 	OK       bool           `json:"ok"`
 	Findings []runs.Finding `json:"findings"`
+	Notes    []string       `json:"notes,omitempty"` // what was not looked at
 }
 
 func (a *app) runsVerify() *cobra.Command {
@@ -204,7 +205,7 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 			if err != nil {
 				return err
 			}
-			out := verified{OK: len(got.Findings) == 0, Findings: got.Findings}
+			out := verified{OK: len(got.Findings) == 0, Findings: got.Findings, Notes: got.Notes}
 			if got.Run != nil {
 				out.Run = got.Run.ID
 			}
@@ -214,12 +215,21 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 			if asJSON {
 				err = a.printJSON(out)
 			} else if out.OK {
-				_, err = fmt.Fprintf(a.stdout, "%s: everything holds (%d events%s)\n", out.Run, got.Run.Events, commits)
+				words := "everything holds"
+				if len(got.Notes) > 0 {
+					words = "what was looked at holds"
+				}
+				_, err = fmt.Fprintf(a.stdout, "%s: %s (%d events%s)\n", out.Run, words, got.Run.Events, commits)
 			} else {
 				for _, f := range out.Findings {
 					if _, err = fmt.Fprintf(a.stdout, "%s: %s\n", f.Where, f.Words); err != nil {
 						break
 					}
+				}
+			}
+			for _, note := range got.Notes {
+				if err == nil && !asJSON {
+					_, err = fmt.Fprintf(a.stdout, "  not looked at: %s\n", note)
 				}
 			}
 			if err == nil && !out.OK {
