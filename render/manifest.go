@@ -87,7 +87,7 @@ func manifestSteps(nb *notebooks.Notebook, run *runs.Run, say func(string) strin
 		s := notebooks.ManifestStep{ID: rec.Planned.ID, Status: string(rec.Status()), Tags: rec.Planned.Tags, Reason: say(rec.Planned.Reason),
 			Broke: broke[rec.Planned.ID]}
 		if step := nb.Step(rec.Planned.ID); step != nil {
-			s.Weakened = weakened(nb, step)
+			s.Weakened = weakened(nb, step, rec.Planned.Tags)
 		}
 		if f := rec.Finished; f != nil {
 			if f.Reason != "" {
@@ -112,13 +112,13 @@ func manifestSteps(nb *notebooks.Notebook, run *runs.Run, say func(string) strin
 }
 
 // weakened lists what lets a step pass, or not run, where it otherwise would fail.
-func weakened(nb *notebooks.Notebook, s *notebooks.Step) []string {
+func weakened(nb *notebooks.Notebook, s *notebooks.Step, tags []string) []string {
 	var out []string
 	if s.ExpectExit != nil && *s.ExpectExit != 0 {
 		out = append(out, fmt.Sprintf("expect-exit=%d", *s.ExpectExit))
 	}
 	for _, tag := range []string{notebooks.TagAllowFailure, notebooks.TagRaises, notebooks.TagSkip} {
-		if s.Has(tag) {
+		if slices.Contains(tags, tag) { // the record's: the command line may have added some
 			out = append(out, tag)
 		}
 	}

@@ -67,6 +67,9 @@ func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 	if req.Source, err = Source(notebook, len(req.Given) > 0); err != nil {
 		return nil, err
 	}
+	if src, err := os.ReadFile(notebook); err == nil {
+		req.MadeOf = forms.MadeOf(req.Path, src)
+	}
 	if o.Request != nil {
 		o.Request(&req)
 	}
