@@ -66,6 +66,9 @@ func (p *Plan) root() string {
 // sourcePath is the path of the notebook as its output names it: from the root of the repository, or outside one from the
 // working directory. It is "" where the notebook has none, or lies elsewhere.
 func (p *Plan) sourcePath() string {
+	if p.Request.MadeOf != "" { // what is run again is the output of the same source
+		return p.Request.MadeOf
+	}
 	if p.Request.Path == "-" || strings.Contains(p.Request.Path, "://") {
 		return ""
 	}

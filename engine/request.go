@@ -17,6 +17,7 @@ type Request struct {
 	ID     runs.RunID // from NewID; "": Run makes one
 	Path   string     // of the notebook, as the user gave it; "-" is standard input
 	Source []byte     // its bytes, regions stripped
+	MadeOf string     // where it is an output notebook: the path of its source, as its manifest has it
 	Output string     // where the output notebook goes, for the record and the untouched check; "" is the run directory only
 	Assets string     // folder of the output notebook's pictures, relative to it
 	// OutputForm is that of the output notebook where it is another than the notebook's: its own stands in the run directory too.

@@ -156,7 +156,7 @@ func digestOfFile(name string) (runs.Digest, error) {
 // no record holds.
 func (c *Cut) Request(given []notebooks.Given) (Request, error) {
 	s, contract, o := c.Run.Started, c.Run.Contract, c.Run.Started.Options
-	req := Request{Path: s.Notebook, Source: c.Source, Output: s.Output, Assets: s.Assets, Resume: c,
+	req := Request{Path: s.Notebook, Source: c.Source, MadeOf: s.SourcePath, Output: s.Output, Assets: s.Assets, Resume: c,
 		AllowUnknown: o.AllowUnknown, AllowErrors: o.AllowErrors, ReportMode: o.ReportMode, Base: contract.BaseCommit, Dirty: Dirty(contract.Dirty), Copy: o.Copy, Branch: o.Branch, Cwd: o.Cwd,
 		Kernel: o.Kernel, Language: o.Language, StepTimeout: time.Duration(o.StepTimeoutNS), RunTimeout: time.Duration(o.RunTimeoutNS), Start: time.Duration(o.StartNS),
 		Only: o.Only, SkipTags: o.SkipTags, From: notebooks.StepID(o.From), Until: notebooks.StepID(o.Until)}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"html"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 
 	"markmill/notebooks/codec"
 )
@@ -31,7 +33,10 @@ type Manifest struct {
 	Blockers   []ManifestBlocker `json:"blockers,omitempty"` // causes before consequences
 	Steps      []ManifestStep    `json:"steps,omitempty"`    // in the order of the notebook
 	Parameters []ManifestParam   `json:"parameters"`
-	Scraps     []ManifestScrap   `json:"scraps,omitempty"` // scalar values only
+	// Scraps are the scalar values among the scraps, of at most MaxManifestScrap bytes each. Of more than MaxManifestScraps
+	// only the first stand here, and ScrapsOmitted counts the others.
+	Scraps        []ManifestScrap `json:"scraps,omitempty"`
+	ScrapsOmitted int             `json:"scraps_omitted,omitzero"`
 	// Changes is the change of the whole run, sorted by path; nil when it was not checked. Of more than
 	// MaxManifestChanges files only the first stand here, and ChangesOmitted counts the others.
 	Changes        []ManifestChange  `json:"changes,omitzero"`
@@ -44,6 +49,12 @@ type Manifest struct {
 	// Signature is an SSH signature of the manifest without this member; empty where no key is configured.
 	Signature string `json:"signature,omitzero"`
 }
+
+// Bounds of the scraps of a manifest: how many, and the bytes of each.
+const (
+	MaxManifestScraps = 500
+	MaxManifestScrap  = 1 << 10
+)
 
 // MaxManifestChanges is how many changed files a manifest lists.
 const MaxManifestChanges = 1000
@@ -169,9 +180,26 @@ func (m Manifest) body() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "<details><summary>manifest · %s · %s</summary>\n\n", html.EscapeString(status), regions)
 	b.WriteString(manifestFence)
-	b.Write(data)
+	b.WriteString(visible(data))
 	b.WriteString("```\n\n</details>\n")
 	return canonical(b.Bytes())
+}
+
+// visible spells characters that a reader would not see, or that reorder a line, as JSON does: only texts have any.
+func visible(data []byte) string {
+	var b strings.Builder
+	for _, r := range string(data) {
+		switch {
+		case r == '\n' || !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Variation_Selector):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 func mustJSON(s string) codec.Raw {

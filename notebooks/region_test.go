@@ -34,7 +34,7 @@ var sourceLines = []string{
 	"", "", "text", "# Head", "```bash {#a}", "```", "````", "~~~python {.test}", "~~~", "    indented", "- item", "  ```sh {#in}",
 	"  ```", "> quote", "> ```", "1. one", "<div>", "</div>", "<!-- remark -->", "<!--", "-->", "<details>", "</details>", "<foo>",
 	"[link]: /url", "[link]", "===", "---", "+++", "...", "title: x", "\ttab", "```\r", "a\rb", "***", "| a | b |", "|---|---|",
-	"<!-- markmill:out a 0123456789abcdef -->", "<!-- markmill:end 0123456789abcdef -->", "<!-- markmill:manifest 0123456789abcdef -->",
+	"<!-- markmill:out a 0123456789abcdef -->", "<!-- markmill:end 0123456789abcdef -->", "<!-- markmill:manifest 0123456789abcdef -->", "<!-- markmill:verdict 0123456789abcdef -->",
 	"<<<<<<< HEAD", "=======", ">>>>>>> side", "<!-- markmill:nothing -->", "ä€😀", "<script>", "</script>", "<pre>", "<?php", "?>",
 	"````markdown\n" + validRegion("a", "quoted") + "````",
 	"- list\n\n" + strings.ReplaceAll(validRegion("b", "in a list"), "\n", "\n  "),
@@ -91,6 +91,9 @@ func regionsGen(src []byte) *rapid.Generator[[]Region] {
 			regions = append(regions, Region{ID: fmt.Sprintf("r%d", i),
 				At: rapid.SampledFrom(places).Draw(t, "at"), Body: bodyGen().Draw(t, "body")})
 		}
+		if rapid.Bool().Draw(t, "verdict") {
+			regions = append(regions, Region{Verdict: true, Body: bodyGen().Draw(t, "verdict body")})
+		}
 		return regions
 	})
 }
@@ -113,7 +116,11 @@ func TestStripGivesTheSourceBack(t *testing.T) {
 		if !bytes.Equal(got.Source, src) {
 			t.Fatalf("source\n%q\noutput\n%q\nstripped\n%q\nproblems %v", src, out, got.Source, got.Problems)
 		}
-		if len(got.Problems) > 0 || len(got.Regions) != len(regions) || got.Manifest == nil {
+		found := len(got.Regions)
+		if got.Verdict != nil {
+			found++
+		}
+		if len(got.Problems) > 0 || found != len(regions) || got.Manifest == nil {
 			t.Fatalf("output\n%q\n%d of %d regions, problems:\n%v", out, len(got.Regions), len(regions), got.Problems)
 		}
 		if again := Splice(got.Source, regions, Manifest{Status: "pass"}); !bytes.Equal(again, out) {
@@ -196,6 +203,9 @@ func TestRegionsLeaveTheAuthorsHTMLAlone(t *testing.T) {
 		digests := map[string]bool{lastDigest(out): true}
 		for _, r := range got.Regions {
 			digests[r.Digest] = true
+		}
+		if got.Verdict != nil {
+			digests[got.Verdict.Digest] = true
 		}
 		lf := func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")) }
 		want := renderHTML(t, lf(src[start:]))

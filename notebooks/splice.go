@@ -68,7 +68,7 @@ func Splice(source []byte, regions []Region, m Manifest) []byte {
 // writeRegion writes a region whose body is canonical, and returns its digest.
 func writeRegion(out *bytes.Buffer, head string, body []byte, newline string) string {
 	sum := digest(head, body)
-	if head != markVerdict || len(bytes.TrimPrefix(out.Bytes(), utf8BOM)) > 0 { // a file does not begin with an empty line
+	if head != markVerdict || out.Len() > 0 { // a file does not begin with an empty line
 		out.WriteString(newline)
 	}
 	out.WriteString(markerHead + head + " " + sum + markerTail + newline)

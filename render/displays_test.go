@@ -29,7 +29,7 @@ func TestMarkdownShowsTheLastStateOfADisplay(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, a)
 		}
 	}
-	if !strings.Contains(b, "No output.") || strings.Contains(string(out), "waiting") || strings.Contains(string(out), "half") || strings.Contains(string(out), "nobody") || strings.Contains(string(out), "yet") {
+	if !strings.Contains(b, "<sub>✓ <code>b</code> · exit 0</sub>") || strings.Contains(string(out), "waiting") || strings.Contains(string(out), "half") || strings.Contains(string(out), "nobody") || strings.Contains(string(out), "yet") {
 		t.Errorf("an update, or what it replaces, is shown in\n%s", out)
 	}
 	if got := Assets(d.run); len(got) != 1 || got[0] != (Asset{From: "steps/02-b/display-3.png", To: "task.assets/a-1.png"}) {

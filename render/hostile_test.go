@@ -71,9 +71,12 @@ func drawRun(t *rapid.T, nb *notebooks.Notebook) *dir {
 		rec.Finished.Reason = hostileText(t, "reason")
 		if rapid.Bool().Draw(t, "rich") {
 			rec.Finished.Error = &runs.ErrorData{Name: hostileText(t, "error"), Value: hostileText(t, "value"), Traceback: hostileText(t, "traceback")}
+			page := d.file(rec.Step.Dir+"/q.html", rapid.SampledFrom([]string{"<b>", "<table><tr><th>", "<table><td colspan=3>", "<p>"}).Draw(t, "element")+hostileText(t, "html"))
+			words := d.file(rec.Step.Dir+"/q.md", hostileText(t, "markdown"))
 			rec.Finished.Displays = []runs.DisplayData{
+				{MIME: "text/markdown", File: words.File, Bytes: words.Bytes, Digest: "sha256:4", Alt: hostileText(t, "words")},
 				{MIME: "image/png", File: "p.png", Digest: "sha256:1", Alt: hostileText(t, "alt")},
-				{MIME: "text/html", File: "p.html", Digest: "sha256:2", Alt: hostileText(t, "table")},
+				{MIME: "text/html", File: page.File, Bytes: page.Bytes, Digest: "sha256:2", Alt: hostileText(t, "table")},
 				{MIME: hostileText(t, "mime"), File: "x`y.bin", Digest: "sha256:3"}}
 			d.changes(rec, "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n+"+strings.ReplaceAll(hostileText(t, "diff"), "\n", "\n+")+"\n", runs.ChangedFile{Path: "x", Added: 1})
 			text := func(s string) codec.Raw {
@@ -92,7 +95,7 @@ func drawRun(t *rapid.T, nb *notebooks.Notebook) *dir {
 	return d
 }
 
-var regionHTML = regexp.MustCompile(`(?s)<!-- markmill:(out \S+|manifest) [0-9a-f]+ -->.*?<!-- markmill:end [0-9a-f]+ -->\r?\n?`)
+var regionHTML = regexp.MustCompile(`(?s)<!-- markmill:(out \S+|verdict|manifest) [0-9a-f]+ -->.*?<!-- markmill:end [0-9a-f]+ -->\r?\n?`)
 
 // toHTML renders as a forge does: tables, autolinks, raw HTML.
 func toHTML(t *rapid.T, source []byte) string {
@@ -115,8 +118,8 @@ func TestARegionNeverLeaksIntoThePage(t *testing.T) {
 			t.Fatal(err)
 		}
 		page := toHTML(t, out)
-		if n := len(regionHTML.FindAllString(page, -1)); n != len(nb.Steps)+1 {
-			t.Fatalf("%d regions on the page for %d steps and the manifest:\n%s", n, len(nb.Steps), page)
+		if n := len(regionHTML.FindAllString(page, -1)); n != len(nb.Steps)+2 {
+			t.Fatalf("%d regions on the page for %d steps, the verdict and the manifest:\n%s", n, len(nb.Steps), page)
 		}
 		// A last HTML block that lacks its newline gets one before the manifest: the same page.
 		got := strings.TrimRight(regionHTML.ReplaceAllString(page, ""), "\r\n")
@@ -215,6 +218,7 @@ func TestBoundedWhateverTheNumber(t *testing.T) {
 	d := newDir(nb)
 	rec := d.ends(0, runs.StepPassed, 0, strings.Repeat("x", 1<<21), strings.Repeat("y\n", 1<<20))
 	many := d.ends(1, runs.StepPassed, 0, "", "")
+	d.file("p.html", "<b>not a table</b><script></script>")
 	for i := range 20000 {
 		rec.Finished.Displays = append(rec.Finished.Displays,
 			runs.DisplayData{MIME: "image/png", File: "p.png", Digest: runs.Digest(fmt.Sprint(i))},

@@ -7,6 +7,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/render/plain"
 	"markmill/runs"
 )
 
@@ -14,10 +15,14 @@ import (
 // the next is not in it.
 func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 	names := newPathNames(run.Started.Paths)
+	say := func(words string) string { return plain.Escape(names.replace(words)) }
 	m := notebooks.Manifest{
 		Format: notebooks.ManifestFormat, SourcePath: run.Started.SourcePath, Status: string(run.Status()), Partial: partialWords(run),
-		Blockers: manifestBlockers(run, names), Steps: manifestSteps(nb, run, names), Parameters: manifestParams(run.Contract.Parameters, names),
+		Blockers: manifestBlockers(run, say), Steps: manifestSteps(nb, run, say), Parameters: manifestParams(run.Contract.Parameters, names),
 		Scraps: manifestScraps(run, names), Contract: manifestContract(run), ReportMode: run.ReportMode(),
+	}
+	if n := len(m.Scraps) - notebooks.MaxManifestScraps; n > 0 {
+		m.Scraps, m.ScrapsOmitted = m.Scraps[:notebooks.MaxManifestScraps], n
 	}
 	m.Changes, m.ChangesOmitted = manifestChanges(run)
 	return m
@@ -64,20 +69,20 @@ var unstableWords = map[string]string{
 	runs.CodeApprovalMismatch: "the approval is of another contract",
 }
 
-func manifestBlockers(run *runs.Run, names pathNames) []notebooks.ManifestBlocker {
+func manifestBlockers(run *runs.Run, say func(string) string) []notebooks.ManifestBlocker {
 	var out []notebooks.ManifestBlocker
 	for _, c := range run.Causes() {
 		words, found := unstableWords[c.Code]
 		if !found {
-			words = names.replace(c.Words)
+			words = say(c.Words)
 		}
-		out = append(out, notebooks.ManifestBlocker{Code: c.Code, Step: c.Step, Rule: names.replace(c.Rule), Paths: c.Paths, Message: words, Fix: c.Fix,
+		out = append(out, notebooks.ManifestBlocker{Code: c.Code, Step: c.Step, Rule: say(c.Rule), Paths: c.Paths, Message: words, Fix: c.Fix,
 			Consequence: c.Consequence})
 	}
 	return out
 }
 
-func manifestSteps(nb *notebooks.Notebook, run *runs.Run, names pathNames) []notebooks.ManifestStep {
+func manifestSteps(nb *notebooks.Notebook, run *runs.Run, say func(string) string) []notebooks.ManifestStep {
 	var out []notebooks.ManifestStep
 	broke := map[notebooks.StepID][]string{}
 	for _, b := range run.Blockers() {
@@ -87,14 +92,14 @@ func manifestSteps(nb *notebooks.Notebook, run *runs.Run, names pathNames) []not
 	}
 	for i := range run.Steps {
 		rec := &run.Steps[i]
-		s := notebooks.ManifestStep{ID: rec.Planned.ID, Status: string(rec.Status()), Tags: rec.Planned.Tags, Reason: names.replace(rec.Planned.Reason),
+		s := notebooks.ManifestStep{ID: rec.Planned.ID, Status: string(rec.Status()), Tags: rec.Planned.Tags, Reason: say(rec.Planned.Reason),
 			Broke: broke[rec.Planned.ID]}
 		if step := nb.Step(rec.Planned.ID); step != nil {
-			s.Weakened = weakened(nb, step)
+			s.Weakened = weakened(nb, step, rec.Planned.Tags)
 		}
 		if f := rec.Finished; f != nil {
 			if f.Reason != "" {
-				s.Reason = names.replace(f.Reason)
+				s.Reason = say(f.Reason)
 			}
 			if rec.Step != nil {
 				s.Exit = &f.Exit
@@ -115,13 +120,13 @@ func manifestSteps(nb *notebooks.Notebook, run *runs.Run, names pathNames) []not
 }
 
 // weakened lists what lets a step pass, or not run, where it otherwise would fail.
-func weakened(nb *notebooks.Notebook, s *notebooks.Step) []string {
+func weakened(nb *notebooks.Notebook, s *notebooks.Step, tags []string) []string {
 	var out []string
 	if s.ExpectExit != nil && *s.ExpectExit != 0 {
 		out = append(out, fmt.Sprintf("expect-exit=%d", *s.ExpectExit))
 	}
 	for _, tag := range []string{notebooks.TagAllowFailure, notebooks.TagRaises, notebooks.TagSkip} {
-		if s.Has(tag) {
+		if slices.Contains(tags, tag) { // the record's: the command line may have added some
 			out = append(out, tag)
 		}
 	}
@@ -142,7 +147,7 @@ func manifestScraps(run *runs.Run, names pathNames) []notebooks.ManifestScrap {
 	var out []notebooks.ManifestScrap
 	for _, s := range run.Scraps() {
 		value := codec.Raw(names.replace(string(s.Value)))
-		if s.File != "" || len(value) > maxScrap || !scalar(value) {
+		if s.File != "" || len(value) > notebooks.MaxManifestScrap || !scalar(value) {
 			continue
 		}
 		out = append(out, notebooks.ManifestScrap{Name: s.Name, Value: value})

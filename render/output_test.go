@@ -123,7 +123,7 @@ var cases = []struct {
 			rec := d.ends(0, runs.StepPassed, 0, "printed\n", "")
 			rec.Finished.Displays = []runs.DisplayData{
 				{MIME: "image/png", File: "steps/01-show/display-1.png", Digest: "sha256:aa", Alt: "<Figure [1]>"},
-				{MIME: "text/html", File: "steps/01-show/display-2.html", Digest: "sha256:bb", Alt: "   a  b\n0  1  2"},
+				{MIME: "text/html", File: d.file("steps/01-show/display-2.html", "<div><style>td {}</style><table><thead><tr><th></th><th>a</th><th>b</th></tr></thead><tbody><tr><th>0</th><td>1|2</td><td>2</td></tr></tbody></table>\n<p>1 rows × 2 columns</p></div>").File, Digest: "sha256:bb", Alt: "   a  b\n0  1  2"},
 				{MIME: "text/plain", File: d.file("steps/01-show/display-3.txt", "[1, 2, 3]").File, Digest: "sha256:cc"},
 				{MIME: "application/pdf", File: "steps/01-show/display-4.pdf", Digest: "sha256:dd"}}
 			rec.Scraps = []runs.ScrapData{

@@ -63,6 +63,11 @@ func (r *region) write(pics []picture) error {
 		rest = append(bytes.Clone(r.Bytes()), rest...)
 		r.Reset()
 	}
+	if len(rest) == 0 && r.failed() && r.Len() == 0 { // what failed must not look small
+		if rest = []byte("No output.\n\n"); !ran {
+			rest = []byte{'\n'}
+		}
+	}
 	if len(rest) == 0 {
 		fmt.Fprintf(r, "<sub>%s</sub>\n", r.summary())
 		return nil

@@ -74,6 +74,8 @@ func StepWords(m *notebooks.Manifest) string {
 		switch {
 		case s.Tolerated():
 			counts["tolerated"]++
+		case s.Status == string(runs.StepPassed) && len(s.Broke) > 0:
+			counts["broke"]++
 		default:
 			counts[s.Status]++
 		}
@@ -83,7 +85,7 @@ func StepWords(m *notebooks.Manifest) string {
 	}
 	words := fmt.Sprintf("%d of %s passed", counts["pass"], counted(len(m.Steps), "step"))
 	for _, each := range []struct{ status, words string }{
-		{"fail", "failed"}, {"timeout", "timed out"}, {"tolerated", "failed as allowed or expected"}, {"skip", "skipped"}, {"pending", "not reached"},
+		{"fail", "failed"}, {"timeout", "timed out"}, {"broke", "broke a rule"}, {"tolerated", "failed as allowed or expected"}, {"skip", "skipped"}, {"pending", "not reached"},
 	} {
 		if n := counts[each.status]; n > 0 {
 			words += fmt.Sprintf(", %d %s", n, each.words)
@@ -263,6 +265,7 @@ func headlineWords(m *notebooks.Manifest, headline []string) string {
 		names = headline
 	} else if more = len(names) - notebooks.MaxHeadline; more > 0 {
 		names = names[:notebooks.MaxHeadline]
+		more += m.ScrapsOmitted
 	}
 	var words []string
 	for _, name := range names {

@@ -52,6 +52,7 @@ func newRecordOf(t testing.TB, store Store, start time.Time, random byte, starte
 			t.Error(err)
 		}
 	})
+	started.Views = ViewsVersion
 	started.RunID, started.Notebook, started.SourceFile = r.id, "tasks/fix.md", "notebook.md"
 	mustAppend(t, r.Journal, RunStarted, "", started)
 	return r

@@ -28,6 +28,8 @@ type Verification struct {
 	Findings []Finding `json:"findings"`
 	// Signed is whose signature SHA256SUMS, or the manifest of an output notebook without a record, carries; nil without one.
 	Signed *SignedBy `json:"signed,omitempty"`
+	// Notes say what was not looked at, and why: the check may have passed all the same.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // OK says that everything holds.
@@ -85,7 +87,7 @@ func Verify(dir string, render RenderFunc, signers Signers) (*Verification, erro
 	if v.Run != nil {
 		c.required()
 		c.report()
-		if run := v.Run; render != nil && c.source != nil && run.Completed != nil {
+		if run := v.Run; render != nil && c.source != nil && run.Completed != nil && !run.OtherViews() {
 			c.view(ReportPageFile, render)
 			c.view(TestLogFile, render)
 		}
@@ -304,6 +306,11 @@ func (c *check) output(name string, source []byte, render RenderFunc) {
 	}
 	run := c.v.Run
 	c.v.regions(name, text, source)
+	if run.OtherViews() {
+		c.v.Notes = append(c.v.Notes, fmt.Sprintf("%s is of another version of Markmill (%s), and was not made again: it is checked by its own digests, its source and %s",
+			name, run.Started.Markmill, SumsFile))
+		return
+	}
 	if render == nil || c.source == nil {
 		return
 	}
@@ -353,6 +360,11 @@ func (c *counter) Write(b []byte) (int, error) {
 
 // left makes an output notebook again that the run directory does not keep, and holds it against its digest in the journal.
 func (c *check) left(o *LeftOutput, source []byte, render RenderFunc) {
+	if c.v.Run.OtherViews() {
+		c.v.Notes = append(c.v.Notes, fmt.Sprintf("%s is not kept, and was not made again, for it is of another version of Markmill (%s): give the file itself to have it checked",
+			o.Name, c.v.Run.Started.Markmill))
+		return
+	}
 	if render == nil || c.source == nil {
 		return
 	}
@@ -367,6 +379,10 @@ func (c *check) left(o *LeftOutput, source []byte, render RenderFunc) {
 			o.Digest, o.Bytes, got, len(text), c.v.Run.Started.Markmill)
 	}
 }
+
+// OtherViews says that another version of the views made the output notebook and the report of a run: this one would not make the
+// same bytes.
+func (r *Run) OtherViews() bool { return r.Started.Views != ViewsVersion }
 
 // regions checks what an output notebook says of itself, and that it strips to the source unless that is nil.
 func (v *Verification) regions(where string, text, source []byte) {
@@ -440,7 +456,12 @@ func VerifyOutput(path string, store Store, render RenderFunc, signers Signers) 
 		return nil, err
 	}
 	if dirs := made[DigestOf(text)]; len(dirs) > 0 {
-		return Verify(dirs[0], render, signers)
+		v, err := Verify(dirs[0], render, signers)
+		if err == nil && v.Run != nil && v.Run.OtherViews() { // its bytes are those that the record has the digest of
+			v.Notes = nil
+			v.regions(path, text, nil)
+		}
+		return v, err
 	}
 	v := &Verification{}
 	v.regions(path, text, nil)

@@ -42,7 +42,7 @@ func resumedRecord(t *testing.T, change func(n int, e EventType, data map[string
 		}
 	}
 	open(ResumedFile(was))
-	add(RunStarted, "", RunStartedData{RunID: was, SourceFile: "notebook.md"})
+	add(RunStarted, "", RunStartedData{Views: ViewsVersion, RunID: was, SourceFile: "notebook.md"})
 	add(ContractCreated, "", ContractData{})
 	add(PlanUpdated, "", plan)
 	add(StepStarted, "a", StepStartedData{Dir: "steps/01-a", Attempt: 1})
@@ -60,7 +60,7 @@ func resumedRecord(t *testing.T, change func(n int, e EventType, data map[string
 	before := events
 	open(JournalFile)
 	last := before[len(before)-1]
-	add(RunStarted, "", RunStartedData{RunID: is, SourceFile: "notebook.md", ResumedFrom: &ResumedData{Run: was, Seq: last.Seq, Hash: last.Hash,
+	add(RunStarted, "", RunStartedData{Views: ViewsVersion, RunID: is, SourceFile: "notebook.md", ResumedFrom: &ResumedData{Run: was, Seq: last.Seq, Hash: last.Hash,
 		File: ResumedFile(was), Digest: DigestOf(text)}})
 	add(ContractCreated, "", ContractData{})
 	add(PlanUpdated, "", plan)

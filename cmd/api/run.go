@@ -72,6 +72,9 @@ func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
+	if src, err := os.ReadFile(notebook); err == nil {
+		req.MadeOf = forms.MadeOf(req.Path, src)
+	}
 	if o.Request != nil {
 		o.Request(&req)
 	}

@@ -79,7 +79,7 @@ func (f *frozen) views(all []engine.View) []engine.View {
 }
 
 func (f *frozen) hold(in engine.ViewInput) error {
-	if status := in.Run.Status(); f.told || status != runs.Pass && status != runs.Fail {
+	if status := in.Run.Status(); f.told || !status.Passed() && status != runs.Fail {
 		return nil
 	}
 	got, err := f.fresh(in)

@@ -117,21 +117,29 @@ func isScript(path string, src []byte) bool { return forms.IsPercent(name(path),
 // readSource reads a notebook as a run takes it: without what earlier runs left in it. Damaged regions of a Markdown notebook are refused,
 // unless drop. given says that values are given: then the cells of those of an earlier run go, too.
 func (a *app) readSource(path string, drop, given bool) ([]byte, error) {
+	src, _, err := a.readRun(path, drop, given)
+	return src, err
+}
+
+// readRun is readSource, and the path of the source where the notebook is an output of another.
+func (a *app) readRun(path string, drop, given bool) (source []byte, madeOf string, err error) {
 	src, err := a.readAny(path)
 	if err != nil {
-		return nil, err
-	}
-	if isJupyter(path, src) {
-		return jupyterSource(path, src, given)
+		return nil, "", err
 	}
 	if isScript(path, src) { // no run leaves anything in it
-		return src, nil
+		return src, "", nil
+	}
+	madeOf = forms.MadeOf(name(path), src)
+	if isJupyter(path, src) {
+		source, err = jupyterSource(path, src, given)
+		return source, madeOf, err
 	}
 	got := notebooks.Strip(name(path), src)
 	if len(got.Problems) > 0 && !drop {
-		return nil, got.Problems
+		return nil, "", got.Problems
 	}
-	return got.Source, nil
+	return got.Source, madeOf, nil
 }
 
 // jupyterSource takes what runs left out of a Jupyter notebook, Jupyter's own too: a run begins without outputs.

@@ -194,10 +194,11 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if err != nil {
 		return err
 	}
-	src, err := a.readSource(path, o.dropDamaged, len(o.req.Given) > 0)
+	src, madeOf, err := a.readRun(path, o.dropDamaged, len(o.req.Given) > 0)
 	if err != nil {
 		return err
 	}
+	o.req.MadeOf = madeOf
 	eng, repo, err := a.engineFor(path, o.repo)
 	if err != nil {
 		return err

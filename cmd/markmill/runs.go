@@ -187,6 +187,7 @@ type verified struct {
 	OK       bool           `json:"ok"`
 	Findings []runs.Finding `json:"findings"`
 	Signed   *runs.SignedBy `json:"signed,omitempty"`
+	Notes    []string       `json:"notes,omitempty"` // what was not looked at
 }
 
 func (a *app) runsVerify() *cobra.Command {
@@ -213,7 +214,7 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 			if signed && !got.Signed.Counts() {
 				got.Findings = append(got.Findings, unsigned(got))
 			}
-			out := verified{OK: len(got.Findings) == 0, Findings: got.Findings, Signed: got.Signed}
+			out := verified{OK: len(got.Findings) == 0, Findings: got.Findings, Signed: got.Signed, Notes: got.Notes}
 			if got.Run != nil {
 				out.Run = got.Run.ID
 			}
@@ -229,6 +230,11 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 					if _, err = fmt.Fprintf(a.stdout, "%s: %s\n", f.Where, f.Words); err != nil {
 						break
 					}
+				}
+			}
+			for _, note := range got.Notes {
+				if err == nil && !asJSON {
+					_, err = fmt.Fprintf(a.stdout, "  not looked at: %s\n", note)
 				}
 			}
 			if err == nil && !out.OK {
@@ -256,7 +262,11 @@ func holdsWords(word string, v *runs.Verification, commits string) string {
 	if v.Run == nil {
 		return plain.Escape(word) + ": its manifest holds, " + v.Signed.Words() + "; its record is not here"
 	}
-	words := fmt.Sprintf("%s: everything holds (%d events%s)", v.Run.ID, v.Run.Events, commits)
+	holds := "everything holds"
+	if len(v.Notes) > 0 {
+		holds = "what was looked at holds"
+	}
+	words := fmt.Sprintf("%s: %s (%d events%s)", v.Run.ID, holds, v.Run.Events, commits)
 	if v.Signed != nil {
 		words += ", " + v.Signed.Words()
 	}

@@ -83,7 +83,7 @@ func TestJupyter(t *testing.T) {
 			t.Errorf("the page says %q, where it shows something richer", not)
 		}
 	}
-	for _, want := range []string{"<title>The title</title>", `href="#h-results"`, `<span class="f1">three</span>`, "data:image/png;base64," + png, `id="step-cell-4"`} {
+	for _, want := range []string{"<title>The title</title>", `href="#h-results"`, `<span class="f1">three</span>`, "data:image/png;base64," + png, `id="step-c4"`} {
 		if !bytes.Contains(page, []byte(want)) {
 			t.Errorf("the page does not hold %s", want)
 		}

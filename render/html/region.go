@@ -88,8 +88,7 @@ func (p *page) readRegion(r notebooks.FoundRegion) *result {
 			if sum(block) || n == root.LastChild() && strings.TrimSpace(block) == "</details>" {
 				continue
 			}
-			if text, ok := scrapComment(block); ok {
-				p.scraps(res, text)
+			if isScrapComment(block) { // what it holds is shown
 				continue
 			}
 		case *ast.FencedCodeBlock:
@@ -121,13 +120,8 @@ func (p *page) readRegion(r notebooks.FoundRegion) *result {
 	return res
 }
 
-// scrapComment is the JSON of a scrap that is shown as a table or a picture.
-func scrapComment(block string) (text string, ok bool) {
-	if text, ok = strings.CutPrefix(strings.TrimSpace(block), render.ScrapComment); ok {
-		text, ok = strings.CutSuffix(text, render.ScrapCommentEnd)
-	}
-	return text, ok
-}
+// isScrapComment says whether a block holds the value of a scrap that is shown as a table or a picture.
+func isScrapComment(block string) bool { return strings.HasPrefix(block, render.ScrapComment) }
 
 // blockText is the source of a paragraph.
 func blockText(n *ast.Paragraph, src []byte) string {

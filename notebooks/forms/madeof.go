@@ -1,0 +1,30 @@
+package forms
+
+import (
+	"path"
+	"path/filepath"
+
+	"markmill/notebooks"
+	"markmill/notebooks/ipynb"
+)
+
+// MadeOf is the path of the source of an output notebook, as its manifest has it; "" of a notebook that is none, or whose own text was
+// edited since: then it is a notebook of its own.
+func MadeOf(name string, src []byte) string {
+	var m *notebooks.Manifest
+	var source []byte
+	if IsJupyter(name, src) {
+		nb, err := ipynb.Parse(name, src)
+		if err != nil || nb.Rerun() {
+			return ""
+		}
+		m, source = nb.Manifest(), ipynb.Source(nb, false)
+	} else {
+		got := notebooks.Strip(name, src)
+		m, source = got.Manifest, got.Source
+	}
+	if m == nil || m.Source != notebooks.DigestOf(source) || path.Clean(m.SourcePath) != m.SourcePath || !filepath.IsLocal(filepath.FromSlash(m.SourcePath)) {
+		return ""
+	}
+	return m.SourcePath
+}
