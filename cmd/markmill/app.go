@@ -33,6 +33,9 @@ type app struct {
 
 	// What paramArgs saw, for messages: -p NAME and the value that it took, and -p NAME=VALUE and what stands behind it.
 	joined, before [][2]string
+
+	json    bool // the command line asks for JSON: errors are told as JSON, too
+	printed bool // a JSON document is printed
 }
 
 func newApp() *app {
@@ -55,6 +58,7 @@ func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 // run runs one command line and returns its exit code.
 func (a *app) run(args []string) int {
 	root := a.root()
+	a.json = wantsJSON(args)
 	args, err := a.paramArgs(args)
 	if err == nil {
 		root.SetArgs(args)
@@ -74,6 +78,11 @@ func (a *app) report(err error) int {
 	}
 	for _, line := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {
 		fmt.Fprintln(a.stderr, "markmill: "+line)
+	}
+	if a.json && !a.printed {
+		if printErr := a.printJSON("error", newJSONError(err)); printErr != nil {
+			fmt.Fprintln(a.stderr, "markmill: "+printErr.Error())
+		}
 	}
 	return exitOf(err)
 }

@@ -136,7 +136,7 @@ func defaultRunOptions() *runOptions { return &runOptions{dirty: string(engine.D
 // viewFlags are the options that say what is shown of a run and what is left besides its record.
 func (o *runOptions) viewFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.req.KeepTree, "keep-worktree", false, "keep the worktree and say where it is")
-	f.BoolVar(&o.json, "json", false, "print the report on standard output")
+	f.BoolVar(&o.json, "json", false, jsonWords("run"))
 	f.StringVar(&o.events, "events", "", "write the events to a file as they come (- is standard output)")
 	onOff(f, &o.progress, "progress-bar", "no-progress-bar", true, "show progress")
 	onOff(f, &o.logOutput, "log-output", "no-log-output", false, "print what the steps print, each line with its step")
@@ -553,11 +553,7 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		}
 	}
 	if o.json {
-		report, err := os.ReadFile(filepath.Join(result.Dir, runs.ReportFile))
-		if err != nil {
-			return err
-		}
-		if _, err := a.stdout.Write(report); err != nil {
+		if err := a.printRun(result.Run, result.Dir); err != nil {
 			return err
 		}
 	}

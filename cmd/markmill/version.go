@@ -6,8 +6,6 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-
-	"markmill/notebooks/codec"
 )
 
 // release is the version of this source tree.
@@ -49,12 +47,12 @@ func (a *app) versionCommand() *cobra.Command {
 		Example: "  markmill version --json",
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				return a.printJSON(version())
+				return a.printJSON("version", version())
 			}
 			return a.printVersion()
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	jsonFlag(c, &asJSON, "version")
 	return c
 }
 
@@ -69,14 +67,5 @@ func (a *app) printVersion() error {
 		line += " " + b.Time
 	}
 	_, err := fmt.Fprintln(a.stdout, line)
-	return err
-}
-
-// printJSON prints one value for programs.
-func (a *app) printJSON(v any) error {
-	b, err := codec.Indent(v)
-	if err == nil {
-		_, err = a.stdout.Write(b)
-	}
 	return err
 }
