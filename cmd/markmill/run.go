@@ -541,10 +541,17 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		undelivered = a.deliver(result, output)
 	}
 	if o.level() <= slog.LevelInfo {
-		for _, b := range result.Run.Blockers() {
-			fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(blockerLine(b))))
+		for _, r := range result.Run.Reasons() {
+			fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(blockerLine(r.Blocker))))
 		}
 		watch.progress.Done(terminal.Summary(result.Run, shortPath(result.Dir), a.colour(a.stderr)))
+		if !o.json {
+			shown := output
+			if held != nil || undelivered != nil {
+				shown = ""
+			}
+			fmt.Fprintln(a.stderr, terminal.End(result.Run, ending(result.Run, o.req, shown), a.colour(a.stderr)))
+		}
 		if result.Left != nil {
 			fmt.Fprintln(a.stderr, "markmill: the run's private folder is not removed yet: "+result.Left.Error())
 		}
@@ -569,6 +576,32 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		return exit(code)
 	}
 	return nil
+}
+
+// ending is what the end of a run offers: OUTPUT, the branch that was made, or the change to be applied.
+func ending(run *runs.Run, req engine.Request, output string) terminal.Ending {
+	var e terminal.Ending
+	if output != "-" && !isDevice(output) {
+		e.Output = output
+		if !remote.Is(output) {
+			e.Output = shortPath(output)
+		}
+	}
+	if req.Repository == nil || run.Status() != runs.Pass || run.Diff == nil || len(run.Diff.Files) == 0 {
+		return e
+	}
+	if req.Branch == "" {
+		e.Apply = run.Contract.MutationMode == runs.MutationWorktree
+		return e
+	}
+	src, err := worktree.Open(req.Repository.Root()) // one that knows the branch
+	if err != nil {
+		return e
+	}
+	if commit, err := src.Resolve("refs/heads/" + req.Branch); err == nil {
+		e.Branch, e.Commit = req.Branch, string(commit)
+	}
+	return e
 }
 
 // some names the first few of a list and counts the others.
