@@ -17,6 +17,11 @@ type Reason struct {
 	Consequence bool   // an earlier reason led to this one
 }
 
+// Manifest is the reason as the manifest of an output notebook holds it.
+func (r Reason) Manifest() notebooks.ManifestBlocker {
+	return notebooks.ManifestBlocker{Code: r.Code, Step: r.Step, Rule: r.Rule, Paths: r.Paths, Message: r.Words, Fix: r.Fix, Consequence: r.Consequence}
+}
+
 // Reasons is every reason why the run did not pass, causes before consequences. What a blocker of an older record does not
 // name (the rule, the paths, the step) is taken from the contract, the change and the patches of the steps. It is a pure
 // function of the run.
