@@ -52,11 +52,12 @@ const stepSkipped = "step_skipped"
 // Causes returns why a run did not pass and what that led to; nil for a run with nothing against it. nb is the source that
 // ran, nil where it is not at hand; files is the run directory, nil likewise.
 func Causes(run *runs.Run, nb *notebooks.Notebook, files fs.FS) (*Cause, []Consequence) {
-	reasons := run.Reasons()
+	reasons := run.Causes()
 	if len(reasons) == 0 {
 		return nil, nil
 	}
 	first := reasons[0]
+	first.Blocker = run.Located(first.Blocker)
 	c := &Cause{Code: first.Code, Step: first.Step, File: run.Started.Notebook, Words: first.Words, Fix: first.Fix}
 	var led []Consequence
 	for _, r := range reasons[1:] {

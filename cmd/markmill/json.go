@@ -140,8 +140,9 @@ func (a *app) printRun(run *runs.Run, dir string) error {
 	if doc.RunDir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	for _, r := range run.Reasons() {
-		doc.Blockers = append(doc.Blockers, runBlocker{r.Code, r.Step, r.Rule, r.Paths, r.Words, r.Hint, r.Fix, r.Consequence})
+	for _, c := range run.Causes() {
+		b := run.Located(c.Blocker)
+		doc.Blockers = append(doc.Blockers, runBlocker{b.Code, b.Step, b.Rule, b.Paths, b.Words, b.Hint, c.Fix, c.Consequence})
 	}
 	nb, _ := recorded(run, dir) // without it the cause has no line of code
 	cause, led := render.Causes(run, nb, os.DirFS(dir))

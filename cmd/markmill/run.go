@@ -541,8 +541,8 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		undelivered = a.deliver(result, output)
 	}
 	if o.level() <= slog.LevelInfo {
-		for _, r := range result.Run.Reasons() {
-			fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(blockerLine(r.Blocker))))
+		for _, c := range result.Run.Causes() {
+			fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(blockerLine(result.Run.Located(c.Blocker)))))
 		}
 		watch.progress.Done(terminal.Summary(result.Run, shortPath(result.Dir), a.colour(a.stderr)))
 		if !o.json {

@@ -101,10 +101,10 @@ func runPage(run *runs.Run, src []byte, dir string, page terminal.Page) (termina
 		return page, err
 	}
 	page.Doc, page.Run, page.Record, page.Patches = doc, run, shortPath(dir), map[string][]diff.FilePatch{}
-	for _, r := range run.Reasons() {
-		b := r.Manifest()
-		b.Message = r.Text() // which may tell of this machine
-		page.Reasons = append(page.Reasons, b)
+	for _, c := range run.Causes() {
+		b := run.Located(c.Blocker)
+		page.Reasons = append(page.Reasons, notebooks.ManifestBlocker{Code: b.Code, Step: b.Step, Rule: b.Rule, Paths: b.Paths, Message: b.Text(),
+			Fix: c.Fix, Consequence: c.Consequence})
 	}
 	for _, s := range run.Steps {
 		if s.Patch == nil || s.Patch.Patch == "" {

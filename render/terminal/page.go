@@ -316,7 +316,7 @@ func (p Page) patches(out *sheet, c *diff.Cell, files []diff.FilePatch, failed b
 
 // more says how much is not shown, and what shows it.
 func (p Page) more(n int, what, step, option string) string {
-	words := fmt.Sprintf("… %s more", render.Counted(n, what))
+	words := "… " + render.Counted(n, "more "+what)
 	if p.Run != nil {
 		words += "; markmill runs log " + string(p.Run.ID) + " " + plain.Escape(step) + option
 	}
@@ -335,7 +335,7 @@ func (p Page) scraps(out *sheet, scraps []diff.Scrap) {
 	}
 	var tables []named
 	for _, s := range scraps {
-		if rows, ok := render.TableRows(s.Value); ok && s.Type == runs.ScrapTable {
+		if rows, ok := render.TableRows(s.Value); ok && s.File == "" {
 			tables = append(tables, named{s.Name, rows})
 			continue
 		}

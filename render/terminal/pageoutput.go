@@ -137,6 +137,6 @@ func (p Page) rows(out *sheet, rows [][]string, lead string) {
 	}
 	out.fitted(&t, lead)
 	if left > 0 {
-		out.text(lead, fmt.Sprintf("… %s more", render.Counted(left, "row")), dim)
+		out.text(lead, fmt.Sprintf("… %s", render.Counted(left, "more row")), dim)
 	}
 }
