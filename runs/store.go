@@ -308,6 +308,22 @@ func (s Store) latest(ids []RunID) (RunID, string, error) {
 	return entries[0].ID, entries[0].Dir, nil
 }
 
+// Newest is the newest runs, at most so many, by the time in their ids: it opens the journals of no others.
+func (s Store) Newest(most int) ([]Entry, error) {
+	ids, err := s.ids()
+	if err != nil {
+		return nil, err
+	}
+	ids = slices.DeleteFunc(ids, func(id RunID) bool { _, named := startOf(id); return !named })
+	slices.SortFunc(ids, func(a, b RunID) int { return strings.Compare(string(b), string(a)) }) // ids begin with their time
+	entries := make([]Entry, 0, min(most, len(ids)))
+	for _, id := range ids[:min(most, len(ids))] {
+		entries = append(entries, readEntry(id, s.Path(id)))
+	}
+	sortNewest(entries)
+	return entries, nil
+}
+
 // Prune removes the runs that started longer than age before now and are not among the newest keep,
 // and returns their ids. A run that is alive stays.
 func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error) {

@@ -59,7 +59,16 @@ func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 func (a *app) run(args []string) int {
 	root := a.root()
 	a.json = wantsJSON(args)
-	args, err := a.paramArgs(args)
+	var err error
+	if isCompletion(args) {
+		a.completions(root)
+		var values string
+		if args, values = a.completionArgs(args); values != "" {
+			return a.report(a.completeValue(args, values))
+		}
+	} else {
+		args, err = a.paramArgs(args)
+	}
 	if err == nil {
 		root.SetArgs(args)
 		err = root.Execute()
@@ -136,6 +145,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	cmd.SetErr(a.stderr)
 	cmd.SetGlobalNormalizationFunc(dashes)
 	cmd.SetFlagErrorFunc(flagHint)
+	cmd.SetHelpFunc(a.help)
 	for _, add := range []func() *cobra.Command{
 		a.runCommand, a.showCommand, a.inspectCommand, a.checkCommand, a.newCommand, a.stripCommand, a.testCommand, a.doctorCommand, a.gitCommand, a.diffCommand, a.reviewCommand, a.convertCommand, a.mergeCommand, a.runsCommand, a.scrapsCommand, a.approveCommand, a.denyCommand,
 		a.versionCommand,

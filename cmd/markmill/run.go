@@ -102,8 +102,8 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.BoolVar(&o.injectPaths, "inject-paths", false, "give the paths of input and output as PAPERMILL_INPUT_PATH and PAPERMILL_OUTPUT_PATH")
 	f.BoolVar(&o.injectInput, "inject-input-path", false, "give PAPERMILL_INPUT_PATH")
 	f.BoolVar(&o.injectOutput, "inject-output-path", false, "give PAPERMILL_OUTPUT_PATH")
-	onOff(f, &o.prepareOnly, "prepare-only", "prepare-execute", false, "inject the parameters, write OUTPUT, run nothing")
-	onOff(f, &o.req.ReportMode, "report-mode", "no-report-mode", false, "fold the code of the steps: in Jupyter, and on the page of the output notebook")
+	onOff(f, &o.prepareOnly, "prepare-only", "prepare-execute", false, "inject the parameters, write OUTPUT, run nothing", "run the steps, as without it")
+	onOff(f, &o.req.ReportMode, "report-mode", "no-report-mode", false, "fold the code of the steps: in Jupyter, and on the page of the output notebook", "show the code of the steps in OUTPUT")
 	f.BoolVar(&o.frozen, "frozen", false, "write no OUTPUT; fail where it would change, and show how")
 	f.BoolVar(&o.help, "help-notebook", false, "show the notebook's parameters and steps instead (as inspect)")
 	f.StringVarP(&o.req.Kernel, "kernel", "k", "", "kernel, for the steps whose language it runs")
@@ -138,8 +138,8 @@ func (o *runOptions) viewFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.req.KeepTree, "keep-worktree", false, "keep the worktree and say where it is")
 	f.BoolVar(&o.json, "json", false, jsonWords("run"))
 	f.StringVar(&o.events, "events", "", "write the events to a file as they come (- is standard output)")
-	onOff(f, &o.progress, "progress-bar", "no-progress-bar", true, "show progress")
-	onOff(f, &o.logOutput, "log-output", "no-log-output", false, "print what the steps print, each line with its step")
+	onOff(f, &o.progress, "progress-bar", "no-progress-bar", true, "show each step as it runs", "show no progress: only steps that fail, and how the run ended")
+	onOff(f, &o.logOutput, "log-output", "no-log-output", false, "print what the steps print, each line with its step", "show what the steps print at failures only")
 	f.StringVar(&o.logLevel, "log-level", "INFO", "what is told on standard error: DEBUG, INFO, WARNING, ERROR, CRITICAL, NOTSET")
 	f.StringVar(&o.stdoutFile, "stdout-file", "", "write the steps' standard output to a file too")
 	f.StringVar(&o.stderrFile, "stderr-file", "", "write the steps' standard error to a file too")
@@ -166,7 +166,7 @@ func parameterFlag(f *pflag.FlagSet, given *[]notebooks.Given) {
 // papermillFlags takes the options of papermill's that ask for what the record gives anyway, so that its scripts
 // move over. They are not shown in the help.
 func (o *runOptions) papermillFlags(f *pflag.FlagSet) {
-	onOff(f, &o.saveEach, "request-save-on-cell-execute", "no-request-save-on-cell-execute", false, "for papermill's scripts: the record has each step as it ends")
+	onOff(f, &o.saveEach, "request-save-on-cell-execute", "no-request-save-on-cell-execute", false, "for papermill's scripts: the record has each step as it ends", "for papermill's scripts: as without it")
 	f.IntVar(&o.autosave, "autosave-cell-every", 0, "for papermill's scripts: the record has what a step prints as it comes")
 	f.BoolVar(&o.version, "version", false, "say which build this is, as markmill version")
 	for _, name := range []string{"request-save-on-cell-execute", "autosave-cell-every", "version"} {
