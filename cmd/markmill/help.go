@@ -97,7 +97,12 @@ func writeHelp(w io.Writer, c *cobra.Command, width int) {
 	if text == "" {
 		text = c.Short
 	}
-	b.WriteString(strings.TrimSpace(text) + "\n\nUsage:\n")
+	b.WriteString(strings.TrimSpace(text) + "\n")
+	if c.IsAdditionalHelpTopicCommand() {
+		io.WriteString(w, b.String())
+		return
+	}
+	b.WriteString("\nUsage:\n")
 	if c.Runnable() && c.HasParent() {
 		b.WriteString("  " + c.UseLine() + "\n")
 	}
@@ -110,7 +115,13 @@ func writeHelp(w io.Writer, c *cobra.Command, width int) {
 	helpCommands(&b, c)
 	helpOptions(&b, c, width)
 	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\n`%s COMMAND --help` says more of a command.\n", c.CommandPath())
+		fmt.Fprintf(&b, "\n`%s COMMAND --help` says more of a command", c.CommandPath())
+		for _, sub := range c.Commands() {
+			if sub.IsAdditionalHelpTopicCommand() {
+				fmt.Fprintf(&b, ", and `%s help %s` says: %s", c.CommandPath(), sub.Name(), sub.Short)
+			}
+		}
+		b.WriteString(".\n")
 	}
 	io.WriteString(w, b.String())
 }

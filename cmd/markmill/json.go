@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -18,30 +19,22 @@ import (
 // are only ever added to a version.
 func schemaOf(document string) string { return "markmill." + document + "/1" }
 
-// printJSON prints one value for programs: an object, to which it adds the member schema. It takes the bytes of an object
-// too. A command prints one document, so that a later error is told on standard error only.
+// printJSON prints one value for programs: an object, before whose members it puts schema. It takes the indented text of an
+// object as it is, too. A command prints one document, so that a later error is told on standard error only.
 func (a *app) printJSON(document string, v any) error {
 	text, isText := v.([]byte)
 	if !isText {
 		var err error
-		if text, err = codec.Marshal(v); err != nil {
+		if text, err = codec.Indent(v); err != nil {
 			return err
 		}
 	}
-	members := map[string]codec.Raw{}
-	if err := codec.Unmarshal(text, &members); err != nil {
-		return err
+	members, isObject := bytes.CutPrefix(text, []byte("{\n"))
+	if !isObject {
+		return fmt.Errorf("--json: %s is no object with members", document)
 	}
-	schema, err := codec.Marshal(schemaOf(document))
-	if err != nil {
-		return err
-	}
-	members["schema"] = schema
-	b, err := codec.Indent(members)
-	if err == nil {
-		a.printed = true
-		_, err = a.stdout.Write(b)
-	}
+	a.printed = true
+	_, err := fmt.Fprintf(a.stdout, "{\n  \"schema\": \"%s\",\n%s", schemaOf(document), members)
 	return err
 }
 
