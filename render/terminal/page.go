@@ -193,7 +193,13 @@ func (p Page) steps(out *sheet) []diff.Scrap {
 	first := true
 	for i := range p.Doc.Cells {
 		c := &p.Doc.Cells[i]
-		rec := records[c.Label]
+		name := c.Label
+		rec := records[name]
+		if rec == nil && c.ID != "" { // a cell of Jupyter's may be called otherwise here than in the record
+			if rec = records[c.ID]; rec != nil {
+				name = c.ID
+			}
+		}
 		if c.Kind != diff.Code || rec == nil && c.Status == "" && len(c.Outputs) == 0 {
 			continue
 		}
@@ -203,7 +209,7 @@ func (p Page) steps(out *sheet) []diff.Scrap {
 			out.printf("\n")
 		}
 		first = false
-		p.step(out, c, rec)
+		p.step(out, c, name, rec)
 		for _, s := range c.Scraps {
 			scraps = setLast(scraps, s)
 		}
@@ -221,7 +227,7 @@ func setLast(list []diff.Scrap, s diff.Scrap) []diff.Scrap {
 	return append(list, s)
 }
 
-func (p Page) step(out *sheet, c *diff.Cell, rec *runs.StepRecord) {
+func (p Page) step(out *sheet, c *diff.Cell, name string, rec *runs.StepRecord) {
 	status := runs.StepStatus(c.Status)
 	mark, words, took := "✓", c.Words, c.Took
 	if rec != nil {
@@ -236,7 +242,7 @@ func (p Page) step(out *sheet, c *diff.Cell, rec *runs.StepRecord) {
 	} else if status == runs.StepSkipped || status == runs.StepPending || status == "" {
 		mark = "○"
 	}
-	parts := []string{bold(shown(c.Label), p.Color)}
+	parts := []string{bold(shown(name), p.Color)}
 	if c.Lang != "" {
 		parts = append(parts, shown(c.Lang))
 	}
@@ -258,13 +264,13 @@ func (p Page) step(out *sheet, c *diff.Cell, rec *runs.StepRecord) {
 		p.code(out, c, rec)
 	}
 	for i := range c.Outputs {
-		p.output(out, c, &c.Outputs[i], failed)
+		p.output(out, name, &c.Outputs[i], failed)
 	}
 	patches := c.Files
 	if patches == nil {
-		patches = p.Patches[c.Label]
+		patches = p.Patches[name]
 	}
-	p.patches(out, c, patches, failed)
+	p.patches(out, name, patches, failed)
 }
 
 // code prints the code of a step with the numbers of its lines in the notebook, and marks the line that failed.
@@ -285,7 +291,7 @@ func (p Page) code(out *sheet, c *diff.Cell, rec *runs.StepRecord) {
 	}
 }
 
-func (p Page) patches(out *sheet, c *diff.Cell, files []diff.FilePatch, failed bool) {
+func (p Page) patches(out *sheet, step string, files []diff.FilePatch, failed bool) {
 	room, left := shownPatch, 0
 	for _, f := range files {
 		out.printf("  %s %s\n", bold(shown(f.Path), p.Color), paint(shown(f.Status), dim, p.Color))
@@ -310,7 +316,7 @@ func (p Page) patches(out *sheet, c *diff.Cell, files []diff.FilePatch, failed b
 		}
 	}
 	if left > 0 {
-		out.text("    ", p.more(left, "line", c.Label, " --patch"), dim)
+		out.text("    ", p.more(left, "line", step, " --patch"), dim)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // output prints one thing that a step printed or showed. all asks for the whole of it.
-func (p Page) output(out *sheet, c *diff.Cell, o *diff.Output, all bool) {
+func (p Page) output(out *sheet, step string, o *diff.Output, all bool) {
 	rule := "  " + paint("│", dim, p.Color) + " "
 	if o.Name == diff.Stderr || o.Name == diff.Failure {
 		rule = "  " + paint("│", red, p.Color) + " "
@@ -61,7 +61,7 @@ func (p Page) output(out *sheet, c *diff.Cell, o *diff.Output, all bool) {
 		if o.Name == diff.Stderr {
 			option = " --stderr"
 		}
-		out.text(rule, p.more(to-from, "line", c.Label, option), dim)
+		out.text(rule, p.more(to-from, "line", step, option), dim)
 		for _, l := range lines[to:] {
 			out.line(rule, plain.Line([]byte(l)), "")
 		}
