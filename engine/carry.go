@@ -68,7 +68,7 @@ func (r *run) carryFiles(was *runs.StepRecord) error {
 			return err
 		}
 		switch {
-		case d.IsDir() && rel == runs.ReplayDir: // of how that run came to its state
+		case d.IsDir() && (rel == runs.ReplayDir || rel == runs.JudgedDir): // of how that run came to its state, and to its verdict
 			return filepath.SkipDir
 		case d.IsDir():
 			return os.MkdirAll(filepath.Join(to, rel), 0o755)

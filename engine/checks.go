@@ -44,7 +44,10 @@ func (r *run) checkDiff(ctx context.Context) error {
 	block := func(code, words string) {
 		data.Blockers = append(data.Blockers, runs.Blocker{Code: code, Words: words})
 	}
-	if total.PatchErr != nil {
+	data.Unread = r.tree.Unread()
+	if total.PatchErr != nil && r.plan.inFolder() {
+		data.PatchOmits = total.PatchErr.Error()
+	} else if total.PatchErr != nil {
 		block(runs.CodeChangeTooLarge, "the patch does not hold the whole change: "+total.PatchErr.Error())
 	}
 	if err := r.checkPaths(ctx, total.Files, &data, block); err != nil {
@@ -87,7 +90,8 @@ func (r *run) checkTests() error {
 		passed = passed || got.Status == runs.StepPassed
 		failed = failed || bad(got.Status) || got.Status == runs.StepPending
 	}
-	data.Passed = passed && !failed
+	data.Passed, data.Judges = passed && !failed, r.judged
+	r.judgeBlockers()
 	switch {
 	case len(data.Steps) == 0:
 		data.Skipped = "no step is tagged test"
@@ -98,7 +102,7 @@ func (r *run) checkTests() error {
 		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeVerificationFailed, Words: "tests are required: " + data.Skipped})
 	}
 	for _, b := range r.blockers {
-		if b.Code == runs.CodeVerificationFailed || b.Code == runs.CodeReviewerRejected {
+		if b.Code == runs.CodeVerificationFailed || b.Code == runs.CodeReviewerRejected || b.Code == runs.CodeJudgeChanged {
 			data.Blockers = append(data.Blockers, b)
 		}
 	}

@@ -21,9 +21,9 @@ type SandboxConfig struct {
 }
 
 // wish is what the notebook asks of the sandbox.
-func (p *Plan) wish() sandbox.Wish {
+func (p *Plan) wish(e *Engine) sandbox.Wish {
 	f := p.Notebook.Front
-	w := sandbox.Wish{Mode: f.Sandbox, NetworkOff: f.Network == "off", InPlace: p.mode() == runs.MutationInPlace && p.Source != nil,
+	w := sandbox.Wish{Mode: f.Sandbox, NetworkOff: f.Network == "off", InPlace: p.mode() == runs.MutationInPlace && (p.Source != nil || e.keepsIn(p.Request.Folder)),
 		Resources: runs.ResourcesData{Memory: f.Resources.Memory, Processes: f.Resources.Processes, FileSize: f.Resources.FileSize, OpenFiles: f.Resources.OpenFiles}}
 	if w.Mode == "" {
 		w.Mode = "on"
@@ -33,7 +33,7 @@ func (p *Plan) wish() sandbox.Wish {
 
 // contain decides what will hold the steps, and why the run may not start without, "" when it may.
 func (p *Plan) contain(ctx context.Context, e *Engine) (refusal string) {
-	w := p.wish()
+	w := p.wish(e)
 	offer := e.Offer
 	if offer == nil {
 		offer = func(ctx context.Context, need sandbox.Need) sandbox.Offer { return sandbox.Probe(ctx, e.Tools, need) }
@@ -51,6 +51,15 @@ func (p *Plan) contain(ctx context.Context, e *Engine) (refusal string) {
 		p.Sandbox.NotHeld = append(p.Sandbox.NotHeld, noWarden)
 	}
 	return refusal
+}
+
+// keepsIn says that the records of runs or the cache lie in a folder outside a repository, so that what a step may write
+// must be held more finely.
+func (e *Engine) keepsIn(folder string) bool {
+	return folder != "" && slices.ContainsFunc([]string{e.Cache, e.Store("").Dir}, func(own string) bool {
+		rel, err := filepath.Rel(folder, own)
+		return err == nil && filepath.IsLocal(rel)
+	})
 }
 
 // kept are the real paths that steps may not write, wherever they lie: the source with its Git

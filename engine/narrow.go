@@ -14,7 +14,8 @@ import (
 // restrictions are what policies and a notebook ask together. The zero value restricts nothing.
 type restrictions struct {
 	allows           [][]string // a path must match each list
-	forbid           []string
+	forbid, protect  []string
+	protectMode      string
 	limits           notebooks.Limits
 	require, actions []string
 	mode, risk       string
@@ -29,6 +30,7 @@ var (
 	modeRank    = map[string]int{runs.MutationInPlace: 1, runs.MutationWorktree: 2, runs.MutationNone: 3}
 	sandboxRank = map[string]int{"off": 1, "on": 2, "required": 3, "strict": 4}
 	networkRank = map[string]int{"on": 1, "off": 2}
+	protectRank = map[string]int{protectReport: 1, protectEnforce: 2}
 )
 
 // tighter is the tighter of two words.
@@ -68,7 +70,7 @@ func union(a, b []string) []string {
 // of are the restrictions that a front matter, or a policy's part like one, makes.
 func of(f notebooks.Front) restrictions {
 	r := restrictions{forbid: f.Forbid, limits: f.Limits, require: f.Require, actions: f.ForbiddenActions, mode: f.Mode, risk: f.Risk,
-		approval: f.Approval, sandbox: f.Sandbox, network: f.Network, timeout: f.Timeout, runTimeout: f.RunTimeout}
+		approval: f.Approval, sandbox: f.Sandbox, network: f.Network, protect: f.Protect, protectMode: f.ProtectMode, timeout: f.Timeout, runTimeout: f.RunTimeout}
 	if len(f.Allow) > 0 {
 		r.allows = [][]string{f.Allow}
 	}
@@ -88,6 +90,7 @@ func (r restrictions) and(s restrictions) restrictions {
 	r.mode = tighter(modeRank, r.mode, s.mode)
 	r.sandbox = tighter(sandboxRank, r.sandbox, s.sandbox)
 	r.network = tighter(networkRank, r.network, s.network)
+	r.protect, r.protectMode = union(r.protect, s.protect), tighter(protectRank, r.protectMode, s.protectMode)
 	r.risk = riskier(r.risk, s.risk)
 	if s.approval == approvalRequired || r.approval == "" {
 		r.approval = s.approval
@@ -102,6 +105,9 @@ func (p *Plan) narrow() {
 	for _, each := range p.policies {
 		rules := of(each.Rules)
 		rules.forbid = union(rules.forbid, each.protected())
+		if len(rules.protect) > 0 && rules.protectMode == "" {
+			rules.protectMode = protectEnforce
+		}
 		policy = policy.and(rules)
 	}
 	// A policy that only says what is the widest restricts nothing, and must not stand in for the notebook's default.
@@ -114,6 +120,8 @@ func (p *Plan) narrow() {
 	n := narrowings{}
 	n.allow(policy.allows, f.Allow)
 	n.union("forbid", policy.forbid, f.Forbid)
+	n.union("protect", policy.protect, f.Protect)
+	n.word("protect-mode", policy.protectMode, f.ProtectMode, both.protectMode)
 	n.limit("limits.files", int64(policy.limits.Files), int64(f.Limits.Files))
 	n.limit("limits.lines", int64(policy.limits.Lines), int64(f.Limits.Lines))
 	n.limit("limits.bytes", policy.limits.Bytes, f.Limits.Bytes)
@@ -142,6 +150,7 @@ func (p *Plan) narrow() {
 		p.AllowAlso = slices.Delete(slices.Clone(both.allows), last, last+1)
 	}
 	f.Forbid, f.Limits, f.Require, f.ForbiddenActions = both.forbid, both.limits, both.require, both.actions
+	f.Protect, f.ProtectMode = both.protect, both.protectMode
 	f.Mode, f.Risk, f.Approval, f.Sandbox, f.Network = both.mode, both.risk, both.approval, both.sandbox, both.network
 	p.StepTimeoutMax, f.Timeout = policy.timeout, smaller(f.Timeout, policy.timeout)
 	f.RunTimeout = p.RunTimeout
@@ -256,6 +265,8 @@ func widest(key, word string) bool {
 		return word == "off"
 	case "network":
 		return word == "on"
+	case "protect-mode":
+		return true // of its own files a notebook may say what it wants
 	}
 	return false
 }

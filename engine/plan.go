@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,7 +76,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	}
 	p := &Plan{Request: req, Notebook: nb}
 	var errs errorList
-	base := p.chooseBase(ctx)
+	base := p.chooseBase(ctx, e.homes())
 	if base == nil {
 		errs.add(p.usePolicies(e))
 	}
@@ -216,7 +217,7 @@ func (p *Plan) checkFront() error {
 	for _, l := range []struct {
 		key      string
 		patterns []string
-	}{{"allow", f.Allow}, {"forbid", f.Forbid}} {
+	}{{"allow", f.Allow}, {"forbid", f.Forbid}, {"protect", f.Protect}} {
 		if pattern := badPattern(l.patterns); pattern != "" || slices.Contains(l.patterns, "") {
 			errs.add(bad(fmt.Sprintf("%s: %q is not a pattern of paths in the worktree", l.key, pattern),
 				`patterns are relative and use / , as "reports/**"`))
@@ -377,19 +378,19 @@ func (p *Plan) choose() error {
 }
 
 // chooseBase finds the base commit and what of the user's is not in it.
-func (p *Plan) chooseBase(ctx context.Context) error {
+func (p *Plan) chooseBase(ctx context.Context, homes []string) error {
 	req := p.Request
 	if req.Repository == nil {
 		for _, o := range []struct {
 			flag string
 			set  bool
-		}{{"--base", req.Base != ""}, {"--branch", req.Branch != ""}, {"--in-place", req.InPlace}} {
+		}{{"--base", req.Base != ""}, {"--branch", req.Branch != ""}} {
 			if o.set {
 				return &notebooks.Error{Kind: notebooks.KindOption, Msg: o.flag + " needs a Git repository, and the notebook is in none",
 					Hint: "run it inside one, or leave the option out"}
 			}
 		}
-		return nil
+		return p.checkFolder(homes)
 	}
 	p.Source = req.Repository
 	var err error
@@ -406,8 +407,20 @@ func (p *Plan) chooseBase(ctx context.Context) error {
 			return err
 		}
 	}
-	p.DirtyPaths, err = p.Source.Dirty(ctx)
+	if p.DirtyPaths, err = p.Source.Dirty(ctx); req.Dirty != DirtyInclude { // what is taken along is named whole
+		p.DirtyPaths = slices.DeleteFunc(p.DirtyPaths, p.isOutput)
+	}
 	return err
+}
+
+// isOutput says whether a path of the checkout is OUTPUT or one of its pictures, which a run before may have left.
+func (p *Plan) isOutput(name string) bool {
+	output, ok := p.Source.Relative(p.Request.Output)
+	if !ok || p.Request.Output == "" {
+		return false
+	}
+	assets := path.Join(path.Dir(output), filepath.ToSlash(p.Request.Assets))
+	return name == output || p.Request.Assets != "" && strings.HasPrefix(name, assets+"/")
 }
 
 // gates decides what must hold before anything starts. What does not hold stands in p.Gates.
@@ -449,7 +462,7 @@ func (p *Plan) mode() string {
 	switch {
 	case p.Notebook.Front.Mode == runs.MutationNone:
 		return runs.MutationNone
-	case p.Request.InPlace || p.Notebook.Front.Mode == runs.MutationInPlace:
+	case p.inFolder() || p.Request.InPlace || p.Notebook.Front.Mode == runs.MutationInPlace:
 		return runs.MutationInPlace
 	}
 	return runs.MutationWorktree

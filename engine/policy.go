@@ -30,7 +30,7 @@ type Policy struct {
 }
 
 // policyKeys are read as the front matter's, by the notebook's own readers.
-var policyKeys = []string{"allow", "forbid", "limits", "require", "forbidden_actions", "mode", "risk", "sandbox", "network", "timeout", "run-timeout"}
+var policyKeys = []string{"allow", "forbid", "protect", "protect-mode", "limits", "require", "forbidden_actions", "mode", "risk", "sandbox", "network", "timeout", "run-timeout"}
 
 // riskScale are the words that a policy may use for risk, the lowest first.
 var riskScale = []string{"low", "medium", "high", "critical"}
@@ -88,11 +88,8 @@ func resolved(n *yaml.Node) *yaml.Node {
 func (p *Policy) check(key string, n *yaml.Node) error {
 	r := &p.Rules
 	switch key {
-	case "allow", "forbid":
-		list := r.Allow
-		if key == "forbid" {
-			list = r.Forbid
-		}
+	case "allow", "forbid", "protect":
+		list := map[string][]string{"allow": r.Allow, "forbid": r.Forbid, "protect": r.Protect}[key]
 		if len(list) == 0 {
 			return errors.New("an empty list says nothing; leave the key out, or write mode: none where nothing may change")
 		}

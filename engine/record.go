@@ -59,7 +59,7 @@ func (r *run) contract() runs.ContractData {
 		dirty = DirtyIgnore
 	}
 	c := runs.ContractData{
-		TaskID: p.TaskID(), BaseCommit: string(p.Base), AllowedPaths: f.Allow, ForbiddenPaths: f.Forbid, ForbiddenActions: f.ForbiddenActions,
+		TaskID: p.TaskID(), BaseCommit: string(p.Base), AllowedPaths: f.Allow, ForbiddenPaths: f.Forbid, ProtectedPaths: f.Protect, ProtectMode: f.ProtectMode, ForbiddenActions: f.ForbiddenActions,
 		Limits:       runs.LimitsData{Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes},
 		MutationMode: p.mode(), ApprovalRequired: p.needsApproval(),
 		EvidenceExpectations: f.Require, RiskClass: f.Risk, Parameters: r.parameters(),

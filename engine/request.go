@@ -32,6 +32,7 @@ type Request struct {
 	ReportMode   bool // readers of the output notebook see what came of the steps, and their code only when they ask for it
 
 	Repository  *worktree.Source // the user's repository; nil outside one
+	Folder      string           // outside a repository: the absolute path of the folder that the run works in; "" is an empty one of its own
 	Base        string           // revision; "" is HEAD
 	Dirty       Dirty
 	InPlace     bool

@@ -86,6 +86,8 @@ func (c *Cut) resumable() error {
 		return no(fmt.Sprintf("it came to its end, as %s", status), "mend what it says, and "+again)
 	}
 	switch {
+	case c.Run.Started.Folder != "":
+		return no("it worked in the folder itself, outside a Git repository, and nobody has kept that as it was then", again)
 	case c.Run.Contract.MutationMode == runs.MutationInPlace:
 		return no("it worked in the checkout itself, which nobody has kept as it was then", again)
 	case c.Run.Started.Options == nil:

@@ -70,6 +70,7 @@ type run struct {
 	carry      *carry           // nil: the run begins anew
 	keeps      bool             // the run directory keeps the output notebooks
 	opaques    []string         // repositories inside the checkout of a run in place
+	judged     *runs.JudgesData // nil: no protected file changed
 }
 
 // Run does what a plan says and returns the finished record. Its error means that Markmill failed;
@@ -172,7 +173,7 @@ func (r *run) open(root string) error {
 	}
 	if err := r.emit(runs.RunStarted, "", runs.RunStartedData{
 		RunID: r.id, Markmill: r.eng.Version, Notebook: p.Request.Path, Form: string(p.Notebook.Form), SourceFile: p.sourceFile(),
-		Repository: root, Depth: p.Depth, Host: runtime.GOOS + "/" + runtime.GOARCH, PID: os.Getpid(),
+		Repository: root, Folder: p.folder(), Depth: p.Depth, Host: runtime.GOOS + "/" + runtime.GOARCH, PID: os.Getpid(),
 		Paths: r.paths(), Assets: p.Request.Assets, Output: p.Request.Output, OutputForm: string(p.Request.OutputForm),
 		Sandbox: &p.Sandbox, ResumedFrom: from, Options: p.options(),
 	}); err != nil {
@@ -217,7 +218,9 @@ func (r *run) paths() []runs.PathName {
 	work := filepath.Join(r.eng.Cache, "work", string(r.id))
 	list := []runs.PathName{{Path: worktree.Path(r.plan.Source, filepath.Join(work, "tree")), Name: "<worktree>"}, {Path: filepath.Join(work, "tmp"), Name: "<tmp>"},
 		{Path: filepath.Join(work, "home"), Name: "<home>"}, {Path: work, Name: "<work>"}}
-	if r.plan.mode() == runs.MutationInPlace && r.plan.Source != nil {
+	if r.plan.inFolder() {
+		list = append(list, runs.PathName{Path: r.plan.Request.Folder, Name: "<worktree>"})
+	} else if r.plan.mode() == runs.MutationInPlace && r.plan.Source != nil {
 		list = append(list, runs.PathName{Path: r.plan.Source.Root(), Name: "<worktree>"})
 	} else if r.plan.Source != nil {
 		list = append(list, runs.PathName{Path: r.plan.Source.Root(), Name: "<source>"})
@@ -291,6 +294,9 @@ func (r *run) do(ctx context.Context) (ref string, err error) {
 			return "", err
 		}
 	}
+	if err := r.trace.span("judge", func() error { return r.judgeAgain(steps) }); err != nil {
+		return "", err
+	}
 	if err := r.trace.span("close kernels", r.closeSessions); err != nil {
 		return "", err
 	}
@@ -341,6 +347,8 @@ func (r *run) makeTree(ctx context.Context) (err error) {
 			r.opaques = r.tree.Opaque()
 			r.before, err = p.Source.Fingerprint(ctx, r.ownPath)
 		}
+	} else if p.inFolder() {
+		r.tree, err = worktree.InFolder(ctx, p.Request.Folder, r.folderOptions(o))
 	} else {
 		r.tree, err = worktree.Create(ctx, p.Source, o)
 	}

@@ -18,6 +18,7 @@ func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 	t := &runs.Terms{
 		TaskID: c.TaskID, TargetRepository: c.TargetRepository, BaseCommit: c.BaseCommit, Notebook: runs.DigestOf(p.Notebook.Source),
 		Steps: p.data().Steps, AllowedPaths: c.AllowedPaths, AllowedAlso: c.AllowedAlso, ForbiddenPaths: c.ForbiddenPaths,
+		ProtectedPaths: c.ProtectedPaths, ProtectMode: c.ProtectMode, Folder: p.folder(),
 		ForbiddenActions: c.ForbiddenActions, Limits: c.Limits, StepTimeoutNS: int64(p.Request.StepTimeout), StepTimeoutMaxNS: c.StepTimeoutMaxNS, RunTimeoutNS: c.RunTimeoutNS,
 		MutationMode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, VerificationCommands: c.VerificationCommands,
 		EvidenceExpectations: c.EvidenceExpectations, RiskClass: c.RiskClass, Environment: c.Environment, Dirty: c.Dirty,

@@ -32,6 +32,10 @@ var frontKeys = map[string]func(f *Front, n *yaml.Node) error{
 	"secrets":   func(f *Front, n *yaml.Node) error { return setTexts(n, &f.Secrets) },
 	"allow":     func(f *Front, n *yaml.Node) error { return patterns(n, &f.Allow) },
 	"forbid":    func(f *Front, n *yaml.Node) error { return patterns(n, &f.Forbid) },
+	"protect":   func(f *Front, n *yaml.Node) error { return patterns(n, &f.Protect) },
+	"protect-mode": func(f *Front, n *yaml.Node) error {
+		return oneOf(n, &f.ProtectMode, "enforce", "report")
+	},
 	"limits":    limits,
 	"require":   require,
 	"mode":      func(f *Front, n *yaml.Node) error { return oneOf(n, &f.Mode, "worktree", "in-place", "none") },

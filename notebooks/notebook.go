@@ -111,6 +111,8 @@ type Front struct {
 	Secrets     []string
 
 	Allow, Forbid    []string
+	Protect          []string // files that judge the run: a change of one has the tests run again without it
+	ProtectMode      string   // "", "enforce", "report"
 	Limits           Limits
 	Require          []string // diff, tests, clean, approval
 	ForbiddenActions []string

@@ -19,6 +19,7 @@ const ApprovalNamespace = "markmill-approval"
 type Terms struct {
 	TaskID               string        `json:"task_id"`
 	TargetRepository     string        `json:"target_repository"`
+	Folder               string        `json:"folder,omitzero"` // of a run outside a repository
 	BaseCommit           string        `json:"base_commit"`
 	Notebook             Digest        `json:"notebook"` // of its source
 	Parameters           []TermsParam  `json:"parameters"`
@@ -26,6 +27,8 @@ type Terms struct {
 	AllowedPaths         []string      `json:"allowed_paths"`
 	AllowedAlso          [][]string    `json:"allowed_also"`
 	ForbiddenPaths       []string      `json:"forbidden_paths"`
+	ProtectedPaths       []string      `json:"protected_paths,omitempty"`
+	ProtectMode          string        `json:"protect_mode,omitzero"`
 	ForbiddenActions     []string      `json:"forbidden_actions"`
 	Limits               LimitsData    `json:"limits"`
 	StepTimeoutNS        int64         `json:"step_timeout_ns"` // of steps that set none
@@ -125,6 +128,7 @@ func (t *Terms) contradicts(r *Run) (string, error) {
 	want := *t
 	want.TaskID, want.TargetRepository, want.BaseCommit, want.Notebook = c.TaskID, c.TargetRepository, c.BaseCommit, r.Source
 	want.AllowedPaths, want.AllowedAlso, want.ForbiddenPaths, want.ForbiddenActions = c.AllowedPaths, c.AllowedAlso, c.ForbiddenPaths, c.ForbiddenActions
+	want.ProtectedPaths, want.ProtectMode, want.Folder = c.ProtectedPaths, c.ProtectMode, r.Started.Folder
 	want.Limits, want.StepTimeoutMaxNS, want.RunTimeoutNS, want.MutationMode = c.Limits, c.StepTimeoutMaxNS, c.RunTimeoutNS, c.MutationMode
 	want.Sandbox, want.Network, want.RiskClass, want.Dirty = c.Sandbox, c.Network, c.RiskClass, c.Dirty
 	want.VerificationCommands, want.EvidenceExpectations, want.Environment = c.VerificationCommands, c.EvidenceExpectations, c.Environment

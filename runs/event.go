@@ -51,12 +51,13 @@ type Event struct {
 // RunStartedData is the data of run.started.
 type RunStartedData struct {
 	RunID      RunID  `json:"run_id"`
-	Markmill   string `json:"markmill"`    // version
-	Notebook   string `json:"notebook"`    // path as given
-	Form       string `json:"form"`        //
-	SourceFile string `json:"source_file"` // name of the copy in the run directory
-	Repository string `json:"repository"`  // root of the source repository, "" outside one
-	Depth      int    `json:"depth"`       // runs around this one
+	Markmill   string `json:"markmill"`        // version
+	Notebook   string `json:"notebook"`        // path as given
+	Form       string `json:"form"`            //
+	SourceFile string `json:"source_file"`     // name of the copy in the run directory
+	Repository string `json:"repository"`      // root of the source repository, "" outside one
+	Folder     string `json:"folder,omitzero"` // outside a repository: the folder that the run works in
+	Depth      int    `json:"depth"`           // runs around this one
 	// ResumedFrom is the run that was cut and that this one goes on from; nil without.
 	ResumedFrom *ResumedData `json:"resumed_from,omitempty"`
 	Host        string       `json:"host"` // os/arch
@@ -120,6 +121,8 @@ type ContractData struct {
 	BaseCommit           string      `json:"base_commit"`
 	AllowedPaths         []string    `json:"allowed_paths"`
 	ForbiddenPaths       []string    `json:"forbidden_paths"`
+	ProtectedPaths       []string    `json:"protected_paths,omitempty"`
+	ProtectMode          string      `json:"protect_mode,omitzero"` // enforce, report; "" is enforce
 	ForbiddenActions     []string    `json:"forbidden_actions"`
 	Limits               LimitsData  `json:"limits"`
 	MutationMode         string      `json:"mutation_mode"` // worktree, in-place, none
@@ -399,6 +402,10 @@ type DiffCheckedData struct {
 	HiddenCount   int           `json:"hidden_count,omitzero"` // all of them
 	Blockers      []Blocker     `json:"blockers,omitempty"`
 	Skipped       string        `json:"skipped,omitzero"` // why it was not checked
+	// Of a run in a folder outside a repository: what the patch leaves out, and why the content of files was not
+	// compared.
+	PatchOmits string `json:"patch_omits,omitzero"`
+	Unread     string `json:"unread,omitzero"`
 }
 
 // VerificationData is the data of verification.completed.
@@ -407,6 +414,27 @@ type VerificationData struct {
 	Passed   bool               `json:"passed"`
 	Skipped  string             `json:"skipped,omitzero"`
 	Blockers []Blocker          `json:"blockers,omitempty"`
+	// Judges is what came of protect: where the run changed protected files; nil where it changed none.
+	Judges *JudgesData `json:"judges,omitempty"`
+}
+
+// JudgesData says which protected files a run changed, and what the judging steps (test, review) came to when they ran a
+// second time with the base's versions of these files.
+type JudgesData struct {
+	Changed []string     `json:"changed"` // paths, sorted
+	Steps   []JudgedStep `json:"steps,omitempty"`
+	Skipped string       `json:"skipped,omitzero"` // why no step ran a second time
+}
+
+// JudgedStep is the second outcome of one judging step, or of a step that prepares for one.
+type JudgedStep struct {
+	VerificationStep
+	Judge    bool          `json:"judge"` // false: a setup step, which ran again for its state
+	Reason   string        `json:"reason,omitzero"`
+	Stdout   StreamData    `json:"stdout"`
+	Stderr   StreamData    `json:"stderr"`
+	Displays []DisplayData `json:"displays,omitempty"`
+	Outputs  StreamData    `json:"outputs,omitzero"`
 }
 
 // VerificationStep is one test step's outcome.

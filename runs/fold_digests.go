@@ -17,6 +17,16 @@ func (r *Run) Digests() map[string]Digest {
 	if r.Diff != nil {
 		add(r.Diff.Patch, r.Diff.PatchDigest)
 	}
+	if r.Verification != nil && r.Verification.Judges != nil {
+		for _, s := range r.Verification.Judges.Steps {
+			add(s.Stdout.File, s.Stdout.Digest)
+			add(s.Stderr.File, s.Stderr.Digest)
+			add(s.Outputs.File, s.Outputs.Digest)
+			for _, d := range s.Displays {
+				add(d.File, d.Digest)
+			}
+		}
+	}
 	for _, s := range r.Steps {
 		if s.Patch != nil {
 			add(s.Patch.Patch, s.Patch.Digest)

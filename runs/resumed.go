@@ -73,6 +73,10 @@ func (s *StepRecord) CarriedFrom() RunID {
 // ReplayDir is the folder, in that of a carried step, of what it printed when it ran again for its state.
 const ReplayDir = "replay"
 
+// JudgedDir is the folder, in that of a judging step, of what it gave when it ran again with the base's version of
+// protected files.
+const JudgedDir = "judged"
+
 // carriedFiles says of the files of a run directory which an earlier run wrote: the journals of the runs that
 // this one goes on from, and the files of carried steps, but what this run itself made for them.
 func carriedFiles(run *Run) func(name string) bool {
@@ -88,7 +92,7 @@ func carriedFiles(run *Run) func(name string) bool {
 		}
 		for _, dir := range dirs {
 			if rest, below := strings.CutPrefix(name, dir); below {
-				return rest != "result.json" && !strings.HasPrefix(rest, ReplayDir+"/")
+				return rest != "result.json" && !strings.HasPrefix(rest, ReplayDir+"/") && !strings.HasPrefix(rest, JudgedDir+"/")
 			}
 		}
 		return false

@@ -90,12 +90,20 @@ func (r *Run) testContradiction() string {
 	case r.requires(requireTests) && (v.Skipped != "" || len(v.Steps) == 0):
 		return "tests are required and none ran"
 	}
+	if r.Contract.ProtectMode != "report" && v.Judges.failed() {
+		return "a judging step does not pass with the base's version of the protected files"
+	}
 	for _, step := range v.Steps {
 		if step.Status == StepFailed || step.Status == StepTimeout || step.Status == StepPending {
 			return fmt.Sprintf("test step %q is recorded as %s", step.Step, step.Status)
 		}
 	}
 	return ""
+}
+
+// failed says that a judge did not pass, or that the judges could not run, with the base's version of protected files.
+func (j *JudgesData) failed() bool {
+	return j != nil && (j.Skipped != "" || slices.ContainsFunc(j.Steps, func(s JudgedStep) bool { return s.Status != StepPassed && s.Status != StepAllowed }))
 }
 
 func (r *Run) approvalContradiction() string {

@@ -27,7 +27,7 @@ type Options struct {
 	// Parameters are values by name. They are what JSON can hold of them: numbers, texts, truth values, slices, maps. One that the
 	// notebook does not declare is an error.
 	Parameters map[string]any
-	Repository string // folder in a Git repository; "": the one around the notebook, and without one a worktree that is empty
+	Repository string // folder in a Git repository; "": the one around the notebook, and without one the notebook's folder is worked in
 	Store      string // folder that keeps the records; "": .markmill of the repository, else a folder of the user's
 	// Request changes what is asked of the engine before it plans; nil changes nothing.
 	Request func(*engine.Request)
@@ -66,6 +66,11 @@ func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 	}
 	if req.Source, err = Source(notebook, len(req.Given) > 0); err != nil {
 		return nil, err
+	}
+	if repo == nil {
+		if req.Folder, err = filepath.Abs(folder); err != nil {
+			return nil, err
+		}
 	}
 	if o.Request != nil {
 		o.Request(&req)

@@ -176,9 +176,14 @@ func (r *behaviourRun) prepare(t *testing.T, jupyter bool) []string {
 		write(t, in, r.notebook(kernel))
 	}
 	args := []string{"run", "--no-progress-bar"}
-	asked := false
+	tmp, asked := r.dir, false
+	if r.ID == "cwd" { // its cell prints the folder's name
+		if tmp = filepath.Join(r.dir, "tmp"); os.Mkdir(tmp, 0o700) != nil {
+			t.Fatal("no folder to work in")
+		}
+	}
 	for _, a := range r.Given {
-		args = append(args, strings.ReplaceAll(a, "$TMP", r.dir))
+		args = append(args, strings.ReplaceAll(a, "$TMP", tmp))
 		asked = asked || a == "-k"
 	}
 	if !asked && r.ID != "no_such_kernel" && r.ID != "no_kernelspec" {

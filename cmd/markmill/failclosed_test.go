@@ -66,6 +66,8 @@ func closedCases() []closedCase {
 			files: append(changedA, ran("02-t/result.json", "02-t/stdout")...)},
 		{name: "verification_failed_skipped", code: runs.CodeVerificationFailed, event: runs.VerificationCompleted, status: fail, testLog: "=== t: skipped"},
 		{name: "verification_failed_allowed", code: runs.CodeVerificationFailed, event: runs.VerificationCompleted, status: fail, files: ran("01-t/result.json"), testLog: "t"},
+		{name: "judge_changed", code: runs.CodeJudgeChanged, event: runs.VerificationCompleted, step: "t", status: fail,
+			files: append(slices.Clip(changedA), ran("02-t/result.json", "02-t/stdout")...), testLog: "1 passed", patch: true},
 		{name: "reviewer_rejected", code: runs.CodeReviewerRejected, event: finished, step: "r", status: blocked, files: ran("01-r/result.json", "01-r/stdout")},
 		{name: "timeout", code: runs.CodeTimeout, event: finished, step: "a", status: blocked, patch: true, files: changedA, testLog: "t"},
 		{name: "run_timeout", code: runs.CodeTimeout, event: finished, step: "a", status: blocked, patch: true, files: changedA, testLog: "t"},

@@ -70,9 +70,12 @@ type underway struct {
 func begin(t *testing.T, notebook string, args ...string) *underway {
 	t.Helper()
 	dir := t.TempDir()
-	for name, value := range map[string]string{"HOME": dir, "XDG_CACHE_HOME": filepath.Join(dir, "cache"), "MARKMILL_DIR": filepath.Join(dir, "records"),
+	for name, value := range map[string]string{"HOME": filepath.Join(dir, "home"), "XDG_CACHE_HOME": filepath.Join(dir, "cache"), "MARKMILL_DIR": filepath.Join(dir, "records"),
 		"TMPDIR": dir, "DIR": dir} {
 		t.Setenv(name, value)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "home"), 0o700); err != nil {
+		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "t.md")
 	if err := os.WriteFile(file, []byte(notebook), 0o600); err != nil {

@@ -162,8 +162,13 @@ func (b *remoteBed) odd(t *testing.T, r *relay, nowhere, why string) {
 	if err := b.client.Write(t.Context(), resumed, []byte("old")); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(b.dir, "waits.md"), "```bash {#first}\necho one\n```\n\n```bash {#wait}\n[ -e "+goOn+" ] || sleep 600\necho two\n```\n")
-	c := b.command("run", "waits.md", resumed, "--events", "-")
+	inRepository := *b // outside one a run works in the folder itself, and cannot be resumed
+	inRepository.dir = filepath.Join(b.dir, "repository")
+	write(t, filepath.Join(inRepository.dir, "waits.md"), "```bash {#first}\necho one\n```\n\n```bash {#wait}\n[ -e "+goOn+" ] || sleep 600\necho two\n```\n")
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-qm", "base"}} {
+		command(t, inRepository.dir, "git", args...)
+	}
+	c := inRepository.command("run", "waits.md", resumed, "--events", "-")
 	events, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +188,7 @@ func (b *remoteBed) odd(t *testing.T, r *relay, nowhere, why string) {
 		t.Errorf("a run that was killed left %q", got)
 	}
 	write(t, goOn, "")
-	b.wants(t, b.run("--resume", "last"), "carried over: first", "pass · 2 of 2", "exit 0")
+	b.wants(t, inRepository.run("--resume", "last"), "carried over: first", "pass · 2 of 2", "exit 0")
 	if got := b.read(t, resumed); !bytes.Contains(got, []byte("one")) || !bytes.Contains(got, []byte("two")) {
 		t.Errorf("%s", got)
 	}

@@ -68,8 +68,11 @@ func newRemoteBed(t *testing.T, base string, env ...string) *remoteBed {
 		t.Fatal(err)
 	}
 	b := &remoteBed{program: program, dir: t.TempDir(), base: base}
-	b.env = append(append(os.Environ(), "MARKMILL_DIR="+filepath.Join(b.dir, "records"), "AWS_EC2_METADATA_DISABLED=true", "HOME="+b.dir), env...)
-	b.client = remote.Client{Home: b.dir, Getenv: func(name string) (string, bool) {
+	if err := os.Mkdir(filepath.Join(b.dir, "home"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.env = append(append(os.Environ(), "MARKMILL_DIR="+filepath.Join(b.dir, "records"), "AWS_EC2_METADATA_DISABLED=true", "HOME="+filepath.Join(b.dir, "home")), env...)
+	b.client = remote.Client{Home: filepath.Join(b.dir, "home"), Getenv: func(name string) (string, bool) {
 		for i := len(b.env) - 1; i >= 0; i-- {
 			if value, ok := strings.CutPrefix(b.env[i], name+"="); ok {
 				return value, true
@@ -120,7 +123,11 @@ func (b *remoteBed) do(args ...string) string {
 	return fmt.Sprintf("%s\nexit %d", out, code)
 }
 
-func (b *remoteBed) run(args ...string) string { return b.do(append([]string{"run"}, args...)...) }
+// run runs a notebook in the bed's folder, without the picture that a run before made there.
+func (b *remoteBed) run(args ...string) string {
+	_ = os.Remove(filepath.Join(b.dir, "p.png")) // it need not be there
+	return b.do(append([]string{"run"}, args...)...)
+}
 
 // records counts the runs that were recorded.
 func (b *remoteBed) records(t *testing.T) int {

@@ -61,7 +61,7 @@ func (a *app) runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "run NOTEBOOK [OUTPUT]", Short: "Run a notebook in a worktree of its own and keep the proof",
 		Long: `Runs the steps of a notebook one by one, in live interpreters, inside an isolated Git worktree
-of the base commit (outside a repository: a fresh folder). The record of the run, with the diffs,
+of the base commit (outside a repository: in the current folder). The record of the run, with the diffs,
 logs and scraps, is kept under .markmill/runs; the output notebook is written to OUTPUT too, when
 it is given (- for standard output). An OUTPUT that ends in .ipynb is a Jupyter notebook, one in .md
 is Markdown. Without an ending a Jupyter notebook leaves a Jupyter notebook, all others leave Markdown.
@@ -203,6 +203,9 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 		return err
 	}
 	o.req.Path, o.req.Source, o.req.Repository = name(path), src, repo
+	if err := o.chooseFolder(); err != nil {
+		return err
+	}
 	if o.help {
 		return a.inspect(eng, o.req, o.json)
 	}
@@ -219,6 +222,10 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 		return err
 	}
 	o.inject(name(path), output)
+	if o.req.Output, err = outputName(output); err != nil {
+		return err
+	}
+	o.req.Assets = assetsFolder(output)
 	plan, err := eng.Plan(ctx, o.req)
 	if err != nil {
 		return err
@@ -301,9 +308,6 @@ func (o *runOptions) check(output string) error {
 	}
 	if _, script := percent.LanguageOf(output); script {
 		return usagef("OUTPUT %s is a script, which has no place for outputs; give a path that ends in .md or .ipynb", output)
-	}
-	if filepath.IsAbs(o.req.Cwd) || o.req.Cwd != "" && !filepath.IsLocal(o.req.Cwd) {
-		return usagef("--cwd %s is outside the worktree; give a folder relative to its root", o.req.Cwd)
 	}
 	if info, err := os.Stat(output); err == nil && info.IsDir() {
 		return usagef("OUTPUT %s is a folder; give the path of a file in it", output)
@@ -471,20 +475,14 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	kernel.SealDescriptors()
 	ctx, stop := a.interruptible(ctx)
 	defer stop()
-	switch {
-	case remote.Is(output):
-		if !o.frozen { // before the steps, for what they make to have a place
-			if err := a.remote().Check(ctx, output); err != nil {
-				return err
-			}
-		}
-		plan.Request.Output = name(output)
-	case output != "" && output != "-":
-		abs, err := filepath.Abs(output)
-		if err != nil {
+	if remote.Is(output) && !o.frozen { // before the steps, for what they make to have a place
+		if err := a.remote().Check(ctx, output); err != nil {
 			return err
 		}
-		plan.Request.Output = abs
+	}
+	var err error
+	if plan.Request.Output, err = outputName(output); err != nil {
+		return err
 	}
 	form, err := outputForm(plan, output)
 	if err != nil {
@@ -518,8 +516,8 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	if leaky := plan.Sandbox.NotHeld; len(leaky) > 0 && len(plan.Gates) == 0 && o.level() <= slog.LevelInfo {
 		fmt.Fprintf(a.stderr, "markmill: the sandbox does not hold %s\n", strings.Join(leaky, "; "))
 	}
-	if n := len(plan.DirtyPaths); n > 0 && plan.Request.Dirty == engine.DirtyIgnore && !plan.Request.InPlace && o.level() <= slog.LevelInfo {
-		fmt.Fprintln(a.stderr, "markmill: uncommitted, and so not in the run: "+plain.Escape(some(plan.DirtyPaths))+"; --dirty include takes it along")
+	if left := leftBehind(plan); len(left) > 0 && o.level() <= slog.LevelInfo {
+		fmt.Fprintln(a.stderr, "markmill: uncommitted, and so not in the run: "+plain.Escape(some(left))+"; --dirty include takes it along")
 	}
 	if option := o.savesMeanwhile(); option != "" && o.level() <= slog.LevelInfo {
 		fmt.Fprintf(a.stderr, "markmill: %s: OUTPUT is written once, at the end; meanwhile the record has each step, and what it prints as it comes\n", option)
@@ -539,6 +537,13 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	var undelivered error
 	if remote.Is(output) && held == nil {
 		undelivered = a.deliver(result, output)
+	}
+	if d := result.Run.Diff; d != nil && o.level() <= slog.LevelInfo {
+		for _, words := range []string{d.Unread, d.PatchOmits} {
+			if words != "" {
+				fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(words)))
+			}
+		}
 	}
 	if o.level() <= slog.LevelInfo {
 		for _, c := range result.Run.Causes() {
@@ -636,4 +641,43 @@ func shortPath(path string) string {
 		}
 	}
 	return path
+}
+
+// chooseFolder decides where a run outside a repository works: in the current folder, as with papermill, or in the one
+// that --cwd names.
+func (o *runOptions) chooseFolder() error {
+	outside := o.req.Cwd != "" && !filepath.IsLocal(o.req.Cwd)
+	if o.req.Repository != nil {
+		if outside {
+			return usagef("--cwd %s is outside the worktree; give a folder relative to its root", o.req.Cwd)
+		}
+		return nil
+	}
+	folder := "."
+	if outside {
+		folder, o.req.Cwd = o.req.Cwd, ""
+	}
+	var err error
+	o.req.Folder, err = filepath.Abs(folder)
+	return err
+}
+
+// outputName is OUTPUT as the record names it: an absolute path or an address, "" without one.
+func outputName(output string) (string, error) {
+	switch {
+	case remote.Is(output):
+		return name(output), nil
+	case output == "" || output == "-":
+		return "", nil
+	}
+	return filepath.Abs(output)
+}
+
+// leftBehind lists the user's uncommitted files that a run does not see. The notebook is none: it runs as it is on disk.
+func leftBehind(p *engine.Plan) []string {
+	if p.Request.InPlace || p.Request.Dirty != engine.DirtyIgnore || p.Source == nil {
+		return nil
+	}
+	notebook, _ := p.Source.Relative(p.Request.Path)
+	return slices.DeleteFunc(slices.Clone(p.DirtyPaths), func(path string) bool { return path == notebook })
 }

@@ -126,6 +126,11 @@ func (t *tester) plan(ctx context.Context, eng *engine.Engine, repo *worktree.So
 	req := t.o.req
 	req.Path, req.Source, req.Repository, req.Markers = name(j.path), j.source, repo, true
 	var err error
+	if repo == nil {
+		if req.Folder, err = os.Getwd(); err != nil {
+			return nil, err
+		}
+	}
 	if req.ID, err = eng.NewID(req.Path); err != nil {
 		return nil, err
 	}

@@ -182,12 +182,16 @@ func (t *tester) asJupyter(req *engine.Request, j *testJob, repo *worktree.Sourc
 			req.Kernel = kernel.JupyterPrefix + spec.Name
 		}
 	}
-	if req.Cwd != "" || repo == nil {
+	if req.Cwd != "" {
 		return
 	}
 	file := absolute(j.path)
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		file = real
+	}
+	if repo == nil {
+		req.Folder = filepath.Dir(file)
+		return
 	}
 	path, err := filepath.Rel(repo.Root(), file)
 	if err != nil || !filepath.IsLocal(path) || filepath.Dir(path) == "." {

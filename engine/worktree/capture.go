@@ -87,7 +87,7 @@ func (t *Tree) walkAndRead(ctx context.Context) (*walk, error) {
 	w := newWalk(t.fine)
 	w.ign, w.conv, w.fault = t.ign, t.conv, t.fault
 	if t.inUse {
-		w.exclude = func(path string) bool { return path == ".markmill" }
+		w.exclude = t.excluded
 	}
 	t.readForced()
 	w.forced = t.forced
@@ -260,6 +260,9 @@ func (t *Tree) hash(ctx context.Context, w *walk, n *node, e *entry, f *folder, 
 }
 
 func (t *Tree) hashOnce(f *folder, e *entry, conv conversion) (digest, stat, error) {
+	if oid, after, ok, err := t.hashFolderFile(f, e); ok {
+		return oid, after, err
+	}
 	if e.st.size >= streamFrom && !conv.text {
 		file, err := f.file(e.name)
 		if err != nil {
@@ -274,6 +277,9 @@ func (t *Tree) hashOnce(f *folder, e *entry, conv conversion) (digest, stat, err
 		return oid, after, err
 	}
 	data, after, err := f.content(e.name, e.st.size)
+	if t.large != nil && isPermission(err) {
+		return t.closedFile(e), e.st, nil
+	}
 	if err != nil || after != e.st {
 		return digest{}, after, err
 	}

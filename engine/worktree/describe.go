@@ -147,6 +147,10 @@ func (t *Tree) describeFile(d delta) (f runs.ChangedFile, section []byte, err er
 		d.head(&out, t.fmt)
 		return f, out.Bytes(), nil
 	}
+	if err := t.notKept(d); err != nil {
+		f.Binary, f.Size = true, d.new.st.size
+		return f, nil, err
+	}
 	old, err := t.content(d.old)
 	if err != nil {
 		return f, nil, err

@@ -261,3 +261,37 @@ func (t *Tree) forget(mark int, tree digest) {
 	}
 	t.store.order = kept
 }
+
+// ChangedSinceBase lists the captured paths that differ from the base and that match takes, sorted.
+func (t *Tree) ChangedSinceBase(match func(path string) bool) []string {
+	var out []string
+	for p := range t.sinceBase(match) {
+		out = append(out, p)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// sinceBase says what each path that match takes was in the base, where it is another now.
+func (t *Tree) sinceBase(match func(path string) bool) map[string]entry {
+	target := map[string]entry{}
+	for p, was := range t.total {
+		is := entry{}
+		if e := t.root.find(p); e != nil {
+			is = *e
+		}
+		if match(p) && (is.mode != was.mode || is.oid != was.oid) {
+			target[p] = was
+		}
+	}
+	return target
+}
+
+// RestoreBase gives the paths that match takes the content that they have in the base: what was changed is put back, and
+// what came goes. Restore undoes it.
+func (t *Tree) RestoreBase(ctx context.Context, match func(path string) bool) error {
+	return t.bringAbout(ctx, t.sinceBase(match))
+}
+
+// Last is the tree of the last capture.
+func (t *Tree) Last() OID { return t.fmt.oid(t.lastTree) }

@@ -190,3 +190,18 @@ func isFolder(path string) bool {
 	fi, err := os.Stat(path)
 	return err == nil && fi.IsDir()
 }
+
+// Relative is a path of this machine as a slash-separated one in the checkout; ok is false for one elsewhere. The file need
+// not exist.
+func (s *Source) Relative(name string) (rel string, ok bool) {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return "", false
+	}
+	abs = filepath.Join(realPath(filepath.Dir(abs)), filepath.Base(abs))
+	rel, err = filepath.Rel(realPath(s.root), abs)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", false
+	}
+	return filepath.ToSlash(rel), true
+}

@@ -19,11 +19,13 @@ type Options struct {
 	Author       Identity
 	Committer    Identity // of the commits; the zero value is Author
 	Now          func() time.Time
+	// Exclude says which paths of a folder that is worked in are no part of the worktree; nil is none.
+	Exclude func(path string) bool
 }
 
 // Tree is a run's worktree. It is used by one goroutine at a time.
 type Tree struct {
-	src   *Source // nil outside a repository
+	src   *Source // nil outside a repository: an empty worktree, or InFolder
 	opt   Options
 	dir   string // where steps run
 	top   string // Options.Dir: what Close removes
@@ -53,6 +55,11 @@ type Tree struct {
 	// What each path that changed was: since the last capture, and since the base.
 	step, total map[string]entry
 	known       func(path string, st stat) (digest, bool) // content known by its stat, from the user's index
+
+	// Of a folder outside a repository (InFolder).
+	unread string          // why content is not read
+	large  map[digest]bool // content that was named and not kept; nil elsewhere
+	closed map[string]bool // folders that could not be read at the beginning
 }
 
 // modeRules are the core.* settings that say what a file system can hold.
@@ -65,12 +72,12 @@ func newModeRules(c settings) modeRules {
 	return modeRules{c.flag("core", "filemode", true), c.flag("core", "symlinks", true)}
 }
 
-// Dir is the folder in which steps run: a folder inside Options.Dir, or the user's checkout.
+// Dir is the folder in which steps run: a folder inside Options.Dir, the user's checkout, or the user's folder.
 func (t *Tree) Dir() string { return t.dir }
 
 // GitDir is the Git directory that programs in Dir find.
 func (t *Tree) GitDir() string {
-	if t.inUse {
+	if t.inUse && t.src != nil {
 		return t.src.gitDir
 	}
 	return filepath.Join(t.dir, ".git")

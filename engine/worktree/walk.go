@@ -26,6 +26,8 @@ type walk struct {
 	ignored atomic.Int64                // ignored files that are new or changed
 	mu      sync.Mutex
 	skipped []string // nested repositories
+	// closed collects the folders that cannot be read; nil makes them an error.
+	closed map[string]bool
 	// ignoredPaths are the files that ignored counts.
 	ignoredPaths map[string]bool
 }
@@ -141,6 +143,12 @@ func (w *walk) enter(d *node, f *folder, path string) (sub *folder, ok bool, err
 		return nil, false, err
 	}
 	sub, err = f.sub(d.name)
+	if w.closed != nil && isPermission(err) {
+		w.mu.Lock()
+		w.closed[path+d.name] = true
+		w.mu.Unlock()
+		return nil, false, nil
+	}
 	if gone(err) {
 		return nil, false, nil
 	}

@@ -73,6 +73,11 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	if from := run.Started.ResumedFrom; from != nil {
 		fact("resumed from", string(from.Run))
 	}
+	fact("folder", run.Started.Folder)
+	if d := run.Diff; d != nil {
+		fact("compared", d.Unread)
+		fact("patch omits", d.PatchOmits)
+	}
 	fact("base", run.Contract.BaseCommit)
 	if c := run.Completed; c != nil {
 		fact("result", c.ResultCommit)

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"markmill/notebooks/lazyregexp"
+	"markmill/runs"
+)
+
+// noSuchFile is a line in which a program says that a file is missing.
+var noSuchFile = lazyregexp.New(`(?i)no such file|ENOENT|does not exist|cannot open file`)
+
+// quotedName is a name in quotes, of whatever kind.
+var quotedName = lazyregexp.New("'([^']+)'|\"([^\"]+)\"|`([^`]+)`|‘([^’]+)’")
+
+// leftOut says that a file which a failed step missed is in the user's checkout, and how the run gets it; "" where it is
+// not there either.
+func (r *run) leftOut(s *PlannedStep, done *runs.StepFinishedData) string {
+	src := r.plan.Source
+	if src == nil || r.tree == nil || r.tree.Dir() == src.Root() {
+		return ""
+	}
+	text := r.endOf(done.Stderr.File)
+	if done.Error != nil {
+		text = done.Error.Value + "\n" + text
+	}
+	for line := range strings.Lines(text) {
+		if !noSuchFile.MatchString(line) {
+			continue
+		}
+		for _, name := range namesIn(line) {
+			rel, ok := r.inWorktree(s, name)
+			if !ok {
+				continue
+			}
+			if _, err := os.Lstat(filepath.Join(src.Root(), filepath.FromSlash(rel))); err != nil {
+				continue
+			}
+			if _, err := os.Lstat(filepath.Join(r.tree.Dir(), filepath.FromSlash(rel))); err == nil {
+				continue
+			}
+			if slices.ContainsFunc(r.plan.DirtyPaths, func(p string) bool { return p == rel || strings.HasPrefix(p, rel+"/") }) {
+				return fmt.Sprintf("%s is in the checkout and not committed, so the run does not have it: commit it, or run with --dirty include", rel)
+			}
+			return fmt.Sprintf("%s is in the checkout and Git ignores it, so the run does not have it: --copy %s takes it along (or copy: in the front matter)", rel, rel)
+		}
+	}
+	return ""
+}
+
+// endOf is the end of a stream of the run, as far as a program's last words go.
+func (r *run) endOf(file string) string {
+	const most = 4 << 10
+	if file == "" {
+		return ""
+	}
+	f, err := os.Open(filepath.Join(r.dir, filepath.FromSlash(file)))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if size, err := f.Seek(0, io.SeekEnd); err != nil || size > most {
+		_, _ = f.Seek(-most, io.SeekEnd)
+	} else {
+		_, _ = f.Seek(0, io.SeekStart)
+	}
+	text, _ := io.ReadAll(f) // what cannot be read gives no hint
+	return string(text)
+}
+
+// namesIn are the parts of a message that may be the name of a file: what is quoted, and what stands between colons.
+func namesIn(line string) (names []string) {
+	for _, m := range quotedName.FindAllStringSubmatch(line, -1) {
+		names = append(names, strings.Join(m[1:], ""))
+	}
+	for part := range strings.SplitSeq(line, ": ") {
+		names = append(names, strings.TrimSpace(part))
+	}
+	return names
+}
+
+// inWorktree is a path as a step names it, from the root of the worktree.
+func (r *run) inWorktree(s *PlannedStep, name string) (rel string, ok bool) {
+	if filepath.IsAbs(name) {
+		below, err := filepath.Rel(r.tree.Dir(), name)
+		return filepath.ToSlash(below), err == nil && filepath.IsLocal(below) && below != "."
+	}
+	dir := s.Cwd
+	if dir == "" {
+		dir = r.plan.Request.Cwd
+	}
+	rel = path.Join(filepath.ToSlash(dir), filepath.ToSlash(name))
+	return rel, name != "" && filepath.IsLocal(rel) && rel != "."
+}
