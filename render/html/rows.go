@@ -42,7 +42,7 @@ func Rows(fragment string) (rows [][]string, ok bool) {
 			if c.DataAtom != atom.Td && c.DataAtom != atom.Th {
 				continue
 			}
-			row = append(row, textOf(c))
+			row = append(row, lineOf(c))
 			span, _ := strconv.Atoi(attribute(c, "colspan"))
 			for range min(span, 100) - 1 {
 				row = append(row, "")
@@ -69,8 +69,8 @@ func firstOf(n *html.Node, kind atom.Atom) *html.Node {
 	return nil
 }
 
-// textOf is the text of an element on one line.
-func textOf(n *html.Node) string {
+// lineOf is the text of an element on one line.
+func lineOf(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
 		switch {
