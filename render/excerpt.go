@@ -189,6 +189,9 @@ func cleanLines(raw []byte, clean func([]byte) (string, bool)) string {
 	return b.String()
 }
 
+// Counted is counted for other packages.
+func Counted(n int, noun string) string { return counted(n, noun) }
+
 // counted says "1 line", "1,234 lines".
 func counted(n int, noun string) string {
 	if n == 1 {

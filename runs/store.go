@@ -71,7 +71,7 @@ type Entry struct {
 	Dir        string    `json:"dir"`
 	Notebook   string    `json:"notebook"`
 	Status     Status    `json:"status"`
-	Reason     string    `json:"reason,omitzero"` // why it is damaged, or interrupted without a word of its own
+	Reason     string    `json:"reason,omitzero"` // why it did not pass: the first of its causes; or why it is damaged, or taken to be interrupted
 	StartedAt  time.Time `json:"started_at"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`
 	// ResumedFrom is the run that this one goes on from, ResumedBy those that go on from this one.
@@ -197,14 +197,27 @@ func readEntry(id RunID, dir string) Entry {
 		}
 		return entry
 	}
-	entry.Reason = ""
 	completed, err := decode[CompletedData](last)
 	if err != nil {
 		entry.Reason = err.Error()
 		return entry
 	}
 	entry.Status, entry.FinishedAt = completed.Status, last.Time
+	entry.Reason = reasonOf(&completed)
 	return entry
+}
+
+// reasonOf is the first cause why a run did not pass, in words; "" for one with nothing against it.
+func reasonOf(completed *CompletedData) string {
+	causes := (&Run{Completed: completed}).Causes()
+	if len(causes) == 0 {
+		return ""
+	}
+	words := causes[0].Code
+	if step := causes[0].Step; step != "" {
+		words += " in " + string(step)
+	}
+	return words + ": " + causes[0].Words
 }
 
 // making is how long a run may take from making its folder to its first event: some thousand times what it takes.
@@ -219,8 +232,9 @@ func beingMade(id RunID, dir string) bool {
 	return named && time.Since(start) < making || Alive(dir)
 }
 
-// Find finds a run by the whole, the beginning or the end of its id, or the newest as "last" or
-// "latest". A word that fits none or several is an error; the latter lists them.
+// Find finds a run by its id or a part of it, or the newest as "last" or "latest". A word that ids begin or end with is
+// not looked for inside others: "02" is the run that ends so, not every one of February. A word that fits none or several
+// is an error; the latter lists them, the newest first.
 func (s Store) Find(word string) (RunID, string, error) {
 	ids, err := s.ids()
 	if err != nil {
@@ -229,22 +243,29 @@ func (s Store) Find(word string) (RunID, string, error) {
 	if word == "last" || word == "latest" {
 		return s.latest(ids)
 	}
-	var found []RunID
+	var found, inside []RunID
 	for _, id := range ids {
-		if string(id) == word {
+		switch {
+		case string(id) == word:
 			return id, s.Path(id), nil
-		}
-		if word != "" && (strings.HasPrefix(string(id), word) || strings.HasSuffix(string(id), word)) {
+		case word == "":
+		case strings.HasPrefix(string(id), word) || strings.HasSuffix(string(id), word):
 			found = append(found, id)
+		case strings.Contains(string(id), word):
+			inside = append(inside, id)
 		}
+	}
+	if len(found) == 0 {
+		found = inside
 	}
 	switch len(found) {
 	case 1:
 		return found[0], s.Path(found[0]), nil
 	case 0:
-		return "", "", noRun(fmt.Sprintf("no run has an id that begins or ends with %q", word), len(ids))
+		return "", "", noRun(fmt.Sprintf("no run has %q in its id", word), len(ids))
 	}
 	const most = 10
+	slices.Reverse(found) // ids begin with their time
 	lines := make([]string, 0, most+1)
 	for _, id := range found[:min(most, len(found))] {
 		lines = append(lines, "\n  "+string(id))
@@ -254,7 +275,7 @@ func (s Store) Find(word string) (RunID, string, error) {
 	}
 	return "", "", &notebooks.Error{
 		Kind: notebooks.KindOption,
-		Msg:  fmt.Sprintf("%d runs have an id that begins or ends with %q:%s", len(found), word, strings.Join(lines, "")),
+		Msg:  fmt.Sprintf("%d runs have %q in their id:%s", len(found), word, strings.Join(lines, "")),
 	}
 }
 
@@ -285,6 +306,22 @@ func (s Store) latest(ids []RunID) (RunID, string, error) {
 	}
 	sortNewest(entries)
 	return entries[0].ID, entries[0].Dir, nil
+}
+
+// Newest is the newest runs, at most so many, by the time in their ids: it opens the journals of no others.
+func (s Store) Newest(most int) ([]Entry, error) {
+	ids, err := s.ids()
+	if err != nil {
+		return nil, err
+	}
+	ids = slices.DeleteFunc(ids, func(id RunID) bool { _, named := startOf(id); return !named })
+	slices.SortFunc(ids, func(a, b RunID) int { return strings.Compare(string(b), string(a)) }) // ids begin with their time
+	entries := make([]Entry, 0, min(most, len(ids)))
+	for _, id := range ids[:min(most, len(ids))] {
+		entries = append(entries, readEntry(id, s.Path(id)))
+	}
+	sortNewest(entries)
+	return entries, nil
 }
 
 // Prune removes the runs that started longer than age before now and are not among the newest keep,

@@ -113,7 +113,7 @@ func TestFind(t *testing.T) {
 	second := newRecord(t, store, aTime.Add(500*time.Millisecond), 0x02).id // in the same second
 	longer := created(t, store, first+"b")
 	for word, want := range map[string]RunID{
-		"last": second, "latest": second, string(first): first, "02": second, string(second[:len(second)-1]): second, "a1": first, "-a1b": first + "b",
+		"last": second, "latest": second, string(first): first, "02": second, string(second[:len(second)-1]): second, "a1": first, "-a1b": first + "b", "fix-02": second, "0000Z-fix-0": second, "-fix-a1b": first + "b",
 	} {
 		id, path, err := store.Find(word)
 		if err != nil || id != want || path != store.Path(want) {
@@ -125,7 +125,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	for _, word := range []string{"zz", ""} {
-		if _, _, err := store.Find(word); err == nil || !strings.Contains(err.Error(), "no run has an id") {
+		if _, _, err := store.Find(word); err == nil || !strings.Contains(err.Error(), "in its id") {
 			t.Errorf("%q: got %v", word, err)
 		}
 	}

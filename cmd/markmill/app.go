@@ -33,6 +33,9 @@ type app struct {
 
 	// What paramArgs saw, for messages: -p NAME and the value that it took, and -p NAME=VALUE and what stands behind it.
 	joined, before [][2]string
+
+	json    bool // the command line asks for JSON: errors are told as JSON, too
+	printed bool // a JSON document is printed
 }
 
 func newApp() *app {
@@ -55,7 +58,17 @@ func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 // run runs one command line and returns its exit code.
 func (a *app) run(args []string) int {
 	root := a.root()
-	args, err := a.paramArgs(args)
+	a.json = wantsJSON(args)
+	var err error
+	if isCompletion(args) {
+		a.completions(root)
+		var values string
+		if args, values = a.completionArgs(args); values != "" {
+			return a.report(a.completeValue(args, values))
+		}
+	} else {
+		args, err = a.paramArgs(args)
+	}
 	if err == nil {
 		root.SetArgs(args)
 		err = root.Execute()
@@ -74,6 +87,11 @@ func (a *app) report(err error) int {
 	}
 	for _, line := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {
 		fmt.Fprintln(a.stderr, "markmill: "+line)
+	}
+	if a.json && !a.printed {
+		if printErr := a.printJSON("error", newJSONError(err)); printErr != nil {
+			fmt.Fprintln(a.stderr, "markmill: "+printErr.Error())
+		}
 	}
 	return exitOf(err)
 }
@@ -127,9 +145,10 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	cmd.SetErr(a.stderr)
 	cmd.SetGlobalNormalizationFunc(dashes)
 	cmd.SetFlagErrorFunc(flagHint)
+	cmd.SetHelpFunc(a.help)
 	for _, add := range []func() *cobra.Command{
-		a.runCommand, a.inspectCommand, a.checkCommand, a.newCommand, a.stripCommand, a.testCommand, a.doctorCommand, a.gitCommand, a.diffCommand, a.reviewCommand, a.convertCommand, a.mergeCommand, a.runsCommand, a.scrapsCommand, a.approveCommand, a.denyCommand,
-		a.versionCommand,
+		a.runCommand, a.showCommand, a.inspectCommand, a.checkCommand, a.newCommand, a.stripCommand, a.testCommand, a.doctorCommand, a.gitCommand, a.diffCommand, a.reviewCommand, a.convertCommand, a.mergeCommand, a.runsCommand, a.scrapsCommand, a.approveCommand, a.denyCommand,
+		a.versionCommand, a.manCommand, a.agentsTopic,
 	} {
 		cmd.AddCommand(add())
 	}

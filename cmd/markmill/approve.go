@@ -44,7 +44,7 @@ Exit codes: 0 approved, 1 the record of the run does not hold, 2 there is nothin
 	c.Flags().StringVar(&key, "key", "", "SSH private key to sign with (or the .pub of one in the agent)")
 	c.Flags().StringVar(&expires, "expires", "", "how long it holds: seconds, or 90s, 10m, 1h (default 24h, or what the policy allows)")
 	c.Flags().StringVar(&comment, "comment", "", "words for the record")
-	c.Flags().BoolVar(&asJSON, "json", false, "print the approval")
+	jsonFlag(c, &asJSON, "approval")
 	return c
 }
 
@@ -64,7 +64,7 @@ Exit codes: 0 denied, 1 the record of the run does not hold, 2 there is nothing 
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "words for the record, and for who runs it")
-	c.Flags().BoolVar(&asJSON, "json", false, "print the answer")
+	jsonFlag(c, &asJSON, "approval")
 	return c
 }
 
@@ -91,7 +91,7 @@ func (a *app) answer(word string, reply engine.Reply, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return a.printJSON(got)
+		return a.printJSON("approval", got)
 	}
 	fmt.Fprint(a.stderr, answerWords(got, run.Started.Notebook))
 	return nil

@@ -12,7 +12,14 @@ import (
 	"markmill/render"
 )
 
-// finding is one line of check --json.
+// checkedNotebooks is what check --json prints.
+type checkedNotebooks struct {
+	Errors   int       `json:"errors"`
+	Warnings int       `json:"warnings"`
+	Findings []finding `json:"findings"`
+}
+
+// finding is one mistake or warning.
 type finding struct {
 	File     string `json:"file"`
 	Line     int    `json:"line,omitzero"`
@@ -56,7 +63,7 @@ Exit codes: 0 no errors (there may be warnings), 2 errors.`,
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
+	jsonFlag(c, &asJSON, "check")
 	return c
 }
 
@@ -66,10 +73,15 @@ func newFinding(e *notebooks.Error, severity string) finding {
 
 func (a *app) printFindings(all []finding, asJSON bool) error {
 	if asJSON {
-		if all == nil {
-			all = []finding{}
+		doc := checkedNotebooks{Findings: append([]finding{}, all...)}
+		for _, f := range all {
+			if f.Severity == "error" {
+				doc.Errors++
+			} else {
+				doc.Warnings++
+			}
 		}
-		return a.printJSON(all)
+		return a.printJSON("check", doc)
 	}
 	for _, f := range all {
 		e := notebooks.Error{File: f.File, Line: f.Line, Col: f.Col, Step: notebooks.StepID(f.Step), Msg: f.Severity + ": " + f.Message, Hint: f.Hint}

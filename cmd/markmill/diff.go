@@ -65,7 +65,7 @@ Exit codes: 0 the same, 1 different, 2 one of the two cannot be read.`,
 	f.BoolVar(&opt.git, "git", false, "the arguments are REV [REV] -- PATH")
 	f.BoolVar(&opt.markdown, "markdown", false, "print Markdown for a pull request comment, at most 65,536 characters")
 	f.BoolVar(&opt.html, "html", false, "print one HTML page, side by side, that loads nothing")
-	f.BoolVar(&opt.json, "json", false, "print one JSON object (docs/review.md)")
+	jsonFlag(c, &opt.json, "diff")
 	f.StringVar(&opt.format, "format", "", "nbdime: print nbdime's diff of two Jupyter notebooks")
 	f.StringArrayVar(&opt.tolerance, "tolerance", nil, "how far a scrap's number may move: 0.01 or 1%, NAME=1% of one scrap; repeatable")
 	return c
@@ -284,7 +284,7 @@ func (a *app) showDiff(opt diffOptions, how diff.Options, sides [2]side) error {
 	case opt.json:
 		var text []byte
 		if text, err = diffview.JSON(d); err == nil {
-			_, err = a.stdout.Write(text)
+			err = a.printJSON("diff", text)
 		}
 	case opt.html:
 		_, err = a.stdout.Write(html.Diff(d))

@@ -74,7 +74,7 @@ Exit codes: 0 told, 1 a kernel that markmill.yaml configures is not there, or no
 				return err
 			}
 			if asJSON {
-				err = a.printJSON(found)
+				err = a.printJSON("doctor", found)
 			} else {
 				_, err = a.stdout.WriteString(found.text())
 			}
@@ -88,7 +88,7 @@ Exit codes: 0 told, 1 a kernel that markmill.yaml configures is not there, or no
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	jsonFlag(c, &asJSON, "doctor")
 	return c
 }
 

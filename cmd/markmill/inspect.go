@@ -34,11 +34,11 @@ Exit codes: 0 shown, 2 the notebook has errors.`,
 			return a.inspect(eng, engine.Request{Path: name(paths[0]), Source: src, Repository: repo}, asJSON)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	jsonFlag(c, &asJSON, "inspect")
 	return c
 }
 
-// inspected is what inspect --json prints (docs/cli.md).
+// inspected is what inspect --json prints.
 type inspected struct {
 	Notebook    string           `json:"notebook"`
 	Form        string           `json:"form"`
@@ -101,7 +101,7 @@ func (a *app) inspect(eng *engine.Engine, req engine.Request, asJSON bool) error
 		return err
 	}
 	if asJSON {
-		return a.printJSON(newInspected(nb, narrowed))
+		return a.printJSON("inspect", newInspected(nb, narrowed))
 	}
 	// A required parameter may be missing here: that it is required is what inspect shows.
 	params := slices.Clone(nb.Params)

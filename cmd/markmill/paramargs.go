@@ -155,11 +155,17 @@ func flagHint(c *cobra.Command, err error) error {
 		if f := c.Flags().ShorthandLookup(other); f != nil && other != unknown.GetSpecifiedName() {
 			return usagef("unknown option -%s; did you mean -%s?", unknown.GetSpecifiedName(), other)
 		}
+		if words := instead(c, unknown.GetSpecifiedName()); words != "" {
+			return usagef("unknown option -%s; %s", unknown.GetSpecifiedName(), words)
+		}
 		return usagef("unknown option -%s; see %s --help", unknown.GetSpecifiedName(), c.CommandPath())
 	}
 	word, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {
 		return usagef("%s; see %s --help", err, c.CommandPath())
+	}
+	if words := instead(c, word); words != "" {
+		return usagef("unknown option --%s; %s", word, words)
 	}
 	var known []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
@@ -224,14 +230,14 @@ func (s switched) Set(text string) error {
 }
 
 // onOff is a switch with a name for either way, as papermill's are. The one that says what is done anyway is not shown in the help.
-func onOff(f *pflag.FlagSet, to *bool, on, off string, otherwise bool, usage string) {
+func onOff(f *pflag.FlagSet, to *bool, on, off string, otherwise bool, usage, notUsage string) {
 	*to = otherwise
 	for _, name := range []string{on, off} {
 		flag := f.VarPF(switched{to, name == on}, name, "", usage)
 		flag.NoOptDefVal = "true"
 		flag.Hidden = otherwise == (name == on)
 		if name == off {
-			flag.Usage = "not --" + on
+			flag.Usage = notUsage
 		}
 	}
 }

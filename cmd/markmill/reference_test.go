@@ -20,7 +20,7 @@ func reference(root *cobra.Command) string {
 }
 
 func describe(b *strings.Builder, c *cobra.Command) {
-	if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
+	if c.Hidden || c.Name() == "help" || c.Name() == "completion" || c.IsAdditionalHelpTopicCommand() {
 		return
 	}
 	fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
@@ -41,7 +41,8 @@ func describe(b *strings.Builder, c *cobra.Command) {
 			if f.Hidden || f.Name == "help" {
 				return
 			}
-			fmt.Fprintf(b, "| %s | %s |\n", optionName(f), strings.ReplaceAll(f.Usage, "|", `\|`))
+			_, usage := pflag.UnquoteUsage(f)
+			fmt.Fprintf(b, "| %s | %s |\n", optionName(f), strings.ReplaceAll(usage, "|", `\|`))
 		})
 	}
 	for _, sub := range c.Commands() {
@@ -54,7 +55,7 @@ func optionName(f *pflag.Flag) string {
 	if f.Shorthand != "" {
 		text = "-" + f.Shorthand + "`, `" + text
 	}
-	if kind := f.Value.Type(); kind != "bool" {
+	if kind, _ := pflag.UnquoteUsage(f); kind != "" {
 		text += " " + strings.ToUpper(kind)
 	}
 	return "`" + text + "`"

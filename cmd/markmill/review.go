@@ -63,7 +63,7 @@ Exit codes: 0 nothing to object to, 1 something is, 2 the two cannot be compared
 	}
 	f := c.Flags()
 	f.BoolVar(&o.markdown, "markdown", false, "print Markdown on a terminal, too")
-	f.BoolVar(&o.json, "json", false, "print one JSON object (docs/review.md)")
+	jsonFlag(c, &o.json, "review")
 	f.StringVar(&o.html, "html", "", "write one HTML page, too, that loads nothing")
 	f.IntVar(&o.limit, "limit", render.CommentLimit, "the most characters of the Markdown")
 	f.StringSliceVar(&o.failOn, "fail-on", conditionWords(review.DefaultFailOn), "what makes the exit code 1, by commas")
@@ -254,7 +254,7 @@ func (a *app) showReview(o reviewOptions, r *review.Review) error {
 	case o.json:
 		var text []byte
 		if text, err = r.JSON(); err == nil {
-			_, err = a.stdout.Write(text)
+			err = a.printJSON("review", text)
 		}
 	case !o.markdown && a.terminal(a.stdout):
 		err = terminal.Review(a.stdout, r, a.colour(a.stdout))

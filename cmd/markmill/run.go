@@ -102,29 +102,29 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.BoolVar(&o.injectPaths, "inject-paths", false, "give the paths of input and output as PAPERMILL_INPUT_PATH and PAPERMILL_OUTPUT_PATH")
 	f.BoolVar(&o.injectInput, "inject-input-path", false, "give PAPERMILL_INPUT_PATH")
 	f.BoolVar(&o.injectOutput, "inject-output-path", false, "give PAPERMILL_OUTPUT_PATH")
-	onOff(f, &o.prepareOnly, "prepare-only", "prepare-execute", false, "inject the parameters, write OUTPUT, run nothing")
-	onOff(f, &o.req.ReportMode, "report-mode", "no-report-mode", false, "fold the code of the steps: in Jupyter, and on the page of the output notebook")
+	onOff(f, &o.prepareOnly, "prepare-only", "prepare-execute", false, "inject the parameters, write OUTPUT, run nothing", "run the steps, as without it")
+	onOff(f, &o.req.ReportMode, "report-mode", "no-report-mode", false, "fold the code of the steps: in Jupyter, and on the page of the output notebook", "show the code of the steps in OUTPUT")
 	f.BoolVar(&o.frozen, "frozen", false, "write no OUTPUT; fail where it would change, and show how")
 	f.BoolVar(&o.help, "help-notebook", false, "show the notebook's parameters and steps instead (as inspect)")
-	f.StringVarP(&o.req.Kernel, "kernel", "k", "", "kernel, for the steps whose language it runs")
-	f.StringVarP(&o.req.Language, "language", "l", "", "language of steps that name none")
+	f.StringVarP(&o.req.Kernel, "kernel", "k", "", "`KERNEL` for the steps whose language it runs")
+	f.StringVarP(&o.req.Language, "language", "l", "", "`LANGUAGE` of steps that name none")
 	f.StringVar(&o.engineName, "engine", "", "for papermill's scripts: markmill, or nbclient for the same")
-	f.StringVar(&o.req.Cwd, "cwd", "", "folder in the worktree where steps start")
-	f.StringVar(&o.stepTimeout, "execution-timeout", "", "limit of a step that sets none: seconds, or 90s, 10m, 1h; 0 gives none")
-	f.StringVar(&o.runTimeout, "run-timeout", "", "limit of the whole run, in the place of the notebook's: seconds, or 90s, 10m, 1h")
-	f.StringVar(&o.startTimeout, "start-timeout", "", "limit of a kernel's start (default 60 s)")
-	f.StringSliceVar(&o.only, "only", nil, "run only the steps with these ids (and setup and finally steps)")
-	f.StringVar(&o.from, "from", "", "begin at this step")
-	f.StringVar(&o.until, "until", "", "end after this step")
-	f.StringSliceVar(&o.skipTags, "skip-tag", nil, "leave out steps with these tags")
-	f.StringVar(&o.repo, "repo", "", "folder of the Git repository to work on (default: the one around the working directory, or else around the notebook)")
-	f.StringVar(&o.req.Base, "base", "", "revision that the worktree is made of (default HEAD)")
+	f.StringVar(&o.req.Cwd, "cwd", "", "`FOLDER` in the worktree where steps start")
+	f.StringVar(&o.stepTimeout, "execution-timeout", "", "limit of a step that sets none, a `TIME` in seconds, or 90s, 10m, 1h; 0 gives none")
+	f.StringVar(&o.runTimeout, "run-timeout", "", "limit of the whole run, in the place of the notebook's, a `TIME` in seconds, or 90s, 10m, 1h")
+	f.StringVar(&o.startTimeout, "start-timeout", "", "limit of a kernel's start, a `TIME` (default 60 s)")
+	f.StringSliceVar(&o.only, "only", nil, "run only the steps `ID,…` (and setup and finally steps)")
+	f.StringVar(&o.from, "from", "", "begin at the step `ID`")
+	f.StringVar(&o.until, "until", "", "end after the step `ID`")
+	f.StringSliceVar(&o.skipTags, "skip-tag", nil, "leave out steps with a `TAG`")
+	f.StringVar(&o.repo, "repo", "", "`FOLDER` of the Git repository to work on (default: the one around the working directory, or else around the notebook)")
+	f.StringVar(&o.req.Base, "base", "", "revision `REV` that the worktree is made of (default HEAD)")
 	f.StringVar(&o.dirty, "dirty", "ignore", "uncommitted changes: ignore, include (take them along), block")
 	f.BoolVar(&o.req.InPlace, "in-place", false, "run in the checkout itself instead of a worktree")
-	f.StringVar(&o.req.Branch, "branch", "", "commit the change on this new branch when the run passes")
-	f.StringSliceVar(&o.req.Copy, "copy", nil, "ignored files to take into the worktree (patterns), such as .env")
+	f.StringVar(&o.req.Branch, "branch", "", "commit the change on a new branch `NAME` when the run passes; its author is the user, by the name in Git")
+	f.StringSliceVar(&o.req.Copy, "copy", nil, "ignored files to take into the worktree, by a `PATTERN` such as .env")
 	f.BoolVar(&o.dropDamaged, "drop-damaged", false, "run an output notebook whose regions were edited; the edits are dropped")
-	f.StringVar(&o.resume, "resume", "", "go on with this run, which was cut; NOTEBOOK and the options are those of then (see runs resume)")
+	f.StringVar(&o.resume, "resume", "", "go on with `RUN`, which was cut; NOTEBOOK and the options are those of then (see runs resume)")
 	o.viewFlags(f)
 	o.papermillFlags(f)
 	return c
@@ -136,13 +136,13 @@ func defaultRunOptions() *runOptions { return &runOptions{dirty: string(engine.D
 // viewFlags are the options that say what is shown of a run and what is left besides its record.
 func (o *runOptions) viewFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.req.KeepTree, "keep-worktree", false, "keep the worktree and say where it is")
-	f.BoolVar(&o.json, "json", false, "print the report on standard output")
-	f.StringVar(&o.events, "events", "", "write the events to a file as they come (- is standard output)")
-	onOff(f, &o.progress, "progress-bar", "no-progress-bar", true, "show progress")
-	onOff(f, &o.logOutput, "log-output", "no-log-output", false, "print what the steps print, each line with its step")
+	f.BoolVar(&o.json, "json", false, jsonWords("run"))
+	f.StringVar(&o.events, "events", "", "write the events to a `FILE` as they come (- is standard output)")
+	onOff(f, &o.progress, "progress-bar", "no-progress-bar", true, "show each step as it runs", "show no progress: only steps that fail, and how the run ended")
+	onOff(f, &o.logOutput, "log-output", "no-log-output", false, "print what the steps print, each line with its step", "show what the steps print at failures only")
 	f.StringVar(&o.logLevel, "log-level", "INFO", "what is told on standard error: DEBUG, INFO, WARNING, ERROR, CRITICAL, NOTSET")
-	f.StringVar(&o.stdoutFile, "stdout-file", "", "write the steps' standard output to a file too")
-	f.StringVar(&o.stderrFile, "stderr-file", "", "write the steps' standard error to a file too")
+	f.StringVar(&o.stdoutFile, "stdout-file", "", "write the steps' standard output to a `FILE` too")
+	f.StringVar(&o.stderrFile, "stderr-file", "", "write the steps' standard error to a `FILE` too")
 }
 
 // paramFlags are papermill's options that give parameters. stdin is set where one reads standard input.
@@ -166,7 +166,7 @@ func parameterFlag(f *pflag.FlagSet, given *[]notebooks.Given) {
 // papermillFlags takes the options of papermill's that ask for what the record gives anyway, so that its scripts
 // move over. They are not shown in the help.
 func (o *runOptions) papermillFlags(f *pflag.FlagSet) {
-	onOff(f, &o.saveEach, "request-save-on-cell-execute", "no-request-save-on-cell-execute", false, "for papermill's scripts: the record has each step as it ends")
+	onOff(f, &o.saveEach, "request-save-on-cell-execute", "no-request-save-on-cell-execute", false, "for papermill's scripts: the record has each step as it ends", "for papermill's scripts: as without it")
 	f.IntVar(&o.autosave, "autosave-cell-every", 0, "for papermill's scripts: the record has what a step prints as it comes")
 	f.BoolVar(&o.version, "version", false, "say which build this is, as markmill version")
 	for _, name := range []string{"request-save-on-cell-execute", "autosave-cell-every", "version"} {
@@ -555,10 +555,17 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		}
 	}
 	if o.level() <= slog.LevelInfo {
-		for _, b := range result.Run.Blockers() {
-			fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(blockerLine(b))))
+		for _, c := range result.Run.Causes() {
+			fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(blockerLine(result.Run.Located(c.Blocker)))))
 		}
 		watch.progress.Done(terminal.Summary(result.Run, shortPath(result.Dir), a.colour(a.stderr)))
+		if !o.json {
+			shown := output
+			if held != nil || undelivered != nil {
+				shown = ""
+			}
+			fmt.Fprintln(a.stderr, terminal.End(result.Run, ending(result.Run, o.req, shown), a.colour(a.stderr)))
+		}
 		if result.Left != nil {
 			fmt.Fprintln(a.stderr, "markmill: the run's private folder is not removed yet: "+result.Left.Error())
 		}
@@ -567,11 +574,7 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		}
 	}
 	if o.json {
-		report, err := os.ReadFile(filepath.Join(result.Dir, runs.ReportFile))
-		if err != nil {
-			return err
-		}
-		if _, err := a.stdout.Write(report); err != nil {
+		if err := a.printRun(result.Run, result.Dir); err != nil {
 			return err
 		}
 	}
@@ -587,6 +590,32 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		return exit(code)
 	}
 	return nil
+}
+
+// ending is what the end of a run offers: OUTPUT, the branch that was made, or the change to be applied.
+func ending(run *runs.Run, req engine.Request, output string) terminal.Ending {
+	var e terminal.Ending
+	if output != "-" && !isDevice(output) {
+		e.Output = output
+		if !remote.Is(output) {
+			e.Output = shortPath(output)
+		}
+	}
+	if req.Repository == nil || run.Status() != runs.Pass || run.Diff == nil || len(run.Diff.Files) == 0 {
+		return e
+	}
+	if req.Branch == "" {
+		e.Apply = run.Contract.MutationMode == runs.MutationWorktree
+		return e
+	}
+	src, err := worktree.Open(req.Repository.Root()) // one that knows the branch
+	if err != nil {
+		return e
+	}
+	if commit, err := src.Resolve("refs/heads/" + req.Branch); err == nil {
+		e.Branch, e.Commit = req.Branch, string(commit)
+	}
+	return e
 }
 
 // some names the first few of a list and counts the others.

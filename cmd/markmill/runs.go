@@ -64,11 +64,16 @@ func (a *app) find(word string) (*runs.Run, string, error) {
 	return run, dir, err
 }
 
+// listedRuns is what runs list --json prints.
+type listedRuns struct {
+	Runs []runs.Entry `json:"runs"`
+}
+
 func (a *app) runsList() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "list", Short: "List the runs, newest first", Args: args(0, 0),
-		Example: "  markmill runs list\n  markmill runs list --json | jq '.[] | select(.status != \"pass\")'",
+		Example: "  markmill runs list\n  markmill runs list --json | jq '.runs[] | select(.status != \"pass\")'",
 		RunE: func(*cobra.Command, []string) error {
 			store, _, err := a.here()
 			if err != nil {
@@ -81,10 +86,10 @@ func (a *app) runsList() *cobra.Command {
 			if !asJSON {
 				return terminal.List(a.stdout, entries, a.colour(a.stdout))
 			}
-			return a.printJSON(append([]runs.Entry{}, entries...))
+			return a.printJSON("runs-list", listedRuns{append([]runs.Entry{}, entries...)})
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
+	jsonFlag(c, &asJSON, "runs-list")
 	return c
 }
 
@@ -101,14 +106,10 @@ func (a *app) runsShow() *cobra.Command {
 			if !asJSON {
 				return terminal.Show(a.stdout, run, record(dir), a.colour(a.stdout))
 			}
-			report, err := runs.NewReport(run, dir)
-			if err != nil {
-				return err
-			}
-			return a.printJSON(report)
+			return a.printRun(run, dir)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
+	jsonFlag(c, &asJSON, "run")
 	return c
 }
 
@@ -222,7 +223,7 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 				out.Findings = []runs.Finding{}
 			}
 			if asJSON {
-				err = a.printJSON(out)
+				err = a.printJSON("verify", out)
 			} else if out.OK {
 				_, err = fmt.Fprintln(a.stdout, holdsWords(words[0], got, commits))
 			} else {
@@ -243,7 +244,7 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 			return err
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	jsonFlag(c, &asJSON, "verify")
 	c.Flags().BoolVar(&signed, "signed", false, "fail unless a key that counts has signed it")
 	c.Flags().StringVar(&allowed, "allowed-signers", "", "file with the keys that count (default: allowed_signers of the policy)")
 	return c
@@ -273,7 +274,16 @@ func holdsWords(word string, v *runs.Verification, commits string) string {
 	return words
 }
 
+// appliedRun is what runs apply --json prints.
+type appliedRun struct {
+	RunID   runs.RunID         `json:"run_id"`
+	Applied bool               `json:"applied"`
+	Files   []runs.ChangedFile `json:"files"`
+	Message string             `json:"message,omitzero"` // why it was not applied
+}
+
 func (a *app) runsApply() *cobra.Command {
+	var asJSON bool
 	c := &cobra.Command{
 		Use: "apply RUN", Short: "Put what a run changed onto the checkout",
 		Long: `Applies the patch of a run to the files of the checkout: all of it, or, when it does not fit,
@@ -301,19 +311,36 @@ Exit codes: 0 applied, 1 it does not fit, 2 there is no such run.`,
 				return &notebooks.Error{Kind: notebooks.KindArtifact, File: filepath.Join(dir, runs.PatchFile),
 					Msg: "is not the patch that the journal records", Hint: "see markmill runs verify"}
 			}
+			done := appliedRun{RunID: run.ID, Applied: true, Files: append([]runs.ChangedFile{}, run.Diff.Files...)}
 			if err := worktree.Apply(c.Context(), src, patch); err != nil {
 				fmt.Fprintln(a.stderr, "markmill: "+err.Error())
+				done.Applied, done.Message = false, err.Error()
+			} else {
+				fmt.Fprintf(a.stderr, "applied the change of %s: %s\n", run.ID, render.ChangeWords(run.Diff.Files))
+			}
+			if asJSON {
+				if err := a.printJSON("apply", done); err != nil {
+					return err
+				}
+			}
+			if !done.Applied {
 				return exit(exitFail)
 			}
-			fmt.Fprintf(a.stderr, "applied the change of %s: %s\n", run.ID, render.ChangeWords(run.Diff.Files))
 			return nil
 		},
 	}
+	jsonFlag(c, &asJSON, "apply")
 	return c
 }
 
+// changedRuns is what runs reconcile --json and runs prune --json print: the runs that were completed, or removed.
+type changedRuns struct {
+	Runs []runs.RunID `json:"runs"`
+}
+
 func (a *app) runsReconcile() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use: "reconcile", Short: "Complete the records of runs that were cut", Args: args(0, 0),
 		Long: `Finishes the record of every run that ended without saying so (a crash, a kill): its status becomes interrupted, and
 markmill runs resume can go on with it. What it left half-done elsewhere is taken away: its private folder, an output notebook
@@ -325,6 +352,7 @@ nothing of it ran.`,
 			if err != nil {
 				return err
 			}
+			completed := changedRuns{[]runs.RunID{}}
 			if err := a.tidy(src); err != nil {
 				return err
 			}
@@ -345,11 +373,17 @@ nothing of it ran.`,
 				}
 				if done {
 					fmt.Fprintf(a.stderr, "%s: completed as interrupted\n", e.ID)
+					completed.Runs = append(completed.Runs, e.ID)
 				}
+			}
+			if asJSON {
+				return a.printJSON("runs-reconcile", completed)
 			}
 			return nil
 		},
 	}
+	jsonFlag(c, &asJSON, "runs-reconcile")
+	return c
 }
 
 // tidy takes away what runs that were cut left outside their records.
@@ -395,6 +429,7 @@ func (a *app) rebuild(dir string, run *runs.Run) error {
 
 func (a *app) runsPrune() *cobra.Command {
 	var keep, days int
+	var asJSON bool
 	c := &cobra.Command{
 		Use: "prune", Short: "Remove old runs and their refs", Args: args(0, 0),
 		Long:    "Removes runs that are older than --days and not among the newest --keep, with their refs. A run that is going on is left alone.",
@@ -416,22 +451,26 @@ func (a *app) runsPrune() *cobra.Command {
 				age = time.Duration(days) * 24 * time.Hour
 			}
 			removed, err := a.prune(store, src, least, age)
-			fmt.Fprintf(a.stderr, "removed %d runs\n", removed)
-			return err
+			fmt.Fprintf(a.stderr, "removed %d runs\n", len(removed))
+			if err != nil || !asJSON {
+				return err
+			}
+			return a.printJSON("runs-prune", changedRuns{append([]runs.RunID{}, removed...)})
 		},
 	}
+	jsonFlag(c, &asJSON, "runs-prune")
 	c.Flags().IntVar(&keep, "keep", engine.DefaultRuns, "keep at least the newest so many (default: retention in markmill.yaml)")
 	c.Flags().IntVar(&days, "days", engine.DefaultDays, "keep what is younger than so many days (default: retention in markmill.yaml)")
 	return c
 }
 
 // prune removes old runs and the refs of those that it removed.
-func (a *app) prune(store runs.Store, src *worktree.Source, keep int, age time.Duration) (removed int, err error) {
-	ids, err := store.Prune(keep, age, a.now())
-	for _, id := range ids {
+func (a *app) prune(store runs.Store, src *worktree.Source, keep int, age time.Duration) (removed []runs.RunID, err error) {
+	removed, err = store.Prune(keep, age, a.now())
+	for _, id := range removed {
 		if src != nil {
 			err = errors.Join(err, worktree.DeleteRef(src, string(id)))
 		}
 	}
-	return len(ids), err
+	return removed, err
 }

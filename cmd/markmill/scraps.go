@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"markmill/notebooks"
+	"markmill/notebooks/codec"
 	"markmill/render/sheet"
 	"markmill/runs"
 )
@@ -22,6 +23,7 @@ type scrapsOptions struct {
 	format, output string
 	long, noParams bool
 	spreadsheet    bool
+	json           bool
 	names          []string
 }
 
@@ -53,6 +55,7 @@ Exit codes: 0 all was read, 1 something could not be read (said on standard erro
 	f.BoolVar(&opt.long, "long", false, "a row a scrap instead of a row a notebook")
 	f.StringArrayVar(&opt.names, "name", nil, "only scraps whose name matches, such as loss or 'test_*'; repeatable")
 	f.BoolVar(&opt.noParams, "no-params", false, "no columns of parameters")
+	jsonFlag(c, &opt.json, "scraps")
 	f.BoolVar(&opt.spreadsheet, "spreadsheet", false, "CSV for a spreadsheet program: what it would take for a formula is made text")
 	return c
 }
@@ -71,6 +74,15 @@ func (a *app) scraps(opt scrapsOptions, words []string) error {
 	rows := sheet.New(sheet.Options{Long: opt.long, Params: !opt.noParams, Keep: opt.keep()})
 	failed := a.readScraps(places, rows.Add)
 	made := rows.Sheet()
+	if opt.json {
+		if err := a.printScraps(made); err != nil {
+			return err
+		}
+		if failed {
+			return exit(exitFail)
+		}
+		return nil
+	}
 	var b bytes.Buffer
 	var to io.Writer = a.stdout
 	if opt.output != "" {
@@ -99,8 +111,27 @@ func (a *app) scraps(opt scrapsOptions, words []string) error {
 	return nil
 }
 
+// scrapsDocument is what scraps --json prints. A value that a row has not is null.
+type scrapsDocument struct {
+	Columns []string  `json:"columns"`
+	Rows    codec.Raw `json:"rows"`
+	Left    int       `json:"left_out"` // tables, pictures and files that rows of notebooks have no place for
+	Elided  int       `json:"elided"`   // values that an output notebook had no room for
+}
+
+func (a *app) printScraps(made *sheet.Sheet) error {
+	var rows bytes.Buffer
+	if err := made.Write(&rows, "json"); err != nil {
+		return err
+	}
+	return a.printJSON("scraps", scrapsDocument{append([]string{}, made.Columns...), rows.Bytes(), made.Left, made.Elided})
+}
+
 // settle finds the format, and refuses what does not fit together.
 func (o *scrapsOptions) settle() error {
+	if o.json && (o.format != "" || o.output != "" || o.spreadsheet) {
+		return usagef("--json prints one object on standard output; leave --format, --output and --spreadsheet out, or choose --format json for a plain array of the rows")
+	}
 	if o.format == "" {
 		switch ext := strings.ToLower(strings.TrimPrefix(filepath.Ext(o.output), ".")); {
 		case ext == "md":

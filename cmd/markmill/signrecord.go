@@ -49,7 +49,7 @@ func (a *app) signWith(eng *engine.Engine, key string) {
 			if err != nil {
 				return nil, err
 			}
-			m, err := manifestOf(file, text)
+			m, err := signedManifest(file, text)
 			if err != nil {
 				return nil, err
 			}
@@ -67,8 +67,8 @@ func (a *app) signWith(eng *engine.Engine, key string) {
 	}
 }
 
-// manifestOf is the manifest of an output notebook of either form.
-func manifestOf(name string, text []byte) (*notebooks.Manifest, error) {
+// signedManifest is the manifest of an output notebook that is to be signed.
+func signedManifest(name string, text []byte) (*notebooks.Manifest, error) {
 	m := notebooks.Strip(name, text).Manifest
 	if filepath.Ext(name) == ".ipynb" {
 		nb, err := ipynb.Parse(name, text)

@@ -15,7 +15,7 @@ import (
 )
 
 func (a *app) stripCommand() *cobra.Command {
-	var check, stdout bool
+	var check, stdout, asJSON bool
 	c := &cobra.Command{
 		Use: "strip [FILE…]", Short: "Take the outputs out of notebooks; every other byte stays",
 		Long: `Takes the outputs out of notebooks.
@@ -44,22 +44,38 @@ Exit codes: 0 done (with --check: nothing to take out), 1 with --check: there is
 		if err := options.settle(); err != nil {
 			return err
 		}
-		found := false
+		if asJSON && !check {
+			return usagef("--json says what --check has found; give --check, too")
+		}
+		found := strippable{[]string{}}
 		for _, file := range files {
 			had, err := a.strip(file, options, check, stdout)
 			if err != nil {
 				return err
 			}
-			found = found || had
+			if had {
+				found.Files = append(found.Files, name(file))
+			}
 		}
-		if check && found {
+		if asJSON {
+			if err := a.printJSON("strip", found); err != nil {
+				return err
+			}
+		}
+		if check && len(found.Files) > 0 {
 			return exit(exitFail)
 		}
 		return nil
 	}
 	c.Flags().BoolVar(&check, "check", false, "change nothing; exit with 1 when there is something to take out")
+	jsonFlag(c, &asJSON, "strip")
 	c.Flags().BoolVarP(&stdout, "stdout", "t", false, "write to standard output, and leave the files as they are")
 	return c
+}
+
+// strippable is what strip --check --json prints.
+type strippable struct {
+	Files []string `json:"files"` // that have outputs
 }
 
 // strip takes the outputs out of one file; had says whether there was anything to take out.

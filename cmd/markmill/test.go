@@ -54,7 +54,7 @@ compared, 3 blocked, 128+n ended by signal n.`,
 	f.Lookup("nbval-sanitize-with").Hidden = true
 	f.StringVar(&o.junit, "junit", "", "write the results to a file as JUnit XML")
 	f.BoolVar(&o.annotate, "annotate", false, "print annotations for GitHub Actions (default: where GITHUB_ACTIONS is true)")
-	f.BoolVar(&o.json, "json", false, "print one JSON object")
+	jsonFlag(c, &o.json, "test")
 	f.IntVarP(&o.jobs, "jobs", "j", 1, "how many notebooks run at once")
 	a.paramFlags(f, &o.req.Given, &o.stdinParams)
 	f.StringVarP(&o.req.Kernel, "kernel", "k", "", "kernel that runs the steps of its language, and those without a language")

@@ -78,7 +78,7 @@ func (t *tester) print(all []*testedNotebook, worst string) error {
 		if all == nil {
 			all = []*testedNotebook{}
 		}
-		return t.printJSON(testReport{worst, all})
+		return t.printJSON("test", testReport{worst, all})
 	}
 	var b strings.Builder
 	for _, n := range all {

@@ -6,8 +6,6 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-
-	"markmill/notebooks/codec"
 )
 
 // release is the version of this source tree.
@@ -16,17 +14,22 @@ const release = "0.1.0-dev"
 // build says what this binary was made from.
 type build struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision,omitzero"`
-	Modified bool   `json:"modified,omitzero"`
-	Time     string `json:"time,omitzero"` // of the revision
+	Revision string `json:"revision"`      // the commit; "" where it was built without Git
+	Modified bool   `json:"modified"`      // from files that were not committed
+	Time     string `json:"time,omitzero"` // of the commit
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
 func version() build {
+	info, _ := debug.ReadBuildInfo()
+	return buildOf(info)
+}
+
+// buildOf reads what the compiler noted of a build; info may be nil.
+func buildOf(info *debug.BuildInfo) build {
 	b := build{Version: release, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	if info == nil {
 		return b
 	}
 	for _, s := range info.Settings {
@@ -42,41 +45,40 @@ func version() build {
 	return b
 }
 
+// words is the build on one line.
+func (b build) words() string {
+	commit := "commit unknown: built without Git"
+	if b.Revision != "" {
+		commit = fmt.Sprintf("commit %.12s", b.Revision)
+		if b.Time != "" {
+			commit += " of " + b.Time
+		}
+		if b.Modified {
+			commit += ", modified"
+		}
+	}
+	return fmt.Sprintf("markmill %s (%s) %s %s", b.Version, commit, b.Go, b.Platform)
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "version", Short: "Say which build this is", Args: args(0, 0),
+		Long: `Prints the version, the commit that the program was built from and whether files of it were not committed, and the Go release
+and platform. Go notes the commit where it builds in a clone with Git; not in a linked worktree, or from an archive.`,
 		Example: "  markmill version --json",
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				return a.printJSON(version())
+				return a.printJSON("version", version())
 			}
 			return a.printVersion()
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	jsonFlag(c, &asJSON, "version")
 	return c
 }
 
 func (a *app) printVersion() error {
-	b := version()
-	line := fmt.Sprintf("markmill %s %s %s", b.Version, b.Go, b.Platform)
-	if b.Revision != "" {
-		line += fmt.Sprintf(" %.12s", b.Revision)
-		if b.Modified {
-			line += "+modified"
-		}
-		line += " " + b.Time
-	}
-	_, err := fmt.Fprintln(a.stdout, line)
-	return err
-}
-
-// printJSON prints one value for programs.
-func (a *app) printJSON(v any) error {
-	b, err := codec.Indent(v)
-	if err == nil {
-		_, err = a.stdout.Write(b)
-	}
+	_, err := fmt.Fprintln(a.stdout, version().words())
 	return err
 }

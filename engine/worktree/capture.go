@@ -329,8 +329,11 @@ func (t *Tree) commit(tree, parent digest, message string) []byte {
 	if !parent.zero() {
 		fmt.Fprintf(&b, "parent %s\n", t.fmt.oid(parent))
 	}
-	who := signature(t.opt.Author, t.opt.Now())
-	fmt.Fprintf(&b, "author %s\ncommitter %s\n\n%s", who, who, message)
+	now, committer := t.opt.Now(), t.opt.Committer
+	if committer == (Identity{}) {
+		committer = t.opt.Author
+	}
+	fmt.Fprintf(&b, "author %s\ncommitter %s\n\n%s", signature(t.opt.Author, now), signature(committer, now), message)
 	if !strings.HasSuffix(message, "\n") {
 		b.WriteByte('\n')
 	}

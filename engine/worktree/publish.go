@@ -228,8 +228,9 @@ func orNothing(oid string) string {
 
 // Branch makes a branch whose one commit on top of base holds the tree of commit (a run's last one,
 // published), and gives that commit. A branch of that name that has such a commit already is left as it is;
-// any other is refused. Nothing is checked out. runID is the run that it is made for.
-func Branch(ctx context.Context, s *Source, runID, name string, base, commit OID, message string, author Identity, now time.Time) (OID, error) {
+// any other is refused. Nothing is checked out. runID is the run that it is made for. The author of the commit is the user, as Git
+// finds it out (see User), and its committer is program, which is the author too where Git has no name for the user.
+func Branch(ctx context.Context, s *Source, runID, name string, base, commit OID, message string, program Identity, now time.Time) (OID, error) {
 	ref := "refs/heads/" + name
 	if !validRef(ref) {
 		return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", name), Hint: "see `git help check-ref-format`"}
@@ -253,7 +254,11 @@ func Branch(ctx context.Context, s *Source, runID, name string, base, commit OID
 		}
 		return "", branchTaken(s, name)
 	}
-	t := Tree{fmt: s.fmt, opt: Options{Author: author, Now: func() time.Time { return now }}}
+	author, known := s.User()
+	if !known {
+		author = program
+	}
+	t := Tree{fmt: s.fmt, opt: Options{Author: author, Committer: program, Now: func() time.Time { return now }}}
 	st := &store{fmt: s.fmt, known: map[digest]bool{}} // of one object, which it holds in memory
 	d := st.hold("commit", t.commit(tree, parent, message))
 	undo, err := s.addPack(st, runID)

@@ -71,3 +71,20 @@ func readLines(path string) []string {
 	}
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
+
+// Branches lists the names of the branches, those of remotes, and the tags, for completion: what cannot be read is left out.
+func (s *Source) Branches() []string {
+	refs, err := s.refs()
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, prefix := range []string{"refs/heads/", "refs/remotes/", "refs/tags/"} {
+		for _, r := range refs {
+			if name, ok := strings.CutPrefix(r.name, prefix); ok && !strings.HasSuffix(name, "/HEAD") {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}

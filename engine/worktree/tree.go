@@ -17,6 +17,7 @@ type Options struct {
 	IncludeDirty bool     // take the user's uncommitted changes along, as a base of their own
 	Copy         []string // patterns, as in .gitignore, of ignored files to take along
 	Author       Identity
+	Committer    Identity // of the commits; the zero value is Author
 	Now          func() time.Time
 	// Exclude says which paths of a folder that is worked in are no part of the worktree; nil is none.
 	Exclude func(path string) bool

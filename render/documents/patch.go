@@ -6,8 +6,8 @@ import (
 	"markmill/notebooks/diff"
 )
 
-// patchFiles reads a patch as Git writes it. Lines before the first file are of a file without a path: the patch was cut.
-func patchFiles(text string) []diff.FilePatch {
+// PatchFiles reads a patch as Git writes it. Lines before the first file are of a file without a path: the patch was cut.
+func PatchFiles(text string) []diff.FilePatch {
 	var out []diff.FilePatch
 	var f *diff.FilePatch
 	inHunk := false

@@ -205,7 +205,7 @@ func readBlock(c *diff.Cell, info, text, elided string) {
 	case "diff":
 		if n := len(c.Files); n > 0 && len(c.Files[n-1].Lines) > 0 && endsElided(c.Files[n-1].Lines[len(c.Files[n-1].Lines)-1]+"\n") {
 			last := &c.Files[n-1]
-			rest := patchFiles(text)
+			rest := PatchFiles(text)
 			if len(rest) > 0 && rest[0].Path == "" {
 				last.Lines = append(last.Lines, rest[0].Lines...)
 				rest = rest[1:]
@@ -213,7 +213,7 @@ func readBlock(c *diff.Cell, info, text, elided string) {
 			c.Files = append(c.Files, rest...)
 			return
 		}
-		c.Files = append(c.Files, patchFiles(text+elided)...)
+		c.Files = append(c.Files, PatchFiles(text+elided)...)
 	case "scraps":
 		c.Scraps = append(c.Scraps, readScraps(text)...)
 	}

@@ -83,7 +83,7 @@ func (r reading) step(c *diff.Cell, rec *runs.StepRecord) error {
 		if err != nil {
 			return err
 		}
-		c.Files = patchFiles(strings.ToValidUTF8(string(data), "\uFFFD"))
+		c.Files = PatchFiles(strings.ToValidUTF8(string(data), "\uFFFD"))
 	}
 	f := rec.Finished
 	if f == nil {

@@ -16,7 +16,6 @@ import (
 // How much is shown of why a step failed: the end, where the exception and the last call stand.
 const (
 	failureLines = 30
-	failureBytes = 16 << 10
 	failureWidth = 400 // characters of a line
 )
 
@@ -59,40 +58,13 @@ func (rec Record) failure(f *runs.StepFinishedData, indent string, logged, color
 	return b.String()
 }
 
-// failureText is the text that says best why a step failed, the file that has all of it, and whether that has more before it.
+// failureText is render.FailureText; of a step whose streams were shown already only an exception that they do not have.
 func (rec Record) failureText(f *runs.StepFinishedData, logged bool) (text, file string, cutOff bool) {
-	raised := ""
-	if f.Error != nil {
-		raised = strings.TrimSpace(f.Error.Traceback)
-	}
-	stderr, more := rec.end(f.Stderr)
-	if raised != "" {
-		if i := strings.LastIndex(stderr, raised); i >= 0 { // what was printed before is not why
-			stderr, more = stderr[i:], false
-		} else if !strings.Contains(stderr, raised[strings.LastIndexByte(raised, '\n')+1:]) { // its author's own hook has printed otherwise, or nothing
-			return raised, f.Result, false
-		}
-	}
-	switch {
-	case logged:
+	text, file, cutOff = render.FailureText(rec.Files, f)
+	if logged && file != f.Result {
 		return "", "", false
-	case strings.TrimSpace(stderr) != "":
-		return stderr, f.Stderr.File, more
 	}
-	stdout, more := rec.end(f.Stdout)
-	return stdout, f.Stdout.File, more
-}
-
-// end is the end of a stream, and whether it has more.
-func (rec Record) end(s runs.StreamData) (text string, more bool) {
-	if s.File == "" {
-		return "", false
-	}
-	b, more, err := render.End(rec.Files, s.File, failureBytes)
-	if err != nil {
-		return "", false
-	}
-	return string(b), more
+	return text, file, cutOff
 }
 
 var (

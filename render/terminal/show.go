@@ -11,6 +11,9 @@ import (
 	"markmill/runs"
 )
 
+// reasonWidth bounds the reason in a list of runs, in characters.
+const reasonWidth = 120
+
 // List prints the runs that were kept, in the order given.
 func List(w io.Writer, entries []runs.Entry, color bool) error {
 	if len(entries) == 0 {
@@ -35,7 +38,7 @@ func List(w io.Writer, entries []runs.Entry, color bool) error {
 			reason = strings.TrimPrefix(reason+"; resumed by "+string(e.ResumedBy[n-1]), "; ")
 		}
 		t.add(cell{shown(string(e.ID)), ""}, cell{string(e.Status), statusColor(e.Status)}, cell{started, ""}, cell{took, ""},
-			cell{shown(e.Notebook), ""}, cell{shown(reason), ""})
+			cell{shown(e.Notebook), ""}, cell{shown(cut(reason, reasonWidth)), ""})
 	}
 	return t.write(w, "", color)
 }

@@ -16,10 +16,10 @@ func Summary(run *runs.Run, evidence string, color bool) string {
 		paint(render.Mark(status)+" "+string(status), statusColor(status), color),
 		render.Outcome(run),
 	}
-	if blockers := run.Blockers(); len(blockers) > 0 {
+	if causes := run.Causes(); len(causes) > 0 {
 		var codes []string
 		seen := map[string]bool{}
-		for _, b := range blockers {
+		for _, b := range causes {
 			if !seen[b.Code] {
 				seen[b.Code] = true
 				codes = append(codes, plain.Escape(b.Code))

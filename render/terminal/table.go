@@ -53,3 +53,57 @@ func (t *table) write(w io.Writer, indent string, color bool) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// leastColumn is the width below which fit cuts no column.
+const leastColumn = 8
+
+// fit cuts cells so that a line of the table takes at most so many columns, as far as columns can be made narrower: the widest
+// first.
+func (t *table) fit(room int) {
+	var widths []int
+	for _, row := range t.rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], lipgloss.Width(c.text))
+		}
+	}
+	total := 2 * max(0, len(widths)-1)
+	for _, w := range widths {
+		total += w
+	}
+	for total > room {
+		widest := 0
+		for i, w := range widths {
+			if w > widths[widest] {
+				widest = i
+			}
+		}
+		if len(widths) == 0 || widths[widest] <= leastColumn {
+			break
+		}
+		widths[widest]--
+		total--
+	}
+	for _, row := range t.rows {
+		for i := range row {
+			if lipgloss.Width(row[i].text) > widths[i] {
+				row[i].text = narrow(row[i].text, widths[i])
+			}
+		}
+	}
+}
+
+// narrow cuts a text to a width, and marks that it was cut.
+func narrow(text string, width int) string {
+	out, wide := []rune{}, 0
+	for _, r := range text {
+		n := lipgloss.Width(string(r))
+		if wide+n > width-1 {
+			break
+		}
+		out, wide = append(out, r), wide+n
+	}
+	return string(out) + "…"
+}

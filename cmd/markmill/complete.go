@@ -1,0 +1,382 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"markmill/cmd/markmill/remote"
+	"markmill/engine"
+	"markmill/engine/kernel"
+	"markmill/engine/kernel/jupyter"
+	"markmill/engine/worktree"
+	"markmill/notebooks"
+	"markmill/notebooks/forms"
+	"markmill/render/plain"
+	"markmill/render/review"
+	"markmill/render/sheet"
+	"markmill/runs"
+)
+
+// What a shell completes. A completion is asked for at every press of a key: it reads little, starts nothing, and says nothing
+// of what it cannot read.
+
+// completer is what cobra asks for the values of an option or an argument.
+type completer = func(c *cobra.Command, words []string, prefix string) ([]string, cobra.ShellCompDirective)
+
+const (
+	completeBytes = 4 << 20 // of a notebook
+	completeRuns  = 50
+)
+
+// completions adds the completion of values to the whole tree of commands.
+func (a *app) completions(root *cobra.Command) {
+	at := func(path string) *cobra.Command {
+		c, _, err := root.Find(strings.Fields(path))
+		if err != nil {
+			return &cobra.Command{}
+		}
+		return c
+	}
+	source := []string{"md", "ipynb", "qmd", "Rmd", "py", "R", "jl", "sh"}
+	for _, path := range []string{"run", "inspect", "check", "test", "strip", "convert", "merge"} {
+		at(path).ValidArgsFunction = files(source)
+	}
+	for _, path := range []string{"show", "scraps", "diff", "runs verify"} {
+		at(path).ValidArgsFunction = a.runsOr(-1)
+	}
+	at("convert").ValidArgsFunction = a.runsOr(1)
+	for _, path := range []string{"runs show", "runs apply", "runs attest", "approve", "deny"} {
+		at(path).ValidArgsFunction = a.onlyRuns(1)
+	}
+	at("runs resume").ValidArgsFunction = a.runsOr(1)
+	at("runs log").ValidArgsFunction = a.completeLog
+	at("runs list").ValidArgsFunction = nothing
+	for _, option := range []struct {
+		commands []string
+		name     string
+		complete completer
+	}{
+		{[]string{"run"}, "only", listed(ofNotebook(stepIDs))},
+		{[]string{"run"}, "from", ofNotebook(stepIDs)},
+		{[]string{"run"}, "until", ofNotebook(stepIDs)},
+		{[]string{"run"}, "skip-tag", listed(ofNotebook(tags))},
+		{[]string{"run", "test", "runs resume"}, "parameters", parameters},
+		{[]string{"run", "test"}, "parameters-raw", parameters},
+		{[]string{"run", "test"}, "parameters-file", files([]string{"yaml", "yml", "json"})},
+		{[]string{"run", "test"}, "kernel", a.kernels},
+		{[]string{"run"}, "language", words(languages()...)},
+		{[]string{"run"}, "engine", words("markmill", "nbclient")},
+		{[]string{"run", "test"}, "dirty", words("ignore\tleave uncommitted changes out", "include\ttake them along", "block\trefuse to run")},
+		{[]string{"run", "runs resume"}, "log-level", words("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "NOTSET")},
+		{[]string{"run"}, "resume", a.onlyRuns(-1)},
+		{[]string{"run", "test"}, "base", a.revisions},
+		{[]string{"run"}, "branch", nothing},
+		{[]string{"new"}, "kind", words("task\ta change and its test", "health\tmeasure, report, alert")},
+		{[]string{"convert"}, "to", words(formNames...)},
+		{[]string{"scraps"}, "format", words(sheet.Formats...)},
+		{[]string{"diff"}, "format", words("nbdime")},
+		{[]string{"review"}, "fail-on", listed(words(append(conditionWords(review.Conditions), "none")...))},
+	} {
+		for _, path := range option.commands {
+			c := at(path)
+			if c.Flags().Lookup(option.name) != nil {
+				// An error is of an option that is not there, which was looked at.
+				_ = c.RegisterFlagCompletionFunc(option.name, option.complete)
+			}
+		}
+	}
+}
+
+func nothing(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// files completes names of files that end so, and folders.
+func files(endings []string) completer {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return endings, cobra.ShellCompDirectiveFilterFileExt
+	}
+}
+
+// words completes fixed words. What stands behind a tab describes a word.
+func words(all ...string) completer {
+	return func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		return beginning(all, prefix), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func beginning(all []string, prefix string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return !strings.HasPrefix(s, prefix) })
+}
+
+// listed completes the last word of a list with commas. Words that stand in the list already are not offered again.
+func listed(one completer) completer {
+	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		i := strings.LastIndexByte(prefix, ',') + 1
+		there := strings.Split(prefix[:i], ",")
+		found, how := one(c, args, prefix[i:])
+		var out []string
+		for _, f := range found {
+			name, _, _ := strings.Cut(f, "\t")
+			if !slices.Contains(there, name) {
+				out = append(out, prefix[:i]+f)
+			}
+		}
+		return out, how
+	}
+}
+
+// notebookOf reads the notebook that a command line names, as far as it can be read; nil where that is not quick.
+func notebookOf(args []string) *notebooks.Notebook {
+	if len(args) == 0 || args[0] == "-" || remote.Is(args[0]) {
+		return nil
+	}
+	info, err := os.Stat(args[0])
+	if err != nil || !info.Mode().IsRegular() || info.Size() > completeBytes {
+		return nil
+	}
+	src, err := os.ReadFile(args[0])
+	if err != nil {
+		return nil
+	}
+	if !forms.IsJupyter(args[0], src) {
+		src = notebooks.Strip(args[0], src).Source
+	}
+	nb, _ := forms.Parse(args[0], src) // a notebook with mistakes has steps, too
+	return nb
+}
+
+// ofNotebook completes what a notebook holds.
+func ofNotebook(list func(*notebooks.Notebook) []string) completer {
+	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		nb := notebookOf(args)
+		if nb == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return beginning(list(nb), prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+func stepIDs(nb *notebooks.Notebook) []string {
+	var out []string
+	for _, s := range nb.Steps {
+		out = append(out, described(string(s.ID), strings.TrimSpace(s.Lang+" "+strings.Join(s.Tags, " "))))
+	}
+	return out
+}
+
+func tags(nb *notebooks.Notebook) []string {
+	var out []string
+	for _, s := range nb.Steps {
+		for _, tag := range s.Tags {
+			if !slices.Contains(out, tag) {
+				out = append(out, tag)
+			}
+		}
+	}
+	return out
+}
+
+// described is a word and what a shell may show beside it.
+func described(word, about string) string {
+	if about = plain.Escape(strings.Join(strings.Fields(about), " ")); about == "" {
+		return word
+	}
+	return word + "\t" + about
+}
+
+// parameters completes NAME= and, where the values of a parameter are listed, NAME=VALUE.
+func parameters(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	nb := notebookOf(args)
+	if nb == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	name, _, valued := strings.Cut(prefix, "=")
+	var out []string
+	for _, p := range nb.Params {
+		switch {
+		case valued && p.Name == name:
+			for _, v := range choices(p) {
+				out = append(out, name+"="+v)
+			}
+		case !valued:
+			out = append(out, described(p.Name+"=", p.Help))
+		}
+	}
+	if !valued {
+		return beginning(out, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
+	}
+	return beginning(out, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// choices are the values of a parameter that can be listed.
+func choices(p notebooks.Param) []string {
+	var out []string
+	for _, v := range p.Enum {
+		out = append(out, strings.Trim(string(v.JSON()), `"`))
+	}
+	if len(out) == 0 && p.Type == notebooks.TypeBool {
+		return []string{"true", "false"}
+	}
+	return out
+}
+
+// kernels completes the names that -k takes.
+func (a *app) kernels(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	for _, k := range kernel.Table() {
+		out = append(out, described(k.Name(), "built in"))
+	}
+	if _, src, err := a.here(); err == nil {
+		if cfg, err := engine.LoadConfig(rootOf(src)); err == nil {
+			for name := range cfg.Kernels {
+				out = append(out, described(name, engine.ConfigFile))
+			}
+		}
+	}
+	for _, s := range jupyter.List(func(name string) string { v, _ := a.getenv(name); return v }) {
+		out = append(out, described(s.Name, "Jupyter"))
+	}
+	out = beginning(out, prefix)
+	slices.Sort(out)
+	name := func(s string) string { before, _, _ := strings.Cut(s, "\t"); return before }
+	return slices.CompactFunc(out, func(x, y string) bool { return name(x) == name(y) }), cobra.ShellCompDirectiveNoFileComp
+}
+
+func languages() []string {
+	var out []string
+	for _, k := range kernel.Table() {
+		out = append(out, k.Name())
+	}
+	return out
+}
+
+// revisions completes the branches of the repository.
+func (a *app) revisions(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	wd, err := os.Getwd()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	src, err := worktree.Open(wd)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return beginning(append([]string{"HEAD"}, src.Branches()...), prefix), cobra.ShellCompDirectiveNoFileComp
+}
+
+// runIDs are the newest runs, with last before them.
+func (a *app) runIDs(prefix string) []string {
+	store, _, err := a.here()
+	if err != nil {
+		return nil
+	}
+	entries, err := store.Newest(completeRuns)
+	if err != nil || len(entries) == 0 {
+		return nil
+	}
+	out := []string{described("last", string(entries[0].Status)+" "+filepath.Base(entries[0].Notebook))}
+	for _, e := range entries {
+		out = append(out, described(string(e.ID), string(e.Status)+" "+filepath.Base(e.Notebook)))
+	}
+	return beginning(out, prefix)
+}
+
+// onlyRuns completes runs as the first so many arguments; -1 is all of them.
+func (a *app) onlyRuns(most int) completer {
+	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if most >= 0 && len(args) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.runIDs(prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// runsOr completes runs as the first so many arguments, and files where no run begins so.
+func (a *app) runsOr(most int) completer {
+	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if most >= 0 && len(args) >= most {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return a.runIDs(prefix), cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// completeLog completes a run, and then its steps.
+func (a *app) completeLog(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return a.runIDs(prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+	run, _, err := a.find(args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []string
+	for i := range run.Steps {
+		s := &run.Steps[i]
+		if id := string(s.Planned.ID); !slices.Contains(args[1:], id) {
+			out = append(out, described(id, string(cmp.Or(s.Status(), runs.StepPending))))
+		}
+	}
+	return beginning(out, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completionArgs prepares the words of a completion as paramArgs does those of a command line. The last word is the one to be
+// completed, and may be one of the two of -p NAME VALUE: values is then the parameter whose value it is.
+func (a *app) completionArgs(args []string) (out []string, values string) {
+	if len(args) < 2 {
+		return args, ""
+	}
+	head, last := args[1:len(args)-1], args[len(args)-1]
+	var open []string
+	if n := len(head); n > 1 && isPair(head[n-2]) && !strings.Contains(head[n-1], "=") {
+		head, values = head[:n-2], head[n-1]
+	} else if n > 0 && isPair(head[n-1]) {
+		head, open = head[:n-1], head[n-1:]
+	}
+	joined, err := a.paramArgs(head)
+	a.joined, a.before = nil, nil // which are for messages
+	if err != nil {
+		joined = head
+	}
+	out = append([]string{args[0]}, joined...)
+	return append(append(out, open...), last), values
+}
+
+// isPair says whether an argument is an option that takes NAME and VALUE as words of their own.
+func isPair(arg string) bool {
+	name, _, _, attached := paramOption(arg)
+	return name != "" && !attached
+}
+
+// completeValue prints the values of the parameter of -p NAME, as cobra prints completions.
+func (a *app) completeValue(args []string, name string) error {
+	prefix := args[len(args)-1]
+	var b strings.Builder
+	for _, word := range args {
+		if nb := notebookOf([]string{word}); nb != nil {
+			for _, p := range nb.Params {
+				if p.Name == name {
+					for _, v := range beginning(choices(p), prefix) {
+						b.WriteString(v + "\n")
+					}
+				}
+			}
+			break
+		}
+	}
+	fmt.Fprintf(&b, ":%d\n", cobra.ShellCompDirectiveNoFileComp)
+	_, err := io.WriteString(a.stdout, b.String())
+	return err
+}
+
+// isCompletion says whether a command line is a question of a shell.
+func isCompletion(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+)
+
+// group is a heading of a help, and the commands or options under it.
+type group struct {
+	title string
+	names []string
+}
+
+// commandGroups are the headings of markmill --help. A command that is in none stands under the last.
+var commandGroups = []group{
+	{"Write and run notebooks", []string{"new", "check", "inspect", "run", "test"}},
+	{"Look at what ran", []string{"show", "runs", "scraps"}},
+	{"Review and compare", []string{"review", "diff", "merge"}},
+	{"Approvals", []string{"approve", "deny"}},
+	{"Forms and Git", []string{"convert", "strip", "git"}},
+	{"This program", nil},
+}
+
+// runGroups are the headings of markmill run --help, and of every command that has many of its options.
+var runGroups = []group{
+	{"Parameters", []string{"parameters", "parameters-raw", "parameters-file", "parameters-yaml", "parameters-base64", "allow-unknown-parameters",
+		"inject-paths", "inject-input-path", "inject-output-path"}},
+	{"What runs", []string{"only", "from", "until", "skip-tag", "kernel", "language", "engine", "execution-timeout", "run-timeout", "start-timeout",
+		"allow-errors", "prepare-only", "help-notebook", "resume", "drop-damaged", "marked", "jobs"}},
+	{"The worktree", []string{"repo", "base", "dirty", "copy", "cwd", "in-place", "branch", "keep-worktree"}},
+	{"OUTPUT", []string{"frozen", "report-mode", "no-report-mode", "update", "sanitize-with"}},
+	{"Evidence for programs", []string{"json", "events", "stdout-file", "stderr-file", "junit", "annotate"}},
+	{"Progress", []string{"progress-bar", "no-progress-bar", "log-output", "no-log-output", "log-level"}},
+}
+
+// stripGroups are those of strip.
+var stripGroups = []group{
+	{"What is done", []string{"check", "stdout", "json"}},
+	{"Markdown", []string{"drop-damaged"}},
+	{"Jupyter notebooks", []string{"keep-output", "keep-count", "number-ids", "drop-empty-cells", "strip-init-cells", "max-size", "extra-keys",
+		"keep-metadata-keys", "drop-tagged-cells", "keep-output-type", "drop-output-type"}},
+}
+
+// optionGroups are the headings for the options of a command; none where it has few.
+func optionGroups(c *cobra.Command) []group {
+	switch c.CommandPath() {
+	case "markmill run", "markmill runs resume", "markmill test":
+		return runGroups
+	case "markmill strip":
+		return stripGroups
+	}
+	return nil
+}
+
+// grouped sorts names under headings, and gives those that no heading has.
+func grouped(groups []group, has func(name string) bool, all []string) (out []group, rest []string) {
+	rest = slices.Clone(all)
+	for _, g := range groups {
+		var there []string
+		for _, name := range g.names {
+			if has(name) {
+				there = append(there, name)
+				rest = slices.DeleteFunc(rest, func(other string) bool { return other == name })
+			}
+		}
+		if len(there) > 0 {
+			out = append(out, group{g.title, there})
+		}
+	}
+	return out, rest
+}
+
+// help prints what a command is, how it is called, and its options under headings.
+func (a *app) help(c *cobra.Command, _ []string) {
+	width := 0
+	if a.terminal(a.stdout) {
+		width, _, _ = term.GetSize(int(a.stdout.Fd()))
+	}
+	writeHelp(c.OutOrStdout(), c, width)
+}
+
+// helpWidth is that of a help that no terminal bounds.
+const helpWidth = 120
+
+func writeHelp(w io.Writer, c *cobra.Command, width int) {
+	if width <= 0 || width > helpWidth {
+		width = helpWidth
+	}
+	var b strings.Builder
+	text := c.Long
+	if text == "" {
+		text = c.Short
+	}
+	b.WriteString(strings.TrimSpace(text) + "\n")
+	if c.IsAdditionalHelpTopicCommand() {
+		io.WriteString(w, b.String())
+		return
+	}
+	b.WriteString("\nUsage:\n")
+	if c.Runnable() && c.HasParent() {
+		b.WriteString("  " + c.UseLine() + "\n")
+	}
+	if c.HasAvailableSubCommands() {
+		b.WriteString("  " + c.CommandPath() + " COMMAND\n")
+	}
+	if c.Example != "" {
+		b.WriteString("\nExamples:\n" + c.Example + "\n")
+	}
+	helpCommands(&b, c)
+	helpOptions(&b, c, width)
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\n`%s COMMAND --help` says more of a command", c.CommandPath())
+		for _, sub := range c.Commands() {
+			if sub.IsAdditionalHelpTopicCommand() {
+				fmt.Fprintf(&b, ", and `%s help %s` says: %s", c.CommandPath(), sub.Name(), sub.Short)
+			}
+		}
+		b.WriteString(".\n")
+	}
+	io.WriteString(w, b.String())
+}
+
+// helpCommands lists the commands below a command.
+func helpCommands(b *strings.Builder, c *cobra.Command) {
+	byName := map[string]*cobra.Command{}
+	var all []string
+	wide := 0
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			byName[sub.Name()] = sub
+			all = append(all, sub.Name())
+			wide = max(wide, len(sub.Name()))
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	groups := []group{{"Commands", nil}}
+	if !c.HasParent() {
+		groups = commandGroups
+	}
+	out, rest := grouped(groups, func(name string) bool { return byName[name] != nil }, all)
+	if len(rest) > 0 {
+		out = append(out, group{groups[len(groups)-1].title, rest})
+	}
+	for _, g := range out {
+		fmt.Fprintf(b, "\n%s:\n", g.title)
+		for _, name := range g.names {
+			fmt.Fprintf(b, "  %-*s  %s\n", wide, name, byName[name].Short)
+		}
+	}
+}
+
+// helpOptions lists the options of a command.
+func helpOptions(b *strings.Builder, c *cobra.Command, width int) {
+	all := map[string]*pflag.Flag{}
+	var names []string
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			all[f.Name] = f
+			names = append(names, f.Name)
+		}
+	})
+	c.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && all[f.Name] == nil {
+			all[f.Name] = f
+			names = append(names, f.Name)
+		}
+	})
+	out, rest := grouped(optionGroups(c), func(name string) bool { return all[name] != nil }, names)
+	if len(rest) > 0 {
+		title := "Options"
+		if len(out) > 0 {
+			title = "Other options"
+		}
+		out = append(out, group{title, rest})
+	}
+	for _, g := range out {
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		set.SortFlags = false
+		for _, name := range g.names {
+			set.AddFlag(all[name])
+		}
+		fmt.Fprintf(b, "\n%s:\n%s", g.title, set.FlagUsagesWrapped(width))
+	}
+}
+
+// instead says which option does what a command line asked for by the name that other programs have for it.
+func instead(c *cobra.Command, name string) string {
+	runs := c.CommandPath() == "markmill run" || c.CommandPath() == "markmill runs resume"
+	if c.CommandPath() == "markmill scraps" || c.CommandPath() == "markmill runs attest" {
+		return "" // which have --output
+	}
+	switch name {
+	case "timeout":
+		if runs || c.CommandPath() == "markmill test" {
+			return "--execution-timeout limits each step that sets no timeout of its own, --run-timeout the whole run"
+		}
+	case "dry-run", "n", "dryrun", "plan":
+		if runs {
+			return "markmill inspect NOTEBOOK shows what would run, markmill check NOTEBOOK what would be refused; --prepare-only writes OUTPUT with the parameters and runs nothing"
+		}
+	case "o", "output", "out", "output-file":
+		switch {
+		case runs:
+			return "OUTPUT is the second argument: markmill run NOTEBOOK OUTPUT"
+		case c.CommandPath() == "markmill convert":
+			return "OUTPUT is the second argument: markmill convert NOTEBOOK OUTPUT"
+		}
+	case "param", "params", "set", "arg", "args":
+		if runs {
+			return "-p NAME=VALUE gives a parameter"
+		}
+	case "q", "quiet", "silent", "s":
+		if runs {
+			return "--no-progress-bar shows no progress, --log-level ERROR nothing but errors"
+		}
+	case "v", "verbose", "d", "debug":
+		if runs {
+			return "--log-output shows what the steps print; markmill runs log last prints it afterwards"
+		}
+	case "tags", "tag", "exclude", "skip":
+		if runs {
+			return "--only takes ids of steps, and --skip-tag leaves steps with a tag out"
+		}
+	case "step", "steps":
+		if runs {
+			return "--only ID,… runs only these steps; --from ID and --until ID run a part"
+		}
+	case "allow-dirty", "include-dirty":
+		if runs {
+			return "--dirty include takes uncommitted changes along"
+		}
+	case "env", "e":
+		if runs {
+			return "a notebook says which variables its steps get: env: in the front matter, or env= of a step"
+		}
+	case "color", "no-color", "colour":
+		return "NO_COLOR=1 in the environment turns colours off; they are on where standard output is a terminal"
+	case "format":
+		if hasFlag(c, "json") {
+			return "--json prints one JSON object"
+		}
+	}
+	return ""
+}
+
+func hasFlag(c *cobra.Command, name string) bool { return c.Flags().Lookup(name) != nil }

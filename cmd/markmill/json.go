@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/render"
+	"markmill/runs"
+)
+
+// schemaOf names a document of --json and its version: "markmill.run/1". docs/schemas has the JSON Schema of each. Members
+// are only ever added to a version.
+func schemaOf(document string) string { return "markmill." + document + "/1" }
+
+// printJSON prints one value for programs: an object, before whose members it puts schema. It takes the indented text of an
+// object as it is, too. A command prints one document, so that a later error is told on standard error only.
+func (a *app) printJSON(document string, v any) error {
+	text, isText := v.([]byte)
+	if !isText {
+		var err error
+		if text, err = codec.Indent(v); err != nil {
+			return err
+		}
+	}
+	members, isObject := bytes.CutPrefix(text, []byte("{\n"))
+	if !isObject {
+		return fmt.Errorf("--json: %s is no object with members", document)
+	}
+	a.printed = true
+	_, err := fmt.Fprintf(a.stdout, "{\n  \"schema\": \"%s\",\n%s", schemaOf(document), members)
+	return err
+}
+
+// jsonFlag is the option of a command that can print one document.
+func jsonFlag(c *cobra.Command, to *bool, document string) {
+	c.Flags().BoolVar(to, "json", false, jsonWords(document))
+}
+
+func jsonWords(document string) string {
+	return "print one JSON object (docs/schemas/" + document + ".json)"
+}
+
+// wantsJSON says whether a command line asks for JSON. It reads the words, because an option that is wrong ends the reading
+// of all others.
+func wantsJSON(args []string) bool {
+	for _, arg := range args {
+		switch arg {
+		case "--json", "--json=true":
+			return true
+		case "--":
+			return false
+		}
+	}
+	return false
+}
+
+// jsonError is the document of a command that ended with an error.
+type jsonError struct {
+	Error    jsonMistake   `json:"error"`  // the first of Errors
+	Errors   []jsonMistake `json:"errors"` // at least one
+	ExitCode int           `json:"exit_code"`
+}
+
+// jsonMistake is one error.
+type jsonMistake struct {
+	Kind    string `json:"kind"` // of notebooks.Kind, or usage
+	File    string `json:"file,omitzero"`
+	Line    int    `json:"line,omitzero"`
+	Column  int    `json:"column,omitzero"`
+	Step    string `json:"step,omitzero"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitzero"`
+}
+
+func newJSONError(err error) jsonError {
+	doc := jsonError{ExitCode: exitOf(err)}
+	var list notebooks.ErrorList
+	var one *notebooks.Error
+	switch {
+	case errors.As(err, &list) && len(list) > 0:
+	case errors.As(err, &one):
+		list = notebooks.ErrorList{one}
+	case doc.ExitCode == exitUsage:
+		list = notebooks.ErrorList{{Kind: "usage", Msg: err.Error()}}
+	default:
+		list = notebooks.ErrorList{{Kind: notebooks.KindInternal, Msg: err.Error()}}
+	}
+	for _, e := range list {
+		doc.Errors = append(doc.Errors, jsonMistake{Kind: string(e.Kind), File: e.File, Line: e.Line, Column: e.Col, Step: string(e.Step),
+			Message: e.Msg, Hint: e.Hint})
+	}
+	doc.Error = doc.Errors[0]
+	return doc
+}
+
+// runDocument is what run --json and show --json print: report.json, with what a program needs to go on.
+type runDocument struct {
+	*runs.Report
+	RunDir       string               `json:"run_dir"` // absolute
+	Blockers     []runBlocker         `json:"blockers"`
+	Cause        *render.Cause        `json:"cause"` // null for a run with nothing against it
+	Consequences []render.Consequence `json:"consequences"`
+}
+
+// runBlocker is a blocker of a runDocument.
+type runBlocker struct {
+	Code        string           `json:"code"`
+	Step        notebooks.StepID `json:"step,omitzero"`
+	Rule        string           `json:"rule,omitzero"`
+	Paths       []string         `json:"paths,omitempty"`
+	Words       string           `json:"words"`
+	Hint        string           `json:"hint,omitzero"`
+	Fix         string           `json:"fix,omitzero"`
+	Consequence bool             `json:"consequence,omitzero"`
+}
+
+// printRun prints the document of one run. The report is read where it stands, and made where it does not.
+func (a *app) printRun(run *runs.Run, dir string) error {
+	report, err := runs.ReadReport(dir)
+	if err != nil {
+		if report, err = runs.NewReport(run, dir); err != nil {
+			return err
+		}
+	}
+	doc := runDocument{Report: report, Blockers: []runBlocker{}, Consequences: []render.Consequence{}}
+	if doc.RunDir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	for _, c := range run.Causes() {
+		b := run.Located(c.Blocker)
+		doc.Blockers = append(doc.Blockers, runBlocker{b.Code, b.Step, b.Rule, b.Paths, b.Words, b.Hint, c.Fix, c.Consequence})
+	}
+	nb, _ := recorded(run, dir) // without it the cause has no line of code
+	cause, led := render.Causes(run, nb, os.DirFS(dir))
+	doc.Cause, doc.Consequences = cause, append(doc.Consequences, led...)
+	return a.printJSON("run", doc)
+}
+
+// recorded is the notebook that a run ran, of its copy in the record.
+func recorded(run *runs.Run, dir string) (*notebooks.Notebook, error) {
+	source, err := os.ReadFile(filepath.Join(dir, run.Started.SourceFile))
+	if err != nil {
+		return nil, fmt.Errorf("the source of the run: %w", err)
+	}
+	return render.Recorded(run, source)
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"markmill/runs"
+)
+
+// pager shows a text with $PAGER, or less where that is not set. An empty PAGER, and cat, are none. started is false where there
+// is no pager, and nothing is shown yet. The pager has the terminal until it ends: an interrupt is for it.
+func (a *app) pager(text []byte) (started bool, err error) {
+	words, set := a.getenv("PAGER")
+	if !set {
+		words = "less"
+		if _, err := exec.LookPath(words); err != nil {
+			return false, nil
+		}
+	}
+	if words = strings.TrimSpace(words); words == "" || words == "cat" {
+		return false, nil
+	}
+	cmd := shell(words)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), a.stdout, a.stderr
+	cmd.Env = os.Environ()
+	for _, v := range [][2]string{{"LESS", "FRX"}, {"LV", "-c"}} { // as Git sets them: quit at the end of a short page, keep colours
+		if _, set := a.getenv(v[0]); !set {
+			cmd.Env = append(cmd.Env, v[0]+"="+v[1])
+		}
+	}
+	signal.Ignore(os.Interrupt)
+	defer signal.Reset(os.Interrupt)
+	err = cmd.Run()
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		if code := ended.ExitCode(); code == 126 || code == 127 { // the shell has found no such program, and has said so
+			return false, nil
+		}
+		return true, nil // how a person left the pager says nothing
+	}
+	if cmd.Process == nil {
+		return false, nil
+	}
+	return true, nil // a pager that was left before the end of the text closes its pipe
+}
+
+// shell is a command line that a variable of the environment holds.
+func shell(words string) *exec.Cmd {
+	if runtime.GOOS == "windows" {
+		return exec.Command("cmd", "/c", words)
+	}
+	return exec.Command("sh", "-c", words)
+}
+
+// pagesKept is how long pages of show --open are kept.
+const pagesKept = 7 * 24 * time.Hour
+
+// openPage writes a run or a notebook as an HTML page, which only the user can read, and opens it in a browser.
+func (a *app) openPage(word string) error {
+	var path string
+	var src []byte
+	left, err := a.runOutput(word, "page.html", formHTML)
+	label := ""
+	switch {
+	case err != nil:
+		return err
+	case left != nil:
+		path, src, label = left.path, left.text, string(left.run.ID)
+	default:
+		it, err := a.side(word) // which reads revisions, too
+		if err != nil {
+			return err
+		}
+		path, src, label = word, it.src, pageName(word)
+		if rev, inside, ok := strings.Cut(word, ":"); ok && rev != "" {
+			if _, err := os.Stat(word); err != nil {
+				path = filepath.FromSlash(inside)
+			}
+		}
+	}
+	text, err := pageOf(path, src)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(a.cache(), "pages")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	a.forgetPages(dir)
+	file := filepath.Join(dir, label+".html")
+	if err := runs.WriteFile(file, text); err != nil {
+		return err
+	}
+	if err := os.Chmod(file, 0o600); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(a.stdout, file); err != nil {
+		return err
+	}
+	if err := a.browse(file); err != nil {
+		fmt.Fprintf(a.stderr, "markmill: the page is written, and no browser opened it: %v; set BROWSER, or open it yourself\n", err)
+		return exit(exitFail)
+	}
+	return nil
+}
+
+// pageName names the page of a file: two files of one name have pages of their own.
+func pageName(word string) string {
+	whole := word
+	if abs, err := filepath.Abs(word); err == nil {
+		whole = abs
+	}
+	base := filepath.Base(filepath.FromSlash(word))
+	digest := strings.TrimPrefix(string(runs.DigestOf([]byte(whole))), "sha256:")
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`<>:"/\|?*`, r) || r < 0x20 {
+			return '_'
+		}
+		return r
+	}, base) + "-" + digest[:12]
+}
+
+// forgetPages removes old pages. One that stays is tried again the next time.
+func (a *app) forgetPages(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && filepath.Ext(e.Name()) == ".html" && a.now().Sub(info.ModTime()) > pagesKept {
+			os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// browse opens a file with $BROWSER, or with the program that the system has for it. BROWSER lists commands, the best first, with
+// colons between them; %s stands for the file, and a command that ends in & is not waited for.
+func (a *app) browse(file string) error {
+	if list, _ := a.getenv("BROWSER"); strings.TrimSpace(list) != "" {
+		var failed error
+		for _, words := range filepath.SplitList(list) {
+			fields := strings.Fields(words)
+			if len(fields) == 0 {
+				continue
+			}
+			background := fields[len(fields)-1] == "&"
+			if background {
+				fields = fields[:len(fields)-1]
+			}
+			named := false
+			for i, f := range fields {
+				if strings.Contains(f, "%s") {
+					fields[i], named = strings.ReplaceAll(f, "%s", file), true
+				}
+			}
+			if !named {
+				fields = append(fields, file)
+			}
+			if failed = a.start(background, fields...); failed == nil {
+				return nil
+			}
+		}
+		return failed
+	}
+	switch runtime.GOOS {
+	case "darwin":
+		return a.start(false, "open", file)
+	case "windows":
+		return a.start(false, "rundll32", "url.dll,FileProtocolHandler", file)
+	}
+	return a.start(false, "xdg-open", file)
+}
+
+// start runs a program on this terminal. One that is not there, or that ends with an error, is an error.
+func (a *app) start(background bool, words ...string) error {
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stderr, a.stderr
+	if background {
+		return cmd.Start()
+	}
+	return cmd.Run()
+}

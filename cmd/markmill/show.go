@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/notebooks/diff"
+	"markmill/render/documents"
+	"markmill/render/terminal"
+	"markmill/runs"
+)
+
+// showOptions are the options of show.
+type showOptions struct {
+	open, code, noPager, json bool
+}
+
+func (a *app) showCommand() *cobra.Command {
+	var o showOptions
+	c := &cobra.Command{
+		Use: "show [RUN|FILE]", Short: "Show a run or an output notebook as a page, in the terminal or the browser (default: the last run)",
+		Long: `Shows a run as a page: the verdict and its reasons first, then the parameters, every step with its output, its tables and
+what it changed, and the scraps. Of steps that passed long outputs and diffs are cut; of steps that failed all is shown.
+
+RUN is an id, a part of one, last, or a run directory; FILE is an output notebook of any form, or REV:PATH of a Git revision.
+
+On a terminal the page goes through a pager: $PAGER, or less where that is not set (with LESS=FRX, if LESS is not set). With --open
+it is written as one HTML page to the user's cache folder, and opened with $BROWSER, or else with the program that the system has
+for pages; its path is printed.
+
+Exit codes: 0 shown, 1 there is no browser to open it, 2 there is no such run or file.`,
+		Example: "  markmill show\n  markmill show last --open\n  markmill show report.out.md --no-pager",
+		Args:    args(0, 1),
+		RunE: func(_ *cobra.Command, words []string) error {
+			return a.show(wordOr(words, "last"), o)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&o.open, "open", false, "write an HTML page and open it in the browser")
+	f.BoolVar(&o.code, "code", false, "show the code of every step, not only of those that failed")
+	f.BoolVar(&o.noPager, "no-pager", false, "print the page at once")
+	f.BoolVar(&o.json, "json", false, "print one JSON object (docs/schemas/run.json of a run, docs/schemas/notebook.json of a file)")
+	return c
+}
+
+func (a *app) show(word string, o showOptions) error {
+	if o.open && o.json {
+		return usagef("--open and --json are each a form of its own; give one")
+	}
+	dir, err := a.runNamed(word)
+	if err != nil {
+		return err
+	}
+	if o.open {
+		return a.openPage(word)
+	}
+	page := terminal.Page{Code: o.code}
+	if dir != "" {
+		run, src, err := runs.Load(dir)
+		if err != nil {
+			return err
+		}
+		if o.json {
+			return a.printRun(run, dir)
+		}
+		if page, err = runPage(run, src, dir, page); err != nil {
+			return err
+		}
+	} else {
+		it, err := a.side(word)
+		if err != nil {
+			return err
+		}
+		page.Doc = it.doc
+		if m := manifestOf(it.doc.Name, it.src); m != nil {
+			page.Reasons = m.Blockers
+		}
+		if o.json {
+			return a.printJSON("notebook", newShownNotebook(&page))
+		}
+	}
+	view := a.detect(a.stdout)
+	page.Color = view.Color
+	if view.Terminal {
+		page.Width = view.Width()
+	}
+	return a.paged(!o.noPager && a.terminal(a.stdout), page.Write)
+}
+
+// runPage is the page of a run that is kept.
+func runPage(run *runs.Run, src []byte, dir string, page terminal.Page) (terminal.Page, error) {
+	files := os.DirFS(dir)
+	doc, err := documents.Run(string(run.ID), run, src, files)
+	if err != nil {
+		return page, err
+	}
+	page.Doc, page.Run, page.Record, page.Patches = doc, run, shortPath(dir), map[string][]diff.FilePatch{}
+	for _, c := range run.Causes() {
+		b := run.Located(c.Blocker)
+		page.Reasons = append(page.Reasons, notebooks.ManifestBlocker{Code: b.Code, Step: b.Step, Rule: b.Rule, Paths: b.Paths, Message: b.Text(),
+			Fix: c.Fix, Consequence: c.Consequence})
+	}
+	for _, s := range run.Steps {
+		if s.Patch == nil || s.Patch.Patch == "" {
+			continue
+		}
+		if text, err := os.ReadFile(filepath.Join(dir, s.Patch.Patch)); err == nil {
+			page.Patches[string(s.Planned.ID)] = documents.PatchFiles(string(bytes.ToValidUTF8(text, []byte("\uFFFD"))))
+		}
+	}
+	return page, nil
+}
+
+// manifestOf is the manifest of an output notebook in Markdown; nil where there is none.
+func manifestOf(name string, src []byte) *notebooks.Manifest {
+	if len(src) == 0 || isJupyter(name, src) || isScript(name, src) {
+		return nil
+	}
+	return notebooks.Strip(name, src).Manifest
+}
+
+// shownNotebook is what show --json prints of a file.
+type shownNotebook struct {
+	File       string                      `json:"file"`
+	Form       string                      `json:"form"`
+	Status     string                      `json:"status"` // "" of a notebook that never ran
+	Blockers   []notebooks.ManifestBlocker `json:"blockers"`
+	Parameters []shownParam                `json:"parameters"`
+	Steps      []shownStep                 `json:"steps"`
+	Notes      []string                    `json:"notes"`
+}
+
+type shownParam struct {
+	Name  string    `json:"name"`
+	Type  string    `json:"type,omitzero"`
+	Value codec.Raw `json:"value,omitempty"`
+}
+
+type shownStep struct {
+	ID      string        `json:"id"`
+	Lang    string        `json:"lang,omitzero"`
+	Line    int           `json:"line,omitzero"`
+	Tags    []string      `json:"tags,omitempty"`
+	Status  string        `json:"status,omitzero"`
+	Words   string        `json:"words,omitzero"`
+	Outputs []shownOutput `json:"outputs"`
+	Scraps  []shownScrap  `json:"scraps"`
+	Changed []string      `json:"changed"` // paths
+}
+
+type shownOutput struct {
+	Name string `json:"name"` // stdout, stderr, result, error
+	MIME string `json:"mime"`
+	Text string `json:"text,omitzero"` // of a text
+	File string `json:"file,omitzero"` // of anything else
+}
+
+type shownScrap struct {
+	Name  string    `json:"name"`
+	Type  string    `json:"type"`
+	Value codec.Raw `json:"value,omitempty"`
+	File  string    `json:"file,omitzero"`
+}
+
+func newShownNotebook(p *terminal.Page) shownNotebook {
+	d := p.Doc
+	out := shownNotebook{File: d.Name, Form: d.Form, Status: d.Status, Blockers: append([]notebooks.ManifestBlocker{}, p.Reasons...),
+		Parameters: []shownParam{}, Steps: []shownStep{}, Notes: append([]string{}, d.Notes...)}
+	for _, q := range d.Params {
+		out.Parameters = append(out.Parameters, shownParam{q.Name, q.Type, q.Value})
+	}
+	for i := range d.Cells {
+		c := &d.Cells[i]
+		if c.Kind != diff.Code {
+			continue
+		}
+		s := shownStep{ID: c.Label, Lang: c.Lang, Line: c.Line, Tags: c.Tags, Status: c.Status, Words: c.Words,
+			Outputs: []shownOutput{}, Scraps: []shownScrap{}, Changed: []string{}}
+		for _, o := range c.Outputs {
+			for _, v := range o.Data {
+				s.Outputs = append(s.Outputs, shownOutput{o.Name, v.MIME, v.Text, v.File})
+			}
+		}
+		for _, v := range c.Scraps {
+			s.Scraps = append(s.Scraps, shownScrap{v.Name, v.Type, v.Value, v.File})
+		}
+		for _, f := range c.Files {
+			s.Changed = append(s.Changed, f.Path)
+		}
+		out.Steps = append(out.Steps, s)
+	}
+	return out
+}
+
+// paged writes a page through a pager, where asked for and there is one.
+func (a *app) paged(page bool, write func(io.Writer) error) error {
+	if !page {
+		return write(a.stdout)
+	}
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	if started, err := a.pager(b.Bytes()); started {
+		return err
+	}
+	_, err := a.stdout.Write(b.Bytes())
+	return err
+}

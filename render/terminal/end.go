@@ -1,0 +1,86 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+
+	"markmill/notebooks/codec"
+	"markmill/runs"
+)
+
+// Ending is what the end of a run has to offer, besides its Summary.
+type Ending struct {
+	Output string // the output notebook, as the user would find it; "" where there is none
+	Apply  bool   // its change can be applied to the checkout
+	Branch string // that was made; "" without
+	Commit string // that it holds
+}
+
+// How much of the scraps the end of a run names.
+const (
+	endScraps = 6
+	endScrap  = 40 // characters of a value
+)
+
+// End is the lines below the Summary: where the result is, the scalars that were recorded, and what to do with the change.
+func End(run *runs.Run, e Ending, color bool) string {
+	var t table
+	line := func(name, value string) { t.add(cell{name, dim}, cell{shown(value), ""}) }
+	if e.Output != "" {
+		line("output", e.Output)
+	} else {
+		line("look", "markmill show last")
+	}
+	if words := scalars(run); words != "" {
+		line("scraps", words)
+	}
+	if e.Branch != "" {
+		line("branch", fmt.Sprintf("%s at %.12s; git show %s", e.Branch, e.Commit, e.Branch))
+	}
+	if e.Apply {
+		line("apply", "markmill runs apply last")
+	}
+	var b strings.Builder
+	if err := t.write(&b, "  ", color); err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// scalars names the first scraps that are one text, number or truth.
+func scalars(run *runs.Run) string {
+	var words []string
+	more := 0
+	for _, s := range run.Scraps() {
+		value, ok := scalar(s)
+		switch {
+		case !ok:
+		case len(words) == endScraps:
+			more++
+		default:
+			words = append(words, s.Name+" = "+cut(value, endScrap))
+		}
+	}
+	if more > 0 {
+		words = append(words, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(words, " · ")
+}
+
+// scalar is the value of a scrap that is one text, number or truth, a text without its quotes.
+func scalar(s runs.ScrapData) (string, bool) {
+	if s.File != "" || len(s.Value) == 0 || s.Type != "text" && s.Type != "json" {
+		return "", false
+	}
+	switch s.Value[0] {
+	case '{', '[', 'n':
+		return "", false
+	case '"':
+		var text string
+		if codec.Unmarshal(s.Value, &text) != nil {
+			return "", false
+		}
+		return text, true
+	}
+	return string(s.Value), true
+}

@@ -1,0 +1,364 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"markmill/notebooks"
+	"markmill/notebooks/diff"
+	"markmill/render"
+	"markmill/render/plain"
+	"markmill/runs"
+)
+
+// Page is a run, or an output notebook, as a page for a person.
+type Page struct {
+	Doc     *diff.Document
+	Run     *runs.Run                   // nil: Doc is of a notebook
+	Reasons []notebooks.ManifestBlocker // why it did not pass, causes first
+	Record  string                      // the run directory, as a reader of the terminal finds it; "" without
+	Patches map[string][]diff.FilePatch // what the steps changed, where Doc does not say
+	Code    bool                        // show the code of every step, not only of those that failed
+	Color   bool
+	Width   int // columns; 0: lines are neither wrapped nor cut
+}
+
+// How much is shown of what a step that passed printed and changed. Of one that failed all is shown.
+const (
+	shownLines = 24 // of an output: half from its start, half from its end
+	shownPatch = 40 // of a step's change
+	shownRows  = 30 // of a table
+	leastWidth = 20 // of a terminal: a narrower one is written to as if it had so many columns
+)
+
+// Write prints the page: the verdict with its reasons, the parameters, the steps with their results, the scraps. No byte of a
+// process or a notebook reaches w raw.
+func (p Page) Write(w io.Writer) error {
+	if p.Width > 0 {
+		p.Width = max(p.Width, leastWidth)
+	}
+	out := &sheet{page: page{w: w, color: p.Color}, width: p.Width}
+	p.verdict(out)
+	p.reasons(out)
+	p.params(out)
+	scraps := p.steps(out)
+	p.scraps(out, scraps)
+	return out.err
+}
+
+// sheet is a page of a width.
+type sheet struct {
+	page
+	width int
+}
+
+// text prints words behind a lead, wrapped between words; further lines stand below the first. The words are one line.
+func (s *sheet) text(lead, words, ink string) {
+	indent := strings.Repeat(" ", lipgloss.Width(lead))
+	for i, l := range s.fold(words, lipgloss.Width(lead), true) {
+		if i > 0 {
+			lead = indent
+		}
+		s.printf("%s\n", strings.TrimRight(lead+paint(l, ink, s.color && ink != ""), " "))
+	}
+}
+
+// line prints one line of output behind a lead, wrapped anywhere.
+func (s *sheet) line(lead, text, ink string) {
+	for _, l := range s.fold(text, lipgloss.Width(lead), false) {
+		s.printf("%s\n", strings.TrimRight(lead+paint(l, ink, s.color && ink != ""), " "))
+	}
+}
+
+// fold breaks a line so that it fits beside what takes so many columns.
+func (s *sheet) fold(text string, taken int, words bool) []string {
+	room := s.width - taken
+	if s.width == 0 || lipgloss.Width(text) <= room {
+		return []string{text}
+	}
+	room = max(room, leastWidth/2)
+	var lines []string
+	line, wide, space := []rune{}, 0, -1
+	for _, r := range text {
+		n := lipgloss.Width(string(r))
+		if wide+n > room && len(line) > 0 {
+			rest := []rune{}
+			if words && space > 0 {
+				rest = append(rest, line[space+1:]...)
+				line = line[:space]
+			}
+			lines = append(lines, string(line))
+			line, space = rest, -1
+			wide = lipgloss.Width(string(line))
+		}
+		if r == ' ' {
+			space = len(line)
+		}
+		line, wide = append(line, r), wide+n
+	}
+	return append(lines, string(line))
+}
+
+func (p Page) verdict(out *sheet) {
+	status := runs.Status(p.Doc.Status)
+	title := plain.Escape(p.Doc.Name)
+	if p.Run != nil {
+		out.printf("%s\n", Summary(p.Run, "", p.Color))
+		title = shown(p.Run.Started.Notebook)
+	} else if status == "" {
+		out.printf("%s\n", paint("○ never run", yellow, p.Color))
+	} else {
+		out.printf("%s\n", paint(render.Mark(status)+" "+shown(p.Doc.Status), statusColor(status), p.Color))
+	}
+	facts := []string{title}
+	if p.Run != nil {
+		facts = append(facts, p.Run.StartedAt.UTC().Format("2006-01-02 15:04:05Z"))
+		if !p.Run.FinishedAt.IsZero() {
+			facts = append(facts, "took "+render.Duration(p.Run.FinishedAt.Sub(p.Run.StartedAt)))
+		}
+	}
+	if p.Record != "" {
+		facts = append(facts, plain.Escape(p.Record))
+	}
+	out.text("", strings.Join(facts, " · "), dim)
+	for _, note := range p.Doc.Notes {
+		out.text(paint("!", yellow, p.Color)+" ", shown(note), "")
+	}
+}
+
+// reasons prints why the run did not pass.
+func (p Page) reasons(out *sheet) {
+	if len(p.Reasons) == 0 {
+		return
+	}
+	out.printf("\n%s\n", bold("Why", p.Color))
+	ink := statusColor(runs.Status(p.Doc.Status))
+	for _, r := range p.Reasons {
+		lead, words := "  "+paint("✗", ink, p.Color)+" ", shown(r.Code)
+		if r.Step != "" {
+			words += " in " + shown(string(r.Step))
+		}
+		if words += ": " + shown(r.Message); r.Consequence {
+			out.text("    "+paint("↳", dim, p.Color)+" ", words, dim)
+			continue
+		}
+		out.text(lead, words, ink)
+		for _, more := range [][2]string{{"rule", r.Rule}, {"files", strings.Join(r.Paths, ", ")}, {"fix", r.Fix}} {
+			if more[1] != "" {
+				out.text("    "+paint(fmt.Sprintf("%-6s", more[0]), dim, p.Color), shown(more[1]), "")
+			}
+		}
+	}
+}
+
+func (p Page) params(out *sheet) {
+	var t table
+	given := map[string]string{}
+	if p.Run != nil {
+		for _, v := range p.Run.Contract.Parameters {
+			given[v.Name] = v.From
+		}
+	}
+	for _, q := range p.Doc.Params {
+		t.add(cell{shown(q.Name), green}, cell{shown(cut(string(q.Value), 200)), ""}, cell{shown(given[q.Name]), dim})
+	}
+	if len(t.rows) > 0 {
+		out.printf("\n%s\n", bold("Parameters", p.Color))
+		out.fitted(&t, "  ")
+	}
+}
+
+// fitted prints a table in the width that there is: the widest columns are cut.
+func (s *sheet) fitted(t *table, indent string) {
+	if s.width > 0 {
+		t.fit(s.width - lipgloss.Width(indent))
+	}
+	s.table(t, indent)
+}
+
+// steps prints every step with its results, and returns the scraps of all.
+func (p Page) steps(out *sheet) []diff.Scrap {
+	records := map[string]*runs.StepRecord{}
+	if p.Run != nil {
+		for i := range p.Run.Steps {
+			records[string(p.Run.Steps[i].Planned.ID)] = &p.Run.Steps[i]
+		}
+	}
+	var scraps []diff.Scrap
+	first := true
+	for i := range p.Doc.Cells {
+		c := &p.Doc.Cells[i]
+		name := c.Label
+		rec := records[name]
+		if rec == nil && c.ID != "" { // a cell of Jupyter's may be called otherwise here than in the record
+			if rec = records[c.ID]; rec != nil {
+				name = c.ID
+			}
+		}
+		if c.Kind != diff.Code || rec == nil && c.Status == "" && len(c.Outputs) == 0 {
+			continue
+		}
+		if first {
+			out.printf("\n%s\n", bold("Steps", p.Color))
+		} else {
+			out.printf("\n")
+		}
+		first = false
+		p.step(out, c, name, rec)
+		for _, s := range c.Scraps {
+			scraps = setLast(scraps, s)
+		}
+	}
+	return scraps
+}
+
+func setLast(list []diff.Scrap, s diff.Scrap) []diff.Scrap {
+	for i := range list {
+		if list[i].Name == s.Name {
+			list[i] = s
+			return list
+		}
+	}
+	return append(list, s)
+}
+
+func (p Page) step(out *sheet, c *diff.Cell, name string, rec *runs.StepRecord) {
+	status := runs.StepStatus(c.Status)
+	mark, words, took := "✓", c.Words, c.Took
+	if rec != nil {
+		mark, words = render.Verdict(*rec)
+		words += render.CarriedWords(*rec)
+		status = rec.Status()
+		if rec.Finished != nil && rec.Step != nil {
+			took = time.Duration(rec.Finished.DurationNS)
+		}
+	} else if status == runs.StepFailed || status == runs.StepTimeout {
+		mark = "✗"
+	} else if status == runs.StepSkipped || status == runs.StepPending || status == "" {
+		mark = "○"
+	}
+	parts := []string{bold(shown(name), p.Color)}
+	if c.Lang != "" {
+		parts = append(parts, shown(c.Lang))
+	}
+	if words != "" {
+		parts = append(parts, shown(words))
+	}
+	if took > 0 {
+		parts = append(parts, render.Duration(took))
+	}
+	if t := c.Tests; t != nil {
+		parts = append(parts, render.TestWords(&runs.TestCounts{Passed: t.Passed, Failed: t.Failed, Skipped: t.Skipped}))
+	}
+	if rec != nil && rec.Patch != nil {
+		parts = append(parts, render.ChangeWords(rec.Patch.Files))
+	}
+	out.printf("%s %s\n", paint(mark, stepColor(status), p.Color), strings.Join(parts, " · "))
+	failed := status == runs.StepFailed || status == runs.StepTimeout
+	if p.Code || failed {
+		p.code(out, c, rec)
+	}
+	for i := range c.Outputs {
+		p.output(out, name, &c.Outputs[i], failed)
+	}
+	patches := c.Files
+	if patches == nil {
+		patches = p.Patches[name]
+	}
+	p.patches(out, name, patches, failed)
+}
+
+// code prints the code of a step with the numbers of its lines in the notebook, and marks the line that failed.
+func (p Page) code(out *sheet, c *diff.Cell, rec *runs.StepRecord) {
+	at := 0
+	if rec != nil && rec.Finished != nil && rec.Finished.Error != nil {
+		at = rec.Finished.Error.Line
+	}
+	for i, l := range strings.Split(strings.TrimRight(c.Source, "\n"), "\n") {
+		number, ink, mark := "", dim, " "
+		if c.Line > 0 {
+			number = fmt.Sprint(c.Line + i)
+			if at == c.Line+i {
+				ink, mark = red, ">"
+			}
+		}
+		out.line(fmt.Sprintf("  %s %s ", paint(mark, red, p.Color), paint(fmt.Sprintf("%4s", number), dim, p.Color)), plain.Line([]byte(l)), ink)
+	}
+}
+
+func (p Page) patches(out *sheet, step string, files []diff.FilePatch, failed bool) {
+	room, left := shownPatch, 0
+	for _, f := range files {
+		out.printf("  %s %s\n", bold(shown(f.Path), p.Color), paint(shown(f.Status), dim, p.Color))
+		for _, l := range f.Lines {
+			if room == 0 && !failed {
+				left++
+				continue
+			}
+			if !failed {
+				room--
+			}
+			ink := ""
+			switch {
+			case strings.HasPrefix(l, "+"):
+				ink = green
+			case strings.HasPrefix(l, "-"):
+				ink = red
+			case strings.HasPrefix(l, "@@"):
+				ink = cyan
+			}
+			out.line("    ", plain.Line([]byte(l)), ink)
+		}
+	}
+	if left > 0 {
+		out.text("    ", p.more(left, "line", step, " --patch"), dim)
+	}
+}
+
+// more says how much is not shown, and what shows it.
+func (p Page) more(n int, what, step, option string) string {
+	words := "… " + render.Counted(n, "more "+what)
+	if p.Run != nil {
+		words += "; markmill runs log " + string(p.Run.ID) + " " + plain.Escape(step) + option
+	}
+	return words
+}
+
+func (p Page) scraps(out *sheet, scraps []diff.Scrap) {
+	if len(scraps) == 0 {
+		return
+	}
+	out.printf("\n%s\n", bold("Scraps", p.Color))
+	var t table
+	type named struct {
+		name string
+		rows [][]string
+	}
+	var tables []named
+	for _, s := range scraps {
+		if rows, ok := render.TableRows(s.Value); ok && s.File == "" {
+			tables = append(tables, named{s.Name, rows})
+			continue
+		}
+		value := string(s.Value)
+		if s.File != "" {
+			value = s.File
+			if p.Record != "" {
+				value = path.Join(p.Record, s.File)
+			}
+		}
+		t.add(cell{shown(s.Name), green}, cell{shown(cut(value, 400)), ""})
+	}
+	if len(t.rows) > 0 {
+		out.fitted(&t, "  ")
+	}
+	for _, one := range tables {
+		out.printf("  %s\n", paint(shown(one.name), green, p.Color))
+		p.rows(out, one.rows, "    ")
+	}
+}

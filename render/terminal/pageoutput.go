@@ -1,0 +1,142 @@
+package terminal
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"markmill/notebooks/diff"
+	"markmill/render"
+	"markmill/render/html"
+	"markmill/render/plain"
+)
+
+// output prints one thing that a step printed or showed. all asks for the whole of it.
+func (p Page) output(out *sheet, step string, o *diff.Output, all bool) {
+	rule := "  " + paint("│", dim, p.Color) + " "
+	if o.Name == diff.Stderr || o.Name == diff.Failure {
+		rule = "  " + paint("│", red, p.Color) + " "
+	}
+	for _, d := range slices.Backward(o.Data) { // the richest that a terminal can show
+		if !d.IsText() {
+			continue
+		}
+		if rows, ok := rowsOf(d); ok {
+			p.rows(out, rows, rule)
+			return
+		}
+	}
+	best := -1
+	for i, d := range o.Data {
+		if d.IsText() && (best < 0 || d.MIME == "text/plain" || o.Data[best].MIME != "text/plain" && d.MIME == "text/markdown") {
+			best = i
+		}
+	}
+	if best < 0 {
+		if len(o.Data) > 0 {
+			d := o.Data[len(o.Data)-1]
+			where := d.File
+			if where != "" && p.Record != "" {
+				where = path.Join(p.Record, where)
+			}
+			out.text(rule, strings.TrimSpace(fmt.Sprintf("[%s] %s", shown(d.MIME), shown(where))), dim)
+		}
+		return
+	}
+	text := strings.TrimRight(o.Data[best].Text, "\n")
+	if text == "" {
+		return
+	}
+	lines := strings.Split(text, "\n")
+	from, to := len(lines), len(lines)
+	if !all && len(lines) > shownLines {
+		from, to = shownLines/2, len(lines)-shownLines/2
+	}
+	for _, l := range lines[:from] {
+		out.line(rule, plain.Line([]byte(l)), "")
+	}
+	if to > from {
+		option := ""
+		if o.Name == diff.Stderr {
+			option = " --stderr"
+		}
+		out.text(rule, p.more(to-from, "line", step, option), dim)
+		for _, l := range lines[to:] {
+			out.line(rule, plain.Line([]byte(l)), "")
+		}
+	}
+}
+
+// rowsOf reads a table of an output, the titles first.
+func rowsOf(d diff.Datum) ([][]string, bool) {
+	switch d.MIME {
+	case "text/html":
+		return html.Rows(d.Text)
+	case "text/markdown":
+		return markdownRows(d.Text)
+	}
+	return nil, false
+}
+
+// markdownRows reads a text that is one Markdown table and nothing else.
+func markdownRows(text string) (rows [][]string, ok bool) {
+	for i, l := range strings.Split(strings.TrimSpace(text), "\n") {
+		l = strings.TrimSpace(l)
+		if !strings.HasPrefix(l, "|") || !strings.HasSuffix(l, "|") || len(l) < 2 {
+			return nil, false
+		}
+		row := splitCells(l[1 : len(l)-1])
+		if i == 1 {
+			if !slices.ContainsFunc(row, func(s string) bool { return strings.Trim(s, "-: ") != "" }) {
+				continue
+			}
+			return nil, false
+		}
+		rows = append(rows, row)
+	}
+	return rows, len(rows) > 1
+}
+
+// splitCells splits a row of a Markdown table at the bars that are not escaped.
+func splitCells(l string) []string {
+	var cells []string
+	var b strings.Builder
+	for i := 0; i < len(l); i++ {
+		switch {
+		case l[i] == '\\' && i+1 < len(l) && l[i+1] == '|':
+			i++
+			b.WriteByte('|')
+		case l[i] == '|':
+			cells = append(cells, strings.TrimSpace(b.String()))
+			b.Reset()
+		default:
+			b.WriteByte(l[i])
+		}
+	}
+	return append(cells, strings.TrimSpace(b.String()))
+}
+
+// rows prints a table with its titles.
+func (p Page) rows(out *sheet, rows [][]string, lead string) {
+	left := len(rows) - 1 - shownRows
+	if left > 0 {
+		rows = rows[:1+shownRows]
+	}
+	var t table
+	for i, row := range rows {
+		cells := make([]cell, len(row))
+		for j, text := range row {
+			ink := ""
+			if i == 0 {
+				ink = dim
+			}
+			cells[j] = cell{shown(cut(text, 200)), ink}
+		}
+		t.add(cells...)
+	}
+	out.fitted(&t, lead)
+	if left > 0 {
+		out.text(lead, fmt.Sprintf("… %s", render.Counted(left, "more row")), dim)
+	}
+}

@@ -1,0 +1,68 @@
+package runs
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Located is a blocker with the rule, the paths and the step that it is about. Records of older versions do not name them: there
+// they are taken from the contract, the change and the patches of the steps, where these say it.
+func (r *Run) Located(b Blocker) Blocker {
+	switch b.Code {
+	case CodeDisallowedFileChange:
+		if len(b.Paths) == 0 && r.Diff != nil {
+			b.Paths = r.Diff.Disallowed
+		}
+		if b.Rule == "" {
+			b.Rule = r.pathRules()
+		}
+	case CodeChangeTooLarge:
+		if b.Rule == "" {
+			b.Rule = limitRule(r.Contract.Limits)
+		}
+	case CodeNoDiff:
+		if b.Rule == "" && r.requires(requireDiff) {
+			b.Rule = "require: " + requireDiff
+		}
+	case CodeMissingTestCommand:
+		if b.Rule == "" {
+			b.Rule = "require: " + requireTests
+		}
+	}
+	for _, path := range b.Paths {
+		if b.Step == "" {
+			b.Step = r.ChangedBy(path)
+		}
+	}
+	return b
+}
+
+// pathRules are the rules of which a disallowed path has broken one.
+func (r *Run) pathRules() string {
+	var rules []string
+	for _, list := range append([][]string{r.Contract.AllowedPaths}, r.Contract.AllowedAlso...) {
+		if len(list) > 0 {
+			rules = append(rules, "allow: "+strings.Join(list, ", "))
+		}
+	}
+	if len(r.Contract.ForbiddenPaths) > 0 {
+		rules = append(rules, "forbid: "+strings.Join(r.Contract.ForbiddenPaths, ", "))
+	}
+	return strings.Join(rules, "; ")
+}
+
+func limitRule(l LimitsData) string {
+	var parts []string
+	for _, one := range []struct {
+		name  string
+		limit int64
+	}{{"files", int64(l.Files)}, {"lines", int64(l.Lines)}, {"bytes", l.Bytes}} {
+		if one.limit > 0 {
+			parts = append(parts, fmt.Sprintf("%s: %d", one.name, one.limit))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "limits: {" + strings.Join(parts, ", ") + "}"
+}
