@@ -79,6 +79,9 @@ func verdict(s runs.StepRecord) (mark string, words []string) {
 			words = append(words, f.Reason)
 		}
 	}
+	if c := f.Failed; c != nil && (f.Status == runs.StepFailed || f.Status == runs.StepTimeout) {
+		words = append(words, fmt.Sprintf("line %d: %s", c.Line, c.Command))
+	}
 	if s.Step != nil && s.Step.LostIn != "" {
 		words = append(words, "new interpreter: the one before ended in "+string(s.Step.LostIn))
 	}
