@@ -17,7 +17,7 @@ func failedCommand(said []byte, r Request, exit int) *FailedCommand {
 	first := max(r.Line, 1)
 	at := func(line int, command string) *FailedCommand {
 		line, text := sourceOf(lines, line-first, command)
-		if text = oneLine(text); text == "" {
+		if text = oneLine(text); text == "" || text == "exit" || strings.HasPrefix(text, "exit ") { // nothing failed
 			return nil
 		}
 		return &FailedCommand{Line: first + line, Command: text}
@@ -79,14 +79,16 @@ func sourceOf(lines []string, line int, command string) (int, string) {
 		head += " …"
 	}
 	if want := squeeze(strings.TrimSuffix(head, " …")); want != "" {
-		for i := line; i >= 0; i-- {
+		for i := line; i >= 0 && (many || i == line || continues(lines[i])); i-- {
 			if have := squeeze(lines[i]); have == want && !many {
 				return i, lines[i]
 			} else if strings.Contains(have, want) {
 				return i, head
 			}
 		}
-		return line, head // a group, which the shell prints in one line
+		if want[0] == '(' { // a group over lines, which the shell prints in one
+			return line, head
+		} // else of eval, and no text of the source
 	}
 	begin, end := line, line+1
 	for begin > 0 && continues(lines[begin-1]) {
