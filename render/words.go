@@ -61,6 +61,9 @@ func verdict(s runs.StepRecord) (mark string, words []string) {
 		return "○", []string{skipWords(f.Reason)}
 	case runs.StepTimeout:
 		words = []string{"timed out"}
+		if _, limit, ok := strings.Cut(f.Reason, "the step passed its time limit of "); ok { // older records do not name it
+			words[0] += " after " + limit
+		}
 	case runs.StepPassed, runs.StepAllowed:
 		if f.Status == runs.StepAllowed && hasTag(s.Planned, notebooks.TagAllowFailure) {
 			exit += ", allowed"
