@@ -131,7 +131,9 @@ func (r *reading) addStep(f *fence, in *info) {
 		r.mistake(KindSyntax, w.at, s.ID, w.msg, w.hint)
 	}
 	for _, t := range in.tags {
-		r.checkTag(s, t, in.lang)
+		if in.form != FormNative || t.text != "tests" { // which is told as an error
+			r.checkTag(s, t, in.lang)
+		}
 		s.addTag(t.text)
 	}
 	if spelled == FormNative {
@@ -173,7 +175,7 @@ func usesRunme(in *info) bool {
 
 // checkTag tells of a tag that is one slip away from one with a meaning: it would be kept and mean nothing.
 func (r *reading) checkTag(s *Step, t mark, lang string) {
-	if isOwnTag(t.text) || presentation(t.text, lang) || len(tagsOf(t.text)) > 1 {
+	if isOwnTag(t.text) || presentation(t.text, lang) && t.text != "tests" || len(tagsOf(t.text)) > 1 {
 		return
 	}
 	if near := Suggest(t.text, ownTags); near != "" && slips([]rune(t.text), []rune(near)) <= 2 {
@@ -224,8 +226,13 @@ func (r *reading) apply(s *Step, a attr, spelled Form) {
 		r.unknownAttribute(s, a, spelled)
 		return
 	}
-	if a.key == "needs" {
+	switch a.key {
+	case "needs":
 		r.needsAt[s] = a.at
+	case "tags":
+		for _, tag := range a.words() {
+			r.checkTag(s, mark{tag, a.at}, s.Lang)
+		}
 	}
 	if err := set(s, a); err != nil {
 		r.mistake(KindOption, a.at, s.ID, fmt.Sprintf("%s: %v", a.key, err), "")
