@@ -11,6 +11,9 @@ import (
 
 // What is spelled almost as a step, a tag or a front matter would be left out without a word. It is told here.
 
+// NoStep is how the warnings begin of fences that are almost steps.
+const NoStep = "the fence is not a step"
+
 // checkOutputTag refuses a fence of code with the class of a block of an output notebook, where the tag of a step is meant: with it,
 // the step would be left out, or would not be the test that its author takes it for.
 func (r *reading) checkOutputTag(in *info) {
@@ -26,7 +29,7 @@ func (r *reading) checkOutputTag(in *info) {
 
 // checkAlmostStep tells of a fence that runs by no spelling, and is near to one that does.
 func (r *reading) checkAlmostStep(in *info) {
-	const not = "the fence is not a step: "
+	const not = NoStep + ": "
 	if data(in.lang) {
 		return
 	}
@@ -76,7 +79,7 @@ func (r *reading) checkAlmostLanguage(f *fence) {
 	}
 	for _, lang := range slices.Sorted(maps.Keys(languages)) {
 		if len(lang) >= short && slips([]rune(strings.ToLower(word)), []rune(lang)) == 1 {
-			r.warn(f.info.Start, "", "the fence is not a step: the language "+quote(word)+" is not known", "did you mean {"+lang+"}?")
+			r.warn(f.info.Start, "", NoStep+": the language "+quote(word)+" is not known", "did you mean {"+lang+"}?")
 			return
 		}
 	}

@@ -59,7 +59,7 @@ func (r *reading) roleWithoutLang(in *info) role {
 	for _, t := range in.tags {
 		if runnable(t.text) || data(strings.ToLower(t.text)) {
 			if in.id.text != "" || r.stepByTag(in) {
-				r.warn(t.at, "", "the fence is not a step: its language is not its first word",
+				r.warn(t.at, "", NoStep+": its language is not its first word",
 					fmt.Sprintf("write ```%s {#id} to run it", t.text))
 			}
 			return prose
@@ -98,7 +98,7 @@ func isOwnTag(tag string) bool {
 func (r *reading) warnOfOptions(in *info) {
 	for _, a := range in.attrs {
 		if _, ok := attributes[a.key]; ok && !data(in.lang) {
-			r.warn(a.at, "", fmt.Sprintf("the fence is not a step, so %s= has no effect", a.key), "add an id, {#name}, or {.step}")
+			r.warn(a.at, "", fmt.Sprintf(NoStep+", so %s= has no effect", a.key), "add an id, {#name}, or {.step}")
 			return
 		}
 	}
