@@ -36,6 +36,11 @@ func (r *run) hint(s *PlannedStep, done *runs.StepFinishedData) string {
 		}
 		return fmt.Sprintf("%[1]s is set here, and steps get only the variables that the notebook names: "+where+"; or secrets: [%[1]s], which masks it", name)
 	}
+	for _, u := range r.plan.unset() {
+		if u.Step.ID == s.ID {
+			return fmt.Sprintf("$%s is never set; did you mean $%s?", u.Name, u.Near)
+		}
+	}
 	if lost := r.lost[s.sessionKey()]; lost.told && lost.in != s.ID {
 		return fmt.Sprintf("the interpreter had ended in step %s: what earlier steps had set in it was lost", lost.in)
 	}

@@ -212,7 +212,15 @@ func (e *Engine) checkAll(p *Plan) error {
 	var errs errorList
 	errs.add(p.checkFront())
 	errs.add(p.chooseKernels(e))
+	for _, u := range p.unset() {
+		p.Notebook.Warnings = append(p.Notebook.Warnings, u.Warning(p.Request.Path))
+	}
 	return errs.err()
+}
+
+// unset are the variables of shells that nobody sets, and that are nearly parameters.
+func (p *Plan) unset() []notebooks.Unset {
+	return p.Notebook.UnsetNames(func(name string) bool { _, ok := fixed[name]; return ok || slices.Contains(passed, name) })
 }
 
 // errorList collects errors of any kind as mistakes of the notebook or the request.
