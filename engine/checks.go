@@ -106,9 +106,9 @@ func (r *run) checkTests() error {
 }
 
 // checkSource holds the end against the beginning: what was tested is what stands there, and the
-// user's checkout is as it was.
+// user's checkout is as it was. Where a step failed, that the test behind it did not come is no finding of its own.
 func (r *run) checkSource(ctx context.Context) error {
-	if r.tested && r.untested {
+	if r.tested && r.untested && r.failed == "" {
 		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree, Words: "files changed during the last test step or after it, so what was tested is not what is left"})
 	}
 	if r.plan.Source == nil {
