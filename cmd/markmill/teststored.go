@@ -125,7 +125,7 @@ func (s *storedOutput) given() (names []string, listed bool) {
 	if s.jupyter != nil {
 		return givenNames(s.jupyter), true
 	}
-	return shownParams(s.text)
+	return s.text.Given()
 }
 
 // givenNames are the parameters that a run was given, as papermill notes them in a Jupyter notebook.
