@@ -24,6 +24,7 @@ func TestScript(t *testing.T) {
 		"all": {"# ---\n# title: T\n# jupyter:\n#   kernelspec:\n#     name: python3\n# allow: [a]\n# ---\n# %% [markdown] Part *one*\n# text\n# %% tags=[\"test\"] timeout=90 env={\"A\": \"b c\"}\n1\n# %% [raw]\n# r\n",
 			"---\ntitle: T\nallow: [a]\n---\n\n**Part \\*one\\***\n\ntext\n\n```python {#step-1 .test timeout=1m30s env.A=\"b c\"}\n1\n```\n\n```text\nr\n```\n"},
 		"a rule on top":      {"# %% [markdown]\n# ---\n# title: no\n# ---\n", "\n```markdown\n---\ntitle: no\n---\n```\n"},
+		"a rule below":       {"# %%\n1\n# %% [markdown]\n# ---\n# title: no\n# ---\n", "```python {#step-1}\n1\n```\n\n---\ntitle: no\n---\n"},
 		"words on top":       {"# %% [markdown]\n# ---\n# words\n# ---\n", "\n---\nwords\n---\n"},
 		"a step in prose":    {"# %% [markdown]\n# ```python {#x}\n# 1\n# ```\n# %%\n2\n", "\n````markdown\n```python {#x}\n1\n```\n````\n\n```python {#step-1}\n2\n```\n"},
 		"prose that is open": {"# %% [markdown]\n# <!-- x\n# %%\n2\n", "\n```markdown\n<!-- x\n```\n\n```python {#step-1}\n2\n```\n"},
