@@ -146,9 +146,9 @@ func (r *run) changedSince(step notebooks.StepID, change *worktree.Change) {
 }
 
 // checkSource holds the end against the beginning: what was tested is what stands there, and the
-// user's checkout is as it was.
+// user's checkout is as it was. Where a step failed, that the test behind it did not come is no finding of its own.
 func (r *run) checkSource(ctx context.Context) error {
-	if r.tested && len(r.untested) > 0 {
+	if r.tested && len(r.untested) > 0 && r.failed == "" {
 		var paths []string
 		for _, c := range r.untested {
 			paths = append(paths, c.paths...)

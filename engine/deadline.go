@@ -22,7 +22,7 @@ var (
 // isLimit says whether a context ended because of a time limit.
 func isLimit(ctx context.Context) bool {
 	cause := context.Cause(ctx)
-	return cause == errTimeout || cause == errRunTimeout || cause == errFinally
+	return errors.Is(cause, errTimeout) || cause == errRunTimeout || cause == errFinally
 }
 
 // bound is the context of the steps: it ends with the run's time limit, which counts from the call.
@@ -62,7 +62,7 @@ func (r *run) limit(ctx context.Context, s *PlannedStep) (context.Context, conte
 	if d == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, d, errTimeout)
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("%w of %s", errTimeout, d))
 }
 
 // cut says why nothing more of the run is started, "" when it goes on. A run that is cut by its time

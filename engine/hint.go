@@ -39,6 +39,11 @@ func (r *run) hint(s *PlannedStep, done *runs.StepFinishedData) string {
 	if words := r.leftOut(s, done); words != "" {
 		return words
 	}
+	for _, u := range r.plan.unset() {
+		if u.Step.ID == s.ID {
+			return fmt.Sprintf("$%s is never set; did you mean $%s?", u.Name, u.Near)
+		}
+	}
 	if lost := r.lost[s.sessionKey()]; lost.told && lost.in != s.ID {
 		return fmt.Sprintf("the interpreter had ended in step %s: what earlier steps had set in it was lost", lost.in)
 	}

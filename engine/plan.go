@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,8 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/inject"
+	"markmill/notebooks/ipynb"
+	"markmill/notebooks/percent"
 	"markmill/runs"
 )
 
@@ -67,7 +70,7 @@ func (e *Engine) Parse(req Request) (*notebooks.Notebook, error) {
 func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	nb, err := e.Parse(req)
 	if err != nil {
-		return nil, err
+		return nil, e.withKernels(req, nb, err)
 	}
 	if req.Markers {
 		nb.ApplyMarkers()
@@ -88,6 +91,9 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	errs.add(e.checkAll(p))
 	errs.add(p.choose())
 	errs.add(base)
+	if !req.Empty {
+		errs.add(noSteps(nb))
+	}
 	if err := errs.err(); err != nil {
 		return nil, err
 	}
@@ -110,11 +116,12 @@ func (p *Plan) spoken() string {
 	return p.Notebook.Spoken
 }
 
-// Check finds what Plan would refuse whatever the parameters are, and what is odd but runs.
-func (e *Engine) Check(req Request) (warnings []*notebooks.Error, err error) {
+// Check finds what Plan would refuse whatever the parameters are. What is odd but runs stands in the notebook's Warnings; the
+// notebook is never nil.
+func (e *Engine) Check(req Request) (*notebooks.Notebook, error) {
 	nb, err := e.Parse(req)
 	if err != nil {
-		return nb.Warnings, err
+		return nb, e.withKernels(req, nb, err)
 	}
 	if f := nb.Front; f.Schedule != "" || len(f.Alerts) > 0 {
 		nb.Warnings = append(nb.Warnings, &notebooks.Error{Kind: notebooks.KindOption, File: req.Path, Line: 1,
@@ -122,11 +129,49 @@ func (e *Engine) Check(req Request) (warnings []*notebooks.Error, err error) {
 	}
 	p := &Plan{Request: req, Notebook: nb}
 	if err := p.useHeadPolicies(e); err != nil {
-		return nb.Warnings, err
+		return nb, err
 	}
-	err = e.checkAll(p)
-	return nb.Warnings, err
+	var errs errorList
+	errs.add(noSteps(nb))
+	errs.add(e.checkAll(p))
+	return nb, errs.err()
 }
+
+// withKernels adds to the mistakes of a notebook that cannot be read whole those of the steps that were read, so that all are
+// told at once.
+func (e *Engine) withKernels(req Request, nb *notebooks.Notebook, err error) error {
+	var errs errorList
+	errs.add(err)
+	errs.add((&Plan{Request: req, Notebook: nb}).chooseKernels(e))
+	slices.SortStableFunc(errs.list, func(a, b *notebooks.Error) int { return cmp.Compare(a.Line, b.Line) })
+	return errs.err()
+}
+
+// noSteps refuses a notebook of which nothing would run: a pass would say nothing. Fences that are almost steps are named with it.
+func noSteps(nb *notebooks.Notebook) error {
+	if len(nb.Steps) > 0 {
+		return nil
+	}
+	hint := "a fence is one when it has an id or a tag, as ```bash {#build} and ```bash {.test}, or its language in braces, as ```{python}"
+	switch nb.Form {
+	case ipynb.Form:
+		hint = "a step is a cell of code"
+	case percent.Form:
+		hint = "a step begins with a line of " + percentMark
+	}
+	list := notebooks.ErrorList{{Kind: notebooks.KindSyntax, File: nb.Name, Line: 1, Msg: "the notebook has no step: nothing would run", Hint: hint}}
+	nb.Warnings = slices.DeleteFunc(nb.Warnings, func(w *notebooks.Error) bool {
+		almost := strings.HasPrefix(w.Msg, notebooks.NoStep)
+		if almost {
+			list = append(list, w)
+		}
+		return almost
+	})
+	return list
+}
+
+// percentMark begins a cell of a script.
+const percentMark = "# %%"
 
 // Narrow is a notebook as the policies of the repository leave it, and who restricts what, for a run
 // of the commit that is checked out. Whether its kernels are there does not matter: nothing is to run.
@@ -169,7 +214,15 @@ func (e *Engine) checkAll(p *Plan) error {
 	var errs errorList
 	errs.add(p.checkFront())
 	errs.add(p.chooseKernels(e))
+	for _, u := range p.unset() {
+		p.Notebook.Warnings = append(p.Notebook.Warnings, u.Warning(p.Request.Path))
+	}
 	return errs.err()
+}
+
+// unset are the variables of shells that nobody sets, and that are nearly parameters.
+func (p *Plan) unset() []notebooks.Unset {
+	return p.Notebook.UnsetNames(func(name string) bool { _, ok := fixed[name]; return ok || slices.Contains(passed, name) })
 }
 
 // errorList collects errors of any kind as mistakes of the notebook or the request.

@@ -27,6 +27,9 @@ type Request struct {
 	// no change of the checkout.
 	OwnFiles []os.FileInfo
 
+	// Empty says that a notebook without a step is no mistake, because nothing is to run.
+	Empty bool
+
 	Given        []notebooks.Given
 	AllowUnknown bool
 	AllowErrors  bool // as the notebook's allow_errors

@@ -208,6 +208,9 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 	if out.Err != nil {
 		done.Error = &runs.ErrorData{Name: out.Err.Name, Value: r.conceal(out.Err.Value), Traceback: r.conceal(out.Err.Traceback), Line: out.Err.Line}
 	}
+	if f := out.Failed; f != nil {
+		done.Failed = &runs.CommandData{Line: f.Line, Command: r.conceal(f.Command)}
+	}
 	if done.Displays, err = r.moveDisplays(s.ID, display, dir, out); err != nil {
 		return done, artifact(err)
 	}
@@ -321,6 +324,8 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 		done.Reason = words
 		if e := done.Error; e != nil {
 			words = e.Name + ": " + e.Value
+		} else if f := done.Failed; f != nil {
+			words += fmt.Sprintf(" at line %d: %s", f.Line, f.Command)
 		}
 	}
 	switch {

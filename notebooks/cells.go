@@ -45,6 +45,7 @@ type Book struct {
 	Source []byte
 	Form   Form
 	Matter []Matter
+	Head   *Matter // the text at the head that is no front matter for the reader; nil without one
 	Cells  []Cell
 }
 
@@ -69,9 +70,13 @@ func Assemble(b Book) (*Notebook, error) {
 	for _, m := range b.Matter {
 		r.readMatter(m)
 	}
+	if b.Head != nil {
+		r.checkHead(*b.Head)
+	}
 	r.nameSteps()
 	r.checkNeeds()
 	r.checkParams()
+	r.checkStepConflicts()
 	return r.result()
 }
 
@@ -85,6 +90,7 @@ func (r *reading) addCell(c *Cell, ids freeIDs) {
 		ids.taken[s.ID] = true
 	}
 	for _, tag := range c.Tags {
+		r.checkTag(s, mark{tag, c.At.Start}, "")
 		s.addTag(tag)
 	}
 	attrs := make([]attr, len(c.Options))

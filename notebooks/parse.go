@@ -20,6 +20,7 @@ func Parse(name string, src []byte) (*Notebook, error) {
 	r := reading{nb: nb, needsAt: map[*Step]int{}}
 	matter := findFrontMatter(src)
 	r.readHeader(matter)
+	r.checkLostMatter(matter)
 	if isQuartoName(name) { // a bare fence is an example there, whatever wrote the header
 		r.header.form, r.header.jupytext = FormQuarto, false
 	}
@@ -37,6 +38,7 @@ func Parse(name string, src []byte) (*Notebook, error) {
 	r.checkNeeds()
 	r.checkParams()
 	r.checkConflicts()
+	r.checkStepConflicts()
 	return r.result()
 }
 
@@ -114,7 +116,15 @@ func (r *reading) readFence(f *fence) {
 		r.mistake(KindSyntax, f.tick, "", fmt.Sprintf("the fence that opens in line %d is never closed", line),
 			fmt.Sprintf("write a line of %s after its last line", mark))
 	}
+	if r.header.form == "" {
+		r.checkOutputTag(&in)
+	}
 	switch role {
+	case prose:
+		if r.header.form == "" {
+			r.checkAlmostStep(&in)
+			r.checkAlmostLanguage(f)
+		}
 	case step:
 		r.addStep(f, &in)
 	case parameters:

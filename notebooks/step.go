@@ -59,7 +59,7 @@ func (r *reading) roleWithoutLang(in *info) role {
 	for _, t := range in.tags {
 		if runnable(t.text) || data(strings.ToLower(t.text)) {
 			if in.id.text != "" || r.stepByTag(in) {
-				r.warn(t.at, "", "the fence is not a step: its language is not its first word",
+				r.warn(t.at, "", NoStep+": its language is not its first word",
 					fmt.Sprintf("write ```%s {#id} to run it", t.text))
 			}
 			return prose
@@ -98,7 +98,7 @@ func isOwnTag(tag string) bool {
 func (r *reading) warnOfOptions(in *info) {
 	for _, a := range in.attrs {
 		if _, ok := attributes[a.key]; ok && !data(in.lang) {
-			r.warn(a.at, "", fmt.Sprintf("the fence is not a step, so %s= has no effect", a.key), "add an id, {#name}, or {.step}")
+			r.warn(a.at, "", fmt.Sprintf(NoStep+", so %s= has no effect", a.key), "add an id, {#name}, or {.step}")
 			return
 		}
 	}
@@ -131,7 +131,9 @@ func (r *reading) addStep(f *fence, in *info) {
 		r.mistake(KindSyntax, w.at, s.ID, w.msg, w.hint)
 	}
 	for _, t := range in.tags {
-		r.checkTag(s, t, in.lang)
+		if in.form != FormNative || t.text != "tests" { // which is told as an error
+			r.checkTag(s, t, in.lang)
+		}
 		s.addTag(t.text)
 	}
 	if spelled == FormNative {
@@ -173,7 +175,7 @@ func usesRunme(in *info) bool {
 
 // checkTag tells of a tag that is one slip away from one with a meaning: it would be kept and mean nothing.
 func (r *reading) checkTag(s *Step, t mark, lang string) {
-	if isOwnTag(t.text) || presentation(t.text, lang) || len(tagsOf(t.text)) > 1 {
+	if isOwnTag(t.text) || presentation(t.text, lang) && t.text != "tests" || len(tagsOf(t.text)) > 1 {
 		return
 	}
 	if near := Suggest(t.text, ownTags); near != "" && slips([]rune(t.text), []rune(near)) <= 2 {
@@ -227,8 +229,13 @@ func (r *reading) apply(s *Step, a attr, spelled Form) {
 		r.unknownAttribute(s, a, spelled)
 		return
 	}
-	if a.key == "needs" {
+	switch a.key {
+	case "needs":
 		r.needsAt[s] = a.at
+	case "tags":
+		for _, tag := range a.words() {
+			r.checkTag(s, mark{tag, a.at}, s.Lang)
+		}
 	}
 	if err := set(s, a); err != nil {
 		r.mistake(KindOption, a.at, s.ID, fmt.Sprintf("%s: %v", a.key, err), "")

@@ -103,7 +103,7 @@ func convertedMarkdown(nb *notebooks.Notebook, file *ipynb.Notebook) (*notebooks
 	declares := map[notebooks.StepID]bool{}
 	for i := range doc.Cells {
 		c := &doc.Cells[i]
-		if c.Type != "code" && !isProse(c.Source) {
+		if c.Type != "code" && !isProse(c.Source, false) {
 			var b bytes.Buffer
 			fence(&b, "markdown", text(c.Source))
 			c.Source = strings.TrimSpace(b.String())

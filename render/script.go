@@ -46,10 +46,11 @@ func cellsAs(nb *notebooks.Notebook, head, front string, cells []percent.Cell) (
 		case percent.Raw:
 			fence(&b, "text", c.Source)
 		default:
-			if b.Len() == 0 {
+			top := b.Len() == 0
+			if top {
 				b.WriteString("\n") // a first line of --- would begin a front matter
 			}
-			writeProse(&b, c.Source)
+			writeProse(&b, c.Source, top)
 		}
 	}
 	if text := b.Bytes(); bytes.HasSuffix(text, []byte("\n\n")) {
@@ -87,18 +88,22 @@ func withoutJupyter(text string) string {
 }
 
 // writeProse writes a text as it is, where it is nothing but prose.
-func writeProse(b *bytes.Buffer, text string) {
+func writeProse(b *bytes.Buffer, text string, top bool) {
 	switch {
 	case strings.TrimSpace(text) == "":
-	case isProse(text):
+	case isProse(text, top):
 		b.WriteString(text + "\n\n")
 	default:
 		fence(b, "markdown", text)
 	}
 }
 
-// isProse says whether a text is nothing but prose in a Markdown notebook: no step is in it, and one behind it is one.
-func isProse(text string) bool {
-	nb, err := notebooks.Parse("text.md", []byte("\n"+text+"\n\n```bash {.step}\n```\n"))
+// isProse says whether a text is nothing but prose in a Markdown notebook, on top of it or not: no step is in it, and one behind it is one.
+func isProse(text string, top bool) bool {
+	before := "\n"
+	if !top {
+		before = "words\n\n"
+	}
+	nb, err := notebooks.Parse("text.md", []byte(before+text+"\n\n```bash {.step}\n```\n"))
 	return err == nil && len(nb.Steps) == 1 && nb.Steps[0].Fence.Start > len(text) && len(nb.Declared) == 0 && !strings.Contains(text, "<!-- markmill:")
 }

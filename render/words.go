@@ -63,6 +63,9 @@ func verdict(s runs.StepRecord) (mark string, words []string) {
 		return "○", []string{skipWords(f.Reason)}
 	case runs.StepTimeout:
 		words = []string{"timed out"}
+		if _, limit, ok := strings.Cut(f.Reason, "the step passed its time limit of "); ok { // older records do not name it
+			words[0] += " after " + limit
+		}
 	case runs.StepPassed, runs.StepAllowed:
 		if f.Status == runs.StepAllowed && hasTag(s.Planned, notebooks.TagAllowFailure) {
 			exit += ", allowed"
@@ -80,6 +83,9 @@ func verdict(s runs.StepRecord) (mark string, words []string) {
 		} else if f.Reason != "" && !strings.HasPrefix(f.Reason, "exit ") {
 			words = append(words, f.Reason)
 		}
+	}
+	if c := f.Failed; c != nil && (f.Status == runs.StepFailed || f.Status == runs.StepTimeout) {
+		words = append(words, fmt.Sprintf("line %d: %s", c.Line, c.Command))
 	}
 	if s.Step != nil && s.Step.LostIn != "" {
 		words = append(words, "new interpreter: the one before ended in "+string(s.Step.LostIn))

@@ -365,6 +365,7 @@ type StepFinishedData struct {
 	Displays     []DisplayData `json:"displays,omitempty"`
 	Outputs      StreamData    `json:"outputs,omitzero"` // outputs.jsonl: what came in which order; see OutputData
 	Error        *ErrorData    `json:"error,omitempty"`
+	Failed       *CommandData  `json:"failed_command,omitempty"`
 	Result       string        `json:"result,omitzero"` // result.json, relative
 	ResultDigest Digest        `json:"result_digest,omitzero"`
 	Tests        *TestCounts   `json:"tests,omitempty"`
@@ -398,6 +399,12 @@ type ErrorData struct {
 	Value     string `json:"value"`
 	Traceback string `json:"traceback,omitzero"`
 	Line      int    `json:"line,omitzero"` // of the notebook
+}
+
+// CommandData is the command at which a step of a shell failed.
+type CommandData struct {
+	Line    int    `json:"line"`    // of the notebook
+	Command string `json:"command"` // as the source has it, in one line
 }
 
 // TestCounts is what a test runner said of itself, where it did.

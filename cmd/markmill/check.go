@@ -1,14 +1,22 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/markmill/remote"
 	"markmill/engine"
+	"markmill/engine/worktree"
 	"markmill/notebooks"
-	"markmill/notebooks/forms"
 	"markmill/render"
 )
 
@@ -36,28 +44,52 @@ func (a *app) checkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check NOTEBOOK…", Short: "Name everything that run would refuse before it starts",
 		Long: `Reads notebooks and prints every mistake with file, line and column, what was expected and how to
-mend it. Nothing runs and nothing is written.
+mend it. Nothing runs and nothing is written. Of a folder all notebooks below it are read: the files that have steps or
+are the output of a run, without those that Git ignores, those in hidden folders and those in node_modules.
 
 Exit codes: 0 no errors (there may be warnings), 2 errors.`,
-		Example: "  markmill check examples/*.md\n  markmill check --json task.md",
+		Example: "  markmill check examples/*.md\n  markmill check notebooks\n  markmill check --json task.md",
 		Args:    args(1, -1),
-		RunE: func(_ *cobra.Command, files []string) error {
-			var all []finding
-			failed := false
+		RunE: func(c *cobra.Command, paths []string) error {
+			files, err := a.checkFiles(c.Context(), paths)
+			if err != nil {
+				return err
+			}
+			all, read, steps := []finding{}, 0, 0
+			failed, warned := 0, 0
 			for _, file := range files {
-				warnings, err := a.check(file)
-				for _, w := range warnings {
-					all = append(all, newFinding(w, "warning"))
+				nb, err := a.check(file)
+				if nb == nil && err == nil {
+					continue
+				}
+				read++
+				if nb != nil {
+					steps += len(nb.Steps)
+					warned += len(nb.Warnings)
+					for _, w := range nb.Warnings {
+						all = append(all, newFinding(w, "warning"))
+					}
 				}
 				for _, e := range flatten(err) {
-					failed = true
+					failed++
 					all = append(all, newFinding(e, "error"))
 				}
+			}
+			if read == 0 {
+				return usagef("there is no notebook in %s: no file with a step", strings.Join(paths, ", "))
 			}
 			if err := a.printFindings(all, asJSON); err != nil {
 				return err
 			}
-			if failed {
+			words := "no mistakes"
+			if failed > 0 {
+				words = counted(failed, "mistake")
+			}
+			if warned > 0 {
+				words += ", " + counted(warned, "warning")
+			}
+			fmt.Fprintf(a.stderr, "%s, %s: %s\n", counted(read, "notebook"), counted(steps, "step"), words)
+			if failed > 0 {
 				return exit(exitUsage)
 			}
 			return nil
@@ -65,6 +97,61 @@ Exit codes: 0 no errors (there may be warnings), 2 errors.`,
 	}
 	jsonFlag(c, &asJSON, "check")
 	return c
+}
+
+// checkFiles lists the files to check. Those that were only found are left out where Git ignores them.
+func (a *app) checkFiles(ctx context.Context, paths []string) (files []testFile, err error) {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		pattern := errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?[")
+		if path == "-" || remote.Is(path) || !pattern && (err != nil || !info.IsDir()) {
+			files = append(files, testFile{path, true})
+			continue
+		}
+		found, err := findTests([]string{path})
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range a.notIgnored(ctx, path, found) {
+			if !slices.ContainsFunc(files, func(g testFile) bool { return absolute(f.path) == absolute(g.path) }) {
+				files = append(files, f)
+			}
+		}
+	}
+	return files, nil
+}
+
+// notIgnored leaves out what Git ignores. Outside a repository, and in one without a commit, it ignores nothing.
+func (a *app) notIgnored(ctx context.Context, folder string, files []testFile) []testFile {
+	repo, err := worktree.Open(absolute(folder))
+	if err != nil {
+		return files
+	}
+	checkout, err := repo.CheckoutFiles(ctx)
+	if err != nil {
+		return files
+	}
+	defer checkout.Close()
+	known, err := checkout.All(func(string) bool { return true })
+	if err != nil {
+		return files
+	}
+	root, err := filepath.EvalSymlinks(repo.Root())
+	if err != nil {
+		return files
+	}
+	return slices.DeleteFunc(files, func(f testFile) bool {
+		real, err := filepath.EvalSymlinks(absolute(f.path))
+		if err != nil {
+			return false
+		}
+		rel, err := filepath.Rel(root, real)
+		if err != nil || !filepath.IsLocal(rel) {
+			return false
+		}
+		_, ok := slices.BinarySearch(known, filepath.ToSlash(rel))
+		return !ok
+	})
 }
 
 func newFinding(e *notebooks.Error, severity string) finding {
@@ -92,32 +179,46 @@ func (a *app) printFindings(all []finding, asJSON bool) error {
 	return nil
 }
 
-// check plans a run of one notebook, required parameters left open.
-func (a *app) check(file string) ([]*notebooks.Error, error) {
-	src, err := a.readSource(file, false, false)
+// check plans a run of one notebook, required parameters left open. Of a file that was only found and is no notebook it gives nothing.
+func (a *app) check(file testFile) (*notebooks.Notebook, error) {
+	raw, err := a.readAny(file.path)
+	if err != nil {
+		if !file.named {
+			return nil, nil
+		}
+		return nil, err
+	}
+	output := !isJupyter(file.path, raw) && !isScript(file.path, raw) && notebooks.Strip(name(file.path), raw).Manifest != nil
+	src, err := a.readSource(file.path, false, false)
+	if err != nil {
+		if !file.named && !output {
+			return nil, nil
+		}
+		return nil, err
+	}
+	eng, repo, err := a.engineFor(file.path, "")
 	if err != nil {
 		return nil, err
 	}
-	eng, repo, err := a.engineFor(file, "")
-	if err != nil {
-		return nil, err
+	nb, err := eng.Check(engine.Request{Path: name(file.path), Source: src, Repository: repo})
+	if !file.named && !output && len(nb.Steps) == 0 && len(nb.Params) == 0 {
+		return nil, nil
 	}
-	req := engine.Request{Path: name(file), Source: src, Repository: repo}
-	warnings, err := eng.Check(req)
-	if err != nil {
-		return warnings, err
-	}
-	nb, err := forms.Parse(req.Path, req.Source)
-	if err != nil {
-		return warnings, err
-	}
-	return warnings, render.CheckNormalize(nb)
+	return nb, errors.Join(err, render.CheckNormalize(nb))
 }
 
 // flatten is every error of one.
 func flatten(err error) []*notebooks.Error {
 	var list notebooks.ErrorList
 	var one *notebooks.Error
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []*notebooks.Error
+		for _, e := range joined.Unwrap() {
+			all = append(all, flatten(e)...)
+		}
+		slices.SortStableFunc(all, func(a, b *notebooks.Error) int { return cmp.Compare(a.Line, b.Line) })
+		return all
+	}
 	switch {
 	case err == nil:
 		return nil
@@ -127,4 +228,12 @@ func flatten(err error) []*notebooks.Error {
 		return []*notebooks.Error{one}
 	}
 	return []*notebooks.Error{{Kind: notebooks.KindInternal, Msg: err.Error(), Err: err}}
+}
+
+// counted is "1 step", "2 steps".
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,6 +30,8 @@ func (a *app) gitCommand() *cobra.Command {
 type gitSetup struct {
 	global     bool
 	attributes string // the file; "" is the usual one
+
+	markdown []string // patterns of Markdown whose outputs stay out of commits
 }
 
 func (s *gitSetup) flags(f *pflag.FlagSet) {
@@ -52,17 +55,48 @@ func gitSettings(program, filterFlags string) []gitSetting {
 	}
 }
 
+// gitMarkdownSettings are those of the filter for Markdown. It is a filter of its own: earlier versions gave all Markdown under notebooks/
+// to the other one, which took the outputs out of output notebooks that were meant to be committed.
+func gitMarkdownSettings(program, filterFlags string) []gitSetting {
+	return []gitSetting{
+		{"filter." + markdownFilter + ".process", program + " git filter --markdown" + filterFlags},
+		{"filter." + markdownFilter + ".required", "true"},
+	}
+}
+
+const markdownFilter = "markmill-markdown"
+
+// markdownLine is the line of the attributes file for Markdown that was named.
+func markdownLine(pattern string) string {
+	if strings.ContainsAny(pattern, " \t\"") {
+		pattern = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\t", `\t`).Replace(pattern) + `"`
+	}
+	return pattern + " filter=" + markdownFilter
+}
+
+// markdownLines are such lines of a file, as they stand there.
+func markdownLines(attributes []byte) (lines []string) {
+	if start, end, ok := findAttributes(attributes); ok {
+		for line := range strings.Lines(string(attributes[start:end])) {
+			if line = strings.TrimRight(line, "\r\n"); strings.HasSuffix(line, " filter="+markdownFilter) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
 // gitHeading finds the lines of a text that Git names a hunk by: the headings of cells.
 const gitHeading = "^## .*$"
 
 type gitSetting struct{ name, value string }
 
-// gitAttributes are the lines of the attributes file: outputs stay out of commits under notebooks/ only; elsewhere, as under
-// runs/, a notebook is committed as it is.
+// gitAttributes are the lines of the attributes file: the outputs of Jupyter notebooks stay out of commits under notebooks/ only; elsewhere,
+// as under runs/, a notebook is committed as it is. Outputs in Markdown are made to be committed.
 var gitAttributes = []string{
 	"*.ipynb diff=markmill merge=markmill",
 	"notebooks/**/*.ipynb filter=markmill diff=markmill-source",
-	"notebooks/**/*.md filter=markmill merge=markmill",
+	"notebooks/**/*.md merge=markmill",
 }
 
 func (a *app) gitInstallCommand() *cobra.Command {
@@ -74,15 +108,16 @@ func (a *app) gitInstallCommand() *cobra.Command {
 - git diff, git log -p and git show print a Jupyter notebook as a text, without counts, ids and session metadata;
 - git difftool -t markmill shows what markmill diff says;
 - git merge, rebase, cherry-pick and stash pop merge notebooks by step (markmill merge): Jupyter notebooks, and Markdown under notebooks/;
-- what is committed under notebooks/ has no outputs (markmill strip), as a filter that is one process for each command of Git;
-  the files themselves keep theirs.
+- Jupyter notebooks that are committed under notebooks/ have no outputs (markmill strip), as a filter that is one process for each command of
+  Git; the files themselves keep theirs. An output notebook in Markdown is committed as it is, unless --markdown names it.
 
-The options of markmill strip are given to the filter. Doing it again changes nothing; markmill git uninstall takes it back.
+The options of markmill strip are given to the filter. Doing it again keeps what --markdown named before; markmill git uninstall takes it back.
 Notebooks that were committed with outputs show as changed when they are touched: git add --renormalize notebooks takes all up anew.`,
-		Example: "  markmill git install\n  markmill git install --global\n  markmill git install --attributes .gitattributes --keep-count",
+		Example: "  markmill git install\n  markmill git install --global\n  markmill git install --attributes .gitattributes --keep-count\n  markmill git install --markdown 'notebooks/**/*.md'",
 		Args:    args(0, 0),
 	}
 	setup.flags(c.Flags())
+	c.Flags().StringArrayVar(&setup.markdown, "markdown", nil, "a pattern of Markdown notebooks whose outputs stay out of commits, too, as in an attributes file (may be repeated)")
 	own := pflag.NewFlagSet("filter", pflag.ContinueOnError)
 	options := stripFlags(own)
 	c.Flags().AddFlagSet(own)
@@ -134,12 +169,29 @@ func (a *app) gitInstall(setup gitSetup, filterFlags string) error {
 	if !setup.global {
 		a.tellOtherFilter()
 	}
-	for _, s := range gitSettings(program, filterFlags) {
+	old, err := readAttributes(file)
+	if err != nil {
+		return err
+	}
+	named := markdownLines(old)
+	for _, pattern := range setup.markdown {
+		if pattern == "" || strings.ContainsAny(pattern, "\r\n") || pattern[0] == '!' || pattern[0] == '#' {
+			return usagef("--markdown %q is no pattern of an attributes file; give one such as notebooks/**/*.md", pattern)
+		}
+		if line := markdownLine(pattern); !slices.Contains(named, line) {
+			named = append(named, line)
+		}
+	}
+	settings := gitSettings(program, filterFlags)
+	if len(named) > 0 {
+		settings = append(settings, gitMarkdownSettings(program, filterFlags)...)
+	}
+	for _, s := range settings {
 		if _, err := git("config", setup.scope(), "--replace-all", s.name, s.value); err != nil {
 			return err
 		}
 	}
-	if err := writeAttributes(file, gitAttributes); err != nil {
+	if err := writeAttributes(file, slices.Concat(gitAttributes, named)); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "Git calls %s for notebooks, %s; the lines are in %s\n", program, setup.where(), file)
@@ -180,7 +232,7 @@ func (a *app) gitUninstall(setup gitSetup) error {
 		return err
 	}
 	had := false
-	for _, s := range gitSettings("", "") {
+	for _, s := range append(gitSettings("", ""), gitMarkdownSettings("", "")...) {
 		_, err := git("config", setup.scope(), "--unset-all", s.name)
 		var failed *exec.ExitError
 		switch {
@@ -223,8 +275,15 @@ func (a *app) gitStatus(setup gitSetup) error {
 	if err != nil {
 		return err
 	}
-	missing := 0
-	for _, s := range gitSettings("", "") {
+	lines, err := readAttributes(file)
+	if err != nil {
+		return err
+	}
+	missing, settings, named := 0, gitSettings("", ""), markdownLines(lines)
+	if len(named) > 0 {
+		settings = append(settings, gitMarkdownSettings("", "")...)
+	}
+	for _, s := range settings {
 		value, err := git("config", setup.scope(), "--get", s.name)
 		if err != nil {
 			missing++
@@ -232,11 +291,7 @@ func (a *app) gitStatus(setup gitSetup) error {
 		}
 		fmt.Fprintf(a.stdout, "%s: %s\n", s.name, strings.TrimSpace(value))
 	}
-	lines, err := readAttributes(file)
-	if err != nil {
-		return err
-	}
-	for _, want := range gitAttributes {
+	for _, want := range slices.Concat(gitAttributes, named) {
 		state := "missing"
 		if bytes.Contains(lines, []byte(want+"\n")) {
 			state = "there"

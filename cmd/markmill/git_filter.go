@@ -12,21 +12,29 @@ import (
 )
 
 func (a *app) gitFilterCommand() *cobra.Command {
+	var markdown bool
 	c := &cobra.Command{
 		Use: "filter", Short: "Git's clean filter, as a process that lives as long as Git's command",
 		Long: `Takes the outputs out of notebooks that Git takes up, and gives back what Git checks out as it is. Git starts
 it: filter.markmill.process of its configuration. It speaks version 2 of Git's filter protocol (gitattributes), so that one process
 answers for all files of a command.
 
-A file that cannot be read as a notebook is passed on as it is, and told on standard error: nothing is lost.`,
+A file that cannot be read as a notebook is passed on as it is, and told on standard error: nothing is lost. So is one that is no Jupyter
+notebook, unless --markdown asks for it: an output notebook in Markdown is made to be committed.`,
 		Args: args(0, 0),
 	}
+	c.Flags().BoolVar(&markdown, "markdown", false, "take the outputs out of Markdown, too")
 	options := stripFlags(c.Flags())
 	c.RunE = func(*cobra.Command, []string) error {
 		if err := options.settle(); err != nil {
 			return err
 		}
-		err := gitfilter.Serve(a.stdin, a.stdout, func(path string, content []byte) []byte { return a.clean(path, content, options) })
+		err := gitfilter.Serve(a.stdin, a.stdout, func(path string, content []byte) []byte {
+			if !markdown && !isJupyter(path, content) {
+				return content
+			}
+			return a.clean(path, content, options)
+		})
 		if errors.Is(err, gitfilter.ErrNoGit) {
 			return usagef("git filter is started by Git: %w; markmill git install sets it up", err)
 		}

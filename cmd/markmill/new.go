@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"markmill/notebooks/convert"
 )
 
 //go:embed templates
@@ -19,11 +21,11 @@ func (a *app) newCommand() *cobra.Command {
 	var kind string
 	c := &cobra.Command{
 		Use: "new NAME", Short: "Write a notebook to start from",
-		Long: `Writes NAME.md (or NAME, when it ends in .md), which runs as it is. A file that is there is left
-alone. Kinds: task (a change and its test), health (measure, report, alert).
+		Long: `Writes NAME.md, which runs as it is; a NAME that ends in .md, .markdown or .ipynb is taken as it stands, and .ipynb gives a
+Jupyter notebook. A file that is there is left alone. Kinds: task (a change and its test), health (measure, report, alert).
 
 Exit codes: 0 written, 2 the file is there already.`,
-		Example: "  markmill new rename-flag\n  markmill new checks/disk.md --kind health",
+		Example: "  markmill new rename-flag\n  markmill new checks/disk.md --kind health\n  markmill new analysis.ipynb --kind health",
 		Args:    args(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
 			text, err := templates.ReadFile("templates/" + kind + ".md")
@@ -31,8 +33,23 @@ Exit codes: 0 written, 2 the file is there already.`,
 				return usagef("--kind %s is not known; known: task, health", kind)
 			}
 			path := names[0]
-			if !strings.HasSuffix(path, ".md") {
-				path += ".md"
+			ext := filepath.Ext(path)
+			switch strings.ToLower(ext) {
+			case ".md", ".markdown", ".ipynb":
+			case ".py", ".r", ".jl", ".js", ".sh", ".qmd", ".rmd", ".html":
+				return usagef("%s: new writes Markdown or, for a name that ends in .ipynb, a Jupyter notebook; markmill convert makes other forms of it", path)
+			default:
+				path, ext = path+".md", ".md"
+			}
+			title := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(path), ext), "-", " ")
+			if title == "" {
+				return usagef("%s names no notebook; give it a name before %s", path, ext)
+			}
+			content := []byte(strings.ReplaceAll(string(text), "{{title}}", strings.ToUpper(title[:1])+title[1:]))
+			if jupyterName(path) {
+				if content, err = newJupyter(path, content); err != nil {
+					return err
+				}
 			}
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				return err
@@ -44,8 +61,7 @@ Exit codes: 0 written, 2 the file is there already.`,
 			if err != nil {
 				return err
 			}
-			title := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(path), ".md"), "-", " ")
-			_, err = f.WriteString(strings.ReplaceAll(string(text), "{{title}}", strings.ToUpper(title[:1])+title[1:]))
+			_, err = f.Write(content)
 			if cerr := f.Close(); err == nil {
 				err = cerr
 			}
@@ -57,4 +73,14 @@ Exit codes: 0 written, 2 the file is there already.`,
 	}
 	c.Flags().StringVar(&kind, "kind", "task", "what to start from: task, health")
 	return c
+}
+
+// newJupyter makes a Jupyter notebook of a template.
+func newJupyter(path string, markdown []byte) ([]byte, error) {
+	d, err := convert.Read(convert.Native, path, markdown)
+	if err != nil {
+		return nil, err
+	}
+	out, _, err := d.To(convert.Jupyter, name(path))
+	return out, err
 }

@@ -227,6 +227,7 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 		return err
 	}
 	o.req.Assets = assetsFolder(output)
+	o.req.Empty = o.prepareOnly && !o.frozen
 	plan, err := eng.Plan(ctx, o.req)
 	if err != nil {
 		return err
@@ -238,13 +239,6 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 		if o.level() <= slog.LevelWarn {
 			fmt.Fprintln(a.stderr, "markmill: warning: "+w.Error())
 		}
-	}
-	if len(plan.Steps) == 0 && o.level() <= slog.LevelWarn {
-		why := "a fence is one when it has an id, as ```bash {#id}"
-		if isJupyter(path, src) || isScript(path, src) {
-			why = "it has no code cells"
-		}
-		fmt.Fprintln(a.stderr, "markmill: warning: "+o.req.Path+" has no steps: "+why)
 	}
 	if o.prepareOnly && !o.frozen {
 		return a.prepare(plan, output)

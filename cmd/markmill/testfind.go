@@ -127,7 +127,9 @@ func (t *tester) newJob(file testFile) (*testJob, error) {
 	j := &testJob{file: file, path: file.path, source: source}
 	if out != nil {
 		j.stored, j.output = file.path, out
-		j.path = out.sourceBeside(file.path)
+		if j.path = out.sourceBeside(file.path); j.path == file.path && out.jupyter == nil {
+			j.path = t.sourceElsewhere(file.path, out)
+		}
 		if isScript(j.path, nil) { // its lines and its messages are those of the script
 			if j.source, err = t.readAny(j.path); err != nil {
 				return nil, err

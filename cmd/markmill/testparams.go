@@ -9,7 +9,6 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/lazyregexp"
-	"markmill/render"
 )
 
 // elidedValue is what stands in an output notebook for a value that is too long to be shown.
@@ -53,36 +52,6 @@ func paramsAgain(file string, s *storedOutput, nb *notebooks.Notebook, given []n
 		return nil, errs
 	}
 	return out, nil
-}
-
-// shownParams are the names that the region of the given values lists; false without the region.
-func shownParams(s notebooks.Stripped) (names []string, listed bool) {
-	for _, r := range s.Regions {
-		if r.ID != render.ParametersRegion {
-			continue
-		}
-		var text []byte
-		in := false
-		for line := range bytes.Lines(r.Body) {
-			switch fence := bytes.HasPrefix(line, []byte("```")); {
-			case fence && in:
-				in = false
-			case fence:
-				in = true
-			case in:
-				text = append(text, line...)
-			}
-		}
-		values, err := notebooks.ParseGivenYAML("manifest", "", text)
-		if err != nil {
-			return nil, false
-		}
-		for _, v := range values {
-			names = append(names, v.Name)
-		}
-		return names, true
-	}
-	return nil, false
 }
 
 // isDefault says that a recorded value is what the notebook itself gives.

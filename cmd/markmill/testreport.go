@@ -130,6 +130,11 @@ func (t *tester) show(b *strings.Builder, n *testedNotebook) {
 		for line := range strings.Lines(s.Diff) {
 			b.WriteString(t.paintDiff(line))
 		}
+		if len(s.Normalize) > 0 {
+			list := strings.Join(s.Normalize, ", ")
+			fmt.Fprintf(b, "only what varies from run to run is off: normalize: [%s] in the front matter, or normalize=%s at the step, masks it\n",
+				list, strings.ReplaceAll(list, ", ", ","))
+		}
 	}
 	if len(n.dirty) > 0 && (n.Status == testDifferent || n.Status == testFailed) && t.o.dirty == "ignore" {
 		fmt.Fprintf(b, "uncommitted, and so not in the run: %s; --dirty include takes it along\n", plain.Escape(some(n.dirty)))

@@ -61,6 +61,8 @@ type testedStep struct {
 	Words   string  `json:"words,omitzero"`
 	Diff    string  `json:"diff,omitzero"`
 	Seconds float64 `json:"seconds"`
+	// Normalize are the built-in rules that would mask the whole difference.
+	Normalize []string `json:"normalize,omitempty"`
 }
 
 // tester is what the tests of one command share.
@@ -90,6 +92,13 @@ func (t *tester) fill(ctx context.Context, j *testJob, n *testedNotebook) error 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if !j.hasOutput() && !t.o.marked && !t.o.update {
+		n.Status, n.Words = testMissing, []string{"no output is stored: run it to " + name(j.updateTo) + ", or test it with --update"}
+		if !j.file.named {
+			n.Status, n.Words = testSkipped, []string{"no output is stored"}
+		}
+		return nil
+	}
 	eng, repo, err := t.engineFor(j.path, t.o.repo)
 	if err != nil {
 		return err
@@ -103,13 +112,6 @@ func (t *tester) fill(ctx context.Context, j *testJob, n *testedNotebook) error 
 		return err
 	}
 	n.Stored, n.dirty = name(j.stored), plan.DirtyPaths
-	if !j.hasOutput() && !t.o.marked && !t.o.update {
-		n.Status, n.Words = testMissing, []string{"no output is stored: run it to " + name(j.updateTo) + ", or test it with --update"}
-		if !j.file.named {
-			n.Status, n.Words = testSkipped, []string{"no output is stored"}
-		}
-		return nil
-	}
 	eng.Views = t.views("")
 	result, err := eng.Run(ctx, plan)
 	if err != nil {
@@ -209,7 +211,8 @@ func (t *tester) judge(j *testJob, n *testedNotebook, plan *engine.Plan, result 
 		}
 	}
 	for _, r := range n.results {
-		n.Steps = append(n.Steps, testedStep{Step: r.Step, Line: j.line(r.Line), Verdict: string(r.Verdict), Words: r.Words, Diff: r.Diff, Seconds: times[r.Step]})
+		n.Steps = append(n.Steps, testedStep{Step: r.Step, Line: j.line(r.Line), Verdict: string(r.Verdict), Words: r.Words, Diff: r.Diff, Seconds: times[r.Step],
+			Normalize: r.Normalize})
 		if r.Verdict == compare.Different {
 			n.Status = testDifferent
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -124,7 +125,7 @@ func (s *storedOutput) given() (names []string, listed bool) {
 	if s.jupyter != nil {
 		return givenNames(s.jupyter), true
 	}
-	return shownParams(s.text)
+	return s.text.Given()
 }
 
 // givenNames are the parameters that a run was given, as papermill notes them in a Jupyter notebook.
@@ -327,6 +328,45 @@ func (s *storedOutput) sourceBeside(output string) string {
 		if err == nil && s.of(path, text) {
 			return path
 		}
+	}
+	return output
+}
+
+// sourceElsewhere is the source of an output notebook that stands in another folder of the repository, where the output names it, as in
+// the traceback of an interpreter; or else the output notebook itself.
+func (t *tester) sourceElsewhere(output string, stored *storedOutput) string {
+	if stored.foreign() || bytes.Contains(stored.raw, []byte(filepath.Base(output))) {
+		return output
+	}
+	repo, err := worktree.Open(filepath.Dir(absolute(output)))
+	if err != nil {
+		return output
+	}
+	checkout, err := repo.CheckoutFiles(context.Background())
+	if err != nil {
+		return output
+	}
+	defer checkout.Close()
+	named, err := checkout.All(func(name string) bool {
+		return (isMarkdown(name) || isScript(name, nil)) && bytes.Contains(stored.raw, []byte(name))
+	})
+	if err != nil {
+		return output
+	}
+	for _, path := range named {
+		text, err := checkout.Read(path, maxNotebook)
+		if err != nil || !stored.of(path, text) {
+			continue
+		}
+		full := filepath.Join(repo.Root(), filepath.FromSlash(path))
+		wd, err := os.Getwd()
+		if err != nil {
+			return full
+		}
+		if rel, err := filepath.Rel(wd, full); err == nil {
+			return rel
+		}
+		return full
 	}
 	return output
 }

@@ -112,6 +112,7 @@ type Outcome struct {
 	Displays     []Display
 	Held         map[string][]byte // by Display.File: the bytes of those that are not in DisplayDir, because messages brought them
 	Err          *ExecError
+	Failed       *FailedCommand // of a shell, where it is certain
 	// Outputs are what came in which order, where Request.Ordered asks for it and the kernel knows; nil where it does
 	// not. Their counts of bytes are those of what was handed to the writers; File is a base name in DisplayDir.
 	Outputs []runs.OutputData
@@ -122,4 +123,10 @@ type ExecError struct {
 	Name, Value string
 	Traceback   string // trimmed to the author's frames
 	Line        int    // of the notebook, 0 unknown
+}
+
+// FailedCommand is the command at which a step of a shell failed.
+type FailedCommand struct {
+	Line    int    // of the notebook
+	Command string // as the author wrote it, in one line
 }

@@ -27,6 +27,8 @@ const (
 	fileStep  = "step"  // the step: its file name, line, directory, environment and code
 	fileReply = "reply" // the exception and the displays of a step
 	fileState = "state" // what a shell kept of itself when it ended
+
+	fileFailed = "failed" // the command at which a step of a shell failed
 )
 
 const defaultGrace = 2 * time.Second

@@ -30,6 +30,26 @@ func TestPythonShowsTheLastExpression(t *testing.T) {
 	}
 }
 
+// A semicolon behind the last expression hides its value, as in IPython; one in a text or a comment does not.
+func TestPythonHidesTheLastExpression(t *testing.T) {
+	h := startPython(t)
+	for code, want := range map[string]string{
+		"5;": "", "5 ;": "", "5; # why": "", "5;\n\n# why; or not\n": "", "(5);": "", "(\n5\n);": "", "5 # c;": "5\n", "'a;'": "'a;'\n", "'a;';": "",
+		"'''x\n;'''": "'x\\n;'\n", "'''x\n;''';": "", "1; 2": "2\n", "1; 2;": "", "'é';": "", "'é;' # ;": "'é;'\n", "(1, ';')": "(1, ';')\n",
+		"5 \\\n;": "", "print('p');": "p\n", "import asyncio\nawait asyncio.sleep(0, 'done');": "", "x = 5;\nx": "5\n", "[1,\n 2];": "",
+	} {
+		for _, line := range []int{10, 10_000} {
+			if got := h.run(code, func(r *Request) { r.Line = line }); got.stdout != want || got.Exit != 0 {
+				t.Errorf("%q in line %d: %q %s", code, line, got.stdout, got.stderr)
+			}
+		}
+	}
+	got := h.run("class P:\n    def _repr_html_(self): return '<b>x</b>'\nP();")
+	if len(got.Displays) != 0 || got.stdout != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestPythonExits(t *testing.T) {
 	h := startPython(t)
 	h.ok("kept = 1", "")

@@ -62,6 +62,13 @@ func (s *shellSession) Run(ctx context.Context, r Request) (Outcome, error) {
 	if err != nil {
 		return out, err
 	}
+	if out.Exit != 0 || s.proc.over() {
+		said, _ := os.ReadFile(s.path(fileFailed)) // a driver that says nothing, or half of it, is no failure of ours
+		os.Remove(s.path(fileFailed))
+		if out.Exit != 0 {
+			out.Failed = failedCommand(said, r, out.Exit)
+		}
+	}
 	s.settle()
 	if s.proc.over() {
 		err = s.restart(&out)

@@ -41,6 +41,9 @@ func (s *Source) File(commit OID, path string) ([]byte, error) {
 		switch {
 		case !found || !last && entry.mode != folderMode:
 			return nil, fmt.Errorf("%s in commit %s: %w", path, commit, fs.ErrNotExist)
+		case last && entry.mode == folderMode:
+			return nil, &notebooks.Error{Kind: notebooks.KindInput, File: path,
+				Msg: fmt.Sprintf("is a folder in commit %s, and a file is expected", commit), Hint: "name a file in it, as REV:" + path + "/task.md"}
 		case last && entry.mode != fileMode && entry.mode != scriptMode:
 			return nil, &notebooks.Error{Kind: notebooks.KindInput, File: path,
 				Msg: fmt.Sprintf("is no regular file in commit %s", commit), Hint: "commit it as one"}

@@ -7,6 +7,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/lazyregexp"
 )
 
 // Names of what a notebook's metadata hold of Markmill's that its author wants, or a conversion keeps.
@@ -45,14 +46,36 @@ func (nb *Notebook) matter(at *notebooks.Places) []notebooks.Matter {
 	if inner, ok = strings.CutSuffix("\n"+inner, "\n---"); !ok {
 		return found
 	}
+	return append(found, notebooks.Matter{Text: []byte(strings.TrimPrefix(inner, "\n") + "\n"), At: notebooks.Span(c.Span), Place: c.place(at, 1)})
+}
+
+// place gives the places in the file of those of the source of a cell, some lines of it left out at its head.
+func (c *Cell) place(at *notebooks.Places, skipped int) func(line, col int) (int, int) {
 	places := lineOffsets(c.SourceAt)
-	return append(found, notebooks.Matter{Text: []byte(strings.TrimPrefix(inner, "\n") + "\n"), At: notebooks.Span(c.Span), Place: func(l, col int) (int, int) {
-		if l >= len(places) { // the first line is the mark
+	return func(l, col int) (int, int) {
+		if l += skipped - 1; l >= len(places) {
 			return at.Position(c.SourceAt.Span.End)
 		}
 		line, first := at.Position(places[l])
 		return line, first + col - 1
-	}})
+	}
+}
+
+// contractKey finds the keys of a front matter that restrict a run.
+var contractKey = lazyregexp.New(`(?m)^(?:allow|forbid|require|limits|secrets|forbidden_actions|approval|mode|risk|sandbox|network)[ \t]*:`)
+
+// head is the text on top that may be a front matter which matter does not find: of a raw cell, or of a Markdown cell that would restrict the
+// run. Other tools have a front matter in a Markdown cell, and it is theirs.
+func (nb *Notebook) head(at *notebooks.Places, found []notebooks.Matter) *notebooks.Matter {
+	if len(nb.Cells) == 0 {
+		return nil
+	}
+	c := &nb.Cells[0]
+	own := c.Type == "raw" && !slices.ContainsFunc(found, func(m notebooks.Matter) bool { return m.At == notebooks.Span(c.Span) })
+	if !own && (c.Type != "markdown" || !contractKey.MatchString(c.Source)) {
+		return nil
+	}
+	return &notebooks.Matter{Text: []byte(c.Source), At: notebooks.Span(c.Span), Place: c.place(at, 0)}
 }
 
 // lineOffsets are the places in the file of the lines of a text, or of a list of texts.

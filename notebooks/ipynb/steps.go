@@ -72,7 +72,8 @@ func (nb *Notebook) Runnable() (*notebooks.Notebook, error) {
 		c.options(&step)
 		cells = append(cells, step)
 	}
-	out, err := notebooks.Assemble(notebooks.Book{Name: nb.Name, Source: nb.Source, Form: Form, Matter: nb.matter(places), Cells: cells})
+	matter := nb.matter(places)
+	out, err := notebooks.Assemble(notebooks.Book{Name: nb.Name, Source: nb.Source, Form: Form, Matter: matter, Head: nb.head(places, matter), Cells: cells})
 	if out.Front.Kernel == "" {
 		out.Front.Kernel = nb.Kernel()
 	}

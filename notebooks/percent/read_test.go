@@ -214,3 +214,28 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A header that is not read is an error: the script would run without what it restricts.
+func TestLostHeader(t *testing.T) {
+	const cell = "\n# %%\n1\n"
+	for src, want := range map[string]string{
+		"# ---\n# allow: [x]\n" + cell:                        "a.py:1:3: the front matter is not read: it is never closed; end it with a line of ---",
+		"# ---\n# allow: [x]\n# ----\n" + cell:                "a.py:3:3: the front matter is not read: \"----\" does not end it; end it with a line of ---",
+		"#!/usr/bin/env python\n# ---\n# allow: [x]\n" + cell: "a.py:2:3: the front matter is not read: it is never closed; end it with a line of ---",
+		"\n# ---\n# allow: [x]\n# ---\n" + cell:               "a.py:2:3: the front matter is not read: it does not begin in the first line; take out what stands before it",
+		"# ---\n# allow: [x]\n# ---\n" + cell:                 "<nil>",
+		"#\n# ---\n# allow: [x]\n# ---\n" + cell:              "<nil>",
+		"# ---\n# Words about the script.\n" + cell:           "<nil>",
+		"# Words about the script.\n" + cell:                  "<nil>",
+		"#!/bin/sh\n":                                         "<nil>",
+		"":                                                    "<nil>",
+	} {
+		s, err := Parse("a.py", []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Runnable(); fmt.Sprint(err) != want {
+			t.Errorf("%q: %v, expected %s", src, err, want)
+		}
+	}
+}

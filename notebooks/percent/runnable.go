@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/notebooks/magics"
 )
 
 // Runnable is the script as a run takes it: its cells of code are the steps. It gives every mistake there is.
@@ -12,6 +13,8 @@ func (s *Script) Runnable() (*notebooks.Notebook, error) {
 	book := notebooks.Book{Name: s.Name, Source: s.Source, Form: Form}
 	if s.Header.Given {
 		book.Matter = []notebooks.Matter{{Text: []byte(s.Header.Text), At: s.Header.At, Place: s.place, Strict: !s.Header.Jupytext}}
+	} else {
+		book.Head = s.head()
 	}
 	for i := range s.Cells {
 		if c := &s.Cells[i]; c.Kind == Code {
@@ -21,6 +24,32 @@ func (s *Script) Runnable() (*notebooks.Notebook, error) {
 	nb, err := notebooks.Assemble(book)
 	nb.Warnings = append(nb.Warnings, s.Warnings...)
 	return nb, err
+}
+
+// head is the text of the comments on top, which may be a header that is not read.
+func (s *Script) head() *notebooks.Matter {
+	sign := s.Language.Comment
+	comment := func(i int) bool { return i < len(s.lines) && strings.HasPrefix(s.lines[i].text, sign) }
+	first := 0
+	for first < len(s.lines) && (s.lines[first].text == "" || strings.HasPrefix(s.lines[first].text, "#!") ||
+		comment(first) && (coding.MatchString(s.lines[first].text) || strings.TrimSpace(magics.Bare(s.lines[first].text, sign)) == "")) {
+		first++
+	}
+	var text strings.Builder
+	if first > 0 && s.lines[first-1].text == "" { // a header stands above the first empty line
+		text.WriteByte('\n')
+		first--
+	}
+	skipped := first
+	for i := first; i < len(s.lines) && (comment(i) || i == first && text.Len() > 0); i++ {
+		if comment(i) {
+			text.WriteString(magics.Bare(s.lines[i].text, sign) + "\n")
+		}
+	}
+	return &notebooks.Matter{Text: []byte(text.String()), Place: func(line, col int) (int, int) {
+		i := min(skipped+line-1, len(s.lines)-1)
+		return i + 1, col + len(s.lines[i].text) - len(magics.Bare(s.lines[i].text, sign))
+	}}
 }
 
 func (s *Script) step(c *Cell) notebooks.Cell {

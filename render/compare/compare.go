@@ -29,6 +29,8 @@ type Result struct {
 	Words   string   // why, for people; "" where there is nothing to say
 	Diff    string   // unified, of what was stored and what came; "" without a difference
 	Now     []string // what came, as it was masked
+	// Normalize are the built-in rules that would mask the whole difference; nil where they would not.
+	Normalize []string
 }
 
 // Options say what is compared and how.
@@ -79,7 +81,7 @@ func Compare(nb *notebooks.Notebook, run *runs.Run, stored, now Output, o Option
 				break // the cell that declares parameters: a run of the text that it was made of has no step for it
 			}
 			if r.Diff = o.diff(r.Step, a, b); r.Diff != "" {
-				r.Verdict, r.Words = Different, difference(a, b)
+				r.Verdict, r.Words, r.Normalize = Different, difference(a, b), maskedBy(a, b)
 			}
 		}
 		out = append(out, r)
@@ -122,6 +124,38 @@ func (o Options) passOver(s *notebooks.Step, stored *Step) string {
 
 func (o Options) diff(step string, a, b []string) string {
 	return Unified(o.From+" ("+step+")", o.To+" ("+step+")", a, b)
+}
+
+// maskedBy names the built-in rules by which two texts are the same: one where one is enough.
+func maskedBy(a, b []string) []string {
+	if len(a) != len(b) {
+		return nil
+	}
+	same := func(names []string) bool {
+		var list []notebooks.Normalize
+		for _, name := range names {
+			list = append(list, notebooks.Normalize{Name: name})
+		}
+		rules, err := render.NewRules(list)
+		return err == nil && slices.EqualFunc(a, b, func(x, y string) bool { return x == y || rules.Line(x) == rules.Line(y) })
+	}
+	all := render.NormalizeNames()
+	for _, name := range all {
+		if same([]string{name}) {
+			return []string{name}
+		}
+	}
+	if !same(all) {
+		return nil
+	}
+	for i := 0; i < len(all); {
+		if without := slices.Delete(slices.Clone(all), i, i+1); same(without) {
+			all = without
+		} else {
+			i++
+		}
+	}
+	return all
 }
 
 // difference sums up what is off.

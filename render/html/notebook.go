@@ -21,6 +21,7 @@ type notebookPage struct {
 	manifest *notebooks.Manifest
 	problems notebooks.ErrorList
 	results  map[notebooks.StepID]*result
+	given    []string               // names of the parameters that were given
 	params   *notebooks.FoundRegion // the region that shows the given values, until it is written
 	title    string
 	titleAt  ast.Node // the heading that is the title already
@@ -49,6 +50,7 @@ func Notebook(name string, src []byte, files fs.FS) ([]byte, error) {
 	for _, s := range nb.Steps {
 		p.anchors.used["#"+string(s.ID)] = true
 	}
+	p.given, _ = stripped.Given()
 	for i, r := range stripped.Regions {
 		if p.anchors.used["#"+r.ID] {
 			res := p.readRegion(r)

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"slices"
 	"strings"
 
 	"markmill/notebooks"
@@ -281,7 +282,7 @@ func (p *notebookPage) paramRows(w *writer) {
 		switch {
 		case ok:
 			value = p.value(v)
-			if given[param.Name] || !told && param.HasDefault && !bytesEqualJSON(v, param.Default.JSON()) {
+			if given[param.Name] || !told && slices.Contains(p.given, param.Name) {
 				value += ` <span class="tag">given</span>`
 			}
 		case param.HasDefault:
@@ -304,13 +305,6 @@ func (p *notebookPage) paramRows(w *writer) {
 		list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, counted(n-maxListed, "parameter"))
 	}
 	w.put(`<tr><th>Parameters</th><td><table class="list">%s</table></td></tr>`, list.markup())
-}
-
-// bytesEqualJSON says that two JSON texts are one value.
-func bytesEqualJSON(a, b codec.Raw) bool {
-	x, err1 := codec.Marshal(a)
-	y, err2 := codec.Marshal(b)
-	return err1 == nil && err2 == nil && string(x) == string(y)
 }
 
 func (p *notebookPage) scrapRows(w *writer) {

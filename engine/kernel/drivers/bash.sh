@@ -5,9 +5,26 @@
 unset -v BASH_EXECUTION_STRING
 __mm_flags=@FLAGS@ __mm_open= __mm_atexit= __mm_onerr=- __mm_ondebug=- __mm_env=()
 
+# __mm_note is the trap on ERR while the author has none: it keeps the command that failed, and the one that failed
+# before it, for failed.go. It keeps $_, and is not seen under -x. It has no single quote: see trap.
+__mm_note='{ __mm_was=$__mm_err __mm_us=$_ __mm_err="$? ${#PIPESTATUS[@]} $LINENO ${#FUNCNAME[@]} ${BASH_LINENO[${#FUNCNAME[@]}?${#FUNCNAME[@]}-1:0]-0} $BASH_COMMAND"; builtin : "$__mm_us"; } 2>/dev/null'
+
+# __mm_traps sets the traps on ERR and DEBUG: the author's, else that one, or none where the author's trap on DEBUG would
+# see it. None is '': what a function sets on them stays, what it removes comes back.
+__mm_traps() {
+	if [[ $__mm_onerr != - ]]; then
+		builtin trap -- "$__mm_onerr" ERR
+	elif [[ $__mm_ondebug == - ]]; then
+		builtin trap -- "$__mm_note" ERR
+	else
+		builtin trap -- '' ERR
+	fi
+	builtin trap -- "${__mm_ondebug#-}" DEBUG
+}
+
 # trap keeps what the author sets to run at the end of the session, and leaves EXIT to the driver.
 trap() {
-	local __mm_a=("$@")
+	local __mm_a=("$@") __mm_do
 	[[ ${1-} != -- ]] || __mm_a=("${@:2}")
 	if [[ $BASH_SUBSHELL -gt 0 || ${__mm_a[0]-} == -l* ]]; then
 		builtin trap "$@"
@@ -18,11 +35,15 @@ trap() {
 		[[ -z $__mm_atexit ]] || builtin printf "trap -- %q EXIT\n" "$__mm_atexit"
 		[[ $__mm_onerr == - ]] || builtin printf "trap -- %q ERR\n" "$__mm_onerr"
 		[[ $__mm_ondebug == - ]] || builtin printf "trap -- %q DEBUG\n" "$__mm_ondebug"
-		__mm_a=${__mm_a#"trap -- '$__mm_end' EXIT"}
-		[[ -z $__mm_a ]] || builtin printf '%s\n' "${__mm_a#$'\n'}"
+		__mm_a=$'\n'$__mm_a
+		for __mm_do in "$__mm_end' EXIT" "$__mm_note' ERR" "' ERR" "' DEBUG"; do
+			__mm_a=${__mm_a/$'\n'"trap -- '$__mm_do"}
+		done
+		[[ -z ${__mm_a#$'\n'} ]] || builtin printf '%s\n' "${__mm_a#$'\n'}"
 		return
 	fi
-	local __mm_do=${__mm_a[0]} __mm_sig __mm_rest=()
+	__mm_do=${__mm_a[0]}
+	local __mm_sig __mm_rest=()
 	if [[ ${#__mm_a[@]} -gt 1 ]]; then
 		__mm_a=("${__mm_a[@]:1}")
 	else
@@ -30,13 +51,14 @@ trap() {
 	fi
 	for __mm_sig in "${__mm_a[@]}"; do
 		case $__mm_sig in
-		ERR | err) __mm_onerr=$__mm_do; __mm_rest+=("$__mm_sig") ;;
-		DEBUG | debug) __mm_ondebug=$__mm_do; __mm_rest+=("$__mm_sig") ;;
+		ERR | err) __mm_onerr=$__mm_do ;;
+		DEBUG | debug) __mm_ondebug=$__mm_do ;;
 		EXIT | exit | SIGEXIT | 0) if [[ $__mm_do == - ]]; then __mm_atexit=; else __mm_atexit=$__mm_do; fi ;;
 		*) __mm_rest+=("$__mm_sig") ;;
 		esac
 	done
 	[[ ${#__mm_rest[@]} -eq 0 ]] || builtin trap -- "$__mm_do" "${__mm_rest[@]}"
+	__mm_traps
 }
 
 # __mm_next waits for the next step and makes everything ready for it.
@@ -76,7 +98,7 @@ __mm_next() {
 		__mm_code='(builtin exit 1)'
 	fi
 	[[ -z $__mm_flags ]] || __mm_lines+="set -$__mm_flags;"
-	__mm_code=$__mm_lines$__mm_code __mm_open=1
+	__mm_code=$__mm_lines$__mm_code __mm_open=1 __mm_err= __mm_was=
 	return 0
 }
 
@@ -119,6 +141,7 @@ __mm_done() {
 	__mm_flags=${__mm_flags//[!euxvET]/}
 	__mm_open=
 	__mm_unsetenv
+	[[ $1 == 0 ]] || builtin printf '%s\0' - "$__mm_was" "$__mm_err" >|@D@/failed
 	builtin disown -a
 	builtin printf '%s %s 0\n' "$__mm_number" "$1" >|@D@/ctl
 	return 0
@@ -128,7 +151,8 @@ __mm_done() {
 __mm_exit() {
 	local __mm_f=$-
 	builtin set +euxvnET
-	builtin trap - EXIT
+	builtin trap - EXIT ERR
+	builtin printf '%s\0' "$__mm_at" "$__mm_was" "$__mm_err" >|@D@/failed
 	local __mm_ifs=$IFS __mm_n __mm_names=' ' __mm_gone=' '
 	local IFS=$' \t\n'
 	__mm_flags=${__mm_f//[!euxvET]/}
@@ -211,6 +235,7 @@ else
 	set @PIPEFAIL@
 	__mm_params
 fi
-__mm_end='{ __mm_locals=$(local -p) || :; __mm_exit; } 2>/dev/null'
+__mm_traps
+__mm_end='{ __mm_at="${#FUNCNAME[@]} ${BASH_LINENO[${#FUNCNAME[@]}?${#FUNCNAME[@]}-1:0]-0}"; __mm_locals=$(local -p) || :; __mm_exit; } 2>/dev/null'
 builtin trap "$__mm_end" EXIT
 builtin printf 'hello %s %s\n' "$$" "$BASH_VERSION" >@D@/ctl

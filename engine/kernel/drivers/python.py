@@ -127,6 +127,11 @@ def _mm_main(private, scraps, more_source):
                 elif hasattr(child, "_fields"):
                     nodes.append(child)
 
+    def quiet(last, source, line):
+        """Whether a semicolon ends the last expression, which hides its value, as in IPython."""
+        rest = "\n".join(source.split("\n")[last.end_lineno - line:]).encode("utf-8", "surrogateescape")[last.end_col_offset:]
+        return rest.lstrip(b" \t\f\\\n)").startswith(b";")
+
     def compiled(source, file, line):
         flags = state.flags | PyCF_ALLOW_TOP_LEVEL_AWAIT
         # Line numbers are the notebook's. To read so many empty lines before a step costs less than
@@ -143,7 +148,7 @@ def _mm_main(private, scraps, more_source):
         if below:
             lower(tree, below)
         parts = []
-        if tree.body and type(tree.body[-1]).__name__ == "Expr":
+        if tree.body and type(tree.body[-1]).__name__ == "Expr" and not (";" in source and quiet(tree.body[-1], source, line)):
             import _ast
             last = _ast.Expression(tree.body.pop().value)
             parts.append((compile(tree, file, "exec", flags, True), False))

@@ -99,6 +99,7 @@ __mm_done() {
 
 __mm_exit() {
 	[[ -z $__mm_ending ]] || return 0
+	{ builtin printf '%s\0' 0 "" "$__mm_at" >|@D@/failed } 2>/dev/null
 	{
 		local __mm_o=$-
 		builtin set +euxv
@@ -174,7 +175,7 @@ else
 	__mm_params
 fi
 __mm_ending=
-builtin trap __mm_exit EXIT
+builtin trap '{ __mm_at="$? 1 $LINENO $(($#functrace - 1)) ${${functrace[-2]-}##*:} " } 2>/dev/null; __mm_exit' EXIT
 builtin trap 'builtin exit 130' INT
 builtin trap 'builtin exit 143' TERM
 builtin print -r -- "hello $$ $ZSH_VERSION" >|@D@/ctl
