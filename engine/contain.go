@@ -100,6 +100,7 @@ func (r *run) wrap(o *kernel.Options) error {
 	if d.Git != "" {
 		spec.ReadOnly = r.kept()
 	}
+	spec.Filter, spec.IPC = d.Filter != "", d.IPC == "namespace"
 	switch {
 	case !spec.Needed():
 		return nil
