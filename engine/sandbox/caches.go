@@ -15,7 +15,7 @@ type cache struct {
 	// own is the folder below the runs' own caches that stands in for one the user does not have. "" is for
 	// tools that follow XDG_CACHE_HOME.
 	own string
-	// always says that the folder holds programs beside the parts below: steps have their own in its place.
+	// always says that the folder holds programs, beside the parts below: steps have their own in its place.
 	always bool
 	data   []string // parts that steps may write; none and no read: the whole folder
 	read   []string // parts that they need to see: links, of which the sandbox lets nothing be written
@@ -29,14 +29,14 @@ var caches = []cache{
 	{variable: "GOMODCACHE"},
 	{variable: "GOPATH", home: "~/go", own: "go", data: []string{"pkg"}, read: []string{"bin"}},
 	{variable: "NPM_CONFIG_CACHE", home: "~/.npm", own: "npm", always: true, data: []string{"_cacache"}}, // beside it: _npx
-	{variable: "PNPM_HOME", own: "pnpm"},
+	{variable: "PNPM_HOME", own: "pnpm", always: true},
 	{variable: "YARN_GLOBAL_FOLDER", home: "~/.yarn/berry", own: "yarn"},
-	{variable: "BUN_INSTALL_CACHE_DIR", own: "bun"},
+	{variable: "BUN_INSTALL_CACHE_DIR", own: "bun", always: true},
 	{variable: "COREPACK_HOME", home: "~/.cache/node/corepack", read: []string{"."}},
 	{variable: "PLAYWRIGHT_BROWSERS_PATH", home: "~/.cache/ms-playwright", read: []string{"."}},
 	{variable: "CYPRESS_CACHE_FOLDER", home: "~/.cache/Cypress", read: []string{"."}},
 	{variable: "PIP_CACHE_DIR", home: "~/.cache/pip"},
-	{variable: "UV_TOOL_DIR", own: "uv-tools"},
+	{variable: "UV_TOOL_DIR", own: "uv-tools", always: true},
 	{variable: "UV_PYTHON_INSTALL_DIR", home: "~/.local/share/uv/python", own: "uv-python", read: []string{"."}},
 	{variable: "HF_HUB_CACHE", home: "~/.cache/huggingface/hub"},
 	{variable: "HF_DATASETS_CACHE", home: "~/.cache/huggingface/datasets"},
@@ -46,7 +46,7 @@ var caches = []cache{
 	{variable: "MAVEN_OPTS", format: "-Dmaven.repo.local=", home: "~/.m2/repository", own: "maven"},
 	{variable: "GRADLE_USER_HOME", home: "~/.gradle", own: "gradle", always: true, read: []string{"gradle.properties", "init.d", "init.gradle", "init.gradle.kts"}},
 	{variable: "NUGET_PACKAGES", home: "~/.nuget/packages", own: "nuget"},
-	{variable: "NUGET_HTTP_CACHE_PATH", own: "nuget-http"},
+	{variable: "NUGET_HTTP_CACHE_PATH", own: "nuget-http", always: true},
 	{variable: "BUNDLE_USER_CACHE", home: "~/.bundle/cache", own: "bundle"},
 	{variable: "CCACHE_DIR", home: "~/.cache/ccache"},
 	{variable: "SCCACHE_DIR", home: "~/.cache/sccache"},
@@ -108,8 +108,8 @@ func (c cache) place(getenv func(string) (string, bool), root *os.Root) (write [
 	switch {
 	case c.data == nil && slices.Equal(c.read, []string{"."}) && there:
 		return nil, user
-	case c.data == nil && c.read == nil && (there || named):
-		if strings.HasPrefix(c.home, "~/.cache/") {
+	case c.data == nil && c.read == nil && !c.always && (there || named):
+		if named || strings.HasPrefix(c.home, "~/.cache/") {
 			folder = user
 		}
 		return []string{user}, folder

@@ -128,7 +128,9 @@ func TestCaches(t *testing.T) {
 
 	dir = home(t, "mods/", "g/pkg/")
 	s = cachesOf(t, dir, "", nil, "HOME", dir, "GOMODCACHE", filepath.Join(dir, "mods"), "GOPATH", filepath.Join(dir, "g")+":"+filepath.Join(dir, "h"), "GOCACHE", "off",
-		"PIP_CACHE_DIR", "relative", "CCACHE_DIR", filepath.Join(dir, "named"))
+		"PIP_CACHE_DIR", "relative", "CCACHE_DIR", filepath.Join(dir, "named"), "PNPM_HOME", filepath.Join(dir, "mods"), "UV_TOOL_DIR", dir)
+	variable(t, s, "CCACHE_DIR", filepath.Join(dir, "named"))
+	variable(t, s, "UV_TOOL_DIR", filepath.Join(dir, "own/uv-tools"))
 	same(t, s.Write, dir, "mods", "g/pkg", "own", "named")
 	same(t, cachesOf(t, dir, "", nil).Write, dir, "own") // without a home
 }
