@@ -292,10 +292,25 @@ func (s Spec) apart() error {
 // separable says whether a thread can be given an IPC namespace without a user namespace, in which the
 // files of other users would seem to belong to nobody (ssh refuses its settings then).
 func separable() bool {
-	made := make(chan bool)
+	if unix.Geteuid() != 0 {
+		return false
+	}
+	made := make(chan bool, 1)
+	try := func(placed chan<- struct{}) { // its thread stays locked, and so ends with the goroutine
+		runtime.LockOSThread()
+		close(placed)
+		made <- unix.Unshare(unix.CLONE_NEWIPC) == nil
+	}
 	go func() {
-		runtime.LockOSThread() // the thread ends with the goroutine
-		made <- unix.Geteuid() == 0 && unix.Unshare(unix.CLONE_NEWIPC) == nil
+		runtime.LockOSThread()
+		placed := make(chan struct{})
+		if unix.Gettid() != unix.Getpid() {
+			try(placed)
+			return
+		}
+		go try(placed) // the main thread cannot end; it is held here until that has another
+		<-placed
+		runtime.UnlockOSThread()
 	}()
 	return <-made
 }

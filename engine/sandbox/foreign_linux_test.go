@@ -255,7 +255,7 @@ var setting = map[string]func(top string) error{
 func (c cell) neighbour() {
 	c.t.Helper()
 	cmd := exec.Command("/bin/sleep", "300")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if c.uid != os.Getuid() {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(c.uid), Gid: uint32(c.uid)}
 	}
@@ -268,6 +268,30 @@ func (c cell) neighbour() {
 	c.write("mapped", at)
 }
 
+// modes are what the modes of a sandbox come to, as far as the cell's user can have them.
+func (c cell) modes() map[string]Spec {
+	c.t.Helper()
+	modes := map[string]Spec{"no Landlock": {Filter: filtered(), Network: NetworkOpen}}
+	if Probe(c.t.Context(), "", Need{}).Landlock == 0 {
+		return modes
+	}
+	on := c.landlocked()
+	modes["on"] = on
+	strict := on
+	strict.Read = append(Except("/", []string{c.mkdir("hidden")}), strict.Write...)
+	modes["strict"] = strict
+	offline := on
+	offline.Network, offline.IPC = NetworkNamespace, true
+	if _, code := c.run(offline, "/bin/true"); code == 0 {
+		modes["network off"] = offline
+	}
+	if c.uid == 0 && separable() {
+		on.IPC = true
+		modes["on, IPC namespace"] = on
+	}
+	return modes
+}
+
 // TestForeign: no mode but off lets a step change a process outside, an IPC object, a key or what the
 // terminal reads; without the sandbox each of it works.
 func TestForeign(t *testing.T) {
@@ -275,22 +299,6 @@ func TestForeign(t *testing.T) {
 		t.Skip("this kernel has no seccomp filters: nothing was tested")
 	}
 	users(t, func(t *testing.T, c cell) {
-		separable := c.uid == 0 && separable()
-		modes := map[string]Spec{"filter": {Filter: true, Network: NetworkOpen}}
-		if Probe(t.Context(), "", Need{}).Landlock > 0 {
-			on := c.landlocked()
-			on.Filter = true
-			modes["on"] = on
-			offline := on
-			offline.Network, offline.IPC = NetworkNamespace, true
-			if _, code := c.run(offline, "/bin/true"); code == 0 {
-				modes["network off"] = offline
-			}
-			if separable {
-				on.IPC = true
-				modes["on, IPC namespace"] = on
-			}
-		}
 		off := Spec{Network: NetworkOpen}
 		for _, name := range slices.Sorted(maps.Keys(foreign)) {
 			c := newCell(t, c.uid)
@@ -299,7 +307,7 @@ func TestForeign(t *testing.T) {
 			if words, failed := c.attempt(off, "make objects"); failed {
 				t.Fatal(words)
 			}
-			for mode, spec := range modes {
+			for mode, spec := range c.modes() {
 				if words, held := c.attempt(spec, name); !held {
 					t.Errorf("%s: %s: it got out: %s", mode, name, words)
 				}
@@ -315,7 +323,7 @@ func TestForeign(t *testing.T) {
 		}
 		c.mkdir("work")
 		c.neighbour()
-		for mode, spec := range modes {
+		for mode, spec := range c.modes() {
 			for _, name := range slices.Sorted(maps.Keys(ownProcess)) {
 				if name == ofNamespace && !spec.IPC {
 					continue
