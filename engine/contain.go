@@ -75,6 +75,27 @@ func (r *run) kept() []string {
 	return sandbox.Real(paths)
 }
 
+// shared are the caches that steps share with the user and with other runs, found out once: none in a
+// strict sandbox, and none without one, which leaves the tools to their own.
+func (r *run) shared() sandbox.Shared {
+	if d := r.plan.Sandbox; r.caches == nil {
+		r.caches = &sandbox.Shared{}
+		if d.Writes != "" && d.Home != "own" && len(r.plan.Gates) == 0 {
+			root := ""
+			if r.plan.Source != nil {
+				root = r.plan.Source.Root()
+			}
+			// Without a folder for them steps have the user's caches, as far as these are there.
+			*r.caches, _ = sandbox.Caches(r.eng.Getenv, filepath.Join(r.eng.Cache, "caches"), root, r.kept())
+			// A cache folder that the repository grants whole is the steps' as it is.
+			if top := sandbox.Base(r.eng.Getenv, "XDG_CACHE_HOME", ".cache"); sandbox.Within(top, sandbox.Granted(r.eng.Getenv, r.eng.Config.Sandbox.Write, nil)) {
+				delete(r.caches.Env, "XDG_CACHE_HOME")
+			}
+		}
+	}
+	return *r.caches
+}
+
 // grants are what every session of the run may write, found out once.
 func (r *run) grants() []string {
 	if r.granted != nil {
@@ -82,9 +103,7 @@ func (r *run) grants() []string {
 	}
 	kept := r.kept()
 	own := sandbox.Real([]string{r.tree.Dir(), r.work.Tmp, r.work.Home, r.work.Display, r.work.Scraps})
-	if r.plan.Sandbox.Home != "own" {
-		own = append(own, sandbox.Caches(r.eng.Getenv, kept)...)
-	}
+	own = append(own, r.shared().Write...)
 	r.granted = append(own, sandbox.Granted(r.eng.Getenv, r.eng.Config.Sandbox.Write, kept)...)
 	return r.granted
 }
@@ -109,6 +128,7 @@ func (r *run) wrap(o *kernel.Options) error {
 	if d.Git != "" {
 		spec.ReadOnly = r.kept()
 	}
+	spec.Filter, spec.IPC = d.Filter != "", d.IPC == "namespace"
 	switch {
 	case !spec.Needed():
 		return nil
@@ -149,9 +169,11 @@ var toolchains = map[string]string{"RUSTUP_HOME": "~/.rustup", "PYENV_ROOT": "~/
 // contained changes the environment to what the sandbox allows: in a strict one nothing points to the
 // user's home but toolchains.
 func (r *run) contained(env map[string]string, work *workdir) {
+	maps.Copy(env, r.shared().Env)
 	if r.plan.Sandbox.Writes != "" && r.plan.Sandbox.Home != "own" {
-		// It would warn of settings that it cannot write, on every import.
-		env["MPLCONFIGDIR"] = filepath.Join(sandbox.Base(r.eng.Getenv, "XDG_CACHE_HOME", ".cache"), "matplotlib")
+		// matplotlib would warn of settings that it cannot write, on every import.
+		cache := sandbox.Base(func(name string) (string, bool) { v, ok := env[name]; return v, ok }, "XDG_CACHE_HOME", ".cache")
+		env["MPLCONFIGDIR"] = filepath.Join(cache, "matplotlib")
 	}
 	if r.plan.Sandbox.Home != "own" {
 		return

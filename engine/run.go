@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"markmill/engine/kernel"
+	"markmill/engine/sandbox"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
@@ -49,6 +50,7 @@ type run struct {
 	tree     *worktree.Tree
 	env      []string
 	granted  []string // see grants
+	caches   *sandbox.Shared
 	sessions map[string]kernel.Session
 	lost     map[string]lostState // by session
 	mark     kernel.Mark

@@ -173,6 +173,9 @@ func SandboxWords(d *runs.SandboxData) string {
 	if d.Asked == "off" {
 		words[0] = "off"
 	}
+	if d.Filter != "" {
+		words = append(words, "other processes and keys by "+d.Filter)
+	}
 	if d.Home == "own" {
 		words = append(words, "a home of its own")
 	}

@@ -103,6 +103,8 @@ type SandboxData struct {
 	Home      string         `json:"home"`                  // user, own
 	Network   string         `json:"network"`               // open, namespace, landlock-tcp
 	Git       string         `json:"git,omitzero"`          // of a run in place: read-only, where the Git directory was
+	Filter    string         `json:"filter,omitzero"`       // what refused system calls that reach processes and keys outside: seccomp
+	IPC       string         `json:"ipc,omitzero"`          // namespace, refused (to change or remove objects)
 	Hidden    []string       `json:"hidden,omitempty"`      // paths whose content could not be read
 	Writable  []string       `json:"writable,omitempty"`    // paths that could be written besides the run's own
 	Resources *ResourcesData `json:"resources,omitempty"`

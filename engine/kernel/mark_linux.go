@@ -26,7 +26,13 @@ func (m Mark) put(pid int) {
 }
 
 // markOf is the mark of a process, 0 without one.
+//
+// The system call tells it of the user's own processes, and opens nothing; the file, of all.
 func markOf(pid int) Mark {
+	var limit unix.Rlimit
+	if pid > 0 && unix.Prlimit(pid, unix.RLIMIT_LOCKS, nil, &limit) == nil {
+		return markIn(limit.Max)
+	}
 	raw, err := readProc("/proc/" + strconv.Itoa(pid) + "/limits")
 	if err != nil {
 		return 0
@@ -38,10 +44,17 @@ func markOf(pid int) Mark {
 		return 0
 	}
 	n, err := strconv.ParseUint(string(f[1]), 10, 64) // the hard limit; "unlimited" is none
-	if err != nil || n > uint64(markMost) {
+	if err != nil {
 		return 0
 	}
-	return Mark(n)
+	return markIn(n)
+}
+
+func markIn(limit uint64) Mark {
+	if limit > uint64(markMost) {
+		return 0 // no limit
+	}
+	return Mark(limit)
 }
 
 // hasTag says whether a tag is in the environment of a process. empty is true when it shows none: it has

@@ -144,3 +144,39 @@ func TestAWardenThatIsNone(t *testing.T) {
 		t.Error("a warden starts wardens")
 	}
 }
+
+// A warden that may not open anything any more finds and ends what is left all the same.
+func TestABlindedWarden(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := NewMark()
+	w, err := StartWarden(self, "run", mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	eventually(t, w.hello.Load)
+	cmd := exec.Command("setsid", "sh", "-c", "read line; env -i sleep 300 & exec sleep 300")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	marked, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	mark.put(cmd.Process.Pid)
+	marked.Close()
+	eventually(t, func() bool { return len(mark.found()) == 2 })
+	if err := unix.Prlimit(w.proc.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.line.Close() // as the system does when Markmill is gone
+	cmd.Wait()
+	<-w.ended
+	if left := mark.found(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}

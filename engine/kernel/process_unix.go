@@ -45,7 +45,6 @@ func launch(program string, argv, env []string, dir string, files []*os.File, o 
 			report <- started{err: err}
 			return
 		}
-		o.Mark.put(proc.Pid)
 		p := &process{pid: proc.Pid, ended: make(chan struct{})}
 		report <- started{p: p}
 		if state, err := proc.Wait(); err == nil {
@@ -55,6 +54,9 @@ func launch(program string, argv, env []string, dir string, files []*os.File, o 
 	}
 	go onThread(start, o.Confine == nil)
 	s := <-report
+	if s.err == nil {
+		o.Mark.put(s.p.pid) // not on the thread above, which may not change another process's limits any more
+	}
 	return s.p, s.err
 }
 

@@ -123,6 +123,7 @@ func WardenMain(args []string) int {
 		return 2
 	}
 	dropInherited()
+	look := openProcesses() // now: later a step may have left this process no descriptor to open
 	for _, err := unix.Write(0, []byte{'.'}); err == unix.EINTR; {
 		_, err = unix.Write(0, []byte{'.'})
 	}
@@ -131,7 +132,7 @@ func WardenMain(args []string) int {
 			break
 		}
 	}
-	Mark(n).endAll(time.Minute)
+	Mark(n).endAllBy(look, time.Minute)
 	return 0
 }
 
@@ -148,46 +149,81 @@ func dropInherited() {
 // endAll kills every process of the run until none is found. What cannot be killed (it waits in the
 // system for a disk) is given up after patience.
 func (m Mark) endAll(patience time.Duration) {
+	look := openProcesses()
+	defer look.close()
+	m.endAllBy(look, patience)
+}
+
+func (m Mark) endAllBy(look processes, patience time.Duration) {
 	// A process can be missed by one look: it was started behind where the look has come to, by one
 	// that had ended when the look came there; or it was in the middle of execve(2).
 	const clean = 3
-	deadline := time.Now().Add(patience)
+	deadline, word := time.Now().Add(patience), []byte(m.word())
 	for looks := 0; looks < clean && time.Now().Before(deadline); looks++ {
-		if m.killFound() > 0 {
+		if found := m.foundBy(look); len(found) > 0 {
+			endIf(found, unix.SIGKILL, time.Second, func(pid int) bool { return m.owns(pid, word) })
 			looks = -1
-			continue
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// killFound looks through all processes once, kills those of the run and waits for their end.
-func (m Mark) killFound() int {
-	found, word := m.found(), []byte(m.word())
-	endIf(found, unix.SIGKILL, time.Second, func(pid int) bool { return m.owns(pid, word) })
-	return len(found)
-}
-
 // found are the processes of the run, as one look sees them.
 func (m Mark) found() []int {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
+	look := openProcesses()
+	defer look.close()
+	return m.foundBy(look)
+}
+
+func (m Mark) foundBy(look processes) []int {
 	var found []int
 	word := []byte(m.word())
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil && pid != os.Getpid() && m.owns(pid, word) {
+	for _, pid := range look.list() {
+		if pid != os.Getpid() && m.owns(pid, word) {
 			found = append(found, pid)
 		}
 	}
 	return found
 }
 
+// processes is the open folder /proc. It is read again and again, because whoever may not open anything
+// any more (RLIMIT_NOFILE 0) can still read what is open.
+type processes struct{ fd int }
+
+func openProcesses() processes {
+	fd, err := openAt(unix.AT_FDCWD, "/proc", unix.O_DIRECTORY)
+	if err != nil {
+		fd = -1
+	}
+	return processes{fd}
+}
+
+func (p processes) close() { unix.Close(p.fd) }
+
+func (p processes) list() []int {
+	var pids []int
+	var buf [8192]byte
+	for unix.Seek(p.fd, 0, 0); ; {
+		n, err := unix.ReadDirent(p.fd, buf[:])
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 {
+			return pids
+		}
+		var names []string
+		_, _, names = unix.ParseDirent(buf[:n], -1, names)
+		for _, name := range names {
+			if pid, err := strconv.Atoi(name); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+}
+
 // owns says whether a process that has not ended is of the run.
 func (m Mark) owns(pid int, word []byte) bool {
-	info, ok := statOf(pid)
-	if !ok || info.over() {
+	if ended(pid) {
 		return false
 	}
 	if markOf(pid).run() == m.run() {
@@ -195,4 +231,13 @@ func (m Mark) owns(pid int, word []byte) bool {
 	}
 	has, _ := hasTag(pid, word)
 	return has
+}
+
+// ended says whether a process is no more. It needs no descriptor: what has ended has no program.
+func ended(pid int) bool {
+	if info, ok := statOf(pid); ok {
+		return info.over()
+	}
+	_, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
+	return errors.Is(err, unix.ENOENT)
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -188,16 +189,23 @@ var rightful = map[string]func(top string) error{
 }
 
 func attemptMain(name, top string) int {
-	for _, table := range []map[string]func(string) error{attempts, reaching, unheld, rightful} {
+	if f := ownProcess[strings.TrimPrefix(name, "own ")]; f != nil && strings.HasPrefix(name, "own ") {
+		return outcome(f(top))
+	}
+	for _, table := range []map[string]func(string) error{attempts, reaching, unheld, rightful, foreign, setting} {
 		if f, ok := table[name]; ok {
-			if err := f(top); err != nil {
-				fmt.Println(err)
-				return 1
-			}
-			return 0
+			return outcome(f(top))
 		}
 	}
 	return 97
+}
+
+func outcome(err error) int {
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
 }
 
 func open(path string, flags int) error {

@@ -25,11 +25,11 @@ type Wish struct {
 }
 
 // Need is what to find out of the system, because it takes a process to try it.
-type Need struct{ Network, Mounts bool }
+type Need struct{ Network, Mounts, IPC bool }
 
 // Need is what of the system matters for a wish.
 func (w Wish) Need() Need {
-	return Need{Network: w.NetworkOff, Mounts: w.InPlace && w.Mode != "off"}
+	return Need{Network: w.NetworkOff, Mounts: w.InPlace && w.Mode != "off", IPC: w.Mode != "off"}
 }
 
 // Offer is what the system can do.
@@ -40,6 +40,8 @@ type Offer struct {
 	Mounts   bool   // a mount namespace can be made
 	Limits   bool   // resource limits can be set
 	Root     bool   // the number of processes cannot be limited
+	NoFilter bool   // system calls cannot be refused by their arguments
+	IPC      bool   // an IPC namespace can be made without a user namespace
 }
 
 // Decide says what will be in force. What was asked for and cannot be had stands in NotHeld.
@@ -77,6 +79,16 @@ func Decide(w Wish, o Offer) runs.SandboxData {
 			lacks("UDP: no network namespace can be made, and Landlock holds TCP only")
 		default:
 			lacks("the network: no network namespace can be made")
+		}
+	}
+	if w.Mode != "off" && o.System == "linux" {
+		if o.NoFilter {
+			lacks("limits, priorities, IPC and keys of other processes: this kernel has no seccomp filters")
+		} else {
+			d.Filter, d.IPC = "seccomp", "refused"
+			if o.IPC || d.Network == NetworkNamespace || d.Git != "" {
+				d.IPC = "namespace"
+			}
 		}
 	}
 	if (w.Resources != runs.ResourcesData{}) {

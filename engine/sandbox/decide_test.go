@@ -43,6 +43,9 @@ func TestDecide(t *testing.T) {
 		{"processes of root", Wish{Mode: "on", Resources: runs.ResourcesData{Processes: 9, OpenFiles: 9}}, Offer{System: "linux", Landlock: 7, Limits: true, Root: true},
 			"landlock", "open", "", "user", "root", false},
 		{"resources elsewhere", Wish{Mode: "off", Resources: runs.ResourcesData{OpenFiles: 9}}, mac, "", "open", "", "user", "resources", false},
+		{"no filters", Wish{Mode: "on"}, Offer{System: "linux", Landlock: 7, NoFilter: true}, "landlock", "open", "", "user", "seccomp", false},
+		{"no filters, required", Wish{Mode: "required"}, Offer{System: "linux", Landlock: 7, NoFilter: true}, "landlock", "open", "", "user", "seccomp", true},
+		{"no filters, off", Wish{Mode: "off"}, Offer{System: "linux", Landlock: 7, NoFilter: true}, "", "open", "", "user", "", false},
 		{"all at once elsewhere", Wish{Mode: "required", NetworkOff: true, InPlace: true, Resources: runs.ResourcesData{OpenFiles: 9}}, mac,
 			"", "open", "", "user", "darwin|Git directory|the network|resources", true},
 	} {
@@ -73,5 +76,33 @@ func TestDecide(t *testing.T) {
 	}
 	if d := Decide(Wish{Mode: "on", Resources: runs.ResourcesData{Memory: 1, Processes: 2}}, Offer{System: "linux", Landlock: 7, Limits: true, Root: true}); d.Resources == nil || *d.Resources != (runs.ResourcesData{Memory: 1}) {
 		t.Errorf("resources in force: %+v", d.Resources)
+	}
+}
+
+// TestDecideFilter: the filter is in every mode but off; IPC has a namespace where one can be had.
+func TestDecideFilter(t *testing.T) {
+	linux := Offer{System: "linux", Landlock: 7, Network: true, Mounts: true}
+	root := linux
+	root.IPC = true
+	for _, tc := range []struct {
+		name        string
+		wish        Wish
+		offer       Offer
+		filter, ipc string
+	}{
+		{"on", Wish{Mode: "on"}, linux, "seccomp", "refused"},
+		{"strict", Wish{Mode: "strict"}, linux, "seccomp", "refused"},
+		{"without Landlock", Wish{Mode: "on"}, Offer{System: "linux"}, "seccomp", "refused"},
+		{"root", Wish{Mode: "required"}, root, "seccomp", "namespace"},
+		{"network off", Wish{Mode: "on", NetworkOff: true}, linux, "seccomp", "namespace"},
+		{"in place", Wish{Mode: "on", InPlace: true}, linux, "seccomp", "namespace"},
+		{"off", Wish{Mode: "off"}, root, "", ""},
+		{"off, network off", Wish{Mode: "off", NetworkOff: true}, root, "", ""},
+		{"no filters", Wish{Mode: "on"}, Offer{System: "linux", Landlock: 7, NoFilter: true, IPC: true}, "", ""},
+		{"another system", Wish{Mode: "on"}, Offer{System: "darwin"}, "", ""},
+	} {
+		if d := Decide(tc.wish, tc.offer); d.Filter != tc.filter || d.IPC != tc.ipc {
+			t.Errorf("%s: %q, %q", tc.name, d.Filter, d.IPC)
+		}
 	}
 }

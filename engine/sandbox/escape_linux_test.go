@@ -64,21 +64,28 @@ func (c cell) snapshot() map[string]string {
 // TestEscapes: no attempt gets out, as any user there is.
 func TestEscapes(t *testing.T) {
 	users(t, func(t *testing.T, c cell) {
-		spec := c.landlocked()
+		needLandlock(t, 1)
 		changed, tried := c.surroundings(), 0
-		for _, name := range slices.Sorted(maps.Keys(attempts)) {
-			if spec.Landlock < later[name] {
-				t.Logf("%s: needs Landlock %d: not tested", name, later[name])
+		for mode, spec := range c.modes() {
+			if !spec.Files {
 				continue
 			}
-			words, held := c.attempt(spec, name)
-			if !held {
-				t.Errorf("%s: it got out: %s", name, words)
+			for _, name := range slices.Sorted(maps.Keys(attempts)) {
+				if spec.Landlock < later[name] {
+					t.Logf("%s: needs Landlock %d: not tested", name, later[name])
+					continue
+				}
+				words, held := c.attempt(spec, name)
+				if !held {
+					t.Errorf("%s: %s: it got out: %s", mode, name, words)
+				}
+				tried++
+				if what := changed(); len(what) > 0 {
+					t.Fatalf("%s: %s: it changed %s", mode, name, strings.Join(what, ", "))
+				}
 			}
-			tried++
-			if what := changed(); len(what) > 0 {
-				t.Fatalf("%s: it changed %s", name, strings.Join(what, ", "))
-			}
+			must(t, os.RemoveAll(c.path("work")))
+			c.mkdir("work")
 		}
 		t.Logf("escapes: %d tried", tried)
 	})

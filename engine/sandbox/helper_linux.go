@@ -75,7 +75,13 @@ func (s Spec) apply() error {
 	if err := dropCapabilities(s.Files); err != nil {
 		return fmt.Errorf("capabilities: %w", err)
 	}
+	if err := s.apart(); err != nil {
+		return err
+	}
 	if err := s.restrict(); err != nil {
+		return err
+	}
+	if err := s.refuse(); err != nil {
 		return err
 	}
 	return limit(s.Resources) // last: the helper itself needs memory
@@ -215,7 +221,7 @@ func dropCapabilities(sandboxed bool) error {
 // Probe finds out what the system offers. helper is a program that is Main under HelperName; it is
 // started only for what is needed.
 func Probe(ctx context.Context, helper string, need Need) Offer {
-	o := Offer{System: runtime.GOOS, Limits: true, Root: os.Getuid() == 0}
+	o := Offer{System: runtime.GOOS, Limits: true, Root: os.Getuid() == 0, NoFilter: !filtered(), IPC: need.IPC && separable()}
 	if abi, err := ll.LandlockGetABIVersion(); err == nil && abi > 0 {
 		o.Landlock = abi
 	}
@@ -235,7 +241,7 @@ func Probe(ctx context.Context, helper string, need Need) Offer {
 // process. They always come with a user namespace, which who is not root needs to make the others,
 // and in which root has no right to go back into the old ones.
 func (s Spec) Attributes(a *syscall.SysProcAttr) {
-	if s.Network != NetworkNamespace && len(s.ReadOnly) == 0 {
+	if !s.Namespaces() {
 		return
 	}
 	a.Cloneflags |= syscall.CLONE_NEWUSER
@@ -244,6 +250,9 @@ func (s Spec) Attributes(a *syscall.SysProcAttr) {
 	}
 	if len(s.ReadOnly) > 0 {
 		a.Cloneflags |= syscall.CLONE_NEWNS
+	}
+	if s.IPC {
+		a.Cloneflags |= syscall.CLONE_NEWIPC
 	}
 	if os.Geteuid() != 0 {
 		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}

@@ -23,12 +23,18 @@ func (s Spec) Confine() error {
 	if err := dropCapabilities(s.Files); err != nil {
 		return fmt.Errorf("capabilities: %w", err)
 	}
-	return s.restrict()
+	if err := s.apart(); err != nil {
+		return err
+	}
+	if err := s.restrict(); err != nil {
+		return err
+	}
+	return s.refuse()
 }
 
 // OnThread says whether Confine can do all that the Spec says.
 func (s Spec) OnThread() bool {
-	return len(s.ReadOnly) == 0 && s.Network != NetworkNamespace && s.Resources == runs.ResourcesData{}
+	return !s.Namespaces() && s.Resources == runs.ResourcesData{}
 }
 
 // Rights of Landlock, by the version of its interface that brought them.

@@ -164,7 +164,7 @@ func (c cell) attempt(s Spec, name string) (words string, held bool) {
 // landlocked is a Spec that lets write in the cell's work folder only, with as much of Landlock as there is.
 func (c cell) landlocked() Spec {
 	abi := needLandlock(c.t, 1)
-	return Spec{Landlock: abi, Files: true, Write: []string{c.mkdir("work")}, Network: NetworkOpen}
+	return Spec{Landlock: abi, Files: true, Write: []string{c.mkdir("work")}, Network: NetworkOpen, Filter: filtered()}
 }
 
 func needLandlock(t *testing.T, abi int) int {

@@ -21,6 +21,10 @@ type Spec struct {
 	ReadOnly  []string           `json:"read_only"`
 	Network   string             `json:"network"` // as in runs.SandboxData
 	Resources runs.ResourcesData `json:"resources"`
+	// Filter says whether system calls that reach processes, IPC objects and keys outside are refused; IPC,
+	// whether the objects are the session's own.
+	Filter bool `json:"filter"`
+	IPC    bool `json:"ipc"`
 }
 
 // JSON is what the helper reads.
@@ -28,8 +32,11 @@ func (s Spec) JSON() ([]byte, error) { return codec.Marshal(s) }
 
 // Needed says whether there is anything for the helper to do.
 func (s Spec) Needed() bool {
-	return s.Landlock > 0 || len(s.ReadOnly) > 0 || s.Network == NetworkNamespace || s.Resources != runs.ResourcesData{}
+	return s.Filter || s.Landlock > 0 || s.Namespaces() || s.Resources != runs.ResourcesData{}
 }
+
+// Namespaces says whether the session's processes are started in namespaces of their own.
+func (s Spec) Namespaces() bool { return s.Network == NetworkNamespace || len(s.ReadOnly) > 0 }
 
 // Exit codes of the helper when it does not become the interpreter, as a shell has them.
 const (
