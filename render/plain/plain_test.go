@@ -100,7 +100,7 @@ func FuzzLine(f *testing.F) {
 		if !clean(got) {
 			t.Fatalf("%q gives %q", raw, got)
 		}
-		if len(got) > 10*len(raw)+maxColumn {
+		if len(got) > 10*len(raw)+1000 {
 			t.Fatalf("%d bytes give %d", len(raw), len(got))
 		}
 	})
