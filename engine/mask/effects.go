@@ -28,7 +28,8 @@ const anew = "\r\x1b[2K"
 // passed before the cursor goes back and completes it; the line is then written anew.
 type effects struct {
 	plain, wrapped *automaton
-	pass           func(b []byte) []byte // b is done with, and valid for the call only; returns what it has become
+	pass           func(b []byte) []byte // b is done with, and valid for the call only; returns what came out
+	idle           func() bool           // what was passed does not end in what may begin a value
 	takeBack       func() held           // what was passed last, and waits for the end of what may be a value
 
 	inside bool // in a line with effects, or in one after it
@@ -40,16 +41,17 @@ type effects struct {
 	}
 	row row
 
+	// waiting is what was not passed. Of a line whose cursor was moved, only waiting and safe are kept.
 	waiting  []byte    // bytes that were not passed, in whole tokens
 	partial  []byte    // what follows, and is no whole token yet
-	text     []byte    // of waiting, without its sequences; behind a value what takes its place; while moved, none
+	text     []byte    // of waiting, without its sequences; behind a value what takes its place
 	base     int64     // place of text in the stream's text
 	pos      int64     // place of its end
 	parts    []part    // where text stands in waiting
 	marks    []place   // in text: values that stand so in the bytes, too
 	masked   int64     // up to here there is a Mark for the text, or will be
 	stripped [2]cursor // search in the stream's text without its sequences
-	shown    [2]cursor // search in the lines as they stood when they ended
+	shown    cursor    // search in the lines as they stood when they ended; wrapped encodings are searched in each alone
 	safe     int       // before it nothing of waiting may belong to a value
 	shows    bool      // the line shows a value, and what is passed of it comes when it ends
 
@@ -65,13 +67,14 @@ type part struct {
 
 // held is where a search in the bytes stands.
 type held struct {
-	bytes        []byte
+	bytes        []byte    // what is given back
+	stays        []byte    // what is not: it may go on behind a value that is masked
 	cursors      [2]cursor // after them
 	base, masked int64     // place of the bytes; up to where the last Mark stands
 }
 
-func newEffects(s *Set, pass func([]byte) []byte, takeBack func() held) *effects {
-	e := &effects{plain: s.plain, wrapped: s.wrapped, pass: pass, takeBack: takeBack}
+func newEffects(s *Set, pass func([]byte) []byte, idle func() bool, takeBack func() held) *effects {
+	e := &effects{plain: s.plain, wrapped: s.wrapped, pass: pass, idle: idle, takeBack: takeBack}
 	e.row.sets[0].automaton, e.row.sets[1].automaton = s.plain, s.wrapped
 	return e
 }
@@ -102,11 +105,12 @@ func (e *effects) write(b []byte) {
 	for len(b) > 0 {
 		if e.inside {
 			line, rest, ended := bytes.Cut(b, []byte{'\n'})
-			if e.tokens(line, false); ended {
+			e.tokens(line, false)
+			if ended {
 				e.endLine("\n")
 			}
 			e.release()
-			e.inside = !ended || len(e.waiting) > 0 || e.shown[0].state != 0 || e.shown[1].state != 0
+			e.inside = !ended || len(e.waiting) > 0 || e.shown.state != 0 || !e.idle()
 			b = rest
 			continue
 		}
@@ -150,12 +154,9 @@ func (e *effects) remember(b []byte) {
 // enter begins to look at effects, with what waits already.
 func (e *effects) enter() {
 	e.inside = true
-	e.shown = [2]cursor{{a: e.plain}, {a: e.wrapped}}
-	e.resume()
-}
-
-func (e *effects) resume() {
+	e.shown = cursor{a: e.plain}
 	got := e.takeBack()
+	e.remember(got.stays)
 	e.stripped, e.base, e.masked, e.pos = got.cursors, got.base, got.masked, got.cursors[0].pos
 	e.waiting, e.text = append(e.waiting[:0], got.bytes...), append(e.text[:0], got.bytes...)
 	e.parts, e.marks, e.safe = append(e.parts[:0], part{got.base, 0}), e.marks[:0], 0
@@ -214,7 +215,6 @@ func (e *effects) move(token []byte) {
 	if !e.line.moved {
 		if e.shows {
 			e.instead()
-			e.resume()
 		}
 		e.safe = len(e.waiting)
 		e.release()
@@ -222,12 +222,14 @@ func (e *effects) move(token []byte) {
 			e.breakLine()
 		}
 		e.line.moved, e.line.begun = true, len(e.line.text) > 0
-		e.row.begin(e.line.text)
+		for i := range e.stripped {
+			e.stripped[i].state = 0
+		}
+		e.row.begin(e.line.text, e.shown.state)
 	}
-	e.skip(token)
 	e.row.move(token)
 	e.look()
-	e.advance()
+	e.add(token)
 }
 
 // skip takes a sequence. Behind a value it is dropped.
@@ -239,13 +241,17 @@ func (e *effects) skip(token []byte) {
 
 // add takes text.
 func (e *effects) add(b []byte) {
+	if e.line.moved {
+		if e.skip(b); !e.row.begins() {
+			e.safe = len(e.waiting)
+		}
+		return
+	}
 	if !e.shows {
 		e.parts = append(e.parts, part{e.pos, len(e.waiting)})
 		e.waiting = append(e.waiting, b...)
 	}
-	if !e.line.moved {
-		e.text = append(e.text, b...)
-	}
+	e.text = append(e.text, b...)
 	e.pos += int64(len(b))
 	for i := range e.stripped {
 		e.stripped[i].scan(b, func(start, end int64) bool {
@@ -253,19 +259,25 @@ func (e *effects) add(b []byte) {
 			return true
 		})
 	}
-	e.advance()
+	begin := max(e.masked, min(e.stripped[0].safe(), e.stripped[1].safe()))
+	if begin = e.behindEscape(begin); begin < e.pos {
+		e.safe = max(e.safe, e.at(begin))
+	} else {
+		e.safe = len(e.waiting)
+	}
 }
 
-// advance finds what is safe.
-func (e *effects) advance() {
-	if e.shows || e.line.moved && e.row.begins() {
-		return
+// behindEscape returns the place of an ESC that begins no sequence, but could where a Mark follows it in the place of
+// the text; the place itself without one.
+func (e *effects) behindEscape(place int64) int64 {
+	i := place - e.base
+	for i > 0 && (e.text[i-1] >= 0x20 && e.text[i-1] <= 0x3f || e.text[i-1] == '[') {
+		i--
 	}
-	to := len(e.waiting)
-	if begin := max(e.masked, min(e.stripped[0].safe(), e.stripped[1].safe())); begin < e.pos {
-		to = e.at(begin)
+	if i > 0 && e.text[i-1] == 0x1b {
+		return e.base + i - 1
 	}
-	e.safe = max(e.safe, to)
+	return place
 }
 
 // at says where in waiting a place of the text stands.
@@ -283,15 +295,14 @@ func (e *effects) show(start, end int64) {
 	from := max(start, e.base, e.masked)
 	switch {
 	case e.shows:
-	case e.line.moved:
-		e.cover(e.at(from))
 	case from > start: // its beginning was passed, or is masked already
 		rest := append([]byte(Mark), e.text[end-e.base:]...)
 		e.cover(e.at(from))
 		e.text = rest
-	case e.at(end-1)-e.at(start) == int(end-1-start): // it stands so in the bytes
+	case e.behindEscape(start) == start && e.at(end-1)-e.at(start) == int(end-1-start): // it stands so in the bytes
 		e.marks, e.masked = append(e.marks, place{start, end}), end
 	default:
+		start = e.behindEscape(start)
 		rest := slices.Clone(e.text[start-e.base:])
 		e.cover(e.at(start))
 		e.text = rest
@@ -315,11 +326,11 @@ func (e *effects) cover(at int) {
 
 // instead passes the text that takes the place of the bytes.
 func (e *effects) instead() {
-	out := e.pass(e.text)
 	if !e.line.moved {
-		e.remember(out)
-		e.ends(out)
+		e.text = bytes.ReplaceAll(e.text, []byte{0x1b}, nil) // one that began nothing could do so now
+		e.came((&Set{e.plain, e.wrapped}).whole(e.text))
 	}
+	e.pass(e.text)
 	e.text, e.base, e.shows = e.text[:0], e.pos, false
 }
 
@@ -341,50 +352,60 @@ func (e *effects) breakLine() {
 }
 
 func (e *effects) newLine(feed string) {
-	moved := e.line.moved
-	if moved {
-		text := strings.ReplaceAll(e.row.line.String(), "\x1b", "") // one that began nothing could do so now
-		if e.ends([]byte(text + feed)) {
-			if text = Mark; !e.shows {
-				e.cover(e.safe)
-			}
+	if !e.line.moved {
+		if e.add([]byte(feed)); e.shows {
+			e.instead()
 		}
-		if e.base = e.pos; e.shows {
-			if e.line.begun {
-				e.text = append(e.text, anew...)
-			}
-			e.text = append(e.text, text...)
+		return
+	}
+	text := strings.ReplaceAll(e.row.line.String(), "\x1b", "") // one that began nothing could do so now
+	if e.ends([]byte(text+feed)) || e.row.ends {
+		if text = Mark; !e.shows {
+			e.cover(e.safe)
 		}
 	}
-	e.line.moved, e.line.begun, e.row.found = false, false, false
-	if e.add([]byte(feed)); e.shows {
+	e.add([]byte(feed))
+	if e.shows {
+		if e.line.begun {
+			e.text = append(e.text, anew...)
+		}
+		e.text = append(append(e.text, text...), feed...)
 		e.instead()
 	}
-	if moved {
-		e.safe = len(e.waiting)
-		e.release()
-		e.line.text, e.line.long = e.line.text[:0], false
+	e.safe = len(e.waiting)
+	e.release()
+	e.line.text, e.line.long, e.line.moved, e.line.begun, e.row.found = e.line.text[:0], false, false, false, false
+	if e.shown.state != 0 { // what may be a value goes on, as no order of bytes shows
+		e.line.moved = true
+		e.row.begin(nil, e.shown.state)
 	}
 }
 
 // ends searches the lines as they stand when they end, and says whether a value ends in text that began before it.
 func (e *effects) ends(text []byte) (found bool) {
-	for i := range e.shown {
-		begin := e.shown[i].pos
-		e.shown[i].scan(text, func(start, _ int64) bool {
-			found = found || start < begin
-			return true
-		})
-	}
+	begin := e.shown.pos
+	e.shown.scan(text, func(start, _ int64) bool {
+		found = found || start < begin
+		return true
+	})
 	return found
+}
+
+// came takes text that was passed, while the cursor was not moved.
+func (e *effects) came(text []byte) {
+	if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
+		e.ends(e.line.text)
+		e.ends(text[:i+1])
+	}
+	e.remember(text)
 }
 
 // release passes what is safe.
 func (e *effects) release() {
 	if e.shows {
 		if !e.line.moved && len(e.text) > maxWaiting {
-			e.remember(e.pass(e.text))
-			e.text = e.text[:0]
+			e.instead()
+			e.shows = true
 		}
 		return
 	}
@@ -398,9 +419,7 @@ func (e *effects) release() {
 		e.parts = e.parts[:0]
 	}
 	if !e.line.moved {
-		text := e.passed(place)
-		e.remember(text)
-		e.ends(text)
+		e.came(e.passed(place))
 		e.text = append(e.text[:0], e.text[place-e.base:]...)
 	}
 	e.pass(e.waiting[:e.safe])

@@ -49,33 +49,41 @@ func views(stream string) (list []string) {
 		var line ansi.Line
 		line.Write([]byte(raw), nil)
 		whole.WriteString(line.String() + "\n")
-		for i := range raw {
-			var line ansi.Line
-			line.Write([]byte(raw[:i]), nil)
-			list = append(list, line.String())
+		var now ansi.Line
+		for rest := []byte(strings.TrimSuffix(raw, "\r")); len(rest) > 0; {
+			kind, n := ansi.Next(rest, true)
+			for i := 0; kind == ansi.Text && i < n; {
+				i += now.Put(rest[i:])
+				list = append(list, now.String())
+			}
+			if kind == ansi.Move {
+				now.Move(rest[:n])
+				list = append(list, now.String())
+			}
+			rest = rest[n:]
 		}
 	}
 	return append(list, whole.String())
 }
 
-// left is a stream without its sequences, but for the lines whose cursor was moved.
+// left is a stream without its sequences. Of a line whose cursor is moved nothing is left.
 func left(stream string) string {
 	var b strings.Builder
 	for raw := range strings.SplitAfterSeq(stream, "\n") {
-		feed := strings.HasSuffix(raw, "\n")
-		raw = strings.TrimSuffix(strings.TrimSuffix(raw, "\n"), "\r")
-		for rest := []byte(raw); len(rest) > 0; {
+		body := strings.TrimSuffix(strings.TrimSuffix(raw, "\n"), "\r")
+		text, moved := "", false
+		for rest := []byte(body); len(rest) > 0; {
 			kind, n := ansi.Next(rest, true)
-			if kind == ansi.Move {
-				b.WriteString("\r")
-			} else if kind == ansi.Text {
-				b.Write(rest[:n])
+			if moved = moved || kind == ansi.Move; kind == ansi.Text {
+				text += string(rest[:n])
 			}
 			rest = rest[n:]
 		}
-		if feed {
-			b.WriteByte('\n')
+		if moved {
+			text = "\r"
 		}
+		b.WriteString(text)
+		b.WriteString(strings.TrimPrefix(raw, body))
 	}
 	return b.String()
 }

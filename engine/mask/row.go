@@ -8,16 +8,19 @@ type row struct {
 	line ansi.Line
 	sets [2]struct {
 		*automaton
-		state int32 // of the cells before the cursor
+		first int32 // of the lines before
+		state int32 // of the cells before the cursor, too
 	}
 	stale bool // the states are to be made anew: the cursor was moved
-	found bool
+	found bool // a value stands in the line, or did
+	ends  bool // one that began in the lines before ended in it, or did
 }
 
-// begin starts a line with what stands in it.
-func (r *row) begin(text []byte) {
+// begin starts a line with what stands in it, after the lines that were searched before.
+func (r *row) begin(text []byte, before int32) {
 	r.line.Reset()
-	r.stale = true
+	r.stale, r.found, r.ends = true, false, false
+	r.sets[0].first = before
 	for len(text) > 0 {
 		text = text[r.put(text):]
 	}
@@ -31,7 +34,7 @@ func (r *row) put(text []byte) int {
 		r.catchUp()
 	} else {
 		for i := range r.sets {
-			r.step(i, r.line.Cell(col))
+			r.step(i, col)
 		}
 	}
 	r.ahead()
@@ -42,7 +45,7 @@ func (r *row) put(text []byte) int {
 func (r *row) move(token []byte) {
 	erased := token[len(token)-1] == 'K' || token[len(token)-1] == 'J'
 	if len(token) == 1 && token[0] == '\r' {
-		r.sets[0].state, r.sets[1].state, r.stale = 0, 0, false
+		r.sets[0].state, r.sets[1].state, r.stale = r.sets[0].first, r.sets[1].first, false
 	} else {
 		r.stale = true
 	}
@@ -52,12 +55,30 @@ func (r *row) move(token []byte) {
 	}
 }
 
-func (r *row) step(i int, text []byte) {
+// step goes on by the text of a cell.
+func (r *row) step(i, cell int) {
 	a := &r.sets[i]
-	for _, c := range text {
-		a.state = a.next[int(a.state)*a.width+int(a.class[c])]
-		r.found = r.found || a.match[a.state] > 0
+	text := []byte{' '} // between the end of the text and the cursor
+	if cell < r.line.Columns() {
+		text = r.line.Cell(cell)
 	}
+	a.state = r.next(a.automaton, a.state, text, cell)
+}
+
+// next is the state after the text of a cell. It notes a value that ends there.
+func (r *row) next(a *automaton, state int32, text []byte, cell int) int32 {
+	for _, c := range text {
+		state = a.next[int(state)*a.width+int(a.class[c])]
+		n := int(a.match[state])
+		if n == 0 {
+			continue
+		}
+		for cell = min(cell, r.line.Columns()-1); cell >= 0 && n > 0; cell-- {
+			n -= len(r.line.Cell(cell))
+		}
+		r.found, r.ends = true, r.ends || n > 0
+	}
+	return state
 }
 
 // catchUp makes the states of the cells before the cursor, as far back as a value can reach.
@@ -71,12 +92,14 @@ func (r *row) catchUp() {
 			from--
 			n += len(r.line.Cell(from))
 		}
-		a.state = 0
-		for ; from < end; from++ {
-			r.step(i, r.line.Cell(from))
+		if a.state = 0; from == 0 {
+			a.state = a.first
 		}
-		for range r.line.Column() - end {
-			r.step(i, []byte{' '})
+		for ; from < end; from++ {
+			r.step(i, from)
+		}
+		for ; from < r.line.Column(); from++ {
+			r.step(i, from)
 		}
 	}
 }
@@ -87,11 +110,9 @@ func (r *row) ahead() {
 		a := r.sets[i].automaton
 		state, n := r.sets[i].state, 0
 		for at := r.line.Column(); at < r.line.Columns() && int(a.depth[state]) > n && !r.found; at++ {
-			for _, c := range r.line.Cell(at) {
-				state = a.next[int(state)*a.width+int(a.class[c])]
-				r.found = r.found || a.match[state] > 0
-				n++
-			}
+			text := r.line.Cell(at)
+			state = r.next(a, state, text, at)
+			n += len(text)
 		}
 	}
 }

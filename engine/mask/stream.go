@@ -29,13 +29,22 @@ func (s *Set) Stream() *Stream {
 	if s == nil {
 		return nil
 	}
-	m := &Stream{cursors: [2]cursor{{a: s.plain}, {a: s.wrapped}}}
+	m := s.search()
 	m.effects = newEffects(s, func(b []byte) []byte {
 		out := m.bytes(b)
 		m.out = append(m.out, out...)
 		return out
-	}, m.takeBack)
+	}, m.idle, m.takeBack)
 	return m
+}
+
+// search is a Stream that looks at the bytes alone.
+func (s *Set) search() *Stream { return &Stream{cursors: [2]cursor{{a: s.plain}, {a: s.wrapped}}} }
+
+// whole is text with every value that stands in its bytes replaced.
+func (s *Set) whole(text []byte) []byte {
+	m := s.search()
+	return append(slices.Clone(m.bytes(text)), m.flush(m.base+int64(len(m.held)))...)
 }
 
 // Next takes a piece and returns what is sure not to be part of a value any more. What it returns may
@@ -61,6 +70,9 @@ func (m *Stream) Rest() []byte {
 // holds says whether a value was found.
 func (m *Stream) holds() bool { return m.effects.found || len(m.marks) > 0 || len(m.found) > 0 }
 
+// idle says whether no value may go on behind what came.
+func (m *Stream) idle() bool { return m.cursors[0].state == 0 && m.cursors[1].state == 0 }
+
 // takeBack says where the search stands, and gives back what is held, as if it had never come. What may go on behind a
 // value that is masked stays.
 func (m *Stream) takeBack() held {
@@ -70,7 +82,7 @@ func (m *Stream) takeBack() held {
 		at.cursors[i] = c
 	}
 	if len(m.found) > 0 || m.cursors[0].safe() < m.base || m.cursors[1].safe() < m.base {
-		at.base = m.cursors[0].pos
+		at.base, at.stays = m.cursors[0].pos, m.held
 		return at
 	}
 	at.bytes, m.held = m.held, nil
