@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -45,7 +44,7 @@ func (a *app) gitText(file string, options *stripOptions) error {
 	text := src
 	if len(src) > 0 {
 		if text, err = jupyterText(file, src, options); err != nil {
-			fmt.Fprintf(a.stderr, "markmill: %v\n", err)
+			a.tell("markmill: %v\n", err)
 			text = src
 		}
 	}

@@ -218,6 +218,9 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if output, err = a.outputPath(output, o, eng); err != nil {
 		return err
 	}
+	if err := o.checkTargets(output); err != nil { // the names in it stand for values now
+		return err
+	}
 	o.inject(name(path), output)
 	plan, err := eng.Plan(ctx, o.req)
 	if err != nil {
@@ -228,7 +231,7 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	}
 	for _, w := range plan.Notebook.Warnings {
 		if o.level() <= slog.LevelWarn {
-			fmt.Fprintln(a.stderr, "markmill: warning: "+w.Error())
+			a.tell("markmill: warning: %s\n", w)
 		}
 	}
 	if len(plan.Steps) == 0 && o.level() <= slog.LevelWarn {
@@ -236,7 +239,7 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 		if isJupyter(path, src) || isScript(path, src) {
 			why = "it has no code cells"
 		}
-		fmt.Fprintln(a.stderr, "markmill: warning: "+o.req.Path+" has no steps: "+why)
+		a.tell("markmill: warning: %s has no steps: %s\n", o.req.Path, why)
 	}
 	if o.prepareOnly && !o.frozen {
 		return a.prepare(plan, output)
@@ -305,14 +308,24 @@ func (o *runOptions) check(output string) error {
 	if filepath.IsAbs(o.req.Cwd) || o.req.Cwd != "" && !filepath.IsLocal(o.req.Cwd) {
 		return usagef("--cwd %s is outside the worktree; give a folder relative to its root", o.req.Cwd)
 	}
-	if info, err := os.Stat(output); err == nil && info.IsDir() {
-		return usagef("OUTPUT %s is a folder; give the path of a file in it", output)
+	if err := o.checkTargets(output); err != nil {
+		return err
 	}
 	if err := o.oneResult(output); err != nil {
 		return err
 	}
 	o.req.Only, o.req.SkipTags = o.only, o.skipTags
 	o.req.From, o.req.Until = notebooks.StepID(o.from), notebooks.StepID(o.until)
+	return nil
+}
+
+// checkTargets refuses what the run could not, or should not, write to.
+func (o *runOptions) checkTargets(output string) error {
+	for _, t := range []struct{ what, path string }{{"OUTPUT", output}, {"--events", o.events}, {"--stdout-file", o.stdoutFile}, {"--stderr-file", o.stderrFile}} {
+		if err := checkTarget(t.what, t.path); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -516,13 +529,13 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	eng.Observe, eng.Output = watch.event, watch.output
 	plan.Request.OwnFiles = a.written(watch)
 	if leaky := plan.Sandbox.NotHeld; len(leaky) > 0 && len(plan.Gates) == 0 && o.level() <= slog.LevelInfo {
-		fmt.Fprintf(a.stderr, "markmill: the sandbox does not hold %s\n", strings.Join(leaky, "; "))
+		a.tell("markmill: the sandbox does not hold %s\n", strings.Join(leaky, "; "))
 	}
 	if n := len(plan.DirtyPaths); n > 0 && plan.Request.Dirty == engine.DirtyIgnore && !plan.Request.InPlace && o.level() <= slog.LevelInfo {
-		fmt.Fprintln(a.stderr, "markmill: uncommitted, and so not in the run: "+plain.Escape(some(plan.DirtyPaths))+"; --dirty include takes it along")
+		a.tell("markmill: uncommitted, and so not in the run: %s; --dirty include takes it along\n", some(plan.DirtyPaths))
 	}
 	if option := o.savesMeanwhile(); option != "" && o.level() <= slog.LevelInfo {
-		fmt.Fprintf(a.stderr, "markmill: %s: OUTPUT is written once, at the end; meanwhile the record has each step, and what it prints as it comes\n", option)
+		a.tell("markmill: %s: OUTPUT is written once, at the end; meanwhile the record has each step, and what it prints as it comes\n", option)
 	}
 	result, err := eng.Run(ctx, plan)
 	if cerr := watch.close(); err == nil {
@@ -546,10 +559,10 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		}
 		watch.progress.Done(terminal.Summary(result.Run, shortPath(result.Dir), a.colour(a.stderr)))
 		if result.Left != nil {
-			fmt.Fprintln(a.stderr, "markmill: the run's private folder is not removed yet: "+result.Left.Error())
+			a.tell("markmill: the run's private folder is not removed yet: %s\n", result.Left)
 		}
 		if result.Worktree != "" {
-			fmt.Fprintf(a.stderr, "worktree kept at %s\n", result.Worktree)
+			a.tell("worktree kept at %s\n", result.Worktree)
 		}
 	}
 	if o.json {
@@ -562,11 +575,11 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		}
 	}
 	if err := a.retain(eng, o.req.Repository); err != nil {
-		fmt.Fprintln(a.stderr, "markmill: old runs were not removed: "+err.Error())
+		a.tell("markmill: old runs were not removed: %s\n", err)
 	}
 	if undelivered != nil {
 		fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(undelivered.Error())))
-		fmt.Fprintln(a.stderr, "markmill: the run is recorded, and what OUTPUT was to be is "+shortPath(filepath.Join(result.Dir, askedFile(result.Run))))
+		a.tell("markmill: the run is recorded, and what OUTPUT was to be is %s\n", shortPath(filepath.Join(result.Dir, askedFile(result.Run))))
 		return exit(max(result.Run.ExitCode(), exitFail))
 	}
 	if code := result.Run.ExitCode(); code != exitPass {

@@ -214,10 +214,10 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 			if asJSON {
 				err = a.printJSON(out)
 			} else if out.OK {
-				_, err = fmt.Fprintf(a.stdout, "%s: everything holds (%d events%s)\n", out.Run, got.Run.Events, commits)
+				err = say(a.stdout, "%s: everything holds (%d events%s)\n", out.Run, got.Run.Events, commits)
 			} else {
 				for _, f := range out.Findings {
-					if _, err = fmt.Fprintf(a.stdout, "%s: %s\n", f.Where, f.Words); err != nil {
+					if err = say(a.stdout, "%s: %s\n", f.Where, f.Words); err != nil {
 						break
 					}
 				}
@@ -261,10 +261,10 @@ Exit codes: 0 applied, 1 it does not fit, 2 there is no such run.`,
 					Msg: "is not the patch that the journal records", Hint: "see markmill runs verify"}
 			}
 			if err := worktree.Apply(c.Context(), src, patch); err != nil {
-				fmt.Fprintln(a.stderr, "markmill: "+err.Error())
+				a.tell("markmill: %s\n", err)
 				return exit(exitFail)
 			}
-			fmt.Fprintf(a.stderr, "applied the change of %s: %s\n", run.ID, render.ChangeWords(run.Diff.Files))
+			a.tell("applied the change of %s: %s\n", run.ID, render.ChangeWords(run.Diff.Files))
 			return nil
 		},
 	}
@@ -303,7 +303,7 @@ nothing of it ran.`,
 					return err
 				}
 				if done {
-					fmt.Fprintf(a.stderr, "%s: completed as interrupted\n", e.ID)
+					a.tell("%s: completed as interrupted\n", e.ID)
 				}
 			}
 			return nil
@@ -375,7 +375,7 @@ func (a *app) runsPrune() *cobra.Command {
 				age = time.Duration(days) * 24 * time.Hour
 			}
 			removed, err := a.prune(store, src, least, age)
-			fmt.Fprintf(a.stderr, "removed %d runs\n", removed)
+			a.tell("removed %d runs\n", removed)
 			return err
 		},
 	}
