@@ -109,6 +109,7 @@ type Front struct {
 	Network     string   // "", "on", "off"
 	Resources   Resources
 	Secrets     []string
+	SecretsAt   []Place // of each of Secrets in the file; the zero value where that is not known
 
 	Allow, Forbid    []string
 	Limits           Limits

@@ -25,4 +25,5 @@ const (
 	CodeDepthExceeded        = "depth_exceeded"
 	CodeOutputChanged        = "output_changed"
 	CodeStateNotRebuilt      = "state_not_rebuilt"
+	CodeSecretMissing        = "secret_missing"
 )

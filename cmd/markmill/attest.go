@@ -112,9 +112,9 @@ func (a *app) verifyAttestation(words []string, file, key, out string) error {
 	if err != nil {
 		return err
 	}
-	envelope, err := os.ReadFile(file)
+	envelope, err := a.readInput(file, "a statement", maxParams)
 	if err != nil {
-		return &notebooks.Error{Kind: notebooks.KindInput, Msg: "--verify: " + err.Error(), Hint: "name a file that markmill runs attest --key wrote", Err: err}
+		return &notebooks.Error{Kind: notebooks.KindInput, Msg: "--verify: " + badRead(file, err).Error(), Hint: "name a file that markmill runs attest --key wrote", Err: err}
 	}
 	s, err := attest.Verify(envelope, public)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -180,8 +180,6 @@ func (a *app) fileParams(path string) ([]notebooks.Given, error) {
 	switch {
 	case path == "":
 		return nil, usagef("-f names no file: write -f FILE, a YAML or JSON file, or - for standard input")
-	case path == "-":
-		data, err = io.ReadAll(a.stdin)
 	case remote.Is(path):
 		data, err = a.remote().Read(context.Background(), path, maxNotebook)
 		source = "-f " + name(path)
@@ -190,7 +188,11 @@ func (a *app) fileParams(path string) ([]notebooks.Given, error) {
 			return nil, err
 		}
 	default:
-		data, err = os.ReadFile(path)
+		data, err = a.readInput(path, "a file of parameters", maxParams)
+	}
+	var pathErr *fs.PathError
+	if err != nil && !errors.As(err, &pathErr) {
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "-f: " + name(path) + " " + err.Error()}
 	}
 	if err != nil {
 		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "-f: " + err.Error(), Hint: "name a YAML or JSON file", Err: err}

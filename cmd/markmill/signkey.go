@@ -27,9 +27,9 @@ func (a *app) sign(file string, text []byte) ([]byte, error) {
 		}
 		file = filepath.Join(home, rest)
 	}
-	data, err := os.ReadFile(file)
+	data, err := a.readInput(file, "a key", 1<<20)
 	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "--key: " + err.Error(), Hint: "name the file of an SSH private key", Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "--key: " + badRead(file, err).Error(), Hint: "name the file of an SSH private key", Err: err}
 	}
 	signer, err := ssh.ParsePrivateKey(data)
 	if err == nil {
