@@ -15,6 +15,7 @@ import (
 
 	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
+	"markmill/render/plain"
 )
 
 // paramArgs joins papermill's two-argument options (-p NAME VALUE) into one argument each, so that
@@ -191,11 +192,12 @@ func (a *app) fileParams(path string) ([]notebooks.Given, error) {
 		data, err = a.readInput(path, "a file of parameters", maxParams)
 	}
 	var pathErr *fs.PathError
-	if err != nil && !errors.As(err, &pathErr) {
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "-f: " + name(path) + " " + err.Error()}
-	}
-	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "-f: " + err.Error(), Hint: "name a YAML or JSON file", Err: err}
+	switch {
+	case err == nil:
+	case !errors.As(err, &pathErr):
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "-f: " + plain.Escape(name(path)) + " " + err.Error()}
+	default:
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "-f: open " + plain.Escape(path) + ": " + pathErr.Err.Error(), Hint: "name a YAML or JSON file", Err: err}
 	}
 	return notebooks.ParseGivenYAML(source, path, data)
 }
