@@ -1,8 +1,13 @@
 package engine
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
+	"io"
 	"maps"
+	"math"
+	"os"
 	"path"
 	"path/filepath"
 
@@ -24,7 +29,10 @@ func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, d
 	if !r.plan.ordered() {
 		return nil
 	}
-	list := masked(out.Outputs, streams)
+	list, err := r.inOrder(out.Outputs, dir, streams)
+	if err != nil {
+		return err
+	}
 	if list == nil {
 		list = outputsBesides(out, done)
 	}
@@ -36,7 +44,6 @@ func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, d
 		kept[d.File] = path.Base(done.Displays[i].File)
 	}
 	var b bytes.Buffer
-	var err error
 	for _, o := range list {
 		if o.File != "" {
 			o.File = kept[o.File]
@@ -83,6 +90,59 @@ func (r *run) withoutHidden(o runs.OutputData) (runs.OutputData, error) {
 		}
 	}
 	return o, nil
+}
+
+// inOrder is the outputs in their order; nil where it is not kept. A part of a stream that begins within a line is shown from the left margin,
+// where the movements of its cursor could put a value together that stood apart.
+func (r *run) inOrder(list []runs.OutputData, dir string, streams [2]*stream) ([]runs.OutputData, error) {
+	if list = masked(list, streams); r.plan.mask == nil {
+		return list, nil
+	}
+	var at [2]int64
+	for _, o := range list {
+		if o.Type != runs.OutputStream && o.Type != runs.OutputCleared {
+			continue
+		}
+		which := 0
+		if o.Name == "stderr" {
+			which = 1
+		}
+		found, err := r.showsFrom(filepath.Join(r.dir, dir, streams[which].name), at[which])
+		if err != nil || found {
+			return nil, err
+		}
+		at[which] += o.Bytes
+	}
+	return list, nil
+}
+
+// showsFrom says whether the rest of a line shows a value once it stands alone.
+func (r *run) showsFrom(name string, at int64) (bool, error) {
+	if at == 0 {
+		return false, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	find := r.plan.mask.Find()
+	lines := bufio.NewReader(io.NewSectionReader(f, at-1, math.MaxInt64-at))
+	for first := true; ; first = false {
+		part, err := lines.ReadSlice('\n')
+		if first && len(part) > 0 {
+			if part[0] == '\n' { // it begins a line
+				return false, nil
+			}
+			part = part[1:]
+		}
+		if _, werr := find.Write(part); werr != nil || err == nil || errors.Is(err, io.EOF) {
+			return find.Found(), werr
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return false, err
+		}
+	}
 }
 
 // masked counts the bytes of the streams as their files have them, where values of secrets were masked. nil: that is not known.

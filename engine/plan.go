@@ -84,7 +84,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if base == nil {
 		errs.add(p.usePolicies(e))
 	}
-	p.Bound, err = notebooks.Bind(req.Path, nb.Params, req.Given, notebooks.BindOptions{AllowUnknown: req.AllowUnknown, IsName: p.isName, Unread: nb.Unread(), Getenv: e.Getenv})
+	p.Bound, err = notebooks.Bind(req.Path, nb.Params, req.Given, notebooks.BindOptions{AllowUnknown: req.AllowUnknown, IsName: p.isName, Unread: nb.Unread(), Getenv: e.Getenv, MissingSecrets: true})
 	errs.add(err)
 	errs.add(p.maskSecrets(e.Getenv))
 	errs.add(p.checkPaths(e.Cache))
@@ -131,6 +131,7 @@ func (e *Engine) Check(req Request) (*notebooks.Notebook, error) {
 	if err := p.useHeadPolicies(e); err != nil {
 		return nb, err
 	}
+	nb.Warnings = append(nb.Warnings, p.missingSecrets(e.Getenv, nb.Params)...)
 	var errs errorList
 	errs.add(noSteps(nb))
 	errs.add(e.checkAll(p))
@@ -503,6 +504,9 @@ func (p *Plan) gates(ctx context.Context, e *Engine) error {
 	}
 	if slices.Contains(f.Require, "tests") && !slices.ContainsFunc(p.Steps, func(s PlannedStep) bool { return s.Has(notebooks.TagTest) && s.Skip == "" }) {
 		block(runs.CodeMissingTestCommand, "require: tests", "tests are required, and no step that runs is tagged test")
+	}
+	for _, m := range p.missingSecrets(e.Getenv, p.open()) {
+		block(runs.CodeSecretMissing, "secrets", m.Msg+"; "+m.Hint)
 	}
 	if refusal := p.contain(ctx, e); refusal != "" {
 		block(runs.CodeProviderUnavailable, "", refusal)

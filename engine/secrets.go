@@ -58,6 +58,47 @@ func (p *Plan) secrets(getenv func(string) (string, bool)) []secret {
 	return out
 }
 
+// missingSecrets are the secrets that the environment does not have: variables that are not set, or empty, which the notebook names as
+// secrets, or from which a required one of some parameters takes its value.
+func (p *Plan) missingSecrets(getenv func(string) (string, bool), params []notebooks.Param) (missing []*notebooks.Error) {
+	add := func(at notebooks.Place, what, name, hint string) {
+		v, set := getenv(name)
+		if v != "" {
+			return
+		}
+		state := "is not set"
+		if set {
+			state = "is empty"
+		}
+		missing = append(missing, &notebooks.Error{Kind: notebooks.KindParameter, File: p.Request.Path, Line: at.Line, Col: at.Col,
+			Msg: fmt.Sprintf("%s: the environment variable %s %s", what, name, state), Hint: hint})
+	}
+	front := p.Notebook.Front
+	for i, name := range front.Secrets {
+		var at notebooks.Place
+		if i < len(front.SecretsAt) {
+			at = front.SecretsAt[i]
+		}
+		add(at, "secrets", name, "set it, or take it out of secrets:")
+	}
+	for _, q := range params {
+		if q.Type == notebooks.TypeSecret && q.Required && q.Env != "" {
+			add(notebooks.Place{Line: q.Line, Col: q.Col}, "parameter "+q.Name, q.Env, "set it, or give the value with -p "+q.Name+"=…")
+		}
+	}
+	return missing
+}
+
+// open are the parameters without a value.
+func (p *Plan) open() (params []notebooks.Param) {
+	for _, b := range p.Bound {
+		if b.Value.Type == notebooks.TypeNull {
+			params = append(params, b.Param)
+		}
+	}
+	return params
+}
+
 // maskSecrets makes the plan's mask, and refuses values that cannot be masked: nothing has run yet.
 func (p *Plan) maskSecrets(getenv func(string) (string, bool)) error {
 	var errs errorList

@@ -31,6 +31,9 @@ type BindOptions struct {
 	IsName       func(name string) bool      // further names that can be parameters (R's my.name); nil: none
 	Unread       string                      // language of a block of parameters whose assignments are not read; "" is none
 	Getenv       func(string) (string, bool) // nil: no environment
+	// MissingSecrets leaves a required secret null whose environment variable is not set, or empty, and which nobody gives. It is
+	// a gate then, and no mistake of the request.
+	MissingSecrets bool
 }
 
 // classes is the order of papermill: what comes later here wins over what comes earlier, wherever
@@ -245,6 +248,8 @@ func (b *binder) bind(p Param, g *Given) (Bound, bool) {
 		return Bound{Param: p, Value: p.Default, From: "default"}, true
 	case p.Code:
 		return Bound{Param: p, Value: Value{Type: TypeAny}, From: "default"}, true
+	case p.Required && p.Type == TypeSecret && p.Env != "" && b.options.MissingSecrets:
+		return Bound{Param: p, Value: Value{Type: TypeNull}, From: "env " + p.Env}, true
 	case p.Required:
 		b.missing(p)
 		return Bound{}, false

@@ -2,6 +2,7 @@ package notebooks
 
 import (
 	"fmt"
+	"markmill/notebooks/ansi"
 	"strings"
 )
 
@@ -36,7 +37,7 @@ type Error struct {
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
-		b.WriteString(e.File)
+		b.WriteString(ansi.Escape(e.File)) // any bytes can be a name
 		if e.Line > 0 {
 			fmt.Fprintf(&b, ":%d", e.Line)
 			if e.Col > 0 {

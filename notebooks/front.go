@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // maxFrontMistakes is how many mistakes of the front matter are told: a file that is no notebook makes thousands.
@@ -67,6 +69,12 @@ func (r *reading) readFront(at frontPlace, native bool) {
 				r.unknownKey(native, r.offset(at.base, key.Line, key.Column), key.Value)
 			}
 			continue
+		}
+		if key.Value == "secrets" {
+			for _, item := range append([]*yaml.Node{value}, value.Content...)[min(1, len(value.Content)):] {
+				line, col := nb.Position(r.offset(at.base, item.Line, item.Column))
+				nb.Front.SecretsAt = append(nb.Front.SecretsAt, Place{line, col})
+			}
 		}
 		if err := read(&nb.Front, value); err != nil {
 			shown := key.Value == "title" || key.Value == "description"

@@ -128,6 +128,7 @@ type Front struct {
 	Network     string   // "", "on", "off"
 	Resources   Resources
 	Secrets     []string
+	SecretsAt   []Place // of each of Secrets in the file; the zero value where that is not known
 
 	Allow, Forbid    []string
 	Protect          []string // files that judge the run: a change of one has the tests run again without it

@@ -6,6 +6,9 @@ import (
 	"unicode/utf8"
 )
 
+// Place is a line and a column of a file, both from 1; 0 is unknown.
+type Place struct{ Line, Col int }
+
 // Places tells the lines and columns of a text, many of them: each in a time that does not grow with the text, nor with the
 // length of a line.
 type Places struct {

@@ -26,4 +26,5 @@ const (
 	CodeOutputChanged        = "output_changed"
 	CodeStateNotRebuilt      = "state_not_rebuilt"
 	CodeJudgeChanged         = "judge_changed"
+	CodeSecretMissing        = "secret_missing"
 )

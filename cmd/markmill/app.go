@@ -19,6 +19,7 @@ import (
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/render/plain"
 	"markmill/render/terminal"
 	"markmill/runs"
 )
@@ -85,7 +86,7 @@ func (a *app) report(err error) int {
 	if errors.As(err, &code) {
 		return int(code)
 	}
-	for _, line := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {
+	for line := range strings.SplitSeq(escapeLines(err.Error()), "\n") {
 		fmt.Fprintln(a.stderr, "markmill: "+line)
 	}
 	if a.json && !a.printed {
@@ -120,7 +121,14 @@ func exitOf(err error) int {
 // usage is a mistake in the command line itself.
 type usage struct{ error }
 
-func usagef(format string, args ...any) error { return usage{fmt.Errorf(format, args...)} }
+func usagef(format string, args ...any) error {
+	for i, arg := range args {
+		if text, ok := arg.(string); ok {
+			args[i] = plain.Escape(text)
+		}
+	}
+	return usage{fmt.Errorf(format, args...)}
+}
 
 // root is the command table.
 func (a *app) root() *cobra.Command {

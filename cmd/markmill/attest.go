@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -54,7 +53,7 @@ func (a *app) statement(word string) (*attest.Statement, error) {
 	}
 	if !got.OK() {
 		f := got.Findings[0]
-		fmt.Fprintf(a.stderr, "markmill: the run does not hold: %s: %s\n", f.Where, f.Words)
+		a.tell("markmill: the run does not hold: %s: %s\n", f.Where, f.Words)
 		return nil, exit(exitFail)
 	}
 	digests := map[string]runs.Digest{}
@@ -99,6 +98,9 @@ func (a *app) attest(word, key, out string) error {
 		_, err = a.stdout.Write(b)
 		return err
 	}
+	if err := checkTarget("--output", out); err != nil {
+		return err
+	}
 	return runs.WriteFile(out, b)
 }
 
@@ -110,13 +112,13 @@ func (a *app) verifyAttestation(words []string, file, key, out string) error {
 	if err != nil {
 		return err
 	}
-	envelope, err := os.ReadFile(file)
+	envelope, err := a.readInput(file, "a statement", maxParams)
 	if err != nil {
-		return &notebooks.Error{Kind: notebooks.KindInput, Msg: "--verify: " + err.Error(), Hint: "name a file that markmill runs attest --key wrote", Err: err}
+		return &notebooks.Error{Kind: notebooks.KindInput, Msg: "--verify: " + badRead(file, err).Error(), Hint: "name a file that markmill runs attest --key wrote", Err: err}
 	}
 	s, err := attest.Verify(envelope, public)
 	if err != nil {
-		fmt.Fprintf(a.stdout, "%s: %s\n", file, err)
+		_ = say(a.stdout, "%s: %s\n", file, err)
 		return exit(exitFail)
 	}
 	if len(words) == 1 {
@@ -125,10 +127,10 @@ func (a *app) verifyAttestation(words []string, file, key, out string) error {
 			return err
 		}
 		if why := s.Matches(own); why != "" {
-			fmt.Fprintf(a.stdout, "%s: the signature holds, and %s\n", file, why)
+			_ = say(a.stdout, "%s: the signature holds, and %s\n", file, why)
 			return exit(exitFail)
 		}
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s: the signature holds, for the run %s and %d subjects\n", file, s.Predicate.RunDetails.Metadata.InvocationID, len(s.Subject))
+	err = say(a.stdout, "%s: the signature holds, for the run %s and %d subjects\n", file, s.Predicate.RunDetails.Metadata.InvocationID, len(s.Subject))
 	return err
 }

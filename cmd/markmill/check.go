@@ -172,7 +172,7 @@ func (a *app) printFindings(all []finding, asJSON bool) error {
 	}
 	for _, f := range all {
 		e := notebooks.Error{File: f.File, Line: f.Line, Col: f.Col, Step: notebooks.StepID(f.Step), Msg: f.Severity + ": " + f.Message, Hint: f.Hint}
-		if _, err := fmt.Fprintln(a.stdout, e.Error()); err != nil {
+		if _, err := fmt.Fprintln(a.stdout, escapeLines(e.Error())); err != nil {
 			return err
 		}
 	}

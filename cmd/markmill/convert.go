@@ -70,6 +70,9 @@ func (a *app) convert(from, to, form string) error {
 	if to != "-" && sameFile(from, to) {
 		return usagef("%s is the notebook itself; give another OUTPUT", to)
 	}
+	if err := checkTarget("OUTPUT", to); err != nil {
+		return err
+	}
 	left, err := a.runOutput(from, to, form)
 	if err != nil {
 		return err
@@ -160,7 +163,7 @@ func (a *app) inForm(from, to string, form convert.Form, src []byte) ([]byte, er
 		case got.Manifest != nil && form == convert.Jupyter:
 			out, missing, err := documents.JupyterOf(path, src, filesBeside(from))
 			for _, m := range missing {
-				fmt.Fprintf(a.stderr, "%s: not in %s, and so not here: %s\n", name(subject(from, to)), path, m)
+				a.tell("%s: not in %s, and so not here: %s\n", name(subject(from, to)), path, m)
 			}
 			return out, err
 		case len(got.Regions) > 0:
@@ -184,7 +187,7 @@ func (a *app) inForm(from, to string, form convert.Form, src []byte) ([]byte, er
 		return nil, err
 	}
 	for _, l := range append(lost, more...) {
-		fmt.Fprintf(a.stderr, "%s: not in %s: %s\n", name(subject(from, to)), form.Title(), l)
+		a.tell("%s: not in %s: %s\n", name(subject(from, to)), form.Title(), l)
 	}
 	return out, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -49,7 +48,7 @@ func (a *app) runOutput(word, to, form string) (*runOutput, error) {
 		return nil, err
 	}
 	if left := run.Left(name); left != nil && runs.DigestOf(o.text) != left.Digest {
-		fmt.Fprintf(a.stderr, "markmill: %s is not byte for byte what run %s left, which Markmill %s made; markmill runs verify says more\n", name, run.ID, run.Started.Markmill)
+		a.tell("markmill: %s is not byte for byte what run %s left, which Markmill %s made; markmill runs verify says more\n", name, run.ID, run.Started.Markmill)
 	}
 	return o, nil
 }

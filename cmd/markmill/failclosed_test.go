@@ -128,6 +128,7 @@ func closedCases() []closedCase {
 			prepare: func(c *closed) { approved()(c); c.expect(0, "run", "approval.md") }},
 		{name: "approval_mismatch", notebook: "approval", code: runs.CodeApprovalMismatch, event: gate, status: blocked, files: []string{request},
 			prepare: approved(), args: []string{"-p", "word", "two"}},
+		{name: "secret_missing", code: runs.CodeSecretMissing, event: gate, status: blocked},
 		{name: "depth_exceeded", notebook: "depth", code: runs.CodeDepthExceeded, event: gate, status: blocked, prepare: func(c *closed) { c.env = append(c.env, "MARKMILL_DEPTH=6") }},
 	}
 }

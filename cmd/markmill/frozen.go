@@ -46,10 +46,7 @@ func (a *app) freeze(output string, o *runOptions) (*frozen, error) {
 	case "-":
 		return nil, usagef("--frozen compares with the file OUTPUT, and - is none")
 	}
-	f := &frozen{path: output, read: os.ReadFile}
-	if remote.Is(output) {
-		f.read = func(path string) ([]byte, error) { return a.readBytes(path, maxJupyter) }
-	}
+	f := &frozen{path: output, read: func(path string) ([]byte, error) { return a.readBytes(path, maxJupyter) }}
 	var err error
 	if f.want, err = f.read(output); err != nil {
 		return nil, usagef("--frozen: %v", err)

@@ -194,7 +194,7 @@ func (a *app) gitInstall(setup gitSetup, filterFlags string) error {
 	if err := writeAttributes(file, slices.Concat(gitAttributes, named)); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "Git calls %s for notebooks, %s; the lines are in %s\n", program, setup.where(), file)
+	_ = say(a.stdout, "Git calls %s for notebooks, %s; the lines are in %s\n", program, setup.where(), file)
 	return nil
 }
 
@@ -208,7 +208,7 @@ func (a *app) tellOtherFilter() {
 	switch filter {
 	case "unspecified", "unset", "set", "markmill", "":
 	default:
-		fmt.Fprintf(a.stderr, "markmill: notebooks have the filter %s in this repository; under notebooks/ the filter markmill takes its place\n", filter)
+		a.tell("markmill: notebooks have the filter %s in this repository; under notebooks/ the filter markmill takes its place\n", filter)
 	}
 }
 
@@ -248,10 +248,10 @@ func (a *app) gitUninstall(setup gitSetup) error {
 		return err
 	}
 	if !had && !removed {
-		fmt.Fprintf(a.stdout, "there was nothing to take out, %s\n", setup.where())
+		_ = say(a.stdout, "there was nothing to take out, %s\n", setup.where())
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "Git no longer calls Markmill, %s\n", setup.where())
+	_ = say(a.stdout, "Git no longer calls Markmill, %s\n", setup.where())
 	return nil
 }
 
@@ -289,7 +289,7 @@ func (a *app) gitStatus(setup gitSetup) error {
 			missing++
 			value = "not set"
 		}
-		fmt.Fprintf(a.stdout, "%s: %s\n", s.name, strings.TrimSpace(value))
+		_ = say(a.stdout, "%s: %s\n", s.name, strings.TrimSpace(value))
 	}
 	for _, want := range slices.Concat(gitAttributes, named) {
 		state := "missing"
@@ -298,10 +298,10 @@ func (a *app) gitStatus(setup gitSetup) error {
 		} else {
 			missing++
 		}
-		fmt.Fprintf(a.stdout, "%s: %s: %s\n", file, want, state)
+		_ = say(a.stdout, "%s: %s: %s\n", file, want, state)
 	}
 	if missing > 0 {
-		fmt.Fprintf(a.stdout, "not set up, %s: %d missing; markmill git install sets it up\n", setup.where(), missing)
+		_ = say(a.stdout, "not set up, %s: %d missing; markmill git install sets it up\n", setup.where(), missing)
 		return exit(exitFail)
 	}
 	return nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,6 +59,6 @@ func (a *app) clean(path string, src []byte, options *stripOptions) []byte {
 	if more {
 		first += "; there is more, see markmill strip"
 	}
-	fmt.Fprintf(a.stderr, "markmill: %s\nmarkmill: %s goes to Git as it is, with its outputs\n", first, path)
+	a.tell("markmill: %s\nmarkmill: %s goes to Git as it is, with its outputs\n", first, path)
 	return src
 }

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
-
 	"github.com/spf13/cobra"
 
 	"markmill/notebooks/ipynb"
@@ -38,14 +35,14 @@ A file that cannot be read as a notebook is printed as it is.`,
 
 // gitText prints a notebook, stripped where there are options.
 func (a *app) gitText(file string, options *stripOptions) error {
-	src, err := os.ReadFile(file)
+	src, err := a.readInput(file, "a notebook", maxJupyter)
 	if err != nil {
-		return badInput(file, "cannot be read: %v", err)
+		return badRead(file, err)
 	}
 	text := src
 	if len(src) > 0 {
 		if text, err = jupyterText(file, src, options); err != nil {
-			fmt.Fprintf(a.stderr, "markmill: %v\n", err)
+			a.tell("markmill: %v\n", err)
 			text = src
 		}
 	}

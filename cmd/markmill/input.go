@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,34 +69,8 @@ func (a *app) readBytes(path string, most int64) ([]byte, error) {
 		}
 		return client.Read(context.Background(), path, most)
 	}
-	in, room := a.stdin, int64(bytes.MinRead)
-	if path != "-" {
-		info, err := os.Stat(path)
-		var pathErr *os.PathError
-		switch {
-		case errors.As(err, &pathErr):
-			return nil, badInput(path, "cannot be read: %v", pathErr.Err)
-		case info.IsDir():
-			return nil, badInput(path, "is a directory, and a notebook is a file")
-		case info.Mode().IsRegular() && info.Size() > most:
-			return nil, badInput(path, "has %d bytes, and a notebook has at most %d", info.Size(), most)
-		}
-		f, err := os.Open(path)
-		if errors.As(err, &pathErr) {
-			return nil, badInput(path, "cannot be read: %v", pathErr.Err)
-		}
-		defer f.Close()
-		in, room = f, info.Size()+bytes.MinRead
-	}
-	var b bytes.Buffer
-	b.Grow(int(min(room, most+bytes.MinRead))) // a large file is not to be copied as it grows
-	if _, err := b.ReadFrom(io.LimitReader(in, most+1)); err != nil {
-		return nil, badInput(path, "cannot be read: %v", err)
-	}
-	if int64(b.Len()) > most {
-		return nil, badInput(path, "has more than %d bytes, the most that a notebook has", most)
-	}
-	return b.Bytes(), nil
+	b, err := a.readInput(path, "a notebook", most)
+	return b, badRead(path, err)
 }
 
 // beginsJupyter refuses what cannot be a Jupyter notebook by how it begins.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"markmill/cmd/markmill/remote"
 	"path/filepath"
 	"strconv"
@@ -88,7 +87,9 @@ func (a *app) merge(opt mergeOptions, words []string) error {
 	case remote.Is(opt.output):
 		err = a.remote().Write(context.Background(), opt.output, got.Bytes)
 	case opt.output != "":
-		err = runs.WriteFile(opt.output, got.Bytes)
+		if err = checkTarget("--output", opt.output); err == nil {
+			err = runs.WriteFile(opt.output, got.Bytes)
+		}
 	default:
 		_, err = a.stdout.Write(got.Bytes)
 	}
@@ -96,10 +97,10 @@ func (a *app) merge(opt mergeOptions, words []string) error {
 		return trouble{err}
 	}
 	for _, n := range got.Notes {
-		fmt.Fprintf(a.stderr, "markmill: %s: %s\n", how.Name, n)
+		a.tell("markmill: %s: %s\n", how.Name, n)
 	}
 	for _, c := range got.Conflicts {
-		fmt.Fprintf(a.stderr, "markmill: %s: conflict in %s\n", how.Name, c)
+		a.tell("markmill: %s: conflict in %s\n", how.Name, c)
 	}
 	if len(got.Conflicts) > 0 {
 		return exit(exitFail)

@@ -3,7 +3,6 @@ package main
 import (
 	"embed"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -51,6 +50,9 @@ Exit codes: 0 written, 2 the file is there already.`,
 					return err
 				}
 			}
+			if err := checkTarget("PATH", path); err != nil {
+				return err
+			}
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				return err
 			}
@@ -66,7 +68,7 @@ Exit codes: 0 written, 2 the file is there already.`,
 				err = cerr
 			}
 			if err == nil {
-				fmt.Fprintf(a.stderr, "wrote %s; try: markmill run %s\n", path, path)
+				a.tell("wrote %s; try: markmill run %s\n", path, path)
 			}
 			return err
 		},

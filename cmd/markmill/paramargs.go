@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -15,6 +15,7 @@ import (
 
 	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
+	"markmill/render/plain"
 )
 
 // paramArgs joins papermill's two-argument options (-p NAME VALUE) into one argument each, so that
@@ -186,8 +187,6 @@ func (a *app) fileParams(path string) ([]notebooks.Given, error) {
 	switch {
 	case path == "":
 		return nil, usagef("-f names no file: write -f FILE, a YAML or JSON file, or - for standard input")
-	case path == "-":
-		data, err = io.ReadAll(a.stdin)
 	case remote.Is(path):
 		data, err = a.remote().Read(context.Background(), path, maxNotebook)
 		source = "-f " + name(path)
@@ -196,10 +195,15 @@ func (a *app) fileParams(path string) ([]notebooks.Given, error) {
 			return nil, err
 		}
 	default:
-		data, err = os.ReadFile(path)
+		data, err = a.readInput(path, "a file of parameters", maxParams)
 	}
-	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "-f: " + err.Error(), Hint: "name a YAML or JSON file", Err: err}
+	var pathErr *fs.PathError
+	switch {
+	case err == nil:
+	case !errors.As(err, &pathErr):
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "-f: " + plain.Escape(name(path)) + " " + err.Error()}
+	default:
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "-f: open " + plain.Escape(path) + ": " + pathErr.Err.Error(), Hint: "name a YAML or JSON file", Err: err}
 	}
 	return notebooks.ParseGivenYAML(source, path, data)
 }

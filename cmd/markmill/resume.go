@@ -128,7 +128,7 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	if o.level() <= slog.LevelInfo {
 		fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(resumeWords(id, plan))))
 		if names := cut.Secrets(); len(names) > 0 {
-			fmt.Fprintf(a.stderr, "markmill: no record holds a secret, so whether %s is as it was cannot be checked\n", plain.Escape(strings.Join(names, ", ")))
+			a.tell("markmill: no record holds a secret, so whether %s is as it was cannot be checked\n", strings.Join(names, ", "))
 		}
 	}
 	return a.runPlan(ctx, eng, plan, output, o)

@@ -245,6 +245,9 @@ func (a *app) configuredOutput(files *worktree.Files) (func(string, []byte) (str
 // showReview prints a review, and gives the exit code.
 func (a *app) showReview(o reviewOptions, r *review.Review) error {
 	if o.html != "" {
+		if err := checkTarget("--html", o.html); err != nil {
+			return err
+		}
 		if err := runs.WriteFile(o.html, html.Review(r)); err != nil {
 			return fmt.Errorf("--html: %w", err)
 		}

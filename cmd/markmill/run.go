@@ -222,6 +222,9 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if output, err = a.outputPath(output, o, eng); err != nil {
 		return err
 	}
+	if err := o.checkTargets(output); err != nil { // the names in it stand for values now
+		return err
+	}
 	o.inject(name(path), output)
 	if o.req.Output, err = outputName(output); err != nil {
 		return err
@@ -237,7 +240,7 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	}
 	for _, w := range plan.Notebook.Warnings {
 		if o.level() <= slog.LevelWarn {
-			fmt.Fprintln(a.stderr, "markmill: warning: "+w.Error())
+			a.tell("markmill: warning: %s\n", w)
 		}
 	}
 	if o.prepareOnly && !o.frozen {
@@ -304,14 +307,24 @@ func (o *runOptions) check(output string) error {
 	if _, script := percent.LanguageOf(output); script {
 		return usagef("OUTPUT %s is a script, which has no place for outputs; give a path that ends in .md or .ipynb", output)
 	}
-	if info, err := os.Stat(output); err == nil && info.IsDir() {
-		return usagef("OUTPUT %s is a folder; give the path of a file in it", output)
+	if err := o.checkTargets(output); err != nil {
+		return err
 	}
 	if err := o.oneResult(output); err != nil {
 		return err
 	}
 	o.req.Only, o.req.SkipTags = o.only, o.skipTags
 	o.req.From, o.req.Until = notebooks.StepID(o.from), notebooks.StepID(o.until)
+	return nil
+}
+
+// checkTargets refuses what the run could not, or should not, write to.
+func (o *runOptions) checkTargets(output string) error {
+	for _, t := range []struct{ what, path string }{{"OUTPUT", output}, {"--events", o.events}, {"--stdout-file", o.stdoutFile}, {"--stderr-file", o.stderrFile}} {
+		if err := checkTarget(t.what, t.path); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -509,13 +522,13 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	eng.Observe, eng.Output = watch.event, watch.output
 	plan.Request.OwnFiles = a.written(watch)
 	if leaky := plan.Sandbox.NotHeld; len(leaky) > 0 && len(plan.Gates) == 0 && o.level() <= slog.LevelInfo {
-		fmt.Fprintf(a.stderr, "markmill: the sandbox does not hold %s\n", strings.Join(leaky, "; "))
+		a.tell("markmill: the sandbox does not hold %s\n", strings.Join(leaky, "; "))
 	}
 	if left := leftBehind(plan); len(left) > 0 && o.level() <= slog.LevelInfo {
-		fmt.Fprintln(a.stderr, "markmill: uncommitted, and so not in the run: "+plain.Escape(some(left))+"; --dirty include takes it along")
+		a.tell("markmill: uncommitted, and so not in the run: %s; --dirty include takes it along\n", some(left))
 	}
 	if option := o.savesMeanwhile(); option != "" && o.level() <= slog.LevelInfo {
-		fmt.Fprintf(a.stderr, "markmill: %s: OUTPUT is written once, at the end; meanwhile the record has each step, and what it prints as it comes\n", option)
+		a.tell("markmill: %s: OUTPUT is written once, at the end; meanwhile the record has each step, and what it prints as it comes\n", option)
 	}
 	key, err := a.signKey(eng.Config)
 	if err != nil {
@@ -561,10 +574,10 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 			fmt.Fprintln(a.stderr, terminal.End(result.Run, ending(result.Run, o.req, shown), a.colour(a.stderr)))
 		}
 		if result.Left != nil {
-			fmt.Fprintln(a.stderr, "markmill: the run's private folder is not removed yet: "+result.Left.Error())
+			a.tell("markmill: the run's private folder is not removed yet: %s\n", result.Left)
 		}
 		if result.Worktree != "" {
-			fmt.Fprintf(a.stderr, "worktree kept at %s\n", result.Worktree)
+			a.tell("worktree kept at %s\n", result.Worktree)
 		}
 	}
 	if o.json {
@@ -573,11 +586,11 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		}
 	}
 	if err := a.retain(eng, o.req.Repository); err != nil {
-		fmt.Fprintln(a.stderr, "markmill: old runs were not removed: "+err.Error())
+		a.tell("markmill: old runs were not removed: %s\n", err)
 	}
 	if undelivered != nil {
 		fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(undelivered.Error())))
-		fmt.Fprintln(a.stderr, "markmill: the run is recorded, and what OUTPUT was to be is "+shortPath(filepath.Join(result.Dir, askedFile(result.Run))))
+		a.tell("markmill: the run is recorded, and what OUTPUT was to be is %s\n", shortPath(filepath.Join(result.Dir, askedFile(result.Run))))
 		return exit(max(result.Run.ExitCode(), exitFail))
 	}
 	if code := result.Run.ExitCode(); code != exitPass {

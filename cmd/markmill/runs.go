@@ -225,10 +225,10 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 			if asJSON {
 				err = a.printJSON("verify", out)
 			} else if out.OK {
-				_, err = fmt.Fprintln(a.stdout, holdsWords(words[0], got, commits))
+				err = say(a.stdout, "%s\n", holdsWords(words[0], got, commits))
 			} else {
 				for _, f := range out.Findings {
-					if _, err = fmt.Fprintf(a.stdout, "%s: %s\n", f.Where, f.Words); err != nil {
+					if err = say(a.stdout, "%s: %s\n", f.Where, f.Words); err != nil {
 						break
 					}
 				}
@@ -313,10 +313,10 @@ Exit codes: 0 applied, 1 it does not fit, 2 there is no such run.`,
 			}
 			done := appliedRun{RunID: run.ID, Applied: true, Files: append([]runs.ChangedFile{}, run.Diff.Files...)}
 			if err := worktree.Apply(c.Context(), src, patch); err != nil {
-				fmt.Fprintln(a.stderr, "markmill: "+err.Error())
+				a.tell("markmill: %s\n", err)
 				done.Applied, done.Message = false, err.Error()
 			} else {
-				fmt.Fprintf(a.stderr, "applied the change of %s: %s\n", run.ID, render.ChangeWords(run.Diff.Files))
+				a.tell("applied the change of %s: %s\n", run.ID, render.ChangeWords(run.Diff.Files))
 			}
 			if asJSON {
 				if err := a.printJSON("apply", done); err != nil {
@@ -372,7 +372,7 @@ nothing of it ran.`,
 					return err
 				}
 				if done {
-					fmt.Fprintf(a.stderr, "%s: completed as interrupted\n", e.ID)
+					a.tell("%s: completed as interrupted\n", e.ID)
 					completed.Runs = append(completed.Runs, e.ID)
 				}
 			}
@@ -451,7 +451,7 @@ func (a *app) runsPrune() *cobra.Command {
 				age = time.Duration(days) * 24 * time.Hour
 			}
 			removed, err := a.prune(store, src, least, age)
-			fmt.Fprintf(a.stderr, "removed %d runs\n", len(removed))
+			a.tell("removed %d runs\n", len(removed))
 			if err != nil || !asJSON {
 				return err
 			}

@@ -67,6 +67,9 @@ func (a *app) scraps(opt scrapsOptions, words []string) error {
 	if opt.format == "parquet" && opt.output == "" && a.terminal(a.stdout) {
 		return usagef("--format parquet is no text for a terminal; give --output FILE, or send standard output to a file")
 	}
+	if err := checkTarget("--output", opt.output); err != nil {
+		return err
+	}
 	places, err := a.scrapPlaces(words)
 	if err != nil {
 		return err
@@ -100,10 +103,10 @@ func (a *app) scraps(opt scrapsOptions, words []string) error {
 		return err
 	}
 	if made.Left > 0 {
-		fmt.Fprintf(a.stderr, "markmill: left out: %d that are tables, pictures, files or of an unknown encoder; --long shows them\n", made.Left)
+		a.tell("markmill: left out: %d that are tables, pictures, files or of an unknown encoder; --long shows them\n", made.Left)
 	}
 	if made.Elided > 0 {
-		fmt.Fprintf(a.stderr, "markmill: left out: %d that an output notebook has no room for, and no run that is kept here has: markmill scraps RUN shows them where the run is\n", made.Elided)
+		a.tell("markmill: left out: %d that an output notebook has no room for, and no run that is kept here has: markmill scraps RUN shows them where the run is\n", made.Elided)
 	}
 	if failed {
 		return exit(exitFail)

@@ -22,9 +22,9 @@ func (a *app) sign(file, namespace string, text []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(file)
+	data, err := a.readInput(file, "a key", 1<<20)
 	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "the key that is to sign cannot be read: " + err.Error(), Hint: "name the file of an SSH private key", Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "the key that is to sign cannot be read: " + badRead(file, err).Error(), Hint: "name the file of an SSH private key", Err: err}
 	}
 	signer, err := ssh.ParsePrivateKey(data)
 	if err == nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -95,7 +94,7 @@ func (a *app) strip(file string, options *stripOptions, check, stdout bool) (had
 	switch {
 	case check:
 		if had {
-			fmt.Fprintf(a.stderr, "%s has outputs\n", name(file))
+			a.tell("%s has outputs\n", name(file))
 		}
 	case file == "-" || stdout:
 		_, err = a.stdout.Write(got)

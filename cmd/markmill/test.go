@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -114,9 +113,9 @@ func (t *tester) check() error {
 	if t.o.sanitize == "" {
 		return nil
 	}
-	text, err := os.ReadFile(t.o.sanitize)
+	text, err := t.readInput(t.o.sanitize, "a file of rules", maxParams)
 	if err != nil {
-		return usagef("--sanitize-with: %v", err)
+		return usagef("--sanitize-with: %w", badRead(t.o.sanitize, err))
 	}
 	t.rules, err = compare.Sanitize(name(t.o.sanitize), text)
 	return err

@@ -230,6 +230,9 @@ func (t *tester) writeJUnit(all []*testedNotebook) error {
 		_, err = t.stdout.Write(b)
 		return err
 	}
+	if err := checkTarget("--junit", t.o.junit); err != nil {
+		return err
+	}
 	return runs.WriteFile(t.o.junit, b)
 }
 

@@ -11,6 +11,7 @@ type automaton struct {
 	first   [256]int32  // next of state 0, by byte
 	depth   []int32     // length of what a state stands for: the longest beginning of a pattern that the text ends in
 	match   []int32     // length of the longest pattern that ends in a state, or 0
+	longest int         // length of the longest pattern
 	wrapped bool        // line breaks, and the spaces that follow them, are passed over
 }
 
@@ -36,6 +37,7 @@ func newAutomaton(patterns []string, wrapped bool) *automaton {
 	state(0)
 	for _, p := range patterns {
 		at := int32(0)
+		a.longest = max(a.longest, len(p))
 		for i := range len(p) {
 			slot := int(at)*a.width + int(a.class[p[i]])
 			if a.next[slot] == 0 {

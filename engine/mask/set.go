@@ -2,6 +2,7 @@ package mask
 
 import (
 	"io"
+	"slices"
 )
 
 const (
@@ -43,7 +44,7 @@ func (s *Set) Bytes(b []byte) []byte {
 		return b
 	}
 	m := s.Stream()
-	return append(m.Next(b), m.Rest()...)
+	return append(slices.Clone(m.Next(b)), m.Rest()...)
 }
 
 // Text is Bytes of a text.
@@ -55,30 +56,28 @@ func (s *Set) Text(text string) string {
 }
 
 // Finder looks for values in what is written to it.
-type Finder struct {
-	cursors []cursor
-	found   bool
-}
+type Finder struct{ stream *Stream }
 
 // Find starts a search.
-func (s *Set) Find() *Finder {
-	if s == nil {
-		return &Finder{}
-	}
-	return &Finder{cursors: []cursor{{a: s.plain}, {a: s.wrapped}}}
-}
+func (s *Set) Find() *Finder { return &Finder{s.Stream()} }
 
 var _ io.Writer = (*Finder)(nil)
 
 // Write never fails.
 func (f *Finder) Write(b []byte) (int, error) {
-	for i := range f.cursors {
-		if !f.found {
-			f.cursors[i].scan(b, func(int64, int64) bool { f.found = true; return false })
-		}
+	if f.stream != nil && !f.stream.holds() {
+		f.stream.Next(b)
 	}
 	return len(b), nil
 }
 
-// Found says whether a value was there.
-func (f *Finder) Found() bool { return f.found }
+// Found ends the search and says whether a value was there.
+func (f *Finder) Found() bool {
+	if f.stream == nil {
+		return false
+	}
+	if !f.stream.holds() {
+		f.stream.Rest()
+	}
+	return f.stream.holds()
+}

@@ -7,6 +7,9 @@ import (
 
 // Stream masks a stream that comes in pieces.
 type Stream struct {
+	effects *effects
+	out     []byte // of this piece
+
 	cursors [2]cursor
 	held    []byte // from base on: what may be the begin of a value
 	base    int64
@@ -26,12 +29,71 @@ func (s *Set) Stream() *Stream {
 	if s == nil {
 		return nil
 	}
-	return &Stream{cursors: [2]cursor{{a: s.plain}, {a: s.wrapped}}}
+	m := s.search()
+	m.effects = newEffects(s, func(b []byte) []byte {
+		out := m.bytes(b)
+		m.out = append(m.out, out...)
+		return out
+	}, m.idle, m.takeBack)
+	return m
+}
+
+// search is a Stream that looks at the bytes alone.
+func (s *Set) search() *Stream { return &Stream{cursors: [2]cursor{{a: s.plain}, {a: s.wrapped}}} }
+
+// whole is text with every value that stands in its bytes replaced.
+func (s *Set) whole(text []byte) []byte {
+	m := s.search()
+	return append(slices.Clone(m.bytes(text)), m.flush(m.base+int64(len(m.held)))...)
 }
 
 // Next takes a piece and returns what is sure not to be part of a value any more. What it returns may
-// share memory with b.
+// share memory with b, and is valid until the next call.
 func (m *Stream) Next(b []byte) []byte {
+	if !m.effects.inside && hasEffects(b) < 0 {
+		out := m.bytes(b)
+		m.effects.remember(out)
+		return out
+	}
+	m.out = m.out[:0]
+	m.effects.write(b)
+	return m.out
+}
+
+// Rest ends the stream.
+func (m *Stream) Rest() []byte {
+	m.out = m.out[:0]
+	m.effects.finish()
+	return append(m.out, m.flush(m.base+int64(len(m.held)))...)
+}
+
+// holds says whether a value was found.
+func (m *Stream) holds() bool { return m.effects.found || len(m.marks) > 0 || len(m.found) > 0 }
+
+// idle says whether no value may go on behind what came.
+func (m *Stream) idle() bool { return m.cursors[0].state == 0 && m.cursors[1].state == 0 }
+
+// takeBack says where the search stands, and gives back what is held, as if it had never come. What may go on behind a
+// value that is masked stays.
+func (m *Stream) takeBack() held {
+	at := held{base: m.base, masked: m.masked}
+	for i, c := range m.cursors {
+		c.gaps = slices.Clone(c.gaps)
+		at.cursors[i] = c
+	}
+	if len(m.found) > 0 || m.cursors[0].safe() < m.base || m.cursors[1].safe() < m.base {
+		at.base, at.stays = m.cursors[0].pos, m.held
+		return at
+	}
+	at.bytes, m.held = m.held, nil
+	for i := range m.cursors {
+		m.cursors[i] = cursor{a: m.cursors[i].a, pos: m.base}
+	}
+	return at
+}
+
+// bytes searches the bytes themselves.
+func (m *Stream) bytes(b []byte) []byte {
 	for i := range m.cursors {
 		m.cursors[i].scan(b, func(start, end int64) bool {
 			m.found = append(m.found, place{start, end})
@@ -47,9 +109,6 @@ func (m *Stream) Next(b []byte) []byte {
 	m.held = append(m.held, b...)
 	return m.flush(safe)
 }
-
-// Rest ends the stream.
-func (m *Stream) Rest() []byte { return m.flush(m.base + int64(len(m.held))) }
 
 // flush writes out what stands before safe. Places that overlap have one Mark.
 func (m *Stream) flush(safe int64) []byte {
@@ -85,7 +144,7 @@ func (m *Stream) flush(safe int64) []byte {
 }
 
 // At says where in what was returned the byte n of what came stands; of one within a value, where its Mark ends. It is not known
-// where very many values came.
+// where very many values came, or one that terminal effects put together.
 func (m *Stream) At(n int64) (at int64, known bool) {
 	at = n
 	for _, p := range m.marks {
@@ -94,5 +153,5 @@ func (m *Stream) At(n int64) (at int64, known bool) {
 		}
 		at += int64(len(Mark)) - (min(n, p.end) - p.start)
 	}
-	return at, !m.many
+	return at, !m.many && !m.effects.altered
 }

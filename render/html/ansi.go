@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"markmill/notebooks/ansi"
 	"markmill/render/plain"
 )
 
@@ -12,29 +13,24 @@ import (
 func terminalText(text string) markup {
 	var w writer
 	var style ansiStyle
-	for i, line := range strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
+	var line ansi.Line
+	for i, raw := range strings.Split(text, "\n") {
 		if i > 0 {
 			w.put("\n")
 		}
-		if strings.IndexByte(line, 0x1b) < 0 {
-			style.span(&w, plain.Line([]byte(line)))
+		if strings.IndexByte(raw, 0x1b) < 0 {
+			style.span(&w, plain.Line([]byte(raw)))
 			continue
 		}
-		for {
-			before, rest, found := strings.Cut(line, "\x1b[")
-			style.span(&w, plain.Line([]byte(before)))
-			if !found {
-				break
-			}
-			n := strings.IndexFunc(rest, func(r rune) bool { return r >= 0x40 && r <= 0x7e })
-			if n < 0 || n > 64 {
-				style.span(&w, plain.Line([]byte("\x1b["+rest)))
-				break
-			}
-			if rest[n] == 'm' {
-				style.set(rest[:n])
-			}
-			line = rest[n+1:]
+		styles := []ansiStyle{style}
+		line.Reset()
+		line.Write([]byte(raw), func(codes string) {
+			style.set(codes)
+			styles = append(styles, style)
+			line.Style = len(styles) - 1
+		})
+		for run, n := range line.Runs {
+			styles[n].span(&w, plain.Escape(run))
 		}
 	}
 	return w.markup()

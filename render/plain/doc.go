@@ -8,5 +8,5 @@
 // What always holds: the result has no control character but tab, is valid UTF-8, and depends on
 // the line's bytes alone: never on how a stream was cut into chunks.
 //
-// It imports nothing of this module.
+// It may import notebooks/ansi, and nothing else of this module.
 package plain

@@ -239,7 +239,7 @@ func (p *Progress) draw() {
 		text += fmt.Sprintf(" · %d left", left)
 	}
 	if t := p.streams[p.last]; t != nil {
-		if l := strings.TrimSpace(plain.Line(t.lastLine())); l != "" {
+		if l := strings.TrimSpace(t.lastLine()); l != "" {
 			text += " · " + strings.ReplaceAll(l, "\t", " ")
 		}
 	}

@@ -1,15 +1,23 @@
 package terminal
 
-import "bytes"
+import (
+	"bytes"
+
+	"markmill/render/plain"
+)
 
 // tailBytes bounds what is kept of a stream: longer lines are shown by their end.
 const tailBytes = 4 << 10
 
 // tail is the end of a stream that is still being written.
-type tail struct{ buf []byte }
+type tail struct {
+	buf []byte
+	cut bool // the beginning is forgotten
+}
 
 // keep appends a chunk and forgets all but the end.
 func (t *tail) keep(chunk []byte) {
+	t.cut = t.cut || len(t.buf)+len(chunk) > tailBytes
 	if len(chunk) >= tailBytes {
 		t.buf = append(t.buf[:0], chunk[len(chunk)-tailBytes:]...)
 		return
@@ -20,10 +28,14 @@ func (t *tail) keep(chunk []byte) {
 	t.buf = append(t.buf, chunk...)
 }
 
-// lastLine is the last line that is not empty, without its newline.
-func (t *tail) lastLine() []byte {
+// lastLine is the last line that is not empty, as a terminal shows it.
+func (t *tail) lastLine() string {
 	b := bytes.TrimRight(t.buf, "\r\n")
-	return b[bytes.LastIndexByte(b, '\n')+1:]
+	at := bytes.LastIndexByte(b, '\n') + 1
+	if at == 0 && t.cut {
+		return plain.Rest(b)
+	}
+	return plain.Line(b[at:])
 }
 
 // lines appends a chunk and takes out the lines that are whole. A line longer than 64 KiB comes in

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestTargetInsideAGitDirectory(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	dir := t.TempDir()
+	git := func(args ...string) {
+		t.Helper()
+		c := exec.Command("git", append([]string{"-c", "user.name=n", "-c", "user.email=e@example.com"}, args...)...)
+		c.Dir = dir
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	git("init", "-q", "repo")
+	git("-C", "repo", "commit", "-q", "--allow-empty", "-m", "first")
+	git("-C", "repo", "worktree", "add", "-q", "../tree")
+	git("init", "-q", "--bare", "bare")
+	git("init", "-q", "--separate-git-dir", "apart", "split")
+	link := func(from, to string) {
+		t.Helper()
+		if err := os.Symlink(from, filepath.Join(dir, to)); err != nil {
+			t.Skip("links cannot be made here:", err)
+		}
+	}
+	link("repo/.git", "link")
+	link("repo/.git/hooks/new", "dangling.md")
+	link("link/hooks/new", "twice.md")
+	t.Chdir(dir)
+	for _, path := range []string{
+		"repo/.git/config", "repo/.git/hooks/x", "repo/.git/a/b/new.md", "repo/.GIT/config", "repo/.git ./x", "repo/git~1/x", "repo/.git::$INDEX_ALLOCATION/x",
+		"repo/x/../.git/config", "tree/.git", "repo/.git/worktrees/tree/x.md", "bare/config", "bare/hooks/post-update", "apart/config", "link/config", "dangling.md", "twice.md",
+		filepath.Join(dir, "repo/.git/config"),
+	} {
+		if err := checkTarget("OUTPUT", path); err == nil || exitOf(err) != exitUsage || !strings.Contains(err.Error(), "Git directory") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, path := range []string{"repo/out.md", "repo/.github/out.md", "repo/.gitignore", "tree/out.md", "new/out.md", "split/out.md", "my.git.md", "", "-", os.DevNull} {
+		if err := checkTarget("OUTPUT", path); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, path := range []string{"new/", "repo", "repo/", ".", "..", "new/."} {
+		if err := checkTarget("OUTPUT", path); err == nil || exitOf(err) != exitUsage || !strings.Contains(err.Error(), "is a folder") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
