@@ -18,6 +18,7 @@ const (
 	PatchFile      = "patch.diff"
 	TestLogFile    = "test.log"
 	TraceFile      = "trace.jsonl"
+	BundleFile     = "commits.bundle"
 	SumsFile       = "SHA256SUMS"
 	RequestFile    = "approval-request.json" // when an approval is required
 	ApprovalFile   = "approval.json"         // the answer that was found

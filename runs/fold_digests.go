@@ -17,6 +17,9 @@ func (r *Run) Digests() map[string]Digest {
 	if r.Diff != nil {
 		add(r.Diff.Patch, r.Diff.PatchDigest)
 	}
+	if c := r.Completed; c != nil && c.Bundle != nil {
+		add(c.Bundle.File, c.Bundle.Digest)
+	}
 	for _, s := range r.Steps {
 		if s.Patch != nil {
 			add(s.Patch.Patch, s.Patch.Digest)

@@ -135,13 +135,16 @@ func (s Store) ids() ([]RunID, error) {
 
 // Cut is the runs that are not alive and have the mark of a live one, or no event: what they were doing when they
 // were cut nobody has looked after yet. It opens no journal, so that every run can afford to ask. A run that has just
-// made its folder may be among them, see Create; a folder that no run named is not. A store whose making was cut is
-// finished.
+// made its folder may be among them, see Create; a folder that no run named is not. A store whose making was cut, and a
+// removal of runs that was cut, are finished.
 func (s Store) Cut() ([]RunID, error) {
 	if _, err := os.Lstat(s.Dir); err == nil {
 		if err := s.hide(); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.EmptyTrash(); err != nil {
+		return nil, err
 	}
 	ids, err := s.ids()
 	return slices.DeleteFunc(ids, func(id RunID) bool {
@@ -296,13 +299,13 @@ func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error
 	}
 	old := func(id RunID) bool { at, ok := startOf(id); return !ok || now.Sub(at) > age }
 	if len(ids) <= keep || !slices.ContainsFunc(ids, old) {
-		return nil, s.emptyTrash() // by the names alone: this is asked after every run
+		return nil, s.EmptyTrash() // by the names alone: this is asked after every run
 	}
 	entries, err := s.List()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.emptyTrash(); err != nil {
+	if err := s.EmptyTrash(); err != nil {
 		return nil, err
 	}
 	var gone []RunID
@@ -345,8 +348,8 @@ func (s Store) remove(entry Entry) (bool, error) {
 	return true, removeTree(trash)
 }
 
-// emptyTrash finishes what a crash cut.
-func (s Store) emptyTrash() error {
+// EmptyTrash finishes removals of runs that a crash cut.
+func (s Store) EmptyTrash() error {
 	folders, err := os.ReadDir(s.runs())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -212,6 +212,9 @@ func (c *check) eventFiles() {
 	if d := c.v.Run.Diff; d != nil {
 		c.file(d.Patch, d.PatchDigest, -1)
 	}
+	if done := c.v.Run.Completed; done != nil && done.Bundle != nil {
+		c.file(done.Bundle.File, done.Bundle.Digest, done.Bundle.Bytes)
+	}
 }
 
 // file checks one file by the digest and the size (-1: not known) that an event has of it.

@@ -15,7 +15,7 @@ import (
 )
 
 // verify recomputes a run, by its name, its directory or the output notebook that it made: its record, its views,
-// and the commits of its ref. commits says what was looked at of those.
+// and its commits. commits says what was looked at of those.
 func (a *app) verify(word string) (v *runs.Verification, commits string, err error) {
 	if v, err = a.verifyRecord(word); err != nil || v.Run == nil {
 		return v, "", err
@@ -67,8 +67,8 @@ func verifyPage(v *runs.Verification) error {
 	return nil
 }
 
-// verifyCommits adds what is wrong with the commits of the run's ref, when the working directory is in the
-// repository that the run worked on.
+// verifyCommits adds what is wrong with the commits of the run. Those of a bundle are looked at everywhere, those of an
+// earlier version's run in the repository that it worked on.
 func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 	if v.Run.Contract.TargetRepository == "" {
 		return "", nil
@@ -77,17 +77,27 @@ func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if src == nil || !sameFolder(src.Root(), v.Run.Contract.TargetRepository) {
+	bundled := v.Run.Completed != nil && v.Run.Completed.Bundle != nil
+	if !bundled && (src == nil || !sameFolder(src.Root(), v.Run.Contract.TargetRepository)) {
+		if v.Run.Completed == nil || v.Run.Completed.Ref == "" {
+			return "", nil
+		}
 		return fmt.Sprintf("; its commits are looked at in %s only", v.Run.Contract.TargetRepository), nil
 	}
 	patch, err := os.ReadFile(filepath.Join(v.Dir, runs.PatchFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a patch that is missing, the verification has told
 		return "", err
 	}
-	commits, findings, err := worktree.VerifyRun(src, v.Run, patch)
+	looked, findings, err := worktree.VerifyRun(src, v.Dir, v.Run, patch)
 	v.Findings = append(v.Findings, findings...)
-	if commits > 0 {
-		words = fmt.Sprintf(", %d commits", commits)
+	if looked.Commits > 0 {
+		words = fmt.Sprintf(", %d commits", looked.Commits)
+	}
+	switch {
+	case looked.NoRef:
+		words += "; its commits are in no repository here: their ref was removed, or this is another clone"
+	case looked.NoBase:
+		words += "; its base commit is not here, so that the patch was not applied to it"
 	}
 	return words, err
 }

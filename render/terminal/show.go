@@ -74,6 +74,9 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	if c := run.Completed; c != nil {
 		fact("result", c.ResultCommit)
 		fact("ref", c.Ref)
+		if c.Bundle != nil {
+			fact("commits", c.Bundle.File)
+		}
 	}
 	if run.Approval != runs.ApprovalNotRequired {
 		fact("approval", render.ApprovalWords(run))
