@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -31,9 +32,16 @@ Exit codes: 0 the ref is there, 1 the bundle cannot be read, 2 there is no such 
 			if err != nil {
 				return err
 			}
+			there, err := worktree.RunRefs(src)
+			if err != nil {
+				return err
+			}
 			switch done := run.Completed; {
 			case done == nil:
 				return usagef("run %s has not ended; its commits are written at its end", run.ID)
+			case done.Bundle == nil && slices.Contains(there, string(run.ID)):
+				_, err = fmt.Fprintln(a.stdout, done.Ref)
+				return err
 			case done.Bundle == nil && done.Ref != "":
 				return usagef("run %s is of an earlier version, which put its commits into the repository that it worked on: %s", run.ID, done.Ref)
 			case done.Bundle == nil:

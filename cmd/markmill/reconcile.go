@@ -102,7 +102,7 @@ func (a *app) oldRefs(ctx context.Context, src *worktree.Source, entries []runs.
 		if err := worktree.DeleteRefs(ctx, src, ids); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.stderr, "removed %d refs below refs/markmill/runs\n", len(ids))
+		fmt.Fprintf(a.stderr, "removed %s below refs/markmill/runs\n", refsWord(len(ids)))
 		return nil
 	}
 	kept := map[string]bool{}
@@ -117,9 +117,16 @@ func (a *app) oldRefs(ctx context.Context, src *worktree.Source, entries []runs.
 			only++
 		}
 	}
-	fmt.Fprintf(a.stderr, "the repository has %d refs below refs/markmill/runs, of earlier versions or of runs fetch; %d of them hold commits that no record keeps.\n"+
-		"markmill runs reconcile --remove-refs removes all of them\n", len(ids), only)
+	fmt.Fprintf(a.stderr, "the repository has %s below refs/markmill/runs, of earlier versions or of runs fetch; the commits of %d are in no record.\n"+
+		"markmill runs reconcile --remove-refs removes all of them\n", refsWord(len(ids)), only)
 	return nil
+}
+
+func refsWord(n int) string {
+	if n == 1 {
+		return "1 ref"
+	}
+	return fmt.Sprintf("%d refs", n)
 }
 
 // tidy takes away what runs that were cut left outside their records.

@@ -190,7 +190,7 @@ func (a *app) runsVerify() *cobra.Command {
 		Long: `Recomputes the journal's chain, every digest, the report and the output notebook from the bytes
 of a run directory, and says what does not hold. An output notebook is verified by itself and
 against the run that made it, which is found by its digest. The commits in the run's bundle are held against
-the record, and, inside a repository that has the base commit, its patch against their trees. An earlier version's run
+the record, and, inside a repository that has the base commit, its patch against their trees. A run of an earlier version
 has its commits under a ref of the repository that it worked on, and they are looked at there.
 
 Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,

@@ -68,7 +68,7 @@ func verifyPage(v *runs.Verification) error {
 }
 
 // verifyCommits adds what is wrong with the commits of the run. Those of a bundle are looked at everywhere, those of an
-// earlier version's run in the repository that it worked on.
+// earlier version's run in a repository that has its ref.
 func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 	if v.Run.Contract.TargetRepository == "" {
 		return "", nil
@@ -76,13 +76,6 @@ func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 	_, src, err := a.here()
 	if err != nil {
 		return "", err
-	}
-	bundled := v.Run.Completed != nil && v.Run.Completed.Bundle != nil
-	if !bundled && (src == nil || !sameFolder(src.Root(), v.Run.Contract.TargetRepository)) {
-		if v.Run.Completed == nil || v.Run.Completed.Ref == "" {
-			return "", nil
-		}
-		return fmt.Sprintf("; its commits are looked at in %s only", v.Run.Contract.TargetRepository), nil
 	}
 	patch, err := os.ReadFile(filepath.Join(v.Dir, runs.PatchFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a patch that is missing, the verification has told
@@ -94,8 +87,10 @@ func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 		words = fmt.Sprintf(", %d commits", looked.Commits)
 	}
 	switch {
+	case looked.NoRef && src != nil && sameFolder(src.Root(), v.Run.Contract.TargetRepository):
+		words += "; its commits are not in the repository any more: their ref was removed"
 	case looked.NoRef:
-		words += "; its commits are in no repository here: their ref was removed, or this is another clone"
+		words += fmt.Sprintf("; its commits are looked at in %s only", v.Run.Contract.TargetRepository)
 	case looked.NoBase:
 		words += "; its base commit is not here, so that the patch was not applied to it"
 	}
