@@ -191,7 +191,11 @@ func (row closedCase) run(c *closed) {
 		t.Errorf("the status is %s, want %s", run.Status(), row.status)
 	}
 	row.blocker(c, dir)
-	want := slices.Sorted(slices.Values(slices.Concat(always, row.files)))
+	files := slices.Concat(always, row.files)
+	if row.code != runs.CodeSecretLeaked && slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, "diff.patch") }) {
+		files = append(files, runs.BundleFile) // a step changed something
+	}
+	want := slices.Sorted(slices.Values(files))
 	got := c.recordFiles(dir)
 	for i, name := range got { // the journal of a run that this one goes on from
 		if strings.HasPrefix(name, "resumed/") {
