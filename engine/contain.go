@@ -72,7 +72,7 @@ func (r *run) grants() []string {
 		return r.granted
 	}
 	kept := r.kept()
-	own := sandbox.Real([]string{r.tree.Dir(), r.work.Tmp, r.work.Home, r.work.Display, r.work.Scraps})
+	own := sandbox.Real([]string{r.tree.Dir(), r.work.Tmp, r.work.Home, r.work.Display, r.work.Scraps, r.work.Inner})
 	if r.plan.Sandbox.Home != "own" {
 		own = append(own, sandbox.Caches(r.eng.Getenv, kept)...)
 	}

@@ -140,7 +140,7 @@ func (r *run) finish(ctx context.Context) (*runs.Run, error) {
 	if err := runs.CheckOrder(r.events); errors.As(err, &order) && order.Missing != runs.RunCompleted {
 		r.blockers = append(r.blockers, order.Blocker())
 	}
-	data := runs.CompletedData{Blockers: r.blockers, SourceRepositoryMutated: r.mutated, Bundle: r.bundle}
+	data := runs.CompletedData{Blockers: r.blockers, SourceRepositoryMutated: r.mutated, Bundle: r.bundle, InnerRuns: r.innerLate}
 	data.Status = runs.Pass
 	switch {
 	case r.blocked:

@@ -68,6 +68,8 @@ type run struct {
 	mutated    bool             // the user's checkout changed
 	lastCommit string           // of the run's chain
 	carry      *carry           // nil: the run begins anew
+	inner      []runs.RunID     // runs of steps that were taken over
+	innerLate  []runs.InnerRun  // those of them that outlived their step
 	bundle     *runs.BundleData // of the run's commits; nil without
 	keeps      bool             // the run directory keeps the output notebooks
 	opaques    []string         // repositories inside the checkout of a run in place
@@ -174,8 +176,11 @@ func (r *run) open(root string) error {
 		RunID: r.id, Markmill: r.eng.Version, Notebook: p.Request.Path, Form: string(p.Notebook.Form), SourceFile: p.sourceFile(),
 		Repository: root, Depth: p.Depth, Host: runtime.GOOS + "/" + runtime.GOARCH, PID: os.Getpid(),
 		Paths: r.paths(), Assets: p.Request.Assets, Output: p.Request.Output, OutputForm: string(p.Request.OutputForm),
-		Sandbox: &p.Sandbox, ResumedFrom: from, Options: p.options(),
+		Sandbox: &p.Sandbox, Parent: r.eng.parent(), ResumedFrom: from, Options: p.options(),
 	}); err != nil {
+		return err
+	}
+	if err := r.announce(r.id); err != nil {
 		return err
 	}
 	if err := r.emit(runs.ContractCreated, "", r.contract()); err != nil {
@@ -312,6 +317,9 @@ func (r *run) settle(ctx context.Context) error {
 		return err
 	}
 	r.untested = r.untested || len(change.Files) > 0
+	if r.innerLate, err = r.takeInner(""); err != nil {
+		return err
+	}
 	return r.withholdChange("", change)
 }
 

@@ -56,6 +56,8 @@ type RunStartedData struct {
 	SourceFile string `json:"source_file"` // name of the copy in the run directory
 	Repository string `json:"repository"`  // root of the source repository, "" outside one
 	Depth      int    `json:"depth"`       // runs around this one
+	// Parent is the run and the step that this one was made in; nil without.
+	Parent *ParentData `json:"parent,omitempty"`
 	// ResumedFrom is the run that was cut and that this one goes on from; nil without.
 	ResumedFrom *ResumedData `json:"resumed_from,omitempty"`
 	Host        string       `json:"host"` // os/arch
@@ -346,6 +348,7 @@ type StepFinishedData struct {
 	Tests        *TestCounts   `json:"tests,omitempty"`
 	Commit       string        `json:"commit,omitzero"` // of the run after the step
 	Tree         string        `json:"tree,omitzero"`
+	InnerRuns    []InnerRun    `json:"inner_runs,omitempty"` // runs that the step made
 	Carried      *CarriedData  `json:"carried,omitempty"`
 }
 
@@ -456,6 +459,8 @@ type CompletedData struct {
 	Ref           string   `json:"ref,omitzero"`
 	NotApplicable []string `json:"not_applicable,omitempty"` // "check: reason" of what a block skipped
 	Signal        int      `json:"signal,omitzero"`          // of an interrupted run
+	// InnerRuns are runs that a step made and that ended after it.
+	InnerRuns []InnerRun `json:"inner_runs,omitempty"`
 	// Outputs are the output notebooks that the run directory does not keep, because one of them stands at OUTPUT; none where it
 	// keeps all of them.
 	Outputs []LeftOutput `json:"outputs,omitempty"`

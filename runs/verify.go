@@ -60,6 +60,7 @@ func Verify(dir string, render RenderFunc) (*Verification, error) {
 		c.order()
 		c.eventFiles()
 		c.carried()
+		c.inner()
 		c.approval()
 	}
 	sums, err := CheckSums(dir)

@@ -28,6 +28,9 @@ func List(w io.Writer, entries []runs.Entry, color bool) error {
 			took = render.Duration(e.FinishedAt.Sub(e.StartedAt))
 		}
 		reason := e.Reason
+		if e.Parent != "" {
+			reason = strings.TrimPrefix(reason+"; made in a step of "+string(e.Parent), "; ")
+		}
 		if e.ResumedFrom != "" {
 			reason = strings.TrimPrefix(reason+"; resumed from "+string(e.ResumedFrom), "; ")
 		}
