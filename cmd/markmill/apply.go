@@ -70,9 +70,6 @@ func (a *app) apply(ctx context.Context, word string, force bool) error {
 		return &notebooks.Error{Kind: notebooks.KindArtifact, File: filepath.Join(dir, runs.PatchFile),
 			Msg: "is not the patch that the journal records", Hint: "see markmill runs verify"}
 	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // from the first rename on they wait for its end
 	defer stop()
 	done, err := worktree.Apply(ctx, src, string(run.ID), run.Diff.Files, patch, func() error { return a.recordApply(store, src, run, force) })

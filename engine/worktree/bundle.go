@@ -103,12 +103,22 @@ func (t *Tree) baseBlobs() map[digest]bool {
 			base[was.oid] = true
 		}
 	}
-	_ = t.root.each("", func(path string, e *entry) error {
-		if _, changed := t.total[path]; !changed && t.store.known[e.oid] {
-			base[e.oid] = true
+	var walk func(n *node, prefix string)
+	walk = func(n *node, prefix string) { // of a great many files, few have content that the run stored
+		for i := range n.files {
+			e := &n.files[i]
+			if e.mode == 0 || !t.store.known[e.oid] {
+				continue
+			}
+			if _, changed := t.total[prefix+e.name]; !changed {
+				base[e.oid] = true
+			}
 		}
-		return nil
-	})
+		for _, d := range n.dirs {
+			walk(d, prefix+d.name+"/")
+		}
+	}
+	walk(t.root, "")
 	return base
 }
 
@@ -155,6 +165,9 @@ type bundled struct {
 
 // OpenBundle reads a bundle through: its header, and the name of each object by its content. Close gives the file back.
 func OpenBundle(path string) (_ *Bundle, err error) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: path, Msg: "is not a regular file"}
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
