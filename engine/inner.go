@@ -79,7 +79,9 @@ func (r *run) takeInner(step notebooks.StepID) ([]runs.InnerRun, error) {
 	if err != nil {
 		return nil, nil // a step has removed it
 	}
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == innerStore || strings.HasPrefix(e.Name(), runs.TempPrefix) })
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		return e.Name() == innerStore || strings.HasPrefix(e.Name(), runs.TempPrefix)
+	})
 	var taken []runs.InnerRun
 	for progress := true; progress; { // a run in an inner run is taken after that
 		progress = false
