@@ -37,6 +37,9 @@ func (r *run) carryOrStep(ctx context.Context, s *PlannedStep) error {
 		if replayed, err = r.replay(ctx, s, was); err != nil {
 			return r.cutShort(s, runs.StepFinishedData{Attempts: was.Finished.Attempts}, err)
 		}
+		if err := r.forgetInner(); err != nil {
+			return r.cutShort(s, runs.StepFinishedData{Attempts: was.Finished.Attempts}, artifact(err))
+		}
 	}
 	change, err := r.carryChange(ctx, s, was, replayed)
 	if err != nil {

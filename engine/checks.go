@@ -210,15 +210,20 @@ func (r *run) notOthers(paths []string) []string {
 	if err != nil {
 		return paths
 	}
-	others := map[string]bool{}
+	others := map[string]string{} // the tree that each left
 	var outputs []string
 	for _, e := range list {
 		if e.ID == r.id || !e.FinishedAt.IsZero() && e.FinishedAt.Before(r.events[0].Time) {
 			continue
 		}
-		others[string(e.ID)] = true
 		other, _, err := runs.Load(e.Dir)
-		if err != nil || other.Started.Output == "" {
+		if err != nil {
+			continue
+		}
+		if other.Diff != nil {
+			others[string(e.ID)] = other.Diff.ResultTree
+		}
+		if other.Started.Output == "" {
 			continue
 		}
 		rel, err := filepath.Rel(r.plan.Source.Root(), other.Started.Output)
@@ -241,7 +246,8 @@ func (r *run) notOthers(paths []string) []string {
 	}
 	return slices.DeleteFunc(paths, func(p string) bool {
 		if branch, ok := strings.CutPrefix(p, ".git/refs/heads/"); ok {
-			return others[worktree.RunOfBranch(r.plan.Source, branch)]
+			run, tree := worktree.RunOfBranch(r.plan.Source, branch)
+			return tree != "" && others[run] == string(tree)
 		}
 		return matchAny(outputs, p)
 	})

@@ -102,7 +102,7 @@ func (r *run) grants() []string {
 		return r.granted
 	}
 	kept := r.kept()
-	own := sandbox.Real([]string{r.tree.Dir(), r.work.Tmp, r.work.Home, r.work.Display, r.work.Scraps})
+	own := sandbox.Real([]string{r.tree.Dir(), r.work.Tmp, r.work.Home, r.work.Display, r.work.Scraps, r.work.Inner})
 	own = append(own, r.shared().Write...)
 	r.granted = append(own, sandbox.Granted(r.eng.Getenv, r.eng.Config.Sandbox.Write, kept)...)
 	return r.granted

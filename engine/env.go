@@ -5,6 +5,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"markmill/runs"
 )
 
 // MaxDepth is how deep runs may nest (a step that runs Markmill).
@@ -52,6 +54,10 @@ func (r *run) environment(work *workdir, tree string) []string {
 	env["MARKMILL_RUN_ID"] = string(r.id)
 	env["MARKMILL_WORKTREE"] = tree
 	env["MARKMILL_SCRAPS"] = work.Scraps
+	env[innerVariable] = work.Inner
+	if r.plan.mode() == runs.MutationInPlace {
+		env["MARKMILL_DIR"] = filepath.Join(work.Inner, innerStore) // steps cannot write the store of the checkout
+	}
 	env["MARKMILL_DEPTH"] = strconv.Itoa(r.plan.Depth + 1)
 	r.contained(env, work)
 	for name, v := range r.plan.Notebook.Front.Env {

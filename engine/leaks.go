@@ -43,7 +43,7 @@ func (r *run) withhold() (replaced []string, err error) {
 			}
 			return fs.SkipDir
 		}
-		if !entry.Type().IsRegular() || rel == r.plan.sourceFile() { // the notebook was looked at before anything ran
+		if !entry.Type().IsRegular() || rel == r.plan.sourceFile() || rel == runs.BundleFile { // they were looked at before: what a bundle holds is compressed
 			return nil
 		}
 		shows, err := r.shows(root, rel)

@@ -126,30 +126,51 @@ func (r *run) contract() runs.ContractData {
 	return c
 }
 
-// publish puts the run's commits into the source repository under the run's own ref, and on a
-// branch where one was asked for and the run passed. It comes last of what can fail.
-func (r *run) publish(ctx context.Context) (ref string, err error) {
+// publish puts the run's commits into its record, and on a branch of the source repository where one was asked for and
+// the run passed. It comes last of what can fail.
+func (r *run) publish(ctx context.Context) (err error) {
 	if r.tree == nil || r.leaks() {
-		return "", nil
+		return nil
 	}
-	if ref, err = r.tree.Publish(ctx); err != nil {
-		return "", fmt.Errorf("the run's commits cannot be put into the repository: %w", err)
+	if r.bundle, err = r.tree.Bundle(r.dir); err != nil {
+		return fmt.Errorf("the run's commits cannot be written: %w", err)
 	}
 	name := r.plan.Request.Branch
-	if name == "" || len(r.blockers) > 0 {
-		return ref, nil
+	var commits *worktree.Bundle
+	if r.bundle != nil && (name != "" || r.plan.mask != nil) {
+		if commits, err = worktree.OpenBundle(filepath.Join(r.dir, runs.BundleFile)); err != nil {
+			return err
+		}
+		defer commits.Close()
+		if err := r.searchCommits(commits); err != nil {
+			return err
+		}
+	}
+	if name == "" || len(r.blockers) > 0 || r.whole.Err() != nil {
+		return nil
 	}
 	total, err := r.tree.Total(ctx)
 	if err != nil {
-		return ref, err
-	}
-	source, err := worktree.Open(r.plan.Source.Root()) // one that knows what was published a moment ago
-	if err != nil {
-		return ref, err
+		return err
 	}
 	message := fmt.Sprintf("%s\n\n%s: %s\n", r.title(), worktree.RunTrailer, r.id)
-	_, err = worktree.Branch(ctx, source, string(r.id), name, r.tree.Base(), total.Commit, message, author, r.eng.Now())
-	return ref, err
+	_, err = worktree.Branch(r.plan.Source, commits, string(r.id), name, r.tree.Base(), total.Tree, message, author, r.eng.Now())
+	return err
+}
+
+// searchCommits removes a bundle that shows a secret: the uncommitted changes that a run began with were not looked at
+// before.
+func (r *run) searchCommits(commits *worktree.Bundle) error {
+	if r.plan.mask == nil {
+		return nil
+	}
+	found, err := commits.Any(r.plan.mask.In)
+	if err != nil || !found {
+		return err
+	}
+	r.leak("", "the commits of the run, with the uncommitted changes that it began with")
+	r.bundle = nil
+	return os.Remove(filepath.Join(r.dir, runs.BundleFile))
 }
 
 func (r *run) title() string {
@@ -162,12 +183,12 @@ func (r *run) title() string {
 // finish writes the views and closes the record. All other files are written before the last event,
 // of the record as it will stand with it: one that cannot be written makes the verdict a failure
 // before it is given.
-func (r *run) finish(ctx context.Context, ref string) (*runs.Run, error) {
+func (r *run) finish(ctx context.Context) (*runs.Run, error) {
 	var order *runs.OrderError
 	if err := runs.CheckOrder(r.events); errors.As(err, &order) && order.Missing != runs.RunCompleted {
 		r.blockers = append(r.blockers, order.Blocker())
 	}
-	data := runs.CompletedData{Blockers: r.blockers, SourceRepositoryMutated: r.mutated, Ref: ref}
+	data := runs.CompletedData{Blockers: r.blockers, SourceRepositoryMutated: r.mutated, Bundle: r.bundle, InnerRuns: r.innerLate}
 	data.Status = runs.Pass
 	switch {
 	case r.blocked:

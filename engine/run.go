@@ -72,6 +72,9 @@ type run struct {
 	mutated    bool             // the user's checkout changed
 	lastCommit string           // of the run's chain
 	carry      *carry           // nil: the run begins anew
+	inner      []runs.RunID     // runs of steps that were taken over
+	innerLate  []runs.InnerRun  // those of them that outlived their step
+	bundle     *runs.BundleData // of the run's commits; nil without
 	keeps      bool             // the run directory keeps the output notebooks
 	opaques    []string         // repositories inside the checkout of a run in place
 	judged     *runs.JudgesData // nil: no protected file changed
@@ -117,9 +120,8 @@ func (e *Engine) Run(ctx context.Context, p *Plan) (result *Result, err error) {
 	case r.events[len(r.events)-1].Type != runs.PlanUpdated:
 		return nil, artifact(err)
 	}
-	ref := ""
 	if err == nil {
-		ref, err = r.do(ctx)
+		err = r.do(ctx)
 	}
 	if err != nil {
 		r.broken(err)
@@ -127,7 +129,7 @@ func (e *Engine) Run(ctx context.Context, p *Plan) (result *Result, err error) {
 	// The private folder is of no more use: it is removed while the record is finished.
 	cleaned := make(chan error, 1)
 	go func() { cleaned <- r.cleanUp() }()
-	record, err := r.finish(ctx, ref)
+	record, err := r.finish(ctx)
 	left := <-cleaned
 	if e.Place != nil {
 		err = errors.Join(err, e.Place(r.id, err == nil))
@@ -180,8 +182,11 @@ func (r *run) open(root string) error {
 		RunID: r.id, Markmill: r.eng.Version, Views: runs.ViewsVersion, Notebook: p.Request.Path, SourcePath: p.sourcePath(), Form: string(p.Notebook.Form), SourceFile: p.sourceFile(),
 		Repository: root, Folder: p.folder(), Depth: p.Depth, Host: runtime.GOOS + "/" + runtime.GOARCH, PID: os.Getpid(),
 		Paths: r.paths(), Assets: p.Request.Assets, Output: p.Request.Output, OutputForm: string(p.Request.OutputForm),
-		Sandbox: &p.Sandbox, ResumedFrom: from, Options: p.options(),
+		Sandbox: &p.Sandbox, Parent: r.eng.parent(), ResumedFrom: from, Options: p.options(),
 	}); err != nil {
+		return err
+	}
+	if err := r.announce(r.id); err != nil {
 		return err
 	}
 	if err := r.emit(runs.ContractCreated, "", r.contract()); err != nil {
@@ -265,11 +270,11 @@ func (r *run) emit(t runs.EventType, step notebooks.StepID, data any) error {
 }
 
 // do makes the worktree and runs the steps, then checks what they did.
-func (r *run) do(ctx context.Context) (ref string, err error) {
+func (r *run) do(ctx context.Context) (err error) {
 	p := r.plan
 	for _, g := range p.Gates {
 		if err := r.emit(runs.GateBlocked, "", g); err != nil {
-			return "", err
+			return err
 		}
 		r.blockers = append(r.blockers, g.Blocker())
 	}
@@ -277,12 +282,12 @@ func (r *run) do(ctx context.Context) (ref string, err error) {
 	if p.needsApproval() {
 		if err := r.approval(); err != nil {
 			r.gated = true // an approval that cannot be looked for is none
-			return "", err
+			return err
 		}
 	}
 	if r.gated {
 		r.blocked = true
-		return "", nil
+		return nil
 	}
 	defer func() {
 		if cerr := r.closeSessions(); err == nil {
@@ -292,28 +297,27 @@ func (r *run) do(ctx context.Context) (ref string, err error) {
 	steps, cancel := r.bound(ctx)
 	defer cancel()
 	if err := r.trace.span("worktree", func() error { return r.makeTree(ctx) }); err != nil {
-		return "", err
+		return err
 	}
 	for i := range p.Steps {
 		if err := r.carryOrStep(steps, &p.Steps[i]); err != nil {
-			return "", err
+			return err
 		}
 	}
 	if err := r.trace.span("judge", func() error { return r.judgeAgain(steps) }); err != nil {
-		return "", err
+		return err
 	}
 	if err := r.trace.span("close kernels", r.closeSessions); err != nil {
-		return "", err
+		return err
 	}
 	if err := r.settle(ctx); err != nil {
-		return "", err
+		return err
 	}
 	ctx = context.WithoutCancel(ctx) // an interrupted run is checked and kept like any other
 	if err := r.trace.span("checks", func() error { return r.check(ctx) }); err != nil {
-		return "", err
+		return err
 	}
-	err = r.trace.span("publish", func() error { ref, err = r.publish(ctx); return err })
-	return ref, err
+	return r.trace.span("publish", func() error { return r.publish(ctx) })
 }
 
 // settle captures what the interpreters still did when they were closed: what the author has set to
@@ -324,6 +328,9 @@ func (r *run) settle(ctx context.Context) error {
 		return err
 	}
 	r.changedSince("", change)
+	if r.innerLate, err = r.takeInner(""); err != nil {
+		return err
+	}
 	return r.withholdChange("", change)
 }
 

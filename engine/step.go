@@ -71,6 +71,9 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 	if err != nil {
 		return r.cutShort(s, done, err)
 	}
+	if done.InnerRuns, err = r.takeInner(s.ID); err != nil {
+		return r.cutShort(s, done, err)
+	}
 	r.judge(s, &done, change)
 	if err := r.writeResult(dir, &done); err != nil {
 		done.Result, done.ResultDigest = "", ""

@@ -11,7 +11,7 @@ import (
 )
 
 // Tidy takes away what runs that were cut left outside their records, and half-written inside them: private
-// folders, staged output notebooks, temporary packs and locks in the repositories. The records stay as
+// folders, staged output notebooks, temporary packs and locks of --branch in the repositories. The records stay as
 // they are (runs.Reconcile completes them), and so does what is alive. root is the repository whose
 // runs are looked at, "" outside one.
 func (e *Engine) Tidy(root string) error {
@@ -20,6 +20,10 @@ func (e *Engine) Tidy(root string) error {
 	store := e.Store(root)
 	cut, err := store.Cut()
 	errs := []error{err}
+	if root != "" {
+		_, err := worktree.HalfApplied(root) // runs reconcile tells of those that are to be finished
+		errs = append(errs, err)
+	}
 	for _, id := range cut {
 		gone, err := store.Discard(id) // all that it had was its directory
 		if err != nil {

@@ -23,6 +23,7 @@ type workdir struct {
 	Kernels string // a folder a session
 	Sandbox string // the sandbox's helper and its orders, a file a session
 	Home    string // of steps in a strict sandbox
+	Inner   string // where runs inside steps leave the paths of their records
 	release func()
 }
 
@@ -32,7 +33,7 @@ func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 	all := filepath.Join(e.Cache, "work")
 	making, root := filepath.Join(all, makingPrefix+string(id)), filepath.Join(all, string(id))
 	w := &workdir{Root: root}
-	places := map[*string]string{&w.Tmp: "tmp", &w.Glue: "bin", &w.Display: "display", &w.Kernels: "kernels", &w.Sandbox: "sandbox", &w.Home: "home"}
+	places := map[*string]string{&w.Tmp: "tmp", &w.Glue: "bin", &w.Display: "display", &w.Kernels: "kernels", &w.Sandbox: "sandbox", &w.Home: "home", &w.Inner: "inner"}
 	if err := os.MkdirAll(all, 0o700); err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (w *workdir) close(keepTree bool) error {
 	if !keepTree {
 		return removeAll(w.Root)
 	}
-	for _, path := range []string{w.Tmp, w.Glue, w.Scraps, w.Display, w.Kernels, w.Sandbox, w.Home} {
+	for _, path := range []string{w.Tmp, w.Glue, w.Scraps, w.Display, w.Kernels, w.Sandbox, w.Home, w.Inner} {
 		if err := removeAll(path); err != nil {
 			return err
 		}

@@ -83,6 +83,10 @@ func (r *report) facts() {
 	if c := run.Completed; c != nil {
 		row("result commit", c.ResultCommit)
 		row("ref", c.Ref)
+		if c.Bundle != nil {
+			row("commits", c.Bundle.File)
+			row("their digest", string(c.Bundle.Digest))
+		}
 	}
 	row("mode", run.Contract.MutationMode)
 	row("approval", ApprovalWords(run))

@@ -61,6 +61,8 @@ type RunStartedData struct {
 	Repository string `json:"repository"`      // root of the source repository, "" outside one
 	Folder     string `json:"folder,omitzero"` // outside a repository: the folder that the run works in
 	Depth      int    `json:"depth"`           // runs around this one
+	// Parent is the run and the step that this one was made in; nil without.
+	Parent *ParentData `json:"parent,omitempty"`
 	// ResumedFrom is the run that was cut and that this one goes on from; nil without.
 	ResumedFrom *ResumedData `json:"resumed_from,omitempty"`
 	Host        string       `json:"host"` // os/arch
@@ -371,8 +373,9 @@ type StepFinishedData struct {
 	Result       string        `json:"result,omitzero"` // result.json, relative
 	ResultDigest Digest        `json:"result_digest,omitzero"`
 	Tests        *TestCounts   `json:"tests,omitempty"`
-	Commit       string        `json:"commit,omitzero"` // of the run's ref after the step
+	Commit       string        `json:"commit,omitzero"` // of the run after the step
 	Tree         string        `json:"tree,omitzero"`
+	InnerRuns    []InnerRun    `json:"inner_runs,omitempty"` // runs that the step made
 	Carried      *CarriedData  `json:"carried,omitempty"`
 }
 
@@ -517,9 +520,14 @@ type CompletedData struct {
 	Blockers                []Blocker `json:"blockers,omitempty"`
 	SourceRepositoryMutated bool      `json:"source_repository_mutated"`
 	ResultCommit            string    `json:"result_commit,omitzero"`
-	Ref                     string    `json:"ref,omitzero"`
-	NotApplicable           []string  `json:"not_applicable,omitempty"` // "check: reason" of what a block skipped
-	Signal                  int       `json:"signal,omitzero"`          // of an interrupted run
+	// Bundle holds the run's commits; nil for a run that changed nothing, and in records of versions before bundles.
+	Bundle *BundleData `json:"bundle,omitempty"`
+	// Ref is where versions before bundles put the run's commits: refs/markmill/runs/<run-id> in the user's repository.
+	Ref           string   `json:"ref,omitzero"`
+	NotApplicable []string `json:"not_applicable,omitempty"` // "check: reason" of what a block skipped
+	Signal        int      `json:"signal,omitzero"`          // of an interrupted run
+	// InnerRuns are runs that a step made and that ended after it.
+	InnerRuns []InnerRun `json:"inner_runs,omitempty"`
 	// Files are those of the record that no other event names: the trace, what earlier attempts and replays left, and what an
 	// interrupted step had written.
 	Files []SealedFile `json:"files,omitempty"`
@@ -528,6 +536,14 @@ type CompletedData struct {
 	// Outputs are the output notebooks that the run directory does not keep, because one of them stands at OUTPUT; none where it
 	// keeps all of them.
 	Outputs []LeftOutput `json:"outputs,omitempty"`
+}
+
+// BundleData is the Git bundle of a run's commits. Its prerequisite is the base commit of the contract.
+type BundleData struct {
+	File   string `json:"file"` // relative to the run directory
+	Digest Digest `json:"digest"`
+	Bytes  int64  `json:"bytes"`
+	Ref    string `json:"ref"` // that the bundle gives the last commit, beside HEAD
 }
 
 // LeftOutput is an output notebook that the run directory does not keep: it is made again, byte for byte, of the journal and the

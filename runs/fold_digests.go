@@ -32,6 +32,9 @@ func (r *Run) Digests() map[string]Digest {
 			}
 		}
 	}
+	if c := r.Completed; c != nil && c.Bundle != nil {
+		add(c.Bundle.File, c.Bundle.Digest)
+	}
 	for _, s := range r.Steps {
 		if s.Patch != nil {
 			add(s.Patch.Patch, s.Patch.Digest)

@@ -14,11 +14,10 @@ import (
 )
 
 // Reconcile completes the record of a run that was cut: a journal without run.completed gets one of
-// status interrupted, which seal may add to (the ref that the run had published already), files that a crash left
-// half-written are removed, and finish, which is handed in
+// status interrupted, files that a crash left half-written are removed, and finish, which is handed in
 // for views import this package, writes the files that follow from the journal and SHA256SUMS. It does
 // nothing to a run that is alive or whose record is complete. It returns whether it did something.
-func Reconcile(dir string, clock func() time.Time, seal func(*Run, *CompletedData) error, finish func(dir string, run *Run) error) (bool, error) {
+func Reconcile(dir string, clock func() time.Time, finish func(dir string, run *Run) error) (bool, error) {
 	release, err := Lock(dir)
 	if errors.Is(err, ErrLive) {
 		return false, nil
@@ -43,7 +42,7 @@ func Reconcile(dir string, clock func() time.Time, seal func(*Run, *CompletedDat
 	if err := os.Remove(filepath.Join(dir, SumsFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, cannotWrite(dir, err)
 	}
-	run, err := complete(dir, record, clock, seal)
+	run, err := complete(dir, record, clock)
 	if err != nil {
 		return false, err
 	}
@@ -60,7 +59,7 @@ func unreadable(dir string, err error) error {
 }
 
 // complete drops a torn line and appends run.completed where there is none.
-func complete(dir string, record *loaded, clock func() time.Time, seal func(*Run, *CompletedData) error) (run *Run, err error) {
+func complete(dir string, record *loaded, clock func() time.Time) (run *Run, err error) {
 	journal, events, err := OpenJournal(filepath.Join(dir, JournalFile), DigestOf(record.source), clock)
 	if err != nil {
 		return nil, err
@@ -68,10 +67,8 @@ func complete(dir string, record *loaded, clock func() time.Time, seal func(*Run
 	defer func() { err = errors.Join(err, journal.Close()) }()
 	if record.run.Completed == nil {
 		data := CompletedData{Status: Interrupted}
-		if seal != nil {
-			if err := seal(record.run, &data); err != nil {
-				return nil, err
-			}
+		if err := sealCommits(dir, record.run, &data); err != nil {
+			return nil, err
 		}
 		if data.Files, err = record.run.Unnamed(dir); err != nil {
 			return nil, err
@@ -83,6 +80,26 @@ func complete(dir string, record *loaded, clock func() time.Time, seal func(*Run
 		events = append(events, event)
 	}
 	return Fold(events)
+}
+
+// sealCommits names the last commit of a run that was cut, and its bundle, where that was written already: it has its name
+// only when it is whole.
+func sealCommits(dir string, run *Run, data *CompletedData) error {
+	if run.Diff == nil || run.Diff.ResultCommit == "" {
+		return nil
+	}
+	data.ResultCommit = run.Diff.ResultCommit
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if info, err := root.Lstat(BundleFile); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	digest, size, err := digestFile(root, BundleFile)
+	data.Bundle = &BundleData{File: BundleFile, Digest: digest, Bytes: size, Ref: "refs/markmill/runs/" + string(run.ID)}
+	return err
 }
 
 // RemoveTemporary removes what a crash left half-written in a run directory. The run must not be alive.

@@ -11,7 +11,7 @@ import (
 
 func reconcile(t *testing.T, dir string) bool {
 	t.Helper()
-	did, err := Reconcile(dir, ticking(aTime.Add(time.Hour)), nil, writeFolds)
+	did, err := Reconcile(dir, ticking(aTime.Add(time.Hour)), writeFolds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,13 +109,13 @@ func TestReconcileRefuses(t *testing.T) {
 	appendTo(t, filepath.Join(broken.dir, JournalFile), "{}\n")
 	empty := created(t, store, "20200101T000000Z-x-00")
 	for _, dir := range []string{broken.dir, empty, filepath.Join(store.Dir, "none")} {
-		if did, err := Reconcile(dir, time.Now, nil, never); err == nil || did {
+		if did, err := Reconcile(dir, time.Now, never); err == nil || did {
 			t.Errorf("%s: did %v, %v", dir, did, err)
 		}
 	}
 	failing := newRecord(t, store, aTime, 2)
 	no := errors.New("no")
-	if _, err := Reconcile(failing.dir, time.Now, nil, func(string, *Run) error { return no }); !errors.Is(err, no) {
+	if _, err := Reconcile(failing.dir, time.Now, func(string, *Run) error { return no }); !errors.Is(err, no) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -128,7 +128,7 @@ func TestReconcileIsCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	no := errors.New("no")
-	if _, err := Reconcile(r.dir, time.Now, nil, func(string, *Run) error { return no }); !errors.Is(err, no) {
+	if _, err := Reconcile(r.dir, time.Now, func(string, *Run) error { return no }); !errors.Is(err, no) {
 		t.Fatalf("got %v", err)
 	}
 	if !reconcile(t, r.dir) {

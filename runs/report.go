@@ -52,6 +52,8 @@ type Report struct {
 	ArtifactPaths   []string          `json:"artifact_paths"`
 	ArtifactDigests map[string]Digest `json:"artifact_digests"`
 	Freshness       Freshness         `json:"freshness"`
+	// Commits is the bundle of the run's commits; absent without.
+	Commits *BundleData `json:"commits,omitempty"`
 	// Outputs are the output notebooks that the run directory does not keep; absent where it keeps them.
 	Outputs []LeftOutput `json:"outputs,omitempty"`
 }
@@ -127,7 +129,7 @@ func NewReportKnowing(run *Run, dir string, known map[string]Digest) (*Report, e
 		}
 	}
 	if c := run.Completed; c != nil {
-		r.SourceRepositoryMutated, r.Outputs = c.SourceRepositoryMutated, c.Outputs
+		r.SourceRepositoryMutated, r.Outputs, r.Commits = c.SourceRepositoryMutated, c.Outputs, c.Bundle
 		if r.ResultCommit == "" {
 			r.ResultCommit = c.ResultCommit
 		}

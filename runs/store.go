@@ -74,6 +74,8 @@ type Entry struct {
 	Reason     string    `json:"reason,omitzero"` // why it did not pass: the first of its causes; or why it is damaged, or taken to be interrupted
 	StartedAt  time.Time `json:"started_at"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`
+	// Parent is the run that this one was made in, in one of its steps.
+	Parent RunID `json:"parent,omitzero"`
 	// ResumedFrom is the run that this one goes on from, ResumedBy those that go on from this one.
 	ResumedFrom RunID   `json:"resumed_from,omitzero"`
 	ResumedBy   []RunID `json:"resumed_by,omitempty"`
@@ -135,13 +137,16 @@ func (s Store) ids() ([]RunID, error) {
 
 // Cut is the runs that are not alive and have the mark of a live one, or no event: what they were doing when they
 // were cut nobody has looked after yet. It opens no journal, so that every run can afford to ask. A run that has just
-// made its folder may be among them, see Create; a folder that no run named is not. A store whose making was cut is
-// finished.
+// made its folder may be among them, see Create; a folder that no run named is not. A store whose making was cut, and a
+// removal of runs that was cut, are finished.
 func (s Store) Cut() ([]RunID, error) {
 	if _, err := os.Lstat(s.Dir); err == nil {
 		if err := s.hide(); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.EmptyTrash(); err != nil {
+		return nil, err
 	}
 	ids, err := s.ids()
 	return slices.DeleteFunc(ids, func(id RunID) bool {
@@ -187,6 +192,9 @@ func readEntry(id RunID, dir string) Entry {
 		return entry
 	}
 	entry.StartedAt, entry.Notebook = first.Time, started.Notebook
+	if started.Parent != nil {
+		entry.Parent = started.Parent.Run
+	}
 	if started.ResumedFrom != nil {
 		entry.ResumedFrom = started.ResumedFrom.Run
 	}
@@ -287,25 +295,24 @@ func noRun(msg string, runs int) error {
 	return &notebooks.Error{Kind: notebooks.KindOption, Msg: msg, Hint: hint}
 }
 
-// latest reads the journals of those runs only that started in the last second there is.
+// latest reads the journals of those runs only that started in the last second there is. A run that was made in another of
+// the store is not meant.
 func (s Store) latest(ids []RunID) (RunID, string, error) {
-	var newest time.Time
-	for _, id := range ids {
-		if start, _ := startOf(id); start.After(newest) {
-			newest = start
+	at := func(id RunID) time.Time { start, _ := startOf(id); return start }
+	left := slices.SortedFunc(slices.Values(ids), func(a, b RunID) int { return at(b).Compare(at(a)) })
+	for len(left) > 0 {
+		var entries []Entry
+		for newest := at(left[0]); len(left) > 0 && at(left[0]).Equal(newest); left = left[1:] {
+			if e := readEntry(left[0], s.Path(left[0])); !inStore(e.Parent, ids) {
+				entries = append(entries, e)
+			}
+		}
+		if len(entries) > 0 {
+			sortNewest(entries)
+			return entries[0].ID, entries[0].Dir, nil
 		}
 	}
-	var entries []Entry
-	for _, id := range ids {
-		if start, _ := startOf(id); start.Equal(newest) {
-			entries = append(entries, readEntry(id, s.Path(id)))
-		}
-	}
-	if len(entries) == 0 {
-		return "", "", noRun("there is no last run", 0)
-	}
-	sortNewest(entries)
-	return entries[0].ID, entries[0].Dir, nil
+	return "", "", noRun("there is no last run", 0)
 }
 
 // Newest is the newest runs, at most so many, by the time in their ids: it opens the journals of no others.
@@ -333,18 +340,23 @@ func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error
 	}
 	old := func(id RunID) bool { at, ok := startOf(id); return !ok || now.Sub(at) > age }
 	if len(ids) <= keep || !slices.ContainsFunc(ids, old) {
-		return nil, s.emptyTrash() // by the names alone: this is asked after every run
+		return nil, s.EmptyTrash() // by the names alone: this is asked after every run
 	}
 	entries, err := s.List()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.emptyTrash(); err != nil {
+	if err := s.EmptyTrash(); err != nil {
 		return nil, err
 	}
 	var gone []RunID
-	for i, entry := range entries {
-		if i < keep || entry.Status == Running || entry.StartedAt.IsZero() || now.Sub(entry.StartedAt) <= age {
+	counted := 0
+	for _, entry := range entries {
+		inner := inStore(entry.Parent, ids) // it goes after the run around it, and is not counted
+		if !inner {
+			counted++
+		}
+		if inner || counted <= keep || entry.Status == Running || entry.StartedAt.IsZero() || now.Sub(entry.StartedAt) <= age {
 			continue
 		}
 		removed, err := s.remove(entry)
@@ -353,6 +365,21 @@ func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error
 		}
 		if removed {
 			gone = append(gone, entry.ID)
+		}
+	}
+	for again := true; again; { // runs in runs in runs
+		again = false
+		for _, entry := range entries {
+			if entry.Parent == "" || !slices.Contains(gone, entry.Parent) || slices.Contains(gone, entry.ID) {
+				continue
+			}
+			removed, err := s.remove(entry)
+			if err != nil {
+				return gone, err
+			}
+			if removed {
+				gone, again = append(gone, entry.ID), true
+			}
 		}
 	}
 	return gone, nil
@@ -382,8 +409,8 @@ func (s Store) remove(entry Entry) (bool, error) {
 	return true, removeTree(trash)
 }
 
-// emptyTrash finishes what a crash cut.
-func (s Store) emptyTrash() error {
+// EmptyTrash finishes removals of runs that a crash cut, and takes away copies of inner runs that it cut.
+func (s Store) EmptyTrash() error {
 	folders, err := os.ReadDir(s.runs())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -391,6 +418,9 @@ func (s Store) emptyTrash() error {
 	for _, folder := range folders {
 		if strings.HasPrefix(folder.Name(), trashPrefix) {
 			err = errors.Join(err, removeTree(filepath.Join(s.runs(), folder.Name())))
+		}
+		if strings.HasPrefix(folder.Name(), adoptPrefix) {
+			err = errors.Join(err, s.sweepAdopted(folder.Name()))
 		}
 	}
 	return err

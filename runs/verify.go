@@ -75,6 +75,7 @@ func Verify(dir string, render RenderFunc, signers Signers) (*Verification, erro
 		c.order()
 		c.eventFiles()
 		c.carried()
+		c.inner()
 		c.approval()
 		c.accounted()
 	}
@@ -253,6 +254,9 @@ func (c *check) eventFiles() {
 		for _, f := range done.Files {
 			c.file(f.File, f.Digest, -1)
 		}
+	}
+	if done := c.v.Run.Completed; done != nil && done.Bundle != nil {
+		c.file(done.Bundle.File, done.Bundle.Digest, done.Bundle.Bytes)
 	}
 }
 

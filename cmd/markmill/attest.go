@@ -68,6 +68,9 @@ func (a *app) statement(word string) (*attest.Statement, error) {
 		}
 		digests[name] = runs.DigestOf(b)
 	}
+	if done := got.Run.Completed; done != nil && done.Bundle != nil {
+		digests[done.Bundle.File] = done.Bundle.Digest // which the verification has compared
+	}
 	return attest.Of(got.Run, digests)
 }
 

@@ -103,9 +103,10 @@ type trial struct {
 	notebook, output string
 	seen, out, errs  string // what the run told: its events, its standard output and standard error
 	env              []string
-	exit             int              // of the run; -1: it was killed
-	branch           bool             // it makes a branch, too
-	between          func(dir string) // what happens before runs reconcile
+	exit             int               // of the run; -1: it was killed
+	branch           bool              // it makes a branch, too
+	between          func(dir string)  // what happens before runs reconcile
+	dot              map[string]string // .git as it was before the run
 }
 
 func (b *crashBed) trial(t *testing.T) *trial {
@@ -132,6 +133,7 @@ func (b *crashBed) trialOn(t *testing.T, make func(dir string)) *trial {
 			t.Fatal(err)
 		}
 	}
+	r.dot = gitDigest(t, filepath.Join(r.repo, ".git"))
 	r.env = append(os.Environ(), "HOME="+r.home, "XDG_CACHE_HOME="+filepath.Dir(r.cache()), "TMPDIR="+r.tmp(), "MARKMILL_DIR=",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "NO_COLOR=1")
 	return r
@@ -257,10 +259,12 @@ func (r *trial) judge() {
 	if r.between != nil {
 		r.between(dir)
 	}
+	r.checkGit("the run")
 	text, code := r.markmill("runs", "reconcile")
 	if code != 0 {
 		r.Errorf("runs reconcile exits %d: %s", code, text)
 	}
+	r.checkGit("runs reconcile")
 	r.checkOutput(dir, kept)
 	if len(kept) > 0 {
 		r.checkRecord(dir, completed)
@@ -284,7 +288,6 @@ func (r *trial) runAgain(dir string) {
 			if err := os.RemoveAll(added); err != nil {
 				r.Error(err)
 			}
-			r.git("update-ref", "-d", "refs/markmill/runs/"+filepath.Base(added))
 		}
 	}
 }
@@ -410,12 +413,6 @@ func (r *trial) checkAgain(dir string, run *runs.Run) {
 func (r *trial) checkLeft(dir string) {
 	r.Helper()
 	r.checkFiles(dir)
-	if refs := r.git("for-each-ref", "--format=%(refname)", "refs/markmill"); refs != "" {
-		run, _, err := runs.Load(dir)
-		if err != nil || run.Completed == nil || run.Completed.Ref != refs {
-			r.Errorf("the repository holds %s, and the record does not say so", refs)
-		}
-	}
 	if status := r.git("status", "--porcelain"); status != "" {
 		r.Errorf("git status: %s", status)
 	}
@@ -423,6 +420,14 @@ func (r *trial) checkLeft(dir string) {
 		r.Errorf("git fsck: %s", words)
 	}
 	r.checkProcesses(dir)
+}
+
+// checkGit wants the user's .git as it was, but for the branch that was asked for.
+func (r *trial) checkGit(what string) {
+	r.Helper()
+	if !r.branch {
+		sameGit(r.T, what, r.dot, gitDigest(r.T, filepath.Join(r.repo, ".git")))
+	}
 }
 
 // checkFiles wants no file that is half-written, temporary or a lock.

@@ -67,7 +67,7 @@ func TestInteropAttest(t *testing.T) {
 	command(t, dir, keygen, "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", filepath.Join(dir, "key"))
 	command(t, repo, program, "runs", "attest", "last", "--key", filepath.Join(dir, "key"), "-o", filepath.Join(dir, "run.json"))
 	said := string(command(t, dir, python, "-c", checkAttestation, filepath.Join(dir, "run.json"), filepath.Join(dir, "key.pub")))
-	for _, want := range []string{"('gitCommit', 'refs/markmill/runs/", "('sha256', 'output.md'", "('sha256', 'patch.diff'", "('sha256', 'report.json'", "('sha256', 'SHA256SUMS'"} {
+	for _, want := range []string{"('gitCommit', 'refs/markmill/runs/", "('sha256', 'output.md'", "('sha256', 'patch.diff'", "('sha256', 'report.json'", "('sha256', 'SHA256SUMS'", "('sha256', 'commits.bundle'"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%s is not a subject:\n%s", want, said)
 		}

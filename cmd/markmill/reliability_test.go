@@ -192,7 +192,7 @@ func (c *closed) concurrentRecords(n int, base string, before []runs.RunID) {
 		if !slices.Equal(changed, []string{"a.txt", "made/" + number}) {
 			t.Errorf("run %s changed %q", number, changed)
 		}
-		ref := "refs/markmill/runs/" + string(id)
+		ref := strings.TrimSpace(c.expect(0, "runs", "fetch", string(id)))
 		if got := strings.TrimSpace(c.git("show", ref+":made/"+number)); got != "number "+number {
 			t.Errorf("the ref of run %s holds %q", number, got)
 		}

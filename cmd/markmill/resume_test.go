@@ -83,7 +83,6 @@ func resumeAnywhere(t *testing.T, program, notebook string, every int) {
 			continue
 		}
 		cutRun(t, saved, filepath.Join(store, folder), bytes.Join(lines[:cut], nil), lines[cut][:len(lines[cut])/2])
-		command(t, repo, "git", "update-ref", "-d", "refs/markmill/runs/"+folder)
 		if err := os.Remove(output); err != nil {
 			t.Fatal(err)
 		}

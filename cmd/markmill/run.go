@@ -634,10 +634,10 @@ func some(list []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
 }
 
-// retain removes the runs that are neither young nor among the newest, with their refs.
+// retain removes the runs that are neither young nor among the newest.
 func (a *app) retain(eng *engine.Engine, repo *worktree.Source) error {
 	keep, age := eng.Config.Retention.Bounds()
-	_, err := a.prune(a.store(rootOf(repo)), repo, keep, age)
+	_, err := a.store(rootOf(repo)).Prune(keep, age, a.now())
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,8 +13,6 @@ import (
 
 	"markmill/engine"
 	"markmill/engine/worktree"
-	"markmill/notebooks"
-	"markmill/render"
 	"markmill/render/plain"
 	"markmill/render/terminal"
 	"markmill/runs"
@@ -30,7 +27,7 @@ for no repository). RUN is an id, a part of one that names one run only, or last
 		Args: knownCommand, RunE: list.RunE,
 	}
 	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsResume(), a.runsReconcile(), a.runsPrune())
+	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsFetch(), a.runsResume(), a.runsReconcile(), a.runsPrune())
 	return c
 }
 
@@ -41,13 +38,12 @@ func (a *app) here() (runs.Store, *worktree.Source, error) {
 		return runs.Store{}, nil, err
 	}
 	src, err := worktree.Open(wd)
-	if errors.Is(err, worktree.ErrNoRepository) {
-		return a.store(""), nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, worktree.ErrNoRepository) {
 		return runs.Store{}, nil, err
 	}
-	return a.store(src.Root()), src, nil
+	store := a.store(rootOf(src))
+	_ = store.EmptyTrash() // of a prune that was killed; what resists is told by the next prune
+	return store, src, nil
 }
 
 // find loads one run.
@@ -198,8 +194,9 @@ func (a *app) runsVerify() *cobra.Command {
 		Use: "verify RUN|DIR|OUTPUT", Short: "Recompute everything of a run from its bytes",
 		Long: `Recomputes the journal's chain, every digest, the report and the output notebook from the bytes
 of a run directory, and says what does not hold. An output notebook is verified by itself and
-against the run that made it, which is found by its digest. Inside the repository that the run worked
-on, the commits of its ref are held against the record, and its patch against their trees.
+against the run that made it, which is found by its digest. The commits in the run's bundle are held against
+the record, and, inside a repository that has the base commit, its patch against their trees. A run of an earlier version
+has its commits under a ref of the repository that it worked on, and they are looked at there.
 
 A signature of SHA256SUMS, or of the manifest of an output notebook without a record, is checked as well. The keys that
 count stand in --allowed-signers, or in allowed_signers of the policy.
@@ -274,165 +271,18 @@ func holdsWords(word string, v *runs.Verification, commits string) string {
 	return words
 }
 
-// appliedRun is what runs apply --json prints.
-type appliedRun struct {
-	RunID   runs.RunID         `json:"run_id"`
-	Applied bool               `json:"applied"`
-	Files   []runs.ChangedFile `json:"files"`
-	Message string             `json:"message,omitzero"` // why it was not applied
-}
-
-func (a *app) runsApply() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
-		Use: "apply RUN", Short: "Put what a run changed onto the checkout",
-		Long: `Applies the patch of a run to the files of the checkout: all of it, or, when it does not fit,
-nothing. The index and the commits are left alone.
-
-Exit codes: 0 applied, 1 it does not fit, 2 there is no such run.`,
-		Example: "  markmill runs apply last", Args: args(1, 1),
-		RunE: func(c *cobra.Command, words []string) error {
-			_, src, err := a.here()
-			if err != nil {
-				return err
-			}
-			if src == nil {
-				return usagef("apply needs a Git repository, and the working directory is in none")
-			}
-			run, dir, err := a.find(words[0])
-			if err != nil {
-				return err
-			}
-			patch, err := os.ReadFile(filepath.Join(dir, runs.PatchFile))
-			if err != nil {
-				return err
-			}
-			if run.Diff == nil || runs.DigestOf(patch) != run.Diff.PatchDigest {
-				return &notebooks.Error{Kind: notebooks.KindArtifact, File: filepath.Join(dir, runs.PatchFile),
-					Msg: "is not the patch that the journal records", Hint: "see markmill runs verify"}
-			}
-			done := appliedRun{RunID: run.ID, Applied: true, Files: append([]runs.ChangedFile{}, run.Diff.Files...)}
-			if err := worktree.Apply(c.Context(), src, patch); err != nil {
-				a.tell("markmill: %s\n", err)
-				done.Applied, done.Message = false, err.Error()
-			} else {
-				a.tell("applied the change of %s: %s\n", run.ID, render.ChangeWords(run.Diff.Files))
-			}
-			if asJSON {
-				if err := a.printJSON("apply", done); err != nil {
-					return err
-				}
-			}
-			if !done.Applied {
-				return exit(exitFail)
-			}
-			return nil
-		},
-	}
-	jsonFlag(c, &asJSON, "apply")
-	return c
-}
-
 // changedRuns is what runs reconcile --json and runs prune --json print: the runs that were completed, or removed.
 type changedRuns struct {
 	Runs []runs.RunID `json:"runs"`
-}
-
-func (a *app) runsReconcile() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
-		Use: "reconcile", Short: "Complete the records of runs that were cut", Args: args(0, 0),
-		Long: `Finishes the record of every run that ended without saying so (a crash, a kill): its status becomes interrupted, and
-markmill runs resume can go on with it. What it left half-done elsewhere is taken away: its private folder, an output notebook
-that did not reach its place, temporary packs and locks in the repository. A run that was cut before its first event is removed:
-nothing of it ran.`,
-		Example: "  markmill runs reconcile",
-		RunE: func(*cobra.Command, []string) error {
-			store, src, err := a.here()
-			if err != nil {
-				return err
-			}
-			completed := changedRuns{[]runs.RunID{}}
-			if err := a.tidy(src); err != nil {
-				return err
-			}
-			entries, err := store.List()
-			if err != nil {
-				return err
-			}
-			for _, e := range entries {
-				if e.Status == runs.Damaged || e.Status == runs.Running {
-					continue
-				}
-				done, err := runs.Reconcile(e.Dir, a.now, seal, a.rebuild)
-				if _, gone := os.Stat(e.Dir); errors.Is(gone, fs.ErrNotExist) {
-					continue // somebody has removed it meanwhile
-				}
-				if err != nil {
-					return err
-				}
-				if done {
-					a.tell("%s: completed as interrupted\n", e.ID)
-					completed.Runs = append(completed.Runs, e.ID)
-				}
-			}
-			if asJSON {
-				return a.printJSON("runs-reconcile", completed)
-			}
-			return nil
-		},
-	}
-	jsonFlag(c, &asJSON, "runs-reconcile")
-	return c
-}
-
-// tidy takes away what runs that were cut left outside their records.
-func (a *app) tidy(src *worktree.Source) error {
-	eng, err := a.engine(rootOf(src))
-	if err != nil {
-		return err
-	}
-	return eng.Tidy(rootOf(src))
-}
-
-// seal says in the end of a run that was cut which ref holds its commits, and carries their publishing to the end.
-func seal(run *runs.Run, data *runs.CompletedData) error {
-	if run.Contract.TargetRepository == "" || run.Diff == nil || run.Diff.ResultCommit == "" {
-		return nil
-	}
-	data.ResultCommit = run.Diff.ResultCommit
-	src, err := worktree.Open(run.Contract.TargetRepository)
-	if err != nil || run.Diff.ResultCommit == run.Diff.BaseCommit {
-		return nil // it is gone, and the commits with it; or there are none
-	}
-	data.Ref, err = worktree.Republish(src, string(run.ID), worktree.OID(run.Diff.ResultCommit))
-	return err
-}
-
-// rebuild writes the views of a run directory anew.
-func (a *app) rebuild(dir string, run *runs.Run) error {
-	source, err := os.ReadFile(filepath.Join(dir, run.Started.SourceFile))
-	if err != nil {
-		return err
-	}
-	nb, err := render.Recorded(run, source)
-	if err != nil {
-		return err
-	}
-	for _, v := range a.views("") {
-		if err := v.Write(engine.ViewInput{Dir: dir, Notebook: nb, Run: run}); err != nil {
-			return fmt.Errorf("%s: %w", v.Name, err)
-		}
-	}
-	return nil
 }
 
 func (a *app) runsPrune() *cobra.Command {
 	var keep, days int
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "prune", Short: "Remove old runs and their refs", Args: args(0, 0),
-		Long:    "Removes runs that are older than --days and not among the newest --keep, with their refs. A run that is going on is left alone.",
+		Use: "prune", Short: "Remove old runs", Args: args(0, 0),
+		Long: `Removes runs that are older than --days and not among the newest --keep. A run that is going on is left alone. The repository
+is not written: refs of earlier versions, and those of runs fetch, stay until markmill runs reconcile --remove-refs.`,
 		Example: "  markmill runs prune --keep 50 --days 7",
 		RunE: func(c *cobra.Command, _ []string) error {
 			store, src, err := a.here()
@@ -450,7 +300,7 @@ func (a *app) runsPrune() *cobra.Command {
 			if c.Flags().Changed("days") {
 				age = time.Duration(days) * 24 * time.Hour
 			}
-			removed, err := a.prune(store, src, least, age)
+			removed, err := store.Prune(least, age, a.now())
 			a.tell("removed %d runs\n", len(removed))
 			if err != nil || !asJSON {
 				return err
@@ -462,15 +312,4 @@ func (a *app) runsPrune() *cobra.Command {
 	c.Flags().IntVar(&keep, "keep", engine.DefaultRuns, "keep at least the newest so many (default: retention in markmill.yaml)")
 	c.Flags().IntVar(&days, "days", engine.DefaultDays, "keep what is younger than so many days (default: retention in markmill.yaml)")
 	return c
-}
-
-// prune removes old runs and the refs of those that it removed.
-func (a *app) prune(store runs.Store, src *worktree.Source, keep int, age time.Duration) (removed []runs.RunID, err error) {
-	removed, err = store.Prune(keep, age, a.now())
-	for _, id := range removed {
-		if src != nil {
-			err = errors.Join(err, worktree.DeleteRef(src, string(id)))
-		}
-	}
-	return removed, err
 }

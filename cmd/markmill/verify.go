@@ -13,7 +13,7 @@ import (
 )
 
 // verify recomputes a run, by its name, its directory or the output notebook that it made: its record, its views,
-// and the commits of its ref. commits says what was looked at of those.
+// and its commits. commits says what was looked at of those.
 // allowed names the file of signers whose signatures count; "" takes that of the policy.
 func (a *app) verify(word, allowed string) (v *runs.Verification, commits string, err error) {
 	if v, err = a.verifyRecord(word, allowed); err != nil || v.Run == nil {
@@ -48,8 +48,8 @@ func (a *app) verifyRecord(word, allowed string) (*runs.Verification, error) {
 	return runs.Verify(dir, api.FoldView, signers)
 }
 
-// verifyCommits adds what is wrong with the commits of the run's ref, when the working directory is in the
-// repository that the run worked on.
+// verifyCommits adds what is wrong with the commits of the run. Those of a bundle are looked at everywhere, those of an
+// earlier version's run in a repository that has its ref.
 func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 	if v.Run.Contract.TargetRepository == "" {
 		return "", nil
@@ -58,17 +58,22 @@ func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if src == nil || !sameFolder(src.Root(), v.Run.Contract.TargetRepository) {
-		return fmt.Sprintf("; its commits are looked at in %s only", v.Run.Contract.TargetRepository), nil
-	}
 	patch, err := os.ReadFile(filepath.Join(v.Dir, runs.PatchFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a patch that is missing, the verification has told
 		return "", err
 	}
-	commits, findings, err := worktree.VerifyRun(src, v.Run, patch)
+	looked, findings, err := worktree.VerifyRun(src, v.Dir, v.Run, patch)
 	v.Findings = append(v.Findings, findings...)
-	if commits > 0 {
-		words = fmt.Sprintf(", %d commits", commits)
+	if looked.Commits > 0 {
+		words = fmt.Sprintf(", %d commits", looked.Commits)
+	}
+	switch {
+	case looked.NoRef && src != nil && sameFolder(src.Root(), v.Run.Contract.TargetRepository):
+		words += "; its commits are not in the repository any more: their ref was removed"
+	case looked.NoRef:
+		words += fmt.Sprintf("; its commits are looked at in %s only", v.Run.Contract.TargetRepository)
+	case looked.NoBase:
+		words += "; its base commit is not here, so that the patch was not applied to it"
 	}
 	return words, err
 }

@@ -10,23 +10,247 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/runs"
 )
 
-// Apply puts a patch on the user's checkout, all of it or nothing; the index is left alone. It is
-// tried in full first: a conflict is an error that names the files.
-func Apply(ctx context.Context, s *Source, patch []byte) error {
-	if len(patch) == 0 {
-		return nil
+// Applied says what Apply found and did.
+type Applied struct {
+	There   bool // the checkout had every file as the run left it: nothing was to be done
+	Resumed bool // an earlier Apply of the same run was cut, and this one finished it
+}
+
+// Apply puts a run's patch on the user's checkout, all of it or nothing; the index is left alone. The new files are made
+// beside the checkout first, and then take their places by rename, so that a kill leaves each file old or new; a second
+// Apply of the run finishes what the first began. begin is called before the first file is changed, and an error of its
+// ends the matter there. A conflict is an error that names the files. ctx ends Apply until that moment only.
+func Apply(ctx context.Context, s *Source, runID string, files []runs.ChangedFile, patch []byte, begin func() error) (Applied, error) {
+	st, err := openStage(s.root, runID, patch)
+	if err != nil {
+		return Applied{}, err
+	}
+	defer st.close()
+	if st.pending() {
+		if err := begin(); err != nil {
+			return Applied{}, err
+		}
+		return Applied{Resumed: true}, st.resume()
+	}
+	if s.hasResult(files) {
+		return Applied{There: true}, nil
+	}
+	list, err := s.planChanges(ctx, patch, st.making)
+	if err != nil {
+		return Applied{}, err
+	}
+	if err := st.prepare(list); err != nil {
+		return Applied{}, err
+	}
+	if err = ctx.Err(); err == nil {
+		err = begin()
+	}
+	if err != nil {
+		return Applied{}, errors.Join(err, st.drop())
+	}
+	return Applied{}, st.perform()
+}
+
+// planChanges computes what each path will hold, by the Git program on copies below scratch, which knows filters, line
+// ends and lines that have moved; else by this package.
+func (s *Source) planChanges(ctx context.Context, patch []byte, scratch string) ([]change, error) {
+	parts, err := parsePatch(patch)
+	if err != nil {
+		return nil, fmt.Errorf("reading the patch: %w", err)
 	}
 	if !haveGit() {
-		return applyOwn(s.root, patch)
+		return planOwn(s.root, parts)
 	}
-	args := []string{"apply", "--whitespace=nowarn", "-p1", "-"}
-	_, err := runGit(ctx, s.root, nil, patch, append([]string{"-c", "apply.ignoreWhitespace=no"}, args...)...)
-	if err == nil || ctx.Err() != nil {
+	return s.planGit(ctx, parts, patch, filepath.Join(scratch, "scratch"))
+}
+
+// planGit has `git apply` change copies of the files.
+func (s *Source) planGit(ctx context.Context, parts []filePatch, patch []byte, scratch string) ([]change, error) {
+	if err := os.Mkdir(scratch, 0o700); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch)
+	var bad []string
+	copied := map[string]bool{}
+	for _, p := range parts {
+		for _, path := range []string{p.oldPath, p.newPath} {
+			if path == "" || copied[path] {
+				continue
+			}
+			copied[path] = true
+			if !safePath(path) || copyPath(s.root, path, scratch) != nil {
+				bad = append(bad, path)
+			}
+		}
+	}
+	if len(bad) > 0 {
+		return nil, conflict(s.root, bad, errConflict)
+	}
+	for path := range copied { // the rules that say how Git writes them
+		for dir := slashDir(path); ; dir = slashDir(dir) {
+			at := strings.TrimPrefix(dir+"/.gitattributes", "/")
+			if !copied[at] {
+				copied[at] = true
+				if err := copyPath(s.root, at, scratch); err != nil {
+					return nil, err
+				}
+			}
+			if dir == "" {
+				break
+			}
+		}
+	}
+	env := []string{"GIT_DIR=" + s.gitDir, "GIT_WORK_TREE=" + scratch}
+	_, err := runGit(ctx, scratch, env, patch, "-c", "apply.ignoreWhitespace=no", "apply", "--whitespace=nowarn", "-p1", "-")
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, conflict(s.root, conflictingFiles(err), err)
+	}
+	var goes, comes []change
+	for _, p := range parts {
+		if p.newPath == "" || p.rename {
+			goes = append(goes, change{path: p.oldPath})
+		}
+		if p.newPath == "" {
+			continue
+		}
+		c, err := readChange(scratch, p.newPath)
+		if err != nil {
+			return nil, err
+		}
+		comes = append(comes, c)
+	}
+	return inOrder(goes, comes), nil
+}
+
+// slashDir is the folder of a path, "" at the top.
+func slashDir(path string) string { return path[:max(0, strings.LastIndexByte(path, '/'))] }
+
+// inOrder puts what goes before what comes. A path that goes and comes is replaced.
+func inOrder(goes, comes []change) []change {
+	goes = slices.DeleteFunc(goes, func(g change) bool {
+		return slices.ContainsFunc(comes, func(c change) bool { return c.path == g.path })
+	})
+	return append(goes, comes...)
+}
+
+// copyPath copies what stands at a path of the checkout to below another folder. What is not there is left out.
+func copyPath(root, path, to string) error {
+	f, name, err := reach(root, path)
+	if err != nil {
+		return ignoreMissing(root, path, err)
+	}
+	defer f.close()
+	st, err := f.lstat(name)
+	if gone(err) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	var files []string
+	full := filepath.Join(to, filepath.FromSlash(path))
+	if err := os.MkdirAll(filepath.Dir(full), 0o777); err != nil {
+		return err
+	}
+	switch st.kind() {
+	case kindDir:
+		return os.MkdirAll(full, 0o777)
+	case kindLink:
+		target, err := f.readlink(name)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, full)
+	case kindFile:
+		data, _, err := f.content(name, st.size)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(full, data, os.FileMode(0o600|st.mode&0o100))
+	}
+	return errConflict
+}
+
+// ignoreMissing takes a path for missing whose folder is missing or is a file, not one that lies behind a symbolic link.
+func ignoreMissing(root, path string, err error) error {
+	for dir := slashDir(path); dir != ""; dir = slashDir(dir) {
+		info, lerr := os.Lstat(filepath.Join(root, filepath.FromSlash(dir)))
+		switch {
+		case gone(lerr):
+		case lerr != nil:
+			return lerr
+		case info.Mode().IsRegular():
+			return nil
+		case !info.IsDir():
+			return err
+		}
+	}
+	return nil
+}
+
+// readChange reads what the Git program has made of a path.
+func readChange(scratch, path string) (change, error) {
+	c := change{path: path}
+	full := filepath.Join(scratch, filepath.FromSlash(path))
+	info, err := os.Lstat(full)
+	if err != nil {
+		return c, err
+	}
+	switch {
+	case info.IsDir():
+		c.mode = modeGitlink
+	case info.Mode()&os.ModeSymlink != 0:
+		target, err := os.Readlink(full)
+		c.mode, c.data = modeLink, []byte(target)
+		return c, err
+	default:
+		c.mode = modeFile | 0o644
+		if info.Mode()&0o100 != 0 {
+			c.mode = modeFile | 0o755
+		}
+		c.data, err = os.ReadFile(full)
+	}
+	return c, err
+}
+
+// hasResult says whether every file stands as the run left it.
+func (s *Source) hasResult(files []runs.ChangedFile) bool {
+	if len(files) == 0 {
+		return false
+	}
+	for _, f := range files {
+		if f.Quoted || f.NewMode == "160000" {
+			return false
+		}
+		is, err := stateOf(s.root, f.Path)
+		if err != nil {
+			return false
+		}
+		if f.OldPath != "" {
+			if was, err := stateOf(s.root, f.OldPath); err != nil || was.Mode != 0 {
+				return false
+			}
+		}
+		if f.NewMode == "" {
+			if is.Mode != 0 {
+				return false
+			}
+			continue
+		}
+		if fmt.Sprintf("%06o", is.Mode) != f.NewMode || string(s.fmt.oid(s.fmt.sum("blob", is.data))) != f.NewBlob {
+			return false
+		}
+	}
+	return true
+}
+
+// conflictingFiles reads the names of files from what `git apply` says.
+func conflictingFiles(err error) (files []string) {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		_, line, _ = strings.Cut(line, "error: ")
 		if rest, ok := strings.CutPrefix(line, "patch failed: "); ok {
@@ -38,7 +262,7 @@ func Apply(ctx context.Context, s *Source, patch []byte) error {
 			files = append(files, line)
 		}
 	}
-	return conflict(s.root, files, err)
+	return files
 }
 
 func conflict(root string, files []string, cause error) error {
@@ -48,20 +272,15 @@ func conflict(root string, files []string, cause error) error {
 		Hint: "commit or stash what changed there since, or apply it to the run's base commit (`git apply -3`)"}
 }
 
-// change is what applyOwn does to one path.
+// change is what Apply makes of one path.
 type change struct {
-	path   string
-	data   []byte
-	mode   uint32 // 0: the path goes
-	backup string
+	path string
+	data []byte
+	mode uint32 // 0: the path goes
 }
 
-// applyOwn is Apply without the Git program. Lines must be exactly where the patch says.
-func applyOwn(root string, patch []byte) error {
-	parts, err := parsePatch(patch)
-	if err != nil {
-		return fmt.Errorf("reading the patch: %w", err)
-	}
+// planOwn is planGit without the Git program. Lines must be exactly where the patch says.
+func planOwn(root string, parts []filePatch) ([]change, error) {
 	var goes, comes []change
 	var bad []string
 	removed := map[string]bool{}
@@ -85,16 +304,21 @@ func applyOwn(root string, patch []byte) error {
 		}
 	}
 	if len(bad) > 0 {
-		return conflict(root, bad, errConflict)
+		return nil, conflict(root, bad, errConflict)
 	}
-	return perform(root, append(goes, comes...))
+	return inOrder(goes, comes), nil
+}
+
+// safePath says whether a patch may name a path: it lies inside the checkout and in no Git directory.
+func safePath(path string) bool {
+	return filepath.IsLocal(filepath.FromSlash(path)) && !slices.Contains(strings.Split(strings.ToLower(path), "/"), ".git")
 }
 
 // planFile computes the new content of one path from what the checkout holds.
 func planFile(root string, p *filePatch, removed map[string]bool) (c change, err error) {
 	c.path = p.newPath
 	for _, name := range []string{p.oldPath, p.newPath} {
-		if name != "" && (!filepath.IsLocal(filepath.FromSlash(name)) || slices.Contains(strings.Split(strings.ToLower(name), "/"), ".git")) {
+		if name != "" && !safePath(name) {
 			return c, errConflict
 		}
 	}
@@ -145,60 +369,4 @@ func planFile(root string, p *filePatch, removed map[string]bool) (c change, err
 		c.mode = mode
 	}
 	return c, nil
-}
-
-// perform makes the changes, and takes them back when one fails.
-func perform(root string, list []change) (err error) {
-	keep, err := os.MkdirTemp(root, ".markmill-apply-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(keep)
-	done := 0
-	defer func() {
-		if err == nil {
-			return
-		}
-		for _, c := range slices.Backward(list[:done+1]) {
-			full := filepath.Join(root, filepath.FromSlash(c.path))
-			if c.mode != 0 {
-				os.Remove(full)
-			}
-			if c.backup != "" {
-				err = errors.Join(err, os.MkdirAll(filepath.Dir(full), 0o777), os.Rename(c.backup, full))
-			}
-		}
-	}()
-	for done = range list {
-		c := &list[done]
-		full := filepath.Join(root, filepath.FromSlash(c.path))
-		if fi, e := os.Lstat(full); e == nil && !fi.IsDir() {
-			backup := filepath.Join(keep, fmt.Sprint(done))
-			if err := os.Rename(full, backup); err != nil {
-				return err
-			}
-			c.backup = backup
-		}
-		if c.mode == 0 {
-			if err := removeUp(root, c.path); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(full), 0o777); err != nil {
-			return err
-		}
-		switch c.mode {
-		case modeLink:
-			err = os.Symlink(string(c.data), full)
-		case modeGitlink:
-			err = os.MkdirAll(full, 0o777)
-		default:
-			err = writeNew(full, c.data, os.FileMode(0o666|c.mode&0o111))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -197,12 +197,20 @@ func (t *Tree) gitHash(ctx context.Context, path string) (digest, error) {
 	if !ok {
 		return d, errNoObject(t.fmt, "blob", d)
 	}
-	// An object that the source has is not written again.
-	if _, err := os.Lstat(t.store.path(d)); err == nil && !t.store.known[d] {
+	if t.store.known[d] {
+		return d, nil
+	}
+	if _, err := os.Lstat(t.store.path(d)); err == nil {
 		t.store.known[d] = true
 		t.store.order = append(t.store.order, d)
+		return d, nil
 	}
-	return d, nil
+	// Git does not write an object that the source has. The base may lack it all the same.
+	data, err := t.src.read("blob", d)
+	if err != nil {
+		return d, err
+	}
+	return t.store.put("blob", data)
 }
 
 // gitSmudge has the Git program give content as a filter writes it into the worktree. Like gitHash it works in the

@@ -150,7 +150,7 @@ func (t *Tree) loadBase() error {
 			return err
 		}
 	}
-	t.last, t.lastTree = t.base, t.baseTree
+	t.start, t.last, t.lastTree = t.base, t.base, t.baseTree
 	return nil
 }
 
@@ -203,6 +203,9 @@ func (t *Tree) settleBase(ctx context.Context) error {
 			return err
 		}
 		t.base, t.baseTree, t.last, t.lastTree = commit, tree, commit, tree
+		if err := t.settleObjects(); err != nil {
+			return err
+		}
 	}
 	clear(t.step)
 	clear(t.total)
@@ -238,7 +241,7 @@ func InPlace(ctx context.Context, s *Source, o Options) (*Tree, error) {
 	return t, nil
 }
 
-// Close removes the worktree and the run's store, unless keep. What is not published is gone then.
+// Close removes the worktree and the run's store, unless keep. What is in no bundle is gone then.
 func (t *Tree) Close(keep bool) error {
 	if keep {
 		return nil

@@ -144,8 +144,8 @@ func TestCreateEmpty(t *testing.T) {
 				t.Errorf("%+v", c)
 			}
 			gitIn(t, tree.Dir(), nil, "fsck")
-			if ref, err := tree.Publish(t.Context()); err != nil || (ref == "") != (s == nil) {
-				t.Errorf("publish: %q %v", ref, err)
+			if ref := fetched(t, tree); (ref == "") != (s == nil) {
+				t.Errorf("bundle: %q", ref)
 			}
 		})
 	}
@@ -292,8 +292,7 @@ func TestInPlace(t *testing.T) {
 	if snapshotAll(t, filepath.Join(g.dir, ".git")) != dot {
 		t.Error("the user's .git was written")
 	}
-	ref, err := tree.Publish(t.Context())
-	must(t, err)
+	ref := fetched(t, tree)
 	if got := g.git("diff", "--name-only", string(tree.Base()), ref); got != "a\nforced.log" {
 		t.Errorf("published %q", got)
 	}

@@ -87,8 +87,7 @@ func TestGitDirDeleted(t *testing.T) {
 	if second.Parent != first.Commit || statuses(second) != "modified a" {
 		t.Errorf("%+v", second)
 	}
-	ref, err := tree.Publish(t.Context())
-	must(t, err)
+	ref := fetched(t, tree)
 	if got := g.git("show", ref+":a"); got != "two" {
 		t.Errorf("published %q", got)
 	}

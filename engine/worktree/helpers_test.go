@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"markmill/runs"
 )
 
 func TestMain(m *testing.M) {
@@ -127,6 +129,33 @@ func made(t testing.TB, g *oracle, edit ...func(*Options)) *Tree {
 	head, err := s.Head()
 	must(t, err)
 	return create(t, s, head, edit...)
+}
+
+// bundledRun writes the bundle of a run, and opens it; nil where there is none.
+func bundledRun(t testing.TB, tree *Tree) (*Bundle, *runs.BundleData) {
+	t.Helper()
+	dir := t.TempDir()
+	data, err := tree.Bundle(dir)
+	must(t, err)
+	if data == nil {
+		return nil, nil
+	}
+	b, err := OpenBundle(filepath.Join(dir, data.File))
+	must(t, err)
+	t.Cleanup(func() { must(t, b.Close()) })
+	return b, data
+}
+
+// fetched puts a run's commits into its source by way of a bundle, and gives the ref.
+func fetched(t testing.TB, tree *Tree) (ref string) {
+	t.Helper()
+	b, _ := bundledRun(t, tree)
+	if b == nil {
+		return ""
+	}
+	ref, err := tree.src.Fetch(context.Background(), b, tree.opt.RunID)
+	must(t, err)
+	return ref
 }
 
 func capture(t testing.TB, tree *Tree) *Change {

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"io"
-	"os"
 	"slices"
 )
 
@@ -17,34 +17,37 @@ type packed struct {
 	offset uint64
 }
 
-// writePack writes the run's objects as one pack, whole and without deltas, and gives its name and
-// the content of its index (version 2).
-func (s *store) writePack(f *os.File) (name digest, index []byte, err error) {
-	sum := s.fmt.new()
-	w := &countingWriter{w: io.MultiWriter(f, sum)}
+// writePack writes objects as one pack, whole and without deltas. each gets where an object stands; it may be nil.
+func writePack(to io.Writer, f *format, list []digest, get func(digest) (kind string, data []byte, err error), each func(packed)) error {
+	sum := f.new()
+	w := &countingWriter{w: io.MultiWriter(to, sum)}
 	head := append([]byte("PACK"), 0, 0, 0, 2)
-	w.Write(binary.BigEndian.AppendUint32(head, uint32(len(s.order))))
-	var list []packed
-	for _, d := range s.order {
-		kind, data, _, err := s.read(d)
+	w.Write(binary.BigEndian.AppendUint32(head, uint32(len(list))))
+	zw, err := zlib.NewWriterLevel(w, zlib.BestSpeed)
+	if err != nil {
+		return err
+	}
+	for _, d := range list {
+		kind, data, err := get(d)
 		if err != nil {
-			return name, nil, err
+			return err
 		}
 		p := packed{oid: d, offset: w.n}
 		w.crc = 0
 		w.Write(entryHead(kind, uint64(len(data))))
-		zw, err := zlib.NewWriterLevel(w, zlib.BestSpeed)
-		if err != nil {
-			return name, nil, err
-		}
-		zw.Write(data) // an error of the file stays in w
+		zw.Reset(w)
+		zw.Write(data) // an error of the writer stays in w
 		zw.Close()
 		p.crc = w.crc
-		list = append(list, p)
+		if each != nil {
+			each(p)
+		}
+		if w.err != nil {
+			return w.err
+		}
 	}
-	copy(name[:], sum.Sum(nil))
-	w.Write(name[:s.fmt.size])
-	return name, packIndex(s.fmt, list, name), w.err
+	w.Write(sum.Sum(nil))
+	return w.err
 }
 
 // entryHead is the type and size before an object's deflated content.
@@ -58,6 +61,36 @@ func entryHead(kind string, size uint64) []byte {
 	return b
 }
 
+// readEntryHead reads what entryHead writes.
+func readEntryHead(r io.ByteReader) (kind string, size int64, err error) {
+	c, err := r.ReadByte()
+	if err != nil {
+		return "", 0, err
+	}
+	switch c >> 4 & 7 {
+	case 1:
+		kind = "commit"
+	case 2:
+		kind = "tree"
+	case 3:
+		kind = "blob"
+	default:
+		return "", 0, errors.New("an object of another kind than commit, tree and blob")
+	}
+	size = int64(c & 15)
+	for shift := 4; c&0x80 != 0; shift += 7 {
+		if c, err = r.ReadByte(); err != nil {
+			return "", 0, err
+		}
+		if shift > 50 {
+			return "", 0, errors.New("an object of an impossible size")
+		}
+		size |= int64(c&0x7f) << shift
+	}
+	return kind, size, nil
+}
+
+// packIndex is the content of a pack's index (version 2).
 func packIndex(f *format, list []packed, pack digest) []byte {
 	slices.SortFunc(list, func(a, b packed) int { return bytes.Compare(a.oid[:], b.oid[:]) })
 	be := binary.BigEndian

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,43 +16,56 @@ import (
 	"markmill/notebooks"
 )
 
-// runRefs is where the runs' commits are kept.
-const runRefs = "refs/markmill/runs/"
-
-// Publish copies the run's objects into the source as one pack and points refs/markmill/runs/<run-id>
-// at the run's last commit. It is all or nothing: objects without the ref are removed again. A run
-// that changed nothing writes nothing, and ref is "". A second call carries the ref on.
-func (t *Tree) Publish(ctx context.Context) (ref string, err error) {
-	if t.src == nil || !t.changed {
-		return "", nil
+// Fetch writes the commits of a run's bundle into the repository: one pack, and refs/markmill/runs/<run-id>. It is all or
+// nothing: objects without the ref are removed again. A ref that is there is left alone; one that holds something else
+// is an error.
+func (s *Source) Fetch(ctx context.Context, b *Bundle, runID string) (ref string, err error) {
+	if ref = runRefs + runID; b.ref != ref {
+		return "", &notebooks.Error{Kind: notebooks.KindRecord, File: b.path, Msg: fmt.Sprintf("holds %s, and not a commit of run %s", b.ref, runID)}
 	}
-	ref = runRefs + t.opt.RunID
-	if !validRef(ref) {
-		return "", fmt.Errorf("the run id %q cannot name a ref", t.opt.RunID)
+	if b.fmt != s.fmt {
+		return "", &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: fmt.Sprintf("the repository names objects by %s, and the run's by %s", s.fmt.name, b.fmt.name)}
 	}
-	last := t.fmt.oid(t.last)
-	if t.published == last {
-		return ref, nil
+	held, err := s.ref(ref)
+	if err != nil || held == string(b.tip) {
+		return ref, err
 	}
-	undo, err := t.src.addPack(t.store, t.opt.RunID)
+	if err := s.has(b); err != nil {
+		return "", err
+	}
+	undo, err := s.addPack(b.order, b.get, runID)
 	if err != nil {
-		return "", fmt.Errorf("copying the run's objects into %s: %w", t.src.root, err)
+		return "", fmt.Errorf("copying the run's objects into %s: %w", s.root, err)
 	}
 	if err = ctx.Err(); err == nil {
-		err = t.src.setRef(t.opt.RunID, ref, t.published, last)
+		err = s.setRef(runID, ref, "", b.tip)
 	}
 	if err != nil {
 		undo()
 		return "", err
 	}
-	t.published = last
 	return ref, nil
 }
 
-// addPack writes the store's objects into the source; undo removes them again. No two runs have a pack of the same
+// has returns an error when the repository lacks the commit that a bundle stands on.
+func (s *Source) has(b *Bundle) error {
+	d, ok := s.fmt.parse(b.base)
+	if b.base == "" {
+		return nil
+	}
+	if ok {
+		if _, err := s.read("commit", d); err == nil {
+			return nil
+		}
+	}
+	return &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: fmt.Sprintf("the run's base commit %s is not in the repository", b.base),
+		Hint: "fetch the branch that has it first"}
+}
+
+// addPack writes objects into the source as one pack; undo removes them again. No two runs have a pack of the same
 // name, of which the one that fails would take the other's away: the name is the content's, and a run's commits name the run. Until
 // it is whole it is called by the run, for Tidy.
-func (s *Source) addPack(from *store, runID string) (undo func(), err error) {
+func (s *Source) addPack(list []digest, get func(digest) (kind string, data []byte, err error), runID string) (undo func(), err error) {
 	dir := filepath.Join(s.common, "objects", "pack")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -61,7 +75,15 @@ func (s *Source) addPack(from *store, runID string) (undo func(), err error) {
 		return nil, err
 	}
 	defer os.Remove(f.Name())
-	name, index, err := from.writePack(f)
+	var index []packed
+	err = writePack(f, s.fmt, list, get, func(p packed) { index = append(index, p) })
+	var name digest
+	if err == nil {
+		_, err = f.Seek(-int64(s.fmt.size), io.SeekEnd)
+	}
+	if err == nil {
+		_, err = io.ReadFull(f, name[:s.fmt.size])
+	}
 	if err == nil {
 		err = f.Sync()
 	}
@@ -81,7 +103,7 @@ func (s *Source) addPack(from *store, runID string) (undo func(), err error) {
 	}
 	tmp := f.Name() + tempIndex
 	defer os.Remove(tmp)
-	if err := writeSynced(tmp, index); err != nil {
+	if err := writeSynced(tmp, packIndex(s.fmt, index, name)); err != nil {
 		return nil, err
 	}
 	if err := os.Chmod(f.Name(), 0o444); err != nil {
@@ -226,22 +248,20 @@ func orNothing(oid string) string {
 	return oid
 }
 
-// Branch makes a branch whose one commit on top of base holds the tree of commit (a run's last one,
-// published), and gives that commit. A branch of that name that has such a commit already is left as it is;
-// any other is refused. Nothing is checked out. runID is the run that it is made for. The author of the commit is the user, as Git
-// finds it out (see User), and its committer is program, which is the author too where Git has no name for the user.
-func Branch(ctx context.Context, s *Source, runID, name string, base, commit OID, message string, program Identity, now time.Time) (OID, error) {
+// Branch makes a branch whose one commit on top of base holds tree, a run's last one, and returns that commit. Objects
+// that the repository lacks are taken from the run's bundle, nil for a run that changed nothing; of those only what the
+// branch needs is written. A branch of that name that has such a commit already is left as it is; any other is
+// refused. Nothing is checked out. runID is the run that it is made for. The author
+// of the commit is the user, as Git finds it out (see User), and its committer is program, which is the author too where Git has
+// no name for the user.
+func Branch(s *Source, b *Bundle, runID, name string, base, tree OID, message string, program Identity, now time.Time) (OID, error) {
 	ref := "refs/heads/" + name
 	if !validRef(ref) {
 		return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", name), Hint: "see `git help check-ref-format`"}
 	}
-	c, ok := s.fmt.parse(commit)
+	top, ok := s.fmt.parse(tree)
 	if !ok {
-		return "", fmt.Errorf("%q is no commit", commit)
-	}
-	tree, err := s.treeOf(c)
-	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%q is no tree", tree)
 	}
 	parent, _ := s.fmt.parse(base)
 	held, err := s.ref(ref)
@@ -249,7 +269,7 @@ func Branch(ctx context.Context, s *Source, runID, name string, base, commit OID
 		return "", err
 	}
 	if held != "" {
-		if d, ok := s.fmt.parse(OID(held)); ok && s.isChild(d, tree, parent) {
+		if d, ok := s.fmt.parse(OID(held)); ok && s.isChild(d, top, parent) {
 			return OID(held), nil
 		}
 		return "", branchTaken(s, name)
@@ -259,49 +279,47 @@ func Branch(ctx context.Context, s *Source, runID, name string, base, commit OID
 		author = program
 	}
 	t := Tree{fmt: s.fmt, opt: Options{Author: author, Committer: program, Now: func() time.Time { return now }}}
-	st := &store{fmt: s.fmt, known: map[digest]bool{}} // of one object, which it holds in memory
-	d := st.hold("commit", t.commit(tree, parent, message))
-	undo, err := s.addPack(st, runID)
+	data := t.commit(top, parent, message)
+	made := s.fmt.sum("commit", data)
+	list := []digest{made}
+	if b != nil {
+		more, err := b.reach(top, parent)
+		if err != nil {
+			return "", err
+		}
+		list = append(list, more...)
+	}
+	undo, err := s.addPack(list, func(d digest) (string, []byte, error) {
+		if d == made {
+			return "commit", data, nil
+		}
+		return b.get(d)
+	}, runID)
 	if err != nil {
 		return "", err
 	}
-	if err := s.setRef(runID, ref, "", s.fmt.oid(d)); err != nil {
+	if err := s.setRef(runID, ref, "", s.fmt.oid(made)); err != nil {
 		undo()
 		return "", err
 	}
-	return s.fmt.oid(d), nil
+	return s.fmt.oid(made), nil
 }
 
-// RunOfBranch names the run whose result a branch holds, as Branch made it: its message names the run, and its tree is that
-// of the run's ref. "" is any other branch.
-func RunOfBranch(s *Source, name string) string {
+// RunOfBranch is the run that the last commit of a branch names, as Branch made it, and the tree of that commit. "" is
+// any other branch.
+func RunOfBranch(s *Source, name string) (run string, tree OID) {
 	held, err := s.ref("refs/heads/" + name)
 	d, ok := s.fmt.parse(OID(held))
 	if err != nil || !ok {
-		return ""
+		return "", ""
 	}
 	data, err := s.read("commit", d)
 	if err != nil {
-		return ""
+		return "", ""
 	}
-	_, run, _ := strings.Cut(string(data), "\n"+RunTrailer+": ")
-	run = strings.TrimSpace(run)
-	if !validRef(runRefs + run) {
-		return ""
-	}
-	made, err := s.ref(runRefs + run)
-	m, ok := s.fmt.parse(OID(made))
-	if err != nil || !ok {
-		return ""
-	}
-	tree, err := s.treeOf(d)
-	if err != nil {
-		return ""
-	}
-	if other, err := s.treeOf(m); err != nil || other != tree {
-		return ""
-	}
-	return run
+	head, _, _ := strings.Cut(string(data), "\n")
+	_, run, _ = strings.Cut(string(data), "\n"+RunTrailer+": ")
+	return strings.TrimSpace(run), OID(strings.TrimPrefix(head, "tree "))
 }
 
 // CheckBranch says before a run whether Branch could make its branch: the name is one, and it is free
@@ -343,26 +361,38 @@ func (s *Source) isChild(commit, tree, parent digest) bool {
 	return ok && strings.HasPrefix(rest, "author ")
 }
 
-// DeleteRef removes the ref of a run, for retention; its objects go with the next `git gc`. A ref
-// that is not there is no error.
-func DeleteRef(s *Source, runID string) error {
-	name := runRefs + runID
-	if !validRef(name) {
-		return fmt.Errorf("the run id %q cannot name a ref", runID)
+// RunRefs lists the runs that have a ref in the repository: earlier versions made one for every run, and Fetch makes one.
+func RunRefs(s *Source) (ids []string, err error) {
+	list, err := s.refs()
+	for _, r := range list {
+		if id, ok := strings.CutPrefix(r.name, runRefs); ok {
+			ids = append(ids, id)
+		}
 	}
-	if held, err := s.ref(name); held == "" || err != nil {
-		return err
-	}
+	return ids, err
+}
+
+// DeleteRefs removes the refs of runs; their objects go with the next `git gc`. A ref that is not there is no error.
+func DeleteRefs(ctx context.Context, s *Source, ids []string) error {
 	if haveGit() {
-		// The program waits a second for the lock of packed-refs by itself, and many may prune at once.
-		_, err := runGit(context.Background(), s.root, nil, nil, "-c", "core.packedRefsTimeout=30000", "-c", "core.filesRefLockTimeout=30000", "update-ref", "-d", name)
+		var orders strings.Builder
+		for _, id := range ids {
+			if !validRef(runRefs + id) {
+				return fmt.Errorf("the run id %q cannot name a ref", id)
+			}
+			orders.WriteString("delete " + runRefs + id + "\n")
+		}
+		// The program waits a second for the lock of packed-refs by itself.
+		_, err := runGit(ctx, s.root, nil, []byte(orders.String()), "-c", "core.packedRefsTimeout=30000", "-c", "core.filesRefLockTimeout=30000", "update-ref", "--stdin")
 		return err
 	}
 	repo, err := s.git()
-	if err != nil {
-		return err
+	for _, id := range ids {
+		if err == nil {
+			err = repo.Storer.RemoveReference(plumbing.ReferenceName(runRefs + id))
+		}
 	}
-	return repo.Storer.RemoveReference(plumbing.ReferenceName(name))
+	return err
 }
 
 // validRef follows `git check-ref-format`.

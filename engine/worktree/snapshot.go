@@ -131,6 +131,9 @@ func (s *store) buildTree(n *node) (digest, error) {
 		}
 		j++
 	}
+	if !s.known[n.tree] {
+		s.based[n.tree] = true
+	}
 	n.tree = digest{}
 	if len(buf) > 0 {
 		var err error

@@ -19,7 +19,8 @@ type store struct {
 	dir   string // of the objects
 	fmt   *format
 	known map[digest]bool
-	order []digest // as written; what Publish carries over
+	based map[digest]bool // trees of the base that were replaced: one that comes again is no object of the run
+	order []digest        // as written; what a bundle holds
 	dirs  [256]bool
 	zw    *zlib.Writer
 	buf   bytes.Buffer
@@ -60,7 +61,7 @@ func newStore(dir string, f *format) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &store{dir: dir, fmt: f, known: map[digest]bool{}, zw: zw, recent: map[digest][]byte{}}, nil
+	return &store{dir: dir, fmt: f, known: map[digest]bool{}, based: map[digest]bool{}, zw: zw, recent: map[digest][]byte{}}, nil
 }
 
 // path is where an object lies.
@@ -207,6 +208,15 @@ func (s *store) read(d digest) (kind string, data []byte, ok bool, err error) {
 		return "", nil, true, fmt.Errorf("object %s of the run is damaged", s.fmt.oid(d))
 	}
 	return string(name), data, true, nil
+}
+
+// get is read of an object that the run has.
+func (s *store) get(d digest) (kind string, data []byte, err error) {
+	kind, data, ok, err := s.read(d)
+	if !ok && err == nil {
+		err = fmt.Errorf("object %s is not one of the run's", s.fmt.oid(d))
+	}
+	return kind, data, err
 }
 
 // writeNew writes a file that must not exist.

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Tidy takes away what a run that was cut left half-done in the source's .git: its temporary pack and the locks
-// that it held. A pack whose index is in its place follows it. What was done stays: the
+// Tidy takes away what a making of a branch, or a Fetch, that was cut left half-done in the source's .git: its temporary
+// pack and the locks that it held. A pack whose index is in its place follows it. What was done stays: the
 // pack and the ref. The run must not be alive.
 func Tidy(s *Source, runID string) error {
 	if !validRef(runRefs + runID) {
@@ -68,27 +68,4 @@ func (s *Source) unlockBranch(runID string) error {
 		}
 		return nil
 	})
-}
-
-// Republish finishes what Publish began for a run that was cut: where the source has the run's last commit, its
-// ref is made to hold it. It gives the ref, "" where the commits did not reach the source.
-func Republish(s *Source, runID string, last OID) (ref string, err error) {
-	ref = runRefs + runID
-	d, ok := s.fmt.parse(last)
-	if !ok || !validRef(ref) {
-		return "", nil
-	}
-	held, err := s.ref(ref)
-	switch {
-	case err != nil:
-		return "", err
-	case held == string(last):
-		return ref, nil
-	case held != "":
-		return ref, nil // not what the record says: Verify tells it
-	}
-	if _, err := s.read("commit", d); err != nil {
-		return "", nil
-	}
-	return ref, s.setRef(runID, ref, "", last)
 }

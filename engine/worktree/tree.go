@@ -40,10 +40,11 @@ type Tree struct {
 	fine  bool // see fineClock
 	fault func(op, path string) error
 
-	base, baseTree digest
+	start          digest // the commit that was asked for; zero without
+	base, baseTree digest // start, or a child of it that holds the user's uncommitted changes
 	last, lastTree digest // of the last capture
 	changed        bool   // some capture found something
-	published      OID    // what the run's ref holds
+	settled        int    // so many objects of the store are of the base, where that is the run's own
 	recheck        bool   // the next walk decides anew what is ignored
 	indexSt        stat   // of the worktree's index when forced was read from it
 	forced         map[string]bool

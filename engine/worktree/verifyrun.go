@@ -4,53 +4,75 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"markmill/runs"
 )
 
-// VerifyRun holds the commits of a run's ref against the run's record: the ref is there and ends where the
-// record says; the steps' commits are a chain from the base commit on, each with the tree that is recorded; the
-// patch, applied to the base in memory, gives the tree of the result. Objects are read from the repository, and
-// their names computed anew. It returns how many commits it looked at.
+// VerifyRun holds the commits of a run against the run's record. They are read from the bundle in the run directory, of a
+// run of an earlier version from its ref in s: they end where the record says; the steps' commits are a chain from the
+// base commit on, each with the tree that is recorded; the patch, applied to the base in memory, gives the tree of the
+// result. The names of objects are computed anew.
 //
-// A run that left no ref has no commits to look at. An error means that the repository cannot be read.
-func VerifyRun(s *Source, run *runs.Run, patch []byte) (commits int, findings []runs.Finding, err error) {
+// s is a repository that may have the base commit, nil for none; without the base commit the patch is not looked at. An
+// error means that the repository cannot be read. A run that changed nothing has no commits to look at.
+func VerifyRun(s *Source, dir string, run *runs.Run, patch []byte) (Looked, []runs.Finding, error) {
 	v := verifier{s: s, where: runRefs + string(run.ID)}
-	held, err := s.ref(v.where)
-	if err != nil {
-		return 0, nil, err
-	}
 	recorded, result := "", ""
-	if run.Completed != nil {
-		recorded, result = run.Completed.Ref, run.Completed.ResultCommit
+	var bundle *runs.BundleData
+	if c := run.Completed; c != nil {
+		recorded, result, bundle = c.Ref, c.ResultCommit, c.Bundle
+	}
+	held := ""
+	if s != nil {
+		v.fmt = s.fmt
+		var err error
+		if held, err = s.ref(v.where); err != nil {
+			return v.looked, nil, err
+		}
+	}
+	if held != "" && held != result {
+		v.find("is %s in the repository, and the record says %s", held, orNothing(result))
 	}
 	switch {
+	case bundle != nil:
+		if !v.open(dir, bundle, run) {
+			return v.looked, v.findings, nil
+		}
+		defer v.bundle.Close()
 	case recorded == "" && held == "":
-		return 0, nil, nil
-	case recorded == "":
-		v.find("is in the repository, and the record knows of none")
-		return 0, v.findings, nil
-	case recorded != v.where:
+		return v.looked, v.findings, nil
+	case recorded != "" && recorded != v.where:
 		v.find("is the run's, and the record says %s", recorded)
-		return 0, v.findings, nil
+		return v.looked, v.findings, nil
 	case held == "":
-		v.find("is not in the repository: it was removed, or this is another clone")
-		return 0, v.findings, nil
-	case held != result:
-		v.find("is %s and the record says %s", held, result)
+		v.looked.NoRef = true
+		return v.looked, v.findings, nil
 	}
 	v.chain(run)
-	v.change(run, patch)
-	return v.commits, v.findings, nil
+	if v.looked.NoBase = !v.hasBase(run); !v.looked.NoBase {
+		v.change(run, patch)
+	}
+	return v.looked, v.findings, nil
+}
+
+// Looked says what VerifyRun has looked at.
+type Looked struct {
+	Commits int
+	NoBase  bool // the base commit was not there: the patch was not applied to it
+	NoRef   bool // the commits of an earlier version's run are in no repository here
 }
 
 type verifier struct {
-	s        *Source
+	s        *Source // nil: none
+	fmt      *format
+	bundle   *Bundle // nil: an earlier version's run
 	where    string
-	commits  int
+	looked   Looked
 	findings []runs.Finding
 }
 
@@ -58,15 +80,69 @@ func (v *verifier) find(words string, args ...any) {
 	v.findings = append(v.findings, runs.Finding{Where: v.where, Words: fmt.Sprintf(words, args...)})
 }
 
+// open reads the bundle and holds its header against the record. A bundle that is missing or has other bytes, the
+// verification of the record has found.
+func (v *verifier) open(dir string, data *runs.BundleData, run *runs.Run) bool {
+	ref := v.where
+	v.where = data.File
+	if data.File != runs.BundleFile || data.Ref != ref {
+		v.find("is recorded as %s with %s", data.File, data.Ref)
+		return false
+	}
+	b, err := OpenBundle(filepath.Join(dir, runs.BundleFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if err != nil {
+		v.find("%s", err)
+		return false
+	}
+	v.bundle, v.fmt = b, b.fmt
+	if b.ref != ref {
+		v.find("holds %s, which is not the run's", b.ref)
+	}
+	if string(b.tip) != run.Completed.ResultCommit {
+		v.find("ends with %s and the record says %s", b.tip, orNothing(run.Completed.ResultCommit))
+	}
+	if string(b.base) != run.Contract.BaseCommit {
+		v.find("stands on %s and the record says %s", orNothing(string(b.base)), orNothing(run.Contract.BaseCommit))
+	}
+	return true
+}
+
+// hasBase says whether the commit that the run began with can be read.
+func (v *verifier) hasBase(run *runs.Run) bool {
+	base := run.Contract.BaseCommit
+	if base == "" {
+		return true
+	}
+	_, err := v.object("commit", base)
+	return v.s != nil && v.s.fmt == v.fmt && err == nil
+}
+
 // object reads an object and checks that it is the one that it is named as.
-func (v *verifier) object(kind string, name string) ([]byte, error) {
-	d, ok := v.s.fmt.parse(OID(name))
+func (v *verifier) object(kind string, name string) (data []byte, err error) {
+	d, ok := v.fmt.parse(OID(name))
 	if !ok {
 		return nil, fmt.Errorf("%q is no name of a %s", name, kind)
 	}
-	data, err := v.s.read(kind, d)
-	if err == nil && v.s.fmt.sum(kind, data) != d {
-		err = fmt.Errorf("%s %s is damaged: its bytes give %s", kind, name, v.s.fmt.oid(v.s.fmt.sum(kind, data)))
+	here := false
+	if v.bundle != nil {
+		_, here = v.bundle.objects[d]
+	}
+	switch {
+	case here:
+		var got string
+		if got, data, err = v.bundle.get(d); err == nil && got != kind {
+			err = fmt.Errorf("%s is a %s, and no %s", name, got, kind)
+		}
+	case v.s != nil:
+		data, err = v.s.read(kind, d)
+	default:
+		err = fmt.Errorf("%s %s is not in the bundle", kind, name)
+	}
+	if err == nil && v.fmt.sum(kind, data) != d {
+		err = fmt.Errorf("%s %s is damaged: its bytes give %s", kind, name, v.fmt.oid(v.fmt.sum(kind, data)))
 	}
 	return data, err
 }
@@ -109,7 +185,7 @@ func (v *verifier) commit(what, name, tree, parent string) {
 		v.find("%s: %s", what, err)
 		return
 	}
-	v.commits++
+	v.looked.Commits++
 	head, _, _ := strings.Cut(string(data), "\n\n")
 	var trees, parents []string
 	for line := range strings.SplitSeq(head, "\n") {
@@ -193,10 +269,10 @@ func (v *verifier) apply(p *filePatch, old, got map[string]treeEntry, removed ma
 		}
 		mode = e.mode
 		if mode == modeGitlink {
-			content = fmt.Appendf(nil, "Subproject commit %s\n", v.s.fmt.oid(e.oid))
+			content = fmt.Appendf(nil, "Subproject commit %s\n", v.fmt.oid(e.oid))
 		} else {
 			var err error
-			if content, err = v.object("blob", string(v.s.fmt.oid(e.oid))); err != nil {
+			if content, err = v.object("blob", string(v.fmt.oid(e.oid))); err != nil {
 				return err
 			}
 		}
@@ -220,11 +296,11 @@ func (v *verifier) apply(p *filePatch, old, got map[string]treeEntry, removed ma
 	if p.newMode != 0 {
 		mode = p.newMode
 	}
-	e := treeEntry{mode: mode, oid: v.s.fmt.sum("blob", next)}
+	e := treeEntry{mode: mode, oid: v.fmt.sum("blob", next)}
 	if mode == modeGitlink {
 		text, _ := strings.CutPrefix(string(bytes.TrimSuffix(next, []byte{'\n'})), "Subproject commit ")
 		var ok bool
-		if e.oid, ok = v.s.fmt.parse(OID(text)); !ok {
+		if e.oid, ok = v.fmt.parse(OID(text)); !ok {
 			return errors.New("names no commit for the submodule " + quote(p.newPath))
 		}
 	}
@@ -247,7 +323,7 @@ func (v *verifier) differing(prefix, a, b string, old, now map[string]treeEntry)
 		if err != nil {
 			return err
 		}
-		entries, err := parseTree(v.s.fmt, data)
+		entries, err := parseTree(v.fmt, data)
 		if err != nil {
 			return err
 		}
@@ -266,7 +342,7 @@ func (v *verifier) differing(prefix, a, b string, old, now map[string]treeEntry)
 		for i, e := range []treeEntry{was, is} {
 			switch {
 			case e.mode == modeDir:
-				trees[i] = string(v.s.fmt.oid(e.oid))
+				trees[i] = string(v.fmt.oid(e.oid))
 			case e.mode != 0:
 				[]map[string]treeEntry{old, now}[i][prefix+name] = e
 			}

@@ -31,6 +31,9 @@ func List(w io.Writer, entries []runs.Entry, color bool) error {
 			took = render.Duration(e.FinishedAt.Sub(e.StartedAt))
 		}
 		reason := e.Reason
+		if e.Parent != "" {
+			reason = strings.TrimPrefix(reason+"; made in a step of "+string(e.Parent), "; ")
+		}
 		if e.ResumedFrom != "" {
 			reason = strings.TrimPrefix(reason+"; resumed from "+string(e.ResumedFrom), "; ")
 		}
@@ -83,6 +86,9 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	if c := run.Completed; c != nil {
 		fact("result", c.ResultCommit)
 		fact("ref", c.Ref)
+		if c.Bundle != nil {
+			fact("commits", c.Bundle.File)
+		}
 	}
 	if run.Approval != runs.ApprovalNotRequired {
 		fact("approval", render.ApprovalWords(run))

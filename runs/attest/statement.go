@@ -93,10 +93,14 @@ func Of(run *runs.Run, digests map[string]runs.Digest) (*Statement, error) {
 			Hint: "wait for it, or complete one that was cut with markmill runs reconcile"}
 	}
 	s := &Statement{Type: StatementType, PredicateType: PredicateType}
-	if commit := run.Completed.ResultCommit; commit != "" && run.Completed.Ref != "" {
-		s.Subject = append(s.Subject, Resource{Name: run.Completed.Ref, Digest: gitCommit(commit)})
+	files, ref := append(run.OutputFiles(), runs.PatchFile, runs.ReportFile, runs.SumsFile), run.Completed.Ref
+	if bundle := run.Completed.Bundle; bundle != nil {
+		files, ref = append(files, bundle.File), bundle.Ref
 	}
-	for _, name := range append(run.OutputFiles(), runs.PatchFile, runs.ReportFile, runs.SumsFile) {
+	if commit := run.Completed.ResultCommit; commit != "" && ref != "" {
+		s.Subject = append(s.Subject, Resource{Name: ref, Digest: gitCommit(commit)})
+	}
+	for _, name := range files {
 		digest, there := digests[name]
 		if !there {
 			return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: name, Msg: "is not in the run directory", Hint: "see markmill runs verify"}

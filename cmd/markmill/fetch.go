@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"markmill/engine/worktree"
+	"markmill/runs"
+)
+
+func (a *app) runsFetch() *cobra.Command {
+	return &cobra.Command{
+		Use: "fetch RUN", Short: "Put the commits of a run into the repository, to look at them with Git", Args: args(1, 1),
+		Long: `Writes the commits of a run, which its record keeps in commits.bundle, into the repository of the working directory: one pack,
+and the ref refs/markmill/runs/RUN. Beside run --branch this is the only command that adds anything to .git. The branches,
+the index and the checkout are left alone. git fetch FILE does the same with the bundle itself.
+
+Exit codes: 0 the ref is there, 1 the bundle cannot be read, 2 there is no such run, or it has no commits.`,
+		Example: "  markmill runs fetch last\n  git log --stat refs/markmill/runs/RUN",
+		RunE: func(c *cobra.Command, words []string) error {
+			_, src, err := a.here()
+			if err != nil {
+				return err
+			}
+			if src == nil {
+				return usagef("fetch needs a Git repository, and the working directory is in none")
+			}
+			run, dir, err := a.find(words[0])
+			if err != nil {
+				return err
+			}
+			there, err := worktree.RunRefs(src)
+			if err != nil {
+				return err
+			}
+			switch done := run.Completed; {
+			case done == nil:
+				return usagef("run %s has not ended; its commits are written at its end", run.ID)
+			case done.Bundle == nil && slices.Contains(there, string(run.ID)):
+				_, err = fmt.Fprintln(a.stdout, done.Ref)
+				return err
+			case done.Bundle == nil && done.Ref != "":
+				return usagef("run %s is of an earlier version, which put its commits into the repository that it worked on: %s", run.ID, done.Ref)
+			case done.Bundle == nil:
+				return usagef("run %s has no commits: it %s", run.ID, withoutCommits(run))
+			}
+			release, err := runs.Lock(dir) // a fetch that is killed is tidied up as the run is
+			if err != nil {
+				return err
+			}
+			defer release()
+			bundle, err := worktree.OpenBundle(filepath.Join(dir, runs.BundleFile))
+			if err != nil {
+				return err
+			}
+			defer bundle.Close()
+			ref, err := src.Fetch(c.Context(), bundle, string(run.ID))
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(a.stdout, ref)
+			return err
+		},
+	}
+}
+
+// withoutCommits says why a run that has ended has no bundle.
+func withoutCommits(run *runs.Run) string {
+	switch {
+	case run.Started.Repository == "":
+		return "worked in no repository"
+	case run.Diff == nil:
+		return fmt.Sprintf("ended, %s, before its change was looked at", run.Status())
+	case len(run.Diff.Files) == 0:
+		return "changed nothing"
+	}
+	return "was cut, or showed a secret"
+}

@@ -1,0 +1,279 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"markmill/engine/sandbox"
+	"markmill/engine/worktree"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// A step may run Markmill. Such an inner run keeps its record where it always would, which is most often in the worktree
+// of the outer one, and goes with that. So it leaves its directory's path under its id in a folder of the outer run
+// that steps can write, innerVariable, and the outer run copies the record into its own store when the step has ended.
+// Steps cannot write that store. What they leave in the folder is not believed: only records inside the outer run's
+// private folder are copied, and only those that hold and that name the outer run and the step.
+
+// innerVariable tells a run inside a step where to leave its directory's path.
+const innerVariable = "MARKMILL_INNER_RUNS"
+
+// innerStore is where inner runs keep their records when the outer one works in place, in the folder of innerVariable.
+const innerStore = ".store"
+
+// pathMax bounds such a file.
+const pathMax = 4096
+
+// parent is the run and step around this one; nil without. It is what the environment says.
+func (e *Engine) parent() *runs.ParentData {
+	if folder, ok := e.Getenv(innerVariable); !ok || folder == "" {
+		return nil
+	}
+	run, _ := e.Getenv("MARKMILL_RUN_ID")
+	step, _ := e.Getenv("MARKMILL_STEP")
+	return &runs.ParentData{Run: runs.RunID(run), Step: notebooks.StepID(step)}
+}
+
+// announce leaves the path of a run directory in the store for the run around this one. A folder that is gone is that of a
+// run which has ended.
+func (r *run) announce(id runs.RunID) error {
+	folder, ok := r.eng.Getenv(innerVariable)
+	if !ok || folder == "" {
+		return nil
+	}
+	err := runs.WriteFile(filepath.Join(folder, string(id)), []byte(filepath.Join(filepath.Dir(r.dir), string(id))+"\n"))
+	if _, gone := os.Stat(folder); errors.Is(gone, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// forgetInner drops the runs of a step that ran again for its state: the record has those of its first time.
+func (r *run) forgetInner() error {
+	entries, err := os.ReadDir(r.work.Inner)
+	if err != nil {
+		return nil // a step has removed it
+	}
+	for _, entry := range entries {
+		if entry.Name() == innerStore {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(r.work.Inner, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeInner copies the records of runs that a step made into the store. step is "" at the end of the run: then runs that
+// outlived their step are taken.
+func (r *run) takeInner(step notebooks.StepID) ([]runs.InnerRun, error) {
+	entries, err := os.ReadDir(r.work.Inner)
+	if err != nil {
+		return nil, nil // a step has removed it
+	}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		return e.Name() == innerStore || strings.HasPrefix(e.Name(), runs.TempPrefix)
+	})
+	var taken []runs.InnerRun
+	for progress := true; progress; { // a run in an inner run is taken after that
+		progress = false
+		for i := 0; i < len(entries); i++ {
+			inner, err := r.takeEntry(step, entries[i].Name())
+			if errors.Is(err, errNotYet) {
+				continue
+			}
+			if err != nil {
+				return taken, artifact(err)
+			}
+			taken, progress = append(taken, *inner), true
+			entries = slices.Delete(entries, i, i+1)
+			i--
+		}
+	}
+	for _, entry := range entries {
+		name := filepath.Join(r.work.Inner, entry.Name())
+		dir, err := readPath(name)
+		if step != "" && err == nil && r.mayStillRun(dir) {
+			continue
+		}
+		taken = append(taken, runs.InnerRun{RunID: runs.RunID(r.conceal(entry.Name())), Problem: "its record names another run around it, or another step"})
+		if err := os.RemoveAll(name); err != nil {
+			return taken, artifact(err)
+		}
+	}
+	return taken, nil
+}
+
+// errNotYet says that a record may be taken later: when its run has ended, or when the run around it is taken.
+var errNotYet = errors.New("not yet")
+
+// takeEntry takes the record that a file in the folder of inner runs names.
+func (r *run) takeEntry(step notebooks.StepID, id string) (*runs.InnerRun, error) {
+	name := filepath.Join(r.work.Inner, id)
+	dir, err := readPath(name)
+	if err == nil && step != "" && r.mayStillRun(dir) {
+		return nil, errNotYet
+	}
+	inner := &runs.InnerRun{RunID: runs.RunID(r.conceal(id))}
+	if err == nil {
+		err = r.takeOne(step, inner, dir)
+	} else {
+		err = notTaken("its directory is not named")
+	}
+	if errors.As(err, new(innerError)) {
+		inner.Problem, err = r.conceal(err.Error()), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return inner, os.RemoveAll(name)
+}
+
+// mayStillRun says whether a run that has not ended is in the private folder.
+func (r *run) mayStillRun(dir string) bool {
+	real, err := filepath.EvalSymlinks(dir)
+	return err == nil && sandbox.Within(real, sandbox.Real([]string{r.work.Root})) && runs.Alive(real)
+}
+
+// innerError says why a record is not taken over.
+type innerError string
+
+func (e innerError) Error() string { return string(e) }
+
+func notTaken(format string, args ...any) error { return innerError(fmt.Sprintf(format, args...)) }
+
+func readPath(name string) (string, error) {
+	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is no regular file", name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, pathMax))
+	return strings.TrimSuffix(string(text), "\n"), err
+}
+
+// takeOne copies one record into the store.
+func (r *run) takeOne(step notebooks.StepID, inner *runs.InnerRun, dir string) error {
+	store := r.eng.Store(r.plan.root())
+	if !inner.RunID.Valid() || filepath.Base(dir) != string(inner.RunID) {
+		return notTaken("%q does not name the directory of a run", inner.RunID)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return notTaken("its directory cannot be found")
+	}
+	if at, err := filepath.EvalSymlinks(store.Path(inner.RunID)); err == nil {
+		if at != real {
+			return notTaken("the store has a run of that id already")
+		}
+		return r.judgeInner(step, inner, real) // nothing kept the step from writing there
+	}
+	if !sandbox.Within(real, sandbox.Real([]string{r.work.Root})) {
+		inner.Elsewhere = true // and stays there
+		return r.judgeInner(step, inner, real)
+	}
+	err = store.Adopt(inner.RunID, real, func(copied string) error {
+		if err := r.judgeInner(step, inner, copied); err != nil {
+			return err
+		}
+		return r.innerSecrets(copied)
+	})
+	if errors.Is(err, errNotYet) || errors.As(err, new(innerError)) {
+		return err
+	}
+	if err != nil {
+		return notTaken("its record cannot be copied: %s", err)
+	}
+	r.inner = append(r.inner, inner.RunID)
+	return r.announce(inner.RunID)
+}
+
+// judgeInner holds a record against what an inner run leaves.
+func (r *run) judgeInner(step notebooks.StepID, inner *runs.InnerRun, dir string) error {
+	record, _, err := runs.Load(dir)
+	if err != nil {
+		return notTaken("its record cannot be read")
+	}
+	p := record.Started.Parent
+	switch {
+	case record.ID != inner.RunID:
+		return notTaken("its record is of another run")
+	case p == nil:
+		return notTaken("its record names no run around it")
+	case p.Run == r.id && (step == "" || p.Step == step) || slices.Contains(r.inner, p.Run):
+	default:
+		return errNotYet
+	}
+	if inner.Status = record.Status(); record.Completed == nil {
+		inner.Status = runs.Interrupted
+		return nil
+	}
+	v, err := runs.Verify(dir, nil, runs.Signers{})
+	if err != nil {
+		return notTaken("its record cannot be verified")
+	}
+	if !v.OK() {
+		return notTaken("its record does not hold: %s", v.Findings[0])
+	}
+	sums, err := os.ReadFile(filepath.Join(dir, runs.SumsFile))
+	if err != nil {
+		return notTaken("its %s cannot be read", runs.SumsFile)
+	}
+	inner.Sums = runs.DigestOf(sums)
+	return nil
+}
+
+// innerSecrets refuses a record that shows a secret of this run, which the inner one did not know of.
+func (r *run) innerSecrets(dir string) error {
+	if r.plan.mask == nil {
+		return nil
+	}
+	shows := notTaken("its record shows a secret of this run")
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if r.plan.mask.In([]byte(entry.Name())) {
+			return shows
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		find := r.plan.mask.Find()
+		if _, err := io.Copy(find, f); err != nil {
+			return err
+		}
+		if find.Found() {
+			return shows
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	commits, err := worktree.OpenBundle(filepath.Join(dir, runs.BundleFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return notTaken("its bundle cannot be read")
+	}
+	defer commits.Close()
+	if found, err := commits.Any(r.plan.mask.In); err != nil || found {
+		return shows
+	}
+	return nil
+}
