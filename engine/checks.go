@@ -95,7 +95,7 @@ func (r *run) checkTests() error {
 		}
 		got := r.records[s.ID]
 		data.Steps = append(data.Steps, runs.VerificationStep{Step: s.ID, Status: got.Status, Exit: got.Exit, DurationNS: got.DurationNS, Tests: got.Tests})
-		passed = passed || got.Status == runs.StepPassed
+		passed = passed || got.Status == runs.StepPassed && got.Exit == 0 // one that fails as expected proves something else
 		failed = failed || bad(got.Status) || got.Status == runs.StepPending
 	}
 	data.Passed, data.Judges = passed && !failed, r.judged
@@ -104,7 +104,7 @@ func (r *run) checkTests() error {
 	case len(data.Steps) == 0:
 		data.Skipped = "no step is tagged test"
 	case !passed && !failed:
-		data.Skipped = "no test step passed, and none failed: they were skipped, or allowed to fail"
+		data.Skipped = "no test step passed, and none failed: they were skipped, or allowed or expected to fail"
 	}
 	if slices.Contains(r.plan.Notebook.Front.Require, "tests") {
 		r.testsRequired(&data)

@@ -140,7 +140,7 @@ func TestStripKeepsSources(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src := sourceGen().Draw(t, "source")
 		got := Strip("x.md", src)
-		edited := got.Manifest != nil || len(got.Regions) > 0
+		edited := got.Manifest != nil || got.Verdict != nil || len(got.Regions) > 0
 		for _, p := range got.Problems {
 			edited = edited || strings.HasPrefix(p.Msg, "the manifest was edited") || strings.HasPrefix(p.Msg, "the manifest holds")
 		}

@@ -72,8 +72,8 @@ func StepWords(m *notebooks.Manifest) string {
 	for i := range m.Steps {
 		s := &m.Steps[i]
 		switch {
-		case s.Tolerated():
-			counts["tolerated"]++
+		case s.Tolerated() && s.Status == string(runs.StepPassed):
+			counts["expected"]++
 		case s.Status == string(runs.StepPassed) && len(s.Broke) > 0:
 			counts["broke"]++
 		default:
@@ -85,7 +85,7 @@ func StepWords(m *notebooks.Manifest) string {
 	}
 	words := fmt.Sprintf("%d of %s passed", counts["pass"], counted(len(m.Steps), "step"))
 	for _, each := range []struct{ status, words string }{
-		{"fail", "failed"}, {"timeout", "timed out"}, {"broke", "broke a rule"}, {"tolerated", "failed as allowed or expected"}, {"skip", "skipped"}, {"pending", "not reached"},
+		{"fail", "failed"}, {"timeout", "timed out"}, {"broke", "broke a rule"}, {"expected", "failed as expected"}, {string(runs.StepAllowed), "failed and may"}, {"skip", "skipped"}, {"pending", "not reached"},
 	} {
 		if n := counts[each.status]; n > 0 {
 			words += fmt.Sprintf(", %d %s", n, each.words)

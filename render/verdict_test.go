@@ -38,7 +38,7 @@ func TestVerdict(t *testing.T) {
 	}{
 		{"a rule", broke, nil, "> **✗ failed** · 0 of 1 step passed, 1 broke a rule · no tests · 1 file +1 −0\n>\n" +
 			"> - `forbid: data.csv` does not allow `data.csv`, which step `a` changed (`disallowed_file_change`)\n"},
-		{"tests, parameters, approval", tested, nil, "> **✓ passed** · 1 of 2 steps passed, 1 failed as allowed or expected · tests: 5 passed, 1 skipped, 1 failed as expected · nothing changed · " +
+		{"tests, parameters, approval", tested, nil, "> **✓ passed** · 1 of 2 steps passed, 1 failed as expected · tests: 5 passed, 1 skipped, 1 failed as expected · nothing changed · " +
 			"approval: granted by bob, who is not the requester\n>\n> Given: `who` = `\"you\"`\n"},
 		{"a part", part, nil, "> **◐ partial** · 1 of 2 steps passed, 1 skipped · `--only a` · tests: 1 did not run · nothing changed\n"},
 		{"the first scraps", many, nil, "> **✓ passed** · 1 of 1 step passed · no tests · nothing changed\n>\n> a: **1** · b: **1** · c: **1** · d: **1** · e: **1** · f: **1** · g: **1** · h: **1** · 2 more\n"},
