@@ -158,7 +158,7 @@ func noSteps(nb *notebooks.Notebook) error {
 	case ipynb.Form:
 		hint = "a step is a cell of code"
 	case percent.Form:
-		hint = "a step begins with a line of " + percentMark
+		hint = "a step begins with a comment of %%"
 	}
 	list := notebooks.ErrorList{{Kind: notebooks.KindSyntax, File: nb.Name, Line: 1, Msg: "the notebook has no step: nothing would run", Hint: hint}}
 	nb.Warnings = slices.DeleteFunc(nb.Warnings, func(w *notebooks.Error) bool {
@@ -170,9 +170,6 @@ func noSteps(nb *notebooks.Notebook) error {
 	})
 	return list
 }
-
-// percentMark begins a cell of a script.
-const percentMark = "# %%"
 
 // Narrow is a notebook as the policies of the repository leave it, and who restricts what, for a run
 // of the commit that is checked out. Whether its kernels are there does not matter: nothing is to run.
