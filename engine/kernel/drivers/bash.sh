@@ -119,7 +119,7 @@ __mm_done() {
 	__mm_flags=${__mm_flags//[!euxvET]/}
 	__mm_open=
 	__mm_unsetenv
-	builtin disown -a
+	[[ -z @APART@ ]] || builtin disown -a # else bash would tell of the end of each
 	builtin printf '%s %s 0\n' "$__mm_number" "$1" >|@D@/ctl
 	return 0
 }
