@@ -19,7 +19,7 @@ func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 		TaskID: c.TaskID, TargetRepository: c.TargetRepository, BaseCommit: c.BaseCommit, Notebook: runs.DigestOf(p.Notebook.Source),
 		Steps: p.data().Steps, AllowedPaths: c.AllowedPaths, AllowedAlso: c.AllowedAlso, ForbiddenPaths: c.ForbiddenPaths,
 		ForbiddenActions: c.ForbiddenActions, Limits: c.Limits, StepTimeoutNS: int64(p.Request.StepTimeout), StepTimeoutMaxNS: c.StepTimeoutMaxNS, RunTimeoutNS: c.RunTimeoutNS,
-		MutationMode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, VerificationCommands: c.VerificationCommands,
+		MutationMode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, Processes: c.Processes, VerificationCommands: c.VerificationCommands,
 		EvidenceExpectations: c.EvidenceExpectations, RiskClass: c.RiskClass, Environment: c.Environment, Dirty: c.Dirty,
 		Cwd: p.Request.Cwd, Copy: append(append([]string{}, p.Notebook.Front.Copy...), p.Request.Copy...), Branch: p.Request.Branch,
 	}

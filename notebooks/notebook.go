@@ -107,6 +107,7 @@ type Front struct {
 	Strict      *bool    // shells: any failing command fails the step; nil is true
 	Sandbox     string   // "", "on", "off", "strict", "required"
 	Network     string   // "", "on", "off"
+	Processes   string   // how long what a step leaves running lives: "", "run", "step"
 	Resources   Resources
 	Secrets     []string
 

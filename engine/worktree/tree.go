@@ -18,6 +18,9 @@ type Options struct {
 	Copy         []string // patterns, as in .gitignore, of ignored files to take along
 	Author       Identity
 	Now          func() time.Time
+	// Processes lists the processes of the run that live: what they do while a capture looks, and what they map into their
+	// memory, may change the worktree without changing times. nil says that there are none.
+	Processes func() []int
 }
 
 // Tree is a run's worktree. It is used by one goroutine at a time.
@@ -35,6 +38,7 @@ type Tree struct {
 	conv  *converter
 	mode  modeRules
 	fine  bool // see fineClock
+	tells bool // see tellsOfMappings
 	fault func(op, path string) error
 
 	base, baseTree digest
