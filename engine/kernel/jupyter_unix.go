@@ -275,6 +275,15 @@ func (s *jupyterSession) Run(ctx context.Context, r Request) (Outcome, error) {
 	s.settle()
 	s.working.Wait()
 	out := e.outcome()
+	if !s.proc.over() && s.sweep.replaced() { // what the kernel stands for has died, and everything of earlier steps with it
+		s.kill()
+		s.sweep.bereave()
+		s.sweep.sweep(s.o.Grace)
+		out.Left = nil
+		if out.Exit == 0 {
+			out.Exit = 1
+		}
+	}
 	s.step.finish(&out)
 	s.step = nil
 	out.Died = s.proc.over()

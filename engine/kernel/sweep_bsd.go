@@ -30,6 +30,8 @@ func (s *sweeper) bereave() {
 // spare has nothing to say here: what is below the interpreter lives as long as it does.
 func (s *sweeper) spare() {}
 
+func (s *sweeper) replaced() bool { return false }
+
 func (s *sweeper) parts() []int { return []int{s.interp} }
 
 func (s *sweeper) begin() {}

@@ -23,7 +23,8 @@ type sweeper struct {
 	strange procs // known not to be
 	// spared are processes that belong to the interpreter itself, which works through them.
 	spared procs
-	last   []Process // what was left when the last step ended
+	works  map[int]string // the programs of those
+	last   []Process      // what was left when the last step ended
 	// earlier are what earlier steps left: the limit of a step does not end them.
 	earlier procs
 }
@@ -42,8 +43,26 @@ func (s *sweeper) bereave() { s.group, s.interp = 0, 0 }
 
 // spare takes what the interpreter has started up to now as a part of it.
 func (s *sweeper) spare() {
-	s.spared = procs{}
-	walkTree(childrenOf(s.interp), nil, func(pid int, info procInfo) { s.spared[pid] = info.started })
+	s.spared, s.works = procs{}, map[int]string{}
+	walkTree(childrenOf(s.interp), nil, func(pid int, info procInfo) {
+		s.spared[pid], s.works[pid] = info.started, programOf(pid, info)
+	})
+}
+
+// replaced says whether a part of the interpreter has ended and the interpreter has started that program again: the shell that
+// a kernel works through, say. What it held is gone.
+func (s *sweeper) replaced() bool {
+	for pid, started := range s.spared {
+		if info, ok := statOf(pid); ok && !info.over() && info.started == started {
+			continue
+		}
+		for _, p := range s.last {
+			if p.Parent == 0 && p.Program == s.works[pid] && !s.earlier.has(p.PID, procInfo{started: p.Started}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // parts are the processes of the interpreter: itself, and what it works through.

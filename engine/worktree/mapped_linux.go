@@ -29,6 +29,11 @@ func (m *mappings) add(pid int) {
 	if err == nil && closed { // mprotect(2) may open one again, and no write is told of then
 		err = m.addClosed(pid)
 	}
+	m.note(err)
+}
+
+// note takes an error for what it hides. A process that has ended hides nothing.
+func (m *mappings) note(err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
 		m.unseen = "what a process maps into its memory could not be read (" + reasonOf(err) + "), so writes of its may be missing"
 	}

@@ -101,7 +101,9 @@ func (w *walk) below(n *node, f *folder, path string, recheck bool) error {
 			break
 		}
 		if !ok {
+			w.mu.Lock()
 			lost = append(lost, d)
+			w.mu.Unlock()
 			continue
 		}
 		if !w.plain && (recheck || d.st == (stat{})) {
@@ -109,7 +111,14 @@ func (w *walk) below(n *node, f *folder, path string, recheck bool) error {
 		}
 		visit := func() error {
 			defer sub.close()
-			return w.folder(d, sub, path+d.name+"/", n.rules, recheck)
+			err := w.folder(d, sub, path+d.name+"/", n.rules, recheck)
+			if gone(err) { // removed since it was opened
+				w.mu.Lock()
+				lost = append(lost, d)
+				w.mu.Unlock()
+				return nil
+			}
+			return err
 		}
 		select {
 		case w.spare <- struct{}{}:
