@@ -9,9 +9,10 @@ import (
 )
 
 // browsing starts a browser in one step and drives it in another, over its own protocol's HTTP side.
-const browsing = "---\nenv: {BROWSER: \"${MARKMILL_BROWSER}\", PROBE: \"PLACE\"}\n---\n```bash {#start}\n" + `"$BROWSER" --headless=new --no-sandbox --disable-gpu --disable-background-networking --disable-component-update --no-first-run \
-  --remote-debugging-port=0 --user-data-dir="$TMPDIR/profile" about:blank >/dev/null 2>&1 &
-until [ -s "$TMPDIR/profile/DevToolsActivePort" ]; do sleep 0.05; done
+const browsing = "---\nenv: {BROWSER: \"${MARKMILL_BROWSER}\", PROBE: \"PLACE\"}\n---\n```bash {#start}\n" + `cd "$TMPDIR" # Chromium makes a socket in the temporary folder, whose whole path may be too long for one
+TMPDIR=. "$BROWSER" --headless=new --no-sandbox --disable-gpu --disable-background-networking --disable-component-update --no-first-run \
+  --remote-debugging-port=0 --user-data-dir="$PWD/profile" about:blank >/dev/null 2>&1 & browser=$!
+until [ -s profile/DevToolsActivePort ]; do kill -0 $browser; sleep 0.05; done
 ` + "```\n\n```python {#drive}\n" + `import json, os, pathlib, time, urllib.parse, urllib.request
 port = pathlib.Path(os.environ["TMPDIR"], "profile/DevToolsActivePort").read_text().split()[0]
 page = urllib.parse.quote("data:text/html,<script>document.title = 'made by ' + 6 * 7</script>", safe="")
