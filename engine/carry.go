@@ -182,6 +182,9 @@ func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) 
 		if done.Status == was.Finished.Status || attempt >= was.Finished.Attempts || ctx.Err() != nil {
 			break
 		}
+		if session, ok := r.sessions[s.sessionKey()]; ok {
+			session.EndStarted()
+		}
 	}
 	data.Status, data.Exit, data.TerminatedBy, data.Error = done.Status, done.Exit, done.TerminatedBy, done.Error
 	data.DurationNS, data.Stdout, data.Stderr = done.DurationNS, done.Stdout, done.Stderr

@@ -40,7 +40,7 @@ func (r *run) checkDiff(ctx context.Context) error {
 	r.lastCommit = string(total.Commit)
 	f := r.plan.Notebook.Front
 	data := runs.DiffCheckedData{BaseCommit: string(r.tree.Base()), ResultCommit: string(total.Commit), ResultTree: string(total.Tree),
-		Files: total.Files, Patch: runs.PatchFile, PatchDigest: runs.DigestOf(total.Patch)}
+		Files: total.Files, Patch: runs.PatchFile, PatchDigest: runs.DigestOf(total.Patch), Unseen: r.unseen}
 	block := func(b runs.Blocker) { data.Blockers = append(data.Blockers, b) }
 	data.Unread = r.tree.Unread()
 	if total.PatchErr != nil && r.plan.inFolder() {

@@ -21,16 +21,18 @@ type restrictions struct {
 	mode, risk       string
 	approval         string
 	sandbox, network string
+	processes        string
 	timeout          time.Duration // most of a step; 0 is none
 	runTimeout       time.Duration // most of the run; 0 is none
 }
 
 // Ranks of the words that are ordered: a higher one is tighter. "" has the rank 0.
 var (
-	modeRank    = map[string]int{runs.MutationInPlace: 1, runs.MutationWorktree: 2, runs.MutationNone: 3}
-	sandboxRank = map[string]int{"off": 1, "on": 2, "required": 3, "strict": 4}
-	networkRank = map[string]int{"on": 1, "off": 2}
-	protectRank = map[string]int{protectReport: 1, protectEnforce: 2}
+	modeRank      = map[string]int{runs.MutationInPlace: 1, runs.MutationWorktree: 2, runs.MutationNone: 3}
+	sandboxRank   = map[string]int{"off": 1, "on": 2, "required": 3, "strict": 4}
+	processesRank = map[string]int{"run": 1, processesStep: 2}
+	networkRank   = map[string]int{"on": 1, "off": 2}
+	protectRank   = map[string]int{protectReport: 1, protectEnforce: 2}
 )
 
 // tighter is the tighter of two words.
@@ -70,7 +72,7 @@ func union(a, b []string) []string {
 // of are the restrictions that a front matter, or a policy's part like one, makes.
 func of(f notebooks.Front) restrictions {
 	r := restrictions{forbid: f.Forbid, limits: f.Limits, require: f.Require, actions: f.ForbiddenActions, mode: f.Mode, risk: f.Risk,
-		approval: f.Approval, sandbox: f.Sandbox, network: f.Network, protect: f.Protect, protectMode: f.ProtectMode, timeout: f.Timeout, runTimeout: f.RunTimeout}
+		approval: f.Approval, sandbox: f.Sandbox, network: f.Network, processes: f.Processes, protect: f.Protect, protectMode: f.ProtectMode, timeout: f.Timeout, runTimeout: f.RunTimeout}
 	if len(f.Allow) > 0 {
 		r.allows = [][]string{f.Allow}
 	}
@@ -91,6 +93,7 @@ func (r restrictions) and(s restrictions) restrictions {
 	r.sandbox = tighter(sandboxRank, r.sandbox, s.sandbox)
 	r.network = tighter(networkRank, r.network, s.network)
 	r.protect, r.protectMode = union(r.protect, s.protect), tighter(protectRank, r.protectMode, s.protectMode)
+	r.processes = tighter(processesRank, r.processes, s.processes)
 	r.risk = riskier(r.risk, s.risk)
 	if s.approval == approvalRequired || r.approval == "" {
 		r.approval = s.approval
@@ -113,6 +116,7 @@ func (p *Plan) narrow() {
 	// A policy that only says what is the widest restricts nothing, and must not stand in for the notebook's default.
 	policy.mode, policy.sandbox = unless(runs.MutationInPlace, policy.mode), unless("off", policy.sandbox)
 	policy.network, policy.approval = unless("on", policy.network), unless("none", policy.approval)
+	policy.processes = unless("run", policy.processes)
 	f := &p.Notebook.Front
 	own := of(*f)
 	own.timeout = 0 // a default of steps that set none, and not their most
@@ -132,6 +136,7 @@ func (p *Plan) narrow() {
 	n.word("approval", policy.approval, f.Approval, both.approval)
 	n.word("sandbox", policy.sandbox, f.Sandbox, both.sandbox)
 	n.word("network", policy.network, f.Network, both.network)
+	n.word("processes", policy.processes, f.Processes, both.processes)
 	n.timeout(policy.timeout, f.Timeout, p.Notebook.Steps)
 	p.RunTimeout = n.runTimeout(policy.runTimeout, f.RunTimeout, p.Request.RunTimeout)
 	if p.Request.Dirty == DirtyBlock {
@@ -152,6 +157,7 @@ func (p *Plan) narrow() {
 	f.Forbid, f.Limits, f.Require, f.ForbiddenActions = both.forbid, both.limits, both.require, both.actions
 	f.Protect, f.ProtectMode = both.protect, both.protectMode
 	f.Mode, f.Risk, f.Approval, f.Sandbox, f.Network = both.mode, both.risk, both.approval, both.sandbox, both.network
+	f.Processes = both.processes
 	p.StepTimeoutMax, f.Timeout = policy.timeout, smaller(f.Timeout, policy.timeout)
 	f.RunTimeout = p.RunTimeout
 }
@@ -267,6 +273,8 @@ func widest(key, word string) bool {
 		return word == "on"
 	case "protect-mode":
 		return true // of its own files a notebook may say what it wants
+	case "processes":
+		return word == "run"
 	}
 	return false
 }

@@ -30,7 +30,7 @@ type Policy struct {
 }
 
 // policyKeys are read as the front matter's, by the notebook's own readers.
-var policyKeys = []string{"allow", "forbid", "protect", "protect-mode", "limits", "require", "forbidden_actions", "mode", "risk", "sandbox", "network", "timeout", "run-timeout"}
+var policyKeys = []string{"allow", "forbid", "protect", "protect-mode", "limits", "require", "forbidden_actions", "mode", "risk", "sandbox", "network", "processes", "timeout", "run-timeout"}
 
 // riskScale are the words that a policy may use for risk, the lowest first.
 var riskScale = []string{"low", "medium", "high", "critical"}

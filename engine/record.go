@@ -112,7 +112,7 @@ func (r *run) contract() runs.ContractData {
 		MutationMode: p.mode(), ApprovalRequired: p.needsApproval(),
 		EvidenceExpectations: f.Require, RiskClass: f.Risk, Parameters: r.parameters(),
 		Environment: names(r.environment(&workdir{}, "")), DirtyFiles: len(p.DirtyPaths), Dirty: string(dirty),
-		AllowedAlso: p.AllowAlso, StepTimeoutMaxNS: int64(p.StepTimeoutMax), RunTimeoutNS: int64(p.RunTimeout), Sandbox: f.Sandbox, Network: f.Network, Narrowed: p.Narrowed,
+		AllowedAlso: p.AllowAlso, StepTimeoutMaxNS: int64(p.StepTimeoutMax), RunTimeoutNS: int64(p.RunTimeout), Sandbox: f.Sandbox, Network: f.Network, Processes: f.Processes, Narrowed: p.Narrowed,
 	}
 	for _, each := range p.policies {
 		c.Policies = append(c.Policies, runs.PolicyData{Commit: string(each.commit), Digest: each.digest, Signers: each.Signers})

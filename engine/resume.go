@@ -241,7 +241,8 @@ const interruptedWords = "the run was interrupted"
 
 // newCarry decides which steps are carried, and which of them must run again. The state of an interpreter is not
 // in any record, and cannot be known to be unneeded: every step of a session that a remaining step uses runs
-// again. So do setup steps, and steps that wrote files which .gitignore hides, for no tree holds those.
+// again. So do setup steps, steps that left a process running, for it is gone, and steps that wrote files which .gitignore
+// hides, for no tree holds those.
 func newCarry(c *Cut, steps []PlannedStep) *carry {
 	k := &carry{cut: c, replay: map[notebooks.StepID]bool{}, events: map[notebooks.StepID][]runs.Event{}, record: map[notebooks.StepID]*runs.StepRecord{}}
 	for i := range c.Run.Steps {
@@ -276,7 +277,8 @@ func newCarry(c *Cut, steps []PlannedStep) *carry {
 			continue
 		}
 		hidden := was.Patch != nil && was.Patch.Ignored > 0
-		if s.Has(notebooks.TagSetup) || hidden || used[s.sessionKey()] && !s.stateless() {
+		started := slices.ContainsFunc(was.Finished.LeftRunning, func(p runs.ProcessData) bool { return p.Since == s.ID })
+		if s.Has(notebooks.TagSetup) || hidden || started || used[s.sessionKey()] && !s.stateless() {
 			k.replay[s.ID] = true
 			used[s.sessionKey()] = true // and so what came before it in its session
 		}

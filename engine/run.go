@@ -52,7 +52,9 @@ type run struct {
 	granted  []string // see grants
 	caches   *sandbox.Shared
 	sessions map[string]kernel.Session
-	lost     map[string]lostState // by session
+	lost     map[string]lostState       // by session
+	running  map[alive]notebooks.StepID // what steps left, and which
+	unseen   []string                   // what captures may have missed
 	mark     kernel.Mark
 	warden   *kernel.Warden // nil: nothing stays to end the run's processes; see warden.go
 	before   worktree.Fingerprint
@@ -320,18 +322,27 @@ func (r *run) do(ctx context.Context) (err error) {
 	return r.trace.span("publish", func() error { return r.publish(ctx) })
 }
 
-// settle captures what the interpreters still did when they were closed: what the author has set to
-// run at their end (a trap, atexit).
+// settle captures what was still done when the interpreters were closed: what the author has set to
+// run at their end (a trap, atexit), and what the processes did that steps had left. Nothing of the run is left to change
+// anything after it.
 func (r *run) settle(ctx context.Context) error {
 	change, err := r.tree.Capture(context.WithoutCancel(ctx), "", r.plan.TaskID()+": the end of its interpreters")
 	if err != nil {
 		return err
 	}
+	r.note(change)
 	r.changedSince("", change)
 	if r.innerLate, err = r.takeInner(""); err != nil {
 		return err
 	}
 	return r.withholdChange("", change)
+}
+
+// note keeps what a capture may have missed.
+func (r *run) note(change *worktree.Change) {
+	if change.Unseen != "" && !slices.Contains(r.unseen, change.Unseen) {
+		r.unseen = append(r.unseen, change.Unseen)
+	}
 }
 
 // makeTree makes the run's private folder and the worktree of the base commit.
@@ -353,7 +364,7 @@ func (r *run) makeTree(ctx context.Context) (err error) {
 		}
 	}
 	o := worktree.Options{RunID: string(r.id), Dir: r.work.Tree, Base: p.Base, IncludeDirty: p.Request.Dirty == DirtyInclude,
-		Copy: append(append([]string{}, p.Notebook.Front.Copy...), p.Request.Copy...), Author: author, Now: r.eng.Now}
+		Copy: append(append([]string{}, p.Notebook.Front.Copy...), p.Request.Copy...), Author: author, Now: r.eng.Now, Processes: r.processes}
 	if inPlace {
 		if r.tree, err = worktree.InPlace(ctx, p.Source, o); err == nil {
 			r.opaques = r.tree.Opaque()

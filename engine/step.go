@@ -63,6 +63,9 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 			break
 		}
 		r.loose = append(r.loose, stepDir(s))
+		if session, ok := r.sessions[s.sessionKey()]; ok {
+			session.EndStarted() // a server that it started would be in the next one's way
+		}
 		if err := keepAttempt(filepath.Join(r.dir, dir), attempt); err != nil {
 			return r.cutShort(s, runs.StepFinishedData{Attempts: attempt}, artifact(err))
 		}
@@ -235,6 +238,7 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 			return done, err
 		}
 	}
+	done.LeftRunning = r.leftRunning(s, out.Left)
 	return done, nil
 }
 
@@ -282,6 +286,7 @@ func (r *run) capture(ctx context.Context, s *PlannedStep, dir string) (*worktre
 	if err != nil {
 		return nil, err
 	}
+	r.note(change)
 	if err := r.withholdChange(s.ID, change); err != nil {
 		return nil, err
 	}

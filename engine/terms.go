@@ -20,7 +20,7 @@ func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 		Steps: p.data().Steps, AllowedPaths: c.AllowedPaths, AllowedAlso: c.AllowedAlso, ForbiddenPaths: c.ForbiddenPaths,
 		ProtectedPaths: c.ProtectedPaths, ProtectMode: c.ProtectMode, Folder: p.folder(),
 		ForbiddenActions: c.ForbiddenActions, Limits: c.Limits, StepTimeoutNS: int64(p.Request.StepTimeout), StepTimeoutMaxNS: c.StepTimeoutMaxNS, RunTimeoutNS: c.RunTimeoutNS,
-		MutationMode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, VerificationCommands: c.VerificationCommands,
+		MutationMode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, Processes: c.Processes, VerificationCommands: c.VerificationCommands,
 		EvidenceExpectations: c.EvidenceExpectations, RiskClass: c.RiskClass, Environment: c.Environment, Dirty: c.Dirty,
 		Cwd: p.Request.Cwd, Copy: append(append([]string{}, p.Notebook.Front.Copy...), p.Request.Copy...), Branch: p.Request.Branch,
 	}

@@ -28,6 +28,7 @@ var frontKeys = map[string]func(f *Front, n *yaml.Node) error{
 	"strict":    func(f *Front, n *yaml.Node) error { return boolean(n, &f.Strict) },
 	"sandbox":   func(f *Front, n *yaml.Node) error { return oneOf(n, &f.Sandbox, "on", "off", "strict", "required") },
 	"network":   func(f *Front, n *yaml.Node) error { return oneOf(n, &f.Network, "on", "off") },
+	"processes": func(f *Front, n *yaml.Node) error { return oneOf(n, &f.Processes, "run", "step") },
 	"resources": resources,
 	"secrets":   func(f *Front, n *yaml.Node) error { return setTexts(n, &f.Secrets) },
 	"allow":     func(f *Front, n *yaml.Node) error { return patterns(n, &f.Allow) },
@@ -80,7 +81,7 @@ func (f *Front) ReadKey(key string, value *yaml.Node) error {
 // frontNames are what an unknown key is compared with, and listed.
 var frontNames = []string{
 	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require", "forbidden_actions",
-	"mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict", "sandbox", "network", "resources",
+	"mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict", "sandbox", "network", "processes", "resources",
 	"max-output", "durability", "allow_errors", "headline", "output",
 }
 

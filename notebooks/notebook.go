@@ -126,6 +126,7 @@ type Front struct {
 	Strict      *bool    // shells: any failing command fails the step; nil is true
 	Sandbox     string   // "", "on", "off", "strict", "required"
 	Network     string   // "", "on", "off"
+	Processes   string   // how long what a step leaves running lives: "", "run", "step"
 	Resources   Resources
 	Secrets     []string
 	SecretsAt   []Place // of each of Secrets in the file; the zero value where that is not known

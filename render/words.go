@@ -93,7 +93,25 @@ func verdict(s runs.StepRecord) (mark string, words []string) {
 	if f.Attempts > 1 {
 		words = append(words, counted(f.Attempts, "attempt"))
 	}
+	switch n := left(s); n {
+	case 0:
+	case 1:
+		words = append(words, "1 process still running")
+	default:
+		words = append(words, grouped(n)+" processes still running")
+	}
 	return stepMark(f.Status), words
+}
+
+// left counts what the step left running. Of a program and what that has started in turn only the first counts: how
+// many workers a server has at one moment is another number each time.
+func left(s runs.StepRecord) (n int) {
+	for _, p := range s.Finished.LeftRunning {
+		if p.Since == s.Planned.ID && p.Parent == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func hasTag(p runs.PlannedStep, tag string) bool { return slices.Contains(p.Tags, tag) }

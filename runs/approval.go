@@ -37,6 +37,7 @@ type Terms struct {
 	MutationMode         string        `json:"mutation_mode"`
 	Sandbox              string        `json:"sandbox"`
 	Network              string        `json:"network"`
+	Processes            string        `json:"processes,omitzero"`
 	VerificationCommands []string      `json:"verification_commands"`
 	EvidenceExpectations []string      `json:"evidence_expectations"`
 	RiskClass            string        `json:"risk_class"`
@@ -130,7 +131,7 @@ func (t *Terms) contradicts(r *Run) (string, error) {
 	want.AllowedPaths, want.AllowedAlso, want.ForbiddenPaths, want.ForbiddenActions = c.AllowedPaths, c.AllowedAlso, c.ForbiddenPaths, c.ForbiddenActions
 	want.ProtectedPaths, want.ProtectMode, want.Folder = c.ProtectedPaths, c.ProtectMode, r.Started.Folder
 	want.Limits, want.StepTimeoutMaxNS, want.RunTimeoutNS, want.MutationMode = c.Limits, c.StepTimeoutMaxNS, c.RunTimeoutNS, c.MutationMode
-	want.Sandbox, want.Network, want.RiskClass, want.Dirty = c.Sandbox, c.Network, c.RiskClass, c.Dirty
+	want.Sandbox, want.Network, want.Processes, want.RiskClass, want.Dirty = c.Sandbox, c.Network, c.Processes, c.RiskClass, c.Dirty
 	want.VerificationCommands, want.EvidenceExpectations, want.Environment = c.VerificationCommands, c.EvidenceExpectations, c.Environment
 	want.Steps, want.Parameters = r.Plan.Steps, nil
 	for i, p := range c.Parameters {

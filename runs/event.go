@@ -153,6 +153,7 @@ type ContractData struct {
 	RunTimeoutNS     int64          `json:"run_timeout_ns,omitzero"`      // the most that the run may take
 	Sandbox          string         `json:"sandbox,omitzero"`             // the words in force
 	Network          string         `json:"network,omitzero"`
+	Processes        string         `json:"processes,omitzero"`
 	Policies         []PolicyData   `json:"policies,omitempty"`
 	Narrowed         []NarrowedData `json:"narrowed,omitempty"`
 }
@@ -377,6 +378,15 @@ type StepFinishedData struct {
 	Tree         string        `json:"tree,omitzero"`
 	InnerRuns    []InnerRun    `json:"inner_runs,omitempty"` // runs that the step made
 	Carried      *CarriedData  `json:"carried,omitempty"`
+	LeftRunning  []ProcessData `json:"left_running,omitempty"` // what of the run was alive when the step had ended, but interpreters
+}
+
+// ProcessData is a process that a step left running.
+type ProcessData struct {
+	PID     int              `json:"pid"`
+	Program string           `json:"program"`         // base name of the file that it runs
+	Parent  int              `json:"parent,omitzero"` // the process of the same list that started it
+	Since   notebooks.StepID `json:"since"`           // the step at whose end it was first there
 }
 
 // StreamData describes one raw stream on disk.
@@ -433,6 +443,7 @@ type DiffCheckedData struct {
 	Hidden        []string      `json:"hidden,omitempty"`      // the first of what only rules of the run's own hide
 	HiddenCount   int           `json:"hidden_count,omitzero"` // all of them
 	Blockers      []Blocker     `json:"blockers,omitempty"`
+	Unseen        []string      `json:"unseen,omitempty"` // what may have been written without being found
 	Skipped       string        `json:"skipped,omitzero"` // why it was not checked
 	// Of a run in a folder outside a repository: what the patch leaves out, and why the content of files was not
 	// compared.

@@ -93,6 +93,8 @@ type ReportStep struct {
 	Differs  []string    `json:"differs,omitempty"`
 	Commit   string      `json:"commit,omitzero"`
 	Tests    *TestCounts `json:"tests,omitempty"`
+	// LeftRunning is what of the run was alive when the step had ended.
+	LeftRunning []ProcessData `json:"left_running,omitempty"`
 }
 
 // Freshness says whether every artifact was written after the run started: one that was there
@@ -164,7 +166,7 @@ func (r *Report) addSteps(run *Run) {
 		}
 		if f := s.Finished; f != nil {
 			step.DurationNS, step.TerminatedBy = f.DurationNS, f.TerminatedBy
-			step.Commit, step.Tests = f.Commit, f.Tests
+			step.Commit, step.Tests, step.LeftRunning = f.Commit, f.Tests, f.LeftRunning
 			if f.Reason != "" {
 				step.Reason = f.Reason
 			}

@@ -79,17 +79,18 @@ type inspectedStep struct {
 }
 
 type inspectedGates struct {
-	Allow    []string `json:"allow,omitempty"`
-	Forbid   []string `json:"forbid,omitempty"`
-	Require  []string `json:"require,omitempty"`
-	Approval string   `json:"approval,omitzero"`
-	Mode     string   `json:"mode,omitzero"`
-	Risk     string   `json:"risk,omitzero"`
-	Files    int      `json:"limit_files,omitzero"`
-	Lines    int      `json:"limit_lines,omitzero"`
-	Bytes    int64    `json:"limit_bytes,omitzero"`
-	Sandbox  string   `json:"sandbox,omitzero"`
-	Network  string   `json:"network,omitzero"`
+	Allow     []string `json:"allow,omitempty"`
+	Forbid    []string `json:"forbid,omitempty"`
+	Require   []string `json:"require,omitempty"`
+	Approval  string   `json:"approval,omitzero"`
+	Mode      string   `json:"mode,omitzero"`
+	Risk      string   `json:"risk,omitzero"`
+	Files     int      `json:"limit_files,omitzero"`
+	Lines     int      `json:"limit_lines,omitzero"`
+	Bytes     int64    `json:"limit_bytes,omitzero"`
+	Sandbox   string   `json:"sandbox,omitzero"`
+	Network   string   `json:"network,omitzero"`
+	Processes string   `json:"processes,omitzero"`
 	// Narrowed says who restricts what: the policy of the repository, or the notebook.
 	Narrowed []runs.NarrowedData `json:"narrowed,omitempty"`
 }
@@ -121,7 +122,7 @@ func newInspected(nb *notebooks.Notebook, narrowed []runs.NarrowedData) inspecte
 		Parameters: []inspectedParam{}, Steps: []inspectedStep{},
 		Gates: inspectedGates{Allow: f.Allow, Forbid: f.Forbid, Require: f.Require, Approval: f.Approval, Mode: f.Mode, Risk: f.Risk,
 			Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes,
-			Sandbox: f.Sandbox, Network: f.Network, Narrowed: narrowed}}
+			Sandbox: f.Sandbox, Network: f.Network, Processes: f.Processes, Narrowed: narrowed}}
 	for _, p := range nb.Params {
 		param := inspectedParam{Name: p.Name, Type: string(p.Type), Source: p.DefaultSrc, Required: p.Required, Help: p.Help, Env: p.Env, Line: p.Line}
 		if p.Declared != "" {

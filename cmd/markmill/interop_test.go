@@ -32,7 +32,7 @@ func TestInterop(t *testing.T) {
 	}{ // those that take long first: a core takes the next when it has done one
 		{"corpus", p.corpus}, {"nbval", p.nbval}, {"jupyter", p.jupyter}, {"output", p.output}, {"scrapbook", p.scrapbook},
 		{"papermill options", p.papermillHelp}, {"papermill parameters", p.parameters}, {"jupytext cells", p.cells}, {"jupytext forms", p.forms},
-		{"convert", p.convert}, {"old nbformat", p.upgrade}, {"nbstripout", p.strip}, {"nbdime", p.nbdime}, {"widgets", p.widgets}, {"kernel that ends", p.kernelEnds},
+		{"convert", p.convert}, {"old nbformat", p.upgrade}, {"nbstripout", p.strip}, {"nbdime", p.nbdime}, {"widgets", p.widgets}, {"kernel that ends", p.kernelEnds}, {"processes", p.processes},
 		{"secrets in tables", p.secretTable}, {"scraps of ours", p.ownScraps}, {"tables of scraps", p.tables},
 	} {
 		t.Run(part.name, func(t *testing.T) {

@@ -228,6 +228,7 @@ func TestNothingOutlivesARun(t *testing.T) {
 	}
 	wait := descendants + "trap '' INT TERM\necho ready\nsleep 300\n"
 	python := "import subprocess\nif subprocess.call(['bash', '-c', r'''" + descendants + "''']): raise SystemExit(1)\nprint('ready', flush=True)\nimport time; time.sleep(300)\n"
+	later := descendants + "````\n\n````python {#b}\nimport subprocess\np = subprocess.Popen(['sleep', '300'], start_new_session=True)\n````\n\n````bash {#c}\ntrap '' INT TERM\necho ready\nsleep 300\n"
 	kill := func(u *underway) { u.Process.Kill() }
 	for _, tc := range []struct {
 		name, front, lang, code string
@@ -242,6 +243,8 @@ func TestNothingOutlivesARun(t *testing.T) {
 			return sandbox.Probe(t.Context(), self, sandbox.Need{Network: true}).Network
 		}},
 		{name: "killed, from python", lang: "python", code: python, end: kill, exit: 137},
+		{name: "killed, two steps later", lang: "bash", code: later, end: kill, exit: 137},
+		{name: "one signal, two steps later", lang: "bash", code: later, exit: 130, end: func(u *underway) { u.Process.Signal(syscall.SIGINT) }},
 		{name: "two signals", lang: "bash", code: wait, exit: 143, end: func(u *underway) {
 			u.Process.Signal(syscall.SIGTERM)
 			u.said(u.stderr, "once more ends at once")

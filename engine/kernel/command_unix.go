@@ -93,6 +93,15 @@ func (s *commandSession) Alive() bool { return true }
 // Bind has nothing to do: every step is a process of its own, and has had the values from its start.
 func (s *commandSession) Bind(context.Context, []notebooks.Bound) error { return nil }
 
+// EndStarted ends what the last step started and left running.
+func (s *commandSession) EndStarted() {
+	s.sweep.sweepStep(s.o.Grace)
+	s.sweep.left()
+}
+
+// Running lists the session's processes; its interpreter has ended with the step.
+func (s *commandSession) Running() (own []int, left []Process) { return nil, s.sweep.running() }
+
 func (s *commandSession) Close() error {
 	s.sweep.sweep(s.o.Grace)
 	for _, p := range []*pipe{s.out, s.err} {
@@ -122,6 +131,7 @@ func (s *commandSession) Run(ctx context.Context, r Request) (Outcome, error) {
 		return Outcome{}, err
 	}
 	finish := pumpBoth(s.out, s.err, r.Stdout, r.Stderr)
+	s.sweep.begin()
 	by := ""
 	select {
 	case <-p.ended:
@@ -130,7 +140,14 @@ func (s *commandSession) Run(ctx context.Context, r Request) (Outcome, error) {
 		s.force(p)
 	}
 	s.sweep.bereave()
-	out := Outcome{Leftover: s.sweep.sweep(s.o.Grace)}
+	var out Outcome
+	switch {
+	case s.o.EndWithStep:
+		out.Leftover = s.sweep.sweep(s.o.Grace)
+	case by != "":
+		out.Leftover = s.sweep.sweepStep(s.o.Grace)
+	}
+	out.Left = s.sweep.left()
 	var signal string
 	out.Exit, signal = p.exit()
 	switch {
@@ -196,13 +213,13 @@ func (s *commandSession) launch(r Request) (*process, error) {
 
 // force ends the program: an interrupt to its group, a term, then a kill to all it started.
 func (s *commandSession) force(p *process) {
-	p.signalGroup(syscall.SIGINT)
+	s.sweep.signalStep(syscall.SIGINT, false)
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		select {
 		case <-p.ended:
 			return
 		case <-time.After(s.o.Grace):
-			s.sweep.signalAll(sig)
+			s.sweep.signalStep(sig, true)
 		}
 	}
 	<-p.ended

@@ -127,7 +127,9 @@ func dialects() []dialect {
 		glue:    func(name, text string) string { return "glue(" + pythonString(name) + ", " + pythonString(text) + ")" },
 		scrap:   func(name string) string { return "process.stdout.write(scraps[" + pythonString(name) + "]); undefined" },
 	}
-	all := []dialect{shellDialect(kernel("bash")), sh, shellDialect(kernel("zsh")), python, node, script}
+	zsh := shellDialect(kernel("zsh"))
+	zsh.wait = "command echo ready; sleep 300" // zsh 5.9 prints a line of its own twice when a signal comes in the middle of it
+	all := []dialect{shellDialect(kernel("bash")), sh, zsh, python, node, script}
 	if k, ok := ipykernel(); ok {
 		jupyter := python
 		jupyter.kernel, jupyter.bytes, jupyter.closes, jupyter.closesAll, jupyter.last = k, "", "", "", ""
@@ -471,12 +473,12 @@ func TestHangIsKilled(t *testing.T) {
 	})
 }
 
-func TestChildrenDoNotOutliveTheirStep(t *testing.T) {
+func TestChildrenEndWithTheirStepWhereAsked(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux finds the children of a step that goes on")
 	}
 	each(t, func(d dialect) string { return d.outlive }, func(t *testing.T, d dialect) {
-		h := start(t, d.kernel)
+		h := start(t, d.kernel, func(o *Options) { o.EndWithStep = true })
 		got := h.run(d.outlive)
 		pids := strings.Fields(got.stdout)
 		if got.Exit != 0 || len(pids) != 5 || got.Leftover < 5 {
@@ -522,7 +524,7 @@ func running(pid string) bool {
 	return fields[0] != "Z"
 }
 
-// A process of one session is left alone when a step of another ends.
+// A process of one session is left alone when another session ends.
 func TestSessionsDoNotEndEachOthersProcesses(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux finds the children of a step that goes on")
@@ -542,9 +544,10 @@ func TestSessionsDoNotEndEachOthersProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := second.run("(setsid sleep 300 &)"); got.Leftover == 0 {
-		t.Errorf("its own orphan was not ended: %+v", got)
+	if got := second.run("(setsid sleep 300 &)"); len(got.Left) != 1 {
+		t.Errorf("its own orphan is not listed, or more than that: %+v", got)
 	}
+	second.Close()
 	if !running(strings.TrimSpace(string(pid))) {
 		t.Error("the process of another session was ended")
 	}

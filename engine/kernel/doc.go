@@ -5,7 +5,7 @@
 // conformance suite runs against every row of the table.
 //
 // What always holds: values reach an interpreter by a side channel and never as source text; all
-// output of a step has been handed over when Run returns; no process of a step outlives it.
+// output of a step has been handed over when Run returns; no process of a step outlives the session.
 //
 // # How a session is driven
 //
@@ -13,11 +13,13 @@
 // process group of its own, with an empty standard input and no terminal. Driver and engine talk
 // over two named pipes in the private directory; the author's streams are two more, and nothing is ever
 // looked for in them. When the driver says that a step is done, all that the step printed is
-// in the pipes: the engine ends what the step left running, and reads them until they are empty.
+// in the pipes, and the engine reads them until they are empty. What processes that the step left print later is the
+// output of the step that runs then, or of the next one.
 //
 // A process that a step leaves behind is found below the interpreter, or, when its parent is gone, among the
 // children of Markmill itself, which on Linux is the reaper of orphans and knows its own by
-// MARKMILL_SESSION in their environment. It gets a term, and a kill after Options.Grace.
+// MARKMILL_SESSION in their environment. It lives until the session is closed, unless Options.EndWithStep is set; then it
+// gets a term, and a kill after Options.Grace. What a step that is cut has started ends with that step.
 //
 // For the case that Markmill itself is killed, a run has a Warden: a process of its own that ends
 // everything with the run's Mark.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -133,5 +134,38 @@ func TestJupyterKernelsAtOnce(t *testing.T) {
 		if s != fmt.Sprintf("%d\n<nil>", i) {
 			t.Errorf("kernel %d said %q", i, s)
 		}
+	}
+}
+
+// A kernel that works through a program dies with it, although it starts another: what the steps before had set is gone.
+func TestJupyterKernelWhoseShellEnds(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux shows the processes of a kernel")
+	}
+	h := start(t, installed(t, "bash"))
+	if got := h.run("echo before; exit 3"); !got.Died || got.Exit == 0 || !strings.Contains(got.stdout, "before") || h.Alive() {
+		t.Errorf("%+v, alive %v", got, h.Alive())
+	}
+	// A program that a step starts and ends is none of the kernel's own.
+	h = start(t, installed(t, "bash"))
+	h.run("kept=1; sleep 300 & server=$!")
+	if got := h.run("bash -c 'exit 3'; (exit 4); kill $server; echo $kept"); got.Died || got.Exit != 0 || !strings.Contains(got.stdout, "1\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What a process prints later belongs to a step that comes then: to which, the kernel decides.
+func TestJupyterLateOutput(t *testing.T) {
+	h := start(t, installed(t, "python3"))
+	h.ok("import subprocess\nsubprocess.call('mkfifo go said', shell=True)\np = subprocess.Popen('read x <go; echo late; echo done >said', shell=True)", "")
+	got := h.run("n = open('go', 'w').write('on\\n')\nwith open('said') as f: n = f.read()\nprint('here')")
+	for range 100 {
+		if strings.Contains(got.stdout, "late\n") {
+			break
+		}
+		got.stdout += h.run("pass").stdout
+	}
+	if !strings.Contains(got.stdout, "late\n") || !strings.Contains(got.stdout, "here\n") {
+		t.Errorf("%q", got.stdout)
 	}
 }

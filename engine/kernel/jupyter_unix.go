@@ -64,13 +64,14 @@ func (k jupyterKernel) start(ctx context.Context, o Options) (session Session, p
 	}
 	argv := k.spec.Command(file)
 	o.Env = append(append([]string{}, o.Env...), "JUPYTER_RUNTIME_DIR="+o.Private)
-	if k.isPython() {
+	if k.runsOnPython() { // bash_kernel, too, wants a profile of IPython's; in the sandbox it could not make one at home
 		ipython, err := configureIPython(o.Private)
 		if err != nil {
 			return nil, false, err
 		}
 		o.Env = append(o.Env, "IPYTHONDIR="+ipython, "PYDEVD_DISABLE_FILE_VALIDATION=1")
-	} else {
+	}
+	if !k.isPython() {
 		o.Env = append(o.Env, "MARKMILL_STEP_DIR="+filepath.Join(o.Private, "now"))
 	}
 	for _, name := range sortedNames(k.spec.Env) {
@@ -106,10 +107,15 @@ func configureIPython(private string) (folder string, err error) {
 	return folder, os.WriteFile(filepath.Join(profile, "ipython_kernel_config.json"), []byte(`{"HistoryManager": {"hist_file": ":memory:"}}`+"\n"), 0o600)
 }
 
+// runsOnPython says whether the kernel stands on Jupyter's own Python code, whatever its language.
+func (k jupyterKernel) runsOnPython() bool {
+	return k.isPython() || strings.HasPrefix(filepath.Base(k.spec.Command("")[0]), "python")
+}
+
 // connection chooses how to talk: over sockets in the private directory where the kernel can. All that stand on
 // Jupyter's own Python code can; of others nobody knows.
 func (k jupyterKernel) connection(o Options) (jupyter.Connection, error) {
-	if k.isPython() || strings.HasPrefix(filepath.Base(k.spec.Command("")[0]), "python") {
+	if k.runsOnPython() {
 		seen := o.Private
 		if relative, err := filepath.Rel(o.Dir, o.Private); err == nil && len(relative) < len(seen) {
 			seen = relative
@@ -275,6 +281,15 @@ func (s *jupyterSession) Run(ctx context.Context, r Request) (Outcome, error) {
 	s.settle()
 	s.working.Wait()
 	out := e.outcome()
+	if !s.proc.over() && s.sweep.replaced() { // what the kernel stands for has died, and everything of earlier steps with it
+		s.kill()
+		s.sweep.bereave()
+		s.sweep.sweep(s.o.Grace)
+		out.Left = nil
+		if out.Exit == 0 {
+			out.Exit = 1
+		}
+	}
 	s.step.finish(&out)
 	s.step = nil
 	out.Died = s.proc.over()

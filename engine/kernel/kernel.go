@@ -41,6 +41,8 @@ type Options struct {
 	// Attributes, when set, has the last word on how the interpreter's process is made: the
 	// namespaces that the helper in Wrap needs.
 	Attributes func(*syscall.SysProcAttr)
+	// EndWithStep ends what a step leaves running with the step. Else it lives until the session is closed.
+	EndWithStep bool
 	// Mark, when set, is the run's: what the session starts has it, so that the run's Warden knows it.
 	Mark Mark
 	// Grace is how long an interrupt, then a term, may take before the next harder signal.
@@ -52,15 +54,20 @@ type Options struct {
 type Session interface {
 	// Info says what runs: the resolved program, its version (may be found out lazily).
 	Info() Info
-	// Run runs one step to its end and returns when all that it wrote was handed to the writers
-	// and every process that it started was ended. When ctx is done (a time limit, an interrupt)
-	// the interpreter gets an interrupt, then a term, then a kill, each after Grace, with its whole
-	// process group and the descendants that left it; the outcome says so. An error of the author's code is an
+	// Run runs one step to its end and returns when all that it wrote was handed to the writers.
+	// Processes that it started may go on; what they write is handed to the writers of the step that runs then. When ctx is
+	// done (a time limit, an interrupt) the interpreter gets an interrupt, then a term, then a kill, each after Grace, with
+	// all that the step started, also what left its process group; none of that is left, and the outcome says so.
+	// What earlier steps left goes on as long as the interpreter does. An error of the author's code is an
 	// Outcome, not an error: an error means that the engine failed.
 	Run(ctx context.Context, r Request) (Outcome, error)
 	// Bind sets parameters in the live session, over what the author's code set. It is how values
 	// reach a notebook whose defaults are a code-language parameters block.
 	Bind(ctx context.Context, params []notebooks.Bound) error
+	// EndStarted ends what the last step started and left running.
+	EndStarted()
+	// Running lists the processes of the session: those of the interpreter itself, and what steps left.
+	Running() (own []int, left []Process)
 	// Alive is false once the interpreter has ended; the session is then of no more use.
 	Alive() bool
 	// Close ends the interpreter and everything it started, and frees what the session held.
@@ -103,12 +110,13 @@ type Display struct {
 
 // Outcome is how a step ended.
 type Outcome struct {
-	Exit         int    // exit code; 1 for an exception; 128+n for signal n
-	TerminatedBy string // "" or who ended it: "timeout", "interrupt", "signal KILL", …
-	Died         bool   // the interpreter is gone and its state with it
-	Restarted    bool   // the step ended the interpreter (exit 3) and the session stands again, with its state
-	Lost         string // what a restart could not bring back, "" when nothing was lost
-	Leftover     int    // processes that outlived the step and were ended
+	Exit         int       // exit code; 1 for an exception; 128+n for signal n
+	TerminatedBy string    // "" or who ended it: "timeout", "interrupt", "signal KILL", …
+	Died         bool      // the interpreter is gone and its state with it
+	Restarted    bool      // the step ended the interpreter (exit 3) and the session stands again, with its state
+	Lost         string    // what a restart could not bring back, "" when nothing was lost
+	Leftover     int       // processes that the step left and that were ended with it
+	Left         []Process // what runs still, of this step and of earlier ones
 	Displays     []Display
 	Held         map[string][]byte // by Display.File: the bytes of those that are not in DisplayDir, because messages brought them
 	Err          *ExecError
@@ -116,6 +124,14 @@ type Outcome struct {
 	// Outputs are what came in which order, where Request.Ordered asks for it and the kernel knows; nil where it does
 	// not. Their counts of bytes are those of what was handed to the writers; File is a base name in DisplayDir.
 	Outputs []runs.OutputData
+}
+
+// Process is one that a step left running.
+type Process struct {
+	PID     int
+	Parent  int    // the process of this list that started it, 0 without one
+	Program string // base name of the file that it runs
+	Started uint64 // tells it from a later process of the same number
 }
 
 // ExecError is an exception as the interpreter told it.

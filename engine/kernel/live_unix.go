@@ -63,7 +63,9 @@ type live struct {
 	greet     func(ctx context.Context) (hello string, err error)
 	// insist: a shell that is interrupted just before it starts a program waits for that program
 	// all the same, so one interrupt may be one too few.
-	insist           bool
+	insist bool
+	// revives says, when the interpreter has ended, whether the session goes on with another. nil: it does not.
+	revives          func() bool
 	closed, listener chan struct{}
 }
 
@@ -91,7 +93,7 @@ func newLive(o Options, name, program string, argv []string) (*live, error) {
 		_, err := l.in.f.WriteString(order + "\n")
 		return err
 	}
-	l.interrupt = func() { l.proc.signalGroup(syscall.SIGINT) }
+	l.interrupt = func() { l.sweep.signalStep(syscall.SIGINT, false) }
 	l.greet = l.hello
 	for _, p := range []struct {
 		to   **pipe
@@ -202,18 +204,27 @@ type ending struct {
 	reply    bool   // the reply file says more
 	by       string // TerminatedBy
 	gone     bool   // the interpreter has ended
+	cut      bool   // the engine has ended the step
 	leftover int
+	left     []Process
 }
 
 // step runs the code that is in the private directory by now.
 func (l *live) step(ctx context.Context, stdout, stderr io.Writer) (ending, error) {
 	l.number++
 	finish := l.pump(stdout, stderr)
+	l.sweep.begin()
 	e := l.converse(ctx, strconv.Itoa(l.number))
 	if e.gone {
 		l.sweep.bereave()
 	}
-	e.leftover = l.sweep.sweep(l.o.Grace)
+	switch {
+	case l.o.EndWithStep, e.gone && (l.revives == nil || !l.revives()):
+		e.leftover = l.sweep.sweep(l.o.Grace)
+	case e.cut:
+		e.leftover = l.sweep.sweepStep(l.o.Grace)
+	}
+	e.left = l.sweep.left()
 	if err := finish(); err != nil {
 		return e, fmt.Errorf("handing on the output of a step: %w", err)
 	}
@@ -229,7 +240,7 @@ func (l *live) converse(ctx context.Context, number string) ending {
 	}
 	l.interrupted = true
 	e := l.force(number)
-	e.by = reason(ctx)
+	e.by, e.cut = reason(ctx), true
 	if e.exit == 0 {
 		e.exit = 128 + int(syscall.SIGINT) // what the engine ended is never a success
 	}
@@ -255,13 +266,13 @@ func (l *live) force(number string) ending {
 		return e
 	}
 	if l.insist {
-		l.proc.signalGroup(syscall.SIGINT)
+		l.sweep.signalStep(syscall.SIGINT, false)
 		if e, ok := l.wait(number, nil, time.After(l.o.Grace-first)); ok {
 			return e
 		}
 	}
-	l.sweep.signalAll(syscall.SIGTERM)
-	l.sweep.signalAll(syscall.SIGCONT)
+	l.sweep.signalStep(syscall.SIGTERM, true)
+	l.sweep.signalStep(syscall.SIGCONT, true)
 	if e, ok := l.wait(number, nil, time.After(l.o.Grace)); ok {
 		return e
 	}
@@ -380,6 +391,15 @@ func (l *live) waitEnd() bool {
 		return false
 	}
 }
+
+// EndStarted ends what the last step started and left running.
+func (l *live) EndStarted() {
+	l.sweep.sweepStep(l.o.Grace)
+	l.sweep.left()
+}
+
+// Running lists the session's processes.
+func (l *live) Running() (own []int, left []Process) { return l.sweep.parts(), l.sweep.running() }
 
 func (l *live) info() Info {
 	return Info{Program: l.argv[len(l.o.Wrap)], Version: l.version, PID: l.sweep.interp}

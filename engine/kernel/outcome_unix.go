@@ -28,7 +28,7 @@ func (l *live) before(ctx context.Context) (Outcome, bool) {
 }
 
 func (e ending) outcome() Outcome {
-	return Outcome{Exit: e.exit, TerminatedBy: e.by, Leftover: e.leftover}
+	return Outcome{Exit: e.exit, TerminatedBy: e.by, Leftover: e.leftover, Left: e.left}
 }
 
 func sortedNames(env map[string]string) []string { return slices.Sorted(maps.Keys(env)) }

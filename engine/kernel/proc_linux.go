@@ -3,7 +3,9 @@ package kernel
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,6 +14,8 @@ import (
 type procInfo struct {
 	state                           byte
 	parent, group, session, threads int
+	started                         uint64 // in clock ticks since the system started: with the number, it names a process for good
+	name                            string // of the program, cut to 15 bytes
 }
 
 // over says whether a process has ended. One whose first thread alone has ended looks like it and runs on.
@@ -28,10 +32,12 @@ func statOf(pid int) (procInfo, bool) {
 		return procInfo{}, false
 	}
 	f := bytes.Fields(raw[at+1:])
-	if len(f) < 18 {
+	if len(f) < 20 {
 		return procInfo{}, false
 	}
-	return procInfo{state: f[0][0], parent: atoi(f[1]), group: atoi(f[2]), session: atoi(f[3]), threads: atoi(f[17])}, true
+	started, _ := strconv.ParseUint(string(f[19]), 10, 64)
+	_, name, _ := bytes.Cut(raw[:at], []byte{'('})
+	return procInfo{state: f[0][0], parent: atoi(f[1]), group: atoi(f[2]), session: atoi(f[3]), threads: atoi(f[17]), started: started, name: string(name)}, true
 }
 
 // readProc reads a small file of /proc. It stands in the way of every step, and os.ReadFile would
@@ -140,20 +146,45 @@ func childrenByParent(parent int) []int {
 	return pids
 }
 
-// tree lists the running processes at and below roots.
-func tree(roots []int) []int {
+// tree lists the running processes at and below roots, without those in but and all that is below them.
+func tree(roots []int, but procs) []int {
 	var all []int
+	walkTree(roots, but, func(pid int, _ procInfo) { all = append(all, pid) })
+	return all
+}
+
+func walkTree(roots []int, but procs, visit func(pid int, info procInfo)) {
 	seen := map[int]bool{}
 	for queue := roots; len(queue) > 0; queue = queue[1:] {
 		pid := queue[0]
-		if info, ok := statOf(pid); seen[pid] || !ok || info.over() {
+		if seen[pid] {
+			continue
+		}
+		info, ok := statOf(pid)
+		if !ok || info.over() || but.has(pid, info) {
 			continue
 		}
 		seen[pid] = true
-		all = append(all, pid)
+		visit(pid, info)
 		queue = append(queue, childrenOf(pid)...)
 	}
-	return all
+}
+
+// procs are processes by their number, each with the time of its start: a number is given anew.
+type procs map[int]uint64
+
+func (p procs) has(pid int, info procInfo) bool {
+	started, ok := p[pid]
+	return ok && started == info.started
+}
+
+// programOf is the base name of the program that a process runs.
+func programOf(pid int, info procInfo) string {
+	exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
+	if err != nil { // not ours to look into
+		return info.name
+	}
+	return filepath.Base(strings.TrimSuffix(exe, " (deleted)"))
 }
 
 func atoi(b []byte) int {

@@ -110,8 +110,10 @@ func shellText(v notebooks.Value) string {
 // makes globals, and messages begin with the notebook's name.
 const loop = `\eval "$1"; shift; while __mm_next; do \eval "$__mm_code"; { __mm_done "$?"; } 2>/dev/null; done`
 
-// zshLoop also lives through the errors that end a zsh script (an unset variable under -u).
-const zshLoop = `\eval "$1"; shift; while __mm_next; do { \eval "$__mm_code"; } always { { __mm_s=$? __mm_f=$-; set +euxv; TRY_BLOCK_ERROR=0; __mm_done $__mm_s $__mm_f; } 2>/dev/null; }; done`
+// zshLoop also lives through the errors that end a zsh script (an unset variable under -u). Its last word overrules a bare
+// "break" of the author's. The step is called done only when the next one is waited for: what leaves the loop all the same
+// (a bare "return") ends the shell.
+const zshLoop = `\eval "$1"; shift; while __mm_next; do { \eval "$__mm_code"; } always { { __mm_s=$? __mm_f=$-; set +euxv; TRY_BLOCK_ERROR=0; } 2>/dev/null; continue; }; done`
 
 // text is the driver's program for one session.
 func (k *shell) text(o Options) string {
@@ -119,7 +121,11 @@ func (k *shell) text(o Options) string {
 	if o.Strict {
 		flags, pipefail = "e", "-o pipefail"
 	}
-	return strings.NewReplacer("@D@", singleQuote(o.Private), "@FLAGS@", flags, "@PIPEFAIL@", pipefail).Replace(k.driver)
+	apart := "''"
+	if o.EndWithStep {
+		apart = "1"
+	}
+	return strings.NewReplacer("@APART@", apart, "@D@", singleQuote(o.Private), "@FLAGS@", flags, "@PIPEFAIL@", pipefail).Replace(k.driver)
 }
 
 func singleQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

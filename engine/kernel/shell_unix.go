@@ -32,6 +32,7 @@ func (k *shell) Start(ctx context.Context, o Options) (Session, error) {
 	}
 	l.insist = true
 	s := &shellSession{live: l, kernel: k}
+	l.revives = func() bool { _, whole := s.state(); return whole }
 	if err := s.write("params", k.params(o.Params)); err != nil {
 		s.close()
 		return nil, err
@@ -103,14 +104,19 @@ func (s *shellSession) hand(r Request) error {
 	return s.order(meta.Bytes(), "")
 }
 
+// state is what a shell kept of itself when it ended, and whether that is all.
+func (s *shellSession) state() (state []byte, whole bool) {
+	state, err := os.ReadFile(s.path(fileState))
+	return state, err == nil && bytes.HasSuffix(state, []byte("__mm_whole=1\n"))
+}
+
 // restart brings the shell back that the author's code ended, if it could keep its state.
 func (s *shellSession) restart(out *Outcome) error {
-	state, err := os.ReadFile(s.path(fileState))
-	if err != nil || !bytes.HasSuffix(state, []byte("__mm_whole=1\n")) {
+	if _, whole := s.state(); !whole {
 		out.Died = true
 		return nil
 	}
-	err = s.start(context.Background())
+	err := s.start(context.Background())
 	os.Remove(s.path(fileState))
 	if err != nil {
 		out.Died = true

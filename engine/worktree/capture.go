@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -18,13 +19,14 @@ type Change struct {
 	Patch                []byte   // as `git apply` reads it; may be empty
 	PatchErr             error    // why Patch does not give Tree; nil: it was applied in memory and does
 	IgnoredWritten       int      // files that .gitignore hides and that the step wrote
+	Unseen               string   // what may have been written without being found, "" when nothing may
 	Skipped              []string // folders not looked into: nested repositories that are no submodules, and a .git elsewhere than at the root
 }
 
 // Capture finds what changed since the last capture, by whatever means the step changed it, and
 // commits the content of the worktree as a child of the run's last commit, also when nothing
-// changed. The step's processes must have ended. After an error nothing is lost: the next capture
-// finds the same changes.
+// changed. Where processes of the run live (Options.Processes), what they change at this very moment is in this
+// capture or in the next one. After an error nothing is lost: the next capture finds the same changes.
 func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, error) {
 	w, err := t.absorb(ctx)
 	if err != nil {
@@ -37,6 +39,12 @@ func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, erro
 	c := &Change{
 		Parent: t.fmt.oid(t.last), Tree: t.fmt.oid(tree),
 		IgnoredWritten: int(w.ignored.Load()), Skipped: w.skipped,
+	}
+	if w.mapped != nil {
+		c.Unseen = w.mapped.unseen
+	}
+	if !t.tells && c.Unseen == "" && t.opt.Processes != nil {
+		c.Unseen = quiet
 	}
 	slices.Sort(c.Skipped)
 	if err := t.describe(c, t.step); err != nil {
@@ -73,18 +81,24 @@ func (t *Tree) Total(ctx context.Context) (*Change, error) {
 // absorb brings the snapshot up to what the worktree holds now.
 func (t *Tree) absorb(ctx context.Context) (*walk, error) {
 	for try := 0; ; try++ {
-		w, err := t.walkAndRead(ctx)
+		// What processes of the run never leave alone is taken as it is found.
+		lenient := try >= 4 && len(t.live()) > 0
+		w, err := t.walkAndRead(ctx, lenient)
 		if !errors.Is(err, errChanged) {
 			return w, err
 		}
-		if try == 4 {
-			return nil, fmt.Errorf("%w, again and again: some process of the step still runs", err)
+		if try == 4 && !lenient || try == 20 {
+			return nil, fmt.Errorf("%w, again and again", err)
 		}
 	}
 }
 
-func (t *Tree) walkAndRead(ctx context.Context) (*walk, error) {
+func (t *Tree) walkAndRead(ctx context.Context, lenient bool) (*walk, error) {
 	w := newWalk(t.fine)
+	w.base, w.lenient = t.dir+"/", lenient
+	if !t.tells && t.opt.Processes != nil {
+		w.mapped = t.mappings()
+	}
 	w.ign, w.conv, w.fault = t.ign, t.conv, t.fault
 	if t.inUse {
 		w.exclude = t.excluded
@@ -103,6 +117,10 @@ func (t *Tree) walkAndRead(ctx context.Context) (*walk, error) {
 	t.nested = w.skipped
 	for path := range w.ignoredPaths {
 		t.ignored[path] = true
+	}
+	// Mappings are looked at between the stat of a file and its hash: one that is made later changes the file's times.
+	if t.root.touched && w.mapped == nil && t.opt.Processes != nil {
+		w.mapped = t.mappings()
 	}
 	if err := t.capture(ctx, w, t.root, f, ""); err != nil {
 		return nil, unreadable(err)
@@ -137,18 +155,38 @@ func (t *Tree) capture(ctx context.Context, w *walk, n *node, f *folder, path st
 		n.treeOK = false
 	}
 	n.removedDirs = nil
-	for i := range n.files {
-		if e := &n.files[i]; e.check {
-			if err := t.captureFile(ctx, w, n, e, f, path); err != nil {
-				return err
+	for i := 0; i < len(n.files); i++ {
+		e := &n.files[i]
+		if !e.check {
+			continue
+		}
+		err := t.captureFile(ctx, w, n, e, f, path)
+		if errors.Is(err, errChanged) && w.lenient {
+			if e.mode != 0 {
+				t.note(path+e.name, *e)
+				n.treeOK = false
 			}
+			n.files = slices.Delete(n.files, i, i+1)
+			i--
+			continue
+		}
+		if err != nil {
+			return err
 		}
 	}
+	var lost []*node
 	for _, d := range n.dirs {
 		if !d.touched {
 			continue
 		}
 		sub, err := f.sub(d.name)
+		if gone(err) && w.lenient {
+			n.st = stat{}
+			t.removeAll(d, path+d.name+"/")
+			lost = append(lost, d)
+			n.treeOK = false
+			continue
+		}
 		if gone(err) {
 			n.st = stat{}
 			return errChanged
@@ -165,6 +203,7 @@ func (t *Tree) capture(ctx context.Context, w *walk, n *node, f *folder, path st
 			return err
 		}
 	}
+	n.dirs = slices.DeleteFunc(n.dirs, func(d *node) bool { return slices.Contains(lost, d) })
 	n.touched = false
 	return nil
 }
@@ -188,6 +227,7 @@ func (t *Tree) removeAll(n *node, prefix string) {
 
 // captureFile reads one entry and takes its content over.
 func (t *Tree) captureFile(ctx context.Context, w *walk, n *node, e *entry, f *folder, path string) error {
+	was := e.st
 	mode, oid, err := t.hash(ctx, w, n, e, f, path)
 	if gone(err) || errors.Is(err, errChanged) {
 		n.st = stat{} // it went or changed its kind meanwhile: look again
@@ -201,7 +241,7 @@ func (t *Tree) captureFile(ctx context.Context, w *walk, n *node, e *entry, f *f
 		e.mode, e.oid = mode, oid
 		n.treeOK = false
 	}
-	e.check = w.suspect(e.st)
+	e.check = w.suspect(e.st) || e.st != was || w.mapped.has(e.st, w.base+path+e.name)
 	return nil
 }
 
@@ -242,7 +282,7 @@ func (t *Tree) hash(ctx context.Context, w *walk, n *node, e *entry, f *folder, 
 		return mode, oid, err
 	}
 	for range 4 {
-		oid, after, err := t.hashOnce(f, e, conv)
+		oid, after, err := t.hashOnce(f, e, conv, false)
 		if err != nil && !errors.Is(err, errChanged) {
 			return 0, digest{}, err
 		}
@@ -256,11 +296,21 @@ func (t *Tree) hash(ctx context.Context, w *walk, n *node, e *entry, f *folder, 
 			break
 		}
 	}
+	for tries := 0; w.lenient && e.st.kind() == kindFile && tries < 8; tries++ {
+		oid, _, err := t.hashOnce(f, e, conv, true)
+		if !errors.Is(err, errChanged) {
+			return mode, oid, err
+		}
+		if e.st, err = f.lstat(e.name); err != nil {
+			return 0, digest{}, err
+		}
+	}
 	return 0, digest{}, errChanged
 }
 
-func (t *Tree) hashOnce(f *folder, e *entry, conv conversion) (digest, stat, error) {
-	if oid, after, ok, err := t.hashFolderFile(f, e); ok {
+// hashOnce reads a file; part takes of one that changes meanwhile as much as is there.
+func (t *Tree) hashOnce(f *folder, e *entry, conv conversion, part bool) (digest, stat, error) {
+	if oid, after, ok, err := t.hashFolderFile(f, e, part); ok {
 		return oid, after, err
 	}
 	if e.st.size >= streamFrom && !conv.text {
@@ -269,18 +319,29 @@ func (t *Tree) hashOnce(f *folder, e *entry, conv conversion) (digest, stat, err
 			return digest{}, stat{}, err
 		}
 		defer file.Close()
-		oid, err := t.store.putStream(file, e.st.size)
+		var in io.Reader = file
+		if part {
+			in = io.LimitReader(file, e.st.size)
+		}
+		oid, err := t.store.putStream(in, e.st.size)
 		if err != nil {
 			return digest{}, stat{}, err
 		}
 		after, err := f.lstat(e.name)
 		return oid, after, err
 	}
-	data, after, err := f.content(e.name, e.st.size)
+	var data []byte
+	var after stat
+	var err error
+	if part {
+		data, err = f.part(e.name, e.st.size)
+	} else {
+		data, after, err = f.content(e.name, e.st.size)
+	}
 	if t.large != nil && isPermission(err) {
 		return t.closedFile(e), e.st, nil
 	}
-	if err != nil || after != e.st {
+	if err != nil || !part && after != e.st {
 		return digest{}, after, err
 	}
 	data, err = conv.clean(data, func() ([]byte, error) {

@@ -76,6 +76,7 @@ func prepare(s *Source, o Options) (*Tree, error) {
 		return nil, err
 	}
 	t.fine = fineClock(o.Dir)
+	t.tells = tellsOfMappings(o.Dir)
 	t.store, err = newStore(filepath.Join(o.Dir, "run", "objects"), t.fmt)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(o.Dir))
@@ -222,6 +223,7 @@ func InPlace(ctx context.Context, s *Source, o Options) (*Tree, error) {
 		return nil, err
 	}
 	t.dir, t.inUse = s.root, true
+	t.tells = tellsOfMappings(t.dir)
 	err = t.loadBase()
 	if err == nil {
 		if index, e := readIndex(filepath.Join(s.gitDir, "index"), t.fmt); e == nil {

@@ -99,8 +99,8 @@ func (t *Tree) statDigest(st stat) digest {
 }
 
 // hashFolderFile names the content of a file in a folder outside a repository without keeping it; ok is false for one
-// that is small enough to be kept.
-func (t *Tree) hashFolderFile(f *folder, e *entry) (oid digest, after stat, ok bool, err error) {
+// that is small enough to be kept. part takes of a file that changes meanwhile as much as is there.
+func (t *Tree) hashFolderFile(f *folder, e *entry, part bool) (oid digest, after stat, ok bool, err error) {
 	switch {
 	case t.unread != "":
 		return t.statDigest(e.st), e.st, true, nil
@@ -118,7 +118,7 @@ func (t *Tree) hashFolderFile(f *folder, e *entry) (oid digest, after stat, ok b
 	h := t.fmt.new()
 	h.Write(header("blob", e.st.size))
 	n, err := io.Copy(h, io.LimitReader(file, e.st.size+1))
-	if err == nil && n != e.st.size {
+	if err == nil && n != e.st.size && !part {
 		err = errChanged
 	}
 	if err != nil {

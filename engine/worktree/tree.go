@@ -21,6 +21,9 @@ type Options struct {
 	Now          func() time.Time
 	// Exclude says which paths of a folder that is worked in are no part of the worktree; nil is none.
 	Exclude func(path string) bool
+	// Processes lists the processes of the run that live: what they do while a capture looks, and what they map into their
+	// memory, may change the worktree without changing times. nil says that there are none.
+	Processes func() []int
 }
 
 // Tree is a run's worktree. It is used by one goroutine at a time.
@@ -38,6 +41,7 @@ type Tree struct {
 	conv  *converter
 	mode  modeRules
 	fine  bool // see fineClock
+	tells bool // see tellsOfMappings
 	fault func(op, path string) error
 
 	start          digest // the commit that was asked for; zero without

@@ -22,6 +22,9 @@ type walk struct {
 	exclude func(path string) bool      // paths that are not part of the worktree
 	fault   func(op, path string) error // tests make calls fail
 	racy    int64                       // times from here on prove nothing; see fineClock
+	base    string                      // absolute, ends in a slash
+	mapped  *mappings                   // nil: not looked for yet
+	lenient bool                        // what changes while it is read is taken as it was read, what vanishes as removed
 	spare   chan struct{}               // a second goroutine
 	ignored atomic.Int64                // ignored files that are new or changed
 	mu      sync.Mutex
@@ -100,7 +103,9 @@ func (w *walk) below(n *node, f *folder, path string, recheck bool) error {
 			break
 		}
 		if !ok {
+			w.mu.Lock()
 			lost = append(lost, d)
+			w.mu.Unlock()
 			continue
 		}
 		if !w.plain && (recheck || d.st == (stat{})) {
@@ -108,7 +113,14 @@ func (w *walk) below(n *node, f *folder, path string, recheck bool) error {
 		}
 		visit := func() error {
 			defer sub.close()
-			return w.folder(d, sub, path+d.name+"/", n.rules, recheck)
+			err := w.folder(d, sub, path+d.name+"/", n.rules, recheck)
+			if gone(err) { // removed since it was opened
+				w.mu.Lock()
+				lost = append(lost, d)
+				w.mu.Unlock()
+				return nil
+			}
+			return err
 		}
 		select {
 		case w.spare <- struct{}{}:
@@ -202,7 +214,7 @@ func (w *walk) look(n *node, f *folder, path string) error {
 
 // compare marks an entry whose stat is not the one that its content was read under.
 func (w *walk) compare(n *node, e *entry, st stat, path string) {
-	if st == e.st && !e.check {
+	if st == e.st && !e.check && !w.mapped.names(st, w.base+path+e.name) {
 		return
 	}
 	if e.ignored && st != e.st {

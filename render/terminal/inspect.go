@@ -182,6 +182,7 @@ func gatesOf(f notebooks.Front) [][2]string {
 	add("approval", f.Approval)
 	add("sandbox", f.Sandbox)
 	add("network", f.Network)
+	add("processes", f.Processes)
 	var resources []string
 	for _, r := range []struct {
 		words string

@@ -142,7 +142,7 @@ __mm_done() {
 	__mm_open=
 	__mm_unsetenv
 	[[ $1 == 0 ]] || builtin printf '%s\0' - "$__mm_was" "$__mm_err" >|@D@/failed
-	builtin disown -a
+	[[ -z @APART@ ]] || builtin disown -a # else bash would tell of the end of each
 	builtin printf '%s %s 0\n' "$__mm_number" "$1" >|@D@/ctl
 	return 0
 }

@@ -1,5 +1,5 @@
 # The driver of a zsh session: what the loop in shell.go needs, and as in bash.sh explained there.
-typeset -g __mm_flags=@FLAGS@ __mm_atexit=
+typeset -g __mm_flags=@FLAGS@ __mm_atexit= __mm_open= __mm_s=0 __mm_f=
 typeset -ga __mm_env
 __mm_env=()
 unsetopt global_rcs rcs
@@ -19,10 +19,12 @@ trap() {
 
 __mm_next() {
 	emulate -L zsh
-	local __mm_n __mm_v __mm_dir __mm_lines
+	local __mm_n __mm_dir __mm_lines
+	{ [[ -z $__mm_open ]] || __mm_done; } 2>/dev/null
 	while :; do
 		exec </dev/null >|@D@/out 2>|@D@/err
-		IFS= builtin read -r __mm_number <@D@/in || builtin exit
+		__mm_number=
+		while builtin read -r -u 0 -k __mm_n || builtin exit; [[ $__mm_n != $'\n' ]]; do __mm_number+=$__mm_n; done <@D@/in
 		case $__mm_number in
 		q)
 			__mm_ending=1
@@ -37,21 +39,18 @@ __mm_next() {
 		*) break ;;
 		esac
 	done
-	{
-		IFS= builtin read -r -d $'\0' __mm_v
-		IFS= builtin read -r -d $'\0' __mm_lines
-		IFS= builtin read -r -d $'\0' __mm_dir
-		while IFS= builtin read -r -d $'\0' __mm_n && [[ -n $__mm_n ]]; do
-			IFS= builtin read -r -d $'\0' __mm_v
-			__mm_setenv "$__mm_n" "$__mm_v"
-		done
-		IFS= builtin read -r -d $'\0' __mm_code
-	} <@D@/step
+	local -a __mm_all
+	__mm_all=("${(@0)$(<@D@/step)}") # read would want IFS, which may be readonly
+	__mm_lines=$__mm_all[2] __mm_dir=$__mm_all[3]
+	for (( __mm_n = 4; ${#__mm_all[__mm_n]}; __mm_n += 2 )); do
+		__mm_setenv "$__mm_all[__mm_n]" "$__mm_all[__mm_n+1]"
+	done
+	__mm_code=$__mm_all[__mm_n+1]
 	if [[ -n $__mm_dir ]] && ! builtin cd -- "$__mm_dir"; then
 		__mm_code='(builtin exit 1)'
 	fi
 	[[ -z $__mm_flags ]] || __mm_lines+="set -$__mm_flags;"
-	__mm_code=$__mm_lines$__mm_code
+	__mm_code=$__mm_lines$__mm_code __mm_open=1
 	return 0
 }
 
@@ -87,13 +86,15 @@ __mm_letters() {
 	[[ $1 != *v* ]] || __mm_flags+=v
 }
 
-# The loop has put the author's -e -u -x -v off by now: zsh gives -x back when a function ends.
+# The loop has put the author's -e -u -x -v off by now, and kept them in __mm_f: zsh gives -x back when a function ends.
 __mm_done() {
 	emulate -L zsh
-	__mm_letters "$2"
+	__mm_open=
+	__mm_letters "$__mm_f"
 	__mm_unsetenv
-	builtin disown ${(k)jobstates/#/%} 2>/dev/null
-	builtin print -r -- "$__mm_number $1 0" >|@D@/ctl
+	[[ -z @APART@ ]] || builtin disown ${(k)jobstates/#/%} 2>/dev/null
+	builtin print -r -- "$__mm_number $__mm_s 0" >|@D@/ctl
+	__mm_f=
 	return 0
 }
 
@@ -101,7 +102,7 @@ __mm_exit() {
 	[[ -z $__mm_ending ]] || return 0
 	{ builtin printf '%s\0' 0 "" "$__mm_at" >|@D@/failed } 2>/dev/null
 	{
-		local __mm_o=$-
+		local __mm_o=${__mm_f:-$-}
 		builtin set +euxv
 		local __mm_set="$(builtin set +o)" __mm_n __mm_kept=' '
 		builtin alias -L >|@D@/aliases
@@ -141,29 +142,28 @@ __mm_restore() {
 }
 
 __mm_params() {
-	local __mm_kind __mm_name __mm_count __mm_k __mm_v
-	while IFS= builtin read -r -d $'\0' __mm_kind && IFS= builtin read -r -d $'\0' __mm_name; do
-		IFS= builtin read -r -d $'\0' __mm_count
-		case $__mm_kind in
-		text) builtin typeset -g "$__mm_name=$__mm_count" ;;
+	local __mm_name __mm_i=1 __mm_count
+	local -a __mm_all
+	__mm_all=("${(@0)$(<@D@/params)}")
+	while [[ -n $__mm_all[__mm_i] ]]; do
+		__mm_name=$__mm_all[__mm_i+1] __mm_count=$__mm_all[__mm_i+2]
+		case $__mm_all[__mm_i] in
+		text)
+			builtin typeset -g "$__mm_name=$__mm_count"
+			__mm_count=0
+			;;
 		list)
 			builtin typeset -ga "$__mm_name"
-			builtin eval "$__mm_name=()"
-			while (( __mm_count-- > 0 )); do
-				IFS= builtin read -r -d $'\0' __mm_v
-				builtin eval "$__mm_name+=(\"\$__mm_v\")"
-			done
+			builtin eval "$__mm_name=("'"${(@)__mm_all[__mm_i+3,__mm_i+2+__mm_count]}"'")"
 			;;
 		map)
+			(( __mm_count *= 2 ))
 			builtin typeset -gA "$__mm_name"
-			while (( __mm_count-- > 0 )); do
-				IFS= builtin read -r -d $'\0' __mm_k
-				IFS= builtin read -r -d $'\0' __mm_v
-				builtin eval "$__mm_name+=(\"\$__mm_k\" \"\$__mm_v\")"
-			done
+			builtin eval "$__mm_name=("'"${(@)__mm_all[__mm_i+3,__mm_i+2+__mm_count]}"'")"
 			;;
 		esac
-	done <@D@/params
+		(( __mm_i += 3 + __mm_count ))
+	done
 }
 
 zmodload zsh/parameter

@@ -1,0 +1,206 @@
+package kernel
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// lives says which of the processes run.
+func lives(pids []string) (alive []string) {
+	for _, pid := range pids {
+		if running(pid) {
+			alive = append(alive, pid)
+		}
+	}
+	return alive
+}
+
+func numbers(list []Process) (pids []string) {
+	for _, p := range list {
+		pids = append(pids, strconv.Itoa(p.PID))
+	}
+	return pids
+}
+
+func TestChildrenLiveUntilTheirSessionEnds(t *testing.T) {
+	each(t, func(d dialect) string { return d.outlive }, func(t *testing.T, d dialect) {
+		h := start(t, d.kernel)
+		got := h.run(d.outlive)
+		pids := strings.Fields(got.stdout)
+		if got.Exit != 0 || len(pids) != 5 || got.Leftover != 0 {
+			t.Fatalf("%+v", got)
+		}
+		for _, pid := range pids {
+			if !slices.Contains(numbers(got.Left), pid) {
+				t.Errorf("process %s is not listed in %+v", pid, got.Left)
+			}
+		}
+		for _, p := range got.Left {
+			if p.Program == "" || p.Started == 0 || p.Parent != 0 && !slices.Contains(numbers(got.Left), strconv.Itoa(p.Parent)) {
+				t.Errorf("%+v", p)
+			}
+		}
+		next := h.run(d.say("next"))
+		if next.stdout != "next" || next.stderr != "" || next.Leftover != 0 || !slices.Equal(numbers(next.Left), numbers(got.Left)) {
+			t.Errorf("the step after: %+v", next)
+		}
+		// A step that is cut ends what it has started, and leaves alone what was there before.
+		out, stdout := h.endWhenReady(strings.ReplaceAll(d.outlive, "pids.txt", "more.txt")+"\n"+d.wait, context.DeadlineExceeded)
+		more := strings.Fields(stdout)
+		if out.TerminatedBy != "timeout" || len(more) != 6 {
+			t.Fatalf("%+v %q", out, stdout)
+		}
+		if alive := lives(more[:5]); len(alive) > 0 {
+			t.Errorf("processes %v outlived their step's limit", alive)
+		}
+		if alive := lives(pids); len(alive) != 5 && !out.Died {
+			t.Errorf("of the processes %v of an earlier step only %v run", pids, alive)
+		}
+		h.Close()
+		if alive := lives(pids); len(alive) > 0 {
+			t.Errorf("processes %v outlived their session", alive)
+		}
+	})
+}
+
+// What a step that is tried again has started is ended before it is; see Session.EndStarted.
+func TestEndStarted(t *testing.T) {
+	each(t, func(d dialect) string { return d.outlive }, func(t *testing.T, d dialect) {
+		h := start(t, d.kernel)
+		first := strings.Fields(h.run(d.outlive).stdout)
+		second := strings.Fields(h.run(strings.ReplaceAll(d.outlive, "pids.txt", "more.txt")).stdout)
+		h.EndStarted()
+		if len(lives(first)) != 5 || len(lives(second)) != 0 || len(second) != 5 {
+			t.Errorf("%v and %v run of %v and %v", lives(first), lives(second), first, second)
+		}
+		if _, left := h.Running(); len(left) < 5 {
+			t.Errorf("%+v", left)
+		}
+	})
+}
+
+// A shell that its author ends stands again, with the processes of before.
+func TestChildrenLiveOverARestart(t *testing.T) {
+	eachShell(t, func(t *testing.T, _ string, h *harness) {
+		pids := strings.Fields(h.run("sleep 300 & echo $!; (setsid sh -c 'echo $$ >pid; exec sleep 300' &); until [ -s pid ]; do :; done; cat pid").stdout)
+		if got := h.run("exit 3"); !got.Restarted || len(got.Left) != 2 || len(lives(pids)) != 2 {
+			t.Fatalf("%+v; of %v run %v", got, pids, lives(pids))
+		}
+		if got := h.run("kill -9 $$"); !got.Died || len(lives(pids)) != 0 {
+			t.Errorf("%+v; the shell has ended for good, and of %v run %v", got, pids, lives(pids))
+		}
+	})
+}
+
+// A job of one step can be waited for and ended in another, as in any script.
+func TestJobsOverSteps(t *testing.T) {
+	eachShell(t, func(t *testing.T, _ string, h *harness) {
+		h.run("sleep 300 & server=$!")
+		if got := h.run("kill $server; wait $server; echo $?"); got.stdout != "143\n" || len(got.Left) != 0 {
+			t.Errorf("%+v", got)
+		}
+		h.run("sh -c 'exit 7' & job=$!")
+		if got := h.run("wait $job; echo $?"); got.stdout != "7\n" {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// What ends by itself right after its step is no process that the step has left.
+func TestPassingProcessesAreNotLeft(t *testing.T) {
+	bash, _ := Lookup("bash")
+	h := start(t, bash)
+	if got := h.run("echo text > >(cat; echo end)"); got.stdout != "text\nend\n" || len(got.Left) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What a process prints later is the output of the step that runs then, or else of the next one.
+func TestOutputOfWhatIsLeft(t *testing.T) {
+	each(t, func(d dialect) string { return d.outlive }, func(t *testing.T, d dialect) {
+		if strings.HasPrefix(d.kernel.Name(), JupyterPrefix) {
+			t.Skip("the kernel hands it on when it likes; see TestJupyterLateOutput")
+		}
+		shell := func(code string) string {
+			if d.kernel.Name() == "python" {
+				return "import subprocess\n_ = subprocess.call(['sh', '-c', " + pythonString(code) + "])"
+			}
+			if d.kernel.Name() == "node" {
+				return "require('child_process').execFileSync('sh', ['-c', " + pythonString(code) + "], { stdio: 'inherit' }); undefined"
+			}
+			return code
+		}
+		h := start(t, d.kernel)
+		talk := "for n in 1 2; do read x <go$n; echo out$n; echo err$n >&2; echo done >said$n; done"
+		h.ok(shell("mkfifo go1 go2 said1 said2; sh -c '"+talk+"' &"), "")
+		if got := h.run(shell("echo a; echo >go1; read x <said1; echo b")); got.stdout != "a\nout1\nb\n" || got.stderr != "err1\n" {
+			t.Errorf("during a step: %+v", got)
+		}
+		if err := os.WriteFile(filepath.Join(h.dir, "go2"), []byte("\n"), 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.ReadFile(filepath.Join(h.dir, "said2")); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.run(shell("echo c")); got.stdout != "out2\nc\n" || got.stderr != "err2\n" {
+			t.Errorf("between two steps: %+v", got)
+		}
+	})
+}
+
+// A step ends although what it left holds its streams and never stops to print.
+func TestEndlessOutputOfWhatIsLeft(t *testing.T) {
+	each(t, func(d dialect) string { return d.outlive }, func(t *testing.T, d dialect) {
+		code := "yes & yes >&2 &"
+		switch name := d.kernel.Name(); {
+		case strings.HasPrefix(name, JupyterPrefix):
+			t.Skip("the kernel reads it, without an end")
+		case name == "python":
+			code = "import subprocess\nfor to in ('', '>&2'): p = subprocess.Popen('yes ' + to, shell=True)"
+		case name == "node":
+			code = "for (const to of ['', '>&2']) require('child_process').spawn('sh', ['-c', 'yes ' + to], { stdio: 'inherit' }).unref()"
+		}
+		h := start(t, d.kernel)
+		if got := h.run(code); got.Exit != 0 || len(got.Left) < 2 {
+			t.Fatalf("%d, %+v", got.Exit, got.Left)
+		}
+		for range 3 {
+			if got := h.run(d.say("next")); got.Exit != 0 || !strings.Contains(got.stdout, "next") || !strings.Contains(got.stderr, "y\ny\n") {
+				t.Fatalf("%+v", got.Outcome)
+			}
+		}
+		_, left := h.Running()
+		h.Close()
+		if alive := lives(numbers(left)); len(alive) > 0 {
+			t.Errorf("processes %v outlived their session", alive)
+		}
+	})
+}
+
+// Processes of other sessions are looked at once and left alone, those too that show nothing of where they come from.
+func TestManyProcessesOfOthers(t *testing.T) {
+	bash, _ := Lookup("bash")
+	first, second := start(t, bash), start(t, bash)
+	got := first.run("for n in 1 2 3; do (env -i setsid sleep 300 &); done")
+	if len(got.Left) != 3 {
+		t.Fatalf("%+v", got)
+	}
+	for range 20 {
+		if got := second.run(":"); len(got.Left) != 0 {
+			t.Fatalf("%+v", got)
+		}
+	}
+	second.Close()
+	if alive := lives(numbers(got.Left)); len(alive) != 3 {
+		t.Errorf("of %+v only %v run", got.Left, alive)
+	}
+	first.Close()
+	if alive := lives(numbers(got.Left)); len(alive) != 0 {
+		t.Errorf("%v run", alive)
+	}
+}
