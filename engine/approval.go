@@ -232,7 +232,7 @@ func (r *run) approval() error {
 			err = store.Use(g.ID, r.id)
 		}
 		if err == nil {
-			return r.grant(g, conditions)
+			return r.grant(g, conditions, own(requester, g.Actor, g.by.Principals))
 		}
 		if !errors.Is(err, runs.ErrUsed) {
 			return err
@@ -242,26 +242,30 @@ func (r *run) approval() error {
 	return r.refuse(d, command)
 }
 
+// approvalRule is the rule of the blockers of a run that got no approval.
+const approvalRule = "approval: required"
+
 // refuse ends the run that got no approval, before anything started.
 func (r *run) refuse(d decision, command string) error {
 	r.gated = true
 	if d.code != runs.CodeApprovalDenied {
 		d.words += "; grant it with: " + command
-		r.blockers = append(r.blockers, runs.Blocker{Code: d.code, Words: d.words})
-		return r.emit(runs.GateBlocked, "", runs.GateData{Code: d.code, Words: d.words})
+		gate := runs.GateData{Code: d.code, Rule: approvalRule, Words: d.words}
+		r.blockers = append(r.blockers, gate.Blocker())
+		return r.emit(runs.GateBlocked, "", gate)
 	}
-	r.blockers = append(r.blockers, runs.Blocker{Code: d.code, Words: d.words})
+	r.blockers = append(r.blockers, runs.Blocker{Code: d.code, Rule: approvalRule, Words: d.words})
 	sealed, err := r.keep(runs.ApprovalFile, d.denied.Text)
 	if err != nil {
 		return err
 	}
-	return r.emit(runs.ApprovalDenied, "", runs.ApprovalDeniedData{Code: d.code, Words: d.words, ID: d.denied.ID, Actor: d.denied.Actor,
+	return r.emit(runs.ApprovalDenied, "", runs.ApprovalDeniedData{Code: d.code, Rule: approvalRule, Words: d.words, ID: d.denied.ID, Actor: d.denied.Actor,
 		Time: d.denied.Time, File: sealed.File, Digest: sealed.Digest})
 }
 
 // grant records the approval that this run has used, with what it takes to check it later.
-func (r *run) grant(g granted, c Conditions) error {
-	data := runs.ApprovalGrantedData{ID: g.ID, Contract: g.Contract, Actor: g.Actor, Time: g.Time, Expires: g.Expires, Key: g.by.Key, Principals: g.by.Principals}
+func (r *run) grant(g granted, c Conditions, byRequester bool) error {
+	data := runs.ApprovalGrantedData{ID: g.ID, Contract: g.Contract, Actor: g.Actor, Time: g.Time, Expires: g.Expires, Own: byRequester, Key: g.by.Key, Principals: g.by.Principals}
 	sealed, err := r.keep(runs.ApprovalFile, g.Text)
 	if err != nil {
 		return err

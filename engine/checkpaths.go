@@ -17,11 +17,17 @@ const mostHidden = 100
 
 // checkPaths holds every path that was written against allow and forbid: of what changed both ends of a
 // rename, and where a link leads; of what .gitignore hides, what the run itself hid; and what no change holds.
-func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *runs.DiffCheckedData, block func(code, words string)) error {
+func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *runs.DiffCheckedData, record *runs.Run) error {
+	broken := broken{record: record}
 	for _, f := range files {
 		for _, path := range changedPaths(f) {
-			if !r.plan.allowed(path) || f.Quoted && !r.plan.allowed(worktree.RawPath(path)) {
+			rule := r.plan.ruleAgainst(path)
+			if f.Quoted && rule == "" {
+				rule = r.plan.ruleAgainst(worktree.RawPath(path))
+			}
+			if rule != "" {
 				data.Disallowed = append(data.Disallowed, path)
+				broken.add(rule, path)
 			}
 		}
 	}
@@ -31,13 +37,12 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 	}
 	data.HiddenCount, data.Hidden = len(hidden), hidden[:min(len(hidden), mostHidden)]
 	for _, path := range hidden {
-		if r.plan.forbidden(path) {
+		if pattern := firstMatch(r.plan.Notebook.Front.Forbid, path); pattern != "" {
 			data.Disallowed = append(data.Disallowed, path)
+			broken.add("forbid: "+pattern, path)
 		}
 	}
-	if len(data.Disallowed) > 0 {
-		block(runs.CodeDisallowedFileChange, "changed, and not allowed to: "+firstOf(data.Disallowed))
-	}
+	data.Blockers = append(data.Blockers, broken.blockers...)
 	astray, err := r.astray(files)
 	if err != nil {
 		return err
@@ -46,7 +51,8 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 		if !slices.Contains(data.Disallowed, l.path) {
 			data.Disallowed = append(data.Disallowed, l.path)
 		}
-		block(runs.CodeDisallowedFileChange, fmt.Sprintf("%s is a link to %s, which %s", l.path, l.target, l.why))
+		data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange, Step: record.ChangedBy(l.path), Rule: "links stay where the run may write",
+			Paths: []string{l.path}, Words: fmt.Sprintf("%s is a link to %s, which %s", l.path, l.target, l.why)})
 	}
 	unseen, err := r.tree.Unseen(ctx)
 	if err != nil {
@@ -54,8 +60,9 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 	}
 	if len(unseen) > 0 {
 		data.Disallowed = append(data.Disallowed, unseen...)
-		block(runs.CodeDisallowedFileChange, "repositories inside the worktree, whose files no commit of the run can hold: "+firstOf(unseen)+
-			"; let the step remove their .git, commit what belongs to a submodule there, or work in $TMPDIR")
+		data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange, Rule: "no repository inside the worktree", Paths: firstPaths(unseen),
+			Words: "repositories inside the worktree, whose files no commit of the run can hold: " + firstOf(unseen) +
+				"; let the step remove their .git, commit what belongs to a submodule there, or work in $TMPDIR"})
 	}
 	data.AllowedPassed = len(data.Disallowed) == 0
 	return nil
@@ -127,14 +134,58 @@ func (p *Plan) restricted() bool {
 	return len(f.Allow) > 0 || len(f.Forbid) > 0 || len(p.AllowAlso) > 0
 }
 
-// forbidden says whether a pattern of forbid names a path.
-func (p *Plan) forbidden(path string) bool { return matchAny(p.Notebook.Front.Forbid, path) }
-
 // allowed says whether a path of the worktree may change.
-func (p *Plan) allowed(path string) bool {
+func (p *Plan) allowed(path string) bool { return p.ruleAgainst(path) == "" }
+
+// ruleAgainst is the rule that does not let a path of the worktree change, as its author wrote it; "" is none.
+func (p *Plan) ruleAgainst(path string) string {
 	f := &p.Notebook.Front
-	if len(f.Allow) > 0 && !coveredBy(f.Allow, path) || p.forbidden(path) || f.Mode == runs.MutationNone {
-		return false
+	if pattern := firstMatch(f.Forbid, path); pattern != "" {
+		return "forbid: " + pattern
 	}
-	return !slices.ContainsFunc(p.AllowAlso, func(list []string) bool { return !coveredBy(list, path) })
+	if f.Mode == runs.MutationNone {
+		return "mode: none"
+	}
+	lists := p.AllowAlso
+	if len(f.Allow) > 0 {
+		lists = append([][]string{f.Allow}, lists...)
+	}
+	for _, list := range lists {
+		if !coveredBy(list, path) {
+			return "allow: " + strings.Join(list, ", ")
+		}
+	}
+	return ""
 }
+
+// broken gathers the paths that changed against a rule: a blocker for each rule and step.
+type broken struct {
+	record   *runs.Run
+	blockers []runs.Blocker
+	omitted  []int // paths of a blocker that it does not list
+}
+
+func (b *broken) add(rule, path string) {
+	step := b.record.ChangedBy(path)
+	at := slices.IndexFunc(b.blockers, func(o runs.Blocker) bool { return o.Rule == rule && o.Step == step })
+	if at < 0 {
+		at = len(b.blockers)
+		b.blockers, b.omitted = append(b.blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange, Step: step, Rule: rule}), append(b.omitted, 0)
+	}
+	o := &b.blockers[at]
+	if len(o.Paths) < mostPaths {
+		o.Paths = append(o.Paths, path)
+	} else {
+		b.omitted[at]++
+	}
+	o.Words = "changed, and not allowed to: " + firstOf(o.Paths)
+	if n := b.omitted[at]; n > 0 {
+		o.Words += fmt.Sprintf(" and %d more", n)
+	}
+	o.Words += fmt.Sprintf(" (%s)", rule)
+}
+
+// mostPaths is how many paths a blocker lists.
+const mostPaths = 100
+
+func firstPaths(paths []string) []string { return slices.Clone(paths[:min(len(paths), mostPaths)]) }

@@ -41,13 +41,15 @@ func (r *run) checkDiff(ctx context.Context) error {
 	f := r.plan.Notebook.Front
 	data := runs.DiffCheckedData{BaseCommit: string(r.tree.Base()), ResultCommit: string(total.Commit), ResultTree: string(total.Tree),
 		Files: total.Files, Patch: runs.PatchFile, PatchDigest: runs.DigestOf(total.Patch)}
-	block := func(code, words string) {
-		data.Blockers = append(data.Blockers, runs.Blocker{Code: code, Words: words})
-	}
+	block := func(b runs.Blocker) { data.Blockers = append(data.Blockers, b) }
 	if total.PatchErr != nil {
-		block(runs.CodeChangeTooLarge, "the patch does not hold the whole change: "+total.PatchErr.Error())
+		block(runs.Blocker{Code: runs.CodeChangeTooLarge, Words: "the patch does not hold the whole change: " + total.PatchErr.Error()})
 	}
-	if err := r.checkPaths(ctx, total.Files, &data, block); err != nil {
+	record, err := runs.Fold(r.events)
+	if err != nil {
+		return err
+	}
+	if err := r.checkPaths(ctx, total.Files, &data, record); err != nil {
 		return err
 	}
 	lines, bytes := 0, int64(0)
@@ -60,15 +62,21 @@ func (r *run) checkDiff(ctx context.Context) error {
 		is, limit int64
 	}{{"files", int64(len(total.Files)), int64(f.Limits.Files)}, {"lines", int64(lines), int64(f.Limits.Lines)}, {"bytes", bytes, f.Limits.Bytes}} {
 		if l.limit > 0 && l.is > l.limit {
-			block(runs.CodeChangeTooLarge, fmt.Sprintf("%d %s changed, and %d is the limit", l.is, l.what, l.limit))
+			b := runs.Blocker{Code: runs.CodeChangeTooLarge, Rule: fmt.Sprintf("limits: %s: %d", l.what, l.limit),
+				Paths: firstPaths(changedNames(total.Files)), Words: fmt.Sprintf("%d %s changed, and %d is the limit", l.is, l.what, l.limit)}
+			b.Step = record.ChangedBy(total.Files[0].Path)
+			if slices.ContainsFunc(total.Files, func(f runs.ChangedFile) bool { return record.ChangedBy(f.Path) != b.Step }) {
+				b.Step = "" // more than one step made it too large
+			}
+			block(b)
 		}
 	}
 	switch {
 	case len(total.Files) > 0:
 	case slices.Contains(f.Require, "diff"):
-		block(runs.CodeNoDiff, "a change is required, and nothing changed")
+		block(runs.Blocker{Code: runs.CodeNoDiff, Rule: "require: diff", Words: "a change is required, and nothing changed"})
 	case r.plan.Request.Branch != "":
-		block(runs.CodeNoDiff, "--branch "+r.plan.Request.Branch+": nothing changed, so there is nothing to commit")
+		block(runs.Blocker{Code: runs.CodeNoDiff, Rule: "--branch", Words: "--branch " + r.plan.Request.Branch + ": nothing changed, so there is nothing to commit"})
 	}
 	r.blockers = append(r.blockers, data.Blockers...)
 	return r.emit(runs.GitDiffChecked, "", data)
@@ -94,8 +102,8 @@ func (r *run) checkTests() error {
 	case !passed && !failed:
 		data.Skipped = "no test step passed, and none failed: they were skipped, or allowed to fail"
 	}
-	if data.Skipped != "" && r.failed == "" && slices.Contains(r.plan.Notebook.Front.Require, "tests") {
-		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeVerificationFailed, Words: "tests are required: " + data.Skipped})
+	if slices.Contains(r.plan.Notebook.Front.Require, "tests") {
+		r.testsRequired(&data)
 	}
 	for _, b := range r.blockers {
 		if b.Code == runs.CodeVerificationFailed || b.Code == runs.CodeReviewerRejected {
@@ -105,11 +113,45 @@ func (r *run) checkTests() error {
 	return r.emit(runs.VerificationCompleted, "", data)
 }
 
+// testsRequired adds what keeps a run that requires tests from passing: none passed, or the command line left some out.
+func (r *run) testsRequired(data *runs.VerificationData) {
+	block := func(step notebooks.StepID, words string) {
+		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeVerificationFailed, Step: step, Rule: "require: tests", Words: words})
+	}
+	for _, s := range r.plan.Steps {
+		if s.Has(notebooks.TagTest) && s.LeftOut != "" {
+			data.Passed = false
+			block(s.ID, fmt.Sprintf("tests are required, and %s left this one out", s.LeftOut))
+		}
+	}
+	if data.Skipped != "" && r.failed == "" {
+		block("", "tests are required: "+data.Skipped)
+	}
+}
+
+// changedSince is a step that changed files, and which.
+type changedSince struct {
+	step  notebooks.StepID // "" for what the interpreters did when they were closed
+	paths []string
+}
+
+func (r *run) changedSince(step notebooks.StepID, change *worktree.Change) {
+	if len(change.Files) > 0 {
+		r.untested = append(r.untested, changedSince{step, changedNames(change.Files)})
+	}
+}
+
 // checkSource holds the end against the beginning: what was tested is what stands there, and the
 // user's checkout is as it was.
 func (r *run) checkSource(ctx context.Context) error {
-	if r.tested && r.untested {
-		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree, Words: "files changed during the last test step or after it, so what was tested is not what is left"})
+	if r.tested && len(r.untested) > 0 {
+		var paths []string
+		for _, c := range r.untested {
+			paths = append(paths, c.paths...)
+		}
+		slices.Sort(paths)
+		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree, Step: r.untested[0].step, Rule: runs.RuleTestedIsLeft,
+			Paths: firstPaths(slices.Compact(paths)), Words: "files changed during the last test step or after it, so what was tested is not what is left"})
 	}
 	if r.plan.Source == nil {
 		return nil
@@ -126,7 +168,7 @@ func (r *run) checkSource(ctx context.Context) error {
 		return nil
 	}
 	r.mutated = true
-	r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree, Words: "the source checkout changed while the run went on: " + firstOf(touched)})
+	r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree, Rule: runs.RuleSourceAsItWas, Paths: firstPaths(touched), Words: "the source checkout changed while the run went on: " + firstOf(touched)})
 	return nil
 }
 

@@ -43,6 +43,16 @@ func matchParts(pattern, name []string) bool {
 	return len(name) == 0
 }
 
+// firstMatch is the first pattern that names a path; "" is none.
+func firstMatch(patterns []string, name string) string {
+	for _, p := range patterns {
+		if matchPath(p, name) {
+			return p
+		}
+	}
+	return ""
+}
+
 func matchAny(patterns []string, name string) bool {
 	for _, p := range patterns {
 		if matchPath(p, name) {

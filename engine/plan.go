@@ -50,6 +50,7 @@ type PlannedStep struct {
 	Kernel  kernel.Kernel // nil: no kernel is there, and the step is tagged skip
 	Session string        // name of the live session
 	Skip    string        // why it will not run; "" runs
+	LeftOut string        // the option that leaves it out: "--only"
 }
 
 // Parse reads the notebook of a request, in the language that the request adds. The error is that of forms.Parse.
@@ -349,14 +350,14 @@ func (p *Plan) choose() error {
 		case s.Has(notebooks.TagSkip):
 			s.Skip = "it is tagged skip"
 		case slices.ContainsFunc(req.SkipTags, s.Has):
-			s.Skip = "its tag was left out by --skip-tag"
+			s.Skip, s.LeftOut = "its tag was left out by --skip-tag", "--skip-tag"
 		case always:
 		case len(req.Only) > 0 && !slices.Contains(req.Only, string(s.ID)):
-			s.Skip = "--only names other steps"
+			s.Skip, s.LeftOut = "--only names other steps", "--only"
 		case i < from:
-			s.Skip = "it stands before --from"
+			s.Skip, s.LeftOut = "it stands before --from", "--from"
 		case i > until:
-			s.Skip = "it stands after --until"
+			s.Skip, s.LeftOut = "it stands after --until", "--until"
 		}
 		if s.Skip != "" {
 			skipped[s.ID] = s.Skip
@@ -412,7 +413,9 @@ func (p *Plan) chooseBase(ctx context.Context) error {
 
 // gates decides what must hold before anything starts. What does not hold stands in p.Gates.
 func (p *Plan) gates(ctx context.Context, e *Engine) error {
-	block := func(code, words string) { p.Gates = append(p.Gates, runs.GateData{Code: code, Words: words}) }
+	block := func(code, rule, words string) {
+		p.Gates = append(p.Gates, runs.GateData{Code: code, Rule: rule, Words: words})
+	}
 	f := p.Notebook.Front
 	if v, ok := e.Getenv("MARKMILL_DEPTH"); ok && v != "" {
 		n, err := strconv.Atoi(v)
@@ -422,19 +425,28 @@ func (p *Plan) gates(ctx context.Context, e *Engine) error {
 		p.Depth = n
 	}
 	if p.Depth > MaxDepth {
-		block(runs.CodeDepthExceeded, fmt.Sprintf("this run is %d runs deep, and %d is the limit", p.Depth, MaxDepth))
+		block(runs.CodeDepthExceeded, "", fmt.Sprintf("this run is %d runs deep, and %d is the limit", p.Depth, MaxDepth))
 	}
 	if (slices.Contains(f.Require, "clean") || p.Request.Dirty == DirtyBlock) && len(p.DirtyPaths) > 0 {
-		block(runs.CodeDirtyStartingTree, fmt.Sprintf("a clean start is required, and these are not committed: %s; commit or stash them",
-			firstOf(p.DirtyPaths)))
+		rule := "require: clean"
+		if !slices.Contains(f.Require, "clean") {
+			rule = "--dirty block"
+		}
+		p.Gates = append(p.Gates, runs.GateData{Code: runs.CodeDirtyStartingTree, Rule: rule, Paths: firstPaths(p.DirtyPaths),
+			Words: fmt.Sprintf("a clean start is required, and these are not committed: %s; commit or stash them", firstOf(p.DirtyPaths))})
 	}
 	if slices.Contains(f.Require, "tests") && !slices.ContainsFunc(p.Steps, func(s PlannedStep) bool { return s.Has(notebooks.TagTest) && s.Skip == "" }) {
-		block(runs.CodeMissingTestCommand, "tests are required, and no step that runs is tagged test")
+		block(runs.CodeMissingTestCommand, "require: tests", "tests are required, and no step that runs is tagged test")
 	}
 	if refusal := p.contain(ctx, e); refusal != "" {
-		block(runs.CodeProviderUnavailable, refusal)
+		block(runs.CodeProviderUnavailable, "", refusal)
 	}
 	return nil
+}
+
+// leavesOut says whether the command line leaves a step out of the run.
+func (p *Plan) leavesOut() bool {
+	return slices.ContainsFunc(p.Steps, func(s PlannedStep) bool { return s.LeftOut != "" })
 }
 
 // needsApproval says whether the run waits for one. It is decided when the run starts (approval.go),

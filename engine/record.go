@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"markmill/engine/mask"
 	"markmill/engine/worktree"
@@ -22,7 +23,7 @@ func (p *Plan) data() runs.PlanData {
 	for _, s := range p.Steps {
 		step := runs.PlannedStep{ID: s.ID, Index: s.Index, Lang: s.Lang, Kernel: s.Session, Tags: s.Tags, Action: "run"}
 		if s.Skip != "" {
-			step.Action, step.Reason = "skip", s.Skip
+			step.Action, step.Reason, step.LeftOut = "skip", s.Skip, s.LeftOut
 		}
 		d.Steps = append(d.Steps, step)
 	}
@@ -48,6 +49,38 @@ func (p *Plan) root() string {
 		return ""
 	}
 	return p.Source.Root()
+}
+
+// sourcePath is the path of the notebook as its output names it: from the root of the repository, or outside one from the
+// working directory. It is "" where the notebook has none, or lies elsewhere.
+func (p *Plan) sourcePath() string {
+	if p.Request.Path == "-" || strings.Contains(p.Request.Path, "://") {
+		return ""
+	}
+	root, err := p.root(), error(nil)
+	if root == "" {
+		if root, err = os.Getwd(); err != nil {
+			return ""
+		}
+	}
+	path, err := filepath.Abs(p.Request.Path)
+	if err != nil {
+		return ""
+	}
+	for _, resolve := range []func(string) (string, error){filepath.EvalSymlinks, func(s string) (string, error) { return s, nil }} {
+		from, err := resolve(root)
+		if err != nil {
+			continue
+		}
+		dir, err := resolve(filepath.Dir(path)) // a link to a notebook is a notebook of its own
+		if err != nil {
+			continue
+		}
+		if rel, err := filepath.Rel(from, filepath.Join(dir, filepath.Base(path))); err == nil && filepath.IsLocal(rel) {
+			return filepath.ToSlash(rel)
+		}
+	}
+	return ""
 }
 
 // contract is what the run was asked, and what it may do.
@@ -126,6 +159,8 @@ func (r *run) finish(ctx context.Context, ref string) (*runs.Run, error) {
 		data.Status = runs.Blocked
 	case len(r.blockers) > 0:
 		data.Status = runs.Fail
+	case r.plan.leavesOut():
+		data.Status = runs.Partial
 	}
 	var signal Interrupt
 	if errors.As(context.Cause(ctx), &signal) {
@@ -161,7 +196,7 @@ func (r *run) finish(ctx context.Context, ref string) (*runs.Run, error) {
 // written or that refuses, and a secret that is found, change data, and the views are written anew.
 func (r *run) conclude(data *runs.CompletedData) (event runs.Event, record *runs.Run, err error) {
 	fail := func() {
-		if data.Status == runs.Pass {
+		if data.Status.Passed() {
 			data.Status = runs.Fail
 		}
 	}

@@ -80,7 +80,7 @@ func (c *Cut) resumable() error {
 	case has(runs.CodeSecretLeaked):
 		return no("a secret has shown in it", "let no step print or write it, and "+again)
 	case status == runs.Fail && has(runs.CodeArtifactWriteFailure): // a full disk
-	case status == runs.Pass:
+	case status.Passed():
 		return no("it passed, and there is nothing left to do", again)
 	case status != runs.Interrupted:
 		return no(fmt.Sprintf("it came to its end, as %s", status), "mend what it says, and "+again)

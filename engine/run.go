@@ -63,7 +63,7 @@ type run struct {
 	blocked    bool             // a blocker of status blocked came in the middle
 	whole      context.Context  // of the run, without its time limit
 	late       bool             // the run passed its time limit, and that stands among the blockers
-	untested   bool             // files changed since the last test step, or by one
+	untested   []changedSince   // what changed since the last test step, or by one
 	tested     bool             // a test step ran
 	mutated    bool             // the user's checkout changed
 	lastCommit string           // of the run's chain
@@ -171,7 +171,7 @@ func (r *run) open(root string) error {
 		return err
 	}
 	if err := r.emit(runs.RunStarted, "", runs.RunStartedData{
-		RunID: r.id, Markmill: r.eng.Version, Notebook: p.Request.Path, Form: string(p.Notebook.Form), SourceFile: p.sourceFile(),
+		RunID: r.id, Markmill: r.eng.Version, Views: runs.ViewsVersion, Notebook: p.Request.Path, SourcePath: p.sourcePath(), Form: string(p.Notebook.Form), SourceFile: p.sourceFile(),
 		Repository: root, Depth: p.Depth, Host: runtime.GOOS + "/" + runtime.GOARCH, PID: os.Getpid(),
 		Paths: r.paths(), Assets: p.Request.Assets, Output: p.Request.Output, OutputForm: string(p.Request.OutputForm),
 		Sandbox: &p.Sandbox, ResumedFrom: from, Options: p.options(),
@@ -263,7 +263,7 @@ func (r *run) do(ctx context.Context) (ref string, err error) {
 		if err := r.emit(runs.GateBlocked, "", g); err != nil {
 			return "", err
 		}
-		r.blockers = append(r.blockers, runs.Blocker{Code: g.Code, Words: g.Words})
+		r.blockers = append(r.blockers, g.Blocker())
 	}
 	r.gated = len(p.Gates) > 0
 	if p.needsApproval() {
@@ -312,7 +312,7 @@ func (r *run) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.untested = r.untested || len(change.Files) > 0
+	r.changedSince("", change)
 	return r.withholdChange("", change)
 }
 

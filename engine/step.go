@@ -301,15 +301,15 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 		}
 		return
 	}
-	switch test := s.Has(notebooks.TagTest); {
-	case test && !bad(done.Status):
-		r.tested, r.untested = true, changed
-	case changed:
-		r.untested = true
+	if s.Has(notebooks.TagTest) && !bad(done.Status) {
+		r.tested, r.untested = true, nil
 	}
+	r.changedSince(s.ID, change)
 	if changed && s.Has(notebooks.TagNoChange) && !bad(done.Status) {
 		done.Status, done.Reason = runs.StepFailed, "it is tagged no-change and changed "+pathsOf(change.Files)
 		r.fail(s, runs.CodeDisallowedFileChange, done.Reason)
+		b := &r.blockers[len(r.blockers)-1]
+		b.Rule, b.Paths = "no-change", firstPaths(changedNames(change.Files))
 		return
 	}
 	words := done.Reason
@@ -396,13 +396,16 @@ func keepAttempt(dir string, n int) error {
 	return nil
 }
 
-func pathsOf(files []runs.ChangedFile) string {
+func pathsOf(files []runs.ChangedFile) string { return firstOf(changedNames(files)) }
+
+// changedNames are the paths of a change, sorted.
+func changedNames(files []runs.ChangedFile) []string {
 	var out []string
 	for _, f := range files {
 		out = append(out, f.Path)
 	}
 	slices.Sort(out)
-	return firstOf(out)
+	return out
 }
 
 func safeName(s string) string {

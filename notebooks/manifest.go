@@ -34,10 +34,11 @@ type Manifest struct {
 	Scraps     []ManifestScrap   `json:"scraps,omitempty"` // scalar values only
 	// Changes is the change of the whole run, sorted by path; nil when it was not checked. Of more than
 	// MaxManifestChanges files only the first stand here, and ChangesOmitted counts the others.
-	Changes        []ManifestChange  `json:"changes,omitempty"`
+	Changes        []ManifestChange  `json:"changes,omitzero"`
 	ChangesOmitted int               `json:"changes_omitted,omitzero"`
 	Contract       *ManifestContract `json:"contract,omitempty"`
-	Regions        []ManifestRegion  `json:"regions"` // set by Splice
+	Verdict        string            `json:"verdict,omitzero"` // digest of the region verdict; set by Splice
+	Regions        []ManifestRegion  `json:"regions"`          // set by Splice
 	// ReportMode says that a page is to fold the code of every step, as of one tagged hide-input.
 	ReportMode bool `json:"report_mode,omitzero"`
 	// Signature is an SSH signature of the manifest without this member; empty where no key is configured.
@@ -100,19 +101,23 @@ type ManifestChange struct {
 	NewBlob string `json:"new_blob,omitzero"`
 	OldMode string `json:"old_mode,omitzero"`
 	NewMode string `json:"new_mode,omitzero"`
+	Added   int    `json:"added,omitzero"` // lines
+	Deleted int    `json:"deleted,omitzero"`
 }
 
 // ManifestContract is what held for the run, after policy and command line had narrowed it.
 type ManifestContract struct {
-	Allow    []string `json:"allow,omitempty"`
-	Forbid   []string `json:"forbid,omitempty"`
-	Protect  []string `json:"protect,omitempty"`
-	Require  []string `json:"require,omitempty"`
-	Limits   string   `json:"limits,omitzero"` // "files 10, lines 200"
-	Mode     string   `json:"mode,omitzero"`   // worktree, in-place, none
-	Sandbox  string   `json:"sandbox,omitzero"`
-	Network  string   `json:"network,omitzero"`
-	Approval string   `json:"approval,omitzero"` // who approved, and whether that is the requester
+	Allow []string `json:"allow,omitempty"`
+	// AllowAlso are further lists, of policies and the command line: a path must match each of them, too.
+	AllowAlso [][]string `json:"allow_also,omitempty"`
+	Forbid    []string   `json:"forbid,omitempty"`
+	Protect   []string   `json:"protect,omitempty"`
+	Require   []string   `json:"require,omitempty"`
+	Limits    string     `json:"limits,omitzero"` // "files 10, lines 200"
+	Mode      string     `json:"mode,omitzero"`   // worktree, in-place, none
+	Sandbox   string     `json:"sandbox,omitzero"`
+	Network   string     `json:"network,omitzero"`
+	Approval  string     `json:"approval,omitzero"` // who approved, and whether that is the requester
 }
 
 // ManifestParam is a parameter as it was injected.

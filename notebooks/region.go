@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 )
 
 // Region is one block of output to be put into a source.
@@ -12,7 +13,12 @@ type Region struct {
 	ID   string
 	At   int    // offset in the source: the end of a top-level fence (its newline included), or Notebook.ParamsAt
 	Body []byte // Markdown
+	// Verdict makes it the region at the top that says how the run came out: it has no ID, and stands at VerdictAt.
+	Verdict bool
 }
+
+// VerdictAt is where the verdict of a source stands: right after the front matter, at the top without one.
+func VerdictAt(source []byte) int { return findFrontMatter(source).body }
 
 // FoundRegion is a region that stood in an output notebook.
 type FoundRegion struct {
@@ -31,7 +37,8 @@ type FoundRegion struct {
 //
 //	<!-- markmill:end c0d06e62adccde6c -->
 //
-// The marker of the manifest is "<!-- markmill:manifest c0d06e62adccde6c -->". The digest is the head of the SHA-256 of what
+// The markers of the verdict and of the manifest are "<!-- markmill:verdict c0d06e62adccde6c -->" and the same with manifest.
+// No empty line stands before a verdict at the very top of a file. The digest is the head of the SHA-256 of what
 // the marker names, the length of the body, and the body; a body cannot hold its own digest, so the first end
 // marker with the digest of the first is the end.
 const (
@@ -40,10 +47,11 @@ const (
 	markerEnd    = "end "
 	markerTail   = " -->"
 	markManifest = "manifest"
+	markVerdict  = "verdict"
 	digestLen    = 16
 )
 
-// digest is that of a body with LF line ends. The head is "out <id>" or "manifest".
+// digest is that of a body with LF line ends. The head is "out <id>", "verdict" or "manifest".
 func digest(head string, body []byte) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%d\n", head, len(body))
@@ -63,15 +71,16 @@ func canonical(body []byte) []byte {
 
 // marker is one line that begins or ends a region.
 type marker struct {
-	head   string // "out <id>", "manifest"; "" for an end
+	head   string // "out <id>", "verdict", "manifest"; "" for an end
 	digest string
 }
 
 func (m marker) id() string {
-	if m.head == markManifest {
+	id, _ := strings.CutPrefix(m.head, markerOut)
+	if id == m.head {
 		return ""
 	}
-	return m.head[min(len(markerOut), len(m.head)):]
+	return id
 }
 
 // parseMarker reads a line. A line that is not exactly a marker is none.
@@ -96,6 +105,8 @@ func parseMarker(line []byte) (marker, bool) {
 		return marker{"", sum}, true
 	case head == markManifest+" ":
 		return marker{markManifest, sum}, true
+	case head == markVerdict+" ":
+		return marker{markVerdict, sum}, true
 	case len(head) > len(markerOut)+1 && head[:len(markerOut)] == markerOut && head[len(head)-1] == ' ' &&
 		isID(head[len(markerOut):len(head)-1]):
 		return marker{head[:len(head)-1], sum}, true

@@ -23,7 +23,9 @@ import (
 // its own end: so Strip knows.
 func Splice(source []byte, regions []Region, m Manifest) []byte {
 	regions = append([]Region(nil), regions...)
-	sort.SliceStable(regions, func(i, j int) bool { return regions[i].At < regions[j].At })
+	sort.SliceStable(regions, func(i, j int) bool {
+		return regions[i].Verdict && !regions[j].Verdict || regions[i].Verdict == regions[j].Verdict && regions[i].At < regions[j].At
+	})
 	m.Source, m.Regions = DigestOf(source), []ManifestRegion{}
 
 	blocks := newBlockParser()
@@ -45,6 +47,11 @@ func Splice(source []byte, regions []Region, m Manifest) []byte {
 		return lineEndBefore(source, next)
 	}
 	for _, r := range regions {
+		if r.Verdict {
+			newline := copyTo(VerdictAt(source))
+			m.Verdict = writeRegion(&out, markVerdict, selfContained(blocks, canonical(r.Body)), newline)
+			continue
+		}
 		newline := copyTo(r.At)
 		id := orElse(slug(r.ID), "region")
 		sum := writeRegion(&out, markerOut+id, selfContained(blocks, canonical(r.Body)), newline)
@@ -61,7 +68,10 @@ func Splice(source []byte, regions []Region, m Manifest) []byte {
 // writeRegion writes a region whose body is canonical, and returns its digest.
 func writeRegion(out *bytes.Buffer, head string, body []byte, newline string) string {
 	sum := digest(head, body)
-	out.WriteString(newline + markerHead + head + " " + sum + markerTail + newline)
+	if head != markVerdict || len(bytes.TrimPrefix(out.Bytes(), utf8BOM)) > 0 { // a file does not begin with an empty line
+		out.WriteString(newline)
+	}
+	out.WriteString(markerHead + head + " " + sum + markerTail + newline)
 	if newline != "\n" {
 		body = bytes.ReplaceAll(body, []byte{'\n'}, []byte(newline))
 	}

@@ -18,8 +18,9 @@ import (
 type Stripped struct {
 	Source   []byte
 	Regions  []FoundRegion
-	Manifest *Manifest // nil without one
-	Problems ErrorList // damage; a caller refuses when there is any, unless told otherwise
+	Verdict  *FoundRegion // nil without one
+	Manifest *Manifest    // nil without one
+	Problems ErrorList    // damage; a caller refuses when there is any, unless told otherwise
 }
 
 // Strip takes the regions out.
@@ -162,17 +163,21 @@ func (s *stripping) result() Stripped {
 	out := Stripped{}
 	var source []byte
 	at, total := 0, 0
-	manifests := 0
+	manifests, verdicts := 0, 0
 	for _, f := range s.found {
 		if f.span.Start > at {
 			source = append(source, s.src[at:f.span.Start]...)
 		}
 		at = max(at, f.span.End)
 		total++
-		if f.head == markManifest {
+		switch f.head {
+		case markManifest:
 			manifests++
 			out.Manifest = parseManifest(f.Body)
-		} else {
+		case markVerdict:
+			verdicts++
+			out.Verdict = &f.FoundRegion
+		default:
 			out.Regions = append(out.Regions, f.FoundRegion)
 		}
 		s.judge(f)
@@ -182,7 +187,8 @@ func (s *stripping) result() Stripped {
 	} else {
 		source = s.settleEnd(append(source, s.src[at:]...), at == len(s.src), out.Manifest)
 	}
-	s.compare(out.Regions, out.Manifest, manifests)
+	s.compare(out.Regions, out.Verdict != nil, out.Manifest, manifests)
+	s.compareVerdict(out.Verdict, verdicts, out.Manifest)
 	out.Source, out.Problems = source, s.problems
 	sort.SliceStable(out.Problems, before(out.Problems))
 	return out
@@ -213,8 +219,11 @@ func (s *stripping) settleEnd(source []byte, regionLast bool, m *Manifest) []byt
 // judge tells what is wrong with a region by itself.
 func (s *stripping) judge(f found) {
 	what := "the region of this step"
-	if f.head == markManifest {
+	switch f.head {
+	case markManifest:
 		what = "the manifest"
+	case markVerdict:
+		what = "the verdict"
 	}
 	switch {
 	case f.told:
@@ -231,8 +240,22 @@ func (s *stripping) problem(f found, msg, hint string) {
 	s.problems = append(s.problems, &Error{Kind: KindRegion, File: s.name, Line: f.Line, Col: 1, Step: StepID(f.ID), Msg: msg, Hint: hint})
 }
 
-// compare holds the regions against the manifest.
-func (s *stripping) compare(regions []FoundRegion, m *Manifest, manifests int) {
+// compareVerdict holds the verdict against the manifest.
+func (s *stripping) compareVerdict(v *FoundRegion, verdicts int, m *Manifest) {
+	const again = "strip the file and run it again"
+	switch {
+	case s.merged || m == nil: // and told
+	case verdicts > 1:
+		s.problem(found{FoundRegion: *v}, fmt.Sprintf("the file holds %d verdicts", verdicts), "keep the output of one run")
+	case v == nil && m.Verdict != "":
+		s.problem(found{FoundRegion: FoundRegion{Line: 1}}, "the verdict was deleted: the manifest lists it", "restore it, or "+again)
+	case v != nil && !v.Edited && v.Digest != m.Verdict:
+		s.problem(found{FoundRegion: *v}, "the verdict is of another run: the manifest does not list it", again)
+	}
+}
+
+// compare holds the regions against the manifest. some says that there is a region beside those of the steps.
+func (s *stripping) compare(regions []FoundRegion, some bool, m *Manifest, manifests int) {
 	last := FoundRegion{Line: len(s.lines)} // the last line: what is missing stands nowhere
 	if bytes.HasSuffix(s.src, []byte{'\n'}) {
 		last.Line = max(1, last.Line-1)
@@ -245,7 +268,7 @@ func (s *stripping) compare(regions []FoundRegion, m *Manifest, manifests int) {
 		return
 	case m == nil && manifests == 1: // edited, and told
 		return
-	case m == nil && len(regions) > 0:
+	case m == nil && (some || len(regions) > 0):
 		s.problem(found{FoundRegion: last}, "the manifest that closes an output notebook is missing", "restore it, or strip the file and run it again")
 		return
 	case m == nil:

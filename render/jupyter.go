@@ -23,7 +23,7 @@ func jupyterOutput(nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, 
 	if err != nil {
 		return nil, fmt.Errorf("render: %w", err)
 	}
-	j.status, j.params, j.given, j.report = string(run.Status()), run.Contract.Parameters, recordedValues(run), run.ReportMode()
+	j.manifest, j.params, j.given, j.report = Manifest(nb, run), run.Contract.Parameters, recordedValues(run), run.ReportMode()
 	j.input, j.output, j.names = run.Started.Notebook, outputPath(run), newPathNames(run.Started.Paths)
 	r := newRecorded(j, run, files)
 	if r.widgets, err = r.readWidgets(); err != nil {
@@ -49,7 +49,8 @@ func jupyterPrepared(nb *notebooks.Notebook, params []runs.ParamData, given []no
 	if err != nil {
 		return nil, err
 	}
-	j.status, j.params, j.given, j.input, j.output, j.report = StatusPrepared, params, given, nb.Name, output, report
+	j.manifest = notebooks.Manifest{Format: notebooks.ManifestFormat, Status: StatusPrepared, Parameters: manifestParams(params, nil)}
+	j.params, j.given, j.input, j.output, j.report = params, given, nb.Name, output, report
 	j.inject(0)
 	return j.bytes()
 }
@@ -62,12 +63,12 @@ type jupyter struct {
 	tells  bool                    // all that Markmill tells of a step stands in its cell: the notebook is of Markmill's own form, or was
 	names  pathNames
 
-	status string
-	params []runs.ParamData
-	given  []notebooks.Bound // the values that were given; of a secret that it was one
-	input  string            // path of the notebook
-	output any               // path of OUTPUT, or nil
-	report bool              // the code of every cell is folded
+	manifest notebooks.Manifest // but for its source and regions
+	params   []runs.ParamData
+	given    []notebooks.Bound // the values that were given; of a secret that it was one
+	input    string            // path of the notebook
+	output   any               // path of OUTPUT, or nil
+	report   bool              // the code of every cell is folded
 
 	result ipynb.Result
 	noted  []ipynb.Setting // what is noted besides the manifest
@@ -354,8 +355,9 @@ func (j *jupyter) metadata() error {
 	if regions == nil {
 		regions = []notebooks.ManifestRegion{}
 	}
-	manifest, err := ipynb.ManifestSetting(notebooks.Manifest{Source: notebooks.DigestOf(j.file.Source), Status: j.status,
-		Parameters: manifestParams(j.params, nil), Regions: regions, ReportMode: j.report}, j.noted...)
+	m := j.manifest
+	m.Source, m.Regions, m.ReportMode, m.Verdict = notebooks.DigestOf(j.file.Source), regions, j.report, ""
+	manifest, err := ipynb.ManifestSetting(m, j.noted...)
 	j.result.Metadata = append([]ipynb.Setting{manifest, {Name: "papermill", Value: papermill}}, j.widgets...)
 	return err
 }

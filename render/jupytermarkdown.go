@@ -92,7 +92,7 @@ func (j *jupyter) blockers(list []runs.Blocker) error {
 // verdict adds the cell on top.
 func (j *jupyter) verdict(list []runs.Blocker) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "**%s %s**\n", Mark(runs.Status(j.status)), inline(j.status))
+	fmt.Fprintf(&b, "**%s %s**\n", Mark(runs.Status(j.manifest.Status)), inline(j.manifest.Status))
 	for _, each := range list {
 		b.WriteString("\n- " + inline(each.Code))
 		if each.Step != "" {

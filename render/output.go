@@ -34,9 +34,7 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 	if err != nil {
 		return nil, err
 	}
-	return notebooks.Splice(nb.Source, append(regions, steps...), notebooks.Manifest{
-		Status: string(run.Status()), Parameters: manifestParams(run.Contract.Parameters, names), ReportMode: run.ReportMode(),
-	}), nil
+	return notebooks.Splice(nb.Source, append(regions, steps...), Manifest(own, run)), nil
 }
 
 // Recorded is the notebook of a run: its source, in the language that the run found.

@@ -33,7 +33,7 @@ func Prepared(form notebooks.Form, nb *notebooks.Notebook, params []runs.ParamDa
 		return nil, err
 	}
 	return notebooks.Splice(nb.Source, regions, notebooks.Manifest{
-		Status: StatusPrepared, Parameters: manifestParams(params, nil), ReportMode: report,
+		Format: notebooks.ManifestFormat, Status: StatusPrepared, Parameters: manifestParams(params, nil), ReportMode: report,
 	}), nil
 }
 
@@ -97,7 +97,7 @@ func ShownValue(p runs.ParamData) codec.Raw { return shownValue(p, nil) }
 func manifestParams(params []runs.ParamData, names pathNames) []notebooks.ManifestParam {
 	out := make([]notebooks.ManifestParam, len(params))
 	for i, p := range params {
-		out[i] = notebooks.ManifestParam{Name: p.Name, Value: shownValue(p, names)}
+		out[i] = notebooks.ManifestParam{Name: p.Name, Value: shownValue(p, names), Given: p.Given}
 	}
 	return out
 }

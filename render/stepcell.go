@@ -98,7 +98,7 @@ func Jupyter(nb *notebooks.Notebook, m *notebooks.Manifest, given []notebooks.Bo
 	if err != nil {
 		return nil, err
 	}
-	j.status, j.given, j.input = m.Status, given, nb.Name
+	j.manifest, j.given, j.input = *m, given, nb.Name
 	for _, p := range m.Parameters {
 		data := runs.ParamData{Name: p.Name, Value: p.Value}
 		for _, g := range given {

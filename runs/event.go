@@ -50,9 +50,12 @@ type Event struct {
 
 // RunStartedData is the data of run.started.
 type RunStartedData struct {
-	RunID      RunID  `json:"run_id"`
-	Markmill   string `json:"markmill"`    // version
-	Notebook   string `json:"notebook"`    // path as given
+	RunID    RunID  `json:"run_id"`
+	Markmill string `json:"markmill"` // version
+	Notebook string `json:"notebook"` // path as given
+	// SourcePath is the path of the notebook with slashes: from the root of the repository, or outside one from the folder
+	// of the run. It is empty where the notebook has no path, lies elsewhere, or where an older version made the record.
+	SourcePath string `json:"source_path,omitzero"`
 	Form       string `json:"form"`        //
 	SourceFile string `json:"source_file"` // name of the copy in the run directory
 	Repository string `json:"repository"`  // root of the source repository, "" outside one
@@ -71,10 +74,16 @@ type RunStartedData struct {
 	OutputForm string `json:"output_form,omitzero"`
 	// Sandbox is what held the steps; nil in records of versions that had none.
 	Sandbox *SandboxData `json:"sandbox,omitempty"`
+	// Views is the version of the views that the run leaves (ViewsVersion); 0 in records of versions before there was one.
+	Views int `json:"views,omitzero"`
 	// Options are those of the command line that a resumed run takes over; nil in records of versions that
 	// did not keep them.
 	Options *OptionsData `json:"options,omitzero"`
 }
+
+// ViewsVersion is that of the output notebook, the report and the test log that this program makes of a record. It is raised
+// when one of them changes: those of an older record cannot be made again, byte for byte, and verify then compares less.
+const ViewsVersion = 2
 
 // LocalOutput is the path of the output notebook, "" where there is none, or where it is at an address (s3://…): nothing waits
 // beside that.
@@ -195,12 +204,21 @@ type PlannedStep struct {
 	Tags   []string         `json:"tags,omitempty"`
 	Action string           `json:"action"` // run, skip
 	Reason string           `json:"reason,omitzero"`
+	// LeftOut is the option of the command line that left the step out of the run: "--only"; "" of every other.
+	LeftOut string `json:"left_out,omitzero"`
 }
 
 // GateData is the data of gate.blocked.
 type GateData struct {
-	Code  string `json:"code"`
-	Words string `json:"words"`
+	Code  string   `json:"code"`
+	Rule  string   `json:"rule,omitzero"` // the rule that stands against the run, as its author wrote it
+	Paths []string `json:"paths,omitempty"`
+	Words string   `json:"words"`
+}
+
+// Blocker is the gate as the end of the run tells it.
+func (g GateData) Blocker() Blocker {
+	return Blocker{Code: g.Code, Rule: g.Rule, Paths: g.Paths, Words: g.Words}
 }
 
 // ApprovalRequestedData is the data of approval.requested.
@@ -219,6 +237,7 @@ type ApprovalGrantedData struct {
 	Actor      string       `json:"actor"`
 	Time       time.Time    `json:"time"`
 	Expires    time.Time    `json:"expires"`
+	Own        bool         `json:"own,omitzero"` // who granted it is who asked for it
 	File       string       `json:"file"`
 	Digest     Digest       `json:"digest"`
 	Key        string       `json:"key,omitzero"`        // fingerprint of the key that signed
@@ -230,6 +249,7 @@ type ApprovalGrantedData struct {
 // ApprovalDeniedData is the data of approval.denied.
 type ApprovalDeniedData struct {
 	Code   string    `json:"code"`
+	Rule   string    `json:"rule,omitzero"`
 	Words  string    `json:"words"`
 	ID     string    `json:"id,omitzero"`
 	Actor  string    `json:"actor,omitzero"`

@@ -150,7 +150,9 @@ func (r *Run) addGate(event Event) error {
 	gate, err := decode[GateData](event)
 	r.Gates = append(r.Gates, gate)
 	if event.Type != ApprovalRequested {
-		r.blocked = append(r.blocked, Blocker{Code: gate.Code, Step: event.Step, Words: gate.Words})
+		b := gate.Blocker()
+		b.Step = event.Step
+		r.blocked = append(r.blocked, b)
 	}
 	return err
 }

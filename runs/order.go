@@ -243,7 +243,7 @@ func (o *order) completed(seq int, event Event) error {
 	case stageCompleted:
 		return o.misplaced(seq, event)
 	}
-	early := data.Status == Interrupted || data.Status == Blocked || o.blocked && data.Status != Pass
+	early := data.Status == Interrupted || data.Status == Blocked || o.blocked && !data.Status.Passed()
 	if !early {
 		if o.open != "" {
 			return o.missing(seq, StepFinished, fmt.Sprintf("for step %q, which was started", o.open))
@@ -252,7 +252,7 @@ func (o *order) completed(seq int, event Event) error {
 			return o.missing(seq, stageEvents[o.stage+1], "before "+string(event.Type))
 		}
 	}
-	if data.Status == Pass {
+	if data.Status.Passed() {
 		if id, found := o.unfinished(); found {
 			return o.missing(seq, StepFinished, fmt.Sprintf("for step %q, which the plan runs", id))
 		}

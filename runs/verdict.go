@@ -25,7 +25,7 @@ func (r *Run) Status() Status {
 	if r.Completed == nil {
 		return Running
 	}
-	if r.Completed.Status == Pass && r.contradiction() != "" {
+	if r.Completed.Status.Passed() && r.contradiction() != "" {
 		return Fail
 	}
 	return r.Completed.Status
@@ -41,6 +41,9 @@ func (r *Run) contradiction() string {
 			return words
 		}
 	}
+	if left := r.LeftOut(); (len(left) > 0) != (r.Completed.Status == Partial) {
+		return fmt.Sprintf("the command line left out %d of %d steps", len(left), len(r.Steps))
+	}
 	for _, check := range []func() string{r.diffContradiction, r.testContradiction, r.approvalContradiction} {
 		if words := check(); words != "" {
 			return words
@@ -51,6 +54,9 @@ func (r *Run) contradiction() string {
 	}
 	return ""
 }
+
+// Passed says that nothing went wrong: of the whole notebook, or of the part of it that ran.
+func (s Status) Passed() bool { return s == Pass || s == Partial }
 
 func (s *StepRecord) contradiction() string {
 	switch s.Status() {
@@ -106,12 +112,12 @@ func (r *Run) approvalContradiction() string {
 	return ""
 }
 
-// ExitCode is what the process that made the run ends with: 0 pass, 1 fail, 3 blocked, 128+n ended
+// ExitCode is what the process that made the run ends with: 0 pass or partial, 1 fail, 3 blocked, 128+n ended
 // by signal n. An interruption that left no word of its signal counts as a kill.
 func (r *Run) ExitCode() int {
 	const kill = 9
 	switch status := r.Status(); {
-	case status == Pass:
+	case status.Passed():
 		return 0
 	case status == Blocked:
 		return 3

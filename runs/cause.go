@@ -1,0 +1,113 @@
+package runs
+
+import (
+	"slices"
+
+	"markmill/notebooks"
+)
+
+// Rules of Markmill's own, which no notebook writes: the Rule of blockers that have no other.
+const (
+	RuleTestedIsLeft  = "what was tested is what is left"
+	RuleSourceAsItWas = "the checkout stays as it was"
+)
+
+// Cause is a blocker in the order of Causes.
+type Cause struct {
+	Blocker
+	Consequence bool   // an earlier one led to it
+	Fix         string // how to mend it; "" where the words of the blocker say it already
+}
+
+// Causes gives every reason why the run did not pass, in order of cause: first what went wrong by itself, in the order in
+// which it happened, then what followed from it.
+func (r *Run) Causes() []Cause {
+	list := r.Blockers()
+	if r.Completed != nil { // it has them all, as they came
+		at := func(b Blocker) int { return slices.IndexFunc(r.Completed.Blockers, b.equal) }
+		slices.SortStableFunc(list, func(a, b Blocker) int { return at(a) - at(b) })
+	}
+	var causes, consequences []Cause
+	for _, b := range list {
+		c := Cause{Blocker: b, Fix: Fix(b.Code)}
+		if slices.ContainsFunc(list, func(other Blocker) bool { return leadsTo(other, b) }) {
+			c.Consequence = true
+			consequences = append(consequences, c)
+			continue
+		}
+		causes = append(causes, c)
+	}
+	return append(causes, consequences...)
+}
+
+// stepEnds are the codes of blockers that say that a step did not come to its good end, or did not start.
+var stepEnds = []string{CodeStepFailed, CodeVerificationFailed, CodeReviewerRejected, CodeTimeout, CodeProviderUnavailable, CodeStateNotRebuilt}
+
+// leadsTo says whether one blocker may be why there is another.
+func leadsTo(a, b Blocker) bool {
+	stopped := slices.Contains(stepEnds, a.Code) && (a.Step != "" || a.Code != CodeVerificationFailed)
+	switch b.Code {
+	case CodeNoDiff, CodeOutputChanged:
+		return stopped
+	case CodeVerificationFailed:
+		return b.Step == "" && stopped
+	case CodeTimeout: // of the whole run, and it is told of the step that it ended
+		return b.Step == "" && a.Code == CodeTimeout && a.Step != ""
+	case CodeDirtyEndingTree:
+		return b.Rule == RuleTestedIsLeft && stopped
+	case CodeMissingRequiredEvent:
+		return a.Code != CodeMissingRequiredEvent
+	}
+	return false
+}
+
+// Fix says how what a code stands for is mended, in a sentence that holds for every run; "" where there is nothing to say.
+func Fix(code string) string { return fixes[code] }
+
+var fixes = map[string]string{
+	CodeStepFailed:           "mend the step, or tag it allow-failure where its failure is no harm",
+	CodeNoDiff:               "let a step make the change, or take diff out of require",
+	CodeDisallowedFileChange: "let the step leave the file alone, or change the rule",
+	CodeChangeTooLarge:       "make the change smaller, or raise the limit",
+	CodeVerificationFailed:   "mend what the test shows",
+	CodeMissingTestCommand:   "tag the step that tests with .test, and let it run",
+	CodeMissingRequiredEvent: "run the notebook again; markmill runs verify shows what the record lacks",
+	CodeReviewerRejected:     "mend what the review rejects",
+	CodeApprovalRequired:     "ask for an approval: markmill approve shows the request and grants it",
+	CodeApprovalDenied:       "change what was denied, and ask again",
+	CodeApprovalExpired:      "ask for a new approval",
+	CodeApprovalConsumed:     "ask for a new approval: each is good for one run",
+	CodeApprovalMismatch:     "ask for an approval of the contract as it is now",
+	CodeTimeout:              "make the step quicker, or raise its timeout",
+	CodeDirtyStartingTree:    "commit or stash the changes",
+	CodeDirtyEndingTree:      "let nothing change after the last test, and nobody change the checkout meanwhile",
+	CodeArtifactWriteFailure: "make room or give the rights that the message names, and run again",
+	CodeProviderUnavailable:  "install what the message names; markmill doctor shows what is there",
+	CodeSecretLeaked:         "let no step print or write the secret",
+	CodeDepthExceeded:        "let the notebook not run itself",
+	CodeOutputChanged:        "look at the difference, and run without --frozen to take it over",
+	CodeStateNotRebuilt:      "run the notebook from its beginning",
+}
+
+// ChangedBy is the last step that changed a path, by either of its names; "" where no step did.
+func (r *Run) ChangedBy(path string) notebooks.StepID {
+	var by notebooks.StepID
+	for i := range r.Steps {
+		p := r.Steps[i].Patch
+		if p != nil && slices.ContainsFunc(p.Files, func(f ChangedFile) bool { return f.Path == path || f.OldPath == path }) {
+			by = r.Steps[i].Planned.ID
+		}
+	}
+	return by
+}
+
+// LeftOut are the steps that the command line left out of the run (--only, --from, --until, --skip-tag), in their order.
+func (r *Run) LeftOut() []notebooks.StepID {
+	var ids []notebooks.StepID
+	for _, s := range r.Steps {
+		if s.Planned.LeftOut != "" {
+			ids = append(ids, s.Planned.ID)
+		}
+	}
+	return ids
+}
