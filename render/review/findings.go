@@ -45,7 +45,7 @@ func (r *reviewer) find(n *Notebook) {
 		for _, c := range n.Diff.Results {
 			if c.Turned == diff.Red && c.Test == test && c.Was != "" && c.Now != "" {
 				n.Red = append(n.Red, c.Step)
-				say(OnRed, n.Path, c.Step, diffview.ResultWords(c))
+				say(OnRed, n.Path, c.Step, "turned red: "+diffview.ResultWords(c))
 			}
 		}
 	}

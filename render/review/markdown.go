@@ -179,9 +179,26 @@ func (n *Notebook) textWords() (words, at string) {
 	return "Its text is that of", n.TextAt
 }
 
-// JSON is the review for programs (docs/review.md).
-func (r *Review) JSON() ([]byte, error) {
+// JSON is the review for programs (docs/schemas/review.v1.json), of at most so many bytes where most is not 0: the comparisons of what matters
+// least are left out then, and nothing else.
+func (r *Review) JSON(most int) ([]byte, error) {
 	text, err := codec.Indent(r)
+	for i := len(r.Notebooks); err == nil && most > 0 && len(text) > most && i > 0; {
+		for over := len(text) - most; over > 0 && i > 0; {
+			i--
+			n := r.Notebooks[i]
+			if n.Comparison == nil {
+				continue
+			}
+			part, err := codec.Marshal(n.Comparison) // which is less than it takes when it is indented
+			if err != nil {
+				return nil, err
+			}
+			over -= len(part)
+			n.Comparison, n.Cut = nil, true
+		}
+		text, err = codec.Indent(r)
+	}
 	if err != nil {
 		return nil, err
 	}
