@@ -39,13 +39,13 @@ func Loosened(old, now Config) (words, changed []string) {
 		words = append(words, "the sandbox no longer hides "+strings.Join(gone, ", "))
 	}
 	if !reflect.DeepEqual(old.Normalize, now.Normalize) {
-		changed = append(changed, "`normalize` is another: it masks what a test compares")
+		changed = append(changed, "normalize is another: it masks what a test compares")
 	}
 	if old.Output != now.Output {
-		changed = append(changed, "`output` is another")
+		changed = append(changed, "output is another")
 	}
 	if old.Retention != now.Retention {
-		changed = append(changed, "`retention` is another")
+		changed = append(changed, "retention is another")
 	}
 	return words, changed
 }
@@ -72,14 +72,14 @@ func loosenedPolicy(old, now *Policy) []string {
 	}
 	words := contract.Wider(contract.Of(old.Rules), contract.Of(now.Rules))
 	if old.ByOther && !now.ByOther {
-		words = append(words, "who runs a notebook may approve it (`by-other` is gone)")
+		words = append(words, "who runs a notebook may approve it (by-other is gone)")
 	}
 	longer := func(name string, was, is time.Duration) {
 		switch {
 		case was > 0 && is == 0:
-			words = append(words, fmt.Sprintf("`%s` of %s was removed", name, was))
+			words = append(words, fmt.Sprintf("%s of %s was removed", name, was))
 		case was > 0 && is > was:
-			words = append(words, fmt.Sprintf("`%s` was raised from %s to %s", name, was, is))
+			words = append(words, fmt.Sprintf("%s was raised from %s to %s", name, was, is))
 		}
 	}
 	longer("expires", old.Expires, now.Expires)
@@ -87,15 +87,15 @@ func loosenedPolicy(old, now *Policy) []string {
 	longer("run-timeout", old.Rules.RunTimeout, now.Rules.RunTimeout)
 	switch {
 	case old.Signers != "" && now.Signers == "":
-		words = append(words, "approvals without a signature count (`allowed_signers` is gone)")
+		words = append(words, "approvals without a signature count (allowed_signers is gone)")
 	case old.Signers != "" && now.Signers != old.Signers:
-		words = append(words, fmt.Sprintf("`allowed_signers` is %s instead of %s", now.Signers, old.Signers))
+		words = append(words, fmt.Sprintf("allowed_signers is %s instead of %s", now.Signers, old.Signers))
 	}
 	if gone := missing(old.Rules.ForbiddenActions, now.Rules.ForbiddenActions); len(gone) > 0 {
-		words = append(words, "`forbidden_actions` lost "+strings.Join(gone, ", "))
+		words = append(words, "forbidden_actions lost "+strings.Join(gone, ", "))
 	}
 	if was, is := slices.Index(riskScale, old.Rules.Risk), slices.Index(riskScale, now.Rules.Risk); is < was {
-		words = append(words, "`risk` is lower")
+		words = append(words, "risk is lower")
 	}
 	return words
 }

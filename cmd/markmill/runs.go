@@ -16,6 +16,7 @@ import (
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/render"
+	"markmill/render/review"
 	"markmill/render/terminal"
 	"markmill/runs"
 )
@@ -184,6 +185,7 @@ func (a *app) print(dir, file string) error {
 type verified struct {
 	Run      runs.RunID     `json:"run_id,omitzero"`
 	OK       bool           `json:"ok"`
+	Proof    review.Level   `json:"proof,omitzero"` // of an output notebook
 	Findings []runs.Finding `json:"findings"`
 }
 
@@ -193,7 +195,7 @@ func (a *app) runsVerify() *cobra.Command {
 		Use: "verify RUN|DIR|OUTPUT", Short: "Recompute everything of a run from its bytes",
 		Long: `Recomputes the journal's chain, every digest, the report and the output notebook from the bytes
 of a run directory, and says what does not hold. An output notebook is verified by itself and
-against the run that made it, which is found by its digest. Inside the repository that the run worked
+against the run that made it, which is found by its digest: it is recorded where that holds, and only claimed else. Inside the repository that the run worked
 on, the commits of its ref are held against the record, and its patch against their trees.
 
 Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
@@ -211,11 +213,21 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 			if out.Findings == nil {
 				out.Findings = []runs.Finding{}
 			}
+			proof := ""
+			if info, err := os.Stat(words[0]); err == nil && info.Mode().IsRegular() {
+				out.Proof = review.Claimed
+				if out.OK {
+					out.Proof, proof = review.Recorded, "; "+words[0]+" is "+string(review.Recorded)
+				}
+			}
 			if asJSON {
 				err = a.printJSON(out)
 			} else if out.OK {
-				_, err = fmt.Fprintf(a.stdout, "%s: everything holds (%d events%s)\n", out.Run, got.Run.Events, commits)
+				_, err = fmt.Fprintf(a.stdout, "%s: everything holds (%d events%s)%s\n", out.Run, got.Run.Events, commits, proof)
 			} else {
+				if out.Proof != "" {
+					out.Findings = append(out.Findings, runs.Finding{Where: words[0], Words: "is only claimed: nothing but the notebook itself says what its run did"})
+				}
 				for _, f := range out.Findings {
 					if _, err = fmt.Fprintf(a.stdout, "%s: %s\n", f.Where, f.Words); err != nil {
 						break

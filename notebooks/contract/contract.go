@@ -62,16 +62,16 @@ func Wider(old, now Terms) []string {
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	switch more := without(now.Allow, old.Allow); {
 	case len(old.Allow) > 0 && len(now.Allow) == 0:
-		say("`allow` was removed (it was %s): every file may change", strings.Join(old.Allow, ", "))
+		say("allow was removed (it was %s): every file may change", strings.Join(old.Allow, ", "))
 	case len(old.Allow) > 0 && len(more) > 0:
-		say("`allow` has %s now, beside or instead of %s", strings.Join(more, ", "), strings.Join(old.Allow, ", "))
+		say("allow has %s now, beside or instead of %s", strings.Join(more, ", "), strings.Join(old.Allow, ", "))
 	}
 	for _, list := range []struct {
 		name     string
 		old, now []string
 	}{{"forbid", old.Forbid, now.Forbid}, {"protect", old.Protect, now.Protect}} {
 		if gone := without(list.old, list.now); len(gone) > 0 {
-			say("`%s` lost %s", list.name, strings.Join(gone, ", "))
+			say("%s lost %s", list.name, strings.Join(gone, ", "))
 		}
 	}
 	var gone []string
@@ -81,7 +81,7 @@ func Wider(old, now Terms) []string {
 		}
 	}
 	if len(gone) > 0 {
-		say("`require` lost %s", strings.Join(gone, ", "))
+		say("require lost %s", strings.Join(gone, ", "))
 	}
 	for _, name := range []string{"files", "lines", "bytes"} {
 		was, had := old.Limits[name]
@@ -95,7 +95,7 @@ func Wider(old, now Terms) []string {
 	}
 	word := func(name string, ranks map[string]int, was, is string) {
 		if ranks[is] < ranks[was] {
-			say("`%s` went from %s to %s", name, orDefault(was), orDefault(is))
+			say("%s went from %s to %s", name, orDefault(was), orDefault(is))
 		}
 	}
 	word("mode", modes, old.Mode, now.Mode)

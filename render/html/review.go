@@ -27,7 +27,7 @@ func Review(r *review.Review) []byte {
 			body.put(`<p class="dim">Its text is that of <code>%s</code>.</p>`, cleanLine(n.TextAt))
 		}
 		if n.Compared() {
-			p := diffPage{page: shared, d: n.Diff, prefix: fmt.Sprintf("n%d-%s", i+1, stepPrefix)}
+			p := diffPage{page: shared, d: n.Diff, prefix: fmt.Sprintf("n%d-%s", i+1, stepPrefix), claimed: n.Claimed()}
 			body.put("%s", p.main())
 			outline = append(outline, p.outline...)
 		}

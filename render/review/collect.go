@@ -309,7 +309,7 @@ func (r *reviewer) source(n *Notebook) error {
 // removed tells that a source which stayed has lost its output.
 func (r *reviewer) removed(n *Notebook, old *book) error {
 	if old.kind != KindOutput {
-		return nil
+		return r.orphans(n)
 	}
 	owner, err := r.base.ownerOf(old.path)
 	if err != nil || owner == "" {
@@ -322,6 +322,35 @@ func (r *reviewer) removed(n *Notebook, old *book) error {
 		return err
 	}
 	n.Outputs = append(n.Outputs, Output{Path: n.Path, States: []State{Missing}, Source: owner, Problems: []string{"it was there, and is not"}})
+	return nil
+}
+
+// orphans tells of the outputs that a source left behind which went.
+func (r *reviewer) orphans(n *Notebook) error {
+	left, err := r.head.naming(n.Path)
+	if err != nil {
+		return err
+	}
+	if n.Kind == KindSource {
+		before, err := r.base.outputsOf(n.Path)
+		if err != nil {
+			return err
+		}
+		left = slices.Concat(left, before)
+	}
+	slices.Sort(left)
+	for _, p := range slices.Compact(left) {
+		if !r.head.isOutput(p) {
+			continue
+		}
+		o, err := r.output(p)
+		if err != nil {
+			return err
+		}
+		if o.Source == "" {
+			n.Outputs = append(n.Outputs, o)
+		}
+	}
 	return nil
 }
 

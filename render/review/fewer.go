@@ -46,8 +46,8 @@ func (r *reviewer) fewer(n *Notebook, say func(step, words string)) {
 			say(ch.Label(), "the test was removed")
 		}
 	}
-	status := n.Diff.New.Status
-	if status != "pass" && status != "partial" {
+	o := n.outputOf(n.Path)
+	if status := n.Diff.New.Status; status != "pass" && (o == nil || !o.Has(Partial)) {
 		return
 	}
 	if n.Diff.Old.Status != "" && old.ran > 0 && now.ran < old.ran {

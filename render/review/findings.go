@@ -63,7 +63,7 @@ func (r *reviewer) find(n *Notebook) {
 			}
 		}
 		for i := range n.Diff.Cells {
-			if ch := &n.Diff.Cells[i]; ch.New != nil && judges(ch.New) && expected(ch.New) && (ch.Old == nil || !expected(ch.Old)) {
+			if ch := &n.Diff.Cells[i]; ch.New != nil && judges(ch.New) && expected(ch.New) && (ch.Old == nil || !expected(ch.Old)) && !slices.Contains(n.Red, ch.Label()) {
 				say(OnWeakened, n.Path, ch.Label(), "the test failed, as it is expected to ("+ch.New.Words+"): it counts as expected to fail, and not as passed")
 			}
 		}
@@ -98,7 +98,7 @@ func (r *reviewer) findOutput(o *Output, say func(on Condition, name, step, word
 		case Damaged:
 			say(OnDamaged, o.Path, "", strings.Join(append([]string{"damaged"}, o.Problems...), "; "))
 		case Stale:
-			say(OnStale, o.Path, "", "outdated: "+orItself(o.Source)+" changed since the run")
+			say(OnStale, o.Path, "", "outdated: "+o.outdated())
 		case Missing:
 			say(OnMissing, o.Path, "", "the output of "+o.Source+" is missing")
 		}

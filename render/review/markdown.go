@@ -163,12 +163,24 @@ func (n *Notebook) heading() string {
 	return "####"
 }
 
-// Sections are what the comparison of a notebook tells: without its text, where another notebook's shows that.
+// Sections are what the comparison of a notebook tells: without its text, where another notebook's shows that, and without a mark of
+// approval on what is only claimed.
 func (n *Notebook) Sections() []diffview.Section {
+	list := diffview.Sections
 	if n.TextAt != "" {
-		return diffview.Results(n.Diff)
+		list = diffview.Results
 	}
-	return diffview.Sections(n.Diff)
+	out := list(n.Diff)
+	if n.Claimed() {
+		for i := range out {
+			for j := range out[i].Entries {
+				if e := &out[i].Entries[j]; e.Sign == signWell {
+					e.Sign, e.Tone = signClaimed, diffview.Neutral
+				}
+			}
+		}
+	}
+	return out
 }
 
 // textWords say where the text of a notebook is compared, where that is not here.

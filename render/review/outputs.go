@@ -76,7 +76,7 @@ func (r *reviewer) stand(o *Output, m *notebooks.Manifest, own string) {
 	case o.Source == "" && !whole: // what its own text was, cannot be told
 	case o.Source == "" && r.lost(m, o.Path):
 		o.States = append(o.States, Stale)
-		o.Problems = append(o.Problems, "its source "+path.Clean(m.SourcePath)+" was there, and is not")
+		o.gone = path.Clean(m.SourcePath)
 	case o.Source == "" && own == m.Source:
 		o.States = append(o.States, Intact)
 	case o.Source == "":

@@ -117,6 +117,7 @@ type Output struct {
 	Proof    *Proof   `json:"proof,omitempty"`    // how far it can be trusted; nil of one that is missing
 	Applied  *Applied `json:"applied,omitempty"`  // how the branch stands to the change of the run; nil where there is none to compare
 	Blockers []Reason `json:"blockers,omitempty"` // why the run did not pass, causes before consequences
+	gone     string   // the source that it is of, where the branch removed that
 }
 
 // Reason is why a run did not pass, as its manifest says.

@@ -153,8 +153,8 @@ func TestConfiguredOutput(t *testing.T) {
 		in.Output = func(name string, _ []byte) (string, bool) { return "out/" + stem(name) + "-result.md", true }
 	}
 	for want, trees := range map[string][2]files{
-		"n/a.md: added · output missing":                                       {{}, {"n/a.md": a}},
-		"n/a.md: edited · output stale":                                        {{"n/a.md": a, "out/a-result.md": ran(a, "pass", "1")}, {"n/a.md": b, "out/a-result.md": ran(a, "pass", "1")}},
+		"n/a.md: added · output missing": {{}, {"n/a.md": a}},
+		"n/a.md: edited · output stale":  {{"n/a.md": a, "out/a-result.md": ran(a, "pass", "1")}, {"n/a.md": b, "out/a-result.md": ran(a, "pass", "1")}},
 		"n/a.md: edited, with out/a-result.md added · output fresh\nout/a-result.md: added · output fresh": {{"n/a.md": a}, {"n/a.md": b, "out/a-result.md": ran(b, "pass", "1")}},
 	} {
 		if got := summaries(reviewed(t, trees[0], trees[1], set)); got != want {

@@ -21,7 +21,7 @@ func (r *Review) Sign(n *Notebook) string {
 		return signBad
 	case n.off():
 		return signOff
-	case n.claimed():
+	case n.Claimed():
 		return signClaimed
 	}
 	return signWell
@@ -31,14 +31,14 @@ func (n *Notebook) off() bool {
 	return n.Conditions[0] != OnChanged || slices.ContainsFunc(n.members, (*Notebook).off)
 }
 
-// claimed says that an output of the notebook is no more than claimed.
-func (n *Notebook) claimed() bool {
+// Claimed says that an output of the notebook is no more than claimed.
+func (n *Notebook) Claimed() bool {
 	for i := range n.Outputs {
 		if p := n.Outputs[i].Proof; p != nil && p.Level.rank() == 0 {
 			return true
 		}
 	}
-	return slices.ContainsFunc(n.members, (*Notebook).claimed)
+	return slices.ContainsFunc(n.members, (*Notebook).Claimed)
 }
 
 // VerdictSign is the sign of the whole review. What is only claimed gets no mark of approval.
@@ -46,7 +46,7 @@ func (r *Review) VerdictSign() string {
 	switch {
 	case r.Verdict == "fail":
 		return signBad
-	case slices.ContainsFunc(r.Notebooks, (*Notebook).claimed):
+	case slices.ContainsFunc(r.Notebooks, (*Notebook).Claimed):
 		return signClaimed
 	}
 	return signWell
@@ -195,7 +195,7 @@ func (o *Output) words() string {
 		case Partial:
 			parts = append(parts, "partial: "+o.Partial)
 		case Stale:
-			parts = append(parts, "stale: "+orItself(o.Source)+" changed since the run")
+			parts = append(parts, "stale: "+o.outdated())
 		case Missing:
 			parts = append(parts, "missing: the output of "+o.Source)
 		case Fresh:
@@ -207,6 +207,14 @@ func (o *Output) words() string {
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// outdated says what makes an output stale.
+func (o *Output) outdated() string {
+	if o.gone != "" {
+		return o.gone + ", of which it is an output, was removed"
+	}
+	return orItself(o.Source) + " changed since the run"
 }
 
 func orItself(source string) string {
