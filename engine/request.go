@@ -34,6 +34,7 @@ type Request struct {
 	Repository  *worktree.Source // the user's repository; nil outside one
 	Base        string           // revision; "" is HEAD
 	Dirty       Dirty
+	Reverse     []worktree.Restored // files that begin with an earlier content: the base has the change of the run already
 	InPlace     bool
 	Copy        []string // ignored files to take along, besides the notebook's own
 	Branch      string

@@ -334,7 +334,7 @@ func (r *run) makeTree(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	o := worktree.Options{RunID: string(r.id), Dir: r.work.Tree, Base: p.Base, IncludeDirty: p.Request.Dirty == DirtyInclude,
+	o := worktree.Options{RunID: string(r.id), Dir: r.work.Tree, Base: p.Base, IncludeDirty: p.Request.Dirty == DirtyInclude, Reverse: p.Request.Reverse,
 		Copy: append(append([]string{}, p.Notebook.Front.Copy...), p.Request.Copy...), Author: author, Now: r.eng.Now}
 	if inPlace {
 		if r.tree, err = worktree.InPlace(ctx, p.Source, o); err == nil {
