@@ -38,10 +38,10 @@ type testedNotebook struct {
 	Notebook string       `json:"notebook"` // as it was named or found
 	Stored   string       `json:"stored,omitzero"`
 	Status   string       `json:"status"`
-	Stale    bool         `json:"stale"`           // stored is the output of another source: told, and no difference by itself
-	Words    []string     `json:"words,omitempty"` // what is off besides the steps
+	Stale    bool         `json:"stale"`              // stored is the output of another source: told, and no difference by itself
+	Words    []string     `json:"words,omitempty"`    // what is off besides the steps
 	Reversed []string     `json:"reversed,omitempty"` // files of a change that is applied already, without which the run began
-	Run      string       `json:"run,omitzero"`    // the run directory
+	Run      string       `json:"run,omitzero"`       // the run directory
 	Seconds  float64      `json:"seconds"`
 	Steps    []testedStep `json:"steps"`
 

@@ -13,11 +13,11 @@ import (
 
 // Diff prints a comparison; nothing where the two are the same.
 func Diff(w io.Writer, d *diff.Diff, color bool) error {
-	return sections(w, d, diffview.Sections(d), color)
+	return Sections(w, d, diffview.Sections(d), color)
 }
 
-// sections prints sections of a comparison.
-func sections(w io.Writer, d *diff.Diff, list []diffview.Section, color bool) error {
+// Sections prints sections of a comparison.
+func Sections(w io.Writer, d *diff.Diff, list []diffview.Section, color bool) error {
 	if len(list) == 0 {
 		return nil
 	}

@@ -55,7 +55,7 @@ func Review(w io.Writer, r *review.Review, color bool) error {
 		}
 		b.Reset()
 		if n.Compared() {
-			if err := sections(w, n.Diff, n.Sections(), color); err != nil {
+			if err := Sections(w, n.Diff, n.Sections(), color); err != nil {
 				return err
 			}
 		}
