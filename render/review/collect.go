@@ -29,6 +29,7 @@ type Input struct {
 	Changed []string
 	// Rules are the changed files that say what runs may do, of those whose names tell. Protected files are found by Matches.
 	Rules   []Rule
+	Protect []string                                  // patterns of protect: in the settings of the base
 	Matches func(patterns []string, path string) bool // whether protect: names a path; nil where nothing can tell
 	// Proof finds how far an output notebook can be trusted; without it every one is claimed.
 	Proof   func(path string, output []byte) Proof

@@ -50,9 +50,9 @@ func IsWorkflow(name string) bool {
 	}
 }
 
-// protectedBy are the patterns of protect: in the manifests of a side that are looked at.
+// protected adds the changed files that protect: names, in the settings of the base or in a manifest that is looked at.
 func (r *reviewer) protected(known []Rule) []Rule {
-	var patterns []string
+	patterns := slices.Clone(r.in.Protect)
 	for _, s := range []*side{r.base, r.head} {
 		for _, b := range s.books {
 			if m := b.look().manifest(); m != nil && m.Contract != nil {
