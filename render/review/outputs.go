@@ -82,7 +82,7 @@ func (r *reviewer) stand(o *Output, m *notebooks.Manifest, own string) {
 	case o.Source == "":
 		o.States = append(o.States, Stale)
 		o.Problems = append(o.Problems, "the text of the notebook is another than at its run, and no source stands beside it")
-	case r.head.book(o.Source).look().sourceDigest() == m.Source:
+	case r.head.book(o.Source).look().digestFor(o.Path) == m.Source:
 		if whole && own == m.Source {
 			o.States = append(o.States, Fresh) // what was edited is not known to be the output of anything
 		}

@@ -57,7 +57,7 @@ func (s *side) namedBy(m *notebooks.Manifest, output string) string {
 	if m.SourcePath == "" {
 		return ""
 	}
-	if name := path.Clean(m.SourcePath); name != output && isJupyter(name) == isJupyter(output) && s.isNotebook(name) {
+	if name := path.Clean(m.SourcePath); name != output && (isJupyter(name) || !isJupyter(output)) && s.isNotebook(name) {
 		return name
 	}
 	return ""

@@ -372,6 +372,23 @@ func namedSources(raw []byte) []string {
 	}
 }
 
+// digestFor is the digest that an output at a path has of the notebook: that of a Jupyter notebook, in Markdown, is of the Markdown which was made of it.
+func (b *book) digestFor(output string) string {
+	if b.jupyter == nil || isJupyter(output) {
+		return b.sourceDigest()
+	}
+	nb, err := forms.Parse(b.path, ipynb.Source(b.jupyter, false))
+	if err != nil {
+		return ""
+	}
+	nb.Speak(b.jupyter.Language())
+	md, err := render.AsMarkdown(nb)
+	if err != nil {
+		return ""
+	}
+	return notebooks.DigestOf(md.Source)
+}
+
 // there says that a file is there.
 func (s *side) there(name string) bool {
 	dir := folderOf(name)
