@@ -117,6 +117,9 @@ func (r *run) contract() runs.ContractData {
 	for _, each := range p.policies {
 		c.Policies = append(c.Policies, runs.PolicyData{Commit: string(each.commit), Digest: each.digest, Signers: each.Signers})
 	}
+	for _, f := range p.Request.Reverse {
+		c.Reversed = append(c.Reversed, f.Path)
+	}
 	c.TargetRepository = p.root()
 	for _, s := range p.Steps {
 		if s.Has(notebooks.TagTest) && s.Skip == "" {

@@ -39,6 +39,7 @@ type Request struct {
 	Folder      string           // outside a repository: the absolute path of the folder that the run works in; "" is an empty one of its own
 	Base        string           // revision; "" is HEAD
 	Dirty       Dirty
+	Reverse     []worktree.Restored // files that begin with an earlier content: the base has the change of the run already
 	InPlace     bool
 	Copy        []string // ignored files to take along, besides the notebook's own
 	Branch      string

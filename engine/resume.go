@@ -156,6 +156,9 @@ func digestOfFile(name string) (runs.Digest, error) {
 // no record holds.
 func (c *Cut) Request(given []notebooks.Given) (Request, error) {
 	s, contract, o := c.Run.Started, c.Run.Contract, c.Run.Started.Options
+	if len(contract.Reversed) > 0 {
+		return Request{}, notResumable(c.Dir, "it is a run of markmill test, on a tree from which its change was taken back", "test the notebook again")
+	}
 	req := Request{Path: s.Notebook, Source: c.Source, MadeOf: s.SourcePath, Output: s.Output, Assets: s.Assets, Resume: c,
 		AllowUnknown: o.AllowUnknown, AllowErrors: o.AllowErrors, ReportMode: o.ReportMode, Base: contract.BaseCommit, Dirty: Dirty(contract.Dirty), Copy: o.Copy, Branch: o.Branch, Cwd: o.Cwd,
 		Kernel: o.Kernel, Language: o.Language, StepTimeout: time.Duration(o.StepTimeoutNS), RunTimeout: time.Duration(o.RunTimeoutNS), Start: time.Duration(o.StartNS),

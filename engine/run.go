@@ -363,7 +363,7 @@ func (r *run) makeTree(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	o := worktree.Options{RunID: string(r.id), Dir: r.work.Tree, Base: p.Base, IncludeDirty: p.Request.Dirty == DirtyInclude,
+	o := worktree.Options{RunID: string(r.id), Dir: r.work.Tree, Base: p.Base, IncludeDirty: p.Request.Dirty == DirtyInclude, Reverse: p.Request.Reverse,
 		Copy: append(append([]string{}, p.Notebook.Front.Copy...), p.Request.Copy...), Author: author, Now: r.eng.Now, Processes: r.processes}
 	if inPlace {
 		if r.tree, err = worktree.InPlace(ctx, p.Source, o); err == nil {

@@ -40,6 +40,13 @@ func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 			return nil, err
 		}
 	}
+	if len(p.Request.Reverse) > 0 {
+		text, err := codec.Marshal(p.Request.Reverse)
+		if err != nil {
+			return nil, err
+		}
+		t.Reversed = runs.DigestOf(text)
+	}
 	if kernels := r.eng.Config.Kernels; len(kernels) > 0 {
 		text, err := codec.Marshal(kernels)
 		if err != nil {

@@ -42,6 +42,7 @@ type Manifest struct {
 	Changes        []ManifestChange  `json:"changes,omitzero"`
 	ChangesOmitted int               `json:"changes_omitted,omitzero"`
 	Contract       *ManifestContract `json:"contract,omitempty"`
+	Judges         *ManifestJudges   `json:"judges,omitempty"` // nil where the run changed no protected file
 	Verdict        string            `json:"verdict,omitzero"` // digest of the region verdict; set by Splice
 	Regions        []ManifestRegion  `json:"regions"`          // set by Splice
 	// ReportMode says that a page is to fold the code of every step, as of one tagged hide-input.
@@ -127,6 +128,7 @@ type ManifestContract struct {
 	// AllowAlso are further lists, of policies and the command line: a path must match each of them, too.
 	AllowAlso [][]string `json:"allow_also,omitempty"`
 	Forbid    []string   `json:"forbid,omitempty"`
+	Report    bool       `json:"protect_report,omitzero"` // what protected judges say decides nothing
 	Protect   []string   `json:"protect,omitempty"`
 	Require   []string   `json:"require,omitempty"`
 	Limits    string     `json:"limits,omitzero"` // "files 10, lines 200"
@@ -134,6 +136,13 @@ type ManifestContract struct {
 	Sandbox   string     `json:"sandbox,omitzero"`
 	Network   string     `json:"network,omitzero"`
 	Approval  string     `json:"approval,omitzero"` // who approved, and whether that is the requester
+}
+
+// ManifestJudges says what the judging steps came to with the base's version of the protected files that the run changed.
+type ManifestJudges struct {
+	Changed []string `json:"changed"`         // paths
+	Passed  bool     `json:"passed"`          // false also where none ran a second time
+	Steps   []StepID `json:"steps,omitempty"` // that ran a second time
 }
 
 // ManifestParam is a parameter as it was injected.

@@ -130,9 +130,13 @@ func (c *Comment) Bytes() []byte {
 
 // Diff appends what a comparison tells, of at most so many bytes.
 func (c *Comment) Diff(d *diff.Diff, heading string, most int) {
+	c.Sections(diffview.Sections(d), heading, most)
+}
+
+// Sections appends sections of a comparison, of at most so many bytes.
+func (c *Comment) Sections(sections []diffview.Section, heading string, most int) {
 	room := c.room
 	c.room = min(room, c.b.Len()+most)
-	sections := diffview.Sections(d)
 	for i := range sections {
 		c.section(&sections[i], heading)
 	}

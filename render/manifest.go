@@ -19,7 +19,7 @@ func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 	m := notebooks.Manifest{
 		Format: notebooks.ManifestFormat, SourcePath: run.Started.SourcePath, Status: string(run.Status()), Partial: partialWords(run),
 		Blockers: manifestBlockers(run, say), Steps: manifestSteps(nb, run, say), Parameters: manifestParams(run.Contract.Parameters, names),
-		Scraps: manifestScraps(run, names), Contract: manifestContract(run), ReportMode: run.ReportMode(),
+		Scraps: manifestScraps(run, names), Contract: manifestContract(run), Judges: manifestJudges(run), ReportMode: run.ReportMode(),
 	}
 	if n := len(m.Scraps) - notebooks.MaxManifestScraps; n > 0 {
 		m.Scraps, m.ScrapsOmitted = m.Scraps[:notebooks.MaxManifestScraps], n
@@ -107,6 +107,9 @@ func manifestSteps(nb *notebooks.Notebook, run *runs.Run, say func(string) strin
 			if t := f.Tests; t != nil && !hasTag(rec.Planned, notebooks.TagVolatile) {
 				s.Tests = &notebooks.ManifestTests{Runner: t.Runner, Passed: t.Passed, Failed: t.Failed, Skipped: t.Skipped}
 			}
+		}
+		if rec.Finished != nil {
+			s.Running = left(*rec)
 		}
 		if rec.Patch != nil && !hasTag(rec.Planned, notebooks.TagVolatile) {
 			s.Files = len(rec.Patch.Files)
@@ -199,9 +202,21 @@ func manifestContract(run *runs.Run) *notebooks.ManifestContract {
 		}
 	}
 	return &notebooks.ManifestContract{
-		Allow: c.AllowedPaths, AllowAlso: c.AllowedAlso, Forbid: c.ForbiddenPaths, Require: c.EvidenceExpectations, Limits: strings.Join(limits, ", "),
+		Allow: c.AllowedPaths, AllowAlso: c.AllowedAlso, Forbid: c.ForbiddenPaths, Protect: c.ProtectedPaths, Report: c.ProtectMode == "report", Require: c.EvidenceExpectations, Limits: strings.Join(limits, ", "),
 		Mode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, Approval: approvedBy(run),
 	}
+}
+
+func manifestJudges(run *runs.Run) *notebooks.ManifestJudges {
+	if run.Verification == nil || run.Verification.Judges == nil {
+		return nil
+	}
+	j := run.Verification.Judges
+	m := &notebooks.ManifestJudges{Changed: j.Changed, Passed: len(j.Steps) > 0 && !j.Failed()}
+	for _, s := range j.Steps {
+		m.Steps = append(m.Steps, s.Step)
+	}
+	return m
 }
 
 // approvedBy says who approved a run, and whether that is who asked for it; "" of a run that needed no approval.

@@ -57,6 +57,9 @@ func asJupyter(nb *notebooks.Notebook) (*ipynb.Notebook, map[int]*notebooks.Step
 	return file, places, nil
 }
 
+// AsMarkdown is the Markdown notebook whose digest the outputs in Markdown have of a notebook.
+func AsMarkdown(nb *notebooks.Notebook) (*notebooks.Notebook, error) { return asMarkdown(nb) }
+
 // asMarkdown makes a Markdown notebook of a script or of a Jupyter notebook. Its steps have the ids that they have in the record. What of the
 // text Markdown would take for a step, or for something that does not end with its cell, is shown in a fence.
 func asMarkdown(nb *notebooks.Notebook) (*notebooks.Notebook, error) {

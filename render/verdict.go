@@ -27,6 +27,10 @@ func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 			line("- " + reason)
 		}
 	}
+	if words := judgesWords(m.Judges); words != "" {
+		line("")
+		line(words)
+	}
 	if words := givenWords(m); words != "" {
 		line("")
 		line("Given: " + words)
@@ -234,6 +238,29 @@ func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 		words = step + ": " + words
 	}
 	return words
+}
+
+// judgesWords says which protected files the run changed, and what its judges say without the change.
+func judgesWords(j *notebooks.ManifestJudges) string {
+	if j == nil {
+		return ""
+	}
+	const most = 3
+	var paths []string
+	for _, path := range j.Changed[:min(most, len(j.Changed))] {
+		paths = append(paths, codeSpan(plain.Escape(path)))
+	}
+	if n := len(j.Changed) - most; n > 0 {
+		paths = append(paths, fmt.Sprintf("%d more", n))
+	}
+	words := "Protected files changed: " + strings.Join(paths, ", ")
+	switch {
+	case j.Passed:
+		return words + "; with the base's version the tests pass, too"
+	case len(j.Steps) > 0:
+		return words + "; with the base's version the tests do not pass"
+	}
+	return words + "; nothing was judged without the change"
 }
 
 // mostGiven is how many given parameters the verdict shows.

@@ -43,6 +43,7 @@ type Terms struct {
 	RiskClass            string        `json:"risk_class"`
 	Environment          []string      `json:"environment"` // names
 	Dirty                string        `json:"dirty"`
+	Reversed             Digest        `json:"reversed,omitzero"`    // of the files that begin with an earlier content than the base has
 	DirtyFiles           Digest        `json:"dirty_files,omitzero"` // of the uncommitted changes, where the run sees them
 	Kernels              Digest        `json:"kernels,omitzero"`     // of the kernels that markmill.yaml adds or changes
 	Cwd                  string        `json:"cwd"`

@@ -72,6 +72,8 @@ var fixes = map[string]string{
 	CodeVerificationFailed:   "mend what the test shows",
 	CodeMissingTestCommand:   "tag the step that tests with .test, and let it run",
 	CodeMissingRequiredEvent: "run the notebook again; markmill runs verify shows what the record lacks",
+	CodeJudgeChanged:         "leave the protected files as they are, or let the tests pass with the base's version of them, too",
+	CodeSecretMissing:        "set the variable that the message names",
 	CodeReviewerRejected:     "mend what the review rejects",
 	CodeApprovalRequired:     "ask for an approval: markmill approve shows the request and grants it",
 	CodeApprovalDenied:       "change what was denied, and ask again",

@@ -144,9 +144,10 @@ type ContractData struct {
 	EvidenceExpectations []string    `json:"evidence_expectations"` // require:
 	RiskClass            string      `json:"risk_class"`
 	Parameters           []ParamData `json:"parameters"`
-	Environment          []string    `json:"environment"` // names of the variables a step gets, sorted
-	DirtyFiles           int         `json:"dirty_files"` // uncommitted changes of the user, not taken along unless dirty: include
-	Dirty                string      `json:"dirty"`       // ignore, include, block
+	Environment          []string    `json:"environment"`        // names of the variables a step gets, sorted
+	Reversed             []string    `json:"reversed,omitempty"` // files that began with an earlier content than the base has: the base has the change of the run already
+	DirtyFiles           int         `json:"dirty_files"`        // uncommitted changes of the user, not taken along unless dirty: include
+	Dirty                string      `json:"dirty"`              // ignore, include, block
 	// AllowedAlso are further lists like AllowedPaths: a path must match each of them too.
 	AllowedAlso      [][]string     `json:"allowed_also,omitempty"`
 	StepTimeoutMaxNS int64          `json:"step_timeout_max_ns,omitzero"` // the most that a step may take, whatever it asks

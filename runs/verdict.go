@@ -96,7 +96,7 @@ func (r *Run) testContradiction() string {
 	case r.requires(requireTests) && (v.Skipped != "" || len(v.Steps) == 0):
 		return "tests are required and none ran"
 	}
-	if r.Contract.ProtectMode != "report" && v.Judges.failed() {
+	if r.Contract.ProtectMode != "report" && v.Judges.Failed() {
 		return "a judging step does not pass with the base's version of the protected files"
 	}
 	for _, step := range v.Steps {
@@ -107,8 +107,8 @@ func (r *Run) testContradiction() string {
 	return ""
 }
 
-// failed says that a judge did not pass, or that the judges could not run, with the base's version of protected files.
-func (j *JudgesData) failed() bool {
+// Failed says that a judge did not pass, or that the judges could not run, with the base's version of protected files.
+func (j *JudgesData) Failed() bool {
 	return j != nil && (j.Skipped != "" || slices.ContainsFunc(j.Steps, func(s JudgedStep) bool { return s.Status != StepPassed && s.Status != StepAllowed }))
 }
 

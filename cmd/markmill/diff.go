@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"markmill/render/diffview"
 	"markmill/render/documents"
 	"markmill/render/html"
+	"markmill/render/review"
 	"markmill/render/terminal"
 	"markmill/runs"
 )
@@ -32,6 +34,7 @@ type diffOptions struct {
 	html           bool
 	format         string
 	tolerance      []string
+	most           int // bytes; 0 is no bound but a comment's
 }
 
 func (a *app) diffCommand() *cobra.Command {
@@ -43,14 +46,15 @@ parameters, the steps (added, removed, moved, renamed, edited, replaced, split, 
 changed in the worktree, the outputs.
 
 A and B are files (.md, .qmd, .Rmd, .ipynb; source or output), - for standard input, runs (an id, a part of one, last, or a
-run directory), or REV:PATH for a path of a Git revision. With --git: one revision, whose path is compared with
+run directory), or REV:PATH for a path of a Git revision. Two folders (also REV:FOLDER) are compared notebook by notebook,
+by their paths. With --git: one revision, whose path is compared with
 the file, or two.
 
 Execution counts, times, ids that programs made, volatile metadata and addresses of objects are not compared without --all.
 
 Exit codes: 0 the same, 1 different, 2 one of the two cannot be read.`,
 		Example: "  markmill diff task.md new.md\n  markmill diff last task.out.md\n  markmill diff HEAD~1:report.md report.md\n" +
-			"  markmill diff --git main HEAD -- notebooks/report.ipynb\n  markmill diff --markdown --tolerance 1% --tolerance loss=0.5 old.out.md new.out.md",
+			"  markmill diff HEAD:results results\n  markmill diff --git main HEAD -- notebooks/report.ipynb\n  markmill diff --markdown --tolerance 1% --tolerance loss=0.5 old.out.md new.out.md",
 		RunE: func(c *cobra.Command, words []string) error {
 			err := a.diff(opt, words, c.ArgsLenAtDash())
 			var code exit
@@ -66,6 +70,7 @@ Exit codes: 0 the same, 1 different, 2 one of the two cannot be read.`,
 	f.BoolVar(&opt.markdown, "markdown", false, "print Markdown for a pull request comment, at most 65,536 characters")
 	f.BoolVar(&opt.html, "html", false, "print one HTML page, side by side, that loads nothing")
 	jsonFlag(c, &opt.json, "diff")
+	f.IntVar(&opt.most, "max-bytes", 0, "the most bytes of the text or the Markdown; what matters most comes first")
 	f.StringVar(&opt.format, "format", "", "nbdime: print nbdime's diff of two Jupyter notebooks")
 	f.StringArrayVar(&opt.tolerance, "tolerance", nil, "how far a scrap's number may move: 0.01 or 1%, NAME=1% of one scrap; repeatable")
 	return c
@@ -86,6 +91,10 @@ func (a *app) diff(opt diffOptions, words []string, dash int) error {
 	switch {
 	case forms > 1:
 		return usagef("--markdown, --html, --json and --format are each a form of their own; give one")
+	case opt.most != 0 && opt.most < review.LeastLimit:
+		return usagef("--max-bytes %d is too little to say anything; %d is the least", opt.most, review.LeastLimit)
+	case opt.most != 0 && (opt.json || opt.html || opt.format != ""):
+		return usagef("--max-bytes bounds text and Markdown; JSON and pages are whole")
 	case opt.format != "" && opt.format != "nbdime":
 		return usagef("--format %s is not known; there is nbdime", opt.format)
 	}
@@ -103,6 +112,12 @@ func (a *app) diff(opt diffOptions, words []string, dash int) error {
 	}
 	if words[0] == "-" && words[1] == "-" {
 		return usagef("standard input can be one of the two")
+	}
+	if folders, err := a.folders(words); err != nil || folders != nil {
+		if err != nil {
+			return err
+		}
+		return a.diffFolders(opt, how, folders)
 	}
 	var sides [2]side
 	for i, word := range words {
@@ -224,29 +239,13 @@ func beside(word string) documents.Files {
 }
 
 func (a *app) revisionSide(word, rev, path string) (side, error) {
-	wd, err := os.Getwd()
-	if err != nil {
-		return side{}, err
-	}
-	repo, err := worktree.Open(wd)
-	if err != nil {
-		return side{}, err
-	}
-	if rest, relative := strings.CutPrefix(path, "./"); relative || strings.HasPrefix(path, "../") {
-		if !relative {
-			rest = path
-		}
-		if path, err = below(repo.Root(), filepath.Join(wd, filepath.FromSlash(rest))); err != nil {
-			return side{}, err
-		}
-	}
-	commit, err := repo.Resolve(rev)
+	repo, commit, path, err := revisionPath(rev, path)
 	if err != nil {
 		return side{}, err
 	}
 	src, err := repo.File(commit, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return side{}, &notebooks.Error{Kind: notebooks.KindInput, File: path, Msg: "is not in " + rev, Hint: "`git ls-tree -r " + rev + "` lists what is; the path counts from the top of the repository, or with ./ from here"}
+		return side{}, notInRevision(rev, path)
 	}
 	if err != nil {
 		return side{}, err
@@ -254,6 +253,35 @@ func (a *app) revisionSide(word, rev, path string) (side, error) {
 	files := func(name string) ([]byte, error) { return repo.File(commit, pathBeside(path, name)) }
 	doc, err := documents.Read(word, src, files)
 	return side{doc, src}, err
+}
+
+func notInRevision(rev, path string) error {
+	return &notebooks.Error{Kind: notebooks.KindInput, File: path, Msg: "is not in " + rev, Hint: "`git ls-tree -r " + rev + "` lists what is; the path counts from the top of the repository, or with ./ from here"}
+}
+
+// revisionPath finds the commit of REV:PATH, and the path from the top of the repository; "" is the top itself.
+func revisionPath(rev, name string) (*worktree.Source, worktree.OID, string, error) {
+	wd, err := os.Getwd()
+	if err != nil {
+		return nil, "", "", err
+	}
+	repo, err := worktree.Open(wd)
+	if err != nil {
+		return nil, "", "", err
+	}
+	if rest, relative := strings.CutPrefix(name, "./"); relative || name == "." || strings.HasPrefix(name, "../") {
+		if !relative {
+			rest = name
+		}
+		if name, err = below(repo.Root(), filepath.Join(wd, filepath.FromSlash(rest))); err != nil {
+			return nil, "", "", err
+		}
+	}
+	if name = path.Clean(name); name == "." {
+		name = ""
+	}
+	commit, err := repo.Resolve(rev)
+	return repo, commit, name, err
 }
 
 // below is a path as the repository at root calls it.
@@ -289,9 +317,10 @@ func (a *app) showDiff(opt diffOptions, how diff.Options, sides [2]side) error {
 	case opt.html:
 		_, err = a.stdout.Write(html.Diff(d))
 	case opt.markdown:
-		_, err = a.stdout.Write(render.DiffMarkdown(d, render.CommentLimit))
+		_, err = a.stdout.Write(render.DiffMarkdown(d, opt.limit()))
 	default:
-		err = terminal.Diff(a.stdout, d, a.colour(a.stdout))
+		to := &boundedWriter{to: a.stdout, most: opt.most}
+		err = errors.Join(terminal.Diff(to, d, a.colour(a.stdout)), to.end())
 	}
 	if err != nil {
 		return err
@@ -300,6 +329,14 @@ func (a *app) showDiff(opt diffOptions, how diff.Options, sides [2]side) error {
 		return exit(exitFail)
 	}
 	return nil
+}
+
+// limit is how many bytes the Markdown may have.
+func (o *diffOptions) limit() int {
+	if o.most > 0 {
+		return o.most
+	}
+	return render.CommentLimit
 }
 
 // showNbdime prints nbdime's diff, which is of Jupyter notebooks only.

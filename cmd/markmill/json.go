@@ -38,6 +38,9 @@ func (a *app) printJSON(document string, v any) error {
 	return err
 }
 
+// schemaLine is room for the line that printJSON adds.
+const schemaLine = 64
+
 // jsonFlag is the option of a command that can print one document.
 func jsonFlag(c *cobra.Command, to *bool, document string) {
 	c.Flags().BoolVar(to, "json", false, jsonWords(document))

@@ -27,7 +27,9 @@ type reviewOptions struct {
 	json, markdown, all bool
 	html                string
 	limit               int
+	bounded             bool // the user gave the limit
 	failOn              []string
+	require             string
 	tolerance           []string
 }
 
@@ -36,8 +38,13 @@ func (a *app) reviewCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "review [BASE..HEAD]", Short: "Say what became of the notebooks of a branch, for a pull request",
 		Long: `Compares every notebook and output notebook that differs between two commits, and says of each output whether
-it is as its run left it, whether that run passed, and whether it is the output of the source as it stands now:
-fresh, stale (the source changed since), edited, damaged, missing, failed. What matters most comes first.
+it is as its run left it, whether that run passed, whether it is the output of the source as it stands now (fresh, stale,
+edited, damaged, missing, failed, partial), whether the branch has the very files that the run left, and how far all that
+can be trusted: claimed (by the notebook itself, which proves nothing), recorded (the record of the run is here and
+verifies), signed, repeated.
+
+First comes what a reviewer must not miss: rules of the repository that became weaker, what turned red, contracts and
+steps that were weakened, tests that became fewer.
 
 BASE..HEAD are two commits, BASE...HEAD is HEAD and where it left BASE. One commit is compared with the checkout as it
 stands, uncommitted changes included. Without an argument the checkout is compared with the commit at which it left
@@ -46,13 +53,17 @@ origin/HEAD, or else the upstream of its branch, or else main or master.
 Standard output gets Markdown for a comment on a pull request, or text where it is a terminal.
 
 --fail-on lists what the exit code objects to: red (a test or step passed before and does not now), failed, edited,
-damaged, stale, missing, changed (any notebook), none.
+damaged, stale, missing, unapplied (the branch does not have the change of a run), rules (any file of the rules changed),
+changed (any notebook). Always, unless the list has them with a minus (-fewer): policy (the rules are weaker), differs (the branch has
+other files than the run left), weakened (contracts or steps), fewer (tests), partial (runs), proof (less than --require).
+none by itself objects to nothing.
 
 Exit codes: 0 nothing to object to, 1 something is, 2 the two cannot be compared.`,
-		Example: "  markmill review main..HEAD\n  markmill review origin/main...HEAD --fail-on red,failed,edited,damaged,stale,missing\n" +
+		Example: "  markmill review main..HEAD\n  markmill review origin/main...HEAD --require recorded\n" +
 			"  markmill review --html review.html HEAD~1\n  markmill review --json main...feature",
 		Args: args(0, 1),
 		RunE: func(c *cobra.Command, words []string) error {
+			o.bounded = c.Flags().Changed("max-bytes") || c.Flags().Changed("limit")
 			err := a.review(c.Context(), o, words)
 			var code exit
 			if err == nil || errors.As(err, &code) {
@@ -65,8 +76,11 @@ Exit codes: 0 nothing to object to, 1 something is, 2 the two cannot be compared
 	f.BoolVar(&o.markdown, "markdown", false, "print Markdown on a terminal, too")
 	jsonFlag(c, &o.json, "review")
 	f.StringVar(&o.html, "html", "", "write one HTML page, too, that loads nothing")
-	f.IntVar(&o.limit, "limit", render.CommentLimit, "the most characters of the Markdown")
-	f.StringSliceVar(&o.failOn, "fail-on", conditionWords(review.DefaultFailOn), "what makes the exit code 1, by commas")
+	f.IntVar(&o.limit, "max-bytes", render.CommentLimit, "the most bytes of what is printed; text and JSON are not bounded without it")
+	f.IntVar(&o.limit, "limit", render.CommentLimit, "as --max-bytes")
+	f.Lookup("limit").Hidden = true
+	f.StringSliceVar(&o.failOn, "fail-on", conditionWords(review.DefaultFailOn), "what makes the exit code 1, by commas; -NAME leaves out what always does")
+	f.StringVar(&o.require, "require", "", "the level of proof that every output must have: recorded, signed or repeated")
 	f.BoolVar(&o.all, "all", false, "compare what is noise, too")
 	f.StringArrayVar(&o.tolerance, "tolerance", nil, "how far a scrap's number may move: 0.01 or 1%, NAME=1% of one scrap; repeatable")
 	return c
@@ -80,22 +94,41 @@ func conditionWords(list []review.Condition) []string {
 	return out
 }
 
-// conditions reads --fail-on.
+// conditions reads --fail-on: what it lists, and what a review always objects to and the list does not leave out.
 func conditions(words []string) ([]review.Condition, error) {
-	out := []review.Condition{}
+	listed, without := map[review.Condition]bool{}, map[review.Condition]bool{}
 	for _, word := range words {
 		word = strings.TrimSpace(word)
 		if word == "none" && len(words) == 1 {
-			return out, nil
+			return []review.Condition{}, nil
 		}
-		if !slices.Contains(review.Conditions, review.Condition(word)) {
+		name, minus := strings.CutPrefix(word, "-")
+		if !slices.Contains(review.Conditions, review.Condition(name)) {
 			known := conditionWords(review.Conditions)
-			if near := notebooks.Suggest(word, known); near != "" {
+			if near := notebooks.Suggest(name, known); near != "" {
 				return nil, usagef("--fail-on %s is not known; did you mean %s?", word, near)
 			}
-			return nil, usagef("--fail-on %s is not known; known: %s, and none by itself", word, strings.Join(known, ", "))
+			return nil, usagef("--fail-on %s is not known; known: %s, each with a minus before it to leave it out, and none by itself", word, strings.Join(known, ", "))
 		}
-		out = append(out, review.Condition(word))
+		if minus {
+			without[review.Condition(name)] = true
+		} else {
+			listed[review.Condition(name)] = true
+		}
+	}
+	for _, c := range review.Always {
+		listed[c] = true
+	}
+	if len(without) == len(words) { // only what is left out was given: of what holds without a list
+		for _, c := range review.DefaultFailOn {
+			listed[c] = true
+		}
+	}
+	out := []review.Condition{}
+	for _, c := range review.Conditions {
+		if listed[c] && !without[c] {
+			out = append(out, c)
+		}
 	}
 	return out, nil
 }
@@ -108,12 +141,17 @@ func (a *app) review(ctx context.Context, o reviewOptions, words []string) error
 		return usagef("--html - would mix with what standard output has; give it a path")
 	}
 	if o.limit < review.LeastLimit {
-		return usagef("--limit %d is too little to say anything; %d is the least", o.limit, review.LeastLimit)
+		return usagef("--max-bytes %d is too little to say anything; %d is the least", o.limit, review.LeastLimit)
 	}
 	in := review.Input{}
 	var err error
 	if in.FailOn, err = conditions(o.failOn); err != nil {
 		return err
+	}
+	switch in.Require = review.Level(o.require); in.Require {
+	case "", review.Recorded, review.Signed, review.Repeated:
+	default:
+		return usagef("--require %s is not known; known: recorded, signed, repeated", o.require)
 	}
 	if in.Compare, err = compareOptions(diffOptions{all: o.all, tolerance: o.tolerance}); err != nil {
 		return err
@@ -156,18 +194,45 @@ func (a *app) review(ctx context.Context, o reviewOptions, words []string) error
 }
 
 func (a *app) makeReview(in review.Input, old, now *worktree.Files) (*review.Review, error) {
-	changes, err := worktree.Changes(old, now, review.IsNotebookName)
+	changes, err := worktree.Changes(old, now, func(string) bool { return true })
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range changes {
-		in.Files = append(in.Files, review.File(c))
+		in.Changed = append(in.Changed, c.Path)
+		was, is := review.IsNotebookName(c.From), review.IsNotebookName(c.Path)
+		switch {
+		case is && (c.From == "" || was):
+			in.Files = append(in.Files, review.File(c))
+		case is: // of a file that was no notebook
+			in.Files = append(in.Files, review.File{Path: c.Path, New: true})
+		case was:
+			in.Files = append(in.Files, review.File{Path: c.From, Old: true})
+		}
+		if c.From != "" {
+			in.Changed = append(in.Changed, c.From)
+		}
 	}
 	if in.Output, err = a.configuredOutput(now); err != nil {
 		return nil, err
 	}
-	in.Base, in.Head = old, now
+	if in.Rules, err = rules(old, now, changes); err != nil {
+		return nil, err
+	}
+	signers, protect, err := a.baseJudges(old)
+	if err != nil {
+		return nil, err
+	}
+	in.Base, in.Head, in.Matches, in.Protect, in.Proof = reviewTree{old}, reviewTree{now}, engine.MatchesAny, protect, a.prover(signers)
 	return review.Make(in)
+}
+
+// reviewTree is the files of a side as a review asks for them.
+type reviewTree struct{ *worktree.Files }
+
+func (t reviewTree) Entry(name string) (blob, mode string, ok bool, err error) {
+	id, mode, ok, err := t.Files.Entry(name)
+	return string(id), mode, ok, err
 }
 
 // revisions reads what is compared. A revision without a commit is the checkout.
@@ -256,11 +321,19 @@ func (a *app) showReview(o reviewOptions, r *review.Review) error {
 	switch {
 	case o.json:
 		var text []byte
-		if text, err = r.JSON(); err == nil {
+		most := 0
+		if o.bounded {
+			most = max(1, o.limit-schemaLine)
+		}
+		if text, err = r.JSON(most); err == nil {
 			err = a.printJSON("review", text)
 		}
 	case !o.markdown && a.terminal(a.stdout):
-		err = terminal.Review(a.stdout, r, a.colour(a.stdout))
+		to := &boundedWriter{to: a.stdout}
+		if o.bounded {
+			to.most = o.limit
+		}
+		err = errors.Join(terminal.Review(to, r, a.colour(a.stdout)), to.end())
 	default:
 		_, err = a.stdout.Write(r.Markdown(o.limit))
 	}

@@ -14,6 +14,7 @@ import (
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/render/plain"
+	"markmill/render/review"
 	"markmill/render/terminal"
 	"markmill/runs"
 )
@@ -182,6 +183,7 @@ func (a *app) print(dir, file string) error {
 type verified struct {
 	Run      runs.RunID     `json:"run_id,omitzero"`
 	OK       bool           `json:"ok"`
+	Proof    review.Level   `json:"proof,omitzero"` // of an output notebook
 	Findings []runs.Finding `json:"findings"`
 	Signed   *runs.SignedBy `json:"signed,omitempty"`
 	Notes    []string       `json:"notes,omitempty"` // what was not looked at
@@ -194,7 +196,8 @@ func (a *app) runsVerify() *cobra.Command {
 		Use: "verify RUN|DIR|OUTPUT", Short: "Recompute everything of a run from its bytes",
 		Long: `Recomputes the journal's chain, every digest, the report and the output notebook from the bytes
 of a run directory, and says what does not hold. An output notebook is verified by itself and
-against the run that made it, which is found by its digest. The commits in the run's bundle are held against
+against the run that made it, which is found by its digest: it is recorded where
+that holds, and only claimed else. The commits in the run's bundle are held against
 the record, and, inside a repository that has the base commit, its patch against their trees. A run of an earlier version
 has its commits under a ref of the repository that it worked on, and they are looked at there.
 
@@ -219,11 +222,24 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 			if out.Findings == nil {
 				out.Findings = []runs.Finding{}
 			}
+			proof := ""
+			if info, err := os.Stat(words[0]); err == nil && info.Mode().IsRegular() {
+				out.Proof = review.Claimed
+				if out.OK {
+					if out.Proof = review.Recorded; got.Signed.Counts() {
+						out.Proof = review.Signed
+					}
+					proof = "; " + words[0] + " is " + string(out.Proof)
+				}
+			}
 			if asJSON {
 				err = a.printJSON("verify", out)
 			} else if out.OK {
-				err = say(a.stdout, "%s\n", holdsWords(words[0], got, commits))
+				err = say(a.stdout, "%s%s\n", holdsWords(words[0], got, commits), proof)
 			} else {
+				if out.Proof != "" {
+					out.Findings = append(out.Findings, runs.Finding{Where: words[0], Words: "is only claimed: nothing but the notebook itself says what its run did"})
+				}
 				for _, f := range out.Findings {
 					if err = say(a.stdout, "%s: %s\n", f.Where, f.Words); err != nil {
 						break

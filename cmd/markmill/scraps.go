@@ -37,14 +37,14 @@ tables, pictures and files among them.
 
 RUN is a run: an id, a part of one, last, or a run directory. FILE is an output notebook: Markmill's (.md, .ipynb), or a
 Jupyter notebook that papermill or Jupyter ran. DIR is a folder of them, with all folders below it but hidden ones; what no run has
-left is passed over there. A value that is too long for an output notebook in Markdown comes from the record of its run, where that is
+left is passed over there. REV:PATH is a file or a folder of a Git revision. A value that is too long for an output notebook in Markdown comes from the record of its run, where that is
 kept here. A pattern such as 'out/*.ipynb' names the files that match.
 
 A scrap's column has its name; so has that of a parameter, or params.NAME where a scrap has that name too. A column of Parquet has
 one type: integers and fractions become doubles, dates and times stay what they are, values of several types text.
 
 Exit codes: 0 all was read, 1 something could not be read (said on standard error; the rest is shown), 2 usage.`,
-		Example: "  markmill scraps last\n  markmill scraps sweep/ --name 'loss*'\n  markmill scraps sweep/ -o results.parquet\n" +
+		Example: "  markmill scraps last\n  markmill scraps HEAD~1:sweep\n  markmill scraps sweep/ --name 'loss*'\n  markmill scraps sweep/ -o results.parquet\n" +
 			"  markmill scraps --long --format jsonl 'sweep/*.ipynb' | jq -c 'select(.type == \"table\")'",
 		Args: args(1, -1),
 		RunE: func(_ *cobra.Command, words []string) error { return a.scraps(opt, words) },

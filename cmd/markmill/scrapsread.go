@@ -16,8 +16,9 @@ import (
 // scrapPlace is one thing to read scraps of.
 type scrapPlace struct {
 	path  string
-	run   bool // a run directory
-	found bool // in a folder: what no run has left is passed over
+	run   bool                   // a run directory
+	found bool                   // in a folder: what no run has left is passed over
+	read  func() ([]byte, error) // of a revision; nil reads the path
 }
 
 // scrapPlaces finds what words name: files, folders, patterns and runs, in their order.
@@ -36,6 +37,13 @@ func (a *app) scrapPlaces(words []string) ([]scrapPlace, error) {
 			}
 			if len(found) == 0 {
 				return nil, badInput(word, "holds no notebook (.md, .qmd, .Rmd, .ipynb) and no run")
+			}
+			out = append(out, found...)
+			continue
+		case isRevision(word):
+			found, err := revisionPlaces(word)
+			if err != nil {
+				return nil, err
 			}
 			out = append(out, found...)
 			continue
@@ -72,6 +80,27 @@ func (a *app) scrapPlaces(words []string) ([]scrapPlace, error) {
 			return nil, err
 		}
 		out = append(out, scrapPlace{path: dir, run: true})
+	}
+	return out, nil
+}
+
+// revisionPlaces finds what REV:PATH names: a notebook, or those of a folder.
+func revisionPlaces(word string) ([]scrapPlace, error) {
+	rev, name, _ := strings.Cut(word, ":")
+	repo, commit, name, err := revisionPath(rev, name)
+	if err != nil {
+		return nil, err
+	}
+	names, err := notebooksIn(repo, commit, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, notInRevision(rev, name)
+	}
+	var out []scrapPlace
+	for _, one := range names {
+		out = append(out, scrapPlace{path: rev + ":" + one, found: one != name, read: func() ([]byte, error) { return repo.File(commit, one) }})
 	}
 	return out, nil
 }
@@ -152,7 +181,11 @@ func (a *app) scrapsOf(p scrapPlace, outputs func() map[runs.Digest][]string) (*
 	if p.run {
 		return recordOf(p.path)
 	}
-	src, err := a.readAny(p.path)
+	read := p.read
+	if read == nil {
+		read = func() ([]byte, error) { return a.readAny(p.path) }
+	}
+	src, err := read()
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,9 @@ type testJob struct {
 	source   []byte
 	stored   string // path of the output notebook; "" without one
 	output   *storedOutput
-	updateTo string // where a first output would go
+	updateTo string   // where a first output would go
+	reversed []string // files of a change that is applied already, without which the run begins
+	words    []string // about that
 }
 
 // own says that the notebook is its own stored output.

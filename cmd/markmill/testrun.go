@@ -38,9 +38,10 @@ type testedNotebook struct {
 	Notebook string       `json:"notebook"` // as it was named or found
 	Stored   string       `json:"stored,omitzero"`
 	Status   string       `json:"status"`
-	Stale    bool         `json:"stale"`           // stored is the output of another source: told, and no difference by itself
-	Words    []string     `json:"words,omitempty"` // what is off besides the steps
-	Run      string       `json:"run,omitzero"`    // the run directory
+	Stale    bool         `json:"stale"`              // stored is the output of another source: told, and no difference by itself
+	Words    []string     `json:"words,omitempty"`    // what is off besides the steps
+	Reversed []string     `json:"reversed,omitempty"` // files of a change that is applied already, without which the run began
+	Run      string       `json:"run,omitzero"`       // the run directory
 	Seconds  float64      `json:"seconds"`
 	Steps    []testedStep `json:"steps"`
 
@@ -112,6 +113,7 @@ func (t *tester) fill(ctx context.Context, j *testJob, n *testedNotebook) error 
 		return err
 	}
 	n.Stored, n.dirty = name(j.stored), plan.DirtyPaths
+	n.Reversed, n.Words = j.reversed, append(n.Words, j.words...)
 	eng.Views = t.views("")
 	result, err := eng.Run(ctx, plan)
 	if err != nil {
@@ -149,6 +151,9 @@ func (t *tester) plan(ctx context.Context, eng *engine.Engine, repo *worktree.So
 			return nil, err
 		}
 		req.Given = append(again, t.o.req.Given...)
+		if err := t.takeBack(ctx, j, &req); err != nil {
+			return nil, err
+		}
 	}
 	plan, err := eng.Plan(ctx, req)
 	if err != nil {

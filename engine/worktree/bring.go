@@ -10,7 +10,51 @@ import (
 	"time"
 )
 
-// bring takes along what the options ask for: the user's uncommitted changes, and ignored files.
+// Restored is a file with the content and the mode that it is to begin with.
+type Restored struct {
+	Path string
+	Blob OID    // "" is no file
+	Mode string // as ChangedFile has it; "" is a file that is not executable
+}
+
+// restore gives a file the content of a blob of the repository.
+func (t *Tree) restore(r Restored) error {
+	if r.Blob == "" {
+		return removeUp(t.dir, r.Path)
+	}
+	id, ok := t.fmt.parse(r.Blob)
+	if !ok {
+		return fmt.Errorf("%q is no blob of this repository", r.Blob)
+	}
+	data, err := t.src.read("blob", id)
+	if err != nil {
+		return err
+	}
+	if err := makeWay(t.dir, r.Path); err != nil {
+		return err
+	}
+	to := filepath.Join(t.dir, filepath.FromSlash(r.Path))
+	if r.Mode == "120000" {
+		return os.Symlink(string(data), to)
+	}
+	mode := os.FileMode(0o644)
+	if r.Mode == "100755" {
+		mode = 0o755
+	}
+	return os.WriteFile(to, data, mode)
+}
+
+// HasBlob says that a blob is in the repository.
+func (s *Source) HasBlob(blob OID) bool {
+	id, ok := s.fmt.parse(blob)
+	if !ok {
+		return false
+	}
+	_, err := s.read("blob", id)
+	return err == nil
+}
+
+// bring takes along what the options ask for: the user's uncommitted changes, earlier contents, and ignored files.
 func (t *Tree) bring(ctx context.Context) error {
 	if t.src == nil {
 		return nil
@@ -24,6 +68,11 @@ func (t *Tree) bring(ctx context.Context) error {
 			if err := t.bringFile(p); err != nil {
 				return fmt.Errorf("taking the uncommitted %s along: %w", p, err)
 			}
+		}
+	}
+	for _, r := range t.opt.Reverse {
+		if err := t.restore(r); err != nil {
+			return fmt.Errorf("taking the change of %s back: %w", r.Path, err)
 		}
 	}
 	if len(t.opt.Copy) == 0 {

@@ -1,7 +1,10 @@
 package worktree
 
 import (
+	"fmt"
+	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -54,6 +57,56 @@ func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error)
 
 // maxHashed is the largest file of a checkout that is looked into, in bytes.
 const maxHashed = 1 << 30
+
+// Entry is the blob and the mode of a path, as a record of a run has them ("100644", "120000" of a link). ok is false where neither a file
+// nor a link stands there.
+func (f *Files) Entry(name string) (blob OID, mode string, ok bool, err error) {
+	if _, known := f.dirty[name]; known {
+		return f.entryOnDisk(name)
+	}
+	entries, err := f.folder(strings.TrimPrefix(path.Dir(name), "."))
+	if err != nil {
+		return "", "", false, err
+	}
+	e, ok := entryOf(entries, path.Base(name))
+	if !ok || e.mode == folderMode {
+		return "", "", false, nil
+	}
+	if isFile(e.mode) && e.mode != scriptMode { // old versions of Git wrote other modes
+		e.mode = fileMode
+	}
+	return f.src.fmt.oid(e.oid), fmt.Sprintf("%06o", e.mode), true, nil
+}
+
+func (f *Files) entryOnDisk(name string) (OID, string, bool, error) {
+	local := filepath.FromSlash(name)
+	info, err := f.disk.Lstat(local)
+	if gone(err) {
+		return "", "", false, nil
+	}
+	if err != nil {
+		return "", "", false, err
+	}
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		data, err := f.readDisk(name, maxHashed)
+		if err != nil {
+			return "", "", false, err
+		}
+		git := uint32(fileMode)
+		if mode&0o100 != 0 {
+			git = scriptMode
+		}
+		return f.src.fmt.oid(f.src.fmt.sum("blob", data)), fmt.Sprintf("%06o", git), true, nil
+	case mode&fs.ModeSymlink != 0:
+		target, err := f.disk.Readlink(local)
+		if err != nil {
+			return "", "", false, err
+		}
+		return f.src.fmt.oid(f.src.fmt.sum("blob", []byte(target))), "120000", true, nil
+	}
+	return "", "", false, nil
+}
 
 // find is the blob of a regular file of the tree; zero where there is none.
 func (f *Files) find(name string) (digest, error) {

@@ -114,7 +114,7 @@ func (t *Tree) make(ctx context.Context) error {
 	if err := t.bring(ctx); err != nil {
 		return err
 	}
-	if len(external) > 0 || t.opt.IncludeDirty || len(t.opt.Copy) > 0 {
+	if len(external) > 0 || t.opt.IncludeDirty || len(t.opt.Reverse)+len(t.opt.Copy) > 0 {
 		if err := t.settleBase(ctx); err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (t *Tree) settleBase(ctx context.Context) error {
 		return err
 	}
 	if tree != t.baseTree {
-		commit, err := t.store.put("commit", t.commit(tree, t.base, "Uncommitted changes that the run began with"))
+		commit, err := t.store.put("commit", t.commit(tree, t.base, t.startWords()))
 		if err != nil {
 			return err
 		}
@@ -212,6 +212,14 @@ func (t *Tree) settleBase(ctx context.Context) error {
 	clear(t.total)
 	clear(t.ignored)
 	return nil
+}
+
+// startWords say what the commit is that a run begins with, where that is not its base.
+func (t *Tree) startWords() string {
+	if len(t.opt.Reverse) > 0 {
+		return "The tree that the run began with: its change, which the base has, is taken back"
+	}
+	return "Uncommitted changes that the run began with"
 }
 
 // InPlace takes the user's checkout itself as the worktree, as it is: what is uncommitted in it

@@ -12,10 +12,11 @@ type Identity struct{ Name, Email string }
 // Options say which worktree to make.
 type Options struct {
 	RunID        string
-	Dir          string   // absolute path that does not exist yet: the worktree and the run's own store are made inside
-	Base         OID      // "" is an empty base
-	IncludeDirty bool     // take the user's uncommitted changes along, as a base of their own
-	Copy         []string // patterns, as in .gitignore, of ignored files to take along
+	Dir          string     // absolute path that does not exist yet: the worktree and the run's own store are made inside
+	Base         OID        // "" is an empty base
+	IncludeDirty bool       // take the user's uncommitted changes along, as a base of their own
+	Reverse      []Restored // files that begin with an earlier content: the base is a commit of its own then
+	Copy         []string   // patterns, as in .gitignore, of ignored files to take along
 	Author       Identity
 	Committer    Identity // of the commits; the zero value is Author
 	Now          func() time.Time

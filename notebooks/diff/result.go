@@ -132,8 +132,10 @@ type ScrapChange struct {
 	Relative   *float64 `json:"relative,omitempty"`
 	Within     bool     `json:"within_tolerance"`
 	Text       *Text    `json:"text,omitempty"` // of values with more than one line
-	OldDigest  string   `json:"old_digest,omitzero"`
-	NewDigest  string   `json:"new_digest,omitzero"`
+	// Values are the single values that changed inside a table, a list or a map, each with its place; absent where there are too many.
+	Values    []CellValue `json:"values,omitempty"`
+	OldDigest string      `json:"old_digest,omitzero"`
+	NewDigest string      `json:"new_digest,omitzero"`
 }
 
 // FileChange is a file whose change, made by a step, is another.

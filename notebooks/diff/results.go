@@ -39,9 +39,9 @@ func (c *comparing) result(ch *CellChange, old, new *Cell) {
 		return
 	case ch.Old != nil && ch.New != nil && (old.Status == "" || new.Status == "") && was >= 0 && now >= 0 && old.Tests == nil && new.Tests == nil: // one of the two did not run
 		return
-	case now < 0 && was >= 0:
+	case now < 0 && was >= 0, r.Test && old.Status == "pass" && new.Status == "allowed": // a test that fails as expected has not passed
 		r.Turned = Red
-	case was < 0 && now > 0:
+	case was < 0 && now > 0, r.Test && old.Status == "allowed" && new.Status == "pass":
 		r.Turned = Green
 	}
 	c.d.Results = append(c.d.Results, r)

@@ -71,6 +71,7 @@ func (c *comparing) scrap(step string, old, new *Scrap) ScrapChange {
 		ch.Relative = &most
 		ch.Within = math.Abs(most) <= tolerance
 	}
+	ch.Values = cellValues(p, q)
 	if a, b := readable(p, old.Value), readable(q, new.Value); strings.Count(a, "\n")+strings.Count(b, "\n") > 2 {
 		ch.Text = compareText(a, b, nil)
 	}

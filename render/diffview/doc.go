@@ -7,5 +7,5 @@
 // What always holds: everything is a pure function of the diff; the texts are raw, and the view that shows
 // them makes them safe.
 //
-// It imports notebooks/diff and notebooks/codec, and nothing else of this module.
+// It imports notebooks/diff, notebooks/codec and notebooks/lazyregexp, and nothing else of this module.
 package diffview

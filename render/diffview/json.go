@@ -34,3 +34,10 @@ func Value(d *diff.Diff) any {
 		*diff.Diff
 	}{Version, sideOf(d.Old), sideOf(d.New), d}
 }
+
+// WithoutCells is a comparison without its cells, where another one holds the same.
+func WithoutCells(d *diff.Diff) *diff.Diff {
+	short := *d
+	short.Cells = []diff.CellChange{}
+	return &short
+}

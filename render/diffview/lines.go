@@ -46,6 +46,9 @@ func group(hunks []diff.Hunk, old []string) []Line {
 	}
 	at := first.A - 1 - context
 	for _, h := range hunks {
+		for _, words := range cellWords(h, old) {
+			out = append(out, Line{Mark: '@', Text: words})
+		}
 		same(at, h.A-1)
 		out = append(out, changed(h)...)
 		at = h.A - 1 + len(h.Old)

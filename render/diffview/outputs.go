@@ -26,12 +26,34 @@ func scraps(d *diff.Diff) []Entry {
 				e.Words = fmt.Sprintf("+%d −%d", s.Text.Added, s.Text.Removed)
 				e.Lines = textLines(s.Text, "")
 			}
+			if len(s.Values) > 0 {
+				e.Words = fmt.Sprintf("%d values", len(s.Values))
+				if len(s.Values) == 1 {
+					e.Words = "1 value"
+				}
+				e.Lines = valueLines(s.Values)
+			}
 			if change := changeWords(s); change != "" {
 				e.Words += " (" + change + ")"
 			}
 		}
 		e.Words += ", of " + s.Step
 		out = append(out, e)
+	}
+	return out
+}
+
+// valueLines show values with their places.
+func valueLines(values []diff.CellValue) []Line {
+	var out []Line
+	for _, v := range values {
+		out = append(out, Line{Mark: '@', Text: v.At})
+		if v.Old != nil {
+			out = append(out, Line{Mark: '-', Text: shown(string(v.Old))})
+		}
+		if v.New != nil {
+			out = append(out, Line{Mark: '+', Text: shown(string(v.New))})
+		}
 	}
 	return out
 }

@@ -54,7 +54,12 @@ const (
 )
 
 // Sections lists what there is to tell, what matters most first.
-func Sections(d *diff.Diff) []Section {
+func Sections(d *diff.Diff) []Section { return sections(d, steps(d), countWords(d.Counts)) }
+
+// Results lists what there is to tell but the texts of the cells, where another comparison shows those.
+func Results(d *diff.Diff) []Section { return sections(d, nil, "") }
+
+func sections(d *diff.Diff, cells []Entry, counts string) []Section {
 	var out []Section
 	add := func(name, words string, entries []Entry) {
 		if len(entries) > 0 {
@@ -65,7 +70,7 @@ func Sections(d *diff.Diff) []Section {
 	tests, others := results(d)
 	add(Tests, "", tests)
 	add(Parameters, "", parameters(d))
-	add(Steps, countWords(d.Counts), append(others, steps(d)...))
+	add(Steps, counts, append(others, cells...))
 	add(Scraps, "", scraps(d))
 	add(Worktree, "", files(d))
 	add(Outputs, "", outputs(d))
@@ -117,7 +122,7 @@ func notes(d *diff.Diff) []Entry {
 // results parts what became of tests from what became of other steps.
 func results(d *diff.Diff) (tests, others []Entry) {
 	for _, r := range d.Results {
-		e := Entry{Sign: "~", Subject: r.Step, Words: resultWords(r)}
+		e := Entry{Sign: "~", Subject: r.Step, Words: ResultWords(r)}
 		switch r.Turned {
 		case diff.Red:
 			e.Tone, e.Sign = Bad, "✗"
@@ -133,8 +138,20 @@ func results(d *diff.Diff) (tests, others []Entry) {
 	return tests, others
 }
 
-func resultWords(r diff.ResultChange) string {
-	return Ended(r.Was, r.WasWords, r.WasTests) + " → " + Ended(r.Now, r.NowWords, r.NowTests)
+// ResultWords say how a step ended before, and how it does now.
+func ResultWords(r diff.ResultChange) string {
+	was, now := r.Was, r.Now
+	if r.Test { // a test that is allowed to fail did not pass
+		was, now = expected(was), expected(now)
+	}
+	return Ended(was, r.WasWords, r.WasTests) + " → " + Ended(now, r.NowWords, r.NowTests)
+}
+
+func expected(status string) string {
+	if status == "allowed" {
+		return "expected to fail"
+	}
+	return status
 }
 
 // Ended says how a step ended: "fail, exit 1, 3 passed, 1 failed", or "not run".

@@ -187,6 +187,14 @@ func (p *diffPage) scrapChanges(w *writer, list []diff.ScrapChange) {
 			}
 			return p.optional(v)
 		}
+		if len(s.Values) > 0 {
+			w.put(`%s</td><td>%s`, counted(len(s.Values), "value"), number(s))
+			for _, v := range s.Values {
+				w.put(`</td></tr><tr><td class="dim">%s</td><td colspan="2"><code>%s</code> → <code>%s</code>`, cleanLine(v.At), cleanLine(bounded(string(v.Old))), cleanLine(bounded(string(v.New))))
+			}
+			w.put("</td></tr>")
+			continue
+		}
 		if s.Text != nil {
 			w.put(`%s</td><td>%s`, plusMinus(s.Text.Added, s.Text.Removed), number(s))
 			w.put(`</td></tr><tr class="wide"><td colspan="3">%s</td></tr>`, p.texts(s.Text, nil))
@@ -198,6 +206,14 @@ func (p *diffPage) scrapChanges(w *writer, list []diff.ScrapChange) {
 }
 
 // number says how far a number moved.
+func bounded(text string) string {
+	const most = 200
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
+}
+
 func number(s diff.ScrapChange) markup {
 	var w writer
 	if s.Difference != nil {

@@ -15,20 +15,30 @@ func Review(r *review.Review) []byte {
 	for i, n := range r.Notebooks {
 		id := fmt.Sprintf("notebook-%d", i+1)
 		sign, st := reviewSign(r, n)
-		list.put(`<tr class="%s"><td class="sign">%s</td><td><a href="#%s"><code>%s</code></a> <span>%s</span></td></tr>`, markup(st), sign, id, cleanLine(n.Path), cleanLine(n.Summary()))
+		class := markup("")
+		if !n.Leads() {
+			class = " member"
+		}
+		list.put(`<tr class="%s%s"><td class="sign">%s</td><td><a href="#%s"><code>%s</code></a> <span>%s</span></td></tr>`, markup(st), class, sign, id, cleanLine(n.Path), cleanLine(n.Summary()))
 		outline = append(outline, outlined{href: id, words: n.Path, level: 2})
 		body.put(`<section class="%s" id="%s"><h2><span class="sign">%s</span> <code>%s</code></h2><p class="dim">%s</p>`, markup(st), id, sign, cleanLine(n.Path), cleanLine(n.Summary()))
 		reviewNotes(&body, n)
+		if n.TextAt != "" {
+			body.put(`<p class="dim">Its text is that of <code>%s</code>.</p>`, cleanLine(n.TextAt))
+		}
 		if n.Compared() {
-			p := diffPage{page: shared, d: n.Diff, prefix: fmt.Sprintf("n%d-%s", i+1, stepPrefix)}
+			p := diffPage{page: shared, d: n.Diff, prefix: fmt.Sprintf("n%d-%s", i+1, stepPrefix), claimed: n.Claimed()}
 			body.put("%s", p.main())
 			outline = append(outline, p.outline...)
 		}
 		body.put("</section>\n")
 	}
 	st, sign := passed, markup("✓")
-	if r.Verdict == "fail" {
+	switch r.VerdictSign() {
+	case "✗":
 		st, sign = failed, "✗"
+	case "○":
+		st, sign = skipped, "○"
 	}
 	var top writer
 	top.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1 class="sides"><span>%s</span> <span class="dim">→</span> <span>%s</span></h1>`,
@@ -36,7 +46,26 @@ func Review(r *review.Review) []byte {
 	if words := r.OutputWords(); words != "" {
 		top.put(`<p class="lead">Outputs: %s</p>`, words)
 	}
-	top.put(`<table class="facts"><tr><th>Notebooks</th><td><table class="list">%s</table></td></tr></table></section>`+"\n", list.markup())
+	if words := r.ProofWords(); words != "" {
+		top.put(`<p class="lead">Proof: %s</p>`, words)
+	}
+	top.put(`<table class="facts">`)
+	if len(r.Findings) > 0 {
+		top.put(`<tr><th>Look at first</th><td><table class="list">`)
+		for i := range r.Findings {
+			f := &r.Findings[i]
+			class, step := markup("timeout"), ""
+			if f.Objection {
+				class = "fail"
+			}
+			if f.Step != "" {
+				step = " " + f.Step
+			}
+			top.put(`<tr class="%s"><td class="sign">%s</td><td><code>%s</code> <span>%s</span></td></tr>`, class, f.Sign(), cleanLine(f.Path+step), cleanLine(f.Words))
+		}
+		top.put("</table></td></tr>")
+	}
+	top.put(`<tr><th>Notebooks</th><td><table class="list">%s</table></td></tr></table></section>`+"\n", list.markup())
 	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s → %s</a>`+
 		`<button type="button" id="view" title="Side by side or inline (s)" aria-label="Side by side or inline">⇆</button>`,
 		markup(st), sign, counted(len(r.Notebooks), "notebook"), cleanLine(base), cleanLine(head))
@@ -50,6 +79,8 @@ func reviewSign(r *review.Review, n *review.Notebook) (markup, state) {
 		return "✗", failed
 	case "!":
 		return "!", timedOut
+	case "○":
+		return "○", skipped
 	}
 	return "✓", passed
 }
@@ -62,7 +93,7 @@ func reviewNotes(w *writer, n *review.Notebook) {
 	}
 	w.put(`<table class="list">`)
 	for _, note := range notes {
-		class := map[string]markup{"✗": "fail", "!": "timeout", "✓": "pass"}[note.Sign]
+		class := map[string]markup{"✗": "fail", "!": "timeout", "✓": "pass", "○": "skip"}[note.Sign]
 		w.put(`<tr class="%s"><td class="sign">%s</td><td>`, class, note.Sign)
 		if note.Subject != "" {
 			w.put("<code>%s</code> ", cleanLine(note.Subject))

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/notebooks"
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
 )
@@ -24,6 +25,15 @@ type Input struct {
 	Compare            diff.Options
 	// Output is the path that the settings of the new side give to the output of a source; nil without such a setting.
 	Output func(path string, source []byte) (string, bool)
+	// Changed are the paths of all files that differ, of whatever name.
+	Changed []string
+	// Rules are the changed files that say what runs may do, of those whose names tell. Protected files are found by Matches.
+	Rules   []Rule
+	Protect []string                                  // patterns of protect: in the settings of the base
+	Matches func(patterns []string, path string) bool // whether protect: names a path; nil where nothing can tell
+	// Proof finds how far an output notebook can be trusted; without it every one is claimed.
+	Proof   func(path string, output []byte) Proof
+	Require Level // the level that outputs must have; "" for any
 }
 
 // reviewer is a review in the making.
@@ -35,12 +45,16 @@ type reviewer struct {
 	judged     map[string]Output
 	notebooks  []*Notebook
 	told       map[string]*Notebook // by path on the new side
+	pairs      map[*Notebook][2]*book
+	brought    map[string]bool         // the outputs that the branch adds or changes
+	changes    map[string][][2]version // of files: what the runs of those outputs made of what
+	findings   []Finding
 }
 
 // Make reviews. The error is of the trees; a notebook that cannot be read is told.
 func Make(in Input) (*Review, error) {
 	r := &reviewer{in: in, base: newSide(in.Base, in.BaseName), head: newSide(in.Head, in.HeadName), from: map[string]string{}, to: map[string]string{},
-		judged: map[string]Output{}, told: map[string]*Notebook{}}
+		judged: map[string]Output{}, told: map[string]*Notebook{}, pairs: map[*Notebook][2]*book{}, brought: map[string]bool{}}
 	files := r.renames(in.Files)
 	for _, f := range files {
 		if f.From != "" {
@@ -49,30 +63,120 @@ func Make(in Input) (*Review, error) {
 	}
 	r.settings(files)
 	for _, f := range files {
+		if f.New && r.head.isOutput(f.Path) && !(f.From != "" && r.base.book(f.From).digest == r.head.book(f.Path).digest) {
+			r.brought[f.Path] = true
+		}
+	}
+	for _, f := range files {
 		if err := r.file(f); err != nil {
 			return nil, err
 		}
 	}
-	out := &Review{Version: Version, Base: in.BaseName, Head: in.HeadName, Verdict: "pass", FailOn: in.FailOn, Notebooks: r.notebooks}
-	for _, n := range out.Notebooks {
-		n.settle()
-		for i := range n.Outputs {
-			if at := r.told[n.Outputs[i].Path]; n.Kind == KindSource && n.Outputs[i].Has(Fresh) && at.shows(n) {
-				n.at = at.Path
+	r.group()
+	rules := r.protected(slices.Clone(in.Rules))
+	out := &Review{Version: Version, Base: in.BaseName, Head: in.HeadName, Verdict: "pass", FailOn: in.FailOn, Require: in.Require, Rules: rules, Notebooks: r.notebooks,
+		Findings: r.findRules(rules)}
+	for _, outputs := range []bool{false, true} { // an output does not say again what its source said
+		for _, n := range out.Notebooks {
+			if (n.Kind == KindOutput) == outputs {
+				r.find(n)
+				n.settle()
 			}
 		}
-		if out.Objects(n) {
-			out.Verdict = "fail"
+	}
+	out.order()
+	out.Findings = append(out.Findings, r.findings...)
+	out.sortFindings()
+	if out.Objections() > 0 {
+		out.Verdict = "fail"
+	}
+	out.count()
+	return out, nil
+}
+
+// group puts the outputs that changed with their source behind it, and finds which comparison shows a text that several have.
+func (r *reviewer) group() {
+	shown := map[[2]string]string{}
+	for _, n := range r.notebooks {
+		if n.Diff == nil || n.Kind == KindOutput {
+			continue
+		}
+		shown[textsOf(r.pairs[n])] = n.Path
+	}
+	for _, n := range r.notebooks {
+		if n.Kind != KindOutput {
+			continue
+		}
+		owner := ""
+		if o := n.outputOf(n.Path); o != nil {
+			owner = o.Source
+		}
+		if n.Change == Removed && owner == "" {
+			was, err := r.base.ownerOf(n.Path)
+			if err == nil {
+				owner = was // which may have gone, too
+			}
+		}
+		if source := r.told[owner]; source != nil && source != n {
+			n.Of = source.Path
+			source.members = append(source.members, n)
+		}
+		if n.Diff == nil || n.Change == Removed {
+			continue
+		}
+		texts := textsOf(r.pairs[n])
+		switch at, ok := shown[texts]; {
+		case ok:
+			n.TextAt = at
+		case texts[0] == "" && owner != "" && r.head.book(owner).look().sourceDigest() == texts[1] && r.told[owner] == nil:
+			n.TextAt = owner // which did not change
+		case texts[0] == "" && n.Of != "" && r.head.book(owner).digest == texts[1]:
+			n.TextAt = owner // the output is new, its source is not
+		default:
+			shown[texts] = n.Path
 		}
 	}
-	slices.SortStableFunc(out.Notebooks, func(a, b *Notebook) int {
-		if d := out.rank(a) - out.rank(b); d != 0 {
+	for _, n := range r.notebooks {
+		if n.Diff == nil {
+			continue
+		}
+		if n.TextAt == "" {
+			n.Comparison = diffview.Value(n.Diff)
+		} else {
+			n.Comparison = diffview.Value(diffview.WithoutCells(n.Diff))
+		}
+	}
+}
+
+// textsOf are the digests of the texts of a notebook on both sides, without outputs; "" of a side where it is not.
+func textsOf(pair [2]*book) (out [2]string) {
+	for i, b := range pair {
+		switch {
+		case b == nil || b.err != nil:
+		case b.kind == KindOutput:
+			out[i] = notebooks.DigestOf(b.stripped.Source)
+		default:
+			out[i] = b.sourceDigest()
+		}
+	}
+	return out
+}
+
+// order puts first what is objected to, and then what is worst; outputs stand behind their source.
+func (r *Review) order() {
+	leaders := slices.DeleteFunc(slices.Clone(r.Notebooks), func(n *Notebook) bool { return !n.Leads() })
+	worst := func(a, b *Notebook) int {
+		if d := r.rank(a) - r.rank(b); d != 0 {
 			return d
 		}
 		return strings.Compare(a.Path, b.Path)
-	})
-	out.count()
-	return out, nil
+	}
+	slices.SortStableFunc(leaders, worst)
+	r.Notebooks = make([]*Notebook, 0, len(r.Notebooks))
+	for _, n := range leaders {
+		slices.SortStableFunc(n.members, worst)
+		r.Notebooks = append(append(r.Notebooks, n), n.members...)
+	}
 }
 
 // file reviews one file.
@@ -102,6 +206,7 @@ func (r *reviewer) file(f File) error {
 	}
 	r.notebooks = append(r.notebooks, n)
 	r.told[n.Path] = n
+	r.pairs[n] = [2]*book{old, now}
 	r.compare(n, old, now)
 	switch {
 	case now == nil:
@@ -114,7 +219,32 @@ func (r *reviewer) file(f File) error {
 	case now.kind == KindSource:
 		return r.source(n)
 	case now.kind == KindJupyter:
-		jupyterOutput(n, n.Diff != nil && hasOutputs(n.Diff.Old), hasOutputs(n.Diff.New), n.Diff.New.Status)
+		return r.jupyter(n, now)
+	}
+	return nil
+}
+
+// jupyter tells how the outputs of a Jupyter notebook stand, and those that runs left of it elsewhere.
+func (r *reviewer) jupyter(n *Notebook, now *book) error {
+	if now.manifest() == nil {
+		r.jupyterOutput(n, hasOutputs(n.Diff.Old), hasOutputs(n.Diff.New), n.Diff.New.Status)
+	} else {
+		o, err := r.output(n.Path)
+		if err != nil {
+			return err
+		}
+		n.Outputs = append(n.Outputs, o)
+	}
+	others, _, err := r.outputs(n.Path)
+	if err != nil {
+		return err
+	}
+	for _, p := range others {
+		o, err := r.output(p)
+		if err != nil {
+			return err
+		}
+		n.Outputs = append(n.Outputs, o)
 	}
 	return nil
 }
@@ -146,14 +276,6 @@ func (r *reviewer) compare(n *Notebook, old, now *book) {
 		docs[i] = doc
 	}
 	n.Diff = diff.Compare(docs[0], docs[1], r.in.Compare)
-	n.Comparison = diffview.Value(n.Diff)
-	for _, test := range []bool{true, false} {
-		for _, c := range n.Diff.Results {
-			if c.Turned == diff.Red && c.Test == test && c.Was != "" && c.Now != "" {
-				n.Red = append(n.Red, c.Step)
-			}
-		}
-	}
 }
 
 // source tells how the outputs of a source stand, that has changed.
@@ -188,7 +310,7 @@ func (r *reviewer) source(n *Notebook) error {
 // removed tells that a source which stayed has lost its output.
 func (r *reviewer) removed(n *Notebook, old *book) error {
 	if old.kind != KindOutput {
-		return nil
+		return r.orphans(n)
 	}
 	owner, err := r.base.ownerOf(old.path)
 	if err != nil || owner == "" {
@@ -204,14 +326,47 @@ func (r *reviewer) removed(n *Notebook, old *book) error {
 	return nil
 }
 
-// settle draws the conditions from what was found.
+// orphans tells of the outputs that a source left behind which went.
+func (r *reviewer) orphans(n *Notebook) error {
+	left, err := r.head.naming(n.Path)
+	if err != nil {
+		return err
+	}
+	if n.Kind == KindSource {
+		before, err := r.base.outputsOf(n.Path)
+		if err != nil {
+			return err
+		}
+		left = slices.Concat(left, before)
+	}
+	slices.Sort(left)
+	for _, p := range slices.Compact(left) {
+		if !r.head.isOutput(p) {
+			continue
+		}
+		o, err := r.output(p)
+		if err != nil {
+			return err
+		}
+		if o.Source == "" {
+			n.Outputs = append(n.Outputs, o)
+		}
+	}
+	return nil
+}
+
+// settle sorts the conditions that were found, and adds those of outputs that changed themselves: their findings are their own.
 func (n *Notebook) settle() {
-	have := map[Condition]bool{OnChanged: true, OnRed: len(n.Red) > 0, OnDamaged: n.Error != ""}
+	have := map[Condition]bool{OnChanged: true}
+	for _, c := range n.Conditions {
+		have[c] = true
+	}
 	for i := range n.Outputs {
-		for state, c := range map[State]Condition{Failed: OnFailed, Altered: OnEdited, Damaged: OnDamaged, Stale: OnStale, Missing: OnMissing} {
+		for state, c := range map[State]Condition{Failed: OnFailed, Partial: OnPartial, Altered: OnEdited, Damaged: OnDamaged, Stale: OnStale, Missing: OnMissing} {
 			have[c] = have[c] || n.Outputs[i].Has(state)
 		}
 	}
+	n.Conditions = nil
 	for _, c := range Conditions {
 		if have[c] {
 			n.Conditions = append(n.Conditions, c)
@@ -219,14 +374,18 @@ func (n *Notebook) settle() {
 	}
 }
 
-// shows says that the comparison of an output notebook shows what changed in its source, too.
-func (n *Notebook) shows(source *Notebook) bool {
-	return n != nil && n.Diff != nil && source.Diff != nil && n.Kind == KindOutput && n.Change == source.Change && n.Diff.Counts == source.Diff.Counts && n.Diff.Prose == source.Diff.Prose
+// worst is the gravest condition of a notebook and of the outputs that are told with it.
+func (n *Notebook) worst() int {
+	rank := slices.Index(Conditions, n.Conditions[0])
+	for _, m := range n.members {
+		rank = min(rank, m.worst())
+	}
+	return rank
 }
 
 // rank orders notebooks: what is objected to first, and then what is worst.
 func (r *Review) rank(n *Notebook) int {
-	rank := slices.Index(Conditions, n.Conditions[0])
+	rank := n.worst()
 	if !r.Objects(n) {
 		rank += len(Conditions)
 	}
@@ -234,7 +393,7 @@ func (r *Review) rank(n *Notebook) int {
 }
 
 func (r *Review) count() {
-	c := Counts{Notebooks: len(r.Notebooks), Changes: map[Change]int{}, Conditions: map[Condition]int{}, Outputs: map[State]int{}}
+	c := Counts{Notebooks: len(r.Notebooks), Objections: r.Objections(), Changes: map[Change]int{}, Conditions: map[Condition]int{}, Outputs: map[State]int{}, Proof: map[Level]int{}}
 	seen := map[string]bool{}
 	for _, n := range r.Notebooks {
 		c.Changes[n.Change]++
@@ -245,6 +404,9 @@ func (r *Review) count() {
 			if !seen[o.Path] {
 				for _, s := range o.States {
 					c.Outputs[s]++
+				}
+				if o.Proof != nil {
+					c.Proof[o.Proof.Level]++
 				}
 			}
 			seen[o.Path] = true

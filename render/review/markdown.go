@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"markmill/notebooks/codec"
+	"markmill/notebooks/diff"
 	"markmill/render"
+	"markmill/render/diffview"
 )
 
 // Marker begins the comment, so that a bot finds its own again.
@@ -14,24 +16,29 @@ const Marker = "<!-- markmill:review -->"
 // LeastLimit is the least room that a comment makes sense in, in bytes.
 const LeastLimit = 2000
 
-// Markdown is the review as a comment on a pull request, of at most limit bytes: a line for each notebook, what matters most first, and
-// then what became of each.
+// Markdown is the review as a comment on a pull request, of at most limit bytes: what a reviewer must not miss, a line for each notebook,
+// and then what became of each.
 func (r *Review) Markdown(limit int) []byte {
-	c := render.NewComment(limit, "`markmill review` with `--html FILE` or `--limit` shows all")
-	sign := "✓"
-	if r.Verdict == "fail" {
-		sign = "✗"
-	}
-	c.Put(Marker + "\n## " + sign + " " + r.VerdictWords() + "\n\n")
+	c := render.NewComment(limit, "`markmill review` with `--html FILE` or `--max-bytes` shows all")
+	c.Put(Marker + "\n## " + r.VerdictSign() + " " + r.VerdictWords() + "\n\n")
 	base, head := r.Title()
 	c.Put(render.CodeSpan(base) + " → " + render.CodeSpan(head))
 	if words := r.OutputWords(); words != "" {
 		c.Put(" · outputs: " + words)
 	}
+	if words := r.ProofWords(); words != "" {
+		c.Put(" · proof: " + words)
+	}
 	c.Put(" · fails on: " + r.failWords() + "\n\n")
+	if len(r.Findings) > 0 {
+		r.findings(c)
+	}
 	// The list may take half of the room.
 	half := c.Left() / 2
 	for _, n := range r.Notebooks {
+		if !n.Leads() {
+			continue
+		}
 		line := fmt.Sprintf("- %s %s: %s\n", r.Sign(n), render.CodeSpan(n.Path), summary(n))
 		if c.Left()-len(line) < half || !c.Put(line) {
 			c.Omit("notebooks")
@@ -43,11 +50,70 @@ func (r *Review) Markdown(limit int) []byte {
 	return c.Bytes()
 }
 
+// What a finding may take, in bytes: as much as it likes, and less where there are too many.
+var findingWords = []int{600, 120, 0}
+
+// findings puts what a reviewer must not miss. It is never cut for what comes after it: where there is more than the comment holds, each says
+// less, and what even so has no room is counted by its condition, what fails the review first.
+func (r *Review) findings(c *render.Comment) {
+	const title, rest = "**What to look at first:**\n\n", 300
+	c.Put(title)
+	var lines []string
+	for _, most := range findingWords {
+		size := 0
+		lines = lines[:0]
+		for i := range r.Findings {
+			lines = append(lines, findingLine(&r.Findings[i], most))
+			size += len(lines[i])
+		}
+		if size < c.Left()-rest {
+			break
+		}
+	}
+	for i, line := range lines {
+		if len(line) < c.Left()-rest {
+			c.Put(line)
+			continue
+		}
+		left := map[Condition]int{}
+		for _, f := range r.Findings[i:] {
+			left[f.Condition]++
+		}
+		var parts []string
+		for _, on := range Conditions {
+			if left[on] > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", left[on], on))
+			}
+		}
+		c.Put("- " + r.Findings[i].Sign() + " " + fmt.Sprintf("%d more: %s\n", len(lines)-i, strings.Join(parts, ", ")))
+		break
+	}
+	c.Put("\n")
+}
+
+// findingLine is a finding as a line, with at most so many bytes of its words.
+func findingLine(f *Finding, most int) string {
+	line := "- " + f.Sign() + " " + render.CodeSpan(f.Path)
+	if f.Step != "" {
+		line += " " + render.CodeSpan(f.Step)
+	}
+	words := f.Words
+	if most == 0 {
+		words = string(f.Condition)
+	} else if len(words) > most {
+		words = strings.ToValidUTF8(words[:most], "") + "…"
+	}
+	return line + ": " + render.Words(words) + "\n"
+}
+
 // summary is Summary with paths of others as code.
 func summary(n *Notebook) string {
 	words := render.Words(n.Summary())
 	if n.From != "" {
 		words = strings.Replace(words, render.Words(n.From), render.CodeSpan(n.From), 1)
+	}
+	for _, m := range n.members {
+		words = strings.Replace(words, ", with "+render.Words(m.Path), ", with "+render.CodeSpan(m.Path), 1)
 	}
 	return words
 }
@@ -55,11 +121,11 @@ func summary(n *Notebook) string {
 // notebook appends what became of one notebook. It may take half of what is left, so that those after it are told, too.
 func (r *Review) notebook(c *render.Comment, n *Notebook, toCome int) {
 	notes := n.Notes()
-	if n.Change == Removed && len(notes) == 0 { // the list says it
+	if len(notes) == 0 && (n.Change == Removed || n.Diff != nil && n.Diff.Same) { // the list says it
 		return
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n### %s %s\n", r.Sign(n), render.CodeSpan(n.Path))
+	fmt.Fprintf(&b, "\n%s %s %s\n", n.heading(), r.Sign(n), render.CodeSpan(n.Path))
 	if len(notes) > 0 {
 		b.WriteByte('\n')
 	}
@@ -70,8 +136,8 @@ func (r *Review) notebook(c *render.Comment, n *Notebook, toCome int) {
 		}
 		fmt.Fprintf(&b, "- %s %s%s\n", note.Sign, subject, render.Words(note.Words))
 	}
-	if n.at != "" {
-		b.WriteString("\nCompared at " + render.CodeSpan(n.at) + ", which holds it.\n")
+	if words, at := n.textWords(); words != "" {
+		b.WriteString("\n" + words + " " + render.CodeSpan(at) + ".\n")
 	} else if n.Diff != nil && n.Diff.Same {
 		b.WriteString("\nNo difference in what is compared.\n")
 	}
@@ -86,12 +152,65 @@ func (r *Review) notebook(c *render.Comment, n *Notebook, toCome int) {
 	if toCome > 1 {
 		most /= 2
 	}
-	c.Diff(n.Diff, "####", most)
+	c.Sections(n.Sections(), n.heading()+"#", most)
 }
 
-// JSON is the review for programs (docs/review.md).
-func (r *Review) JSON() ([]byte, error) {
+// heading begins the heading of a notebook in Markdown: one that is told with its source stands below it.
+func (n *Notebook) heading() string {
+	if n.Leads() {
+		return "###"
+	}
+	return "####"
+}
+
+// Sections are what the comparison of a notebook tells: without its text, where another notebook's shows that, and without a mark of
+// approval on what is only claimed.
+func (n *Notebook) Sections() []diffview.Section {
+	list := diffview.Sections
+	if n.TextAt != "" {
+		list = diffview.Results
+	}
+	out := list(n.Diff)
+	if n.Claimed() {
+		for i := range out {
+			for j := range out[i].Entries {
+				if e := &out[i].Entries[j]; e.Sign == signWell {
+					e.Sign, e.Tone = signClaimed, diffview.Neutral
+				}
+			}
+		}
+	}
+	return out
+}
+
+// textWords say where the text of a notebook is compared, where that is not here.
+func (n *Notebook) textWords() (words, at string) {
+	if n.TextAt == "" || n.Diff == nil || n.Diff.Counts == (diff.Counts{Same: n.Diff.Counts.Same}) && n.Diff.Prose == (diff.Counts{Same: n.Diff.Prose.Same}) {
+		return "", ""
+	}
+	return "Its text is that of", n.TextAt
+}
+
+// JSON is the review for programs (docs/schemas/review.v1.json), of at most so many bytes where most is not 0: the comparisons of what matters
+// least are left out then, and nothing else.
+func (r *Review) JSON(most int) ([]byte, error) {
 	text, err := codec.Indent(r)
+	for i := len(r.Notebooks); err == nil && most > 0 && len(text) > most && i > 0; {
+		for over := len(text) - most; over > 0 && i > 0; {
+			i--
+			n := r.Notebooks[i]
+			if n.Comparison == nil {
+				continue
+			}
+			part, err := codec.Marshal(n.Comparison) // which is less than it takes when it is indented
+			if err != nil {
+				return nil, err
+			}
+			over -= len(part)
+			n.Comparison, n.Cut = nil, true
+		}
+		text, err = codec.Indent(r)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,14 +1,17 @@
 package review
 
 import (
+	"cmp"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"markmill/notebooks"
 )
 
 // stateOrder is the order in which states are told.
-var stateOrder = []State{Failed, Altered, Damaged, Stale, Missing, Fresh, Intact, Unproven}
+var stateOrder = []State{Failed, Partial, Altered, Damaged, Stale, Missing, Fresh, Intact, Unproven}
 
 func (o *Output) sort() {
 	slices.SortFunc(o.States, func(a, b State) int { return slices.Index(stateOrder, a) - slices.Index(stateOrder, b) })
@@ -23,56 +26,103 @@ func (r *reviewer) output(name string) (Output, error) {
 	o := Output{Path: name}
 	b := r.head.book(name).look()
 	r.problems(&o, b)
-	m := b.stripped.Manifest
 	owner, err := r.owner(name)
 	if err != nil {
 		return o, err
 	}
 	o.Source = owner
-	if m != nil {
-		o.Status = m.Status
-		if m.Status != "pass" {
-			o.States = append(o.States, Failed)
-		}
+	if m := b.manifest(); m != nil {
+		r.tell(&o, m)
 		own := notebooks.DigestOf(b.stripped.Source)
-		switch {
-		case owner == "" && len(b.stripped.Problems) > 0: // what its own text was, cannot be told
-		case owner == "" && own == m.Source:
-			o.States = append(o.States, Intact)
-		case owner == "":
-			o.States = append(o.States, Stale)
-			o.Problems = append(o.Problems, "the text of the notebook is another than at its run, and no source stands beside it")
-		case r.head.book(owner).digest == m.Source:
-			if len(b.stripped.Problems) == 0 && own == m.Source {
-				o.States = append(o.States, Fresh) // what was edited is not known to be the output of anything
-			}
-		default:
-			o.States = append(o.States, Stale)
+		if b.jupyter != nil {
+			own = b.sourceDigest()
 		}
-		if owner != "" && own != m.Source && len(b.stripped.Problems) == 0 {
-			o.States = append(o.States, Altered)
-			o.Problems = append(o.Problems, "the text around the regions was edited: it is not that of the source at the run")
+		r.stand(&o, m, own)
+		if o.Applied, err = r.applied(name, m); err != nil {
+			return o, err
 		}
 	}
+	r.prove(&o, b)
 	o.sort()
 	r.judged[name] = o
 	return o, nil
 }
 
+// tell takes over what the manifest says of the run.
+func (r *reviewer) tell(o *Output, m *notebooks.Manifest) {
+	o.Status, o.Partial = m.Status, m.Partial
+	switch {
+	case m.Partial != "" || m.Status == "partial":
+		o.Partial = cmp.Or(m.Partial, "its run was partial")
+		o.States = append(o.States, Partial)
+		if m.Status != "partial" && m.Status != "pass" {
+			o.States = append(o.States, Failed)
+		}
+	case m.Status != "pass":
+		o.States = append(o.States, Failed)
+	}
+	if m.Contract != nil {
+		o.Approval = m.Contract.Approval
+	}
+	for _, b := range m.Blockers {
+		o.Blockers = append(o.Blockers, Reason{Code: b.Code, Step: string(b.Step), Rule: b.Rule, Message: b.Message, Files: b.Paths, Fix: b.Fix})
+	}
+}
+
+// stand tells how an output stands to its source; own is the digest of its own text.
+func (r *reviewer) stand(o *Output, m *notebooks.Manifest, own string) {
+	whole := len(o.Problems) == 0
+	switch {
+	case o.Source == "" && !whole: // what its own text was, cannot be told
+	case o.Source == "" && r.lost(m, o.Path):
+		o.States = append(o.States, Stale)
+		o.gone = path.Clean(m.SourcePath)
+	case o.Source == "" && own == m.Source:
+		o.States = append(o.States, Intact)
+	case o.Source == "":
+		o.States = append(o.States, Stale)
+		o.Problems = append(o.Problems, "the text of the notebook is another than at its run, and no source stands beside it")
+	case r.head.book(o.Source).look().digestFor(o.Path) == m.Source:
+		if whole && own == m.Source {
+			o.States = append(o.States, Fresh) // what was edited is not known to be the output of anything
+		}
+	default:
+		o.States = append(o.States, Stale)
+	}
+	if o.Source != "" && own != m.Source && whole {
+		o.States = append(o.States, Altered)
+		o.Problems = append(o.Problems, "the text around the regions was edited: it is not that of the source at the run")
+	}
+}
+
+// lost says that the source which a manifest names went on the branch.
+func (r *reviewer) lost(m *notebooks.Manifest, output string) bool {
+	name := path.Clean(m.SourcePath)
+	return m.SourcePath != "" && name != output && !r.head.there(name) && r.base.isNotebook(name)
+}
+
 // problems tells which regions were edited, and what is missing.
 func (r *reviewer) problems(o *Output, b *book) {
-	edited := map[int]bool{} // by line
+	list, edited := b.stripped.Problems, map[int]bool{} // by line
 	for _, region := range b.stripped.Regions {
 		if region.Edited {
 			edited[region.Line] = true
 		}
 	}
-	for _, p := range b.stripped.Problems {
-		state := Damaged
-		if p.Step != "" && edited[p.Line] {
-			state = Altered
+	if b.jupyter != nil && b.manifest() != nil {
+		list = b.jupyter.Damage()
+		if len(list) > 0 {
+			o.States = append(o.States, Altered)
 		}
-		o.States = append(o.States, state)
+	}
+	for _, p := range list {
+		switch {
+		case b.jupyter != nil:
+		case p.Step != "" && edited[p.Line]:
+			o.States = append(o.States, Altered)
+		default:
+			o.States = append(o.States, Damaged)
+		}
 		words := p.Msg
 		if p.Step != "" {
 			words = fmt.Sprintf("step %q: %s", string(p.Step), words)
@@ -84,8 +134,8 @@ func (r *reviewer) problems(o *Output, b *book) {
 	}
 }
 
-// jupyterOutput tells how the outputs of a Jupyter notebook stand: no digest holds them, so that much is unproven.
-func jupyterOutput(n *Notebook, was, is bool, status string) {
+// jupyterOutput tells how the outputs of a Jupyter notebook stand that no run of Markmill's left: no digest holds them, so that much is unproven.
+func (r *reviewer) jupyterOutput(n *Notebook, was, is bool, status string) {
 	o := Output{Path: n.Path, Status: status}
 	switch {
 	case was && !is:
@@ -98,6 +148,33 @@ func jupyterOutput(n *Notebook, was, is bool, status string) {
 			o.States = append(o.States, Failed)
 		}
 		o.States = append(o.States, Unproven)
+		r.prove(&o, r.head.book(n.Path))
 	}
 	n.Outputs = append(n.Outputs, o)
+}
+
+// outputOf is the output at a path, among those of a notebook; nil without one.
+func (n *Notebook) outputOf(name string) *Output {
+	for i := range n.Outputs {
+		if n.Outputs[i].Path == name {
+			return &n.Outputs[i]
+		}
+	}
+	return nil
+}
+
+// reasonWords say why a run did not pass, in one line: the first cause.
+func (o *Output) reasonWords() string {
+	if len(o.Blockers) == 0 {
+		return ""
+	}
+	b := o.Blockers[0]
+	words := b.Message
+	if b.Step != "" && !strings.Contains(words, b.Step) {
+		words = "step " + b.Step + ": " + words
+	}
+	if more := len(o.Blockers) - 1; more > 0 {
+		words += fmt.Sprintf(" (and %d more)", more)
+	}
+	return words
 }

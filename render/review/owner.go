@@ -3,10 +3,12 @@ package review
 import (
 	"path"
 	"slices"
+
+	"markmill/notebooks"
 )
 
-// ownerOf finds the source that an output is of, on this side alone: by its name beside it, or by the digest in its manifest, beside
-// it or, with the same stem, anywhere. "" is none.
+// ownerOf finds the source that an output is of, on this side alone: by its name beside it, by the path in its manifest, or by the digest
+// there, beside it or, with the same stem, anywhere. "" is none.
 func (s *side) ownerOf(output string) (string, error) {
 	if owner, ok := s.owners[output]; ok {
 		return owner, nil
@@ -22,9 +24,12 @@ func (s *side) findOwner(output string) (string, error) {
 	if name := s.beside(output); name != "" {
 		return name, nil
 	}
-	m := s.book(output).look().stripped.Manifest
+	m := s.book(output).look().manifest()
 	if m == nil {
 		return "", nil
+	}
+	if name := s.namedBy(m, output); name != "" || isJupyter(output) {
+		return name, nil
 	}
 	beside, err := s.folder(folderOf(output))
 	if err != nil {
@@ -45,6 +50,29 @@ func (s *side) findOwner(output string) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// namedBy is the source that a manifest names, where it is there: "" else, and of a notebook that is its own output.
+func (s *side) namedBy(m *notebooks.Manifest, output string) string {
+	if m.SourcePath == "" {
+		return ""
+	}
+	if name := path.Clean(m.SourcePath); name != output && (isJupyter(name) || !isJupyter(output)) && s.isNotebook(name) {
+		return name
+	}
+	return ""
+}
+
+// isOutput says that a path is the output of a run on this side.
+func (s *side) isOutput(name string) bool {
+	if !s.there(name) {
+		return false
+	}
+	b := s.book(name)
+	if isJupyter(name) {
+		return b.look().jupyter != nil && b.manifest() != nil
+	}
+	return b.mayBeOutput() && b.look().kind == KindOutput
 }
 
 // outputsOf lists the outputs of a source on this side alone, sorted.
@@ -96,7 +124,7 @@ func (r *reviewer) owner(output string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	m := r.head.book(output).look().stripped.Manifest
+	m := r.head.book(output).look().manifest()
 	likely := r.bySetting[output]
 	if before != "" {
 		likely = append([]string{before}, likely...)
@@ -131,7 +159,7 @@ func (r *reviewer) ownerBefore(output string) (string, error) {
 	if from, ok := r.from[output]; ok {
 		was = from
 	}
-	if !r.base.there(was) || r.base.book(was).look().kind != KindOutput {
+	if !r.base.isOutput(was) {
 		return "", nil
 	}
 	owner, err := r.base.ownerOf(was)
@@ -146,7 +174,7 @@ func (r *reviewer) now(source string) string {
 	if to, ok := r.to[source]; ok {
 		source = to
 	}
-	if r.head.isSource(source) {
+	if r.head.isNotebook(source) {
 		return source
 	}
 	return ""
@@ -154,13 +182,26 @@ func (r *reviewer) now(source string) string {
 
 // outputs lists the outputs on the new side that are of a source there: those that the new side tells, and those that the source had.
 func (r *reviewer) outputs(source string) (now, before []string, err error) {
-	candidates, err := r.head.outputsOf(source)
-	if err != nil {
-		return nil, nil, err
+	var candidates []string
+	if !isJupyter(source) {
+		if candidates, err = r.head.outputsOf(source); err != nil {
+			return nil, nil, err
+		}
 	}
 	was := source
 	if from, ok := r.from[source]; ok {
 		was = from
+	}
+	for _, name := range slices.Compact([]string{source, was}) {
+		naming, err := r.head.naming(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, p := range naming {
+			if p != source && r.head.isOutput(p) {
+				candidates = append(candidates, p)
+			}
+		}
 	}
 	if r.base.isSource(was) {
 		if before, err = r.base.outputsOf(was); err != nil {

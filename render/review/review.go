@@ -16,8 +16,11 @@ type Review struct {
 	Head      Revision    `json:"head"`
 	Verdict   string      `json:"verdict"` // pass, fail
 	FailOn    []Condition `json:"fail_on"`
+	Require   Level       `json:"require,omitzero"` // the level of proof that outputs must have; "" without
 	Counts    Counts      `json:"counts"`
-	Notebooks []*Notebook `json:"notebooks"` // what matters most first
+	Rules     []Rule      `json:"rules,omitempty"`    // changed files that say what runs may do, or that judge them
+	Findings  []Finding   `json:"findings,omitempty"` // what a reviewer must not miss, causes before consequences
+	Notebooks []*Notebook `json:"notebooks"`          // what matters most first; an output behind its source
 }
 
 // Revision is one side.
@@ -29,9 +32,11 @@ type Revision struct {
 // Counts counts notebooks by what became of them, and outputs by how they stand.
 type Counts struct {
 	Notebooks  int               `json:"notebooks"`
+	Objections int               `json:"objections"` // a source and its outputs are one, and so is each file of the rules
 	Changes    map[Change]int    `json:"changes"`
 	Conditions map[Condition]int `json:"conditions"` // of notebooks; one can have several
 	Outputs    map[State]int     `json:"outputs"`
+	Proof      map[Level]int     `json:"proof"` // of outputs
 }
 
 // Change is what became of a file.
@@ -57,19 +62,32 @@ const (
 type Condition string
 
 const (
-	OnRed     Condition = "red"     // a test or a step passed before, and does not now
-	OnFailed  Condition = "failed"  // the run of an output did not pass
-	OnEdited  Condition = "edited"  // an output was edited by hand
-	OnDamaged Condition = "damaged" // an output lacks a region or its manifest, or cannot be read
-	OnStale   Condition = "stale"   // the source changed since the run
-	OnMissing Condition = "missing" // a source had an output, or should have one, and has none
-	OnChanged Condition = "changed" // any notebook changed
+	OnPolicy    Condition = "policy"    // the policy of the repository is weaker, or another program runs the steps
+	OnRules     Condition = "rules"     // a file of the rules changed: settings, protected files, workflow files
+	OnWeakened  Condition = "weakened"  // a contract became wider, or a step may now fail or be left out
+	OnDiffers   Condition = "differs"   // the files of the branch are not those that a run left
+	OnRed       Condition = "red"       // a test or a step passed before, and does not now
+	OnFewer     Condition = "fewer"     // fewer tests ran, or more were skipped
+	OnPartial   Condition = "partial"   // only a part of the notebook ran
+	OnFailed    Condition = "failed"    // the run of an output did not pass
+	OnEdited    Condition = "edited"    // an output was edited by hand
+	OnDamaged   Condition = "damaged"   // an output lacks a region or its manifest, or cannot be read
+	OnProof     Condition = "proof"     // an output has not the level of proof that is required
+	OnStale     Condition = "stale"     // the source changed since the run
+	OnMissing   Condition = "missing"   // a source had an output, or should have one, and has none
+	OnUnapplied Condition = "unapplied" // the branch does not have the change of a run
+	OnChanged   Condition = "changed"   // any notebook changed
 )
 
-// Conditions lists them, the worst first.
-var Conditions = []Condition{OnRed, OnFailed, OnEdited, OnDamaged, OnStale, OnMissing, OnChanged}
+// Conditions lists them: causes before consequences, the worst first.
+var Conditions = []Condition{OnPolicy, OnRules, OnRed, OnDiffers, OnWeakened, OnFewer, OnPartial, OnFailed, OnEdited, OnDamaged, OnProof, OnStale, OnMissing,
+	OnUnapplied, OnChanged}
 
-// DefaultFailOn is what a review objects to unless it is told otherwise: what is red, and what is not what a run left.
+// Always lists what a review objects to whatever list it is given, unless the list excludes it by name: a list of conditions that was written
+// before these were known must not let them pass.
+var Always = []Condition{OnPolicy, OnDiffers, OnWeakened, OnFewer, OnPartial, OnProof}
+
+// DefaultFailOn is what a review objects to besides, unless it is told otherwise: what is red, and what is not what a run left.
 var DefaultFailOn = []Condition{OnRed, OnFailed, OnEdited, OnDamaged}
 
 // State is how an output stands.
@@ -79,6 +97,7 @@ const (
 	Fresh    State = "fresh"    // the output of the source as it is
 	Intact   State = "intact"   // the output of the text that it holds; no source stands beside it
 	Unproven State = "unproven" // a Jupyter notebook: whose outputs these are cannot be told
+	Partial  State = "partial"  // only a part of the notebook ran
 	Failed   State = "failed"
 	Altered  State = "edited"
 	Damaged  State = "damaged"
@@ -93,6 +112,22 @@ type Output struct {
 	Status   string   `json:"status,omitzero"`    // of the run
 	Source   string   `json:"source,omitzero"`    // path of the source that it is of
 	Problems []string `json:"problems,omitempty"` // what is off, with its place
+	Partial  string   `json:"partial,omitzero"`   // why only a part ran
+	Approval string   `json:"approval,omitzero"`  // who approved the run
+	Proof    *Proof   `json:"proof,omitempty"`    // how far it can be trusted; nil of one that is missing
+	Applied  *Applied `json:"applied,omitempty"`  // how the branch stands to the change of the run; nil where there is none to compare
+	Blockers []Reason `json:"blockers,omitempty"` // why the run did not pass, causes before consequences
+	gone     string   // the source that it is of, where the branch removed that
+}
+
+// Reason is why a run did not pass, as its manifest says.
+type Reason struct {
+	Code    string   `json:"code"`
+	Step    string   `json:"step,omitzero"`
+	Rule    string   `json:"rule,omitzero"`
+	Message string   `json:"message"`
+	Files   []string `json:"files,omitempty"`
+	Fix     string   `json:"fix,omitzero"`
 }
 
 // Has says that the output stands so.
@@ -108,36 +143,46 @@ type Notebook struct {
 	Red        []string    `json:"red,omitempty"`        // steps that turned red, tests first
 	Outputs    []Output    `json:"outputs,omitempty"`    // of an output itself, of a source those that are of it
 	Error      string      `json:"error,omitzero"`       // why it cannot be read
+	Weak       []Weakness  `json:"weak,omitempty"`       // what lets changed and added steps pass, or hides what they print
+	Contract   []string    `json:"contract,omitempty"`   // what the contract allows that it did not before
+	Of         string      `json:"of,omitzero"`          // of an output: its source, where that changed too; the two are one objection
+	TextAt     string      `json:"text_at,omitzero"`     // the notebook at which the same text is compared; the cells stand there alone
 	Comparison any         `json:"comparison,omitempty"` // the JSON of a comparison
-	at         string      // of a source: the output notebook whose comparison shows its text, too
-	Diff       *diff.Diff  `json:"-"` // nil where one side cannot be read
+	Cut        bool        `json:"cut,omitzero"`         // the comparison is left out, because the review is bounded
+	Diff       *diff.Diff  `json:"-"`                    // nil where one side cannot be read
+	members    []*Notebook // of a source: its outputs that changed
 }
 
 // Has says that a condition holds of the notebook.
 func (n *Notebook) Has(c Condition) bool { return slices.Contains(n.Conditions, c) }
 
-// Compared says that the comparison of the notebook is to be shown: what was removed is told in a line, and a source with its output.
-func (n *Notebook) Compared() bool { return n.Diff != nil && n.Change != Removed && n.at == "" }
+// Compared says that the comparison of the notebook is to be shown: what was removed is told in a line.
+func (n *Notebook) Compared() bool { return n.Diff != nil && n.Change != Removed }
 
-// objections are the conditions of a notebook that the review fails on.
-func (r *Review) objections(n *Notebook) []Condition {
-	var out []Condition
-	for _, c := range n.Conditions {
-		if slices.Contains(r.FailOn, c) {
-			out = append(out, c)
-		}
-	}
-	return out
+// Members are the outputs of a source that changed with it. They are told with it.
+func (n *Notebook) Members() []*Notebook { return n.members }
+
+// Leads says that a notebook is told by itself, and not with its source.
+func (n *Notebook) Leads() bool { return n.Of == "" }
+
+// ObjectsTo says that a condition fails the review.
+func (r *Review) ObjectsTo(c Condition) bool { return slices.Contains(r.FailOn, c) }
+
+// Objects says that the review fails because of the notebook, or of an output that is told with it.
+func (r *Review) Objects(n *Notebook) bool {
+	return slices.ContainsFunc(n.Conditions, r.ObjectsTo) || slices.ContainsFunc(n.members, r.Objects)
 }
 
-// Objects says that the review fails because of the notebook.
-func (r *Review) Objects(n *Notebook) bool { return len(r.objections(n)) > 0 }
-
-// Objections counts the notebooks that the review fails because of.
+// Objections counts what the review fails because of. A source and its outputs are one.
 func (r *Review) Objections() int {
 	count := 0
 	for _, n := range r.Notebooks {
-		if r.Objects(n) {
+		if n.Leads() && r.Objects(n) {
+			count++
+		}
+	}
+	for i := range r.Rules {
+		if r.ObjectsTo(r.Rules[i].condition()) {
 			count++
 		}
 	}

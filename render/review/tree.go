@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
@@ -21,6 +22,8 @@ type Tree interface {
 	Read(path string, most int64) ([]byte, error) // fs.ErrNotExist where there is none
 	In(folder string) ([]string, error)           // names of files
 	All(want func(name string) bool) ([]string, error)
+	// Entry is the blob and the mode of a file or a link, in hexadecimal and octal digits as Git has them.
+	Entry(path string) (blob, mode string, ok bool, err error)
 }
 
 // What is read, in bytes.
@@ -60,6 +63,7 @@ type side struct {
 	folders map[string]map[string][]string // of each folder: digests of the Markdown in it, to paths
 	stems   map[string][]string            // of all Markdown: paths by stem; nil until it is asked for
 	owners  map[string]string              // of outputs: the source
+	named   map[string][]string            // of sources: the files whose manifest may name them; nil until it is asked for
 }
 
 func newSide(tree Tree, rev Revision) *side {
@@ -85,6 +89,7 @@ type book struct {
 	stripped notebooks.Stripped
 	jupyter  *ipynb.Notebook
 	script   *notebooks.Notebook // a script with cells
+	front    *notebooks.Front    // of a source or an output; nil where it cannot be read
 }
 
 // book reads a file, once. What could not be read, also a file that is not there, says so in its err.
@@ -132,7 +137,11 @@ func (b *book) look() *book {
 	}
 	if isJupyter(b.path) {
 		b.kind = KindJupyter
-		b.jupyter, b.err = ipynb.Parse(b.path, b.raw)
+		if b.jupyter, b.err = ipynb.Parse(b.path, b.raw); b.err == nil {
+			if nb, _ := b.jupyter.Runnable(); nb != nil {
+				b.front = &nb.Front
+			}
+		}
 		return b
 	}
 	if b.err = notebooks.CheckText(b.path, b.raw); b.err != nil {
@@ -140,21 +149,43 @@ func (b *book) look() *book {
 	}
 	if isScript(b.path) {
 		if b.script != nil && len(b.script.Steps) > 0 {
-			b.kind = KindSource
+			b.kind, b.front = KindSource, &b.script.Front
 		}
 		b.stripped.Source = b.raw
 		return b
 	}
 	b.stripped = notebooks.Strip(b.path, b.raw)
 	m := b.stripped.Manifest
-	if m != nil && m.Status != render.StatusPrepared || m == nil && len(b.stripped.Regions)+len(b.stripped.Problems) > 0 {
-		b.kind = KindOutput
-		return b
+	nb, _ := notebooks.Parse(b.path, b.stripped.Source)
+	if nb != nil {
+		b.front = &nb.Front
 	}
-	if nb, _ := notebooks.Parse(b.path, b.stripped.Source); nb != nil && len(nb.Steps)+len(nb.Declared) > 0 {
+	switch {
+	case m != nil && m.Status != render.StatusPrepared || m == nil && len(b.stripped.Regions)+len(b.stripped.Problems) > 0:
+		b.kind = KindOutput
+	case nb != nil && len(nb.Steps)+len(nb.Declared) > 0:
 		b.kind = KindSource
 	}
 	return b
+}
+
+// manifest is what a run of Markmill's says of the notebook that it left; nil where none did.
+func (b *book) manifest() *notebooks.Manifest {
+	switch {
+	case b.jupyter == nil:
+		return b.stripped.Manifest
+	case b.jupyter.Rerun(): // papermill ran it since
+		return nil
+	}
+	return b.jupyter.Manifest()
+}
+
+// sourceDigest is the digest that the outputs of a notebook have of it.
+func (b *book) sourceDigest() string {
+	if b.jupyter != nil {
+		return notebooks.DigestOf(ipynb.Source(b.jupyter, false))
+	}
+	return b.digest
 }
 
 // mayBeOutput is look without its cost.
@@ -277,6 +308,85 @@ func (s *side) beside(output string) string {
 // isSource says that a path is a source on this side.
 func (s *side) isSource(name string) bool {
 	return name != "" && s.there(name) && s.book(name).look().kind == KindSource
+}
+
+// isNotebook says that a path is a source or a Jupyter notebook on this side.
+func (s *side) isNotebook(name string) bool {
+	if !isJupyter(name) {
+		return s.isSource(name)
+	}
+	return s.there(name) && s.book(name).look().jupyter != nil
+}
+
+// naming lists the files whose manifest may name a path as that of their source. Every file that may be a notebook is read for it, once for
+// all: an output stands wherever a run was told to put it.
+func (s *side) naming(source string) ([]string, error) {
+	if s.named == nil {
+		all, err := s.All(func(name string) bool { return isMarkdown(name) || isJupyter(name) })
+		if err != nil {
+			return nil, err
+		}
+		s.named = map[string][]string{}
+		for _, p := range all {
+			var raw []byte
+			if b, ok := s.books[p]; ok {
+				raw = b.raw
+			} else if raw, err = s.Read(p, maxScanned); err != nil {
+				continue // it is too large, or no text
+			}
+			for _, source := range namedSources(raw) {
+				s.named[source] = append(s.named[source], p)
+			}
+		}
+	}
+	return s.named[source], nil
+}
+
+// maxScanned is the largest file that is searched for a manifest, in bytes.
+const maxScanned = 64 << 20
+
+// namedSources are the paths that a text may name as those of sources: whatever stands behind the name of the member.
+func namedSources(raw []byte) []string {
+	member := []byte(`"source_path":`)
+	var out []string
+	for {
+		_, rest, ok := bytes.Cut(raw, member)
+		if !ok {
+			return slices.Compact(out)
+		}
+		raw = bytes.TrimLeft(rest, " \t")
+		if len(raw) == 0 || raw[0] != '"' {
+			continue
+		}
+		end := 1
+		for end < len(raw) && raw[end] != '"' && raw[end] != '\n' {
+			if raw[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		var name string
+		if end < len(raw) && codec.Unmarshal(raw[:end+1], &name) == nil && name != "" {
+			out = append(out, path.Clean(name))
+		}
+	}
+}
+
+// digestFor is the digest that an output at a path has of the notebook: that of a Jupyter notebook, in Markdown, is of the Markdown which was made of it.
+func (b *book) digestFor(output string) string {
+	if b.jupyter == nil || isJupyter(output) {
+		return b.sourceDigest()
+	}
+	nb, err := forms.Parse(b.path, ipynb.Source(b.jupyter, false))
+	if err != nil {
+		return ""
+	}
+	nb.Speak(b.jupyter.Language())
+	md, err := render.AsMarkdown(nb)
+	if err != nil {
+		return ""
+	}
+	return notebooks.DigestOf(md.Source)
 }
 
 // there says that a file is there.

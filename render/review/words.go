@@ -2,30 +2,89 @@ package review
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// Sign is the sign of a notebook: what the review objects to, what is off, what is well.
+// Signs of a notebook, a finding or an output.
+const (
+	signBad     = "✗" // the review objects to it
+	signOff     = "!" // something is off
+	signClaimed = "○" // nothing is off, and nothing but the output notebook itself says so
+	signWell    = "✓"
+)
+
+// Sign is the sign of a notebook, with the outputs that are told with it.
 func (r *Review) Sign(n *Notebook) string {
 	switch {
 	case r.Objects(n):
-		return "✗"
-	case n.Conditions[0] != OnChanged:
-		return "!"
+		return signBad
+	case n.off():
+		return signOff
+	case n.Claimed():
+		return signClaimed
 	}
-	return "✓"
+	return signWell
 }
 
-// VerdictWords says in one line what the review comes to.
-func (r *Review) VerdictWords() string {
-	if len(r.Notebooks) == 0 {
-		return "no notebook changed"
+func (n *Notebook) off() bool {
+	return n.Conditions[0] != OnChanged || slices.ContainsFunc(n.members, (*Notebook).off)
+}
+
+// Claimed says that an output of the notebook is no more than claimed.
+func (n *Notebook) Claimed() bool {
+	for i := range n.Outputs {
+		if p := n.Outputs[i].Proof; p != nil && p.Level.rank() == 0 {
+			return true
+		}
 	}
-	words := counted(len(r.Notebooks), "notebook") + " changed"
+	return slices.ContainsFunc(n.members, (*Notebook).Claimed)
+}
+
+// VerdictSign is the sign of the whole review. What is only claimed gets no mark of approval.
+func (r *Review) VerdictSign() string {
+	switch {
+	case r.Verdict == "fail":
+		return signBad
+	case slices.ContainsFunc(r.Notebooks, (*Notebook).Claimed):
+		return signClaimed
+	}
+	return signWell
+}
+
+// VerdictWords says in one line what the review comes to. A source and its outputs are one notebook.
+func (r *Review) VerdictWords() string {
+	count := 0
+	for _, n := range r.Notebooks {
+		if n.Leads() {
+			count++
+		}
+	}
+	words := "no notebook changed"
+	if count > 0 {
+		words = counted(count, "notebook") + " changed"
+	}
+	if len(r.Rules) > 0 {
+		words += ", " + counted(len(r.Rules), "file") + " of the rules"
+	}
 	if n := r.Objections(); n > 0 {
 		return words + fmt.Sprintf(", %d to object to", n)
 	}
+	if count+len(r.Rules) == 0 {
+		return words
+	}
 	return words + ", nothing to object to"
+}
+
+// ProofWords says how many outputs have which level of proof: "3 claimed, 1 recorded".
+func (r *Review) ProofWords() string {
+	var parts []string
+	for _, l := range Levels {
+		if n := r.Counts.Proof[l]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, l))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // OutputWords says how many outputs stand in which way: "2 fresh, 1 stale".
@@ -50,18 +109,64 @@ type Note struct {
 func (n *Notebook) Notes() []Note {
 	var out []Note
 	if n.Error != "" {
-		out = append(out, Note{"✗", "", "cannot be read: " + n.Error})
+		out = append(out, Note{signBad, "", "cannot be read: " + n.Error})
 	}
 	for i := range n.Outputs {
-		o := &n.Outputs[i]
-		sign := "✓"
-		if o.bad() {
-			sign = "✗"
+		if o := &n.Outputs[i]; o.Path == n.Path || !n.hasMember(o.Path) { // a member has its own
+			out = append(out, o.notes()...)
 		}
-		out = append(out, Note{sign, o.Path, o.words()})
-		for _, p := range o.Problems {
-			out = append(out, Note{"!", "", p})
+	}
+	for _, words := range n.Contract {
+		out = append(out, Note{signOff, "", "the contract is wider: " + words})
+	}
+	for _, w := range n.Weak {
+		words := w.Name + ": " + w.Words
+		if !w.New {
+			words += " (as before)"
 		}
+		out = append(out, Note{signOff, w.Step, words})
+	}
+	return out
+}
+
+func (n *Notebook) hasMember(name string) bool {
+	return slices.ContainsFunc(n.members, func(m *Notebook) bool { return m.Path == name })
+}
+
+// notes are what there is to say of an output.
+func (o *Output) notes() []Note {
+	sign := signWell
+	switch {
+	case o.bad():
+		sign = signBad
+	case o.Proof != nil && o.Proof.Level.rank() == 0:
+		sign = signClaimed
+	}
+	words := o.words()
+	if o.Proof != nil {
+		words += "; " + o.Proof.words()
+	}
+	out := []Note{{sign, o.Path, words}}
+	add := func(words string) { out = append(out, Note{signOff, "", words}) }
+	for _, p := range o.Problems {
+		add(p)
+	}
+	for _, b := range o.Blockers {
+		words := b.Code + ": " + b.Message
+		if b.Fix != "" {
+			words += " (" + b.Fix + ")"
+		}
+		add(words)
+	}
+	if o.Applied != nil {
+		if o.Applied.State == AppliedExactly {
+			out = append(out, Note{sign, "", o.Applied.words()})
+		} else {
+			add(o.Applied.words())
+		}
+	}
+	if o.Approval != "" {
+		out = append(out, Note{signClaimed, "", "approval, as the notebook has it: " + o.Approval})
 	}
 	return out
 }
@@ -87,8 +192,10 @@ func (o *Output) words() string {
 			parts = append(parts, "edited: not as its run left it")
 		case Damaged:
 			parts = append(parts, "damaged")
+		case Partial:
+			parts = append(parts, "partial: "+o.Partial)
 		case Stale:
-			parts = append(parts, "stale: "+orItself(o.Source)+" changed since the run")
+			parts = append(parts, "stale: "+o.outdated())
 		case Missing:
 			parts = append(parts, "missing: the output of "+o.Source)
 		case Fresh:
@@ -100,6 +207,14 @@ func (o *Output) words() string {
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// outdated says what makes an output stale.
+func (o *Output) outdated() string {
+	if o.gone != "" {
+		return o.gone + ", of which it is an output, was removed"
+	}
+	return orItself(o.Source) + " changed since the run"
 }
 
 func orItself(source string) string {
@@ -121,11 +236,27 @@ func (n *Notebook) Summary() string {
 	if n.Error != "" {
 		parts = append(parts, "cannot be read")
 	}
+	var outputs []*Output
+	for i := range n.Outputs {
+		outputs = append(outputs, &n.Outputs[i])
+	}
+	for _, m := range n.members {
+		parts[0] += ", with " + m.Path
+		if m.Change != n.Change {
+			parts[0] += " " + string(m.Change)
+		}
+		if len(m.Red) > 0 {
+			parts = append(parts, fmt.Sprintf("%d turned red", len(m.Red)))
+		}
+		for i := range m.Outputs {
+			outputs = append(outputs, &m.Outputs[i])
+		}
+	}
 	var states []string
 	seen := map[State]bool{}
 	for _, s := range stateOrder {
-		for i := range n.Outputs {
-			if n.Outputs[i].Has(s) && !seen[s] && (s != Fresh || !n.Outputs[i].bad()) {
+		for _, o := range outputs {
+			if o.Has(s) && !seen[s] && (s != Fresh || !o.bad()) {
 				seen[s] = true
 				states = append(states, string(s))
 			}

@@ -13,14 +13,18 @@ import (
 
 // Diff prints a comparison; nothing where the two are the same.
 func Diff(w io.Writer, d *diff.Diff, color bool) error {
-	sections := diffview.Sections(d)
-	if len(sections) == 0 {
+	return Sections(w, d, diffview.Sections(d), color)
+}
+
+// Sections prints sections of a comparison.
+func Sections(w io.Writer, d *diff.Diff, list []diffview.Section, color bool) error {
+	if len(list) == 0 {
 		return nil
 	}
 	var b strings.Builder
 	b.WriteString(paint("--- "+plain.Escape(d.Old.Name), red, color) + "\n")
 	b.WriteString(paint("+++ "+plain.Escape(d.New.Name), green, color) + "\n")
-	for _, s := range sections {
+	for _, s := range list {
 		if s.Name == diffview.Status {
 			b.WriteString("status: " + paint(plain.Escape(s.Entries[0].Words), toneColor(s.Entries[0].Tone), color) + "\n")
 			continue

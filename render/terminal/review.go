@@ -8,25 +8,38 @@ import (
 	"markmill/render/review"
 )
 
-// Review prints a review: a line for each notebook, and then what became of each.
+// Review prints a review: what a reviewer must not miss, a line for each notebook, and then what became of each.
 func Review(w io.Writer, r *review.Review, color bool) error {
 	var b strings.Builder
 	base, head := r.Title()
-	ink := green
-	if r.Verdict == "fail" {
-		ink = red
+	ink := map[string]string{"✗": red, "✓": green, "○": yellow}[r.VerdictSign()]
+	b.WriteString(paint(r.VerdictSign()+" "+r.VerdictWords(), ink, color) + paint(" · "+plain.Escape(base)+" → "+plain.Escape(head), dim, color) + "\n")
+	for _, line := range [][2]string{{"outputs", r.OutputWords()}, {"proof", r.ProofWords()}} {
+		if line[1] != "" {
+			b.WriteString(line[0] + ": " + line[1] + "\n")
+		}
 	}
-	b.WriteString(paint(r.VerdictWords(), ink, color) + paint(" · "+plain.Escape(base)+" → "+plain.Escape(head), dim, color) + "\n")
-	if words := r.OutputWords(); words != "" {
-		b.WriteString("outputs: " + words + "\n")
+	inks := map[string]string{"✗": red, "!": yellow, "✓": green, "○": dim}
+	if len(r.Findings) > 0 {
+		b.WriteString("\n" + bold("What to look at first", color) + "\n")
 	}
-	inks := map[string]string{"✗": red, "!": yellow, "✓": green}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		b.WriteString(paint(f.Sign(), inks[f.Sign()], color) + " " + bold(plain.Escape(f.Path), color))
+		if f.Step != "" {
+			b.WriteString(" " + plain.Escape(f.Step))
+		}
+		b.WriteString(": " + plain.Escape(f.Words) + "\n")
+	}
+	b.WriteByte('\n')
 	for _, n := range r.Notebooks {
-		b.WriteString(paint(r.Sign(n), inks[r.Sign(n)], color) + " " + bold(plain.Escape(n.Path), color) + ": " + plain.Escape(n.Summary()) + "\n")
+		if n.Leads() {
+			b.WriteString(paint(r.Sign(n), inks[r.Sign(n)], color) + " " + bold(plain.Escape(n.Path), color) + ": " + plain.Escape(n.Summary()) + "\n")
+		}
 	}
 	for _, n := range r.Notebooks {
 		notes := n.Notes()
-		if n.Change == review.Removed && len(notes) == 0 {
+		if len(notes) == 0 && (n.Change == review.Removed || n.Diff != nil && n.Diff.Same) {
 			continue
 		}
 		b.WriteString("\n" + paint(r.Sign(n), inks[r.Sign(n)], color) + " " + bold(plain.Escape(n.Path), color) + "\n")
@@ -42,7 +55,7 @@ func Review(w io.Writer, r *review.Review, color bool) error {
 		}
 		b.Reset()
 		if n.Compared() {
-			if err := Diff(w, n.Diff, color); err != nil {
+			if err := Sections(w, n.Diff, n.Sections(), color); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"markmill/notebooks/contract"
+)
+
+// Loosened says in words what the settings of a repository allow that they did not before: a policy that lost something, and programs that
+// run steps in the place of others. changed are settings that are others, and by themselves loosen nothing.
+func Loosened(old, now Config) (words, changed []string) {
+	words = loosenedPolicy(old.Policy, now.Policy)
+	for _, name := range slices.Sorted(maps.Keys(now.Kernels)) {
+		was, had := old.Kernels[name]
+		switch is := now.Kernels[name]; {
+		case reflect.DeepEqual(was, is):
+		case had:
+			words = append(words, fmt.Sprintf("the kernel %s is another: %s instead of %s", name, is.words(), was.words()))
+		case len(is.Command) > 0 && len(is.Languages) > 0:
+			words = append(words, fmt.Sprintf("the kernel %s runs %s now: %s", name, strings.Join(is.Languages, ", "), is.words()))
+		default:
+			words = append(words, fmt.Sprintf("the kernel %s is another: %s instead of the built-in", name, is.words()))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(old.Kernels)) {
+		if _, has := now.Kernels[name]; !has {
+			words = append(words, fmt.Sprintf("the kernel %s is the built-in, or none, instead of %s", name, old.Kernels[name].words()))
+		}
+	}
+	if more := missing(now.Sandbox.Write, old.Sandbox.Write); len(more) > 0 {
+		words = append(words, "the sandbox lets steps write "+strings.Join(more, ", "))
+	}
+	if gone := missing(old.Sandbox.Hide, now.Sandbox.Hide); len(gone) > 0 {
+		words = append(words, "the sandbox no longer hides "+strings.Join(gone, ", "))
+	}
+	if !reflect.DeepEqual(old.Normalize, now.Normalize) {
+		changed = append(changed, "normalize is another: it masks what a test compares")
+	}
+	if old.Output != now.Output {
+		changed = append(changed, "output is another")
+	}
+	if old.Retention != now.Retention {
+		changed = append(changed, "retention is another")
+	}
+	return words, changed
+}
+
+// missing are those of a list that another has not.
+func missing(list, in []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(in, s) })
+}
+
+// words say which program a kernel is.
+func (k KernelConfig) words() string {
+	if k.Program != "" {
+		return k.Program
+	}
+	return strings.Join(k.Command, " ")
+}
+
+func loosenedPolicy(old, now *Policy) []string {
+	if old == nil {
+		return nil
+	}
+	if now == nil {
+		return []string{"the policy was removed"}
+	}
+	words := contract.Wider(contract.Of(old.Rules), contract.Of(now.Rules))
+	if old.ByOther && !now.ByOther {
+		words = append(words, "who runs a notebook may approve it (by-other is gone)")
+	}
+	longer := func(name string, was, is time.Duration) {
+		switch {
+		case was > 0 && is == 0:
+			words = append(words, fmt.Sprintf("%s of %s was removed", name, was))
+		case was > 0 && is > was:
+			words = append(words, fmt.Sprintf("%s was raised from %s to %s", name, was, is))
+		}
+	}
+	longer("expires", old.Expires, now.Expires)
+	longer("timeout", old.Rules.Timeout, now.Rules.Timeout)
+	longer("run-timeout", old.Rules.RunTimeout, now.Rules.RunTimeout)
+	switch {
+	case old.Signers != "" && now.Signers == "":
+		words = append(words, "approvals without a signature count (allowed_signers is gone)")
+	case old.Signers != "" && now.Signers != old.Signers:
+		words = append(words, fmt.Sprintf("allowed_signers is %s instead of %s", now.Signers, old.Signers))
+	}
+	if gone := missing(old.Rules.ForbiddenActions, now.Rules.ForbiddenActions); len(gone) > 0 {
+		words = append(words, "forbidden_actions lost "+strings.Join(gone, ", "))
+	}
+	if was, is := slices.Index(riskScale, old.Rules.Risk), slices.Index(riskScale, now.Rules.Risk); is < was {
+		words = append(words, "risk is lower")
+	}
+	return words
+}
+
+// MatchesAny says whether a slash-separated path matches one of several patterns, as forbid: and protect: have them.
+func MatchesAny(patterns []string, path string) bool { return matchAny(patterns, path) }

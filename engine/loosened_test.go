@@ -1,0 +1,40 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestLoosened(t *testing.T) {
+	for _, c := range []struct{ old, now, words, changed string }{
+		{"", "policy: {allow: [src/**]}", "", ""},
+		{"policy: {allow: [src/**]}", "policy: {allow: [src/a/**], require: [tests]}", "", ""},
+		{"policy: {allow: [src/**]}", "", "the policy was removed", ""},
+		{"policy: {allow: [src/**], forbid: [x]}", "policy: {forbid: [y]}", "allow was removed (it was src/**): every file may change; forbid lost x", ""},
+		{"policy: {approval: {required: true, by-other: true, expires: 1h}}", "policy: {approval: {required: true, expires: 8h}}",
+			"who runs a notebook may approve it (by-other is gone); expires was raised from 1h0m0s to 8h0m0s", ""},
+		{"policy: {allowed_signers: keys}", "policy: {risk: low}", "approvals without a signature count (allowed_signers is gone)", ""},
+		{"", "kernels: {bash: {program: /tmp/mybash}}", "the kernel bash is another: /tmp/mybash instead of the built-in", ""},
+		{"", "kernels: {mine: {command: [./run, '{file}'], languages: [bash]}}", "the kernel mine runs bash now: ./run {file}", ""},
+		{"kernels: {bash: {program: /bin/bash}}", "", "the kernel bash is the built-in, or none, instead of /bin/bash", ""},
+		{"sandbox: {hide: [~/.x]}", "sandbox: {write: [~/.y]}", "the sandbox lets steps write ~/.y; the sandbox no longer hides ~/.x", ""},
+		{"", "normalize: [durations]", "", "normalize is another: it masks what a test compares"},
+		{"output: a/{{name}}.md", "output: b/{{name}}.md", "", "output is another"},
+	} {
+		old, err := ParseConfig("old", []byte(c.old))
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := ParseConfig("now", []byte(c.now))
+		if err != nil {
+			t.Fatal(err)
+		}
+		words, changed := Loosened(old, now)
+		if got := strings.Join(words, "; "); got != c.words {
+			t.Errorf("%s -> %s: %q, want %q", c.old, c.now, got, c.words)
+		}
+		if got := strings.Join(changed, "; "); got != c.changed {
+			t.Errorf("%s -> %s: changed %q, want %q", c.old, c.now, got, c.changed)
+		}
+	}
+}

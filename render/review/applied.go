@@ -1,0 +1,180 @@
+package review
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"markmill/notebooks"
+)
+
+// Applied is how the branch stands to the change that a run made.
+type Applied struct {
+	State  Application `json:"state"`
+	Files  []string    `json:"files,omitempty"`  // of the run's change, those that the branch has otherwise
+	Others []string    `json:"others,omitempty"` // where the change is not applied: what the branch changes instead
+	Unseen int         `json:"unseen,omitzero"`  // how many changed files the manifest does not list
+}
+
+// Application is whether the branch has the change of a run.
+type Application string
+
+const (
+	AppliedExactly Application = "applied"     // every file is as the run left it, or as a later run of the branch left it
+	NotApplied     Application = "not applied" // every file is as it was before the run
+	Differs        Application = "differs"     // anything else
+)
+
+// applied compares what the manifest of an output says its run left with the files of the branch. Only outputs that the branch brings are
+// compared: what came of the change of an older one, the history says.
+func (r *reviewer) applied(output string, m *notebooks.Manifest) (*Applied, error) {
+	if len(m.Changes) == 0 || !r.brought[output] {
+		return nil, nil
+	}
+	r.learn()
+	a := &Applied{Unseen: m.ChangesOmitted}
+	untouched := 0
+	for i := range m.Changes {
+		c := &m.Changes[i]
+		is, was, err := r.has(c)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case is:
+			continue
+		case was:
+			untouched++
+		}
+		a.Files = append(a.Files, c.Path)
+	}
+	switch {
+	case len(a.Files) == 0:
+		a.State = AppliedExactly
+	case untouched < len(m.Changes):
+		a.State = Differs
+	default:
+		a.State = NotApplied
+		a.Files = nil
+		if a.Others = r.others(); len(a.Others) > 0 { // the branch has code, and not the code that ran
+			a.State = Differs
+		}
+	}
+	return a, nil
+}
+
+// has says whether the branch has a changed file as the run left it, or as it was before the run.
+func (r *reviewer) has(c *notebooks.ManifestChange) (is, was bool, err error) {
+	blob, mode, there, err := r.in.Head.Entry(c.Path)
+	if err != nil {
+		return false, false, err
+	}
+	now := version{}
+	if there {
+		now = version{blob, mode}
+	}
+	is = r.reaches(c.Path, version{c.NewBlob, c.NewMode}, now)
+	was = now.same(version{c.OldBlob, c.OldMode})
+	if c.OldPath == "" || c.OldPath == c.Path { // not a rename
+		return is, was, nil
+	}
+	blob, mode, there, err = r.in.Head.Entry(c.OldPath)
+	if err != nil {
+		return false, false, err
+	}
+	gone := version{}
+	if there {
+		gone = version{blob, mode}
+	}
+	return is && r.reaches(c.OldPath, version{}, gone), now == version{} && gone.same(version{c.OldBlob, c.OldMode}), nil
+}
+
+// version is a file's content and mode. The zero value is no file.
+type version struct{ blob, mode string }
+
+// same compares two versions. A manifest need not say the mode.
+func (v version) same(w version) bool {
+	return v.blob == w.blob && (v.mode == w.mode || v.mode == "" || w.mode == "")
+}
+
+// reaches says that a file is as a run left it, or as the runs of other outputs of the branch left it which began with that.
+func (r *reviewer) reaches(name string, left, now version) bool {
+	seen := map[version]bool{}
+	waiting := []version{left}
+	for len(waiting) > 0 {
+		v := waiting[0]
+		waiting = waiting[1:]
+		if v.same(now) {
+			return true
+		}
+		if seen[v] {
+			continue
+		}
+		seen[v] = true
+		for _, step := range r.changes[name] {
+			if step[0].same(v) {
+				waiting = append(waiting, step[1])
+			}
+		}
+	}
+	return false
+}
+
+// learn reads the changes of all outputs that the branch brings, once: several runs, one after the other, may change one file.
+func (r *reviewer) learn() {
+	if r.changes != nil {
+		return
+	}
+	r.changes = map[string][][2]version{}
+	for name := range r.brought {
+		m := r.head.book(name).look().manifest()
+		if m == nil {
+			continue
+		}
+		for _, c := range m.Changes {
+			old, now := version{c.OldBlob, c.OldMode}, version{c.NewBlob, c.NewMode}
+			if c.OldPath != "" && c.OldPath != c.Path {
+				r.changes[c.OldPath] = append(r.changes[c.OldPath], [2]version{old, {}})
+				old = version{}
+			}
+			r.changes[c.Path] = append(r.changes[c.Path], [2]version{old, now})
+		}
+	}
+}
+
+// others are the files that the branch changes, that no run of it says to have changed, and that are neither notebooks, their pictures nor rules.
+func (r *reviewer) others() []string {
+	var out []string
+	for _, p := range r.in.Changed {
+		if _, known := r.changes[p]; !known && (!IsNotebookName(p) || isScript(p)) && !strings.Contains(p, "_files/") && !isRule(r.in.Rules, p) {
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func isRule(rules []Rule, name string) bool {
+	return slices.ContainsFunc(rules, func(r Rule) bool { return r.Path == name })
+}
+
+// words say how the branch stands to the change of a run.
+func (a *Applied) words() string {
+	words := ""
+	switch a.State {
+	case AppliedExactly:
+		words = "its change is applied exactly"
+	case NotApplied:
+		words = "its change is not applied"
+	case Differs:
+		if len(a.Files) == 0 {
+			words = "its change is not applied, and the branch changes " + some(a.Others) + " instead"
+		} else {
+			words = "the branch differs from what the run left: " + some(a.Files)
+		}
+	}
+	if a.Unseen > 0 {
+		words += fmt.Sprintf(" (%s more are not listed, and not compared)", counted(a.Unseen, "file"))
+	}
+	return words
+}

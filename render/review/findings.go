@@ -1,0 +1,154 @@
+package review
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"markmill/notebooks/diff"
+	"markmill/render/diffview"
+)
+
+// Finding is one thing that a reviewer must not miss.
+type Finding struct {
+	Condition Condition `json:"condition"`
+	Objection bool      `json:"objection"` // the review fails because of it
+	Path      string    `json:"path"`      // of the notebook, the output, or the file
+	Step      string    `json:"step,omitzero"`
+	Words     string    `json:"words"`
+	Files     []string  `json:"files,omitempty"` // what it is about
+}
+
+// find collects the findings of a notebook. Those of an output that changed itself are its own, and not its source's.
+func (r *reviewer) find(n *Notebook) {
+	say := func(on Condition, name, step, words string, files ...string) {
+		r.findings = append(r.findings, Finding{Condition: on, Path: name, Step: step, Words: words, Files: files})
+		if !slices.Contains(n.Conditions, on) {
+			n.Conditions = append(n.Conditions, on)
+		}
+	}
+	if n.Error != "" {
+		say(OnDamaged, n.Path, "", "cannot be read: "+n.Error)
+	}
+	for i := range n.Outputs {
+		o := &n.Outputs[i]
+		if o.Path != n.Path && r.told[o.Path] != nil {
+			continue
+		}
+		r.findOutput(o, say)
+	}
+	if n.Diff == nil {
+		return
+	}
+	for _, test := range []bool{true, false} {
+		for _, c := range n.Diff.Results {
+			if c.Turned == diff.Red && c.Test == test && c.Was != "" && c.Now != "" {
+				n.Red = append(n.Red, c.Step)
+				say(OnRed, n.Path, c.Step, "turned red: "+diffview.ResultWords(c))
+			}
+		}
+	}
+	if n.Change != Removed {
+		if n.TextAt == "" {
+			n.weaken()
+		}
+		r.widen(n)
+		for _, words := range n.Contract {
+			say(OnWeakened, n.Path, "", "the contract is wider: "+words)
+		}
+		for _, w := range n.Weak {
+			if w.Grave {
+				say(OnWeakened, n.Path, w.Step, w.Name+": "+w.Words)
+			}
+		}
+		for i := range n.Diff.Cells {
+			if ch := &n.Diff.Cells[i]; ch.New != nil && judges(ch.New) && expected(ch.New) && (ch.Old == nil || !expected(ch.Old)) && !slices.Contains(n.Red, ch.Label()) {
+				say(OnWeakened, n.Path, ch.Label(), "the test failed, as it is expected to ("+ch.New.Words+"): it counts as expected to fail, and not as passed")
+			}
+		}
+	}
+	r.fewer(n, func(step, words string) { say(OnFewer, n.Path, step, words) })
+}
+
+// expected says that a step failed and was allowed to.
+func expected(c *diff.Cell) bool { return c.Status == "allowed" }
+
+// findOutput collects the findings of an output.
+func (r *reviewer) findOutput(o *Output, say func(on Condition, name, step, words string, files ...string)) {
+	if a := o.Applied; a != nil && a.State == Differs {
+		say(OnDiffers, o.Path, "", a.words(), slices.Concat(a.Files, a.Others)...)
+	}
+	for _, s := range o.States {
+		switch s {
+		case Partial:
+			say(OnPartial, o.Path, "", "a partial run: "+o.Partial)
+		case Failed:
+			step := ""
+			if len(o.Blockers) > 0 {
+				step = o.Blockers[0].Step
+			}
+			words := "its run is " + o.Status
+			if why := o.reasonWords(); why != "" {
+				words += ": " + why
+			}
+			say(OnFailed, o.Path, step, words)
+		case Altered:
+			say(OnEdited, o.Path, "", strings.Join(append([]string{"edited: not as its run left it"}, o.Problems...), "; "))
+		case Damaged:
+			say(OnDamaged, o.Path, "", strings.Join(append([]string{"damaged"}, o.Problems...), "; "))
+		case Stale:
+			say(OnStale, o.Path, "", "outdated: "+o.outdated())
+		case Missing:
+			say(OnMissing, o.Path, "", "the output of "+o.Source+" is missing")
+		}
+	}
+	if r.in.Require != "" && o.Proof != nil && o.Proof.Level.rank() < r.in.Require.rank() {
+		say(OnProof, o.Path, "", fmt.Sprintf("%s is required, and it is only %s", r.in.Require, o.Proof.words()))
+	}
+	if a := o.Applied; a != nil && a.State == NotApplied {
+		say(OnUnapplied, o.Path, "", a.words())
+	}
+}
+
+// findRules collects the findings of the changed files of the rules.
+func (r *reviewer) findRules(rules []Rule) []Finding {
+	var out []Finding
+	for i := range rules {
+		out = append(out, Finding{Condition: rules[i].condition(), Path: rules[i].Path, Words: rules[i].words()})
+	}
+	return out
+}
+
+// sortFindings puts causes before consequences, the worst first; what is of one condition stays in the order of its notebooks.
+func (r *Review) sortFindings() {
+	for i := range r.Findings {
+		r.Findings[i].Objection = r.ObjectsTo(r.Findings[i].Condition)
+	}
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+		if a.Objection != b.Objection {
+			if a.Objection {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(slices.Index(Conditions, a.Condition), slices.Index(Conditions, b.Condition))
+	})
+}
+
+// Sign is the sign of a finding.
+func (f *Finding) Sign() string {
+	if f.Objection {
+		return "✗"
+	}
+	return "!"
+}
+
+// some names a few of many.
+func some(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

@@ -1,0 +1,54 @@
+package review
+
+// Level is how far an output can be trusted. Each level holds what those before it do.
+type Level string
+
+const (
+	Claimed  Level = "claimed"  // there is only the output notebook; its digests find accidents, and no forgery
+	Recorded Level = "recorded" // the record of its run is here, verifies, and left these very bytes
+	Signed   Level = "signed"   // a key that is trusted has signed it
+	Repeated Level = "repeated" // it was run again, and the same came of it
+)
+
+// Levels lists them, the lowest first.
+var Levels = []Level{Claimed, Recorded, Signed, Repeated}
+
+func (l Level) rank() int {
+	for i, known := range Levels {
+		if l == known {
+			return i
+		}
+	}
+	return 0
+}
+
+// Proof is the level of an output, and what it rests on.
+type Proof struct {
+	Level Level  `json:"level"`
+	Run   string `json:"run,omitzero"`   // id of the run whose record is here
+	Words string `json:"words,omitzero"` // by whom it is signed, or why it is no more than claimed
+}
+
+// Words say the level of a proof in a few words.
+func (p *Proof) words() string {
+	words := string(p.Level)
+	if p.Run != "" {
+		words += " (" + p.Run + ")"
+	}
+	if p.Words != "" {
+		words += ": " + p.Words
+	}
+	return words
+}
+
+// prove finds the level of an output. What is not as its run left it proves nothing.
+func (r *reviewer) prove(o *Output, b *book) {
+	p := Proof{Level: Claimed}
+	if r.in.Proof != nil && b.err == nil {
+		p = r.in.Proof(o.Path, b.raw)
+	}
+	if p.Level.rank() > 0 && (o.Has(Altered) || o.Has(Damaged)) {
+		p = Proof{Level: Claimed, Words: "it is not as its run left it"}
+	}
+	o.Proof = &p
+}

@@ -1,0 +1,95 @@
+package review
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Rule is a changed file that says what runs may do, or that judges what they did.
+type Rule struct {
+	Path   string   `json:"path"`
+	Kind   RuleKind `json:"kind"`
+	Change Change   `json:"change"`
+	Weaker []string `json:"weaker,omitempty"` // what is allowed that was not before, in words
+	Words  []string `json:"words,omitempty"`  // what else is another
+}
+
+// RuleKind is what a file of the rules is.
+type RuleKind string
+
+const (
+	RuleSettings  RuleKind = "settings"  // markmill.yaml, allowed signers, and programs that run steps
+	RuleProtected RuleKind = "protected" // a file that protect: names
+	RuleWorkflow  RuleKind = "workflow"  // what CI and hooks do
+)
+
+// condition is what a gate can object to of a changed rule.
+func (r *Rule) condition() Condition {
+	if len(r.Weaker) > 0 {
+		return OnPolicy
+	}
+	return OnRules
+}
+
+// IsWorkflow says that a file says what CI or the hooks of a clone do.
+func IsWorkflow(name string) bool {
+	for _, folder := range []string{".github/workflows/", ".github/actions/", ".gitea/workflows/", ".forgejo/workflows/", ".circleci/", ".woodpecker/", ".buildkite/", ".husky/", ".githooks/", ".gitlab/ci/"} {
+		if strings.HasPrefix(name, folder) {
+			return true
+		}
+	}
+	switch base := path.Base(name); {
+	case strings.HasPrefix(base, ".pre-commit-config.") || strings.HasPrefix(base, ".gitlab-ci."):
+		return true
+	case path.Dir(name) != ".":
+		return false
+	default:
+		return slices.Contains([]string{"Jenkinsfile", ".travis.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".woodpecker.yml", ".drone.yml", "CODEOWNERS", ".gitattributes"}, base) ||
+			strings.HasPrefix(base, "lefthook.")
+	}
+}
+
+// protected adds the changed files that protect: names, in the settings of the base or in a manifest that is looked at.
+func (r *reviewer) protected(known []Rule) []Rule {
+	patterns := slices.Clone(r.in.Protect)
+	for _, s := range []*side{r.base, r.head} {
+		for _, b := range s.books {
+			if m := b.look().manifest(); m != nil && m.Contract != nil {
+				patterns = append(patterns, m.Contract.Protect...)
+			}
+		}
+	}
+	if len(patterns) == 0 || r.in.Matches == nil {
+		return known
+	}
+	slices.Sort(patterns)
+	patterns = slices.Compact(patterns)
+	for _, p := range r.in.Changed {
+		if !isRule(known, p) && r.in.Matches(patterns, p) {
+			known = append(known, Rule{Path: p, Kind: RuleProtected, Change: r.changeOf(p)})
+		}
+	}
+	return known
+}
+
+func (r *reviewer) changeOf(name string) Change {
+	_, _, was, _ := r.in.Base.Entry(name)
+	_, _, is, _ := r.in.Head.Entry(name)
+	switch {
+	case !was:
+		return Added
+	case !is:
+		return Removed
+	}
+	return Edited
+}
+
+// words say what became of a file of the rules.
+func (r *Rule) words() string {
+	words := map[RuleKind]string{RuleSettings: "settings", RuleProtected: "protected file", RuleWorkflow: "workflow file"}[r.Kind] + " " + string(r.Change)
+	if list := append(slices.Clone(r.Weaker), r.Words...); len(list) > 0 {
+		words += ": " + strings.Join(list, "; ")
+	}
+	return words
+}
