@@ -79,6 +79,8 @@ type Entry struct {
 	// ResumedFrom is the run that this one goes on from, ResumedBy those that go on from this one.
 	ResumedFrom RunID   `json:"resumed_from,omitzero"`
 	ResumedBy   []RunID `json:"resumed_by,omitempty"`
+	// Sums is the digest of SHA256SUMS (SumsDigest). List leaves it empty.
+	Sums Digest `json:"sums,omitzero"`
 }
 
 // List is every run, the newest first. It reads only the first and the last event of each journal,

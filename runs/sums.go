@@ -121,7 +121,7 @@ func CheckSums(dir string) ([]Finding, error) {
 	}
 	var findings []Finding
 	err = recordFiles(dir, func(path string) error {
-		if _, listed := sums[path]; !listed && path != SumsFile {
+		if _, listed := sums[path]; !listed && path != SumsFile && path != SumsSignatureFile {
 			findings = append(findings, Finding{path, "is not in " + SumsFile})
 		}
 		return nil

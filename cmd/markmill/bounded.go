@@ -58,4 +58,3 @@ func (b *boundedWriter) end() error {
 	_, err := fmt.Fprintf(b.to, "… %s left out: --max-bytes %d\n", counted(b.cut, "line"), b.most)
 	return err
 }
-

@@ -83,6 +83,11 @@ func (a *app) runsList() *cobra.Command {
 			if !asJSON {
 				return terminal.List(a.stdout, entries, a.colour(a.stdout))
 			}
+			for i := range entries {
+				if entries[i].Sums, err = runs.SumsDigest(entries[i].Dir); err != nil {
+					entries[i].Sums = "" // it is alive, or was cut
+				}
+			}
 			return a.printJSON("runs-list", listedRuns{append([]runs.Entry{}, entries...)})
 		},
 	}
