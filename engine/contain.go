@@ -78,6 +78,9 @@ func (r *run) kept() []string {
 // shared are the caches that steps share with the user and with other runs, found out once: none in a
 // strict sandbox, and none without one, which leaves the tools to their own.
 func (r *run) shared() sandbox.Shared {
+	if r.work == nil && r.plan.needsApproval() {
+		return sandbox.Shared{} // the contract is written down, and nothing is made before somebody approves it
+	}
 	if d := r.plan.Sandbox; r.caches == nil {
 		r.caches = &sandbox.Shared{}
 		if d.Writes != "" && d.Home != "own" && len(r.plan.Gates) == 0 {

@@ -330,8 +330,11 @@ func (r *run) unnamed() ([]runs.SealedFile, error) {
 		files = append(files, runs.SealedFile{File: name, Digest: digest})
 		return err
 	}
-	if r.traceErr == nil {
-		if err := add(runs.TraceFile); err != nil {
+	for _, name := range []string{runs.TraceFile, runs.PatchFile} { // of a run that broke off before its event, also the patch
+		if _, err := os.Stat(filepath.Join(r.dir, name)); err != nil {
+			continue
+		}
+		if err := add(name); err != nil {
 			return nil, artifact(err)
 		}
 	}

@@ -299,6 +299,7 @@ func (r *run) resumedFrom() (*runs.ResumedData, error) {
 		return nil, nil
 	}
 	r.carry = newCarry(c, r.plan.Steps)
+	r.loose = append(r.loose, runs.ResumedDir) // the nearest journal names those before it
 	if err := os.Mkdir(filepath.Join(r.dir, runs.ResumedDir), 0o755); err != nil {
 		return nil, err
 	}

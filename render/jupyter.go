@@ -281,7 +281,7 @@ func (j *jupyter) marks(at, count int) {
 	mark := func(before int, id, text string) ipynb.AddedCell {
 		return ipynb.AddedCell{Before: before, ID: id, Markdown: true, Tags: []string{"papermill-error-cell-tag"}, Source: text}
 	}
-	top := mark(0, "papermill-error-top", fmt.Sprintf(`<span %s>The run stopped with an error at <a href="#papermill-error-cell">%s</a>.</span>`, style, where))
+	top := mark(0, errorTop, fmt.Sprintf(`<span %s>The run stopped with an error at <a href="#papermill-error-cell">%s</a>.</span>`, style, where))
 	j.result.Added = slices.Insert(j.result.Added, 0, top)
 	j.result.Added = append(j.result.Added, mark(at, "papermill-error-cell", fmt.Sprintf(`<span id="papermill-error-cell" %s>The run stopped here:</span>`, style)))
 }
@@ -379,3 +379,6 @@ func OutputPath(out, repository string) any {
 	}
 	return path.Base(filepath.ToSlash(out))
 }
+
+// errorTop is the id of the cell on top that says that a step failed.
+const errorTop = "papermill-error-top"

@@ -66,9 +66,14 @@ func (o *cellOutputs) change(page string, e excerpt, about map[string]any) {
 		"data": map[string]any{"text/markdown": ipynb.Lines(page), "text/plain": ipynb.Lines(text)}})
 }
 
-// verdict adds the cell on top that says how the run came out, as an output notebook in Markdown says it.
+// verdict says on top how the run came out, as an output notebook in Markdown does: in a cell of its own, or in the one that marks
+// an error there as papermill's does.
 func (j *jupyter) verdict() {
 	words := VerdictMarkdown(&j.manifest, j.nb.Front.Headline)
+	if len(j.result.Added) > 0 && j.result.Added[0].ID == errorTop {
+		j.result.Added[0].Source += "\n\n" + strings.TrimSuffix(words, "\n")
+		return
+	}
 	top := ipynb.AddedCell{ID: "markmill-verdict", Markdown: true, Tags: []string{"markmill"}, Source: strings.TrimSuffix(words, "\n")}
 	j.result.Added = append([]ipynb.AddedCell{top}, j.result.Added...)
 }

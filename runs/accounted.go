@@ -66,7 +66,7 @@ func (c *check) accounted() {
 		case err != nil:
 			c.v.find(extra, "cannot be read: %s", cause(err))
 		case run.isPicture(extra) && contents[digest]:
-		case extra == PatchFile && run.Diff == nil && digest == DigestOf(nil): // nothing was compared, and the file is there all the same
+		case extra == PatchFile && (run.Diff == nil || run.Diff.Patch == "") && digest == DigestOf(nil): // nothing was compared, and the file is there all the same
 		case leaked && digest == DigestOf([]byte(LeakNote)):
 		case run.Started.Views < sealedFrom && unsealed(extra, run.Completed.Status):
 		default:
@@ -93,7 +93,7 @@ func (c *check) extraFiles(known map[string]Digest) (extra []string) {
 func unsealed(name string, status Status) bool {
 	parts := strings.Split(name, "/")
 	switch {
-	case name == TraceFile:
+	case name == TraceFile, strings.HasPrefix(name, ResumedDir+"/"):
 		return true
 	case len(parts) < 3 || parts[0] != StepsDir:
 		return false

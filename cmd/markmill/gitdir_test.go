@@ -112,7 +112,7 @@ func TestOldRecord(t *testing.T) {
 			t.Errorf("%q exits %d without %q: %s", args, code, words, text)
 		}
 	}
-	expect("everything holds (11 events, 3 commits)", "runs", "verify", id)
+	expect("what was looked at holds (11 events, 3 commits)", "runs", "verify", id)
 	expect("refs/markmill/runs/"+id, "runs", "fetch", id)
 	was := gitDigest(t, filepath.Join(r.repo, ".git"))
 	expect("the repository has 1 ref below refs/markmill/runs, of earlier versions or of runs fetch; the commits of 1 are in no record", "runs", "reconcile")
@@ -121,6 +121,6 @@ func TestOldRecord(t *testing.T) {
 	if left := r.git("for-each-ref", "refs/markmill"); left != "" {
 		t.Error(left)
 	}
-	expect("everything holds (11 events; its commits are looked at in", "runs", "verify", id)
+	expect("what was looked at holds (11 events; its commits are looked at in", "runs", "verify", id)
 	expect("applied the change", "runs", "apply", id)
 }

@@ -39,10 +39,11 @@ var runGroups = []group{
 	{"Progress", []string{"progress-bar", "no-progress-bar", "log-output", "no-log-output", "log-level"}},
 }
 
-// stripGroups are those of strip.
+// stripGroups are those of strip, and of what installs it as a filter.
 var stripGroups = []group{
 	{"What is done", []string{"check", "stdout", "json"}},
-	{"Markdown", []string{"drop-damaged"}},
+	{"Where it holds", []string{"global", "attributes", "repo"}},
+	{"Markdown", []string{"markdown", "drop-damaged"}},
 	{"Jupyter notebooks", []string{"keep-output", "keep-count", "number-ids", "drop-empty-cells", "strip-init-cells", "max-size", "extra-keys",
 		"keep-metadata-keys", "drop-tagged-cells", "keep-output-type", "drop-output-type"}},
 }
@@ -52,7 +53,7 @@ func optionGroups(c *cobra.Command) []group {
 	switch c.CommandPath() {
 	case "markmill run", "markmill runs resume", "markmill test":
 		return runGroups
-	case "markmill strip":
+	case "markmill strip", "markmill git install":
 		return stripGroups
 	}
 	return nil

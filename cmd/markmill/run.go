@@ -603,9 +603,8 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 func ending(run *runs.Run, req engine.Request, output string) terminal.Ending {
 	var e terminal.Ending
 	if output != "-" && !isDevice(output) {
-		e.Output = output
-		if !remote.Is(output) {
-			e.Output = shortPath(output)
+		if e.Output = shortPath(output); remote.Is(output) {
+			e.Output = name(output) // without user, password and query
 		}
 	}
 	if req.Repository == nil || run.Status() != runs.Pass || run.Diff == nil || len(run.Diff.Files) == 0 {

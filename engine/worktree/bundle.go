@@ -125,6 +125,9 @@ func (t *Tree) baseBlobs() map[digest]bool {
 // settleObjects is for a base of the run's own: it keeps of the store what the commit asked for lacks, and adds content
 // that only the user's index has.
 func (t *Tree) settleObjects() error {
+	if t.src == nil {
+		return nil // in a folder outside a repository nothing is bundled
+	}
 	for path, was := range t.total {
 		t.store.based[was.oid] = true
 		e := t.root.find(path)
