@@ -29,6 +29,7 @@ type test struct {
 	word
 	none   bool
 	values []uint32
+	noop   bool // no test: the call is answered with success and does nothing
 }
 
 // rule is a system call that is refused unless all tests of one of its alternatives hold.
@@ -64,7 +65,8 @@ func (s Spec) filterRules() []rule {
 		{unix.SYS_SETPRIORITY, 97, 97, [][]test{{is(0, process), is(1, 0)}}},
 		{unix.SYS_IOPRIO_SET, 289, 314, [][]test{{is(0, 1), is(1, 0)}}}, // IOPRIO_WHO_PROCESS
 		{unix.SYS_SCHED_SETPARAM, 154, 154, own(0)},
-		{unix.SYS_SCHED_SETSCHEDULER, 156, 156, own(0)},
+		// Libraries set the usual policy for threads that have it already, and end the program on an error (ZeroMQ).
+		{unix.SYS_SCHED_SETSCHEDULER, 156, 156, [][]test{{is(0, 0)}, {is(1, unix.SCHED_NORMAL), {noop: true}}}},
 		{unix.SYS_SCHED_SETAFFINITY, 241, 241, own(0)},
 		{unix.SYS_SCHED_SETATTR, 351, 380, own(0)},
 		{unix.SYS_MIGRATE_PAGES, 294, 400, own(0)},
@@ -146,6 +148,7 @@ func thisMachine() (machine, bool) {
 
 var (
 	returnAllow   = bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
+	returnNothing = bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO} // the error 0 is success
 	returnRefuse  = bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}
 	returnMissing = bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}
 )
@@ -195,6 +198,9 @@ func (r rule) body() []bpf.Instruction {
 	for i := range r.allowed { // from the last to the first, for a test jumps forward
 		alternative := []bpf.Instruction{returnAllow}
 		tests := r.allowed[len(r.allowed)-1-i]
+		if last := len(tests) - 1; tests[last].noop {
+			alternative, tests = []bpf.Instruction{returnNothing}, tests[:last]
+		}
 		for j := range tests {
 			alternative = tests[len(tests)-1-j].before(alternative)
 		}

@@ -381,6 +381,9 @@ func TestFilter(t *testing.T) {
 		{whole, intel, unix.AUDIT_ARCH_X86_64, unix.SYS_PRLIMIT64, []uint64{9, 7, 0, 0x7fff00000000}, allow},
 		{whole, intel, unix.AUDIT_ARCH_X86_64, unix.SYS_SETPRIORITY, []uint64{0, 0, 5}, allow},
 		{whole, intel, unix.AUDIT_ARCH_X86_64, unix.SYS_SETPRIORITY, []uint64{2, 0, 5}, refuse},
+		{whole, intel, unix.AUDIT_ARCH_X86_64, unix.SYS_SCHED_SETSCHEDULER, []uint64{9, 0, 1}, unix.SECCOMP_RET_ERRNO}, // does nothing
+		{whole, intel, unix.AUDIT_ARCH_X86_64, unix.SYS_SCHED_SETSCHEDULER, []uint64{9, 3, 1}, refuse},
+		{whole, intel, unix.AUDIT_ARCH_X86_64, unix.SYS_SCHED_SETSCHEDULER, []uint64{0, 3, 1}, allow},
 		{whole, intel, unix.AUDIT_ARCH_X86_64, unix.SYS_IOCTL, []uint64{0, unix.TIOCSTI}, refuse},
 		{whole, intel, unix.AUDIT_ARCH_X86_64, unix.SYS_IOCTL, []uint64{0, unix.TIOCSTI | high}, refuse},
 		{whole, intel, unix.AUDIT_ARCH_X86_64, unix.SYS_IOCTL, []uint64{0, unix.TIOCGWINSZ}, allow},
