@@ -101,7 +101,8 @@ func (r *run) astray(files []runs.ChangedFile) ([]linkAstray, error) {
 	return out, nil
 }
 
-// leads says what is wrong with where a link leads, by its words and, through other links, in the worktree; "" is nothing.
+// leads says what is wrong with where a link leads, by its words and, through other links, in the worktree; "" is
+// nothing.
 func (r *run) leads(link, target string) string {
 	const outside = "is outside the worktree"
 	if path.IsAbs(target) || filepath.IsAbs(target) {

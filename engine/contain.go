@@ -53,8 +53,8 @@ func (p *Plan) contain(ctx context.Context, e *Engine) (refusal string) {
 	return refusal
 }
 
-// keepsIn says that the records of runs or the cache lie in a folder outside a repository, so that what a step may write
-// must be held more finely.
+// keepsIn says that the records of runs or the cache lie in a folder outside a repository, so that what a step may
+// write must be held more finely.
 func (e *Engine) keepsIn(folder string) bool {
 	return folder != "" && slices.ContainsFunc([]string{e.Cache, e.Store("").Dir}, func(own string) bool {
 		rel, err := filepath.Rel(folder, own)

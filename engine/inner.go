@@ -16,11 +16,11 @@ import (
 	"markmill/runs"
 )
 
-// A step may run Markmill. Such an inner run keeps its record where it always would, which is most often in the worktree
-// of the outer one, and goes with that. So it leaves its directory's path under its id in a folder of the outer run
-// that steps can write, innerVariable, and the outer run copies the record into its own store when the step has ended.
-// Steps cannot write that store. What they leave in the folder is not believed: only records inside the outer run's
-// private folder are copied, and only those that hold and that name the outer run and the step.
+// A step may run Markmill. Such an inner run keeps its record where it always would, which is most often in the
+// worktree of the outer one, and goes with that. So it leaves its directory's path under its id in a folder of the
+// outer run that steps can write, innerVariable, and the outer run copies the record into its own store when the step
+// has ended. Steps cannot write that store. What they leave in the folder is not believed: only records inside the
+// outer run's private folder are copied, and only those that hold and that name the outer run and the step.
 
 // innerVariable tells a run inside a step where to leave its directory's path.
 const innerVariable = "MARKMILL_INNER_RUNS"
@@ -41,8 +41,8 @@ func (e *Engine) parent() *runs.ParentData {
 	return &runs.ParentData{Run: runs.RunID(run), Step: notebooks.StepID(step)}
 }
 
-// announce leaves the path of a run directory in the store for the run around this one. A folder that is gone is that of a
-// run which has ended.
+// announce leaves the path of a run directory in the store for the run around this one. A folder that is gone is that
+// of a run which has ended.
 func (r *run) announce(id runs.RunID) error {
 	folder, ok := r.eng.Getenv(innerVariable)
 	if !ok || folder == "" {
@@ -72,8 +72,8 @@ func (r *run) forgetInner() error {
 	return nil
 }
 
-// takeInner copies the records of runs that a step made into the store. step is "" at the end of the run: then runs that
-// outlived their step are taken.
+// takeInner copies the records of runs that a step made into the store. step is "" at the end of the run: then runs
+// that outlived their step are taken.
 func (r *run) takeInner(step notebooks.StepID) ([]runs.InnerRun, error) {
 	entries, err := os.ReadDir(r.work.Inner)
 	if err != nil {

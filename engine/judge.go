@@ -19,9 +19,9 @@ const (
 	protectReport  = "report"  // what the judges say is recorded, and decides nothing
 )
 
-// judgeAgain runs the judging steps a second time where the run changed protected files: with the base's versions of these
-// files over the result, in new interpreters, so that nothing which a step left in one has a say. Setup and parameter
-// steps run before them. The worktree is then as the last step left it.
+// judgeAgain runs the judging steps a second time where the run changed protected files: with the base's versions of
+// these files over the result, in new interpreters, so that nothing which a step left in one has a say. Setup and
+// parameter steps run before them. The worktree is then as the last step left it.
 func (r *run) judgeAgain(ctx context.Context) error {
 	f := r.plan.Notebook.Front
 	if len(f.Protect) == 0 || r.failed != "" || len(r.blockers) > 0 || ctx.Err() != nil {

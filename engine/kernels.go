@@ -24,9 +24,9 @@ type kernels struct {
 	spec   bool          // the notebook's own kernel is a kernelspec, as in Jupyter's file
 }
 
-// forStep finds the kernel of a step. A name that was asked for (-k, or the front matter) counts
-// for the steps whose language it runs; the others keep their own. All cells of a Jupyter notebook are the language of its kernel, but for those
-// that say another themselves: they are apart.
+// forStep finds the kernel of a step. A name that was asked for (-k, or the front matter) counts for the steps whose
+// language it runs; the others keep their own. All cells of a Jupyter notebook are the language of its kernel, but for
+// those that say another themselves: they are apart.
 func (t kernels) forStep(lang string, apart bool, asked ...string) (kernel.Kernel, *notebooks.Error) {
 	for i, name := range asked {
 		if name == "" {

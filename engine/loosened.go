@@ -11,8 +11,9 @@ import (
 	"markmill/notebooks/contract"
 )
 
-// Loosened says in words what the settings of a repository allow that they did not before: a policy that lost something, and programs that
-// run steps in the place of others. changed are settings that are others, and by themselves loosen nothing.
+// Loosened says in words what the settings of a repository allow that they did not before: a policy that lost
+// something, and programs that run steps in the place of others. changed are settings that are others, and by
+// themselves loosen nothing.
 func Loosened(old, now Config) (words, changed []string) {
 	words = loosenedPolicy(old.Policy, now.Policy)
 	for _, name := range slices.Sorted(maps.Keys(now.Kernels)) {

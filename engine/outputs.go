@@ -68,8 +68,8 @@ func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, d
 	return nil
 }
 
-// withoutHidden takes packed tables out of an output that show a secret once they are unpacked. The scrap is masked, and stands in the output
-// notebook as one that was glued.
+// withoutHidden takes packed tables out of an output that show a secret once they are unpacked. The scrap is masked,
+// and stands in the output notebook as one that was glued.
 func (r *run) withoutHidden(o runs.OutputData) (runs.OutputData, error) {
 	if r.plan.mask == nil || !scrapbook.Holds(o.Data, o.Metadata) {
 		return o, nil
@@ -92,8 +92,8 @@ func (r *run) withoutHidden(o runs.OutputData) (runs.OutputData, error) {
 	return o, nil
 }
 
-// inOrder is the outputs in their order; nil where it is not kept. A part of a stream that begins within a line is shown from the left margin,
-// where the movements of its cursor could put a value together that stood apart.
+// inOrder is the outputs in their order; nil where it is not kept. A part of a stream that begins within a line is
+// shown from the left margin, where the movements of its cursor could put a value together that stood apart.
 func (r *run) inOrder(list []runs.OutputData, dir string, streams [2]*stream) ([]runs.OutputData, error) {
 	if list = masked(list, streams); r.plan.mask == nil {
 		return list, nil
@@ -145,7 +145,8 @@ func (r *run) showsFrom(name string, at int64) (bool, error) {
 	}
 }
 
-// masked counts the bytes of the streams as their files have them, where values of secrets were masked. nil: that is not known.
+// masked counts the bytes of the streams as their files have them, where values of secrets were masked. nil: that is
+// not known.
 func masked(list []runs.OutputData, streams [2]*stream) []runs.OutputData {
 	var raw, written [2]int64
 	for i := range list {

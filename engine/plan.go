@@ -116,8 +116,8 @@ func (p *Plan) spoken() string {
 	return p.Notebook.Spoken
 }
 
-// Check finds what Plan would refuse whatever the parameters are. What is odd but runs stands in the notebook's Warnings; the
-// notebook is never nil.
+// Check finds what Plan would refuse whatever the parameters are. What is odd but runs stands in the notebook's
+// Warnings; the notebook is never nil.
 func (e *Engine) Check(req Request) (*notebooks.Notebook, error) {
 	nb, err := e.Parse(req)
 	if err != nil {
@@ -138,8 +138,8 @@ func (e *Engine) Check(req Request) (*notebooks.Notebook, error) {
 	return nb, errs.err()
 }
 
-// withKernels adds to the mistakes of a notebook that cannot be read whole those of the steps that were read, so that all are
-// told at once.
+// withKernels adds to the mistakes of a notebook that cannot be read whole those of the steps that were read, so that
+// all are told at once.
 func (e *Engine) withKernels(req Request, nb *notebooks.Notebook, err error) error {
 	var errs errorList
 	errs.add(err)
@@ -148,7 +148,8 @@ func (e *Engine) withKernels(req Request, nb *notebooks.Notebook, err error) err
 	return errs.err()
 }
 
-// noSteps refuses a notebook of which nothing would run: a pass would say nothing. Fences that are almost steps are named with it.
+// noSteps refuses a notebook of which nothing would run: a pass would say nothing. Fences that are almost steps are
+// named with it.
 func noSteps(nb *notebooks.Notebook) error {
 	if len(nb.Steps) > 0 {
 		return nil

@@ -31,8 +31,8 @@ func (r *run) processes() []int {
 	return pids
 }
 
-// leftRunning lists what runs when a step has ended, of every session, and which step each process was first seen at. left
-// is what the step's own session has.
+// leftRunning lists what runs when a step has ended, of every session, and which step each process was first seen at.
+// left is what the step's own session has.
 func (r *run) leftRunning(s *PlannedStep, left []kernel.Process) []runs.ProcessData {
 	var list []runs.ProcessData
 	seen := map[alive]notebooks.StepID{}

@@ -63,8 +63,8 @@ func (p *Plan) root() string {
 	return p.Source.Root()
 }
 
-// sourcePath is the path of the notebook as its output names it: from the root of the repository, or outside one from the
-// working directory. It is "" where the notebook has none, or lies elsewhere.
+// sourcePath is the path of the notebook as its output names it: from the root of the repository, or outside one from
+// the working directory. It is "" where the notebook has none, or lies elsewhere.
 func (p *Plan) sourcePath() string {
 	if p.Request.MadeOf != "" { // what is run again is the output of the same source
 		return p.Request.MadeOf
@@ -266,7 +266,8 @@ func (r *run) conclude(data *runs.CompletedData) (event runs.Event, record *runs
 	}
 }
 
-// last prepares the last event, of data and of the output notebooks that the run directory does not keep, once OUTPUT is written.
+// last prepares the last event, of data and of the output notebooks that the run directory does not keep, once OUTPUT
+// is written.
 func (r *run) last(data *runs.CompletedData) (runs.Event, error) {
 	data.Outputs = nil
 	var err error

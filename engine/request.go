@@ -20,7 +20,8 @@ type Request struct {
 	MadeOf string     // where it is an output notebook: the path of its source, as its manifest has it
 	Output string     // where the output notebook goes, for the record and the untouched check; "" is the run directory only
 	Assets string     // folder of the output notebook's pictures, relative to it
-	// OutputForm is that of the output notebook where it is another than the notebook's: its own stands in the run directory too.
+	// OutputForm is that of the output notebook where it is another than the notebook's: its own stands in the run
+	// directory too.
 	OutputForm notebooks.Form
 
 	// OwnFiles are files that the caller writes while the run goes on (a log, the events): they are
@@ -56,7 +57,8 @@ type Request struct {
 
 	// Markers lets nbval's comments in the code count (notebooks.Markers): the run is a test.
 	Markers bool
-	// KeepGoing runs the steps behind one that failed, too, as long as its interpreter lives. The run fails all the same.
+	// KeepGoing runs the steps behind one that failed, too, as long as its interpreter lives. The run fails all the
+	// same.
 	KeepGoing bool
 	Resume    *Cut // the run that this one goes on from; nil: it begins anew
 }
@@ -109,13 +111,14 @@ type Engine struct {
 	User    string // who runs, by the system's name, for requests of approval
 	Views   []View
 
-	// Leave writes what a run leaves at OUTPUT, whole, so that it waits for Place, and says which output notebooks the run directory is
-	// not to keep: the views write none of these. It is called before the views, of the run as its last event will have it. Where it
-	// gives none, because they are to be kept or OUTPUT cannot be written, all is left to the views. nil is none.
+	// Leave writes what a run leaves at OUTPUT, whole, so that it waits for Place, and says which output notebooks the
+	// run directory is not to keep: the views write none of these. It is called before the views, of the run as its
+	// last event will have it. Where it gives none, because they are to be kept or OUTPUT cannot be written, all is
+	// left to the views. nil is none.
 	Leave func(ViewInput) []runs.LeftOutput
 
-	// Sign makes the signatures of the manifests of the output notebooks, by their names in the run directory. It is called with
-	// the run as its last event will have it. nil signs nothing.
+	// Sign makes the signatures of the manifests of the output notebooks, by their names in the run directory. It is
+	// called with the run as its last event will have it. nil signs nothing.
 	Sign func(ViewInput) (map[string]string, error)
 
 	// Place is called when the record is complete, or failed to be: what views left waiting beside it is put into

@@ -242,10 +242,10 @@ type carry struct {
 // interruptedWords are why a step was skipped that a signal kept from running.
 const interruptedWords = "the run was interrupted"
 
-// newCarry decides which steps are carried, and which of them must run again. The state of an interpreter is not
-// in any record, and cannot be known to be unneeded: every step of a session that a remaining step uses runs
-// again. So do setup steps, steps that left a process running, for it is gone, and steps that wrote files which .gitignore
-// hides, for no tree holds those.
+// newCarry decides which steps are carried, and which of them must run again. The state of an interpreter is not in any
+// record, and cannot be known to be unneeded: every step of a session that a remaining step uses runs again. So do
+// setup steps, steps that left a process running, for it is gone, and steps that wrote files which .gitignore hides,
+// for no tree holds those.
 func newCarry(c *Cut, steps []PlannedStep) *carry {
 	k := &carry{cut: c, replay: map[notebooks.StepID]bool{}, events: map[notebooks.StepID][]runs.Event{}, record: map[notebooks.StepID]*runs.StepRecord{}}
 	for i := range c.Run.Steps {

@@ -322,9 +322,9 @@ func (r *run) do(ctx context.Context) (err error) {
 	return r.trace.span("publish", func() error { return r.publish(ctx) })
 }
 
-// settle captures what was still done when the interpreters were closed: what the author has set to
-// run at their end (a trap, atexit), and what the processes did that steps had left. Nothing of the run is left to change
-// anything after it.
+// settle captures what was still done when the interpreters were closed: what the author has set to run at their end (a
+// trap, atexit), and what the processes did that steps had left. Nothing of the run is left to change anything after
+// it.
 func (r *run) settle(ctx context.Context) error {
 	change, err := r.tree.Capture(context.WithoutCancel(ctx), "", r.plan.TaskID()+": the end of its interpreters")
 	if err != nil {

@@ -58,8 +58,8 @@ func (p *Plan) secrets(getenv func(string) (string, bool)) []secret {
 	return out
 }
 
-// missingSecrets are the secrets that the environment does not have: variables that are not set, or empty, which the notebook names as
-// secrets, or from which a required one of some parameters takes its value.
+// missingSecrets are the secrets that the environment does not have: variables that are not set, or empty, which the
+// notebook names as secrets, or from which a required one of some parameters takes its value.
 func (p *Plan) missingSecrets(getenv func(string) (string, bool), params []notebooks.Param) (missing []*notebooks.Error) {
 	add := func(at notebooks.Place, what, name, hint string) {
 		v, set := getenv(name)

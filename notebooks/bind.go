@@ -31,8 +31,8 @@ type BindOptions struct {
 	IsName       func(name string) bool      // further names that can be parameters (R's my.name); nil: none
 	Unread       string                      // language of a block of parameters whose assignments are not read; "" is none
 	Getenv       func(string) (string, bool) // nil: no environment
-	// MissingSecrets leaves a required secret null whose environment variable is not set, or empty, and which nobody gives. It is
-	// a gate then, and no mistake of the request.
+	// MissingSecrets leaves a required secret null whose environment variable is not set, or empty, and which nobody
+	// gives. It is a gate then, and no mistake of the request.
 	MissingSecrets bool
 }
 

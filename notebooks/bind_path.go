@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ExpandPath expands names in the path of a notebook or of an output notebook: {{name}}, and papermill's {name}, {name[key]},
-// {name:05d} and {pm[run_uuid]}. A name is a parameter, or one of extra (run_id, date, commit, …; a
+// ExpandPath expands names in the path of a notebook or of an output notebook: {{name}}, and papermill's {name},
+// {name[key]}, {name:05d} and {pm[run_uuid]}. A name is a parameter, or one of extra (run_id, date, commit, …; a
 // parameter of that name comes first). Values are taken literally. What papermill reaches with
 // {pm[current_datetime_utc]:%Y} is extra's "now", in RFC 3339.
 //

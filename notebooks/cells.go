@@ -49,11 +49,11 @@ type Book struct {
 	Cells  []Cell
 }
 
-// Assemble makes a notebook of a file that another package has read. Like Parse it gives every mistake there is, in order of
-// place, and the notebook as far as it could be read.
+// Assemble makes a notebook of a file that another package has read. Like Parse it gives every mistake there is, in
+// order of place, and the notebook as far as it could be read.
 //
-// Ids that cannot be those of steps are made so, and ids that were given before get a number: other programs take them as they
-// are, and so a run must.
+// Ids that cannot be those of steps are made so, and ids that were given before get a number: other programs take them
+// as they are, and so a run must.
 func Assemble(b Book) (*Notebook, error) {
 	nb := &Notebook{Name: b.Name, Source: b.Source, Form: b.Form, ParamsAt: -1, places: NewPlaces(b.Source)}
 	r := reading{nb: nb, needsAt: map[*Step]int{}}
@@ -147,8 +147,8 @@ func (r *reading) declare(s *Step, block string) {
 	}
 }
 
-// Speak tells a notebook what its source does not: the language that the given values are written in. Steps that name none are in
-// it, and those of them that are tagged parameters declare what they assign in it. "" changes nothing.
+// Speak tells a notebook what its source does not: the language that the given values are written in. Steps that name
+// none are in it, and those of them that are tagged parameters declare what they assign in it. "" changes nothing.
 func (nb *Notebook) Speak(lang string) {
 	nb.Spoken = kernelLanguage(lang)
 	declared := map[string]bool{}

@@ -18,8 +18,8 @@ type frontPlace struct {
 	end   int // offset just after it
 }
 
-// readFront reads the keys of the front matter. In Markmill's own form an unknown key is an error; in the files of other
-// tools it is theirs.
+// readFront reads the keys of the front matter. In Markmill's own form an unknown key is an error; in the files of
+// other tools it is theirs.
 func (r *reading) readFront(at frontPlace, native bool) {
 	nb := r.nb
 	if bad := r.header.invalid; bad != nil {

@@ -260,7 +260,8 @@ func require(f *Front, n *yaml.Node) error {
 	return nil
 }
 
-// normalizeRules reads names of built-in rules, and rules of the author's: {name: ids, pattern: "id=\\d+", replace: "id=N"}.
+// normalizeRules reads names of built-in rules, and rules of the author's: {name: ids, pattern: "id=\\d+", replace:
+// "id=N"}.
 func normalizeRules(f *Front, n *yaml.Node) error {
 	want := errors.New(`expected rules, such as [durations, {name: ids, pattern: 'id=\d+', replace: id=N}]`)
 	items := []*yaml.Node{n}

@@ -24,10 +24,10 @@ var (
 	foreignLine = lazyregexp.New(`(?m)^(?:jupyter|jupytext|kernelspec):`)
 )
 
-// findFrontMatter looks for a block between two lines of --- or +++ at the head of the file. A single --- is a rule, and so
-// is a first one with an empty line after it and no key before the second; +++ is TOML only if it looks like it, because MyST
-// parts cells with +++. A marker of a region ends the search, so that what stands in a region never makes a source's
-// rule into front matter: Strip and Parse find the same.
+// findFrontMatter looks for a block between two lines of --- or +++ at the head of the file. A single --- is a rule,
+// and so is a first one with an empty line after it and no key before the second; +++ is TOML only if it looks like it,
+// because MyST parts cells with +++. A marker of a region ends the search, so that what stands in a region never makes
+// a source's rule into front matter: Strip and Parse find the same.
 func findFrontMatter(src []byte) matter {
 	var m matter
 	if bytes.HasPrefix(src, utf8BOM) {

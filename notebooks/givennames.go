@@ -2,8 +2,8 @@ package notebooks
 
 import "bytes"
 
-// Given are the names of the parameters that were given to the run, as the region of the given values lists them; false without that
-// region. A value that is given may be the default's.
+// Given are the names of the parameters that were given to the run, as the region of the given values lists them; false
+// without that region. A value that is given may be the default's.
 func (s Stripped) Given() (names []string, listed bool) {
 	for _, r := range s.Regions {
 		if r.ID != TagInjected {

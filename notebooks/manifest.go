@@ -14,8 +14,8 @@ import (
 // ManifestFormat is the version of the manifests that this program writes. Members are only ever added to a version.
 const ManifestFormat = 2
 
-// Manifest closes an output notebook. It holds the result of the run as data, so that views and comparisons never read the
-// prose of a region, and it lists the regions, so that a deleted one is noticed.
+// Manifest closes an output notebook. It holds the result of the run as data, so that views and comparisons never read
+// the prose of a region, and it lists the regions, so that a deleted one is noticed.
 //
 // Nothing in it varies from one run of the same notebook to the next: no time, duration, host, process id, run id or
 // absolute path. It names no commit and no tree either, because committing the output notebook would change those.
@@ -33,8 +33,8 @@ type Manifest struct {
 	Blockers   []ManifestBlocker `json:"blockers,omitempty"` // causes before consequences
 	Steps      []ManifestStep    `json:"steps,omitempty"`    // in the order of the notebook
 	Parameters []ManifestParam   `json:"parameters"`
-	// Scraps are the scalar values among the scraps, of at most MaxManifestScrap bytes each. Of more than MaxManifestScraps
-	// only the first stand here, and ScrapsOmitted counts the others.
+	// Scraps are the scalar values among the scraps, of at most MaxManifestScrap bytes each. Of more than
+	// MaxManifestScraps only the first stand here, and ScrapsOmitted counts the others.
 	Scraps        []ManifestScrap `json:"scraps,omitempty"`
 	ScrapsOmitted int             `json:"scraps_omitted,omitzero"`
 	// Changes is the change of the whole run, sorted by path; nil when it was not checked. Of more than
@@ -90,7 +90,8 @@ type ManifestStep struct {
 	Running  int            `json:"left_running,omitzero"`
 }
 
-// Tolerated says that the step failed, and that this was allowed or expected: it proves something else than that its code passes.
+// Tolerated says that the step failed, and that this was allowed or expected: it proves something else than that its
+// code passes.
 func (s *ManifestStep) Tolerated() bool {
 	return s.Status == "allowed" || s.Status == "pass" && s.Exit != nil && *s.Exit != 0
 }
@@ -138,7 +139,8 @@ type ManifestContract struct {
 	Approval  string     `json:"approval,omitzero"` // who approved, and whether that is the requester
 }
 
-// ManifestJudges says what the judging steps came to with the base's version of the protected files that the run changed.
+// ManifestJudges says what the judging steps came to with the base's version of the protected files that the run
+// changed.
 type ManifestJudges struct {
 	Changed []string `json:"changed"`         // paths
 	Passed  bool     `json:"passed"`          // false also where none ran a second time

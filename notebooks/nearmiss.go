@@ -14,8 +14,8 @@ import (
 // NoStep is how the warnings begin of fences that are almost steps.
 const NoStep = "the fence is not a step"
 
-// checkOutputTag refuses a fence of code with the class of a block of an output notebook, where the tag of a step is meant: with it,
-// the step would be left out, or would not be the test that its author takes it for.
+// checkOutputTag refuses a fence of code with the class of a block of an output notebook, where the tag of a step is
+// meant: with it, the step would be left out, or would not be the test that its author takes it for.
 func (r *reading) checkOutputTag(in *info) {
 	if in.form != FormNative || data(in.lang) && in.id.text == "" {
 		return
@@ -85,8 +85,8 @@ func (r *reading) checkAlmostLanguage(f *fence) {
 	}
 }
 
-// conflictIn finds a conflict of a merge in the code of a step. certain is false where the lines may be a text that the code holds: of a
-// here-document, or of a string of several lines.
+// conflictIn finds a conflict of a merge in the code of a step. certain is false where the lines may be a text that the
+// code holds: of a here-document, or of a string of several lines.
 func conflictIn(code []byte) (line int, certain, ok bool) {
 	open, parted := -1, false
 	for at, n := 0, 0; at < len(code); at, n = lineEnd(code, at), n+1 {

@@ -65,7 +65,8 @@ type Step struct {
 	Parameters bool
 }
 
-// How much of what came of a step stands open in the output notebook. Without a word, results are open and all else is folded.
+// How much of what came of a step stands open in the output notebook. Without a word, results are open and all else is
+// folded.
 const (
 	OutputOpen   = "open"
 	OutputFolded = "folded"

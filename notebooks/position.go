@@ -9,15 +9,16 @@ import (
 // Place is a line and a column of a file, both from 1; 0 is unknown.
 type Place struct{ Line, Col int }
 
-// Places tells the lines and columns of a text, many of them: each in a time that does not grow with the text, nor with the
-// length of a line.
+// Places tells the lines and columns of a text, many of them: each in a time that does not grow with the text, nor with
+// the length of a line.
 type Places struct {
 	src   []byte
 	lines []int // where each line begins
 	runes []int // how many characters begin before each block of blockBytes; nil in a text without a long line
 }
 
-// blockBytes is the length of the blocks whose characters are counted once: lines that are longer are looked up in them.
+// blockBytes is the length of the blocks whose characters are counted once: lines that are longer are looked up in
+// them.
 const blockBytes = 4 << 10
 
 // NewPlaces returns the places of a text.
@@ -64,8 +65,8 @@ func (p *Places) before(offset int) int {
 // Line is the line in which an offset stands, from 1.
 func (p *Places) Line(offset int) int { return sort.SearchInts(p.lines, offset+1) }
 
-// Position says where an offset stands: line and column from 1, the column in characters. A tab is one character, a byte
-// order mark none. An offset outside of the text is one of its ends.
+// Position says where an offset stands: line and column from 1, the column in characters. A tab is one character, a
+// byte order mark none. An offset outside of the text is one of its ends.
 func (p *Places) Position(offset int) (line, col int) {
 	offset = max(0, min(offset, len(p.src)))
 	line = p.Line(offset)

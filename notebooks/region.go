@@ -37,9 +37,9 @@ type FoundRegion struct {
 //
 //	<!-- markmill:end c0d06e62adccde6c -->
 //
-// The markers of the verdict and of the manifest are "<!-- markmill:verdict c0d06e62adccde6c -->" and the same with manifest.
-// No empty line stands before a verdict at the very top of a file. The digest is the head of the SHA-256 of what
-// the marker names, the length of the body, and the body; a body cannot hold its own digest, so the first end
+// The markers of the verdict and of the manifest are "<!-- markmill:verdict c0d06e62adccde6c -->" and the same with
+// manifest. No empty line stands before a verdict at the very top of a file. The digest is the head of the SHA-256 of
+// what the marker names, the length of the body, and the body; a body cannot hold its own digest, so the first end
 // marker with the digest of the first is the end.
 const (
 	markerHead   = "<!-- markmill:"

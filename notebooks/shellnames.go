@@ -7,9 +7,11 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
-// A shell takes a variable that nobody has set for an empty text. Where its name is nearly that of a parameter, it is a slip.
+// A shell takes a variable that nobody has set for an empty text. Where its name is nearly that of a parameter, it is a
+// slip.
 
-// Unset is a variable that a step of a shell reads, that nothing in the notebook sets, and whose name is nearly that of a parameter.
+// Unset is a variable that a step of a shell reads, that nothing in the notebook sets, and whose name is nearly that of
+// a parameter.
 type Unset struct {
 	Step      *Step
 	Name      string
@@ -84,8 +86,8 @@ type nameAt struct {
 	line, col int
 }
 
-// shellReads finds the variables that a text of a shell reads and takes for empty where they are not set: not those in single
-// quotes, in comments and in here-documents whose end is quoted, and not ${name-default} and the like.
+// shellReads finds the variables that a text of a shell reads and takes for empty where they are not set: not those in
+// single quotes, in comments and in here-documents whose end is quoted, and not ${name-default} and the like.
 func shellReads(code string) []nameAt {
 	var found []nameAt
 	double, word := false, true // within "…"; where a comment may begin

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A variable that nothing sets, and whose name is nearly that of a parameter, is told with its place; all others are left alone.
+// A variable that nothing sets, and whose name is nearly that of a parameter, is told with its place; all others are
+// left alone.
 func TestUnsetNames(t *testing.T) {
 	for code, want := range map[string]string{
 		"echo $paramter":                           "2:6 paramter parameter",

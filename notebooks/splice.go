@@ -12,12 +12,12 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Splice puts regions into a source, each right after its anchor, and the manifest at the end; it sets Source and Regions
-// of the manifest. Regions of one anchor keep their order.
+// Splice puts regions into a source, each right after its anchor, and the manifest at the end; it sets Source and
+// Regions of the manifest. Regions of one anchor keep their order.
 //
-// Strip gives the source back, byte for byte, whatever the bodies hold. A body that is not Markdown of its own (a
-// fence or a comment that it does not close, link definitions that would reach into the author's text) is shown as text, in a fence
-// that it cannot end. Bytes that are not UTF-8, and NUL, become U+FFFD.
+// Strip gives the source back, byte for byte, whatever the bodies hold. A body that is not Markdown of its own (a fence
+// or a comment that it does not close, link definitions that would reach into the author's text) is shown as text, in a
+// fence that it cannot end. Bytes that are not UTF-8, and NUL, become U+FFFD.
 //
 // A source without a newline at its end gets one before the first region there, and the output then has none at
 // its own end: so Strip knows.
@@ -98,7 +98,8 @@ func lineEndBefore(src []byte, at int) string {
 	return "\n"
 }
 
-// SelfContained says whether a text in Markdown ends where it ends: it opens nothing that runs on, and defines no links.
+// SelfContained says whether a text in Markdown ends where it ends: it opens nothing that runs on, and defines no
+// links.
 func SelfContained(text []byte) bool {
 	text = canonical(text)
 	return bytes.Equal(selfContained(newBlockParser(), text), text)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Info is the info string of a fence that is this step, in the canonical spelling: its language, id, tags and attributes.
+// Info is the info string of a fence that is this step, in the canonical spelling: its language, id, tags and
+// attributes.
 func (s *Step) Info() string {
 	var b strings.Builder
 	b.WriteString(orElse(s.Lang, "text") + " {#" + string(s.ID))

@@ -12,8 +12,8 @@ import (
 
 // Stripped is an output notebook taken apart.
 //
-// Source is exact when there are no Problems. When there are, it is what can be told for sure: an edited region is taken out
-// whole (its text is in Regions), and so are Git's conflict lines where nothing but regions stands between
+// Source is exact when there are no Problems. When there are, it is what can be told for sure: an edited region is
+// taken out whole (its text is in Regions), and so are Git's conflict lines where nothing but regions stands between
 // them; a marker without its end, and all that is not clearly a region, stays.
 type Stripped struct {
 	Source   []byte
@@ -26,8 +26,8 @@ type Stripped struct {
 // Strip takes the regions out.
 //
 // A region is where Markdown sees its marker as a comment at the left margin of the document, with the digest of what
-// follows: a marker inside of a fence, a list or a quote is text, and so is a whole region there. The manifest is also found by
-// being the end of the file.
+// follows: a marker inside of a fence, a list or a quote is text, and so is a whole region there. The manifest is also
+// found by being the end of the file.
 func Strip(name string, src []byte) Stripped {
 	if !bytes.Contains(src, []byte(markerHead)) {
 		return Stripped{Source: src}
@@ -111,7 +111,8 @@ func (s *stripping) read(at int, m marker) (found, bool) {
 	return f, true
 }
 
-// emptyLineBefore is where the empty line before an offset begins: it belongs to the region. Without one it is the offset.
+// emptyLineBefore is where the empty line before an offset begins: it belongs to the region. Without one it is the
+// offset.
 func (s *stripping) emptyLineBefore(at int) int {
 	head := 0
 	if bytes.HasPrefix(s.src, utf8BOM) {

@@ -41,8 +41,8 @@ func firstInvalid(src []byte) int {
 	return len(src) - 1
 }
 
-// WarnOfReturns is a warning where the lines of a text end with a carriage return alone, as on old Macs: no reader of notebooks ends a line
-// there, so the whole is one line, and nothing in it a step. It is nil where they do not.
+// WarnOfReturns is a warning where the lines of a text end with a carriage return alone, as on old Macs: no reader of
+// notebooks ends a line there, so the whole is one line, and nothing in it a step. It is nil where they do not.
 func WarnOfReturns(name string, src []byte) *Error {
 	at := bytes.IndexByte(src, '\r')
 	if at < 0 || bytes.IndexByte(src, '\n') >= 0 || len(bytes.TrimSpace(src[at:])) == 0 {

@@ -49,8 +49,8 @@ type Consequence struct {
 // stepSkipped is the code of a Consequence that is no blocker.
 const stepSkipped = "step_skipped"
 
-// Causes returns why a run did not pass and what that led to; nil for a run with nothing against it. nb is the source that
-// ran, nil where it is not at hand; files is the run directory, nil likewise.
+// Causes returns why a run did not pass and what that led to; nil for a run with nothing against it. nb is the source
+// that ran, nil where it is not at hand; files is the run directory, nil likewise.
 func Causes(run *runs.Run, nb *notebooks.Notebook, files fs.FS) (*Cause, []Consequence) {
 	reasons := run.Causes()
 	if len(reasons) == 0 {

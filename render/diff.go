@@ -25,8 +25,8 @@ func DiffMarkdown(d *diff.Diff, limit int) []byte {
 	return c.Bytes()
 }
 
-// Comment is Markdown for a forge that keeps to a limit, and counts what did not fit. Nothing that is put in by CodeSpan, Words and Diff is markup, a mention
-// of somebody, or a command in the log of a workflow.
+// Comment is Markdown for a forge that keeps to a limit, and counts what did not fit. Nothing that is put in by
+// CodeSpan, Words and Diff is markup, a mention of somebody, or a command in the log of a workflow.
 type Comment struct {
 	b       bytes.Buffer
 	room    int // of the whole, less what the last line may take
@@ -39,7 +39,8 @@ type Comment struct {
 // lastLine is what the words of what was left out take at most.
 const lastLine = 900
 
-// NewComment makes a comment of at most limit bytes, which are never less than characters. whole says where all is shown.
+// NewComment makes a comment of at most limit bytes, which are never less than characters. whole says where all is
+// shown.
 func NewComment(limit int, whole string) *Comment {
 	return &Comment{room: limit - lastLine, whole: whole, entries: map[string]int{}, details: map[string]int{}}
 }
@@ -55,7 +56,8 @@ func CodeSpan(text string) string {
 // Words is text as words of a line that something else began.
 func Words(text string) string { return quiet(inline(plain.Escape(text))) }
 
-// quiet keeps words from being more than words to a forge: a mention, a reference to an issue, a link. An empty character stands where each would begin.
+// quiet keeps words from being more than words to a forge: a mention, a reference to an issue, a link. An empty
+// character stands where each would begin.
 func quiet(text string) string {
 	const apart = "&#8203;"
 	var b strings.Builder
@@ -81,7 +83,8 @@ func quiet(text string) string {
 	return b.String()
 }
 
-// unheard is a line of a block that the log of a workflow does not take for a command: those of GitHub begin a line with two colons, or stand anywhere behind ##[.
+// unheard is a line of a block that the log of a workflow does not take for a command: those of GitHub begin a line
+// with two colons, or stand anywhere behind ##[.
 func unheard(line string) string {
 	if body := strings.TrimLeft(line, " \t"); strings.HasPrefix(body, "::") {
 		line = line[:len(line)-len(body)] + `\x3a` + body[1:]

@@ -7,7 +7,8 @@ import (
 	"markmill/runs"
 )
 
-// TestMarkdownShowsTheLastStateOfADisplay: an update changes the cell that has shown the result, in Markdown as in Jupyter, and is shown nowhere else.
+// TestMarkdownShowsTheLastStateOfADisplay: an update changes the cell that has shown the result, in Markdown as in
+// Jupyter, and is shown nowhere else.
 func TestMarkdownShowsTheLastStateOfADisplay(t *testing.T) {
 	nb := testNotebook("```python {#a}\n```\n\n```python {#b}\n```\n")
 	d := newDir(nb)

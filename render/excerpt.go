@@ -113,7 +113,8 @@ func readWindow(files fs.FS, name string, whole, edge int64) (window, error) {
 	return w, err
 }
 
-// End reads the end of a file, at most n bytes, from the start of a line where one starts there. more says that the file has more.
+// End reads the end of a file, at most n bytes, from the start of a line where one starts there. more says that the
+// file has more.
 func End(files fs.FS, name string, n int64) (text []byte, more bool, err error) {
 	w, err := readWindow(files, name, n, n)
 	if err != nil || w.whole {

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// htmlTables is HTML that consists of tables (a DataFrame's) as Markdown tables; "" of any other. file has the whole of them.
+// htmlTables is HTML that consists of tables (a DataFrame's) as Markdown tables; "" of any other. file has the whole of
+// them.
 func htmlTables(raw []byte, c *cleaner, file string) string {
 	context := &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div}
 	nodes, err := html.ParseFragment(bytes.NewReader(bytes.ToValidUTF8(raw, []byte("\uFFFD"))), context)
@@ -92,8 +93,8 @@ func textOf(n *html.Node, depth int) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// table writes one table. Cells that span several columns or rows leave the others empty. A table in a cell, a script or a picture
-// makes it none that Markdown can show.
+// table writes one table. Cells that span several columns or rows leave the others empty. A table in a cell, a script
+// or a picture makes it none that Markdown can show.
 func (t *tableReader) table(n *html.Node) {
 	var rows [][]string
 	head := 0              // rows of headings

@@ -16,8 +16,9 @@ import (
 	"markmill/runs"
 )
 
-// jupyterOutput is the output notebook as Jupyter's: the source with outputs, counts and the metadata that papermill leaves,
-// with the injected parameters as a cell and the manifest in the metadata. A Markdown notebook is first made one of Jupyter's.
+// jupyterOutput is the output notebook as Jupyter's: the source with outputs, counts and the metadata that papermill
+// leaves, with the injected parameters as a cell and the manifest in the metadata. A Markdown notebook is first made
+// one of Jupyter's.
 func jupyterOutput(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) {
 	j, err := newJupyter(nb)
 	if err != nil {
@@ -124,7 +125,8 @@ func (j *jupyter) codeCells() []int {
 	return out
 }
 
-// regionIDs are the names that the manifest has for code cells, by place: those of the steps when the notebook itself is run.
+// regionIDs are the names that the manifest has for code cells, by place: those of the steps when the notebook itself
+// is run.
 func (j *jupyter) regionIDs() map[int]string {
 	out := map[int]string{}
 	bare, _ := j.file.Runnable() // what is wrong with it does not change which steps it has
@@ -149,7 +151,8 @@ type stepOutcome struct {
 	note    any                                       // what the cell's metadata say of it, nil without
 }
 
-// steps writes what came of each cell. Executions are counted as a kernel counts them, the injected cell too, which papermill executes.
+// steps writes what came of each cell. Executions are counted as a kernel counts them, the injected cell too, which
+// papermill executes.
 func (j *jupyter) steps(of func(*notebooks.Step) (stepOutcome, error)) error {
 	outcomes := map[int]stepOutcome{}
 	ran := false
@@ -308,8 +311,8 @@ func recordedValues(run *runs.Run) []notebooks.Bound {
 	return out
 }
 
-// inject adds the cell of injected parameters, and says whether there is one. A value that the language cannot write as source
-// stands in the metadata alone.
+// inject adds the cell of injected parameters, and says whether there is one. A value that the language cannot write as
+// source stands in the metadata alone.
 func (j *jupyter) inject(count int) bool {
 	if len(j.given) == 0 {
 		return false
@@ -363,8 +366,8 @@ func (j *jupyter) metadata() error {
 // outputPath is the path of OUTPUT of a run as its notebook names it, or nil.
 func outputPath(run *runs.Run) any { return OutputPath(run.Started.Output, run.Started.Repository) }
 
-// OutputPath is an absolute path of OUTPUT, or an address, as an output notebook names it: within the repository, or else by its name, so that
-// nothing of this machine stands there. "" gives nil; repository is "" outside one.
+// OutputPath is an absolute path of OUTPUT, or an address, as an output notebook names it: within the repository, or
+// else by its name, so that nothing of this machine stands there. "" gives nil; repository is "" outside one.
 func OutputPath(out, repository string) any {
 	if out == "" {
 		return nil

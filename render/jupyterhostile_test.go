@@ -15,8 +15,8 @@ import (
 // jupyterName is that of an output notebook of Jupyter's in a record.
 const jupyterName = "output.ipynb"
 
-// TestAJupyterOutputHoldsWhateverStepsPrint: of a Markdown notebook it is one that can be read, that its own manifest agrees with, that strips to
-// what the conversion of the source gives, and that is the same the second time.
+// TestAJupyterOutputHoldsWhateverStepsPrint: of a Markdown notebook it is one that can be read, that its own manifest
+// agrees with, that strips to what the conversion of the source gives, and that is the same the second time.
 func TestAJupyterOutputHoldsWhateverStepsPrint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nb := drawNotebook(t)

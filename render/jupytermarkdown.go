@@ -10,8 +10,8 @@ import (
 	"markmill/runs"
 )
 
-// What the output notebook of a Markdown notebook tells and Jupyter has no place for: how a step ended stands in the metadata of its cell, what it
-// changed among its outputs, why the run did not pass in a cell on top.
+// What the output notebook of a Markdown notebook tells and Jupyter has no place for: how a step ended stands in the
+// metadata of its cell, what it changed among its outputs, why the run did not pass in a cell on top.
 
 // stepNote is how a step ended, in the metadata of its cell.
 type stepNote struct {
@@ -23,8 +23,8 @@ type stepResult struct {
 	Words  string          `json:"words"`
 }
 
-// besides adds what a region tells besides what the step said: that it failed, where the interpreter has no words for it, and
-// what it changed.
+// besides adds what a region tells besides what the step said: that it failed, where the interpreter has no words for
+// it, and what it changed.
 func (o *cellOutputs) besides(rec runs.StepRecord) error {
 	o.flush()
 	if hasTag(rec.Planned, notebooks.TagVolatile) {
@@ -48,7 +48,8 @@ func (o *cellOutputs) besides(rec runs.StepRecord) error {
 	return nil
 }
 
-// fails adds the error of a step whose interpreter has told none, so that every reader of Jupyter notebooks sees that it failed.
+// fails adds the error of a step whose interpreter has told none, so that every reader of Jupyter notebooks sees that
+// it failed.
 func (o *cellOutputs) fails(id notebooks.StepID, words string) {
 	words = (&cleaner{names: o.names, rules: o.rules}).oneLine(words, 200)
 	o.list = append(o.list, map[string]any{"output_type": "error", "ename": "StepFailed", "evalue": words,
@@ -66,8 +67,8 @@ func (o *cellOutputs) change(page string, e excerpt, about map[string]any) {
 		"data": map[string]any{"text/markdown": ipynb.Lines(page), "text/plain": ipynb.Lines(text)}})
 }
 
-// verdict says on top how the run came out, as an output notebook in Markdown does: in a cell of its own, or in the one that marks
-// an error there as papermill's does.
+// verdict says on top how the run came out, as an output notebook in Markdown does: in a cell of its own, or in the one
+// that marks an error there as papermill's does.
 func (j *jupyter) verdict() {
 	words := VerdictMarkdown(&j.manifest, j.nb.Front.Headline)
 	if len(j.result.Added) > 0 && j.result.Added[0].ID == errorTop {

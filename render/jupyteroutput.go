@@ -194,7 +194,8 @@ type cellOutputs struct {
 	told    []scrapbook.Scrap // those that the outputs hold
 }
 
-// shown is a text with this machine's paths by name, and what varies as the notebook's rules have it. Colours stay: Jupyter shows them.
+// shown is a text with this machine's paths by name, and what varies as the notebook's rules have it. Colours stay:
+// Jupyter shows them.
 func (o *cellOutputs) shown(text string) string {
 	text = o.names.replace(strings.ToValidUTF8(text, "\uFFFD"))
 	if len(o.rules) == 0 {

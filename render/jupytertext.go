@@ -14,9 +14,9 @@ import (
 // address is what Python and others print of an object that has nothing better to say: another one each time.
 var address = lazyregexp.New(`\b0x[0-9a-fA-F]{5,16}\b`)
 
-// JupyterText is a Jupyter notebook as a text that can be compared by lines: a heading for each cell and each output, and what
-// they say. Counts, ids, and what Jupyter and papermill note of a session are left out; of a picture its size and digest
-// are shown. It is for reading: the notebook cannot be made of it.
+// JupyterText is a Jupyter notebook as a text that can be compared by lines: a heading for each cell and each output,
+// and what they say. Counts, ids, and what Jupyter and papermill note of a session are left out; of a picture its size
+// and digest are shown. It is for reading: the notebook cannot be made of it.
 func JupyterText(nb *ipynb.Notebook) []byte {
 	var b strings.Builder
 	metadata(&b, nb.Metadata, "metadata", "signature", "widgets", "orig_nbformat", "orig_nbformat_minor", "language_info", "papermill")

@@ -11,8 +11,8 @@ import (
 	"markmill/runs"
 )
 
-// widgets are those of a run, as they stood at its end. Their ids are random; here they have others, by the order in which they were made,
-// so that a run gives the same file twice.
+// widgets are those of a run, as they stood at its end. Their ids are random; here they have others, by the order in
+// which they were made, so that a run gives the same file twice.
 type widgets struct {
 	states []runs.OutputData
 	rename *strings.Replacer

@@ -7,7 +7,8 @@ import (
 	"markmill/runs"
 )
 
-// The last state of each widget stands in the metadata, under an id that does not change from run to run, and outputs show it by that.
+// The last state of each widget stands in the metadata, under an id that does not change from run to run, and outputs
+// show it by that.
 func TestWidgets(t *testing.T) {
 	const random = "0e81ab4eb95c4d169537ccad14c6260e"
 	files := fstest.MapFS{

@@ -11,8 +11,8 @@ import (
 	"markmill/runs"
 )
 
-// Manifest is the result of a run as its output notebook has it. nb is the notebook that ran. What varies from one run to
-// the next is not in it.
+// Manifest is the result of a run as its output notebook has it. nb is the notebook that ran. What varies from one run
+// to the next is not in it.
 func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 	names := newPathNames(run.Started.Paths)
 	say := func(words string) string { return plain.Escape(names.replace(words)) }
@@ -163,8 +163,8 @@ func scalar(v codec.Raw) bool {
 	return v.IsValid() && v[0] != '{' && v[0] != '['
 }
 
-// manifestChanges is the change of the whole run, nil when it was not checked. Of a file that a volatile step has written
-// last, the content is another in every run: it is named without its blob.
+// manifestChanges is the change of the whole run, nil when it was not checked. Of a file that a volatile step has
+// written last, the content is another in every run: it is named without its blob.
 func manifestChanges(run *runs.Run) ([]notebooks.ManifestChange, int) {
 	d := run.Diff
 	if d == nil || d.Skipped != "" {

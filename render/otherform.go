@@ -13,7 +13,8 @@ import (
 	"markmill/runs"
 )
 
-// CheckForm says whether a run can leave an output notebook of another form than the notebook's, before anything has run.
+// CheckForm says whether a run can leave an output notebook of another form than the notebook's, before anything has
+// run.
 func CheckForm(form notebooks.Form, nb *notebooks.Notebook) error {
 	var err error
 	switch {
@@ -60,8 +61,9 @@ func asJupyter(nb *notebooks.Notebook) (*ipynb.Notebook, map[int]*notebooks.Step
 // AsMarkdown is the Markdown notebook whose digest the outputs in Markdown have of a notebook.
 func AsMarkdown(nb *notebooks.Notebook) (*notebooks.Notebook, error) { return asMarkdown(nb) }
 
-// asMarkdown makes a Markdown notebook of a script or of a Jupyter notebook. Its steps have the ids that they have in the record. What of the
-// text Markdown would take for a step, or for something that does not end with its cell, is shown in a fence.
+// asMarkdown makes a Markdown notebook of a script or of a Jupyter notebook. Its steps have the ids that they have in
+// the record. What of the text Markdown would take for a step, or for something that does not end with its cell, is
+// shown in a fence.
 func asMarkdown(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
 	switch nb.Form {
 	case ipynb.Form:

@@ -35,7 +35,8 @@ func jupyterOf(t *testing.T, cells ...string) *notebooks.Notebook {
 	return nb
 }
 
-// TestJupyterAsMarkdownTakesAnyText: whatever the text of a Jupyter notebook is, a run of it can leave Markdown with the same steps.
+// TestJupyterAsMarkdownTakesAnyText: whatever the text of a Jupyter notebook is, a run of it can leave Markdown with
+// the same steps.
 func TestJupyterAsMarkdownTakesAnyText(t *testing.T) {
 	for _, text := range []string{
 		"```bash {#x}\ntrue\n```", "```python {.step}\nx\n```", "```{python}\nx\n```", "```{code-cell} python\nx\n```", "```python tags=[\"parameters\"]\nx\n```",

@@ -12,9 +12,9 @@ import (
 	"markmill/runs"
 )
 
-// Output returns the output notebook of a name, which says its form: in Markdown the source with a region after every step that ran or was
-// skipped for a reason, and the manifest. files is the run directory. The result is a pure function
-// of the four.
+// Output returns the output notebook of a name, which says its form: in Markdown the source with a region after every
+// step that ran or was skipped for a reason, and the manifest. files is the run directory. The result is a pure
+// function of the four.
 func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) {
 	if path.Ext(name) == ".ipynb" {
 		return jupyterOutput(name, nb, run, files)

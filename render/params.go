@@ -17,9 +17,9 @@ const ParametersRegion = "injected-parameters"
 // StatusPrepared is the status in the manifest of a notebook that was prepared and not run.
 const StatusPrepared = "prepared"
 
-// Prepared returns the source with the values that a run would inject, each shown after the block
-// that declares it: what --prepare-only writes, in the form that is asked for. given are the values that were given; output is the path of OUTPUT as the
-// notebook names it, see OutputPath, or nil; report folds the code.
+// Prepared returns the source with the values that a run would inject, each shown after the block that declares it:
+// what --prepare-only writes, in the form that is asked for. given are the values that were given; output is the path
+// of OUTPUT as the notebook names it, see OutputPath, or nil; report folds the code.
 func Prepared(form notebooks.Form, nb *notebooks.Notebook, params []runs.ParamData, given []notebooks.Bound, output any, report bool) ([]byte, error) {
 	if form == ipynb.Form {
 		return jupyterPrepared(nb, params, given, output, report)

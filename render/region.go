@@ -47,8 +47,8 @@ func reached(rec runs.StepRecord) bool {
 	return rec.Step != nil || rec.Planned.Action == runs.ActionSkip
 }
 
-// write writes the whole body: results open, then all else folded under the line that sums the step up. A step that failed or
-// broke a rule is open whole.
+// write writes the whole body: results open, then all else folded under the line that sums the step up. A step that
+// failed or broke a rule is open whole.
 func (r *region) write(pics []picture) error {
 	r.shown = map[string]bool{}
 	ran := r.rec.Finished != nil && r.rec.Finished.Status != runs.StepSkipped

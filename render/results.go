@@ -16,8 +16,8 @@ import (
 	"markmill/runs"
 )
 
-// results writes what a step showed, in its order: pictures, tables, Markdown and other text. Each stands once. Scraps that ask
-// to be shown come last, each behind a comment that holds its value for programs.
+// results writes what a step showed, in its order: pictures, tables, Markdown and other text. Each stands once. Scraps
+// that ask to be shown come last, each behind a comment that holds its value for programs.
 func (r *region) results(pics []picture) error {
 	left := map[string]picture{}
 	for _, p := range pics {
@@ -77,7 +77,8 @@ func (r *region) display(d runs.DisplayData) error {
 	return nil
 }
 
-// page is a result in HTML or Markdown as Markdown that may stand open in a page; "" where it cannot, or would take too much room.
+// page is a result in HTML or Markdown as Markdown that may stand open in a page; "" where it cannot, or would take too
+// much room.
 func (r *region) page(d runs.DisplayData, room int) (string, error) {
 	const most = 1 << 20 // what is longer is no table for a page
 	if d.Bytes > most {
@@ -101,8 +102,8 @@ func (r *region) page(d runs.DisplayData, room int) (string, error) {
 	return page, nil
 }
 
-// harmless says that Markdown may stand open between the author's own: it ends where it ends, and holds no HTML, which could hide
-// what comes after it.
+// harmless says that Markdown may stand open between the author's own: it ends where it ends, and holds no HTML, which
+// could hide what comes after it.
 func harmless(page string) bool {
 	if strings.TrimSpace(page) == "" || !notebooks.SelfContained([]byte(page)) {
 		return false

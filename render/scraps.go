@@ -57,8 +57,8 @@ func scrapLine(s runs.ScrapData, names pathNames) (string, error) {
 	return plain.EscapeJSON(names.replace(string(name) + ": " + string(value))), nil
 }
 
-// scrapBlock writes the scraps of a step as one JSON object with sorted keys, a scrap a line, but for those that are shown
-// already. It is bounded to about limit bytes.
+// scrapBlock writes the scraps of a step as one JSON object with sorted keys, a scrap a line, but for those that are
+// shown already. It is bounded to about limit bytes.
 func scrapBlock(b *bytes.Buffer, scraps []runs.ScrapData, shown map[string]bool, c *cleaner, limit int) error {
 	var lines []string
 	size, gone := 0, 0

@@ -10,8 +10,9 @@ import (
 	"markmill/notebooks/percent"
 )
 
-// Script makes a Markdown notebook of a percent script: its text as prose, its cells of code as the same steps with the same ids, its front matter.
-// What of the text Markdown would take for a step, or for something that does not end with its cell, is shown in a fence.
+// Script makes a Markdown notebook of a percent script: its text as prose, its cells of code as the same steps with the
+// same ids, its front matter. What of the text Markdown would take for a step, or for something that does not end with
+// its cell, is shown in a fence.
 func Script(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
 	s, err := percent.Parse(nb.Name, nb.Source)
 	if err != nil {
@@ -27,7 +28,8 @@ func Script(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
 	return out, nil
 }
 
-// cellsAs makes a Markdown notebook of cells, of which those of code are the steps of nb; head is how the front matter is written.
+// cellsAs makes a Markdown notebook of cells, of which those of code are the steps of nb; head is how the front matter
+// is written.
 func cellsAs(nb *notebooks.Notebook, head, front string, cells []percent.Cell) (*notebooks.Notebook, error) {
 	var b bytes.Buffer
 	if front = withoutJupyter(front); strings.TrimSpace(front) != "" {
@@ -98,7 +100,8 @@ func writeProse(b *bytes.Buffer, text string, top bool) {
 	}
 }
 
-// isProse says whether a text is nothing but prose in a Markdown notebook, on top of it or not: no step is in it, and one behind it is one.
+// isProse says whether a text is nothing but prose in a Markdown notebook, on top of it or not: no step is in it, and
+// one behind it is one.
 func isProse(text string, top bool) bool {
 	before := "\n"
 	if !top {

@@ -43,7 +43,8 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// Whatever a script holds, its steps are those of the Markdown that is made of it, and what a run puts in there comes out again.
+// Whatever a script holds, its steps are those of the Markdown that is made of it, and what a run puts in there comes
+// out again.
 func TestScriptHasTheSameSteps(t *testing.T) {
 	line := rapid.SampledFrom([]string{"# %%", "# %% [markdown]", "# %% [raw]", "# %% T tags=[\"test\", \"a b\"]", "# %% needs=[\"step-1\"] timeout=\"3s\" if=\"1 < 2\"", "# %% language=\"bash\"", "1", "# text", "# ```",
 		"# ```python {#x}", "# ~~~", "```", "\"\"\"", "# <!--", "# -->", "", "  x", "# ---", "# allow: [a]", "# [a]: b", "# > - x", "# <div>", "# <!-- markmill:end 0 -->", "# 1. a", "# \t```sh {.test}", "\x85", "a\rb"})

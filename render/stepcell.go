@@ -92,7 +92,8 @@ func (c *StepCell) outcome(id notebooks.StepID) stepOutcome {
 	return o
 }
 
-// Jupyter is an output notebook in Markdown as Jupyter's: nb is its source, m its manifest, cells what it tells of the steps.
+// Jupyter is an output notebook in Markdown as Jupyter's: nb is its source, m its manifest, cells what it tells of the
+// steps.
 func Jupyter(nb *notebooks.Notebook, m *notebooks.Manifest, given []notebooks.Bound, cells map[notebooks.StepID]*StepCell) ([]byte, error) {
 	j, err := newJupyter(nb)
 	if err != nil {

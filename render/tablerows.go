@@ -2,8 +2,8 @@ package render
 
 import "markmill/notebooks/codec"
 
-// TableRows is the value of a table scrap as rows of text, the titles first; ok is false for a value of another shape. It knows
-// a list of objects, and columns with data or rows.
+// TableRows is the value of a table scrap as rows of text, the titles first; ok is false for a value of another shape.
+// It knows a list of objects, and columns with data or rows.
 func TableRows(value codec.Raw) (rows [][]string, ok bool) {
 	t, ok := readTable(value)
 	if !ok {

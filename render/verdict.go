@@ -14,8 +14,9 @@ import (
 // mostReasons is how many blockers the verdict tells; the manifest has them all.
 const mostReasons = 3
 
-// VerdictMarkdown is the verdict of an output notebook in a few lines of Markdown: how the run came out, why it did not pass, what
-// it was given and what it found. It is made of the manifest alone. headline chooses the scraps; nil takes the first.
+// VerdictMarkdown is the verdict of an output notebook in a few lines of Markdown: how the run came out, why it did not
+// pass, what it was given and what it found. It is made of the manifest alone. headline chooses the scraps; nil takes
+// the first.
 func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 	var b strings.Builder
 	line := func(text string) { b.WriteString(strings.TrimRight("> "+text, " ") + "\n") }
@@ -98,8 +99,8 @@ func StepWords(m *notebooks.Manifest) string {
 	return words
 }
 
-// TestsWords says what became of the test steps, with the counts of their runners where these say so. A test that failed as
-// expected has not passed.
+// TestsWords says what became of the test steps, with the counts of their runners where these say so. A test that
+// failed as expected has not passed.
 func TestsWords(m *notebooks.Manifest) string {
 	steps, passed, failed, expected, not := 0, 0, 0, 0, 0
 	var sum notebooks.ManifestTests

@@ -10,8 +10,8 @@ import (
 // sealedFrom is the version of the views from which every file of a record is in its journal by digest, or is a view.
 const sealedFrom = 2
 
-// isView says whether a file is made of the journal and the other files, and compared with what they give. SHA256SUMS and
-// its signature are checked by themselves.
+// isView says whether a file is made of the journal and the other files, and compared with what they give. SHA256SUMS
+// and its signature are checked by themselves.
 func (r *Run) isView(name string) bool {
 	return slices.Contains([]string{JournalFile, ReportFile, ReportPageFile, TestLogFile, SumsFile, SumsSignatureFile}, name) ||
 		slices.Contains(r.OutputFiles(), name)

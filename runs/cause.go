@@ -19,8 +19,8 @@ type Cause struct {
 	Fix         string // how to mend it; "" where the words of the blocker say it already
 }
 
-// Causes gives every reason why the run did not pass, in order of cause: first what went wrong by itself, in the order in
-// which it happened, then what followed from it.
+// Causes gives every reason why the run did not pass, in order of cause: first what went wrong by itself, in the order
+// in which it happened, then what followed from it.
 func (r *Run) Causes() []Cause {
 	list := r.Blockers()
 	if r.Completed != nil { // it has them all, as they came
@@ -61,7 +61,8 @@ func leadsTo(a, b Blocker) bool {
 	return false
 }
 
-// Fix says how what a code stands for is mended, in a sentence that holds for every run; "" where there is nothing to say.
+// Fix says how what a code stands for is mended, in a sentence that holds for every run; "" where there is nothing to
+// say.
 func Fix(code string) string { return fixes[code] }
 
 var fixes = map[string]string{
@@ -103,7 +104,8 @@ func (r *Run) ChangedBy(path string) notebooks.StepID {
 	return by
 }
 
-// LeftOut are the steps that the command line left out of the run (--only, --from, --until, --skip-tag), in their order.
+// LeftOut are the steps that the command line left out of the run (--only, --from, --until, --skip-tag), in their
+// order.
 func (r *Run) LeftOut() []notebooks.StepID {
 	var ids []notebooks.StepID
 	for _, s := range r.Steps {

@@ -53,8 +53,9 @@ type RunStartedData struct {
 	RunID    RunID  `json:"run_id"`
 	Markmill string `json:"markmill"` // version
 	Notebook string `json:"notebook"` // path as given
-	// SourcePath is the path of the notebook with slashes: from the root of the repository, or outside one from the folder
-	// of the run. It is empty where the notebook has no path, lies elsewhere, or where an older version made the record.
+	// SourcePath is the path of the notebook with slashes: from the root of the repository, or outside one from the
+	// folder of the run. It is empty where the notebook has no path, lies elsewhere, or where an older version made the
+	// record.
 	SourcePath string `json:"source_path,omitzero"`
 	Form       string `json:"form"`            //
 	SourceFile string `json:"source_file"`     // name of the copy in the run directory
@@ -73,23 +74,26 @@ type RunStartedData struct {
 	Assets string `json:"assets,omitzero"`
 	// Output is the absolute path of the output notebook outside the run directory, "" without one.
 	Output string `json:"output,omitzero"`
-	// OutputForm is the form of that notebook where it is another than the source's: then one of each stands in the run directory.
+	// OutputForm is the form of that notebook where it is another than the source's: then one of each stands in the run
+	// directory.
 	OutputForm string `json:"output_form,omitzero"`
 	// Sandbox is what held the steps; nil in records of versions that had none.
 	Sandbox *SandboxData `json:"sandbox,omitempty"`
-	// Views is the version of the views that the run leaves (ViewsVersion); 0 in records of versions before there was one.
+	// Views is the version of the views that the run leaves (ViewsVersion); 0 in records of versions before there was
+	// one.
 	Views int `json:"views,omitzero"`
 	// Options are those of the command line that a resumed run takes over; nil in records of versions that
 	// did not keep them.
 	Options *OptionsData `json:"options,omitzero"`
 }
 
-// ViewsVersion is that of the output notebook, the report and the test log that this program makes of a record. It is raised
-// when one of them changes: those of an older record cannot be made again, byte for byte, and verify then compares less.
+// ViewsVersion is that of the output notebook, the report and the test log that this program makes of a record. It is
+// raised when one of them changes: those of an older record cannot be made again, byte for byte, and verify then
+// compares less.
 const ViewsVersion = 2
 
-// LocalOutput is the path of the output notebook, "" where there is none, or where it is at an address (s3://…): nothing waits
-// beside that.
+// LocalOutput is the path of the output notebook, "" where there is none, or where it is at an address (s3://…):
+// nothing waits beside that.
 func (d RunStartedData) LocalOutput() string {
 	if strings.Contains(d.Output, "://") {
 		return ""
@@ -281,7 +285,8 @@ type StepStartedData struct {
 	Program string `json:"program"` // path of the interpreter
 	Version string `json:"version,omitzero"`
 	Attempt int    `json:"attempt"` // from 1
-	// LostIn is the step in which the interpreter of this step's session had ended: this is the first step of a new one, without the state.
+	// LostIn is the step in which the interpreter of this step's session had ended: this is the first step of a new
+	// one, without the state.
 	LostIn  notebooks.StepID `json:"lost_in,omitzero"`
 	Carried *CarriedData     `json:"carried,omitempty"`
 }
@@ -295,7 +300,8 @@ type ScrapData struct {
 	File    string    `json:"file,omitzero"` // image, file: relative to the run directory
 	Digest  Digest    `json:"digest,omitzero"`
 	Display bool      `json:"display,omitzero"`
-	// Encoder is what wrote the value, where it is a program's own way that is not known here: then type is json, and the value as it stood.
+	// Encoder is what wrote the value, where it is a program's own way that is not known here: then type is json, and
+	// the value as it stood.
 	Encoder string       `json:"encoder,omitzero"`
 	Carried *CarriedData `json:"carried,omitempty"`
 }
@@ -404,7 +410,8 @@ type DisplayData struct {
 	Bytes  int64  `json:"bytes"`
 	Digest Digest `json:"digest"`
 	Alt    string `json:"alt,omitzero"` // text/plain of the same result
-	// DisplayID is the id under which later results may take its place; Update says that it is there only to take that of others.
+	// DisplayID is the id under which later results may take its place; Update says that it is there only to take that
+	// of others.
 	DisplayID string `json:"display_id,omitzero"`
 	Update    bool   `json:"update,omitzero"`
 }
@@ -462,8 +469,8 @@ type VerificationData struct {
 	Judges *JudgesData `json:"judges,omitempty"`
 }
 
-// JudgesData says which protected files a run changed, and what the judging steps (test, review) came to when they ran a
-// second time with the base's versions of these files.
+// JudgesData says which protected files a run changed, and what the judging steps (test, review) came to when they ran
+// a second time with the base's versions of these files.
 type JudgesData struct {
 	Changed []string     `json:"changed"` // paths, sorted
 	Steps   []JudgedStep `json:"steps,omitempty"`
@@ -521,7 +528,8 @@ const (
 	Fail        Status = "fail"
 	Blocked     Status = "blocked"
 	Interrupted Status = "interrupted"
-	// Partial is the verdict of a run that passed, but of only a part of the notebook (--only, --from, --until, --skip-tag).
+	// Partial is the verdict of a run that passed, but of only a part of the notebook (--only, --from, --until,
+	// --skip-tag).
 	Partial Status = "partial"
 	Running Status = "running" // no run.completed yet
 )
@@ -540,13 +548,13 @@ type CompletedData struct {
 	Signal        int      `json:"signal,omitzero"`          // of an interrupted run
 	// InnerRuns are runs that a step made and that ended after it.
 	InnerRuns []InnerRun `json:"inner_runs,omitempty"`
-	// Files are those of the record that no other event names: the trace, what earlier attempts and replays left, and what an
-	// interrupted step had written.
+	// Files are those of the record that no other event names: the trace, what earlier attempts and replays left, and
+	// what an interrupted step had written.
 	Files []SealedFile `json:"files,omitempty"`
 	// Signatures are SSH signatures of the manifests of the output notebooks, by the name of the notebook.
 	Signatures map[string]string `json:"signatures,omitempty"`
-	// Outputs are the output notebooks that the run directory does not keep, because one of them stands at OUTPUT; none where it
-	// keeps all of them.
+	// Outputs are the output notebooks that the run directory does not keep, because one of them stands at OUTPUT; none
+	// where it keeps all of them.
 	Outputs []LeftOutput `json:"outputs,omitempty"`
 }
 
@@ -558,8 +566,8 @@ type BundleData struct {
 	Ref    string `json:"ref"` // that the bundle gives the last commit, beside HEAD
 }
 
-// LeftOutput is an output notebook that the run directory does not keep: it is made again, byte for byte, of the journal and the
-// files that the journal names.
+// LeftOutput is an output notebook that the run directory does not keep: it is made again, byte for byte, of the
+// journal and the files that the journal names.
 type LeftOutput struct {
 	Name   string `json:"name"` // that it would have in the run directory
 	Digest Digest `json:"digest"`

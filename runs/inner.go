@@ -40,12 +40,12 @@ func (id RunID) Valid() bool {
 // adoptPrefix begins the name of a run directory that is being copied into the store.
 const adoptPrefix = ".inner-"
 
-// inStore says whether a run stands in the store together with the one around it: it comes and goes with that, and is not the
-// last run when that is meant.
+// inStore says whether a run stands in the store together with the one around it: it comes and goes with that, and is
+// not the last run when that is meant.
 func inStore(parent RunID, ids []RunID) bool { return parent != "" && slices.Contains(ids, parent) }
 
-// Adopt copies the directory of a run into the store. check is called with the copy before it gets its name; on its error
-// nothing is kept. Only regular files are copied.
+// Adopt copies the directory of a run into the store. check is called with the copy before it gets its name; on its
+// error nothing is kept. Only regular files are copied.
 func (s Store) Adopt(id RunID, from string, check func(copied string) error) (err error) {
 	if err := os.MkdirAll(s.runs(), 0o755); err != nil {
 		return cannotWrite(s.runs(), err)
@@ -120,8 +120,8 @@ func (s Store) sweepAdopted(name string) error {
 	return removeTree(dir)
 }
 
-// inner holds the runs that were made in the steps of this one, and the run that this one was made in, against what stands
-// beside it in the store. A record that is not there, or that is looked at elsewhere, is none to compare with.
+// inner holds the runs that were made in the steps of this one, and the run that this one was made in, against what
+// stands beside it in the store. A record that is not there, or that is looked at elsewhere, is none to compare with.
 func (c *check) inner() {
 	beside := func(id RunID) string { return filepath.Join(filepath.Dir(c.dir), string(id)) }
 	for step, list := range c.v.Run.InnerRuns() {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Located is a blocker with the rule, the paths and the step that it is about. Records of older versions do not name them: there
-// they are taken from the contract, the change and the patches of the steps, where these say it.
+// Located is a blocker with the rule, the paths and the step that it is about. Records of older versions do not name
+// them: there they are taken from the contract, the change and the patches of the steps, where these say it.
 func (r *Run) Located(b Blocker) Blocker {
 	switch b.Code {
 	case CodeDisallowedFileChange:

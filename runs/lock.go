@@ -38,8 +38,8 @@ func Lock(dir string) (release func(), err error) {
 	}
 }
 
-// lockNew is Lock for a folder that the caller has just made. Who asks meanwhile whether its run is alive holds the lock for
-// a moment.
+// lockNew is Lock for a folder that the caller has just made. Who asks meanwhile whether its run is alive holds the
+// lock for a moment.
 func lockNew(dir string) (release func(), err error) {
 	for deadline := time.Now().Add(making); ; time.Sleep(time.Millisecond) {
 		release, err = Lock(dir)

@@ -38,8 +38,8 @@ func lockAndHandOn(dir string) {
 	os.Exit(1)
 }
 
-// TestLockOfAProcessThatIsGone: a process that was killed while it made a child leaves its lock with the child for a moment.
-// That is not the run any more, and is waited for.
+// TestLockOfAProcessThatIsGone: a process that was killed while it made a child leaves its lock with the child for a
+// moment. That is not the run any more, and is waited for.
 func TestLockOfAProcessThatIsGone(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the child finds the lock's descriptor in /proc")

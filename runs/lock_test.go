@@ -55,7 +55,8 @@ func lockElsewhere(t *testing.T, dir string) (kill func()) {
 	return kill
 }
 
-// A folder that was moved away while it was locked, and made anew: the lock of the new one is not the old one's to take.
+// A folder that was moved away while it was locked, and made anew: the lock of the new one is not the old one's to
+// take.
 func TestLockOfAMovedFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	made := func() func() {

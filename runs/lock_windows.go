@@ -20,8 +20,8 @@ func tryLock(file *os.File) error {
 	return err
 }
 
-// exclusive holds nothing: Windows locks no folder. A run that is made while another command takes away what was cut may end with
-// an error there.
+// exclusive holds nothing: Windows locks no folder. A run that is made while another command takes away what was cut
+// may end with an error there.
 func exclusive(string) (done func(), err error) { return func() {}, nil }
 
 // unlock closes first: Windows removes no file that is open. Somebody may take the lock in between;

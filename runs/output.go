@@ -16,8 +16,8 @@ const jupyterOutput = "output.ipynb"
 // OutputFile is the name of the output notebook in the run directory: of the form of the source.
 func (r *Run) OutputFile() string { return OutputFor(r.Started.SourceFile) }
 
-// OutputFiles are the names of the output notebooks of a run: that of the form of the source, and one of the form that was
-// asked for where it is another. They stand in the run directory, but for those that Left gives.
+// OutputFiles are the names of the output notebooks of a run: that of the form of the source, and one of the form that
+// was asked for where it is another. They stand in the run directory, but for those that Left gives.
 func (r *Run) OutputFiles() []string {
 	names := []string{r.OutputFile()}
 	if r.Started.OutputForm != "" {
@@ -39,8 +39,9 @@ func (r *Run) Left(name string) *LeftOutput {
 	return nil
 }
 
-// CanLeave says whether the run directory can do without the output notebooks: one of them is a Jupyter notebook, which is as large as all
-// that the steps have printed, and OUTPUT is a file. A run that was interrupted, or that showed a secret, keeps them.
+// CanLeave says whether the run directory can do without the output notebooks: one of them is a Jupyter notebook, which
+// is as large as all that the steps have printed, and OUTPUT is a file. A run that was interrupted, or that showed a
+// secret, keeps them.
 func (r *Run) CanLeave() bool {
 	return slices.Contains(r.OutputFiles(), jupyterOutput) && r.Started.LocalOutput() != "" &&
 		r.Status() != Interrupted && r.Status() != Running && !reports(r, CodeSecretLeaked)

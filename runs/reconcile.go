@@ -82,8 +82,8 @@ func complete(dir string, record *loaded, clock func() time.Time) (run *Run, err
 	return Fold(events)
 }
 
-// sealCommits names the last commit of a run that was cut, and its bundle, where that was written already: it has its name
-// only when it is whole.
+// sealCommits names the last commit of a run that was cut, and its bundle, where that was written already: it has its
+// name only when it is whole.
 func sealCommits(dir string, run *Run, data *CompletedData) error {
 	if run.Diff == nil || run.Diff.ResultCommit == "" {
 		return nil
@@ -124,8 +124,8 @@ func unborn(dir string) bool {
 	return errors.Is(err, io.EOF) && len(line) < headMax
 }
 
-// Discard removes the run directory of a run that was cut before its first event: away from the list first, so that no half
-// of it is seen. It is false of every other run, and of one that is alive, is being made, or is gone.
+// Discard removes the run directory of a run that was cut before its first event: away from the list first, so that no
+// half of it is seen. It is false of every other run, and of one that is alive, is being made, or is gone.
 func (s Store) Discard(id RunID) (bool, error) {
 	done, err := exclusive(s.runs())
 	if err != nil {

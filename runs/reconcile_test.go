@@ -139,8 +139,8 @@ func TestReconcileIsCut(t *testing.T) {
 	}
 }
 
-// TestDiscardLeavesTheMark: a run that has events is left as it is, its mark too. Were that taken away for a moment, a crash then would leave a run
-// that nobody looks after.
+// TestDiscardLeavesTheMark: a run that has events is left as it is, its mark too. Were that taken away for a moment, a
+// crash then would leave a run that nobody looks after.
 func TestDiscardLeavesTheMark(t *testing.T) {
 	store := newStore(t)
 	cut := newRecord(t, store, aTime, 1)

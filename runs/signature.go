@@ -37,8 +37,8 @@ func (s *SignedBy) Words() string {
 	return fmt.Sprintf("signed with %s, which does not count: %s", s.Key, s.Refused)
 }
 
-// CheckSignature says whose signature of data it is. The error means that it is no signature of data. allowed may be nil:
-// then no key counts.
+// CheckSignature says whose signature of data it is. The error means that it is no signature of data. allowed may be
+// nil: then no key counts.
 func CheckSignature(armored []byte, namespace string, data []byte, allowed *sshsig.AllowedSigners, now time.Time) (*SignedBy, error) {
 	sig, err := sshsig.Parse(armored)
 	if err != nil {
@@ -58,7 +58,8 @@ func CheckSignature(armored []byte, namespace string, data []byte, allowed *sshs
 	return by, nil
 }
 
-// SumsDigest is the digest of SHA256SUMS, the one anchor of a whole record: kept elsewhere, it shows every later change.
+// SumsDigest is the digest of SHA256SUMS, the one anchor of a whole record: kept elsewhere, it shows every later
+// change.
 func SumsDigest(dir string) (Digest, error) {
 	text, err := os.ReadFile(filepath.Join(dir, SumsFile))
 	if err != nil {

@@ -117,7 +117,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestDiscardWhileOthersBegin takes unborn runs away as fast as it can, while others make theirs: it takes the former only.
+// TestDiscardWhileOthersBegin takes unborn runs away as fast as it can, while others make theirs: it takes the former
+// only.
 func TestDiscardWhileOthersBegin(t *testing.T) {
 	store := Store{Dir: filepath.Join(t.TempDir(), ".markmill")}
 	const n = 50

@@ -243,8 +243,8 @@ func beingMade(id RunID, dir string) bool {
 }
 
 // Find finds a run by its id or a part of it, or the newest as "last" or "latest". A word that ids begin or end with is
-// not looked for inside others: "02" is the run that ends so, not every one of February. A word that fits none or several
-// is an error; the latter lists them, the newest first.
+// not looked for inside others: "02" is the run that ends so, not every one of February. A word that fits none or
+// several is an error; the latter lists them, the newest first.
 func (s Store) Find(word string) (RunID, string, error) {
 	ids, err := s.ids()
 	if err != nil {
@@ -297,8 +297,8 @@ func noRun(msg string, runs int) error {
 	return &notebooks.Error{Kind: notebooks.KindOption, Msg: msg, Hint: hint}
 }
 
-// latest reads the journals of those runs only that started in the last second there is. A run that was made in another of
-// the store is not meant.
+// latest reads the journals of those runs only that started in the last second there is. A run that was made in another
+// of the store is not meant.
 func (s Store) latest(ids []RunID) (RunID, string, error) {
 	at := func(id RunID) time.Time { start, _ := startOf(id); return start }
 	left := slices.SortedFunc(slices.Values(ids), func(a, b RunID) int { return at(b).Compare(at(a)) })

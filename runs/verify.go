@@ -26,7 +26,8 @@ type Verification struct {
 	RunID    RunID     `json:"run_id"` //
 	Status   Status    `json:"status"` // of the run, recomputed; not of the check
 	Findings []Finding `json:"findings"`
-	// Signed is whose signature SHA256SUMS, or the manifest of an output notebook without a record, carries; nil without one.
+	// Signed is whose signature SHA256SUMS, or the manifest of an output notebook without a record, carries; nil
+	// without one.
 	Signed *SignedBy `json:"signed,omitempty"`
 	// Notes say what was not looked at, and why: the check may have passed all the same.
 	Notes []string `json:"notes,omitempty"`
@@ -39,8 +40,8 @@ func (v *Verification) find(where, words string, args ...any) {
 	v.Findings = append(v.Findings, Finding{where, fmt.Sprintf(words, args...)})
 }
 
-// RenderFunc makes the bytes of a view of a run, by its name in the run directory: an output notebook, report.md or test.log. It is
-// handed in, because views import this package.
+// RenderFunc makes the bytes of a view of a run, by its name in the run directory: an output notebook, report.md or
+// test.log. It is handed in, because views import this package.
 type RenderFunc func(w io.Writer, dir string, run *Run, source []byte, file string) error
 
 // bytes is a view in memory: an output notebook is bounded.
@@ -50,10 +51,10 @@ func (f RenderFunc) bytes(dir string, run *Run, source []byte, file string) ([]b
 	return b.Bytes(), err
 }
 
-// Verify recomputes everything that a run directory says, from its bytes: the journal's chain from
-// the source notebook on, the order of its events, its verdict, every file that an event gives a
-// digest of, what it carries from runs that it goes on from, its approval and who signed it, SHA256SUMS, the report, and the output notebook. One that
-// the run directory does not keep is made again and held against its digest in the journal. render may be nil: then the output
+// Verify recomputes everything that a run directory says, from its bytes: the journal's chain from the source notebook
+// on, the order of its events, its verdict, every file that an event gives a digest of, what it carries from runs that
+// it goes on from, its approval and who signed it, SHA256SUMS, the report, and the output notebook. One that the run
+// directory does not keep is made again and held against its digest in the journal. render may be nil: then the output
 // notebook is only checked against its own digests and the source.
 //
 // Findings come in that order. An error means that there is nothing to check.
@@ -362,7 +363,8 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// left makes an output notebook again that the run directory does not keep, and holds it against its digest in the journal.
+// left makes an output notebook again that the run directory does not keep, and holds it against its digest in the
+// journal.
 func (c *check) left(o *LeftOutput, source []byte, render RenderFunc) {
 	if c.v.Run.OtherViews() {
 		c.v.Notes = append(c.v.Notes, fmt.Sprintf("%s is not kept, and was not made again, for it is of another version of Markmill (%s): give the file itself to have it checked",
@@ -384,8 +386,8 @@ func (c *check) left(o *LeftOutput, source []byte, render RenderFunc) {
 	}
 }
 
-// OtherViews says that another version of the views made the output notebook and the report of a run: this one would not make the
-// same bytes.
+// OtherViews says that another version of the views made the output notebook and the report of a run: this one would
+// not make the same bytes.
 func (r *Run) OtherViews() bool { return r.Started.Views != ViewsVersion }
 
 // regions checks what an output notebook says of itself, and that it strips to the source unless that is nil.
@@ -479,8 +481,8 @@ func VerifyOutput(path string, store Store, render RenderFunc, signers Signers) 
 	return v, nil
 }
 
-// Outputs gives the run directories of the runs that left an output notebook, by its digest, the newest first: one that the run directory
-// keeps, or that the run left at OUTPUT.
+// Outputs gives the run directories of the runs that left an output notebook, by its digest, the newest first: one that
+// the run directory keeps, or that the run left at OUTPUT.
 func (s Store) Outputs() (map[Digest][]string, error) {
 	entries, err := s.List()
 	if err != nil {

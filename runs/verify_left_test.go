@@ -26,8 +26,8 @@ func renderBoth(dir string, run *Run, source []byte, name string) ([]byte, error
 	return nb.With(ipynb.Result{Metadata: []ipynb.Setting{manifest}})
 }
 
-// TestVerifyLeft: the output notebooks that a run directory does not keep are made again and held against the journal, and only
-// a run that left one at OUTPUT may do without them.
+// TestVerifyLeft: the output notebooks that a run directory does not keep are made again and held against the journal,
+// and only a run that left one at OUTPUT may do without them.
 func TestVerifyLeft(t *testing.T) {
 	started := RunStartedData{Output: "/somewhere/out.ipynb", OutputForm: "ipynb"}
 	passed, source, err := Load(aPass(t, newStore(t), aTime, 1).dir)

@@ -24,8 +24,8 @@ import (
 
 // Options say how a notebook is run. The zero value runs it as `markmill run NOTEBOOK` does in its folder.
 type Options struct {
-	// Parameters are values by name. They are what JSON can hold of them: numbers, texts, truth values, slices, maps. One that the
-	// notebook does not declare is an error.
+	// Parameters are values by name. They are what JSON can hold of them: numbers, texts, truth values, slices, maps.
+	// One that the notebook does not declare is an error.
 	Parameters map[string]any
 	Repository string // folder in a Git repository; "": the one around the notebook, and without one the notebook's folder is worked in
 	Store      string // folder that keeps the records; "": .markmill of the repository, else a folder of the user's
@@ -41,8 +41,9 @@ type Result struct {
 	Notebook []byte // the output notebook, in the form of the source
 }
 
-// Run runs a notebook of any form and returns what came of it. A notebook that failed is a Result whose Status says so; the error
-// means that it could not be run: a notebooks.ErrorList names every mistake in it. Cancelling ctx ends the step that runs.
+// Run runs a notebook of any form and returns what came of it. A notebook that failed is a Result whose Status says so;
+// the error means that it could not be run: a notebooks.ErrorList names every mistake in it. Cancelling ctx ends the
+// step that runs.
 func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 	folder := o.Repository
 	if folder == "" {
@@ -96,8 +97,8 @@ func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 	return &Result{Result: got, Notebook: b}, err
 }
 
-// Source reads a notebook as a run takes it: without what earlier runs left in it. given says that values are given: then the
-// cells of those of an earlier run of a Jupyter notebook go, too. Outputs that were edited are an error.
+// Source reads a notebook as a run takes it: without what earlier runs left in it. given says that values are given:
+// then the cells of those of an earlier run of a Jupyter notebook go, too. Outputs that were edited are an error.
 func Source(notebook string, given bool) ([]byte, error) {
 	src, err := os.ReadFile(notebook)
 	if err != nil {
@@ -184,8 +185,9 @@ func Verify(dir string) (*runs.Verification, error) {
 	return runs.Verify(dir, FoldView, runs.Signers{})
 }
 
-// NewEngine is an engine with the settings of the repository around a folder, and that repository; nil without one. Its steps have the commands
-// glue and scrap, and its sandbox all that it can hold, where the program markmill is on the PATH.
+// NewEngine is an engine with the settings of the repository around a folder, and that repository; nil without one. Its
+// steps have the commands glue and scrap, and its sandbox all that it can hold, where the program markmill is on the
+// PATH.
 func NewEngine(folder string) (*engine.Engine, *worktree.Source, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 // maxAnnotation bounds the text of an annotation, in bytes; GitHub cuts longer ones at 64 KiB with the log.
 const maxAnnotation = 4 << 10
 
-// annotateAll prints what is off as workflow commands of GitHub Actions, which shows them beside the lines of the files.
+// annotateAll prints what is off as workflow commands of GitHub Actions, which shows them beside the lines of the
+// files.
 func (t *tester) annotateAll(w io.Writer, all []*testedNotebook) {
 	for _, n := range all {
 		file := t.workspacePath(n.job.file.path)
@@ -57,8 +58,8 @@ func (t *tester) workspacePath(path string) string {
 	return name(path)
 }
 
-// unheard is text that a workflow's log may hold without being taken for commands: what steps printed is in it. The word that
-// ends it is random, so that the text cannot say it.
+// unheard is text that a workflow's log may hold without being taken for commands: what steps printed is in it. The
+// word that ends it is random, so that the text cannot say it.
 func unheard(random io.Reader, text string) string {
 	var token [16]byte
 	if _, err := io.ReadFull(random, token[:]); err != nil {

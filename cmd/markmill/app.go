@@ -32,7 +32,8 @@ type app struct {
 	now            func() time.Time
 	random         io.Reader
 
-	// What paramArgs saw, for messages: -p NAME and the value that it took, and -p NAME=VALUE and what stands behind it.
+	// What paramArgs saw, for messages: -p NAME and the value that it took, and -p NAME=VALUE and what stands behind
+	// it.
 	joined, before [][2]string
 
 	json    bool // the command line asks for JSON: errors are told as JSON, too

@@ -114,8 +114,8 @@ func (a *app) apply(ctx context.Context, word string, force, asJSON bool) error 
 	return end(true, exitPass, "%s %s: %s", what, run.ID, render.ChangeWords(run.Diff.Files))
 }
 
-// refuseApply says why a run's change may not be applied, with the exit code of that, or with force what that overrides; the
-// code is exitPass when it may.
+// refuseApply says why a run's change may not be applied, with the exit code of that, or with force what that
+// overrides; the code is exitPass when it may.
 func (a *app) refuseApply(run *runs.Run, force bool) (words string, code int) {
 	status := run.Status()
 	if status == runs.Pass {

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestApplyStopped stops runs apply at moments that are spread over its whole time: by SIGKILL, which leaves each file old or
-// new, so that the next apply finishes it; and by Ctrl-C to the whole process group, which leaves all of them old or all of
-// them new. MARKMILL_KILLS says how many.
+// TestApplyStopped stops runs apply at moments that are spread over its whole time: by SIGKILL, which leaves each file
+// old or new, so that the next apply finishes it; and by Ctrl-C to the whole process group, which leaves all of them
+// old or all of them new. MARKMILL_KILLS says how many.
 func TestApplyStopped(t *testing.T) {
 	b := newCrashBed(t)
 	random := seed(t)

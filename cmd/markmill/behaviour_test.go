@@ -47,8 +47,9 @@ type recordedOutput struct {
 	Mime   []string `json:"mime,omitempty"`
 }
 
-// TestBehaviour runs every recorded case with the built program: on the built-in kernel of Python, and over ipykernel where MARKMILL_PEERS
-// names an interpreter that has it. What differs is named in behaviours, by a case of the table in docs/papermill.md.
+// TestBehaviour runs every recorded case with the built program: on the built-in kernel of Python, and over ipykernel
+// where MARKMILL_PEERS names an interpreter that has it. What differs is named in behaviours, by a case of the table in
+// docs/papermill.md.
 func TestBehaviour(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the cases are for Unix")
@@ -346,7 +347,8 @@ func textOf(raw json.RawMessage) string {
 	return one
 }
 
-// differences are the places in which a run is not as recorded. Streams in pieces are joined, and no more of a text counts than was recorded.
+// differences are the places in which a run is not as recorded. Streams in pieces are joined, and no more of a text
+// counts than was recorded.
 func (r *behaviourRun) differences(t *testing.T) []difference {
 	var out []difference
 	note := func(at string, theirs, ours any) {

@@ -179,7 +179,8 @@ func (a *app) printFindings(all []finding, asJSON bool) error {
 	return nil
 }
 
-// check plans a run of one notebook, required parameters left open. Of a file that was only found and is no notebook it gives nothing.
+// check plans a run of one notebook, required parameters left open. Of a file that was only found and is no notebook it
+// gives nothing.
 func (a *app) check(file testFile) (*notebooks.Notebook, error) {
 	raw, err := a.readAny(file.path)
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	"markmill/runs"
 )
 
-// What a shell completes. A completion is asked for at every press of a key: it reads little, starts nothing, and says nothing
-// of what it cannot read.
+// What a shell completes. A completion is asked for at every press of a key: it reads little, starts nothing, and says
+// nothing of what it cannot read.
 
 // completer is what cobra asks for the values of an option or an argument.
 type completer = func(c *cobra.Command, words []string, prefix string) ([]string, cobra.ShellCompDirective)
@@ -327,8 +327,8 @@ func (a *app) completeLog(_ *cobra.Command, args []string, prefix string) ([]str
 	return beginning(out, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completionArgs prepares the words of a completion as paramArgs does those of a command line. The last word is the one to be
-// completed, and may be one of the two of -p NAME VALUE: values is then the parameter whose value it is.
+// completionArgs prepares the words of a completion as paramArgs does those of a command line. The last word is the one
+// to be completed, and may be one of the two of -p NAME VALUE: values is then the parameter whose value it is.
 func (a *app) completionArgs(args []string) (out []string, values string) {
 	if len(args) < 2 {
 		return args, ""

@@ -24,7 +24,8 @@ type runOutput struct {
 	asked bool // it is of the form that is asked for
 }
 
-// runOutput finds the output notebook that is the best for OUTPUT, of the run that a word names; nil where the word names a file.
+// runOutput finds the output notebook that is the best for OUTPUT, of the run that a word names; nil where the word
+// names a file.
 func (a *app) runOutput(word, to, form string) (*runOutput, error) {
 	dir, err := a.runNamed(word)
 	if err != nil || dir == "" {

@@ -385,7 +385,8 @@ func (r *trial) checkRecord(dir string, completed bool) {
 	r.checkAgain(dir, run)
 }
 
-// checkAgain wants the record to give the output notebook again, whatever became of OUTPUT: the same that stands there, where it is the run's.
+// checkAgain wants the record to give the output notebook again, whatever became of OUTPUT: the same that stands there,
+// where it is the run's.
 func (r *trial) checkAgain(dir string, run *runs.Run) {
 	r.Helper()
 	again := filepath.Join(r.dir, "again", filepath.Base(r.output))

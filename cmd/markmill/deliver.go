@@ -12,8 +12,8 @@ import (
 	"markmill/runs"
 )
 
-// deliver writes the output notebook of a run whose record is complete to its address, and before it the pictures that it shows beside
-// it. Also one that was interrupted; the second signal ends that, too.
+// deliver writes the output notebook of a run whose record is complete to its address, and before it the pictures that
+// it shows beside it. Also one that was interrupted; the second signal ends that, too.
 func (a *app) deliver(result *engine.Result, to string) error {
 	client, file := a.remote(), askedFile(result.Run)
 	put := func(from, to string) error {

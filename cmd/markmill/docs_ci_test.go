@@ -25,8 +25,9 @@ type workflow struct {
 	} `yaml:"jobs"`
 }
 
-// TestWorkflows holds the workflow files that docs offer to what they promise: they parse, their scripts are Bash, their commands are the
-// program's, actions are pinned, nothing of an event is put into a script, and what runs the branch cannot write.
+// TestWorkflows holds the workflow files that docs offer to what they promise: they parse, their scripts are Bash,
+// their commands are the program's, actions are pinned, nothing of an event is put into a script, and what runs the
+// branch cannot write.
 func TestWorkflows(t *testing.T) {
 	files, err := filepath.Glob(docs + "ci-*.yml")
 	if err != nil || len(files) != 2 {

@@ -10,7 +10,8 @@ import (
 	"markmill/render/review"
 )
 
-// TestTheJSONOfAComparisonIsDocumented holds docs/review.md to the JSON of a comparison: every member, and every word for what became of a cell.
+// TestTheJSONOfAComparisonIsDocumented holds docs/review.md to the JSON of a comparison: every member, and every word
+// for what became of a cell.
 func TestTheJSONOfAComparisonIsDocumented(t *testing.T) {
 	text := readDoc(t, "review.md").section(t, "The JSON of a comparison")
 	for _, name := range jsonMembers(reflect.TypeFor[diff.Diff](), nil) {

@@ -137,7 +137,8 @@ func TestEvidenceExample(t *testing.T) {
 	}
 }
 
-// TestDocumentedChecks runs the Python of the documents, which verify without Markmill, on files that this program made.
+// TestDocumentedChecks runs the Python of the documents, which verify without Markmill, on files that this program
+// made.
 func TestDocumentedChecks(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

@@ -145,8 +145,8 @@ func (c *closed) withoutPython() {
 	c.env = append(c.env, "PATH="+filepath.Join(c.dir, "bin"))
 }
 
-// TestFailClosed runs every row of the table "Fail closed" in docs/evidence.md: what code it gives, where it is told, how
-// the run and the process end, which files there are, and that the record holds.
+// TestFailClosed runs every row of the table "Fail closed" in docs/evidence.md: what code it gives, where it is told,
+// how the run and the process end, which files there are, and that the record holds.
 func TestFailClosed(t *testing.T) {
 	books := notebooksOf(t, "testdata/failclosed.txtar")
 	for _, row := range closedCases() {

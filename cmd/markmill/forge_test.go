@@ -14,8 +14,9 @@ import (
 	"markmill/notebooks"
 )
 
-// TestForge renders the output notebooks of the examples, and of a notebook with every kind of result, as a forge does: with the program
-// that MARKMILL_FORGE names, cmark-gfm. The verdict comes first, results are visible, and what is folded is closed.
+// TestForge renders the output notebooks of the examples, and of a notebook with every kind of result, as a forge does:
+// with the program that MARKMILL_FORGE names, cmark-gfm. The verdict comes first, results are visible, and what is
+// folded is closed.
 func TestForge(t *testing.T) {
 	forge := os.Getenv("MARKMILL_FORGE")
 	if forge == "" {

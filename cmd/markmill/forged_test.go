@@ -16,8 +16,8 @@ import (
 const forgedNotebook = "```bash {#flaky retries=1}\n[ -e again ] || { touch again; echo first; exit 1; }\necho second\n```\n\n" +
 	"```bash {#test .test}\necho '3 passed, 0 failed'\n```\n"
 
-// TestForgedRecords changes files of a record and carries the change through report.json and SHA256SUMS, as somebody does who
-// knows how they are made and has no key: the journal must still show each.
+// TestForgedRecords changes files of a record and carries the change through report.json and SHA256SUMS, as somebody
+// does who knows how they are made and has no key: the journal must still show each.
 func TestForgedRecords(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the interpreters of the notebook are for Unix")

@@ -110,7 +110,8 @@ func (f *frozen) hold(in engine.ViewInput) error {
 	return engine.Refused{Code: runs.CodeOutputChanged, Words: fmt.Sprintf("%s would change: %s", name(f.path), some(what))}
 }
 
-// fresh is what the run would write. That of a Jupyter notebook names its own path, which the record of this run has not.
+// fresh is what the run would write. That of a Jupyter notebook names its own path, which the record of this run has
+// not.
 func (f *frozen) fresh(in engine.ViewInput) ([]byte, error) {
 	file := askedFile(in.Run)
 	if file == runs.OutputFile {

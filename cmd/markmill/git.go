@@ -46,7 +46,8 @@ func gitSettings(program, filterFlags string) []gitSetting {
 		{"filter.markmill.required", "true"},
 		{"diff.markmill.textconv", program + " git textconv"},
 		{"diff.markmill.xfuncname", gitHeading},
-		// Git gives the file of the checkout to textconv as it lies there, outputs and all, and the blob beside it has none.
+		// Git gives the file of the checkout to textconv as it lies there, outputs and all, and the blob beside it has
+		// none.
 		{"diff.markmill-source.textconv", program + " git textconv --strip" + filterFlags},
 		{"diff.markmill-source.xfuncname", gitHeading},
 		{"difftool.markmill.cmd", program + ` diff "$LOCAL" "$REMOTE"`},
@@ -55,8 +56,9 @@ func gitSettings(program, filterFlags string) []gitSetting {
 	}
 }
 
-// gitMarkdownSettings are those of the filter for Markdown. It is a filter of its own: earlier versions gave all Markdown under notebooks/
-// to the other one, which took the outputs out of output notebooks that were meant to be committed.
+// gitMarkdownSettings are those of the filter for Markdown. It is a filter of its own: earlier versions gave all
+// Markdown under notebooks/ to the other one, which took the outputs out of output notebooks that were meant to be
+// committed.
 func gitMarkdownSettings(program, filterFlags string) []gitSetting {
 	return []gitSetting{
 		{"filter." + markdownFilter + ".process", program + " git filter --markdown" + filterFlags},
@@ -91,8 +93,9 @@ const gitHeading = "^## .*$"
 
 type gitSetting struct{ name, value string }
 
-// gitAttributes are the lines of the attributes file: the outputs of Jupyter notebooks stay out of commits under notebooks/ only; elsewhere,
-// as under runs/, a notebook is committed as it is. Outputs in Markdown are made to be committed.
+// gitAttributes are the lines of the attributes file: the outputs of Jupyter notebooks stay out of commits under
+// notebooks/ only; elsewhere, as under runs/, a notebook is committed as it is. Outputs in Markdown are made to be
+// committed.
 var gitAttributes = []string{
 	"*.ipynb diff=markmill merge=markmill",
 	"notebooks/**/*.ipynb filter=markmill diff=markmill-source",
@@ -321,8 +324,8 @@ func (s gitSetup) where() string {
 	return "in this repository"
 }
 
-// gitProgram is how Git's configuration names this program: as markmill where that is what the PATH finds, as git-lfs does, so that an
-// update or another machine changes nothing; else by its whole path.
+// gitProgram is how Git's configuration names this program: as markmill where that is what the PATH finds, as git-lfs
+// does, so that an update or another machine changes nothing; else by its whole path.
 func (a *app) gitProgram() (string, error) {
 	self, err := os.Executable()
 	if err != nil {

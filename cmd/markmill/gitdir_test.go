@@ -58,8 +58,8 @@ func sameGit(t *testing.T, what string, was, is map[string]string) {
 }
 
 // TestGitUntouched digests .git before and after every command that works on runs: a run, one that fails, one with the
-// uncommitted changes, in place, listing, verifying, applying, pruning, reconciling. TestKills does so for runs that are
-// killed, and TestResumeAnywhere for those that are resumed.
+// uncommitted changes, in place, listing, verifying, applying, pruning, reconciling. TestKills does so for runs that
+// are killed, and TestResumeAnywhere for those that are resumed.
 func TestGitUntouched(t *testing.T) {
 	b := newCrashBed(t)
 	r := b.trial(t)
@@ -85,8 +85,8 @@ func TestGitUntouched(t *testing.T) {
 	}
 }
 
-// TestOldRecord: a run of a version that put its commits into the repository still verifies, there with its commits; reconcile
-// offers to remove its ref, removes it when it is told to, and the record then holds without.
+// TestOldRecord: a run of a version that put its commits into the repository still verifies, there with its commits;
+// reconcile offers to remove its ref, removes it when it is told to, and the record then holds without.
 func TestOldRecord(t *testing.T) {
 	b := newCrashBed(t)
 	r := b.trial(t)

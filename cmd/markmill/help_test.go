@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Every option of a command whose help has headings stands under one, and a heading names no option that no command has.
+// Every option of a command whose help has headings stands under one, and a heading names no option that no command
+// has.
 func TestOptionGroups(t *testing.T) {
 	used := map[string]bool{}
 	err := eachCommand(newApp().root(), func(c *cobra.Command) error {

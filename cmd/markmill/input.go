@@ -21,7 +21,8 @@ const maxNotebook = 64 << 20
 // maxJupyter is how large a Jupyter notebook may be, in bytes: pictures and tables stand in the file itself.
 const maxJupyter = 1 << 30
 
-// readAny reads the bytes of a notebook of any form, "-" from standard input, and refuses in one line what cannot be one.
+// readAny reads the bytes of a notebook of any form, "-" from standard input, and refuses in one line what cannot be
+// one.
 func (a *app) readAny(path string) ([]byte, error) {
 	most := int64(maxJupyter)
 	if !jupyterName(path) && path != "-" {
@@ -86,8 +87,9 @@ func beginsJupyter(path string, head []byte) error {
 // isScript says whether bytes are a script with cells, by the name or what they begin with.
 func isScript(path string, src []byte) bool { return forms.IsPercent(name(path), src) }
 
-// readSource reads a notebook as a run takes it: without what earlier runs left in it. Damaged regions of a Markdown notebook are refused,
-// unless drop. given says that values are given: then the cells of those of an earlier run go, too.
+// readSource reads a notebook as a run takes it: without what earlier runs left in it. Damaged regions of a Markdown
+// notebook are refused, unless drop. given says that values are given: then the cells of those of an earlier run go,
+// too.
 func (a *app) readSource(path string, drop, given bool) ([]byte, error) {
 	src, _, err := a.readRun(path, drop, given)
 	return src, err
@@ -123,7 +125,8 @@ func jupyterSource(path string, src []byte, given bool) ([]byte, error) {
 	return ipynb.Source(nb, given), nil
 }
 
-// runnable makes of an old Jupyter notebook one of nbformat 4.5, which a run can write. What is wrong with it is told with the places of the file.
+// runnable makes of an old Jupyter notebook one of nbformat 4.5, which a run can write. What is wrong with it is told
+// with the places of the file.
 func (a *app) runnable(path string, src []byte, given bool) ([]byte, error) {
 	if !isJupyter(path, src) {
 		return src, nil

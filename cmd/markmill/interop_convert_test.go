@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// jupytextCells prints the cells that Jupytext's own reader sees in each file, and whether nbformat's validator takes a Jupyter notebook.
+// jupytextCells prints the cells that Jupytext's own reader sees in each file, and whether nbformat's validator takes a
+// Jupyter notebook.
 const jupytextCells = `
 import json, os, sys, warnings, jupytext, nbformat
 warnings.simplefilter("ignore")
@@ -43,13 +44,14 @@ type peerFile struct {
 	Error string
 }
 
-// convertForms are the forms of text, the ending of a file of each and what Jupytext calls it. Jupytext reads Quarto with Quarto's own program.
+// convertForms are the forms of text, the ending of a file of each and what Jupytext calls it. Jupytext reads Quarto
+// with Quarto's own program.
 var convertForms = []struct{ form, ending, jupytext string }{
 	{"jupytext", ".md", "md"}, {"myst", ".md", "md:myst"}, {"rmd", ".Rmd", "Rmd"}, {"percent", ".py", "py:percent"},
 }
 
-// convert takes every notebook of the corpus to every form that Jupytext reads, and every text to Jupyter: Jupytext's reader sees the same cells, and
-// nbformat's validator takes what goes back.
+// convert takes every notebook of the corpus to every form that Jupytext reads, and every text to Jupyter: Jupytext's
+// reader sees the same cells, and nbformat's validator takes what goes back.
 func (p peers) convert(t *testing.T) {
 	dir := t.TempDir()
 	var sources []string
@@ -139,7 +141,8 @@ func (p peers) convert(t *testing.T) {
 	t.Logf("%d files: compared %v, not taken by the peers themselves %d, plain Markdown %d, not parsed %d", len(sources), compared, notValid, len(plain), refused)
 }
 
-// plainMarkdown says whether a file has no header of Jupytext's: it takes every fence for a cell there, and Markmill those that say that they are steps.
+// plainMarkdown says whether a file has no header of Jupytext's: it takes every fence for a cell there, and Markmill
+// those that say that they are steps.
 func plainMarkdown(t *testing.T, file string) bool {
 	t.Helper()
 	src, err := os.ReadFile(file)

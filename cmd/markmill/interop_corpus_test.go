@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// corpusNotebook is a notebook of the shared corpus beside papermill. Without a word it must be the same: the same exit code, and in
-// each cell the same source, outputs, count, tags, metadata and state.
+// corpusNotebook is a notebook of the shared corpus beside papermill. Without a word it must be the same: the same exit
+// code, and in each cell the same source, outputs, count, tags, metadata and state.
 type corpusNotebook struct {
 	name    string            // without .ipynb
 	args    []string          // of papermill, and of Markmill where it has the same
@@ -24,8 +24,8 @@ type corpusNotebook struct {
 	ipython bool              // -k python3 is Jupyter's, too: a cell needs IPython
 }
 
-// namedDifference is a difference that docs/papermill.md names: why is a case of its table. In a place whose text changes from run to run,
-// digits and how often a line comes are not compared.
+// namedDifference is a difference that docs/papermill.md names: why is a case of its table. In a place whose text
+// changes from run to run, digits and how often a line comes are not compared.
 type namedDifference struct {
 	at           string
 	theirs, ours string // what each must have in that place
@@ -143,7 +143,8 @@ var corpusNotebooks = []corpusNotebook{
 	}},
 }
 
-// usualDifferences are those of all notebooks, by the name that cellDifferences gives them: each must be met in some notebook.
+// usualDifferences are those of all notebooks, by the name that cellDifferences gives them: each must be met in some
+// notebook.
 var usualDifferences = map[string]string{
 	"format":             "format of the file",
 	"language_info":      "`language_info` in the metadata",
@@ -271,7 +272,8 @@ func (p peers) sameFiles(t *testing.T, folder string) {
 	}
 }
 
-// runCorpus runs one notebook with Markmill: over the kernel that papermill takes, and on the built-in one where none of IPython's is needed.
+// runCorpus runs one notebook with Markmill: over the kernel that papermill takes, and on the built-in one where none
+// of IPython's is needed.
 func (p peers) runCorpus(r *corpusRun, env []string) {
 	run := func(name string, args ...string) int {
 		args = slices.Concat([]string{"run", "--no-progress-bar"}, args, []string{"in.ipynb", name + ".ipynb"})

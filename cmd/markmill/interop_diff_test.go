@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// nbdimePairs writes notebooks into the working directory and prints pairs of paths: nbdime's own fixtures of one family,
-// and each of them, and of the files that it is handed, with random edits.
+// nbdimePairs writes notebooks into the working directory and prints pairs of paths: nbdime's own fixtures of one
+// family, and each of them, and of the files that it is handed, with random edits.
 const nbdimePairs = `
 import copy, glob, itertools, json, os, random, sys
 import nbdime

@@ -12,8 +12,8 @@ import (
 	"markmill/notebooks/percent"
 )
 
-// textForms writes each notebook in the forms of text that Jupytext knows, and prints what it then reads of each. A magic in the first line
-// stands for the cell's language.
+// textForms writes each notebook in the forms of text that Jupytext knows, and prints what it then reads of each. A
+// magic in the first line stands for the cell's language.
 const textForms = `
 import json, os, sys, warnings, jupytext
 warnings.simplefilter("ignore")
@@ -175,7 +175,8 @@ func formLanguage(word string) string {
 	return word
 }
 
-// oldForms writes notebooks of nbformat 3, made by nbformat of those of 4, into a folder, beside those that are old already.
+// oldForms writes notebooks of nbformat 3, made by nbformat of those of 4, into a folder, beside those that are old
+// already.
 const oldForms = `
 import logging, os, shutil, sys, nbformat
 logging.disable(logging.CRITICAL)
@@ -188,8 +189,8 @@ for path in sys.argv[2:]:
         nbformat.write(nbformat.convert(notebook, 3), to, version=3)
 `
 
-// sameUpgrade holds what Markmill made of each old notebook against what nbformat makes of it. Ids are each program's own. Markmill keeps the language,
-// which old files have with each cell.
+// sameUpgrade holds what Markmill made of each old notebook against what nbformat makes of it. Ids are each program's
+// own. Markmill keeps the language, which old files have with each cell.
 const sameUpgrade = `
 import json, logging, os, sys, nbformat
 logging.disable(logging.CRITICAL)

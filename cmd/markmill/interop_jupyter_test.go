@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// cellsOf prints, for each notebook, what a reader sees of its cells; nbformat has validated it. Streams that came in pieces are one.
+// cellsOf prints, for each notebook, what a reader sees of its cells; nbformat has validated it. Streams that came in
+// pieces are one.
 const cellsOf = `
 import json, sys, nbformat
 files = []
@@ -34,7 +35,8 @@ for path in sys.argv[1:]:
 json.dump(files, sys.stdout)
 `
 
-// jupyterCases are notebooks whose outputs must be papermill's: sources of cells, and options. A # in front of a source gives tags.
+// jupyterCases are notebooks whose outputs must be papermill's: sources of cells, and options. A # in front of a source
+// gives tags.
 var jupyterCases = []struct {
 	name  string
 	cells []string
@@ -77,8 +79,8 @@ func jupyterNotebook(cells []string) string {
 	return string(b)
 }
 
-// jupyter runs the same notebooks with papermill and with Markmill over the same kernel: each cell must show the same. What
-// Markmill wrote is valid nbformat, papermill takes it as an input, and strip gives the source back.
+// jupyter runs the same notebooks with papermill and with Markmill over the same kernel: each cell must show the same.
+// What Markmill wrote is valid nbformat, papermill takes it as an input, and strip gives the source back.
 func (p peers) jupyter(t *testing.T) {
 	dirs, codes := make([]string, len(jupyterCases)), make([]int, len(jupyterCases))
 	var first, again []*papermillJob

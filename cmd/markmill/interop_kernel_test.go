@@ -14,7 +14,8 @@ const dyingNotebook = "---\nkernel: jupyter:python3\n---\n```yaml {.parameters}\
 	"```python {#second retries=1}\nprint('try')\nimport os\nif not os.path.exists('tried'):\n    open('tried', 'w').close()\n    os._exit(3)\n```\n\n" +
 	"```python {#end}\nprint(scraps['seen'] + n)\n```\n"
 
-// kernelEnds runs a notebook that goes on after its kernel has died: with a new one, which has the parameters and not the state.
+// kernelEnds runs a notebook that goes on after its kernel has died: with a new one, which has the parameters and not
+// the state.
 func (p peers) kernelEnds(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.md"), dyingNotebook)

@@ -45,7 +45,8 @@ func quoted(text string) string {
 	return string(b)
 }
 
-// nbvalCases are notebooks of a cell or some each. differ names cells whose verdicts are to be different, and says why: docs/review.md lists them.
+// nbvalCases are notebooks of a cell or some each. differ names cells whose verdicts are to be different, and says why:
+// docs/review.md lists them.
 var nbvalCases = []struct {
 	name   string
 	cells  []nbvalCell
@@ -154,7 +155,8 @@ func (f nbvalFile) unexplained(theirs, ours []string) bool {
 	return len(ours) > len(theirs)
 }
 
-// nbval tests the same notebooks with nbval and with markmill test, strictly and only where cells are marked: each cell must have the same verdict.
+// nbval tests the same notebooks with nbval and with markmill test, strictly and only where cells are marked: each cell
+// must have the same verdict.
 func (p peers) nbval(t *testing.T) {
 	var files []nbvalFile
 	for _, c := range nbvalCases {
@@ -177,7 +179,8 @@ func (p peers) nbvalCompare(t *testing.T, mode string, files []nbvalFile) {
 	}
 	theirs, said := p.nbvalVerdicts(t, dir, mode, paths)
 	ours := p.testVerdicts(t, dir, mode, paths)
-	// Where other kernels start beside it, nbval's may find its ports taken, and then fails every cell: it is asked a second time, alone.
+	// Where other kernels start beside it, nbval's may find its ports taken, and then fails every cell: it is asked a
+	// second time, alone.
 	var again []string
 	for i, path := range paths {
 		if name := filepath.ToSlash(path); !slices.Contains(theirs[name], "pass") && files[i].unexplained(theirs[name], ours[name]) {
@@ -293,8 +296,8 @@ const (
 	updated = "nbval does not know updates of an earlier cell's display"
 )
 
-// nbvalSeeded are cells of other projects' notebooks, before which random numbers get a seed: how often a line comes is drawn in one, and two draws
-// that agree with what was saved are no more the same verdict than two that do not.
+// nbvalSeeded are cells of other projects' notebooks, before which random numbers get a seed: how often a line comes is
+// drawn in one, and two draws that agree with what was saved are no more the same verdict than two that do not.
 var nbvalSeeded = map[string]string{"nbval--index.ipynb": `"import numpy as np\n",`}
 
 // nbvalCorpus are notebooks of other projects, those of Python that were saved with outputs.

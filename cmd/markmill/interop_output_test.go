@@ -95,7 +95,8 @@ print("never")
 ` + "```" + `
 `
 
-// What a run of a Markdown notebook leaves as a Jupyter notebook is one for Jupyter's own programs, and its scraps are scrapbook's.
+// What a run of a Markdown notebook leaves as a Jupyter notebook is one for Jupyter's own programs, and its scraps are
+// scrapbook's.
 func (p peers) output(t *testing.T) {
 	dir := t.TempDir()
 	source, out := filepath.Join(dir, "all.md"), filepath.Join(dir, "all.ipynb")
@@ -155,7 +156,8 @@ func (p peers) again(t *testing.T, dir string) {
 	}
 }
 
-// corpusOutputs runs every Markdown notebook of the corpus that runs here, and those of the examples that need no repository.
+// corpusOutputs runs every Markdown notebook of the corpus that runs here, and those of the examples that need no
+// repository.
 func (p peers) corpusOutputs(t *testing.T, dir string) {
 	shared := os.Getenv("MARKMILL_SHARED")
 	if shared == "" {

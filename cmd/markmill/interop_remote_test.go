@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestInteropRemote has papermill and Markmill read from a real server of S3 what the other wrote there. MARKMILL_PEERS is the
-// interpreter that has papermill and boto3, and MARKMILL_S3_SERVER the server (versitygw).
+// TestInteropRemote has papermill and Markmill read from a real server of S3 what the other wrote there. MARKMILL_PEERS
+// is the interpreter that has papermill and boto3, and MARKMILL_S3_SERVER the server (versitygw).
 func TestInteropRemote(t *testing.T) {
 	python := os.Getenv("MARKMILL_PEERS")
 	if python == "" {

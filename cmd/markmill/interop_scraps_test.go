@@ -49,8 +49,8 @@ out.append(sorted(book))
 json.dump(out, sys.stdout, sort_keys=True)
 `
 
-// scrapbook runs a notebook that imports the real package: with papermill, over ipykernel and over the built-in kernel of Python. Outputs must be
-// the same, the package must read the same of each, and markmill scraps the values of all.
+// scrapbook runs a notebook that imports the real package: with papermill, over ipykernel and over the built-in kernel
+// of Python. Outputs must be the same, the package must read the same of each, and markmill scraps the values of all.
 func (p peers) scrapbook(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "in.ipynb")
@@ -111,11 +111,12 @@ func (p peers) scrapbook(t *testing.T) {
 	}
 }
 
-// endAtOnce ends Python without taking its libraries down: a thread of pyarrow's that is still there then aborts the process now and then, after all
-// was printed (https://github.com/apache/arrow/issues/34314).
+// endAtOnce ends Python without taking its libraries down: a thread of pyarrow's that is still there then aborts the
+// process now and then, after all was printed (https://github.com/apache/arrow/issues/34314).
 const endAtOnce = "\nimport os, sys\nsys.stdout.flush()\nos._exit(0)\n"
 
-// secretTable: a secret in a table that scrapbook packed is in no file that the run leaves, and the table stands masked in the output notebook.
+// secretTable: a secret in a table that scrapbook packed is in no file that the run leaves, and the table stands masked
+// in the output notebook.
 func (p peers) secretTable(t *testing.T) {
 	for _, kernel := range []string{"python", "jupyter:python3"} {
 		dir := t.TempDir()

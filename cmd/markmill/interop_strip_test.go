@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// stripWith runs nbstripout's own main for each file with each set of options, in one process, and prints what it wrote; null
-// where it refused.
+// stripWith runs nbstripout's own main for each file with each set of options, in one process, and prints what it
+// wrote; null where it refused.
 const stripWith = `
 import io, json, sys, warnings
 from nbstripout import _nbstripout
@@ -40,8 +40,8 @@ for options in asked["options"]:
 json.dump(results, real)
 `
 
-// strip compares with nbstripout: the notebooks that are left are equal as values. Ids apart: ours stay, so nbstripout is told to
-// keep them, or Markmill to number them.
+// strip compares with nbstripout: the notebooks that are left are equal as values. Ids apart: ours stay, so nbstripout
+// is told to keep them, or Markmill to number them.
 func (p peers) strip(t *testing.T) {
 	same := []string{"keep-output", "keep-count", "drop-empty-cells", "strip-init-cells",
 		"extra-keys=metadata.kernelspec cell.metadata.tags metadata.language_info.version", "keep-metadata-keys=cell.metadata.collapsed",
@@ -99,14 +99,14 @@ func (p peers) strip(t *testing.T) {
 	}
 }
 
-// unlike says whether nbstripout does here what it cannot mean: it takes every code cell of nbformat 3 for an empty one, and does
-// not know how 3 names streams.
+// unlike says whether nbstripout does here what it cannot mean: it takes every code cell of nbformat 3 for an empty
+// one, and does not know how 3 names streams.
 func unlike(nb map[string]any, options []string) bool {
 	return nb["nbformat"].(float64) < 4 && (slices.Contains(options, "--drop-empty-cells") || slices.Contains(options, "--keep-output-type=stream:stdout"))
 }
 
-// settleKnown takes away where Markmill means to differ: nbformat makes ids up where 4.5 wants one and there is none, and nbstripout
-// leaves the counts in the outputs of nbformat 3.
+// settleKnown takes away where Markmill means to differ: nbformat makes ids up where 4.5 wants one and there is none,
+// and nbstripout leaves the counts in the outputs of nbformat 3.
 func settleKnown(ours, theirs map[string]any) {
 	missing := false
 	cells, _ := ours["cells"].([]any)

@@ -19,7 +19,8 @@ var widgetCells = []string{
 		"other = create_comm(target_name='of.ours', data={'state': {'a': 1}})\nlayout.close()",
 }
 
-// widgetsOf prints the state of the widgets of notebooks, by their labels, and which a cell shows; nbformat has validated them.
+// widgetsOf prints the state of the widgets of notebooks, by their labels, and which a cell shows; nbformat has
+// validated them.
 const widgetsOf = `
 import json, sys, nbformat
 for path in sys.argv[1:]:

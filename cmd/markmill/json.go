@@ -15,12 +15,12 @@ import (
 	"markmill/runs"
 )
 
-// schemaOf names a document of --json and its version: "markmill.run/1". docs/schemas has the JSON Schema of each. Members
-// are only ever added to a version.
+// schemaOf names a document of --json and its version: "markmill.run/1". docs/schemas has the JSON Schema of each.
+// Members are only ever added to a version.
 func schemaOf(document string) string { return "markmill." + document + "/1" }
 
-// printJSON prints one value for programs: an object, before whose members it puts schema. It takes the indented text of an
-// object as it is, too. A command prints one document, so that a later error is told on standard error only.
+// printJSON prints one value for programs: an object, before whose members it puts schema. It takes the indented text
+// of an object as it is, too. A command prints one document, so that a later error is told on standard error only.
 func (a *app) printJSON(document string, v any) error {
 	text, isText := v.([]byte)
 	if !isText {
@@ -50,8 +50,8 @@ func jsonWords(document string) string {
 	return "print one JSON object (docs/schemas/" + document + ".json)"
 }
 
-// wantsJSON says whether a command line asks for JSON. It reads the words, because an option that is wrong ends the reading
-// of all others.
+// wantsJSON says whether a command line asks for JSON. It reads the words, because an option that is wrong ends the
+// reading of all others.
 func wantsJSON(args []string) bool {
 	for _, arg := range args {
 		switch arg {

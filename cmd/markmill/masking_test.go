@@ -49,7 +49,8 @@ func tornStream() *rapid.Generator[string] {
 
 var pageTag = regexp.MustCompile(`<[^>]*>`)
 
-// showsTorn says whether a reader of a text sees the secret: in the bytes, on a terminal, on a page, in the texts of its JSON.
+// showsTorn says whether a reader of a text sees the secret: in the bytes, on a terminal, on a page, in the texts of
+// its JSON.
 func showsTorn(text string) bool {
 	shown := func(text string) bool {
 		for line := range strings.Lines(text) {
@@ -96,9 +97,10 @@ func showsTorn(text string) bool {
 	}
 }
 
-// TestNoSinkShowsATornSecret runs notebooks that print, raise and glue a secret cut by terminal effects. No sink shows it: not the
-// terminal, a file of the record, an output notebook of either form, a page, a comparison, JSON, nor the events; and the record holds.
-// -rapid.checks=N sets how many streams are tried; without it there are few, for each is some twenty processes.
+// TestNoSinkShowsATornSecret runs notebooks that print, raise and glue a secret cut by terminal effects. No sink shows
+// it: not the terminal, a file of the record, an output notebook of either form, a page, a comparison, JSON, nor the
+// events; and the record holds. -rapid.checks=N sets how many streams are tried; without it there are few, for each is
+// some twenty processes.
 func TestNoSinkShowsATornSecret(t *testing.T) {
 	for _, program := range []string{"git", "bash", "python3"} {
 		if _, err := exec.LookPath(program); err != nil {

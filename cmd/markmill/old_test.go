@@ -14,8 +14,8 @@ import (
 	"markmill/notebooks"
 )
 
-// oldRecords unpacks what commit 1db085a left (before 0.1: manifests without a format, records without a version of their views): a
-// repository with notebooks, their output notebooks in out/, and the records of the runs.
+// oldRecords unpacks what commit 1db085a left (before 0.1: manifests without a format, records without a version of
+// their views): a repository with notebooks, their output notebooks in out/, and the records of the runs.
 func oldRecords(t *testing.T) string {
 	t.Helper()
 	file, err := os.Open("testdata/old/1db085a.tar.gz")
@@ -56,7 +56,8 @@ func oldRecords(t *testing.T) string {
 	}
 }
 
-// TestOldRecords: what an older version left can still be verified, stripped, compared, reviewed, shown and made a page of.
+// TestOldRecords: what an older version left can still be verified, stripped, compared, reviewed, shown and made a page
+// of.
 func TestOldRecords(t *testing.T) {
 	dir := oldRecords(t)
 	t.Chdir(dir)

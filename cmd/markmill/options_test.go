@@ -14,8 +14,8 @@ func papermillOptions(t *testing.T) []string {
 	return lines(t, "testdata/papermill-options.txt")
 }
 
-// Every option of papermill's command line has a row in docs/papermill.md, and a section of a script in which it is given to the program and
-// what it does is looked at.
+// Every option of papermill's command line has a row in docs/papermill.md, and a section of a script in which it is
+// given to the program and what it does is looked at.
 func TestPapermillOptions(t *testing.T) {
 	text, err := os.ReadFile("testdata/script/papermill_options.txtar")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"markmill/runs"
 )
 
-// pager shows a text with $PAGER, or less where that is not set. An empty PAGER, and cat, are none. started is false where there
-// is no pager, and nothing is shown yet. The pager has the terminal until it ends: an interrupt is for it.
+// pager shows a text with $PAGER, or less where that is not set. An empty PAGER, and cat, are none. started is false
+// where there is no pager, and nothing is shown yet. The pager has the terminal until it ends: an interrupt is for it.
 func (a *app) pager(text []byte) (started bool, err error) {
 	words, set := a.getenv("PAGER")
 	if !set {
@@ -141,8 +141,8 @@ func (a *app) forgetPages(dir string) {
 	}
 }
 
-// browse opens a file with $BROWSER, or with the program that the system has for it. BROWSER lists commands, the best first, with
-// colons between them; %s stands for the file, and a command that ends in & is not waited for.
+// browse opens a file with $BROWSER, or with the program that the system has for it. BROWSER lists commands, the best
+// first, with colons between them; %s stands for the file, and a command that ends in & is not waited for.
 func (a *app) browse(file string) error {
 	if list, _ := a.getenv("BROWSER"); strings.TrimSpace(list) != "" {
 		var failed error

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// papermillRuns runs papermill's command once for each job, in a process of its own, and prints the exit codes. Papermill is loaded
-// once for all: that takes it as long as a kernel takes to start.
+// papermillRuns runs papermill's command once for each job, in a process of its own, and prints the exit codes.
+// Papermill is loaded once for all: that takes it as long as a kernel takes to start.
 const papermillRuns = `
 import json, os, sys, traceback
 from papermill.cli import papermill
@@ -53,8 +53,8 @@ while running:
 json.dump(codes, sys.stdout)
 `
 
-// cellDifferences prints for each pair of output notebooks, papermill's and Markmill's of one source, where they differ, and which of the
-// differences that docs/papermill.md names for all notebooks were met ("usual").
+// cellDifferences prints for each pair of output notebooks, papermill's and Markmill's of one source, where they
+// differ, and which of the differences that docs/papermill.md names for all notebooks were met ("usual").
 const cellDifferences = `
 import json, re, sys, warnings, nbformat
 warnings.simplefilter("ignore")
@@ -157,7 +157,8 @@ type papermillJob struct {
 	code int
 }
 
-// notStarted is what papermill says of a kernel that did not come up: of several that start at once, two may take one port.
+// notStarted is what papermill says of a kernel that did not come up: of several that start at once, two may take one
+// port.
 var notStarted = regexp.MustCompile(`Kernel died before replying|Kernel didn't respond in|Address already in use`)
 
 // papermill runs the jobs, a few at once, and sets their exit codes. Those whose kernel did not start run again.
@@ -270,8 +271,8 @@ func exitCode(dir, log string, env []string, name string, args ...string) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// withPeers is the environment in which a notebook finds the kernels of the peers, and no home folder of the user's: some of the
-// corpus write there.
+// withPeers is the environment in which a notebook finds the kernels of the peers, and no home folder of the user's:
+// some of the corpus write there.
 func (p peers) withPeers(home string, more ...string) []string {
 	return append(append(os.Environ(), "PATH="+filepath.Dir(p.python)+string(os.PathListSeparator)+os.Getenv("PATH"),
 		"HOME="+home, "IPYTHONDIR="+filepath.Join(home, ".ipython"), "GIT_CONFIG_NOSYSTEM=1"), more...)

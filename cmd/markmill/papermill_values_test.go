@@ -19,8 +19,8 @@ type recordedCall struct {
 	Injected *string // text of the cell
 }
 
-// valueDifferences say how Markmill differs from papermill in what it injects: the text behind the heading, "error", or "" for no cell. Each
-// reason is a case of the table in docs/papermill.md.
+// valueDifferences say how Markmill differs from papermill in what it injects: the text behind the heading, "error", or
+// "" for no cell. Each reason is a case of the table in docs/papermill.md.
 var valueDifferences = map[string]struct{ want, why string }{
 	"-p x 1e400":                   {`x = "1e400"`, whyLarge},
 	"-p x -1e400":                  {`x = "-1e400"`, whyLarge},
@@ -47,7 +47,8 @@ const (
 	whyEmptyYAML = "YAML without a value"
 )
 
-// TestPapermillValues gives the program each recorded command line with --prepare-only: the injected cell must be papermill's.
+// TestPapermillValues gives the program each recorded command line with --prepare-only: the injected cell must be
+// papermill's.
 func TestPapermillValues(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(sharedFolder(t), "golden", "papermill", "cases.json"))
 	if err != nil {

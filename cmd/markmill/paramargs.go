@@ -67,8 +67,8 @@ func paramOption(arg string) (name, short, pair string, attached bool) {
 	return "", "", "", false
 }
 
-// paramHint adds to the message about a wrong number of paths what a parameter has to do with it: it took a path as its value, or left
-// behind what was meant to be its value.
+// paramHint adds to the message about a wrong number of paths what a parameter has to do with it: it took a path as its
+// value, or left behind what was meant to be its value.
 func (a *app) paramHint(err error, words []string) error {
 	if len(words) == 0 && len(a.joined) > 0 {
 		last := a.joined[len(a.joined)-1]
@@ -233,7 +233,8 @@ func (s switched) Set(text string) error {
 	return err
 }
 
-// onOff is a switch with a name for either way, as papermill's are. The one that says what is done anyway is not shown in the help.
+// onOff is a switch with a name for either way, as papermill's are. The one that says what is done anyway is not shown
+// in the help.
 func onOff(f *pflag.FlagSet, to *bool, on, off string, otherwise bool, usage, notUsage string) {
 	*to = otherwise
 	for _, name := range []string{on, off} {

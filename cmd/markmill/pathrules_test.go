@@ -82,8 +82,8 @@ var pathRules = []pathRule{
 	{name: "submodule_traps", code: notAllowed, words: "repositories inside the worktree", disallowed: "module/"},
 }
 
-// TestPathRules tries to write where allow and forbid do not let it, or so that nobody sees it. Whatever the step does, the
-// change is told whole or the run fails.
+// TestPathRules tries to write where allow and forbid do not let it, or so that nobody sees it. Whatever the step does,
+// the change is told whole or the run fails.
 func TestPathRules(t *testing.T) {
 	books := notebooksOf(t, "testdata/pathrules.txtar")
 	rows := map[string]pathRule{}

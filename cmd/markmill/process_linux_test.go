@@ -391,7 +391,8 @@ func TestAStepAgainstTheWarden(t *testing.T) {
 // A signal finishes the record: what has not run is skipped, and finally steps run.
 func TestSignals(t *testing.T) {
 	notebook := "```bash {#a}\necho ready; sleep 300\n```\n```bash {#b}\necho never\n```\n```bash {#c .finally}\necho last\n```\n"
-	// What ignores a signal has its children ignore it: where these tests run under nohup, they handle it for the while.
+	// What ignores a signal has its children ignore it: where these tests run under nohup, they handle it for the
+	// while.
 	taken := make(chan os.Signal, 1)
 	signal.Notify(taken, syscall.SIGHUP)
 	defer signal.Stop(taken)
@@ -432,8 +433,8 @@ func TestNohup(t *testing.T) {
 	}
 }
 
-// peakMemory is the most that a process had in memory, once it has ended. What wait4(2) says of it (ru_maxrss) is too much: there the memory of
-// the process that started it counts as its own, which is this one's, with all tests before.
+// peakMemory is the most that a process had in memory, once it has ended. What wait4(2) says of it (ru_maxrss) is too
+// much: there the memory of the process that started it counts as its own, which is this one's, with all tests before.
 func peakMemory(pid int) (bytes int64) {
 	for {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -14,9 +14,9 @@ import (
 // maxParams is how large a file of parameters, rules or signatures may be, in bytes.
 const maxParams = 64 << 20
 
-// readInput reads a file that the user named, "-" standard input, of at most so many bytes. A folder, a device, a socket and
-// a named pipe are refused: they have no end, or wait for one who writes. A pipe that the shell holds open for the program, as
-// in <(command), is read. what says what is read, as "a notebook".
+// readInput reads a file that the user named, "-" standard input, of at most so many bytes. A folder, a device, a
+// socket and a named pipe are refused: they have no end, or wait for one who writes. A pipe that the shell holds open
+// for the program, as in <(command), is read. what says what is read, as "a notebook".
 func (a *app) readInput(path, what string, most int64) ([]byte, error) {
 	if path == "-" {
 		return readAtMost(a.stdin, what, bytes.MinRead, most)

@@ -85,8 +85,8 @@ func (a *app) reconcile(e runs.Entry) (bool, error) {
 	return true, nil
 }
 
-// halfApplied tells of changes of runs that a kill has left half applied to the checkout. They are the user's files: only the
-// user finishes them.
+// halfApplied tells of changes of runs that a kill has left half applied to the checkout. They are the user's files:
+// only the user finishes them.
 func (a *app) halfApplied(src *worktree.Source) error {
 	if src == nil {
 		return nil

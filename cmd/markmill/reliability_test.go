@@ -16,7 +16,8 @@ import (
 	"markmill/runs"
 )
 
-// concurrentNotebook waits until every run stands in its step, so that all of them are alive at once, and writes what no other does.
+// concurrentNotebook waits until every run stands in its step, so that all of them are alive at once, and writes what
+// no other does.
 const concurrentNotebook = `---
 params: {n: 0, meet: "", gate: ""}
 ---
@@ -47,8 +48,8 @@ func concurrentRuns(t *testing.T) int {
 	return n
 }
 
-// TestConcurrentRuns runs one repository many times at once, with and without branches and output notebooks, while old runs are
-// removed by two at once, and records reconciled: no lock error, no lost run, no mixed output.
+// TestConcurrentRuns runs one repository many times at once, with and without branches and output notebooks, while old
+// runs are removed by two at once, and records reconciled: no lock error, no lost run, no mixed output.
 func TestConcurrentRuns(t *testing.T) {
 	const old = 5
 	n := concurrentRuns(t)

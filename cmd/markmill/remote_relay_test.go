@@ -208,7 +208,8 @@ func (b *remoteBed) odd(t *testing.T, r *relay, nowhere, why string) {
 	b.secretless(t)
 }
 
-// gone ends with a server that is there when a run begins, and goes while OUTPUT is sent to it: the file that was there stays.
+// gone ends with a server that is there when a run begins, and goes while OUTPUT is sent to it: the file that was there
+// stays.
 func (b *remoteBed) gone(t *testing.T, r *relay) {
 	t.Helper()
 	there := b.base + "/bulky.md"

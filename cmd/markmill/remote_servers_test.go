@@ -52,7 +52,8 @@ func TestRemoteS3(t *testing.T) {
 	b.gone(t, r)
 }
 
-// newS3Bed has a real server of S3, which CI builds: MARKMILL_S3_SERVER is the program (versitygw). Its files are in the folder.
+// newS3Bed has a real server of S3, which CI builds: MARKMILL_S3_SERVER is the program (versitygw). Its files are in
+// the folder.
 func newS3Bed(t *testing.T) (b *remoteBed, r *relay, data string) {
 	t.Helper()
 	server := os.Getenv("MARKMILL_S3_SERVER")
@@ -69,8 +70,9 @@ func newS3Bed(t *testing.T) (b *remoteBed, r *relay, data string) {
 	return newRemoteBed(t, "s3://bucket/jobs", "AWS_ENDPOINT_URL="+r.url, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=hush-hush"), r, data
 }
 
-// TestRemoteGoogle does the same with a real server of Google's interface: MARKMILL_GS_SERVER is the program (fake-gcs-server). It asks for
-// no credentials, so that those are looked at in front of it: there the program believes that it speaks to Google.
+// TestRemoteGoogle does the same with a real server of Google's interface: MARKMILL_GS_SERVER is the program
+// (fake-gcs-server). It asks for no credentials, so that those are looked at in front of it: there the program believes
+// that it speaks to Google.
 func TestRemoteGoogle(t *testing.T) {
 	t.Parallel()
 	server := os.Getenv("MARKMILL_GS_SERVER")
@@ -131,7 +133,8 @@ func TestRemoteGoogle(t *testing.T) {
 	b.gone(t, r)
 }
 
-// TestRemoteAzure does the same with a real server of Azure's interface: MARKMILL_AZURE_SERVER is the program (azurite-blob).
+// TestRemoteAzure does the same with a real server of Azure's interface: MARKMILL_AZURE_SERVER is the program
+// (azurite-blob).
 func TestRemoteAzure(t *testing.T) {
 	t.Parallel()
 	server := os.Getenv("MARKMILL_AZURE_SERVER")
@@ -196,8 +199,8 @@ func accountSignature(account string, key []byte) string {
 	return q.Encode() + "&sig=" + url.QueryEscape(base64.StdEncoding.EncodeToString(h.Sum(nil)))
 }
 
-// freePort is a port on which nobody listens. It is below those that systems give to whoever asks for any, as the other tests do, so that it is
-// still free when a server takes it.
+// freePort is a port on which nobody listens. It is below those that systems give to whoever asks for any, as the other
+// tests do, so that it is still free when a server takes it.
 func freePort(t *testing.T) string {
 	t.Helper()
 	const lowest, highest = 20000, 30000
@@ -246,8 +249,8 @@ func serve(t *testing.T, program []string, args func(host, port, address string)
 	}
 }
 
-// interceptor gives the environment of a program that takes a server here for the host of that name, over TLS and through a proxy.
-// Answer looks at each request first: what is not 0 is the answer.
+// interceptor gives the environment of a program that takes a server here for the host of that name, over TLS and
+// through a proxy. Answer looks at each request first: what is not 0 is the answer.
 func interceptor(t *testing.T, b *remoteBed, host, target string, answer func(*http.Request) int) []string {
 	t.Helper()
 	to, err := url.Parse(target)

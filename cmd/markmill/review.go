@@ -276,7 +276,8 @@ func short(rev string) string {
 	return rev
 }
 
-// configuredOutput is where the markmill.yaml of a side wants outputs; nil where it does not say, or says it by what only a run knows.
+// configuredOutput is where the markmill.yaml of a side wants outputs; nil where it does not say, or says it by what
+// only a run knows.
 func (a *app) configuredOutput(files *worktree.Files) (func(string, []byte) (string, bool), error) {
 	text, err := files.Read(engine.ConfigFile, maxNotebook)
 	if errors.Is(err, fs.ErrNotExist) {

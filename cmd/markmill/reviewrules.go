@@ -16,8 +16,8 @@ import (
 	"markmill/runs/sshsig"
 )
 
-// rules are the changed files that say what runs may do: the settings and what they name, and what CI does. The branch is held against the
-// settings of the base.
+// rules are the changed files that say what runs may do: the settings and what they name, and what CI does. The branch
+// is held against the settings of the base.
 func rules(old, now *worktree.Files, changes []worktree.PathChange) ([]review.Rule, error) {
 	was, err := settingsOf(old)
 	if err != nil { // those of the base are as they are, and what they asked is not known
@@ -113,8 +113,8 @@ func programsNamed(name string, sides ...engine.Config) []string {
 	return out
 }
 
-// baseJudges are the keys whose signatures count and the patterns of protected files, by the settings of the base: a branch does
-// not choose who judges it.
+// baseJudges are the keys whose signatures count and the patterns of protected files, by the settings of the base: a
+// branch does not choose who judges it.
 func (a *app) baseJudges(base *worktree.Files) (runs.Signers, []string, error) {
 	signers := runs.Signers{Now: a.now()}
 	cfg, err := settingsOf(base)

@@ -174,7 +174,8 @@ func (o *runOptions) papermillFlags(f *pflag.FlagSet) {
 	}
 }
 
-// savesMeanwhile says which of papermill's options ask for an OUTPUT that grows while the run goes, "" for none of them.
+// savesMeanwhile says which of papermill's options ask for an OUTPUT that grows while the run goes, "" for none of
+// them.
 func (o *runOptions) savesMeanwhile() string {
 	switch {
 	case o.autosave != 0:
@@ -249,7 +250,8 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	return a.runPlan(ctx, eng, plan, output, o)
 }
 
-// likeSource is the OUTPUT of the repository's settings, which is written for Markdown, with the ending of a notebook's form.
+// likeSource is the OUTPUT of the repository's settings, which is written for Markdown, with the ending of a notebook's
+// form.
 func likeSource(output string, jupyter bool) string {
 	if jupyter && isMarkdown(output) {
 		return strings.TrimSuffix(output, filepath.Ext(output)) + ".ipynb"
@@ -391,7 +393,8 @@ func (o *runOptions) inject(input, output string) {
 	}
 }
 
-// named says whether a path has names in it that values take the place of. A path that is there by that very name has none.
+// named says whether a path has names in it that values take the place of. A path that is there by that very name has
+// none.
 func named(path string) bool {
 	if path == "" || path == "-" || !strings.ContainsAny(path, "{}") {
 		return false
@@ -405,7 +408,8 @@ func pathNames(getenv func(string) (string, bool)) notebooks.BindOptions {
 	return notebooks.BindOptions{AllowUnknown: true, IsName: func(string) bool { return true }, Getenv: getenv}
 }
 
-// inputPath expands the names in NOTEBOOK, which only the values that are given can stand for: the notebook is not read yet.
+// inputPath expands the names in NOTEBOOK, which only the values that are given can stand for: the notebook is not read
+// yet.
 func (a *app) inputPath(path string, o *runOptions) (string, error) {
 	if !named(path) {
 		return path, nil
@@ -688,7 +692,8 @@ func outputName(output string) (string, error) {
 	return filepath.Abs(output)
 }
 
-// leftBehind lists the user's uncommitted files that a run does not see. The notebook is none: it runs as it is on disk.
+// leftBehind lists the user's uncommitted files that a run does not see. The notebook is none: it runs as it is on
+// disk.
 func leftBehind(p *engine.Plan) []string {
 	if p.Request.InPlace || p.Request.Dirty != engine.DirtyIgnore || p.Source == nil {
 		return nil

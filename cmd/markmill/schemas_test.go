@@ -264,7 +264,8 @@ var schemaPath = func() string {
 	return path
 }()
 
-// schemaCommand is the command schema of scripts: schema NAME holds what the last command printed against docs/schemas/NAME.json.
+// schemaCommand is the command schema of scripts: schema NAME holds what the last command printed against
+// docs/schemas/NAME.json.
 func schemaCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: schema NAME")

@@ -138,7 +138,8 @@ func placesBelow(root string) ([]scrapPlace, error) {
 	return out, err
 }
 
-// readScraps reads places, several at once, and gives each to add, in their order; it tells of those that cannot be read.
+// readScraps reads places, several at once, and gives each to add, in their order; it tells of those that cannot be
+// read.
 func (a *app) readScraps(places []scrapPlace, add func(*documents.Recorded)) (failed bool) {
 	type answer struct {
 		got *documents.Recorded

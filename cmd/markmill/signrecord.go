@@ -16,8 +16,8 @@ import (
 	"markmill/runs/sshsig"
 )
 
-// signKey is the file of the key that signs records, "" without one: MARKMILL_SIGN_KEY, which may be empty, or else sign: of
-// the repository's settings.
+// signKey is the file of the key that signs records, "" without one: MARKMILL_SIGN_KEY, which may be empty, or else
+// sign: of the repository's settings.
 func (a *app) signKey(cfg engine.Config) (string, error) {
 	key := cfg.Sign
 	if name, set := a.getenv("MARKMILL_SIGN_KEY"); set {

@@ -8,8 +8,8 @@ import (
 	"markmill/cmd/markmill/remote"
 )
 
-// checkTarget refuses a path that a command is asked to write to where no file can be written, or should be: a folder, and
-// whatever is inside a Git directory, whose files Git runs and trusts. what names the argument or option.
+// checkTarget refuses a path that a command is asked to write to where no file can be written, or should be: a folder,
+// and whatever is inside a Git directory, whose files Git runs and trusts. what names the argument or option.
 func checkTarget(what, path string) error {
 	if path == "" || path == "-" || remote.Is(path) {
 		return nil
@@ -30,8 +30,9 @@ func checkTarget(what, path string) error {
 	return nil
 }
 
-// gitDirectory is the Git directory that an absolute path is or lies in, "" without one: one that is called .git, also the file that
-// names the Git directory of a worktree, and one that looks like a Git directory, as Git itself would take it for one.
+// gitDirectory is the Git directory that an absolute path is or lies in, "" without one: one that is called .git, also
+// the file that names the Git directory of a worktree, and one that looks like a Git directory, as Git itself would
+// take it for one.
 func gitDirectory(path string) string {
 	for at := path; ; at = filepath.Dir(at) {
 		if isGitName(filepath.Base(at)) || at != path && looksLikeGit(at) {
@@ -43,7 +44,8 @@ func gitDirectory(path string) string {
 	}
 }
 
-// isGitName says whether a name means .git on some file system: letter case, what Windows drops at the end of names, streams and short names.
+// isGitName says whether a name means .git on some file system: letter case, what Windows drops at the end of names,
+// streams and short names.
 func isGitName(name string) bool {
 	name, _, _ = strings.Cut(name, ":")
 	name = strings.TrimRight(name, ". ")
@@ -56,7 +58,8 @@ func looksLikeGit(dir string) bool {
 	return has("HEAD") && (has("objects") && has("refs") || has("commondir"))
 }
 
-// followed is where a path leads: absolute, through the links of the part that is there, and through a link to a file that is not.
+// followed is where a path leads: absolute, through the links of the part that is there, and through a link to a file
+// that is not.
 func followed(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {

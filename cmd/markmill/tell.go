@@ -8,8 +8,8 @@ import (
 	"markmill/render/plain"
 )
 
-// tell prints a message on standard error. What is put into the format stays on its line, and no character of it reaches
-// the terminal that would change how the message is read: any bytes can be the name of a file.
+// tell prints a message on standard error. What is put into the format stays on its line, and no character of it
+// reaches the terminal that would change how the message is read: any bytes can be the name of a file.
 func (a *app) tell(format string, args ...any) { _ = say(a.stderr, format, args...) }
 
 // say is tell on another stream.
@@ -31,7 +31,8 @@ func say(w io.Writer, format string, args ...any) error {
 	return err
 }
 
-// escapeLines makes the characters visible that a terminal would act on, but for the line ends: a list of mistakes has several lines.
+// escapeLines makes the characters visible that a terminal would act on, but for the line ends: a list of mistakes has
+// several lines.
 func escapeLines(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for i, line := range lines {

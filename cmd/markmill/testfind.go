@@ -150,7 +150,8 @@ func (t *tester) newJob(file testFile) (*testJob, error) {
 	return j, nil
 }
 
-// findStored looks for the output of a source: where run writes it by the repository's settings, or else beside it, as NAME.out.md.
+// findStored looks for the output of a source: where run writes it by the repository's settings, or else beside it, as
+// NAME.out.md.
 func (t *tester) findStored(j *testJob, eng *engine.Engine, req engine.Request) error {
 	ext := filepath.Ext(j.path)
 	beside := strings.TrimSuffix(j.path, ext) + ".out" + ext
@@ -185,8 +186,8 @@ func (t *tester) findStored(j *testJob, eng *engine.Engine, req engine.Request) 
 	return nil
 }
 
-// pairJobs leaves out output notebooks that another job is held against. Where several sources would be held against one, it is that of
-// the source that it is of.
+// pairJobs leaves out output notebooks that another job is held against. Where several sources would be held against
+// one, it is that of the source that it is of.
 func pairJobs(jobs []*testJob) []*testJob {
 	claims := map[string][]*testJob{}
 	for _, j := range jobs {

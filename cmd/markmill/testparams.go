@@ -18,7 +18,8 @@ var elidedValue = lazyregexp.New(`^… [\d,]+ bytes?$`)
 var namedPath = lazyregexp.New(`<(worktree|tmp|work|source|home)>`)
 
 // paramsAgain are the values that were given to the run that left an output notebook, to be given again: those of the
-// manifest, but what was the notebook's own default and what the caller gives now. paths are the machine's, by the names that stand for them.
+// manifest, but what was the notebook's own default and what the caller gives now. paths are the machine's, by the
+// names that stand for them.
 func paramsAgain(file string, s *storedOutput, nb *notebooks.Notebook, given []notebooks.Given, paths map[string]string) ([]notebooks.Given, error) {
 	if s.foreign() {
 		return nil, nil

@@ -10,8 +10,8 @@ import (
 	"markmill/notebooks"
 )
 
-// takeBack lets a run begin without the change that the stored run made, where the tree that it would begin with has exactly that change:
-// a notebook and what it changed are on one branch. It says so in the words of the test.
+// takeBack lets a run begin without the change that the stored run made, where the tree that it would begin with has
+// exactly that change: a notebook and what it changed are on one branch. It says so in the words of the test.
 func (t *tester) takeBack(ctx context.Context, j *testJob, req *engine.Request) error {
 	if j.output.manifest == nil || len(j.output.manifest.Changes) == 0 || req.Repository == nil {
 		return nil

@@ -293,8 +293,8 @@ func pictureDigest(folder, assets string) func(link string) string {
 	}
 }
 
-// promote puts the new output in the place of the stored one. The steps that only a test leaves out, or lets fail, would
-// make it another than run gives: then nothing is written.
+// promote puts the new output in the place of the stored one. The steps that only a test leaves out, or lets fail,
+// would make it another than run gives: then nothing is written.
 func (t *tester) promote(n *testedNotebook) error {
 	for _, s := range n.view.Notebook.Steps {
 		if n.job.own() && n.job.output.foreign() {

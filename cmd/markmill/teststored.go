@@ -85,7 +85,8 @@ func readJupyterTest(path string, raw []byte, given bool) ([]byte, *storedOutput
 		return source, nil, nil
 	}
 	if m != nil {
-		// That cells were edited since is told by their digest, as with Markdown; outputs that were edited are no run's.
+		// That cells were edited since is told by their digest, as with Markdown; outputs that were edited are no
+		// run's.
 		known := func(e *notebooks.Error) bool {
 			return slices.ContainsFunc(out.cells, func(c ipynb.StepCell) bool { return c.Step.ID == e.Step })
 		}
@@ -102,7 +103,8 @@ func (s *storedOutput) foreign() bool { return s.manifest == nil }
 // merged says that a merge made it of the outputs of two runs.
 func (s *storedOutput) merged() bool { return s.manifest != nil && s.manifest.Status == merge.Stale }
 
-// of says whether it is the output of a source, as far as that is known. That of a script is of the Markdown which was made of it.
+// of says whether it is the output of a source, as far as that is known. That of a script is of the Markdown which was
+// made of it.
 func (s *storedOutput) of(path string, source []byte) bool {
 	if s.manifest == nil {
 		return true
@@ -145,8 +147,8 @@ func (s *storedOutput) compared(paths []runs.PathName) compare.Output {
 	return compare.Jupyter(s.jupyter, s.cells, compare.JupyterOptions{Foreign: s.foreign(), Paths: checkoutPaths(paths)})
 }
 
-// checkoutPaths puts names in the place of paths, one for the worktree and the checkout: where another program ran the notebook,
-// the checkout was what the worktree is in this run.
+// checkoutPaths puts names in the place of paths, one for the worktree and the checkout: where another program ran the
+// notebook, the checkout was what the worktree is in this run.
 func checkoutPaths(paths []runs.PathName) func(string) string {
 	named := render.Paths(paths)
 	return func(text string) string { return strings.ReplaceAll(named(text), "<source>", "<worktree>") }
@@ -181,8 +183,9 @@ func (s *storedOutput) line(line int) int {
 // regionFrame is how many lines a region has besides its body: an empty one, its marker, an empty one, its end.
 const regionFrame = 4
 
-// asJupyter makes a run like that of the program which saved the outputs: on the notebook's own kernel, where that is installed, and in the folder in
-// which the notebook stands. As with nbval every cell is tested, also behind one that failed. Markmill's own outputs are tested as run would run them.
+// asJupyter makes a run like that of the program which saved the outputs: on the notebook's own kernel, where that is
+// installed, and in the folder in which the notebook stands. As with nbval every cell is tested, also behind one that
+// failed. Markmill's own outputs are tested as run would run them.
 func (t *tester) asJupyter(req *engine.Request, j *testJob, repo *worktree.Source) {
 	req.KeepGoing = true
 	if req.Kernel == "" {
@@ -266,8 +269,8 @@ func papermillNote(nb *ipynb.Notebook, name string) codec.Raw {
 	return meta.Papermill[name]
 }
 
-// withOutputs is the notebook with the outputs that a run left in the cells that differ. Counts stay, where there are any. The state of
-// widgets is that of the run, and so are the cells that show them.
+// withOutputs is the notebook with the outputs that a run left in the cells that differ. Counts stay, where there are
+// any. The state of widgets is that of the run, and so are the cells that show them.
 func (s *storedOutput) withOutputs(left []byte, results []compare.Result) ([]byte, error) {
 	nb, err := ipynb.Parse("the output of the run", left)
 	if err != nil {
@@ -302,8 +305,8 @@ func (s *storedOutput) withOutputs(left []byte, results []compare.Result) ([]byt
 	return s.jupyter.With(changed)
 }
 
-// sourceBeside is the file in the same folder that an output notebook is of, or else the output notebook itself: interpreters
-// name the notebook in their messages, and should name the same one again.
+// sourceBeside is the file in the same folder that an output notebook is of, or else the output notebook itself:
+// interpreters name the notebook in their messages, and should name the same one again.
 func (s *storedOutput) sourceBeside(output string) string {
 	if s.foreign() {
 		return output
@@ -332,8 +335,8 @@ func (s *storedOutput) sourceBeside(output string) string {
 	return output
 }
 
-// sourceElsewhere is the source of an output notebook that stands in another folder of the repository, where the output names it, as in
-// the traceback of an interpreter; or else the output notebook itself.
+// sourceElsewhere is the source of an output notebook that stands in another folder of the repository, where the output
+// names it, as in the traceback of an interpreter; or else the output notebook itself.
 func (t *tester) sourceElsewhere(output string, stored *storedOutput) string {
 	if stored.foreign() || bytes.Contains(stored.raw, []byte(filepath.Base(output))) {
 		return output

@@ -30,7 +30,8 @@ func askedFile(run *runs.Run) string {
 	return files[len(files)-1]
 }
 
-// stageOutput writes OUTPUT: to standard output at once, to a file so that it waits until the record is complete (placeOutput).
+// stageOutput writes OUTPUT: to standard output at once, to a file so that it waits until the record is complete
+// (placeOutput).
 func (a *app) stageOutput(in engine.ViewInput, path string) error {
 	if path == "" || in.Run.Left(askedFile(in.Run)) != nil {
 		return nil
@@ -73,8 +74,8 @@ func writeOutput(path string, b []byte, in engine.ViewInput) error {
 	return placeOutput(path, in.Run.ID, true)
 }
 
-// stage writes an output notebook beside its place, with the pictures that it shows, and into a device or a pipe as it is,
-// where a new file must not take its place.
+// stage writes an output notebook beside its place, with the pictures that it shows, and into a device or a pipe as it
+// is, where a new file must not take its place.
 func stage(path string, b []byte, in engine.ViewInput) error {
 	if isDevice(path) {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)

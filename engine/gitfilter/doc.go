@@ -1,5 +1,5 @@
-// Package gitfilter speaks with Git as a filter that lives as long as a command of Git: version 2 of the filter protocol
-// (gitattributes, "Long Running Filter Process").
+// Package gitfilter speaks with Git as a filter that lives as long as a command of Git: version 2 of the filter
+// protocol (gitattributes, "Long Running Filter Process").
 //
 // It owns the packets and the order of what is said. What a filter does with a content is handed in.
 //

@@ -10,8 +10,8 @@ import (
 // ErrNoGit says that what speaks is not Git, which would have named itself and the version of the protocol.
 var ErrNoGit = errors.New("what speaks did not say git-filter-client, version=2, as Git does")
 
-// Serve answers Git until it closes the pipe. clean gives what Git is to keep of a content of the checkout; what Git checks out
-// is given back as it is.
+// Serve answers Git until it closes the pipe. clean gives what Git is to keep of a content of the checkout; what Git
+// checks out is given back as it is.
 func Serve(in io.Reader, out io.Writer, clean func(path string, content []byte) []byte) error {
 	p := newPackets(in, out)
 	hello, err := p.lines()

@@ -9,9 +9,9 @@ import (
 // maxCommand bounds the text of a failed command, in bytes.
 const maxCommand = 300
 
-// failedCommand reads what a shell's driver said of the command at which a step failed. The fields of said end with NUL:
-// where the shell was when it ended ("<functions> <line of the outermost call>", or "-" when it goes on), and the two
-// commands that failed last, the last one second. It returns nil when nothing is certain.
+// failedCommand reads what a shell's driver said of the command at which a step failed. The fields of said end with
+// NUL: where the shell was when it ended ("<functions> <line of the outermost call>", or "-" when it goes on), and the
+// two commands that failed last, the last one second. It returns nil when nothing is certain.
 func failedCommand(said []byte, r Request, exit int) *FailedCommand {
 	lines := strings.Split(strings.TrimSuffix(string(r.Code), "\n"), "\n")
 	first := max(r.Line, 1)

@@ -37,8 +37,8 @@ func (k jupyterKernel) Speaks(lang string) bool {
 // Language is that of the kernelspec, lower case.
 func (k jupyterKernel) Language() string { return strings.ToLower(k.spec.Language) }
 
-// Told says whether a step can have a folder and variables of its own. The protocol knows none: a kernel of Python is told by the
-// same way as of its parameters.
+// Told says whether a step can have a folder and variables of its own. The protocol knows none: a kernel of Python is
+// told by the same way as of its parameters.
 func (k jupyterKernel) Told() bool { return k.isPython() }
 
 // CanHold refuses what the kernel's language cannot hold. Values reach a kernel of Python by a side

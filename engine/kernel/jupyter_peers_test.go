@@ -33,8 +33,8 @@ func installed(t *testing.T, name string) Kernel {
 	return NewJupyter(spec)
 }
 
-// TestJupyterOtherKernels runs kernels that share nothing with ipykernel but the protocol: state from step to step, what is
-// printed, a result, and an exception.
+// TestJupyterOtherKernels runs kernels that share nothing with ipykernel but the protocol: state from step to step,
+// what is printed, a result, and an exception.
 func TestJupyterOtherKernels(t *testing.T) {
 	for _, c := range []struct{ name, set, print, printed, fails string }{
 		{"ir", `kept <- 41`, `cat(kept + 1, "\n")`, "42 \n", `stop("no")`},
@@ -137,7 +137,8 @@ func TestJupyterKernelsAtOnce(t *testing.T) {
 	}
 }
 
-// A kernel that works through a program dies with it, although it starts another: what the steps before had set is gone.
+// A kernel that works through a program dies with it, although it starts another: what the steps before had set is
+// gone.
 func TestJupyterKernelWhoseShellEnds(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux shows the processes of a kernel")

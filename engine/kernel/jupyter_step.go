@@ -139,8 +139,8 @@ func (s *jupyterStep) fail(_ any, err error) {
 	}
 }
 
-// show keeps a rich result, or one that may be updated, and prints a plain one as Python's own prompt does. at is the display that
-// it stands for, -1 for a new one.
+// show keeps a rich result, or one that may be updated, and prints a plain one as Python's own prompt does. at is the
+// display that it stands for, -1 for a new one.
 func (s *jupyterStep) show(o jupyter.Output, at int) {
 	if scrapbook.Holds(o.Data, o.Metadata) {
 		s.fail(nil, s.glue(o))

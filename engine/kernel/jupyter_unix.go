@@ -96,8 +96,8 @@ func (k jupyterKernel) start(ctx context.Context, o Options) (session Session, p
 	return s, false, nil
 }
 
-// configureIPython makes a profile of the session's own, which knows nothing of the user's. Its history is in memory: a run's is its
-// record, and the data base of an interactive one would be a fifth of what a small step costs.
+// configureIPython makes a profile of the session's own, which knows nothing of the user's. Its history is in memory: a
+// run's is its record, and the data base of an interactive one would be a fifth of what a small step costs.
 func configureIPython(private string) (folder string, err error) {
 	folder = filepath.Join(private, "ipython")
 	profile := filepath.Join(folder, "profile_default")

@@ -54,12 +54,12 @@ type Options struct {
 type Session interface {
 	// Info says what runs: the resolved program, its version (may be found out lazily).
 	Info() Info
-	// Run runs one step to its end and returns when all that it wrote was handed to the writers.
-	// Processes that it started may go on; what they write is handed to the writers of the step that runs then. When ctx is
-	// done (a time limit, an interrupt) the interpreter gets an interrupt, then a term, then a kill, each after Grace, with
-	// all that the step started, also what left its process group; none of that is left, and the outcome says so.
-	// What earlier steps left goes on as long as the interpreter does. An error of the author's code is an
-	// Outcome, not an error: an error means that the engine failed.
+	// Run runs one step to its end and returns when all that it wrote was handed to the writers. Processes that it
+	// started may go on; what they write is handed to the writers of the step that runs then. When ctx is done (a time
+	// limit, an interrupt) the interpreter gets an interrupt, then a term, then a kill, each after Grace, with all that
+	// the step started, also what left its process group; none of that is left, and the outcome says so. What earlier
+	// steps left goes on as long as the interpreter does. An error of the author's code is an Outcome, not an error: an
+	// error means that the engine failed.
 	Run(ctx context.Context, r Request) (Outcome, error)
 	// Bind sets parameters in the live session, over what the author's code set. It is how values
 	// reach a notebook whose defaults are a code-language parameters block.
@@ -91,7 +91,8 @@ type Request struct {
 	Env    map[string]string // of this step only
 	Stdout io.Writer         // gets the raw bytes as they come
 	Stderr io.Writer
-	// DisplayDir is where rich results are written that Outcome.Held does not have, as display-<k>.<ext>, k from 1. It is made only when needed.
+	// DisplayDir is where rich results are written that Outcome.Held does not have, as display-<k>.<ext>, k from 1. It
+	// is made only when needed.
 	DisplayDir string
 	// Ordered asks for Outcome.Outputs.
 	Ordered bool
@@ -102,8 +103,8 @@ type Display struct {
 	File string // base name in DisplayDir
 	MIME string
 	Alt  string // text/plain of the same result, "" without one
-	// ID is the id under which it may be updated, "" without one; Update says that it is shown only where an earlier step has shown one
-	// under that id.
+	// ID is the id under which it may be updated, "" without one; Update says that it is shown only where an earlier
+	// step has shown one under that id.
 	ID     string
 	Update bool
 }

@@ -27,8 +27,8 @@ func (c *counted) Write(p []byte) (int, error) {
 // fileOutputs is where the driver of Python tells of results, a line each.
 const fileOutputs = "outputs"
 
-// toldOutput is such a line: a result, how much of standard output the interpreter had printed before it, and how much the
-// result itself. What programs print that the interpreter starts is not counted there; it comes late.
+// toldOutput is such a line: a result, how much of standard output the interpreter had printed before it, and how much
+// the result itself. What programs print that the interpreter starts is not counted there; it comes late.
 type toldOutput struct {
 	At      int64           `json:"at"`
 	Printed int64           `json:"printed"`

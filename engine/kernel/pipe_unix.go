@@ -54,8 +54,8 @@ func newPipe(dir, name string) (*pipe, error) {
 	return p, nil
 }
 
-// newStream is a pipe for a stream of output: large, with a buffer to read it by and a goroutine that does. That one lives
-// as long as the pipe: most steps print little, and starting and stopping it for each would cost more than that.
+// newStream is a pipe for a stream of output: large, with a buffer to read it by and a goroutine that does. That one
+// lives as long as the pipe: most steps print little, and starting and stopping it for each would cost more than that.
 func newStream(dir, name string) (*pipe, error) {
 	p, err := newPipe(dir, name)
 	if err != nil {
@@ -102,8 +102,8 @@ func (p *pipe) hand(fd uintptr) int {
 	return max(n, 0)
 }
 
-// drain hands on what is in the pipe now, which is no more than it holds, so that a thread that keeps writing cannot keep
-// a step from its end. It says whether there was more.
+// drain hands on what is in the pipe now, which is no more than it holds, so that a thread that keeps writing cannot
+// keep a step from its end. It says whether there was more.
 func (p *pipe) drain() (more bool, err error) {
 	err = p.raw.Control(func(fd uintptr) {
 		for left := pipeSize; left > 0; {

@@ -74,8 +74,8 @@ func openAt(dir int, path string, flags int) (fd int, err error) {
 	}
 }
 
-// childrenOf lists the children of all threads of a process, ended ones included. It is done after every step, and a kernel of Jupyter has a
-// dozen threads: their names are read as they come, and their files opened from their folder.
+// childrenOf lists the children of all threads of a process, ended ones included. It is done after every step, and a
+// kernel of Jupyter has a dozen threads: their names are read as they come, and their files opened from their folder.
 func childrenOf(pid int) []int {
 	if pid == 0 {
 		return nil

@@ -110,9 +110,9 @@ func shellText(v notebooks.Value) string {
 // makes globals, and messages begin with the notebook's name.
 const loop = `\eval "$1"; shift; while __mm_next; do \eval "$__mm_code"; { __mm_done "$?"; } 2>/dev/null; done`
 
-// zshLoop also lives through the errors that end a zsh script (an unset variable under -u). Its last word overrules a bare
-// "break" of the author's. The step is called done only when the next one is waited for: what leaves the loop all the same
-// (a bare "return") ends the shell.
+// zshLoop also lives through the errors that end a zsh script (an unset variable under -u). Its last word overrules a
+// bare "break" of the author's. The step is called done only when the next one is waited for: what leaves the loop all
+// the same (a bare "return") ends the shell.
 const zshLoop = `\eval "$1"; shift; while __mm_next; do { \eval "$__mm_code"; } always { { __mm_s=$? __mm_f=$-; set +euxv; TRY_BLOCK_ERROR=0; } 2>/dev/null; continue; }; done`
 
 // text is the driver's program for one session.

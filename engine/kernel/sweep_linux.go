@@ -49,8 +49,8 @@ func (s *sweeper) spare() {
 	})
 }
 
-// replaced says whether a part of the interpreter has ended and the interpreter has started that program again: the shell that
-// a kernel works through, say. What it held is gone.
+// replaced says whether a part of the interpreter has ended and the interpreter has started that program again: the
+// shell that a kernel works through, say. What it held is gone.
 func (s *sweeper) replaced() bool {
 	for pid, started := range s.spared {
 		if info, ok := statOf(pid); ok && !info.over() && info.started == started {

@@ -19,9 +19,9 @@ var (
 	chained   = lazyregexp.New(`^(During handling of the above exception, another exception occurred|The above exception was the direct cause of the following exception):$`)
 )
 
-// jupyterTraceback is a traceback of Python's in the shape in which Jupyter's kernel of Python sends one: a rule, a line with the name of the
-// exception, a text for each frame, and the exception, in colour. Without the colours the frames are as Python has them. What is no such
-// traceback is given by its lines.
+// jupyterTraceback is a traceback of Python's in the shape in which Jupyter's kernel of Python sends one: a rule, a
+// line with the name of the exception, a text for each frame, and the exception, in colour. Without the colours the
+// frames are as Python has them. What is no such traceback is given by its lines.
 func jupyterTraceback(text string) []string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if lines[0] != tracebackHead+":" && !frameLine.MatchString(lines[0]) {

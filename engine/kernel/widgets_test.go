@@ -8,7 +8,8 @@ import (
 	"markmill/runs"
 )
 
-// What a step tells of widgets is the whole state of those that it changed, in the order in which it first changed them.
+// What a step tells of widgets is the whole state of those that it changed, in the order in which it first changed
+// them.
 func TestWidgets(t *testing.T) {
 	var w widgets
 	state := func(text string) map[string]codec.Raw {

@@ -19,10 +19,10 @@ const (
 // anew empties the line of a terminal, for its text to be written again.
 const anew = "\r\x1b[2K"
 
-// effects stands before the search in the bytes. It searches what is left when a terminal has carried out or dropped the
-// control sequences of a line: a value that colours, backspaces and carriage returns put together stands nowhere in the
-// bytes. What has no effects passes through. From a value on that shows, if only for a moment, the visible text takes the
-// place of the line's bytes, and the search in the bytes then masks it there. All else stays as it is.
+// effects stands before the search in the bytes. It searches what is left when a terminal has carried out or dropped
+// the control sequences of a line: a value that colours, backspaces and carriage returns put together stands nowhere in
+// the bytes. What has no effects passes through. From a value on that shows, if only for a moment, the visible text
+// takes the place of the line's bytes, and the search in the bytes then masks it there. All else stays as it is.
 //
 // What is passed does not depend on how the stream was cut: a re-run gives the same bytes. A part of a value may be
 // passed before the cursor goes back and completes it; the line is then written anew.
@@ -316,7 +316,8 @@ func (e *effects) look() {
 	}
 }
 
-// cover passes what stands before at, and drops the rest: the text takes the place of the bytes up to the end of the line.
+// cover passes what stands before at, and drops the rest: the text takes the place of the bytes up to the end of the
+// line.
 func (e *effects) cover(at int) {
 	e.safe = at
 	e.release()

@@ -40,8 +40,8 @@ func torn(value string) *rapid.Generator[string] {
 	return rapid.Map(rapid.SliceOfN(rapid.OneOf(effect, effect, piece, inside, swapped, rapid.Just(value)), 1, 12), func(parts []string) string { return strings.Join(parts, "") })
 }
 
-// views is what the readers of a stream may make of it: line by line as a terminal shows it when the line has ended, and
-// at every moment before; and without its sequences.
+// views is what the readers of a stream may make of it: line by line as a terminal shows it when the line has ended,
+// and at every moment before; and without its sequences.
 func views(stream string) (list []string) {
 	list = append(list, stream)
 	var whole strings.Builder

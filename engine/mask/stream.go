@@ -143,8 +143,8 @@ func (m *Stream) flush(safe int64) []byte {
 	return out
 }
 
-// At says where in what was returned the byte n of what came stands; of one within a value, where its Mark ends. It is not known
-// where very many values came, or one that terminal effects put together.
+// At says where in what was returned the byte n of what came stands; of one within a value, where its Mark ends. It is
+// not known where very many values came, or one that terminal effects put together.
 func (m *Stream) At(n int64) (at int64, known bool) {
 	at = n
 	for _, p := range m.marks {

@@ -192,7 +192,8 @@ func makeHosts(modules, repository string) {
 	}
 }
 
-// Granted gives further folders and files that the caller names, as Caches does: absolute, or with ~/ of the caller's home.
+// Granted gives further folders and files that the caller names, as Caches does: absolute, or with ~/ of the caller's
+// home.
 func Granted(getenv func(string) (string, bool), paths, kept []string) []string {
 	var out []string
 	for _, p := range paths {

@@ -121,7 +121,8 @@ var foreign = map[string]func(top string) error{
 	},
 }
 
-// uncertain are attempts that a system may refuse by itself: by a setting (perf_event_paranoid, yama), for who is not root, or for want of the feature.
+// uncertain are attempts that a system may refuse by itself: by a setting (perf_event_paranoid, yama), for who is not
+// root, or for want of the feature.
 var uncertain = []string{"count its events", "compare", "advice on its memory", "pages to another node", "pages, one by one", "trace", "read its memory", "write its memory",
 	"take a descriptor", "remove a POSIX queue", "ask for a key", "type into the terminal", "clear the user's keys", "add to the user's keys"}
 

@@ -86,8 +86,8 @@ func variable(t *testing.T, s Shared, name, want string) {
 	}
 }
 
-// TestCaches: what the user has is granted where it is, but programs; for what is missing there are the runs' own caches, and
-// nothing is made in the home.
+// TestCaches: what the user has is granted where it is, but programs; for what is missing there are the runs' own
+// caches, and nothing is made in the home.
 func TestCaches(t *testing.T) {
 	dir := home(t)
 	s := cachesOf(t, dir, "", nil, "HOME", dir)

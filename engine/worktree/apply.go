@@ -19,10 +19,10 @@ type Applied struct {
 	Resumed bool // an earlier Apply of the same run was cut, and this one finished it
 }
 
-// Apply puts a run's patch on the user's checkout, all of it or nothing; the index is left alone. The new files are made
-// beside the checkout first, and then take their places by rename, so that a kill leaves each file old or new; a second
-// Apply of the run finishes what the first began. begin is called before the first file is changed, and an error of its
-// ends the matter there. A conflict is an error that names the files. ctx ends Apply until that moment only.
+// Apply puts a run's patch on the user's checkout, all of it or nothing; the index is left alone. The new files are
+// made beside the checkout first, and then take their places by rename, so that a kill leaves each file old or new; a
+// second Apply of the run finishes what the first began. begin is called before the first file is changed, and an error
+// of its ends the matter there. A conflict is an error that names the files. ctx ends Apply until that moment only.
 func Apply(ctx context.Context, s *Source, runID string, files []runs.ChangedFile, patch []byte, begin func() error) (Applied, error) {
 	st, err := openStage(s.root, runID, patch)
 	if err != nil {
@@ -176,7 +176,8 @@ func copyPath(root, path, to string) error {
 	return errConflict
 }
 
-// ignoreMissing takes a path for missing whose folder is missing or is a file, not one that lies behind a symbolic link.
+// ignoreMissing takes a path for missing whose folder is missing or is a file, not one that lies behind a symbolic
+// link.
 func ignoreMissing(root, path string, err error) error {
 	for dir := slashDir(path); dir != ""; dir = slashDir(dir) {
 		info, lerr := os.Lstat(filepath.Join(root, filepath.FromSlash(dir)))

@@ -17,8 +17,8 @@ type PathChange struct {
 	New  bool   // it is there on the new side
 }
 
-// Changes lists the regular files that differ, by path, of those whose name want takes. Only folders that differ are read, and no file.
-// Of the checkout, a file differs that Git says was changed, and whose content is another.
+// Changes lists the regular files that differ, by path, of those whose name want takes. Only folders that differ are
+// read, and no file. Of the checkout, a file differs that Git says was changed, and whose content is another.
 func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error) {
 	were, are := map[string]digest{}, map[string]digest{}
 	if err := differ(old, new, old.root, new.root, "", want, were, are); err != nil {
@@ -58,8 +58,8 @@ func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error)
 // maxHashed is the largest file of a checkout that is looked into, in bytes.
 const maxHashed = 1 << 30
 
-// Entry is the blob and the mode of a path, as a record of a run has them ("100644", "120000" of a link). ok is false where neither a file
-// nor a link stands there.
+// Entry is the blob and the mode of a path, as a record of a run has them ("100644", "120000" of a link). ok is false
+// where neither a file nor a link stands there.
 func (f *Files) Entry(name string) (blob OID, mode string, ok bool, err error) {
 	if _, known := f.dirty[name]; known {
 		return f.entryOnDisk(name)
@@ -177,8 +177,8 @@ func differ(old, new *Files, a, b digest, dir string, want func(string) bool, we
 	return nil
 }
 
-// pairMoved makes the list, and finds what went in one place and came in another, with the same content: of several the one with the
-// same name, else the first.
+// pairMoved makes the list, and finds what went in one place and came in another, with the same content: of several the
+// one with the same name, else the first.
 func pairMoved(were, are map[string]digest) []PathChange {
 	went := map[digest][]string{}
 	for p, d := range were {

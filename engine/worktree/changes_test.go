@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// TestChangesAreGits makes pairs of trees with folders, links and moved files, and asks Git's program which paths differ.
+// TestChangesAreGits makes pairs of trees with folders, links and moved files, and asks Git's program which paths
+// differ.
 func TestChangesAreGits(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git on this machine")

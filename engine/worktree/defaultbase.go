@@ -8,8 +8,8 @@ import (
 	"markmill/notebooks"
 )
 
-// DefaultBase tells which commit the work that is checked out began at: where it left the branch that the remote calls its default one, or else its
-// upstream, or else main or master. name says which that was.
+// DefaultBase tells which commit the work that is checked out began at: where it left the branch that the remote calls
+// its default one, or else its upstream, or else main or master. name says which that was.
 func (s *Source) DefaultBase() (name string, base OID, err error) {
 	head, err := s.Resolve("HEAD")
 	if err != nil {

@@ -63,8 +63,8 @@ func (t *Tree) deltas(were map[string]entry) []delta {
 	return renames(out)
 }
 
-// renames pairs a path that went with one that came with the same content: of several the one with
-// the same name, else the first. Empty files are not paired, nor paths that lie in one another, whose order in a patch would matter.
+// renames pairs a path that went with one that came with the same content: of several the one with the same name, else
+// the first. Empty files are not paired, nor paths that lie in one another, whose order in a patch would matter.
 func renames(list []delta) []delta {
 	went := map[digest][]int{}
 	for i, d := range list {

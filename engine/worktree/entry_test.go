@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestEntriesAreGits compares blobs and modes, of a commit and of the checkout, with what Git's program says, in both object formats.
+// TestEntriesAreGits compares blobs and modes, of a commit and of the checkout, with what Git's program says, in both
+// object formats.
 func TestEntriesAreGits(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git on this machine")

@@ -37,8 +37,8 @@ func (s *Source) CommitFiles(commit OID) (*Files, error) {
 	return &Files{src: s, root: root, trees: map[digest][]treeEntry{}}, nil
 }
 
-// CheckoutFiles are the files of the checkout that Git has or would take up: those of HEAD as they are on disk, and untracked ones
-// that are not ignored. Close gives it back.
+// CheckoutFiles are the files of the checkout that Git has or would take up: those of HEAD as they are on disk, and
+// untracked ones that are not ignored. Close gives it back.
 func (s *Source) CheckoutFiles(ctx context.Context) (*Files, error) {
 	head, err := s.Resolve("HEAD")
 	if err != nil {
@@ -168,8 +168,8 @@ func (f *Files) All(want func(name string) bool) ([]string, error) {
 	return slices.Compact(paths), nil
 }
 
-// Read reads a regular file of at most so many bytes. One that is not there is fs.ErrNotExist; one that is larger is an *Error of
-// package notebooks.
+// Read reads a regular file of at most so many bytes. One that is not there is fs.ErrNotExist; one that is larger is an
+// *Error of package notebooks.
 func (f *Files) Read(name string, most int64) ([]byte, error) {
 	if there, known := f.dirty[name]; known {
 		if !there {

@@ -136,7 +136,8 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// TestCoarseTimes: where times are coarse, an edit right after a capture leaves the same ones. It is found all the same.
+// TestCoarseTimes: where times are coarse, an edit right after a capture leaves the same ones. It is found all the
+// same.
 func TestCoarseTimes(t *testing.T) {
 	_, tree := small(t)
 	tree.fine = false

@@ -54,8 +54,8 @@ func (t *Tree) takeFolder(ctx context.Context) error {
 	return nil
 }
 
-// measure counts the files of the worktree and their bytes, without reading any. Folders that are closed to the user, and so
-// to the steps, are left out from here on.
+// measure counts the files of the worktree and their bytes, without reading any. Folders that are closed to the user,
+// and so to the steps, are left out from here on.
 func (t *Tree) measure() (files int, bytes int64, err error) {
 	w := newWalk(true)
 	w.ign, w.conv, w.exclude, w.closed = t.ign, t.conv, t.excluded, map[string]bool{}

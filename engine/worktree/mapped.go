@@ -2,11 +2,12 @@ package worktree
 
 import "io"
 
-// mappings are files that processes of the run have in their memory, shared and writable. A write through such a mapping changes
-// the file's times only when its page is clean; what follows until the page is written back changes the content alone.
+// mappings are files that processes of the run have in their memory, shared and writable. A write through such a
+// mapping changes the file's times only when its page is clean; what follows until the page is written back changes the
+// content alone.
 //
-// On most file systems the first write is enough to find the file by: it is read again at every capture for as long as it is
-// mapped, and once after that. See tellsOfMappings for the others.
+// On most file systems the first write is enough to find the file by: it is read again at every capture for as long as
+// it is mapped, and once after that. See tellsOfMappings for the others.
 type mappings struct {
 	inodes map[uint64]bool
 	paths  map[string]bool // absolute, for file systems whose numbers are others there

@@ -73,9 +73,9 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// tellsOfMappings says whether the file system of a folder changes a file's times at the first write to a clean page of a
-// mapping. Not all do: on tmpfs a page that was read first is written without anybody hearing of it. There, what is mapped at
-// a capture is read then.
+// tellsOfMappings says whether the file system of a folder changes a file's times at the first write to a clean page of
+// a mapping. Not all do: on tmpfs a page that was read first is written without anybody hearing of it. There, what is
+// mapped at a capture is read then.
 func tellsOfMappings(dir string) bool {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

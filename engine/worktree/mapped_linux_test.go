@@ -103,7 +103,8 @@ func TestAKeptMapping(t *testing.T) {
 	}
 }
 
-// mapDirs are folders on file systems of both kinds, as far as there are: those that tell of mappings, and those that do not.
+// mapDirs are folders on file systems of both kinds, as far as there are: those that tell of mappings, and those that
+// do not.
 func mapDirs(t *testing.T) []string {
 	dirs := []string{t.TempDir()}
 	if dir, err := os.MkdirTemp("/dev/shm", "markmill-test-"); err == nil {
@@ -113,8 +114,8 @@ func mapDirs(t *testing.T) []string {
 	return dirs
 }
 
-// TestMappingsAtRandom writes through mappings, and otherwise, at random moments, captures now and then, and holds every
-// capture against what the files hold.
+// TestMappingsAtRandom writes through mappings, and otherwise, at random moments, captures now and then, and holds
+// every capture against what the files hold.
 func TestMappingsAtRandom(t *testing.T) {
 	for _, dir := range mapDirs(t) {
 		t.Run(dir, func(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestMergeBaseIsGits makes histories with merges, equal dates and clocks that go wrong, and asks Git's program for the same.
+// TestMergeBaseIsGits makes histories with merges, equal dates and clocks that go wrong, and asks Git's program for the
+// same.
 func TestMergeBaseIsGits(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git on this machine")

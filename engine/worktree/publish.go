@@ -16,9 +16,9 @@ import (
 	"markmill/notebooks"
 )
 
-// Fetch writes the commits of a run's bundle into the repository: one pack, and refs/markmill/runs/<run-id>. It is all or
-// nothing: objects without the ref are removed again. A ref that is there is left alone; one that holds something else
-// is an error.
+// Fetch writes the commits of a run's bundle into the repository: one pack, and refs/markmill/runs/<run-id>. It is all
+// or nothing: objects without the ref are removed again. A ref that is there is left alone; one that holds something
+// else is an error.
 func (s *Source) Fetch(ctx context.Context, b *Bundle, runID string) (ref string, err error) {
 	if ref = runRefs + runID; b.ref != ref {
 		return "", &notebooks.Error{Kind: notebooks.KindRecord, File: b.path, Msg: fmt.Sprintf("holds %s, and not a commit of run %s", b.ref, runID)}
@@ -63,8 +63,8 @@ func (s *Source) has(b *Bundle) error {
 }
 
 // addPack writes objects into the source as one pack; undo removes them again. No two runs have a pack of the same
-// name, of which the one that fails would take the other's away: the name is the content's, and a run's commits name the run. Until
-// it is whole it is called by the run, for Tidy.
+// name, of which the one that fails would take the other's away: the name is the content's, and a run's commits name
+// the run. Until it is whole it is called by the run, for Tidy.
 func (s *Source) addPack(list []digest, get func(digest) (kind string, data []byte, err error), runID string) (undo func(), err error) {
 	dir := filepath.Join(s.common, "objects", "pack")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -250,10 +250,9 @@ func orNothing(oid string) string {
 
 // Branch makes a branch whose one commit on top of base holds tree, a run's last one, and returns that commit. Objects
 // that the repository lacks are taken from the run's bundle, nil for a run that changed nothing; of those only what the
-// branch needs is written. A branch of that name that has such a commit already is left as it is; any other is
-// refused. Nothing is checked out. runID is the run that it is made for. The author
-// of the commit is the user, as Git finds it out (see User), and its committer is program, which is the author too where Git has
-// no name for the user.
+// branch needs is written. A branch of that name that has such a commit already is left as it is; any other is refused.
+// Nothing is checked out. runID is the run that it is made for. The author of the commit is the user, as Git finds it
+// out (see User), and its committer is program, which is the author too where Git has no name for the user.
 func Branch(s *Source, b *Bundle, runID, name string, base, tree OID, message string, program Identity, now time.Time) (OID, error) {
 	ref := "refs/heads/" + name
 	if !validRef(ref) {
@@ -361,7 +360,8 @@ func (s *Source) isChild(commit, tree, parent digest) bool {
 	return ok && strings.HasPrefix(rest, "author ")
 }
 
-// RunRefs lists the runs that have a ref in the repository: earlier versions made one for every run, and Fetch makes one.
+// RunRefs lists the runs that have a ref in the repository: earlier versions made one for every run, and Fetch makes
+// one.
 func RunRefs(s *Source) (ids []string, err error) {
 	list, err := s.refs()
 	for _, r := range list {

@@ -296,8 +296,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestRefsComeAndGo: the last ref goes while another comes. Git removes the folders that this leaves empty, under the feet of who
-// makes a ref in them.
+// TestRefsComeAndGo: the last ref goes while another comes. Git removes the folders that this leaves empty, under the
+// feet of who makes a ref in them.
 func TestRefsComeAndGo(t *testing.T) {
 	g := newOracle(t)
 	g.write("a", "a\n")

@@ -72,7 +72,8 @@ func readLines(path string) []string {
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
 
-// Branches lists the names of the branches, those of remotes, and the tags, for completion: what cannot be read is left out.
+// Branches lists the names of the branches, those of remotes, and the tags, for completion: what cannot be read is left
+// out.
 func (s *Source) Branches() []string {
 	refs, err := s.refs()
 	if err != nil {

@@ -287,8 +287,8 @@ func (t *Tree) sinceBase(match func(path string) bool) map[string]entry {
 	return target
 }
 
-// RestoreBase gives the paths that match takes the content that they have in the base: what was changed is put back, and
-// what came goes. Restore undoes it.
+// RestoreBase gives the paths that match takes the content that they have in the base: what was changed is put back,
+// and what came goes. Restore undoes it.
 func (t *Tree) RestoreBase(ctx context.Context, match func(path string) bool) error {
 	return t.bringAbout(ctx, t.sinceBase(match))
 }

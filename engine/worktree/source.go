@@ -191,8 +191,8 @@ func isFolder(path string) bool {
 	return err == nil && fi.IsDir()
 }
 
-// Relative is a path of this machine as a slash-separated one in the checkout; ok is false for one elsewhere. The file need
-// not exist.
+// Relative is a path of this machine as a slash-separated one in the checkout; ok is false for one elsewhere. The file
+// need not exist.
 func (s *Source) Relative(name string) (rel string, ok bool) {
 	abs, err := filepath.Abs(name)
 	if err != nil {

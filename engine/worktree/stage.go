@@ -14,9 +14,10 @@ import (
 	"markmill/runs"
 )
 
-// stage is the folder beside the checkout in which an Apply stands ready: <root>/.markmill/apply. The new files are made
-// below new-<run>. When all of them and the list of what takes which place are there, the folder becomes run-<run>: from
-// then on the run is being applied, and whoever finds the folder later can finish that. It is locked meanwhile.
+// stage is the folder beside the checkout in which an Apply stands ready: <root>/.markmill/apply. The new files are
+// made below new-<run>. When all of them and the list of what takes which place are there, the folder becomes
+// run-<run>: from then on the run is being applied, and whoever finds the folder later can finish that. It is locked
+// meanwhile.
 type stage struct {
 	root    string
 	dir     string // <root>/.markmill/apply

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Tidy takes away what a making of a branch, or a Fetch, that was cut left half-done in the source's .git: its temporary
-// pack and the locks that it held. A pack whose index is in its place follows it. What was done stays: the
+// Tidy takes away what a making of a branch, or a Fetch, that was cut left half-done in the source's .git: its
+// temporary pack and the locks that it held. A pack whose index is in its place follows it. What was done stays: the
 // pack and the ref. The run must not be alive.
 func Tidy(s *Source, runID string) error {
 	if !validRef(runRefs + runID) {

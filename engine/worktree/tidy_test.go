@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestTidy lays down what a crash can leave of each part of fetching and of making a branch, and looks at what Tidy leaves of that.
+// TestTidy lays down what a crash can leave of each part of fetching and of making a branch, and looks at what Tidy
+// leaves of that.
 func TestTidy(t *testing.T) {
 	g := newOracle(t)
 	g.write("a", "one\n")

@@ -22,8 +22,8 @@ type Options struct {
 	Now          func() time.Time
 	// Exclude says which paths of a folder that is worked in are no part of the worktree; nil is none.
 	Exclude func(path string) bool
-	// Processes lists the processes of the run that live: what they do while a capture looks, and what they map into their
-	// memory, may change the worktree without changing times. nil says that there are none.
+	// Processes lists the processes of the run that live: what they do while a capture looks, and what they map into
+	// their memory, may change the worktree without changing times. nil says that there are none.
 	Processes func() []int
 }
 

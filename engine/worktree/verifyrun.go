@@ -13,10 +13,10 @@ import (
 	"markmill/runs"
 )
 
-// VerifyRun holds the commits of a run against the run's record. They are read from the bundle in the run directory, of a
-// run of an earlier version from its ref in s: they end where the record says; the steps' commits are a chain from the
-// base commit on, each with the tree that is recorded; the patch, applied to the base in memory, gives the tree of the
-// result. The names of objects are computed anew.
+// VerifyRun holds the commits of a run against the run's record. They are read from the bundle in the run directory, of
+// a run of an earlier version from its ref in s: they end where the record says; the steps' commits are a chain from
+// the base commit on, each with the tree that is recorded; the patch, applied to the base in memory, gives the tree of
+// the result. The names of objects are computed anew.
 //
 // s is a repository that may have the base commit, nil for none; without the base commit the patch is not looked at. An
 // error means that the repository cannot be read. A run that changed nothing has no commits to look at.

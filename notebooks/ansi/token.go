@@ -18,8 +18,8 @@ const (
 // Effects are the bytes that begin whatever is not text.
 const Effects = "\x1b\r\b"
 
-// Next returns the kind and the length of the token at the start of b, which is part of one line and not empty. A length of 0
-// says that more bytes are needed; whole says that there are no more. A sequence without an end is text.
+// Next returns the kind and the length of the token at the start of b, which is part of one line and not empty. A
+// length of 0 says that more bytes are needed; whole says that there are no more. A sequence without an end is text.
 func Next(b []byte, whole bool) (Kind, int) {
 	switch b[0] {
 	case '\b':
@@ -58,7 +58,8 @@ func Next(b []byte, whole bool) (Kind, int) {
 	return Text, n
 }
 
-// sequence returns the length of the sequence at the start of b, which begins with ESC: 0 where it may go on, -1 where it is none.
+// sequence returns the length of the sequence at the start of b, which begins with ESC: 0 where it may go on, -1 where
+// it is none.
 func sequence(b []byte) (Kind, int) {
 	if len(b) < 2 {
 		return Ignored, 0

@@ -45,8 +45,8 @@ func Indent(v any) ([]byte, error) {
 	return append(raw, '\n'), nil
 }
 
-// IndentAs returns a JSON value as it stands within a file that is indented: each line but the first begins with prefix,
-// and each level adds unit. The order of names and the text of numbers stay.
+// IndentAs returns a JSON value as it stands within a file that is indented: each line but the first begins with
+// prefix, and each level adds unit. The order of names and the text of numbers stay.
 func IndentAs(value Raw, prefix, unit string) ([]byte, error) {
 	raw := value.Clone()
 	if err := raw.Indent(jsontext.WithIndentPrefix(prefix), jsontext.WithIndent(unit)); err != nil {

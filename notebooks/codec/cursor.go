@@ -41,8 +41,8 @@ func (e *SyntaxError) Error() string {
 // Cursor walks over JSON where it stands and gives the place of each value, so that a writer can leave alone what
 // it does not change. What is skipped is checked, but neither decoded nor copied.
 //
-// It reads what Python's json module reads, because that is what writes notebooks: NaN, Infinity and -Infinity
-// are numbers, an escape may be half of a surrogate pair, and of a name that is given twice the last one counts. The text
+// It reads what Python's json module reads, because that is what writes notebooks: NaN, Infinity and -Infinity are
+// numbers, an escape may be half of a surrogate pair, and of a name that is given twice the last one counts. The text
 // must be UTF-8; that is not looked at here.
 type Cursor struct {
 	src   []byte

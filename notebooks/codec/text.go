@@ -5,8 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// AppendText appends a text as JSON, in the shortest spelling: as RFC 8785 has it, and Python's json without ensure_ascii. What of it is
-// not UTF-8 becomes U+FFFD. also says which characters are spelled as \u escapes besides those that must be; nil says none.
+// AppendText appends a text as JSON, in the shortest spelling: as RFC 8785 has it, and Python's json without
+// ensure_ascii. What of it is not UTF-8 becomes U+FFFD. also says which characters are spelled as \u escapes besides
+// those that must be; nil says none.
 func AppendText(b []byte, text string, also func(r rune) bool) []byte {
 	b = append(b, '"')
 	for i := 0; i < len(text); {

@@ -50,7 +50,8 @@ func OfManifest(c *notebooks.ManifestContract) Terms {
 	return t
 }
 
-// Ranks of the words that are ordered: a higher one is tighter. A word that is not here, also none, has the rank of the default.
+// Ranks of the words that are ordered: a higher one is tighter. A word that is not here, also none, has the rank of the
+// default.
 var (
 	modes    = map[string]int{"in-place": -1, "none": 1}
 	sandbox  = map[string]int{"off": -1, "required": 1, "strict": 2}

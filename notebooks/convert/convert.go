@@ -9,8 +9,8 @@ import (
 	"markmill/notebooks"
 )
 
-// To writes the document in a form, as the file of a name. What is written is read again: what of the document is not in it comes as losses, and a cell whose text would
-// be read as something else is an error.
+// To writes the document in a form, as the file of a name. What is written is read again: what of the document is not
+// in it comes as losses, and a cell whose text would be read as something else is an error.
 func (d *Document) To(form Form, name string) ([]byte, []Loss, error) {
 	if form == Jupyter {
 		b, err := d.toJupyter()
@@ -20,7 +20,8 @@ func (d *Document) To(form Form, name string) ([]byte, []Loss, error) {
 	w.to, w.out = form, name
 	var failed error
 	for try := range 3 {
-		// A spelling that was kept may not fit where other cells have changed, and a raw cell on top may be no front matter of this form.
+		// A spelling that was kept may not fit where other cells have changed, and a raw cell on top may be no front
+		// matter of this form.
 		w.rawFront = try == 2
 		out, err := w.page(try == 0)
 		if err != nil {
@@ -35,7 +36,8 @@ func (d *Document) To(form Form, name string) ([]byte, []Loss, error) {
 	return nil, nil, failed
 }
 
-// page is the text; spelled says that cells stand in it as they stood before they were converted, where they are the same.
+// page is the text; spelled says that cells stand in it as they stood before they were converted, where they are the
+// same.
 func (d *Document) page(spelled bool) ([]byte, error) {
 	p, err := writers[d.to](d)
 	if err != nil {

@@ -110,7 +110,8 @@ func firstDifference(want, got string) string {
 	return "want nothing more, got " + strings.Join(b[len(a):], "")
 }
 
-// TestJupyterThereAndBack takes every Jupyter notebook of the corpus to each text form and back: but for what was told, nothing is lost.
+// TestJupyterThereAndBack takes every Jupyter notebook of the corpus to each text form and back: but for what was told,
+// nothing is lost.
 func TestJupyterThereAndBack(t *testing.T) {
 	for name, src := range corpus(t, "ipynb") {
 		d, err := Read(Jupyter, name, src)

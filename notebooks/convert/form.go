@@ -7,7 +7,8 @@ import (
 	"markmill/notebooks/forms"
 )
 
-// FormOf is the form of a source: by the ending of its name, and where that names none, by what it says. The error is that of a text that is no notebook.
+// FormOf is the form of a source: by the ending of its name, and where that names none, by what it says. The error is
+// that of a text that is no notebook.
 func FormOf(name string, src []byte) (Form, error) {
 	if form := Ending(name); form != "" {
 		return form, nil
@@ -47,7 +48,8 @@ func Ending(name string) Form {
 	return ""
 }
 
-// MarkdownForm is the form that a .md file of the notebook has: the one that it was converted from, as its metadata say, or else Markmill's own.
+// MarkdownForm is the form that a .md file of the notebook has: the one that it was converted from, as its metadata
+// say, or else Markmill's own.
 func (d *Document) MarkdownForm() Form {
 	switch own := d.Metadata.own(); {
 	case d.Form == Native, own.text(keyForm) == string(Native):

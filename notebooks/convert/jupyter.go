@@ -102,7 +102,8 @@ var kernelSpecs = map[string]string{
 	"bash":   `{"display_name":"Bash","language":"bash","name":"bash"}`,
 }
 
-// jupyterMetadata are the metadata with what nbformat requires, and with the language that a text form leaves to be guessed.
+// jupyterMetadata are the metadata with what nbformat requires, and with the language that a text form leaves to be
+// guessed.
 func (d *Document) jupyterMetadata() Object {
 	o := d.Metadata.without()
 	if d.Form == Jupyter {

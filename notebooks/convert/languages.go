@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// cellLanguages are the words behind the backticks that make a cell of code in Jupytext Markdown: Jupytext's languages of magics and those of its scripts.
+// cellLanguages are the words behind the backticks that make a cell of code in Jupytext Markdown: Jupytext's languages
+// of magics and those of its scripts.
 var cellLanguages = func() map[string]bool {
 	set := map[string]bool{}
 	for _, word := range strings.Fields(`R bash sh python python2 python3 coconut javascript js perl html latex markdown pypy ruby script svg matlab octave
@@ -82,8 +83,8 @@ func withMagic(lang, args, source, main string) string {
 	return first + "\n" + source
 }
 
-// takeLanguages makes of the fields "language" of the cells what Jupytext makes of them: nothing for the notebook's own, a magic for those that there are
-// magics of. Without a kernel the language of most cells is the notebook's.
+// takeLanguages makes of the fields "language" of the cells what Jupytext makes of them: nothing for the notebook's
+// own, a magic for those that there are magics of. Without a kernel the language of most cells is the notebook's.
 func (d *Document) takeLanguages() {
 	spec := d.Metadata.object(keyKernelspec)
 	jupytext := d.Metadata.object(keyJupytext)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Texts of which a reader could look through the rest again and again: each is read in a moment, or refused. It would be minutes and more.
+// Texts of which a reader could look through the rest again and again: each is read in a moment, or refused. It would
+// be minutes and more.
 func TestRepeatedLooks(t *testing.T) {
 	const n = 50_000
 	step := "```bash {#a}\ntrue\n```\n\n"

@@ -8,8 +8,8 @@ import (
 	"markmill/notebooks/percent"
 )
 
-// Jupytext Markdown and R Markdown: a fence of a language is a cell of code, comments of HTML mark other cells where they must be marked, and two empty
-// lines part what else is Markdown.
+// Jupytext Markdown and R Markdown: a fence of a language is a cell of code, comments of HTML mark other cells where
+// they must be marked, and two empty lines part what else is Markdown.
 
 var (
 	regionStart = lazyregexp.New(`^<!--\s*#(region|markdown|md|raw)(.*)-->\s*$`)

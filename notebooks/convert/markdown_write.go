@@ -32,7 +32,8 @@ func (d *Document) representation(ext, name, version string) Object {
 	return o
 }
 
-// textMetadata are the notebook's metadata that a text holds: not the state of widgets and what a run noted, which belong to outputs.
+// textMetadata are the notebook's metadata that a text holds: not the state of widgets and what a run noted, which
+// belong to outputs.
 func (d *Document) textMetadata() Object {
 	return d.Metadata.without(keyMarkmill, "widgets", "papermill")
 }
@@ -58,7 +59,8 @@ func (d *Document) frontCell() (inner string, ok bool) {
 	return inner, true
 }
 
-// jupytextHeader is the front matter of Jupytext's Markdown and scripts, without comment signs; own are the metadata of the notebook.
+// jupytextHeader is the front matter of Jupytext's Markdown and scripts, without comment signs; own are the metadata of
+// the notebook.
 func (d *Document) jupytextHeader(own Object) (header string, fromCell bool) {
 	var b strings.Builder
 	b.WriteString("---\n")
@@ -189,7 +191,8 @@ func isAttribute(name string) bool {
 	return slices.Contains(attributeOrder, name) || strings.HasPrefix(name, "env.")
 }
 
-// fields are the metadata of a cell as a text form writes them: with the attributes of Markmill's among them, and without what runs leave.
+// fields are the metadata of a cell as a text form writes them: with the attributes of Markmill's among them, and
+// without what runs leave.
 func (d *Document) fields(c *Cell) Object {
 	fields := c.Metadata.without(keyMarkmill, "execution", "ExecuteTime", "papermill")
 	own := c.Metadata.own()

@@ -8,8 +8,8 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
-// MyST: cells of code and raw ones are directives in fences, with options before their text; +++ parts cells of Markdown, with metadata as
-// JSON behind it.
+// MyST: cells of code and raw ones are directives in fences, with options before their text; +++ parts cells of
+// Markdown, with metadata as JSON behind it.
 
 var blockBreak = lazyregexp.New(`^ {0,3}\+\+\+(.*)$`)
 
@@ -184,7 +184,8 @@ func writeMyST(d *Document) (*page, error) {
 	return p, nil
 }
 
-// forMyST is a header as Jupytext can read it: without null, and with names that stand for nothing at the root under jupyter.
+// forMyST is a header as Jupytext can read it: without null, and with names that stand for nothing at the root under
+// jupyter.
 func forMyST(o Object) Object {
 	var root, inner Object
 	for _, f := range o {
@@ -222,7 +223,8 @@ func (p *page) space() {
 	}
 }
 
-// options are metadata before the text of a directive: lines of :name: value where each fits one line, else YAML between ---.
+// options are metadata before the text of a directive: lines of :name: value where each fits one line, else YAML
+// between ---.
 func options(fields Object) string {
 	if len(fields) == 0 {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
-// Markmill's own form: the steps of a run are the cells of code. The front matter is a raw cell on top, as Jupytext and Quarto have it, and in the metadata,
-// where a run of a Jupyter notebook finds it.
+// Markmill's own form: the steps of a run are the cells of code. The front matter is a raw cell on top, as Jupytext and
+// Quarto have it, and in the metadata, where a run of a Jupyter notebook finds it.
 
 // keyForeign is the key of a front matter that holds the metadata which a Jupyter notebook had.
 const keyForeign = "x-jupyter"
@@ -89,7 +89,8 @@ func readNative(d *Document, t *text) error {
 	return nil
 }
 
-// nativeLanguage is the language of the notebook that the steps make: python where one is, or else that of most of them.
+// nativeLanguage is the language of the notebook that the steps make: python where one is, or else that of most of
+// them.
 func nativeLanguage(nb *notebooks.Notebook) string {
 	counts := map[string]int{}
 	best := ""

@@ -7,10 +7,12 @@ import (
 	"markmill/notebooks/inject"
 )
 
-// A block of parameters is YAML in Markmill's own form. In Jupyter it is a cell of code with the tag parameters, which gives them their defaults, so that the
-// notebook runs there and under papermill; the block itself stays in the metadata of the cell, where a run reads it: types, bounds, help.
+// A block of parameters is YAML in Markmill's own form. In Jupyter it is a cell of code with the tag parameters, which
+// gives them their defaults, so that the notebook runs there and under papermill; the block itself stays in the
+// metadata of the cell, where a run reads it: types, bounds, help.
 
-// parametersCell makes the cell of a block. Where no code of the language can say the defaults, it is text, and the front matter declares them.
+// parametersCell makes the cell of a block. Where no code of the language can say the defaults, it is text, and the
+// front matter declares them.
 func (d *Document) parametersCell(t *text, first, next int, lang string) Cell {
 	inner := ""
 	if next-first > 2 {

@@ -64,7 +64,8 @@ func textIsKept(t failer, form Form, name string, src []byte) {
 	}
 }
 
-// TestAnyNotebook takes notebooks of such lines to every text form: what is written is read as the same cells, or refused, and what is lost is told.
+// TestAnyNotebook takes notebooks of such lines to every text form: what is written is read as the same cells, or
+// refused, and what is lost is told.
 func TestAnyNotebook(t *testing.T) {
 	source := rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(parts, 0, 5).Draw(t, "lines"), "\n")

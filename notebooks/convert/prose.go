@@ -2,8 +2,9 @@ package convert
 
 import "markmill/notebooks/lazyregexp"
 
-// In Quarto's files and in Markmill's own, what stands between two steps is one cell of Markdown. Where a notebook has more cells there, or
-// raw ones, or metadata of them, comments of HTML mark them as in Jupytext Markdown: nobody sees them, and nothing runs otherwise for them.
+// In Quarto's files and in Markmill's own, what stands between two steps is one cell of Markdown. Where a notebook has
+// more cells there, or raw ones, or metadata of them, comments of HTML mark them as in Jupytext Markdown: nobody sees
+// them, and nothing runs otherwise for them.
 
 // prose makes cells of the lines between two steps.
 func (t *text) prose(first, next int) []Cell {
@@ -69,7 +70,8 @@ func regionEnd(lines []line, name string, from int) int {
 	return -1
 }
 
-// proseText writes a cell that is no code; bare says that nothing marks it. after is set where the cell before it is bare, too.
+// proseText writes a cell that is no code; bare says that nothing marks it. after is set where the cell before it is
+// bare, too.
 func (d *Document) proseText(c *Cell, after bool) (text string, bare bool) {
 	region, fields := d.region(c)
 	if c.Type == "markdown" && len(fields) == 0 && region == "region" && !after && !edgeBlank.MatchString(c.Source) {

@@ -6,8 +6,8 @@ import (
 	"markmill/notebooks"
 )
 
-// Quarto: options are lines of #| before the code. As with quarto convert, those that Quarto knows stay with the code in a Jupyter notebook, where
-// Quarto reads them, and the others are metadata of the cell.
+// Quarto: options are lines of #| before the code. As with quarto convert, those that Quarto knows stay with the code
+// in a Jupyter notebook, where Quarto reads them, and the others are metadata of the cell.
 
 func readQuarto(d *Document, t *text) error {
 	first, err := d.readHeader(t, jupyterLine)

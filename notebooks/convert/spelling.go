@@ -7,8 +7,9 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// A text form has many spellings of a cell, and one that is written here. Where the author's is another one, a Jupyter notebook keeps it in the metadata of the cell, with the
-// digest of the spelling that it stands for: a cell that was changed since is written anew.
+// A text form has many spellings of a cell, and one that is written here. Where the author's is another one, a Jupyter
+// notebook keeps it in the metadata of the cell, with the digest of the spelling that it stands for: a cell that was
+// changed since is written anew.
 
 // spelling is how one part of a text was written.
 type spelling struct {

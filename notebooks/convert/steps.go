@@ -6,9 +6,9 @@ import (
 	"markmill/notebooks"
 )
 
-// ReadRun reads a text notebook as a run of it does: its cells of code are the steps, in their order, and the blocks of parameters, and what is no
-// step is text. A fence may be a cell to other tools and no step, as one without attributes where no header of Jupytext's stands; and in
-// Jupyter's Markdown a step may stand in what is a cell of text there.
+// ReadRun reads a text notebook as a run of it does: its cells of code are the steps, in their order, and the blocks of
+// parameters, and what is no step is text. A fence may be a cell to other tools and no step, as one without attributes
+// where no header of Jupytext's stands; and in Jupyter's Markdown a step may stand in what is a cell of text there.
 func ReadRun(nb *notebooks.Notebook) (*Document, error) {
 	form, err := FormOf(nb.Name, nb.Source)
 	if err != nil {
@@ -30,8 +30,8 @@ func ReadRun(nb *notebooks.Notebook) (*Document, error) {
 	return run, nil
 }
 
-// takeSteps has the text read as a run reads it: its mistakes are the errors, and what the options of other tools mean to a run stays with
-// the cells, where Jupyter has no place for these options.
+// takeSteps has the text read as a run reads it: its mistakes are the errors, and what the options of other tools mean
+// to a run stays with the cells, where Jupyter has no place for these options.
 func (d *Document) takeSteps(t *text) error {
 	name := d.Name
 	if d.Form == Quarto || d.Form == RMarkdown {

@@ -130,7 +130,8 @@ func jsonScalar(n *yaml.Node) codec.Raw {
 	return quoted(n.Value)
 }
 
-// yamlText is an object as YAML, one name a line. Python's reader of YAML 1.1 and that of this program read the same of it.
+// yamlText is an object as YAML, one name a line. Python's reader of YAML 1.1 and that of this program read the same of
+// it.
 func yamlText(o Object, flowLists bool) string {
 	if len(o) == 0 {
 		return "{}\n"

@@ -160,7 +160,8 @@ func (c *comparing) single(old, new *Cell) CellChange {
 // wholeOther is the similarity below which a cell whose id stayed is called replaced.
 const wholeOther = 0.15
 
-// pair compares two cells that are one. parts are the further cells of b that it was split into, and of a that were joined to it.
+// pair compares two cells that are one. parts are the further cells of b that it was split into, and of a that were
+// joined to it.
 func (c *comparing) pair(p Pair, splitInto, joinedOf []int) CellChange {
 	old, new := &c.a.Cells[p.A], &c.b.Cells[p.B]
 	ch := CellChange{What: Same, Moved: p.Moved, By: p.By, Kind: new.Kind, Old: old, New: new,
@@ -263,8 +264,8 @@ func flipped(pairs []Pair) []Pair {
 	return out
 }
 
-// findParts finds the cells of a that were split: the cells of b next before or after their partner, prose apart, that nothing
-// in a has become, and whose lines are from them.
+// findParts finds the cells of a that were split: the cells of b next before or after their partner, prose apart, that
+// nothing in a has become, and whose lines are from them.
 func findParts(a, b []Cell, pairs []Pair) map[int][]int {
 	taken := make([]bool, len(b))
 	for _, p := range pairs {

@@ -15,7 +15,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestManyPiecesOfAStream: each piece is copied once. Were the text copied for each, 20,000 pieces of 100 bytes would be 20 GB.
+// TestManyPiecesOfAStream: each piece is copied once. Were the text copied for each, 20,000 pieces of 100 bytes would
+// be 20 GB.
 func TestManyPiecesOfAStream(t *testing.T) {
 	const n = 20_000
 	list := make([]Output, n)
@@ -31,8 +32,8 @@ func TestManyPiecesOfAStream(t *testing.T) {
 	}
 }
 
-// TestManyOutputs compares a cell whose outputs, tags, scraps and representations all changed: each is found by its name. With all
-// compared with all it would be minutes.
+// TestManyOutputs compares a cell whose outputs, tags, scraps and representations all changed: each is found by its
+// name. With all compared with all it would be minutes.
 func TestManyOutputs(t *testing.T) {
 	const n = 30_000
 	side := func(mime, text string) *Document {

@@ -138,8 +138,8 @@ func edited(t *rapid.T, cells []Cell) []Cell {
 	return out
 }
 
-// TestMatchIsSound: each cell is in one pair at most, pairs are alike in kind or share an author's id, those that stayed are in order, and
-// the other way round is the same.
+// TestMatchIsSound: each cell is in one pair at most, pairs are alike in kind or share an author's id, those that
+// stayed are in order, and the other way round is the same.
 func TestMatchIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := cellList().Draw(t, "a")

@@ -31,8 +31,8 @@ func (c *comparing) outputs(step string, a, b []Output) {
 	}
 }
 
-// joinStreams makes one output of pieces of a stream that follow each other: how a stream was cut is chance. The last line of
-// a text gets an end, so that a line that comes after it is no change of it.
+// joinStreams makes one output of pieces of a stream that follow each other: how a stream was cut is chance. The last
+// line of a text gets an end, so that a line that comes after it is no change of it.
 func joinStreams(list []Output) []Output {
 	var out []Output
 	for i := 0; i < len(list); {
@@ -128,7 +128,8 @@ func (c *comparing) outputBlock(step string, a, b []Output) {
 	}
 }
 
-// outputKind is what two outputs must share for one to have become the other: the name, and a representation, "" where they have none.
+// outputKind is what two outputs must share for one to have become the other: the name, and a representation, "" where
+// they have none.
 type outputKind struct{ name, mime string }
 
 func kindsOf(o *Output) []outputKind {

@@ -99,8 +99,8 @@ type CellChange struct {
 	B       *Ref     `json:"b,omitempty"`
 	Parts   []Ref    `json:"parts,omitempty"`
 	Of      *Ref     `json:"of,omitempty"`
-	// Source is nil where the text is the same, or one side has none. Of a cell that was split or joined it compares all
-	// of the parts, in their order, and so shows only what else changed.
+	// Source is nil where the text is the same, or one side has none. Of a cell that was split or joined it compares
+	// all of the parts, in their order, and so shows only what else changed.
 	Source  *Text         `json:"source,omitempty"`
 	Lang    *WordChange   `json:"language,omitempty"`
 	Tags    *TagsChange   `json:"tags,omitempty"`
@@ -132,7 +132,8 @@ type ScrapChange struct {
 	Relative   *float64 `json:"relative,omitempty"`
 	Within     bool     `json:"within_tolerance"`
 	Text       *Text    `json:"text,omitempty"` // of values with more than one line
-	// Values are the single values that changed inside a table, a list or a map, each with its place; absent where there are too many.
+	// Values are the single values that changed inside a table, a list or a map, each with its place; absent where
+	// there are too many.
 	Values    []CellValue `json:"values,omitempty"`
 	OldDigest string      `json:"old_digest,omitzero"`
 	NewDigest string      `json:"new_digest,omitzero"`

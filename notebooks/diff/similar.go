@@ -22,8 +22,8 @@ const (
 	candidates  = 4    // of a cell, out of the index
 )
 
-// features are hashes of the words of a text, and of the pairs of words that follow each other, sorted, each once. Signs
-// count in a text without a word only: all code has them.
+// features are hashes of the words of a text, and of the pairs of words that follow each other, sorted, each once.
+// Signs count in a text without a word only: all code has them.
 type features struct {
 	hashes []uint64
 	known  bool

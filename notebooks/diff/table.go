@@ -125,7 +125,8 @@ func rawOf(v any) codec.Raw {
 	return raw
 }
 
-// cellValues lists the values in which two scraps differ. It is nil where there are too many of them, or one whole is another.
+// cellValues lists the values in which two scraps differ. It is nil where there are too many of them, or one whole is
+// another.
 func cellValues(a, b any) []CellValue {
 	var out []CellValue
 	if p, q := tableOf(a), tableOf(b); p != nil && q != nil {

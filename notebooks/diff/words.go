@@ -97,7 +97,8 @@ func (c *coding) encode(lines []string, most int) ([]rune, bool) {
 	return out, true
 }
 
-// wordEnd is where the first word of a text ends: letters and digits, or white space of one line, or one other character.
+// wordEnd is where the first word of a text ends: letters and digits, or white space of one line, or one other
+// character.
 func wordEnd(text string) int {
 	kind := func(r rune) int {
 		switch {

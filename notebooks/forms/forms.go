@@ -11,7 +11,8 @@ import (
 	"markmill/notebooks/percent"
 )
 
-// IsJupyter says whether a source is a Jupyter notebook: by its name, or, of standard input ("-"), by what it begins with.
+// IsJupyter says whether a source is a Jupyter notebook: by its name, or, of standard input ("-"), by what it begins
+// with.
 func IsJupyter(name string, src []byte) bool {
 	if strings.EqualFold(path.Ext(strings.ReplaceAll(name, `\`, "/")), ".ipynb") {
 		return true
@@ -19,7 +20,8 @@ func IsJupyter(name string, src []byte) bool {
 	return name == "-" && bytes.HasPrefix(bytes.TrimSpace(src), []byte("{")) && bytes.Contains(src, []byte(`"nbformat"`))
 }
 
-// IsPercent says whether a source is a script with cells of "%%": by its name, or, of standard input ("-"), by what it begins with.
+// IsPercent says whether a source is a script with cells of "%%": by its name, or, of standard input ("-"), by what it
+// begins with.
 func IsPercent(name string, src []byte) bool {
 	if name == "-" {
 		return percent.Looks(src)

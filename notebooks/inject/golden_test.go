@@ -210,7 +210,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// refusedNames are names that papermill writes as they are, which is code that does not parse, or other code. "" is all languages.
+// refusedNames are names that papermill writes as they are, which is code that does not parse, or other code. "" is all
+// languages.
 var refusedNames = map[string]string{
 	"":       "name_with_dash name_with_space name_digit_first name_empty name_code_injection name_newline",
 	"python": "name_with_dot name_keyword",

@@ -8,8 +8,9 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
-// Names as the languages have them: Python's reference 2.3 (for Scala, C# and F# the same but for rare signs), Julia's manual ("Allowed Variable
-// Names"), R's definition 10.3.2, about_Variables of PowerShell, "Variable Names" of MATLAB, and POSIX.
+// Names as the languages have them: Python's reference 2.3 (for Scala, C# and F# the same but for rare signs), Julia's
+// manual ("Allowed Variable Names"), R's definition 10.3.2, about_Variables of PowerShell, "Variable Names" of MATLAB,
+// and POSIX.
 var (
 	letters    = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	matlab     = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_]*$`)

@@ -11,8 +11,8 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// Draft is a notebook that is not written yet: nbformat 4.5, made of parts. Whoever changes a notebook that is there uses
-// Apply or With, which leave its bytes alone.
+// Draft is a notebook that is not written yet: nbformat 4.5, made of parts. Whoever changes a notebook that is there
+// uses Apply or With, which leave its bytes alone.
 type Draft struct {
 	Metadata codec.Raw // an object; nil is {}
 	Cells    []DraftCell
@@ -29,8 +29,9 @@ type DraftCell struct {
 	Count       int       // execution_count of a code cell; 0 is none
 }
 
-// Bytes is the notebook as nbformat prints it: one space a level, names sorted, texts as lists of their lines, a newline at the end.
-// Each cell has an id that nbformat takes and no other cell has. Equal drafts give equal bytes. An error says which part of which cell is not what nbformat has there.
+// Bytes is the notebook as nbformat prints it: one space a level, names sorted, texts as lists of their lines, a
+// newline at the end. Each cell has an id that nbformat takes and no other cell has. Equal drafts give equal bytes. An
+// error says which part of which cell is not what nbformat has there.
 func (d *Draft) Bytes() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(`{"nbformat":4,"nbformat_minor":5,"metadata":`)
@@ -185,7 +186,8 @@ func bundles(b *bytes.Buffer, raw codec.Raw) error {
 	return nil
 }
 
-// bundle writes the forms of a result: what is text in lines, as nbformat's rwbase.split_lines has it, other texts on one line, JSON as it is.
+// bundle writes the forms of a result: what is text in lines, as nbformat's rwbase.split_lines has it, other texts on
+// one line, JSON as it is.
 func bundle(b *bytes.Buffer, v Value) {
 	if len(v.Raw) == 0 || v.Raw[0] != '{' {
 		b.Write(v.Raw)

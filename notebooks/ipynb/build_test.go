@@ -248,7 +248,8 @@ func TestDraftProperty(t *testing.T) {
 	})
 }
 
-// The id that is made of a text stays as it is when it is read again: of one that is cut to nothing but dashes, none is made.
+// The id that is made of a text stays as it is when it is read again: of one that is cut to nothing but dashes, none is
+// made.
 func TestIDsOfTexts(t *testing.T) {
 	for text, want := range map[string]string{"a b": "a-b", "é": "", strings.Repeat("é", 70) + "A": "", strings.Repeat("é", 63) + "AB": strings.Repeat("-", 63) + "A"} {
 		if got := cellID(text); got != want || cellID(got) != got {

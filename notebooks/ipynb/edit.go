@@ -46,8 +46,8 @@ func Apply(src []byte, edits []Edit) []byte {
 	return append(out, src[at:]...)
 }
 
-// without takes items out of an array or an object, with the comma and the space that belong to each. The items are spans of
-// the whole item: in an object from the name to the end of the value.
+// without takes items out of an array or an object, with the comma and the space that belong to each. The items are
+// spans of the whole item: in an object from the name to the end of the value.
 func without(whole codec.Span, src []byte, items []codec.Span, drop func(int) bool) []Edit {
 	var edits []Edit
 	kept := 0

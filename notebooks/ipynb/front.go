@@ -64,8 +64,8 @@ func (c *Cell) place(at *notebooks.Places, skipped int) func(line, col int) (int
 // contractKey finds the keys of a front matter that restrict a run.
 var contractKey = lazyregexp.New(`(?m)^(?:allow|forbid|require|limits|secrets|forbidden_actions|approval|mode|risk|sandbox|network)[ \t]*:`)
 
-// head is the text on top that may be a front matter which matter does not find: of a raw cell, or of a Markdown cell that would restrict the
-// run. Other tools have a front matter in a Markdown cell, and it is theirs.
+// head is the text on top that may be a front matter which matter does not find: of a raw cell, or of a Markdown cell
+// that would restrict the run. Other tools have a front matter in a Markdown cell, and it is theirs.
 func (nb *Notebook) head(at *notebooks.Places, found []notebooks.Matter) *notebooks.Matter {
 	if len(nb.Cells) == 0 {
 		return nil

@@ -22,8 +22,8 @@ func (c *Cell) Hides() bool {
 	return ok && string(v.Raw) == "true"
 }
 
-// hide folds the code of a cell, and gives what is to be put into its metadata, besides what else is: with a note of what was there,
-// for Source.
+// hide folds the code of a cell, and gives what is to be put into its metadata, besides what else is: with a note of
+// what was there, for Source.
 func (w *writing) hide(c *Cell, settings []Setting) []Setting {
 	if c.Hides() {
 		return settings

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestManyCellsOnOneLine reads what json.dumps writes of a large notebook, and what no program should: each step of it must be near linear.
-// With a column counted from the start of the line, or an id looked for from the first number on, it would be minutes.
+// TestManyCellsOnOneLine reads what json.dumps writes of a large notebook, and what no program should: each step of it
+// must be near linear. With a column counted from the start of the line, or an id looked for from the first number on,
+// it would be minutes.
 func TestManyCellsOnOneLine(t *testing.T) {
 	const n = 50_000
 	var src bytes.Buffer

@@ -24,8 +24,8 @@ func (nb *Notebook) Manifest() *notebooks.Manifest {
 	return &m
 }
 
-// Rerun says whether papermill ran the notebook since the run of the manifest, which it leaves in its place: papermill notes when it began,
-// and Markmill does not.
+// Rerun says whether papermill ran the notebook since the run of the manifest, which it leaves in its place: papermill
+// notes when it began, and Markmill does not.
 func (nb *Notebook) Rerun() bool {
 	v, _ := member(nb.Metadata, keyPapermill)
 	began, ok := member(v, "start_time")
@@ -51,7 +51,8 @@ func RegionDigest(outputs codec.Raw, count int) string {
 	return notebooks.DigestOf(append(slices.Clip(canonical), fmt.Sprintf("\n%d", count)...))
 }
 
-// Damage says what of an output notebook is not as its run left it. It is nil where nothing is, or where it has no manifest.
+// Damage says what of an output notebook is not as its run left it. It is nil where nothing is, or where it has no
+// manifest.
 func (nb *Notebook) Damage() notebooks.ErrorList {
 	m := nb.Manifest()
 	if m == nil {

@@ -119,8 +119,8 @@ func (v Value) Text() string {
 	return text
 }
 
-// joined reads a text or a list of texts. Where the texts may be without their line ends, the first says whether they are: as in
-// nbformat's v3/rwbase.py.
+// joined reads a text or a list of texts. Where the texts may be without their line ends, the first says whether they
+// are: as in nbformat's v3/rwbase.py.
 func joined(c *codec.Cursor, bare bool) (string, error) {
 	switch c.Kind() {
 	case '"':

@@ -7,8 +7,9 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// printSorted prints a value as Python's json.dumps does with indent=1, sort_keys and without ensure_ascii. The text of numbers stays. The value must have
-// been read once: what cannot be read is left out. newline is a line's end and the indentation.
+// printSorted prints a value as Python's json.dumps does with indent=1, sort_keys and without ensure_ascii. The text of
+// numbers stays. The value must have been read once: what cannot be read is left out. newline is a line's end and the
+// indentation.
 func printSorted(out *bytes.Buffer, c *codec.Cursor, src []byte, newline string) {
 	inner := newline + " "
 	switch c.Kind() {

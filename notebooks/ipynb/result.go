@@ -64,8 +64,8 @@ type Setting struct {
 	Value codec.Raw
 }
 
-// With is the notebook with the results of a run. The notebook must be of nbformat 4, and as Source leaves it; one that has outputs
-// already gets others in the cells that are named, and nothing may be added to it.
+// With is the notebook with the results of a run. The notebook must be of nbformat 4, and as Source leaves it; one that
+// has outputs already gets others in the cells that are named, and nothing may be added to it.
 func (nb *Notebook) With(r Result) ([]byte, error) {
 	w := writing{nb: nb, unit: nb.unit()}
 	for i := range nb.Cells {
@@ -134,7 +134,8 @@ func (w *writing) prefix(at int) string {
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// spelled is a value as it stands in the file, in a line with an indentation. Where the file has none, it is on one line.
+// spelled is a value as it stands in the file, in a line with an indentation. Where the file has none, it is on one
+// line.
 func (w *writing) spelled(value codec.Raw, prefix string) string {
 	if w.unit == "" {
 		return string(value)

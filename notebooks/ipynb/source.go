@@ -40,12 +40,12 @@ func (nb *Notebook) Widgets() codec.Raw {
 	return v.Raw
 }
 
-// Source is a notebook without what runs leave in it: outputs and counts, the cells that Markmill added and those in which
-// papermill told of an error, the metadata of both, the state of widgets, and the times of executions. injected takes out the cells of injected parameters
-// too, whoever wrote them: new values come in their place.
+// Source is a notebook without what runs leave in it: outputs and counts, the cells that Markmill added and those in
+// which papermill told of an error, the metadata of both, the state of widgets, and the times of executions. injected
+// takes out the cells of injected parameters too, whoever wrote them: new values come in their place.
 //
-// Code cells without outputs or a count, and what has no metadata, which nbformat does not allow, get them. Every other byte stays, and the
-// source of a source is the same.
+// Code cells without outputs or a count, and what has no metadata, which nbformat does not allow, get them. Every other
+// byte stays, and the source of a source is the same.
 func Source(nb *Notebook, injected bool) []byte {
 	w := stripping{nb: nb}
 	keys := []string{keyPapermill}

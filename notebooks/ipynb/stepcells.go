@@ -13,8 +13,8 @@ type StepCell struct {
 	Line int // of the cell in this file
 }
 
-// StepCells are the steps of the source of a notebook with their cells here: what a run has put in is none. injected leaves out
-// the cells of injected parameters too, as in Source.
+// StepCells are the steps of the source of a notebook with their cells here: what a run has put in is none. injected
+// leaves out the cells of injected parameters too, as in Source.
 func (nb *Notebook) StepCells(injected bool) ([]StepCell, error) {
 	bare, err := Parse(nb.Name, Source(nb, injected))
 	if err != nil { // it cannot be: the notebook was read
@@ -34,7 +34,8 @@ func (nb *Notebook) StepCells(injected bool) ([]StepCell, error) {
 	return out, nil
 }
 
-// StepNames are the names of the code cells, by place: of a step the one that a run calls it by, of every other that of its place.
+// StepNames are the names of the code cells, by place: of a step the one that a run calls it by, of every other that of
+// its place.
 func (nb *Notebook) StepNames() map[int]string {
 	names := map[int]string{}
 	steps := map[*Cell]string{}

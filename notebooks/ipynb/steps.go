@@ -53,8 +53,8 @@ func (nb *Notebook) text(outer, inner string) string {
 	return v.Text()
 }
 
-// Runnable is the notebook as a run takes it: its code cells are the steps. It gives every mistake there is in what the metadata
-// say of the run and of its steps.
+// Runnable is the notebook as a run takes it: its code cells are the steps. It gives every mistake there is in what the
+// metadata say of the run and of its steps.
 func (nb *Notebook) Runnable() (*notebooks.Notebook, error) {
 	lang := nb.Language()
 	if lang == "" && nb.NBFormat < 4 {
@@ -85,8 +85,8 @@ func (nb *Notebook) Runnable() (*notebooks.Notebook, error) {
 	return out, err
 }
 
-// execution reads what jupyter-cache and MyST have notebooks say of their execution: {"timeout": 30, "allow_errors": true}, in seconds. What
-// the front matter says comes first.
+// execution reads what jupyter-cache and MyST have notebooks say of their execution: {"timeout": 30, "allow_errors":
+// true}, in seconds. What the front matter says comes first.
 func (nb *Notebook) execution(f *notebooks.Front) {
 	var said struct {
 		Timeout     float64 `json:"timeout"`

@@ -9,8 +9,8 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// Strip says what is taken out of a notebook. The zero value takes out what nbstripout does, but for the ids of cells: they
-// are the notebook's own, and stay.
+// Strip says what is taken out of a notebook. The zero value takes out what nbstripout does, but for the ids of cells:
+// they are the notebook's own, and stay.
 type Strip struct {
 	KeepOutput       bool
 	KeepCount        bool
@@ -44,8 +44,8 @@ func (s Strip) Apply(nb *Notebook) ([]byte, error) {
 	return Apply(nb.Source, edits), nil
 }
 
-// Bytes is Apply for whatever left the notebook. Of an output notebook of Markmill's the options are for the source: without
-// options it is what is left.
+// Bytes is Apply for whatever left the notebook. Of an output notebook of Markmill's the options are for the source:
+// without options it is what is left.
 func (s Strip) Bytes(nb *Notebook) ([]byte, error) {
 	if nb.Manifest() == nil || s.KeepOutput {
 		return s.Apply(nb)
@@ -179,7 +179,8 @@ func (w *stripping) cell(cell *Cell, keys []string) error {
 	return nil
 }
 
-// keeps says whether a cell asks for its outputs to stay: by keep_output, as metadata or as tag, or as initialization cell.
+// keeps says whether a cell asks for its outputs to stay: by keep_output, as metadata or as tag, or as initialization
+// cell.
 func (w *stripping) keeps(cell *Cell) (bool, error) {
 	if !cell.Metadata.Given() {
 		return w.KeepOutput, nil
@@ -234,8 +235,8 @@ func matches(out *Output, types []string) bool {
 	return false
 }
 
-// dropKeys takes members out of an object and of the objects in it. A key with dots is first looked for as it is; then its
-// first word leads inward.
+// dropKeys takes members out of an object and of the objects in it. A key with dots is first looked for as it is; then
+// its first word leads inward.
 func (w *stripping) dropKeys(object Value, keys []string) {
 	if len(keys) == 0 || len(object.Raw) == 0 || object.Raw[0] != '{' {
 		return

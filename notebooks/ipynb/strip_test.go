@@ -138,8 +138,8 @@ func stripped(t *testing.T, how Strip, src string) string {
 	return string(got)
 }
 
-// TestStripKeepsTheRest: on real notebooks, what is left means the same as before, outputs, counts and volatile metadata apart, and
-// a second strip changes nothing.
+// TestStripKeepsTheRest: on real notebooks, what is left means the same as before, outputs, counts and volatile
+// metadata apart, and a second strip changes nothing.
 func TestStripKeepsTheRest(t *testing.T) {
 	for name, src := range corpus(t) {
 		nb, err := Parse(name, src)

@@ -88,8 +88,9 @@ func upgradeOutput(out *Output, old []Datum) {
 	}
 }
 
-// Upgraded is an old notebook as one of nbformat 4.5, as nbformat's converters make it; a notebook of nbformat 4 is as it is. The cells
-// are called by their places. The language, which old files have with each cell, stands in the metadata.
+// Upgraded is an old notebook as one of nbformat 4.5, as nbformat's converters make it; a notebook of nbformat 4 is as
+// it is. The cells are called by their places. The language, which old files have with each cell, stands in the
+// metadata.
 func (nb *Notebook) Upgraded() ([]byte, error) {
 	if nb.NBFormat == 4 {
 		return nb.Source, nil

@@ -138,7 +138,8 @@ func (d *differ) walkBack(trace [][]int, a0, b0, x, y int) {
 	}
 }
 
-// split anchors the stretch at lines that occur exactly once on both sides, in the longest run that is in order on both.
+// split anchors the stretch at lines that occur exactly once on both sides, in the longest run that is in order on
+// both.
 func (d *differ) split(a0, a1, b0, b1 int) bool {
 	type place struct{ inA, inB, a, b int }
 	places := make(map[int32]*place)

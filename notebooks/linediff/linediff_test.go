@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLinesGiveTheOtherText: what stays is the same on both sides and in the same order, and with what comes it is the other text.
+// TestLinesGiveTheOtherText: what stays is the same on both sides and in the same order, and with what comes it is the
+// other text.
 func TestLinesGiveTheOtherText(t *testing.T) {
 	line := rapid.SampledFrom([]string{"a", "b", "c", "d", "{", "}"})
 	rapid.Check(t, func(t *rapid.T) {

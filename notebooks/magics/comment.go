@@ -8,9 +8,9 @@ import (
 
 var gonbCells = lazyregexp.New(`^((?://\s*)*)(%%\s*$|%%\s+-.*$)`)
 
-// Comment puts comment signs before the commands among the lines of a cell, as Jupytext does: Uncomment with Escaped takes them off again.
-// Comments that look like commented commands get a sign more. A line of Go that says gonb:%% by itself has no spelling that is read as that line:
-// who converts holds what is read against what was written.
+// Comment puts comment signs before the commands among the lines of a cell, as Jupytext does: Uncomment with Escaped
+// takes them off again. Comments that look like commented commands get a sign more. A line of Go that says gonb:%% by
+// itself has no spelling that is read as that line: who converts holds what is read against what was written.
 func Comment(lines []string, lang, sign string, q Quotes) {
 	l := looks{lang, sign, Escaped}
 	goesOn := false
@@ -30,7 +30,8 @@ func Comment(lines []string, lang, sign string, q Quotes) {
 	}
 }
 
-// CommentCells puts a comment sign before the commands with which gonb begins a program, as Jupytext does in scripts of Go.
+// CommentCells puts a comment sign before the commands with which gonb begins a program, as Jupytext does in scripts of
+// Go.
 func CommentCells(lines []string) {
 	for i, text := range lines {
 		lines[i] = gonbCells.ReplaceAllString(text, "$1//gonb:$2")

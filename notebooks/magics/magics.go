@@ -30,7 +30,8 @@ var (
 	gonb        = lazyregexp.New(`^((?://\s*)*)//\s*gonb:%%`)
 )
 
-// Uncomment takes the comment signs off the lines that hold a command. lang is the language of the cell, whose comments begin with sign.
+// Uncomment takes the comment signs off the lines that hold a command. lang is the language of the cell, whose comments
+// begin with sign.
 func Uncomment(lines []string, lang, sign string, q Quotes, which Which) {
 	l := looks{lang, sign, which}
 	goesOn := false // the line before was a command that this one continues
@@ -89,7 +90,8 @@ func (l looks) command(text string) bool {
 	return shellOrHelp.MatchString(bare) || helpAfter.MatchString(bare) && bare != "" || indent == 0 && posix.MatchString(bare)
 }
 
-// cellStart says whether a commented line begins a cell in Jupytext's light form, which comments such a line out everywhere.
+// cellStart says whether a commented line begins a cell in Jupytext's light form, which comments such a line out
+// everywhere.
 func (l looks) cellStart(text string) bool {
 	for strings.HasPrefix(text, l.sign) {
 		rest := text[len(l.sign):]

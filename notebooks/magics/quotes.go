@@ -2,8 +2,8 @@ package magics
 
 import "strings"
 
-// Quotes follows the texts of a language from line to line, to know which lines begin within one. The zero Quotes is of a language
-// in which none does.
+// Quotes follows the texts of a language from line to line, to know which lines begin within one. The zero Quotes is of
+// a language in which none does.
 type Quotes struct {
 	Comment string // what begins a comment
 	Triple  bool   // """ and ''' begin texts of several lines

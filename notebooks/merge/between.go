@@ -26,8 +26,8 @@ func (m *merger) told(step, msg string, n int) {
 	}
 }
 
-// cut parts lines that both sides changed at the steps which one of them put between, so that no step stands within the marks of a
-// conflict of the prose.
+// cut parts lines that both sides changed at the steps which one of them put between, so that no step stands within the
+// marks of a conflict of the prose.
 func (w *weave) cut(b, x, y []token) {
 	ib, ix, iy := w.ids(b), w.ids(x), w.ids(y)
 	toX, toY := linediff.Blocks(linediff.Numbers(ib, ix)), linediff.Blocks(linediff.Numbers(ib, iy))

@@ -28,7 +28,8 @@ func (m *merger) front(t *texts, b, x, y string) {
 	m.told("front matter", bothChanged, t.conflicts-before)
 }
 
-// entries merges a block of YAML by its keys, where it is one by the look of it, else by its lines; whatever has fewer conflicts.
+// entries merges a block of YAML by its keys, where it is one by the look of it, else by its lines; whatever has fewer
+// conflicts.
 func (m *merger) entries(t *texts, b, x, y string) {
 	if b != "" {
 		var byLine texts

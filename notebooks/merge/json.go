@@ -257,8 +257,8 @@ func setOf(words []string) map[string]bool {
 	return set
 }
 
-// volatile says that programs write a piece of metadata without anybody having meant it: where both sides have another one, nobody
-// need decide.
+// volatile says that programs write a piece of metadata without anybody having meant it: where both sides have another
+// one, nobody need decide.
 func volatile(path string) bool {
 	for _, name := range strings.Split(path, ".") {
 		switch name {

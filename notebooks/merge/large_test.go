@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestManyMembers merges metadata whose members are looked for by name: each step must be near linear. One by one it would be minutes.
+// TestManyMembers merges metadata whose members are looked for by name: each step must be near linear. One by one it
+// would be minutes.
 func TestManyMembers(t *testing.T) {
 	const n = 50_000
 	object := func(from, value int) string {

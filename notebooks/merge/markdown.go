@@ -36,8 +36,9 @@ func (m *merger) markdown(in three) ([]byte, error) {
 	return m.withOutputs(docs, t.String(), written), nil
 }
 
-// cleanByLine is the merge by line, where that has no conflict and breaks no step: what steps are is a guess where they have no ids and
-// half of a fence was edited, or the form changed; and nobody should have to mend what Git alone would have merged.
+// cleanByLine is the merge by line, where that has no conflict and breaks no step: what steps are is a guess where they
+// have no ids and half of a fence was edited, or the form changed; and nobody should have to mend what Git alone would
+// have merged.
 func (m *merger) cleanByLine(b, x, y *document) (string, bool) {
 	var t texts
 	m.lines(&t, string(b.stripped.Source), string(x.stripped.Source), string(y.stripped.Source))
@@ -67,8 +68,8 @@ func (d *document) unit(i int) *unit {
 	return &d.body.units[i]
 }
 
-// document reads one of the three. Mistakes of the author are none here: a notebook with mistakes is merged, too. But damaged regions
-// are text of somebody's.
+// document reads one of the three. Mistakes of the author are none here: a notebook with mistakes is merged, too. But
+// damaged regions are text of somebody's.
 func (m *merger) document(text string) (*document, error) {
 	if err := notebooks.CheckText(m.opt.Name, []byte(text)); err != nil {
 		return nil, err
@@ -228,8 +229,8 @@ func mergeInfo(b, x, y string) (string, bool) {
 	return out.String(), true
 }
 
-// infoWords cuts a line into words, each with the space before it; what ends it is a word, too. A line with quotes is one
-// word: a cut within them would merge halves of values.
+// infoWords cuts a line into words, each with the space before it; what ends it is a word, too. A line with quotes is
+// one word: a cut within them would merge halves of values.
 func infoWords(line string) []string {
 	if strings.ContainsAny(line, "\"'`\\") && strings.ContainsAny(strings.TrimLeft(line, "`"), "\"'`\\") {
 		return []string{line}

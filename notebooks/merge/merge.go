@@ -159,8 +159,8 @@ func notebooksBySteps(base, ours, theirs []byte, opt Options) (*Result, error) {
 	return m.result, nil
 }
 
-// lineEnds are those of a text. Where the three have one kind each, and not the same, one side changed them all: that is no change
-// of every line.
+// lineEnds are those of a text. Where the three have one kind each, and not the same, one side changed them all: that
+// is no change of every line.
 type lineEnds int
 
 const (

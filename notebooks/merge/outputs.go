@@ -17,9 +17,9 @@ type writtenStep struct {
 	text string
 }
 
-// withOutputs puts the regions of the sides into the merged source. Where that is the source of one side, the whole of that side
-// is taken, for its outputs are of one run; else each step has the outputs of the side whose text it has, a step with a text of its
-// own has none, and the manifest says that this is of no run.
+// withOutputs puts the regions of the sides into the merged source. Where that is the source of one side, the whole of
+// that side is taken, for its outputs are of one run; else each step has the outputs of the side whose text it has, a
+// step with a text of its own has none, and the manifest says that this is of no run.
 func (m *merger) withOutputs(docs [3]*document, source string, steps []writtenStep) []byte {
 	b, x, y := docs[0], docs[1], docs[2]
 	if out := pick(b.hasOutputs(), x.hasOutputs(), y.hasOutputs()); !out {

@@ -159,7 +159,8 @@ func eachForm(t *testing.T, check func(t *rapid.T, form string, write func(drawn
 	}
 }
 
-// TestOneSide is merge(base, a, base) = merge(base, base, a) = merge(base, a, a) = a, byte for byte, without the short cut for it.
+// TestOneSide is merge(base, a, base) = merge(base, base, a) = merge(base, a, a) = a, byte for byte, without the short
+// cut for it.
 func TestOneSide(t *testing.T) {
 	eachForm(t, func(t *rapid.T, form string, write func(drawn) string) {
 		d := drawNotebook(t)

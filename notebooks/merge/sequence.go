@@ -59,8 +59,8 @@ type weave struct {
 	numbers linediff.Numbering[string]
 }
 
-// weave merges the order of the steps, and the prose between them. Each step that stays is given to emit once, at its place; it merges
-// what is in it.
+// weave merges the order of the steps, and the prose between them. Each step that stays is given to emit once, at its
+// place; it merges what is in it.
 func (m *merger) weave(t *texts, b, x, y sequence, emit func(joint)) {
 	w := &weave{m: m, b: b, x: x, y: y, t: t, emit: emit, numbers: linediff.Numbering[string]{}}
 	anchors, stays := w.match()
@@ -94,8 +94,9 @@ func (m *merger) weave(t *texts, b, x, y sequence, emit func(joint)) {
 	w.gap(bs, xs, ys)
 }
 
-// match finds out which steps are one. Anchors are the joints that stand in all three in the same order; stays says of each joint
-// in which of the three its place counts: where one side moved it, only there; nowhere where it was taken out.
+// match finds out which steps are one. Anchors are the joints that stand in all three in the same order; stays says of
+// each joint in which of the three its place counts: where one side moved it, only there; nowhere where it was taken
+// out.
 func (w *weave) match() (anchors []int, stays [][3]bool) {
 	cells := [3][]diff.Cell{w.b.cells(), w.x.cells(), w.y.cells()}
 	var moved [3][]bool
@@ -140,8 +141,8 @@ func (w *weave) match() (anchors []int, stays [][3]bool) {
 	return anchors, stays
 }
 
-// replaced pairs a step of the base with the one that stands alone in its place, however little they have in common: for a merge, a
-// short step without an id that was written anew is an edit.
+// replaced pairs a step of the base with the one that stands alone in its place, however little they have in common:
+// for a merge, a short step without an id that was written anew is an edit.
 func (w *weave) replaced(b, s []diff.Cell, side int) {
 	known := make([]bool, len(s))
 	for _, j := range w.joints {
@@ -178,8 +179,8 @@ func (w *weave) edited(j joint) bool {
 	return j.x >= 0 && w.x.units[j.x].text != text || j.y >= 0 && w.y.units[j.y].text != text
 }
 
-// matchAdded makes the joints of what the sides added, and finds what both did: under one id, or with the same text. What is only
-// similar is two steps.
+// matchAdded makes the joints of what the sides added, and finds what both did: under one id, or with the same text.
+// What is only similar is two steps.
 func (w *weave) matchAdded(cells [3][]diff.Cell) {
 	var added [3][]diff.Cell
 	var places [3][]int
@@ -249,8 +250,8 @@ func (w *weave) ids(list []token) []int32 {
 	return out
 }
 
-// gap merges what stands between two anchors: in the base only lines, on the sides also the steps that they added or moved to
-// there.
+// gap merges what stands between two anchors: in the base only lines, on the sides also the steps that they added or
+// moved to there.
 func (w *weave) gap(b, x, y []token) {
 	ib, ix, iy := w.ids(b), w.ids(x), w.ids(y)
 	if w.easy(b, x, y, ib, ix, iy) {
@@ -297,8 +298,8 @@ func texted(list []token) []string {
 	return out
 }
 
-// bothAdded writes what both sides put at the same place, steps and the prose that belongs to them: one after the other. What both
-// begin or end with is written once, if it is more than empty lines.
+// bothAdded writes what both sides put at the same place, steps and the prose that belongs to them: one after the
+// other. What both begin or end with is written once, if it is more than empty lines.
 func (w *weave) bothAdded(x, y []token) {
 	ix, iy := w.ids(x), w.ids(y)
 	head, tail := 0, 0

@@ -7,8 +7,8 @@ import (
 	"markmill/notebooks/ipynb"
 )
 
-// sourceList spells the text of a cell as from spells its own: as one text, or as a list of lines. A line that a side has
-// keeps its spelling.
+// sourceList spells the text of a cell as from spells its own: as one text, or as a list of lines. A line that a side
+// has keeps its spelling.
 func sourceList(text, like string, from *ipynb.Cell, cells ...*ipynb.Cell) string {
 	if strings.HasPrefix(like, `"`) {
 		return quoted(text)

@@ -7,7 +7,8 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// active says whether a cell is code in files of an ending, as Jupytext has it: in all of them, unless its metadata name some.
+// active says whether a cell is code in files of an ending, as Jupytext has it: in all of them, unless its metadata
+// name some.
 func (c *Cell) active(ext string) bool {
 	var control struct {
 		Frozen bool `json:"frozen"`

@@ -71,7 +71,8 @@ func (r *reading) kernel() error {
 	}
 	text := []byte(r.Header.Text)
 	if yaml.Load(text, &head) != nil {
-		// Jupytext puts a raw cell, whatever is in it, before its own key. Of a header without that key the mistake is told where it is read.
+		// Jupytext puts a raw cell, whatever is in it, before its own key. Of a header without that key the mistake is
+		// told where it is read.
 		own := jupyterKey.FindIndex(text)
 		if own == nil || yaml.Load(text[own[0]:], &head) != nil {
 			return nil

@@ -31,8 +31,9 @@ func (l Language) marker(text string) (options string, ok bool) {
 	return "", false
 }
 
-// options reads what follows "%%": the depth, a title with the cell's type in brackets, and fields, as NAME=VALUE with JSON or as one object
-// of JSON. at is the offset of the text. It is false when something that looks like a field cannot be read; it is then part of the title.
+// options reads what follows "%%": the depth, a title with the cell's type in brackets, and fields, as NAME=VALUE with
+// JSON or as one object of JSON. at is the offset of the text. It is false when something that looks like a field
+// cannot be read; it is then part of the title.
 func (c *Cell) options(text string, at int) bool {
 	head, fields, ok := splitOptions(text, at)
 	c.Metadata = fields

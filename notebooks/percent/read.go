@@ -49,8 +49,8 @@ func Marked(lang Language, src []byte) bool {
 	return false
 }
 
-// Parse reads a script. A name that is not that of a script is read as Python. The error is a *notebooks.Error: the file is no text, or
-// Jupytext wrote it in another form of script.
+// Parse reads a script. A name that is not that of a script is read as Python. The error is a *notebooks.Error: the
+// file is no text, or Jupytext wrote it in another form of script.
 func Parse(name string, src []byte) (*Script, error) {
 	lang, ok := LanguageOf(name)
 	if !ok {
@@ -125,7 +125,8 @@ func (r *reading) cell(first int) (next int) {
 	return next
 }
 
-// cellEnd finds the line that begins the next cell. Within a text of the language, and in a fence of Markdown that is closed, no line does.
+// cellEnd finds the line that begins the next cell. Within a text of the language, and in a fence of Markdown that is
+// closed, no line does.
 func (r *reading) cellEnd(c *Cell, first int) int {
 	q := r.Language.quotes()
 	if c.Lang != r.Lang { // its lines are comments, whatever they hold
@@ -154,7 +155,8 @@ func (r *reading) cellEnd(c *Cell, first int) int {
 	return len(r.lines)
 }
 
-// fenceEnd is the line that closes the fence which a line of a comment opens; -1 when it opens none, or none that is closed.
+// fenceEnd is the line that closes the fence which a line of a comment opens; -1 when it opens none, or none that is
+// closed.
 func (r *reading) fenceEnd(i int) int {
 	open, length, info := fence(magics.Bare(r.lines[i].text, r.Language.Comment))
 	if length == 0 || open == '`' && strings.Contains(info, "`") || r.never[open] > 0 && length >= r.never[open] {

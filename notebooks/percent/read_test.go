@@ -157,8 +157,8 @@ func TestLanguageOf(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever a script holds, it is read; the cells follow each other and leave nothing but the header and empty lines, and every line of a cell
-// stands where the cell says.
+// FuzzParse: whatever a script holds, it is read; the cells follow each other and leave nothing but the header and
+// empty lines, and every line of a cell stands where the cell says.
 func FuzzParse(f *testing.F) {
 	for _, src := range []string{"# %%\n1\n", fmt.Sprintf(jupytextHeader, "percent") + "# %% [markdown]\n# a\n\n# %% T tags=['a'] {\n# %ls\n", "# %% [markdown]\n\"\"\"\nx\n\"\"\"\n# %% a={\"b\": '", "#!x\n# ---\n# allow: [\n# ---\n\n\n# %% language=\"bash\"\n# x\n# %%% .a"} {
 		f.Add([]byte(src), false)

@@ -76,8 +76,8 @@ func (s *Script) step(c *Cell) notebooks.Cell {
 	return out
 }
 
-// Looks says whether a text of which there is no name is a percent script of Python: it begins with a cell or with a header in comments, and
-// has a cell.
+// Looks says whether a text of which there is no name is a percent script of Python: it begins with a cell or with a
+// header in comments, and has a cell.
 func Looks(src []byte) bool {
 	lang := languages[".py"]
 	for _, l := range lines(src[:min(len(src), 64<<10)]) {

@@ -15,14 +15,14 @@ import (
 
 // JupyterOptions say how the outputs of a Jupyter notebook are read.
 type JupyterOptions struct {
-	// Foreign says that another program than Markmill saved them: cells without a count were not run, and the bytes of pictures, which
-	// depend on the version of the library that drew them, are not compared. Both as nbval has it.
+	// Foreign says that another program than Markmill saved them: cells without a count were not run, and the bytes of
+	// pictures, which depend on the version of the library that drew them, are not compared. Both as nbval has it.
 	Foreign bool
 	Paths   func(text string) string // puts names in the place of the machine's paths; nil leaves them
 }
 
-// Jupyter is the output that stands in a Jupyter notebook. Left out is what nbval leaves out: counts, metadata, tracebacks, the models of
-// widgets, and the order between what is printed and what is shown.
+// Jupyter is the output that stands in a Jupyter notebook. Left out is what nbval leaves out: counts, metadata,
+// tracebacks, the models of widgets, and the order between what is printed and what is shown.
 func Jupyter(nb *ipynb.Notebook, cells []ipynb.StepCell, o JupyterOptions) Output {
 	var out Output
 	if m := nb.Manifest(); m != nil {

@@ -91,7 +91,8 @@ func optionSign(e Entry) string {
 	return e.Sign
 }
 
-// oldText is the text around the changed lines of a cell; none of one that was joined, whose old text stands in several.
+// oldText is the text around the changed lines of a cell; none of one that was joined, whose old text stands in
+// several.
 func oldText(ch *diff.CellChange) string {
 	switch ch.What {
 	case diff.Joined:

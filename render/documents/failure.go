@@ -36,8 +36,8 @@ func (r *cellReader) failure(text string) {
 	}
 }
 
-// readException finds the traceback that a text ends with, as Python prints one, IPython, or any interpreter whose exception is known by its name.
-// nil: there is none, and all of the text is before it.
+// readException finds the traceback that a text ends with, as Python prints one, IPython, or any interpreter whose
+// exception is known by its name. nil: there is none, and all of the text is before it.
 func readException(text, name string) (before string, found *exception) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	start, from := -1, 0 // the first line, and where the words of the exception may begin

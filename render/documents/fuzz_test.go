@@ -62,7 +62,8 @@ func TestARegionIsReadWhole(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever the bytes are, they are read or refused, compared both ways, and shown in every view within its bounds.
+// FuzzRead: whatever the bytes are, they are read or refused, compared both ways, and shown in every view within its
+// bounds.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		spliced(wholeRegion), spliced("<details><summary>○ <code>a</code> · skipped: x</summary>\n\n</details>\n"),

@@ -18,7 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the golden files expect")
 
-// TestGolden compares the two notebooks of each file, before.* and after.*, and holds what is said against terminal and markdown.
+// TestGolden compares the two notebooks of each file, before.* and after.*, and holds what is said against terminal and
+// markdown.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/diff/*.txtar")
 	if err != nil || len(files) == 0 {

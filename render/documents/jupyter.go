@@ -15,7 +15,8 @@ import (
 	"markmill/render/plain"
 )
 
-// volatile is the metadata that programs write for themselves, and that nobody means when it changes: of the notebook and of cells.
+// volatile is the metadata that programs write for themselves, and that nobody means when it changes: of the notebook
+// and of cells.
 var volatile = setOf("collapsed", "scrolled", "trusted", "execution", "ExecuteTime", "executionInfo", "papermill", "markmill.manifest", "markmill.result", "markmill.added", "widgets", "toc", "varInspector",
 	"language_info.version", "language_info.codemirror_mode", "language_info.pygments_lexer", "language_info.nbconvert_exporter", "kernelspec.display_name",
 	"pycharm", "colab", "outputId", "vscode", "nbformat", "signature", "orig_nbformat")

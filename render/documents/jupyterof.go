@@ -12,8 +12,9 @@ import (
 	"markmill/runs"
 )
 
-// JupyterOf makes a Jupyter notebook of an output notebook in Markdown, from what stands in it and the pictures beside it, and lists what the
-// record of the run has beyond that. The error of one whose regions were edited, or that has none, is an ErrorList.
+// JupyterOf makes a Jupyter notebook of an output notebook in Markdown, from what stands in it and the pictures beside
+// it, and lists what the record of the run has beyond that. The error of one whose regions were edited, or that has
+// none, is an ErrorList.
 func JupyterOf(name string, src []byte, files Files) ([]byte, []Missing, error) {
 	if err := notebooks.CheckText(name, src); err != nil {
 		return nil, nil, err
@@ -54,7 +55,8 @@ func JupyterOf(name string, src []byte, files Files) ([]byte, []Missing, error) 
 	return out, missing.list, err
 }
 
-// Missing is something that the record of a run has and its output notebook in Markdown has not, and the steps whose it is.
+// Missing is something that the record of a run has and its output notebook in Markdown has not, and the steps whose it
+// is.
 type Missing struct {
 	What  string
 	Steps []string

@@ -61,7 +61,8 @@ func TestJupyterOfRefusesWhatIsDamaged(t *testing.T) {
 	}
 }
 
-// FuzzJupyterOf: whatever a region holds, the notebook that comes of it can be read, agrees with its own manifest, and is the same the second time.
+// FuzzJupyterOf: whatever a region holds, the notebook that comes of it can be read, agrees with its own manifest, and
+// is the same the second time.
 func FuzzJupyterOf(f *testing.F) {
 	f.Add([]byte(wholeRegion), false)
 	f.Add([]byte("<details><summary>○ <code>a</code> · skipped: x</summary>\n\n</details>\n"), false)

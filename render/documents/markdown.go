@@ -49,8 +49,8 @@ func isJupyter(name string, src []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(src, " \t\r\n\ufeff"), []byte("{"))
 }
 
-// Markdown reads a source or an output notebook. Mistakes of the author are no error here: two notebooks with mistakes can
-// be compared, too.
+// Markdown reads a source or an output notebook. Mistakes of the author are no error here: two notebooks with mistakes
+// can be compared, too.
 func Markdown(name string, src []byte, files Files) (*diff.Document, error) {
 	if err := notebooks.CheckText(name, src); err != nil {
 		return nil, err

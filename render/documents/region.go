@@ -14,8 +14,8 @@ import (
 	"markmill/runs"
 )
 
-// readRegion reads what package render wrote of a step (render/region.go): results, a summary, and blocks. open says that results
-// may stand there as Markdown, as they do from format 2 of the manifest on.
+// readRegion reads what package render wrote of a step (render/region.go): results, a summary, and blocks. open says
+// that results may stand there as Markdown, as they do from format 2 of the manifest on.
 func readRegion(c *diff.Cell, body string, open bool, files Files) {
 	lines := strings.SplitAfter(body, "\n")
 	var page strings.Builder // results in Markdown

@@ -36,8 +36,8 @@ type StepScrap struct {
 	Opaque string // why there is no value, in words: "encoder pickle, 120 bytes"
 }
 
-// ScrapsOf reads what a notebook of any form holds: an output notebook, or one that papermill or Jupyter ran. The error is an *Error of
-// package notebooks.
+// ScrapsOf reads what a notebook of any form holds: an output notebook, or one that papermill or Jupyter ran. The error
+// is an *Error of package notebooks.
 func ScrapsOf(name string, src []byte) (*Recorded, error) {
 	if isJupyter(name, src) {
 		nb, err := ipynb.Parse(name, src)

@@ -8,8 +8,8 @@ import (
 	"markmill/render/plain"
 )
 
-// terminalText is what a process printed, as a page shows it: colours and weights as spans, all other sequences of a terminal carried
-// out or dropped, hidden characters visible. A style lasts over line ends, as on a terminal.
+// terminalText is what a process printed, as a page shows it: colours and weights as spans, all other sequences of a
+// terminal carried out or dropped, hidden characters visible. A style lasts over line ends, as on a terminal.
 func terminalText(text string) markup {
 	var w writer
 	var style ansiStyle
@@ -121,7 +121,8 @@ func (s *ansiStyle) set(codes string) {
 	}
 }
 
-// extended reads a colour of 256 or of 16 million, and takes the nearest of the 16 that the page has for light and dark.
+// extended reads a colour of 256 or of 16 million, and takes the nearest of the 16 that the page has for light and
+// dark.
 func extended(list []int) (colour, used int) {
 	switch {
 	case len(list) >= 2 && list[0] == 5:

@@ -75,7 +75,8 @@ func content(d *diff.Datum) string {
 	return size(len(d.Text))
 }
 
-// pictureChange shows two pictures beside each other, and one over the other with a slider; false where neither is a picture at hand.
+// pictureChange shows two pictures beside each other, and one over the other with a slider; false where neither is a
+// picture at hand.
 func (p *diffPage) pictureChange(w *writer, c *diff.DatumChange) bool {
 	old, new := p.picture(c.Old, "before"), p.picture(c.New, "after")
 	switch {

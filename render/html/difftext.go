@@ -9,7 +9,8 @@ import (
 // around is how many unchanged lines stand before and after changed ones.
 const around = 3
 
-// lineCost is what a line costs of the page's budget besides its text, for a browser that lays it out; maxChange is what one text may cost.
+// lineCost is what a line costs of the page's budget besides its text, for a browser that lays it out; maxChange is
+// what one text may cost.
 const (
 	lineCost  = 400
 	maxChange = 2 << 20
@@ -18,8 +19,8 @@ const (
 // maxGap is how many unchanged lines a fold holds; of more only the number is told.
 const maxGap = 400
 
-// A text that changed is a row of stretches. Each stretch holds the lines of the old side and of the new side in turns; the style lays them side
-// by side, or the old ones above the new ones.
+// A text that changed is a row of stretches. Each stretch holds the lines of the old side and of the new side in turns;
+// the style lays them side by side, or the old ones above the new ones.
 
 // texts is how a text changed. old is the text before, by lines; without it nothing stands around the changed lines.
 func (p *diffPage) texts(t *diff.Text, old []string) markup {

@@ -23,8 +23,8 @@ func isTokenClass(c string) bool {
 // maxHighlight bounds the code that gets colours, in bytes.
 const maxHighlight = 256 << 10
 
-// highlight returns code with the colours of its language. It is read once from left to right, by the
-// few things in which languages differ for the eye: comments, strings, numbers, words. Code that is not of the language costs nothing
+// highlight returns code with the colours of its language. It is read once from left to right, by the few things in
+// which languages differ for the eye: comments, strings, numbers, words. Code that is not of the language costs nothing
 // but wrong colours.
 func highlight(lang, code string) markup {
 	g := grammarOf(lang)

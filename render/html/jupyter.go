@@ -89,7 +89,8 @@ func (p *jupyterPage) codeCells() (n int) {
 	return n
 }
 
-// write writes the cells. All Markdown is read before any is written, because a link may lead to a heading of a later cell.
+// write writes the cells. All Markdown is read before any is written, because a link may lead to a heading of a later
+// cell.
 func (p *jupyterPage) write() {
 	trees := make([]ast.Node, len(p.nb.Cells))
 	for i := range p.nb.Cells {

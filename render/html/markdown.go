@@ -40,7 +40,8 @@ func (longParagraphs) Transform(node *ast.Paragraph, _ text.Reader, _ parser.Con
 	node.Parent().ReplaceChild(node.Parent(), node, code)
 }
 
-// newMarkdown reads Markdown with the fences that notebooks.Parse finds, and GitHub's additions. HTML that it writes is to be sanitized.
+// newMarkdown reads Markdown with the fences that notebooks.Parse finds, and GitHub's additions. HTML that it writes is
+// to be sanitized.
 func newMarkdown() goldmark.Markdown {
 	transformers := append(notebooks.ParagraphTransformers(), util.Prioritized(longParagraphs{}, 50))
 	return goldmark.New(

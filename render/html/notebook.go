@@ -37,8 +37,9 @@ type outlined struct {
 	level       int // of a heading; 0 for a step
 }
 
-// Notebook makes the page of a notebook or an output notebook. name is what the page calls it; files is the folder that it stands in, nil
-// where its pictures are not at hand. Mistakes in the notebook are the error, as notebooks.Parse gives it; damage to the outputs is told on the page.
+// Notebook makes the page of a notebook or an output notebook. name is what the page calls it; files is the folder that
+// it stands in, nil where its pictures are not at hand. Mistakes in the notebook are the error, as notebooks.Parse
+// gives it; damage to the outputs is told on the page.
 func Notebook(name string, src []byte, files fs.FS) ([]byte, error) {
 	stripped := notebooks.Strip(name, src)
 	nb, err := notebooks.Parse(name, stripped.Source)
@@ -135,8 +136,8 @@ func fenceStart(n *ast.FencedCodeBlock) int {
 	return 0
 }
 
-// findTitle takes the title from the front matter, else the first heading of the first level, else the name. A heading that says the
-// title is not written twice.
+// findTitle takes the title from the front matter, else the first heading of the first level, else the name. A heading
+// that says the title is not written twice.
 func (p *notebookPage) findTitle(root ast.Node, src []byte) {
 	p.title = p.nb.Front.Title
 	for n := root.FirstChild(); n != nil; n = n.NextSibling() {

@@ -14,8 +14,8 @@ type fileChange struct {
 	lines          []string // from its first hunk on, or what stands for a binary file
 }
 
-// readPatch takes the text of a diff apart by its files. Text before the first file is dropped: it is none of a diff that Git
-// writes.
+// readPatch takes the text of a diff apart by its files. Text before the first file is dropped: it is none of a diff
+// that Git writes.
 func readPatch(text string) []fileChange {
 	var out []fileChange
 	var f *fileChange

@@ -24,7 +24,8 @@ func TestHostileReview(t *testing.T) {
 	}
 }
 
-// TestReviewLinks makes a page of two notebooks with the same steps: every link leads somewhere, and no id stands twice.
+// TestReviewLinks makes a page of two notebooks with the same steps: every link leads somewhere, and no id stands
+// twice.
 func TestReviewLinks(t *testing.T) {
 	r := &review.Review{Base: review.Revision{Name: "main"}, Head: review.Revision{Name: "head"}}
 	for _, name := range []string{"a.md", "b.md"} {

@@ -11,8 +11,8 @@ import (
 // mostCells bounds what Rows reads of a table.
 const mostCells = 100_000
 
-// Rows is the first table of a piece of HTML as rows of text, without its markup; ok is false where there is none, or one that
-// has tables in its cells. A cell that spans columns is followed by empty ones.
+// Rows is the first table of a piece of HTML as rows of text, without its markup; ok is false where there is none, or
+// one that has tables in its cells. A cell that spans columns is followed by empty ones.
 func Rows(fragment string) (rows [][]string, ok bool) {
 	nodes, err := html.ParseFragment(strings.NewReader(fragment), &html.Node{Type: html.ElementNode, Data: "body", DataAtom: atom.Body})
 	if err != nil {

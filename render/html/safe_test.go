@@ -11,7 +11,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// unsafe returns what in a page could run, load or mislead: it is the page's own rules, told another way than the writer does.
+// unsafe returns what in a page could run, load or mislead: it is the page's own rules, told another way than the
+// writer does.
 func unsafe(page []byte) (found []string) {
 	bad := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	root, err := html.Parse(bytes.NewReader(page))

@@ -12,8 +12,9 @@ import (
 	"markmill/render/plain"
 )
 
-// HTML of a notebook is never passed on. An HTML parser reads it as a browser would, and the tree is written anew: elements and
-// attributes of the lists below, everything else left out. What was malformed is well-formed then, and cannot close what it did not open.
+// HTML of a notebook is never passed on. An HTML parser reads it as a browser would, and the tree is written anew:
+// elements and attributes of the lists below, everything else left out. What was malformed is well-formed then, and
+// cannot close what it did not open.
 
 // allowed are the elements that are written. Those of true have no content.
 var allowed = map[atom.Atom]bool{
@@ -53,7 +54,8 @@ func (s *sanitizer) sanitize(src string) markup {
 	return s.markup()
 }
 
-// deepest is how deep the elements of a piece may be nested. Parsers go to 512, of which those around the piece take some.
+// deepest is how deep the elements of a piece may be nested. Parsers go to 512, of which those around the piece take
+// some.
 const deepest = 256
 
 // deeper says whether nodes are nested deeper than that.

@@ -18,8 +18,8 @@ const (
 // budget is what of a page is left for text.
 type budget struct{ left int }
 
-// cut bounds a text to what one block may show, and takes it from the budget. Of a text that is too long head and tail are left, and
-// gone says how much is missing between them.
+// cut bounds a text to what one block may show, and takes it from the budget. Of a text that is too long head and tail
+// are left, and gone says how much is missing between them.
 func (b *budget) cut(text string) (head, tail, gone string) {
 	limit := max(leastOf, min(maxText, b.left))
 	if len(text) <= limit {
@@ -72,7 +72,8 @@ func elided(gone string, where markup) markup {
 	return sprintf(`<p class="cut">… %s not on this page: the whole is in %s</p>`, gone, where)
 }
 
-// output is what a process printed. Of a long one the head is shown, of an error the tail, because that is where it says what is wrong.
+// output is what a process printed. Of a long one the head is shown, of an error the tail, because that is where it
+// says what is wrong.
 func (p *page) output(class markup, text string, errors bool) markup {
 	head, tail, gone := p.budget.cut(strings.TrimRight(text, "\n"))
 	var w writer

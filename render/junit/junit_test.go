@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestReportIsWellFormed: whatever the texts are, the file is XML, has every case, and what an XML reader gets is text without
-// control characters.
+// TestReportIsWellFormed: whatever the texts are, the file is XML, has every case, and what an XML reader gets is text
+// without control characters.
 func TestReportIsWellFormed(t *testing.T) {
 	hostile := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"]]>", "<!--", "&amp;#xA;", "\x00\x01\x1b[31m", "\xff\xfe", "\uFFFE\uFFFF", "a\r\nb\tc", "</failure>", strings.Repeat("é", maxText)}))
 	rapid.Check(t, func(t *rapid.T) {

@@ -25,8 +25,8 @@ const (
 	Differs        Application = "differs"     // anything else
 )
 
-// applied compares what the manifest of an output says its run left with the files of the branch. Only outputs that the branch brings are
-// compared: what came of the change of an older one, the history says.
+// applied compares what the manifest of an output says its run left with the files of the branch. Only outputs that the
+// branch brings are compared: what came of the change of an older one, the history says.
 func (r *reviewer) applied(output string, m *notebooks.Manifest) (*Applied, error) {
 	if len(m.Changes) == 0 || !r.brought[output] {
 		return nil, nil
@@ -97,7 +97,8 @@ func (v version) same(w version) bool {
 	return v.blob == w.blob && (v.mode == w.mode || v.mode == "" || w.mode == "")
 }
 
-// reaches says that a file is as a run left it, or as the runs of other outputs of the branch left it which began with that.
+// reaches says that a file is as a run left it, or as the runs of other outputs of the branch left it which began with
+// that.
 func (r *reviewer) reaches(name string, left, now version) bool {
 	seen := map[version]bool{}
 	waiting := []version{left}
@@ -120,7 +121,8 @@ func (r *reviewer) reaches(name string, left, now version) bool {
 	return false
 }
 
-// learn reads the changes of all outputs that the branch brings, once: several runs, one after the other, may change one file.
+// learn reads the changes of all outputs that the branch brings, once: several runs, one after the other, may change
+// one file.
 func (r *reviewer) learn() {
 	if r.changes != nil {
 		return
@@ -142,7 +144,8 @@ func (r *reviewer) learn() {
 	}
 }
 
-// others are the files that the branch changes, that no run of it says to have changed, and that are neither notebooks, their pictures nor rules.
+// others are the files that the branch changes, that no run of it says to have changed, and that are neither notebooks,
+// their pictures nor rules.
 func (r *reviewer) others() []string {
 	var out []string
 	for _, p := range r.in.Changed {

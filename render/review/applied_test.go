@@ -8,7 +8,8 @@ import (
 	"markmill/notebooks"
 )
 
-// blobs are the entries of a tree: the blob of each path, and its mode behind a space where it is not that of a plain file.
+// blobs are the entries of a tree: the blob of each path, and its mode behind a space where it is not that of a plain
+// file.
 type blobs map[string]string
 
 // withBlobs is a tree whose files beside the notebooks are known by their blobs alone.
@@ -84,7 +85,8 @@ func TestTheBranchIsHeldAgainstWhatTheRunLeft(t *testing.T) {
 	}
 }
 
-// Several runs of a branch change one file, one after the other: what the last one left is what counts, whatever the notebooks are called.
+// Several runs of a branch change one file, one after the other: what the last one left is what counts, whatever the
+// notebooks are called.
 func TestRunsThatGoOnFromEachOther(t *testing.T) {
 	step := func(old, now string) notebooks.ManifestChange {
 		return notebooks.ManifestChange{Path: "x.py", OldBlob: old, NewBlob: now}

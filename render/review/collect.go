@@ -27,7 +27,8 @@ type Input struct {
 	Output func(path string, source []byte) (string, bool)
 	// Changed are the paths of all files that differ, of whatever name.
 	Changed []string
-	// Rules are the changed files that say what runs may do, of those whose names tell. Protected files are found by Matches.
+	// Rules are the changed files that say what runs may do, of those whose names tell. Protected files are found by
+	// Matches.
 	Rules   []Rule
 	Protect []string                                  // patterns of protect: in the settings of the base
 	Matches func(patterns []string, path string) bool // whether protect: names a path; nil where nothing can tell
@@ -94,7 +95,8 @@ func Make(in Input) (*Review, error) {
 	return out, nil
 }
 
-// group puts the outputs that changed with their source behind it, and finds which comparison shows a text that several have.
+// group puts the outputs that changed with their source behind it, and finds which comparison shows a text that several
+// have.
 func (r *reviewer) group() {
 	shown := map[[2]string]string{}
 	for _, n := range r.notebooks {
@@ -355,7 +357,8 @@ func (r *reviewer) orphans(n *Notebook) error {
 	return nil
 }
 
-// settle sorts the conditions that were found, and adds those of outputs that changed themselves: their findings are their own.
+// settle sorts the conditions that were found, and adds those of outputs that changed themselves: their findings are
+// their own.
 func (n *Notebook) settle() {
 	have := map[Condition]bool{OnChanged: true}
 	for _, c := range n.Conditions {

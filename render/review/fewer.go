@@ -27,7 +27,8 @@ func tallyOf(d *diff.Document) (t tally) {
 	return t
 }
 
-// fewer tells what tests a notebook lost, with the numbers. It says nothing of a run that did not pass: what its failure left out comes of that.
+// fewer tells what tests a notebook lost, with the numbers. It says nothing of a run that did not pass: what its
+// failure left out comes of that.
 func (r *reviewer) fewer(n *Notebook, say func(step, words string)) {
 	old, now := tallyOf(n.Diff.Old), tallyOf(n.Diff.New)
 	if n.Change == Removed {

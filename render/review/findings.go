@@ -120,7 +120,8 @@ func (r *reviewer) findRules(rules []Rule) []Finding {
 	return out
 }
 
-// sortFindings puts causes before consequences, the worst first; what is of one condition stays in the order of its notebooks.
+// sortFindings puts causes before consequences, the worst first; what is of one condition stays in the order of its
+// notebooks.
 func (r *Review) sortFindings() {
 	for i := range r.Findings {
 		r.Findings[i].Objection = r.ObjectsTo(r.Findings[i].Condition)

@@ -16,8 +16,8 @@ const Marker = "<!-- markmill:review -->"
 // LeastLimit is the least room that a comment makes sense in, in bytes.
 const LeastLimit = 2000
 
-// Markdown is the review as a comment on a pull request, of at most limit bytes: what a reviewer must not miss, a line for each notebook,
-// and then what became of each.
+// Markdown is the review as a comment on a pull request, of at most limit bytes: what a reviewer must not miss, a line
+// for each notebook, and then what became of each.
 func (r *Review) Markdown(limit int) []byte {
 	c := render.NewComment(limit, "`markmill review` with `--html FILE` or `--max-bytes` shows all")
 	c.Put(Marker + "\n## " + r.VerdictSign() + " " + r.VerdictWords() + "\n\n")
@@ -53,8 +53,8 @@ func (r *Review) Markdown(limit int) []byte {
 // What a finding may take, in bytes: as much as it likes, and less where there are too many.
 var findingWords = []int{600, 120, 0}
 
-// findings puts what a reviewer must not miss. It is never cut for what comes after it: where there is more than the comment holds, each says
-// less, and what even so has no room is counted by its condition, what fails the review first.
+// findings puts what a reviewer must not miss. It is never cut for what comes after it: where there is more than the
+// comment holds, each says less, and what even so has no room is counted by its condition, what fails the review first.
 func (r *Review) findings(c *render.Comment) {
 	const title, rest = "**What to look at first:**\n\n", 300
 	c.Put(title)
@@ -163,8 +163,8 @@ func (n *Notebook) heading() string {
 	return "####"
 }
 
-// Sections are what the comparison of a notebook tells: without its text, where another notebook's shows that, and without a mark of
-// approval on what is only claimed.
+// Sections are what the comparison of a notebook tells: without its text, where another notebook's shows that, and
+// without a mark of approval on what is only claimed.
 func (n *Notebook) Sections() []diffview.Section {
 	list := diffview.Sections
 	if n.TextAt != "" {
@@ -191,8 +191,8 @@ func (n *Notebook) textWords() (words, at string) {
 	return "Its text is that of", n.TextAt
 }
 
-// JSON is the review for programs (docs/schemas/review.v1.json), of at most so many bytes where most is not 0: the comparisons of what matters
-// least are left out then, and nothing else.
+// JSON is the review for programs (docs/schemas/review.v1.json), of at most so many bytes where most is not 0: the
+// comparisons of what matters least are left out then, and nothing else.
 func (r *Review) JSON(most int) ([]byte, error) {
 	text, err := codec.Indent(r)
 	for i := len(r.Notebooks); err == nil && most > 0 && len(text) > most && i > 0; {

@@ -134,7 +134,8 @@ func (r *reviewer) problems(o *Output, b *book) {
 	}
 }
 
-// jupyterOutput tells how the outputs of a Jupyter notebook stand that no run of Markmill's left: no digest holds them, so that much is unproven.
+// jupyterOutput tells how the outputs of a Jupyter notebook stand that no run of Markmill's left: no digest holds them,
+// so that much is unproven.
 func (r *reviewer) jupyterOutput(n *Notebook, was, is bool, status string) {
 	o := Output{Path: n.Path, Status: status}
 	switch {

@@ -7,8 +7,8 @@ import (
 	"markmill/notebooks"
 )
 
-// ownerOf finds the source that an output is of, on this side alone: by its name beside it, by the path in its manifest, or by the digest
-// there, beside it or, with the same stem, anywhere. "" is none.
+// ownerOf finds the source that an output is of, on this side alone: by its name beside it, by the path in its
+// manifest, or by the digest there, beside it or, with the same stem, anywhere. "" is none.
 func (s *side) ownerOf(output string) (string, error) {
 	if owner, ok := s.owners[output]; ok {
 		return owner, nil
@@ -114,8 +114,8 @@ func (s *side) outputsOf(source string) ([]string, error) {
 	return out, nil
 }
 
-// owner is the source on the new side of an output there: what the new side alone tells, and else the source that the output had on the
-// old side, wherever that is now, or which changed and has its output there by the settings.
+// owner is the source on the new side of an output there: what the new side alone tells, and else the source that the
+// output had on the old side, wherever that is now, or which changed and has its output there by the settings.
 func (r *reviewer) owner(output string) (string, error) {
 	if name := r.head.beside(output); name != "" {
 		return name, nil
@@ -180,7 +180,8 @@ func (r *reviewer) now(source string) string {
 	return ""
 }
 
-// outputs lists the outputs on the new side that are of a source there: those that the new side tells, and those that the source had.
+// outputs lists the outputs on the new side that are of a source there: those that the new side tells, and those that
+// the source had.
 func (r *reviewer) outputs(source string) (now, before []string, err error) {
 	var candidates []string
 	if !isJupyter(source) {
@@ -232,7 +233,8 @@ func (r *reviewer) outputs(source string) (now, before []string, err error) {
 	return now, before, nil
 }
 
-// configured is the path where markmill.yaml wants the output of a source, "" without one or where nobody can tell before a run.
+// configured is the path where markmill.yaml wants the output of a source, "" without one or where nobody can tell
+// before a run.
 func (r *reviewer) configured(source string) string {
 	if r.in.Output == nil {
 		return ""

@@ -83,11 +83,12 @@ const (
 var Conditions = []Condition{OnPolicy, OnRules, OnRed, OnDiffers, OnWeakened, OnFewer, OnPartial, OnFailed, OnEdited, OnDamaged, OnProof, OnStale, OnMissing,
 	OnUnapplied, OnChanged}
 
-// Always lists what a review objects to whatever list it is given, unless the list excludes it by name: a list of conditions that was written
-// before these were known must not let them pass.
+// Always lists what a review objects to whatever list it is given, unless the list excludes it by name: a list of
+// conditions that was written before these were known must not let them pass.
 var Always = []Condition{OnPolicy, OnDiffers, OnWeakened, OnFewer, OnPartial, OnProof}
 
-// DefaultFailOn is what a review objects to besides, unless it is told otherwise: what is red, and what is not what a run left.
+// DefaultFailOn is what a review objects to besides, unless it is told otherwise: what is red, and what is not what a
+// run left.
 var DefaultFailOn = []Condition{OnRed, OnFailed, OnEdited, OnDamaged}
 
 // State is how an output stands.

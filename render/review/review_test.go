@@ -176,8 +176,8 @@ func TestATreeThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// TestUnchangedFilesAreReadOnce has files that nothing on the branch points to: one of them may be the output of the source that changed, and is
-// read for that, once. What cannot be a notebook is not read.
+// TestUnchangedFilesAreReadOnce has files that nothing on the branch points to: one of them may be the output of the
+// source that changed, and is read for that, once. What cannot be a notebook is not read.
 func TestUnchangedFilesAreReadOnce(t *testing.T) {
 	base := files{"n/a.md": sourceText("A", "echo 1"), "far/b.md": "x", "far/b.txt": "x"}
 	head := maps.Clone(base)
@@ -202,7 +202,8 @@ func (c counting) Read(name string, most int64) ([]byte, error) {
 var nasty = []string{"::error file=x::y", "  ::warning::", "##[error]", "x ##[add-mask]y", "@octocat", "<!-- markmill:review -->", "<script>alert(1)</script>", "`", "```", "~~~~", "</details>",
 	"[x](javascript:1)", "![x](https://evil.example/x.png)", "https://evil.example", "www.evil.example", "#1", "GH-1", "o/r#12", "|", "\\", "\x1b[31m", "\u202e", "&lt;", "$x$", "-->", "a b"}
 
-// TestNothingIsMoreThanText puts all kinds of text wherever there is a place for one, and looks at what the comment holds.
+// TestNothingIsMoreThanText puts all kinds of text wherever there is a place for one, and looks at what the comment
+// holds.
 func TestNothingIsMoreThanText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.Custom(func(t *rapid.T) string {

@@ -17,7 +17,8 @@ import (
 	"markmill/render/documents"
 )
 
-// Tree is the files of one side, as engine/worktree has them. Paths are slash-separated and count from the top; "" is the top folder.
+// Tree is the files of one side, as engine/worktree has them. Paths are slash-separated and count from the top; "" is
+// the top folder.
 type Tree interface {
 	Read(path string, most int64) ([]byte, error) // fs.ErrNotExist where there is none
 	In(folder string) ([]string, error)           // names of files
@@ -287,7 +288,8 @@ func besideSource(output string) string {
 	return ""
 }
 
-// beside is the source that is called as an output is: "a.md" of "a.out.md", or a script such as "a.py"; "" without one.
+// beside is the source that is called as an output is: "a.md" of "a.out.md", or a script such as "a.py"; "" without
+// one.
 func (s *side) beside(output string) string {
 	name := besideSource(output)
 	if name == "" || s.isSource(name) {
@@ -318,8 +320,8 @@ func (s *side) isNotebook(name string) bool {
 	return s.there(name) && s.book(name).look().jupyter != nil
 }
 
-// naming lists the files whose manifest may name a path as that of their source. Every file that may be a notebook is read for it, once for
-// all: an output stands wherever a run was told to put it.
+// naming lists the files whose manifest may name a path as that of their source. Every file that may be a notebook is
+// read for it, once for all: an output stands wherever a run was told to put it.
 func (s *side) naming(source string) ([]string, error) {
 	if s.named == nil {
 		all, err := s.All(func(name string) bool { return isMarkdown(name) || isJupyter(name) })
@@ -372,7 +374,8 @@ func namedSources(raw []byte) []string {
 	}
 }
 
-// digestFor is the digest that an output at a path has of the notebook: that of a Jupyter notebook, in Markdown, is of the Markdown which was made of it.
+// digestFor is the digest that an output at a path has of the notebook: that of a Jupyter notebook, in Markdown, is of
+// the Markdown which was made of it.
 func (b *book) digestFor(output string) string {
 	if b.jupyter == nil || isJupyter(output) {
 		return b.sourceDigest()

@@ -148,8 +148,8 @@ func text(s string) codec.Raw {
 	return raw
 }
 
-// names names the columns: a scrap by its name, a parameter by its name too, unless a scrap or a column of ours has it. Then it is
-// params.NAME, as in the expressions of if=.
+// names names the columns: a scrap by its name, a parameter by its name too, unless a scrap or a column of ours has it.
+// Then it is params.NAME, as in the expressions of if=.
 func (b *Builder) names() []string {
 	out := slices.Clone(first)
 	taken := map[string]bool{}

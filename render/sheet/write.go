@@ -81,8 +81,8 @@ func (s *Sheet) json(w *bufio.Writer, begin, between, end string) error {
 	return nil
 }
 
-// WriteSpreadsheet writes CSV for a spreadsheet: it says that it is UTF-8, and a text that would be taken for a formula has an
-// apostrophe before it (OWASP, CSV injection).
+// WriteSpreadsheet writes CSV for a spreadsheet: it says that it is UTF-8, and a text that would be taken for a formula
+// has an apostrophe before it (OWASP, CSV injection).
 func (s *Sheet) WriteSpreadsheet(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	w.WriteString("\uFEFF")

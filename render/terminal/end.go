@@ -22,7 +22,8 @@ const (
 	endScrap  = 40 // characters of a value
 )
 
-// End is the lines below the Summary: where the result is, the scalars that were recorded, and what to do with the change.
+// End is the lines below the Summary: where the result is, the scalars that were recorded, and what to do with the
+// change.
 func End(run *runs.Run, e Ending, color bool) string {
 	var t table
 	line := func(name, value string) { t.add(cell{name, dim}, cell{shown(value), ""}) }

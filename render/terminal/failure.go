@@ -26,10 +26,10 @@ type Record struct {
 	Sums  runs.Digest // of SHA256SUMS; "" without one
 }
 
-// failure is why a step failed, a line each: the traceback of its exception, else the end of its standard error, else of
-// its standard output. Each line stands behind a rule, so that no step can write what looks like a line of Markmill's. logged says
-// that the streams were shown already: then only an exception is shown that they do not have. "" where the step did not fail,
-// where there is nothing to show, and where a file cannot be read: this is a view.
+// failure is why a step failed, a line each: the traceback of its exception, else the end of its standard error, else
+// of its standard output. Each line stands behind a rule, so that no step can write what looks like a line of
+// Markmill's. logged says that the streams were shown already: then only an exception is shown that they do not have.
+// "" where the step did not fail, where there is nothing to show, and where a file cannot be read: this is a view.
 func (rec Record) failure(f *runs.StepFinishedData, indent string, logged, color bool) string {
 	if rec.Files == nil || f == nil || f.Status != runs.StepFailed && f.Status != runs.StepTimeout {
 		return ""
@@ -58,7 +58,8 @@ func (rec Record) failure(f *runs.StepFinishedData, indent string, logged, color
 	return b.String()
 }
 
-// failureText is render.FailureText; of a step whose streams were shown already only an exception that they do not have.
+// failureText is render.FailureText; of a step whose streams were shown already only an exception that they do not
+// have.
 func (rec Record) failureText(f *runs.StepFinishedData, logged bool) (text, file string, cutOff bool) {
 	text, file, cutOff = render.FailureText(rec.Files, f)
 	if logged && file != f.Result {

@@ -88,7 +88,8 @@ func TestFailureIsTheTracebackOrTheEnd(t *testing.T) {
 	}
 }
 
-// TestFailureInColour: the exception, the frames and the marks stand out on a terminal, and the text is that without colour.
+// TestFailureInColour: the exception, the frames and the marks stand out on a terminal, and the text is that without
+// colour.
 func TestFailureInColour(t *testing.T) {
 	files := fstest.MapFS{"stderr": {Data: []byte(raised)}}
 	f := &runs.StepFinishedData{Status: runs.StepFailed, Stderr: runs.StreamData{File: "stderr"}, Error: &runs.ErrorData{Name: "ValueError", Traceback: raised}}

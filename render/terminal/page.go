@@ -36,8 +36,8 @@ const (
 	leastWidth = 20 // of a terminal: a narrower one is written to as if it had so many columns
 )
 
-// Write prints the page: the verdict with its reasons, the parameters, the steps with their results, the scraps. No byte of a
-// process or a notebook reaches w raw.
+// Write prints the page: the verdict with its reasons, the parameters, the steps with their results, the scraps. No
+// byte of a process or a notebook reaches w raw.
 func (p Page) Write(w io.Writer) error {
 	if p.Width > 0 {
 		p.Width = max(p.Width, leastWidth)

@@ -57,8 +57,8 @@ func (t *table) write(w io.Writer, indent string, color bool) error {
 // leastColumn is the width below which fit cuts no column.
 const leastColumn = 8
 
-// fit cuts cells so that a line of the table takes at most so many columns, as far as columns can be made narrower: the widest
-// first.
+// fit cuts cells so that a line of the table takes at most so many columns, as far as columns can be made narrower: the
+// widest first.
 func (t *table) fit(room int) {
 	var widths []int
 	for _, row := range t.rows {

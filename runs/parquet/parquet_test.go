@@ -163,8 +163,8 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// forged is a file of one column of integers with one page, which is said to be packed in a way and to have so many bytes.
-// Without a way (-1) the page brings a head of its own.
+// forged is a file of one column of integers with one page, which is said to be packed in a way and to have so many
+// bytes. Without a way (-1) the page brings a head of its own.
 func forged(t testing.TB, packed format.CompressionCodec, size int, page []byte) []byte {
 	t.Helper()
 	head := format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(size), CompressedPageSize: int32(len(page))}
@@ -198,7 +198,8 @@ func allocated(b []byte) (uint64, error) {
 	return after.TotalAlloc - before.TotalAlloc, err
 }
 
-// TestHostile: what a file says of itself costs no more than the file. With each of these, whole readers take gigabytes or end the program.
+// TestHostile: what a file says of itself costs no more than the file. With each of these, whole readers take gigabytes
+// or end the program.
 func TestHostile(t *testing.T) {
 	list := binary.AppendUvarint([]byte{0x15, 2, 0x19, 0xFC}, 1<<26) // the schema has 67 million elements
 	levels := append(binary.AppendUvarint(nil, 1<<31-2), 1)          // one bit for a thousand million rows

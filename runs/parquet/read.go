@@ -23,8 +23,8 @@ type Table struct {
 	Data    [][]codec.Raw `json:"data"`
 }
 
-// Read reads a file whose columns are flat. Values are JSON as scraps hold them: what JSON has no word for is an object of
-// one key, {"$date":"2026-01-31"} (docs/format.md, Scraps).
+// Read reads a file whose columns are flat. Values are JSON as scraps hold them: what JSON has no word for is an object
+// of one key, {"$date":"2026-01-31"} (docs/format.md, Scraps).
 func Read(file []byte) (table Table, err error) {
 	defer func() { // what the library makes of damaged bytes is not ours to promise
 		if r := recover(); r != nil {

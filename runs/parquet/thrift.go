@@ -17,8 +17,8 @@ const (
 
 var compact = new(thrift.CompactProtocol)
 
-// decode reads a structure of the metadata, and gives how many bytes it takes. The library makes room for a list before its elements
-// are there, and follows structures as deep as they go, so both are looked at first.
+// decode reads a structure of the metadata, and gives how many bytes it takes. The library makes room for a list before
+// its elements are there, and follows structures as deep as they go, so both are looked at first.
 func decode(b []byte, into any) (int, error) {
 	r := compact.NewReaderFromBytes(b)
 	if err := (walker{r, len(b)}).value(thrift.STRUCT, 0); err != nil {

@@ -89,7 +89,8 @@ func Read(data, metadata map[string]codec.Raw) []Scrap {
 	return out
 }
 
-// Same says whether two values are the same, however they are spelled. What is no number is told as its text by some kernels.
+// Same says whether two values are the same, however they are spelled. What is no number is told as its text by some
+// kernels.
 func Same(a, b codec.Raw) bool {
 	x, err := codec.Marshal(a)
 	y, err2 := codec.Marshal(b)

@@ -14,8 +14,8 @@ import (
 	"markmill/runs/parquet"
 )
 
-// Payload is the MIME type of a scrap and what stands under it: with the encoder that reads the value back as it is. Null has a MIME type
-// of ours: scrapbook refuses a whole notebook that has one among its own.
+// Payload is the MIME type of a scrap and what stands under it: with the encoder that reads the value back as it is.
+// Null has a MIME type of ours: scrapbook refuses a whole notebook that has one among its own.
 func Payload(s runs.ScrapData) (mime string, payload map[string]any) {
 	encoder, value := encoded(s)
 	if encoder == "" {
@@ -69,10 +69,10 @@ func frameOf(value codec.Raw) ([]byte, bool) {
 	return b.Bytes(), err == nil
 }
 
-// ColumnOf makes a column of values, which have one type there. Truths, integers of 64 bits and texts stay what they are; integers and
-// fractions together are doubles; days, times in no zone, and instants are what they are ($date); values of several types are texts:
-// texts as they are, all else as JSON. What is missing or null is null. What scrap values have no JSON for ($int, $float, …) is a
-// number, or the text of it.
+// ColumnOf makes a column of values, which have one type there. Truths, integers of 64 bits and texts stay what they
+// are; integers and fractions together are doubles; days, times in no zone, and instants are what they are ($date);
+// values of several types are texts: texts as they are, all else as JSON. What is missing or null is null. What scrap
+// values have no JSON for ($int, $float, …) is a number, or the text of it.
 func ColumnOf(name string, cells []codec.Raw) parquet.Column {
 	c := parquet.Column{Name: name, Values: make([]any, len(cells))}
 	kinds := map[parquet.Kind]bool{}
@@ -129,7 +129,8 @@ func storable(values []any) bool {
 	})
 }
 
-// withWords makes doubles of numbers among which texts stand that are numbers, too: kernels send what JSON has no number for as a text.
+// withWords makes doubles of numbers among which texts stand that are numbers, too: kernels send what JSON has no
+// number for as a text.
 func withWords(values []any, exact bool) ([]any, bool) {
 	words := map[string]float64{"nan": math.NaN(), "NaN": math.NaN(), "inf": math.Inf(1), "Infinity": math.Inf(1), "-inf": math.Inf(-1), "-Infinity": math.Inf(-1)}
 	out := make([]any, len(values))
@@ -188,7 +189,8 @@ func native(v codec.Raw) (any, parquet.Kind) {
 	return nil, parquet.Text
 }
 
-// date reads a day, a time in no zone, or an instant, in the forms of ISO 8601 that a kernel sends; what is none of them stays text.
+// date reads a day, a time in no zone, or an instant, in the forms of ISO 8601 that a kernel sends; what is none of
+// them stays text.
 func date(text string) (any, parquet.Kind) {
 	for _, form := range []struct {
 		layout string
@@ -233,7 +235,8 @@ func tagged(v codec.Raw) (string, bool) {
 	return "", false
 }
 
-// Untagged is a value without our words for what JSON cannot hold: a large integer is its digits, anything else its text.
+// Untagged is a value without our words for what JSON cannot hold: a large integer is its digits, anything else its
+// text.
 func Untagged(v codec.Raw) codec.Raw {
 	text, ok := tagged(v)
 	if !ok {

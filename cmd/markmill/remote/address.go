@@ -37,7 +37,8 @@ func Is(path string) bool {
 	})
 }
 
-// Name is an address as messages and records call it: without user, password, query and fragment, any of which may hold a credential.
+// Name is an address as messages and records call it: without user, password, query and fragment, any of which may hold
+// a credential.
 func Name(text string) string {
 	scheme, rest, _ := strings.Cut(text, "://")
 	authority, file, slash := strings.Cut(rest, "/")

@@ -75,7 +75,8 @@ func first(list ...string) string {
 	return ""
 }
 
-// readProfiles reads sections and keys of an INI file as AWS has it. Indented lines belong to the key above, and none of those is needed.
+// readProfiles reads sections and keys of an INI file as AWS has it. Indented lines belong to the key above, and none
+// of those is needed.
 func readProfiles(text []byte, into map[string]map[string]string) {
 	var section map[string]string
 	for line := range bytes.Lines(text) {

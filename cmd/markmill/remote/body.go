@@ -68,7 +68,8 @@ func (l *listener) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// whole reads all, of that size if it is known, and refuses early what is too large or no notebook: neither is held in memory.
+// whole reads all, of that size if it is known, and refuses early what is too large or no notebook: neither is held in
+// memory.
 func (c Client) whole(r io.Reader, text string, size, most int64) ([]byte, error) {
 	tooLarge := &notebooks.Error{Kind: notebooks.KindInput, File: Name(text), Msg: fmt.Sprintf("has more than %d bytes, the most that a notebook has", most), Err: errTooLarge}
 	if size > most {

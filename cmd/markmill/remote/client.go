@@ -22,7 +22,8 @@ type Client struct {
 	Quiet  time.Duration // how long nothing may come of a file that is read; 0 is a minute
 	Pause  time.Duration // before the second try, and more before later ones; 0 is half a second
 	Tries  int           // 0 is four
-	// Begin is told how a file begins before the rest is read, and may refuse it; nil takes all. Its errors are given as they are.
+	// Begin is told how a file begins before the rest is read, and may refuse it; nil takes all. Its errors are given
+	// as they are.
 	Begin func(head []byte) error
 }
 
@@ -32,7 +33,8 @@ type store interface {
 	read(ctx context.Context) (body io.ReadCloser, size int64, err error)
 	// write puts the whole file, in the place of one that is there.
 	write(ctx context.Context, data []byte, mediaType string) error
-	// check says what would surely fail a write, before there is anything to write: a bucket that is not there, a host that does not answer.
+	// check says what would surely fail a write, before there is anything to write: a bucket that is not there, a host
+	// that does not answer.
 	check(ctx context.Context) error
 	// answer is what the service said, if the error is its answer.
 	answer(err error) (answer, bool)
@@ -50,7 +52,8 @@ type answer struct {
 	text   string
 }
 
-// Read reads a file of at most so many bytes. One that is compressed with gzip is unpacked. The error is an *Error of notebooks.
+// Read reads a file of at most so many bytes. One that is compressed with gzip is unpacked. The error is an *Error of
+// notebooks.
 func (c Client) Read(ctx context.Context, text string, most int64) ([]byte, error) {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()

@@ -48,8 +48,8 @@ func (c Client) openGoogle(ctx context.Context, a address) (store, error) {
 	return g, nil
 }
 
-// googleTokens finds the application's default credentials; none are none. The file is looked up here, so that it is that of
-// the environment which was handed in.
+// googleTokens finds the application's default credentials; none are none. The file is looked up here, so that it is
+// that of the environment which was handed in.
 func (c Client) googleTokens(ctx context.Context) (oauth2.TokenSource, string, error) {
 	const scope = "https://www.googleapis.com/auth/devstorage.read_write"
 	from := "GOOGLE_APPLICATION_CREDENTIALS"

@@ -49,7 +49,8 @@ type astray string
 
 func (a astray) Error() string { return string(a) }
 
-// follow lets no redirect turn a PUT into a GET, which would look as if the file had been written, nor lead from https to http.
+// follow lets no redirect turn a PUT into a GET, which would look as if the file had been written, nor lead from https
+// to http.
 func follow(next *http.Request, via []*http.Request) error {
 	next.Header.Del("Referer") // which would tell the other host the signature in an address
 	first := via[0]

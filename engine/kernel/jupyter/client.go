@@ -138,8 +138,8 @@ type arrival struct {
 	Message
 }
 
-// exchange is a request and what it waits for. What arrives is handed to it by the goroutine that reads the socket: waking another
-// for each message would cost more than most messages do.
+// exchange is a request and what it waits for. What arrives is handed to it by the goroutine that reads the socket:
+// waking another for each message would cost more than most messages do.
 type exchange struct {
 	take func(arrival) (over bool)
 	over chan struct{}
@@ -176,7 +176,8 @@ func (k *Client) hand() {
 	k.room.Broadcast()
 }
 
-// begin makes an exchange the one that is under way. take is not called any more when it has said that it is over, or after quit.
+// begin makes an exchange the one that is under way. take is not called any more when it has said that it is over, or
+// after quit.
 func (k *Client) begin(take func(arrival) (over bool)) *exchange {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -195,8 +196,8 @@ func (k *Client) quit(x *exchange) {
 	}
 }
 
-// wait waits until an exchange is over. When the kernel was lost, what it had still said is taken first: on one socket its end may be
-// seen before the answer on another.
+// wait waits until an exchange is over. When the kernel was lost, what it had still said is taken first: on one socket
+// its end may be seen before the answer on another.
 func (k *Client) wait(ctx context.Context, x *exchange) error {
 	defer k.quit(x)
 	select {
@@ -319,9 +320,9 @@ const subscribing = 10 * time.Millisecond
 // of what an earlier request left running is handed on, too.
 // print is called by the goroutines that read, one call at a time, and not after Execute has returned.
 //
-// A kernel aborts what waits in its queue when a request fails. Nothing ever waits there, for one request is under way at a
-// time, and requests ask not to be treated so (stop_on_error); but a kernel may still be throwing its queue away when the
-// next request reaches it. What it answers with "aborted" has not run, and is asked for again.
+// A kernel aborts what waits in its queue when a request fails. Nothing ever waits there, for one request is under way
+// at a time, and requests ask not to be treated so (stop_on_error); but a kernel may still be throwing its queue away
+// when the next request reaches it. What it answers with "aborted" has not run, and is asked for again.
 func (k *Client) Execute(ctx context.Context, code string, silent bool, print func(Output)) (Reply, error) {
 	for wait := time.Millisecond; ; wait *= 2 {
 		r, err := k.execute(ctx, code, silent, print)

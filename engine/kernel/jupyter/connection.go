@@ -74,8 +74,8 @@ func TCP(name string) (Connection, error) {
 	return c, nil
 }
 
-// handed are the ports that this process gave to kernels of late: one that was started a moment ago does not listen yet, and the
-// system would give its port to the next.
+// handed are the ports that this process gave to kernels of late: one that was started a moment ago does not listen
+// yet, and the system would give its port to the next.
 var handed ports
 
 type ports struct {
@@ -123,8 +123,8 @@ func (c Connection) address(port int) (network, address string, done func(), err
 	return "unix", filepath.Join(descriptors, strconv.Itoa(int(dir.Fd())), name), func() { dir.Close() }, nil
 }
 
-// made tells when a file was made in the folder of the sockets, until stop is called; never, where the system or a limit of it has no way
-// to tell. Looking again and again costs more than all else that is done while a kernel starts.
+// made tells when a file was made in the folder of the sockets, until stop is called; never, where the system or a
+// limit of it has no way to tell. Looking again and again costs more than all else that is done while a kernel starts.
 func (c Connection) made() (news <-chan fsnotify.Event, stop func()) {
 	none := func() {}
 	if c.Transport != "ipc" || runtime.GOOS != "linux" {
@@ -142,8 +142,9 @@ func (c Connection) made() (news <-chan fsnotify.Event, stop func()) {
 	return watcher.Events, stop
 }
 
-// dial connects to one of the kernel's sockets, again and again until it listens, at once when news tell of a file. Whether a socket in a folder is there costs
-// a fraction of dialling it, and is looked for more often: a kernel of Python is started within some hundred milliseconds.
+// dial connects to one of the kernel's sockets, again and again until it listens, at once when news tell of a file.
+// Whether a socket in a folder is there costs a fraction of dialling it, and is looked for more often: a kernel of
+// Python is started within some hundred milliseconds.
 func (c Connection) dial(ctx context.Context, port int, kind, identity string, news <-chan fsnotify.Event) (*socket, error) {
 	network, address, done, err := c.address(port)
 	if err != nil {

@@ -84,7 +84,8 @@ func Path(getenv func(string) string) []string {
 	return roots
 }
 
-// environmentFirst says whether the active environment is one of its own: a virtual one, or one of conda that is not its root.
+// environmentFirst says whether the active environment is one of its own: a virtual one, or one of conda that is not
+// its root.
 func environmentFirst(getenv func(string) string) bool {
 	if say := getenv("JUPYTER_PREFER_ENV_PATH"); say != "" {
 		return !slices.Contains([]string{"no", "n", "false", "off", "0", "0.0"}, strings.ToLower(say))
@@ -148,8 +149,9 @@ func Load(dir string) (Spec, error) {
 	return s, nil
 }
 
-// Command is the argument vector that starts the kernel with a connection file. A plain "python", "python3" or "python3.11"
-// is the one of the environment that the kernelspec lies in, when it lies in one, as jupyter_client has it.
+// Command is the argument vector that starts the kernel with a connection file. A plain "python", "python3" or
+// "python3.11" is the one of the environment that the kernelspec lies in, when it lies in one, as jupyter_client has
+// it.
 func (s Spec) Command(connection string) []string {
 	fill := strings.NewReplacer("{connection_file}", connection, "{resource_dir}", s.Dir, "{prefix}", s.prefix())
 	argv := make([]string, len(s.Argv))

@@ -94,7 +94,8 @@ func (d differ) value(a, b *node) []op {
 	return nil
 }
 
-// list compares two lists: what is equal stays; in between, an object that is of the same type as the one in its place is patched.
+// list compares two lists: what is equal stays; in between, an object that is of the same type as the one in its place
+// is patched.
 func (d differ) list(a, b []*node) []op {
 	gone, come := linediff.Numbers(numbered(a, b))
 	var out []op

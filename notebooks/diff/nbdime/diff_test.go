@@ -29,8 +29,8 @@ func code(source string, outputs ...string) string {
 	return fmt.Sprintf(`{"cell_type":"code","execution_count":null,"metadata":{},"outputs":[%s],"source":%s}`, strings.Join(outputs, ","), text)
 }
 
-// TestDiff holds the entries as nbdime's schema has them. That nbdime's own patch makes the other notebook of them, a test
-// of cmd/markmill sees to.
+// TestDiff holds the entries as nbdime's schema has them. That nbdime's own patch makes the other notebook of them, a
+// test of cmd/markmill sees to.
 func TestDiff(t *testing.T) {
 	print := func(text string) string { return `{"output_type":"stream","name":"stdout","text":` + text + `}` }
 	for name, c := range map[string]struct {
