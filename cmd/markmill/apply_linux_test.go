@@ -65,7 +65,6 @@ func TestApplyStopped(t *testing.T) {
 		}
 		return old, new
 	}
-	begin := time.Now()
 	whole := time.Duration(0)
 	trials := 3 * number(t, "MARKMILL_KILLS", 8)
 	half := 0
@@ -78,7 +77,7 @@ func TestApplyStopped(t *testing.T) {
 		r.T, r.repo = t, repo
 		c := exec.Command(b.program, "runs", "apply", "last")
 		c.Dir, c.Env, c.SysProcAttr = repo, r.env, &syscall.SysProcAttr{Setpgid: true}
-		begin = time.Now()
+		begin := time.Now()
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}

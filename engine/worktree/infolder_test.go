@@ -56,9 +56,6 @@ func TestInFolder(t *testing.T) {
 	if err := os.Remove(filepath.Join(folder, "data.csv")); err != nil {
 		t.Fatal(err)
 	}
-	if c, err = tree.Total(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := tree.Capture(t.Context(), "b", "step b"); err != nil {
 		t.Fatal(err)
 	}
