@@ -151,17 +151,16 @@ func (e *Engine) withKernels(req Request, nb *notebooks.Notebook, err error) err
 // noSteps refuses a notebook of which nothing would run: a pass would say nothing. Fences that are almost steps are
 // named with it.
 func noSteps(nb *notebooks.Notebook) error {
-	if len(nb.Steps) > 0 {
+	if len(nb.Steps) > 0 || nb.Form == ipynb.Form { // a Jupyter notebook of text alone runs as under papermill
 		return nil
 	}
-	hint := "a fence is one when it has an id or a tag, as ```bash {#build} and ```bash {.test}, or its language in braces, as ```{python}"
-	switch nb.Form {
-	case ipynb.Form:
-		hint = "a step is a cell of code"
-	case percent.Form:
+	hint := "a fence is one when it has an id or a tag, as ```bash {#build} and ```bash {.test}, " +
+		"or its language in braces, as ```{python}"
+	if nb.Form == percent.Form {
 		hint = "a step begins with a comment of %%"
 	}
-	list := notebooks.ErrorList{{Kind: notebooks.KindSyntax, File: nb.Name, Line: 1, Msg: "the notebook has no step: nothing would run", Hint: hint}}
+	list := notebooks.ErrorList{{Kind: notebooks.KindSyntax, File: nb.Name, Line: 1,
+		Msg: "the notebook has no step: nothing would run", Hint: hint}}
 	nb.Warnings = slices.DeleteFunc(nb.Warnings, func(w *notebooks.Error) bool {
 		almost := strings.HasPrefix(w.Msg, notebooks.NoStep)
 		if almost {

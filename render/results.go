@@ -12,6 +12,7 @@ import (
 	gmtext "github.com/yuin/goldmark/text"
 
 	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
 	"markmill/render/plain"
 	"markmill/runs"
 )
@@ -102,10 +103,13 @@ func (r *region) page(d runs.DisplayData, room int) (string, error) {
 	return page, nil
 }
 
+// footnote is what may define a footnote, which an author's own text would then refer to.
+var footnote = lazyregexp.New(`\[\^[^\]]+\]:`)
+
 // harmless says that Markdown may stand open between the author's own: it ends where it ends, and holds no HTML, which
 // could hide what comes after it.
 func harmless(page string) bool {
-	if strings.TrimSpace(page) == "" || !notebooks.SelfContained([]byte(page)) {
+	if strings.TrimSpace(page) == "" || !notebooks.SelfContained([]byte(page)) || footnote.MatchString(page) {
 		return false
 	}
 	root := goldmark.New(goldmark.WithExtensions(extension.Table)).Parser().Parse(gmtext.NewReader([]byte(page)))

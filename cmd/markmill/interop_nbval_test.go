@@ -167,18 +167,20 @@ func (p peers) nbval(t *testing.T) {
 }
 
 func (p peers) nbvalCompare(t *testing.T, mode string, files []nbvalFile) {
-	dir := t.TempDir()
+	dir, oursDir := t.TempDir(), t.TempDir()
 	var paths []string
-	for i, f := range files { // a folder each: some of them write files
+	for i, f := range files { // a folder each, for either: some of them write files, and both work in that folder
 		path := filepath.Join(fmt.Sprintf("n%02d", i), "test.ipynb")
-		if err := os.Mkdir(filepath.Join(dir, filepath.Dir(path)), 0o755); err != nil {
-			t.Fatal(err)
+		for _, d := range []string{dir, oursDir} {
+			if err := os.Mkdir(filepath.Join(d, filepath.Dir(path)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(d, path), f.text)
 		}
-		write(t, filepath.Join(dir, path), f.text)
 		paths = append(paths, path)
 	}
 	theirs, said := p.nbvalVerdicts(t, dir, mode, paths)
-	ours := p.testVerdicts(t, dir, mode, paths)
+	ours := p.testVerdicts(t, oursDir, mode, paths)
 	// Where other kernels start beside it, nbval's may find its ports taken, and then fails every cell: it is asked a
 	// second time, alone.
 	var again []string

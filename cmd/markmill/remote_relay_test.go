@@ -163,7 +163,7 @@ func (b *remoteBed) odd(t *testing.T, r *relay, nowhere, why string) {
 		t.Fatal(err)
 	}
 	inRepository := *b // outside one a run works in the folder itself, and cannot be resumed
-	inRepository.dir = filepath.Join(b.dir, "repository")
+	inRepository.dir = t.TempDir()
 	write(t, filepath.Join(inRepository.dir, "waits.md"), "```bash {#first}\necho one\n```\n\n```bash {#wait}\n[ -e "+goOn+" ] || sleep 600\necho two\n```\n")
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-qm", "base"}} {
 		command(t, inRepository.dir, "git", args...)
