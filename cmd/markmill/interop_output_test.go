@@ -28,13 +28,15 @@ for path in sys.argv[1:]:
     model = FileContentsManager(root_dir=folder).get(name, content=True)
     assert model["type"] == "notebook" and not model.get("message"), model.get("message")
     book = scrapbook.read_notebook(path)
-    books.append({"cells": len(nb.cells), "page": len(page), "parameters": book.parameters,
+    books.append({"cells": len([c for c in nb.cells if c.source]), "page": len(page), "parameters": book.parameters,
         "scraps": {name: scrap.data.to_dict("split") if scrap.encoder == "pandas" else scrap.data for name, scrap in book.scraps.items()},
         "shown": {name: sorted(scrap.display["data"]) for name, scrap in book.scraps.items() if scrap.display}})
 json.dump(books, sys.stdout)
 `
 
 type book struct {
+	// Cells are those with a source: a blank line at the end of R Markdown is an empty cell to Jupytext, and in the
+	// output notebook a region of output follows instead.
 	Cells, Page        int
 	Parameters, Scraps map[string]any
 	Shown              map[string][]string
