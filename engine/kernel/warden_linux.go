@@ -84,7 +84,9 @@ func (w *Warden) start() error {
 		var word [1]byte
 		n, _ := line.Read(word[:])
 		hello.Store(n == 1)
-		proc.Wait()
+		if state, err := proc.Wait(); err == nil && state.Sys().(syscall.WaitStatus).Signaled() {
+			hello.Store(true) // something killed it, perhaps before it could say so
+		}
 		wardens.Delete(proc.Pid)
 		close(ended)
 	}()
