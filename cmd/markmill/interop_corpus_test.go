@@ -35,13 +35,13 @@ type namedDifference struct {
 }
 
 const (
-	whyWorktree = "where a notebook runs"
-	whyEarlier  = "metadata of an earlier run of papermill"
-	whyHome     = "writes outside the worktree"
-	whyTimeout  = "a step passes its time limit"
-	whyWidgets  = "state of widgets (`metadata.widgets`; nbclient's `store_widget_state`)"
-	whyChanges  = "clocks and random numbers"
-	whyOrder    = "order of a cell's two streams on the built-in kernel"
+	whyOutput  = "when OUTPUT is there"
+	whyEarlier = "metadata of an earlier run of papermill"
+	whyHome    = "writes outside the worktree"
+	whyTimeout = "a step passes its time limit"
+	whyWidgets = "state of widgets (`metadata.widgets`; nbclient's `store_widget_state`)"
+	whyChanges = "clocks and random numbers"
+	whyOrder   = "order of a cell's two streams on the built-in kernel"
 )
 
 func changing(cells ...int) []namedDifference {
@@ -86,7 +86,7 @@ var corpusNotebooks = []corpusNotebook{
 	{name: "jupytext--powershell", cannot: "No such kernel named powershell"},
 	{name: "jupytext--raw_cell_with_complex_yaml_like_content"},
 	{name: "jupytext--sample_bash_notebook", kernel: "jupyter:bash", differs: []namedDifference{
-		{at: "cell 1 outputs", theirs: "in.ipynb", ours: "[]", why: whyWorktree},
+		{at: "cell 1 outputs", theirs: `in.ipynb  papermill.ipynb\n`, ours: `"in.ipynb\n"`, why: whyOutput},
 		{at: "cell 2 outputs", theirs: "[]", ours: "could not lock config file <home>/.gitconfig: Permission denied", why: whyHome},
 		{at: "cell 2 status", theirs: "completed", ours: "failed", why: whyHome},
 		{at: "cell 2 exception", theirs: "false", ours: "true", why: whyHome},
@@ -180,7 +180,12 @@ func (p peers) corpus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(r.dir, "in.ipynb"), string(source))
+		for _, dir := range []string{r.dir, filepath.Dir(r.output("jupyter")), filepath.Dir(r.output("plain"))} {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(dir, "in.ipynb"), string(source))
+		}
 		r.theirs = &papermillJob{Dir: r.dir, Log: filepath.Join(home, n.name+".log"),
 			Args: slices.Concat([]string{"--no-progress-bar"}, n.args, []string{"in.ipynb", "papermill.ipynb"})}
 		runs, jobs = append(runs, r), append(jobs, r.theirs)
@@ -200,17 +205,17 @@ func (p peers) corpus(t *testing.T) {
 			t.Errorf("papermill does not run %s:\n%s", r.name, log)
 			continue
 		}
-		pairs, of = append(pairs, comparison{source, theirs, filepath.Join(r.dir, "jupyter.ipynb"), false}), append(of, r)
+		pairs, of = append(pairs, comparison{source, theirs, r.output("jupyter"), false}), append(of, r)
 		if r.ipython != r.plainSkipped && r.kernel == "" {
 			t.Errorf("%s: a cell needs IPython: %v, in the table: %v", r.name, r.plainSkipped, r.ipython)
 		}
 		if !r.plainSkipped {
-			pairs, of = append(pairs, comparison{source, theirs, filepath.Join(r.dir, "plain.ipynb"), true}), append(of, r)
+			pairs, of = append(pairs, comparison{source, theirs, r.output("plain"), true}), append(of, r)
 		}
 	}
 	for _, pair := range pairs {
 		if !isFile(pair.Ours) {
-			t.Errorf("Markmill left no output notebook:\n%s", readLog(strings.TrimSuffix(pair.Ours, ".ipynb")+".log"))
+			t.Errorf("Markmill left no output notebook:\n%s", readLog(ourLog(pair.Ours)))
 		}
 	}
 	if t.Failed() {
@@ -248,7 +253,7 @@ func (r *corpusRun) refused(t *testing.T) {
 	} else if r.theirs.code == 0 || !strings.Contains(log, r.cannot) {
 		t.Errorf("papermill ends with %d, not with %q:\n%s", r.theirs.code, r.cannot, log)
 	}
-	log := readLog(filepath.Join(r.dir, "jupyter.log"))
+	log := readLog(ourLog(r.output("jupyter")))
 	if words := map[string]string{onNode: "pass", asUpgraded: "step_failed"}[r.corpusNotebook.ours]; words != "" {
 		_, err := exec.LookPath("node")
 		if (err == nil || r.corpusNotebook.ours != onNode) && !strings.Contains(log, words) {
@@ -278,12 +283,20 @@ func (p peers) sameFiles(t *testing.T, folder string) {
 	}
 }
 
+// output is what the run of that name leaves. Each has a folder of its own: notebooks write files, and list them.
+func (r *corpusRun) output(name string) string {
+	return filepath.Join(r.dir+"-"+name, name+".ipynb")
+}
+
+// ourLog is where the log of the run with that output is: beside its folder.
+func ourLog(output string) string { return filepath.Dir(output) + ".log" }
+
 // runCorpus runs one notebook with Markmill: over the kernel that papermill takes, and on the built-in one where none
 // of IPython's is needed.
 func (p peers) runCorpus(r *corpusRun, env []string) {
 	run := func(name string, args ...string) int {
 		args = slices.Concat([]string{"run", "--no-progress-bar"}, args, []string{"in.ipynb", name + ".ipynb"})
-		return exitCode(r.dir, filepath.Join(r.dir, name+".log"), env, p.markmill, args...)
+		return exitCode(filepath.Dir(r.output(name)), ourLog(r.output(name)), env, p.markmill, args...)
 	}
 	var options []string
 	for i := 0; i < len(r.args); i++ {
@@ -306,7 +319,7 @@ func (p peers) runCorpus(r *corpusRun, env []string) {
 		return
 	}
 	r.plain = run("plain", append(options, "-k", "python3")...)
-	r.plainSkipped = strings.Contains(readLog(filepath.Join(r.dir, "plain.log")), "runs on the Jupyter kernel python3")
+	r.plainSkipped = strings.Contains(readLog(ourLog(r.output("plain"))), "runs on the Jupyter kernel python3")
 }
 
 // checkDifferences holds what was found against what is named: no more, and no less.
