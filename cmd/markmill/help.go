@@ -158,30 +158,32 @@ func helpCommands(b *strings.Builder, c *cobra.Command) {
 	}
 }
 
-// helpOptions lists the options of a command.
-func helpOptions(b *strings.Builder, c *cobra.Command, width int) {
-	all := map[string]*pflag.Flag{}
+// shownOptions are the options of a command by name, and their names in groups. untitled is the title of the options
+// of a command that has no groups.
+func shownOptions(c *cobra.Command, untitled string) (all map[string]*pflag.Flag, out []group) {
+	all = map[string]*pflag.Flag{}
 	var names []string
-	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
-			all[f.Name] = f
-			names = append(names, f.Name)
-		}
-	})
-	c.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+	add := func(f *pflag.Flag) {
 		if !f.Hidden && all[f.Name] == nil {
 			all[f.Name] = f
 			names = append(names, f.Name)
 		}
-	})
+	}
+	c.LocalFlags().VisitAll(add)
+	c.InheritedFlags().VisitAll(add)
 	out, rest := grouped(optionGroups(c), func(name string) bool { return all[name] != nil }, names)
 	if len(rest) > 0 {
-		title := "Options"
 		if len(out) > 0 {
-			title = "Other options"
+			untitled = "Other options"
 		}
-		out = append(out, group{title, rest})
+		out = append(out, group{untitled, rest})
 	}
+	return all, out
+}
+
+// helpOptions lists the options of a command.
+func helpOptions(b *strings.Builder, c *cobra.Command, width int) {
+	all, out := shownOptions(c, "Options")
 	for _, g := range out {
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		set.SortFlags = false

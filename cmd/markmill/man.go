@@ -137,24 +137,9 @@ func manText(b *strings.Builder, text string) {
 }
 
 func manOptions(b *strings.Builder, c *cobra.Command) {
-	all := map[string]*pflag.Flag{}
-	var names []string
-	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
-			all[f.Name] = f
-			names = append(names, f.Name)
-		}
-	})
-	if len(names) == 0 {
+	all, out := shownOptions(c, "")
+	if len(out) == 0 {
 		return
-	}
-	out, rest := grouped(optionGroups(c), func(name string) bool { return all[name] != nil }, names)
-	if len(rest) > 0 {
-		title := ""
-		if len(out) > 0 {
-			title = "Other options"
-		}
-		out = append(out, group{title, rest})
 	}
 	b.WriteString(".SH OPTIONS\n")
 	for _, g := range out {
