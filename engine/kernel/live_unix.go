@@ -62,7 +62,8 @@ type live struct {
 	interrupt func()
 	greet     func(ctx context.Context) (hello string, err error)
 	// insist: a shell that is interrupted just before it starts a program waits for that program
-	// all the same, so one interrupt may be one too few.
+	// all the same. The program then gets an interrupt of its own. The shell does not: on a second
+	// one, bash ends without running its trap on EXIT, which keeps its state.
 	insist bool
 	// revives says, when the interpreter has ended, whether the session goes on with another. nil: it does not.
 	revives          func() bool
@@ -266,7 +267,7 @@ func (l *live) force(number string) ending {
 		return e
 	}
 	if l.insist {
-		l.sweep.signalStep(syscall.SIGINT, false)
+		l.sweep.signalChildren(syscall.SIGINT)
 		if e, ok := l.wait(number, nil, time.After(l.o.Grace-first)); ok {
 			return e
 		}

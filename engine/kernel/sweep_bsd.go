@@ -58,4 +58,6 @@ func (s *sweeper) sweepStep(time.Duration) int {
 
 func (s *sweeper) signalStep(sig syscall.Signal, _ bool) { s.signalAll(sig) }
 
+func (s *sweeper) signalChildren(sig syscall.Signal) { s.signalAll(sig) }
+
 func (s *sweeper) signalAll(sig syscall.Signal) { syscall.Kill(-s.group, sig) }

@@ -187,6 +187,15 @@ func (s *sweeper) signalStep(sig syscall.Signal, all bool) {
 	})
 }
 
+// signalChildren sends sig to the members of the interpreter's group, but not to the interpreter.
+func (s *sweeper) signalChildren(sig syscall.Signal) {
+	walkTree(append([]int{s.group, s.interp}, s.roots()...), s.earlier, func(pid int, info procInfo) {
+		if pid != s.group && pid != s.interp && info.group == s.group {
+			syscall.Kill(pid, sig)
+		}
+	})
+}
+
 // signalAll sends sig to the interpreter's group and to every descendant that left it.
 func (s *sweeper) signalAll(sig syscall.Signal) {
 	all := tree(s.roots(), nil)
