@@ -75,6 +75,9 @@ func (r *run) forgetInner() error {
 // takeInner copies the records of runs that a step made into the store. step is "" at the end of the run: then runs
 // that outlived their step are taken.
 func (r *run) takeInner(step notebooks.StepID) ([]runs.InnerRun, error) {
+	if r.work.noInner() {
+		return nil, nil
+	}
 	entries, err := os.ReadDir(r.work.Inner)
 	if err != nil {
 		return nil, nil // a step has removed it
@@ -110,6 +113,14 @@ func (r *run) takeInner(step notebooks.StepID) ([]runs.InnerRun, error) {
 		}
 	}
 	return taken, nil
+}
+
+// noInner reports whether nothing has been written to the folder of inner runs since it was made. It saves a step the
+// listing of a folder that is nearly always empty. Another program takes longer to start than the file system's clock
+// takes to tick.
+func (w *workdir) noInner() bool {
+	info, err := os.Stat(w.Inner)
+	return err == nil && !w.innerMade.IsZero() && info.ModTime().Equal(w.innerMade)
 }
 
 // errNotYet says that a record may be taken later: when its run has ended, or when the run around it is taken.

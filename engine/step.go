@@ -51,7 +51,7 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		return err
 	}
 	dir := filepath.FromSlash(stepDir(s))
-	if err := os.MkdirAll(filepath.Join(r.dir, dir), 0o755); err != nil {
+	if err := makeFolder(filepath.Join(r.dir, dir)); err != nil {
 		return artifact(err)
 	}
 	var done runs.StepFinishedData
@@ -377,6 +377,14 @@ func (r *run) fail(s *PlannedStep, code, words string) {
 	}
 }
 
+// makeFolder is os.MkdirAll, with one system call where the parent is there.
+func makeFolder(path string) error {
+	if os.Mkdir(path, 0o755) == nil {
+		return nil
+	}
+	return os.MkdirAll(path, 0o755)
+}
+
 // writeResult writes a step's result.json and notes its digest.
 func (r *run) writeResult(dir string, done *runs.StepFinishedData) error {
 	raw, err := r.clean(done)
@@ -389,7 +397,7 @@ func (r *run) writeResult(dir string, done *runs.StepFinishedData) error {
 	}
 	done.Result = filepath.ToSlash(filepath.Join(dir, "result.json"))
 	done.ResultDigest = runs.DigestOf(b)
-	return runs.WriteFile(filepath.Join(r.dir, dir, "result.json"), b)
+	return runs.WriteNewFile(filepath.Join(r.dir, dir, "result.json"), b)
 }
 
 // keepAttempt moves the files of a failed attempt aside, so that the next one does not overwrite them.

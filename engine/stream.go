@@ -44,7 +44,7 @@ func (s *stream) put(b []byte) {
 		return
 	}
 	if s.file == nil {
-		if s.file, s.err = os.OpenFile(filepath.Join(s.dir, s.name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644); s.err != nil {
+		if s.file, s.err = runs.Create(filepath.Join(s.dir, s.name)); s.err != nil {
 			return
 		}
 		s.sum = runs.NewHasher()

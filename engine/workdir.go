@@ -25,6 +25,8 @@ type workdir struct {
 	Home    string // of steps in a strict sandbox
 	Inner   string // where runs inside steps leave the paths of their records
 	release func()
+
+	innerMade time.Time // modification time of Inner when it was made
 }
 
 // makeWorkdir makes a run's folder. The folder gets its
@@ -55,6 +57,9 @@ func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 	}
 	if err == nil {
 		w.release, err = runs.Lock(making)
+	}
+	if info, err := os.Stat(filepath.Join(making, "inner")); err == nil {
+		w.innerMade = info.ModTime()
 	}
 	if err == nil {
 		if err = os.Rename(making, root); err != nil {
