@@ -55,10 +55,7 @@ func TestBehaviour(t *testing.T) {
 		t.Skip("the cases are for Unix")
 	}
 	cases := behaviourCases(t)
-	program, err := buildProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := builtProgram(t)
 	for id := range behaviours {
 		if !slices.ContainsFunc(cases, func(c recordedBehaviour) bool { return c.ID == id }) {
 			t.Errorf("%q is no case", id)

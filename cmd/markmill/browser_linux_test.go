@@ -29,8 +29,7 @@ func TestBrowserLivesOverSteps(t *testing.T) {
 	}
 	dir := t.TempDir()
 	t.Setenv("MARKMILL_DIR", t.TempDir())
-	program := filepath.Join(t.TempDir(), "markmill")
-	command(t, "", "go", "build", "-o", program, ".")
+	program := builtProgram(t)
 	for _, name := range []string{"one.md", "two.md"} {
 		write(t, filepath.Join(dir, "a.md"), strings.Replace(browsing, "PLACE", dir, 1))
 		cmd := exec.Command(program, "run", "a.md", name, "--run-timeout", "180", "--no-progress-bar")

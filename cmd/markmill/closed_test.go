@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -30,19 +29,6 @@ type closed struct {
 	before  map[string]string
 }
 
-var buildProgram = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "markmill-built-")
-	if err != nil {
-		return "", err
-	}
-	program := filepath.Join(dir, "markmill")
-	out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%w: %s", err, out)
-	}
-	return program, err
-})
-
 // newClosed makes the repository. Interpreters say in the file started that they were started, also from
 // within the sandbox.
 func newClosed(t *testing.T) *closed {
@@ -55,10 +41,7 @@ func newClosed(t *testing.T) *closed {
 			t.Skip("there is no " + program)
 		}
 	}
-	program, err := buildProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := builtProgram(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

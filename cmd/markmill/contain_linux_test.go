@@ -39,18 +39,18 @@ func TestOtherProcessesInEveryMode(t *testing.T) {
 				if front == "network: off" && !offer.Network || (front == "sandbox: required" || front == "sandbox: strict") && offer.Landlock < 3 {
 					t.Skip("this system cannot")
 				}
-				against(t, self, front, uid)
+				against(t, front, uid)
 			})
 		}
 	}
 }
 
-func against(t *testing.T, self, front string, uid int) {
+func against(t *testing.T, front string, uid int) {
 	dir := t.TempDir()
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	copyFile(t, self, filepath.Join(dir, "bin", "markmill"), 0o755)
+	copyFile(t, builtProgram(t), filepath.Join(dir, "bin", "markmill"), 0o755)
 	for _, name := range []string{"home", "work"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)

@@ -69,11 +69,7 @@ func newCrashBed(t *testing.T) *crashBed {
 			t.Skip("there is no " + program)
 		}
 	}
-	program, err := exec.LookPath("markmill") // this very binary, by the name that TestMain gave it
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &crashBed{program: program, template: filepath.Join(t.TempDir(), "template")}
+	b := &crashBed{program: builtProgram(t), template: filepath.Join(t.TempDir(), "template")}
 	command(t, "", "git", "-c", "init.defaultBranch=main", "init", "-q", b.template)
 	for name, text := range map[string]string{"old": "one\n", "gone": "away\n", "task.md": crashNotebook, ".gitignore": "/o/\n"} {
 		write(t, filepath.Join(b.template, name), text)

@@ -56,9 +56,7 @@ func TestInteropAttest(t *testing.T) {
 		t.Skip("there is no ssh-keygen to make a key with")
 	}
 	dir := t.TempDir()
-	program := filepath.Join(dir, "markmill")
-	command(t, "", "go", "build", "-o", program, ".")
-	repo := filepath.Join(dir, "repo")
+	program, repo := builtProgram(t), filepath.Join(dir, "repo")
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
 	command(t, dir, "git", "init", "-q", repo)
 	command(t, repo, "git", "-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-q", "--allow-empty", "-m", "base")

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -20,12 +19,7 @@ func TestInterop(t *testing.T) {
 	}
 	t.Setenv("MARKMILL_DIR", t.TempDir())                                                 // no run is kept among the user's
 	t.Setenv("PATH", filepath.Dir(python)+string(os.PathListSeparator)+os.Getenv("PATH")) // the kernels of the peers
-	program := filepath.Join(t.TempDir(), "markmill")
-	if runtime.GOOS == "windows" {
-		program += ".exe"
-	}
-	command(t, "", "go", "build", "-o", program, ".")
-	p := peers{python: python, markmill: program}
+	p := peers{python: python, markmill: builtProgram(t)}
 	for _, part := range []struct {
 		name string
 		run  func(*testing.T)

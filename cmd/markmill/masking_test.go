@@ -121,14 +121,7 @@ func TestNoSinkShowsATornSecret(t *testing.T) {
 		"cat parts/* >&2\nglue text \"$(cat parts/*)\"\nfalse\n```\n\n```python {#py .raises-exception}\nimport glob, sys\n" +
 		"text = ''.join(open(p, newline='').read() for p in sorted(glob.glob('parts/*')))\n" +
 		"for c in text: sys.stdout.write(c); sys.stdout.flush()\nraise ValueError(text)\n```\n"
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := t.TempDir()
-	if err := os.Symlink(self, filepath.Join(bin, "markmill")); err != nil {
-		t.Skip("links cannot be made here:", err)
-	}
+	program := builtProgram(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		stream := tornStream().Draw(rt, "stream")
 		dir, err := os.MkdirTemp(t.TempDir(), "")
@@ -164,7 +157,7 @@ func TestNoSinkShowsATornSecret(t *testing.T) {
 		do("git", "init", "-q")
 		do("git", "add", "-A")
 		do("git", "commit", "-q", "-m", "start")
-		markmill := filepath.Join(bin, "markmill")
+		markmill := program
 		sinks := map[string]string{}
 		sinks["terminal"] = do(markmill, "run", "book.md", "../out.md", "--log-output", "--events", "../events", "--stdout-file", "../stdout", "--stderr-file", "../stderr")
 		verified := do(markmill, "runs", "verify", "last")

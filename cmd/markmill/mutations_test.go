@@ -74,8 +74,7 @@ func mutate(t *testing.T, output string, kept []string) *mutator {
 		}
 	}
 	dir := t.TempDir()
-	program, repo := filepath.Join(dir, "markmill"), filepath.Join(dir, "repo")
-	command(t, "", "go", "build", "-o", program, ".") // before HOME, with Go's cache in it, is another
+	program, repo := builtProgram(t), filepath.Join(dir, "repo")
 	for name, value := range map[string]string{"HOME": dir, "XDG_CACHE_HOME": filepath.Join(dir, "cache"), "MARKMILL_DIR": "", "TOKEN": "hunter2-is-it", "GIT_CONFIG_NOSYSTEM": "1"} {
 		t.Setenv(name, value)
 	}

@@ -59,7 +59,7 @@ func oldRecords(t *testing.T) string {
 // TestOldRecords: what an older version left can still be verified, stripped, compared, reviewed, shown and made a page
 // of.
 func TestOldRecords(t *testing.T) {
-	dir := oldRecords(t)
+	dir, program := oldRecords(t), builtProgram(t)
 	t.Chdir(dir)
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -71,7 +71,7 @@ func TestOldRecords(t *testing.T) {
 	}
 	do := func(want int, words ...string) string {
 		t.Helper()
-		out, err := exec.Command("markmill", words...).CombinedOutput() // this very binary, by the name that TestMain gave it
+		out, err := exec.Command(program, words...).CombinedOutput()
 		code := 0
 		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 			code = failed.ExitCode()

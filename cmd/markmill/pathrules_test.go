@@ -86,6 +86,7 @@ var pathRules = []pathRule{
 // the change is told whole or the run fails.
 func TestPathRules(t *testing.T) {
 	books := notebooksOf(t, "testdata/pathrules.txtar")
+	template := newPathTemplate(t)
 	rows := map[string]pathRule{}
 	for _, row := range pathRules {
 		rows[row.name+".md"] = row
@@ -99,7 +100,9 @@ func TestPathRules(t *testing.T) {
 		delete(rows, name)
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			row.run(newClosed(t), text)
+			c := newClosed(t)
+			template.copyTo(c)
+			row.run(c, text)
 		})
 	}
 	for name := range rows {
@@ -107,19 +110,43 @@ func TestPathRules(t *testing.T) {
 	}
 }
 
-func (row pathRule) run(c *closed, text string) {
-	t := c.t
-	module, mark := filepath.Join(c.dir, "module"), filepath.Join(c.dir, "word", "mark")
+// pathTemplate is a repository with a submodule, which every case gets a copy of: adding a submodule starts some fifty
+// processes.
+type pathTemplate struct{ *closed }
+
+func newPathTemplate(t *testing.T) pathTemplate {
+	c := newClosed(t)
+	module := filepath.Join(c.dir, "module")
 	c.must(os.Mkdir(module, 0o755))
 	c.write("module/s", "s\n")
 	c.git("init", "-q", module)
 	c.git("-C", module, "add", ".")
 	c.git("-C", module, "commit", "-qm", "one")
-	for name, text := range map[string]string{"in/a": "a\n", "in/deep/b": "b\n", "out/x": "x is a line\n", "tool.sh": "exit\n", ".gitignore": "*.log\n/in/ignored/\n"} {
+	for name, text := range map[string]string{
+		"in/a": "a\n", "in/deep/b": "b\n", "out/x": "x is a line\n", "tool.sh": "exit\n", ".gitignore": "*.log\n/in/ignored/\n",
+	} {
 		c.write("src/"+name, text)
 	}
 	c.must(os.Chmod(filepath.Join(c.src, "tool.sh"), 0o755))
 	c.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", module, "module")
+	return pathTemplate{c}
+}
+
+// copyTo replaces the checkout of c with that of the template. The submodule's address becomes the copy of its origin.
+func (p pathTemplate) copyTo(c *closed) {
+	c.must(os.RemoveAll(c.src))
+	for _, folder := range []string{"src", "module"} {
+		c.must(os.CopyFS(filepath.Join(c.dir, folder), os.DirFS(filepath.Join(p.dir, folder))))
+	}
+	for _, file := range []string{".gitmodules", ".git/config", ".git/modules/module/config", "markmill.yaml"} {
+		path := filepath.Join(c.src, filepath.FromSlash(file))
+		c.must(os.WriteFile(path, []byte(strings.ReplaceAll(c.read(path), p.dir, c.dir)), 0o644))
+	}
+}
+
+func (row pathRule) run(c *closed, text string) {
+	t := c.t
+	module, mark := filepath.Join(c.dir, "module"), filepath.Join(c.dir, "word", "mark")
 	c.commit("n.md", text)
 	c.before = c.everything()
 	args := []string{"run", "n.md", "--no-progress-bar"}

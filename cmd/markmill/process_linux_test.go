@@ -70,10 +70,6 @@ type underway struct {
 func begin(t *testing.T, notebook string, args ...string) *underway {
 	t.Helper()
 	dir := t.TempDir()
-	for name, value := range map[string]string{"HOME": filepath.Join(dir, "home"), "XDG_CACHE_HOME": filepath.Join(dir, "cache"), "MARKMILL_DIR": filepath.Join(dir, "records"),
-		"TMPDIR": dir, "DIR": dir} {
-		t.Setenv(name, value)
-	}
 	if err := os.Mkdir(filepath.Join(dir, "home"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -82,8 +78,10 @@ func begin(t *testing.T, notebook string, args ...string) *underway {
 		t.Fatal(err)
 	}
 	u := &underway{t: t, dir: dir, stdout: filepath.Join(dir, "stdout"), stderr: filepath.Join(dir, "stderr"), done: make(chan struct{})}
-	u.Cmd = exec.Command("markmill", append([]string{"run", file, "--stdout-file", u.stdout}, args...)...)
+	u.Cmd = exec.Command(builtProgram(t), append([]string{"run", file, "--stdout-file", u.stdout}, args...)...)
 	u.Dir = dir
+	u.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"),
+		"MARKMILL_DIR="+filepath.Join(dir, "records"), "TMPDIR="+dir, "DIR="+dir)
 	log, err := os.Create(u.stderr)
 	if err != nil {
 		t.Fatal(err)
@@ -163,8 +161,8 @@ func (u *underway) warden() (found process) {
 
 // markmill runs another command in the same home.
 func (u *underway) markmill(args ...string) (string, error) {
-	cmd := exec.Command("markmill", args...)
-	cmd.Dir = u.dir
+	cmd := exec.Command(builtProgram(u.t), args...)
+	cmd.Dir, cmd.Env = u.dir, u.Env
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -261,6 +259,7 @@ func TestNothingOutlivesARun(t *testing.T) {
 			if tc.needs != nil && !tc.needs() {
 				t.Skip("this system has none")
 			}
+			t.Parallel()
 			u := begin(t, "---\nenv: {DIR: \"${DIR}\"}\n"+tc.front+"---\n````"+tc.lang+" {#a}\n"+tc.code+"````\n").start()
 			all := processes(t, u.said(u.stdout, "ready\n"))
 			want := descendantsN
@@ -298,6 +297,7 @@ func TestNothingOutlivesARun(t *testing.T) {
 func TestNothingOutlivesALimit(t *testing.T) {
 	for _, flag := range []string{"--execution-timeout", "--run-timeout"} {
 		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
 			u := begin(t, "````bash {#a}\n"+descendants+"trap '' INT TERM\nsleep 300\n````\n", flag, "2").start()
 			var all []process
 			for !over(u.done) { // also those that end
@@ -376,6 +376,7 @@ func TestAStepAgainstTheWarden(t *testing.T) {
 			if tc.landlock > 0 && sandbox.Probe(t.Context(), "", sandbox.Need{}).Landlock < tc.landlock {
 				t.Skip("no Landlock here that holds signals")
 			}
+			t.Parallel()
 			u := begin(t, tc.front+"```bash {#a}\n"+killWarden+"```\n```bash {#b}\n(setsid sh -c 'echo pid $$; exec sleep 300' &)\necho pid $$; sleep 0.1\necho ready; sleep 300\n```\n").start()
 			text := u.said(u.stdout, "ready")
 			if !strings.Contains(text, tc.say) {

@@ -63,10 +63,7 @@ func newRemoteBed(t *testing.T, base string, env ...string) *remoteBed {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("there is no bash")
 	}
-	program, err := buildProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := builtProgram(t)
 	b := &remoteBed{program: program, dir: t.TempDir(), base: base}
 	if err := os.Mkdir(filepath.Join(b.dir, "home"), 0o700); err != nil {
 		t.Fatal(err)

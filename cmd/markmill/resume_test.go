@@ -33,10 +33,7 @@ func TestResumeAnywhere(t *testing.T) {
 			t.Skip("there is no " + program)
 		}
 	}
-	program, err := exec.LookPath("markmill") // this very binary, by the name that TestMain gave it
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := builtProgram(t)
 	for _, c := range []struct {
 		name, notebook string
 		every          int
