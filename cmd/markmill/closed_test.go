@@ -63,9 +63,12 @@ func newClosed(t *testing.T) *closed {
 	c.write("src/dir/b.txt", "two\n")
 	c.write("src/keys/k", "three\n")
 	c.write("src/markmill.yaml", "sandbox: {write: ['"+filepath.Join(dir, "word")+"']}\n")
-	c.git("init", "-q", "-b", "main")
+	c.git("init", "-q", "-b", "main", noHooks)
 	return c
 }
+
+// noHooks keeps git init from copying its sample hooks, fourteen files that every test would write, read and remove.
+const noHooks = "--template="
 
 func (c *closed) must(err error) {
 	c.t.Helper()

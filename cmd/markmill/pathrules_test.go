@@ -119,7 +119,7 @@ func newPathTemplate(t *testing.T) pathTemplate {
 	module := filepath.Join(c.dir, "module")
 	c.must(os.Mkdir(module, 0o755))
 	c.write("module/s", "s\n")
-	c.git("init", "-q", module)
+	c.git("init", "-q", noHooks, module)
 	c.git("-C", module, "add", ".")
 	c.git("-C", module, "commit", "-qm", "one")
 	for name, text := range map[string]string{

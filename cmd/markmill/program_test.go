@@ -105,6 +105,10 @@ var buildProgram = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
+// everything reports whether tests repeat the same path for as many inputs as they have. By default they take a sample,
+// so that all tests together take a minute or two.
+func everything() bool { return os.Getenv("MARKMILL_ALL") != "" }
+
 func underRaceDetector() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})

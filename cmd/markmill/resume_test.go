@@ -23,7 +23,7 @@ const resumedNotebook = "# Cut anywhere\n\n" +
 // TestResumeAnywhere cuts the journal of a run after each of its events, and in the middle of the next, as a crash
 // does, and goes on from what is left. Wherever it was cut, the resumed run gives the output notebook, byte for
 // byte, and the tree that it would have given uncut, and its record holds. It tries some of the places;
-// MARKMILL_RESUME=all tries all.
+// with MARKMILL_ALL set, all.
 func TestResumeAnywhere(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the interpreters of the notebook are for Unix")
@@ -41,7 +41,7 @@ func TestResumeAnywhere(t *testing.T) {
 		{"pass", strings.Replace(resumedNotebook, "; false\n", "\n", 1), 3},
 		{"fail", resumedNotebook, 6},
 	} {
-		if os.Getenv("MARKMILL_RESUME") == "all" {
+		if everything() {
 			c.every = 1
 		}
 		t.Run(c.name, func(t *testing.T) { resumeAnywhere(t, program, c.notebook, c.every) })

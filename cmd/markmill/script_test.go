@@ -49,6 +49,8 @@ func runScripts(t *testing.T, dir string) {
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
+			case "all":
+				return everything(), nil
 			case "landlock":
 				return sandbox.Probe(t.Context(), "", sandbox.Need{}).Landlock >= 6, nil
 			case "namespaces":

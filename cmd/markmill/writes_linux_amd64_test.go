@@ -71,7 +71,7 @@ func TestKillsAtWrites(t *testing.T) {
 	}
 	var plans []plan
 	for _, output := range outputs {
-		for _, point := range someOf(random, number(t, "MARKMILL_KILLS", 8)/len(outputs), len(b.writesOf(t, output))+more) {
+		for _, point := range someOf(random, number(t, "MARKMILL_KILLS", 4)/len(outputs), len(b.writesOf(t, output))+more) {
 			plans = append(plans, plan{output, point, 1 + random.IntN(40)})
 		}
 	}
@@ -171,7 +171,7 @@ func TestFailedWrites(t *testing.T) {
 					hit = append(hit, len(hit)+1)
 				}
 			}
-			for _, n := range someOf(random, (number(t, "MARKMILL_FAULTS", 4)+1)/len(outputs), len(hit)) {
+			for _, n := range someOf(random, (number(t, "MARKMILL_FAULTS", 2)+1)/len(outputs), len(hit)) {
 				plans = append(plans, plan{f, output, n})
 			}
 		}
