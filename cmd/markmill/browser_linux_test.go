@@ -9,7 +9,8 @@ import (
 )
 
 // browsing starts a browser in one step and drives it in another, over its own protocol's HTTP side.
-const browsing = "---\nenv: {BROWSER: \"${MARKMILL_BROWSER}\", PROBE: \"PLACE\"}\n---\n```bash {#start}\n" + `cd "$TMPDIR" # Chromium makes a socket in the temporary folder, whose whole path may be too long for one
+const browsing = "---\nenv: {BROWSER: \"${MARKMILL_BROWSER}\", PROBE: \"PLACE\"}\n---\n```bash {#start}\n" +
+	`cd "$TMPDIR" # Chromium makes a socket in the temporary folder, whose whole path may be too long for one
 TMPDIR=. "$BROWSER" --headless=new --no-sandbox --disable-gpu --disable-background-networking --disable-component-update --no-first-run \
   --remote-debugging-port=0 --user-data-dir="$PWD/profile" about:blank >/dev/null 2>&1 & browser=$!
 until [ -s profile/DevToolsActivePort ]; do kill -0 $browser; sleep 0.05; done

@@ -53,11 +53,14 @@ func newClosed(t *testing.T) *closed {
 	for _, name := range []string{"bash", "python3"} {
 		real, err := exec.LookPath(name)
 		c.must(err)
-		c.interpreter(name, fmt.Sprintf("#!/bin/sh\necho %s >> '%s'\nexec '%s' \"$@\"\n", name, filepath.Join(dir, "word", "started"), real))
+		c.interpreter(name, fmt.Sprintf("#!/bin/sh\necho %s >> '%s'\nexec '%s' \"$@\"\n", name,
+			filepath.Join(dir, "word", "started"), real))
 	}
 	home := filepath.Join(dir, "home")
-	c.env = []string{"PATH=" + filepath.Join(dir, "bin") + string(filepath.ListSeparator) + c.path, "HOME=" + home, "XDG_CACHE_HOME=" + filepath.Join(home, "cache"),
-		"XDG_STATE_HOME=" + filepath.Join(home, "state"), "TMPDIR=" + filepath.Join(dir, "tmp"), "GIT_CONFIG_NOSYSTEM=1", "TOKEN=hunter2-is-the-word",
+	c.env = []string{"PATH=" + filepath.Join(dir, "bin") + string(filepath.ListSeparator) + c.path, "HOME=" + home,
+		"XDG_CACHE_HOME=" + filepath.Join(home, "cache"),
+		"XDG_STATE_HOME=" + filepath.Join(home, "state"), "TMPDIR=" + filepath.Join(dir, "tmp"), "GIT_CONFIG_NOSYSTEM=1",
+		"TOKEN=hunter2-is-the-word",
 		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@localhost", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@localhost"}
 	c.write("src/a.txt", "one\n")
 	c.write("src/dir/b.txt", "two\n")

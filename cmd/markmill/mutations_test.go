@@ -76,7 +76,8 @@ func mutate(t *testing.T, output string, kept []string) *mutator {
 	}
 	dir := t.TempDir()
 	program, repo := builtProgram(t), filepath.Join(dir, "repo")
-	for name, value := range map[string]string{"HOME": dir, "XDG_CACHE_HOME": filepath.Join(dir, "cache"), "MARKMILL_DIR": "", "TOKEN": "hunter2-is-it", "GIT_CONFIG_NOSYSTEM": "1"} {
+	for name, value := range map[string]string{"HOME": dir, "XDG_CACHE_HOME": filepath.Join(dir, "cache"),
+		"MARKMILL_DIR": "", "TOKEN": "hunter2-is-it", "GIT_CONFIG_NOSYSTEM": "1"} {
 		t.Setenv(name, value)
 	}
 	command(t, dir, "git", "init", "-q", repo)
@@ -110,7 +111,8 @@ func mutate(t *testing.T, output string, kept []string) *mutator {
 		m.bytes(file)
 		m.whole(file)
 	}
-	for _, want := range append(kept, "notebook.md", "events.jsonl", "stdout", "stderr", "result.json", "diff.patch", "scrap-picture.png",
+	for _, want := range append(kept, "notebook.md", "events.jsonl", "stdout", "stderr", "result.json", "diff.patch",
+		"scrap-picture.png",
 		"report.json", "report.md", "test.log", "patch.diff", "trace.jsonl", "SHA256SUMS") {
 		if !kinds[want] {
 			t.Errorf("the run left no %s, so that nothing of that kind was tried", want)
@@ -275,7 +277,8 @@ func (m *mutator) journal(file string) {
 			} else if _, is := token.(json.Delim); is {
 				continue
 			}
-			m.with(file, "journal, a value", fmt.Sprintf("event %d, byte %d, %v", n, at, token), func(b []byte) []byte { b[at] ^= 1; return b })
+			m.with(file, "journal, a value", fmt.Sprintf("event %d, byte %d, %v", n, at, token),
+				func(b []byte) []byte { b[at] ^= 1; return b })
 		}
 		start += len(line)
 		without := func(b []byte) []byte {
@@ -291,7 +294,8 @@ func (m *mutator) journal(file string) {
 				other[n-1], other[n] = other[n], other[n-1]
 				return slices.Concat(other...)
 			})
-			m.with(file, "journal, a line", fmt.Sprintf("it ends before event %d", n), func([]byte) []byte { return slices.Concat(lines[:n]...) })
+			m.with(file, "journal, a line", fmt.Sprintf("it ends before event %d", n),
+				func([]byte) []byte { return slices.Concat(lines[:n]...) })
 		}
 	}
 }

@@ -63,7 +63,8 @@ func TestOldRecords(t *testing.T) {
 	t.Chdir(dir)
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	for _, words := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.name", "A"}, {"config", "user.email", "a@localhost"}, {"add", "-f", "notebooks", "src", "data.csv"},
+	for _, words := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.name", "A"},
+		{"config", "user.email", "a@localhost"}, {"add", "-f", "notebooks", "src", "data.csv"},
 		{"commit", "-qm", "sources"}, {"add", "-f", "out"}, {"commit", "-qm", "outputs"}} {
 		if out, err := exec.Command("git", words...).CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", words, err, out)
@@ -89,7 +90,8 @@ func TestOldRecords(t *testing.T) {
 	}
 	for _, e := range entries {
 		run := filepath.Join(".markmill", "runs", e.Name())
-		if out := do(0, "runs", "verify", run); !strings.Contains(out, "what was looked at holds") || !strings.Contains(out, "not looked at: output.") {
+		if out := do(0, "runs", "verify", run); !strings.Contains(out, "what was looked at holds") ||
+			!strings.Contains(out, "not looked at: output.") {
 			t.Errorf("verify %s:\n%s", e.Name(), out)
 		}
 		do(0, "runs", "show", e.Name())
@@ -137,7 +139,8 @@ func TestOldRecords(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := notebooks.Strip(output, text); string(got.Source) != string(source) || len(got.Problems) > 0 || got.Manifest.Format != 0 {
+			if got := notebooks.Strip(output, text); string(got.Source) != string(source) || len(got.Problems) > 0 ||
+				got.Manifest.Format != 0 {
 				t.Errorf("%s: stripped %q, %v", output, got.Source, got.Problems)
 			}
 		}

@@ -51,7 +51,8 @@ func TestResumeAnywhere(t *testing.T) {
 func resumeAnywhere(t *testing.T, program, notebook string, every int) {
 	dir := t.TempDir()
 	repo := filepath.Join(dir, "repo")
-	for name, value := range map[string]string{"HOME": dir, "XDG_CACHE_HOME": filepath.Join(dir, "cache"), "MARKMILL_DIR": "", "GIT_CONFIG_NOSYSTEM": "1"} {
+	for name, value := range map[string]string{"HOME": dir, "XDG_CACHE_HOME": filepath.Join(dir, "cache"),
+		"MARKMILL_DIR": "", "GIT_CONFIG_NOSYSTEM": "1"} {
 		t.Setenv(name, value)
 	}
 	command(t, dir, "git", "init", "-q", repo)
@@ -121,7 +122,8 @@ func cutRun(t *testing.T, saved, dir string, events, torn []byte) {
 	if err := os.CopyFS(dir, os.DirFS(saved)); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{runs.SumsFile, runs.ReportFile, runs.ReportPageFile, runs.OutputFile, runs.TestLogFile, runs.TraceFile} {
+	for _, name := range []string{runs.SumsFile, runs.ReportFile, runs.ReportPageFile, runs.OutputFile, runs.TestLogFile,
+		runs.TraceFile} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
