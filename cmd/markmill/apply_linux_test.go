@@ -66,7 +66,7 @@ func TestApplyStopped(t *testing.T) {
 		return old, new
 	}
 	whole := time.Duration(0)
-	trials := 3 * number(t, "MARKMILL_KILLS", 8)
+	trials := 3 * number(t, "MARKMILL_KILLS", 2)
 	half := 0
 	for i := range trials + 1 {
 		repo := filepath.Join(t.TempDir(), "repo")

@@ -55,10 +55,7 @@ func TestBehaviour(t *testing.T) {
 		t.Skip("the cases are for Unix")
 	}
 	cases := behaviourCases(t)
-	program, err := buildProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := builtProgram(t)
 	for id := range behaviours {
 		if !slices.ContainsFunc(cases, func(c recordedBehaviour) bool { return c.ID == id }) {
 			t.Errorf("%q is no case", id)
@@ -110,7 +107,8 @@ func runBehaviours(t *testing.T, program, python string, cases []recordedBehavio
 	}
 	env = append(env, "MARKMILL_DIR="+filepath.Join(home, "records"))
 	for _, c := range cases {
-		r := &behaviourRun{recordedBehaviour: c, behaviour: behaviours[c.ID], dir: t.TempDir(), log: filepath.Join(home, c.ID+".log")}
+		r := &behaviourRun{recordedBehaviour: c, behaviour: behaviours[c.ID], dir: t.TempDir(),
+			log: filepath.Join(home, c.ID+".log")}
 		if r.ipython && python == "" {
 			continue
 		}
@@ -163,7 +161,8 @@ func (r *behaviourRun) prepare(t *testing.T, jupyter bool) []string {
 	case "input_equals_output":
 		out = in
 		write(t, in, behaviourNotebook("python3", "#parameters\nx = 0", "print(x)"))
-	case "rerun_new_value", "rerun_without_p_keeps_old_injected", "rerun_other_name_drops_old", "prepare_only_stale_outputs":
+	case "rerun_new_value", "rerun_without_p_keeps_old_injected", "rerun_other_name_drops_old",
+		"prepare_only_stale_outputs":
 		write(t, in, ranNotebook(false))
 	case "rerun_of_failed_output":
 		write(t, in, ranNotebook(true))
@@ -234,7 +233,8 @@ func behaviourNotebook(kernel string, cells ...string) string {
 	if kernel != "" {
 		metadata["kernelspec"] = map[string]any{"name": kernel, "language": "python", "display_name": "K"}
 	}
-	b, err := json.MarshalIndent(map[string]any{"cells": list, "nbformat": 4, "nbformat_minor": 5, "metadata": metadata}, "", " ")
+	b, err := json.MarshalIndent(map[string]any{"cells": list, "nbformat": 4, "nbformat_minor": 5, "metadata": metadata},
+		"", " ")
 	if err != nil {
 		panic(err)
 	}
@@ -244,26 +244,34 @@ func behaviourNotebook(kernel string, cells ...string) string {
 // ranNotebook is what papermill leaves of the cases first, and err: a notebook that ran with x = 1.
 func ranNotebook(failed bool) string {
 	note := func(status string, failed any) map[string]any {
-		return map[string]any{"duration": 0.1, "start_time": "2025-01-01T00:00:00.000000", "end_time": "2025-01-01T00:00:00.100000", "status": status, "exception": failed}
+		return map[string]any{"duration": 0.1, "start_time": "2025-01-01T00:00:00.000000",
+			"end_time": "2025-01-01T00:00:00.100000", "status": status, "exception": failed}
 	}
 	code := func(id, source string, count int, tags []string, status string, outputs ...any) map[string]any {
-		return map[string]any{"cell_type": "code", "id": id, "source": source, "execution_count": count, "outputs": append([]any{}, outputs...),
+		return map[string]any{"cell_type": "code", "id": id, "source": source, "execution_count": count,
+			"outputs":  append([]any{}, outputs...),
 			"metadata": map[string]any{"tags": tags, "papermill": note(status, status == "failed")}}
 	}
 	mark := func(id, text string) map[string]any {
-		return map[string]any{"cell_type": "markdown", "id": id, "source": text, "metadata": map[string]any{"tags": []string{"papermill-error-cell-tag"}}}
+		return map[string]any{"cell_type": "markdown", "id": id, "source": text,
+			"metadata": map[string]any{"tags": []string{"papermill-error-cell-tag"}}}
 	}
-	cells := []any{code("c1", "x = 0", 1, []string{"parameters"}, "completed"), code("i", "# Parameters\nx = 1\n", 2, []string{"injected-parameters"}, "completed")}
+	cells := []any{code("c1", "x = 0", 1, []string{"parameters"}, "completed"),
+		code("i", "# Parameters\nx = 1\n", 2, []string{"injected-parameters"}, "completed")}
 	if failed {
 		cells = slices.Concat([]any{mark("m1", `<span style="color:red">An Exception was encountered at '<a href="#papermill-error-cell">In [3]</a>'.</span>`)}, cells,
 			[]any{mark("m2", `<span id="papermill-error-cell" style="color:red">Execution using papermill encountered an exception here and stopped:</span>`),
-				code("c2", "1/0", 3, []string{}, "failed", map[string]any{"output_type": "error", "ename": "ZeroDivisionError", "evalue": "division by zero", "traceback": []string{}})})
+				code("c2", "1/0", 3, []string{}, "failed", map[string]any{"output_type": "error", "ename": "ZeroDivisionError",
+					"evalue": "division by zero", "traceback": []string{}})})
 	} else {
-		cells = append(cells, code("c2", "print(x)", 3, []string{}, "completed", map[string]any{"output_type": "stream", "name": "stdout", "text": "1\n"}))
+		cells = append(cells, code("c2", "print(x)", 3, []string{}, "completed",
+			map[string]any{"output_type": "stream", "name": "stdout", "text": "1\n"}))
 	}
-	b, err := json.MarshalIndent(map[string]any{"cells": cells, "nbformat": 4, "nbformat_minor": 5, "metadata": map[string]any{
-		"kernelspec": map[string]any{"name": "python3", "language": "python", "display_name": "Python 3"},
-		"papermill":  map[string]any{"parameters": map[string]any{"x": 1}, "default_parameters": map[string]any{}, "exception": failed, "version": "2.6.0"}}}, "", " ")
+	b, err := json.MarshalIndent(map[string]any{"cells": cells, "nbformat": 4, "nbformat_minor": 5,
+		"metadata": map[string]any{
+			"kernelspec": map[string]any{"name": "python3", "language": "python", "display_name": "Python 3"},
+			"papermill": map[string]any{"parameters": map[string]any{"x": 1}, "default_parameters": map[string]any{},
+				"exception": failed, "version": "2.6.0"}}}, "", " ")
 	if err != nil {
 		panic(err)
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 // browsing starts a browser in one step and drives it in another, over its own protocol's HTTP side.
-const browsing = "---\nenv: {BROWSER: \"${MARKMILL_BROWSER}\", PROBE: \"PLACE\"}\n---\n```bash {#start}\n" + `cd "$TMPDIR" # Chromium makes a socket in the temporary folder, whose whole path may be too long for one
+const browsing = "---\nenv: {BROWSER: \"${MARKMILL_BROWSER}\", PROBE: \"PLACE\"}\n---\n```bash {#start}\n" +
+	`cd "$TMPDIR" # Chromium makes a socket in the temporary folder, whose whole path may be too long for one
 TMPDIR=. "$BROWSER" --headless=new --no-sandbox --disable-gpu --disable-background-networking --disable-component-update --no-first-run \
   --remote-debugging-port=0 --user-data-dir="$PWD/profile" about:blank >/dev/null 2>&1 & browser=$!
 until [ -s profile/DevToolsActivePort ]; do kill -0 $browser; sleep 0.05; done
@@ -29,8 +30,7 @@ func TestBrowserLivesOverSteps(t *testing.T) {
 	}
 	dir := t.TempDir()
 	t.Setenv("MARKMILL_DIR", t.TempDir())
-	program := filepath.Join(t.TempDir(), "markmill")
-	command(t, "", "go", "build", "-o", program, ".")
+	program := builtProgram(t)
 	for _, name := range []string{"one.md", "two.md"} {
 		write(t, filepath.Join(dir, "a.md"), strings.Replace(browsing, "PLACE", dir, 1))
 		cmd := exec.Command(program, "run", "a.md", name, "--run-timeout", "180", "--no-progress-bar")

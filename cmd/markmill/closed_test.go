@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -30,19 +29,6 @@ type closed struct {
 	before  map[string]string
 }
 
-var buildProgram = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "markmill-built-")
-	if err != nil {
-		return "", err
-	}
-	program := filepath.Join(dir, "markmill")
-	out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%w: %s", err, out)
-	}
-	return program, err
-})
-
 // newClosed makes the repository. Interpreters say in the file started that they were started, also from
 // within the sandbox.
 func newClosed(t *testing.T) *closed {
@@ -55,10 +41,7 @@ func newClosed(t *testing.T) *closed {
 			t.Skip("there is no " + program)
 		}
 	}
-	program, err := buildProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := builtProgram(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -70,19 +53,25 @@ func newClosed(t *testing.T) *closed {
 	for _, name := range []string{"bash", "python3"} {
 		real, err := exec.LookPath(name)
 		c.must(err)
-		c.interpreter(name, fmt.Sprintf("#!/bin/sh\necho %s >> '%s'\nexec '%s' \"$@\"\n", name, filepath.Join(dir, "word", "started"), real))
+		c.interpreter(name, fmt.Sprintf("#!/bin/sh\necho %s >> '%s'\nexec '%s' \"$@\"\n", name,
+			filepath.Join(dir, "word", "started"), real))
 	}
 	home := filepath.Join(dir, "home")
-	c.env = []string{"PATH=" + filepath.Join(dir, "bin") + string(filepath.ListSeparator) + c.path, "HOME=" + home, "XDG_CACHE_HOME=" + filepath.Join(home, "cache"),
-		"XDG_STATE_HOME=" + filepath.Join(home, "state"), "TMPDIR=" + filepath.Join(dir, "tmp"), "GIT_CONFIG_NOSYSTEM=1", "TOKEN=hunter2-is-the-word",
+	c.env = []string{"PATH=" + filepath.Join(dir, "bin") + string(filepath.ListSeparator) + c.path, "HOME=" + home,
+		"XDG_CACHE_HOME=" + filepath.Join(home, "cache"),
+		"XDG_STATE_HOME=" + filepath.Join(home, "state"), "TMPDIR=" + filepath.Join(dir, "tmp"), "GIT_CONFIG_NOSYSTEM=1",
+		"TOKEN=hunter2-is-the-word",
 		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@localhost", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@localhost"}
 	c.write("src/a.txt", "one\n")
 	c.write("src/dir/b.txt", "two\n")
 	c.write("src/keys/k", "three\n")
 	c.write("src/markmill.yaml", "sandbox: {write: ['"+filepath.Join(dir, "word")+"']}\n")
-	c.git("init", "-q", "-b", "main")
+	c.git("init", "-q", "-b", "main", noHooks)
 	return c
 }
+
+// noHooks keeps git init from copying its sample hooks, fourteen files that every test would write, read and remove.
+const noHooks = "--template="
 
 func (c *closed) must(err error) {
 	c.t.Helper()

@@ -34,23 +34,25 @@ func TestOtherProcessesInEveryMode(t *testing.T) {
 		uids = append(uids, 65534)
 	}
 	for _, uid := range uids {
-		for _, front := range []string{"sandbox: on", "sandbox: required", "sandbox: strict", "network: off", "sandbox: off"} {
+		for _, front := range []string{"sandbox: on", "sandbox: required", "sandbox: strict", "network: off",
+			"sandbox: off"} {
 			t.Run(fmt.Sprintf("%s, user %d", front, uid), func(t *testing.T) {
-				if front == "network: off" && !offer.Network || (front == "sandbox: required" || front == "sandbox: strict") && offer.Landlock < 3 {
+				if front == "network: off" && !offer.Network || (front == "sandbox: required" || front == "sandbox: strict") &&
+					offer.Landlock < 3 {
 					t.Skip("this system cannot")
 				}
-				against(t, self, front, uid)
+				against(t, front, uid)
 			})
 		}
 	}
 }
 
-func against(t *testing.T, self, front string, uid int) {
+func against(t *testing.T, front string, uid int) {
 	dir := t.TempDir()
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	copyFile(t, self, filepath.Join(dir, "bin", "markmill"), 0o755)
+	copyFile(t, builtProgram(t), filepath.Join(dir, "bin", "markmill"), 0o755)
 	for _, name := range []string{"home", "work"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
@@ -62,7 +64,8 @@ func against(t *testing.T, self, front string, uid int) {
 	as := func(name string, args ...string) *exec.Cmd {
 		cmd := exec.Command(name, args...)
 		cmd.Dir = filepath.Join(dir, "work")
-		cmd.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"), "XDG_CACHE_HOME=", "MARKMILL_DIR="+filepath.Join(dir, "work", "records"), "TMPDIR=")
+		cmd.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"), "XDG_CACHE_HOME=",
+			"MARKMILL_DIR="+filepath.Join(dir, "work", "records"), "TMPDIR=")
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 		if uid != os.Getuid() {
 			cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}
@@ -82,11 +85,13 @@ func against(t *testing.T, self, front string, uid int) {
 	segment := strings.TrimSpace(string(made[strings.LastIndexByte(string(made), ' ')+1:]))
 	defer func() { as("ipcrm", "-m", segment).Run() }()
 	notebook := fmt.Sprintf("---\n%s\n---\n\n```bash {#a}\nset +e\nprlimit --pid %[2]d --nofile=77:77 && echo OUT limit\nrenice -n 7 -p %[2]d && echo OUT priority\ntaskset -p 1 %[2]d && echo OUT place\n"+
-		"ipcrm -m %[3]s && echo OUT segment\nnice -n 3 prlimit --nofile=50 true && echo own\n```\n", front, sleep.Process.Pid, segment)
+		"ipcrm -m %[3]s && echo OUT segment\nnice -n 3 prlimit --nofile=50 true && echo own\n```\n", front, sleep.Process.Pid,
+		segment)
 	if err := os.WriteFile(filepath.Join(dir, "work", "n.md"), []byte(notebook), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	log, err := as(filepath.Join(dir, "bin", "markmill"), "run", "--no-progress-bar", "n.md", "--stdout-file", "printed").CombinedOutput()
+	log, err := as(filepath.Join(dir, "bin", "markmill"), "run", "--no-progress-bar", "n.md", "--stdout-file",
+		"printed").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, log)
 	}
@@ -105,7 +110,8 @@ func against(t *testing.T, self, front string, uid int) {
 	if err != nil || len(entries) != 1 || entries[0].Name() != ".cache" {
 		t.Errorf("the home has %v (%v)", entries, err)
 	}
-	if entries, err = os.ReadDir(filepath.Join(dir, "home", ".cache")); err != nil || len(entries) != 1 || entries[0].Name() != "markmill" {
+	if entries, err = os.ReadDir(filepath.Join(dir, "home", ".cache")); err != nil || len(entries) != 1 ||
+		entries[0].Name() != "markmill" {
 		t.Errorf("its cache has %v (%v)", entries, err)
 	}
 }

@@ -69,13 +69,10 @@ func newCrashBed(t *testing.T) *crashBed {
 			t.Skip("there is no " + program)
 		}
 	}
-	program, err := exec.LookPath("markmill") // this very binary, by the name that TestMain gave it
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &crashBed{program: program, template: filepath.Join(t.TempDir(), "template")}
-	command(t, "", "git", "-c", "init.defaultBranch=main", "init", "-q", b.template)
-	for name, text := range map[string]string{"old": "one\n", "gone": "away\n", "task.md": crashNotebook, ".gitignore": "/o/\n"} {
+	b := &crashBed{program: builtProgram(t), template: filepath.Join(t.TempDir(), "template")}
+	command(t, "", "git", "-c", "init.defaultBranch=main", "init", "-q", noHooks, b.template)
+	for name, text := range map[string]string{"old": "one\n", "gone": "away\n", "task.md": crashNotebook,
+		".gitignore": "/o/\n"} {
 		write(t, filepath.Join(b.template, name), text)
 	}
 	command(t, b.template, "git", "add", ".")
@@ -122,7 +119,8 @@ func (b *crashBed) trialOn(t *testing.T, make func(dir string)) *trial {
 		t.Fatal(err)
 	}
 	make(filepath.Join(dir, "run"))
-	r := &trial{T: t, bed: b, notebook: "task.md", dir: dir, home: filepath.Join(dir, "home"), repo: filepath.Join(dir, "run", "repo")}
+	r := &trial{T: t, bed: b, notebook: "task.md", dir: dir, home: filepath.Join(dir, "home"),
+		repo: filepath.Join(dir, "run", "repo")}
 	if err := os.CopyFS(r.repo, os.DirFS(b.template)); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +132,8 @@ func (b *crashBed) trialOn(t *testing.T, make func(dir string)) *trial {
 		}
 	}
 	r.dot = gitDigest(t, filepath.Join(r.repo, ".git"))
-	r.env = append(os.Environ(), "HOME="+r.home, "XDG_CACHE_HOME="+filepath.Dir(r.cache()), "TMPDIR="+r.tmp(), "MARKMILL_DIR=",
+	r.env = append(os.Environ(), "HOME="+r.home, "XDG_CACHE_HOME="+filepath.Dir(r.cache()), "TMPDIR="+r.tmp(),
+		"MARKMILL_DIR=",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "NO_COLOR=1")
 	return r
 }
@@ -144,7 +143,8 @@ func (r *trial) tmp() string   { return filepath.Join(r.dir, "run", "tmp") }
 
 // args are those of the run that is cut.
 func (r *trial) args() []string {
-	args := []string{"run", r.notebook, "o/" + filepath.Base(r.output), "-p", "word", "two", "--allow-unknown-parameters", "--no-progress-bar", "--events", r.seen}
+	args := []string{"run", r.notebook, "o/" + filepath.Base(r.output), "-p", "word", "two", "--allow-unknown-parameters",
+		"--no-progress-bar", "--events", r.seen}
 	if r.branch {
 		args = append(args, "--branch", "done")
 	}
@@ -464,7 +464,9 @@ func (r *trial) checkFiles(dir string) {
 	if _, err := os.Stat(dir); err == nil && dir != "" {
 		walk(filepath.Join(r.repo, ".markmill"), half)
 	}
-	walk(filepath.Join(r.cache(), "work"), func(path, name string) bool { return filepath.Dir(path) == filepath.Join(r.cache(), "work") })
+	walk(filepath.Join(r.cache(), "work"), func(path, name string) bool {
+		return filepath.Dir(path) == filepath.Join(r.cache(), "work")
+	})
 	walk(r.tmp(), func(path, name string) bool { return filepath.Dir(path) == r.tmp() })
 	if len(left) > 0 {
 		r.Errorf("left behind:\n  %s", strings.Join(left, "\n  "))
@@ -563,7 +565,7 @@ func TestKills(t *testing.T) {
 	}
 	whole := time.Since(begin) * 6 / 5
 	first.judge()
-	trials := number(t, "MARKMILL_KILLS", 8)
+	trials := number(t, "MARKMILL_KILLS", 5)
 	moments := make([]time.Duration, trials)
 	for i := range moments { // one in each part of the run, in no order
 		moments[i] = time.Duration((float64(i) + random.Float64()) / float64(trials) * float64(whole))

@@ -56,7 +56,8 @@ func TestWorkflows(t *testing.T) {
 					if step.Uses != "" && !regexp.MustCompile(`^[\w-]+/[\w-]+@v\d+\.\d+\.\d+$`).MatchString(step.Uses) {
 						t.Errorf("job %s: %s is not pinned", name, step.Uses)
 					}
-					if ref, ok := step.With["ref"]; strings.HasPrefix(step.Uses, "actions/checkout@") && name == "review" && (!ok || !strings.Contains(ref.(string), ".base.")) {
+					if ref, ok := step.With["ref"]; strings.HasPrefix(step.Uses, "actions/checkout@") && name == "review" &&
+						(!ok || !strings.Contains(ref.(string), ".base.")) {
 						t.Errorf("job %s checks the branch out", name)
 					}
 					if strings.Contains(step.Run, "${{") {

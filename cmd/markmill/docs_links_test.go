@@ -106,10 +106,11 @@ func walk(t *testing.T, file string, visit func(mdast.Node, []byte)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = mdast.Walk(goldmark.New().Parser().Parse(text.NewReader(src)), func(n mdast.Node, entering bool) (mdast.WalkStatus, error) {
-		if entering {
-			visit(n, src)
-		}
-		return mdast.WalkContinue, nil
-	})
+	_ = mdast.Walk(goldmark.New().Parser().Parse(text.NewReader(src)),
+		func(n mdast.Node, entering bool) (mdast.WalkStatus, error) {
+			if entering {
+				visit(n, src)
+			}
+			return mdast.WalkContinue, nil
+		})
 }

@@ -62,7 +62,8 @@ func corpusReport() string {
 	fmt.Fprintf(&b, "On the built-in kernel of Python (`-k python3`) run %d, with the same results but for the traceback, and in %d a named place more. The other %d need IPython, or Bash.\n\n", ran-len(ipython)-1, besides, len(ipython)+1)
 	b.WriteString("| notebook | kernel | where | difference |\n| --- | --- | --- | --- |\n" + differ.String())
 	fmt.Fprintf(&b, "\nThe same: %s.\n\n", strings.Join(same, ", "))
-	fmt.Fprintf(&b, "Papermill does not run %d:\n\n| notebook | papermill | here |\n| --- | --- | --- |\n%s", len(corpusNotebooks)-ran, refused.String())
+	fmt.Fprintf(&b, "Papermill does not run %d:\n\n| notebook | papermill | here |\n| --- | --- | --- |\n%s",
+		len(corpusNotebooks)-ran, refused.String())
 	return b.String()
 }
 

@@ -15,7 +15,8 @@ import (
 )
 
 // apart are the structs that have a section of their own wherever they stand.
-var apart = []reflect.Type{reflect.TypeFor[runs.ChangedFile](), reflect.TypeFor[runs.ParamData](), reflect.TypeFor[runs.Blocker](),
+var apart = []reflect.Type{reflect.TypeFor[runs.ChangedFile](), reflect.TypeFor[runs.ParamData](),
+	reflect.TypeFor[runs.Blocker](),
 	reflect.TypeFor[runs.TestCounts](), reflect.TypeFor[runs.ScrapData](), reflect.TypeFor[runs.Terms]()}
 
 // fields lists the JSON names of a struct, and of the structs of this module in it.
@@ -28,7 +29,8 @@ func fields(of reflect.Type) []string {
 		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice {
 			inner = inner.Elem()
 		}
-		if inner.Kind() == reflect.Struct && strings.HasPrefix(inner.PkgPath(), "markmill/") && !slices.Contains(apart, inner) {
+		if inner.Kind() == reflect.Struct && strings.HasPrefix(inner.PkgPath(), "markmill/") &&
+			!slices.Contains(apart, inner) {
 			names = append(names, fields(inner)...)
 		}
 	}

@@ -42,7 +42,8 @@ func TestFormatIsWhole(t *testing.T) {
 		{"The environment of a step", false, tableKeys(t, "../../engine/env.go", "fixed")},
 		{"Scraps", true, constants(t, "../../runs/scraps.go", "Scrap")},
 		{"Normalize rules", true, render.NormalizeNames()},
-		{"Configuration of a repository", false, without(tableStrings(t, "../../engine/config.go", "configKeys"), "kernels.*")},
+		{"Configuration of a repository", false, without(tableStrings(t, "../../engine/config.go", "configKeys"),
+			"kernels.*")},
 	} {
 		if len(c.names) == 0 {
 			t.Errorf("section %q is held against an empty table: has it moved?", c.section)
@@ -63,9 +64,11 @@ func TestEvidenceIsWhole(t *testing.T) {
 	doc := readDoc(t, "evidence.md")
 	data := map[runs.EventType]any{
 		runs.RunStarted: runs.RunStartedData{}, runs.ContractCreated: runs.ContractData{}, runs.PlanUpdated: runs.PlanData{},
-		runs.GateBlocked: runs.GateData{}, runs.ApprovalRequested: runs.ApprovalRequestedData{}, runs.ApprovalGranted: runs.ApprovalGrantedData{},
-		runs.ApprovalDenied: runs.ApprovalDeniedData{},
-		runs.StepStarted:    runs.StepStartedData{}, runs.ScrapRecorded: runs.ScrapData{}, runs.PatchApplied: runs.PatchData{},
+		runs.GateBlocked: runs.GateData{}, runs.ApprovalRequested: runs.ApprovalRequestedData{},
+		runs.ApprovalGranted: runs.ApprovalGrantedData{},
+		runs.ApprovalDenied:  runs.ApprovalDeniedData{},
+		runs.StepStarted:     runs.StepStartedData{}, runs.ScrapRecorded: runs.ScrapData{},
+		runs.PatchApplied: runs.PatchData{},
 		runs.StepReplayed: runs.ReplayedData{},
 		runs.StepFinished: runs.StepFinishedData{}, runs.GitDiffChecked: runs.DiffCheckedData{},
 		runs.VerificationCompleted: runs.VerificationData{}, runs.RunCompleted: runs.CompletedData{},
@@ -84,8 +87,10 @@ func TestEvidenceIsWhole(t *testing.T) {
 		}
 	}
 	for section, value := range map[string]any{
-		"The journal": runs.Event{}, "Changed files": runs.ChangedFile{}, "Parameters": runs.ParamData{}, "Blockers": runs.Blocker{},
-		"Test counts": runs.TestCounts{}, "report.json": runs.Report{}, "Terms of an approval": runs.Terms{}, "approval-request.json": runs.ApprovalRequest{}, "approval.json": runs.Approval{},
+		"The journal": runs.Event{}, "Changed files": runs.ChangedFile{}, "Parameters": runs.ParamData{},
+		"Blockers":    runs.Blocker{},
+		"Test counts": runs.TestCounts{}, "report.json": runs.Report{}, "Terms of an approval": runs.Terms{},
+		"approval-request.json": runs.ApprovalRequest{}, "approval.json": runs.Approval{},
 	} {
 		text := doc.section(t, section)
 		for _, field := range fields(reflect.TypeOf(value)) {
@@ -101,8 +106,10 @@ func TestEvidenceIsWhole(t *testing.T) {
 		}
 	}
 	files := doc.section(t, "The run directory")
-	for _, name := range []string{runs.JournalFile, runs.OutputFile, runs.ReportFile, runs.ReportPageFile, runs.PatchFile, runs.TestLogFile,
-		runs.TraceFile, runs.SumsFile, runs.LockFile, runs.RequestFile, runs.ApprovalFile, runs.SignatureFile, runs.SignersFile} {
+	for _, name := range []string{runs.JournalFile, runs.OutputFile, runs.ReportFile, runs.ReportPageFile, runs.PatchFile,
+		runs.TestLogFile,
+		runs.TraceFile, runs.SumsFile, runs.LockFile, runs.RequestFile, runs.ApprovalFile, runs.SignatureFile,
+		runs.SignersFile} {
 		if !files.mentions(name) {
 			t.Errorf("evidence.md: section \"The run directory\" does not mention `%s`", name)
 		}
@@ -159,7 +166,8 @@ func TestDocumentedChecks(t *testing.T) {
 
 	regions := readDoc(t, "format.md").section(t, "Markers and digest").fence(t, "python")
 	for _, source := range []string{"```sh {#a}\ntrue\n```\n", "```sh {#a}\r\ntrue\r\n```\r\n", "```sh {#a}\ntrue\n```"} {
-		output := notebooks.Splice([]byte(source), []notebooks.Region{{ID: "a", At: len(source), Body: []byte("é and more")}}, notebooks.Manifest{Status: "pass"})
+		output := notebooks.Splice([]byte(source), []notebooks.Region{{ID: "a", At: len(source),
+			Body: []byte("é and more")}}, notebooks.Manifest{Status: "pass"})
 		if out, err := run(regions, write("out.md", string(output))); err != nil || out != "out a ok\nmanifest ok\n" {
 			t.Errorf("the check of regions says of %q: %q, %v", source, out, err)
 		}
@@ -174,7 +182,8 @@ func TestDocumentedChecks(t *testing.T) {
 	journal := evidence.section(t, "Worked example").fence(t, "jsonl")
 	write("notebook.md", "# Empty\n")
 	write(runs.JournalFile, journal)
-	if out, err := run(chain, dir); err != nil || !strings.HasPrefix(out, "the chain holds: 2 events, run.completed interrupted sha256:") {
+	if out, err := run(chain, dir); err != nil || !strings.HasPrefix(out,
+		"the chain holds: 2 events, run.completed interrupted sha256:") {
 		t.Errorf("the check of the chain says %q, %v", out, err)
 	}
 	write(runs.JournalFile, strings.Replace(journal, `"pid":4242`, `"pid":4243`, 1))
@@ -211,7 +220,8 @@ func TestKernelExample(t *testing.T) {
 	}
 	script := filepath.Join(t.TempDir(), "kernel.txtar")
 	text := "[!git] skip 'no git on this machine'\ncd project\nexec git init -q\nexec git add .\nexec git commit -qm base\n" +
-		"exec markmill run task.md out.md\ngrep '^3$' out.md\n-- project/markmill.yaml --\n" + yaml[1] + "-- project/task.md --\n" + notebook[1]
+		"exec markmill run task.md out.md\ngrep '^3$' out.md\n-- project/markmill.yaml --\n" + yaml[1] +
+		"-- project/task.md --\n" + notebook[1]
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,8 @@ type closedCase struct {
 }
 
 // always are the files of every record.
-var always = []string{"SHA256SUMS", "events.jsonl", "notebook.md", "output.md", "patch.diff", "report.json", "report.md", "test.log", "trace.jsonl"}
+var always = []string{"SHA256SUMS", "events.jsonl", "notebook.md", "output.md", "patch.diff", "report.json",
+	"report.md", "test.log", "trace.jsonl"}
 
 // noTest is what test.log says where the notebook has no test.
 const noTest = "No step has the tag test: nothing was tested."
@@ -60,44 +61,69 @@ func closedCases() []closedCase {
 	}
 	request, answer := runs.RequestFile, runs.ApprovalFile
 	return []closedCase{
-		{name: "step_failed", code: runs.CodeStepFailed, event: finished, step: "a", status: fail, files: ran("01-a/result.json", "01-a/stdout")},
+		{name: "step_failed", code: runs.CodeStepFailed, event: finished, step: "a", status: fail,
+			files: ran("01-a/result.json", "01-a/stdout")},
 		{name: "step_failed_if", code: runs.CodeStepFailed, event: finished, step: "a", status: fail},
-		{name: "verification_failed", code: runs.CodeVerificationFailed, event: finished, step: "t", status: fail, patch: true, testLog: "0 passed, 1 failed",
+		{name: "verification_failed", code: runs.CodeVerificationFailed, event: finished, step: "t", status: fail,
+			patch: true, testLog: "0 passed, 1 failed",
 			files: append(changedA, ran("02-t/result.json", "02-t/stdout")...)},
-		{name: "verification_failed_skipped", code: runs.CodeVerificationFailed, event: runs.VerificationCompleted, status: fail, testLog: "=== t: skipped"},
-		{name: "verification_failed_allowed", code: runs.CodeVerificationFailed, event: runs.VerificationCompleted, status: fail, files: ran("01-t/result.json"), testLog: "t"},
+		{name: "verification_failed_skipped", code: runs.CodeVerificationFailed, event: runs.VerificationCompleted,
+			status: fail, testLog: "=== t: skipped"},
+		{name: "verification_failed_allowed", code: runs.CodeVerificationFailed, event: runs.VerificationCompleted,
+			status: fail, files: ran("01-t/result.json"), testLog: "t"},
 		{name: "judge_changed", code: runs.CodeJudgeChanged, event: runs.VerificationCompleted, step: "t", status: fail,
 			files: append(slices.Clip(changedA), ran("02-t/result.json", "02-t/stdout")...), testLog: "1 passed", patch: true},
-		{name: "reviewer_rejected", code: runs.CodeReviewerRejected, event: finished, step: "r", status: blocked, files: ran("01-r/result.json", "01-r/stdout")},
-		{name: "timeout", code: runs.CodeTimeout, event: finished, step: "a", status: blocked, patch: true, files: changedA, testLog: "t"},
-		{name: "run_timeout", code: runs.CodeTimeout, event: finished, step: "a", status: blocked, patch: true, files: changedA, testLog: "t"},
-		{name: "output_changed", code: runs.CodeOutputChanged, event: end, status: fail, files: ran("01-a/result.json", "01-a/stdout"), args: []string{"out.md", "--frozen"},
+		{name: "reviewer_rejected", code: runs.CodeReviewerRejected, event: finished, step: "r", status: blocked,
+			files: ran("01-r/result.json", "01-r/stdout")},
+		{name: "timeout", code: runs.CodeTimeout, event: finished, step: "a", status: blocked, patch: true, files: changedA,
+			testLog: "t"},
+		{name: "run_timeout", code: runs.CodeTimeout, event: finished, step: "a", status: blocked, patch: true,
+			files: changedA, testLog: "t"},
+		{name: "output_changed", code: runs.CodeOutputChanged, event: end, status: fail,
+			files: ran("01-a/result.json", "01-a/stdout"), args: []string{"out.md", "--frozen"},
 			prepare: func(c *closed) { c.write("src/out.md", "of another day") }},
-		{name: "state_not_rebuilt", code: runs.CodeStateNotRebuilt, event: end, step: "once", status: fail, args: []string{"--resume", "last"},
+		{name: "state_not_rebuilt", code: runs.CodeStateNotRebuilt, event: end, step: "once", status: fail,
+			args:  []string{"--resume", "last"},
 			files: append(ran("01-once/result.json"), "resumed/RUN.jsonl"),
 			prepare: func(c *closed) {
 				c.env = append(c.env, "HOLD="+c.dir)
 				c.markmill("run", "state_not_rebuilt.md") // its second step kills it
 				c.expect(0, "runs", "reconcile")
 			}},
-		{name: "secret_leaked", code: runs.CodeSecretLeaked, event: finished, step: "a", status: fail, files: changedA, patch: true},
-		{name: "secret_leaked_late", code: runs.CodeSecretLeaked, event: end, status: fail, files: ran("01-a/result.json"), patch: true},
-		{name: "no_diff", code: runs.CodeNoDiff, event: diff, status: fail, testLog: "1 passed", files: ran("01-t/result.json", "01-t/stdout")},
+		{name: "secret_leaked", code: runs.CodeSecretLeaked, event: finished, step: "a", status: fail, files: changedA,
+			patch: true},
+		{name: "secret_leaked_late", code: runs.CodeSecretLeaked, event: end, status: fail, files: ran("01-a/result.json"),
+			patch: true},
+		{name: "no_diff", code: runs.CodeNoDiff, event: diff, status: fail, testLog: "1 passed",
+			files: ran("01-t/result.json", "01-t/stdout")},
 		{name: "no_diff_skipped", code: runs.CodeNoDiff, event: diff, status: fail},
-		{name: "no_diff_branch", notebook: "no_diff_skipped", code: runs.CodeNoDiff, event: diff, status: fail, args: []string{"--branch", "b"}},
-		{name: "allow", code: runs.CodeDisallowedFileChange, event: diff, step: "a", status: fail, patch: true, files: changedA},
-		{name: "forbid", code: runs.CodeDisallowedFileChange, event: diff, step: "a", status: fail, patch: true, files: changedA},
-		{name: "rename", code: runs.CodeDisallowedFileChange, event: diff, step: "a", status: fail, patch: true, files: changedA},
-		{name: "none", code: runs.CodeDisallowedFileChange, event: diff, step: "a", status: fail, patch: true, files: changedA},
-		{name: "no_change", code: runs.CodeDisallowedFileChange, event: finished, step: "a", status: fail, patch: true, files: changedA},
-		{name: "too_many_files", code: runs.CodeChangeTooLarge, event: diff, step: "a", status: fail, patch: true, files: changedA},
-		{name: "too_many_lines", code: runs.CodeChangeTooLarge, event: diff, step: "a", status: fail, patch: true, files: changedA},
-		{name: "too_many_bytes", code: runs.CodeChangeTooLarge, event: diff, step: "a", status: fail, patch: true, files: changedA},
-		{name: "dirty_test", code: runs.CodeDirtyEndingTree, event: end, step: "t", status: fail, patch: true, testLog: "t", files: ran("01-t/diff.patch", "01-t/result.json")},
-		{name: "dirty_after", code: runs.CodeDirtyEndingTree, event: end, step: "a", status: fail, patch: true, testLog: "t", files: ran("01-t/result.json", "02-a/diff.patch", "02-a/result.json")},
-		{name: "dirty_source", code: runs.CodeDirtyEndingTree, event: end, status: fail, files: ran("01-a/result.json"), args: []string{"-p", "source", "$SOURCE"}},
+		{name: "no_diff_branch", notebook: "no_diff_skipped", code: runs.CodeNoDiff, event: diff, status: fail,
+			args: []string{"--branch", "b"}},
+		{name: "allow", code: runs.CodeDisallowedFileChange, event: diff, step: "a", status: fail, patch: true,
+			files: changedA},
+		{name: "forbid", code: runs.CodeDisallowedFileChange, event: diff, step: "a", status: fail, patch: true,
+			files: changedA},
+		{name: "rename", code: runs.CodeDisallowedFileChange, event: diff, step: "a", status: fail, patch: true,
+			files: changedA},
+		{name: "none", code: runs.CodeDisallowedFileChange, event: diff, step: "a", status: fail, patch: true,
+			files: changedA},
+		{name: "no_change", code: runs.CodeDisallowedFileChange, event: finished, step: "a", status: fail, patch: true,
+			files: changedA},
+		{name: "too_many_files", code: runs.CodeChangeTooLarge, event: diff, step: "a", status: fail, patch: true,
+			files: changedA},
+		{name: "too_many_lines", code: runs.CodeChangeTooLarge, event: diff, step: "a", status: fail, patch: true,
+			files: changedA},
+		{name: "too_many_bytes", code: runs.CodeChangeTooLarge, event: diff, step: "a", status: fail, patch: true,
+			files: changedA},
+		{name: "dirty_test", code: runs.CodeDirtyEndingTree, event: end, step: "t", status: fail, patch: true, testLog: "t",
+			files: ran("01-t/diff.patch", "01-t/result.json")},
+		{name: "dirty_after", code: runs.CodeDirtyEndingTree, event: end, step: "a", status: fail, patch: true, testLog: "t",
+			files: ran("01-t/result.json", "02-a/diff.patch", "02-a/result.json")},
+		{name: "dirty_source", code: runs.CodeDirtyEndingTree, event: end, status: fail, files: ran("01-a/result.json"),
+			args: []string{"-p", "source", "$SOURCE"}},
 		{name: "scraps", code: runs.CodeStepFailed, event: finished, step: "a", status: fail, files: ran("01-a/result.json")},
-		{name: "write_output", code: runs.CodeArtifactWriteFailure, event: end, status: fail, patch: true, files: changedA, args: []string{"/dev/full"},
+		{name: "write_output", code: runs.CodeArtifactWriteFailure, event: end, status: fail, patch: true, files: changedA,
+			args: []string{"/dev/full"},
 			prepare: func(c *closed) {
 				if _, err := os.Stat("/dev/full"); err != nil {
 					c.t.Skip("there is no /dev/full")
@@ -109,27 +135,41 @@ func closedCases() []closedCase {
 					c.t.Skip("the sandbox that cannot be had is the limit of root's processes")
 				}
 			}},
-		{name: "provider_missing", code: runs.CodeProviderUnavailable, event: finished, step: "b", status: blocked, patch: true, files: changedA,
+		{name: "provider_missing", code: runs.CodeProviderUnavailable, event: finished, step: "b", status: blocked,
+			patch: true, files: changedA,
 			prepare: func(c *closed) { c.withoutPython() }},
-		{name: "provider_slow", code: runs.CodeProviderUnavailable, event: finished, step: "b", status: blocked, patch: true, files: changedA,
-			prepare: func(c *closed) { c.interpreter("python3", "#!/bin/sh\nexec sleep 300\n") }, args: []string{"--start-timeout", "5"}},
+		{name: "provider_slow", code: runs.CodeProviderUnavailable, event: finished, step: "b", status: blocked, patch: true,
+			files:   changedA,
+			prepare: func(c *closed) { c.interpreter("python3", "#!/bin/sh\nexec sleep 300\n") },
+			args:    []string{"--start-timeout", "5"}},
 		{name: "missing_test", code: runs.CodeMissingTestCommand, event: gate, status: blocked},
-		{name: "missing_test_left_out", code: runs.CodeMissingTestCommand, event: gate, status: blocked, testLog: "=== t: skipped", args: []string{"--skip-tag", "test"}},
-		{name: "missing_test_only", notebook: "missing_test_left_out", code: runs.CodeMissingTestCommand, event: gate, status: blocked, testLog: "=== t: skipped", args: []string{"--only", "a"}},
-		{name: "dirty_start", code: runs.CodeDirtyStartingTree, event: gate, status: blocked, prepare: func(c *closed) { c.write("src/new", "x") }},
-		{name: "dirty_start_option", code: runs.CodeDirtyStartingTree, event: gate, status: blocked, prepare: func(c *closed) { c.write("src/a.txt", "x") }, args: []string{"--dirty", "block"}},
-		{name: "approval_required", notebook: "approval", code: runs.CodeApprovalRequired, event: gate, status: blocked, files: []string{request}},
-		{name: "approval_required_by_require", notebook: "approval_require", code: runs.CodeApprovalRequired, event: gate, status: blocked, files: []string{request}},
-		{name: "approval_denied", notebook: "approval", code: runs.CodeApprovalDenied, event: runs.ApprovalDenied, status: blocked, files: []string{request, answer},
+		{name: "missing_test_left_out", code: runs.CodeMissingTestCommand, event: gate, status: blocked,
+			testLog: "=== t: skipped", args: []string{"--skip-tag", "test"}},
+		{name: "missing_test_only", notebook: "missing_test_left_out", code: runs.CodeMissingTestCommand, event: gate,
+			status: blocked, testLog: "=== t: skipped", args: []string{"--only", "a"}},
+		{name: "dirty_start", code: runs.CodeDirtyStartingTree, event: gate, status: blocked,
+			prepare: func(c *closed) { c.write("src/new", "x") }},
+		{name: "dirty_start_option", code: runs.CodeDirtyStartingTree, event: gate, status: blocked,
+			prepare: func(c *closed) { c.write("src/a.txt", "x") }, args: []string{"--dirty", "block"}},
+		{name: "approval_required", notebook: "approval", code: runs.CodeApprovalRequired, event: gate, status: blocked,
+			files: []string{request}},
+		{name: "approval_required_by_require", notebook: "approval_require", code: runs.CodeApprovalRequired, event: gate,
+			status: blocked, files: []string{request}},
+		{name: "approval_denied", notebook: "approval", code: runs.CodeApprovalDenied, event: runs.ApprovalDenied,
+			status: blocked, files: []string{request, answer},
 			prepare: func(c *closed) { asked(c); c.expect(0, "deny", "last", "--reason", "no") }},
-		{name: "approval_expired", notebook: "approval", code: runs.CodeApprovalExpired, event: gate, status: blocked, files: []string{request},
+		{name: "approval_expired", notebook: "approval", code: runs.CodeApprovalExpired, event: gate, status: blocked,
+			files:   []string{request},
 			prepare: func(c *closed) { approved("--expires", "1ms")(c); time.Sleep(2 * time.Millisecond) }},
-		{name: "approval_consumed", notebook: "approval", code: runs.CodeApprovalConsumed, event: gate, status: blocked, files: []string{request},
+		{name: "approval_consumed", notebook: "approval", code: runs.CodeApprovalConsumed, event: gate, status: blocked,
+			files:   []string{request},
 			prepare: func(c *closed) { approved()(c); c.expect(0, "run", "approval.md") }},
-		{name: "approval_mismatch", notebook: "approval", code: runs.CodeApprovalMismatch, event: gate, status: blocked, files: []string{request},
+		{name: "approval_mismatch", notebook: "approval", code: runs.CodeApprovalMismatch, event: gate, status: blocked,
+			files:   []string{request},
 			prepare: approved(), args: []string{"-p", "word", "two"}},
 		{name: "secret_missing", code: runs.CodeSecretMissing, event: gate, status: blocked},
-		{name: "depth_exceeded", notebook: "depth", code: runs.CodeDepthExceeded, event: gate, status: blocked, prepare: func(c *closed) { c.env = append(c.env, "MARKMILL_DEPTH=6") }},
+		{name: "depth_exceeded", notebook: "depth", code: runs.CodeDepthExceeded, event: gate, status: blocked,
+			prepare: func(c *closed) { c.env = append(c.env, "MARKMILL_DEPTH=6") }},
 	}
 }
 
@@ -195,7 +235,8 @@ func (row closedCase) run(c *closed) {
 	}
 	row.blocker(c, dir)
 	files := slices.Concat(always, row.files)
-	if row.code != runs.CodeSecretLeaked && slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, "diff.patch") }) {
+	if row.code != runs.CodeSecretLeaked && slices.ContainsFunc(files,
+		func(f string) bool { return strings.HasSuffix(f, "diff.patch") }) {
 		files = append(files, runs.BundleFile) // a step changed something
 	}
 	want := slices.Sorted(slices.Values(files))
@@ -242,7 +283,8 @@ func (row closedCase) untouched(c *closed, dir string, started bool) {
 			return true
 		}
 		// What a run that started leaves besides: empty folders of caches.
-		return !gated && (strings.HasPrefix(path, "home/") && c.everything()[path] == os.ModeDir.String() || row.name == "dirty_source" && path == "src/a.txt")
+		return !gated && (strings.HasPrefix(path, "home/") && c.everything()[path] == os.ModeDir.String() ||
+			row.name == "dirty_source" && path == "src/a.txt")
 	}
 	if got := c.touched(except); len(got) > 0 {
 		c.t.Errorf("touched outside the record: %q", got)
@@ -273,7 +315,8 @@ func (row closedCase) blocker(c *closed, dir string) {
 	quoted := regexp.MustCompile(`"code":"` + row.code + `"`)
 	for _, e := range events {
 		ended := regexp.MustCompile(`"status":"(fail|timeout|pending)"`)
-		if quoted.Match(e.Data) && e.Type != runs.ApprovalRequested || row.step != "" && e.Type == runs.StepFinished && string(e.Step) == row.step && ended.Match(e.Data) {
+		if quoted.Match(e.Data) && e.Type != runs.ApprovalRequested || row.step != "" && e.Type == runs.StepFinished &&
+			string(e.Step) == row.step && ended.Match(e.Data) {
 			first = e.Type
 			break
 		}
@@ -298,7 +341,8 @@ func TestFailClosedIsWhole(t *testing.T) {
 			t.Errorf("the code %s has no case in closedCases", code)
 		}
 	}
-	rows := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|.*\\| (fail|blocked) \\|$").FindAllStringSubmatch(string(readDoc(t, "evidence.md").section(t, "Fail closed")), -1)
+	rows := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|.*\\| (fail|blocked) \\|$").FindAllStringSubmatch(string(readDoc(t,
+		"evidence.md").section(t, "Fail closed")), -1)
 	if len(rows) != len(codes) {
 		t.Errorf("the table of docs/evidence.md has %d rows for %d codes", len(rows), len(codes))
 	}

@@ -32,8 +32,10 @@ func TestForge(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, value := range map[string]string{"HOME": filepath.Join(dir, "home"), "XDG_CACHE_HOME": filepath.Join(dir, "cache"), "XDG_STATE_HOME": filepath.Join(dir, "state"),
-		"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@localhost", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@localhost"} {
+	for name, value := range map[string]string{"HOME": filepath.Join(dir, "home"),
+		"XDG_CACHE_HOME": filepath.Join(dir, "cache"), "XDG_STATE_HOME": filepath.Join(dir, "state"),
+		"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@localhost", "GIT_COMMITTER_NAME": "A",
+		"GIT_COMMITTER_EMAIL": "a@localhost"} {
 		t.Setenv(name, value)
 	}
 	do := func(want int, words ...string) {
@@ -118,7 +120,8 @@ func TestForge(t *testing.T) {
 		}
 		if output == "../rich.md" {
 			if visible[atom.Table] != 2 || folded[atom.Table] != 0 || visible[atom.Img] != 1 || folded[atom.Img] != 0 {
-				t.Errorf("%s: tables %d visible, %d folded; pictures %d visible, %d folded\n%s", output, visible[atom.Table], folded[atom.Table], visible[atom.Img], folded[atom.Img], page)
+				t.Errorf("%s: tables %d visible, %d folded; pictures %d visible, %d folded\n%s", output, visible[atom.Table],
+					folded[atom.Table], visible[atom.Img], folded[atom.Img], page)
 			}
 			for _, want := range []string{"<code>forbid: data.csv</code> does not allow <code>data.csv</code>, which step <code>a</code> changed", "<strong>broke forbid: data.csv: data.csv</strong>"} {
 				if !bytes.Contains(page, []byte(want)) {

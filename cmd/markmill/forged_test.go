@@ -28,7 +28,8 @@ func TestForgedRecords(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	for name, value := range map[string]string{"HOME": filepath.Join(dir, "home"), "XDG_CACHE_HOME": filepath.Join(dir, "cache"), "MARKMILL_DIR": "", "GIT_CONFIG_NOSYSTEM": "1"} {
+	for name, value := range map[string]string{"HOME": filepath.Join(dir, "home"),
+		"XDG_CACHE_HOME": filepath.Join(dir, "cache"), "MARKMILL_DIR": "", "GIT_CONFIG_NOSYSTEM": "1"} {
 		t.Setenv(name, value)
 	}
 	repo := filepath.Join(dir, "repo")
@@ -125,7 +126,8 @@ func resealed(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]any{"artifact_paths": fresh.ArtifactPaths, "artifact_digests": fresh.ArtifactDigests} {
+	for name, value := range map[string]any{"artifact_paths": fresh.ArtifactPaths,
+		"artifact_digests": fresh.ArtifactDigests} {
 		now, err := codec.Marshal(value)
 		if err != nil {
 			t.Fatal(err)

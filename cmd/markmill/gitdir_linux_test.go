@@ -71,9 +71,13 @@ func TestGitUntouched(t *testing.T) {
 		exit int
 		args []string
 	}{
-		{0, r.args()}, {1, []string{"run", "fails.md"}}, {0, []string{"run", "task.md", "--dirty", "include"}}, {0, []string{"runs", "list"}}, {0, []string{"runs", "show", "last"}},
-		{0, []string{"runs", "verify", "last"}}, {0, []string{"runs", "log", "last"}}, {0, []string{"runs", "attest", "last"}}, {0, []string{"runs", "reconcile"}},
-		{2, []string{"run", "--resume", "last"}}, {0, []string{"runs", "apply", "last"}}, {0, []string{"run", "edits.md", "--in-place"}}, {0, []string{"runs", "prune", "--keep", "0", "--days", "0"}}, {0, []string{"runs", "reconcile"}},
+		{0, r.args()}, {1, []string{"run", "fails.md"}}, {0, []string{"run", "task.md", "--dirty", "include"}},
+		{0, []string{"runs", "list"}}, {0, []string{"runs", "show", "last"}},
+		{0, []string{"runs", "verify", "last"}}, {0, []string{"runs", "log", "last"}},
+		{0, []string{"runs", "attest", "last"}}, {0, []string{"runs", "reconcile"}},
+		{2, []string{"run", "--resume", "last"}}, {0, []string{"runs", "apply", "last"}},
+		{0, []string{"run", "edits.md", "--in-place"}}, {0, []string{"runs", "prune", "--keep", "0", "--days", "0"}},
+		{0, []string{"runs", "reconcile"}},
 	} {
 		if text, code := r.markmill(c.args...); code != c.exit {
 			t.Errorf("%q exits %d, want %d: %s", c.args, code, c.exit, text)
@@ -96,7 +100,8 @@ func TestOldRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.git("fetch", "-q", filepath.Join(old, "repo.bundle"), "refs/heads/main:refs/heads/kept", "refs/markmill/*:refs/markmill/*")
+	r.git("fetch", "-q", filepath.Join(old, "repo.bundle"), "refs/heads/main:refs/heads/kept",
+		"refs/markmill/*:refs/markmill/*")
 	r.git("checkout", "-q", "kept")
 	found, err := filepath.Glob(filepath.Join(old, "2026*"))
 	if err != nil || len(found) != 1 {

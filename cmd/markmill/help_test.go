@@ -81,9 +81,11 @@ func TestJSONOptionsNameTheirSchema(t *testing.T) {
 }
 
 func TestVersionWords(t *testing.T) {
-	b := buildOf(&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef0123456789abcdef01234567"},
+	b := buildOf(&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision",
+		Value: "0123456789abcdef0123456789abcdef01234567"},
 		{Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"}}})
-	if want := "(commit 0123456789ab of 2026-01-02T03:04:05Z, modified)"; !strings.Contains(b.words(), want) || !b.Modified {
+	if want := "(commit 0123456789ab of 2026-01-02T03:04:05Z, modified)"; !strings.Contains(b.words(), want) ||
+		!b.Modified {
 		t.Errorf("got %s, want %s", b.words(), want)
 	}
 	b.Modified = false
@@ -105,12 +107,14 @@ func TestForAgents(t *testing.T) {
 	}
 	got, err := os.ReadFile(file)
 	if err != nil || string(got) != forAgents {
-		t.Errorf("%s is not cmd/markmill/for-agents.md (%v); run: go test ./cmd/markmill -run TestForAgents -update", file, err)
+		t.Errorf("%s is not cmd/markmill/for-agents.md (%v); run: go test ./cmd/markmill -run TestForAgents -update", file,
+			err)
 	}
 	if n := strings.Count(forAgents, "\n"); n > 40 {
 		t.Errorf("it has %d lines", n)
 	}
-	for _, fact := range []string{"only with an id or a tag", "`.test`", "require", "exit 0 proves little", "normalize: [durations]", "expect-exit", ".no-change",
+	for _, fact := range []string{"only with an id or a tag", "`.test`", "require", "exit 0 proves little",
+		"normalize: [durations]", "expect-exit", ".no-change",
 		"dirty_ending_tree", "not exported in bash", "glue --json", "--dirty include", "runs log last STEP", "3 blocked"} {
 		if !strings.Contains(forAgents, fact) {
 			t.Errorf("it does not say: %s", fact)

@@ -138,7 +138,8 @@ func (p peers) convert(t *testing.T) {
 			sameCells(t, want.Cells, got.Cells, q.back == "")
 		})
 	}
-	t.Logf("%d files: compared %v, not taken by the peers themselves %d, plain Markdown %d, not parsed %d", len(sources), compared, notValid, len(plain), refused)
+	t.Logf("%d files: compared %v, not taken by the peers themselves %d, plain Markdown %d, not parsed %d", len(sources),
+		compared, notValid, len(plain), refused)
 }
 
 // plainMarkdown says whether a file has no header of Jupytext's: it takes every fence for a cell there, and Markmill
@@ -149,11 +150,13 @@ func plainMarkdown(t *testing.T, file string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Ext(file) == ".md" && !bytes.Contains(src, []byte("\njupyter:\n")) && !bytes.Contains(src, []byte("```{code-cell}"))
+	return filepath.Ext(file) == ".md" && !bytes.Contains(src, []byte("\njupyter:\n")) &&
+		!bytes.Contains(src, []byte("```{code-cell}"))
 }
 
 // ofJupytext are what Jupytext keeps of how a text is to be written again, what belongs to outputs, and Markmill's own.
-var ofJupytext = []string{"lines_to_next_cell", "lines_to_end_of_cell_marker", "cell_marker", "markmill", "execution", "ExecuteTime", "papermill", "trusted", "comment_questions", "active"}
+var ofJupytext = []string{"lines_to_next_cell", "lines_to_end_of_cell_marker", "cell_marker", "markmill", "execution",
+	"ExecuteTime", "papermill", "trusted", "comment_questions", "active"}
 
 func sameCells(t *testing.T, want, got []peerCell, exact bool) {
 	t.Helper()

@@ -87,7 +87,8 @@ var corpusNotebooks = []corpusNotebook{
 	{name: "jupytext--raw_cell_with_complex_yaml_like_content"},
 	{name: "jupytext--sample_bash_notebook", kernel: "jupyter:bash", differs: []namedDifference{
 		{at: "cell 1 outputs", theirs: `in.ipynb  papermill.ipynb\n`, ours: `"in.ipynb\n"`, why: whyOutput},
-		{at: "cell 2 outputs", theirs: "[]", ours: "could not lock config file <home>/.gitconfig: Permission denied", why: whyHome},
+		{at: "cell 2 outputs", theirs: "[]", ours: "could not lock config file <home>/.gitconfig: Permission denied",
+			why: whyHome},
 		{at: "cell 2 status", theirs: "completed", ours: "failed", why: whyHome},
 		{at: "cell 2 exception", theirs: "false", ours: "true", why: whyHome},
 		{at: "cell 3 outputs", theirs: "not a git repository", ours: "[]", why: whyHome},
@@ -109,7 +110,8 @@ var corpusNotebooks = []corpusNotebook{
 		{at: "exit code", theirs: "1", ours: "3", why: whyTimeout},
 	}},
 	{name: "nbclient--Output", ipython: true, args: asPython, differs: []namedDifference{
-		{at: "metadata", theirs: "application/vnd.jupyter.widget-state+json", ours: `{"kernelspec": {"language": "python"}}`, why: whyWidgets},
+		{at: "metadata", theirs: "application/vnd.jupyter.widget-state+json", ours: `{"kernelspec": {"language": "python"}}`,
+			why: whyWidgets},
 	}},
 	{name: "nbclient--SVG", ipython: true, args: asPython},
 	{name: "nbclient--UnicodePy3"},
@@ -124,7 +126,8 @@ var corpusNotebooks = []corpusNotebook{
 	{name: "nbstripout--test_drop_tagged_cells"},
 	{name: "nbstripout--test_metadata_exception"},
 	{name: "nbstripout--test_metadata_period", args: asPython},
-	{name: "nbstripout--test_nbformat2", args: asPython, cannot: "AttributeError: 'dict' object has no attribute 'papermill'", ours: asUpgraded},
+	{name: "nbstripout--test_nbformat2", args: asPython,
+		cannot: "AttributeError: 'dict' object has no attribute 'papermill'", ours: asUpgraded},
 	{name: "nbstripout--test_output_types"},
 	{name: "nbval--exceptions"},
 	{name: "nbval--index", ipython: true, differs: changing(18, 20, 22, 25, 29)},
@@ -135,7 +138,8 @@ var corpusNotebooks = []corpusNotebook{
 	{name: "papermill--blank-vscode", args: asPython},
 	{name: "papermill--complex_parameters"},
 	{name: "papermill--gcs-simple_notebook"},
-	{name: "papermill--simple_output", differs: []namedDifference{{at: "papermill.parameters", theirs: "Hello", ours: "{}", why: whyEarlier}}},
+	{name: "papermill--simple_output", differs: []namedDifference{{at: "papermill.parameters", theirs: "Hello", ours: "{}",
+		why: whyEarlier}}},
 	{name: "papermill--test_notebooknode_io"},
 	{name: "scrapbook--result1", differs: []namedDifference{
 		{at: "papermill.default_parameters", theirs: "null", ours: "{}", why: whyEarlier},
@@ -201,7 +205,8 @@ func (p peers) corpus(t *testing.T) {
 			continue
 		}
 		source, theirs := filepath.Join(r.dir, "in.ipynb"), filepath.Join(r.dir, "papermill.ipynb")
-		if log := readLog(r.theirs.Log); strings.Contains(log, "No such kernel") || strings.Contains(log, "No kernel name") || !isFile(theirs) {
+		if log := readLog(r.theirs.Log); strings.Contains(log, "No such kernel") || strings.Contains(log, "No kernel name") ||
+			!isFile(theirs) {
 			t.Errorf("papermill does not run %s:\n%s", r.name, log)
 			continue
 		}
@@ -232,7 +237,8 @@ func (p peers) corpus(t *testing.T) {
 			name, want, code = name+" (built-in kernel)", slices.Concat(want, r.corpusNotebook.plain), r.plain
 		}
 		if code != r.theirs.code {
-			got.Found = append(got.Found, difference{"exit code", fmt.Sprint(r.theirs.code, "\n", readLog(r.theirs.Log)), fmt.Sprint(code)})
+			got.Found = append(got.Found, difference{"exit code", fmt.Sprint(r.theirs.code, "\n", readLog(r.theirs.Log)),
+				fmt.Sprint(code)})
 		}
 		t.Run(name, func(t *testing.T) { checkDifferences(t, got.Found, want) })
 	}
@@ -333,7 +339,8 @@ func checkDifferences(t *testing.T, found []difference, want []namedDifference) 
 			continue
 		}
 		met[i] = true
-		if n := want[i]; n.changes && unchanging(d.Theirs) != unchanging(d.Ours) || !n.changes && (!strings.Contains(d.Theirs, n.theirs) || !strings.Contains(d.Ours, n.ours)) {
+		if n := want[i]; n.changes && unchanging(d.Theirs) != unchanging(d.Ours) || !n.changes &&
+			(!strings.Contains(d.Theirs, n.theirs) || !strings.Contains(d.Ours, n.ours)) {
 			t.Errorf("not the difference that is named (%s): %s", n.why, d)
 		}
 	}

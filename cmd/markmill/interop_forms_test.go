@@ -103,10 +103,12 @@ func (p peers) forms(t *testing.T) {
 					t.Fatalf("%d steps, and Jupytext has more", n)
 				}
 				want, lang := c.Source, text.Lang
-				if rest, ok := strings.CutPrefix(want, "%%"); ok && rest != "" && rest[0] >= 'A' && !strings.HasPrefix(string(nb.Steps[n].Code), "%%") {
+				if rest, ok := strings.CutPrefix(want, "%%"); ok && rest != "" && rest[0] >= 'A' &&
+					!strings.HasPrefix(string(nb.Steps[n].Code), "%%") {
 					lang, want, _ = strings.Cut(rest, "\n")
 				}
-				if got := string(nb.Steps[n].Code); strings.Trim(got, "\n") != strings.Trim(want, "\n") || formLanguage(nb.Steps[n].Lang) != formLanguage(lang) {
+				if got := string(nb.Steps[n].Code); strings.Trim(got, "\n") != strings.Trim(want, "\n") ||
+					formLanguage(nb.Steps[n].Lang) != formLanguage(lang) {
 					t.Errorf("step %d is %s\n%s\njupytext has %s\n%s", n+1, nb.Steps[n].Lang, got, lang, want)
 				}
 				n++
@@ -127,7 +129,8 @@ func samePercent(t *testing.T, path string, source []byte, want []formCell) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(want) > 0 && want[0].Kind == "raw" && strings.HasPrefix(want[0].Source, "---\n") && len(want) == len(s.Cells)+1 {
+	if len(want) > 0 && want[0].Kind == "raw" && strings.HasPrefix(want[0].Source, "---\n") &&
+		len(want) == len(s.Cells)+1 {
 		want = want[1:] // the keys of the header that are not Jupyter's
 	}
 	if len(s.Cells) != len(want) {
@@ -235,7 +238,8 @@ func (p peers) upgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files = append(files, filepath.Join("testdata", "forms", "old2.ipynb"), filepath.Join("testdata", "forms", "old3.ipynb"))
+	files = append(files, filepath.Join("testdata", "forms", "old2.ipynb"),
+		filepath.Join("testdata", "forms", "old3.ipynb"))
 	old, upgraded := t.TempDir(), t.TempDir()
 	command(t, "", p.python, append([]string{"-c", oldForms, old}, files...)...)
 	entries, err := os.ReadDir(old)

@@ -43,12 +43,14 @@ var jupyterCases = []struct {
 	args  []string
 	fails bool
 }{
-	{"values", []string{"#parameters\nx = 0\nwho = 'a'", "print(x, who)", "x * 2"}, []string{"-p", "x", "21", "-p", "who", "it's"}, false},
+	{"values", []string{"#parameters\nx = 0\nwho = 'a'", "print(x, who)", "x * 2"},
+		[]string{"-p", "x", "21", "-p", "who", "it's"}, false},
 	{"order", []string{"import sys\nfrom IPython.display import display, HTML, Markdown\nprint('one')\ndisplay(HTML('<b>x</b>'))\nprint('two', file=sys.stderr)\ndisplay(Markdown('*m*'), 3)\nprint('three')\n{'a': [1, 2]}"}, nil, false},
 	{"error", []string{"#parameters\nx = 0", "print('a')", "1/0", "print('never')"}, []string{"-p", "x", "1"}, true},
 	{"clear and update", []string{"from IPython.display import display, clear_output\nprint('gone')\nclear_output()\nprint('kept')", "h = display('first', display_id='d')\nh.update('second')\nprint('after')"}, nil, false},
 	{"update of an earlier cell", []string{"from IPython.display import display, HTML\nh = display('first', display_id='d')\nprint('x')", "h.update(HTML('<b>second</b>'))\nprint('y')",
-		"display(3, display_id='d')\ndisplay('other', display_id='e')", "from IPython.display import update_display\nupdate_display('nobody shows it', display_id='f')\nupdate_display('last', display_id='e', metadata={'m': 1})"}, nil, false},
+		"display(3, display_id='d')\ndisplay('other', display_id='e')",
+		"from IPython.display import update_display\nupdate_display('nobody shows it', display_id='f')\nupdate_display('last', display_id='e', metadata={'m': 1})"}, nil, false},
 	{"clear and wait", []string{"from IPython.display import display, clear_output\nfor i in range(3):\n    clear_output(wait=True)\n    print(i)\n    display(i)", "print('kept')\nclear_output(wait=True)",
 		"print('a')\nclear_output()"}, nil, false},
 	{"comm", []string{"from comm import create_comm\nc = create_comm(target_name='of.ours', data={'a': 1})\nc.send({'method': 'update'})\nc.close()\nprint('sent')",
@@ -56,8 +58,10 @@ var jupyterCases = []struct {
 	{"input", []string{"print('a')\ninput('who? ')", "print('never')"}, nil, true},
 	{"bundle", []string{"class R:\n    def _repr_mimebundle_(self, include=None, exclude=None):\n        return {'text/plain': 'r', 'application/vnd.x+json': {'n': 1.50}, 'text/html': '<i>\\n</i>'}, {'text/html': {'isolated': True}}\nR()"}, nil, false},
 	{"picture", []string{"from IPython.display import Image, SVG, JSON, display\nimport base64\ndisplay(SVG('<svg xmlns=\"http://www.w3.org/2000/svg\"/>'))\nImage(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='))", "JSON({'b': 1, 'a': [None]})"}, nil, false},
-	{"text", []string{"print('\\x1b[31mred\\x1b[0m \\r\\n\\x00 é 漢 \\U0001F600')", "", "   ", "'\\u2028' + chr(0x7f)", "import sys; sys.stdout.write('no newline')"}, nil, false},
-	{"magics", []string{"%%bash\necho hi", "!echo there", "%env X=1", "import warnings; warnings.warn('w', stacklevel=99)"}, nil, false},
+	{"text", []string{"print('\\x1b[31mred\\x1b[0m \\r\\n\\x00 é 漢 \\U0001F600')", "", "   ", "'\\u2028' + chr(0x7f)",
+		"import sys; sys.stdout.write('no newline')"}, nil, false},
+	{"magics", []string{"%%bash\necho hi", "!echo there", "%env X=1",
+		"import warnings; warnings.warn('w', stacklevel=99)"}, nil, false},
 	{"skipped", []string{"#skip-execution\nprint('no')", "print('yes')"}, nil, false},
 }
 
@@ -69,10 +73,12 @@ func jupyterNotebook(cells []string) string {
 			tag, rest, _ := strings.Cut(text[1:], "\n")
 			meta["tags"], text = []string{tag}, rest
 		}
-		list = append(list, map[string]any{"cell_type": "code", "id": "cell" + string(rune('a'+i)), "metadata": meta, "outputs": []any{}, "execution_count": nil, "source": text})
+		list = append(list, map[string]any{"cell_type": "code", "id": "cell" + string(rune('a'+i)), "metadata": meta,
+			"outputs": []any{}, "execution_count": nil, "source": text})
 	}
 	b, err := json.MarshalIndent(map[string]any{"cells": list, "nbformat": 4, "nbformat_minor": 5,
-		"metadata": map[string]any{"kernelspec": map[string]any{"name": "python3", "language": "python", "display_name": "Python 3"}}}, "", " ")
+		"metadata": map[string]any{"kernelspec": map[string]any{"name": "python3", "language": "python",
+			"display_name": "Python 3"}}}, "", " ")
 	if err != nil {
 		panic(err)
 	}
@@ -90,14 +96,16 @@ func (p peers) jupyter(t *testing.T) {
 		dirs[i] = dir
 		write(t, filepath.Join(dir, "in.ipynb"), jupyterNotebook(c.cells))
 		job := func(name, source string) *papermillJob {
-			return &papermillJob{Dir: dir, Log: filepath.Join(dir, name+".log"), Args: slices.Concat([]string{"--no-progress-bar", source, name + ".ipynb"}, c.args)}
+			return &papermillJob{Dir: dir, Log: filepath.Join(dir, name+".log"),
+				Args: slices.Concat([]string{"--no-progress-bar", source, name + ".ipynb"}, c.args)}
 		}
 		first, again = append(first, job("papermill", "in.ipynb")), append(again, job("again", "markmill.ipynb"))
 		outputs = append(outputs, filepath.Join(dir, "papermill.ipynb"), filepath.Join(dir, "markmill.ipynb"))
 	}
 	p.papermill(t, os.Environ(), first)
 	atOnce(len(dirs), func(i int) {
-		args := slices.Concat([]string{"run", "--no-progress-bar", "-k", "jupyter:python3", "in.ipynb", "markmill.ipynb"}, jupyterCases[i].args)
+		args := slices.Concat([]string{"run", "--no-progress-bar", "-k", "jupyter:python3", "in.ipynb", "markmill.ipynb"},
+			jupyterCases[i].args)
 		codes[i] = exitCode(dirs[i], filepath.Join(dirs[i], "markmill.log"), os.Environ(), p.markmill, args...)
 	})
 	for i, c := range jupyterCases {
@@ -121,7 +129,8 @@ func (p peers) jupyter(t *testing.T) {
 				t.Fatalf("papermill left %d cells, markmill %d", len(theirs), len(ours))
 			}
 			for i := range theirs {
-				if want, got := strings.ReplaceAll(string(theirs[i]), dir, "."), strings.ReplaceAll(string(ours[i]), dir, "."); want != got {
+				if want, got := strings.ReplaceAll(string(theirs[i]), dir, "."),
+					strings.ReplaceAll(string(ours[i]), dir, "."); want != got {
 					t.Errorf("cell %d:\npapermill %s\nmarkmill  %s", i+1, want, got)
 				}
 			}

@@ -24,7 +24,8 @@ func (p peers) kernelEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"False 4", "\n8\n", "exit 137, allowed", "<code>after</code> · exit 0 · new interpreter: the one before ended in dies"} {
+	for _, want := range []string{"False 4", "\n8\n", "exit 137, allowed",
+		"<code>after</code> · exit 0 · new interpreter: the one before ended in dies"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}

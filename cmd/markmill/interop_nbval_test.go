@@ -56,7 +56,8 @@ var nbvalCases = []struct {
 		{source: "print('a')", outputs: nbvalStream("stdout", "a\n")},
 		{source: "x = 1"},
 		{source: "x + 1", outputs: nbvalResult(`"text/plain": ["2"]`)},
-		{source: "{'k' + str(i): list(range(12)) for i in range(4)}", outputs: nbvalResult(`"text/plain": ["{'k0': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],\n", " 'k1': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],\n", " 'k2': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],\n", " 'k3': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]}"]`)},
+		{source: "{'k' + str(i): list(range(12)) for i in range(4)}",
+			outputs: nbvalResult(`"text/plain": ["{'k0': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],\n", " 'k1': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],\n", " 'k2': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],\n", " 'k3': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]}"]`)},
 		{source: "# nothing", unrun: true},
 		{source: "", unrun: true},
 	}, nil},
@@ -72,23 +73,30 @@ var nbvalCases = []struct {
 		{source: "'a'", outputs: nbvalResult(`"text/plain": ["'b'"]`)},
 	}, nil},
 	{"streams", []nbvalCell{
-		{source: "import sys\nprint('1'); print('2', file=sys.stderr); print('3')", outputs: nbvalStream("stdout", "1\n3\n") + "," + nbvalStream("stderr", "2\n")},
-		{source: "print('1'); print('2', file=sys.stderr); print('3')", outputs: nbvalStream("stderr", "2\n") + "," + nbvalStream("stdout", "1\n") + "," + nbvalStream("stdout", "3\n")},
+		{source: "import sys\nprint('1'); print('2', file=sys.stderr); print('3')",
+			outputs: nbvalStream("stdout", "1\n3\n") + "," + nbvalStream("stderr", "2\n")},
+		{source: "print('1'); print('2', file=sys.stderr); print('3')",
+			outputs: nbvalStream("stderr", "2\n") + "," + nbvalStream("stdout", "1\n") + "," + nbvalStream("stdout", "3\n")},
 		{source: "print('10%\\r100%')", outputs: nbvalStream("stdout", "10%\r100%\n")},
-		{source: "from IPython.display import display\ndisplay(1); print('x'); display(2)", outputs: nbvalStream("stdout", "x\n") + "," + nbvalResult(`"text/plain": "1"`) + "," + nbvalResult(`"text/plain": "2"`)},
-		{source: "display(1); display(2)", outputs: nbvalResult(`"text/plain": "2"`) + "," + nbvalResult(`"text/plain": "1"`)},
+		{source: "from IPython.display import display\ndisplay(1); print('x'); display(2)",
+			outputs: nbvalStream("stdout", "x\n") + "," + nbvalResult(`"text/plain": "1"`) + "," +
+				nbvalResult(`"text/plain": "2"`)},
+		{source: "display(1); display(2)", outputs: nbvalResult(`"text/plain": "2"`) + "," +
+			nbvalResult(`"text/plain": "1"`)},
 	}, nil},
 	{"errors", []nbvalCell{
 		{source: "1/0", outputs: nbvalError("ZeroDivisionError", "division by zero")},
 		{source: "1/0", outputs: nbvalError("ZeroDivisionError", "division by zero"), tags: []string{"raises-exception"}},
-		{source: "1/0", outputs: nbvalError("ZeroDivisionError", "division by zero"), tags: []string{"nbval-raises-exception"}},
+		{source: "1/0", outputs: nbvalError("ZeroDivisionError", "division by zero"),
+			tags: []string{"nbval-raises-exception"}},
 		{source: "1/0", outputs: nbvalError("ZeroDivisionError", "by two"), tags: []string{"raises-exception"}},
 		{source: "1/0", outputs: nbvalError("ValueError", "division by zero"), tags: []string{"raises-exception"}},
 		{source: "# NBVAL_RAISES_EXCEPTION\nraise ValueError('a\\nb')", outputs: nbvalError("ValueError", "a\nb")},
 		{source: "# NBVAL_RAISES_EXCEPTION\n'no'", outputs: nbvalResult(`"text/plain": "'no'"`)},
 		{source: "# NBVAL_RAISES_EXCEPTION\n'no'", outputs: nbvalError("ValueError", "a")},
 		{source: "print('after')", outputs: nbvalStream("stdout", "after\n")},
-		{source: "print('before'); 1/0", outputs: nbvalStream("stdout", "before\n") + "," + nbvalError("ZeroDivisionError", "division by zero"), tags: []string{"raises-exception"}},
+		{source: "print('before'); 1/0", outputs: nbvalStream("stdout", "before\n") + "," +
+			nbvalError("ZeroDivisionError", "division by zero"), tags: []string{"raises-exception"}},
 	}, nil},
 	{"markers", []nbvalCell{
 		{source: "# NBVAL_SKIP\nno.such", outputs: nbvalStream("stdout", "x")},
@@ -99,7 +107,8 @@ var nbvalCases = []struct {
 		{source: "# NBVAL_IGNORE_OUTPUT\n1/0", outputs: nbvalError("ZeroDivisionError", "division by zero")},
 		{source: "# NBVAL_CHECK_OUTPUT\nprint(1)", outputs: nbvalStream("stdout", "2\n")},
 		{source: "print(1)", outputs: nbvalStream("stdout", "2\n"), tags: []string{"nbval-check-output"}},
-		{source: "# NBVAL_CHECK_OUTPUT\nprint(1)", outputs: nbvalStream("stdout", "2\n"), tags: []string{"nbval-ignore-output"}},
+		{source: "# NBVAL_CHECK_OUTPUT\nprint(1)", outputs: nbvalStream("stdout", "2\n"),
+			tags: []string{"nbval-ignore-output"}},
 		{source: "print(1) # NBVAL_SKIP", outputs: nbvalStream("stdout", "1\n")},
 	}, nil},
 	{"what is not compared", []nbvalCell{
@@ -107,17 +116,20 @@ var nbvalCases = []struct {
 			outputs: nbvalResult(`"text/plain": "P", "image/png": "BBBB", "image/jpeg": "CCCC", "text/html": "<b>"`)},
 		{source: "P()", outputs: nbvalResult(`"text/plain": "P", "text/html": "<b>"`)},
 		{source: "P()", outputs: nbvalResult(`"text/plain": "P", "image/png": "AAAA", "image/jpeg": "AAAA", "text/html": "<i>"`)},
-		{source: "from IPython.display import Latex, JSON, SVG\nLatex('$a$')", outputs: nbvalResult(`"text/plain": "<IPython.core.display.Latex object>", "text/latex": "$b$"`)},
+		{source: "from IPython.display import Latex, JSON, SVG\nLatex('$a$')",
+			outputs: nbvalResult(`"text/plain": "<IPython.core.display.Latex object>", "text/latex": "$b$"`)},
 		{source: "JSON({'b': 1, 'a': [2]})", outputs: nbvalResult(`"text/plain": "<IPython.core.display.JSON object>", "application/json": {"a": [2], "b": 1}`)},
 		{source: "JSON({'b': 1, 'a': [2]})", outputs: nbvalResult(`"text/plain": "<IPython.core.display.JSON object>", "application/json": {"a": [3], "b": 1}`)},
 		{source: "object()", outputs: nbvalResult(`"text/plain": "<object at 0x7f0000000000>"`)},
-		{source: "class H:\n    def _repr_html_(self): return '<b>'\nH()", outputs: nbvalResult(`"text/plain": "<__main__.H at 0x7f0000000000>", "text/html": "<b>"`)},
+		{source: "class H:\n    def _repr_html_(self): return '<b>'\nH()",
+			outputs: nbvalResult(`"text/plain": "<__main__.H at 0x7f0000000000>", "text/html": "<b>"`)},
 	}, map[int]string{7: "addresses in the text of a result that has another form, too, are left out"}},
 	{"not as nbval", []nbvalCell{
 		{source: "print(1)", outputs: nbvalStream("stdout", "1\n"), unrun: true},
 		{source: "print('\\x1b[31mred\\x1b[0m')", outputs: nbvalStream("stdout", "red\n")},
 		{source: "print(1)", outputs: nbvalStream("stdout", "2\n"), tags: []string{"skip-execution"}},
-	}, map[int]string{0: "outputs of a cell without a count are compared", 1: "colours are left out", 2: "nbclient's tag counts"}},
+	}, map[int]string{0: "outputs of a cell without a count are compared", 1: "colours are left out",
+		2: "nbclient's tag counts"}},
 }
 
 func nbvalNotebook(cells []nbvalCell) string {
@@ -185,7 +197,8 @@ func (p peers) nbvalCompare(t *testing.T, mode string, files []nbvalFile) {
 	// second time, alone.
 	var again []string
 	for i, path := range paths {
-		if name := filepath.ToSlash(path); !slices.Contains(theirs[name], "pass") && files[i].unexplained(theirs[name], ours[name]) {
+		if name := filepath.ToSlash(path); !slices.Contains(theirs[name], "pass") &&
+			files[i].unexplained(theirs[name], ours[name]) {
 			t.Logf("%s: nbval is asked again about %s, of which it said: %s", mode, files[i].name, said[name])
 			again = append(again, path)
 		}
@@ -215,14 +228,17 @@ func (p peers) nbvalCompare(t *testing.T, mode string, files []nbvalFile) {
 			}
 		}
 	}
-	t.Logf("%s: %d cells of %d notebooks have the same verdict; %d differ for a reason that is named", mode, agreed, len(files), named)
+	t.Logf("%s: %d cells of %d notebooks have the same verdict; %d differ for a reason that is named", mode, agreed,
+		len(files), named)
 }
 
 // nbvalVerdicts are pass, fail or skip of each code cell, and what nbval says of those that fail, by file.
-func (p peers) nbvalVerdicts(t *testing.T, dir, mode string, paths []string) (verdicts map[string][]string, said map[string]string) {
+func (p peers) nbvalVerdicts(t *testing.T, dir, mode string, paths []string) (verdicts map[string][]string,
+	said map[string]string) {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "nbval.xml")
-	cmd := exec.Command(p.python, append([]string{"-m", "pytest", "-p", "no:cacheprovider", "-q", mode, "--nbval-cell-timeout", "120",
+	cmd := exec.Command(p.python, append([]string{"-m", "pytest", "-p", "no:cacheprovider", "-q", mode,
+		"--nbval-cell-timeout", "120",
 		"-o", "junit_family=xunit1", "--junitxml", report}, paths...)...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput() // its exit code says that something failed: that is in the report
@@ -311,7 +327,8 @@ func nbvalCorpus(t *testing.T) []nbvalFile {
 			t.Fatal(err)
 		}
 		nb, err := ipynb.Parse(file, raw)
-		if err != nil || nb.NBFormat != 4 || nb.Kernel() != "python3" || !slices.ContainsFunc(nb.Cells, func(c ipynb.Cell) bool { return c.Count.Given() }) {
+		if err != nil || nb.NBFormat != 4 || nb.Kernel() != "python3" ||
+			!slices.ContainsFunc(nb.Cells, func(c ipynb.Cell) bool { return c.Count.Given() }) {
 			continue
 		}
 		name, text := filepath.Base(file), string(raw)

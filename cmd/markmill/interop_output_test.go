@@ -108,7 +108,8 @@ func (p peers) output(t *testing.T) {
 	}
 	got := p.books(t, out)[0]
 	want := book{Cells: got.Cells, Page: got.Page, Parameters: map[string]any{"x": 5.0},
-		Scraps: map[string]any{"text": "007", "json": map[string]any{"a": []any{1.0, nil, true}}, "number": 5.0, "file": got.Scraps["file"],
+		Scraps: map[string]any{"text": "007", "json": map[string]any{"a": []any{1.0, nil, true}}, "number": 5.0,
+			"file":  got.Scraps["file"],
 			"table": map[string]any{"columns": []any{"a", "b"}, "data": []any{[]any{"1", "2"}}, "index": []any{0.0}}},
 		Shown: map[string][]string{"table": {"application/scrapbook.scrap.pandas+json", "text/markdown", "text/plain"}}}
 	if !reflect.DeepEqual(got, want) {
@@ -191,13 +192,15 @@ func (p peers) corpusOutputs(t *testing.T, dir string) {
 		}
 		command(t, dir, p.markmill, "runs", "verify", base+".ipynb")
 		outputs = append(outputs, base+".ipynb")
-		command(t, dir, p.markmill, "convert", runOf(t, p, base+".ipynb"), base+".output.md") // as it would stand in the record
+		// as it would stand in the record
+		command(t, dir, p.markmill, "convert", runOf(t, p, base+".ipynb"), base+".output.md")
 		command(t, dir, p.markmill, "convert", base+".output.md", base+".converted.ipynb")
 		direct = append(direct, base+".converted.ipynb")
 	}
 	ours, converted := p.books(t, outputs...), p.books(t, direct...)
 	for i := range ours {
-		if ours[i].Cells != converted[i].Cells || !reflect.DeepEqual(ours[i].Parameters, converted[i].Parameters) || !reflect.DeepEqual(ours[i].Scraps, converted[i].Scraps) {
+		if ours[i].Cells != converted[i].Cells || !reflect.DeepEqual(ours[i].Parameters, converted[i].Parameters) ||
+			!reflect.DeepEqual(ours[i].Scraps, converted[i].Scraps) {
 			t.Errorf("%s: the run leaves %+v, and the conversion of its Markdown %+v", outputs[i], ours[i], converted[i])
 		}
 	}

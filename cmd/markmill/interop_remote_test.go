@@ -18,7 +18,8 @@ func TestInteropRemote(t *testing.T) {
 	p, env := peers{python: python}, with(b.env, "AWS_DEFAULT_REGION=us-east-1", "HOME="+os.Getenv("HOME"))
 	papermill := func(args ...string) {
 		t.Helper()
-		job := &papermillJob{Dir: b.dir, Log: filepath.Join(t.TempDir(), "papermill.log"), Args: append([]string{"-k", "python3", "--no-progress-bar"}, args...)}
+		job := &papermillJob{Dir: b.dir, Log: filepath.Join(t.TempDir(), "papermill.log"),
+			Args: append([]string{"-k", "python3", "--no-progress-bar"}, args...)}
 		p.papermill(t, env, []*papermillJob{job})
 		if job.code != 0 {
 			t.Fatalf("papermill %v ends with %d:\n%s", args, job.code, readLog(job.Log))

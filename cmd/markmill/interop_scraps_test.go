@@ -24,12 +24,16 @@ var gluedCells = []string{
 
 // gluedValues are the scraps that `markmill scraps --long` must show of them, as type and value.
 var gluedValues = map[string]string{
-	"str": `text "hello"`, "str_json_like": `text "{\"a\": 1}"`, "int": `json 5`, "float": `json 1.5`, "bool": `json true`, "list": `json [1,"a",null]`,
+	"str": `text "hello"`, "str_json_like": `text "{\"a\": 1}"`, "int": `json 5`, "float": `json 1.5`, "bool": `json true`,
+	"list": `json [1,"a",null]`,
 	"dict": `json {"a":{"b":1}}`, "dict_int_key": `json {"1":"a"}`, "np_float": `json 3.5`,
 	"df":       `table {"columns":["a","b","c","d"],"data":[[1,"x",null,{"$date":"2026-01-02T00:00:00"}],[2,null,0.5,null]]}`,
-	"df_named": `table {"columns":["a","day"],"data":[[1,"x"],[2,"y"]]}`, "df_rows": `table {"columns":["a"],"data":[[1],[3]]}`, "df_display": `table {"columns":["a"],"data":[[1]]}`,
-	"str_display": `text "shown"`, "html": `file "sha256:`, "set": `text "{1}"`, "only": `text "5"`, "chosen": `json {"a":1}`,
-	"picture": `image "sha256:6b7fa434f92a8b80aab02d9bf1a12e49ffcae424e4013a1c4f68b67e3d2bbcd0"`, "json_str": `json 123`, "text_int": `text "5"`, "dup": `json 2`,
+	"df_named": `table {"columns":["a","day"],"data":[[1,"x"],[2,"y"]]}`,
+	"df_rows":  `table {"columns":["a"],"data":[[1],[3]]}`, "df_display": `table {"columns":["a"],"data":[[1]]}`,
+	"str_display": `text "shown"`, "html": `file "sha256:`, "set": `text "{1}"`, "only": `text "5"`,
+	"chosen":  `json {"a":1}`,
+	"picture": `image "sha256:6b7fa434f92a8b80aab02d9bf1a12e49ffcae424e4013a1c4f68b67e3d2bbcd0"`, "json_str": `json 123`,
+	"text_int": `text "5"`, "dup": `json 2`,
 }
 
 // readScrapbook prints what scrapbook reads of notebooks: each by itself, and their folder.
@@ -59,9 +63,11 @@ func (p peers) scrapbook(t *testing.T) {
 	if err := os.Mkdir(made, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	files := []string{filepath.Join(made, "papermill.ipynb"), filepath.Join(made, "ipykernel.ipynb"), filepath.Join(made, "python.ipynb")}
+	files := []string{filepath.Join(made, "papermill.ipynb"), filepath.Join(made, "ipykernel.ipynb"),
+		filepath.Join(made, "python.ipynb")}
 	p.papermillOnce(t, dir, source, files[0], "-p", "alpha", "0.75")
-	command(t, dir, p.markmill, "run", "--no-progress-bar", "-k", "jupyter:python3", source, files[1], "-p", "alpha", "0.75")
+	command(t, dir, p.markmill, "run", "--no-progress-bar", "-k", "jupyter:python3", source, files[1], "-p", "alpha",
+		"0.75")
 	command(t, dir, p.markmill, "run", "--no-progress-bar", "-k", "python", source, files[2], "-p", "alpha", "0.75")
 	command(t, dir, p.markmill, "runs", "verify", files[2])
 
@@ -77,7 +83,8 @@ func (p peers) scrapbook(t *testing.T) {
 		}
 	}
 	var read []json.RawMessage
-	if err := json.Unmarshal(command(t, dir, p.python, append([]string{"-W", "ignore", "-c", readScrapbook + endAtOnce}, files...)...), &read); err != nil {
+	if err := json.Unmarshal(command(t, dir, p.python,
+		append([]string{"-W", "ignore", "-c", readScrapbook + endAtOnce}, files...)...), &read); err != nil {
 		t.Fatal(err)
 	}
 	for i := range files[1:] {
@@ -100,7 +107,8 @@ func (p peers) scrapbook(t *testing.T) {
 			t.Fatal(err)
 		}
 		found[s.Name]++
-		if got := s.Type + " " + string(s.Value); !strings.HasPrefix(got, gluedValues[s.Name]) || s.Status != "pass" || s.Alpha != .75 {
+		if got := s.Type + " " + string(s.Value); !strings.HasPrefix(got, gluedValues[s.Name]) || s.Status != "pass" ||
+			s.Alpha != .75 {
 			t.Errorf("%s: %s (%s, alpha %v) is %s, not %s", s.Notebook, s.Name, s.Status, s.Alpha, got, gluedValues[s.Name])
 		}
 	}
@@ -124,7 +132,9 @@ func (p peers) secretTable(t *testing.T) {
 			"sb.glue('keys', pd.DataFrame({'n': [1], 'key': [token]}))\nsb.glue('open', pd.DataFrame({'n': [1]}))\n```\n")
 		out := filepath.Join(dir, "out.ipynb")
 		command(t, dir, p.markmill, "run", "-k", kernel, "in.md", out, "-p", "token=pZr7-hunter-8812")
-		got := string(command(t, dir, p.python, "-W", "ignore", "-c", "import scrapbook as sb\nfor s in sb.read_notebook('out.ipynb').scraps.values(): print(s.data.values.tolist())"+endAtOnce))
+		got := string(command(t, dir, p.python, "-W", "ignore", "-c",
+			"import scrapbook as sb\nfor s in sb.read_notebook('out.ipynb').scraps.values(): print(s.data.values.tolist())"+
+				endAtOnce))
 		if got != "[[1, '***']]\n[[1]]\n" && got != "[[1]]\n[[1, '***']]\n" {
 			t.Errorf("%s: the tables are %s", kernel, got)
 		}
@@ -150,7 +160,8 @@ func (p peers) ownScraps(t *testing.T) {
 	var read []struct {
 		Scraps map[string]json.RawMessage `json:"scraps"`
 	}
-	raw := command(t, dir, p.python, "-W", "ignore", "-c", strings.Replace(readScrapbook, "out.append(sorted(book))", "", 1)+endAtOnce, out)
+	raw := command(t, dir, p.python, "-W", "ignore", "-c",
+		strings.Replace(readScrapbook, "out.append(sorted(book))", "", 1)+endAtOnce, out)
 	if err := json.Unmarshal(raw, &read); err != nil {
 		t.Fatal(err)
 	}

@@ -44,10 +44,13 @@ json.dump(results, real)
 // is told to keep them, or Markmill to number them.
 func (p peers) strip(t *testing.T) {
 	same := []string{"keep-output", "keep-count", "drop-empty-cells", "strip-init-cells",
-		"extra-keys=metadata.kernelspec cell.metadata.tags metadata.language_info.version", "keep-metadata-keys=cell.metadata.collapsed",
+		"extra-keys=metadata.kernelspec cell.metadata.tags metadata.language_info.version",
+		"keep-metadata-keys=cell.metadata.collapsed",
 		"drop-tagged-cells=parameters", "max-size=40", "keep-output-type=stream:stdout", "max-size=1k"}
-	ours := [][]string{{}, {"--number-ids"}, {"--keep-output", "--keep-count"}, {"--keep-output", "--drop-output-type=stream"}}
-	theirs := [][]string{{"--keep-id"}, {}, {"--keep-id", "--keep-output", "--keep-count"}, {"--keep-id", "--keep-output", "--drop-output-type=stream"}}
+	ours := [][]string{{}, {"--number-ids"}, {"--keep-output", "--keep-count"},
+		{"--keep-output", "--drop-output-type=stream"}}
+	theirs := [][]string{{"--keep-id"}, {}, {"--keep-id", "--keep-output", "--keep-count"},
+		{"--keep-id", "--keep-output", "--drop-output-type=stream"}}
 	for _, option := range same {
 		ours = append(ours, []string{"--" + option})
 		theirs = append(theirs, []string{"--" + option, "--keep-id"})
@@ -102,7 +105,8 @@ func (p peers) strip(t *testing.T) {
 // unlike says whether nbstripout does here what it cannot mean: it takes every code cell of nbformat 3 for an empty
 // one, and does not know how 3 names streams.
 func unlike(nb map[string]any, options []string) bool {
-	return nb["nbformat"].(float64) < 4 && (slices.Contains(options, "--drop-empty-cells") || slices.Contains(options, "--keep-output-type=stream:stdout"))
+	return nb["nbformat"].(float64) < 4 && (slices.Contains(options, "--drop-empty-cells") ||
+		slices.Contains(options, "--keep-output-type=stream:stdout"))
 }
 
 // settleKnown takes away where Markmill means to differ: nbformat makes ids up where 4.5 wants one and there is none,

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -18,21 +17,19 @@ func TestInterop(t *testing.T) {
 	if python == "" {
 		t.Skip("MARKMILL_PEERS names no interpreter with papermill and jupytext: run bench/setup")
 	}
-	t.Setenv("MARKMILL_DIR", t.TempDir())                                                 // no run is kept among the user's
+	// no run is kept among the user's
+	t.Setenv("MARKMILL_DIR", t.TempDir())
 	t.Setenv("PATH", filepath.Dir(python)+string(os.PathListSeparator)+os.Getenv("PATH")) // the kernels of the peers
-	program := filepath.Join(t.TempDir(), "markmill")
-	if runtime.GOOS == "windows" {
-		program += ".exe"
-	}
-	command(t, "", "go", "build", "-o", program, ".")
-	p := peers{python: python, markmill: program}
+	p := peers{python: python, markmill: builtProgram(t)}
 	for _, part := range []struct {
 		name string
 		run  func(*testing.T)
 	}{ // those that take long first: a core takes the next when it has done one
 		{"corpus", p.corpus}, {"nbval", p.nbval}, {"jupyter", p.jupyter}, {"output", p.output}, {"scrapbook", p.scrapbook},
-		{"papermill options", p.papermillHelp}, {"papermill parameters", p.parameters}, {"jupytext cells", p.cells}, {"jupytext forms", p.forms},
-		{"convert", p.convert}, {"old nbformat", p.upgrade}, {"nbstripout", p.strip}, {"nbdime", p.nbdime}, {"widgets", p.widgets}, {"kernel that ends", p.kernelEnds}, {"processes", p.processes},
+		{"papermill options", p.papermillHelp}, {"papermill parameters", p.parameters}, {"jupytext cells", p.cells},
+		{"jupytext forms", p.forms},
+		{"convert", p.convert}, {"old nbformat", p.upgrade}, {"nbstripout", p.strip}, {"nbdime", p.nbdime},
+		{"widgets", p.widgets}, {"kernel that ends", p.kernelEnds}, {"processes", p.processes},
 		{"secrets in tables", p.secretTable}, {"scraps of ours", p.ownScraps}, {"tables of scraps", p.tables},
 	} {
 		t.Run(part.name, func(t *testing.T) {

@@ -57,7 +57,8 @@ func (p peers) widgets(t *testing.T) {
 	if outputs[0] != outputs[1] {
 		t.Errorf("run again, the output is another:\n%s\n%s", outputs[0], outputs[1])
 	}
-	theirs, ours, _ := strings.Cut(strings.TrimSpace(string(command(t, dir, p.python, "-c", widgetsOf, "papermill.ipynb", "markmill.ipynb"))), "\n")
+	theirs, ours, _ := strings.Cut(strings.TrimSpace(string(command(t, dir, p.python, "-c", widgetsOf, "papermill.ipynb",
+		"markmill.ipynb"))), "\n")
 	if theirs != ours || !strings.Contains(ours, `"value": 9`) || !strings.Contains(ours, `"data": "iVBORw=="`) {
 		t.Errorf("papermill %s\nmarkmill  %s", theirs, ours)
 	}

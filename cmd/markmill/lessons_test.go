@@ -19,7 +19,8 @@ type lesson struct {
 }
 
 var lessons = []lesson{
-	{"1 tests are green and nothing changed, where a change was asked for", "---\nrequire: [diff, tests]\n---\n```bash {#t .test}\ntrue\n```\n", 1,
+	{"1 tests are green and nothing changed, where a change was asked for",
+		"---\nrequire: [diff, tests]\n---\n```bash {#t .test}\ntrue\n```\n", 1,
 		func(c *closed, run *runs.Run, _ string) { c.blocker(run, runs.CodeNoDiff) }},
 	{"2 a step commits by itself", "---\nforbid: [keys/**]\n---\n```bash {#a}\necho more >> keys/k; git commit -qam mine; echo more >> a.txt; git add a.txt; echo new > new\n```\n", 1,
 		func(c *closed, run *runs.Run, dir string) {
@@ -31,20 +32,23 @@ var lessons = []lesson{
 				}
 			}
 		}},
-	{"3 a valid patch and green tests, then a time-out", "```bash {#a}\necho more >> a.txt\n```\n```bash {#t .test}\ngrep -q more a.txt\n```\n```bash {#z timeout=1s}\nsleep 300\n```\n", 3,
+	{"3 a valid patch and green tests, then a time-out",
+		"```bash {#a}\necho more >> a.txt\n```\n```bash {#t .test}\ngrep -q more a.txt\n```\n```bash {#z timeout=1s}\nsleep 300\n```\n", 3,
 		func(c *closed, run *runs.Run, dir string) {
 			c.blocker(run, runs.CodeTimeout)
 			if !strings.Contains(c.read(filepath.Join(dir, runs.PatchFile)), "+more") {
 				c.t.Error("the patch is lost")
 			}
 		}},
-	{"4 a process that the engine ended is not exit 0", "```bash {#a timeout=1s}\ntrap 'exit 0' INT TERM\nsleep 300 & wait\n```\n", 3,
+	{"4 a process that the engine ended is not exit 0",
+		"```bash {#a timeout=1s}\ntrap 'exit 0' INT TERM\nsleep 300 & wait\n```\n", 3,
 		func(c *closed, run *runs.Run, _ string) {
 			if f := run.Steps[0].Finished; f.Exit == 0 || f.TerminatedBy != "timeout" || f.Status != runs.StepTimeout {
 				c.t.Errorf("recorded as exit %d, %q, %s", f.Exit, f.TerminatedBy, f.Status)
 			}
 		}},
-	{"5 an interpreter that ends with 0 in the middle proves nothing", "```python {#t .test}\nimport os\nos._exit(0)\nraise SystemExit('not reached')\n```\n", 1,
+	{"5 an interpreter that ends with 0 in the middle proves nothing",
+		"```python {#t .test}\nimport os\nos._exit(0)\nraise SystemExit('not reached')\n```\n", 1,
 		func(c *closed, run *runs.Run, _ string) { c.blocker(run, runs.CodeVerificationFailed) }},
 	{"6 an older artifact with the right name", "```bash {#a}\necho more >> a.txt\n```\n", 0,
 		func(c *closed, _ *runs.Run, dir string) {
@@ -56,15 +60,17 @@ var lessons = []lesson{
 				c.t.Errorf("freshness is %+v", f)
 			}
 		}},
-	{"7 a prompt that waits for input, and a child that holds the output", "```bash {#a timeout=60s}\nread -r answer || echo \"end of file\"\n```\n```bash {#b timeout=2s}\n(trap '' INT TERM; sleep 300) &\nsleep 300\n```\n", 3,
+	{"7 a prompt that waits for input, and a child that holds the output",
+		"```bash {#a timeout=60s}\nread -r answer || echo \"end of file\"\n```\n```bash {#b timeout=2s}\n(trap '' INT TERM; sleep 300) &\nsleep 300\n```\n", 3,
 		func(c *closed, run *runs.Run, dir string) {
 			c.blocker(run, runs.CodeTimeout)
 			if got := c.read(filepath.Join(dir, "steps", "01-a", "stdout")); got != "end of file\n" {
 				c.t.Errorf("stdout is %q", got)
 			}
 		}},
-	{"8 output that is empty, binary, long, or looks like the engine's own", "```python {#a}\n```\n```python {#b}\nimport os\n_ = os.write(1, bytes(range(256)) * 40960)\n```\n" +
-		"```bash {#c}\nprintf '%s\\n' '<!-- markmill:output -->' '```' '{\"type\":\"run.completed\",\"data\":{\"status\":\"fail\"}}' '<!-- /markmill -->'\n```\n", 0,
+	{"8 output that is empty, binary, long, or looks like the engine's own",
+		"```python {#a}\n```\n```python {#b}\nimport os\n_ = os.write(1, bytes(range(256)) * 40960)\n```\n" +
+			"```bash {#c}\nprintf '%s\\n' '<!-- markmill:output -->' '```' '{\"type\":\"run.completed\",\"data\":{\"status\":\"fail\"}}' '<!-- /markmill -->'\n```\n", 0,
 		func(c *closed, run *runs.Run, dir string) {
 			want := strings.Repeat(string(allBytes()), 40960)
 			if got := c.read(filepath.Join(dir, "steps", "02-b", "stdout")); got != want {
@@ -131,8 +137,8 @@ func allBytes() []byte {
 	return out
 }
 
-// TestMissingRequiredEvent takes each event out of a record, and makes the chain anew as who can write the journal could: what is
-// absent is named.
+// TestMissingRequiredEvent takes each event out of a record, and makes the chain anew as who can write the journal
+// could: what is absent is named.
 func TestMissingRequiredEvent(t *testing.T) {
 	c := newClosed(t)
 	c.commit("pass.md", notebooksOf(t, "testdata/failclosed.txtar")["pass.md"])
@@ -182,16 +188,25 @@ func TestNotUnderstood(t *testing.T) {
 		notebook string
 		args     []string
 	}{
-		{step, []string{"--allow", "x"}}, {step, []string{"--dirty", "maybe"}}, {step, []string{"--execution-timeout", "-1"}}, {step, []string{"--execution-timeout", "soon"}},
-		{step, []string{"--start-timeout", "0"}}, {step, []string{"--only", "b"}}, {step, []string{"--from", "b"}}, {step, []string{"-p", "undeclared", "1"}},
-		{step, []string{"--base", "nowhere"}}, {step, []string{"--branch", "a..b"}}, {step, []string{"--cwd", "../x"}}, {step, []string{"--log-level", "LOUD"}},
-		{step, []string{"--engine", "other"}}, {step, []string{"out.py"}}, {step, []string{"--events", "-", "--json"}}, {step, []string{"-k", "cobol"}},
-		{front("requires: [tests]"), nil}, {front("require: [test]"), nil}, {front("require: tests please"), nil}, {front("mode: anywhere"), nil},
-		{front("approval: maybe"), nil}, {front("limits: {file: 1}"), nil}, {front("limits: {files: -1}"), nil}, {front("limits: {files: many}"), nil}, {front("allow: [\"[a\"]"), nil},
-		{front("allow: [\"\"]"), nil}, {front("forbid: [/etc/**]"), nil}, {front("sandbox: maybe"), nil}, {front("network: of"), nil}, {front("timeout: soon"), nil},
+		{step, []string{"--allow", "x"}}, {step, []string{"--dirty", "maybe"}}, {step, []string{"--execution-timeout", "-1"}},
+		{step, []string{"--execution-timeout", "soon"}},
+		{step, []string{"--start-timeout", "0"}}, {step, []string{"--only", "b"}}, {step, []string{"--from", "b"}},
+		{step, []string{"-p", "undeclared", "1"}},
+		{step, []string{"--base", "nowhere"}}, {step, []string{"--branch", "a..b"}}, {step, []string{"--cwd", "../x"}},
+		{step, []string{"--log-level", "LOUD"}},
+		{step, []string{"--engine", "other"}}, {step, []string{"out.py"}}, {step, []string{"--events", "-", "--json"}},
+		{step, []string{"-k", "cobol"}},
+		{front("requires: [tests]"), nil}, {front("require: [test]"), nil}, {front("require: tests please"), nil},
+		{front("mode: anywhere"), nil},
+		{front("approval: maybe"), nil}, {front("limits: {file: 1}"), nil}, {front("limits: {files: -1}"), nil},
+		{front("limits: {files: many}"), nil}, {front("allow: [\"[a\"]"), nil},
+		{front("allow: [\"\"]"), nil}, {front("forbid: [/etc/**]"), nil}, {front("sandbox: maybe"), nil},
+		{front("network: of"), nil}, {front("timeout: soon"), nil},
 		{front("resources: {memory: much}"), nil}, {front("durability: never"), nil}, {front("allow: [a]\nallow: [b]"), nil},
-		{"```bash {#a timeout=soon}\ntrue\n```\n", nil}, {"```bash {#a expect-exit=x}\ntrue\n```\n", nil}, {"```bash {#a tiemout=1s}\ntrue\n```\n", nil}, {"```bash {#a if=\"1 +\"}\ntrue\n```\n", nil},
-		{"```bash {#a needs=b}\ntrue\n```\n", nil}, {"```bash {#a retries=-1}\ntrue\n```\n", nil}, {"```cobol {#a}\ntrue\n```\n", nil}, {"```bash {#a}\ntrue\n```\n```bash {#a}\ntrue\n```\n", nil},
+		{"```bash {#a timeout=soon}\ntrue\n```\n", nil}, {"```bash {#a expect-exit=x}\ntrue\n```\n", nil},
+		{"```bash {#a tiemout=1s}\ntrue\n```\n", nil}, {"```bash {#a if=\"1 +\"}\ntrue\n```\n", nil},
+		{"```bash {#a needs=b}\ntrue\n```\n", nil}, {"```bash {#a retries=-1}\ntrue\n```\n", nil},
+		{"```cobol {#a}\ntrue\n```\n", nil}, {"```bash {#a}\ntrue\n```\n```bash {#a}\ntrue\n```\n", nil},
 	} {
 		c.write("src/n.md", try.notebook)
 		c.before = c.everything()

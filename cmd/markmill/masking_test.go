@@ -21,7 +21,8 @@ const tornSecret = "s3cr-et/47"
 
 // tornStream draws a stream with terminal effects around and inside a secret, and with parts of it out of order.
 func tornStream() *rapid.Generator[string] {
-	effect := rapid.SampledFrom([]string{"\r", "\b", "\b\b\b", "\x1b[1;31m", "\x1b[m", "\x1b[K", "\x1b[1K", "\x1b[2K", "\x1b[3G", "\x1b[2D", "\x1b[4C", "\x1b[J",
+	effect := rapid.SampledFrom([]string{"\r", "\b", "\b\b\b", "\x1b[1;31m", "\x1b[m", "\x1b[K", "\x1b[1K", "\x1b[2K",
+		"\x1b[3G", "\x1b[2D", "\x1b[4C", "\x1b[J",
 		"\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\", "\x1b(B", "\x1b", "\n", "\r\n", " ", "x", "é"})
 	piece := rapid.Custom(func(t *rapid.T) string {
 		from := rapid.IntRange(0, len(tornSecret)).Draw(t, "from")
@@ -44,7 +45,8 @@ func tornStream() *rapid.Generator[string] {
 		n := rapid.IntRange(1, len(tornSecret)-1).Draw(t, "cut")
 		return fmt.Sprintf("\r\x1b[%dC%s\r%s", n, tornSecret[n:], tornSecret[:n])
 	})
-	return rapid.Map(rapid.SliceOfN(rapid.OneOf(effect, piece, inside, swapped, rapid.Just(tornSecret)), 1, 10), func(parts []string) string { return strings.Join(parts, "") })
+	return rapid.Map(rapid.SliceOfN(rapid.OneOf(effect, piece, inside, swapped, rapid.Just(tornSecret)), 1, 10),
+		func(parts []string) string { return strings.Join(parts, "") })
 }
 
 var pageTag = regexp.MustCompile(`<[^>]*>`)
@@ -121,14 +123,7 @@ func TestNoSinkShowsATornSecret(t *testing.T) {
 		"cat parts/* >&2\nglue text \"$(cat parts/*)\"\nfalse\n```\n\n```python {#py .raises-exception}\nimport glob, sys\n" +
 		"text = ''.join(open(p, newline='').read() for p in sorted(glob.glob('parts/*')))\n" +
 		"for c in text: sys.stdout.write(c); sys.stdout.flush()\nraise ValueError(text)\n```\n"
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := t.TempDir()
-	if err := os.Symlink(self, filepath.Join(bin, "markmill")); err != nil {
-		t.Skip("links cannot be made here:", err)
-	}
+	program := builtProgram(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		stream := tornStream().Draw(rt, "stream")
 		dir, err := os.MkdirTemp(t.TempDir(), "")
@@ -153,7 +148,8 @@ func TestNoSinkShowsATornSecret(t *testing.T) {
 		do := func(program string, args ...string) string {
 			c := exec.Command(program, args...)
 			c.Dir = repo
-			c.Env = append(os.Environ(), "TORN="+tornSecret, "HOME="+dir, "XDG_CACHE_HOME="+dir+"/cache", "XDG_STATE_HOME="+dir+"/state", "GIT_CONFIG_NOSYSTEM=1",
+			c.Env = append(os.Environ(), "TORN="+tornSecret, "HOME="+dir, "XDG_CACHE_HOME="+dir+"/cache",
+				"XDG_STATE_HOME="+dir+"/state", "GIT_CONFIG_NOSYSTEM=1",
 				"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@localhost", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@localhost")
 			out, err := c.CombinedOutput()
 			if _, ended := err.(*exec.ExitError); err != nil && !ended {
@@ -164,9 +160,10 @@ func TestNoSinkShowsATornSecret(t *testing.T) {
 		do("git", "init", "-q")
 		do("git", "add", "-A")
 		do("git", "commit", "-q", "-m", "start")
-		markmill := filepath.Join(bin, "markmill")
+		markmill := program
 		sinks := map[string]string{}
-		sinks["terminal"] = do(markmill, "run", "book.md", "../out.md", "--log-output", "--events", "../events", "--stdout-file", "../stdout", "--stderr-file", "../stderr")
+		sinks["terminal"] = do(markmill, "run", "book.md", "../out.md", "--log-output", "--events", "../events",
+			"--stdout-file", "../stdout", "--stderr-file", "../stderr")
 		verified := do(markmill, "runs", "verify", "last")
 		if !strings.Contains(verified, "everything holds") {
 			rt.Fatalf("the record does not hold: %s", verified)
@@ -175,14 +172,18 @@ func TestNoSinkShowsATornSecret(t *testing.T) {
 		if verified := do(markmill, "runs", "verify", "last"); !strings.Contains(verified, "everything holds") {
 			rt.Fatalf("the record of the Jupyter notebook does not hold: %s", verified)
 		}
-		for _, args := range [][]string{{"runs", "show", "last"}, {"runs", "log", "last"}, {"scraps", "../out.md"}, {"convert", "../out.md", "../md.html"}, {"convert", "../out.ipynb", "../ipynb.html"},
-			{"convert", "last", "../run.html"}, {"diff", "book.md", "../out.md"}, {"diff", "--json", "book.md", "../out.md"}, {"diff", "--html", "book.md", "../out.md"},
-			{"diff", "--markdown", "book.md", "../out.ipynb"}, {"diff", "book.md", "last"}, {"diff", "--html", "../out.md", "../out.ipynb"}, {"test", "book.md", "--junit", "../junit.xml", "--update"}} {
+		for _, args := range [][]string{{"runs", "show", "last"}, {"runs", "log", "last"}, {"scraps", "../out.md"},
+			{"convert", "../out.md", "../md.html"}, {"convert", "../out.ipynb", "../ipynb.html"},
+			{"convert", "last", "../run.html"}, {"diff", "book.md", "../out.md"}, {"diff", "--json", "book.md", "../out.md"},
+			{"diff", "--html", "book.md", "../out.md"},
+			{"diff", "--markdown", "book.md", "../out.ipynb"}, {"diff", "book.md", "last"},
+			{"diff", "--html", "../out.md", "../out.ipynb"}, {"test", "book.md", "--junit", "../junit.xml", "--update"}} {
 			sinks[strings.Join(args, " ")] = do(markmill, args...)
 		}
 		err = filepath.WalkDir(dir, func(name string, entry os.DirEntry, err error) error {
 			rel, _ := filepath.Rel(dir, name)
-			if err != nil || !entry.Type().IsRegular() || strings.HasPrefix(rel, filepath.Join("repo", "parts")) || strings.HasPrefix(rel, filepath.Join("repo", ".git")+string(filepath.Separator)) {
+			if err != nil || !entry.Type().IsRegular() || strings.HasPrefix(rel, filepath.Join("repo", "parts")) ||
+				strings.HasPrefix(rel, filepath.Join("repo", ".git")+string(filepath.Separator)) {
 				return err
 			}
 			b, err := os.ReadFile(name)
@@ -192,7 +193,8 @@ func TestNoSinkShowsATornSecret(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if len(sinks["file out.md"]) == 0 || len(sinks["file out.ipynb"]) == 0 || len(sinks["file md.html"]) == 0 || len(sinks["file events"]) == 0 {
+		if len(sinks["file out.md"]) == 0 || len(sinks["file out.ipynb"]) == 0 || len(sinks["file md.html"]) == 0 ||
+			len(sinks["file events"]) == 0 {
 			rt.Fatalf("sinks are missing: %s", sinks["terminal"])
 		}
 		for name, text := range sinks {

@@ -59,11 +59,12 @@ func oldRecords(t *testing.T) string {
 // TestOldRecords: what an older version left can still be verified, stripped, compared, reviewed, shown and made a page
 // of.
 func TestOldRecords(t *testing.T) {
-	dir := oldRecords(t)
+	dir, program := oldRecords(t), builtProgram(t)
 	t.Chdir(dir)
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	for _, words := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.name", "A"}, {"config", "user.email", "a@localhost"}, {"add", "-f", "notebooks", "src", "data.csv"},
+	for _, words := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.name", "A"},
+		{"config", "user.email", "a@localhost"}, {"add", "-f", "notebooks", "src", "data.csv"},
 		{"commit", "-qm", "sources"}, {"add", "-f", "out"}, {"commit", "-qm", "outputs"}} {
 		if out, err := exec.Command("git", words...).CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", words, err, out)
@@ -71,7 +72,7 @@ func TestOldRecords(t *testing.T) {
 	}
 	do := func(want int, words ...string) string {
 		t.Helper()
-		out, err := exec.Command("markmill", words...).CombinedOutput() // this very binary, by the name that TestMain gave it
+		out, err := exec.Command(program, words...).CombinedOutput()
 		code := 0
 		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 			code = failed.ExitCode()
@@ -89,7 +90,8 @@ func TestOldRecords(t *testing.T) {
 	}
 	for _, e := range entries {
 		run := filepath.Join(".markmill", "runs", e.Name())
-		if out := do(0, "runs", "verify", run); !strings.Contains(out, "what was looked at holds") || !strings.Contains(out, "not looked at: output.") {
+		if out := do(0, "runs", "verify", run); !strings.Contains(out, "what was looked at holds") ||
+			!strings.Contains(out, "not looked at: output.") {
 			t.Errorf("verify %s:\n%s", e.Name(), out)
 		}
 		do(0, "runs", "show", e.Name())
@@ -137,7 +139,8 @@ func TestOldRecords(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := notebooks.Strip(output, text); string(got.Source) != string(source) || len(got.Problems) > 0 || got.Manifest.Format != 0 {
+			if got := notebooks.Strip(output, text); string(got.Source) != string(source) || len(got.Problems) > 0 ||
+				got.Manifest.Format != 0 {
 				t.Errorf("%s: stripped %q, %v", output, got.Source, got.Problems)
 			}
 		}

@@ -182,7 +182,8 @@ func (p peers) papermill(t *testing.T, env []string, jobs []*papermillJob) {
 // papermillOnce is papermill's command line for one notebook, which must succeed.
 func (p peers) papermillOnce(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	job := &papermillJob{Dir: dir, Log: filepath.Join(t.TempDir(), "papermill.log"), Args: append([]string{"--no-progress-bar"}, args...)}
+	job := &papermillJob{Dir: dir, Log: filepath.Join(t.TempDir(), "papermill.log"),
+		Args: append([]string{"--no-progress-bar"}, args...)}
 	p.papermill(t, os.Environ(), []*papermillJob{job})
 	if job.code != 0 {
 		t.Fatalf("papermill %q ends with %d:\n%s", args, job.code, readLog(job.Log))

@@ -25,7 +25,8 @@ var valueDifferences = map[string]struct{ want, why string }{
 	"-p x 1e400":                   {`x = "1e400"`, whyLarge},
 	"-p x -1e400":                  {`x = "-1e400"`, whyLarge},
 	"-p x '9' repeated 4301 times": {"x = " + strings.Repeat("9", 4301), whyLarge},
-	"-p x '9' repeated 4300 times": {"x = " + strings.Repeat("9", 4300), ""}, // the same: the recording does not write it out
+	// the same: the recording does not write it out
+	"-p x '9' repeated 4300 times": {"x = " + strings.Repeat("9", 4300), ""},
 	"-y x: 12:30":                  {`x = "12:30"`, whyBase60},
 	"-y x: 12:30:45":               {`x = "12:30:45"`, whyBase60},
 	"-y x: {1: a}":                 {`x = {1: "a"}`, whyKeys},
@@ -94,7 +95,8 @@ func TestPapermillValues(t *testing.T) {
 				want = "# Parameters\n" + want + "\n"
 			}
 		}
-		if given := strings.ReplaceAll(got[i], strconv.Itoa(i)+".ipynb", "cli_out.ipynb"); given != want && !(want == "error" && strings.HasPrefix(given, "error: ")) {
+		if given := strings.ReplaceAll(got[i], strconv.Itoa(i)+".ipynb", "cli_out.ipynb"); given != want &&
+			!(want == "error" && strings.HasPrefix(given, "error: ")) {
 			t.Errorf("%s:\n got %q\nwant %q", name, given, want)
 		}
 	}

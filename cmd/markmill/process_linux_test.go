@@ -70,10 +70,6 @@ type underway struct {
 func begin(t *testing.T, notebook string, args ...string) *underway {
 	t.Helper()
 	dir := t.TempDir()
-	for name, value := range map[string]string{"HOME": filepath.Join(dir, "home"), "XDG_CACHE_HOME": filepath.Join(dir, "cache"), "MARKMILL_DIR": filepath.Join(dir, "records"),
-		"TMPDIR": dir, "DIR": dir} {
-		t.Setenv(name, value)
-	}
 	if err := os.Mkdir(filepath.Join(dir, "home"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -81,9 +77,12 @@ func begin(t *testing.T, notebook string, args ...string) *underway {
 	if err := os.WriteFile(file, []byte(notebook), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	u := &underway{t: t, dir: dir, stdout: filepath.Join(dir, "stdout"), stderr: filepath.Join(dir, "stderr"), done: make(chan struct{})}
-	u.Cmd = exec.Command("markmill", append([]string{"run", file, "--stdout-file", u.stdout}, args...)...)
+	u := &underway{t: t, dir: dir, stdout: filepath.Join(dir, "stdout"), stderr: filepath.Join(dir, "stderr"),
+		done: make(chan struct{})}
+	u.Cmd = exec.Command(builtProgram(t), append([]string{"run", file, "--stdout-file", u.stdout}, args...)...)
 	u.Dir = dir
+	u.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"),
+		"MARKMILL_DIR="+filepath.Join(dir, "records"), "TMPDIR="+dir, "DIR="+dir)
 	log, err := os.Create(u.stderr)
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +150,8 @@ func (u *underway) warden() (found process) {
 			line, _ := os.ReadFile(path)
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 			stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-			if strings.HasPrefix(string(line), "markmill-warden\x00") && strings.Contains(string(stat), fmt.Sprintf(" %d ", u.Process.Pid)) {
+			if strings.HasPrefix(string(line), "markmill-warden\x00") &&
+				strings.Contains(string(stat), fmt.Sprintf(" %d ", u.Process.Pid)) {
 				found, _ = processOf(pid)
 				return true
 			}
@@ -163,8 +163,8 @@ func (u *underway) warden() (found process) {
 
 // markmill runs another command in the same home.
 func (u *underway) markmill(args ...string) (string, error) {
-	cmd := exec.Command("markmill", args...)
-	cmd.Dir = u.dir
+	cmd := exec.Command(builtProgram(u.t), args...)
+	cmd.Dir, cmd.Env = u.dir, u.Env
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -227,7 +227,8 @@ func TestNothingOutlivesARun(t *testing.T) {
 		}
 	}
 	wait := descendants + "trap '' INT TERM\necho ready\nsleep 300\n"
-	python := "import subprocess\nif subprocess.call(['bash', '-c', r'''" + descendants + "''']): raise SystemExit(1)\nprint('ready', flush=True)\nimport time; time.sleep(300)\n"
+	python := "import subprocess\nif subprocess.call(['bash', '-c', r'''" + descendants +
+		"''']): raise SystemExit(1)\nprint('ready', flush=True)\nimport time; time.sleep(300)\n"
 	later := descendants + "````\n\n````python {#b}\nimport subprocess\np = subprocess.Popen(['sleep', '300'], start_new_session=True)\n````\n\n````bash {#c}\ntrap '' INT TERM\necho ready\nsleep 300\n"
 	kill := func(u *underway) { u.Process.Kill() }
 	for _, tc := range []struct {
@@ -238,29 +239,34 @@ func TestNothingOutlivesARun(t *testing.T) {
 	}{
 		{name: "killed", lang: "bash", code: wait, end: kill, exit: 137},
 		{name: "killed without a sandbox", front: "sandbox: off\n", lang: "bash", code: wait, end: kill, exit: 137},
-		{name: "killed with namespaces", front: "network: off\n", lang: "bash", code: wait, end: kill, exit: 137, needs: func() bool {
-			self, _ := os.Executable()
-			return sandbox.Probe(t.Context(), self, sandbox.Need{Network: true}).Network
-		}},
+		{name: "killed with namespaces", front: "network: off\n", lang: "bash", code: wait, end: kill, exit: 137,
+			needs: func() bool {
+				self, _ := os.Executable()
+				return sandbox.Probe(t.Context(), self, sandbox.Need{Network: true}).Network
+			}},
 		{name: "killed, from python", lang: "python", code: python, end: kill, exit: 137},
 		{name: "killed, two steps later", lang: "bash", code: later, end: kill, exit: 137},
-		{name: "one signal, two steps later", lang: "bash", code: later, exit: 130, end: func(u *underway) { u.Process.Signal(syscall.SIGINT) }},
+		{name: "one signal, two steps later", lang: "bash", code: later, exit: 130,
+			end: func(u *underway) { u.Process.Signal(syscall.SIGINT) }},
 		{name: "two signals", lang: "bash", code: wait, exit: 143, end: func(u *underway) {
 			u.Process.Signal(syscall.SIGTERM)
 			u.said(u.stderr, "once more ends at once")
 			u.Process.Signal(syscall.SIGTERM)
 		}},
-		{name: "one signal", lang: "bash", code: wait, exit: 130, end: func(u *underway) { u.Process.Signal(syscall.SIGINT) }},
-		{name: "by itself", lang: "bash", code: descendants + "echo ready\nuntil [ -e \"$DIR/on\" ]; do sleep 0.01; done\n", exit: 0, end: func(u *underway) {
-			if err := os.WriteFile(filepath.Join(u.dir, "on"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}},
+		{name: "one signal", lang: "bash", code: wait, exit: 130,
+			end: func(u *underway) { u.Process.Signal(syscall.SIGINT) }},
+		{name: "by itself", lang: "bash", code: descendants + "echo ready\nuntil [ -e \"$DIR/on\" ]; do sleep 0.01; done\n",
+			exit: 0, end: func(u *underway) {
+				if err := os.WriteFile(filepath.Join(u.dir, "on"), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if tc.needs != nil && !tc.needs() {
 				t.Skip("this system has none")
 			}
+			t.Parallel()
 			u := begin(t, "---\nenv: {DIR: \"${DIR}\"}\n"+tc.front+"---\n````"+tc.lang+" {#a}\n"+tc.code+"````\n").start()
 			all := processes(t, u.said(u.stdout, "ready\n"))
 			want := descendantsN
@@ -298,6 +304,7 @@ func TestNothingOutlivesARun(t *testing.T) {
 func TestNothingOutlivesALimit(t *testing.T) {
 	for _, flag := range []string{"--execution-timeout", "--run-timeout"} {
 		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
 			u := begin(t, "````bash {#a}\n"+descendants+"trap '' INT TERM\nsleep 300\n````\n", flag, "2").start()
 			var all []process
 			for !over(u.done) { // also those that end
@@ -376,7 +383,9 @@ func TestAStepAgainstTheWarden(t *testing.T) {
 			if tc.landlock > 0 && sandbox.Probe(t.Context(), "", sandbox.Need{}).Landlock < tc.landlock {
 				t.Skip("no Landlock here that holds signals")
 			}
-			u := begin(t, tc.front+"```bash {#a}\n"+killWarden+"```\n```bash {#b}\n(setsid sh -c 'echo pid $$; exec sleep 300' &)\necho pid $$; sleep 0.1\necho ready; sleep 300\n```\n").start()
+			t.Parallel()
+			u := begin(t, tc.front+"```bash {#a}\n"+killWarden+
+				"```\n```bash {#b}\n(setsid sh -c 'echo pid $$; exec sleep 300' &)\necho pid $$; sleep 0.1\necho ready; sleep 300\n```\n").start()
 			text := u.said(u.stdout, "ready")
 			if !strings.Contains(text, tc.say) {
 				t.Errorf("the step does not say %q: %s", tc.say, text)
@@ -421,7 +430,8 @@ func TestSignals(t *testing.T) {
 // A run under nohup outlives its terminal.
 func TestNohup(t *testing.T) {
 	u := begin(t, "---\nenv: {DIR: \"${DIR}\"}\n---\n```bash {#a}\necho ready; until [ -e \"$DIR/on\" ]; do sleep 0.01; done\n```\n")
-	u.Path, u.Args = "/bin/sh", append([]string{"sh", "-c", `trap "" HUP; exec "$@"`, "sh"}, append([]string{u.Path}, u.Args[1:]...)...)
+	u.Path, u.Args = "/bin/sh", append([]string{"sh", "-c", `trap "" HUP; exec "$@"`, "sh"},
+		append([]string{u.Path}, u.Args[1:]...)...)
 	u.start()
 	u.said(u.stdout, "ready")
 	u.Process.Signal(syscall.SIGHUP)
@@ -451,7 +461,8 @@ func peakMemory(pid int) (bytes int64) {
 
 // A step that prints without end is ended at its limit, and what it prints is not kept in memory.
 func TestOutputWithoutEnd(t *testing.T) {
-	u := begin(t, "```bash {#a}\nhead -c 300000000 /dev/zero\nwhile :; do echo more; done\n```\n", "--execution-timeout", "1")
+	u := begin(t, "```bash {#a}\nhead -c 300000000 /dev/zero\nwhile :; do echo more; done\n```\n", "--execution-timeout",
+		"1")
 	u.Args = slices.DeleteFunc(u.Args, func(a string) bool { return a == "--stdout-file" || a == u.stdout })
 	u.start()
 	peak := make(chan int64)

@@ -38,7 +38,7 @@ test "$(cat "made/$n")" = "number $n" && test "$(ls made)" = "$n"
 
 // concurrentRuns is how many: MARKMILL_RUNS, or a handful.
 func concurrentRuns(t *testing.T) int {
-	n := 8
+	n := 5
 	if text := os.Getenv("MARKMILL_RUNS"); text != "" {
 		var err error
 		if n, err = strconv.Atoi(text); err != nil || n < 2 {
@@ -69,7 +69,8 @@ func TestConcurrentRuns(t *testing.T) {
 	outputs := make([]strings.Builder, n)
 	var runners []*exec.Cmd
 	for i := range n {
-		cmd := exec.Command("sh", append([]string{"-c", `read -r _; exec "$@"`, "sh", c.program}, c.concurrentArgs(i, meet, gate)...)...)
+		cmd := exec.Command("sh", append([]string{"-c", `read -r _; exec "$@"`, "sh", c.program},
+			c.concurrentArgs(i, meet, gate)...)...)
 		cmd.Dir, cmd.Env, cmd.Stdin = c.src, c.env, read
 		cmd.Stdout, cmd.Stderr = &outputs[i], &outputs[i]
 		c.must(cmd.Start())
@@ -81,17 +82,19 @@ func TestConcurrentRuns(t *testing.T) {
 	// The newest n are kept, whatever their age: as the n start, the old ones go.
 	done := make(chan struct{})
 	var others sync.WaitGroup
-	for _, args := range [][]string{{"prune", "--days", "0", "--keep", fmt.Sprint(n)}, {"prune", "--days", "0", "--keep", fmt.Sprint(n)}, {"reconcile"}, {"list"}} {
+	for _, args := range [][]string{{"prune", "--days", "0", "--keep", fmt.Sprint(n)},
+		{"prune", "--days", "0", "--keep", fmt.Sprint(n)}, {"reconcile"}, {"list"}} {
 		others.Go(func() {
 			for {
-				if out, code := c.markmill(append([]string{"runs"}, args...)...); code != 0 || strings.Contains(out, "interrupted") || strings.Contains(out, "damaged") {
+				if out, code := c.markmill(append([]string{"runs"}, args...)...); code != 0 ||
+					strings.Contains(out, "interrupted") || strings.Contains(out, "damaged") {
 					t.Errorf("runs %q: exit %d\n%s", args, code, out)
 					return
 				}
 				select {
 				case <-done:
 					return
-				default:
+				case <-time.After(50 * time.Millisecond):
 				}
 			}
 		})
@@ -200,7 +203,8 @@ func (c *closed) concurrentRecords(n int, base string, before []runs.RunID) {
 		if got := strings.TrimSpace(c.git("rev-list", "--count", base+".."+ref)); got != "3" && got != "4" {
 			t.Errorf("the ref of run %s has %s commits of its own", number, got)
 		}
-		branch, output := map[int]string{1: "made/" + number, 3: "made-" + number}[i%4], map[int]string{2: "out-" + number + ".md", 3: "reports/" + number + "/out.md"}[i%4]
+		branch, output := map[int]string{1: "made/" + number, 3: "made-" + number}[i%4],
+			map[int]string{2: "out-" + number + ".md", 3: "reports/" + number + "/out.md"}[i%4]
 		if branch != "" && c.git("rev-parse", branch+"^{tree}", branch+"^") != c.git("rev-parse", ref+"^{tree}", base) {
 			t.Errorf("the branch of run %s is not its change on the base", number)
 		}
@@ -232,7 +236,8 @@ func (c *closed) concurrentRecords(n int, base string, before []runs.RunID) {
 // nothingLeft finds locks, worktrees and files that were being written.
 func (c *closed) nothingLeft() {
 	t := c.t
-	if out := c.git("fsck", "--strict", "--no-dangling"); strings.Contains(out, "error") || strings.Contains(out, "missing") {
+	if out := c.git("fsck", "--strict", "--no-dangling"); strings.Contains(out, "error") ||
+		strings.Contains(out, "missing") {
 		t.Error(out)
 	}
 	for _, line := range strings.Split(strings.TrimSpace(c.git("status", "--porcelain", "--untracked-files=all")), "\n") {

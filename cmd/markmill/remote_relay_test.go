@@ -129,7 +129,8 @@ func (b *remoteBed) odd(t *testing.T, r *relay, nowhere, why string) {
 	source := b.base + "/daily-north.md"
 	runs := b.records(t)
 	b.wants(t, b.run(source, nowhere), remote.Name(nowhere)+": cannot be written: "+why, "exit 2")
-	b.wants(t, b.run(b.base+"/nosuch.md"), b.base+"/nosuch.md: cannot be read: there is no \"jobs/nosuch.md\" in the ", "(404", "exit 2")
+	b.wants(t, b.run(b.base+"/nosuch.md"), b.base+"/nosuch.md: cannot be read: there is no \"jobs/nosuch.md\" in the ",
+		"(404", "exit 2")
 	b.wants(t, b.run(nowhere), remote.Name(nowhere)+": cannot be read: there is no ", "(404", "exit 2")
 	if b.records(t) != runs {
 		t.Error("a run was recorded that did not begin")
@@ -164,8 +165,10 @@ func (b *remoteBed) odd(t *testing.T, r *relay, nowhere, why string) {
 	}
 	inRepository := *b // outside one a run works in the folder itself, and cannot be resumed
 	inRepository.dir = t.TempDir()
-	write(t, filepath.Join(inRepository.dir, "waits.md"), "```bash {#first}\necho one\n```\n\n```bash {#wait}\n[ -e "+goOn+" ] || sleep 600\necho two\n```\n")
-	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-qm", "base"}} {
+	write(t, filepath.Join(inRepository.dir, "waits.md"),
+		"```bash {#first}\necho one\n```\n\n```bash {#wait}\n[ -e "+goOn+" ] || sleep 600\necho two\n```\n")
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."},
+		{"-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-qm", "base"}} {
 		command(t, inRepository.dir, "git", args...)
 	}
 	c := inRepository.command("run", "waits.md", resumed, "--events", "-")
@@ -216,7 +219,8 @@ func (b *remoteBed) gone(t *testing.T, r *relay) {
 	small := b.read(t, there)
 	before := b.records(t)
 	r.after(5_000_000, r.drop)
-	b.wants(t, b.run("bulky.md", there), "pass · 2 of 2", there+": cannot be written: ", "reachable from here", "the run is recorded, and what OUTPUT was to be is records", "exit 1")
+	b.wants(t, b.run("bulky.md", there), "pass · 2 of 2", there+": cannot be written: ", "reachable from here",
+		"the run is recorded, and what OUTPUT was to be is records", "exit 1")
 	if got := b.lastOutput(t); b.records(t) != before+1 || len(got) < 20_000_000 {
 		t.Errorf("the record has %d bytes", len(got))
 	}

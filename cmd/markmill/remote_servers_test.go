@@ -44,7 +44,8 @@ func TestRemoteS3(t *testing.T) {
 	b.wants(t, b.run("s3://bucket/nosuch.md"), `there is no "nosuch.md" in the bucket "bucket" (404 NoSuchKey`)
 	good := b.env
 	b.env = with(good, "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=")
-	b.wants(t, b.run(b.base+"/daily-north.md"), "access is refused (403", "with no credentials: none are in the environment or in ~/.aws", "exit 2")
+	b.wants(t, b.run(b.base+"/daily-north.md"), "access is refused (403",
+		"with no credentials: none are in the environment or in ~/.aws", "exit 2")
 	b.env = with(good, "AWS_SECRET_ACCESS_KEY=hush-wrong")
 	b.wants(t, b.run(b.base+"/daily-north.md"), "403 SignatureDoesNotMatch", "with AWS_ACCESS_KEY_ID", "exit 2")
 	b.refused(t, "s3://bucket/out.md", "SignatureDoesNotMatch")
@@ -65,9 +66,11 @@ func newS3Bed(t *testing.T) (b *remoteBed, r *relay, data string) {
 		t.Fatal(err)
 	}
 	r = newRelay(t, serve(t, []string{server}, func(_, _, address string) []string {
-		return []string{"--port", address, "--access", "id", "--secret", "hush-hush", "--quiet", "posix", "--sidecar", t.TempDir(), data}
+		return []string{"--port", address, "--access", "id", "--secret", "hush-hush", "--quiet", "posix", "--sidecar",
+			t.TempDir(), data}
 	}))
-	return newRemoteBed(t, "s3://bucket/jobs", "AWS_ENDPOINT_URL="+r.url, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=hush-hush"), r, data
+	return newRemoteBed(t, "s3://bucket/jobs", "AWS_ENDPOINT_URL="+r.url, "AWS_ACCESS_KEY_ID=id",
+		"AWS_SECRET_ACCESS_KEY=hush-hush"), r, data
 }
 
 // TestRemoteGoogle does the same with a real server of Google's interface: MARKMILL_GS_SERVER is the program
@@ -84,7 +87,8 @@ func TestRemoteGoogle(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newRelay(t, serve(t, []string{server}, func(host, port, _ string) []string {
-		return []string{"-scheme", "http", "-host", host, "-port", port, "-backend", "memory", "-data", data, "-log-level", "error"}
+		return []string{"-scheme", "http", "-host", host, "-port", port, "-backend", "memory", "-data", data, "-log-level",
+			"error"}
 	}))
 	b := newRemoteBed(t, "gs://bucket/jobs", "STORAGE_EMULATOR_HOST="+r.url)
 	b.tour(t)
@@ -109,8 +113,10 @@ func TestRemoteGoogle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	account, err := json.Marshal(map[string]string{"type": "service_account", "client_email": "robot@example.com", "private_key_id": "1", "token_uri": tokens.URL,
-		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))})
+	account, err := json.Marshal(map[string]string{"type": "service_account", "client_email": "robot@example.com",
+		"private_key_id": "1", "token_uri": tokens.URL,
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY",
+			Bytes: x509.MarshalPKCS1PrivateKey(key)}))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,9 +131,11 @@ func TestRemoteGoogle(t *testing.T) {
 	given = http.StatusBadRequest
 	b.wants(t, b.run(b.base+"/daily-north.md"), "access is refused (401 invalid_grant: no such account) with GOOGLE_APPLICATION_CREDENTIALS", "exit 2")
 	b.env = with(b.env, "GOOGLE_APPLICATION_CREDENTIALS=")
-	b.wants(t, b.run(b.base+"/daily-north.md"), "access is refused (401", "with no credentials: none were found; set GOOGLE_APPLICATION_CREDENTIALS", "exit 2")
+	b.wants(t, b.run(b.base+"/daily-north.md"), "access is refused (401",
+		"with no credentials: none were found; set GOOGLE_APPLICATION_CREDENTIALS", "exit 2")
 	b.env = good
-	if got, err := b.client.Read(t.Context(), b.base+"/signed.md", 1<<20); err != nil || !bytes.Contains(got, []byte("south 1.5")) {
+	if got, err := b.client.Read(t.Context(), b.base+"/signed.md", 1<<20); err != nil ||
+		!bytes.Contains(got, []byte("south 1.5")) {
 		t.Errorf("%v\n%s", err, got)
 	}
 	b.gone(t, r)
@@ -157,7 +165,8 @@ func TestRemoteAzure(t *testing.T) {
 	}
 	res.Body.Close()
 	connection := func(key string) string {
-		return "AZURE_STORAGE_CONNECTION_STRING=DefaultEndpointsProtocol=http;AccountName=acc;AccountKey=" + key + ";BlobEndpoint=" + r.url + "/acc"
+		return "AZURE_STORAGE_CONNECTION_STRING=DefaultEndpointsProtocol=http;AccountName=acc;AccountKey=" + key +
+			";BlobEndpoint=" + r.url + "/acc"
 	}
 	b := newRemoteBed(t, "az://box/jobs", connection(key))
 	b.secrets = []string{key, strings.SplitAfter(signature, "sig=")[1]}
@@ -175,15 +184,18 @@ func TestRemoteAzure(t *testing.T) {
 		{"AZURE_STORAGE_SAS_TOKEN=" + strings.Replace(signature, "sp=rwdlac", "sp=rwdlacu", 1), "access is refused (403"},
 		{"AZURE_STORAGE_KEY=", "with no credentials: none are in the environment"},
 	} {
-		b.env = with(good, "AZURE_STORAGE_CONNECTION_STRING=", "AZURE_STORAGE_ACCOUNT=acc", "AZURE_STORAGE_BLOB_ENDPOINT="+r.url+"/acc", each.credential)
+		b.env = with(good, "AZURE_STORAGE_CONNECTION_STRING=", "AZURE_STORAGE_ACCOUNT=acc",
+			"AZURE_STORAGE_BLOB_ENDPOINT="+r.url+"/acc", each.credential)
 		b.wants(t, b.run(b.base+"/daily-north.md", b.base+"/keyed.md"), each.want)
 	}
 	// papermill's form, with the signature in the address: there the account has a host of Azure's.
 	const host = "acc.blob.core.windows.net"
 	b.env = with(good, append(interceptor(t, b, host, r.url, nil), "AZURE_STORAGE_CONNECTION_STRING=")...)
-	b.wants(t, b.run("abs://"+host+"/box/jobs/daily-north.md?"+signature, "abs://"+host+"/box/jobs/abs.md?"+signature), "pass · 2 of 2", "exit 0")
+	b.wants(t, b.run("abs://"+host+"/box/jobs/daily-north.md?"+signature, "abs://"+host+"/box/jobs/abs.md?"+signature),
+		"pass · 2 of 2", "exit 0")
 	b.env = good
-	if got, err := b.client.Read(t.Context(), b.base+"/abs.md", 1<<20); err != nil || !bytes.Contains(got, []byte("south 1.5")) {
+	if got, err := b.client.Read(t.Context(), b.base+"/abs.md", 1<<20); err != nil ||
+		!bytes.Contains(got, []byte("south 1.5")) {
 		t.Errorf("%v\n%s", err, got)
 	}
 	b.secretless(t)
@@ -195,7 +207,8 @@ func TestRemoteAzure(t *testing.T) {
 func accountSignature(account string, key []byte) string {
 	q := url.Values{"sv": {"2019-12-12"}, "ss": {"b"}, "srt": {"sco"}, "sp": {"rwdlac"}, "se": {"2099-01-01T00:00:00Z"}}
 	h := hmac.New(sha256.New, key)
-	fmt.Fprintf(h, "%s\n%s\n%s\n%s\n\n%s\n\n\n%s\n", account, q.Get("sp"), q.Get("ss"), q.Get("srt"), q.Get("se"), q.Get("sv"))
+	fmt.Fprintf(h, "%s\n%s\n%s\n%s\n\n%s\n\n\n%s\n", account, q.Get("sp"), q.Get("ss"), q.Get("srt"), q.Get("se"),
+		q.Get("sv"))
 	return q.Encode() + "&sig=" + url.QueryEscape(base64.StdEncoding.EncodeToString(h.Sum(nil)))
 }
 
@@ -261,8 +274,9 @@ func interceptor(t *testing.T, b *remoteBed, host, target string, answer func(*h
 	if err != nil {
 		t.Fatal(err)
 	}
-	about := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
+	about := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
+		NotAfter: time.Now().Add(time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
 	raw, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)

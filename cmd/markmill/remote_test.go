@@ -29,7 +29,8 @@ func TestRemoteWeb(t *testing.T) {
 			return
 		}
 		switch file, there := files[r.URL.Path]; {
-		case strings.HasPrefix(r.URL.Path, "/signed/") && strings.Contains(r.URL.Path, "_files/"): // what signs one file signs no other
+		// what signs one file signs no other
+		case strings.HasPrefix(r.URL.Path, "/signed/") && strings.Contains(r.URL.Path, "_files/"):
 			w.WriteHeader(http.StatusForbidden)
 		case strings.HasPrefix(r.URL.Path, "/readonly/") && r.Method == http.MethodPut:
 			w.WriteHeader(http.StatusMethodNotAllowed)
@@ -63,15 +64,13 @@ func newRemoteBed(t *testing.T, base string, env ...string) *remoteBed {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("there is no bash")
 	}
-	program, err := buildProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := builtProgram(t)
 	b := &remoteBed{program: program, dir: t.TempDir(), base: base}
 	if err := os.Mkdir(filepath.Join(b.dir, "home"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	b.env = append(append(os.Environ(), "MARKMILL_DIR="+filepath.Join(b.dir, "records"), "AWS_EC2_METADATA_DISABLED=true", "HOME="+filepath.Join(b.dir, "home")), env...)
+	b.env = append(append(os.Environ(), "MARKMILL_DIR="+filepath.Join(b.dir, "records"), "AWS_EC2_METADATA_DISABLED=true",
+		"HOME="+filepath.Join(b.dir, "home")), env...)
 	b.client = remote.Client{Home: filepath.Join(b.dir, "home"), Getenv: func(name string) (string, bool) {
 		for i := len(b.env) - 1; i >= 0; i-- {
 			if value, ok := strings.CutPrefix(b.env[i], name+"="); ok {
@@ -158,7 +157,8 @@ func (b *remoteBed) tour(t *testing.T) {
 	put("daily-north.md", dailyNotebook)
 	put("params.yaml", "share: 2.5\n")
 	to := b.base + "/daily-{region}-{share:.2f}.out.md"
-	wants(b.run(b.base+"/daily-{region}.md", to, "-p", "region", "north", "-f", b.base+"/params.yaml"), "pass · 2 of 2", "exit 0")
+	wants(b.run(b.base+"/daily-{region}.md", to, "-p", "region", "north", "-f", b.base+"/params.yaml"), "pass · 2 of 2",
+		"exit 0")
 	out := b.base + "/daily-north-2.50.out.md"
 	got, err := b.client.Read(t.Context(), out, 1<<20)
 	if err != nil {
@@ -187,20 +187,25 @@ func (b *remoteBed) tour(t *testing.T) {
 	wants(b.do("strip", "-t", out), "echo \"$region $share\"", "exit 0")
 	wants(b.do("diff", b.base+"/daily-north.md", out), "exit 1")
 	wants(b.do("convert", out, b.base+"/page.html"), "exit 0")
-	if page, err := b.client.Read(t.Context(), b.base+"/page.html", 1<<20); err != nil || !bytes.Contains(page, []byte("north 2.5")) {
+	if page, err := b.client.Read(t.Context(), b.base+"/page.html", 1<<20); err != nil ||
+		!bytes.Contains(page, []byte("north 2.5")) {
 		t.Errorf("no page: %v", err)
 	}
 
 	// In the other form, with the pictures in the file.
 	wants(b.run(b.base+"/daily-north.md", b.base+"/daily.ipynb"), "pass · 2 of 2", "exit 0")
 	book, err := b.client.Read(t.Context(), b.base+"/daily.ipynb", 1<<20)
-	if err != nil || !bytes.HasPrefix(book, []byte("{")) || !bytes.Contains(book, []byte("iVBORw0KGgo")) || !bytes.Contains(book, []byte(remote.Name(b.base)+"/daily.ipynb")) {
+	if err != nil || !bytes.HasPrefix(book, []byte("{")) || !bytes.Contains(book, []byte("iVBORw0KGgo")) ||
+		!bytes.Contains(book, []byte(remote.Name(b.base)+"/daily.ipynb")) {
 		t.Errorf("%v\n%s", err, book)
 	}
 	wants(b.run(b.base+"/daily.ipynb", b.base+"/back.md"), "exit 0")
-	if back, err := b.client.Read(t.Context(), b.base+"/back.md", 1<<20); err != nil || !bytes.Contains(back, []byte("](back_files/")) {
+	if back, err := b.client.Read(t.Context(), b.base+"/back.md", 1<<20); err != nil ||
+		!bytes.Contains(back, []byte("](back_files/")) {
 		t.Errorf("%v\n%s", err, back)
-	} else if sent, err := b.client.Read(t.Context(), b.base+"/"+regexp.MustCompile(`back_files/[^)]+`).FindString(string(back)), 1<<20); err != nil || !bytes.Equal(sent, dot) {
+	} else if sent, err := b.client.Read(t.Context(),
+		b.base+"/"+regexp.MustCompile(`back_files/[^)]+`).FindString(string(back)), 1<<20); err != nil ||
+		!bytes.Equal(sent, dot) {
 		t.Errorf("the picture was not sent: %v", err)
 	}
 	wants(b.do("convert", b.base+"/daily.ipynb", b.base+"/daily.qmd"), "exit 0")
@@ -210,10 +215,12 @@ func (b *remoteBed) tour(t *testing.T) {
 		return b.run(append([]string{"--frozen", b.base + "/daily-north.md"}, args...)...)
 	}
 	wants(frozen(out, "-p", "region", "north", "-p", "share", "2.5"), "pass · 2 of 2", "exit 0")
-	wants(frozen(out, "-p", "region", "east", "-p", "share", "2.5"), "-north 2.5", "+east 2.5", remote.Name(out)+" would change: its parameters, step show", "exit 1")
+	wants(frozen(out, "-p", "region", "east", "-p", "share", "2.5"), "-north 2.5", "+east 2.5",
+		remote.Name(out)+" would change: its parameters, step show", "exit 1")
 	wants(frozen(b.base+"/daily.ipynb"), "pass · 2 of 2", "exit 0")
 	wants(frozen(b.base+"/daily.ipynb", "-p", "region", "east"), "daily.ipynb would change: ", "exit 1")
-	wants(frozen(b.base+"/nosuch.md"), "--frozen: "+remote.Name(b.base)+"/nosuch.md: cannot be read: there is no", "exit 2")
+	wants(frozen(b.base+"/nosuch.md"), "--frozen: "+remote.Name(b.base)+"/nosuch.md: cannot be read: there is no",
+		"exit 2")
 	if still, err := b.client.Read(t.Context(), out, 1<<20); err != nil || !bytes.Equal(still, got) {
 		t.Errorf("%v\n%s", err, still)
 	}
@@ -223,11 +230,13 @@ func (b *remoteBed) tour(t *testing.T) {
 
 	// A run that fails is sent as well; one that is prepared, too.
 	wants(b.run(b.base+"/daily-north.md", b.base+"/west.out.md", "-p", "region", "west"), "fail", "exit 1")
-	if got, err := b.client.Read(t.Context(), b.base+"/west.out.md", 1<<20); err != nil || !bytes.Contains(got, []byte("west 1.5")) {
+	if got, err := b.client.Read(t.Context(), b.base+"/west.out.md", 1<<20); err != nil ||
+		!bytes.Contains(got, []byte("west 1.5")) {
 		t.Errorf("%v\n%s", err, got)
 	}
 	wants(b.run("--prepare-only", b.base+"/daily-north.md", b.base+"/prepared.md", "-p", "region", "east"), "exit 0")
-	if got, err := b.client.Read(t.Context(), b.base+"/prepared.md", 1<<20); err != nil || !bytes.Contains(got, []byte("east")) {
+	if got, err := b.client.Read(t.Context(), b.base+"/prepared.md", 1<<20); err != nil ||
+		!bytes.Contains(got, []byte("east")) {
 		t.Errorf("%v\n%s", err, got)
 	}
 	b.secretless(t)
@@ -240,7 +249,8 @@ func (b *remoteBed) refused(t *testing.T, to, why string) {
 	write(t, local, dailyNotebook)
 	before := b.records(t)
 	out := b.run(local, to)
-	b.wants(t, out, "pass · 2 of 2", strings.TrimSuffix(remote.Name(to), ".md"), ": cannot be written: ", why, "the run is recorded, and what OUTPUT was to be is records", "exit 1")
+	b.wants(t, out, "pass · 2 of 2", strings.TrimSuffix(remote.Name(to), ".md"), ": cannot be written: ", why,
+		"the run is recorded, and what OUTPUT was to be is records", "exit 1")
 	if b.records(t) != before+1 {
 		t.Error("there is no record of the run")
 	}

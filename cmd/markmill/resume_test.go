@@ -23,7 +23,7 @@ const resumedNotebook = "# Cut anywhere\n\n" +
 // TestResumeAnywhere cuts the journal of a run after each of its events, and in the middle of the next, as a crash
 // does, and goes on from what is left. Wherever it was cut, the resumed run gives the output notebook, byte for
 // byte, and the tree that it would have given uncut, and its record holds. It tries some of the places;
-// MARKMILL_RESUME=all tries all.
+// with MARKMILL_ALL set, all.
 func TestResumeAnywhere(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the interpreters of the notebook are for Unix")
@@ -33,10 +33,7 @@ func TestResumeAnywhere(t *testing.T) {
 			t.Skip("there is no " + program)
 		}
 	}
-	program, err := exec.LookPath("markmill") // this very binary, by the name that TestMain gave it
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := builtProgram(t)
 	for _, c := range []struct {
 		name, notebook string
 		every          int
@@ -44,7 +41,7 @@ func TestResumeAnywhere(t *testing.T) {
 		{"pass", strings.Replace(resumedNotebook, "; false\n", "\n", 1), 3},
 		{"fail", resumedNotebook, 6},
 	} {
-		if os.Getenv("MARKMILL_RESUME") == "all" {
+		if everything() {
 			c.every = 1
 		}
 		t.Run(c.name, func(t *testing.T) { resumeAnywhere(t, program, c.notebook, c.every) })
@@ -54,7 +51,8 @@ func TestResumeAnywhere(t *testing.T) {
 func resumeAnywhere(t *testing.T, program, notebook string, every int) {
 	dir := t.TempDir()
 	repo := filepath.Join(dir, "repo")
-	for name, value := range map[string]string{"HOME": dir, "XDG_CACHE_HOME": filepath.Join(dir, "cache"), "MARKMILL_DIR": "", "GIT_CONFIG_NOSYSTEM": "1"} {
+	for name, value := range map[string]string{"HOME": dir, "XDG_CACHE_HOME": filepath.Join(dir, "cache"),
+		"MARKMILL_DIR": "", "GIT_CONFIG_NOSYSTEM": "1"} {
 		t.Setenv(name, value)
 	}
 	command(t, dir, "git", "init", "-q", repo)
@@ -124,7 +122,8 @@ func cutRun(t *testing.T, saved, dir string, events, torn []byte) {
 	if err := os.CopyFS(dir, os.DirFS(saved)); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{runs.SumsFile, runs.ReportFile, runs.ReportPageFile, runs.OutputFile, runs.TestLogFile, runs.TraceFile} {
+	for _, name := range []string{runs.SumsFile, runs.ReportFile, runs.ReportPageFile, runs.OutputFile, runs.TestLogFile,
+		runs.TraceFile} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}

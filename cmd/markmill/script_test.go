@@ -14,18 +14,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the files that scripts compare with cmp")
 
-// TestMain lets the test binary stand for markmill, and for the commands that it gives to steps.
-func TestMain(m *testing.M) {
-	program := func() { os.Exit(Main()) }
-	testscript.Main(m, map[string]func(){"markmill": program, "glue": program, "scrap": program, "markmill-sandbox": program, "markmill-warden": program})
-}
-
 // TestScript runs every command as a user would: one script a command, under testdata/script.
 func TestScript(t *testing.T) { runScripts(t, "testdata/script") }
 
 // runScripts runs the scripts of a folder, each in a home of its own.
 func runScripts(t *testing.T, dir string) {
 	t.Helper()
+	builtProgram(t)
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
 		t.Fatal(err)
@@ -54,6 +49,8 @@ func runScripts(t *testing.T, dir string) {
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
+			case "all":
+				return everything(), nil
 			case "landlock":
 				return sandbox.Probe(t.Context(), "", sandbox.Need{}).Landlock >= 6, nil
 			case "namespaces":

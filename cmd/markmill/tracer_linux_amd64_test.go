@@ -60,14 +60,21 @@ var traced = map[uint64]struct {
 	dir  int // argument that holds the folder that it is relative to; -1: none
 	fd   bool
 }{
-	unix.SYS_WRITE: {"write", 0, -1, true}, unix.SYS_PWRITE64: {"pwrite", 0, -1, true}, unix.SYS_WRITEV: {"writev", 0, -1, true},
-	unix.SYS_FSYNC: {"fsync", 0, -1, true}, unix.SYS_FDATASYNC: {"fsync", 0, -1, true}, unix.SYS_FTRUNCATE: {"truncate", 0, -1, true},
-	unix.SYS_CLOSE:  {"close", 0, -1, true},
-	unix.SYS_FCHMOD: {"chmod", 0, -1, true}, unix.SYS_FALLOCATE: {"fallocate", 0, -1, true}, unix.SYS_COPY_FILE_RANGE: {"write", 2, -1, true},
-	unix.SYS_OPENAT: {"open", 1, 0, false}, unix.SYS_MKDIRAT: {"mkdir", 1, 0, false}, unix.SYS_RENAMEAT: {"rename", 3, 2, false},
-	unix.SYS_RENAMEAT2: {"rename", 3, 2, false}, unix.SYS_LINKAT: {"link", 3, 2, false}, unix.SYS_SYMLINKAT: {"symlink", 2, 1, false},
-	unix.SYS_UNLINKAT: {"unlink", 1, 0, false}, unix.SYS_FCHMODAT: {"chmod", 1, 0, false}, unix.SYS_TRUNCATE: {"truncate", 0, -1, false},
-	unix.SYS_RENAME: {"rename", 1, -1, false}, unix.SYS_MKDIR: {"mkdir", 0, -1, false}, unix.SYS_UNLINK: {"unlink", 0, -1, false},
+	unix.SYS_WRITE: {"write", 0, -1, true}, unix.SYS_PWRITE64: {"pwrite", 0, -1, true},
+	unix.SYS_WRITEV: {"writev", 0, -1, true},
+	unix.SYS_FSYNC:  {"fsync", 0, -1, true}, unix.SYS_FDATASYNC: {"fsync", 0, -1, true},
+	unix.SYS_FTRUNCATE: {"truncate", 0, -1, true},
+	unix.SYS_CLOSE:     {"close", 0, -1, true},
+	unix.SYS_FCHMOD:    {"chmod", 0, -1, true}, unix.SYS_FALLOCATE: {"fallocate", 0, -1, true},
+	unix.SYS_COPY_FILE_RANGE: {"write", 2, -1, true},
+	unix.SYS_OPENAT:          {"open", 1, 0, false}, unix.SYS_MKDIRAT: {"mkdir", 1, 0, false},
+	unix.SYS_RENAMEAT:  {"rename", 3, 2, false},
+	unix.SYS_RENAMEAT2: {"rename", 3, 2, false}, unix.SYS_LINKAT: {"link", 3, 2, false},
+	unix.SYS_SYMLINKAT: {"symlink", 2, 1, false},
+	unix.SYS_UNLINKAT:  {"unlink", 1, 0, false}, unix.SYS_FCHMODAT: {"chmod", 1, 0, false},
+	unix.SYS_TRUNCATE: {"truncate", 0, -1, false},
+	unix.SYS_RENAME:   {"rename", 1, -1, false}, unix.SYS_MKDIR: {"mkdir", 0, -1, false},
+	unix.SYS_UNLINK: {"unlink", 0, -1, false},
 }
 
 // errNoTrace says that this system lets nothing be traced.
@@ -77,7 +84,8 @@ var errNoTrace = errors.New("programs cannot be traced here")
 func (t *tracer) run(program string, args []string, attr os.ProcAttr) (unix.WaitStatus, error) {
 	runtime.LockOSThread() // the thread that starts a program is the one that may trace it
 	defer runtime.UnlockOSThread()
-	attr.Sys = &unix.SysProcAttr{Ptrace: true, Setpgid: true} // of its own, so that no other child of the thread is waited for
+	// of its own, so that no other child of the thread is waited for
+	attr.Sys = &unix.SysProcAttr{Ptrace: true, Setpgid: true}
 	process, err := os.StartProcess(program, append([]string{program}, args...), &attr)
 	if err != nil {
 		return 0, errors.Join(errNoTrace, err)

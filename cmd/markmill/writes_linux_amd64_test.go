@@ -71,11 +71,14 @@ func TestKillsAtWrites(t *testing.T) {
 	}
 	var plans []plan
 	for _, output := range outputs {
-		for _, point := range someOf(random, number(t, "MARKMILL_KILLS", 8)/len(outputs), len(b.writesOf(t, output))+more) {
+		for _, point := range someOf(random, number(t, "MARKMILL_KILLS", 4)/len(outputs), len(b.writesOf(t, output))+more) {
 			plans = append(plans, plan{output, point, 1 + random.IntN(40)})
 		}
 	}
-	survive(t, "kills at a write", len(plans), func(i int) string { return fmt.Sprintf("%s-%d", plans[i].output, plans[i].point) }, func(t *testing.T, i int) {
+	survive(t, "kills at a write", len(plans), func(i int) string {
+		return fmt.Sprintf("%s-%d", plans[i].output,
+			plans[i].point)
+	}, func(t *testing.T, i int) {
 		p := plans[i]
 		r := b.trial(t).to(p.output)
 		r.branch = true
@@ -124,7 +127,8 @@ func once(errno unix.Errno) func(call, int, call) verdict {
 
 var faults = []fault{
 	{"EIO", func(c call) bool { return c.name != "close" && c.name != "unlink" }, once(unix.EIO)},
-	{"EACCES", func(c call) bool { return !slices.Contains([]string{"write", "fsync", "close", "unlink"}, c.name) }, once(unix.EACCES)},
+	{"EACCES", func(c call) bool { return !slices.Contains([]string{"write", "fsync", "close", "unlink"}, c.name) },
+		once(unix.EACCES)},
 	// A write takes half of its bytes, and the next one to the same file none.
 	{"short", func(c call) bool { return c.name == "write" }, func(c call, since int, first call) verdict {
 		switch {
@@ -171,12 +175,15 @@ func TestFailedWrites(t *testing.T) {
 					hit = append(hit, len(hit)+1)
 				}
 			}
-			for _, n := range someOf(random, (number(t, "MARKMILL_FAULTS", 4)+1)/len(outputs), len(hit)) {
+			for _, n := range someOf(random, (number(t, "MARKMILL_FAULTS", 2)+1)/len(outputs), len(hit)) {
 				plans = append(plans, plan{f, output, n})
 			}
 		}
 	}
-	survive(t, "failed writes", len(plans), func(i int) string { return fmt.Sprintf("%s-%s-%d", plans[i].output, plans[i].name, plans[i].point) }, func(t *testing.T, i int) {
+	survive(t, "failed writes", len(plans), func(i int) string {
+		return fmt.Sprintf("%s-%s-%d", plans[i].output,
+			plans[i].name, plans[i].point)
+	}, func(t *testing.T, i int) {
 		r := b.trial(t).to(plans[i].output)
 		r.branch = true
 		at := plans[i].at
