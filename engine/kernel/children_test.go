@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-func TestChildrenEndWithTheirStepWhereAsked(t *testing.T) {
+func TestConformanceChildrenEndWithTheirStepWhereAsked(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux finds the children of a step that goes on")
 	}
@@ -34,7 +34,7 @@ func TestChildrenEndWithTheirStepWhereAsked(t *testing.T) {
 	})
 }
 
-func TestChildrenDoNotOutliveATimeLimit(t *testing.T) {
+func TestConformanceChildrenDoNotOutliveATimeLimit(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux finds the children of a step that goes on")
 	}

@@ -29,7 +29,7 @@ func numbers(list []process.Info) (pids []string) {
 	return pids
 }
 
-func TestChildrenLiveUntilTheirSessionEnds(t *testing.T) {
+func TestConformanceChildrenLiveUntilTheirSessionEnds(t *testing.T) {
 	each(t, "shell", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel, impatient)
 		got := h.run(d.shell(outlive))
@@ -71,7 +71,7 @@ func TestChildrenLiveUntilTheirSessionEnds(t *testing.T) {
 }
 
 // What a step that is tried again has started is ended before it is; see Session.EndStarted.
-func TestEndStarted(t *testing.T) {
+func TestConformanceEndStarted(t *testing.T) {
 	each(t, "shell", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel, impatient)
 		first := strings.Fields(h.run(d.shell(outlive)).stdout)
@@ -123,7 +123,7 @@ func TestPassingProcessesAreNotLeft(t *testing.T) {
 }
 
 // What a process prints later is the output of the step that runs then, or else of the next one.
-func TestOutputOfWhatIsLeft(t *testing.T) {
+func TestConformanceOutputOfWhatIsLeft(t *testing.T) {
 	each(t, "shell", func(t *testing.T, d dialect) {
 		if d.step("late") == "no" {
 			t.Skip("the kernel hands it on when it likes; see TestJupyterLateOutput")
@@ -147,7 +147,7 @@ func TestOutputOfWhatIsLeft(t *testing.T) {
 }
 
 // A step ends although what it left holds its streams and never stops to print.
-func TestEndlessOutputOfWhatIsLeft(t *testing.T) {
+func TestConformanceEndlessOutputOfWhatIsLeft(t *testing.T) {
 	each(t, "endless", func(t *testing.T, d dialect) {
 		if d.step("late") == "no" {
 			t.Skip("the kernel reads it, without an end")

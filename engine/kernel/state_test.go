@@ -13,7 +13,7 @@ import (
 	"markmill/notebooks"
 )
 
-func TestStateIsKept(t *testing.T) {
+func TestConformanceStateIsKept(t *testing.T) {
 	each(t, "set", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel)
 		h.ok(d.step("set"), "")
@@ -25,7 +25,7 @@ func TestStateIsKept(t *testing.T) {
 	})
 }
 
-func TestExitCodes(t *testing.T) {
+func TestConformanceExitCodes(t *testing.T) {
 	each(t, "fail", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel)
 		if got := h.run(d.step("fail")); got.Exit != 3 || got.Died || got.TerminatedBy != "" {
@@ -42,7 +42,7 @@ func TestExitCodes(t *testing.T) {
 	})
 }
 
-func TestDirectoryAndEnvironmentOfAStep(t *testing.T) {
+func TestConformanceDirectoryAndEnvironmentOfAStep(t *testing.T) {
 	each(t, "env", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel)
 		value := "a 'quoted' \"value\"\nof $(touch pwned) `lines`"
@@ -67,7 +67,7 @@ func TestDirectoryAndEnvironmentOfAStep(t *testing.T) {
 	})
 }
 
-func TestDeathOfTheInterpreter(t *testing.T) {
+func TestConformanceDeathOfTheInterpreter(t *testing.T) {
 	each(t, "die", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel)
 		got := h.run(d.step("die"))
@@ -87,7 +87,7 @@ func TestDeathOfTheInterpreter(t *testing.T) {
 	})
 }
 
-func TestInterruptKeepsState(t *testing.T) {
+func TestConformanceInterruptKeepsState(t *testing.T) {
 	each(t, "set", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel, patient)
 		h.ok(d.step("set"), "")
@@ -104,7 +104,7 @@ func TestInterruptKeepsState(t *testing.T) {
 	})
 }
 
-func TestHangIsKilled(t *testing.T) {
+func TestConformanceHangIsKilled(t *testing.T) {
 	each(t, "hang", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel, impatient)
 		out, stdout := h.endWhenReady(d.step("hang"), context.DeadlineExceeded)
@@ -115,7 +115,7 @@ func TestHangIsKilled(t *testing.T) {
 }
 
 // A sandbox helper is started in place of the interpreter, and becomes it.
-func TestWrap(t *testing.T) {
+func TestConformanceWrap(t *testing.T) {
 	each(t, "", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel, func(o *Options) { o.Wrap = []string{"env", "STEP_VAR=wrapped"} })
 		h.ok(d.step("env"), "wrapped\n")
@@ -143,7 +143,7 @@ func TestAMissingProgramIsSaidSo(t *testing.T) {
 	}
 }
 
-func TestTheInterpreterIsGoneAfterClose(t *testing.T) {
+func TestConformanceTheInterpreterIsGoneAfterClose(t *testing.T) {
 	each(t, "set", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel)
 		pid := h.Info().PID

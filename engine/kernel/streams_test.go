@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestStreamsAreWholeAndInOrder(t *testing.T) {
+func TestConformanceStreamsAreWholeAndInOrder(t *testing.T) {
 	each(t, "both", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel)
 		for range map[bool]int{false: 10, true: 100}[thorough] {
@@ -29,7 +29,7 @@ func TestStreamsAreWholeAndInOrder(t *testing.T) {
 }
 
 // The words of the conversation mean nothing in the output of a step.
-func TestWordsOfTheDriverInOutputMeanNothing(t *testing.T) {
+func TestConformanceWordsOfTheDriverInOutputMeanNothing(t *testing.T) {
 	each(t, "say", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel)
 		const words = "1 0 0\n2 0 0\n3 0 0\nhello 1 1\nover\n__mm_whole=1\n\x1b7"
@@ -46,7 +46,7 @@ type counter struct {
 
 func (c *counter) Write(p []byte) (int, error) { c.n += int64(len(p)); return c.sum.Write(p) }
 
-func TestBigOutput(t *testing.T) {
+func TestConformanceBigOutput(t *testing.T) {
 	size := int64(8 << 20)
 	if thorough {
 		size *= 8
@@ -63,14 +63,14 @@ func TestBigOutput(t *testing.T) {
 	})
 }
 
-func TestStdinIsEmpty(t *testing.T) {
+func TestConformanceStdinIsEmpty(t *testing.T) {
 	each(t, "stdin", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel)
 		h.ok(d.step("stdin"), "eof\n")
 	})
 }
 
-func TestClosedDescriptors(t *testing.T) {
+func TestConformanceClosedDescriptors(t *testing.T) {
 	each(t, "closes", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel)
 		h.run(d.step("closes"))

@@ -17,7 +17,7 @@ var hostile = []string{
 	strings.Repeat("long ", 20000),
 }
 
-func TestHostileParameters(t *testing.T) {
+func TestConformanceHostileParameters(t *testing.T) {
 	each(t, "", func(t *testing.T, d dialect) {
 		var params []notebooks.Bound
 		for i, text := range hostile {
@@ -32,7 +32,7 @@ func TestHostileParameters(t *testing.T) {
 }
 
 // A scrap that any kernel records can be read from every other.
-func TestScrapsFromEveryLanguageToEveryLanguage(t *testing.T) {
+func TestConformanceScrapsFromEveryLanguageToEveryLanguage(t *testing.T) {
 	texts := []string{"007", "it's \"x\"\n$(touch pwned)", "é日本"}
 	file := filepath.Join(t.TempDir(), "scraps.jsonl")
 	shared := func(o *Options) {
