@@ -173,8 +173,8 @@ func (t kernels) speaker(lang string) string {
 
 // reaches refuses a step whose kernel cannot be told what the step asks for.
 func (p *Plan) reaches(k kernel.Kernel, s *notebooks.Step) error {
-	j, ok := k.(interface{ Told() bool })
-	if !ok || j.Told() || s.Cwd == "" && len(s.Env) == 0 || s.Has(notebooks.TagSkip) {
+	j, ok := k.(interface{ AcceptsStepEnv() bool })
+	if !ok || j.AcceptsStepEnv() || s.Cwd == "" && len(s.Env) == 0 || s.Has(notebooks.TagSkip) {
 		return nil
 	}
 	return &notebooks.Error{Kind: notebooks.KindOption, File: p.Request.Path, Line: s.Line, Col: 1, Step: s.ID,

@@ -324,7 +324,7 @@ func (p *Plan) chooseKernels(e *Engine) error {
 		}
 		seen[s.Kernel.Name()] = true
 		for _, b := range p.values() {
-			errs.add(s.Kernel.CanHold(b))
+			errs.add(s.Kernel.ValidateParam(b))
 		}
 	}
 	p.foretellCell()

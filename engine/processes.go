@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"markmill/engine/kernel"
+	"markmill/engine/process"
 	"markmill/notebooks"
 	"markmill/runs"
 )
@@ -33,10 +33,10 @@ func (r *run) processes() []int {
 
 // leftRunning lists what runs when a step has ended, of every session, and which step each process was first seen at.
 // left is what the step's own session has.
-func (r *run) leftRunning(s *PlannedStep, left []kernel.Process) []runs.ProcessData {
+func (r *run) leftRunning(s *PlannedStep, left []process.Info) []runs.ProcessData {
 	var list []runs.ProcessData
 	seen := map[alive]notebooks.StepID{}
-	add := func(left []kernel.Process) {
+	add := func(left []process.Info) {
 		since := map[int]notebooks.StepID{}
 		for _, p := range left { // who starts another comes before it
 			key := alive{p.PID, p.Started}

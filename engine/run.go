@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"markmill/engine/kernel"
+	"markmill/engine/process"
 	"markmill/engine/sandbox"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -55,8 +56,8 @@ type run struct {
 	lost     map[string]lostState       // by session
 	running  map[alive]notebooks.StepID // what steps left, and which
 	unseen   []string                   // what captures may have missed
-	mark     kernel.Mark
-	warden   *kernel.Warden // nil: nothing stays to end the run's processes; see warden.go
+	mark     process.Mark
+	warden   *process.Warden // nil: nothing stays to end the run's processes; see warden.go
 	before   worktree.Fingerprint
 	key      []byte // of the digests that stand for secrets
 
@@ -87,7 +88,7 @@ type run struct {
 // a notebook that failed is a Result whose Run says so. Cancelling ctx ends the step, finishes the
 // record as interrupted and returns it.
 func (e *Engine) Run(ctx context.Context, p *Plan) (result *Result, err error) {
-	r := &run{eng: e, plan: p, mark: kernel.NewMark(), sessions: map[string]kernel.Session{}, lost: map[string]lostState{}, scraps: map[string]runs.ScrapData{},
+	r := &run{eng: e, plan: p, mark: process.NewMark(), sessions: map[string]kernel.Session{}, lost: map[string]lostState{}, scraps: map[string]runs.ScrapData{},
 		records: map[notebooks.StepID]runs.StepFinishedData{}}
 	defer func() { err = r.concealError(err) }()
 	r.trace = newTrace(e.Now)

@@ -36,7 +36,7 @@ func (r *run) session(ctx context.Context, s *PlannedStep) (kernel.Session, erro
 	defer cancel()
 	strict := r.plan.Notebook.Front.Strict == nil || *r.plan.Notebook.Front.Strict
 	options := kernel.Options{Program: r.eng.Config.Kernels[s.Kernel.Name()].Program, Dir: r.startDir(), Env: r.env,
-		Params: r.plan.values(), Private: private, Strict: strict, Glue: r.work.Glue, Scraps: r.work.Scraps, Grace: grace,
+		Params: r.plan.values(), Private: private, Strict: strict, Scraps: r.work.Scraps, Grace: grace,
 		Mark: r.mark, EndWithStep: r.plan.Notebook.Front.Processes == processesStep}
 	if err := r.wrap(&options); err != nil {
 		return nil, err

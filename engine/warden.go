@@ -3,7 +3,7 @@ package engine
 import (
 	"runtime"
 
-	"markmill/engine/kernel"
+	"markmill/engine/process"
 	"markmill/notebooks"
 )
 
@@ -22,7 +22,7 @@ func (r *run) guard() (wait func() error) {
 	}
 	started := make(chan error, 1)
 	go func() {
-		w, err := kernel.StartWarden(r.eng.Tools, string(r.id), r.mark)
+		w, err := process.StartWarden(r.eng.Tools, string(r.id), r.mark)
 		if err == nil {
 			r.warden = w
 		}
@@ -45,5 +45,5 @@ func unguarded(err error) error {
 		return nil
 	}
 	return &notebooks.Error{Kind: notebooks.KindProvider, Msg: "nothing would end the steps' processes if Markmill were killed: " + err.Error(),
-		Hint: "Engine.Tools must be a program that is kernel.WardenMain under the name " + kernel.WardenName, Err: err}
+		Hint: "Engine.Tools must be a program that is process.WardenMain under the name " + process.WardenName, Err: err}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"markmill/engine/kernel"
 	"markmill/notebooks"
 	"markmill/render"
 	"markmill/runs"
@@ -195,9 +196,11 @@ func TestDocumentedChecks(t *testing.T) {
 // TestKernelTable holds the table of docs/adding-a-kernel.md against the program's.
 func TestKernelTable(t *testing.T) {
 	table := readDoc(t, "adding-a-kernel.md").section(t, "The table")
-	for _, word := range tableStrings(t, "../../engine/kernel/table.go", "languages") {
-		if !table.mentions(word) {
-			t.Errorf("adding-a-kernel.md: section \"The table\" does not mention `%s`", word)
+	for _, k := range kernel.Table() {
+		for _, word := range append(k.Languages(), k.Name()) {
+			if !table.mentions(word) {
+				t.Errorf("adding-a-kernel.md: section \"The table\" does not mention `%s`", word)
+			}
 		}
 	}
 }

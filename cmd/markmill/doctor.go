@@ -154,7 +154,7 @@ func startKernel(ctx context.Context, k kernel.Kernel, program string) checked {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	session, err := k.Start(ctx, kernel.Options{Program: program, Dir: private, Env: os.Environ(), Private: inner, Glue: private,
+	session, err := k.Start(ctx, kernel.Options{Program: program, Dir: private, Env: os.Environ(), Private: inner,
 		Scraps: filepath.Join(private, "scraps"), Grace: time.Second})
 	if err != nil {
 		return fail(err)

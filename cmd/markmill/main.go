@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"markmill/engine/kernel"
+	"markmill/engine/process"
 	"markmill/engine/sandbox"
 )
 
@@ -24,8 +25,8 @@ func Main() int {
 		return kernel.ScrapMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv)
 	case sandbox.HelperName:
 		return sandbox.Main(os.Args[1:], os.Stderr)
-	case kernel.WardenName:
-		return kernel.WardenMain(os.Args[1:])
+	case process.WardenName:
+		return process.WardenMain(os.Args[1:])
 	}
 	// A run is short and its memory small: collecting it early costs more than it frees.
 	debug.SetGCPercent(400)

@@ -23,26 +23,26 @@ const ceiling = time.Minute
 
 // process is a process by its number and the moment of its start, so that another with the same number is not
 // taken for it.
-type process struct {
+type someProcess struct {
 	pid   int
 	start string
 	name  string
 }
 
-func processOf(pid int) (process, bool) {
+func processOf(pid int) (someProcess, bool) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return process{}, false
+		return someProcess{}, false
 	}
 	open, end := bytes.IndexByte(raw, '('), bytes.LastIndexByte(raw, ')')
 	f := strings.Fields(string(raw[end+1:]))
 	if f[0] == "Z" || f[0] == "X" {
-		return process{}, false
+		return someProcess{}, false
 	}
-	return process{pid, f[19], string(raw[open+1 : end])}, true
+	return someProcess{pid, f[19], string(raw[open+1 : end])}, true
 }
 
-func (p process) runs() bool {
+func (p someProcess) runs() bool {
 	now, ok := processOf(p.pid)
 	return ok && now.start == p.start
 }
@@ -142,7 +142,7 @@ func (u *underway) exitCode() int {
 }
 
 // warden finds the warden of the run.
-func (u *underway) warden() (found process) {
+func (u *underway) warden() (found someProcess) {
 	u.t.Helper()
 	eventually(u.t, "the warden", func() bool {
 		paths, _ := filepath.Glob("/proc/[1-9]*/cmdline")
@@ -170,7 +170,7 @@ func (u *underway) markmill(args ...string) (string, error) {
 }
 
 // processes are those whose numbers stand in lines "pid N".
-func processes(t *testing.T, text string) (list []process) {
+func processes(t *testing.T, text string) (list []someProcess) {
 	t.Helper()
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, "pid "); ok {
@@ -289,7 +289,7 @@ func TestNothingOutlivesARun(t *testing.T) {
 					}
 				}
 			}
-			eventually(t, "the end of all processes", func() bool { return !slices.ContainsFunc(all, process.runs) })
+			eventually(t, "the end of all processes", func() bool { return !slices.ContainsFunc(all, someProcess.runs) })
 			if out, err := u.markmill("runs", "reconcile"); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
@@ -306,7 +306,7 @@ func TestNothingOutlivesALimit(t *testing.T) {
 		t.Run(flag, func(t *testing.T) {
 			t.Parallel()
 			u := begin(t, "````bash {#a}\n"+descendants+"trap '' INT TERM\nsleep 300\n````\n", flag, "2").start()
-			var all []process
+			var all []someProcess
 			for !over(u.done) { // also those that end
 				paths, _ := filepath.Glob(filepath.Join(u.dir, "cache/markmill/work/*/tree/worktree/pids"))
 				for _, path := range paths {
@@ -392,7 +392,7 @@ func TestAStepAgainstTheWarden(t *testing.T) {
 			}
 			all := append(processes(t, text), u.warden())
 			u.Process.Kill()
-			eventually(t, "the end of all processes", func() bool { return !slices.ContainsFunc(all, process.runs) })
+			eventually(t, "the end of all processes", func() bool { return !slices.ContainsFunc(all, someProcess.runs) })
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
-	"markmill/engine/kernel"
+	"markmill/engine/process"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
@@ -484,7 +484,7 @@ func (a *app) prepare(plan *engine.Plan, output string) error {
 
 // runPlan runs a plan, shows its progress and reports how it ended.
 func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan, output string, o *runOptions) error {
-	kernel.SealDescriptors()
+	process.SealDescriptors()
 	ctx, stop := a.interruptible(ctx)
 	defer stop()
 	if remote.Is(output) && !o.frozen { // before the steps, for what they make to have a place

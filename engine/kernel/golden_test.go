@@ -218,7 +218,7 @@ func TestGoldenValuesReachBash(t *testing.T) {
 			continue
 		}
 		b := bound("v_"+strings.TrimPrefix(c.ID, "bash/"), v)
-		if err := bash.CanHold(b); err != nil {
+		if err := bash.ValidateParam(b); err != nil {
 			if c.ID != "bash/str_nul" && c.ID != "bash/dict_bool_none_key" { // NUL; null is an empty key
 				t.Errorf("%s: %v", c.ID, err)
 			}
@@ -293,7 +293,7 @@ func TestGoldenNames(t *testing.T) {
 			var name string
 			decode(t, item[0], &name)
 			v, _ := goldenValue(t, item[1])
-			err := k.CanHold(bound(name, v))
+			err := k.ValidateParam(bound(name, v))
 			if want := slices.Contains(refused[c.Language], id); (err != nil) != want {
 				t.Errorf("%s %q: %v", c.ID, name, err)
 			}

@@ -1,16 +1,15 @@
 package kernel
 
 import (
-	_ "embed" // the set-up of Python's kernels
+	"context"
+	"errors"
+	"slices"
 	"strings"
 
 	"markmill/engine/kernel/jupyter"
 	"markmill/notebooks"
 	"markmill/notebooks/inject"
 )
-
-//go:embed drivers/jupyter.py
-var jupyterPython string
 
 // jupyterKernel is an installed Jupyter kernel.
 type jupyterKernel struct{ spec jupyter.Spec }
@@ -23,32 +22,52 @@ const JupyterPrefix = "jupyter:"
 
 func (k jupyterKernel) Name() string { return JupyterPrefix + k.spec.Name }
 
-// Speaks says whether the kernel runs fences of the language lang, lower case.
-func (k jupyterKernel) Speaks(lang string) bool {
-	own := strings.ToLower(k.spec.Language)
-	if own == lang {
-		return true
+// Languages is the kernelspec's language, and every other word for it.
+func (k jupyterKernel) Languages() []string {
+	own := k.Language()
+	builtIn, _ := find(func(k Kernel) bool { return slices.Contains(k.Languages(), own) })
+	if builtIn == nil {
+		return []string{own}
 	}
-	a, okA := ForLanguage(own)
-	b, okB := ForLanguage(lang)
-	return okA && okB && a == b
+	return builtIn.Languages()
 }
+
+// Speaks reports whether the kernel runs fences of the language lang, lower case.
+func (k jupyterKernel) Speaks(lang string) bool { return slices.Contains(k.Languages(), lang) }
 
 // Language is that of the kernelspec, lower case.
 func (k jupyterKernel) Language() string { return strings.ToLower(k.spec.Language) }
 
-// Told says whether a step can have a folder and variables of its own. The protocol knows none: a kernel of Python is
-// told by the same way as of its parameters.
-func (k jupyterKernel) Told() bool { return k.isPython() }
+// AcceptsStepEnv reports whether a step can have a folder and environment variables of its own. Jupyter's protocol has
+// no way to pass them; Python gets them in a file, as it gets its parameters.
+func (k jupyterKernel) AcceptsStepEnv() bool { return k.isPython() }
 
-// CanHold refuses what the kernel's language cannot hold. Values reach a kernel of Python by a side
-// file; other languages have no such way, and get an assignment as papermill writes it.
-func (k jupyterKernel) CanHold(b notebooks.Bound) error {
+// ValidateParam refuses what the kernel's language cannot hold. Values reach Python by a file; other languages get an
+// assignment as papermill writes it.
+func (k jupyterKernel) ValidateParam(b notebooks.Bound) error {
 	if k.isPython() {
-		return python{}.CanHold(b)
+		return python{}.ValidateParam(b)
 	}
 	_, err := inject.Cell(k.spec.Language, []notebooks.Bound{b}, true)
 	return err
 }
 
 func (k jupyterKernel) isPython() bool { return strings.EqualFold(k.spec.Language, "python") }
+
+// Start starts the kernel, again if another process took its port in between.
+func (k jupyterKernel) Start(ctx context.Context, o Options) (Session, error) {
+	const tries = 5
+	for try := 1; ; try++ {
+		d := &jupyterDriver{kernel: k, cells: map[int]place{}}
+		s, err := open(ctx, k, o, d)
+		if err == nil {
+			d.s.family.Spare()
+			return s, nil
+		}
+		taken := d.connection.Transport == "tcp" && d.s.child != nil &&
+			(strings.Contains(err.Error(), "in use") || errors.Is(err, jupyter.ErrLost))
+		if !taken || try == tries || ctx.Err() != nil {
+			return nil, err
+		}
+	}
+}

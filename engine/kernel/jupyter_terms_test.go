@@ -16,11 +16,9 @@ import (
 	"time"
 
 	"markmill/engine/kernel/jupyter"
+	"markmill/engine/process"
 	"markmill/runs"
 )
-
-// patient gives a kernel time to answer an interrupt on a machine that has much else to do.
-func patient(o *Options) { o.Grace = 20 * time.Second }
 
 func TestJupyterInterruptByMessage(t *testing.T) {
 	k := installed(t, "python3").(jupyterKernel)
@@ -84,7 +82,7 @@ func TestJupyterKernelsThatDoNotStart(t *testing.T) {
 				defer cancel()
 			}
 			s, err := NewJupyter(jupyter.Spec{Name: "x", Language: "x", Argv: c.argv}).Start(ctx,
-				Options{Dir: t.TempDir(), Private: private, Env: []string{"PATH=" + os.Getenv("PATH")}, Grace: time.Second, Mark: NewMark()})
+				Options{Dir: t.TempDir(), Private: private, Env: []string{"PATH=" + os.Getenv("PATH")}, Grace: time.Second, Mark: process.NewMark()})
 			if err == nil {
 				s.Close()
 				t.Fatal("it started")

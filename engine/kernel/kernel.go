@@ -6,19 +6,23 @@ import (
 	"syscall"
 	"time"
 
+	"markmill/engine/process"
 	"markmill/notebooks"
 	"markmill/runs"
 )
 
-// Kernel is one way to interpret a language. A new kernel is one file and one line in the table.
+// Kernel is one way to interpret a language. It is stateless and shared by all runs. A new kernel is one file and one
+// line in the table.
 type Kernel interface {
 	// Name is the word that selects it: "bash", "python", "command:lua".
 	Name() string
-	// CanHold says whether a session could hold the parameter, before anything is started.
-	// It returns nil or a *notebooks.Error that says what cannot be held and how to mend it.
-	CanHold(notebooks.Bound) error
-	// Start starts an interpreter. A missing program is a *notebooks.Error of KindProvider.
-	// ctx bounds the start only.
+	// Languages are the words of a fence's info string that it runs, lower case. A fence that says only "shell" means
+	// the shell that people type at, which is bash.
+	Languages() []string
+	// ValidateParam checks, before anything is started, whether a session can hold the parameter. It returns nil or a
+	// *notebooks.Error that says what cannot be held and what to do instead.
+	ValidateParam(notebooks.Bound) error
+	// Start starts an interpreter. A missing program is a *notebooks.Error of KindProvider. ctx bounds the start only.
 	Start(ctx context.Context, o Options) (Session, error)
 }
 
@@ -26,25 +30,25 @@ type Kernel interface {
 type Options struct {
 	Program string   // path or name to look up in Env's PATH; "" is the kernel's own default
 	Dir     string   // working directory, absolute
-	Env     []string // the whole environment, "NAME=value"; nothing of the engine's own leaks in
+	Env     []string // the whole environment, "NAME=value"; nothing of the engine's own environment is added
 	Params  []notebooks.Bound
 	Private string // an empty directory of this session's own, absolute, outside the worktree
 	Strict  bool   // shells: any failing command fails the step
-	// Glue is the directory on PATH that holds the commands glue and scrap, and Scraps the file
-	// (JSON lines of runs.ScrapData) that they and the libraries of Python and Node append to.
-	Glue, Scraps string
+	// Scraps is the file (JSON lines of runs.ScrapData) that the commands glue and scrap, and the functions of Python and
+	// Node, append to.
+	Scraps string
 	// Wrap, when set, is put before the interpreter's argument vector (a sandbox helper).
 	Wrap []string
-	// Confine, when set, takes rights from the thread that starts the interpreter, and so from the
-	// interpreter. It is called on that thread, which ends with the interpreter.
+	// Confine, when set, takes rights from the thread that starts the interpreter, and so from the interpreter. It is
+	// called on that thread, which ends with the interpreter.
 	Confine func() error
-	// Attributes, when set, has the last word on how the interpreter's process is made: the
-	// namespaces that the helper in Wrap needs.
+	// Attributes, when set, may change how the interpreter's process is made, for the namespaces that the helper in Wrap
+	// needs.
 	Attributes func(*syscall.SysProcAttr)
-	// EndWithStep ends what a step leaves running with the step. Else it lives until the session is closed.
+	// EndWithStep ends what a step leaves running with the step. Otherwise it lives until the session is closed.
 	EndWithStep bool
-	// Mark, when set, is the run's: what the session starts has it, so that the run's Warden knows it.
-	Mark Mark
+	// Mark, when set, is the run's: everything that the session starts gets it, so that the run's Warden finds it.
+	Mark process.Mark
 	// Grace is how long an interrupt, then a term, may take before the next harder signal.
 	Grace time.Duration
 }
@@ -52,23 +56,23 @@ type Options struct {
 // Session is a live interpreter. It keeps variables, functions and directory from step to step.
 // One goroutine uses it at a time.
 type Session interface {
-	// Info says what runs: the resolved program, its version (may be found out lazily).
+	// Info describes the interpreter.
 	Info() Info
-	// Run runs one step to its end and returns when all that it wrote was handed to the writers. Processes that it
-	// started may go on; what they write is handed to the writers of the step that runs then. When ctx is done (a time
-	// limit, an interrupt) the interpreter gets an interrupt, then a term, then a kill, each after Grace, with all that
-	// the step started, also what left its process group; none of that is left, and the outcome says so. What earlier
-	// steps left goes on as long as the interpreter does. An error of the author's code is an Outcome, not an error: an
-	// error means that the engine failed.
+	// Run runs one step to its end and returns when everything that it wrote was handed to the writers. Processes that
+	// it started may go on; what they write goes to the writers of the step that runs then. When ctx is done (a time
+	// limit, an interrupt), the interpreter gets an interrupt, then a term, then a kill, each after Grace. So does
+	// everything that the step started, even outside of its process group: nothing of it is left, and the outcome says
+	// so. What earlier steps left goes on as long as the interpreter does. An error of the author's code is an Outcome;
+	// a Go error means that the engine failed.
 	Run(ctx context.Context, r Request) (Outcome, error)
-	// Bind sets parameters in the live session, over what the author's code set. It is how values
-	// reach a notebook whose defaults are a code-language parameters block.
+	// Bind sets parameters in the live session, over what the author's code set. This is how values reach a notebook
+	// whose defaults are a code-language parameters block.
 	Bind(ctx context.Context, params []notebooks.Bound) error
 	// EndStarted ends what the last step started and left running.
 	EndStarted()
 	// Running lists the processes of the session: those of the interpreter itself, and what steps left.
-	Running() (own []int, left []Process)
-	// Alive is false once the interpreter has ended; the session is then of no more use.
+	Running() (own []int, left []process.Info)
+	// Alive is false once the interpreter has ended; the session is useless then.
 	Alive() bool
 	// Close ends the interpreter and everything it started, and frees what the session held.
 	Close() error
@@ -91,8 +95,8 @@ type Request struct {
 	Env    map[string]string // of this step only
 	Stdout io.Writer         // gets the raw bytes as they come
 	Stderr io.Writer
-	// DisplayDir is where rich results are written that Outcome.Held does not have, as display-<k>.<ext>, k from 1. It
-	// is made only when needed.
+	// DisplayDir is where rich results are written that are not in Outcome.Held, as display-<k>.<ext>, k from 1. It is
+	// made only when needed.
 	DisplayDir string
 	// Ordered asks for Outcome.Outputs.
 	Ordered bool
@@ -103,39 +107,31 @@ type Display struct {
 	File string // base name in DisplayDir
 	MIME string
 	Alt  string // text/plain of the same result, "" without one
-	// ID is the id under which it may be updated, "" without one; Update says that it is shown only where an earlier
-	// step has shown one under that id.
+	// ID is the id by which it may be updated, "" without one. Update means that it replaces what an earlier step showed
+	// under that id, and is shown only there.
 	ID     string
 	Update bool
 }
 
 // Outcome is how a step ended.
 type Outcome struct {
-	Exit         int       // exit code; 1 for an exception; 128+n for signal n
-	TerminatedBy string    // "" or who ended it: "timeout", "interrupt", "signal KILL", …
-	Died         bool      // the interpreter is gone and its state with it
-	Restarted    bool      // the step ended the interpreter (exit 3) and the session stands again, with its state
-	Lost         string    // what a restart could not bring back, "" when nothing was lost
-	Leftover     int       // processes that the step left and that were ended with it
-	Left         []Process // what runs still, of this step and of earlier ones
+	Exit         int            // exit code; 1 for an exception; 128+n for signal n
+	TerminatedBy string         // "" or who ended it: "timeout", "interrupt", "signal KILL", …
+	Died         bool           // the interpreter is gone, and its state with it
+	Restarted    bool           // the step ended the interpreter (exit 3), which was restarted with its state
+	Lost         string         // what a restart could not bring back, "" when nothing was lost
+	Leftover     int            // processes that the step left and that were ended with it
+	Left         []process.Info // what still runs, of this step and of earlier ones
 	Displays     []Display
-	Held         map[string][]byte // by Display.File: the bytes of those that are not in DisplayDir, because messages brought them
+	Held         map[string][]byte // by Display.File: the bytes of those that came in messages and are not in DisplayDir
 	Err          *ExecError
 	Failed       *FailedCommand // of a shell, where it is certain
-	// Outputs are what came in which order, where Request.Ordered asks for it and the kernel knows; nil where it does
-	// not. Their counts of bytes are those of what was handed to the writers; File is a base name in DisplayDir.
+	// Outputs is what came in which order, if Request.Ordered asks for it and the kernel knows; else nil. Its counts of
+	// bytes are those of what was handed to the writers; File is a base name in DisplayDir.
 	Outputs []runs.OutputData
 }
 
-// Process is one that a step left running.
-type Process struct {
-	PID     int
-	Parent  int    // the process of this list that started it, 0 without one
-	Program string // base name of the file that it runs
-	Started uint64 // tells it from a later process of the same number
-}
-
-// ExecError is an exception as the interpreter told it.
+// ExecError is an exception as the interpreter reported it.
 type ExecError struct {
 	Name, Value string
 	Traceback   string // trimmed to the author's frames

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"markmill/engine/process"
 )
 
 // lives says which of the processes run.
@@ -20,17 +22,17 @@ func lives(pids []string) (alive []string) {
 	return alive
 }
 
-func numbers(list []Process) (pids []string) {
+func numbers(list []process.Info) (pids []string) {
 	for _, p := range list {
 		pids = append(pids, strconv.Itoa(p.PID))
 	}
 	return pids
 }
 
-func TestChildrenLiveUntilTheirSessionEnds(t *testing.T) {
-	each(t, func(d dialect) string { return d.outlive }, func(t *testing.T, d dialect) {
-		h := start(t, d.kernel)
-		got := h.run(d.outlive)
+func TestConformanceChildrenLiveUntilTheirSessionEnds(t *testing.T) {
+	each(t, "shell", func(t *testing.T, d dialect) {
+		h := start(t, d.kernel, impatient)
+		got := h.run(d.shell(outlive))
 		pids := strings.Fields(got.stdout)
 		if got.Exit != 0 || len(pids) != 5 || got.Leftover != 0 {
 			t.Fatalf("%+v", got)
@@ -50,7 +52,7 @@ func TestChildrenLiveUntilTheirSessionEnds(t *testing.T) {
 			t.Errorf("the step after: %+v", next)
 		}
 		// A step that is cut ends what it has started, and leaves alone what was there before.
-		out, stdout := h.endWhenReady(strings.ReplaceAll(d.outlive, "pids.txt", "more.txt")+"\n"+d.wait, context.DeadlineExceeded)
+		out, stdout := h.endWhenReady(d.shell(strings.ReplaceAll(outlive, "pids.txt", "more.txt"))+"\n"+d.step("wait"), context.DeadlineExceeded)
 		more := strings.Fields(stdout)
 		if out.TerminatedBy != "timeout" || len(more) != 6 {
 			t.Fatalf("%+v %q", out, stdout)
@@ -69,11 +71,11 @@ func TestChildrenLiveUntilTheirSessionEnds(t *testing.T) {
 }
 
 // What a step that is tried again has started is ended before it is; see Session.EndStarted.
-func TestEndStarted(t *testing.T) {
-	each(t, func(d dialect) string { return d.outlive }, func(t *testing.T, d dialect) {
-		h := start(t, d.kernel)
-		first := strings.Fields(h.run(d.outlive).stdout)
-		second := strings.Fields(h.run(strings.ReplaceAll(d.outlive, "pids.txt", "more.txt")).stdout)
+func TestConformanceEndStarted(t *testing.T) {
+	each(t, "shell", func(t *testing.T, d dialect) {
+		h := start(t, d.kernel, impatient)
+		first := strings.Fields(h.run(d.shell(outlive)).stdout)
+		second := strings.Fields(h.run(d.shell(strings.ReplaceAll(outlive, "pids.txt", "more.txt"))).stdout)
 		h.EndStarted()
 		if len(lives(first)) != 5 || len(lives(second)) != 0 || len(second) != 5 {
 			t.Errorf("%v and %v run of %v and %v", lives(first), lives(second), first, second)
@@ -121,24 +123,15 @@ func TestPassingProcessesAreNotLeft(t *testing.T) {
 }
 
 // What a process prints later is the output of the step that runs then, or else of the next one.
-func TestOutputOfWhatIsLeft(t *testing.T) {
-	each(t, func(d dialect) string { return d.outlive }, func(t *testing.T, d dialect) {
-		if strings.HasPrefix(d.kernel.Name(), JupyterPrefix) {
+func TestConformanceOutputOfWhatIsLeft(t *testing.T) {
+	each(t, "shell", func(t *testing.T, d dialect) {
+		if d.step("late") == "no" {
 			t.Skip("the kernel hands it on when it likes; see TestJupyterLateOutput")
 		}
-		shell := func(code string) string {
-			if d.kernel.Name() == "python" {
-				return "import subprocess\n_ = subprocess.call(['sh', '-c', " + pythonString(code) + "])"
-			}
-			if d.kernel.Name() == "node" {
-				return "require('child_process').execFileSync('sh', ['-c', " + pythonString(code) + "], { stdio: 'inherit' }); undefined"
-			}
-			return code
-		}
-		h := start(t, d.kernel)
+		h := start(t, d.kernel, impatient)
 		talk := "for n in 1 2; do read x <go$n; echo out$n; echo err$n >&2; echo done >said$n; done"
-		h.ok(shell("mkfifo go1 go2 said1 said2; sh -c '"+talk+"' &"), "")
-		if got := h.run(shell("echo a; echo >go1; read x <said1; echo b")); got.stdout != "a\nout1\nb\n" || got.stderr != "err1\n" {
+		h.ok(d.shell("mkfifo go1 go2 said1 said2; sh -c '"+talk+"' &"), "")
+		if got := h.run(d.shell("echo a; echo >go1; read x <said1; echo b")); got.stdout != "a\nout1\nb\n" || got.stderr != "err1\n" {
 			t.Errorf("during a step: %+v", got)
 		}
 		if err := os.WriteFile(filepath.Join(h.dir, "go2"), []byte("\n"), 0); err != nil {
@@ -147,26 +140,20 @@ func TestOutputOfWhatIsLeft(t *testing.T) {
 		if _, err := os.ReadFile(filepath.Join(h.dir, "said2")); err != nil {
 			t.Fatal(err)
 		}
-		if got := h.run(shell("echo c")); got.stdout != "out2\nc\n" || got.stderr != "err2\n" {
+		if got := h.run(d.shell("echo c")); got.stdout != "out2\nc\n" || got.stderr != "err2\n" {
 			t.Errorf("between two steps: %+v", got)
 		}
 	})
 }
 
 // A step ends although what it left holds its streams and never stops to print.
-func TestEndlessOutputOfWhatIsLeft(t *testing.T) {
-	each(t, func(d dialect) string { return d.outlive }, func(t *testing.T, d dialect) {
-		code := "yes & yes >&2 &"
-		switch name := d.kernel.Name(); {
-		case strings.HasPrefix(name, JupyterPrefix):
+func TestConformanceEndlessOutputOfWhatIsLeft(t *testing.T) {
+	each(t, "endless", func(t *testing.T, d dialect) {
+		if d.step("late") == "no" {
 			t.Skip("the kernel reads it, without an end")
-		case name == "python":
-			code = "import subprocess\nfor to in ('', '>&2'): p = subprocess.Popen('yes ' + to, shell=True)"
-		case name == "node":
-			code = "for (const to of ['', '>&2']) require('child_process').spawn('sh', ['-c', 'yes ' + to], { stdio: 'inherit' }).unref()"
 		}
-		h := start(t, d.kernel)
-		if got := h.run(code); got.Exit != 0 || len(got.Left) < 2 {
+		h := start(t, d.kernel, impatient)
+		if got := h.run(d.step("endless")); got.Exit != 0 || len(got.Left) < 2 {
 			t.Fatalf("%d, %+v", got.Exit, got.Left)
 		}
 		for range 3 {

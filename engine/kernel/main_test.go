@@ -17,8 +17,6 @@ func TestMain(m *testing.M) {
 		os.Exit(GlueMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
 	case "scrap":
 		os.Exit(ScrapMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
-	case WardenName:
-		os.Exit(WardenMain(os.Args[1:]))
 	}
 	if os.Getenv("KERNEL_TEST_HELPER") != "" {
 		startAndWait()

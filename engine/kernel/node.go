@@ -1,8 +1,10 @@
 package kernel
 
 import (
+	"cmp"
+	"context"
 	_ "embed" // the driver
-	"slices"
+	"strings"
 
 	"markmill/notebooks"
 )
@@ -10,24 +12,44 @@ import (
 //go:embed drivers/node.js
 var nodeDriver []byte
 
-// node is a kernel of JavaScript as Node runs it.
+var nodeKeywords = strings.Fields(`
+	await break case catch class const continue debugger default delete do else enum export extends
+	false finally for function if implements import in instanceof interface let new null package private
+	protected public return static super switch this throw true try typeof var void while with yield
+	arguments eval`)
+
+var nodeReserved = []reserved{
+	{"__mm_*", "Markmill's own driver uses it"},
+	{"globalThis undefined NaN Infinity Object", "it is JavaScript's own"},
+	{"Array Function Promise __proto__ constructor", "it is JavaScript's own"},
+	{"global process console require module exports", "it is Node's own"},
+	{"glue", "it records a scrap"},
+	{"scrap", "it reads a scrap"},
+	{"scraps", "it holds the scraps"},
+}
+
+// node runs JavaScript in Node.
 type node struct{}
 
 func newNode() Kernel { return node{} }
 
 func (node) Name() string { return "node" }
 
-// CanHold refuses names that are no variable of JavaScript or that would hide what it stands on.
-func (k node) CanHold(b notebooks.Bound) error {
-	name := b.Param.Name
-	switch {
-	case !identifier(name, "_$"):
-		return cannot(b, k.Name(), "it is not an identifier of JavaScript", "rename the parameter")
-	case slices.Contains(nodeKeywords, name):
-		return cannot(b, k.Name(), "it is a word of JavaScript itself", "rename the parameter")
-	}
-	if why := reservedName(nodeReserved, name); why != "" {
-		return cannot(b, k.Name(), why, "rename the parameter")
-	}
-	return nil
+func (node) Languages() []string { return []string{"node", "nodejs", "javascript", "js", "cjs"} }
+
+// ValidateParam refuses names that are no variable of JavaScript or that would shadow the driver's globals.
+func (k node) ValidateParam(b notebooks.Bound) error {
+	return validateName(b, k.Name(), "JavaScript", "_$", nodeKeywords, nodeReserved)
+}
+
+// Start starts the interpreter with its driver, which is written into the private folder.
+func (k node) Start(ctx context.Context, o Options) (Session, error) {
+	return open(ctx, k, o, &script{conversation: conversation{
+		params: wireParams,
+		command: func(s *session) ([]string, error) {
+			const driver = "driver.js"
+			argv := []string{cmp.Or(o.Program, "node"), s.path(driver), o.Private, o.Scraps}
+			return argv, s.write(driver, nodeDriver)
+		},
+	}})
 }

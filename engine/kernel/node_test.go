@@ -84,7 +84,7 @@ func TestNodeParametersAndScraps(t *testing.T) {
 	python.ok("scraps['all']['big'], scraps['all']['nan'], scraps['all']['list']", "(1000000000000000000000000000000, nan, [1, 'a', None])\n")
 	for _, name := range []string{"class", "await", "process", "require", "__proto__", "a b", "1x", ""} {
 		k, _ := Lookup("node")
-		if err := k.CanHold(bound(name, str(""))); err == nil {
+		if err := k.ValidateParam(bound(name, str(""))); err == nil {
 			t.Errorf("%q is held", name)
 		}
 	}

@@ -1,10 +1,12 @@
 package kernel
 
 import (
+	"cmp"
+	"context"
 	_ "embed" // the driver
-	"slices"
+	"strconv"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
 	"markmill/notebooks"
 )
@@ -21,40 +23,87 @@ var pythonRest string
 //go:embed drivers/python_ipython.py
 var pythonIPython string
 
-// pythonMore is what a step loads that needs it.
+// pythonMore is what the driver loads when a step needs it.
 var pythonMore = pythonRest + pythonIPython
 
-// python is a kernel of CPython's language: python3 with a small driver.
+var pythonKeywords = strings.Fields(`
+	False None True and as assert async await break class continue def del elif else except finally for
+	from global if import in is lambda nonlocal not or pass raise return try while with yield`)
+
+var pythonReserved = []reserved{
+	{"glue", "it records a scrap"},
+	{"scrap", "it reads a scrap"},
+	{"scraps", "it holds the scraps"},
+	{"display", "it shows a value"},
+}
+
+// python runs Python in CPython, with a small driver.
 type python struct{}
 
 func newPython() Kernel { return python{} }
 
 func (python) Name() string { return "python" }
 
-// CanHold refuses names that are no variable of Python or that would hide what it stands on.
-func (k python) CanHold(b notebooks.Bound) error {
-	name := b.Param.Name
-	switch {
-	case !identifier(name, "_"):
-		return cannot(b, k.Name(), "it is not an identifier of Python", "rename the parameter")
-	case slices.Contains(pythonKeywords, name):
-		return cannot(b, k.Name(), "it is a keyword of Python", "rename the parameter")
-	case strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__"):
-		return cannot(b, k.Name(), "Python keeps names of this form for itself", "rename the parameter")
-	}
-	if why := reservedName(pythonReserved, name); why != "" {
-		return cannot(b, k.Name(), why, "rename the parameter")
-	}
-	return nil
+func (python) Languages() []string {
+	return []string{"python", "python3", "py", "py3", "ipython", "ipython3"}
 }
 
-// identifier says whether name is made of letters, digits and the extra characters, and does not
-// begin with a digit. It is a little stricter than the languages are.
-func identifier(name, extra string) bool {
-	for i, r := range name {
-		if !unicode.IsLetter(r) && !strings.ContainsRune(extra, r) && (i == 0 || !unicode.IsDigit(r)) {
-			return false
-		}
+// ValidateParam refuses names that are no variable of Python or that would shadow the driver's globals.
+func (k python) ValidateParam(b notebooks.Bound) error {
+	if name := b.Param.Name; strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__") {
+		return invalidParam(b, k.Name(), "Python keeps names of this form for itself", "rename the parameter")
 	}
-	return name != ""
+	return validateName(b, k.Name(), "Python", "_", pythonKeywords, pythonReserved)
+}
+
+// pythonStart compiles the driver under a name by which tracebacks are trimmed. It is an argument, as in any -c program,
+// and leaves "" (the working directory) first on sys.path.
+const pythonStart = `import sys;D=sys.argv[1:];sys.argv[1:]=[];sys.argv[0]="";G={};` +
+	`exec(compile(D[0],"<markmill>","exec"),G);G["_mm_main"](D[1],D[2],D[3])`
+
+// Start starts the interpreter with its driver.
+func (k python) Start(ctx context.Context, o Options) (Session, error) {
+	return open(ctx, k, o, &script{orders: true, conversation: conversation{
+		params: pythonParams,
+		command: func(*session) ([]string, error) {
+			program := cmp.Or(o.Program, "python3")
+			return []string{program, "-c", pythonStart, pythonScraps + pythonDriver, o.Private, o.Scraps, pythonMore}, nil
+		},
+	}})
+}
+
+// pythonParams puts parameters that need no JSON into a file of their own: kind, name and text, each ended by NUL.
+// Python reads them without loading a module first.
+func pythonParams(params []notebooks.Bound) (map[string][]byte, error) {
+	var plain []byte
+	var rest []notebooks.Bound
+	for _, p := range params {
+		kind, text := "", p.Value.Text
+		switch p.Value.Type {
+		case notebooks.TypeNull:
+			kind = "null"
+		case notebooks.TypeBool:
+			kind, text = "bool", ""
+			if p.Value.Bool {
+				text = "1"
+			}
+		case notebooks.TypeInt:
+			kind = "int"
+		case notebooks.TypeFloat:
+			kind, text = "float", strconv.FormatFloat(p.Value.Float, 'g', -1, 64)
+		case notebooks.TypeString, notebooks.TypePath, notebooks.TypeSecret:
+			kind = "str"
+		}
+		const longInt = 600 // digits; above, Python has a limit, which the JSON way lifts
+		if kind == "" || strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text) || kind == "int" && len(text) > longInt {
+			rest = append(rest, p)
+			continue
+		}
+		plain = encodeNUL(encodeNUL(encodeNUL(plain, kind), p.Param.Name), text)
+	}
+	files, err := wireParams(rest)
+	if err == nil {
+		files["plain"] = plain
+	}
+	return files, err
 }

@@ -181,7 +181,7 @@ func TestPythonParameters(t *testing.T) {
 	}
 	for _, name := range []string{"class", "__name__", "glue", "None", "a b", "", "1x"} {
 		k, _ := Lookup("python")
-		if err := k.CanHold(bound(name, v(notebooks.TypeString, ""))); err == nil {
+		if err := k.ValidateParam(bound(name, v(notebooks.TypeString, ""))); err == nil {
 			t.Errorf("%q is held", name)
 		}
 	}
@@ -216,12 +216,12 @@ import os; os.environ['MPLBACKEND']`)
 // Far down in a notebook lines are counted in another way than near its top; what is told is the same.
 func TestPythonLinesFarDown(t *testing.T) {
 	const far = 100_000
+	h := startPython(t)
 	for _, code := range []string{
 		"1 / 0", "x = (1 +\n  2 / 0)", "def f():\n    return 1 / 0\nf()", "x = [\n1,\n", "if True:\nx = 1", "a b", "'open",
 		"@staticmethod\ndef g(a, *, b=1): return a\n[1 / n for n in (1, 0)]", "match 1:\n  case 1 if 1 / 0: pass", "f'{1 / 0}'", "class C:\n  x = 1 / 0",
 		"\n\n# comment\nraise ValueError('x')", "lambda: 0\nprint('ok')\n1 / 0", "try:\n  1 / 0\nexcept ValueError:\n  pass",
 	} {
-		h := startPython(t)
 		at := func(line int) (int, string) {
 			got := h.run(code, func(r *Request) { r.Line = line })
 			if got.Err == nil {

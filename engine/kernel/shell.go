@@ -2,11 +2,19 @@ package kernel
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	_ "embed" // the drivers
+	"fmt"
+	"io"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
 )
 
 //go:embed drivers/bash.sh
@@ -18,102 +26,57 @@ var shDriver string
 //go:embed drivers/zsh.sh
 var zshDriver string
 
-// shell is a kernel of the Bourne family: bash, sh and zsh.
+// shell runs a shell of the Bourne family: bash, sh or zsh.
 type shell struct {
-	name   string
-	driver string
-	loop   string
-	args   []string // before -c: no rc files
-	// arrays: lists and maps arrive as the shell's own arrays, else as JSON text.
+	name      string
+	languages []string
+	driver    string
+	loop      string
+	args      []string   // before -c: no rc files
+	reserved  []reserved // besides shellReserved
+	// arrays: lists and maps become the shell's own arrays, else JSON text.
 	arrays bool
-	// encode writes a value into the side file, so that the driver can read it back whole.
-	encode func(*bytes.Buffer, string)
-	// loses says what a restart cannot bring back, given all code that has run.
-	loses func(code []byte) string
+	// encode appends a field to a file so that the driver can read it back whole.
+	encode func(b []byte, field string) []byte
+	// functions: a restarted shell has the functions of the old one.
+	functions bool
 }
 
-func newShell(name string) Kernel {
-	switch name {
-	case "bash":
-		return &shell{name: name, driver: bashDriver, loop: loop, args: []string{"--norc", "--noprofile"}, arrays: true, encode: encodeNUL, loses: losesNothing}
-	case "zsh":
-		return &shell{name: name, driver: zshDriver, loop: zshLoop, args: []string{"-f"}, arrays: true, encode: encodeNUL, loses: losesNothing}
-	default:
-		return &shell{name: name, driver: shDriver, loop: loop, encode: encodeLines, loses: losesFunctions}
-	}
+func newBash() Kernel {
+	return &shell{name: "bash", languages: []string{"bash", "shell", "bash-script", "shellscript", "shell-script"},
+		driver: bashDriver, loop: loop, args: []string{"--norc", "--noprofile"},
+		arrays: true, encode: encodeNUL, functions: true}
 }
 
-func (k *shell) Name() string { return k.name }
-
-// encodeNUL ends each value with NUL, which no shell variable can hold.
-func encodeNUL(b *bytes.Buffer, value string) {
-	b.WriteString(value)
-	b.WriteByte(0)
+func newSh() Kernel {
+	return &shell{name: "sh", languages: []string{"sh", "dash", "posix"}, driver: shDriver, loop: loop, encode: encodeLines}
 }
 
-// encodeLines writes the number of lines and then the lines: a plain POSIX read knows no other end.
-func encodeLines(b *bytes.Buffer, value string) {
-	b.WriteString(strconv.Itoa(strings.Count(value, "\n") + 1))
-	b.WriteByte('\n')
-	b.WriteString(value)
-	b.WriteByte('\n')
+func newZsh() Kernel {
+	return &shell{name: "zsh", languages: []string{"zsh"}, driver: zshDriver, loop: zshLoop, args: []string{"-f"},
+		reserved: zshReserved, arrays: true, encode: encodeNUL, functions: true}
 }
 
-func losesNothing([]byte) string { return "" }
+func (k *shell) Name() string        { return k.name }
+func (k *shell) Languages() []string { return k.languages }
 
-// losesFunctions: a POSIX shell cannot print the functions that it has.
-func losesFunctions(code []byte) string {
-	if shellFunction.Match(code) {
-		return "the functions that earlier steps defined: sh cannot print them (bash and zsh can)"
-	}
-	return ""
+// encodeLines writes the number of lines and then the lines: a POSIX read knows no other end.
+func encodeLines(b []byte, field string) []byte {
+	b = strconv.AppendInt(b, int64(strings.Count(field, "\n")+1), 10)
+	b = append(append(b, '\n'), field...)
+	return append(b, '\n')
 }
 
-// params is the side file of the parameters: kind, name, and the value or the number of values
-// and the values.
-func (k *shell) params(bound []notebooks.Bound) []byte {
-	var b bytes.Buffer
-	put := func(values ...string) {
-		for _, v := range values {
-			k.encode(&b, v)
-		}
-	}
-	for _, p := range bound {
-		switch v := p.Value; {
-		case k.arrays && v.Type == notebooks.TypeList:
-			put("list", p.Param.Name, strconv.Itoa(len(v.List)))
-			for _, e := range v.List {
-				put(shellText(e))
-			}
-		case k.arrays && v.Type == notebooks.TypeMap:
-			put("map", p.Param.Name, strconv.Itoa(len(v.Entries)))
-			for _, e := range v.Entries {
-				put(shellText(e.Key), shellText(e.Value))
-			}
-		default:
-			put("text", p.Param.Name, shellText(v))
-		}
-	}
-	return b.Bytes()
-}
-
-// shellText is a value as a shell variable holds it. Bytes are themselves here.
-func shellText(v notebooks.Value) string {
-	if v.Type == notebooks.TypeBytes {
-		return v.Text
-	}
-	return v.Reveal()
-}
-
-// loop is what the shell is started with; the driver is its first argument. It stands on one line
-// and outside of any file and function, so that the author's line numbers count from 1, "declare"
-// makes globals, and messages begin with the notebook's name.
+// loop is what the shell is started with; the driver is its first argument. It stands on one line and outside of any file
+// and function, so that the author's line numbers count from 1, "declare" makes globals, and messages begin with the
+// notebook's name.
 const loop = `\eval "$1"; shift; while __mm_next; do \eval "$__mm_code"; { __mm_done "$?"; } 2>/dev/null; done`
 
-// zshLoop also lives through the errors that end a zsh script (an unset variable under -u). Its last word overrules a
-// bare "break" of the author's. The step is called done only when the next one is waited for: what leaves the loop all
+// zshLoop also survives the errors that end a zsh script (an unset variable under -u). Its last word overrules a bare
+// "break" of the author's. The step is reported as done only when the next one is waited for: what leaves the loop all
 // the same (a bare "return") ends the shell.
-const zshLoop = `\eval "$1"; shift; while __mm_next; do { \eval "$__mm_code"; } always { { __mm_s=$? __mm_f=$-; set +euxv; TRY_BLOCK_ERROR=0; } 2>/dev/null; continue; }; done`
+const zshLoop = `\eval "$1"; shift; while __mm_next; do { \eval "$__mm_code"; } always ` +
+	`{ { __mm_s=$? __mm_f=$-; set +euxv; TRY_BLOCK_ERROR=0; } 2>/dev/null; continue; }; done`
 
 // text is the driver's program for one session.
 func (k *shell) text(o Options) string {
@@ -125,7 +88,131 @@ func (k *shell) text(o Options) string {
 	if o.EndWithStep {
 		apart = "1"
 	}
-	return strings.NewReplacer("@APART@", apart, "@D@", singleQuote(o.Private), "@FLAGS@", flags, "@PIPEFAIL@", pipefail).Replace(k.driver)
+	return strings.NewReplacer("@APART@", apart, "@D@", singleQuote(o.Private), "@FLAGS@", flags, "@PIPEFAIL@", pipefail).
+		Replace(k.driver)
 }
 
 func singleQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+var (
+	shellName     = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	shellFunction = lazyregexp.New(`(?m)(^|[;&|({]|\bthen|\bdo|\belse)\s*` +
+		`(function\s+[A-Za-z_][A-Za-z0-9_]*|[A-Za-z_][A-Za-z0-9_]*\s*\(\s*\))`)
+)
+
+// ValidateParam refuses names that are no variable of a shell or that would change the shell itself, and values that no
+// shell variable can hold.
+func (k *shell) ValidateParam(b notebooks.Bound) error {
+	if !shellName.MatchString(b.Param.Name) {
+		return invalidParam(b, k.name, "a shell variable is made of ASCII letters, digits and _", "rename the parameter")
+	}
+	if why := cmp.Or(reservedName(shellReserved, b.Param.Name), reservedName(k.reserved, b.Param.Name)); why != "" {
+		return invalidParam(b, k.name, why, "rename the parameter")
+	}
+	texts := []string{}
+	switch v := b.Value; {
+	case k.arrays && v.Type == notebooks.TypeList:
+		for _, e := range v.List {
+			texts = append(texts, shellText(e))
+		}
+	case k.arrays && v.Type == notebooks.TypeMap:
+		seen := map[string]bool{}
+		for _, e := range v.Entries {
+			key := shellText(e.Key)
+			if key == "" && k.name == "bash" {
+				return invalidParam(b, k.name, "an associative array of bash has no empty key", "give the entry a name")
+			}
+			if seen[key] {
+				return invalidParam(b, k.name, fmt.Sprintf("two of its keys are both %q as text", key),
+					"give the entries different names")
+			}
+			seen[key] = true
+			texts = append(texts, key, shellText(e.Value))
+		}
+	default:
+		texts = append(texts, shellText(v))
+	}
+	for _, t := range texts {
+		if strings.ContainsRune(t, 0) {
+			return invalidParam(b, k.name, "its value holds a NUL, which no shell variable can",
+				"hand it over in a file, or use it from Python")
+		}
+	}
+	return nil
+}
+
+// Start starts the shell with its driver.
+func (k *shell) Start(ctx context.Context, o Options) (Session, error) {
+	return open(ctx, k, o, &shellDriver{kernel: k, conversation: conversation{
+		params: func(params []notebooks.Bound) (map[string][]byte, error) {
+			return map[string][]byte{fileParams: textParams(params, k.arrays, k.encode)}, nil
+		},
+		command: func(*session) ([]string, error) {
+			return slices.Concat([]string{cmp.Or(o.Program, k.name)}, k.args, []string{"-c", k.loop, k.name, k.text(o)}), nil
+		},
+	}})
+}
+
+// shellDriver drives a shell, which is restarted with its state when a step ends it.
+type shellDriver struct {
+	conversation
+	kernel *shell
+	now    Request
+	ran    []byte // code of all steps, kept if a restart has to say what it lost
+}
+
+// prepare writes the step: its name, as many newlines as make line numbers the notebook's, its folder, its environment,
+// and the code.
+func (d *shellDriver) prepare(r Request) (stdout, stderr io.Writer, err error) {
+	for name := range r.Env {
+		if !shellName.MatchString(name) {
+			return nil, nil, fmt.Errorf("the environment variable %q has a name that a shell cannot hold", name)
+		}
+	}
+	if !d.kernel.functions {
+		d.ran = append(append(d.ran, r.Code...), '\n')
+	}
+	d.now = r
+	encode := d.kernel.encode
+	b := stepMeta(r, encode, cmp.Or(r.File, d.kernel.name), strings.Repeat("\n", max(r.Line-1, 0)), r.Dir)
+	code := bytes.ReplaceAll(r.Code, []byte{0}, nil) // as a shell does with a script
+	return r.Stdout, r.Stderr, d.setStep(encode(encode(b, ""), string(code)), "")
+}
+
+// interrupt interrupts the group. A shell that is interrupted just before it starts a program waits for that program all
+// the same. So the program gets an interrupt of its own a little later. The shell does not: on a second one, bash ends
+// without running its trap on EXIT, which saves its state.
+func (d *shellDriver) interrupt() (again func()) {
+	d.conversation.interrupt()
+	return func() { d.s.family.SignalChildren(syscall.SIGINT) }
+}
+
+func (d *shellDriver) reply(e ending, out *Outcome) error {
+	if out.Exit == 0 && !e.gone {
+		return nil
+	}
+	said, _ := os.ReadFile(d.s.path(fileFailed)) // if the driver said nothing, or half of it, no command is named
+	os.Remove(d.s.path(fileFailed))
+	if out.Exit != 0 {
+		out.Failed = failedCommand(said, d.now, out.Exit)
+	}
+	return nil
+}
+
+func (d *shellDriver) saved() bool {
+	state, err := os.ReadFile(d.s.path(fileState))
+	return err == nil && bytes.HasSuffix(state, []byte("__mm_whole=1\n"))
+}
+
+func (d *shellDriver) revived() (lost string) {
+	os.Remove(d.s.path(fileState))
+	return d.loses()
+}
+
+// loses says what a restart does not bring back.
+func (d *shellDriver) loses() string {
+	if !d.kernel.functions && shellFunction.Match(d.ran) {
+		return "the functions that earlier steps defined: sh cannot print them (bash and zsh can)"
+	}
+	return ""
+}

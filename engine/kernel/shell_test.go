@@ -48,7 +48,7 @@ func TestShellsOutliveExit(t *testing.T) {
 }
 
 func (h *harness) definesFunctions() bool {
-	return h.Session.(*shellSession).kernel.loses(h.Session.(*shellSession).ran) != ""
+	return h.Session.(*session).driver.(*shellDriver).loses() != ""
 }
 
 func TestStrict(t *testing.T) {
@@ -153,7 +153,7 @@ func TestBashMapKeys(t *testing.T) {
 	}
 	nothingRan(t, h)
 	empty := notebooks.Value{Type: notebooks.TypeMap, Entries: []notebooks.Entry{{Key: notebooks.Value{Type: notebooks.TypeString}}}}
-	if err := bash.CanHold(bound("m", empty)); err == nil {
+	if err := bash.ValidateParam(bound("m", empty)); err == nil {
 		t.Error("an empty key is not refused")
 	}
 }
@@ -164,17 +164,17 @@ func TestShellsRefuseWhatTheyCannotHold(t *testing.T) {
 		k, _ := Lookup(name)
 		for _, bad := range []string{"PATH", "IFS", "ENV", "BASH_ENV", "BASH", "BASHOPTS", "LD_PRELOAD", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "UID", "EUID", "PPID",
 			"HOME", "__mm_x", "MARKMILL_RUN", "LC_ALL", "_", "RANDOM", "a-b", "é", "1a", "", "a b", "x;id", "x\ny", "x[0]"} {
-			if err := k.CanHold(bound(bad, text)); err == nil {
+			if err := k.ValidateParam(bound(bad, text)); err == nil {
 				t.Errorf("%s holds %q", name, bad)
 			}
 		}
 		for _, good := range []string{"x", "_x", "X1", "path_", "Home", "threshold"} {
-			if err := k.CanHold(bound(good, text)); err != nil {
+			if err := k.ValidateParam(bound(good, text)); err != nil {
 				t.Error(err)
 			}
 		}
 		nul := notebooks.Value{Type: notebooks.TypeString, Text: "a\x00b"}
-		if err := k.CanHold(bound("x", nul)); err == nil {
+		if err := k.ValidateParam(bound("x", nul)); err == nil {
 			t.Errorf("%s holds a NUL", name)
 		}
 	}

@@ -1,0 +1,159 @@
+package kernel
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+const (
+	pipeSize   = 1 << 20   // what a pipe holds, where the system lets it grow
+	bufferSize = 256 << 10 // what is read from a stream at once
+)
+
+// pipe is a named pipe in the session's private folder. Unlike a bare descriptor, an interpreter can open it again after
+// the author's code closed or redirected its own, and the author's children inherit nothing of the engine's. The engine
+// holds it open in both directions: it never sees an end of file, and opening the other end never blocks.
+type pipe struct {
+	path string
+	f    *os.File
+	raw  syscall.RawConn
+
+	// Of a stream of output.
+	mu     sync.Mutex
+	buf    []byte
+	to     io.Writer // gets what is read; nil while no step runs
+	failed error     // of to, or of reading
+}
+
+func newPipe(dir, name string) (*pipe, error) {
+	p := &pipe{path: filepath.Join(dir, name)}
+	var err error
+	if p.f, err = makeFIFO(p.path); err != nil {
+		return nil, fmt.Errorf("making the pipe %s: %w", p.path, err)
+	}
+	if p.raw, err = p.f.SyscallConn(); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// newStream makes a pipe for a stream of output: large, with a buffer and a goroutine that reads it. The goroutine lives
+// as long as the pipe: most steps print little, and starting and stopping it for each would cost more than that.
+func newStream(dir, name string) (*pipe, error) {
+	p, err := newPipe(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	p.buf = make([]byte, bufferSize)
+	growFIFO(p.raw)
+	// Read calls again when something has come, until the pipe is closed.
+	go p.raw.Read(func(fd uintptr) (done bool) {
+		for p.hand(fd) > 0 {
+		}
+		return false
+	})
+	return p, nil
+}
+
+// writer opens the end that an interpreter is started with.
+func (p *pipe) writer() (*os.File, error) {
+	f, err := openFIFO(p.path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the pipe %s: %w", p.path, err)
+	}
+	return f, nil
+}
+
+// hand reads once, hands on what it got, and returns how much that was. A writer that fails does not stall the step: the
+// stream is read on.
+func (p *pipe) hand(fd uintptr) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.to == nil {
+		return 0
+	}
+	n, err := readFIFO(fd, p.buf)
+	if err != nil && err != syscall.EAGAIN && p.failed == nil {
+		p.failed = err
+	}
+	if n > 0 && p.failed == nil {
+		_, p.failed = p.to.Write(p.buf[:n])
+	}
+	return max(n, 0)
+}
+
+// drain hands on what is in the pipe now. It reads no more than a pipe holds, so that a thread that keeps writing cannot
+// keep a step from ending, and reports whether there was more.
+func (p *pipe) drain() (more bool, err error) {
+	err = p.raw.Control(func(fd uintptr) {
+		for left := pipeSize; left > 0; {
+			n := p.hand(fd)
+			if n == 0 {
+				return
+			}
+			left -= n
+		}
+		more = true
+	})
+	return more, err
+}
+
+// begin starts to hand the stream on to w, beginning with what came since the last step.
+func (p *pipe) begin(w io.Writer) error {
+	p.mu.Lock()
+	p.to, p.failed = w, nil
+	p.mu.Unlock()
+	more, err := p.drain()
+	if more { // the pipe was never empty, so the reading goroutine may not be woken
+		go func() {
+			for more, err := p.drain(); more && err == nil; {
+				more, err = p.drain()
+			}
+		}()
+	}
+	return err
+}
+
+// end hands on the last of a step's output, and returns the first error.
+func (p *pipe) end() error {
+	_, err := p.drain()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.to = nil
+	return cmp.Or(p.failed, err)
+}
+
+func (p *pipe) close() {
+	if p != nil {
+		p.f.Close()
+		os.Remove(p.path)
+	}
+}
+
+// pumpBoth hands both streams on until the returned function is called.
+func pumpBoth(out, err *pipe, stdout, stderr io.Writer) (finish func() error) {
+	begun := errors.Join(out.begin(stdout), err.begin(stderr))
+	return func() error { return errors.Join(begun, out.end(), err.end()) }
+}
+
+// tail keeps the last bytes that an interpreter printed while it failed to start.
+type tail struct{ b bytes.Buffer }
+
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 4 << 10
+	t.b.Write(p)
+	if n := t.b.Len() - most; n > 0 {
+		t.b.Next(n)
+	}
+	return len(p), nil
+}
+
+func (t *tail) text() string { return t.b.String() }

@@ -1,0 +1,35 @@
+package process
+
+import (
+	"math"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// SealDescriptors keeps the descriptors that Markmill inherited, above the three standard ones, from every program that it
+// starts: no sandbox takes back what is already open.
+func SealDescriptors() {
+	if unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return
+	}
+	for _, fd := range descriptors() { // before Linux 5.11
+		unix.CloseOnExec(fd)
+	}
+}
+
+// descriptors lists the open descriptors above the standard three.
+func descriptors() []int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return nil
+	}
+	var fds []int
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			fds = append(fds, fd)
+		}
+	}
+	return fds
+}

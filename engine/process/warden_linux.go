@@ -1,0 +1,245 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Warden is a small process beside a run that ends what the run has started when Markmill no longer can, because it was
+// killed.
+//
+// The warden holds one end of a socket and Markmill the other. When Markmill is gone, however it went, the system closes
+// its end, and the warden looks through all processes for those with the run's mark, in their limits or in their
+// environment, until there are none. It is in a session of its own, so that neither a terminal's signals nor one to
+// Markmill's group reach it. From Landlock 6 on no step can signal it.
+type Warden struct {
+	program, run string
+	mark         Mark
+
+	proc  *os.Process
+	line  *os.File
+	ended chan struct{}
+	hello *atomic.Bool // it has said that it is a warden
+}
+
+// wardenVariable is set in a warden's environment. Without it, a program that does not know WardenName and runs notebooks
+// instead would start itself endlessly.
+const wardenVariable = "MARKMILL_WARDEN"
+
+// wardens are the wardens that this process started, which no Family may take for a step's.
+var wardens sync.Map
+
+// StartWarden starts a warden. program must call WardenMain when it is started as WardenName. run is shown in lists of
+// processes.
+func StartWarden(program, run string, mark Mark) (*Warden, error) {
+	if os.Getenv(wardenVariable) != "" {
+		return nil, errors.New("this program was started as a run's warden, but runs a notebook: it must call WardenMain")
+	}
+	w := &Warden{program: program, run: run, mark: mark}
+	return w, w.start()
+}
+
+func (w *Warden) start() error {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("the line to the run's warden: %w", err)
+	}
+	theirs := os.NewFile(uintptr(ends[1]), "warden")
+	defer theirs.Close()
+	// Waiting on our end must not block a thread.
+	if err := unix.SetNonblock(ends[0], true); err != nil {
+		return err
+	}
+	line := os.NewFile(uintptr(ends[0]), "warden")
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		line.Close()
+		return err
+	}
+	defer null.Close()
+	env := []string{wardenVariable + "=" + w.mark.word(), "GOMAXPROCS=1"}
+	if outer := os.Getenv(sessionVariable); outer != "" {
+		env = append(env, sessionVariable+"="+outer) // so that the run around this one finds its warden, too
+	}
+	proc, err := os.StartProcess(w.program, []string{WardenName, w.run, w.mark.word()}, &os.ProcAttr{
+		Dir: "/", Env: env, Files: []*os.File{theirs, null, null}, Sys: &syscall.SysProcAttr{Setsid: true}})
+	if err != nil {
+		line.Close()
+		return fmt.Errorf("starting the run's warden, %s: %w", w.program, err)
+	}
+	wardens.Store(proc.Pid, true)
+	ended := make(chan struct{})
+	hello := new(atomic.Bool)
+	w.proc, w.line, w.ended, w.hello = proc, line, ended, hello
+	go func() {
+		var word [1]byte
+		n, _ := line.Read(word[:])
+		hello.Store(n == 1)
+		if state, err := proc.Wait(); err == nil && state.Sys().(syscall.WaitStatus).Signaled() {
+			hello.Store(true) // something killed it, perhaps before it could say so
+		}
+		wardens.Delete(proc.Pid)
+		close(ended)
+	}()
+	return nil
+}
+
+// Stand makes sure that the warden still runs: it replaces one that was killed.
+func (w *Warden) Stand() error {
+	select {
+	case <-w.ended:
+	default:
+		return nil
+	}
+	w.line.Close()
+	if !w.hello.Load() {
+		return fmt.Errorf("%s did not become the run's warden", w.program)
+	}
+	return w.start()
+}
+
+// Close ends the warden.
+func (w *Warden) Close() {
+	w.proc.Kill()
+	<-w.ended
+	w.line.Close()
+}
+
+// WardenMain is the warden's main function: it waits until the other end of its standard input is closed, and then ends
+// every process with the mark.
+func WardenMain(args []string) int {
+	if len(args) != 2 {
+		return 2
+	}
+	n, err := strconv.ParseUint(args[1], 16, 64)
+	if err != nil || Mark(n).run() == 0 {
+		return 2
+	}
+	dropInherited()
+	look := openProcesses() // now: later there may be no descriptor left to open
+	for _, err := unix.Write(0, []byte{'.'}); err == unix.EINTR; {
+		_, err = unix.Write(0, []byte{'.'})
+	}
+	for buf := make([]byte, 16); ; {
+		if n, err := unix.Read(0, buf); n == 0 || err != nil && err != unix.EINTR {
+			break
+		}
+	}
+	Mark(n).endAllBy(look, time.Minute)
+	return 0
+}
+
+// dropInherited closes the descriptors that Markmill inherited: a pipe that stays open here would keep its reader
+// waiting.
+func dropInherited() {
+	for _, fd := range descriptors() {
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if err == nil && flags&unix.FD_CLOEXEC == 0 { // the others are Go's own
+			unix.Close(fd)
+		}
+	}
+}
+
+// endAll kills every process of the run until none is found. It gives up after patience: a process that waits for a disk
+// cannot be killed.
+func (m Mark) endAll(patience time.Duration) {
+	look := openProcesses()
+	defer look.close()
+	m.endAllBy(look, patience)
+}
+
+func (m Mark) endAllBy(look processes, patience time.Duration) {
+	// One look can miss a process that is in the middle of execve(2), or that was started behind the look's position by
+	// a process that had ended when the look came to it.
+	const clean = 3
+	deadline, word := time.Now().Add(patience), []byte(m.word())
+	for looks := 0; looks < clean && time.Now().Before(deadline); looks++ {
+		if found := m.foundBy(look); len(found) > 0 {
+			end(found, unix.SIGKILL, time.Second, func(pid int) bool { return m.owns(pid, word) })
+			looks = -1
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// found lists the processes of the run that one look sees.
+func (m Mark) found() []int {
+	look := openProcesses()
+	defer look.close()
+	return m.foundBy(look)
+}
+
+func (m Mark) foundBy(look processes) []int {
+	var found []int
+	word := []byte(m.word())
+	for _, pid := range look.list() {
+		if pid != os.Getpid() && m.owns(pid, word) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// processes is the open folder /proc. It stays open because a process that may no longer open anything (RLIMIT_NOFILE 0)
+// can still read what is open.
+type processes struct{ fd int }
+
+func openProcesses() processes {
+	fd, err := openAt(unix.AT_FDCWD, "/proc", unix.O_DIRECTORY)
+	if err != nil {
+		fd = -1
+	}
+	return processes{fd}
+}
+
+func (p processes) close() { unix.Close(p.fd) }
+
+func (p processes) list() []int {
+	var pids []int
+	var buf [8192]byte
+	for unix.Seek(p.fd, 0, 0); ; {
+		n, err := unix.ReadDirent(p.fd, buf[:])
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 {
+			return pids
+		}
+		var names []string
+		_, _, names = unix.ParseDirent(buf[:n], -1, names)
+		for _, name := range names {
+			if pid, err := strconv.Atoi(name); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+}
+
+// owns reports whether a process runs and belongs to the run.
+func (m Mark) owns(pid int, word []byte) bool {
+	if ended(pid) {
+		return false
+	}
+	if markOf(pid).run() == m.run() {
+		return true
+	}
+	has, _ := hasTag(pid, word)
+	return has
+}
+
+// ended reports whether a process has ended. It works without a free descriptor: what has ended has no program.
+func ended(pid int) bool {
+	if info, ok := statOf(pid); ok {
+		return info.over()
+	}
+	_, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
+	return errors.Is(err, unix.ENOENT)
+}
