@@ -119,11 +119,14 @@ func (s *Source) planGit(ctx context.Context, parts []filePatch, patch []byte, s
 		if p.newPath == "" {
 			continue
 		}
-		c, err := readChange(scratch, p.newPath)
+		made, err := stateOf(scratch, p.newPath)
 		if err != nil {
 			return nil, err
 		}
-		comes = append(comes, c)
+		if made.Mode == modeDir {
+			made.Mode = modeGitlink
+		}
+		comes = append(comes, change{p.newPath, made.data, made.Mode})
 	}
 	return inOrder(goes, comes), nil
 }
@@ -141,39 +144,21 @@ func inOrder(goes, comes []change) []change {
 
 // copyPath copies what stands at a path of the checkout to below another folder. What is not there is left out.
 func copyPath(root, path, to string) error {
-	f, name, err := reach(root, path)
-	if err != nil {
-		return ignoreMissing(root, path, err)
-	}
-	defer f.close()
-	st, err := f.lstat(name)
-	if gone(err) {
-		return nil
-	}
-	if err != nil {
+	is, err := stateOf(root, path)
+	if err != nil || is.Mode == 0 {
 		return err
 	}
 	full := filepath.Join(to, filepath.FromSlash(path))
 	if err := os.MkdirAll(filepath.Dir(full), 0o777); err != nil {
 		return err
 	}
-	switch st.kind() {
-	case kindDir:
+	switch is.Mode {
+	case modeDir:
 		return os.MkdirAll(full, 0o777)
-	case kindLink:
-		target, err := f.readlink(name)
-		if err != nil {
-			return err
-		}
-		return os.Symlink(target, full)
-	case kindFile:
-		data, _, err := f.content(name, st.size)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(full, data, os.FileMode(0o600|st.mode&0o100))
+	case modeLink:
+		return os.Symlink(string(is.data), full)
 	}
-	return errConflict
+	return os.WriteFile(full, is.data, os.FileMode(0o600|is.Mode&0o100))
 }
 
 // ignoreMissing takes a path for missing whose folder is missing or is a file, not one that lies behind a symbolic
@@ -192,31 +177,6 @@ func ignoreMissing(root, path string, err error) error {
 		}
 	}
 	return nil
-}
-
-// readChange reads what the Git program has made of a path.
-func readChange(scratch, path string) (change, error) {
-	c := change{path: path}
-	full := filepath.Join(scratch, filepath.FromSlash(path))
-	info, err := os.Lstat(full)
-	if err != nil {
-		return c, err
-	}
-	switch {
-	case info.IsDir():
-		c.mode = modeGitlink
-	case info.Mode()&os.ModeSymlink != 0:
-		target, err := os.Readlink(full)
-		c.mode, c.data = modeLink, []byte(target)
-		return c, err
-	default:
-		c.mode = modeFile | 0o644
-		if info.Mode()&0o100 != 0 {
-			c.mode = modeFile | 0o755
-		}
-		c.data, err = os.ReadFile(full)
-	}
-	return c, err
 }
 
 // hasResult says whether every file stands as the run left it.
@@ -326,35 +286,20 @@ func planFile(root string, p *filePatch, removed map[string]bool) (c change, err
 	var old []byte
 	var mode uint32
 	if p.oldPath != "" {
-		f, name, err := reach(root, p.oldPath)
+		is, err := stateOf(root, p.oldPath)
 		if err != nil {
 			return c, err
 		}
-		defer f.close()
-		st, err := f.lstat(name)
-		if err != nil {
-			return c, err
+		if is.Mode == 0 || is.Mode == modeDir {
+			return c, errConflict
 		}
-		mode = st.gitMode()
-		if mode == modeLink {
-			target, err := f.readlink(name)
-			if err != nil {
-				return c, err
-			}
-			old = []byte(target)
-		} else if old, _, err = f.content(name, st.size); err != nil {
-			return c, err
-		}
+		old, mode = is.data, is.Mode
 		if p.oldMode != 0 && p.oldMode&modeType != mode&modeType {
 			return c, errConflict
 		}
 	}
 	if p.newPath != "" && p.newPath != p.oldPath && !removed[p.newPath] {
-		f, name, err := reach(root, p.newPath)
-		if err == nil {
-			_, err = f.lstat(name)
-			f.close()
-		}
+		_, err := statAt(root, p.newPath)
 		if err == nil && !isFolder(filepath.Join(root, p.newPath)) {
 			return c, errConflict // in the way
 		}

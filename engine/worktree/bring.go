@@ -157,6 +157,16 @@ func reach(root, path string) (*folder, string, error) {
 	}
 }
 
+// statAt looks at a path below root, through no symbolic link.
+func statAt(root, path string) (stat, error) {
+	f, name, err := reach(root, path)
+	if err != nil {
+		return stat{}, err
+	}
+	defer f.close()
+	return f.lstat(name)
+}
+
 // removeUp removes a file, and the folders that it leaves empty.
 func removeUp(root, path string) error {
 	full := filepath.Join(root, filepath.FromSlash(path))
@@ -235,12 +245,7 @@ func (s *Source) ignoredFiles(ign *ignores, patterns []string) ([]string, error)
 // keep. It is read only when the index changed.
 func (t *Tree) readForced() {
 	index := filepath.Join(t.GitDir(), "index")
-	f, name, err := reach(filepath.Dir(index), "index")
-	if err != nil {
-		return
-	}
-	defer f.close()
-	st, err := f.lstat(name)
+	st, err := statAt(filepath.Dir(index), "index")
 	if err != nil || st == t.indexSt {
 		return
 	}

@@ -7,11 +7,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/go-git/go-git/v6/plumbing/format/packfile"
 
 	"markmill/notebooks"
 	"markmill/runs"
@@ -37,10 +38,9 @@ func (t *Tree) Bundle(dir string) (*runs.BundleData, error) {
 	}
 	defer os.Remove(f.Name()) // gone after the rename
 	sum := sha256.New()
-	w := &countingWriter{w: io.MultiWriter(f, sum)}
-	buffered := bufio.NewWriterSize(w, 64<<10)
+	buffered := bufio.NewWriterSize(io.MultiWriter(f, sum), 64<<10)
 	buffered.WriteString(t.bundleHead(ref))
-	if err = writePack(buffered, t.fmt, t.ofRun(), t.store.get, nil); err == nil {
+	if err = writePack(buffered, t.fmt, t.ofRun(), t.store.get); err == nil {
 		err = buffered.Flush()
 	}
 	if err == nil {
@@ -48,6 +48,10 @@ func (t *Tree) Bundle(dir string) (*runs.BundleData, error) {
 	}
 	if err == nil {
 		err = f.Sync()
+	}
+	var size int64
+	if err == nil {
+		size, err = f.Seek(0, io.SeekCurrent)
 	}
 	if e := f.Close(); err == nil {
 		err = e
@@ -58,7 +62,7 @@ func (t *Tree) Bundle(dir string) (*runs.BundleData, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &runs.BundleData{File: runs.BundleFile, Digest: runs.Digest("sha256:" + hex.EncodeToString(sum.Sum(nil))), Bytes: int64(w.n), Ref: ref}, nil
+	return &runs.BundleData{File: runs.BundleFile, Digest: runs.Digest("sha256:" + hex.EncodeToString(sum.Sum(nil))), Bytes: size, Ref: ref}, nil
 }
 
 // bundleHead is a bundle's text before its pack (gitformat-bundle). HEAD is there for `git fetch FILE` without a ref.
@@ -182,94 +186,59 @@ func OpenBundle(path string) (_ *Bundle, err error) {
 			err = &notebooks.Error{Kind: notebooks.KindRecord, File: path, Msg: "cannot be read as a run's Git bundle: " + err.Error(), Err: err}
 		}
 	}()
-	r := &packReader{r: bufio.NewReaderSize(f, 64<<10)}
-	if err := b.readHead(r); err != nil {
+	info, err := f.Stat()
+	if err != nil {
 		return nil, err
 	}
-	return b, b.readPack(r)
+	head, err := b.readHead(bufio.NewReaderSize(f, 64<<10))
+	if err != nil {
+		return nil, err
+	}
+	_, err = scanPack(io.NewSectionReader(f, head, info.Size()-head), b.fmt, func(o packfile.ObjectHeader) {
+		d := rawDigest(o.Hash.Bytes())
+		b.order = append(b.order, d)
+		b.objects[d] = bundled{o.Type.String(), o.Size, head + o.ContentOffset}
+	})
+	return b, err
 }
 
 // Close gives the file back.
 func (b *Bundle) Close() error { return b.file.Close() }
 
-func (b *Bundle) readHead(r *packReader) error {
+// readHead reads the text before the pack, and returns its size.
+func (b *Bundle) readHead(r *bufio.Reader) (size int64, err error) {
 	refs := map[string]OID{}
 	for n := 0; ; n++ {
-		line, err := r.line()
+		data, err := r.ReadSlice('\n') // of a limited length
+		line := string(data)
+		size += int64(len(line))
 		switch text := strings.TrimSuffix(line, "\n"); {
 		case err != nil:
-			return err
+			return 0, err
 		case n == 0 && (line == bundleV2 || line == bundleV3):
 		case n == 0:
-			return errors.New("it does not begin as one")
+			return 0, errors.New("it does not begin as one")
 		case text == "@object-format=sha256":
 			b.fmt = formatSHA256
 		case text == "":
 			b.tip = refs["HEAD"]
 			if b.ref == "" || refs[b.ref] != b.tip {
-				return errors.New("its header does not name one commit of one run")
+				return 0, errors.New("its header does not name one commit of one run")
 			}
-			return nil
+			return size, nil
 		case text[0] == '-' && b.base == "":
 			oid, _, _ := strings.Cut(text[1:], " ")
 			b.base = OID(oid)
 		default:
 			oid, name, found := strings.Cut(text, " ")
 			if _, ok := b.fmt.parse(OID(oid)); !ok || !found || name != "HEAD" && (b.ref != "" || !validRef(name)) {
-				return fmt.Errorf("line %d of its header is not understood", n+1)
+				return 0, fmt.Errorf("line %d of its header is not understood", n+1)
 			}
 			if refs[name] = OID(oid); name != "HEAD" {
 				b.ref = name
 			}
 		}
 	}
-}
-
-func (b *Bundle) readPack(r *packReader) error {
-	r.sum = b.fmt.new()
-	head := make([]byte, 12)
-	if _, err := io.ReadFull(r, head); err != nil {
-		return err
-	}
-	if string(head[:8]) != "PACK\x00\x00\x00\x02" {
-		return errors.New("its pack does not begin as one")
-	}
-	count := int(head[8])<<24 | int(head[9])<<16 | int(head[10])<<8 | int(head[11])
-	for range count {
-		kind, size, err := readEntryHead(r)
-		if err != nil {
-			return err
-		}
-		at := r.n
-		zr, err := zlib.NewReader(r)
-		if err != nil {
-			return err
-		}
-		h := b.fmt.new()
-		h.Write(header(kind, size))
-		if n, err := io.Copy(h, io.LimitReader(zr, size+1)); err != nil || n != size {
-			return errors.Join(err, errors.New("an object is not as long as it says"))
-		}
-		if err := zr.Close(); err != nil {
-			return err
-		}
-		var d digest
-		h.Sum(d[:0])
-		b.order = append(b.order, d)
-		b.objects[d] = bundled{kind, size, at}
-	}
-	want := r.sum.Sum(nil)
-	got := make([]byte, len(want))
-	if _, err := io.ReadFull(r, got); err != nil {
-		return err
-	}
-	if string(got) != string(want) {
-		return errors.New("its pack does not have the checksum that it ends with")
-	}
-	if _, err := r.ReadByte(); err != io.EOF {
-		return errors.New("something follows its pack")
-	}
-	return nil
 }
 
 // get reads an object of the bundle.
@@ -307,13 +276,8 @@ func (b *Bundle) reach(from ...digest) ([]digest, error) {
 			return nil, err
 		}
 		if kind == "commit" {
-			head, _, _ := strings.Cut(string(data), "\n\n")
-			for line := range strings.SplitSeq(head, "\n") {
-				word, oid, _ := strings.Cut(line, " ")
-				if next, ok := b.fmt.parse(OID(oid)); ok && (word == "tree" || word == "parent") {
-					from = append(from, next)
-				}
-			}
+			commit := parseCommit(b.fmt, data)
+			from = append(append(from, commit.tree), commit.parents...)
 			continue
 		}
 		entries, err := parseTree(b.fmt, data)
@@ -325,40 +289,6 @@ func (b *Bundle) reach(from ...digest) ([]digest, error) {
 		}
 	}
 	return list, nil
-}
-
-// packReader counts and digests what is read. It reads single bytes, so that decompressing takes no byte too many.
-type packReader struct {
-	r   *bufio.Reader
-	n   int64
-	sum hash.Hash // nil before the pack
-}
-
-func (p *packReader) took(b []byte) {
-	p.n += int64(len(b))
-	if p.sum != nil {
-		p.sum.Write(b)
-	}
-}
-
-func (p *packReader) Read(b []byte) (int, error) {
-	n, err := p.r.Read(b)
-	p.took(b[:n])
-	return n, err
-}
-
-func (p *packReader) ReadByte() (byte, error) {
-	c, err := p.r.ReadByte()
-	if err == nil {
-		p.took([]byte{c})
-	}
-	return c, err
-}
-
-func (p *packReader) line() (string, error) {
-	line, err := p.r.ReadSlice('\n')
-	p.took(line)
-	return string(line), err
 }
 
 // Any says whether match takes the content of any object of the bundle.

@@ -21,7 +21,18 @@ type PathChange struct {
 // read, and no file. Of the checkout, a file differs that Git says was changed, and whose content is another.
 func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error) {
 	were, are := map[string]digest{}, map[string]digest{}
-	if err := differ(old, new, old.root, new.root, "", want, were, are); err != nil {
+	err := diffTrees("", old.root, new.root, old.tree, new.tree, func(at string, a, b treeEntry) {
+		if !want(path.Base(at)) || isFile(a.mode) && isFile(b.mode) && a.oid == b.oid {
+			return
+		}
+		if isFile(a.mode) {
+			were[at] = a.oid
+		}
+		if isFile(b.mode) {
+			are[at] = b.oid
+		}
+	})
+	if err != nil {
 		return nil, err
 	}
 	for p, there := range new.dirty {
@@ -30,11 +41,14 @@ func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error)
 		}
 		delete(were, p)
 		delete(are, p)
-		was, err := old.find(p)
+		e, err := old.at(p)
 		if err != nil {
 			return nil, err
 		}
-		is := digest{}
+		var was, is digest
+		if isFile(e.mode) {
+			was = e.oid
+		}
 		if there {
 			data, err := new.readDisk(p, maxHashed)
 			if err != nil {
@@ -64,13 +78,9 @@ func (f *Files) Entry(name string) (blob OID, mode string, ok bool, err error) {
 	if _, known := f.dirty[name]; known {
 		return f.entryOnDisk(name)
 	}
-	entries, err := f.folder(strings.TrimPrefix(path.Dir(name), "."))
-	if err != nil {
+	e, err := f.at(name)
+	if err != nil || e.mode == 0 || e.mode == modeDir {
 		return "", "", false, err
-	}
-	e, ok := entryOf(entries, path.Base(name))
-	if !ok || e.mode == folderMode {
-		return "", "", false, nil
 	}
 	if isFile(e.mode) && e.mode != scriptMode { // old versions of Git wrote other modes
 		e.mode = fileMode
@@ -108,70 +118,44 @@ func (f *Files) entryOnDisk(name string) (OID, string, bool, error) {
 	return "", "", false, nil
 }
 
-// find is the blob of a regular file of the tree; zero where there is none.
-func (f *Files) find(name string) (digest, error) {
-	entries, err := f.folder(strings.TrimPrefix(path.Dir(name), "."))
-	if err != nil {
-		return digest{}, err
-	}
-	if e, ok := entryOf(entries, path.Base(name)); ok && isFile(e.mode) {
-		return e.oid, nil
-	}
-	return digest{}, nil
-}
-
-// differ collects the files that differ between two trees; the zero digest is no tree.
-func differ(old, new *Files, a, b digest, dir string, want func(string) bool, were, are map[string]digest) error {
+// diffTrees calls visit for each path that is no folder and that differs between two trees; the zero digest is an empty
+// tree, and the zero entry none.
+func diffTrees(prefix string, a, b digest, readA, readB func(digest) ([]treeEntry, error),
+	visit func(path string, a, b treeEntry)) error {
 	if a == b {
 		return nil
 	}
-	type pair struct{ a, b treeEntry }
-	both := map[string]*pair{}
-	for i, side := range []*Files{old, new} {
-		id := a
-		if i == 1 {
-			id = b
-		}
+	both := map[string]*[2]treeEntry{}
+	for i, id := range []digest{a, b} {
 		if id.zero() {
 			continue
 		}
-		entries, err := side.tree(id)
+		entries, err := []func(digest) ([]treeEntry, error){readA, readB}[i](id)
 		if err != nil {
 			return err
 		}
 		for _, e := range entries {
-			p := both[e.name]
-			if p == nil {
-				p = &pair{}
-				both[e.name] = p
+			if both[e.name] == nil {
+				both[e.name] = &[2]treeEntry{}
 			}
-			if i == 0 {
-				p.a = e
-			} else {
-				p.b = e
-			}
+			both[e.name][i] = e
 		}
 	}
-	for name, p := range both {
-		at := path.Join(dir, name)
-		var sub [2]digest
-		if p.a.mode == folderMode {
-			sub[0] = p.a.oid
-		}
-		if p.b.mode == folderMode {
-			sub[1] = p.b.oid
-		}
-		if err := differ(old, new, sub[0], sub[1], at, want, were, are); err != nil {
-			return err
-		}
-		if isFile(p.a.mode) && isFile(p.b.mode) && p.a.oid == p.b.oid || !want(name) {
+	for name, pair := range both {
+		if pair[0] == pair[1] {
 			continue
 		}
-		if isFile(p.a.mode) {
-			were[at] = p.a.oid
+		var folders [2]digest
+		for i := range pair {
+			if pair[i].mode == modeDir {
+				folders[i], pair[i] = pair[i].oid, treeEntry{}
+			}
 		}
-		if isFile(p.b.mode) {
-			are[at] = p.b.oid
+		if pair[0].mode != 0 || pair[1].mode != 0 {
+			visit(prefix+name, pair[0], pair[1])
+		}
+		if err := diffTrees(prefix+name+"/", folders[0], folders[1], readA, readB, visit); err != nil {
+			return err
 		}
 	}
 	return nil

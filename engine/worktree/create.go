@@ -123,7 +123,11 @@ func (t *Tree) make(ctx context.Context) error {
 		return err
 	}
 	t.keepRules()
-	return writeIndex(index, t.fmt, t.root)
+	if err := writeIndex(index, t.fmt, t.root); err != nil {
+		return err
+	}
+	t.indexSt, err = statAt(filepath.Dir(index), "index") // what stands in it is captured: there is no need to read it
+	return err
 }
 
 func (t *Tree) headFile() []byte {
@@ -237,7 +241,10 @@ func InPlace(ctx context.Context, s *Source, o Options) (*Tree, error) {
 		if index, e := readIndex(filepath.Join(s.gitDir, "index"), t.fmt); e == nil {
 			t.known = func(path string, st stat) (digest, bool) {
 				e, ok := index[path]
-				return e.oid, ok && e.same(st)
+				if !ok || !e.same(st) {
+					return digest{}, false
+				}
+				return rawDigest(e.Hash.Bytes()), true
 			}
 		}
 		err = t.settleBase(ctx)

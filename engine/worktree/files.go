@@ -90,21 +90,28 @@ func (f *Files) tree(id digest) ([]treeEntry, error) {
 
 // folder finds the entries of a folder of the tree; "" is the top. A folder that is not there has none.
 func (f *Files) folder(dir string) ([]treeEntry, error) {
-	at := f.root
-	if dir != "" {
-		for part := range strings.SplitSeq(dir, "/") {
-			entries, err := f.tree(at)
-			if err != nil {
-				return nil, err
-			}
-			e, ok := entryOf(entries, part)
-			if !ok || e.mode != folderMode {
-				return nil, nil
-			}
-			at = e.oid
+	if dir == "" {
+		return f.tree(f.root)
+	}
+	e, err := f.at(dir)
+	if err != nil || e.mode != modeDir {
+		return nil, err
+	}
+	return f.tree(e.oid)
+}
+
+// at is the entry of a path of the tree; the zero entry where nothing stands.
+func (f *Files) at(name string) (treeEntry, error) {
+	entries, err := f.folder(strings.TrimPrefix(path.Dir(name), "."))
+	if err != nil {
+		return treeEntry{}, err
+	}
+	for _, e := range entries {
+		if e.name == path.Base(name) {
+			return e, nil
 		}
 	}
-	return f.tree(at)
+	return treeEntry{}, nil
 }
 
 // isFile says that a mode is that of a regular file. Old versions of Git wrote group-writable ones.
@@ -144,7 +151,7 @@ func (f *Files) All(want func(name string) bool) ([]string, error) {
 		}
 		for _, e := range entries {
 			switch at := path.Join(dir, e.name); {
-			case e.mode == folderMode:
+			case e.mode == modeDir:
 				if err := walk(e.oid, at); err != nil {
 					return err
 				}
@@ -177,12 +184,11 @@ func (f *Files) Read(name string, most int64) ([]byte, error) {
 		}
 		return f.readDisk(name, most)
 	}
-	entries, err := f.folder(strings.TrimPrefix(path.Dir(name), "."))
+	e, err := f.at(name)
 	if err != nil {
 		return nil, err
 	}
-	e, ok := entryOf(entries, path.Base(name))
-	if !ok || !isFile(e.mode) {
+	if !isFile(e.mode) {
 		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 	}
 	return f.src.blob(name, e.oid, most)

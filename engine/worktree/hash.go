@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"crypto"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,15 +14,22 @@ type digest [32]byte
 
 // format is the object format of a repository.
 type format struct {
-	name string // as extensions.objectFormat spells it
-	size int
-	new  func() hash.Hash
+	name   string // as extensions.objectFormat spells it
+	size   int
+	new    func() hash.Hash
+	crypto crypto.Hash
 }
 
 var (
-	formatSHA1   = &format{"sha1", sha1.Size, sha1.New}
-	formatSHA256 = &format{"sha256", sha256.Size, sha256.New}
+	formatSHA1   = &format{"sha1", sha1.Size, sha1.New, crypto.SHA1}
+	formatSHA256 = &format{"sha256", sha256.Size, sha256.New, crypto.SHA256}
 )
+
+// rawDigest is a digest from its bytes.
+func rawDigest(b []byte) (d digest) {
+	copy(d[:], b)
+	return d
+}
 
 func (d digest) zero() bool { return d == digest{} }
 

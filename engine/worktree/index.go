@@ -1,12 +1,15 @@
 package worktree
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
+
+	"github.com/go-git/go-git/v6/plumbing/format/index"
+	"github.com/go-git/go-git/v6/plumbing/hash"
 )
 
 // writeIndex writes a Git index (version 2) of what is captured, complete with stats and the cache
@@ -80,115 +83,39 @@ func appendCache(buf []byte, f *format, n *node, name string) ([]byte, int) {
 
 // indexed is an entry of an index that somebody else wrote.
 type indexed struct {
-	ctime, mtime       int64
-	dev, ino, mode     uint32
-	uid, gid, size     uint32
-	oid                digest
-	stage              int
-	skip, intent, racy bool
+	*index.Entry
+	racy bool // written in the second in which its file changed: the content may have changed since (racy Git)
 }
 
-var errIndex = errors.New("an index that is not understood")
-
-// readIndex reads versions 2 to 4. A split or sparse index is errIndex: the Git program reads those.
+// readIndex reads the index at path; a missing one is empty. A split or sparse index is an error: the Git program reads
+// those. The checksum is not verified: a step that can write the index can write that too, and it costs most of the time.
 func readIndex(path string, f *format) (map[string]indexed, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return map[string]indexed{}, nil
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	fi, err := os.Stat(path)
+	defer file.Close()
+	fi, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	be := binary.BigEndian
-	if len(data) < 12+f.size || string(data[:4]) != "DIRC" {
-		return nil, errIndex
+	var list index.Index
+	if err := index.NewDecoder(file, hash.New(f.crypto), index.WithSkipHash()).Decode(&list); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
-	version, count := be.Uint32(data[4:]), int(be.Uint32(data[8:]))
-	if version < 2 || version > 4 {
-		return nil, fmt.Errorf("%w: version %d", errIndex, version)
-	}
-	body := data[12 : len(data)-f.size]
-	out := make(map[string]indexed, min(count, len(body)/62))
-	prev := ""
-	for range count {
-		if len(body) < 42+f.size {
-			return nil, errIndex
-		}
-		word := func(i int) uint32 { return be.Uint32(body[4*i:]) }
-		e := indexed{
-			ctime: int64(word(0))*1e9 + int64(word(1)), mtime: int64(word(2))*1e9 + int64(word(3)),
-			dev: word(4), ino: word(5), mode: word(6), uid: word(7), gid: word(8), size: word(9),
-		}
-		copy(e.oid[:], body[40:40+f.size])
-		flags := be.Uint16(body[40+f.size:])
-		e.stage = int(flags >> 12 & 3)
-		at := 42 + f.size
-		if flags&0x4000 != 0 && version >= 3 {
-			if len(body) < at+2 {
-				return nil, errIndex
-			}
-			more := be.Uint16(body[at:])
-			e.skip, e.intent = more&0x4000 != 0, more&0x2000 != 0
-			at += 2
-		}
-		var name string
-		if version == 4 {
-			cut, n := offsetVarint(body[at:])
-			end := bytes.IndexByte(body[at+n:], 0)
-			if n == 0 || cut > len(prev) || end < 0 {
-				return nil, errIndex
-			}
-			name = prev[:len(prev)-cut] + string(body[at+n:at+n+end])
-			at += n + end + 1
-		} else {
-			end := bytes.IndexByte(body[at:], 0)
-			if end < 0 {
-				return nil, errIndex
-			}
-			name = string(body[at : at+end])
-			at += end
-			at += 8 - at%8
-		}
-		if at > len(body) {
-			return nil, errIndex
-		}
-		if e.mode == modeDir {
-			return nil, fmt.Errorf("%w: it is sparse", errIndex)
-		}
-		// Written in the same second as the index: the content may have changed since, unseen (racy Git).
-		e.racy = e.mtime/1e9 >= fi.ModTime().Unix()
-		out[name], prev = e, name
-		body = body[at:]
-	}
-	for len(body) >= 8 {
-		if string(body[:4]) == "link" {
-			return nil, fmt.Errorf("%w: it is split", errIndex)
-		}
-		body = body[min(len(body), 8+int(be.Uint32(body[4:]))):]
+	out := make(map[string]indexed, len(list.Entries))
+	for _, e := range list.Entries {
+		out[e.Name] = indexed{e, e.ModifiedAt.Unix() >= fi.ModTime().Unix()}
 	}
 	return out, nil
 }
 
-// offsetVarint reads the number that version 4 cuts from the name before.
-func offsetVarint(b []byte) (v, n int) {
-	for n < len(b) && n < 5 {
-		c := b[n]
-		v = v<<7 | int(c&0x7f)
-		n++
-		if c&0x80 == 0 {
-			return v, n
-		}
-		v++
-	}
-	return 0, 0
-}
-
-// same tells whether a file still is what the index says, by its stat alone.
+// same reports whether a file still is what the index says, judged by its stat alone.
 func (e indexed) same(st stat) bool {
-	return !e.racy && e.stage == 0 && !e.intent && st.mtime == e.mtime && st.ctime == e.ctime &&
-		uint32(st.ino) == e.ino && uint32(st.size) == e.size && st.gitMode() == e.mode && e.mtime != 0
+	return !e.racy && e.Stage == index.Merged && !e.IntentToAdd && !e.ModifiedAt.IsZero() &&
+		st.mtime == e.ModifiedAt.UnixNano() && st.ctime == e.CreatedAt.UnixNano() &&
+		uint32(st.ino) == e.Inode && uint32(st.size) == e.Size && st.gitMode() == uint32(e.Mode)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"markmill/notebooks"
@@ -84,20 +83,10 @@ func (w *painting) commit(id digest) (*painted, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &painted{id: id, order: len(w.seen)}
-	head, _, _ := strings.Cut(string(data), "\n\n")
-	for line := range strings.Lines(head) {
-		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		switch name {
-		case "parent":
-			if p, ok := w.s.fmt.parse(OID(value)); ok && !w.shallow[w.s.fmt.oid(id)] {
-				c.parents = append(c.parents, p)
-			}
-		case "committer":
-			if words := strings.Fields(value); len(words) > 1 {
-				c.date, _ = strconv.ParseInt(words[len(words)-2], 10, 64)
-			}
-		}
+	read := parseCommit(w.s.fmt, data)
+	c := &painted{id: id, parents: read.parents, date: read.date, order: len(w.seen)}
+	if w.shallow[w.s.fmt.oid(id)] {
+		c.parents = nil
 	}
 	w.seen[id] = c
 	return c, nil

@@ -121,12 +121,45 @@ func (s *Source) treeOf(commit digest) (digest, error) {
 	if err != nil {
 		return digest{}, err
 	}
-	line, _, _ := strings.Cut(string(data), "\n")
-	tree, ok := s.fmt.parse(OID(strings.TrimPrefix(line, "tree ")))
-	if !ok {
+	c := parseCommit(s.fmt, data)
+	if c.tree.zero() {
 		return digest{}, fmt.Errorf("commit %s names no tree", s.fmt.oid(commit))
 	}
-	return tree, nil
+	return c.tree, nil
+}
+
+// commitObject is what a commit says, as far as Git reads it: its tree, then its parents, then its people.
+type commitObject struct {
+	tree    digest
+	parents []digest
+	date    int64 // of the committer, in seconds
+	message string
+}
+
+// parseCommit reads a commit object. What is missing or damaged is zero.
+func parseCommit(f *format, data []byte) (c commitObject) {
+	head, message, _ := strings.Cut(string(data), "\n\n")
+	c.message = message
+	named := func(field string) (d digest, ok bool) {
+		line, rest, _ := strings.Cut(head, "\n")
+		name, ok := strings.CutPrefix(line, field+" ")
+		if ok {
+			d, ok = f.parse(OID(name))
+			head = rest
+		}
+		return d, ok
+	}
+	c.tree, _ = named("tree")
+	for d, ok := named("parent"); ok; d, ok = named("parent") {
+		c.parents = append(c.parents, d)
+	}
+	if _, committer, ok := strings.Cut("\n"+head, "\ncommitter "); ok {
+		committer, _, _ = strings.Cut(committer, "\n")
+		if words := strings.Fields(committer); len(words) > 1 {
+			c.date, _ = strconv.ParseInt(words[len(words)-2], 10, 64)
+		}
+	}
+	return c
 }
 
 // treeEntry is one entry of a tree object.

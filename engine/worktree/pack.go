@@ -5,24 +5,27 @@ import (
 	"compress/zlib"
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
+	"fmt"
 	"io"
-	"slices"
+
+	"github.com/go-git/go-git/v6/plumbing"
+	"github.com/go-git/go-git/v6/plumbing/format/idxfile"
+	"github.com/go-git/go-git/v6/plumbing/format/packfile"
+	"github.com/go-git/go-git/v6/plumbing/hash"
 )
 
-// packed is where an object stands in a pack.
-type packed struct {
-	oid    digest
-	crc    uint32
-	offset uint64
-}
+// packKinds are the types of the objects that a run makes, as a pack numbers them.
+var packKinds = map[string]byte{"commit": 1, "tree": 2, "blob": 3}
 
-// writePack writes objects as one pack, whole and without deltas. each gets where an object stands; it may be nil.
-func writePack(to io.Writer, f *format, list []digest, get func(digest) (kind string, data []byte, err error), each func(packed)) error {
+// writePack writes objects as one pack, whole and without deltas. go-git's encoder would first collect the content of all
+// objects in memory.
+func writePack(to io.Writer, f *format, list []digest, get func(digest) (kind string, data []byte, err error)) error {
 	sum := f.new()
-	w := &countingWriter{w: io.MultiWriter(to, sum)}
-	head := append([]byte("PACK"), 0, 0, 0, 2)
-	w.Write(binary.BigEndian.AppendUint32(head, uint32(len(list))))
+	w := io.MultiWriter(to, sum)
+	head := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(len(list)))
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
 	zw, err := zlib.NewWriterLevel(w, zlib.BestSpeed)
 	if err != nil {
 		return err
@@ -32,28 +35,24 @@ func writePack(to io.Writer, f *format, list []digest, get func(digest) (kind st
 		if err != nil {
 			return err
 		}
-		p := packed{oid: d, offset: w.n}
-		w.crc = 0
-		w.Write(entryHead(kind, uint64(len(data))))
-		zw.Reset(w)
-		zw.Write(data) // an error of the writer stays in w
-		zw.Close()
-		p.crc = w.crc
-		if each != nil {
-			each(p)
+		if _, err := w.Write(entryHead(kind, uint64(len(data)))); err != nil {
+			return err
 		}
-		if w.err != nil {
-			return w.err
+		zw.Reset(w)
+		if _, err := zw.Write(data); err != nil {
+			return err
+		}
+		if err := zw.Close(); err != nil {
+			return err
 		}
 	}
-	w.Write(sum.Sum(nil))
-	return w.err
+	_, err = w.Write(sum.Sum(nil))
+	return err
 }
 
 // entryHead is the type and size before an object's deflated content.
 func entryHead(kind string, size uint64) []byte {
-	code := map[string]byte{"commit": 1, "tree": 2, "blob": 3}[kind]
-	b := []byte{code<<4 | byte(size&15)}
+	b := []byte{packKinds[kind]<<4 | byte(size&15)}
 	for size >>= 4; size > 0; size >>= 7 {
 		b[len(b)-1] |= 0x80
 		b = append(b, byte(size&0x7f))
@@ -61,84 +60,56 @@ func entryHead(kind string, size uint64) []byte {
 	return b
 }
 
-// readEntryHead reads what entryHead writes.
-func readEntryHead(r io.ByteReader) (kind string, size int64, err error) {
-	c, err := r.ReadByte()
+// scanPack reads a pack through to its end, verifies its checksum, and returns that. It refuses deltas and tags, which
+// writePack does not write.
+func scanPack(r io.ReadSeeker, f *format, each func(packfile.ObjectHeader)) (sum plumbing.Hash, err error) {
+	var opts []packfile.ScannerOption
+	if f == formatSHA256 {
+		opts = append(opts, packfile.WithSHA256())
+	}
+	s := packfile.NewScanner(r, opts...)
+	for s.Scan() {
+		switch v := s.Data().Value().(type) {
+		case packfile.ObjectHeader:
+			if packKinds[v.Type.String()] == 0 {
+				return sum, fmt.Errorf("its pack holds an object of the kind %s", v.Type)
+			}
+			each(v)
+		case plumbing.Hash:
+			sum = v
+		}
+	}
+	if err := s.Error(); err != nil {
+		return sum, err
+	}
+	end, err := s.Seek(0, io.SeekCurrent)
 	if err != nil {
-		return "", 0, err
+		return sum, err
 	}
-	switch c >> 4 & 7 {
-	case 1:
-		kind = "commit"
-	case 2:
-		kind = "tree"
-	case 3:
-		kind = "blob"
-	default:
-		return "", 0, errors.New("an object of another kind than commit, tree and blob")
+	if size, err := r.Seek(0, io.SeekEnd); err != nil || size != end {
+		return sum, errors.Join(err, errors.New("something follows its pack"))
 	}
-	size = int64(c & 15)
-	for shift := 4; c&0x80 != 0; shift += 7 {
-		if c, err = r.ReadByte(); err != nil {
-			return "", 0, err
-		}
-		if shift > 50 {
-			return "", 0, errors.New("an object of an impossible size")
-		}
-		size |= int64(c&0x7f) << shift
-	}
-	return kind, size, nil
+	return sum, nil
 }
 
-// packIndex is the content of a pack's index (version 2).
-func packIndex(f *format, list []packed, pack digest) []byte {
-	slices.SortFunc(list, func(a, b packed) int { return bytes.Compare(a.oid[:], b.oid[:]) })
-	be := binary.BigEndian
-	out := []byte{0xff, 't', 'O', 'c', 0, 0, 0, 2}
-	n := 0
-	for first := range 256 {
-		for n < len(list) && int(list[n].oid[0]) <= first {
-			n++
-		}
-		out = be.AppendUint32(out, uint32(n))
+// indexPack returns the index of a pack, and the checksum that names both.
+func indexPack(r io.ReadSeeker, f *format) (data []byte, name digest, err error) {
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return nil, name, err
 	}
-	for _, p := range list {
-		out = append(out, p.oid[:f.size]...)
+	var w idxfile.Writer
+	sum, err := scanPack(r, f, func(o packfile.ObjectHeader) { w.Add(o.Hash, uint64(o.Offset), o.Crc32) })
+	if err != nil {
+		return nil, name, err
 	}
-	for _, p := range list {
-		out = be.AppendUint32(out, p.crc)
+	if err := w.OnFooter(sum); err != nil {
+		return nil, name, err
 	}
-	var far []byte
-	for _, p := range list {
-		if p.offset < 1<<31 {
-			out = be.AppendUint32(out, uint32(p.offset))
-			continue
-		}
-		out = be.AppendUint32(out, 1<<31|uint32(len(far)/8))
-		far = be.AppendUint64(far, p.offset)
+	index, err := w.Index()
+	if err != nil {
+		return nil, name, err
 	}
-	out = append(out, far...)
-	out = append(out, pack[:f.size]...)
-	h := f.new()
-	h.Write(out)
-	return h.Sum(out)
-}
-
-// countingWriter knows its position, the checksum since crc was cleared, and its first error.
-type countingWriter struct {
-	w   io.Writer
-	n   uint64
-	crc uint32
-	err error
-}
-
-func (c *countingWriter) Write(p []byte) (int, error) {
-	if c.err != nil {
-		return 0, c.err
-	}
-	n, err := c.w.Write(p)
-	c.n += uint64(n)
-	c.crc = crc32.Update(c.crc, crc32.IEEETable, p[:n])
-	c.err = err
-	return n, err
+	var out bytes.Buffer
+	err = idxfile.Encode(&out, hash.New(f.crypto), index)
+	return out.Bytes(), rawDigest(sum.Bytes()), err
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,14 +75,10 @@ func (s *Source) addPack(list []digest, get func(digest) (kind string, data []by
 		return nil, err
 	}
 	defer os.Remove(f.Name())
-	var index []packed
-	err = writePack(f, s.fmt, list, get, func(p packed) { index = append(index, p) })
+	var index []byte
 	var name digest
-	if err == nil {
-		_, err = f.Seek(-int64(s.fmt.size), io.SeekEnd)
-	}
-	if err == nil {
-		_, err = io.ReadFull(f, name[:s.fmt.size])
+	if err = writePack(f, s.fmt, list, get); err == nil {
+		index, name, err = indexPack(f, s.fmt)
 	}
 	if err == nil {
 		err = f.Sync()
@@ -103,7 +99,7 @@ func (s *Source) addPack(list []digest, get func(digest) (kind string, data []by
 	}
 	tmp := f.Name() + tempIndex
 	defer os.Remove(tmp)
-	if err := writeSynced(tmp, packIndex(s.fmt, index, name)); err != nil {
+	if err := writeSynced(tmp, index); err != nil {
 		return nil, err
 	}
 	if err := os.Chmod(f.Name(), 0o444); err != nil {
@@ -248,21 +244,30 @@ func orNothing(oid string) string {
 	return oid
 }
 
-// Branch makes a branch whose one commit on top of base holds tree, a run's last one, and returns that commit. Objects
-// that the repository lacks are taken from the run's bundle, nil for a run that changed nothing; of those only what the
-// branch needs is written. A branch of that name that has such a commit already is left as it is; any other is refused.
-// Nothing is checked out. runID is the run that it is made for. The author of the commit is the user, as Git finds it
-// out (see User), and its committer is program, which is the author too where Git has no name for the user.
-func Branch(s *Source, b *Bundle, runID, name string, base, tree OID, message string, program Identity, now time.Time) (OID, error) {
-	ref := "refs/heads/" + name
+// NewBranch says which branch Branch makes.
+type NewBranch struct {
+	Name    string
+	RunID   string // of the run that it is made for
+	Base    OID    // the parent of its one commit; "" is none
+	Tree    OID    // the last tree of the run
+	Message string
+	Program Identity // the committer, and the author where Git has no name for the user (see User)
+	Now     time.Time
+}
+
+// Branch makes a branch with one commit on top of a base and returns that commit. Objects that the repository lacks come
+// from the run's bundle, nil for a run that changed nothing; only those that the branch needs are written. A branch of
+// that name that has such a commit already is left as it is; any other is an error. Nothing is checked out.
+func Branch(s *Source, b *Bundle, n NewBranch) (OID, error) {
+	ref := "refs/heads/" + n.Name
 	if !validRef(ref) {
-		return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", name), Hint: "see `git help check-ref-format`"}
+		return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", n.Name), Hint: "see `git help check-ref-format`"}
 	}
-	top, ok := s.fmt.parse(tree)
+	top, ok := s.fmt.parse(n.Tree)
 	if !ok {
-		return "", fmt.Errorf("%q is no tree", tree)
+		return "", fmt.Errorf("%q is no tree", n.Tree)
 	}
-	parent, _ := s.fmt.parse(base)
+	parent, _ := s.fmt.parse(n.Base)
 	held, err := s.ref(ref)
 	if err != nil {
 		return "", err
@@ -271,14 +276,14 @@ func Branch(s *Source, b *Bundle, runID, name string, base, tree OID, message st
 		if d, ok := s.fmt.parse(OID(held)); ok && s.isChild(d, top, parent) {
 			return OID(held), nil
 		}
-		return "", branchTaken(s, name)
+		return "", branchTaken(s, n.Name)
 	}
 	author, known := s.User()
 	if !known {
-		author = program
+		author = n.Program
 	}
-	t := Tree{fmt: s.fmt, opt: Options{Author: author, Committer: program, Now: func() time.Time { return now }}}
-	data := t.commit(top, parent, message)
+	t := Tree{fmt: s.fmt, opt: Options{Author: author, Committer: n.Program, Now: func() time.Time { return n.Now }}}
+	data := t.commit(top, parent, n.Message)
 	made := s.fmt.sum("commit", data)
 	list := []digest{made}
 	if b != nil {
@@ -293,11 +298,11 @@ func Branch(s *Source, b *Bundle, runID, name string, base, tree OID, message st
 			return "commit", data, nil
 		}
 		return b.get(d)
-	}, runID)
+	}, n.RunID)
 	if err != nil {
 		return "", err
 	}
-	if err := s.setRef(runID, ref, "", s.fmt.oid(made)); err != nil {
+	if err := s.setRef(n.RunID, ref, "", s.fmt.oid(made)); err != nil {
 		undo()
 		return "", err
 	}
@@ -316,9 +321,9 @@ func RunOfBranch(s *Source, name string) (run string, tree OID) {
 	if err != nil {
 		return "", ""
 	}
-	head, _, _ := strings.Cut(string(data), "\n")
-	_, run, _ = strings.Cut(string(data), "\n"+RunTrailer+": ")
-	return strings.TrimSpace(run), OID(strings.TrimPrefix(head, "tree "))
+	commit := parseCommit(s.fmt, data)
+	_, run, _ = strings.Cut(commit.message, "\n"+RunTrailer+": ")
+	return strings.TrimSpace(run), s.fmt.oid(commit.tree)
 }
 
 // CheckBranch says before a run whether Branch could make its branch: the name is one, and it is free
@@ -352,12 +357,8 @@ func (s *Source) isChild(commit, tree, parent digest) bool {
 	if err != nil {
 		return false
 	}
-	head := "tree " + string(s.fmt.oid(tree)) + "\n"
-	if !parent.zero() {
-		head += "parent " + string(s.fmt.oid(parent)) + "\n"
-	}
-	rest, ok := strings.CutPrefix(string(data), head)
-	return ok && strings.HasPrefix(rest, "author ")
+	c := parseCommit(s.fmt, data)
+	return c.tree == tree && (parent.zero() && len(c.parents) == 0 || slices.Equal(c.parents, []digest{parent}))
 }
 
 // RunRefs lists the runs that have a ref in the repository: earlier versions made one for every run, and Fetch makes

@@ -111,7 +111,8 @@ func TestBranch(t *testing.T) {
 		b, _ := bundledRun(t, tree)
 		now := time.Unix(1800000000, 0)
 		branch := func(name string, at time.Time) (OID, error) {
-			return Branch(s, b, "id", name, tree.Base(), last.Tree, "the run", Identity{"M", "m@x"}, at)
+			return Branch(s, b, NewBranch{Name: name, RunID: "id", Base: tree.Base(), Tree: last.Tree,
+				Message: "the run", Program: Identity{"M", "m@x"}, Now: at})
 		}
 		made, err := branch(name, now)
 		must(t, err)

@@ -186,20 +186,16 @@ func (v *verifier) commit(what, name, tree, parent string) {
 		return
 	}
 	v.looked.Commits++
-	head, _, _ := strings.Cut(string(data), "\n\n")
-	var trees, parents []string
-	for line := range strings.SplitSeq(head, "\n") {
-		if rest, ok := strings.CutPrefix(line, "tree "); ok {
-			trees = append(trees, rest)
-		} else if rest, ok := strings.CutPrefix(line, "parent "); ok {
-			parents = append(parents, rest)
-		}
+	c := parseCommit(v.fmt, data)
+	if is := string(v.fmt.oid(c.tree)); tree != "" && is != tree {
+		v.find("%s: commit %s is of the tree %s and the record says %s", what, name, is, tree)
 	}
-	if tree != "" && !slices.Equal(trees, []string{tree}) {
-		v.find("%s: commit %s is of the tree %s and the record says %s", what, name, strings.Join(trees, " "), tree)
+	var parents []string
+	for _, d := range c.parents {
+		parents = append(parents, string(v.fmt.oid(d)))
 	}
-	if strings.Join(parents, " ") != parent {
-		v.find("%s: commit %s comes after %q and the record says %q", what, name, strings.Join(parents, " "), parent)
+	if is := strings.Join(parents, " "); is != parent {
+		v.find("%s: commit %s comes after %q and the record says %q", what, name, is, parent)
 	}
 }
 
@@ -221,17 +217,32 @@ func (v *verifier) change(run *runs.Run, patch []byte) {
 }
 
 func (v *verifier) compare(base, result string, patch []byte) error {
-	was := ""
+	var was digest
 	if base != "" {
 		data, err := v.object("commit", base)
 		if err != nil {
 			return err
 		}
-		line, _, _ := strings.Cut(string(data), "\n")
-		was = strings.TrimPrefix(line, "tree ")
+		was = parseCommit(v.fmt, data).tree
 	}
 	old, now := map[string]treeEntry{}, map[string]treeEntry{}
-	if err := v.differing("", was, result, old, now); err != nil {
+	is, _ := v.fmt.parse(OID(result))
+	read := func(d digest) ([]treeEntry, error) {
+		data, err := v.object("tree", string(v.fmt.oid(d)))
+		if err != nil {
+			return nil, err
+		}
+		return parseTree(v.fmt, data)
+	}
+	err := diffTrees("", was, is, read, read, func(path string, a, b treeEntry) {
+		if a.mode != 0 {
+			old[path] = a
+		}
+		if b.mode != 0 {
+			now[path] = b
+		}
+	})
+	if err != nil {
 		return err
 	}
 	parts, err := parsePatch(patch)
@@ -305,51 +316,5 @@ func (v *verifier) apply(p *filePatch, old, got map[string]treeEntry, removed ma
 		}
 	}
 	got[p.newPath] = e
-	return nil
-}
-
-// differing collects the paths in which two trees differ, "" being an empty one. Entries are kept without their names.
-func (v *verifier) differing(prefix, a, b string, old, now map[string]treeEntry) error {
-	if a == b {
-		return nil
-	}
-	sides := [2]map[string]treeEntry{}
-	for i, name := range []string{a, b} {
-		sides[i] = map[string]treeEntry{}
-		if name == "" {
-			continue
-		}
-		data, err := v.object("tree", name)
-		if err != nil {
-			return err
-		}
-		entries, err := parseTree(v.fmt, data)
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			sides[i][e.name] = treeEntry{mode: e.mode, oid: e.oid}
-		}
-	}
-	names := maps.Clone(sides[0])
-	maps.Copy(names, sides[1])
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		was, is := sides[0][name], sides[1][name]
-		if was == is {
-			continue
-		}
-		var trees [2]string
-		for i, e := range []treeEntry{was, is} {
-			switch {
-			case e.mode == modeDir:
-				trees[i] = string(v.fmt.oid(e.oid))
-			case e.mode != 0:
-				[]map[string]treeEntry{old, now}[i][prefix+name] = e
-			}
-		}
-		if err := v.differing(prefix+name+"/", trees[0], trees[1], old, now); err != nil {
-			return err
-		}
-	}
 	return nil
 }
