@@ -157,7 +157,7 @@ func (r *run) publish(ctx context.Context) (err error) {
 		return err
 	}
 	message := fmt.Sprintf("%s\n\n%s: %s\n", r.title(), worktree.RunTrailer, r.id)
-	_, err = worktree.Branch(r.plan.Source, commits, worktree.NewBranch{Name: name, RunID: string(r.id), Base: r.tree.Base(),
+	_, err = r.plan.Source.Branch(commits, worktree.NewBranch{Name: name, RunID: string(r.id), Base: r.tree.Base(),
 		Tree: total.Tree, Message: message, Program: author, Now: r.eng.Now()})
 	return err
 }

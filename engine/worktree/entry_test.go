@@ -1,6 +1,8 @@
 package worktree
 
 import (
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/repo"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,11 +51,11 @@ func TestEntriesAreGits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			files, err := src.CommitFiles(OID(git("rev-parse", "HEAD")))
+			files, err := src.CommitFiles(object.OID(git("rev-parse", "HEAD")))
 			if err != nil {
 				t.Fatal(err)
 			}
-			check := func(files *Files) {
+			check := func(files *repo.Files) {
 				t.Helper()
 				for line := range strings.Lines(git("ls-files", "-s")) {
 					fields := strings.Fields(line) // mode, blob, stage, path
