@@ -3,10 +3,11 @@ package worktree
 import (
 	"context"
 	"fmt"
-	"markmill/engine/worktree/gittest"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"markmill/engine/worktree/gittest"
 )
 
 // sourceOf makes a repository of n files of 2 KB, 50 a folder.

@@ -4,13 +4,14 @@ package worktree
 
 import (
 	"errors"
-	"markmill/engine/worktree/gittest"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"markmill/engine/worktree/gittest"
 )
 
 // TestCapture goes through what a step can do to a worktree. Each case is compared with what the
@@ -178,20 +179,20 @@ func TestCapture(t *testing.T) {
 			gittest.GitIn(t, tree.Dir(), nil, "gc", "-q", "--prune=now")
 		}, "modified a.txt"},
 	}
+	g := gittest.New(t)
+	g.Write("a.txt", "one\ntwo\nthree\n")
+	g.Write("dir/b.txt", "b\n")
+	g.Write("dir/sub/c.txt", "c\n")
+	g.Write("bin", "\x00bin\n")
+	g.Write("crlf.txt", "x\r\ny\r\n")
+	g.Write(".gitignore", "*.log\n!keep.log\nbuild/\n")
+	g.Write("run.sh", "#!/bin/sh\n")
+	gittest.Must(t, os.Chmod(filepath.Join(g.Dir, "run.sh"), 0o755))
+	gittest.Must(t, os.Symlink("a.txt", filepath.Join(g.Dir, "link")))
+	g.Commit("base")
+	before := snapshotAll(t, g.Dir)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			g := gittest.New(t)
-			g.Write("a.txt", "one\ntwo\nthree\n")
-			g.Write("dir/b.txt", "b\n")
-			g.Write("dir/sub/c.txt", "c\n")
-			g.Write("bin", "\x00bin\n")
-			g.Write("crlf.txt", "x\r\ny\r\n")
-			g.Write(".gitignore", "*.log\n!keep.log\nbuild/\n")
-			g.Write("run.sh", "#!/bin/sh\n")
-			gittest.Must(t, os.Chmod(filepath.Join(g.Dir, "run.sh"), 0o755))
-			gittest.Must(t, os.Symlink("a.txt", filepath.Join(g.Dir, "link")))
-			g.Commit("base")
-			before := snapshotAll(t, g.Dir)
 			tree := made(t, g)
 			if out := gittest.GitIn(t, tree.Dir(), nil, "status", "--porcelain"); out != "" {
 				t.Fatalf("not clean at the start: %s", out)

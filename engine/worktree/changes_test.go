@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"markmill/engine/worktree/object"
-	"markmill/engine/worktree/repo"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -13,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/repo"
 )
 
 // TestChangesAreGits makes pairs of trees with folders, links and moved files, and asks Git's program which paths

@@ -169,26 +169,24 @@ func TestConversions(t *testing.T) {
 		"quoted":    "\"sp\\141ce.txt\" eol=crlf\n",
 	}
 	for name, text := range attrs {
+		g := gittest.New(t)
+		files := map[string]string{"lf.txt": "a\nb\n$Id$\n", "crlf.txt": "a\r\nb\r\n", "mixed.txt": "a\r\nb\n", "cr.txt": "a\rb\n",
+			"bin": "\x00\n\r\n", "s.sh": "a\n", "d/in.txt": "a\n", "a.raw": "x\n", "space.txt": "y\n", "empty.txt": ""}
+		for p, c := range files {
+			if name == "encoding" {
+				c = strings.ReplaceAll(c, "\r", "")
+			}
+			g.Write(p, c)
+		}
+		g.Commit("raw")
+		g.Configure("[filter \"up\"]\nsmudge = tr a-z A-Z\nclean = tr A-Z a-z\n[core]\nsafecrlf = false\n")
+		// The attributes come in a commit that normalizes nothing, so that the stored content stays raw.
+		g.Write(".gitattributes", text)
+		g.Git("add", ".gitattributes")
+		g.Git("commit", "-qm", "attributes")
 		for _, autocrlf := range []string{"false", "true", "input"} {
 			t.Run(name+" "+autocrlf, func(t *testing.T) {
-				g := gittest.New(t)
-				files := map[string]string{"lf.txt": "a\nb\n$Id$\n", "crlf.txt": "a\r\nb\r\n", "mixed.txt": "a\r\nb\n", "cr.txt": "a\rb\n",
-					"bin": "\x00\n\r\n", "s.sh": "a\n", "d/in.txt": "a\n", "a.raw": "x\n", "space.txt": "y\n", "empty.txt": ""}
-				for p, c := range files {
-					if name == "encoding" {
-						c = strings.ReplaceAll(c, "\r", "")
-					}
-					g.Write(p, c)
-				}
-				g.Commit("raw")
-				g.Git("config", "filter.up.smudge", "tr a-z A-Z")
-				g.Git("config", "filter.up.clean", "tr A-Z a-z")
-				g.Git("config", "core.autocrlf", autocrlf)
-				g.Git("config", "core.safecrlf", "false")
-				// The attributes come in a commit that normalizes nothing, so that the stored content stays raw.
-				g.Write(".gitattributes", text)
-				g.Git("add", ".gitattributes")
-				g.Git("commit", "-qm", "attributes")
+				g.Configure("[core]\nautocrlf = " + autocrlf + "\n")
 				tree := made(t, g)
 				other := filepath.Join(t.TempDir(), "other")
 				gittest.GitIn(t, g.Dir, nil, "worktree", "add", "-q", "--detach", other)

@@ -1,13 +1,14 @@
 package worktree
 
 import (
-	"markmill/engine/worktree/object"
-	"markmill/engine/worktree/repo"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/repo"
 )
 
 // TestEntriesAreGits compares blobs and modes, of a commit and of the checkout, with what Git's program says, in both

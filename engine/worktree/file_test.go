@@ -3,10 +3,11 @@ package worktree
 import (
 	"errors"
 	"io/fs"
-	"markmill/engine/worktree/gittest"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"markmill/engine/worktree/gittest"
 )
 
 func TestFileOfACommit(t *testing.T) {

@@ -3,13 +3,14 @@ package worktree
 import (
 	"errors"
 	"io/fs"
-	"markmill/engine/worktree/disk"
-	"markmill/engine/worktree/gittest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/gittest"
 )
 
 func small(t *testing.T) (*gittest.Repository, *Tree) {

@@ -1,14 +1,15 @@
 package worktree
 
 import (
-	"markmill/engine/worktree/gittest"
-	"markmill/engine/worktree/object"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"markmill/engine/worktree/gittest"
+	"markmill/engine/worktree/object"
 )
 
 // folderTree works in a folder that is in no repository.

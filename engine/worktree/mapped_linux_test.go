@@ -3,9 +3,6 @@ package worktree
 import (
 	"bytes"
 	"fmt"
-	"markmill/engine/worktree/disk"
-	"markmill/engine/worktree/gittest"
-	"markmill/engine/worktree/snapshot"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,6 +11,10 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/gittest"
+	"markmill/engine/worktree/snapshot"
 )
 
 // kept is a mapping that lives from one capture to the next.
@@ -123,7 +124,7 @@ func TestMappingsAtRandom(t *testing.T) {
 	for _, dir := range mapDirs(t) {
 		t.Run(dir, func(t *testing.T) {
 			tree := mapper(t, dir)
-			for seed := range uint64(20) {
+			for seed := range uint64(gittest.Rounds(4)) {
 				randomMappings(t, tree, rand.New(rand.NewPCG(7, seed)), seed)
 			}
 		})
@@ -229,7 +230,7 @@ func TestWritesWhileCapturing(t *testing.T) {
 					os.RemoveAll(sub)
 				}
 			})
-			for n := 0; n < 30 || written.Load() < 100; n++ {
+			for n := 0; n < gittest.Rounds(8) || written.Load() < 100; n++ {
 				if change, err := tree.Capture(t.Context(), "s", "step"); err != nil || change.PatchErr != nil {
 					t.Errorf("capture %d: %v %+v", n, err, change)
 					break

@@ -2,18 +2,18 @@ package worktree
 
 import (
 	"fmt"
-	"markmill/engine/worktree/gittest"
-	"markmill/engine/worktree/object"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
+
+	"markmill/engine/worktree/gittest"
+	"markmill/engine/worktree/object"
 )
 
 // TestRandom does sequences of random operations and compares every capture, and the whole run's
-// patch, with the Git program. MARKMILL_RANDOM sets the number of sequences.
+// patch, with the Git program.
 func TestRandom(t *testing.T) {
 	g := gittest.New(t)
 	for i := range 12 {
@@ -22,13 +22,7 @@ func TestRandom(t *testing.T) {
 	g.Write("f", "top\n")
 	g.Write(".gitignore", "*.ig\nd9/\n")
 	g.Commit("base")
-	n := 200
-	if v, err := strconv.Atoi(os.Getenv("MARKMILL_RANDOM")); err == nil {
-		n = v
-	}
-	if testing.Short() {
-		n = 20
-	}
+	n := gittest.Rounds(40)
 	// One worktree serves many sequences: what they share is the base.
 	for seed := 0; seed < n; {
 		tree := made(t, g)

@@ -2,12 +2,13 @@ package worktree
 
 import (
 	"fmt"
-	"markmill/engine/worktree/gittest"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"markmill/engine/worktree/gittest"
 )
 
 // TestRestore does random steps in one worktree and makes another follow by their patches: some after a step of
@@ -21,11 +22,7 @@ func TestRestore(t *testing.T) {
 	g.Write("f", "top\n")
 	g.Write(".gitignore", "*.ig\nd9/\n")
 	g.Commit("base")
-	rounds := 30
-	if testing.Short() {
-		rounds = 8
-	}
-	for seed := range rounds {
+	for seed := range gittest.Rounds(6) {
 		r := rand.New(rand.NewPCG(7, uint64(seed)))
 		first := made(t, g)
 		second := made(t, g, func(o *Options) { o.RunID += fmt.Sprint("-", seed) })
@@ -54,7 +51,7 @@ func TestRestore(t *testing.T) {
 				t.Fatalf("seed %d step %d: tree %s, and %s was wanted; the patches are the same: %v", seed, step, got.Tree, c.Tree, string(got.Patch) == string(c.Patch))
 			}
 		}
-		if seed%10 > 0 {
+		if seed%5 > 0 {
 			continue
 		}
 		if fetched(t, second) == "" {

@@ -1,15 +1,16 @@
 package worktree
 
 import (
-	"markmill/engine/worktree/gittest"
-	"markmill/engine/worktree/object"
-	"markmill/engine/worktree/repo"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"markmill/engine/worktree/gittest"
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/repo"
 )
 
 // TestTidy lays down what a crash can leave of each part of fetching and of making a branch, and looks at what Tidy

@@ -2,10 +2,12 @@ package gittest
 
 import (
 	"bytes"
+	"errors"
 	"markmill/engine/worktree/object"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,11 +37,26 @@ func New(t testing.TB, args ...string) *Repository {
 	if err := os.Mkdir(g.Dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	g.Git(append([]string{"init", "-q", "-b", "main"}, args...)...)
-	g.Git("config", "user.name", "A U Thor")
-	g.Git("config", "user.email", "author@example.org")
-	g.Git("config", "gc.auto", "0")
+	g.Git(append([]string{"init", "-q", "--template=", "-b", "main"}, args...)...)
+	g.Configure("[user]\nname = A U Thor\nemail = author@example.org\n[gc]\nauto = 0\n[core]\nfsync = none\n")
 	return g
+}
+
+// Configure appends lines to the repository's configuration.
+func (g *Repository) Configure(lines string) {
+	g.Helper()
+	f, err := os.OpenFile(filepath.Join(g.Dir, ".git", "config"), os.O_APPEND|os.O_WRONLY, 0)
+	Must(g, err)
+	_, err = f.WriteString(lines)
+	Must(g, errors.Join(err, f.Close()))
+}
+
+// Rounds is how often a test repeats something: n times, or MARKMILL_ROUNDS times as often where that is set.
+func Rounds(n int) int {
+	if factor, err := strconv.Atoi(os.Getenv("MARKMILL_ROUNDS")); err == nil {
+		return n * factor
+	}
+	return n
 }
 
 func (g *Repository) Git(args ...string) string {
@@ -51,6 +68,9 @@ func (g *Repository) Commit(message string) object.OID {
 	g.Helper()
 	g.Git("add", "-A")
 	g.Git("commit", "-q", "--allow-empty", "-m", message)
+	if head, err := os.ReadFile(filepath.Join(g.Dir, ".git", "refs", "heads", "main")); err == nil {
+		return object.OID(strings.TrimSpace(string(head)))
+	}
 	return object.OID(g.Git("rev-parse", "HEAD"))
 }
 

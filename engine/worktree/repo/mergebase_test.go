@@ -2,12 +2,13 @@ package repo
 
 import (
 	"fmt"
-	"markmill/engine/worktree/object"
 	"math/rand/v2"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"markmill/engine/worktree/object"
 )
 
 // TestMergeBaseIsGits makes histories with merges, equal dates and clocks that go wrong, and asks Git's program for the

@@ -2,11 +2,12 @@ package repo
 
 import (
 	"fmt"
-	"markmill/engine/worktree/gittest"
-	"markmill/engine/worktree/object"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"markmill/engine/worktree/gittest"
+	"markmill/engine/worktree/object"
 )
 
 // TestRefsComeAndGo: the last ref goes while another comes. Git removes the folders that this leaves empty, under the
@@ -31,7 +32,7 @@ func TestRefsComeAndGo(t *testing.T) {
 	}()
 	s, err := Open(g.Dir)
 	gittest.Must(t, err)
-	for i := range 500 {
+	for i := range gittest.Rounds(100) {
 		name := fmt.Sprintf("%sr%d", RunRefPrefix, i)
 		if err := s.setRef(fmt.Sprint("r", i), name, "", head); err != nil {
 			t.Fatal(i, err)

@@ -2,8 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"markmill/engine/worktree/disk"
-	"markmill/engine/worktree/gittest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +9,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/gittest"
 )
 
 // TestIgnoreRules compares with `git check-ignore` on random patterns and paths.
@@ -27,7 +28,7 @@ func TestIgnoreRules(t *testing.T) {
 		g.Git("config", "core.ignoreCase", fmt.Sprint(fold))
 		checks := 0
 		rapid.Check(t, func(t *rapid.T) {
-			if checks++; checks > 60 { // each asks the Git program
+			if checks++; checks > gittest.Rounds(20) { // each asks the Git program
 				return
 			}
 			top := strings.Join(rapid.SliceOfN(pattern, 1, 4).Draw(t, "top"), "\n")
