@@ -246,7 +246,7 @@ func (r *run) notOthers(paths []string) []string {
 	}
 	return slices.DeleteFunc(paths, func(p string) bool {
 		if branch, ok := strings.CutPrefix(p, ".git/refs/heads/"); ok {
-			run, tree := worktree.RunOfBranch(r.plan.Source, branch)
+			run, tree := r.plan.Source.RunOfBranch(branch)
 			return tree != "" && others[run] == string(tree)
 		}
 		return matchAny(outputs, p)

@@ -455,7 +455,7 @@ func (p *Plan) chooseBase(ctx context.Context, homes []string) error {
 		return err
 	}
 	if req.Branch != "" {
-		if err := worktree.CheckBranch(p.Source, req.Branch, p.Base); err != nil {
+		if err := p.Source.CheckBranch(req.Branch, p.Base); err != nil {
 			return err
 		}
 	}

@@ -157,7 +157,8 @@ func (r *run) publish(ctx context.Context) (err error) {
 		return err
 	}
 	message := fmt.Sprintf("%s\n\n%s: %s\n", r.title(), worktree.RunTrailer, r.id)
-	_, err = worktree.Branch(r.plan.Source, commits, string(r.id), name, r.tree.Base(), total.Tree, message, author, r.eng.Now())
+	_, err = r.plan.Source.Branch(commits, worktree.NewBranch{Name: name, RunID: string(r.id), Base: r.tree.Base(),
+		Tree: total.Tree, Message: message, Program: author, Now: r.eng.Now()})
 	return err
 }
 

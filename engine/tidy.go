@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"markmill/engine/worktree"
+	"markmill/engine/worktree/apply"
 	"markmill/runs"
 )
 
@@ -21,7 +22,7 @@ func (e *Engine) Tidy(root string) error {
 	cut, err := store.Cut()
 	errs := []error{err}
 	if root != "" {
-		_, err := worktree.HalfApplied(root) // runs reconcile tells of those that are to be finished
+		_, err := apply.HalfApplied(root) // runs reconcile tells of those that are to be finished
 		errs = append(errs, err)
 	}
 	for _, id := range cut {
@@ -63,7 +64,7 @@ func tidy(id runs.RunID, dir, all string) error {
 	}
 	if run.Started.Repository != "" {
 		if src, err := worktree.Open(run.Started.Repository); err == nil { // else it is gone, with what was in it
-			errs = append(errs, worktree.Tidy(src, string(id)))
+			errs = append(errs, src.Tidy(string(id)))
 		}
 	}
 	return errors.Join(errs...)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"markmill/engine/worktree"
+	"markmill/engine/worktree/apply"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render"
@@ -99,7 +100,7 @@ func (a *app) apply(ctx context.Context, word string, force, asJSON bool) error 
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // from the first rename on they wait for its end
 	defer stop()
-	done, err := worktree.Apply(ctx, src, string(run.ID), run.Diff.Files, patch, func() error { return a.recordApply(store, src, run, force) })
+	done, err := apply.Apply(ctx, src.Repo, string(run.ID), run.Diff.Files, patch, func() error { return a.recordApply(store, src, run, force) })
 	what := "applied the change of"
 	switch {
 	case errors.Is(err, context.Canceled):

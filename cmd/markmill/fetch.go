@@ -32,7 +32,7 @@ Exit codes: 0 the ref is there, 1 the bundle cannot be read, 2 there is no such 
 			if err != nil {
 				return err
 			}
-			there, err := worktree.RunRefs(src)
+			there, err := src.RunRefs()
 			if err != nil {
 				return err
 			}

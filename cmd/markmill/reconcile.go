@@ -12,6 +12,7 @@ import (
 
 	"markmill/engine"
 	"markmill/engine/worktree"
+	"markmill/engine/worktree/apply"
 	"markmill/render"
 	"markmill/runs"
 )
@@ -91,7 +92,7 @@ func (a *app) halfApplied(src *worktree.Source) error {
 	if src == nil {
 		return nil
 	}
-	ids, err := worktree.HalfApplied(src.Root())
+	ids, err := apply.HalfApplied(src.Root())
 	for _, id := range ids {
 		a.tell("%s: its change is half applied to the checkout; markmill runs apply %s finishes it\n", id, id)
 	}
@@ -103,12 +104,12 @@ func (a *app) oldRefs(ctx context.Context, src *worktree.Source, entries []runs.
 	if src == nil {
 		return nil
 	}
-	ids, err := worktree.RunRefs(src)
+	ids, err := src.RunRefs()
 	if err != nil || len(ids) == 0 {
 		return err
 	}
 	if remove {
-		if err := worktree.DeleteRefs(ctx, src, ids); err != nil {
+		if err := src.DeleteRefs(ctx, ids); err != nil {
 			return err
 		}
 		a.tell("removed %s below refs/markmill/runs\n", refsWord(len(ids)))

@@ -6,17 +6,19 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"markmill/engine/worktree/gittest"
 )
 
 // sourceOf makes a repository of n files of 2 KB, 50 a folder.
-func sourceOf(b *testing.B, n int) *oracle {
+func sourceOf(b *testing.B, n int) *gittest.Repository {
 	b.Helper()
-	g := newOracle(b)
+	g := gittest.New(b)
 	for i := range n {
-		g.write(fmt.Sprintf("d%03d/s%02d/f%05d.txt", i/2500, i/50%50, i), fmt.Sprintf("%02000d\n", i))
+		g.Write(fmt.Sprintf("d%03d/s%02d/f%05d.txt", i/2500, i/50%50, i), fmt.Sprintf("%02000d\n", i))
 	}
-	g.commit("base")
-	g.git("gc", "-q")
+	g.Commit("base")
+	g.Git("gc", "-q")
 	return g
 }
 
@@ -41,15 +43,15 @@ func benchCreate(b *testing.B, n int) {
 	dir := b.TempDir()
 	b.ResetTimer()
 	for i := range b.N {
-		s := openSource(b, g.dir)
+		s := openSource(b, g.Dir)
 		head, err := s.Head()
-		must(b, err)
+		gittest.Must(b, err)
 		o := options(b, head)
 		o.Dir = filepath.Join(dir, fmt.Sprint(i))
 		tree, err := Create(context.Background(), s, o)
-		must(b, err)
+		gittest.Must(b, err)
 		b.StopTimer()
-		must(b, tree.Close(false))
+		gittest.Must(b, tree.Close(false))
 		b.StartTimer()
 	}
 }
@@ -66,7 +68,7 @@ func BenchmarkCapture(b *testing.B) {
 					b.StopTimer()
 					edition++
 					for j := range changed {
-						write(b, tree.Dir(), fmt.Sprintf("d000/s%02d/f%05d.txt", j/50, j), fmt.Sprintf("%02000d\n%d\n", j, edition))
+						gittest.Write(b, tree.Dir(), fmt.Sprintf("d000/s%02d/f%05d.txt", j/50, j), fmt.Sprintf("%02000d\n%d\n", j, edition))
 					}
 					b.StartTimer()
 					if c := capture(b, tree); len(c.Files) != changed {
@@ -81,11 +83,11 @@ func BenchmarkCapture(b *testing.B) {
 func BenchmarkFingerprint(b *testing.B) {
 	for _, n := range sizes() {
 		g := sourceOf(b, n)
-		s := openSource(b, g.dir)
+		s := openSource(b, g.Dir)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for range b.N {
 				_, err := s.Fingerprint(context.Background(), nil)
-				must(b, err)
+				gittest.Must(b, err)
 			}
 		})
 	}

@@ -4,33 +4,36 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/rules"
+	"markmill/engine/worktree/snapshot"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // Restored is a file with the content and the mode that it is to begin with.
 type Restored struct {
 	Path string
-	Blob OID    // "" is no file
-	Mode string // as ChangedFile has it; "" is a file that is not executable
+	Blob object.OID // "" is no file
+	Mode string     // as ChangedFile has it; "" is a file that is not executable
 }
 
 // restore gives a file the content of a blob of the repository.
 func (t *Tree) restore(r Restored) error {
 	if r.Blob == "" {
-		return removeUp(t.dir, r.Path)
+		return disk.RemoveUp(t.dir, r.Path)
 	}
-	id, ok := t.fmt.parse(r.Blob)
+	id, ok := t.fmt.Parse(r.Blob)
 	if !ok {
 		return fmt.Errorf("%q is no blob of this repository", r.Blob)
 	}
-	data, err := t.src.read("blob", id)
+	data, err := t.src.Read("blob", id)
 	if err != nil {
 		return err
 	}
-	if err := makeWay(t.dir, r.Path); err != nil {
+	if err := disk.MakeWay(t.dir, r.Path); err != nil {
 		return err
 	}
 	to := filepath.Join(t.dir, filepath.FromSlash(r.Path))
@@ -45,12 +48,12 @@ func (t *Tree) restore(r Restored) error {
 }
 
 // HasBlob says that a blob is in the repository.
-func (s *Source) HasBlob(blob OID) bool {
-	id, ok := s.fmt.parse(blob)
+func (s *Source) HasBlob(blob object.OID) bool {
+	id, ok := s.Format.Parse(blob)
 	if !ok {
 		return false
 	}
-	_, err := s.read("blob", id)
+	_, err := s.Read("blob", id)
 	return err == nil
 }
 
@@ -96,37 +99,37 @@ func (t *Tree) bring(ctx context.Context) error {
 // bringFile makes a path of the worktree what it is in the user's checkout: also gone.
 func (t *Tree) bringFile(path string) error {
 	to := filepath.Join(t.dir, filepath.FromSlash(path))
-	from, name, err := reach(t.src.root, path)
-	if err != nil && !gone(err) {
+	from, name, err := disk.Reach(t.src.Root(), path)
+	if err != nil && !disk.Gone(err) {
 		return err
 	}
-	var st stat
+	var st disk.Stat
 	if err == nil {
-		defer from.close()
-		st, err = from.lstat(name)
+		defer from.Close()
+		st, err = from.Lstat(name)
 	}
-	if gone(err) || err == nil && st.kind() == kindOther {
-		return removeUp(t.dir, path)
+	if disk.Gone(err) || err == nil && st.Kind() == disk.KindOther {
+		return disk.RemoveUp(t.dir, path)
 	}
-	if err != nil || st.kind() == kindDir { // a submodule, or a repository inside
+	if err != nil || st.Kind() == disk.KindDir { // a submodule, or a repository inside
 		return err
 	}
-	if err := makeWay(t.dir, path); err != nil {
+	if err := disk.MakeWay(t.dir, path); err != nil {
 		return err
 	}
-	if st.kind() == kindLink {
-		target, err := from.readlink(name)
+	if st.Kind() == disk.KindLink {
+		target, err := from.Readlink(name)
 		if err != nil {
 			return err
 		}
 		return os.Symlink(target, to)
 	}
-	src, err := from.file(name)
+	src, err := from.File(name)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, os.FileMode(st.mode&0o777))
+	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, os.FileMode(st.Mode&0o777))
 	if err != nil {
 		return err
 	}
@@ -137,94 +140,32 @@ func (t *Tree) bringFile(path string) error {
 	return err
 }
 
-// reach opens the folder that a path lies in, through no symbolic link.
-func reach(root, path string) (*folder, string, error) {
-	f, err := openRoot(root)
-	if err != nil {
-		return nil, "", err
-	}
-	for {
-		dir, rest, deeper := strings.Cut(path, "/")
-		if !deeper {
-			return f, path, nil
-		}
-		sub, err := f.sub(dir)
-		f.close()
-		if err != nil {
-			return nil, "", err
-		}
-		f, path = sub, rest
-	}
-}
-
-// removeUp removes a file, and the folders that it leaves empty.
-func removeUp(root, path string) error {
-	full := filepath.Join(root, filepath.FromSlash(path))
-	if err := os.Remove(full); err != nil && !gone(err) {
-		if isFolder(full) {
-			return nil
-		}
-		return err
-	}
-	for dir := filepath.Dir(full); dir != root; dir = filepath.Dir(dir) {
-		if os.Remove(dir) != nil {
-			break // not empty
-		}
-	}
-	return nil
-}
-
-// makeWay removes what stands at a path and makes the folders above it, replacing files that stand in their place.
-func makeWay(root, path string) error {
-	at := root
-	parts := strings.Split(path, "/")
-	for i, p := range parts {
-		at = filepath.Join(at, p)
-		fi, err := os.Lstat(at)
-		last := i == len(parts)-1
-		switch {
-		case err == nil && (last || !fi.IsDir()):
-			if err := os.RemoveAll(at); err != nil {
-				return err
-			}
-		case err != nil && !gone(err):
-			return err
-		}
-		if !last {
-			if err := os.Mkdir(at, 0o777); err != nil && !os.IsExist(err) {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // ignoredFiles lists the files of the checkout that are ignored and that the patterns name.
-func (s *Source) ignoredFiles(ign *ignores, patterns []string) ([]string, error) {
-	w := newWalk(true)
-	w.ign, w.conv = ign, newConverter(nil, "")
-	w.exclude = func(path string) bool { return path == ".markmill" }
-	f, err := openRoot(s.root)
+func (s *Source) ignoredFiles(ign *rules.Ignores, patterns []string) ([]string, error) {
+	w := snapshot.New(true)
+	w.Ignores, w.Converter = ign, rules.NewConverter(nil, "")
+	w.Exclude = func(path string) bool { return path == ".markmill" }
+	f, err := disk.Open(s.Root())
 	if err != nil {
 		return nil, err
 	}
-	defer f.close()
-	root := &node{}
-	if err := w.folder(root, f, "", nil, true); err != nil {
+	defer f.Close()
+	root := &snapshot.Node{}
+	if err := w.Folder(root, f, "", nil, true); err != nil {
 		return nil, err
 	}
-	want := ignores{global: []ignoreFile{parseIgnore([]byte(strings.Join(patterns, "\n")))}, fold: ign.fold}
+	want := rules.Ignores{Global: []rules.IgnoreFile{rules.ParseIgnore([]byte(strings.Join(patterns, "\n")))}, Fold: ign.Fold}
 	var out []string
-	var visit func(n *node, path string, taken bool)
-	visit = func(n *node, path string, taken bool) {
-		for i := range n.files {
-			e := &n.files[i]
-			if e.ignored && (taken || want.ignored(nil, path+e.name, e.name, false)) {
-				out = append(out, path+e.name)
+	var visit func(n *snapshot.Node, path string, taken bool)
+	visit = func(n *snapshot.Node, path string, taken bool) {
+		for i := range n.Files {
+			e := &n.Files[i]
+			if e.Ignored && (taken || want.Ignored(nil, path+e.Name, e.Name, false)) {
+				out = append(out, path+e.Name)
 			}
 		}
-		for _, d := range n.dirs {
-			visit(d, path+d.name+"/", taken || want.ignored(nil, path+d.name, d.name, true))
+		for _, d := range n.Dirs {
+			visit(d, path+d.Name+"/", taken || want.Ignored(nil, path+d.Name, d.Name, true))
 		}
 	}
 	visit(root, "", false)
@@ -235,23 +176,18 @@ func (s *Source) ignoredFiles(ign *ignores, patterns []string) ([]string, error)
 // keep. It is read only when the index changed.
 func (t *Tree) readForced() {
 	index := filepath.Join(t.GitDir(), "index")
-	f, name, err := reach(filepath.Dir(index), "index")
-	if err != nil {
-		return
-	}
-	defer f.close()
-	st, err := f.lstat(name)
+	st, err := disk.StatAt(filepath.Dir(index), "index")
 	if err != nil || st == t.indexSt {
 		return
 	}
-	list, err := readIndex(index, t.fmt)
+	list, err := snapshot.ReadIndex(index, t.fmt)
 	if err != nil {
 		return // a step broke it, or it is split: what is ignored stays so
 	}
 	t.indexSt = st
 	forced := map[string]bool{}
 	for p := range list {
-		if e := t.root.find(p); e == nil || e.mode == 0 {
+		if e := t.root.Find(p); e == nil || e.Mode == 0 {
 			forced[p] = true
 		}
 	}
@@ -260,21 +196,4 @@ func (t *Tree) readForced() {
 	}
 	t.recheck = t.recheck || len(forced) > len(t.forced)
 	t.forced = forced
-}
-
-// signature is a person and a time as commits hold them.
-func signature(who Identity, at time.Time) string {
-	clean := strings.NewReplacer("<", "", ">", "", "\n", " ", "\x00", "").Replace
-	name, email := strings.TrimSpace(clean(who.Name)), strings.TrimSpace(clean(who.Email))
-	if name == "" {
-		name = "markmill"
-	}
-	return fmt.Sprintf("%s <%s> %d %s", name, email, at.Unix(), at.Format("-0700"))
-}
-
-func realPath(p string) string {
-	if r, err := filepath.EvalSymlinks(p); err == nil {
-		return r
-	}
-	return p
 }

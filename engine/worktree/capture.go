@@ -8,13 +8,18 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/repo"
+	"markmill/engine/worktree/rules"
+	"markmill/engine/worktree/snapshot"
 	"markmill/notebooks"
 	"markmill/runs"
 )
 
 // Change is what one capture found.
 type Change struct {
-	Parent, Commit, Tree OID
+	Parent, Commit, Tree object.OID
 	Files                []runs.ChangedFile
 	Patch                []byte   // as `git apply` reads it; may be empty
 	PatchErr             error    // why Patch does not give Tree; nil: it was applied in memory and does
@@ -37,14 +42,14 @@ func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, erro
 		return nil, err
 	}
 	c := &Change{
-		Parent: t.fmt.oid(t.last), Tree: t.fmt.oid(tree),
-		IgnoredWritten: int(w.ignored.Load()), Skipped: w.skipped,
+		Parent: t.fmt.OID(t.last), Tree: t.fmt.OID(tree),
+		IgnoredWritten: int(w.Ignored.Load()), Skipped: w.Skipped,
 	}
-	if w.mapped != nil {
-		c.Unseen = w.mapped.unseen
+	if w.Mappings != nil {
+		c.Unseen = w.Mappings.Unseen
 	}
 	if !t.tells && c.Unseen == "" && t.opt.Processes != nil {
-		c.Unseen = quiet
+		c.Unseen = snapshot.Quiet
 	}
 	slices.Sort(c.Skipped)
 	if err := t.describe(c, t.step); err != nil {
@@ -54,7 +59,7 @@ func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, erro
 	if err != nil {
 		return nil, err
 	}
-	c.Commit = t.fmt.oid(commit)
+	c.Commit = t.fmt.OID(commit)
 	t.last, t.lastTree = commit, tree
 	t.changed = t.changed || len(c.Files) > 0
 	clear(t.step)
@@ -62,29 +67,29 @@ func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, erro
 }
 
 // addCommit stores a step's commit: at once when the step changed something, else when a later one does.
-func (t *Tree) addCommit(data []byte, changed bool) (digest, error) {
+func (t *Tree) addCommit(data []byte, changed bool) (object.Digest, error) {
 	if !changed {
-		return t.store.hold("commit", data), nil
+		return t.store.Hold("commit", data), nil
 	}
-	if err := t.store.release(); err != nil {
-		return digest{}, err
+	if err := t.store.Release(); err != nil {
+		return object.Digest{}, err
 	}
-	return t.store.put("commit", data)
+	return t.store.Put("commit", data)
 }
 
 // Total is the change from the base to the last captured tree.
 func (t *Tree) Total(ctx context.Context) (*Change, error) {
-	c := &Change{Parent: t.fmt.oid(t.base), Commit: t.fmt.oid(t.last), Tree: t.fmt.oid(t.lastTree)}
+	c := &Change{Parent: t.fmt.OID(t.base), Commit: t.fmt.OID(t.last), Tree: t.fmt.OID(t.lastTree)}
 	return c, t.describe(c, t.total)
 }
 
 // absorb brings the snapshot up to what the worktree holds now.
-func (t *Tree) absorb(ctx context.Context) (*walk, error) {
+func (t *Tree) absorb(ctx context.Context) (*snapshot.Walk, error) {
 	for try := 0; ; try++ {
 		// What processes of the run never leave alone is taken as it is found.
 		lenient := try >= 4 && len(t.live()) > 0
 		w, err := t.walkAndRead(ctx, lenient)
-		if !errors.Is(err, errChanged) {
+		if !errors.Is(err, disk.ErrChanged) {
 			return w, err
 		}
 		if try == 4 && !lenient || try == 20 {
@@ -93,34 +98,34 @@ func (t *Tree) absorb(ctx context.Context) (*walk, error) {
 	}
 }
 
-func (t *Tree) walkAndRead(ctx context.Context, lenient bool) (*walk, error) {
-	w := newWalk(t.fine)
-	w.base, w.lenient = t.dir+"/", lenient
+func (t *Tree) walkAndRead(ctx context.Context, lenient bool) (*snapshot.Walk, error) {
+	w := snapshot.New(t.fine)
+	w.Base, w.Lenient = t.dir+"/", lenient
 	if !t.tells && t.opt.Processes != nil {
-		w.mapped = t.mappings()
+		w.Mappings = t.mappings()
 	}
-	w.ign, w.conv, w.fault = t.ign, t.conv, t.fault
+	w.Ignores, w.Converter, w.Fault = t.ign, t.conv, t.fault
 	if t.inUse {
-		w.exclude = t.excluded
+		w.Exclude = t.excluded
 	}
 	t.readForced()
-	w.forced = t.forced
-	f, err := openRoot(t.dir)
+	w.Forced = t.forced
+	f, err := disk.Open(t.dir)
 	if err != nil {
 		return nil, err
 	}
-	defer f.close()
-	if err := w.folder(t.root, f, "", nil, t.recheck); err != nil {
+	defer f.Close()
+	if err := w.Folder(t.root, f, "", nil, t.recheck); err != nil {
 		return nil, unreadable(err)
 	}
 	t.recheck = false
-	t.nested = w.skipped
-	for path := range w.ignoredPaths {
+	t.nested = w.Skipped
+	for path := range w.IgnoredPaths {
 		t.ignored[path] = true
 	}
 	// Mappings are looked at between the stat of a file and its hash: one that is made later changes the file's times.
-	if t.root.touched && w.mapped == nil && t.opt.Processes != nil {
-		w.mapped = t.mappings()
+	if t.root.Touched && w.Mappings == nil && t.opt.Processes != nil {
+		w.Mappings = t.mappings()
 	}
 	if err := t.capture(ctx, w, t.root, f, ""); err != nil {
 		return nil, unreadable(err)
@@ -130,7 +135,7 @@ func (t *Tree) walkAndRead(ctx context.Context, lenient bool) (*walk, error) {
 
 // unreadable says what a closed folder or file means for a run.
 func unreadable(err error) error {
-	if !isPermission(err) {
+	if !disk.IsPermission(err) {
 		return err
 	}
 	return &notebooks.Error{Kind: notebooks.KindArtifact, Msg: "the worktree cannot be read whole: " + err.Error(), Err: err,
@@ -138,35 +143,35 @@ func unreadable(err error) error {
 }
 
 // capture works off what a walk found in a folder: reads, stores and notes it.
-func (t *Tree) capture(ctx context.Context, w *walk, n *node, f *folder, path string) error {
-	if !n.touched {
+func (t *Tree) capture(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, f *disk.Folder, path string) error {
+	if !n.Touched {
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for _, e := range n.removed {
-		t.note(path+e.name, e)
-		n.treeOK = false
+	for _, e := range n.Removed {
+		t.note(path+e.Name, e)
+		n.TreeOK = false
 	}
-	n.removed = nil
-	for _, d := range n.removedDirs {
-		t.removeAll(d, path+d.name+"/")
-		n.treeOK = false
+	n.Removed = nil
+	for _, d := range n.RemovedDirs {
+		t.removeAll(d, path+d.Name+"/")
+		n.TreeOK = false
 	}
-	n.removedDirs = nil
-	for i := 0; i < len(n.files); i++ {
-		e := &n.files[i]
-		if !e.check {
+	n.RemovedDirs = nil
+	for i := 0; i < len(n.Files); i++ {
+		e := &n.Files[i]
+		if !e.Check {
 			continue
 		}
 		err := t.captureFile(ctx, w, n, e, f, path)
-		if errors.Is(err, errChanged) && w.lenient {
-			if e.mode != 0 {
-				t.note(path+e.name, *e)
-				n.treeOK = false
+		if errors.Is(err, disk.ErrChanged) && w.Lenient {
+			if e.Mode != 0 {
+				t.note(path+e.Name, *e)
+				n.TreeOK = false
 			}
-			n.files = slices.Delete(n.files, i, i+1)
+			n.Files = slices.Delete(n.Files, i, i+1)
 			i--
 			continue
 		}
@@ -174,232 +179,221 @@ func (t *Tree) capture(ctx context.Context, w *walk, n *node, f *folder, path st
 			return err
 		}
 	}
-	var lost []*node
-	for _, d := range n.dirs {
-		if !d.touched {
+	var lost []*snapshot.Node
+	for _, d := range n.Dirs {
+		if !d.Touched {
 			continue
 		}
-		sub, err := f.sub(d.name)
-		if gone(err) && w.lenient {
-			n.st = stat{}
-			t.removeAll(d, path+d.name+"/")
+		sub, err := f.Sub(d.Name)
+		if disk.Gone(err) && w.Lenient {
+			n.Stat = disk.Stat{}
+			t.removeAll(d, path+d.Name+"/")
 			lost = append(lost, d)
-			n.treeOK = false
+			n.TreeOK = false
 			continue
 		}
-		if gone(err) {
-			n.st = stat{}
-			return errChanged
+		if disk.Gone(err) {
+			n.Stat = disk.Stat{}
+			return disk.ErrChanged
 		}
 		if err != nil {
 			return err
 		}
-		err = t.capture(ctx, w, d, sub, path+d.name+"/")
-		sub.close()
-		if !d.treeOK {
-			n.treeOK = false
+		err = t.capture(ctx, w, d, sub, path+d.Name+"/")
+		sub.Close()
+		if !d.TreeOK {
+			n.TreeOK = false
 		}
 		if err != nil {
 			return err
 		}
 	}
-	n.dirs = slices.DeleteFunc(n.dirs, func(d *node) bool { return slices.Contains(lost, d) })
-	n.touched = false
+	n.Dirs = slices.DeleteFunc(n.Dirs, func(d *snapshot.Node) bool { return slices.Contains(lost, d) })
+	n.Touched = false
 	return nil
 }
 
 // removeAll notes everything captured in a folder that is gone.
-func (t *Tree) removeAll(n *node, prefix string) {
-	for _, e := range n.removed {
-		t.note(prefix+e.name, e)
+func (t *Tree) removeAll(n *snapshot.Node, prefix string) {
+	for _, e := range n.Removed {
+		t.note(prefix+e.Name, e)
 	}
-	for i := range n.files {
-		if e := n.files[i]; e.mode != 0 {
-			t.note(prefix+e.name, e)
+	for i := range n.Files {
+		if e := n.Files[i]; e.Mode != 0 {
+			t.note(prefix+e.Name, e)
 		}
 	}
-	for _, list := range [][]*node{n.removedDirs, n.dirs} {
+	for _, list := range [][]*snapshot.Node{n.RemovedDirs, n.Dirs} {
 		for _, d := range list {
-			t.removeAll(d, prefix+d.name+"/")
+			t.removeAll(d, prefix+d.Name+"/")
 		}
 	}
 }
 
 // captureFile reads one entry and takes its content over.
-func (t *Tree) captureFile(ctx context.Context, w *walk, n *node, e *entry, f *folder, path string) error {
-	was := e.st
+func (t *Tree) captureFile(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *snapshot.Entry, f *disk.Folder, path string) error {
+	was := e.Stat
 	mode, oid, err := t.hash(ctx, w, n, e, f, path)
-	if gone(err) || errors.Is(err, errChanged) {
-		n.st = stat{} // it went or changed its kind meanwhile: look again
-		return errChanged
+	if disk.Gone(err) || errors.Is(err, disk.ErrChanged) {
+		n.Stat = disk.Stat{} // it went or changed its kind meanwhile: look again
+		return disk.ErrChanged
 	}
 	if err != nil {
 		return err
 	}
-	if mode != e.mode || oid != e.oid {
-		t.note(path+e.name, *e)
-		e.mode, e.oid = mode, oid
-		n.treeOK = false
+	if mode != e.Mode || oid != e.OID {
+		t.note(path+e.Name, *e)
+		e.Mode, e.OID = mode, oid
+		n.TreeOK = false
 	}
-	e.check = w.suspect(e.st) || e.st != was || w.mapped.has(e.st, w.base+path+e.name)
+	e.Check = w.Suspect(e.Stat) || e.Stat != was || w.Mappings.Has(e.Stat, w.Base+path+e.Name)
 	return nil
 }
 
 // hash stores an entry's content as Git would.
-func (t *Tree) hash(ctx context.Context, w *walk, n *node, e *entry, f *folder, path string) (uint32, digest, error) {
-	if e.mode == modeGitlink && e.st.kind() != kindFile && e.st.kind() != kindLink {
-		return modeGitlink, t.linkHead(f, e), nil
+func (t *Tree) hash(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *snapshot.Entry, f *disk.Folder, path string) (uint32, object.Digest, error) {
+	if e.Mode == disk.ModeGitlink && e.Stat.Kind() != disk.KindFile && e.Stat.Kind() != disk.KindLink {
+		return disk.ModeGitlink, t.linkHead(f, e), nil
 	}
-	if e.st.kind() == kindLink {
-		target, err := f.readlink(e.name)
+	if e.Stat.Kind() == disk.KindLink {
+		target, err := f.Readlink(e.Name)
 		if err != nil {
-			return 0, digest{}, err
+			return 0, object.Digest{}, err
 		}
-		oid, err := t.store.put("blob", []byte(target))
-		return modeLink, oid, err
+		oid, err := t.store.Put("blob", []byte(target))
+		return disk.ModeLink, oid, err
 	}
-	mode := e.st.gitMode()
+	mode := e.Stat.GitMode()
 	if !t.mode.fileMode {
-		mode = modeFile | 0o644
-		if e.mode&modeType == modeFile {
-			mode = e.mode
+		mode = disk.ModeFile | 0o644
+		if e.Mode&disk.ModeType == disk.ModeFile {
+			mode = e.Mode
 		}
 	}
-	if !t.mode.symlinks && e.mode == modeLink {
-		mode = modeLink
+	if !t.mode.symlinks && e.Mode == disk.ModeLink {
+		mode = disk.ModeLink
 	}
 	if t.known != nil {
-		if oid, ok := t.known(path+e.name, e.st); ok {
+		if oid, ok := t.known(path+e.Name, e.Stat); ok {
 			return mode, oid, nil
 		}
 	}
-	conv := conversion{}
-	if mode != modeLink {
-		conv = t.conv.of(n.rules, path+e.name, e.name)
+	conv := rules.Conversion{}
+	if mode != disk.ModeLink {
+		conv = t.conv.Of(n.Rules, path+e.Name, e.Name)
 	}
-	if conv.external {
-		oid, err := t.gitHash(ctx, path+e.name)
+	if conv.External {
+		oid, err := t.gitHash(ctx, path+e.Name)
 		return mode, oid, err
 	}
 	for range 4 {
 		oid, after, err := t.hashOnce(f, e, conv, false)
-		if err != nil && !errors.Is(err, errChanged) {
-			return 0, digest{}, err
+		if err != nil && !errors.Is(err, disk.ErrChanged) {
+			return 0, object.Digest{}, err
 		}
-		if err == nil && after == e.st {
+		if err == nil && after == e.Stat {
 			return mode, oid, nil
 		}
-		if e.st, err = f.lstat(e.name); err != nil {
-			return 0, digest{}, err
+		if e.Stat, err = f.Lstat(e.Name); err != nil {
+			return 0, object.Digest{}, err
 		}
-		if e.st.kind() != kindFile {
+		if e.Stat.Kind() != disk.KindFile {
 			break
 		}
 	}
-	for tries := 0; w.lenient && e.st.kind() == kindFile && tries < 8; tries++ {
+	for tries := 0; w.Lenient && e.Stat.Kind() == disk.KindFile && tries < 8; tries++ {
 		oid, _, err := t.hashOnce(f, e, conv, true)
-		if !errors.Is(err, errChanged) {
+		if !errors.Is(err, disk.ErrChanged) {
 			return mode, oid, err
 		}
-		if e.st, err = f.lstat(e.name); err != nil {
-			return 0, digest{}, err
+		if e.Stat, err = f.Lstat(e.Name); err != nil {
+			return 0, object.Digest{}, err
 		}
 	}
-	return 0, digest{}, errChanged
+	return 0, object.Digest{}, disk.ErrChanged
 }
 
 // hashOnce reads a file; part takes of one that changes meanwhile as much as is there.
-func (t *Tree) hashOnce(f *folder, e *entry, conv conversion, part bool) (digest, stat, error) {
+func (t *Tree) hashOnce(f *disk.Folder, e *snapshot.Entry, conv rules.Conversion, part bool) (object.Digest, disk.Stat, error) {
 	if oid, after, ok, err := t.hashFolderFile(f, e, part); ok {
 		return oid, after, err
 	}
-	if e.st.size >= streamFrom && !conv.text {
-		file, err := f.file(e.name)
+	if e.Stat.Size >= object.StreamFrom && !conv.Text {
+		file, err := f.File(e.Name)
 		if err != nil {
-			return digest{}, stat{}, err
+			return object.Digest{}, disk.Stat{}, err
 		}
 		defer file.Close()
 		var in io.Reader = file
 		if part {
-			in = io.LimitReader(file, e.st.size)
+			in = io.LimitReader(file, e.Stat.Size)
 		}
-		oid, err := t.store.putStream(in, e.st.size)
+		oid, err := t.store.PutStream(in, e.Stat.Size)
 		if err != nil {
-			return digest{}, stat{}, err
+			return object.Digest{}, disk.Stat{}, err
 		}
-		after, err := f.lstat(e.name)
+		after, err := f.Lstat(e.Name)
 		return oid, after, err
 	}
 	var data []byte
-	var after stat
+	var after disk.Stat
 	var err error
 	if part {
-		data, err = f.part(e.name, e.st.size)
+		data, err = f.Part(e.Name, e.Stat.Size)
 	} else {
-		data, after, err = f.content(e.name, e.st.size)
+		data, after, err = f.Content(e.Name, e.Stat.Size)
 	}
-	if t.large != nil && isPermission(err) {
-		return t.closedFile(e), e.st, nil
+	if t.large != nil && disk.IsPermission(err) {
+		return t.closedFile(e), e.Stat, nil
 	}
-	if err != nil || !part && after != e.st {
-		return digest{}, after, err
+	if err != nil || !part && after != e.Stat {
+		return object.Digest{}, after, err
 	}
-	data, err = conv.clean(data, func() ([]byte, error) {
-		if e.mode&modeType != modeFile {
+	data, err = conv.Clean(data, func() ([]byte, error) {
+		if e.Mode&disk.ModeType != disk.ModeFile {
 			return nil, nil
 		}
-		return t.blob(e.oid)
+		return t.blob(e.OID)
 	})
 	if err != nil {
-		return digest{}, after, err
+		return object.Digest{}, after, err
 	}
-	oid, err := t.store.put("blob", data)
-	t.store.remember(oid, data)
+	oid, err := t.store.Put("blob", data)
+	t.store.Remember(oid, data)
 	return oid, after, err
 }
 
 // linkHead is the commit that a submodule has checked out; the one captured before when it has none.
-func (t *Tree) linkHead(f *folder, e *entry) digest {
-	sub, err := Open(f.path + "/" + e.name)
-	if err != nil || sub.root != realPath(f.path+"/"+e.name) {
-		return e.oid
+func (t *Tree) linkHead(f *disk.Folder, e *snapshot.Entry) object.Digest {
+	sub, err := repo.Open(f.Path + "/" + e.Name)
+	if err != nil || sub.Root() != disk.RealPath(f.Path+"/"+e.Name) {
+		return e.OID
 	}
 	head, err := sub.Head()
-	if d, ok := t.fmt.parse(head); ok && err == nil {
+	if d, ok := t.fmt.Parse(head); ok && err == nil {
 		return d
 	}
-	return e.oid
+	return e.OID
 }
 
 // writeTree writes the trees along the changed paths; the root's is written even when it is empty.
-func (t *Tree) writeTree() (digest, error) {
-	tree, err := t.store.buildTree(t.root)
-	if err == nil && tree.zero() {
-		tree, err = t.store.put("tree", nil)
+func (t *Tree) writeTree() (object.Digest, error) {
+	tree, err := t.root.WriteTree(t.store)
+	if err == nil && tree.IsZero() {
+		tree, err = t.store.Put("tree", nil)
 	}
 	return tree, err
 }
 
-// RunTrailer is the line of a commit's message that names the run.
-const RunTrailer = "Markmill-Run"
-
-// commit composes a commit object.
-func (t *Tree) commit(tree, parent digest, message string) []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, "tree %s\n", t.fmt.oid(tree))
-	if !parent.zero() {
-		fmt.Fprintf(&b, "parent %s\n", t.fmt.oid(parent))
-	}
-	now, committer := t.opt.Now(), t.opt.Committer
-	if committer == (Identity{}) {
+// commit composes a commit object of the run.
+func (t *Tree) commit(tree, parent object.Digest, message string) []byte {
+	committer := t.opt.Committer
+	if committer == (object.Identity{}) {
 		committer = t.opt.Author
 	}
-	fmt.Fprintf(&b, "author %s\ncommitter %s\n\n%s", signature(t.opt.Author, now), signature(committer, now), message)
-	if !strings.HasSuffix(message, "\n") {
-		b.WriteByte('\n')
-	}
 	if t.opt.RunID != "" {
-		fmt.Fprintf(&b, "\n%s: %s\n", RunTrailer, t.opt.RunID)
+		message = fmt.Sprintf("%s\n\n%s: %s\n", strings.TrimSuffix(message, "\n"), object.RunTrailer, t.opt.RunID)
 	}
-	return []byte(b.String())
+	return object.NewCommit{Tree: tree, Parent: parent, Author: t.opt.Author, Committer: committer, At: t.opt.Now(),
+		Message: message}.Encode(t.fmt)
 }

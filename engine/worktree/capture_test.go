@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"markmill/engine/worktree/gittest"
 )
 
 // TestCapture goes through what a step can do to a worktree. Each case is compared with what the
@@ -17,10 +19,10 @@ import (
 func TestCapture(t *testing.T) {
 	long := strings.Repeat("n", 250)
 	sh := func(f func(dir string) error) func(testing.TB, *Tree) {
-		return func(t testing.TB, tree *Tree) { t.Helper(); must(t, f(tree.Dir())) }
+		return func(t testing.TB, tree *Tree) { t.Helper(); gittest.Must(t, f(tree.Dir())) }
 	}
 	put := func(path, content string) func(testing.TB, *Tree) {
-		return func(t testing.TB, tree *Tree) { t.Helper(); write(t, tree.Dir(), path, content) }
+		return func(t testing.TB, tree *Tree) { t.Helper(); gittest.Write(t, tree.Dir(), path, content) }
 	}
 	cases := []struct {
 		name string
@@ -139,66 +141,66 @@ func TestCapture(t *testing.T) {
 		{"ignored folder", put("build/deep/x", "x"), ""},
 		{"ignored but negated", put("keep.log", "x"), "added keep.log"},
 		{"nested rules", func(t testing.TB, tree *Tree) {
-			write(t, tree.Dir(), "n/.gitignore", "*.tmp\n!x.log\n/only\n")
+			gittest.Write(t, tree.Dir(), "n/.gitignore", "*.tmp\n!x.log\n/only\n")
 			for _, p := range []string{"n/a.tmp", "n/x.log", "n/only", "n/m/only", "n/m/b.tmp"} {
-				write(t, tree.Dir(), p, p)
+				gittest.Write(t, tree.Dir(), p, p)
 			}
 		}, "added n/.gitignore, added n/m/only, added n/x.log"},
 		{"rules dropped", func(t testing.TB, tree *Tree) {
-			write(t, tree.Dir(), "late.log", "x")
+			gittest.Write(t, tree.Dir(), "late.log", "x")
 			capture(t, tree)
-			write(t, tree.Dir(), ".gitignore", "")
+			gittest.Write(t, tree.Dir(), ".gitignore", "")
 		}, "modified .gitignore, added late.log"},
 		{"rules added over a tracked file", func(t testing.TB, tree *Tree) {
-			write(t, tree.Dir(), ".gitignore", "*\n")
-			write(t, tree.Dir(), "a.txt", "changed\n")
-			write(t, tree.Dir(), "fresh", "x")
+			gittest.Write(t, tree.Dir(), ".gitignore", "*\n")
+			gittest.Write(t, tree.Dir(), "a.txt", "changed\n")
+			gittest.Write(t, tree.Dir(), "fresh", "x")
 		}, "modified .gitignore, modified a.txt"},
 		{"committed by the step", func(t testing.TB, tree *Tree) {
-			write(t, tree.Dir(), "a.txt", "step\n")
-			gitIn(t, tree.Dir(), nil, "commit", "-qam", "mine")
-			write(t, tree.Dir(), "more", "x")
-			gitIn(t, tree.Dir(), nil, "checkout", "-qb", "mine")
+			gittest.Write(t, tree.Dir(), "a.txt", "step\n")
+			gittest.GitIn(t, tree.Dir(), nil, "commit", "-qam", "mine")
+			gittest.Write(t, tree.Dir(), "more", "x")
+			gittest.GitIn(t, tree.Dir(), nil, "checkout", "-qb", "mine")
 		}, "modified a.txt, added more"},
 		{"committed and reset by the step", func(t testing.TB, tree *Tree) {
-			write(t, tree.Dir(), "a.txt", "step\n")
-			gitIn(t, tree.Dir(), nil, "commit", "-qam", "mine")
-			gitIn(t, tree.Dir(), nil, "reset", "-q", "--hard", "HEAD^")
+			gittest.Write(t, tree.Dir(), "a.txt", "step\n")
+			gittest.GitIn(t, tree.Dir(), nil, "commit", "-qam", "mine")
+			gittest.GitIn(t, tree.Dir(), nil, "reset", "-q", "--hard", "HEAD^")
 		}, ""},
 		{"ignored, and added by force", func(t testing.TB, tree *Tree) {
-			write(t, tree.Dir(), "build/out", "x")
-			write(t, tree.Dir(), "build/not", "x")
-			gitIn(t, tree.Dir(), nil, "add", "-f", "build/out")
-			gitIn(t, tree.Dir(), nil, "commit", "-qm", "forced")
+			gittest.Write(t, tree.Dir(), "build/out", "x")
+			gittest.Write(t, tree.Dir(), "build/not", "x")
+			gittest.GitIn(t, tree.Dir(), nil, "add", "-f", "build/out")
+			gittest.GitIn(t, tree.Dir(), nil, "commit", "-qm", "forced")
 		}, "added build/out"},
 		{"packed by the step", func(t testing.TB, tree *Tree) {
-			write(t, tree.Dir(), "a.txt", "step\n")
-			gitIn(t, tree.Dir(), nil, "commit", "-qam", "mine")
-			gitIn(t, tree.Dir(), nil, "gc", "-q", "--prune=now")
+			gittest.Write(t, tree.Dir(), "a.txt", "step\n")
+			gittest.GitIn(t, tree.Dir(), nil, "commit", "-qam", "mine")
+			gittest.GitIn(t, tree.Dir(), nil, "gc", "-q", "--prune=now")
 		}, "modified a.txt"},
 	}
+	g := gittest.New(t)
+	g.Write("a.txt", "one\ntwo\nthree\n")
+	g.Write("dir/b.txt", "b\n")
+	g.Write("dir/sub/c.txt", "c\n")
+	g.Write("bin", "\x00bin\n")
+	g.Write("crlf.txt", "x\r\ny\r\n")
+	g.Write(".gitignore", "*.log\n!keep.log\nbuild/\n")
+	g.Write("run.sh", "#!/bin/sh\n")
+	gittest.Must(t, os.Chmod(filepath.Join(g.Dir, "run.sh"), 0o755))
+	gittest.Must(t, os.Symlink("a.txt", filepath.Join(g.Dir, "link")))
+	g.Commit("base")
+	before := snapshotAll(t, g.Dir)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			g := newOracle(t)
-			g.write("a.txt", "one\ntwo\nthree\n")
-			g.write("dir/b.txt", "b\n")
-			g.write("dir/sub/c.txt", "c\n")
-			g.write("bin", "\x00bin\n")
-			g.write("crlf.txt", "x\r\ny\r\n")
-			g.write(".gitignore", "*.log\n!keep.log\nbuild/\n")
-			g.write("run.sh", "#!/bin/sh\n")
-			must(t, os.Chmod(filepath.Join(g.dir, "run.sh"), 0o755))
-			must(t, os.Symlink("a.txt", filepath.Join(g.dir, "link")))
-			g.commit("base")
-			before := snapshotAll(t, g.dir)
 			tree := made(t, g)
-			if out := gitIn(t, tree.Dir(), nil, "status", "--porcelain"); out != "" {
+			if out := gittest.GitIn(t, tree.Dir(), nil, "status", "--porcelain"); out != "" {
 				t.Fatalf("not clean at the start: %s", out)
 			}
 			c.do(t, tree)
 			got := capture(t, tree)
 			if c.name == "fifo and socket" {
-				must(t, os.Remove(filepath.Join(tree.Dir(), "a.txt"))) // the Git program refuses it
+				gittest.Must(t, os.Remove(filepath.Join(tree.Dir(), "a.txt"))) // the Git program refuses it
 			}
 			if want := wantTree(t, tree); string(got.Tree) != want {
 				t.Errorf("captured tree %s, Git's %s (%s)", got.Tree, want, statuses(got))
@@ -207,13 +209,13 @@ func TestCapture(t *testing.T) {
 				t.Errorf("files %q, want %q", statuses(got), c.want)
 			}
 			total, err := tree.Total(t.Context())
-			must(t, err)
+			gittest.Must(t, err)
 			checkPatch(t, tree, tree.Base(), total)
 			if again := capture(t, tree); len(again.Files) != 0 || len(again.Patch) != 0 || again.Tree != got.Tree {
 				t.Errorf("a second capture found %q", statuses(again))
 			}
-			gitIn(t, tree.Dir(), nil, "fsck", "--full", "--strict")
-			if after := snapshotAll(t, g.dir); after != before {
+			gittest.GitIn(t, tree.Dir(), nil, "fsck", "--full", "--strict")
+			if after := snapshotAll(t, g.Dir); after != before {
 				t.Error("the source was touched")
 			}
 		})

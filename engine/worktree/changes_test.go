@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/repo"
 )
 
 // TestChangesAreGits makes pairs of trees with folders, links and moved files, and asks Git's program which paths
@@ -54,8 +57,8 @@ func TestChangesAreGits(t *testing.T) {
 			}
 		}
 	}
-	compare := func(what string, old, new *Files, want string) {
-		changes, err := Changes(old, new, func(string) bool { return true })
+	compare := func(what string, old, new *repo.Files, want string) {
+		changes, err := repo.Changes(old, new, func(string) bool { return true })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +88,7 @@ func TestChangesAreGits(t *testing.T) {
 			t.Errorf("%s: %v, and git says %v", what, got, files)
 		}
 	}
-	last := OID("")
+	last := object.OID("")
 	for i := range 12 {
 		change()
 		git("add", "-A")

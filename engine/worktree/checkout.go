@@ -4,35 +4,34 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/repo"
+	"markmill/engine/worktree/rules"
+	"markmill/engine/worktree/snapshot"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 )
 
-func sortNode(n *node) {
-	slices.SortFunc(n.files, func(a, b entry) int { return strings.Compare(a.name, b.name) })
-	slices.SortFunc(n.dirs, func(a, b *node) int { return strings.Compare(a.name, b.name) })
-}
-
 // checkout writes the base into the empty worktree and keeps what the file system says of each
 // file. Paths that the Git program has to write (a filter, ident, an encoding) are returned.
 func (t *Tree) checkout(ctx context.Context) (external []string, err error) {
-	f, err := openRoot(t.dir)
+	f, err := disk.Open(t.dir)
 	if err != nil {
 		return nil, err
 	}
-	defer f.close()
-	c := &checkout{t: t, w: newWalk(t.fine), read: func(d digest) ([]byte, error) { return t.src.read("blob", d) }}
-	if t.src != nil && t.root.count() >= parallelFrom {
-		repo, err := t.src.openGit()
+	defer f.Close()
+	c := &checkout{t: t, w: snapshot.New(t.fine), read: func(d object.Digest) ([]byte, error) { return t.src.Read("blob", d) }}
+	if t.src != nil && t.root.Count() >= parallelFrom {
+		repo, err := t.src.OpenGit()
 		if err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, repo.Close()) }()
 		c.spare = make(chan reader, 1)
-		c.spare <- func(d digest) ([]byte, error) { return t.src.readFrom(repo, "blob", d) }
+		c.spare <- func(d object.Digest) ([]byte, error) { return t.src.ReadFrom(repo, "blob", d) }
 	}
 	err = c.folder(ctx, c.read, t.root, f, "", nil)
 	return c.external, err
@@ -42,43 +41,34 @@ func (t *Tree) checkout(ctx context.Context) (external []string, err error) {
 const parallelFrom = 1000
 
 // reader gets a blob of the source. Each goroutine has its own.
-type reader func(digest) ([]byte, error)
+type reader func(object.Digest) ([]byte, error)
 
 type checkout struct {
 	t        *Tree
-	w        *walk
+	w        *snapshot.Walk
 	read     reader
 	spare    chan reader // of the second goroutine, while it is free
 	mu       sync.Mutex
 	external []string
 }
 
-// count is how many files are captured in and below a folder.
-func (n *node) count() int {
-	c := len(n.files)
-	for _, d := range n.dirs {
-		c += d.count()
-	}
-	return c
-}
-
-func (c *checkout) folder(ctx context.Context, read reader, n *node, f *folder, path string, up *rules) error {
+func (c *checkout) folder(ctx context.Context, read reader, n *snapshot.Node, f *disk.Folder, path string, up *rules.Chain) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	t := c.t
-	n.rules = &rules{up: up, prefix: len(path)}
+	n.Rules = &rules.Chain{Up: up, Prefix: len(path)}
 	for _, name := range []string{".gitattributes", ".gitignore"} {
-		if i, ok := findEntry(n.files, name); ok && n.files[i].mode&modeType == modeFile {
-			data, err := read(n.files[i].oid)
+		if i, ok := snapshot.FindEntry(n.Files, name); ok && n.Files[i].Mode&disk.ModeType == disk.ModeFile {
+			data, err := read(n.Files[i].OID)
 			if err != nil {
 				return err
 			}
-			n.rules.set(name, data, t.conv)
+			n.Rules.Set(name, data, t.conv)
 		}
 	}
-	for i := range n.files {
-		if err := c.file(read, n, &n.files[i], f, path); err != nil {
+	for i := range n.Files {
+		if err := c.file(read, n, &n.Files[i], f, path); err != nil {
 			return err
 		}
 	}
@@ -86,26 +76,26 @@ func (c *checkout) folder(ctx context.Context, read reader, n *node, f *folder, 
 		return err
 	}
 	var err error
-	n.st, err = f.stat()
-	n.suspect = c.w.suspect(n.st)
+	n.Stat, err = f.Stat()
+	n.Suspect = c.w.Suspect(n.Stat)
 	return err
 }
 
 // below fills the folders in n, one of them at a time on the second goroutine.
-func (c *checkout) below(ctx context.Context, read reader, n *node, f *folder, path string) (err error) {
+func (c *checkout) below(ctx context.Context, read reader, n *snapshot.Node, f *disk.Folder, path string) (err error) {
 	var wg sync.WaitGroup
 	var other error // of the second goroutine
-	for _, d := range n.dirs {
-		if err = f.mkdir(d.name); err != nil {
+	for _, d := range n.Dirs {
+		if err = f.Mkdir(d.Name); err != nil {
 			break
 		}
-		var sub *folder
-		if sub, err = f.sub(d.name); err != nil {
+		var sub *disk.Folder
+		if sub, err = f.Sub(d.Name); err != nil {
 			break
 		}
 		fill := func(read reader) error {
-			defer sub.close()
-			return c.folder(ctx, read, d, sub, path+d.name+"/", n.rules)
+			defer sub.Close()
+			return c.folder(ctx, read, d, sub, path+d.Name+"/", n.Rules)
 		}
 		select {
 		case second := <-c.spare:
@@ -128,51 +118,51 @@ func (c *checkout) below(ctx context.Context, read reader, n *node, f *folder, p
 	return errors.Join(err, other)
 }
 
-func (c *checkout) file(read reader, n *node, e *entry, f *folder, path string) error {
+func (c *checkout) file(read reader, n *snapshot.Node, e *snapshot.Entry, f *disk.Folder, path string) error {
 	t := c.t
-	if e.mode == modeGitlink {
-		return f.mkdir(e.name) // a submodule stays empty, as after a clone
+	if e.Mode == disk.ModeGitlink {
+		return f.Mkdir(e.Name) // a submodule stays empty, as after a clone
 	}
-	data, err := read(e.oid)
+	data, err := read(e.OID)
 	if err != nil {
 		return err
 	}
 	switch {
-	case e.mode == modeLink && t.mode.symlinks:
-		if err := f.symlink(string(data), e.name); err != nil {
+	case e.Mode == disk.ModeLink && t.mode.symlinks:
+		if err := f.Symlink(string(data), e.Name); err != nil {
 			return err
 		}
-		e.st, err = f.lstat(e.name)
-	case e.mode == modeLink:
-		e.st, err = f.create(e.name, data, 0o666)
+		e.Stat, err = f.Lstat(e.Name)
+	case e.Mode == disk.ModeLink:
+		e.Stat, err = f.Create(e.Name, data, 0o666)
 	default:
-		conv := t.conv.of(n.rules, path+e.name, e.name)
-		if conv.external {
+		conv := t.conv.Of(n.Rules, path+e.Name, e.Name)
+		if conv.External {
 			c.mu.Lock()
-			c.external = append(c.external, path+e.name)
+			c.external = append(c.external, path+e.Name)
 			c.mu.Unlock()
-			n.suspect = true
+			n.Suspect = true
 			return nil
 		}
 		perm := uint32(0o666)
-		if e.mode&0o100 != 0 {
+		if e.Mode&0o100 != 0 {
 			perm = 0o777
 		}
-		e.st, err = f.create(e.name, conv.smudge(data), perm)
+		e.Stat, err = f.Create(e.Name, conv.Smudge(data), perm)
 	}
-	e.check = c.w.suspect(e.st)
+	e.Check = c.w.Suspect(e.Stat)
 	return err
 }
 
 // gitCheckout has the Git program write the paths whose content passes through a filter.
 func (t *Tree) gitCheckout(ctx context.Context, paths []string) error {
-	if !haveGit() {
+	if !repo.HaveGit() {
 		return errNeedsGit(paths[0])
 	}
 	if err := os.WriteFile(filepath.Join(t.dir, ".git", "HEAD"), t.headFile(), 0o666); err != nil {
 		return err
 	}
-	_, err := runGit(ctx, t.dir, nil, []byte(strings.Join(paths, "\x00")+"\x00"), "checkout-index", "-f", "-z", "--stdin")
+	_, err := repo.RunGit(ctx, t.dir, nil, []byte(strings.Join(paths, "\x00")+"\x00"), "checkout-index", "-f", "-z", "--stdin")
 	if err != nil {
 		return err
 	}
@@ -181,47 +171,47 @@ func (t *Tree) gitCheckout(ctx context.Context, paths []string) error {
 
 // gitHash has the Git program store a file whose content passes through a filter. It works in the
 // run's own repository, whose settings no step can write: a filter is a command.
-func (t *Tree) gitHash(ctx context.Context, path string) (digest, error) {
-	if !haveGit() {
-		return digest{}, errNeedsGit(path)
+func (t *Tree) gitHash(ctx context.Context, path string) (object.Digest, error) {
+	if !repo.HaveGit() {
+		return object.Digest{}, errNeedsGit(path)
 	}
 	if err := t.storeRepository(); err != nil {
-		return digest{}, err
+		return object.Digest{}, err
 	}
-	env := []string{"GIT_DIR=" + filepath.Dir(t.store.dir), "GIT_WORK_TREE=" + t.dir}
-	out, err := runGit(ctx, t.dir, env, nil, "hash-object", "-w", "--path="+path, "--", path)
+	env := []string{"GIT_DIR=" + filepath.Dir(t.store.Dir), "GIT_WORK_TREE=" + t.dir}
+	out, err := repo.RunGit(ctx, t.dir, env, nil, "hash-object", "-w", "--path="+path, "--", path)
 	if err != nil {
-		return digest{}, err
+		return object.Digest{}, err
 	}
-	d, ok := t.fmt.parse(OID(bytes.TrimSpace(out)))
+	d, ok := t.fmt.Parse(object.OID(bytes.TrimSpace(out)))
 	if !ok {
 		return d, errNoObject(t.fmt, "blob", d)
 	}
-	if t.store.known[d] {
+	if t.store.Known[d] {
 		return d, nil
 	}
-	if _, err := os.Lstat(t.store.path(d)); err == nil {
-		t.store.known[d] = true
-		t.store.order = append(t.store.order, d)
+	if _, err := os.Lstat(t.store.Path(d)); err == nil {
+		t.store.Known[d] = true
+		t.store.Order = append(t.store.Order, d)
 		return d, nil
 	}
 	// Git does not write an object that the source has. The base may lack it all the same.
-	data, err := t.src.read("blob", d)
+	data, err := t.src.Read("blob", d)
 	if err != nil {
 		return d, err
 	}
-	return t.store.put("blob", data)
+	return t.store.Put("blob", data)
 }
 
 // gitSmudge has the Git program give content as a filter writes it into the worktree. Like gitHash it works in the
 // run's own repository.
-func (t *Tree) gitSmudge(ctx context.Context, path string, content digest) ([]byte, error) {
-	if !haveGit() {
+func (t *Tree) gitSmudge(ctx context.Context, path string, content object.Digest) ([]byte, error) {
+	if !repo.HaveGit() {
 		return nil, errNeedsGit(path)
 	}
 	if err := t.storeRepository(); err != nil {
 		return nil, err
 	}
-	env := []string{"GIT_DIR=" + filepath.Dir(t.store.dir), "GIT_WORK_TREE=" + t.dir}
-	return runGit(ctx, t.dir, env, nil, "cat-file", "--filters", "--path="+path, string(t.fmt.oid(content)))
+	env := []string{"GIT_DIR=" + filepath.Dir(t.store.Dir), "GIT_WORK_TREE=" + t.dir}
+	return repo.RunGit(ctx, t.dir, env, nil, "cat-file", "--filters", "--path="+path, string(t.fmt.OID(content)))
 }

@@ -11,6 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/rules"
+	"markmill/engine/worktree/snapshot"
 	"markmill/notebooks"
 )
 
@@ -33,7 +37,7 @@ func Create(ctx context.Context, s *Source, o Options) (*Tree, error) {
 func Path(s *Source, dir string) string {
 	name := "worktree"
 	if s != nil {
-		name = filepath.Base(s.root)
+		name = filepath.Base(s.Root())
 	}
 	if strings.ContainsRune(name, filepath.Separator) || name == "run" {
 		name = "worktree"
@@ -46,13 +50,13 @@ func prepare(s *Source, o Options) (*Tree, error) {
 	if !filepath.IsAbs(o.Dir) {
 		return nil, fmt.Errorf("the worktree's folder must be absolute: %q", o.Dir)
 	}
-	t := &Tree{src: s, opt: o, top: o.Dir, root: &node{}, fmt: formatSHA1, recheck: true,
-		step: map[string]entry{}, total: map[string]entry{}, ignored: map[string]bool{}}
-	conf, common := settings(nil), ""
+	t := &Tree{src: s, opt: o, top: o.Dir, root: &snapshot.Node{}, fmt: object.SHA1, recheck: true,
+		step: map[string]snapshot.Entry{}, total: map[string]snapshot.Entry{}, ignored: map[string]bool{}}
+	conf, common := rules.Settings(nil), ""
 	var err error
 	if s != nil {
-		t.fmt, conf, common = s.fmt, s.conf, s.common
-	} else if conf, err = readSettings("", ""); err != nil {
+		t.fmt, conf, common = s.Format, s.Config, s.CommonDir()
+	} else if conf, err = rules.ReadSettings("", ""); err != nil {
 		return nil, err
 	}
 	t.dir = Path(s, o.Dir)
@@ -61,11 +65,11 @@ func prepare(s *Source, o Options) (*Tree, error) {
 	}
 	if o.Base != "" {
 		var ok bool
-		if t.base, ok = t.fmt.parse(o.Base); !ok || s == nil {
+		if t.base, ok = t.fmt.Parse(o.Base); !ok || s == nil {
 			return nil, fmt.Errorf("the base %q is no commit of the source", o.Base)
 		}
 	}
-	t.ign, t.conv, t.mode = newIgnores(conf, common), newConverter(conf, common), newModeRules(conf)
+	t.ign, t.conv, t.mode = rules.NewIgnores(conf, common), rules.NewConverter(conf, common), newModeRules(conf)
 	if err := os.MkdirAll(filepath.Dir(o.Dir), 0o777); err != nil {
 		return nil, err
 	}
@@ -75,9 +79,9 @@ func prepare(s *Source, o Options) (*Tree, error) {
 		}
 		return nil, err
 	}
-	t.fine = fineClock(o.Dir)
-	t.tells = tellsOfMappings(o.Dir)
-	t.store, err = newStore(filepath.Join(o.Dir, "run", "objects"), t.fmt)
+	t.fine = disk.FineClock(o.Dir)
+	t.tells = snapshot.TellsOfMappings(o.Dir)
+	t.store, err = object.NewStore(filepath.Join(o.Dir, "run", "objects"), t.fmt)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(o.Dir))
 	}
@@ -101,7 +105,7 @@ func (t *Tree) make(ctx context.Context) error {
 	}
 	index := filepath.Join(t.dir, ".git", "index")
 	if len(external) > 0 {
-		if err := writeIndex(index, t.fmt, t.root); err != nil {
+		if err := snapshot.WriteIndex(index, t.fmt, t.root); err != nil {
 			return err
 		}
 		if err := t.gitCheckout(ctx, external); err != nil {
@@ -119,24 +123,28 @@ func (t *Tree) make(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := writeNew(filepath.Join(t.dir, ".git", "HEAD"), t.headFile(), 0o666); err != nil {
+	if err := disk.WriteNew(filepath.Join(t.dir, ".git", "HEAD"), t.headFile(), 0o666); err != nil {
 		return err
 	}
 	t.keepRules()
-	return writeIndex(index, t.fmt, t.root)
+	if err := snapshot.WriteIndex(index, t.fmt, t.root); err != nil {
+		return err
+	}
+	t.indexSt, err = disk.StatAt(filepath.Dir(index), "index") // what stands in it is captured: there is no need to read it
+	return err
 }
 
 func (t *Tree) headFile() []byte {
-	if t.base.zero() {
+	if t.base.IsZero() {
 		return []byte("ref: refs/heads/main\n")
 	}
-	return []byte(t.fmt.oid(t.base) + "\n")
+	return []byte(t.fmt.OID(t.base) + "\n")
 }
 
 // loadBase reads the base commit's trees into the snapshot.
 func (t *Tree) loadBase() error {
-	if !t.base.zero() {
-		tree, err := t.src.treeOf(t.base)
+	if !t.base.IsZero() {
+		tree, err := t.src.TreeOf(t.base)
 		if err != nil {
 			return err
 		}
@@ -145,7 +153,7 @@ func (t *Tree) loadBase() error {
 			return err
 		}
 	} else {
-		t.root.treeOK = true
+		t.root.TreeOK = true
 		var err error
 		if t.baseTree, err = t.writeTree(); err != nil {
 			return err
@@ -155,37 +163,37 @@ func (t *Tree) loadBase() error {
 	return nil
 }
 
-func (t *Tree) loadTree(n *node, tree digest) error {
-	n.tree, n.treeOK = tree, true
-	if tree == t.fmt.sum("tree", nil) {
-		n.tree = digest{}
+func (t *Tree) loadTree(n *snapshot.Node, tree object.Digest) error {
+	n.Tree, n.TreeOK = tree, true
+	if tree == t.fmt.Sum("tree", nil) {
+		n.Tree = object.Digest{}
 		return nil
 	}
-	data, err := t.src.read("tree", tree)
+	data, err := t.src.Read("tree", tree)
 	if err != nil {
 		return err
 	}
-	list, err := parseTree(t.fmt, data)
+	list, err := object.ParseTree(t.fmt, data)
 	if err != nil {
 		return err
 	}
-	n.files = make([]entry, 0, len(list))
+	n.Files = make([]snapshot.Entry, 0, len(list))
 	for _, x := range list {
-		if x.mode&modeType == modeDir {
-			d := &node{name: x.name}
-			if err := t.loadTree(d, x.oid); err != nil {
+		if x.Mode&disk.ModeType == disk.ModeDir {
+			d := &snapshot.Node{Name: x.Name}
+			if err := t.loadTree(d, x.OID); err != nil {
 				return err
 			}
-			n.dirs = append(n.dirs, d)
+			n.Dirs = append(n.Dirs, d)
 			continue
 		}
-		if x.mode&modeType == modeFile && x.mode&0o100 == 0 {
-			x.mode = modeFile | 0o644 // older Git also wrote 100664
+		if x.Mode&disk.ModeType == disk.ModeFile && x.Mode&0o100 == 0 {
+			x.Mode = disk.ModeFile | 0o644 // older Git also wrote 100664
 		}
-		n.files = append(n.files, entry{name: x.name, mode: x.mode, oid: x.oid})
+		n.Files = append(n.Files, snapshot.Entry{Name: x.Name, Mode: x.Mode, OID: x.OID})
 	}
 	// A tree sorts a folder as if its name ended in a slash; here both lists go by name.
-	sortNode(n)
+	snapshot.SortNode(n)
 	return nil
 }
 
@@ -199,7 +207,7 @@ func (t *Tree) settleBase(ctx context.Context) error {
 		return err
 	}
 	if tree != t.baseTree {
-		commit, err := t.store.put("commit", t.commit(tree, t.base, t.startWords()))
+		commit, err := t.store.Put("commit", t.commit(tree, t.base, t.startWords()))
 		if err != nil {
 			return err
 		}
@@ -230,14 +238,17 @@ func InPlace(ctx context.Context, s *Source, o Options) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.dir, t.inUse = s.root, true
-	t.tells = tellsOfMappings(t.dir)
+	t.dir, t.inUse = s.Root(), true
+	t.tells = snapshot.TellsOfMappings(t.dir)
 	err = t.loadBase()
 	if err == nil {
-		if index, e := readIndex(filepath.Join(s.gitDir, "index"), t.fmt); e == nil {
-			t.known = func(path string, st stat) (digest, bool) {
+		if index, e := snapshot.ReadIndex(filepath.Join(s.GitDir(), "index"), t.fmt); e == nil {
+			t.known = func(path string, st disk.Stat) (object.Digest, bool) {
 				e, ok := index[path]
-				return e.oid, ok && e.same(st)
+				if !ok || !e.Same(st) {
+					return object.Digest{}, false
+				}
+				return object.RawDigest(e.Hash.Bytes()), true
 			}
 		}
 		err = t.settleBase(ctx)
@@ -256,22 +267,5 @@ func (t *Tree) Close(keep bool) error {
 	if keep {
 		return nil
 	}
-	return removeAll(t.top)
+	return disk.RemoveAll(t.top)
 }
-
-// removeAll removes a folder also where a step closed folders in it.
-func removeAll(dir string) error {
-	err := os.RemoveAll(dir)
-	if err == nil || !isPermission(err) {
-		return err
-	}
-	walkErr := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() && err == nil {
-			return os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return errors.Join(walkErr, os.RemoveAll(dir))
-}
-
-func isPermission(err error) bool { return errors.Is(err, fs.ErrPermission) }

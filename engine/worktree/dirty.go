@@ -2,6 +2,8 @@ package worktree
 
 import (
 	"context"
+	"markmill/engine/worktree/repo"
+	"markmill/engine/worktree/rules"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,10 +14,10 @@ import (
 // The Git program is asked where it is there, since it knows every setting of its own; it takes no
 // lock and writes nothing. Without it HEAD is compared with the checkout.
 func (s *Source) Dirty(ctx context.Context) ([]string, error) {
-	if !haveGit() {
-		return s.dirtyWalk(ctx, s.common)
+	if !repo.HaveGit() {
+		return s.dirtyWalk(ctx, s.CommonDir())
 	}
-	out, err := runGit(ctx, s.root, nil, nil, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
+	out, err := repo.RunGit(ctx, s.Root(), nil, nil, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +47,7 @@ func (s *Source) dirtyWalk(ctx context.Context, exclude string) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	t.dir, t.inUse, t.ign = s.root, true, newIgnores(s.conf, exclude)
+	t.dir, t.inUse, t.ign = s.Root(), true, rules.NewIgnores(s.Config, exclude)
 	if err := t.loadBase(); err != nil {
 		return nil, err
 	}
@@ -54,9 +56,9 @@ func (s *Source) dirtyWalk(ctx context.Context, exclude string) ([]string, error
 	}
 	var paths []string
 	for _, d := range t.deltas(t.step) {
-		paths = append(paths, d.path)
-		if d.from != "" {
-			paths = append(paths, d.from)
+		paths = append(paths, d.Path)
+		if d.From != "" {
+			paths = append(paths, d.From)
 		}
 	}
 	slices.Sort(paths)

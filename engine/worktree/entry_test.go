@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/repo"
 )
 
 // TestEntriesAreGits compares blobs and modes, of a commit and of the checkout, with what Git's program says, in both
@@ -49,11 +52,11 @@ func TestEntriesAreGits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			files, err := src.CommitFiles(OID(git("rev-parse", "HEAD")))
+			files, err := src.CommitFiles(object.OID(git("rev-parse", "HEAD")))
 			if err != nil {
 				t.Fatal(err)
 			}
-			check := func(files *Files) {
+			check := func(files *repo.Files) {
 				t.Helper()
 				for line := range strings.Lines(git("ls-files", "-s")) {
 					fields := strings.Fields(line) // mode, blob, stage, path

@@ -6,21 +6,23 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"markmill/engine/worktree/gittest"
 )
 
 func TestFileOfACommit(t *testing.T) {
 	for _, format := range []string{"sha1", "sha256"} {
-		g := newOracle(t, "--object-format="+format)
-		g.write("a.txt", "one\n")
-		g.write("dir/sub/b.txt", "two\n")
-		if err := os.Symlink("a.txt", filepath.Join(g.dir, "link")); err != nil {
+		g := gittest.New(t, "--object-format="+format)
+		g.Write("a.txt", "one\n")
+		g.Write("dir/sub/b.txt", "two\n")
+		if err := os.Symlink("a.txt", filepath.Join(g.Dir, "link")); err != nil {
 			t.Skipf("no symbolic links here: %v", err)
 		}
-		first := g.commit("first")
-		g.write("a.txt", "changed\n")
-		g.commit("second")
-		g.write("a.txt", "dirty\n")
-		src, err := Open(g.dir)
+		first := g.Commit("first")
+		g.Write("a.txt", "changed\n")
+		g.Commit("second")
+		g.Write("a.txt", "dirty\n")
+		src, err := Open(g.Dir)
 		if err != nil {
 			t.Fatal(err)
 		}

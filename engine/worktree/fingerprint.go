@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/snapshot"
 	"markmill/notebooks/linediff"
 )
 
@@ -16,7 +18,7 @@ import (
 // one process: the stats of every file of the checkout, ignored ones too, and the content of HEAD, refs,
 // settings, hooks and index.
 type Fingerprint struct {
-	files *node
+	files *snapshot.Node
 	git   map[string]uint64 // by name within the Git directory
 }
 
@@ -26,24 +28,24 @@ var printSeed = maphash.MakeSeed()
 // Fingerprint reads the state of the checkout and of its Git directory, at the cost of one walk. Paths
 // that exclude takes, `.markmill/` and refs/markmill are left out.
 func (s *Source) Fingerprint(ctx context.Context, exclude func(path string) bool) (Fingerprint, error) {
-	w := newWalk(false)
-	w.plain = true
-	w.exclude = func(path string) bool { return path == ".markmill" || exclude != nil && exclude(path) }
-	f, err := openRoot(s.root)
+	w := snapshot.New(false)
+	w.Plain = true
+	w.Exclude = func(path string) bool { return path == ".markmill" || exclude != nil && exclude(path) }
+	f, err := disk.Open(s.Root())
 	if err != nil {
 		return Fingerprint{}, err
 	}
-	defer f.close()
+	defer f.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.print == nil {
-		s.print = &node{}
+		s.print = &snapshot.Node{}
 	}
-	if err := w.folder(s.print, f, "", nil, false); err != nil {
+	if err := w.Folder(s.print, f, "", nil, false); err != nil {
 		s.print = nil
 		return Fingerprint{}, err
 	}
-	p := Fingerprint{files: s.print.clone(), git: map[string]uint64{}}
+	p := Fingerprint{files: s.print.Clone(), git: map[string]uint64{}}
 	if err := ctx.Err(); err != nil {
 		return Fingerprint{}, err
 	}
@@ -54,7 +56,7 @@ func (s *Source) printGit(out map[string]uint64) error {
 	add := func(dir, name string, strip func([]byte) []byte) error {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
-			if gone(err) {
+			if disk.Gone(err) {
 				return nil
 			}
 			return err
@@ -66,27 +68,27 @@ func (s *Source) printGit(out map[string]uint64) error {
 		return nil
 	}
 	for _, name := range []string{"HEAD", "index", "config.worktree", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD"} {
-		if err := add(s.gitDir, name, nil); err != nil {
+		if err := add(s.GitDir(), name, nil); err != nil {
 			return err
 		}
 	}
 	for _, name := range []string{"config", "info/exclude", "info/attributes", "info/grafts", "shallow", "objects/info/alternates"} {
-		if err := add(s.common, filepath.FromSlash(name), nil); err != nil {
+		if err := add(s.CommonDir(), filepath.FromSlash(name), nil); err != nil {
 			return err
 		}
 	}
-	if err := add(s.common, "packed-refs", withoutRuns); err != nil {
+	if err := add(s.CommonDir(), "packed-refs", withoutRuns); err != nil {
 		return err
 	}
 	for _, dir := range []string{"refs", "hooks"} {
-		err := filepath.WalkDir(filepath.Join(s.common, dir), func(path string, d os.DirEntry, err error) error {
-			if gone(err) {
+		err := filepath.WalkDir(filepath.Join(s.CommonDir(), dir), func(path string, d os.DirEntry, err error) error {
+			if disk.Gone(err) {
 				return nil
 			}
 			if err != nil {
 				return err
 			}
-			rel, err := filepath.Rel(s.common, path)
+			rel, err := filepath.Rel(s.CommonDir(), path)
 			if err != nil {
 				return err
 			}
@@ -102,7 +104,7 @@ func (s *Source) printGit(out map[string]uint64) error {
 			if fi, err := d.Info(); err == nil && dir == "hooks" {
 				out[filepath.ToSlash(rel)+" mode"] = uint64(fi.Mode())
 			}
-			return add(s.common, rel, nil)
+			return add(s.CommonDir(), rel, nil)
 		})
 		if err != nil {
 			return err
@@ -145,7 +147,7 @@ func (f Fingerprint) diff(o Fingerprint, limit int) []string {
 			out = append(out, ".git/"+strings.TrimSuffix(name, " mode"))
 		}
 	}
-	none := &node{}
+	none := &snapshot.Node{}
 	a, b := f.files, o.files
 	if a == nil {
 		a = none
@@ -160,40 +162,40 @@ func (f Fingerprint) diff(o Fingerprint, limit int) []string {
 
 // diffNodes compares the files below two folders. A folder's own times are not compared: they
 // change when the engine makes .markmill in it. Its mode is.
-func diffNodes(a, b *node, path string, out []string, limit int) []string {
+func diffNodes(a, b *snapshot.Node, path string, out []string, limit int) []string {
 	if limit > 0 && len(out) >= limit {
 		return out
 	}
-	if a.st.mode != b.st.mode && len(a.name)+len(b.name) > 0 {
+	if a.Stat.Mode != b.Stat.Mode && len(a.Name)+len(b.Name) > 0 {
 		out = append(out, strings.TrimSuffix(path, "/"))
 	}
 	i, j := 0, 0
-	for i < len(a.files) || j < len(b.files) {
+	for i < len(a.Files) || j < len(b.Files) {
 		switch {
-		case j == len(b.files) || i < len(a.files) && a.files[i].name < b.files[j].name:
-			out = append(out, path+a.files[i].name)
+		case j == len(b.Files) || i < len(a.Files) && a.Files[i].Name < b.Files[j].Name:
+			out = append(out, path+a.Files[i].Name)
 			i++
-		case i == len(a.files) || a.files[i].name > b.files[j].name:
-			out = append(out, path+b.files[j].name)
+		case i == len(a.Files) || a.Files[i].Name > b.Files[j].Name:
+			out = append(out, path+b.Files[j].Name)
 			j++
 		default:
-			if a.files[i].st != b.files[j].st {
-				out = append(out, path+a.files[i].name)
+			if a.Files[i].Stat != b.Files[j].Stat {
+				out = append(out, path+a.Files[i].Name)
 			}
 			i, j = i+1, j+1
 		}
 	}
 	i, j = 0, 0
-	for i < len(a.dirs) || j < len(b.dirs) {
+	for i < len(a.Dirs) || j < len(b.Dirs) {
 		switch {
-		case j == len(b.dirs) || i < len(a.dirs) && a.dirs[i].name < b.dirs[j].name:
-			out = diffNodes(a.dirs[i], &node{}, path+a.dirs[i].name+"/", out, limit)
+		case j == len(b.Dirs) || i < len(a.Dirs) && a.Dirs[i].Name < b.Dirs[j].Name:
+			out = diffNodes(a.Dirs[i], &snapshot.Node{}, path+a.Dirs[i].Name+"/", out, limit)
 			i++
-		case i == len(a.dirs) || a.dirs[i].name > b.dirs[j].name:
-			out = diffNodes(&node{}, b.dirs[j], path+b.dirs[j].name+"/", out, limit)
+		case i == len(a.Dirs) || a.Dirs[i].Name > b.Dirs[j].Name:
+			out = diffNodes(&snapshot.Node{}, b.Dirs[j], path+b.Dirs[j].Name+"/", out, limit)
 			j++
 		default:
-			out = diffNodes(a.dirs[i], b.dirs[j], path+a.dirs[i].name+"/", out, limit)
+			out = diffNodes(a.Dirs[i], b.Dirs[j], path+a.Dirs[i].Name+"/", out, limit)
 			i, j = i+1, j+1
 		}
 	}

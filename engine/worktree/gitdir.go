@@ -8,6 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/quote"
+	"markmill/engine/worktree/repo"
+	"markmill/engine/worktree/rules"
 	"markmill/notebooks"
 )
 
@@ -20,9 +25,9 @@ func (t *Tree) writeGitDir() error {
 			return err
 		}
 	}
-	files := map[string]string{"config": t.config(filepath.Join(dot, "hooks")), "objects/info/alternates": t.alternates(t.store.dir)}
+	files := map[string]string{"config": t.config(filepath.Join(dot, "hooks")), "objects/info/alternates": t.alternates(t.store.Dir)}
 	if t.src != nil {
-		refs, err := t.src.refs()
+		refs, err := t.src.Refs()
 		if err != nil {
 			return err
 		}
@@ -30,7 +35,7 @@ func (t *Tree) writeGitDir() error {
 			return err
 		}
 		for _, name := range []string{"info/exclude", "info/attributes", "shallow"} {
-			if data, err := os.ReadFile(filepath.Join(t.src.common, filepath.FromSlash(name))); err == nil {
+			if data, err := os.ReadFile(filepath.Join(t.src.CommonDir(), filepath.FromSlash(name))); err == nil {
 				files[name] = string(data)
 			}
 		}
@@ -39,7 +44,7 @@ func (t *Tree) writeGitDir() error {
 		if data == "" {
 			continue
 		}
-		if err := writeNew(filepath.Join(dot, filepath.FromSlash(name)), []byte(data), 0o666); err != nil {
+		if err := disk.WriteNew(filepath.Join(dot, filepath.FromSlash(name)), []byte(data), 0o666); err != nil {
 			return err
 		}
 	}
@@ -47,27 +52,27 @@ func (t *Tree) writeGitDir() error {
 }
 
 // copyRefs writes the source's branches, tags and remotes' branches as packed refs.
-func (t *Tree) copyRefs(dot string, refs []ref, files map[string]string) error {
+func (t *Tree) copyRefs(dot string, refs []repo.Ref, files map[string]string) error {
 	var b strings.Builder
 	b.WriteString("# pack-refs with: sorted \n")
 	for _, r := range refs {
-		if !copied(r.name) {
+		if !copied(r.Name) {
 			continue
 		}
-		if strings.HasPrefix(r.oid, "ref:") {
-			p := filepath.Join(dot, filepath.FromSlash(r.name))
+		if strings.HasPrefix(r.OID, "ref:") {
+			p := filepath.Join(dot, filepath.FromSlash(r.Name))
 			if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
 				return err
 			}
-			files[r.name] = r.oid + "\n"
+			files[r.Name] = r.OID + "\n"
 			continue
 		}
-		if _, ok := t.fmt.parse(OID(r.oid)); !ok {
+		if _, ok := t.fmt.Parse(object.OID(r.OID)); !ok {
 			continue // a broken ref of the source stays there
 		}
-		b.WriteString(r.oid + " " + r.name + "\n")
-		if r.peeled != "" {
-			b.WriteString("^" + r.peeled + "\n")
+		b.WriteString(r.OID + " " + r.Name + "\n")
+		if r.Peeled != "" {
+			b.WriteString("^" + r.Peeled + "\n")
 		}
 	}
 	files["packed-refs"] = b.String()
@@ -86,12 +91,12 @@ func copied(name string) bool {
 // alternates lists where objects are found besides; more come first.
 func (t *Tree) alternates(more ...string) string {
 	if t.src != nil {
-		more = append(more, t.src.objectDirs()...)
+		more = append(more, t.src.ObjectDirs()...)
 	}
 	var b strings.Builder
 	for _, dir := range more {
 		if strings.ContainsAny(dir, "\n\"") || strings.HasPrefix(dir, "#") {
-			dir = quote(dir)
+			dir = quote.Path(dir)
 			if dir[0] != '"' {
 				dir = `"` + dir + `"`
 			}
@@ -106,62 +111,62 @@ func (t *Tree) alternates(more ...string) string {
 func (t *Tree) config(hooks string) string {
 	var b strings.Builder
 	version := 0
-	if t.fmt != formatSHA1 {
+	if t.fmt != object.SHA1 {
 		version = 1
 	}
 	fmt.Fprintf(&b, "[core]\n\trepositoryformatversion = %d\n\tbare = false\n\tlogallrefupdates = true\n", version)
 	if hooks != "" {
-		fmt.Fprintf(&b, "\thooksPath = %s\n", quoteValue(filepath.ToSlash(hooks)))
+		fmt.Fprintf(&b, "\thooksPath = %s\n", rules.QuoteValue(filepath.ToSlash(hooks)))
 	}
 	b.WriteString("\tfsmonitor = false\n\tuntrackedCache = false\n\tsplitIndex = false\n\tsparseCheckout = false\n")
 	if version == 1 {
-		fmt.Fprintf(&b, "[extensions]\n\tobjectFormat = %s\n", t.fmt.name)
+		fmt.Fprintf(&b, "[extensions]\n\tobjectFormat = %s\n", t.fmt.Name)
 	}
 	b.WriteString("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[index]\n\tsparse = false\n[commit]\n\tgpgSign = false\n[tag]\n\tgpgSign = false\n")
-	fmt.Fprintf(&b, "[user]\n\tname = %s\n\temail = %s\n", quoteValue(t.opt.Author.Name), quoteValue(t.opt.Author.Email))
+	fmt.Fprintf(&b, "[user]\n\tname = %s\n\temail = %s\n", rules.QuoteValue(t.opt.Author.Name), rules.QuoteValue(t.opt.Author.Email))
 	if t.src == nil {
 		return b.String()
 	}
 	remotes := map[string]bool{}
-	for _, s := range t.src.conf {
-		if !s.local {
+	for _, s := range t.src.Config {
+		if !s.Local {
 			continue
 		}
-		value := s.value
-		switch s.section {
+		value := s.Value
+		switch s.Section {
 		case "core":
-			switch s.key {
+			switch s.Key {
 			case "filemode", "symlinks", "ignorecase", "precomposeunicode", "autocrlf", "eol", "safecrlf", "excludesfile", "attributesfile", "quotepath":
 			default:
 				continue
 			}
 		case "filter", "diff", "merge":
-			if s.sub == "" {
+			if s.Sub == "" {
 				continue
 			}
 		case "branch":
 		case "remote":
-			switch s.key {
+			switch s.Key {
 			case "url":
 				if isRelative(value) {
-					value = filepath.Join(t.src.root, value)
+					value = filepath.Join(t.src.Root(), value)
 				}
 			case "fetch", "tagopt":
 			default:
 				continue
 			}
-			remotes[s.sub] = true
+			remotes[s.Sub] = true
 		default:
 			continue
 		}
-		section := "[" + s.section + "]"
-		if s.sub != "" {
-			section = fmt.Sprintf("[%s %s]", s.section, quoteValue(s.sub))
+		section := "[" + s.Section + "]"
+		if s.Sub != "" {
+			section = fmt.Sprintf("[%s %s]", s.Section, rules.QuoteValue(s.Sub))
 		}
-		fmt.Fprintf(&b, "%s\n\t%s = %s\n", section, s.key, quoteValue(value))
+		fmt.Fprintf(&b, "%s\n\t%s = %s\n", section, s.Key, rules.QuoteValue(value))
 	}
 	for _, name := range slices.Sorted(maps.Keys(remotes)) {
-		fmt.Fprintf(&b, "[remote %s]\n\tpushurl = \"no-push://a-run-does-not-push\"\n", quoteValue(name))
+		fmt.Fprintf(&b, "[remote %s]\n\tpushurl = \"no-push://a-run-does-not-push\"\n", rules.QuoteValue(name))
 	}
 	return b.String()
 }
@@ -173,7 +178,7 @@ func isRelative(url string) bool {
 
 // storeRepository makes the run's store a repository that the Git program accepts, for its filters.
 func (t *Tree) storeRepository() error {
-	dir := filepath.Dir(t.store.dir)
+	dir := filepath.Dir(t.store.Dir)
 	if _, err := os.Lstat(filepath.Join(dir, "HEAD")); err == nil {
 		return nil
 	}
@@ -185,7 +190,7 @@ func (t *Tree) storeRepository() error {
 	}
 	files := map[string]string{"config": t.config(""), "objects/info/alternates": t.alternates()}
 	if t.src != nil {
-		if data, err := os.ReadFile(filepath.Join(t.src.common, "info", "attributes")); err == nil {
+		if data, err := os.ReadFile(filepath.Join(t.src.CommonDir(), "info", "attributes")); err == nil {
 			files["info/attributes"] = string(data)
 		}
 	}
@@ -203,6 +208,6 @@ func errNeedsGit(path string) error {
 		Hint: "install git, or run with a base that does not use it"}
 }
 
-func errNoObject(f *format, kind string, d digest) error {
-	return fmt.Errorf("%s %s is in no object store", kind, f.oid(d))
+func errNoObject(f *object.Format, kind string, d object.Digest) error {
+	return fmt.Errorf("%s %s is in no object store", kind, f.OID(d))
 }

@@ -8,21 +8,24 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/gittest"
 )
 
-func small(t *testing.T) (*oracle, *Tree) {
-	g := newOracle(t)
-	g.write("a", "a\n")
-	g.write("dir/b", "b\n")
-	g.write("dir/sub/c", "c\n")
-	g.commit("base")
+func small(t *testing.T) (*gittest.Repository, *Tree) {
+	g := gittest.New(t)
+	g.Write("a", "a\n")
+	g.Write("dir/b", "b\n")
+	g.Write("dir/sub/c", "c\n")
+	g.Commit("base")
 	return g, made(t, g)
 }
 
 // TestUnreadable: a closed folder is an error that names it, and nothing in it is taken for deleted.
 func TestUnreadable(t *testing.T) {
 	_, tree := small(t)
-	write(t, tree.Dir(), "a", "changed\n")
+	gittest.Write(t, tree.Dir(), "a", "changed\n")
 	for _, op := range []string{"enter", "open"} {
 		tree.fault = func(o, path string) error {
 			if o == op && strings.TrimSuffix(path, "/") == "dir/sub" {
@@ -48,11 +51,11 @@ func TestClosed(t *testing.T) {
 	}
 	_, tree := small(t)
 	p := filepath.Join(tree.Dir(), "dir/sub")
-	must(t, os.Chmod(p, 0))
+	gittest.Must(t, os.Chmod(p, 0))
 	if _, err := tree.Capture(t.Context(), "s", "m"); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("%v", err)
 	}
-	must(t, os.Chmod(p, 0o755))
+	gittest.Must(t, os.Chmod(p, 0o755))
 	if c := capture(t, tree); len(c.Files) != 0 {
 		t.Errorf("%q", statuses(c))
 	}
@@ -61,15 +64,15 @@ func TestClosed(t *testing.T) {
 // TestFailedCapture: what an interrupted capture had found already is found by the next.
 func TestFailedCapture(t *testing.T) {
 	_, tree := small(t)
-	write(t, tree.Dir(), "a", "changed\n")
-	must(t, os.Remove(filepath.Join(tree.Dir(), "dir/b")))
-	write(t, tree.Dir(), "dir/sub/new", "x\n")
-	objects := tree.store.dir
-	must(t, os.Rename(objects, objects+"-away"))
+	gittest.Write(t, tree.Dir(), "a", "changed\n")
+	gittest.Must(t, os.Remove(filepath.Join(tree.Dir(), "dir/b")))
+	gittest.Write(t, tree.Dir(), "dir/sub/new", "x\n")
+	objects := tree.store.Dir
+	gittest.Must(t, os.Rename(objects, objects+"-away"))
 	if _, err := tree.Capture(t.Context(), "s", "m"); err == nil {
 		t.Fatal("no store, and no error")
 	}
-	must(t, os.Rename(objects+"-away", objects))
+	gittest.Must(t, os.Rename(objects+"-away", objects))
 	c := capture(t, tree)
 	if statuses(c) != "modified a, deleted dir/b, added dir/sub/new" || string(c.Tree) != wantTree(t, tree) {
 		t.Errorf("%q", statuses(c))
@@ -79,58 +82,58 @@ func TestFailedCapture(t *testing.T) {
 // TestGitDirDeleted: a step that removes .git is captured all the same.
 func TestGitDirDeleted(t *testing.T) {
 	g, tree := small(t)
-	write(t, tree.Dir(), "a", "one\n")
+	gittest.Write(t, tree.Dir(), "a", "one\n")
 	first := capture(t, tree)
-	must(t, os.RemoveAll(tree.GitDir()))
-	write(t, tree.Dir(), "a", "two\n")
+	gittest.Must(t, os.RemoveAll(tree.GitDir()))
+	gittest.Write(t, tree.Dir(), "a", "two\n")
 	second := capture(t, tree)
 	if second.Parent != first.Commit || statuses(second) != "modified a" {
 		t.Errorf("%+v", second)
 	}
 	ref := fetched(t, tree)
-	if got := g.git("show", ref+":a"); got != "two" {
+	if got := g.Git("show", ref+":a"); got != "two" {
 		t.Errorf("published %q", got)
 	}
 }
 
 // TestNested: a repository inside is opaque and told of; a submodule is its commit.
 func TestNested(t *testing.T) {
-	g := newOracle(t)
-	g.write("a", "a\n")
-	g.write("was/tracked", "x\n")
-	g.commit("base")
-	sub := newOracle(t)
-	sub.write("s", "s\n")
-	sub.commit("one")
-	g.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", sub.dir, "module")
-	g.commit("with a submodule")
+	g := gittest.New(t)
+	g.Write("a", "a\n")
+	g.Write("was/tracked", "x\n")
+	g.Commit("base")
+	sub := gittest.New(t)
+	sub.Write("s", "s\n")
+	sub.Commit("one")
+	g.Git("-c", "protocol.file.allow=always", "submodule", "add", "-q", sub.Dir, "module")
+	g.Commit("with a submodule")
 	tree := made(t, g)
 	d := tree.Dir()
 	if c := capture(t, tree); len(c.Files) != 0 {
 		t.Fatalf("%q", statuses(c))
 	}
-	gitIn(t, d, nil, "clone", "-q", sub.dir, "inside/repo")
-	write(t, d, "inside/seen", "x\n")
-	write(t, d, "fake/.git/notarepo", "x")
-	write(t, d, "fake/seen", "x\n")
-	gitIn(t, d, nil, "init", "-q", "was")
-	write(t, d, "was/tracked", "edited\n")
+	gittest.GitIn(t, d, nil, "clone", "-q", sub.Dir, "inside/repo")
+	gittest.Write(t, d, "inside/seen", "x\n")
+	gittest.Write(t, d, "fake/.git/notarepo", "x")
+	gittest.Write(t, d, "fake/seen", "x\n")
+	gittest.GitIn(t, d, nil, "init", "-q", "was")
+	gittest.Write(t, d, "was/tracked", "edited\n")
 	c := capture(t, tree)
 	if statuses(c) != "added fake/seen, added inside/seen, modified was/tracked" || strings.Join(c.Skipped, " ") != "fake/.git/ inside/repo/ was/.git/" {
 		t.Errorf("files %q, skipped %q", statuses(c), c.Skipped)
 	}
-	must(t, os.Remove(filepath.Join(d, "module")))
-	gitIn(t, d, nil, "clone", "-q", sub.dir, "module")
+	gittest.Must(t, os.Remove(filepath.Join(d, "module")))
+	gittest.GitIn(t, d, nil, "clone", "-q", sub.Dir, "module")
 	if c := capture(t, tree); len(c.Files) != 0 {
 		t.Errorf("a submodule at its commit: %q", statuses(c))
 	}
-	gitIn(t, filepath.Join(d, "module"), nil, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "two")
+	gittest.GitIn(t, filepath.Join(d, "module"), nil, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "two")
 	c = capture(t, tree)
 	if statuses(c) != "modified module" || c.Files[0].NewMode != "160000" {
 		t.Errorf("a submodule moved on: %+v", c.Files)
 	}
 	checkPatch(t, tree, c.Parent, c)
-	must(t, os.RemoveAll(filepath.Join(d, "inside/repo/.git")))
+	gittest.Must(t, os.RemoveAll(filepath.Join(d, "inside/repo/.git")))
 	if c := capture(t, tree); statuses(c) != "added inside/repo/s" {
 		t.Errorf("no repository any more: %q", statuses(c))
 	}
@@ -142,19 +145,19 @@ func TestCoarseTimes(t *testing.T) {
 	_, tree := small(t)
 	tree.fine = false
 	p := filepath.Join(tree.Dir(), "a")
-	write(t, tree.Dir(), "a", "b\n")
+	gittest.Write(t, tree.Dir(), "a", "b\n")
 	// Within a tick before the capture, however long the machine takes from here to there.
 	soon := time.Now().Add(time.Hour)
-	must(t, os.Chtimes(p, soon, soon))
+	gittest.Must(t, os.Chtimes(p, soon, soon))
 	capture(t, tree)
 	// The same stat for another content: as if the edit fell into the tick of the capture.
-	must(t, os.WriteFile(p, []byte("c\n"), 0o666))
-	f, err := openRoot(tree.Dir())
-	must(t, err)
-	defer f.close()
-	e := tree.root.find("a")
-	e.st, err = f.lstat("a")
-	must(t, err)
+	gittest.Must(t, os.WriteFile(p, []byte("c\n"), 0o666))
+	f, err := disk.Open(tree.Dir())
+	gittest.Must(t, err)
+	defer f.Close()
+	e := tree.root.Find("a")
+	e.Stat, err = f.Lstat("a")
+	gittest.Must(t, err)
 	if c := capture(t, tree); statuses(c) != "modified a" {
 		t.Errorf("%q", statuses(c))
 	}
@@ -163,13 +166,13 @@ func TestCoarseTimes(t *testing.T) {
 // TestClockSetBack: a change under an earlier time is a change.
 func TestClockSetBack(t *testing.T) {
 	_, tree := small(t)
-	write(t, tree.Dir(), "a", "b\n")
+	gittest.Write(t, tree.Dir(), "a", "b\n")
 	capture(t, tree)
-	write(t, tree.Dir(), "a", "c\n")
+	gittest.Write(t, tree.Dir(), "a", "c\n")
 	past := time.Unix(1, 0)
-	must(t, os.Chtimes(filepath.Join(tree.Dir(), "a"), past, past))
-	write(t, tree.Dir(), "dir/new", "x\n")
-	must(t, os.Chtimes(filepath.Join(tree.Dir(), "dir"), past, past))
+	gittest.Must(t, os.Chtimes(filepath.Join(tree.Dir(), "a"), past, past))
+	gittest.Write(t, tree.Dir(), "dir/new", "x\n")
+	gittest.Must(t, os.Chtimes(filepath.Join(tree.Dir(), "dir"), past, past))
 	if c := capture(t, tree); statuses(c) != "modified a, added dir/new" {
 		t.Errorf("%q", statuses(c))
 	}
@@ -197,17 +200,17 @@ func TestChangingFiles(t *testing.T) {
 	for range 20 {
 		c, err := tree.Capture(t.Context(), "s", "m")
 		if err != nil {
-			if !errors.Is(err, errChanged) {
+			if !errors.Is(err, disk.ErrChanged) {
 				t.Error(err)
 			}
 			continue
 		}
-		data, err := tree.blob(tree.root.find("dir/b").oid)
-		must(t, err)
+		data, err := tree.blob(tree.root.Find("dir/b").OID)
+		gittest.Must(t, err)
 		if len(data) > 2 && strings.Trim(string(data), string(data[:1])) != "" {
 			t.Errorf("torn: %q", data)
 		}
-		must(t, c.PatchErr)
+		gittest.Must(t, c.PatchErr)
 	}
 	close(stop)
 	<-done
@@ -220,39 +223,45 @@ func TestChangingFiles(t *testing.T) {
 // TestFingerprint sees each kind of touch, and not what it is told to leave out.
 func TestFingerprint(t *testing.T) {
 	touches := map[string]struct {
-		do   func(g *oracle)
+		do   func(g *gittest.Repository)
 		want string
 	}{
-		"nothing":        {func(g *oracle) {}, ""},
-		"a run's record": {func(g *oracle) { g.write(".markmill/runs/x", "x") }, ""},
-		"a run's ref":    {func(g *oracle) { g.git("update-ref", "refs/markmill/runs/x", "HEAD"); g.git("pack-refs", "--all") }, ".git/packed-refs .git/refs/heads/main"},
-		"excluded":       {func(g *oracle) { g.write("out.md", "x") }, ""},
-		"edit":           {func(g *oracle) { g.write("a", "b\n") }, "a"},
-		"ignored file":   {func(g *oracle) { g.write("x.log", "y") }, "x.log"},
-		"new and gone":   {func(g *oracle) { g.write("d/new", "x"); must(g, os.Remove(filepath.Join(g.dir, "a"))) }, "a d/new"},
-		"mode":           {func(g *oracle) { must(g, os.Chmod(filepath.Join(g.dir, "a"), 0o600)) }, "a"},
-		"folder mode":    {func(g *oracle) { must(g, os.Chmod(filepath.Join(g.dir, "d"), 0o700)) }, "d"},
-		"index":          {func(g *oracle) { g.write("a", "b\n"); g.git("add", "a") }, ".git/index a"},
-		"branch":         {func(g *oracle) { g.git("branch", "x") }, ".git/refs/heads/x"},
-		"settings":       {func(g *oracle) { g.git("config", "a.b", "c") }, ".git/config"},
-		"hook":           {func(g *oracle) { g.write(".git/hooks/pre-commit", "x") }, ".git/hooks/pre-commit"},
-		"head":           {func(g *oracle) { g.git("symbolic-ref", "HEAD", "refs/heads/other") }, ".git/HEAD"},
+		"nothing":        {func(g *gittest.Repository) {}, ""},
+		"a run's record": {func(g *gittest.Repository) { g.Write(".markmill/runs/x", "x") }, ""},
+		"a run's ref": {func(g *gittest.Repository) {
+			g.Git("update-ref", "refs/markmill/runs/x", "HEAD")
+			g.Git("pack-refs", "--all")
+		}, ".git/packed-refs .git/refs/heads/main"},
+		"excluded":     {func(g *gittest.Repository) { g.Write("out.md", "x") }, ""},
+		"edit":         {func(g *gittest.Repository) { g.Write("a", "b\n") }, "a"},
+		"ignored file": {func(g *gittest.Repository) { g.Write("x.log", "y") }, "x.log"},
+		"new and gone": {func(g *gittest.Repository) {
+			g.Write("d/new", "x")
+			gittest.Must(g, os.Remove(filepath.Join(g.Dir, "a")))
+		}, "a d/new"},
+		"mode":        {func(g *gittest.Repository) { gittest.Must(g, os.Chmod(filepath.Join(g.Dir, "a"), 0o600)) }, "a"},
+		"folder mode": {func(g *gittest.Repository) { gittest.Must(g, os.Chmod(filepath.Join(g.Dir, "d"), 0o700)) }, "d"},
+		"index":       {func(g *gittest.Repository) { g.Write("a", "b\n"); g.Git("add", "a") }, ".git/index a"},
+		"branch":      {func(g *gittest.Repository) { g.Git("branch", "x") }, ".git/refs/heads/x"},
+		"settings":    {func(g *gittest.Repository) { g.Git("config", "a.b", "c") }, ".git/config"},
+		"hook":        {func(g *gittest.Repository) { g.Write(".git/hooks/pre-commit", "x") }, ".git/hooks/pre-commit"},
+		"head":        {func(g *gittest.Repository) { g.Git("symbolic-ref", "HEAD", "refs/heads/other") }, ".git/HEAD"},
 	}
 	for name, c := range touches {
 		t.Run(name, func(t *testing.T) {
-			g := newOracle(t)
-			g.write("a", "a\n")
-			g.write("d/b", "b\n")
-			g.write(".gitignore", "*.log\n")
-			g.commit("base")
-			g.write("x.log", "x")
-			s := openSource(t, g.dir)
+			g := gittest.New(t)
+			g.Write("a", "a\n")
+			g.Write("d/b", "b\n")
+			g.Write(".gitignore", "*.log\n")
+			g.Commit("base")
+			g.Write("x.log", "x")
+			s := openSource(t, g.Dir)
 			except := func(p string) bool { return p == "out.md" }
 			before, err := s.Fingerprint(t.Context(), except)
-			must(t, err)
+			gittest.Must(t, err)
 			c.do(g)
 			after, err := s.Fingerprint(t.Context(), except)
-			must(t, err)
+			gittest.Must(t, err)
 			if got := strings.Join(before.Diff(after), " "); got != c.want || before.Equal(after) != (c.want == "") {
 				t.Errorf("%q, want %q", got, c.want)
 			}

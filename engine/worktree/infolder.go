@@ -5,6 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/patch"
+	"markmill/engine/worktree/rules"
+	"markmill/engine/worktree/snapshot"
 	"os"
 	"slices"
 )
@@ -25,8 +30,8 @@ func InFolder(ctx context.Context, folder string, o Options) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.dir, t.inUse = realPath(folder), true
-	t.ign, t.conv, t.mode = &ignores{}, newConverter(nil, ""), newModeRules(nil)
+	t.dir, t.inUse = disk.RealPath(folder), true
+	t.ign, t.conv, t.mode = &rules.Ignores{}, rules.NewConverter(nil, ""), newModeRules(nil)
 	if err = t.takeFolder(ctx); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(o.Dir))
 	}
@@ -45,7 +50,7 @@ func (t *Tree) takeFolder(ctx context.Context) error {
 		t.unread = fmt.Sprintf("the folder has %d files of %d MiB in all, more than %d files or %d MiB: only names, sizes and times were compared",
 			files, bytes>>20, maxFolderFiles, maxFolderBytes>>20)
 	}
-	t.large = map[digest]bool{}
+	t.large = map[object.Digest]bool{}
 	if err := t.settleBase(ctx); err != nil {
 		return err
 	}
@@ -57,31 +62,31 @@ func (t *Tree) takeFolder(ctx context.Context) error {
 // measure counts the files of the worktree and their bytes, without reading any. Folders that are closed to the user,
 // and so to the steps, are left out from here on.
 func (t *Tree) measure() (files int, bytes int64, err error) {
-	w := newWalk(true)
-	w.ign, w.conv, w.exclude, w.closed = t.ign, t.conv, t.excluded, map[string]bool{}
-	f, err := openRoot(t.dir)
+	w := snapshot.New(true)
+	w.Ignores, w.Converter, w.Exclude, w.Closed = t.ign, t.conv, t.excluded, map[string]bool{}
+	f, err := disk.Open(t.dir)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer f.close()
-	root := &node{}
-	if err := w.folder(root, f, "", nil, true); err != nil {
+	defer f.Close()
+	root := &snapshot.Node{}
+	if err := w.Folder(root, f, "", nil, true); err != nil {
 		return 0, 0, unreadable(err)
 	}
-	var add func(n *node)
-	add = func(n *node) {
-		for i := range n.files {
-			if e := &n.files[i]; !e.ignored {
+	var add func(n *snapshot.Node)
+	add = func(n *snapshot.Node) {
+		for i := range n.Files {
+			if e := &n.Files[i]; !e.Ignored {
 				files++
-				bytes += e.st.size
+				bytes += e.Stat.Size
 			}
 		}
-		for _, d := range n.dirs {
+		for _, d := range n.Dirs {
 			add(d)
 		}
 	}
 	add(root)
-	t.closed = w.closed
+	t.closed = w.Closed
 	return files, bytes, nil
 }
 
@@ -94,60 +99,60 @@ func (t *Tree) excluded(path string) bool {
 func (t *Tree) Unread() string { return t.unread }
 
 // statDigest stands for content that is not read: another size, time or inode gives another.
-func (t *Tree) statDigest(st stat) digest {
-	return t.fmt.sum("blob", fmt.Appendf(nil, "stat %d %d %d %d", st.size, st.mtime, st.ctime, st.ino))
+func (t *Tree) statDigest(st disk.Stat) object.Digest {
+	return t.fmt.Sum("blob", fmt.Appendf(nil, "stat %d %d %d %d", st.Size, st.Mtime, st.Ctime, st.Inode))
 }
 
 // hashFolderFile names the content of a file in a folder outside a repository without keeping it; ok is false for one
 // that is small enough to be kept. part takes of a file that changes meanwhile as much as is there.
-func (t *Tree) hashFolderFile(f *folder, e *entry, part bool) (oid digest, after stat, ok bool, err error) {
+func (t *Tree) hashFolderFile(f *disk.Folder, e *snapshot.Entry, part bool) (oid object.Digest, after disk.Stat, ok bool, err error) {
 	switch {
 	case t.unread != "":
-		return t.statDigest(e.st), e.st, true, nil
-	case t.large == nil || e.st.size < streamFrom:
-		return digest{}, e.st, false, nil
+		return t.statDigest(e.Stat), e.Stat, true, nil
+	case t.large == nil || e.Stat.Size < object.StreamFrom:
+		return object.Digest{}, e.Stat, false, nil
 	}
-	file, err := f.file(e.name)
-	if isPermission(err) {
-		return t.closedFile(e), e.st, true, nil
+	file, err := f.File(e.Name)
+	if disk.IsPermission(err) {
+		return t.closedFile(e), e.Stat, true, nil
 	}
 	if err != nil {
-		return digest{}, stat{}, true, err
+		return object.Digest{}, disk.Stat{}, true, err
 	}
 	defer file.Close()
-	h := t.fmt.new()
-	h.Write(header("blob", e.st.size))
-	n, err := io.Copy(h, io.LimitReader(file, e.st.size+1))
-	if err == nil && n != e.st.size && !part {
-		err = errChanged
+	h := t.fmt.New()
+	h.Write(object.Header("blob", e.Stat.Size))
+	n, err := io.Copy(h, io.LimitReader(file, e.Stat.Size+1))
+	if err == nil && n != e.Stat.Size && !part {
+		err = disk.ErrChanged
 	}
 	if err != nil {
-		return digest{}, stat{}, true, err
+		return object.Digest{}, disk.Stat{}, true, err
 	}
 	h.Sum(oid[:0])
 	t.large[oid] = true
-	after, err = f.lstat(e.name)
+	after, err = f.Lstat(e.Name)
 	return oid, after, true, err
 }
 
 // closedFile names the content of a file in a folder outside a repository that the user cannot read.
-func (t *Tree) closedFile(e *entry) digest {
-	oid := t.statDigest(e.st)
+func (t *Tree) closedFile(e *snapshot.Entry) object.Digest {
+	oid := t.statDigest(e.Stat)
 	t.large[oid] = true
 	return oid
 }
 
 // notKept says why the patch cannot hold the change of a file whose content is not kept.
-func (t *Tree) notKept(d delta) error {
-	for _, e := range []entry{d.old, d.new} {
-		if e.mode == 0 || e.mode == modeLink {
+func (t *Tree) notKept(d patch.Delta) error {
+	for _, e := range []patch.Side{d.Old, d.New} {
+		if e.Mode == 0 || e.Mode == disk.ModeLink {
 			continue
 		}
 		if t.unread != "" {
-			return &patchError{d.path, "its content was not compared"}
+			return &patch.Error{Path: d.Path, Msg: "its content was not compared"}
 		}
-		if t.large[e.oid] {
-			return &patchError{d.path, fmt.Sprintf("larger than %d MiB or not readable, and in no repository: the patch leaves it out", streamFrom>>20)}
+		if t.large[e.OID] {
+			return &patch.Error{Path: d.Path, Msg: fmt.Sprintf("larger than %d MiB or not readable, and in no repository: the patch leaves it out", object.StreamFrom>>20)}
 		}
 	}
 	return nil

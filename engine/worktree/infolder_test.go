@@ -7,13 +7,16 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"markmill/engine/worktree/gittest"
+	"markmill/engine/worktree/object"
 )
 
 // folderTree works in a folder that is in no repository.
 func folderTree(t *testing.T, folder string, o Options) *Tree {
 	t.Helper()
 	o.Dir = filepath.Join(t.TempDir(), "w")
-	o.Author = Identity{Name: "A", Email: "a@localhost"}
+	o.Author = object.Identity{Name: "A", Email: "a@localhost"}
 	tree, err := InFolder(t.Context(), folder, o)
 	if err != nil {
 		t.Fatal(err)
@@ -33,16 +36,16 @@ func paths(c *Change) string {
 // A folder outside a repository: what was there is the base, and each step's change is told with its text.
 func TestInFolder(t *testing.T) {
 	folder := t.TempDir()
-	write(t, folder, "data.csv", "1,2\n")
-	write(t, folder, "ignored.log", "old\n")
-	write(t, folder, ".gitignore", "*.log\n")
-	write(t, folder, "out.md", "of the run before\n")
+	gittest.Write(t, folder, "data.csv", "1,2\n")
+	gittest.Write(t, folder, "ignored.log", "old\n")
+	gittest.Write(t, folder, ".gitignore", "*.log\n")
+	gittest.Write(t, folder, "out.md", "of the run before\n")
 	tree := folderTree(t, folder, Options{Exclude: func(path string) bool { return path == "out.md" }})
 
-	write(t, folder, "data.csv", "1,2\n3,4\n")
-	write(t, folder, "new/result.txt", "yes\n")
-	write(t, folder, "ignored.log", "new\n")
-	write(t, folder, "out.md", "of this run\n")
+	gittest.Write(t, folder, "data.csv", "1,2\n3,4\n")
+	gittest.Write(t, folder, "new/result.txt", "yes\n")
+	gittest.Write(t, folder, "ignored.log", "new\n")
+	gittest.Write(t, folder, "out.md", "of this run\n")
 	c, err := tree.Capture(t.Context(), "a", "step a")
 	if err != nil {
 		t.Fatal(err)
@@ -70,14 +73,14 @@ func TestInFolder(t *testing.T) {
 // A large file is not kept: its change is seen, and the patch says that it leaves it out.
 func TestInFolderLarge(t *testing.T) {
 	folder := t.TempDir()
-	large := strings.Repeat("0123456789", streamFrom/10+1)
-	write(t, folder, "large", large)
+	large := strings.Repeat("0123456789", object.StreamFrom/10+1)
+	gittest.Write(t, folder, "large", large)
 	tree := folderTree(t, folder, Options{})
 	if tree.Unread() != "" {
 		t.Error(tree.Unread())
 	}
-	write(t, folder, "large", "X"+large[1:])
-	write(t, folder, "small", "s\n")
+	gittest.Write(t, folder, "large", "X"+large[1:])
+	gittest.Write(t, folder, "small", "s\n")
 	c, err := tree.Capture(t.Context(), "a", "step a")
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +91,7 @@ func TestInFolderLarge(t *testing.T) {
 	if c.PatchErr == nil || !strings.Contains(c.PatchErr.Error(), "large: larger than 8 MiB") || !strings.Contains(string(c.Patch), "+s\n") {
 		t.Errorf("%v\n%s", c.PatchErr, c.Patch)
 	}
-	if size := folderSize(t, tree.store.dir); size > 1<<20 {
+	if size := folderSize(t, tree.store.Dir); size > 1<<20 {
 		t.Errorf("%d bytes are kept", size)
 	}
 }
@@ -114,7 +117,7 @@ func folderSize(t *testing.T, dir string) (size int64) {
 // Beyond the bounds only names, sizes and times are compared, and the tree says so.
 func TestInFolderBounds(t *testing.T) {
 	folder := t.TempDir()
-	write(t, folder, "kept", "old\n")
+	gittest.Write(t, folder, "kept", "old\n")
 	sparse, err := os.Create(filepath.Join(folder, "sparse"))
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +130,7 @@ func TestInFolderBounds(t *testing.T) {
 	if !strings.Contains(tree.Unread(), "2 files of 2048 MiB") {
 		t.Errorf("unread: %q", tree.Unread())
 	}
-	write(t, folder, "kept", "new, longer\n")
+	gittest.Write(t, folder, "kept", "new, longer\n")
 	c, err := tree.Capture(t.Context(), "a", "step a")
 	if err != nil {
 		t.Fatal(err)
@@ -177,9 +180,9 @@ func TestInFolderClosed(t *testing.T) {
 		return
 	}
 	folder := t.TempDir()
-	write(t, folder, "closed/secret", "x\n")
-	write(t, folder, "private", "x\n")
-	write(t, folder, "open", "x\n")
+	gittest.Write(t, folder, "closed/secret", "x\n")
+	gittest.Write(t, folder, "private", "x\n")
+	gittest.Write(t, folder, "open", "x\n")
 	for name, mode := range map[string]os.FileMode{"closed": 0, "private": 0} {
 		if err := os.Chmod(filepath.Join(folder, name), mode); err != nil {
 			t.Fatal(err)
@@ -187,7 +190,7 @@ func TestInFolderClosed(t *testing.T) {
 	}
 	t.Cleanup(func() { os.Chmod(filepath.Join(folder, "closed"), 0o755) })
 	tree := folderTree(t, folder, Options{})
-	write(t, folder, "open", "y\n")
+	gittest.Write(t, folder, "open", "y\n")
 	c, err := tree.Capture(t.Context(), "a", "step a")
 	if err != nil || paths(c) != "modified open" {
 		t.Errorf("%v %+v", err, c)

@@ -11,6 +11,10 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/gittest"
+	"markmill/engine/worktree/snapshot"
 )
 
 // kept is a mapping that lives from one capture to the next.
@@ -40,11 +44,11 @@ func mapShared(t *testing.T, path string, prot int) kept {
 // held is the content that the last capture has of a file.
 func held(t *testing.T, tree *Tree, name string) []byte {
 	t.Helper()
-	e := tree.root.find(name)
-	if e == nil || e.mode == 0 {
+	e := tree.root.Find(name)
+	if e == nil || e.Mode == 0 {
 		return nil
 	}
-	data, err := tree.blob(e.oid)
+	data, err := tree.blob(e.OID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,11 +58,11 @@ func held(t *testing.T, tree *Tree, name string) []byte {
 // mapper is a worktree whose run has one live process, which is the test itself. dir is where the worktree lies.
 func mapper(t *testing.T, dir string) *Tree {
 	t.Helper()
-	g := newOracle(t)
+	g := gittest.New(t)
 	for i := range 4 {
-		g.write(fmt.Sprintf("d/f%d", i), string(bytes.Repeat([]byte{'a' + byte(i)}, 3*4096)))
+		g.Write(fmt.Sprintf("d/f%d", i), string(bytes.Repeat([]byte{'a' + byte(i)}, 3*4096)))
 	}
-	g.commit("base")
+	g.Commit("base")
 	return made(t, g, func(o *Options) {
 		o.Dir = filepath.Join(dir, "w")
 		o.Processes = func() []int { return []int{os.Getpid()} }
@@ -120,7 +124,7 @@ func TestMappingsAtRandom(t *testing.T) {
 	for _, dir := range mapDirs(t) {
 		t.Run(dir, func(t *testing.T) {
 			tree := mapper(t, dir)
-			for seed := range uint64(20) {
+			for seed := range uint64(gittest.Rounds(4)) {
 				randomMappings(t, tree, rand.New(rand.NewPCG(7, seed)), seed)
 			}
 		})
@@ -226,7 +230,7 @@ func TestWritesWhileCapturing(t *testing.T) {
 					os.RemoveAll(sub)
 				}
 			})
-			for n := 0; n < 30 || written.Load() < 100; n++ {
+			for n := 0; n < gittest.Rounds(8) || written.Load() < 100; n++ {
 				if change, err := tree.Capture(t.Context(), "s", "step"); err != nil || change.PatchErr != nil {
 					t.Errorf("capture %d: %v %+v", n, err, change)
 					break
@@ -249,26 +253,26 @@ func TestWritesWhileCapturing(t *testing.T) {
 func TestUnreadableMappings(t *testing.T) {
 	tree := mapper(t, t.TempDir())
 	tree.tells = true
-	write(t, tree.Dir(), "f", "text")
+	gittest.Write(t, tree.Dir(), "f", "text")
 	if change := capture(t, tree); change.Unseen != "" {
 		t.Errorf("all is seen: %q", change.Unseen)
 	}
-	m := &mappings{}
-	m.add(os.Getpid())
-	if m.unseen != "" {
-		t.Fatal(m.unseen)
+	m := &snapshot.Mappings{}
+	m.Add(os.Getpid())
+	if m.Unseen != "" {
+		t.Fatal(m.Unseen)
 	}
-	m.note(unix.EACCES)
-	if m.unseen == "" || !m.has(stat{}, "any") || m.names(stat{}, "any") {
+	m.Note(unix.EACCES)
+	if m.Unseen == "" || !m.Has(disk.Stat{}, "any") || m.Names(disk.Stat{}, "any") {
 		t.Errorf("%+v", m)
 	}
-	m = &mappings{}
-	m.note(unix.ESRCH) // it has ended
-	if m.unseen != "" {
-		t.Error(m.unseen)
+	m = &snapshot.Mappings{}
+	m.Note(unix.ESRCH) // it has ended
+	if m.Unseen != "" {
+		t.Error(m.Unseen)
 	}
 	tree.tells = false
-	if change := capture(t, tree); change.Unseen != quiet {
+	if change := capture(t, tree); change.Unseen != snapshot.Quiet {
 		t.Errorf("%q", change.Unseen)
 	}
 }

@@ -5,37 +5,33 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
+
+	"markmill/engine/worktree/gittest"
+	"markmill/engine/worktree/object"
 )
 
 // TestRandom does sequences of random operations and compares every capture, and the whole run's
-// patch, with the Git program. MARKMILL_RANDOM sets the number of sequences.
+// patch, with the Git program.
 func TestRandom(t *testing.T) {
-	g := newOracle(t)
+	g := gittest.New(t)
 	for i := range 12 {
-		g.write(fmt.Sprintf("d%d/f%d", i%3, i), strings.Repeat(fmt.Sprintf("line %d\n", i), 20))
+		g.Write(fmt.Sprintf("d%d/f%d", i%3, i), strings.Repeat(fmt.Sprintf("line %d\n", i), 20))
 	}
-	g.write("f", "top\n")
-	g.write(".gitignore", "*.ig\nd9/\n")
-	g.commit("base")
-	n := 200
-	if v, err := strconv.Atoi(os.Getenv("MARKMILL_RANDOM")); err == nil {
-		n = v
-	}
-	if testing.Short() {
-		n = 20
-	}
+	g.Write("f", "top\n")
+	g.Write(".gitignore", "*.ig\nd9/\n")
+	g.Commit("base")
+	n := gittest.Rounds(40)
 	// One worktree serves many sequences: what they share is the base.
 	for seed := 0; seed < n; {
 		tree := made(t, g)
 		index := filepath.Join(t.TempDir(), "index")
 		for end := min(n, seed+20); seed < end; seed++ {
 			r := rand.New(rand.NewPCG(1, uint64(seed)))
-			parent := OID(gitIn(t, tree.Dir(), nil, "rev-parse", "HEAD"))
+			parent := object.OID(gittest.GitIn(t, tree.Dir(), nil, "rev-parse", "HEAD"))
 			if seed%20 > 0 {
-				parent = tree.fmt.oid(tree.last)
+				parent = tree.fmt.OID(tree.last)
 			}
 			var log []string
 			for range 1 + r.IntN(8) {
@@ -43,16 +39,16 @@ func TestRandom(t *testing.T) {
 			}
 			c := capture(t, tree)
 			if want := wantTreeIn(t, tree, index); string(c.Tree) != want {
-				must(t, tree.storeRepository())
-				diff := gitIn(t, tree.Dir(), []string{"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + tree.store.dir}, "diff-tree", "-r", string(c.Tree), want)
-				rules := gitIn(t, tree.Dir(), nil, "grep", "--untracked", "--no-exclude-standard", "", "--", ":(glob)**/.gitignore")
+				gittest.Must(t, tree.storeRepository())
+				diff := gittest.GitIn(t, tree.Dir(), []string{"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + tree.store.Dir}, "diff-tree", "-r", string(c.Tree), want)
+				rules := gittest.GitIn(t, tree.Dir(), nil, "grep", "--untracked", "--no-exclude-standard", "", "--", ":(glob)**/.gitignore")
 				t.Fatalf("seed %d: captured %s, Git %s (%s)\n%s\n%s\n%s", seed, c.Tree, want, statuses(c), strings.Join(log, "\n"), diff, rules)
 			}
 			checkPatch(t, tree, parent, c)
 		}
 		total, err := tree.Total(t.Context())
-		must(t, err)
-		must(t, total.PatchErr)
+		gittest.Must(t, err)
+		gittest.Must(t, total.PatchErr)
 		checkPatch(t, tree, tree.Base(), total)
 	}
 }
@@ -75,7 +71,7 @@ func mutate(t *testing.T, r *rand.Rand, dir string) string {
 	switch op {
 	case 0, 1, 2: // write
 		clearWay(dir, p)
-		must(t, os.MkdirAll(filepath.Dir(full), 0o777))
+		gittest.Must(t, os.MkdirAll(filepath.Dir(full), 0o777))
 		err = os.WriteFile(full, []byte(strings.Repeat(fmt.Sprintf("n%d\n", r.IntN(3)), r.IntN(40))), 0o666)
 	case 3: // edit in the middle
 		if data, e := os.ReadFile(full); e == nil && len(data) > 0 {
@@ -91,7 +87,7 @@ func mutate(t *testing.T, r *rand.Rand, dir string) string {
 		if !strings.HasPrefix(q+"/", p+"/") && !strings.HasPrefix(p+"/", q+"/") {
 			if _, e := os.Lstat(full); e == nil {
 				clearWay(dir, q)
-				must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, q)), 0o777))
+				gittest.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, q)), 0o777))
 				if _, e := os.Lstat(full); e == nil {
 					err = os.Rename(full, filepath.Join(dir, q))
 				}
@@ -104,14 +100,14 @@ func mutate(t *testing.T, r *rand.Rand, dir string) string {
 		}
 	case 7:
 		clearWay(dir, p)
-		must(t, os.MkdirAll(filepath.Dir(full), 0o777))
+		gittest.Must(t, os.MkdirAll(filepath.Dir(full), 0o777))
 		err = os.Symlink(fmt.Sprintf("to%d", r.IntN(3)), full)
 	case 8:
 		clearWay(dir, p)
 		err = os.MkdirAll(full, 0o777)
 	case 9: // binary
 		clearWay(dir, p)
-		must(t, os.MkdirAll(filepath.Dir(full), 0o777))
+		gittest.Must(t, os.MkdirAll(filepath.Dir(full), 0o777))
 		err = os.WriteFile(full, append([]byte{0}, strings.Repeat(fmt.Sprint(r.IntN(9)), r.IntN(300))...), 0o666)
 	case 10:
 		name := filepath.Join(dir, []string{"", "d1", "d2"}[r.IntN(3)], ".gitignore")
@@ -119,7 +115,7 @@ func mutate(t *testing.T, r *rand.Rand, dir string) string {
 			err = os.WriteFile(name, []byte([]string{"*.ig\nd9/\n", "", "f1\n", "d1/\n!f\n", "/f2\n*.ig\n"}[r.IntN(5)]), 0o666)
 		}
 	}
-	must(t, err)
+	gittest.Must(t, err)
 	return fmt.Sprintf("%d %q", op, p)
 }
 

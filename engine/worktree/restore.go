@@ -9,6 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/patch"
+	"markmill/engine/worktree/quote"
+	"markmill/engine/worktree/rules"
+	"markmill/engine/worktree/snapshot"
 	"markmill/notebooks"
 )
 
@@ -18,8 +24,8 @@ import (
 // .gitignore hides are left alone.
 //
 // Capture then finds the step's change, and nothing else of it is committed or published.
-func (t *Tree) Restore(ctx context.Context, patch []byte, want OID) (held bool, err error) {
-	mark := len(t.store.order)
+func (t *Tree) Restore(ctx context.Context, text []byte, want object.OID) (held bool, err error) {
+	mark := len(t.store.Order)
 	if _, err := t.absorb(ctx); err != nil {
 		return false, err
 	}
@@ -27,10 +33,10 @@ func (t *Tree) Restore(ctx context.Context, patch []byte, want OID) (held bool, 
 	if err != nil {
 		return false, err
 	}
-	if t.fmt.oid(tree) == want {
+	if t.fmt.OID(tree) == want {
 		return true, nil
 	}
-	target, err := t.wanted(patch)
+	target, err := t.wanted(text)
 	if err != nil {
 		return false, cannotRestore(want, err)
 	}
@@ -48,7 +54,7 @@ func (t *Tree) Restore(ctx context.Context, patch []byte, want OID) (held bool, 
 	if tree, err = t.writeTree(); err != nil {
 		return false, err
 	}
-	if got := t.fmt.oid(tree); got != want {
+	if got := t.fmt.OID(tree); got != want {
 		return false, cannotRestore(want, fmt.Errorf("its changes give the tree %s here: what it began with was another", got))
 	}
 	t.forget(mark, tree)
@@ -58,66 +64,66 @@ func (t *Tree) Restore(ctx context.Context, patch []byte, want OID) (held bool, 
 // ErrNotRestored is wrapped by the error of a Restore that cannot lead to the tree that was wanted.
 var ErrNotRestored = errors.New("not restored")
 
-func cannotRestore(want OID, cause error) error {
+func cannotRestore(want object.OID, cause error) error {
 	return &notebooks.Error{Kind: notebooks.KindInput, Msg: fmt.Sprintf("the worktree cannot be made as it was (tree %s): %v", want, cause), Err: fmt.Errorf("%w: %w", ErrNotRestored, cause),
 		Hint: "run the notebook again from its beginning"}
 }
 
 // wanted says what each path must hold that was changed since the last capture or that the patch changes: an
 // entry of mode 0 is a path that must not be there.
-func (t *Tree) wanted(patch []byte) (map[string]entry, error) {
+func (t *Tree) wanted(text []byte) (map[string]snapshot.Entry, error) {
 	target := maps.Clone(t.step)
-	before := func(path string) entry {
+	before := func(path string) snapshot.Entry {
 		if was, changed := t.step[path]; changed {
 			return was
 		}
-		if e := t.root.find(path); e != nil {
+		if e := t.root.Find(path); e != nil {
 			return *e
 		}
-		return entry{}
+		return snapshot.Entry{}
 	}
-	parts, err := parsePatch(patch)
+	parts, err := patch.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("its patch cannot be read: %w", err)
 	}
-	comes := map[string]entry{}
+	comes := map[string]snapshot.Entry{}
 	for i := range parts {
 		p := &parts[i]
-		var was entry
+		var was snapshot.Entry
 		var content []byte
-		if p.oldPath != "" {
-			if was = before(p.oldPath); was.mode == 0 {
-				return nil, fmt.Errorf("its patch changes %s, which is not there", quote(p.oldPath))
+		if p.OldPath != "" {
+			if was = before(p.OldPath); was.Mode == 0 {
+				return nil, fmt.Errorf("its patch changes %s, which is not there", quote.Path(p.OldPath))
 			}
-			if was.mode != modeGitlink {
-				if content, err = t.blob(was.oid); err != nil {
+			if was.Mode != disk.ModeGitlink {
+				if content, err = t.blob(was.OID); err != nil {
 					return nil, err
 				}
 			}
-			if p.newPath == "" || p.rename {
-				target[p.oldPath] = entry{}
+			if p.NewPath == "" || p.Rename {
+				target[p.OldPath] = snapshot.Entry{}
 			}
 		}
-		if p.newPath == "" {
+		if p.NewPath == "" {
 			continue
 		}
-		mode := p.newMode
+		mode := p.NewMode
 		if mode == 0 {
-			mode = was.mode
+			mode = was.Mode
 		}
-		if mode == modeGitlink || was.mode == modeGitlink {
-			return nil, fmt.Errorf("it changed the submodule %s", quote(p.newPath))
+		if mode == disk.ModeGitlink || was.Mode == disk.ModeGitlink {
+			return nil, fmt.Errorf("it changed the submodule %s", quote.Path(p.NewPath))
 		}
-		next, err := p.apply(content)
+		next, err := p.Apply(content)
 		if err != nil {
-			return nil, fmt.Errorf("its patch does not fit at %s: %w", quote(p.newPath), err)
+			return nil, fmt.Errorf("its patch does not fit at %s: %w", quote.Path(p.NewPath), err)
 		}
-		e := entry{mode: mode}
-		if e.oid, err = t.store.put("blob", next); err != nil {
+		e := snapshot.Entry{Mode: mode}
+		if e.OID, err = t.store.Put("blob", next); err != nil {
 			return nil, err
 		}
-		t.store.remember(e.oid, next)
-		comes[p.newPath] = e
+		t.store.Remember(e.OID, next)
+		comes[p.NewPath] = e
 	}
 	maps.Copy(target, comes) // after what goes: a path may be renamed and made anew
 	return target, nil
@@ -125,18 +131,18 @@ func (t *Tree) wanted(patch []byte) (map[string]entry, error) {
 
 // bringAbout writes into the worktree what target wants and the snapshot does not have. Attributes go first: they
 // say how the rest is written.
-func (t *Tree) bringAbout(ctx context.Context, target map[string]entry) error {
+func (t *Tree) bringAbout(ctx context.Context, target map[string]snapshot.Entry) error {
 	var goes, attributes, comes []string
 	for _, p := range slices.Sorted(maps.Keys(target)) {
-		var is entry
-		if e := t.root.find(p); e != nil {
+		var is snapshot.Entry
+		if e := t.root.Find(p); e != nil {
 			is = *e
 		}
 		switch want := target[p]; {
-		case is.mode == want.mode && is.oid == want.oid:
-		case want.mode == modeGitlink || is.mode == modeGitlink:
-			return fmt.Errorf("the submodule %s changed", quote(p))
-		case want.mode == 0:
+		case is.Mode == want.Mode && is.OID == want.OID:
+		case want.Mode == disk.ModeGitlink || is.Mode == disk.ModeGitlink:
+			return fmt.Errorf("the submodule %s changed", quote.Path(p))
+		case want.Mode == 0:
 			goes = append(goes, p)
 		case path.Base(p) == ".gitattributes":
 			attributes = append(attributes, p)
@@ -164,28 +170,28 @@ func (t *Tree) bringAbout(ctx context.Context, target map[string]entry) error {
 
 // removeOne removes a file of the worktree. The folder that it is in is reached without following a link.
 func (t *Tree) removeOne(p string) error {
-	f, _, err := reach(t.dir, p)
-	if gone(err) {
+	f, _, err := disk.Reach(t.dir, p)
+	if disk.Gone(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	f.close()
-	return removeUp(t.dir, p)
+	f.Close()
+	return disk.RemoveUp(t.dir, p)
 }
 
 // writeOne writes a file of the worktree anew, in place of what stands there.
-func (t *Tree) writeOne(ctx context.Context, p string, e entry) error {
-	if err := makeWay(t.dir, p); err != nil {
+func (t *Tree) writeOne(ctx context.Context, p string, e snapshot.Entry) error {
+	if err := disk.MakeWay(t.dir, p); err != nil {
 		return err
 	}
-	f, name, err := reach(t.dir, p)
+	f, name, err := disk.Reach(t.dir, p)
 	if err != nil {
 		return err
 	}
-	defer f.close()
-	data, err := t.blob(e.oid)
+	defer f.Close()
+	data, err := t.blob(e.OID)
 	if err != nil {
 		return err
 	}
@@ -193,39 +199,39 @@ func (t *Tree) writeOne(ctx context.Context, p string, e entry) error {
 		t.forced = map[string]bool{}
 	}
 	t.forced[p], t.recheck = true, true // also where .gitignore hides it: it was captured then
-	if e.mode&modeType == modeLink && t.mode.symlinks {
-		return f.symlink(string(data), name)
+	if e.Mode&disk.ModeType == disk.ModeLink && t.mode.symlinks {
+		return f.Symlink(string(data), name)
 	}
 	perm := uint32(0o666)
-	if e.mode&modeType == modeFile {
-		conv := t.conv.of(t.rulesOf(p), p, name)
-		if conv.external {
-			if data, err = t.gitSmudge(ctx, p, e.oid); err != nil {
+	if e.Mode&disk.ModeType == disk.ModeFile {
+		conv := t.conv.Of(t.rulesOf(p), p, name)
+		if conv.External {
+			if data, err = t.gitSmudge(ctx, p, e.OID); err != nil {
 				return err
 			}
 		} else {
-			data = conv.smudge(data)
+			data = conv.Smudge(data)
 		}
-		perm |= e.mode & 0o111
+		perm |= e.Mode & 0o111
 	}
-	_, err = f.create(name, data, perm)
+	_, err = f.Create(name, data, perm)
 	return err
 }
 
 // rulesOf are the rules of the nearest folder of a path that was walked.
-func (t *Tree) rulesOf(p string) *rules {
-	n, r := t.root, t.root.rules
+func (t *Tree) rulesOf(p string) *rules.Chain {
+	n, r := t.root, t.root.Rules
 	for {
 		dir, rest, deeper := strings.Cut(p, "/")
 		if !deeper {
 			return r
 		}
-		i, ok := findDir(n.dirs, dir)
+		i, ok := snapshot.FindDir(n.Dirs, dir)
 		if !ok {
 			return r
 		}
-		if n = n.dirs[i]; n.rules != nil {
-			r = n.rules
+		if n = n.Dirs[i]; n.Rules != nil {
+			r = n.Rules
 		}
 		p = rest
 	}
@@ -233,33 +239,33 @@ func (t *Tree) rulesOf(p string) *rules {
 
 // forget drops the objects since mark that the snapshot does not hold: what a step made when it ran again is no
 // part of the run.
-func (t *Tree) forget(mark int, tree digest) {
-	live := map[digest]bool{tree: true}
+func (t *Tree) forget(mark int, tree object.Digest) {
+	live := map[object.Digest]bool{tree: true}
 	for p := range t.step {
-		if e := t.root.find(p); e != nil {
-			live[e.oid] = true
+		if e := t.root.Find(p); e != nil {
+			live[e.OID] = true
 		}
 		n := t.root
 		for rest := p; ; {
 			dir, below, deeper := strings.Cut(rest, "/")
-			i, ok := findDir(n.dirs, dir)
+			i, ok := snapshot.FindDir(n.Dirs, dir)
 			if !deeper || !ok {
 				break
 			}
-			n, rest = n.dirs[i], below
-			live[n.tree] = true
+			n, rest = n.Dirs[i], below
+			live[n.Tree] = true
 		}
 	}
-	kept := t.store.order[:mark:mark]
-	for _, d := range t.store.order[mark:] {
+	kept := t.store.Order[:mark:mark]
+	for _, d := range t.store.Order[mark:] {
 		if live[d] {
 			kept = append(kept, d)
 		} else {
-			delete(t.store.known, d)
-			delete(t.store.recent, d)
+			delete(t.store.Known, d)
+			delete(t.store.Recent, d)
 		}
 	}
-	t.store.order = kept
+	t.store.Order = kept
 }
 
 // ChangedSinceBase lists the captured paths that differ from the base and that match takes, sorted.
@@ -273,14 +279,14 @@ func (t *Tree) ChangedSinceBase(match func(path string) bool) []string {
 }
 
 // sinceBase says what each path that match takes was in the base, where it is another now.
-func (t *Tree) sinceBase(match func(path string) bool) map[string]entry {
-	target := map[string]entry{}
+func (t *Tree) sinceBase(match func(path string) bool) map[string]snapshot.Entry {
+	target := map[string]snapshot.Entry{}
 	for p, was := range t.total {
-		is := entry{}
-		if e := t.root.find(p); e != nil {
+		is := snapshot.Entry{}
+		if e := t.root.Find(p); e != nil {
 			is = *e
 		}
-		if match(p) && (is.mode != was.mode || is.oid != was.oid) {
+		if match(p) && (is.Mode != was.Mode || is.OID != was.OID) {
 			target[p] = was
 		}
 	}
@@ -294,4 +300,4 @@ func (t *Tree) RestoreBase(ctx context.Context, match func(path string) bool) er
 }
 
 // Last is the tree of the last capture.
-func (t *Tree) Last() OID { return t.fmt.oid(t.lastTree) }
+func (t *Tree) Last() object.OID { return t.fmt.OID(t.lastTree) }

@@ -7,24 +7,22 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"markmill/engine/worktree/gittest"
 )
 
 // TestRestore does random steps in one worktree and makes another follow by their patches: some after a step of
 // its own that did something else, as one does that runs again. Both must hold the same trees, and what is
 // published must be whole and hold nothing of what was taken back.
 func TestRestore(t *testing.T) {
-	g := newOracle(t)
+	g := gittest.New(t)
 	for i := range 12 {
-		g.write(fmt.Sprintf("d%d/f%d", i%3, i), strings.Repeat(fmt.Sprintf("line %d\n", i), 20))
+		g.Write(fmt.Sprintf("d%d/f%d", i%3, i), strings.Repeat(fmt.Sprintf("line %d\n", i), 20))
 	}
-	g.write("f", "top\n")
-	g.write(".gitignore", "*.ig\nd9/\n")
-	g.commit("base")
-	rounds := 30
-	if testing.Short() {
-		rounds = 8
-	}
-	for seed := range rounds {
+	g.Write("f", "top\n")
+	g.Write(".gitignore", "*.ig\nd9/\n")
+	g.Commit("base")
+	for seed := range gittest.Rounds(6) {
 		r := rand.New(rand.NewPCG(7, uint64(seed)))
 		first := made(t, g)
 		second := made(t, g, func(o *Options) { o.RunID += fmt.Sprint("-", seed) })
@@ -39,7 +37,7 @@ func TestRestore(t *testing.T) {
 				log = append(log, "again: "+mutate(t, r, second.Dir()))
 			}
 			if again > 0 {
-				write(t, second.Dir(), fmt.Sprintf("again-%d", step), fmt.Sprintf("taken back %d %d\n", seed, step))
+				gittest.Write(t, second.Dir(), fmt.Sprintf("again-%d", step), fmt.Sprintf("taken back %d %d\n", seed, step))
 			}
 			held, err := second.Restore(t.Context(), c.Patch, c.Tree)
 			if err != nil {
@@ -53,16 +51,16 @@ func TestRestore(t *testing.T) {
 				t.Fatalf("seed %d step %d: tree %s, and %s was wanted; the patches are the same: %v", seed, step, got.Tree, c.Tree, string(got.Patch) == string(c.Patch))
 			}
 		}
-		if seed%10 > 0 {
+		if seed%5 > 0 {
 			continue
 		}
 		if fetched(t, second) == "" {
 			continue
 		}
-		g.git("fsck", "--no-dangling", "--connectivity-only")
-		for _, object := range strings.Split(g.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"), "\n") {
+		g.Git("fsck", "--no-dangling", "--connectivity-only")
+		for _, object := range strings.Split(g.Git("cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"), "\n") {
 			name, kind, _ := strings.Cut(object, " ")
-			if kind == "blob" && strings.HasPrefix(g.git("cat-file", "blob", name), "taken back") {
+			if kind == "blob" && strings.HasPrefix(g.Git("cat-file", "blob", name), "taken back") {
 				t.Errorf("seed %d: what was taken back is in the repository", seed)
 			}
 		}
@@ -71,23 +69,23 @@ func TestRestore(t *testing.T) {
 
 // TestRestoreFilters restores content whose spelling in the worktree is another than in the repository.
 func TestRestoreFilters(t *testing.T) {
-	g := newOracle(t)
-	g.git("config", "filter.upper.clean", "tr a-z A-Z")
-	g.git("config", "filter.upper.smudge", "tr A-Z a-z")
-	g.write(".gitattributes", "*.up filter=upper\n")
-	g.commit("base")
+	g := gittest.New(t)
+	g.Git("config", "filter.upper.clean", "tr a-z A-Z")
+	g.Git("config", "filter.upper.smudge", "tr A-Z a-z")
+	g.Write(".gitattributes", "*.up filter=upper\n")
+	g.Commit("base")
 	first, second := made(t, g), made(t, g)
-	write(t, first.Dir(), ".gitattributes", "*.up filter=upper\n*.txt text eol=crlf\n")
-	write(t, first.Dir(), "a.txt", "one\r\ntwo\r\n")
-	write(t, first.Dir(), "sub/b.up", "loud\n")
-	must(t, os.Symlink("a.txt", filepath.Join(first.Dir(), "link")))
-	must(t, os.WriteFile(filepath.Join(first.Dir(), "run"), []byte("#!/bin/sh\n"), 0o777))
+	gittest.Write(t, first.Dir(), ".gitattributes", "*.up filter=upper\n*.txt text eol=crlf\n")
+	gittest.Write(t, first.Dir(), "a.txt", "one\r\ntwo\r\n")
+	gittest.Write(t, first.Dir(), "sub/b.up", "loud\n")
+	gittest.Must(t, os.Symlink("a.txt", filepath.Join(first.Dir(), "link")))
+	gittest.Must(t, os.WriteFile(filepath.Join(first.Dir(), "run"), []byte("#!/bin/sh\n"), 0o777))
 	c := capture(t, first)
 	_, err := second.Restore(t.Context(), c.Patch, c.Tree)
-	must(t, err)
+	gittest.Must(t, err)
 	for _, name := range []string{"a.txt", "sub/b.up", "link", "run", ".gitattributes"} {
 		want, err := os.ReadFile(filepath.Join(first.Dir(), name))
-		must(t, err)
+		gittest.Must(t, err)
 		if got, err := os.ReadFile(filepath.Join(second.Dir(), name)); err != nil || string(got) != string(want) {
 			t.Errorf("%s holds %q (%v), and %q was wanted", name, got, err, want)
 		}
@@ -105,23 +103,23 @@ func TestRestoreFilters(t *testing.T) {
 
 // TestRestoreElsewhere refuses a change that does not lead to the tree that was recorded, and follows no link out.
 func TestRestoreElsewhere(t *testing.T) {
-	g := newOracle(t)
-	g.write("d/f", "one\n")
-	g.commit("base")
+	g := gittest.New(t)
+	g.Write("d/f", "one\n")
+	g.Commit("base")
 	first := made(t, g)
-	write(t, first.Dir(), "d/f", "two\n")
+	gittest.Write(t, first.Dir(), "d/f", "two\n")
 	c := capture(t, first)
 	other := made(t, g, func(o *Options) { o.Dir += "-other" })
-	write(t, other.Dir(), "unseen", "x\n")
+	gittest.Write(t, other.Dir(), "unseen", "x\n")
 	capture(t, other) // what it begins with is another
 	if _, err := other.Restore(t.Context(), c.Patch, c.Tree); err == nil || !strings.Contains(err.Error(), "what it began with was another") {
 		t.Errorf("another beginning: %v", err)
 	}
 	outside := t.TempDir()
-	write(t, outside, "f", "untouched\n")
+	gittest.Write(t, outside, "f", "untouched\n")
 	linked := made(t, g, func(o *Options) { o.Dir += "-linked" })
-	must(t, os.RemoveAll(filepath.Join(linked.Dir(), "d")))
-	must(t, os.Symlink(outside, filepath.Join(linked.Dir(), "d")))
+	gittest.Must(t, os.RemoveAll(filepath.Join(linked.Dir(), "d")))
+	gittest.Must(t, os.Symlink(outside, filepath.Join(linked.Dir(), "d")))
 	if held, err := linked.Restore(t.Context(), c.Patch, c.Tree); err != nil || held {
 		t.Errorf("a link in the way: held %v, %v", held, err)
 	}

@@ -7,34 +7,38 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"markmill/engine/worktree/gittest"
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/repo"
 )
 
 // TestTidy lays down what a crash can leave of each part of fetching and of making a branch, and looks at what Tidy
 // leaves of that.
 func TestTidy(t *testing.T) {
-	g := newOracle(t)
-	g.write("a", "one\n")
-	base := g.commit("base")
-	g.git("repack", "-adq")
-	s := openSource(t, g.dir)
+	g := gittest.New(t)
+	g.Write("a", "one\n")
+	base := g.Commit("base")
+	g.Git("repack", "-adq")
+	s := openSource(t, g.Dir)
 	tree := made(t, g)
-	write(t, tree.Dir(), "a", "two\n")
+	gittest.Write(t, tree.Dir(), "a", "two\n")
 	last := capture(t, tree).Commit
-	before, err := filepath.Glob(filepath.Join(g.dir, ".git", "objects", "pack", "pack-*.pack"))
-	must(t, err)
+	before, err := filepath.Glob(filepath.Join(g.Dir, ".git", "objects", "pack", "pack-*.pack"))
+	gittest.Must(t, err)
 	ref := fetched(t, tree)
-	id := strings.TrimPrefix(ref, runRefs)
-	git := filepath.Join(g.dir, ".git")
+	id := strings.TrimPrefix(ref, repo.RunRefPrefix)
+	git := filepath.Join(g.Dir, ".git")
 	packs, err := filepath.Glob(filepath.Join(git, "objects", "pack", "pack-*.pack"))
-	must(t, err)
+	gittest.Must(t, err)
 	packs = slices.DeleteFunc(packs, func(path string) bool { return path == before[0] })
 	if len(packs) != 1 {
 		t.Fatal(packs)
 	}
 	whole := func(when string) {
 		t.Helper()
-		must(t, Tidy(s, id))
-		if out := g.git("fsck", "--full", "--strict", "--no-dangling"); out != "" {
+		gittest.Must(t, s.Tidy(id))
+		if out := g.Git("fsck", "--full", "--strict", "--no-dangling"); out != "" {
 			t.Errorf("%s: %s", when, out)
 		}
 		for _, pattern := range []string{"objects/pack/tmp_*", "refs/markmill/runs/*.lock"} {
@@ -44,10 +48,12 @@ func TestTidy(t *testing.T) {
 		}
 	}
 	whole("nothing to do")
+	tempPack := filepath.Join(git, "objects/pack/tmp_pack_"+id)
+	lock := filepath.Join(git, "refs/markmill/runs", id+".lock")
 
 	// Between the two renames: the index is there, and its pack under the temporary name.
-	must(t, os.Rename(packs[0], s.tempPack(id)))
-	if _, err := openSource(t, g.dir).read("commit", oidOf(t, s, base)); err != nil {
+	gittest.Must(t, os.Rename(packs[0], tempPack))
+	if _, err := openSource(t, g.Dir).Read("commit", oidOf(t, s, base)); err != nil {
 		t.Errorf("what another run reads meanwhile: %v", err)
 	}
 	whole("an index without its pack")
@@ -55,56 +61,56 @@ func TestTidy(t *testing.T) {
 		t.Error(err)
 	}
 	// Before the renames, and in the middle of writing.
-	must(t, os.WriteFile(s.tempPack(id), []byte("PACK"), 0o600))
-	must(t, os.WriteFile(s.tempPack(id)+tempIndex, []byte("half of an index, which is longer than two names are"), 0o600))
-	must(t, os.WriteFile(s.runLock(id), []byte(last+"\n"), 0o600))
+	gittest.Must(t, os.WriteFile(tempPack, []byte("PACK"), 0o600))
+	gittest.Must(t, os.WriteFile(tempPack+"_idx", []byte("half of an index, which is longer than two names are"), 0o600))
+	gittest.Must(t, os.WriteFile(lock, []byte(last+"\n"), 0o600))
 	whole("halves")
 
 	// The lock of a branch is the run's own, by its file; that of somebody else stays.
-	must(t, os.WriteFile(s.runLock(id), []byte(last+"\n"), 0o600))
-	mine, other := s.refPath("refs/heads/deep/mine")+".lock", s.refPath("refs/heads/other")+".lock"
-	must(t, os.MkdirAll(filepath.Dir(mine), 0o755))
-	must(t, os.Link(s.runLock(id), mine))
-	must(t, os.WriteFile(other, []byte(last+"\n"), 0o600))
+	gittest.Must(t, os.WriteFile(lock, []byte(last+"\n"), 0o600))
+	mine, other := filepath.Join(git, "refs/heads/deep/mine.lock"), filepath.Join(git, "refs/heads/other.lock")
+	gittest.Must(t, os.MkdirAll(filepath.Dir(mine), 0o755))
+	gittest.Must(t, os.Link(lock, mine))
+	gittest.Must(t, os.WriteFile(other, []byte(last+"\n"), 0o600))
 	whole("a branch")
 	if _, err := os.Stat(mine); err == nil {
 		t.Error("the lock of the run's branch stays")
 	}
-	must(t, os.Remove(other))
+	gittest.Must(t, os.Remove(other))
 
-	if out := g.git("status", "--porcelain"); out != "" {
+	if out := g.Git("status", "--porcelain"); out != "" {
 		t.Error(out)
 	}
 }
 
 // TestReadBesideAnUnfinishedPack reads while Git has put a pack in its place whose index is still to come.
 func TestReadBesideAnUnfinishedPack(t *testing.T) {
-	g := newOracle(t)
-	g.write("a", "one\n")
-	base := g.commit("base")
-	g.git("repack", "-adq")
-	g.write("a", "two\n")
-	g.commit("more")
-	g.git("repack", "-dq")
-	indexes, err := filepath.Glob(filepath.Join(g.dir, ".git", "objects", "pack", "pack-*.idx"))
-	must(t, err)
+	g := gittest.New(t)
+	g.Write("a", "one\n")
+	base := g.Commit("base")
+	g.Git("repack", "-adq")
+	g.Write("a", "two\n")
+	g.Commit("more")
+	g.Git("repack", "-dq")
+	indexes, err := filepath.Glob(filepath.Join(g.Dir, ".git", "objects", "pack", "pack-*.idx"))
+	gittest.Must(t, err)
 	if len(indexes) != 2 {
 		t.Fatal(indexes)
 	}
 	for _, index := range indexes {
-		must(t, os.Rename(index, index+".later"))
+		gittest.Must(t, os.Rename(index, index+".later"))
 	}
-	s := openSource(t, g.dir)
+	s := openSource(t, g.Dir)
 	waited := 0
-	s.pause = func(time.Duration) {
+	s.Pause = func(time.Duration) {
 		if waited++; waited > 1 {
 			return
 		}
 		for _, index := range indexes {
-			must(t, os.Rename(index+".later", index))
+			gittest.Must(t, os.Rename(index+".later", index))
 		}
 	}
-	if _, err := s.treeOf(oidOf(t, s, base)); err != nil {
+	if _, err := s.TreeOf(oidOf(t, s, base)); err != nil {
 		t.Error(err)
 	}
 	if waited == 0 {
@@ -112,9 +118,9 @@ func TestReadBesideAnUnfinishedPack(t *testing.T) {
 	}
 }
 
-func oidOf(t *testing.T, s *Source, oid OID) digest {
+func oidOf(t *testing.T, s *Source, oid object.OID) object.Digest {
 	t.Helper()
-	d, ok := s.fmt.parse(oid)
+	d, ok := s.Format.Parse(oid)
 	if !ok {
 		t.Errorf("%q is no object name", oid)
 	}

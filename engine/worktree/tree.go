@@ -2,23 +2,24 @@ package worktree
 
 import (
 	"fmt"
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/rules"
+	"markmill/engine/worktree/snapshot"
 	"path/filepath"
 	"time"
 )
-
-// Identity is who the run's commits are by.
-type Identity struct{ Name, Email string }
 
 // Options say which worktree to make.
 type Options struct {
 	RunID        string
 	Dir          string     // absolute path that does not exist yet: the worktree and the run's own store are made inside
-	Base         OID        // "" is an empty base
+	Base         object.OID // "" is an empty base
 	IncludeDirty bool       // take the user's uncommitted changes along, as a base of their own
 	Reverse      []Restored // files that begin with an earlier content: the base is a commit of its own then
 	Copy         []string   // patterns, as in .gitignore, of ignored files to take along
-	Author       Identity
-	Committer    Identity // of the commits; the zero value is Author
+	Author       object.Identity
+	Committer    object.Identity // of the commits; the zero value is Author
 	Now          func() time.Time
 	// Exclude says which paths of a folder that is worked in are no part of the worktree; nil is none.
 	Exclude func(path string) bool
@@ -35,23 +36,23 @@ type Tree struct {
 	top   string // Options.Dir: what Close removes
 	inUse bool   // the user's own checkout
 
-	fmt   *format
-	store *store
-	root  *node
-	ign   *ignores
-	conv  *converter
+	fmt   *object.Format
+	store *object.Store
+	root  *snapshot.Node
+	ign   *rules.Ignores
+	conv  *rules.Converter
 	mode  modeRules
 	fine  bool // see fineClock
 	tells bool // see tellsOfMappings
 	fault func(op, path string) error
 
-	start          digest // the commit that was asked for; zero without
-	base, baseTree digest // start, or a child of it that holds the user's uncommitted changes
-	last, lastTree digest // of the last capture
-	changed        bool   // some capture found something
-	settled        int    // so many objects of the store are of the base, where that is the run's own
-	recheck        bool   // the next walk decides anew what is ignored
-	indexSt        stat   // of the worktree's index when forced was read from it
+	start          object.Digest // the commit that was asked for; zero without
+	base, baseTree object.Digest // start, or a child of it that holds the user's uncommitted changes
+	last, lastTree object.Digest // of the last capture
+	changed        bool          // some capture found something
+	settled        int           // so many objects of the store are of the base, where that is the run's own
+	recheck        bool          // the next walk decides anew what is ignored
+	indexSt        disk.Stat     // of the worktree's index when forced was read from it
 	forced         map[string]bool
 	nested         []string                          // repositories inside, as the last walk found them
 	opaque         []string                          // repositories and submodules inside that a run in place began with
@@ -59,13 +60,13 @@ type Tree struct {
 	ignoreFiles    map[string]func() ([]byte, error) // the .gitignore of the beginning, by folder
 
 	// What each path that changed was: since the last capture, and since the base.
-	step, total map[string]entry
-	known       func(path string, st stat) (digest, bool) // content known by its stat, from the user's index
+	step, total map[string]snapshot.Entry
+	known       func(path string, st disk.Stat) (object.Digest, bool) // content known by its stat, from the user's index
 
 	// Of a folder outside a repository (InFolder).
-	unread string          // why content is not read
-	large  map[digest]bool // content that was named and not kept; nil elsewhere
-	closed map[string]bool // folders that could not be read at the beginning
+	unread string                 // why content is not read
+	large  map[object.Digest]bool // content that was named and not kept; nil elsewhere
+	closed map[string]bool        // folders that could not be read at the beginning
 }
 
 // modeRules are the core.* settings that say what a file system can hold.
@@ -74,8 +75,8 @@ type modeRules struct {
 	symlinks bool // links are links; else they are files that hold their target
 }
 
-func newModeRules(c settings) modeRules {
-	return modeRules{c.flag("core", "filemode", true), c.flag("core", "symlinks", true)}
+func newModeRules(c rules.Settings) modeRules {
+	return modeRules{c.Flag("core", "filemode", true), c.Flag("core", "symlinks", true)}
 }
 
 // Dir is the folder in which steps run: a folder inside Options.Dir, the user's checkout, or the user's folder.
@@ -84,24 +85,24 @@ func (t *Tree) Dir() string { return t.dir }
 // GitDir is the Git directory that programs in Dir find.
 func (t *Tree) GitDir() string {
 	if t.inUse && t.src != nil {
-		return t.src.gitDir
+		return t.src.GitDir()
 	}
 	return filepath.Join(t.dir, ".git")
 }
 
 // Base is the commit that the run's change is measured from: Options.Base, or a child of it that
 // holds the user's uncommitted changes; "" when there is none.
-func (t *Tree) Base() OID { return t.fmt.oid(t.base) }
+func (t *Tree) Base() object.OID { return t.fmt.OID(t.base) }
 
 // BaseTree is the tree of Base.
-func (t *Tree) BaseTree() OID { return t.fmt.oid(t.baseTree) }
+func (t *Tree) BaseTree() object.OID { return t.fmt.OID(t.baseTree) }
 
 // Env is what steps need in their environment for Git: nothing, since the repository is found from Dir.
 func (t *Tree) Env() []string { return nil }
 
 // Blob is the content of a captured file, or the target of a link, as Git has it.
-func (t *Tree) Blob(oid OID) ([]byte, error) {
-	d, ok := t.fmt.parse(oid)
+func (t *Tree) Blob(oid object.OID) ([]byte, error) {
+	d, ok := t.fmt.Parse(oid)
 	if !ok {
 		return nil, fmt.Errorf("no object name: %q", oid)
 	}
@@ -109,28 +110,41 @@ func (t *Tree) Blob(oid OID) ([]byte, error) {
 }
 
 // blob reads content, of the run or of the source.
-func (t *Tree) blob(d digest) ([]byte, error) { return t.object("blob", d) }
+func (t *Tree) blob(d object.Digest) ([]byte, error) { return t.object("blob", d) }
 
-func (t *Tree) object(kind string, d digest) ([]byte, error) {
-	if data, ok := t.store.recent[d]; ok {
+func (t *Tree) object(kind string, d object.Digest) ([]byte, error) {
+	if data, ok := t.store.Recent[d]; ok {
 		return data, nil
 	}
-	_, data, ok, err := t.store.read(d)
+	_, data, ok, err := t.store.Read(d)
 	if ok || err != nil {
 		return data, err
 	}
 	if t.src == nil {
 		return nil, errNoObject(t.fmt, kind, d)
 	}
-	return t.src.read(kind, d)
+	return t.src.Read(kind, d)
 }
 
 // note remembers what a path was before its first change.
-func (t *Tree) note(path string, was entry) {
+func (t *Tree) note(path string, was snapshot.Entry) {
 	if _, ok := t.step[path]; !ok {
 		t.step[path] = was
 	}
 	if _, ok := t.total[path]; !ok {
 		t.total[path] = was
 	}
+}
+
+// live are the processes of the run that go on while the tree is captured.
+func (t *Tree) live() []int {
+	if t.opt.Processes == nil {
+		return nil
+	}
+	return t.opt.Processes()
+}
+
+// mappings looks at what live processes map now.
+func (t *Tree) mappings() *snapshot.Mappings {
+	return snapshot.MappingsOf(t.live())
 }

@@ -2,6 +2,11 @@ package worktree
 
 import (
 	"context"
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/quote"
+	"markmill/engine/worktree/repo"
+	"markmill/engine/worktree/rules"
+	"markmill/engine/worktree/snapshot"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,8 +46,8 @@ func (t *Tree) Opaque() []string { return t.opaque }
 // submodules lists the paths of submodules, each with a slash at its end.
 func (t *Tree) submodules() []string {
 	var out []string
-	_ = t.root.each("", func(path string, e *entry) error { // visit never fails
-		if e.mode == modeGitlink {
+	_ = t.root.Each("", func(path string, e *snapshot.Entry) error { // visit never fails
+		if e.Mode == disk.ModeGitlink {
 			out = append(out, path+"/")
 		}
 		return nil
@@ -56,17 +61,17 @@ func (t *Tree) submodules() []string {
 func (t *Tree) submoduleChanged(ctx context.Context, path string) (bool, error) {
 	dir := filepath.Join(t.dir, filepath.FromSlash(path))
 	entries, err := os.ReadDir(dir)
-	if gone(err) || err == nil && len(entries) == 0 {
+	if disk.Gone(err) || err == nil && len(entries) == 0 {
 		return false, nil // not checked out
 	}
 	if err != nil {
 		return true, nil // a file or a link in its place is a change that the capture has
 	}
-	found, err := Open(dir)
-	if err != nil || found.root != realPath(dir) {
+	found, err := repo.Open(dir)
+	if err != nil || found.Root() != disk.RealPath(dir) {
 		return true, nil // files, and no repository: their commit cannot be found
 	}
-	plain := &Source{root: found.root, gitDir: found.gitDir, common: found.common, fmt: found.fmt, pause: found.pause}
+	plain := Source{Repo: found.WithoutSettings()}
 	paths, err := plain.dirtyWalk(ctx, "")
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -77,20 +82,20 @@ func (t *Tree) submoduleChanged(ctx context.Context, path string) (bool, error) 
 // keepRules remembers which .gitignore hold before any step has run.
 func (t *Tree) keepRules() {
 	t.ignoreFiles = map[string]func() ([]byte, error){}
-	var visit func(n *node, prefix string)
-	visit = func(n *node, prefix string) {
-		if i, ok := findEntry(n.files, ".gitignore"); ok {
-			e := n.files[i]
+	var visit func(n *snapshot.Node, prefix string)
+	visit = func(n *snapshot.Node, prefix string) {
+		if i, ok := snapshot.FindEntry(n.Files, ".gitignore"); ok {
+			e := n.Files[i]
 			switch {
-			case e.mode&modeType == modeFile:
-				t.ignoreFiles[prefix] = func() ([]byte, error) { return t.blob(e.oid) }
-			case e.mode == 0 && e.st.kind() == kindFile: // in place: a folder that hides itself
-				data, err := os.ReadFile(filepath.Join(t.dir, filepath.FromSlash(prefix+e.name)))
+			case e.Mode&disk.ModeType == disk.ModeFile:
+				t.ignoreFiles[prefix] = func() ([]byte, error) { return t.blob(e.OID) }
+			case e.Mode == 0 && e.Stat.Kind() == disk.KindFile: // in place: a folder that hides itself
+				data, err := os.ReadFile(filepath.Join(t.dir, filepath.FromSlash(prefix+e.Name)))
 				t.ignoreFiles[prefix] = func() ([]byte, error) { return data, err }
 			}
 		}
-		for _, d := range n.dirs {
-			visit(d, prefix+d.name+"/")
+		for _, d := range n.Dirs {
+			visit(d, prefix+d.Name+"/")
 		}
 	}
 	visit(t.root, "")
@@ -99,17 +104,17 @@ func (t *Tree) keepRules() {
 // Hidden lists the files that were written, that .gitignore hides from the capture, and that the rules
 // of the beginning did not hide: those that the run's own rules hide.
 func (t *Tree) Hidden() ([]string, error) {
-	chains := map[string]*rules{}
-	var chain func(prefix string) (*rules, error)
-	chain = func(prefix string) (*rules, error) {
+	chains := map[string]*rules.Chain{}
+	var chain func(prefix string) (*rules.Chain, error)
+	chain = func(prefix string) (*rules.Chain, error) {
 		if r, ok := chains[prefix]; ok {
 			return r, nil
 		}
-		r := &rules{prefix: len(prefix)}
+		r := &rules.Chain{Prefix: len(prefix)}
 		if prefix != "" {
 			up := prefix[:strings.LastIndexByte(prefix[:len(prefix)-1], '/')+1]
 			var err error
-			if r.up, err = chain(up); err != nil {
+			if r.Up, err = chain(up); err != nil {
 				return nil, err
 			}
 		}
@@ -118,7 +123,7 @@ func (t *Tree) Hidden() ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			r.ignore = parseIgnore(data)
+			r.Ignore = rules.ParseIgnore(data)
 		}
 		chains[prefix] = r
 		return r, nil
@@ -136,11 +141,11 @@ func (t *Tree) Hidden() ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			hidden = !t.ign.ignored(r, at, at[i:], dir)
+			hidden = !t.ign.Ignored(r, at, at[i:], dir)
 			i = len(at) + 1
 		}
 		if hidden {
-			shownPath, _ := shown(path)
+			shownPath, _ := quote.Shown(path)
 			out = append(out, shownPath)
 		}
 	}

@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,11 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/patch"
+	"markmill/engine/worktree/quote"
+	"markmill/engine/worktree/repo"
 	"markmill/runs"
 )
 
@@ -20,8 +26,8 @@ import (
 //
 // s is a repository that may have the base commit, nil for none; without the base commit the patch is not looked at. An
 // error means that the repository cannot be read. A run that changed nothing has no commits to look at.
-func VerifyRun(s *Source, dir string, run *runs.Run, patch []byte) (Looked, []runs.Finding, error) {
-	v := verifier{s: s, where: runRefs + string(run.ID)}
+func VerifyRun(s *Source, dir string, run *runs.Run, text []byte) (Looked, []runs.Finding, error) {
+	v := verifier{s: s, where: repo.RunRefPrefix + string(run.ID)}
 	recorded, result := "", ""
 	var bundle *runs.BundleData
 	if c := run.Completed; c != nil {
@@ -29,14 +35,14 @@ func VerifyRun(s *Source, dir string, run *runs.Run, patch []byte) (Looked, []ru
 	}
 	held := ""
 	if s != nil {
-		v.fmt = s.fmt
+		v.fmt = s.Format
 		var err error
-		if held, err = s.ref(v.where); err != nil {
+		if held, err = s.Ref(v.where); err != nil {
 			return v.looked, nil, err
 		}
 	}
 	if held != "" && held != result {
-		v.find("is %s in the repository, and the record says %s", held, orNothing(result))
+		v.find("is %s in the repository, and the record says %s", held, cmp.Or(result, "nothing"))
 	}
 	switch {
 	case bundle != nil:
@@ -55,7 +61,7 @@ func VerifyRun(s *Source, dir string, run *runs.Run, patch []byte) (Looked, []ru
 	}
 	v.chain(run)
 	if v.looked.NoBase = !v.hasBase(run); !v.looked.NoBase {
-		v.change(run, patch)
+		v.change(run, text)
 	}
 	return v.looked, v.findings, nil
 }
@@ -69,8 +75,8 @@ type Looked struct {
 
 type verifier struct {
 	s        *Source // nil: none
-	fmt      *format
-	bundle   *Bundle // nil: an earlier version's run
+	fmt      *object.Format
+	bundle   *object.Bundle // nil: an earlier version's run
 	where    string
 	looked   Looked
 	findings []runs.Finding
@@ -89,7 +95,7 @@ func (v *verifier) open(dir string, data *runs.BundleData, run *runs.Run) bool {
 		v.find("is recorded as %s with %s", data.File, data.Ref)
 		return false
 	}
-	b, err := OpenBundle(filepath.Join(dir, runs.BundleFile))
+	b, err := object.OpenBundle(filepath.Join(dir, runs.BundleFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
@@ -97,15 +103,15 @@ func (v *verifier) open(dir string, data *runs.BundleData, run *runs.Run) bool {
 		v.find("%s", err)
 		return false
 	}
-	v.bundle, v.fmt = b, b.fmt
-	if b.ref != ref {
-		v.find("holds %s, which is not the run's", b.ref)
+	v.bundle, v.fmt = b, b.Format
+	if b.Ref != ref {
+		v.find("holds %s, which is not the run's", b.Ref)
 	}
-	if string(b.tip) != run.Completed.ResultCommit {
-		v.find("ends with %s and the record says %s", b.tip, orNothing(run.Completed.ResultCommit))
+	if string(b.Tip) != run.Completed.ResultCommit {
+		v.find("ends with %s and the record says %s", b.Tip, cmp.Or(run.Completed.ResultCommit, "nothing"))
 	}
-	if string(b.base) != run.Contract.BaseCommit {
-		v.find("stands on %s and the record says %s", orNothing(string(b.base)), orNothing(run.Contract.BaseCommit))
+	if string(b.Base) != run.Contract.BaseCommit {
+		v.find("stands on %s and the record says %s", cmp.Or(string(b.Base), "nothing"), cmp.Or(run.Contract.BaseCommit, "nothing"))
 	}
 	return true
 }
@@ -117,32 +123,32 @@ func (v *verifier) hasBase(run *runs.Run) bool {
 		return true
 	}
 	_, err := v.object("commit", base)
-	return v.s != nil && v.s.fmt == v.fmt && err == nil
+	return v.s != nil && v.s.Format == v.fmt && err == nil
 }
 
 // object reads an object and checks that it is the one that it is named as.
 func (v *verifier) object(kind string, name string) (data []byte, err error) {
-	d, ok := v.fmt.parse(OID(name))
+	d, ok := v.fmt.Parse(object.OID(name))
 	if !ok {
 		return nil, fmt.Errorf("%q is no name of a %s", name, kind)
 	}
 	here := false
 	if v.bundle != nil {
-		_, here = v.bundle.objects[d]
+		_, here = v.bundle.Objects[d]
 	}
 	switch {
 	case here:
 		var got string
-		if got, data, err = v.bundle.get(d); err == nil && got != kind {
+		if got, data, err = v.bundle.Get(d); err == nil && got != kind {
 			err = fmt.Errorf("%s is a %s, and no %s", name, got, kind)
 		}
 	case v.s != nil:
-		data, err = v.s.read(kind, d)
+		data, err = v.s.Read(kind, d)
 	default:
 		err = fmt.Errorf("%s %s is not in the bundle", kind, name)
 	}
-	if err == nil && v.fmt.sum(kind, data) != d {
-		err = fmt.Errorf("%s %s is damaged: its bytes give %s", kind, name, v.fmt.oid(v.fmt.sum(kind, data)))
+	if err == nil && v.fmt.Sum(kind, data) != d {
+		err = fmt.Errorf("%s %s is damaged: its bytes give %s", kind, name, v.fmt.OID(v.fmt.Sum(kind, data)))
 	}
 	return data, err
 }
@@ -186,55 +192,66 @@ func (v *verifier) commit(what, name, tree, parent string) {
 		return
 	}
 	v.looked.Commits++
-	head, _, _ := strings.Cut(string(data), "\n\n")
-	var trees, parents []string
-	for line := range strings.SplitSeq(head, "\n") {
-		if rest, ok := strings.CutPrefix(line, "tree "); ok {
-			trees = append(trees, rest)
-		} else if rest, ok := strings.CutPrefix(line, "parent "); ok {
-			parents = append(parents, rest)
-		}
+	c := object.ParseCommit(v.fmt, data)
+	if is := string(v.fmt.OID(c.Tree)); tree != "" && is != tree {
+		v.find("%s: commit %s is of the tree %s and the record says %s", what, name, is, tree)
 	}
-	if tree != "" && !slices.Equal(trees, []string{tree}) {
-		v.find("%s: commit %s is of the tree %s and the record says %s", what, name, strings.Join(trees, " "), tree)
+	var parents []string
+	for _, d := range c.Parents {
+		parents = append(parents, string(v.fmt.OID(d)))
 	}
-	if strings.Join(parents, " ") != parent {
-		v.find("%s: commit %s comes after %q and the record says %q", what, name, strings.Join(parents, " "), parent)
+	if is := strings.Join(parents, " "); is != parent {
+		v.find("%s: commit %s comes after %q and the record says %q", what, name, is, parent)
 	}
 }
 
 // change applies the patch to the base, in memory, and compares with the tree of the result.
-func (v *verifier) change(run *runs.Run, patch []byte) {
+func (v *verifier) change(run *runs.Run, text []byte) {
 	d := run.Diff
 	if d == nil {
 		return
 	}
 	for _, b := range d.Blockers {
 		if b.Code == runs.CodeChangeTooLarge {
-			return // the patch may hold less than the change; the run did not pass
+			return // the text may hold less than the change; the run did not pass
 		}
 	}
-	err := v.compare(d.BaseCommit, d.ResultTree, patch)
+	err := v.compare(d.BaseCommit, d.ResultTree, text)
 	if err != nil {
 		v.findings = append(v.findings, runs.Finding{Where: runs.PatchFile, Words: err.Error()})
 	}
 }
 
-func (v *verifier) compare(base, result string, patch []byte) error {
-	was := ""
+func (v *verifier) compare(base, result string, text []byte) error {
+	var was object.Digest
 	if base != "" {
 		data, err := v.object("commit", base)
 		if err != nil {
 			return err
 		}
-		line, _, _ := strings.Cut(string(data), "\n")
-		was = strings.TrimPrefix(line, "tree ")
+		was = object.ParseCommit(v.fmt, data).Tree
 	}
-	old, now := map[string]treeEntry{}, map[string]treeEntry{}
-	if err := v.differing("", was, result, old, now); err != nil {
+	old, now := map[string]object.TreeEntry{}, map[string]object.TreeEntry{}
+	is, _ := v.fmt.Parse(object.OID(result))
+	read := func(d object.Digest) ([]object.TreeEntry, error) {
+		data, err := v.object("tree", string(v.fmt.OID(d)))
+		if err != nil {
+			return nil, err
+		}
+		return object.ParseTree(v.fmt, data)
+	}
+	err := object.DiffTrees("", was, is, read, read, func(path string, a, b object.TreeEntry) {
+		if a.Mode != 0 {
+			old[path] = a
+		}
+		if b.Mode != 0 {
+			now[path] = b
+		}
+	})
+	if err != nil {
 		return err
 	}
-	parts, err := parsePatch(patch)
+	parts, err := patch.Parse(text)
 	if err != nil {
 		return fmt.Errorf("cannot be read: %w", err)
 	}
@@ -246,110 +263,64 @@ func (v *verifier) compare(base, result string, patch []byte) error {
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(now)) {
-		if e, there := got[path]; !there || e.mode != now[path].mode || e.oid != now[path].oid {
-			return fmt.Errorf("does not give %s as the result's tree has it", quote(path))
+		if e, there := got[path]; !there || e.Mode != now[path].Mode || e.OID != now[path].OID {
+			return fmt.Errorf("does not give %s as the result's tree has it", quote.Path(path))
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(got)) {
 		if _, there := now[path]; !there {
-			return fmt.Errorf("leaves or makes %s, which the result's tree does not have so", quote(path))
+			return fmt.Errorf("leaves or makes %s, which the result's tree does not have so", quote.Path(path))
 		}
 	}
 	return nil
 }
 
 // apply does one part of a patch to got, the paths in which base and result differ.
-func (v *verifier) apply(p *filePatch, old, got map[string]treeEntry, removed map[string]bool) error {
+func (v *verifier) apply(p *patch.File, old, got map[string]object.TreeEntry, removed map[string]bool) error {
 	var content []byte
 	var mode uint32
-	if p.oldPath != "" {
-		e, there := old[p.oldPath]
+	if p.OldPath != "" {
+		e, there := old[p.OldPath]
 		if !there {
-			return fmt.Errorf("changes %s, which is the same in base and result", quote(p.oldPath))
+			return fmt.Errorf("changes %s, which is the same in base and result", quote.Path(p.OldPath))
 		}
-		mode = e.mode
-		if mode == modeGitlink {
-			content = fmt.Appendf(nil, "Subproject commit %s\n", v.fmt.oid(e.oid))
+		mode = e.Mode
+		if mode == disk.ModeGitlink {
+			content = fmt.Appendf(nil, "Subproject commit %s\n", v.fmt.OID(e.OID))
 		} else {
 			var err error
-			if content, err = v.object("blob", string(v.fmt.oid(e.oid))); err != nil {
+			if content, err = v.object("blob", string(v.fmt.OID(e.OID))); err != nil {
 				return err
 			}
 		}
-		if p.newPath == "" || p.rename {
-			if !removed[p.oldPath] && got[p.oldPath] == e {
-				delete(got, p.oldPath)
+		if p.NewPath == "" || p.Rename {
+			if !removed[p.OldPath] && got[p.OldPath] == e {
+				delete(got, p.OldPath)
 			}
-			removed[p.oldPath] = true
+			removed[p.OldPath] = true
 		}
 	}
-	next, err := p.apply(content)
+	next, err := p.Apply(content)
 	if err != nil {
-		return fmt.Errorf("does not fit the base at %s: %w", quote(p.oldPath), err)
+		return fmt.Errorf("does not fit the base at %s: %w", quote.Path(p.OldPath), err)
 	}
-	if p.newPath == "" {
+	if p.NewPath == "" {
 		if len(next) > 0 {
-			return fmt.Errorf("removes %s, and leaves a part of it", quote(p.oldPath))
+			return fmt.Errorf("removes %s, and leaves a part of it", quote.Path(p.OldPath))
 		}
 		return nil
 	}
-	if p.newMode != 0 {
-		mode = p.newMode
+	if p.NewMode != 0 {
+		mode = p.NewMode
 	}
-	e := treeEntry{mode: mode, oid: v.fmt.sum("blob", next)}
-	if mode == modeGitlink {
+	e := object.TreeEntry{Mode: mode, OID: v.fmt.Sum("blob", next)}
+	if mode == disk.ModeGitlink {
 		text, _ := strings.CutPrefix(string(bytes.TrimSuffix(next, []byte{'\n'})), "Subproject commit ")
 		var ok bool
-		if e.oid, ok = v.fmt.parse(OID(text)); !ok {
-			return errors.New("names no commit for the submodule " + quote(p.newPath))
+		if e.OID, ok = v.fmt.Parse(object.OID(text)); !ok {
+			return errors.New("names no commit for the submodule " + quote.Path(p.NewPath))
 		}
 	}
-	got[p.newPath] = e
-	return nil
-}
-
-// differing collects the paths in which two trees differ, "" being an empty one. Entries are kept without their names.
-func (v *verifier) differing(prefix, a, b string, old, now map[string]treeEntry) error {
-	if a == b {
-		return nil
-	}
-	sides := [2]map[string]treeEntry{}
-	for i, name := range []string{a, b} {
-		sides[i] = map[string]treeEntry{}
-		if name == "" {
-			continue
-		}
-		data, err := v.object("tree", name)
-		if err != nil {
-			return err
-		}
-		entries, err := parseTree(v.fmt, data)
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			sides[i][e.name] = treeEntry{mode: e.mode, oid: e.oid}
-		}
-	}
-	names := maps.Clone(sides[0])
-	maps.Copy(names, sides[1])
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		was, is := sides[0][name], sides[1][name]
-		if was == is {
-			continue
-		}
-		var trees [2]string
-		for i, e := range []treeEntry{was, is} {
-			switch {
-			case e.mode == modeDir:
-				trees[i] = string(v.fmt.oid(e.oid))
-			case e.mode != 0:
-				[]map[string]treeEntry{old, now}[i][prefix+name] = e
-			}
-		}
-		if err := v.differing(prefix+name+"/", trees[0], trees[1], old, now); err != nil {
-			return err
-		}
-	}
+	got[p.NewPath] = e
 	return nil
 }

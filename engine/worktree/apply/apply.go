@@ -1,0 +1,321 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/patch"
+	"markmill/engine/worktree/repo"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// Applied says what Apply found and did.
+type Applied struct {
+	There   bool // the checkout had every file as the run left it: nothing was to be done
+	Resumed bool // an earlier Apply of the same run was cut, and this one finished it
+}
+
+// Apply puts a run's patch on the user's checkout, all of it or nothing; the index is left alone. The new files are
+// made beside the checkout first, and then take their places by rename, so that a kill leaves each file old or new; a
+// second Apply of the run finishes what the first began. begin is called before the first file is changed, and an error
+// of its ends the matter there. A conflict is an error that names the files. ctx ends Apply until that moment only.
+func Apply(ctx context.Context, s *repo.Repo, runID string, files []runs.ChangedFile, patch []byte, begin func() error) (Applied, error) {
+	st, err := openStage(s.Root(), runID, patch)
+	if err != nil {
+		return Applied{}, err
+	}
+	defer st.close()
+	if st.pending() {
+		if err := begin(); err != nil {
+			return Applied{}, err
+		}
+		return Applied{Resumed: true}, st.resume()
+	}
+	if hasResult(s, files) {
+		return Applied{There: true}, nil
+	}
+	list, err := planChanges(ctx, s, patch, st.making)
+	if err != nil {
+		return Applied{}, err
+	}
+	if err := st.prepare(list); err != nil {
+		return Applied{}, err
+	}
+	if err = ctx.Err(); err == nil {
+		err = begin()
+	}
+	if err != nil {
+		return Applied{}, errors.Join(err, st.drop())
+	}
+	return Applied{}, st.perform()
+}
+
+// planChanges computes what each path will hold, by the Git program on copies below scratch, which knows filters, line
+// ends and lines that have moved; else by this package.
+func planChanges(ctx context.Context, s *repo.Repo, text []byte, scratch string) ([]change, error) {
+	parts, err := patch.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading the patch: %w", err)
+	}
+	if !repo.HaveGit() {
+		return planOwn(s.Root(), parts)
+	}
+	return planGit(ctx, s, parts, text, filepath.Join(scratch, "scratch"))
+}
+
+// planGit has `git apply` change copies of the files.
+func planGit(ctx context.Context, s *repo.Repo, parts []patch.File, text []byte, scratch string) ([]change, error) {
+	if err := os.Mkdir(scratch, 0o700); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch)
+	var bad []string
+	copied := map[string]bool{}
+	for _, p := range parts {
+		for _, path := range []string{p.OldPath, p.NewPath} {
+			if path == "" || copied[path] {
+				continue
+			}
+			copied[path] = true
+			if !safePath(path) || copyPath(s.Root(), path, scratch) != nil {
+				bad = append(bad, path)
+			}
+		}
+	}
+	if len(bad) > 0 {
+		return nil, conflict(s.Root(), bad, patch.ErrConflict)
+	}
+	for path := range copied { // the rules that say how Git writes them
+		for dir := slashDir(path); ; dir = slashDir(dir) {
+			at := strings.TrimPrefix(dir+"/.gitattributes", "/")
+			if !copied[at] {
+				copied[at] = true
+				if err := copyPath(s.Root(), at, scratch); err != nil {
+					return nil, err
+				}
+			}
+			if dir == "" {
+				break
+			}
+		}
+	}
+	env := []string{"GIT_DIR=" + s.GitDir(), "GIT_WORK_TREE=" + scratch}
+	_, err := repo.RunGit(ctx, scratch, env, text, "-c", "apply.ignoreWhitespace=no", "apply", "--whitespace=nowarn", "-p1", "-")
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, conflict(s.Root(), conflictingFiles(err), err)
+	}
+	var goes, comes []change
+	for _, p := range parts {
+		if p.NewPath == "" || p.Rename {
+			goes = append(goes, change{path: p.OldPath})
+		}
+		if p.NewPath == "" {
+			continue
+		}
+		made, err := stateOf(scratch, p.NewPath)
+		if err != nil {
+			return nil, err
+		}
+		if made.Mode == disk.ModeDir {
+			made.Mode = disk.ModeGitlink
+		}
+		comes = append(comes, change{p.NewPath, made.data, made.Mode})
+	}
+	return inOrder(goes, comes), nil
+}
+
+// slashDir is the folder of a path, "" at the top.
+func slashDir(path string) string { return path[:max(0, strings.LastIndexByte(path, '/'))] }
+
+// inOrder puts what goes before what comes. A path that goes and comes is replaced.
+func inOrder(goes, comes []change) []change {
+	goes = slices.DeleteFunc(goes, func(g change) bool {
+		return slices.ContainsFunc(comes, func(c change) bool { return c.path == g.path })
+	})
+	return append(goes, comes...)
+}
+
+// copyPath copies what stands at a path of the checkout to below another folder. What is not there is left out.
+func copyPath(root, path, to string) error {
+	is, err := stateOf(root, path)
+	if err != nil || is.Mode == 0 {
+		return err
+	}
+	full := filepath.Join(to, filepath.FromSlash(path))
+	if err := os.MkdirAll(filepath.Dir(full), 0o777); err != nil {
+		return err
+	}
+	switch is.Mode {
+	case disk.ModeDir:
+		return os.MkdirAll(full, 0o777)
+	case disk.ModeLink:
+		return os.Symlink(string(is.data), full)
+	}
+	return os.WriteFile(full, is.data, os.FileMode(0o600|is.Mode&0o100))
+}
+
+// ignoreMissing takes a path for missing whose folder is missing or is a file, not one that lies behind a symbolic
+// link.
+func ignoreMissing(root, path string, err error) error {
+	for dir := slashDir(path); dir != ""; dir = slashDir(dir) {
+		info, lerr := os.Lstat(filepath.Join(root, filepath.FromSlash(dir)))
+		switch {
+		case disk.Gone(lerr):
+		case lerr != nil:
+			return lerr
+		case info.Mode().IsRegular():
+			return nil
+		case !info.IsDir():
+			return err
+		}
+	}
+	return nil
+}
+
+// hasResult says whether every file stands as the run left it.
+func hasResult(s *repo.Repo, files []runs.ChangedFile) bool {
+	if len(files) == 0 {
+		return false
+	}
+	for _, f := range files {
+		if f.Quoted || f.NewMode == "160000" {
+			return false
+		}
+		is, err := stateOf(s.Root(), f.Path)
+		if err != nil {
+			return false
+		}
+		if f.OldPath != "" {
+			if was, err := stateOf(s.Root(), f.OldPath); err != nil || was.Mode != 0 {
+				return false
+			}
+		}
+		if f.NewMode == "" {
+			if is.Mode != 0 {
+				return false
+			}
+			continue
+		}
+		if fmt.Sprintf("%06o", is.Mode) != f.NewMode || string(s.Format.OID(s.Format.Sum("blob", is.data))) != f.NewBlob {
+			return false
+		}
+	}
+	return true
+}
+
+// conflictingFiles reads the names of files from what `git apply` says.
+func conflictingFiles(err error) (files []string) {
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		_, line, _ = strings.Cut(line, "error: ")
+		if rest, ok := strings.CutPrefix(line, "patch failed: "); ok {
+			line = rest[:max(0, strings.LastIndexByte(rest, ':'))]
+		} else if name, _, ok := strings.Cut(line, ": "); ok {
+			line = name
+		}
+		if line != "" {
+			files = append(files, line)
+		}
+	}
+	return files
+}
+
+func conflict(root string, files []string, cause error) error {
+	slices.Sort(files)
+	files = slices.Compact(files)
+	return &notebooks.Error{Kind: notebooks.KindInput, File: root, Msg: "the patch does not fit the checkout, nothing was changed: " + strings.Join(files, ", "), Err: cause,
+		Hint: "commit or stash what changed there since, or apply it to the run's base commit (`git apply -3`)"}
+}
+
+// change is what Apply makes of one path.
+type change struct {
+	path string
+	data []byte
+	mode uint32 // 0: the path goes
+}
+
+// planOwn is planGit without the Git program. Lines must be exactly where the patch says.
+func planOwn(root string, parts []patch.File) ([]change, error) {
+	var goes, comes []change
+	var bad []string
+	removed := map[string]bool{}
+	for _, p := range parts {
+		if p.OldPath != "" && (p.NewPath == "" || p.Rename) {
+			removed[p.OldPath] = true
+		}
+	}
+	for i := range parts {
+		p := &parts[i]
+		next, err := planFile(root, p, removed)
+		if err != nil {
+			bad = append(bad, max(p.NewPath, p.OldPath))
+			continue
+		}
+		if p.OldPath != "" && (p.NewPath == "" || p.Rename) {
+			goes = append(goes, change{path: p.OldPath})
+		}
+		if p.NewPath != "" {
+			comes = append(comes, next)
+		}
+	}
+	if len(bad) > 0 {
+		return nil, conflict(root, bad, patch.ErrConflict)
+	}
+	return inOrder(goes, comes), nil
+}
+
+// safePath says whether a patch may name a path: it lies inside the checkout and in no Git directory.
+func safePath(path string) bool {
+	return filepath.IsLocal(filepath.FromSlash(path)) && !slices.Contains(strings.Split(strings.ToLower(path), "/"), ".git")
+}
+
+// planFile computes the new content of one path from what the checkout holds.
+func planFile(root string, p *patch.File, removed map[string]bool) (c change, err error) {
+	c.path = p.NewPath
+	for _, name := range []string{p.OldPath, p.NewPath} {
+		if name != "" && !safePath(name) {
+			return c, patch.ErrConflict
+		}
+	}
+	var old []byte
+	var mode uint32
+	if p.OldPath != "" {
+		is, err := stateOf(root, p.OldPath)
+		if err != nil {
+			return c, err
+		}
+		if is.Mode == 0 || is.Mode == disk.ModeDir {
+			return c, patch.ErrConflict
+		}
+		old, mode = is.data, is.Mode
+		if p.OldMode != 0 && p.OldMode&disk.ModeType != mode&disk.ModeType {
+			return c, patch.ErrConflict
+		}
+	}
+	if p.NewPath != "" && p.NewPath != p.OldPath && !removed[p.NewPath] {
+		_, err := disk.StatAt(root, p.NewPath)
+		if err == nil && !disk.IsFolder(filepath.Join(root, p.NewPath)) {
+			return c, patch.ErrConflict // in the way
+		}
+	}
+	if p.Binary && p.OldPath != "" && !p.MadeFor(old) {
+		return c, patch.ErrConflict
+	}
+	if c.data, err = p.Apply(old); err != nil {
+		return c, err
+	}
+	c.mode = p.NewMode
+	if c.mode == 0 {
+		c.mode = mode
+	}
+	return c, nil
+}

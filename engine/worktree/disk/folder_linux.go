@@ -1,0 +1,222 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// folder is an open directory. What it holds is reached relative to its descriptor, so that a
+// symbolic link put in the way is never followed.
+type Folder struct {
+	fd   int
+	Path string // for errors
+}
+
+func Open(path string) (*Folder, error) {
+	fd, err := open(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return &Folder{fd, path}, nil
+}
+
+func (f *Folder) Sub(name string) (*Folder, error) {
+	p := filepath.Join(f.Path, name)
+	fd, err := open(f.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: p, Err: err}
+	}
+	return &Folder{fd, p}, nil
+}
+
+func open(at int, name string, flags int) (int, error) {
+	for {
+		fd, err := unix.Openat(at, name, flags|unix.O_CLOEXEC, 0)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
+
+func (f *Folder) Close() { unix.Close(f.fd) }
+
+func (f *Folder) Stat() (Stat, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(f.fd, &st); err != nil {
+		return Stat{}, &fs.PathError{Op: "stat", Path: f.Path, Err: err}
+	}
+	return fromSys(&st), nil
+}
+
+// lstat looks at an entry; a missing one is fs.ErrNotExist.
+func (f *Folder) Lstat(name string) (Stat, error) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(f.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return Stat{}, &fs.PathError{Op: "stat", Path: filepath.Join(f.Path, name), Err: err}
+	}
+	return fromSys(&st), nil
+}
+
+// names lists the folder, unordered, from its beginning.
+func (f *Folder) Names() ([]string, error) {
+	if _, err := unix.Seek(f.fd, 0, 0); err != nil {
+		return nil, &fs.PathError{Op: "read", Path: f.Path, Err: err}
+	}
+	buf := make([]byte, 16<<10)
+	var out []string
+	for {
+		n, err := unix.ReadDirent(f.fd, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, &fs.PathError{Op: "read", Path: f.Path, Err: err}
+		}
+		if n <= 0 {
+			return out, nil
+		}
+		_, _, out = unix.ParseDirent(buf[:n], -1, out)
+	}
+}
+
+// file opens a regular file for reading. A FIFO that took its place is not waited for.
+func (f *Folder) File(name string) (*os.File, error) {
+	p := filepath.Join(f.Path, name)
+	fd, err := open(f.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: p, Err: err}
+	}
+	return os.NewFile(uintptr(fd), p), nil
+}
+
+// content reads a regular file by plain calls: its size is known, and it is no pipe.
+func (f *Folder) Content(name string, size int64) ([]byte, Stat, error) {
+	p := filepath.Join(f.Path, name)
+	fd, err := open(f.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, Stat{}, &fs.PathError{Op: "open", Path: p, Err: err}
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, Stat{}, &fs.PathError{Op: "stat", Path: p, Err: err}
+	}
+	if before := fromSys(&st); before.Kind() != KindFile {
+		return nil, before, ErrChanged
+	}
+	data := make([]byte, 0, size+1) // one more, so that the end is seen
+	for {
+		n, err := unix.Read(fd, data[len(data):cap(data)])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, Stat{}, &fs.PathError{Op: "read", Path: p, Err: err}
+		}
+		if n == 0 {
+			break
+		}
+		data = data[:len(data)+n]
+		if len(data) == cap(data) {
+			return nil, Stat{}, ErrChanged
+		}
+	}
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, Stat{}, &fs.PathError{Op: "stat", Path: p, Err: err}
+	}
+	return data, fromSys(&st), nil
+}
+
+func (f *Folder) Readlink(name string) (string, error) {
+	for size := 256; ; size *= 2 {
+		buf := make([]byte, size)
+		n, err := unix.Readlinkat(f.fd, name, buf)
+		if err != nil {
+			return "", &fs.PathError{Op: "readlink", Path: filepath.Join(f.Path, name), Err: err}
+		}
+		if n < size {
+			return string(buf[:n]), nil
+		}
+	}
+}
+
+// create writes a new regular file and returns what the file system says of it afterwards.
+func (f *Folder) Create(name string, data []byte, perm uint32) (Stat, error) {
+	p := filepath.Join(f.Path, name)
+	fd, err := unix.Openat(f.fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
+	if err != nil {
+		return Stat{}, &fs.PathError{Op: "create", Path: p, Err: err}
+	}
+	defer unix.Close(fd)
+	for len(data) > 0 {
+		n, err := unix.Write(fd, data)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return Stat{}, &fs.PathError{Op: "write", Path: p, Err: err}
+		}
+		data = data[n:]
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return Stat{}, &fs.PathError{Op: "stat", Path: p, Err: err}
+	}
+	return fromSys(&st), nil
+}
+
+func (f *Folder) Mkdir(name string) error {
+	if err := unix.Mkdirat(f.fd, name, 0o777); err != nil {
+		return &fs.PathError{Op: "mkdir", Path: filepath.Join(f.Path, name), Err: err}
+	}
+	return nil
+}
+
+func (f *Folder) Symlink(target, name string) error {
+	if err := unix.Symlinkat(target, f.fd, name); err != nil {
+		return &fs.PathError{Op: "symlink", Path: filepath.Join(f.Path, name), Err: err}
+	}
+	return nil
+}
+
+func fromSys(st *unix.Stat_t) Stat {
+	return Stat{
+		Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Size: st.Size,
+		Inode: st.Ino, Dev: uint64(st.Dev), Mode: st.Mode, Uid: st.Uid, Gid: st.Gid,
+	}
+}
+
+// fineClock tells whether the file system of dir gives two changes in a row different times once
+// the first was looked at (Linux from 6.13 on most). Then equal times prove that nothing changed.
+func FineClock(dir string) bool {
+	f, err := os.CreateTemp(dir, "clock")
+	if err != nil {
+		return false
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	fd := int(f.Fd())
+	var a, b unix.Stat_t
+	for i := range 4 {
+		if _, err := unix.Write(fd, []byte{0}); err != nil {
+			return false
+		}
+		if err := unix.Fstat(fd, &b); err != nil {
+			return false
+		}
+		if i > 0 && (a.Mtim == b.Mtim || a.Ctim == b.Ctim) {
+			return false
+		}
+		a = b
+	}
+	return true
+}
+
+// gone tells whether an error says that the entry is not there, or is not a folder any more.
+func Gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
+}

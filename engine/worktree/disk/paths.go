@@ -1,0 +1,174 @@
+package disk
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"markmill/notebooks"
+)
+
+// reach opens the folder that a path lies in, through no symbolic link.
+func Reach(root, path string) (*Folder, string, error) {
+	f, err := Open(root)
+	if err != nil {
+		return nil, "", err
+	}
+	for {
+		dir, rest, deeper := strings.Cut(path, "/")
+		if !deeper {
+			return f, path, nil
+		}
+		sub, err := f.Sub(dir)
+		f.Close()
+		if err != nil {
+			return nil, "", err
+		}
+		f, path = sub, rest
+	}
+}
+
+// statAt looks at a path below root, through no symbolic link.
+func StatAt(root, path string) (Stat, error) {
+	f, name, err := Reach(root, path)
+	if err != nil {
+		return Stat{}, err
+	}
+	defer f.Close()
+	return f.Lstat(name)
+}
+
+// removeUp removes a file, and the folders that it leaves empty.
+func RemoveUp(root, path string) error {
+	full := filepath.Join(root, filepath.FromSlash(path))
+	if err := os.Remove(full); err != nil && !Gone(err) {
+		if IsFolder(full) {
+			return nil
+		}
+		return err
+	}
+	for dir := filepath.Dir(full); dir != root; dir = filepath.Dir(dir) {
+		if os.Remove(dir) != nil {
+			break // not empty
+		}
+	}
+	return nil
+}
+
+// makeWay removes what stands at a path and makes the folders above it, replacing files that stand in their place.
+func MakeWay(root, path string) error {
+	at := root
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		at = filepath.Join(at, p)
+		fi, err := os.Lstat(at)
+		last := i == len(parts)-1
+		switch {
+		case err == nil && (last || !fi.IsDir()):
+			if err := os.RemoveAll(at); err != nil {
+				return err
+			}
+		case err != nil && !Gone(err):
+			return err
+		}
+		if !last {
+			if err := os.Mkdir(at, 0o777); err != nil && !os.IsExist(err) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func RealPath(p string) string {
+	if r, err := filepath.EvalSymlinks(p); err == nil {
+		return r
+	}
+	return p
+}
+
+func IsFolder(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
+}
+
+// writeNew writes a file that must not exist.
+func WriteNew(path string, data []byte, perm os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+func WriteSynced(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o444)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// removeAll removes a folder also where a step closed folders in it.
+func RemoveAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if err == nil || !IsPermission(err) {
+		return err
+	}
+	walkErr := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() && err == nil {
+			return os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return errors.Join(walkErr, os.RemoveAll(dir))
+}
+
+func IsPermission(err error) bool { return errors.Is(err, fs.ErrPermission) }
+
+// makeFolders makes the folders of a path, through no symbolic link.
+func MakeFolders(root, dir string) error {
+	at := root
+	for part := range strings.SplitSeq(dir, "/") {
+		if part == "" {
+			continue
+		}
+		at = filepath.Join(at, part)
+		switch info, err := os.Lstat(at); {
+		case err == nil && info.IsDir():
+		case err == nil:
+			return &notebooks.Error{Kind: notebooks.KindInput, File: at, Msg: "is in the way of a folder that the patch needs"}
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		default:
+			if err := os.Mkdir(at, 0o777); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// part reads of a regular file what it holds, but no more than size.
+func (f *Folder) Part(name string, size int64) ([]byte, error) {
+	file, err := f.File(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, size))
+}

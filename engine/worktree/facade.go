@@ -1,0 +1,34 @@
+package worktree
+
+import (
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/quote"
+	"markmill/engine/worktree/repo"
+)
+
+// What users of a worktree need of the packages below it.
+type (
+	OID        = object.OID
+	Identity   = object.Identity
+	Bundle     = object.Bundle
+	NewBranch  = repo.NewBranch
+	Files      = repo.Files
+	PathChange = repo.PathChange
+)
+
+// RunTrailer is the line of a commit's message that names the run.
+const RunTrailer = object.RunTrailer
+
+// ErrNoRepository is what Open wraps when no folder upwards holds a Git repository.
+var ErrNoRepository = repo.ErrNoRepository
+
+// OpenBundle reads a run's bundle through; see object.OpenBundle.
+func OpenBundle(path string) (*Bundle, error) { return object.OpenBundle(path) }
+
+// Changes lists the regular files that differ; see repo.Changes.
+func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error) {
+	return repo.Changes(old, new, want)
+}
+
+// RawPath returns the bytes of a path that is recorded as quoted.
+func RawPath(text string) string { return quote.Raw(text) }

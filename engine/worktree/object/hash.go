@@ -1,0 +1,76 @@
+package object
+
+import (
+	"crypto"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"strconv"
+)
+
+// OID names a Git object in hexadecimal: 40 digits for SHA-1, 64 for SHA-256; "" is none.
+type OID string
+
+// digest is an object's name in bytes; SHA-1 fills the first 20. The zero digest is none.
+type Digest [32]byte
+
+// format is the object format of a repository.
+type Format struct {
+	Name   string // as extensions.objectFormat spells it
+	Size   int
+	New    func() hash.Hash
+	Crypto crypto.Hash
+}
+
+var (
+	SHA1   = &Format{"sha1", sha1.Size, sha1.New, crypto.SHA1}
+	SHA256 = &Format{"sha256", sha256.Size, sha256.New, crypto.SHA256}
+)
+
+// rawDigest is a digest from its bytes.
+func RawDigest(b []byte) (d Digest) {
+	copy(d[:], b)
+	return d
+}
+
+func (d Digest) IsZero() bool { return d == Digest{} }
+
+func (f *Format) Raw(d *Digest) []byte { return d[:f.Size] }
+
+func (f *Format) OID(d Digest) OID {
+	if d.IsZero() {
+		return ""
+	}
+	return OID(hex.EncodeToString(d[:f.Size]))
+}
+
+// parse reads a hexadecimal name; ok is false when it is not one of this format.
+func (f *Format) Parse(o OID) (d Digest, ok bool) {
+	if len(o) != 2*f.Size {
+		return d, false
+	}
+	if _, err := hex.Decode(d[:f.Size], []byte(o)); err != nil {
+		return Digest{}, false
+	}
+	return d, true
+}
+
+// header is what Git hashes and stores before an object's content.
+func Header(kind string, size int64) []byte {
+	b := make([]byte, 0, 32)
+	b = append(b, kind...)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, size, 10)
+	return append(b, 0)
+}
+
+// sum names an object.
+func (f *Format) Sum(kind string, data []byte) Digest {
+	h := f.New()
+	h.Write(Header(kind, int64(len(data))))
+	h.Write(data)
+	var d Digest
+	h.Sum(d[:0])
+	return d
+}

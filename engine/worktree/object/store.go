@@ -1,0 +1,228 @@
+package object
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"markmill/engine/worktree/disk"
+	"os"
+	"path/filepath"
+)
+
+// streamFrom is the size from which content is hashed and compressed as it is read, not held in memory.
+const StreamFrom = 8 << 20
+
+// store is the run's own object store: loose objects, which only the engine writes. Steps may do
+// what they like to the worktree's .git; what was captured is not there.
+type Store struct {
+	Dir    string // of the objects
+	Format *Format
+	Known  map[Digest]bool
+	Based  map[Digest]bool // trees of the base that were replaced: one that comes again is no object of the run
+	Order  []Digest        // as written; what a bundle holds
+	dirs   [256]bool
+	zw     *zlib.Writer
+	buf    bytes.Buffer
+	tmp    int
+
+	Recent     map[Digest][]byte // content captured lately, for patches
+	recentSize int
+
+	held []heldObject // known, and not on disk yet
+}
+
+// heldObject is an object that is not written for as long as nothing depends on it.
+type heldObject struct {
+	oid  Digest
+	kind string
+	data []byte
+}
+
+// recentMax bounds the content that is held for patches; the rest is read back.
+const recentMax = 32 << 20
+
+func (s *Store) Remember(d Digest, data []byte) {
+	if s.recentSize+len(data) > recentMax {
+		clear(s.Recent)
+		s.recentSize = 0
+	}
+	if s.Recent[d] == nil && len(data) <= recentMax {
+		s.Recent[d] = data
+		s.recentSize += len(data)
+	}
+}
+
+func NewStore(dir string, f *Format) (*Store, error) {
+	if err := os.MkdirAll(filepath.Join(dir, "info"), 0o777); err != nil {
+		return nil, err
+	}
+	zw, err := zlib.NewWriterLevel(io.Discard, zlib.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{Dir: dir, Format: f, Known: map[Digest]bool{}, Based: map[Digest]bool{}, zw: zw, Recent: map[Digest][]byte{}}, nil
+}
+
+// path is where an object lies.
+func (s *Store) Path(d Digest) string {
+	x := hex.EncodeToString(d[:s.Format.Size])
+	return filepath.Join(s.Dir, x[:2], x[2:])
+}
+
+// put writes an object, unless the run has it already, and names it.
+func (s *Store) Put(kind string, data []byte) (Digest, error) {
+	d := s.Format.Sum(kind, data)
+	if s.Known[d] {
+		return d, nil
+	}
+	if err := s.write(kind, data, d); err != nil {
+		return d, err
+	}
+	s.Known[d] = true
+	s.Order = append(s.Order, d)
+	return d, nil
+}
+
+// write makes a loose object.
+func (s *Store) write(kind string, data []byte, d Digest) error {
+	s.buf.Reset()
+	s.zw.Reset(&s.buf)
+	s.zw.Write(Header(kind, int64(len(data)))) // into memory: these cannot fail
+	s.zw.Write(data)
+	if err := s.zw.Close(); err != nil {
+		return err
+	}
+	tmp := s.temp()
+	if err := disk.WriteNew(tmp, s.buf.Bytes(), 0o444); err != nil {
+		return err
+	}
+	return s.keep(tmp, d)
+}
+
+// hold names an object and keeps it in memory. A crash loses it, so it must be one that says nothing
+// new: the commit of a step that changed nothing.
+func (s *Store) Hold(kind string, data []byte) Digest {
+	d := s.Format.Sum(kind, data)
+	if !s.Known[d] {
+		s.held = append(s.held, heldObject{d, kind, data})
+		s.Known[d] = true
+		s.Order = append(s.Order, d)
+	}
+	return d
+}
+
+// release writes what is held, for something is about to depend on it.
+func (s *Store) Release() error {
+	for len(s.held) > 0 {
+		o := s.held[0]
+		if err := s.write(o.kind, o.data, o.oid); err != nil {
+			return err
+		}
+		s.held = s.held[1:]
+	}
+	return nil
+}
+
+// putStream writes a blob of a known size from a reader. A content of another size is errChanged.
+func (s *Store) PutStream(r io.Reader, size int64) (Digest, error) {
+	var d Digest
+	tmp := s.temp()
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o444)
+	if err != nil {
+		return d, err
+	}
+	defer os.Remove(tmp) // gone after a rename
+	h := s.Format.New()
+	s.zw.Reset(f)
+	w := io.MultiWriter(h, s.zw)
+	w.Write(Header("blob", size))
+	n, err := io.Copy(w, io.LimitReader(r, size+1))
+	if err == nil && n != size {
+		err = disk.ErrChanged
+	}
+	if err == nil {
+		err = s.zw.Close()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return d, err
+	}
+	h.Sum(d[:0])
+	if s.Known[d] {
+		return d, nil
+	}
+	if err := s.keep(tmp, d); err != nil {
+		return d, err
+	}
+	s.Known[d] = true
+	s.Order = append(s.Order, d)
+	return d, nil
+}
+
+func (s *Store) temp() string {
+	s.tmp++
+	return filepath.Join(s.Dir, fmt.Sprintf("tmp_obj_%d", s.tmp))
+}
+
+// keep moves a finished object to its place.
+func (s *Store) keep(tmp string, d Digest) error {
+	p := s.Path(d)
+	if !s.dirs[d[0]] {
+		if err := os.Mkdir(filepath.Dir(p), 0o777); err != nil && !os.IsExist(err) {
+			return err
+		}
+		s.dirs[d[0]] = true
+	}
+	return os.Rename(tmp, p)
+}
+
+// read gives back an object of the run; ok is false when the run did not write it.
+func (s *Store) Read(d Digest) (kind string, data []byte, ok bool, err error) {
+	if !s.Known[d] {
+		return "", nil, false, nil
+	}
+	for _, o := range s.held {
+		if o.oid == d {
+			return o.kind, o.data, true, nil
+		}
+	}
+	f, err := os.Open(s.Path(d))
+	if err != nil {
+		return "", nil, true, err
+	}
+	defer f.Close()
+	zr, err := zlib.NewReader(f)
+	if err != nil {
+		return "", nil, true, err
+	}
+	all, err := io.ReadAll(zr)
+	if err != nil {
+		return "", nil, true, err
+	}
+	head, data, found := bytes.Cut(all, []byte{0})
+	name, _, _ := bytes.Cut(head, []byte{' '})
+	if !found {
+		return "", nil, true, fmt.Errorf("object %s of the run is damaged", s.Format.OID(d))
+	}
+	return string(name), data, true, nil
+}
+
+// get is read of an object that the run has.
+func (s *Store) Get(d Digest) (kind string, data []byte, err error) {
+	kind, data, ok, err := s.Read(d)
+	if !ok && err == nil {
+		err = fmt.Errorf("object %s is not one of the run's", s.Format.OID(d))
+	}
+	return kind, data, err
+}
+
+// replaced notes that a tree was replaced: one of the base that comes again is no object of the run.
+func (s *Store) Replaced(tree Digest) {
+	if !s.Known[tree] {
+		s.Based[tree] = true
+	}
+}

@@ -1,0 +1,276 @@
+package patch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/quote"
+	"markmill/notebooks/linediff"
+)
+
+// filePatch is the change of one path, as read from a patch.
+type File struct {
+	OldPath, NewPath string     // "" on the side where it does not exist
+	OldMode, NewMode uint32     // 0: not said
+	oldBlob          object.OID // of a binary patch: what it was made for
+	Rename           bool
+	Binary           bool
+	literal          []byte // of a binary patch: the new content
+	hunks            []hunk
+}
+
+type hunk struct {
+	start    int      // of the old lines, from 0
+	old, new [][]byte // with their line ends
+}
+
+// parsePatch reads what this package and `git diff --binary` write. It is no general reader: a
+// patch with binary deltas or copies is refused.
+func Parse(data []byte) ([]File, error) {
+	lines := linediff.Split(data)
+	var out []File
+	for i := 0; i < len(lines); {
+		if !bytes.HasPrefix(lines[i], []byte("diff --git ")) {
+			return nil, fmt.Errorf("line %d: not the start of a file's change", i+1)
+		}
+		p, n, err := parseFile(lines[i:])
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
+		}
+		out = append(out, p)
+		i += n
+	}
+	return out, nil
+}
+
+func parseFile(lines [][]byte) (p File, n int, err error) {
+	same := headerPath(strings.TrimSuffix(string(lines[0][len("diff --git "):]), "\n"))
+	p.OldPath, p.NewPath = same, same
+	for n = 1; n < len(lines); n++ {
+		line := strings.TrimSuffix(string(lines[n]), "\n")
+		word := func(prefix string) bool {
+			rest, ok := strings.CutPrefix(line, prefix)
+			if ok {
+				line = rest
+			}
+			return ok
+		}
+		switch {
+		case word("old mode "):
+			p.OldMode, err = parseMode(line)
+		case word("new mode "):
+			p.NewMode, err = parseMode(line)
+		case word("new file mode "):
+			p.OldPath = ""
+			p.NewMode, err = parseMode(line)
+		case word("deleted file mode "):
+			p.NewPath = ""
+			p.OldMode, err = parseMode(line)
+		case word("rename from "):
+			p.Rename = true
+			p.OldPath = quote.Plain(line)
+		case word("rename to "):
+			p.NewPath = quote.Plain(line)
+		case word("index "):
+			from, _, _ := strings.Cut(line, "..")
+			p.oldBlob = object.OID(from)
+		case word("similarity index "), word("--- "), word("+++ "):
+		case word("GIT binary patch"):
+			var used int
+			p.Binary = true
+			p.literal, used, err = readLiteral(lines[n+1:])
+			n += used
+			if err == nil && n+1 < len(lines) && bytes.HasPrefix(lines[n+1], []byte("literal ")) {
+				_, used, err = readLiteral(lines[n+1:]) // the way back
+				n += used
+			}
+		case word("@@ -"):
+			var h hunk
+			var used int
+			h, used, err = parseHunk(line, lines[n+1:])
+			p.hunks = append(p.hunks, h)
+			n += used
+		case word("diff --git "):
+			return p, n, p.named()
+		default:
+			err = fmt.Errorf("%q is not understood", line)
+		}
+		if err != nil {
+			return p, n, err
+		}
+	}
+	return p, n, p.named()
+}
+
+func (p *File) named() error {
+	if p.OldPath == "" && p.NewPath == "" {
+		return errors.New("the change names no path")
+	}
+	return nil
+}
+
+// headerPath takes the path from "a/P b/P", where both are the same; a rename says its paths again.
+func headerPath(text string) string {
+	if text != "" && text[0] == '"' {
+		p, ok := quote.Unquote(text[:quote.End(text)])
+		if !ok {
+			return ""
+		}
+		return strings.TrimPrefix(p, "a/")
+	}
+	half := len(text) / 2
+	if len(text)%2 == 1 && text[half] == ' ' && strings.HasPrefix(text, "a/") && text[2:half] == text[half+3:] {
+		return text[2:half]
+	}
+	return ""
+}
+
+func parseMode(text string) (uint32, error) {
+	m, err := strconv.ParseUint(text, 8, 32)
+	return uint32(m), err
+}
+
+// parseHunk reads the lines that "start,count +start,count @@" promises.
+func parseHunk(head string, lines [][]byte) (h hunk, n int, err error) {
+	var oldStart, oldCount, newStart, newCount int
+	from, rest, ok := strings.Cut(head, " +")
+	to, _, ok2 := strings.Cut(rest, " @@")
+	if !ok || !ok2 {
+		return h, 0, errors.New("a damaged hunk header")
+	}
+	if oldStart, oldCount, err = parseSpan(from); err != nil {
+		return h, 0, err
+	}
+	if newStart, newCount, err = parseSpan(to); err != nil {
+		return h, 0, err
+	}
+	_ = newStart // follows from the hunks before it
+	h.start = oldStart
+	if oldCount > 0 {
+		h.start--
+	}
+	for n < len(lines) && (len(h.old) < oldCount || len(h.new) < newCount) || n < len(lines) && lines[n][0] == '\\' {
+		mark, line := lines[n][0], lines[n][1:]
+		next := n+1 < len(lines) && lines[n+1][0] == '\\'
+		if next {
+			line = bytes.TrimSuffix(line, []byte{'\n'})
+		}
+		switch mark {
+		case ' ':
+			h.old, h.new = append(h.old, line), append(h.new, line)
+		case '-':
+			h.old = append(h.old, line)
+		case '+':
+			h.new = append(h.new, line)
+		case '\\':
+		default:
+			return h, n, errors.New("a hunk that is cut short")
+		}
+		n++
+	}
+	if len(h.old) != oldCount || len(h.new) != newCount {
+		return h, n, errors.New("a hunk whose lines are not those it promises")
+	}
+	return h, n, nil
+}
+
+func parseSpan(text string) (start, count int, err error) {
+	s, c, ok := strings.Cut(text, ",")
+	count = 1
+	if ok {
+		if count, err = strconv.Atoi(c); err != nil {
+			return 0, 0, err
+		}
+	}
+	start, err = strconv.Atoi(s)
+	if err == nil && (start < 0 || count < 0) {
+		err = errors.New("a damaged hunk header")
+	}
+	return start, count, err
+}
+
+// errConflict says that content is not what a patch was made for.
+var ErrConflict = errors.New("the content is not what the patch was made for")
+
+// apply gives the new content of a file. Lines must be where the patch says.
+func (p *File) Apply(old []byte) ([]byte, error) {
+	if p.Binary {
+		return p.literal, nil
+	}
+	if len(p.hunks) == 0 {
+		return old, nil
+	}
+	a := linediff.Split(old)
+	out := make([]byte, 0, len(old))
+	i := 0
+	for _, h := range p.hunks {
+		if h.start < i || h.start+len(h.old) > len(a) {
+			return nil, ErrConflict
+		}
+		for ; i < h.start; i++ {
+			out = append(out, a[i]...)
+		}
+		for _, line := range h.old {
+			if !bytes.Equal(a[i], line) {
+				return nil, ErrConflict
+			}
+			i++
+		}
+		for _, line := range h.new {
+			out = append(out, line...)
+		}
+	}
+	for ; i < len(a); i++ {
+		out = append(out, a[i]...)
+	}
+	return out, nil
+}
+
+// madeFor tells whether content is the one that a binary patch replaces.
+func (p *File) MadeFor(old []byte) bool {
+	for _, f := range []*object.Format{object.SHA1, object.SHA256} {
+		if f.OID(f.Sum("blob", old)) == p.oldBlob {
+			return true
+		}
+	}
+	return false
+}
+
+// verify reads the patch of one path back, applies it in memory, and compares paths, modes and content.
+func (d *Delta) Verify(section, old, new []byte) error {
+	parts, err := Parse(section)
+	if err != nil {
+		return &Error{d.Path, "its patch cannot be read back: " + err.Error()}
+	}
+	wrong := &Error{d.Path, "its patch does not give the new content"}
+	if len(parts) == 2 { // goes and comes
+		gone, err := parts[0].Apply(old)
+		if err != nil || len(gone) != 0 || parts[0].OldPath != d.Path || parts[0].NewPath != "" || parts[0].OldMode != d.Old.Mode {
+			return wrong
+		}
+		old = nil
+	}
+	p := parts[len(parts)-1]
+	from, to := d.Path, d.Path
+	if d.From != "" {
+		from = d.From
+	}
+	if d.Old.Mode == 0 || len(parts) == 2 {
+		from = ""
+	}
+	if d.New.Mode == 0 {
+		to = ""
+	}
+	result, err := p.Apply(old)
+	switch {
+	case err != nil || !bytes.Equal(result, new), p.OldPath != from, p.NewPath != to:
+		return wrong
+	case d.Old.Mode != d.New.Mode && d.New.Mode != 0 && p.NewMode != d.New.Mode:
+		return wrong
+	}
+	return nil
+}

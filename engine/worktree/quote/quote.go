@@ -1,0 +1,135 @@
+package quote
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// quote writes a path as Git does in a patch: bare, or in C's manner when it holds a byte below
+// space, a quote, a backslash or one above 127.
+func Path(path string) string {
+	plain := true
+	for i := range len(path) {
+		if c := path[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return path
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(path) {
+		c := path[i]
+		if j := strings.IndexByte("\a\b\t\n\v\f\r\"\\", c); j >= 0 {
+			b.WriteByte('\\')
+			b.WriteByte(`abtnvfr"\`[j])
+		} else if c < ' ' || c >= 0x7f {
+			fmt.Fprintf(&b, `\%03o`, c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// unquote reads what quote writes; ok is false when text is not quoted so, to its end.
+func Unquote(text string) (path string, ok bool) {
+	if len(text) < 2 || text[0] != '"' || text[len(text)-1] != '"' {
+		return "", false
+	}
+	text = text[1 : len(text)-1]
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c == '"' {
+			return "", false
+		}
+		if c != '\\' {
+			b.WriteByte(c)
+			continue
+		}
+		i++
+		if i >= len(text) {
+			return "", false
+		}
+		if j := strings.IndexByte(`abtnvfr"\`, text[i]); j >= 0 {
+			b.WriteByte("\a\b\t\n\v\f\r\"\\"[j])
+			continue
+		}
+		if i+2 >= len(text) {
+			return "", false
+		}
+		v := 0
+		for _, d := range []byte(text[i : i+3]) {
+			if d < '0' || d > '7' {
+				return "", false
+			}
+			v = v*8 + int(d-'0')
+		}
+		b.WriteByte(byte(v))
+		i += 2
+	}
+	return b.String(), true
+}
+
+// shown writes a path for the record: bytes that are not UTF-8 as \xNN; quoted says whether there are any.
+func Shown(path string) (text string, quoted bool) {
+	if utf8.ValidString(path) {
+		return path, false
+	}
+	var b strings.Builder
+	for len(path) > 0 {
+		r, n := utf8.DecodeRuneInString(path)
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, `\x%02x`, path[0])
+		} else if r == '\\' {
+			b.WriteString(`\\`)
+		} else {
+			b.WriteString(path[:n])
+		}
+		path = path[n:]
+	}
+	return b.String(), true
+}
+
+// RawPath gives the bytes of a path that is recorded as quoted.
+func Raw(text string) string {
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			if text[i+1] == '\\' {
+				i++
+			} else if b, err := strconv.ParseUint(text[i+2:min(i+4, len(text))], 16, 8); err == nil && text[i+1] == 'x' {
+				out = append(out, byte(b))
+				i += 3
+				continue
+			}
+		}
+		out = append(out, text[i])
+	}
+	return string(out)
+}
+
+func Plain(text string) string {
+	if p, ok := Unquote(text); ok {
+		return p
+	}
+	return text
+}
+
+func End(line string) int {
+	for i := 1; i < len(line); i++ {
+		switch line[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(line)
+}

@@ -1,0 +1,40 @@
+package repo
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// haveGit tells whether the Git program is there. It is asked only for what this package cannot do
+// by itself, and as the soundest reader of the user's own checkout.
+func HaveGit() bool {
+	_, err := exec.LookPath("git")
+	return err == nil
+}
+
+// runGit runs the Git program on a repository. It takes no optional lock, starts no monitor, runs
+// no hook and asks nothing.
+func RunGit(ctx context.Context, dir string, env []string, stdin []byte, args ...string) ([]byte, error) {
+	args = append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.quotePath=true"}, args...)
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = dir
+	for _, kv := range os.Environ() {
+		// GIT_DIR and its like would send it to another repository.
+		if !strings.HasPrefix(kv, "GIT_") || strings.HasPrefix(kv, "GIT_CONFIG_") {
+			cmd.Env = append(cmd.Env, kv)
+		}
+	}
+	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	cmd.Env = append(cmd.Env, env...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("git %s: %w: %s", strings.Join(args[6:], " "), err, strings.TrimSpace(errs.String()))
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,127 @@
+package repo
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/go-git/go-billy/v6"
+	"github.com/go-git/go-billy/v6/osfs"
+	git "github.com/go-git/go-git/v6"
+	"github.com/go-git/go-git/v6/plumbing"
+	"github.com/go-git/go-git/v6/plumbing/cache"
+	"github.com/go-git/go-git/v6/storage/filesystem"
+	"github.com/go-git/go-git/v6/storage/filesystem/dotgit"
+
+	"markmill/engine/worktree/object"
+	"markmill/notebooks"
+)
+
+// git opens the source with go-git, once.
+func (s *Repo) git() (*git.Repository, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.repo == nil {
+		repo, err := s.OpenGit()
+		if err != nil {
+			return nil, err
+		}
+		s.repo = repo
+	}
+	return s.repo, nil
+}
+
+// openGit opens the source anew, for one goroutine; its packs are mapped, not read.
+func (s *Repo) OpenGit() (*git.Repository, error) {
+	dot := osfs.New(s.gitDir, osfs.WithBoundOS(), osfs.WithMmap())
+	var common billy.Filesystem
+	if s.common != s.gitDir {
+		common = osfs.New(s.common, osfs.WithBoundOS(), osfs.WithMmap())
+	}
+	store := filesystem.NewStorageWithOptions(dotgit.NewRepositoryFilesystem(dot, common), cache.NewObjectLRUDefault(),
+		filesystem.Options{AlternatesFS: osfs.New("/", osfs.WithBoundOS(), osfs.WithMmap())})
+	repo, err := git.Open(store, nil)
+	if err != nil {
+		err = errors.Join(err, store.Close())
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: "the Git repository cannot be read: " + err.Error(), Err: err}
+	}
+	return repo, nil
+}
+
+// read gets an object of the source. One that is not found is looked for once more: a pack may
+// have come, or taken the place of others, since the source was opened.
+func (s *Repo) Read(kind string, d object.Digest) ([]byte, error) {
+	data, err := s.readOnce(kind, d)
+	if !errors.Is(err, plumbing.ErrObjectNotFound) {
+		return data, err
+	}
+	s.mu.Lock()
+	if s.repo != nil {
+		err = s.repo.Close()
+	}
+	s.repo = nil
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return s.readOnce(kind, d)
+}
+
+func (s *Repo) readOnce(kind string, d object.Digest) ([]byte, error) {
+	repo, err := s.git()
+	if err != nil {
+		return nil, err
+	}
+	return s.ReadFrom(repo, kind, d)
+}
+
+// packPatience is how long a pack may be without its index: Git, which fetches or packs at this moment, puts the pack
+// in its place first, and go-git reads nothing meanwhile.
+const packPatience = 2 * time.Second
+
+func (s *Repo) ReadFrom(repo *git.Repository, kind string, d object.Digest) ([]byte, error) {
+	id, ok := plumbing.FromBytes(s.Format.Raw(&d))
+	if !ok {
+		return nil, fmt.Errorf("no object name: %x", d)
+	}
+	t, err := plumbing.ParseObjectType(kind)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := repo.Storer.EncodedObject(t, id)
+	for deadline := time.Now().Add(packPatience); errors.Is(err, dotgit.ErrPackfileNotFound) && time.Now().Before(deadline); {
+		s.Pause(time.Millisecond)
+		obj, err = repo.Storer.EncodedObject(t, id)
+	}
+	if err != nil {
+		e := &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: fmt.Sprintf("%s %s cannot be read: %v", kind, id, err), Err: err}
+		if errors.Is(err, plumbing.ErrObjectNotFound) {
+			e.Hint = "in a partial clone, `git fetch --refetch --no-filter` brings what is missing; `git fsck` checks the rest"
+		}
+		return nil, e
+	}
+	r, err := obj.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data := make([]byte, obj.Size())
+	if _, err := io.ReadFull(r, data); err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", kind, id, err)
+	}
+	return data, nil
+}
+
+// treeOf reads which tree a commit is of.
+func (s *Repo) TreeOf(commit object.Digest) (object.Digest, error) {
+	data, err := s.Read("commit", commit)
+	if err != nil {
+		return object.Digest{}, err
+	}
+	c := object.ParseCommit(s.Format, data)
+	if c.Tree.IsZero() {
+		return object.Digest{}, fmt.Errorf("commit %s names no tree", s.Format.OID(commit))
+	}
+	return c.Tree, nil
+}

@@ -1,0 +1,378 @@
+package repo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v6/plumbing"
+
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/object"
+	"markmill/notebooks"
+)
+
+// Fetch writes the commits of a run's bundle into the repository: one pack, and refs/markmill/runs/<run-id>. It is all
+// or nothing: objects without the ref are removed again. A ref that is there is left alone; one that holds something
+// else is an error.
+func (s *Repo) Fetch(ctx context.Context, b *object.Bundle, runID string) (ref string, err error) {
+	if ref = RunRefPrefix + runID; b.Ref != ref {
+		return "", &notebooks.Error{Kind: notebooks.KindRecord, File: b.Path, Msg: fmt.Sprintf("holds %s, and not a commit of run %s", b.Ref, runID)}
+	}
+	if b.Format != s.Format {
+		return "", &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: fmt.Sprintf("the repository names objects by %s, and the run's by %s", s.Format.Name, b.Format.Name)}
+	}
+	held, err := s.Ref(ref)
+	if err != nil || held == string(b.Tip) {
+		return ref, err
+	}
+	if err := s.has(b); err != nil {
+		return "", err
+	}
+	undo, err := s.addPack(b.Order, b.Get, runID)
+	if err != nil {
+		return "", fmt.Errorf("copying the run's objects into %s: %w", s.root, err)
+	}
+	if err = ctx.Err(); err == nil {
+		err = s.setRef(runID, ref, "", b.Tip)
+	}
+	if err != nil {
+		undo()
+		return "", err
+	}
+	return ref, nil
+}
+
+// has returns an error when the repository lacks the commit that a bundle stands on.
+func (s *Repo) has(b *object.Bundle) error {
+	d, ok := s.Format.Parse(b.Base)
+	if b.Base == "" {
+		return nil
+	}
+	if ok {
+		if _, err := s.Read("commit", d); err == nil {
+			return nil
+		}
+	}
+	return &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: fmt.Sprintf("the run's base commit %s is not in the repository", b.Base),
+		Hint: "fetch the branch that has it first"}
+}
+
+// addPack writes objects into the source as one pack; undo removes them again. No two runs have a pack of the same
+// name, of which the one that fails would take the other's away: the name is the content's, and a run's commits name
+// the run. Until it is whole it is called by the run, for Tidy.
+func (s *Repo) addPack(list []object.Digest, get func(object.Digest) (kind string, data []byte, err error), runID string) (undo func(), err error) {
+	dir := filepath.Join(s.common, "objects", "pack")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(s.tempPack(runID), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(f.Name())
+	var index []byte
+	var name object.Digest
+	if err = object.WritePack(f, s.Format, list, get); err == nil {
+		index, name, err = object.IndexPack(f, s.Format)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return nil, err
+	}
+	base := s.packBase(name)
+	undo = func() {
+		os.Remove(base + ".pack") // neither Git nor go-git looks at an index without its pack
+		os.Remove(base + ".idx")
+	}
+	if _, err := os.Stat(base + ".pack"); err == nil {
+		return func() {}, nil // the very same objects are there already
+	}
+	tmp := f.Name() + tempIndex
+	defer os.Remove(tmp)
+	if err := disk.WriteSynced(tmp, index); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(f.Name(), 0o444); err != nil {
+		return nil, err
+	}
+	// The index first: a pack without one, even for a moment, is an error for whoever reads with go-git.
+	if err := os.Rename(tmp, base+".idx"); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(f.Name(), base+".pack"); err != nil {
+		undo()
+		return nil, err
+	}
+	return undo, nil
+}
+
+// packBase is the path of a pack without its extension.
+func (s *Repo) packBase(name object.Digest) string {
+	return filepath.Join(s.common, "objects", "pack", "pack-"+string(s.Format.OID(name)))
+}
+
+// tempPack is where a run's pack is written, a name that `git gc` clears away as well.
+func (s *Repo) tempPack(runID string) string {
+	return filepath.Join(s.common, "objects", "pack", "tmp_pack_"+runID)
+}
+
+// tempIndex ends the name of the pack's index, beside it.
+const tempIndex = "_idx"
+
+// lockPatience is how long a ref's lock, held by somebody else, is waited for.
+const lockPatience = time.Second
+
+// setRef makes a ref hold new, if it holds old ("": if it does not exist), under Git's own lock. The lock is
+// written under the run's name and then linked to its place, so that one that a crash left can be told to be
+// the run's (Tidy).
+func (s *Repo) setRef(runID, name string, old, new object.OID) error {
+	path, own := s.refPath(name), s.runLock(runID)
+	lock := path + ".lock"
+	for _, at := range []string{own, path} {
+		if err := os.MkdirAll(filepath.Dir(at), 0o777); err != nil && !disk.Gone(err) {
+			return err
+		}
+	}
+	value := []byte(new + "\n")
+	if err := patiently(own, func() error { return writeLock(own, value) }); err != nil {
+		return err
+	}
+	defer os.Remove(own) // gone after the rename, when it is the lock itself
+	if lock != own {
+		err := patiently(lock, func() error {
+			err := os.Link(own, lock)
+			if err == nil || errors.Is(err, fs.ErrExist) || disk.Gone(err) {
+				return err
+			}
+			return writeLock(lock, value) // a file system without hard links
+		})
+		if err != nil {
+			return err
+		}
+		defer os.Remove(lock)
+	}
+	now, err := s.Ref(name)
+	if err != nil {
+		return err
+	}
+	if now != string(old) {
+		return &notebooks.Error{Kind: notebooks.KindArtifact, File: s.root, Msg: fmt.Sprintf("%s holds %s, where %s was expected", name, cmp.Or(now, "nothing"), cmp.Or(string(old), "nothing"))}
+	}
+	return os.Rename(lock, path)
+}
+
+func (s *Repo) refPath(name string) string {
+	return filepath.Join(s.common, filepath.FromSlash(name))
+}
+
+// runLock is the lock of a run's own ref.
+func (s *Repo) runLock(runID string) string { return s.refPath(RunRefPrefix+runID) + ".lock" }
+
+// writeLock makes a lock that does not exist, and nothing when that fails.
+func writeLock(path string, value []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(value)
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		os.Remove(path)
+	}
+	return err
+}
+
+// patiently takes a lock that somebody else may hold for a moment. Git removes folders of refs that are empty:
+// one that retention has just taken the last run's ref from may go between our making it and our using it.
+func patiently(lock string, take func() error) error {
+	for deadline := time.Now().Add(lockPatience); ; {
+		err := take()
+		late := time.Now().After(deadline)
+		switch {
+		case err == nil:
+			return nil
+		case disk.Gone(err) && !late:
+			if err := os.MkdirAll(filepath.Dir(lock), 0o777); err != nil && !disk.Gone(err) {
+				return err
+			}
+			continue // at once, before it goes again
+		case !errors.Is(err, fs.ErrExist):
+			return &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Msg: "the ref cannot be locked: " + err.Error(), Err: err,
+				Hint: "see whether the disk is full and the repository can be written"}
+		case late:
+			return &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Msg: "the ref cannot be locked: " + err.Error(), Err: err,
+				Hint: "if no Git command runs any more, remove the lock"}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// NewBranch says which branch Branch makes.
+type NewBranch struct {
+	Name    string
+	RunID   string     // of the run that it is made for
+	Base    object.OID // the parent of its one commit; "" is none
+	Tree    object.OID // the last tree of the run
+	Message string
+	Program object.Identity // the committer, and the author where Git has no name for the user (see User)
+	Now     time.Time
+}
+
+// Branch makes a branch with one commit on top of a base and returns that commit. Objects that the repository lacks come
+// from the run's bundle, nil for a run that changed nothing; only those that the branch needs are written. A branch of
+// that name that has such a commit already is left as it is; any other is an error. Nothing is checked out.
+func (s *Repo) Branch(b *object.Bundle, n NewBranch) (object.OID, error) {
+	ref := "refs/heads/" + n.Name
+	if !object.ValidRef(ref) {
+		return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", n.Name), Hint: "see `git help check-ref-format`"}
+	}
+	top, ok := s.Format.Parse(n.Tree)
+	if !ok {
+		return "", fmt.Errorf("%q is no tree", n.Tree)
+	}
+	parent, _ := s.Format.Parse(n.Base)
+	held, err := s.Ref(ref)
+	if err != nil {
+		return "", err
+	}
+	if held != "" {
+		if d, ok := s.Format.Parse(object.OID(held)); ok && s.isChild(d, top, parent) {
+			return object.OID(held), nil
+		}
+		return "", s.branchTaken(n.Name)
+	}
+	author, known := s.User()
+	if !known {
+		author = n.Program
+	}
+	data := object.NewCommit{Tree: top, Parent: parent, Author: author, Committer: n.Program, At: n.Now,
+		Message: n.Message}.Encode(s.Format)
+	made := s.Format.Sum("commit", data)
+	list := []object.Digest{made}
+	if b != nil {
+		more, err := b.Reach(top, parent)
+		if err != nil {
+			return "", err
+		}
+		list = append(list, more...)
+	}
+	undo, err := s.addPack(list, func(d object.Digest) (string, []byte, error) {
+		if d == made {
+			return "commit", data, nil
+		}
+		return b.Get(d)
+	}, n.RunID)
+	if err != nil {
+		return "", err
+	}
+	if err := s.setRef(n.RunID, ref, "", s.Format.OID(made)); err != nil {
+		undo()
+		return "", err
+	}
+	return s.Format.OID(made), nil
+}
+
+// RunOfBranch is the run that the last commit of a branch names, as Branch made it, and the tree of that commit. "" is
+// any other branch.
+func (s *Repo) RunOfBranch(name string) (run string, tree object.OID) {
+	held, err := s.Ref("refs/heads/" + name)
+	d, ok := s.Format.Parse(object.OID(held))
+	if err != nil || !ok {
+		return "", ""
+	}
+	data, err := s.Read("commit", d)
+	if err != nil {
+		return "", ""
+	}
+	commit := object.ParseCommit(s.Format, data)
+	_, run, _ = strings.Cut(commit.Message, "\n"+object.RunTrailer+": ")
+	return strings.TrimSpace(run), s.Format.OID(commit.Tree)
+}
+
+// CheckBranch says before a run whether Branch could make its branch: the name is one, and it is free
+// or holds what an earlier run on the same base may have put there.
+func (s *Repo) CheckBranch(name string, base object.OID) error {
+	ref := "refs/heads/" + name
+	if !object.ValidRef(ref) {
+		return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", name), Hint: "see `git help check-ref-format`"}
+	}
+	held, err := s.Ref(ref)
+	if held == "" || err != nil {
+		return err
+	}
+	parent, _ := s.Format.Parse(base)
+	if d, ok := s.Format.Parse(object.OID(held)); ok && object.OID(held) != base {
+		if tree, err := s.TreeOf(d); err == nil && s.isChild(d, tree, parent) {
+			return nil
+		}
+	}
+	return s.branchTaken(name)
+}
+
+func (s *Repo) branchTaken(name string) error {
+	return &notebooks.Error{Kind: notebooks.KindOption, File: s.root, Msg: fmt.Sprintf("the branch %q exists and holds something else", name),
+		Hint: "choose another name, or delete it with `git branch -D " + name + "`"}
+}
+
+// isChild tells whether a commit holds a tree and has the one parent (none, when it is zero).
+func (s *Repo) isChild(commit, tree, parent object.Digest) bool {
+	data, err := s.Read("commit", commit)
+	if err != nil {
+		return false
+	}
+	c := object.ParseCommit(s.Format, data)
+	return c.Tree == tree && (parent.IsZero() && len(c.Parents) == 0 || slices.Equal(c.Parents, []object.Digest{parent}))
+}
+
+// RunRefs lists the runs that have a ref in the repository: earlier versions made one for every run, and Fetch makes
+// one.
+func (s *Repo) RunRefs() (ids []string, err error) {
+	list, err := s.Refs()
+	for _, r := range list {
+		if id, ok := strings.CutPrefix(r.Name, RunRefPrefix); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
+
+// DeleteRefs removes the refs of runs; their objects go with the next `git gc`. A ref that is not there is no error.
+func (s *Repo) DeleteRefs(ctx context.Context, ids []string) error {
+	if HaveGit() {
+		var orders strings.Builder
+		for _, id := range ids {
+			if !object.ValidRef(RunRefPrefix + id) {
+				return fmt.Errorf("the run id %q cannot name a ref", id)
+			}
+			orders.WriteString("delete " + RunRefPrefix + id + "\n")
+		}
+		// The program waits a second for the lock of packed-refs by itself.
+		_, err := RunGit(ctx, s.root, nil, []byte(orders.String()), "-c", "core.packedRefsTimeout=30000", "-c", "core.filesRefLockTimeout=30000", "update-ref", "--stdin")
+		return err
+	}
+	repo, err := s.git()
+	for _, id := range ids {
+		if err == nil {
+			err = repo.Storer.RemoveReference(plumbing.ReferenceName(RunRefPrefix + id))
+		}
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+package snapshot
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/object"
+	"os"
+	"strconv"
+
+	"github.com/go-git/go-git/v6/plumbing/format/index"
+	"github.com/go-git/go-git/v6/plumbing/hash"
+)
+
+// writeIndex writes a Git index (version 2) of what is captured, complete with stats and the cache
+// of trees, so that the Git program's status reads no file and computes no tree.
+func WriteIndex(path string, f *object.Format, root *Node) error {
+	var body []byte
+	count := 0
+	be := binary.BigEndian
+	err := root.Each("", func(p string, e *Entry) error {
+		start := len(body)
+		st := e.Stat
+		if e.Mode == disk.ModeGitlink {
+			st = disk.Stat{}
+		}
+		for _, v := range []int64{st.Ctime / 1e9, st.Ctime % 1e9, st.Mtime / 1e9, st.Mtime % 1e9,
+			int64(st.Dev), int64(st.Inode), int64(e.Mode), int64(st.Uid), int64(st.Gid), st.Size} {
+			body = be.AppendUint32(body, uint32(v))
+		}
+		body = append(body, e.OID[:f.Size]...)
+		body = be.AppendUint16(body, uint16(min(len(p), 0xfff)))
+		body = append(body, p...)
+		pad := 8 - (len(body)-start)%8
+		body = append(body, make([]byte, pad)...)
+		count++
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	head := append(be.AppendUint32([]byte("DIRC"), 2), 0, 0, 0, 0)
+	be.PutUint32(head[8:], uint32(count))
+	data := append(head, body...)
+	if count > 0 {
+		cache, _ := appendCache(nil, f, root, "")
+		data = append(data, "TREE"...)
+		data = be.AppendUint32(data, uint32(len(cache)))
+		data = append(data, cache...)
+	}
+	h := f.New()
+	h.Write(data)
+	return disk.WriteNew(path, h.Sum(data), 0o666)
+}
+
+// appendCache writes the tree cache of a folder and gives the number of its entries; 0 for a folder that is in no tree.
+func appendCache(buf []byte, f *object.Format, n *Node, name string) ([]byte, int) {
+	var below []byte
+	count, dirs := 0, 0
+	for i := range n.Files {
+		if n.Files[i].Mode != 0 {
+			count++
+		}
+	}
+	for _, d := range n.Dirs {
+		var c int
+		if below, c = appendCache(below, f, d, d.Name); c > 0 {
+			count, dirs = count+c, dirs+1
+		}
+	}
+	if count == 0 {
+		return buf, 0
+	}
+	buf = append(buf, name...)
+	buf = append(buf, 0)
+	buf = strconv.AppendInt(buf, int64(count), 10)
+	buf = append(buf, ' ')
+	buf = strconv.AppendInt(buf, int64(dirs), 10)
+	buf = append(buf, '\n')
+	buf = append(buf, n.Tree[:f.Size]...)
+	return append(buf, below...), count
+}
+
+// indexed is an entry of an index that somebody else wrote.
+type Indexed struct {
+	*index.Entry
+	racy bool // written in the second in which its file changed: the content may have changed since (racy Git)
+}
+
+// readIndex reads the index at path; a missing one is empty. A split or sparse index is an error: the Git program reads
+// those. The checksum is not verified: a step that can write the index can write that too, and it costs most of the time.
+func ReadIndex(path string, f *object.Format) (map[string]Indexed, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	fi, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	var list index.Index
+	if err := index.NewDecoder(file, hash.New(f.Crypto), index.WithSkipHash()).Decode(&list); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	out := make(map[string]Indexed, len(list.Entries))
+	for _, e := range list.Entries {
+		out[e.Name] = Indexed{e, e.ModifiedAt.Unix() >= fi.ModTime().Unix()}
+	}
+	return out, nil
+}
+
+// same reports whether a file still is what the index says, judged by its stat alone.
+func (e Indexed) Same(st disk.Stat) bool {
+	return !e.racy && e.Stage == index.Merged && !e.IntentToAdd && !e.ModifiedAt.IsZero() &&
+		st.Mtime == e.ModifiedAt.UnixNano() && st.Ctime == e.CreatedAt.UnixNano() &&
+		uint32(st.Inode) == e.Inode && uint32(st.Size) == e.Size && st.GitMode() == uint32(e.Mode)
+}
