@@ -7,6 +7,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -73,7 +74,7 @@ func Causes(run *runs.Run, nb *notebooks.Notebook, files fs.FS) (*Cause, []Conse
 			behind = true
 			c.of(s, nb, files)
 		case behind && s.Planned.Action != runs.ActionSkip && (s.Status() == runs.StepSkipped || s.Status() == runs.StepPending):
-			_, words := Verdict(*s)
+			_, words := result.Verdict(*s)
 			led = append(led, Consequence{stepSkipped, s.Planned.ID, words})
 		}
 	}

@@ -122,10 +122,10 @@ func (c *Comment) Bytes() []byte {
 	var parts []string
 	for _, section := range c.order {
 		if n := c.entries[section]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%s of %s", counted(n, "entry"), section))
+			parts = append(parts, fmt.Sprintf("%s of %s", plain.Counted(n, "entry"), section))
 		}
 		if n := c.details[section]; n > 0 {
-			parts = append(parts, fmt.Sprintf("the text of %s of %s", counted(n, "entry"), section))
+			parts = append(parts, fmt.Sprintf("the text of %s of %s", plain.Counted(n, "entry"), section))
 		}
 	}
 	return fmt.Appendf(bytes.Clone(c.b.Bytes()), "\n… left out, because a comment is bounded: %s. %s.\n", strings.ReplaceAll(strings.Join(parts, ", "), "entrys", "entries"), c.whole)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"markmill/render/plain"
 	"strings"
 	"unicode/utf8"
 )
@@ -30,9 +31,9 @@ func cutText(text string, limit int) excerpt {
 	}
 	head, tail := headOf(text, limit/2), tailOf(text, limit/2)
 	gone := text[len(head) : len(text)-len(tail)]
-	cut := counted(len(gone), "byte")
+	cut := plain.Counted(len(gone), "byte")
 	if lines := strings.Count(gone, "\n"); lines > 0 {
-		cut = counted(lines, "line") + " (" + cut + ")"
+		cut = plain.Counted(lines, "line") + " (" + cut + ")"
 	}
 	return excerpt{head, tail, cut}
 }
@@ -159,7 +160,7 @@ func excerptFile(files fs.FS, name string, limit int, clean func(line []byte) (s
 		tail: tailOf(cleanLines(w.tail, clean), limit/2),
 	}
 	// Rounded: the exact number would vary with the length of a path that is shown by name.
-	e.cut = fmt.Sprintf("about %s MiB", grouped(int((w.size-int64(e.size())+1<<19)>>20)))
+	e.cut = fmt.Sprintf("about %s MiB", plain.Grouped(int((w.size-int64(e.size())+1<<19)>>20)))
 	return e, nil
 }
 
@@ -188,24 +189,4 @@ func cleanLines(raw []byte, clean func([]byte) (string, bool)) string {
 		raw = rest
 	}
 	return b.String()
-}
-
-// Counted is counted for other packages.
-func Counted(n int, noun string) string { return counted(n, noun) }
-
-// counted says "1 line", "1,234 lines".
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return grouped(n) + " " + noun + "s"
-}
-
-// grouped writes n with a comma between thousands.
-func grouped(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"fmt"
+	"markmill/render/plain"
 	"strconv"
 	"strings"
 
@@ -151,7 +152,7 @@ func (t *tableReader) table(n *html.Node) {
 	}
 	t.out.WriteByte('\n')
 	if gone := len(body) - maxRows; gone > 0 {
-		fmt.Fprintf(&t.out, "… %s elided: %s\n\n", counted(gone, "row"), codeSpan(t.file))
+		fmt.Fprintf(&t.out, "… %s elided: %s\n\n", plain.Counted(gone, "row"), codeSpan(t.file))
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
+	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/runs"
 	"markmill/runs/scrapbook"
 )
@@ -58,7 +60,8 @@ func (r *recorded) step(step *notebooks.Step) (stepOutcome, error) {
 	}
 	out.outputs = func(count int) ([]map[string]any, error) { return r.outputs(rec, rules, count) }
 	if r.j.tells && reached(rec) {
-		_, words := summaryOf(rec)
+		said := result.Of(rec)
+		words := result.Summary(&said)
 		clean := cleaner{names: r.j.names, rules: rules}
 		for i := range words {
 			words[i] = clean.oneLine(words[i], 200)
@@ -390,7 +393,7 @@ func (s *streamReader) next(n int64) ([]byte, error) {
 		if err != nil || w.whole {
 			return w.head, err
 		}
-		words := fmt.Sprintf("\n… %s elided: %s, %s\n", counted(int(w.size)-len(w.head)-len(w.tail), "byte"), s.data.File, s.data.Digest)
+		words := fmt.Sprintf("\n… %s elided: %s, %s\n", plain.Counted(int(w.size)-len(w.head)-len(w.tail), "byte"), s.data.File, s.data.Digest)
 		return slices.Concat(w.head, []byte(words), w.tail), nil
 	}
 	if s.file == nil {

@@ -8,6 +8,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -90,32 +91,18 @@ func manifestSteps(nb *notebooks.Notebook, run *runs.Run, say func(string) strin
 			broke[b.Step] = append(broke[b.Step], b.Code)
 		}
 	}
-	for i := range run.Steps {
-		rec := &run.Steps[i]
-		s := notebooks.ManifestStep{ID: rec.Planned.ID, Status: string(rec.Status()), Tags: rec.Planned.Tags, Reason: say(rec.Planned.Reason),
-			Broke: broke[rec.Planned.ID]}
-		if step := nb.Step(rec.Planned.ID); step != nil {
-			s.Weakened = weakened(nb, step, rec.Planned.Tags)
+	for _, rec := range run.Steps {
+		s := result.Of(rec)
+		s.Broke = broke[s.ID]
+		if step := nb.Step(s.ID); step != nil {
+			s.Weakened = weakened(nb, step, s.Tags)
 		}
-		if f := rec.Finished; f != nil {
-			if f.Reason != "" {
-				s.Reason = say(f.Reason)
-			}
-			if rec.Step != nil {
-				s.Exit = &f.Exit
-			}
-			if t := f.Tests; t != nil && !hasTag(rec.Planned, notebooks.TagVolatile) {
-				s.Tests = &notebooks.ManifestTests{Runner: t.Runner, Passed: t.Passed, Failed: t.Failed, Skipped: t.Skipped}
-			}
+		if rec.Step == nil { // it has no process, and so no exit code
+			s.Exit = nil
 		}
-		if rec.Finished != nil {
-			s.Running = left(*rec)
-		}
-		if rec.Patch != nil && !hasTag(rec.Planned, notebooks.TagVolatile) {
-			s.Files = len(rec.Patch.Files)
-			for _, f := range rec.Patch.Files {
-				s.Added, s.Deleted = s.Added+f.Added, s.Deleted+f.Deleted
-			}
+		s.Reason, s.Error, s.EndedBy = say(s.Reason), say(s.Error), say(s.EndedBy)
+		if s.Failed != nil {
+			s.Failed.Command = say(s.Failed.Command)
 		}
 		out = append(out, s)
 	}

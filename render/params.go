@@ -85,7 +85,7 @@ func shownValue(p runs.ParamData, names pathNames) codec.Raw {
 	case len(p.Value) == 0:
 		return codec.Raw("null")
 	case len(p.Value) > maxScrap:
-		return codec.Raw(fmt.Sprintf(`"… %s"`, counted(len(p.Value), "byte")))
+		return codec.Raw(fmt.Sprintf(`"… %s"`, plain.Counted(len(p.Value), "byte")))
 	}
 	return codec.Raw(names.replace(string(p.Value)))
 }

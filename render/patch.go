@@ -69,7 +69,7 @@ func inText(line string) bool {
 func (p *patchLines) summary() string {
 	for _, f := range p.files {
 		if f.Binary && p.blob != "" && strings.HasPrefix(f.NewBlob, p.blob) && f.Status != "deleted" {
-			return fmt.Sprintf("Binary file %s: %s", plain.Escape(f.Path), counted(int(f.Size), "byte"))
+			return fmt.Sprintf("Binary file %s: %s", plain.Escape(f.Path), plain.Counted(int(f.Size), "byte"))
 		}
 	}
 	return "Binary file: not shown"
@@ -85,5 +85,5 @@ func ChangeWords(files []runs.ChangedFile) string {
 		added += f.Added
 		deleted += f.Deleted
 	}
-	return fmt.Sprintf("%s +%d −%d", counted(len(files), "file"), added, deleted)
+	return fmt.Sprintf("%s +%d −%d", plain.Counted(len(files), "file"), added, deleted)
 }

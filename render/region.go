@@ -10,6 +10,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -91,12 +92,13 @@ func (r *region) failed() bool {
 
 // summary is the one line that says what matters, as HTML.
 func (r *region) summary() string {
-	mark, words := summaryOf(r.rec)
+	step := result.Of(r.rec)
+	mark := result.Mark(&step)
 	if len(r.broke) > 0 {
 		mark = "✗"
 	}
 	line := mark + " <code>" + htmlText(plain.Escape(string(r.rec.Planned.ID))) + "</code>"
-	for _, w := range words {
+	for _, w := range result.Summary(&step) {
 		line += " · " + htmlText(r.clean.oneLine(w, 200))
 	}
 	for i := range r.broke {
@@ -119,22 +121,6 @@ func brokeWords(b *notebooks.ManifestBlocker) string {
 		}
 	}
 	return words
-}
-
-// summaryOf says what matters of a step: its sign, how it ended, its tests and what it changed.
-func summaryOf(rec runs.StepRecord) (mark string, words []string) {
-	mark, words = verdict(rec)
-	if f := rec.Finished; f != nil && !hasTag(rec.Planned, notebooks.TagVolatile) {
-		if f.Tests != nil {
-			words = append(words, TestWords(f.Tests))
-		}
-		if rec.Patch != nil {
-			if change := ChangeWords(rec.Patch.Files); change != "" {
-				words = append(words, change)
-			}
-		}
-	}
-	return mark, words
 }
 
 // blocks writes what the step printed, showed, changed and recorded: the results into the region, the rest apart.

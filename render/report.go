@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"markmill/notebooks"
+	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -95,7 +97,7 @@ func (r *report) facts() {
 	r.printf("\n")
 	if run.Contract.DirtyFiles > 0 {
 		r.printf("The checkout had %s with uncommitted changes (dirty: %s).\n\n",
-			counted(run.Contract.DirtyFiles, "file"), r.text(run.Contract.Dirty))
+			plain.Counted(run.Contract.DirtyFiles, "file"), r.text(run.Contract.Dirty))
 	}
 	if run.Completed != nil && run.Completed.SourceRepositoryMutated {
 		r.printf("**The source repository was changed during the run.**\n\n")
@@ -128,10 +130,10 @@ func (r *report) steps() {
 		if s.Patch != nil {
 			change = ChangeWords(s.Patch.Files)
 			if s.Patch.Ignored > 0 {
-				change += fmt.Sprintf(", %s ignored", counted(s.Patch.Ignored, "file"))
+				change += fmt.Sprintf(", %s ignored", plain.Counted(s.Patch.Ignored, "file"))
 			}
 		}
-		mark, words := Verdict(s)
+		mark, words := result.Verdict(s)
 		words += CarriedWords(s)
 		r.printf("| %s | %s | %s | %s | %s |\n", mark, r.cell(string(s.Planned.ID)), r.text(words), took, r.text(change))
 	}
@@ -150,9 +152,9 @@ func (r *report) tests() {
 		r.printf("No step has the tag %s: nothing was tested.\n\n", codeSpan(notebooks.TagTest))
 	default:
 		for _, s := range v.Steps {
-			r.printf("- %s %s: exit %d, %s", stepMark(s.Status), r.code(string(s.Step)), s.Exit, Duration(time.Duration(s.DurationNS)))
+			r.printf("- %s %s: exit %d, %s", result.StatusMark(string(s.Status)), r.code(string(s.Step)), s.Exit, Duration(time.Duration(s.DurationNS)))
 			if s.Tests != nil {
-				r.printf(", %s (%s)", TestWords(s.Tests), r.text(s.Tests.Runner))
+				r.printf(", %s (%s)", result.TestWords(s.Tests.Passed, s.Tests.Failed, s.Tests.Skipped), r.text(s.Tests.Runner))
 			}
 			r.printf("\n")
 		}
@@ -190,7 +192,7 @@ func (r *report) change() {
 	}
 	r.printf("\n")
 	if n := len(d.Files) - maxListed; n > 0 {
-		r.printf("… and %s.\n\n", counted(n, "file"))
+		r.printf("… and %s.\n\n", plain.Counted(n, "file"))
 	}
 	for _, path := range d.Disallowed {
 		r.printf("- not allowed: %s\n", r.code(path))
@@ -219,7 +221,7 @@ func (r *report) scraps() {
 	}
 	r.printf("\n")
 	if n := len(scraps) - maxListed; n > 0 {
-		r.printf("… and %s.\n\n", counted(n, "scrap"))
+		r.printf("… and %s.\n\n", plain.Counted(n, "scrap"))
 	}
 }
 

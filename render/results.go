@@ -36,7 +36,7 @@ func (r *region) results(pics []picture) error {
 			continue
 		}
 		if r.left <= 0 {
-			fmt.Fprintf(r, "… %s elided: %s\n\n", counted(len(displays)-i, "result"), r.whereabouts())
+			fmt.Fprintf(r, "… %s elided: %s\n\n", plain.Counted(len(displays)-i, "result"), r.whereabouts())
 			break
 		}
 		r.left -= resultBytes

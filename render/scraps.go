@@ -36,7 +36,7 @@ func scrapValue(s runs.ScrapData) any {
 		return map[string]any{"file": s.File, "mime": s.MIME, "digest": s.Digest}
 	}
 	if len(s.Value) > maxScrap {
-		return map[string]any{"elided": counted(len(s.Value), "byte")}
+		return map[string]any{"elided": plain.Counted(len(s.Value), "byte")}
 	}
 	if len(s.Value) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func scrapBlock(b *bytes.Buffer, scraps []runs.ScrapData, shown map[string]bool,
 		fence(b, "json {.scraps}", "{\n"+strings.Join(lines, ",\n")+"\n}\n")
 	}
 	if gone > 0 {
-		fmt.Fprintf(b, "… %s elided: %s\n\n", counted(gone, "scrap"), codeSpan(runs.JournalFile))
+		fmt.Fprintf(b, "… %s elided: %s\n\n", plain.Counted(gone, "scrap"), codeSpan(runs.JournalFile))
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func writeTable(b *bytes.Buffer, s runs.ScrapData, c *cleaner) {
 	}
 	b.WriteByte('\n')
 	if n := len(t.Data) - maxRows; n > 0 {
-		fmt.Fprintf(b, "… %s elided.\n\n", counted(n, "row"))
+		fmt.Fprintf(b, "… %s elided.\n\n", plain.Counted(n, "row"))
 	}
 }
 

@@ -88,7 +88,7 @@ func StepWords(m *notebooks.Manifest) string {
 	if len(m.Steps) == 0 || counts["pending"]+counts["skip"] == len(m.Steps) && m.Status != string(runs.Pass) {
 		return "nothing ran"
 	}
-	words := fmt.Sprintf("%d of %s passed", counts["pass"], counted(len(m.Steps), "step"))
+	words := fmt.Sprintf("%d of %s passed", counts["pass"], plain.Counted(len(m.Steps), "step"))
 	for _, each := range []struct{ status, words string }{
 		{"fail", "failed"}, {"timeout", "timed out"}, {"broke", "broke a rule"}, {"expected", "failed as expected"}, {string(runs.StepAllowed), "failed and may"}, {"skip", "skipped"}, {"pending", "not reached"},
 	} {
@@ -164,7 +164,7 @@ func ChangedWords(m *notebooks.Manifest) string {
 	for _, c := range m.Changes {
 		added, deleted = added+c.Added, deleted+c.Deleted
 	}
-	words := fmt.Sprintf("%s +%d −%d", counted(len(m.Changes)+m.ChangesOmitted, "file"), added, deleted)
+	words := fmt.Sprintf("%s +%d −%d", plain.Counted(len(m.Changes)+m.ChangesOmitted, "file"), added, deleted)
 	if m.ChangesOmitted > 0 {
 		words += " or more"
 	}

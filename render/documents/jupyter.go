@@ -13,6 +13,7 @@ import (
 	"markmill/notebooks/diff"
 	"markmill/notebooks/ipynb"
 	"markmill/render/plain"
+	"markmill/render/result"
 )
 
 // volatile is the metadata that programs write for themselves, and that nobody means when it changes: of the notebook
@@ -38,6 +39,7 @@ func Jupyter(nb *ipynb.Notebook) *diff.Document {
 	if nb.Rerun() {
 		m = nil
 	}
+	steps := result.StepsOf(m)
 	for i := range nb.Cells {
 		if nb.Cells[i].Verdict() { // what it says, the manifest says
 			continue
@@ -46,8 +48,10 @@ func Jupyter(nb *ipynb.Notebook) *diff.Document {
 		if names[i] != "" {
 			c.Label = names[i]
 		}
-		if m != nil && m.Format >= 2 {
-			ofManifest(&c, m)
+		if s := steps[notebooks.StepID(c.Label)]; s != nil {
+			words := c.Words
+			setResult(&c, s)
+			c.Words = words // Jupyter names the exception, and has no exit codes
 		}
 		doc.Cells = append(doc.Cells, c)
 	}

@@ -14,6 +14,7 @@ import (
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/percent"
 	"markmill/render"
+	"markmill/render/result"
 )
 
 // Files reads a file that stands beside a notebook, by its slash-separated path from there. Pictures of output
@@ -72,12 +73,11 @@ func Markdown(name string, src []byte, files Files) (*diff.Document, error) {
 			at[c.Label] = c
 		}
 	}
+	steps := result.Steps(got)
 	for _, r := range got.Regions {
 		if c := at[r.ID]; c != nil {
 			readRegion(c, string(r.Body), got.Manifest != nil && got.Manifest.Format >= 2, files)
-			if got.Manifest != nil {
-				ofManifest(c, got.Manifest)
-			}
+			setResult(c, steps[notebooks.StepID(r.ID)])
 		} else if r.ID != render.ParametersRegion {
 			doc.Notes = append(doc.Notes, fmt.Sprintf("a region is of step %q, which the notebook has not", r.ID))
 		}

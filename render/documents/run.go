@@ -11,6 +11,7 @@ import (
 	"markmill/notebooks/diff"
 	"markmill/notebooks/ipynb"
 	"markmill/render"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -33,6 +34,8 @@ func Run(name string, run *runs.Run, src []byte, files fs.FS) (*diff.Document, e
 			at[c.Label] = c
 		}
 	}
+	manifest := render.Manifest(nb, run)
+	steps := result.StepsOf(&manifest)
 	run = render.Shown(run)
 	for i := range run.Steps {
 		rec := &run.Steps[i]
@@ -44,6 +47,7 @@ func Run(name string, run *runs.Run, src []byte, files fs.FS) (*diff.Document, e
 		if err != nil {
 			return nil, err
 		}
+		setResult(c, steps[rec.Planned.ID])
 		if err := (reading{files, clean}).step(c, rec); err != nil {
 			return nil, fmt.Errorf("%s: step %q: %w", name, rec.Planned.ID, err)
 		}
@@ -73,8 +77,6 @@ type reading struct {
 }
 
 func (r reading) step(c *diff.Cell, rec *runs.StepRecord) error {
-	mark, words := render.Verdict(*rec)
-	setVerdict(c, mark, words)
 	for _, s := range rec.Scraps {
 		c.Scraps = setScrap(c.Scraps, s)
 	}
@@ -88,9 +90,6 @@ func (r reading) step(c *diff.Cell, rec *runs.StepRecord) error {
 	f := rec.Finished
 	if f == nil {
 		return nil
-	}
-	if t := f.Tests; t != nil {
-		c.Tests = &diff.Tests{Passed: t.Passed, Failed: t.Failed, Skipped: t.Skipped}
 	}
 	// The order is that of a region: output, what was shown, errors.
 	if err := r.stream(c, diff.Stdout, f.Stdout); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"markmill/notebooks"
@@ -64,27 +65,18 @@ func ScrapsOf(name string, src []byte) (*Recorded, error) {
 		if region.ID == render.ParametersRegion || !bytes.Contains(region.Body, []byte("{.scraps}")) && !bytes.Contains(region.Body, []byte(render.ScrapComment)) {
 			continue
 		}
-		lines := strings.SplitAfter(string(region.Body), "\n")
-		for i := 0; i < len(lines); i++ {
-			if text, ok := scrapComment(strings.TrimSuffix(lines[i], "\n")); ok {
-				for _, s := range readScraps(text) {
-					r.add(region.ID, ofBlock(s), false)
-				}
-			}
-			if !strings.HasPrefix(lines[i], "```") {
+		for _, p := range parts(string(region.Body)) {
+			if p.kind != partScrap && p.class != "scraps" {
 				continue
 			}
-			info, text, next := readFence(lines, i)
-			if strings.HasSuffix(info, "{.scraps}") {
-				for _, s := range readScraps(text) {
-					r.add(region.ID, ofBlock(s), false)
-				}
-				words := strings.Fields(elision(lines, next)) // … 1,234 scraps elided: `events.jsonl`
-				if len(words) > 2 && strings.HasPrefix(words[2], "scrap") {
-					r.Gone += atoi(strings.ReplaceAll(words[1], ",", ""))
-				}
+			for _, s := range readScraps(p.text) {
+				r.add(region.ID, ofBlock(s), false)
 			}
-			i = next - 1
+			words := strings.Fields(p.elided) // … 1,234 scraps elided: `events.jsonl`
+			if len(words) > 2 && strings.HasPrefix(words[2], "scrap") {
+				gone, _ := strconv.Atoi(strings.ReplaceAll(words[1], ",", ""))
+				r.Gone += gone
+			}
 		}
 	}
 	return r, nil

@@ -7,6 +7,7 @@ import (
 
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
+	"markmill/render/plain"
 )
 
 // diffPage is the page of a comparison: what matters first, then every cell in the order of the new side.
@@ -38,7 +39,7 @@ func Diff(d *diff.Diff) []byte {
 		`<button type="button" id="view" title="Side by side or inline (s)" aria-label="Side by side or inline">⇆</button>`,
 		markup(st), sign, words, cleanLine(d.Old.Name), cleanLine(d.New.Name))
 	foot := sprintf("<footer>Made by Markmill of <code>%s</code> and <code>%s</code></footer>\n", cleanLine(d.Old.Name), cleanLine(d.New.Name))
-	return frame(d.Old.Name+" → "+d.New.Name, bar, outlineOf(p.outline, counted(len(p.outline), "change")), main+foot, diffKeys())
+	return frame(d.Old.Name+" → "+d.New.Name, bar, outlineOf(p.outline, plain.Counted(len(p.outline), "change")), main+foot, diffKeys())
 }
 
 // main is what a comparison puts on a page: its top, and its cells.
@@ -131,13 +132,13 @@ func (p *diffPage) verdict() (sign markup, st state, words string) {
 	case p.d.Same:
 		return "=", unknown, "No difference"
 	case red > 0:
-		return "✗", failed, fmt.Sprintf("%s turned red", counted(red, "step"))
+		return "✗", failed, fmt.Sprintf("%s turned red", plain.Counted(red, "step"))
 	case s != nil && s.New != "pass" && s.New != "" && s.Old == "pass":
 		return "✗", failed, "Turned to " + cleanLine(s.New)
 	case green > 0 && p.claimed:
-		return "○", unknown, fmt.Sprintf("%s turned green, as the notebook claims", counted(green, "step"))
+		return "○", unknown, fmt.Sprintf("%s turned green, as the notebook claims", plain.Counted(green, "step"))
 	case green > 0:
-		return "✓", passed, fmt.Sprintf("%s turned green", counted(green, "step"))
+		return "✓", passed, fmt.Sprintf("%s turned green", plain.Counted(green, "step"))
 	}
 	return "~", changed, "Different"
 }
@@ -167,9 +168,9 @@ func (p *diffPage) top() markup {
 		}
 		w.put(`<table class="list">%s</table>`, rows[0].markup())
 		if n := len(s.Entries) - maxEntries; n > 0 {
-			w.put(`<details class="more"><summary>%s</summary><table class="list">%s</table>`, counted(n, "more change"), rows[1].markup())
+			w.put(`<details class="more"><summary>%s</summary><table class="list">%s</table>`, plain.Counted(n, "more change"), rows[1].markup())
 			if n -= 19 * maxEntries; n > 0 {
-				w.put(`<p class="cut">… and %s, further down</p>`, counted(n, "more change"))
+				w.put(`<p class="cut">… and %s, further down</p>`, plain.Counted(n, "more change"))
 			}
 			w.put("</details>")
 		}

@@ -7,6 +7,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
+	"markmill/render/plain"
 )
 
 // unchanged writes cells in which nothing changed, folded.
@@ -17,7 +18,7 @@ func (p *diffPage) unchanged(w *writer, from, to int) {
 			names = append(names, c.Label())
 		}
 	}
-	words := counted(to-from, "unchanged cell")
+	words := plain.Counted(to-from, "unchanged cell")
 	if len(names) > 0 {
 		words += ": " + strings.Join(names, ", ")
 		if to-from > 6 {
@@ -188,7 +189,7 @@ func (p *diffPage) scrapChanges(w *writer, list []diff.ScrapChange) {
 			return p.optional(v)
 		}
 		if len(s.Values) > 0 {
-			w.put(`%s</td><td>%s`, counted(len(s.Values), "value"), number(s))
+			w.put(`%s</td><td>%s`, plain.Counted(len(s.Values), "value"), number(s))
 			for _, v := range s.Values {
 				w.put(`</td></tr><tr><td class="dim">%s</td><td colspan="2"><code>%s</code> → <code>%s</code>`, cleanLine(v.At), cleanLine(bounded(string(v.Old))), cleanLine(bounded(string(v.New))))
 			}

@@ -12,6 +12,8 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
 	"markmill/render"
+	"markmill/render/plain"
+	"markmill/render/result"
 )
 
 // jupyterPage is the page of a Jupyter notebook.
@@ -28,7 +30,8 @@ type jupyterPage struct {
 	body    writer
 
 	manifest *notebooks.Manifest // nil where no run of Markmill's left the notebook, or papermill ran it since
-	names    map[int]string      // of code cells, by place: as the steps of a run are called
+	steps    map[notebooks.StepID]*notebooks.ManifestStep
+	names    map[int]string // of code cells, by place: as the steps of a run are called
 }
 
 // Jupyter makes the page of a Jupyter notebook, with the outputs that it holds.
@@ -40,7 +43,7 @@ func Jupyter(nb *ipynb.Notebook) []byte {
 	st, words := p.verdict()
 	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(st), verdictSign(st, words), words, cleanLine(p.title))
 	foot := sprintf("<footer>Made by Markmill of <code>%s</code></footer>\n", cleanLine(p.name))
-	return frame(p.title, bar, outlineOf(p.outline, counted(p.codeCells(), "code cell")), p.top()+p.body.markup()+foot, notebookKeys())
+	return frame(p.title, bar, outlineOf(p.outline, plain.Counted(p.codeCells(), "code cell")), p.top()+p.body.markup()+foot, notebookKeys())
 }
 
 func (p *jupyterPage) readMetadata() {
@@ -66,20 +69,7 @@ func (p *jupyterPage) readRun() {
 	if !p.nb.Rerun() {
 		p.manifest = p.nb.Manifest()
 	}
-	p.names = p.nb.StepNames()
-}
-
-// step is what the manifest says of the step that a cell is; nil where it says nothing.
-func (p *jupyterPage) step(name string) *notebooks.ManifestStep {
-	if p.manifest == nil {
-		return nil
-	}
-	for i := range p.manifest.Steps {
-		if s := &p.manifest.Steps[i]; string(s.ID) == name {
-			return s
-		}
-	}
-	return nil
+	p.names, p.steps = p.nb.StepNames(), result.StepsOf(p.manifest)
 }
 
 func (p *jupyterPage) codeCells() (n int) {
@@ -182,11 +172,10 @@ func (p *jupyterPage) codeCell(c *ipynb.Cell, i int, last *int) {
 		}
 	}
 	var broke []*notebooks.ManifestBlocker
-	if s := p.step(label); s != nil {
-		res := result{state: unknown}
-		res.ofManifest(p.manifest, s.ID)
+	if s := p.steps[notebooks.StepID(label)]; s != nil {
+		res := outcomeOf(p.manifest, s)
 		broke = res.broke
-		if st = res.state; s.Reason != "" && words == "" {
+		if st = res.state; words == "" {
 			words = s.Reason
 		}
 	}
@@ -338,7 +327,7 @@ func (p *jupyterPage) verdict() (state, string) {
 	case p.manifest != nil:
 		return statusWords(p.manifest.Status)
 	case len(p.counts[failed]) > 0:
-		return failed, counted(len(p.counts[failed]), "cell") + " failed"
+		return failed, plain.Counted(len(p.counts[failed]), "cell") + " failed"
 	case len(p.counts[changed]) > 0:
 		return unknown, "With outputs"
 	}
@@ -359,7 +348,7 @@ func (p *jupyterPage) manifestRows(w *writer) {
 		w.put(`<tr><th>Parameters</th><td><table class="list">`)
 		for i, param := range m.Parameters {
 			if i == maxListed {
-				w.put(`<tr><td colspan="2" class="dim">… and %s</td></tr>`, counted(len(m.Parameters)-i, "parameter"))
+				w.put(`<tr><td colspan="2" class="dim">… and %s</td></tr>`, plain.Counted(len(m.Parameters)-i, "parameter"))
 				break
 			}
 			given := markup("")
@@ -374,7 +363,7 @@ func (p *jupyterPage) manifestRows(w *writer) {
 		w.put(`<tr><th>Scraps</th><td><table class="list">`)
 		for i, s := range m.Scraps {
 			if i == maxListed {
-				w.put(`<tr><td colspan="2" class="dim">… and %s</td></tr>`, counted(len(m.Scraps)-i, "scrap"))
+				w.put(`<tr><td colspan="2" class="dim">… and %s</td></tr>`, plain.Counted(len(m.Scraps)-i, "scrap"))
 				break
 			}
 			w.put(`<tr><td><code>%s</code></td><td>%s</td></tr>`, cleanLine(s.Name), p.value(s.Value))
@@ -405,7 +394,7 @@ func (p *jupyterPage) top() markup {
 			}
 		}
 	}
-	w.put("%s</td></tr>", counted(len(p.nb.Cells), "cell"))
+	w.put("%s</td></tr>", plain.Counted(len(p.nb.Cells), "cell"))
 	p.manifestRows(&w)
 	if !p.order {
 		w.put(`<tr><th>Order</th><td>The cells were not run from top to bottom: what they show may not come of what stands here.</td></tr>`)

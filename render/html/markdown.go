@@ -64,13 +64,13 @@ func (fences) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 			return ast.WalkContinue, nil
 		}
 		f := n.(*ast.FencedCodeBlock)
-		_, err := fmt.Fprintf(w, "<pre>\n%s</pre>\n", highlight(string(f.Language(src)), cleanLines(fenceText(f, src))))
+		_, err := fmt.Fprintf(w, "<pre>\n%s</pre>\n", highlight(string(f.Language(src)), cleanLines(linesOf(f, src))))
 		return ast.WalkSkipChildren, err
 	})
 }
 
-// fenceText is the text between a fence's lines.
-func fenceText(n ast.Node, src []byte) string {
+// linesOf is the text of a block: of a fence what stands between its first line and its last.
+func linesOf(n ast.Node, src []byte) string {
 	var b strings.Builder
 	lines := n.Lines()
 	for i := range lines.Len() {

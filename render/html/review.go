@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 
+	"markmill/render/plain"
 	"markmill/render/review"
 )
 
@@ -68,9 +69,9 @@ func Review(r *review.Review) []byte {
 	top.put(`<tr><th>Notebooks</th><td><table class="list">%s</table></td></tr></table></section>`+"\n", list.markup())
 	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s → %s</a>`+
 		`<button type="button" id="view" title="Side by side or inline (s)" aria-label="Side by side or inline">⇆</button>`,
-		markup(st), sign, counted(len(r.Notebooks), "notebook"), cleanLine(base), cleanLine(head))
+		markup(st), sign, plain.Counted(len(r.Notebooks), "notebook"), cleanLine(base), cleanLine(head))
 	foot := sprintf("<footer>Made by Markmill of <code>%s</code> and <code>%s</code></footer>\n", cleanLine(base), cleanLine(head))
-	return frame("Review: "+base+" → "+head, bar, outlineOf(outline, counted(len(r.Notebooks), "notebook")), top.markup()+body.markup()+foot, diffKeys())
+	return frame("Review: "+base+" → "+head, bar, outlineOf(outline, plain.Counted(len(r.Notebooks), "notebook")), top.markup()+body.markup()+foot, diffKeys())
 }
 
 func reviewSign(r *review.Review, n *review.Notebook) (markup, state) {

@@ -1,12 +1,12 @@
 package html
 
 import (
-	"slices"
 	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render"
+	"markmill/render/plain"
 )
 
 // verdict is a status in words and the state whose colours it has.
@@ -65,7 +65,7 @@ func (p *page) reasons(m *notebooks.Manifest) markup {
 	w.put(`<ul class="reasons">`)
 	for i := range m.Blockers {
 		if i == maxListed {
-			w.put(`<li class="dim">… and %s</li>`, counted(len(m.Blockers)-i, "more"))
+			w.put(`<li class="dim">… and %s</li>`, plain.Counted(len(m.Blockers)-i, "more"))
 			break
 		}
 		b := &m.Blockers[i]
@@ -156,7 +156,7 @@ func (p *notebookPage) stepRow(w *writer) {
 	}
 	w.put(`<tr><th>Steps</th><td>`)
 	if p.manifest == nil && len(p.results) == 0 {
-		w.put("%s</td></tr>", counted(len(p.nb.Steps), "step"))
+		w.put("%s</td></tr>", plain.Counted(len(p.nb.Steps), "step"))
 		return
 	}
 	for _, st := range []struct {
@@ -178,31 +178,33 @@ func (p *notebookPage) stepRow(w *writer) {
 }
 
 func (p *notebookPage) testRow(w *writer) {
-	var sum tests
+	var sum notebooks.ManifestTests
 	any := false
 	var refs writer
 	for _, s := range p.nb.Steps {
 		r := p.results[s.ID]
-		if r == nil || !s.Has(notebooks.TagTest) && !r.tested {
+		if r == nil || !s.Has(notebooks.TagTest) && r.tests == nil {
 			continue
 		}
 		any = true
-		sum.passed, sum.failed, sum.skipped = sum.passed+r.tests.passed, sum.failed+r.tests.failed, sum.skipped+r.tests.skipped
+		if t := r.tests; t != nil {
+			sum.Passed, sum.Failed, sum.Skipped = sum.Passed+t.Passed, sum.Failed+t.Failed, sum.Skipped+t.Skipped
+		}
 		refs.put(`<a class="ref %s" href="#%s">%s %s</a> `, markup(r.state), stepPrefix+string(s.ID), signs[r.state], cleanLine(string(s.ID)))
 	}
 	w.put(`<tr><th>Tests</th><td>`)
 	switch {
 	case !any:
 		w.put(`<span class="dim">none ran</span>`)
-	case sum == tests{}:
+	case sum == notebooks.ManifestTests{}:
 		w.put("%s", refs.markup())
 	default:
-		if sum.failed > 0 {
-			w.put(`<span class="count fail">✗ %d failed</span> `, sum.failed)
+		if sum.Failed > 0 {
+			w.put(`<span class="count fail">✗ %d failed</span> `, sum.Failed)
 		}
-		w.put(`<span class="count pass">✓ %d passed</span> `, sum.passed)
-		if sum.skipped > 0 {
-			w.put(`<span class="count skip">○ %d skipped</span> `, sum.skipped)
+		w.put(`<span class="count pass">✓ %d passed</span> `, sum.Passed)
+		if sum.Skipped > 0 {
+			w.put(`<span class="count skip">○ %d skipped</span> `, sum.Skipped)
 		}
 		w.put("%s", refs.markup())
 	}
@@ -244,7 +246,7 @@ func (p *notebookPage) changeRow(w *writer) {
 	list.put(`<table class="list">`)
 	for i, c := range files {
 		if i == maxListed {
-			list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, counted(len(files)-i, "file"))
+			list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, plain.Counted(len(files)-i, "file"))
 			break
 		}
 		list.put(`<tr><td><code>%s</code>%s</td><td>%s</td><td>`, cleanLine(c.path), note(c.note), plusMinus(c.added, c.deleted))
@@ -254,7 +256,7 @@ func (p *notebookPage) changeRow(w *writer) {
 		list.put("</td></tr>")
 	}
 	list.put("</table>")
-	w.put(`%s%s%s</td></tr>`, counted(len(files), "file"), plusMinus(added, deleted), list.markup())
+	w.put(`%s%s%s</td></tr>`, plain.Counted(len(files), "file"), plusMinus(added, deleted), list.markup())
 }
 
 // maxListed bounds the rows of a list at the top.
@@ -263,11 +265,8 @@ const maxListed = 100
 // paramRows shows every parameter with the value that the run had, else its default.
 func (p *notebookPage) paramRows(w *writer) {
 	used, given := map[string]codec.Raw{}, map[string]bool{}
-	told := p.manifest != nil && p.manifest.Format >= 2
-	if p.manifest != nil {
-		for _, m := range p.manifest.Parameters {
-			used[m.Name], given[m.Name] = m.Value, m.Given
-		}
+	for _, m := range p.used {
+		used[m.Name], given[m.Name] = m.Value, m.Given
 	}
 	var list writer
 	n := 0
@@ -282,7 +281,7 @@ func (p *notebookPage) paramRows(w *writer) {
 		switch {
 		case ok:
 			value = p.value(v)
-			if given[param.Name] || !told && slices.Contains(p.given, param.Name) {
+			if given[param.Name] {
 				value += ` <span class="tag">given</span>`
 			}
 		case param.HasDefault:
@@ -302,7 +301,7 @@ func (p *notebookPage) paramRows(w *writer) {
 		return
 	}
 	if n > maxListed {
-		list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, counted(n-maxListed, "parameter"))
+		list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, plain.Counted(n-maxListed, "parameter"))
 	}
 	w.put(`<tr><th>Parameters</th><td><table class="list">%s</table></td></tr>`, list.markup())
 }
@@ -326,7 +325,7 @@ func (p *notebookPage) scrapRows(w *writer) {
 		return
 	}
 	if n > maxListed {
-		list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, counted(n-maxListed, "scrap"))
+		list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, plain.Counted(n-maxListed, "scrap"))
 	}
 	w.put(`<tr><th>Scraps</th><td><table class="list">%s</table></td></tr>`, list.markup())
 }

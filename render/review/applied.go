@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/render/plain"
 )
 
 // Applied is how the branch stands to the change that a run made.
@@ -177,7 +178,7 @@ func (a *Applied) words() string {
 		}
 	}
 	if a.Unseen > 0 {
-		words += fmt.Sprintf(" (%s more are not listed, and not compared)", counted(a.Unseen, "file"))
+		words += fmt.Sprintf(" (%s more are not listed, and not compared)", plain.Counted(a.Unseen, "file"))
 	}
 	return words
 }

@@ -2,6 +2,7 @@ package review
 
 import (
 	"fmt"
+	"markmill/render/plain"
 	"slices"
 	"strings"
 )
@@ -62,10 +63,10 @@ func (r *Review) VerdictWords() string {
 	}
 	words := "no notebook changed"
 	if count > 0 {
-		words = counted(count, "notebook") + " changed"
+		words = plain.Counted(count, "notebook") + " changed"
 	}
 	if len(r.Rules) > 0 {
-		words += ", " + counted(len(r.Rules), "file") + " of the rules"
+		words += ", " + plain.Counted(len(r.Rules), "file") + " of the rules"
 	}
 	if n := r.Objections(); n > 0 {
 		return words + fmt.Sprintf(", %d to object to", n)
@@ -288,11 +289,4 @@ func (r *Review) failWords() string {
 		return "nothing"
 	}
 	return strings.Join(words, ", ")
-}
-
-func counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
 }

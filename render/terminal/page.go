@@ -13,6 +13,7 @@ import (
 	"markmill/notebooks/diff"
 	"markmill/render"
 	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -229,18 +230,14 @@ func setLast(list []diff.Scrap, s diff.Scrap) []diff.Scrap {
 
 func (p Page) step(out *sheet, c *diff.Cell, name string, rec *runs.StepRecord) {
 	status := runs.StepStatus(c.Status)
-	mark, words, took := "✓", c.Words, c.Took
+	mark, words, took := result.StatusMark(c.Status), c.Words, c.Took
 	if rec != nil {
-		mark, words = render.Verdict(*rec)
+		mark, words = result.Verdict(*rec)
 		words += render.CarriedWords(*rec)
 		status = rec.Status()
 		if rec.Finished != nil && rec.Step != nil {
 			took = time.Duration(rec.Finished.DurationNS)
 		}
-	} else if status == runs.StepFailed || status == runs.StepTimeout {
-		mark = "✗"
-	} else if status == runs.StepSkipped || status == runs.StepPending || status == "" {
-		mark = "○"
 	}
 	parts := []string{bold(shown(name), p.Color)}
 	if c.Lang != "" {
@@ -253,7 +250,7 @@ func (p Page) step(out *sheet, c *diff.Cell, name string, rec *runs.StepRecord) 
 		parts = append(parts, render.Duration(took))
 	}
 	if t := c.Tests; t != nil {
-		parts = append(parts, render.TestWords(&runs.TestCounts{Passed: t.Passed, Failed: t.Failed, Skipped: t.Skipped}))
+		parts = append(parts, result.TestWords(t.Passed, t.Failed, t.Skipped))
 	}
 	if rec != nil && rec.Patch != nil {
 		parts = append(parts, render.ChangeWords(rec.Patch.Files))
@@ -322,7 +319,7 @@ func (p Page) patches(out *sheet, step string, files []diff.FilePatch, failed bo
 
 // more says how much is not shown, and what shows it.
 func (p Page) more(n int, what, step, option string) string {
-	words := "… " + render.Counted(n, "more "+what)
+	words := "… " + plain.Counted(n, "more "+what)
 	if p.Run != nil {
 		words += "; markmill runs log " + string(p.Run.ID) + " " + plain.Escape(step) + option
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"markmill/notebooks/diff"
-	"markmill/render"
 	"markmill/render/html"
 	"markmill/render/plain"
 )
@@ -137,6 +136,6 @@ func (p Page) rows(out *sheet, rows [][]string, lead string) {
 	}
 	out.fitted(&t, lead)
 	if left > 0 {
-		out.text(lead, fmt.Sprintf("… %s", render.Counted(left, "more row")), dim)
+		out.text(lead, fmt.Sprintf("… %s", plain.Counted(left, "more row")), dim)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/render"
 	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -122,7 +123,7 @@ func (p *Progress) finish(e runs.Event) {
 	if ran {
 		rec.Step = p.begun
 	}
-	mark, words := render.Verdict(rec)
+	mark, words := result.Verdict(rec)
 	rec.Replayed = p.replayed
 	words += render.CarriedWords(rec)
 	parts := []string{paint(mark, stepColor(d.Status), p.o.Color) + " " + plain.Escape(string(e.Step)), plain.Line([]byte(words))}
@@ -130,7 +131,7 @@ func (p *Progress) finish(e runs.Event) {
 		parts = append(parts, render.Duration(time.Duration(d.DurationNS)))
 	}
 	if d.Tests != nil {
-		parts = append(parts, render.TestWords(d.Tests))
+		parts = append(parts, result.TestWords(d.Tests.Passed, d.Tests.Failed, d.Tests.Skipped))
 	}
 	if p.patch != nil {
 		if change := render.ChangeWords(p.patch.Files); change != "" {

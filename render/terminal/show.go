@@ -8,6 +8,7 @@ import (
 
 	"markmill/render"
 	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -100,7 +101,7 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	p.narrowed(run.Contract.Narrowed)
 	var steps table
 	for _, s := range run.Steps {
-		mark, words := render.Verdict(s)
+		mark, words := result.Verdict(s)
 		words += render.CarriedWords(s)
 		took, change := "", ""
 		if s.Finished != nil && s.Step != nil {
