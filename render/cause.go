@@ -8,6 +8,7 @@ import (
 	"markmill/notebooks"
 	"markmill/render/plain"
 	"markmill/render/result"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -170,7 +171,7 @@ func endOf(files fs.FS, s runs.StreamData) (text string, more bool) {
 	if s.File == "" {
 		return "", false
 	}
-	b, more, err := End(files, s.File, causeBytes)
+	b, more, err := safe.End(files, s.File, causeBytes)
 	if err != nil {
 		return "", false
 	}

@@ -8,6 +8,7 @@ import (
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
 	"markmill/render/plain"
+	"markmill/render/safe"
 )
 
 // CommentLimit is the most characters that a comment on a forge may have.
@@ -50,11 +51,11 @@ func CodeSpan(text string) string {
 	if text == "" {
 		text = " "
 	}
-	return codeSpan(unheard(plain.Escape(headOf(text, 300))))
+	return safe.CodeSpan(unheard(plain.Escape(safe.HeadOf(text, 300))))
 }
 
 // Words is text as words of a line that something else began.
-func Words(text string) string { return quiet(inline(plain.Escape(text))) }
+func Words(text string) string { return quiet(safe.Inline(plain.Escape(text))) }
 
 // quiet keeps words from being more than words to a forge: a mention, a reference to an issue, a link. An empty
 // character stands where each would begin.
@@ -215,7 +216,7 @@ func entryText(e *diffview.Entry) string {
 			text.WriteString(unheard(string(l.Mark)+plain.Escape(l.Text)) + "\n")
 		}
 	}
-	fence(&b, "diff", text.String())
+	safe.Fence(&b, "diff", text.String())
 	var out strings.Builder
 	out.WriteString("\n  <details><summary>lines</summary>\n\n")
 	for line := range strings.Lines(strings.TrimRight(b.String(), "\n") + "\n") {

@@ -16,6 +16,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -131,7 +132,7 @@ func TestARegionNeverLeaksIntoThePage(t *testing.T) {
 			t.Fatalf("stripped: %q (%v), want %q", s.Source, s.Problems, nb.Source)
 		}
 		// Splice shows a body that is not whole Markdown as text: none of these may need that.
-		regions, err := stepRegions(nb, d.run, &notebooks.Manifest{}, d, newPathNames(d.run.Started.Paths))
+		regions, err := stepRegions(nb, d.run, &notebooks.Manifest{}, d, safe.NewNames(d.run.Started.Paths))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +176,7 @@ func TestOutputIsPlainAndStable(t *testing.T) {
 				}
 			}
 			// Output, scraps and tables (each escaped at most twofold), the diff, 10,000 backticks of fences, words.
-			if most := 6*limit + patchBytes + 200_000; len(r.Body) > most {
+			if most := 6*limit + safe.PatchBytes + 200_000; len(r.Body) > most {
 				t.Fatalf("%s: %d bytes, want at most %d", r.ID, len(r.Body), most)
 			}
 		}
@@ -231,7 +232,7 @@ func TestBoundedWhateverTheNumber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most := 3*outputBytes + patchBytes + 20_000; len(out) > most || len(out) < outputBytes {
+	if most := 3*outputBytes + safe.PatchBytes + 20_000; len(out) > most || len(out) < outputBytes {
 		t.Errorf("%d bytes, want at most %d", len(out), most)
 	}
 	if n := len(Assets(d.run)); n != maxPictures {

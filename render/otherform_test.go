@@ -9,6 +9,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
+	"markmill/render/jupyter"
 )
 
 // jupyterOf is a Jupyter notebook of texts and code, each with its type before a colon.
@@ -47,7 +48,7 @@ func TestJupyterAsMarkdownTakesAnyText(t *testing.T) {
 		for _, kind := range []string{"markdown:", "raw:"} {
 			for _, cells := range [][]string{{kind + text, "code:1"}, {"code:1", kind + text, "code:2"}, {kind + text, kind + text, "code:%%bash\nls"}, {"code:1", kind + text}} {
 				nb := jupyterOf(t, cells...)
-				md, err := asMarkdown(nb)
+				md, err := AsMarkdown(nb)
 				if err != nil {
 					t.Errorf("%q: %v", cells, err)
 					continue
@@ -62,7 +63,7 @@ func TestJupyterAsMarkdownTakesAnyText(t *testing.T) {
 			}
 		}
 	}
-	if _, err := asMarkdown(jupyterOf(t, "code:a\x00b")); err == nil || !strings.Contains(err.Error(), "give an OUTPUT that ends in .ipynb") {
+	if _, err := AsMarkdown(jupyterOf(t, "code:a\x00b")); err == nil || !strings.Contains(err.Error(), "give an OUTPUT that ends in .ipynb") {
 		t.Errorf("code that no Markdown can hold: %v", err)
 	}
 }
@@ -83,7 +84,7 @@ func TestMarkdownAsJupyterHasTheSteps(t *testing.T) {
 		if len(nb.Steps) != 2 {
 			t.Fatalf("%s: %d steps", name, len(nb.Steps))
 		}
-		file, places, err := asJupyter(nb)
+		file, places, err := jupyter.FromText(nb)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

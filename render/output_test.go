@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -245,5 +246,53 @@ func TestOutputSaysWhatIsMissing(t *testing.T) {
 	d.run.Steps[0].Planned.ID = "other"
 	if _, err := Output(runs.OutputFile, nb, d.run, d); err == nil || !strings.Contains(err.Error(), `"other"`) {
 		t.Errorf("a step of another notebook: %v", err)
+	}
+}
+
+// countingFS counts the bytes that are read of its files.
+type countingFS struct {
+	dir  string
+	read int
+}
+
+func (f *countingFS) Open(name string) (fs.File, error) {
+	file, err := os.Open(filepath.Join(f.dir, name))
+	return countingFile{file, f}, err
+}
+
+type countingFile struct {
+	*os.File
+	fs *countingFS
+}
+
+func (f countingFile) ReadAt(b []byte, at int64) (int, error) {
+	n, err := f.File.ReadAt(b, at)
+	f.fs.read += n
+	return n, err
+}
+
+func TestOutputOfAGigabyteReadsItsEnds(t *testing.T) {
+	nb := testNotebook("```bash {#s}\n```\n")
+	d := newDir(nb)
+	rec := d.ends(0, runs.StepPassed, 0, "", "")
+	rec.Finished.Stdout = runs.StreamData{File: "stdout", Bytes: 1 << 30, Digest: "sha256:00"}
+	dir := t.TempDir()
+	err := os.WriteFile(filepath.Join(dir, "stdout"), nil, 0o644)
+	if err == nil {
+		err = os.Truncate(filepath.Join(dir, "stdout"), 1<<30)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := &countingFS{dir: dir}
+	out, err := Output(runs.OutputFile, nb, d.run, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files.read > 256<<10 {
+		t.Errorf("read %d bytes", files.read)
+	}
+	if !bytes.Contains(out, []byte("… about 1,024 MiB elided: `stdout`, `sha256:00`")) {
+		t.Errorf("the output notebook does not say what is elided:\n%.300s", out)
 	}
 }

@@ -8,26 +8,9 @@ import (
 
 	"markmill/notebooks"
 	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/runs"
 )
-
-// Mark is the sign of a run's status.
-func Mark(s runs.Status) string {
-	switch s {
-	case runs.Pass:
-		return "✓"
-	case runs.Fail:
-		return "✗"
-	case runs.Blocked:
-		return "⊘"
-	case runs.Partial:
-		return "◐"
-	default:
-		return "…"
-	}
-}
-
-func hasTag(p runs.PlannedStep, tag string) bool { return slices.Contains(p.Tags, tag) }
 
 // Outcome says in one line what a run came to: the steps that passed, and what changed.
 func Outcome(run *runs.Run) string {
@@ -56,8 +39,20 @@ func Outcome(run *runs.Run) string {
 	return words
 }
 
+// ChangeWords says "1 file +1 −1" of a change; "" of none.
+func ChangeWords(files []runs.ChangedFile) string {
+	if len(files) == 0 {
+		return ""
+	}
+	added, deleted := 0, 0
+	for _, f := range files {
+		added, deleted = added+f.Added, deleted+f.Deleted
+	}
+	return result.ChangeWords(len(files), added, deleted)
+}
+
 // IsTest says that a planned step's output belongs to the test log.
-func IsTest(p runs.PlannedStep) bool { return hasTag(p, notebooks.TagTest) }
+func IsTest(p runs.PlannedStep) bool { return slices.Contains(p.Tags, notebooks.TagTest) }
 
 // Duration is a time that a step took, as short as it is of use.
 func Duration(d time.Duration) string {

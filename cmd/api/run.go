@@ -18,7 +18,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
-	"markmill/render"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -83,7 +83,7 @@ func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := render.CheckNormalize(plan.Notebook); err != nil {
+	if err := safe.CheckNormalize(plan.Notebook); err != nil {
 		return nil, err
 	}
 	if plan.Notebook.Form != ipynb.Form {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"markmill/notebooks"
-	"markmill/render"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -41,7 +41,7 @@ func TestFormatIsWhole(t *testing.T) {
 		{"What a step's environment is", false, tableStrings(t, "../../engine/env.go", "passed")},
 		{"What a step's environment is", false, tableKeys(t, "../../engine/env.go", "fixed")},
 		{"Scraps", true, constants(t, "../../runs/scraps.go", "Scrap")},
-		{"Normalize rules", true, render.NormalizeNames()},
+		{"Normalize rules", true, safe.NormalizeNames()},
 		{"Configuration of a repository", false, without(tableStrings(t, "../../engine/config.go", "configKeys"), "kernels.*")},
 	} {
 		if len(c.names) == 0 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"markmill/notebooks"
-	"markmill/render"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -106,7 +106,7 @@ func TestCompareOfWhatIsGone(t *testing.T) {
 // TestRulesMaskBothSides: the notebook's, then those of the comparison.
 func TestRulesMaskBothSides(t *testing.T) {
 	nb := parsed(t)
-	rules, err := render.NewRules([]notebooks.Normalize{{Name: "ids", Pattern: `id=\d+`, Replace: "id=N"}, {Name: "uuids"}})
+	rules, err := safe.NewRules([]notebooks.Normalize{{Name: "ids", Pattern: `id=\d+`, Replace: "id=N"}, {Name: "uuids"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestRulesMaskBothSides(t *testing.T) {
 	if results[0].Verdict != Same || results[1].Verdict != Same || !slices.Equal(results[1].Now, []string{"ok", "id=N in <duration>"}) {
 		t.Errorf("%+v", results[:2])
 	}
-	if _, err := render.NewRules([]notebooks.Normalize{{Name: "uuid"}}); err == nil || !strings.Contains(err.Error(), `"uuid" is not known: there are uuids`) {
+	if _, err := safe.NewRules([]notebooks.Normalize{{Name: "uuid"}}); err == nil || !strings.Contains(err.Error(), `"uuid" is not known: there are uuids`) {
 		t.Errorf("an unknown rule: %v", err)
 	}
 }

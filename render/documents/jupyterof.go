@@ -8,6 +8,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render"
+	"markmill/render/jupyter"
 	"markmill/render/result"
 	"markmill/runs"
 )
@@ -30,7 +31,7 @@ func JupyterOf(name string, src []byte, files Files) ([]byte, []Missing, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	cells := map[notebooks.StepID]*render.StepCell{}
+	cells := map[notebooks.StepID]*jupyter.StepCell{}
 	given, err := injected(nb, result.Parameters(got))
 	if err != nil {
 		return nil, nil, err
@@ -41,7 +42,7 @@ func JupyterOf(name string, src []byte, files Files) ([]byte, []Missing, error) 
 		if r.ID == render.ParametersRegion {
 			continue
 		}
-		c := &render.StepCell{}
+		c := &jupyter.StepCell{}
 		reader := cellReader{cell: c, files: files, missing: &missing, step: r.ID}
 		if s := steps[notebooks.StepID(r.ID)]; s != nil {
 			c.Status, c.Words = runs.StepStatus(s.Status), strings.Join(result.Summary(s), " · ")
@@ -52,7 +53,7 @@ func JupyterOf(name string, src []byte, files Files) ([]byte, []Missing, error) 
 		}
 		cells[notebooks.StepID(r.ID)] = c
 	}
-	out, err := render.Jupyter(nb, got.Manifest, given, cells)
+	out, err := jupyter.FromMarkdown(nb, got.Manifest, given, cells)
 	return out, missing.list, err
 }
 
@@ -112,7 +113,7 @@ func injected(nb *notebooks.Notebook, used []notebooks.ManifestParam) ([]noteboo
 
 // cellReader reads a region for the cell of a Jupyter notebook.
 type cellReader struct {
-	cell    *render.StepCell
+	cell    *jupyter.StepCell
 	files   Files
 	missing *missing
 	step    string

@@ -12,6 +12,7 @@ import (
 	"markmill/notebooks/ipynb"
 	"markmill/render"
 	"markmill/render/result"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -24,17 +25,17 @@ func Run(name string, run *runs.Run, src []byte, files fs.FS) (*diff.Document, e
 		return jupyterRun(name, run, src, files)
 	}
 	nb, _ := notebooks.Parse(run.Started.Notebook, src)
+	manifest := result.Manifest(nb, run)
 	doc := source(nb)
 	doc.Name, doc.Status = name, string(run.Status())
-	texts := render.NewTexts(nb, run)
-	setParams(doc, texts.Params(run))
+	names, book := safe.NewNames(run.Started.Paths), safe.NewRuleBook(nb)
+	setParams(doc, manifest.Parameters)
 	at := map[string]*diff.Cell{}
 	for i := range doc.Cells {
 		if c := &doc.Cells[i]; c.Kind == diff.Code {
 			at[c.Label] = c
 		}
 	}
-	manifest := render.Manifest(nb, run)
 	steps := result.StepsOf(&manifest)
 	run = render.Shown(run)
 	for i := range run.Steps {
@@ -43,12 +44,13 @@ func Run(name string, run *runs.Run, src []byte, files fs.FS) (*diff.Document, e
 		if c == nil {
 			return nil, fmt.Errorf("the journal of %s has a step %q that its notebook has not", name, rec.Planned.ID)
 		}
-		clean, err := texts.Step(rec.Planned.ID)
+		rules, err := book.Of(nb.Step(rec.Planned.ID))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: step %q: %w", name, rec.Planned.ID, err)
 		}
+		clean := safe.Cleaner{Names: names, Rules: rules}
 		setResult(c, steps[rec.Planned.ID])
-		if err := (reading{files, clean}).step(c, rec); err != nil {
+		if err := (reading{files, func(raw []byte) string { return safe.Clean(raw, clean.Line) }}).step(c, rec); err != nil {
 			return nil, fmt.Errorf("%s: step %q: %w", name, rec.Planned.ID, err)
 		}
 	}

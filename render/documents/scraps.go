@@ -12,6 +12,7 @@ import (
 	"markmill/notebooks/diff"
 	"markmill/notebooks/ipynb"
 	"markmill/render"
+	"markmill/render/result"
 	"markmill/runs"
 	"markmill/runs/scrapbook"
 )
@@ -86,7 +87,7 @@ func ScrapsOf(name string, src []byte) (*Recorded, error) {
 func RunScraps(name string, run *runs.Run) *Recorded {
 	r := &Recorded{Name: name, Run: string(run.ID), Status: string(run.Status())}
 	for _, p := range run.Contract.Parameters {
-		r.Params = append(r.Params, diff.Param{Name: p.Name, Value: render.ShownValue(p)})
+		r.Params = append(r.Params, diff.Param{Name: p.Name, Value: result.ShownValue(p, nil)})
 	}
 	for i := range run.Steps {
 		for _, s := range run.Steps[i].Scraps {

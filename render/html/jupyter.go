@@ -11,7 +11,6 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
-	"markmill/render"
 	"markmill/render/plain"
 	"markmill/render/result"
 )
@@ -207,7 +206,7 @@ func (p *jupyterPage) codeCell(c *ipynb.Cell, i int, last *int) {
 		w.put("%s", code)
 	}
 	for _, b := range broke {
-		w.put(`<div class="warn">%s</div>`, p.sentence(render.ReasonMarkdown(b)))
+		w.put(`<div class="warn">%s</div>`, p.sentence(result.ReasonMarkdown(b)))
 	}
 	if m := p.outputs(c); m != "" {
 		w.put(`<div class="result">%s</div>`, m)
@@ -341,8 +340,8 @@ func (p *jupyterPage) manifestRows(w *writer) {
 		return
 	}
 	if m.Format >= 2 {
-		w.put(`<tr><th>Tests</th><td>%s</td></tr>`, cleanLine(strings.TrimPrefix(render.TestsWords(m), "tests: ")))
-		w.put(`<tr><th>Change</th><td>%s</td></tr>`, cleanLine(render.ChangedWords(m)))
+		w.put(`<tr><th>Tests</th><td>%s</td></tr>`, cleanLine(strings.TrimPrefix(result.TestsWords(m), "tests: ")))
+		w.put(`<tr><th>Change</th><td>%s</td></tr>`, cleanLine(result.ChangedWords(m)))
 	}
 	if len(m.Parameters) > 0 {
 		w.put(`<tr><th>Parameters</th><td><table class="list">`)

@@ -11,7 +11,6 @@ import (
 	"github.com/yuin/goldmark/text"
 
 	"markmill/notebooks"
-	"markmill/render"
 	"markmill/render/plain"
 	"markmill/render/result"
 )
@@ -220,7 +219,7 @@ func (p *notebookPage) step(s *notebooks.Step) {
 		w.put(`<p class="warn">What stands here was edited after the run.</p>`)
 	}
 	for _, b := range res.broke {
-		w.put(`<div class="warn">%s</div>`, p.sentence(render.ReasonMarkdown(b)))
+		w.put(`<div class="warn">%s</div>`, p.sentence(result.ReasonMarkdown(b)))
 	}
 	if res.shown != "" {
 		w.put(`<div class="result">%s</div>`, res.shown)

@@ -5,8 +5,8 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
-	"markmill/render"
 	"markmill/render/plain"
+	"markmill/render/result"
 )
 
 // verdict is a status in words and the state whose colours it has.
@@ -69,7 +69,7 @@ func (p *page) reasons(m *notebooks.Manifest) markup {
 			break
 		}
 		b := &m.Blockers[i]
-		w.put(`<li>%s`, p.sentence(render.ReasonMarkdown(b)))
+		w.put(`<li>%s`, p.sentence(result.ReasonMarkdown(b)))
 		if b.Fix != "" {
 			w.put(`<p class="dim">To mend it: %s.</p>`, cleanLine(b.Fix))
 		}

@@ -53,6 +53,19 @@ func Of(rec runs.StepRecord) notebooks.ManifestStep {
 	return s
 }
 
+// Hides says that the output notebook has no place for the output of a step with these tags.
+func Hides(tags []string) bool {
+	return slices.Contains(tags, notebooks.TagVolatile) || slices.Contains(tags, notebooks.TagHideOutput)
+}
+
+// Reached says that there is something to say of a step: it ran, or it was skipped for a reason.
+func Reached(rec runs.StepRecord) bool {
+	if f := rec.Finished; f != nil {
+		return f.Status != runs.StepPending
+	}
+	return rec.Step != nil || rec.Planned.Action == runs.ActionSkip
+}
+
 // Steps returns what became of each step of an output notebook, by the step's id. It is empty without a manifest.
 func Steps(out notebooks.Stripped) map[notebooks.StepID]*notebooks.ManifestStep {
 	if out.Manifest != nil && out.Manifest.Format < 2 {

@@ -32,6 +32,22 @@ func StatusMark(status string) string {
 	}
 }
 
+// RunMark is the sign of a run's status.
+func RunMark(s runs.Status) string {
+	switch s {
+	case runs.Pass:
+		return "✓"
+	case runs.Fail:
+		return "✗"
+	case runs.Blocked:
+		return "⊘"
+	case runs.Partial:
+		return "◐"
+	default:
+		return "…"
+	}
+}
+
 // Words says how a step ended, without a time or anything else that varies between runs.
 func Words(s *notebooks.ManifestStep) (words []string) {
 	status := runs.StepStatus(s.Status)

@@ -15,6 +15,7 @@ import (
 	"markmill/notebooks/percent"
 	"markmill/render"
 	"markmill/render/documents"
+	"markmill/render/result"
 )
 
 // Tree is the files of one side, as engine/worktree has them. Paths are slash-separated and count from the top; "" is
@@ -162,7 +163,7 @@ func (b *book) look() *book {
 		b.front = &nb.Front
 	}
 	switch {
-	case m != nil && m.Status != render.StatusPrepared || m == nil && len(b.stripped.Regions)+len(b.stripped.Problems) > 0:
+	case m != nil && m.Status != result.StatusPrepared || m == nil && len(b.stripped.Regions)+len(b.stripped.Problems) > 0:
 		b.kind = KindOutput
 	case nb != nil && len(nb.Steps)+len(nb.Declared) > 0:
 		b.kind = KindSource

@@ -14,6 +14,7 @@ import (
 	"markmill/render"
 	"markmill/render/plain"
 	"markmill/render/result"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -114,7 +115,7 @@ func (p Page) verdict(out *sheet) {
 	} else if status == "" {
 		out.printf("%s\n", paint("○ never run", yellow, p.Color))
 	} else {
-		out.printf("%s\n", paint(render.Mark(status)+" "+shown(p.Doc.Status), statusColor(status), p.Color))
+		out.printf("%s\n", paint(result.RunMark(status)+" "+shown(p.Doc.Status), statusColor(status), p.Color))
 	}
 	facts := []string{title}
 	if p.Run != nil {
@@ -338,7 +339,7 @@ func (p Page) scraps(out *sheet, scraps []diff.Scrap) {
 	}
 	var tables []named
 	for _, s := range scraps {
-		if rows, ok := render.TableRows(s.Value); ok && s.File == "" {
+		if rows, ok := safe.TableRows(s.Value); ok && s.File == "" {
 			tables = append(tables, named{s.Name, rows})
 			continue
 		}

@@ -95,7 +95,7 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 		fact("approval", render.ApprovalWords(run))
 	}
 	for _, v := range run.Contract.Parameters {
-		fact("-p "+shown(v.Name), string(render.ShownValue(v))+" ("+v.From+")")
+		fact("-p "+shown(v.Name), string(result.ShownValue(v, nil))+" ("+v.From+")")
 	}
 	p.table(&facts, "")
 	p.narrowed(run.Contract.Narrowed)

@@ -1,4 +1,4 @@
-package render
+package result
 
 import (
 	"fmt"
@@ -8,18 +8,24 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
-	"markmill/render/result"
+	"markmill/render/safe"
 	"markmill/runs"
 )
+
+// MaxValue bounds the JSON of a value that is shown, in bytes.
+const MaxValue = 4 << 10
+
+// StatusPrepared is the status in the manifest of a notebook that was prepared and not run.
+const StatusPrepared = "prepared"
 
 // Manifest is the result of a run as its output notebook has it. nb is the notebook that ran. What varies from one run
 // to the next is not in it.
 func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
-	names := newPathNames(run.Started.Paths)
-	say := func(words string) string { return plain.Escape(names.replace(words)) }
+	names := safe.NewNames(run.Started.Paths)
+	say := func(words string) string { return plain.Escape(names.Replace(words)) }
 	m := notebooks.Manifest{
 		Format: notebooks.ManifestFormat, SourcePath: run.Started.SourcePath, Status: string(run.Status()), Partial: partialWords(run),
-		Blockers: manifestBlockers(run, say), Steps: manifestSteps(nb, run, say), Parameters: manifestParams(run.Contract.Parameters, names),
+		Blockers: manifestBlockers(run, say), Steps: manifestSteps(nb, run, say), Parameters: Params(run.Contract.Parameters, names),
 		Scraps: manifestScraps(run, names), Contract: manifestContract(run), Judges: manifestJudges(run), ReportMode: run.ReportMode(),
 	}
 	if n := len(m.Scraps) - notebooks.MaxManifestScraps; n > 0 {
@@ -30,7 +36,7 @@ func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 }
 
 // signatureOf is the signature that a run's record has of the manifest of an output notebook.
-func signatureOf(name string, run *runs.Run) string {
+func SignatureOf(name string, run *runs.Run) string {
 	if run.Completed == nil {
 		return ""
 	}
@@ -92,7 +98,7 @@ func manifestSteps(nb *notebooks.Notebook, run *runs.Run, say func(string) strin
 		}
 	}
 	for _, rec := range run.Steps {
-		s := result.Of(rec)
+		s := Of(rec)
 		s.Broke = broke[s.ID]
 		if step := nb.Step(s.ID); step != nil {
 			s.Weakened = weakened(nb, step, s.Tags)
@@ -133,10 +139,10 @@ func weakened(nb *notebooks.Notebook, s *notebooks.Step, tags []string) []string
 }
 
 // manifestScraps are the scalars among the scraps of a run.
-func manifestScraps(run *runs.Run, names pathNames) []notebooks.ManifestScrap {
+func manifestScraps(run *runs.Run, names safe.Names) []notebooks.ManifestScrap {
 	var out []notebooks.ManifestScrap
 	for _, s := range run.Scraps() {
-		value := codec.Raw(names.replace(string(s.Value)))
+		value := codec.Raw(names.Replace(string(s.Value)))
 		if s.File != "" || len(value) > notebooks.MaxManifestScrap || !scalar(value) {
 			continue
 		}
@@ -159,7 +165,7 @@ func manifestChanges(run *runs.Run) ([]notebooks.ManifestChange, int) {
 	}
 	varies := map[notebooks.StepID]bool{}
 	for _, s := range run.Steps {
-		varies[s.Planned.ID] = hasTag(s.Planned, notebooks.TagVolatile)
+		varies[s.Planned.ID] = slices.Contains(s.Planned.Tags, notebooks.TagVolatile)
 	}
 	list := []notebooks.ManifestChange{}
 	for _, f := range d.Files {
@@ -226,4 +232,27 @@ func approvedBy(run *runs.Run) string {
 		return words + ", who also asked for the run"
 	}
 	return words + ", who is not the requester"
+}
+
+// ShownValue is the JSON of a value that may be shown: secrets are masked, long values bounded, paths of this machine
+// named.
+func ShownValue(p runs.ParamData, names safe.Names) codec.Raw {
+	switch {
+	case p.Type == string(notebooks.TypeSecret):
+		return codec.Raw(`"***"`)
+	case len(p.Value) == 0:
+		return codec.Raw("null")
+	case len(p.Value) > MaxValue:
+		return codec.Raw(fmt.Sprintf(`"… %s"`, plain.Counted(len(p.Value), "byte")))
+	}
+	return codec.Raw(names.Replace(string(p.Value)))
+}
+
+// Params are the parameters of a run as its manifest has them.
+func Params(params []runs.ParamData, names safe.Names) []notebooks.ManifestParam {
+	out := make([]notebooks.ManifestParam, len(params))
+	for i, p := range params {
+		out[i] = notebooks.ManifestParam{Name: p.Name, Value: ShownValue(p, names), Given: p.Given}
+	}
+	return out
 }

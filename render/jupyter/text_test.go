@@ -1,4 +1,4 @@
-package render
+package jupyter
 
 import (
 	"strings"
@@ -61,7 +61,7 @@ at <address>
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(JupyterText(nb)); got != want {
+	if got := string(Text(nb)); got != want {
 		t.Errorf("got\n%s", got)
 	}
 	// What a run of the same cells changes without saying anything new does not show.
@@ -71,7 +71,7 @@ at <address>
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(JupyterText(nb)); got != want {
+	if got := string(Text(nb)); got != want {
 		t.Errorf("noise shows:\n%s", got)
 	}
 }
