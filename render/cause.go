@@ -74,7 +74,8 @@ func Causes(run *runs.Run, nb *notebooks.Notebook, files fs.FS) (*Cause, []Conse
 		case s.Planned.ID == first.Step:
 			behind = true
 			c.of(s, nb, files)
-		case behind && s.Planned.Action != runs.ActionSkip && (s.Status() == runs.StepSkipped || s.Status() == runs.StepPending):
+		case behind && s.Planned.Action != runs.ActionSkip &&
+			(s.Status() == runs.StepSkipped || s.Status() == runs.StepPending):
 			_, words := result.Verdict(*s)
 			led = append(led, Consequence{stepSkipped, s.Planned.ID, words})
 		}
@@ -155,7 +156,8 @@ func FailureText(files fs.FS, f *runs.StepFinishedData) (text, file string, cut 
 	if raised != "" {
 		if i := strings.LastIndex(stderr, raised); i >= 0 { // what was printed before is not why
 			stderr, more = stderr[i:], false
-		} else if !strings.Contains(stderr, raised[strings.LastIndexByte(raised, '\n')+1:]) { // its author's own hook has printed otherwise, or nothing
+			// its author's own hook has printed otherwise, or nothing
+		} else if !strings.Contains(stderr, raised[strings.LastIndexByte(raised, '\n')+1:]) {
 			return raised, f.Result, false
 		}
 	}

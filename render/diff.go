@@ -76,7 +76,8 @@ func quiet(text string) string {
 				b.WriteString(apart)
 			}
 		case '-':
-			if i > 1 && rest != "" && rest[0] >= '0' && rest[0] <= '9' && (strings.EqualFold(text[i-2:i], "gh") || text[i-1] >= 'A' && text[i-1] <= 'Z') {
+			if i > 1 && rest != "" && rest[0] >= '0' && rest[0] <= '9' &&
+				(strings.EqualFold(text[i-2:i], "gh") || text[i-1] >= 'A' && text[i-1] <= 'Z') {
 				b.WriteString(apart) // GH-1, and the keys of trackers
 			}
 		}
@@ -129,7 +130,8 @@ func (c *Comment) Bytes() []byte {
 			parts = append(parts, fmt.Sprintf("the text of %s of %s", plain.Counted(n, "entry"), section))
 		}
 	}
-	return fmt.Appendf(bytes.Clone(c.b.Bytes()), "\n… left out, because a comment is bounded: %s. %s.\n", strings.ReplaceAll(strings.Join(parts, ", "), "entrys", "entries"), c.whole)
+	return fmt.Appendf(bytes.Clone(c.b.Bytes()), "\n… left out, because a comment is bounded: %s. %s.\n",
+		strings.ReplaceAll(strings.Join(parts, ", "), "entrys", "entries"), c.whole)
 }
 
 // Diff appends what a comparison tells, of at most so many bytes.

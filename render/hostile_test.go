@@ -66,13 +66,17 @@ func drawRun(t *rapid.T, nb *notebooks.Notebook) *dir {
 	d := newDir(nb)
 	nb.Front.MaxOutput = int64(rapid.SampledFrom([]int{0, 64, 1000}).Draw(t, "max output"))
 	for i := range d.run.Steps {
-		status := rapid.SampledFrom([]runs.StepStatus{runs.StepPassed, runs.StepFailed, runs.StepTimeout, runs.StepAllowed, runs.StepSkipped}).Draw(t, "status")
+		status := rapid.SampledFrom([]runs.StepStatus{runs.StepPassed, runs.StepFailed, runs.StepTimeout, runs.StepAllowed,
+			runs.StepSkipped}).Draw(t, "status")
 		rec := d.ends(i, status, rapid.IntRange(0, 255).Draw(t, "exit"), hostileText(t, "stdout"), hostileText(t, "stderr"))
-		rec.Planned.Tags = rapid.SliceOfN(rapid.SampledFrom([]string{"test", "volatile", "hide-output", "allow-failure"}), 0, 1).Draw(t, "tags")
+		rec.Planned.Tags = rapid.SliceOfN(rapid.SampledFrom([]string{"test", "volatile", "hide-output", "allow-failure"}),
+			0, 1).Draw(t, "tags")
 		rec.Finished.Reason = hostileText(t, "reason")
 		if rapid.Bool().Draw(t, "rich") {
-			rec.Finished.Error = &runs.ErrorData{Name: hostileText(t, "error"), Value: hostileText(t, "value"), Traceback: hostileText(t, "traceback")}
-			page := d.file(rec.Step.Dir+"/q.html", rapid.SampledFrom([]string{"<b>", "<table><tr><th>", "<table><td colspan=3>", "<p>"}).Draw(t, "element")+hostileText(t, "html"))
+			rec.Finished.Error = &runs.ErrorData{Name: hostileText(t, "error"), Value: hostileText(t, "value"),
+				Traceback: hostileText(t, "traceback")}
+			page := d.file(rec.Step.Dir+"/q.html", rapid.SampledFrom([]string{"<b>", "<table><tr><th>",
+				"<table><td colspan=3>", "<p>"}).Draw(t, "element")+hostileText(t, "html"))
 			words := d.file(rec.Step.Dir+"/q.md", hostileText(t, "markdown"))
 			rec.Finished.Displays = []runs.DisplayData{
 				{MIME: "text/markdown", File: words.File, Bytes: words.Bytes, Digest: "sha256:4", Alt: hostileText(t, "words")},
@@ -225,7 +229,8 @@ func TestBoundedWhateverTheNumber(t *testing.T) {
 			runs.DisplayData{MIME: "image/png", File: "p.png", Digest: runs.Digest(fmt.Sprint(i))},
 			runs.DisplayData{MIME: "text/html", File: "p.html", Alt: strings.Repeat("z", 1000)})
 		many.Finished.Displays = append(many.Finished.Displays, runs.DisplayData{MIME: "application/pdf", File: "p.pdf"})
-		rec.Scraps = append(rec.Scraps, runs.ScrapData{Name: fmt.Sprint("s", i), Type: runs.ScrapJSON, Value: codec.Raw(strings.Repeat("[", 500) + strings.Repeat("]", 500))})
+		rec.Scraps = append(rec.Scraps, runs.ScrapData{Name: fmt.Sprint("s", i), Type: runs.ScrapJSON,
+			Value: codec.Raw(strings.Repeat("[", 500) + strings.Repeat("]", 500))})
 	}
 	d.changes(rec, fixPatch+strings.Repeat("+line\n", 1<<20), runs.ChangedFile{Path: "x", Added: 1 << 20})
 	out, err := Output(runs.OutputFile, nb, d.run, d)

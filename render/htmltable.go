@@ -231,7 +231,8 @@ func holdsMore(n *html.Node, depth int) bool {
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch c.DataAtom {
-		case atom.Table, atom.Img, atom.Svg, atom.Script, atom.Canvas, atom.Iframe, atom.Input, atom.Button, atom.Select, atom.Video, atom.Audio:
+		case atom.Table, atom.Img, atom.Svg, atom.Script, atom.Canvas, atom.Iframe, atom.Input, atom.Button, atom.Select,
+			atom.Video, atom.Audio:
 			return true
 		}
 		if holdsMore(c, depth+1) {

@@ -59,7 +59,8 @@ func AsMarkdown(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
 	}
 	out, err := cellsAs(nb, "", "", cells)
 	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindSyntax, File: nb.Name, Line: 1, Msg: "it cannot be written as Markdown: " + err.Error(),
+		return nil, &notebooks.Error{Kind: notebooks.KindSyntax, File: nb.Name, Line: 1,
+			Msg:  "it cannot be written as Markdown: " + err.Error(),
 			Hint: "give an OUTPUT that ends in .ipynb"}
 	}
 	return out, nil

@@ -18,14 +18,16 @@ func jupyterOf(t *testing.T, cells ...string) *notebooks.Notebook {
 	var list []map[string]any
 	for i, c := range cells {
 		kind, source, _ := strings.Cut(c, ":")
-		cell := map[string]any{"cell_type": kind, "id": fmt.Sprintf("cell-%c", 'a'+i), "metadata": map[string]any{}, "source": source}
+		cell := map[string]any{"cell_type": kind, "id": fmt.Sprintf("cell-%c", 'a'+i), "metadata": map[string]any{},
+			"source": source}
 		if kind == "code" {
 			cell["outputs"], cell["execution_count"] = []any{}, nil
 		}
 		list = append(list, cell)
 	}
 	src, err := codec.Marshal(map[string]any{"nbformat": 4, "nbformat_minor": 5, "cells": list,
-		"metadata": map[string]any{"kernelspec": map[string]any{"name": "python3", "display_name": "Python 3", "language": "python"}}})
+		"metadata": map[string]any{"kernelspec": map[string]any{"name": "python3", "display_name": "Python 3",
+			"language": "python"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

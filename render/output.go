@@ -83,7 +83,8 @@ func withoutBlocks(run *runs.Run, own, markdown *notebooks.Notebook) *runs.Run {
 }
 
 // stepRegions returns the regions of the steps, in the order of the notebook.
-func stepRegions(nb *notebooks.Notebook, run *runs.Run, m *notebooks.Manifest, files fs.FS, names safe.Names) ([]notebooks.Region, error) {
+func stepRegions(nb *notebooks.Notebook, run *runs.Run, m *notebooks.Manifest, files fs.FS,
+	names safe.Names) ([]notebooks.Region, error) {
 	limit := outputBytes
 	if nb.Front.MaxOutput > 0 {
 		limit = int(nb.Front.MaxOutput)
@@ -106,7 +107,8 @@ func stepRegions(nb *notebooks.Notebook, run *runs.Run, m *notebooks.Manifest, f
 		if err != nil {
 			return nil, fmt.Errorf("render: step %q: %w", step.ID, err)
 		}
-		r := region{files: files, rec: rec, clean: &safe.Cleaner{Names: names, Rules: rules}, limit: limit, left: limit, output: nb.OutputOf(step)}
+		r := region{files: files, rec: rec, clean: &safe.Cleaner{Names: names, Rules: rules}, limit: limit, left: limit,
+			output: nb.OutputOf(step)}
 		for _, b := range m.Blockers {
 			if b.Step == step.ID && b.Rule != "" && b.Rule != notebooks.TagNoChange {
 				r.broke = append(r.broke, b)

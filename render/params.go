@@ -20,7 +20,8 @@ const ParametersRegion = "injected-parameters"
 // Prepared returns the source with the values that a run would inject, each shown after the block that declares it:
 // what --prepare-only writes, in the form that is asked for. given are the values that were given; output is the path
 // of OUTPUT as the notebook names it, see OutputPath, or nil; report folds the code.
-func Prepared(form notebooks.Form, nb *notebooks.Notebook, params []runs.ParamData, given []notebooks.Bound, output any, report bool) ([]byte, error) {
+func Prepared(form notebooks.Form, nb *notebooks.Notebook, params []runs.ParamData, given []notebooks.Bound,
+	output any, report bool) ([]byte, error) {
 	if form == ipynb.Form {
 		return jupyter.Prepared(nb, params, given, output, report)
 	}
@@ -33,7 +34,8 @@ func Prepared(form notebooks.Form, nb *notebooks.Notebook, params []runs.ParamDa
 		return nil, err
 	}
 	return notebooks.Splice(nb.Source, regions, notebooks.Manifest{
-		Format: notebooks.ManifestFormat, Status: result.StatusPrepared, Parameters: result.Params(params, nil), ReportMode: report,
+		Format: notebooks.ManifestFormat, Status: result.StatusPrepared, Parameters: result.Params(params, nil),
+		ReportMode: report,
 	}), nil
 }
 
@@ -69,7 +71,8 @@ func parameterRegions(nb *notebooks.Notebook, params []runs.ParamData, names saf
 // plainKey is a name as a YAML key: as it is where it is a plain word, else as its JSON.
 func plainKey(name string, quoted []byte) string {
 	for i := 0; i < len(name); i++ {
-		if c := name[i]; !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || i > 0 && (c >= '0' && c <= '9' || c == '-')) {
+		if c := name[i]; !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || i > 0 &&
+			(c >= '0' && c <= '9' || c == '-')) {
 			return plain.EscapeJSON(string(quoted))
 		}
 	}

@@ -217,7 +217,8 @@ func (r *region) diff() error {
 	}
 	safe.WriteExcerpt(&r.rest, "diff {.diff}", e, r.rec.Patch.Patch, r.rec.Patch.Digest)
 	if escaped {
-		fmt.Fprintf(&r.rest, "Hidden characters are shown escaped; to the byte: %s\n\n", safe.CodeSpan(plain.Escape(r.rec.Patch.Patch)))
+		fmt.Fprintf(&r.rest, "Hidden characters are shown escaped; to the byte: %s\n\n",
+			safe.CodeSpan(plain.Escape(r.rec.Patch.Patch)))
 	}
 	return nil
 }

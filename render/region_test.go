@@ -10,14 +10,19 @@ import (
 
 func TestHTMLTables(t *testing.T) {
 	for _, c := range []struct{ name, html, want string }{
-		{"a DataFrame", `<div><style scoped>td {}</style><table border="1" class="dataframe"><thead><tr><th></th><th>a</th></tr></thead><tbody><tr><th>0</th><td>1|2</td></tr></tbody></table><p>1 rows × 1 columns</p></div>`,
+		{"a DataFrame", `<div><style scoped>td {}</style><table border="1" class="dataframe"><thead><tr><th></th>` +
+			`<th>a</th></tr></thead><tbody><tr><th>0</th><td>1|2</td></tr></tbody></table><p>1 rows × 1 columns</p></div>`,
 			"|  | a |\n| --- | --- |\n| 0 | 1\\|2 |\n\n1 rows × 1 columns\n"},
-		{"headings over several columns", `<table><thead><tr><th colspan="2">x</th></tr><tr><th>a</th><th>b</th></tr></thead><tr><td>1</td><td>2</td></tr></table>`,
+		{"headings over several columns",
+			`<table><thead><tr><th colspan="2">x</th></tr><tr><th>a</th><th>b</th></tr></thead><tr><td>1</td><td>2</td>` +
+				`</tr></table>`,
 			"| x / a | x / b |\n| --- | --- |\n| 1 | 2 |\n"},
-		{"rows that a cell covers", `<table><tr><th>a</th><th>b</th></tr><tr><td rowspan="2">1</td><td>2</td></tr><tr><td>3</td></tr></table>`,
+		{"rows that a cell covers",
+			`<table><tr><th>a</th><th>b</th></tr><tr><td rowspan="2">1</td><td>2</td></tr><tr><td>3</td></tr></table>`,
 			"| a | b |\n| --- | --- |\n| 1 | 2 |\n|  | 3 |\n"},
 		{"without headings", `<table><tr><td>1</td></tr></table>`, "|  |\n| --- |\n| 1 |\n"},
-		{"what breaks out", "<table><tr><td><b>x</b>&lt;script&gt;\n|\n</td></tr></table>", "|  |\n| --- |\n| x\\<script\\> \\| |\n"},
+		{"what breaks out", "<table><tr><td><b>x</b>&lt;script&gt;\n|\n</td></tr></table>",
+			"|  |\n| --- |\n| x\\<script\\> \\| |\n"},
 		{"no table", `<b>x</b>`, ""},
 		{"a script beside it", `<table><tr><td>1</td></tr></table><script>x()</script>`, ""},
 		{"a picture in a cell", `<table><tr><td><img src="x"></td></tr></table>`, ""},

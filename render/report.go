@@ -111,7 +111,8 @@ func (r *report) parameters() {
 	}
 	r.printf("## Parameters\n\n| name | type | value | from |\n| --- | --- | --- | --- |\n")
 	for _, p := range r.run.Contract.Parameters {
-		r.printf("| %s | %s | %s | %s |\n", r.cell(p.Name), r.text(p.Type), r.cell(string(result.ShownValue(p, nil))), r.text(p.From))
+		r.printf("| %s | %s | %s | %s |\n", r.cell(p.Name), r.text(p.Type), r.cell(string(result.ShownValue(p, nil))),
+			r.text(p.From))
 	}
 	r.printf("\n")
 }
@@ -153,7 +154,8 @@ func (r *report) tests() {
 		r.printf("No step has the tag %s: nothing was tested.\n\n", safe.CodeSpan(notebooks.TagTest))
 	default:
 		for _, s := range v.Steps {
-			r.printf("- %s %s: exit %d, %s", result.StatusMark(string(s.Status)), r.code(string(s.Step)), s.Exit, Duration(time.Duration(s.DurationNS)))
+			r.printf("- %s %s: exit %d, %s", result.StatusMark(string(s.Status)), r.code(string(s.Step)), s.Exit,
+				Duration(time.Duration(s.DurationNS)))
 			if s.Tests != nil {
 				r.printf(", %s (%s)", result.TestWords(s.Tests.Passed, s.Tests.Failed, s.Tests.Skipped), r.text(s.Tests.Runner))
 			}

@@ -64,7 +64,8 @@ func (r *region) display(d runs.DisplayData) error {
 	}
 	switch readable := d.MIME != "text/html" && (strings.HasPrefix(d.MIME, "text/") || d.MIME == "application/json"); {
 	case readable && d.File != "":
-		shown, err := r.stream(&r.Buffer, "text {.result}", runs.StreamData{File: d.File, Bytes: d.Bytes, Digest: d.Digest}, room)
+		shown, err := r.stream(&r.Buffer, "text {.result}", runs.StreamData{File: d.File, Bytes: d.Bytes, Digest: d.Digest},
+			room)
 		if err != nil {
 			return err
 		}

@@ -109,5 +109,6 @@ func isProse(text string, top bool) bool {
 		before = "words\n\n"
 	}
 	nb, err := notebooks.Parse("text.md", []byte(before+text+"\n\n```bash {.step}\n```\n"))
-	return err == nil && len(nb.Steps) == 1 && nb.Steps[0].Fence.Start > len(text) && len(nb.Declared) == 0 && !strings.Contains(text, "<!-- markmill:")
+	return err == nil && len(nb.Steps) == 1 && nb.Steps[0].Fence.Start > len(text) && len(nb.Declared) == 0 &&
+		!strings.Contains(text, "<!-- markmill:")
 }

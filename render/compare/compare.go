@@ -89,7 +89,8 @@ func Compare(nb *notebooks.Notebook, run *runs.Run, stored, now Output, o Option
 	for _, s := range stored.Steps {
 		if !known[s.ID] && !o.Marked {
 			a := mask(&s, o.Rules)
-			out = append(out, Result{Step: s.ID, Verdict: Different, Words: "the notebook has no such step any more", Diff: o.diff(s.ID, a, nil)})
+			out = append(out, Result{Step: s.ID, Verdict: Different, Words: "the notebook has no such step any more",
+				Diff: o.diff(s.ID, a, nil)})
 		}
 	}
 	return out, nil
@@ -99,7 +100,8 @@ func Compare(nb *notebooks.Notebook, run *runs.Run, stored, now Output, o Option
 func (o Options) rules(nb *notebooks.Notebook, s *notebooks.Step) (safe.Rules, error) {
 	own, err := safe.NewRuleBook(nb).Of(s)
 	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: s.Line, Step: s.ID, Msg: err.Error(), Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: s.Line, Step: s.ID, Msg: err.Error(),
+			Err: err}
 	}
 	return append(slices.Clip(own), o.Rules...), nil
 }
@@ -137,7 +139,9 @@ func maskedBy(a, b []string) []string {
 			list = append(list, notebooks.Normalize{Name: name})
 		}
 		rules, err := safe.NewRules(list)
-		return err == nil && slices.EqualFunc(a, b, func(x, y string) bool { return x == y || rules.Line(x) == rules.Line(y) })
+		return err == nil && slices.EqualFunc(a, b, func(x, y string) bool {
+			return x == y || rules.Line(x) == rules.Line(y)
+		})
 	}
 	all := safe.NormalizeNames()
 	for _, name := range all {

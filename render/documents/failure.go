@@ -11,7 +11,8 @@ const tracebackHead = "Traceback (most recent call last)"
 var (
 	raisedWords = lazyregexp.New(`^([\pL_][\pL\pN_.]*)(?:: ?(.*))?$`)
 	ruledHead   = lazyregexp.New(`^([\pL_][\pL\pN_.]*) +Traceback \(most recent call last\)$`)
-	chainWords  = lazyregexp.New(`^(?:During handling of the above exception, another exception occurred|The above exception was the direct cause of the following exception):$`)
+	chainWords  = lazyregexp.New(`^(?:During handling of the above exception, another exception occurred|The above ` +
+		`exception was the direct cause of the following exception):$`)
 )
 
 // exception is what a block of errors tells of an exception.

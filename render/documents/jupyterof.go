@@ -25,7 +25,8 @@ func JupyterOf(name string, src []byte, files Files) ([]byte, []Missing, error) 
 		return nil, nil, got.Problems
 	}
 	if got.Manifest == nil {
-		return nil, nil, notebooks.ErrorList{{Kind: notebooks.KindRegion, File: name, Msg: "is no output notebook: it has no manifest"}}
+		return nil, nil, notebooks.ErrorList{{Kind: notebooks.KindRegion, File: name,
+			Msg: "is no output notebook: it has no manifest"}}
 	}
 	nb, err := notebooks.Parse(name, got.Source)
 	if err != nil {
@@ -163,7 +164,8 @@ func (r *cellReader) told(text string) {
 		return
 	case strings.HasPrefix(text, "Result ("), strings.HasPrefix(text, "Picture ("):
 		r.missing.add("results that are files of the record", r.step)
-	case strings.HasPrefix(text, "… "), strings.HasPrefix(text, "Output not kept"), strings.HasPrefix(text, "Output hidden"):
+	case strings.HasPrefix(text, "… "), strings.HasPrefix(text, "Output not kept"),
+		strings.HasPrefix(text, "Output hidden"):
 		r.missing.add("output", r.step)
 	}
 	r.cell.Markdown(text)
@@ -247,7 +249,8 @@ func (r *cellReader) glued() error {
 			Digest string `json:"digest"`
 			Elided string `json:"elided"`
 		}
-		if len(s.Value) > 0 && s.Value[0] == '{' && codec.Unmarshal(s.Value, &about) == nil && (about.Elided != "" || about.File != "" && about.Digest != "") {
+		if len(s.Value) > 0 && s.Value[0] == '{' && codec.Unmarshal(s.Value, &about) == nil &&
+			(about.Elided != "" || about.File != "" && about.Digest != "") {
 			r.missing.add("scraps that are files, or too long for a page,", r.step)
 		}
 		if err := r.cell.Scrap(s); err != nil {

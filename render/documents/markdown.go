@@ -136,10 +136,12 @@ func source(nb *notebooks.Notebook) *diff.Document {
 	var pieces []piece
 	add := func(span notebooks.Span, cell diff.Cell) { pieces = append(pieces, piece{span, cell}) }
 	if span := nb.Front.Span; span.End > span.Start {
-		add(span, diff.Cell{ID: "front matter", Kind: diff.Raw, Lang: "yaml", Source: string(nb.Source[span.Start:span.End]), Line: lineOf(nb, span.Start)})
+		add(span, diff.Cell{ID: "front matter", Kind: diff.Raw, Lang: "yaml",
+			Source: string(nb.Source[span.Start:span.End]), Line: lineOf(nb, span.Start)})
 	}
 	for i, span := range nb.Declared {
-		cell := diff.Cell{ID: "parameters", Kind: diff.Raw, Lang: "yaml", Source: inFence(string(nb.Source[span.Start:span.End])), Line: lineOf(nb, span.Start) + 1}
+		cell := diff.Cell{ID: "parameters", Kind: diff.Raw, Lang: "yaml",
+			Source: inFence(string(nb.Source[span.Start:span.End])), Line: lineOf(nb, span.Start) + 1}
 		if i > 0 {
 			cell.ID = fmt.Sprintf("parameters %d", i+1)
 		}
@@ -231,7 +233,8 @@ func param(p notebooks.Param) diff.Param {
 
 // stepCell is a step as its author wrote it.
 func stepCell(s *notebooks.Step) diff.Cell {
-	c := diff.Cell{Label: string(s.ID), Kind: diff.Code, Lang: s.Lang, Source: string(s.Code), Line: s.CodeLine, Tags: s.Tags}
+	c := diff.Cell{Label: string(s.ID), Kind: diff.Code, Lang: s.Lang, Source: string(s.Code), Line: s.CodeLine,
+		Tags: s.Tags}
 	if s.Explicit {
 		c.ID = string(s.ID)
 	}

@@ -251,7 +251,8 @@ func picture(alt, to string, files Files) diff.Output {
 			d.Bytes, d.Digest = data, notebooks.DigestOf(data)
 		}
 	}
-	return diff.Output{Name: diff.Display, Data: []diff.Datum{d}, Options: []diff.Field{{Name: "alt", Value: value(alt), Volatile: true}}}
+	words := diff.Field{Name: "alt", Value: value(alt), Volatile: true}
+	return diff.Output{Name: diff.Display, Data: []diff.Datum{d}, Options: []diff.Field{words}}
 }
 
 // pictureType is the media type of a picture by the name of its file.

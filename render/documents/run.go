@@ -112,7 +112,8 @@ func (r reading) step(c *diff.Cell, rec *runs.StepRecord) error {
 		if words == "" {
 			words = e.Name + ": " + e.Value
 		}
-		c.Outputs = append(c.Outputs, diff.Output{Name: diff.Stderr, Data: []diff.Datum{{MIME: "text/plain", Text: r.clean([]byte(words))}}})
+		c.Outputs = append(c.Outputs, diff.Output{Name: diff.Stderr,
+			Data: []diff.Datum{{MIME: "text/plain", Text: r.clean([]byte(words))}}})
 	}
 	c.Took = time.Duration(f.DurationNS)
 	return nil

@@ -63,7 +63,8 @@ func ScrapsOf(name string, src []byte) (*Recorded, error) {
 		if r.Status == "" { // a page whose end was cut off
 			r.Status = "unknown"
 		}
-		if region.ID == render.ParametersRegion || !bytes.Contains(region.Body, []byte("{.scraps}")) && !bytes.Contains(region.Body, []byte(render.ScrapComment)) {
+		if region.ID == render.ParametersRegion || !bytes.Contains(region.Body, []byte("{.scraps}")) &&
+			!bytes.Contains(region.Body, []byte(render.ScrapComment)) {
 			continue
 		}
 		for _, p := range parts(string(region.Body)) {
@@ -102,8 +103,8 @@ func (r *Recorded) Whole() bool {
 	return r.Gone == 0 && !slices.ContainsFunc(r.Scraps, func(s StepScrap) bool { return s.Type == Elided })
 }
 
-// Complete puts in what the notebook had no room for, out of the records of the runs that left it. Where they do not have the same, nobody
-// knows which of them this notebook is from, and the value stays out.
+// Complete puts in what the notebook had no room for, out of the records of the runs that left it. Where they do not
+// have the same, nobody knows which of them this notebook is from, and the value stays out.
 func (r *Recorded) Complete(records []*Recorded) {
 	if len(records) == 0 {
 		return
@@ -114,7 +115,8 @@ func (r *Recorded) Complete(records []*Recorded) {
 	}
 	for _, whole := range records[0].Scraps {
 		at, there := known[whole.Name]
-		if there && r.Scraps[at].Type != Elided || slices.ContainsFunc(records[1:], func(other *Recorded) bool { return !other.has(whole) }) {
+		if there && r.Scraps[at].Type != Elided || slices.ContainsFunc(records[1:],
+			func(other *Recorded) bool { return !other.has(whole) }) {
 			continue
 		}
 		if there {
@@ -235,7 +237,8 @@ func cellName(c *ipynb.Cell, place int) string {
 	return fmt.Sprintf("cell-%d", place+1)
 }
 
-// papermillData is what papermill notes of a run. The defaults are empty in its own notebooks, and given in those of some services.
+// papermillData is what papermill notes of a run. The defaults are empty in its own notebooks, and given in those of
+// some services.
 type papermillData struct {
 	Parameters codec.Raw `json:"parameters"`
 	Exception  bool      `json:"exception"`

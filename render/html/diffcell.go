@@ -28,7 +28,8 @@ func (p *diffPage) unchanged(w *writer, from, to int) {
 	w.put(`<details class="same"><summary>%s</summary>`, cleanLine(words))
 	for i := from; i < to; i++ {
 		c := &p.d.Cells[i]
-		w.put(`<div class="quiet" id="%s"><p class="dim"><code>%s</code></p>%s</div>`, p.ids[i], cleanLine(c.Label()), p.source(c.New))
+		w.put(`<div class="quiet" id="%s"><p class="dim"><code>%s</code></p>%s</div>`, p.ids[i], cleanLine(c.Label()),
+			p.source(c.New))
 	}
 	w.put("</details>\n")
 }
@@ -73,7 +74,8 @@ func (p *diffPage) cell(w *writer, i int) {
 	if parts.result != nil && parts.result.Turned == diff.Red {
 		turned = " red"
 	}
-	w.put(`<details class="step change %s%s" id="%s" open><summary><span class="sign">%s</span><a class="name" href="#%s">%s</a>`,
+	w.put(`<details class="step change %s%s" id="%s" open><summary><span class="sign">%s</span><a class="name" `+
+		`href="#%s">%s</a>`,
 		markup(st), turned, p.ids[i], sign, p.ids[i], cleanLine(label))
 	if ch.Renamed && ch.A != nil {
 		w.put(`<span class="opt">was %s</span>`, cleanLine(ch.A.Label))
@@ -83,7 +85,8 @@ func (p *diffPage) cell(w *writer, i int) {
 	}
 	w.put(`<span class="words">`)
 	if r := parts.result; r != nil {
-		w.put(`<span>%s → %s</span>`, cleanLine(diffview.Ended(r.Was, r.WasWords, r.WasTests)), cleanLine(diffview.Ended(r.Now, r.NowWords, r.NowTests)))
+		w.put(`<span>%s → %s</span>`, cleanLine(diffview.Ended(r.Was, r.WasWords, r.WasTests)),
+			cleanLine(diffview.Ended(r.Now, r.NowWords, r.NowTests)))
 	}
 	w.put("</span></summary>\n")
 	p.sourceChange(w, ch)
@@ -191,7 +194,8 @@ func (p *diffPage) scrapChanges(w *writer, list []diff.ScrapChange) {
 		if len(s.Values) > 0 {
 			w.put(`%s</td><td>%s`, plain.Counted(len(s.Values), "value"), number(s))
 			for _, v := range s.Values {
-				w.put(`</td></tr><tr><td class="dim">%s</td><td colspan="2"><code>%s</code> → <code>%s</code>`, cleanLine(v.At), cleanLine(bounded(string(v.Old))), cleanLine(bounded(string(v.New))))
+				w.put(`</td></tr><tr><td class="dim">%s</td><td colspan="2"><code>%s</code> → <code>%s</code>`, cleanLine(v.At),
+					cleanLine(bounded(string(v.Old))), cleanLine(bounded(string(v.New))))
 			}
 			w.put("</td></tr>")
 			continue
@@ -231,7 +235,8 @@ func number(s diff.ScrapChange) markup {
 
 // fileChange is the change of a change: each line has the mark of its own patch.
 func (p *diffPage) fileChange(w *writer, f *diff.FileChange) {
-	words := map[diff.What]string{diff.Added: "changed now, and not before", diff.Removed: "no longer changed", diff.Edited: "changed in another way"}[f.What]
+	words := map[diff.What]string{diff.Added: "changed now, and not before", diff.Removed: "no longer changed",
+		diff.Edited: "changed in another way"}[f.What]
 	w.put(`<details class="file" open><summary><code>%s</code> <span class="tag">%s</span>`, cleanLine(f.Path), words)
 	if f.Kind != nil {
 		w.put(` <span class="tag">%s → %s</span>`, cleanLine(f.Kind.Old), cleanLine(f.Kind.New))

@@ -31,7 +31,8 @@ func (p *diffPage) texts(t *diff.Text, old []string) markup {
 	at, shift := 0, 0 // lines of old that are written; how much further the new side's lines are
 	for k, h := range t.Hunks {
 		if p.budget.left <= least {
-			w.put(`<p class="cut">… %s not on this page: <code>markmill diff</code> shows all</p></div>`, plain.Counted(len(t.Hunks)-k, "more change"))
+			w.put(`<p class="cut">… %s not on this page: <code>markmill diff</code> shows all</p></div>`,
+				plain.Counted(len(t.Hunks)-k, "more change"))
 			return w.markup()
 		}
 		p.between(&w, old, at, min(h.A-1, len(old)), shift, k > 0, true)
@@ -112,7 +113,8 @@ func (p *diffPage) hunk(w *writer, h diff.Hunk) {
 	}
 	w.put("</div>")
 	if n > maxHunk {
-		w.put(`<p class="cut">… %s not on this page: <code>markmill diff</code> shows all</p>`, plain.Counted(n-maxHunk, "more line"))
+		w.put(`<p class="cut">… %s not on this page: <code>markmill diff</code> shows all</p>`,
+			plain.Counted(n-maxHunk, "more line"))
 	}
 }
 

@@ -40,9 +40,11 @@ func Jupyter(nb *ipynb.Notebook) []byte {
 	p.readRun()
 	p.write()
 	st, words := p.verdict()
-	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(st), verdictSign(st, words), words, cleanLine(p.title))
+	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(st),
+		verdictSign(st, words), words, cleanLine(p.title))
 	foot := sprintf("<footer>Made by Markmill of <code>%s</code></footer>\n", cleanLine(p.name))
-	return frame(p.title, bar, outlineOf(p.outline, plain.Counted(p.codeCells(), "code cell")), p.top()+p.body.markup()+foot, notebookKeys())
+	return frame(p.title, bar, outlineOf(p.outline, plain.Counted(p.codeCells(), "code cell")),
+		p.top()+p.body.markup()+foot, notebookKeys())
 }
 
 func (p *jupyterPage) readMetadata() {
@@ -89,7 +91,8 @@ func (p *jupyterPage) write() {
 		}
 		if c.Type == "markdown" {
 			src := []byte(strings.ToValidUTF8(c.Source, "\uFFFD"))
-			trees[i] = p.markdown.Parser().Parse(text.NewReader(src), parser.WithContext(parser.NewContext(parser.WithIDs(headingIDs{p.anchors}))))
+			trees[i] = p.markdown.Parser().Parse(text.NewReader(src),
+				parser.WithContext(parser.NewContext(parser.WithIDs(headingIDs{p.anchors}))))
 			p.findTitle(trees[i], src)
 		}
 	}
@@ -185,7 +188,8 @@ func (p *jupyterPage) codeCell(c *ipynb.Cell, i int, last *int) {
 	}
 	p.outline = append(p.outline, outlined{href: stepPrefix + label, words: label, state: st, sign: sign})
 	w := &p.body
-	w.put(`<details class="step %s" id="%s" open><summary><span class="sign">%s</span><a class="name" href="#%s">%s</a><span class="lang">%s</span>`,
+	w.put(`<details class="step %s" id="%s" open><summary><span class="sign">%s</span><a class="name" `+
+		`href="#%s">%s</a><span class="lang">%s</span>`,
 		markup(st), stepPrefix+label, sign, stepPrefix+label, cleanLine(label), cleanLine(p.lang))
 	for _, t := range c.Tags {
 		w.put(`<span class="tag">%s</span>`, cleanLine(t))
@@ -374,14 +378,16 @@ func (p *jupyterPage) manifestRows(w *writer) {
 func (p *jupyterPage) top() markup {
 	st, words := p.verdict()
 	var w writer
-	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1>%s<table class="facts">`,
+	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1>%s<table `+
+		`class="facts">`,
 		markup(st), verdictSign(st, words), words, cleanLine(p.title), p.reasons(p.manifest))
 	runRows(&w, p.manifest)
 	w.put(`<tr><th>Cells</th><td>`)
 	for _, c := range []struct {
 		state state
 		words string
-	}{{failed, "failed"}, {timedOut, "timed out"}, {passed, "passed"}, {skipped, "skipped"}, {changed, "run"}, {unknown, "not run"}} {
+	}{{failed, "failed"}, {timedOut, "timed out"}, {passed, "passed"}, {skipped, "skipped"}, {changed, "run"},
+		{unknown, "not run"}} {
 		if n := len(p.counts[c.state]); n > 0 {
 			w.put(`<span class="count %s">%d %s</span> `, markup(c.state), n, markup(c.words))
 		}
@@ -396,7 +402,8 @@ func (p *jupyterPage) top() markup {
 	w.put("%s</td></tr>", plain.Counted(len(p.nb.Cells), "cell"))
 	p.manifestRows(&w)
 	if !p.order {
-		w.put(`<tr><th>Order</th><td>The cells were not run from top to bottom: what they show may not come of what stands here.</td></tr>`)
+		w.put(`<tr><th>Order</th><td>The cells were not run from top to bottom: what they show may not come of what ` +
+			`stands here.</td></tr>`)
 	}
 	if p.kernel+p.lang != "" {
 		w.put(`<tr><th>Kernel</th><td>%s <span class="dim">%s</span></td></tr>`, cleanLine(p.kernel), cleanLine(p.lang))

@@ -49,7 +49,8 @@ func newMarkdown() goldmark.Markdown {
 			parser.WithInlineParsers(parser.DefaultInlineParsers()...), parser.WithParagraphTransformers(transformers...))),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
-			extension.Strikethrough, extension.TaskList, extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}))),
+			extension.Strikethrough, extension.TaskList,
+			extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}))),
 		goldmark.WithRenderer(renderer.NewRenderer(renderer.WithNodeRenderers(
 			util.Prioritized(gmhtml.NewRenderer(gmhtml.WithUnsafe()), 1000), util.Prioritized(fences{}, 100)))),
 	)
@@ -59,7 +60,8 @@ func newMarkdown() goldmark.Markdown {
 type fences struct{}
 
 func (fences) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
-	reg.Register(ast.KindFencedCodeBlock, func(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	reg.Register(ast.KindFencedCodeBlock, func(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus,
+		error) {
 		if !entering {
 			return ast.WalkContinue, nil
 		}

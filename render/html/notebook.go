@@ -64,7 +64,8 @@ func Notebook(name string, src []byte, files fs.FS) ([]byte, error) {
 		}
 	}
 	p.write()
-	return frame(p.title, p.bar(), outlineOf(p.outline, plain.Counted(len(nb.Steps), "step")), p.top()+p.body.markup()+p.foot(), notebookKeys()), nil
+	return frame(p.title, p.bar(), outlineOf(p.outline, plain.Counted(len(nb.Steps), "step")),
+		p.top()+p.body.markup()+p.foot(), notebookKeys()), nil
 }
 
 // notebookKeys are the keys of a notebook's page.
@@ -176,7 +177,8 @@ func (p *notebookPage) givenParams(at int, body string) {
 	}
 	var res outcome
 	p.readRegion(&res, *r)
-	p.body.put(`<div class="given"><p>%d of %d given for this run</p>%s</div>`+"\n", given, len(p.used), res.shown+res.body)
+	p.body.put(`<div class="given"><p>%d of %d given for this run</p>%s</div>`+"\n", given, len(p.used),
+		res.shown+res.body)
 }
 
 // signs of states, as the regions have them.
@@ -193,7 +195,8 @@ func (p *notebookPage) step(s *notebooks.Step) {
 	id := string(s.ID)
 	p.outline = append(p.outline, outlined{href: stepPrefix + id, words: id, state: res.state, sign: signs[res.state]})
 	w := &p.body
-	w.put(`<details class="step %s" id="%s" open><summary><span class="sign">%s</span><a class="name" href="#%s">%s</a><span class="lang">%s</span>`,
+	w.put(`<details class="step %s" id="%s" open><summary><span class="sign">%s</span><a class="name" `+
+		`href="#%s">%s</a><span class="lang">%s</span>`,
 		markup(res.state), stepPrefix+id, signs[res.state], stepPrefix+id, cleanLine(id), cleanLine(s.Lang))
 	for _, t := range s.Tags {
 		w.put(`<span class="tag">%s</span>`, cleanLine(t))

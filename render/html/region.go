@@ -80,7 +80,8 @@ type scrap struct {
 	value codec.Raw
 }
 
-// readRegion adds the outputs in the body of a region. Whatever in it is not as Markmill writes it is shown as Markdown.
+// readRegion adds the outputs in the body of a region. Whatever in it is not as Markmill writes it is shown as
+// Markdown.
 func (p *page) readRegion(res *outcome, r notebooks.FoundRegion) {
 	res.edited = r.Edited
 	src := r.Body
@@ -212,7 +213,8 @@ func (p *page) value(v codec.Raw) markup {
 		}
 	}
 	m := sprintf(`<details class="more"><summary><code>%s…</code> %s</summary><pre>%s</pre></details>`,
-		cleanLine(string([]rune(head)[:min(60, len([]rune(head)))])), size(len(v)), highlight("json", cleanLines(shortLines(head))))
+		cleanLine(string([]rune(head)[:min(60, len([]rune(head)))])), size(len(v)), highlight("json",
+			cleanLines(shortLines(head))))
 	if gone != "" {
 		m += elided(gone, p.where())
 	}

@@ -43,7 +43,8 @@ func statusWords(s string) (state, string) {
 // bar is the line that stays at the top.
 func (p *notebookPage) bar() markup {
 	s, words := p.verdict()
-	return sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(s), verdictSign(s, words), words, cleanLine(p.title))
+	return sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(s),
+		verdictSign(s, words), words, cleanLine(p.title))
 }
 
 func verdictSign(s state, words string) markup {
@@ -104,7 +105,8 @@ func outlineOf(list []outlined, words string) markup {
 			w.put(`<li class="h"><a href="#%s">%s</a></li>`, o.href, cleanLine(o.words))
 			continue
 		}
-		w.put(`<li class="%s"><a href="#%s"><span class="sign">%s</span>%s</a></li>`, markup(o.state), o.href, o.sign, cleanLine(o.words))
+		w.put(`<li class="%s"><a href="#%s"><span class="sign">%s</span>%s</a></li>`, markup(o.state), o.href, o.sign,
+			cleanLine(o.words))
 	}
 	w.put("</ol></details></nav>\n")
 	return w.markup()
@@ -114,7 +116,8 @@ func outlineOf(list []outlined, words string) markup {
 func (p *notebookPage) top() markup {
 	s, words := p.verdict()
 	var w writer
-	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1>`, markup(s), verdictSign(s, words), words, cleanLine(p.title))
+	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1>`, markup(s),
+		verdictSign(s, words), words, cleanLine(p.title))
 	if d := p.nb.Front.Description; d != "" {
 		w.put(`<p class="lead">%s</p>`, cleanLine(d))
 	}
@@ -138,7 +141,8 @@ func (p *notebookPage) top() markup {
 	w.put("</table>")
 	if f := p.nb.Front.Span; f.End > f.Start {
 		p.line = 1
-		w.put(`<details class="more front"><summary>front matter</summary>%s</details>`, p.code("yaml", string(p.nb.Source[f.Start:f.End])))
+		w.put(`<details class="more front"><summary>front matter</summary>%s</details>`,
+			p.code("yaml", string(p.nb.Source[f.Start:f.End])))
 	}
 	w.put("</section>\n")
 	return w.markup()
@@ -190,7 +194,8 @@ func (p *notebookPage) testRow(w *writer) {
 		if t := r.tests; t != nil {
 			sum.Passed, sum.Failed, sum.Skipped = sum.Passed+t.Passed, sum.Failed+t.Failed, sum.Skipped+t.Skipped
 		}
-		refs.put(`<a class="ref %s" href="#%s">%s %s</a> `, markup(r.state), stepPrefix+string(s.ID), signs[r.state], cleanLine(string(s.ID)))
+		refs.put(`<a class="ref %s" href="#%s">%s %s</a> `, markup(r.state), stepPrefix+string(s.ID), signs[r.state],
+			cleanLine(string(s.ID)))
 	}
 	w.put(`<tr><th>Tests</th><td>`)
 	switch {
@@ -249,7 +254,8 @@ func (p *notebookPage) changeRow(w *writer) {
 			list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, plain.Counted(len(files)-i, "file"))
 			break
 		}
-		list.put(`<tr><td><code>%s</code>%s</td><td>%s</td><td>`, cleanLine(c.path), note(c.note), plusMinus(c.added, c.deleted))
+		list.put(`<tr><td><code>%s</code>%s</td><td>%s</td><td>`, cleanLine(c.path), note(c.note),
+			plusMinus(c.added, c.deleted))
 		for _, id := range c.steps {
 			list.put(`<a class="ref" href="#%s">%s</a> `, stepPrefix+id, cleanLine(id))
 		}
@@ -272,7 +278,8 @@ func (p *notebookPage) paramRows(w *writer) {
 	n := 0
 	row := func(name string, value markup, help string) {
 		if n++; n <= maxListed {
-			list.put(`<tr><td><code>%s</code></td><td>%s</td><td class="dim">%s</td></tr>`, cleanLine(name), value, cleanLine(help))
+			list.put(`<tr><td><code>%s</code></td><td>%s</td><td class="dim">%s</td></tr>`, cleanLine(name), value,
+				cleanLine(help))
 		}
 	}
 	for _, param := range p.nb.Params {

@@ -105,7 +105,8 @@ func folded(text string, showTail bool, paint func(string) markup) markup {
 			plain.Counted(at, "line"), pre(paint(strings.Join(lines[:at], ""))), pre(paint(strings.Join(lines[at:], ""))))
 	}
 	return sprintf(`%s<details class="more"><summary>%s</summary>%s</details>`,
-		pre(paint(strings.TrimSuffix(strings.Join(lines[:foldHead], ""), "\n"))), plain.Counted(n-foldHead, "more line"), pre(paint(strings.Join(lines[foldHead:], ""))))
+		pre(paint(strings.TrimSuffix(strings.Join(lines[:foldHead], ""), "\n"))), plain.Counted(n-foldHead,
+			"more line"), pre(paint(strings.Join(lines[foldHead:], ""))))
 }
 
 // pre is text that keeps its lines. A parser of HTML drops the first line end in a <pre>.

@@ -78,7 +78,8 @@ func (j *notebook) verdict() {
 		j.result.Added[0].Source += "\n\n" + strings.TrimSuffix(words, "\n")
 		return
 	}
-	top := ipynb.AddedCell{ID: "markmill-verdict", Markdown: true, Tags: []string{"markmill"}, Source: strings.TrimSuffix(words, "\n")}
+	top := ipynb.AddedCell{ID: "markmill-verdict", Markdown: true, Tags: []string{"markmill"},
+		Source: strings.TrimSuffix(words, "\n")}
 	j.result.Added = append([]ipynb.AddedCell{top}, j.result.Added...)
 }
 
@@ -90,7 +91,9 @@ func (o *cellOutputs) breaks(m *notebooks.Manifest, step notebooks.StepID) {
 			continue
 		}
 		words := (&safe.Cleaner{Names: o.names, Rules: o.rules}).OneLine(result.BrokeWords(b), 200)
-		o.list = append(o.list, map[string]any{"output_type": "display_data", "metadata": map[string]any{"markmill": map[string]any{"kind": "broke"}},
-			"data": map[string]any{"text/markdown": ipynb.Lines("**✗ " + safe.Inline(words) + "**"), "text/plain": ipynb.Lines("✗ " + words)}})
+		o.list = append(o.list, map[string]any{"output_type": "display_data",
+			"metadata": map[string]any{"markmill": map[string]any{"kind": "broke"}},
+			"data": map[string]any{"text/markdown": ipynb.Lines("**✗ " + safe.Inline(words) + "**"),
+				"text/plain": ipynb.Lines("✗ " + words)}})
 	}
 }

@@ -41,7 +41,8 @@ type recorded struct {
 }
 
 func newRecorded(j *notebook, run *runs.Run, files fs.FS) *recorded {
-	r := &recorded{j: j, files: files, steps: run.Steps, records: map[notebooks.StepID]runs.StepRecord{}, book: safe.NewRuleBook(j.nb), limit: streamBytes}
+	r := &recorded{j: j, files: files, steps: run.Steps, records: map[notebooks.StepID]runs.StepRecord{},
+		book: safe.NewRuleBook(j.nb), limit: streamBytes}
 	if n := j.nb.Front.MaxOutput; n > 0 {
 		r.limit = n
 	}
@@ -78,7 +79,8 @@ func (r *recorded) outputs(rec runs.StepRecord, rules safe.Rules, count int) ([]
 	if f == nil || f.Status == runs.StepSkipped || f.Status == runs.StepPending {
 		return nil, nil
 	}
-	o := cellOutputs{names: r.j.names, rules: rules, files: r.files, dir: stepDir(rec), count: count, streams: map[string]*streamReader{}}
+	o := cellOutputs{names: r.j.names, rules: rules, files: r.files, dir: stepDir(rec), count: count,
+		streams: map[string]*streamReader{}}
 	defer o.close()
 	for name, s := range map[string]runs.StreamData{"stdout": f.Stdout, "stderr": f.Stderr} {
 		o.streams[name] = &streamReader{files: r.files, data: s, limit: r.limit}
@@ -166,7 +168,8 @@ func (r *recorded) list(f *runs.StepFinishedData) (list []runs.OutputData, err e
 		}
 		stream("stderr", f.Stderr)
 		if e := f.Error; e != nil {
-			list = append(list, runs.OutputData{Type: runs.OutputError, Ename: e.Name, Evalue: e.Value, Traceback: strings.Split(strings.TrimSuffix(e.Traceback, "\n"), "\n")})
+			list = append(list, runs.OutputData{Type: runs.OutputError, Ename: e.Name, Evalue: e.Value,
+				Traceback: strings.Split(strings.TrimSuffix(e.Traceback, "\n"), "\n")})
 		}
 		return list, nil
 	}
@@ -254,7 +257,8 @@ func (o *cellOutputs) add(d runs.OutputData) error {
 		for i, line := range d.Traceback {
 			lines[i] = o.shown(line)
 		}
-		o.list = append(o.list, map[string]any{"output_type": "error", "ename": o.shown(d.Ename), "evalue": o.shown(d.Evalue), "traceback": lines})
+		o.list = append(o.list, map[string]any{"output_type": "error", "ename": o.shown(d.Ename),
+			"evalue": o.shown(d.Evalue), "traceback": lines})
 		return nil
 	case runs.OutputDisplay, runs.OutputResult:
 		o.flush()
@@ -328,7 +332,8 @@ func (o *cellOutputs) scrap(s runs.ScrapData) error {
 	about := map[string]any{"name": s.Name, "data": true, "display": s.Display}
 	data := map[string]any{}
 	if s.Type == runs.ScrapImage && s.File != "" && s.MIME != "" {
-		shown, err := (&cellOutputs{names: o.names, files: o.files, dir: path.Dir(s.File)}).bundle(runs.OutputData{File: path.Base(s.File), MIME: s.MIME})
+		shown, err := (&cellOutputs{names: o.names, files: o.files,
+			dir: path.Dir(s.File)}).bundle(runs.OutputData{File: path.Base(s.File), MIME: s.MIME})
 		if err != nil {
 			return err
 		}
@@ -340,7 +345,8 @@ func (o *cellOutputs) scrap(s runs.ScrapData) error {
 			o.showScrap(s, data)
 		}
 	}
-	o.list = append(o.list, map[string]any{"output_type": "display_data", "data": data, "metadata": map[string]any{"scrapbook": about}})
+	o.list = append(o.list, map[string]any{"output_type": "display_data", "data": data,
+		"metadata": map[string]any{"scrapbook": about}})
 	return nil
 }
 
@@ -394,7 +400,8 @@ func (s *streamReader) next(n int64) ([]byte, error) {
 		if err != nil || w.Whole {
 			return w.Head, err
 		}
-		words := fmt.Sprintf("\n… %s elided: %s, %s\n", plain.Counted(int(w.Size)-len(w.Head)-len(w.Tail), "byte"), s.data.File, s.data.Digest)
+		words := fmt.Sprintf("\n… %s elided: %s, %s\n", plain.Counted(int(w.Size)-len(w.Head)-len(w.Tail), "byte"),
+			s.data.File, s.data.Digest)
 		return slices.Concat(w.Head, []byte(words), w.Tail), nil
 	}
 	if s.file == nil {

@@ -27,7 +27,8 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 	if err != nil {
 		return nil, fmt.Errorf("render: %w", err)
 	}
-	j.manifest, j.params, j.given, j.report = result.Manifest(nb, run), run.Contract.Parameters, recordedValues(run), run.ReportMode()
+	j.manifest, j.params, j.given, j.report = result.Manifest(nb, run), run.Contract.Parameters, recordedValues(run),
+		run.ReportMode()
 	j.manifest.Signature = result.SignatureOf(name, run)
 	j.input, j.output, j.names = run.Started.Notebook, outputPath(run), safe.NewNames(run.Started.Paths)
 	r := newRecorded(j, run, files)
@@ -47,12 +48,14 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 }
 
 // Prepared is the notebook with the values that a run would inject, as render.Prepared describes it.
-func Prepared(nb *notebooks.Notebook, params []runs.ParamData, given []notebooks.Bound, output any, report bool) ([]byte, error) {
+func Prepared(nb *notebooks.Notebook, params []runs.ParamData, given []notebooks.Bound, output any,
+	report bool) ([]byte, error) {
 	j, err := newNotebook(nb)
 	if err != nil {
 		return nil, err
 	}
-	j.manifest = notebooks.Manifest{Format: notebooks.ManifestFormat, Status: result.StatusPrepared, Parameters: result.Params(params, nil)}
+	j.manifest = notebooks.Manifest{Format: notebooks.ManifestFormat, Status: result.StatusPrepared,
+		Parameters: result.Params(params, nil)}
 	j.params, j.given, j.input, j.output, j.report = params, given, nb.Name, output, report
 	j.inject(0)
 	return j.bytes()
@@ -63,8 +66,9 @@ type notebook struct {
 	nb     *notebooks.Notebook
 	file   *ipynb.Notebook         // of it
 	places map[int]*notebooks.Step // the steps, by place in file.Cells
-	tells  bool                    // all that Markmill tells of a step stands in its cell: the notebook is of Markmill's own form, or was
-	names  safe.Names
+	// all that Markmill tells of a step stands in its cell: the notebook is of Markmill's own form, or was
+	tells bool
+	names safe.Names
 
 	manifest notebooks.Manifest // but for its source and regions
 	params   []runs.ParamData
@@ -142,7 +146,10 @@ func (j *notebook) regionIDs() map[int]string {
 
 // parametersAt is the place of the cell that declares parameters, -1 without one.
 func (j *notebook) parametersAt() int {
-	return slices.IndexFunc(j.file.Cells, func(c ipynb.Cell) bool { return c.Type == "code" && c.Tagged(notebooks.TagParameters) })
+	return slices.IndexFunc(j.file.Cells, func(c ipynb.Cell) bool {
+		return c.Type == "code" &&
+			c.Tagged(notebooks.TagParameters)
+	})
 }
 
 // stepOutcome is what became of a step.
@@ -285,11 +292,14 @@ func (j *notebook) marks(at, count int) {
 		where = "this cell"
 	}
 	mark := func(before int, id, text string) ipynb.AddedCell {
-		return ipynb.AddedCell{Before: before, ID: id, Markdown: true, Tags: []string{"papermill-error-cell-tag"}, Source: text}
+		return ipynb.AddedCell{Before: before, ID: id, Markdown: true, Tags: []string{"papermill-error-cell-tag"},
+			Source: text}
 	}
-	top := mark(0, errorTop, fmt.Sprintf(`<span %s>The run stopped with an error at <a href="#papermill-error-cell">%s</a>.</span>`, style, where))
+	top := mark(0, errorTop,
+		fmt.Sprintf(`<span %s>The run stopped with an error at <a href="#papermill-error-cell">%s</a>.</span>`, style, where))
 	j.result.Added = slices.Insert(j.result.Added, 0, top)
-	j.result.Added = append(j.result.Added, mark(at, "papermill-error-cell", fmt.Sprintf(`<span id="papermill-error-cell" %s>The run stopped here:</span>`, style)))
+	j.result.Added = append(j.result.Added, mark(at, "papermill-error-cell",
+		fmt.Sprintf(`<span id="papermill-error-cell" %s>The run stopped here:</span>`, style)))
 }
 
 // recordedValues are the values that were given, as the record has them; of a secret that it was one.
@@ -349,7 +359,8 @@ func (j *notebook) metadata() error {
 		exception = truth(true)
 	}
 	papermill, err := codec.Marshal(map[string]any{
-		"default_parameters": struct{}{}, "duration": nil, "end_time": nil, "environment_variables": struct{}{}, "exception": exception,
+		"default_parameters": struct{}{}, "duration": nil, "end_time": nil, "environment_variables": struct{}{},
+		"exception":  exception,
 		"input_path": j.input, "output_path": j.output, "parameters": given, "start_time": nil, "version": "markmill",
 	})
 	if err != nil {

@@ -43,7 +43,8 @@ func (c *StepCell) Result(text string) {
 func (c *StepCell) Raised(name, value string, traceback []string) {
 	c.out.flush()
 	c.raised = true
-	c.out.list = append(c.out.list, map[string]any{"output_type": "error", "ename": name, "evalue": value, "traceback": traceback})
+	c.out.list = append(c.out.list, map[string]any{"output_type": "error", "ename": name, "evalue": value,
+		"traceback": traceback})
 }
 
 // Picture adds a picture.
@@ -60,7 +61,8 @@ func (c *StepCell) Picture(mime, alt string, content []byte) {
 
 func (c *StepCell) display(data map[string]any) {
 	c.out.flush()
-	c.out.list = append(c.out.list, map[string]any{"output_type": "display_data", "data": data, "metadata": map[string]any{}})
+	c.out.list = append(c.out.list, map[string]any{"output_type": "display_data", "data": data,
+		"metadata": map[string]any{}})
 }
 
 // Change adds a patch.
@@ -94,9 +96,10 @@ func (c *StepCell) outcome(id notebooks.StepID) stepOutcome {
 	return o
 }
 
-// FromMarkdown is an output notebook in Markdown as Jupyter's: nb is its source, m its manifest, cells what it tells of the
-// steps.
-func FromMarkdown(nb *notebooks.Notebook, m *notebooks.Manifest, given []notebooks.Bound, cells map[notebooks.StepID]*StepCell) ([]byte, error) {
+// FromMarkdown is an output notebook in Markdown as Jupyter's: nb is its source, m its manifest, cells what it tells
+// of the steps.
+func FromMarkdown(nb *notebooks.Notebook, m *notebooks.Manifest, given []notebooks.Bound,
+	cells map[notebooks.StepID]*StepCell) ([]byte, error) {
 	j, err := newNotebook(nb)
 	if err != nil {
 		return nil, err

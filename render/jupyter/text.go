@@ -20,17 +20,22 @@ var address = lazyregexp.New(`\b0x[0-9a-fA-F]{5,16}\b`)
 // and digest are shown. It is for reading: the notebook cannot be made of it.
 func Text(nb *ipynb.Notebook) []byte {
 	var b strings.Builder
-	metadata(&b, nb.Metadata, "metadata", "signature", "widgets", "orig_nbformat", "orig_nbformat_minor", "language_info", "papermill")
+	metadata(&b, nb.Metadata, "metadata", "signature", "widgets", "orig_nbformat", "orig_nbformat_minor",
+		"language_info", "papermill")
 	for i := range nb.Cells {
 		cell := &nb.Cells[i]
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
 		fmt.Fprintf(&b, "## %s cell\n", plain.Escape(cell.Type))
-		metadata(&b, cell.Metadata, "metadata", "collapsed", "ExecuteTime", "execution", "heading_collapsed", "hidden", "scrolled", "trusted", "papermill")
+		metadata(&b, cell.Metadata, "metadata", "collapsed", "ExecuteTime", "execution", "heading_collapsed", "hidden",
+			"scrolled", "trusted", "papermill")
 		if cell.Source != "" {
 			b.WriteByte('\n')
-			b.WriteString(safe.Clean([]byte(cell.Source), func(line []byte) (string, bool) { return plain.Escape(string(line)), true }))
+			b.WriteString(safe.Clean([]byte(cell.Source), func(line []byte) (string,
+				bool) {
+				return plain.Escape(string(line)), true
+			}))
 		}
 		for j := range cell.Outputs {
 			outputText(&b, &cell.Outputs[j])

@@ -47,7 +47,8 @@ func firstPreviewParameters(out notebooks.Stripped) []notebooks.ManifestParam {
 }
 
 func previewStep(id notebooks.StepID, mark, words string) *notebooks.ManifestStep {
-	status := map[string]runs.StepStatus{"✓": runs.StepPassed, "✗": runs.StepFailed, "⏱": runs.StepTimeout, "○": runs.StepSkipped}[mark]
+	status := map[string]runs.StepStatus{"✓": runs.StepPassed, "✗": runs.StepFailed, "⏱": runs.StepTimeout,
+		"○": runs.StepSkipped}[mark]
 	s := &notebooks.ManifestStep{ID: id}
 	var reasons []string
 	for _, word := range strings.Split(words, " · ") {

@@ -26,8 +26,10 @@ func TestFirstPreview(t *testing.T) {
 		"○ <code>a</code> · skipped: needs &lt;b&gt;":                                         "skip",
 	} {
 		for _, open := range []string{"", " open"} {
-			body := "<details" + open + "><summary>" + line + "</summary>\n\n```text {.output}\n<details><summary>✗ <code>a</code> · exit 9</summary>\n```\n"
-			out := notebooks.Stripped{Manifest: &notebooks.Manifest{}, Regions: []notebooks.FoundRegion{{ID: "a", Body: []byte(body)}}}
+			body := "<details" + open + "><summary>" + line +
+				"</summary>\n\n```text {.output}\n<details><summary>✗ <code>a</code> · exit 9</summary>\n```\n"
+			out := notebooks.Stripped{Manifest: &notebooks.Manifest{},
+				Regions: []notebooks.FoundRegion{{ID: "a", Body: []byte(body)}}}
 			s := Steps(out)["a"]
 			if status == "" { // a count of tests has no commas: the word is none of ours
 				if s == nil || s.Tests != nil || s.Status != "pass" || s.Files != 2 {
@@ -41,14 +43,16 @@ func TestFirstPreview(t *testing.T) {
 			}
 		}
 	}
-	if got := Steps(notebooks.Stripped{Regions: []notebooks.FoundRegion{{ID: "a", Body: []byte("<details><summary>✓ <code>a</code></summary>\n")}}}); len(got) != 0 {
+	if got := Steps(notebooks.Stripped{Regions: []notebooks.FoundRegion{{ID: "a",
+		Body: []byte("<details><summary>✓ <code>a</code></summary>\n")}}}); len(got) != 0 {
 		t.Errorf("without a manifest: %+v", got)
 	}
 }
 
 // TestOnlyTheManifest: from format 2 on nothing is read from regions.
 func TestOnlyTheManifest(t *testing.T) {
-	out := notebooks.Stripped{Manifest: &notebooks.Manifest{Format: 2, Steps: []notebooks.ManifestStep{{ID: "a", Status: "fail"}},
+	out := notebooks.Stripped{Manifest: &notebooks.Manifest{Format: 2,
+		Steps:      []notebooks.ManifestStep{{ID: "a", Status: "fail"}},
 		Parameters: []notebooks.ManifestParam{{Name: "n"}}},
 		Regions: []notebooks.FoundRegion{{ID: "a", Body: []byte("<details><summary>✓ <code>a</code></summary>\n")},
 			{ID: "b", Body: []byte("<details><summary>✓ <code>b</code></summary>\n")},

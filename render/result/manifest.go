@@ -24,9 +24,12 @@ func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 	names := safe.NewNames(run.Started.Paths)
 	say := func(words string) string { return plain.Escape(names.Replace(words)) }
 	m := notebooks.Manifest{
-		Format: notebooks.ManifestFormat, SourcePath: run.Started.SourcePath, Status: string(run.Status()), Partial: partialWords(run),
-		Blockers: manifestBlockers(run, say), Steps: manifestSteps(nb, run, say), Parameters: Params(run.Contract.Parameters, names),
-		Scraps: manifestScraps(run, names), Contract: manifestContract(run), Judges: manifestJudges(run), ReportMode: run.ReportMode(),
+		Format: notebooks.ManifestFormat, SourcePath: run.Started.SourcePath, Status: string(run.Status()),
+		Partial:  partialWords(run),
+		Blockers: manifestBlockers(run, say), Steps: manifestSteps(nb, run, say),
+		Parameters: Params(run.Contract.Parameters, names),
+		Scraps:     manifestScraps(run, names), Contract: manifestContract(run), Judges: manifestJudges(run),
+		ReportMode: run.ReportMode(),
 	}
 	if n := len(m.Scraps) - notebooks.MaxManifestScraps; n > 0 {
 		m.Scraps, m.ScrapsOmitted = m.Scraps[:notebooks.MaxManifestScraps], n
@@ -83,7 +86,8 @@ func manifestBlockers(run *runs.Run, say func(string) string) []notebooks.Manife
 		if !found {
 			words = say(c.Words)
 		}
-		out = append(out, notebooks.ManifestBlocker{Code: c.Code, Step: c.Step, Rule: say(c.Rule), Paths: c.Paths, Message: words, Fix: c.Fix,
+		out = append(out, notebooks.ManifestBlocker{Code: c.Code, Step: c.Step, Rule: say(c.Rule), Paths: c.Paths,
+			Message: words, Fix: c.Fix,
 			Consequence: c.Consequence})
 	}
 	return out
@@ -169,7 +173,8 @@ func manifestChanges(run *runs.Run) ([]notebooks.ManifestChange, int) {
 	}
 	list := []notebooks.ManifestChange{}
 	for _, f := range d.Files {
-		c := notebooks.ManifestChange{Path: f.Path, OldPath: f.OldPath, Status: f.Status, OldBlob: f.OldBlob, NewBlob: f.NewBlob, OldMode: f.OldMode, NewMode: f.NewMode,
+		c := notebooks.ManifestChange{Path: f.Path, OldPath: f.OldPath, Status: f.Status, OldBlob: f.OldBlob,
+			NewBlob: f.NewBlob, OldMode: f.OldMode, NewMode: f.NewMode,
 			Added: f.Added, Deleted: f.Deleted}
 		if varies[run.ChangedBy(f.Path)] {
 			c.NewBlob, c.Added, c.Deleted = "", 0, 0
@@ -195,7 +200,8 @@ func manifestContract(run *runs.Run) *notebooks.ManifestContract {
 		}
 	}
 	return &notebooks.ManifestContract{
-		Allow: c.AllowedPaths, AllowAlso: c.AllowedAlso, Forbid: c.ForbiddenPaths, Protect: c.ProtectedPaths, Report: c.ProtectMode == "report", Require: c.EvidenceExpectations, Limits: strings.Join(limits, ", "),
+		Allow: c.AllowedPaths, AllowAlso: c.AllowedAlso, Forbid: c.ForbiddenPaths, Protect: c.ProtectedPaths,
+		Report: c.ProtectMode == "report", Require: c.EvidenceExpectations, Limits: strings.Join(limits, ", "),
 		Mode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, Approval: approvedBy(run),
 	}
 }

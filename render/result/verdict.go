@@ -91,7 +91,8 @@ func StepWords(m *notebooks.Manifest) string {
 	}
 	words := fmt.Sprintf("%d of %s passed", counts["pass"], plain.Counted(len(m.Steps), "step"))
 	for _, each := range []struct{ status, words string }{
-		{"fail", "failed"}, {"timeout", "timed out"}, {"broke", "broke a rule"}, {"expected", "failed as expected"}, {string(runs.StepAllowed), "failed and may"}, {"skip", "skipped"}, {"pending", "not reached"},
+		{"fail", "failed"}, {"timeout", "timed out"}, {"broke", "broke a rule"}, {"expected", "failed as expected"},
+		{string(runs.StepAllowed), "failed and may"}, {"skip", "skipped"}, {"pending", "not reached"},
 	} {
 		if n := counts[each.status]; n > 0 {
 			words += fmt.Sprintf(", %d %s", n, each.words)
@@ -216,7 +217,8 @@ func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 	switch {
 	case b.Code == runs.CodeDisallowedFileChange && b.Rule == notebooks.TagNoChange && paths != "":
 		return fmt.Sprintf("%s is tagged `no-change` and changed %s", step, paths)
-	case b.Code == runs.CodeDisallowedFileChange && (strings.HasPrefix(b.Rule, "forbid: ") || strings.HasPrefix(b.Rule, "allow: ") || b.Rule == "mode: none"):
+	case b.Code == runs.CodeDisallowedFileChange && (strings.HasPrefix(b.Rule, "forbid: ") ||
+		strings.HasPrefix(b.Rule, "allow: ") || b.Rule == "mode: none"):
 		by := ""
 		if b.Step != "" {
 			by = ", which " + step + " changed"
@@ -226,8 +228,10 @@ func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 		if b.Step == "" {
 			step = "the end of the interpreters"
 		}
-		return fmt.Sprintf("%s changed %s during the last test or after it, so what was tested is not what is left", step, paths)
-	case b.Code == runs.CodeStepFailed && b.Step != "", b.Code == runs.CodeVerificationFailed && b.Step != "" && b.Rule == "":
+		return fmt.Sprintf("%s changed %s during the last test or after it, so what was tested is not what is left", step,
+			paths)
+	case b.Code == runs.CodeStepFailed && b.Step != "", b.Code == runs.CodeVerificationFailed && b.Step != "" &&
+		b.Rule == "":
 		return fmt.Sprintf("%s failed: %s", step, message)
 	case b.Code == runs.CodeReviewerRejected && b.Step != "":
 		return fmt.Sprintf("%s rejected: %s", step, message)
@@ -274,7 +278,8 @@ func givenWords(m *notebooks.Manifest) string {
 		if !p.Given {
 			continue
 		}
-		words = append(words, fmt.Sprintf("%s = %s", safe.CodeSpan(plain.Escape(p.Name)), safe.CodeSpan(plain.EscapeJSON(oneLine(string(p.Value), 60)))))
+		words = append(words, fmt.Sprintf("%s = %s", safe.CodeSpan(plain.Escape(p.Name)),
+			safe.CodeSpan(plain.EscapeJSON(oneLine(string(p.Value), 60)))))
 	}
 	if n := len(words) - mostGiven; n > 0 {
 		words = append(words[:mostGiven], fmt.Sprintf("%d more", n))

@@ -150,7 +150,8 @@ func (r *reviewer) learn() {
 func (r *reviewer) others() []string {
 	var out []string
 	for _, p := range r.in.Changed {
-		if _, known := r.changes[p]; !known && (!IsNotebookName(p) || isScript(p)) && !strings.Contains(p, "_files/") && !isRule(r.in.Rules, p) {
+		if _, known := r.changes[p]; !known && (!IsNotebookName(p) || isScript(p)) && !strings.Contains(p, "_files/") &&
+			!isRule(r.in.Rules, p) {
 			out = append(out, p)
 		}
 	}

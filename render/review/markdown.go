@@ -185,7 +185,8 @@ func (n *Notebook) Sections() []diffview.Section {
 
 // textWords say where the text of a notebook is compared, where that is not here.
 func (n *Notebook) textWords() (words, at string) {
-	if n.TextAt == "" || n.Diff == nil || n.Diff.Counts == (diff.Counts{Same: n.Diff.Counts.Same}) && n.Diff.Prose == (diff.Counts{Same: n.Diff.Prose.Same}) {
+	if n.TextAt == "" || n.Diff == nil || n.Diff.Counts == (diff.Counts{Same: n.Diff.Counts.Same}) &&
+		n.Diff.Prose == (diff.Counts{Same: n.Diff.Prose.Same}) {
 		return "", ""
 	}
 	return "Its text is that of", n.TextAt

@@ -69,7 +69,8 @@ type side struct {
 }
 
 func newSide(tree Tree, rev Revision) *side {
-	return &side{Tree: tree, rev: rev, books: map[string]*book{}, names: map[string]map[string]bool{}, folders: map[string]map[string][]string{}, owners: map[string]string{}}
+	return &side{Tree: tree, rev: rev, books: map[string]*book{}, names: map[string]map[string]bool{},
+		folders: map[string]map[string][]string{}, owners: map[string]string{}}
 }
 
 // call is how a file of the side is called.
@@ -301,7 +302,8 @@ func (s *side) beside(output string) string {
 	}
 	base := strings.TrimSuffix(path.Base(name), path.Ext(name))
 	for _, other := range slices.Sorted(maps.Keys(s.names[folderOf(output)])) {
-		if strings.TrimSuffix(other, path.Ext(other)) == base && isScript(other) && s.isSource(path.Join(folderOf(output), other)) {
+		if strings.TrimSuffix(other, path.Ext(other)) == base && isScript(other) &&
+			s.isSource(path.Join(folderOf(output), other)) {
 			return path.Join(folderOf(output), other)
 		}
 	}

@@ -126,7 +126,8 @@ func TestExcerptOfAGigabyteReadsItsEnds(t *testing.T) {
 		if h.read > c.read {
 			t.Errorf("%s: read %d bytes of the file, want at most %d", c.name, h.read, c.read)
 		}
-		if !strings.HasPrefix(e.Head, "000000000000000\n000000000000001\n") || !strings.HasSuffix(e.Tail, "\n000000003fffffe\n000000003ffffff\n") {
+		if !strings.HasPrefix(e.Head, "000000000000000\n000000000000001\n") ||
+			!strings.HasSuffix(e.Tail, "\n000000003fffffe\n000000003ffffff\n") {
 			t.Errorf("%s: head %.40q, tail …%q", c.name, e.Head, e.Tail[len(e.Tail)-40:])
 		}
 		if e.Size() > 16<<10 || e.Size() < 15<<10 {

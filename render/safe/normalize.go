@@ -29,8 +29,10 @@ var builtins = []builtin{
 	// 2026-11-21T10:11:12.5Z · 2026-11-21 10:11:12 +0100 · Sat Nov 21 10:11:12 UTC 2026 · Sat, 21 Nov 2026 10:11:12 GMT
 	// · 10:11:12.345
 	{"times", `\b\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|UTC|GMT|[+-]\d{2}:?\d{2}))?\b` +
-		`|\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d{2}:\d{2}:\d{2}( [A-Z]{2,5})? \d{4}\b` +
-		`|\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{1,2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2}( [A-Z]{1,5}| [+-]\d{4})?\b` +
+		`|\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d{2}:\d{2}:\d{2}( ` +
+		`[A-Z]{2,5})? \d{4}\b` +
+		`|\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{1,2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} ` +
+		`\d{2}:\d{2}:\d{2}( [A-Z]{1,5}| [+-]\d{4})?\b` +
 		`|\b\d{1,2}:\d{2}:\d{2}([.,]\d+)?\b`, "<time>"},
 	{"dates", `\b\d{4}[-/]\d{2}[-/]\d{2}\b` +
 		`|\b\d{1,2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* \d{4}\b` +
@@ -61,13 +63,15 @@ func CheckNormalize(nb *notebooks.Notebook) error {
 	book := NewRuleBook(nb)
 	for _, n := range nb.Front.Normalize {
 		if _, err := book.find(n.Name); err != nil {
-			errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: 1, Msg: err.Error(), Hint: hint})
+			errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: 1, Msg: err.Error(),
+				Hint: hint})
 		}
 	}
 	for _, s := range nb.Steps {
 		for _, name := range s.Normalize {
 			if _, err := book.find(name); err != nil {
-				errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: s.Line, Step: s.ID, Msg: err.Error(), Hint: hint})
+				errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: s.Line, Step: s.ID,
+					Msg: err.Error(), Hint: hint})
 			}
 		}
 	}
@@ -122,8 +126,8 @@ func (b *RuleBook) Of(step *notebooks.Step) (Rules, error) {
 	return rules, nil
 }
 
-// NewRules returns the rules of a list like that of the front matter. It returns an error for an unknown name, and for a
-// pattern that RE2 cannot read.
+// NewRules returns the rules of a list like that of the front matter. It returns an error for an unknown name, and
+// for a pattern that RE2 cannot read.
 func NewRules(list []notebooks.Normalize) (Rules, error) {
 	return NewRuleBook(&notebooks.Notebook{Front: notebooks.Front{Normalize: list}}).Of(&notebooks.Step{})
 }

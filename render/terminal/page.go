@@ -285,7 +285,8 @@ func (p Page) code(out *sheet, c *diff.Cell, rec *runs.StepRecord) {
 				ink, mark = red, ">"
 			}
 		}
-		out.line(fmt.Sprintf("  %s %s ", paint(mark, red, p.Color), paint(fmt.Sprintf("%4s", number), dim, p.Color)), plain.Line([]byte(l)), ink)
+		out.line(fmt.Sprintf("  %s %s ", paint(mark, red, p.Color), paint(fmt.Sprintf("%4s", number), dim, p.Color)),
+			plain.Line([]byte(l)), ink)
 	}
 }
 

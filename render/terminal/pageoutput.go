@@ -28,7 +28,8 @@ func (p Page) output(out *sheet, step string, o *diff.Output, all bool) {
 	}
 	best := -1
 	for i, d := range o.Data {
-		if d.IsText() && (best < 0 || d.MIME == "text/plain" || o.Data[best].MIME != "text/plain" && d.MIME == "text/markdown") {
+		if d.IsText() && (best < 0 || d.MIME == "text/plain" || o.Data[best].MIME != "text/plain" &&
+			d.MIME == "text/markdown") {
 			best = i
 		}
 	}

@@ -110,7 +110,8 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 		if s.Patch != nil {
 			change = render.ChangeWords(s.Patch.Files)
 		}
-		steps.add(cell{mark, stepColor(s.Status())}, cell{shown(string(s.Planned.ID)), ""}, cell{shown(words), ""}, cell{took, ""}, cell{change, ""})
+		steps.add(cell{mark, stepColor(s.Status())}, cell{shown(string(s.Planned.ID)), ""}, cell{shown(words), ""},
+			cell{took, ""}, cell{change, ""})
 	}
 	p.section("Steps", &steps)
 	for _, s := range run.Steps {
@@ -121,7 +122,8 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	var change table
 	if run.Diff != nil {
 		for _, f := range run.Diff.Files {
-			change.add(cell{f.Status, ""}, cell{shown(f.Path), ""}, cell{fmt.Sprintf("+%d", f.Added), green}, cell{fmt.Sprintf("−%d", f.Deleted), red})
+			change.add(cell{f.Status, ""}, cell{shown(f.Path), ""}, cell{fmt.Sprintf("+%d", f.Added), green},
+				cell{fmt.Sprintf("−%d", f.Deleted), red})
 		}
 	}
 	p.section("Change", &change)
