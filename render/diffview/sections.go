@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"markmill/notebooks/diff"
+	"markmill/render/plain"
 	"markmill/render/result"
 )
 
@@ -197,13 +198,7 @@ func valueEntry(v diff.ValueChange) Entry {
 }
 
 // shown bounds a value to what fits a line.
-func shown(text string) string {
-	const most = 100
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
-}
+func shown(text string) string { return plain.Cut(text, 100) }
 
 // countWords says "1 added, 2 edited" of steps.
 func countWords(n diff.Counts) string {

@@ -195,7 +195,7 @@ func (p *diffPage) scrapChanges(w *writer, list []diff.ScrapChange) {
 			w.put(`%s</td><td>%s`, plain.Counted(len(s.Values), "value"), number(s))
 			for _, v := range s.Values {
 				w.put(`</td></tr><tr><td class="dim">%s</td><td colspan="2"><code>%s</code> → <code>%s</code>`, cleanLine(v.At),
-					cleanLine(bounded(string(v.Old))), cleanLine(bounded(string(v.New))))
+					short(string(v.Old)), short(string(v.New)))
 			}
 			w.put("</td></tr>")
 			continue
@@ -211,14 +211,6 @@ func (p *diffPage) scrapChanges(w *writer, list []diff.ScrapChange) {
 }
 
 // number says how far a number moved.
-func bounded(text string) string {
-	const most = 200
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
-}
-
 func number(s diff.ScrapChange) markup {
 	var w writer
 	if s.Difference != nil {

@@ -347,32 +347,24 @@ func (p *jupyterPage) manifestRows(w *writer) {
 		w.put(`<tr><th>Tests</th><td>%s</td></tr>`, cleanLine(strings.TrimPrefix(result.TestsWords(m), "tests: ")))
 		w.put(`<tr><th>Change</th><td>%s</td></tr>`, cleanLine(result.ChangedWords(m)))
 	}
-	if len(m.Parameters) > 0 {
-		w.put(`<tr><th>Parameters</th><td><table class="list">`)
-		for i, param := range m.Parameters {
-			if i == maxListed {
-				w.put(`<tr><td colspan="2" class="dim">… and %s</td></tr>`, plain.Counted(len(m.Parameters)-i, "parameter"))
-				break
-			}
+	params := listed{heading: "Parameters", noun: "parameter", columns: 2}
+	for _, param := range m.Parameters {
+		if params.more() {
 			given := markup("")
 			if param.Given {
 				given = ` <span class="tag">given</span>`
 			}
-			w.put(`<tr><td><code>%s</code></td><td>%s%s</td></tr>`, cleanLine(param.Name), p.value(param.Value), given)
+			params.put(`<tr><td><code>%s</code></td><td>%s%s</td></tr>`, cleanLine(param.Name), p.value(param.Value), given)
 		}
-		w.put(`</table></td></tr>`)
 	}
-	if len(m.Scraps) > 0 {
-		w.put(`<tr><th>Scraps</th><td><table class="list">`)
-		for i, s := range m.Scraps {
-			if i == maxListed {
-				w.put(`<tr><td colspan="2" class="dim">… and %s</td></tr>`, plain.Counted(len(m.Scraps)-i, "scrap"))
-				break
-			}
-			w.put(`<tr><td><code>%s</code></td><td>%s</td></tr>`, cleanLine(s.Name), p.value(s.Value))
+	params.end(w)
+	scraps := listed{heading: "Scraps", noun: "scrap", columns: 2}
+	for _, s := range m.Scraps {
+		if scraps.more() {
+			scraps.put(`<tr><td><code>%s</code></td><td>%s</td></tr>`, cleanLine(s.Name), p.value(s.Value))
 		}
-		w.put(`</table></td></tr>`)
 	}
+	scraps.end(w)
 }
 
 func (p *jupyterPage) top() markup {

@@ -53,7 +53,7 @@ func outcomeOf(m *notebooks.Manifest, s *notebooks.ManifestStep) *outcome {
 	}
 	for _, word := range result.Summary(s) {
 		if word != "exit 0" {
-			o.words = append(o.words, cleanLine(bounded(word)))
+			o.words = append(o.words, short(word))
 		}
 	}
 	return o

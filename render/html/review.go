@@ -15,7 +15,8 @@ func Review(r *review.Review) []byte {
 	var outline []outlined
 	for i, n := range r.Notebooks {
 		id := fmt.Sprintf("notebook-%d", i+1)
-		sign, st := reviewSign(r, n)
+		sign := r.Sign(n)
+		st := signStates[sign]
 		class := markup("")
 		if !n.Leads() {
 			class = " member"
@@ -36,13 +37,8 @@ func Review(r *review.Review) []byte {
 		}
 		body.put("</section>\n")
 	}
-	st, sign := passed, markup("✓")
-	switch r.VerdictSign() {
-	case "✗":
-		st, sign = failed, "✗"
-	case "○":
-		st, sign = skipped, "○"
-	}
+	sign := r.VerdictSign()
+	st := signStates[sign]
 	var top writer
 	top.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1 class="sides">`+
 		`<span>%s</span> <span class="dim">→</span> <span>%s</span></h1>`,
@@ -80,17 +76,8 @@ func Review(r *review.Review) []byte {
 		top.markup()+body.markup()+foot, diffKeys())
 }
 
-func reviewSign(r *review.Review, n *review.Notebook) (markup, state) {
-	switch r.Sign(n) {
-	case "✗":
-		return "✗", failed
-	case "!":
-		return "!", timedOut
-	case "○":
-		return "○", skipped
-	}
-	return "✓", passed
-}
+// signStates are the states whose colours the signs of a review have.
+var signStates = map[string]state{"✗": failed, "!": timedOut, "✓": passed, "○": skipped}
 
 // reviewNotes tells how the outputs of a notebook stand.
 func reviewNotes(w *writer, n *review.Notebook) {
@@ -100,7 +87,7 @@ func reviewNotes(w *writer, n *review.Notebook) {
 	}
 	w.put(`<table class="list">`)
 	for _, note := range notes {
-		class := map[string]markup{"✗": "fail", "!": "timeout", "✓": "pass", "○": "skip"}[note.Sign]
+		class := markup(signStates[note.Sign])
 		w.put(`<tr class="%s"><td class="sign">%s</td><td>`, class, note.Sign)
 		if note.Subject != "" {
 			w.put("<code>%s</code> ", cleanLine(note.Subject))

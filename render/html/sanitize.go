@@ -224,6 +224,9 @@ func attribute(n *html.Node, key string) string {
 // cleanLine is text on one line with every hidden character visible.
 func cleanLine(s string) string { return plain.Escape(strings.Join(strings.Fields(s), " ")) }
 
+// short is a line of a bounded length.
+func short(s string) string { return cleanLine(plain.Cut(s, 200)) }
+
 // cleanLines is text with every hidden character visible, but line ends.
 func cleanLines(s string) string {
 	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")

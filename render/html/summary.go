@@ -274,10 +274,9 @@ func (p *notebookPage) paramRows(w *writer) {
 	for _, m := range p.used {
 		used[m.Name], given[m.Name] = m.Value, m.Given
 	}
-	var list writer
-	n := 0
+	list := listed{heading: "Parameters", noun: "parameter", columns: 3}
 	row := func(name string, value markup, help string) {
-		if n++; n <= maxListed {
+		if list.more() {
 			list.put(`<tr><td><code>%s</code></td><td>%s</td><td class="dim">%s</td></tr>`, cleanLine(name), value,
 				cleanLine(help))
 		}
@@ -304,37 +303,47 @@ func (p *notebookPage) paramRows(w *writer) {
 	for _, name := range sortedNames(used) {
 		row(name, p.value(used[name])+` <span class="tag">given</span>`, "")
 	}
-	if n == 0 {
-		return
-	}
-	if n > maxListed {
-		list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, plain.Counted(n-maxListed, "parameter"))
-	}
-	w.put(`<tr><th>Parameters</th><td><table class="list">%s</table></td></tr>`, list.markup())
+	list.end(w)
 }
 
 func (p *notebookPage) scrapRows(w *writer) {
-	var list writer
-	n := 0
+	list := listed{heading: "Scraps", noun: "scrap", columns: 3}
 	for _, s := range p.nb.Steps {
 		r := p.results[s.ID]
 		if r == nil {
 			continue
 		}
 		for _, c := range r.scraps {
-			if n++; n <= maxListed {
+			if list.more() {
 				list.put(`<tr><td><code>%s</code></td><td>%s</td><td><a class="ref" href="#%s">%s</a></td></tr>`,
 					cleanLine(c.name), p.value(c.value), stepPrefix+string(s.ID), cleanLine(string(s.ID)))
 			}
 		}
 	}
-	if n == 0 {
-		return
+	list.end(w)
+}
+
+// listed is a list at the top of a page, of at most maxListed rows.
+type listed struct {
+	writer
+	heading, noun string
+	columns, rows int
+}
+
+// more counts a row, and says whether there is room for it.
+func (l *listed) more() bool {
+	l.rows++
+	return l.rows <= maxListed
+}
+
+// end writes the list, unless it is empty.
+func (l *listed) end(w *writer) {
+	if l.rows > maxListed {
+		l.put(`<tr><td colspan="%d" class="dim">… and %s</td></tr>`, l.columns, plain.Counted(l.rows-maxListed, l.noun))
 	}
-	if n > maxListed {
-		list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, plain.Counted(n-maxListed, "scrap"))
+	if l.rows > 0 {
+		w.put(`<tr><th>%s</th><td><table class="list">%s</table></td></tr>`, l.heading, l.markup())
 	}
-	w.put(`<tr><th>Scraps</th><td><table class="list">%s</table></td></tr>`, list.markup())
 }
 
 // foot says what the page was made of.

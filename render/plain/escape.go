@@ -16,6 +16,14 @@ func Counted(n int, noun string) string {
 	return Grouped(n) + " " + noun
 }
 
+// Cut bounds a text to a number of characters, and marks that it was cut.
+func Cut(s string, most int) string {
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return s
+}
+
 // Grouped writes n with a comma between thousands.
 func Grouped(n int) string {
 	s := strconv.Itoa(n)

@@ -320,13 +320,7 @@ func headlineWords(m *notebooks.Manifest, headline []string) string {
 }
 
 // oneLine is a text on one line, bounded to so many characters.
-func oneLine(s string, most int) string {
-	runes := []rune(strings.Join(strings.Fields(s), " "))
-	if len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return string(runes)
-}
+func oneLine(s string, most int) string { return plain.Cut(strings.Join(strings.Fields(s), " "), most) }
 
 // BrokeWords says which rule a step broke, and with which files.
 func BrokeWords(b *notebooks.ManifestBlocker) string {

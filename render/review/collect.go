@@ -218,9 +218,7 @@ func (r *reviewer) file(f File) error {
 		return r.removed(n, old)
 	case n.Error != "":
 	case now.kind == KindOutput:
-		o, err := r.output(n.Path)
-		n.Outputs = append(n.Outputs, o)
-		return err
+		return r.addOutputs(n, n.Path)
 	case now.kind == KindSource:
 		return r.source(n)
 	case now.kind == KindJupyter:
@@ -234,17 +232,20 @@ func (r *reviewer) jupyter(n *Notebook, now *book) error {
 	if now.manifest() == nil {
 		r.jupyterOutput(n, hasOutputs(n.Diff.Old), hasOutputs(n.Diff.New), n.Diff.New.Status)
 	} else {
-		o, err := r.output(n.Path)
-		if err != nil {
+		if err := r.addOutputs(n, n.Path); err != nil {
 			return err
 		}
-		n.Outputs = append(n.Outputs, o)
 	}
 	others, _, err := r.outputs(n.Path)
 	if err != nil {
 		return err
 	}
-	for _, p := range others {
+	return r.addOutputs(n, others...)
+}
+
+// addOutputs tells how the outputs at some paths stand, together with a notebook.
+func (r *reviewer) addOutputs(n *Notebook, paths ...string) error {
+	for _, p := range paths {
 		o, err := r.output(p)
 		if err != nil {
 			return err
@@ -289,15 +290,8 @@ func (r *reviewer) source(n *Notebook) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range now {
-		o, err := r.output(p)
-		if err != nil {
-			return err
-		}
-		n.Outputs = append(n.Outputs, o)
-	}
 	if len(now) > 0 {
-		return nil
+		return r.addOutputs(n, now...)
 	}
 	if n.Diff.Old.Status != "" { // it was its own output
 		n.Outputs = append(n.Outputs, Output{Path: n.Path, States: []State{Missing}, Source: n.Path,

@@ -79,13 +79,7 @@ func (r *Review) findings(c *render.Comment) {
 		for _, f := range r.Findings[i:] {
 			left[f.Condition]++
 		}
-		var parts []string
-		for _, on := range Conditions {
-			if left[on] > 0 {
-				parts = append(parts, fmt.Sprintf("%d %s", left[on], on))
-			}
-		}
-		c.Put("- " + r.Findings[i].Sign() + " " + fmt.Sprintf("%d more: %s\n", len(lines)-i, strings.Join(parts, ", ")))
+		c.Put("- " + r.Findings[i].Sign() + " " + fmt.Sprintf("%d more: %s\n", len(lines)-i, countWords(left, Conditions)))
 		break
 	}
 	c.Put("\n")

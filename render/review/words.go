@@ -78,22 +78,17 @@ func (r *Review) VerdictWords() string {
 }
 
 // ProofWords says how many outputs have which level of proof: "3 claimed, 1 recorded".
-func (r *Review) ProofWords() string {
-	var parts []string
-	for _, l := range Levels {
-		if n := r.Counts.Proof[l]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, l))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
+func (r *Review) ProofWords() string { return countWords(r.Counts.Proof, Levels) }
 
 // OutputWords says how many outputs stand in which way: "2 fresh, 1 stale".
-func (r *Review) OutputWords() string {
+func (r *Review) OutputWords() string { return countWords(r.Counts.Outputs, stateOrder) }
+
+// countWords lists counts that are not 0, in an order.
+func countWords[K ~string](counts map[K]int, order []K) string {
 	var parts []string
-	for _, s := range stateOrder {
-		if n := r.Counts.Outputs[s]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+	for _, k := range order {
+		if n := counts[k]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, k))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/render/plain"
 	"markmill/runs"
 )
 
@@ -64,15 +65,15 @@ func valueWords(q notebooks.Param, values map[string]notebooks.Bound) string {
 		if secret {
 			return "= *** (" + b.From + ")"
 		}
-		return "= " + cut(string(b.Value.JSON()), 100) + " (" + b.From + ")"
+		return "= " + plain.Cut(string(b.Value.JSON()), 100) + " (" + b.From + ")"
 	}
 	switch {
 	case q.HasDefault && secret:
 		return "= ***"
 	case q.DefaultSrc != "" && !secret:
-		return "= " + cut(q.DefaultSrc, 100)
+		return "= " + plain.Cut(q.DefaultSrc, 100)
 	case q.HasDefault:
-		return "= " + cut(string(q.Default.JSON()), 100)
+		return "= " + plain.Cut(string(q.Default.JSON()), 100)
 	case q.Required:
 		return "required"
 	default:

@@ -167,7 +167,7 @@ func (p Page) params(out *sheet) {
 		}
 	}
 	for _, q := range p.Doc.Params {
-		t.add(cell{shown(q.Name), green}, cell{shown(cut(string(q.Value), 200)), ""}, cell{shown(given[q.Name]), dim})
+		t.add(cell{shown(q.Name), green}, cell{shown(plain.Cut(string(q.Value), 200)), ""}, cell{shown(given[q.Name]), dim})
 	}
 	if len(t.rows) > 0 {
 		out.printf("\n%s\n", bold("Parameters", p.Color))
@@ -351,7 +351,7 @@ func (p Page) scraps(out *sheet, scraps []diff.Scrap) {
 				value = path.Join(p.Record, s.File)
 			}
 		}
-		t.add(cell{shown(s.Name), green}, cell{shown(cut(value, 400)), ""})
+		t.add(cell{shown(s.Name), green}, cell{shown(plain.Cut(value, 400)), ""})
 	}
 	if len(t.rows) > 0 {
 		out.fitted(&t, "  ")

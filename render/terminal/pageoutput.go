@@ -131,7 +131,7 @@ func (p Page) rows(out *sheet, rows [][]string, lead string) {
 			if i == 0 {
 				ink = dim
 			}
-			cells[j] = cell{shown(cut(text, 200)), ink}
+			cells[j] = cell{shown(plain.Cut(text, 200)), ink}
 		}
 		t.add(cells...)
 	}

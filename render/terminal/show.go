@@ -42,7 +42,7 @@ func List(w io.Writer, entries []runs.Entry, color bool) error {
 			reason = strings.TrimPrefix(reason+"; resumed by "+string(e.ResumedBy[n-1]), "; ")
 		}
 		t.add(cell{shown(string(e.ID)), ""}, cell{string(e.Status), statusColor(e.Status)}, cell{started, ""}, cell{took, ""},
-			cell{shown(e.Notebook), ""}, cell{shown(cut(reason, reasonWidth)), ""})
+			cell{shown(e.Notebook), ""}, cell{shown(plain.Cut(reason, reasonWidth)), ""})
 	}
 	return t.write(w, "", color)
 }
@@ -133,7 +133,7 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 		if s.File != "" {
 			value = s.File
 		}
-		scraps.add(cell{shown(s.Name), ""}, cell{shown(cut(value, 100)), ""})
+		scraps.add(cell{shown(s.Name), ""}, cell{shown(plain.Cut(value, 100)), ""})
 	}
 	p.section("Scraps", &scraps)
 	return p.err
@@ -169,11 +169,3 @@ func (p *page) section(title string, t *table) {
 
 // shown is text of a notebook or a run as it may reach a terminal: one line, nothing raw.
 func shown(s string) string { return plain.Escape(strings.Join(strings.Fields(s), " ")) }
-
-// cut bounds s to n characters.
-func cut(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
-}
