@@ -88,6 +88,22 @@ type ManifestStep struct {
 	Tests    *ManifestTests `json:"tests,omitempty"`
 	Broke    []string       `json:"broke,omitempty"` // codes of the blockers that it caused
 	Running  int            `json:"left_running,omitzero"`
+	// What else ended it: the exception that it raised, who ended its process, and the command that failed.
+	Error   string           `json:"error,omitzero"` // name of the exception
+	EndedBy string           `json:"ended_by,omitzero"`
+	Failed  *ManifestCommand `json:"failed,omitempty"`
+	// Attempts counts how often it was tried, if more than once.
+	Attempts int `json:"attempts,omitzero"`
+	// LostIn is the step in which the session's previous interpreter ended: this step began with a new one.
+	LostIn StepID `json:"lost_in,omitzero"`
+	// Interrupted says that the step was started and never ended.
+	Interrupted bool `json:"interrupted,omitzero"`
+}
+
+// ManifestCommand is a command of a shell step.
+type ManifestCommand struct {
+	Line    int    `json:"line"` // of the notebook
+	Command string `json:"command"`
 }
 
 // Tolerated says that the step failed, and that this was allowed or expected: it proves something else than that its

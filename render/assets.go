@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -52,7 +53,7 @@ func pictures(run *runs.Run) [][]picture {
 	out := make([][]picture, len(run.Steps))
 	used := map[string]bool{}
 	for i, s := range run.Steps {
-		if s.Finished == nil || hides(s.Planned.Tags) {
+		if s.Finished == nil || result.Hides(s.Planned.Tags) {
 			continue
 		}
 		base := fileName(string(s.Planned.ID))

@@ -7,6 +7,8 @@ import (
 
 	"markmill/notebooks"
 	"markmill/render/plain"
+	"markmill/render/result"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -72,8 +74,9 @@ func Causes(run *runs.Run, nb *notebooks.Notebook, files fs.FS) (*Cause, []Conse
 		case s.Planned.ID == first.Step:
 			behind = true
 			c.of(s, nb, files)
-		case behind && s.Planned.Action != runs.ActionSkip && (s.Status() == runs.StepSkipped || s.Status() == runs.StepPending):
-			_, words := Verdict(*s)
+		case behind && s.Planned.Action != runs.ActionSkip &&
+			(s.Status() == runs.StepSkipped || s.Status() == runs.StepPending):
+			_, words := result.Verdict(*s)
 			led = append(led, Consequence{stepSkipped, s.Planned.ID, words})
 		}
 	}
@@ -153,7 +156,8 @@ func FailureText(files fs.FS, f *runs.StepFinishedData) (text, file string, cut 
 	if raised != "" {
 		if i := strings.LastIndex(stderr, raised); i >= 0 { // what was printed before is not why
 			stderr, more = stderr[i:], false
-		} else if !strings.Contains(stderr, raised[strings.LastIndexByte(raised, '\n')+1:]) { // its author's own hook has printed otherwise, or nothing
+			// its author's own hook has printed otherwise, or nothing
+		} else if !strings.Contains(stderr, raised[strings.LastIndexByte(raised, '\n')+1:]) {
 			return raised, f.Result, false
 		}
 	}
@@ -169,7 +173,7 @@ func endOf(files fs.FS, s runs.StreamData) (text string, more bool) {
 	if s.File == "" {
 		return "", false
 	}
-	b, more, err := End(files, s.File, causeBytes)
+	b, more, err := safe.End(files, s.File, causeBytes)
 	if err != nil {
 		return "", false
 	}

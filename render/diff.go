@@ -8,6 +8,7 @@ import (
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
 	"markmill/render/plain"
+	"markmill/render/safe"
 )
 
 // CommentLimit is the most characters that a comment on a forge may have.
@@ -50,11 +51,11 @@ func CodeSpan(text string) string {
 	if text == "" {
 		text = " "
 	}
-	return codeSpan(unheard(plain.Escape(headOf(text, 300))))
+	return safe.CodeSpan(unheard(plain.Escape(safe.HeadOf(text, 300))))
 }
 
 // Words is text as words of a line that something else began.
-func Words(text string) string { return quiet(inline(plain.Escape(text))) }
+func Words(text string) string { return quiet(safe.Inline(plain.Escape(text))) }
 
 // quiet keeps words from being more than words to a forge: a mention, a reference to an issue, a link. An empty
 // character stands where each would begin.
@@ -75,7 +76,8 @@ func quiet(text string) string {
 				b.WriteString(apart)
 			}
 		case '-':
-			if i > 1 && rest != "" && rest[0] >= '0' && rest[0] <= '9' && (strings.EqualFold(text[i-2:i], "gh") || text[i-1] >= 'A' && text[i-1] <= 'Z') {
+			if i > 1 && rest != "" && rest[0] >= '0' && rest[0] <= '9' &&
+				(strings.EqualFold(text[i-2:i], "gh") || text[i-1] >= 'A' && text[i-1] <= 'Z') {
 				b.WriteString(apart) // GH-1, and the keys of trackers
 			}
 		}
@@ -122,13 +124,14 @@ func (c *Comment) Bytes() []byte {
 	var parts []string
 	for _, section := range c.order {
 		if n := c.entries[section]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%s of %s", counted(n, "entry"), section))
+			parts = append(parts, fmt.Sprintf("%s of %s", plain.Counted(n, "entry"), section))
 		}
 		if n := c.details[section]; n > 0 {
-			parts = append(parts, fmt.Sprintf("the text of %s of %s", counted(n, "entry"), section))
+			parts = append(parts, fmt.Sprintf("the text of %s of %s", plain.Counted(n, "entry"), section))
 		}
 	}
-	return fmt.Appendf(bytes.Clone(c.b.Bytes()), "\n… left out, because a comment is bounded: %s. %s.\n", strings.ReplaceAll(strings.Join(parts, ", "), "entrys", "entries"), c.whole)
+	return fmt.Appendf(bytes.Clone(c.b.Bytes()), "\n… left out, because a comment is bounded: %s. %s.\n",
+		strings.ReplaceAll(strings.Join(parts, ", "), "entrys", "entries"), c.whole)
 }
 
 // Diff appends what a comparison tells, of at most so many bytes.
@@ -215,7 +218,7 @@ func entryText(e *diffview.Entry) string {
 			text.WriteString(unheard(string(l.Mark)+plain.Escape(l.Text)) + "\n")
 		}
 	}
-	fence(&b, "diff", text.String())
+	safe.Fence(&b, "diff", text.String())
 	var out strings.Builder
 	out.WriteString("\n  <details><summary>lines</summary>\n\n")
 	for line := range strings.Lines(strings.TrimRight(b.String(), "\n") + "\n") {

@@ -16,10 +16,14 @@ func TestMarkdownShowsTheLastStateOfADisplay(t *testing.T) {
 		return runs.DisplayData{MIME: "text/plain", File: d.file(name, content).File, DisplayID: id, Update: update}
 	}
 	first, second := d.ends(0, runs.StepPassed, 0, "", ""), d.ends(1, runs.StepPassed, 0, "", "")
-	first.Finished.Displays = []runs.DisplayData{text("steps/01-a/display-1.txt", "waiting", "w", false), text("steps/01-a/display-2.txt", "left alone", "l", false),
-		text("steps/01-a/display-3.txt", "no picture yet", "p", false), text("steps/01-a/display-4.txt", "without an id", "", false)}
-	second.Finished.Displays = []runs.DisplayData{text("steps/02-b/display-1.txt", "half", "w", true), text("steps/02-b/display-2.txt", "done", "w", true),
-		{MIME: "image/png", File: "steps/02-b/display-3.png", Alt: "a picture", DisplayID: "p", Update: true}, text("steps/02-b/display-4.txt", "nobody shows it", "none", true)}
+	first.Finished.Displays = []runs.DisplayData{text("steps/01-a/display-1.txt", "waiting", "w", false),
+		text("steps/01-a/display-2.txt", "left alone", "l", false),
+		text("steps/01-a/display-3.txt", "no picture yet", "p", false), text("steps/01-a/display-4.txt", "without an id",
+			"", false)}
+	second.Finished.Displays = []runs.DisplayData{text("steps/02-b/display-1.txt", "half", "w", true),
+		text("steps/02-b/display-2.txt", "done", "w", true),
+		{MIME: "image/png", File: "steps/02-b/display-3.png", Alt: "a picture", DisplayID: "p", Update: true},
+		text("steps/02-b/display-4.txt", "nobody shows it", "none", true)}
 	out, err := Output(runs.OutputFile, nb, d.run, d)
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -65,13 +66,17 @@ func drawRun(t *rapid.T, nb *notebooks.Notebook) *dir {
 	d := newDir(nb)
 	nb.Front.MaxOutput = int64(rapid.SampledFrom([]int{0, 64, 1000}).Draw(t, "max output"))
 	for i := range d.run.Steps {
-		status := rapid.SampledFrom([]runs.StepStatus{runs.StepPassed, runs.StepFailed, runs.StepTimeout, runs.StepAllowed, runs.StepSkipped}).Draw(t, "status")
+		status := rapid.SampledFrom([]runs.StepStatus{runs.StepPassed, runs.StepFailed, runs.StepTimeout, runs.StepAllowed,
+			runs.StepSkipped}).Draw(t, "status")
 		rec := d.ends(i, status, rapid.IntRange(0, 255).Draw(t, "exit"), hostileText(t, "stdout"), hostileText(t, "stderr"))
-		rec.Planned.Tags = rapid.SliceOfN(rapid.SampledFrom([]string{"test", "volatile", "hide-output", "allow-failure"}), 0, 1).Draw(t, "tags")
+		rec.Planned.Tags = rapid.SliceOfN(rapid.SampledFrom([]string{"test", "volatile", "hide-output", "allow-failure"}),
+			0, 1).Draw(t, "tags")
 		rec.Finished.Reason = hostileText(t, "reason")
 		if rapid.Bool().Draw(t, "rich") {
-			rec.Finished.Error = &runs.ErrorData{Name: hostileText(t, "error"), Value: hostileText(t, "value"), Traceback: hostileText(t, "traceback")}
-			page := d.file(rec.Step.Dir+"/q.html", rapid.SampledFrom([]string{"<b>", "<table><tr><th>", "<table><td colspan=3>", "<p>"}).Draw(t, "element")+hostileText(t, "html"))
+			rec.Finished.Error = &runs.ErrorData{Name: hostileText(t, "error"), Value: hostileText(t, "value"),
+				Traceback: hostileText(t, "traceback")}
+			page := d.file(rec.Step.Dir+"/q.html", rapid.SampledFrom([]string{"<b>", "<table><tr><th>",
+				"<table><td colspan=3>", "<p>"}).Draw(t, "element")+hostileText(t, "html"))
 			words := d.file(rec.Step.Dir+"/q.md", hostileText(t, "markdown"))
 			rec.Finished.Displays = []runs.DisplayData{
 				{MIME: "text/markdown", File: words.File, Bytes: words.Bytes, Digest: "sha256:4", Alt: hostileText(t, "words")},
@@ -131,7 +136,7 @@ func TestARegionNeverLeaksIntoThePage(t *testing.T) {
 			t.Fatalf("stripped: %q (%v), want %q", s.Source, s.Problems, nb.Source)
 		}
 		// Splice shows a body that is not whole Markdown as text: none of these may need that.
-		regions, err := stepRegions(nb, d.run, &notebooks.Manifest{}, d, newPathNames(d.run.Started.Paths))
+		regions, err := stepRegions(nb, d.run, &notebooks.Manifest{}, d, safe.NewNames(d.run.Started.Paths))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +180,7 @@ func TestOutputIsPlainAndStable(t *testing.T) {
 				}
 			}
 			// Output, scraps and tables (each escaped at most twofold), the diff, 10,000 backticks of fences, words.
-			if most := 6*limit + patchBytes + 200_000; len(r.Body) > most {
+			if most := 6*limit + safe.PatchBytes + 200_000; len(r.Body) > most {
 				t.Fatalf("%s: %d bytes, want at most %d", r.ID, len(r.Body), most)
 			}
 		}
@@ -224,14 +229,15 @@ func TestBoundedWhateverTheNumber(t *testing.T) {
 			runs.DisplayData{MIME: "image/png", File: "p.png", Digest: runs.Digest(fmt.Sprint(i))},
 			runs.DisplayData{MIME: "text/html", File: "p.html", Alt: strings.Repeat("z", 1000)})
 		many.Finished.Displays = append(many.Finished.Displays, runs.DisplayData{MIME: "application/pdf", File: "p.pdf"})
-		rec.Scraps = append(rec.Scraps, runs.ScrapData{Name: fmt.Sprint("s", i), Type: runs.ScrapJSON, Value: codec.Raw(strings.Repeat("[", 500) + strings.Repeat("]", 500))})
+		rec.Scraps = append(rec.Scraps, runs.ScrapData{Name: fmt.Sprint("s", i), Type: runs.ScrapJSON,
+			Value: codec.Raw(strings.Repeat("[", 500) + strings.Repeat("]", 500))})
 	}
 	d.changes(rec, fixPatch+strings.Repeat("+line\n", 1<<20), runs.ChangedFile{Path: "x", Added: 1 << 20})
 	out, err := Output(runs.OutputFile, nb, d.run, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most := 3*outputBytes + patchBytes + 20_000; len(out) > most || len(out) < outputBytes {
+	if most := 3*outputBytes + safe.PatchBytes + 20_000; len(out) > most || len(out) < outputBytes {
 		t.Errorf("%d bytes, want at most %d", len(out), most)
 	}
 	if n := len(Assets(d.run)); n != maxPictures {

@@ -3,6 +3,8 @@ package render
 import (
 	"bytes"
 	"fmt"
+	"markmill/render/plain"
+	"markmill/render/safe"
 	"strconv"
 	"strings"
 
@@ -12,7 +14,7 @@ import (
 
 // htmlTables is HTML that consists of tables (a DataFrame's) as Markdown tables; "" of any other. file has the whole of
 // them.
-func htmlTables(raw []byte, c *cleaner, file string) string {
+func htmlTables(raw []byte, c *safe.Cleaner, file string) string {
 	context := &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div}
 	nodes, err := html.ParseFragment(bytes.NewReader(bytes.ToValidUTF8(raw, []byte("\uFFFD"))), context)
 	if err != nil {
@@ -30,7 +32,7 @@ func htmlTables(raw []byte, c *cleaner, file string) string {
 
 // tableReader walks HTML.
 type tableReader struct {
-	clean *cleaner
+	clean *safe.Cleaner
 	file  string
 	out   bytes.Buffer
 	found bool
@@ -48,7 +50,7 @@ func (t *tableReader) node(n *html.Node, depth int) {
 	switch n.Type {
 	case html.TextNode:
 		if words := strings.TrimSpace(n.Data); words != "" {
-			fmt.Fprintf(&t.out, "%s\n\n", inline(t.clean.oneLine(words, 200)))
+			fmt.Fprintf(&t.out, "%s\n\n", safe.Inline(t.clean.OneLine(words, 200)))
 		}
 		return
 	case html.ElementNode:
@@ -60,8 +62,8 @@ func (t *tableReader) node(n *html.Node, depth int) {
 	case atom.Table:
 		t.table(n)
 	case atom.P, atom.Caption, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
-		if words := t.clean.oneLine(textOf(n, 0), 200); words != "" {
-			fmt.Fprintf(&t.out, "%s\n\n", inline(words))
+		if words := t.clean.OneLine(textOf(n, 0), 200); words != "" {
+			fmt.Fprintf(&t.out, "%s\n\n", safe.Inline(words))
 		}
 	case atom.Div, atom.Section, atom.Span, atom.Center, atom.Br, atom.Hr, atom.B, atom.Strong, atom.I, atom.Em:
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -115,7 +117,7 @@ func (t *tableReader) table(n *html.Node) {
 			case atom.Caption:
 				caption = textOf(c, 0)
 			case atom.Tr:
-				if len(rows) > maxRows+maxHeads { // counted, and not shown
+				if len(rows) > safe.MaxRows+maxHeads { // counted, and not shown
 					rows = append(rows, nil)
 					continue
 				}
@@ -132,26 +134,26 @@ func (t *tableReader) table(n *html.Node) {
 	for _, row := range rows {
 		columns = max(columns, len(row))
 	}
-	if columns == 0 || columns > maxColumns || head > maxHeads {
+	if columns == 0 || columns > safe.MaxColumns || head > maxHeads {
 		t.other = true
 		return
 	}
 	t.found = true
 	if caption != "" {
-		fmt.Fprintf(&t.out, "**%s**\n\n", inline(t.clean.oneLine(caption, 200)))
+		fmt.Fprintf(&t.out, "**%s**\n\n", safe.Inline(t.clean.OneLine(caption, 200)))
 	}
 	t.write(joinHeads(rows[:head], columns), columns)
 	t.out.WriteString(strings.Repeat("| --- ", columns) + "|\n")
 	body := rows[head:]
 	for i, row := range body {
-		if i == maxRows {
+		if i == safe.MaxRows {
 			break
 		}
 		t.write(row, columns)
 	}
 	t.out.WriteByte('\n')
-	if gone := len(body) - maxRows; gone > 0 {
-		fmt.Fprintf(&t.out, "… %s elided: %s\n\n", counted(gone, "row"), codeSpan(t.file))
+	if gone := len(body) - safe.MaxRows; gone > 0 {
+		fmt.Fprintf(&t.out, "… %s elided: %s\n\n", plain.Counted(gone, "row"), safe.CodeSpan(t.file))
 	}
 }
 
@@ -201,7 +203,7 @@ func (t *tableReader) row(n *html.Node, below map[int]int) (cells []string, head
 			}
 			cells = append(cells, words)
 		}
-		if len(cells) > maxColumns {
+		if len(cells) > safe.MaxColumns {
 			t.other = true
 			return cells, heads
 		}
@@ -229,7 +231,8 @@ func holdsMore(n *html.Node, depth int) bool {
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch c.DataAtom {
-		case atom.Table, atom.Img, atom.Svg, atom.Script, atom.Canvas, atom.Iframe, atom.Input, atom.Button, atom.Select, atom.Video, atom.Audio:
+		case atom.Table, atom.Img, atom.Svg, atom.Script, atom.Canvas, atom.Iframe, atom.Input, atom.Button, atom.Select,
+			atom.Video, atom.Audio:
 			return true
 		}
 		if holdsMore(c, depth+1) {
@@ -245,7 +248,7 @@ func (t *tableReader) write(cells []string, columns int) {
 		if i < len(cells) {
 			words = cells[i]
 		}
-		fmt.Fprintf(&t.out, "| %s ", inline(t.clean.oneLine(words, 200)))
+		fmt.Fprintf(&t.out, "| %s ", safe.Inline(t.clean.OneLine(words, 200)))
 	}
 	t.out.WriteString("|\n")
 }

@@ -10,61 +10,28 @@ import (
 	"markmill/notebooks/convert"
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/percent"
+	"markmill/render/jupyter"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
 // CheckForm says whether a run can leave an output notebook of another form than the notebook's, before anything has
 // run.
 func CheckForm(form notebooks.Form, nb *notebooks.Notebook) error {
-	var err error
-	switch {
-	case form == "":
-	case form == ipynb.Form:
-		_, err = newJupyter(nb)
-	default:
-		_, err = asMarkdown(nb)
+	switch form {
+	case "":
+		return nil
+	case ipynb.Form:
+		return jupyter.Check(nb)
 	}
+	_, err := AsMarkdown(nb)
 	return err
 }
 
-// asJupyter makes a Jupyter notebook of a text form, and finds the steps among its cells.
-func asJupyter(nb *notebooks.Notebook) (*ipynb.Notebook, map[int]*notebooks.Step, error) {
-	doc, err := convert.ReadRun(nb)
-	if err != nil {
-		return nil, nil, err
-	}
-	source, _, err := doc.To(convert.Jupyter, "")
-	if err != nil {
-		return nil, nil, err
-	}
-	file, err := ipynb.Parse(nb.Name, source)
-	if err != nil {
-		return nil, nil, err
-	}
-	places, n := map[int]*notebooks.Step{}, 0
-	for i := range file.Cells {
-		c := &file.Cells[i]
-		if c.Type != "code" || c.Declares() {
-			continue
-		}
-		if n < len(nb.Steps) {
-			places[i] = nb.Steps[n]
-		}
-		n++
-	}
-	if n != len(nb.Steps) {
-		return nil, nil, fmt.Errorf("%s: its %d steps are %d in Jupyter's form", nb.Name, len(nb.Steps), n)
-	}
-	return file, places, nil
-}
-
-// AsMarkdown is the Markdown notebook whose digest the outputs in Markdown have of a notebook.
-func AsMarkdown(nb *notebooks.Notebook) (*notebooks.Notebook, error) { return asMarkdown(nb) }
-
-// asMarkdown makes a Markdown notebook of a script or of a Jupyter notebook. Its steps have the ids that they have in
+// AsMarkdown makes a Markdown notebook of a script or of a Jupyter notebook. Its steps have the ids that they have in
 // the record. What of the text Markdown would take for a step, or for something that does not end with its cell, is
 // shown in a fence.
-func asMarkdown(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
+func AsMarkdown(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
 	switch nb.Form {
 	case ipynb.Form:
 	case percent.Form:
@@ -92,7 +59,8 @@ func asMarkdown(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
 	}
 	out, err := cellsAs(nb, "", "", cells)
 	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindSyntax, File: nb.Name, Line: 1, Msg: "it cannot be written as Markdown: " + err.Error(),
+		return nil, &notebooks.Error{Kind: notebooks.KindSyntax, File: nb.Name, Line: 1,
+			Msg:  "it cannot be written as Markdown: " + err.Error(),
 			Hint: "give an OUTPUT that ends in .ipynb"}
 	}
 	return out, nil
@@ -110,7 +78,7 @@ func convertedMarkdown(nb *notebooks.Notebook, file *ipynb.Notebook) (*notebooks
 		c := &doc.Cells[i]
 		if c.Type != "code" && !isProse(c.Source, false) {
 			var b bytes.Buffer
-			fence(&b, "markdown", text(c.Source))
+			safe.Fence(&b, "markdown", text(c.Source))
 			c.Source = strings.TrimSpace(b.String())
 		}
 		if c.Type == "code" && n < len(nb.Steps) {

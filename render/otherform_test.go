@@ -9,6 +9,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
+	"markmill/render/jupyter"
 )
 
 // jupyterOf is a Jupyter notebook of texts and code, each with its type before a colon.
@@ -17,14 +18,16 @@ func jupyterOf(t *testing.T, cells ...string) *notebooks.Notebook {
 	var list []map[string]any
 	for i, c := range cells {
 		kind, source, _ := strings.Cut(c, ":")
-		cell := map[string]any{"cell_type": kind, "id": fmt.Sprintf("cell-%c", 'a'+i), "metadata": map[string]any{}, "source": source}
+		cell := map[string]any{"cell_type": kind, "id": fmt.Sprintf("cell-%c", 'a'+i), "metadata": map[string]any{},
+			"source": source}
 		if kind == "code" {
 			cell["outputs"], cell["execution_count"] = []any{}, nil
 		}
 		list = append(list, cell)
 	}
 	src, err := codec.Marshal(map[string]any{"nbformat": 4, "nbformat_minor": 5, "cells": list,
-		"metadata": map[string]any{"kernelspec": map[string]any{"name": "python3", "display_name": "Python 3", "language": "python"}}})
+		"metadata": map[string]any{"kernelspec": map[string]any{"name": "python3", "display_name": "Python 3",
+			"language": "python"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +50,7 @@ func TestJupyterAsMarkdownTakesAnyText(t *testing.T) {
 		for _, kind := range []string{"markdown:", "raw:"} {
 			for _, cells := range [][]string{{kind + text, "code:1"}, {"code:1", kind + text, "code:2"}, {kind + text, kind + text, "code:%%bash\nls"}, {"code:1", kind + text}} {
 				nb := jupyterOf(t, cells...)
-				md, err := asMarkdown(nb)
+				md, err := AsMarkdown(nb)
 				if err != nil {
 					t.Errorf("%q: %v", cells, err)
 					continue
@@ -62,7 +65,7 @@ func TestJupyterAsMarkdownTakesAnyText(t *testing.T) {
 			}
 		}
 	}
-	if _, err := asMarkdown(jupyterOf(t, "code:a\x00b")); err == nil || !strings.Contains(err.Error(), "give an OUTPUT that ends in .ipynb") {
+	if _, err := AsMarkdown(jupyterOf(t, "code:a\x00b")); err == nil || !strings.Contains(err.Error(), "give an OUTPUT that ends in .ipynb") {
 		t.Errorf("code that no Markdown can hold: %v", err)
 	}
 }
@@ -83,7 +86,7 @@ func TestMarkdownAsJupyterHasTheSteps(t *testing.T) {
 		if len(nb.Steps) != 2 {
 			t.Fatalf("%s: %d steps", name, len(nb.Steps))
 		}
-		file, places, err := asJupyter(nb)
+		file, places, err := jupyter.FromText(nb)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -9,6 +9,9 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
+	"markmill/render/jupyter"
+	"markmill/render/result"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -17,26 +20,26 @@ import (
 // function of the four.
 func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) {
 	if path.Ext(name) == ".ipynb" {
-		return jupyterOutput(name, nb, run, files)
+		return jupyter.Output(name, nb, run, files)
 	}
 	own := nb
-	nb, err := asMarkdown(own)
+	nb, err := AsMarkdown(own)
 	if err != nil {
 		return nil, fmt.Errorf("render: %w", err)
 	}
 	run = withoutBlocks(Shown(run), own, nb)
-	names := newPathNames(run.Started.Paths)
+	names := safe.NewNames(run.Started.Paths)
 	regions, err := parameterRegions(nb, run.Contract.Parameters, names)
 	if err != nil {
 		return nil, err
 	}
-	m := Manifest(own, run)
-	m.Signature = signatureOf(name, run)
+	m := result.Manifest(own, run)
+	m.Signature = result.SignatureOf(name, run)
 	steps, err := stepRegions(nb, run, &m, files, names)
 	if err != nil {
 		return nil, err
 	}
-	verdict := notebooks.Region{Verdict: true, Body: []byte(VerdictMarkdown(&m, own.Front.Headline))}
+	verdict := notebooks.Region{Verdict: true, Body: []byte(result.VerdictMarkdown(&m, own.Front.Headline))}
 	return notebooks.Splice(nb.Source, append(append(regions, verdict), steps...), m), nil
 }
 
@@ -80,7 +83,8 @@ func withoutBlocks(run *runs.Run, own, markdown *notebooks.Notebook) *runs.Run {
 }
 
 // stepRegions returns the regions of the steps, in the order of the notebook.
-func stepRegions(nb *notebooks.Notebook, run *runs.Run, m *notebooks.Manifest, files fs.FS, names pathNames) ([]notebooks.Region, error) {
+func stepRegions(nb *notebooks.Notebook, run *runs.Run, m *notebooks.Manifest, files fs.FS,
+	names safe.Names) ([]notebooks.Region, error) {
 	limit := outputBytes
 	if nb.Front.MaxOutput > 0 {
 		limit = int(nb.Front.MaxOutput)
@@ -89,21 +93,22 @@ func stepRegions(nb *notebooks.Notebook, run *runs.Run, m *notebooks.Manifest, f
 	for _, s := range nb.Steps {
 		steps[s.ID] = s
 	}
-	pics, book := pictures(run), newRuleBook(nb)
+	pics, book := pictures(run), safe.NewRuleBook(nb)
 	var regions []notebooks.Region
 	for i, rec := range run.Steps {
 		step := steps[rec.Planned.ID]
 		if step == nil {
 			return nil, fmt.Errorf("render: the journal has a step %q that the notebook has not", rec.Planned.ID)
 		}
-		if !reached(rec) {
+		if !result.Reached(rec) {
 			continue
 		}
-		rules, err := book.of(step)
+		rules, err := book.Of(step)
 		if err != nil {
 			return nil, fmt.Errorf("render: step %q: %w", step.ID, err)
 		}
-		r := region{files: files, rec: rec, clean: &cleaner{names: names, rules: rules}, limit: limit, left: limit, output: nb.OutputOf(step)}
+		r := region{files: files, rec: rec, clean: &safe.Cleaner{Names: names, Rules: rules}, limit: limit, left: limit,
+			output: nb.OutputOf(step)}
 		for _, b := range m.Blockers {
 			if b.Step == step.ID && b.Rule != "" && b.Rule != notebooks.TagNoChange {
 				r.broke = append(r.broke, b)

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"markmill/notebooks/lazyregexp"
 	"slices"
 	"strings"
 
 	"markmill/notebooks"
 	"markmill/render/plain"
+	"markmill/render/result"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -19,17 +20,12 @@ const outputBytes = 16 << 10
 // resultBytes is what a rich result costs at least of the bound, so that many small ones are bounded too.
 const resultBytes = 64
 
-// hides says that a step's output has no place in the output notebook.
-func hides(tags []string) bool {
-	return slices.Contains(tags, notebooks.TagVolatile) || slices.Contains(tags, notebooks.TagHideOutput)
-}
-
 // region builds the body of one step's region.
 type region struct {
 	bytes.Buffer
 	files fs.FS
 	rec   runs.StepRecord
-	clean *cleaner
+	clean *safe.Cleaner
 	limit int // of a step's output
 	left  int // of limit
 
@@ -37,14 +33,6 @@ type region struct {
 	broke  []notebooks.ManifestBlocker // the rules that the step broke
 	rest   bytes.Buffer                // what is folded; the results stand in the region itself
 	shown  map[string]bool             // scraps that stand among the results
-}
-
-// reached says that there is something to say of a step: it ran, or it was skipped for a reason.
-func reached(rec runs.StepRecord) bool {
-	if f := rec.Finished; f != nil {
-		return f.Status != runs.StepPending
-	}
-	return rec.Step != nil || rec.Planned.Action == runs.ActionSkip
 }
 
 // write writes the whole body: results open, then all else folded under the line that sums the step up. A step that
@@ -91,50 +79,19 @@ func (r *region) failed() bool {
 
 // summary is the one line that says what matters, as HTML.
 func (r *region) summary() string {
-	mark, words := summaryOf(r.rec)
+	step := result.Of(r.rec)
+	mark := result.Mark(&step)
 	if len(r.broke) > 0 {
 		mark = "✗"
 	}
-	line := mark + " <code>" + htmlText(plain.Escape(string(r.rec.Planned.ID))) + "</code>"
-	for _, w := range words {
-		line += " · " + htmlText(r.clean.oneLine(w, 200))
+	line := mark + " <code>" + safe.HTML(plain.Escape(string(r.rec.Planned.ID))) + "</code>"
+	for _, w := range result.Summary(&step) {
+		line += " · " + safe.HTML(r.clean.OneLine(w, 200))
 	}
 	for i := range r.broke {
-		line += " · <strong>" + htmlText(r.clean.oneLine(brokeWords(&r.broke[i]), 200)) + "</strong>"
+		line += " · <strong>" + safe.HTML(r.clean.OneLine(result.BrokeWords(&r.broke[i]), 200)) + "</strong>"
 	}
 	return line
-}
-
-// brokeWords says which rule a step broke, and with which files.
-func brokeWords(b *notebooks.ManifestBlocker) string {
-	words := "broke " + b.Rule
-	for i, p := range b.Paths {
-		switch {
-		case i == 3:
-			return fmt.Sprintf("%s and %d more", words, len(b.Paths)-i)
-		case i == 0:
-			words += ": " + p
-		default:
-			words += ", " + p
-		}
-	}
-	return words
-}
-
-// summaryOf says what matters of a step: its sign, how it ended, its tests and what it changed.
-func summaryOf(rec runs.StepRecord) (mark string, words []string) {
-	mark, words = verdict(rec)
-	if f := rec.Finished; f != nil && !hasTag(rec.Planned, notebooks.TagVolatile) {
-		if f.Tests != nil {
-			words = append(words, TestWords(f.Tests))
-		}
-		if rec.Patch != nil {
-			if change := ChangeWords(rec.Patch.Files); change != "" {
-				words = append(words, change)
-			}
-		}
-	}
-	return mark, words
 }
 
 // blocks writes what the step printed, showed, changed and recorded: the results into the region, the rest apart.
@@ -173,7 +130,7 @@ func (r *region) whereabouts() string {
 	if r.rec.Step == nil || r.rec.Step.Dir == "" {
 		return "the run directory has it"
 	}
-	return codeSpan(plain.Escape(r.rec.Step.Dir))
+	return safe.CodeSpan(plain.Escape(r.rec.Step.Dir))
 }
 
 // stream writes one stream as a block, or as two around the words of what is elided.
@@ -181,35 +138,17 @@ func (r *region) stream(to *bytes.Buffer, info string, s runs.StreamData, limit 
 	if s.File == "" {
 		return "", nil
 	}
-	c := cleaner{names: r.clean.names, rules: r.clean.rules}
-	e, err := excerptFile(r.files, s.File, limit, c.line)
+	c := safe.Cleaner{Names: r.clean.Names, Rules: r.clean.Rules}
+	e, err := safe.ExcerptFile(r.files, s.File, limit, c.Line)
 	if err != nil {
 		return "", fmt.Errorf("step %q: %w", r.rec.Planned.ID, err)
 	}
 	digest := s.Digest
-	if c.replaced {
+	if c.Replaced {
 		digest = ""
 	}
-	writeExcerpt(to, info, e, s.File, digest)
-	return e.head + e.tail, nil
-}
-
-// writeExcerpt writes text in a fence. The words of what is elided stand between two fences, where
-// no output can forge them; the digest is that of the raw bytes of file.
-func writeExcerpt(b *bytes.Buffer, info string, e excerpt, file string, digest runs.Digest) {
-	if e.empty() {
-		return
-	}
-	fence(b, info, e.head)
-	if e.cut == "" {
-		return
-	}
-	fmt.Fprintf(b, "… %s elided: %s", e.cut, codeSpan(plain.Escape(file)))
-	if digest != "" {
-		fmt.Fprintf(b, ", %s", codeSpan(plain.Escape(string(digest))))
-	}
-	b.WriteString("\n\n")
-	fence(b, info, e.tail)
+	safe.WriteExcerpt(to, info, e, s.File, digest)
+	return e.Head + e.Tail, nil
 }
 
 // failure returns the error block: what went to standard error, and the exception where the
@@ -233,13 +172,13 @@ func (r *region) failure() ([]byte, error) {
 	if words == "" {
 		words = f.Error.Name + ": " + f.Error.Value
 	}
-	words = r.clean.text(words)
+	words = r.clean.Text(words)
 	if strings.Contains(shown, strings.TrimSpace(words)) {
 		return b.Bytes(), nil
 	}
-	e := cutText(words, max(limit-len(shown), limit/2))
-	writeExcerpt(&b, "text {.error}", e, f.Result, f.ResultDigest)
-	r.left -= e.size()
+	e := safe.CutText(words, max(limit-len(shown), limit/2))
+	safe.WriteExcerpt(&b, "text {.error}", e, f.Result, f.ResultDigest)
+	r.left -= e.Size()
 	return b.Bytes(), nil
 }
 
@@ -259,32 +198,27 @@ func (r *region) stdout(pics []picture) error {
 	return err
 }
 
-// withoutAddress drops where an object lay in memory from the words that stand for a picture or
-// another rich result: no author printed it, and it is another in every run.
-func withoutAddress(alt string) string { return objectAddress.ReplaceAllString(alt, "") }
-
-var objectAddress = lazyregexp.New(` at 0x[0-9a-fA-F]{4,16}\b`)
-
 func (r *region) picture(p picture) {
 	if p.to == "" {
-		fmt.Fprintf(r, "Picture (%s): %s\n\n", inline(plain.Escape(p.mime)), codeSpan(plain.Escape(p.from)))
+		fmt.Fprintf(r, "Picture (%s): %s\n\n", safe.Inline(plain.Escape(p.mime)), safe.CodeSpan(plain.Escape(p.from)))
 		return
 	}
-	alt := r.clean.oneLine(withoutAddress(p.alt), 200)
+	alt := r.clean.OneLine(safe.WithoutAddress(p.alt), 200)
 	if alt == "" {
 		alt = string(r.rec.Planned.ID)
 	}
-	fmt.Fprintf(r, "![%s](%s)\n\n", inline(plain.Escape(alt)), link(p.to))
+	fmt.Fprintf(r, "![%s](%s)\n\n", safe.Inline(plain.Escape(alt)), safe.Link(p.to))
 }
 
 func (r *region) diff() error {
-	e, escaped, err := patchText(r.files, r.rec.Patch)
+	e, escaped, err := safe.Patch(r.files, r.rec.Patch)
 	if err != nil {
 		return fmt.Errorf("step %q: %w", r.rec.Planned.ID, err)
 	}
-	writeExcerpt(&r.rest, "diff {.diff}", e, r.rec.Patch.Patch, r.rec.Patch.Digest)
+	safe.WriteExcerpt(&r.rest, "diff {.diff}", e, r.rec.Patch.Patch, r.rec.Patch.Digest)
 	if escaped {
-		fmt.Fprintf(&r.rest, "Hidden characters are shown escaped; to the byte: %s\n\n", codeSpan(plain.Escape(r.rec.Patch.Patch)))
+		fmt.Fprintf(&r.rest, "Hidden characters are shown escaped; to the byte: %s\n\n",
+			safe.CodeSpan(plain.Escape(r.rec.Patch.Patch)))
 	}
 	return nil
 }

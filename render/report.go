@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"markmill/notebooks"
+	"markmill/render/plain"
+	"markmill/render/result"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -16,7 +19,7 @@ const maxListed = 200
 // ReportMarkdown returns report.md: what a person asks of a run, the verdict first. Unlike the
 // output notebook it tells times and durations.
 func ReportMarkdown(run *runs.Run) ([]byte, error) {
-	r := report{run: run, clean: &cleaner{}}
+	r := report{run: run, clean: &safe.Cleaner{}}
 	r.verdict()
 	r.facts()
 	r.parameters()
@@ -31,21 +34,21 @@ func ReportMarkdown(run *runs.Run) ([]byte, error) {
 type report struct {
 	bytes.Buffer
 	run   *runs.Run
-	clean *cleaner
+	clean *safe.Cleaner
 }
 
 func (r *report) printf(format string, args ...any) { fmt.Fprintf(&r.Buffer, format, args...) }
 
 // text is words of a run as Markdown text, code as inline code.
-func (r *report) text(s string) string { return inline(r.clean.oneLine(s, 1000)) }
-func (r *report) code(s string) string { return codeSpan(r.clean.oneLine(s, 500)) }
+func (r *report) text(s string) string { return safe.Inline(r.clean.OneLine(s, 1000)) }
+func (r *report) code(s string) string { return safe.CodeSpan(r.clean.OneLine(s, 500)) }
 
 // cell is code in a table: a pipe ends a cell even inside a code span (GFM, tables).
 func (r *report) cell(s string) string { return strings.ReplaceAll(r.code(s), "|", `\|`) }
 
 func (r *report) verdict() {
 	status := r.run.Status()
-	r.printf("# %s %s: %s\n\n", Mark(status), strings.ToUpper(string(status)), r.text(r.run.Started.Notebook))
+	r.printf("# %s %s: %s\n\n", result.RunMark(status), strings.ToUpper(string(status)), r.text(r.run.Started.Notebook))
 	for _, b := range r.run.Blockers() {
 		r.printf("- **%s**", r.text(b.Code))
 		if b.Step != "" {
@@ -95,7 +98,7 @@ func (r *report) facts() {
 	r.printf("\n")
 	if run.Contract.DirtyFiles > 0 {
 		r.printf("The checkout had %s with uncommitted changes (dirty: %s).\n\n",
-			counted(run.Contract.DirtyFiles, "file"), r.text(run.Contract.Dirty))
+			plain.Counted(run.Contract.DirtyFiles, "file"), r.text(run.Contract.Dirty))
 	}
 	if run.Completed != nil && run.Completed.SourceRepositoryMutated {
 		r.printf("**The source repository was changed during the run.**\n\n")
@@ -108,7 +111,8 @@ func (r *report) parameters() {
 	}
 	r.printf("## Parameters\n\n| name | type | value | from |\n| --- | --- | --- | --- |\n")
 	for _, p := range r.run.Contract.Parameters {
-		r.printf("| %s | %s | %s | %s |\n", r.cell(p.Name), r.text(p.Type), r.cell(string(shownValue(p, nil))), r.text(p.From))
+		r.printf("| %s | %s | %s | %s |\n", r.cell(p.Name), r.text(p.Type), r.cell(string(result.ShownValue(p, nil))),
+			r.text(p.From))
 	}
 	r.printf("\n")
 }
@@ -128,10 +132,10 @@ func (r *report) steps() {
 		if s.Patch != nil {
 			change = ChangeWords(s.Patch.Files)
 			if s.Patch.Ignored > 0 {
-				change += fmt.Sprintf(", %s ignored", counted(s.Patch.Ignored, "file"))
+				change += fmt.Sprintf(", %s ignored", plain.Counted(s.Patch.Ignored, "file"))
 			}
 		}
-		mark, words := Verdict(s)
+		mark, words := result.Verdict(s)
 		words += CarriedWords(s)
 		r.printf("| %s | %s | %s | %s | %s |\n", mark, r.cell(string(s.Planned.ID)), r.text(words), took, r.text(change))
 	}
@@ -147,16 +151,17 @@ func (r *report) tests() {
 	case v.Skipped != "":
 		r.printf("Not checked: %s.\n\n", r.text(v.Skipped))
 	case len(v.Steps) == 0:
-		r.printf("No step has the tag %s: nothing was tested.\n\n", codeSpan(notebooks.TagTest))
+		r.printf("No step has the tag %s: nothing was tested.\n\n", safe.CodeSpan(notebooks.TagTest))
 	default:
 		for _, s := range v.Steps {
-			r.printf("- %s %s: exit %d, %s", stepMark(s.Status), r.code(string(s.Step)), s.Exit, Duration(time.Duration(s.DurationNS)))
+			r.printf("- %s %s: exit %d, %s", result.StatusMark(string(s.Status)), r.code(string(s.Step)), s.Exit,
+				Duration(time.Duration(s.DurationNS)))
 			if s.Tests != nil {
-				r.printf(", %s (%s)", TestWords(s.Tests), r.text(s.Tests.Runner))
+				r.printf(", %s (%s)", result.TestWords(s.Tests.Passed, s.Tests.Failed, s.Tests.Skipped), r.text(s.Tests.Runner))
 			}
 			r.printf("\n")
 		}
-		r.printf("\nThe whole log: %s\n\n", codeSpan(runs.TestLogFile))
+		r.printf("\nThe whole log: %s\n\n", safe.CodeSpan(runs.TestLogFile))
 	}
 }
 
@@ -190,7 +195,7 @@ func (r *report) change() {
 	}
 	r.printf("\n")
 	if n := len(d.Files) - maxListed; n > 0 {
-		r.printf("… and %s.\n\n", counted(n, "file"))
+		r.printf("… and %s.\n\n", plain.Counted(n, "file"))
 	}
 	for _, path := range d.Disallowed {
 		r.printf("- not allowed: %s\n", r.code(path))
@@ -219,7 +224,7 @@ func (r *report) scraps() {
 	}
 	r.printf("\n")
 	if n := len(scraps) - maxListed; n > 0 {
-		r.printf("… and %s.\n\n", counted(n, "scrap"))
+		r.printf("… and %s.\n\n", plain.Counted(n, "scrap"))
 	}
 }
 
@@ -227,7 +232,7 @@ func (r *report) scraps() {
 func (r *report) evidence() {
 	r.printf("## Evidence\n\n")
 	type file struct{ name, what string }
-	id := r.clean.oneLine(strings.ReplaceAll(string(r.run.ID), "`", ""), 200)
+	id := r.clean.OneLine(strings.ReplaceAll(string(r.run.ID), "`", ""), 200)
 	list := []file{
 		{r.run.Started.SourceFile, "the exact source that ran"},
 		{runs.JournalFile, "the journal, one event a line, each linked to the one before by its hash"},

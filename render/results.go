@@ -14,6 +14,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/lazyregexp"
 	"markmill/render/plain"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -36,7 +37,7 @@ func (r *region) results(pics []picture) error {
 			continue
 		}
 		if r.left <= 0 {
-			fmt.Fprintf(r, "… %s elided: %s\n\n", counted(len(displays)-i, "result"), r.whereabouts())
+			fmt.Fprintf(r, "… %s elided: %s\n\n", plain.Counted(len(displays)-i, "result"), r.whereabouts())
 			break
 		}
 		r.left -= resultBytes
@@ -63,17 +64,18 @@ func (r *region) display(d runs.DisplayData) error {
 	}
 	switch readable := d.MIME != "text/html" && (strings.HasPrefix(d.MIME, "text/") || d.MIME == "application/json"); {
 	case readable && d.File != "":
-		shown, err := r.stream(&r.Buffer, "text {.result}", runs.StreamData{File: d.File, Bytes: d.Bytes, Digest: d.Digest}, room)
+		shown, err := r.stream(&r.Buffer, "text {.result}", runs.StreamData{File: d.File, Bytes: d.Bytes, Digest: d.Digest},
+			room)
 		if err != nil {
 			return err
 		}
 		r.left -= len(shown)
 	case d.Alt != "":
-		e := cutText(r.clean.text(withoutAddress(d.Alt)), room)
-		writeExcerpt(&r.Buffer, "text {.result}", e, d.File, d.Digest)
-		r.left -= e.size()
+		e := safe.CutText(r.clean.Text(safe.WithoutAddress(d.Alt)), room)
+		safe.WriteExcerpt(&r.Buffer, "text {.result}", e, d.File, d.Digest)
+		r.left -= e.Size()
 	default:
-		fmt.Fprintf(r, "Result (%s): %s\n\n", inline(plain.Escape(d.MIME)), codeSpan(plain.Escape(d.File)))
+		fmt.Fprintf(r, "Result (%s): %s\n\n", safe.Inline(plain.Escape(d.MIME)), safe.CodeSpan(plain.Escape(d.File)))
 	}
 	return nil
 }
@@ -95,8 +97,8 @@ func (r *region) page(d runs.DisplayData, room int) (string, error) {
 		}
 		return "", nil
 	}
-	c := cleaner{names: r.clean.names, rules: r.clean.rules}
-	page := strings.Trim(cleanLines(raw, c.line), "\n") + "\n"
+	c := safe.Cleaner{Names: r.clean.Names, Rules: r.clean.Rules}
+	page := strings.Trim(safe.Clean(raw, c.Line), "\n") + "\n"
 	if len(page) > room || !harmless(page) {
 		return "", nil
 	}
@@ -129,7 +131,7 @@ func (r *region) shownScraps(pics []picture) error {
 			continue
 		}
 		var b bytes.Buffer
-		if writeTable(&b, s, r.clean); b.Len() == 0 {
+		if safe.WriteTable(&b, s, r.clean); b.Len() == 0 {
 			continue
 		}
 		if err := r.scrapComment(s); err != nil {
@@ -174,13 +176,13 @@ func (r *region) showsTable(s runs.ScrapData) bool {
 	if !s.Display || s.File != "" || s.Type != runs.ScrapTable && s.Type != runs.ScrapJSON {
 		return false
 	}
-	t, ok := readTable(s.Value)
-	return ok && len(t.Columns) <= maxColumns
+	t, ok := safe.ReadTable(s.Value)
+	return ok && len(t.Columns) <= safe.MaxColumns
 }
 
 // scrapComment holds the value of a scrap that is shown: no reader sees it, and programs read it.
 func (r *region) scrapComment(s runs.ScrapData) error {
-	line, err := scrapLine(s, r.clean.names)
+	line, err := scrapLine(s, r.clean.Names)
 	if err != nil {
 		return err
 	}

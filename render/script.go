@@ -8,6 +8,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/percent"
+	"markmill/render/safe"
 )
 
 // Script makes a Markdown notebook of a percent script: its text as prose, its cells of code as the same steps with the
@@ -39,14 +40,14 @@ func cellsAs(nb *notebooks.Notebook, head, front string, cells []percent.Cell) (
 	for i := range cells {
 		c := &cells[i]
 		if c.Title != "" {
-			b.WriteString("**" + inline(c.Title) + "**\n\n")
+			b.WriteString("**" + safe.Inline(c.Title) + "**\n\n")
 		}
 		switch c.Kind {
 		case percent.Code:
-			fence(&b, nb.Steps[n].Info(), string(nb.Steps[n].Code))
+			safe.Fence(&b, nb.Steps[n].Info(), string(nb.Steps[n].Code))
 			n++
 		case percent.Raw:
-			fence(&b, "text", c.Source)
+			safe.Fence(&b, "text", c.Source)
 		default:
 			top := b.Len() == 0
 			if top {
@@ -96,7 +97,7 @@ func writeProse(b *bytes.Buffer, text string, top bool) {
 	case isProse(text, top):
 		b.WriteString(text + "\n\n")
 	default:
-		fence(b, "markdown", text)
+		safe.Fence(b, "markdown", text)
 	}
 }
 
@@ -108,5 +109,6 @@ func isProse(text string, top bool) bool {
 		before = "words\n\n"
 	}
 	nb, err := notebooks.Parse("text.md", []byte(before+text+"\n\n```bash {.step}\n```\n"))
-	return err == nil && len(nb.Steps) == 1 && nb.Steps[0].Fence.Start > len(text) && len(nb.Declared) == 0 && !strings.Contains(text, "<!-- markmill:")
+	return err == nil && len(nb.Steps) == 1 && nb.Steps[0].Fence.Start > len(text) && len(nb.Declared) == 0 &&
+		!strings.Contains(text, "<!-- markmill:")
 }

@@ -21,16 +21,24 @@ func runnableScript(t testing.TB, src string) (*notebooks.Notebook, error) {
 func TestScript(t *testing.T) {
 	for name, c := range map[string]struct{ src, want string }{
 		"empty": {"", ""},
-		"all": {"# ---\n# title: T\n# jupyter:\n#   kernelspec:\n#     name: python3\n# allow: [a]\n# ---\n# %% [markdown] Part *one*\n# text\n# %% tags=[\"test\"] timeout=90 env={\"A\": \"b c\"}\n1\n# %% [raw]\n# r\n",
-			"---\ntitle: T\nallow: [a]\n---\n\n**Part \\*one\\***\n\ntext\n\n```python {#step-1 .test timeout=1m30s env.A=\"b c\"}\n1\n```\n\n```text\nr\n```\n"},
-		"a rule on top":      {"# %% [markdown]\n# ---\n# title: no\n# ---\n", "\n```markdown\n---\ntitle: no\n---\n```\n"},
-		"a rule below":       {"# %%\n1\n# %% [markdown]\n# ---\n# title: no\n# ---\n", "```python {#step-1}\n1\n```\n\n---\ntitle: no\n---\n"},
-		"words on top":       {"# %% [markdown]\n# ---\n# words\n# ---\n", "\n---\nwords\n---\n"},
-		"a step in prose":    {"# %% [markdown]\n# ```python {#x}\n# 1\n# ```\n# %%\n2\n", "\n````markdown\n```python {#x}\n1\n```\n````\n\n```python {#step-1}\n2\n```\n"},
-		"prose that is open": {"# %% [markdown]\n# <!-- x\n# %%\n2\n", "\n```markdown\n<!-- x\n```\n\n```python {#step-1}\n2\n```\n"},
-		"a marker":           {"# %% [markdown]\n# <!-- markmill:end 0123456789abcdef -->\n", "\n```markdown\n<!-- markmill:end 0123456789abcdef -->\n```\n"},
-		"fences in code":     {"# %%\n\"\"\"\n```\n````\n\"\"\"\n", "`````python {#step-1}\n\"\"\"\n```\n````\n\"\"\"\n`````\n"},
-		"a header of others": {"# ---\n# jupyter:\n#   jupytext:\n#     text_representation:\n#       format_name: percent\n# other: thing\n# ---\n# %%\n1\n", "```yaml\nother: thing\n```\n\n```python {#step-1}\n1\n```\n"},
+		"all": {"# ---\n# title: T\n# jupyter:\n#   kernelspec:\n#     name: python3\n# allow: [a]\n# ---\n# %% " +
+			"[markdown] Part *one*\n# text\n# %% tags=[\"test\"] timeout=90 env={\"A\": \"b c\"}\n1\n# %% [raw]\n# r\n",
+			"---\ntitle: T\nallow: [a]\n---\n\n**Part \\*one\\***\n\ntext\n\n```python {#step-1 .test timeout=1m30s " +
+				"env.A=\"b c\"}\n1\n```\n\n```text\nr\n```\n"},
+		"a rule on top": {"# %% [markdown]\n# ---\n# title: no\n# ---\n", "\n```markdown\n---\ntitle: no\n---\n```\n"},
+		"a rule below": {"# %%\n1\n# %% [markdown]\n# ---\n# title: no\n# ---\n",
+			"```python {#step-1}\n1\n```\n\n---\ntitle: no\n---\n"},
+		"words on top": {"# %% [markdown]\n# ---\n# words\n# ---\n", "\n---\nwords\n---\n"},
+		"a step in prose": {"# %% [markdown]\n# ```python {#x}\n# 1\n# ```\n# %%\n2\n",
+			"\n````markdown\n```python {#x}\n1\n```\n````\n\n```python {#step-1}\n2\n```\n"},
+		"prose that is open": {"# %% [markdown]\n# <!-- x\n# %%\n2\n",
+			"\n```markdown\n<!-- x\n```\n\n```python {#step-1}\n2\n```\n"},
+		"a marker": {"# %% [markdown]\n# <!-- markmill:end 0123456789abcdef -->\n",
+			"\n```markdown\n<!-- markmill:end 0123456789abcdef -->\n```\n"},
+		"fences in code": {"# %%\n\"\"\"\n```\n````\n\"\"\"\n",
+			"`````python {#step-1}\n\"\"\"\n```\n````\n\"\"\"\n`````\n"},
+		"a header of others": {"# ---\n# jupyter:\n#   jupytext:\n#     text_representation:\n#       format_name: " +
+			"percent\n# other: thing\n# ---\n# %%\n1\n", "```yaml\nother: thing\n```\n\n```python {#step-1}\n1\n```\n"},
 	} {
 		nb, err := runnableScript(t, c.src)
 		if err != nil {
@@ -49,7 +57,8 @@ func TestScriptHasTheSameSteps(t *testing.T) {
 	line := rapid.SampledFrom([]string{"# %%", "# %% [markdown]", "# %% [raw]", "# %% T tags=[\"test\", \"a b\"]", "# %% needs=[\"step-1\"] timeout=\"3s\" if=\"1 < 2\"", "# %% language=\"bash\"", "1", "# text", "# ```",
 		"# ```python {#x}", "# ~~~", "```", "\"\"\"", "# <!--", "# -->", "", "  x", "# ---", "# allow: [a]", "# [a]: b", "# > - x", "# <div>", "# <!-- markmill:end 0 -->", "# 1. a", "# \t```sh {.test}", "\x85", "a\rb"})
 	rapid.Check(t, func(t *rapid.T) {
-		src := strings.Join(rapid.SliceOfN(line, 0, 30).Draw(t, "lines"), rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "end"))
+		src := strings.Join(rapid.SliceOfN(line, 0, 30).Draw(t, "lines"),
+			rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "end"))
 		s, err := percent.Parse("a.py", []byte(src))
 		if err != nil {
 			return

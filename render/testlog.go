@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -21,7 +22,7 @@ func WriteTestLog(w io.Writer, run *runs.Run, files fs.FS) error {
 			continue
 		}
 		none = false
-		_, words := Verdict(s)
+		_, words := result.Verdict(s)
 		fmt.Fprintf(out, "=== %s: %s", plain.Escape(string(s.Planned.ID)), plain.Line([]byte(words)))
 		f := s.Finished
 		if f == nil {
@@ -32,7 +33,8 @@ func WriteTestLog(w io.Writer, run *runs.Run, files fs.FS) error {
 			fmt.Fprintf(out, " · %s", Duration(time.Duration(f.DurationNS)))
 		}
 		if f.Tests != nil {
-			fmt.Fprintf(out, " · %s (%s)", TestWords(f.Tests), plain.Line([]byte(f.Tests.Runner)))
+			fmt.Fprintf(out, " · %s (%s)", result.TestWords(f.Tests.Passed, f.Tests.Failed, f.Tests.Skipped),
+				plain.Line([]byte(f.Tests.Runner)))
 		}
 		fmt.Fprintln(out)
 		for _, stream := range []struct {
@@ -42,7 +44,7 @@ func WriteTestLog(w io.Writer, run *runs.Run, files fs.FS) error {
 			if stream.data.File == "" {
 				continue
 			}
-			fmt.Fprintf(out, "--- %s, %s\n", stream.name, counted(int(stream.data.Bytes), "byte"))
+			fmt.Fprintf(out, "--- %s, %s\n", stream.name, plain.Counted(int(stream.data.Bytes), "byte"))
 			if err := copyFile(out, files, stream.data.File); err != nil {
 				return fmt.Errorf("test log: step %q: %w", s.Planned.ID, err)
 			}

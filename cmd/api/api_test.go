@@ -55,7 +55,8 @@ func TestAProgramOutsideTheModule(t *testing.T) {
 	// The versions are those of this module, so that nothing is fetched.
 	_, requires, _ := strings.Cut(read(t, filepath.Join(root, "go.mod")), "\n\n")
 	mod := "module example\n\n" + requires + "\nrequire markmill v0.0.0\n\nreplace markmill => " + root + "\n"
-	for name, text := range map[string]string{"go.mod": mod, "go.sum": read(t, filepath.Join(root, "go.sum")), "main.go": read(t, filepath.Join("testdata", "program", "main.go")),
+	for name, text := range map[string]string{"go.mod": mod, "go.sum": read(t, filepath.Join(root, "go.sum")),
+		"main.go": read(t, filepath.Join("testdata", "program", "main.go")),
 		"task.md": read(t, filepath.Join("testdata", "program", "task.md"))} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -63,7 +64,8 @@ func TestAProgramOutsideTheModule(t *testing.T) {
 	}
 	cmd := exec.Command("go", "run", ".", "task.md")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off",
+		"XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(out), "pass\nhello you\n") {
 		t.Fatalf("%v\n%s", err, out)

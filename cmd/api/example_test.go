@@ -42,7 +42,8 @@ func ExampleRun() {
 	dir, remove := folder()
 	defer remove()
 	notebook := filepath.Join(dir, "task.md")
-	if err := os.WriteFile(notebook, []byte("```yaml {.parameters}\nmost: 3\n```\n\n```bash {#count}\nseq \"$most\"\n```\n"), 0o644); err != nil {
+	if err := os.WriteFile(notebook,
+		[]byte("```yaml {.parameters}\nmost: 3\n```\n\n```bash {#count}\nseq \"$most\"\n```\n"), 0o644); err != nil {
 		log.Fatal(err)
 	}
 
@@ -92,7 +93,9 @@ func ExampleResult_Scraps() {
 	dir, remove := folder()
 	defer remove()
 	notebook := filepath.Join(dir, "task.md")
-	if err := os.WriteFile(notebook, []byte("```bash {#measure}\necho '{\"name\":\"load\",\"type\":\"json\",\"value\":0.5}' >> \"$MARKMILL_SCRAPS\"\n```\n"), 0o644); err != nil {
+	if err := os.WriteFile(notebook,
+		[]byte("```bash {#measure}\necho '{\"name\":\"load\",\"type\":\"json\",\"value\":0.5}' >> "+
+			"\"$MARKMILL_SCRAPS\"\n```\n"), 0o644); err != nil {
 		log.Fatal(err)
 	}
 
@@ -187,7 +190,8 @@ func Example_diff() {
 
 // A Jupyter notebook is read, changed where it is to be changed, and written: all other bytes stay.
 func Example_jupyter() {
-	draft := ipynb.Draft{Cells: []ipynb.DraftCell{{Type: "markdown", Source: "# Title"}, {Type: "code", ID: "sum", Source: "1 + 1"}}}
+	draft := ipynb.Draft{Cells: []ipynb.DraftCell{{Type: "markdown", Source: "# Title"},
+		{Type: "code", ID: "sum", Source: "1 + 1"}}}
 	raw, err := draft.Bytes()
 	if err != nil {
 		log.Fatal(err)

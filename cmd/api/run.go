@@ -18,7 +18,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
-	"markmill/render"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -27,7 +27,8 @@ type Options struct {
 	// Parameters are values by name. They are what JSON can hold of them: numbers, texts, truth values, slices, maps.
 	// One that the notebook does not declare is an error.
 	Parameters map[string]any
-	Repository string // folder in a Git repository; "": the one around the notebook, and without one the notebook's folder is worked in
+	// folder in a Git repository; "": the one around the notebook, and without one the notebook's folder is worked in
+	Repository string
 	Store      string // folder that keeps the records; "": .markmill of the repository, else a folder of the user's
 	// Request changes what is asked of the engine before it plans; nil changes nothing.
 	Request func(*engine.Request)
@@ -83,7 +84,7 @@ func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := render.CheckNormalize(plan.Notebook); err != nil {
+	if err := safe.CheckNormalize(plan.Notebook); err != nil {
 		return nil, err
 	}
 	if plan.Notebook.Form != ipynb.Form {
@@ -223,7 +224,8 @@ func NewEngine(folder string) (*engine.Engine, *worktree.Source, error) {
 	if u, err := user.Current(); err == nil {
 		who = u.Username
 	}
-	return &engine.Engine{Version: "program", Config: cfg, Cache: cache, Tools: tools, Getenv: os.LookupEnv, Now: time.Now, Random: rand.Reader, User: who, Views: Views(),
+	return &engine.Engine{Version: "program", Config: cfg, Cache: cache, Tools: tools, Getenv: os.LookupEnv,
+		Now: time.Now, Random: rand.Reader, User: who, Views: Views(),
 		Store: func(root string) runs.Store {
 			if root == "" {
 				return runs.Store{Dir: filepath.Join(cache, "runs")}

@@ -17,7 +17,7 @@ import (
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
-	"markmill/render"
+	"markmill/render/safe"
 )
 
 // checkedNotebooks is what check --json prints.
@@ -205,7 +205,7 @@ func (a *app) check(file testFile) (*notebooks.Notebook, error) {
 	if !file.named && !output && len(nb.Steps) == 0 && len(nb.Params) == 0 {
 		return nil, nil
 	}
-	return nb, errors.Join(err, render.CheckNormalize(nb))
+	return nb, errors.Join(err, safe.CheckNormalize(nb))
 }
 
 // flatten is every error of one.

@@ -13,7 +13,7 @@ import (
 
 	"markmill/engine/kernel"
 	"markmill/notebooks"
-	"markmill/render"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -42,7 +42,7 @@ func TestFormatIsWhole(t *testing.T) {
 		{"The environment of a step", false, tableStrings(t, "../../engine/env.go", "passed")},
 		{"The environment of a step", false, tableKeys(t, "../../engine/env.go", "fixed")},
 		{"Scraps", true, constants(t, "../../runs/scraps.go", "Scrap")},
-		{"Normalize rules", true, render.NormalizeNames()},
+		{"Normalize rules", true, safe.NormalizeNames()},
 		{"Configuration of a repository", false, without(tableStrings(t, "../../engine/config.go", "configKeys"),
 			"kernels.*")},
 	} {

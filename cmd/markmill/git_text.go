@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"markmill/notebooks/ipynb"
-	"markmill/render"
+	"markmill/render/jupyter"
 )
 
 func (a *app) gitTextCommand() *cobra.Command {
@@ -61,5 +61,5 @@ func jupyterText(file string, src []byte, options *stripOptions) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	return render.JupyterText(nb), nil
+	return jupyter.Text(nb), nil
 }

@@ -22,7 +22,9 @@ import (
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/percent"
 	"markmill/render"
+	"markmill/render/jupyter"
 	"markmill/render/plain"
+	"markmill/render/safe"
 	"markmill/render/terminal"
 	"markmill/runs"
 )
@@ -236,7 +238,7 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if err != nil {
 		return err
 	}
-	if err := render.CheckNormalize(plan.Notebook); err != nil {
+	if err := safe.CheckNormalize(plan.Notebook); err != nil {
 		return err
 	}
 	for _, w := range plan.Notebook.Warnings {
@@ -465,7 +467,7 @@ func (a *app) prepare(plan *engine.Plan, output string) error {
 	if plan.Request.Repository != nil {
 		root = plan.Request.Repository.Root()
 	}
-	b, err := render.Prepared(form, plan.Notebook, plan.Parameters(), plan.Given(), render.OutputPath(named, root), plan.Request.ReportMode)
+	b, err := render.Prepared(form, plan.Notebook, plan.Parameters(), plan.Given(), jupyter.OutputPath(named, root), plan.Request.ReportMode)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"markmill/render"
 	"markmill/render/compare"
 	"markmill/render/plain"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -165,7 +166,7 @@ func (t *tester) plan(ctx context.Context, eng *engine.Engine, repo *worktree.So
 			plan.Request.Output = absolute(j.target())
 		}
 	}
-	return plan, render.CheckNormalize(plan.Notebook)
+	return plan, safe.CheckNormalize(plan.Notebook)
 }
 
 // machinePaths are the paths that an output notebook has by name and that are the same in every run.
@@ -181,17 +182,17 @@ func machinePaths(eng *engine.Engine, repo *worktree.Source) map[string]string {
 }
 
 // allRules are the rules of the repository and those of --sanitize-with.
-func (t *tester) allRules(cfg engine.Config) (render.Rules, error) {
-	own, err := render.NewRules(cfg.Normalize)
+func (t *tester) allRules(cfg engine.Config) (safe.Rules, error) {
+	own, err := safe.NewRules(cfg.Normalize)
 	if err != nil {
 		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: cfg.File, Msg: err.Error(), Err: err}
 	}
-	more, err := render.NewRules(t.rules)
+	more, err := safe.NewRules(t.rules)
 	return append(own, more...), err
 }
 
 // judge compares what a run left with what was stored.
-func (t *tester) judge(j *testJob, n *testedNotebook, plan *engine.Plan, result *engine.Result, rules render.Rules) error {
+func (t *tester) judge(j *testJob, n *testedNotebook, plan *engine.Plan, result *engine.Result, rules safe.Rules) error {
 	n.Run = result.Dir
 	raw, err := os.ReadFile(filepath.Join(result.Dir, result.Run.OutputFile()))
 	if err != nil {

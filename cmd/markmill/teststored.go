@@ -20,6 +20,8 @@ import (
 	"markmill/notebooks/merge"
 	"markmill/render"
 	"markmill/render/compare"
+	"markmill/render/result"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -48,7 +50,7 @@ func (t *tester) readTest(path string) (source []byte, out *storedOutput, err er
 	if len(s.Problems) > 0 {
 		return nil, nil, s.Problems
 	}
-	if s.Manifest == nil || s.Manifest.Status == string(render.StatusPrepared) {
+	if s.Manifest == nil || s.Manifest.Status == result.StatusPrepared {
 		return s.Source, nil, nil
 	}
 	return s.Source, &storedOutput{raw: raw, manifest: s.Manifest, text: s}, nil
@@ -69,7 +71,7 @@ func readJupyterTest(path string, raw []byte, given bool) ([]byte, *storedOutput
 		}
 	}
 	m := nb.Manifest()
-	if m != nil && (m.Status == string(render.StatusPrepared) || nb.Rerun()) {
+	if m != nil && (m.Status == result.StatusPrepared || nb.Rerun()) {
 		m = nil
 	}
 	given = given || m != nil && len(givenNames(nb)) > 0 // the values of that run are given again
@@ -150,7 +152,7 @@ func (s *storedOutput) compared(paths []runs.PathName) compare.Output {
 // checkoutPaths puts names in the place of paths, one for the worktree and the checkout: where another program ran the
 // notebook, the checkout was what the worktree is in this run.
 func checkoutPaths(paths []runs.PathName) func(string) string {
-	named := render.Paths(paths)
+	named := safe.NewNames(paths).Replace
 	return func(text string) string { return strings.ReplaceAll(named(text), "<source>", "<worktree>") }
 }
 

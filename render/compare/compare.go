@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"markmill/notebooks"
-	"markmill/render"
 	"markmill/render/plain"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -35,10 +35,10 @@ type Result struct {
 
 // Options say what is compared and how.
 type Options struct {
-	Marked bool         // only steps that are marked: tag check-output, or nbval's comment
-	Rules  render.Rules // besides those of the notebook
-	From   string       // how the diff calls what was stored
-	To     string       // and what came
+	Marked bool       // only steps that are marked: tag check-output, or nbval's comment
+	Rules  safe.Rules // besides those of the notebook
+	From   string     // how the diff calls what was stored
+	To     string     // and what came
 }
 
 // Compare holds what a run of a notebook left against what was stored, step by step in the order of the notebook;
@@ -89,17 +89,19 @@ func Compare(nb *notebooks.Notebook, run *runs.Run, stored, now Output, o Option
 	for _, s := range stored.Steps {
 		if !known[s.ID] && !o.Marked {
 			a := mask(&s, o.Rules)
-			out = append(out, Result{Step: s.ID, Verdict: Different, Words: "the notebook has no such step any more", Diff: o.diff(s.ID, a, nil)})
+			out = append(out, Result{Step: s.ID, Verdict: Different, Words: "the notebook has no such step any more",
+				Diff: o.diff(s.ID, a, nil)})
 		}
 	}
 	return out, nil
 }
 
 // rules are those of a step, then those of the comparison.
-func (o Options) rules(nb *notebooks.Notebook, s *notebooks.Step) (render.Rules, error) {
-	own, err := render.StepRules(nb, s)
+func (o Options) rules(nb *notebooks.Notebook, s *notebooks.Step) (safe.Rules, error) {
+	own, err := safe.NewRuleBook(nb).Of(s)
 	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: s.Line, Step: s.ID, Msg: err.Error(), Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: s.Line, Step: s.ID, Msg: err.Error(),
+			Err: err}
 	}
 	return append(slices.Clip(own), o.Rules...), nil
 }
@@ -136,10 +138,12 @@ func maskedBy(a, b []string) []string {
 		for _, name := range names {
 			list = append(list, notebooks.Normalize{Name: name})
 		}
-		rules, err := render.NewRules(list)
-		return err == nil && slices.EqualFunc(a, b, func(x, y string) bool { return x == y || rules.Line(x) == rules.Line(y) })
+		rules, err := safe.NewRules(list)
+		return err == nil && slices.EqualFunc(a, b, func(x, y string) bool {
+			return x == y || rules.Line(x) == rules.Line(y)
+		})
 	}
-	all := render.NormalizeNames()
+	all := safe.NormalizeNames()
 	for _, name := range all {
 		if same([]string{name}) {
 			return []string{name}
@@ -172,7 +176,7 @@ func difference(a, b []string) string {
 }
 
 // mask is the lines of a step by the rules; nil without one.
-func mask(s *Step, rules render.Rules) []string {
+func mask(s *Step, rules safe.Rules) []string {
 	if s == nil {
 		return nil
 	}

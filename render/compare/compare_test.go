@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"markmill/notebooks"
-	"markmill/render"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
-const source = "```bash {#a}\ntrue\n```\n```bash {#b .check-output normalize=durations}\ntrue\n```\n```bash {#c .volatile}\ntrue\n```\n" +
-	"```bash {#d}\n# NBVAL_IGNORE_OUTPUT\n```\n```bash {#e}\n  ## NBVAL_CHECK_OUTPUT  \n```\n```bash {#f .skip}\ntrue\n```\n"
+const source = "```bash {#a}\ntrue\n```\n```bash {#b .check-output normalize=durations}\ntrue\n```\n```bash {#c " +
+	".volatile}\ntrue\n```\n" +
+	"```bash {#d}\n# NBVAL_IGNORE_OUTPUT\n```\n```bash {#e}\n  ## NBVAL_CHECK_OUTPUT  \n```\n```bash {#f " +
+	".skip}\ntrue\n```\n"
 
 func parsed(t *testing.T) *notebooks.Notebook {
 	t.Helper()
@@ -26,7 +28,8 @@ func parsed(t *testing.T) *notebooks.Notebook {
 func passed(nb *notebooks.Notebook, otherwise map[string]runs.StepStatus) *runs.Run {
 	run := &runs.Run{}
 	for _, s := range nb.Steps {
-		rec := runs.StepRecord{Planned: runs.PlannedStep{ID: s.ID, Action: runs.ActionRun}, Finished: &runs.StepFinishedData{Status: runs.StepPassed}}
+		rec := runs.StepRecord{Planned: runs.PlannedStep{ID: s.ID, Action: runs.ActionRun},
+			Finished: &runs.StepFinishedData{Status: runs.StepPassed}}
 		if s.Has(notebooks.TagSkip) {
 			rec.Planned.Action, rec.Planned.Reason, rec.Finished = runs.ActionSkip, "it is tagged skip", nil
 		}
@@ -62,11 +65,14 @@ func TestCompare(t *testing.T) {
 			"a different, b same, c unchecked, d unchecked, e different, f skipped"},
 		{"marked", output("a|ok|2", "b|ok|took 9", "c|ok|2", "d|ok|2", "e|ok|2", "f|no|2"), nil, Options{Marked: true},
 			"a unchecked, b different, c unchecked, d unchecked, e different, f skipped"},
-		{"a failure", output("a|ok|1", "b|bad"), map[string]runs.StepStatus{"b": runs.StepFailed, "c": runs.StepSkipped, "d": runs.StepSkipped, "e": runs.StepSkipped},
+		{"a failure", output("a|ok|1", "b|bad"), map[string]runs.StepStatus{"b": runs.StepFailed, "c": runs.StepSkipped,
+			"d": runs.StepSkipped, "e": runs.StepSkipped},
 			Options{}, "a same, b failed, c skipped, d skipped, e skipped, f skipped"},
-		{"a condition that does not hold any more", output("a|○", "b|ok|took 3s", "e|ok|1"), map[string]runs.StepStatus{"a": runs.StepSkipped}, Options{},
+		{"a condition that does not hold any more", output("a|○", "b|ok|took 3s", "e|ok|1"),
+			map[string]runs.StepStatus{"a": runs.StepSkipped}, Options{},
 			"a different, b same, c unchecked, d unchecked, e same, f skipped"},
-		{"an end too soon", output("a|ok|1"), map[string]runs.StepStatus{"b": runs.StepPending, "c": runs.StepPending, "d": runs.StepPending, "e": runs.StepTimeout}, Options{Marked: true},
+		{"an end too soon", output("a|ok|1"), map[string]runs.StepStatus{"b": runs.StepPending, "c": runs.StepPending,
+			"d": runs.StepPending, "e": runs.StepTimeout}, Options{Marked: true},
 			"a unchecked, b failed, c failed, d failed, e failed, f skipped"},
 	} {
 		c.options.From, c.options.To = "was", "is"
@@ -98,7 +104,8 @@ func TestCompareOfWhatIsGone(t *testing.T) {
 	if r := results[0]; r.Verdict != Different || r.Words != "nothing was stored of it" {
 		t.Errorf("a: %+v", r)
 	}
-	if r := results[len(results)-1]; r.Step != "gone" || r.Verdict != Different || r.Line != 0 || !strings.Contains(r.Diff, "\n-ok\n") {
+	if r := results[len(results)-1]; r.Step != "gone" || r.Verdict != Different || r.Line != 0 ||
+		!strings.Contains(r.Diff, "\n-ok\n") {
 		t.Errorf("gone: %+v", r)
 	}
 }
@@ -106,7 +113,7 @@ func TestCompareOfWhatIsGone(t *testing.T) {
 // TestRulesMaskBothSides: the notebook's, then those of the comparison.
 func TestRulesMaskBothSides(t *testing.T) {
 	nb := parsed(t)
-	rules, err := render.NewRules([]notebooks.Normalize{{Name: "ids", Pattern: `id=\d+`, Replace: "id=N"}, {Name: "uuids"}})
+	rules, err := safe.NewRules([]notebooks.Normalize{{Name: "ids", Pattern: `id=\d+`, Replace: "id=N"}, {Name: "uuids"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,21 +123,26 @@ func TestRulesMaskBothSides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if results[0].Verdict != Same || results[1].Verdict != Same || !slices.Equal(results[1].Now, []string{"ok", "id=N in <duration>"}) {
+	if results[0].Verdict != Same || results[1].Verdict != Same ||
+		!slices.Equal(results[1].Now, []string{"ok", "id=N in <duration>"}) {
 		t.Errorf("%+v", results[:2])
 	}
-	if _, err := render.NewRules([]notebooks.Normalize{{Name: "uuid"}}); err == nil || !strings.Contains(err.Error(), `"uuid" is not known: there are uuids`) {
+	if _, err := safe.NewRules([]notebooks.Normalize{{Name: "uuid"}}); err == nil ||
+		!strings.Contains(err.Error(), `"uuid" is not known: there are uuids`) {
 		t.Errorf("an unknown rule: %v", err)
 	}
 }
 
 // TestMarkdown takes the HTML off that folds a region, and nothing else.
 func TestMarkdown(t *testing.T) {
-	body := "<details open><summary>✗ <code>a&lt;b</code> · exit 1</summary>\n\n```text {.output}\n<details>\x1b\n</details>\n```\n\n</details>\n"
-	s := notebooks.Stripped{Regions: []notebooks.FoundRegion{{ID: "p", Body: []byte("x\n")}, {ID: "a", Body: []byte(body)}, {ID: "odd", Body: []byte("no html\n")}}}
+	body := "<details open><summary>✗ <code>a&lt;b</code> · exit 1</summary>\n\n```text " +
+		"{.output}\n<details>\x1b\n</details>\n```\n\n</details>\n"
+	s := notebooks.Stripped{Regions: []notebooks.FoundRegion{{ID: "p", Body: []byte("x\n")},
+		{ID: "a", Body: []byte(body)}, {ID: "odd", Body: []byte("no html\n")}}}
 	got := Markdown(s, "p")
 	want := output(`a|✗ a<b · exit 1||`+"```text {.output}"+`|<details>\x1b|</details>|`+"```", "odd|no html")
-	if len(got.Steps) != 2 || !slices.Equal(got.Steps[0].Lines, want.Steps[0].Lines) || !slices.Equal(got.Steps[1].Lines, want.Steps[1].Lines) {
+	if len(got.Steps) != 2 || !slices.Equal(got.Steps[0].Lines, want.Steps[0].Lines) ||
+		!slices.Equal(got.Steps[1].Lines, want.Steps[1].Lines) {
 		t.Errorf("%+v\nwant %+v", got.Steps, want.Steps)
 	}
 }
@@ -143,7 +155,8 @@ func TestPictures(t *testing.T) {
 		}
 		return ""
 	})
-	if want := []string{"![x](f/a-1.png) sha256:1", "![y](other.png)", "text ![x](f/a-1.png)"}; !slices.Equal(o.Steps[0].Lines, want) {
+	if want := []string{"![x](f/a-1.png) sha256:1", "![y](other.png)",
+		"text ![x](f/a-1.png)"}; !slices.Equal(o.Steps[0].Lines, want) {
 		t.Errorf("%q", o.Steps[0].Lines)
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
-	"markmill/notebooks/lazyregexp"
 	"markmill/render/plain"
+	"markmill/render/safe"
 )
 
 // JupyterOptions say how the outputs of a Jupyter notebook are read.
@@ -104,7 +104,7 @@ func (o JupyterOptions) result(out *ipynb.Output) []string {
 		default:
 			text = o.named(text)
 			if len(data) > 1 && d.MIME == "text/plain" { // what stands for a picture or a table: no author printed it
-				text = inMemory.ReplaceAllString(text, "")
+				text = safe.WithoutAddress(text)
 			}
 			lines = append(lines, textLines(text)...)
 		}
@@ -116,8 +116,6 @@ func (o JupyterOptions) result(out *ipynb.Output) []string {
 func ownNote(out *ipynb.Output) bool {
 	return slices.ContainsFunc(ipynb.Members(out.Metadata), func(m ipynb.Member) bool { return m.Name == "markmill" })
 }
-
-var inMemory = lazyregexp.New(` at 0x[0-9a-fA-F]{4,16}\b`)
 
 func (o JupyterOptions) named(text string) string {
 	if o.Paths == nil {

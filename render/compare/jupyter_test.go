@@ -32,9 +32,12 @@ func TestJupyter(t *testing.T) {
 		want    []string
 	}{
 		{true, []string{first + last, "✗ b · E: no way", "unrun"}},
-		{false, []string{first + "|[result image/png]|sha256:709e80c88487a2411e1ee4dfb9f22a861492d20c4765150c0c794abd70f8147c|" + last, "✗ b · E: no way"}},
+		{false, []string{first +
+			"|[result image/png]|sha256:709e80c88487a2411e1ee4dfb9f22a861492d20c4765150c0c794abd70f8147c|" + last,
+			"✗ b · E: no way"}},
 	} {
-		got := Jupyter(nb, cells, JupyterOptions{Foreign: c.foreign, Paths: func(s string) string { return strings.ReplaceAll(s, "/repo", "<r>") }})
+		got := Jupyter(nb, cells, JupyterOptions{Foreign: c.foreign,
+			Paths: func(s string) string { return strings.ReplaceAll(s, "/repo", "<r>") }})
 		if len(got.Steps) != len(c.want) {
 			t.Fatalf("%d steps, want %d", len(got.Steps), len(c.want))
 		}

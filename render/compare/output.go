@@ -74,7 +74,10 @@ func bodyLines(body []byte) []string {
 // summaryFirst puts the line that sums the step up before the results, which stand open above it. Where nothing is
 // folded, it stands alone, and is spelled as if "No output." were folded under it, as older versions have it.
 func summaryFirst(lines []string) []string {
-	at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "<details") || strings.HasPrefix(line, "<sub>") })
+	at := slices.IndexFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, "<details") ||
+			strings.HasPrefix(line, "<sub>")
+	})
 	if at < 0 {
 		return lines
 	}

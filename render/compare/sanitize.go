@@ -25,7 +25,8 @@ func Sanitize(file string, text []byte) ([]notebooks.Normalize, error) {
 	for i, line := range lines {
 		pattern, ok := strings.CutPrefix(line, "regex: ")
 		if !ok {
-			if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "regex:") || strings.HasPrefix(trimmed, "regex=") || strings.HasPrefix(trimmed, "regex =") {
+			if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "regex:") ||
+				strings.HasPrefix(trimmed, "regex=") || strings.HasPrefix(trimmed, "regex =") {
 				bad(i+1, "nbval does not read this line", "write it at the left margin as regex: EXPRESSION")
 			}
 			continue
@@ -43,7 +44,8 @@ func Sanitize(file string, text []byte) ([]notebooks.Normalize, error) {
 			continue
 		}
 		if pattern == "" {
-			bad(i+1, "the expression is empty, which matches between all characters", "write what is to be replaced behind regex: and a space")
+			bad(i+1, "the expression is empty, which matches between all characters",
+				"write what is to be replaced behind regex: and a space")
 			continue
 		}
 		if strings.Contains(pattern, `\n`) || strings.Contains(pattern, "(?s") {
@@ -53,7 +55,8 @@ func Sanitize(file string, text []byte) ([]notebooks.Normalize, error) {
 		}
 		pattern = strings.ReplaceAll(pattern, `\Z`, `\z`)
 		if why := notRE2(pattern); why != "" {
-			bad(i+1, fmt.Sprintf("the expression %q is Python's and not RE2's: %s", pattern, why), "write it without look-around and back references")
+			bad(i+1, fmt.Sprintf("the expression %q is Python's and not RE2's: %s", pattern, why),
+				"write it without look-around and back references")
 			continue
 		}
 		to, err := template(replace)

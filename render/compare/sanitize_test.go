@@ -1,10 +1,9 @@
 package compare
 
 import (
+	"markmill/render/safe"
 	"strings"
 	"testing"
-
-	"markmill/render"
 )
 
 func TestSanitize(t *testing.T) {
@@ -22,7 +21,7 @@ func TestSanitize(t *testing.T) {
 				t.Errorf("%s: %v", c.pattern, err)
 				continue
 			}
-			rules, err := render.NewRules(list)
+			rules, err := safe.NewRules(list)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +60,7 @@ func FuzzSanitize(f *testing.F) {
 		if err != nil {
 			return
 		}
-		rules, err := render.NewRules(list)
+		rules, err := safe.NewRules(list)
 		if err != nil {
 			t.Fatalf("%q was read and is no rule: %v", text, err)
 		}

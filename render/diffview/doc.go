@@ -7,5 +7,5 @@
 // What always holds: everything is a pure function of the diff; the texts are raw, and the view that shows
 // them makes them safe.
 //
-// It imports notebooks/diff, notebooks/codec and notebooks/lazyregexp, and nothing else of this module.
+// It imports notebooks and its sub-packages, and of the views only render/result.
 package diffview

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"markmill/notebooks/diff"
+	"markmill/render/plain"
+	"markmill/render/result"
 )
 
 // Section is one heading of a comparison, and what is told under it. A section without entries is not told.
@@ -164,23 +166,12 @@ func Ended(status, words string, t *diff.Tests) string {
 		parts = append(parts, words)
 	}
 	if t != nil {
-		parts = append(parts, testWords(t))
+		parts = append(parts, result.TestWords(t.Passed, t.Failed, t.Skipped))
 	}
 	if parts == nil {
 		return "not run"
 	}
 	return strings.Join(parts, ", ")
-}
-
-func testWords(t *diff.Tests) string {
-	words := fmt.Sprintf("%d passed", t.Passed)
-	if t.Failed > 0 {
-		words += fmt.Sprintf(", %d failed", t.Failed)
-	}
-	if t.Skipped > 0 {
-		words += fmt.Sprintf(", %d skipped", t.Skipped)
-	}
-	return words
 }
 
 func parameters(d *diff.Diff) []Entry {
@@ -207,13 +198,7 @@ func valueEntry(v diff.ValueChange) Entry {
 }
 
 // shown bounds a value to what fits a line.
-func shown(text string) string {
-	const most = 100
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
-}
+func shown(text string) string { return plain.Cut(text, 100) }
 
 // countWords says "1 added, 2 edited" of steps.
 func countWords(n diff.Counts) string {

@@ -28,13 +28,18 @@ func TestSections(t *testing.T) {
 	cell := func(id, source, status string, out ...diff.Output) diff.Cell {
 		return diff.Cell{ID: id, Label: id, Kind: diff.Code, Source: source, Status: status, Outputs: out}
 	}
-	old := &diff.Document{Name: "a.md", Status: "pass", Params: []diff.Param{{Name: "n", Value: []byte("1")}}, Cells: []diff.Cell{
-		cell("load", "one\ntwo\nthree\n", "pass", diff.Output{Name: diff.Stdout, Data: text("3 rows\n")}),
-		cell("gone", "rm old\n", "pass"),
-		cell("plot", "draw()\n", "pass", diff.Output{Name: diff.Display, Data: append(text("a figure\n"), diff.Datum{MIME: "image/png", Digest: "sha256:0123456789abcdef", Bytes: []byte("12")})})}}
-	now := &diff.Document{Name: "b.md", Status: "fail", Params: []diff.Param{{Name: "n", Value: []byte("2")}}, Notes: []string{"a region was edited"}, Cells: []diff.Cell{
-		cell("load", "one\n2\nthree\n", "fail", diff.Output{Name: diff.Stdout, Data: text("4 rows\n")}),
-		cell("plot", "draw()\n", "pass", diff.Output{Name: diff.Display, Data: []diff.Datum{{MIME: "image/png", Digest: "sha256:fedcba9876543210", Bytes: []byte("123")}}})}}
+	old := &diff.Document{Name: "a.md", Status: "pass", Params: []diff.Param{{Name: "n", Value: []byte("1")}},
+		Cells: []diff.Cell{
+			cell("load", "one\ntwo\nthree\n", "pass", diff.Output{Name: diff.Stdout, Data: text("3 rows\n")}),
+			cell("gone", "rm old\n", "pass"),
+			cell("plot", "draw()\n", "pass", diff.Output{Name: diff.Display,
+				Data: append(text("a figure\n"), diff.Datum{MIME: "image/png", Digest: "sha256:0123456789abcdef",
+					Bytes: []byte("12")})})}}
+	now := &diff.Document{Name: "b.md", Status: "fail", Params: []diff.Param{{Name: "n", Value: []byte("2")}},
+		Notes: []string{"a region was edited"}, Cells: []diff.Cell{
+			cell("load", "one\n2\nthree\n", "fail", diff.Output{Name: diff.Stdout, Data: text("4 rows\n")}),
+			cell("plot", "draw()\n", "pass", diff.Output{Name: diff.Display,
+				Data: []diff.Datum{{MIME: "image/png", Digest: "sha256:fedcba9876543210", Bytes: []byte("123")}}})}}
 	old.Cells[0].Tests, now.Cells[0].Tests = &diff.Tests{Passed: 2}, &diff.Tests{Passed: 1, Failed: 1, Skipped: 3}
 	want := `status
   ✗ : pass → fail

@@ -114,5 +114,6 @@ func htmlCell(old []string, at int, was, is string) []string {
 	if i < 0 || i >= len(rows[0]) {
 		return nil
 	}
-	return []string{place(row, i, len(rows)-1, rows[0][i]) + ": " + html.UnescapeString(strings.TrimSpace(a[2])) + " → " + html.UnescapeString(strings.TrimSpace(b[2]))}
+	return []string{place(row, i, len(rows)-1, rows[0][i]) + ": " + html.UnescapeString(strings.TrimSpace(a[2])) +
+		" → " + html.UnescapeString(strings.TrimSpace(b[2]))}
 }

@@ -9,10 +9,10 @@ import (
 const tracebackHead = "Traceback (most recent call last)"
 
 var (
-	exitWords   = lazyregexp.New(`^exit \d+(?:, [^·]*)? · ([\pL_][\pL\pN_.]*)(?: ·|$)`)
 	raisedWords = lazyregexp.New(`^([\pL_][\pL\pN_.]*)(?:: ?(.*))?$`)
 	ruledHead   = lazyregexp.New(`^([\pL_][\pL\pN_.]*) +Traceback \(most recent call last\)$`)
-	chainWords  = lazyregexp.New(`^(?:During handling of the above exception, another exception occurred|The above exception was the direct cause of the following exception):$`)
+	chainWords  = lazyregexp.New(`^(?:During handling of the above exception, another exception occurred|The above ` +
+		`exception was the direct cause of the following exception):$`)
 )
 
 // exception is what a block of errors tells of an exception.
@@ -23,11 +23,7 @@ type exception struct {
 
 // failure adds a block of errors: what went to standard error, and the exception at its end.
 func (r *cellReader) failure(text string) {
-	name := ""
-	if m := exitWords.FindStringSubmatch(r.cell.Words); m != nil {
-		name = m[1]
-	}
-	before, raised := readException(text, name)
+	before, raised := readException(text, r.raised)
 	if before != "" {
 		r.cell.Stream("stderr", before)
 	}

@@ -18,11 +18,14 @@ import (
 // spliced is an output notebook with every kind of block that a region can have.
 func spliced(body string) string {
 	src := "# N\n\n```bash {#a}\necho\n```\n"
-	return string(notebooks.Splice([]byte(src), []notebooks.Region{{ID: "a", At: len(src), Body: []byte(body)}}, notebooks.Manifest{Status: "pass"}))
+	return string(notebooks.Splice([]byte(src), []notebooks.Region{{ID: "a", At: len(src), Body: []byte(body)}},
+		notebooks.Manifest{Status: "pass"}))
 }
 
-const wholeRegion = "<details open><summary>✗ <code>a</code> · exit 1 · 2 passed, 1 failed · 1 file +1 −1</summary>\n\n" +
-	"```text {.tests}\none\n```\n\n… 3 lines (20 bytes) elided: `steps/1/stdout`, `sha256:00`\n\n```text {.tests}\nlast\n```\n\n" +
+const wholeRegion = "<details open><summary>✗ <code>a</code> · exit 1 · 2 passed, 1 failed · 1 file +1 " +
+	"−1</summary>\n\n" +
+	"```text {.tests}\none\n```\n\n… 3 lines (20 bytes) elided: `steps/1/stdout`, `sha256:00`\n\n```text " +
+	"{.tests}\nlast\n```\n\n" +
 	"![a &amp; b](out_files/a-1.png)\n\nResult (text/html): `steps/1/x`\n\n" +
 	"````text {.error}\n```\n````\n\n" +
 	"```diff {.diff}\ndiff --git a/f b/f\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n```\n\n" +
@@ -54,7 +57,8 @@ func TestARegionIsReadWhole(t *testing.T) {
 	if strings.Join(outputs, "\n") != strings.Join(want, "\n") {
 		t.Errorf("outputs:\n%s\nwant:\n%s", strings.Join(outputs, "\n"), strings.Join(want, "\n"))
 	}
-	if len(c.Files) != 1 || c.Files[0].Path != "f" || c.Files[0].Status != "added" || strings.Join(c.Files[0].Lines, "\n") != "@@ -0,0 +1 @@\n+x" {
+	if len(c.Files) != 1 || c.Files[0].Path != "f" || c.Files[0].Status != "added" ||
+		strings.Join(c.Files[0].Lines, "\n") != "@@ -0,0 +1 @@\n+x" {
 		t.Errorf("files %+v", c.Files)
 	}
 	if len(c.Scraps) != 2 || string(c.Scraps[0].Value) != "1" || c.Scraps[1].Digest != "sha256:11" {
@@ -67,7 +71,8 @@ func TestARegionIsReadWhole(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		spliced(wholeRegion), spliced("<details><summary>○ <code>a</code> · skipped: x</summary>\n\n</details>\n"),
-		"---\ntitle: x\n---\n```yaml {.parameters}\nn: 1\n```\ntext\n```bash {#x}\nls\n```\n", "# a\r\n\r\n```python {#y}\r\n1\r\n```\r\n", "",
+		"---\ntitle: x\n---\n```yaml {.parameters}\nn: 1\n```\ntext\n```bash {#x}\nls\n```\n", "# a\r\n\r\n```python " +
+			"{#y}\r\n1\r\n```\r\n", "",
 		`{"cells":[{"cell_type":"code","source":["a\n","b"],"outputs":[{"output_type":"stream","name":"stdout","text":"x\u001b[1m"}],"metadata":{}}],"metadata":{},"nbformat":4,"nbformat_minor":5}`,
 		`{"cells":[{"cell_type":"markdown","source":"x","metadata":{"tags":["a"]},"attachments":{"p.png":{"image/png":"aGk="}}}],"metadata":{"papermill":{"parameters":{"a":1}}},"nbformat":4,"nbformat_minor":2}`,
 	} {
@@ -128,7 +133,8 @@ func TestAPageIsBounded(t *testing.T) {
 	if len(page) > render.CommentLimit || len(page) < render.CommentLimit*9/10 {
 		t.Errorf("%d bytes", len(page))
 	}
-	for _, words := range []string{"status: pass → fail", "✗ `step-number-2999`: pass → fail", "left out, because a comment is bounded", "entries of steps"} {
+	for _, words := range []string{"status: pass → fail", "✗ `step-number-2999`: pass → fail",
+		"left out, because a comment is bounded", "entries of steps"} {
 		if !strings.Contains(page, words) {
 			t.Errorf("the page does not say %q", words)
 		}

@@ -45,14 +45,16 @@ func TestGolden(t *testing.T) {
 				}
 				sides, inputs = append(sides, doc), append(inputs, f)
 			}
-			d := diff.Compare(sides[0], sides[1], diff.Options{All: strings.Contains(string(archive.Comment), "--all"), Tolerance: 0.001})
+			d := diff.Compare(sides[0], sides[1], diff.Options{All: strings.Contains(string(archive.Comment), "--all"),
+				Tolerance: 0.001})
 			var shown bytes.Buffer
 			if err := terminal.Diff(&shown, d, false); err != nil {
 				t.Fatal(err)
 			}
 			got := map[string][]byte{"terminal": shown.Bytes(), "markdown": render.DiffMarkdown(d, render.CommentLimit)}
 			if *update {
-				archive.Files = append(inputs, txtar.File{Name: "terminal", Data: got["terminal"]}, txtar.File{Name: "markdown", Data: got["markdown"]})
+				archive.Files = append(inputs, txtar.File{Name: "terminal", Data: got["terminal"]},
+					txtar.File{Name: "markdown", Data: got["markdown"]})
 				if err := os.WriteFile(file, txtar.Format(archive), 0o666); err != nil {
 					t.Fatal(err)
 				}

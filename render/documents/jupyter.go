@@ -13,12 +13,15 @@ import (
 	"markmill/notebooks/diff"
 	"markmill/notebooks/ipynb"
 	"markmill/render/plain"
+	"markmill/render/result"
 )
 
 // volatile is the metadata that programs write for themselves, and that nobody means when it changes: of the notebook
 // and of cells.
-var volatile = setOf("collapsed", "scrolled", "trusted", "execution", "ExecuteTime", "executionInfo", "papermill", "markmill.manifest", "markmill.result", "markmill.added", "widgets", "toc", "varInspector",
-	"language_info.version", "language_info.codemirror_mode", "language_info.pygments_lexer", "language_info.nbconvert_exporter", "kernelspec.display_name",
+var volatile = setOf("collapsed", "scrolled", "trusted", "execution", "ExecuteTime", "executionInfo", "papermill",
+	"markmill.manifest", "markmill.result", "markmill.added", "widgets", "toc", "varInspector",
+	"language_info.version", "language_info.codemirror_mode", "language_info.pygments_lexer",
+	"language_info.nbconvert_exporter", "kernelspec.display_name",
 	"pycharm", "colab", "outputId", "vscode", "nbformat", "signature", "orig_nbformat")
 
 func setOf(words ...string) map[string]bool {
@@ -32,12 +35,14 @@ func setOf(words ...string) map[string]bool {
 // Jupyter reads a Jupyter notebook.
 func Jupyter(nb *ipynb.Notebook) *diff.Document {
 	doc := &diff.Document{Name: nb.Name, Form: "jupyter", Source: notebooks.DigestOf(nb.Source)}
-	doc.Options = append(fields(nb.Metadata, ""), diff.Field{Name: "nbformat", Value: value(fmt.Sprintf("%d.%d", nb.NBFormat, nb.Minor)), Volatile: true})
+	doc.Options = append(fields(nb.Metadata, ""), diff.Field{Name: "nbformat",
+		Value: value(fmt.Sprintf("%d.%d", nb.NBFormat, nb.Minor)), Volatile: true})
 	lang := language(nb.Metadata)
 	names, m := nb.StepNames(), nb.Manifest()
 	if nb.Rerun() {
 		m = nil
 	}
+	steps := result.StepsOf(m)
 	for i := range nb.Cells {
 		if nb.Cells[i].Verdict() { // what it says, the manifest says
 			continue
@@ -46,8 +51,10 @@ func Jupyter(nb *ipynb.Notebook) *diff.Document {
 		if names[i] != "" {
 			c.Label = names[i]
 		}
-		if m != nil && m.Format >= 2 {
-			ofManifest(&c, m)
+		if s := steps[notebooks.StepID(c.Label)]; s != nil {
+			words := c.Words
+			setResult(&c, s)
+			c.Words = words // Jupyter names the exception, and has no exit codes
 		}
 		doc.Cells = append(doc.Cells, c)
 	}
@@ -188,7 +195,10 @@ func jupyterOutput(o *ipynb.Output) diff.Output {
 	for _, d := range o.Data {
 		out.Data = append(out.Data, jupyterDatum(d))
 	}
-	slices.SortStableFunc(out.Data, func(a, b diff.Datum) int { return strings.Compare(richness(a.MIME), richness(b.MIME)) })
+	slices.SortStableFunc(out.Data, func(a, b diff.Datum) int {
+		return strings.Compare(richness(a.MIME),
+			richness(b.MIME))
+	})
 	return out
 }
 
@@ -212,7 +222,8 @@ func jupyterDatum(d ipynb.Datum) diff.Datum {
 		return diff.Datum{MIME: d.MIME, Text: string(text)}
 	}
 	text := d.Text()
-	if strings.HasPrefix(d.MIME, "image/") && d.MIME != "image/svg+xml" || strings.HasPrefix(d.MIME, "audio/") || strings.HasPrefix(d.MIME, "video/") || d.MIME == "application/pdf" {
+	if strings.HasPrefix(d.MIME, "image/") && d.MIME != "image/svg+xml" || strings.HasPrefix(d.MIME, "audio/") ||
+		strings.HasPrefix(d.MIME, "video/") || d.MIME == "application/pdf" {
 		if data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), "")); err == nil {
 			return diff.Datum{MIME: d.MIME, Bytes: data, Digest: notebooks.DigestOf(data)}
 		}

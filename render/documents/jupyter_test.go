@@ -26,11 +26,13 @@ func TestJupyterIsRead(t *testing.T) {
 	if doc.Status != "fail" || len(doc.Params) != 1 || doc.Params[0].Name != "n" || string(doc.Params[0].Value) != "7" {
 		t.Errorf("status %q, parameters %+v", doc.Status, doc.Params)
 	}
-	if m := doc.Cells[0]; m.Label != "A title" || m.Kind != diff.Markdown || m.ID != "m" || !m.GeneratedID || len(m.Options) != 1 {
+	if m := doc.Cells[0]; m.Label != "A title" || m.Kind != diff.Markdown || m.ID != "m" || !m.GeneratedID ||
+		len(m.Options) != 1 {
 		t.Errorf("%+v", m)
 	}
 	c := doc.Cells[1]
-	if c.Lang != "julia" || c.Status != "fail" || c.Words != "E" || c.Count != 3 || len(c.Tags) != 1 || c.Source != "x = 1\n" {
+	if c.Lang != "julia" || c.Status != "fail" || c.Words != "E" || c.Count != 3 || len(c.Tags) != 1 ||
+		c.Source != "x = 1\n" {
 		t.Errorf("%+v", c)
 	}
 	if len(c.Options) != 2 || !c.Options[0].Volatile || c.Options[0].Name != "collapsed" || c.Options[1].Volatile {
@@ -46,7 +48,9 @@ func TestJupyterIsRead(t *testing.T) {
 		t.Errorf("a stream is not what a terminal shows: %q", d.Text)
 	}
 	shown := c.Outputs[1].Data
-	if len(shown) != 3 || shown[0].MIME != "text/plain" || shown[1].Text != "{\n  \"a\": [\n    2\n  ],\n  \"b\": 1\n}\n" || string(shown[2].Bytes) != "png" || shown[2].IsText() {
+	if len(shown) != 3 || shown[0].MIME != "text/plain" ||
+		shown[1].Text != "{\n  \"a\": [\n    2\n  ],\n  \"b\": 1\n}\n" || string(shown[2].Bytes) != "png" ||
+		shown[2].IsText() {
 		t.Errorf("%+v", shown)
 	}
 	if c.Outputs[2].Name != diff.Failure || c.Outputs[2].Data[0].Text != "one\nE: v\n" {

@@ -2,13 +2,14 @@ package documents
 
 import (
 	"fmt"
-	"html"
 	"slices"
 	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render"
+	"markmill/render/jupyter"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -24,34 +25,36 @@ func JupyterOf(name string, src []byte, files Files) ([]byte, []Missing, error) 
 		return nil, nil, got.Problems
 	}
 	if got.Manifest == nil {
-		return nil, nil, notebooks.ErrorList{{Kind: notebooks.KindRegion, File: name, Msg: "is no output notebook: it has no manifest"}}
+		return nil, nil, notebooks.ErrorList{{Kind: notebooks.KindRegion, File: name,
+			Msg: "is no output notebook: it has no manifest"}}
 	}
 	nb, err := notebooks.Parse(name, got.Source)
 	if err != nil {
 		return nil, nil, err
 	}
-	cells := map[notebooks.StepID]*render.StepCell{}
-	var given []notebooks.Bound
+	cells := map[notebooks.StepID]*jupyter.StepCell{}
+	given, err := injected(nb, result.Parameters(got))
+	if err != nil {
+		return nil, nil, err
+	}
 	var missing missing
+	steps := result.Steps(got)
 	for _, r := range got.Regions {
 		if r.ID == render.ParametersRegion {
-			if given, err = injected(nb, r.Body); err != nil {
-				return nil, nil, err
-			}
 			continue
 		}
-		c := &render.StepCell{}
-		if err := (&cellReader{cell: c, lines: strings.SplitAfter(string(r.Body), "\n"), files: files, missing: &missing, step: r.ID}).read(); err != nil {
-			return nil, nil, err
+		c := &jupyter.StepCell{}
+		reader := cellReader{cell: c, files: files, missing: &missing, step: r.ID}
+		if s := steps[notebooks.StepID(r.ID)]; s != nil {
+			c.Status, c.Words = runs.StepStatus(s.Status), strings.Join(result.Summary(s), " · ")
+			reader.raised = s.Error
 		}
-		for i := range got.Manifest.Steps {
-			if s := &got.Manifest.Steps[i]; string(s.ID) == r.ID {
-				c.Status = runs.StepStatus(s.Status)
-			}
+		if err := reader.read(string(r.Body)); err != nil {
+			return nil, nil, err
 		}
 		cells[notebooks.StepID(r.ID)] = c
 	}
-	out, err := render.Jupyter(nb, got.Manifest, given, cells)
+	out, err := jupyter.FromMarkdown(nb, got.Manifest, given, cells)
 	return out, missing.list, err
 }
 
@@ -89,15 +92,15 @@ func (m *missing) add(what, step string) {
 	}
 }
 
-// injected reads the values that the region of the parameters shows. A secret stands there as a mark, and stays one.
-func injected(nb *notebooks.Notebook, body []byte) ([]notebooks.Bound, error) {
-	lines := strings.SplitAfter(string(body), "\n")
-	at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "```") })
-	if at < 0 {
-		return nil, nil
+// injected returns the values that were given. A secret stands in the manifest as a mark, and stays one.
+func injected(nb *notebooks.Notebook, used []notebooks.ManifestParam) ([]notebooks.Bound, error) {
+	var text strings.Builder
+	for _, p := range used {
+		if p.Given {
+			fmt.Fprintf(&text, "%s: %s\n", value(p.Name), p.Value)
+		}
 	}
-	_, text, _ := readFence(lines, at)
-	given, err := notebooks.ParseGivenYAML("region", nb.Name, []byte(text))
+	given, err := notebooks.ParseGivenYAML("manifest", nb.Name, []byte(text.String()))
 	if err != nil {
 		return nil, err
 	}
@@ -111,58 +114,37 @@ func injected(nb *notebooks.Notebook, body []byte) ([]notebooks.Bound, error) {
 
 // cellReader reads a region for the cell of a Jupyter notebook.
 type cellReader struct {
-	cell    *render.StepCell
-	lines   []string
+	cell    *jupyter.StepCell
 	files   Files
 	missing *missing
 	step    string
+	raised  string // name of the exception that ended the step, where it is known
 
-	kinds  map[string]bool // what there is whose order is not told: output, error, result
+	kinds  map[string]bool // output, error, result: what there is, without the order in which it came
 	scraps []runs.ScrapData
-	words  strings.Builder // lines that are no block
 }
 
-func (r *cellReader) read() error {
+func (r *cellReader) read(body string) error {
 	r.kinds = map[string]bool{}
-	for i := 0; i < len(r.lines); i++ {
-		line := strings.TrimRight(r.lines[i], "\n")
-		summary, isSummary := summaryOf(line)
-		shown, isScrap := scrapComment(line)
-		switch {
-		case isSummary:
-			r.tell()
-			r.summary(summary)
-		case isScrap:
-			r.tell()
-			if err := r.values(shown); err != nil {
-				return err
-			}
-		case line == "</details>":
-		case strings.HasPrefix(line, "```"):
-			r.tell()
-			info, text, next := readFence(r.lines, i)
-			page := strings.Join(r.lines[i:next], "")
-			if elided := elision(r.lines, next); elided != "" {
+	for _, p := range parts(body) {
+		var err error
+		switch p.kind {
+		case partScrap:
+			err = r.values(p.text)
+		case partFence:
+			if p.elided != "" {
 				r.missing.add("the middle of the output", r.step)
-				for strings.TrimRight(r.lines[next], "\n") == "" {
-					next++
-				}
-				next++
-				text, next = r.tail(info, text+elided, next)
-				page = strings.Join(r.lines[i:next], "")
 			}
-			if err := r.block(info, text, page); err != nil {
-				return err
-			}
-			i = next - 1
-		case strings.HasPrefix(line, "!["):
-			r.tell()
-			r.picture(line)
-		default:
-			r.words.WriteString(line + "\n")
+			err = r.block(p)
+		case partPicture:
+			r.picture(p.text)
+		case partWords:
+			r.told(strings.TrimSpace(p.text))
+		}
+		if err != nil {
+			return err
 		}
 	}
-	r.tell()
 	if err := r.glued(); err != nil {
 		return err
 	}
@@ -172,26 +154,8 @@ func (r *cellReader) read() error {
 	return nil
 }
 
-// tail adds to a block the one that has its end, behind the words of what is elided between the two.
-func (r *cellReader) tail(info, text string, at int) (whole string, next int) {
-	for next = at; next < len(r.lines); next++ {
-		line := strings.TrimRight(r.lines[next], "\n")
-		if line == "" {
-			continue
-		}
-		if strings.HasPrefix(line, "```") && strings.TrimLeft(line, "`") == info {
-			_, rest, next := readFence(r.lines, next)
-			return text + rest, next
-		}
-		break
-	}
-	return text, at
-}
-
-// tell adds the lines that were no block.
-func (r *cellReader) tell() {
-	text := strings.TrimSpace(r.words.String())
-	r.words.Reset()
+// told adds lines that are no block.
+func (r *cellReader) told(text string) {
 	if len(r.scraps) > 0 {
 		text = r.tables(text)
 	}
@@ -200,7 +164,8 @@ func (r *cellReader) tell() {
 		return
 	case strings.HasPrefix(text, "Result ("), strings.HasPrefix(text, "Picture ("):
 		r.missing.add("results that are files of the record", r.step)
-	case strings.HasPrefix(text, "… "), strings.HasPrefix(text, "Output not kept"), strings.HasPrefix(text, "Output hidden"):
+	case strings.HasPrefix(text, "… "), strings.HasPrefix(text, "Output not kept"),
+		strings.HasPrefix(text, "Output hidden"):
 		r.missing.add("output", r.step)
 	}
 	r.cell.Markdown(text)
@@ -220,40 +185,25 @@ func (r *cellReader) picture(line string) {
 	r.cell.Markdown(line)
 }
 
-// summary reads how the step ended.
-func (r *cellReader) summary(text string) {
-	head, rest, _ := strings.Cut(text, "</code>")
-	mark, _, _ := strings.Cut(head, " ")
-	r.cell.Words = html.UnescapeString(strings.TrimPrefix(rest, " · "))
-	r.cell.Status = map[string]runs.StepStatus{"✓": runs.StepPassed, "✗": runs.StepFailed, "⏱": runs.StepTimeout, "○": runs.StepSkipped}[mark]
-	switch {
-	case mark == "✓" && (strings.Contains(r.cell.Words, ", allowed") || strings.Contains(r.cell.Words, ", as expected")):
-		r.cell.Status = runs.StepAllowed
-	case mark == "○" && r.cell.Words == "not reached":
-		r.cell.Status = runs.StepPending
-	}
-}
-
-// block takes in one fenced block, whole but for what is elided in it; page is the block as it stands.
-func (r *cellReader) block(info, text, page string) error {
-	_, class, _ := strings.Cut(info, "{.")
-	switch strings.TrimSuffix(class, "}") {
+// block takes in one fenced block.
+func (r *cellReader) block(p part) error {
+	switch p.class {
 	case "output", "tests":
 		r.kinds["output"] = true
-		r.cell.Stream("stdout", text)
+		r.cell.Stream("stdout", p.text)
 	case "result":
 		r.kinds["result"] = true
 		r.missing.add("HTML and other forms of the results", r.step)
-		r.cell.Result(strings.TrimSuffix(text, "\n"))
+		r.cell.Result(strings.TrimSuffix(p.text, "\n"))
 	case "error":
 		r.kinds["error"] = true
-		r.failure(text)
+		r.failure(p.text)
 	case "diff":
-		r.cell.Change(text)
+		r.cell.Change(p.text)
 	case "scraps":
-		return r.values(text)
+		return r.values(p.text)
 	default:
-		r.cell.Markdown(page)
+		r.cell.Markdown(p.page)
 	}
 	return nil
 }
@@ -299,7 +249,8 @@ func (r *cellReader) glued() error {
 			Digest string `json:"digest"`
 			Elided string `json:"elided"`
 		}
-		if len(s.Value) > 0 && s.Value[0] == '{' && codec.Unmarshal(s.Value, &about) == nil && (about.Elided != "" || about.File != "" && about.Digest != "") {
+		if len(s.Value) > 0 && s.Value[0] == '{' && codec.Unmarshal(s.Value, &about) == nil &&
+			(about.Elided != "" || about.File != "" && about.Digest != "") {
 			r.missing.add("scraps that are files, or too long for a page,", r.step)
 		}
 		if err := r.cell.Scrap(s); err != nil {

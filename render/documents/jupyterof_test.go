@@ -34,7 +34,8 @@ func TestJupyterOfTellsARegionWhole(t *testing.T) {
 		for _, o := range c.Outputs {
 			text := o.Type + " " + o.Name + o.Text() + o.Ename + " " + o.Evalue
 			for _, d := range o.Data {
-				text += " " + d.MIME + "=" + strings.ReplaceAll(d.Text(), "\n", "|") + strings.Join(strings.Fields(string(d.Raw[:min(1, len(d.Raw))])), "")
+				text += " " + d.MIME + "=" + strings.ReplaceAll(d.Text(), "\n", "|") +
+					strings.Join(strings.Fields(string(d.Raw[:min(1, len(d.Raw))])), "")
 			}
 			got = append(got, text)
 		}

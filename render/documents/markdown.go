@@ -14,6 +14,7 @@ import (
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/percent"
 	"markmill/render"
+	"markmill/render/result"
 )
 
 // Files reads a file that stands beside a notebook, by its slash-separated path from there. Pictures of output
@@ -72,12 +73,11 @@ func Markdown(name string, src []byte, files Files) (*diff.Document, error) {
 			at[c.Label] = c
 		}
 	}
+	steps := result.Steps(got)
 	for _, r := range got.Regions {
 		if c := at[r.ID]; c != nil {
 			readRegion(c, string(r.Body), got.Manifest != nil && got.Manifest.Format >= 2, files)
-			if got.Manifest != nil {
-				ofManifest(c, got.Manifest)
-			}
+			setResult(c, steps[notebooks.StepID(r.ID)])
 		} else if r.ID != render.ParametersRegion {
 			doc.Notes = append(doc.Notes, fmt.Sprintf("a region is of step %q, which the notebook has not", r.ID))
 		}
@@ -136,10 +136,12 @@ func source(nb *notebooks.Notebook) *diff.Document {
 	var pieces []piece
 	add := func(span notebooks.Span, cell diff.Cell) { pieces = append(pieces, piece{span, cell}) }
 	if span := nb.Front.Span; span.End > span.Start {
-		add(span, diff.Cell{ID: "front matter", Kind: diff.Raw, Lang: "yaml", Source: string(nb.Source[span.Start:span.End]), Line: lineOf(nb, span.Start)})
+		add(span, diff.Cell{ID: "front matter", Kind: diff.Raw, Lang: "yaml",
+			Source: string(nb.Source[span.Start:span.End]), Line: lineOf(nb, span.Start)})
 	}
 	for i, span := range nb.Declared {
-		cell := diff.Cell{ID: "parameters", Kind: diff.Raw, Lang: "yaml", Source: inFence(string(nb.Source[span.Start:span.End])), Line: lineOf(nb, span.Start) + 1}
+		cell := diff.Cell{ID: "parameters", Kind: diff.Raw, Lang: "yaml",
+			Source: inFence(string(nb.Source[span.Start:span.End])), Line: lineOf(nb, span.Start) + 1}
 		if i > 0 {
 			cell.ID = fmt.Sprintf("parameters %d", i+1)
 		}
@@ -231,7 +233,8 @@ func param(p notebooks.Param) diff.Param {
 
 // stepCell is a step as its author wrote it.
 func stepCell(s *notebooks.Step) diff.Cell {
-	c := diff.Cell{Label: string(s.ID), Kind: diff.Code, Lang: s.Lang, Source: string(s.Code), Line: s.CodeLine, Tags: s.Tags}
+	c := diff.Cell{Label: string(s.ID), Kind: diff.Code, Lang: s.Lang, Source: string(s.Code), Line: s.CodeLine,
+		Tags: s.Tags}
 	if s.Explicit {
 		c.ID = string(s.ID)
 	}

@@ -46,8 +46,8 @@ func PatchFiles(text string) []diff.FilePatch {
 			f.Path = strings.TrimRight(strings.TrimPrefix(line, "+++ b/"), "\t")
 		case strings.HasPrefix(line, "Binary file "), line == "GIT binary patch":
 			f.Digest = "binary"
-		case strings.HasPrefix(line, "… "):
-			f.Lines = append(f.Lines, line)
+		case isElision(line): // what follows may be in the middle of a hunk
+			f.Lines, inHunk = append(f.Lines, line), true
 		case strings.HasPrefix(line, "index "):
 			if _, blob, ok := strings.Cut(line, ".."); ok {
 				blob, _, _ = strings.Cut(blob, " ")

@@ -1,82 +1,76 @@
 package documents
 
 import (
-	"html"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
-	"markmill/notebooks/lazyregexp"
 	"markmill/render"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
-// readRegion reads what package render wrote of a step (render/region.go): results, a summary, and blocks. open says
-// that results may stand there as Markdown, as they do from format 2 of the manifest on.
-func readRegion(c *diff.Cell, body string, open bool, files Files) {
-	lines := strings.SplitAfter(body, "\n")
-	var page strings.Builder // results in Markdown
-	flush := func() {
-		if text := strings.Trim(page.String(), "\n"); text != "" && open {
-			c.Outputs = append(c.Outputs, diff.Output{Name: diff.Display, Data: []diff.Datum{{MIME: "text/markdown", Text: text + "\n"}}})
-		}
-		page.Reset()
-	}
-	defer flush()
-	ofScrap := false // what stands here shows a scrap, whose value is read already
-	for i := 0; i < len(lines); i++ {
-		line := strings.TrimRight(lines[i], "\n")
-		summary, isSummary := summaryOf(line)
-		if isSummary {
-			flush()
-			ofScrap = false
-			readSummary(c, summary)
-			continue
-		}
-		if text, ok := scrapComment(line); ok {
-			flush()
-			ofScrap = true
-			c.Scraps = append(c.Scraps, readScraps(text)...)
-			continue
-		}
-		if ofScrap || line == "</details>" {
-			continue
-		}
-		switch {
-		case strings.HasPrefix(line, "```"):
-			flush()
-			info, text, next := readFence(lines, i)
-			readBlock(c, info, text, elision(lines, next))
-			i = next - 1
-		case strings.HasPrefix(line, "!["):
-			flush()
-			if alt, to, ok := readPicture(line); ok {
-				c.Outputs = append(c.Outputs, picture(alt, to, files))
-			}
-		case strings.HasPrefix(line, "Picture ("), strings.HasPrefix(line, "Result ("):
-			mime, _, _ := strings.Cut(line[strings.IndexByte(line, '(')+1:], ")")
-			c.Outputs = append(c.Outputs, diff.Output{Name: diff.Display, Data: []diff.Datum{{MIME: mime, Text: line + "\n"}}})
-		case strings.HasPrefix(line, "… "), strings.HasPrefix(line, "Output not kept"), strings.HasPrefix(line, "Output hidden"),
-			strings.HasPrefix(line, "Hidden characters"), line == "No output.":
-		default:
-			page.WriteString(line + "\n")
-		}
-	}
+// partKind is what a part of a region is.
+type partKind int
+
+const (
+	partWords   partKind = iota // Markdown that is none of the others
+	partSummary                 // the line that folds the rest, or stands alone where there is nothing to fold
+	partScrap                   // the JSON of a scrap that is shown
+	partFence
+	partPicture
+)
+
+// part is a piece of a region's body, as package render writes it (render/region.go).
+type part struct {
+	kind   partKind
+	class  string // of a fence: output, tests, result, error, diff, scraps
+	text   string // the JSON of a scrap, the inside of a fence, else the lines
+	page   string // of a fence: all of its lines
+	elided string // of a fence: the line of text that says what is elided
 }
 
-// summaryOf finds the line that sums a step up: it folds the rest, or stands alone where there is nothing to fold. What the step broke
-// is not in it: the manifest has that.
-func summaryOf(line string) (text string, ok bool) {
-	if _, text, ok = strings.Cut(line, "<summary>"); ok && strings.HasPrefix(line, "<details") {
-		text, _, _ = strings.Cut(text, "</summary>")
-	} else if text, ok = strings.CutPrefix(line, "<sub>"); ok {
-		text, ok = strings.CutSuffix(text, "</sub>")
+// parts splits the body of a region. A fence whose middle is elided is one part.
+func parts(body string) []part {
+	lines := strings.SplitAfter(body, "\n")
+	var out []part
+	var words strings.Builder
+	add := func(p part) {
+		if words.Len() > 0 {
+			out = append(out, part{kind: partWords, text: words.String()})
+			words.Reset()
+		}
+		out = append(out, p)
 	}
-	text, _, _ = strings.Cut(text, " · <strong>")
-	return text, ok
+	for i := 0; i < len(lines); i++ {
+		line := strings.TrimRight(lines[i], "\n")
+		scrap, isScrap := scrapComment(line)
+		switch {
+		case isSummary(line):
+			add(part{kind: partSummary})
+		case isScrap:
+			add(part{kind: partScrap, text: scrap})
+		case line == "</details>":
+		case strings.HasPrefix(line, "```"):
+			p, next := readFence(lines, i)
+			add(p)
+			i = next - 1
+		case strings.HasPrefix(line, "!["):
+			add(part{kind: partPicture, text: line})
+		default:
+			words.WriteString(line + "\n")
+		}
+	}
+	add(part{kind: partSummary}) // adds the last words
+	return out[:len(out)-1]
+}
+
+// isSummary finds the line that folds the rest of a region, or stands alone where there is nothing to fold.
+func isSummary(line string) bool {
+	return strings.HasPrefix(line, "<details") && strings.Contains(line, "<summary>") ||
+		strings.HasPrefix(line, "<sub>") && strings.HasSuffix(line, "</sub>")
 }
 
 // scrapComment is the JSON of a scrap that is shown.
@@ -87,141 +81,124 @@ func scrapComment(line string) (text string, ok bool) {
 	return text, ok
 }
 
-// ofManifest sets what the manifest says of a step.
-func ofManifest(c *diff.Cell, m *notebooks.Manifest) {
-	for i := range m.Steps {
-		s := &m.Steps[i]
-		if string(s.ID) != c.Label {
-			continue
-		}
-		c.Status = s.Status
-		if s.Tolerated() {
-			c.Status = string(runs.StepAllowed)
-		}
-		if s.Tests != nil {
-			c.Tests = &diff.Tests{Passed: s.Tests.Passed, Failed: s.Tests.Failed, Skipped: s.Tests.Skipped}
+// readFence reads the fenced block that begins at a line, with its other half where its middle is elided.
+func readFence(lines []string, from int) (p part, next int) {
+	info, text, next := fenceAt(lines, from)
+	_, class, _ := strings.Cut(info, "{.")
+	p = part{kind: partFence, class: strings.TrimSuffix(class, "}"), text: text}
+	if at := nextLine(lines, next); at < len(lines) && isElision(lines[at]) {
+		p.text, p.elided, next = text+lines[at], lines[at], at+1
+		if at = nextLine(lines, next); at < len(lines) && strings.HasPrefix(lines[at], "```") {
+			if other, rest, end := fenceAt(lines, at); other == info {
+				p.text, next = p.text+rest, end
+			}
 		}
 	}
+	p.page = strings.Join(lines[from:next], "")
+	return p, next
 }
 
-var (
-	testWords   = lazyregexp.New(`^(\d+) passed(?:, (\d+) failed)?(?:, (\d+) skipped)?$`)
-	changeWords = lazyregexp.New(`^[\d,]+ files? \+\d+ −\d+$`)
-)
-
-// readSummary reads "✓ <code>id</code> · exit 0 · 3 passed · 1 file +1 −1".
-func readSummary(c *diff.Cell, text string) {
-	head, rest, _ := strings.Cut(text, "</code>")
-	mark, _, _ := strings.Cut(head, " ")
-	var words []string
-	for _, w := range strings.Split(strings.TrimPrefix(rest, " · "), " · ") {
-		w = html.UnescapeString(w)
-		if m := testWords.FindStringSubmatch(w); m != nil {
-			c.Tests = &diff.Tests{Passed: atoi(m[1]), Failed: atoi(m[2]), Skipped: atoi(m[3])}
-		} else if w != "" && !changeWords.MatchString(w) {
-			words = append(words, w)
-		}
-	}
-	setVerdict(c, mark, strings.Join(words, " · "))
-}
-
-func atoi(s string) int {
-	n, _ := strconv.Atoi(s)
-	return n
-}
-
-// setVerdict sets the status and the words of a step of the sign and the words that package render has for them.
-func setVerdict(c *diff.Cell, mark, words string) {
-	c.Words = words
-	switch mark {
-	case "✓":
-		c.Status = "pass"
-		if strings.Contains(words, ", allowed") || strings.Contains(words, ", as expected") {
-			c.Status = "allowed"
-		}
-		if words == "exit 0" {
-			c.Words = ""
-		}
-	case "✗":
-		c.Status = "fail"
-	case "⏱":
-		c.Status = "timeout"
-	case "○":
-		c.Status = "skip"
-		if words == "not reached" {
-			c.Status = "pending"
-		}
-	}
-}
-
-// readFence reads a fenced block that begins at line i; next is the line after it.
-func readFence(lines []string, i int) (info, text string, next int) {
-	open := strings.TrimRight(lines[i], "\n")
+// fenceAt reads the fence that begins at a line; next is the line after it.
+func fenceAt(lines []string, from int) (info, text string, next int) {
+	open := strings.TrimRight(lines[from], "\n")
 	info = strings.TrimLeft(open, "`")
 	ticks := open[:len(open)-len(info)]
-	var b strings.Builder
-	for i++; i < len(lines); i++ {
-		if strings.TrimRight(lines[i], "\n") == ticks {
-			return info, b.String(), i + 1
+	for next = from + 1; next < len(lines); next++ {
+		if strings.TrimRight(lines[next], "\n") == ticks {
+			return info, strings.Join(lines[from+1:next], ""), next + 1
 		}
-		b.WriteString(lines[i])
 	}
-	return info, b.String(), i
+	return info, strings.Join(lines[from+1:], ""), next
 }
 
-// elision is the line that says what is missing after a block, "" where nothing is.
-func elision(lines []string, at int) string {
-	for ; at < len(lines); at++ {
-		line := strings.TrimRight(lines[at], "\n")
-		if line == "" {
-			continue
-		}
-		if strings.HasPrefix(line, "… ") && strings.Contains(line, " elided: ") {
-			return line + "\n"
-		}
-		return ""
+// nextLine is the first line from there on that is not empty.
+func nextLine(lines []string, at int) int {
+	for at < len(lines) && strings.TrimRight(lines[at], "\n") == "" {
+		at++
 	}
-	return ""
+	return at
 }
 
-// readBlock takes in one fenced block. A block that follows the elision of one with the same name is its end.
-func readBlock(c *diff.Cell, info, text, elided string) {
-	_, class, _ := strings.Cut(info, "{.")
-	class = strings.TrimSuffix(class, "}")
-	output := func(name, mime string) {
-		if n := len(c.Outputs); n > 0 && c.Outputs[n-1].Name == name && endsElided(c.Outputs[n-1].Data[0].Text) {
-			c.Outputs[n-1].Data[0].Text += text
-			return
-		}
-		c.Outputs = append(c.Outputs, diff.Output{Name: name, Data: []diff.Datum{{MIME: mime, Text: text + elided}}})
+// isElision finds the line that says what is missing in a block.
+func isElision(line string) bool {
+	return strings.HasPrefix(line, "… ") && strings.Contains(line, " elided: ")
+}
+
+// readRegion reads the outputs, scraps and patches of a step. open says that results may stand there as Markdown, as
+// they do from format 2 of the manifest on.
+func readRegion(c *diff.Cell, body string, open bool, files Files) {
+	display := func(mime, text string) {
+		c.Outputs = append(c.Outputs, diff.Output{Name: diff.Display, Data: []diff.Datum{{MIME: mime, Text: text}}})
 	}
-	switch class {
-	case "output", "tests":
-		output(diff.Stdout, "text/plain")
-	case "result":
-		output(diff.Display, "text/plain")
-	case "error":
-		output(diff.Stderr, "text/plain")
-	case "diff":
-		if n := len(c.Files); n > 0 && len(c.Files[n-1].Lines) > 0 && endsElided(c.Files[n-1].Lines[len(c.Files[n-1].Lines)-1]+"\n") {
-			last := &c.Files[n-1]
-			rest := PatchFiles(text)
-			if len(rest) > 0 && rest[0].Path == "" {
-				last.Lines = append(last.Lines, rest[0].Lines...)
-				rest = rest[1:]
+	stream := func(name, text string) {
+		c.Outputs = append(c.Outputs, diff.Output{Name: name, Data: []diff.Datum{{MIME: "text/plain", Text: text}}})
+	}
+	ofScrap := false // what stands here shows a scrap, whose value is read already
+	for _, p := range parts(body) {
+		switch {
+		case p.kind == partSummary:
+			ofScrap = false
+		case p.kind == partScrap:
+			ofScrap = true
+			c.Scraps = append(c.Scraps, readScraps(p.text)...)
+		case ofScrap:
+		case p.kind == partPicture:
+			if alt, to, ok := readPicture(p.text); ok {
+				c.Outputs = append(c.Outputs, picture(alt, to, files))
 			}
-			c.Files = append(c.Files, rest...)
-			return
+		case p.kind == partWords:
+			readWords(p.text, open, display)
+		case p.class == "output", p.class == "tests":
+			stream(diff.Stdout, p.text)
+		case p.class == "error":
+			stream(diff.Stderr, p.text)
+		case p.class == "result":
+			display("text/plain", p.text)
+		case p.class == "diff":
+			c.Files = append(c.Files, PatchFiles(p.text)...)
+		case p.class == "scraps":
+			c.Scraps = append(c.Scraps, readScraps(p.text)...)
 		}
-		c.Files = append(c.Files, PatchFiles(text+elided)...)
-	case "scraps":
-		c.Scraps = append(c.Scraps, readScraps(text)...)
 	}
 }
 
-func endsElided(text string) bool {
-	last := text[strings.LastIndexByte(strings.TrimSuffix(text, "\n"), '\n')+1:]
-	return strings.HasPrefix(last, "… ") && strings.Contains(last, " elided: ")
+// readWords reads results in Markdown, and results that are files of the record.
+func readWords(text string, open bool, display func(mime, text string)) {
+	var page strings.Builder
+	for line := range strings.Lines(text) {
+		switch {
+		case strings.HasPrefix(line, "Picture ("), strings.HasPrefix(line, "Result ("):
+			mime, _, _ := strings.Cut(line[strings.IndexByte(line, '(')+1:], ")")
+			display(mime, line)
+		case strings.HasPrefix(line, "… "), strings.HasPrefix(line, "Output not kept"),
+			strings.HasPrefix(line, "Output hidden"), strings.HasPrefix(line, "Hidden characters"), line == "No output.\n":
+		default:
+			page.WriteString(line)
+		}
+	}
+	if text := strings.Trim(page.String(), "\n"); text != "" && open {
+		display("text/markdown", text+"\n")
+	}
+}
+
+// setResult sets how a step ended; s is nil where nothing says so.
+func setResult(c *diff.Cell, s *notebooks.ManifestStep) {
+	if s == nil {
+		return
+	}
+	c.Status = s.Status
+	switch {
+	case s.Tolerated():
+		c.Status = string(runs.StepAllowed)
+	case s.Interrupted:
+		c.Status = string(runs.StepFailed)
+	}
+	if c.Words = result.Line(s); c.Words == "exit 0" {
+		c.Words = ""
+	}
+	if s.Tests != nil {
+		c.Tests = &diff.Tests{Passed: s.Tests.Passed, Failed: s.Tests.Failed, Skipped: s.Tests.Skipped}
+	}
 }
 
 // readScraps reads the JSON of a scraps block.
@@ -274,7 +251,8 @@ func picture(alt, to string, files Files) diff.Output {
 			d.Bytes, d.Digest = data, notebooks.DigestOf(data)
 		}
 	}
-	return diff.Output{Name: diff.Display, Data: []diff.Datum{d}, Options: []diff.Field{{Name: "alt", Value: value(alt), Volatile: true}}}
+	words := diff.Field{Name: "alt", Value: value(alt), Volatile: true}
+	return diff.Output{Name: diff.Display, Data: []diff.Datum{d}, Options: []diff.Field{words}}
 }
 
 // pictureType is the media type of a picture by the name of its file.

@@ -11,6 +11,8 @@ import (
 	"markmill/notebooks/diff"
 	"markmill/notebooks/ipynb"
 	"markmill/render"
+	"markmill/render/result"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -23,16 +25,18 @@ func Run(name string, run *runs.Run, src []byte, files fs.FS) (*diff.Document, e
 		return jupyterRun(name, run, src, files)
 	}
 	nb, _ := notebooks.Parse(run.Started.Notebook, src)
+	manifest := result.Manifest(nb, run)
 	doc := source(nb)
 	doc.Name, doc.Status = name, string(run.Status())
-	texts := render.NewTexts(nb, run)
-	setParams(doc, texts.Params(run))
+	names, book := safe.NewNames(run.Started.Paths), safe.NewRuleBook(nb)
+	setParams(doc, manifest.Parameters)
 	at := map[string]*diff.Cell{}
 	for i := range doc.Cells {
 		if c := &doc.Cells[i]; c.Kind == diff.Code {
 			at[c.Label] = c
 		}
 	}
+	steps := result.StepsOf(&manifest)
 	run = render.Shown(run)
 	for i := range run.Steps {
 		rec := &run.Steps[i]
@@ -40,11 +44,13 @@ func Run(name string, run *runs.Run, src []byte, files fs.FS) (*diff.Document, e
 		if c == nil {
 			return nil, fmt.Errorf("the journal of %s has a step %q that its notebook has not", name, rec.Planned.ID)
 		}
-		clean, err := texts.Step(rec.Planned.ID)
+		rules, err := book.Of(nb.Step(rec.Planned.ID))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: step %q: %w", name, rec.Planned.ID, err)
 		}
-		if err := (reading{files, clean}).step(c, rec); err != nil {
+		clean := safe.Cleaner{Names: names, Rules: rules}
+		setResult(c, steps[rec.Planned.ID])
+		if err := (reading{files, func(raw []byte) string { return safe.Clean(raw, clean.Line) }}).step(c, rec); err != nil {
 			return nil, fmt.Errorf("%s: step %q: %w", name, rec.Planned.ID, err)
 		}
 	}
@@ -73,8 +79,6 @@ type reading struct {
 }
 
 func (r reading) step(c *diff.Cell, rec *runs.StepRecord) error {
-	mark, words := render.Verdict(*rec)
-	setVerdict(c, mark, words)
 	for _, s := range rec.Scraps {
 		c.Scraps = setScrap(c.Scraps, s)
 	}
@@ -88,9 +92,6 @@ func (r reading) step(c *diff.Cell, rec *runs.StepRecord) error {
 	f := rec.Finished
 	if f == nil {
 		return nil
-	}
-	if t := f.Tests; t != nil {
-		c.Tests = &diff.Tests{Passed: t.Passed, Failed: t.Failed, Skipped: t.Skipped}
 	}
 	// The order is that of a region: output, what was shown, errors.
 	if err := r.stream(c, diff.Stdout, f.Stdout); err != nil {
@@ -111,7 +112,8 @@ func (r reading) step(c *diff.Cell, rec *runs.StepRecord) error {
 		if words == "" {
 			words = e.Name + ": " + e.Value
 		}
-		c.Outputs = append(c.Outputs, diff.Output{Name: diff.Stderr, Data: []diff.Datum{{MIME: "text/plain", Text: r.clean([]byte(words))}}})
+		c.Outputs = append(c.Outputs, diff.Output{Name: diff.Stderr,
+			Data: []diff.Datum{{MIME: "text/plain", Text: r.clean([]byte(words))}}})
 	}
 	c.Took = time.Duration(f.DurationNS)
 	return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"markmill/notebooks"
@@ -11,6 +12,7 @@ import (
 	"markmill/notebooks/diff"
 	"markmill/notebooks/ipynb"
 	"markmill/render"
+	"markmill/render/result"
 	"markmill/runs"
 	"markmill/runs/scrapbook"
 )
@@ -61,30 +63,22 @@ func ScrapsOf(name string, src []byte) (*Recorded, error) {
 		if r.Status == "" { // a page whose end was cut off
 			r.Status = "unknown"
 		}
-		if region.ID == render.ParametersRegion || !bytes.Contains(region.Body, []byte("{.scraps}")) && !bytes.Contains(region.Body, []byte(render.ScrapComment)) {
+		if region.ID == render.ParametersRegion || !bytes.Contains(region.Body, []byte("{.scraps}")) &&
+			!bytes.Contains(region.Body, []byte(render.ScrapComment)) {
 			continue
 		}
-		lines := strings.SplitAfter(string(region.Body), "\n")
-		for i := 0; i < len(lines); i++ {
-			if text, ok := scrapComment(strings.TrimSuffix(lines[i], "\n")); ok {
-				for _, s := range readScraps(text) {
-					r.add(region.ID, ofBlock(s), false)
-				}
-			}
-			if !strings.HasPrefix(lines[i], "```") {
+		for _, p := range parts(string(region.Body)) {
+			if p.kind != partScrap && p.class != "scraps" {
 				continue
 			}
-			info, text, next := readFence(lines, i)
-			if strings.HasSuffix(info, "{.scraps}") {
-				for _, s := range readScraps(text) {
-					r.add(region.ID, ofBlock(s), false)
-				}
-				words := strings.Fields(elision(lines, next)) // … 1,234 scraps elided: `events.jsonl`
-				if len(words) > 2 && strings.HasPrefix(words[2], "scrap") {
-					r.Gone += atoi(strings.ReplaceAll(words[1], ",", ""))
-				}
+			for _, s := range readScraps(p.text) {
+				r.add(region.ID, ofBlock(s), false)
 			}
-			i = next - 1
+			words := strings.Fields(p.elided) // … 1,234 scraps elided: `events.jsonl`
+			if len(words) > 2 && strings.HasPrefix(words[2], "scrap") {
+				gone, _ := strconv.Atoi(strings.ReplaceAll(words[1], ",", ""))
+				r.Gone += gone
+			}
 		}
 	}
 	return r, nil
@@ -94,7 +88,7 @@ func ScrapsOf(name string, src []byte) (*Recorded, error) {
 func RunScraps(name string, run *runs.Run) *Recorded {
 	r := &Recorded{Name: name, Run: string(run.ID), Status: string(run.Status())}
 	for _, p := range run.Contract.Parameters {
-		r.Params = append(r.Params, diff.Param{Name: p.Name, Value: render.ShownValue(p)})
+		r.Params = append(r.Params, diff.Param{Name: p.Name, Value: result.ShownValue(p, nil)})
 	}
 	for i := range run.Steps {
 		for _, s := range run.Steps[i].Scraps {
@@ -109,8 +103,8 @@ func (r *Recorded) Whole() bool {
 	return r.Gone == 0 && !slices.ContainsFunc(r.Scraps, func(s StepScrap) bool { return s.Type == Elided })
 }
 
-// Complete puts in what the notebook had no room for, out of the records of the runs that left it. Where they do not have the same, nobody
-// knows which of them this notebook is from, and the value stays out.
+// Complete puts in what the notebook had no room for, out of the records of the runs that left it. Where they do not
+// have the same, nobody knows which of them this notebook is from, and the value stays out.
 func (r *Recorded) Complete(records []*Recorded) {
 	if len(records) == 0 {
 		return
@@ -121,7 +115,8 @@ func (r *Recorded) Complete(records []*Recorded) {
 	}
 	for _, whole := range records[0].Scraps {
 		at, there := known[whole.Name]
-		if there && r.Scraps[at].Type != Elided || slices.ContainsFunc(records[1:], func(other *Recorded) bool { return !other.has(whole) }) {
+		if there && r.Scraps[at].Type != Elided || slices.ContainsFunc(records[1:],
+			func(other *Recorded) bool { return !other.has(whole) }) {
 			continue
 		}
 		if there {
@@ -242,7 +237,8 @@ func cellName(c *ipynb.Cell, place int) string {
 	return fmt.Sprintf("cell-%d", place+1)
 }
 
-// papermillData is what papermill notes of a run. The defaults are empty in its own notebooks, and given in those of some services.
+// papermillData is what papermill notes of a run. The defaults are empty in its own notebooks, and given in those of
+// some services.
 type papermillData struct {
 	Parameters codec.Raw `json:"parameters"`
 	Exception  bool      `json:"exception"`

@@ -24,7 +24,8 @@ func told(r *Recorded) string {
 }
 
 func cell(outputs string) string {
-	return `{"cells":[{"cell_type":"code","execution_count":1,"metadata":{},"outputs":[` + outputs + `],"source":""}],"metadata":{%s},"nbformat":4,"nbformat_minor":4}`
+	return `{"cells":[{"cell_type":"code","execution_count":1,"metadata":{},"outputs":[` + outputs +
+		`],"source":""}],"metadata":{%s},"nbformat":4,"nbformat_minor":4}`
 }
 
 // TestScrapsOf reads notebooks that papermill and Jupyter ran.
@@ -36,12 +37,15 @@ func TestScrapsOf(t *testing.T) {
 		{"the last counts", fmt.Sprintf(value, "1") + "," + fmt.Sprintf(value, "2"), ``, "pass:\ncell-1 n json 2"},
 		{"what is shown leaves the value", fmt.Sprintf(value, "1") + "," + shown, ``, "pass:\ncell-1 n json 1 shown"},
 		{"a value takes the place of what is shown", shown + "," + fmt.Sprintf(value, "1"), ``, "pass:\ncell-1 n json 1"},
-		{"papermill", shown, `"papermill":{"parameters":{"z":1,"a":"x"},"exception":null,"end_time":"x"}`, "pass: z=1 a=\"x\"\ncell-1 n text \"5\" shown"},
+		{"papermill", shown, `"papermill":{"parameters":{"z":1,"a":"x"},"exception":null,"end_time":"x"}`,
+			"pass: z=1 a=\"x\"\ncell-1 n text \"5\" shown"},
 		{"papermill, failed", "", `"papermill":{"parameters":{},"exception":true,"end_time":"x"}`, "fail:"},
 		{"papermill, running", "", `"papermill":{"parameters":{},"exception":null,"end_time":null}`, "pending:"},
 		{"papermill, odd", "", `"papermill":{"parameters":[],"exception":"x","end_time":5}`, "pending:"},
-		{"papermill, after Markmill", "", manifest + `"papermill":{"parameters":{"a":"x"},"exception":null,"start_time":"x","end_time":"y"}`, "pass: a=\"x\""},
-		{"Markmill, after papermill", "", manifest + `"papermill":{"parameters":{"a":"x"},"exception":null,"start_time":null,"end_time":null}`, "fail: a=1"},
+		{"papermill, after Markmill", "", manifest +
+			`"papermill":{"parameters":{"a":"x"},"exception":null,"start_time":"x","end_time":"y"}`, "pass: a=\"x\""},
+		{"Markmill, after papermill", "", manifest +
+			`"papermill":{"parameters":{"a":"x"},"exception":null,"start_time":null,"end_time":null}`, "fail: a=1"},
 		{"an error", `{"output_type":"error","ename":"E","evalue":"","traceback":[]}`, ``, "fail:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -66,10 +70,12 @@ func TestScrapsOf(t *testing.T) {
 // TestElidedScrap: a value that an output notebook leaves out is told, and is no value.
 func TestElidedScrap(t *testing.T) {
 	r := &Recorded{}
-	for _, s := range readScraps(`{"long": {"elided": "5,000 bytes"}, "t": {"columns":["a"],"data":[[1]]}, "w": "x", "p": {"file":"steps/x.png","mime":"image/png","digest":"sha256:ab"}}`) {
+	for _, s := range readScraps(`{"long": {"elided": "5,000 bytes"}, "t": {"columns":["a"],"data":[[1]]}, "w": "x", ` +
+		`"p": {"file":"steps/x.png","mime":"image/png","digest":"sha256:ab"}}`) {
 		r.add("s", ofBlock(s), false)
 	}
-	want := ":\ns long elided \"5,000 bytes\"elided: 5,000 bytes; the record of the run has it\ns t table {\"columns\":[\"a\"],\"data\":[[1]]}\ns w text \"x\"\ns p image null"
+	want := ":\ns long elided \"5,000 bytes\"elided: 5,000 bytes; the record of the run has it\ns t table " +
+		"{\"columns\":[\"a\"],\"data\":[[1]]}\ns w text \"x\"\ns p image null"
 	if got := told(r); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

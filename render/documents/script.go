@@ -24,13 +24,15 @@ func Script(name string, src []byte) (*diff.Document, error) {
 		doc.Params = append(doc.Params, param(p))
 	}
 	if s.Header.Given {
-		doc.Cells = append(doc.Cells, diff.Cell{ID: "front matter", Label: "front matter", Kind: diff.Raw, Lang: "yaml", Source: ended(s.Header.Text),
-			Line: lineOf(nb, s.Header.At.Start)})
+		doc.Cells = append(doc.Cells, diff.Cell{ID: "front matter", Label: "front matter", Kind: diff.Raw, Lang: "yaml",
+			Source: ended(s.Header.Text),
+			Line:   lineOf(nb, s.Header.At.Start)})
 	}
 	steps, texts := 0, 0
 	for i := range s.Cells {
 		c := &s.Cells[i]
-		out := diff.Cell{Kind: diff.CellKind(c.Kind), Lang: "markdown", Source: ended(c.Source), Line: c.CodeLine, Tags: c.Tags()}
+		out := diff.Cell{Kind: diff.CellKind(c.Kind), Lang: "markdown", Source: ended(c.Source), Line: c.CodeLine,
+			Tags: c.Tags()}
 		if c.Kind == percent.Code {
 			out = stepCell(nb.Steps[steps])
 			steps++

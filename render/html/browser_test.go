@@ -59,7 +59,8 @@ func (b *browser) open(t *testing.T, path string, flags ...string) *html.Node {
 	// The time is for a machine on which much else runs; the browser ends when its page is quiet.
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	args := append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+	args := append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+		"--disable-component-update",
 		"--no-first-run", "--user-data-dir=" + t.TempDir(), "--virtual-time-budget=3000", "--dump-dom"}, flags...)
 	cmd := exec.CommandContext(ctx, b.program, append(args, b.server.URL+path)...)
 	cmd.WaitDelay = 5 * time.Second
@@ -105,7 +106,8 @@ func (b *browser) evil(t *testing.T) []byte {
 // The browser runs and loads what it is given: without this the next tests would say nothing.
 func TestBrowserSees(t *testing.T) {
 	b := newBrowser(t)
-	b.pages["/control"] = []byte(`<!doctype html><html><body><script>document.documentElement.setAttribute("data-ran","script")</script><img src="/control.png"></body></html>`)
+	b.pages["/control"] = []byte(`<!doctype html><html><body>` +
+		`<script>document.documentElement.setAttribute("data-ran","script")</script><img src="/control.png"></body></html>`)
 	root := b.open(t, "/control")
 	if rootAttribute(root, "data-ran") != "script" || fmt.Sprint(b.asked) != "[/control.png]" {
 		t.Errorf("the browser ran %q and asked for %q", rootAttribute(root, "data-ran"), b.asked)
@@ -186,9 +188,12 @@ func wideNotebook(t *testing.T) []byte {
 	long := strings.Repeat("averylongword", 40)
 	source := "# " + long + "\n\n" + long + " `" + long + "`\n\n| a | b |\n| - | - |\n| " + long + " | " + long + " |\n\n```yaml {.parameters}\n" + long + ": \"" + long +
 		"\"  # help\n```\n\n```bash {#" + long[:100] + " .test timeout=10s}\necho " + long + "\n```\n\n```bash {#bad}\nfalse\n```\n\n```bash {#end}\ntrue\n```\n"
-	body := "<details open><summary>✓ <code>x</code> · " + long[:150] + "</summary>\n\n```text {.output}\n" + long + "\n" + strings.Repeat("line\n", 100) + "```\n\n" +
-		"```diff {.diff}\ndiff --git a/" + long + " b/" + long + "\n@@ -1 +1 @@\n-" + long + "\n+" + long + "\n```\n\n```json {.scraps}\n{\"" + long + "\": \"" + long + "\"}\n```\n\n</details>\n"
-	return output(t, source, "fail", map[string]string{long[:100]: body, "bad": strings.Replace(body, "✓", "✗", 1), "end": body})
+	body := "<details open><summary>✓ <code>x</code> · " + long[:150] + "</summary>\n\n```text {.output}\n" + long +
+		"\n" + strings.Repeat("line\n", 100) + "```\n\n" +
+		"```diff {.diff}\ndiff --git a/" + long + " b/" + long + "\n@@ -1 +1 @@\n-" + long + "\n+" + long +
+		"\n```\n\n```json {.scraps}\n{\"" + long + "\": \"" + long + "\"}\n```\n\n</details>\n"
+	return output(t, source, "fail", map[string]string{long[:100]: body, "bad": strings.Replace(body, "✓", "✗", 1),
+		"end": body})
 }
 
 // On a telephone and on a desk nothing but code scrolls sideways.
@@ -224,14 +229,17 @@ func TestBrowserKeys(t *testing.T) {
   const before = win.getComputedStyle(doc.body).backgroundColor; press("t"); said.theme = before !== win.getComputedStyle(doc.body).backgroundColor;
   press("?"); said.help = doc.getElementById("help").open; press("?"); said.nohelp = doc.getElementById("help").open;
   doc.querySelector("nav a").click();`)
-	b.expect(t, root, map[string]string{"first": "step-" + long, "hash": "#step-" + long, "second": "step-bad", "last": "step-end", "back": "step-bad", "failed": "step-bad",
-		"folded": "true", "opened": "true", "allfolded": "0", "allopened": "3", "theme": "true", "help": "true", "nohelp": "false"})
+	b.expect(t, root, map[string]string{"first": "step-" + long, "hash": "#step-" + long, "second": "step-bad",
+		"last": "step-end", "back": "step-bad", "failed": "step-bad",
+		"folded": "true", "opened": "true", "allfolded": "0", "allopened": "3", "theme": "true", "help": "true",
+		"nohelp": "false"})
 }
 
 // A page of a 20 MB output opens.
 func TestBrowserHugeOutput(t *testing.T) {
 	b := newBrowser(t)
-	body := "<details><summary>✓ <code>a</code></summary>\n\n```text {.output}\n" + strings.Repeat("a line of output that goes on and on\n", 20<<20/37) + "```\n\n</details>\n"
+	body := "<details><summary>✓ <code>a</code></summary>\n\n```text {.output}\n" +
+		strings.Repeat("a line of output that goes on and on\n", 20<<20/37) + "```\n\n</details>\n"
 	page, err := Notebook("x.md", output(t, "```bash {#a}\ntrue\n```\n", "pass", map[string]string{"a": body}), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -258,13 +266,17 @@ func TestBrowserDiff(t *testing.T) {
 
 	long := strings.Repeat("averylongword", 40)
 	side := func(word, status string) *diff.Document {
-		doc := &diff.Document{Name: long + word, Status: status, Params: []diff.Param{{Name: long, Value: []byte(`"` + long + word + `"`)}}}
+		doc := &diff.Document{Name: long + word, Status: status,
+			Params: []diff.Param{{Name: long, Value: []byte(`"` + long + word + `"`)}}}
 		for _, id := range []string{"first", "second", "same", "third" + long} {
 			c := code(id, strings.Repeat("line\n", 40)+id+" "+long+" "+word+"\n")
 			if id == "same" {
 				c = code(id, long)
 			} else {
-				c.Outputs = []diff.Output{{Name: diff.Display, Data: []diff.Datum{{MIME: "image/svg+xml", Bytes: []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="3000" height="20">` + word + `</svg>`), Digest: word}}}}
+				c.Outputs = []diff.Output{{Name: diff.Display,
+					Data: []diff.Datum{{MIME: "image/svg+xml",
+						Bytes:  []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="3000" height="20">` + word + `</svg>`),
+						Digest: word}}}}
 				c.Scraps = []diff.Scrap{{Name: long, Type: "json", Value: []byte(`"` + long + word + `"`)}}
 				c.Files = []diff.FilePatch{{Path: long, Lines: []string{"@@ -1 +1 @@", "+" + long + word}}}
 			}
@@ -289,7 +301,9 @@ func TestBrowserDiff(t *testing.T) {
 		if width < 640 {
 			display = "flex"
 		}
-		b.expect(t, root, map[string]string{"first": "step-first", "second": "step-second", "red": "step-second", "third": "step-third" + long, "side": display, "inline": "flex",
-			"gaps": "true", "nogaps": "0", "clip": "inset(0px 0px 0px 20%)", "scroll": rootAttribute(root, "data-client"), "widest": "0", "sliderwidth": "0"})
+		b.expect(t, root, map[string]string{"first": "step-first", "second": "step-second", "red": "step-second",
+			"third": "step-third" + long, "side": display, "inline": "flex",
+			"gaps": "true", "nogaps": "0", "clip": "inset(0px 0px 0px 20%)", "scroll": rootAttribute(root, "data-client"),
+			"widest": "0", "sliderwidth": "0"})
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
+	"markmill/render/plain"
 )
 
 // diffPage is the page of a comparison: what matters first, then every cell in the order of the new side.
@@ -37,8 +38,10 @@ func Diff(d *diff.Diff) []byte {
 	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s → %s</a>`+
 		`<button type="button" id="view" title="Side by side or inline (s)" aria-label="Side by side or inline">⇆</button>`,
 		markup(st), sign, words, cleanLine(d.Old.Name), cleanLine(d.New.Name))
-	foot := sprintf("<footer>Made by Markmill of <code>%s</code> and <code>%s</code></footer>\n", cleanLine(d.Old.Name), cleanLine(d.New.Name))
-	return frame(d.Old.Name+" → "+d.New.Name, bar, outlineOf(p.outline, counted(len(p.outline), "change")), main+foot, diffKeys())
+	foot := sprintf("<footer>Made by Markmill of <code>%s</code> and <code>%s</code></footer>\n", cleanLine(d.Old.Name),
+		cleanLine(d.New.Name))
+	return frame(d.Old.Name+" → "+d.New.Name, bar, outlineOf(p.outline, plain.Counted(len(p.outline), "change")),
+		main+foot, diffKeys())
 }
 
 // main is what a comparison puts on a page: its top, and its cells.
@@ -65,7 +68,8 @@ func (p *diffPage) main() markup {
 // diffKeys are the keys of a page of comparisons.
 func diffKeys() markup {
 	return keyTable(
-		[2]markup{"<kbd>j</kbd> <kbd>k</kbd>", "next, previous change"}, [2]markup{"<kbd>e</kbd>", "next step that turned red"},
+		[2]markup{"<kbd>j</kbd> <kbd>k</kbd>", "next, previous change"}, [2]markup{"<kbd>e</kbd>",
+			"next step that turned red"},
 		[2]markup{"<kbd>s</kbd>", "side by side or inline"}, [2]markup{"<kbd>u</kbd>", "show or fold what is unchanged"},
 		[2]markup{"<kbd>f</kbd>", "fold or open this change"}, [2]markup{"<kbd>a</kbd>", "fold or open all changes"},
 		[2]markup{"<kbd>t</kbd>", "light or dark"}, [2]markup{"<kbd>?</kbd>", "these keys"})
@@ -131,13 +135,13 @@ func (p *diffPage) verdict() (sign markup, st state, words string) {
 	case p.d.Same:
 		return "=", unknown, "No difference"
 	case red > 0:
-		return "✗", failed, fmt.Sprintf("%s turned red", counted(red, "step"))
+		return "✗", failed, fmt.Sprintf("%s turned red", plain.Counted(red, "step"))
 	case s != nil && s.New != "pass" && s.New != "" && s.Old == "pass":
 		return "✗", failed, "Turned to " + cleanLine(s.New)
 	case green > 0 && p.claimed:
-		return "○", unknown, fmt.Sprintf("%s turned green, as the notebook claims", counted(green, "step"))
+		return "○", unknown, fmt.Sprintf("%s turned green, as the notebook claims", plain.Counted(green, "step"))
 	case green > 0:
-		return "✓", passed, fmt.Sprintf("%s turned green", counted(green, "step"))
+		return "✓", passed, fmt.Sprintf("%s turned green", plain.Counted(green, "step"))
 	}
 	return "~", changed, "Different"
 }
@@ -148,7 +152,8 @@ const maxEntries = 10
 func (p *diffPage) top() markup {
 	sign, st, words := p.verdict()
 	var w writer
-	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1 class="sides"><span>%s</span> <span class="dim">→</span> <span>%s</span></h1><table class="facts">`,
+	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1 class="sides">`+
+		`<span>%s</span> <span class="dim">→</span> <span>%s</span></h1><table class="facts">`,
 		markup(st), sign, words, cleanLine(p.d.Old.Name), cleanLine(p.d.New.Name))
 	for _, s := range diffview.Sections(p.d) {
 		w.put(`<tr><th>%s</th><td>`, strings.ToUpper(s.Name[:1])+s.Name[1:])
@@ -167,9 +172,10 @@ func (p *diffPage) top() markup {
 		}
 		w.put(`<table class="list">%s</table>`, rows[0].markup())
 		if n := len(s.Entries) - maxEntries; n > 0 {
-			w.put(`<details class="more"><summary>%s</summary><table class="list">%s</table>`, counted(n, "more change"), rows[1].markup())
+			w.put(`<details class="more"><summary>%s</summary><table class="list">%s</table>`, plain.Counted(n, "more change"),
+				rows[1].markup())
 			if n -= 19 * maxEntries; n > 0 {
-				w.put(`<p class="cut">… and %s, further down</p>`, counted(n, "more change"))
+				w.put(`<p class="cut">… and %s, further down</p>`, plain.Counted(n, "more change"))
 			}
 			w.put("</details>")
 		}
@@ -181,7 +187,8 @@ func (p *diffPage) top() markup {
 
 // entry is a line at the top, with a link to the cell that it is of.
 func (p *diffPage) entry(w *writer, s *diffview.Section, i int, e diffview.Entry) {
-	class := map[diffview.Tone]markup{diffview.Bad: "fail", diffview.Good: "pass", diffview.Came: "pass", diffview.Went: "fail", diffview.Neutral: "edit"}[e.Tone]
+	class := map[diffview.Tone]markup{diffview.Bad: "fail", diffview.Good: "pass", diffview.Came: "pass",
+		diffview.Went: "fail", diffview.Neutral: "edit"}[e.Tone]
 	id := p.links[strings.TrimSuffix(strings.TrimPrefix(e.Subject, "text “"), "”")]
 	switch s.Name {
 	case diffview.Scraps:

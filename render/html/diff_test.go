@@ -16,17 +16,22 @@ import (
 func hostileDocument(text, other string) *diff.Document {
 	value := []byte(fmt.Sprintf("%q", "x"))
 	cell := func(id, source string) diff.Cell {
-		return diff.Cell{ID: id, Label: text + id, Kind: diff.Code, Lang: text, Source: source, Tags: []string{text, other}, Status: other, Words: text,
+		return diff.Cell{ID: id, Label: text + id, Kind: diff.Code, Lang: text, Source: source, Tags: []string{text, other},
+			Status: other, Words: text,
 			Tests: &diff.Tests{Passed: len(other)},
 			Outputs: []diff.Output{{Name: diff.Stdout, Data: []diff.Datum{{MIME: "text/plain", Text: "a\n" + other + text}}},
 				{Name: text, Data: []diff.Datum{{MIME: text, Text: text + other}}},
-				{Name: diff.Display, Data: []diff.Datum{{MIME: "text/html", Text: text + other}, {MIME: "image/svg+xml", Bytes: []byte(hostileSVG + other), Digest: "sha256:" + other}}}},
-			Scraps:  []diff.Scrap{{Name: text, Type: "json", Value: value}, {Name: "b", Type: "file", File: text, Digest: text + other}},
+				{Name: diff.Display, Data: []diff.Datum{{MIME: "text/html", Text: text + other},
+					{MIME: "image/svg+xml", Bytes: []byte(hostileSVG + other), Digest: "sha256:" + other}}}},
+			Scraps: []diff.Scrap{{Name: text, Type: "json", Value: value},
+				{Name: "b", Type: "file", File: text, Digest: text + other}},
 			Files:   []diff.FilePatch{{Path: text, Status: other, Lines: []string{"@@ -1 +1 @@", "-" + text, "+" + other}}},
 			Options: []diff.Field{{Name: text, Value: value}, {Name: other, Value: value}}}
 	}
-	return &diff.Document{Name: text + other, Status: other, Params: []diff.Param{{Name: other, Value: value}}, Notes: []string{text},
-		Cells: []diff.Cell{cell("one", text), cell("two", other+"\n"+text+"\nend"), {Label: text, Kind: diff.Markdown, Source: other}}}
+	return &diff.Document{Name: text + other, Status: other, Params: []diff.Param{{Name: other, Value: value}},
+		Notes: []string{text},
+		Cells: []diff.Cell{cell("one", text), cell("two", other+"\n"+text+"\nend"),
+			{Label: text, Kind: diff.Markdown, Source: other}}}
 }
 
 func TestHostileDiff(t *testing.T) {
@@ -41,7 +46,8 @@ func TestHostileDiff(t *testing.T) {
 func TestHostileDiffMixtures(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.SampledFrom(hostile), rapid.StringN(0, 30, 90))
-		d := diff.Compare(hostileDocument(text.Draw(t, "a"), text.Draw(t, "b")), hostileDocument(text.Draw(t, "c"), text.Draw(t, "d")), diff.Options{})
+		d := diff.Compare(hostileDocument(text.Draw(t, "a"), text.Draw(t, "b")),
+			hostileDocument(text.Draw(t, "c"), text.Draw(t, "d")), diff.Options{})
 		checkSafe(t, Diff(d))
 	})
 }
@@ -69,7 +75,8 @@ func TestDiffSaysWhatMattersFirst(t *testing.T) {
 	a.Cells[1].Tags = []string{"test"}
 	page, text := compared(t, a, b)
 	last := 0
-	for _, want := range []string{"1 step turned red", "Status", "pass → fail", "Tests", "unchanged cell: keep", "pass → fail, exit 1"} {
+	for _, want := range []string{"1 step turned red", "Status", "pass → fail", "Tests", "unchanged cell: keep",
+		"pass → fail, exit 1"} {
 		i := strings.Index(text[last:], want)
 		if i < 0 {
 			t.Fatalf("%q does not stand after %q:\n%s", want, text[:last], text)
@@ -86,11 +93,13 @@ func TestDiffSaysWhatMattersFirst(t *testing.T) {
 
 // Whatever the texts are, the lines of each side stand on the page, in order and with their numbers.
 func TestDiffHoldsBothSides(t *testing.T) {
-	line := rapid.SampledFrom([]string{"a\n", "b\n", "c d e\n", "c d f\n", "\n", "<b>\n", "\tx\n", "long line of words that goes on\n"})
+	line := rapid.SampledFrom([]string{"a\n", "b\n", "c d e\n", "c d f\n", "\n", "<b>\n", "\tx\n",
+		"long line of words that goes on\n"})
 	rapid.Check(t, func(t *rapid.T) {
 		old := rapid.SliceOfN(line, 0, 30).Draw(t, "old")
 		new := rapid.SliceOfN(line, 0, 30).Draw(t, "new")
-		d := diff.Compare(&diff.Document{Cells: []diff.Cell{code("x", strings.Join(old, ""))}}, &diff.Document{Cells: []diff.Cell{code("x", strings.Join(new, ""))}}, diff.Options{})
+		d := diff.Compare(&diff.Document{Cells: []diff.Cell{code("x", strings.Join(old, ""))}},
+			&diff.Document{Cells: []diff.Cell{code("x", strings.Join(new, ""))}}, diff.Options{})
 		if d.Cells[0].Source == nil {
 			return
 		}
@@ -113,7 +122,8 @@ func TestDiffHoldsBothSides(t *testing.T) {
 
 // sideLines gathers the numbered lines of one side.
 func sideLines(n *html.Node, class string, out *[]string) {
-	if c := strings.Fields(attribute(n, "class")); n.Data == "div" && len(c) > 0 && c[0] == class && attribute(n, "data-n") != "" {
+	if c := strings.Fields(attribute(n, "class")); n.Data == "div" && len(c) > 0 && c[0] == class &&
+		attribute(n, "data-n") != "" {
 		*out = append(*out, attribute(n, "data-n")+" "+textOf(n))
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -148,7 +158,8 @@ func TestHugeDiff(t *testing.T) {
 func TestDiffPictures(t *testing.T) {
 	picture := func(data string) *diff.Document {
 		c := code("x", "1\n")
-		c.Outputs = []diff.Output{{Name: diff.Display, Data: []diff.Datum{{MIME: "text/plain", Text: "<Figure " + data + ">"}, {MIME: "image/png", Bytes: []byte(data), Digest: "sha256:" + data}}}}
+		c.Outputs = []diff.Output{{Name: diff.Display, Data: []diff.Datum{{MIME: "text/plain", Text: "<Figure " + data +
+			">"}, {MIME: "image/png", Bytes: []byte(data), Digest: "sha256:" + data}}}}
 		if data == "" {
 			c.Outputs = nil
 		}
@@ -156,12 +167,14 @@ func TestDiffPictures(t *testing.T) {
 	}
 	const a, b = "\x89PNG\r\n\x1a\na", "\x89PNG\r\n\x1a\nb"
 	page, text := compared(t, picture(a), picture(b))
-	if bytes.Count(page, []byte(`<img src="data:image/png;base64,`)) != 2 || !bytes.Contains(page, []byte(`type="range"`)) || strings.Contains(text, "Figure") {
+	if bytes.Count(page, []byte(`<img src="data:image/png;base64,`)) != 2 ||
+		!bytes.Contains(page, []byte(`type="range"`)) || strings.Contains(text, "Figure") {
 		t.Errorf("two pictures:\n%s", text)
 	}
 	for _, c := range [][2]string{{a, ""}, {"", b}} {
 		page, text := compared(t, picture(c[0]), picture(c[1]))
-		if bytes.Count(page, []byte("<img ")) != 1 || bytes.Contains(page, []byte(`type="range"`)) || !strings.Contains(text, "only ") {
+		if bytes.Count(page, []byte("<img ")) != 1 || bytes.Contains(page, []byte(`type="range"`)) ||
+			!strings.Contains(text, "only ") {
 			t.Errorf("one picture:\n%s", text)
 		}
 	}

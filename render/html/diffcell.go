@@ -7,6 +7,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
+	"markmill/render/plain"
 )
 
 // unchanged writes cells in which nothing changed, folded.
@@ -17,7 +18,7 @@ func (p *diffPage) unchanged(w *writer, from, to int) {
 			names = append(names, c.Label())
 		}
 	}
-	words := counted(to-from, "unchanged cell")
+	words := plain.Counted(to-from, "unchanged cell")
 	if len(names) > 0 {
 		words += ": " + strings.Join(names, ", ")
 		if to-from > 6 {
@@ -27,7 +28,8 @@ func (p *diffPage) unchanged(w *writer, from, to int) {
 	w.put(`<details class="same"><summary>%s</summary>`, cleanLine(words))
 	for i := from; i < to; i++ {
 		c := &p.d.Cells[i]
-		w.put(`<div class="quiet" id="%s"><p class="dim"><code>%s</code></p>%s</div>`, p.ids[i], cleanLine(c.Label()), p.source(c.New))
+		w.put(`<div class="quiet" id="%s"><p class="dim"><code>%s</code></p>%s</div>`, p.ids[i], cleanLine(c.Label()),
+			p.source(c.New))
 	}
 	w.put("</details>\n")
 }
@@ -72,7 +74,8 @@ func (p *diffPage) cell(w *writer, i int) {
 	if parts.result != nil && parts.result.Turned == diff.Red {
 		turned = " red"
 	}
-	w.put(`<details class="step change %s%s" id="%s" open><summary><span class="sign">%s</span><a class="name" href="#%s">%s</a>`,
+	w.put(`<details class="step change %s%s" id="%s" open><summary><span class="sign">%s</span><a class="name" `+
+		`href="#%s">%s</a>`,
 		markup(st), turned, p.ids[i], sign, p.ids[i], cleanLine(label))
 	if ch.Renamed && ch.A != nil {
 		w.put(`<span class="opt">was %s</span>`, cleanLine(ch.A.Label))
@@ -82,7 +85,8 @@ func (p *diffPage) cell(w *writer, i int) {
 	}
 	w.put(`<span class="words">`)
 	if r := parts.result; r != nil {
-		w.put(`<span>%s → %s</span>`, cleanLine(diffview.Ended(r.Was, r.WasWords, r.WasTests)), cleanLine(diffview.Ended(r.Now, r.NowWords, r.NowTests)))
+		w.put(`<span>%s → %s</span>`, cleanLine(diffview.Ended(r.Was, r.WasWords, r.WasTests)),
+			cleanLine(diffview.Ended(r.Now, r.NowWords, r.NowTests)))
 	}
 	w.put("</span></summary>\n")
 	p.sourceChange(w, ch)
@@ -188,9 +192,10 @@ func (p *diffPage) scrapChanges(w *writer, list []diff.ScrapChange) {
 			return p.optional(v)
 		}
 		if len(s.Values) > 0 {
-			w.put(`%s</td><td>%s`, counted(len(s.Values), "value"), number(s))
+			w.put(`%s</td><td>%s`, plain.Counted(len(s.Values), "value"), number(s))
 			for _, v := range s.Values {
-				w.put(`</td></tr><tr><td class="dim">%s</td><td colspan="2"><code>%s</code> → <code>%s</code>`, cleanLine(v.At), cleanLine(bounded(string(v.Old))), cleanLine(bounded(string(v.New))))
+				w.put(`</td></tr><tr><td class="dim">%s</td><td colspan="2"><code>%s</code> → <code>%s</code>`, cleanLine(v.At),
+					short(string(v.Old)), short(string(v.New)))
 			}
 			w.put("</td></tr>")
 			continue
@@ -206,14 +211,6 @@ func (p *diffPage) scrapChanges(w *writer, list []diff.ScrapChange) {
 }
 
 // number says how far a number moved.
-func bounded(text string) string {
-	const most = 200
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
-}
-
 func number(s diff.ScrapChange) markup {
 	var w writer
 	if s.Difference != nil {
@@ -230,7 +227,8 @@ func number(s diff.ScrapChange) markup {
 
 // fileChange is the change of a change: each line has the mark of its own patch.
 func (p *diffPage) fileChange(w *writer, f *diff.FileChange) {
-	words := map[diff.What]string{diff.Added: "changed now, and not before", diff.Removed: "no longer changed", diff.Edited: "changed in another way"}[f.What]
+	words := map[diff.What]string{diff.Added: "changed now, and not before", diff.Removed: "no longer changed",
+		diff.Edited: "changed in another way"}[f.What]
 	w.put(`<details class="file" open><summary><code>%s</code> <span class="tag">%s</span>`, cleanLine(f.Path), words)
 	if f.Kind != nil {
 		w.put(` <span class="tag">%s → %s</span>`, cleanLine(f.Kind.Old), cleanLine(f.Kind.New))

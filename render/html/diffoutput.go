@@ -90,8 +90,10 @@ func (p *diffPage) pictureChange(w *writer, c *diff.DatumChange) bool {
 		w.put(`<figure>%s<figcaption>%s</figcaption></figure>`, old+new, words)
 		return true
 	}
-	w.put(`<div class="pics"><div class="pair"><figure>%s<figcaption>before</figcaption></figure><figure class="over">%s<figcaption>after</figcaption></figure></div>`+
-		`<p class="slide"><button type="button" aria-pressed="false">one over the other</button><input type="range" min="0" max="100" value="50" aria-label="How much of the picture before is seen"></p></div>`, old, new)
+	w.put(`<div class="pics"><div class="pair"><figure>%s<figcaption>before</figcaption></figure><figure `+
+		`class="over">%s<figcaption>after</figcaption></figure></div>`+
+		`<p class="slide"><button type="button" aria-pressed="false">one over the other</button><input type="range" `+
+		`min="0" max="100" value="50" aria-label="How much of the picture before is seen"></p></div>`, old, new)
 	return true
 }
 

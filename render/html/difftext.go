@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"markmill/notebooks/diff"
+	"markmill/render/plain"
 )
 
 // around is how many unchanged lines stand before and after changed ones.
@@ -30,7 +31,8 @@ func (p *diffPage) texts(t *diff.Text, old []string) markup {
 	at, shift := 0, 0 // lines of old that are written; how much further the new side's lines are
 	for k, h := range t.Hunks {
 		if p.budget.left <= least {
-			w.put(`<p class="cut">… %s not on this page: <code>markmill diff</code> shows all</p></div>`, counted(len(t.Hunks)-k, "more change"))
+			w.put(`<p class="cut">… %s not on this page: <code>markmill diff</code> shows all</p></div>`,
+				plain.Counted(len(t.Hunks)-k, "more change"))
 			return w.markup()
 		}
 		p.between(&w, old, at, min(h.A-1, len(old)), shift, k > 0, true)
@@ -60,11 +62,11 @@ func (p *diffPage) between(w *writer, old []string, from, to, shift int, after, 
 	}
 	p.context(w, old, from, head, shift)
 	if n := tail - head; n <= maxGap && p.budget.left > 0 {
-		w.put(`<details class="gap"><summary>%s</summary>`, counted(n, "unchanged line"))
+		w.put(`<details class="gap"><summary>%s</summary>`, plain.Counted(n, "unchanged line"))
 		p.context(w, old, head, tail, shift)
 		w.put("</details>")
 	} else {
-		w.put(`<p class="gap">%s</p>`, counted(n, "unchanged line"))
+		w.put(`<p class="gap">%s</p>`, plain.Counted(n, "unchanged line"))
 	}
 	p.context(w, old, tail, to, shift)
 }
@@ -111,7 +113,8 @@ func (p *diffPage) hunk(w *writer, h diff.Hunk) {
 	}
 	w.put("</div>")
 	if n > maxHunk {
-		w.put(`<p class="cut">… %s not on this page: <code>markmill diff</code> shows all</p>`, counted(n-maxHunk, "more line"))
+		w.put(`<p class="cut">… %s not on this page: <code>markmill diff</code> shows all</p>`,
+			plain.Counted(n-maxHunk, "more line"))
 	}
 }
 
@@ -157,12 +160,12 @@ func (p *diffPage) oneSide(text string, isNew bool) markup {
 	}
 	write(0, min(head, all))
 	if all > head {
-		w.put(`<details class="more"><summary>%s</summary>`, counted(all-head, "more line"))
+		w.put(`<details class="more"><summary>%s</summary>`, plain.Counted(all-head, "more line"))
 		write(head, all)
 		w.put("</details>")
 	}
 	if len(lines) > all {
-		w.put(`<p class="cut">… %s not on this page</p>`, counted(len(lines)-all, "more line"))
+		w.put(`<p class="cut">… %s not on this page</p>`, plain.Counted(len(lines)-all, "more line"))
 	}
 	w.put("</div>")
 	return w.markup()

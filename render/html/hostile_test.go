@@ -18,27 +18,39 @@ var hostile = []string{
 	`<ScRiPt src="HOST/x.js"></sCrIpT>`,
 	`<img src=x onerror="document.documentElement.setAttribute('data-ran','onerror')">`,
 	`<img src="HOST/img.png"><img srcset="HOST/srcset.png 2x">`,
-	`<svg onload="document.documentElement.setAttribute('data-ran','svg')"><script>document.documentElement.setAttribute("data-ran","svgscript")</script><image href="HOST/svg.png"/></svg>`,
-	`<math><mtext><table><mglyph><style><img src=x onerror="document.documentElement.setAttribute('data-ran','mxss')"></style></mglyph></table></mtext></math>`,
+	`<svg onload="document.documentElement.setAttribute('data-ran','svg')">` +
+		`<script>document.documentElement.setAttribute("data-ran","svgscript")</script><image href="HOST/svg.png"/></svg>`,
+	`<math><mtext><table><mglyph><style><img src=x ` +
+		`onerror="document.documentElement.setAttribute('data-ran','mxss')"></style></mglyph></table></mtext></math>`,
 	`<a href="javascript:document.documentElement.setAttribute('data-ran','js')" autofocus>x</a>`,
-	`<a href=" java` + "\t" + `script:alert(1)">x</a><a href="data:text/html,<script>alert(1)</script>">y</a><a href="vbscript:x">z</a><a href="//evil.example/x">w</a>`,
+	`<a href=" java` + "\t" +
+		`script:alert(1)">x</a><a href="data:text/html,<script>alert(1)</script>">y</a><a href="vbscript:x">z</a><a ` +
+		`href="//evil.example/x">w</a>`,
 	`</style><script>document.documentElement.setAttribute("data-ran","style")</script>`,
 	`</script><script>document.documentElement.setAttribute("data-ran","endscript")</script>`,
-	`</pre></div></details></main></body></html><script>document.documentElement.setAttribute("data-ran","close")</script>`,
+	`</pre></div></details></main></body></html>` +
+		`<script>document.documentElement.setAttribute("data-ran","close")</script>`,
 	`<meta http-equiv="refresh" content="0;url=HOST/refresh">`,
-	`<iframe src="HOST/frame"></iframe><iframe srcdoc="<script>parent.document.documentElement.setAttribute('data-ran','srcdoc')</script>"></iframe>`,
+	`<iframe src="HOST/frame"></iframe><iframe ` +
+		`srcdoc="<script>parent.document.documentElement.setAttribute('data-ran','srcdoc')</script>"></iframe>`,
 	`<object data="HOST/object"></object><embed src="HOST/embed"><base href="HOST/">`,
 	`<link rel=stylesheet href="HOST/css"><style>@import url("HOST/import"); body{background:url(HOST/bg)}</style>`,
 	`<div style="background:url(HOST/inline);position:fixed;inset:0">over all</div>`,
-	`<form action="HOST/form"><input name=a autofocus onfocus="document.documentElement.setAttribute('data-ran','focus')"><button formaction="HOST/b">go</button></form>`,
-	`<video src="HOST/video" autoplay onloadstart="document.documentElement.setAttribute('data-ran','video')"></video><audio src="HOST/audio">`,
+	`<form action="HOST/form"><input name=a autofocus ` +
+		`onfocus="document.documentElement.setAttribute('data-ran','focus')"><button formaction="HOST/b">go</button></form>`,
+	`<video src="HOST/video" autoplay onloadstart="document.documentElement.setAttribute('data-ran','video')">` +
+		`</video><audio src="HOST/audio">`,
 	`<details open ontoggle="document.documentElement.setAttribute('data-ran','toggle')"><summary>x`,
 	`<p id="main" class="step fail">✗ Failed<p id="theme"><a name="help">`,
-	`<template><img src="HOST/template"></template><noscript><img src="HOST/noscript"></noscript><textarea><img src="HOST/textarea">`,
-	`<!--[if IE]><script>1</script><![endif]--><!--><script>document.documentElement.setAttribute("data-ran","comment")</script>-->`,
+	`<template><img src="HOST/template"></template><noscript><img src="HOST/noscript"></noscript><textarea><img ` +
+		`src="HOST/textarea">`,
+	`<!--[if IE]><script>1</script><![endif]--><!-->` +
+		`<script>document.documentElement.setAttribute("data-ran","comment")</script>-->`,
 	`<![CDATA[<script>document.documentElement.setAttribute("data-ran","cdata")</script>]]>`,
-	`<?php echo 1 ?><!DOCTYPE html><html manifest="HOST/manifest"><body onload="document.documentElement.setAttribute('data-ran','body')">`,
-	"![x](javascript:alert(1)) [y](javascript:alert(1)) [z](data:text/html;base64,PHNjcmlwdD4=) ![w](HOST/md.png) <javascript:alert(1)>",
+	`<?php echo 1 ?><!DOCTYPE html><html manifest="HOST/manifest"><body ` +
+		`onload="document.documentElement.setAttribute('data-ran','body')">`,
+	"![x](javascript:alert(1)) [y](javascript:alert(1)) [z](data:text/html;base64,PHNjcmlwdD4=) ![w](HOST/md.png) " +
+		"<javascript:alert(1)>",
 	"[x](http://example.org/\"onmouseover=\"alert(1)) [a]: javascript:alert(1)",
 	"bidi \u202e\u2066 gnp.exe\u2069 zero\u200bwidth \u0085 \u2028 \ufeff",
 	"\x1b]0;title\x07\x1b[31mred\x1b[0m\x1b[2J\x1b]8;;javascript:alert(1)\x07link\x1b]8;;\x07",
@@ -59,7 +71,8 @@ const hostileSVG = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://
 func hostileOutput(text string) []byte {
 	line := strings.Join(strings.Fields(strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "?")), " ")
 	clean := func(r rune) rune {
-		if r == '\t' || r == '\n' || r >= 0x20 && r < 0x7f || r > 0xa0 && r != 0xfffe && r != 0xffff && r != 0xfeff && r != 0x2028 && r != 0x2029 {
+		if r == '\t' || r == '\n' || r >= 0x20 && r < 0x7f || r > 0xa0 && r != 0xfffe && r != 0xffff && r != 0xfeff &&
+			r != 0x2028 && r != 0x2029 {
 			return r
 		}
 		return -1
@@ -108,7 +121,8 @@ func TestHostile(t *testing.T) {
 func TestHostileMixtures(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom(hostile), rapid.StringN(0, 20, 60),
-			rapid.SampledFrom([]string{"<", ">", "</", "<!--", "-->", `"`, "'", "`", "```", "\n\n", "<svg>", "<math>", "<style>", "<title>", "<a ", "<table>", "</p>", "<pre>\n\n"})), 1, 8).Draw(t, "parts")
+			rapid.SampledFrom([]string{"<", ">", "</", "<!--", "-->", `"`, "'", "`", "```", "\n\n", "<svg>", "<math>",
+				"<style>", "<title>", "<a ", "<table>", "</p>", "<pre>\n\n"})), 1, 8).Draw(t, "parts")
 		page, err := Notebook("x.md", hostileOutput(strings.Join(parts, "")), hostileFiles("x"))
 		if err == nil {
 			checkSafe(t, page)

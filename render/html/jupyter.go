@@ -11,7 +11,8 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
-	"markmill/render"
+	"markmill/render/plain"
+	"markmill/render/result"
 )
 
 // jupyterPage is the page of a Jupyter notebook.
@@ -28,7 +29,8 @@ type jupyterPage struct {
 	body    writer
 
 	manifest *notebooks.Manifest // nil where no run of Markmill's left the notebook, or papermill ran it since
-	names    map[int]string      // of code cells, by place: as the steps of a run are called
+	steps    map[notebooks.StepID]*notebooks.ManifestStep
+	names    map[int]string // of code cells, by place: as the steps of a run are called
 }
 
 // Jupyter makes the page of a Jupyter notebook, with the outputs that it holds.
@@ -38,9 +40,11 @@ func Jupyter(nb *ipynb.Notebook) []byte {
 	p.readRun()
 	p.write()
 	st, words := p.verdict()
-	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(st), verdictSign(st, words), words, cleanLine(p.title))
+	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(st),
+		verdictSign(st, words), words, cleanLine(p.title))
 	foot := sprintf("<footer>Made by Markmill of <code>%s</code></footer>\n", cleanLine(p.name))
-	return frame(p.title, bar, outlineOf(p.outline, counted(p.codeCells(), "code cell")), p.top()+p.body.markup()+foot, notebookKeys())
+	return frame(p.title, bar, outlineOf(p.outline, plain.Counted(p.codeCells(), "code cell")),
+		p.top()+p.body.markup()+foot, notebookKeys())
 }
 
 func (p *jupyterPage) readMetadata() {
@@ -66,20 +70,7 @@ func (p *jupyterPage) readRun() {
 	if !p.nb.Rerun() {
 		p.manifest = p.nb.Manifest()
 	}
-	p.names = p.nb.StepNames()
-}
-
-// step is what the manifest says of the step that a cell is; nil where it says nothing.
-func (p *jupyterPage) step(name string) *notebooks.ManifestStep {
-	if p.manifest == nil {
-		return nil
-	}
-	for i := range p.manifest.Steps {
-		if s := &p.manifest.Steps[i]; string(s.ID) == name {
-			return s
-		}
-	}
-	return nil
+	p.names, p.steps = p.nb.StepNames(), result.StepsOf(p.manifest)
 }
 
 func (p *jupyterPage) codeCells() (n int) {
@@ -100,7 +91,8 @@ func (p *jupyterPage) write() {
 		}
 		if c.Type == "markdown" {
 			src := []byte(strings.ToValidUTF8(c.Source, "\uFFFD"))
-			trees[i] = p.markdown.Parser().Parse(text.NewReader(src), parser.WithContext(parser.NewContext(parser.WithIDs(headingIDs{p.anchors}))))
+			trees[i] = p.markdown.Parser().Parse(text.NewReader(src),
+				parser.WithContext(parser.NewContext(parser.WithIDs(headingIDs{p.anchors}))))
 			p.findTitle(trees[i], src)
 		}
 	}
@@ -182,11 +174,10 @@ func (p *jupyterPage) codeCell(c *ipynb.Cell, i int, last *int) {
 		}
 	}
 	var broke []*notebooks.ManifestBlocker
-	if s := p.step(label); s != nil {
-		res := result{state: unknown}
-		res.ofManifest(p.manifest, s.ID)
+	if s := p.steps[notebooks.StepID(label)]; s != nil {
+		res := outcomeOf(p.manifest, s)
 		broke = res.broke
-		if st = res.state; s.Reason != "" && words == "" {
+		if st = res.state; words == "" {
 			words = s.Reason
 		}
 	}
@@ -197,7 +188,8 @@ func (p *jupyterPage) codeCell(c *ipynb.Cell, i int, last *int) {
 	}
 	p.outline = append(p.outline, outlined{href: stepPrefix + label, words: label, state: st, sign: sign})
 	w := &p.body
-	w.put(`<details class="step %s" id="%s" open><summary><span class="sign">%s</span><a class="name" href="#%s">%s</a><span class="lang">%s</span>`,
+	w.put(`<details class="step %s" id="%s" open><summary><span class="sign">%s</span><a class="name" `+
+		`href="#%s">%s</a><span class="lang">%s</span>`,
 		markup(st), stepPrefix+label, sign, stepPrefix+label, cleanLine(label), cleanLine(p.lang))
 	for _, t := range c.Tags {
 		w.put(`<span class="tag">%s</span>`, cleanLine(t))
@@ -218,7 +210,7 @@ func (p *jupyterPage) codeCell(c *ipynb.Cell, i int, last *int) {
 		w.put("%s", code)
 	}
 	for _, b := range broke {
-		w.put(`<div class="warn">%s</div>`, p.sentence(render.ReasonMarkdown(b)))
+		w.put(`<div class="warn">%s</div>`, p.sentence(result.ReasonMarkdown(b)))
 	}
 	if m := p.outputs(c); m != "" {
 		w.put(`<div class="result">%s</div>`, m)
@@ -338,7 +330,7 @@ func (p *jupyterPage) verdict() (state, string) {
 	case p.manifest != nil:
 		return statusWords(p.manifest.Status)
 	case len(p.counts[failed]) > 0:
-		return failed, counted(len(p.counts[failed]), "cell") + " failed"
+		return failed, plain.Counted(len(p.counts[failed]), "cell") + " failed"
 	case len(p.counts[changed]) > 0:
 		return unknown, "With outputs"
 	}
@@ -352,48 +344,42 @@ func (p *jupyterPage) manifestRows(w *writer) {
 		return
 	}
 	if m.Format >= 2 {
-		w.put(`<tr><th>Tests</th><td>%s</td></tr>`, cleanLine(strings.TrimPrefix(render.TestsWords(m), "tests: ")))
-		w.put(`<tr><th>Change</th><td>%s</td></tr>`, cleanLine(render.ChangedWords(m)))
+		w.put(`<tr><th>Tests</th><td>%s</td></tr>`, cleanLine(strings.TrimPrefix(result.TestsWords(m), "tests: ")))
+		w.put(`<tr><th>Change</th><td>%s</td></tr>`, cleanLine(result.ChangedWords(m)))
 	}
-	if len(m.Parameters) > 0 {
-		w.put(`<tr><th>Parameters</th><td><table class="list">`)
-		for i, param := range m.Parameters {
-			if i == maxListed {
-				w.put(`<tr><td colspan="2" class="dim">… and %s</td></tr>`, counted(len(m.Parameters)-i, "parameter"))
-				break
-			}
+	params := listed{heading: "Parameters", noun: "parameter", columns: 2}
+	for _, param := range m.Parameters {
+		if params.more() {
 			given := markup("")
 			if param.Given {
 				given = ` <span class="tag">given</span>`
 			}
-			w.put(`<tr><td><code>%s</code></td><td>%s%s</td></tr>`, cleanLine(param.Name), p.value(param.Value), given)
+			params.put(`<tr><td><code>%s</code></td><td>%s%s</td></tr>`, cleanLine(param.Name), p.value(param.Value), given)
 		}
-		w.put(`</table></td></tr>`)
 	}
-	if len(m.Scraps) > 0 {
-		w.put(`<tr><th>Scraps</th><td><table class="list">`)
-		for i, s := range m.Scraps {
-			if i == maxListed {
-				w.put(`<tr><td colspan="2" class="dim">… and %s</td></tr>`, counted(len(m.Scraps)-i, "scrap"))
-				break
-			}
-			w.put(`<tr><td><code>%s</code></td><td>%s</td></tr>`, cleanLine(s.Name), p.value(s.Value))
+	params.end(w)
+	scraps := listed{heading: "Scraps", noun: "scrap", columns: 2}
+	for _, s := range m.Scraps {
+		if scraps.more() {
+			scraps.put(`<tr><td><code>%s</code></td><td>%s</td></tr>`, cleanLine(s.Name), p.value(s.Value))
 		}
-		w.put(`</table></td></tr>`)
 	}
+	scraps.end(w)
 }
 
 func (p *jupyterPage) top() markup {
 	st, words := p.verdict()
 	var w writer
-	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1>%s<table class="facts">`,
+	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1>%s<table `+
+		`class="facts">`,
 		markup(st), verdictSign(st, words), words, cleanLine(p.title), p.reasons(p.manifest))
 	runRows(&w, p.manifest)
 	w.put(`<tr><th>Cells</th><td>`)
 	for _, c := range []struct {
 		state state
 		words string
-	}{{failed, "failed"}, {timedOut, "timed out"}, {passed, "passed"}, {skipped, "skipped"}, {changed, "run"}, {unknown, "not run"}} {
+	}{{failed, "failed"}, {timedOut, "timed out"}, {passed, "passed"}, {skipped, "skipped"}, {changed, "run"},
+		{unknown, "not run"}} {
 		if n := len(p.counts[c.state]); n > 0 {
 			w.put(`<span class="count %s">%d %s</span> `, markup(c.state), n, markup(c.words))
 		}
@@ -405,10 +391,11 @@ func (p *jupyterPage) top() markup {
 			}
 		}
 	}
-	w.put("%s</td></tr>", counted(len(p.nb.Cells), "cell"))
+	w.put("%s</td></tr>", plain.Counted(len(p.nb.Cells), "cell"))
 	p.manifestRows(&w)
 	if !p.order {
-		w.put(`<tr><th>Order</th><td>The cells were not run from top to bottom: what they show may not come of what stands here.</td></tr>`)
+		w.put(`<tr><th>Order</th><td>The cells were not run from top to bottom: what they show may not come of what ` +
+			`stands here.</td></tr>`)
 	}
 	if p.kernel+p.lang != "" {
 		w.put(`<tr><th>Kernel</th><td>%s <span class="dim">%s</span></td></tr>`, cleanLine(p.kernel), cleanLine(p.lang))

@@ -52,14 +52,18 @@ func TestHostileJupyter(t *testing.T) {
 	svg := strings.ReplaceAll(hostileSVG, "HOST", "http://127.0.0.1:1")
 	for _, text := range hostile {
 		text = strings.ToValidUTF8(strings.ReplaceAll(text, "HOST", "http://127.0.0.1:1"), "?")
-		page, _ := jupyter(t, map[string]any{"cell_type": "markdown", "source": text + "\n\n![a](attachment:a.svg)", "attachments": map[string]any{
-			"a.svg": map[string]any{"image/svg+xml": base64.StdEncoding.EncodeToString([]byte(svg))}}},
+		page, _ := jupyter(t, map[string]any{"cell_type": "markdown", "source": text + "\n\n![a](attachment:a.svg)",
+			"attachments": map[string]any{
+				"a.svg": map[string]any{"image/svg+xml": base64.StdEncoding.EncodeToString([]byte(svg))}}},
 			map[string]any{"cell_type": "raw", "source": text},
-			codeWith(1, map[string]any{"output_type": "stream", "name": "stdout", "text": text}, shows(map[string]any{"text/html": text, "text/plain": text}),
-				shows(map[string]any{"text/html": []string{"<p>a</p>", text}}), shows(map[string]any{"text/markdown": text}), shows(map[string]any{"image/svg+xml": svg}),
+			codeWith(1, map[string]any{"output_type": "stream", "name": "stdout", "text": text},
+				shows(map[string]any{"text/html": text, "text/plain": text}),
+				shows(map[string]any{"text/html": []string{"<p>a</p>",
+					text}}), shows(map[string]any{"text/markdown": text}), shows(map[string]any{"image/svg+xml": svg}),
 				shows(map[string]any{"application/json": map[string]any{text: text}}), shows(map[string]any{text: "x"}), shows(map[string]any{"application/javascript": text}),
 				map[string]any{"output_type": "error", "ename": text, "evalue": text, "traceback": []string{text}}))
-		if bytes.Count(page, []byte(`<img src="data:image/svg+xml;base64,`)) < 1 { // of the two, HTML before it may have swallowed one
+		// of the two, HTML before it may have swallowed one
+		if bytes.Count(page, []byte(`<img src="data:image/svg+xml;base64,`)) < 1 {
 			t.Errorf("%.60q: the pictures are not shown", text)
 		}
 	}
@@ -68,12 +72,16 @@ func TestHostileJupyter(t *testing.T) {
 func TestJupyter(t *testing.T) {
 	png := base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\nrest"))
 	page, words := jupyter(t, map[string]any{"cell_type": "markdown", "source": "# The title\n\nSee [later](#results)."},
-		codeWith(1, map[string]any{"output_type": "stream", "name": "stdout", "text": []string{"one ", "two\n"}}, map[string]any{"output_type": "stream", "name": "stdout", "text": "\x1b[31mthree\x1b[0m\n"}),
+		codeWith(1, map[string]any{"output_type": "stream", "name": "stdout", "text": []string{"one ", "two\n"}},
+			map[string]any{"output_type": "stream", "name": "stdout", "text": "\x1b[31mthree\x1b[0m\n"}),
 		map[string]any{"cell_type": "markdown", "source": "## Results"},
 		codeWith(3, shows(map[string]any{"text/plain": "<Figure>", "image/png": png})),
-		codeWith(2, shows(map[string]any{"text/html": "<script>x</script>", "text/plain": "in words"}), shows(map[string]any{"text/html": "<table><tr><td>cell of a table</td></tr></table>", "text/plain": "no table"})),
-		codeWith(4, map[string]any{"output_type": "error", "ename": "ValueError", "evalue": "bad", "traceback": []string{}}), codeWith(nil))
-	for _, want := range []string{"1 cell failed", "3 run", "1 not run", "not run from top to bottom", "one two\nthree", "cell of a table", "An HTML result is not shown", "in words", "ValueError: bad", "[3]"} {
+		codeWith(2, shows(map[string]any{"text/html": "<script>x</script>", "text/plain": "in words"}),
+			shows(map[string]any{"text/html": "<table><tr><td>cell of a table</td></tr></table>", "text/plain": "no table"})),
+		codeWith(4, map[string]any{"output_type": "error", "ename": "ValueError", "evalue": "bad",
+			"traceback": []string{}}), codeWith(nil))
+	for _, want := range []string{"1 cell failed", "3 run", "1 not run", "not run from top to bottom", "one two\nthree",
+		"cell of a table", "An HTML result is not shown", "in words", "ValueError: bad", "[3]"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -83,12 +91,14 @@ func TestJupyter(t *testing.T) {
 			t.Errorf("the page says %q, where it shows something richer", not)
 		}
 	}
-	for _, want := range []string{"<title>The title</title>", `href="#h-results"`, `<span class="f1">three</span>`, "data:image/png;base64," + png, `id="step-c4"`} {
+	for _, want := range []string{"<title>The title</title>", `href="#h-results"`, `<span class="f1">three</span>`,
+		"data:image/png;base64," + png, `id="step-c4"`} {
 		if !bytes.Contains(page, []byte(want)) {
 			t.Errorf("the page does not hold %s", want)
 		}
 	}
-	if _, words := jupyter(t, codeWith(1), codeWith(2)); strings.Contains(words, "top to bottom") || !strings.Contains(words, "With outputs") {
+	if _, words := jupyter(t, codeWith(1), codeWith(2)); strings.Contains(words, "top to bottom") ||
+		!strings.Contains(words, "With outputs") {
 		t.Errorf("a notebook in order:\n%s", words)
 	}
 }

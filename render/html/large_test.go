@@ -27,7 +27,8 @@ func TestManyEqualNames(t *testing.T) {
 func TestCellsOfOneName(t *testing.T) {
 	cell := func(id, source, output string) *diff.Document {
 		return &diff.Document{Cells: []diff.Cell{{ID: id, Label: "cell-1", Kind: diff.Code, Source: source, Status: "pass",
-			Outputs: []diff.Output{{Name: diff.Stdout, Data: []diff.Datum{{MIME: "text/plain", Text: output}}}}, Scraps: []diff.Scrap{{Name: output, Value: []byte("1")}}}}}
+			Outputs: []diff.Output{{Name: diff.Stdout, Data: []diff.Datum{{MIME: "text/plain", Text: output}}}},
+			Scraps:  []diff.Scrap{{Name: output, Value: []byte("1")}}}}}
 	}
 	d := diff.Compare(cell("x", "load the table of the year before", "old\n"), cell("y", "1 + 1", "new\n"), diff.Options{})
 	p := diffPage{page: newPage("", nil), d: d, prefix: stepPrefix}
@@ -36,7 +37,8 @@ func TestCellsOfOneName(t *testing.T) {
 		t.Fatalf("%d cells", len(p.cells))
 	}
 	for i, c := range p.cells {
-		if len(c.outputs) != 1 || len(c.scraps) != 1 || c.outputs[0].What != d.Cells[i].What || c.scraps[0].What != d.Cells[i].What {
+		if len(c.outputs) != 1 || len(c.scraps) != 1 || c.outputs[0].What != d.Cells[i].What ||
+			c.scraps[0].What != d.Cells[i].What {
 			t.Errorf("the cell that was %s has %d outputs and %d scraps", d.Cells[i].What, len(c.outputs), len(c.scraps))
 		}
 	}

@@ -49,7 +49,8 @@ func newMarkdown() goldmark.Markdown {
 			parser.WithInlineParsers(parser.DefaultInlineParsers()...), parser.WithParagraphTransformers(transformers...))),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
-			extension.Strikethrough, extension.TaskList, extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}))),
+			extension.Strikethrough, extension.TaskList,
+			extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}))),
 		goldmark.WithRenderer(renderer.NewRenderer(renderer.WithNodeRenderers(
 			util.Prioritized(gmhtml.NewRenderer(gmhtml.WithUnsafe()), 1000), util.Prioritized(fences{}, 100)))),
 	)
@@ -59,18 +60,19 @@ func newMarkdown() goldmark.Markdown {
 type fences struct{}
 
 func (fences) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
-	reg.Register(ast.KindFencedCodeBlock, func(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	reg.Register(ast.KindFencedCodeBlock, func(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus,
+		error) {
 		if !entering {
 			return ast.WalkContinue, nil
 		}
 		f := n.(*ast.FencedCodeBlock)
-		_, err := fmt.Fprintf(w, "<pre>\n%s</pre>\n", highlight(string(f.Language(src)), cleanLines(fenceText(f, src))))
+		_, err := fmt.Fprintf(w, "<pre>\n%s</pre>\n", highlight(string(f.Language(src)), cleanLines(linesOf(f, src))))
 		return ast.WalkSkipChildren, err
 	})
 }
 
-// fenceText is the text between a fence's lines.
-func fenceText(n ast.Node, src []byte) string {
+// linesOf is the text of a block: of a fence what stands between its first line and its last.
+func linesOf(n ast.Node, src []byte) string {
 	var b strings.Builder
 	lines := n.Lines()
 	for i := range lines.Len() {

@@ -11,7 +11,8 @@ import (
 	"github.com/yuin/goldmark/text"
 
 	"markmill/notebooks"
-	"markmill/render"
+	"markmill/render/plain"
+	"markmill/render/result"
 )
 
 // notebookPage is the page of a notebook: its parts in order, and what is said of all of them at the top.
@@ -20,9 +21,9 @@ type notebookPage struct {
 	nb       *notebooks.Notebook
 	manifest *notebooks.Manifest
 	problems notebooks.ErrorList
-	results  map[notebooks.StepID]*result
-	given    []string               // names of the parameters that were given
-	params   *notebooks.FoundRegion // the region that shows the given values, until it is written
+	results  map[notebooks.StepID]*outcome
+	used     []notebooks.ManifestParam // by the run
+	params   *notebooks.FoundRegion    // the region that shows the given values, until it is written
 	title    string
 	titleAt  ast.Node // the heading that is the title already
 	outline  []outlined
@@ -47,22 +48,24 @@ func Notebook(name string, src []byte, files fs.FS) ([]byte, error) {
 		return nil, err
 	}
 	p := notebookPage{page: newPage(name, files), nb: nb, manifest: stripped.Manifest, problems: stripped.Problems,
-		results: map[notebooks.StepID]*result{}}
+		results: map[notebooks.StepID]*outcome{}}
 	for _, s := range nb.Steps {
 		p.anchors.used["#"+string(s.ID)] = true
 	}
-	p.given, _ = stripped.Given()
+	p.used = result.Parameters(stripped)
+	steps := result.Steps(stripped)
 	for i, r := range stripped.Regions {
 		if p.anchors.used["#"+r.ID] {
-			res := p.readRegion(r)
-			res.ofManifest(p.manifest, notebooks.StepID(r.ID))
+			res := outcomeOf(p.manifest, steps[notebooks.StepID(r.ID)])
+			p.readRegion(res, r)
 			p.results[notebooks.StepID(r.ID)] = res
 		} else if p.params == nil {
 			p.params = &stripped.Regions[i]
 		}
 	}
 	p.write()
-	return frame(p.title, p.bar(), outlineOf(p.outline, counted(len(nb.Steps), "step")), p.top()+p.body.markup()+p.foot(), notebookKeys()), nil
+	return frame(p.title, p.bar(), outlineOf(p.outline, plain.Counted(len(nb.Steps), "step")),
+		p.top()+p.body.markup()+p.foot(), notebookKeys()), nil
 }
 
 // notebookKeys are the keys of a notebook's page.
@@ -113,9 +116,9 @@ func (p *notebookPage) write() {
 				p.step(s)
 			} else {
 				p.line, _ = p.nb.Position(base + fenceStart(n))
-				p.body.put("<div class=\"prose\">%s</div>\n", p.code(string(n.Language(src)), fenceText(n, src)))
+				p.body.put("<div class=\"prose\">%s</div>\n", p.code(string(n.Language(src)), linesOf(n, src)))
 			}
-			p.givenParams(base+fenceStart(n), fenceText(n, src))
+			p.givenParams(base+fenceStart(n), linesOf(n, src))
 			continue
 		}
 		if n != p.titleAt {
@@ -166,8 +169,16 @@ func (p *notebookPage) givenParams(at int, body string) {
 	}
 	r := p.params
 	p.params = nil
-	res := p.readRegion(*r)
-	p.body.put(`<div class="given"><p>%s for this run</p>%s</div>`+"\n", strings.TrimPrefix(strings.Join(res.words, " · "), "· "), res.shown+res.body)
+	given := 0
+	for _, param := range p.used {
+		if param.Given {
+			given++
+		}
+	}
+	var res outcome
+	p.readRegion(&res, *r)
+	p.body.put(`<div class="given"><p>%d of %d given for this run</p>%s</div>`+"\n", given, len(p.used),
+		res.shown+res.body)
 }
 
 // signs of states, as the regions have them.
@@ -176,7 +187,7 @@ var signs = map[state]markup{passed: "✓", failed: "✗", timedOut: "⏱", skip
 func (p *notebookPage) step(s *notebooks.Step) {
 	res := p.results[s.ID]
 	if res == nil {
-		res = &result{state: unknown}
+		res = &outcome{state: unknown}
 		if p.manifest != nil {
 			res.words = []string{"not reached"}
 		}
@@ -184,7 +195,8 @@ func (p *notebookPage) step(s *notebooks.Step) {
 	id := string(s.ID)
 	p.outline = append(p.outline, outlined{href: stepPrefix + id, words: id, state: res.state, sign: signs[res.state]})
 	w := &p.body
-	w.put(`<details class="step %s" id="%s" open><summary><span class="sign">%s</span><a class="name" href="#%s">%s</a><span class="lang">%s</span>`,
+	w.put(`<details class="step %s" id="%s" open><summary><span class="sign">%s</span><a class="name" `+
+		`href="#%s">%s</a><span class="lang">%s</span>`,
 		markup(res.state), stepPrefix+id, signs[res.state], stepPrefix+id, cleanLine(id), cleanLine(s.Lang))
 	for _, t := range s.Tags {
 		w.put(`<span class="tag">%s</span>`, cleanLine(t))
@@ -210,7 +222,7 @@ func (p *notebookPage) step(s *notebooks.Step) {
 		w.put(`<p class="warn">What stands here was edited after the run.</p>`)
 	}
 	for _, b := range res.broke {
-		w.put(`<div class="warn">%s</div>`, p.sentence(render.ReasonMarkdown(b)))
+		w.put(`<div class="warn">%s</div>`, p.sentence(result.ReasonMarkdown(b)))
 	}
 	if res.shown != "" {
 		w.put(`<div class="result">%s</div>`, res.shown)
@@ -220,18 +232,17 @@ func (p *notebookPage) step(s *notebooks.Step) {
 	case res.shown == "" || res.open:
 		w.put(`<div class="result">%s</div>`, res.body)
 	default: // as in the notebook: the results are what is read
-		w.put(`<details class="more"><summary>%s</summary><div class="result">%s</div></details>`, cleanLine(p.foldedWords(s, res)), res.body)
+		w.put(`<details class="more"><summary>%s</summary><div class="result">%s</div></details>`, foldedWords(res), res.body)
 	}
 	w.put("</details>\n")
 }
 
 // foldedWords says what is folded under the results of a step.
-func (p *notebookPage) foldedWords(s *notebooks.Step, res *result) string {
-	words := "what it printed"
+func foldedWords(res *outcome) markup {
 	if len(res.files) > 0 {
-		words += " and changed"
+		return "what it printed and changed"
 	}
-	return words
+	return "what it printed"
 }
 
 // sentence is a line of Markdown as a paragraph.

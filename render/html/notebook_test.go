@@ -64,10 +64,14 @@ func textOf(n *html.Node) string {
 func TestStatusComesFirst(t *testing.T) {
 	source := "# A title\n\n```bash {#a .test}\ntrue\n```\n\n```bash {#b}\nfalse\n```\n\n```bash {#c}\necho\n```\n"
 	bodies := map[string]string{
-		"a": "<details><summary>✓ <code>a</code> · exit 0 · 3 passed, 1 skipped</summary>\n\n```text {.tests}\n--- PASS: TestX\n```\n\n</details>\n",
-		"b": "<details open><summary>✗ <code>b</code> · exit 1 · 1 file +2 −1</summary>\n\n```diff {.diff}\ndiff --git a/x/y.go b/x/y.go\nindex 1..2 100644\n--- a/x/y.go\n+++ b/x/y.go\n@@ -1,2 +1,3 @@\n-old\n+new\n+more\n```\n\n```json {.scraps}\n{\n  \"n\": 12\n}\n```\n\n</details>\n",
+		"a": "<details><summary>✓ <code>a</code> · exit 0 · 3 passed, 1 skipped</summary>\n\n```text {.tests}\n--- " +
+			"PASS: TestX\n```\n\n</details>\n",
+		"b": "<details open><summary>✗ <code>b</code> · exit 1 · 1 file +2 −1</summary>\n\n```diff {.diff}\ndiff " +
+			"--git a/x/y.go b/x/y.go\nindex 1..2 100644\n--- a/x/y.go\n+++ b/x/y.go\n@@ -1,2 +1,3 " +
+			"@@\n-old\n+new\n+more\n```\n\n```json {.scraps}\n{\n  \"n\": 12\n}\n```\n\n</details>\n",
 	}
-	for status, want := range map[string]string{"pass": "✓Passed", "fail": "✗Failed", "blocked": "⊘Blocked", "interrupted": "✗Interrupted", "odd<b>": "·odd<b>"} {
+	for status, want := range map[string]string{"pass": "✓Passed", "fail": "✗Failed", "blocked": "⊘Blocked",
+		"interrupted": "✗Interrupted", "odd<b>": "·odd<b>"} {
 		page, text := pageOf(t, output(t, source, status, bodies))
 		_, main, _ := strings.Cut(text, "▸")
 		if main == "" {
@@ -82,7 +86,8 @@ func TestStatusComesFirst(t *testing.T) {
 				t.Errorf("%s: %q stands at %d, the verdict at %d", status, later, i, at)
 			}
 		}
-		for _, id := range []string{`id="step-a"`, `id="step-b"`, `id="step-c"`, `class="step fail"`, `class="step pass"`, `class="step none"`, "<title>A title</title>"} {
+		for _, id := range []string{`id="step-a"`, `id="step-b"`, `id="step-c"`, `class="step fail"`, `class="step pass"`,
+			`class="step none"`, "<title>A title</title>"} {
 			if !bytes.Contains(page, []byte(id)) {
 				t.Errorf("%s: the page lacks %s", status, id)
 			}
@@ -91,7 +96,8 @@ func TestStatusComesFirst(t *testing.T) {
 }
 
 func TestSourceWithoutOutputs(t *testing.T) {
-	_, text := pageOf(t, []byte("---\ntitle: T\n---\n\n# T\n\nSee [this](#below), [that](other.md), ![p](p.png).\n\n## Below\n\n```yaml {.parameters}\nn: 3  # of things\n```\n\n```python {#a}\nprint(1)\n```\n"))
+	_, text := pageOf(t, []byte("---\ntitle: T\n---\n\n# T\n\nSee [this](#below), [that](other.md), "+
+		"![p](p.png).\n\n## Below\n\n```yaml {.parameters}\nn: 3  # of things\n```\n\n```python {#a}\nprint(1)\n```\n"))
 	for _, want := range []string{"Not run", "1 step", "of things", "print(1)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q:\n%s", want, text)
@@ -103,7 +109,9 @@ func TestSourceWithoutOutputs(t *testing.T) {
 }
 
 func TestEditedOutputIsTold(t *testing.T) {
-	src := output(t, "```bash {#a}\ntrue\n```\n", "pass", map[string]string{"a": "<details><summary>✓ <code>a</code> · exit 0</summary>\n\n```text {.output}\nhello\n```\n\n</details>\n"})
+	src := output(t, "```bash {#a}\ntrue\n```\n", "pass",
+		map[string]string{"a": "<details><summary>✓ <code>a</code> · exit 0</summary>\n\n```text " +
+			"{.output}\nhello\n```\n\n</details>\n"})
 	_, text := pageOf(t, bytes.Replace(src, []byte("hello"), []byte("hallo"), 1))
 	for _, want := range []string{"This file is not as its run left it", "edited after the run", "hallo"} {
 		if !strings.Contains(text, want) {
@@ -119,7 +127,9 @@ func TestHugeOutput(t *testing.T) {
 		"one line": strings.Repeat("x", 20<<20),
 		"colours":  strings.Repeat("\x1b[31mred\x1b[0m \x1b[38;5;200mx", 1<<20),
 	} {
-		src := output(t, "```bash {#a}\ntrue\n```\n", "pass", map[string]string{"a": "<details><summary>✓ <code>a</code> · exit 0</summary>\n\n```text {.output}\n" + huge + "\n```\n\n</details>\n"})
+		src := output(t, "```bash {#a}\ntrue\n```\n", "pass",
+			map[string]string{"a": "<details><summary>✓ <code>a</code> · exit 0</summary>\n\n```text {.output}\n" + huge +
+				"\n```\n\n</details>\n"})
 		page, text := pageOf(t, src)
 		if len(page) > 2<<20 {
 			t.Errorf("%s: the page has %d bytes", name, len(page))
@@ -136,7 +146,8 @@ func TestManyLargeOutputs(t *testing.T) {
 	bodies := map[string]string{}
 	for i := range 100 {
 		fmt.Fprintf(&source, "```bash {#s%d}\ntrue\n```\n\n", i)
-		bodies[fmt.Sprintf("s%d", i)] = "<details><summary>✓ <code>a</code></summary>\n\n```text {.output}\n" + strings.Repeat("0123456789abcde\n", 10<<10) + "```\n\n</details>\n"
+		bodies[fmt.Sprintf("s%d", i)] = "<details><summary>✓ <code>a</code></summary>\n\n```text {.output}\n" +
+			strings.Repeat("0123456789abcde\n", 10<<10) + "```\n\n</details>\n"
 	}
 	page, _ := pageOf(t, output(t, source.String(), "pass", bodies))
 	if len(page) > 2*maxPage {
@@ -160,7 +171,8 @@ func TestPictures(t *testing.T) {
 	write("in/notes.txt", "no picture")
 	write("in/large.png", png+strings.Repeat("x", maxPicture))
 	write("secret.png", png)
-	if err := errors.Join(os.Symlink("../secret.png", filepath.Join(dir, "in/link.png")), os.Symlink(filepath.Join(dir, "secret.png"), filepath.Join(dir, "in/abs.png")),
+	if err := errors.Join(os.Symlink("../secret.png", filepath.Join(dir, "in/link.png")),
+		os.Symlink(filepath.Join(dir, "secret.png"), filepath.Join(dir, "in/abs.png")),
 		os.Symlink("a_files/a b.png", filepath.Join(dir, "in/inner.png"))); err != nil {
 		t.Skip("no symbolic links here:", err)
 	}
@@ -171,9 +183,12 @@ func TestPictures(t *testing.T) {
 	defer root.Close()
 	for src, want := range map[string]string{
 		"a_files/a%20b.png": `<img src="data:image/png;base64,`, "./a_files/../a_files/a%20b.png": "<img ", "inner.png": "<img ",
-		"../secret.png": "not found", "link.png": "not found", "abs.png": "not found", dir + "/secret.png": "not found", "a_files": "not found", "none.png": "not found", "/etc/passwd": "not found",
-		"large.png": "larger than 8 MiB", "notes.txt": "no PNG", "https://example.org/x.png": "loads nothing", "//example.org/x.png": "loads nothing", "file:///etc/passwd": "loads nothing",
-		"data:image/png;base64,iVBORw0KGgpyZXN0": "<img ", "data:image/png;base64,AAAA": "no PNG", "data:text/html;base64,AAAA": "loads nothing",
+		"../secret.png": "not found", "link.png": "not found", "abs.png": "not found", dir +
+			"/secret.png": "not found", "a_files": "not found", "none.png": "not found", "/etc/passwd": "not found",
+		"large.png": "larger than 8 MiB", "notes.txt": "no PNG", "https://example.org/x.png": "loads nothing",
+		"//example.org/x.png": "loads nothing", "file:///etc/passwd": "loads nothing",
+		"data:image/png;base64,iVBORw0KGgpyZXN0": "<img ", "data:image/png;base64,AAAA": "no PNG",
+		"data:text/html;base64,AAAA": "loads nothing",
 	} {
 		page, err := Notebook("a.md", []byte("![words]("+src+")\n"), root.FS())
 		if err != nil {

@@ -32,7 +32,8 @@ type page struct {
 }
 
 func newPage(name string, files fs.FS) *page {
-	return &page{name: name, markdown: newMarkdown(), pictures: &pictures{files: files, left: maxPictures}, budget: budget{maxPage}, anchors: newNames(), used: map[string]bool{}}
+	return &page{name: name, markdown: newMarkdown(), pictures: &pictures{files: files, left: maxPictures},
+		budget: budget{maxPage}, anchors: newNames(), used: map[string]bool{}}
 }
 
 // where says where the whole of something is that is cut on the page.
@@ -65,15 +66,18 @@ func digestOf(text markup) markup {
 func frame(title string, bar, outline, main, keys markup) []byte {
 	var w writer
 	w.put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
-	w.put(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src %s; script-src %s; img-src data:; base-uri 'none'; form-action 'none'">`+"\n",
+	w.put(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src %s; script-src %s; `+
+		`img-src data:; base-uri 'none'; form-action 'none'">`+"\n",
 		digestOf(style), digestOf(script))
 	w.put(`<meta name="viewport" content="width=device-width, initial-scale=1">` + "\n" +
 		`<meta name="referrer" content="no-referrer">` + "\n" + `<meta name="color-scheme" content="light dark">` + "\n")
 	w.put("<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n", cleanLine(title), style)
-	w.put(`<header class="bar">%s<span class="tools"><button type="button" id="theme" title="Light or dark (t)" aria-label="Light or dark">◐</button>`+
+	w.put(`<header class="bar">%s<span class="tools"><button type="button" id="theme" title="Light or dark (t)" `+
+		`aria-label="Light or dark">◐</button>`+
 		`<button type="button" id="keys" title="Keys (?)" aria-label="Keys">?</button></span></header>`+"\n", bar)
 	w.put(`<div class="frame">`+"\n%s<main id=\"main\">\n%s</main>\n</div>\n", outline, main)
-	w.put(`<dialog id="help"><h2>Keys</h2><table>%s</table><p>Esc closes this.</p></dialog>`+"\n<script>%s</script>\n</body>\n</html>\n", keys, script)
+	w.put(`<dialog id="help"><h2>Keys</h2><table>%s</table><p>Esc closes this.</p></dialog>`+
+		"\n<script>%s</script>\n</body>\n</html>\n", keys, script)
 	return []byte(w.String())
 }
 

@@ -48,7 +48,8 @@ func readPatch(text string) []fileChange {
 			continue
 		case strings.HasPrefix(line, "Binary file"):
 			f.note = strings.TrimSpace(f.note + " binary")
-		case hasAnyPrefix(line, "index ", "--- ", "+++ ", "rename to ", "similarity index ", "old mode ", "new mode ") || line == "":
+		case hasAnyPrefix(line, "index ", "--- ", "+++ ", "rename to ", "similarity index ", "old mode ", "new mode ") ||
+			line == "":
 			continue
 		}
 		f.lines = append(f.lines, line)
@@ -70,7 +71,8 @@ func (p *page) diff(text string) (markup, []fileChange) {
 		if len(f.lines) > 80 {
 			open = ""
 		}
-		w.put(`<details class="file"%s><summary><code>%s</code>%s%s</summary>`, open, cleanLine(f.path), note(f.note), plusMinus(f.added, f.deleted))
+		w.put(`<details class="file"%s><summary><code>%s</code>%s%s</summary>`, open, cleanLine(f.path), note(f.note),
+			plusMinus(f.added, f.deleted))
 		if len(f.lines) > 0 {
 			w.put("<pre>%s</pre>", diffLines(shortLines(strings.Join(f.lines, "\n"))))
 		}

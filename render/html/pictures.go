@@ -44,7 +44,8 @@ func (p *pictures) tag(src, alt, width string) markup {
 // embed is a picture at hand as an element, or words where the page is full.
 func (p *pictures) embed(data []byte, alt, width string) markup {
 	if len(data) > maxPicture || len(data) > p.left {
-		return sprintf(`<span class="nopic">Picture %s: left out, because it is too large for this page (%s)</span>`, alt, size(len(data)))
+		return sprintf(`<span class="nopic">Picture %s: left out, because it is too large for this page (%s)</span>`, alt,
+			size(len(data)))
 	}
 	p.left -= len(data)
 	return embedded(data, alt, width)
@@ -56,7 +57,8 @@ func embedded(data []byte, alt, width string) markup {
 		size = sprintf(` width="%d"`, w)
 	}
 	// A script cannot run in an image, and an image loads nothing: also not an SVG.
-	return sprintf(`<img src="data:%s;base64,%s" alt="%s"%s>`, pictureType(data), markup(base64.StdEncoding.EncodeToString(data)), alt, size)
+	return sprintf(`<img src="data:%s;base64,%s" alt="%s"%s>`, pictureType(data),
+		markup(base64.StdEncoding.EncodeToString(data)), alt, size)
 }
 
 // load reads a picture: of the notebook's folder, or one that stands in the notebook.

@@ -1,9 +1,7 @@
 package html
 
 import (
-	"html"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -13,6 +11,8 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/lazyregexp"
 	"markmill/render"
+	"markmill/render/result"
+	"markmill/runs"
 )
 
 // state is how a step ended.
@@ -27,24 +27,52 @@ const (
 	changed  state = "edit" // of a comparison: it is another
 )
 
-// result is what an output notebook says of a step.
-type result struct {
+// outcome is what an output notebook says of a step.
+type outcome struct {
 	state    state
-	words    []string // "exit 0", "2 attempts", …, as the region has them
-	shown    markup   // results, which stand open
-	body     markup   // all else
-	open     bool     // the region has it open, too
-	tests    tests
-	tested   bool
+	words    []string                 // how it ended: "exit 1", "2 attempts", …
+	tests    *notebooks.ManifestTests // nil where no runner counted
+	broke    []*notebooks.ManifestBlocker
+	shown    markup // results, which stand open
+	body     markup // all else
+	open     bool   // the region has it open, too
 	files    []fileChange
 	scraps   []scrap
 	edited   bool
-	broke    []*notebooks.ManifestBlocker // the rules of the run that it broke
 	pictures int
 }
 
-// tests is what a runner counted.
-type tests struct{ passed, failed, skipped int }
+// outcomeOf is what a manifest says of a step; s is nil where it says nothing.
+func outcomeOf(m *notebooks.Manifest, s *notebooks.ManifestStep) *outcome {
+	if s == nil {
+		return &outcome{state: unknown}
+	}
+	o := &outcome{state: stateOf(s.Status), tests: s.Tests, broke: result.Broken(m, s.ID)}
+	if len(o.broke) > 0 {
+		o.state = failed
+	}
+	for _, word := range result.Summary(s) {
+		if word != "exit 0" {
+			o.words = append(o.words, short(word))
+		}
+	}
+	return o
+}
+
+// stateOf is the state of a step's status.
+func stateOf(status string) state {
+	switch runs.StepStatus(status) {
+	case runs.StepPassed, runs.StepAllowed:
+		return passed
+	case runs.StepFailed:
+		return failed
+	case runs.StepTimeout:
+		return timedOut
+	case runs.StepSkipped:
+		return skipped
+	}
+	return unknown
+}
 
 // scrap is a recorded value.
 type scrap struct {
@@ -52,14 +80,10 @@ type scrap struct {
 	value codec.Raw
 }
 
-var (
-	summaryLine = lazyregexp.New(`^(?:<details( open)?><summary>|<sub>)(?:(\S+) )?(?:<code>([^<]*)</code>)?(.*)(?:</summary>|</sub>)\s*$`)
-	testWords   = lazyregexp.New(`^(\d{1,9}) passed(?:, (\d{1,9}) failed)?(?:, (\d{1,9}) skipped)?$`)
-)
-
-// readRegion reads the body of a region. Whatever in it is not as Markmill writes it is shown as Markdown is.
-func (p *page) readRegion(r notebooks.FoundRegion) *result {
-	res := &result{state: unknown, edited: r.Edited}
+// readRegion adds the outputs in the body of a region. Whatever in it is not as Markmill writes it is shown as
+// Markdown.
+func (p *page) readRegion(res *outcome, r notebooks.FoundRegion) {
+	res.edited = r.Edited
 	src := r.Body
 	p.line = r.Line
 	root := p.markdown.Parser().Parse(text.NewReader(src))
@@ -74,29 +98,30 @@ func (p *page) readRegion(r notebooks.FoundRegion) *result {
 	}
 	summed := false
 	sum := func(text string) bool {
-		if summed || !res.readSummary(text) {
+		if summed || !strings.HasPrefix(text, "<sub>") && !strings.HasPrefix(text, "<details") {
 			return false
 		}
 		flush()
+		res.open = strings.HasPrefix(text, "<details open>")
 		summed, w = true, &rest
 		return true
 	}
 	for n := root.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
 		case *ast.HTMLBlock:
-			block := htmlText(n, src)
+			block := linesOf(n, src)
 			if sum(block) || n == root.LastChild() && strings.TrimSpace(block) == "</details>" {
 				continue
 			}
-			if isScrapComment(block) { // what it holds is shown
+			if strings.HasPrefix(block, render.ScrapComment) { // what it holds is shown
 				continue
 			}
 		case *ast.FencedCodeBlock:
 			flush()
-			w.put("%s", p.regionFence(res, infoOf(n, src), fenceText(n, src)))
+			w.put("%s", p.regionFence(res, infoOf(n, src), linesOf(n, src)))
 			continue
 		case *ast.Paragraph:
-			if n == root.LastChild() && sum(blockText(n, src)) {
+			if n == root.LastChild() && sum(linesOf(n, src)) {
 				continue
 			}
 			if words := plainText(n, src); words == "No output." {
@@ -117,76 +142,12 @@ func (p *page) readRegion(r notebooks.FoundRegion) *result {
 	}
 	flush()
 	res.shown, res.body = shown.markup(), rest.markup()
-	return res
-}
-
-// isScrapComment says whether a block holds the value of a scrap that is shown as a table or a picture.
-func isScrapComment(block string) bool { return strings.HasPrefix(block, render.ScrapComment) }
-
-// blockText is the source of a paragraph.
-func blockText(n *ast.Paragraph, src []byte) string {
-	var b strings.Builder
-	lines := n.Lines()
-	for i := range lines.Len() {
-		at := lines.At(i)
-		b.Write(at.Value(src))
-	}
-	return b.String()
-}
-
-// htmlText is the text of an HTML block.
-func htmlText(n *ast.HTMLBlock, src []byte) string {
-	b := fenceText(n, src)
-	if n.HasClosure() {
-		b += string(n.ClosureLine.Value(src))
-	}
-	return b
-}
-
-// readSummary reads the line that folds a region; false when it is another.
-func (r *result) readSummary(block string) bool {
-	m := summaryLine.FindStringSubmatch(strings.TrimRight(block, "\n"))
-	if m == nil {
-		return false
-	}
-	switch m[2] {
-	case "✓":
-		r.state = passed
-	case "✗":
-		r.state = failed
-	case "⏱":
-		r.state = timedOut
-	case "○":
-		r.state = skipped
-	}
-	r.open = m[1] != ""
-	m[4], _, _ = strings.Cut(m[4], " · <strong>") // the manifest says which rules the step broke
-	for _, word := range strings.Split(m[4], " · ") {
-		word = cleanLine(html.UnescapeString(word))
-		if word == "" || word == "exit 0" {
-			continue
-		}
-		if t := testWords.FindStringSubmatch(word); t != nil {
-			r.tests = tests{count(t[1]), count(t[2]), count(t[3])}
-			r.tested = true
-		}
-		r.words = append(r.words, word)
-	}
-	return true
-}
-
-func count(s string) int {
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // fenceClass is the class of a block that Markmill writes: "text {.output}".
 var fenceClass = lazyregexp.New(`^\S+ \{\.([a-z-]+)\}$`)
 
-func (p *page) regionFence(res *result, info, body string) markup {
+func (p *page) regionFence(res *outcome, info, body string) markup {
 	lang, _, _ := strings.Cut(info, " ")
 	class := ""
 	if m := fenceClass.FindStringSubmatch(info); m != nil {
@@ -211,42 +172,8 @@ func (p *page) regionFence(res *result, info, body string) markup {
 	return p.code(lang, body)
 }
 
-// ofManifest takes what the manifest says of a step, whatever its region says.
-func (r *result) ofManifest(m *notebooks.Manifest, id notebooks.StepID) {
-	if m == nil || m.Format < 2 {
-		return
-	}
-	for i := range m.Steps {
-		s := &m.Steps[i]
-		if s.ID != id {
-			continue
-		}
-		switch s.Status {
-		case "pass", "allowed":
-			r.state = passed
-		case "fail":
-			r.state = failed
-		case "timeout":
-			r.state = timedOut
-		case "skip":
-			r.state = skipped
-		default:
-			r.state = unknown
-		}
-		if r.tested = s.Tests != nil; r.tested {
-			r.tests = tests{s.Tests.Passed, s.Tests.Failed, s.Tests.Skipped}
-		}
-	}
-	for i := range m.Blockers {
-		if b := &m.Blockers[i]; b.Step == id && b.Rule != "" {
-			r.state = failed
-			r.broke = append(r.broke, b)
-		}
-	}
-}
-
 // scraps reads the scraps of a step, and writes them as a table.
-func (p *page) scraps(res *result, body string) (markup, bool) {
+func (p *page) scraps(res *outcome, body string) (markup, bool) {
 	var values map[string]codec.Raw
 	if codec.Unmarshal([]byte(body), &values) != nil {
 		return "", false
@@ -286,7 +213,8 @@ func (p *page) value(v codec.Raw) markup {
 		}
 	}
 	m := sprintf(`<details class="more"><summary><code>%s…</code> %s</summary><pre>%s</pre></details>`,
-		cleanLine(string([]rune(head)[:min(60, len([]rune(head)))])), size(len(v)), highlight("json", cleanLines(shortLines(head))))
+		cleanLine(string([]rune(head)[:min(60, len([]rune(head)))])), size(len(v)), highlight("json",
+			cleanLines(shortLines(head))))
 	if gone != "" {
 		m += elided(gone, p.where())
 	}

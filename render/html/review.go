@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 
+	"markmill/render/plain"
 	"markmill/render/review"
 )
 
@@ -14,14 +15,17 @@ func Review(r *review.Review) []byte {
 	var outline []outlined
 	for i, n := range r.Notebooks {
 		id := fmt.Sprintf("notebook-%d", i+1)
-		sign, st := reviewSign(r, n)
+		sign := r.Sign(n)
+		st := signStates[sign]
 		class := markup("")
 		if !n.Leads() {
 			class = " member"
 		}
-		list.put(`<tr class="%s%s"><td class="sign">%s</td><td><a href="#%s"><code>%s</code></a> <span>%s</span></td></tr>`, markup(st), class, sign, id, cleanLine(n.Path), cleanLine(n.Summary()))
+		list.put(`<tr class="%s%s"><td class="sign">%s</td><td><a href="#%s"><code>%s</code></a> <span>%s</span></td></tr>`,
+			markup(st), class, sign, id, cleanLine(n.Path), cleanLine(n.Summary()))
 		outline = append(outline, outlined{href: id, words: n.Path, level: 2})
-		body.put(`<section class="%s" id="%s"><h2><span class="sign">%s</span> <code>%s</code></h2><p class="dim">%s</p>`, markup(st), id, sign, cleanLine(n.Path), cleanLine(n.Summary()))
+		body.put(`<section class="%s" id="%s"><h2><span class="sign">%s</span> <code>%s</code></h2><p class="dim">%s</p>`,
+			markup(st), id, sign, cleanLine(n.Path), cleanLine(n.Summary()))
 		reviewNotes(&body, n)
 		if n.TextAt != "" {
 			body.put(`<p class="dim">Its text is that of <code>%s</code>.</p>`, cleanLine(n.TextAt))
@@ -33,15 +37,11 @@ func Review(r *review.Review) []byte {
 		}
 		body.put("</section>\n")
 	}
-	st, sign := passed, markup("✓")
-	switch r.VerdictSign() {
-	case "✗":
-		st, sign = failed, "✗"
-	case "○":
-		st, sign = skipped, "○"
-	}
+	sign := r.VerdictSign()
+	st := signStates[sign]
 	var top writer
-	top.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1 class="sides"><span>%s</span> <span class="dim">→</span> <span>%s</span></h1>`,
+	top.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1 class="sides">`+
+		`<span>%s</span> <span class="dim">→</span> <span>%s</span></h1>`,
 		markup(st), sign, r.VerdictWords(), cleanLine(base), cleanLine(head))
 	if words := r.OutputWords(); words != "" {
 		top.put(`<p class="lead">Outputs: %s</p>`, words)
@@ -61,29 +61,23 @@ func Review(r *review.Review) []byte {
 			if f.Step != "" {
 				step = " " + f.Step
 			}
-			top.put(`<tr class="%s"><td class="sign">%s</td><td><code>%s</code> <span>%s</span></td></tr>`, class, f.Sign(), cleanLine(f.Path+step), cleanLine(f.Words))
+			top.put(`<tr class="%s"><td class="sign">%s</td><td><code>%s</code> <span>%s</span></td></tr>`, class, f.Sign(),
+				cleanLine(f.Path+step), cleanLine(f.Words))
 		}
 		top.put("</table></td></tr>")
 	}
 	top.put(`<tr><th>Notebooks</th><td><table class="list">%s</table></td></tr></table></section>`+"\n", list.markup())
 	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s → %s</a>`+
 		`<button type="button" id="view" title="Side by side or inline (s)" aria-label="Side by side or inline">⇆</button>`,
-		markup(st), sign, counted(len(r.Notebooks), "notebook"), cleanLine(base), cleanLine(head))
-	foot := sprintf("<footer>Made by Markmill of <code>%s</code> and <code>%s</code></footer>\n", cleanLine(base), cleanLine(head))
-	return frame("Review: "+base+" → "+head, bar, outlineOf(outline, counted(len(r.Notebooks), "notebook")), top.markup()+body.markup()+foot, diffKeys())
+		markup(st), sign, plain.Counted(len(r.Notebooks), "notebook"), cleanLine(base), cleanLine(head))
+	foot := sprintf("<footer>Made by Markmill of <code>%s</code> and <code>%s</code></footer>\n", cleanLine(base),
+		cleanLine(head))
+	return frame("Review: "+base+" → "+head, bar, outlineOf(outline, plain.Counted(len(r.Notebooks), "notebook")),
+		top.markup()+body.markup()+foot, diffKeys())
 }
 
-func reviewSign(r *review.Review, n *review.Notebook) (markup, state) {
-	switch r.Sign(n) {
-	case "✗":
-		return "✗", failed
-	case "!":
-		return "!", timedOut
-	case "○":
-		return "○", skipped
-	}
-	return "✓", passed
-}
+// signStates are the states whose colours the signs of a review have.
+var signStates = map[string]state{"✗": failed, "!": timedOut, "✓": passed, "○": skipped}
 
 // reviewNotes tells how the outputs of a notebook stand.
 func reviewNotes(w *writer, n *review.Notebook) {
@@ -93,7 +87,7 @@ func reviewNotes(w *writer, n *review.Notebook) {
 	}
 	w.put(`<table class="list">`)
 	for _, note := range notes {
-		class := map[string]markup{"✗": "fail", "!": "timeout", "✓": "pass", "○": "skip"}[note.Sign]
+		class := markup(signStates[note.Sign])
 		w.put(`<tr class="%s"><td class="sign">%s</td><td>`, class, note.Sign)
 		if note.Subject != "" {
 			w.put("<code>%s</code> ", cleanLine(note.Subject))

@@ -14,11 +14,14 @@ import (
 func TestHostileReview(t *testing.T) {
 	for _, text := range hostile {
 		text = strings.ReplaceAll(text, "HOST", "http://127.0.0.1:1")
-		r := &review.Review{Base: review.Revision{Name: text}, Head: review.Revision{Name: text, Commit: "abc"}, Verdict: "fail", FailOn: review.DefaultFailOn}
+		r := &review.Review{Base: review.Revision{Name: text}, Head: review.Revision{Name: text, Commit: "abc"},
+			Verdict: "fail", FailOn: review.DefaultFailOn}
 		for _, state := range []review.State{review.Fresh, review.Stale, review.Failed, review.Missing} {
-			r.Notebooks = append(r.Notebooks, &review.Notebook{Path: text, From: text, Change: review.Renamed, Conditions: []review.Condition{review.OnRed}, Red: []string{text}, Error: text,
-				Outputs: []review.Output{{Path: text, States: []review.State{state}, Status: text, Source: text, Problems: []string{text}}},
-				Diff:    diff.Compare(hostileDocument(text, "x"), hostileDocument(text, "y"), diff.Options{})})
+			r.Notebooks = append(r.Notebooks, &review.Notebook{Path: text, From: text, Change: review.Renamed,
+				Conditions: []review.Condition{review.OnRed}, Red: []string{text}, Error: text,
+				Outputs: []review.Output{{Path: text, States: []review.State{state}, Status: text, Source: text,
+					Problems: []string{text}}},
+				Diff: diff.Compare(hostileDocument(text, "x"), hostileDocument(text, "y"), diff.Options{})})
 		}
 		checkSafe(t, Review(r))
 	}

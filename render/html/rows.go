@@ -14,7 +14,8 @@ const mostCells = 100_000
 // Rows is the first table of a piece of HTML as rows of text, without its markup; ok is false where there is none, or
 // one that has tables in its cells. A cell that spans columns is followed by empty ones.
 func Rows(fragment string) (rows [][]string, ok bool) {
-	nodes, err := html.ParseFragment(strings.NewReader(fragment), &html.Node{Type: html.ElementNode, Data: "body", DataAtom: atom.Body})
+	nodes, err := html.ParseFragment(strings.NewReader(fragment),
+		&html.Node{Type: html.ElementNode, Data: "body", DataAtom: atom.Body})
 	if err != nil {
 		return nil, false
 	}

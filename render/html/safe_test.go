@@ -32,7 +32,8 @@ func unsafe(page []byte) (found []string) {
 				bad("an element of %s: <%s>", n.Namespace, n.Data)
 			}
 			switch n.DataAtom {
-			case atom.Html, atom.Head, atom.Body, atom.Meta, atom.Title, atom.Style, atom.Script, atom.Header, atom.Nav, atom.Main, atom.Section,
+			case atom.Html, atom.Head, atom.Body, atom.Meta, atom.Title, atom.Style, atom.Script, atom.Header, atom.Nav,
+				atom.Main, atom.Section,
 				atom.Footer, atom.Button, atom.Dialog:
 			default:
 				if _, ok := allowed[n.DataAtom]; !ok {
@@ -54,13 +55,15 @@ func unsafe(page []byte) (found []string) {
 		}
 	}
 	walk(root)
-	for _, one := range []atom.Atom{atom.Script, atom.Style, atom.Title, atom.Main, atom.Body, atom.Head, atom.Dialog, atom.Header} {
+	for _, one := range []atom.Atom{atom.Script, atom.Style, atom.Title, atom.Main, atom.Body, atom.Head, atom.Dialog,
+		atom.Header} {
 		if counts[one] != 1 {
 			bad("%d of <%s>", counts[one], one)
 		}
 	}
 	for _, r := range string(page) {
-		if r != '\n' && r != '\t' && r < 0x20 || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+		if r != '\n' && r != '\t' && r < 0x20 || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 &&
+			r <= 0x2069 {
 			bad("the character %U", r)
 		}
 	}
@@ -69,7 +72,8 @@ func unsafe(page []byte) (found []string) {
 
 func checkAttribute(n *html.Node, a html.Attribute, ids map[string]bool, bad func(string, ...any)) {
 	switch {
-	case strings.HasPrefix(strings.ToLower(a.Key), "on"), a.Key == "style", a.Key == "srcset", a.Key == "srcdoc", a.Key == "action", a.Key == "formaction", a.Key == "background":
+	case strings.HasPrefix(strings.ToLower(a.Key), "on"), a.Key == "style", a.Key == "srcset", a.Key == "srcdoc",
+		a.Key == "action", a.Key == "formaction", a.Key == "background":
 		bad("%s=%q", a.Key, a.Val)
 	case a.Key == "id":
 		if ids[a.Val] {
@@ -82,7 +86,8 @@ func checkAttribute(n *html.Node, a html.Attribute, ids map[string]bool, bad fun
 		}
 	case a.Key == "href":
 		u, err := url.Parse(a.Val)
-		if n.DataAtom != atom.A || err != nil || !strings.HasPrefix(a.Val, "#") && u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "mailto" {
+		if n.DataAtom != atom.A || err != nil || !strings.HasPrefix(a.Val, "#") && u.Scheme != "http" &&
+			u.Scheme != "https" && u.Scheme != "mailto" {
 			bad("<%s href=%q>", n.Data, a.Val)
 		}
 		if strings.HasPrefix(u.Scheme, "http") && attribute(n, "rel") != "noopener noreferrer" {
@@ -111,7 +116,8 @@ func TestUnsafeSees(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkSafe(t, good)
-	for _, evil := range []string{"<script>1</script>", "<p onclick=1>", "<img src=x>", "<img src=https://example.org/x.png>", `<a href="javascript:1">`, "<svg></svg>",
+	for _, evil := range []string{"<script>1</script>", "<p onclick=1>", "<img src=x>",
+		"<img src=https://example.org/x.png>", `<a href="javascript:1">`, "<svg></svg>",
 		"<style>p{}</style>", "<iframe></iframe>", `<p style="x">`, "<!-- c -->", "\u202e", `<a href="https://example.org">`, `<p id="main">`, `<meta http-equiv="refresh" content="0">`} {
 		page := bytes.Replace(good, []byte("A."), []byte(evil), 1)
 		if len(unsafe(page)) == 0 {

@@ -18,20 +18,28 @@ import (
 
 // allowed are the elements that are written. Those of true have no content.
 var allowed = map[atom.Atom]bool{
-	atom.P: false, atom.Br: true, atom.Hr: true, atom.H1: false, atom.H2: false, atom.H3: false, atom.H4: false, atom.H5: false, atom.H6: false,
-	atom.Ul: false, atom.Ol: false, atom.Li: false, atom.Dl: false, atom.Dt: false, atom.Dd: false, atom.Blockquote: false, atom.Pre: false,
-	atom.Code: false, atom.Kbd: false, atom.Samp: false, atom.Var: false, atom.Em: false, atom.Strong: false, atom.B: false, atom.I: false,
-	atom.U: false, atom.S: false, atom.Del: false, atom.Ins: false, atom.Sub: false, atom.Sup: false, atom.Small: false, atom.Mark: false,
+	atom.P: false, atom.Br: true, atom.Hr: true, atom.H1: false, atom.H2: false, atom.H3: false, atom.H4: false,
+	atom.H5: false, atom.H6: false,
+	atom.Ul: false, atom.Ol: false, atom.Li: false, atom.Dl: false, atom.Dt: false, atom.Dd: false,
+	atom.Blockquote: false, atom.Pre: false,
+	atom.Code: false, atom.Kbd: false, atom.Samp: false, atom.Var: false, atom.Em: false, atom.Strong: false,
+	atom.B: false, atom.I: false,
+	atom.U: false, atom.S: false, atom.Del: false, atom.Ins: false, atom.Sub: false, atom.Sup: false, atom.Small: false,
+	atom.Mark: false,
 	atom.Abbr: false, atom.Cite: false, atom.Q: false, atom.Span: false, atom.Div: false, atom.A: false, atom.Img: true,
-	atom.Table: false, atom.Thead: false, atom.Tbody: false, atom.Tfoot: false, atom.Tr: false, atom.Th: false, atom.Td: false, atom.Caption: false,
+	atom.Table: false, atom.Thead: false, atom.Tbody: false, atom.Tfoot: false, atom.Tr: false, atom.Th: false,
+	atom.Td: false, atom.Caption: false,
 	atom.Details: false, atom.Summary: false, atom.Figure: false, atom.Figcaption: false, atom.Wbr: true, atom.Input: true,
 }
 
 // dropped are the elements that go with all that is in them. Of any other that is not allowed, the content stays.
 var dropped = map[atom.Atom]bool{
-	atom.Script: true, atom.Style: true, atom.Template: true, atom.Noscript: true, atom.Iframe: true, atom.Object: true, atom.Embed: true,
-	atom.Svg: true, atom.Math: true, atom.Title: true, atom.Textarea: true, atom.Select: true, atom.Head: true, atom.Link: true, atom.Meta: true,
-	atom.Base: true, atom.Xmp: true, atom.Plaintext: true, atom.Noembed: true, atom.Noframes: true, atom.Frameset: true, atom.Frame: true,
+	atom.Script: true, atom.Style: true, atom.Template: true, atom.Noscript: true, atom.Iframe: true, atom.Object: true,
+	atom.Embed: true,
+	atom.Svg:   true, atom.Math: true, atom.Title: true, atom.Textarea: true, atom.Select: true, atom.Head: true,
+	atom.Link: true, atom.Meta: true,
+	atom.Base: true, atom.Xmp: true, atom.Plaintext: true, atom.Noembed: true, atom.Noframes: true, atom.Frameset: true,
+	atom.Frame:  true,
 	atom.Applet: true, atom.Audio: true, atom.Video: true, atom.Canvas: true, atom.Dialog: true, atom.Datalist: true,
 }
 
@@ -215,6 +223,9 @@ func attribute(n *html.Node, key string) string {
 
 // cleanLine is text on one line with every hidden character visible.
 func cleanLine(s string) string { return plain.Escape(strings.Join(strings.Fields(s), " ")) }
+
+// short is a line of a bounded length.
+func short(s string) string { return cleanLine(plain.Cut(s, 200)) }
 
 // cleanLines is text with every hidden character visible, but line ends.
 func cleanLines(s string) string {

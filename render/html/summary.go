@@ -1,12 +1,12 @@
 package html
 
 import (
-	"slices"
 	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
-	"markmill/render"
+	"markmill/render/plain"
+	"markmill/render/result"
 )
 
 // verdict is a status in words and the state whose colours it has.
@@ -43,7 +43,8 @@ func statusWords(s string) (state, string) {
 // bar is the line that stays at the top.
 func (p *notebookPage) bar() markup {
 	s, words := p.verdict()
-	return sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(s), verdictSign(s, words), words, cleanLine(p.title))
+	return sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(s),
+		verdictSign(s, words), words, cleanLine(p.title))
 }
 
 func verdictSign(s state, words string) markup {
@@ -65,11 +66,11 @@ func (p *page) reasons(m *notebooks.Manifest) markup {
 	w.put(`<ul class="reasons">`)
 	for i := range m.Blockers {
 		if i == maxListed {
-			w.put(`<li class="dim">… and %s</li>`, counted(len(m.Blockers)-i, "more"))
+			w.put(`<li class="dim">… and %s</li>`, plain.Counted(len(m.Blockers)-i, "more"))
 			break
 		}
 		b := &m.Blockers[i]
-		w.put(`<li>%s`, p.sentence(render.ReasonMarkdown(b)))
+		w.put(`<li>%s`, p.sentence(result.ReasonMarkdown(b)))
 		if b.Fix != "" {
 			w.put(`<p class="dim">To mend it: %s.</p>`, cleanLine(b.Fix))
 		}
@@ -104,7 +105,8 @@ func outlineOf(list []outlined, words string) markup {
 			w.put(`<li class="h"><a href="#%s">%s</a></li>`, o.href, cleanLine(o.words))
 			continue
 		}
-		w.put(`<li class="%s"><a href="#%s"><span class="sign">%s</span>%s</a></li>`, markup(o.state), o.href, o.sign, cleanLine(o.words))
+		w.put(`<li class="%s"><a href="#%s"><span class="sign">%s</span>%s</a></li>`, markup(o.state), o.href, o.sign,
+			cleanLine(o.words))
 	}
 	w.put("</ol></details></nav>\n")
 	return w.markup()
@@ -114,7 +116,8 @@ func outlineOf(list []outlined, words string) markup {
 func (p *notebookPage) top() markup {
 	s, words := p.verdict()
 	var w writer
-	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1>`, markup(s), verdictSign(s, words), words, cleanLine(p.title))
+	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1>`, markup(s),
+		verdictSign(s, words), words, cleanLine(p.title))
 	if d := p.nb.Front.Description; d != "" {
 		w.put(`<p class="lead">%s</p>`, cleanLine(d))
 	}
@@ -138,7 +141,8 @@ func (p *notebookPage) top() markup {
 	w.put("</table>")
 	if f := p.nb.Front.Span; f.End > f.Start {
 		p.line = 1
-		w.put(`<details class="more front"><summary>front matter</summary>%s</details>`, p.code("yaml", string(p.nb.Source[f.Start:f.End])))
+		w.put(`<details class="more front"><summary>front matter</summary>%s</details>`,
+			p.code("yaml", string(p.nb.Source[f.Start:f.End])))
 	}
 	w.put("</section>\n")
 	return w.markup()
@@ -156,7 +160,7 @@ func (p *notebookPage) stepRow(w *writer) {
 	}
 	w.put(`<tr><th>Steps</th><td>`)
 	if p.manifest == nil && len(p.results) == 0 {
-		w.put("%s</td></tr>", counted(len(p.nb.Steps), "step"))
+		w.put("%s</td></tr>", plain.Counted(len(p.nb.Steps), "step"))
 		return
 	}
 	for _, st := range []struct {
@@ -178,31 +182,34 @@ func (p *notebookPage) stepRow(w *writer) {
 }
 
 func (p *notebookPage) testRow(w *writer) {
-	var sum tests
+	var sum notebooks.ManifestTests
 	any := false
 	var refs writer
 	for _, s := range p.nb.Steps {
 		r := p.results[s.ID]
-		if r == nil || !s.Has(notebooks.TagTest) && !r.tested {
+		if r == nil || !s.Has(notebooks.TagTest) && r.tests == nil {
 			continue
 		}
 		any = true
-		sum.passed, sum.failed, sum.skipped = sum.passed+r.tests.passed, sum.failed+r.tests.failed, sum.skipped+r.tests.skipped
-		refs.put(`<a class="ref %s" href="#%s">%s %s</a> `, markup(r.state), stepPrefix+string(s.ID), signs[r.state], cleanLine(string(s.ID)))
+		if t := r.tests; t != nil {
+			sum.Passed, sum.Failed, sum.Skipped = sum.Passed+t.Passed, sum.Failed+t.Failed, sum.Skipped+t.Skipped
+		}
+		refs.put(`<a class="ref %s" href="#%s">%s %s</a> `, markup(r.state), stepPrefix+string(s.ID), signs[r.state],
+			cleanLine(string(s.ID)))
 	}
 	w.put(`<tr><th>Tests</th><td>`)
 	switch {
 	case !any:
 		w.put(`<span class="dim">none ran</span>`)
-	case sum == tests{}:
+	case sum == notebooks.ManifestTests{}:
 		w.put("%s", refs.markup())
 	default:
-		if sum.failed > 0 {
-			w.put(`<span class="count fail">✗ %d failed</span> `, sum.failed)
+		if sum.Failed > 0 {
+			w.put(`<span class="count fail">✗ %d failed</span> `, sum.Failed)
 		}
-		w.put(`<span class="count pass">✓ %d passed</span> `, sum.passed)
-		if sum.skipped > 0 {
-			w.put(`<span class="count skip">○ %d skipped</span> `, sum.skipped)
+		w.put(`<span class="count pass">✓ %d passed</span> `, sum.Passed)
+		if sum.Skipped > 0 {
+			w.put(`<span class="count skip">○ %d skipped</span> `, sum.Skipped)
 		}
 		w.put("%s", refs.markup())
 	}
@@ -244,17 +251,18 @@ func (p *notebookPage) changeRow(w *writer) {
 	list.put(`<table class="list">`)
 	for i, c := range files {
 		if i == maxListed {
-			list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, counted(len(files)-i, "file"))
+			list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, plain.Counted(len(files)-i, "file"))
 			break
 		}
-		list.put(`<tr><td><code>%s</code>%s</td><td>%s</td><td>`, cleanLine(c.path), note(c.note), plusMinus(c.added, c.deleted))
+		list.put(`<tr><td><code>%s</code>%s</td><td>%s</td><td>`, cleanLine(c.path), note(c.note),
+			plusMinus(c.added, c.deleted))
 		for _, id := range c.steps {
 			list.put(`<a class="ref" href="#%s">%s</a> `, stepPrefix+id, cleanLine(id))
 		}
 		list.put("</td></tr>")
 	}
 	list.put("</table>")
-	w.put(`%s%s%s</td></tr>`, counted(len(files), "file"), plusMinus(added, deleted), list.markup())
+	w.put(`%s%s%s</td></tr>`, plain.Counted(len(files), "file"), plusMinus(added, deleted), list.markup())
 }
 
 // maxListed bounds the rows of a list at the top.
@@ -263,17 +271,14 @@ const maxListed = 100
 // paramRows shows every parameter with the value that the run had, else its default.
 func (p *notebookPage) paramRows(w *writer) {
 	used, given := map[string]codec.Raw{}, map[string]bool{}
-	told := p.manifest != nil && p.manifest.Format >= 2
-	if p.manifest != nil {
-		for _, m := range p.manifest.Parameters {
-			used[m.Name], given[m.Name] = m.Value, m.Given
-		}
+	for _, m := range p.used {
+		used[m.Name], given[m.Name] = m.Value, m.Given
 	}
-	var list writer
-	n := 0
+	list := listed{heading: "Parameters", noun: "parameter", columns: 3}
 	row := func(name string, value markup, help string) {
-		if n++; n <= maxListed {
-			list.put(`<tr><td><code>%s</code></td><td>%s</td><td class="dim">%s</td></tr>`, cleanLine(name), value, cleanLine(help))
+		if list.more() {
+			list.put(`<tr><td><code>%s</code></td><td>%s</td><td class="dim">%s</td></tr>`, cleanLine(name), value,
+				cleanLine(help))
 		}
 	}
 	for _, param := range p.nb.Params {
@@ -282,7 +287,7 @@ func (p *notebookPage) paramRows(w *writer) {
 		switch {
 		case ok:
 			value = p.value(v)
-			if given[param.Name] || !told && slices.Contains(p.given, param.Name) {
+			if given[param.Name] {
 				value += ` <span class="tag">given</span>`
 			}
 		case param.HasDefault:
@@ -298,37 +303,47 @@ func (p *notebookPage) paramRows(w *writer) {
 	for _, name := range sortedNames(used) {
 		row(name, p.value(used[name])+` <span class="tag">given</span>`, "")
 	}
-	if n == 0 {
-		return
-	}
-	if n > maxListed {
-		list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, counted(n-maxListed, "parameter"))
-	}
-	w.put(`<tr><th>Parameters</th><td><table class="list">%s</table></td></tr>`, list.markup())
+	list.end(w)
 }
 
 func (p *notebookPage) scrapRows(w *writer) {
-	var list writer
-	n := 0
+	list := listed{heading: "Scraps", noun: "scrap", columns: 3}
 	for _, s := range p.nb.Steps {
 		r := p.results[s.ID]
 		if r == nil {
 			continue
 		}
 		for _, c := range r.scraps {
-			if n++; n <= maxListed {
+			if list.more() {
 				list.put(`<tr><td><code>%s</code></td><td>%s</td><td><a class="ref" href="#%s">%s</a></td></tr>`,
 					cleanLine(c.name), p.value(c.value), stepPrefix+string(s.ID), cleanLine(string(s.ID)))
 			}
 		}
 	}
-	if n == 0 {
-		return
+	list.end(w)
+}
+
+// listed is a list at the top of a page, of at most maxListed rows.
+type listed struct {
+	writer
+	heading, noun string
+	columns, rows int
+}
+
+// more counts a row, and says whether there is room for it.
+func (l *listed) more() bool {
+	l.rows++
+	return l.rows <= maxListed
+}
+
+// end writes the list, unless it is empty.
+func (l *listed) end(w *writer) {
+	if l.rows > maxListed {
+		l.put(`<tr><td colspan="%d" class="dim">… and %s</td></tr>`, l.columns, plain.Counted(l.rows-maxListed, l.noun))
 	}
-	if n > maxListed {
-		list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, counted(n-maxListed, "scrap"))
+	if l.rows > 0 {
+		w.put(`<tr><th>%s</th><td><table class="list">%s</table></td></tr>`, l.heading, l.markup())
 	}
-	w.put(`<tr><th>Scraps</th><td><table class="list">%s</table></td></tr>`, list.markup())
 }
 
 // foot says what the page was made of.

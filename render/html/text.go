@@ -1,6 +1,7 @@
 package html
 
 import (
+	"markmill/render/plain"
 	"strings"
 	"unicode/utf8"
 )
@@ -43,7 +44,7 @@ func (b *budget) cut(text string) (head, tail, gone string) {
 	missing := text[from:to]
 	gone = size(len(missing))
 	if n := strings.Count(missing, "\n"); n > 0 {
-		gone = counted(n, "line") + " (" + gone + ")"
+		gone = plain.Counted(n, "line") + " (" + gone + ")"
 	}
 	return text[:from], text[to:], gone
 }
@@ -101,10 +102,11 @@ func folded(text string, showTail bool, paint func(string) markup) markup {
 	if showTail {
 		at := n - foldFrom/2
 		return sprintf(`<details class="more"><summary>%s before</summary>%s</details>%s`,
-			counted(at, "line"), pre(paint(strings.Join(lines[:at], ""))), pre(paint(strings.Join(lines[at:], ""))))
+			plain.Counted(at, "line"), pre(paint(strings.Join(lines[:at], ""))), pre(paint(strings.Join(lines[at:], ""))))
 	}
 	return sprintf(`%s<details class="more"><summary>%s</summary>%s</details>`,
-		pre(paint(strings.TrimSuffix(strings.Join(lines[:foldHead], ""), "\n"))), counted(n-foldHead, "more line"), pre(paint(strings.Join(lines[foldHead:], ""))))
+		pre(paint(strings.TrimSuffix(strings.Join(lines[:foldHead], ""), "\n"))), plain.Counted(n-foldHead,
+			"more line"), pre(paint(strings.Join(lines[foldHead:], ""))))
 }
 
 // pre is text that keeps its lines. A parser of HTML drops the first line end in a <pre>.

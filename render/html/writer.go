@@ -3,7 +3,7 @@ package html
 import (
 	"fmt"
 	"html"
-	"strconv"
+	"markmill/render/plain"
 	"strings"
 )
 
@@ -46,29 +46,13 @@ func sprintf(format markup, args ...any) markup {
 	return w.markup()
 }
 
-// counted says "1 line", "12,345 lines".
-func counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return grouped(n) + " " + thing
-}
-
-func grouped(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
 // size says a number of bytes as people do.
 func size(n int) string {
 	switch {
 	case n < 10_000:
-		return counted(n, "byte")
+		return plain.Counted(n, "byte")
 	case n < 10_000_000:
-		return grouped((n+500)/1000) + " kB"
+		return plain.Grouped((n+500)/1000) + " kB"
 	}
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }

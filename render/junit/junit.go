@@ -89,10 +89,12 @@ func Report(name string, suites []Suite) ([]byte, error) {
 	all := xmlSuites{Name: line(name)}
 	var total time.Duration
 	for i, s := range suites {
-		x := xmlSuite{Name: line(s.Name), Package: line(s.Name), ID: i, Host: line(s.Host), Tests: len(s.Cases), Time: seconds(s.Time),
+		x := xmlSuite{Name: line(s.Name), Package: line(s.Name), ID: i, Host: line(s.Host), Tests: len(s.Cases),
+			Time:      seconds(s.Time),
 			Timestamp: s.Start.UTC().Format("2006-01-02T15:04:05"), Out: text(s.Out, maxOut)}
 		for _, c := range s.Cases {
-			one := xmlCase{Name: line(c.Name), Class: line(c.Class), Time: seconds(c.Time), Failure: c.Failure.xml(), Error: c.Error.xml()}
+			one := xmlCase{Name: line(c.Name), Class: line(c.Class), Time: seconds(c.Time), Failure: c.Failure.xml(),
+				Error: c.Error.xml()}
 			switch {
 			case c.Failure != nil:
 				x.Failures++

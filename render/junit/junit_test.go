@@ -14,13 +14,16 @@ import (
 // TestReportIsWellFormed: whatever the texts are, the file is XML, has every case, and what an XML reader gets is text
 // without control characters.
 func TestReportIsWellFormed(t *testing.T) {
-	hostile := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"]]>", "<!--", "&amp;#xA;", "\x00\x01\x1b[31m", "\xff\xfe", "\uFFFE\uFFFF", "a\r\nb\tc", "</failure>", strings.Repeat("é", maxText)}))
+	hostile := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"]]>", "<!--", "&amp;#xA;", "\x00\x01\x1b[31m",
+		"\xff\xfe", "\uFFFE\uFFFF", "a\r\nb\tc", "</failure>", strings.Repeat("é", maxText)}))
 	rapid.Check(t, func(t *rapid.T) {
 		words := func(label string) *Words {
 			return &Words{hostile.Draw(t, label), hostile.Draw(t, label), hostile.Draw(t, label)}
 		}
-		s := Suite{Name: hostile.Draw(t, "name"), Host: hostile.Draw(t, "host"), Start: time.Unix(0, 0), Out: hostile.Draw(t, "out"),
-			Cases: []Case{{Name: hostile.Draw(t, "case"), Class: "c", Failure: words("failure")}, {Error: words("error")}, {Skipped: true}, {}}}
+		s := Suite{Name: hostile.Draw(t, "name"), Host: hostile.Draw(t, "host"), Start: time.Unix(0, 0),
+			Out: hostile.Draw(t, "out"),
+			Cases: []Case{{Name: hostile.Draw(t, "case"), Class: "c", Failure: words("failure")}, {Error: words("error")},
+				{Skipped: true}, {}}}
 		b, err := Report("r", []Suite{s})
 		if err != nil {
 			t.Fatal(err)

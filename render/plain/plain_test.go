@@ -24,7 +24,8 @@ func TestLine(t *testing.T) {
 		{"column", "abcdef\x1b[3GX", "abXdef"},
 		{"forward", "a\x1b[3Cb", "a   b"},
 		{"forward without end", "a\x1b[999999999999C", "a"},
-		{"forward again and again", strings.Repeat("\x1b[900Ca", 9), strings.Repeat(" ", 900) + "a" + strings.Repeat(" ", 99) + strings.Repeat("a", 8)},
+		{"forward again and again", strings.Repeat("\x1b[900Ca", 9), strings.Repeat(" ", 900) + "a" +
+			strings.Repeat(" ", 99) + strings.Repeat("a", 8)},
 		{"title", "\x1b]0;a title\x07text", "text"},
 		{"link", "\x1b]8;;http://x\x1b\\text\x1b]8;;\x1b\\", "text"},
 		{"charset", "\x1b(Btext", "text"},
@@ -51,7 +52,8 @@ func TestLine(t *testing.T) {
 // rawLine draws lines that are thick with what Resolve has to understand.
 func rawLine(t *rapid.T) []byte {
 	parts := rapid.SliceOf(rapid.OneOf(
-		rapid.SampledFrom([]string{"\x1b[", "\x1b]", "\x1b", "\r", "\b", "K", "2K", "1;31m", "12C", "\x07", "\x1b\\", "abc", "\u202e", "é", "\x00"}),
+		rapid.SampledFrom([]string{"\x1b[", "\x1b]", "\x1b", "\r", "\b", "K", "2K", "1;31m", "12C", "\x07", "\x1b\\", "abc",
+			"\u202e", "é", "\x00"}),
 		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 3), func(b []byte) string { return string(b) }),
 	)).Draw(t, "parts")
 	return []byte(strings.Join(parts, ""))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/render/plain"
 )
 
 // Applied is how the branch stands to the change that a run made.
@@ -149,7 +150,8 @@ func (r *reviewer) learn() {
 func (r *reviewer) others() []string {
 	var out []string
 	for _, p := range r.in.Changed {
-		if _, known := r.changes[p]; !known && (!IsNotebookName(p) || isScript(p)) && !strings.Contains(p, "_files/") && !isRule(r.in.Rules, p) {
+		if _, known := r.changes[p]; !known && (!IsNotebookName(p) || isScript(p)) && !strings.Contains(p, "_files/") &&
+			!isRule(r.in.Rules, p) {
 			out = append(out, p)
 		}
 	}
@@ -177,7 +179,7 @@ func (a *Applied) words() string {
 		}
 	}
 	if a.Unseen > 0 {
-		words += fmt.Sprintf(" (%s more are not listed, and not compared)", counted(a.Unseen, "file"))
+		words += fmt.Sprintf(" (%s more are not listed, and not compared)", plain.Counted(a.Unseen, "file"))
 	}
 	return words
 }

@@ -35,13 +35,15 @@ func changed(title string, changes ...notebooks.ManifestChange) string {
 	if err != nil {
 		panic(err)
 	}
-	return string(notebooks.Splice(nb.Source, []notebooks.Region{{ID: "one", At: nb.Steps[0].Fence.End, Body: []byte("ran\n")}},
+	return string(notebooks.Splice(nb.Source, []notebooks.Region{{ID: "one", At: nb.Steps[0].Fence.End,
+		Body: []byte("ran\n")}},
 		notebooks.Manifest{Format: 2, Status: "pass", Changes: changes}))
 }
 
 func TestTheBranchIsHeldAgainstWhatTheRunLeft(t *testing.T) {
 	sha256 := strings.Repeat("ab", 32)
-	edit := notebooks.ManifestChange{Path: "x.py", Status: "modified", OldBlob: "a1", NewBlob: "a2", OldMode: "100644", NewMode: "100644"}
+	edit := notebooks.ManifestChange{Path: "x.py", Status: "modified", OldBlob: "a1", NewBlob: "a2", OldMode: "100644",
+		NewMode: "100644"}
 	for _, c := range []struct {
 		name    string
 		changes []notebooks.ManifestChange
@@ -52,20 +54,32 @@ func TestTheBranchIsHeldAgainstWhatTheRunLeft(t *testing.T) {
 		{"nothing changed", nil, blobs{}, nil, ""},
 		{"applied", []notebooks.ManifestChange{edit}, blobs{"x.py": "a2"}, []string{"x.py"}, "its change is applied exactly"},
 		{"not applied", []notebooks.ManifestChange{edit}, blobs{"x.py": "a1"}, nil, "its change is not applied"},
-		{"other code instead", []notebooks.ManifestChange{edit}, blobs{"x.py": "a1", "y.py": "b1"}, []string{"y.py"}, "its change is not applied, and the branch changes y.py instead"},
-		{"another content", []notebooks.ManifestChange{edit}, blobs{"x.py": "a3"}, nil, "the branch differs from what the run left: x.py"},
-		{"another mode", []notebooks.ManifestChange{edit}, blobs{"x.py": "a2 100755"}, nil, "the branch differs from what the run left: x.py"},
-		{"a link", []notebooks.ManifestChange{edit}, blobs{"x.py": "a2 120000"}, nil, "the branch differs from what the run left: x.py"},
+		{"other code instead", []notebooks.ManifestChange{edit}, blobs{"x.py": "a1", "y.py": "b1"}, []string{"y.py"},
+			"its change is not applied, and the branch changes y.py instead"},
+		{"another content", []notebooks.ManifestChange{edit}, blobs{"x.py": "a3"}, nil,
+			"the branch differs from what the run left: x.py"},
+		{"another mode", []notebooks.ManifestChange{edit}, blobs{"x.py": "a2 100755"}, nil,
+			"the branch differs from what the run left: x.py"},
+		{"a link", []notebooks.ManifestChange{edit}, blobs{"x.py": "a2 120000"}, nil,
+			"the branch differs from what the run left: x.py"},
 		{"gone", []notebooks.ManifestChange{edit}, blobs{}, nil, "the branch differs from what the run left: x.py"},
-		{"in part", []notebooks.ManifestChange{edit, {Path: "z.py", Status: "added", NewBlob: "c1"}}, blobs{"x.py": "a2"}, nil, "the branch differs from what the run left: z.py"},
-		{"added", []notebooks.ManifestChange{{Path: "z.py", Status: "added", NewBlob: sha256}}, blobs{"z.py": sha256}, nil, "its change is applied exactly"},
-		{"deleted", []notebooks.ManifestChange{{Path: "z.py", Status: "deleted", OldBlob: "c1"}}, blobs{}, nil, "its change is applied exactly"},
-		{"deleted, and there", []notebooks.ManifestChange{{Path: "z.py", Status: "deleted", OldBlob: "c1"}}, blobs{"z.py": "c1"}, nil, "its change is not applied"},
-		{"deleted, and another", []notebooks.ManifestChange{{Path: "z.py", Status: "deleted", OldBlob: "c1"}}, blobs{"z.py": "c2"}, nil, "the branch differs from what the run left: z.py"},
-		{"renamed", []notebooks.ManifestChange{{Path: "n.py", OldPath: "o.py", Status: "renamed", OldBlob: "c1", NewBlob: "c1"}}, blobs{"n.py": "c1"}, nil, "its change is applied exactly"},
-		{"renamed, and both there", []notebooks.ManifestChange{{Path: "n.py", OldPath: "o.py", Status: "renamed", OldBlob: "c1", NewBlob: "c1"}}, blobs{"n.py": "c1", "o.py": "c1"}, nil,
+		{"in part", []notebooks.ManifestChange{edit, {Path: "z.py", Status: "added", NewBlob: "c1"}}, blobs{"x.py": "a2"},
+			nil, "the branch differs from what the run left: z.py"},
+		{"added", []notebooks.ManifestChange{{Path: "z.py", Status: "added", NewBlob: sha256}}, blobs{"z.py": sha256}, nil,
+			"its change is applied exactly"},
+		{"deleted", []notebooks.ManifestChange{{Path: "z.py", Status: "deleted", OldBlob: "c1"}}, blobs{}, nil,
+			"its change is applied exactly"},
+		{"deleted, and there", []notebooks.ManifestChange{{Path: "z.py", Status: "deleted", OldBlob: "c1"}},
+			blobs{"z.py": "c1"}, nil, "its change is not applied"},
+		{"deleted, and another", []notebooks.ManifestChange{{Path: "z.py", Status: "deleted", OldBlob: "c1"}},
+			blobs{"z.py": "c2"}, nil, "the branch differs from what the run left: z.py"},
+		{"renamed", []notebooks.ManifestChange{{Path: "n.py", OldPath: "o.py", Status: "renamed", OldBlob: "c1",
+			NewBlob: "c1"}}, blobs{"n.py": "c1"}, nil, "its change is applied exactly"},
+		{"renamed, and both there", []notebooks.ManifestChange{{Path: "n.py", OldPath: "o.py", Status: "renamed",
+			OldBlob: "c1", NewBlob: "c1"}}, blobs{"n.py": "c1", "o.py": "c1"}, nil,
 			"the branch differs from what the run left: n.py"},
-		{"renamed, and not applied", []notebooks.ManifestChange{{Path: "n.py", OldPath: "o.py", Status: "renamed", OldBlob: "c1", NewBlob: "c1"}}, blobs{"o.py": "c1"}, nil, "its change is not applied"},
+		{"renamed, and not applied", []notebooks.ManifestChange{{Path: "n.py", OldPath: "o.py", Status: "renamed",
+			OldBlob: "c1", NewBlob: "c1"}}, blobs{"o.py": "c1"}, nil, "its change is not applied"},
 	} {
 		head := withBlobs{files{"a.md": changed("A", c.changes...)}, c.head}
 		r := reviewed(t, files{}, head.files, func(in *Input) {
@@ -79,7 +93,8 @@ func TestTheBranchIsHeldAgainstWhatTheRunLeft(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
-		if differs := strings.Contains(c.want, "differs") || strings.Contains(c.want, "instead"); differs != (r.Verdict == "fail") {
+		if differs := strings.Contains(c.want, "differs") ||
+			strings.Contains(c.want, "instead"); differs != (r.Verdict == "fail") {
 			t.Errorf("%s: %s", c.name, r.Verdict)
 		}
 	}
@@ -92,7 +107,8 @@ func TestRunsThatGoOnFromEachOther(t *testing.T) {
 		return notebooks.ManifestChange{Path: "x.py", OldBlob: old, NewBlob: now}
 	}
 	for blob, want := range map[string]string{"a4": "pass", "a2": "fail", "a9": "fail"} {
-		head := withBlobs{files{"b.md": changed("First", step("a1", "a2")), "a.md": changed("Second", step("a2", "a3")), "c.md": changed("Third", step("a3", "a4"))}, blobs{"x.py": blob}}
+		head := withBlobs{files{"b.md": changed("First", step("a1", "a2")), "a.md": changed("Second", step("a2", "a3")),
+			"c.md": changed("Third", step("a3", "a4"))}, blobs{"x.py": blob}}
 		r := reviewed(t, files{}, head.files, func(in *Input) { in.Head = head })
 		if r.Verdict != want {
 			t.Errorf("%s: %s, want %s: %+v", blob, r.Verdict, want, r.Findings)
@@ -136,19 +152,22 @@ func TestFindingsAreNeverCut(t *testing.T) {
 }
 
 func TestRulesAreKnown(t *testing.T) {
-	for name, want := range map[string]bool{".github/workflows/ci.yml": true, ".gitea/workflows/x.yaml": true, ".forgejo/workflows/x.yml": true, ".gitlab-ci.yml": true, "sub/.pre-commit-config.yaml": true,
+	for name, want := range map[string]bool{".github/workflows/ci.yml": true, ".gitea/workflows/x.yaml": true,
+		".forgejo/workflows/x.yml": true, ".gitlab-ci.yml": true, "sub/.pre-commit-config.yaml": true,
 		"Jenkinsfile": true, "src/Jenkinsfile.go": false, "docs/github/workflows/ci.yml": false, "markmill.yml": false} {
 		if got := IsWorkflow(name); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	base, head := files{"a.md": sourceText("A", "echo"), "t/test_x.py": "1"}, files{"a.md": sourceText("A", "echo 2"), "t/test_x.py": "2"}
+	base, head := files{"a.md": sourceText("A", "echo"), "t/test_x.py": "1"},
+		files{"a.md": sourceText("A", "echo 2"), "t/test_x.py": "2"}
 	r := reviewed(t, base, head, func(in *Input) {
 		in.Protect, in.Matches = []string{"t/**"}, func(patterns []string, p string) bool {
 			return slices.Contains(patterns, "t/**") && strings.HasPrefix(p, "t/")
 		}
 	})
-	if len(r.Findings) != 1 || r.Findings[0].Condition != OnRules || r.Findings[0].Words != "protected file edited" || r.Verdict != "pass" {
+	if len(r.Findings) != 1 || r.Findings[0].Condition != OnRules || r.Findings[0].Words != "protected file edited" ||
+		r.Verdict != "pass" {
 		t.Errorf("%+v", r.Findings)
 	}
 }

@@ -54,8 +54,10 @@ type reviewer struct {
 
 // Make reviews. The error is of the trees; a notebook that cannot be read is told.
 func Make(in Input) (*Review, error) {
-	r := &reviewer{in: in, base: newSide(in.Base, in.BaseName), head: newSide(in.Head, in.HeadName), from: map[string]string{}, to: map[string]string{},
-		judged: map[string]Output{}, told: map[string]*Notebook{}, pairs: map[*Notebook][2]*book{}, brought: map[string]bool{}}
+	r := &reviewer{in: in, base: newSide(in.Base, in.BaseName), head: newSide(in.Head, in.HeadName),
+		from: map[string]string{}, to: map[string]string{},
+		judged: map[string]Output{}, told: map[string]*Notebook{}, pairs: map[*Notebook][2]*book{},
+		brought: map[string]bool{}}
 	files := r.renames(in.Files)
 	for _, f := range files {
 		if f.From != "" {
@@ -75,7 +77,8 @@ func Make(in Input) (*Review, error) {
 	}
 	r.group()
 	rules := r.protected(slices.Clone(in.Rules))
-	out := &Review{Version: Version, Base: in.BaseName, Head: in.HeadName, Verdict: "pass", FailOn: in.FailOn, Require: in.Require, Rules: rules, Notebooks: r.notebooks,
+	out := &Review{Version: Version, Base: in.BaseName, Head: in.HeadName, Verdict: "pass", FailOn: in.FailOn,
+		Require: in.Require, Rules: rules, Notebooks: r.notebooks,
 		Findings: r.findRules(rules)}
 	for _, outputs := range []bool{false, true} { // an output does not say again what its source said
 		for _, n := range out.Notebooks {
@@ -215,9 +218,7 @@ func (r *reviewer) file(f File) error {
 		return r.removed(n, old)
 	case n.Error != "":
 	case now.kind == KindOutput:
-		o, err := r.output(n.Path)
-		n.Outputs = append(n.Outputs, o)
-		return err
+		return r.addOutputs(n, n.Path)
 	case now.kind == KindSource:
 		return r.source(n)
 	case now.kind == KindJupyter:
@@ -231,17 +232,20 @@ func (r *reviewer) jupyter(n *Notebook, now *book) error {
 	if now.manifest() == nil {
 		r.jupyterOutput(n, hasOutputs(n.Diff.Old), hasOutputs(n.Diff.New), n.Diff.New.Status)
 	} else {
-		o, err := r.output(n.Path)
-		if err != nil {
+		if err := r.addOutputs(n, n.Path); err != nil {
 			return err
 		}
-		n.Outputs = append(n.Outputs, o)
 	}
 	others, _, err := r.outputs(n.Path)
 	if err != nil {
 		return err
 	}
-	for _, p := range others {
+	return r.addOutputs(n, others...)
+}
+
+// addOutputs tells how the outputs at some paths stand, together with a notebook.
+func (r *reviewer) addOutputs(n *Notebook, paths ...string) error {
+	for _, p := range paths {
 		o, err := r.output(p)
 		if err != nil {
 			return err
@@ -286,25 +290,21 @@ func (r *reviewer) source(n *Notebook) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range now {
-		o, err := r.output(p)
-		if err != nil {
-			return err
-		}
-		n.Outputs = append(n.Outputs, o)
-	}
 	if len(now) > 0 {
-		return nil
+		return r.addOutputs(n, now...)
 	}
 	if n.Diff.Old.Status != "" { // it was its own output
-		n.Outputs = append(n.Outputs, Output{Path: n.Path, States: []State{Missing}, Source: n.Path, Problems: []string{"it held the outputs of a run, and holds none"}})
+		n.Outputs = append(n.Outputs, Output{Path: n.Path, States: []State{Missing}, Source: n.Path,
+			Problems: []string{"it held the outputs of a run, and holds none"}})
 		return nil
 	}
 	switch wanted := r.configured(n.Path); {
 	case len(before) > 0:
-		n.Outputs = append(n.Outputs, Output{Path: before[0], States: []State{Missing}, Source: n.Path, Problems: []string{"it was there, and is not"}})
+		n.Outputs = append(n.Outputs, Output{Path: before[0], States: []State{Missing}, Source: n.Path,
+			Problems: []string{"it was there, and is not"}})
 	case wanted != "" && !r.head.there(wanted):
-		n.Outputs = append(n.Outputs, Output{Path: wanted, States: []State{Missing}, Source: n.Path, Problems: []string{"markmill.yaml wants it there"}})
+		n.Outputs = append(n.Outputs, Output{Path: wanted, States: []State{Missing}, Source: n.Path,
+			Problems: []string{"markmill.yaml wants it there"}})
 	}
 	return nil
 }
@@ -324,7 +324,8 @@ func (r *reviewer) removed(n *Notebook, old *book) error {
 	if now, _, err := r.outputs(owner); err != nil || len(now) > 0 {
 		return err
 	}
-	n.Outputs = append(n.Outputs, Output{Path: n.Path, States: []State{Missing}, Source: owner, Problems: []string{"it was there, and is not"}})
+	n.Outputs = append(n.Outputs, Output{Path: n.Path, States: []State{Missing}, Source: owner,
+		Problems: []string{"it was there, and is not"}})
 	return nil
 }
 
@@ -365,7 +366,8 @@ func (n *Notebook) settle() {
 		have[c] = true
 	}
 	for i := range n.Outputs {
-		for state, c := range map[State]Condition{Failed: OnFailed, Partial: OnPartial, Altered: OnEdited, Damaged: OnDamaged, Stale: OnStale, Missing: OnMissing} {
+		for state, c := range map[State]Condition{Failed: OnFailed, Partial: OnPartial, Altered: OnEdited,
+			Damaged: OnDamaged, Stale: OnStale, Missing: OnMissing} {
 			have[c] = have[c] || n.Outputs[i].Has(state)
 		}
 	}
@@ -396,7 +398,8 @@ func (r *Review) rank(n *Notebook) int {
 }
 
 func (r *Review) count() {
-	c := Counts{Notebooks: len(r.Notebooks), Objections: r.Objections(), Changes: map[Change]int{}, Conditions: map[Condition]int{}, Outputs: map[State]int{}, Proof: map[Level]int{}}
+	c := Counts{Notebooks: len(r.Notebooks), Objections: r.Objections(), Changes: map[Change]int{},
+		Conditions: map[Condition]int{}, Outputs: map[State]int{}, Proof: map[Level]int{}}
 	seen := map[string]bool{}
 	for _, n := range r.Notebooks {
 		c.Changes[n.Change]++

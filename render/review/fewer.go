@@ -6,6 +6,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/diff"
+	"markmill/render/plain"
 )
 
 // tally counts tests of one side of a comparison.
@@ -33,9 +34,9 @@ func (r *reviewer) fewer(n *Notebook, say func(step, words string)) {
 	old, now := tallyOf(n.Diff.Old), tallyOf(n.Diff.New)
 	if n.Change == Removed {
 		if n.Kind != KindOutput && old.steps > 0 {
-			words := "removed, and with it " + counted(old.steps, "test step")
+			words := "removed, and with it " + plain.Counted(old.steps, "test step")
 			if old.ran > 0 {
-				words += fmt.Sprintf(" (%s)", counted(old.ran, "test"))
+				words += fmt.Sprintf(" (%s)", plain.Counted(old.ran, "test"))
 			}
 			say("", words)
 		}
@@ -55,7 +56,7 @@ func (r *reviewer) fewer(n *Notebook, say func(step, words string)) {
 		say("", fmt.Sprintf("%d tests ran before, %d now", old.ran, now.ran))
 	}
 	if now.skipped > old.skipped {
-		words := counted(now.skipped, "test") + " skipped"
+		words := plain.Counted(now.skipped, "test") + " skipped"
 		if n.Diff.Old.Status != "" {
 			words += fmt.Sprintf(", %d before", old.skipped)
 		}

@@ -63,8 +63,10 @@ func (r *reviewer) find(n *Notebook) {
 			}
 		}
 		for i := range n.Diff.Cells {
-			if ch := &n.Diff.Cells[i]; ch.New != nil && judges(ch.New) && expected(ch.New) && (ch.Old == nil || !expected(ch.Old)) && !slices.Contains(n.Red, ch.Label()) {
-				say(OnWeakened, n.Path, ch.Label(), "the test failed, as it is expected to ("+ch.New.Words+"): it counts as expected to fail, and not as passed")
+			if ch := &n.Diff.Cells[i]; ch.New != nil && judges(ch.New) && expected(ch.New) &&
+				(ch.Old == nil || !expected(ch.Old)) && !slices.Contains(n.Red, ch.Label()) {
+				say(OnWeakened, n.Path, ch.Label(),
+					"the test failed, as it is expected to ("+ch.New.Words+"): it counts as expected to fail, and not as passed")
 			}
 		}
 	}

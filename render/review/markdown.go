@@ -79,13 +79,7 @@ func (r *Review) findings(c *render.Comment) {
 		for _, f := range r.Findings[i:] {
 			left[f.Condition]++
 		}
-		var parts []string
-		for _, on := range Conditions {
-			if left[on] > 0 {
-				parts = append(parts, fmt.Sprintf("%d %s", left[on], on))
-			}
-		}
-		c.Put("- " + r.Findings[i].Sign() + " " + fmt.Sprintf("%d more: %s\n", len(lines)-i, strings.Join(parts, ", ")))
+		c.Put("- " + r.Findings[i].Sign() + " " + fmt.Sprintf("%d more: %s\n", len(lines)-i, countWords(left, Conditions)))
 		break
 	}
 	c.Put("\n")
@@ -185,7 +179,8 @@ func (n *Notebook) Sections() []diffview.Section {
 
 // textWords say where the text of a notebook is compared, where that is not here.
 func (n *Notebook) textWords() (words, at string) {
-	if n.TextAt == "" || n.Diff == nil || n.Diff.Counts == (diff.Counts{Same: n.Diff.Counts.Same}) && n.Diff.Prose == (diff.Counts{Same: n.Diff.Prose.Same}) {
+	if n.TextAt == "" || n.Diff == nil || n.Diff.Counts == (diff.Counts{Same: n.Diff.Counts.Same}) &&
+		n.Diff.Prose == (diff.Counts{Same: n.Diff.Prose.Same}) {
 		return "", ""
 	}
 	return "Its text is that of", n.TextAt

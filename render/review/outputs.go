@@ -65,7 +65,8 @@ func (r *reviewer) tell(o *Output, m *notebooks.Manifest) {
 		o.Approval = m.Contract.Approval
 	}
 	for _, b := range m.Blockers {
-		o.Blockers = append(o.Blockers, Reason{Code: b.Code, Step: string(b.Step), Rule: b.Rule, Message: b.Message, Files: b.Paths, Fix: b.Fix})
+		o.Blockers = append(o.Blockers, Reason{Code: b.Code, Step: string(b.Step), Rule: b.Rule, Message: b.Message,
+			Files: b.Paths, Fix: b.Fix})
 	}
 }
 

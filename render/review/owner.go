@@ -135,7 +135,8 @@ func (r *reviewer) owner(output string) (string, error) {
 		}
 	}
 	owner, err := r.head.ownerOf(output)
-	if err != nil || owner != "" || len(likely) == 0 || before == "" && len(likely) > 1 { // several share the path: it is of none for certain
+	// several share the path: it is of none for certain
+	if err != nil || owner != "" || len(likely) == 0 || before == "" && len(likely) > 1 {
 		return owner, err
 	}
 	return likely[0], nil

@@ -62,7 +62,8 @@ func (r *reviewer) renames(files []File) []File {
 		}
 		for went, n := range shared {
 			score := float64(n) / float64(max(len(lines), sizes[went]))
-			if score >= mostAlike && path.Ext(files[went].Path) == path.Ext(f.Path) && r.base.book(files[went].Path).kind == b.kind {
+			if score >= mostAlike && path.Ext(files[went].Path) == path.Ext(f.Path) &&
+				r.base.book(files[went].Path).kind == b.kind {
 				matches = append(matches, match{i, went, score})
 			}
 		}

@@ -80,7 +80,8 @@ const (
 )
 
 // Conditions lists them: causes before consequences, the worst first.
-var Conditions = []Condition{OnPolicy, OnRules, OnRed, OnDiffers, OnWeakened, OnFewer, OnPartial, OnFailed, OnEdited, OnDamaged, OnProof, OnStale, OnMissing,
+var Conditions = []Condition{OnPolicy, OnRules, OnRed, OnDiffers, OnWeakened, OnFewer, OnPartial, OnFailed, OnEdited,
+	OnDamaged, OnProof, OnStale, OnMissing,
 	OnUnapplied, OnChanged}
 
 // Always lists what a review objects to whatever list it is given, unless the list excludes it by name: a list of
@@ -116,7 +117,8 @@ type Output struct {
 	Partial  string   `json:"partial,omitzero"`   // why only a part ran
 	Approval string   `json:"approval,omitzero"`  // who approved the run
 	Proof    *Proof   `json:"proof,omitempty"`    // how far it can be trusted; nil of one that is missing
-	Applied  *Applied `json:"applied,omitempty"`  // how the branch stands to the change of the run; nil where there is none to compare
+	// how the branch stands to the change of the run; nil where there is none to compare
+	Applied  *Applied `json:"applied,omitempty"`
 	Blockers []Reason `json:"blockers,omitempty"` // why the run did not pass, causes before consequences
 	gone     string   // the source that it is of, where the branch removed that
 }
@@ -144,10 +146,13 @@ type Notebook struct {
 	Red        []string    `json:"red,omitempty"`        // steps that turned red, tests first
 	Outputs    []Output    `json:"outputs,omitempty"`    // of an output itself, of a source those that are of it
 	Error      string      `json:"error,omitzero"`       // why it cannot be read
-	Weak       []Weakness  `json:"weak,omitempty"`       // what lets changed and added steps pass, or hides what they print
-	Contract   []string    `json:"contract,omitempty"`   // what the contract allows that it did not before
-	Of         string      `json:"of,omitzero"`          // of an output: its source, where that changed too; the two are one objection
-	TextAt     string      `json:"text_at,omitzero"`     // the notebook at which the same text is compared; the cells stand there alone
+	// what lets changed and added steps pass, or hides what they print
+	Weak     []Weakness `json:"weak,omitempty"`
+	Contract []string   `json:"contract,omitempty"` // what the contract allows that it did not before
+	// of an output: its source, where that changed too; the two are one objection
+	Of string `json:"of,omitzero"`
+	// the notebook at which the same text is compared; the cells stand there alone
+	TextAt     string      `json:"text_at,omitzero"`
 	Comparison any         `json:"comparison,omitempty"` // the JSON of a comparison
 	Cut        bool        `json:"cut,omitzero"`         // the comparison is left out, because the review is bounded
 	Diff       *diff.Diff  `json:"-"`                    // nil where one side cannot be read

@@ -70,13 +70,16 @@ func ran(source, status, text string) string {
 	if status != "pass" {
 		mark = "✗"
 	}
-	body := "<details><summary>" + mark + " <code>one</code> · exit 0</summary>\n\n```text {.output}\n" + text + "\n```\n\n</details>\n"
-	return string(notebooks.Splice(nb.Source, []notebooks.Region{{ID: "one", At: nb.Steps[0].Fence.End, Body: []byte(body)}}, notebooks.Manifest{Status: status}))
+	body := "<details><summary>" + mark + " <code>one</code> · exit 0</summary>\n\n```text {.output}\n" + text +
+		"\n```\n\n</details>\n"
+	return string(notebooks.Splice(nb.Source, []notebooks.Region{{ID: "one", At: nb.Steps[0].Fence.End,
+		Body: []byte(body)}}, notebooks.Manifest{Status: status}))
 }
 
 // reviewed reviews two trees; files that moved unchanged are not paired.
 func reviewed(t interface{ Fatal(...any) }, base, head files, change func(*Input)) *Review {
-	in := Input{Base: base, Head: head, BaseName: Revision{"base", "b"}, HeadName: Revision{"head", "h"}, FailOn: slices.Concat(Always, DefaultFailOn)}
+	in := Input{Base: base, Head: head, BaseName: Revision{"base", "b"}, HeadName: Revision{"head", "h"},
+		FailOn: slices.Concat(Always, DefaultFailOn)}
 	all := maps.Clone(base)
 	maps.Copy(all, head)
 	for _, p := range slices.Sorted(maps.Keys(all)) {
@@ -117,28 +120,44 @@ func TestHowOutputsStand(t *testing.T) {
 		base, head files
 		want       string
 	}{
-		{"the source changed, its output did not", files{"n/a.md": a, "runs/a.md": ran(a, "pass", "1")}, files{"n/a.md": b, "runs/a.md": ran(a, "pass", "1")}, "n/a.md: edited · output stale"},
+		{"the source changed, its output did not", files{"n/a.md": a, "runs/a.md": ran(a, "pass", "1")},
+			files{"n/a.md": b, "runs/a.md": ran(a, "pass", "1")}, "n/a.md: edited · output stale"},
 		{"both changed", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{"a.md": b, "a.out.md": ran(b, "pass", "2")},
 			"a.md: edited, with a.out.md · output fresh\na.out.md: edited · output fresh"},
-		{"an output of another name, beside", files{"a.md": a, "report.md": ran(a, "pass", "1")}, files{"a.md": b, "report.md": ran(a, "pass", "1")}, "a.md: edited · output stale"},
-		{"an output of another name, run again", files{"a.md": a, "report.md": ran(a, "pass", "1")}, files{"a.md": b, "report.md": ran(b, "pass", "2")},
+		{"an output of another name, beside", files{"a.md": a, "report.md": ran(a, "pass", "1")},
+			files{"a.md": b, "report.md": ran(a, "pass", "1")}, "a.md: edited · output stale"},
+		{"an output of another name, run again", files{"a.md": a, "report.md": ran(a, "pass", "1")},
+			files{"a.md": b, "report.md": ran(b, "pass", "2")},
 			"a.md: edited, with report.md · output fresh\nreport.md: edited · output fresh"},
-		{"an output of another name, lost", files{"a.md": a, "report.md": ran(a, "pass", "1")}, files{"a.md": b}, "a.md: edited, with report.md removed · output missing\nreport.md: removed · output missing"},
-		{"both gone", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{}, "a.md: removed, with a.out.md\na.out.md: removed"},
-		{"the source moved, its output did not", files{"n/a.md": a, "runs/a.md": ran(a, "pass", "1")}, files{"n/b.md": a, "runs/a.md": ran(a, "pass", "1")},
+		{"an output of another name, lost", files{"a.md": a, "report.md": ran(a, "pass", "1")}, files{"a.md": b},
+			"a.md: edited, with report.md removed · output missing\nreport.md: removed · output missing"},
+		{"both gone", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{},
+			"a.md: removed, with a.out.md\na.out.md: removed"},
+		{"the source moved, its output did not", files{"n/a.md": a, "runs/a.md": ran(a, "pass", "1")},
+			files{"n/b.md": a, "runs/a.md": ran(a, "pass", "1")},
 			"n/b.md: renamed from n/a.md · output fresh"},
-		{"the source moved and changed", files{"n/a.md": a + "\nMore\n\nof the same.\n", "runs/a.md": ran(a+"\nMore\n\nof the same.\n", "pass", "1")},
-			files{"n/b.md": b + "\nMore\n\nof the same.\n", "runs/a.md": ran(a+"\nMore\n\nof the same.\n", "pass", "1")}, "n/b.md: renamed from n/a.md · output stale"},
-		{"edited", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{"a.md": a, "a.out.md": forged}, "a.out.md: edited · output edited"},
-		{"edited around the regions", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{"a.md": a, "a.out.md": strings.Replace(ran(a, "pass", "1"), "# A", "# B", 1)}, "a.out.md: edited · output edited"},
-		{"edited, and the source changed", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{"a.md": b, "a.out.md": forged},
+		{"the source moved and changed", files{"n/a.md": a + "\nMore\n\nof the same.\n",
+			"runs/a.md": ran(a+"\nMore\n\nof the same.\n", "pass", "1")},
+			files{"n/b.md": b + "\nMore\n\nof the same.\n",
+				"runs/a.md": ran(a+"\nMore\n\nof the same.\n", "pass", "1")}, "n/b.md: renamed from n/a.md · output stale"},
+		{"edited", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{"a.md": a, "a.out.md": forged},
+			"a.out.md: edited · output edited"},
+		{"edited around the regions", files{"a.md": a, "a.out.md": ran(a, "pass", "1")},
+			files{"a.md": a, "a.out.md": strings.Replace(ran(a, "pass", "1"), "# A", "# B", 1)},
+			"a.out.md: edited · output edited"},
+		{"edited, and the source changed", files{"a.md": a, "a.out.md": ran(a, "pass", "1")},
+			files{"a.md": b, "a.out.md": forged},
 			"a.md: edited, with a.out.md · output edited, stale\na.out.md: edited · output edited, stale"},
-		{"cut", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{"a.md": a, "a.out.md": ran(a, "pass", "1")[:len(ran(a, "pass", "1"))-400]}, "a.out.md: edited · output damaged"},
+		{"cut", files{"a.md": a, "a.out.md": ran(a, "pass", "1")},
+			files{"a.md": a, "a.out.md": ran(a, "pass", "1")[:len(ran(a, "pass", "1"))-400]},
+			"a.out.md: edited · output damaged"},
 		{"failed", files{"a.md": a}, files{"a.md": a, "a.out.md": ran(a, "fail", "1")}, "a.out.md: added · output failed"},
 		{"its own text", files{}, files{"a.md": ran(a, "pass", "1")}, "a.md: added · output intact"},
-		{"its own text, edited", files{"a.md": ran(a, "pass", "1")}, files{"a.md": strings.Replace(ran(a, "pass", "1"), "echo 1", "echo 2", 1)}, "a.md: edited · output stale"},
+		{"its own text, edited", files{"a.md": ran(a, "pass", "1")},
+			files{"a.md": strings.Replace(ran(a, "pass", "1"), "echo 1", "echo 2", 1)}, "a.md: edited · output stale"},
 		{"its own text, stripped", files{"a.md": ran(a, "pass", "1")}, files{"a.md": a}, "a.md: edited · output missing"},
-		{"another of the same name", files{"x/a.md": other, "y/a.md": ran(a, "pass", "1")}, files{"x/a.md": other + "\nmore\n", "y/a.md": ran(a, "pass", "1")}, "x/a.md: edited"},
+		{"another of the same name", files{"x/a.md": other, "y/a.md": ran(a, "pass", "1")},
+			files{"x/a.md": other + "\nmore\n", "y/a.md": ran(a, "pass", "1")}, "x/a.md: edited"},
 		{"no notebook", files{"README.md": "# A\n\n```bash\necho\n```\n"}, files{"README.md": "# B\n"}, ""},
 	} {
 		if got := summaries(reviewed(t, c.base, c.head, nil)); got != c.want {
@@ -154,7 +173,8 @@ func TestConfiguredOutput(t *testing.T) {
 	}
 	for want, trees := range map[string][2]files{
 		"n/a.md: added · output missing": {{}, {"n/a.md": a}},
-		"n/a.md: edited · output stale":  {{"n/a.md": a, "out/a-result.md": ran(a, "pass", "1")}, {"n/a.md": b, "out/a-result.md": ran(a, "pass", "1")}},
+		"n/a.md: edited · output stale": {{"n/a.md": a, "out/a-result.md": ran(a, "pass", "1")},
+			{"n/a.md": b, "out/a-result.md": ran(a, "pass", "1")}},
 		"n/a.md: edited, with out/a-result.md added · output fresh\nout/a-result.md: added · output fresh": {{"n/a.md": a}, {"n/a.md": b, "out/a-result.md": ran(b, "pass", "1")}},
 	} {
 		if got := summaries(reviewed(t, trees[0], trees[1], set)); got != want {
@@ -199,7 +219,8 @@ func (c counting) Read(name string, most int64) ([]byte, error) {
 	return c.files.Read(name, most)
 }
 
-var nasty = []string{"::error file=x::y", "  ::warning::", "##[error]", "x ##[add-mask]y", "@octocat", "<!-- markmill:review -->", "<script>alert(1)</script>", "`", "```", "~~~~", "</details>",
+var nasty = []string{"::error file=x::y", "  ::warning::", "##[error]", "x ##[add-mask]y", "@octocat",
+	"<!-- markmill:review -->", "<script>alert(1)</script>", "`", "```", "~~~~", "</details>",
 	"[x](javascript:1)", "![x](https://evil.example/x.png)", "https://evil.example", "www.evil.example", "#1", "GH-1", "o/r#12", "|", "\\", "\x1b[31m", "\u202e", "&lt;", "$x$", "-->", "a b"}
 
 // TestNothingIsMoreThanText puts all kinds of text wherever there is a place for one, and looks at what the comment
@@ -207,7 +228,8 @@ var nasty = []string{"::error file=x::y", "  ::warning::", "##[error]", "x ##[ad
 func TestNothingIsMoreThanText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.Custom(func(t *rapid.T) string {
-			return strings.Join(rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom(nasty), rapid.StringN(0, 8, 20)), 1, 4).Draw(t, "parts"), rapid.SampledFrom([]string{"", " ", "\n"}).Draw(t, "sep"))
+			return strings.Join(rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom(nasty), rapid.StringN(0, 8, 20)), 1, 4).Draw(t,
+				"parts"), rapid.SampledFrom([]string{"", " ", "\n"}).Draw(t, "sep"))
 		})
 		clean := func(s string) string {
 			return strings.NewReplacer("/", "", "\n", "", "\x00", "").Replace(s)
@@ -221,7 +243,8 @@ func TestNothingIsMoreThanText(t *testing.T) {
 				continue
 			}
 			base[name] = "# " + was + "\n\n```bash {#one}\nx\n" + was + "\n```\n\n" + was
-			head[name] = "---\ntitle: x\nparams:\n  " + "p: " + fmt.Sprintf("%q", is) + "\n---\n# " + is + "\n\n```bash {#one}\nx\n" + is + "\n```\n\n" + is
+			head[name] = "---\ntitle: x\nparams:\n  " + "p: " + fmt.Sprintf("%q", is) + "\n---\n# " + is +
+				"\n\n```bash {#one}\nx\n" + is + "\n```\n\n" + is
 		}
 		r := reviewed(t, base, head, nil)
 		limit := rapid.IntRange(LeastLimit, 9000).Draw(t, "limit")
@@ -236,7 +259,8 @@ func TestNothingIsMoreThanText(t *testing.T) {
 				if strings.HasPrefix(body, "::") || strings.Contains(line, "##[") {
 					t.Fatalf("a command: %q", line)
 				}
-				if mark := body[:len(body)-len(strings.TrimLeft(body, "`"))]; len(mark) > 2 && strings.HasPrefix(line, "  `") && (fence == "" || strings.TrimSpace(body) == fence) {
+				if mark := body[:len(body)-len(strings.TrimLeft(body, "`"))]; len(mark) > 2 && strings.HasPrefix(line, "  `") &&
+					(fence == "" || strings.TrimSpace(body) == fence) {
 					if fence == "" {
 						fence = mark
 					} else {

@@ -34,7 +34,8 @@ func (r *Rule) condition() Condition {
 
 // IsWorkflow says that a file says what CI or the hooks of a clone do.
 func IsWorkflow(name string) bool {
-	for _, folder := range []string{".github/workflows/", ".github/actions/", ".gitea/workflows/", ".forgejo/workflows/", ".circleci/", ".woodpecker/", ".buildkite/", ".husky/", ".githooks/", ".gitlab/ci/"} {
+	for _, folder := range []string{".github/workflows/", ".github/actions/", ".gitea/workflows/", ".forgejo/workflows/",
+		".circleci/", ".woodpecker/", ".buildkite/", ".husky/", ".githooks/", ".gitlab/ci/"} {
 		if strings.HasPrefix(name, folder) {
 			return true
 		}
@@ -45,7 +46,8 @@ func IsWorkflow(name string) bool {
 	case path.Dir(name) != ".":
 		return false
 	default:
-		return slices.Contains([]string{"Jenkinsfile", ".travis.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".woodpecker.yml", ".drone.yml", "CODEOWNERS", ".gitattributes"}, base) ||
+		return slices.Contains([]string{"Jenkinsfile", ".travis.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml",
+			".woodpecker.yml", ".drone.yml", "CODEOWNERS", ".gitattributes"}, base) ||
 			strings.HasPrefix(base, "lefthook.")
 	}
 }
@@ -87,7 +89,8 @@ func (r *reviewer) changeOf(name string) Change {
 
 // words say what became of a file of the rules.
 func (r *Rule) words() string {
-	words := map[RuleKind]string{RuleSettings: "settings", RuleProtected: "protected file", RuleWorkflow: "workflow file"}[r.Kind] + " " + string(r.Change)
+	words := map[RuleKind]string{RuleSettings: "settings", RuleProtected: "protected file",
+		RuleWorkflow: "workflow file"}[r.Kind] + " " + string(r.Change)
 	if list := append(slices.Clone(r.Weaker), r.Words...); len(list) > 0 {
 		words += ": " + strings.Join(list, "; ")
 	}

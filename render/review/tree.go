@@ -15,6 +15,7 @@ import (
 	"markmill/notebooks/percent"
 	"markmill/render"
 	"markmill/render/documents"
+	"markmill/render/result"
 )
 
 // Tree is the files of one side, as engine/worktree has them. Paths are slash-separated and count from the top; "" is
@@ -68,7 +69,8 @@ type side struct {
 }
 
 func newSide(tree Tree, rev Revision) *side {
-	return &side{Tree: tree, rev: rev, books: map[string]*book{}, names: map[string]map[string]bool{}, folders: map[string]map[string][]string{}, owners: map[string]string{}}
+	return &side{Tree: tree, rev: rev, books: map[string]*book{}, names: map[string]map[string]bool{},
+		folders: map[string]map[string][]string{}, owners: map[string]string{}}
 }
 
 // call is how a file of the side is called.
@@ -162,7 +164,7 @@ func (b *book) look() *book {
 		b.front = &nb.Front
 	}
 	switch {
-	case m != nil && m.Status != render.StatusPrepared || m == nil && len(b.stripped.Regions)+len(b.stripped.Problems) > 0:
+	case m != nil && m.Status != result.StatusPrepared || m == nil && len(b.stripped.Regions)+len(b.stripped.Problems) > 0:
 		b.kind = KindOutput
 	case nb != nil && len(nb.Steps)+len(nb.Declared) > 0:
 		b.kind = KindSource
@@ -300,7 +302,8 @@ func (s *side) beside(output string) string {
 	}
 	base := strings.TrimSuffix(path.Base(name), path.Ext(name))
 	for _, other := range slices.Sorted(maps.Keys(s.names[folderOf(output)])) {
-		if strings.TrimSuffix(other, path.Ext(other)) == base && isScript(other) && s.isSource(path.Join(folderOf(output), other)) {
+		if strings.TrimSuffix(other, path.Ext(other)) == base && isScript(other) &&
+			s.isSource(path.Join(folderOf(output), other)) {
 			return path.Join(folderOf(output), other)
 		}
 	}

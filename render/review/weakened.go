@@ -101,14 +101,16 @@ func (n *Notebook) weaken() {
 		}
 		had := weaknesses(ch.Old)
 		for _, w := range weaknesses(ch.New) {
-			is := Weakness{Step: ch.Label(), Name: w.name, Words: w.words, New: !slices.ContainsFunc(had, func(h weakness) bool { return h.name == w.name })}
+			is := Weakness{Step: ch.Label(), Name: w.name, Words: w.words,
+				New: !slices.ContainsFunc(had, func(h weakness) bool { return h.name == w.name })}
 			is.Grave = w.grave && is.New && (ch.Old != nil || judges(ch.New))
 			n.Weak = append(n.Weak, is)
 		}
 		if ch.Old == nil {
 			continue
 		}
-		for _, lost := range [][2]string{{notebooks.TagTest, "the step is no test any more"}, {notebooks.TagReview, "the step cannot reject the run any more"},
+		for _, lost := range [][2]string{{notebooks.TagTest, "the step is no test any more"},
+			{notebooks.TagReview, "the step cannot reject the run any more"},
 			{notebooks.TagNoChange, "the step may change files now"}} {
 			if slices.Contains(ch.Old.Tags, lost[0]) && !slices.Contains(ch.New.Tags, lost[0]) {
 				n.Weak = append(n.Weak, Weakness{Step: ch.Label(), Name: "no " + lost[0], Words: lost[1], New: true, Grave: true})

@@ -2,6 +2,7 @@ package review
 
 import (
 	"fmt"
+	"markmill/render/plain"
 	"slices"
 	"strings"
 )
@@ -62,10 +63,10 @@ func (r *Review) VerdictWords() string {
 	}
 	words := "no notebook changed"
 	if count > 0 {
-		words = counted(count, "notebook") + " changed"
+		words = plain.Counted(count, "notebook") + " changed"
 	}
 	if len(r.Rules) > 0 {
-		words += ", " + counted(len(r.Rules), "file") + " of the rules"
+		words += ", " + plain.Counted(len(r.Rules), "file") + " of the rules"
 	}
 	if n := r.Objections(); n > 0 {
 		return words + fmt.Sprintf(", %d to object to", n)
@@ -77,22 +78,17 @@ func (r *Review) VerdictWords() string {
 }
 
 // ProofWords says how many outputs have which level of proof: "3 claimed, 1 recorded".
-func (r *Review) ProofWords() string {
-	var parts []string
-	for _, l := range Levels {
-		if n := r.Counts.Proof[l]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, l))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
+func (r *Review) ProofWords() string { return countWords(r.Counts.Proof, Levels) }
 
 // OutputWords says how many outputs stand in which way: "2 fresh, 1 stale".
-func (r *Review) OutputWords() string {
+func (r *Review) OutputWords() string { return countWords(r.Counts.Outputs, stateOrder) }
+
+// countWords lists counts that are not 0, in an order.
+func countWords[K ~string](counts map[K]int, order []K) string {
 	var parts []string
-	for _, s := range stateOrder {
-		if n := r.Counts.Outputs[s]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+	for _, k := range order {
+		if n := counts[k]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, k))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -288,11 +284,4 @@ func (r *Review) failWords() string {
 		return "nothing"
 	}
 	return strings.Join(words, ", ")
-}
-
-func counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
 }

@@ -30,7 +30,8 @@ func sheetOf(list []*documents.Recorded, o Options) *Sheet {
 func TestNames(t *testing.T) {
 	list := []*documents.Recorded{
 		{Name: "a", Status: "pass", Params: []diff.Param{param("x", "1"), param("status", `"p"`), param("own", "2")},
-			Scraps: []documents.StepScrap{scrap("x", "json", "3"), scrap("run", "text", `"r"`), scrap("params.x", "json", "4"), scrap("t", "table", `{"columns":["a"],"data":[]}`)}},
+			Scraps: []documents.StepScrap{scrap("x", "json", "3"), scrap("run", "text", `"r"`), scrap("params.x", "json", "4"),
+				scrap("t", "table", `{"columns":["a"],"data":[]}`)}},
 		{Name: "b", Scraps: []documents.StepScrap{scrap("own", "json", "5")}},
 	}
 	s := sheetOf(list, Options{Params: true})
@@ -43,7 +44,8 @@ func TestNames(t *testing.T) {
 		t.Errorf("got\n%swant\n%s%d left", &out, want, s.Left)
 	}
 	s = sheetOf(list, Options{Params: true, Long: true, Keep: func(name string) bool { return name != "x" }})
-	if got := strings.Join(s.Columns, " "); got != "notebook run status x params.status own step name type value" || len(s.Rows) != 4 {
+	if got := strings.Join(s.Columns, " "); got != "notebook run status x params.status own step name type value" ||
+		len(s.Rows) != 4 {
 		t.Errorf("%d rows of %s", len(s.Rows), got)
 	}
 }
@@ -67,7 +69,8 @@ func TestRowsAreTheirOwn(t *testing.T) {
 
 // TestHostile: what a terminal, a page or a spreadsheet would act upon is text there, and stays what it is in CSV.
 func TestHostile(t *testing.T) {
-	s := &Sheet{Columns: []string{"=n", "v"}, Rows: [][]codec.Raw{{codec.Raw(`"=1\u001b[2J|<b>\u202e"`), codec.Raw("-1")}, {codec.Raw(`"+x"`), codec.Raw(`"-1"`)}}}
+	s := &Sheet{Columns: []string{"=n", "v"}, Rows: [][]codec.Raw{{codec.Raw(`"=1\u001b[2J|<b>\u202e"`),
+		codec.Raw("-1")}, {codec.Raw(`"+x"`), codec.Raw(`"-1"`)}}}
 	text := func(write func(*bytes.Buffer) error) string {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {
@@ -83,7 +86,10 @@ func TestHostile(t *testing.T) {
 	if got := text(func(b *bytes.Buffer) error { return s.Write(b, "markdown") }); !strings.Contains(got, `\|\<b\>`) {
 		t.Errorf("%q", got)
 	}
-	if got := text(func(b *bytes.Buffer) error { return s.Write(b, "csv") }); got != "=n,v\n=1\x1b[2J|<b>\u202e,-1\n+x,-1\n" {
+	if got := text(func(b *bytes.Buffer) error {
+		return s.Write(b,
+			"csv")
+	}); got != "=n,v\n=1\x1b[2J|<b>\u202e,-1\n+x,-1\n" {
 		t.Errorf("%q", got)
 	}
 	if got := text(func(b *bytes.Buffer) error { return s.WriteSpreadsheet(b) }); got != "\ufeff'=n,v\r\n'=1\x1b[2J|<b>\u202e,-1\r\n'+x,'-1\r\n" {
@@ -93,7 +99,8 @@ func TestHostile(t *testing.T) {
 
 // TestForms: what JSON has no word for, nothing at all, and an empty sheet.
 func TestForms(t *testing.T) {
-	s := &Sheet{Columns: []string{"a", "b"}, Rows: [][]codec.Raw{{codec.Raw(`{"$int":"1180591620717411303424"}`), nil}, {codec.Raw(`{"$float":"nan"}`), codec.Raw(`{"x": [1]}`)}}}
+	s := &Sheet{Columns: []string{"a", "b"}, Rows: [][]codec.Raw{{codec.Raw(`{"$int":"1180591620717411303424"}`), nil},
+		{codec.Raw(`{"$float":"nan"}`), codec.Raw(`{"x": [1]}`)}}}
 	for format, want := range map[string]string{
 		"json": "[\n{\"a\":1180591620717411303424,\"b\":null},\n{\"a\":\"nan\",\"b\":{\"x\":[1]}}\n]\n",
 		"csv":  "a,b\n1180591620717411303424,\nnan,\"{\"\"x\"\":[1]}\"\n",
@@ -103,7 +110,8 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s: %v\n%s", format, err, &b)
 		}
 	}
-	for format, want := range map[string]string{"table": "", "markdown": "", "json": "[]\n", "jsonl": "", "csv": "notebook,run,status\n"} {
+	for format, want := range map[string]string{"table": "", "markdown": "", "json": "[]\n", "jsonl": "",
+		"csv": "notebook,run,status\n"} {
 		var b bytes.Buffer
 		if err := sheetOf(nil, Options{}).Write(&b, format); err != nil || b.String() != want {
 			t.Errorf("%s of nothing: %v %q", format, err, &b)

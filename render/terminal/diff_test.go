@@ -22,7 +22,8 @@ func TestDiffIsInColour(t *testing.T) {
 		}
 		return b.String()
 	}
-	for _, want := range []string{"\x1b[31m--- x\x1b[m", "\x1b[31m\tone = \x1b[m\x1b[7;31mfirst\x1b[m", "\x1b[7;32msecond\x1b[m"} {
+	for _, want := range []string{"\x1b[31m--- x\x1b[m", "\x1b[31m\tone = \x1b[m\x1b[7;31mfirst\x1b[m",
+		"\x1b[7;32msecond\x1b[m"} {
 		if !strings.Contains(show(true), want) {
 			t.Errorf("no %q in %q", want, show(true))
 		}
@@ -30,7 +31,8 @@ func TestDiffIsInColour(t *testing.T) {
 	if strings.Contains(show(true), "\x1b[2J") {
 		t.Error("a sequence of the notebook reaches the terminal")
 	}
-	if plain := show(false); strings.Contains(plain, "\x1b") || !strings.Contains(plain, "    - \tone = first\n    + \tone = second\n") {
+	if plain := show(false); strings.Contains(plain, "\x1b") ||
+		!strings.Contains(plain, "    - \tone = first\n    + \tone = second\n") {
 		t.Errorf("%q", plain)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"markmill/notebooks/codec"
+	"markmill/render/plain"
 	"markmill/runs"
 )
 
@@ -59,7 +60,7 @@ func scalars(run *runs.Run) string {
 		case len(words) == endScraps:
 			more++
 		default:
-			words = append(words, s.Name+" = "+cut(value, endScrap))
+			words = append(words, s.Name+" = "+plain.Cut(value, endScrap))
 		}
 	}
 	if more > 0 {

@@ -52,7 +52,7 @@ func (rec Record) failure(f *runs.StepFinishedData, indent string, logged, color
 		b.WriteString(rule + paint("… the end of "+plain.Escape(path.Join(rec.Path, file)), dim, color) + "\n")
 	}
 	for _, l := range lines {
-		l = tracebackLine(cut(plain.Line([]byte(l)), failureWidth), name, color)
+		l = tracebackLine(plain.Cut(plain.Line([]byte(l)), failureWidth), name, color)
 		b.WriteString(strings.TrimRight(rule+l, " ") + "\n")
 	}
 	return b.String()

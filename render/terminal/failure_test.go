@@ -12,7 +12,8 @@ import (
 	"markmill/runs"
 )
 
-const raised = "Traceback (most recent call last):\n  File \"a.md\", line 10, in <module>\n    f(3)\n    ~^^^\nValueError: 3\n"
+const raised = "Traceback (most recent call last):\n  File \"a.md\", line 10, in <module>\n    f(3)\n    " +
+	"~^^^\nValueError: 3\n"
 
 // lines are the numbers from 1 to n, a line each.
 func lines(n int) string {
@@ -25,7 +26,8 @@ func lines(n int) string {
 
 // TestFailureIsTheTracebackOrTheEnd: what is shown of a step that failed, without colour.
 func TestFailureIsTheTracebackOrTheEnd(t *testing.T) {
-	long := "Traceback (most recent call last):\n" + strings.Repeat("  File \"a.md\", line 2, in f\n    f()\n", 400) + "RecursionError: too deep\n"
+	long := "Traceback (most recent call last):\n" + strings.Repeat("  File \"a.md\", line 2, in f\n    f()\n", 400) +
+		"RecursionError: too deep\n"
 	for _, c := range []struct {
 		name           string
 		stdout, stderr string
@@ -35,20 +37,31 @@ func TestFailureIsTheTracebackOrTheEnd(t *testing.T) {
 		want           string // of the lines, without their rule; "…" stands for a line that names the file
 		lines          int    // of want, where it is only the end
 	}{
-		{name: "an exception", stdout: "out\n", stderr: raised, err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised}, want: raised},
-		{name: "behind warnings", stderr: lines(50) + raised, err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised}, want: raised},
-		{name: "a hook of its author's", stderr: "my hook: no\n", err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised}, want: raised},
-		{name: "a hint behind it", stderr: raised + "give it with -p\n", err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised}, want: raised + "give it with -p\n"},
+		{name: "an exception", stdout: "out\n", stderr: raised,
+			err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised}, want: raised},
+		{name: "behind warnings", stderr: lines(50) + raised,
+			err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised}, want: raised},
+		{name: "a hook of its author's", stderr: "my hook: no\n",
+			err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised}, want: raised},
+		{name: "a hint behind it", stderr: raised + "give it with -p\n",
+			err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised}, want: raised + "give it with -p\n"},
 		{name: "a shell", stdout: "out\n", stderr: "sh: no\n", want: "sh: no\n"},
 		{name: "a test runner", stdout: "FAIL: x\n", want: "FAIL: x\n"},
 		{name: "a long stream", stderr: lines(2000), want: "…steps/01-s/stderr\n" + lines(2000)[len(lines(1970)):]},
-		{name: "a long traceback", stderr: long, err: &runs.ErrorData{Name: "RecursionError", Traceback: long}, want: "    f()\nRecursionError: too deep\n", lines: failureLines + 1},
-		{name: "one long line", stderr: strings.Repeat("x", 99999), want: "…steps/01-s/stderr\n" + strings.Repeat("x", failureWidth) + "…\n"},
-		{name: "control characters", stderr: "\x1b[31mred\x1b]0;t\x07\n10%\r20%\n\x1b[2J\u202e\n", want: "red\n20%\n\\u202e\n"},
-		{name: "shown already", stderr: raised, err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised}, logged: true},
-		{name: "shown already, a long one", stderr: long, err: &runs.ErrorData{Name: "RecursionError", Traceback: long}, logged: true},
-		{name: "shown already, but for the exception", stderr: "my hook: no\n", err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised}, logged: true, want: raised},
-		{name: "expected", stderr: raised, err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised}, status: runs.StepAllowed},
+		{name: "a long traceback", stderr: long, err: &runs.ErrorData{Name: "RecursionError", Traceback: long},
+			want: "    f()\nRecursionError: too deep\n", lines: failureLines + 1},
+		{name: "one long line", stderr: strings.Repeat("x", 99999), want: "…steps/01-s/stderr\n" +
+			strings.Repeat("x", failureWidth) + "…\n"},
+		{name: "control characters", stderr: "\x1b[31mred\x1b]0;t\x07\n10%\r20%\n\x1b[2J\u202e\n",
+			want: "red\n20%\n\\u202e\n"},
+		{name: "shown already", stderr: raised, err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised},
+			logged: true},
+		{name: "shown already, a long one", stderr: long, err: &runs.ErrorData{Name: "RecursionError", Traceback: long},
+			logged: true},
+		{name: "shown already, but for the exception", stderr: "my hook: no\n",
+			err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised}, logged: true, want: raised},
+		{name: "expected", stderr: raised, err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised},
+			status: runs.StepAllowed},
 		{name: "passed", stderr: "warning\n", status: runs.StepPassed},
 		{name: "a limit", stderr: "waiting\n", status: runs.StepTimeout, want: "waiting\n"},
 		{name: "nothing printed"},
@@ -66,7 +79,8 @@ func TestFailureIsTheTracebackOrTheEnd(t *testing.T) {
 			if c.status == "" {
 				c.status = runs.StepFailed
 			}
-			f := &runs.StepFinishedData{Status: c.status, Exit: 1, Stdout: stream("stdout", c.stdout), Stderr: stream("stderr", c.stderr), Error: c.err}
+			f := &runs.StepFinishedData{Status: c.status, Exit: 1, Stdout: stream("stdout", c.stdout),
+				Stderr: stream("stderr", c.stderr), Error: c.err}
 			got := Record{Files: files, Path: "runs/x"}.failure(f, "  ", c.logged, false)
 			want := ""
 			for line := range strings.Lines(c.want) {
@@ -92,10 +106,12 @@ func TestFailureIsTheTracebackOrTheEnd(t *testing.T) {
 // colour.
 func TestFailureInColour(t *testing.T) {
 	files := fstest.MapFS{"stderr": {Data: []byte(raised)}}
-	f := &runs.StepFinishedData{Status: runs.StepFailed, Stderr: runs.StreamData{File: "stderr"}, Error: &runs.ErrorData{Name: "ValueError", Traceback: raised}}
+	f := &runs.StepFinishedData{Status: runs.StepFailed, Stderr: runs.StreamData{File: "stderr"},
+		Error: &runs.ErrorData{Name: "ValueError", Traceback: raised}}
 	rec := Record{Files: files}
 	got := rec.failure(f, "", false, true)
-	for _, want := range []string{"\x1b[31m│\x1b[m ", "\x1b[31mTraceback (most recent call last):\x1b[m\n", "\x1b[36m  File \"a.md\", line 10, in <module>\x1b[m\n",
+	for _, want := range []string{"\x1b[31m│\x1b[m ", "\x1b[31mTraceback (most recent call last):\x1b[m\n",
+		"\x1b[36m  File \"a.md\", line 10, in <module>\x1b[m\n",
 		"\x1b[31m    ~^^^\x1b[m\n", "\x1b[1;31mValueError\x1b[m: 3\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %q", want, got)
@@ -120,7 +136,8 @@ func TestProgressShowsWhyAStepFailed(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{}, step + why}, {Options{Quiet: true}, step + why}, {Options{Log: true}, "s ! sh: no such thing\n" + step}, {Options{Shown: true}, step},
+		{Options{}, step + why}, {Options{Quiet: true}, step + why}, {Options{Log: true}, "s ! sh: no such thing\n" +
+			step}, {Options{Shown: true}, step},
 		{Options{Quiet: true, Log: true}, "s ! sh: no such thing\n"},
 	} {
 		var b bytes.Buffer
@@ -133,9 +150,11 @@ func TestProgressShowsWhyAStepFailed(t *testing.T) {
 			t.Errorf("%+v: got\n%s\nwant\n%s", c.o, b.String(), c.want)
 		}
 	}
-	run := &runs.Run{Steps: []runs.StepRecord{{Planned: runs.PlannedStep{ID: notebooks.StepID("s")}, Step: &runs.StepStartedData{}, Finished: &done}}}
+	run := &runs.Run{Steps: []runs.StepRecord{{Planned: runs.PlannedStep{ID: notebooks.StepID("s")},
+		Step: &runs.StepStartedData{}, Finished: &done}}}
 	var b bytes.Buffer
-	if err := Show(&b, run, Record{Files: files}, false); err != nil || !strings.Contains(b.String(), "\nError in s\n"+why) {
+	if err := Show(&b, run, Record{Files: files}, false); err != nil ||
+		!strings.Contains(b.String(), "\nError in s\n"+why) {
 		t.Errorf("%v: %s", err, b.String())
 	}
 }

@@ -6,12 +6,14 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/render/plain"
 	"markmill/runs"
 )
 
 // Inspect prints what a notebook asks for and what it would do: parameters, steps, gates, and who made
 // those. bound, when not nil, gives the values that a run would use.
-func Inspect(w io.Writer, nb *notebooks.Notebook, bound []notebooks.Bound, narrowed []runs.NarrowedData, color bool) error {
+func Inspect(w io.Writer, nb *notebooks.Notebook, bound []notebooks.Bound, narrowed []runs.NarrowedData,
+	color bool) error {
 	p := page{w: w, color: color}
 	title := nb.Front.Title
 	if title == "" {
@@ -27,7 +29,8 @@ func Inspect(w io.Writer, nb *notebooks.Notebook, bound []notebooks.Bound, narro
 	}
 	var params table
 	for _, q := range nb.Params {
-		params.add(cell{shown(q.Name), green}, cell{typeWords(q), ""}, cell{shown(valueWords(q, values)), ""}, cell{shown(helpWords(q)), dim})
+		params.add(cell{shown(q.Name), green}, cell{typeWords(q), ""}, cell{shown(valueWords(q, values)), ""},
+			cell{shown(helpWords(q)), dim})
 	}
 	p.section("Parameters", &params)
 	var steps table
@@ -62,15 +65,15 @@ func valueWords(q notebooks.Param, values map[string]notebooks.Bound) string {
 		if secret {
 			return "= *** (" + b.From + ")"
 		}
-		return "= " + cut(string(b.Value.JSON()), 100) + " (" + b.From + ")"
+		return "= " + plain.Cut(string(b.Value.JSON()), 100) + " (" + b.From + ")"
 	}
 	switch {
 	case q.HasDefault && secret:
 		return "= ***"
 	case q.DefaultSrc != "" && !secret:
-		return "= " + cut(q.DefaultSrc, 100)
+		return "= " + plain.Cut(q.DefaultSrc, 100)
 	case q.HasDefault:
-		return "= " + cut(string(q.Default.JSON()), 100)
+		return "= " + plain.Cut(string(q.Default.JSON()), 100)
 	case q.Required:
 		return "required"
 	default:
@@ -187,7 +190,8 @@ func gatesOf(f notebooks.Front) [][2]string {
 	for _, r := range []struct {
 		words string
 		value int64
-	}{{"memory %d bytes", f.Resources.Memory}, {"%d processes", f.Resources.Processes}, {"files of %d bytes", f.Resources.FileSize}, {"%d open files", f.Resources.OpenFiles}} {
+	}{{"memory %d bytes", f.Resources.Memory}, {"%d processes", f.Resources.Processes}, {"files of %d bytes",
+		f.Resources.FileSize}, {"%d open files", f.Resources.OpenFiles}} {
 		if r.value > 0 {
 			resources = append(resources, fmt.Sprintf(r.words, r.value))
 		}

@@ -18,7 +18,8 @@ func (p *page) narrowed(list []runs.NarrowedData) {
 		if len(n.InsteadOf) > 0 {
 			instead = "instead of " + valueOf(n.InsteadOf)
 		}
-		t.add(cell{shown(n.Key), dim}, cell{shown(valueOf(n.Value)), ""}, cell{"by " + shown(n.By), ""}, cell{shown(instead), dim})
+		t.add(cell{shown(n.Key), dim}, cell{shown(valueOf(n.Value)), ""}, cell{"by " + shown(n.By), ""},
+			cell{shown(instead), dim})
 	}
 	if others {
 		p.section("Narrowed", &t)

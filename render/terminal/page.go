@@ -13,6 +13,8 @@ import (
 	"markmill/notebooks/diff"
 	"markmill/render"
 	"markmill/render/plain"
+	"markmill/render/result"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -113,7 +115,7 @@ func (p Page) verdict(out *sheet) {
 	} else if status == "" {
 		out.printf("%s\n", paint("○ never run", yellow, p.Color))
 	} else {
-		out.printf("%s\n", paint(render.Mark(status)+" "+shown(p.Doc.Status), statusColor(status), p.Color))
+		out.printf("%s\n", paint(result.RunMark(status)+" "+shown(p.Doc.Status), statusColor(status), p.Color))
 	}
 	facts := []string{title}
 	if p.Run != nil {
@@ -165,7 +167,7 @@ func (p Page) params(out *sheet) {
 		}
 	}
 	for _, q := range p.Doc.Params {
-		t.add(cell{shown(q.Name), green}, cell{shown(cut(string(q.Value), 200)), ""}, cell{shown(given[q.Name]), dim})
+		t.add(cell{shown(q.Name), green}, cell{shown(plain.Cut(string(q.Value), 200)), ""}, cell{shown(given[q.Name]), dim})
 	}
 	if len(t.rows) > 0 {
 		out.printf("\n%s\n", bold("Parameters", p.Color))
@@ -229,18 +231,14 @@ func setLast(list []diff.Scrap, s diff.Scrap) []diff.Scrap {
 
 func (p Page) step(out *sheet, c *diff.Cell, name string, rec *runs.StepRecord) {
 	status := runs.StepStatus(c.Status)
-	mark, words, took := "✓", c.Words, c.Took
+	mark, words, took := result.StatusMark(c.Status), c.Words, c.Took
 	if rec != nil {
-		mark, words = render.Verdict(*rec)
+		mark, words = result.Verdict(*rec)
 		words += render.CarriedWords(*rec)
 		status = rec.Status()
 		if rec.Finished != nil && rec.Step != nil {
 			took = time.Duration(rec.Finished.DurationNS)
 		}
-	} else if status == runs.StepFailed || status == runs.StepTimeout {
-		mark = "✗"
-	} else if status == runs.StepSkipped || status == runs.StepPending || status == "" {
-		mark = "○"
 	}
 	parts := []string{bold(shown(name), p.Color)}
 	if c.Lang != "" {
@@ -253,7 +251,7 @@ func (p Page) step(out *sheet, c *diff.Cell, name string, rec *runs.StepRecord) 
 		parts = append(parts, render.Duration(took))
 	}
 	if t := c.Tests; t != nil {
-		parts = append(parts, render.TestWords(&runs.TestCounts{Passed: t.Passed, Failed: t.Failed, Skipped: t.Skipped}))
+		parts = append(parts, result.TestWords(t.Passed, t.Failed, t.Skipped))
 	}
 	if rec != nil && rec.Patch != nil {
 		parts = append(parts, render.ChangeWords(rec.Patch.Files))
@@ -287,7 +285,8 @@ func (p Page) code(out *sheet, c *diff.Cell, rec *runs.StepRecord) {
 				ink, mark = red, ">"
 			}
 		}
-		out.line(fmt.Sprintf("  %s %s ", paint(mark, red, p.Color), paint(fmt.Sprintf("%4s", number), dim, p.Color)), plain.Line([]byte(l)), ink)
+		out.line(fmt.Sprintf("  %s %s ", paint(mark, red, p.Color), paint(fmt.Sprintf("%4s", number), dim, p.Color)),
+			plain.Line([]byte(l)), ink)
 	}
 }
 
@@ -322,7 +321,7 @@ func (p Page) patches(out *sheet, step string, files []diff.FilePatch, failed bo
 
 // more says how much is not shown, and what shows it.
 func (p Page) more(n int, what, step, option string) string {
-	words := "… " + render.Counted(n, "more "+what)
+	words := "… " + plain.Counted(n, "more "+what)
 	if p.Run != nil {
 		words += "; markmill runs log " + string(p.Run.ID) + " " + plain.Escape(step) + option
 	}
@@ -341,7 +340,7 @@ func (p Page) scraps(out *sheet, scraps []diff.Scrap) {
 	}
 	var tables []named
 	for _, s := range scraps {
-		if rows, ok := render.TableRows(s.Value); ok && s.File == "" {
+		if rows, ok := safe.TableRows(s.Value); ok && s.File == "" {
 			tables = append(tables, named{s.Name, rows})
 			continue
 		}
@@ -352,7 +351,7 @@ func (p Page) scraps(out *sheet, scraps []diff.Scrap) {
 				value = path.Join(p.Record, s.File)
 			}
 		}
-		t.add(cell{shown(s.Name), green}, cell{shown(cut(value, 400)), ""})
+		t.add(cell{shown(s.Name), green}, cell{shown(plain.Cut(value, 400)), ""})
 	}
 	if len(t.rows) > 0 {
 		out.fitted(&t, "  ")

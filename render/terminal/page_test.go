@@ -19,11 +19,15 @@ func hostilePage(width int) string {
 	}
 	var b strings.Builder
 	err := Page{Width: width, Code: true, Record: "run" + evil,
-		Reasons: []notebooks.ManifestBlocker{{Code: "c" + evil, Step: "s" + evil, Rule: evil, Paths: []string{evil}, Message: evil, Fix: evil}, {Code: "d", Message: evil, Consequence: true}},
-		Doc: &diff.Document{Name: "n" + evil, Status: "fail" + evil, Notes: []string{evil}, Params: []diff.Param{{Name: evil, Value: codec.Raw(`"\u001b"`)}},
+		Reasons: []notebooks.ManifestBlocker{{Code: "c" + evil, Step: "s" + evil, Rule: evil, Paths: []string{evil},
+			Message: evil, Fix: evil}, {Code: "d", Message: evil, Consequence: true}},
+		Doc: &diff.Document{Name: "n" + evil, Status: "fail" + evil, Notes: []string{evil},
+			Params: []diff.Param{{Name: evil, Value: codec.Raw(`"\u001b"`)}},
 			Cells: []diff.Cell{{Label: "a" + evil, Kind: diff.Code, Lang: evil, Source: evil, Status: "fail", Words: evil,
-				Outputs: []diff.Output{text(diff.Stdout, "text/plain", strings.Repeat(evil+"long 世界 ", 60)), text(diff.Display, "text/html", "<table><tr><td>a"+evil+"</td></tr></table>"),
-					text(diff.Display, "text/markdown", "| a"+evil[:10]+" | b |\n| --- | --- |\n| x | y |"), {Name: diff.Display, Data: []diff.Datum{{MIME: "image/png" + evil, File: evil, Bytes: []byte{1}}}}},
+				Outputs: []diff.Output{text(diff.Stdout, "text/plain", strings.Repeat(evil+"long 世界 ", 60)),
+					text(diff.Display, "text/html", "<table><tr><td>a"+evil+"</td></tr></table>"),
+					text(diff.Display, "text/markdown", "| a"+evil[:10]+" | b |\n| --- | --- |\n| x | y |"), {Name: diff.Display,
+						Data: []diff.Datum{{MIME: "image/png" + evil, File: evil, Bytes: []byte{1}}}}},
 				Scraps: []diff.Scrap{{Name: evil, Type: "text", Value: codec.Raw(`"x"`)}, {Name: "f", Type: "file", File: evil}},
 				Files:  []diff.FilePatch{{Path: evil, Status: evil, Lines: []string{"+" + evil}}}}}}}.Write(&b)
 	if err != nil {
@@ -35,12 +39,16 @@ func hostilePage(width int) string {
 func TestPageIsSafeAndFits(t *testing.T) {
 	for _, width := range []int{0, 40, 72} {
 		page := hostilePage(width)
-		if i := strings.IndexFunc(page, func(r rune) bool { return r < ' ' && r != '\n' || r == 0x202e || r == 0x7f }); i >= 0 {
+		if i := strings.IndexFunc(page, func(r rune) bool {
+			return r < ' ' && r != '\n' || r == 0x202e ||
+				r == 0x7f
+		}); i >= 0 {
 			t.Errorf("width %d: %q reaches the terminal: …%q", width, page[i], page[max(0, i-40):i+10])
 		}
 		for line := range strings.Lines(page) {
 			line = strings.TrimSuffix(line, "\n")
-			if width > 0 && lipgloss.Width(line) > width && !strings.HasPrefix(line, "  ✗") && !strings.HasPrefix(line, "✗") && strings.Contains(line, "│") {
+			if width > 0 && lipgloss.Width(line) > width && !strings.HasPrefix(line, "  ✗") &&
+				!strings.HasPrefix(line, "✗") && strings.Contains(line, "│") {
 				t.Errorf("width %d: %d columns: %s", width, lipgloss.Width(line), line)
 			}
 			if strings.HasSuffix(line, " ") {
@@ -54,7 +62,9 @@ func TestPageIsSafeAndFits(t *testing.T) {
 func TestPageCutsWhatPassed(t *testing.T) {
 	show := func(status string) string {
 		var b strings.Builder
-		c := diff.Cell{Label: "a", Kind: diff.Code, Status: status, Outputs: []diff.Output{{Name: diff.Stdout, Data: []diff.Datum{{MIME: "text/plain", Text: strings.Repeat("line\n", 100)}}}}}
+		c := diff.Cell{Label: "a", Kind: diff.Code, Status: status,
+			Outputs: []diff.Output{{Name: diff.Stdout, Data: []diff.Datum{{MIME: "text/plain",
+				Text: strings.Repeat("line\n", 100)}}}}}
 		if err := (Page{Doc: &diff.Document{Status: "pass", Cells: []diff.Cell{c}}}).Write(&b); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +83,8 @@ func TestPageCutsWhatPassed(t *testing.T) {
 
 func TestFoldKeepsEveryCharacter(t *testing.T) {
 	s := &sheet{width: 20}
-	for _, text := range []string{"", "short", strings.Repeat("x", 95), "some words that are folded between them and not inside", strings.Repeat("世界", 30)} {
+	for _, text := range []string{"", "short", strings.Repeat("x", 95),
+		"some words that are folded between them and not inside", strings.Repeat("世界", 30)} {
 		for _, words := range []bool{true, false} {
 			lines := s.fold(text, 4, words)
 			sep := ""

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"markmill/notebooks/diff"
-	"markmill/render"
 	"markmill/render/html"
 	"markmill/render/plain"
 )
@@ -29,7 +28,8 @@ func (p Page) output(out *sheet, step string, o *diff.Output, all bool) {
 	}
 	best := -1
 	for i, d := range o.Data {
-		if d.IsText() && (best < 0 || d.MIME == "text/plain" || o.Data[best].MIME != "text/plain" && d.MIME == "text/markdown") {
+		if d.IsText() && (best < 0 || d.MIME == "text/plain" || o.Data[best].MIME != "text/plain" &&
+			d.MIME == "text/markdown") {
 			best = i
 		}
 	}
@@ -131,12 +131,12 @@ func (p Page) rows(out *sheet, rows [][]string, lead string) {
 			if i == 0 {
 				ink = dim
 			}
-			cells[j] = cell{shown(cut(text, 200)), ink}
+			cells[j] = cell{shown(plain.Cut(text, 200)), ink}
 		}
 		t.add(cells...)
 	}
 	out.fitted(&t, lead)
 	if left > 0 {
-		out.text(lead, fmt.Sprintf("… %s", render.Counted(left, "more row")), dim)
+		out.text(lead, fmt.Sprintf("… %s", plain.Counted(left, "more row")), dim)
 	}
 }

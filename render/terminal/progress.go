@@ -13,20 +13,22 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/render"
 	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
 // Options says where progress is shown and how.
 type Options struct {
-	Terminal bool             // a live line may be drawn
-	Color    bool             //
-	Width    func() int       // columns of the terminal, asked whenever the live line is drawn; nil is 80
-	Total    int              // steps that will run; 0: taken from plan.updated
-	Log      bool             // --log-output: every line of output, with the step's id before it
-	Quiet    bool             // no progress: only what Log asks for, what Done says and steps that fail
-	Record   Record           // of the run: why a step failed is shown from it
-	Shown    bool             // the streams of the steps are shown elsewhere: as with Log, why a step failed is not shown twice
-	Now      func() time.Time // nil is time.Now
+	Terminal bool       // a live line may be drawn
+	Color    bool       //
+	Width    func() int // columns of the terminal, asked whenever the live line is drawn; nil is 80
+	Total    int        // steps that will run; 0: taken from plan.updated
+	Log      bool       // --log-output: every line of output, with the step's id before it
+	Quiet    bool       // no progress: only what Log asks for, what Done says and steps that fail
+	Record   Record     // of the run: why a step failed is shown from it
+	// the streams of the steps are shown elsewhere: as with Log, why a step failed is not shown twice
+	Shown bool
+	Now   func() time.Time // nil is time.Now
 }
 
 // Progress shows a run while it goes: on a terminal one live line, drawn again at each Tick, and
@@ -122,15 +124,16 @@ func (p *Progress) finish(e runs.Event) {
 	if ran {
 		rec.Step = p.begun
 	}
-	mark, words := render.Verdict(rec)
+	mark, words := result.Verdict(rec)
 	rec.Replayed = p.replayed
 	words += render.CarriedWords(rec)
-	parts := []string{paint(mark, stepColor(d.Status), p.o.Color) + " " + plain.Escape(string(e.Step)), plain.Line([]byte(words))}
+	parts := []string{paint(mark, stepColor(d.Status), p.o.Color) + " " + plain.Escape(string(e.Step)),
+		plain.Line([]byte(words))}
 	if ran {
 		parts = append(parts, render.Duration(time.Duration(d.DurationNS)))
 	}
 	if d.Tests != nil {
-		parts = append(parts, render.TestWords(d.Tests))
+		parts = append(parts, result.TestWords(d.Tests.Passed, d.Tests.Failed, d.Tests.Skipped))
 	}
 	if p.patch != nil {
 		if change := render.ChangeWords(p.patch.Files); change != "" {

@@ -29,16 +29,20 @@ func event(t *testing.T, typ runs.EventType, step notebooks.StepID, data any) ru
 // play shows a run of two steps, the second of which fails; each prints output between its events.
 func play(t *testing.T, p *Progress, output string) {
 	p.Event(event(t, runs.PlanUpdated, "", runs.PlanData{Steps: []runs.PlannedStep{
-		{ID: "build", Action: runs.ActionRun}, {ID: "skipped", Action: runs.ActionSkip}, {ID: "verify", Action: runs.ActionRun}}}))
+		{ID: "build", Action: runs.ActionRun}, {ID: "skipped", Action: runs.ActionSkip},
+		{ID: "verify", Action: runs.ActionRun}}}))
 	p.Event(event(t, runs.StepStarted, "build", runs.StepStartedData{Attempt: 1}))
 	p.Output("build", "stdout", []byte(output))
 	p.Tick()
-	p.Event(event(t, runs.PatchApplied, "build", runs.PatchData{Files: []runs.ChangedFile{{Path: "a", Added: 2, Deleted: 1}}}))
-	p.Event(event(t, runs.StepFinished, "build", runs.StepFinishedData{Status: runs.StepPassed, DurationNS: 12e8, Attempts: 1}))
+	p.Event(event(t, runs.PatchApplied, "build", runs.PatchData{Files: []runs.ChangedFile{{Path: "a", Added: 2,
+		Deleted: 1}}}))
+	p.Event(event(t, runs.StepFinished, "build", runs.StepFinishedData{Status: runs.StepPassed, DurationNS: 12e8,
+		Attempts: 1}))
 	p.Event(event(t, runs.StepFinished, "skipped", runs.StepFinishedData{Status: runs.StepSkipped, Reason: "skip tag"}))
 	p.Event(event(t, runs.StepStarted, "verify", runs.StepStartedData{Attempt: 1}))
 	p.Tick()
-	p.Event(event(t, runs.StepFinished, "verify", runs.StepFinishedData{Status: runs.StepFailed, Exit: 1, DurationNS: 5e6, Attempts: 1,
+	p.Event(event(t, runs.StepFinished, "verify", runs.StepFinishedData{Status: runs.StepFailed, Exit: 1,
+		DurationNS: 5e6, Attempts: 1,
 		Tests: &runs.TestCounts{Passed: 2, Failed: 1}}))
 	p.Done("the end")
 }
@@ -174,7 +178,8 @@ func TestTailKeepsTheEnd(t *testing.T) {
 }
 
 func TestColorOnlyWhereAsked(t *testing.T) {
-	run := &runs.Run{Completed: &runs.CompletedData{Status: runs.Fail, Blockers: []runs.Blocker{{Code: runs.CodeNoDiff, Words: "nothing changed"}}}}
+	run := &runs.Run{Completed: &runs.CompletedData{Status: runs.Fail,
+		Blockers: []runs.Blocker{{Code: runs.CodeNoDiff, Words: "nothing changed"}}}}
 	if s := Summary(run, "x", false); strings.Contains(s, "\x1b") {
 		t.Errorf("colour without a terminal: %q", s)
 	}
@@ -200,7 +205,8 @@ func TestManyGoroutines(t *testing.T) {
 	p := New(&b, Options{Terminal: true, Total: 1, Now: stopped})
 	p.Event(event(t, runs.StepStarted, "s", runs.StepStartedData{Attempt: 1}))
 	var wg sync.WaitGroup
-	for _, do := range []func(){p.Tick, func() { p.Output("s", "stdout", []byte("out\n")) }, func() { p.Output("s", "stderr", []byte("err\n")) }} {
+	for _, do := range []func(){p.Tick, func() { p.Output("s", "stdout", []byte("out\n")) },
+		func() { p.Output("s", "stderr", []byte("err\n")) }} {
 		wg.Go(func() {
 			for range 100 {
 				do()

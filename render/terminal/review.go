@@ -13,7 +13,8 @@ func Review(w io.Writer, r *review.Review, color bool) error {
 	var b strings.Builder
 	base, head := r.Title()
 	ink := map[string]string{"✗": red, "✓": green, "○": yellow}[r.VerdictSign()]
-	b.WriteString(paint(r.VerdictSign()+" "+r.VerdictWords(), ink, color) + paint(" · "+plain.Escape(base)+" → "+plain.Escape(head), dim, color) + "\n")
+	b.WriteString(paint(r.VerdictSign()+" "+r.VerdictWords(), ink, color) +
+		paint(" · "+plain.Escape(base)+" → "+plain.Escape(head), dim, color) + "\n")
 	for _, line := range [][2]string{{"outputs", r.OutputWords()}, {"proof", r.ProofWords()}} {
 		if line[1] != "" {
 			b.WriteString(line[0] + ": " + line[1] + "\n")
@@ -34,7 +35,8 @@ func Review(w io.Writer, r *review.Review, color bool) error {
 	b.WriteByte('\n')
 	for _, n := range r.Notebooks {
 		if n.Leads() {
-			b.WriteString(paint(r.Sign(n), inks[r.Sign(n)], color) + " " + bold(plain.Escape(n.Path), color) + ": " + plain.Escape(n.Summary()) + "\n")
+			b.WriteString(paint(r.Sign(n), inks[r.Sign(n)], color) + " " + bold(plain.Escape(n.Path), color) + ": " +
+				plain.Escape(n.Summary()) + "\n")
 		}
 	}
 	for _, n := range r.Notebooks {

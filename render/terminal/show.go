@@ -8,6 +8,7 @@ import (
 
 	"markmill/render"
 	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -41,7 +42,7 @@ func List(w io.Writer, entries []runs.Entry, color bool) error {
 			reason = strings.TrimPrefix(reason+"; resumed by "+string(e.ResumedBy[n-1]), "; ")
 		}
 		t.add(cell{shown(string(e.ID)), ""}, cell{string(e.Status), statusColor(e.Status)}, cell{started, ""}, cell{took, ""},
-			cell{shown(e.Notebook), ""}, cell{shown(cut(reason, reasonWidth)), ""})
+			cell{shown(e.Notebook), ""}, cell{shown(plain.Cut(reason, reasonWidth)), ""})
 	}
 	return t.write(w, "", color)
 }
@@ -94,13 +95,13 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 		fact("approval", render.ApprovalWords(run))
 	}
 	for _, v := range run.Contract.Parameters {
-		fact("-p "+shown(v.Name), string(render.ShownValue(v))+" ("+v.From+")")
+		fact("-p "+shown(v.Name), string(result.ShownValue(v, nil))+" ("+v.From+")")
 	}
 	p.table(&facts, "")
 	p.narrowed(run.Contract.Narrowed)
 	var steps table
 	for _, s := range run.Steps {
-		mark, words := render.Verdict(s)
+		mark, words := result.Verdict(s)
 		words += render.CarriedWords(s)
 		took, change := "", ""
 		if s.Finished != nil && s.Step != nil {
@@ -109,7 +110,8 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 		if s.Patch != nil {
 			change = render.ChangeWords(s.Patch.Files)
 		}
-		steps.add(cell{mark, stepColor(s.Status())}, cell{shown(string(s.Planned.ID)), ""}, cell{shown(words), ""}, cell{took, ""}, cell{change, ""})
+		steps.add(cell{mark, stepColor(s.Status())}, cell{shown(string(s.Planned.ID)), ""}, cell{shown(words), ""},
+			cell{took, ""}, cell{change, ""})
 	}
 	p.section("Steps", &steps)
 	for _, s := range run.Steps {
@@ -120,7 +122,8 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	var change table
 	if run.Diff != nil {
 		for _, f := range run.Diff.Files {
-			change.add(cell{f.Status, ""}, cell{shown(f.Path), ""}, cell{fmt.Sprintf("+%d", f.Added), green}, cell{fmt.Sprintf("−%d", f.Deleted), red})
+			change.add(cell{f.Status, ""}, cell{shown(f.Path), ""}, cell{fmt.Sprintf("+%d", f.Added), green},
+				cell{fmt.Sprintf("−%d", f.Deleted), red})
 		}
 	}
 	p.section("Change", &change)
@@ -130,7 +133,7 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 		if s.File != "" {
 			value = s.File
 		}
-		scraps.add(cell{shown(s.Name), ""}, cell{shown(cut(value, 100)), ""})
+		scraps.add(cell{shown(s.Name), ""}, cell{shown(plain.Cut(value, 100)), ""})
 	}
 	p.section("Scraps", &scraps)
 	return p.err
@@ -166,11 +169,3 @@ func (p *page) section(title string, t *table) {
 
 // shown is text of a notebook or a run as it may reach a terminal: one line, nothing raw.
 func shown(s string) string { return plain.Escape(strings.Join(strings.Fields(s), " ")) }
-
-// cut bounds s to n characters.
-func cut(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
-}

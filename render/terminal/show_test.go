@@ -21,8 +21,10 @@ func TestList(t *testing.T) {
 	var b bytes.Buffer
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	err := List(&b, []runs.Entry{
-		{ID: "20261121T100000Z-fix-ab12", Notebook: "fix.md", Status: runs.Pass, StartedAt: at, FinishedAt: at.Add(1500 * time.Millisecond)},
-		{ID: "20261121T090000Z-漢-cd34", Notebook: "evil\x1b[31m.md", Status: runs.Interrupted, StartedAt: at.Add(-time.Hour), Reason: "killed"},
+		{ID: "20261121T100000Z-fix-ab12", Notebook: "fix.md", Status: runs.Pass, StartedAt: at,
+			FinishedAt: at.Add(1500 * time.Millisecond)},
+		{ID: "20261121T090000Z-漢-cd34", Notebook: "evil\x1b[31m.md", Status: runs.Interrupted,
+			StartedAt: at.Add(-time.Hour), Reason: "killed"},
 	}, false)
 	if err != nil {
 		t.Fatal(err)
@@ -56,8 +58,9 @@ func testRun() *runs.Run {
 				Scraps: []runs.ScrapData{{Name: "why", Type: "text", Value: codec.Raw(`"off by one"`)}}},
 			{Planned: runs.PlannedStep{ID: "later", Action: runs.ActionRun}},
 		},
-		Diff:      &runs.DiffCheckedData{Files: change, AllowedPassed: true},
-		Completed: &runs.CompletedData{Status: runs.Blocked, Blockers: []runs.Blocker{{Code: runs.CodeTimeout, Step: "later", Words: "the run passed 2s"}}},
+		Diff: &runs.DiffCheckedData{Files: change, AllowedPassed: true},
+		Completed: &runs.CompletedData{Status: runs.Blocked,
+			Blockers: []runs.Blocker{{Code: runs.CodeTimeout, Step: "later", Words: "the run passed 2s"}}},
 	}
 }
 
@@ -102,17 +105,20 @@ func TestInspect(t *testing.T) {
 		Front: notebooks.Front{Title: "System health", Timeout: 2 * time.Minute, Allow: []string{"reports/**"},
 			Limits: notebooks.Limits{Files: 3}, Require: []string{"diff", "tests"}},
 		Params: []notebooks.Param{
-			{Name: "threshold", Type: notebooks.TypeFloat, HasDefault: true, DefaultSrc: "1.0", Help: "alert above this", Min: &min},
+			{Name: "threshold", Type: notebooks.TypeFloat, HasDefault: true, DefaultSrc: "1.0", Help: "alert above this",
+				Min: &min},
 			{Name: "host", Type: notebooks.TypeString, Required: true},
 			{Name: "token", Type: notebooks.TypeSecret, HasDefault: true, DefaultSrc: "hunter2", Env: "TOKEN"},
 		},
 		Steps: []*notebooks.Step{
 			{ID: "collect", Lang: "python"},
-			{ID: "verify", Index: 1, Lang: "bash", Tags: []string{"test"}, Timeout: 30 * time.Second, ExpectExit: &one, Needs: []notebooks.StepID{"collect"}},
+			{ID: "verify", Index: 1, Lang: "bash", Tags: []string{"test"}, Timeout: 30 * time.Second, ExpectExit: &one,
+				Needs: []notebooks.StepID{"collect"}},
 		},
 	}
 	var b bytes.Buffer
-	bound := []notebooks.Bound{{Param: nb.Params[1], Value: notebooks.Value{Type: notebooks.TypeString, Text: "db\x1b1"}, From: "-p", Given: true}}
+	bound := []notebooks.Bound{{Param: nb.Params[1], Value: notebooks.Value{Type: notebooks.TypeString, Text: "db\x1b1"},
+		From: "-p", Given: true}}
 	if err := Inspect(&b, nb, bound, nil, false); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"markmill/render"
 	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -13,7 +14,7 @@ import (
 func Summary(run *runs.Run, evidence string, color bool) string {
 	status := run.Status()
 	parts := []string{
-		paint(render.Mark(status)+" "+string(status), statusColor(status), color),
+		paint(result.RunMark(status)+" "+string(status), statusColor(status), color),
 		render.Outcome(run),
 	}
 	if causes := run.Causes(); len(causes) > 0 {

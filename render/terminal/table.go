@@ -27,8 +27,8 @@ func (t *table) header(titles ...string) {
 	t.rows = append(t.rows, row)
 }
 
-// write prints the table. No line ends in a space.
-func (t *table) write(w io.Writer, indent string, color bool) error {
+// widths are the columns that each column of the table needs.
+func (t *table) widths() []int {
 	var widths []int
 	for _, row := range t.rows {
 		for i, c := range row {
@@ -38,6 +38,12 @@ func (t *table) write(w io.Writer, indent string, color bool) error {
 			widths[i] = max(widths[i], lipgloss.Width(c.text))
 		}
 	}
+	return widths
+}
+
+// write prints the table. No line ends in a space.
+func (t *table) write(w io.Writer, indent string, color bool) error {
+	widths := t.widths()
 	var b strings.Builder
 	for _, row := range t.rows {
 		line, pad := indent, ""
@@ -60,15 +66,7 @@ const leastColumn = 8
 // fit cuts cells so that a line of the table takes at most so many columns, as far as columns can be made narrower: the
 // widest first.
 func (t *table) fit(room int) {
-	var widths []int
-	for _, row := range t.rows {
-		for i, c := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], lipgloss.Width(c.text))
-		}
-	}
+	widths := t.widths()
 	total := 2 * max(0, len(widths)-1)
 	for _, w := range widths {
 		total += w

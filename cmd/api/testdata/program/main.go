@@ -1,4 +1,5 @@
-// Command program runs a notebook and prints what its step said: a program outside of the module, as docs/go-api.md tells to make one.
+// Command program runs a notebook and prints what its step said: a program outside of the module, as docs/go-api.md
+// tells to make one.
 package main
 
 import (

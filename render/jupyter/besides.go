@@ -1,12 +1,15 @@
-package render
+package jupyter
 
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
+	"markmill/render/result"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -27,23 +30,23 @@ type stepResult struct {
 // it, and what it changed.
 func (o *cellOutputs) besides(rec runs.StepRecord) error {
 	o.flush()
-	if hasTag(rec.Planned, notebooks.TagVolatile) {
+	if slices.Contains(rec.Planned.Tags, notebooks.TagVolatile) {
 		return nil
 	}
 	f := rec.Finished
 	if (f.Status == runs.StepFailed || f.Status == runs.StepTimeout) && f.Error == nil {
-		_, words := Verdict(rec)
+		_, words := result.Verdict(rec)
 		o.fails(rec.Planned.ID, words)
 	}
 	if rec.Patch == nil || len(rec.Patch.Files) == 0 {
 		return nil
 	}
-	e, _, err := patchText(o.files, rec.Patch)
+	e, _, err := safe.Patch(o.files, rec.Patch)
 	if err != nil {
 		return err
 	}
 	var b bytes.Buffer
-	writeExcerpt(&b, "diff", e, rec.Patch.Patch, rec.Patch.Digest)
+	safe.WriteExcerpt(&b, "diff", e, rec.Patch.Patch, rec.Patch.Digest)
 	o.change(b.String(), e, map[string]any{"file": rec.Patch.Patch, "digest": rec.Patch.Digest})
 	return nil
 }
@@ -51,16 +54,16 @@ func (o *cellOutputs) besides(rec runs.StepRecord) error {
 // fails adds the error of a step whose interpreter has told none, so that every reader of Jupyter notebooks sees that
 // it failed.
 func (o *cellOutputs) fails(id notebooks.StepID, words string) {
-	words = (&cleaner{names: o.names, rules: o.rules}).oneLine(words, 200)
+	words = (&safe.Cleaner{Names: o.names, Rules: o.rules}).OneLine(words, 200)
 	o.list = append(o.list, map[string]any{"output_type": "error", "ename": "StepFailed", "evalue": words,
 		"traceback": []string{fmt.Sprintf("step %s: %s", id, words)}})
 }
 
 // change adds a patch as a display. The patch is cut as in a region; about says where it stands whole.
-func (o *cellOutputs) change(page string, e excerpt, about map[string]any) {
-	text := e.head
-	if e.cut != "" {
-		text += "… " + e.cut + " elided\n" + e.tail
+func (o *cellOutputs) change(page string, e safe.Excerpt, about map[string]any) {
+	text := e.Head
+	if e.Cut != "" {
+		text += "… " + e.Cut + " elided\n" + e.Tail
 	}
 	about["kind"] = "diff"
 	o.list = append(o.list, map[string]any{"output_type": "display_data", "metadata": map[string]any{"markmill": about},
@@ -69,13 +72,14 @@ func (o *cellOutputs) change(page string, e excerpt, about map[string]any) {
 
 // verdict says on top how the run came out, as an output notebook in Markdown does: in a cell of its own, or in the one
 // that marks an error there as papermill's does.
-func (j *jupyter) verdict() {
-	words := VerdictMarkdown(&j.manifest, j.nb.Front.Headline)
+func (j *notebook) verdict() {
+	words := result.VerdictMarkdown(&j.manifest, j.nb.Front.Headline)
 	if len(j.result.Added) > 0 && j.result.Added[0].ID == errorTop {
 		j.result.Added[0].Source += "\n\n" + strings.TrimSuffix(words, "\n")
 		return
 	}
-	top := ipynb.AddedCell{ID: "markmill-verdict", Markdown: true, Tags: []string{"markmill"}, Source: strings.TrimSuffix(words, "\n")}
+	top := ipynb.AddedCell{ID: "markmill-verdict", Markdown: true, Tags: []string{"markmill"},
+		Source: strings.TrimSuffix(words, "\n")}
 	j.result.Added = append([]ipynb.AddedCell{top}, j.result.Added...)
 }
 
@@ -86,8 +90,10 @@ func (o *cellOutputs) breaks(m *notebooks.Manifest, step notebooks.StepID) {
 		if b.Step != step || b.Rule == "" || b.Rule == notebooks.TagNoChange {
 			continue
 		}
-		words := (&cleaner{names: o.names, rules: o.rules}).oneLine(brokeWords(b), 200)
-		o.list = append(o.list, map[string]any{"output_type": "display_data", "metadata": map[string]any{"markmill": map[string]any{"kind": "broke"}},
-			"data": map[string]any{"text/markdown": ipynb.Lines("**✗ " + inline(words) + "**"), "text/plain": ipynb.Lines("✗ " + words)}})
+		words := (&safe.Cleaner{Names: o.names, Rules: o.rules}).OneLine(result.BrokeWords(b), 200)
+		o.list = append(o.list, map[string]any{"output_type": "display_data",
+			"metadata": map[string]any{"markmill": map[string]any{"kind": "broke"}},
+			"data": map[string]any{"text/markdown": ipynb.Lines("**✗ " + safe.Inline(words) + "**"),
+				"text/plain": ipynb.Lines("✗ " + words)}})
 	}
 }

@@ -1,4 +1,4 @@
-package render
+package safe
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestPathNames(t *testing.T) {
-	names := newPathNames([]runs.PathName{
+	names := NewNames([]runs.PathName{
 		{Path: "/home/u", Name: "<home>"},
 		{Path: "/home/u/.cache/wt/7", Name: "<worktree>"},
 		{Path: "/tmp", Name: "<tmp>"},
@@ -30,7 +30,7 @@ func TestPathNames(t *testing.T) {
 		{`"C:\\Users\\u\\x"`, `"<home>\\x"`},
 		{"a / b", "a / b"},
 	} {
-		if got := names.replace(c.in); got != c.want {
+		if got := names.Replace(c.in); got != c.want {
 			t.Errorf("%q: %q, want %q", c.in, got, c.want)
 		}
 	}

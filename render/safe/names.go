@@ -1,4 +1,4 @@
-package render
+package safe
 
 import (
 	"sort"
@@ -7,17 +7,14 @@ import (
 	"markmill/runs"
 )
 
-// pathNames puts names in the place of this machine's paths.
-type pathNames []runs.PathName
+// Names puts names in the place of this machine's paths.
+type Names []runs.PathName
 
-// Paths gives what puts names in the place of paths, as in the outputs of a run that has them.
-func Paths(paths []runs.PathName) func(text string) string { return newPathNames(paths).replace }
-
-// newPathNames adds the spellings that tools of Windows print of the same path: with slashes, and
+// NewNames adds the spellings that tools of Windows print of the same path: with slashes, and
 // with the backslashes doubled as in JSON and source text. The longest path stays first, so that a
 // worktree inside the home is the worktree.
-func newPathNames(paths []runs.PathName) pathNames {
-	var out pathNames
+func NewNames(paths []runs.PathName) Names {
+	var out Names
 	for _, p := range paths {
 		if len(p.Path) < 2 { // "/" would be everywhere
 			continue
@@ -33,8 +30,8 @@ func newPathNames(paths []runs.PathName) pathNames {
 	return out
 }
 
-// replace returns s with every whole path replaced by its name.
-func (p pathNames) replace(s string) string {
+// Replace returns s with every whole path replaced by its name.
+func (p Names) Replace(s string) string {
 	for _, n := range p {
 		if !strings.Contains(s, n.Path) {
 			continue

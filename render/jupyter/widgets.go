@@ -1,4 +1,4 @@
-package render
+package jupyter
 
 import (
 	"bytes"
@@ -68,7 +68,8 @@ func (w *widgets) setting(shown func(string) string) ([]ipynb.Setting, error) {
 	}
 	models := map[string]model{}
 	for i, d := range w.states {
-		m := model{Name: d.Data["_model_name"], Module: d.Data["_model_module"], Version: d.Data["_model_module_version"], State: d.Data, Buffers: d.Buffers}
+		m := model{Name: d.Data["_model_name"], Module: d.Data["_model_module"], Version: d.Data["_model_module_version"],
+			State: d.Data, Buffers: d.Buffers}
 		if m.Name == nil {
 			continue // a comm of something else
 		}
@@ -82,6 +83,7 @@ func (w *widgets) setting(shown func(string) string) ([]ipynb.Setting, error) {
 	if len(models) == 0 {
 		return nil, nil
 	}
-	raw, err := codec.Marshal(map[string]any{ipynb.WidgetState: map[string]any{"state": models, "version_major": 2, "version_minor": 0}})
+	raw, err := codec.Marshal(map[string]any{ipynb.WidgetState: map[string]any{"state": models, "version_major": 2,
+		"version_minor": 0}})
 	return []ipynb.Setting{{Name: ipynb.KeyWidgets, Value: w.renamed(codec.Raw(shown(string(raw))))}}, err
 }

@@ -1,4 +1,4 @@
-package render
+package safe
 
 import (
 	"fmt"
@@ -29,8 +29,10 @@ var builtins = []builtin{
 	// 2026-11-21T10:11:12.5Z · 2026-11-21 10:11:12 +0100 · Sat Nov 21 10:11:12 UTC 2026 · Sat, 21 Nov 2026 10:11:12 GMT
 	// · 10:11:12.345
 	{"times", `\b\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|UTC|GMT|[+-]\d{2}:?\d{2}))?\b` +
-		`|\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d{2}:\d{2}:\d{2}( [A-Z]{2,5})? \d{4}\b` +
-		`|\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{1,2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2}( [A-Z]{1,5}| [+-]\d{4})?\b` +
+		`|\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d{2}:\d{2}:\d{2}( ` +
+		`[A-Z]{2,5})? \d{4}\b` +
+		`|\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{1,2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} ` +
+		`\d{2}:\d{2}:\d{2}( [A-Z]{1,5}| [+-]\d{4})?\b` +
 		`|\b\d{1,2}:\d{2}:\d{2}([.,]\d+)?\b`, "<time>"},
 	{"dates", `\b\d{4}[-/]\d{2}[-/]\d{2}\b` +
 		`|\b\d{1,2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* \d{4}\b` +
@@ -58,16 +60,18 @@ func NormalizeNames() []string {
 func CheckNormalize(nb *notebooks.Notebook) error {
 	const hint = "name a built-in rule, or give name, pattern (RE2) and replace in the front matter"
 	var errs notebooks.ErrorList
-	book := newRuleBook(nb)
+	book := NewRuleBook(nb)
 	for _, n := range nb.Front.Normalize {
 		if _, err := book.find(n.Name); err != nil {
-			errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: 1, Msg: err.Error(), Hint: hint})
+			errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: 1, Msg: err.Error(),
+				Hint: hint})
 		}
 	}
 	for _, s := range nb.Steps {
 		for _, name := range s.Normalize {
 			if _, err := book.find(name); err != nil {
-				errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: s.Line, Step: s.ID, Msg: err.Error(), Hint: hint})
+				errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: s.Line, Step: s.ID,
+					Msg: err.Error(), Hint: hint})
 			}
 		}
 	}
@@ -77,47 +81,38 @@ func CheckNormalize(nb *notebooks.Notebook) error {
 	return nil
 }
 
-// Rules mask varying text: those of a comparison, where both sides are masked alike.
+// Rules mask varying text.
 type Rules []rule
-
-// NewRules are the rules of a list like that of the front matter. A name that no rule has, and a pattern that RE2
-// cannot read, is an error.
-func NewRules(list []notebooks.Normalize) (Rules, error) {
-	book, err := newRuleBook(&notebooks.Notebook{Front: notebooks.Front{Normalize: list}}).of(&notebooks.Step{})
-	return book, err
-}
-
-// StepRules are the rules that a notebook has for one of its steps.
-func StepRules(nb *notebooks.Notebook, step *notebooks.Step) (Rules, error) {
-	return newRuleBook(nb).of(step)
-}
 
 // Line masks one line.
 func (r Rules) Line(line string) string {
 	for _, one := range r {
-		line = one.pattern.ReplaceAllString(line, one.replace)
+		if one.pattern.MatchString(line) {
+			line = one.pattern.ReplaceAllString(line, one.replace)
+		}
 	}
 	return line
 }
 
-// ruleBook is the rules of a notebook by name, each compiled once.
-type ruleBook struct {
+// RuleBook is the rules of a notebook by name, each compiled once.
+type RuleBook struct {
 	own      []notebooks.Normalize
 	compiled map[string]rule
 }
 
-func newRuleBook(nb *notebooks.Notebook) *ruleBook {
-	return &ruleBook{nb.Front.Normalize, map[string]rule{}}
+// NewRuleBook begins the rules of a notebook.
+func NewRuleBook(nb *notebooks.Notebook) *RuleBook {
+	return &RuleBook{nb.Front.Normalize, map[string]rule{}}
 }
 
-// of returns the rules for a step: those of the front matter, then its own, each once.
-func (b *ruleBook) of(step *notebooks.Step) ([]rule, error) {
+// Of returns the rules for a step: those of the front matter, then its own, each once.
+func (b *RuleBook) Of(step *notebooks.Step) (Rules, error) {
 	var names []string
 	for _, n := range b.own {
 		names = append(names, n.Name)
 	}
 	names = append(names, step.Normalize...)
-	var rules []rule
+	var rules Rules
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
 			continue
@@ -131,8 +126,14 @@ func (b *ruleBook) of(step *notebooks.Step) ([]rule, error) {
 	return rules, nil
 }
 
+// NewRules returns the rules of a list like that of the front matter. It returns an error for an unknown name, and
+// for a pattern that RE2 cannot read.
+func NewRules(list []notebooks.Normalize) (Rules, error) {
+	return NewRuleBook(&notebooks.Notebook{Front: notebooks.Front{Normalize: list}}).Of(&notebooks.Step{})
+}
+
 // find looks a name up: the notebook's own rules hide built-in ones.
-func (b *ruleBook) find(name string) (rule, error) {
+func (b *RuleBook) find(name string) (rule, error) {
 	if r, ok := b.compiled[name]; ok {
 		return r, nil
 	}
@@ -148,7 +149,7 @@ func (b *ruleBook) find(name string) (rule, error) {
 	return b.compiled[name], nil
 }
 
-func (b *ruleBook) source(name string) (pattern, replace string, found bool) {
+func (b *RuleBook) source(name string) (pattern, replace string, found bool) {
 	for _, n := range b.own {
 		if n.Name == name && n.Pattern != "" {
 			return n.Pattern, n.Replace, true

@@ -1,4 +1,4 @@
-package render
+package jupyter
 
 import (
 	"testing"
@@ -15,7 +15,8 @@ func TestWidgets(t *testing.T) {
 		"steps/01-a/outputs.jsonl": {Data: []byte(`{"type":"widget","name":"f1","data":{"_model_name":"L","n":1}}` + "\n" +
 			`{"type":"widget","name":"` + random + `","data":{"_model_name":"S","layout":"IPY_MODEL_f1","value":3}}` + "\n" +
 			`{"type":"widget","name":"other","data":{"a":1}}` + "\n")},
-		"steps/02-b/outputs.jsonl": {Data: []byte(`{"type":"widget","name":"` + random + `","data":{"_model_name":"S","layout":"IPY_MODEL_f1","value":9},` +
+		"steps/02-b/outputs.jsonl": {Data: []byte(`{"type":"widget","name":"` + random +
+			`","data":{"_model_name":"S","layout":"IPY_MODEL_f1","value":9},` +
 			`"buffers":[{"data":"AA==","encoding":"base64","path":["x"]}]}` + "\n")},
 		"steps/03-c/outputs.jsonl": {Data: []byte(`{"type":"stream","name":"stdout","bytes":1}` + "\n")},
 	}

@@ -1,4 +1,4 @@
-package render
+package safe
 
 import (
 	"bytes"
@@ -11,24 +11,22 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
-
-	"markmill/runs"
 )
 
 func TestCutText(t *testing.T) {
 	lines := strings.Repeat("0123456789abcde\n", 100)
-	e := cutText(lines, 200)
-	if e.head != lines[:96] || e.tail != lines[:96] {
-		t.Errorf("head %q, tail %q: not whole lines", e.head, e.tail)
+	e := CutText(lines, 200)
+	if e.Head != lines[:96] || e.Tail != lines[:96] {
+		t.Errorf("head %q, tail %q: not whole lines", e.Head, e.Tail)
 	}
-	if want := "88 lines (1,408 bytes)"; e.cut != want {
-		t.Errorf("cut %q, want %q", e.cut, want)
+	if want := "88 lines (1,408 bytes)"; e.Cut != want {
+		t.Errorf("cut %q, want %q", e.Cut, want)
 	}
-	if e := cutText(lines, len(lines)); e.cut != "" || e.head != lines {
+	if e := CutText(lines, len(lines)); e.Cut != "" || e.Head != lines {
 		t.Errorf("what fits is cut")
 	}
-	e = cutText(strings.Repeat("é", 100), 21)
-	if !utf8.ValidString(e.head) || !utf8.ValidString(e.tail) || e.head != "ééééé" || e.cut != "180 bytes" {
+	e = CutText(strings.Repeat("é", 100), 21)
+	if !utf8.ValidString(e.Head) || !utf8.ValidString(e.Tail) || e.Head != "ééééé" || e.Cut != "180 bytes" {
 		t.Errorf("one long line: %+v", e)
 	}
 }
@@ -38,14 +36,14 @@ func TestCutTextIsWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.SampledFrom([]rune("ab é\n👩"))).Draw(t, "text")
 		limit := rapid.IntRange(2, 60).Draw(t, "limit")
-		e := cutText(text, limit)
-		if !strings.HasPrefix(text, e.head) || !strings.HasSuffix(text, e.tail) {
+		e := CutText(text, limit)
+		if !strings.HasPrefix(text, e.Head) || !strings.HasSuffix(text, e.Tail) {
 			t.Fatalf("%+v is not of %q", e, text)
 		}
-		if e.size() > limit && e.cut != "" || e.cut == "" && e.head != text {
+		if e.Size() > limit && e.Cut != "" || e.Cut == "" && e.Head != text {
 			t.Fatalf("%+v of %d bytes breaks the limit %d", e, len(text), limit)
 		}
-		if !utf8.ValidString(e.head) || !utf8.ValidString(e.tail) {
+		if !utf8.ValidString(e.Head) || !utf8.ValidString(e.Tail) {
 			t.Fatalf("%+v cuts a character", e)
 		}
 	})
@@ -111,7 +109,7 @@ func (o oneFile) Open(string) (fs.File, error) { return o.f, nil }
 func TestExcerptOfAGigabyteReadsItsEnds(t *testing.T) {
 	const size = 1 << 30
 	keep := func(line []byte) (string, bool) { return string(line), true }
-	var first excerpt
+	var first Excerpt
 	for _, c := range []struct {
 		name string
 		open func(*huge) fs.File
@@ -121,44 +119,27 @@ func TestExcerptOfAGigabyteReadsItsEnds(t *testing.T) {
 		{"Seeker", func(h *huge) fs.File { return hugeSeek{h} }, 256 << 10},
 	} {
 		h := &huge{size: size}
-		e, err := excerptFile(oneFile{c.open(h)}, "stdout", 16<<10, keep)
+		e, err := ExcerptFile(oneFile{c.open(h)}, "stdout", 16<<10, keep)
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
 		if h.read > c.read {
 			t.Errorf("%s: read %d bytes of the file, want at most %d", c.name, h.read, c.read)
 		}
-		if !strings.HasPrefix(e.head, "000000000000000\n000000000000001\n") || !strings.HasSuffix(e.tail, "\n000000003fffffe\n000000003ffffff\n") {
-			t.Errorf("%s: head %.40q, tail …%q", c.name, e.head, e.tail[len(e.tail)-40:])
+		if !strings.HasPrefix(e.Head, "000000000000000\n000000000000001\n") ||
+			!strings.HasSuffix(e.Tail, "\n000000003fffffe\n000000003ffffff\n") {
+			t.Errorf("%s: head %.40q, tail …%q", c.name, e.Head, e.Tail[len(e.Tail)-40:])
 		}
-		if e.size() > 16<<10 || e.size() < 15<<10 {
-			t.Errorf("%s: %d bytes kept", c.name, e.size())
+		if e.Size() > 16<<10 || e.Size() < 15<<10 {
+			t.Errorf("%s: %d bytes kept", c.name, e.Size())
 		}
-		if e.cut != "about 1,024 MiB" {
-			t.Errorf("%s: cut %q", c.name, e.cut)
+		if e.Cut != "about 1,024 MiB" {
+			t.Errorf("%s: cut %q", c.name, e.Cut)
 		}
-		if first.head != "" && e != first {
+		if first.Head != "" && e != first {
 			t.Errorf("%s: another excerpt of the same bytes", c.name)
 		}
 		first = e
-	}
-}
-
-func TestOutputOfAGigabyteReadsItsEnds(t *testing.T) {
-	nb := testNotebook("```bash {#s}\n```\n")
-	d := newDir(nb)
-	rec := d.ends(0, runs.StepPassed, 0, "", "")
-	rec.Finished.Stdout = runs.StreamData{File: "stdout", Bytes: 1 << 30, Digest: "sha256:00"}
-	h := &huge{size: 1 << 30}
-	out, err := Output(runs.OutputFile, nb, d.run, oneFile{hugeAt{h}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if h.read > 256<<10 {
-		t.Errorf("read %d bytes", h.read)
-	}
-	if !bytes.Contains(out, []byte("… about 1,024 MiB elided: `stdout`, `sha256:00`")) {
-		t.Errorf("the output notebook does not say what is elided:\n%.300s", out)
 	}
 }
 
@@ -166,24 +147,24 @@ func TestReadWindowWithoutSeeking(t *testing.T) {
 	var want bytes.Buffer
 	h := &huge{size: 1 << 16}
 	io.Copy(&want, h)
-	w, err := readWindow(oneFile{&huge{size: 1 << 16}}, "stdout", 1<<10, 100)
+	w, err := ReadWindow(oneFile{&huge{size: 1 << 16}}, "stdout", 1<<10, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(w.head, want.Bytes()[:100]) || !bytes.Equal(w.tail, want.Bytes()[1<<16-100:]) {
-		t.Errorf("head %q, tail %q", w.head, w.tail)
+	if !bytes.Equal(w.Head, want.Bytes()[:100]) || !bytes.Equal(w.Tail, want.Bytes()[1<<16-100:]) {
+		t.Errorf("head %q, tail %q", w.Head, w.Tail)
 	}
 }
 
 // TestWindowsCutCharacters: ends that fall inside a character or a line show neither by halves.
 func TestWindowsCutCharacters(t *testing.T) {
-	c := cleaner{}
+	c := Cleaner{}
 	long := []byte("x" + strings.Repeat("é", 1<<20))
-	e, err := excerptFile(fstest.MapFS{"f": {Data: long}}, "f", 1000, c.line)
+	e, err := ExcerptFile(fstest.MapFS{"f": {Data: long}}, "f", 1000, c.Line)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(e.head+e.tail, `\x`) || !strings.HasPrefix(e.head, "xé") || !strings.HasSuffix(e.tail, "é\n") {
-		t.Errorf("head …%q, tail %q…", e.head[len(e.head)-20:], e.tail[:20])
+	if strings.Contains(e.Head+e.Tail, `\x`) || !strings.HasPrefix(e.Head, "xé") || !strings.HasSuffix(e.Tail, "é\n") {
+		t.Errorf("head …%q, tail %q…", e.Head[len(e.Head)-20:], e.Tail[:20])
 	}
 }

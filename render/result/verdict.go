@@ -1,4 +1,4 @@
-package render
+package result
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -20,7 +21,7 @@ const mostReasons = 3
 func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 	var b strings.Builder
 	line := func(text string) { b.WriteString(strings.TrimRight("> "+text, " ") + "\n") }
-	head := fmt.Sprintf("**%s %s**", Mark(runs.Status(m.Status)), StatusWords(m.Status))
+	head := fmt.Sprintf("**%s %s**", RunMark(runs.Status(m.Status)), StatusWords(m.Status))
 	line(strings.Join(append([]string{head}, verdictFacts(m)...), " · "))
 	if reasons := ReasonLines(m); len(reasons) > 0 {
 		line("")
@@ -51,7 +52,7 @@ func StatusWords(status string) string {
 	case runs.Fail:
 		return "failed"
 	default: // blocked, partial, interrupted, prepared, stale
-		return inline(plain.Escape(status))
+		return safe.Inline(plain.Escape(status))
 	}
 }
 
@@ -62,11 +63,11 @@ func verdictFacts(m *notebooks.Manifest) []string {
 	}
 	facts := []string{StepWords(m)}
 	if m.Partial != "" {
-		facts = append(facts, codeSpan(plain.Escape(oneLine(m.Partial, 80))))
+		facts = append(facts, safe.CodeSpan(plain.Escape(oneLine(m.Partial, 80))))
 	}
 	facts = append(facts, TestsWords(m), ChangedWords(m))
 	if c := m.Contract; c != nil && c.Approval != "" {
-		facts = append(facts, "approval: "+inline(plain.Escape(c.Approval)))
+		facts = append(facts, "approval: "+safe.Inline(plain.Escape(c.Approval)))
 	}
 	return facts
 }
@@ -88,9 +89,10 @@ func StepWords(m *notebooks.Manifest) string {
 	if len(m.Steps) == 0 || counts["pending"]+counts["skip"] == len(m.Steps) && m.Status != string(runs.Pass) {
 		return "nothing ran"
 	}
-	words := fmt.Sprintf("%d of %s passed", counts["pass"], counted(len(m.Steps), "step"))
+	words := fmt.Sprintf("%d of %s passed", counts["pass"], plain.Counted(len(m.Steps), "step"))
 	for _, each := range []struct{ status, words string }{
-		{"fail", "failed"}, {"timeout", "timed out"}, {"broke", "broke a rule"}, {"expected", "failed as expected"}, {string(runs.StepAllowed), "failed and may"}, {"skip", "skipped"}, {"pending", "not reached"},
+		{"fail", "failed"}, {"timeout", "timed out"}, {"broke", "broke a rule"}, {"expected", "failed as expected"},
+		{string(runs.StepAllowed), "failed and may"}, {"skip", "skipped"}, {"pending", "not reached"},
 	} {
 		if n := counts[each.status]; n > 0 {
 			words += fmt.Sprintf(", %d %s", n, each.words)
@@ -164,7 +166,7 @@ func ChangedWords(m *notebooks.Manifest) string {
 	for _, c := range m.Changes {
 		added, deleted = added+c.Added, deleted+c.Deleted
 	}
-	words := fmt.Sprintf("%s +%d −%d", counted(len(m.Changes)+m.ChangesOmitted, "file"), added, deleted)
+	words := fmt.Sprintf("%s +%d −%d", plain.Counted(len(m.Changes)+m.ChangesOmitted, "file"), added, deleted)
 	if m.ChangesOmitted > 0 {
 		words += " or more"
 	}
@@ -190,17 +192,17 @@ func ReasonMarkdown(b *notebooks.ManifestBlocker) string {
 	if b.Consequence {
 		words = "following from that: " + words
 	}
-	return words + " (" + codeSpan(plain.Escape(b.Code)) + ")"
+	return words + " (" + safe.CodeSpan(plain.Escape(b.Code)) + ")"
 }
 
 // BlockerMarkdown says in words what a blocker stands for: the rule, the files and the step.
 func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
-	code := func(s string) string { return codeSpan(plain.Escape(oneLine(s, 120))) }
+	code := func(s string) string { return safe.CodeSpan(plain.Escape(oneLine(s, 120))) }
 	step := "the run"
 	if b.Step != "" {
 		step = "step " + code(string(b.Step))
 	}
-	message := inline(plain.Escape(oneLine(b.Message, 300)))
+	message := safe.Inline(plain.Escape(oneLine(b.Message, 300)))
 	paths := ""
 	for i, p := range b.Paths {
 		if i == 3 {
@@ -215,7 +217,8 @@ func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 	switch {
 	case b.Code == runs.CodeDisallowedFileChange && b.Rule == notebooks.TagNoChange && paths != "":
 		return fmt.Sprintf("%s is tagged `no-change` and changed %s", step, paths)
-	case b.Code == runs.CodeDisallowedFileChange && (strings.HasPrefix(b.Rule, "forbid: ") || strings.HasPrefix(b.Rule, "allow: ") || b.Rule == "mode: none"):
+	case b.Code == runs.CodeDisallowedFileChange && (strings.HasPrefix(b.Rule, "forbid: ") ||
+		strings.HasPrefix(b.Rule, "allow: ") || b.Rule == "mode: none"):
 		by := ""
 		if b.Step != "" {
 			by = ", which " + step + " changed"
@@ -225,8 +228,10 @@ func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 		if b.Step == "" {
 			step = "the end of the interpreters"
 		}
-		return fmt.Sprintf("%s changed %s during the last test or after it, so what was tested is not what is left", step, paths)
-	case b.Code == runs.CodeStepFailed && b.Step != "", b.Code == runs.CodeVerificationFailed && b.Step != "" && b.Rule == "":
+		return fmt.Sprintf("%s changed %s during the last test or after it, so what was tested is not what is left", step,
+			paths)
+	case b.Code == runs.CodeStepFailed && b.Step != "", b.Code == runs.CodeVerificationFailed && b.Step != "" &&
+		b.Rule == "":
 		return fmt.Sprintf("%s failed: %s", step, message)
 	case b.Code == runs.CodeReviewerRejected && b.Step != "":
 		return fmt.Sprintf("%s rejected: %s", step, message)
@@ -249,7 +254,7 @@ func judgesWords(j *notebooks.ManifestJudges) string {
 	const most = 3
 	var paths []string
 	for _, path := range j.Changed[:min(most, len(j.Changed))] {
-		paths = append(paths, codeSpan(plain.Escape(path)))
+		paths = append(paths, safe.CodeSpan(plain.Escape(path)))
 	}
 	if n := len(j.Changed) - most; n > 0 {
 		paths = append(paths, fmt.Sprintf("%d more", n))
@@ -273,7 +278,8 @@ func givenWords(m *notebooks.Manifest) string {
 		if !p.Given {
 			continue
 		}
-		words = append(words, fmt.Sprintf("%s = %s", codeSpan(plain.Escape(p.Name)), codeSpan(plain.EscapeJSON(oneLine(string(p.Value), 60)))))
+		words = append(words, fmt.Sprintf("%s = %s", safe.CodeSpan(plain.Escape(p.Name)),
+			safe.CodeSpan(plain.EscapeJSON(oneLine(string(p.Value), 60)))))
 	}
 	if n := len(words) - mostGiven; n > 0 {
 		words = append(words[:mostGiven], fmt.Sprintf("%d more", n))
@@ -300,12 +306,12 @@ func headlineWords(m *notebooks.Manifest, headline []string) string {
 		value, found := at[name]
 		text := "–" // what was asked for and not recorded
 		if found {
-			text = oneLine(cellText(value), 80)
+			text = oneLine(safe.CellText(value), 80)
 		}
 		if text == "" {
 			text = `""`
 		}
-		words = append(words, fmt.Sprintf("%s: **%s**", inline(plain.Escape(name)), inline(plain.Escape(text))))
+		words = append(words, fmt.Sprintf("%s: **%s**", safe.Inline(plain.Escape(name)), safe.Inline(plain.Escape(text))))
 	}
 	if more > 0 {
 		words = append(words, fmt.Sprintf("%d more", more))
@@ -314,10 +320,20 @@ func headlineWords(m *notebooks.Manifest, headline []string) string {
 }
 
 // oneLine is a text on one line, bounded to so many characters.
-func oneLine(s string, most int) string {
-	runes := []rune(strings.Join(strings.Fields(s), " "))
-	if len(runes) > most {
-		return string(runes[:most]) + "…"
+func oneLine(s string, most int) string { return plain.Cut(strings.Join(strings.Fields(s), " "), most) }
+
+// BrokeWords says which rule a step broke, and with which files.
+func BrokeWords(b *notebooks.ManifestBlocker) string {
+	words := "broke " + b.Rule
+	for i, p := range b.Paths {
+		switch {
+		case i == 3:
+			return fmt.Sprintf("%s and %d more", words, len(b.Paths)-i)
+		case i == 0:
+			words += ": " + p
+		default:
+			words += ", " + p
+		}
 	}
-	return string(runes)
+	return words
 }

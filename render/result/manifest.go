@@ -1,4 +1,4 @@
-package render
+package result
 
 import (
 	"fmt"
@@ -8,18 +8,28 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
+	"markmill/render/safe"
 	"markmill/runs"
 )
+
+// MaxValue bounds the JSON of a value that is shown, in bytes.
+const MaxValue = 4 << 10
+
+// StatusPrepared is the status in the manifest of a notebook that was prepared and not run.
+const StatusPrepared = "prepared"
 
 // Manifest is the result of a run as its output notebook has it. nb is the notebook that ran. What varies from one run
 // to the next is not in it.
 func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
-	names := newPathNames(run.Started.Paths)
-	say := func(words string) string { return plain.Escape(names.replace(words)) }
+	names := safe.NewNames(run.Started.Paths)
+	say := func(words string) string { return plain.Escape(names.Replace(words)) }
 	m := notebooks.Manifest{
-		Format: notebooks.ManifestFormat, SourcePath: run.Started.SourcePath, Status: string(run.Status()), Partial: partialWords(run),
-		Blockers: manifestBlockers(run, say), Steps: manifestSteps(nb, run, say), Parameters: manifestParams(run.Contract.Parameters, names),
-		Scraps: manifestScraps(run, names), Contract: manifestContract(run), Judges: manifestJudges(run), ReportMode: run.ReportMode(),
+		Format: notebooks.ManifestFormat, SourcePath: run.Started.SourcePath, Status: string(run.Status()),
+		Partial:  partialWords(run),
+		Blockers: manifestBlockers(run, say), Steps: manifestSteps(nb, run, say),
+		Parameters: Params(run.Contract.Parameters, names),
+		Scraps:     manifestScraps(run, names), Contract: manifestContract(run), Judges: manifestJudges(run),
+		ReportMode: run.ReportMode(),
 	}
 	if n := len(m.Scraps) - notebooks.MaxManifestScraps; n > 0 {
 		m.Scraps, m.ScrapsOmitted = m.Scraps[:notebooks.MaxManifestScraps], n
@@ -29,7 +39,7 @@ func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 }
 
 // signatureOf is the signature that a run's record has of the manifest of an output notebook.
-func signatureOf(name string, run *runs.Run) string {
+func SignatureOf(name string, run *runs.Run) string {
 	if run.Completed == nil {
 		return ""
 	}
@@ -76,7 +86,8 @@ func manifestBlockers(run *runs.Run, say func(string) string) []notebooks.Manife
 		if !found {
 			words = say(c.Words)
 		}
-		out = append(out, notebooks.ManifestBlocker{Code: c.Code, Step: c.Step, Rule: say(c.Rule), Paths: c.Paths, Message: words, Fix: c.Fix,
+		out = append(out, notebooks.ManifestBlocker{Code: c.Code, Step: c.Step, Rule: say(c.Rule), Paths: c.Paths,
+			Message: words, Fix: c.Fix,
 			Consequence: c.Consequence})
 	}
 	return out
@@ -90,32 +101,18 @@ func manifestSteps(nb *notebooks.Notebook, run *runs.Run, say func(string) strin
 			broke[b.Step] = append(broke[b.Step], b.Code)
 		}
 	}
-	for i := range run.Steps {
-		rec := &run.Steps[i]
-		s := notebooks.ManifestStep{ID: rec.Planned.ID, Status: string(rec.Status()), Tags: rec.Planned.Tags, Reason: say(rec.Planned.Reason),
-			Broke: broke[rec.Planned.ID]}
-		if step := nb.Step(rec.Planned.ID); step != nil {
-			s.Weakened = weakened(nb, step, rec.Planned.Tags)
+	for _, rec := range run.Steps {
+		s := Of(rec)
+		s.Broke = broke[s.ID]
+		if step := nb.Step(s.ID); step != nil {
+			s.Weakened = weakened(nb, step, s.Tags)
 		}
-		if f := rec.Finished; f != nil {
-			if f.Reason != "" {
-				s.Reason = say(f.Reason)
-			}
-			if rec.Step != nil {
-				s.Exit = &f.Exit
-			}
-			if t := f.Tests; t != nil && !hasTag(rec.Planned, notebooks.TagVolatile) {
-				s.Tests = &notebooks.ManifestTests{Runner: t.Runner, Passed: t.Passed, Failed: t.Failed, Skipped: t.Skipped}
-			}
+		if rec.Step == nil { // it has no process, and so no exit code
+			s.Exit = nil
 		}
-		if rec.Finished != nil {
-			s.Running = left(*rec)
-		}
-		if rec.Patch != nil && !hasTag(rec.Planned, notebooks.TagVolatile) {
-			s.Files = len(rec.Patch.Files)
-			for _, f := range rec.Patch.Files {
-				s.Added, s.Deleted = s.Added+f.Added, s.Deleted+f.Deleted
-			}
+		s.Reason, s.Error, s.EndedBy = say(s.Reason), say(s.Error), say(s.EndedBy)
+		if s.Failed != nil {
+			s.Failed.Command = say(s.Failed.Command)
 		}
 		out = append(out, s)
 	}
@@ -146,10 +143,10 @@ func weakened(nb *notebooks.Notebook, s *notebooks.Step, tags []string) []string
 }
 
 // manifestScraps are the scalars among the scraps of a run.
-func manifestScraps(run *runs.Run, names pathNames) []notebooks.ManifestScrap {
+func manifestScraps(run *runs.Run, names safe.Names) []notebooks.ManifestScrap {
 	var out []notebooks.ManifestScrap
 	for _, s := range run.Scraps() {
-		value := codec.Raw(names.replace(string(s.Value)))
+		value := codec.Raw(names.Replace(string(s.Value)))
 		if s.File != "" || len(value) > notebooks.MaxManifestScrap || !scalar(value) {
 			continue
 		}
@@ -172,11 +169,12 @@ func manifestChanges(run *runs.Run) ([]notebooks.ManifestChange, int) {
 	}
 	varies := map[notebooks.StepID]bool{}
 	for _, s := range run.Steps {
-		varies[s.Planned.ID] = hasTag(s.Planned, notebooks.TagVolatile)
+		varies[s.Planned.ID] = slices.Contains(s.Planned.Tags, notebooks.TagVolatile)
 	}
 	list := []notebooks.ManifestChange{}
 	for _, f := range d.Files {
-		c := notebooks.ManifestChange{Path: f.Path, OldPath: f.OldPath, Status: f.Status, OldBlob: f.OldBlob, NewBlob: f.NewBlob, OldMode: f.OldMode, NewMode: f.NewMode,
+		c := notebooks.ManifestChange{Path: f.Path, OldPath: f.OldPath, Status: f.Status, OldBlob: f.OldBlob,
+			NewBlob: f.NewBlob, OldMode: f.OldMode, NewMode: f.NewMode,
 			Added: f.Added, Deleted: f.Deleted}
 		if varies[run.ChangedBy(f.Path)] {
 			c.NewBlob, c.Added, c.Deleted = "", 0, 0
@@ -202,7 +200,8 @@ func manifestContract(run *runs.Run) *notebooks.ManifestContract {
 		}
 	}
 	return &notebooks.ManifestContract{
-		Allow: c.AllowedPaths, AllowAlso: c.AllowedAlso, Forbid: c.ForbiddenPaths, Protect: c.ProtectedPaths, Report: c.ProtectMode == "report", Require: c.EvidenceExpectations, Limits: strings.Join(limits, ", "),
+		Allow: c.AllowedPaths, AllowAlso: c.AllowedAlso, Forbid: c.ForbiddenPaths, Protect: c.ProtectedPaths,
+		Report: c.ProtectMode == "report", Require: c.EvidenceExpectations, Limits: strings.Join(limits, ", "),
 		Mode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, Approval: approvedBy(run),
 	}
 }
@@ -239,4 +238,27 @@ func approvedBy(run *runs.Run) string {
 		return words + ", who also asked for the run"
 	}
 	return words + ", who is not the requester"
+}
+
+// ShownValue is the JSON of a value that may be shown: secrets are masked, long values bounded, paths of this machine
+// named.
+func ShownValue(p runs.ParamData, names safe.Names) codec.Raw {
+	switch {
+	case p.Type == string(notebooks.TypeSecret):
+		return codec.Raw(`"***"`)
+	case len(p.Value) == 0:
+		return codec.Raw("null")
+	case len(p.Value) > MaxValue:
+		return codec.Raw(fmt.Sprintf(`"… %s"`, plain.Counted(len(p.Value), "byte")))
+	}
+	return codec.Raw(names.Replace(string(p.Value)))
+}
+
+// Params are the parameters of a run as its manifest has them.
+func Params(params []runs.ParamData, names safe.Names) []notebooks.ManifestParam {
+	out := make([]notebooks.ManifestParam, len(params))
+	for i, p := range params {
+		out[i] = notebooks.ManifestParam{Name: p.Name, Value: ShownValue(p, names), Given: p.Given}
+	}
+	return out
 }

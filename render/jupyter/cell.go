@@ -1,4 +1,4 @@
-package render
+package jupyter
 
 import (
 	"bytes"
@@ -16,29 +16,33 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
+	"markmill/render/plain"
+	"markmill/render/result"
+	"markmill/render/safe"
 	"markmill/runs"
 	"markmill/runs/scrapbook"
 )
 
-// jupyterBytes is how much of one stream of a step an output notebook of Jupyter's keeps. Programs read these files, so
+// streamBytes is how much of one stream of a step an output notebook of Jupyter's keeps. Programs read these files, so
 // it is far more than what a person reads.
-const jupyterBytes = 8 << 20
+const streamBytes = 8 << 20
 
 // recorded reads what became of the steps from the record of a run.
 type recorded struct {
-	j       *jupyter
+	j       *notebook
 	files   fs.FS
 	records map[notebooks.StepID]runs.StepRecord
 	steps   []runs.StepRecord // the same, in their order
-	book    *ruleBook
+	book    *safe.RuleBook
 	limit   int64 // bytes of a stream
 	// displays are the results that were shown under an id, as they stood at the end; see current.
 	displays map[string]runs.OutputData
 	widgets  *widgets
 }
 
-func newRecorded(j *jupyter, run *runs.Run, files fs.FS) *recorded {
-	r := &recorded{j: j, files: files, steps: run.Steps, records: map[notebooks.StepID]runs.StepRecord{}, book: newRuleBook(j.nb), limit: jupyterBytes}
+func newRecorded(j *notebook, run *runs.Run, files fs.FS) *recorded {
+	r := &recorded{j: j, files: files, steps: run.Steps, records: map[notebooks.StepID]runs.StepRecord{},
+		book: safe.NewRuleBook(j.nb), limit: streamBytes}
 	if n := j.nb.Front.MaxOutput; n > 0 {
 		r.limit = n
 	}
@@ -52,16 +56,17 @@ func newRecorded(j *jupyter, run *runs.Run, files fs.FS) *recorded {
 func (r *recorded) step(step *notebooks.Step) (stepOutcome, error) {
 	rec := r.records[step.ID]
 	out := stepOutcome{status: rec.Status(), started: rec.Step != nil, ran: rec.Step != nil && rec.Finished != nil}
-	rules, err := r.book.of(step)
+	rules, err := r.book.Of(step)
 	if err != nil {
 		return out, err
 	}
 	out.outputs = func(count int) ([]map[string]any, error) { return r.outputs(rec, rules, count) }
-	if r.j.tells && reached(rec) {
-		_, words := summaryOf(rec)
-		clean := cleaner{names: r.j.names, rules: rules}
+	if r.j.tells && result.Reached(rec) {
+		said := result.Of(rec)
+		words := result.Summary(&said)
+		clean := safe.Cleaner{Names: r.j.names, Rules: rules}
 		for i := range words {
-			words[i] = clean.oneLine(words[i], 200)
+			words[i] = clean.OneLine(words[i], 200)
 		}
 		out.note = stepNote{stepResult{out.status, strings.Join(words, " · ")}}
 	}
@@ -69,17 +74,18 @@ func (r *recorded) step(step *notebooks.Step) (stepOutcome, error) {
 }
 
 // outputs are those of one step, as nbformat has them.
-func (r *recorded) outputs(rec runs.StepRecord, rules []rule, count int) ([]map[string]any, error) {
+func (r *recorded) outputs(rec runs.StepRecord, rules safe.Rules, count int) ([]map[string]any, error) {
 	f := rec.Finished
 	if f == nil || f.Status == runs.StepSkipped || f.Status == runs.StepPending {
 		return nil, nil
 	}
-	o := cellOutputs{names: r.j.names, rules: rules, files: r.files, dir: stepDir(rec), count: count, streams: map[string]*streamReader{}}
+	o := cellOutputs{names: r.j.names, rules: rules, files: r.files, dir: stepDir(rec), count: count,
+		streams: map[string]*streamReader{}}
 	defer o.close()
 	for name, s := range map[string]runs.StreamData{"stdout": f.Stdout, "stderr": f.Stderr} {
 		o.streams[name] = &streamReader{files: r.files, data: s, limit: r.limit}
 	}
-	if !r.j.tells || !hides(rec.Planned.Tags) { // Jupyter's programs hide by themselves
+	if !r.j.tells || !result.Hides(rec.Planned.Tags) { // Jupyter's programs hide by themselves
 
 		list, err := r.list(f)
 		if err != nil {
@@ -162,7 +168,8 @@ func (r *recorded) list(f *runs.StepFinishedData) (list []runs.OutputData, err e
 		}
 		stream("stderr", f.Stderr)
 		if e := f.Error; e != nil {
-			list = append(list, runs.OutputData{Type: runs.OutputError, Ename: e.Name, Evalue: e.Value, Traceback: strings.Split(strings.TrimSuffix(e.Traceback, "\n"), "\n")})
+			list = append(list, runs.OutputData{Type: runs.OutputError, Ename: e.Name, Evalue: e.Value,
+				Traceback: strings.Split(strings.TrimSuffix(e.Traceback, "\n"), "\n")})
 		}
 		return list, nil
 	}
@@ -182,8 +189,8 @@ func (r *recorded) list(f *runs.StepFinishedData) (list []runs.OutputData, err e
 
 // cellOutputs gathers the outputs of a step.
 type cellOutputs struct {
-	names   pathNames
-	rules   []rule
+	names   safe.Names
+	rules   safe.Rules
 	files   fs.FS
 	dir     string
 	count   int
@@ -197,14 +204,14 @@ type cellOutputs struct {
 // shown is a text with this machine's paths by name, and what varies as the notebook's rules have it. Colours stay:
 // Jupyter shows them.
 func (o *cellOutputs) shown(text string) string {
-	text = o.names.replace(strings.ToValidUTF8(text, "\uFFFD"))
+	text = o.names.Replace(strings.ToValidUTF8(text, "\uFFFD"))
 	if len(o.rules) == 0 {
 		return text
 	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		body, ended := strings.CutSuffix(line, "\n")
-		b.WriteString(Rules(o.rules).Line(body))
+		b.WriteString(safe.Rules(o.rules).Line(body))
 		if ended {
 			b.WriteByte('\n')
 		}
@@ -250,7 +257,8 @@ func (o *cellOutputs) add(d runs.OutputData) error {
 		for i, line := range d.Traceback {
 			lines[i] = o.shown(line)
 		}
-		o.list = append(o.list, map[string]any{"output_type": "error", "ename": o.shown(d.Ename), "evalue": o.shown(d.Evalue), "traceback": lines})
+		o.list = append(o.list, map[string]any{"output_type": "error", "ename": o.shown(d.Ename),
+			"evalue": o.shown(d.Evalue), "traceback": lines})
 		return nil
 	case runs.OutputDisplay, runs.OutputResult:
 		o.flush()
@@ -283,7 +291,7 @@ func (o *cellOutputs) bundle(d runs.OutputData) (map[string]any, error) {
 			continue
 		}
 		if mime == "text/plain" && rich {
-			text = withoutAddress(text)
+			text = safe.WithoutAddress(text)
 		}
 		data[mime] = o.form(mime, text)
 	}
@@ -324,7 +332,8 @@ func (o *cellOutputs) scrap(s runs.ScrapData) error {
 	about := map[string]any{"name": s.Name, "data": true, "display": s.Display}
 	data := map[string]any{}
 	if s.Type == runs.ScrapImage && s.File != "" && s.MIME != "" {
-		shown, err := (&cellOutputs{names: o.names, files: o.files, dir: path.Dir(s.File)}).bundle(runs.OutputData{File: path.Base(s.File), MIME: s.MIME})
+		shown, err := (&cellOutputs{names: o.names, files: o.files,
+			dir: path.Dir(s.File)}).bundle(runs.OutputData{File: path.Base(s.File), MIME: s.MIME})
 		if err != nil {
 			return err
 		}
@@ -336,7 +345,8 @@ func (o *cellOutputs) scrap(s runs.ScrapData) error {
 			o.showScrap(s, data)
 		}
 	}
-	o.list = append(o.list, map[string]any{"output_type": "display_data", "data": data, "metadata": map[string]any{"scrapbook": about}})
+	o.list = append(o.list, map[string]any{"output_type": "display_data", "data": data,
+		"metadata": map[string]any{"scrapbook": about}})
 	return nil
 }
 
@@ -355,18 +365,18 @@ func (o *cellOutputs) scrapPayload(s runs.ScrapData) (mime string, payload map[s
 			s = runs.ScrapData{Name: s.Name, Type: runs.ScrapJSON, Value: about}
 		}
 	}
-	s.Value = codec.Raw(o.names.replace(string(s.Value)))
+	s.Value = codec.Raw(o.names.Replace(string(s.Value)))
 	return scrapbook.Payload(s)
 }
 
 // showScrap adds what a reader sees of a scrap.
 func (o *cellOutputs) showScrap(s runs.ScrapData, data map[string]any) {
-	data["text/plain"] = ipynb.Lines(o.shown(cellText(s.Value)))
+	data["text/plain"] = ipynb.Lines(o.shown(safe.CellText(s.Value)))
 	if s.Type != runs.ScrapTable && s.Type != runs.ScrapJSON {
 		return
 	}
 	var b bytes.Buffer
-	if writeTable(&b, s, &cleaner{names: o.names, rules: o.rules}); b.Len() > 0 {
+	if safe.WriteTable(&b, s, &safe.Cleaner{Names: o.names, Rules: o.rules}); b.Len() > 0 {
 		data["text/markdown"] = ipynb.Lines(b.String())
 	}
 }
@@ -386,12 +396,13 @@ func (s *streamReader) next(n int64) ([]byte, error) {
 	}
 	if s.data.Bytes > s.limit {
 		s.done = true
-		w, err := readWindow(s.files, s.data.File, s.limit, s.limit/2)
-		if err != nil || w.whole {
-			return w.head, err
+		w, err := safe.ReadWindow(s.files, s.data.File, s.limit, s.limit/2)
+		if err != nil || w.Whole {
+			return w.Head, err
 		}
-		words := fmt.Sprintf("\n… %s elided: %s, %s\n", counted(int(w.size)-len(w.head)-len(w.tail), "byte"), s.data.File, s.data.Digest)
-		return slices.Concat(w.head, []byte(words), w.tail), nil
+		words := fmt.Sprintf("\n… %s elided: %s, %s\n", plain.Counted(int(w.Size)-len(w.Head)-len(w.Tail), "byte"),
+			s.data.File, s.data.Digest)
+		return slices.Concat(w.Head, []byte(words), w.Tail), nil
 	}
 	if s.file == nil {
 		var err error

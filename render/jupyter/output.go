@@ -1,4 +1,4 @@
-package render
+package jupyter
 
 import (
 	"cmp"
@@ -11,22 +11,26 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/convert"
 	"markmill/notebooks/inject"
 	"markmill/notebooks/ipynb"
+	"markmill/render/result"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
-// jupyterOutput is the output notebook as Jupyter's: the source with outputs, counts and the metadata that papermill
+// Output is the output notebook as Jupyter's: the source with outputs, counts and the metadata that papermill
 // leaves, with the injected parameters as a cell and the manifest in the metadata. A Markdown notebook is first made
 // one of Jupyter's.
-func jupyterOutput(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) {
-	j, err := newJupyter(nb)
+func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) {
+	j, err := newNotebook(nb)
 	if err != nil {
 		return nil, fmt.Errorf("render: %w", err)
 	}
-	j.manifest, j.params, j.given, j.report = Manifest(nb, run), run.Contract.Parameters, recordedValues(run), run.ReportMode()
-	j.manifest.Signature = signatureOf(name, run)
-	j.input, j.output, j.names = run.Started.Notebook, outputPath(run), newPathNames(run.Started.Paths)
+	j.manifest, j.params, j.given, j.report = result.Manifest(nb, run), run.Contract.Parameters, recordedValues(run),
+		run.ReportMode()
+	j.manifest.Signature = result.SignatureOf(name, run)
+	j.input, j.output, j.names = run.Started.Notebook, outputPath(run), safe.NewNames(run.Started.Paths)
 	r := newRecorded(j, run, files)
 	if r.widgets, err = r.readWidgets(); err != nil {
 		return nil, fmt.Errorf("render: %w", err)
@@ -34,7 +38,7 @@ func jupyterOutput(name string, nb *notebooks.Notebook, run *runs.Run, files fs.
 	if err := j.steps(r.step); err != nil {
 		return nil, fmt.Errorf("render: %w", err)
 	}
-	if j.widgets, err = r.widgets.setting(j.names.replace); err != nil {
+	if j.widgets, err = r.widgets.setting(j.names.Replace); err != nil {
 		return nil, fmt.Errorf("render: %w", err)
 	}
 	if j.tells || run.Status() != runs.Pass {
@@ -43,25 +47,28 @@ func jupyterOutput(name string, nb *notebooks.Notebook, run *runs.Run, files fs.
 	return j.bytes()
 }
 
-// jupyterPrepared is Prepared of a Jupyter notebook.
-func jupyterPrepared(nb *notebooks.Notebook, params []runs.ParamData, given []notebooks.Bound, output any, report bool) ([]byte, error) {
-	j, err := newJupyter(nb)
+// Prepared is the notebook with the values that a run would inject, as render.Prepared describes it.
+func Prepared(nb *notebooks.Notebook, params []runs.ParamData, given []notebooks.Bound, output any,
+	report bool) ([]byte, error) {
+	j, err := newNotebook(nb)
 	if err != nil {
 		return nil, err
 	}
-	j.manifest = notebooks.Manifest{Format: notebooks.ManifestFormat, Status: StatusPrepared, Parameters: manifestParams(params, nil)}
+	j.manifest = notebooks.Manifest{Format: notebooks.ManifestFormat, Status: result.StatusPrepared,
+		Parameters: result.Params(params, nil)}
 	j.params, j.given, j.input, j.output, j.report = params, given, nb.Name, output, report
 	j.inject(0)
 	return j.bytes()
 }
 
-// jupyter is an output notebook in the making.
-type jupyter struct {
+// notebook is an output notebook in the making.
+type notebook struct {
 	nb     *notebooks.Notebook
 	file   *ipynb.Notebook         // of it
 	places map[int]*notebooks.Step // the steps, by place in file.Cells
-	tells  bool                    // all that Markmill tells of a step stands in its cell: the notebook is of Markmill's own form, or was
-	names  pathNames
+	// all that Markmill tells of a step stands in its cell: the notebook is of Markmill's own form, or was
+	tells bool
+	names safe.Names
 
 	manifest notebooks.Manifest // but for its source and regions
 	params   []runs.ParamData
@@ -77,12 +84,12 @@ type jupyter struct {
 	widgets []ipynb.Setting // the state of those of the run
 }
 
-// newJupyter begins an output notebook of a Jupyter notebook, or of a Markdown notebook as Jupyter's.
-func newJupyter(nb *notebooks.Notebook) (*jupyter, error) {
-	j := &jupyter{nb: nb, places: map[int]*notebooks.Step{}, result: ipynb.Result{Cells: map[int]ipynb.CellResult{}}}
+// newNotebook begins an output notebook of a Jupyter notebook, or of a Markdown notebook as Jupyter's.
+func newNotebook(nb *notebooks.Notebook) (*notebook, error) {
+	j := &notebook{nb: nb, places: map[int]*notebooks.Step{}, result: ipynb.Result{Cells: map[int]ipynb.CellResult{}}}
 	var err error
 	if j.tells = nb.Form != ipynb.Form; j.tells {
-		j.file, j.places, err = asJupyter(nb)
+		j.file, j.places, err = FromText(nb)
 		return j, err
 	}
 	if j.file, err = ipynb.Parse(nb.Name, nb.Source); err != nil {
@@ -100,7 +107,7 @@ func newJupyter(nb *notebooks.Notebook) (*jupyter, error) {
 }
 
 // bytes is the notebook, whole.
-func (j *jupyter) bytes() ([]byte, error) {
+func (j *notebook) bytes() ([]byte, error) {
 	if err := j.metadata(); err != nil {
 		return nil, err
 	}
@@ -115,7 +122,7 @@ func (j *jupyter) bytes() ([]byte, error) {
 }
 
 // codeCells are the places of the code cells.
-func (j *jupyter) codeCells() []int {
+func (j *notebook) codeCells() []int {
 	var out []int
 	for i := range j.file.Cells {
 		if j.file.Cells[i].Type == "code" {
@@ -127,7 +134,7 @@ func (j *jupyter) codeCells() []int {
 
 // regionIDs are the names that the manifest has for code cells, by place: those of the steps when the notebook itself
 // is run.
-func (j *jupyter) regionIDs() map[int]string {
+func (j *notebook) regionIDs() map[int]string {
 	out := map[int]string{}
 	bare, _ := j.file.Runnable() // what is wrong with it does not change which steps it has
 	steps := bare.Steps
@@ -138,8 +145,11 @@ func (j *jupyter) regionIDs() map[int]string {
 }
 
 // parametersAt is the place of the cell that declares parameters, -1 without one.
-func (j *jupyter) parametersAt() int {
-	return slices.IndexFunc(j.file.Cells, func(c ipynb.Cell) bool { return c.Type == "code" && c.Tagged(notebooks.TagParameters) })
+func (j *notebook) parametersAt() int {
+	return slices.IndexFunc(j.file.Cells, func(c ipynb.Cell) bool {
+		return c.Type == "code" &&
+			c.Tagged(notebooks.TagParameters)
+	})
 }
 
 // stepOutcome is what became of a step.
@@ -153,7 +163,7 @@ type stepOutcome struct {
 
 // steps writes what came of each cell. Executions are counted as a kernel counts them, the injected cell too, which
 // papermill executes.
-func (j *jupyter) steps(of func(*notebooks.Step) (stepOutcome, error)) error {
+func (j *notebook) steps(of func(*notebooks.Step) (stepOutcome, error)) error {
 	outcomes := map[int]stepOutcome{}
 	ran := false
 	for i, step := range j.places {
@@ -226,7 +236,7 @@ func (j *jupyter) steps(of func(*notebooks.Step) (stepOutcome, error)) error {
 }
 
 // cell writes the outputs of one step, and what is noted of it.
-func (j *jupyter) cell(got *ipynb.CellResult, id string, o stepOutcome) error {
+func (j *notebook) cell(got *ipynb.CellResult, id string, o stepOutcome) error {
 	var outputs []map[string]any
 	if o.outputs != nil {
 		var err error
@@ -274,7 +284,7 @@ func (s *papermillState) pend(count int) {
 func truth(b bool) *bool { return &b }
 
 // marks tells on top, and before the cell that failed, where the run stopped.
-func (j *jupyter) marks(at, count int) {
+func (j *notebook) marks(at, count int) {
 	const style = `style="color:red; font-family:Helvetica Neue, Helvetica, Arial, sans-serif; font-size:2em;"`
 	j.failed = true
 	where := fmt.Sprintf("In [%d]", count)
@@ -282,11 +292,14 @@ func (j *jupyter) marks(at, count int) {
 		where = "this cell"
 	}
 	mark := func(before int, id, text string) ipynb.AddedCell {
-		return ipynb.AddedCell{Before: before, ID: id, Markdown: true, Tags: []string{"papermill-error-cell-tag"}, Source: text}
+		return ipynb.AddedCell{Before: before, ID: id, Markdown: true, Tags: []string{"papermill-error-cell-tag"},
+			Source: text}
 	}
-	top := mark(0, errorTop, fmt.Sprintf(`<span %s>The run stopped with an error at <a href="#papermill-error-cell">%s</a>.</span>`, style, where))
+	top := mark(0, errorTop,
+		fmt.Sprintf(`<span %s>The run stopped with an error at <a href="#papermill-error-cell">%s</a>.</span>`, style, where))
 	j.result.Added = slices.Insert(j.result.Added, 0, top)
-	j.result.Added = append(j.result.Added, mark(at, "papermill-error-cell", fmt.Sprintf(`<span id="papermill-error-cell" %s>The run stopped here:</span>`, style)))
+	j.result.Added = append(j.result.Added, mark(at, "papermill-error-cell",
+		fmt.Sprintf(`<span id="papermill-error-cell" %s>The run stopped here:</span>`, style)))
 }
 
 // recordedValues are the values that were given, as the record has them; of a secret that it was one.
@@ -313,7 +326,7 @@ func recordedValues(run *runs.Run) []notebooks.Bound {
 
 // inject adds the cell of injected parameters, and says whether there is one. A value that the language cannot write as
 // source stands in the metadata alone.
-func (j *jupyter) inject(count int) bool {
+func (j *notebook) inject(count int) bool {
 	if len(j.given) == 0 {
 		return false
 	}
@@ -334,11 +347,11 @@ func (j *jupyter) inject(count int) bool {
 }
 
 // metadata writes the manifest, and what papermill notes of a notebook.
-func (j *jupyter) metadata() error {
+func (j *notebook) metadata() error {
 	given := map[string]codec.Raw{}
 	for _, p := range j.params {
 		if p.Given {
-			given[p.Name] = shownValue(p, nil)
+			given[p.Name] = result.ShownValue(p, nil)
 		}
 	}
 	var exception *bool
@@ -346,7 +359,8 @@ func (j *jupyter) metadata() error {
 		exception = truth(true)
 	}
 	papermill, err := codec.Marshal(map[string]any{
-		"default_parameters": struct{}{}, "duration": nil, "end_time": nil, "environment_variables": struct{}{}, "exception": exception,
+		"default_parameters": struct{}{}, "duration": nil, "end_time": nil, "environment_variables": struct{}{},
+		"exception":  exception,
 		"input_path": j.input, "output_path": j.output, "parameters": given, "start_time": nil, "version": "markmill",
 	})
 	if err != nil {
@@ -385,3 +399,40 @@ func OutputPath(out, repository string) any {
 
 // errorTop is the id of the cell on top that says that a step failed.
 const errorTop = "papermill-error-top"
+
+// Check returns an error if a run of a notebook cannot leave a Jupyter notebook.
+func Check(nb *notebooks.Notebook) error {
+	_, err := newNotebook(nb)
+	return err
+}
+
+// FromText makes a Jupyter notebook of a text form, and finds the steps among its cells.
+func FromText(nb *notebooks.Notebook) (*ipynb.Notebook, map[int]*notebooks.Step, error) {
+	doc, err := convert.ReadRun(nb)
+	if err != nil {
+		return nil, nil, err
+	}
+	source, _, err := doc.To(convert.Jupyter, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := ipynb.Parse(nb.Name, source)
+	if err != nil {
+		return nil, nil, err
+	}
+	places, n := map[int]*notebooks.Step{}, 0
+	for i := range file.Cells {
+		c := &file.Cells[i]
+		if c.Type != "code" || c.Declares() {
+			continue
+		}
+		if n < len(nb.Steps) {
+			places[i] = nb.Steps[n]
+		}
+		n++
+	}
+	if n != len(nb.Steps) {
+		return nil, nil, fmt.Errorf("%s: its %d steps are %d in Jupyter's form", nb.Name, len(nb.Steps), n)
+	}
+	return file, places, nil
+}

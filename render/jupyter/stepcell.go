@@ -1,4 +1,4 @@
-package render
+package jupyter
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
+	"markmill/render/result"
+	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -41,7 +43,8 @@ func (c *StepCell) Result(text string) {
 func (c *StepCell) Raised(name, value string, traceback []string) {
 	c.out.flush()
 	c.raised = true
-	c.out.list = append(c.out.list, map[string]any{"output_type": "error", "ename": name, "evalue": value, "traceback": traceback})
+	c.out.list = append(c.out.list, map[string]any{"output_type": "error", "ename": name, "evalue": value,
+		"traceback": traceback})
 }
 
 // Picture adds a picture.
@@ -58,21 +61,22 @@ func (c *StepCell) Picture(mime, alt string, content []byte) {
 
 func (c *StepCell) display(data map[string]any) {
 	c.out.flush()
-	c.out.list = append(c.out.list, map[string]any{"output_type": "display_data", "data": data, "metadata": map[string]any{}})
+	c.out.list = append(c.out.list, map[string]any{"output_type": "display_data", "data": data,
+		"metadata": map[string]any{}})
 }
 
 // Change adds a patch.
 func (c *StepCell) Change(text string) {
 	c.out.flush()
 	var page bytes.Buffer
-	fence(&page, "diff", text)
-	c.out.change(page.String(), excerpt{head: text}, map[string]any{})
+	safe.Fence(&page, "diff", text)
+	c.out.change(page.String(), safe.Excerpt{Head: text}, map[string]any{})
 }
 
 // Scrap adds a scrap.
 func (c *StepCell) Scrap(s runs.ScrapData) error { return c.out.scrap(s) }
 
-// outcome is the cell as jupyter.steps takes it.
+// outcome is the cell as notebook.steps takes it.
 func (c *StepCell) outcome(id notebooks.StepID) stepOutcome {
 	o := stepOutcome{status: c.Status, note: stepNote{stepResult{c.Status, c.Words}}}
 	switch c.Status {
@@ -92,10 +96,11 @@ func (c *StepCell) outcome(id notebooks.StepID) stepOutcome {
 	return o
 }
 
-// Jupyter is an output notebook in Markdown as Jupyter's: nb is its source, m its manifest, cells what it tells of the
-// steps.
-func Jupyter(nb *notebooks.Notebook, m *notebooks.Manifest, given []notebooks.Bound, cells map[notebooks.StepID]*StepCell) ([]byte, error) {
-	j, err := newJupyter(nb)
+// FromMarkdown is an output notebook in Markdown as Jupyter's: nb is its source, m its manifest, cells what it tells
+// of the steps.
+func FromMarkdown(nb *notebooks.Notebook, m *notebooks.Manifest, given []notebooks.Bound,
+	cells map[notebooks.StepID]*StepCell) ([]byte, error) {
+	j, err := newNotebook(nb)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +121,7 @@ func Jupyter(nb *notebooks.Notebook, m *notebooks.Manifest, given []notebooks.Bo
 	if err != nil {
 		return nil, err
 	}
-	if m.Status != StatusPrepared && (m.Format >= 2 || !j.failed && m.Status != string(runs.Pass)) {
+	if m.Status != result.StatusPrepared && (m.Format >= 2 || !j.failed && m.Status != string(runs.Pass)) {
 		j.verdict()
 	}
 	return j.bytes()

@@ -1,4 +1,4 @@
-package render
+package jupyter
 
 import (
 	"strings"
@@ -61,17 +61,18 @@ at <address>
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(JupyterText(nb)); got != want {
+	if got := string(Text(nb)); got != want {
 		t.Errorf("got\n%s", got)
 	}
 	// What a run of the same cells changes without saying anything new does not show.
-	other := strings.NewReplacer(`"execution_count":7`, `"execution_count":8`, "0x7f0011223344", "0x7f99aabbccdd", `"id":"x"`, `"id":"z"`, "1.5}", "2.5}",
+	other := strings.NewReplacer(`"execution_count":7`, `"execution_count":8`, "0x7f0011223344", "0x7f99aabbccdd",
+		`"id":"x"`, `"id":"z"`, "1.5}", "2.5}",
 		`"version":"3"`, `"version":"4"`, `"collapsed":true`, `"collapsed":false`).Replace(src)
 	nb, err = ipynb.Parse("n", []byte(other))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(JupyterText(nb)); got != want {
+	if got := string(Text(nb)); got != want {
 		t.Errorf("noise shows:\n%s", got)
 	}
 }

@@ -1,4 +1,4 @@
-package render
+package safe
 
 import (
 	"strings"
@@ -29,16 +29,16 @@ func TestBuiltinRules(t *testing.T) {
 		{"tmp-paths", "wrote /tmp/tmp.Xyz123/out.txt and <tmp>/go-build77", "wrote <tmp>/… and <tmp>/…"},
 		{"ansi", `\u001b[31mred\u001b[0m ^[[1mbold`, "red bold"},
 	} {
-		rules, err := newRuleBook(&notebooks.Notebook{}).of(&notebooks.Step{Normalize: []string{c.rule}})
+		rules, err := NewRuleBook(&notebooks.Notebook{}).Of(&notebooks.Step{Normalize: []string{c.rule}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		cl := cleaner{rules: rules}
-		if got, _ := cl.line([]byte(c.in)); got != c.want {
+		cl := Cleaner{Rules: rules}
+		if got, _ := cl.Line([]byte(c.in)); got != c.want {
 			t.Errorf("%s: %q gives %q, want %q", c.rule, c.in, got, c.want)
 		}
-		if cl.replaced != (c.in != c.want) {
-			t.Errorf("%s: %q: replaced is %v", c.rule, c.in, cl.replaced)
+		if cl.Replaced != (c.in != c.want) {
+			t.Errorf("%s: %q: replaced is %v", c.rule, c.in, cl.Replaced)
 		}
 	}
 }
@@ -49,15 +49,15 @@ func TestOwnRulesComeFirstAndForAll(t *testing.T) {
 		{Name: "addresses", Pattern: `0x\w+`, Replace: "<mine>"},
 		{Name: "uuids"},
 	}}}
-	rules, err := newRuleBook(nb).of(&notebooks.Step{Normalize: []string{"addresses", "durations"}})
+	rules, err := NewRuleBook(nb).Of(&notebooks.Step{Normalize: []string{"addresses", "durations"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(rules) != 4 {
 		t.Fatalf("%d rules, want 4: each name once", len(rules))
 	}
-	c := cleaner{rules: rules}
-	got, _ := c.line([]byte("build-x77 at 0x1 took 5ms"))
+	c := Cleaner{Rules: rules}
+	got, _ := c.Line([]byte("build-x77 at 0x1 took 5ms"))
 	if want := "build-x… at <mine> took <duration>"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

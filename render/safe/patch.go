@@ -1,4 +1,4 @@
-package render
+package safe
 
 import (
 	"fmt"
@@ -9,22 +9,22 @@ import (
 	"markmill/runs"
 )
 
-// patchBytes bounds the diff that one step shows.
-const patchBytes = 64 << 10
+// PatchBytes bounds the diff that one step shows.
+const PatchBytes = 64 << 10
 
 // patchText reads a patch as text for people: what is binary is named and not shown, and hidden
 // characters are escaped, also in the author's own files, where they are what a reviewer must not
 // miss. Paths and varying text stay as they are: it is the content. escaped says that the text is
 // not the patch to the byte.
-func patchText(files fs.FS, patch *runs.PatchData) (e excerpt, escaped bool, err error) {
+func Patch(files fs.FS, patch *runs.PatchData) (e Excerpt, escaped bool, err error) {
 	p := patchLines{files: patch.Files}
-	e, err = excerptFile(files, patch.Patch, patchBytes, p.line)
+	e, err = ExcerptFile(files, patch.Patch, PatchBytes, p.line)
 	if err != nil {
 		return e, false, err
 	}
 	// A tail that starts inside binary data has no use for it.
-	for e.tail != "" && !inText(e.tail) && !strings.HasPrefix(e.tail, "diff --git ") {
-		_, e.tail, _ = strings.Cut(e.tail, "\n")
+	for e.Tail != "" && !inText(e.Tail) && !strings.HasPrefix(e.Tail, "diff --git ") {
+		_, e.Tail, _ = strings.Cut(e.Tail, "\n")
 	}
 	return e, p.escaped, nil
 }
@@ -69,21 +69,8 @@ func inText(line string) bool {
 func (p *patchLines) summary() string {
 	for _, f := range p.files {
 		if f.Binary && p.blob != "" && strings.HasPrefix(f.NewBlob, p.blob) && f.Status != "deleted" {
-			return fmt.Sprintf("Binary file %s: %s", plain.Escape(f.Path), counted(int(f.Size), "byte"))
+			return fmt.Sprintf("Binary file %s: %s", plain.Escape(f.Path), plain.Counted(int(f.Size), "byte"))
 		}
 	}
 	return "Binary file: not shown"
-}
-
-// ChangeWords says "1 file +1 −1" of a change; "" of none.
-func ChangeWords(files []runs.ChangedFile) string {
-	if len(files) == 0 {
-		return ""
-	}
-	added, deleted := 0, 0
-	for _, f := range files {
-		added += f.Added
-		deleted += f.Deleted
-	}
-	return fmt.Sprintf("%s +%d −%d", counted(len(files), "file"), added, deleted)
 }

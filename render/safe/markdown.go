@@ -1,4 +1,4 @@
-package render
+package safe
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 
 // fence writes text as a code block that nothing inside can close: its fence is longer than any run
 // of backticks in the text. Blank lines stand around it.
-func fence(b *bytes.Buffer, info, text string) {
+func Fence(b *bytes.Buffer, info, text string) {
 	ticks := strings.Repeat("`", max(3, longestRun(text, '`')+1))
 	fmt.Fprintf(b, "%s%s\n%s", ticks, info, text)
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -32,7 +32,7 @@ func longestRun(s string, c byte) int {
 }
 
 // codeSpan is s as inline code (CommonMark 6.1).
-func codeSpan(s string) string {
+func CodeSpan(s string) string {
 	ticks := strings.Repeat("`", longestRun(s, '`')+1)
 	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
 		s = " " + s + " "
@@ -43,7 +43,7 @@ func codeSpan(s string) string {
 // inline is s as text in a line of Markdown that something else began: every ASCII punctuation
 // character that means something there is escaped (CommonMark 2.4, 6; GFM tables), line breaks become
 // spaces.
-func inline(s string) string {
+func Inline(s string) string {
 	var b strings.Builder
 	for _, r := range strings.Join(strings.Fields(s), " ") {
 		if strings.ContainsRune("\\`*_[]<>!|~&$", r) {
@@ -55,11 +55,11 @@ func inline(s string) string {
 }
 
 // htmlText is s as text of an HTML element that stands on one line of Markdown.
-func htmlText(s string) string { return html.EscapeString(strings.Join(strings.Fields(s), " ")) }
+func HTML(s string) string { return html.EscapeString(strings.Join(strings.Fields(s), " ")) }
 
 // link is a slash-separated relative path as a link destination: what is not unreserved is
 // percent-encoded (RFC 3986 2.3), so that it ends where it should.
-func link(path string) string {
+func Link(path string) string {
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {
 		c := path[i]

@@ -1,4 +1,4 @@
-package render
+package jupyter
 
 import (
 	"crypto/sha256"
@@ -9,27 +9,33 @@ import (
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/lazyregexp"
 	"markmill/render/plain"
+	"markmill/render/safe"
 )
 
 // address is what Python and others print of an object that has nothing better to say: another one each time.
 var address = lazyregexp.New(`\b0x[0-9a-fA-F]{5,16}\b`)
 
-// JupyterText is a Jupyter notebook as a text that can be compared by lines: a heading for each cell and each output,
+// Text is a Jupyter notebook as a text that can be compared by lines: a heading for each cell and each output,
 // and what they say. Counts, ids, and what Jupyter and papermill note of a session are left out; of a picture its size
 // and digest are shown. It is for reading: the notebook cannot be made of it.
-func JupyterText(nb *ipynb.Notebook) []byte {
+func Text(nb *ipynb.Notebook) []byte {
 	var b strings.Builder
-	metadata(&b, nb.Metadata, "metadata", "signature", "widgets", "orig_nbformat", "orig_nbformat_minor", "language_info", "papermill")
+	metadata(&b, nb.Metadata, "metadata", "signature", "widgets", "orig_nbformat", "orig_nbformat_minor",
+		"language_info", "papermill")
 	for i := range nb.Cells {
 		cell := &nb.Cells[i]
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
 		fmt.Fprintf(&b, "## %s cell\n", plain.Escape(cell.Type))
-		metadata(&b, cell.Metadata, "metadata", "collapsed", "ExecuteTime", "execution", "heading_collapsed", "hidden", "scrolled", "trusted", "papermill")
+		metadata(&b, cell.Metadata, "metadata", "collapsed", "ExecuteTime", "execution", "heading_collapsed", "hidden",
+			"scrolled", "trusted", "papermill")
 		if cell.Source != "" {
 			b.WriteByte('\n')
-			b.WriteString(cleanLines([]byte(cell.Source), func(line []byte) (string, bool) { return plain.Escape(string(line)), true }))
+			b.WriteString(safe.Clean([]byte(cell.Source), func(line []byte) (string,
+				bool) {
+				return plain.Escape(string(line)), true
+			}))
 		}
 		for j := range cell.Outputs {
 			outputText(&b, &cell.Outputs[j])
@@ -94,7 +100,7 @@ func outputText(b *strings.Builder, out *ipynb.Output) {
 
 // outputLines are the lines of an output as a terminal would show them, without addresses.
 func outputLines(text string) string {
-	return cleanLines([]byte(text), func(line []byte) (string, bool) { return outputWord(string(line)), true })
+	return safe.Clean([]byte(text), func(line []byte) (string, bool) { return outputWord(string(line)), true })
 }
 
 func outputWord(text string) string {

@@ -1,4 +1,4 @@
-package render
+package safe
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"markmill/render/plain"
+	"markmill/runs"
 	"strings"
 	"unicode/utf8"
 )
@@ -15,31 +17,31 @@ import (
 const wholeBytes = 1 << 20
 
 // excerpt is text cut to a bound: all of it in head, or head and tail.
-type excerpt struct {
-	head, tail string
-	cut        string // how much is missing between the two, in words; "" when nothing is
+type Excerpt struct {
+	Head, Tail string
+	Cut        string // how much is missing between the two, in words; "" when nothing is
 }
 
-func (e excerpt) empty() bool { return e.head == "" && e.tail == "" && e.cut == "" }
-func (e excerpt) size() int   { return len(e.head) + len(e.tail) }
+func (e Excerpt) Empty() bool { return e.Head == "" && e.Tail == "" && e.Cut == "" }
+func (e Excerpt) Size() int   { return len(e.Head) + len(e.Tail) }
 
 // cutText bounds text to about limit bytes.
-func cutText(text string, limit int) excerpt {
+func CutText(text string, limit int) Excerpt {
 	if len(text) <= limit {
-		return excerpt{head: text}
+		return Excerpt{Head: text}
 	}
-	head, tail := headOf(text, limit/2), tailOf(text, limit/2)
+	head, tail := HeadOf(text, limit/2), tailOf(text, limit/2)
 	gone := text[len(head) : len(text)-len(tail)]
-	cut := counted(len(gone), "byte")
+	cut := plain.Counted(len(gone), "byte")
 	if lines := strings.Count(gone, "\n"); lines > 0 {
-		cut = counted(lines, "line") + " (" + cut + ")"
+		cut = plain.Counted(lines, "line") + " (" + cut + ")"
 	}
-	return excerpt{head, tail, cut}
+	return Excerpt{head, tail, cut}
 }
 
 // headOf returns at most n bytes of the start of text: whole lines, unless that would lose more than
 // half, then whole characters.
-func headOf(text string, n int) string {
+func HeadOf(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
@@ -69,14 +71,14 @@ func tailOf(text string, n int) string {
 
 // window is what was read of a file: all of it in head, or its two ends.
 type window struct {
-	head, tail []byte
-	size       int64
-	whole      bool
+	Head, Tail []byte
+	Size       int64
+	Whole      bool
 }
 
 // readWindow reads a file whole up to the bound whole, else edge bytes of each end. A file that can
 // seek is not read in between; another is read past, in constant memory.
-func readWindow(files fs.FS, name string, whole, edge int64) (window, error) {
+func ReadWindow(files fs.FS, name string, whole, edge int64) (window, error) {
 	f, err := files.Open(name)
 	if err != nil {
 		return window{}, err
@@ -86,27 +88,27 @@ func readWindow(files fs.FS, name string, whole, edge int64) (window, error) {
 	if err != nil {
 		return window{}, err
 	}
-	w := window{size: info.Size(), whole: info.Size() <= whole}
-	if w.whole {
-		w.head, err = io.ReadAll(io.LimitReader(f, w.size))
+	w := window{Size: info.Size(), Whole: info.Size() <= whole}
+	if w.Whole {
+		w.Head, err = io.ReadAll(io.LimitReader(f, w.Size))
 		return w, err
 	}
-	w.head, w.tail = make([]byte, edge), make([]byte, edge)
+	w.Head, w.Tail = make([]byte, edge), make([]byte, edge)
 	switch f := f.(type) {
 	case io.ReaderAt:
-		if err = readAt(f, w.head, 0); err == nil {
-			err = readAt(f, w.tail, w.size-edge)
+		if err = readAt(f, w.Head, 0); err == nil {
+			err = readAt(f, w.Tail, w.Size-edge)
 		}
 	case io.ReadSeeker:
-		if _, err = io.ReadFull(f, w.head); err == nil {
-			if _, err = f.Seek(w.size-edge, io.SeekStart); err == nil {
-				_, err = io.ReadFull(f, w.tail)
+		if _, err = io.ReadFull(f, w.Head); err == nil {
+			if _, err = f.Seek(w.Size-edge, io.SeekStart); err == nil {
+				_, err = io.ReadFull(f, w.Tail)
 			}
 		}
 	default:
-		if _, err = io.ReadFull(f, w.head); err == nil {
-			if _, err = io.CopyN(io.Discard, f, w.size-2*edge); err == nil {
-				_, err = io.ReadFull(f, w.tail)
+		if _, err = io.ReadFull(f, w.Head); err == nil {
+			if _, err = io.CopyN(io.Discard, f, w.Size-2*edge); err == nil {
+				_, err = io.ReadFull(f, w.Tail)
 			}
 		}
 	}
@@ -116,11 +118,11 @@ func readWindow(files fs.FS, name string, whole, edge int64) (window, error) {
 // End reads the end of a file, at most n bytes, from the start of a line where one starts there. more says that the
 // file has more.
 func End(files fs.FS, name string, n int64) (text []byte, more bool, err error) {
-	w, err := readWindow(files, name, n, n)
-	if err != nil || w.whole {
-		return w.head, false, err
+	w, err := ReadWindow(files, name, n, n)
+	if err != nil || w.Whole {
+		return w.Head, false, err
 	}
-	return []byte(tailOf(string(w.tail), int(n)-1)), true, nil
+	return []byte(tailOf(string(w.Tail), int(n)-1)), true, nil
 }
 
 // readAt fills b. io.ReaderAt may report the end of the file together with the last byte.
@@ -133,33 +135,33 @@ func readAt(r io.ReaderAt, b []byte, at int64) error {
 
 // excerptFile reads a file as text through clean, line by line, and bounds it to limit bytes.
 // clean gets each line without its newline and returns false to leave the line out.
-func excerptFile(files fs.FS, name string, limit int, clean func(line []byte) (string, bool)) (excerpt, error) {
-	w, err := readWindow(files, name, max(wholeBytes, 8*int64(limit)), 4*int64(limit))
+func ExcerptFile(files fs.FS, name string, limit int, clean func(line []byte) (string, bool)) (Excerpt, error) {
+	w, err := ReadWindow(files, name, max(wholeBytes, 8*int64(limit)), 4*int64(limit))
 	if err != nil {
-		return excerpt{}, err
+		return Excerpt{}, err
 	}
-	if w.whole {
-		return cutText(cleanLines(w.head, clean), limit), nil
+	if w.Whole {
+		return CutText(Clean(w.Head, clean), limit), nil
 	}
 	// A line that a window cuts is shown only where there is no other.
-	if i := bytes.LastIndexByte(w.head, '\n'); i >= 0 {
-		w.head = w.head[:i+1]
+	if i := bytes.LastIndexByte(w.Head, '\n'); i >= 0 {
+		w.Head = w.Head[:i+1]
 	} else {
-		w.head = trimRune(w.head)
+		w.Head = trimRune(w.Head)
 	}
-	if i := bytes.IndexByte(w.tail, '\n'); i >= 0 && i+1 < len(w.tail) {
-		w.tail = w.tail[i+1:]
+	if i := bytes.IndexByte(w.Tail, '\n'); i >= 0 && i+1 < len(w.Tail) {
+		w.Tail = w.Tail[i+1:]
 	} else {
-		for n := 0; n < utf8.UTFMax && len(w.tail) > 0 && !utf8.RuneStart(w.tail[0]); n++ {
-			w.tail = w.tail[1:]
+		for n := 0; n < utf8.UTFMax && len(w.Tail) > 0 && !utf8.RuneStart(w.Tail[0]); n++ {
+			w.Tail = w.Tail[1:]
 		}
 	}
-	e := excerpt{
-		head: headOf(cleanLines(w.head, clean), limit/2),
-		tail: tailOf(cleanLines(w.tail, clean), limit/2),
+	e := Excerpt{
+		Head: HeadOf(Clean(w.Head, clean), limit/2),
+		Tail: tailOf(Clean(w.Tail, clean), limit/2),
 	}
 	// Rounded: the exact number would vary with the length of a path that is shown by name.
-	e.cut = fmt.Sprintf("about %s MiB", grouped(int((w.size-int64(e.size())+1<<19)>>20)))
+	e.Cut = fmt.Sprintf("about %s MiB", plain.Grouped(int((w.Size-int64(e.Size())+1<<19)>>20)))
 	return e, nil
 }
 
@@ -177,7 +179,7 @@ func trimRune(b []byte) []byte {
 }
 
 // cleanLines passes every line through clean; what comes back ends with a newline, unless it is empty.
-func cleanLines(raw []byte, clean func([]byte) (string, bool)) string {
+func Clean(raw []byte, clean func([]byte) (string, bool)) string {
 	var b strings.Builder
 	for len(raw) > 0 {
 		line, rest, _ := bytes.Cut(raw, []byte("\n"))
@@ -190,22 +192,20 @@ func cleanLines(raw []byte, clean func([]byte) (string, bool)) string {
 	return b.String()
 }
 
-// Counted is counted for other packages.
-func Counted(n int, noun string) string { return counted(n, noun) }
-
-// counted says "1 line", "1,234 lines".
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
+// WriteExcerpt writes text in a fence. The words of what is elided stand between two fences, where
+// no output can forge them; the digest is that of the raw bytes of file.
+func WriteExcerpt(b *bytes.Buffer, info string, e Excerpt, file string, digest runs.Digest) {
+	if e.Empty() {
+		return
 	}
-	return grouped(n) + " " + noun + "s"
-}
-
-// grouped writes n with a comma between thousands.
-func grouped(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
+	Fence(b, info, e.Head)
+	if e.Cut == "" {
+		return
 	}
-	return s
+	fmt.Fprintf(b, "… %s elided: %s", e.Cut, CodeSpan(plain.Escape(file)))
+	if digest != "" {
+		fmt.Fprintf(b, ", %s", CodeSpan(plain.Escape(string(digest))))
+	}
+	b.WriteString("\n\n")
+	Fence(b, info, e.Tail)
 }

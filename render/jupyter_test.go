@@ -9,6 +9,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
+	"markmill/render/jupyter"
 	"markmill/runs"
 )
 
@@ -26,7 +27,7 @@ func TestAJupyterOutputHoldsWhateverStepsPrint(t *testing.T) {
 				d.MapFS[d.run.Steps[i].Step.Dir+"/"+name] = &fstest.MapFile{Data: []byte(hostileText(t, "content"))}
 			}
 		}
-		source, _, err := asJupyter(nb)
+		source, _, err := jupyter.FromText(nb)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +55,7 @@ func TestAJupyterOutputHoldsWhateverStepsPrint(t *testing.T) {
 // TestAMarkdownOutputOfAJupyterNotebook: its regions are the steps of the Jupyter notebook, and it strips to what the conversion gives.
 func TestAMarkdownOutputOfAJupyterNotebook(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		file, _, err := asJupyter(drawNotebook(t))
+		file, _, err := jupyter.FromText(drawNotebook(t))
 		if err != nil {
 			return
 		}
@@ -63,7 +64,7 @@ func TestAMarkdownOutputOfAJupyterNotebook(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := drawRun(t, nb)
-		want, err := asMarkdown(nb)
+		want, err := AsMarkdown(nb)
 		if err != nil {
 			t.Fatal(err)
 		}

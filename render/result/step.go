@@ -1,0 +1,111 @@
+package result
+
+import (
+	"slices"
+
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// Of is what a record says of one step. Its texts are as the journal has them: paths and hidden characters included.
+func Of(rec runs.StepRecord) notebooks.ManifestStep {
+	s := notebooks.ManifestStep{ID: rec.Planned.ID, Status: string(rec.Status()), Tags: rec.Planned.Tags,
+		Reason: rec.Planned.Reason, Interrupted: rec.Step != nil && rec.Finished == nil}
+	if rec.Step != nil {
+		s.LostIn = rec.Step.LostIn
+	}
+	volatile := slices.Contains(rec.Planned.Tags, notebooks.TagVolatile)
+	if p := rec.Patch; p != nil && !volatile {
+		s.Files = len(p.Files)
+		for _, f := range p.Files {
+			s.Added, s.Deleted = s.Added+f.Added, s.Deleted+f.Deleted
+		}
+	}
+	f := rec.Finished
+	if f == nil {
+		return s
+	}
+	s.Exit = &f.Exit
+	if f.Status == runs.StepFailed { // how a step ends that takes too long may vary between runs
+		s.EndedBy = f.TerminatedBy
+	}
+	if f.Reason != "" {
+		s.Reason = f.Reason
+	}
+	if f.Error != nil {
+		s.Error = f.Error.Name
+	}
+	if f.Failed != nil {
+		s.Failed = &notebooks.ManifestCommand{Line: f.Failed.Line, Command: f.Failed.Command}
+	}
+	if f.Attempts > 1 {
+		s.Attempts = f.Attempts
+	}
+	if t := f.Tests; t != nil && !volatile {
+		s.Tests = &notebooks.ManifestTests{Runner: t.Runner, Passed: t.Passed, Failed: t.Failed, Skipped: t.Skipped}
+	}
+	// Only the first process of each tree counts: how many workers a server has at one moment varies from run to run.
+	for _, p := range f.LeftRunning {
+		if p.Since == rec.Planned.ID && p.Parent == 0 {
+			s.Running++
+		}
+	}
+	return s
+}
+
+// Hides says that the output notebook has no place for the output of a step with these tags.
+func Hides(tags []string) bool {
+	return slices.Contains(tags, notebooks.TagVolatile) || slices.Contains(tags, notebooks.TagHideOutput)
+}
+
+// Reached says that there is something to say of a step: it ran, or it was skipped for a reason.
+func Reached(rec runs.StepRecord) bool {
+	if f := rec.Finished; f != nil {
+		return f.Status != runs.StepPending
+	}
+	return rec.Step != nil || rec.Planned.Action == runs.ActionSkip
+}
+
+// Steps returns what became of each step of an output notebook, by the step's id. It is empty without a manifest.
+func Steps(out notebooks.Stripped) map[notebooks.StepID]*notebooks.ManifestStep {
+	if out.Manifest != nil && out.Manifest.Format < 2 {
+		return firstPreview(out.Regions)
+	}
+	return StepsOf(out.Manifest)
+}
+
+// Parameters returns the parameters of the run that left an output notebook.
+func Parameters(out notebooks.Stripped) []notebooks.ManifestParam {
+	switch m := out.Manifest; {
+	case m == nil:
+		return nil
+	case m.Format < 2:
+		return firstPreviewParameters(out)
+	default:
+		return m.Parameters
+	}
+}
+
+// StepsOf returns the steps of a manifest by id; m may be nil.
+func StepsOf(m *notebooks.Manifest) map[notebooks.StepID]*notebooks.ManifestStep {
+	steps := map[notebooks.StepID]*notebooks.ManifestStep{}
+	if m != nil {
+		for i := range m.Steps {
+			steps[m.Steps[i].ID] = &m.Steps[i]
+		}
+	}
+	return steps
+}
+
+// Broken returns the blockers of a manifest for which a step broke a rule of the run.
+func Broken(m *notebooks.Manifest, step notebooks.StepID) []*notebooks.ManifestBlocker {
+	var out []*notebooks.ManifestBlocker
+	if m != nil {
+		for i := range m.Blockers {
+			if b := &m.Blockers[i]; b.Step == step && b.Rule != "" {
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,123 @@
+package safe
+
+import (
+	"bytes"
+	"fmt"
+	"markmill/notebooks/codec"
+	"markmill/render/plain"
+	"markmill/runs"
+	"sort"
+	"strings"
+)
+
+// TableRows is the value of a table scrap as rows of text, the titles first; ok is false for a value of another shape.
+// It knows a list of objects, and columns with data or rows.
+func TableRows(value codec.Raw) (rows [][]string, ok bool) {
+	t, ok := ReadTable(value)
+	if !ok {
+		return nil, false
+	}
+	for _, cells := range append([][]codec.Raw{t.Columns}, t.Data...) {
+		row := make([]string, len(t.Columns))
+		for i := range min(len(row), len(cells)) {
+			if len(cells[i]) > 0 {
+				row[i] = CellText(cells[i])
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows, true
+}
+
+// table is the shape of a table scrap that names its columns once.
+type table struct {
+	Columns []codec.Raw   `json:"columns"`
+	Data    [][]codec.Raw `json:"data"`
+	Rows    [][]codec.Raw `json:"rows"`
+}
+
+// What bounds a table that is shown; the JSON has the rest.
+const (
+	MaxRows    = 50
+	MaxColumns = 30
+)
+
+// writeTable writes a table scrap as a Markdown table. It knows a list of objects, and columns with
+// data or rows; a value of another shape is in the JSON alone.
+func WriteTable(b *bytes.Buffer, s runs.ScrapData, c *Cleaner) {
+	t, ok := ReadTable(s.Value)
+	if !ok || len(t.Columns) > MaxColumns {
+		return
+	}
+	fmt.Fprintf(b, "**%s**\n\n", Inline(c.OneLine(s.Name, 200)))
+	row := func(cells []codec.Raw) {
+		for i := range t.Columns {
+			text := ""
+			if i < len(cells) {
+				text = CellText(cells[i])
+			}
+			fmt.Fprintf(b, "| %s ", Inline(c.OneLine(text, 200)))
+		}
+		b.WriteString("|\n")
+	}
+	row(t.Columns)
+	b.WriteString(strings.Repeat("| --- ", len(t.Columns)) + "|\n")
+	for i, cells := range t.Data {
+		if i == MaxRows {
+			break
+		}
+		row(cells)
+	}
+	b.WriteByte('\n')
+	if n := len(t.Data) - MaxRows; n > 0 {
+		fmt.Fprintf(b, "… %s elided.\n\n", plain.Counted(n, "row"))
+	}
+}
+
+func ReadTable(value codec.Raw) (table, bool) {
+	var t table
+	if codec.Unmarshal(value, &t) == nil && len(t.Columns) > 0 {
+		t.Data = append(t.Data, t.Rows...)
+		return t, true
+	}
+	var records []map[string]codec.Raw
+	if codec.Unmarshal(value, &records) != nil || len(records) == 0 {
+		return table{}, false
+	}
+	names := map[string]bool{}
+	for _, r := range records {
+		for name := range r {
+			names[name] = true
+		}
+	}
+	sorted := make([]string, 0, len(names))
+	for name := range names {
+		sorted = append(sorted, name)
+	}
+	sort.Strings(sorted)
+	t = table{}
+	for _, name := range sorted {
+		title, err := codec.Marshal(name)
+		if err != nil {
+			return table{}, false
+		}
+		t.Columns = append(t.Columns, title)
+	}
+	for _, r := range records {
+		cells := make([]codec.Raw, len(sorted))
+		for i, name := range sorted {
+			cells[i] = r[name]
+		}
+		t.Data = append(t.Data, cells)
+	}
+	return t, len(sorted) > 0
+}
+
+// cellText is a value as a cell: text as it is, anything else as its JSON, nothing where there is none.
+func CellText(v codec.Raw) string {
+	var s string
+	if codec.Unmarshal(v, &s) == nil {
+		return s
+	}
+	return string(v)
+}
