@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api/files"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/runs"
@@ -117,7 +118,7 @@ func (a *app) verifyAttestation(words []string, file, key, out string) error {
 	}
 	envelope, err := a.readInput(file, "a statement", maxParams)
 	if err != nil {
-		return &notebooks.Error{Kind: notebooks.KindInput, Msg: "--verify: " + badRead(file, err).Error(), Hint: "name a file that markmill runs attest --key wrote", Err: err}
+		return &notebooks.Error{Kind: notebooks.KindInput, Msg: "--verify: " + files.ReadError(file, err).Error(), Hint: "name a file that markmill runs attest --key wrote", Err: err}
 	}
 	s, err := attest.Verify(envelope, public)
 	if err != nil {

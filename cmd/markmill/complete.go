@@ -46,7 +46,7 @@ func (a *app) completions(root *cobra.Command) {
 	}
 	source := []string{"md", "ipynb", "qmd", "Rmd", "py", "R", "jl", "sh"}
 	for _, path := range []string{"run", "inspect", "check", "test", "strip", "convert", "merge"} {
-		at(path).ValidArgsFunction = files(source)
+		at(path).ValidArgsFunction = filesEnding(source)
 	}
 	for _, path := range []string{"show", "scraps", "diff", "runs verify"} {
 		at(path).ValidArgsFunction = a.runsOr(-1)
@@ -69,7 +69,7 @@ func (a *app) completions(root *cobra.Command) {
 		{[]string{"run"}, "skip-tag", listed(ofNotebook(tags))},
 		{[]string{"run", "test", "runs resume"}, "parameters", parameters},
 		{[]string{"run", "test"}, "parameters-raw", parameters},
-		{[]string{"run", "test"}, "parameters-file", files([]string{"yaml", "yml", "json"})},
+		{[]string{"run", "test"}, "parameters-file", filesEnding([]string{"yaml", "yml", "json"})},
 		{[]string{"run", "test"}, "kernel", a.kernels},
 		{[]string{"run"}, "language", words(languages()...)},
 		{[]string{"run"}, "engine", words("markmill", "nbclient")},
@@ -98,8 +98,8 @@ func nothing(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// files completes names of files that end so, and folders.
-func files(endings []string) completer {
+// filesEnding completes names of files that end so, and folders.
+func filesEnding(endings []string) completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return endings, cobra.ShellCompDirectiveFilterFileExt
 	}

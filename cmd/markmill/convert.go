@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
 	"markmill/notebooks/convert"
@@ -67,7 +68,7 @@ func (a *app) convert(from, to, form string) error {
 	if err != nil {
 		return err
 	}
-	if to != "-" && sameFile(from, to) {
+	if to != "-" && files.Same(from, to) {
 		return usagef("%s is the notebook itself; give another OUTPUT", to)
 	}
 	if err := checkTarget("OUTPUT", to); err != nil {
@@ -243,14 +244,4 @@ func pageOf(from string, src []byte) ([]byte, error) {
 		files = root.FS()
 	}
 	return html.Notebook(name(from), src, files)
-}
-
-// sameFile says that two paths are one file. One that is not there is none.
-func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
 }

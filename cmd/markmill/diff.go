@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -231,7 +232,7 @@ func beside(word string) documents.Files {
 		if err != nil {
 			return nil, err
 		}
-		if !info.Mode().IsRegular() || info.Size() > maxNotebook {
+		if !info.Mode().IsRegular() || info.Size() > files.MaxNotebook {
 			return nil, fmt.Errorf("%s is no picture of a size that is shown", name)
 		}
 		return root.ReadFile(filepath.FromSlash(name))

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"markmill/cmd/api"
+	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
 	"markmill/notebooks"
@@ -46,7 +47,7 @@ func (a *app) freeze(output string, o *runOptions) (*frozen, error) {
 	case "-":
 		return nil, usagef("--frozen compares with the file OUTPUT, and - is none")
 	}
-	f := &frozen{path: output, read: func(path string) ([]byte, error) { return a.readBytes(path, maxJupyter) }}
+	f := &frozen{path: output, read: func(path string) ([]byte, error) { return a.readBytes(path, files.MaxJupyter) }}
 	var err error
 	if f.want, err = f.read(output); err != nil {
 		return nil, usagef("--frozen: %v", err)
@@ -153,7 +154,7 @@ func (f *frozen) differences(nb *notebooks.Notebook, got []byte) (diff string, w
 					continue
 				}
 				what = append(what, "step "+each.ID)
-				fmt.Fprintf(&b, "%s: step %q\n%s", place(nb.Name, lines[each.ID]), each.ID, d)
+				fmt.Fprintf(&b, "%s:%d: step %q\n%s", nb.Name, lines[each.ID], each.ID, d)
 			}
 		}
 	}
@@ -218,8 +219,8 @@ func (f *frozen) show(a *app, o *runOptions) error {
 		w = a.stderr
 	}
 	text := f.diff
-	if v, _ := a.getenv("GITHUB_ACTIONS"); v == "true" && text != "" {
-		text = unheard(a.random, text)
+	if a.onGitHub() && text != "" {
+		text = withoutCommands(a.random, text)
 	}
 	_, err := io.WriteString(w, text)
 	return err

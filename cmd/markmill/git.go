@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"markmill/cmd/api/files"
 )
 
 func (a *app) gitCommand() *cobra.Command {
@@ -331,7 +333,7 @@ func (a *app) gitProgram() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if found, err := exec.LookPath("markmill"); err == nil && sameFolder(found, self) {
+	if found, err := exec.LookPath("markmill"); err == nil && files.Same(found, self) {
 		return "markmill", nil
 	}
 	return shellWord(filepath.ToSlash(self)), nil

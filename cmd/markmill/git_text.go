@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api/files"
 	"markmill/notebooks/ipynb"
 	"markmill/render"
 )
@@ -35,9 +36,9 @@ A file that cannot be read as a notebook is printed as it is.`,
 
 // gitText prints a notebook, stripped where there are options.
 func (a *app) gitText(file string, options *stripOptions) error {
-	src, err := a.readInput(file, "a notebook", maxJupyter)
+	src, err := a.readInput(file, "a notebook", files.MaxJupyter)
 	if err != nil {
-		return badRead(file, err)
+		return files.ReadError(file, err)
 	}
 	text := src
 	if len(src) > 0 {

@@ -6,47 +6,44 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
 )
 
-// maxNotebook is how large a notebook may be, in bytes. Output notebooks are bounded a step, so
-// that what is larger is a mistake of the path.
-const maxNotebook = 64 << 20
+// maxParams is how large a file of parameters, rules or signatures may be, in bytes.
+const maxParams = 64 << 20
 
-// maxJupyter is how large a Jupyter notebook may be, in bytes: pictures and tables stand in the file itself.
-const maxJupyter = 1 << 30
+// readInput reads a file that the user named, or standard input for "-", of at most so many bytes; see files.Read.
+func (a *app) readInput(path, what string, most int64) ([]byte, error) {
+	if path == "-" {
+		return files.ReadAtMost(a.stdin, what, 0, most)
+	}
+	return files.Read(path, what, most)
+}
 
-// readAny reads the bytes of a notebook of any form, "-" from standard input, and refuses in one line what cannot be
-// one.
+// readAny reads a notebook of any form: a file, standard input for "-", or an address. It refuses in one line what
+// cannot be a notebook.
 func (a *app) readAny(path string) ([]byte, error) {
-	most := int64(maxJupyter)
+	most := int64(files.MaxJupyter)
 	if !jupyterName(path) && path != "-" {
-		most = maxNotebook
+		most = files.MaxNotebook
 	}
 	src, err := a.readBytes(path, most)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case isJupyter(path, src): // its reader looks at the text
-		return src, nil
-	case len(src) > maxNotebook:
-		return nil, badInput(path, "has %d bytes, and a notebook has at most %d", len(src), maxNotebook)
 	}
-	return src, notebooks.CheckText(name(path), src)
+	return src, files.Check(name(path), src)
 }
 
-func jupyterName(path string) bool { return strings.EqualFold(filepath.Ext(name(path)), ".ipynb") }
+func jupyterName(path string) bool { return files.HasJupyterName(name(path)) }
 
-// isJupyter says whether bytes are a Jupyter notebook: by the name, or where the name says nothing, by what
-// they begin with.
-func isJupyter(path string, src []byte) bool {
-	return forms.IsJupyter(name(path), src)
-}
+func isJupyter(path string, src []byte) bool { return files.IsJupyter(name(path), src) }
+
+func isScript(path string, src []byte) bool { return files.IsScript(name(path), src) }
 
 func badInput(path, format string, args ...any) error {
 	return &notebooks.Error{Kind: notebooks.KindInput, File: name(path), Msg: fmt.Sprintf(format, args...)}
@@ -71,7 +68,7 @@ func (a *app) readBytes(path string, most int64) ([]byte, error) {
 		return client.Read(context.Background(), path, most)
 	}
 	b, err := a.readInput(path, "a notebook", most)
-	return b, badRead(path, err)
+	return b, files.ReadError(path, err)
 }
 
 // beginsJupyter refuses what cannot be a Jupyter notebook by how it begins.
@@ -83,9 +80,6 @@ func beginsJupyter(path string, head []byte) error {
 	_, err := ipynb.Parse(name(path), head)
 	return err
 }
-
-// isScript says whether bytes are a script with cells, by the name or what they begin with.
-func isScript(path string, src []byte) bool { return forms.IsPercent(name(path), src) }
 
 // readSource reads a notebook as a run takes it: without what earlier runs left in it. Damaged regions of a Markdown
 // notebook are refused, unless drop. given says that values are given: then the cells of those of an earlier run go,
@@ -154,4 +148,15 @@ func name(path string) string {
 		return remote.Name(path)
 	}
 	return filepath.ToSlash(path)
+}
+
+// checkTarget returns an error when a command cannot or must not write to a path. what names the argument or option.
+func checkTarget(what, path string) error {
+	if path == "" || path == "-" || remote.Is(path) {
+		return nil
+	}
+	if err := files.CheckTarget(path); err != nil {
+		return usagef("%s %w", what, err)
+	}
+	return nil
 }

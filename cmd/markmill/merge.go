@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"path/filepath"
 	"strconv"
@@ -66,7 +67,7 @@ func (a *app) merge(opt mergeOptions, words []string) error {
 	}
 	var in [3][]byte
 	for i := range in {
-		if in[i], err = a.readBytes(words[i], maxJupyter); err != nil {
+		if in[i], err = a.readBytes(words[i], files.MaxJupyter); err != nil {
 			return trouble{err}
 		}
 		if bytes.IndexByte(in[i], 0) >= 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
 	"markmill/render/plain"
@@ -188,7 +189,7 @@ func (a *app) fileParams(path string) ([]notebooks.Given, error) {
 	case path == "":
 		return nil, usagef("-f names no file: write -f FILE, a YAML or JSON file, or - for standard input")
 	case remote.Is(path):
-		data, err = a.remote().Read(context.Background(), path, maxNotebook)
+		data, err = a.remote().Read(context.Background(), path, files.MaxNotebook)
 		source = "-f " + name(path)
 		path = name(path)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api/files"
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/render/plain"
@@ -86,7 +87,7 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 		return err
 	}
 	defer cut.Close()
-	if was := cut.Run.Started.Repository; was != root && (root == "" || was == "" || !sameFolder(was, root)) {
+	if was := cut.Run.Started.Repository; was != root && (root == "" || was == "" || !files.Same(was, root)) {
 		return usagef("run %s worked on the repository %s, which is not the one here", id, was)
 	}
 	if base := cut.Run.Contract.BaseCommit; repo != nil && base != "" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api/files"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -278,8 +279,8 @@ func short(rev string) string {
 
 // configuredOutput is where the markmill.yaml of a side wants outputs; nil where it does not say, or says it by what
 // only a run knows.
-func (a *app) configuredOutput(files *worktree.Files) (func(string, []byte) (string, bool), error) {
-	text, err := files.Read(engine.ConfigFile, maxNotebook)
+func (a *app) configuredOutput(tree *worktree.Files) (func(string, []byte) (string, bool), error) {
+	text, err := tree.Read(engine.ConfigFile, files.MaxNotebook)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

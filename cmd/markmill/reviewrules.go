@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/cmd/api/files"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/render/review"
@@ -85,8 +86,8 @@ func (s *reviewSettings) signers() string {
 	return s.Policy.Signers
 }
 
-func settingsOf(files *worktree.Files) (reviewSettings, error) {
-	text, err := files.Read(engine.ConfigFile, maxNotebook)
+func settingsOf(tree *worktree.Files) (reviewSettings, error) {
+	text, err := tree.Read(engine.ConfigFile, files.MaxNotebook)
 	if errors.Is(err, fs.ErrNotExist) {
 		return reviewSettings{}, nil
 	}
@@ -125,7 +126,7 @@ func (a *app) baseJudges(base *worktree.Files) (runs.Signers, []string, error) {
 		signers, err = a.signers(file, "")
 	} else if file != "" {
 		var text []byte
-		if text, err = base.Read(file, maxNotebook); err == nil {
+		if text, err = base.Read(file, files.MaxNotebook); err == nil {
 			signers.Allowed = sshsig.ParseAllowedSigners(text, signers.Now.Location())
 		} else if errors.Is(err, fs.ErrNotExist) {
 			err = nil // then no key counts

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"markmill/cmd/api/retest"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
@@ -47,7 +48,7 @@ func jsonDocuments() map[string]struct {
 		"inspect":        {reflect.TypeFor[inspected](), "What markmill inspect and run --help-notebook print"},
 		"diff":           {reflect.TypeOf(diffview.Value(&diff.Diff{Old: &diff.Document{}, New: &diff.Document{}})), "What markmill diff prints; docs/review.md says more of its members"},
 		"review":         {reflect.TypeFor[review.Review](), "What markmill review prints; docs/review.md says more of its members"},
-		"test":           {reflect.TypeFor[testReport](), "What markmill test prints"},
+		"test":           {reflect.TypeFor[retest.Report](), "What markmill test prints"},
 		"doctor":         {reflect.TypeFor[checkup](), "What markmill doctor prints"},
 		"scraps":         {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
 		"strip":          {reflect.TypeFor[strippable](), "What markmill strip --check prints"},
@@ -197,7 +198,7 @@ func comments(t *testing.T) map[string]string {
 	out := map[string]string{}
 	for folder, pkg := range map[string]string{".": "markmill/cmd/markmill", "../../runs": "markmill/runs", "../../render": "markmill/render",
 		"../../notebooks": "markmill/notebooks", "../../notebooks/diff": "markmill/notebooks/diff", "../../render/diffview": "markmill/render/diffview",
-		"../../render/review": "markmill/render/review"} {
+		"../../render/review": "markmill/render/review", "../api/retest": "markmill/cmd/api/retest"} {
 		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", folder, err)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"markmill/cmd/api/files"
 	"markmill/notebooks"
 	"markmill/runs/sshsig"
 )
@@ -23,7 +24,7 @@ func (a *app) sign(file, namespace string, text []byte) ([]byte, error) {
 	}
 	data, err := a.readInput(file, "a key", 1<<20)
 	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "the key that is to sign cannot be read: " + badRead(file, err).Error(), Hint: "name the file of an SSH private key", Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "the key that is to sign cannot be read: " + files.ReadError(file, err).Error(), Hint: "name the file of an SSH private key", Err: err}
 	}
 	signer, err := ssh.ParsePrivateKey(data)
 	if err == nil {

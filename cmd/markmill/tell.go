@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/hex"
 	"fmt"
 	"io"
 	"strings"
@@ -39,4 +40,21 @@ func escapeLines(text string) string {
 		lines[i] = plain.Escape(line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// onGitHub reports whether the program runs in a workflow of GitHub Actions.
+func (a *app) onGitHub() bool {
+	v, _ := a.getenv("GITHUB_ACTIONS")
+	return v == "true"
+}
+
+// withoutCommands wraps text so that GitHub Actions finds no workflow commands in it: it contains what steps printed.
+// The word that ends the wrapping is random, so that the text cannot contain it.
+func withoutCommands(random io.Reader, text string) string {
+	var token [16]byte
+	if _, err := io.ReadFull(random, token[:]); err != nil {
+		return strings.ReplaceAll(text, "::", ": :")
+	}
+	word := hex.EncodeToString(token[:])
+	return "::stop-commands::" + word + "\n" + text + "::" + word + "::\n"
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"markmill/cmd/api"
+	"markmill/cmd/api/files"
 	"markmill/engine/worktree"
 	"markmill/runs"
 )
@@ -68,7 +69,7 @@ func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 		words = fmt.Sprintf(", %d commits", looked.Commits)
 	}
 	switch {
-	case looked.NoRef && src != nil && sameFolder(src.Root(), v.Run.Contract.TargetRepository):
+	case looked.NoRef && src != nil && files.Same(src.Root(), v.Run.Contract.TargetRepository):
 		words += "; its commits are not in the repository any more: their ref was removed"
 	case looked.NoRef:
 		words += fmt.Sprintf("; its commits are looked at in %s only", v.Run.Contract.TargetRepository)
@@ -76,13 +77,4 @@ func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 		words += "; its base commit is not here, so that the patch was not applied to it"
 	}
 	return words, err
-}
-
-func sameFolder(a, b string) bool {
-	first, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	second, err := os.Stat(b)
-	return err == nil && os.SameFile(first, second)
 }

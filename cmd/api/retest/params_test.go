@@ -1,4 +1,4 @@
-package main
+package retest
 
 import (
 	"strings"
@@ -44,7 +44,7 @@ func again(t *testing.T, source string, given []notebooks.Given) (first, second 
 		t.Fatal(err)
 	}
 	stripped := notebooks.Strip("out.md", out)
-	values, err := paramsAgain("out.md", &storedOutput{manifest: stripped.Manifest, text: stripped}, nb, nil, map[string]string{"<source>": "/repo", "<home>": `C:\u`})
+	values, err := givenAgain("out.md", &stored{manifest: stripped.Manifest, text: stripped}, nb, nil, map[string]string{"<source>": "/repo", "<home>": `C:\u`})
 	if err != nil {
 		return first, nil, err
 	}
