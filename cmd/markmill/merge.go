@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"context"
 	"markmill/cmd/api/files"
-	"markmill/cmd/markmill/remote"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api/gitsetup"
+	"markmill/cmd/markmill/remote"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/merge"
 	"markmill/runs"
@@ -181,7 +182,7 @@ func (o *mergeOptions) how() (merge.Options, error) {
 
 // gitConflictStyle is merge.conflictStyle of Git's configuration.
 func gitConflictStyle() merge.Style {
-	style, err := git("config", "--get", "merge.conflictStyle")
+	style, err := gitsetup.Git("config", "--get", "merge.conflictStyle")
 	if err != nil { // it is not set
 		return merge.Plain
 	}

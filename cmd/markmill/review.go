@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api/files"
-	"markmill/engine"
+	"markmill/cmd/api/branchreview"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/render"
@@ -144,7 +141,7 @@ func (a *app) review(ctx context.Context, o reviewOptions, words []string) error
 	if o.limit < review.LeastLimit {
 		return usagef("--max-bytes %d is too little to say anything; %d is the least", o.limit, review.LeastLimit)
 	}
-	in := review.Input{}
+	in := branchreview.Options{}
 	var err error
 	if in.FailOn, err = conditions(o.failOn); err != nil {
 		return err
@@ -165,148 +162,16 @@ func (a *app) review(ctx context.Context, o reviewOptions, words []string) error
 	if err != nil {
 		return err
 	}
-	word := ""
+	revisions := ""
 	if len(words) > 0 {
-		word = words[0]
+		revisions = words[0]
 	}
-	base, head, err := revisions(repo, word)
+	in.Store, in.Now = a.store(repo.Root()), a.now()
+	r, err := branchreview.Review(ctx, repo, revisions, in)
 	if err != nil {
-		return err
-	}
-	in.BaseName, in.HeadName = base, head
-	old, err := repo.CommitFiles(worktree.OID(base.Commit))
-	if err != nil {
-		return err
-	}
-	var now *worktree.Files
-	if head.Commit == "" {
-		now, err = repo.CheckoutFiles(ctx)
-	} else {
-		now, err = repo.CommitFiles(worktree.OID(head.Commit))
-	}
-	if err != nil {
-		return err
-	}
-	r, err := a.makeReview(in, old, now)
-	if err = errors.Join(err, now.Close()); err != nil {
 		return err
 	}
 	return a.showReview(o, r)
-}
-
-func (a *app) makeReview(in review.Input, old, now *worktree.Files) (*review.Review, error) {
-	changes, err := worktree.Changes(old, now, func(string) bool { return true })
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range changes {
-		in.Changed = append(in.Changed, c.Path)
-		was, is := review.IsNotebookName(c.From), review.IsNotebookName(c.Path)
-		switch {
-		case is && (c.From == "" || was):
-			in.Files = append(in.Files, review.File(c))
-		case is: // of a file that was no notebook
-			in.Files = append(in.Files, review.File{Path: c.Path, New: true})
-		case was:
-			in.Files = append(in.Files, review.File{Path: c.From, Old: true})
-		}
-		if c.From != "" {
-			in.Changed = append(in.Changed, c.From)
-		}
-	}
-	if in.Output, err = a.configuredOutput(now); err != nil {
-		return nil, err
-	}
-	if in.Rules, err = rules(old, now, changes); err != nil {
-		return nil, err
-	}
-	signers, protect, err := a.baseJudges(old)
-	if err != nil {
-		return nil, err
-	}
-	in.Base, in.Head, in.Matches, in.Protect, in.Proof = reviewTree{old}, reviewTree{now}, engine.MatchesAny, protect, a.prover(signers)
-	return review.Make(in)
-}
-
-// reviewTree is the files of a side as a review asks for them.
-type reviewTree struct{ *worktree.Files }
-
-func (t reviewTree) Entry(name string) (blob, mode string, ok bool, err error) {
-	id, mode, ok, err := t.Files.Entry(name)
-	return string(id), mode, ok, err
-}
-
-// revisions reads what is compared. A revision without a commit is the checkout.
-func revisions(repo *worktree.Source, word string) (base, head review.Revision, err error) {
-	checkout := review.Revision{Name: "working tree"}
-	if word == "" {
-		name, at, err := repo.DefaultBase()
-		return review.Revision{Name: name, Commit: string(at)}, checkout, err
-	}
-	from, to, range3 := strings.Cut(word, "...")
-	range2 := false
-	if !range3 {
-		from, to, range2 = strings.Cut(word, "..")
-	}
-	resolve := func(rev string) (review.Revision, error) {
-		if rev == "" {
-			rev = "HEAD"
-		}
-		commit, err := repo.Resolve(rev)
-		return review.Revision{Name: short(rev), Commit: string(commit)}, err
-	}
-	if base, err = resolve(from); err != nil {
-		return base, head, err
-	}
-	if !range2 && !range3 {
-		return base, checkout, nil
-	}
-	if head, err = resolve(to); err != nil || !range3 {
-		return base, head, err
-	}
-	at, err := repo.MergeBase(worktree.OID(base.Commit), worktree.OID(head.Commit))
-	base.Commit = string(at)
-	return base, head, err
-}
-
-// short abbreviates the whole name of a commit, as CI passes it.
-func short(rev string) string {
-	if len(rev) >= 40 && strings.Trim(rev, "0123456789abcdef") == "" {
-		return rev[:12]
-	}
-	return rev
-}
-
-// configuredOutput is where the markmill.yaml of a side wants outputs; nil where it does not say, or says it by what
-// only a run knows.
-func (a *app) configuredOutput(tree *worktree.Files) (func(string, []byte) (string, bool), error) {
-	text, err := tree.Read(engine.ConfigFile, files.MaxNotebook)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := engine.ParseConfig(engine.ConfigFile, text)
-	if err != nil || cfg.Output == "" {
-		return nil, err
-	}
-	noEnv := func(string) (string, bool) { return "", false }
-	return func(name string, source []byte) (string, bool) {
-		nb, err := notebooks.Parse(name, source)
-		if err != nil {
-			return "", false
-		}
-		bound, err := notebooks.Bind(name, nb.Params, nil, notebooks.BindOptions{AllowUnknown: true, Getenv: noEnv})
-		if err != nil { // a parameter without a default
-			return "", false
-		}
-		out, err := notebooks.ExpandPath(cfg.Output, bound, nil)
-		if err != nil || path.IsAbs(out) || path.Ext(out) == "" || strings.HasPrefix(path.Clean(out), "../") {
-			return "", false
-		}
-		return out, true
-	}, nil
 }
 
 // showReview prints a review, and gives the exit code.

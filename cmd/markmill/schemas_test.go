@@ -198,7 +198,7 @@ func comments(t *testing.T) map[string]string {
 	out := map[string]string{}
 	for folder, pkg := range map[string]string{".": "markmill/cmd/markmill", "../../runs": "markmill/runs", "../../render": "markmill/render",
 		"../../notebooks": "markmill/notebooks", "../../notebooks/diff": "markmill/notebooks/diff", "../../render/diffview": "markmill/render/diffview",
-		"../../render/review": "markmill/render/review", "../api/retest": "markmill/cmd/api/retest"} {
+		"../../render/review": "markmill/render/review", "../api/retest": "markmill/cmd/api/retest", "../api/doctor": "markmill/cmd/api/doctor"} {
 		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", folder, err)

@@ -97,7 +97,7 @@ func TestParametersByRaw(t *testing.T) {
 func TestParametersThatDoNotComeBack(t *testing.T) {
 	for value, want := range map[string]string{
 		strings.Repeat("x", 8<<10): "holds only its length",
-		"<tmp>/x":                  "only there by the name <tmp>",
+		"<tmp>/x":                  "recorded only as <tmp>",
 	} {
 		if _, _, err := again(t, typedParams, []notebooks.Given{{Name: "s", Text: value, Source: "-p"}}); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "-p s=VALUE") {
