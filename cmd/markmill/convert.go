@@ -1,23 +1,20 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
 	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
 	"markmill/notebooks/convert"
-	"markmill/notebooks/ipynb"
 	"markmill/render/documents"
-	"markmill/render/html"
 	"markmill/runs"
 )
 
@@ -143,65 +140,20 @@ func convertForm(to, asked string) (string, error) {
 	return asked, nil
 }
 
-// inForm writes a notebook that was read from a path in a form, and tells what is lost.
+// inForm converts a notebook, and lists on standard error what is lost.
 func (a *app) inForm(from, to string, form convert.Form, src []byte) ([]byte, error) {
-	path := name(from)
-	var lost []convert.Loss
-	if isJupyter(from, src) {
-		nb, err := ipynb.Parse(path, src)
-		if err != nil {
-			return nil, err
-		}
-		if nb.Manifest() != nil && form != convert.Jupyter { // what a run put in is no part of the notebook
-			lost = append(lost, convert.Loss{What: "the outputs and what the run noted"})
-			src = ipynb.Source(nb, false)
-		}
-	} else if bytes.Contains(src, []byte("<!-- markmill:")) && !isScript(from, src) {
-		got := notebooks.Strip(path, src)
-		switch {
-		case len(got.Problems) > 0:
-			return nil, got.Problems
-		case got.Manifest != nil && form == convert.Jupyter:
-			out, missing, err := documents.JupyterOf(path, src, filesBeside(from))
-			for _, m := range missing {
-				a.tell("%s: not in %s, and so not here: %s\n", name(subject(from, to)), path, m)
-			}
-			return out, err
-		case len(got.Regions) > 0:
-			lost = append(lost, convert.Loss{What: fmt.Sprintf("the outputs: %d regions", len(got.Regions))})
-		}
-		src = got.Source
-	}
-	read, err := convert.FormOf(path, src)
-	if err != nil {
-		return nil, err
-	}
-	d, err := convert.Read(read, path, src)
-	if err != nil {
-		return nil, err
-	}
-	if form == "" {
-		form = d.MarkdownForm()
-	}
-	out, more, err := d.To(form, name(to))
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range append(lost, more...) {
-		a.tell("%s: not in %s: %s\n", name(subject(from, to)), form.Title(), l)
-	}
-	return out, nil
-}
-
-// subject is what messages about a conversion are about.
-func subject(from, to string) string {
+	out, lost, err := api.Convert(name(from), name(to), src, form, filesBeside(from))
+	subject := to
 	if to == "-" {
-		return from
+		subject = from
 	}
-	return to
+	for _, words := range lost {
+		a.tell("%s: %s\n", name(subject), words)
+	}
+	return out, err
 }
 
-// filesBeside reads the files in the folder of a notebook, or in one below it.
+// filesBeside reads the files in the folder of a notebook and below it, of the size of a notebook at most.
 func filesBeside(path string) documents.Files {
 	if path == "-" || remote.Is(path) {
 		return nil
@@ -212,36 +164,26 @@ func filesBeside(path string) documents.Files {
 			return nil, err
 		}
 		defer root.Close()
-		return fs.ReadFile(root.FS(), file)
+		info, err := root.Stat(filepath.FromSlash(file))
+		if err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() || info.Size() > files.MaxNotebook {
+			return nil, fmt.Errorf("%s is no file of a size that is read", file)
+		}
+		return root.ReadFile(filepath.FromSlash(file))
 	}
 }
 
 // pageOf makes the page of a notebook that was read from a path.
 func pageOf(from string, src []byte) ([]byte, error) {
-	switch {
-	case isJupyter(from, src):
-		nb, err := ipynb.Parse(name(from), src)
-		if err != nil {
-			return nil, err
-		}
-		return html.Jupyter(nb), nil
-	case isScript(from, src):
-		d, err := convert.Read(convert.Percent, name(from), src)
-		if err != nil {
-			return nil, err
-		}
-		if src, _, err = d.To(convert.Native, name(from)+".md"); err != nil {
-			return nil, err
-		}
+	if from == "-" || remote.Is(from) {
+		return api.Page(name(from), src, nil)
 	}
-	var files fs.FS
-	if from != "-" && !remote.Is(from) {
-		root, err := os.OpenRoot(filepath.Dir(from))
-		if err != nil {
-			return nil, err
-		}
-		defer root.Close()
-		files = root.FS()
+	root, err := os.OpenRoot(filepath.Dir(from))
+	if err != nil {
+		return nil, err
 	}
-	return html.Notebook(name(from), src, files)
+	defer root.Close()
+	return api.Page(name(from), src, root.FS())
 }

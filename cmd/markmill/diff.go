@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -185,7 +183,7 @@ func (a *app) side(word string) (side, error) {
 		if err != nil {
 			return side{}, err
 		}
-		doc, err := documents.Read(name(word), src, beside(word))
+		doc, err := documents.Read(name(word), src, filesBeside(word))
 		return side{doc, src}, err
 	case err == nil:
 		run, src, err := runs.Load(word)
@@ -215,28 +213,6 @@ func (a *app) side(word string) (side, error) {
 	}
 	doc, err := documents.Run(string(run.ID), run, src, os.DirFS(dir))
 	return side{doc, nil}, err
-}
-
-// beside reads the pictures of an output notebook, from below its folder.
-func beside(word string) documents.Files {
-	if word == "-" || remote.Is(word) {
-		return nil
-	}
-	return func(name string) ([]byte, error) {
-		root, err := os.OpenRoot(filepath.Dir(word))
-		if err != nil {
-			return nil, err
-		}
-		defer root.Close()
-		info, err := root.Stat(filepath.FromSlash(name))
-		if err != nil {
-			return nil, err
-		}
-		if !info.Mode().IsRegular() || info.Size() > files.MaxNotebook {
-			return nil, fmt.Errorf("%s is no picture of a size that is shown", name)
-		}
-		return root.ReadFile(filepath.FromSlash(name))
-	}
 }
 
 func (a *app) revisionSide(word, rev, path string) (side, error) {

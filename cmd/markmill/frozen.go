@@ -8,16 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"markmill/cmd/api"
 	"markmill/cmd/api/files"
+	"markmill/cmd/api/retest"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
-	"markmill/notebooks"
-	"markmill/notebooks/ipynb"
 	"markmill/render"
-	"markmill/render/compare"
 	"markmill/render/plain"
 	"markmill/runs"
 )
@@ -86,7 +83,7 @@ func (f *frozen) hold(in engine.ViewInput) error {
 	}
 	var what []string
 	if !bytes.Equal(f.want, got) {
-		f.diff, what = f.differences(in.Notebook, got)
+		f.diff, what = retest.Differences(name(f.path), f.want, got, in.Notebook)
 	}
 	assets := render.Assets(in.Run)
 	if askedFile(in.Run) != runs.OutputFile { // the pictures stand in the file itself
@@ -127,89 +124,6 @@ func (f *frozen) fresh(in engine.ViewInput) ([]byte, error) {
 	in.Run = new(*in.Run)
 	in.Run.Started.Output = path
 	return api.OutputNotebook(in, file)
-}
-
-// differences says what would change in the output notebook: by steps where that can be said, else by its lines.
-func (f *frozen) differences(nb *notebooks.Notebook, got []byte) (diff string, what []string) {
-	var b strings.Builder
-	if was, now, ok := f.sides(got); ok {
-		if d := compare.Unified(name(f.path)+" (source)", nb.Name, textLines(was.source), textLines(now.source)); d != "" {
-			what = append(what, "its source")
-			b.WriteString(d)
-		}
-		if d := compare.Unified(name(f.path)+" (parameters)", "this run (parameters)", was.given, now.given); d != "" {
-			what = append(what, "its parameters")
-			b.WriteString(d)
-		}
-		old, fresh := was.output, now.output
-		lines := map[string]int{}
-		for _, s := range nb.Steps {
-			lines[string(s.ID)] = s.Line
-		}
-		for _, each := range compare.Pair(old, fresh) {
-			if d := compare.Unified(name(f.path)+" ("+each.ID+")", "this run ("+each.ID+")", each.Was, each.Now); d != "" {
-				if each.ID == render.ParametersRegion {
-					what = append(what, "its parameters")
-					fmt.Fprintf(&b, "%s: the parameters that were given\n%s", nb.Name, d)
-					continue
-				}
-				what = append(what, "step "+each.ID)
-				fmt.Fprintf(&b, "%s:%d: step %q\n%s", nb.Name, lines[each.ID], each.ID, d)
-			}
-		}
-	}
-	if len(what) == 0 { // marks of the tool's own, line ends, a manifest
-		what = append(what, "lines outside of the steps' outputs")
-		b.WriteString(compare.Unified(name(f.path), "this run", textLines(f.want), textLines(got)))
-	}
-	return b.String(), what
-}
-
-// frozenSide is an output notebook taken apart.
-type frozenSide struct {
-	source []byte
-	given  []string // of a Jupyter notebook: the cell of injected parameters; that of Markdown is a region
-	output compare.Output
-}
-
-// sides takes what stands there and what came apart; false where what stands there is no output notebook that is whole.
-func (f *frozen) sides(got []byte) (was, now frozenSide, ok bool) {
-	if !isJupyter(f.path, got) {
-		a, b := notebooks.Strip(name(f.path), f.want), notebooks.Strip(name(f.path), got)
-		return frozenSide{source: a.Source, output: compare.Markdown(a, "")}, frozenSide{source: b.Source, output: compare.Markdown(b, "")}, len(a.Problems) == 0
-	}
-	for i, raw := range [][]byte{f.want, got} {
-		side := []*frozenSide{&was, &now}[i]
-		file, err := ipynb.Parse(name(f.path), raw)
-		if err != nil {
-			return was, now, false
-		}
-		cells, err := file.StepCells(false)
-		if err != nil {
-			return was, now, false
-		}
-		side.source, side.output = ipynb.Source(file, false), compare.Jupyter(file, cells, compare.JupyterOptions{})
-		for _, c := range file.Cells {
-			if c.Tagged(notebooks.TagInjected) {
-				side.given = append(side.given, textLines([]byte(c.Source))...)
-			}
-		}
-	}
-	return was, now, true
-}
-
-// textLines are the lines of a text, fit to be shown; the end of a line is part of it where it is not LF.
-func textLines(text []byte) []string {
-	var out []string
-	for line := range strings.Lines(string(text)) {
-		body, ended := strings.CutSuffix(line, "\n")
-		body = plain.Escape(body)
-		if !ended {
-			body += " (no newline at the end)"
-		}
-		out = append(out, body)
-	}
-	return out
 }
 
 // show prints what would change, where results go, or beside them when standard output has another.
