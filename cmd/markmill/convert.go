@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"markmill/cmd/api"
 	"markmill/cmd/api/files"
+	"markmill/cmd/api/lookup"
 	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
 	"markmill/notebooks/convert"
@@ -153,26 +153,12 @@ func (a *app) inForm(from, to string, form convert.Form, src []byte) ([]byte, er
 	return out, err
 }
 
-// filesBeside reads the files in the folder of a notebook and below it, of the size of a notebook at most.
+// filesBeside reads the files in the folder of a notebook; nil for a notebook that is in none.
 func filesBeside(path string) documents.Files {
 	if path == "-" || remote.Is(path) {
 		return nil
 	}
-	return func(file string) ([]byte, error) {
-		root, err := os.OpenRoot(filepath.Dir(path))
-		if err != nil {
-			return nil, err
-		}
-		defer root.Close()
-		info, err := root.Stat(filepath.FromSlash(file))
-		if err != nil {
-			return nil, err
-		}
-		if !info.Mode().IsRegular() || info.Size() > files.MaxNotebook {
-			return nil, fmt.Errorf("%s is no file of a size that is read", file)
-		}
-		return root.ReadFile(filepath.FromSlash(file))
-	}
+	return lookup.FilesBeside(path)
 }
 
 // pageOf makes the page of a notebook that was read from a path.

@@ -75,11 +75,11 @@ func (a *app) openPage(word string) error {
 	case left != nil:
 		path, src, label = left.path, left.text, string(left.run.ID)
 	default:
-		it, err := a.side(word) // which reads revisions, too
+		it, err := a.lookup().Side(word) // which reads revisions, too
 		if err != nil {
 			return err
 		}
-		path, src, label = word, it.src, pageName(word)
+		path, src, label = word, it.Source, pageName(word)
 		if rev, inside, ok := strings.Cut(word, ":"); ok && rev != "" {
 			if _, err := os.Stat(word); err != nil {
 				path = filepath.FromSlash(inside)

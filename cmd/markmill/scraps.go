@@ -70,12 +70,17 @@ func (a *app) scraps(opt scrapsOptions, words []string) error {
 	if err := checkTarget("--output", opt.output); err != nil {
 		return err
 	}
-	places, err := a.scrapPlaces(words)
+	reader := a.lookup()
+	places, err := reader.Places(words)
 	if err != nil {
 		return err
 	}
 	rows := sheet.New(sheet.Options{Long: opt.long, Params: !opt.noParams, Keep: opt.keep()})
-	failed := a.readScraps(places, rows.Add)
+	failed := false
+	reader.Scraps(places, rows.Add, func(place string, err error) {
+		failed = true
+		a.sayUnread(place, err)
+	})
 	made := rows.Sheet()
 	if opt.json {
 		if err := a.printScraps(made); err != nil {

@@ -73,12 +73,12 @@ func (a *app) show(word string, o showOptions) error {
 			return err
 		}
 	} else {
-		it, err := a.side(word)
+		it, err := a.lookup().Side(word)
 		if err != nil {
 			return err
 		}
-		page.Doc = it.doc
-		if m := manifestOf(it.doc.Name, it.src); m != nil {
+		page.Doc = it.Doc
+		if m := manifestOf(it.Doc.Name, it.Source); m != nil {
 			page.Reasons = m.Blockers
 		}
 		if o.json {

@@ -1,8 +1,9 @@
-package main
+package lookup
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -10,9 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"markmill/cmd/markmill/remote"
 	"markmill/engine/worktree"
-	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/render"
 	"markmill/render/diffview"
@@ -22,17 +21,17 @@ import (
 	"markmill/runs"
 )
 
-// diffFolder is one side of a comparison of folders.
-type diffFolder struct {
-	name  string
-	paths []string // of its notebooks, from the folder, with slashes
-	read  func(path string) (side, error)
+// Folder is a folder of notebooks, on disk or in a revision.
+type Folder struct {
+	Name  string
+	Paths []string // of its notebooks, relative to the folder, with slashes
+	read  func(path string) (Side, error)
 }
 
-// isRevision says that a word is REV:PATH, and no file that is called so.
-func isRevision(word string) bool {
+// isRevision reports whether a word is REV:PATH, and no file of that name.
+func (r Reader) isRevision(word string) bool {
 	rev, _, ok := strings.Cut(word, ":")
-	if !ok || rev == "" || remote.Is(word) || filepath.VolumeName(word) != "" {
+	if !ok || rev == "" || r.stream(word) || filepath.VolumeName(word) != "" {
 		return false
 	}
 	_, err := os.Lstat(word)
@@ -60,67 +59,52 @@ func notebooksIn(repo *worktree.Source, commit worktree.OID, folder string) ([]s
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") || strings.Contains(name, "/.") }
 
-// folders reads two words that both name folders; nil where one does not.
-func (a *app) folders(words []string) ([]diffFolder, error) {
-	var out []diffFolder
-	for _, word := range words {
-		f, ok, err := a.folder(word)
-		if err != nil || !ok {
-			return nil, err
-		}
-		out = append(out, f)
-	}
-	for i, f := range out {
-		if len(f.paths) == 0 {
-			return nil, badInput(words[i], "is a folder, and holds no notebook")
-		}
-	}
-	return out, nil
-}
-
-func (a *app) folder(word string) (diffFolder, bool, error) {
+// Folder reads the folder that a word names; false where it names something else.
+func (r Reader) Folder(word string) (*Folder, bool, error) {
 	if info, err := os.Stat(word); err == nil && info.IsDir() {
 		if _, err := os.Stat(filepath.Join(word, runs.JournalFile)); err == nil { // a run
-			return diffFolder{}, false, nil
+			return nil, false, nil
 		}
-		f, err := a.folderOnDisk(word)
+		f, err := r.folderOnDisk(word)
 		return f, true, err
 	}
-	if !isRevision(word) {
-		return diffFolder{}, false, nil
+	if !r.isRevision(word) {
+		return nil, false, nil
 	}
 	rev, name, _ := strings.Cut(word, ":")
 	if review.IsNotebookName(name) {
-		return diffFolder{}, false, nil
+		return nil, false, nil
 	}
 	repo, commit, name, err := revisionPath(rev, name)
 	if err != nil {
-		return diffFolder{}, false, err
+		return nil, false, err
 	}
 	names, err := notebooksIn(repo, commit, name)
 	if err != nil {
-		return diffFolder{}, false, err
+		return nil, false, err
 	}
 	if len(names) == 1 && names[0] == name {
-		return diffFolder{}, false, nil
+		return nil, false, nil
 	}
 	if len(names) == 0 && name != "" {
-		return diffFolder{}, false, notInRevision(rev, name)
+		return nil, false, notInRevision(rev, name)
 	}
-	f := diffFolder{name: word, read: func(p string) (side, error) {
-		return a.revisionSide(rev+":"+path.Join(name, p), rev, path.Join(name, p))
+	f := &Folder{Name: word, read: func(p string) (Side, error) {
+		return revisionSide(rev+":"+path.Join(name, p), rev, path.Join(name, p))
 	}}
 	for _, p := range names {
-		f.paths = append(f.paths, strings.TrimPrefix(strings.TrimPrefix(p, name), "/"))
+		f.Paths = append(f.Paths, strings.TrimPrefix(strings.TrimPrefix(p, name), "/"))
 	}
 	return f, true, nil
 }
 
-func (a *app) folderOnDisk(word string) (diffFolder, error) {
-	f := diffFolder{name: name(word), read: func(p string) (side, error) { return a.side(filepath.Join(word, filepath.FromSlash(p))) }}
+func (r Reader) folderOnDisk(word string) (*Folder, error) {
+	f := &Folder{Name: r.name(word), read: func(p string) (Side, error) {
+		return r.Side(filepath.Join(word, filepath.FromSlash(p)))
+	}}
 	err := filepath.WalkDir(word, func(at string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return badInput(name(at), "cannot be read: %v", err)
+			return r.bad(at, "cannot be read: %v", err)
 		}
 		rel, err := filepath.Rel(word, at)
 		switch {
@@ -129,25 +113,25 @@ func (a *app) folderOnDisk(word string) (diffFolder, error) {
 		case d.IsDir() && rel != "." && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
 		case !d.IsDir() && d.Type().IsRegular() && review.IsNotebookName(at) && !strings.HasPrefix(d.Name(), "."):
-			f.paths = append(f.paths, filepath.ToSlash(rel))
+			f.Paths = append(f.Paths, filepath.ToSlash(rel))
 		}
 		return nil
 	})
-	slices.Sort(f.paths)
+	slices.Sort(f.Paths)
 	return f, err
 }
 
-// foldersDiff is what a comparison of folders prints as JSON.
-type foldersDiff struct {
-	Version   int          `json:"version"`
-	A         string       `json:"a"`
-	B         string       `json:"b"`
-	Same      bool         `json:"same"` // nothing differs
-	Notebooks []folderPair `json:"notebooks"`
+// FoldersDiff is a comparison of two folders, notebook by notebook; as JSON it is what diff --json prints of folders.
+type FoldersDiff struct {
+	Version   int    `json:"version"`
+	A         string `json:"a"`
+	B         string `json:"b"`
+	Same      bool   `json:"same"` // nothing differs
+	Notebooks []Pair `json:"notebooks"`
 }
 
-// folderPair is a notebook of one folder or of both.
-type folderPair struct {
+// Pair is a notebook of one folder or of both.
+type Pair struct {
 	Path       string     `json:"path"`
 	In         string     `json:"in"` // both, a, b
 	Same       bool       `json:"same"`
@@ -156,19 +140,16 @@ type folderPair struct {
 	d          *diff.Diff // nil where one folder lacks it
 }
 
-// diffFolders compares two folders, notebook by notebook. A text that several outputs share is compared once.
-func (a *app) diffFolders(opt diffOptions, how diff.Options, folders []diffFolder) error {
-	if opt.html || opt.format != "" {
-		return usagef("--html and --format are of two notebooks; markmill review --html FILE makes a page of all notebooks of a branch")
-	}
-	out := foldersDiff{Version: diffview.Version, A: folders[0].name, B: folders[1].name, Same: true, Notebooks: []folderPair{}}
-	paths := append(slices.Clone(folders[0].paths), folders[1].paths...)
+// CompareFolders compares two folders. A text that several outputs share is compared once.
+func CompareFolders(a, b *Folder, how diff.Options) (*FoldersDiff, error) {
+	out := &FoldersDiff{Version: diffview.Version, A: a.Name, B: b.Name, Same: true, Notebooks: []Pair{}}
+	paths := slices.Concat(a.Paths, b.Paths)
 	slices.Sort(paths)
 	texts := map[[2]string]string{}
 	for _, p := range slices.Compact(paths) {
-		pair, err := pairOf(p, folders, how)
+		pair, err := pairOf(p, []*Folder{a, b}, how)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if pair == nil {
 			continue
@@ -186,53 +167,48 @@ func (a *app) diffFolders(opt diffOptions, how diff.Options, folders []diffFolde
 		out.Same = out.Same && pair.Same
 		out.Notebooks = append(out.Notebooks, *pair)
 	}
-	if err := a.showFolders(opt, &out); err != nil {
-		return err
-	}
-	if !out.Same {
-		return exit(exitFail)
-	}
-	return nil
+	return out, nil
 }
 
 // pairOf reads and compares what stands at a path of two folders; nil of a text that is no notebook.
-func pairOf(p string, folders []diffFolder, how diff.Options) (*folderPair, error) {
+func pairOf(p string, folders []*Folder, how diff.Options) (*Pair, error) {
 	var docs [2]*diff.Document
 	notebook := false
 	for i, f := range folders {
-		if !slices.Contains(f.paths, p) {
+		if !slices.Contains(f.Paths, p) {
 			continue
 		}
 		s, err := f.read(p)
 		if err != nil {
 			return nil, err
 		}
-		docs[i] = s.doc
-		notebook = notebook || s.doc.Status != "" || slices.ContainsFunc(s.doc.Cells, func(c diff.Cell) bool { return c.Kind == diff.Code })
+		docs[i] = s.Doc
+		isCode := func(c diff.Cell) bool { return c.Kind == diff.Code }
+		notebook = notebook || s.Doc.Status != "" || slices.ContainsFunc(s.Doc.Cells, isCode)
 	}
 	if !notebook {
 		return nil, nil
 	}
 	switch {
 	case docs[1] == nil:
-		return &folderPair{Path: p, In: "a"}, nil
+		return &Pair{Path: p, In: "a"}, nil
 	case docs[0] == nil:
-		return &folderPair{Path: p, In: "b"}, nil
+		return &Pair{Path: p, In: "b"}, nil
 	}
 	d := diff.Compare(docs[0], docs[1], how)
-	return &folderPair{Path: p, In: "both", Same: d.Same, d: d}, nil
+	return &Pair{Path: p, In: "both", Same: d.Same, d: d}, nil
 }
 
 // sections are what a pair has to tell.
-func (p *folderPair) sections() []diffview.Section {
+func (p *Pair) sections() []diffview.Section {
 	if p.TextAt != "" {
 		return diffview.Results(p.d)
 	}
 	return diffview.Sections(p.d)
 }
 
-// line says in one line what became of a notebook; "" where nothing did.
-func (d *foldersDiff) line(p *folderPair) string {
+// line says in one line what differs in a notebook; "" for nothing.
+func (d *FoldersDiff) line(p *Pair) string {
 	switch p.In {
 	case "a":
 		return "only in " + d.A
@@ -243,7 +219,7 @@ func (d *foldersDiff) line(p *folderPair) string {
 		return ""
 	}
 	words := "different"
-	if red := slices.ContainsFunc(p.d.Results, func(r diff.ResultChange) bool { return r.Turned == diff.Red }); red {
+	if slices.ContainsFunc(p.d.Results, func(r diff.ResultChange) bool { return r.Turned == diff.Red }) {
 		words = "different, and turned red"
 	}
 	if p.TextAt != "" {
@@ -252,8 +228,8 @@ func (d *foldersDiff) line(p *folderPair) string {
 	return words
 }
 
-// summary counts the notebooks by what became of them.
-func (d *foldersDiff) summary() string {
+// summary counts the notebooks by the result.
+func (d *FoldersDiff) summary() string {
 	count := map[string]int{}
 	for i := range d.Notebooks {
 		switch p := &d.Notebooks[i]; {
@@ -271,44 +247,35 @@ func (d *foldersDiff) summary() string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, words))
 		}
 	}
-	return counted(len(d.Notebooks), "notebook") + ": " + strings.Join(parts, ", ")
+	return notebookCount(len(d.Notebooks)) + ": " + strings.Join(parts, ", ")
 }
 
-func (a *app) showFolders(opt diffOptions, d *foldersDiff) error {
-	if opt.json {
-		text, err := codec.Indent(d)
-		if err == nil {
-			_, err = a.stdout.Write(text)
-		}
-		return err
-	}
-	if opt.markdown {
-		_, err := a.stdout.Write(d.comment(opt.limit()))
-		return err
-	}
-	to := &boundedWriter{to: a.stdout, most: opt.most}
+// Write writes the comparison for a terminal, the summary first.
+func (d *FoldersDiff) Write(w io.Writer, color bool) error {
 	var errs []error
-	if !d.Same {
-		_, err := fmt.Fprintln(to, plain.Escape(d.summary()))
+	line := func(words string) {
+		_, err := fmt.Fprintln(w, plain.Escape(words))
 		errs = append(errs, err)
+	}
+	if !d.Same {
+		line(d.summary())
 	}
 	for i := range d.Notebooks {
 		if words := d.line(&d.Notebooks[i]); words != "" {
-			_, err := fmt.Fprintf(to, "%s: %s\n", plain.Escape(d.Notebooks[i].Path), plain.Escape(words))
-			errs = append(errs, err)
+			line(d.Notebooks[i].Path + ": " + words)
 		}
 	}
 	for i := range d.Notebooks {
 		if p := &d.Notebooks[i]; p.d != nil && !p.Same {
-			_, err := fmt.Fprintln(to)
-			errs = append(errs, err, terminal.Sections(to, p.d, p.sections(), a.colour(a.stdout)))
+			line("")
+			errs = append(errs, terminal.Sections(w, p.d, p.sections(), color))
 		}
 	}
-	return errors.Join(append(errs, to.end())...)
+	return errors.Join(errs...)
 }
 
-// comment is the comparison as Markdown, of at most so many bytes.
-func (d *foldersDiff) comment(limit int) []byte {
+// Markdown is the comparison as Markdown, of at most so many bytes.
+func (d *FoldersDiff) Markdown(limit int) []byte {
 	c := render.NewComment(limit, "`markmill diff` shows all")
 	c.Put(fmt.Sprintf("## %s → %s\n\n%s\n\n", render.CodeSpan(d.A), render.CodeSpan(d.B), render.Words(d.summary())))
 	for i := range d.Notebooks {
@@ -329,4 +296,11 @@ func (d *foldersDiff) comment(limit int) []byte {
 		c.Sections(p.sections(), "####", c.Left()/2)
 	}
 	return c.Bytes()
+}
+
+func notebookCount(n int) string {
+	if n == 1 {
+		return "1 notebook"
+	}
+	return fmt.Sprintf("%d notebooks", n)
 }
