@@ -6,16 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"markmill/engine/worktree"
+	"markmill/cmd/api"
 	"markmill/notebooks"
-	"markmill/notebooks/codec"
 	"markmill/render"
 	"markmill/runs"
 )
@@ -89,21 +86,16 @@ func (a *app) apply(ctx context.Context, word string, force, asJSON bool) error 
 	if run.Diff == nil || run.Diff.Skipped != "" || len(run.Diff.Files) == 0 {
 		return end(false, exitPass, "run %s changed nothing: there is nothing to apply", run.ID)
 	}
-	patch, err := os.ReadFile(filepath.Join(dir, runs.PatchFile))
-	if err != nil {
-		return err
-	}
-	if runs.DigestOf(patch) != run.Diff.PatchDigest {
-		return &notebooks.Error{Kind: notebooks.KindArtifact, File: filepath.Join(dir, runs.PatchFile),
-			Msg: "is not the patch that the journal records", Hint: "see markmill runs verify"}
-	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // from the first rename on they wait for its end
 	defer stop()
-	done, err := worktree.Apply(ctx, src, string(run.ID), run.Diff.Files, patch, func() error { return a.recordApply(store, src, run, force) })
+	done, err := api.Apply(ctx, src, store, run, dir, a.now(), userName())
+	var damaged *notebooks.Error
 	what := "applied the change of"
 	switch {
 	case errors.Is(err, context.Canceled):
 		return end(false, 130, "markmill: interrupted; nothing was changed")
+	case errors.As(err, &damaged) && damaged.Kind == notebooks.KindArtifact:
+		return err
 	case err != nil:
 		return end(false, exitFail, "markmill: %s", err)
 	case done.There:
@@ -155,43 +147,4 @@ func verdictWords(status runs.Status) string {
 		return "not complete"
 	}
 	return string(status)
-}
-
-// appliedFile is beside the runs: a line for every time that a change was applied to the checkout.
-const appliedFile = "applied.jsonl"
-
-// applied is a line of applied.jsonl.
-type applied struct {
-	Time       time.Time      `json:"time"`
-	RunID      runs.RunID     `json:"run_id"`
-	Status     runs.Status    `json:"status"`
-	Patch      runs.Digest    `json:"patch_digest"`
-	Checkout   string         `json:"checkout"`
-	User       string         `json:"user"`
-	Forced     bool           `json:"forced"`
-	Overridden []runs.Blocker `json:"overridden,omitempty"` // why the run did not pass
-}
-
-// recordApply writes the line before the first file is changed: a change that cannot be recorded is not made.
-func (a *app) recordApply(store runs.Store, src *worktree.Source, run *runs.Run, force bool) error {
-	line := applied{Time: a.now().UTC(), RunID: run.ID, Status: run.Status(), Patch: run.Diff.PatchDigest, Checkout: src.Root(), User: userName()}
-	if line.Forced = force && line.Status != runs.Pass; line.Forced {
-		line.Overridden = run.Blockers()
-	}
-	text, err := codec.Marshal(line)
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(filepath.Join(store.Dir, appliedFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return fmt.Errorf("the apply cannot be recorded, and so nothing was changed: %w", err)
-	}
-	_, err = f.WriteString(strings.TrimSuffix(string(text), "\n") + "\n")
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("the apply cannot be recorded, and so nothing was changed: %w", err)
-	}
-	return nil
 }

@@ -24,19 +24,21 @@ import (
 	"markmill/runs"
 )
 
-// What a shell completes. A completion is asked for at every press of a key: it reads little, starts nothing, and says
-// nothing of what it cannot read.
+// Completion is asked for at every press of a key: it reads little, starts no program, and skips what it cannot read.
 
 // completer is what cobra asks for the values of an option or an argument.
 type completer = func(c *cobra.Command, words []string, prefix string) ([]string, cobra.ShellCompDirective)
+
+// completion answers the questions of shells.
+type completion struct{ *app }
 
 const (
 	completeBytes = 4 << 20 // of a notebook
 	completeRuns  = 50
 )
 
-// completions adds the completion of values to the whole tree of commands.
-func (a *app) completions(root *cobra.Command) {
+// register adds the completion of values to the whole tree of commands.
+func (a completion) register(root *cobra.Command) {
 	at := func(path string) *cobra.Command {
 		c, _, err := root.Find(strings.Fields(path))
 		if err != nil {
@@ -229,7 +231,7 @@ func choices(p notebooks.Param) []string {
 }
 
 // kernels completes the names that -k takes.
-func (a *app) kernels(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (a completion) kernels(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	var out []string
 	for _, k := range kernel.Table() {
 		out = append(out, described(k.Name(), "built in"))
@@ -259,7 +261,7 @@ func languages() []string {
 }
 
 // revisions completes the branches of the repository.
-func (a *app) revisions(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (a completion) revisions(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	wd, err := os.Getwd()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -272,7 +274,7 @@ func (a *app) revisions(_ *cobra.Command, _ []string, prefix string) ([]string, 
 }
 
 // runIDs are the newest runs, with last before them.
-func (a *app) runIDs(prefix string) []string {
+func (a completion) runIDs(prefix string) []string {
 	store, _, err := a.here()
 	if err != nil {
 		return nil
@@ -289,7 +291,7 @@ func (a *app) runIDs(prefix string) []string {
 }
 
 // onlyRuns completes runs as the first so many arguments; -1 is all of them.
-func (a *app) onlyRuns(most int) completer {
+func (a completion) onlyRuns(most int) completer {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if most >= 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -299,7 +301,7 @@ func (a *app) onlyRuns(most int) completer {
 }
 
 // runsOr completes runs as the first so many arguments, and files where no run begins so.
-func (a *app) runsOr(most int) completer {
+func (a completion) runsOr(most int) completer {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if most >= 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveDefault
@@ -309,7 +311,7 @@ func (a *app) runsOr(most int) completer {
 }
 
 // completeLog completes a run, and then its steps.
-func (a *app) completeLog(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (a completion) completeLog(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return a.runIDs(prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
@@ -327,9 +329,9 @@ func (a *app) completeLog(_ *cobra.Command, args []string, prefix string) ([]str
 	return beginning(out, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completionArgs prepares the words of a completion as paramArgs does those of a command line. The last word is the one
+// join prepares the words of a completion as paramArgs does those of a command line. The last word is the one
 // to be completed, and may be one of the two of -p NAME VALUE: values is then the parameter whose value it is.
-func (a *app) completionArgs(args []string) (out []string, values string) {
+func (a completion) join(args []string) (out []string, values string) {
 	if len(args) < 2 {
 		return args, ""
 	}
@@ -341,7 +343,7 @@ func (a *app) completionArgs(args []string) (out []string, values string) {
 		head, open = head[:n-1], head[n-1:]
 	}
 	joined, err := a.paramArgs(head)
-	a.joined, a.before = nil, nil // which are for messages
+	a.paramHints = paramHints{} // which are for messages
 	if err != nil {
 		joined = head
 	}
@@ -355,8 +357,8 @@ func isPair(arg string) bool {
 	return name != "" && !attached
 }
 
-// completeValue prints the values of the parameter of -p NAME, as cobra prints completions.
-func (a *app) completeValue(args []string, name string) error {
+// printValues prints the values of the parameter of -p NAME, as cobra prints completions.
+func (a completion) printValues(args []string, name string) error {
 	prefix := args[len(args)-1]
 	var b strings.Builder
 	for _, word := range args {

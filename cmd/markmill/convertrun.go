@@ -55,7 +55,7 @@ func (a *app) runOutput(word, to, form string) (*runOutput, error) {
 }
 
 // runNamed is the directory of the run that a word names, "" where it names a file.
-func (a *app) runNamed(word string) (string, error) {
+func (p *places) runNamed(word string) (string, error) {
 	info, err := os.Stat(word)
 	switch {
 	case word == "-" || remote.Is(word) || err == nil && !info.IsDir():
@@ -68,7 +68,7 @@ func (a *app) runNamed(word string) (string, error) {
 	case filepath.Ext(word) != "" || strings.ContainsAny(word, `/\`): // a file that is not there; reading it says so
 		return "", nil
 	}
-	store, _, err := a.here()
+	store, _, err := p.here()
 	if err != nil {
 		return "", err
 	}

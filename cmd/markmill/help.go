@@ -78,10 +78,10 @@ func grouped(groups []group, has func(name string) bool, all []string) (out []gr
 }
 
 // help prints what a command is, how it is called, and its options under headings.
-func (a *app) help(c *cobra.Command, _ []string) {
+func (con *console) help(c *cobra.Command, _ []string) {
 	width := 0
-	if a.terminal(a.stdout) {
-		width, _, _ = term.GetSize(int(a.stdout.Fd()))
+	if con.terminal(con.stdout) {
+		width, _, _ = term.GetSize(int(con.stdout.Fd()))
 	}
 	writeHelp(c.OutOrStdout(), c, width)
 }

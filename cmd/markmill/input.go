@@ -18,21 +18,21 @@ import (
 const maxParams = 64 << 20
 
 // readInput reads a file that the user named, or standard input for "-", of at most so many bytes; see files.Read.
-func (a *app) readInput(path, what string, most int64) ([]byte, error) {
+func (in *input) readInput(path, what string, most int64) ([]byte, error) {
 	if path == "-" {
-		return files.ReadAtMost(a.stdin, what, 0, most)
+		return files.ReadAtMost(in.stdin, what, 0, most)
 	}
 	return files.Read(path, what, most)
 }
 
 // readAny reads a notebook of any form: a file, standard input for "-", or an address. It refuses in one line what
 // cannot be a notebook.
-func (a *app) readAny(path string) ([]byte, error) {
+func (in *input) readAny(path string) ([]byte, error) {
 	most := int64(files.MaxJupyter)
 	if !jupyterName(path) && path != "-" {
 		most = files.MaxNotebook
 	}
-	src, err := a.readBytes(path, most)
+	src, err := in.readBytes(path, most)
 	if err != nil {
 		return nil, err
 	}
@@ -50,24 +50,24 @@ func badInput(path, format string, args ...any) error {
 }
 
 // remote reads and writes at addresses, with what the environment holds.
-func (a *app) remote() remote.Client {
+func (in *input) remote() remote.Client {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = os.TempDir() // where no credentials are
 	}
-	return remote.Client{Getenv: a.getenv, Home: home}
+	return remote.Client{Getenv: in.getenv, Home: home}
 }
 
 // readBytes reads a file, "-" standard input, or what is at an address, of at most so many bytes.
-func (a *app) readBytes(path string, most int64) ([]byte, error) {
+func (in *input) readBytes(path string, most int64) ([]byte, error) {
 	if remote.Is(path) {
-		client := a.remote()
+		client := in.remote()
 		if jupyterName(path) {
 			client.Begin = func(head []byte) error { return beginsJupyter(path, head) }
 		}
 		return client.Read(context.Background(), path, most)
 	}
-	b, err := a.readInput(path, "a notebook", most)
+	b, err := in.readInput(path, "a notebook", most)
 	return b, files.ReadError(path, err)
 }
 
@@ -84,14 +84,14 @@ func beginsJupyter(path string, head []byte) error {
 // readSource reads a notebook as a run takes it: without what earlier runs left in it. Damaged regions of a Markdown
 // notebook are refused, unless drop. given says that values are given: then the cells of those of an earlier run go,
 // too.
-func (a *app) readSource(path string, drop, given bool) ([]byte, error) {
-	src, _, err := a.readRun(path, drop, given)
+func (in *input) readSource(path string, drop, given bool) ([]byte, error) {
+	src, _, err := in.readRun(path, drop, given)
 	return src, err
 }
 
 // readRun is readSource, and the path of the source where the notebook is an output of another.
-func (a *app) readRun(path string, drop, given bool) (source []byte, madeOf string, err error) {
-	src, err := a.readAny(path)
+func (in *input) readRun(path string, drop, given bool) (source []byte, madeOf string, err error) {
+	src, err := in.readAny(path)
 	if err != nil {
 		return nil, "", err
 	}
@@ -121,7 +121,7 @@ func jupyterSource(path string, src []byte, given bool) ([]byte, error) {
 
 // runnable makes of an old Jupyter notebook one of nbformat 4.5, which a run can write. What is wrong with it is told
 // with the places of the file.
-func (a *app) runnable(path string, src []byte, given bool) ([]byte, error) {
+func (in *input) runnable(path string, src []byte, given bool) ([]byte, error) {
 	if !isJupyter(path, src) {
 		return src, nil
 	}

@@ -21,7 +21,7 @@ func schemaOf(document string) string { return "markmill." + document + "/1" }
 
 // printJSON prints one value for programs: an object, before whose members it puts schema. It takes the indented text
 // of an object as it is, too. A command prints one document, so that a later error is told on standard error only.
-func (a *app) printJSON(document string, v any) error {
+func (con *console) printJSON(document string, v any) error {
 	text, isText := v.([]byte)
 	if !isText {
 		var err error
@@ -33,8 +33,8 @@ func (a *app) printJSON(document string, v any) error {
 	if !isObject {
 		return fmt.Errorf("--json: %s is no object with members", document)
 	}
-	a.printed = true
-	_, err := fmt.Fprintf(a.stdout, "{\n  \"schema\": \"%s\",\n%s", schemaOf(document), members)
+	con.printed = true
+	_, err := fmt.Fprintf(con.stdout, "{\n  \"schema\": \"%s\",\n%s", schemaOf(document), members)
 	return err
 }
 

@@ -17,8 +17,8 @@ import (
 
 // pager shows a text with $PAGER, or less where that is not set. An empty PAGER, and cat, are none. started is false
 // where there is no pager, and nothing is shown yet. The pager has the terminal until it ends: an interrupt is for it.
-func (a *app) pager(text []byte) (started bool, err error) {
-	words, set := a.getenv("PAGER")
+func (con *console) pager(text []byte) (started bool, err error) {
+	words, set := con.getenv("PAGER")
 	if !set {
 		words = "less"
 		if _, err := exec.LookPath(words); err != nil {
@@ -29,10 +29,10 @@ func (a *app) pager(text []byte) (started bool, err error) {
 		return false, nil
 	}
 	cmd := shell(words)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), a.stdout, a.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), con.stdout, con.stderr
 	cmd.Env = os.Environ()
 	for _, v := range [][2]string{{"LESS", "FRX"}, {"LV", "-c"}} { // as Git sets them: quit at the end of a short page, keep colours
-		if _, set := a.getenv(v[0]); !set {
+		if _, set := con.getenv(v[0]); !set {
 			cmd.Env = append(cmd.Env, v[0]+"="+v[1])
 		}
 	}
@@ -143,8 +143,8 @@ func (a *app) forgetPages(dir string) {
 
 // browse opens a file with $BROWSER, or with the program that the system has for it. BROWSER lists commands, the best
 // first, with colons between them; %s stands for the file, and a command that ends in & is not waited for.
-func (a *app) browse(file string) error {
-	if list, _ := a.getenv("BROWSER"); strings.TrimSpace(list) != "" {
+func (con *console) browse(file string) error {
+	if list, _ := con.getenv("BROWSER"); strings.TrimSpace(list) != "" {
 		var failed error
 		for _, words := range filepath.SplitList(list) {
 			fields := strings.Fields(words)
@@ -164,7 +164,7 @@ func (a *app) browse(file string) error {
 			if !named {
 				fields = append(fields, file)
 			}
-			if failed = a.start(background, fields...); failed == nil {
+			if failed = con.start(background, fields...); failed == nil {
 				return nil
 			}
 		}
@@ -172,17 +172,17 @@ func (a *app) browse(file string) error {
 	}
 	switch runtime.GOOS {
 	case "darwin":
-		return a.start(false, "open", file)
+		return con.start(false, "open", file)
 	case "windows":
-		return a.start(false, "rundll32", "url.dll,FileProtocolHandler", file)
+		return con.start(false, "rundll32", "url.dll,FileProtocolHandler", file)
 	}
-	return a.start(false, "xdg-open", file)
+	return con.start(false, "xdg-open", file)
 }
 
 // start runs a program on this terminal. One that is not there, or that ends with an error, is an error.
-func (a *app) start(background bool, words ...string) error {
+func (con *console) start(background bool, words ...string) error {
 	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stderr, a.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = con.stdin, con.stderr, con.stderr
 	if background {
 		return cmd.Start()
 	}

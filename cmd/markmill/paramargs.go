@@ -21,7 +21,7 @@ import (
 
 // paramArgs joins papermill's two-argument options (-p NAME VALUE) into one argument each, so that
 // the flag package can read them. The value is taken as it is, also when it begins with a dash.
-func (a *app) paramArgs(args []string) ([]string, error) {
+func (h *paramHints) paramArgs(args []string) ([]string, error) {
 	var out []string
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
@@ -45,10 +45,10 @@ func (a *app) paramArgs(args []string) ([]string, error) {
 				return nil, usagef("%s %s has no value: write %s %s=VALUE", short, pair, short, pair)
 			}
 			i++
-			a.joined = append(a.joined, [2]string{short + " " + pair, args[i]})
+			h.joined = append(h.joined, [2]string{short + " " + pair, args[i]})
 			pair += "=" + args[i]
 		} else if i+1 < len(args) {
-			a.before = append(a.before, [2]string{short + " " + pair, args[i+1]})
+			h.before = append(h.before, [2]string{short + " " + pair, args[i+1]})
 		}
 		out = append(out, name+"="+pair)
 	}
@@ -70,12 +70,12 @@ func paramOption(arg string) (name, short, pair string, attached bool) {
 
 // paramHint adds to the message about a wrong number of paths what a parameter has to do with it: it took a path as its
 // value, or left behind what was meant to be its value.
-func (a *app) paramHint(err error, words []string) error {
-	if len(words) == 0 && len(a.joined) > 0 {
-		last := a.joined[len(a.joined)-1]
+func (h *paramHints) paramHint(err error, words []string) error {
+	if len(words) == 0 && len(h.joined) > 0 {
+		last := h.joined[len(h.joined)-1]
 		return usagef("%w; %s took %s as its value: write %s=VALUE", err, last[0], last[1], last[0])
 	}
-	for _, b := range a.before {
+	for _, b := range h.before {
 		if len(words) > 2 && slices.Contains(words[2:], b[1]) {
 			return behind(err, b)
 		}
@@ -89,8 +89,8 @@ func behind(err error, b [2]string) error {
 }
 
 // outputHint does the same for a wrong OUTPUT.
-func (a *app) outputHint(err error, output string) error {
-	for _, b := range a.before {
+func (h *paramHints) outputHint(err error, output string) error {
+	for _, b := range h.before {
 		if err != nil && b[1] == output {
 			return behind(err, b)
 		}
@@ -178,7 +178,7 @@ func flagHint(c *cobra.Command, err error) error {
 }
 
 // fileParams reads -f: a file, or as papermill does the JSON object itself.
-func (a *app) fileParams(path string) ([]notebooks.Given, error) {
+func (in *input) fileParams(path string) ([]notebooks.Given, error) {
 	source := "-f " + path
 	if strings.HasPrefix(strings.TrimSpace(path), "{") {
 		return notebooks.ParseGivenYAML("-f", "-f", []byte(path))
@@ -189,14 +189,14 @@ func (a *app) fileParams(path string) ([]notebooks.Given, error) {
 	case path == "":
 		return nil, usagef("-f names no file: write -f FILE, a YAML or JSON file, or - for standard input")
 	case remote.Is(path):
-		data, err = a.remote().Read(context.Background(), path, files.MaxNotebook)
+		data, err = in.remote().Read(context.Background(), path, files.MaxNotebook)
 		source = "-f " + name(path)
 		path = name(path)
 		if err != nil {
 			return nil, err
 		}
 	default:
-		data, err = a.readInput(path, "a file of parameters", maxParams)
+		data, err = in.readInput(path, "a file of parameters", maxParams)
 	}
 	var pathErr *fs.PathError
 	switch {

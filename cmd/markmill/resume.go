@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
 	"markmill/cmd/api/files"
 	"markmill/engine"
 	"markmill/notebooks"
@@ -79,7 +80,7 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	if err != nil {
 		return err
 	}
-	if _, err := runs.Reconcile(dir, a.now, a.rebuild); err != nil {
+	if _, err := runs.Reconcile(dir, a.now, api.Rebuild); err != nil {
 		return err
 	}
 	cut, err := eng.OpenCut(dir)

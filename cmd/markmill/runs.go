@@ -33,7 +33,7 @@ for no repository). RUN is an id, a part of one that names one run only, or last
 }
 
 // here is the store and the repository of the working directory.
-func (a *app) here() (runs.Store, *worktree.Source, error) {
+func (p *places) here() (runs.Store, *worktree.Source, error) {
 	wd, err := os.Getwd()
 	if err != nil {
 		return runs.Store{}, nil, err
@@ -42,14 +42,14 @@ func (a *app) here() (runs.Store, *worktree.Source, error) {
 	if err != nil && !errors.Is(err, worktree.ErrNoRepository) {
 		return runs.Store{}, nil, err
 	}
-	store := a.store(rootOf(src))
+	store := p.store(rootOf(src))
 	_ = store.EmptyTrash() // of a prune that was killed; what resists is told by the next prune
 	return store, src, nil
 }
 
 // find loads one run.
-func (a *app) find(word string) (*runs.Run, string, error) {
-	store, _, err := a.here()
+func (p *places) find(word string) (*runs.Run, string, error) {
+	store, _, err := p.here()
 	if err != nil {
 		return nil, "", err
 	}

@@ -199,17 +199,17 @@ func newShownNotebook(p *terminal.Page) shownNotebook {
 }
 
 // paged writes a page through a pager, where asked for and there is one.
-func (a *app) paged(page bool, write func(io.Writer) error) error {
+func (con *console) paged(page bool, write func(io.Writer) error) error {
 	if !page {
-		return write(a.stdout)
+		return write(con.stdout)
 	}
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return err
 	}
-	if started, err := a.pager(b.Bytes()); started {
+	if started, err := con.pager(b.Bytes()); started {
 		return err
 	}
-	_, err := a.stdout.Write(b.Bytes())
+	_, err := con.stdout.Write(b.Bytes())
 	return err
 }

@@ -11,7 +11,7 @@ import (
 
 // tell prints a message on standard error. What is put into the format stays on its line, and no character of it
 // reaches the terminal that would change how the message is read: any bytes can be the name of a file.
-func (a *app) tell(format string, args ...any) { _ = say(a.stderr, format, args...) }
+func (con *console) tell(format string, args ...any) { _ = say(con.stderr, format, args...) }
 
 // say is tell on another stream.
 func say(w io.Writer, format string, args ...any) error {
@@ -43,8 +43,8 @@ func escapeLines(text string) string {
 }
 
 // onGitHub reports whether the program runs in a workflow of GitHub Actions.
-func (a *app) onGitHub() bool {
-	v, _ := a.getenv("GITHUB_ACTIONS")
+func (con *console) onGitHub() bool {
+	v, _ := con.getenv("GITHUB_ACTIONS")
 	return v == "true"
 }
 

@@ -78,7 +78,7 @@ and platform. Go notes the commit where it builds in a clone with Git; not in a 
 	return c
 }
 
-func (a *app) printVersion() error {
-	_, err := fmt.Fprintln(a.stdout, version().words())
+func (con *console) printVersion() error {
+	_, err := fmt.Fprintln(con.stdout, version().words())
 	return err
 }
