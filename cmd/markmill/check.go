@@ -40,10 +40,10 @@ type finding struct {
 func (a *app) checkCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "check NOTEBOOK…", Short: "Name everything that run would refuse before it starts",
-		Long: `Reads notebooks and prints every mistake with file, line and column, what was expected and how to
-mend it. Nothing runs and nothing is written. Of a folder all notebooks below it are read: the files that have steps or
-are the output of a run, without those that Git ignores, those in hidden folders and those in node_modules.
+		Use: "check NOTEBOOK…", Short: "Report every mistake that would keep a notebook from running",
+		Long: `Reads notebooks and prints every mistake with file, line and column, what was expected and how to fix it. Nothing
+runs and nothing is written. In a folder it checks all notebooks: the files that have steps or are the output of a
+run, except those that Git ignores, those in hidden folders and those in node_modules.
 
 Exit codes: 0 no errors (there may be warnings), 2 errors.`,
 		Example: "  markmill check examples/*.md\n  markmill check notebooks\n  markmill check --json task.md",
@@ -120,7 +120,8 @@ func (a *app) checkFiles(ctx context.Context, paths []string) (list []files.File
 }
 
 func newFinding(e *notebooks.Error, severity string) finding {
-	return finding{File: e.File, Line: e.Line, Col: e.Col, Step: string(e.Step), Severity: severity, Kind: string(e.Kind), Message: e.Msg, Hint: e.Hint}
+	return finding{File: e.File, Line: e.Line, Col: e.Col, Step: string(e.Step), Severity: severity, Kind: string(e.Kind),
+		Message: e.Msg, Hint: e.Hint}
 }
 
 func (a *app) printFindings(all []finding, asJSON bool) error {
@@ -136,7 +137,8 @@ func (a *app) printFindings(all []finding, asJSON bool) error {
 		return a.printJSON("check", doc)
 	}
 	for _, f := range all {
-		e := notebooks.Error{File: f.File, Line: f.Line, Col: f.Col, Step: notebooks.StepID(f.Step), Msg: f.Severity + ": " + f.Message, Hint: f.Hint}
+		e := notebooks.Error{File: f.File, Line: f.Line, Col: f.Col, Step: notebooks.StepID(f.Step),
+			Msg: f.Severity + ": " + f.Message, Hint: f.Hint}
 		if _, err := fmt.Fprintln(a.stdout, escapeLines(e.Error())); err != nil {
 			return err
 		}
@@ -144,8 +146,8 @@ func (a *app) printFindings(all []finding, asJSON bool) error {
 	return nil
 }
 
-// check plans a run of one notebook, required parameters left open. Of a file that was only found and is no notebook it
-// gives nothing.
+// check plans a run of one notebook without values for required parameters. It returns nil for a file that was only found
+// and is no notebook.
 func (a *app) check(file files.File) (*notebooks.Notebook, error) {
 	raw, err := a.readAny(file.Path)
 	if err != nil {
@@ -154,7 +156,8 @@ func (a *app) check(file files.File) (*notebooks.Notebook, error) {
 		}
 		return nil, err
 	}
-	output := !isJupyter(file.Path, raw) && !isScript(file.Path, raw) && notebooks.Strip(name(file.Path), raw).Manifest != nil
+	markdown := !isJupyter(file.Path, raw) && !isScript(file.Path, raw)
+	output := markdown && notebooks.Strip(name(file.Path), raw).Manifest != nil
 	src, err := a.readSource(file.Path, false, false)
 	if err != nil {
 		if !file.Named && !output {
@@ -173,7 +176,7 @@ func (a *app) check(file files.File) (*notebooks.Notebook, error) {
 	return nb, errors.Join(err, render.CheckNormalize(nb))
 }
 
-// flatten is every error of one.
+// flatten lists the errors that an error joins.
 func flatten(err error) []*notebooks.Error {
 	var list notebooks.ErrorList
 	var one *notebooks.Error

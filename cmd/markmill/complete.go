@@ -75,7 +75,8 @@ func (a completion) register(root *cobra.Command) {
 		{[]string{"run", "test"}, "kernel", a.kernels},
 		{[]string{"run"}, "language", words(languages()...)},
 		{[]string{"run"}, "engine", words("markmill", "nbclient")},
-		{[]string{"run", "test"}, "dirty", words("ignore\tleave uncommitted changes out", "include\ttake them along", "block\trefuse to run")},
+		{[]string{"run", "test"}, "dirty",
+			words("ignore\tleave uncommitted changes out", "include\tcopy them into the worktree", "block\trefuse to run")},
 		{[]string{"run", "runs resume"}, "log-level", words("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "NOTSET")},
 		{[]string{"run"}, "resume", a.onlyRuns(-1)},
 		{[]string{"run", "test"}, "base", a.revisions},
@@ -89,7 +90,7 @@ func (a completion) register(root *cobra.Command) {
 		for _, path := range option.commands {
 			c := at(path)
 			if c.Flags().Lookup(option.name) != nil {
-				// An error is of an option that is not there, which was looked at.
+				// The only error is a missing option, which was checked.
 				_ = c.RegisterFlagCompletionFunc(option.name, option.complete)
 			}
 		}
@@ -107,7 +108,7 @@ func filesEnding(endings []string) completer {
 	}
 }
 
-// words completes fixed words. What stands behind a tab describes a word.
+// words completes fixed words. Text after a tab describes a word.
 func words(all ...string) completer {
 	return func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return beginning(all, prefix), cobra.ShellCompDirectiveNoFileComp
@@ -118,7 +119,7 @@ func beginning(all []string, prefix string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return !strings.HasPrefix(s, prefix) })
 }
 
-// listed completes the last word of a list with commas. Words that stand in the list already are not offered again.
+// listed completes the last word of a list with commas. It does not offer the words that the list has.
 func listed(one completer) completer {
 	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		i := strings.LastIndexByte(prefix, ',') + 1
@@ -135,7 +136,7 @@ func listed(one completer) completer {
 	}
 }
 
-// notebookOf reads the notebook that a command line names, as far as it can be read; nil where that is not quick.
+// notebookOf reads the notebook that a command line names, as far as it can be read; nil where that would be slow.
 func notebookOf(args []string) *notebooks.Notebook {
 	if len(args) == 0 || args[0] == "-" || remote.Is(args[0]) {
 		return nil
@@ -151,11 +152,11 @@ func notebookOf(args []string) *notebooks.Notebook {
 	if !forms.IsJupyter(args[0], src) {
 		src = notebooks.Strip(args[0], src).Source
 	}
-	nb, _ := forms.Parse(args[0], src) // a notebook with mistakes has steps, too
+	nb, _ := forms.Parse(args[0], src) // a notebook with mistakes has steps as well
 	return nb
 }
 
-// ofNotebook completes what a notebook holds.
+// ofNotebook completes names from a notebook.
 func ofNotebook(list func(*notebooks.Notebook) []string) completer {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		nb := notebookOf(args)
@@ -186,7 +187,7 @@ func tags(nb *notebooks.Notebook) []string {
 	return out
 }
 
-// described is a word and what a shell may show beside it.
+// described is a word with the description that a shell may show.
 func described(word, about string) string {
 	if about = plain.Escape(strings.Join(strings.Fields(about), " ")); about == "" {
 		return word
@@ -213,7 +214,8 @@ func parameters(_ *cobra.Command, args []string, prefix string) ([]string, cobra
 		}
 	}
 	if !valued {
-		return beginning(out, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
+		return beginning(out, prefix),
+			cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
 	}
 	return beginning(out, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
@@ -249,7 +251,8 @@ func (a completion) kernels(_ *cobra.Command, _ []string, prefix string) ([]stri
 	out = beginning(out, prefix)
 	slices.Sort(out)
 	name := func(s string) string { before, _, _ := strings.Cut(s, "\t"); return before }
-	return slices.CompactFunc(out, func(x, y string) bool { return name(x) == name(y) }), cobra.ShellCompDirectiveNoFileComp
+	out = slices.CompactFunc(out, func(x, y string) bool { return name(x) == name(y) })
+	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
 func languages() []string {
@@ -290,7 +293,7 @@ func (a completion) runIDs(prefix string) []string {
 	return beginning(out, prefix)
 }
 
-// onlyRuns completes runs as the first so many arguments; -1 is all of them.
+// onlyRuns completes runs for the first arguments, most of them at most; -1 is all.
 func (a completion) onlyRuns(most int) completer {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if most >= 0 && len(args) >= most {
@@ -300,7 +303,7 @@ func (a completion) onlyRuns(most int) completer {
 	}
 }
 
-// runsOr completes runs as the first so many arguments, and files where no run begins so.
+// runsOr completes runs for the first arguments, and files where no run has the prefix.
 func (a completion) runsOr(most int) completer {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if most >= 0 && len(args) >= most {
@@ -329,8 +332,8 @@ func (a completion) completeLog(_ *cobra.Command, args []string, prefix string) 
 	return beginning(out, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// join prepares the words of a completion as paramArgs does those of a command line. The last word is the one
-// to be completed, and may be one of the two of -p NAME VALUE: values is then the parameter whose value it is.
+// join prepares the words of a completion as paramArgs prepares a command line. The last word is to be completed. When
+// it is VALUE of -p NAME VALUE, values is NAME.
 func (a completion) join(args []string) (out []string, values string) {
 	if len(args) < 2 {
 		return args, ""
@@ -351,7 +354,7 @@ func (a completion) join(args []string) (out []string, values string) {
 	return append(append(out, open...), last), values
 }
 
-// isPair says whether an argument is an option that takes NAME and VALUE as words of their own.
+// isPair reports whether an argument is an option that takes NAME and VALUE as separate words.
 func isPair(arg string) bool {
 	name, _, _, attached := paramOption(arg)
 	return name != "" && !attached
@@ -378,7 +381,7 @@ func (a completion) printValues(args []string, name string) error {
 	return err
 }
 
-// isCompletion says whether a command line is a question of a shell.
+// isCompletion reports whether a shell asks for completions.
 func isCompletion(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }

@@ -18,26 +18,27 @@ import (
 	"markmill/runs"
 )
 
-// formHTML is the form that is only written.
+// formHTML can be written, but not read.
 const formHTML = "html"
 
 func (a *app) convertCommand() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use: "convert NOTEBOOK|RUN OUTPUT", Short: "Write a notebook in another form, or as an HTML page",
-		Long: `Writes a notebook in another form: Markmill's Markdown, Jupytext Markdown, MyST (.md), Quarto (.qmd), R Markdown (.Rmd),
-percent scripts (.py and others), Jupyter (.ipynb), or as an HTML page. The ending of OUTPUT says which. An OUTPUT that ends in .md is in the form
-that a Jupyter notebook was converted from, or else in Markmill's own; --to names another. - reads standard input, or writes to
-standard output: without --to an HTML page.
+		Long: `Writes a notebook in another form: Markmill's Markdown, Jupytext Markdown, MyST (.md), Quarto (.qmd), R Markdown
+(.Rmd), percent scripts (.py and others), Jupyter (.ipynb), or as an HTML page. The extension of OUTPUT chooses the
+form. An OUTPUT that ends in .md has the form that a Jupyter notebook was converted from, or else Markmill's own; --to
+names another. - reads standard input, or writes to standard output: without --to an HTML page.
 
-A text that is converted to .ipynb and back is the same, byte for byte. What OUTPUT has no place for, such as the outputs of a Jupyter notebook in a text, is
-listed on standard error. A cell that would be read as something else is an error, and nothing is written.
+A text that is converted to .ipynb and back is the same, byte for byte. What OUTPUT has no place for, such as the
+outputs of a Jupyter notebook in a text, is listed on standard error. A cell that would be read as something else is
+an error, and nothing is written.
 
-RUN is a run that was kept (an id, a part of one, last, or a run directory) and stands for its output notebook. An OUTPUT in the form that the run
-left is that notebook, byte for byte, also where the run left it at its OUTPUT and kept no copy of it.
+RUN is a run that was kept (an id, a part of one, last, or a run directory) and stands for its output notebook. An
+OUTPUT in the form that the run wrote is that notebook, byte for byte, even if the run wrote it only to its OUTPUT.
 
-An HTML page is one file that holds all that it shows, loads nothing and runs nothing of the notebook. Pictures are taken from the folder
-of the notebook, or out of it, and from nowhere else.
+An HTML page is one file that contains everything it shows, loads nothing and runs nothing of the notebook. Pictures
+come from the notebook or its folder, and from nowhere else.
 
 Exit codes: 0 written, 2 the notebook has errors, or cannot be written in that form.`,
 		Example: `  markmill convert analysis.ipynb analysis.md
@@ -56,8 +57,8 @@ Exit codes: 0 written, 2 the notebook has errors, or cannot be written in that f
 }
 
 // formNames are what --to takes.
-var formNames = []string{string(convert.Native), string(convert.Jupytext), string(convert.MyST), string(convert.Quarto), string(convert.RMarkdown),
-	string(convert.Percent), string(convert.Jupyter), formHTML}
+var formNames = []string{string(convert.Native), string(convert.Jupytext), string(convert.MyST), string(convert.Quarto),
+	string(convert.RMarkdown), string(convert.Percent), string(convert.Jupyter), formHTML}
 
 // convert writes the notebook from in the form that to and form name.
 func (a *app) convert(from, to, form string) error {
@@ -102,7 +103,7 @@ func (a *app) convert(from, to, form string) error {
 	return runs.WriteFile(to, out)
 }
 
-// convertForm is the form of OUTPUT; "" is to be found in the notebook: it is one of the three of .md.
+// convertForm is the form of OUTPUT; "" is one of the three forms of .md, which the notebook decides.
 func convertForm(to, asked string) (string, error) {
 	var form string
 	switch ext := strings.ToLower(filepath.Ext(name(to))); {
@@ -117,7 +118,8 @@ func convertForm(to, asked string) (string, error) {
 	default:
 		form = string(convert.Ending(name(to)))
 		if form == "" && asked == "" {
-			return "", usagef("%s: the ending says no form; OUTPUT ends in .md, .ipynb, .qmd, .Rmd, .py, .html, or is -, or --to names a form: %s", to, strings.Join(formNames, ", "))
+			return "", usagef("%s: the extension names no form; OUTPUT ends in .md, .ipynb, .qmd, .Rmd, .py, .html, or is -, "+
+				"or --to names a form: %s", to, strings.Join(formNames, ", "))
 		}
 	}
 	if asked == "" {
@@ -134,8 +136,10 @@ func convertForm(to, asked string) (string, error) {
 		return "", usagef("--to %s: there is no such form; there are: %s", asked, strings.Join(formNames, ", "))
 	}
 	markdown := asked == string(convert.Native) || asked == string(convert.Jupytext) || asked == string(convert.MyST)
-	if to != "-" && form != asked && !(form == "" && (markdown || convert.Ending(to) == "" && filepath.Ext(to) != ".md" && filepath.Ext(to) != ".markdown")) {
-		return "", usagef("--to %s: OUTPUT is %s, whose ending is that of another form", asked, to)
+	ext := filepath.Ext(to)
+	fits := form == asked || form == "" && (markdown || convert.Ending(to) == "" && ext != ".md" && ext != ".markdown")
+	if to != "-" && !fits {
+		return "", usagef("--to %s: OUTPUT is %s, which has the extension of another form", asked, to)
 	}
 	return asked, nil
 }

@@ -29,27 +29,27 @@ type diffOptions struct {
 	html           bool
 	format         string
 	tolerance      []string
-	most           int // bytes; 0 is no bound but a comment's
+	most           int // bytes; 0 limits only Markdown, to a comment
 }
 
 func (a *app) diffCommand() *cobra.Command {
 	var opt diffOptions
 	c := &cobra.Command{
 		Use: "diff A B", Short: "Compare notebooks, output notebooks, runs and revisions by step",
-		Long: `Compares two notebooks and says what a reviewer wants to know, in this order: the status, the tests, the
-parameters, the steps (added, removed, moved, renamed, edited, replaced, split, joined), the scraps, what the steps
-changed in the worktree, the outputs.
+		Long: `Compares two notebooks and shows what a reviewer wants to know, in this order: the status, the tests, the parameters,
+the steps (added, removed, moved, renamed, edited, replaced, split, joined), the scraps, what the steps changed in the
+worktree, the outputs.
 
-A and B are files (.md, .qmd, .Rmd, .ipynb; source or output), - for standard input, runs (an id, a part of one, last, or a
-run directory), or REV:PATH for a path of a Git revision. Two folders (also REV:FOLDER) are compared notebook by notebook,
-by their paths. With --git: one revision, whose path is compared with
-the file, or two.
+A and B are files (.md, .qmd, .Rmd, .ipynb; source or output), - for standard input, runs (an id, a part of one, last,
+or a run directory), or REV:PATH for a path of a Git revision. Two folders (also REV:FOLDER) are compared notebook by
+notebook, by their paths. With --git: one revision, whose path is compared with the file, or two.
 
-Execution counts, times, ids that programs made, volatile metadata and addresses of objects are not compared without --all.
+Execution counts, times, generated ids, volatile metadata and addresses of objects are ignored, unless --all is given.
 
 Exit codes: 0 the same, 1 different, 2 one of the two cannot be read.`,
 		Example: "  markmill diff task.md new.md\n  markmill diff last task.out.md\n  markmill diff HEAD~1:report.md report.md\n" +
-			"  markmill diff HEAD:results results\n  markmill diff --git main HEAD -- notebooks/report.ipynb\n  markmill diff --markdown --tolerance 1% --tolerance loss=0.5 old.out.md new.out.md",
+			"  markmill diff HEAD:results results\n  markmill diff --git main HEAD -- notebooks/report.ipynb\n" +
+			"  markmill diff --markdown --tolerance 1% --tolerance loss=0.5 old.out.md new.out.md",
 		RunE: func(c *cobra.Command, words []string) error {
 			err := a.diff(opt, words, c.ArgsLenAtDash())
 			var code exit
@@ -60,14 +60,15 @@ Exit codes: 0 the same, 1 different, 2 one of the two cannot be read.`,
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&opt.all, "all", false, "compare what is noise, too")
+	f.BoolVar(&opt.all, "all", false, "compare noise as well")
 	f.BoolVar(&opt.git, "git", false, "the arguments are REV [REV] -- PATH")
 	f.BoolVar(&opt.markdown, "markdown", false, "print Markdown for a pull request comment, at most 65,536 characters")
 	f.BoolVar(&opt.html, "html", false, "print one HTML page, side by side, that loads nothing")
 	jsonFlag(c, &opt.json, "diff")
-	f.IntVar(&opt.most, "max-bytes", 0, "the most bytes of the text or the Markdown; what matters most comes first")
+	f.IntVar(&opt.most, "max-bytes", 0, "limit of the text or the Markdown, in bytes; what matters most comes first")
 	f.StringVar(&opt.format, "format", "", "nbdime: print nbdime's diff of two Jupyter notebooks")
-	f.StringArrayVar(&opt.tolerance, "tolerance", nil, "how far a scrap's number may move: 0.01 or 1%, NAME=1% of one scrap; repeatable")
+	f.StringArrayVar(&opt.tolerance, "tolerance", nil,
+		"how far a scrap's number may move: 0.01 or 1%, NAME=1% of one scrap; repeatable")
 	return c
 }
 
@@ -85,11 +86,11 @@ func (a *app) diff(opt diffOptions, words []string, dash int) error {
 	}
 	switch {
 	case forms > 1:
-		return usagef("--markdown, --html, --json and --format are each a form of their own; give one")
+		return usagef("--markdown, --html, --json and --format exclude each other")
 	case opt.most != 0 && opt.most < review.LeastLimit:
-		return usagef("--max-bytes %d is too little to say anything; %d is the least", opt.most, review.LeastLimit)
+		return usagef("--max-bytes %d is too small; the minimum is %d", opt.most, review.LeastLimit)
 	case opt.most != 0 && (opt.json || opt.html || opt.format != ""):
-		return usagef("--max-bytes bounds text and Markdown; JSON and pages are whole")
+		return usagef("--max-bytes limits text and Markdown only")
 	case opt.format != "" && opt.format != "nbdime":
 		return usagef("--format %s is not known; there is nbdime", opt.format)
 	}
@@ -103,7 +104,8 @@ func (a *app) diff(opt diffOptions, words []string, dash int) error {
 		}
 	}
 	if len(words) != 2 {
-		return usagef("markmill diff takes A B, and got %d: %s; see markmill diff --help", len(words), strings.Join(words, " "))
+		return usagef("markmill diff takes A B, and got %d: %s; see markmill diff --help",
+			len(words), strings.Join(words, " "))
 	}
 	if words[0] == "-" && words[1] == "-" {
 		return usagef("standard input can be one of the two")
@@ -198,7 +200,8 @@ func (a *app) folders(words []string) ([]*lookup.Folder, error) {
 // diffFolders compares two folders, notebook by notebook.
 func (a *app) diffFolders(opt diffOptions, how diff.Options, folders []*lookup.Folder) error {
 	if opt.html || opt.format != "" {
-		return usagef("--html and --format compare two notebooks; markmill review --html FILE makes a page of all notebooks of a branch")
+		return usagef("--html and --format compare two notebooks; " +
+			"markmill review --html FILE makes a page of all notebooks of a branch")
 	}
 	d, err := lookup.CompareFolders(folders[0], folders[1], how)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"markmill/runs"
 )
 
-// frozen holds an output notebook against a run that must leave it as it is.
+// frozen compares an output notebook with a run that must not change it.
 type frozen struct {
 	path string // of the output notebook
 	want []byte
@@ -52,7 +52,7 @@ func (a *app) freeze(output string, o *runOptions) (*frozen, error) {
 	return f, nil
 }
 
-// beside is where a picture of the output notebook stands.
+// beside is the path of a picture of the output notebook.
 func (f *frozen) beside(picture string) string {
 	if remote.Is(f.path) {
 		return remote.Beside(f.path, picture)
@@ -60,8 +60,8 @@ func (f *frozen) beside(picture string) string {
 	return filepath.Join(filepath.Dir(f.path), filepath.FromSlash(picture))
 }
 
-// views are those of a run, which leave OUTPUT alone and refuse where it would change. What a view refuses stands in
-// the record, so that the verdict and its reason are kept.
+// views are those of a run that does not write OUTPUT, with one that refuses when OUTPUT would change. The record keeps
+// what a view refuses, as the reason of the verdict.
 func (f *frozen) views(all []engine.View) []engine.View {
 	var out []engine.View
 	for _, v := range all {
@@ -86,13 +86,13 @@ func (f *frozen) hold(in engine.ViewInput) error {
 		f.diff, what = retest.Differences(name(f.path), f.want, got, in.Notebook)
 	}
 	assets := render.Assets(in.Run)
-	if askedFile(in.Run) != runs.OutputFile { // the pictures stand in the file itself
+	if askedFile(in.Run) != runs.OutputFile { // it contains its pictures
 		assets = nil
 	}
 	for _, asset := range assets {
 		to := f.beside(asset.To)
 		a, errA := f.read(to)
-		if errA != nil && !errors.Is(errA, fs.ErrNotExist) { // which says nothing of the picture
+		if errA != nil && !errors.Is(errA, fs.ErrNotExist) { // the picture may be the same
 			return errA
 		}
 		b, errB := os.ReadFile(filepath.Join(in.Dir, filepath.FromSlash(asset.From)))
@@ -105,11 +105,12 @@ func (f *frozen) hold(in engine.ViewInput) error {
 		return nil
 	}
 	f.told = true
-	return engine.Refused{Code: runs.CodeOutputChanged, Words: fmt.Sprintf("%s would change: %s", name(f.path), some(what))}
+	words := fmt.Sprintf("%s would change: %s", name(f.path), some(what))
+	return engine.Refused{Code: runs.CodeOutputChanged, Words: words}
 }
 
-// fresh is what the run would write. That of a Jupyter notebook names its own path, which the record of this run has
-// not.
+// fresh is what the run would write. A Jupyter notebook contains its own path, which the record of this run does not
+// have.
 func (f *frozen) fresh(in engine.ViewInput) ([]byte, error) {
 	file := askedFile(in.Run)
 	if file == runs.OutputFile {
@@ -126,7 +127,7 @@ func (f *frozen) fresh(in engine.ViewInput) ([]byte, error) {
 	return api.OutputNotebook(in, file)
 }
 
-// show prints what would change, where results go, or beside them when standard output has another.
+// show prints what would change: on standard output, or on standard error when another result goes there.
 func (f *frozen) show(a *app, o *runOptions) error {
 	var w io.Writer = a.stdout
 	if o.json || o.events == "-" || o.stdoutFile == "-" || o.stderrFile == "-" {

@@ -20,7 +20,8 @@ func (a *app) gitCommand() *cobra.Command {
 		Args: knownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.gitInstallCommand(), a.gitUninstallCommand(), a.gitStatusCommand(), a.gitFilterCommand(), a.gitTextCommand())
+	c.AddCommand(a.gitInstallCommand(), a.gitUninstallCommand(), a.gitStatusCommand(), a.gitFilterCommand(),
+		a.gitTextCommand())
 	return c
 }
 
@@ -117,7 +118,8 @@ func (a *app) gitInstall(setup *gitsetup.Setup, filterFlags string, markdown []s
 		return gitError(err)
 	}
 	if other != "" {
-		a.tell("markmill: notebooks have the filter %s in this repository; under notebooks/ the filter markmill replaces it\n", other)
+		a.tell("markmill: notebooks have the filter %s in this repository; "+
+			"under notebooks/ the filter markmill replaces it\n", other)
 	}
 	return say(a.stdout, "Git calls %s for notebooks, %s; the lines are in %s\n", program, where(setup), file)
 }
