@@ -30,11 +30,11 @@ type Applied struct {
 	Overridden []runs.Blocker `json:"overridden,omitempty"` // why the run did not pass
 }
 
-// Apply applies the change of the run in a directory to the checkout of src: all of it, or nothing when it does not fit.
-// The apply is recorded in store before the first file changes. A run that did not pass is applied, too: that is for
-// the caller to decide.
-func Apply(ctx context.Context, src *worktree.Source, store runs.Store, run *runs.Run, dir string, now time.Time, user string) (
-	worktree.Applied, error) {
+// Apply applies the change of the run in a directory to the checkout of src: all of it, or nothing when it does not
+// fit. The apply is recorded in store before the first file changes. Whether a run that did not pass may be applied is
+// for the caller to decide.
+func Apply(ctx context.Context, src *worktree.Source, store runs.Store, run *runs.Run, dir string, now time.Time,
+	user string) (worktree.Applied, error) {
 	patch, err := os.ReadFile(filepath.Join(dir, runs.PatchFile))
 	if err != nil {
 		return worktree.Applied{}, err
@@ -43,7 +43,8 @@ func Apply(ctx context.Context, src *worktree.Source, store runs.Store, run *run
 		return worktree.Applied{}, &notebooks.Error{Kind: notebooks.KindArtifact, File: filepath.Join(dir, runs.PatchFile),
 			Msg: "is not the patch that the journal records", Hint: "see markmill runs verify"}
 	}
-	line := Applied{Time: now.UTC(), RunID: run.ID, Status: run.Status(), Patch: run.Diff.PatchDigest, Checkout: src.Root(), User: user}
+	line := Applied{Time: now.UTC(), RunID: run.ID, Status: run.Status(), Patch: run.Diff.PatchDigest,
+		Checkout: src.Root(), User: user}
 	if line.Forced = line.Status != runs.Pass; line.Forced {
 		line.Overridden = run.Blockers()
 	}

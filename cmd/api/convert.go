@@ -15,9 +15,10 @@ import (
 
 // Convert writes a notebook of any form in another form; "" is the form of Markdown that it was converted from, or else
 // Markmill's own. name is that of the notebook, to that of the file to be written. An output notebook in Markdown keeps
-// its outputs in a Jupyter notebook, for which read gives the files that it names; nil gives none. lost lists, in words,
-// what the form has no place for.
-func Convert(name, to string, src []byte, form convert.Form, read documents.Files) (out []byte, lost []string, err error) {
+// its outputs when it becomes a Jupyter notebook; read gives the files that it names, and nil gives none. lost says what
+// the form has no place for.
+func Convert(name, to string, src []byte, form convert.Form, read documents.Files) (
+	out []byte, lost []string, err error) {
 	if files.IsJupyter(name, src) {
 		nb, err := ipynb.Parse(name, src)
 		if err != nil {

@@ -29,7 +29,8 @@ func OutputPath(output string, eng *engine.Engine, req engine.Request) (string, 
 		return "", err
 	}
 	now := eng.Now().UTC()
-	extra := map[string]string{"run_id": string(req.ID), "date": now.Format(time.DateOnly), "now": now.Format(time.RFC3339)}
+	extra := map[string]string{"run_id": string(req.ID), "date": now.Format(time.DateOnly),
+		"now": now.Format(time.RFC3339)}
 	if req.Repository != nil {
 		if head, err := req.Repository.Head(); err == nil {
 			extra["commit"] = string(head)

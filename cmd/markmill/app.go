@@ -60,7 +60,8 @@ type input struct{ *world }
 type paramHints struct{ joined, before [][2]string }
 
 func newApp() *app {
-	w := &world{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.LookupEnv, now: time.Now, random: rand.Reader}
+	w := &world{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		getenv: os.LookupEnv, now: time.Now, random: rand.Reader}
 	return &app{world: w, console: console{world: w}, places: places{w}, input: input{w}}
 }
 
@@ -72,7 +73,7 @@ const (
 	exitBlocked = 3
 )
 
-// exit is an error that is only an exit code: what there was to say has been said.
+// exit is an error that is only an exit code: its message has been printed.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
@@ -119,7 +120,7 @@ func (con *console) report(err error) int {
 	return exitOf(err)
 }
 
-// exitOf is the exit code that an error stands for.
+// exitOf is the exit code of an error.
 func exitOf(err error) int {
 	var list notebooks.ErrorList
 	var one *notebooks.Error
@@ -156,9 +157,9 @@ func usagef(format string, args ...any) error {
 func (a *app) root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "markmill",
-		Short: "Run Markdown notebooks against a Git worktree and keep the proof",
-		Long: `Markmill runs a Markdown notebook step by step, in live interpreters, inside an isolated
-Git worktree, and leaves an output notebook and a record that a stranger can verify.
+		Short: "Run Markdown notebooks in a Git worktree and keep the evidence",
+		Long: `Markmill runs a Markdown notebook step by step, in live interpreters, inside an isolated Git worktree. It
+writes an output notebook and a record that anybody can verify.
 
 Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by signal n.`,
 		SilenceErrors: true, SilenceUsage: true,
@@ -170,22 +171,23 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 			return c.Help()
 		},
 	}
-	cmd.Flags().Bool("version", false, "say which build this is")
+	cmd.Flags().Bool("version", false, "print which build this is")
 	cmd.SetOut(a.stdout)
 	cmd.SetErr(a.stderr)
 	cmd.SetGlobalNormalizationFunc(dashes)
 	cmd.SetFlagErrorFunc(flagHint)
 	cmd.SetHelpFunc(a.help)
 	for _, add := range []func() *cobra.Command{
-		a.runCommand, a.showCommand, a.inspectCommand, a.checkCommand, a.newCommand, a.stripCommand, a.testCommand, a.doctorCommand, a.gitCommand, a.diffCommand, a.reviewCommand, a.convertCommand, a.mergeCommand, a.runsCommand, a.scrapsCommand, a.approveCommand, a.denyCommand,
-		a.versionCommand, a.manCommand, a.agentsTopic,
+		a.runCommand, a.showCommand, a.inspectCommand, a.checkCommand, a.newCommand, a.stripCommand, a.testCommand,
+		a.doctorCommand, a.gitCommand, a.diffCommand, a.reviewCommand, a.convertCommand, a.mergeCommand, a.runsCommand,
+		a.scrapsCommand, a.approveCommand, a.denyCommand, a.versionCommand, a.manCommand, a.agentsTopic,
 	} {
 		cmd.AddCommand(add())
 	}
 	return cmd
 }
 
-// knownCommand names the nearest command to one that there is not.
+// knownCommand suggests a command for one that does not exist.
 func knownCommand(c *cobra.Command, words []string) error {
 	if len(words) == 0 {
 		return nil
@@ -200,7 +202,7 @@ func knownCommand(c *cobra.Command, words []string) error {
 	return usagef("unknown command %s; there are: %s", words[0], strings.Join(known, ", "))
 }
 
-// args checks the number of positional arguments, and says what they are when it is wrong.
+// args checks the number of positional arguments. Its error lists what the command takes.
 func args(least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, given []string) error {
 		if len(given) >= least && (most < 0 || len(given) <= most) {
@@ -252,8 +254,8 @@ func (p *places) userDir(variable, fallback string) string {
 	return filepath.Join(home, filepath.FromSlash(fallback))
 }
 
-// cache is where worktrees of runs are. A run inside a step has it in that step's temporary folder: the
-// sandbox of the step lets nothing be written where the runs of others are.
+// cache is the folder of the worktrees of runs. A run inside a step uses that step's temporary folder: the sandbox of
+// the step allows no writes where other runs are.
 func (p *places) cache() string {
 	if depth, ok := p.getenv("MARKMILL_DEPTH"); ok && depth != "" {
 		return filepath.Join(os.TempDir(), "markmill")
@@ -261,7 +263,7 @@ func (p *places) cache() string {
 	return filepath.Join(p.userDir("XDG_CACHE_HOME", ".cache"), "markmill")
 }
 
-// engine is an engine with the settings of the repository at root.
+// engine makes an engine with the settings of the repository at root.
 func (p *places) engine(root string) (*engine.Engine, error) {
 	cfg, err := engine.LoadConfig(root)
 	if err != nil {
@@ -275,7 +277,7 @@ func (p *places) engine(root string) (*engine.Engine, error) {
 		Tools: tools, Getenv: p.getenv, Now: p.now, Random: p.random, User: userName()}, nil
 }
 
-// userName is who runs this, by the system; a system that does not say leaves it unknown.
+// userName is the name of the user, "unknown" when the system does not say.
 func userName() string {
 	who, err := user.Current()
 	if err != nil {
@@ -284,8 +286,8 @@ func userName() string {
 	return who.Username
 }
 
-// engineFor finds the repository that a notebook works on and its engine: the one that was named,
-// or the one around the working directory, or the one around the notebook, or none.
+// engineFor finds the repository that a notebook works on, and makes its engine. The repository is the one that was
+// named, or else the one around the working directory, or else the one around the notebook, or none.
 func (p *places) engineFor(notebook, named string) (*engine.Engine, *worktree.Source, error) {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -317,15 +319,15 @@ func (p *places) engineFor(notebook, named string) (*engine.Engine, *worktree.So
 	return eng, nil, err
 }
 
-// detect says how progress may be shown on a stream.
+// detect says what a stream can show.
 func (con *console) detect(f *os.File) terminal.Options {
 	return terminal.Detect(f, func(name string) string { v, _ := con.getenv(name); return v })
 }
 
-// colour says whether a stream gets colour: a terminal, and nobody said no.
+// colour reports whether a stream gets colour: it is a terminal, and no setting forbids it.
 func (con *console) colour(f *os.File) bool { return con.detect(f).Color }
 
-// terminal says whether a person reads a stream.
+// terminal reports whether a stream is a terminal that a person reads.
 func (con *console) terminal(f *os.File) bool {
 	if v, _ := con.getenv("TERM"); v == "dumb" && runtime.GOOS != "windows" {
 		return false

@@ -21,15 +21,15 @@ func (a *app) runsApply() *cobra.Command {
 	var force, asJSON bool
 	c := &cobra.Command{
 		Use: "apply RUN", Short: "Apply the change of a run to the checkout",
-		Long: `Applies the patch of a run to the files of the checkout: all of it or, when it does not fit, nothing. The index
-and the commits stay as they are. A run that did not pass is refused, with its reasons; --force applies it anyway.
-Every apply is recorded in applied.jsonl beside the runs, with what --force has overridden.
+		Long: `Applies the patch of a run to the files of the checkout: all of it or, when it does not fit, nothing. The
+index and the commits stay as they are. A run that did not pass is refused, with its reasons; --force applies
+it anyway. Every apply is recorded in applied.jsonl beside the runs, with what --force has overridden.
 
-The new files are written beside the checkout first and then renamed into place. A kill in between leaves each
-file old or new, and the same command again finishes the apply.
+The new files are written beside the checkout first and then renamed into place. A kill in between leaves
+each file old or new, and the same command again finishes the apply.
 
-Exit codes: 0 applied, or there is nothing to apply; 1 it does not fit, or the run did not pass; 2 there is no
-such run; 3 the run was blocked; 130 interrupted, and nothing was changed.`,
+Exit codes: 0 applied, or there is nothing to apply; 1 it does not fit, or the run did not pass; 2 there is
+no such run; 3 the run was blocked; 130 interrupted, and nothing was changed.`,
 		Example: "  markmill runs apply last\n  markmill runs apply last --force", Args: args(1, 1),
 		RunE: func(c *cobra.Command, words []string) error {
 			return a.apply(c.Context(), words[0], force, asJSON)
@@ -87,7 +87,7 @@ func (a *app) apply(ctx context.Context, word string, force, asJSON bool) error 
 	if run.Diff == nil || run.Diff.Skipped != "" || len(run.Diff.Files) == 0 {
 		return end(false, exitPass, "run %s changed nothing: there is nothing to apply", run.ID)
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // after the first rename, signals wait for its end
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // ignored after the first rename
 	defer stop()
 	done, err := api.Apply(ctx, src, store, run, dir, a.now(), userName())
 	var damaged *notebooks.Error

@@ -20,14 +20,14 @@ func (a *app) approveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "approve RUN", Short: "Grant what a blocked run asks for",
 		Long: `Approves the contract of a run that was blocked with approval_required: this notebook, these parameters, this
-base commit, these limits. The approval is good for one run, the next one with the same contract. With --key it
-is signed with an SSH key, as ssh-keygen -Y sign -n markmill-approval does; the policy of the repository can list
-the keys that count.
+base commit, these limits. The approval is good for one run, the next one with the same contract. With --key
+it is signed with an SSH key, as ssh-keygen -Y sign -n markmill-approval does; the policy of the repository
+can list the keys that count.
 
 A step of a run cannot approve.
 
-Exit codes: 0 approved, 1 the record of the run is damaged, 2 there is nothing to approve, or the approval would
-not count.`,
+Exit codes: 0 approved, 1 the record of the run is damaged, 2 there is nothing to approve, or the approval
+would not count.`,
 		Example: "  markmill approve last\n  markmill approve last --key ~/.ssh/id_ed25519 --expires 2h --comment 'seen'",
 		Args:    args(1, 1),
 		RunE: func(_ *cobra.Command, words []string) error {
@@ -55,8 +55,8 @@ func (a *app) denyCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "deny RUN", Short: "Refuse what a blocked run asks for",
-		Long: `Denies the contract of a run that was blocked with approval_required. Its runs are blocked with approval_denied
-until somebody approves it; an earlier approval that was not used becomes void.
+		Long: `Denies the contract of a run that was blocked with approval_required. Its runs are blocked with
+approval_denied until somebody approves it; an earlier approval that was not used becomes void.
 
 Exit codes: 0 denied, 1 the record of the run is damaged, 2 there is nothing to deny.`,
 		Example: "  markmill deny last --reason 'not on a Friday'",

@@ -18,12 +18,12 @@ func (a *app) runsAttest() *cobra.Command {
 	c := &cobra.Command{
 		Use: "attest [RUN]", Short: "Write a signed statement of what a run made, from what and how, for other tools",
 		Long: `Writes an in-toto Statement v1 with a SLSA provenance v1 predicate: the run's commit, output notebook, patch,
-report and SHA256SUMS; the notebook, parameters and base commit that they come from; and when. With --key it is
-signed with an Ed25519 key (OpenSSH, or PEM with PKCS#8) in a DSSE envelope; without, it is the bare statement.
-The run is verified first, and a run that does not verify is not attested.
+report and SHA256SUMS; the notebook, parameters and base commit that they come from; and when. With --key it
+is signed with an Ed25519 key (OpenSSH, or PEM with PKCS#8) in a DSSE envelope; without, it is the bare
+statement. The run is verified first, and a run that does not verify is not attested.
 
---verify FILE checks an envelope with the public key of --key and, with RUN, that it is about that run as it is
-kept here.
+--verify FILE checks an envelope with the public key of --key and, with RUN, that it is about that run as it
+is kept here.
 
 Exit codes: 0 written, or it verifies, 1 it does not, 2 there is no such run, key or file.`,
 		Example: `  markmill runs attest last --key ~/.ssh/id_ed25519 -o run.dsse.json

@@ -41,9 +41,9 @@ func (a *app) checkCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "check NOTEBOOK…", Short: "Report every mistake that would keep a notebook from running",
-		Long: `Reads notebooks and prints every mistake with file, line and column, what was expected and how to fix it. Nothing
-runs and nothing is written. In a folder it checks all notebooks: the files that have steps or are the output of a
-run, except those that Git ignores, those in hidden folders and those in node_modules.
+		Long: `Reads notebooks and prints every mistake with file, line and column, what was expected and how to fix it.
+Nothing runs and nothing is written. In a folder it checks all notebooks: the files that have steps or are
+the output of a run, except those that Git ignores, those in hidden folders and those in node_modules.
 
 Exit codes: 0 no errors (there may be warnings), 2 errors.`,
 		Example: "  markmill check examples/*.md\n  markmill check notebooks\n  markmill check --json task.md",
@@ -146,8 +146,8 @@ func (a *app) printFindings(all []finding, asJSON bool) error {
 	return nil
 }
 
-// check plans a run of one notebook without values for required parameters. It returns nil for a file that was only found
-// and is no notebook.
+// check plans a run of one notebook without values for required parameters. It returns nil for a file that was only
+// found and is no notebook.
 func (a *app) check(file files.File) (*notebooks.Notebook, error) {
 	raw, err := a.readAny(file.Path)
 	if err != nil {

@@ -25,20 +25,22 @@ func (a *app) convertCommand() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use: "convert NOTEBOOK|RUN OUTPUT", Short: "Write a notebook in another form, or as an HTML page",
-		Long: `Writes a notebook in another form: Markmill's Markdown, Jupytext Markdown, MyST (.md), Quarto (.qmd), R Markdown
-(.Rmd), percent scripts (.py and others), Jupyter (.ipynb), or as an HTML page. The extension of OUTPUT chooses the
-form. An OUTPUT that ends in .md has the form that a Jupyter notebook was converted from, or else Markmill's own; --to
-names another. - reads standard input, or writes to standard output: without --to an HTML page.
+		Long: `Writes a notebook in another form: Markmill's Markdown, Jupytext Markdown, MyST (.md), Quarto (.qmd), R
+Markdown (.Rmd), percent scripts (.py and others), Jupyter (.ipynb), or as an HTML page. The extension of
+OUTPUT chooses the form. An OUTPUT that ends in .md has the form that a Jupyter notebook was converted from,
+or else Markmill's own; --to names another. - reads standard input, or writes to standard output: without
+--to an HTML page.
 
-A text that is converted to .ipynb and back is the same, byte for byte. What OUTPUT has no place for, such as the
-outputs of a Jupyter notebook in a text, is listed on standard error. A cell that would be read as something else is
-an error, and nothing is written.
+A text that is converted to .ipynb and back is the same, byte for byte. What OUTPUT has no place for, such as
+the outputs of a Jupyter notebook in a text, is listed on standard error. A cell that would be read as
+something else is an error, and nothing is written.
 
-RUN is a run that was kept (an id, a part of one, last, or a run directory) and stands for its output notebook. An
-OUTPUT in the form that the run wrote is that notebook, byte for byte, even if the run wrote it only to its OUTPUT.
+RUN is a run that was kept (an id, a part of one, last, or a run directory) and stands for its output
+notebook. An OUTPUT in the form that the run wrote is that notebook, byte for byte, even if the run wrote it
+only to its OUTPUT.
 
-An HTML page is one file that contains everything it shows, loads nothing and runs nothing of the notebook. Pictures
-come from the notebook or its folder, and from nowhere else.
+An HTML page is one file that contains everything it shows, loads nothing and runs nothing of the notebook.
+Pictures come from the notebook or its folder, and from nowhere else.
 
 Exit codes: 0 written, 2 the notebook has errors, or cannot be written in that form.`,
 		Example: `  markmill convert analysis.ipynb analysis.md

@@ -36,18 +36,21 @@ func (a *app) diffCommand() *cobra.Command {
 	var opt diffOptions
 	c := &cobra.Command{
 		Use: "diff A B", Short: "Compare notebooks, output notebooks, runs and revisions by step",
-		Long: `Compares two notebooks and shows what a reviewer wants to know, in this order: the status, the tests, the parameters,
-the steps (added, removed, moved, renamed, edited, replaced, split, joined), the scraps, what the steps changed in the
-worktree, the outputs.
+		Long: `Compares two notebooks and shows what a reviewer wants to know, in this order: the status, the tests, the
+parameters, the steps (added, removed, moved, renamed, edited, replaced, split, joined), the scraps, what the
+steps changed in the worktree, the outputs.
 
-A and B are files (.md, .qmd, .Rmd, .ipynb; source or output), - for standard input, runs (an id, a part of one, last,
-or a run directory), or REV:PATH for a path of a Git revision. Two folders (also REV:FOLDER) are compared notebook by
-notebook, by their paths. With --git: one revision, whose path is compared with the file, or two.
+A and B are files (.md, .qmd, .Rmd, .ipynb; source or output), - for standard input, runs (an id, a part of
+one, last, or a run directory), or REV:PATH for a path of a Git revision. Two folders (also REV:FOLDER) are
+compared notebook by notebook, by their paths. With --git: one revision, whose path is compared with the
+file, or two.
 
-Execution counts, times, generated ids, volatile metadata and addresses of objects are ignored, unless --all is given.
+Execution counts, times, generated ids, volatile metadata and addresses of objects are ignored, unless --all
+is given.
 
 Exit codes: 0 the same, 1 different, 2 one of the two cannot be read.`,
-		Example: "  markmill diff task.md new.md\n  markmill diff last task.out.md\n  markmill diff HEAD~1:report.md report.md\n" +
+		Example: "  markmill diff task.md new.md\n  markmill diff last task.out.md\n" +
+			"  markmill diff HEAD~1:report.md report.md\n" +
 			"  markmill diff HEAD:results results\n  markmill diff --git main HEAD -- notebooks/report.ipynb\n" +
 			"  markmill diff --markdown --tolerance 1% --tolerance loss=0.5 old.out.md new.out.md",
 		RunE: func(c *cobra.Command, words []string) error {

@@ -61,7 +61,8 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 		if repository == "" {
 			repository = "none here"
 		}
-		_, err = fmt.Fprintf(a.stdout, "markmill %s, %s\n\n%s\nfolders\n  repository  %s\n  records     %s\n  cache       %s\n",
+		_, err = fmt.Fprintf(a.stdout, "markmill %s, %s\n\n%s\n"+
+			"folders\n  repository  %s\n  records     %s\n  cache       %s\n",
 			doc.Markmill.Version, doc.Markmill.Platform, report.Text(),
 			plain.Escape(repository), plain.Escape(doc.Folders.Records), plain.Escape(doc.Folders.Cache))
 	}

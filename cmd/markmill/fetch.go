@@ -14,9 +14,10 @@ import (
 func (a *app) runsFetch() *cobra.Command {
 	return &cobra.Command{
 		Use: "fetch RUN", Short: "Write the commits of a run to the repository, to look at them with Git", Args: args(1, 1),
-		Long: `Writes the commits of a run, which its record keeps in commits.bundle, to the repository of the working directory: one
-pack, and the ref refs/markmill/runs/RUN. Besides run --branch, no other command adds anything to .git. The branches,
-the index and the checkout stay as they are. git fetch FILE does the same with the bundle itself.
+		Long: `Writes the commits of a run, which its record keeps in commits.bundle, to the repository of the working
+directory: one pack, and the ref refs/markmill/runs/RUN. Besides run --branch, no other command adds anything
+to .git. The branches, the index and the checkout stay as they are. git fetch FILE does the same with the
+bundle itself.
 
 Exit codes: 0 the ref is there, 1 the bundle cannot be read, 2 there is no such run, or it has no commits.`,
 		Example: "  markmill runs fetch last\n  git log --stat refs/markmill/runs/RUN",
@@ -43,7 +44,7 @@ Exit codes: 0 the ref is there, 1 the bundle cannot be read, 2 there is no such 
 				_, err = fmt.Fprintln(a.stdout, done.Ref)
 				return err
 			case done.Bundle == nil && done.Ref != "":
-				return usagef("run %s was made by an earlier version, which wrote its commits to the repository that it worked on: %s",
+				return usagef("run %s was made by an earlier version, which wrote its commits to its repository: %s",
 					run.ID, done.Ref)
 			case done.Bundle == nil:
 				return usagef("run %s has no commits: it %s", run.ID, withoutCommits(run))

@@ -135,8 +135,8 @@ func gitError(err error) error {
 func (a *app) gitUninstallCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "uninstall", Short: "Remove what install wrote to Git's configuration",
-		Long: `Removes the settings and attributes that markmill git install wrote, and the attributes file when install made
-it and nothing else is in it. Give it the same --global and --attributes.`,
+		Long: `Removes the settings and attributes that markmill git install wrote, and the attributes file when install
+made it and nothing else is in it. Give it the same --global and --attributes.`,
 		Example: "  markmill git uninstall\n  markmill git uninstall --global",
 		Args:    args(0, 0),
 	}

@@ -15,11 +15,12 @@ func (a *app) gitFilterCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "filter", Short: "Git's clean filter, one process for a command of Git",
 		Long: `Removes the outputs of notebooks that Git adds, and gives back what Git checks out as it is. Git starts it by
-filter.markmill.process of its configuration. It uses version 2 of Git's filter protocol (gitattributes), so one
-process serves all files of a command.
+filter.markmill.process of its configuration. It uses version 2 of Git's filter protocol (gitattributes), so
+one process serves all files of a command.
 
-A file that cannot be read as a notebook is passed on as it is, with a message on standard error. So is a file that is
-no Jupyter notebook, unless --markdown is given: output notebooks in Markdown are made to be committed.`,
+A file that cannot be read as a notebook is passed on as it is, with a message on standard error. So is a
+file that is no Jupyter notebook, unless --markdown is given: output notebooks in Markdown are made to be
+committed.`,
 		Args: args(0, 0),
 	}
 	c.Flags().BoolVar(&markdown, "markdown", false, "also remove the outputs of Markdown")

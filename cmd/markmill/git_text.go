@@ -12,9 +12,10 @@ func (a *app) gitTextCommand() *cobra.Command {
 	var strip bool
 	c := &cobra.Command{
 		Use: "textconv FILE", Short: "Print a Jupyter notebook as a text, for Git to compare",
-		Long: `Prints a Jupyter notebook as text that can be compared by lines: the cells and the text of their outputs, without
-counts, ids and the metadata of a session. With --strip it leaves out what markmill strip removes with the same
-options. Git starts it by diff.markmill.textconv and diff.markmill-source.textconv of its configuration.
+		Long: `Prints a Jupyter notebook as text that can be compared by lines: the cells and the text of their outputs,
+without counts, ids and the metadata of a session. With --strip it leaves out what markmill strip removes
+with the same options. Git starts it by diff.markmill.textconv and diff.markmill-source.textconv of its
+configuration.
 
 A file that cannot be read as a notebook is printed as it is.`,
 		Example: "  markmill git textconv analysis.ipynb",

@@ -49,7 +49,7 @@ func badInput(path, format string, args ...any) error {
 	return &notebooks.Error{Kind: notebooks.KindInput, File: name(path), Msg: fmt.Sprintf(format, args...)}
 }
 
-// remote reads and writes at addresses, with what the environment holds.
+// remote is a client for addresses, with the credentials of the environment.
 func (in *input) remote() remote.Client {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -71,7 +71,7 @@ func (in *input) readBytes(path string, most int64) ([]byte, error) {
 	return b, files.ReadError(path, err)
 }
 
-// beginsJupyter refuses what cannot be a Jupyter notebook by how it begins.
+// beginsJupyter returns an error when the first bytes cannot be those of a Jupyter notebook.
 func beginsJupyter(path string, head []byte) error {
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
 	if begin := bytes.TrimSpace(head); len(begin) == 0 || begin[0] == '{' {
@@ -81,21 +81,21 @@ func beginsJupyter(path string, head []byte) error {
 	return err
 }
 
-// readSource reads a notebook as a run takes it: without what earlier runs left in it. Damaged regions of a Markdown
-// notebook are refused, unless drop. given says that values are given: then the cells of those of an earlier run go,
-// too.
+// readSource reads the source of a notebook: without the outputs of earlier runs. Damaged regions of a Markdown notebook
+// are an error, unless drop is set. given says that values are given: then the cells with values of an earlier run are
+// removed as well.
 func (in *input) readSource(path string, drop, given bool) ([]byte, error) {
 	src, _, err := in.readRun(path, drop, given)
 	return src, err
 }
 
-// readRun is readSource, and the path of the source where the notebook is an output of another.
+// readRun is readSource; madeOf is the path of the source, when the notebook is the output of another.
 func (in *input) readRun(path string, drop, given bool) (source []byte, madeOf string, err error) {
 	src, err := in.readAny(path)
 	if err != nil {
 		return nil, "", err
 	}
-	if isScript(path, src) { // no run leaves anything in it
+	if isScript(path, src) { // it contains no outputs
 		return src, "", nil
 	}
 	madeOf = forms.MadeOf(name(path), src)
@@ -110,7 +110,7 @@ func (in *input) readRun(path string, drop, given bool) (source []byte, madeOf s
 	return got.Source, madeOf, nil
 }
 
-// jupyterSource takes what runs left out of a Jupyter notebook, Jupyter's own too: a run begins without outputs.
+// jupyterSource removes all outputs of a Jupyter notebook, also those that Jupyter saved.
 func jupyterSource(path string, src []byte, given bool) ([]byte, error) {
 	nb, err := ipynb.Parse(name(path), src)
 	if err != nil {
@@ -119,8 +119,7 @@ func jupyterSource(path string, src []byte, given bool) ([]byte, error) {
 	return ipynb.Source(nb, given), nil
 }
 
-// runnable makes of an old Jupyter notebook one of nbformat 4.5, which a run can write. What is wrong with it is told
-// with the places of the file.
+// runnable upgrades an old Jupyter notebook to nbformat 4.5, which a run can write. Errors have the lines of the file.
 func (in *input) runnable(path string, src []byte, given bool) ([]byte, error) {
 	if !isJupyter(path, src) {
 		return src, nil
@@ -134,12 +133,12 @@ func (in *input) runnable(path string, src []byte, given bool) ([]byte, error) {
 	}
 	up, err := nb.Upgraded()
 	if err != nil {
-		return nil, badInput(path, "is of nbformat %d, and cannot be made one of 4.5: %v", nb.NBFormat, err)
+		return nil, badInput(path, "has nbformat %d, and cannot be upgraded to 4.5: %v", nb.NBFormat, err)
 	}
 	return jupyterSource(path, up, given)
 }
 
-// name is how messages and records call a path: an address without what may be a credential.
+// name is a path as messages and records show it: an address without anything that may be a credential.
 func name(path string) string {
 	switch {
 	case path == "-":

@@ -16,15 +16,17 @@ import (
 func (a *app) runsReconcile() *cobra.Command {
 	var removeRefs, asJSON bool
 	c := &cobra.Command{
-		Use: "reconcile", Short: "Complete the records of runs that were cut", Args: args(0, 0),
-		Long: `Finishes the record of every run that ended without saying so (a crash, a kill): its status becomes interrupted, and
-markmill runs resume can go on with it. A run that had its verdict, and was cut before all its files stood, keeps the verdict: its
-files are made again. What a run left half-done elsewhere is taken away: its private folder, an output notebook
-that did not reach its place. A run that was cut before its first event is removed: nothing of it ran.
+		Use: "reconcile", Short: "Complete the records of interrupted runs", Args: args(0, 0),
+		Long: `Completes the record of every run that was interrupted without a verdict (by a crash or a kill): its status
+becomes interrupted, and markmill runs resume can continue it. A run that had its verdict, but not all its
+files, keeps the verdict, and its files are written again. What a run left elsewhere is removed: its private
+folder, an output notebook that was not moved into place. A run that was interrupted before its first event
+is removed: nothing of it ran.
 
-Earlier versions put the commits of every run into the repository, under refs/markmill/runs/. This one keeps them in the record, and
-says how many such refs there are. --remove-refs removes them, and those that markmill runs fetch made. Where a record of an
-earlier version has no bundle, the commits of its run then go with the next git gc; the record itself stays and still verifies.`,
+Earlier versions wrote the commits of every run to the repository, under refs/markmill/runs/. This version
+keeps them in the record, and counts such refs. --remove-refs removes them, and those that markmill runs
+fetch made. If a record of an earlier version has no bundle, the next git gc then deletes the commits of its
+run; the record itself still verifies.`,
 		Example: "  markmill runs reconcile\n  markmill runs reconcile --remove-refs",
 		RunE: func(c *cobra.Command, _ []string) error {
 			store, src, err := a.here()
@@ -65,8 +67,8 @@ earlier version has no bundle, the commits of its run then go with the next git 
 	return c
 }
 
-// halfApplied tells of changes of runs that a kill has left half applied to the checkout. They are the user's files:
-// only the user finishes them.
+// halfApplied lists the changes that a killed apply left half applied to the checkout. It does not finish them: they are
+// the user's files.
 func (a *app) halfApplied(src *worktree.Source) error {
 	if src == nil {
 		return nil
@@ -78,7 +80,7 @@ func (a *app) halfApplied(src *worktree.Source) error {
 	return err
 }
 
-// oldRefs tells of the refs of runs in the repository, or removes them.
+// oldRefs counts the refs of runs in the repository, or removes them.
 func (a *app) oldRefs(ctx context.Context, src *worktree.Source, store runs.Store, remove bool) error {
 	if src == nil {
 		return nil
@@ -100,7 +102,8 @@ func (a *app) oldRefs(ctx context.Context, src *worktree.Source, store runs.Stor
 			only++
 		}
 	}
-	a.tell("the repository has %s below refs/markmill/runs, of earlier versions or of runs fetch; the commits of %d are in no record.\n"+
+	a.tell("the repository has %s below refs/markmill/runs, from earlier versions or runs fetch; "+
+		"the commits of %d are in no record.\n"+
 		"markmill runs reconcile --remove-refs removes all of them\n", counted(len(ids), "ref"), only)
 	return nil
 }

@@ -34,29 +34,29 @@ type reviewOptions struct {
 func (a *app) reviewCommand() *cobra.Command {
 	var o reviewOptions
 	c := &cobra.Command{
-		Use: "review [BASE..HEAD]", Short: "Say what became of the notebooks of a branch, for a pull request",
-		Long: `Compares every notebook and output notebook that differs between two commits, and says of each output whether
-it is as its run left it, whether that run passed, whether it is the output of the source as it stands now (fresh, stale,
-edited, damaged, missing, failed, partial), whether the branch has the very files that the run left, and how far all that
-can be trusted: claimed (by the notebook itself, which proves nothing), recorded (the record of the run is here and
-verifies), signed, repeated.
+		Use: "review [BASE..HEAD]", Short: "Review the notebooks of a branch, for a pull request",
+		Long: `Compares every notebook and output notebook that differs between two commits. For each output it says whether
+it is as its run wrote it, whether that run passed, whether it is the output of the current source (fresh,
+stale, edited, damaged, missing, failed, partial), whether the branch has the files as the run left them, and
+how far all that can be trusted: claimed (by the notebook itself, which proves nothing), recorded (the record
+of the run is here and verifies), signed, repeated.
 
-First comes what a reviewer must not miss: rules of the repository that became weaker, what turned red, contracts and
-steps that were weakened, tests that became fewer.
+First comes what a reviewer must not miss: rules of the repository that became weaker, what turned red,
+contracts and steps that were weakened, tests that were removed.
 
-BASE..HEAD are two commits, BASE...HEAD is HEAD and where it left BASE. One commit is compared with the checkout as it
-stands, uncommitted changes included. Without an argument the checkout is compared with the commit at which it left
-origin/HEAD, or else the upstream of its branch, or else main or master.
+BASE..HEAD are two commits, BASE...HEAD is HEAD and where it left BASE. One commit is compared with the
+checkout, uncommitted changes included. Without an argument the checkout is compared with the commit at which
+it left origin/HEAD, or else the upstream of its branch, or else main or master.
 
-Standard output gets Markdown for a comment on a pull request, or text where it is a terminal.
+Standard output gets Markdown for a comment on a pull request, or text when it is a terminal.
 
---fail-on lists what the exit code objects to: red (a test or step passed before and does not now), failed, edited,
-damaged, stale, missing, unapplied (the branch does not have the change of a run), rules (any file of the rules changed),
-changed (any notebook). Always, unless the list has them with a minus (-fewer): policy (the rules are weaker), differs (the branch has
-other files than the run left), weakened (contracts or steps), fewer (tests), partial (runs), proof (less than --require).
-none by itself objects to nothing.
+--fail-on lists what makes the exit code 1: red (a test or step passed before and does not now), failed,
+edited, damaged, stale, missing, unapplied (the branch does not have the change of a run), rules (any file of
+the rules changed), changed (any notebook). These always do, unless the list has them with a minus (-fewer):
+policy (the rules are weaker), differs (the branch has other files than the run left), weakened (contracts or
+steps), fewer (tests), partial (runs), proof (less than --require). none by itself means that nothing does.
 
-Exit codes: 0 nothing to object to, 1 something is, 2 the two cannot be compared.`,
+Exit codes: 0 no objection, 1 an objection, 2 the two cannot be compared.`,
 		Example: "  markmill review main..HEAD\n  markmill review origin/main...HEAD --require recorded\n" +
 			"  markmill review --html review.html HEAD~1\n  markmill review --json main...feature",
 		Args: args(0, 1),
@@ -71,16 +71,19 @@ Exit codes: 0 nothing to object to, 1 something is, 2 the two cannot be compared
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&o.markdown, "markdown", false, "print Markdown on a terminal, too")
+	f.BoolVar(&o.markdown, "markdown", false, "print Markdown on a terminal as well")
 	jsonFlag(c, &o.json, "review")
-	f.StringVar(&o.html, "html", "", "write one HTML page, too, that loads nothing")
-	f.IntVar(&o.limit, "max-bytes", render.CommentLimit, "the most bytes of what is printed; text and JSON are not bounded without it")
+	f.StringVar(&o.html, "html", "", "also write one HTML page, which loads nothing")
+	f.IntVar(&o.limit, "max-bytes", render.CommentLimit,
+		"limit of what is printed, in bytes; without it text and JSON have no limit")
 	f.IntVar(&o.limit, "limit", render.CommentLimit, "as --max-bytes")
 	f.Lookup("limit").Hidden = true
-	f.StringSliceVar(&o.failOn, "fail-on", conditionWords(review.DefaultFailOn), "what makes the exit code 1, by commas; -NAME leaves out what always does")
+	f.StringSliceVar(&o.failOn, "fail-on", conditionWords(review.DefaultFailOn),
+		"what makes the exit code 1, separated by commas; -NAME removes what always does")
 	f.StringVar(&o.require, "require", "", "the level of proof that every output must have: recorded, signed or repeated")
-	f.BoolVar(&o.all, "all", false, "compare what is noise, too")
-	f.StringArrayVar(&o.tolerance, "tolerance", nil, "how far a scrap's number may move: 0.01 or 1%, NAME=1% of one scrap; repeatable")
+	f.BoolVar(&o.all, "all", false, "compare noise as well")
+	f.StringArrayVar(&o.tolerance, "tolerance", nil,
+		"how far a scrap's number may move: 0.01 or 1%, NAME=1% of one scrap; repeatable")
 	return c
 }
 
@@ -92,7 +95,7 @@ func conditionWords(list []review.Condition) []string {
 	return out
 }
 
-// conditions reads --fail-on: what it lists, and what a review always objects to and the list does not leave out.
+// conditions reads --fail-on: what it lists, and what always counts unless the list removes it.
 func conditions(words []string) ([]review.Condition, error) {
 	listed, without := map[review.Condition]bool{}, map[review.Condition]bool{}
 	for _, word := range words {
@@ -106,7 +109,8 @@ func conditions(words []string) ([]review.Condition, error) {
 			if near := notebooks.Suggest(name, known); near != "" {
 				return nil, usagef("--fail-on %s is not known; did you mean %s?", word, near)
 			}
-			return nil, usagef("--fail-on %s is not known; known: %s, each with a minus before it to leave it out, and none by itself", word, strings.Join(known, ", "))
+			return nil, usagef("--fail-on %s is not known; known: %s, each with a minus before it to remove it, "+
+				"and none by itself", word, strings.Join(known, ", "))
 		}
 		if minus {
 			without[review.Condition(name)] = true
@@ -117,7 +121,7 @@ func conditions(words []string) ([]review.Condition, error) {
 	for _, c := range review.Always {
 		listed[c] = true
 	}
-	if len(without) == len(words) { // only what is left out was given: of what holds without a list
+	if len(without) == len(words) { // the list only removes: from the defaults
 		for _, c := range review.DefaultFailOn {
 			listed[c] = true
 		}
@@ -133,13 +137,13 @@ func conditions(words []string) ([]review.Condition, error) {
 
 func (a *app) review(ctx context.Context, o reviewOptions, words []string) error {
 	if o.json && o.markdown {
-		return usagef("--json and --markdown are each a form of its own; give one")
+		return usagef("--json and --markdown exclude each other")
 	}
 	if o.html == "-" {
-		return usagef("--html - would mix with what standard output has; give it a path")
+		return usagef("--html - would mix with the review on standard output; give it a path")
 	}
 	if o.limit < review.LeastLimit {
-		return usagef("--max-bytes %d is too little to say anything; %d is the least", o.limit, review.LeastLimit)
+		return usagef("--max-bytes %d is too small; the minimum is %d", o.limit, review.LeastLimit)
 	}
 	in := branchreview.Options{}
 	var err error
@@ -174,7 +178,7 @@ func (a *app) review(ctx context.Context, o reviewOptions, words []string) error
 	return a.showReview(o, r)
 }
 
-// showReview prints a review, and gives the exit code.
+// showReview prints a review, and returns its exit code.
 func (a *app) showReview(o reviewOptions, r *review.Review) error {
 	if o.html != "" {
 		if err := checkTarget("--html", o.html); err != nil {

@@ -9,11 +9,11 @@ import (
 	"markmill/render/plain"
 )
 
-// tell prints a message on standard error. What is put into the format stays on its line, and no character of it
-// reaches the terminal that would change how the message is read: any bytes can be the name of a file.
+// tell prints a message on standard error. Arguments are escaped, so that they stay on their line and cannot control the
+// terminal: the name of a file can be any bytes.
 func (con *console) tell(format string, args ...any) { _ = say(con.stderr, format, args...) }
 
-// say is tell on another stream.
+// say is tell for another stream.
 func say(w io.Writer, format string, args ...any) error {
 	for i, arg := range args {
 		switch arg := arg.(type) {
@@ -32,8 +32,7 @@ func say(w io.Writer, format string, args ...any) error {
 	return err
 }
 
-// escapeLines makes the characters visible that a terminal would act on, but for the line ends: a list of mistakes has
-// several lines.
+// escapeLines escapes control characters except line ends: a list of mistakes has several lines.
 func escapeLines(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for i, line := range lines {

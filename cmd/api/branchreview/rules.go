@@ -20,8 +20,8 @@ import (
 	"markmill/runs/sshsig"
 )
 
-// rules are the changed files that say what runs may do: the settings, what they name, and workflows of CI. The settings
-// of the base are compared with those of the branch.
+// rules are the changed files that say what runs may do: the settings, what they name, and workflows of CI. It compares
+// the settings of the base with those of the branch.
 func rules(old, now *worktree.Files, changes []worktree.PathChange) ([]review.Rule, error) {
 	was, err := settingsOf(old)
 	if err != nil { // the base is what it is; what it asked for is not known

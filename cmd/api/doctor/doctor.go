@@ -60,13 +60,17 @@ func Check(ctx context.Context, cfg engine.Config, getenv func(string) (string, 
 	}
 	for name, k := range cfg.Kernels {
 		if len(k.Command) > 0 {
-			r.Kernels = append(r.Kernels, find(name, "configured", k.Command[0], "install it, or correct kernels: in markmill.yaml"))
+			hint := "install it, or correct kernels: in markmill.yaml"
+			r.Kernels = append(r.Kernels, find(name, "configured", k.Command[0], hint))
 		}
 	}
 	for _, s := range jupyter.List(func(name string) string { v, _ := getenv(name); return v }) {
-		r.Kernels = append(r.Kernels, find(s.Name, "jupyter", s.Command("{connection_file}")[0], "install it again, or remove "+s.Dir))
+		program := s.Command("{connection_file}")[0]
+		r.Kernels = append(r.Kernels, find(s.Name, "jupyter", program, "install it again, or remove "+s.Dir))
 	}
-	slices.SortStableFunc(r.Kernels[len(kernel.Table()):], func(x, y Part) int { return strings.Compare(x.Kind+x.Name, y.Kind+y.Name) })
+	slices.SortStableFunc(r.Kernels[len(kernel.Table()):], func(x, y Part) int {
+		return strings.Compare(x.Kind+x.Name, y.Kind+y.Name)
+	})
 	r.Git = find("git", "program", "git",
 		"install the package git; runs work without it, except for submodules and filters of other programs")
 	if r.Git.OK {
@@ -85,7 +89,7 @@ func (r *Report) OK() bool {
 	return !missing && slices.ContainsFunc(r.Kernels, func(k Part) bool { return k.OK })
 }
 
-// startKernel starts a built-in kernel as a run would, and ends it.
+// startKernel starts a built-in kernel as a run does, and ends it.
 func startKernel(ctx context.Context, k kernel.Kernel, program string) Part {
 	c := Part{Name: k.Name(), Kind: "built-in", Hint: installHint(k.Name())}
 	fail := func(err error) Part {
@@ -110,8 +114,8 @@ func startKernel(ctx context.Context, k kernel.Kernel, program string) Part {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	session, err := k.Start(ctx, kernel.Options{Program: program, Dir: private, Env: os.Environ(), Private: inner, Glue: private,
-		Scraps: filepath.Join(private, "scraps"), Grace: time.Second})
+	session, err := k.Start(ctx, kernel.Options{Program: program, Dir: private, Env: os.Environ(), Private: inner,
+		Glue: private, Scraps: filepath.Join(private, "scraps"), Grace: time.Second})
 	if err != nil {
 		return fail(err)
 	}
@@ -124,13 +128,14 @@ func startKernel(ctx context.Context, k kernel.Kernel, program string) Part {
 	return c
 }
 
-// installHint says how to get the program of a built-in kernel.
+// installHint says how to install the program of a built-in kernel.
 func installHint(name string) string {
 	pack := map[string]string{"python": "python3", "node": "nodejs (Node)", "sh": "dash"}[name]
 	if pack == "" {
 		pack = name
 	}
-	return fmt.Sprintf("install the package %s, or name the program: kernels: {%s: {program: PATH}} in markmill.yaml", pack, name)
+	return fmt.Sprintf("install the package %s, or name the program: kernels: {%s: {program: PATH}} in markmill.yaml",
+		pack, name)
 }
 
 // find looks for a program on the PATH.
@@ -148,7 +153,8 @@ func checkSandbox(ctx context.Context) (Sandbox, error) {
 	if err != nil {
 		return Sandbox{}, err
 	}
-	wish := sandbox.Wish{Mode: "on", NetworkOff: true, InPlace: true, Resources: runs.ResourcesData{Memory: 1, Processes: 1}}
+	wish := sandbox.Wish{Mode: "on", NetworkOff: true, InPlace: true,
+		Resources: runs.ResourcesData{Memory: 1, Processes: 1}}
 	offer := sandbox.Probe(ctx, self, wish.Need())
 	held := sandbox.Decide(wish, offer)
 	return Sandbox{Landlock: offer.Landlock, Network: held.Network != sandbox.NetworkOpen, Mounts: offer.Mounts,

@@ -132,11 +132,12 @@ type FoldersDiff struct {
 
 // Pair is a notebook of one folder or of both.
 type Pair struct {
-	Path       string     `json:"path"`
-	In         string     `json:"in"` // both, a, b
-	Same       bool       `json:"same"`
-	TextAt     string     `json:"text_at,omitzero"`     // the notebook at which the same text is compared
-	Comparison any        `json:"comparison,omitempty"` // as that of two notebooks; without its cells where text_at is given
+	Path   string `json:"path"`
+	In     string `json:"in"` // both, a, b
+	Same   bool   `json:"same"`
+	TextAt string `json:"text_at,omitzero"` // the notebook at which the same text is compared
+	// Comparison is as that of two notebooks; without its cells where text_at is given.
+	Comparison any        `json:"comparison,omitempty"`
 	d          *diff.Diff // nil where one folder lacks it
 }
 

@@ -87,7 +87,8 @@ func (r Reader) Side(word string) (Side, error) {
 	case err == nil:
 		side, err := runSide(r.name(word), word)
 		if errors.Is(err, fs.ErrNotExist) {
-			return Side{}, r.bad(word, "is a directory and holds no run (%s is not in it); name a notebook in it", runs.JournalFile)
+			return Side{}, r.bad(word, "is a directory and holds no run (%s is not in it); name a notebook in it",
+				runs.JournalFile)
 		}
 		return side, err
 	}
@@ -166,7 +167,8 @@ func revisionSide(word, rev, name string) (Side, error) {
 
 func notInRevision(rev, path string) error {
 	return &notebooks.Error{Kind: notebooks.KindInput, File: path, Msg: "is not in " + rev,
-		Hint: "`git ls-tree -r " + rev + "` lists its files; the path is relative to the top of the repository, or with ./ to here"}
+		Hint: "`git ls-tree -r " + rev + "` lists its files; the path is relative to the top of the repository, " +
+			"or with ./ to here"}
 }
 
 // revisionPath resolves the commit of REV:PATH, and the path from the top of the repository; "" is the top itself.

@@ -74,7 +74,8 @@ func isDefault(p notebooks.Param, value codec.Raw) bool {
 
 // asGiven turns a recorded value into one that is given. A string is read by the declared type, as -p reads it;
 // any other JSON is the value.
-func asGiven(file string, p notebooks.Param, value codec.Raw, paths map[string]string) (notebooks.Given, *notebooks.Error) {
+func asGiven(file string, p notebooks.Param, value codec.Raw, paths map[string]string) (
+	notebooks.Given, *notebooks.Error) {
 	g := notebooks.Given{Name: p.Name, Source: "manifest", File: file}
 	bad := func(why string) *notebooks.Error {
 		return &notebooks.Error{Kind: notebooks.KindParameter, File: file,

@@ -140,7 +140,7 @@ type Notebook struct {
 	Notebook string   `json:"notebook"` // as it was named or found
 	Stored   string   `json:"stored,omitzero"`
 	Status   Status   `json:"status"`
-	Stale    bool     `json:"stale"`              // stored is the output of another source; by itself this is no difference
+	Stale    bool     `json:"stale"`              // stored is the output of another source; this alone is no difference
 	Words    []string `json:"words,omitempty"`    // what is wrong besides the steps
 	Reversed []string `json:"reversed,omitempty"` // files of the stored run's change, which this run began without
 	Run      string   `json:"run,omitzero"`       // the run directory

@@ -42,8 +42,8 @@ func reverseChange(ctx context.Context, j *job, req *engine.Request) error {
 			"(%d of %s as the run left them): this run began with the files as they are", applied, fileCount(len(m.Changes))))
 		return nil
 	case m.ChangesOmitted > 0:
-		j.words = append(j.words, fmt.Sprintf("the change of the stored run is applied already, and the output does not list "+
-			"%s of it: name the commit before it with --base", fileCount(m.ChangesOmitted)))
+		j.words = append(j.words, fmt.Sprintf("the change of the stored run is applied already, and the output does "+
+			"not list %s of it: name the commit before it with --base", fileCount(m.ChangesOmitted)))
 		return nil
 	}
 	for _, c := range m.Changes {

@@ -25,7 +25,8 @@ import (
 
 // notebook tests one notebook.
 func (t *tester) notebook(ctx context.Context, j *job) *Notebook {
-	n := &Notebook{Notebook: slashed(j.file.Path), Stored: slashed(j.stored), Status: Same, Steps: []Step{}, job: j, started: t.Now()}
+	n := &Notebook{Notebook: slashed(j.file.Path), Stored: slashed(j.stored), Status: Same, Steps: []Step{}, job: j,
+		started: t.Now()}
 	switch err := t.run(ctx, j, n); {
 	case err != nil && ctx.Err() != nil: // interrupted before the run began
 		n.Status, n.Words = Interrupted, []string{"it was not started"}
@@ -43,7 +44,8 @@ func (t *tester) run(ctx context.Context, j *job, n *Notebook) error {
 		return err
 	}
 	if !j.hasOutput() && !t.Marked && !t.Update {
-		n.Status, n.Words = Missing, []string{"no output is stored: run it to " + slashed(j.updateTo) + ", or test it with --update"}
+		words := "no output is stored: run it to " + slashed(j.updateTo) + ", or test it with --update"
+		n.Status, n.Words = Missing, []string{words}
 		if !j.file.Named {
 			n.Status, n.Words = Skipped, []string{"no output is stored"}
 		}

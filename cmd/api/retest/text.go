@@ -34,7 +34,8 @@ func (n *Notebook) write(b *strings.Builder, color bool) {
 	case n.job.output.merged():
 		fmt.Fprintf(b, "%s: a merge made it from the outputs of two runs\n", plain.Escape(n.Stored))
 	default:
-		fmt.Fprintf(b, "%s: it is the output of another source than %s is now\n", plain.Escape(n.Stored), plain.Escape(slashed(n.job.path)))
+		fmt.Fprintf(b, "%s: it is the output of another source than %s is now\n",
+			plain.Escape(n.Stored), plain.Escape(slashed(n.job.path)))
 	}
 	for _, words := range n.Words {
 		fmt.Fprintf(b, "%s\n", plain.Escape(words))
@@ -43,7 +44,8 @@ func (n *Notebook) write(b *strings.Builder, color bool) {
 		if s.Verdict != compare.Different && s.Verdict != compare.Failed {
 			continue
 		}
-		fmt.Fprintf(b, "%s: step %q: %s: %s\n", plain.Escape(place(n.Notebook, s.Line)), s.Step, s.Verdict, plain.Escape(s.Words))
+		where := plain.Escape(place(n.Notebook, s.Line))
+		fmt.Fprintf(b, "%s: step %q: %s: %s\n", where, s.Step, s.Verdict, plain.Escape(s.Words))
 		for line := range strings.Lines(s.Diff) {
 			if color {
 				line = paint(line)
@@ -52,8 +54,8 @@ func (n *Notebook) write(b *strings.Builder, color bool) {
 		}
 		if len(s.Normalize) > 0 {
 			list := strings.Join(s.Normalize, ", ")
-			fmt.Fprintf(b, "all of it varies from run to run: mask it with normalize: [%s] in the front matter, or normalize=%s at the step\n",
-				list, strings.ReplaceAll(list, ", ", ","))
+			fmt.Fprintf(b, "all of it varies from run to run: mask it with normalize: [%s] in the front matter, "+
+				"or normalize=%s at the step\n", list, strings.ReplaceAll(list, ", ", ","))
 		}
 	}
 	if len(n.dirty) > 0 && (n.Status == Different || n.Status == Failed) {
@@ -93,7 +95,9 @@ func (n *Notebook) summary() string {
 		count[s.Verdict]++
 	}
 	var parts []string
-	for _, v := range []compare.Verdict{compare.Same, compare.Different, compare.Failed, compare.Unchecked, compare.Skipped} {
+	for _, v := range []compare.Verdict{
+		compare.Same, compare.Different, compare.Failed, compare.Unchecked, compare.Skipped,
+	} {
 		if c := count[v]; c > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c, v))
 		}
