@@ -88,7 +88,7 @@ func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 		return nil, err
 	}
 	if plan.Notebook.Form != ipynb.Form {
-		plan.Request.Assets = strings.TrimSuffix(runs.OutputFile, filepath.Ext(runs.OutputFile)) + "_files"
+		plan.Request.Assets = AssetsFolder("")
 	}
 	got, err := eng.Run(ctx, plan)
 	if err != nil {

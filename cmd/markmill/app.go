@@ -24,24 +24,45 @@ import (
 	"markmill/runs"
 )
 
-// app is what every command is handed: the outside world and where things are kept.
+// app is the program, as every command is given it.
 type app struct {
+	*world
+	console
+	places
+	input
+	paramHints
+}
+
+// world is what the program has of the outside.
+type world struct {
 	stdin          io.Reader
 	stdout, stderr *os.File
 	getenv         func(string) (string, bool)
 	now            func() time.Time
 	random         io.Reader
-
-	// What paramArgs saw, for messages: -p NAME and the value that it took, and -p NAME=VALUE and what stands behind
-	// it.
-	joined, before [][2]string
-
-	json    bool // the command line asks for JSON: errors are told as JSON, too
-	printed bool // a JSON document is printed
 }
 
+// console prints: results on standard output, messages on standard error.
+type console struct {
+	*world
+	json    bool // the command line asks for JSON: errors are printed as JSON, too
+	printed bool // a JSON document has been printed
+}
+
+// places knows where records, caches and repositories are.
+type places struct{ *world }
+
+// input reads the files and addresses that the user names.
+type input struct{ *world }
+
+// paramHints are what messages say about parameters. paramArgs collects them: -p NAME and the value that it took, and
+// -p NAME=VALUE and the word after it.
+type paramHints struct{ joined, before [][2]string }
+
 func newApp() *app {
-	return &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.LookupEnv, now: time.Now, random: rand.Reader}
+	w := &world{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		getenv: os.LookupEnv, now: time.Now, random: rand.Reader}
+	return &app{world: w, console: console{world: w}, places: places{w}, input: input{w}}
 }
 
 // Exit codes. 128+n stands for an end by signal n.
@@ -52,7 +73,7 @@ const (
 	exitBlocked = 3
 )
 
-// exit is an error that is only an exit code: what there was to say has been said.
+// exit is an error that is only an exit code: its message has been printed.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
@@ -63,10 +84,11 @@ func (a *app) run(args []string) int {
 	a.json = wantsJSON(args)
 	var err error
 	if isCompletion(args) {
-		a.completions(root)
+		complete := completion{a}
+		complete.register(root)
 		var values string
-		if args, values = a.completionArgs(args); values != "" {
-			return a.report(a.completeValue(args, values))
+		if args, values = complete.join(args); values != "" {
+			return a.report(complete.printValues(args, values))
 		}
 	} else {
 		args, err = a.paramArgs(args)
@@ -79,7 +101,7 @@ func (a *app) run(args []string) int {
 }
 
 // report prints an error and returns its exit code.
-func (a *app) report(err error) int {
+func (con *console) report(err error) int {
 	var code exit
 	if err == nil {
 		return exitPass
@@ -88,17 +110,17 @@ func (a *app) report(err error) int {
 		return int(code)
 	}
 	for line := range strings.SplitSeq(escapeLines(err.Error()), "\n") {
-		fmt.Fprintln(a.stderr, "markmill: "+line)
+		fmt.Fprintln(con.stderr, "markmill: "+line)
 	}
-	if a.json && !a.printed {
-		if printErr := a.printJSON("error", newJSONError(err)); printErr != nil {
-			fmt.Fprintln(a.stderr, "markmill: "+printErr.Error())
+	if con.json && !con.printed {
+		if printErr := con.printJSON("error", newJSONError(err)); printErr != nil {
+			fmt.Fprintln(con.stderr, "markmill: "+printErr.Error())
 		}
 	}
 	return exitOf(err)
 }
 
-// exitOf is the exit code that an error stands for.
+// exitOf is the exit code of an error.
 func exitOf(err error) int {
 	var list notebooks.ErrorList
 	var one *notebooks.Error
@@ -135,9 +157,9 @@ func usagef(format string, args ...any) error {
 func (a *app) root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "markmill",
-		Short: "Run Markdown notebooks against a Git worktree and keep the proof",
-		Long: `Markmill runs a Markdown notebook step by step, in live interpreters, inside an isolated
-Git worktree, and leaves an output notebook and a record that a stranger can verify.
+		Short: "Run Markdown notebooks in a Git worktree and keep the evidence",
+		Long: `Markmill runs a Markdown notebook step by step, in live interpreters, inside an isolated Git worktree. It
+writes an output notebook and a record that anybody can verify.
 
 Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by signal n.`,
 		SilenceErrors: true, SilenceUsage: true,
@@ -149,22 +171,23 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 			return c.Help()
 		},
 	}
-	cmd.Flags().Bool("version", false, "say which build this is")
+	cmd.Flags().Bool("version", false, "print which build this is")
 	cmd.SetOut(a.stdout)
 	cmd.SetErr(a.stderr)
 	cmd.SetGlobalNormalizationFunc(dashes)
 	cmd.SetFlagErrorFunc(flagHint)
 	cmd.SetHelpFunc(a.help)
 	for _, add := range []func() *cobra.Command{
-		a.runCommand, a.showCommand, a.inspectCommand, a.checkCommand, a.newCommand, a.stripCommand, a.testCommand, a.doctorCommand, a.gitCommand, a.diffCommand, a.reviewCommand, a.convertCommand, a.mergeCommand, a.runsCommand, a.scrapsCommand, a.approveCommand, a.denyCommand,
-		a.versionCommand, a.manCommand, a.agentsTopic,
+		a.runCommand, a.showCommand, a.inspectCommand, a.checkCommand, a.newCommand, a.stripCommand, a.testCommand,
+		a.doctorCommand, a.gitCommand, a.diffCommand, a.reviewCommand, a.convertCommand, a.mergeCommand, a.runsCommand,
+		a.scrapsCommand, a.approveCommand, a.denyCommand, a.versionCommand, a.manCommand, a.agentsTopic,
 	} {
 		cmd.AddCommand(add())
 	}
 	return cmd
 }
 
-// knownCommand names the nearest command to one that there is not.
+// knownCommand suggests a command for one that does not exist.
 func knownCommand(c *cobra.Command, words []string) error {
 	if len(words) == 0 {
 		return nil
@@ -179,7 +202,7 @@ func knownCommand(c *cobra.Command, words []string) error {
 	return usagef("unknown command %s; there are: %s", words[0], strings.Join(known, ", "))
 }
 
-// args checks the number of positional arguments, and says what they are when it is wrong.
+// args checks the number of positional arguments. Its error lists what the command takes.
 func args(least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, given []string) error {
 		if len(given) >= least && (most < 0 || len(given) <= most) {
@@ -198,8 +221,8 @@ func args(least, most int) cobra.PositionalArgs {
 }
 
 // store is where the runs of a repository are kept; root is "" outside one.
-func (a *app) store(root string) runs.Store {
-	if dir, ok := a.getenv("MARKMILL_DIR"); ok && dir != "" {
+func (p *places) store(root string) runs.Store {
+	if dir, ok := p.getenv("MARKMILL_DIR"); ok && dir != "" {
 		if abs, err := filepath.Abs(dir); err == nil {
 			dir = abs
 		}
@@ -208,7 +231,7 @@ func (a *app) store(root string) runs.Store {
 	if root != "" {
 		return runs.Store{Dir: filepath.Join(root, ".markmill")}
 	}
-	return runs.Store{Dir: filepath.Join(a.userDir("XDG_STATE_HOME", ".local/state"), "markmill")}
+	return runs.Store{Dir: filepath.Join(p.userDir("XDG_STATE_HOME", ".local/state"), "markmill")}
 }
 
 // rootOf is the root of a repository, "" outside one.
@@ -220,8 +243,8 @@ func rootOf(src *worktree.Source) string {
 }
 
 // userDir is a folder of the XDG base directory specification.
-func (a *app) userDir(variable, fallback string) string {
-	if dir, ok := a.getenv(variable); ok && filepath.IsAbs(dir) {
+func (p *places) userDir(variable, fallback string) string {
+	if dir, ok := p.getenv(variable); ok && filepath.IsAbs(dir) {
 		return dir
 	}
 	home, err := os.UserHomeDir()
@@ -231,17 +254,17 @@ func (a *app) userDir(variable, fallback string) string {
 	return filepath.Join(home, filepath.FromSlash(fallback))
 }
 
-// cache is where worktrees of runs are. A run inside a step has it in that step's temporary folder: the
-// sandbox of the step lets nothing be written where the runs of others are.
-func (a *app) cache() string {
-	if depth, ok := a.getenv("MARKMILL_DEPTH"); ok && depth != "" {
+// cache is the folder of the worktrees of runs. A run inside a step uses that step's temporary folder: the sandbox of
+// the step allows no writes where other runs are.
+func (p *places) cache() string {
+	if depth, ok := p.getenv("MARKMILL_DEPTH"); ok && depth != "" {
 		return filepath.Join(os.TempDir(), "markmill")
 	}
-	return filepath.Join(a.userDir("XDG_CACHE_HOME", ".cache"), "markmill")
+	return filepath.Join(p.userDir("XDG_CACHE_HOME", ".cache"), "markmill")
 }
 
-// engine is an engine with the settings of the repository at root.
-func (a *app) engine(root string) (*engine.Engine, error) {
+// engine makes an engine with the settings of the repository at root.
+func (p *places) engine(root string) (*engine.Engine, error) {
 	cfg, err := engine.LoadConfig(root)
 	if err != nil {
 		return nil, err
@@ -250,11 +273,11 @@ func (a *app) engine(root string) (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &engine.Engine{Version: version().Version, Config: cfg, Store: a.store, Cache: a.cache(),
-		Tools: tools, Getenv: a.getenv, Now: a.now, Random: a.random, User: userName()}, nil
+	return &engine.Engine{Version: version().Version, Config: cfg, Store: p.store, Cache: p.cache(),
+		Tools: tools, Getenv: p.getenv, Now: p.now, Random: p.random, User: userName()}, nil
 }
 
-// userName is who runs this, by the system; a system that does not say leaves it unknown.
+// userName is the name of the user, "unknown" when the system does not say.
 func userName() string {
 	who, err := user.Current()
 	if err != nil {
@@ -263,9 +286,9 @@ func userName() string {
 	return who.Username
 }
 
-// engineFor finds the repository that a notebook works on and its engine: the one that was named,
-// or the one around the working directory, or the one around the notebook, or none.
-func (a *app) engineFor(notebook, named string) (*engine.Engine, *worktree.Source, error) {
+// engineFor finds the repository that a notebook works on, and makes its engine. The repository is the one that was
+// named, or else the one around the working directory, or else the one around the notebook, or none.
+func (p *places) engineFor(notebook, named string) (*engine.Engine, *worktree.Source, error) {
 	wd, err := os.Getwd()
 	if err != nil {
 		return nil, nil, err
@@ -283,7 +306,7 @@ func (a *app) engineFor(notebook, named string) (*engine.Engine, *worktree.Sourc
 		src, err := worktree.Open(place)
 		switch {
 		case err == nil:
-			eng, err := a.engine(src.Root())
+			eng, err := p.engine(src.Root())
 			return eng, src, err
 		case !errors.Is(err, worktree.ErrNoRepository):
 			return nil, nil, err
@@ -292,21 +315,21 @@ func (a *app) engineFor(notebook, named string) (*engine.Engine, *worktree.Sourc
 	if named != "" {
 		return nil, nil, usagef("--repo %s: there is no Git repository", named)
 	}
-	eng, err := a.engine("")
+	eng, err := p.engine("")
 	return eng, nil, err
 }
 
-// detect says how progress may be shown on a stream.
-func (a *app) detect(f *os.File) terminal.Options {
-	return terminal.Detect(f, func(name string) string { v, _ := a.getenv(name); return v })
+// detect says what a stream can show.
+func (con *console) detect(f *os.File) terminal.Options {
+	return terminal.Detect(f, func(name string) string { v, _ := con.getenv(name); return v })
 }
 
-// colour says whether a stream gets colour: a terminal, and nobody said no.
-func (a *app) colour(f *os.File) bool { return a.detect(f).Color }
+// colour reports whether a stream gets colour: it is a terminal, and no setting forbids it.
+func (con *console) colour(f *os.File) bool { return con.detect(f).Color }
 
-// terminal says whether a person reads a stream.
-func (a *app) terminal(f *os.File) bool {
-	if v, _ := a.getenv("TERM"); v == "dumb" && runtime.GOOS != "windows" {
+// terminal reports whether a stream is a terminal that a person reads.
+func (con *console) terminal(f *os.File) bool {
+	if v, _ := con.getenv("TERM"); v == "dumb" && runtime.GOOS != "windows" {
 		return false
 	}
 	return term.IsTerminal(int(f.Fd()))

@@ -6,17 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"markmill/engine/worktree"
-	"markmill/engine/worktree/apply"
+	"markmill/cmd/api"
 	"markmill/notebooks"
-	"markmill/notebooks/codec"
 	"markmill/render"
 	"markmill/runs"
 )
@@ -24,22 +20,22 @@ import (
 func (a *app) runsApply() *cobra.Command {
 	var force, asJSON bool
 	c := &cobra.Command{
-		Use: "apply RUN", Short: "Put what a run changed onto the checkout",
-		Long: `Applies the patch of a run to the files of the checkout: all of it, or, when it does not fit,
-nothing. The index and the commits are left alone. A run that did not pass is refused, with its reasons; --force applies it
-all the same. Every apply is recorded in applied.jsonl beside the runs, with what --force has overridden.
+		Use: "apply RUN", Short: "Apply the change of a run to the checkout",
+		Long: `Applies the patch of a run to the files of the checkout: all of it or, when it does not fit, nothing. The
+index and the commits stay as they are. A run that did not pass is refused, with its reasons; --force applies
+it anyway. Every apply is recorded in applied.jsonl beside the runs, with what --force has overridden.
 
-The new files are made beside the checkout first and then take their places. A kill in the middle leaves each file old or new; the same
-command again finishes it.
+The new files are written beside the checkout first and then renamed into place. A kill in between leaves
+each file old or new, and the same command again finishes the apply.
 
-Exit codes: 0 applied, or there is nothing to apply; 1 it does not fit, or the run did not pass; 2 there is no such run; 3 the run was
-blocked; 130 interrupted, and nothing was changed.`,
+Exit codes: 0 applied, or there is nothing to apply; 1 it does not fit, or the run did not pass; 2 there is
+no such run; 3 the run was blocked; 130 interrupted, and nothing was changed.`,
 		Example: "  markmill runs apply last\n  markmill runs apply last --force", Args: args(1, 1),
 		RunE: func(c *cobra.Command, words []string) error {
 			return a.apply(c.Context(), words[0], force, asJSON)
 		},
 	}
-	c.Flags().BoolVar(&force, "force", false, "apply the change of a run that did not pass, too; this is recorded")
+	c.Flags().BoolVar(&force, "force", false, "also apply the change of a run that did not pass; this is recorded")
 	jsonFlag(c, &asJSON, "apply")
 	return c
 }
@@ -64,11 +60,12 @@ func (a *app) apply(ctx context.Context, word string, force, asJSON bool) error 
 	if err != nil {
 		return err
 	}
-	// end says what came of it, to people and to programs.
+	// end prints the result, for people and for programs.
 	end := func(applied bool, code int, format string, args ...any) error {
 		a.tell(format+"\n", args...)
 		if asJSON {
-			out := appliedRun{RunID: run.ID, Applied: applied, Files: []runs.ChangedFile{}, Message: strings.TrimPrefix(fmt.Sprintf(format, args...), "markmill: ")}
+			message := strings.TrimPrefix(fmt.Sprintf(format, args...), "markmill: ")
+			out := appliedRun{RunID: run.ID, Applied: applied, Files: []runs.ChangedFile{}, Message: message}
 			if run.Diff != nil {
 				out.Files = append(out.Files, run.Diff.Files...)
 			}
@@ -90,21 +87,16 @@ func (a *app) apply(ctx context.Context, word string, force, asJSON bool) error 
 	if run.Diff == nil || run.Diff.Skipped != "" || len(run.Diff.Files) == 0 {
 		return end(false, exitPass, "run %s changed nothing: there is nothing to apply", run.ID)
 	}
-	patch, err := os.ReadFile(filepath.Join(dir, runs.PatchFile))
-	if err != nil {
-		return err
-	}
-	if runs.DigestOf(patch) != run.Diff.PatchDigest {
-		return &notebooks.Error{Kind: notebooks.KindArtifact, File: filepath.Join(dir, runs.PatchFile),
-			Msg: "is not the patch that the journal records", Hint: "see markmill runs verify"}
-	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // from the first rename on they wait for its end
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // ignored after the first rename
 	defer stop()
-	done, err := apply.Apply(ctx, src.Repo, string(run.ID), run.Diff.Files, patch, func() error { return a.recordApply(store, src, run, force) })
+	done, err := api.Apply(ctx, src, store, run, dir, a.now(), userName())
+	var damaged *notebooks.Error
 	what := "applied the change of"
 	switch {
 	case errors.Is(err, context.Canceled):
 		return end(false, 130, "markmill: interrupted; nothing was changed")
+	case errors.As(err, &damaged) && damaged.Kind == notebooks.KindArtifact:
+		return err
 	case err != nil:
 		return end(false, exitFail, "markmill: %s", err)
 	case done.There:
@@ -115,8 +107,8 @@ func (a *app) apply(ctx context.Context, word string, force, asJSON bool) error 
 	return end(true, exitPass, "%s %s: %s", what, run.ID, render.ChangeWords(run.Diff.Files))
 }
 
-// refuseApply says why a run's change may not be applied, with the exit code of that, or with force what that
-// overrides; the code is exitPass when it may.
+// refuseApply says why a run's change may not be applied, with an exit code; exitPass when it may. With force it says
+// what is overridden.
 func (a *app) refuseApply(run *runs.Run, force bool) (words string, code int) {
 	status := run.Status()
 	if status == runs.Pass {
@@ -140,7 +132,7 @@ func (a *app) refuseApply(run *runs.Run, force bool) (words string, code int) {
 	case status == runs.Running:
 		words = "wait for its end, or complete it with markmill runs reconcile"
 	default:
-		words = "its change is not applied; --force applies it all the same, and that is recorded"
+		words = "its change is not applied; --force applies it anyway, and that is recorded"
 	}
 	if status == runs.Blocked {
 		return words, exitBlocked
@@ -156,43 +148,4 @@ func verdictWords(status runs.Status) string {
 		return "not complete"
 	}
 	return string(status)
-}
-
-// appliedFile is beside the runs: a line for every time that a change was applied to the checkout.
-const appliedFile = "applied.jsonl"
-
-// applied is a line of applied.jsonl.
-type applied struct {
-	Time       time.Time      `json:"time"`
-	RunID      runs.RunID     `json:"run_id"`
-	Status     runs.Status    `json:"status"`
-	Patch      runs.Digest    `json:"patch_digest"`
-	Checkout   string         `json:"checkout"`
-	User       string         `json:"user"`
-	Forced     bool           `json:"forced"`
-	Overridden []runs.Blocker `json:"overridden,omitempty"` // why the run did not pass
-}
-
-// recordApply writes the line before the first file is changed: a change that cannot be recorded is not made.
-func (a *app) recordApply(store runs.Store, src *worktree.Source, run *runs.Run, force bool) error {
-	line := applied{Time: a.now().UTC(), RunID: run.ID, Status: run.Status(), Patch: run.Diff.PatchDigest, Checkout: src.Root(), User: userName()}
-	if line.Forced = force && line.Status != runs.Pass; line.Forced {
-		line.Overridden = run.Blockers()
-	}
-	text, err := codec.Marshal(line)
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(filepath.Join(store.Dir, appliedFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return fmt.Errorf("the apply cannot be recorded, and so nothing was changed: %w", err)
-	}
-	_, err = f.WriteString(strings.TrimSuffix(string(text), "\n") + "\n")
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("the apply cannot be recorded, and so nothing was changed: %w", err)
-	}
-	return nil
 }

@@ -19,14 +19,15 @@ func (a *app) approveCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "approve RUN", Short: "Grant what a blocked run asks for",
-		Long: `Approves the contract of a run that was blocked with approval_required: this notebook, these
-parameters, this base commit, these limits. The approval is good for one run, the next one of the same
-contract. With --key it is signed with an SSH key, as ssh-keygen -Y sign -n markmill-approval does; the
-policy of the repository can name the keys that count.
+		Long: `Approves the contract of a run that was blocked with approval_required: this notebook, these parameters, this
+base commit, these limits. The approval is good for one run, the next one with the same contract. With --key
+it is signed with an SSH key, as ssh-keygen -Y sign -n markmill-approval does; the policy of the repository
+can list the keys that count.
 
 A step of a run cannot approve.
 
-Exit codes: 0 approved, 1 the record of the run does not hold, 2 there is nothing to approve, or the approval would not count.`,
+Exit codes: 0 approved, 1 the record of the run is damaged, 2 there is nothing to approve, or the approval
+would not count.`,
 		Example: "  markmill approve last\n  markmill approve last --key ~/.ssh/id_ed25519 --expires 2h --comment 'seen'",
 		Args:    args(1, 1),
 		RunE: func(_ *cobra.Command, words []string) error {
@@ -42,8 +43,9 @@ Exit codes: 0 approved, 1 the record of the run does not hold, 2 there is nothin
 		},
 	}
 	c.Flags().StringVar(&key, "key", "", "SSH private key to sign with (or the .pub of one in the agent)")
-	c.Flags().StringVar(&expires, "expires", "", "how long it holds: seconds, or 90s, 10m, 1h (default 24h, or what the policy allows)")
-	c.Flags().StringVar(&comment, "comment", "", "words for the record")
+	c.Flags().StringVar(&expires, "expires", "",
+		"how long it is valid: seconds, or 90s, 10m, 1h (default 24h, or what the policy allows)")
+	c.Flags().StringVar(&comment, "comment", "", "a comment for the record")
 	jsonFlag(c, &asJSON, "approval")
 	return c
 }
@@ -53,28 +55,28 @@ func (a *app) denyCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "deny RUN", Short: "Refuse what a blocked run asks for",
-		Long: `Denies the contract of a run that was blocked with approval_required. Runs of it are blocked with
-approval_denied until somebody approves; an approval that was given before and not used is void.
+		Long: `Denies the contract of a run that was blocked with approval_required. Its runs are blocked with
+approval_denied until somebody approves it; an earlier approval that was not used becomes void.
 
-Exit codes: 0 denied, 1 the record of the run does not hold, 2 there is nothing to deny.`,
+Exit codes: 0 denied, 1 the record of the run is damaged, 2 there is nothing to deny.`,
 		Example: "  markmill deny last --reason 'not on a Friday'",
 		Args:    args(1, 1),
 		RunE: func(_ *cobra.Command, words []string) error {
 			return a.answer(words[0], engine.Reply{Deny: true, Comment: reason}, asJSON)
 		},
 	}
-	c.Flags().StringVar(&reason, "reason", "", "words for the record, and for who runs it")
+	c.Flags().StringVar(&reason, "reason", "", "the reason, for the record and for those who run it")
 	jsonFlag(c, &asJSON, "approval")
 	return c
 }
 
-// answer answers the request of one run and says what was answered.
+// answer answers the request of one run and prints the answer.
 func (a *app) answer(word string, reply engine.Reply, asJSON bool) error {
 	run, dir, err := a.find(word)
 	if err != nil {
 		return err
 	}
-	// The policy is that of the run's repository, which need not be the one that we stand in.
+	// The policy is that of the run's repository, which need not be that of the working directory.
 	root := run.Started.Repository
 	var src *worktree.Source
 	if root != "" {
@@ -97,8 +99,7 @@ func (a *app) answer(word string, reply engine.Reply, asJSON bool) error {
 	return nil
 }
 
-// answerWords says what was answered, so that who did sees what of: nothing of the notebook's reaches
-// the terminal raw.
+// answerWords lists what was approved or denied. Text from the notebook is escaped for the terminal.
 func answerWords(got *runs.Approval, notebook string) string {
 	var b strings.Builder
 	line := func(name, value string) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api/files"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/runs"
@@ -15,16 +16,16 @@ import (
 func (a *app) runsAttest() *cobra.Command {
 	var key, out, verify string
 	c := &cobra.Command{
-		Use: "attest [RUN]", Short: "Sign what a run made, from what and how, for other tools",
-		Long: `Writes an in-toto Statement v1 with a SLSA provenance v1 predicate: the run's commit, output notebook,
-patch, report and SHA256SUMS, the notebook, parameters and base commit that they come from, and when.
-With --key it is signed with an Ed25519 key (OpenSSH, or PEM with PKCS#8) in a DSSE envelope; without, it is
-the bare statement. The run is verified first: what does not hold is not attested.
+		Use: "attest [RUN]", Short: "Write a signed statement of what a run made, from what and how, for other tools",
+		Long: `Writes an in-toto Statement v1 with a SLSA provenance v1 predicate: the run's commit, output notebook, patch,
+report and SHA256SUMS; the notebook, parameters and base commit that they come from; and when. With --key it
+is signed with an Ed25519 key (OpenSSH, or PEM with PKCS#8) in a DSSE envelope; without, it is the bare
+statement. The run is verified first, and a run that does not verify is not attested.
 
---verify FILE checks an envelope with the public key of --key, and with RUN that it is of that run as it is
-kept here.
+--verify FILE checks an envelope with the public key of --key and, with RUN, that it is about that run as it
+is kept here.
 
-Exit codes: 0 written, or it holds, 1 it does not, 2 there is no such run, key or file.`,
+Exit codes: 0 written, or it verifies, 1 it does not, 2 there is no such run, key or file.`,
 		Example: `  markmill runs attest last --key ~/.ssh/id_ed25519 -o run.dsse.json
   markmill runs attest --verify run.dsse.json --key id_ed25519.pub`,
 		Args: args(0, 1),
@@ -45,7 +46,7 @@ Exit codes: 0 written, or it holds, 1 it does not, 2 there is no such run, key o
 	return c
 }
 
-// statement verifies a run and folds it. A run that does not hold has said so, and is exit 1.
+// statement verifies a run and makes its statement. A run that does not verify is an error that has been printed.
 func (a *app) statement(word string) (*attest.Statement, error) {
 	got, _, err := a.verify(word, "")
 	if err != nil {
@@ -57,8 +58,9 @@ func (a *app) statement(word string) (*attest.Statement, error) {
 		return nil, exit(exitFail)
 	}
 	digests := map[string]runs.Digest{}
-	for _, name := range append(got.Run.OutputFiles(), runs.PatchFile, runs.ReportFile, runs.SumsFile, runs.JournalFile, runs.TestLogFile) {
-		if left := got.Run.Left(name); left != nil { // the verification has made it again
+	for _, name := range append(got.Run.OutputFiles(),
+		runs.PatchFile, runs.ReportFile, runs.SumsFile, runs.JournalFile, runs.TestLogFile) {
+		if left := got.Run.Left(name); left != nil { // the verification has rendered it again
 			digests[name] = left.Digest
 			continue
 		}
@@ -117,7 +119,8 @@ func (a *app) verifyAttestation(words []string, file, key, out string) error {
 	}
 	envelope, err := a.readInput(file, "a statement", maxParams)
 	if err != nil {
-		return &notebooks.Error{Kind: notebooks.KindInput, Msg: "--verify: " + badRead(file, err).Error(), Hint: "name a file that markmill runs attest --key wrote", Err: err}
+		return &notebooks.Error{Kind: notebooks.KindInput, Msg: "--verify: " + files.ReadError(file, err).Error(),
+			Hint: "name a file that markmill runs attest --key wrote", Err: err}
 	}
 	s, err := attest.Verify(envelope, public)
 	if err != nil {
@@ -134,6 +137,6 @@ func (a *app) verifyAttestation(words []string, file, key, out string) error {
 			return exit(exitFail)
 		}
 	}
-	err = say(a.stdout, "%s: the signature holds, for the run %s and %d subjects\n", file, s.Predicate.RunDetails.Metadata.InvocationID, len(s.Subject))
-	return err
+	return say(a.stdout, "%s: the signature holds, for the run %s and %d subjects\n",
+		file, s.Predicate.RunDetails.Metadata.InvocationID, len(s.Subject))
 }

@@ -6,13 +6,13 @@ import (
 	"io"
 )
 
-// boundedWriter lets whole lines through until there are too many bytes, and says at the end what was left out.
+// boundedWriter passes on whole lines up to a limit of bytes, and notes at the end how many it left out.
 type boundedWriter struct {
 	to   io.Writer
-	most int // bytes; 0 is no bound
+	most int // bytes; 0 is no limit
 	done int
-	cut  int    // lines that were left out
-	part []byte // of a line that has no end yet
+	cut  int    // number of lines left out
+	part []byte // of a line whose end has not come yet
 }
 
 func (b *boundedWriter) Write(p []byte) (int, error) {
@@ -32,7 +32,7 @@ func (b *boundedWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// boundedNote is what the last line may take.
+// boundedNote is the room for the last line, in bytes.
 const boundedNote = 100
 
 func (b *boundedWriter) line(line []byte) error {
@@ -45,7 +45,7 @@ func (b *boundedWriter) line(line []byte) error {
 	return err
 }
 
-// end writes what is left, and the note.
+// end writes the rest, and the note.
 func (b *boundedWriter) end() error {
 	if len(b.part) > 0 {
 		if err := b.line(b.part); err != nil {

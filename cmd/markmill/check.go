@@ -5,17 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
-	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/render/safe"
 )
@@ -42,22 +40,22 @@ type finding struct {
 func (a *app) checkCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "check NOTEBOOK…", Short: "Name everything that run would refuse before it starts",
-		Long: `Reads notebooks and prints every mistake with file, line and column, what was expected and how to
-mend it. Nothing runs and nothing is written. Of a folder all notebooks below it are read: the files that have steps or
-are the output of a run, without those that Git ignores, those in hidden folders and those in node_modules.
+		Use: "check NOTEBOOK…", Short: "Report every mistake that would keep a notebook from running",
+		Long: `Reads notebooks and prints every mistake with file, line and column, what was expected and how to fix it.
+Nothing runs and nothing is written. In a folder it checks all notebooks: the files that have steps or are
+the output of a run, except those that Git ignores, those in hidden folders and those in node_modules.
 
 Exit codes: 0 no errors (there may be warnings), 2 errors.`,
 		Example: "  markmill check examples/*.md\n  markmill check notebooks\n  markmill check --json task.md",
 		Args:    args(1, -1),
 		RunE: func(c *cobra.Command, paths []string) error {
-			files, err := a.checkFiles(c.Context(), paths)
+			list, err := a.checkFiles(c.Context(), paths)
 			if err != nil {
 				return err
 			}
 			all, read, steps := []finding{}, 0, 0
 			failed, warned := 0, 0
-			for _, file := range files {
+			for _, file := range list {
 				nb, err := a.check(file)
 				if nb == nil && err == nil {
 					continue
@@ -100,62 +98,30 @@ Exit codes: 0 no errors (there may be warnings), 2 errors.`,
 }
 
 // checkFiles lists the files to check. Those that were only found are left out where Git ignores them.
-func (a *app) checkFiles(ctx context.Context, paths []string) (files []testFile, err error) {
+func (a *app) checkFiles(ctx context.Context, paths []string) (list []files.File, err error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
-		pattern := errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?[")
-		if path == "-" || remote.Is(path) || !pattern && (err != nil || !info.IsDir()) {
-			files = append(files, testFile{path, true})
+		if folder := err == nil && info.IsDir(); path == "-" || remote.Is(path) || !folder && !files.IsPattern(path) {
+			list = append(list, files.File{Path: path, Named: true})
 			continue
 		}
-		found, err := findTests([]string{path})
+		found, err := files.Find([]string{path})
 		if err != nil {
-			return nil, err
+			return nil, usage{err}
 		}
-		for _, f := range a.notIgnored(ctx, path, found) {
-			if !slices.ContainsFunc(files, func(g testFile) bool { return absolute(f.path) == absolute(g.path) }) {
-				files = append(files, f)
+		for _, f := range files.WithoutIgnored(ctx, path, found) {
+			same := func(g files.File) bool { return files.Absolute(f.Path) == files.Absolute(g.Path) }
+			if !slices.ContainsFunc(list, same) {
+				list = append(list, f)
 			}
 		}
 	}
-	return files, nil
-}
-
-// notIgnored leaves out what Git ignores. Outside a repository, and in one without a commit, it ignores nothing.
-func (a *app) notIgnored(ctx context.Context, folder string, files []testFile) []testFile {
-	repo, err := worktree.Open(absolute(folder))
-	if err != nil {
-		return files
-	}
-	checkout, err := repo.CheckoutFiles(ctx)
-	if err != nil {
-		return files
-	}
-	defer checkout.Close()
-	known, err := checkout.All(func(string) bool { return true })
-	if err != nil {
-		return files
-	}
-	root, err := filepath.EvalSymlinks(repo.Root())
-	if err != nil {
-		return files
-	}
-	return slices.DeleteFunc(files, func(f testFile) bool {
-		real, err := filepath.EvalSymlinks(absolute(f.path))
-		if err != nil {
-			return false
-		}
-		rel, err := filepath.Rel(root, real)
-		if err != nil || !filepath.IsLocal(rel) {
-			return false
-		}
-		_, ok := slices.BinarySearch(known, filepath.ToSlash(rel))
-		return !ok
-	})
+	return list, nil
 }
 
 func newFinding(e *notebooks.Error, severity string) finding {
-	return finding{File: e.File, Line: e.Line, Col: e.Col, Step: string(e.Step), Severity: severity, Kind: string(e.Kind), Message: e.Msg, Hint: e.Hint}
+	return finding{File: e.File, Line: e.Line, Col: e.Col, Step: string(e.Step), Severity: severity, Kind: string(e.Kind),
+		Message: e.Msg, Hint: e.Hint}
 }
 
 func (a *app) printFindings(all []finding, asJSON bool) error {
@@ -171,7 +137,8 @@ func (a *app) printFindings(all []finding, asJSON bool) error {
 		return a.printJSON("check", doc)
 	}
 	for _, f := range all {
-		e := notebooks.Error{File: f.File, Line: f.Line, Col: f.Col, Step: notebooks.StepID(f.Step), Msg: f.Severity + ": " + f.Message, Hint: f.Hint}
+		e := notebooks.Error{File: f.File, Line: f.Line, Col: f.Col, Step: notebooks.StepID(f.Step),
+			Msg: f.Severity + ": " + f.Message, Hint: f.Hint}
 		if _, err := fmt.Fprintln(a.stdout, escapeLines(e.Error())); err != nil {
 			return err
 		}
@@ -179,36 +146,37 @@ func (a *app) printFindings(all []finding, asJSON bool) error {
 	return nil
 }
 
-// check plans a run of one notebook, required parameters left open. Of a file that was only found and is no notebook it
-// gives nothing.
-func (a *app) check(file testFile) (*notebooks.Notebook, error) {
-	raw, err := a.readAny(file.path)
+// check plans a run of one notebook without values for required parameters. It returns nil for a file that was only
+// found and is no notebook.
+func (a *app) check(file files.File) (*notebooks.Notebook, error) {
+	raw, err := a.readAny(file.Path)
 	if err != nil {
-		if !file.named {
+		if !file.Named {
 			return nil, nil
 		}
 		return nil, err
 	}
-	output := !isJupyter(file.path, raw) && !isScript(file.path, raw) && notebooks.Strip(name(file.path), raw).Manifest != nil
-	src, err := a.readSource(file.path, false, false)
+	markdown := !isJupyter(file.Path, raw) && !isScript(file.Path, raw)
+	output := markdown && notebooks.Strip(name(file.Path), raw).Manifest != nil
+	src, err := a.readSource(file.Path, false, false)
 	if err != nil {
-		if !file.named && !output {
+		if !file.Named && !output {
 			return nil, nil
 		}
 		return nil, err
 	}
-	eng, repo, err := a.engineFor(file.path, "")
+	eng, repo, err := a.engineFor(file.Path, "")
 	if err != nil {
 		return nil, err
 	}
-	nb, err := eng.Check(engine.Request{Path: name(file.path), Source: src, Repository: repo})
-	if !file.named && !output && len(nb.Steps) == 0 && len(nb.Params) == 0 {
+	nb, err := eng.Check(engine.Request{Path: name(file.Path), Source: src, Repository: repo})
+	if !file.Named && !output && len(nb.Steps) == 0 && len(nb.Params) == 0 {
 		return nil, nil
 	}
 	return nb, errors.Join(err, safe.CheckNormalize(nb))
 }
 
-// flatten is every error of one.
+// flatten lists the errors that an error joins.
 func flatten(err error) []*notebooks.Error {
 	var list notebooks.ErrorList
 	var one *notebooks.Error

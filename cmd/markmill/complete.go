@@ -24,19 +24,21 @@ import (
 	"markmill/runs"
 )
 
-// What a shell completes. A completion is asked for at every press of a key: it reads little, starts nothing, and says
-// nothing of what it cannot read.
+// Completion is asked for at every press of a key: it reads little, starts no program, and skips what it cannot read.
 
 // completer is what cobra asks for the values of an option or an argument.
 type completer = func(c *cobra.Command, words []string, prefix string) ([]string, cobra.ShellCompDirective)
+
+// completion answers the questions of shells.
+type completion struct{ *app }
 
 const (
 	completeBytes = 4 << 20 // of a notebook
 	completeRuns  = 50
 )
 
-// completions adds the completion of values to the whole tree of commands.
-func (a *app) completions(root *cobra.Command) {
+// register adds the completion of values to the whole tree of commands.
+func (a completion) register(root *cobra.Command) {
 	at := func(path string) *cobra.Command {
 		c, _, err := root.Find(strings.Fields(path))
 		if err != nil {
@@ -46,7 +48,7 @@ func (a *app) completions(root *cobra.Command) {
 	}
 	source := []string{"md", "ipynb", "qmd", "Rmd", "py", "R", "jl", "sh"}
 	for _, path := range []string{"run", "inspect", "check", "test", "strip", "convert", "merge"} {
-		at(path).ValidArgsFunction = files(source)
+		at(path).ValidArgsFunction = filesEnding(source)
 	}
 	for _, path := range []string{"show", "scraps", "diff", "runs verify"} {
 		at(path).ValidArgsFunction = a.runsOr(-1)
@@ -69,11 +71,12 @@ func (a *app) completions(root *cobra.Command) {
 		{[]string{"run"}, "skip-tag", listed(ofNotebook(tags))},
 		{[]string{"run", "test", "runs resume"}, "parameters", parameters},
 		{[]string{"run", "test"}, "parameters-raw", parameters},
-		{[]string{"run", "test"}, "parameters-file", files([]string{"yaml", "yml", "json"})},
+		{[]string{"run", "test"}, "parameters-file", filesEnding([]string{"yaml", "yml", "json"})},
 		{[]string{"run", "test"}, "kernel", a.kernels},
 		{[]string{"run"}, "language", words(languages()...)},
 		{[]string{"run"}, "engine", words("markmill", "nbclient")},
-		{[]string{"run", "test"}, "dirty", words("ignore\tleave uncommitted changes out", "include\ttake them along", "block\trefuse to run")},
+		{[]string{"run", "test"}, "dirty",
+			words("ignore\tleave uncommitted changes out", "include\tcopy them into the worktree", "block\trefuse to run")},
 		{[]string{"run", "runs resume"}, "log-level", words("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "NOTSET")},
 		{[]string{"run"}, "resume", a.onlyRuns(-1)},
 		{[]string{"run", "test"}, "base", a.revisions},
@@ -87,7 +90,7 @@ func (a *app) completions(root *cobra.Command) {
 		for _, path := range option.commands {
 			c := at(path)
 			if c.Flags().Lookup(option.name) != nil {
-				// An error is of an option that is not there, which was looked at.
+				// The only error is a missing option, which was checked.
 				_ = c.RegisterFlagCompletionFunc(option.name, option.complete)
 			}
 		}
@@ -98,14 +101,14 @@ func nothing(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// files completes names of files that end so, and folders.
-func files(endings []string) completer {
+// filesEnding completes names of files that end so, and folders.
+func filesEnding(endings []string) completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return endings, cobra.ShellCompDirectiveFilterFileExt
 	}
 }
 
-// words completes fixed words. What stands behind a tab describes a word.
+// words completes fixed words. Text after a tab describes a word.
 func words(all ...string) completer {
 	return func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return beginning(all, prefix), cobra.ShellCompDirectiveNoFileComp
@@ -116,7 +119,7 @@ func beginning(all []string, prefix string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return !strings.HasPrefix(s, prefix) })
 }
 
-// listed completes the last word of a list with commas. Words that stand in the list already are not offered again.
+// listed completes the last word of a list with commas. It does not offer the words that the list has.
 func listed(one completer) completer {
 	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		i := strings.LastIndexByte(prefix, ',') + 1
@@ -133,7 +136,7 @@ func listed(one completer) completer {
 	}
 }
 
-// notebookOf reads the notebook that a command line names, as far as it can be read; nil where that is not quick.
+// notebookOf reads the notebook that a command line names, as far as it can be read; nil where that would be slow.
 func notebookOf(args []string) *notebooks.Notebook {
 	if len(args) == 0 || args[0] == "-" || remote.Is(args[0]) {
 		return nil
@@ -149,11 +152,11 @@ func notebookOf(args []string) *notebooks.Notebook {
 	if !forms.IsJupyter(args[0], src) {
 		src = notebooks.Strip(args[0], src).Source
 	}
-	nb, _ := forms.Parse(args[0], src) // a notebook with mistakes has steps, too
+	nb, _ := forms.Parse(args[0], src) // a notebook with mistakes has steps as well
 	return nb
 }
 
-// ofNotebook completes what a notebook holds.
+// ofNotebook completes names from a notebook.
 func ofNotebook(list func(*notebooks.Notebook) []string) completer {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		nb := notebookOf(args)
@@ -184,7 +187,7 @@ func tags(nb *notebooks.Notebook) []string {
 	return out
 }
 
-// described is a word and what a shell may show beside it.
+// described is a word with the description that a shell may show.
 func described(word, about string) string {
 	if about = plain.Escape(strings.Join(strings.Fields(about), " ")); about == "" {
 		return word
@@ -211,7 +214,8 @@ func parameters(_ *cobra.Command, args []string, prefix string) ([]string, cobra
 		}
 	}
 	if !valued {
-		return beginning(out, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
+		return beginning(out, prefix),
+			cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
 	}
 	return beginning(out, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
@@ -229,7 +233,7 @@ func choices(p notebooks.Param) []string {
 }
 
 // kernels completes the names that -k takes.
-func (a *app) kernels(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (a completion) kernels(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	var out []string
 	for _, k := range kernel.Table() {
 		out = append(out, described(k.Name(), "built in"))
@@ -247,7 +251,8 @@ func (a *app) kernels(_ *cobra.Command, _ []string, prefix string) ([]string, co
 	out = beginning(out, prefix)
 	slices.Sort(out)
 	name := func(s string) string { before, _, _ := strings.Cut(s, "\t"); return before }
-	return slices.CompactFunc(out, func(x, y string) bool { return name(x) == name(y) }), cobra.ShellCompDirectiveNoFileComp
+	out = slices.CompactFunc(out, func(x, y string) bool { return name(x) == name(y) })
+	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
 func languages() []string {
@@ -259,7 +264,7 @@ func languages() []string {
 }
 
 // revisions completes the branches of the repository.
-func (a *app) revisions(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (a completion) revisions(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	wd, err := os.Getwd()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -272,7 +277,7 @@ func (a *app) revisions(_ *cobra.Command, _ []string, prefix string) ([]string, 
 }
 
 // runIDs are the newest runs, with last before them.
-func (a *app) runIDs(prefix string) []string {
+func (a completion) runIDs(prefix string) []string {
 	store, _, err := a.here()
 	if err != nil {
 		return nil
@@ -288,8 +293,8 @@ func (a *app) runIDs(prefix string) []string {
 	return beginning(out, prefix)
 }
 
-// onlyRuns completes runs as the first so many arguments; -1 is all of them.
-func (a *app) onlyRuns(most int) completer {
+// onlyRuns completes runs for the first arguments, most of them at most; -1 is all.
+func (a completion) onlyRuns(most int) completer {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if most >= 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -298,8 +303,8 @@ func (a *app) onlyRuns(most int) completer {
 	}
 }
 
-// runsOr completes runs as the first so many arguments, and files where no run begins so.
-func (a *app) runsOr(most int) completer {
+// runsOr completes runs for the first arguments, and files where no run has the prefix.
+func (a completion) runsOr(most int) completer {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if most >= 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveDefault
@@ -309,7 +314,7 @@ func (a *app) runsOr(most int) completer {
 }
 
 // completeLog completes a run, and then its steps.
-func (a *app) completeLog(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (a completion) completeLog(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return a.runIDs(prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
@@ -327,9 +332,9 @@ func (a *app) completeLog(_ *cobra.Command, args []string, prefix string) ([]str
 	return beginning(out, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completionArgs prepares the words of a completion as paramArgs does those of a command line. The last word is the one
-// to be completed, and may be one of the two of -p NAME VALUE: values is then the parameter whose value it is.
-func (a *app) completionArgs(args []string) (out []string, values string) {
+// join prepares the words of a completion as paramArgs prepares a command line. The last word is to be completed. When
+// it is VALUE of -p NAME VALUE, values is NAME.
+func (a completion) join(args []string) (out []string, values string) {
 	if len(args) < 2 {
 		return args, ""
 	}
@@ -341,7 +346,7 @@ func (a *app) completionArgs(args []string) (out []string, values string) {
 		head, open = head[:n-1], head[n-1:]
 	}
 	joined, err := a.paramArgs(head)
-	a.joined, a.before = nil, nil // which are for messages
+	a.paramHints = paramHints{} // which are for messages
 	if err != nil {
 		joined = head
 	}
@@ -349,14 +354,14 @@ func (a *app) completionArgs(args []string) (out []string, values string) {
 	return append(append(out, open...), last), values
 }
 
-// isPair says whether an argument is an option that takes NAME and VALUE as words of their own.
+// isPair reports whether an argument is an option that takes NAME and VALUE as separate words.
 func isPair(arg string) bool {
 	name, _, _, attached := paramOption(arg)
 	return name != "" && !attached
 }
 
-// completeValue prints the values of the parameter of -p NAME, as cobra prints completions.
-func (a *app) completeValue(args []string, name string) error {
+// printValues prints the values of the parameter of -p NAME, as cobra prints completions.
+func (a completion) printValues(args []string, name string) error {
 	prefix := args[len(args)-1]
 	var b strings.Builder
 	for _, word := range args {
@@ -376,7 +381,7 @@ func (a *app) completeValue(args []string, name string) error {
 	return err
 }
 
-// isCompletion says whether a command line is a question of a shell.
+// isCompletion reports whether a shell asks for completions.
 func isCompletion(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }

@@ -1,45 +1,46 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
+	"markmill/cmd/api/files"
+	"markmill/cmd/api/lookup"
 	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
 	"markmill/notebooks/convert"
-	"markmill/notebooks/ipynb"
 	"markmill/render/documents"
-	"markmill/render/html"
 	"markmill/runs"
 )
 
-// formHTML is the form that is only written.
+// formHTML can be written, but not read.
 const formHTML = "html"
 
 func (a *app) convertCommand() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use: "convert NOTEBOOK|RUN OUTPUT", Short: "Write a notebook in another form, or as an HTML page",
-		Long: `Writes a notebook in another form: Markmill's Markdown, Jupytext Markdown, MyST (.md), Quarto (.qmd), R Markdown (.Rmd),
-percent scripts (.py and others), Jupyter (.ipynb), or as an HTML page. The ending of OUTPUT says which. An OUTPUT that ends in .md is in the form
-that a Jupyter notebook was converted from, or else in Markmill's own; --to names another. - reads standard input, or writes to
-standard output: without --to an HTML page.
+		Long: `Writes a notebook in another form: Markmill's Markdown, Jupytext Markdown, MyST (.md), Quarto (.qmd), R
+Markdown (.Rmd), percent scripts (.py and others), Jupyter (.ipynb), or as an HTML page. The extension of
+OUTPUT chooses the form. An OUTPUT that ends in .md has the form that a Jupyter notebook was converted from,
+or else Markmill's own; --to names another. - reads standard input, or writes to standard output: without
+--to an HTML page.
 
-A text that is converted to .ipynb and back is the same, byte for byte. What OUTPUT has no place for, such as the outputs of a Jupyter notebook in a text, is
-listed on standard error. A cell that would be read as something else is an error, and nothing is written.
+A text that is converted to .ipynb and back is the same, byte for byte. What OUTPUT has no place for, such as
+the outputs of a Jupyter notebook in a text, is listed on standard error. A cell that would be read as
+something else is an error, and nothing is written.
 
-RUN is a run that was kept (an id, a part of one, last, or a run directory) and stands for its output notebook. An OUTPUT in the form that the run
-left is that notebook, byte for byte, also where the run left it at its OUTPUT and kept no copy of it.
+RUN is a run that was kept (an id, a part of one, last, or a run directory) and stands for its output
+notebook. An OUTPUT in the form that the run wrote is that notebook, byte for byte, even if the run wrote it
+only to its OUTPUT.
 
-An HTML page is one file that holds all that it shows, loads nothing and runs nothing of the notebook. Pictures are taken from the folder
-of the notebook, or out of it, and from nowhere else.
+An HTML page is one file that contains everything it shows, loads nothing and runs nothing of the notebook.
+Pictures come from the notebook or its folder, and from nowhere else.
 
 Exit codes: 0 written, 2 the notebook has errors, or cannot be written in that form.`,
 		Example: `  markmill convert analysis.ipynb analysis.md
@@ -58,8 +59,8 @@ Exit codes: 0 written, 2 the notebook has errors, or cannot be written in that f
 }
 
 // formNames are what --to takes.
-var formNames = []string{string(convert.Native), string(convert.Jupytext), string(convert.MyST), string(convert.Quarto), string(convert.RMarkdown),
-	string(convert.Percent), string(convert.Jupyter), formHTML}
+var formNames = []string{string(convert.Native), string(convert.Jupytext), string(convert.MyST), string(convert.Quarto),
+	string(convert.RMarkdown), string(convert.Percent), string(convert.Jupyter), formHTML}
 
 // convert writes the notebook from in the form that to and form name.
 func (a *app) convert(from, to, form string) error {
@@ -67,7 +68,7 @@ func (a *app) convert(from, to, form string) error {
 	if err != nil {
 		return err
 	}
-	if to != "-" && sameFile(from, to) {
+	if to != "-" && files.Same(from, to) {
 		return usagef("%s is the notebook itself; give another OUTPUT", to)
 	}
 	if err := checkTarget("OUTPUT", to); err != nil {
@@ -104,7 +105,7 @@ func (a *app) convert(from, to, form string) error {
 	return runs.WriteFile(to, out)
 }
 
-// convertForm is the form of OUTPUT; "" is to be found in the notebook: it is one of the three of .md.
+// convertForm is the form of OUTPUT; "" is one of the three forms of .md, which the notebook decides.
 func convertForm(to, asked string) (string, error) {
 	var form string
 	switch ext := strings.ToLower(filepath.Ext(name(to))); {
@@ -119,7 +120,8 @@ func convertForm(to, asked string) (string, error) {
 	default:
 		form = string(convert.Ending(name(to)))
 		if form == "" && asked == "" {
-			return "", usagef("%s: the ending says no form; OUTPUT ends in .md, .ipynb, .qmd, .Rmd, .py, .html, or is -, or --to names a form: %s", to, strings.Join(formNames, ", "))
+			return "", usagef("%s: the extension names no form; OUTPUT ends in .md, .ipynb, .qmd, .Rmd, .py, .html, or is -, "+
+				"or --to names a form: %s", to, strings.Join(formNames, ", "))
 		}
 	}
 	if asked == "" {
@@ -136,121 +138,44 @@ func convertForm(to, asked string) (string, error) {
 		return "", usagef("--to %s: there is no such form; there are: %s", asked, strings.Join(formNames, ", "))
 	}
 	markdown := asked == string(convert.Native) || asked == string(convert.Jupytext) || asked == string(convert.MyST)
-	if to != "-" && form != asked && !(form == "" && (markdown || convert.Ending(to) == "" && filepath.Ext(to) != ".md" && filepath.Ext(to) != ".markdown")) {
-		return "", usagef("--to %s: OUTPUT is %s, whose ending is that of another form", asked, to)
+	ext := filepath.Ext(to)
+	fits := form == asked || form == "" && (markdown || convert.Ending(to) == "" && ext != ".md" && ext != ".markdown")
+	if to != "-" && !fits {
+		return "", usagef("--to %s: OUTPUT is %s, which has the extension of another form", asked, to)
 	}
 	return asked, nil
 }
 
-// inForm writes a notebook that was read from a path in a form, and tells what is lost.
+// inForm converts a notebook, and lists on standard error what is lost.
 func (a *app) inForm(from, to string, form convert.Form, src []byte) ([]byte, error) {
-	path := name(from)
-	var lost []convert.Loss
-	if isJupyter(from, src) {
-		nb, err := ipynb.Parse(path, src)
-		if err != nil {
-			return nil, err
-		}
-		if nb.Manifest() != nil && form != convert.Jupyter { // what a run put in is no part of the notebook
-			lost = append(lost, convert.Loss{What: "the outputs and what the run noted"})
-			src = ipynb.Source(nb, false)
-		}
-	} else if bytes.Contains(src, []byte("<!-- markmill:")) && !isScript(from, src) {
-		got := notebooks.Strip(path, src)
-		switch {
-		case len(got.Problems) > 0:
-			return nil, got.Problems
-		case got.Manifest != nil && form == convert.Jupyter:
-			out, missing, err := documents.JupyterOf(path, src, filesBeside(from))
-			for _, m := range missing {
-				a.tell("%s: not in %s, and so not here: %s\n", name(subject(from, to)), path, m)
-			}
-			return out, err
-		case len(got.Regions) > 0:
-			lost = append(lost, convert.Loss{What: fmt.Sprintf("the outputs: %d regions", len(got.Regions))})
-		}
-		src = got.Source
-	}
-	read, err := convert.FormOf(path, src)
-	if err != nil {
-		return nil, err
-	}
-	d, err := convert.Read(read, path, src)
-	if err != nil {
-		return nil, err
-	}
-	if form == "" {
-		form = d.MarkdownForm()
-	}
-	out, more, err := d.To(form, name(to))
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range append(lost, more...) {
-		a.tell("%s: not in %s: %s\n", name(subject(from, to)), form.Title(), l)
-	}
-	return out, nil
-}
-
-// subject is what messages about a conversion are about.
-func subject(from, to string) string {
+	out, lost, err := api.Convert(name(from), name(to), src, form, filesBeside(from))
+	subject := to
 	if to == "-" {
-		return from
+		subject = from
 	}
-	return to
+	for _, words := range lost {
+		a.tell("%s: %s\n", name(subject), words)
+	}
+	return out, err
 }
 
-// filesBeside reads the files in the folder of a notebook, or in one below it.
+// filesBeside reads the files in the folder of a notebook; nil for a notebook that is in none.
 func filesBeside(path string) documents.Files {
 	if path == "-" || remote.Is(path) {
 		return nil
 	}
-	return func(file string) ([]byte, error) {
-		root, err := os.OpenRoot(filepath.Dir(path))
-		if err != nil {
-			return nil, err
-		}
-		defer root.Close()
-		return fs.ReadFile(root.FS(), file)
-	}
+	return lookup.FilesBeside(path)
 }
 
 // pageOf makes the page of a notebook that was read from a path.
 func pageOf(from string, src []byte) ([]byte, error) {
-	switch {
-	case isJupyter(from, src):
-		nb, err := ipynb.Parse(name(from), src)
-		if err != nil {
-			return nil, err
-		}
-		return html.Jupyter(nb), nil
-	case isScript(from, src):
-		d, err := convert.Read(convert.Percent, name(from), src)
-		if err != nil {
-			return nil, err
-		}
-		if src, _, err = d.To(convert.Native, name(from)+".md"); err != nil {
-			return nil, err
-		}
+	if from == "-" || remote.Is(from) {
+		return api.Page(name(from), src, nil)
 	}
-	var files fs.FS
-	if from != "-" && !remote.Is(from) {
-		root, err := os.OpenRoot(filepath.Dir(from))
-		if err != nil {
-			return nil, err
-		}
-		defer root.Close()
-		files = root.FS()
-	}
-	return html.Notebook(name(from), src, files)
-}
-
-// sameFile says that two paths are one file. One that is not there is none.
-func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
+	root, err := os.OpenRoot(filepath.Dir(from))
 	if err != nil {
-		return false
+		return nil, err
 	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
+	defer root.Close()
+	return api.Page(name(from), src, root.FS())
 }

@@ -19,13 +19,13 @@ import (
 type runOutput struct {
 	dir   string
 	run   *runs.Run
-	path  string // in the run directory, whether it stands there or not
+	path  string // in the run directory, whether it is there or not
 	text  []byte
-	asked bool // it is of the form that is asked for
+	asked bool // it has the form that was asked for
 }
 
-// runOutput finds the output notebook that is the best for OUTPUT, of the run that a word names; nil where the word
-// names a file.
+// runOutput chooses the output notebook that fits OUTPUT best, of the run that a word names; nil where the word names a
+// file.
 func (a *app) runOutput(word, to, form string) (*runOutput, error) {
 	dir, err := a.runNamed(word)
 	if err != nil || dir == "" {
@@ -44,18 +44,20 @@ func (a *app) runOutput(word, to, form string) (*runOutput, error) {
 	if i >= 0 {
 		name = files[i]
 	}
-	o := &runOutput{dir: dir, run: run, path: filepath.Join(dir, name), asked: i >= 0 && (form == "" || form == string(convert.Jupyter))}
+	asked := i >= 0 && (form == "" || form == string(convert.Jupyter))
+	o := &runOutput{dir: dir, run: run, path: filepath.Join(dir, name), asked: asked}
 	if o.text, err = render.RunOutput(name, run, source, os.DirFS(dir)); err != nil {
 		return nil, err
 	}
 	if left := run.Left(name); left != nil && runs.DigestOf(o.text) != left.Digest {
-		a.tell("markmill: %s is not byte for byte what run %s left, which Markmill %s made; markmill runs verify says more\n", name, run.ID, run.Started.Markmill)
+		a.tell("markmill: %s differs from what run %s of Markmill %s wrote; markmill runs verify says more\n",
+			name, run.ID, run.Started.Markmill)
 	}
 	return o, nil
 }
 
 // runNamed is the directory of the run that a word names, "" where it names a file.
-func (a *app) runNamed(word string) (string, error) {
+func (p *places) runNamed(word string) (string, error) {
 	info, err := os.Stat(word)
 	switch {
 	case word == "-" || remote.Is(word) || err == nil && !info.IsDir():
@@ -65,10 +67,10 @@ func (a *app) runNamed(word string) (string, error) {
 			return "", nil
 		}
 		return word, nil
-	case filepath.Ext(word) != "" || strings.ContainsAny(word, `/\`): // a file that is not there; reading it says so
+	case filepath.Ext(word) != "" || strings.ContainsAny(word, `/\`): // a missing file; reading it gives the error
 		return "", nil
 	}
-	store, _, err := a.here()
+	store, _, err := p.here()
 	if err != nil {
 		return "", err
 	}

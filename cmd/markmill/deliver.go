@@ -12,8 +12,8 @@ import (
 	"markmill/runs"
 )
 
-// deliver writes the output notebook of a run whose record is complete to its address, and before it the pictures that
-// it shows beside it. Also one that was interrupted; the second signal ends that, too.
+// deliver writes the output notebook of a run with a complete record to its address, after its pictures. It delivers
+// the output of an interrupted run as well; a second signal ends it.
 func (a *app) deliver(result *engine.Result, to string) error {
 	client, file := a.remote(), askedFile(result.Run)
 	put := func(from, to string) error {
@@ -23,7 +23,7 @@ func (a *app) deliver(result *engine.Result, to string) error {
 		}
 		return client.Write(context.Background(), to, data)
 	}
-	if file == runs.OutputFile { // in Jupyter's notebooks the pictures stand in the file itself
+	if file == runs.OutputFile { // a Jupyter notebook contains its pictures
 		for _, asset := range render.Assets(result.Run) {
 			if err := put(asset.From, remote.Beside(to, asset.To)); err != nil {
 				return fmt.Errorf("%w; an OUTPUT that ends in .ipynb holds its pictures", err)

@@ -13,10 +13,11 @@ import (
 
 func (a *app) runsFetch() *cobra.Command {
 	return &cobra.Command{
-		Use: "fetch RUN", Short: "Put the commits of a run into the repository, to look at them with Git", Args: args(1, 1),
-		Long: `Writes the commits of a run, which its record keeps in commits.bundle, into the repository of the working directory: one pack,
-and the ref refs/markmill/runs/RUN. Beside run --branch this is the only command that adds anything to .git. The branches,
-the index and the checkout are left alone. git fetch FILE does the same with the bundle itself.
+		Use: "fetch RUN", Short: "Write the commits of a run to the repository, to look at them with Git", Args: args(1, 1),
+		Long: `Writes the commits of a run, which its record keeps in commits.bundle, to the repository of the working
+directory: one pack, and the ref refs/markmill/runs/RUN. Besides run --branch, no other command adds anything
+to .git. The branches, the index and the checkout stay as they are. git fetch FILE does the same with the
+bundle itself.
 
 Exit codes: 0 the ref is there, 1 the bundle cannot be read, 2 there is no such run, or it has no commits.`,
 		Example: "  markmill runs fetch last\n  git log --stat refs/markmill/runs/RUN",
@@ -43,11 +44,12 @@ Exit codes: 0 the ref is there, 1 the bundle cannot be read, 2 there is no such 
 				_, err = fmt.Fprintln(a.stdout, done.Ref)
 				return err
 			case done.Bundle == nil && done.Ref != "":
-				return usagef("run %s is of an earlier version, which put its commits into the repository that it worked on: %s", run.ID, done.Ref)
+				return usagef("run %s was made by an earlier version, which wrote its commits to its repository: %s",
+					run.ID, done.Ref)
 			case done.Bundle == nil:
 				return usagef("run %s has no commits: it %s", run.ID, withoutCommits(run))
 			}
-			release, err := runs.Lock(dir) // a fetch that is killed is tidied up as the run is
+			release, err := runs.Lock(dir) // what a killed fetch leaves is removed with the run
 			if err != nil {
 				return err
 			}

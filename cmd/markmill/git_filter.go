@@ -13,16 +13,17 @@ import (
 func (a *app) gitFilterCommand() *cobra.Command {
 	var markdown bool
 	c := &cobra.Command{
-		Use: "filter", Short: "Git's clean filter, as a process that lives as long as Git's command",
-		Long: `Takes the outputs out of notebooks that Git takes up, and gives back what Git checks out as it is. Git starts
-it: filter.markmill.process of its configuration. It speaks version 2 of Git's filter protocol (gitattributes), so that one process
-answers for all files of a command.
+		Use: "filter", Short: "Git's clean filter, one process for a command of Git",
+		Long: `Removes the outputs of notebooks that Git adds, and gives back what Git checks out as it is. Git starts it by
+filter.markmill.process of its configuration. It uses version 2 of Git's filter protocol (gitattributes), so
+one process serves all files of a command.
 
-A file that cannot be read as a notebook is passed on as it is, and told on standard error: nothing is lost. So is one that is no Jupyter
-notebook, unless --markdown asks for it: an output notebook in Markdown is made to be committed.`,
+A file that cannot be read as a notebook is passed on as it is, with a message on standard error. So is a
+file that is no Jupyter notebook, unless --markdown is given: output notebooks in Markdown are made to be
+committed.`,
 		Args: args(0, 0),
 	}
-	c.Flags().BoolVar(&markdown, "markdown", false, "take the outputs out of Markdown, too")
+	c.Flags().BoolVar(&markdown, "markdown", false, "also remove the outputs of Markdown")
 	options := stripFlags(c.Flags())
 	c.RunE = func(*cobra.Command, []string) error {
 		if err := options.settle(); err != nil {
@@ -42,7 +43,7 @@ notebook, unless --markdown asks for it: an output notebook in Markdown is made 
 	return c
 }
 
-// clean takes the outputs out, or passes on what is no notebook.
+// clean removes the outputs, and returns what is no notebook as it is.
 func (a *app) clean(path string, src []byte, options *stripOptions) []byte {
 	if len(src) == 0 {
 		return src

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api/files"
 	"markmill/notebooks/ipynb"
 	"markmill/render/jupyter"
 )
@@ -11,9 +12,10 @@ func (a *app) gitTextCommand() *cobra.Command {
 	var strip bool
 	c := &cobra.Command{
 		Use: "textconv FILE", Short: "Print a Jupyter notebook as a text, for Git to compare",
-		Long: `Prints a Jupyter notebook as a text that can be compared by lines: the cells and what their outputs say, without counts, ids and
-what Jupyter notes of a session. With --strip, what markmill strip takes out with the same options is not printed. Git starts
-it: diff.markmill.textconv and diff.markmill-source.textconv of its configuration.
+		Long: `Prints a Jupyter notebook as text that can be compared by lines: the cells and the text of their outputs,
+without counts, ids and the metadata of a session. With --strip it leaves out what markmill strip removes
+with the same options. Git starts it by diff.markmill.textconv and diff.markmill-source.textconv of its
+configuration.
 
 A file that cannot be read as a notebook is printed as it is.`,
 		Example: "  markmill git textconv analysis.ipynb",
@@ -35,9 +37,9 @@ A file that cannot be read as a notebook is printed as it is.`,
 
 // gitText prints a notebook, stripped where there are options.
 func (a *app) gitText(file string, options *stripOptions) error {
-	src, err := a.readInput(file, "a notebook", maxJupyter)
+	src, err := a.readInput(file, "a notebook", files.MaxJupyter)
 	if err != nil {
-		return badRead(file, err)
+		return files.ReadError(file, err)
 	}
 	text := src
 	if len(src) > 0 {

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/term"
 )
 
-// group is a heading of a help, and the commands or options under it.
+// group is a heading of a help text, and the commands or options under it.
 type group struct {
 	title string
 	names []string
 }
 
-// commandGroups are the headings of markmill --help. A command that is in none stands under the last.
+// commandGroups are the headings of markmill --help. Commands in none of them are listed under the last.
 var commandGroups = []group{
 	{"Write and run notebooks", []string{"new", "check", "inspect", "run", "test"}},
 	{"Look at what ran", []string{"show", "runs", "scraps"}},
@@ -29,23 +29,24 @@ var commandGroups = []group{
 
 // runGroups are the headings of markmill run --help, and of every command that has many of its options.
 var runGroups = []group{
-	{"Parameters", []string{"parameters", "parameters-raw", "parameters-file", "parameters-yaml", "parameters-base64", "allow-unknown-parameters",
-		"inject-paths", "inject-input-path", "inject-output-path"}},
-	{"What runs", []string{"only", "from", "until", "skip-tag", "kernel", "language", "engine", "execution-timeout", "run-timeout", "start-timeout",
-		"allow-errors", "prepare-only", "help-notebook", "resume", "drop-damaged", "marked", "jobs"}},
+	{"Parameters", []string{"parameters", "parameters-raw", "parameters-file", "parameters-yaml", "parameters-base64",
+		"allow-unknown-parameters", "inject-paths", "inject-input-path", "inject-output-path"}},
+	{"What runs", []string{"only", "from", "until", "skip-tag", "kernel", "language", "engine",
+		"execution-timeout", "run-timeout", "start-timeout", "allow-errors", "prepare-only", "help-notebook", "resume",
+		"drop-damaged", "marked", "jobs"}},
 	{"The worktree", []string{"repo", "base", "dirty", "copy", "cwd", "in-place", "branch", "keep-worktree"}},
 	{"OUTPUT", []string{"frozen", "report-mode", "no-report-mode", "update", "sanitize-with"}},
 	{"Evidence for programs", []string{"json", "events", "stdout-file", "stderr-file", "junit", "annotate"}},
 	{"Progress", []string{"progress-bar", "no-progress-bar", "log-output", "no-log-output", "log-level"}},
 }
 
-// stripGroups are those of strip, and of what installs it as a filter.
+// stripGroups are those of strip, and of git install, which takes its options.
 var stripGroups = []group{
-	{"What is done", []string{"check", "stdout", "json"}},
-	{"Where it holds", []string{"global", "attributes", "repo"}},
+	{"Actions", []string{"check", "stdout", "json"}},
+	{"Scope", []string{"global", "attributes", "repo"}},
 	{"Markdown", []string{"markdown", "drop-damaged"}},
-	{"Jupyter notebooks", []string{"keep-output", "keep-count", "number-ids", "drop-empty-cells", "strip-init-cells", "max-size", "extra-keys",
-		"keep-metadata-keys", "drop-tagged-cells", "keep-output-type", "drop-output-type"}},
+	{"Jupyter notebooks", []string{"keep-output", "keep-count", "number-ids", "drop-empty-cells", "strip-init-cells",
+		"max-size", "extra-keys", "keep-metadata-keys", "drop-tagged-cells", "keep-output-type", "drop-output-type"}},
 }
 
 // optionGroups are the headings for the options of a command; none where it has few.
@@ -59,7 +60,7 @@ func optionGroups(c *cobra.Command) []group {
 	return nil
 }
 
-// grouped sorts names under headings, and gives those that no heading has.
+// grouped sorts names under headings, and returns the rest.
 func grouped(groups []group, has func(name string) bool, all []string) (out []group, rest []string) {
 	rest = slices.Clone(all)
 	for _, g := range groups {
@@ -77,16 +78,16 @@ func grouped(groups []group, has func(name string) bool, all []string) (out []gr
 	return out, rest
 }
 
-// help prints what a command is, how it is called, and its options under headings.
-func (a *app) help(c *cobra.Command, _ []string) {
+// help prints the help of a command: its text, its usage, and its options under headings.
+func (con *console) help(c *cobra.Command, _ []string) {
 	width := 0
-	if a.terminal(a.stdout) {
-		width, _, _ = term.GetSize(int(a.stdout.Fd()))
+	if con.terminal(con.stdout) {
+		width, _, _ = term.GetSize(int(con.stdout.Fd()))
 	}
 	writeHelp(c.OutOrStdout(), c, width)
 }
 
-// helpWidth is that of a help that no terminal bounds.
+// helpWidth is the width of help that is not printed on a narrower terminal.
 const helpWidth = 120
 
 func writeHelp(w io.Writer, c *cobra.Command, width int) {
@@ -116,7 +117,7 @@ func writeHelp(w io.Writer, c *cobra.Command, width int) {
 	helpCommands(&b, c)
 	helpOptions(&b, c, width)
 	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\n`%s COMMAND --help` says more of a command", c.CommandPath())
+		fmt.Fprintf(&b, "\n`%s COMMAND --help` describes a command", c.CommandPath())
 		for _, sub := range c.Commands() {
 			if sub.IsAdditionalHelpTopicCommand() {
 				fmt.Fprintf(&b, ", and `%s help %s` says: %s", c.CommandPath(), sub.Name(), sub.Short)
@@ -194,7 +195,7 @@ func helpOptions(b *strings.Builder, c *cobra.Command, width int) {
 	}
 }
 
-// instead says which option does what a command line asked for by the name that other programs have for it.
+// instead names the option that does what an option of other programs does; "" for an unknown name.
 func instead(c *cobra.Command, name string) string {
 	runs := c.CommandPath() == "markmill run" || c.CommandPath() == "markmill runs resume"
 	if c.CommandPath() == "markmill scraps" || c.CommandPath() == "markmill runs attest" {
@@ -207,7 +208,8 @@ func instead(c *cobra.Command, name string) string {
 		}
 	case "dry-run", "n", "dryrun", "plan":
 		if runs {
-			return "markmill inspect NOTEBOOK shows what would run, markmill check NOTEBOOK what would be refused; --prepare-only writes OUTPUT with the parameters and runs nothing"
+			return "markmill inspect NOTEBOOK shows what would run, markmill check NOTEBOOK what would be refused; " +
+				"--prepare-only writes OUTPUT with the parameters and runs nothing"
 		}
 	case "o", "output", "out", "output-file":
 		switch {
@@ -222,7 +224,7 @@ func instead(c *cobra.Command, name string) string {
 		}
 	case "q", "quiet", "silent", "s":
 		if runs {
-			return "--no-progress-bar shows no progress, --log-level ERROR nothing but errors"
+			return "--no-progress-bar shows no progress, --log-level ERROR only errors"
 		}
 	case "v", "verbose", "d", "debug":
 		if runs {
@@ -230,7 +232,7 @@ func instead(c *cobra.Command, name string) string {
 		}
 	case "tags", "tag", "exclude", "skip":
 		if runs {
-			return "--only takes ids of steps, and --skip-tag leaves steps with a tag out"
+			return "--only takes ids of steps, and --skip-tag skips the steps with a tag"
 		}
 	case "step", "steps":
 		if runs {
@@ -238,14 +240,14 @@ func instead(c *cobra.Command, name string) string {
 		}
 	case "allow-dirty", "include-dirty":
 		if runs {
-			return "--dirty include takes uncommitted changes along"
+			return "--dirty include copies uncommitted changes into the worktree"
 		}
 	case "env", "e":
 		if runs {
-			return "a notebook says which variables its steps get: env: in the front matter, or env= of a step"
+			return "the notebook lists the variables of its steps: env: in the front matter, or env= of a step"
 		}
 	case "color", "no-color", "colour":
-		return "NO_COLOR=1 in the environment turns colours off; they are on where standard output is a terminal"
+		return "NO_COLOR=1 in the environment turns colours off; they are on when standard output is a terminal"
 	case "format":
 		if hasFlag(c, "json") {
 			return "--json prints one JSON object"

@@ -6,75 +6,72 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
 )
 
-// maxNotebook is how large a notebook may be, in bytes. Output notebooks are bounded a step, so
-// that what is larger is a mistake of the path.
-const maxNotebook = 64 << 20
+// maxParams is how large a file of parameters, rules or signatures may be, in bytes.
+const maxParams = 64 << 20
 
-// maxJupyter is how large a Jupyter notebook may be, in bytes: pictures and tables stand in the file itself.
-const maxJupyter = 1 << 30
+// readInput reads a file that the user named, or standard input for "-", of at most so many bytes; see files.Read.
+func (in *input) readInput(path, what string, most int64) ([]byte, error) {
+	if path == "-" {
+		return files.ReadAtMost(in.stdin, what, 0, most)
+	}
+	return files.Read(path, what, most)
+}
 
-// readAny reads the bytes of a notebook of any form, "-" from standard input, and refuses in one line what cannot be
-// one.
-func (a *app) readAny(path string) ([]byte, error) {
-	most := int64(maxJupyter)
+// readAny reads a notebook of any form: a file, standard input for "-", or an address. It refuses in one line what
+// cannot be a notebook.
+func (in *input) readAny(path string) ([]byte, error) {
+	most := int64(files.MaxJupyter)
 	if !jupyterName(path) && path != "-" {
-		most = maxNotebook
+		most = files.MaxNotebook
 	}
-	src, err := a.readBytes(path, most)
-	switch {
-	case err != nil:
+	src, err := in.readBytes(path, most)
+	if err != nil {
 		return nil, err
-	case isJupyter(path, src): // its reader looks at the text
-		return src, nil
-	case len(src) > maxNotebook:
-		return nil, badInput(path, "has %d bytes, and a notebook has at most %d", len(src), maxNotebook)
 	}
-	return src, notebooks.CheckText(name(path), src)
+	return src, files.Check(name(path), src)
 }
 
-func jupyterName(path string) bool { return strings.EqualFold(filepath.Ext(name(path)), ".ipynb") }
+func jupyterName(path string) bool { return files.HasJupyterName(name(path)) }
 
-// isJupyter says whether bytes are a Jupyter notebook: by the name, or where the name says nothing, by what
-// they begin with.
-func isJupyter(path string, src []byte) bool {
-	return forms.IsJupyter(name(path), src)
-}
+func isJupyter(path string, src []byte) bool { return files.IsJupyter(name(path), src) }
+
+func isScript(path string, src []byte) bool { return files.IsScript(name(path), src) }
 
 func badInput(path, format string, args ...any) error {
 	return &notebooks.Error{Kind: notebooks.KindInput, File: name(path), Msg: fmt.Sprintf(format, args...)}
 }
 
-// remote reads and writes at addresses, with what the environment holds.
-func (a *app) remote() remote.Client {
+// remote is a client for addresses, with the credentials of the environment.
+func (in *input) remote() remote.Client {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = os.TempDir() // where no credentials are
 	}
-	return remote.Client{Getenv: a.getenv, Home: home}
+	return remote.Client{Getenv: in.getenv, Home: home}
 }
 
 // readBytes reads a file, "-" standard input, or what is at an address, of at most so many bytes.
-func (a *app) readBytes(path string, most int64) ([]byte, error) {
+func (in *input) readBytes(path string, most int64) ([]byte, error) {
 	if remote.Is(path) {
-		client := a.remote()
+		client := in.remote()
 		if jupyterName(path) {
 			client.Begin = func(head []byte) error { return beginsJupyter(path, head) }
 		}
 		return client.Read(context.Background(), path, most)
 	}
-	b, err := a.readInput(path, "a notebook", most)
-	return b, badRead(path, err)
+	b, err := in.readInput(path, "a notebook", most)
+	return b, files.ReadError(path, err)
 }
 
-// beginsJupyter refuses what cannot be a Jupyter notebook by how it begins.
+// beginsJupyter returns an error when the first bytes cannot be those of a Jupyter notebook.
 func beginsJupyter(path string, head []byte) error {
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
 	if begin := bytes.TrimSpace(head); len(begin) == 0 || begin[0] == '{' {
@@ -84,24 +81,21 @@ func beginsJupyter(path string, head []byte) error {
 	return err
 }
 
-// isScript says whether bytes are a script with cells, by the name or what they begin with.
-func isScript(path string, src []byte) bool { return forms.IsPercent(name(path), src) }
-
-// readSource reads a notebook as a run takes it: without what earlier runs left in it. Damaged regions of a Markdown
-// notebook are refused, unless drop. given says that values are given: then the cells of those of an earlier run go,
-// too.
-func (a *app) readSource(path string, drop, given bool) ([]byte, error) {
-	src, _, err := a.readRun(path, drop, given)
+// readSource reads the source of a notebook: without the outputs of earlier runs. Damaged regions of a Markdown notebook
+// are an error, unless drop is set. given says that values are given: then the cells with values of an earlier run are
+// removed as well.
+func (in *input) readSource(path string, drop, given bool) ([]byte, error) {
+	src, _, err := in.readRun(path, drop, given)
 	return src, err
 }
 
-// readRun is readSource, and the path of the source where the notebook is an output of another.
-func (a *app) readRun(path string, drop, given bool) (source []byte, madeOf string, err error) {
-	src, err := a.readAny(path)
+// readRun is readSource; madeOf is the path of the source, when the notebook is the output of another.
+func (in *input) readRun(path string, drop, given bool) (source []byte, madeOf string, err error) {
+	src, err := in.readAny(path)
 	if err != nil {
 		return nil, "", err
 	}
-	if isScript(path, src) { // no run leaves anything in it
+	if isScript(path, src) { // it contains no outputs
 		return src, "", nil
 	}
 	madeOf = forms.MadeOf(name(path), src)
@@ -116,7 +110,7 @@ func (a *app) readRun(path string, drop, given bool) (source []byte, madeOf stri
 	return got.Source, madeOf, nil
 }
 
-// jupyterSource takes what runs left out of a Jupyter notebook, Jupyter's own too: a run begins without outputs.
+// jupyterSource removes all outputs of a Jupyter notebook, also those that Jupyter saved.
 func jupyterSource(path string, src []byte, given bool) ([]byte, error) {
 	nb, err := ipynb.Parse(name(path), src)
 	if err != nil {
@@ -125,9 +119,8 @@ func jupyterSource(path string, src []byte, given bool) ([]byte, error) {
 	return ipynb.Source(nb, given), nil
 }
 
-// runnable makes of an old Jupyter notebook one of nbformat 4.5, which a run can write. What is wrong with it is told
-// with the places of the file.
-func (a *app) runnable(path string, src []byte, given bool) ([]byte, error) {
+// runnable upgrades an old Jupyter notebook to nbformat 4.5, which a run can write. Errors have the lines of the file.
+func (in *input) runnable(path string, src []byte, given bool) ([]byte, error) {
 	if !isJupyter(path, src) {
 		return src, nil
 	}
@@ -140,12 +133,12 @@ func (a *app) runnable(path string, src []byte, given bool) ([]byte, error) {
 	}
 	up, err := nb.Upgraded()
 	if err != nil {
-		return nil, badInput(path, "is of nbformat %d, and cannot be made one of 4.5: %v", nb.NBFormat, err)
+		return nil, badInput(path, "has nbformat %d, and cannot be upgraded to 4.5: %v", nb.NBFormat, err)
 	}
 	return jupyterSource(path, up, given)
 }
 
-// name is how messages and records call a path: an address without what may be a credential.
+// name is a path as messages and records show it: an address without anything that may be a credential.
 func name(path string) string {
 	switch {
 	case path == "-":
@@ -154,4 +147,15 @@ func name(path string) string {
 		return remote.Name(path)
 	}
 	return filepath.ToSlash(path)
+}
+
+// checkTarget returns an error when a command cannot or must not write to a path. what names the argument or option.
+func checkTarget(what, path string) error {
+	if path == "" || path == "-" || remote.Is(path) {
+		return nil
+	}
+	if err := files.CheckTarget(path); err != nil {
+		return usagef("%s %w", what, err)
+	}
+	return nil
 }

@@ -16,8 +16,8 @@ func (a *app) inspectCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "inspect NOTEBOOK", Short: "Show a notebook's parameters, steps and gates",
-		Long: `Shows what a notebook takes (parameters with type, default and help), what it would run, and what
-must hold. Nothing runs.
+		Long: `Shows what a notebook takes (parameters with type, default and help), what it would run, and what must be
+true before and after. Nothing runs.
 
 Exit codes: 0 shown, 2 the notebook has errors.`,
 		Example: "  markmill inspect examples/system-health.md\n  markmill inspect --json task.md | jq '.steps[].id'",
@@ -95,7 +95,7 @@ type inspectedGates struct {
 	Narrowed []runs.NarrowedData `json:"narrowed,omitempty"`
 }
 
-// inspect shows a notebook; values given on the command line show in place of the defaults.
+// inspect shows a notebook, with the values of the command line instead of the defaults.
 func (a *app) inspect(eng *engine.Engine, req engine.Request, asJSON bool) error {
 	nb, narrowed, err := eng.Narrow(req)
 	if err != nil {
@@ -104,12 +104,13 @@ func (a *app) inspect(eng *engine.Engine, req engine.Request, asJSON bool) error
 	if asJSON {
 		return a.printJSON("inspect", newInspected(nb, narrowed))
 	}
-	// A required parameter may be missing here: that it is required is what inspect shows.
+	// Inspect shows required parameters, so that they need no value here.
 	params := slices.Clone(nb.Params)
 	for i := range params {
 		params[i].Required = false
 	}
-	bound, err := notebooks.Bind(req.Path, params, req.Given, notebooks.BindOptions{AllowUnknown: req.AllowUnknown, Getenv: a.getenv})
+	bound, err := notebooks.Bind(req.Path, params, req.Given,
+		notebooks.BindOptions{AllowUnknown: req.AllowUnknown, Getenv: a.getenv})
 	if err != nil {
 		return err
 	}
@@ -120,11 +121,12 @@ func newInspected(nb *notebooks.Notebook, narrowed []runs.NarrowedData) inspecte
 	f := nb.Front
 	out := inspected{Notebook: nb.Name, Form: string(nb.Form), Title: f.Title, Description: f.Description,
 		Parameters: []inspectedParam{}, Steps: []inspectedStep{},
-		Gates: inspectedGates{Allow: f.Allow, Forbid: f.Forbid, Require: f.Require, Approval: f.Approval, Mode: f.Mode, Risk: f.Risk,
-			Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes,
+		Gates: inspectedGates{Allow: f.Allow, Forbid: f.Forbid, Require: f.Require, Approval: f.Approval,
+			Mode: f.Mode, Risk: f.Risk, Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes,
 			Sandbox: f.Sandbox, Network: f.Network, Processes: f.Processes, Narrowed: narrowed}}
 	for _, p := range nb.Params {
-		param := inspectedParam{Name: p.Name, Type: string(p.Type), Source: p.DefaultSrc, Required: p.Required, Help: p.Help, Env: p.Env, Line: p.Line}
+		param := inspectedParam{Name: p.Name, Type: string(p.Type), Source: p.DefaultSrc, Required: p.Required,
+			Help: p.Help, Env: p.Env, Line: p.Line}
 		if p.Declared != "" {
 			param.Type = p.Declared
 		}
@@ -143,8 +145,9 @@ func newInspected(nb *notebooks.Notebook, narrowed []runs.NarrowedData) inspecte
 		out.Parameters = append(out.Parameters, param)
 	}
 	for _, s := range nb.Steps {
-		step := inspectedStep{ID: string(s.ID), Lang: s.Lang, Line: s.Line, Tags: s.Tags, If: s.If, Timeout: s.Timeout.Seconds(), Retries: s.Retries,
-			Exit: s.ExpectExit, Session: s.Kernel, Cwd: s.Cwd, Code: string(s.Code)}
+		step := inspectedStep{ID: string(s.ID), Lang: s.Lang, Line: s.Line, Tags: s.Tags, If: s.If,
+			Timeout: s.Timeout.Seconds(), Retries: s.Retries, Exit: s.ExpectExit,
+			Session: s.Kernel, Cwd: s.Cwd, Code: string(s.Code)}
 		for _, n := range s.Needs {
 			step.Needs = append(step.Needs, string(n))
 		}

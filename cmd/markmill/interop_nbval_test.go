@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"markmill/cmd/api/retest"
 	"markmill/notebooks/ipynb"
 )
 
@@ -287,7 +288,7 @@ func (p peers) testVerdicts(t *testing.T, dir, mode string, paths []string) map[
 	var words strings.Builder
 	cmd.Stderr = &words
 	out, _ := cmd.Output() // its exit code says that something is off: that is in the report
-	var report testReport
+	var report retest.Report
 	if err := json.Unmarshal(out, &report); err != nil {
 		t.Fatalf("markmill test: %v\n%s%s", err, out, words.String())
 	}
@@ -298,7 +299,7 @@ func (p peers) testVerdicts(t *testing.T, dir, mode string, paths []string) map[
 			t.Errorf("markmill test %s: %s %q", n.Notebook, n.Status, n.Words)
 		}
 		for _, s := range n.Steps {
-			verdicts[n.Notebook] = append(verdicts[n.Notebook], as[s.Verdict])
+			verdicts[n.Notebook] = append(verdicts[n.Notebook], as[string(s.Verdict)])
 		}
 	}
 	return verdicts

@@ -19,9 +19,9 @@ import (
 // Members are only ever added to a version.
 func schemaOf(document string) string { return "markmill." + document + "/1" }
 
-// printJSON prints one value for programs: an object, before whose members it puts schema. It takes the indented text
-// of an object as it is, too. A command prints one document, so that a later error is told on standard error only.
-func (a *app) printJSON(document string, v any) error {
+// printJSON prints an object for programs, with schema as its first member. v may be the indented text of an object. A
+// command prints one document, so a later error goes to standard error only.
+func (con *console) printJSON(document string, v any) error {
 	text, isText := v.([]byte)
 	if !isText {
 		var err error
@@ -33,8 +33,8 @@ func (a *app) printJSON(document string, v any) error {
 	if !isObject {
 		return fmt.Errorf("--json: %s is no object with members", document)
 	}
-	a.printed = true
-	_, err := fmt.Fprintf(a.stdout, "{\n  \"schema\": \"%s\",\n%s", schemaOf(document), members)
+	con.printed = true
+	_, err := fmt.Fprintf(con.stdout, "{\n  \"schema\": \"%s\",\n%s", schemaOf(document), members)
 	return err
 }
 
@@ -50,8 +50,8 @@ func jsonWords(document string) string {
 	return "print one JSON object (docs/schemas/" + document + ".json)"
 }
 
-// wantsJSON says whether a command line asks for JSON. It reads the words, because an option that is wrong ends the
-// reading of all others.
+// wantsJSON reports whether a command line asks for JSON. It looks at the words, because the flag package stops at the
+// first wrong option.
 func wantsJSON(args []string) bool {
 	for _, arg := range args {
 		switch arg {
@@ -64,7 +64,7 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
-// jsonError is the document of a command that ended with an error.
+// jsonError is the document of a command that failed.
 type jsonError struct {
 	Error    jsonMistake   `json:"error"`  // the first of Errors
 	Errors   []jsonMistake `json:"errors"` // at least one
@@ -96,14 +96,14 @@ func newJSONError(err error) jsonError {
 		list = notebooks.ErrorList{{Kind: notebooks.KindInternal, Msg: err.Error()}}
 	}
 	for _, e := range list {
-		doc.Errors = append(doc.Errors, jsonMistake{Kind: string(e.Kind), File: e.File, Line: e.Line, Column: e.Col, Step: string(e.Step),
-			Message: e.Msg, Hint: e.Hint})
+		doc.Errors = append(doc.Errors, jsonMistake{Kind: string(e.Kind), File: e.File, Line: e.Line, Column: e.Col,
+			Step: string(e.Step), Message: e.Msg, Hint: e.Hint})
 	}
 	doc.Error = doc.Errors[0]
 	return doc
 }
 
-// runDocument is what run --json and show --json print: report.json, with what a program needs to go on.
+// runDocument is what run --json and show --json print: report.json, and what a program needs to continue.
 type runDocument struct {
 	*runs.Report
 	RunDir       string               `json:"run_dir"` // absolute
@@ -124,7 +124,7 @@ type runBlocker struct {
 	Consequence bool             `json:"consequence,omitzero"`
 }
 
-// printRun prints the document of one run. The report is read where it stands, and made where it does not.
+// printRun prints the document of one run. The report is made when the record has none.
 func (a *app) printRun(run *runs.Run, dir string) error {
 	report, err := runs.ReadReport(dir)
 	if err != nil {
@@ -138,7 +138,8 @@ func (a *app) printRun(run *runs.Run, dir string) error {
 	}
 	for _, c := range run.Causes() {
 		b := run.Located(c.Blocker)
-		doc.Blockers = append(doc.Blockers, runBlocker{b.Code, b.Step, b.Rule, b.Paths, b.Words, b.Hint, c.Fix, c.Consequence})
+		doc.Blockers = append(doc.Blockers,
+			runBlocker{b.Code, b.Step, b.Rule, b.Paths, b.Words, b.Hint, c.Fix, c.Consequence})
 	}
 	nb, _ := recorded(run, dir) // without it the cause has no line of code
 	cause, led := render.Causes(run, nb, os.DirFS(dir))
@@ -146,7 +147,7 @@ func (a *app) printRun(run *runs.Run, dir string) error {
 	return a.printJSON("run", doc)
 }
 
-// recorded is the notebook that a run ran, of its copy in the record.
+// recorded is the notebook of a run, from its copy in the record.
 func recorded(run *runs.Run, dir string) (*notebooks.Notebook, error) {
 	source, err := os.ReadFile(filepath.Join(dir, run.Started.SourceFile))
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 func (a *app) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "man DIR", Short: "Write the manual pages, one for each command",
-		Long: `Writes markmill.1 and a page for each command (markmill-run.1, markmill-runs-verify.1, …) into a folder, which is made where
-it is missing. man finds them in the folder man1 of a folder of its path.
+		Long: `Writes markmill.1 and a page for each command (markmill-run.1, markmill-runs-verify.1, …) to a folder, which
+is created when it is missing. man finds them in the folder man1 of a folder of its path.
 
 Exit codes: 0 written, 1 a page cannot be written.`,
 		Example: "  markmill man ~/.local/share/man/man1 && man markmill-run",
@@ -38,7 +38,7 @@ Exit codes: 0 written, 1 a page cannot be written.`,
 	}
 }
 
-// eachCommand calls do for a command and all below it that a user sees.
+// eachCommand calls do for a command and all visible commands below it.
 func eachCommand(c *cobra.Command, do func(*cobra.Command) error) error {
 	if c.Hidden || c.Name() == "help" || c.IsAdditionalHelpTopicCommand() {
 		return nil
@@ -57,7 +57,7 @@ func eachCommand(c *cobra.Command, do func(*cobra.Command) error) error {
 // manName is the name of the page of a command.
 func manName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// manPage is the page of a command in the macros of man(7). It holds no date: the same program writes the same pages.
+// manPage is the page of a command in the macros of man(7). It has no date, so that a program always writes the same.
 func manPage(c *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1 \"\" \"markmill %s\" \"Markmill\"\n", roffArg(strings.ToUpper(manName(c))), roff(release))
@@ -114,7 +114,7 @@ func manPage(c *cobra.Command) string {
 	return b.String()
 }
 
-// manText writes paragraphs; one whose lines are indented stays as it is.
+// manText writes paragraphs. Indented paragraphs and lists keep their lines.
 func manText(b *strings.Builder, text string) {
 	for i, paragraph := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
 		if paragraph = strings.Trim(paragraph, "\n"); paragraph == "" {
@@ -162,7 +162,7 @@ func manOptions(b *strings.Builder, c *cobra.Command) {
 	}
 }
 
-// roff is text of one line as roff reads it: nothing in it is a request or an escape.
+// roff escapes one line of text for roff.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", `\(ga`, "'", `\(aq`, "^", `\(ha`, "~", `\(ti`).Replace(s)
 	if strings.HasPrefix(s, ".") {
@@ -171,5 +171,5 @@ func roff(s string) string {
 	return s
 }
 
-// roffArg is text as one argument of a request.
+// roffArg quotes text as one argument of a request.
 func roffArg(s string) string { return `"` + strings.ReplaceAll(roff(s), `"`, `\(dq`) + `"` }

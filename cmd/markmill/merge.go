@@ -3,13 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
-	"markmill/cmd/markmill/remote"
+	"markmill/cmd/api/files"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api/gitsetup"
+	"markmill/cmd/markmill/remote"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/merge"
 	"markmill/runs"
@@ -30,29 +32,31 @@ func (a *app) mergeCommand() *cobra.Command {
 	var opt mergeOptions
 	c := &cobra.Command{
 		Use: "merge BASE OURS THEIRS", Short: "Merge two changed notebooks by step; Git's merge driver",
-		Long: `Merges what OURS and THEIRS changed since BASE, by step, and prints the result. The three are notebooks of one kind: Markdown (.md,
-.qmd, .Rmd; sources or output notebooks) or Jupyter's (.ipynb).
+		Long: `Merges what OURS and THEIRS changed since BASE, by step, and prints the result. All three are Markdown (.md,
+.qmd, .Rmd; sources or output notebooks) or all are Jupyter notebooks (.ipynb).
 
-Steps that were added, moved and edited are merged, each by its lines; so is the prose between them. What cannot be is marked as Git marks
-it, in the step it is in. Outputs never conflict: a step has those of the side whose text it has, or none.
+Added, moved and edited steps are merged, each line by line; so is the prose between them. Conflicts get
+Git's markers, inside the step that they are in. Outputs never conflict: a step has those of the side whose
+text it has, or none.
 
-markmill git install makes it Git's merge driver: with --driver the words are what Git puts for %O %A %B %L %P %S %X %Y, and the result is
-written to OURS. What cannot be merged by step is merged by line.
+markmill git install makes it Git's merge driver: with --driver the arguments are %O %A %B %L %P %S %X %Y of
+Git, and the result is written to OURS. What cannot be merged by step is merged by line.
 
 Exit codes: 0 merged, 1 there are conflicts, 2 one of the three cannot be merged (nothing was written).`,
-		Example: "  markmill merge base.md ours.md theirs.md -o merged.md\n  markmill merge --zdiff3 base.ipynb ours.ipynb theirs.ipynb > merged.ipynb\n" +
+		Example: "  markmill merge base.md ours.md theirs.md -o merged.md\n" +
+			"  markmill merge --zdiff3 base.ipynb ours.ipynb theirs.ipynb > merged.ipynb\n" +
 			"  git config merge.markmill.driver 'markmill merge --driver %O %A %B %L %P %S %X %Y'",
 		RunE: func(_ *cobra.Command, words []string) error { return a.merge(opt, words) },
 	}
 	f := c.Flags()
 	f.StringVarP(&opt.output, "output", "o", "", "write to this file, not to standard output")
 	f.BoolVar(&opt.driver, "driver", false, "be Git's merge driver: BASE OURS THEIRS SIZE PATH [LABELS]")
-	f.BoolVar(&opt.diff3, "diff3", false, "show the base in conflicts, too")
-	f.BoolVar(&opt.zdiff3, "zdiff3", false, "as --diff3, without what both sides begin and end with")
-	f.BoolVar(&opt.ours, "ours", false, "in conflicts take ours")
-	f.BoolVar(&opt.theirs, "theirs", false, "in conflicts take theirs")
-	f.BoolVar(&opt.union, "union", false, "in conflicts take both, ours first")
-	f.IntVar(&opt.size, "marker-size", 7, "how many signs a mark has")
+	f.BoolVar(&opt.diff3, "diff3", false, "also show the base in conflicts")
+	f.BoolVar(&opt.zdiff3, "zdiff3", false, "as --diff3, without the lines that both sides begin and end with")
+	f.BoolVar(&opt.ours, "ours", false, "resolve conflicts with ours")
+	f.BoolVar(&opt.theirs, "theirs", false, "resolve conflicts with theirs")
+	f.BoolVar(&opt.union, "union", false, "resolve conflicts with both, ours first")
+	f.IntVar(&opt.size, "marker-size", 7, "length of the conflict markers")
 	return c
 }
 
@@ -66,11 +70,11 @@ func (a *app) merge(opt mergeOptions, words []string) error {
 	}
 	var in [3][]byte
 	for i := range in {
-		if in[i], err = a.readBytes(words[i], maxJupyter); err != nil {
+		if in[i], err = a.readBytes(words[i], files.MaxJupyter); err != nil {
 			return trouble{err}
 		}
 		if bytes.IndexByte(in[i], 0) >= 0 {
-			return trouble{badInput(words[i], "holds a NUL byte, so it is not a text and cannot be merged")}
+			return trouble{badInput(words[i], "contains a NUL byte, so it is no text and cannot be merged")}
 		}
 	}
 	how.Jupyter = jupyterName(how.Name) || forms.IsJupyter("-", in[1])
@@ -108,7 +112,7 @@ func (a *app) merge(opt mergeOptions, words []string) error {
 	return nil
 }
 
-// mergeThree merges by step, and by line where that cannot be.
+// mergeThree merges by step, or by line where that is not possible.
 func (a *app) mergeThree(in [3][]byte, how merge.Options) *merge.Result {
 	got, err := merge.Notebooks(in[0], in[1], in[2], how)
 	if err == nil {
@@ -120,11 +124,12 @@ func (a *app) mergeThree(in [3][]byte, how merge.Options) *merge.Result {
 	return got
 }
 
-// settle reads the words: three files, and what Git says more.
+// settle reads the arguments: three files, and what Git adds.
 func (o *mergeOptions) settle(words []string) error {
 	if !o.driver {
 		if len(words) != 3 {
-			return usagef("markmill merge takes BASE OURS THEIRS, and got %d: %s; see markmill merge --help", len(words), strings.Join(words, " "))
+			return usagef("markmill merge takes BASE OURS THEIRS, and got %d: %s; see markmill merge --help",
+				len(words), strings.Join(words, " "))
 		}
 		for _, w := range words {
 			if w == "-" {
@@ -135,11 +140,12 @@ func (o *mergeOptions) settle(words []string) error {
 		return nil
 	}
 	if len(words) < 5 || len(words) > 8 || o.output != "" {
-		return usagef("markmill merge --driver takes BASE OURS THEIRS SIZE PATH [LABELS] and no --output, and got %d words: %s", len(words), strings.Join(words, " "))
+		return usagef("markmill merge --driver takes BASE OURS THEIRS SIZE PATH [LABELS] and no --output, "+
+			"and got %d words: %s", len(words), strings.Join(words, " "))
 	}
 	var err error
 	if o.size, err = strconv.Atoi(words[3]); err != nil {
-		return usagef("%q is no size of a mark: Git puts it for %%L", words[3])
+		return usagef("%q is no length of a marker, which Git gives for %%L", words[3])
 	}
 	o.path = words[4]
 	for i, into := range []*string{&o.base, &o.mine, &o.yours} {
@@ -154,7 +160,7 @@ func (o *mergeOptions) settle(words []string) error {
 func (o *mergeOptions) how() (merge.Options, error) {
 	how := merge.Options{Name: filepath.ToSlash(o.path), MarkerSize: o.size, Base: o.base, Ours: o.mine, Theirs: o.yours}
 	if o.size < 1 || o.size > 1000 {
-		return how, usagef("--marker-size %d: a mark has 1 to 1000 signs", o.size)
+		return how, usagef("--marker-size %d: a marker has 1 to 1000 characters", o.size)
 	}
 	given := 0
 	for _, f := range []struct {
@@ -180,7 +186,7 @@ func (o *mergeOptions) how() (merge.Options, error) {
 
 // gitConflictStyle is merge.conflictStyle of Git's configuration.
 func gitConflictStyle() merge.Style {
-	style, err := git("config", "--get", "merge.conflictStyle")
+	style, err := gitsetup.Git("config", "--get", "merge.conflictStyle")
 	if err != nil { // it is not set
 		return merge.Plain
 	}

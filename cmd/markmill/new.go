@@ -20,12 +20,14 @@ func (a *app) newCommand() *cobra.Command {
 	var kind string
 	c := &cobra.Command{
 		Use: "new NAME", Short: "Write a notebook to start from",
-		Long: `Writes NAME.md, which runs as it is; a NAME that ends in .md, .markdown or .ipynb is taken as it stands, and .ipynb gives a
-Jupyter notebook. A file that is there is left alone. Kinds: task (a change and its test), health (measure, report, alert).
+		Long: `Writes NAME.md, which runs as it is. A NAME that ends in .md, .markdown or .ipynb is used as it is, and
+.ipynb gives a Jupyter notebook. An existing file is not changed. Kinds: task (a change and its test), health
+(measure, report, alert).
 
-Exit codes: 0 written, 2 the file is there already.`,
-		Example: "  markmill new rename-flag\n  markmill new checks/disk.md --kind health\n  markmill new analysis.ipynb --kind health",
-		Args:    args(1, 1),
+Exit codes: 0 written, 2 the file exists.`,
+		Example: "  markmill new rename-flag\n  markmill new checks/disk.md --kind health\n" +
+			"  markmill new analysis.ipynb --kind health",
+		Args: args(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
 			text, err := templates.ReadFile("templates/" + kind + ".md")
 			if err != nil {
@@ -36,7 +38,8 @@ Exit codes: 0 written, 2 the file is there already.`,
 			switch strings.ToLower(ext) {
 			case ".md", ".markdown", ".ipynb":
 			case ".py", ".r", ".jl", ".js", ".sh", ".qmd", ".rmd", ".html":
-				return usagef("%s: new writes Markdown or, for a name that ends in .ipynb, a Jupyter notebook; markmill convert makes other forms of it", path)
+				return usagef("%s: new writes Markdown or, for a name that ends in .ipynb, a Jupyter notebook; "+
+					"markmill convert makes other forms of it", path)
 			default:
 				path, ext = path+".md", ".md"
 			}
@@ -58,7 +61,7 @@ Exit codes: 0 written, 2 the file is there already.`,
 			}
 			f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 			if errors.Is(err, fs.ErrExist) {
-				return usagef("%s is there already; choose another name", path)
+				return usagef("%s exists already; choose another name", path)
 			}
 			if err != nil {
 				return err

@@ -15,10 +15,10 @@ import (
 	"markmill/runs"
 )
 
-// pager shows a text with $PAGER, or less where that is not set. An empty PAGER, and cat, are none. started is false
-// where there is no pager, and nothing is shown yet. The pager has the terminal until it ends: an interrupt is for it.
-func (a *app) pager(text []byte) (started bool, err error) {
-	words, set := a.getenv("PAGER")
+// pager shows a text with $PAGER, or less where that is not set. An empty PAGER and cat mean no pager. started is false
+// when there is none, and nothing has been shown. Until the pager ends, an interrupt is for the pager.
+func (con *console) pager(text []byte) (started bool, err error) {
+	words, set := con.getenv("PAGER")
 	if !set {
 		words = "less"
 		if _, err := exec.LookPath(words); err != nil {
@@ -29,10 +29,11 @@ func (a *app) pager(text []byte) (started bool, err error) {
 		return false, nil
 	}
 	cmd := shell(words)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), a.stdout, a.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), con.stdout, con.stderr
 	cmd.Env = os.Environ()
-	for _, v := range [][2]string{{"LESS", "FRX"}, {"LV", "-c"}} { // as Git sets them: quit at the end of a short page, keep colours
-		if _, set := a.getenv(v[0]); !set {
+	// As Git sets them: quit at the end of a short page, keep colours.
+	for _, v := range [][2]string{{"LESS", "FRX"}, {"LV", "-c"}} {
+		if _, set := con.getenv(v[0]); !set {
 			cmd.Env = append(cmd.Env, v[0]+"="+v[1])
 		}
 	}
@@ -41,18 +42,18 @@ func (a *app) pager(text []byte) (started bool, err error) {
 	err = cmd.Run()
 	var ended *exec.ExitError
 	if errors.As(err, &ended) {
-		if code := ended.ExitCode(); code == 126 || code == 127 { // the shell has found no such program, and has said so
+		if code := ended.ExitCode(); code == 126 || code == 127 { // the shell found no such program, and said so
 			return false, nil
 		}
-		return true, nil // how a person left the pager says nothing
+		return true, nil // how the user left the pager does not matter
 	}
 	if cmd.Process == nil {
 		return false, nil
 	}
-	return true, nil // a pager that was left before the end of the text closes its pipe
+	return true, nil // quitting a pager before the end of the text closes its pipe
 }
 
-// shell is a command line that a variable of the environment holds.
+// shell runs a command line, which a variable of the environment contains.
 func shell(words string) *exec.Cmd {
 	if runtime.GOOS == "windows" {
 		return exec.Command("cmd", "/c", words)
@@ -63,7 +64,7 @@ func shell(words string) *exec.Cmd {
 // pagesKept is how long pages of show --open are kept.
 const pagesKept = 7 * 24 * time.Hour
 
-// openPage writes a run or a notebook as an HTML page, which only the user can read, and opens it in a browser.
+// openPage writes a run or notebook as an HTML page that only the user can read, and opens it in a browser.
 func (a *app) openPage(word string) error {
 	var path string
 	var src []byte
@@ -75,11 +76,11 @@ func (a *app) openPage(word string) error {
 	case left != nil:
 		path, src, label = left.path, left.text, string(left.run.ID)
 	default:
-		it, err := a.side(word) // which reads revisions, too
+		it, err := a.lookup().Side(word) // a revision, for example
 		if err != nil {
 			return err
 		}
-		path, src, label = word, it.src, pageName(word)
+		path, src, label = word, it.Source, pageName(word)
 		if rev, inside, ok := strings.Cut(word, ":"); ok && rev != "" {
 			if _, err := os.Stat(word); err != nil {
 				path = filepath.FromSlash(inside)
@@ -106,13 +107,13 @@ func (a *app) openPage(word string) error {
 		return err
 	}
 	if err := a.browse(file); err != nil {
-		fmt.Fprintf(a.stderr, "markmill: the page is written, and no browser opened it: %v; set BROWSER, or open it yourself\n", err)
+		a.tell("markmill: the page is written, but no browser opened it: %s; set BROWSER, or open it yourself\n", err)
 		return exit(exitFail)
 	}
 	return nil
 }
 
-// pageName names the page of a file: two files of one name have pages of their own.
+// pageName names the page of a file, with a digest of its path: files of one name have different pages.
 func pageName(word string) string {
 	whole := word
 	if abs, err := filepath.Abs(word); err == nil {
@@ -128,7 +129,7 @@ func pageName(word string) string {
 	}, base) + "-" + digest[:12]
 }
 
-// forgetPages removes old pages. One that stays is tried again the next time.
+// forgetPages removes old pages. A failure does not matter: the next call tries again.
 func (a *app) forgetPages(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -141,10 +142,10 @@ func (a *app) forgetPages(dir string) {
 	}
 }
 
-// browse opens a file with $BROWSER, or with the program that the system has for it. BROWSER lists commands, the best
-// first, with colons between them; %s stands for the file, and a command that ends in & is not waited for.
-func (a *app) browse(file string) error {
-	if list, _ := a.getenv("BROWSER"); strings.TrimSpace(list) != "" {
+// browse opens a file with $BROWSER, or with the program of the system. BROWSER lists commands, separated by colons,
+// which are tried in order; %s is replaced by the file, and a command that ends in & runs in the background.
+func (con *console) browse(file string) error {
+	if list, _ := con.getenv("BROWSER"); strings.TrimSpace(list) != "" {
 		var failed error
 		for _, words := range filepath.SplitList(list) {
 			fields := strings.Fields(words)
@@ -164,7 +165,7 @@ func (a *app) browse(file string) error {
 			if !named {
 				fields = append(fields, file)
 			}
-			if failed = a.start(background, fields...); failed == nil {
+			if failed = con.start(background, fields...); failed == nil {
 				return nil
 			}
 		}
@@ -172,17 +173,17 @@ func (a *app) browse(file string) error {
 	}
 	switch runtime.GOOS {
 	case "darwin":
-		return a.start(false, "open", file)
+		return con.start(false, "open", file)
 	case "windows":
-		return a.start(false, "rundll32", "url.dll,FileProtocolHandler", file)
+		return con.start(false, "rundll32", "url.dll,FileProtocolHandler", file)
 	}
-	return a.start(false, "xdg-open", file)
+	return con.start(false, "xdg-open", file)
 }
 
-// start runs a program on this terminal. One that is not there, or that ends with an error, is an error.
-func (a *app) start(background bool, words ...string) error {
+// start runs a program on this terminal.
+func (con *console) start(background bool, words ...string) error {
 	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stderr, a.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = con.stdin, con.stderr, con.stderr
 	if background {
 		return cmd.Start()
 	}

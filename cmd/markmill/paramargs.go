@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
 	"markmill/render/plain"
@@ -20,7 +21,7 @@ import (
 
 // paramArgs joins papermill's two-argument options (-p NAME VALUE) into one argument each, so that
 // the flag package can read them. The value is taken as it is, also when it begins with a dash.
-func (a *app) paramArgs(args []string) ([]string, error) {
+func (h *paramHints) paramArgs(args []string) ([]string, error) {
 	var out []string
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
@@ -44,19 +45,21 @@ func (a *app) paramArgs(args []string) ([]string, error) {
 				return nil, usagef("%s %s has no value: write %s %s=VALUE", short, pair, short, pair)
 			}
 			i++
-			a.joined = append(a.joined, [2]string{short + " " + pair, args[i]})
+			h.joined = append(h.joined, [2]string{short + " " + pair, args[i]})
 			pair += "=" + args[i]
 		} else if i+1 < len(args) {
-			a.before = append(a.before, [2]string{short + " " + pair, args[i+1]})
+			h.before = append(h.before, [2]string{short + " " + pair, args[i+1]})
 		}
 		out = append(out, name+"="+pair)
 	}
 	return out, nil
 }
 
-// paramOption says which of the two options an argument is, and what of the parameter is attached to it.
+// paramOption says which of the two options an argument is, and what part of the parameter it contains.
 func paramOption(arg string) (name, short, pair string, attached bool) {
-	for _, o := range []struct{ short, name, other string }{{"-p", "--parameters", ""}, {"-r", "--parameters-raw", "--parameters_raw"}} {
+	for _, o := range []struct{ short, name, other string }{
+		{"-p", "--parameters", ""}, {"-r", "--parameters-raw", "--parameters_raw"},
+	} {
 		switch long, pair, has := strings.Cut(arg, "="); {
 		case long == o.name || long == o.other && long != "":
 			return o.name, o.short, pair, has
@@ -67,14 +70,14 @@ func paramOption(arg string) (name, short, pair string, attached bool) {
 	return "", "", "", false
 }
 
-// paramHint adds to the message about a wrong number of paths what a parameter has to do with it: it took a path as its
-// value, or left behind what was meant to be its value.
-func (a *app) paramHint(err error, words []string) error {
-	if len(words) == 0 && len(a.joined) > 0 {
-		last := a.joined[len(a.joined)-1]
+// paramHint adds the likely cause to the message about a wrong number of paths: a parameter took a path as its value, or
+// what was meant as its value counts as a path.
+func (h *paramHints) paramHint(err error, words []string) error {
+	if len(words) == 0 && len(h.joined) > 0 {
+		last := h.joined[len(h.joined)-1]
 		return usagef("%w; %s took %s as its value: write %s=VALUE", err, last[0], last[1], last[0])
 	}
-	for _, b := range a.before {
+	for _, b := range h.before {
 		if len(words) > 2 && slices.Contains(words[2:], b[1]) {
 			return behind(err, b)
 		}
@@ -84,12 +87,13 @@ func (a *app) paramHint(err error, words []string) error {
 
 func behind(err error, b [2]string) error {
 	option, _, _ := strings.Cut(b[0], " ")
-	return usagef("%w; %s is a whole parameter, NAME=VALUE, and %s stands behind it: a name has no =, so write %s NAME VALUE or %s NAME=VALUE", err, b[0], b[1], option, option)
+	return usagef("%w; %s is a whole parameter, NAME=VALUE, and %s follows it: a name has no =, so write %s NAME VALUE "+
+		"or %s NAME=VALUE", err, b[0], b[1], option, option)
 }
 
-// outputHint does the same for a wrong OUTPUT.
-func (a *app) outputHint(err error, output string) error {
-	for _, b := range a.before {
+// outputHint does the same for an OUTPUT that is wrong.
+func (h *paramHints) outputHint(err error, output string) error {
+	for _, b := range h.before {
 		if err != nil && b[1] == output {
 			return behind(err, b)
 		}
@@ -126,7 +130,7 @@ func pair(source string, raw bool) func(string) ([]notebooks.Given, error) {
 	}
 }
 
-// dashes lets an option be written with underscores, as some of papermill's are (--parameters_file).
+// dashes accepts options with underscores, as papermill has some (--parameters_file).
 func dashes(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
 }
@@ -134,7 +138,7 @@ func dashes(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 // flagHint adds the nearest known option to the message about an unknown one.
 func flagHint(c *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
-	if errors.As(err, &value) { // what is wrong with the value says itself where it stands
+	if errors.As(err, &value) { // the error of the value says where it is
 		var list notebooks.ErrorList
 		var one *notebooks.Error
 		var u usage
@@ -148,7 +152,8 @@ func flagHint(c *cobra.Command, err error) error {
 		if missing.GetSpecifiedShortnames() != "" {
 			option = "-" + missing.GetSpecifiedName()
 		}
-		return usagef("%s needs a value: %s %s; see %s --help", option, option, strings.ToUpper(missing.GetFlag().Value.Type()), c.CommandPath())
+		kind := strings.ToUpper(missing.GetFlag().Value.Type())
+		return usagef("%s needs a value: %s %s; see %s --help", option, option, kind, c.CommandPath())
 	}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" {
@@ -177,7 +182,7 @@ func flagHint(c *cobra.Command, err error) error {
 }
 
 // fileParams reads -f: a file, or as papermill does the JSON object itself.
-func (a *app) fileParams(path string) ([]notebooks.Given, error) {
+func (in *input) fileParams(path string) ([]notebooks.Given, error) {
 	source := "-f " + path
 	if strings.HasPrefix(strings.TrimSpace(path), "{") {
 		return notebooks.ParseGivenYAML("-f", "-f", []byte(path))
@@ -188,14 +193,14 @@ func (a *app) fileParams(path string) ([]notebooks.Given, error) {
 	case path == "":
 		return nil, usagef("-f names no file: write -f FILE, a YAML or JSON file, or - for standard input")
 	case remote.Is(path):
-		data, err = a.remote().Read(context.Background(), path, maxNotebook)
+		data, err = in.remote().Read(context.Background(), path, files.MaxNotebook)
 		source = "-f " + name(path)
 		path = name(path)
 		if err != nil {
 			return nil, err
 		}
 	default:
-		data, err = a.readInput(path, "a file of parameters", maxParams)
+		data, err = in.readInput(path, "a file of parameters", maxParams)
 	}
 	var pathErr *fs.PathError
 	switch {
@@ -203,7 +208,8 @@ func (a *app) fileParams(path string) ([]notebooks.Given, error) {
 	case !errors.As(err, &pathErr):
 		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "-f: " + plain.Escape(name(path)) + " " + err.Error()}
 	default:
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "-f: open " + plain.Escape(path) + ": " + pathErr.Err.Error(), Hint: "name a YAML or JSON file", Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, Hint: "name a YAML or JSON file", Err: err,
+			Msg: "-f: open " + plain.Escape(path) + ": " + pathErr.Err.Error()}
 	}
 	return notebooks.ParseGivenYAML(source, path, data)
 }
@@ -211,12 +217,13 @@ func (a *app) fileParams(path string) ([]notebooks.Given, error) {
 func base64Params(text string) ([]notebooks.Given, error) {
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindParameter, Msg: "-b: not base64: " + err.Error(), Hint: "give base64 of YAML text", Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindParameter, Hint: "give base64 of YAML text", Err: err,
+			Msg: "-b: not base64: " + err.Error()}
 	}
 	return notebooks.ParseGivenYAML("-b", "-b", data)
 }
 
-// switched is an option that sets a switch to a value; of several the last one on the command line holds.
+// switched is an option that sets a switch to a value. The last one on the command line counts.
 type switched struct {
 	to    *bool
 	value bool
@@ -233,8 +240,8 @@ func (s switched) Set(text string) error {
 	return err
 }
 
-// onOff is a switch with a name for either way, as papermill's are. The one that says what is done anyway is not shown
-// in the help.
+// onOff adds a switch with a name for on and one for off, as papermill has them. Help does not show the one that is the
+// default.
 func onOff(f *pflag.FlagSet, to *bool, on, off string, otherwise bool, usage, notUsage string) {
 	*to = otherwise
 	for _, name := range []string{on, off} {
@@ -247,7 +254,7 @@ func onOff(f *pflag.FlagSet, to *bool, on, off string, otherwise bool, usage, no
 	}
 }
 
-// pipeHint adds to the message about a missing NOTEBOOK what papermill does without it: read a pipe.
+// pipeHint adds to the message about a missing NOTEBOOK how to read a pipe, as papermill does without it.
 func pipeHint(err error, words int) error {
 	info, statErr := os.Stdin.Stat()
 	if words > 0 || statErr != nil || info.Mode()&os.ModeNamedPipe == 0 {

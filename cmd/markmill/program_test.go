@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"markmill/engine/kernel"
+	"markmill/engine/process"
 	"markmill/engine/sandbox"
 )
 
@@ -21,7 +21,7 @@ import (
 // markmill on its PATH, once it has called builtProgram.
 func TestMain(m *testing.M) {
 	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
-	if slices.Contains([]string{"markmill", "glue", "scrap", sandbox.HelperName, kernel.WardenName}, name) {
+	if slices.Contains([]string{"markmill", "glue", "scrap", sandbox.HelperName, process.WardenName}, name) {
 		os.Exit(Main())
 	}
 	os.Exit(runTests(m))

@@ -2,60 +2,62 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"markmill/engine"
+	"markmill/cmd/api"
 	"markmill/engine/worktree"
 	"markmill/engine/worktree/apply"
-	"markmill/render"
 	"markmill/runs"
 )
 
 func (a *app) runsReconcile() *cobra.Command {
 	var removeRefs, asJSON bool
 	c := &cobra.Command{
-		Use: "reconcile", Short: "Complete the records of runs that were cut", Args: args(0, 0),
-		Long: `Finishes the record of every run that ended without saying so (a crash, a kill): its status becomes interrupted, and
-markmill runs resume can go on with it. A run that had its verdict, and was cut before all its files stood, keeps the verdict: its
-files are made again. What a run left half-done elsewhere is taken away: its private folder, an output notebook
-that did not reach its place. A run that was cut before its first event is removed: nothing of it ran.
+		Use: "reconcile", Short: "Complete the records of interrupted runs", Args: args(0, 0),
+		Long: `Completes the record of every run that was interrupted without a verdict (by a crash or a kill): its status
+becomes interrupted, and markmill runs resume can continue it. A run that had its verdict, but not all its
+files, keeps the verdict, and its files are written again. What a run left elsewhere is removed: its private
+folder, an output notebook that was not moved into place. A run that was interrupted before its first event
+is removed: nothing of it ran.
 
-Earlier versions put the commits of every run into the repository, under refs/markmill/runs/. This one keeps them in the record, and
-says how many such refs there are. --remove-refs removes them, and those that markmill runs fetch made. Where a record of an
-earlier version has no bundle, the commits of its run then go with the next git gc; the record itself stays and still verifies.`,
+Earlier versions wrote the commits of every run to the repository, under refs/markmill/runs/. This version
+keeps them in the record, and counts such refs. --remove-refs removes them, and those that markmill runs
+fetch made. If a record of an earlier version has no bundle, the next git gc then deletes the commits of its
+run; the record itself still verifies.`,
 		Example: "  markmill runs reconcile\n  markmill runs reconcile --remove-refs",
 		RunE: func(c *cobra.Command, _ []string) error {
 			store, src, err := a.here()
 			if err != nil {
 				return err
 			}
-			if err := a.tidy(src); err != nil {
-				return err
-			}
-			entries, err := store.List()
+			eng, err := a.engine(rootOf(src))
 			if err != nil {
 				return err
 			}
+			if err := eng.Tidy(rootOf(src)); err != nil {
+				return err
+			}
+			done, err := api.Reconcile(store, a.now)
 			completed := changedRuns{[]runs.RunID{}}
-			for _, e := range entries {
-				done, err := a.reconcile(e)
-				if err != nil {
-					return err
+			for _, e := range done {
+				words := "completed as interrupted"
+				if !e.FinishedAt.IsZero() {
+					words = fmt.Sprintf("completed: its files were written again; its status stays %s", e.Status)
 				}
-				if done {
-					completed.Runs = append(completed.Runs, e.ID)
-				}
+				a.tell("%s: %s\n", e.ID, words)
+				completed.Runs = append(completed.Runs, e.ID)
+			}
+			if err != nil {
+				return err
 			}
 			if err := a.halfApplied(src); err != nil {
 				return err
 			}
-			if err := a.oldRefs(c.Context(), src, entries, removeRefs); err != nil || !asJSON {
+			if err := a.oldRefs(c.Context(), src, store, removeRefs); err != nil || !asJSON {
 				return err
 			}
 			return a.printJSON("runs-reconcile", completed)
@@ -66,28 +68,8 @@ earlier version has no bundle, the commits of its run then go with the next git 
 	return c
 }
 
-// reconcile completes the record of one run, and says what it did.
-func (a *app) reconcile(e runs.Entry) (bool, error) {
-	if e.Status == runs.Damaged || e.Status == runs.Running {
-		return false, nil
-	}
-	done, err := runs.Reconcile(e.Dir, a.now, a.rebuild)
-	if _, gone := os.Stat(e.Dir); errors.Is(gone, fs.ErrNotExist) {
-		return false, nil // somebody has removed it meanwhile
-	}
-	if err != nil || !done {
-		return false, err
-	}
-	words := "completed as interrupted"
-	if !e.FinishedAt.IsZero() {
-		words = fmt.Sprintf("completed: its files were made again; its status stays %s", e.Status)
-	}
-	a.tell("%s: %s\n", e.ID, words)
-	return true, nil
-}
-
-// halfApplied tells of changes of runs that a kill has left half applied to the checkout. They are the user's files:
-// only the user finishes them.
+// halfApplied lists the changes that a killed apply left half applied to the checkout. It does not finish them: they are
+// the user's files.
 func (a *app) halfApplied(src *worktree.Source) error {
 	if src == nil {
 		return nil
@@ -99,8 +81,8 @@ func (a *app) halfApplied(src *worktree.Source) error {
 	return err
 }
 
-// oldRefs tells of the refs of runs in the repository, or removes them.
-func (a *app) oldRefs(ctx context.Context, src *worktree.Source, entries []runs.Entry, remove bool) error {
+// oldRefs counts the refs of runs in the repository, or removes them.
+func (a *app) oldRefs(ctx context.Context, src *worktree.Source, store runs.Store, remove bool) error {
 	if src == nil {
 		return nil
 	}
@@ -112,56 +94,17 @@ func (a *app) oldRefs(ctx context.Context, src *worktree.Source, entries []runs.
 		if err := src.DeleteRefs(ctx, ids); err != nil {
 			return err
 		}
-		a.tell("removed %s below refs/markmill/runs\n", refsWord(len(ids)))
+		a.tell("removed %s below refs/markmill/runs\n", counted(len(ids), "ref"))
 		return nil
-	}
-	kept := map[string]bool{}
-	for _, e := range entries {
-		if _, err := os.Lstat(filepath.Join(e.Dir, runs.BundleFile)); err == nil {
-			kept[string(e.ID)] = true
-		}
 	}
 	only := 0
 	for _, id := range ids {
-		if !kept[id] {
+		if _, err := os.Lstat(filepath.Join(store.Path(runs.RunID(id)), runs.BundleFile)); err != nil {
 			only++
 		}
 	}
-	a.tell("the repository has %s below refs/markmill/runs, of earlier versions or of runs fetch; the commits of %d are in no record.\n"+
-		"markmill runs reconcile --remove-refs removes all of them\n", refsWord(len(ids)), only)
-	return nil
-}
-
-func refsWord(n int) string {
-	if n == 1 {
-		return "1 ref"
-	}
-	return fmt.Sprintf("%d refs", n)
-}
-
-// tidy takes away what runs that were cut left outside their records.
-func (a *app) tidy(src *worktree.Source) error {
-	eng, err := a.engine(rootOf(src))
-	if err != nil {
-		return err
-	}
-	return eng.Tidy(rootOf(src))
-}
-
-// rebuild writes the views of a run directory anew.
-func (a *app) rebuild(dir string, run *runs.Run) error {
-	source, err := os.ReadFile(filepath.Join(dir, run.Started.SourceFile))
-	if err != nil {
-		return err
-	}
-	nb, err := render.Recorded(run, source)
-	if err != nil {
-		return err
-	}
-	for _, v := range a.views("") {
-		if err := v.Write(engine.ViewInput{Dir: dir, Notebook: nb, Run: run}); err != nil {
-			return fmt.Errorf("%s: %w", v.Name, err)
-		}
-	}
+	a.tell("the repository has %s below refs/markmill/runs, from earlier versions or runs fetch; "+
+		"the commits of %d are in no record.\n"+
+		"markmill runs reconcile --remove-refs removes all of them\n", counted(len(ids), "ref"), only)
 	return nil
 }

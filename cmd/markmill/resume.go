@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
+	"markmill/cmd/api/files"
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/render/plain"
@@ -78,7 +80,7 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	if err != nil {
 		return err
 	}
-	if _, err := runs.Reconcile(dir, a.now, a.rebuild); err != nil {
+	if _, err := runs.Reconcile(dir, a.now, api.Rebuild); err != nil {
 		return err
 	}
 	cut, err := eng.OpenCut(dir)
@@ -86,7 +88,7 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 		return err
 	}
 	defer cut.Close()
-	if was := cut.Run.Started.Repository; was != root && (root == "" || was == "" || !sameFolder(was, root)) {
+	if was := cut.Run.Started.Repository; was != root && (root == "" || was == "" || !files.Same(was, root)) {
 		return usagef("run %s worked on the repository %s, which is not the one here", id, was)
 	}
 	if base := cut.Run.Contract.BaseCommit; repo != nil && base != "" {

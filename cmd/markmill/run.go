@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
 	"markmill/engine/process"
@@ -255,7 +256,7 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 // likeSource is the OUTPUT of the repository's settings, which is written for Markdown, with the ending of a notebook's
 // form.
 func likeSource(output string, jupyter bool) string {
-	if jupyter && isMarkdown(output) {
+	if jupyter && files.HasMarkdownName(output) {
 		return strings.TrimSuffix(output, filepath.Ext(output)) + ".ipynb"
 	}
 	return output
@@ -273,7 +274,7 @@ func outputForm(plan *engine.Plan, output string) (form notebooks.Form, err erro
 	case jupyter && ext != ".ipynb" && !isDevice(output):
 		return "", usagef("OUTPUT %s of a Jupyter notebook must end in .ipynb or .md", output)
 	}
-	if form != "" && sameFile(plan.Request.Path, output) {
+	if form != "" && files.Same(plan.Request.Path, output) {
 		return "", usagef("OUTPUT %s is the notebook itself, and would be of another form; give another OUTPUT", output)
 	}
 	return form, render.CheckForm(form, plan.Notebook)

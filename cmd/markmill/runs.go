@@ -22,18 +22,19 @@ import (
 func (a *app) runsCommand() *cobra.Command {
 	list := a.runsList()
 	c := &cobra.Command{
-		Use: "runs", Short: "Look at runs that were kept: list, show, log, verify, attest, apply, …",
-		Long: `Works on the runs that were kept for the repository around the working directory (outside one:
-for no repository). RUN is an id, a part of one that names one run only, or last.`,
+		Use: "runs", Short: "Look at the runs that are kept: list, show, log, verify, attest, apply, …",
+		Long: `Works on the runs that are kept for the repository around the working directory (outside one: those of no
+repository). RUN is an id, a part of one that is unique, or last.`,
 		Args: knownCommand, RunE: list.RunE,
 	}
 	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsFetch(), a.runsResume(), a.runsReconcile(), a.runsPrune())
+	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsFetch(),
+		a.runsResume(), a.runsReconcile(), a.runsPrune())
 	return c
 }
 
 // here is the store and the repository of the working directory.
-func (a *app) here() (runs.Store, *worktree.Source, error) {
+func (p *places) here() (runs.Store, *worktree.Source, error) {
 	wd, err := os.Getwd()
 	if err != nil {
 		return runs.Store{}, nil, err
@@ -42,14 +43,14 @@ func (a *app) here() (runs.Store, *worktree.Source, error) {
 	if err != nil && !errors.Is(err, worktree.ErrNoRepository) {
 		return runs.Store{}, nil, err
 	}
-	store := a.store(rootOf(src))
-	_ = store.EmptyTrash() // of a prune that was killed; what resists is told by the next prune
+	store := p.store(rootOf(src))
+	_ = store.EmptyTrash() // what a killed prune left; the next prune reports what cannot be removed
 	return store, src, nil
 }
 
 // find loads one run.
-func (a *app) find(word string) (*runs.Run, string, error) {
-	store, _, err := a.here()
+func (p *places) find(word string) (*runs.Run, string, error) {
+	store, _, err := p.here()
 	if err != nil {
 		return nil, "", err
 	}
@@ -85,7 +86,7 @@ func (a *app) runsList() *cobra.Command {
 			}
 			for i := range entries {
 				if entries[i].Sums, err = runs.SumsDigest(entries[i].Dir); err != nil {
-					entries[i].Sums = "" // it is alive, or was cut
+					entries[i].Sums = "" // it is still going, or was interrupted
 				}
 			}
 			return a.printJSON("runs-list", listedRuns{append([]runs.Entry{}, entries...)})
@@ -98,7 +99,8 @@ func (a *app) runsList() *cobra.Command {
 func (a *app) runsShow() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "show [RUN]", Short: "Show what a run was asked, did and left (default: the last one)", Args: args(0, 1),
+		Use: "show [RUN]", Args: args(0, 1),
+		Short:   "Show what a run was asked, what it did and what it left (default: the last one)",
 		Example: "  markmill runs show\n  markmill runs show last --json | jq .blockers",
 		RunE: func(_ *cobra.Command, words []string) error {
 			run, dir, err := a.find(wordOr(words, "last"))
@@ -126,8 +128,8 @@ func (a *app) runsLog() *cobra.Command {
 	var stderr, patch bool
 	c := &cobra.Command{
 		Use: "log [RUN [STEP…]]", Short: "Print the raw output of a run's steps", Args: args(0, -1),
-		Long: `Prints what the steps wrote to standard output, whole and as it was, in the order of the steps.
-With step ids it prints only those.`,
+		Long: `Prints what the steps wrote to standard output, in full and unchanged, in the order of the steps. With ids of
+steps it prints only those.`,
 		Example: "  markmill runs log last verify\n  markmill runs log last --stderr\n  markmill runs log last change --patch",
 		RunE: func(_ *cobra.Command, words []string) error {
 			run, dir, err := a.find(wordOr(words, "last"))
@@ -170,7 +172,7 @@ With step ids it prints only those.`,
 	return c
 }
 
-// print copies one file of a run directory to standard output; "" is none.
+// print copies a file of a run directory to standard output; "" prints nothing.
 func (a *app) print(dir, file string) error {
 	if file == "" {
 		return nil
@@ -191,7 +193,7 @@ type verified struct {
 	Proof    review.Level   `json:"proof,omitzero"` // of an output notebook
 	Findings []runs.Finding `json:"findings"`
 	Signed   *runs.SignedBy `json:"signed,omitempty"`
-	Notes    []string       `json:"notes,omitempty"` // what was not looked at
+	Notes    []string       `json:"notes,omitempty"` // what was not verified
 }
 
 func (a *app) runsVerify() *cobra.Command {
@@ -199,17 +201,17 @@ func (a *app) runsVerify() *cobra.Command {
 	var allowed string
 	c := &cobra.Command{
 		Use: "verify RUN|DIR|OUTPUT", Short: "Recompute everything of a run from its bytes",
-		Long: `Recomputes the journal's chain, every digest, the report and the output notebook from the bytes
-of a run directory, and says what does not hold. An output notebook is verified by itself and
-against the run that made it, which is found by its digest: it is recorded where
-that holds, and only claimed else. The commits in the run's bundle are held against
-the record, and, inside a repository that has the base commit, its patch against their trees. A run of an earlier version
-has its commits under a ref of the repository that it worked on, and they are looked at there.
+		Long: `Recomputes the journal's chain, every digest, the report and the output notebook from the bytes of a run
+directory, and lists what does not match. An output notebook is verified by itself and against the run that
+made it, which is found by its digest: it is recorded when both match, and only claimed otherwise. The
+commits in the run's bundle are compared with the record and, inside a repository that has the base commit,
+their trees with its patch. A run of an earlier version has its commits under a ref of the repository that it
+worked on, and they are verified there.
 
-A signature of SHA256SUMS, or of the manifest of an output notebook without a record, is checked as well. The keys that
-count stand in --allowed-signers, or in allowed_signers of the policy.
+A signature of SHA256SUMS, or of the manifest of an output notebook without a record, is verified as well.
+The keys that count are those of --allowed-signers, or of allowed_signers of the policy.
 
-Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
+Exit codes: 0 everything matches, 1 something does not, 2 there is no such run.`,
 		Example: "  markmill runs verify last\n  markmill runs verify health.out.md",
 		Args:    args(1, 1),
 		RunE: func(_ *cobra.Command, words []string) error {
@@ -243,7 +245,8 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 				err = say(a.stdout, "%s%s\n", holdsWords(words[0], got, commits), proof)
 			} else {
 				if out.Proof != "" {
-					out.Findings = append(out.Findings, runs.Finding{Where: words[0], Words: "is only claimed: nothing but the notebook itself says what its run did"})
+					out.Findings = append(out.Findings, runs.Finding{Where: words[0],
+						Words: "is only claimed: nothing but the notebook itself says what its run did"})
 				}
 				for _, f := range out.Findings {
 					if err = say(a.stdout, "%s: %s\n", f.Where, f.Words); err != nil {
@@ -264,11 +267,12 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 	}
 	jsonFlag(c, &asJSON, "verify")
 	c.Flags().BoolVar(&signed, "signed", false, "fail unless a key that counts has signed it")
-	c.Flags().StringVar(&allowed, "allowed-signers", "", "file with the keys that count (default: allowed_signers of the policy)")
+	c.Flags().StringVar(&allowed, "allowed-signers", "",
+		"file with the keys that count (default: allowed_signers of the policy)")
 	return c
 }
 
-// unsigned says why a record is not as well proven as was asked.
+// unsigned says why a signature does not count, or that there is none.
 func unsigned(v *runs.Verification) runs.Finding {
 	if v.Signed == nil {
 		return runs.Finding{Where: runs.SumsSignatureFile, Words: "there is no signature, and --signed asks for one"}
@@ -276,7 +280,7 @@ func unsigned(v *runs.Verification) runs.Finding {
 	return runs.Finding{Where: runs.SumsSignatureFile, Words: v.Signed.Words()}
 }
 
-// holdsWords say what was found to hold, and by whom it is signed.
+// holdsWords say what was verified, and who signed it.
 func holdsWords(word string, v *runs.Verification, commits string) string {
 	if v.Run == nil {
 		return plain.Escape(word) + ": its manifest holds, " + v.Signed.Words() + "; its record is not here"
@@ -302,8 +306,9 @@ func (a *app) runsPrune() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "prune", Short: "Remove old runs", Args: args(0, 0),
-		Long: `Removes runs that are older than --days and not among the newest --keep. A run that is going on is left alone. The repository
-is not written: refs of earlier versions, and those of runs fetch, stay until markmill runs reconcile --remove-refs.`,
+		Long: `Removes runs that are older than --days and not among the newest --keep. A run that is still going is not
+removed. The repository is not changed: refs of earlier versions, and of runs fetch, stay until markmill runs
+reconcile --remove-refs.`,
 		Example: "  markmill runs prune --keep 50 --days 7",
 		RunE: func(c *cobra.Command, _ []string) error {
 			store, src, err := a.here()
@@ -330,7 +335,9 @@ is not written: refs of earlier versions, and those of runs fetch, stay until ma
 		},
 	}
 	jsonFlag(c, &asJSON, "runs-prune")
-	c.Flags().IntVar(&keep, "keep", engine.DefaultRuns, "keep at least the newest so many (default: retention in markmill.yaml)")
-	c.Flags().IntVar(&days, "days", engine.DefaultDays, "keep what is younger than so many days (default: retention in markmill.yaml)")
+	c.Flags().IntVar(&keep, "keep", engine.DefaultRuns,
+		"how many of the newest runs to keep at least (default: retention in markmill.yaml)")
+	c.Flags().IntVar(&days, "days", engine.DefaultDays,
+		"keep runs that are younger than this, in days (default: retention in markmill.yaml)")
 	return c
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"markmill/cmd/api/retest"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
@@ -35,27 +36,24 @@ func jsonDocuments() map[string]struct {
 		about string
 	}
 	return map[string]one{
-		"run": {reflect.TypeFor[runDocument](),
-			"What markmill run, runs resume, runs show and show RUN print: report.json of the run, and what a program needs to go on"},
-		"notebook":   {reflect.TypeFor[shownNotebook](), "What markmill show FILE prints"},
-		"runs-list":  {reflect.TypeFor[listedRuns](), "What markmill runs list prints, the newest run first"},
-		"runs-prune": {reflect.TypeFor[changedRuns](), "What markmill runs prune prints: the runs that it removed"},
-		"runs-reconcile": {reflect.TypeFor[changedRuns](),
-			"What markmill runs reconcile prints: the runs that it completed as interrupted"},
-		"verify":   {reflect.TypeFor[verified](), "What markmill runs verify prints"},
-		"apply":    {reflect.TypeFor[appliedRun](), "What markmill runs apply prints"},
-		"approval": {reflect.TypeFor[runs.Approval](), "What markmill approve and deny print"},
-		"check":    {reflect.TypeFor[checkedNotebooks](), "What markmill check prints"},
-		"inspect":  {reflect.TypeFor[inspected](), "What markmill inspect and run --help-notebook print"},
-		"diff": {reflect.TypeOf(diffview.Value(&diff.Diff{Old: &diff.Document{}, New: &diff.Document{}})),
-			"What markmill diff prints; docs/review.md says more of its members"},
-		"review":  {reflect.TypeFor[review.Review](), "What markmill review prints; docs/review.md says more of its members"},
-		"test":    {reflect.TypeFor[testReport](), "What markmill test prints"},
-		"doctor":  {reflect.TypeFor[checkup](), "What markmill doctor prints"},
-		"scraps":  {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
-		"strip":   {reflect.TypeFor[strippable](), "What markmill strip --check prints"},
-		"version": {reflect.TypeFor[build](), "What markmill version prints"},
-		"error":   {reflect.TypeFor[jsonError](), "What a command that was asked for JSON prints when it ends with an error of its own, such as an option or a notebook that is wrong"},
+		"run":            {reflect.TypeFor[runDocument](), "What markmill run, runs resume, runs show and show RUN print: report.json of the run, and what a program needs to go on"},
+		"notebook":       {reflect.TypeFor[shownNotebook](), "What markmill show FILE prints"},
+		"runs-list":      {reflect.TypeFor[listedRuns](), "What markmill runs list prints, the newest run first"},
+		"runs-prune":     {reflect.TypeFor[changedRuns](), "What markmill runs prune prints: the runs that it removed"},
+		"runs-reconcile": {reflect.TypeFor[changedRuns](), "What markmill runs reconcile prints: the runs that it completed as interrupted"},
+		"verify":         {reflect.TypeFor[verified](), "What markmill runs verify prints"},
+		"apply":          {reflect.TypeFor[appliedRun](), "What markmill runs apply prints"},
+		"approval":       {reflect.TypeFor[runs.Approval](), "What markmill approve and deny print"},
+		"check":          {reflect.TypeFor[checkedNotebooks](), "What markmill check prints"},
+		"inspect":        {reflect.TypeFor[inspected](), "What markmill inspect and run --help-notebook print"},
+		"diff":           {reflect.TypeOf(diffview.Value(&diff.Diff{Old: &diff.Document{}, New: &diff.Document{}})), "What markmill diff prints; docs/review.md says more of its members"},
+		"review":         {reflect.TypeFor[review.Review](), "What markmill review prints; docs/review.md says more of its members"},
+		"test":           {reflect.TypeFor[retest.Report](), "What markmill test prints"},
+		"doctor":         {reflect.TypeFor[checkup](), "What markmill doctor prints"},
+		"scraps":         {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
+		"strip":          {reflect.TypeFor[strippable](), "What markmill strip --check prints"},
+		"version":        {reflect.TypeFor[build](), "What markmill version prints"},
+		"error":          {reflect.TypeFor[jsonError](), "What a command that was asked for JSON prints when it ends with an error of its own, such as an option or a notebook that is wrong"},
 	}
 }
 
@@ -68,8 +66,7 @@ func TestSchemas(t *testing.T) {
 		m := &schemaMaker{said: said, defs: map[string]any{}}
 		schema := m.object(doc.of)
 		properties := schema["properties"].(map[string]any)
-		properties["schema"] = map[string]any{"const": schemaOf(name),
-			"description": "the name of this document, and its version"}
+		properties["schema"] = map[string]any{"const": schemaOf(name), "description": "the name of this document, and its version"}
 		schema["required"] = append([]string{"schema"}, schema["required"].([]string)...)
 		schema["$schema"], schema["$id"] = "https://json-schema.org/draft/2020-12/schema", schemaOf(name)
 		schema["title"] = schemaOf(name)
@@ -199,11 +196,9 @@ func (m *schemaMaker) members(t reflect.Type, properties map[string]any, require
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for folder, pkg := range map[string]string{".": "markmill/cmd/markmill", "../../runs": "markmill/runs",
-		"../../render":    "markmill/render",
-		"../../notebooks": "markmill/notebooks", "../../notebooks/diff": "markmill/notebooks/diff",
-		"../../render/diffview": "markmill/render/diffview",
-		"../../render/review":   "markmill/render/review"} {
+	for folder, pkg := range map[string]string{".": "markmill/cmd/markmill", "../../runs": "markmill/runs", "../../render": "markmill/render",
+		"../../notebooks": "markmill/notebooks", "../../notebooks/diff": "markmill/notebooks/diff", "../../render/diffview": "markmill/render/diffview",
+		"../../render/review": "markmill/render/review", "../api/retest": "markmill/cmd/api/retest", "../api/doctor": "markmill/cmd/api/doctor"} {
 		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", folder, err)

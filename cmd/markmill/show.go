@@ -24,17 +24,20 @@ type showOptions struct {
 func (a *app) showCommand() *cobra.Command {
 	var o showOptions
 	c := &cobra.Command{
-		Use: "show [RUN|FILE]", Short: "Show a run or an output notebook as a page, in the terminal or the browser (default: the last run)",
-		Long: `Shows a run as a page: the verdict and its reasons first, then the parameters, every step with its output, its tables and
-what it changed, and the scraps. Of steps that passed long outputs and diffs are cut; of steps that failed all is shown.
+		Use:   "show [RUN|FILE]",
+		Short: "Show a run or an output notebook as a page, in the terminal or the browser (default: the last run)",
+		Long: `Shows a run as a page: the verdict and its reasons first, then the parameters, every step with its output,
+its tables and what it changed, and the scraps. Long outputs and diffs of steps that passed are shortened;
+steps that failed are shown in full.
 
-RUN is an id, a part of one, last, or a run directory; FILE is an output notebook of any form, or REV:PATH of a Git revision.
+RUN is an id, a part of one, last, or a run directory; FILE is an output notebook of any form, or REV:PATH of
+a Git revision.
 
-On a terminal the page goes through a pager: $PAGER, or less where that is not set (with LESS=FRX, if LESS is not set). With --open
-it is written as one HTML page to the user's cache folder, and opened with $BROWSER, or else with the program that the system has
-for pages; its path is printed.
+On a terminal the page goes through a pager: $PAGER, or less where that is not set (with LESS=FRX, unless
+LESS is set). With --open it is written as one HTML page to the user's cache folder and opened with $BROWSER,
+or else with the system's browser; its path is printed.
 
-Exit codes: 0 shown, 1 there is no browser to open it, 2 there is no such run or file.`,
+Exit codes: 0 shown, 1 no browser could open it, 2 there is no such run or file.`,
 		Example: "  markmill show\n  markmill show last --open\n  markmill show report.out.md --no-pager",
 		Args:    args(0, 1),
 		RunE: func(_ *cobra.Command, words []string) error {
@@ -44,8 +47,9 @@ Exit codes: 0 shown, 1 there is no browser to open it, 2 there is no such run or
 	f := c.Flags()
 	f.BoolVar(&o.open, "open", false, "write an HTML page and open it in the browser")
 	f.BoolVar(&o.code, "code", false, "show the code of every step, not only of those that failed")
-	f.BoolVar(&o.noPager, "no-pager", false, "print the page at once")
-	f.BoolVar(&o.json, "json", false, "print one JSON object (docs/schemas/run.json of a run, docs/schemas/notebook.json of a file)")
+	f.BoolVar(&o.noPager, "no-pager", false, "print the page without a pager")
+	f.BoolVar(&o.json, "json", false,
+		"print one JSON object (docs/schemas/run.json of a run, docs/schemas/notebook.json of a file)")
 	return c
 }
 
@@ -73,12 +77,12 @@ func (a *app) show(word string, o showOptions) error {
 			return err
 		}
 	} else {
-		it, err := a.side(word)
+		it, err := a.lookup().Side(word)
 		if err != nil {
 			return err
 		}
-		page.Doc = it.doc
-		if m := manifestOf(it.doc.Name, it.src); m != nil {
+		page.Doc = it.Doc
+		if m := manifestOf(it.Doc.Name, it.Source); m != nil {
 			page.Reasons = m.Blockers
 		}
 		if o.json {
@@ -103,8 +107,8 @@ func runPage(run *runs.Run, src []byte, dir string, page terminal.Page) (termina
 	page.Doc, page.Run, page.Record, page.Patches = doc, run, shortPath(dir), map[string][]diff.FilePatch{}
 	for _, c := range run.Causes() {
 		b := run.Located(c.Blocker)
-		page.Reasons = append(page.Reasons, notebooks.ManifestBlocker{Code: b.Code, Step: b.Step, Rule: b.Rule, Paths: b.Paths, Message: b.Text(),
-			Fix: c.Fix, Consequence: c.Consequence})
+		page.Reasons = append(page.Reasons, notebooks.ManifestBlocker{Code: b.Code, Step: b.Step, Rule: b.Rule,
+			Paths: b.Paths, Message: b.Text(), Fix: c.Fix, Consequence: c.Consequence})
 	}
 	for _, s := range run.Steps {
 		if s.Patch == nil || s.Patch.Patch == "" {
@@ -170,8 +174,9 @@ type shownScrap struct {
 
 func newShownNotebook(p *terminal.Page) shownNotebook {
 	d := p.Doc
-	out := shownNotebook{File: d.Name, Form: d.Form, Status: d.Status, Blockers: append([]notebooks.ManifestBlocker{}, p.Reasons...),
-		Parameters: []shownParam{}, Steps: []shownStep{}, Notes: append([]string{}, d.Notes...)}
+	out := shownNotebook{File: d.Name, Form: d.Form, Status: d.Status,
+		Blockers: append([]notebooks.ManifestBlocker{}, p.Reasons...), Parameters: []shownParam{},
+		Steps: []shownStep{}, Notes: append([]string{}, d.Notes...)}
 	for _, q := range d.Params {
 		out.Parameters = append(out.Parameters, shownParam{q.Name, q.Type, q.Value})
 	}
@@ -198,18 +203,18 @@ func newShownNotebook(p *terminal.Page) shownNotebook {
 	return out
 }
 
-// paged writes a page through a pager, where asked for and there is one.
-func (a *app) paged(page bool, write func(io.Writer) error) error {
+// paged writes a page, through a pager when page is set and there is one.
+func (con *console) paged(page bool, write func(io.Writer) error) error {
 	if !page {
-		return write(a.stdout)
+		return write(con.stdout)
 	}
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return err
 	}
-	if started, err := a.pager(b.Bytes()); started {
+	if started, err := con.pager(b.Bytes()); started {
 		return err
 	}
-	_, err := a.stdout.Write(b.Bytes())
+	_, err := con.stdout.Write(b.Bytes())
 	return err
 }

@@ -10,12 +10,13 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"markmill/cmd/api/files"
 	"markmill/notebooks"
 	"markmill/runs/sshsig"
 )
 
-// sign signs text for a namespace with the SSH key in a file. A key with a passphrase, one that an agent or a token
-// holds, is left to the ssh-keygen program, which asks for what it needs.
+// sign signs text for a namespace with the SSH key in a file. Keys with a passphrase, in an agent or on a token are left
+// to the program ssh-keygen, which asks for what it needs.
 func (a *app) sign(file, namespace string, text []byte) ([]byte, error) {
 	file, err := inHome(file)
 	if err != nil {
@@ -23,7 +24,9 @@ func (a *app) sign(file, namespace string, text []byte) ([]byte, error) {
 	}
 	data, err := a.readInput(file, "a key", 1<<20)
 	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "the key that is to sign cannot be read: " + badRead(file, err).Error(), Hint: "name the file of an SSH private key", Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Err: err,
+			Msg:  "the signing key cannot be read: " + files.ReadError(file, err).Error(),
+			Hint: "name the file of an SSH private key"}
 	}
 	signer, err := ssh.ParsePrivateKey(data)
 	if err == nil {
@@ -31,16 +34,17 @@ func (a *app) sign(file, namespace string, text []byte) ([]byte, error) {
 	}
 	program, lost := exec.LookPath("ssh-keygen")
 	if lost != nil {
-		hint := "give a key that is an SSH private key without a passphrase, or install OpenSSH, whose ssh-keygen signs with the others"
+		hint := "give an SSH private key without a passphrase, or install OpenSSH, whose ssh-keygen signs with other keys"
 		if errors.As(err, new(*ssh.PassphraseMissingError)) {
 			hint = "the key has a passphrase: install OpenSSH, whose ssh-keygen asks for it"
 		}
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "cannot be used to sign: " + err.Error(), Hint: hint, Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Hint: hint, Err: err,
+			Msg: "cannot be used to sign: " + err.Error()}
 	}
 	c := exec.Command(program, "-Y", "sign", "-q", "-f", file, "-n", namespace)
 	var out, said bytes.Buffer
 	c.Stdin, c.Stdout = bytes.NewReader(text), &out
-	c.Stderr = io.MultiWriter(a.stderr, &said) // it asks to touch a token there
+	c.Stderr = io.MultiWriter(a.stderr, &said) // where it asks to touch a token
 	if err := c.Run(); err != nil {
 		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Err: err,
 			Msg:  fmt.Sprintf("cannot be used to sign: ssh-keygen: %s", strings.Join(strings.Fields(said.String()), " ")),

@@ -16,23 +16,25 @@ import (
 func (a *app) stripCommand() *cobra.Command {
 	var check, stdout, asJSON bool
 	c := &cobra.Command{
-		Use: "strip [FILE…]", Short: "Take the outputs out of notebooks; every other byte stays",
-		Long: `Takes the outputs out of notebooks.
+		Use: "strip [FILE…]", Short: "Remove the outputs of notebooks; every other byte stays",
+		Long: `Removes the outputs of notebooks.
 
-Markdown: the regions that Markmill inserted. What is left is the author's source, byte for byte.
+Markdown: the regions that Markmill inserted. The author's source remains, byte for byte.
 
-Scripts with cells (# %%) hold no outputs, and stay as they are.
+Scripts with cells (# %%) contain no outputs, and stay as they are.
 
-Jupyter (.ipynb): outputs, execution counts, and what Jupyter notes of a session in the metadata, as nbstripout does; ids
-of cells stay, and so does the spelling of all the rest. Cells with the tag keep_output, or with keep_output or init_cell as metadata, keep
-their outputs. docs/review.md has nbstripout's options beside these.
+Jupyter (.ipynb): outputs, execution counts, and the metadata of a session, as nbstripout does; the ids of
+cells stay, and so does the formatting of everything else. Cells with the tag keep_output, or with
+keep_output or init_cell in their metadata, keep their outputs. docs/review.md compares the options with
+nbstripout's.
 
 Files are rewritten in place; - or no file reads standard input and writes standard output.
 
-Exit codes: 0 done (with --check: nothing to take out), 1 with --check: there is something to take out,
-2 a file cannot be read or has regions that were edited.`,
+Exit codes: 0 done (with --check: nothing to remove), 1 with --check: there is something to remove, 2 a file
+cannot be read or has regions that were edited.`,
 		Example: "  markmill strip report.md analysis.ipynb\n  markmill strip < out.md > source.md\n" +
-			"  markmill strip --check notebooks/*.md\n  markmill strip --keep-count --extra-keys metadata.kernelspec,cell.metadata.editable analysis.ipynb",
+			"  markmill strip --check notebooks/*.md\n" +
+			"  markmill strip --keep-count --extra-keys metadata.kernelspec,cell.metadata.editable analysis.ipynb",
 		Args: args(0, -1),
 	}
 	options := stripFlags(c.Flags())
@@ -44,7 +46,7 @@ Exit codes: 0 done (with --check: nothing to take out), 1 with --check: there is
 			return err
 		}
 		if asJSON && !check {
-			return usagef("--json says what --check has found; give --check, too")
+			return usagef("--json prints what --check finds; give --check as well")
 		}
 		found := strippable{[]string{}}
 		for _, file := range files {
@@ -66,9 +68,9 @@ Exit codes: 0 done (with --check: nothing to take out), 1 with --check: there is
 		}
 		return nil
 	}
-	c.Flags().BoolVar(&check, "check", false, "change nothing; exit with 1 when there is something to take out")
+	c.Flags().BoolVar(&check, "check", false, "change nothing; exit with 1 when there is something to remove")
 	jsonFlag(c, &asJSON, "strip")
-	c.Flags().BoolVarP(&stdout, "stdout", "t", false, "write to standard output, and leave the files as they are")
+	c.Flags().BoolVarP(&stdout, "stdout", "t", false, "write to standard output, and do not change the files")
 	return c
 }
 
@@ -77,10 +79,10 @@ type strippable struct {
 	Files []string `json:"files"` // that have outputs
 }
 
-// strip takes the outputs out of one file; had says whether there was anything to take out.
+// strip removes the outputs of one file; had reports whether it has any.
 func (a *app) strip(file string, options *stripOptions, check, stdout bool) (had bool, err error) {
 	if remote.Is(file) && !check && !stdout {
-		return false, usagef("%s: strip rewrites files that are here; give -t to have it on standard output", name(file))
+		return false, usagef("%s: strip rewrites local files only; give -t to write to standard output", name(file))
 	}
 	src, err := a.readAny(file)
 	if err != nil {
@@ -99,7 +101,7 @@ func (a *app) strip(file string, options *stripOptions, check, stdout bool) (had
 	case file == "-" || stdout:
 		_, err = a.stdout.Write(got)
 	case had:
-		// A link stays one: what it leads to is rewritten.
+		// A link stays, and its target is rewritten.
 		if file, err = filepath.EvalSymlinks(file); err != nil {
 			return had, err
 		}
@@ -114,7 +116,7 @@ func (a *app) strip(file string, options *stripOptions, check, stdout bool) (had
 	return had, err
 }
 
-// strip takes the outputs out of the bytes of a notebook.
+// strip removes the outputs of a notebook.
 func (o *stripOptions) strip(file string, src []byte) ([]byte, error) {
 	if isJupyter(file, src) {
 		nb, err := ipynb.Parse(name(file), src)

@@ -9,7 +9,7 @@ import (
 	"markmill/notebooks/ipynb"
 )
 
-// stripOptions are what strip and the clean filter take out; they have the same flags.
+// stripOptions say what strip and the clean filter remove; both have the same flags.
 type stripOptions struct {
 	jupyter     ipynb.Strip
 	dropDamaged bool
@@ -17,29 +17,32 @@ type stripOptions struct {
 	lists       []*[]string
 }
 
-// stripFlags adds the flags. settle must be called when they are read.
+// stripFlags adds the flags. settle must be called after they are parsed.
 func stripFlags(f *pflag.FlagSet) *stripOptions {
 	o := &stripOptions{}
 	list := func(into *[]string, name, usage string) {
 		f.StringSliceVar(into, name, nil, usage)
 		o.lists = append(o.lists, into)
 	}
-	f.BoolVar(&o.dropDamaged, "drop-damaged", false, "Markdown: take out regions that were edited, too")
-	f.BoolVar(&o.jupyter.KeepOutput, "keep-output", false, "Jupyter: leave the outputs in")
-	f.BoolVar(&o.jupyter.KeepCount, "keep-count", false, "Jupyter: leave the execution counts in")
-	f.BoolVar(&o.jupyter.NumberIDs, "number-ids", false, "Jupyter: make the ids of cells 0, 1, 2 … (nbstripout without --keep-id)")
-	f.BoolVar(&o.jupyter.DropEmptyCells, "drop-empty-cells", false, "Jupyter: take out cells whose source is only white space")
-	f.BoolVar(&o.jupyter.StripInitCells, "strip-init-cells", false, "Jupyter: take out the outputs of initialization cells, too")
-	f.StringVar(&o.maxSize, "max-size", "0", "Jupyter: leave outputs of at most so many characters in; 10k, 1M")
-	list(&o.jupyter.ExtraKeys, "extra-keys", "Jupyter: metadata.KEY and cell.metadata.KEY to take out, too")
-	list(&o.jupyter.KeepMetadataKeys, "keep-metadata-keys", "Jupyter: metadata.KEY and cell.metadata.KEY to leave in")
-	list(&o.jupyter.DropTaggedCells, "drop-tagged-cells", "Jupyter: take out cells that have one of these tags")
-	list(&o.jupyter.KeepOutputTypes, "keep-output-type", "Jupyter: leave outputs of these types in: error, stream, stream:stderr …")
-	list(&o.jupyter.DropOutputTypes, "drop-output-type", "Jupyter: of the outputs that stay, take those of these types out")
+	f.BoolVar(&o.dropDamaged, "drop-damaged", false, "Markdown: also remove regions that were edited")
+	f.BoolVar(&o.jupyter.KeepOutput, "keep-output", false, "Jupyter: keep the outputs")
+	f.BoolVar(&o.jupyter.KeepCount, "keep-count", false, "Jupyter: keep the execution counts")
+	f.BoolVar(&o.jupyter.NumberIDs, "number-ids", false,
+		"Jupyter: number the ids of cells 0, 1, 2 … (nbstripout without --keep-id)")
+	f.BoolVar(&o.jupyter.DropEmptyCells, "drop-empty-cells", false, "Jupyter: remove cells with nothing but white space")
+	f.BoolVar(&o.jupyter.StripInitCells, "strip-init-cells", false,
+		"Jupyter: also remove the outputs of initialization cells")
+	f.StringVar(&o.maxSize, "max-size", "0", "Jupyter: keep outputs of at most so many characters; 10k, 1M")
+	list(&o.jupyter.ExtraKeys, "extra-keys", "Jupyter: also remove these metadata.KEY and cell.metadata.KEY")
+	list(&o.jupyter.KeepMetadataKeys, "keep-metadata-keys", "Jupyter: keep these metadata.KEY and cell.metadata.KEY")
+	list(&o.jupyter.DropTaggedCells, "drop-tagged-cells", "Jupyter: remove cells that have one of these tags")
+	list(&o.jupyter.KeepOutputTypes, "keep-output-type",
+		"Jupyter: keep outputs of these types: error, stream, stream:stderr …")
+	list(&o.jupyter.DropOutputTypes, "drop-output-type", "Jupyter: remove outputs of these types from those that are kept")
 	return o
 }
 
-// settle reads what the flags say: lists have commas or, as with nbstripout, spaces.
+// settle reads the values: lists have commas or, as with nbstripout, spaces.
 func (o *stripOptions) settle() error {
 	for _, list := range o.lists {
 		*list = strings.Fields(strings.Join(*list, " "))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/hex"
 	"fmt"
 	"io"
 	"strings"
@@ -8,11 +9,11 @@ import (
 	"markmill/render/plain"
 )
 
-// tell prints a message on standard error. What is put into the format stays on its line, and no character of it
-// reaches the terminal that would change how the message is read: any bytes can be the name of a file.
-func (a *app) tell(format string, args ...any) { _ = say(a.stderr, format, args...) }
+// tell prints a message on standard error. Arguments are escaped, so that they stay on their line and cannot control the
+// terminal: the name of a file can be any bytes.
+func (con *console) tell(format string, args ...any) { _ = say(con.stderr, format, args...) }
 
-// say is tell on another stream.
+// say is tell for another stream.
 func say(w io.Writer, format string, args ...any) error {
 	for i, arg := range args {
 		switch arg := arg.(type) {
@@ -31,12 +32,28 @@ func say(w io.Writer, format string, args ...any) error {
 	return err
 }
 
-// escapeLines makes the characters visible that a terminal would act on, but for the line ends: a list of mistakes has
-// several lines.
+// escapeLines escapes control characters except line ends: a list of mistakes has several lines.
 func escapeLines(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for i, line := range lines {
 		lines[i] = plain.Escape(line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// onGitHub reports whether the program runs in a workflow of GitHub Actions.
+func (con *console) onGitHub() bool {
+	v, _ := con.getenv("GITHUB_ACTIONS")
+	return v == "true"
+}
+
+// withoutCommands wraps text so that GitHub Actions finds no workflow commands in it: it contains what steps printed.
+// The word that ends the wrapping is random, so that the text cannot contain it.
+func withoutCommands(random io.Reader, text string) string {
+	var token [16]byte
+	if _, err := io.ReadFull(random, token[:]); err != nil {
+		return strings.ReplaceAll(text, "::", ": :")
+	}
+	word := hex.EncodeToString(token[:])
+	return "::stop-commands::" + word + "\n" + text + "::" + word + "::\n"
 }

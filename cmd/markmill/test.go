@@ -3,187 +3,198 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api/files"
+	"markmill/cmd/api/retest"
 	"markmill/engine"
+	"markmill/engine/worktree"
 	"markmill/render/compare"
+	"markmill/runs"
 )
 
-// testOptions are the options of test. req holds those that are the run's.
+// testOptions are the options of test.
 type testOptions struct {
-	req             engine.Request
+	retest.Options
 	repo, dirty     string
 	stepTimeout     string
 	sanitize, junit string
-	marked, update  bool
 	annotate, json  bool
-	jobs            int
-	stdinParams     bool
 	annotateIsSet   bool
+	stdinParams     bool
 }
 
 func (a *app) testCommand() *cobra.Command {
 	o := &testOptions{}
 	c := &cobra.Command{
-		Use: "test PATH…", Short: "Run notebooks again and compare with the outputs that are stored",
-		Long: `Runs notebooks again, with the parameters of the stored output, and shows as a diff what every step
-left otherwise than it left before. PATH is an output notebook, a Jupyter notebook that was saved with outputs, a
-notebook whose output stands beside it (as NAME.out.md, or where output: in markmill.yaml says), a folder of
-them, or a pattern. What varies from run to run is masked on both sides by the notebook's normalize rules, and
-those of markmill.yaml.
+		Use: "test PATH…", Short: "Run notebooks again and compare with the stored outputs",
+		Long: `Runs notebooks again with the parameters of the stored output, and shows as a diff what each step left that
+differs. PATH is an output notebook, a Jupyter notebook that was saved with outputs, a notebook with its
+output beside it (as NAME.out.md, or where output: in markmill.yaml says), a folder of them, or a pattern.
+What varies from run to run is masked on both sides by the notebook's normalize rules and those of
+markmill.yaml.
 
 Exit codes: 0 the same, 1 different, or a run did not pass, 2 a notebook cannot be read, or nothing was
 compared, 3 blocked, 128+n ended by signal n.`,
-		Example: "  markmill test reports/health.out.md\n  markmill test notebooks -j 4 --junit results.xml\n  markmill test --update notebooks/*.md",
-		Args:    args(1, -1),
+		Example: "  markmill test reports/health.out.md\n" +
+			"  markmill test notebooks -j 4 --junit results.xml\n  markmill test --update notebooks/*.md",
+		Args: args(1, -1),
 		RunE: func(c *cobra.Command, paths []string) error {
 			o.annotateIsSet = c.Flags().Lookup("annotate").Changed
 			return a.test(c.Context(), paths, o)
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&o.marked, "marked", false, "compare only marked steps: tag check-output, or # NBVAL_CHECK_OUTPUT; the others must run")
-	f.BoolVar(&o.update, "update", false, "put the new output in the place of the stored one, where the run passed")
-	f.StringVar(&o.sanitize, "sanitize-with", "", "mask with the expressions of a file of nbval's, too")
+	req := &o.Request
+	f.BoolVar(&o.Marked, "marked", false,
+		"compare only marked steps: tag check-output, or # NBVAL_CHECK_OUTPUT; the others must run")
+	f.BoolVar(&o.Update, "update", false, "replace stored outputs that differ, where the run passed")
+	f.StringVar(&o.sanitize, "sanitize-with", "", "also mask with the expressions of an nbval file")
 	f.StringVar(&o.sanitize, "nbval-sanitize-with", "", "as --sanitize-with")
 	f.Lookup("nbval-sanitize-with").Hidden = true
 	f.StringVar(&o.junit, "junit", "", "write the results to a file as JUnit XML")
-	f.BoolVar(&o.annotate, "annotate", false, "print annotations for GitHub Actions (default: where GITHUB_ACTIONS is true)")
+	f.BoolVar(&o.annotate, "annotate", false, "print annotations for GitHub Actions (default: if GITHUB_ACTIONS is true)")
 	jsonFlag(c, &o.json, "test")
-	f.IntVarP(&o.jobs, "jobs", "j", 1, "how many notebooks run at once")
-	a.paramFlags(f, &o.req.Given, &o.stdinParams)
-	f.StringVarP(&o.req.Kernel, "kernel", "k", "", "kernel that runs the steps of its language, and those without a language")
-	f.StringVar(&o.req.Cwd, "cwd", "", "folder of the worktree where steps start")
+	f.IntVarP(&o.Jobs, "jobs", "j", 1, "how many notebooks run at once")
+	a.paramFlags(f, &req.Given, &o.stdinParams)
+	f.StringVarP(&req.Kernel, "kernel", "k", "", "kernel for the steps of its language, and for those without a language")
+	f.StringVar(&req.Cwd, "cwd", "", "folder of the worktree where steps start")
 	f.StringVar(&o.stepTimeout, "execution-timeout", "", "limit of a step that sets none: seconds, or 90s, 10m, 1h")
-	f.StringVar(&o.repo, "repo", "", "folder of the Git repository to work on (default: the one around the working directory, or else around the notebook)")
-	f.StringVar(&o.req.Base, "base", "", "revision that the worktree is made of (default HEAD)")
-	f.StringVar(&o.dirty, "dirty", "ignore", "uncommitted changes: ignore, include (take them along), block")
+	f.StringVar(&o.repo, "repo", "",
+		"folder of the Git repository to work on (default: the one around the working directory, or else around the notebook)")
+	f.StringVar(&req.Base, "base", "", "revision that the worktree is made of (default HEAD)")
+	f.StringVar(&o.dirty, "dirty", "ignore", "uncommitted changes: ignore, include (copy them into the worktree), block")
 	return c
 }
 
-// test does what test is asked.
 func (a *app) test(ctx context.Context, paths []string, o *testOptions) error {
-	t := &tester{app: a, o: o}
-	if err := t.check(); err != nil {
+	if err := a.checkTest(o); err != nil {
 		return err
 	}
-	files, err := findTests(paths)
+	if slices.Contains(paths, "-") {
+		return usagef("test takes files and folders; standard input has no stored output")
+	}
+	found, err := files.Find(paths)
 	if err != nil {
-		return err
+		return usage{err}
 	}
-	jobs, broken := t.jobs(files)
+	o.Engine = func(notebook string) (*engine.Engine, *worktree.Source, error) { return a.engineFor(notebook, o.repo) }
+	o.Warn = func(message string) { fmt.Fprintln(a.stderr, "markmill: "+message) }
+	o.Now = a.now
 	ctx, stop := a.interruptible(ctx)
 	defer stop()
-	all := t.runAll(ctx, jobs)
-	if o.update {
-		t.promoteAll(all)
-	}
-	all = append(broken, all...)
-	return t.report(paths, all)
-}
-
-// check reads the options that nothing else reads.
-func (t *tester) check() error {
-	var err error
-	if t.o.req.StepTimeout, err = limit("--execution-timeout", t.o.stepTimeout); err != nil {
+	report := retest.Run(ctx, found, o.Options)
+	if err := a.printTest(report, o); err != nil {
 		return err
 	}
-	switch t.o.req.Dirty = engine.Dirty(t.o.dirty); t.o.req.Dirty {
+	if report.Compared() == 0 {
+		return usagef("%s: no notebook there has a stored output, so nothing was compared", strings.Join(paths, ", "))
+	}
+	return testExit(report)
+}
+
+// checkTest checks the options, and reads the file of rules.
+func (a *app) checkTest(o *testOptions) error {
+	var err error
+	req := &o.Request
+	if req.StepTimeout, err = limit("--execution-timeout", o.stepTimeout); err != nil {
+		return err
+	}
+	switch req.Dirty = engine.Dirty(o.dirty); req.Dirty {
 	case engine.DirtyIgnore, engine.DirtyInclude, engine.DirtyBlock:
 	default:
-		return usagef("--dirty %s is not known; known: ignore, include, block", t.o.dirty)
+		return usagef("--dirty %s is not known; known: ignore, include, block", o.dirty)
 	}
-	if t.o.req.Cwd != "" && !filepath.IsLocal(t.o.req.Cwd) {
-		return usagef("--cwd %s is outside the worktree; give a folder relative to its root", t.o.req.Cwd)
-	}
-	if t.o.json && t.o.junit == "-" {
+	switch {
+	case req.Cwd != "" && !filepath.IsLocal(req.Cwd):
+		return usagef("--cwd %s is outside the worktree; give a folder relative to its root", req.Cwd)
+	case o.json && o.junit == "-":
 		return usagef("--json and --junit - both want standard output; leave one of them out, or give it a path")
+	case o.Jobs < 1:
+		return usagef("-j %d runs nothing; give how many notebooks may run at once", o.Jobs)
 	}
-	if t.o.jobs < 1 {
-		return usagef("-j %d runs nothing; give how many notebooks may run at once", t.o.jobs)
+	if !o.annotateIsSet {
+		o.annotate = a.onGitHub()
 	}
-	if !t.o.annotateIsSet {
-		v, _ := t.getenv("GITHUB_ACTIONS")
-		t.o.annotate = v == "true"
-	}
-	if t.o.sanitize == "" {
+	if o.sanitize == "" {
 		return nil
 	}
-	text, err := t.readInput(t.o.sanitize, "a file of rules", maxParams)
+	text, err := a.readInput(o.sanitize, "a file of rules", maxParams)
 	if err != nil {
-		return usagef("--sanitize-with: %w", badRead(t.o.sanitize, err))
+		return usagef("--sanitize-with: %w", files.ReadError(name(o.sanitize), err))
 	}
-	t.rules, err = compare.Sanitize(name(t.o.sanitize), text)
+	o.Rules, err = compare.Sanitize(name(o.sanitize), text)
 	return err
 }
 
-// jobs reads the files. Those that cannot be read, or whose output cannot be found, are results already.
-func (t *tester) jobs(files []testFile) (jobs []*testJob, broken []*testedNotebook) {
-	for _, file := range files {
-		j, err := t.newJob(file)
-		if err == nil && j != nil && !j.hasOutput() {
-			err = t.lookBeside(j)
+// printTest prints the report for people or as JSON, the annotations, and JUnit's XML.
+func (a *app) printTest(report *retest.Report, o *testOptions) error {
+	text, annotations := "", ""
+	if o.annotate {
+		workspace, _ := a.getenv("GITHUB_WORKSPACE")
+		annotations = report.Annotations(workspace)
+	}
+	var to io.Writer = a.stdout
+	if o.json {
+		if err := a.printJSON("test", report); err != nil {
+			return err
 		}
-		switch {
-		case err != nil:
-			broken = append(broken, &testedNotebook{Notebook: name(file.path), Status: testError, Words: strings.Split(err.Error(), "\n"),
-				Steps: []testedStep{}, err: err, job: &testJob{file: file, path: file.path}, started: t.now()})
-		case j == nil && file.named:
-			fmt.Fprintf(t.stderr, "markmill: %s has no steps: there is nothing to test\n", name(file.path))
-		case j != nil:
-			jobs = append(jobs, j)
+		to = a.stderr
+	} else {
+		text = report.Text(a.colour(a.stdout))
+		if o.annotate {
+			text = withoutCommands(a.random, text)
+		}
+		if o.junit == "-" {
+			to = a.stderr
 		}
 	}
-	return pairJobs(jobs), broken
-}
-
-// lookBeside finds the stored output of a source. Its path may have the values of parameters in it.
-func (t *tester) lookBeside(j *testJob) error {
-	eng, repo, err := t.engineFor(j.path, t.o.repo)
+	if _, err := io.WriteString(to, text+annotations); err != nil {
+		return err
+	}
+	if o.junit == "" {
+		return nil
+	}
+	xml, err := report.JUnit()
 	if err != nil {
 		return err
 	}
-	req := t.o.req
-	req.Path, req.Source, req.Repository = name(j.path), j.source, repo
-	return t.findStored(j, eng, req)
+	if o.junit == "-" {
+		_, err = a.stdout.Write(xml)
+		return err
+	}
+	if err := checkTarget("--junit", o.junit); err != nil {
+		return err
+	}
+	return runs.WriteFile(o.junit, xml)
 }
 
-// runAll tests all notebooks, several at once, and returns what came of them in their order. After an interruption no
-// other begins its run.
-func (t *tester) runAll(ctx context.Context, jobs []*testJob) []*testedNotebook {
-	out := make([]*testedNotebook, len(jobs))
-	next := make(chan int)
-	var group sync.WaitGroup
-	for range min(t.o.jobs, len(jobs)) {
-		group.Go(func() {
-			for i := range next {
-				out[i] = t.notebook(ctx, jobs[i])
-			}
-		})
-	}
-	for i := range jobs {
-		next <- i
-	}
-	close(next)
-	group.Wait()
-	return out
-}
-
-// promoteAll writes the new outputs when no run goes on any more: a change of the checkout during a run fails that run.
-func (t *tester) promoteAll(all []*testedNotebook) {
-	for _, n := range all {
-		if n.fresh == nil {
-			continue
-		}
-		if err := t.promote(n); err != nil {
-			n.Words = append(n.Words, "not updated: "+err.Error())
-			if n.Status == testSame {
-				n.Status = testDifferent
-			}
+// testExit is the exit code of a report.
+func testExit(report *retest.Report) error {
+	code, signal := exitPass, 0
+	for _, n := range report.Notebooks {
+		signal = max(signal, n.Signal())
+		if n.Err() != nil {
+			code = max(code, min(exitOf(n.Err()), exitUsage))
 		}
 	}
+	switch status := report.Status; {
+	case signal > 0:
+		return exit(128 + signal)
+	case status == retest.Interrupted:
+		return exit(128 + int(syscall.SIGINT))
+	case code != exitPass:
+		return exit(code)
+	case status == retest.Blocked:
+		return exit(exitBlocked)
+	case status == retest.Missing || status == retest.Different || status == retest.Failed:
+		return exit(exitFail)
+	}
+	return nil
 }

@@ -8,13 +8,14 @@ import (
 	"path/filepath"
 
 	"markmill/cmd/api"
+	"markmill/cmd/api/files"
 	"markmill/engine/worktree"
 	"markmill/runs"
 )
 
-// verify recomputes a run, by its name, its directory or the output notebook that it made: its record, its views,
-// and its commits. commits says what was looked at of those.
-// allowed names the file of signers whose signatures count; "" takes that of the policy.
+// verify recomputes a run, which is named by its id, its directory or its output notebook: its record, its views and
+// its commits. commits says what was verified of the commits. allowed is the file of signers whose signatures count;
+// "" takes that of the policy.
 func (a *app) verify(word, allowed string) (v *runs.Verification, commits string, err error) {
 	if v, err = a.verifyRecord(word, allowed); err != nil || v.Run == nil {
 		return v, "", err
@@ -48,8 +49,8 @@ func (a *app) verifyRecord(word, allowed string) (*runs.Verification, error) {
 	return runs.Verify(dir, api.FoldView, signers)
 }
 
-// verifyCommits adds what is wrong with the commits of the run. Those of a bundle are looked at everywhere, those of an
-// earlier version's run in a repository that has its ref.
+// verifyCommits adds findings about the commits of the run. Commits in a bundle are verified everywhere, those of an
+// earlier version in a repository that has the ref of the run.
 func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 	if v.Run.Contract.TargetRepository == "" {
 		return "", nil
@@ -59,7 +60,7 @@ func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 		return "", err
 	}
 	patch, err := os.ReadFile(filepath.Join(v.Dir, runs.PatchFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a patch that is missing, the verification has told
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a missing patch is a finding already
 		return "", err
 	}
 	looked, findings, err := worktree.VerifyRun(src, v.Dir, v.Run, patch)
@@ -68,7 +69,7 @@ func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 		words = fmt.Sprintf(", %d commits", looked.Commits)
 	}
 	switch {
-	case looked.NoRef && src != nil && sameFolder(src.Root(), v.Run.Contract.TargetRepository):
+	case looked.NoRef && src != nil && files.Same(src.Root(), v.Run.Contract.TargetRepository):
 		words += "; its commits are not in the repository any more: their ref was removed"
 	case looked.NoRef:
 		words += fmt.Sprintf("; its commits are looked at in %s only", v.Run.Contract.TargetRepository)
@@ -76,13 +77,4 @@ func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 		words += "; its base commit is not here, so that the patch was not applied to it"
 	}
 	return words, err
-}
-
-func sameFolder(a, b string) bool {
-	first, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	second, err := os.Stat(b)
-	return err == nil && os.SameFile(first, second)
 }

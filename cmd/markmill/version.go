@@ -15,7 +15,7 @@ const release = "0.1.0-dev"
 type build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`      // the commit; "" where it was built without Git
-	Modified bool   `json:"modified"`      // from files that were not committed
+	Modified bool   `json:"modified"`      // with uncommitted changes
 	Time     string `json:"time,omitzero"` // of the commit
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
@@ -26,7 +26,7 @@ func version() build {
 	return buildOf(info)
 }
 
-// buildOf reads what the compiler noted of a build; info may be nil.
+// buildOf reads what the compiler recorded of a build; info may be nil.
 func buildOf(info *debug.BuildInfo) build {
 	b := build{Version: release, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info == nil {
@@ -63,9 +63,10 @@ func (b build) words() string {
 func (a *app) versionCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "version", Short: "Say which build this is", Args: args(0, 0),
-		Long: `Prints the version, the commit that the program was built from and whether files of it were not committed, and the Go release
-and platform. Go notes the commit where it builds in a clone with Git; not in a linked worktree, or from an archive.`,
+		Use: "version", Short: "Print which build this is", Args: args(0, 0),
+		Long: `Prints the version, the commit that the program was built from and whether it had uncommitted changes, the Go
+release and the platform. Go records the commit when it builds in a clone with Git; not in a linked worktree
+or from an archive.`,
 		Example: "  markmill version --json",
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
@@ -78,7 +79,7 @@ and platform. Go notes the commit where it builds in a clone with Git; not in a 
 	return c
 }
 
-func (a *app) printVersion() error {
-	_, err := fmt.Fprintln(a.stdout, version().words())
+func (con *console) printVersion() error {
+	_, err := fmt.Fprintln(con.stdout, version().words())
 	return err
 }

@@ -56,7 +56,9 @@ func (t *Tree) deltas(were map[string]snapshot.Entry) []patch.Delta {
 	return patch.Renames(out)
 }
 
-func sideOf(e snapshot.Entry) patch.Side { return patch.Side{Mode: e.Mode, OID: e.OID, Size: e.Stat.Size} }
+func sideOf(e snapshot.Entry) patch.Side {
+	return patch.Side{Mode: e.Mode, OID: e.OID, Size: e.Stat.Size}
+}
 
 // describeFile makes the record and the patch of one path, and checks the patch.
 func (t *Tree) describeFile(d patch.Delta) (f runs.ChangedFile, section []byte, err error) {

@@ -1,4 +1,4 @@
-package main
+package retest
 
 import (
 	"bytes"
@@ -11,20 +11,20 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
-// elidedValue is what stands in an output notebook for a value that is too long to be shown.
+// elidedValue is what an output notebook shows for a value that is too long.
 var elidedValue = lazyregexp.New(`^… [\d,]+ bytes?$`)
 
-// namedPath is a name that stands in an output notebook for a path of the machine.
+// namedPath is a name that replaces a path of the machine in an output notebook.
 var namedPath = lazyregexp.New(`<(worktree|tmp|work|source|home)>`)
 
-// paramsAgain are the values that were given to the run that left an output notebook, to be given again: those of the
-// manifest, but what was the notebook's own default and what the caller gives now. paths are the machine's, by the
-// names that stand for them.
-func paramsAgain(file string, s *storedOutput, nb *notebooks.Notebook, given []notebooks.Given, paths map[string]string) ([]notebooks.Given, error) {
+// givenAgain are the values that the stored run was given, to be given again: those of the manifest, without the
+// notebook's own defaults and without what the caller gives now. paths are the paths of this machine by their names.
+func givenAgain(file string, s *stored, nb *notebooks.Notebook, given []notebooks.Given, paths map[string]string) (
+	[]notebooks.Given, error) {
 	if s.foreign() {
 		return nil, nil
 	}
-	shown, listed := s.given()
+	names, listed := s.given()
 	var out []notebooks.Given
 	var errs notebooks.ErrorList
 	for _, m := range s.manifest.Parameters {
@@ -36,15 +36,19 @@ func paramsAgain(file string, s *storedOutput, nb *notebooks.Notebook, given []n
 		if at >= 0 {
 			declared = nb.Params[at]
 		}
-		if listed && !slices.Contains(shown, m.Name) || !listed && at >= 0 && isDefault(declared, m.Value) || declared.Type == notebooks.TypeSecret {
+		wasGiven := at < 0 || !isDefault(declared, m.Value)
+		if listed {
+			wasGiven = slices.Contains(names, m.Name)
+		}
+		if !wasGiven || declared.Type == notebooks.TypeSecret {
 			continue
 		}
-		g, err := paramAgain(file, declared, m.Value, paths)
+		g, err := asGiven(file, declared, m.Value, paths)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		if at < 0 { // it was let in without a declaration, and is again
+		if at < 0 { // it was accepted without a declaration, and must be again
 			g.Source = "inject"
 		}
 		out = append(out, g)
@@ -55,7 +59,7 @@ func paramsAgain(file string, s *storedOutput, nb *notebooks.Notebook, given []n
 	return out, nil
 }
 
-// isDefault says that a recorded value is what the notebook itself gives.
+// isDefault reports whether a recorded value is the notebook's own default.
 func isDefault(p notebooks.Param, value codec.Raw) bool {
 	if !p.HasDefault {
 		return string(value) == "null" && !p.Required
@@ -68,12 +72,14 @@ func isDefault(p notebooks.Param, value codec.Raw) bool {
 	return err == nil && bytes.Equal(a, b)
 }
 
-// paramAgain is one recorded value as one that is given. A text is read by the declared type, as -p
-// reads it; whatever else JSON says is the value.
-func paramAgain(file string, p notebooks.Param, value codec.Raw, paths map[string]string) (notebooks.Given, *notebooks.Error) {
+// asGiven turns a recorded value into one that is given. A string is read by the declared type, as -p reads it;
+// any other JSON is the value.
+func asGiven(file string, p notebooks.Param, value codec.Raw, paths map[string]string) (
+	notebooks.Given, *notebooks.Error) {
 	g := notebooks.Given{Name: p.Name, Source: "manifest", File: file}
 	bad := func(why string) *notebooks.Error {
-		return &notebooks.Error{Kind: notebooks.KindParameter, File: file, Msg: fmt.Sprintf("the value of the parameter %s cannot be used again: %s", p.Name, why),
+		return &notebooks.Error{Kind: notebooks.KindParameter, File: file,
+			Msg:  fmt.Sprintf("the value of the parameter %s cannot be used again: %s", p.Name, why),
 			Hint: fmt.Sprintf("give it: -p %s=VALUE", p.Name)}
 	}
 	text := ""
@@ -84,22 +90,19 @@ func paramAgain(file string, p notebooks.Param, value codec.Raw, paths map[strin
 	missing := ""
 	value = codec.Raw(namedPath.ReplaceAllStringFunc(string(value), func(name string) string {
 		path, ok := paths[name]
-		if !ok {
-			missing = name
-			return name
-		}
 		quoted, err := codec.Marshal(path)
-		if err != nil {
+		if !ok || err != nil {
 			missing = name
 			return name
 		}
 		return strings.Trim(string(quoted), `"`)
 	}))
 	if missing != "" {
-		return g, bad(fmt.Sprintf("a path in it is only there by the name %s", missing))
+		return g, bad(fmt.Sprintf("it contains a path that is recorded only as %s", missing))
 	}
 	switch p.Type {
-	case notebooks.TypeString, notebooks.TypePath, notebooks.TypeDuration, notebooks.TypeDate, notebooks.TypeBytes, notebooks.TypeFloat:
+	case notebooks.TypeString, notebooks.TypePath, notebooks.TypeDuration, notebooks.TypeDate, notebooks.TypeBytes,
+		notebooks.TypeFloat:
 		if isText && codec.Unmarshal(value, &g.Text) == nil {
 			return g, nil
 		}

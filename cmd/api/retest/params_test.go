@@ -1,4 +1,4 @@
-package main
+package retest
 
 import (
 	"strings"
@@ -37,16 +37,14 @@ func again(t *testing.T, source string, given []notebooks.Given) (first, second 
 	}
 	var params []runs.ParamData
 	for _, b := range first {
-		params = append(params, runs.ParamData{Name: b.Param.Name, Type: string(b.Value.Type), Value: b.Value.JSON(),
-			From: b.From, Given: b.Given})
+		params = append(params, runs.ParamData{Name: b.Param.Name, Type: string(b.Value.Type), Value: b.Value.JSON(), From: b.From, Given: b.Given})
 	}
 	out, err := render.Prepared(nb.Form, nb, params, nil, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	stripped := notebooks.Strip("out.md", out)
-	values, err := paramsAgain("out.md", &storedOutput{manifest: stripped.Manifest, text: stripped}, nb, nil,
-		map[string]string{"<source>": "/repo", "<home>": `C:\u`})
+	values, err := givenAgain("out.md", &stored{manifest: stripped.Manifest, text: stripped}, nb, nil, map[string]string{"<source>": "/repo", "<home>": `C:\u`})
 	if err != nil {
 		return first, nil, err
 	}
@@ -58,10 +56,8 @@ func again(t *testing.T, source string, given []notebooks.Given) (first, second 
 // that were not given are not given now.
 func TestParametersComeBack(t *testing.T) {
 	for _, text := range []string{
-		"i=0x1F", "i=-12345678901234567890123", "f=0.1", "f=nan", "f=-inf", "f=3", "f=1e300", "b=yes", "s=007", "s=",
-		"s=null", "s=true", `s=a "b" \ # c`, "s=… 1 x",
-		`l=[1, "2", null, [3.0]]`, `m={a: 1, "b c": [x]}`, "p=a b/c", "d=90", "d=1h30m", "t=2024-02-03",
-		"t=2026-11-21T10:30:00Z", "y=/w==",
+		"i=0x1F", "i=-12345678901234567890123", "f=0.1", "f=nan", "f=-inf", "f=3", "f=1e300", "b=yes", "s=007", "s=", "s=null", "s=true", `s=a "b" \ # c`, "s=… 1 x",
+		`l=[1, "2", null, [3.0]]`, `m={a: 1, "b c": [x]}`, "p=a b/c", "d=90", "d=1h30m", "t=2024-02-03", "t=2026-11-21T10:30:00Z", "y=/w==",
 		"a=7", "a=007x", "a=True", "a=None", "n=x", "n=null", "c=5", "g=6", "g=text", "unknown=8", "i=1", "s=x",
 	} {
 		name, value, _ := strings.Cut(text, "=")
@@ -76,8 +72,7 @@ func TestParametersComeBack(t *testing.T) {
 		}
 		for i := range first {
 			if a, b := first[i], second[i]; !a.Value.Equal(b.Value) || a.Given != b.Given {
-				t.Errorf("%s: %s was %s %s (given %v) and is %s %s (given %v)", text, a.Param.Name, a.Value.Type, a.Value, a.Given,
-					b.Value.Type, b.Value, b.Given)
+				t.Errorf("%s: %s was %s %s (given %v) and is %s %s (given %v)", text, a.Param.Name, a.Value.Type, a.Value, a.Given, b.Value.Type, b.Value, b.Given)
 			}
 		}
 	}
@@ -102,10 +97,9 @@ func TestParametersByRaw(t *testing.T) {
 func TestParametersThatDoNotComeBack(t *testing.T) {
 	for value, want := range map[string]string{
 		strings.Repeat("x", 8<<10): "holds only its length",
-		"<tmp>/x":                  "only there by the name <tmp>",
+		"<tmp>/x":                  "recorded only as <tmp>",
 	} {
-		if _, _, err := again(t, typedParams, []notebooks.Given{{Name: "s", Text: value, Source: "-p"}}); err == nil ||
-			!strings.Contains(err.Error(), want) ||
+		if _, _, err := again(t, typedParams, []notebooks.Given{{Name: "s", Text: value, Source: "-p"}}); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "-p s=VALUE") {
 			t.Errorf("%.20q: %v", value, err)
 		}

@@ -1,0 +1,176 @@
+// Package branchreview reviews the notebooks of a branch: it reads two commits, or a commit and the checkout, and gives
+// render/review what it judges.
+//
+// It owns which revisions are compared, which changed files are rules (the settings and what they name, workflows of
+// CI), and how far an output notebook can be trusted. What always holds: the settings of the base decide whose
+// signatures count and which files are protected, so that a branch does not choose who judges it. Nothing is written.
+//
+// It may import everything but cmd/markmill.
+package branchreview
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"markmill/cmd/api/files"
+	"markmill/engine"
+	"markmill/engine/worktree"
+	"markmill/notebooks"
+	"markmill/notebooks/diff"
+	"markmill/render/review"
+	"markmill/runs"
+)
+
+// Options say how a branch is reviewed.
+type Options struct {
+	Compare diff.Options
+	FailOn  []review.Condition
+	Require review.Level // the proof that every output must have; "" asks for none
+	Store   runs.Store   // the records that are kept here
+	Now     time.Time    // decides which keys are valid
+}
+
+// Review compares the notebooks of two revisions. BASE..HEAD are two commits, BASE...HEAD is HEAD and where it left
+// BASE; one commit is compared with the checkout; "" compares the checkout with where it left the default branch.
+func Review(ctx context.Context, repo *worktree.Source, revisions string, o Options) (*review.Review, error) {
+	in := review.Input{Compare: o.Compare, FailOn: o.FailOn, Require: o.Require}
+	var err error
+	if in.BaseName, in.HeadName, err = parseRevisions(repo, revisions); err != nil {
+		return nil, err
+	}
+	old, err := repo.CommitFiles(worktree.OID(in.BaseName.Commit))
+	if err != nil {
+		return nil, err
+	}
+	var now *worktree.Files
+	if in.HeadName.Commit == "" {
+		now, err = repo.CheckoutFiles(ctx)
+	} else {
+		now, err = repo.CommitFiles(worktree.OID(in.HeadName.Commit))
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := o.review(in, old, now)
+	return r, errors.Join(err, now.Close())
+}
+
+func (o Options) review(in review.Input, old, now *worktree.Files) (*review.Review, error) {
+	changes, err := worktree.Changes(old, now, func(string) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range changes {
+		in.Changed = append(in.Changed, c.Path)
+		was, is := review.IsNotebookName(c.From), review.IsNotebookName(c.Path)
+		switch {
+		case is && (c.From == "" || was):
+			in.Files = append(in.Files, review.File(c))
+		case is: // renamed from a file that was no notebook
+			in.Files = append(in.Files, review.File{Path: c.Path, New: true})
+		case was:
+			in.Files = append(in.Files, review.File{Path: c.From, Old: true})
+		}
+		if c.From != "" {
+			in.Changed = append(in.Changed, c.From)
+		}
+	}
+	if in.Output, err = configuredOutput(now); err != nil {
+		return nil, err
+	}
+	if in.Rules, err = rules(old, now, changes); err != nil {
+		return nil, err
+	}
+	signers, protect, err := o.judges(old)
+	if err != nil {
+		return nil, err
+	}
+	in.Base, in.Head, in.Matches, in.Protect = tree{old}, tree{now}, engine.MatchesAny, protect
+	in.Proof = o.prover(signers)
+	return review.Make(in)
+}
+
+// tree adapts the files of a side to review.Tree.
+type tree struct{ *worktree.Files }
+
+func (t tree) Entry(name string) (blob, mode string, ok bool, err error) {
+	id, mode, ok, err := t.Files.Entry(name)
+	return string(id), mode, ok, err
+}
+
+// parseRevisions resolves what is compared. A revision without a commit is the checkout.
+func parseRevisions(repo *worktree.Source, word string) (base, head review.Revision, err error) {
+	checkout := review.Revision{Name: "working tree"}
+	if word == "" {
+		name, at, err := repo.DefaultBase()
+		return review.Revision{Name: name, Commit: string(at)}, checkout, err
+	}
+	from, to, range3 := strings.Cut(word, "...")
+	range2 := false
+	if !range3 {
+		from, to, range2 = strings.Cut(word, "..")
+	}
+	resolve := func(rev string) (review.Revision, error) {
+		if rev == "" {
+			rev = "HEAD"
+		}
+		commit, err := repo.Resolve(rev)
+		return review.Revision{Name: short(rev), Commit: string(commit)}, err
+	}
+	if base, err = resolve(from); err != nil {
+		return base, head, err
+	}
+	if !range2 && !range3 {
+		return base, checkout, nil
+	}
+	if head, err = resolve(to); err != nil || !range3 {
+		return base, head, err
+	}
+	at, err := repo.MergeBase(worktree.OID(base.Commit), worktree.OID(head.Commit))
+	base.Commit = string(at)
+	return base, head, err
+}
+
+// short abbreviates the whole name of a commit, as CI passes it.
+func short(rev string) string {
+	if len(rev) >= 40 && strings.Trim(rev, "0123456789abcdef") == "" {
+		return rev[:12]
+	}
+	return rev
+}
+
+// configuredOutput returns a function that says where output: of a side's markmill.yaml puts the output of a notebook;
+// nil without the setting. The function returns false for a path that only a run knows.
+func configuredOutput(side *worktree.Files) (func(string, []byte) (string, bool), error) {
+	text, err := side.Read(engine.ConfigFile, files.MaxNotebook)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := engine.ParseConfig(engine.ConfigFile, text)
+	if err != nil || cfg.Output == "" {
+		return nil, err
+	}
+	noEnv := func(string) (string, bool) { return "", false }
+	return func(name string, source []byte) (string, bool) {
+		nb, err := notebooks.Parse(name, source)
+		if err != nil {
+			return "", false
+		}
+		bound, err := notebooks.Bind(name, nb.Params, nil, notebooks.BindOptions{AllowUnknown: true, Getenv: noEnv})
+		if err != nil { // a parameter without a default
+			return "", false
+		}
+		out, err := notebooks.ExpandPath(cfg.Output, bound, nil)
+		if err != nil || path.IsAbs(out) || path.Ext(out) == "" || strings.HasPrefix(path.Clean(out), "../") {
+			return "", false
+		}
+		return out, true
+	}, nil
+}

@@ -1,0 +1,87 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+
+	"markmill/cmd/api/files"
+	"markmill/notebooks"
+	"markmill/notebooks/convert"
+	"markmill/notebooks/ipynb"
+	"markmill/render/documents"
+	"markmill/render/html"
+)
+
+// Convert writes a notebook of any form in another form; "" is the form of Markdown that it was converted from, or else
+// Markmill's own. name is that of the notebook, to that of the file to be written. An output notebook in Markdown keeps
+// its outputs when it becomes a Jupyter notebook; read gives the files that it names, and nil gives none. lost says what
+// the form has no place for.
+func Convert(name, to string, src []byte, form convert.Form, read documents.Files) (
+	out []byte, lost []string, err error) {
+	if files.IsJupyter(name, src) {
+		nb, err := ipynb.Parse(name, src)
+		if err != nil {
+			return nil, nil, err
+		}
+		if nb.Manifest() != nil && form != convert.Jupyter {
+			lost = append(lost, "the outputs and what the run noted")
+			src = ipynb.Source(nb, false)
+		}
+	} else if bytes.Contains(src, []byte("<!-- markmill:")) && !files.IsScript(name, src) {
+		got := notebooks.Strip(name, src)
+		switch {
+		case len(got.Problems) > 0:
+			return nil, nil, got.Problems
+		case got.Manifest != nil && form == convert.Jupyter:
+			out, missing, err := documents.JupyterOf(name, src, read)
+			for _, m := range missing {
+				lost = append(lost, fmt.Sprintf("not in %s, and so not here: %s", name, m))
+			}
+			return out, lost, err
+		case len(got.Regions) > 0:
+			lost = append(lost, fmt.Sprintf("the outputs: %d regions", len(got.Regions)))
+		}
+		src = got.Source
+	}
+	from, err := convert.FormOf(name, src)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := convert.Read(from, name, src)
+	if err != nil {
+		return nil, nil, err
+	}
+	if form == "" {
+		form = d.MarkdownForm()
+	}
+	out, more, err := d.To(form, to)
+	for _, l := range more {
+		lost = append(lost, l.String())
+	}
+	for i := range lost {
+		lost[i] = fmt.Sprintf("not in %s: %s", form.Title(), lost[i])
+	}
+	return out, lost, err
+}
+
+// Page makes the HTML page of a notebook of any form. beside is the folder of its pictures; nil shows none.
+func Page(name string, src []byte, beside fs.FS) ([]byte, error) {
+	switch {
+	case files.IsJupyter(name, src):
+		nb, err := ipynb.Parse(name, src)
+		if err != nil {
+			return nil, err
+		}
+		return html.Jupyter(nb), nil
+	case files.IsScript(name, src):
+		d, err := convert.Read(convert.Percent, name, src)
+		if err != nil {
+			return nil, err
+		}
+		if src, _, err = d.To(convert.Native, name+".md"); err != nil {
+			return nil, err
+		}
+	}
+	return html.Notebook(name, src, beside)
+}

@@ -1,0 +1,205 @@
+package lookup
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"markmill/cmd/api/files"
+	"markmill/render/documents"
+	"markmill/runs"
+)
+
+// Place is one thing to read scraps of.
+type Place struct {
+	path  string
+	run   bool                   // a run directory
+	found bool                   // in a folder: what no run has written is skipped
+	read  func() ([]byte, error) // of a revision; nil reads the path
+}
+
+// Places finds what words name: files, folders, patterns, paths of revisions and runs, in their order.
+func (r Reader) Places(words []string) ([]Place, error) {
+	var out []Place
+	for _, word := range words {
+		found, err := r.places(word)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+func (r Reader) places(word string) ([]Place, error) {
+	info, err := os.Stat(word)
+	switch {
+	case r.stream(word), err == nil && !info.IsDir():
+		return []Place{{path: word}}, nil
+	case err == nil:
+		found, err := r.placesBelow(word)
+		if err == nil && len(found) == 0 {
+			err = r.bad(word, "holds no notebook (.md, .qmd, .Rmd, .ipynb) and no run")
+		}
+		return found, err
+	case r.isRevision(word):
+		return revisionPlaces(word)
+	case strings.ContainsAny(word, "*?["):
+		list, err := filepath.Glob(word)
+		if err != nil {
+			return nil, r.bad(word, "is no pattern: * stands for any text, ? for one character, [ab] for one of several")
+		}
+		if len(list) == 0 {
+			return nil, r.bad(word, "matches no file")
+		}
+		var out []Place
+		for _, path := range list {
+			found := []Place{{path: path}}
+			if info, err := os.Stat(path); err == nil && info.IsDir() {
+				if found, err = r.placesBelow(path); err != nil {
+					return nil, err
+				}
+			}
+			out = append(out, found...)
+		}
+		return out, nil
+	case looksLikePath(word):
+		return []Place{{path: word}}, nil // reading it gives the error
+	}
+	dir, err := r.find(word)
+	return []Place{{path: dir, run: true}}, err
+}
+
+// revisionPlaces finds what REV:PATH names: a notebook, or those of a folder.
+func revisionPlaces(word string) ([]Place, error) {
+	rev, name, _ := strings.Cut(word, ":")
+	repo, commit, name, err := revisionPath(rev, name)
+	if err != nil {
+		return nil, err
+	}
+	names, err := notebooksIn(repo, commit, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, notInRevision(rev, name)
+	}
+	var out []Place
+	for _, one := range names {
+		read := func() ([]byte, error) { return repo.File(commit, one) }
+		out = append(out, Place{path: rev + ":" + one, found: one != name, read: read})
+	}
+	return out, nil
+}
+
+// placesBelow finds the notebooks and the run directories below a folder.
+func (r Reader) placesBelow(root string) ([]Place, error) {
+	var out []Place
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if path == root {
+				return r.bad(root, "cannot be read: %v", err)
+			}
+			out = append(out, Place{path: path}) // reading it gives the error
+			return nil
+		}
+		if !d.IsDir() {
+			if t := d.Type(); !t.IsRegular() && t&fs.ModeSymlink == 0 { // reading a pipe would block
+				return nil
+			}
+			if files.HasMarkdownName(path) || files.HasJupyterName(path) {
+				out = append(out, Place{path: path, found: true})
+			}
+			return nil
+		}
+		if path != root && strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir
+		}
+		if _, err := os.Stat(filepath.Join(path, runs.JournalFile)); err == nil {
+			out = append(out, Place{path: path, run: true})
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Scraps reads places, several at once. It gives each to add, in their order, and those that cannot be read to unread.
+func (r Reader) Scraps(places []Place, add func(*documents.Recorded), unread func(place string, err error)) {
+	type answer struct {
+		got *documents.Recorded
+		err error
+	}
+	outputs := sync.OnceValue(func() map[runs.Digest][]string {
+		if r.Store == nil {
+			return nil
+		}
+		store, err := r.Store()
+		if err != nil {
+			return nil // the notebooks can be read without records
+		}
+		made, _ := store.Outputs()
+		return made
+	})
+	// With the place that is waited for, as many are read as there are processors.
+	pending := make(chan chan answer, runtime.GOMAXPROCS(0)-1)
+	go func() {
+		defer close(pending)
+		for _, place := range places {
+			one := make(chan answer, 1)
+			pending <- one
+			go func() {
+				got, err := r.scrapsOf(place, outputs)
+				one <- answer{got, err}
+			}()
+		}
+	}()
+	for _, place := range places {
+		switch got := <-<-pending; {
+		case got.err != nil:
+			unread(r.name(place.path), got.err)
+		case got.got.Status != "" || len(got.got.Scraps) > 0 || !place.found:
+			add(got.got)
+		}
+	}
+}
+
+// scrapsOf reads one place. outputs are the kept runs by the digest of their outputs.
+func (r Reader) scrapsOf(p Place, outputs func() map[runs.Digest][]string) (*documents.Recorded, error) {
+	if p.run {
+		return recordOf(p.path)
+	}
+	read := p.read
+	if read == nil {
+		read = func() ([]byte, error) { return r.read(p.path) }
+	}
+	src, err := read()
+	if err != nil {
+		return nil, err
+	}
+	got, err := documents.ScrapsOf(r.name(p.path), src)
+	if err != nil || got.Whole() {
+		return got, err
+	}
+	var records []*documents.Recorded
+	for _, dir := range outputs()[runs.DigestOf(src)] {
+		record, err := recordOf(dir)
+		if err != nil {
+			return got, nil // the notebook itself can be read
+		}
+		records = append(records, record)
+	}
+	got.Complete(records)
+	return got, nil
+}
+
+func recordOf(dir string) (*documents.Recorded, error) {
+	run, _, err := runs.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	return documents.RunScraps(run.Started.Notebook, run), nil
+}

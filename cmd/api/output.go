@@ -1,0 +1,59 @@
+package api
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"markmill/engine"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// OutputPath replaces the placeholders of a path, such as {date} and {threshold}, as run does in OUTPUT and in output:
+// of markmill.yaml. Values are the parameters of req, the date and time, the id of the run and the commit of the
+// repository. A path without placeholders, and that of a file with braces in its name, stays as it is.
+func OutputPath(output string, eng *engine.Engine, req engine.Request) (string, error) {
+	if !HasPlaceholders(output) {
+		return output, nil
+	}
+	nb, err := eng.Parse(req)
+	if err != nil {
+		return "", err
+	}
+	// Any name may be a placeholder: whether it can be a parameter is for the plan to say.
+	options := notebooks.BindOptions{AllowUnknown: true, IsName: func(string) bool { return true }, Getenv: eng.Getenv}
+	bound, err := notebooks.Bind(req.Path, nb.Params, req.Given, options)
+	if err != nil {
+		return "", err
+	}
+	now := eng.Now().UTC()
+	extra := map[string]string{"run_id": string(req.ID), "date": now.Format(time.DateOnly),
+		"now": now.Format(time.RFC3339)}
+	if req.Repository != nil {
+		if head, err := req.Repository.Head(); err == nil {
+			extra["commit"] = string(head)
+		}
+	}
+	return notebooks.ExpandPath(output, bound, extra)
+}
+
+// HasPlaceholders reports whether a path contains placeholders. Braces in the name of a file that exists are none.
+func HasPlaceholders(path string) bool {
+	if !strings.ContainsAny(path, "{}") {
+		return false
+	}
+	_, err := os.Lstat(path)
+	return err != nil
+}
+
+// AssetsFolder is the name of the folder with the pictures of an output notebook, which is beside it. "", - and a
+// Jupyter notebook take the name of the run's own output notebook.
+func AssetsFolder(output string) string {
+	base := filepath.Base(output)
+	if output == "" || output == "-" || strings.EqualFold(filepath.Ext(output), ".ipynb") {
+		base = runs.OutputFile
+	}
+	return strings.TrimSuffix(base, filepath.Ext(base)) + "_files"
+}

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"markmill/engine"
+	"markmill/render"
+	"markmill/runs"
+)
+
+// Reconcile completes the records of the runs in a store that were interrupted, and returns those that it completed, as
+// they were listed before. A run that had its verdict keeps it, and its views are written again.
+func Reconcile(store runs.Store, now func() time.Time) ([]runs.Entry, error) {
+	entries, err := store.List()
+	if err != nil {
+		return nil, err
+	}
+	var completed []runs.Entry
+	for _, e := range entries {
+		if e.Status == runs.Damaged || e.Status == runs.Running {
+			continue
+		}
+		done, err := runs.Reconcile(e.Dir, now, Rebuild)
+		if _, gone := os.Stat(e.Dir); errors.Is(gone, fs.ErrNotExist) {
+			continue // another process has removed it
+		}
+		if err != nil {
+			return completed, err
+		}
+		if done {
+			completed = append(completed, e)
+		}
+	}
+	return completed, nil
+}
+
+// Rebuild writes the views of a run directory again.
+func Rebuild(dir string, run *runs.Run) error {
+	source, err := os.ReadFile(filepath.Join(dir, run.Started.SourceFile))
+	if err != nil {
+		return err
+	}
+	nb, err := render.Recorded(run, source)
+	if err != nil {
+		return err
+	}
+	for _, v := range Views() {
+		if err := v.Write(engine.ViewInput{Dir: dir, Notebook: nb, Run: run}); err != nil {
+			return fmt.Errorf("%s: %w", v.Name, err)
+		}
+	}
+	return nil
+}
