@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -22,25 +21,25 @@ func (r *Run) isPicture(name string) bool {
 	return r.Started.Assets != "" && strings.HasPrefix(name, path.Clean(strings.ReplaceAll(r.Started.Assets, `\`, "/"))+"/")
 }
 
-// Unnamed gives the digests of the files of a run directory that no event names and that are no views.
-func (r *Run) Unnamed(dir string) ([]SealedFile, error) {
-	root, err := os.OpenRoot(dir)
+// Unnamed returns the digests of the files that no event of a run names and that are no views.
+func (r *Record) Unnamed(run *Run) ([]SealedFile, error) {
+	held, done, err := r.held()
 	if err != nil {
-		return nil, cannotRead(dir, err)
+		return nil, err
 	}
-	defer root.Close()
-	known := r.Digests()
+	defer done()
+	named := run.Digests()
 	var files []SealedFile
-	err = recordFiles(dir, func(name string) error {
-		if _, named := known[name]; named || r.isView(name) || r.isPicture(name) {
+	err = held.walk(func(name string) error {
+		if _, found := named[name]; found || run.isView(name) || run.isPicture(name) {
 			return nil
 		}
-		digest, _, err := digestFile(root, name)
+		digest, _, err := held.Digest(name)
 		files = append(files, SealedFile{File: name, Digest: digest})
 		return err
 	}, nil)
 	if err != nil {
-		return nil, cannotRead(dir, err)
+		return nil, cannotRead(r.path, err)
 	}
 	return files, nil
 }
@@ -61,7 +60,7 @@ func (c *check) accounted() {
 		if slices.ContainsFunc(c.v.Findings, func(f Finding) bool { return f.Where == extra }) {
 			continue
 		}
-		digest, _, err := digestFile(c.root, extra)
+		digest, _, err := c.record.Digest(extra)
 		switch {
 		case err != nil:
 			c.v.find(extra, "cannot be read: %s", cause(err))
@@ -77,14 +76,14 @@ func (c *check) accounted() {
 
 // extraFiles are those that no event names and that are no views.
 func (c *check) extraFiles(known map[string]Digest) (extra []string) {
-	err := recordFiles(c.dir, func(name string) error {
+	err := c.record.walk(func(name string) error {
 		if _, named := known[name]; !named && !c.v.Run.isView(name) {
 			extra = append(extra, name)
 		}
 		return nil
 	}, func(odd string) { c.v.find(odd, "is no file: a record holds files only") })
 	if err != nil {
-		c.v.find(c.dir, "cannot be listed: %s", cause(err))
+		c.v.find(c.record.path, "cannot be listed: %s", cause(err))
 	}
 	return extra
 }

@@ -229,7 +229,7 @@ func (s Store) Citing(approval string) (RunID, error) {
 		return "", err
 	}
 	for _, id := range ids {
-		text, err := os.ReadFile(filepath.Join(s.Path(id), ApprovalFile))
+		text, err := s.Record(id).ReadFile(ApprovalFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -2,11 +2,9 @@ package runs
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 )
 
@@ -89,98 +87,3 @@ func WriteNewFile(path string, data []byte) error {
 // TempPrefix begins the names of files that are being written. One that a crash left is no part of
 // the record.
 const TempPrefix = ".tmp-"
-
-// recordFiles walks the files that are the record's own, by their slash-separated paths in
-// lexical order of folders: every one but the lock and what a crash left half-written. A symbolic link, a
-// socket or a device is no file: odd gets its path.
-func recordFiles(dir string, visit func(path string) error, odd func(path string)) error {
-	return filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		path, err := filepath.Rel(dir, name)
-		if err != nil {
-			return err
-		}
-		path = filepath.ToSlash(path)
-		switch {
-		case entry.IsDir() || path == LockFile || strings.HasPrefix(entry.Name(), TempPrefix):
-			return nil
-		case !entry.Type().IsRegular():
-			if odd != nil {
-				odd(path)
-			}
-			return nil
-		default:
-			return visit(path)
-		}
-	})
-}
-
-// digestFile reads a file below root, which no path or link can leave.
-func digestFile(root *os.Root, path string) (Digest, int64, error) {
-	file, err := root.Open(filepath.FromSlash(path))
-	if err != nil {
-		return "", 0, err
-	}
-	digest, size, err := digestOfReader(file)
-	return digest, size, errors.Join(err, file.Close())
-}
-
-// Load reads the journal and the source notebook of a run directory, and folds. A torn last line is
-// dropped; any other break is an error.
-func Load(dir string) (run *Run, source []byte, err error) {
-	record, err := load(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	return record.run, record.source, nil
-}
-
-// loaded is a record as it was read.
-type loaded struct {
-	events []Event
-	torn   bool
-	run    *Run
-	source []byte
-}
-
-func load(dir string) (*loaded, error) {
-	source, err := readSource(dir)
-	if err != nil {
-		return nil, err
-	}
-	file, err := os.Open(filepath.Join(dir, JournalFile))
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	l := &loaded{source: source}
-	if l.events, l.torn, err = ReadJournal(file, DigestOf(source)); err != nil {
-		return l, err
-	}
-	l.run, err = Fold(l.events)
-	return l, err
-}
-
-// readSource reads the notebook that ran, by the name that the first event gives it.
-func readSource(dir string) ([]byte, error) {
-	first, err := firstEvent(dir)
-	if err != nil {
-		return nil, err
-	}
-	started, err := decode[RunStartedData](first)
-	if err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	source, err := root.ReadFile(filepath.FromSlash(started.SourceFile))
-	if err != nil {
-		return nil, fmt.Errorf("source notebook of the run: %w", err)
-	}
-	return source, nil
-}

@@ -123,13 +123,13 @@ func (s Store) sweepAdopted(name string) error {
 // inner holds the runs that were made in the steps of this one, and the run that this one was made in, against what
 // stands beside it in the store. A record that is not there, or that is looked at elsewhere, is none to compare with.
 func (c *check) inner() {
-	beside := func(id RunID) string { return filepath.Join(filepath.Dir(c.dir), string(id)) }
+	beside := func(id RunID) string { return filepath.Join(filepath.Dir(c.record.path), string(id)) }
 	for step, list := range c.v.Run.InnerRuns() {
 		for _, in := range list {
 			if in.Sums == "" || in.Elsewhere || in.Problem != "" || !in.RunID.Valid() {
 				continue
 			}
-			text, err := os.ReadFile(filepath.Join(beside(in.RunID), SumsFile))
+			text, err := At(beside(in.RunID)).ReadFile(SumsFile)
 			if err == nil && DigestOf(text) != in.Sums {
 				c.v.find(stepWhere(step), "the run %s that it made has another %s than the journal says", in.RunID, SumsFile)
 			}
@@ -139,11 +139,11 @@ func (c *check) inner() {
 	if p == nil || !p.Run.Valid() {
 		return
 	}
-	around, _, err := Load(beside(p.Run))
+	around, _, err := At(beside(p.Run)).Load()
 	if err != nil || !slices.ContainsFunc(around.Steps, func(s StepRecord) bool { return s.Planned.ID == p.Step && s.Finished != nil }) {
 		return // it was cut before it could name this one
 	}
-	text, _ := c.root.ReadFile(SumsFile)
+	text, _ := c.record.ReadFile(SumsFile)
 	for _, list := range around.InnerRuns() {
 		if slices.ContainsFunc(list, func(in InnerRun) bool {
 			return in.RunID == c.v.RunID && in.Problem == "" && (in.Sums == "" || in.Sums == DigestOf(text))

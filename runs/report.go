@@ -1,10 +1,7 @@
 package runs
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -107,13 +104,9 @@ type Freshness struct {
 	Carried []string `json:"carried,omitempty"`
 }
 
-// NewReport makes the report of a run: a fold of it, and of the files of its directory, which it reads
-// and digests. Every other artifact must have been written before.
-func NewReport(run *Run, dir string) (*Report, error) { return NewReportKnowing(run, dir, nil) }
-
-// NewReportKnowing is NewReport for the process that wrote the files a moment ago: those whose digest
-// is known, by path, are not read again.
-func NewReportKnowing(run *Run, dir string, known map[string]Digest) (*Report, error) {
+// Report makes the report of a run: a fold of it, and of the files of its record, which it digests. Every other file
+// must have been written before. Files whose digest is known, by name, are not read again.
+func (rec *Record) Report(run *Run, known map[string]Digest) (*Report, error) {
 	r := &Report{
 		SchemaVersion: ReportVersion, TaskID: run.Contract.TaskID, RunID: run.ID, Status: run.Status(),
 		RunStartedAt: run.StartedAt, RunFinishedAt: run.FinishedAt, ArtifactsDir: ".",
@@ -136,7 +129,7 @@ func NewReportKnowing(run *Run, dir string, known map[string]Digest) (*Report, e
 			r.ResultCommit = c.ResultCommit
 		}
 	}
-	if err := r.addArtifacts(run, dir, known); err != nil {
+	if err := r.addArtifacts(run, rec, known); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -197,28 +190,22 @@ func (r *Report) deciding() *ReportStep {
 	return last
 }
 
-func (r *Report) addArtifacts(run *Run, dir string, known map[string]Digest) error {
-	root, err := os.OpenRoot(dir)
+func (r *Report) addArtifacts(run *Run, record *Record, known map[string]Digest) error {
+	record, done, err := record.held()
 	if err != nil {
-		return cannotRead(dir, err)
+		return err
 	}
-	defer root.Close()
-	r.ArtifactDigests = map[string]Digest{}
+	defer done()
+	digests, err := record.digests(known, ReportFile, ReportPageFile, SumsFile, SumsSignatureFile)
+	if err != nil {
+		return cannotRead(record.path, err)
+	}
+	r.ArtifactDigests = make(map[string]Digest, len(digests))
 	isCarried := carriedFiles(run)
-	err = recordFiles(dir, func(path string) error {
-		if path == ReportFile || path == ReportPageFile || path == SumsFile || path == SumsSignatureFile {
-			return nil
-		}
-		digest, found := known[path]
-		if !found {
-			var err error
-			if digest, _, err = digestFile(root, path); err != nil {
-				return err
-			}
-		}
-		info, err := root.Lstat(filepath.FromSlash(path))
+	for path, digest := range digests {
+		info, err := record.Stat(path)
 		if err != nil {
-			return err
+			return cannotRead(record.path, err)
 		}
 		name := QuotePath(path)
 		r.ArtifactDigests[name] = digest
@@ -229,10 +216,6 @@ func (r *Report) addArtifacts(run *Run, dir string, known map[string]Digest) err
 		if !first && before(info.ModTime(), run.StartedAt) {
 			r.Freshness.Stale = append(r.Freshness.Stale, name)
 		}
-		return nil
-	}, nil)
-	if err != nil {
-		return cannotRead(dir, err)
 	}
 	r.ArtifactPaths = sortedKeys(r.ArtifactDigests)
 	slices.Sort(r.Freshness.Stale)
@@ -267,13 +250,9 @@ func QuotePath(path string) string {
 // JSON is the bytes of report.json.
 func (r *Report) JSON() ([]byte, error) { return codec.Indent(r) }
 
-// WriteSums is the package's WriteSums for the process that made this report a moment ago: what the
-// report has digested is not read again.
-func (r *Report) WriteSums(dir string) error { return writeSums(dir, r.ArtifactDigests) }
-
-// ReadReport reads the report.json of a run directory.
-func ReadReport(dir string) (*Report, error) {
-	text, err := os.ReadFile(filepath.Join(dir, ReportFile))
+// ReadReport reads report.json.
+func (rec *Record) ReadReport() (*Report, error) {
+	text, err := rec.ReadFile(ReportFile)
 	if err != nil {
 		return nil, cannotRead(ReportFile, err)
 	}
@@ -282,14 +261,4 @@ func ReadReport(dir string) (*Report, error) {
 		return nil, cannotRead(ReportFile, err)
 	}
 	return &report, nil
-}
-
-func cannotRead(path string, err error) error {
-	var known *notebooks.Error
-	if errors.As(err, &known) {
-		return err
-	}
-	return &notebooks.Error{
-		Kind: notebooks.KindRecord, File: path, Msg: "cannot be read: " + cause(err).Error(), Err: err,
-	}
 }

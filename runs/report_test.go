@@ -43,7 +43,7 @@ func TestReportHasEveryMember(t *testing.T) {
 			t.Errorf("%s is %s, want %s (%v)", name, got, want, err)
 		}
 	}
-	report, err := ReadReport(r.dir)
+	report, err := At(r.dir).ReadReport()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,10 +123,10 @@ func TestReportOfNamesThatAreNotUTF8(t *testing.T) {
 	if _, err := report.JSON(); err != nil || !reflect.DeepEqual(report.ArtifactPaths, []string{`a\xff` + "\uFFFD"}) {
 		t.Errorf("got %q, %v", report.ArtifactPaths, err)
 	}
-	if err := report.WriteSums(dir); err != nil {
+	if err := At(dir).Seal(report.ArtifactDigests); err != nil {
 		t.Fatal(err)
 	}
-	if findings, err := CheckSums(dir); err != nil || len(findings) > 0 {
+	if findings, err := At(dir).CheckSums(); err != nil || len(findings) > 0 {
 		t.Errorf("got %v, %v", findings, err)
 	}
 }

@@ -1,9 +1,9 @@
 package runs
 
 import (
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"time"
 
 	"markmill/notebooks"
@@ -58,16 +58,6 @@ func CheckSignature(armored []byte, namespace string, data []byte, allowed *sshs
 	return by, nil
 }
 
-// SumsDigest is the digest of SHA256SUMS, the one anchor of a whole record: kept elsewhere, it shows every later
-// change.
-func SumsDigest(dir string) (Digest, error) {
-	text, err := os.ReadFile(filepath.Join(dir, SumsFile))
-	if err != nil {
-		return "", err
-	}
-	return DigestOf(text), nil
-}
-
 // SignedOutput is whose signature the manifest of an output notebook carries, nil without one. The error means that the
 // signature is not of this manifest.
 func SignedOutput(name string, text []byte, signers Signers) (*SignedBy, error) {
@@ -91,13 +81,13 @@ func SignedOutput(name string, text []byte, signers Signers) (*SignedBy, error) 
 
 // sumsSignature checks SHA256SUMS.sig, where it is there.
 func (c *check) sumsSignature(allowed *sshsig.AllowedSigners, now time.Time) {
-	armored, err := c.root.ReadFile(SumsSignatureFile)
-	if os.IsNotExist(err) {
+	armored, err := c.record.ReadFile(SumsSignatureFile)
+	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	var sums []byte
 	if err == nil {
-		sums, err = c.root.ReadFile(SumsFile)
+		sums, err = c.record.ReadFile(SumsFile)
 	}
 	if err != nil {
 		c.v.find(SumsSignatureFile, "cannot be read: %s", cause(err))

@@ -22,6 +22,9 @@ const trashPrefix = ".trash-"
 
 func (s Store) runs() string { return filepath.Join(s.Dir, "runs") }
 
+// Record is the record of the run id, which need not be there.
+func (s Store) Record(id RunID) *Record { return At(s.Path(id)) }
+
 // Path is where the run directory of id is, or would be.
 func (s Store) Path(id RunID) string { return filepath.Join(s.runs(), string(id)) }
 
@@ -170,11 +173,11 @@ func (s Store) Cut() ([]RunID, error) {
 }
 
 func readEntry(id RunID, dir string) Entry {
-	entry := Entry{ID: id, Dir: dir, Status: Damaged}
+	record, entry := At(dir), Entry{ID: id, Dir: dir, Status: Damaged}
 	entry.StartedAt, _ = startOf(id) // the zero time for a folder that no run named
-	first, last, err := journalEnds(dir)
+	first, last, err := record.ends()
 	if err == nil && last.Type != RunCompleted && !Alive(dir) {
-		first, last, err = journalEnds(dir) // it may have ended between the two
+		first, last, err = record.ends() // it may have ended between the two
 		entry.Reason = "it was cut and is not completed"
 	}
 	if err != nil && beingMade(id, dir) {
@@ -182,7 +185,7 @@ func readEntry(id RunID, dir string) Entry {
 		return entry
 	}
 	if err != nil {
-		first, last, err = journalEnds(dir) // its first event may have come between the two
+		first, last, err = record.ends() // its first event may have come between the two
 	}
 	if err != nil {
 		entry.Reason = err.Error()

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -42,35 +41,35 @@ func (v *Verification) find(where, words string, args ...any) {
 
 // RenderFunc makes the bytes of a view of a run, by its name in the run directory: an output notebook, report.md or
 // test.log. It is handed in, because views import this package.
-type RenderFunc func(w io.Writer, dir string, run *Run, source []byte, file string) error
+type RenderFunc func(w io.Writer, record *Record, run *Run, source []byte, file string) error
 
 // bytes is a view in memory: an output notebook is bounded.
-func (f RenderFunc) bytes(dir string, run *Run, source []byte, file string) ([]byte, error) {
+func (f RenderFunc) bytes(record *Record, run *Run, source []byte, file string) ([]byte, error) {
 	var b bytes.Buffer
-	err := f(&b, dir, run, source, file)
+	err := f(&b, record, run, source, file)
 	return b.Bytes(), err
 }
 
-// Verify recomputes everything that a run directory says, from its bytes: the journal's chain from the source notebook
-// on, the order of its events, its verdict, every file that an event gives a digest of, what it carries from runs that
-// it goes on from, its approval and who signed it, SHA256SUMS, the report, and the output notebook. One that the run
-// directory does not keep is made again and held against its digest in the journal. render may be nil: then the output
+// Verify recomputes everything that a record says, from its bytes: the journal's chain from the source notebook on, the
+// order of its events, its verdict, every file that an event gives a digest of, the steps that it reuses from earlier
+// runs, its approval and who signed it, SHA256SUMS, the report, and the output notebook. An output notebook that the
+// record does not keep is made again and compared with its digest in the journal. render may be nil: then the output
 // notebook is only checked against its own digests and the source.
 //
 // Findings come in that order. An error means that there is nothing to check.
-func Verify(dir string, render RenderFunc, signers Signers) (*Verification, error) {
-	if info, err := os.Stat(dir); err != nil {
-		return nil, cannotRead(dir, err)
-	} else if !info.IsDir() {
-		return nil, cannotRead(dir, errors.New("it is no folder of a run"))
+func (r *Record) Verify(render RenderFunc, signers Signers) (*Verification, error) {
+	if r.archive == nil {
+		if _, err := os.Stat(r.path); err != nil {
+			return nil, cannotRead(r.path, err)
+		}
 	}
-	root, err := os.OpenRoot(dir)
+	held, done, err := r.held()
 	if err != nil {
-		return nil, cannotRead(dir, err)
+		return nil, err
 	}
-	defer root.Close()
-	v := &Verification{Dir: dir}
-	c := check{v: v, root: root, dir: dir}
+	defer done()
+	v := &Verification{Dir: r.path}
+	c := check{v: v, record: held}
 	c.journal()
 	if v.Run != nil {
 		c.order()
@@ -80,9 +79,9 @@ func Verify(dir string, render RenderFunc, signers Signers) (*Verification, erro
 		c.approval()
 		c.accounted()
 	}
-	sums, err := CheckSums(dir)
+	sums, err := held.CheckSums()
 	if err != nil {
-		return nil, cannotRead(dir, err)
+		return nil, cannotRead(r.path, err)
 	}
 	v.Findings = append(v.Findings, sums...)
 	c.sumsSignature(signers.Allowed, signers.Now)
@@ -113,8 +112,7 @@ type Signers struct {
 // check is one verification on its way.
 type check struct {
 	v      *Verification
-	root   *os.Root
-	dir    string
+	record *Record
 	events []Event
 	source []byte
 }
@@ -122,13 +120,13 @@ type check struct {
 // journal reads the chain. A source notebook that is not the one the chain starts from is a finding of
 // its own, and the chain is then checked from where it says it starts.
 func (c *check) journal() {
-	first, err := firstEvent(c.dir)
+	first, err := c.record.firstEvent()
 	if err != nil {
 		c.v.find(JournalFile, "%s", words(err))
 		return
 	}
 	start := first.Prev
-	source, err := readSource(c.dir)
+	source, err := c.record.Source()
 	if err != nil {
 		c.v.find("source notebook", "%s", words(err))
 	} else {
@@ -138,13 +136,7 @@ func (c *check) journal() {
 		c.v.find("source notebook", "has changed: the journal starts from %s and its bytes give %s", start, got)
 		c.source = nil
 	}
-	file, err := c.root.Open(JournalFile)
-	if err != nil {
-		c.v.find(JournalFile, "%s", words(err))
-		return
-	}
-	defer file.Close()
-	events, torn, err := ReadJournal(file, start)
+	events, torn, err := c.record.events(JournalFile, start)
 	if err != nil {
 		c.v.find(JournalFile, "%s", words(err))
 		return
@@ -188,11 +180,7 @@ func (c *check) order() {
 
 // place checks that a folder named as a run is holds that run. A copy elsewhere may have any name.
 func (c *check) place() {
-	abs, err := filepath.Abs(c.dir)
-	if err != nil {
-		return // the working directory is gone, and c.dir was found without it
-	}
-	id := RunID(filepath.Base(abs))
+	id := c.record.folder()
 	if _, named := startOf(id); named && id != c.v.RunID {
 		c.v.find(JournalFile, "is of run %s and stands in the folder of %s", c.v.RunID, id)
 	}
@@ -209,55 +197,8 @@ func reports(run *Run, code string) bool {
 
 // eventFiles compares every file that an event names with the digest in the event.
 func (c *check) eventFiles() {
-	for _, f := range c.v.Run.approvalFiles() {
-		c.file(f.File, f.Digest, -1)
-	}
-	for i := range c.v.Run.Steps {
-		s := &c.v.Run.Steps[i]
-		if p := s.Patch; p != nil {
-			c.file(p.Patch, p.Digest, -1)
-		}
-		if p := s.Replayed; p != nil {
-			c.file(p.Stdout.File, p.Stdout.Digest, p.Stdout.Bytes)
-			c.file(p.Stderr.File, p.Stderr.Digest, p.Stderr.Bytes)
-		}
-		for _, scrap := range s.Scraps {
-			if scrap.File != "" {
-				c.file(scrap.File, scrap.Digest, -1)
-			}
-		}
-		f := s.Finished
-		if f == nil {
-			continue
-		}
-		c.file(f.Stdout.File, f.Stdout.Digest, f.Stdout.Bytes)
-		c.file(f.Stderr.File, f.Stderr.Digest, f.Stderr.Bytes)
-		for _, display := range f.Displays {
-			c.file(display.File, display.Digest, display.Bytes)
-		}
-		c.file(f.Outputs.File, f.Outputs.Digest, f.Outputs.Bytes)
-		c.file(f.Result, f.ResultDigest, -1)
-	}
-	if d := c.v.Run.Diff; d != nil {
-		c.file(d.Patch, d.PatchDigest, -1)
-	}
-	if v := c.v.Run.Verification; v != nil && v.Judges != nil {
-		for _, s := range v.Judges.Steps {
-			c.file(s.Stdout.File, s.Stdout.Digest, s.Stdout.Bytes)
-			c.file(s.Stderr.File, s.Stderr.Digest, s.Stderr.Bytes)
-			c.file(s.Outputs.File, s.Outputs.Digest, s.Outputs.Bytes)
-			for _, display := range s.Displays {
-				c.file(display.File, display.Digest, display.Bytes)
-			}
-		}
-	}
-	if done := c.v.Run.Completed; done != nil {
-		for _, f := range done.Files {
-			c.file(f.File, f.Digest, -1)
-		}
-	}
-	if done := c.v.Run.Completed; done != nil && done.Bundle != nil {
-		c.file(done.Bundle.File, done.Bundle.Digest, done.Bundle.Bytes)
+	for _, f := range c.v.Run.eventFiles() {
+		c.file(f.File, f.Digest, f.Bytes)
 	}
 }
 
@@ -266,7 +207,7 @@ func (c *check) file(path string, digest Digest, size int64) {
 	if path == "" {
 		return // a stream that was empty, a check that was skipped
 	}
-	got, bytes, err := digestFile(c.root, path)
+	got, bytes, err := c.record.Digest(path)
 	switch {
 	case err != nil:
 		c.v.find(path, "stands in the journal and cannot be read: %s", cause(err))
@@ -281,7 +222,7 @@ func (c *check) file(path string, digest Digest, size int64) {
 func (c *check) required() {
 	run := c.v.Run
 	for _, path := range append(run.OutputFiles(), ReportFile, ReportPageFile, PatchFile, TestLogFile) {
-		_, err := c.root.Lstat(path)
+		_, err := c.record.Stat(path)
 		switch left := run.Left(path); {
 		case errors.Is(err, fs.ErrNotExist) && left == nil:
 			c.v.find(path, "is missing")
@@ -301,7 +242,7 @@ func (c *check) output(name string, source []byte, render RenderFunc) {
 		c.left(left, source, render)
 		return
 	}
-	text, err := c.root.ReadFile(name)
+	text, err := c.record.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return // said by required
 	}
@@ -319,7 +260,7 @@ func (c *check) output(name string, source []byte, render RenderFunc) {
 	if render == nil || c.source == nil {
 		return
 	}
-	want, err := render.bytes(c.dir, run, c.source, name)
+	want, err := render.bytes(c.record, run, c.source, name)
 	switch {
 	case err != nil:
 		c.v.find(name, "cannot be made from the journal: %s", err)
@@ -331,7 +272,7 @@ func (c *check) output(name string, source []byte, render RenderFunc) {
 
 // view compares a view with what the journal gives. test.log may be of any size: both are read as they come.
 func (c *check) view(name string, render RenderFunc) {
-	got, size, err := digestFile(c.root, name)
+	got, size, err := c.record.Digest(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return // said by required
 	}
@@ -341,7 +282,7 @@ func (c *check) view(name string, render RenderFunc) {
 	}
 	want := NewHasher()
 	counted := &counter{w: want}
-	err = render(counted, c.dir, c.v.Run, c.source, name)
+	err = render(counted, c.record, c.v.Run, c.source, name)
 	switch {
 	case err != nil:
 		c.v.find(name, "cannot be made from the journal: %s", err)
@@ -374,7 +315,7 @@ func (c *check) left(o *LeftOutput, source []byte, render RenderFunc) {
 	if render == nil || c.source == nil {
 		return
 	}
-	text, err := render.bytes(c.dir, c.v.Run, c.source, o.Name)
+	text, err := render.bytes(c.record, c.v.Run, c.source, o.Name)
 	if err != nil {
 		c.v.find(o.Name, "cannot be made from the journal: %s", err)
 		return
@@ -462,7 +403,7 @@ func VerifyOutput(path string, store Store, render RenderFunc, signers Signers) 
 		return nil, err
 	}
 	if dirs := made[DigestOf(text)]; len(dirs) > 0 {
-		v, err := Verify(dirs[0], render, signers)
+		v, err := At(dirs[0]).Verify(render, signers)
 		if err == nil && v.Run != nil && v.Run.OtherViews() { // its bytes are those that the record has the digest of
 			v.Notes = nil
 			v.regions(path, text, nil)
@@ -490,7 +431,8 @@ func (s Store) Outputs() (map[Digest][]string, error) {
 	}
 	made := map[Digest][]string{}
 	for _, entry := range entries {
-		text, err := os.ReadFile(filepath.Join(entry.Dir, SumsFile))
+		record := At(entry.Dir)
+		text, err := record.ReadFile(SumsFile)
 		if err != nil {
 			continue // a run that is alive, or that Verify has more to say of
 		}
@@ -498,7 +440,7 @@ func (s Store) Outputs() (map[Digest][]string, error) {
 		if sums, err := parseSums(string(text)); err == nil {
 			outputs = append(outputs, sums[OutputFile], sums[jupyterOutput])
 		}
-		if _, last, err := journalEnds(entry.Dir); err == nil && last.Type == RunCompleted {
+		if _, last, err := record.ends(); err == nil && last.Type == RunCompleted {
 			if done, err := decode[CompletedData](last); err == nil {
 				for _, left := range done.Outputs {
 					outputs = append(outputs, left.Digest)

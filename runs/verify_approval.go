@@ -40,7 +40,7 @@ func (c *check) approval() {
 	run := c.v.Run
 	if run.Requested == nil {
 		for _, path := range []string{RequestFile, ApprovalFile, SignatureFile, SignersFile} {
-			if _, err := c.root.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			if _, err := c.record.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 				c.v.find(path, "is there, and the journal asks for no approval")
 			}
 		}
@@ -57,7 +57,7 @@ func (c *check) request(q *ApprovalRequestedData) {
 		c.v.find(JournalFile, "%s names no request", ApprovalRequested)
 		return
 	}
-	text, err := c.root.ReadFile(q.File)
+	text, err := c.record.ReadFile(q.File)
 	if err != nil {
 		return // said by eventFiles
 	}
@@ -85,7 +85,7 @@ func (c *check) granted(g *ApprovalGrantedData) {
 		c.v.find(JournalFile, "%s names no approval", ApprovalGranted)
 		return
 	}
-	text, err := c.root.ReadFile(g.File)
+	text, err := c.record.ReadFile(g.File)
 	if err != nil {
 		return // said by eventFiles
 	}
@@ -118,13 +118,13 @@ func (c *check) signature(g *ApprovalGrantedData, text []byte, a *Approval) {
 		}
 		return
 	}
-	signature, err := c.root.ReadFile(g.Signature.File)
+	signature, err := c.record.ReadFile(g.Signature.File)
 	if err != nil {
 		return // said by eventFiles
 	}
 	var signers [][]byte
 	for _, s := range g.Signers {
-		list, err := c.root.ReadFile(s.File)
+		list, err := c.record.ReadFile(s.File)
 		if err != nil {
 			return // said by eventFiles
 		}

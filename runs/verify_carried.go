@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"errors"
 	"fmt"
 
 	"markmill/notebooks"
@@ -39,13 +40,11 @@ func (c *check) carried() {
 // earlier reads the journal of a run that was gone on from, nil when it does not hold.
 func (c *check) earlier(where string, from *ResumedData) []Event {
 	c.file(from.File, from.Digest, -1)
-	file, err := c.root.Open(from.File)
-	if err != nil {
+	events, torn, err := c.record.events(from.File, c.v.Run.Source)
+	if _, opened := errors.AsType[*notebooks.Error](err); err != nil && !opened {
 		c.v.find(where, "goes on from %s, whose journal cannot be read: %s", from.Run, cause(err))
 		return nil
 	}
-	defer file.Close()
-	events, torn, err := ReadJournal(file, c.v.Run.Source)
 	if err != nil {
 		c.v.find(from.File, "%s", words(err))
 		return nil

@@ -11,9 +11,9 @@ import (
 )
 
 // renderBoth stands in for the views of a Markdown notebook whose OUTPUT is a Jupyter notebook.
-func renderBoth(dir string, run *Run, source []byte, name string) ([]byte, error) {
+func renderBoth(record *Record, run *Run, source []byte, name string) ([]byte, error) {
 	if name != jupyterOutput {
-		return renderForTest(dir, run, source, name)
+		return renderForTest(record, run, source, name)
 	}
 	nb, err := ipynb.Parse(name, []byte(`{"cells":[],"metadata":{},"nbformat":4,"nbformat_minor":5}`))
 	if err != nil {
@@ -36,7 +36,7 @@ func TestVerifyLeft(t *testing.T) {
 	}
 	var both []LeftOutput
 	for _, name := range []string{OutputFile, jupyterOutput} {
-		text, err := renderBoth("", passed, source, name)
+		text, err := renderBoth(nil, passed, source, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestVerifyLeft(t *testing.T) {
 			}
 			c.end.ResultCommit = "c1"
 			r.finishWith(c.end)
-			v, err := Verify(r.dir, rendering(renderBoth), Signers{})
+			v, err := At(r.dir).Verify(rendering(renderBoth), Signers{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func TestVerifyLeft(t *testing.T) {
 			if c.want != "" {
 				return
 			}
-			text, err := renderBoth(r.dir, v.Run, r.source, jupyterOutput)
+			text, err := renderBoth(nil, v.Run, r.source, jupyterOutput)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,7 @@ import (
 // report compares report.json, member by member, with the report that the journal and the files give now. A member that
 // stands there twice, or that the record does not give, is a finding.
 func (c *check) report() {
-	text, err := c.root.ReadFile(ReportFile)
+	text, err := c.record.ReadFile(ReportFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return // said by required
 	}
@@ -23,7 +23,7 @@ func (c *check) report() {
 		c.v.find(ReportFile, "cannot be read: %s", cause(err))
 		return
 	}
-	fresh, err := NewReport(c.v.Run, c.dir)
+	fresh, err := c.record.Report(c.v.Run, nil)
 	if err == nil {
 		want, err = membersOf(fresh)
 	}

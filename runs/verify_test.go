@@ -14,7 +14,7 @@ import (
 
 func verify(t *testing.T, dir string) *Verification {
 	t.Helper()
-	v, err := Verify(dir, rendering(renderForTest), Signers{})
+	v, err := At(dir).Verify(rendering(renderForTest), Signers{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestVerifyPasses(t *testing.T) {
 func filesOf(t *testing.T, dir string) []string {
 	t.Helper()
 	var paths []string
-	if err := recordFiles(dir, func(path string) error {
+	if err := At(dir).walk(func(path string) error {
 		paths = append(paths, path)
 		return nil
 	}, nil); err != nil {
@@ -135,7 +135,7 @@ func TestVerifyDoesNotTrustSums(t *testing.T) {
 			if err := os.WriteFile(full, changed, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if err := WriteSums(r.dir); err != nil {
+			if err := At(r.dir).Seal(nil); err != nil {
 				t.Fatal(err)
 			}
 			v := verify(t, r.dir)
@@ -151,7 +151,7 @@ func TestVerifyMissesFiles(t *testing.T) {
 	store := newStore(t)
 	for i, path := range []string{OutputFile, ReportFile, ReportPageFile, TestLogFile} {
 		r := aPass(t, store, aTime, byte(i))
-		run, _, err := Load(r.dir)
+		run, _, err := At(r.dir).Load()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func TestVerifyMissesFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := WriteSums(r.dir); err != nil {
+		if err := At(r.dir).Seal(nil); err != nil {
 			t.Fatal(err)
 		}
 		if v := verify(t, r.dir); len(v.Findings) != 1 || v.Findings[0].String() != path+": is missing" {
@@ -176,15 +176,15 @@ func TestVerifyMissesFiles(t *testing.T) {
 // is not what the journal gives.
 func TestVerifyRendersAgain(t *testing.T) {
 	r := aPass(t, newStore(t), aTime, 1)
-	run, source, err := Load(r.dir)
+	run, source, err := At(r.dir).Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := func(dir string, run *Run, source []byte, _ string) ([]byte, error) {
-		text, err := renderForTest(dir, run, source, OutputFile)
+	other := func(record *Record, run *Run, source []byte, _ string) ([]byte, error) {
+		text, err := renderForTest(record, run, source, OutputFile)
 		return append(text, "\nother\n"...), err
 	}
-	text, err := other(r.dir, run, source, OutputFile)
+	text, err := other(nil, run, source, OutputFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestVerifyRendersAgain(t *testing.T) {
 	if v.OK() || v.Findings[len(v.Findings)-1].Where != OutputFile {
 		t.Errorf("got %v", v.Findings)
 	}
-	v, err = Verify(r.dir, rendering(func(string, *Run, []byte, string) ([]byte, error) { return nil, errors.New("no") }), Signers{})
+	v, err = At(r.dir).Verify(rendering(func(*Record, *Run, []byte, string) ([]byte, error) { return nil, errors.New("no") }), Signers{})
 	if err != nil || v.OK() || !strings.Contains(v.Findings[len(v.Findings)-1].Words, "cannot be made from the journal: no") {
 		t.Errorf("got %v, %v", v.Findings, err)
 	}
@@ -219,7 +219,7 @@ func TestVerifyFreshness(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A run that says so of itself is no less stale.
-	run, _, err := Load(r.dir)
+	run, _, err := At(r.dir).Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestVerifyTheVerdict(t *testing.T) {
 			if err := r.Close(); err != nil {
 				t.Fatal(err)
 			}
-			run, _, err := Load(r.dir)
+			run, _, err := At(r.dir).Load()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -374,13 +374,13 @@ func TestReportIsCompared(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.write(ReportFile, string(text))
-	if err := WriteSums(r.dir); err != nil {
+	if err := At(r.dir).Seal(nil); err != nil {
 		t.Fatal(err)
 	}
 	if v := verify(t, r.dir); v.OK() || !strings.Contains(v.Findings[0].Words, `"later" is no member`) {
 		t.Errorf("got %v", v.Findings)
 	}
-	if report, err := ReadReport(r.dir); err != nil || report.TaskID != "fix" {
+	if report, err := At(r.dir).ReadReport(); err != nil || report.TaskID != "fix" {
 		t.Errorf("got %+v, %v", report, err)
 	}
 }

@@ -24,17 +24,17 @@ func Views() []engine.View {
 	}
 }
 
-// FoldView writes a view as a fold of a run directory: what runs.Verify compares the one in the record with.
-func FoldView(w io.Writer, dir string, run *runs.Run, source []byte, file string) error {
+// FoldView writes a view as a fold of a record: Record.Verify compares the one in the record with it.
+func FoldView(w io.Writer, record *runs.Record, run *runs.Run, source []byte, file string) error {
 	if file == runs.TestLogFile {
-		return render.WriteTestLog(w, run, os.DirFS(dir))
+		return render.WriteTestLog(w, run, record)
 	}
 	var b []byte
 	var err error
 	if file == runs.ReportPageFile {
 		b, err = render.ReportMarkdown(run)
 	} else {
-		b, err = render.Again(file, run, source, os.DirFS(dir))
+		b, err = render.Again(file, run, source, record)
 	}
 	if err != nil {
 		return err
