@@ -169,7 +169,7 @@ func TestAllowedSigners(t *testing.T) {
 		{`alice valid-after="soon" ` + k, "", "line 1: valid-after"},
 		{`alice valid-after="20261321" ` + k, "", "line 1: valid-after"},
 		{`alice verify-required ` + k, "", `line 1: unknown option "verify-required"`},
-		{`alice namespaces="a",namespaces="markmill-approval" ` + k, "", "stands twice"},
+		{`alice namespaces="a",namespaces="markmill-approval" ` + k, "", "given twice"},
 		{`alice namespaces="markmill-approval ` + k, "", "line 1"},
 		{"alice ssh-rsa " + strings.Fields(k)[1], "", "line 1"},
 		{k, "", "not among"},
