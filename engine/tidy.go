@@ -18,7 +18,7 @@ func (e *Engine) Tidy(root string) error {
 	all := filepath.Join(e.Cache, "work")
 	e.sweep(all)
 	store := e.Store(root)
-	cut, err := store.Cut()
+	cut, err := store.Unfinished()
 	errs := []error{err}
 	if root != "" {
 		_, err := worktree.HalfApplied(root) // runs reconcile tells of those that are to be finished

@@ -13,10 +13,10 @@ import (
 	"markmill/notebooks"
 )
 
-// Reconcile completes the record of a run that was cut: a journal without run.completed gets one of
-// status interrupted, files that a crash left half-written are removed, and finish, which is handed in
-// for views import this package, writes the files that follow from the journal and SHA256SUMS. It does
-// nothing to a run that is alive or whose record is complete. It returns whether it did something.
+// Reconcile completes the record of a run that was interrupted: a journal without run.completed gets one with the status
+// interrupted, files that a crash left half-written are removed, and finish writes the views and SHA256SUMS (finish is a
+// parameter because views import this package). Reconcile leaves alone a run that is alive or complete, and reports
+// whether it did something.
 func (r *Record) Reconcile(clock func() time.Time, finish func(run *Run) error) (bool, error) {
 	if err := r.writable(JournalFile); err != nil {
 		return false, err
@@ -39,8 +39,8 @@ func (r *Record) Reconcile(clock func() time.Time, finish func(run *Run) error) 
 	if err := r.RemoveTemporary(); err != nil {
 		return false, err
 	}
-	// It says that the record is whole, and may be of a run that was cut just before its last event: reconciling,
-	// which may be cut as well, must not leave it beside another end.
+	// SHA256SUMS says that the record is whole. It may be of a run that was killed just before its last event:
+	// reconciling, which may be killed as well, must not leave it beside another end.
 	if err := r.Remove(SumsFile); err != nil {
 		return false, err
 	}
@@ -51,13 +51,13 @@ func (r *Record) Reconcile(clock func() time.Time, finish func(run *Run) error) 
 	return true, finish(run)
 }
 
-// unreadable says what can be done about a record that cannot be mended.
+// unreadable says what can be done about a record that cannot be completed.
 func unreadable(dir string, err error) error {
-	known := &notebooks.Error{
+	return &notebooks.Error{
 		Kind: notebooks.KindRecord, File: dir, Msg: words(err), Err: err,
-		Hint: "the record cannot be completed; markmill runs verify shows what is wrong, markmill runs prune removes it in its time",
+		Hint: "the record cannot be completed; markmill runs verify shows what is wrong, " +
+			"markmill runs prune removes it in its time",
 	}
-	return known
 }
 
 // complete drops a torn line and appends run.completed where there is none.
@@ -84,8 +84,8 @@ func (r *Record) complete(record *loaded, clock func() time.Time) (run *Run, err
 	return Fold(events)
 }
 
-// sealCommits names the last commit of a run that was cut, and its bundle, where that was written already: it has its
-// name only when it is whole.
+// sealCommits adds the last commit of an interrupted run, and its bundle if that was written: the bundle gets its name
+// only when it is whole.
 func (r *Record) sealCommits(run *Run, data *CompletedData) error {
 	if run.Diff == nil || run.Diff.ResultCommit == "" {
 		return nil
@@ -109,8 +109,7 @@ func (r *Record) RemoveTemporary() error {
 	})
 }
 
-// unborn says that a run was cut before its first event stood: nothing of it ran, and nothing can be said of it. The
-// run must not be alive.
+// unborn reports whether a run ended before its first event was whole: nothing of it ran. The run must not be alive.
 func (r *Record) unborn() bool {
 	file, err := r.open(JournalFile)
 	if err != nil {
@@ -121,15 +120,15 @@ func (r *Record) unborn() bool {
 	return errors.Is(err, io.EOF) && len(line) < headMax
 }
 
-// Discard removes the run directory of a run that was cut before its first event: away from the list first, so that no
-// half of it is seen. It is false of every other run, and of one that is alive, is being made, or is gone.
+// Discard removes the run directory of a run that ended before its first event, renaming it first, so that no half of
+// it is listed. It returns false for every other run, and for one that is alive, is being made, or is gone.
 func (s Store) Discard(id RunID) (bool, error) {
 	done, err := exclusive(s.runs())
 	if err != nil {
 		return false, cannotWrite(s.runs(), err)
 	}
 	defer done()
-	if !s.Record(id).unborn() { // its mark stays, by which a tidying that is cut here is done again
+	if !s.Record(id).unborn() { // its lock file stays: tidying that is interrupted here is done again
 		return false, nil
 	}
 	release, err := Lock(s.Path(id))

@@ -152,7 +152,7 @@ func TestDiscardLeavesTheMark(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(cut.dir, LockFile)); err != nil {
 		t.Error(err)
 	}
-	if ids, err := store.Cut(); err != nil || len(ids) != 1 {
+	if ids, err := store.Unfinished(); err != nil || len(ids) != 1 {
 		t.Errorf("%v, %v", ids, err)
 	}
 }

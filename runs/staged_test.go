@@ -63,7 +63,7 @@ func TestStage(t *testing.T) {
 // TestCut: the mark of a run that was cut stays until somebody holds its lock, and asking does not take it away.
 func TestCut(t *testing.T) {
 	store := Store{Dir: filepath.Join(t.TempDir(), ".markmill")}
-	if cut, err := store.Cut(); err != nil || len(cut) > 0 {
+	if cut, err := store.Unfinished(); err != nil || len(cut) > 0 {
 		t.Fatal(cut, err)
 	}
 	dirs := map[string]string{}
@@ -84,7 +84,7 @@ func TestCut(t *testing.T) {
 	}
 	defer release()
 	for range 2 {
-		if cut, err := store.Cut(); err != nil || len(cut) != 1 || cut[0] != "20260101T000000Z-cut" {
+		if cut, err := store.Unfinished(); err != nil || len(cut) != 1 || cut[0] != "20260101T000000Z-cut" {
 			t.Fatalf("got %v, %v", cut, err)
 		}
 		if _, err := store.List(); err != nil {
@@ -96,20 +96,20 @@ func TestCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	after()
-	if cut, err := store.Cut(); err != nil || len(cut) > 0 {
+	if cut, err := store.Unfinished(); err != nil || len(cut) > 0 {
 		t.Errorf("got %v, %v", cut, err)
 	}
 	if err := os.Remove(filepath.Join(dirs["done"], JournalFile)); err != nil {
 		t.Fatal(err)
 	}
-	if cut, err := store.Cut(); err != nil || len(cut) != 1 || cut[0] != "20260101T000000Z-done" {
+	if cut, err := store.Unfinished(); err != nil || len(cut) != 1 || cut[0] != "20260101T000000Z-done" {
 		t.Errorf("a run without an event: got %v, %v", cut, err)
 	}
 	// A store whose making was cut is finished.
 	if err := os.WriteFile(filepath.Join(store.Dir, ".gitignore"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Cut(); err != nil {
+	if _, err := store.Unfinished(); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(filepath.Join(store.Dir, ".gitignore")); string(b) != "*\n" {
@@ -140,7 +140,7 @@ func TestDiscardWhileOthersBegin(t *testing.T) {
 		}
 	}()
 	discard := func() {
-		cut, err := store.Cut()
+		cut, err := store.Unfinished()
 		if err != nil {
 			t.Error(err)
 		}
