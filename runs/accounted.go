@@ -6,19 +6,23 @@ import (
 	"strings"
 )
 
-// sealedFrom is the version of the views from which every file of a record is in its journal by digest, or is a view.
+// sealedFrom is the version of the views since which every file of a record is a view, or an event has its digest.
 const sealedFrom = 2
 
-// isView says whether a file is made of the journal and the other files, and compared with what they give. SHA256SUMS
-// and its signature are checked by themselves.
+// isView reports whether a file is made from the journal and the other files, so that verification makes it again to
+// compare it. SHA256SUMS and its signature are checked by themselves.
 func (r *Run) isView(name string) bool {
-	return slices.Contains([]string{JournalFile, ReportFile, ReportPageFile, TestLogFile, SumsFile, SumsSignatureFile}, name) ||
-		slices.Contains(r.OutputFiles(), name)
+	switch name {
+	case JournalFile, ReportFile, ReportPageFile, TestLogFile, SumsFile, SumsSignatureFile:
+		return true
+	}
+	return slices.Contains(r.OutputFiles(), name)
 }
 
-// isPicture says whether a file is the copy of a picture that the kept output notebook shows.
+// isPicture reports whether a file is the copy of a picture that the output notebook in the record shows.
 func (r *Run) isPicture(name string) bool {
-	return r.Started.Assets != "" && strings.HasPrefix(name, path.Clean(strings.ReplaceAll(r.Started.Assets, `\`, "/"))+"/")
+	assets := r.Started.Assets
+	return assets != "" && strings.HasPrefix(name, path.Clean(strings.ReplaceAll(assets, `\`, "/"))+"/")
 }
 
 // Unnamed returns the digests of the files that no event of a run names and that are no views.
@@ -44,11 +48,11 @@ func (r *Record) Unnamed(run *Run) ([]SealedFile, error) {
 	return files, nil
 }
 
-// accounted finds files that no event accounts for: planted ones, and what was taken out of the journal's account.
+// accounted finds files that no event accounts for: planted files, and files whose event was removed.
 func (c *check) accounted() {
 	run := c.v.Run
 	if run.Completed == nil {
-		return // it is alive, or was cut and not completed yet
+		return // the run is alive, or its record is not completed yet
 	}
 	known := run.Digests()
 	contents := map[Digest]bool{}
@@ -65,7 +69,8 @@ func (c *check) accounted() {
 		case err != nil:
 			c.v.find(extra, "cannot be read: %s", cause(err))
 		case run.isPicture(extra) && contents[digest]:
-		case extra == PatchFile && (run.Diff == nil || run.Diff.Patch == "") && digest == DigestOf(nil): // nothing was compared, and the file is there all the same
+		case extra == PatchFile && (run.Diff == nil || run.Diff.Patch == "") && digest == DigestOf(nil):
+			// Every record has a patch, which is empty when nothing was compared.
 		case leaked && digest == DigestOf([]byte(LeakNote)):
 		case run.Started.Views < sealedFrom && unsealed(extra, run.Completed.Status):
 		default:
@@ -74,7 +79,7 @@ func (c *check) accounted() {
 	}
 }
 
-// extraFiles are those that no event names and that are no views.
+// extraFiles returns the files that no event names and that are no views.
 func (c *check) extraFiles(known map[string]Digest) (extra []string) {
 	err := c.record.walk(func(name string) error {
 		if _, named := known[name]; !named && !c.v.Run.isView(name) {
@@ -88,7 +93,7 @@ func (c *check) extraFiles(known map[string]Digest) (extra []string) {
 	return extra
 }
 
-// unsealed says whether versions before 0.1 left such a file without an event that names it.
+// unsealed reports whether versions before 0.1 wrote such a file without an event that names it.
 func unsealed(name string, status Status) bool {
 	parts := strings.Split(name, "/")
 	switch {

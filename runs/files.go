@@ -24,15 +24,13 @@ const (
 	RequestFile       = "approval-request.json" // when an approval is required
 	ApprovalFile      = "approval.json"         // the answer that was found
 	SignatureFile     = "approval.json.sig"     // of a signed one
-	SignersFile       = "approval.signers"      // the allowed_signers that it was held against; a second one is approval.signers.2
+	SignersFile       = "approval.signers"      // the allowed_signers it was checked with; the second is approval.signers.2
 	StepsDir          = "steps"
-	BackendDir        = "backend"
-	LockFile          = ".lock" // present while a run is alive; it is no part of the record
+	LockFile          = ".lock" // there while the run is alive; it is no part of the record
 )
 
-// WriteFile writes a whole file of the record: a reader, also after a crash, finds the old bytes
-// or the new ones and never a part. A file that is there keeps its mode. It makes no folder, and does
-// not wait for the disk.
+// WriteFile writes a whole file: a reader finds the old bytes or the new ones and never a part, also after a crash. A
+// file that is there keeps its mode. WriteFile makes no folder, and does not wait for the disk.
 func WriteFile(path string, data []byte) (err error) {
 	mode := os.FileMode(0o644)
 	if info, err := os.Stat(path); err == nil {
@@ -60,8 +58,8 @@ func WriteFile(path string, data []byte) (err error) {
 	return os.Rename(temp.Name(), path)
 }
 
-// Create creates a file that must not exist yet. It takes a third of the system calls of os.OpenFile, which tries to
-// have each file polled.
+// Create creates a file that must not exist yet. It takes a third of the system calls of os.OpenFile, which registers
+// each file with the poller.
 func Create(path string) (*os.File, error) {
 	fd, err := syscall.Open(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_CLOEXEC, 0o644)
 	if err != nil {
@@ -71,7 +69,7 @@ func Create(path string) (*os.File, error) {
 }
 
 // WriteNewFile writes a file that must not exist yet, with fewer system calls than WriteFile. A crash may leave a part
-// of it, so an event that names the file comes after it. An error leaves nothing.
+// of it; an error leaves nothing.
 func WriteNewFile(path string, data []byte) error {
 	f, err := Create(path)
 	if err != nil {
@@ -84,6 +82,5 @@ func WriteNewFile(path string, data []byte) error {
 	return nil
 }
 
-// TempPrefix begins the names of files that are being written. One that a crash left is no part of
-// the record.
+// TempPrefix begins the names of files that are being written. One that a crash left is no part of the record.
 const TempPrefix = ".tmp-"

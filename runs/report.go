@@ -13,20 +13,20 @@ import (
 // ReportVersion is the schema_version of a Report. Members are only ever added to a version.
 const ReportVersion = 1
 
-// Report is report.json: the evidence index, for machines. Readers ignore members that they do not know.
+// Report is report.json: an index of the evidence, for programs. Readers ignore members that they do not know.
 type Report struct {
 	SchemaVersion int    `json:"schema_version"`
 	TaskID        string `json:"task_id"`
 	RunID         RunID  `json:"run_id"`
 	Status        Status `json:"status"`
-	// ResumedFrom is the run that this one goes on from; absent without.
+	// ResumedFrom is the run that this one resumes; absent without.
 	ResumedFrom *ResumedData `json:"resumed_from,omitempty"`
-	// Backend is the kernels whose steps ran, in order of first use, separated by commas.
+	// Backend names the kernels whose steps ran, in order of first use, separated by commas.
 	Backend       string    `json:"backend"`
 	RunStartedAt  time.Time `json:"run_started_at"`
 	RunFinishedAt time.Time `json:"run_finished_at"`
-	// BackendExitCode is the raw exit code of the step that decided: the first that failed or was
-	// ended, else the last that ran; null when none ran. TerminatedBy is of the same step.
+	// BackendExitCode is the raw exit code of the step that decided: the first that failed or was terminated, else the
+	// last that ran; null when none ran. TerminatedBy is of the same step.
 	BackendExitCode         *int           `json:"backend_exit_code"`
 	TerminatedBy            string         `json:"terminated_by,omitzero"`
 	ArtifactsDir            string         `json:"artifacts_dir"` // always ".": the folder that report.json is in
@@ -44,8 +44,8 @@ type Report struct {
 	Blockers     []Blocker            `json:"blockers"`
 	Scraps       []ScrapData          `json:"scraps"`
 	Steps        []ReportStep         `json:"steps"`
-	// ArtifactPaths is every file of the run directory, sorted, but report.json and report.md, which
-	// are made of this, and SHA256SUMS, which covers them.
+	// ArtifactPaths is every file of the run directory, sorted, but report.json and report.md, which are made from this,
+	// and SHA256SUMS, which covers them.
 	ArtifactPaths   []string          `json:"artifact_paths"`
 	ArtifactDigests map[string]Digest `json:"artifact_digests"`
 	Freshness       Freshness         `json:"freshness"`
@@ -61,7 +61,7 @@ type ReportCheck struct {
 	Status     StepStatus       `json:"status"`
 	ExitCode   int              `json:"exit_code"`
 	DurationNS int64            `json:"duration_ns"`
-	Tests      *TestCounts      `json:"tests,omitempty"` // where the runner says so
+	Tests      *TestCounts      `json:"tests,omitempty"` // as the test runner printed them
 }
 
 // ReportStep is one planned step and what became of it.
@@ -83,24 +83,24 @@ type ReportStep struct {
 	TerminatedBy string           `json:"terminated_by,omitzero"`
 	Dir          string           `json:"dir,omitzero"` // of its files
 	Changed      int              `json:"changed"`      // files
-	// CarriedFrom is the run in which the step ran, when that was an earlier one that this run goes on from.
+	// CarriedFrom is the run in which the step ran, when this run resumed that one.
 	CarriedFrom RunID `json:"carried_from,omitzero"`
-	// Replayed says that a carried step ran once more for its state, and Differs in what it then was another.
+	// Replayed says that a carried step ran once more for its state, and Differs how its outcome differed.
 	Replayed bool        `json:"replayed,omitzero"`
 	Differs  []string    `json:"differs,omitempty"`
 	Commit   string      `json:"commit,omitzero"`
 	Tests    *TestCounts `json:"tests,omitempty"`
-	// LeftRunning is what of the run was alive when the step had ended.
+	// LeftRunning are the processes of the run that were alive after the step had ended.
 	LeftRunning []ProcessData `json:"left_running,omitempty"`
 }
 
-// Freshness says whether every artifact was written after the run started: one that was there
-// before proves nothing of this run. The source notebook is left out, and so are the journals of the runs that this
-// one goes on from: they are written before the first event, which holds their digests.
+// Freshness says whether every artifact was written after the run started: an older one proves nothing of this run. The
+// source notebook and the journals of resumed runs do not count: they are written before the first event, which holds
+// their digests.
 type Freshness struct {
 	Passed bool     `json:"passed"`
 	Stale  []string `json:"stale"` // sorted paths
-	// Carried are files that an earlier run wrote, which this one goes on from: their digests stand in its journal.
+	// Carried are files that the resumed run wrote: its journal has their digests.
 	Carried []string `json:"carried,omitempty"`
 }
 
@@ -111,7 +111,8 @@ func (rec *Record) Report(run *Run, known map[string]Digest) (*Report, error) {
 		SchemaVersion: ReportVersion, TaskID: run.Contract.TaskID, RunID: run.ID, Status: run.Status(),
 		RunStartedAt: run.StartedAt, RunFinishedAt: run.FinishedAt, ArtifactsDir: ".",
 		Parameters: run.Contract.Parameters, BaseCommit: run.Contract.BaseCommit,
-		ResumedFrom: run.Started.ResumedFrom, ApprovalStatus: run.Approval, Approval: run.Granted, Sandbox: run.Started.Sandbox, Blockers: run.Blockers(), Scraps: run.Scraps(),
+		ResumedFrom: run.Started.ResumedFrom, ApprovalStatus: run.Approval, Approval: run.Granted,
+		Sandbox: run.Started.Sandbox, Blockers: run.Blockers(), Scraps: run.Scraps(),
 	}
 	r.addSteps(run)
 	if d := run.Diff; d != nil {
@@ -175,7 +176,7 @@ func (r *Report) addSteps(run *Run) {
 	}
 }
 
-// deciding is the step that backend_exit_code is of.
+// deciding returns the step whose exit code is backend_exit_code.
 func (r *Report) deciding() *ReportStep {
 	var last *ReportStep
 	for i := range r.Steps {
@@ -224,8 +225,8 @@ func (r *Report) addArtifacts(run *Run, record *Record, known map[string]Digest)
 	return nil
 }
 
-// before compares the time of a file with one of the clock, which is finer: Linux stamps files by
-// the tick (10 ms at most), and there are file systems that keep whole seconds, FAT two of them.
+// before compares the time of a file with one of the clock, which is finer: Linux stamps files by the tick (10 ms at
+// most), and some file systems and archives keep whole seconds, FAT two of them.
 func before(file, start time.Time) bool {
 	grain := 20 * time.Millisecond
 	if file.Nanosecond() == 0 {
@@ -247,7 +248,7 @@ func QuotePath(path string) string {
 	return b.String()
 }
 
-// JSON is the bytes of report.json.
+// JSON returns the bytes of report.json.
 func (r *Report) JSON() ([]byte, error) { return codec.Indent(r) }
 
 // ReadReport reads report.json.

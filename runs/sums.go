@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Finding is one thing that does not hold: where it is (a file, an event, a step) and what is wrong.
+// Finding is one thing that is wrong with a record, and where: in a file, an event, a step.
 type Finding struct {
 	Where string `json:"where"`
 	Words string `json:"words"`
@@ -74,8 +74,8 @@ var (
 	unescapeSum = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r")
 )
 
-// sumLine spells a line as sha256sum does: a path with a backslash or a line break is escaped, and
-// a backslash in front of the line says so.
+// sumLine writes a line as sha256sum does: a path with a backslash or a line break is escaped, and a backslash before the
+// line says so.
 func sumLine(path string, digest Digest) string {
 	escaped := escapeSum.Replace(path)
 	line := digest.Hex() + "  " + escaped + "\n"
@@ -89,7 +89,7 @@ func sumLine(path string, digest Digest) string {
 func parseSums(text string) (map[string]Digest, error) {
 	sums := map[string]Digest{}
 	if !strings.HasSuffix(text, "\n") {
-		return nil, errors.New("its last line is cut")
+		return nil, errors.New("its last line is incomplete")
 	}
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		rest, escaped := strings.CutPrefix(line, `\`)
@@ -140,11 +140,12 @@ func (r *Record) CheckSums() ([]Finding, error) {
 	for path, digest := range sums {
 		switch got, _, err := r.Digest(path); {
 		case errors.Is(err, fs.ErrNotExist):
-			findings = append(findings, Finding{path, "is missing and stands in " + SumsFile})
+			findings = append(findings, Finding{path, "is missing, and " + SumsFile + " lists it"})
 		case err != nil:
 			findings = append(findings, Finding{path, "cannot be read: " + cause(err).Error()})
 		case got != digest:
-			findings = append(findings, Finding{path, fmt.Sprintf("has changed: %s says %s and its bytes give %s", SumsFile, digest, got)})
+			words := fmt.Sprintf("has changed: %s says %s and its bytes give %s", SumsFile, digest, got)
+			findings = append(findings, Finding{path, words})
 		}
 	}
 	sortFindings(findings)

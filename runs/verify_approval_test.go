@@ -122,7 +122,7 @@ func TestVerifyApprovals(t *testing.T) {
 		{"a key that does not count", func(a *approved) { a.signers = "# nobody\n" }, "not among the allowed signers"},
 		{"a key whose time was over", func(a *approved) {
 			a.signers = strings.Replace(a.signers, " ", ` valid-before="20200101Z" `, 1)
-		}, "any more"},
+		}, "no longer valid"},
 		{"another signer", func(a *approved) { a.event.Principals = "bob@example.org" }, "the journal says"},
 		{"signed, they say", func(a *approved) { a.sign, a.event.Key = nil, "SHA256:x" }, "has none"},
 	} {

@@ -47,7 +47,7 @@ func TestVerifyLeft(t *testing.T) {
 		change(&out[1])
 		return out
 	}
-	const keeps = "events.jsonl: run.completed says that output notebooks are not kept which such a run keeps"
+	const keeps = "events.jsonl: run.completed says that output notebooks are not kept, and such a run keeps them"
 	for _, c := range []struct {
 		name    string
 		started RunStartedData

@@ -292,7 +292,7 @@ func TestVerifyStaysInside(t *testing.T) {
 	v := verify(t, r.dir)
 	refused := 0
 	for _, finding := range v.Findings {
-		if strings.HasPrefix(finding.Words, "stands in the journal and cannot be read: path escapes") {
+		if strings.HasPrefix(finding.Words, "the journal names it, and it cannot be read: path escapes") {
 			refused++
 		}
 	}
@@ -316,7 +316,7 @@ func TestVerifyMovedRun(t *testing.T) {
 	r := aPass(t, newStore(t), aTime, 1)
 	for name, want := range map[string]string{
 		"evidence":                  "",
-		"20200101T000000Z-other-00": "events.jsonl: is of run " + string(r.id) + " and stands in the folder of 20200101T000000Z-other-00",
+		"20200101T000000Z-other-00": "events.jsonl: is of run " + string(r.id) + ", and its folder has the name of 20200101T000000Z-other-00",
 	} {
 		moved := filepath.Join(t.TempDir(), name)
 		if err := os.CopyFS(moved, os.DirFS(r.dir)); err != nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// AllowedSigners are the lines of an allowed_signers file: which key counts for whom and for what.
+// AllowedSigners is an allowed_signers file: whose key counts for what.
 type AllowedSigners struct {
 	entries []entry
 	// Unread says which lines cannot be read, and why. They allow nobody.
@@ -22,12 +22,12 @@ type entry struct {
 	line          int
 	principals    string // patterns, with commas
 	key           ssh.PublicKey
-	authority     bool   // the key signs certificates, and counts for no signature of its own
+	authority     bool   // the key signs certificates, and its own signatures do not count
 	namespaces    string // patterns, with commas; "" is any
 	after, before time.Time
 }
 
-// ParseAllowedSigners reads the file. Local is the zone of times that name none.
+// ParseAllowedSigners reads the file. local is the time zone of times without a Z.
 func ParseAllowedSigners(text []byte, local *time.Location) *AllowedSigners {
 	a := &AllowedSigners{}
 	for i, line := range strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n") {
@@ -142,8 +142,8 @@ func parseTime(text string, local *time.Location) (time.Time, error) {
 	return t, nil
 }
 
-// Find says who signs with a key for a namespace at all of the times: the principals of the line
-// that allows it. The error says why no line does.
+// Find returns the principals of the line that allows a key for a namespace at all of the times. The error says why no
+// line does.
 func (a *AllowedSigners) Find(key ssh.PublicKey, namespace string, at ...time.Time) (principals string, err error) {
 	err = fmt.Errorf("the key %s is not among the allowed signers", ssh.FingerprintSHA256(key))
 	if len(a.Unread) > 0 {
@@ -162,27 +162,27 @@ func (a *AllowedSigners) Find(key ssh.PublicKey, namespace string, at ...time.Ti
 	return "", err
 }
 
-// refuses says why a line does not allow its key, "" when it does.
+// refuses says why a line does not allow its key; "" when it does.
 func (e *entry) refuses(namespace string, at []time.Time) string {
 	if e.authority {
 		return "is a certificate authority"
 	}
 	if e.namespaces != "" && !MatchList(e.namespaces, namespace) {
-		return "does not count for " + namespace
+		return "is not valid for " + namespace
 	}
 	for _, t := range at {
 		if !e.after.IsZero() && t.Before(e.after) {
-			return "did not count yet on " + t.UTC().Format(time.RFC3339)
+			return "was not valid yet on " + t.UTC().Format(time.RFC3339)
 		}
 		if !e.before.IsZero() && t.After(e.before) {
-			return "did not count any more on " + t.UTC().Format(time.RFC3339)
+			return "was no longer valid on " + t.UTC().Format(time.RFC3339)
 		}
 	}
 	return ""
 }
 
-// MatchList says whether a word matches a list of patterns with commas: * and ? stand for any
-// characters, and a pattern that begins with ! and matches speaks against all others.
+// MatchList reports whether a word matches a comma-separated list of patterns with * and ?. A pattern that begins with !
+// and matches makes the whole list not match.
 func MatchList(patterns, word string) bool {
 	found := false
 	for _, p := range strings.Split(patterns, ",") {
@@ -198,7 +198,7 @@ func MatchList(patterns, word string) bool {
 	return found
 }
 
-// match goes back to the last star only, so that its time is bounded by the product of the lengths.
+// match backtracks to the last star only, so that its time is bounded by the product of the lengths.
 func match(pattern, word string) bool {
 	p, w, star, mark := 0, 0, -1, 0
 	for w < len(word) {
