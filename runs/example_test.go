@@ -101,11 +101,10 @@ func start() (record *runs.Record, done func()) {
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	id := runs.NewRunID(at, "build.md", []byte{1})
 	store := runs.Store{Dir: filepath.Join(dir, ".markmill")}
-	_, release, err := store.Create(id)
+	record, release, err := store.Create(id)
 	if err != nil {
 		log.Fatal(err)
 	}
-	record = store.Record(id)
 	source := []byte("# Build\n")
 	journal, err := record.Begin("notebook.md", source, func() time.Time { return at })
 	if err != nil {

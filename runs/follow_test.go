@@ -78,12 +78,11 @@ func TestFollowFromAnotherProcess(t *testing.T) {
 func liveRun(t testing.TB) (record *Record, release func(), journal *Journal) {
 	t.Helper()
 	store, id := newStore(t), NewRunID(aTime, "fix.md", []byte{1})
-	dir, release, err := store.Create(id)
+	record, release, err := store.Create(id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(release)
-	record = At(dir)
 	if journal, err = record.Begin("notebook.md", []byte("# Fix\n"), ticking(aTime)); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 // interrupted, files that a crash left half-written are removed, and finish writes the views and SHA256SUMS (finish is a
 // parameter because views import this package). Reconcile leaves alone a run that is alive or complete, and reports
 // whether it did something.
-func (r *Record) Reconcile(clock func() time.Time, finish func(run *Run) error) (bool, error) {
+func (r *Record) Reconcile(clock func() time.Time, finish func(record *Record, run *Run) error) (bool, error) {
 	if err := r.writable(JournalFile); err != nil {
 		return false, err
 	}
@@ -48,7 +48,7 @@ func (r *Record) Reconcile(clock func() time.Time, finish func(run *Run) error) 
 	if err != nil {
 		return false, err
 	}
-	return true, finish(run)
+	return true, finish(r, run)
 }
 
 // unreadable says what can be done about a record that cannot be completed.

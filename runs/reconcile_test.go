@@ -11,7 +11,7 @@ import (
 
 func reconcile(t *testing.T, dir string) bool {
 	t.Helper()
-	did, err := At(dir).Reconcile(ticking(aTime.Add(time.Hour)), func(run *Run) error { return writeFolds(dir, run) })
+	did, err := At(dir).Reconcile(ticking(aTime.Add(time.Hour)), func(_ *Record, run *Run) error { return writeFolds(dir, run) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestReconcileNeverTouchesALiveRun(t *testing.T) {
 
 func TestReconcileRefuses(t *testing.T) {
 	store := newStore(t)
-	never := func(*Run) error { t.Error("files were written"); return nil }
+	never := func(*Record, *Run) error { t.Error("files were written"); return nil }
 	broken := newRecord(t, store, aTime, 1)
 	appendTo(t, filepath.Join(broken.dir, JournalFile), "{}\n")
 	empty := created(t, store, "20200101T000000Z-x-00")
@@ -115,7 +115,7 @@ func TestReconcileRefuses(t *testing.T) {
 	}
 	failing := newRecord(t, store, aTime, 2)
 	no := errors.New("no")
-	if _, err := At(failing.dir).Reconcile(time.Now, func(*Run) error { return no }); !errors.Is(err, no) {
+	if _, err := At(failing.dir).Reconcile(time.Now, func(*Record, *Run) error { return no }); !errors.Is(err, no) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -128,7 +128,7 @@ func TestReconcileIsCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	no := errors.New("no")
-	if _, err := At(r.dir).Reconcile(time.Now, func(*Run) error { return no }); !errors.Is(err, no) {
+	if _, err := At(r.dir).Reconcile(time.Now, func(*Record, *Run) error { return no }); !errors.Is(err, no) {
 		t.Fatalf("got %v", err)
 	}
 	if !reconcile(t, r.dir) {

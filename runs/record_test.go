@@ -23,12 +23,12 @@ type record struct {
 // created makes the directory of a run that is not alive.
 func created(t testing.TB, store Store, id RunID) string {
 	t.Helper()
-	dir, release, err := store.Create(id)
+	record, release, err := store.Create(id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	release()
-	return dir
+	return record.Path()
 }
 
 // newRecord begins a run in a store: its source is there and run.started is in its journal.

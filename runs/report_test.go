@@ -78,7 +78,7 @@ func TestReportOfTheDecidingStep(t *testing.T) {
 		{"ended by the engine", []StepRecord{finished(StepTimeout, 143, "timeout"), finished(StepPassed, 0, "")}, 143, "timeout"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			report, err := NewReport(&Run{Steps: c.steps}, t.TempDir())
+			report, err := At(t.TempDir()).Report(&Run{Steps: c.steps}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +116,7 @@ func TestReportOfNamesThatAreNotUTF8(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a\xff\uFFFD"), nil, 0o644); err != nil {
 		t.Skip("no such names here:", err)
 	}
-	report, err := NewReport(&Run{}, dir)
+	report, err := At(dir).Report(&Run{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,37 +25,37 @@ func TestStage(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"a longer first try", "new"} {
-		if err := Stage(path, id, []byte(text)); err != nil {
+		if err := StageOutput(path, id, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := Stage(path, other, []byte("other")); err != nil {
+	if err := StageOutput(path, other, []byte("other")); err != nil {
 		t.Fatal(err)
 	}
 	content("old")
-	if err := Place(path, id); err != nil {
+	if err := CommitOutput(path, id); err != nil {
 		t.Fatal(err)
 	}
 	content("new")
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Error(info.Mode(), err)
 	}
-	if err := Place(path, id); err != nil {
+	if err := CommitOutput(path, id); err != nil {
 		t.Errorf("placed twice: %v", err)
 	}
-	if err := Unstage(dir, id); err != nil {
+	if err := DiscardOutput(dir, id); err != nil {
 		t.Fatal(err)
 	}
 	if found, _ := os.ReadDir(dir); len(found) != 2 {
 		t.Errorf("the other run's file should stand beside it: %v", found)
 	}
-	if err := Unstage(dir, other); err != nil {
+	if err := DiscardOutput(dir, other); err != nil {
 		t.Fatal(err)
 	}
 	if found, _ := os.ReadDir(dir); len(found) != 1 {
 		t.Errorf("left: %v", found)
 	}
-	if err := Unstage(filepath.Join(dir, "none"), id); err != nil {
+	if err := DiscardOutput(filepath.Join(dir, "none"), id); err != nil {
 		t.Error(err)
 	}
 }
@@ -128,12 +128,12 @@ func TestDiscardWhileOthersBegin(t *testing.T) {
 		defer close(begun)
 		for i := range n {
 			created(t, store, id("cut", i))
-			dir, release, err := store.Create(id("new", i))
+			record, release, err := store.Create(id("new", i))
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			if err := os.WriteFile(filepath.Join(dir, JournalFile), []byte("{}\n"), 0o644); err != nil {
+			if err := os.WriteFile(record.File(JournalFile), []byte("{}\n"), 0o644); err != nil {
 				t.Errorf("the folder of a run that has just begun: %v", err)
 			}
 			release()

@@ -30,26 +30,26 @@ func (s Store) Path(id RunID) string { return filepath.Join(s.runs(), string(id)
 
 // Create makes the run directory of id, locked until release is called (see Lock), and the store around it, which Git
 // ignores. A run directory that is there already is an error.
-func (s Store) Create(id RunID) (path string, release func(), err error) {
+func (s Store) Create(id RunID) (record *Record, release func(), err error) {
 	if err := os.MkdirAll(s.runs(), 0o755); err != nil {
-		return "", nil, cannotWrite(s.runs(), err)
+		return nil, nil, cannotWrite(s.runs(), err)
 	}
 	if err := s.hide(); err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	done, err := exclusive(s.runs())
 	if err != nil {
-		return "", nil, cannotWrite(s.runs(), err)
+		return nil, nil, cannotWrite(s.runs(), err)
 	}
 	defer done()
-	path = s.Path(id)
-	if err := os.Mkdir(path, 0o755); err != nil {
-		return "", nil, cannotWrite(path, err)
+	record = s.Record(id)
+	if err := os.Mkdir(record.path, 0o755); err != nil {
+		return nil, nil, cannotWrite(record.path, err)
 	}
-	if release, err = lockNew(path); err != nil {
-		return "", nil, errors.Join(err, os.RemoveAll(path))
+	if release, err = lockNew(record.path); err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(record.path))
 	}
-	return path, release, nil
+	return record, release, nil
 }
 
 // hide makes Git ignore the store. The file is two bytes and needs no temporary file: an empty one, which a crash may

@@ -30,7 +30,7 @@ func renderBoth(record *Record, run *Run, source []byte, name string) ([]byte, e
 // and only a run that left one at OUTPUT may do without them.
 func TestVerifyLeft(t *testing.T) {
 	started := RunStartedData{Output: "/somewhere/out.ipynb", OutputForm: "ipynb"}
-	passed, source, err := Load(aPass(t, newStore(t), aTime, 1).dir)
+	passed, source, err := At(aPass(t, newStore(t), aTime, 1).dir).Load()
 	if err != nil {
 		t.Fatal(err)
 	}

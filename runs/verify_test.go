@@ -303,7 +303,7 @@ func TestVerifyStaysInside(t *testing.T) {
 
 func TestVerifyIsOfAFolder(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Verify(filepath.Join(dir, "none"), nil, Signers{}); err == nil {
+	if _, err := At(filepath.Join(dir, "none")).Verify(nil, Signers{}); err == nil {
 		t.Error("a run that is not there was verified")
 	}
 	v := verify(t, dir)

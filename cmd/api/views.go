@@ -55,7 +55,7 @@ func outputNotebook(in engine.ViewInput) error {
 		if err != nil {
 			return err
 		}
-		if err := runs.WriteFile(filepath.Join(in.Dir, file), b); err != nil {
+		if err := runs.At(in.Dir).Write(file, b); err != nil {
 			return err
 		}
 	}
@@ -64,7 +64,7 @@ func outputNotebook(in engine.ViewInput) error {
 
 // OutputNotebook is an output notebook by its name in the run directory.
 func OutputNotebook(in engine.ViewInput, file string) ([]byte, error) {
-	b, err := render.Output(file, in.Notebook, in.Run, os.DirFS(in.Dir))
+	b, err := render.Output(file, in.Notebook, in.Run, runs.At(in.Dir))
 	if err == nil && in.Clean != nil {
 		b = in.Clean(file, b)
 	}
@@ -81,15 +81,15 @@ func WritePictures(folder string, in engine.ViewInput) error {
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
-		data, err := os.ReadFile(filepath.Join(in.Dir, filepath.FromSlash(asset.From)))
+		data, err := runs.At(in.Dir).ReadFile(asset.From)
 		if err != nil {
 			return err
 		}
-		if err := runs.Stage(to, in.Run.ID, data); err != nil {
+		if err := runs.StageOutput(to, in.Run.ID, data); err != nil {
 			return err
 		}
-		if err := runs.Place(to, in.Run.ID); err != nil {
-			return errors.Join(err, runs.Unstage(filepath.Dir(to), in.Run.ID))
+		if err := runs.CommitOutput(to, in.Run.ID); err != nil {
+			return errors.Join(err, runs.DiscardOutput(filepath.Dir(to), in.Run.ID))
 		}
 	}
 	return nil
@@ -97,7 +97,7 @@ func WritePictures(folder string, in engine.ViewInput) error {
 
 // emptyPatch leaves a patch.diff also where no change was ever captured.
 func emptyPatch(in engine.ViewInput) error {
-	path := filepath.Join(in.Dir, runs.PatchFile)
+	path := runs.At(in.Dir).File(runs.PatchFile)
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
@@ -105,12 +105,12 @@ func emptyPatch(in engine.ViewInput) error {
 }
 
 func testLog(in engine.ViewInput) error {
-	path := filepath.Join(in.Dir, runs.TestLogFile)
+	path := runs.At(in.Dir).File(runs.TestLogFile)
 	f, err := os.CreateTemp(in.Dir, runs.TempPrefix+"*")
 	if err != nil {
 		return err
 	}
-	err = render.WriteTestLog(f, in.Run, os.DirFS(in.Dir))
+	err = render.WriteTestLog(f, in.Run, runs.At(in.Dir))
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
@@ -138,12 +138,12 @@ func reportPage(in engine.ViewInput) error {
 	if err != nil {
 		return err
 	}
-	return runs.WriteFile(filepath.Join(in.Dir, runs.ReportPageFile), b)
+	return runs.At(in.Dir).Write(runs.ReportPageFile, b)
 }
 
 // reportAndSums writes the index of the record, and the digests of all of it.
 func reportAndSums(in engine.ViewInput) error {
-	r, err := runs.NewReportKnowing(in.Run, in.Dir, in.Known)
+	r, err := runs.At(in.Dir).Report(in.Run, in.Known)
 	if err != nil {
 		return err
 	}
@@ -151,8 +151,8 @@ func reportAndSums(in engine.ViewInput) error {
 	if err != nil {
 		return err
 	}
-	if err := runs.WriteFile(filepath.Join(in.Dir, runs.ReportFile), b); err != nil {
+	if err := runs.At(in.Dir).Write(runs.ReportFile, b); err != nil {
 		return err
 	}
-	return r.WriteSums(in.Dir)
+	return runs.At(in.Dir).Seal(r.ArtifactDigests)
 }

@@ -89,12 +89,12 @@ func (a *app) apply(ctx context.Context, word string, force, asJSON bool) error 
 	if run.Diff == nil || run.Diff.Skipped != "" || len(run.Diff.Files) == 0 {
 		return end(false, exitPass, "run %s changed nothing: there is nothing to apply", run.ID)
 	}
-	patch, err := os.ReadFile(filepath.Join(dir, runs.PatchFile))
+	patch, err := runs.At(dir).ReadFile(runs.PatchFile)
 	if err != nil {
 		return err
 	}
 	if runs.DigestOf(patch) != run.Diff.PatchDigest {
-		return &notebooks.Error{Kind: notebooks.KindArtifact, File: filepath.Join(dir, runs.PatchFile),
+		return &notebooks.Error{Kind: notebooks.KindArtifact, File: runs.At(dir).File(runs.PatchFile),
 			Msg: "is not the patch that the journal records", Hint: "see markmill runs verify"}
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // from the first rename on they wait for its end

@@ -31,7 +31,7 @@ func (a *app) runOutput(word, to, form string) (*runOutput, error) {
 	if err != nil || dir == "" {
 		return nil, err
 	}
-	run, source, err := runs.Load(dir)
+	run, source, err := runs.At(dir).Load()
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +44,8 @@ func (a *app) runOutput(word, to, form string) (*runOutput, error) {
 	if i >= 0 {
 		name = files[i]
 	}
-	o := &runOutput{dir: dir, run: run, path: filepath.Join(dir, name), asked: i >= 0 && (form == "" || form == string(convert.Jupyter))}
-	if o.text, err = render.RunOutput(name, run, source, os.DirFS(dir)); err != nil {
+	o := &runOutput{dir: dir, run: run, path: runs.At(dir).File(name), asked: i >= 0 && (form == "" || form == string(convert.Jupyter))}
+	if o.text, err = render.RunOutput(name, run, source, runs.At(dir)); err != nil {
 		return nil, err
 	}
 	if left := run.Left(name); left != nil && runs.DigestOf(o.text) != left.Digest {
@@ -61,7 +61,7 @@ func (a *app) runNamed(word string) (string, error) {
 	case word == "-" || remote.Is(word) || err == nil && !info.IsDir():
 		return "", nil
 	case err == nil:
-		if _, err := os.Stat(filepath.Join(word, runs.JournalFile)); err != nil {
+		if _, err := runs.At(word).Stat(runs.JournalFile); err != nil {
 			return "", nil
 		}
 		return word, nil

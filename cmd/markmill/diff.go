@@ -187,14 +187,14 @@ func (a *app) side(word string) (side, error) {
 		doc, err := documents.Read(name(word), src, beside(word))
 		return side{doc, src}, err
 	case err == nil:
-		run, src, err := runs.Load(word)
+		run, src, err := runs.At(word).Load()
 		if errors.Is(err, fs.ErrNotExist) {
 			return side{}, badInput(word, "is a directory and holds no run (%s is not in it); name a notebook in it", runs.JournalFile)
 		}
 		if err != nil {
 			return side{}, err
 		}
-		doc, err := documents.Run(name(word), run, src, os.DirFS(word))
+		doc, err := documents.Run(name(word), run, src, runs.At(word))
 		return side{doc, nil}, err
 	}
 	if rev, path, ok := strings.Cut(word, ":"); ok && rev != "" && path != "" {
@@ -208,11 +208,11 @@ func (a *app) side(word string) (side, error) {
 	if err != nil {
 		return side{}, err
 	}
-	_, src, err := runs.Load(dir)
+	_, src, err := runs.At(dir).Load()
 	if err != nil {
 		return side{}, err
 	}
-	doc, err := documents.Run(string(run.ID), run, src, os.DirFS(dir))
+	doc, err := documents.Run(string(run.ID), run, src, runs.At(dir))
 	return side{doc, nil}, err
 }
 

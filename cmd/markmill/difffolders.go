@@ -80,7 +80,7 @@ func (a *app) folders(words []string) ([]diffFolder, error) {
 
 func (a *app) folder(word string) (diffFolder, bool, error) {
 	if info, err := os.Stat(word); err == nil && info.IsDir() {
-		if _, err := os.Stat(filepath.Join(word, runs.JournalFile)); err == nil { // a run
+		if _, err := runs.At(word).Stat(runs.JournalFile); err == nil { // a run
 			return diffFolder{}, false, nil
 		}
 		f, err := a.folderOnDisk(word)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +69,7 @@ func (a *app) reconcile(e runs.Entry) (bool, error) {
 	if e.Status == runs.Damaged || e.Status == runs.Running {
 		return false, nil
 	}
-	done, err := runs.Reconcile(e.Dir, a.now, a.rebuild)
+	done, err := runs.At(e.Dir).Reconcile(a.now, a.rebuild)
 	if _, gone := os.Stat(e.Dir); errors.Is(gone, fs.ErrNotExist) {
 		return false, nil // somebody has removed it meanwhile
 	}
@@ -116,7 +115,7 @@ func (a *app) oldRefs(ctx context.Context, src *worktree.Source, entries []runs.
 	}
 	kept := map[string]bool{}
 	for _, e := range entries {
-		if _, err := os.Lstat(filepath.Join(e.Dir, runs.BundleFile)); err == nil {
+		if _, err := runs.At(e.Dir).Stat(runs.BundleFile); err == nil {
 			kept[string(e.ID)] = true
 		}
 	}
@@ -148,8 +147,8 @@ func (a *app) tidy(src *worktree.Source) error {
 }
 
 // rebuild writes the views of a run directory anew.
-func (a *app) rebuild(dir string, run *runs.Run) error {
-	source, err := os.ReadFile(filepath.Join(dir, run.Started.SourceFile))
+func (a *app) rebuild(record *runs.Record, run *runs.Run) error {
+	source, err := record.ReadFile(run.Started.SourceFile)
 	if err != nil {
 		return err
 	}
@@ -158,7 +157,7 @@ func (a *app) rebuild(dir string, run *runs.Run) error {
 		return err
 	}
 	for _, v := range a.views("") {
-		if err := v.Write(engine.ViewInput{Dir: dir, Notebook: nb, Run: run}); err != nil {
+		if err := v.Write(engine.ViewInput{Dir: record.Path(), Notebook: nb, Run: run}); err != nil {
 			return fmt.Errorf("%s: %w", v.Name, err)
 		}
 	}

@@ -78,7 +78,7 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	if err != nil {
 		return err
 	}
-	if _, err := runs.Reconcile(dir, a.now, a.rebuild); err != nil {
+	if _, err := runs.At(dir).Reconcile(a.now, a.rebuild); err != nil {
 		return err
 	}
 	cut, err := eng.OpenCut(dir)

@@ -129,7 +129,7 @@ func placesBelow(root string) ([]scrapPlace, error) {
 		if path != root && strings.HasPrefix(d.Name(), ".") {
 			return fs.SkipDir
 		}
-		if _, err := os.Stat(filepath.Join(path, runs.JournalFile)); err == nil {
+		if _, err := runs.At(path).Stat(runs.JournalFile); err == nil {
 			out = append(out, scrapPlace{path: path, run: true})
 			return fs.SkipDir
 		}
@@ -207,7 +207,7 @@ func (a *app) scrapsOf(p scrapPlace, outputs func() map[runs.Digest][]string) (*
 }
 
 func recordOf(dir string) (*documents.Recorded, error) {
-	run, _, err := runs.Load(dir)
+	run, _, err := runs.At(dir).Load()
 	if err != nil {
 		return nil, err
 	}

@@ -193,7 +193,7 @@ func (t *tester) allRules(cfg engine.Config) (render.Rules, error) {
 // judge compares what a run left with what was stored.
 func (t *tester) judge(j *testJob, n *testedNotebook, plan *engine.Plan, result *engine.Result, rules render.Rules) error {
 	n.Run = result.Dir
-	raw, err := os.ReadFile(filepath.Join(result.Dir, result.Run.OutputFile()))
+	raw, err := runs.At(result.Dir).ReadFile(result.Run.OutputFile())
 	if err != nil {
 		return err
 	}

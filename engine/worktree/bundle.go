@@ -10,7 +10,6 @@ import (
 	"hash"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"markmill/notebooks"
@@ -53,7 +52,7 @@ func (t *Tree) Bundle(dir string) (*runs.BundleData, error) {
 		err = e
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, runs.BundleFile))
+		err = os.Rename(f.Name(), runs.At(dir).File(runs.BundleFile))
 	}
 	if err != nil {
 		return nil, err
