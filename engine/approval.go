@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -294,7 +293,7 @@ func (r *run) grant(g granted, c Conditions, byRequester bool) error {
 
 // keep writes a file of the run directory and says which bytes it has.
 func (r *run) keep(name string, data []byte) (runs.SealedFile, error) {
-	if err := runs.WriteFile(filepath.Join(r.dir, name), data); err != nil {
+	if err := r.record.Write(name, data); err != nil {
 		return runs.SealedFile{}, artifact(err)
 	}
 	return runs.SealedFile{File: name, Digest: runs.DigestOf(data)}, nil

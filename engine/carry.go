@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -61,7 +62,7 @@ func (r *run) carryOrStep(ctx context.Context, s *PlannedStep) error {
 
 // carryFiles copies the files of a step into this record, and holds them against the digests of its events.
 func (r *run) carryFiles(was *runs.StepRecord) error {
-	from, to := filepath.Join(r.carry.cut.Dir, filepath.FromSlash(was.Step.Dir)), filepath.Join(r.dir, filepath.FromSlash(was.Step.Dir))
+	from, to := runs.At(r.carry.cut.Dir).File(was.Step.Dir), r.record.File(was.Step.Dir)
 	want := stepFiles(was)
 	err := filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -154,7 +155,7 @@ func (r *run) carryEvents(s *PlannedStep, t runs.EventType) error {
 func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) (*runs.ReplayedData, error) {
 	defer r.trace.start("replay " + string(s.ID))()
 	data := &runs.ReplayedData{Index: s.Index, Kernel: s.Kernel.Name()}
-	dir := filepath.Join(filepath.FromSlash(was.Step.Dir), runs.ReplayDir)
+	dir := filepath.FromSlash(path.Join(was.Step.Dir, runs.ReplayDir))
 	var done runs.StepFinishedData
 	if err := r.guarded(); err != nil {
 		return nil, err
@@ -171,7 +172,7 @@ func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) 
 		}
 		info := session.Info()
 		data.Program, data.Version = info.Program, info.Version
-		full := filepath.Join(r.dir, dir)
+		full := r.record.File(dir)
 		if err := errors.Join(os.RemoveAll(full), os.Mkdir(full, 0o755)); err != nil {
 			return nil, artifact(err)
 		}
@@ -275,7 +276,7 @@ func (r *run) carryChange(ctx context.Context, s *PlannedStep, was *runs.StepRec
 	var patch []byte
 	if was.Patch != nil && was.Patch.Patch != "" {
 		var err error
-		if patch, err = os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(was.Patch.Patch))); err != nil {
+		if patch, err = r.record.ReadFile(was.Patch.Patch); err != nil {
 			return nil, artifact(err)
 		}
 	}
@@ -316,7 +317,7 @@ func (r *run) carryScraps(s *PlannedStep, was *runs.StepRecord) error {
 			if err := os.RemoveAll(line.File); err != nil {
 				return artifact(err)
 			}
-			if _, err := copyFile(filepath.Join(r.dir, filepath.FromSlash(scrap.File)), line.File); err != nil {
+			if _, err := copyFile(r.record.File(scrap.File), line.File); err != nil {
 				return artifact(err)
 			}
 		}

@@ -34,7 +34,7 @@ func (r *run) checkDiff(ctx context.Context) error {
 	if err := r.withholdChange("", total); err != nil {
 		return err
 	}
-	if err := runs.WriteFile(filepath.Join(r.dir, runs.PatchFile), total.Patch); err != nil {
+	if err := r.record.Write(runs.PatchFile, total.Patch); err != nil {
 		return artifact(err)
 	}
 	r.lastCommit = string(total.Commit)
@@ -186,7 +186,7 @@ func (r *run) ownFile(path string) bool {
 // folder, where they are kept inside, and in place the checkout itself.
 func (r *run) ownPath(path string) bool {
 	root := r.plan.Source.Root()
-	for _, own := range []string{filepath.Join(root, ".markmill"), filepath.Dir(filepath.Dir(r.dir)), r.eng.Cache} {
+	for _, own := range []string{filepath.Join(root, ".markmill"), filepath.Dir(filepath.Dir(r.record.Path())), r.eng.Cache} {
 		rel, err := filepath.Rel(root, own)
 		if err != nil || !filepath.IsLocal(rel) || rel == "." {
 			continue
@@ -216,7 +216,7 @@ func (r *run) notOthers(paths []string) []string {
 		if e.ID == r.id || !e.FinishedAt.IsZero() && e.FinishedAt.Before(r.events[0].Time) {
 			continue
 		}
-		other, _, err := runs.Load(e.Dir)
+		other, _, err := runs.At(e.Dir).Load()
 		if err != nil {
 			continue
 		}

@@ -65,7 +65,7 @@ func (e *Engine) keepsIn(folder string) bool {
 // kept are the real paths that steps may not write, wherever they lie: the source with its Git
 // directory, the records of runs, and what Markmill keeps of other runs.
 func (r *run) kept() []string {
-	paths := []string{r.eng.Cache, filepath.Dir(filepath.Dir(r.dir))} // <store>/runs/<run id>
+	paths := []string{r.eng.Cache, filepath.Dir(filepath.Dir(r.record.Path()))} // <store>/runs/<run id>
 	if s := r.plan.Source; s != nil {
 		paths = append(paths, s.GitDir(), s.CommonDir())
 		if r.plan.mode() != runs.MutationInPlace {

@@ -92,7 +92,7 @@ func (r *run) folderOptions(o worktree.Options) worktree.Options {
 // and its pictures.
 func (r *run) ownPaths() []string {
 	req := r.plan.Request
-	paths := []string{filepath.Dir(filepath.Dir(r.dir)), r.eng.Cache}
+	paths := []string{filepath.Dir(filepath.Dir(r.record.Path())), r.eng.Cache}
 	if req.Output != "" && !strings.Contains(req.Output, "://") {
 		paths = append(paths, req.Output)
 		if req.Assets != "" {

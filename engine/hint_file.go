@@ -60,7 +60,7 @@ func (r *run) endOf(file string) string {
 	if file == "" {
 		return ""
 	}
-	f, err := os.Open(filepath.Join(r.dir, filepath.FromSlash(file)))
+	f, err := os.Open(r.record.File(file))
 	if err != nil {
 		return ""
 	}

@@ -48,7 +48,7 @@ func (r *run) announce(id runs.RunID) error {
 	if !ok || folder == "" {
 		return nil
 	}
-	err := runs.WriteFile(filepath.Join(folder, string(id)), []byte(filepath.Join(filepath.Dir(r.dir), string(id))+"\n"))
+	err := runs.WriteFile(filepath.Join(folder, string(id)), []byte(filepath.Join(filepath.Dir(r.record.Path()), string(id))+"\n"))
 	if _, gone := os.Stat(folder); errors.Is(gone, fs.ErrNotExist) {
 		return nil
 	}
@@ -212,7 +212,7 @@ func (r *run) takeOne(step notebooks.StepID, inner *runs.InnerRun, dir string) e
 
 // judgeInner holds a record against what an inner run leaves.
 func (r *run) judgeInner(step notebooks.StepID, inner *runs.InnerRun, dir string) error {
-	record, _, err := runs.Load(dir)
+	record, _, err := runs.At(dir).Load()
 	if err != nil {
 		return notTaken("its record cannot be read")
 	}
@@ -230,14 +230,14 @@ func (r *run) judgeInner(step notebooks.StepID, inner *runs.InnerRun, dir string
 		inner.Status = runs.Interrupted
 		return nil
 	}
-	v, err := runs.Verify(dir, nil, runs.Signers{})
+	v, err := runs.At(dir).Verify(nil, runs.Signers{})
 	if err != nil {
 		return notTaken("its record cannot be verified")
 	}
 	if !v.OK() {
 		return notTaken("its record does not hold: %s", v.Findings[0])
 	}
-	sums, err := os.ReadFile(filepath.Join(dir, runs.SumsFile))
+	sums, err := runs.At(dir).ReadFile(runs.SumsFile)
 	if err != nil {
 		return notTaken("its %s cannot be read", runs.SumsFile)
 	}
@@ -275,7 +275,7 @@ func (r *run) innerSecrets(dir string) error {
 	if err != nil {
 		return err
 	}
-	commits, err := worktree.OpenBundle(filepath.Join(dir, runs.BundleFile))
+	commits, err := worktree.OpenBundle(runs.At(dir).File(runs.BundleFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -22,16 +22,16 @@ func (r *run) withhold() (replaced []string, err error) {
 	if r.plan.mask == nil {
 		return nil, nil
 	}
-	root, err := os.OpenRoot(r.dir)
+	root, err := os.OpenRoot(r.record.Path())
 	if err != nil {
 		return nil, artifact(err)
 	}
 	defer root.Close()
-	err = filepath.WalkDir(r.dir, func(name string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(r.record.Path(), func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(r.dir, name)
+		rel, err := filepath.Rel(r.record.Path(), name)
 		if err != nil || rel == "." {
 			return err
 		}

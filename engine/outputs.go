@@ -61,10 +61,10 @@ func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, d
 		b.Write(line)
 		b.WriteByte('\n')
 	}
-	if err := runs.WriteFile(filepath.Join(r.dir, dir, runs.OutputsFile), b.Bytes()); err != nil {
+	if err := runs.WriteFile(r.record.File(dir, runs.OutputsFile), b.Bytes()); err != nil {
 		return err
 	}
-	done.Outputs = runs.StreamData{File: filepath.ToSlash(filepath.Join(dir, runs.OutputsFile)), Bytes: int64(b.Len()), Digest: runs.DigestOf(b.Bytes())}
+	done.Outputs = runs.StreamData{File: path.Join(filepath.ToSlash(dir), runs.OutputsFile), Bytes: int64(b.Len()), Digest: runs.DigestOf(b.Bytes())}
 	return nil
 }
 
@@ -107,7 +107,7 @@ func (r *run) inOrder(list []runs.OutputData, dir string, streams [2]*stream) ([
 		if o.Name == "stderr" {
 			which = 1
 		}
-		found, err := r.showsFrom(filepath.Join(r.dir, dir, streams[which].name), at[which])
+		found, err := r.showsFrom(r.record.File(dir, streams[which].name), at[which])
 		if err != nil || found {
 			return nil, err
 		}

@@ -135,13 +135,13 @@ func (r *run) publish(ctx context.Context) (err error) {
 	if r.tree == nil || r.leaks() {
 		return nil
 	}
-	if r.bundle, err = r.tree.Bundle(r.dir); err != nil {
+	if r.bundle, err = r.tree.Bundle(r.record.Path()); err != nil {
 		return fmt.Errorf("the run's commits cannot be written: %w", err)
 	}
 	name := r.plan.Request.Branch
 	var commits *worktree.Bundle
 	if r.bundle != nil && (name != "" || r.plan.mask != nil) {
-		if commits, err = worktree.OpenBundle(filepath.Join(r.dir, runs.BundleFile)); err != nil {
+		if commits, err = worktree.OpenBundle(r.record.File(runs.BundleFile)); err != nil {
 			return err
 		}
 		defer commits.Close()
@@ -174,7 +174,7 @@ func (r *run) searchCommits(commits *worktree.Bundle) error {
 	}
 	r.leak("", "the commits of the run, with the uncommitted changes that it began with")
 	r.bundle = nil
-	return os.Remove(filepath.Join(r.dir, runs.BundleFile))
+	return os.Remove(r.record.File(runs.BundleFile))
 }
 
 func (r *run) title() string {
@@ -286,7 +286,7 @@ func (r *run) last(data *runs.CompletedData) (runs.Event, error) {
 	if err != nil {
 		return event, err
 	}
-	data.Outputs = r.eng.Leave(ViewInput{Dir: r.dir, Notebook: r.plan.Notebook, Run: record, Clean: r.cleanView})
+	data.Outputs = r.eng.Leave(ViewInput{Dir: r.record.Path(), Notebook: r.plan.Notebook, Run: record, Clean: r.cleanView})
 	if r.leaks() { // what shows a secret is given anew, with a record that says so
 		data.Outputs = nil
 	}
@@ -306,7 +306,7 @@ func (r *run) sign(data *runs.CompletedData, event runs.Event) (runs.Event, erro
 	if err != nil {
 		return event, err
 	}
-	if data.Signatures, err = r.eng.Sign(ViewInput{Dir: r.dir, Notebook: r.plan.Notebook, Run: record, Clean: r.cleanView}); err != nil {
+	if data.Signatures, err = r.eng.Sign(ViewInput{Dir: r.record.Path(), Notebook: r.plan.Notebook, Run: record, Clean: r.cleanView}); err != nil {
 		r.signErr = fmt.Errorf("the output notebook cannot be signed: %w", err)
 		return event, nil
 	}
@@ -315,7 +315,7 @@ func (r *run) sign(data *runs.CompletedData, event runs.Event) (runs.Event, erro
 
 // unnamed writes the trace, and gives the digests of the files of the record that no event names.
 func (r *run) unnamed() ([]runs.SealedFile, error) {
-	r.traceErr = r.trace.write(r.dir, r.id, r.eng.Version, r.clean) // told with the views, as theirs are
+	r.traceErr = r.trace.write(r.record.Path(), r.id, r.eng.Version, r.clean) // told with the views, as theirs are
 	record, err := runs.Fold(r.events)
 	if err != nil {
 		return nil, err
@@ -327,13 +327,13 @@ func (r *run) unnamed() ([]runs.SealedFile, error) {
 		if _, named := known[name]; named {
 			return nil
 		}
-		digest, err := digestOfFile(filepath.Join(r.dir, filepath.FromSlash(name)))
+		digest, err := digestOfFile(r.record.File(name))
 		known[name] = digest
 		files = append(files, runs.SealedFile{File: name, Digest: digest})
 		return err
 	}
 	for _, name := range []string{runs.TraceFile, runs.PatchFile} { // of a run that broke off before its event, also the patch
-		if _, err := os.Stat(filepath.Join(r.dir, name)); err != nil {
+		if _, err := r.record.Stat(name); err != nil {
 			continue
 		}
 		if err := add(name); err != nil {
@@ -341,14 +341,14 @@ func (r *run) unnamed() ([]runs.SealedFile, error) {
 		}
 	}
 	for _, dir := range r.loose {
-		err := filepath.WalkDir(filepath.Join(r.dir, filepath.FromSlash(dir)), func(name string, d fs.DirEntry, err error) error {
+		err := filepath.WalkDir(r.record.File(dir), func(name string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) || err == nil && (d.IsDir() || strings.HasPrefix(d.Name(), runs.TempPrefix)) {
 				return nil
 			}
 			if err != nil {
 				return err
 			}
-			rel, err := filepath.Rel(r.dir, name)
+			rel, err := filepath.Rel(r.record.Path(), name)
 			if err != nil {
 				return err
 			}
@@ -415,7 +415,7 @@ func (r *run) views(event runs.Event, before int) (*runs.Run, error) {
 				return record, err
 			}
 		}
-		err := v.Write(ViewInput{Dir: r.dir, Notebook: r.plan.Notebook, Run: record, Known: known, Clean: r.cleanView})
+		err := v.Write(ViewInput{Dir: r.record.Path(), Notebook: r.plan.Notebook, Run: record, Known: known, Clean: r.cleanView})
 		if err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", v.Name, err))
 			partial = partial || !v.Beside && !errors.As(err, new(Refused))
@@ -432,7 +432,7 @@ func (r *run) views(event runs.Event, before int) (*runs.Run, error) {
 
 // unsettle takes away what says that the record is whole.
 func (r *run) unsettle() error {
-	if err := os.Remove(filepath.Join(r.dir, runs.SumsFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(r.record.File(runs.SumsFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

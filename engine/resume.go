@@ -43,10 +43,10 @@ func (e *Engine) OpenCut(dir string) (c *Cut, err error) {
 		}
 	}()
 	c = &Cut{Dir: dir, release: release}
-	if c.Run, c.Source, err = runs.Load(dir); err != nil {
+	if c.Run, c.Source, err = runs.At(dir).Load(); err != nil {
 		return nil, err
 	}
-	if c.journal, err = os.ReadFile(filepath.Join(dir, runs.JournalFile)); err != nil {
+	if c.journal, err = runs.At(dir).ReadFile(runs.JournalFile); err != nil {
 		return nil, err
 	}
 	if c.events, _, err = runs.ReadJournal(bytes.NewReader(c.journal), runs.DigestOf(c.Source)); err != nil {
@@ -105,7 +105,7 @@ func (c *Cut) check() error {
 			continue
 		}
 		for file, want := range stepFiles(s) {
-			got, err := digestOfFile(filepath.Join(c.Dir, filepath.FromSlash(file)))
+			got, err := digestOfFile(runs.At(c.Dir).File(file))
 			if err == nil && got != want {
 				err = fmt.Errorf("the journal says %s, and its bytes give %s", want, got)
 			}
@@ -300,23 +300,23 @@ func (r *run) resumedFrom() (*runs.ResumedData, error) {
 	}
 	r.carry = newCarry(c, r.plan.Steps)
 	r.loose = append(r.loose, runs.ResumedDir) // the nearest journal names those before it
-	if err := os.Mkdir(filepath.Join(r.dir, runs.ResumedDir), 0o755); err != nil {
+	if err := os.Mkdir(r.record.File(runs.ResumedDir), 0o755); err != nil {
 		return nil, err
 	}
 	last := c.events[len(c.events)-1]
 	data := &runs.ResumedData{Run: c.Run.ID, Seq: last.Seq, Hash: last.Hash, File: runs.ResumedFile(c.Run.ID), Digest: runs.DigestOf(c.journal)}
-	if err := runs.WriteFile(filepath.Join(r.dir, filepath.FromSlash(data.File)), c.journal); err != nil {
+	if err := r.record.Write(data.File, c.journal); err != nil {
 		return nil, err
 	}
 	for from := c.Run.Started.ResumedFrom; from != nil; {
-		b, err := os.ReadFile(filepath.Join(c.Dir, filepath.FromSlash(from.File)))
+		b, err := runs.At(c.Dir).ReadFile(from.File)
 		if err != nil {
 			return nil, err
 		}
 		if got := runs.DigestOf(b); got != from.Digest {
 			return nil, fmt.Errorf("%s of run %s has changed", from.File, c.Run.ID)
 		}
-		if err := runs.WriteFile(filepath.Join(r.dir, filepath.FromSlash(from.File)), b); err != nil {
+		if err := r.record.Write(from.File, b); err != nil {
 			return nil, err
 		}
 		line, _, _ := bytes.Cut(b, []byte("\n"))

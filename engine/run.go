@@ -39,7 +39,7 @@ type run struct {
 	eng      *Engine
 	plan     *Plan
 	id       runs.RunID
-	dir      string
+	record   *runs.Record
 	journal  *runs.Journal
 	reserve  *runs.Reserve
 	events   []runs.Event
@@ -107,7 +107,7 @@ func (e *Engine) Run(ctx context.Context, p *Plan) (result *Result, err error) {
 	}
 	_ = e.Tidy(root) // what resists is told by runs reconcile; it hinders no other run
 	var release func()
-	if r.dir, release, err = e.Store(root).Create(r.id); err != nil {
+	if r.record, release, err = e.Store(root).Create(r.id); err != nil {
 		return nil, artifact(err)
 	}
 	defer release()
@@ -119,7 +119,7 @@ func (e *Engine) Run(ctx context.Context, p *Plan) (result *Result, err error) {
 	switch {
 	case err == nil:
 	case len(r.events) == 0: // nothing was recorded: there was no run
-		return nil, errors.Join(artifact(err), os.RemoveAll(r.dir))
+		return nil, errors.Join(artifact(err), os.RemoveAll(r.record.Path()))
 	case r.events[len(r.events)-1].Type != runs.PlanUpdated:
 		return nil, artifact(err)
 	}
@@ -140,7 +140,7 @@ func (e *Engine) Run(ctx context.Context, p *Plan) (result *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	result = &Result{Dir: r.dir, Run: record, Left: left}
+	result = &Result{Dir: r.record.Path(), Run: record, Left: left}
 	if p.Request.KeepTree && r.tree != nil {
 		result.Worktree = r.tree.Dir()
 	}
@@ -164,16 +164,10 @@ func (r *run) open(root string) error {
 	p := r.plan
 	source := p.Notebook.Source
 	var err error
-	if r.reserve, err = runs.NewReserve(r.dir); err != nil {
+	if r.reserve, err = runs.NewReserve(r.record.Path()); err != nil {
 		return err
 	}
-	if err := runs.WriteFile(filepath.Join(r.dir, p.sourceFile()), source); err != nil {
-		return err
-	}
-	if err := os.Mkdir(filepath.Join(r.dir, runs.StepsDir), 0o755); err != nil {
-		return err
-	}
-	if r.journal, err = runs.CreateJournal(filepath.Join(r.dir, runs.JournalFile), runs.DigestOf(source), r.eng.Now); err != nil {
+	if r.journal, err = r.record.Begin(p.sourceFile(), source, r.eng.Now); err != nil {
 		return err
 	}
 	r.journal.StepSync = p.Notebook.Front.Durability == "step"

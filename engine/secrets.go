@@ -289,7 +289,7 @@ func (r *run) cleanFile(step notebooks.StepID, in io.ReadSeeker, to string) (io.
 		return nil, err
 	}
 	if find.Found() && !kind.text {
-		rel, err := filepath.Rel(r.dir, to)
+		rel, err := filepath.Rel(r.record.Path(), to)
 		if err != nil {
 			return nil, err
 		}

@@ -51,7 +51,7 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		return err
 	}
 	dir := filepath.FromSlash(stepDir(s))
-	if err := makeFolder(filepath.Join(r.dir, dir)); err != nil {
+	if err := makeFolder(r.record.File(dir)); err != nil {
 		return artifact(err)
 	}
 	var done runs.StepFinishedData
@@ -66,7 +66,7 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		if session, ok := r.sessions[s.sessionKey()]; ok {
 			session.EndStarted() // a server that it started would be in the next one's way
 		}
-		if err := keepAttempt(filepath.Join(r.dir, dir), attempt); err != nil {
+		if err := keepAttempt(r.record.File(dir), attempt); err != nil {
 			return r.cutShort(s, runs.StepFinishedData{Attempts: attempt}, artifact(err))
 		}
 	}
@@ -186,7 +186,7 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 ) (runs.StepFinishedData, error) {
 	outs := [2]*stream{}
 	for i, name := range []string{"stdout", "stderr"} {
-		outs[i] = &stream{dir: filepath.Join(r.dir, dir), name: name, rel: filepath.ToSlash(filepath.Join(dir, name)),
+		outs[i] = &stream{dir: r.record.File(dir), name: name, rel: filepath.ToSlash(filepath.Join(dir, name)),
 			step: s.ID, live: live, mask: r.plan.mask.Stream()}
 	}
 	limit, cancel := r.limit(ctx, s)
@@ -297,7 +297,7 @@ func (r *run) capture(ctx context.Context, s *PlannedStep, dir string) (*worktre
 	if len(change.Files) > 0 {
 		data.Patch = filepath.ToSlash(filepath.Join(dir, "diff.patch"))
 		data.Digest = runs.DigestOf(change.Patch)
-		if err := runs.WriteFile(filepath.Join(r.dir, dir, "diff.patch"), change.Patch); err != nil {
+		if err := runs.WriteFile(r.record.File(dir, "diff.patch"), change.Patch); err != nil {
 			return nil, artifact(err)
 		}
 	}
@@ -397,7 +397,7 @@ func (r *run) writeResult(dir string, done *runs.StepFinishedData) error {
 	}
 	done.Result = filepath.ToSlash(filepath.Join(dir, "result.json"))
 	done.ResultDigest = runs.DigestOf(b)
-	return runs.WriteNewFile(filepath.Join(r.dir, dir, "result.json"), b)
+	return runs.WriteNewFile(r.record.File(dir, "result.json"), b)
 }
 
 // keepAttempt moves the files of a failed attempt aside, so that the next one does not overwrite them.

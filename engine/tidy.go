@@ -19,7 +19,7 @@ func (e *Engine) Tidy(root string) error {
 	all := filepath.Join(e.Cache, "work")
 	e.sweep(all)
 	store := e.Store(root)
-	cut, err := store.Cut()
+	cut, err := store.Unfinished()
 	errs := []error{err}
 	if root != "" {
 		_, err := apply.HalfApplied(root) // runs reconcile tells of those that are to be finished
@@ -50,12 +50,12 @@ func (e *Engine) Tidy(root string) error {
 
 // tidy looks after one run; its lock is held.
 func tidy(id runs.RunID, dir, all string) error {
-	errs := []error{removeAll(filepath.Join(all, makingPrefix+string(id))), runs.RemoveTemporary(dir)}
+	errs := []error{removeAll(filepath.Join(all, makingPrefix+string(id))), runs.At(dir).RemoveTemporary()}
 	private := filepath.Join(all, string(id))
 	if _, err := os.Lstat(filepath.Join(private, keepMark)); err != nil {
 		errs = append(errs, removeAll(private))
 	}
-	run, _, err := runs.Load(dir)
+	run, _, err := runs.At(dir).Load()
 	if err != nil {
 		return errors.Join(errs...) // verify tells what is wrong with it
 	}
@@ -78,14 +78,14 @@ func tidyOutput(run *runs.Run) error {
 	}
 	var errs []error
 	if run.Completed != nil {
-		errs = append(errs, runs.Place(path, run.ID))
+		errs = append(errs, runs.CommitOutput(path, run.ID))
 	}
 	folders := []string{filepath.Dir(path), filepath.Dir(run.Started.Output)}
 	if run.Started.Assets != "" {
 		folders = append(folders, filepath.Join(folders[1], run.Started.Assets))
 	}
 	for _, folder := range folders {
-		errs = append(errs, runs.Unstage(folder, run.ID))
+		errs = append(errs, runs.DiscardOutput(folder, run.ID))
 	}
 	return errors.Join(errs...)
 }

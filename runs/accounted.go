@@ -1,55 +1,58 @@
 package runs
 
 import (
-	"os"
 	"path"
 	"slices"
 	"strings"
 )
 
-// sealedFrom is the version of the views from which every file of a record is in its journal by digest, or is a view.
+// sealedFrom is the version of the views since which every file of a record is a view, or an event has its digest.
 const sealedFrom = 2
 
-// isView says whether a file is made of the journal and the other files, and compared with what they give. SHA256SUMS
-// and its signature are checked by themselves.
+// isView reports whether a file is made from the journal and the other files, so that verification makes it again to
+// compare it. SHA256SUMS and its signature are checked by themselves.
 func (r *Run) isView(name string) bool {
-	return slices.Contains([]string{JournalFile, ReportFile, ReportPageFile, TestLogFile, SumsFile, SumsSignatureFile}, name) ||
-		slices.Contains(r.OutputFiles(), name)
-}
-
-// isPicture says whether a file is the copy of a picture that the kept output notebook shows.
-func (r *Run) isPicture(name string) bool {
-	return r.Started.Assets != "" && strings.HasPrefix(name, path.Clean(strings.ReplaceAll(r.Started.Assets, `\`, "/"))+"/")
-}
-
-// Unnamed gives the digests of the files of a run directory that no event names and that are no views.
-func (r *Run) Unnamed(dir string) ([]SealedFile, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, cannotRead(dir, err)
+	switch name {
+	case JournalFile, ReportFile, ReportPageFile, TestLogFile, SumsFile, SumsSignatureFile:
+		return true
 	}
-	defer root.Close()
-	known := r.Digests()
+	return slices.Contains(r.OutputFiles(), name)
+}
+
+// isPicture reports whether a file is the copy of a picture that the output notebook in the record shows.
+func (r *Run) isPicture(name string) bool {
+	assets := r.Started.Assets
+	return assets != "" && strings.HasPrefix(name, path.Clean(strings.ReplaceAll(assets, `\`, "/"))+"/")
+}
+
+// Unnamed returns the digests of the files that no event of a run names and that are no views.
+func (r *Record) Unnamed(run *Run) ([]SealedFile, error) {
+	held, done, err := r.held()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	named := run.Digests()
 	var files []SealedFile
-	err = recordFiles(dir, func(name string) error {
-		if _, named := known[name]; named || r.isView(name) || r.isPicture(name) {
+	err = held.walk(func(name string) error {
+		if _, found := named[name]; found || run.isView(name) || run.isPicture(name) {
 			return nil
 		}
-		digest, _, err := digestFile(root, name)
+		digest, _, err := held.Digest(name)
 		files = append(files, SealedFile{File: name, Digest: digest})
 		return err
 	}, nil)
 	if err != nil {
-		return nil, cannotRead(dir, err)
+		return nil, cannotRead(r.path, err)
 	}
 	return files, nil
 }
 
-// accounted finds files that no event accounts for: planted ones, and what was taken out of the journal's account.
+// accounted finds files that no event accounts for: planted files, and files whose event was removed.
 func (c *check) accounted() {
 	run := c.v.Run
 	if run.Completed == nil {
-		return // it is alive, or was cut and not completed yet
+		return // the run is alive, or its record is not completed yet
 	}
 	known := run.Digests()
 	contents := map[Digest]bool{}
@@ -61,12 +64,13 @@ func (c *check) accounted() {
 		if slices.ContainsFunc(c.v.Findings, func(f Finding) bool { return f.Where == extra }) {
 			continue
 		}
-		digest, _, err := digestFile(c.root, extra)
+		digest, _, err := c.record.Digest(extra)
 		switch {
 		case err != nil:
 			c.v.find(extra, "cannot be read: %s", cause(err))
 		case run.isPicture(extra) && contents[digest]:
-		case extra == PatchFile && (run.Diff == nil || run.Diff.Patch == "") && digest == DigestOf(nil): // nothing was compared, and the file is there all the same
+		case extra == PatchFile && (run.Diff == nil || run.Diff.Patch == "") && digest == DigestOf(nil):
+			// Every record has a patch, which is empty when nothing was compared.
 		case leaked && digest == DigestOf([]byte(LeakNote)):
 		case run.Started.Views < sealedFrom && unsealed(extra, run.Completed.Status):
 		default:
@@ -75,21 +79,21 @@ func (c *check) accounted() {
 	}
 }
 
-// extraFiles are those that no event names and that are no views.
+// extraFiles returns the files that no event names and that are no views.
 func (c *check) extraFiles(known map[string]Digest) (extra []string) {
-	err := recordFiles(c.dir, func(name string) error {
+	err := c.record.walk(func(name string) error {
 		if _, named := known[name]; !named && !c.v.Run.isView(name) {
 			extra = append(extra, name)
 		}
 		return nil
 	}, func(odd string) { c.v.find(odd, "is no file: a record holds files only") })
 	if err != nil {
-		c.v.find(c.dir, "cannot be listed: %s", cause(err))
+		c.v.find(c.record.path, "cannot be listed: %s", cause(err))
 	}
 	return extra
 }
 
-// unsealed says whether versions before 0.1 left such a file without an event that names it.
+// unsealed reports whether versions before 0.1 wrote such a file without an event that names it.
 func unsealed(name string, status Status) bool {
 	parts := strings.Split(name, "/")
 	switch {

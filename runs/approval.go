@@ -11,11 +11,11 @@ import (
 	"markmill/runs/sshsig"
 )
 
-// ApprovalNamespace is what signatures of approvals are made for: one for Git does not count here.
+// ApprovalNamespace is the namespace of signatures of approvals: one that was made for Git does not count.
 const ApprovalNamespace = "markmill-approval"
 
-// Terms are what an approval is of: everything that decides what a run does and may do. Their
-// digest is the contract's name; a byte that differs makes another contract.
+// Terms are what an approval approves: everything that decides what a run does and may do. Their digest is the
+// contract's name; a single different byte makes another contract.
 type Terms struct {
 	TaskID               string        `json:"task_id"`
 	TargetRepository     string        `json:"target_repository"`
@@ -43,23 +43,23 @@ type Terms struct {
 	RiskClass            string        `json:"risk_class"`
 	Environment          []string      `json:"environment"` // names
 	Dirty                string        `json:"dirty"`
-	Reversed             Digest        `json:"reversed,omitzero"`    // of the files that begin with an earlier content than the base has
-	DirtyFiles           Digest        `json:"dirty_files,omitzero"` // of the uncommitted changes, where the run sees them
+	Reversed             Digest        `json:"reversed,omitzero"`    // of files that begin with older content than the base's
+	DirtyFiles           Digest        `json:"dirty_files,omitzero"` // of the uncommitted changes, if the run sees them
 	Kernels              Digest        `json:"kernels,omitzero"`     // of the kernels that markmill.yaml adds or changes
 	Cwd                  string        `json:"cwd"`
-	Copy                 []string      `json:"copy"` // patterns of ignored files that are taken along
+	Copy                 []string      `json:"copy"` // patterns of ignored files that are copied into the worktree
 	Branch               string        `json:"branch"`
 }
 
-// TermsParam is a parameter. A secret's value is a digest keyed with the store's own key, so that
-// it can be compared and not guessed.
+// TermsParam is a parameter. A secret's value is a digest keyed with the store's own key, so that it can be compared but
+// not guessed.
 type TermsParam struct {
 	Name  string    `json:"name"`
 	Type  string    `json:"type"`
 	Value codec.Raw `json:"value"`
 }
 
-// Digest names the contract.
+// Digest returns the name of the contract.
 func (t *Terms) Digest() (Digest, error) {
 	text, err := codec.Marshal(t)
 	if err != nil {
@@ -68,7 +68,7 @@ func (t *Terms) Digest() (Digest, error) {
 	return DigestOf(text), nil
 }
 
-// Differences are the members in which two terms differ, sorted; a parameter as parameters.NAME.
+// Differences returns the members in which two terms differ, sorted; a parameter as parameters.NAME.
 func (t *Terms) Differences(other *Terms) ([]string, error) {
 	mine, err := membersOf(t)
 	if err != nil {
@@ -123,18 +123,21 @@ func differentParams(a, b []TermsParam) []string {
 	return out
 }
 
-// contradicts names the first member in which the terms are not those of a run, "" when all are.
-// The value of a secret cannot be compared: the journal does not have it.
+// contradicts names the members in which the terms are not those of a run, "" when all are. It does not compare the
+// values of secrets, which are not in the journal.
 func (t *Terms) contradicts(r *Run) (string, error) {
 	c := &r.Contract
 	want := *t
-	want.TaskID, want.TargetRepository, want.BaseCommit, want.Notebook = c.TaskID, c.TargetRepository, c.BaseCommit, r.Source
-	want.AllowedPaths, want.AllowedAlso, want.ForbiddenPaths, want.ForbiddenActions = c.AllowedPaths, c.AllowedAlso, c.ForbiddenPaths, c.ForbiddenActions
-	want.ProtectedPaths, want.ProtectMode, want.Folder = c.ProtectedPaths, c.ProtectMode, r.Started.Folder
-	want.Limits, want.StepTimeoutMaxNS, want.RunTimeoutNS, want.MutationMode = c.Limits, c.StepTimeoutMaxNS, c.RunTimeoutNS, c.MutationMode
-	want.Sandbox, want.Network, want.Processes, want.RiskClass, want.Dirty = c.Sandbox, c.Network, c.Processes, c.RiskClass, c.Dirty
-	want.VerificationCommands, want.EvidenceExpectations, want.Environment = c.VerificationCommands, c.EvidenceExpectations, c.Environment
-	want.Steps, want.Parameters = r.Plan.Steps, nil
+	want.TaskID, want.TargetRepository, want.BaseCommit = c.TaskID, c.TargetRepository, c.BaseCommit
+	want.Notebook, want.Folder = r.Source, r.Started.Folder
+	want.AllowedPaths, want.AllowedAlso = c.AllowedPaths, c.AllowedAlso
+	want.ForbiddenPaths, want.ForbiddenActions = c.ForbiddenPaths, c.ForbiddenActions
+	want.ProtectedPaths, want.ProtectMode = c.ProtectedPaths, c.ProtectMode
+	want.Limits, want.StepTimeoutMaxNS, want.RunTimeoutNS = c.Limits, c.StepTimeoutMaxNS, c.RunTimeoutNS
+	want.Sandbox, want.Network, want.Processes = c.Sandbox, c.Network, c.Processes
+	want.MutationMode, want.RiskClass, want.Dirty = c.MutationMode, c.RiskClass, c.Dirty
+	want.VerificationCommands, want.EvidenceExpectations = c.VerificationCommands, c.EvidenceExpectations
+	want.Steps, want.Environment, want.Parameters = r.Plan.Steps, c.Environment, nil
 	for i, p := range c.Parameters {
 		value := p.Value
 		if p.Type == "secret" && i < len(t.Parameters) && t.Parameters[i].Name == p.Name {
@@ -152,8 +155,8 @@ type Person struct {
 	Email string `json:"email,omitzero"`
 }
 
-// ApprovalRequest is approval-request.json: what a run asks approval of. The next run of the same
-// terms, not this one, is what an answer is for.
+// ApprovalRequest is approval-request.json: what a run asks approval for. An answer is for the next run with the same
+// terms, not for this one.
 type ApprovalRequest struct {
 	Run       RunID     `json:"run_id"`
 	Contract  Digest    `json:"contract"` // of the terms
@@ -162,8 +165,8 @@ type ApprovalRequest struct {
 	Time      time.Time `json:"time"`
 }
 
-// Check says whether a request is the one that a run's journal cites, by the digest of its bytes, and of
-// what that run was asked.
+// Check returns an error unless a request is the one that a run's journal cites, by the digest of its bytes, and has the
+// terms of that run.
 func (q *ApprovalRequest) Check(run *Run, digest Digest) error {
 	terms, err := q.Terms.Digest()
 	if err != nil {
@@ -191,7 +194,7 @@ const (
 	AnswerDenied  = "denied"
 )
 
-// Approval is approval.json: one answer. A signature is over the bytes of the file.
+// Approval is approval.json: an answer. A signature is over the bytes of the file.
 type Approval struct {
 	ID       string    `json:"id"`
 	Answer   string    `json:"answer"` // granted, denied
@@ -204,7 +207,7 @@ type Approval struct {
 	Comment  string    `json:"comment,omitzero"`
 }
 
-// ReadApproval reads the bytes of an answer and checks that it is whole and names its own terms.
+// ReadApproval parses an answer and checks that it is complete and that its contract is the digest of its terms.
 func ReadApproval(text []byte) (*Approval, error) {
 	var a Approval
 	if err := codec.Unmarshal(text, &a); err != nil {
@@ -230,19 +233,17 @@ type Signer struct {
 	Principals string // of the line of allowed_signers
 }
 
-// CheckApprovalSignature says who signed data, when their key counts by every one of the
-// allowed_signers files at all of the times.
+// CheckApprovalSignature returns who signed data. The key must count by every one of the allowed_signers files at all of
+// the times.
 func CheckApprovalSignature(data, signature []byte, signers [][]byte, at ...time.Time) (Signer, error) {
-	s, err := sshsig.Parse(signature)
+	s, err := sshsig.Check(signature, ApprovalNamespace, data)
 	if err != nil {
-		return Signer{}, err
-	}
-	if err := s.Verify(ApprovalNamespace, data); err != nil {
 		return Signer{}, err
 	}
 	who := Signer{Key: s.Fingerprint()}
 	for _, text := range signers {
-		if who.Principals, err = sshsig.ParseAllowedSigners(text, time.Local).Find(s.Key, ApprovalNamespace, at...); err != nil {
+		allowed := sshsig.ParseAllowedSigners(text, time.Local)
+		if who.Principals, err = allowed.Find(s.Key, ApprovalNamespace, at...); err != nil {
 			return Signer{}, err
 		}
 	}

@@ -18,16 +18,16 @@ import (
 
 // Approvals is the part of a store that keeps requests, their answers, and which answers were used:
 //
-//	approvals/requests/<contract>.json  the newest request of a contract
+//	approvals/requests/<contract>.json  the newest request for a contract
 //	approvals/answers/<id>.json (+.sig) the answers, as they were given
-//	approvals/used/<id>                 made by the one run that used the answer
-//	approvals/key                       of the digests of secrets
+//	approvals/used/<id>                 made by the run that used the answer
+//	approvals/key                       the key of the digests of secrets
 type Approvals struct{ dir string }
 
-// Approvals are the store's.
+// Approvals returns the approvals of the store.
 func (s Store) Approvals() Approvals { return Approvals{filepath.Join(s.Dir, "approvals")} }
 
-// ErrUsed is returned for an answer that a run has used already.
+// ErrUsed is returned by Use for an answer that a run has used already.
 var ErrUsed = errors.New("the approval was used")
 
 const (
@@ -36,7 +36,7 @@ const (
 	keySize         = 32
 )
 
-// folder makes a folder of the store where it is missing.
+// folder makes a folder of the approvals if it is missing.
 func (a Approvals) folder(name string) (string, error) {
 	dir := filepath.Join(a.dir, name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -45,7 +45,7 @@ func (a Approvals) folder(name string) (string, error) {
 	return dir, nil
 }
 
-// Request keeps a request. Of one contract the newest counts.
+// Request keeps a request. It replaces an older one for the same contract.
 func (a Approvals) Request(r *ApprovalRequest) error {
 	dir, err := a.folder("requests")
 	if err != nil {
@@ -58,8 +58,8 @@ func (a Approvals) Request(r *ApprovalRequest) error {
 	return WriteFile(filepath.Join(dir, r.Contract.Hex()+answerEnding), text)
 }
 
-// Answer keeps an answer and its signature, which may be nil. The signature comes first: whoever
-// sees the answer finds it.
+// Answer keeps an answer and its signature, which may be nil. The signature is written first: whoever sees the answer
+// finds it.
 func (a Approvals) Answer(text, signature []byte) error {
 	answer, err := ReadApproval(text)
 	if err != nil {
@@ -77,7 +77,7 @@ func (a Approvals) Answer(text, signature []byte) error {
 	return WriteFile(filepath.Join(dir, answer.ID+answerEnding), text)
 }
 
-// Answer is one answer that is kept.
+// Answer is an answer in the store.
 type Answer struct {
 	*Approval
 	Text      []byte // its bytes
@@ -85,8 +85,7 @@ type Answer struct {
 	Used      bool
 }
 
-// Answers are all answers, in order of their names. One that cannot be read is an error: it may be
-// a denial.
+// Answers returns all answers, in order of their names. One that cannot be read is an error: it may be a denial.
 func (a Approvals) Answers() ([]Answer, error) {
 	dir := filepath.Join(a.dir, "answers")
 	entries, err := os.ReadDir(dir)
@@ -104,8 +103,10 @@ func (a Approvals) Answers() ([]Answer, error) {
 		}
 		answer, err := a.read(dir, id)
 		if err != nil {
-			return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: filepath.Join(dir, e.Name()),
-				Msg: "is no approval that can be read: " + cause(err).Error(), Hint: "remove it, and answer the request again", Err: err}
+			return nil, &notebooks.Error{
+				Kind: notebooks.KindRecord, File: filepath.Join(dir, e.Name()), Err: err,
+				Msg: "is no approval that can be read: " + cause(err).Error(), Hint: "remove it, and answer the request again",
+			}
 		}
 		out = append(out, answer)
 	}
@@ -139,9 +140,8 @@ func (a Approvals) read(dir, id string) (Answer, error) {
 
 func (a Approvals) used(id string) string { return filepath.Join(a.dir, "used", id) }
 
-// Use marks an answer as used by a run. Of any number of callers exactly one succeeds; the others
-// get ErrUsed. The mark is there before the run goes on: a run that is cut right after it has used
-// its approval.
+// Use marks an answer as used by a run. Of any number of callers exactly one succeeds; the others get ErrUsed. A run that
+// is killed right after Use has used its approval.
 func (a Approvals) Use(id string, by RunID) error {
 	if _, err := a.folder("used"); err != nil {
 		return err
@@ -160,8 +160,8 @@ func (a Approvals) Use(id string, by RunID) error {
 	return nil
 }
 
-// Conceal is the keyed digest of a secret, as a JSON text: the same for the same secret in this
-// store, and of no use to who has not its key.
+// Conceal returns the keyed digest of a secret, as a JSON text: the same for the same secret in this store, and of no use
+// to anyone without the store's key.
 func (a Approvals) Conceal(secret string, random io.Reader) (codec.Raw, error) {
 	key, err := a.key(random)
 	if err != nil {
@@ -172,7 +172,7 @@ func (a Approvals) Conceal(secret string, random io.Reader) (codec.Raw, error) {
 	return codec.Marshal("hmac-" + string(makeDigest(sum.Sum(nil))))
 }
 
-// key reads the store's key, made when it is first needed. Of several makers one wins.
+// key reads the store's key, and makes it first if there is none.
 func (a Approvals) key(random io.Reader) ([]byte, error) {
 	dir, err := a.folder("")
 	if err != nil {
@@ -195,7 +195,7 @@ func (a Approvals) key(random io.Reader) ([]byte, error) {
 	return key, nil
 }
 
-// makeKey links a whole file to its name, which fails where another maker was first.
+// makeKey links a whole file to its name, which fails if another process was faster.
 func makeKey(dir, path string, random io.Reader) (err error) {
 	key := make([]byte, keySize)
 	if _, err := io.ReadFull(random, key); err != nil {
@@ -218,18 +218,18 @@ func makeKey(dir, path string, random io.Reader) (err error) {
 	return err
 }
 
-// Shown is a time as people read it.
+// Shown formats a time for people.
 func Shown(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
-// Citing finds the run that has used an approval by what it recorded, "" without one: the mark of
-// its use may have been taken away.
+// Citing returns the run whose record has an approval, "" without one. It finds the use of an approval whose mark was
+// removed.
 func (s Store) Citing(approval string) (RunID, error) {
 	ids, err := s.ids()
 	if err != nil {
 		return "", err
 	}
 	for _, id := range ids {
-		text, err := os.ReadFile(filepath.Join(s.Path(id), ApprovalFile))
+		text, err := s.Record(id).ReadFile(ApprovalFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 
 	"markmill/notebooks"
 )
@@ -18,9 +16,9 @@ const (
 	tailMax   = 1 << 20
 )
 
-// firstEvent reads the first event of a journal, unchecked.
-func firstEvent(dir string) (Event, error) {
-	file, err := os.Open(filepath.Join(dir, JournalFile))
+// firstEvent reads the first event of the journal, unchecked.
+func (r *Record) firstEvent() (Event, error) {
+	file, err := r.open(JournalFile)
 	if err != nil {
 		return Event{}, err
 	}
@@ -46,10 +44,10 @@ func readFirst(r io.Reader) (Event, error) {
 	return event, nil
 }
 
-// journalEnds reads the first and the last whole event of a journal, and nothing between. The last
-// one's own hash is checked; a last event longer than tailMax (a scrap) is returned as a zero Event.
-func journalEnds(dir string) (first, last Event, err error) {
-	file, err := os.Open(filepath.Join(dir, JournalFile))
+// ends reads the first and the last whole event of the journal, and nothing between. The last one's own hash is
+// checked; a last event longer than tailMax (a scrap) is returned as a zero Event.
+func (r *Record) ends() (first, last Event, err error) {
+	file, err := r.open(JournalFile)
 	if err != nil {
 		return Event{}, Event{}, err
 	}

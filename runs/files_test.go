@@ -78,7 +78,7 @@ func TestSums(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time SHA256SUMS is there
-		if err := WriteSums(dir); err != nil {
+		if err := At(dir).Seal(nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestSums(t *testing.T) {
 	if err != nil || len(sums) != written {
 		t.Fatalf("%d of %d files: %v, %v", len(sums), written, sums, err)
 	}
-	if findings, err := CheckSums(dir); err != nil || len(findings) > 0 {
+	if findings, err := At(dir).CheckSums(); err != nil || len(findings) > 0 {
 		t.Errorf("got %v, %v", findings, err)
 	}
 	if !strings.HasPrefix(string(text), DigestOf([]byte("*star")).Hex()+"  *star\n") {
@@ -118,7 +118,7 @@ func TestCheckSumsOfABadList(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, SumsFile), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			findings, err := CheckSums(dir)
+			findings, err := At(dir).CheckSums()
 			if err != nil || len(findings) != 1 || findings[0].Where != SumsFile {
 				t.Errorf("got %v, %v", findings, err)
 			}

@@ -72,12 +72,14 @@ const (
 	ApprovalIsDenied    ApprovalStatus = "denied"
 )
 
-// Fold makes a Run of the events of a journal. Events may be absent, at the end or elsewhere
-// (CheckOrder tells); an event whose data cannot be read, or whose step is in no plan, is an error.
+// NewRun returns the run of an empty journal, for Add.
+func NewRun() *Run { return &Run{Approval: ApprovalNotRequired} }
+
+// Fold makes a Run of the events of a journal. Events may be absent, at the end or elsewhere (see CheckOrder).
 func Fold(events []Event) (*Run, error) {
-	r := &Run{Approval: ApprovalNotRequired}
+	r := NewRun()
 	for _, event := range events {
-		if err := r.add(event); err != nil {
+		if err := r.Add(event); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +101,9 @@ func decodeInto[T any](event Event, to **T) error {
 	return err
 }
 
-func (r *Run) add(event Event) (err error) {
+// Add folds the next event of the journal: between two calls, r is the run so far. It returns an error for an event
+// whose data cannot be read, or whose step is in no plan; r is of no use after that.
+func (r *Run) Add(event Event) (err error) {
 	if r.Events == 0 {
 		r.Source = event.Prev
 	}

@@ -1,60 +1,87 @@
 package runs
 
-// Digests are the files whose digests the events of a run give, by path relative to its directory.
+// Digests are the files whose digests the events of a run give, by name.
 func (r *Run) Digests() map[string]Digest {
 	known := map[string]Digest{r.Started.SourceFile: r.Source}
-	add := func(file string, digest Digest) {
-		if file != "" && digest != "" {
-			known[file] = digest
-		}
-	}
-	for _, f := range r.approvalFiles() {
-		add(f.File, f.Digest)
-	}
 	if from := r.Started.ResumedFrom; from != nil {
-		add(from.File, from.Digest)
+		known[from.File] = from.Digest
 	}
-	if r.Completed != nil {
-		for _, f := range r.Completed.Files {
-			add(f.File, f.Digest)
+	for _, f := range r.eventFiles() {
+		known[f.File] = f.Digest
+	}
+	delete(known, "")
+	return known
+}
+
+// eventFiles are the files whose digests events give, but the source notebook and the journals of earlier runs. Bytes
+// is -1 where an event does not give the size.
+func (r *Run) eventFiles() []StreamData {
+	var files fileList
+	for _, f := range r.approvalFiles() {
+		files.add(f.File, f.Digest)
+	}
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		files = append(files, s.Files()...)
+		if p := s.Replayed; p != nil {
+			files.stream(p.Stdout, p.Stderr)
+		}
+		if f := s.Finished; f != nil {
+			files.add(f.Result, f.ResultDigest)
 		}
 	}
 	if r.Diff != nil {
-		add(r.Diff.Patch, r.Diff.PatchDigest)
+		files.add(r.Diff.Patch, r.Diff.PatchDigest)
 	}
 	if r.Verification != nil && r.Verification.Judges != nil {
 		for _, s := range r.Verification.Judges.Steps {
-			add(s.Stdout.File, s.Stdout.Digest)
-			add(s.Stderr.File, s.Stderr.Digest)
-			add(s.Outputs.File, s.Outputs.Digest)
-			for _, d := range s.Displays {
-				add(d.File, d.Digest)
-			}
+			files.stream(s.Stdout, s.Stderr, s.Outputs)
+			files.displays(s.Displays)
 		}
 	}
-	if c := r.Completed; c != nil && c.Bundle != nil {
-		add(c.Bundle.File, c.Bundle.Digest)
-	}
-	for _, s := range r.Steps {
-		if s.Patch != nil {
-			add(s.Patch.Patch, s.Patch.Digest)
+	if done := r.Completed; done != nil {
+		for _, f := range done.Files {
+			files.add(f.File, f.Digest)
 		}
-		for _, scrap := range s.Scraps {
-			add(scrap.File, scrap.Digest)
-		}
-		if p := s.Replayed; p != nil {
-			add(p.Stdout.File, p.Stdout.Digest)
-			add(p.Stderr.File, p.Stderr.Digest)
-		}
-		if f := s.Finished; f != nil {
-			add(f.Stdout.File, f.Stdout.Digest)
-			add(f.Stderr.File, f.Stderr.Digest)
-			add(f.Result, f.ResultDigest)
-			add(f.Outputs.File, f.Outputs.Digest)
-			for _, d := range f.Displays {
-				add(d.File, d.Digest)
-			}
+		if b := done.Bundle; b != nil {
+			files.stream(StreamData{b.File, b.Bytes, b.Digest})
 		}
 	}
-	return known
+	return files
+}
+
+// Files are what a step left in the record, but its result.json: Bytes is -1 where its events do not give the size.
+func (s *StepRecord) Files() []StreamData {
+	var files fileList
+	if s.Patch != nil {
+		files.add(s.Patch.Patch, s.Patch.Digest)
+	}
+	for _, scrap := range s.Scraps {
+		files.add(scrap.File, scrap.Digest)
+	}
+	if f := s.Finished; f != nil {
+		files.stream(f.Stdout, f.Stderr)
+		files.displays(f.Displays)
+		files.stream(f.Outputs)
+	}
+	return files
+}
+
+// fileList leaves out what has no file: a stream that stayed empty, a check that was skipped.
+type fileList []StreamData
+
+func (l *fileList) add(file string, digest Digest) { l.stream(StreamData{file, -1, digest}) }
+
+func (l *fileList) displays(displays []DisplayData) {
+	for _, d := range displays {
+		l.stream(StreamData{d.File, d.Bytes, d.Digest})
+	}
+}
+
+func (l *fileList) stream(streams ...StreamData) {
+	for _, s := range streams {
+		if s.File != "" {
+			*l = append(*l, s)
+		}
+	}
 }

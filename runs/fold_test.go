@@ -20,7 +20,7 @@ func mustFold(t *testing.T, events []Event) *Run {
 
 func TestFoldAWholeRun(t *testing.T) {
 	r := aPass(t, newStore(t), aTime, 1)
-	run, source, err := Load(r.dir)
+	run, source, err := At(r.dir).Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestGates(t *testing.T) {
 	r := newRecord(t, newStore(t), aTime, 1)
 	mustAppend(t, r.Journal, ApprovalRequested, "", GateData{Code: CodeApprovalRequired, Words: "asked"})
 	mustAppend(t, r.Journal, GateBlocked, "s", GateData{Code: CodeProviderUnavailable, Words: "no python3"})
-	run, _, err := Load(r.dir)
+	run, _, err := At(r.dir).Load()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,23 +13,22 @@ import (
 	"markmill/notebooks"
 )
 
-// ParentData is the run and the step that a run was made in.
+// ParentData names the step in which a run was made, and the step's run.
 type ParentData struct {
 	Run  RunID            `json:"run"`
 	Step notebooks.StepID `json:"step"`
 }
 
-// InnerRun is a run that was made in a step. Its record stands beside that of the run around it, unless Elsewhere or
-// Problem say otherwise.
+// InnerRun is a run that a step made. Its record is beside that of the run around it, unless Elsewhere or Problem is set.
 type InnerRun struct {
 	RunID     RunID  `json:"run_id"`
 	Status    Status `json:"status,omitzero"`
-	Sums      Digest `json:"sums,omitzero"`      // digest of its SHA256SUMS; "" of one that was cut
+	Sums      Digest `json:"sums,omitzero"`      // digest of its SHA256SUMS; "" if the run was interrupted
 	Elsewhere bool   `json:"elsewhere,omitzero"` // its record is in another store, outside the worktree
-	Problem   string `json:"problem,omitzero"`   // why its record was not taken over
+	Problem   string `json:"problem,omitzero"`   // why its record was not copied
 }
 
-// Valid says whether an id is spelled as NewRunID does, so that it can name a folder and a Git ref.
+// Valid reports whether NewRunID could have made an id, so that it is safe as the name of a folder and of a Git ref.
 func (id RunID) Valid() bool {
 	_, timed := startOf(id)
 	return timed && len(id) < 200 && !strings.ContainsFunc(string(id), func(c rune) bool {
@@ -40,12 +39,12 @@ func (id RunID) Valid() bool {
 // adoptPrefix begins the name of a run directory that is being copied into the store.
 const adoptPrefix = ".inner-"
 
-// inStore says whether a run stands in the store together with the one around it: it comes and goes with that, and is
-// not the last run when that is meant.
+// inStore reports whether the run around an inner run is in the store too: the inner run is removed with it, and is not
+// what "last" means.
 func inStore(parent RunID, ids []RunID) bool { return parent != "" && slices.Contains(ids, parent) }
 
-// Adopt copies the directory of a run into the store. check is called with the copy before it gets its name; on its
-// error nothing is kept. Only regular files are copied.
+// Adopt copies the record of a run into the store. It calls check with the copy before the copy gets its name; if check
+// returns an error, nothing is kept. Only regular files are copied.
 func (s Store) Adopt(id RunID, from string, check func(copied string) error) (err error) {
 	if err := os.MkdirAll(s.runs(), 0o755); err != nil {
 		return cannotWrite(s.runs(), err)
@@ -58,7 +57,7 @@ func (s Store) Adopt(id RunID, from string, check func(copied string) error) (er
 	if err != nil {
 		return err
 	}
-	if err = errors.Join(copyRecord(from, to)); err == nil {
+	if err = copyRecord(from, to); err == nil {
 		err = check(to)
 	}
 	release()
@@ -73,7 +72,7 @@ func (s Store) Adopt(id RunID, from string, check func(copied string) error) (er
 	return nil
 }
 
-// copyRecord copies the files of a record, below the folder from, which no link can leave.
+// copyRecord copies the files of a record. No link leads it out of the folder from.
 func copyRecord(from, to string) error {
 	source, err := os.OpenRoot(from)
 	if err != nil {
@@ -92,7 +91,7 @@ func copyRecord(from, to string) error {
 		case entry.IsDir():
 			return target.Mkdir(path, 0o755)
 		case !entry.Type().IsRegular():
-			return nil // verifying the copy finds what is missing
+			return nil // verification of the copy finds what is missing
 		}
 		in, err := source.Open(path)
 		if err != nil {
@@ -111,7 +110,7 @@ func copyRecord(from, to string) error {
 	})
 }
 
-// sweepAdopted removes copies whose making was cut.
+// sweepAdopted removes a copy that a crash left unfinished.
 func (s Store) sweepAdopted(name string) error {
 	dir := filepath.Join(s.runs(), name)
 	if info, err := os.Lstat(dir); err != nil || Alive(dir) || time.Since(info.ModTime()) < making {
@@ -120,18 +119,18 @@ func (s Store) sweepAdopted(name string) error {
 	return removeTree(dir)
 }
 
-// inner holds the runs that were made in the steps of this one, and the run that this one was made in, against what
-// stands beside it in the store. A record that is not there, or that is looked at elsewhere, is none to compare with.
+// inner compares what the record says of its inner runs, and of the run around it, with the records beside it. A record
+// that is not there is not compared.
 func (c *check) inner() {
-	beside := func(id RunID) string { return filepath.Join(filepath.Dir(c.dir), string(id)) }
+	beside := func(id RunID) string { return filepath.Join(filepath.Dir(c.record.path), string(id)) }
 	for step, list := range c.v.Run.InnerRuns() {
 		for _, in := range list {
 			if in.Sums == "" || in.Elsewhere || in.Problem != "" || !in.RunID.Valid() {
 				continue
 			}
-			text, err := os.ReadFile(filepath.Join(beside(in.RunID), SumsFile))
+			text, err := At(beside(in.RunID)).ReadFile(SumsFile)
 			if err == nil && DigestOf(text) != in.Sums {
-				c.v.find(stepWhere(step), "the run %s that it made has another %s than the journal says", in.RunID, SumsFile)
+				c.v.find(stepWhere(step), "its inner run %s has another %s than the journal says", in.RunID, SumsFile)
 			}
 		}
 	}
@@ -139,11 +138,12 @@ func (c *check) inner() {
 	if p == nil || !p.Run.Valid() {
 		return
 	}
-	around, _, err := Load(beside(p.Run))
-	if err != nil || !slices.ContainsFunc(around.Steps, func(s StepRecord) bool { return s.Planned.ID == p.Step && s.Finished != nil }) {
-		return // it was cut before it could name this one
+	around, _, err := At(beside(p.Run)).Load()
+	ended := func(s StepRecord) bool { return s.Planned.ID == p.Step && s.Finished != nil }
+	if err != nil || !slices.ContainsFunc(around.Steps, ended) {
+		return // it was interrupted before it could name this one
 	}
-	text, _ := c.root.ReadFile(SumsFile)
+	text, _ := c.record.ReadFile(SumsFile)
 	for _, list := range around.InnerRuns() {
 		if slices.ContainsFunc(list, func(in InnerRun) bool {
 			return in.RunID == c.v.RunID && in.Problem == "" && (in.Sums == "" || in.Sums == DigestOf(text))
@@ -151,7 +151,8 @@ func (c *check) inner() {
 			return
 		}
 	}
-	c.v.find(JournalFile, "says that the run was made in %s, whose journal does not name it, or not with this %s", p.Run, SumsFile)
+	c.v.find(JournalFile, "names %s as the run around it, whose journal does not name this run, or with another %s",
+		p.Run, SumsFile)
 }
 
 func stepWhere(step notebooks.StepID) string {
@@ -161,7 +162,7 @@ func stepWhere(step notebooks.StepID) string {
 	return "step " + string(step)
 }
 
-// InnerRuns are the runs that were made in the steps of a run; under "" those that outlived their step.
+// InnerRuns are the runs that the steps of a run made, by step; under "" those that outlived their step.
 func (r *Run) InnerRuns() map[notebooks.StepID][]InnerRun {
 	all := map[notebooks.StepID][]InnerRun{}
 	for i := range r.Steps {

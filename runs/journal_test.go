@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(holdLock); dir != "" {
 		holdLockUntilKilled(dir)
 	}
+	if dir := os.Getenv(followRun); dir != "" {
+		followAndPrint(dir)
+	}
 	if dir := os.Getenv(holdLockWithChild); dir != "" {
 		lockAndHandOn(dir)
 	}

@@ -11,9 +11,9 @@ import (
 // ErrLive is returned for a run directory whose run is alive, in this process or another.
 var ErrLive = errors.New("the run is alive")
 
-// Lock marks the run of dir as alive until release is called or the process ends, however it ends: the
-// mark is the system's lock on a file, which no crash can leave behind. The file's text (process
-// id, time) is for people. It returns ErrLive when somebody else holds the lock.
+// Lock marks the run of dir as alive until release is called or the process ends, however it ends: the mark is the
+// system's lock on a file, which no crash leaves behind. The file's text (process id, time) is for people. Lock returns
+// ErrLive when somebody else holds the lock.
 func Lock(dir string) (release func(), err error) {
 	path := filepath.Join(dir, LockFile)
 	for {
@@ -38,8 +38,7 @@ func Lock(dir string) (release func(), err error) {
 	}
 }
 
-// lockNew is Lock for a folder that the caller has just made. Who asks meanwhile whether its run is alive holds the
-// lock for a moment.
+// lockNew is Lock for a folder that the caller has just made. It tries again, for Alive holds the lock for a moment.
 func lockNew(dir string) (release func(), err error) {
 	for deadline := time.Now().Add(making); ; time.Sleep(time.Millisecond) {
 		release, err = Lock(dir)
@@ -49,8 +48,8 @@ func lockNew(dir string) (release func(), err error) {
 	}
 }
 
-// acquire locks the file that was opened at path. It is false when that is no longer the one there: its
-// holder removed it between our opening it and its release.
+// acquire locks the file that was opened at path. It returns false when another file is there by now: the holder
+// removed the file after it was opened here.
 func acquire(file *os.File, path string) (bool, error) {
 	if err := tryLock(file); err != nil {
 		return false, err
@@ -67,13 +66,13 @@ func isAt(file *os.File, path string) bool {
 	return err == nil && os.SameFile(held, there)
 }
 
-// Alive says whether the run of dir is alive. It changes nothing: the mark of a run that was cut stays, for
-// Store.Cut.
+// Alive reports whether the run of dir is alive. It changes nothing: the lock file of an interrupted run stays, for
+// Store.Unfinished.
 func Alive(dir string) bool {
 	file, err := os.OpenFile(filepath.Join(dir, LockFile), os.O_RDWR, 0)
 	if err != nil {
 		return false
 	}
-	defer file.Close() // which gives the lock back
+	defer file.Close() // which releases the lock
 	return errors.Is(tryLock(file), ErrLive)
 }

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handedOn is how long a lock may stay with a child that its holder was making when it was killed: until the child has
-// become another program, which takes a moment, or some where the machine is busy.
+// handedOn is how long a child may hold a lock that it inherited because its parent was killed between fork and exec:
+// until the child's exec.
 const handedOn = 2 * time.Second
 
 func tryLock(file *os.File) error {
@@ -28,7 +28,7 @@ func tryLock(file *os.File) error {
 	}
 }
 
-// holderGone says whether the process that wrote itself into the file has ended.
+// holderGone reports whether the process whose id is in the file has ended.
 func holderGone(file *os.File) bool {
 	text := make([]byte, 32)
 	n, _ := file.ReadAt(text, 0) // it is shorter
@@ -37,7 +37,7 @@ func holderGone(file *os.File) bool {
 	return ended && err == nil && pid > 0 && errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 }
 
-// exclusive waits until no other process holds the folder, and holds it until done is called: for what takes a moment.
+// exclusive waits until no other process holds the folder, and holds it until done is called. It is for short work.
 func exclusive(dir string) (done func(), err error) {
 	folder, err := os.Open(dir)
 	if err != nil {
@@ -54,11 +54,11 @@ func exclusive(dir string) (done func(), err error) {
 	return func() { _ = folder.Close() }, nil
 }
 
-// unlock removes the file while it is still locked, so that nobody takes a lock on a file that is
-// about to go without noticing (see isAt). Where its folder was moved away, what stands at path is another's.
+// unlock removes the file while it is still locked: whoever locks it after that finds that it is gone (see isAt). If
+// its folder was renamed meanwhile, the file at path is another run's.
 func unlock(file *os.File, path string) {
 	if isAt(file, path) {
-		_ = os.Remove(path) // one that stays is stale, and seen to be
+		_ = os.Remove(path) // a stale file does no harm
 	}
 	_ = file.Close()
 }

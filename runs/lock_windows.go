@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockAt is a byte far behind the file's text: a lock of Windows keeps others from reading what it
-// covers.
+// lockAt is a byte far behind the file's text: a lock on Windows keeps others from reading what it covers.
 const lockAt = 1 << 30
 
 func tryLock(file *os.File) error {
@@ -20,12 +19,11 @@ func tryLock(file *os.File) error {
 	return err
 }
 
-// exclusive holds nothing: Windows locks no folder. A run that is made while another command takes away what was cut
-// may end with an error there.
+// exclusive holds nothing, for Windows locks no folders. A run that starts while another command tidies up may fail.
 func exclusive(string) (done func(), err error) { return func() {}, nil }
 
-// unlock closes first: Windows removes no file that is open. Somebody may take the lock in between;
-// then the file cannot be removed, and is theirs. Where its folder was moved away, what stands at path is another's.
+// unlock closes the file first: Windows removes no open file. If somebody takes the lock in between, the file cannot be
+// removed and is theirs. If its folder was renamed meanwhile, the file at path is another run's.
 func unlock(file *os.File, path string) {
 	own := isAt(file, path)
 	_ = file.Close()

@@ -13,12 +13,15 @@ import (
 	"markmill/notebooks"
 )
 
-// Reconcile completes the record of a run that was cut: a journal without run.completed gets one of
-// status interrupted, files that a crash left half-written are removed, and finish, which is handed in
-// for views import this package, writes the files that follow from the journal and SHA256SUMS. It does
-// nothing to a run that is alive or whose record is complete. It returns whether it did something.
-func Reconcile(dir string, clock func() time.Time, finish func(dir string, run *Run) error) (bool, error) {
-	release, err := Lock(dir)
+// Reconcile completes the record of a run that was interrupted: a journal without run.completed gets one with the status
+// interrupted, files that a crash left half-written are removed, and finish writes the views and SHA256SUMS (finish is a
+// parameter because views import this package). Reconcile leaves alone a run that is alive or complete, and reports
+// whether it did something.
+func (r *Record) Reconcile(clock func() time.Time, finish func(record *Record, run *Run) error) (bool, error) {
+	if err := r.writable(JournalFile); err != nil {
+		return false, err
+	}
+	release, err := Lock(r.path)
 	if errors.Is(err, ErrLive) {
 		return false, nil
 	}
@@ -26,51 +29,50 @@ func Reconcile(dir string, clock func() time.Time, finish func(dir string, run *
 		return false, err
 	}
 	defer release()
-	record, err := load(dir)
+	record, err := r.load()
 	if err != nil {
-		return false, unreadable(dir, err)
+		return false, unreadable(r.path, err)
 	}
-	_, err = os.Lstat(filepath.Join(dir, SumsFile))
-	if record.run.Completed != nil && !record.torn && err == nil {
+	if record.run.Completed != nil && !record.torn && r.Has(SumsFile) {
 		return false, nil // SHA256SUMS is written last
 	}
-	if err := RemoveTemporary(dir); err != nil {
+	if err := r.RemoveTemporary(); err != nil {
 		return false, err
 	}
-	// It says that the record is whole, and may be of a run that was cut just before its last event: reconciling,
-	// which may be cut as well, must not leave it beside another end.
-	if err := os.Remove(filepath.Join(dir, SumsFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, cannotWrite(dir, err)
+	// SHA256SUMS says that the record is whole. It may be of a run that was killed just before its last event:
+	// reconciling, which may be killed as well, must not leave it beside another end.
+	if err := r.Remove(SumsFile); err != nil {
+		return false, err
 	}
-	run, err := complete(dir, record, clock)
+	run, err := r.complete(record, clock)
 	if err != nil {
 		return false, err
 	}
-	return true, finish(dir, run)
+	return true, finish(r, run)
 }
 
-// unreadable says what can be done about a record that cannot be mended.
+// unreadable says what can be done about a record that cannot be completed.
 func unreadable(dir string, err error) error {
-	known := &notebooks.Error{
+	return &notebooks.Error{
 		Kind: notebooks.KindRecord, File: dir, Msg: words(err), Err: err,
-		Hint: "the record cannot be completed; markmill runs verify shows what is wrong, markmill runs prune removes it in its time",
+		Hint: "the record cannot be completed; markmill runs verify shows what is wrong, " +
+			"markmill runs prune removes it in its time",
 	}
-	return known
 }
 
 // complete drops a torn line and appends run.completed where there is none.
-func complete(dir string, record *loaded, clock func() time.Time) (run *Run, err error) {
-	journal, events, err := OpenJournal(filepath.Join(dir, JournalFile), DigestOf(record.source), clock)
+func (r *Record) complete(record *loaded, clock func() time.Time) (run *Run, err error) {
+	journal, events, err := OpenJournal(r.File(JournalFile), DigestOf(record.source), clock)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
 	if record.run.Completed == nil {
 		data := CompletedData{Status: Interrupted}
-		if err := sealCommits(dir, record.run, &data); err != nil {
+		if err := r.sealCommits(record.run, &data); err != nil {
 			return nil, err
 		}
-		if data.Files, err = record.run.Unnamed(dir); err != nil {
+		if data.Files, err = r.Unnamed(record.run); err != nil {
 			return nil, err
 		}
 		event, err := journal.Append(RunCompleted, "", data)
@@ -82,29 +84,24 @@ func complete(dir string, record *loaded, clock func() time.Time) (run *Run, err
 	return Fold(events)
 }
 
-// sealCommits names the last commit of a run that was cut, and its bundle, where that was written already: it has its
-// name only when it is whole.
-func sealCommits(dir string, run *Run, data *CompletedData) error {
+// sealCommits adds the last commit of an interrupted run, and its bundle if that was written: the bundle gets its name
+// only when it is whole.
+func (r *Record) sealCommits(run *Run, data *CompletedData) error {
 	if run.Diff == nil || run.Diff.ResultCommit == "" {
 		return nil
 	}
 	data.ResultCommit = run.Diff.ResultCommit
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if info, err := root.Lstat(BundleFile); err != nil || !info.Mode().IsRegular() {
+	if info, err := r.Stat(BundleFile); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	digest, size, err := digestFile(root, BundleFile)
+	digest, size, err := r.Digest(BundleFile)
 	data.Bundle = &BundleData{File: BundleFile, Digest: digest, Bytes: size, Ref: "refs/markmill/runs/" + string(run.ID)}
 	return err
 }
 
-// RemoveTemporary removes what a crash left half-written in a run directory. The run must not be alive.
-func RemoveTemporary(dir string) error {
-	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+// RemoveTemporary removes what a crash left half-written. The run must not be alive.
+func (r *Record) RemoveTemporary() error {
+	return filepath.WalkDir(r.path, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasPrefix(entry.Name(), TempPrefix) {
 			return err
 		}
@@ -112,10 +109,9 @@ func RemoveTemporary(dir string) error {
 	})
 }
 
-// unborn says that a run was cut before its first event stood: nothing of it ran, and nothing can be said of it. The
-// run must not be alive.
-func unborn(dir string) bool {
-	file, err := os.Open(filepath.Join(dir, JournalFile))
+// unborn reports whether a run ended before its first event was whole: nothing of it ran. The run must not be alive.
+func (r *Record) unborn() bool {
+	file, err := r.open(JournalFile)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
@@ -124,15 +120,15 @@ func unborn(dir string) bool {
 	return errors.Is(err, io.EOF) && len(line) < headMax
 }
 
-// Discard removes the run directory of a run that was cut before its first event: away from the list first, so that no
-// half of it is seen. It is false of every other run, and of one that is alive, is being made, or is gone.
+// Discard removes the run directory of a run that ended before its first event, renaming it first, so that no half of
+// it is listed. It returns false for every other run, and for one that is alive, is being made, or is gone.
 func (s Store) Discard(id RunID) (bool, error) {
 	done, err := exclusive(s.runs())
 	if err != nil {
 		return false, cannotWrite(s.runs(), err)
 	}
 	defer done()
-	if !unborn(s.Path(id)) { // its mark stays, by which a tidying that is cut here is done again
+	if !s.Record(id).unborn() { // its lock file stays: tidying that is interrupted here is done again
 		return false, nil
 	}
 	release, err := Lock(s.Path(id))
@@ -143,7 +139,7 @@ func (s Store) Discard(id RunID) (bool, error) {
 		return false, err
 	}
 	defer release()
-	if !unborn(s.Path(id)) {
+	if !s.Record(id).unborn() {
 		return false, nil
 	}
 	trash := filepath.Join(s.runs(), trashPrefix+string(id))

@@ -11,7 +11,7 @@ import (
 
 func reconcile(t *testing.T, dir string) bool {
 	t.Helper()
-	did, err := Reconcile(dir, ticking(aTime.Add(time.Hour)), writeFolds)
+	did, err := At(dir).Reconcile(ticking(aTime.Add(time.Hour)), func(_ *Record, run *Run) error { return writeFolds(dir, run) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,18 +104,18 @@ func TestReconcileNeverTouchesALiveRun(t *testing.T) {
 
 func TestReconcileRefuses(t *testing.T) {
 	store := newStore(t)
-	never := func(string, *Run) error { t.Error("files were written"); return nil }
+	never := func(*Record, *Run) error { t.Error("files were written"); return nil }
 	broken := newRecord(t, store, aTime, 1)
 	appendTo(t, filepath.Join(broken.dir, JournalFile), "{}\n")
 	empty := created(t, store, "20200101T000000Z-x-00")
 	for _, dir := range []string{broken.dir, empty, filepath.Join(store.Dir, "none")} {
-		if did, err := Reconcile(dir, time.Now, never); err == nil || did {
+		if did, err := At(dir).Reconcile(time.Now, never); err == nil || did {
 			t.Errorf("%s: did %v, %v", dir, did, err)
 		}
 	}
 	failing := newRecord(t, store, aTime, 2)
 	no := errors.New("no")
-	if _, err := Reconcile(failing.dir, time.Now, func(string, *Run) error { return no }); !errors.Is(err, no) {
+	if _, err := At(failing.dir).Reconcile(time.Now, func(*Record, *Run) error { return no }); !errors.Is(err, no) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -124,11 +124,11 @@ func TestReconcileRefuses(t *testing.T) {
 // run itself had written SHA256SUMS before it was cut.
 func TestReconcileIsCut(t *testing.T) {
 	r := newRecord(t, Store{Dir: t.TempDir()}, aTime, 2)
-	if err := WriteSums(r.dir); err != nil {
+	if err := At(r.dir).Seal(nil); err != nil {
 		t.Fatal(err)
 	}
 	no := errors.New("no")
-	if _, err := Reconcile(r.dir, time.Now, func(string, *Run) error { return no }); !errors.Is(err, no) {
+	if _, err := At(r.dir).Reconcile(time.Now, func(*Record, *Run) error { return no }); !errors.Is(err, no) {
 		t.Fatalf("got %v", err)
 	}
 	if !reconcile(t, r.dir) {
@@ -152,7 +152,7 @@ func TestDiscardLeavesTheMark(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(cut.dir, LockFile)); err != nil {
 		t.Error(err)
 	}
-	if ids, err := store.Cut(); err != nil || len(ids) != 1 {
+	if ids, err := store.Unfinished(); err != nil || len(ids) != 1 {
 		t.Errorf("%v, %v", ids, err)
 	}
 }

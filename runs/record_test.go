@@ -23,12 +23,12 @@ type record struct {
 // created makes the directory of a run that is not alive.
 func created(t testing.TB, store Store, id RunID) string {
 	t.Helper()
-	dir, release, err := store.Create(id)
+	record, release, err := store.Create(id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	release()
-	return dir
+	return record.Path()
 }
 
 // newRecord begins a run in a store: its source is there and run.started is in its journal.
@@ -128,7 +128,7 @@ func (r *record) finishWith(end CompletedData) {
 	if err := r.Close(); err != nil {
 		r.t.Fatal(err)
 	}
-	run, _, err := Load(r.dir)
+	run, _, err := At(r.dir).Load()
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -139,17 +139,17 @@ func (r *record) finishWith(end CompletedData) {
 
 // renderForTest stands in for the view of a run.
 // rendering takes report.md and test.log as they stand, and makes the output notebook with f.
-func rendering(f func(dir string, run *Run, source []byte, name string) ([]byte, error)) RenderFunc {
-	return func(w io.Writer, dir string, run *Run, source []byte, name string) error {
+func rendering(f func(record *Record, run *Run, source []byte, name string) ([]byte, error)) RenderFunc {
+	return func(w io.Writer, record *Record, run *Run, source []byte, name string) error {
 		if name == ReportPageFile || name == TestLogFile {
-			b, err := os.ReadFile(filepath.Join(dir, name))
+			b, err := record.ReadFile(name)
 			if err != nil {
 				return err
 			}
 			_, err = w.Write(b)
 			return err
 		}
-		b, err := f(dir, run, source, name)
+		b, err := f(record, run, source, name)
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func rendering(f func(dir string, run *Run, source []byte, name string) ([]byte,
 	}
 }
 
-func renderForTest(_ string, run *Run, source []byte, _ string) ([]byte, error) {
+func renderForTest(_ *Record, run *Run, source []byte, _ string) ([]byte, error) {
 	notebook := notebooks.Manifest{Status: string(run.Status())}
 	at := len("# Fix\n\n```bash {#change}\ntrue\n```\n")
 	return notebooks.Splice(source, []notebooks.Region{{ID: "change", At: at, Body: []byte("exit 0\n")}}, notebook), nil
@@ -166,11 +166,11 @@ func renderForTest(_ string, run *Run, source []byte, _ string) ([]byte, error) 
 
 // writeFolds writes what follows from the journal.
 func writeFolds(dir string, run *Run) error {
-	source, err := readSource(dir)
+	source, err := At(dir).Source()
 	if err != nil {
 		return err
 	}
-	output, err := renderForTest(dir, run, source, OutputFile)
+	output, err := renderForTest(At(dir), run, source, OutputFile)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func writeFolds(dir string, run *Run) error {
 }
 
 func writeReport(dir string, run *Run) error {
-	report, err := NewReport(run, dir)
+	report, err := At(dir).Report(run, nil)
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func writeReport(dir string, run *Run) error {
 	if err := WriteFile(filepath.Join(dir, ReportPageFile), []byte("# Report\n")); err != nil {
 		return err
 	}
-	return report.WriteSums(dir)
+	return At(dir).Seal(report.ArtifactDigests)
 }
 
 func newStore(t testing.TB) Store { return Store{Dir: filepath.Join(t.TempDir(), ".markmill")} }

@@ -1,10 +1,7 @@
 package runs
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,20 +13,20 @@ import (
 // ReportVersion is the schema_version of a Report. Members are only ever added to a version.
 const ReportVersion = 1
 
-// Report is report.json: the evidence index, for machines. Readers ignore members that they do not know.
+// Report is report.json: an index of the evidence, for programs. Readers ignore members that they do not know.
 type Report struct {
 	SchemaVersion int    `json:"schema_version"`
 	TaskID        string `json:"task_id"`
 	RunID         RunID  `json:"run_id"`
 	Status        Status `json:"status"`
-	// ResumedFrom is the run that this one goes on from; absent without.
+	// ResumedFrom is the run that this one resumes; absent without.
 	ResumedFrom *ResumedData `json:"resumed_from,omitempty"`
-	// Backend is the kernels whose steps ran, in order of first use, separated by commas.
+	// Backend names the kernels whose steps ran, in order of first use, separated by commas.
 	Backend       string    `json:"backend"`
 	RunStartedAt  time.Time `json:"run_started_at"`
 	RunFinishedAt time.Time `json:"run_finished_at"`
-	// BackendExitCode is the raw exit code of the step that decided: the first that failed or was
-	// ended, else the last that ran; null when none ran. TerminatedBy is of the same step.
+	// BackendExitCode is the raw exit code of the step that decided: the first that failed or was terminated, else the
+	// last that ran; null when none ran. TerminatedBy is of the same step.
 	BackendExitCode         *int           `json:"backend_exit_code"`
 	TerminatedBy            string         `json:"terminated_by,omitzero"`
 	ArtifactsDir            string         `json:"artifacts_dir"` // always ".": the folder that report.json is in
@@ -47,8 +44,8 @@ type Report struct {
 	Blockers     []Blocker            `json:"blockers"`
 	Scraps       []ScrapData          `json:"scraps"`
 	Steps        []ReportStep         `json:"steps"`
-	// ArtifactPaths is every file of the run directory, sorted, but report.json and report.md, which
-	// are made of this, and SHA256SUMS, which covers them.
+	// ArtifactPaths is every file of the run directory, sorted, but report.json and report.md, which are made from this,
+	// and SHA256SUMS, which covers them.
 	ArtifactPaths   []string          `json:"artifact_paths"`
 	ArtifactDigests map[string]Digest `json:"artifact_digests"`
 	Freshness       Freshness         `json:"freshness"`
@@ -64,7 +61,7 @@ type ReportCheck struct {
 	Status     StepStatus       `json:"status"`
 	ExitCode   int              `json:"exit_code"`
 	DurationNS int64            `json:"duration_ns"`
-	Tests      *TestCounts      `json:"tests,omitempty"` // where the runner says so
+	Tests      *TestCounts      `json:"tests,omitempty"` // as the test runner printed them
 }
 
 // ReportStep is one planned step and what became of it.
@@ -86,39 +83,36 @@ type ReportStep struct {
 	TerminatedBy string           `json:"terminated_by,omitzero"`
 	Dir          string           `json:"dir,omitzero"` // of its files
 	Changed      int              `json:"changed"`      // files
-	// CarriedFrom is the run in which the step ran, when that was an earlier one that this run goes on from.
+	// CarriedFrom is the run in which the step ran, when this run resumed that one.
 	CarriedFrom RunID `json:"carried_from,omitzero"`
-	// Replayed says that a carried step ran once more for its state, and Differs in what it then was another.
+	// Replayed says that a carried step ran once more for its state, and Differs how its outcome differed.
 	Replayed bool        `json:"replayed,omitzero"`
 	Differs  []string    `json:"differs,omitempty"`
 	Commit   string      `json:"commit,omitzero"`
 	Tests    *TestCounts `json:"tests,omitempty"`
-	// LeftRunning is what of the run was alive when the step had ended.
+	// LeftRunning are the processes of the run that were alive after the step had ended.
 	LeftRunning []ProcessData `json:"left_running,omitempty"`
 }
 
-// Freshness says whether every artifact was written after the run started: one that was there
-// before proves nothing of this run. The source notebook is left out, and so are the journals of the runs that this
-// one goes on from: they are written before the first event, which holds their digests.
+// Freshness says whether every artifact was written after the run started: an older one proves nothing of this run. The
+// source notebook and the journals of resumed runs do not count: they are written before the first event, which holds
+// their digests.
 type Freshness struct {
 	Passed bool     `json:"passed"`
 	Stale  []string `json:"stale"` // sorted paths
-	// Carried are files that an earlier run wrote, which this one goes on from: their digests stand in its journal.
+	// Carried are files that the resumed run wrote: its journal has their digests.
 	Carried []string `json:"carried,omitempty"`
 }
 
-// NewReport makes the report of a run: a fold of it, and of the files of its directory, which it reads
-// and digests. Every other artifact must have been written before.
-func NewReport(run *Run, dir string) (*Report, error) { return NewReportKnowing(run, dir, nil) }
-
-// NewReportKnowing is NewReport for the process that wrote the files a moment ago: those whose digest
-// is known, by path, are not read again.
-func NewReportKnowing(run *Run, dir string, known map[string]Digest) (*Report, error) {
+// Report makes the report of a run: a fold of it, and of the files of its record, which it digests. Every other file
+// must have been written before. Files whose digest is known, by name, are not read again.
+func (rec *Record) Report(run *Run, known map[string]Digest) (*Report, error) {
 	r := &Report{
 		SchemaVersion: ReportVersion, TaskID: run.Contract.TaskID, RunID: run.ID, Status: run.Status(),
 		RunStartedAt: run.StartedAt, RunFinishedAt: run.FinishedAt, ArtifactsDir: ".",
 		Parameters: run.Contract.Parameters, BaseCommit: run.Contract.BaseCommit,
-		ResumedFrom: run.Started.ResumedFrom, ApprovalStatus: run.Approval, Approval: run.Granted, Sandbox: run.Started.Sandbox, Blockers: run.Blockers(), Scraps: run.Scraps(),
+		ResumedFrom: run.Started.ResumedFrom, ApprovalStatus: run.Approval, Approval: run.Granted,
+		Sandbox: run.Started.Sandbox, Blockers: run.Blockers(), Scraps: run.Scraps(),
 	}
 	r.addSteps(run)
 	if d := run.Diff; d != nil {
@@ -136,7 +130,7 @@ func NewReportKnowing(run *Run, dir string, known map[string]Digest) (*Report, e
 			r.ResultCommit = c.ResultCommit
 		}
 	}
-	if err := r.addArtifacts(run, dir, known); err != nil {
+	if err := r.addArtifacts(run, rec, known); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -182,7 +176,7 @@ func (r *Report) addSteps(run *Run) {
 	}
 }
 
-// deciding is the step that backend_exit_code is of.
+// deciding returns the step whose exit code is backend_exit_code.
 func (r *Report) deciding() *ReportStep {
 	var last *ReportStep
 	for i := range r.Steps {
@@ -197,28 +191,22 @@ func (r *Report) deciding() *ReportStep {
 	return last
 }
 
-func (r *Report) addArtifacts(run *Run, dir string, known map[string]Digest) error {
-	root, err := os.OpenRoot(dir)
+func (r *Report) addArtifacts(run *Run, record *Record, known map[string]Digest) error {
+	record, done, err := record.held()
 	if err != nil {
-		return cannotRead(dir, err)
+		return err
 	}
-	defer root.Close()
-	r.ArtifactDigests = map[string]Digest{}
+	defer done()
+	digests, err := record.digests(known, ReportFile, ReportPageFile, SumsFile, SumsSignatureFile)
+	if err != nil {
+		return cannotRead(record.path, err)
+	}
+	r.ArtifactDigests = make(map[string]Digest, len(digests))
 	isCarried := carriedFiles(run)
-	err = recordFiles(dir, func(path string) error {
-		if path == ReportFile || path == ReportPageFile || path == SumsFile || path == SumsSignatureFile {
-			return nil
-		}
-		digest, found := known[path]
-		if !found {
-			var err error
-			if digest, _, err = digestFile(root, path); err != nil {
-				return err
-			}
-		}
-		info, err := root.Lstat(filepath.FromSlash(path))
+	for path, digest := range digests {
+		info, err := record.Stat(path)
 		if err != nil {
-			return err
+			return cannotRead(record.path, err)
 		}
 		name := QuotePath(path)
 		r.ArtifactDigests[name] = digest
@@ -229,10 +217,6 @@ func (r *Report) addArtifacts(run *Run, dir string, known map[string]Digest) err
 		if !first && before(info.ModTime(), run.StartedAt) {
 			r.Freshness.Stale = append(r.Freshness.Stale, name)
 		}
-		return nil
-	}, nil)
-	if err != nil {
-		return cannotRead(dir, err)
 	}
 	r.ArtifactPaths = sortedKeys(r.ArtifactDigests)
 	slices.Sort(r.Freshness.Stale)
@@ -241,8 +225,8 @@ func (r *Report) addArtifacts(run *Run, dir string, known map[string]Digest) err
 	return nil
 }
 
-// before compares the time of a file with one of the clock, which is finer: Linux stamps files by
-// the tick (10 ms at most), and there are file systems that keep whole seconds, FAT two of them.
+// before compares the time of a file with one of the clock, which is finer: Linux stamps files by the tick (10 ms at
+// most), and some file systems and archives keep whole seconds, FAT two of them.
 func before(file, start time.Time) bool {
 	grain := 20 * time.Millisecond
 	if file.Nanosecond() == 0 {
@@ -264,16 +248,12 @@ func QuotePath(path string) string {
 	return b.String()
 }
 
-// JSON is the bytes of report.json.
+// JSON returns the bytes of report.json.
 func (r *Report) JSON() ([]byte, error) { return codec.Indent(r) }
 
-// WriteSums is the package's WriteSums for the process that made this report a moment ago: what the
-// report has digested is not read again.
-func (r *Report) WriteSums(dir string) error { return writeSums(dir, r.ArtifactDigests) }
-
-// ReadReport reads the report.json of a run directory.
-func ReadReport(dir string) (*Report, error) {
-	text, err := os.ReadFile(filepath.Join(dir, ReportFile))
+// ReadReport reads report.json.
+func (rec *Record) ReadReport() (*Report, error) {
+	text, err := rec.ReadFile(ReportFile)
 	if err != nil {
 		return nil, cannotRead(ReportFile, err)
 	}
@@ -282,14 +262,4 @@ func ReadReport(dir string) (*Report, error) {
 		return nil, cannotRead(ReportFile, err)
 	}
 	return &report, nil
-}
-
-func cannotRead(path string, err error) error {
-	var known *notebooks.Error
-	if errors.As(err, &known) {
-		return err
-	}
-	return &notebooks.Error{
-		Kind: notebooks.KindRecord, File: path, Msg: "cannot be read: " + cause(err).Error(), Err: err,
-	}
 }

@@ -43,7 +43,7 @@ func TestReportHasEveryMember(t *testing.T) {
 			t.Errorf("%s is %s, want %s (%v)", name, got, want, err)
 		}
 	}
-	report, err := ReadReport(r.dir)
+	report, err := At(r.dir).ReadReport()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestReportOfTheDecidingStep(t *testing.T) {
 		{"ended by the engine", []StepRecord{finished(StepTimeout, 143, "timeout"), finished(StepPassed, 0, "")}, 143, "timeout"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			report, err := NewReport(&Run{Steps: c.steps}, t.TempDir())
+			report, err := At(t.TempDir()).Report(&Run{Steps: c.steps}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,17 +116,17 @@ func TestReportOfNamesThatAreNotUTF8(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a\xff\uFFFD"), nil, 0o644); err != nil {
 		t.Skip("no such names here:", err)
 	}
-	report, err := NewReport(&Run{}, dir)
+	report, err := At(dir).Report(&Run{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := report.JSON(); err != nil || !reflect.DeepEqual(report.ArtifactPaths, []string{`a\xff` + "\uFFFD"}) {
 		t.Errorf("got %q, %v", report.ArtifactPaths, err)
 	}
-	if err := report.WriteSums(dir); err != nil {
+	if err := At(dir).Seal(report.ArtifactDigests); err != nil {
 		t.Fatal(err)
 	}
-	if findings, err := CheckSums(dir); err != nil || len(findings) > 0 {
+	if findings, err := At(dir).CheckSums(); err != nil || len(findings) > 0 {
 		t.Errorf("got %v, %v", findings, err)
 	}
 }

@@ -1,9 +1,9 @@
 package runs
 
 import (
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"time"
 
 	"markmill/notebooks"
@@ -12,24 +12,24 @@ import (
 	"markmill/runs/sshsig"
 )
 
-// Namespaces of SSH signatures (ssh-keygen -n): one that was made for another does not count.
+// Namespaces of SSH signatures (ssh-keygen -n). A signature counts only in the namespace that it was made for.
 const (
 	RecordNamespace = "markmill-record" // of SHA256SUMS
 	OutputNamespace = "markmill-output" // of the manifest of an output notebook
 )
 
-// SignedBy is whose signature something carries.
+// SignedBy says who signed something.
 type SignedBy struct {
 	Key        string `json:"key"`                 // fingerprint of the key
 	Principals string `json:"principals,omitzero"` // of its line in allowed_signers
-	// Refused says why the key does not count: no line of allowed_signers names it, or not for this namespace or time.
+	// Refused says why the key does not count: no line of allowed_signers allows it, or not for this namespace or time.
 	Refused string `json:"refused,omitzero"`
 }
 
-// Counts says that the key is one that counts.
+// Counts reports whether the key counts.
 func (s *SignedBy) Counts() bool { return s != nil && s.Refused == "" }
 
-// Words tell it in a few words.
+// Words describes the signature in a few words.
 func (s *SignedBy) Words() string {
 	if s.Counts() {
 		return fmt.Sprintf("signed by %s with %s", s.Principals, s.Key)
@@ -37,14 +37,13 @@ func (s *SignedBy) Words() string {
 	return fmt.Sprintf("signed with %s, which does not count: %s", s.Key, s.Refused)
 }
 
-// CheckSignature says whose signature of data it is. The error means that it is no signature of data. allowed may be
+// CheckSignature says whose signature of data it is. It returns an error if it is no signature of data. allowed may be
 // nil: then no key counts.
-func CheckSignature(armored []byte, namespace string, data []byte, allowed *sshsig.AllowedSigners, now time.Time) (*SignedBy, error) {
-	sig, err := sshsig.Parse(armored)
+func CheckSignature(
+	armored []byte, namespace string, data []byte, allowed *sshsig.AllowedSigners, now time.Time,
+) (*SignedBy, error) {
+	sig, err := sshsig.Check(armored, namespace, data)
 	if err != nil {
-		return nil, err
-	}
-	if err := sig.Verify(namespace, data); err != nil {
 		return nil, err
 	}
 	by := &SignedBy{Key: sig.Fingerprint()}
@@ -58,17 +57,7 @@ func CheckSignature(armored []byte, namespace string, data []byte, allowed *sshs
 	return by, nil
 }
 
-// SumsDigest is the digest of SHA256SUMS, the one anchor of a whole record: kept elsewhere, it shows every later
-// change.
-func SumsDigest(dir string) (Digest, error) {
-	text, err := os.ReadFile(filepath.Join(dir, SumsFile))
-	if err != nil {
-		return "", err
-	}
-	return DigestOf(text), nil
-}
-
-// SignedOutput is whose signature the manifest of an output notebook carries, nil without one. The error means that the
+// SignedOutput says who signed the manifest of an output notebook; nil without a signature. It returns an error if the
 // signature is not of this manifest.
 func SignedOutput(name string, text []byte, signers Signers) (*SignedBy, error) {
 	m := notebooks.Strip(name, text).Manifest
@@ -89,15 +78,15 @@ func SignedOutput(name string, text []byte, signers Signers) (*SignedBy, error) 
 	return CheckSignature([]byte(m.Signature), OutputNamespace, data, signers.Allowed, signers.Now)
 }
 
-// sumsSignature checks SHA256SUMS.sig, where it is there.
+// sumsSignature checks SHA256SUMS.sig, if there is one.
 func (c *check) sumsSignature(allowed *sshsig.AllowedSigners, now time.Time) {
-	armored, err := c.root.ReadFile(SumsSignatureFile)
-	if os.IsNotExist(err) {
+	armored, err := c.record.ReadFile(SumsSignatureFile)
+	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	var sums []byte
 	if err == nil {
-		sums, err = c.root.ReadFile(SumsFile)
+		sums, err = c.record.ReadFile(SumsFile)
 	}
 	if err != nil {
 		c.v.find(SumsSignatureFile, "cannot be read: %s", cause(err))

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Stage writes a file that a run leaves outside its record (OUTPUT), whole, beside its place; Place moves it
-// there when the record is complete. So the file never says more than the record does, and what a crash
-// leaves of it is known by the run's name. Staging again replaces what was staged.
-func Stage(path string, id RunID, data []byte) error {
+// StageOutput writes a file outside the record (OUTPUT or one of its pictures) to a temporary file beside its path;
+// CommitOutput renames it into place when the record is complete. So the file never says more than the record does. The
+// temporary file's name has the run's id, by which it is found after a crash. Staging again replaces the file.
+func StageOutput(path string, id RunID, data []byte) error {
 	staged := stagedName(path, id)
 	mode := os.FileMode(0o644)
 	if info, err := os.Stat(path); err == nil {
@@ -34,9 +34,9 @@ func Stage(path string, id RunID, data []byte) error {
 	return nil
 }
 
-// Place moves what was staged for path to it. Nothing staged is no error: it is there already, or it was told
-// that it cannot be.
-func Place(path string, id RunID) error {
+// CommitOutput renames the staged file to path. Nothing staged is no error: the file is in place already, or staging has
+// failed.
+func CommitOutput(path string, id RunID) error {
 	staged := stagedName(path, id)
 	if _, err := os.Lstat(staged); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -47,14 +47,15 @@ func Place(path string, id RunID) error {
 	return nil
 }
 
-// stagedName is the same for whoever knows the run and the path.
+// stagedName follows from the run and the path alone.
 func stagedName(path string, id RunID) string {
-	const digits = 12 // tells the files of one run and one folder apart
-	return filepath.Join(filepath.Dir(path), TempPrefix+string(id)+"-"+DigestOf([]byte(filepath.Base(path))).Hex()[:digits])
+	const digits = 12 // enough for the files of one run in one folder
+	digest := DigestOf([]byte(filepath.Base(path))).Hex()[:digits]
+	return filepath.Join(filepath.Dir(path), TempPrefix+string(id)+"-"+digest)
 }
 
-// Unstage takes away everything that a run staged in a folder and did not place.
-func Unstage(folder string, id RunID) error {
+// DiscardOutput removes the files that a run staged in a folder and did not commit.
+func DiscardOutput(folder string, id RunID) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

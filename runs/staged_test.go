@@ -25,37 +25,37 @@ func TestStage(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"a longer first try", "new"} {
-		if err := Stage(path, id, []byte(text)); err != nil {
+		if err := StageOutput(path, id, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := Stage(path, other, []byte("other")); err != nil {
+	if err := StageOutput(path, other, []byte("other")); err != nil {
 		t.Fatal(err)
 	}
 	content("old")
-	if err := Place(path, id); err != nil {
+	if err := CommitOutput(path, id); err != nil {
 		t.Fatal(err)
 	}
 	content("new")
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Error(info.Mode(), err)
 	}
-	if err := Place(path, id); err != nil {
+	if err := CommitOutput(path, id); err != nil {
 		t.Errorf("placed twice: %v", err)
 	}
-	if err := Unstage(dir, id); err != nil {
+	if err := DiscardOutput(dir, id); err != nil {
 		t.Fatal(err)
 	}
 	if found, _ := os.ReadDir(dir); len(found) != 2 {
 		t.Errorf("the other run's file should stand beside it: %v", found)
 	}
-	if err := Unstage(dir, other); err != nil {
+	if err := DiscardOutput(dir, other); err != nil {
 		t.Fatal(err)
 	}
 	if found, _ := os.ReadDir(dir); len(found) != 1 {
 		t.Errorf("left: %v", found)
 	}
-	if err := Unstage(filepath.Join(dir, "none"), id); err != nil {
+	if err := DiscardOutput(filepath.Join(dir, "none"), id); err != nil {
 		t.Error(err)
 	}
 }
@@ -63,7 +63,7 @@ func TestStage(t *testing.T) {
 // TestCut: the mark of a run that was cut stays until somebody holds its lock, and asking does not take it away.
 func TestCut(t *testing.T) {
 	store := Store{Dir: filepath.Join(t.TempDir(), ".markmill")}
-	if cut, err := store.Cut(); err != nil || len(cut) > 0 {
+	if cut, err := store.Unfinished(); err != nil || len(cut) > 0 {
 		t.Fatal(cut, err)
 	}
 	dirs := map[string]string{}
@@ -84,7 +84,7 @@ func TestCut(t *testing.T) {
 	}
 	defer release()
 	for range 2 {
-		if cut, err := store.Cut(); err != nil || len(cut) != 1 || cut[0] != "20260101T000000Z-cut" {
+		if cut, err := store.Unfinished(); err != nil || len(cut) != 1 || cut[0] != "20260101T000000Z-cut" {
 			t.Fatalf("got %v, %v", cut, err)
 		}
 		if _, err := store.List(); err != nil {
@@ -96,20 +96,20 @@ func TestCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	after()
-	if cut, err := store.Cut(); err != nil || len(cut) > 0 {
+	if cut, err := store.Unfinished(); err != nil || len(cut) > 0 {
 		t.Errorf("got %v, %v", cut, err)
 	}
 	if err := os.Remove(filepath.Join(dirs["done"], JournalFile)); err != nil {
 		t.Fatal(err)
 	}
-	if cut, err := store.Cut(); err != nil || len(cut) != 1 || cut[0] != "20260101T000000Z-done" {
+	if cut, err := store.Unfinished(); err != nil || len(cut) != 1 || cut[0] != "20260101T000000Z-done" {
 		t.Errorf("a run without an event: got %v, %v", cut, err)
 	}
 	// A store whose making was cut is finished.
 	if err := os.WriteFile(filepath.Join(store.Dir, ".gitignore"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Cut(); err != nil {
+	if _, err := store.Unfinished(); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(filepath.Join(store.Dir, ".gitignore")); string(b) != "*\n" {
@@ -128,19 +128,19 @@ func TestDiscardWhileOthersBegin(t *testing.T) {
 		defer close(begun)
 		for i := range n {
 			created(t, store, id("cut", i))
-			dir, release, err := store.Create(id("new", i))
+			record, release, err := store.Create(id("new", i))
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			if err := os.WriteFile(filepath.Join(dir, JournalFile), []byte("{}\n"), 0o644); err != nil {
+			if err := os.WriteFile(record.File(JournalFile), []byte("{}\n"), 0o644); err != nil {
 				t.Errorf("the folder of a run that has just begun: %v", err)
 			}
 			release()
 		}
 	}()
 	discard := func() {
-		cut, err := store.Cut()
+		cut, err := store.Unfinished()
 		if err != nil {
 			t.Error(err)
 		}

@@ -22,35 +22,38 @@ const trashPrefix = ".trash-"
 
 func (s Store) runs() string { return filepath.Join(s.Dir, "runs") }
 
+// Record is the record of the run id, which need not be there.
+func (s Store) Record(id RunID) *Record { return At(s.Path(id)) }
+
 // Path is where the run directory of id is, or would be.
 func (s Store) Path(id RunID) string { return filepath.Join(s.runs(), string(id)) }
 
-// Create makes the run directory of id, locked until release is called (see Lock), and the store around it, which
-// ignores itself in Git. A run directory that is there already is an error.
-func (s Store) Create(id RunID) (path string, release func(), err error) {
+// Create makes the run directory of id, locked until release is called (see Lock), and the store around it, which Git
+// ignores. A run directory that is there already is an error.
+func (s Store) Create(id RunID) (record *Record, release func(), err error) {
 	if err := os.MkdirAll(s.runs(), 0o755); err != nil {
-		return "", nil, cannotWrite(s.runs(), err)
+		return nil, nil, cannotWrite(s.runs(), err)
 	}
 	if err := s.hide(); err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	done, err := exclusive(s.runs())
 	if err != nil {
-		return "", nil, cannotWrite(s.runs(), err)
+		return nil, nil, cannotWrite(s.runs(), err)
 	}
 	defer done()
-	path = s.Path(id)
-	if err := os.Mkdir(path, 0o755); err != nil {
-		return "", nil, cannotWrite(path, err)
+	record = s.Record(id)
+	if err := os.Mkdir(record.path, 0o755); err != nil {
+		return nil, nil, cannotWrite(record.path, err)
 	}
-	if release, err = lockNew(path); err != nil {
-		return "", nil, errors.Join(err, os.RemoveAll(path))
+	if release, err = lockNew(record.path); err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(record.path))
 	}
-	return path, release, nil
+	return record, release, nil
 }
 
-// hide makes the store ignore itself in Git. It is two bytes and needs no temporary file: what a crash leaves is
-// an empty one, which counts as none.
+// hide makes Git ignore the store. The file is two bytes and needs no temporary file: an empty one, which a crash may
+// leave, is written again.
 func (s Store) hide() error {
 	path := filepath.Join(s.Dir, ".gitignore")
 	if info, err := os.Lstat(path); err == nil && info.Size() > 0 {
@@ -67,25 +70,26 @@ const Damaged Status = "damaged"
 
 // Entry is one run of the list.
 type Entry struct {
-	ID         RunID     `json:"run_id"`
-	Dir        string    `json:"dir"`
-	Notebook   string    `json:"notebook"`
-	Status     Status    `json:"status"`
-	Reason     string    `json:"reason,omitzero"` // why it did not pass: the first of its causes; or why it is damaged, or taken to be interrupted
+	ID       RunID  `json:"run_id"`
+	Dir      string `json:"dir"`
+	Notebook string `json:"notebook"`
+	Status   Status `json:"status"`
+	// Reason is the first cause why the run did not pass, or why it is listed as damaged or interrupted.
+	Reason     string    `json:"reason,omitzero"`
 	StartedAt  time.Time `json:"started_at"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`
-	// Parent is the run that this one was made in, in one of its steps.
+	// Parent is the run that started this one, in one of its steps.
 	Parent RunID `json:"parent,omitzero"`
-	// ResumedFrom is the run that this one goes on from, ResumedBy those that go on from this one.
+	// ResumedFrom is the run that this one resumes, ResumedBy those that resume this one.
 	ResumedFrom RunID   `json:"resumed_from,omitzero"`
 	ResumedBy   []RunID `json:"resumed_by,omitempty"`
-	// Sums is the digest of SHA256SUMS (SumsDigest). List leaves it empty.
+	// Sums is the digest of SHA256SUMS (Record.Sums). List leaves it empty.
 	Sums Digest `json:"sums,omitzero"`
 }
 
-// List is every run, the newest first. It reads only the first and the last event of each journal,
-// so that it shows what a run says of itself; Verify is what checks it. A run that is cut and not
-// alive is listed as interrupted, one that cannot be read as damaged.
+// List returns every run, the newest first. It reads only the first and the last event of each journal: it shows what
+// a run claims, which Verify checks. A run that is neither completed nor alive is listed as interrupted, one that cannot
+// be read as damaged.
 func (s Store) List() ([]Entry, error) {
 	ids, err := s.ids()
 	if err != nil {
@@ -103,7 +107,10 @@ func (s Store) List() ([]Entry, error) {
 	}
 	sortNewest(entries)
 	for _, by := range slices.Backward(entries) {
-		if i := slices.IndexFunc(entries, func(e Entry) bool { return by.ResumedFrom != "" && e.ID == by.ResumedFrom }); i >= 0 {
+		if by.ResumedFrom == "" {
+			continue
+		}
+		if i := slices.IndexFunc(entries, func(e Entry) bool { return e.ID == by.ResumedFrom }); i >= 0 {
 			entries[i].ResumedBy = append(entries[i].ResumedBy, by.ID)
 		}
 	}
@@ -119,7 +126,7 @@ func sortNewest(entries []Entry) {
 	})
 }
 
-// ids is the names of the run directories, in order of name.
+// ids returns the names of the run directories, sorted.
 func (s Store) ids() ([]RunID, error) {
 	folders, err := os.ReadDir(s.runs())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,11 +144,11 @@ func (s Store) ids() ([]RunID, error) {
 	return ids, nil
 }
 
-// Cut is the runs that are not alive and have the mark of a live one, or no event: what they were doing when they
-// were cut nobody has looked after yet. It opens no journal, so that every run can afford to ask. A run that has just
-// made its folder may be among them, see Create; a folder that no run named is not. A store whose making was cut, and a
-// removal of runs that was cut, are finished.
-func (s Store) Cut() ([]RunID, error) {
+// Unfinished returns the runs that were interrupted and not tidied up yet: they are not alive, and have a lock file or
+// no journal. It opens no journal, so that every run can afford to call it. A run that has just made its folder may be
+// among them (see Create); a folder whose name is no RunID is not. It also finishes what a crash interrupted in the
+// store itself: its creation, and removals of runs.
+func (s Store) Unfinished() ([]RunID, error) {
 	if _, err := os.Lstat(s.Dir); err == nil {
 		if err := s.hide(); err != nil {
 			return nil, err
@@ -155,34 +162,33 @@ func (s Store) Cut() ([]RunID, error) {
 		if _, named := startOf(id); !named {
 			return true
 		}
-		dir := s.Path(id)
-		lock := filepath.Join(dir, LockFile)
-		_, marked := os.Lstat(lock) // few are, and only of those it costs more
-		if marked == nil {
-			if Alive(dir) {
+		record := s.Record(id)
+		marked := record.Has(LockFile)
+		if marked { // few are, and only those cost more
+			if record.Alive() {
 				return true
 			}
-			_, marked = os.Lstat(lock) // it may have ended between the two
+			marked = record.Has(LockFile) // it may have ended between the two
 		}
-		_, begun := os.Lstat(filepath.Join(dir, JournalFile))
-		return marked != nil && !errors.Is(begun, fs.ErrNotExist)
+		_, begun := record.Stat(JournalFile)
+		return !marked && !errors.Is(begun, fs.ErrNotExist)
 	}), err
 }
 
 func readEntry(id RunID, dir string) Entry {
-	entry := Entry{ID: id, Dir: dir, Status: Damaged}
-	entry.StartedAt, _ = startOf(id) // the zero time for a folder that no run named
-	first, last, err := journalEnds(dir)
+	record, entry := At(dir), Entry{ID: id, Dir: dir, Status: Damaged}
+	entry.StartedAt, _ = startOf(id) // the zero time if the name is no RunID
+	first, last, err := record.ends()
 	if err == nil && last.Type != RunCompleted && !Alive(dir) {
-		first, last, err = journalEnds(dir) // it may have ended between the two
-		entry.Reason = "it was cut and is not completed"
+		first, last, err = record.ends() // it may have ended between the two
+		entry.Reason = "it was interrupted and is not completed"
 	}
-	if err != nil && beingMade(id, dir) {
+	if err != nil && record.beingMade(id) {
 		entry.Status, entry.Reason = Running, ""
 		return entry
 	}
 	if err != nil {
-		first, last, err = journalEnds(dir) // its first event may have come between the two
+		first, last, err = record.ends() // its first event may have come between the two
 	}
 	if err != nil {
 		entry.Reason = err.Error()
@@ -217,7 +223,7 @@ func readEntry(id RunID, dir string) Entry {
 	return entry
 }
 
-// reasonOf is the first cause why a run did not pass, in words; "" for one with nothing against it.
+// reasonOf returns the first cause why a run did not pass; "" when there is none.
 func reasonOf(completed *CompletedData) string {
 	causes := (&Run{Completed: completed}).Causes()
 	if len(causes) == 0 {
@@ -230,21 +236,21 @@ func reasonOf(completed *CompletedData) string {
 	return words + ": " + causes[0].Words
 }
 
-// making is how long a run may take from making its folder to its first event: some thousand times what it takes.
+// making is how long a run may take from making its folder to its first event: some thousand times what is usual.
 const making = 10 * time.Second
 
-// beingMade says whether a folder without a journal is that of a run which has only begun.
-func beingMade(id RunID, dir string) bool {
-	if journal, err := os.Stat(filepath.Join(dir, JournalFile)); err == nil && journal.Size() > 0 {
+// beingMade reports whether a record without an event is that of a run which has only begun.
+func (r *Record) beingMade(id RunID) bool {
+	if journal, err := r.Stat(JournalFile); err == nil && journal.Size() > 0 {
 		return false
 	}
 	start, named := startOf(id)
-	return named && time.Since(start) < making || Alive(dir)
+	return named && time.Since(start) < making || r.Alive()
 }
 
-// Find finds a run by its id or a part of it, or the newest as "last" or "latest". A word that ids begin or end with is
-// not looked for inside others: "02" is the run that ends so, not every one of February. A word that fits none or
-// several is an error; the latter lists them, the newest first.
+// Find finds a run by its id or a part of it, or the newest as "last" or "latest". A beginning or an end of an id goes
+// before a part from its middle: "02" is the run whose id ends with 02, not every run of February. A word that matches
+// none or several is an error, which lists the several, the newest first.
 func (s Store) Find(word string) (RunID, string, error) {
 	ids, err := s.ids()
 	if err != nil {
@@ -297,8 +303,8 @@ func noRun(msg string, runs int) error {
 	return &notebooks.Error{Kind: notebooks.KindOption, Msg: msg, Hint: hint}
 }
 
-// latest reads the journals of those runs only that started in the last second there is. A run that was made in another
-// of the store is not meant.
+// latest returns the newest run that is not an inner run. It reads the journals only of runs that started in the same
+// second.
 func (s Store) latest(ids []RunID) (RunID, string, error) {
 	at := func(id RunID) time.Time { start, _ := startOf(id); return start }
 	left := slices.SortedFunc(slices.Values(ids), func(a, b RunID) int { return at(b).Compare(at(a)) })
@@ -317,14 +323,14 @@ func (s Store) latest(ids []RunID) (RunID, string, error) {
 	return "", "", noRun("there is no last run", 0)
 }
 
-// Newest is the newest runs, at most so many, by the time in their ids: it opens the journals of no others.
+// Newest returns the newest runs, at most so many, by the time in their ids. It opens the journals of no others.
 func (s Store) Newest(most int) ([]Entry, error) {
 	ids, err := s.ids()
 	if err != nil {
 		return nil, err
 	}
 	ids = slices.DeleteFunc(ids, func(id RunID) bool { _, named := startOf(id); return !named })
-	slices.SortFunc(ids, func(a, b RunID) int { return strings.Compare(string(b), string(a)) }) // ids begin with their time
+	slices.Reverse(ids) // ids begin with their time
 	entries := make([]Entry, 0, min(most, len(ids)))
 	for _, id := range ids[:min(most, len(ids))] {
 		entries = append(entries, readEntry(id, s.Path(id)))
@@ -333,8 +339,8 @@ func (s Store) Newest(most int) ([]Entry, error) {
 	return entries, nil
 }
 
-// Prune removes the runs that started longer than age before now and are not among the newest keep,
-// and returns their ids. A run that is alive stays.
+// Prune removes the runs that started more than age before now and are not among the newest keep, and returns their
+// ids. A run that is alive stays. An inner run is not counted, and is removed after the run around it.
 func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error) {
 	ids, err := s.ids()
 	if err != nil {
@@ -342,7 +348,7 @@ func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error
 	}
 	old := func(id RunID) bool { at, ok := startOf(id); return !ok || now.Sub(at) > age }
 	if len(ids) <= keep || !slices.ContainsFunc(ids, old) {
-		return nil, s.EmptyTrash() // by the names alone: this is asked after every run
+		return nil, s.EmptyTrash() // after every run: the names alone must say it
 	}
 	entries, err := s.List()
 	if err != nil {
@@ -354,41 +360,39 @@ func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error
 	var gone []RunID
 	counted := 0
 	for _, entry := range entries {
-		inner := inStore(entry.Parent, ids) // it goes after the run around it, and is not counted
-		if !inner {
-			counted++
-		}
-		if inner || counted <= keep || entry.Status == Running || entry.StartedAt.IsZero() || now.Sub(entry.StartedAt) <= age {
+		if inStore(entry.Parent, ids) {
 			continue
 		}
-		removed, err := s.remove(entry)
-		if err != nil {
+		counted++
+		young := entry.StartedAt.IsZero() || now.Sub(entry.StartedAt) <= age
+		if counted <= keep || entry.Status == Running || young {
+			continue
+		}
+		if err := s.removeWithInner(entry, entries, &gone); err != nil {
 			return gone, err
-		}
-		if removed {
-			gone = append(gone, entry.ID)
-		}
-	}
-	for again := true; again; { // runs in runs in runs
-		again = false
-		for _, entry := range entries {
-			if entry.Parent == "" || !slices.Contains(gone, entry.Parent) || slices.Contains(gone, entry.ID) {
-				continue
-			}
-			removed, err := s.remove(entry)
-			if err != nil {
-				return gone, err
-			}
-			if removed {
-				gone, again = append(gone, entry.ID), true
-			}
 		}
 	}
 	return gone, nil
 }
 
-// remove moves the run directory away before it empties it, so that a crash leaves no half run in the
-// list.
+// removeWithInner removes a run, and then the runs that were made in its steps.
+func (s Store) removeWithInner(entry Entry, entries []Entry, gone *[]RunID) error {
+	removed, err := s.remove(entry)
+	if err != nil || !removed {
+		return err
+	}
+	*gone = append(*gone, entry.ID)
+	for _, inner := range entries {
+		if inner.Parent == entry.ID && !slices.Contains(*gone, inner.ID) {
+			if err := s.removeWithInner(inner, entries, gone); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// remove renames the run directory before it empties it, so that a crash leaves no half of a run in the list.
 func (s Store) remove(entry Entry) (bool, error) {
 	release, err := Lock(entry.Dir)
 	if errors.Is(err, ErrLive) || errors.Is(err, fs.ErrNotExist) { // or another process removes it
@@ -397,7 +401,7 @@ func (s Store) remove(entry Entry) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if runtime.GOOS == "windows" { // which moves no folder that has an open file
+	if runtime.GOOS == "windows" { // where a folder with an open file cannot be renamed
 		release()
 	} else {
 		defer release()
@@ -411,7 +415,7 @@ func (s Store) remove(entry Entry) (bool, error) {
 	return true, removeTree(trash)
 }
 
-// EmptyTrash finishes removals of runs that a crash cut, and takes away copies of inner runs that it cut.
+// EmptyTrash finishes removals of runs that a crash interrupted, and removes unfinished copies of inner runs.
 func (s Store) EmptyTrash() error {
 	folders, err := os.ReadDir(s.runs())
 	if errors.Is(err, fs.ErrNotExist) {

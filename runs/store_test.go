@@ -16,8 +16,9 @@ import (
 func TestCreate(t *testing.T) {
 	store := newStore(t)
 	id := NewRunID(aTime, "a.md", []byte{1})
-	path, release, err := store.Create(id)
-	if err != nil || path != filepath.Join(store.Dir, "runs", string(id)) {
+	record, release, err := store.Create(id)
+	path := store.Path(id)
+	if err != nil || record.Path() != path || path != filepath.Join(store.Dir, "runs", string(id)) {
 		t.Fatalf("got %s, %v", path, err)
 	}
 	if text, err := os.ReadFile(filepath.Join(store.Dir, ".gitignore")); err != nil || string(text) != "*\n" {

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// Finding is one thing that does not hold: where it is (a file, an event, a step) and what is wrong.
+// Finding is one thing that is wrong with a record, and where: in a file, an event, a step.
 type Finding struct {
 	Where string `json:"where"`
 	Words string `json:"words"`
@@ -18,40 +16,48 @@ type Finding struct {
 
 func (f Finding) String() string { return f.Where + ": " + f.Words }
 
-// WriteSums writes SHA256SUMS over every file of the run directory but itself, sorted by path, as
-// "sha256sum -c" reads it. It is the last thing that a run writes.
-func WriteSums(dir string) error { return writeSums(dir, nil) }
-
-// writeSums takes the digests that are known already, by path, without reading those files again.
-func writeSums(dir string, known map[string]Digest) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return cannotWrite(dir, err)
+// Seal writes SHA256SUMS over every file of the record but itself, sorted by path, as "sha256sum -c" reads it. It is
+// the last thing that a run writes. Files whose digest is known, by path, are not read again.
+func (r *Record) Seal(known map[string]Digest) error {
+	if err := r.writable(SumsFile); err != nil {
+		return err
 	}
-	defer root.Close()
-	sums := map[string]Digest{}
-	err = recordFiles(dir, func(path string) error {
-		if path == SumsFile || path == SumsSignatureFile {
-			return nil
-		}
-		digest, found := known[path]
-		if !found {
-			var err error
-			if digest, _, err = digestFile(root, path); err != nil {
-				return err
-			}
-		}
-		sums[path] = digest
-		return nil
-	}, nil)
+	sums, err := r.digests(known, SumsFile, SumsSignatureFile)
 	if err != nil {
-		return cannotWrite(filepath.Join(dir, SumsFile), err)
+		return cannotWrite(r.File(SumsFile), err)
 	}
 	var text strings.Builder
 	for _, path := range sortedKeys(sums) {
 		text.WriteString(sumLine(path, sums[path]))
 	}
-	return WriteFile(filepath.Join(dir, SumsFile), []byte(text.String()))
+	return r.Write(SumsFile, []byte(text.String()))
+}
+
+// digests returns the digests of the files of the record but some. It reads those that are not known.
+func (r *Record) digests(known map[string]Digest, but ...string) (map[string]Digest, error) {
+	held, done, err := r.held()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	all := map[string]Digest{}
+	return all, held.walk(func(name string) (err error) {
+		if slices.Contains(but, name) {
+			return nil
+		}
+		digest, found := known[name]
+		if !found {
+			digest, _, err = held.Digest(name)
+		}
+		all[name] = digest
+		return err
+	}, nil)
+}
+
+// Sums is the digest of SHA256SUMS, the one anchor of a whole record: kept elsewhere, it shows every later change.
+func (r *Record) Sums() (Digest, error) {
+	digest, _, err := r.Digest(SumsFile)
+	return digest, err
 }
 
 func sortedKeys[V any](m map[string]V) []string {
@@ -68,8 +74,8 @@ var (
 	unescapeSum = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r")
 )
 
-// sumLine spells a line as sha256sum does: a path with a backslash or a line break is escaped, and
-// a backslash in front of the line says so.
+// sumLine writes a line as sha256sum does: a path with a backslash or a line break is escaped, and a backslash before the
+// line says so.
 func sumLine(path string, digest Digest) string {
 	escaped := escapeSum.Replace(path)
 	line := digest.Hex() + "  " + escaped + "\n"
@@ -83,7 +89,7 @@ func sumLine(path string, digest Digest) string {
 func parseSums(text string) (map[string]Digest, error) {
 	sums := map[string]Digest{}
 	if !strings.HasSuffix(text, "\n") {
-		return nil, errors.New("its last line is cut")
+		return nil, errors.New("its last line is incomplete")
 	}
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		rest, escaped := strings.CutPrefix(line, `\`)
@@ -103,16 +109,16 @@ func parseSums(text string) (map[string]Digest, error) {
 	return sums, nil
 }
 
-// CheckSums reads every file of the run directory and compares it with SHA256SUMS: what changed,
-// is missing, or was added. The findings are in order of path.
-func CheckSums(dir string) ([]Finding, error) {
-	root, err := os.OpenRoot(dir)
+// CheckSums reads every file of the record and compares it with SHA256SUMS: what changed, is missing, or was added. The
+// findings are in order of path.
+func (r *Record) CheckSums() ([]Finding, error) {
+	r, done, err := r.held()
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
+	defer done()
 	var sums map[string]Digest
-	text, err := root.ReadFile(SumsFile)
+	text, err := r.ReadFile(SumsFile)
 	if err == nil {
 		sums, err = parseSums(string(text))
 	}
@@ -120,7 +126,7 @@ func CheckSums(dir string) ([]Finding, error) {
 		return []Finding{{SumsFile, "cannot be read: " + cause(err).Error()}}, nil
 	}
 	var findings []Finding
-	err = recordFiles(dir, func(path string) error {
+	err = r.walk(func(path string) error {
 		if _, listed := sums[path]; !listed && path != SumsFile && path != SumsSignatureFile {
 			findings = append(findings, Finding{path, "is not in " + SumsFile})
 		}
@@ -132,13 +138,14 @@ func CheckSums(dir string) ([]Finding, error) {
 		return nil, err
 	}
 	for path, digest := range sums {
-		switch got, _, err := digestFile(root, path); {
+		switch got, _, err := r.Digest(path); {
 		case errors.Is(err, fs.ErrNotExist):
-			findings = append(findings, Finding{path, "is missing and stands in " + SumsFile})
+			findings = append(findings, Finding{path, "is missing, and " + SumsFile + " lists it"})
 		case err != nil:
 			findings = append(findings, Finding{path, "cannot be read: " + cause(err).Error()})
 		case got != digest:
-			findings = append(findings, Finding{path, fmt.Sprintf("has changed: %s says %s and its bytes give %s", SumsFile, digest, got)})
+			words := fmt.Sprintf("has changed: %s says %s and its bytes give %s", SumsFile, digest, got)
+			findings = append(findings, Finding{path, words})
 		}
 	}
 	sortFindings(findings)

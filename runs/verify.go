@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -18,59 +17,62 @@ import (
 	"markmill/runs/sshsig"
 )
 
-// Verification is what a check of a record found. It passed when there is no finding; of several the
-// first is the one to look at, for the others may follow from it.
+// Verification is the result of checking a record. The record holds when there are no findings; of several findings,
+// look at the first: the others may follow from it.
 type Verification struct {
-	Dir      string    `json:"dir"`    // of the run, "" when no run was found
-	Run      *Run      `json:"-"`      // what could be read of it, or nil
-	RunID    RunID     `json:"run_id"` //
+	Dir      string    `json:"dir"` // of the run, "" when no run was found
+	Run      *Run      `json:"-"`   // what could be read of it, or nil
+	RunID    RunID     `json:"run_id"`
 	Status   Status    `json:"status"` // of the run, recomputed; not of the check
 	Findings []Finding `json:"findings"`
-	// Signed is whose signature SHA256SUMS, or the manifest of an output notebook without a record, carries; nil
-	// without one.
+	// Signed says who signed SHA256SUMS, or the manifest of an output notebook without a record; nil without a signature.
 	Signed *SignedBy `json:"signed,omitempty"`
-	// Notes say what was not looked at, and why: the check may have passed all the same.
+	// Notes say what was not checked, and why. They are no findings.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// OK says that everything holds.
+// OK reports whether everything holds.
 func (v *Verification) OK() bool { return len(v.Findings) == 0 }
+
+func (v *Verification) note(words string, args ...any) {
+	v.Notes = append(v.Notes, fmt.Sprintf(words, args...))
+}
 
 func (v *Verification) find(where, words string, args ...any) {
 	v.Findings = append(v.Findings, Finding{where, fmt.Sprintf(words, args...)})
 }
 
-// RenderFunc makes the bytes of a view of a run, by its name in the run directory: an output notebook, report.md or
-// test.log. It is handed in, because views import this package.
-type RenderFunc func(w io.Writer, dir string, run *Run, source []byte, file string) error
+// RenderFunc writes a view of a run, by its name in the record: an output notebook, report.md or test.log. Callers hand
+// it in, because views import this package.
+type RenderFunc func(w io.Writer, record *Record, run *Run, source []byte, file string) error
 
 // bytes is a view in memory: an output notebook is bounded.
-func (f RenderFunc) bytes(dir string, run *Run, source []byte, file string) ([]byte, error) {
+func (f RenderFunc) bytes(record *Record, run *Run, source []byte, file string) ([]byte, error) {
 	var b bytes.Buffer
-	err := f(&b, dir, run, source, file)
+	err := f(&b, record, run, source, file)
 	return b.Bytes(), err
 }
 
-// Verify recomputes everything that a run directory says, from its bytes: the journal's chain from the source notebook
-// on, the order of its events, its verdict, every file that an event gives a digest of, what it carries from runs that
-// it goes on from, its approval and who signed it, SHA256SUMS, the report, and the output notebook. One that the run
-// directory does not keep is made again and held against its digest in the journal. render may be nil: then the output
+// Verify recomputes everything that a record says, from its bytes: the journal's chain from the source notebook on, the
+// order of its events, its verdict, every file that an event gives a digest of, the steps that it reuses from earlier
+// runs, its approval and who signed it, SHA256SUMS, the report, and the output notebook. An output notebook that the
+// record does not keep is made again and compared with its digest in the journal. render may be nil: then the output
 // notebook is only checked against its own digests and the source.
 //
 // Findings come in that order. An error means that there is nothing to check.
-func Verify(dir string, render RenderFunc, signers Signers) (*Verification, error) {
-	if info, err := os.Stat(dir); err != nil {
-		return nil, cannotRead(dir, err)
-	} else if !info.IsDir() {
-		return nil, cannotRead(dir, errors.New("it is no folder of a run"))
+func (r *Record) Verify(render RenderFunc, signers Signers) (*Verification, error) {
+	if r.archive == nil {
+		if _, err := os.Stat(r.path); err != nil {
+			return nil, cannotRead(r.path, err)
+		}
 	}
-	root, err := os.OpenRoot(dir)
+	held, done, err := r.held()
 	if err != nil {
-		return nil, cannotRead(dir, err)
+		return nil, err
 	}
-	defer root.Close()
-	v := &Verification{Dir: dir}
-	c := check{v: v, root: root, dir: dir}
+	defer done()
+	v := &Verification{Dir: r.path}
+	c := check{v: v, record: held}
 	c.journal()
 	if v.Run != nil {
 		c.order()
@@ -80,9 +82,9 @@ func Verify(dir string, render RenderFunc, signers Signers) (*Verification, erro
 		c.approval()
 		c.accounted()
 	}
-	sums, err := CheckSums(dir)
+	sums, err := held.CheckSums()
 	if err != nil {
-		return nil, cannotRead(dir, err)
+		return nil, cannotRead(r.path, err)
 	}
 	v.Findings = append(v.Findings, sums...)
 	c.sumsSignature(signers.Allowed, signers.Now)
@@ -104,31 +106,30 @@ func Verify(dir string, render RenderFunc, signers Signers) (*Verification, erro
 	return v, nil
 }
 
-// Signers says whose signatures count. The zero value is nobody's.
+// Signers says whose signatures count. With the zero value, nobody's do.
 type Signers struct {
 	Allowed *sshsig.AllowedSigners
 	Now     time.Time // when the keys must be valid
 }
 
-// check is one verification on its way.
+// check is a verification in progress.
 type check struct {
 	v      *Verification
-	root   *os.Root
-	dir    string
+	record *Record
 	events []Event
 	source []byte
 }
 
-// journal reads the chain. A source notebook that is not the one the chain starts from is a finding of
-// its own, and the chain is then checked from where it says it starts.
+// journal reads the chain. A source notebook that is not the one that the chain starts from is a finding of its own; the
+// chain is then checked from the digest that it claims to start from.
 func (c *check) journal() {
-	first, err := firstEvent(c.dir)
+	first, err := c.record.firstEvent()
 	if err != nil {
 		c.v.find(JournalFile, "%s", words(err))
 		return
 	}
 	start := first.Prev
-	source, err := readSource(c.dir)
+	source, err := c.record.Source()
 	if err != nil {
 		c.v.find("source notebook", "%s", words(err))
 	} else {
@@ -138,13 +139,7 @@ func (c *check) journal() {
 		c.v.find("source notebook", "has changed: the journal starts from %s and its bytes give %s", start, got)
 		c.source = nil
 	}
-	file, err := c.root.Open(JournalFile)
-	if err != nil {
-		c.v.find(JournalFile, "%s", words(err))
-		return
-	}
-	defer file.Close()
-	events, torn, err := ReadJournal(file, start)
+	events, torn, err := c.record.events(JournalFile, start)
 	if err != nil {
 		c.v.find(JournalFile, "%s", words(err))
 		return
@@ -160,7 +155,7 @@ func (c *check) journal() {
 	c.events, c.v.Run, c.v.RunID, c.v.Status = events, run, run.ID, run.Status()
 }
 
-// words is an error without the name of the file, which the finding has.
+// words returns the message of an error without the name of the file, which the finding has.
 func words(err error) string {
 	if known, ok := errors.AsType[*notebooks.Error](err); ok {
 		if known.Line > 0 {
@@ -171,8 +166,8 @@ func words(err error) string {
 	return cause(err).Error()
 }
 
-// order checks the events' order and that the verdict follows from them. A run that itself reports
-// a missing event is an honest record of a failure.
+// order checks the order of the events, and that the verdict follows from them. A run that itself reports a missing
+// event is an honest record of a failure.
 func (c *check) order() {
 	run := c.v.Run
 	err := CheckOrder(c.events)
@@ -186,15 +181,11 @@ func (c *check) order() {
 	}
 }
 
-// place checks that a folder named as a run is holds that run. A copy elsewhere may have any name.
+// place checks that a folder with the name of a run holds that run. A copy may have any other name.
 func (c *check) place() {
-	abs, err := filepath.Abs(c.dir)
-	if err != nil {
-		return // the working directory is gone, and c.dir was found without it
-	}
-	id := RunID(filepath.Base(abs))
+	id := c.record.folder()
 	if _, named := startOf(id); named && id != c.v.RunID {
-		c.v.find(JournalFile, "is of run %s and stands in the folder of %s", c.v.RunID, id)
+		c.v.find(JournalFile, "is of run %s, and its folder has the name of %s", c.v.RunID, id)
 	}
 }
 
@@ -209,55 +200,8 @@ func reports(run *Run, code string) bool {
 
 // eventFiles compares every file that an event names with the digest in the event.
 func (c *check) eventFiles() {
-	for _, f := range c.v.Run.approvalFiles() {
-		c.file(f.File, f.Digest, -1)
-	}
-	for i := range c.v.Run.Steps {
-		s := &c.v.Run.Steps[i]
-		if p := s.Patch; p != nil {
-			c.file(p.Patch, p.Digest, -1)
-		}
-		if p := s.Replayed; p != nil {
-			c.file(p.Stdout.File, p.Stdout.Digest, p.Stdout.Bytes)
-			c.file(p.Stderr.File, p.Stderr.Digest, p.Stderr.Bytes)
-		}
-		for _, scrap := range s.Scraps {
-			if scrap.File != "" {
-				c.file(scrap.File, scrap.Digest, -1)
-			}
-		}
-		f := s.Finished
-		if f == nil {
-			continue
-		}
-		c.file(f.Stdout.File, f.Stdout.Digest, f.Stdout.Bytes)
-		c.file(f.Stderr.File, f.Stderr.Digest, f.Stderr.Bytes)
-		for _, display := range f.Displays {
-			c.file(display.File, display.Digest, display.Bytes)
-		}
-		c.file(f.Outputs.File, f.Outputs.Digest, f.Outputs.Bytes)
-		c.file(f.Result, f.ResultDigest, -1)
-	}
-	if d := c.v.Run.Diff; d != nil {
-		c.file(d.Patch, d.PatchDigest, -1)
-	}
-	if v := c.v.Run.Verification; v != nil && v.Judges != nil {
-		for _, s := range v.Judges.Steps {
-			c.file(s.Stdout.File, s.Stdout.Digest, s.Stdout.Bytes)
-			c.file(s.Stderr.File, s.Stderr.Digest, s.Stderr.Bytes)
-			c.file(s.Outputs.File, s.Outputs.Digest, s.Outputs.Bytes)
-			for _, display := range s.Displays {
-				c.file(display.File, display.Digest, display.Bytes)
-			}
-		}
-	}
-	if done := c.v.Run.Completed; done != nil {
-		for _, f := range done.Files {
-			c.file(f.File, f.Digest, -1)
-		}
-	}
-	if done := c.v.Run.Completed; done != nil && done.Bundle != nil {
-		c.file(done.Bundle.File, done.Bundle.Digest, done.Bundle.Bytes)
+	for _, f := range c.v.Run.eventFiles() {
+		c.file(f.File, f.Digest, f.Bytes)
 	}
 }
 
@@ -266,10 +210,10 @@ func (c *check) file(path string, digest Digest, size int64) {
 	if path == "" {
 		return // a stream that was empty, a check that was skipped
 	}
-	got, bytes, err := digestFile(c.root, path)
+	got, bytes, err := c.record.Digest(path)
 	switch {
 	case err != nil:
-		c.v.find(path, "stands in the journal and cannot be read: %s", cause(err))
+		c.v.find(path, "the journal names it, and it cannot be read: %s", cause(err))
 	case got != digest:
 		c.v.find(path, "has changed: the journal says %s and its bytes give %s", digest, got)
 	case size >= 0 && bytes != size:
@@ -277,11 +221,11 @@ func (c *check) file(path string, digest Digest, size int64) {
 	}
 }
 
-// required names the files that every run that has ended leaves.
+// required checks that the files are there that every run leaves, and no output notebook that the run did not keep.
 func (c *check) required() {
 	run := c.v.Run
 	for _, path := range append(run.OutputFiles(), ReportFile, ReportPageFile, PatchFile, TestLogFile) {
-		_, err := c.root.Lstat(path)
+		_, err := c.record.Stat(path)
 		switch left := run.Left(path); {
 		case errors.Is(err, fs.ErrNotExist) && left == nil:
 			c.v.find(path, "is missing")
@@ -289,21 +233,24 @@ func (c *check) required() {
 			c.v.find(path, "is there, and the journal says that it is not kept")
 		}
 	}
-	if run.Completed != nil && len(run.Completed.Outputs) > 0 && (!run.CanLeave() || len(run.Completed.Outputs) != len(run.OutputFiles())) {
-		c.v.find(JournalFile, "%s says that output notebooks are not kept which such a run keeps", RunCompleted)
+	if run.Completed == nil || len(run.Completed.Outputs) == 0 {
+		return
+	}
+	if !run.CanLeave() || len(run.Completed.Outputs) != len(run.OutputFiles()) {
+		c.v.find(JournalFile, "%s says that output notebooks are not kept, and such a run keeps them", RunCompleted)
 	}
 }
 
-// output checks an output notebook: the digests in it, the source that it strips to where that is given, and that it is
-// what the journal folds to.
+// output checks an output notebook: the digests in it, that it strips to source unless that is nil, and that it is what
+// the journal folds to.
 func (c *check) output(name string, source []byte, render RenderFunc) {
 	if left := c.v.Run.Left(name); left != nil {
 		c.left(left, source, render)
 		return
 	}
-	text, err := c.root.ReadFile(name)
+	text, err := c.record.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return // said by required
+		return // required has found it
 	}
 	if err != nil {
 		c.v.find(name, "cannot be read: %s", cause(err))
@@ -312,85 +259,71 @@ func (c *check) output(name string, source []byte, render RenderFunc) {
 	run := c.v.Run
 	c.v.regions(name, text, source)
 	if run.OtherViews() {
-		c.v.Notes = append(c.v.Notes, fmt.Sprintf("%s is of another version of Markmill (%s), and was not made again: it is checked by its own digests, its source and %s",
-			name, run.Started.Markmill, SumsFile))
+		c.v.note("%s is of another version of Markmill (%s), and was not made again: "+
+			"it is checked by its own digests, its source and %s", name, run.Started.Markmill, SumsFile)
 		return
 	}
 	if render == nil || c.source == nil {
 		return
 	}
-	want, err := render.bytes(c.dir, run, c.source, name)
+	want, err := render.bytes(c.record, run, c.source, name)
 	switch {
 	case err != nil:
 		c.v.find(name, "cannot be made from the journal: %s", err)
-	case reports(run, CodeSecretLeaked): // what showed a secret was left out of it
+	case reports(run, CodeSecretLeaked): // its text lacks what showed the secret
 	case !bytes.Equal(text, want):
 		c.v.find(name, "line %d is not what the journal gives", firstDifference(text, want))
 	}
 }
 
-// view compares a view with what the journal gives. test.log may be of any size: both are read as they come.
+// view compares a view with what the journal gives. test.log may be of any size: both are streamed.
 func (c *check) view(name string, render RenderFunc) {
-	got, size, err := digestFile(c.root, name)
+	got, size, err := c.record.Digest(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return // said by required
+		return // required has found it
 	}
 	if err != nil {
 		c.v.find(name, "cannot be read: %s", cause(err))
 		return
 	}
 	want := NewHasher()
-	counted := &counter{w: want}
-	err = render(counted, c.dir, c.v.Run, c.source, name)
+	err = render(want, c.record, c.v.Run, c.source, name)
 	switch {
 	case err != nil:
 		c.v.find(name, "cannot be made from the journal: %s", err)
 	case got == DigestOf([]byte(LeakNote)) && reports(c.v.Run, CodeSecretLeaked):
 	case got != want.Digest():
-		c.v.find(name, "is not what the journal gives: it has %d bytes, and made again it has %d", size, counted.n)
+		c.v.find(name, "is not what the journal gives: it has %d bytes, and made again it has %d", size, want.Bytes())
 	}
 }
 
-// counter counts what it passes on.
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	c.n += int64(n)
-	return n, err
-}
-
-// left makes an output notebook again that the run directory does not keep, and holds it against its digest in the
-// journal.
+// left makes an output notebook again that the record does not keep, and compares it with its digest in the journal.
 func (c *check) left(o *LeftOutput, source []byte, render RenderFunc) {
 	if c.v.Run.OtherViews() {
-		c.v.Notes = append(c.v.Notes, fmt.Sprintf("%s is not kept, and was not made again, for it is of another version of Markmill (%s): give the file itself to have it checked",
-			o.Name, c.v.Run.Started.Markmill))
+		c.v.note("%s is not kept, and was not made again, for it is of another version of Markmill (%s): "+
+			"give the file itself to have it checked", o.Name, c.v.Run.Started.Markmill)
 		return
 	}
 	if render == nil || c.source == nil {
 		return
 	}
-	text, err := render.bytes(c.dir, c.v.Run, c.source, o.Name)
+	text, err := render.bytes(c.record, c.v.Run, c.source, o.Name)
 	if err != nil {
 		c.v.find(o.Name, "cannot be made from the journal: %s", err)
 		return
 	}
 	c.v.regions(o.Name, text, source)
 	if got := DigestOf(text); got != o.Digest || int64(len(text)) != o.Bytes {
-		c.v.find(o.Name, "is not what the journal gives: the run left %s, %d bytes, and made again it is %s, %d bytes; Markmill %s made the run",
-			o.Digest, o.Bytes, got, len(text), c.v.Run.Started.Markmill)
+		c.v.find(o.Name, "is not what the journal gives: the run left %s, %d bytes, and made again it is %s, %d bytes; "+
+			"Markmill %s made the run", o.Digest, o.Bytes, got, len(text), c.v.Run.Started.Markmill)
 	}
 }
 
-// OtherViews says that another version of the views made the output notebook and the report of a run: this one would
-// not make the same bytes.
+// OtherViews reports whether another version of the views made the output notebook and the report of a run: this version
+// would not make the same bytes.
 func (r *Run) OtherViews() bool { return r.Started.Views != ViewsVersion }
 
-// regions checks what an output notebook says of itself, and that it strips to the source unless that is nil.
+// regions checks what an output notebook says of itself, and that it strips to source unless that is nil.
 func (v *Verification) regions(where string, text, source []byte) {
 	if forms.IsJupyter(where, text) {
 		v.cells(where, text, source)
@@ -408,10 +341,10 @@ func (v *Verification) regions(where string, text, source []byte) {
 		return
 	}
 	if got := DigestOf(stripped.Source); Digest(stripped.Manifest.Source) != got {
-		v.find(where, "its manifest is of the source %s and without its regions it is %s", stripped.Manifest.Source, got)
+		v.find(where, "its manifest names the source %s, and without its regions it is %s", stripped.Manifest.Source, got)
 	}
 	if source != nil && !bytes.Equal(stripped.Source, source) {
-		v.find(where, "line %d is not the source's, when the regions are taken out", firstDifference(stripped.Source, source))
+		v.find(where, "line %d without the regions is not the source's", firstDifference(stripped.Source, source))
 	}
 	if v.Run != nil && stripped.Manifest.Status != string(v.Run.Status()) {
 		v.find(where, "its manifest says %s and the run is %s", stripped.Manifest.Status, v.Run.Status())
@@ -434,14 +367,14 @@ func (v *Verification) cells(where string, text, source []byte) {
 		v.find(where, "%s", words(problem))
 	}
 	if bare := ipynb.Source(nb, false); source != nil && !bytes.Equal(bare, source) {
-		v.find(where, "line %d is not the source's, when the outputs are taken out", firstDifference(bare, source))
+		v.find(where, "line %d without the outputs is not the source's", firstDifference(bare, source))
 	}
 	if v.Run != nil && m.Status != string(v.Run.Status()) {
 		v.find(where, "its manifest says %s and the run is %s", m.Status, v.Run.Status())
 	}
 }
 
-// firstDifference is the line, from 1, in which two texts begin to differ.
+// firstDifference returns the line, from 1, in which two texts begin to differ.
 func firstDifference(a, b []byte) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -450,8 +383,8 @@ func firstDifference(a, b []byte) int {
 	return 1 + bytes.Count(a[:n], []byte("\n"))
 }
 
-// VerifyOutput verifies the run that made an output notebook, which is found in the store by the digest of
-// the output: the newest, when several made the same bytes.
+// VerifyOutput verifies the run that made an output notebook. It finds the run in the store by the digest of the
+// notebook: the newest, when several made the same bytes.
 func VerifyOutput(path string, store Store, render RenderFunc, signers Signers) (*Verification, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -462,8 +395,8 @@ func VerifyOutput(path string, store Store, render RenderFunc, signers Signers) 
 		return nil, err
 	}
 	if dirs := made[DigestOf(text)]; len(dirs) > 0 {
-		v, err := Verify(dirs[0], render, signers)
-		if err == nil && v.Run != nil && v.Run.OtherViews() { // its bytes are those that the record has the digest of
+		v, err := At(dirs[0]).Verify(render, signers)
+		if err == nil && v.Run != nil && v.Run.OtherViews() { // the record has the digest of these bytes
 			v.Notes = nil
 			v.regions(path, text, nil)
 		}
@@ -477,12 +410,12 @@ func VerifyOutput(path string, store Store, render RenderFunc, signers Signers) 
 	if v.Signed.Counts() && v.OK() {
 		return v, nil
 	}
-	v.find(path, "no run in %s left these bytes: it was edited, or its run is not kept here", store.runs())
+	v.find(path, "no run in %s wrote these bytes: the file was edited, or its run is not kept here", store.runs())
 	return v, nil
 }
 
-// Outputs gives the run directories of the runs that left an output notebook, by its digest, the newest first: one that
-// the run directory keeps, or that the run left at OUTPUT.
+// Outputs returns the run directories by the digest of the output notebook that the run wrote, in its record or at
+// OUTPUT, the newest first.
 func (s Store) Outputs() (map[Digest][]string, error) {
 	entries, err := s.List()
 	if err != nil {
@@ -490,15 +423,16 @@ func (s Store) Outputs() (map[Digest][]string, error) {
 	}
 	made := map[Digest][]string{}
 	for _, entry := range entries {
-		text, err := os.ReadFile(filepath.Join(entry.Dir, SumsFile))
+		record := At(entry.Dir)
+		text, err := record.ReadFile(SumsFile)
 		if err != nil {
-			continue // a run that is alive, or that Verify has more to say of
+			continue // the run is alive, or its record is damaged
 		}
 		var outputs []Digest
 		if sums, err := parseSums(string(text)); err == nil {
 			outputs = append(outputs, sums[OutputFile], sums[jupyterOutput])
 		}
-		if _, last, err := journalEnds(entry.Dir); err == nil && last.Type == RunCompleted {
+		if _, last, err := record.ends(); err == nil && last.Type == RunCompleted {
 			if done, err := decode[CompletedData](last); err == nil {
 				for _, left := range done.Outputs {
 					outputs = append(outputs, left.Digest)

@@ -34,14 +34,14 @@ func (r *Run) approvalFiles() []SealedFile {
 	return out
 }
 
-// approval checks that what was asked is what ran, that the approval is of it, was given in time, and
-// that its signature is by a key that counted. The digests of the files are eventFiles' matter.
+// approval checks that what was asked is what ran, that the approval is of that and was given in time, and that a key
+// that counted signed it. eventFiles checks the digests of the files.
 func (c *check) approval() {
 	run := c.v.Run
 	if run.Requested == nil {
 		for _, path := range []string{RequestFile, ApprovalFile, SignatureFile, SignersFile} {
-			if _, err := c.root.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-				c.v.find(path, "is there, and the journal asks for no approval")
+			if _, err := c.record.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+				c.v.find(path, "is there, and the journal requests no approval")
 			}
 		}
 		return
@@ -57,16 +57,16 @@ func (c *check) request(q *ApprovalRequestedData) {
 		c.v.find(JournalFile, "%s names no request", ApprovalRequested)
 		return
 	}
-	text, err := c.root.ReadFile(q.File)
+	text, err := c.record.ReadFile(q.File)
 	if err != nil {
-		return // said by eventFiles
+		return // eventFiles has found it
 	}
 	var request ApprovalRequest
 	if err := codec.Unmarshal(text, &request); err != nil {
 		c.v.find(q.File, "cannot be read: %s", cause(err))
 		return
 	}
-	if err := request.Check(c.v.Run, q.Digest); err != nil { // its own digest is eventFiles' matter
+	if err := request.Check(c.v.Run, q.Digest); err != nil {
 		c.v.find(q.File, "%s", err)
 	}
 }
@@ -85,9 +85,9 @@ func (c *check) granted(g *ApprovalGrantedData) {
 		c.v.find(JournalFile, "%s names no approval", ApprovalGranted)
 		return
 	}
-	text, err := c.root.ReadFile(g.File)
+	text, err := c.record.ReadFile(g.File)
 	if err != nil {
-		return // said by eventFiles
+		return // eventFiles has found it
 	}
 	a, err := ReadApproval(text)
 	if err != nil {
@@ -98,7 +98,8 @@ func (c *check) granted(g *ApprovalGrantedData) {
 	switch {
 	case a.Answer != AnswerGranted:
 		c.v.find(g.File, "says %s", a.Answer)
-	case a.ID != g.ID || a.Contract != g.Contract || a.Actor != g.Actor || !a.Time.Equal(g.Time) || !a.Expires.Equal(g.Expires):
+	case a.ID != g.ID || a.Contract != g.Contract || a.Actor != g.Actor,
+		!a.Time.Equal(g.Time), !a.Expires.Equal(g.Expires):
 		c.v.find(g.File, "is not the approval that the journal cites")
 	case c.v.Run.Requested.Contract != a.Contract:
 		c.v.find(g.File, "is of the contract %s and the run's is %s", a.Contract, c.v.Run.Requested.Contract)
@@ -114,19 +115,19 @@ func (c *check) granted(g *ApprovalGrantedData) {
 func (c *check) signature(g *ApprovalGrantedData, text []byte, a *Approval) {
 	if g.Signature == nil {
 		if len(g.Signers) > 0 || g.Key != "" {
-			c.v.find(g.File, "counted by its signature, and has none")
+			c.v.find(g.File, "has no signature, and the journal names one")
 		}
 		return
 	}
-	signature, err := c.root.ReadFile(g.Signature.File)
+	signature, err := c.record.ReadFile(g.Signature.File)
 	if err != nil {
-		return // said by eventFiles
+		return // eventFiles has found it
 	}
 	var signers [][]byte
 	for _, s := range g.Signers {
-		list, err := c.root.ReadFile(s.File)
+		list, err := c.record.ReadFile(s.File)
 		if err != nil {
-			return // said by eventFiles
+			return // eventFiles has found it
 		}
 		signers = append(signers, list)
 	}
@@ -134,6 +135,7 @@ func (c *check) signature(g *ApprovalGrantedData, text []byte, a *Approval) {
 	case err != nil:
 		c.v.find(g.Signature.File, "%s", err)
 	case who.Key != g.Key || len(signers) > 0 && who.Principals != g.Principals:
-		c.v.find(g.Signature.File, "is by %s of %s and the journal says %s of %s", who.Key, who.Principals, g.Key, g.Principals)
+		c.v.find(g.Signature.File, "is by %s of %s and the journal says %s of %s",
+			who.Key, who.Principals, g.Key, g.Principals)
 	}
 }

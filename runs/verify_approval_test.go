@@ -122,9 +122,9 @@ func TestVerifyApprovals(t *testing.T) {
 		{"a key that does not count", func(a *approved) { a.signers = "# nobody\n" }, "not among the allowed signers"},
 		{"a key whose time was over", func(a *approved) {
 			a.signers = strings.Replace(a.signers, " ", ` valid-before="20200101Z" `, 1)
-		}, "any more"},
+		}, "no longer valid"},
 		{"another signer", func(a *approved) { a.event.Principals = "bob@example.org" }, "the journal says"},
-		{"signed, they say", func(a *approved) { a.sign, a.event.Key = nil, "SHA256:x" }, "has none"},
+		{"signed, they say", func(a *approved) { a.sign, a.event.Key = nil, "SHA256:x" }, "has no signature"},
 	} {
 		r := anApprovedRun(t, c.change)
 		v := verify(t, r.dir)
@@ -152,7 +152,7 @@ func TestVerifyApprovalOutOfNowhere(t *testing.T) {
 
 // The report cites the approval that was used.
 func TestReportCitesTheApproval(t *testing.T) {
-	report, err := ReadReport(anApprovedRun(t, func(*approved) {}).dir)
+	report, err := At(anApprovedRun(t, func(*approved) {}).dir).ReadReport()
 	if err != nil || report.Approval == nil || report.Approval.ID != "a1" || report.ApprovalStatus != ApprovalIsGranted {
 		t.Errorf("%+v, %v", report, err)
 	}

@@ -1,15 +1,16 @@
 package runs
 
 import (
+	"errors"
 	"fmt"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 )
 
-// carried checks what a run says of steps that ran in the runs that it goes on from: each such event is, member by
-// member, the one of that run's journal, which is kept with this run and is a whole chain from the same notebook
-// on. A run may go on from one that went on from another: all of them are checked.
+// carried checks the events that a resumed run copied from the journal of the run before it: each must be, member by
+// member, the event in that journal, which the record keeps and which must be a whole chain from the same notebook on.
+// The run before may itself be a resumed one: all of them are checked.
 func (c *check) carried() {
 	events, where, seen := c.events, JournalFile, map[RunID]bool{c.v.RunID: true}
 	for {
@@ -23,7 +24,7 @@ func (c *check) carried() {
 			return
 		}
 		if seen[from.Run] {
-			c.v.find(where, "goes on from %s, which goes on from it", from.Run)
+			c.v.find(where, "resumes %s, which resumes it", from.Run)
 			return
 		}
 		seen[from.Run] = true
@@ -36,16 +37,14 @@ func (c *check) carried() {
 	}
 }
 
-// earlier reads the journal of a run that was gone on from, nil when it does not hold.
+// earlier reads the journal of a run that was resumed; nil when it does not hold.
 func (c *check) earlier(where string, from *ResumedData) []Event {
 	c.file(from.File, from.Digest, -1)
-	file, err := c.root.Open(from.File)
-	if err != nil {
-		c.v.find(where, "goes on from %s, whose journal cannot be read: %s", from.Run, cause(err))
+	events, torn, err := c.record.events(from.File, c.v.Run.Source)
+	if _, opened := errors.AsType[*notebooks.Error](err); err != nil && !opened {
+		c.v.find(where, "resumes %s, whose journal cannot be read: %s", from.Run, cause(err))
 		return nil
 	}
-	defer file.Close()
-	events, torn, err := ReadJournal(file, c.v.Run.Source)
 	if err != nil {
 		c.v.find(from.File, "%s", words(err))
 		return nil
@@ -61,7 +60,7 @@ func (c *check) earlier(where string, from *ResumedData) []Event {
 	case torn:
 		c.v.find(from.File, "the last line is torn")
 	case started.RunID != from.Run || from.File != ResumedFile(from.Run):
-		c.v.find(from.File, "is of run %s, and the run says that it goes on from %s", started.RunID, from.Run)
+		c.v.find(from.File, "is of run %s, and the run says that it resumes %s", started.RunID, from.Run)
 	case last.Seq != from.Seq || last.Hash != from.Hash:
 		c.v.find(from.File, "ends with event %d (%s), and the run says %d (%s)", last.Seq, last.Hash, from.Seq, from.Hash)
 	default:
@@ -70,10 +69,9 @@ func (c *check) earlier(where string, from *ResumedData) []Event {
 	return nil
 }
 
-// carriedEvents holds the events of carried steps against those that they were taken from. Of a carried step all
-// events are carried, and none is left out.
+// carriedEvents compares the events of carried steps with their originals. A step is carried with all of its events.
 func (c *check) carriedEvents(where string, events []Event, from *ResumedData, before []Event) {
-	taken := map[notebooks.StepID][]Event{} // what is left to be carried of a step
+	taken := map[notebooks.StepID][]Event{} // the originals that are not matched yet
 	for _, e := range before {
 		if ofStep(e.Type) {
 			taken[e.Step] = append(taken[e.Step], e)
@@ -90,21 +88,23 @@ func (c *check) carriedEvents(where string, events []Event, from *ResumedData, b
 			c.v.find(where, "event %d: bad data of %s: %s", e.Seq, e.Type, err)
 			return
 		case mark == nil && carrying[e.Step] && e.Type == StepFinished && endedBadly(e):
-			taken[e.Step] = nil // it could not be taken over, and says so
+			taken[e.Step] = nil // it could not be carried, and says so
 			continue
 		case mark == nil && carrying[e.Step]:
-			c.v.find(where, "event %d (%s) of step %q is the run's own, and others of the step are carried", e.Seq, e.Type, e.Step)
+			c.v.find(where, "event %d (%s) of step %q is the run's own, and others of the step are carried",
+				e.Seq, e.Type, e.Step)
 			return
 		case mark == nil:
 			taken[e.Step] = nil // it ran in this run
 			continue
 		case from == nil:
-			c.v.find(where, "event %d (%s) is carried from %s, and the run goes on from none", e.Seq, e.Type, mark.Run)
+			c.v.find(where, "event %d (%s) is carried from %s, and the run resumes none", e.Seq, e.Type, mark.Run)
 			return
 		}
 		carrying[e.Step] = true
 		if len(taken[e.Step]) == 0 {
-			c.v.find(where, "event %d (%s) is carried, and %s has no further event of step %q", e.Seq, e.Type, from.Run, e.Step)
+			c.v.find(where, "event %d (%s) is carried, and %s has no further event of step %q",
+				e.Seq, e.Type, from.Run, e.Step)
 			return
 		}
 		was := taken[e.Step][0]
@@ -114,18 +114,19 @@ func (c *check) carriedEvents(where string, events []Event, from *ResumedData, b
 			return
 		}
 		if left := len(taken[e.Step]); e.Type == StepFinished && left > 0 {
-			c.v.find(where, "event %d ends the carried step %q, and %d events of it in %s are left out", e.Seq, e.Step, left, from.Run)
+			c.v.find(where, "event %d ends the carried step %q, and %d events of it in %s are left out",
+				e.Seq, e.Step, left, from.Run)
 			return
 		}
 	}
 }
 
-// ofStep says whether an event is one that is carried.
+// ofStep reports whether events of a type are carried.
 func ofStep(t EventType) bool {
 	return t == StepStarted || t == ScrapRecorded || t == PatchApplied || t == StepFinished
 }
 
-// endedBadly says of a step.finished that the step did not pass: a run that has it does not pass either.
+// endedBadly reports whether a step.finished is of a step that failed: a run that has it does not pass either.
 func endedBadly(e Event) bool {
 	data, err := decode[StepFinishedData](e)
 	return err == nil && data.Status == StepFailed
@@ -139,10 +140,10 @@ func carriedOf(e Event) (*CarriedData, error) {
 	return data.Carried, err
 }
 
-// ownMembers are of the run that carries an event: its commits are its own, and its result.json names them.
+// ownMembers differ in a carried event: commits are the run's own, and result.json names them.
 var ownMembers = []string{"carried", "commit", "result", "result_digest"}
 
-// differs says in what a carried event is not the one that it was taken from.
+// differs says how a carried event differs from its original; "" when it does not.
 func differs(e Event, mark *CarriedData, was Event, from *ResumedData) string {
 	ran, at := from.Run, was.Time
 	earlier, err := carriedOf(was)

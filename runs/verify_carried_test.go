@@ -169,12 +169,7 @@ func TestVerifyCarried(t *testing.T) {
 // openCheck is a verification that has read its journal.
 func openCheck(t *testing.T, dir string) *check {
 	t.Helper()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { root.Close() })
-	c := &check{v: &Verification{Dir: dir}, root: root, dir: dir}
+	c := &check{v: &Verification{Dir: dir}, record: At(dir)}
 	c.journal()
 	if len(c.v.Findings) > 0 {
 		t.Fatal(c.v.Findings)

@@ -11,9 +11,9 @@ import (
 )
 
 // renderBoth stands in for the views of a Markdown notebook whose OUTPUT is a Jupyter notebook.
-func renderBoth(dir string, run *Run, source []byte, name string) ([]byte, error) {
+func renderBoth(record *Record, run *Run, source []byte, name string) ([]byte, error) {
 	if name != jupyterOutput {
-		return renderForTest(dir, run, source, name)
+		return renderForTest(record, run, source, name)
 	}
 	nb, err := ipynb.Parse(name, []byte(`{"cells":[],"metadata":{},"nbformat":4,"nbformat_minor":5}`))
 	if err != nil {
@@ -30,13 +30,13 @@ func renderBoth(dir string, run *Run, source []byte, name string) ([]byte, error
 // and only a run that left one at OUTPUT may do without them.
 func TestVerifyLeft(t *testing.T) {
 	started := RunStartedData{Output: "/somewhere/out.ipynb", OutputForm: "ipynb"}
-	passed, source, err := Load(aPass(t, newStore(t), aTime, 1).dir)
+	passed, source, err := At(aPass(t, newStore(t), aTime, 1).dir).Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var both []LeftOutput
 	for _, name := range []string{OutputFile, jupyterOutput} {
-		text, err := renderBoth("", passed, source, name)
+		text, err := renderBoth(nil, passed, source, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestVerifyLeft(t *testing.T) {
 		change(&out[1])
 		return out
 	}
-	const keeps = "events.jsonl: run.completed says that output notebooks are not kept which such a run keeps"
+	const keeps = "events.jsonl: run.completed says that output notebooks are not kept, and such a run keeps them"
 	for _, c := range []struct {
 		name    string
 		started RunStartedData
@@ -76,7 +76,7 @@ func TestVerifyLeft(t *testing.T) {
 			}
 			c.end.ResultCommit = "c1"
 			r.finishWith(c.end)
-			v, err := Verify(r.dir, rendering(renderBoth), Signers{})
+			v, err := At(r.dir).Verify(rendering(renderBoth), Signers{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func TestVerifyLeft(t *testing.T) {
 			if c.want != "" {
 				return
 			}
-			text, err := renderBoth(r.dir, v.Run, r.source, jupyterOutput)
+			text, err := renderBoth(nil, v.Run, r.source, jupyterOutput)
 			if err != nil {
 				t.Fatal(err)
 			}

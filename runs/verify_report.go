@@ -9,11 +9,11 @@ import (
 )
 
 // report compares report.json, member by member, with the report that the journal and the files give now. A member that
-// stands there twice, or that the record does not give, is a finding.
+// is in it twice, or that the record does not give, is a finding.
 func (c *check) report() {
-	text, err := c.root.ReadFile(ReportFile)
+	text, err := c.record.ReadFile(ReportFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return // said by required
+		return // required has found it
 	}
 	var there, want map[string]codec.Raw
 	if err == nil {
@@ -23,7 +23,7 @@ func (c *check) report() {
 		c.v.find(ReportFile, "cannot be read: %s", cause(err))
 		return
 	}
-	fresh, err := NewReport(c.v.Run, c.dir)
+	fresh, err := c.record.Report(c.v.Run, nil)
 	if err == nil {
 		want, err = membersOf(fresh)
 	}
@@ -59,7 +59,7 @@ func membersOf(v any) (map[string]codec.Raw, error) {
 	return members, codec.Unmarshal(text, &members)
 }
 
-// sameJSON compares values in their canonical spelling.
+// sameJSON compares values in canonical JSON.
 func sameJSON(a, b codec.Raw) bool {
 	first, err := codec.Marshal(a)
 	if err != nil {
@@ -69,7 +69,7 @@ func sameJSON(a, b codec.Raw) bool {
 	return err == nil && bytes.Equal(first, second)
 }
 
-// clip keeps a finding readable.
+// clip shortens a value for a message.
 func clip(value codec.Raw) string {
 	const most = 80
 	if len(value) <= most {

@@ -14,7 +14,7 @@ import (
 
 func verify(t *testing.T, dir string) *Verification {
 	t.Helper()
-	v, err := Verify(dir, rendering(renderForTest), Signers{})
+	v, err := At(dir).Verify(rendering(renderForTest), Signers{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestVerifyPasses(t *testing.T) {
 func filesOf(t *testing.T, dir string) []string {
 	t.Helper()
 	var paths []string
-	if err := recordFiles(dir, func(path string) error {
+	if err := At(dir).walk(func(path string) error {
 		paths = append(paths, path)
 		return nil
 	}, nil); err != nil {
@@ -135,7 +135,7 @@ func TestVerifyDoesNotTrustSums(t *testing.T) {
 			if err := os.WriteFile(full, changed, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if err := WriteSums(r.dir); err != nil {
+			if err := At(r.dir).Seal(nil); err != nil {
 				t.Fatal(err)
 			}
 			v := verify(t, r.dir)
@@ -151,7 +151,7 @@ func TestVerifyMissesFiles(t *testing.T) {
 	store := newStore(t)
 	for i, path := range []string{OutputFile, ReportFile, ReportPageFile, TestLogFile} {
 		r := aPass(t, store, aTime, byte(i))
-		run, _, err := Load(r.dir)
+		run, _, err := At(r.dir).Load()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func TestVerifyMissesFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := WriteSums(r.dir); err != nil {
+		if err := At(r.dir).Seal(nil); err != nil {
 			t.Fatal(err)
 		}
 		if v := verify(t, r.dir); len(v.Findings) != 1 || v.Findings[0].String() != path+": is missing" {
@@ -176,15 +176,15 @@ func TestVerifyMissesFiles(t *testing.T) {
 // is not what the journal gives.
 func TestVerifyRendersAgain(t *testing.T) {
 	r := aPass(t, newStore(t), aTime, 1)
-	run, source, err := Load(r.dir)
+	run, source, err := At(r.dir).Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := func(dir string, run *Run, source []byte, _ string) ([]byte, error) {
-		text, err := renderForTest(dir, run, source, OutputFile)
+	other := func(record *Record, run *Run, source []byte, _ string) ([]byte, error) {
+		text, err := renderForTest(record, run, source, OutputFile)
 		return append(text, "\nother\n"...), err
 	}
-	text, err := other(r.dir, run, source, OutputFile)
+	text, err := other(nil, run, source, OutputFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestVerifyRendersAgain(t *testing.T) {
 	if v.OK() || v.Findings[len(v.Findings)-1].Where != OutputFile {
 		t.Errorf("got %v", v.Findings)
 	}
-	v, err = Verify(r.dir, rendering(func(string, *Run, []byte, string) ([]byte, error) { return nil, errors.New("no") }), Signers{})
+	v, err = At(r.dir).Verify(rendering(func(*Record, *Run, []byte, string) ([]byte, error) { return nil, errors.New("no") }), Signers{})
 	if err != nil || v.OK() || !strings.Contains(v.Findings[len(v.Findings)-1].Words, "cannot be made from the journal: no") {
 		t.Errorf("got %v, %v", v.Findings, err)
 	}
@@ -219,7 +219,7 @@ func TestVerifyFreshness(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A run that says so of itself is no less stale.
-	run, _, err := Load(r.dir)
+	run, _, err := At(r.dir).Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestVerifyTheVerdict(t *testing.T) {
 			if err := r.Close(); err != nil {
 				t.Fatal(err)
 			}
-			run, _, err := Load(r.dir)
+			run, _, err := At(r.dir).Load()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -292,7 +292,7 @@ func TestVerifyStaysInside(t *testing.T) {
 	v := verify(t, r.dir)
 	refused := 0
 	for _, finding := range v.Findings {
-		if strings.HasPrefix(finding.Words, "stands in the journal and cannot be read: path escapes") {
+		if strings.HasPrefix(finding.Words, "the journal names it, and it cannot be read: path escapes") {
 			refused++
 		}
 	}
@@ -303,7 +303,7 @@ func TestVerifyStaysInside(t *testing.T) {
 
 func TestVerifyIsOfAFolder(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Verify(filepath.Join(dir, "none"), nil, Signers{}); err == nil {
+	if _, err := At(filepath.Join(dir, "none")).Verify(nil, Signers{}); err == nil {
 		t.Error("a run that is not there was verified")
 	}
 	v := verify(t, dir)
@@ -316,7 +316,7 @@ func TestVerifyMovedRun(t *testing.T) {
 	r := aPass(t, newStore(t), aTime, 1)
 	for name, want := range map[string]string{
 		"evidence":                  "",
-		"20200101T000000Z-other-00": "events.jsonl: is of run " + string(r.id) + " and stands in the folder of 20200101T000000Z-other-00",
+		"20200101T000000Z-other-00": "events.jsonl: is of run " + string(r.id) + ", and its folder has the name of 20200101T000000Z-other-00",
 	} {
 		moved := filepath.Join(t.TempDir(), name)
 		if err := os.CopyFS(moved, os.DirFS(r.dir)); err != nil {
@@ -374,13 +374,13 @@ func TestReportIsCompared(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.write(ReportFile, string(text))
-	if err := WriteSums(r.dir); err != nil {
+	if err := At(r.dir).Seal(nil); err != nil {
 		t.Fatal(err)
 	}
 	if v := verify(t, r.dir); v.OK() || !strings.Contains(v.Findings[0].Words, `"later" is no member`) {
 		t.Errorf("got %v", v.Findings)
 	}
-	if report, err := ReadReport(r.dir); err != nil || report.TaskID != "fix" {
+	if report, err := At(r.dir).ReadReport(); err != nil || report.TaskID != "fix" {
 		t.Errorf("got %+v, %v", report, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"markmill/engine"
@@ -25,7 +24,7 @@ func Reconcile(store runs.Store, now func() time.Time) ([]runs.Entry, error) {
 		if e.Status == runs.Damaged || e.Status == runs.Running {
 			continue
 		}
-		done, err := runs.Reconcile(e.Dir, now, Rebuild)
+		done, err := runs.At(e.Dir).Reconcile(now, Rebuild)
 		if _, gone := os.Stat(e.Dir); errors.Is(gone, fs.ErrNotExist) {
 			continue // another process has removed it
 		}
@@ -39,9 +38,9 @@ func Reconcile(store runs.Store, now func() time.Time) ([]runs.Entry, error) {
 	return completed, nil
 }
 
-// Rebuild writes the views of a run directory again.
-func Rebuild(dir string, run *runs.Run) error {
-	source, err := os.ReadFile(filepath.Join(dir, run.Started.SourceFile))
+// Rebuild writes the views of a record again.
+func Rebuild(record *runs.Record, run *runs.Run) error {
+	source, err := record.ReadFile(run.Started.SourceFile)
 	if err != nil {
 		return err
 	}
@@ -50,7 +49,7 @@ func Rebuild(dir string, run *runs.Run) error {
 		return err
 	}
 	for _, v := range Views() {
-		if err := v.Write(engine.ViewInput{Dir: dir, Notebook: nb, Run: run}); err != nil {
+		if err := v.Write(engine.ViewInput{Dir: record.Path(), Notebook: nb, Run: run}); err != nil {
 			return fmt.Errorf("%s: %w", v.Name, err)
 		}
 	}

@@ -94,7 +94,7 @@ func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := os.ReadFile(filepath.Join(got.Dir, got.Run.OutputFile()))
+	b, err := runs.At(got.Dir).ReadFile(got.Run.OutputFile())
 	return &Result{Result: got, Notebook: b}, err
 }
 
@@ -172,7 +172,7 @@ func (r *Result) Output(step notebooks.StepID) (stdout, stderr []byte, err error
 			if stream.file == "" {
 				continue
 			}
-			if *stream.to, err = os.ReadFile(filepath.Join(r.Dir, filepath.FromSlash(stream.file))); err != nil {
+			if *stream.to, err = runs.At(r.Dir).ReadFile(stream.file); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -183,7 +183,7 @@ func (r *Result) Output(step notebooks.StepID) (stdout, stderr []byte, err error
 
 // Verify checks the record in a run directory, as `markmill runs verify` does.
 func Verify(dir string) (*runs.Verification, error) {
-	return runs.Verify(dir, FoldView, runs.Signers{})
+	return runs.At(dir).Verify(FoldView, runs.Signers{})
 }
 
 // NewEngine is an engine with the settings of the repository around a folder, and that repository; nil without one. Its

@@ -24,17 +24,17 @@ func Views() []engine.View {
 	}
 }
 
-// FoldView writes a view as a fold of a run directory: what runs.Verify compares the one in the record with.
-func FoldView(w io.Writer, dir string, run *runs.Run, source []byte, file string) error {
+// FoldView writes a view as a fold of a record: Record.Verify compares the one in the record with it.
+func FoldView(w io.Writer, record *runs.Record, run *runs.Run, source []byte, file string) error {
 	if file == runs.TestLogFile {
-		return render.WriteTestLog(w, run, os.DirFS(dir))
+		return render.WriteTestLog(w, run, record)
 	}
 	var b []byte
 	var err error
 	if file == runs.ReportPageFile {
 		b, err = render.ReportMarkdown(run)
 	} else {
-		b, err = render.Again(file, run, source, os.DirFS(dir))
+		b, err = render.Again(file, run, source, record)
 	}
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func outputNotebook(in engine.ViewInput) error {
 		if err != nil {
 			return err
 		}
-		if err := runs.WriteFile(filepath.Join(in.Dir, file), b); err != nil {
+		if err := runs.At(in.Dir).Write(file, b); err != nil {
 			return err
 		}
 	}
@@ -64,7 +64,7 @@ func outputNotebook(in engine.ViewInput) error {
 
 // OutputNotebook is an output notebook by its name in the run directory.
 func OutputNotebook(in engine.ViewInput, file string) ([]byte, error) {
-	b, err := render.Output(file, in.Notebook, in.Run, os.DirFS(in.Dir))
+	b, err := render.Output(file, in.Notebook, in.Run, runs.At(in.Dir))
 	if err == nil && in.Clean != nil {
 		b = in.Clean(file, b)
 	}
@@ -81,15 +81,15 @@ func WritePictures(folder string, in engine.ViewInput) error {
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
-		data, err := os.ReadFile(filepath.Join(in.Dir, filepath.FromSlash(asset.From)))
+		data, err := runs.At(in.Dir).ReadFile(asset.From)
 		if err != nil {
 			return err
 		}
-		if err := runs.Stage(to, in.Run.ID, data); err != nil {
+		if err := runs.StageOutput(to, in.Run.ID, data); err != nil {
 			return err
 		}
-		if err := runs.Place(to, in.Run.ID); err != nil {
-			return errors.Join(err, runs.Unstage(filepath.Dir(to), in.Run.ID))
+		if err := runs.CommitOutput(to, in.Run.ID); err != nil {
+			return errors.Join(err, runs.DiscardOutput(filepath.Dir(to), in.Run.ID))
 		}
 	}
 	return nil
@@ -97,7 +97,7 @@ func WritePictures(folder string, in engine.ViewInput) error {
 
 // emptyPatch leaves a patch.diff also where no change was ever captured.
 func emptyPatch(in engine.ViewInput) error {
-	path := filepath.Join(in.Dir, runs.PatchFile)
+	path := runs.At(in.Dir).File(runs.PatchFile)
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
@@ -105,12 +105,12 @@ func emptyPatch(in engine.ViewInput) error {
 }
 
 func testLog(in engine.ViewInput) error {
-	path := filepath.Join(in.Dir, runs.TestLogFile)
+	path := runs.At(in.Dir).File(runs.TestLogFile)
 	f, err := os.CreateTemp(in.Dir, runs.TempPrefix+"*")
 	if err != nil {
 		return err
 	}
-	err = render.WriteTestLog(f, in.Run, os.DirFS(in.Dir))
+	err = render.WriteTestLog(f, in.Run, runs.At(in.Dir))
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
@@ -138,12 +138,12 @@ func reportPage(in engine.ViewInput) error {
 	if err != nil {
 		return err
 	}
-	return runs.WriteFile(filepath.Join(in.Dir, runs.ReportPageFile), b)
+	return runs.At(in.Dir).Write(runs.ReportPageFile, b)
 }
 
 // reportAndSums writes the index of the record, and the digests of all of it.
 func reportAndSums(in engine.ViewInput) error {
-	r, err := runs.NewReportKnowing(in.Run, in.Dir, in.Known)
+	r, err := runs.At(in.Dir).Report(in.Run, in.Known)
 	if err != nil {
 		return err
 	}
@@ -151,8 +151,8 @@ func reportAndSums(in engine.ViewInput) error {
 	if err != nil {
 		return err
 	}
-	if err := runs.WriteFile(filepath.Join(in.Dir, runs.ReportFile), b); err != nil {
+	if err := runs.At(in.Dir).Write(runs.ReportFile, b); err != nil {
 		return err
 	}
-	return r.WriteSums(in.Dir)
+	return runs.At(in.Dir).Seal(r.ArtifactDigests)
 }

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
-
 	"github.com/spf13/cobra"
 
 	"markmill/cmd/api/files"
@@ -64,7 +61,7 @@ func (a *app) statement(word string) (*attest.Statement, error) {
 			digests[name] = left.Digest
 			continue
 		}
-		b, err := os.ReadFile(filepath.Join(got.Dir, name))
+		b, err := runs.At(got.Dir).ReadFile(name)
 		if err != nil {
 			return nil, err
 		}

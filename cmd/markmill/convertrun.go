@@ -31,7 +31,7 @@ func (a *app) runOutput(word, to, form string) (*runOutput, error) {
 	if err != nil || dir == "" {
 		return nil, err
 	}
-	run, source, err := runs.Load(dir)
+	run, source, err := runs.At(dir).Load()
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (p *places) runNamed(word string) (string, error) {
 	case word == "-" || remote.Is(word) || err == nil && !info.IsDir():
 		return "", nil
 	case err == nil:
-		if _, err := os.Stat(filepath.Join(word, runs.JournalFile)); err != nil {
+		if _, err := runs.At(word).Stat(runs.JournalFile); err != nil {
 			return "", nil
 		}
 		return word, nil

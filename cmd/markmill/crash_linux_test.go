@@ -224,7 +224,7 @@ func (r *trial) record() string {
 
 // journal is what stands in the record.
 func (r *trial) journal(dir string) []runs.Event {
-	f, err := os.Open(filepath.Join(dir, runs.JournalFile))
+	f, err := runs.At(dir).Open(runs.JournalFile)
 	if err != nil {
 		return nil
 	}
@@ -336,7 +336,7 @@ func (r *trial) checkOutput(dir string, kept []runs.Event) {
 	}
 	if len(kept) == 0 || kept[len(kept)-1].Type != runs.RunCompleted {
 		r.Errorf("OUTPUT says %s and the record is not complete", manifest.Status)
-	} else if run, _, err := runs.Load(dir); err != nil || string(run.Status()) != manifest.Status {
+	} else if run, _, err := runs.At(dir).Load(); err != nil || string(run.Status()) != manifest.Status {
 		r.Errorf("OUTPUT says %s and the record %v (%v)", manifest.Status, run.Status(), err)
 	}
 }
@@ -371,7 +371,7 @@ func (r *trial) whole(b []byte) (m *notebooks.Manifest, problem error) {
 // checkRecord wants a record that is complete and holds.
 func (r *trial) checkRecord(dir string, completed bool) {
 	r.Helper()
-	run, _, err := runs.Load(dir)
+	run, _, err := runs.At(dir).Load()
 	if err != nil {
 		r.Errorf("the record cannot be read: %v", err)
 		return

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
@@ -17,7 +15,7 @@ import (
 func (a *app) deliver(result *engine.Result, to string) error {
 	client, file := a.remote(), askedFile(result.Run)
 	put := func(from, to string) error {
-		data, err := os.ReadFile(filepath.Join(result.Dir, filepath.FromSlash(from)))
+		data, err := runs.At(result.Dir).ReadFile(from)
 		if err != nil {
 			return err
 		}

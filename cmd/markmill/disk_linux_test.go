@@ -82,7 +82,7 @@ func (r *trial) fails(words ...string) {
 // blocked wants a record that is complete and says that a file could not be written.
 func (r *trial) recordsFailure() {
 	r.Helper()
-	run, _, err := runs.Load(r.record())
+	run, _, err := runs.At(r.record()).Load()
 	if err != nil {
 		r.Fatal(err)
 	}

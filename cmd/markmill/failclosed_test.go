@@ -228,7 +228,7 @@ func (row closedCase) run(c *closed) {
 	if dir == "" {
 		t.Fatalf("there is no record\n%s", out)
 	}
-	run, _, err := runs.Load(dir)
+	run, _, err := runs.At(dir).Load()
 	c.must(err)
 	if run.Status() != row.status {
 		t.Errorf("the status is %s, want %s", run.Status(), row.status)
@@ -249,10 +249,10 @@ func (row closedCase) run(c *closed) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the files are\n%q, want\n%q", got, want)
 	}
-	if patch := c.read(filepath.Join(dir, runs.PatchFile)); (patch != "") != row.patch {
+	if patch := c.read(runs.At(dir).File(runs.PatchFile)); (patch != "") != row.patch {
 		t.Errorf("patch.diff is %q", patch)
 	}
-	if log := c.read(filepath.Join(dir, runs.TestLogFile)); !strings.Contains(log, cmp.Or(row.testLog, noTest)) {
+	if log := c.read(runs.At(dir).File(runs.TestLogFile)); !strings.Contains(log, cmp.Or(row.testLog, noTest)) {
 		t.Errorf("test.log is %q, without %q", log, cmp.Or(row.testLog, noTest))
 	}
 	if out := c.expect(0, "runs", "verify", dir); !strings.Contains(out, "everything holds") {
@@ -296,7 +296,7 @@ func (row closedCase) blocker(c *closed, dir string) {
 	t := c.t
 	source, err := os.ReadFile(filepath.Join(dir, "notebook.md"))
 	c.must(err)
-	file, err := os.Open(filepath.Join(dir, runs.JournalFile))
+	file, err := runs.At(dir).Open(runs.JournalFile)
 	c.must(err)
 	defer file.Close()
 	events, _, err := runs.ReadJournal(file, runs.DigestOf(source))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -54,7 +53,7 @@ Exit codes: 0 the ref is there, 1 the bundle cannot be read, 2 there is no such 
 				return err
 			}
 			defer release()
-			bundle, err := worktree.OpenBundle(filepath.Join(dir, runs.BundleFile))
+			bundle, err := worktree.OpenBundle(runs.At(dir).File(runs.BundleFile))
 			if err != nil {
 				return err
 			}

@@ -66,12 +66,12 @@ func TestForgedRecords(t *testing.T) {
 	}
 	member := func(name, value string) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
-			b, err := os.ReadFile(filepath.Join(dir, runs.ReportFile))
+			b, err := runs.At(dir).ReadFile(runs.ReportFile)
 			if err != nil {
 				t.Fatal(err)
 			}
 			text := strings.Replace(string(b), "{", `{"`+name+`": `+value+",", 1)
-			write(t, filepath.Join(dir, runs.ReportFile), text)
+			write(t, runs.At(dir).File(runs.ReportFile), text)
 		}
 	}
 	for _, c := range []struct {
@@ -114,15 +114,15 @@ func TestForgedRecords(t *testing.T) {
 // resealed makes report.json and SHA256SUMS agree with the files as they are.
 func resealed(t *testing.T, dir string) {
 	t.Helper()
-	report, err := os.ReadFile(filepath.Join(dir, runs.ReportFile))
+	report, err := runs.At(dir).ReadFile(runs.ReportFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, _, err := runs.Load(dir)
+	run, _, err := runs.At(dir).Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh, err := runs.NewReport(run, dir)
+	fresh, err := runs.At(dir).Report(run, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,8 +134,8 @@ func resealed(t *testing.T, dir string) {
 		}
 		report = replacedMember(t, report, name, now)
 	}
-	write(t, filepath.Join(dir, runs.ReportFile), string(report))
-	if err := runs.WriteSums(dir); err != nil {
+	write(t, runs.At(dir).File(runs.ReportFile), string(report))
+	if err := runs.At(dir).Seal(nil); err != nil {
 		t.Fatal(err)
 	}
 }

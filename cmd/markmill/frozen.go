@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"markmill/cmd/api"
@@ -95,7 +94,7 @@ func (f *frozen) hold(in engine.ViewInput) error {
 		if errA != nil && !errors.Is(errA, fs.ErrNotExist) { // the picture may be the same
 			return errA
 		}
-		b, errB := os.ReadFile(filepath.Join(in.Dir, filepath.FromSlash(asset.From)))
+		b, errB := runs.At(in.Dir).ReadFile(asset.From)
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
 			what = append(what, "the picture "+asset.To)
 			f.diff += "the picture " + plain.Escape(name(to)) + " would change\n"
@@ -114,7 +113,7 @@ func (f *frozen) hold(in engine.ViewInput) error {
 func (f *frozen) fresh(in engine.ViewInput) ([]byte, error) {
 	file := askedFile(in.Run)
 	if file == runs.OutputFile {
-		return os.ReadFile(filepath.Join(in.Dir, file))
+		return runs.At(in.Dir).ReadFile(file)
 	}
 	path, err := name(f.path), error(nil)
 	if !remote.Is(f.path) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -126,9 +125,9 @@ type runBlocker struct {
 
 // printRun prints the document of one run. The report is made when the record has none.
 func (a *app) printRun(run *runs.Run, dir string) error {
-	report, err := runs.ReadReport(dir)
+	report, err := runs.At(dir).ReadReport()
 	if err != nil {
-		if report, err = runs.NewReport(run, dir); err != nil {
+		if report, err = runs.At(dir).Report(run, nil); err != nil {
 			return err
 		}
 	}
@@ -142,14 +141,14 @@ func (a *app) printRun(run *runs.Run, dir string) error {
 			runBlocker{b.Code, b.Step, b.Rule, b.Paths, b.Words, b.Hint, c.Fix, c.Consequence})
 	}
 	nb, _ := recorded(run, dir) // without it the cause has no line of code
-	cause, led := render.Causes(run, nb, os.DirFS(dir))
+	cause, led := render.Causes(run, nb, runs.At(dir))
 	doc.Cause, doc.Consequences = cause, append(doc.Consequences, led...)
 	return a.printJSON("run", doc)
 }
 
 // recorded is the notebook of a run, from its copy in the record.
 func recorded(run *runs.Run, dir string) (*notebooks.Notebook, error) {
-	source, err := os.ReadFile(filepath.Join(dir, run.Started.SourceFile))
+	source, err := runs.At(dir).ReadFile(run.Started.SourceFile)
 	if err != nil {
 		return nil, fmt.Errorf("the source of the run: %w", err)
 	}

@@ -25,7 +25,7 @@ var lessons = []lesson{
 	{"2 a step commits by itself", "---\nforbid: [keys/**]\n---\n```bash {#a}\necho more >> keys/k; git commit -qam mine; echo more >> a.txt; git add a.txt; echo new > new\n```\n", 1,
 		func(c *closed, run *runs.Run, dir string) {
 			c.blocker(run, runs.CodeDisallowedFileChange)
-			patch := c.read(filepath.Join(dir, runs.PatchFile))
+			patch := c.read(runs.At(dir).File(runs.PatchFile))
 			for _, path := range []string{"a.txt", "keys/k", "new"} {
 				if !strings.Contains(patch, "b/"+path+"\n") {
 					c.t.Errorf("the patch has no %s", path)
@@ -36,7 +36,7 @@ var lessons = []lesson{
 		"```bash {#a}\necho more >> a.txt\n```\n```bash {#t .test}\ngrep -q more a.txt\n```\n```bash {#z timeout=1s}\nsleep 300\n```\n", 3,
 		func(c *closed, run *runs.Run, dir string) {
 			c.blocker(run, runs.CodeTimeout)
-			if !strings.Contains(c.read(filepath.Join(dir, runs.PatchFile)), "+more") {
+			if !strings.Contains(c.read(runs.At(dir).File(runs.PatchFile)), "+more") {
 				c.t.Error("the patch is lost")
 			}
 		}},
@@ -53,8 +53,8 @@ var lessons = []lesson{
 	{"6 an older artifact with the right name", "```bash {#a}\necho more >> a.txt\n```\n", 0,
 		func(c *closed, _ *runs.Run, dir string) {
 			old := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-			c.must(os.Chtimes(filepath.Join(dir, runs.PatchFile), old, old))
-			record, err := runs.NewReport(c.load(dir), dir)
+			c.must(os.Chtimes(runs.At(dir).File(runs.PatchFile), old, old))
+			record, err := runs.At(dir).Report(c.load(dir), nil)
 			c.must(err)
 			if f := record.Freshness; f.Passed || len(f.Stale) != 1 || f.Stale[0] != runs.PatchFile {
 				c.t.Errorf("freshness is %+v", f)
@@ -83,7 +83,7 @@ var lessons = []lesson{
 	{"9 the user's configuration does not leak in", "```bash {#a}\ntest -z \"$PYTHONSTARTUP$BASH_ENV$ENV$GREP_OPTIONS$EDITOR\"\n```\n```python {#b}\nimport os\nassert not hasattr(__builtins__, 'leaked') and 'PYTHONSTARTUP' not in os.environ\n```\n", 0, nil},
 	{"10 a stored verdict is not trusted", "```bash {#a}\nexit 1\n```\n", 1,
 		func(c *closed, _ *runs.Run, dir string) {
-			path := filepath.Join(dir, runs.ReportFile)
+			path := runs.At(dir).File(runs.ReportFile)
 			c.must(os.WriteFile(path, []byte(strings.Replace(c.read(path), `"status": "fail"`, `"status": "pass"`, 1)), 0o644))
 			if out := c.expect(1, "runs", "verify", dir); !strings.Contains(out, runs.ReportFile) {
 				c.t.Error(out)
@@ -114,7 +114,7 @@ func TestLessons(t *testing.T) {
 
 func (c *closed) load(dir string) *runs.Run {
 	c.t.Helper()
-	run, _, err := runs.Load(dir)
+	run, _, err := runs.At(dir).Load()
 	c.must(err)
 	return run
 }
@@ -145,7 +145,7 @@ func TestMissingRequiredEvent(t *testing.T) {
 	c.expect(0, "run", "pass.md", "--no-progress-bar")
 	dir := c.last()
 	source := runs.DigestOf([]byte(c.read(filepath.Join(dir, "notebook.md"))))
-	path := filepath.Join(dir, runs.JournalFile)
+	path := runs.At(dir).File(runs.JournalFile)
 	whole := c.read(path)
 	events, _, err := runs.ReadJournal(strings.NewReader(whole), source)
 	c.must(err)

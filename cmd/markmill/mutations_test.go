@@ -121,7 +121,7 @@ func mutate(t *testing.T, output string, kept []string) *mutator {
 	if len(kept) == 0 && (kinds["output.md"] || kinds["output.ipynb"] || !kinds["outputs.jsonl"]) {
 		t.Error("the run directory keeps an output notebook, and was to make it again")
 	}
-	m.journal(filepath.Join(m.dir, runs.JournalFile))
+	m.journal(runs.At(m.dir).File(runs.JournalFile))
 	m.added()
 	return m
 }
@@ -189,7 +189,7 @@ func (m *mutator) hidden(file, kind, what string, now []byte) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	sums := filepath.Join(m.dir, runs.SumsFile)
+	sums := runs.At(m.dir).File(runs.SumsFile)
 	old, err := os.ReadFile(sums)
 	if err != nil {
 		m.t.Fatal(err)

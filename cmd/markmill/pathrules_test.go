@@ -189,7 +189,7 @@ func (row pathRule) run(c *closed, text string) {
 		t.Error("Markmill has run what a step left for it")
 	}
 	dir := c.last()
-	run, _, err := runs.Load(dir)
+	run, _, err := runs.At(dir).Load()
 	c.must(err)
 	var words []string
 	for _, b := range run.Blockers() {
@@ -221,7 +221,7 @@ func (row pathRule) run(c *closed, text string) {
 			t.Errorf("%s:\n%q, want\n%q", what, got[0], got[1])
 		}
 	}
-	if patch := c.read(filepath.Join(dir, runs.PatchFile)); !strings.Contains(patch, row.patch) {
+	if patch := c.read(runs.At(dir).File(runs.PatchFile)); !strings.Contains(patch, row.patch) {
 		t.Errorf("patch.diff is %q, without %q", patch, row.patch)
 	}
 	if out, code := c.markmill("runs", "verify", dir); code != 0 {

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -99,7 +97,7 @@ func (a *app) oldRefs(ctx context.Context, src *worktree.Source, store runs.Stor
 	}
 	only := 0
 	for _, id := range ids {
-		if _, err := os.Lstat(filepath.Join(store.Path(runs.RunID(id)), runs.BundleFile)); err != nil {
+		if !runs.At(store.Path(runs.RunID(id))).Has(runs.BundleFile) {
 			only++
 		}
 	}

@@ -80,7 +80,7 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	if err != nil {
 		return err
 	}
-	if _, err := runs.Reconcile(dir, a.now, api.Rebuild); err != nil {
+	if _, err := runs.At(dir).Reconcile(a.now, api.Rebuild); err != nil {
 		return err
 	}
 	cut, err := eng.OpenCut(dir)

@@ -75,7 +75,7 @@ func resumeAnywhere(t *testing.T, program, notebook string, every int) {
 	if err := os.CopyFS(saved, os.DirFS(filepath.Join(store, folder))); err != nil {
 		t.Fatal(err)
 	}
-	lines := bytes.SplitAfter(read(t, filepath.Join(saved, runs.JournalFile)), []byte("\n"))
+	lines := bytes.SplitAfter(read(t, runs.At(saved).File(runs.JournalFile)), []byte("\n"))
 	for cut := 1; cut < len(lines)-1; cut++ {
 		if cut%every != 2%every && cut != len(lines)-2 {
 			continue
@@ -128,7 +128,7 @@ func cutRun(t *testing.T, saved, dir string, events, torn []byte) {
 			t.Fatal(err)
 		}
 	}
-	write(t, filepath.Join(dir, runs.JournalFile), string(events)+string(torn))
+	write(t, runs.At(dir).File(runs.JournalFile), string(events)+string(torn))
 }
 
 // onlyRun is the name of the one run in a store besides another.
@@ -152,7 +152,7 @@ func onlyRun(t *testing.T, store, other string) string {
 
 func resultTree(t *testing.T, dir string) string {
 	t.Helper()
-	run, _, err := runs.Load(dir)
+	run, _, err := runs.At(dir).Load()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -597,7 +597,7 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	}
 	if undelivered != nil {
 		fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(undelivered.Error())))
-		a.tell("markmill: the run is recorded, and what OUTPUT was to be is %s\n", shortPath(filepath.Join(result.Dir, askedFile(result.Run))))
+		a.tell("markmill: the run is recorded, and what OUTPUT was to be is %s\n", shortPath(runs.At(result.Dir).File(askedFile(result.Run))))
 		return exit(max(result.Run.ExitCode(), exitFail))
 	}
 	if code := result.Run.ExitCode(); code != exitPass {

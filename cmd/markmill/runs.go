@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -58,7 +57,7 @@ func (p *places) find(word string) (*runs.Run, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	run, _, err := runs.Load(dir)
+	run, _, err := runs.At(dir).Load()
 	return run, dir, err
 }
 
@@ -85,7 +84,7 @@ func (a *app) runsList() *cobra.Command {
 				return terminal.List(a.stdout, entries, a.colour(a.stdout))
 			}
 			for i := range entries {
-				if entries[i].Sums, err = runs.SumsDigest(entries[i].Dir); err != nil {
+				if entries[i].Sums, err = runs.At(entries[i].Dir).Sums(); err != nil {
 					entries[i].Sums = "" // it is still going, or was interrupted
 				}
 			}
@@ -177,7 +176,7 @@ func (a *app) print(dir, file string) error {
 	if file == "" {
 		return nil
 	}
-	f, err := os.Open(filepath.Join(dir, filepath.FromSlash(file)))
+	f, err := runs.At(dir).Open(file)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -66,7 +64,7 @@ func (a *app) show(word string, o showOptions) error {
 	}
 	page := terminal.Page{Code: o.code}
 	if dir != "" {
-		run, src, err := runs.Load(dir)
+		run, src, err := runs.At(dir).Load()
 		if err != nil {
 			return err
 		}
@@ -99,7 +97,7 @@ func (a *app) show(word string, o showOptions) error {
 
 // runPage is the page of a run that is kept.
 func runPage(run *runs.Run, src []byte, dir string, page terminal.Page) (terminal.Page, error) {
-	files := os.DirFS(dir)
+	files := runs.At(dir)
 	doc, err := documents.Run(string(run.ID), run, src, files)
 	if err != nil {
 		return page, err
@@ -114,7 +112,7 @@ func runPage(run *runs.Run, src []byte, dir string, page terminal.Page) (termina
 		if s.Patch == nil || s.Patch.Patch == "" {
 			continue
 		}
-		if text, err := os.ReadFile(filepath.Join(dir, s.Patch.Patch)); err == nil {
+		if text, err := runs.At(dir).ReadFile(s.Patch.Patch); err == nil {
 			page.Patches[string(s.Planned.ID)] = documents.PatchFiles(string(bytes.ToValidUTF8(text, []byte("\uFFFD"))))
 		}
 	}

@@ -88,7 +88,7 @@ func (a *app) signRecord(dir, key string) error {
 	if key == "" {
 		return nil
 	}
-	sums, err := os.ReadFile(filepath.Join(dir, runs.SumsFile))
+	sums, err := runs.At(dir).ReadFile(runs.SumsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // a file of the record could not be written, which the run says
 	}
@@ -99,7 +99,7 @@ func (a *app) signRecord(dir, key string) error {
 	if err != nil {
 		return fmt.Errorf("the record is complete and not signed: %w", err)
 	}
-	return runs.WriteFile(filepath.Join(dir, runs.SumsSignatureFile), armored)
+	return runs.At(dir).Write(runs.SumsSignatureFile, armored)
 }
 
 // signers says whose signatures of records count: the keys in a file, or in the allowed_signers of the policy of the

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"markmill/cmd/api"
 	"markmill/cmd/api/files"
@@ -36,7 +35,7 @@ func (a *app) verifyRecord(word, allowed string) (*runs.Verification, error) {
 	info, err := os.Stat(word)
 	switch {
 	case err == nil && info.IsDir():
-		return runs.Verify(word, api.FoldView, signers)
+		return runs.At(word).Verify(api.FoldView, signers)
 	case err == nil:
 		return runs.VerifyOutput(word, store, api.FoldView, signers)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -46,7 +45,7 @@ func (a *app) verifyRecord(word, allowed string) (*runs.Verification, error) {
 	if err != nil {
 		return nil, err
 	}
-	return runs.Verify(dir, api.FoldView, signers)
+	return runs.At(dir).Verify(api.FoldView, signers)
 }
 
 // verifyCommits adds findings about the commits of the run. Commits in a bundle are verified everywhere, those of an
@@ -59,7 +58,7 @@ func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 	if err != nil {
 		return "", err
 	}
-	patch, err := os.ReadFile(filepath.Join(v.Dir, runs.PatchFile))
+	patch, err := runs.At(v.Dir).ReadFile(runs.PatchFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a missing patch is a finding already
 		return "", err
 	}

@@ -36,7 +36,7 @@ func (a *app) stageOutput(in engine.ViewInput, path string) error {
 	if path == "" || in.Run.Left(askedFile(in.Run)) != nil {
 		return nil
 	}
-	b, err := os.ReadFile(filepath.Join(in.Dir, askedFile(in.Run)))
+	b, err := runs.At(in.Dir).ReadFile(askedFile(in.Run))
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func stage(path string, b []byte, in engine.ViewInput) error {
 			return err
 		}
 	}
-	return runs.Stage(throughLinks(path), in.Run.ID, b)
+	return runs.StageOutput(throughLinks(path), in.Run.ID, b)
 }
 
 // placeOutput puts the OUTPUT of a run that is complete into its place, or takes that of one that is not away.
@@ -103,10 +103,10 @@ func placeOutput(path string, id runs.RunID, complete bool) error {
 	}
 	target := throughLinks(path)
 	if !complete {
-		return runs.Unstage(filepath.Dir(target), id)
+		return runs.DiscardOutput(filepath.Dir(target), id)
 	}
-	if err := runs.Place(target, id); err != nil {
-		return fmt.Errorf("%w; the record is complete, and `markmill convert %s FILE` gives what %s was to be", errors.Join(err, runs.Unstage(filepath.Dir(target), id)), id, path)
+	if err := runs.CommitOutput(target, id); err != nil {
+		return fmt.Errorf("%w; the record is complete, and `markmill convert %s FILE` gives what %s was to be", errors.Join(err, runs.DiscardOutput(filepath.Dir(target), id)), id, path)
 	}
 	return nil
 }

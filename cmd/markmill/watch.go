@@ -62,11 +62,11 @@ type watch struct {
 
 // record is a run directory as terminals show it.
 func record(dir string) terminal.Record {
-	sums, err := runs.SumsDigest(dir)
+	sums, err := runs.At(dir).Sums()
 	if err != nil {
 		sums = "" // the run is alive, or was cut
 	}
-	return terminal.Record{Files: os.DirFS(dir), Path: shortPath(dir), Sums: sums}
+	return terminal.Record{Files: runs.At(dir), Path: shortPath(dir), Sums: sums}
 }
 
 // watch begins to look on at a run whose record is in dir.

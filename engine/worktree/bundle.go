@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/object"
@@ -52,7 +51,7 @@ func (t *Tree) Bundle(dir string) (*runs.BundleData, error) {
 		err = e
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, runs.BundleFile))
+		err = os.Rename(f.Name(), runs.At(dir).File(runs.BundleFile))
 	}
 	if err != nil {
 		return nil, err

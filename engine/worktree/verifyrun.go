@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -95,7 +94,7 @@ func (v *verifier) open(dir string, data *runs.BundleData, run *runs.Run) bool {
 		v.find("is recorded as %s with %s", data.File, data.Ref)
 		return false
 	}
-	b, err := object.OpenBundle(filepath.Join(dir, runs.BundleFile))
+	b, err := object.OpenBundle(runs.At(dir).File(runs.BundleFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}

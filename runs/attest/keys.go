@@ -21,7 +21,8 @@ func PrivateKey(file string) (ed25519.PrivateKey, error) {
 	}
 	key, err := ssh.ParseRawPrivateKey(data)
 	if errors.As(err, new(*ssh.PassphraseMissingError)) {
-		return nil, keyError(file, errors.New("the key has a passphrase"), "give a key without one, kept where only the signer reads it")
+		return nil, keyError(file, errors.New("the key has a passphrase"),
+			"give a key without one, kept where only the signer reads it")
 	}
 	switch key := key.(type) {
 	case ed25519.PrivateKey:
@@ -59,5 +60,7 @@ func PublicKey(file string) (ed25519.PublicKey, error) {
 }
 
 func keyError(file string, err error, hint string) error {
-	return &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "cannot be used as a key: " + err.Error(), Hint: hint, Err: err}
+	return &notebooks.Error{
+		Kind: notebooks.KindInput, File: file, Msg: "cannot be used as a key: " + err.Error(), Hint: hint, Err: err,
+	}
 }

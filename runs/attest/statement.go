@@ -13,7 +13,7 @@ import (
 	"markmill/runs"
 )
 
-// The types of what is written (in-toto Attestation Framework v1, SLSA v1), and this program's own names.
+// The types of a statement (in-toto Attestation Framework v1, SLSA v1), and this program's own names.
 const (
 	StatementType = "https://in-toto.io/Statement/v1"
 	PredicateType = "https://slsa.dev/provenance/v1"
@@ -86,11 +86,13 @@ type Metadata struct {
 	FinishedOn   time.Time `json:"finishedOn"`
 }
 
-// Of folds a finished run into its statement. digests are those of the files of the run directory.
+// Of returns the statement of a finished run. digests are those of the files of its record.
 func Of(run *runs.Run, digests map[string]runs.Digest) (*Statement, error) {
 	if run.Completed == nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: fmt.Sprintf("run %s has not ended, so there is nothing to attest", run.ID),
-			Hint: "wait for it, or complete one that was cut with markmill runs reconcile"}
+		return nil, &notebooks.Error{
+			Kind: notebooks.KindInput, Msg: fmt.Sprintf("run %s has not ended, so there is nothing to attest", run.ID),
+			Hint: "wait for it, or complete an interrupted run with markmill runs reconcile",
+		}
 	}
 	s := &Statement{Type: StatementType, PredicateType: PredicateType}
 	files, ref := append(run.OutputFiles(), runs.PatchFile, runs.ReportFile, runs.SumsFile), run.Completed.Ref
@@ -103,17 +105,23 @@ func Of(run *runs.Run, digests map[string]runs.Digest) (*Statement, error) {
 	for _, name := range files {
 		digest, there := digests[name]
 		if !there {
-			return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: name, Msg: "is not in the run directory", Hint: "see markmill runs verify"}
+			return nil, &notebooks.Error{
+				Kind: notebooks.KindRecord, File: name, Msg: "is not in the run directory", Hint: "see markmill runs verify",
+			}
 		}
 		s.Subject = append(s.Subject, Resource{Name: name, Digest: sha256(digest)})
 	}
 	c := run.Contract
 	d := &s.Predicate.BuildDefinition
 	d.BuildType = BuildType
-	d.ExternalParameters = ExternalParameters{Notebook: Resource{Name: filepath.ToSlash(run.Started.Notebook), Digest: sha256(run.Source)},
-		Parameters: append([]runs.ParamData{}, c.Parameters...), BaseCommit: c.BaseCommit}
-	d.InternalParameters = InternalParameters{MutationMode: c.MutationMode, AllowedPaths: append([]string{}, c.AllowedPaths...),
-		ForbiddenPaths: append([]string{}, c.ForbiddenPaths...), Platform: run.Started.Host}
+	d.ExternalParameters = ExternalParameters{
+		Notebook:   Resource{Name: filepath.ToSlash(run.Started.Notebook), Digest: sha256(run.Source)},
+		Parameters: append([]runs.ParamData{}, c.Parameters...), BaseCommit: c.BaseCommit,
+	}
+	d.InternalParameters = InternalParameters{
+		MutationMode: c.MutationMode, AllowedPaths: append([]string{}, c.AllowedPaths...),
+		ForbiddenPaths: append([]string{}, c.ForbiddenPaths...), Platform: run.Started.Host,
+	}
 	if c.BaseCommit != "" {
 		d.ResolvedDependencies = append(d.ResolvedDependencies, Resource{Name: "base commit", Digest: gitCommit(c.BaseCommit)})
 	}
@@ -161,10 +169,10 @@ func sha256(d runs.Digest) map[string]string { return map[string]string{"sha256"
 // JSON is the statement's bytes: canonical, so that the same run gives the same.
 func (s *Statement) JSON() ([]byte, error) { return codec.Marshal(s) }
 
-// Matches says where a statement does not speak of a run as its statement would now; "" when it does.
+// Matches says where a statement differs from the one that the run gives now; "" when it does not.
 func (s *Statement) Matches(own *Statement) string {
 	if s.Type != StatementType || s.PredicateType != PredicateType {
-		return fmt.Sprintf("it is a %s of the type %s, not one of a run", s.Type, s.PredicateType)
+		return fmt.Sprintf("it is a %s of the type %s, which is not that of a run", s.Type, s.PredicateType)
 	}
 	if got, want := s.Predicate.RunDetails.Metadata.InvocationID, own.Predicate.RunDetails.Metadata.InvocationID; got != want {
 		return fmt.Sprintf("it is of the run %s, not of %s", got, want)

@@ -24,11 +24,13 @@ const (
 	hash256 = "sha256"
 )
 
-// algorithms are the signatures that count. ssh-rsa is SHA-1, and PROTOCOL.sshsig forbids it.
-var algorithms = []string{ssh.KeyAlgoED25519, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384,
-	ssh.KeyAlgoECDSA521, ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256}
+// algorithms are the signature algorithms that count. ssh-rsa is SHA-1, which PROTOCOL.sshsig forbids.
+var algorithms = []string{
+	ssh.KeyAlgoED25519, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384,
+	ssh.KeyAlgoECDSA521, ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256,
+}
 
-// Signature is a parsed signature. Nothing of it is proven before Verify says so.
+// Signature is a parsed signature. It proves nothing before Verify.
 type Signature struct {
 	Key       ssh.PublicKey
 	Namespace string
@@ -37,7 +39,7 @@ type Signature struct {
 	signature ssh.Signature
 }
 
-// blob is the signature as PROTOCOL.sshsig lays it out, after the magic words.
+// blob is the layout of a signature in PROTOCOL.sshsig, after the magic word.
 type blob struct {
 	Version   uint32
 	PublicKey string
@@ -47,7 +49,7 @@ type blob struct {
 	Signature string
 }
 
-// signed is what the key signs, after the magic words.
+// signed is what the key signs, after the magic word.
 type signed struct {
 	Namespace string
 	Reserved  string
@@ -55,7 +57,7 @@ type signed struct {
 	Digest    string
 }
 
-// message is the bytes that the key signs.
+// message returns the bytes that the key signs.
 func message(namespace, hash string, data []byte) ([]byte, error) {
 	var digest []byte
 	switch hash {
@@ -66,7 +68,7 @@ func message(namespace, hash string, data []byte) ([]byte, error) {
 		sum := sha256.Sum256(data)
 		digest = sum[:]
 	default:
-		return nil, fmt.Errorf("the signature is over the unknown digest %q", hash)
+		return nil, fmt.Errorf("the signature uses the unknown digest %q", hash)
 	}
 	return append([]byte(magic), ssh.Marshal(signed{Namespace: namespace, Hash: hash, Digest: string(digest)})...), nil
 }
@@ -92,9 +94,11 @@ func Sign(signer ssh.Signer, namespace string, data []byte) ([]byte, error) {
 	if !slices.Contains(algorithms, sig.Format) {
 		return nil, fmt.Errorf("a key of the type %s cannot sign this", signer.PublicKey().Type())
 	}
-	raw := append([]byte(magic), ssh.Marshal(blob{Version: version, PublicKey: string(signer.PublicKey().Marshal()),
-		Namespace: namespace, Hash: hash512, Signature: string(ssh.Marshal(sig))})...)
-	return armor(raw), nil
+	raw := ssh.Marshal(blob{
+		Version: version, PublicKey: string(signer.PublicKey().Marshal()),
+		Namespace: namespace, Hash: hash512, Signature: string(ssh.Marshal(sig)),
+	})
+	return armor(append([]byte(magic), raw...)), nil
 }
 
 func armor(raw []byte) []byte {
@@ -109,12 +113,22 @@ func armor(raw []byte) []byte {
 	return b.Bytes()
 }
 
+// Check reads an armored signature and verifies that it is of data, for namespace. Whether the key counts is for
+// AllowedSigners to say.
+func Check(armored []byte, namespace string, data []byte) (*Signature, error) {
+	s, err := Parse(armored)
+	if err == nil {
+		err = s.Verify(namespace, data)
+	}
+	return s, err
+}
+
 // Parse reads an armored signature.
 func Parse(armored []byte) (*Signature, error) {
 	text, found := strings.CutPrefix(strings.ReplaceAll(string(armored), "\r\n", "\n"), begin+"\n")
 	body, rest, ended := strings.Cut(text, "\n"+end)
 	if !found || !ended || strings.TrimSpace(rest) != "" {
-		return nil, errors.New("it is no armored SSH signature")
+		return nil, errors.New("it is not an armored SSH signature")
 	}
 	raw, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(body, "\n", ""))
 	if err != nil {
@@ -126,7 +140,7 @@ func Parse(armored []byte) (*Signature, error) {
 	}
 	var b blob
 	if err := ssh.Unmarshal(raw, &b); err != nil {
-		return nil, errors.New("the signature is cut or has bytes left over")
+		return nil, errors.New("the signature is truncated or has bytes left over")
 	}
 	if b.Version != version {
 		return nil, fmt.Errorf("the signature has the version %d, and %d is known", b.Version, version)
@@ -150,8 +164,7 @@ func Parse(armored []byte) (*Signature, error) {
 	return s, nil
 }
 
-// Verify says whether the signature is of data, for namespace, by the key that it names. Whether
-// that key counts is for AllowedSigners to say.
+// Verify returns an error unless the signature is of data, for namespace, by the key that it names.
 func (s *Signature) Verify(namespace string, data []byte) error {
 	if s.Namespace != namespace {
 		return fmt.Errorf("the signature is for %q and not for %q", s.Namespace, namespace)
@@ -166,5 +179,5 @@ func (s *Signature) Verify(namespace string, data []byte) error {
 	return nil
 }
 
-// Fingerprint is the key's, as "ssh-keygen -l" prints it.
+// Fingerprint returns the fingerprint of the key as "ssh-keygen -l" prints it.
 func (s *Signature) Fingerprint() string { return ssh.FingerprintSHA256(s.Key) }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// AllowedSigners are the lines of an allowed_signers file: which key counts for whom and for what.
+// AllowedSigners is an allowed_signers file: whose key counts for what.
 type AllowedSigners struct {
 	entries []entry
 	// Unread says which lines cannot be read, and why. They allow nobody.
@@ -22,12 +22,12 @@ type entry struct {
 	line          int
 	principals    string // patterns, with commas
 	key           ssh.PublicKey
-	authority     bool   // the key signs certificates, and counts for no signature of its own
+	authority     bool   // the key signs certificates, and its own signatures do not count
 	namespaces    string // patterns, with commas; "" is any
 	after, before time.Time
 }
 
-// ParseAllowedSigners reads the file. Local is the zone of times that name none.
+// ParseAllowedSigners reads the file. local is the time zone of times without a Z.
 func ParseAllowedSigners(text []byte, local *time.Location) *AllowedSigners {
 	a := &AllowedSigners{}
 	for i, line := range strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n") {
@@ -47,27 +47,21 @@ func ParseAllowedSigners(text []byte, local *time.Location) *AllowedSigners {
 }
 
 func parseEntry(line string, local *time.Location) (entry, error) {
-	var e entry
 	principals, rest, ok := field(line)
 	if !ok || principals == "" {
-		return e, errors.New("principals and a key were expected")
+		return entry{}, errors.New("principals and a key were expected")
 	}
-	e.principals = principals
-	key, err := parseKey(rest)
-	if err != nil { // options stand before the key
-		options, after := cutOptions(rest)
-		if options == "" {
-			return e, err
-		}
-		if key, err = parseKey(after); err != nil {
-			return e, err
-		}
-		if err = e.options(options, local); err != nil {
-			return e, err
-		}
+	e := entry{principals: principals}
+	key, _, options, _, err := ssh.ParseAuthorizedKey([]byte(rest))
+	if err != nil {
+		return e, errors.New("the key cannot be read")
 	}
 	e.key = key
-	return e, nil
+	// ssh.ParseAuthorizedKey skips empty options, which ssh-keygen refuses.
+	if text := strings.Join(options, ","); text != "" && strings.TrimRight(rest[:len(text)+1], " \t") != text {
+		return e, errors.New("options are not separated by commas")
+	}
+	return e, e.options(options, local)
 }
 
 // field cuts the first word of a line, which may stand in double quotes.
@@ -80,59 +74,23 @@ func field(line string) (word, rest string, ok bool) {
 	return word, strings.TrimLeft(rest, " \t"), ok
 }
 
-// parseKey reads "type base64 comment". The type must be the one that is in the base64.
-func parseKey(text string) (ssh.PublicKey, error) {
-	words := strings.Fields(text)
-	if len(words) < 2 {
-		return nil, errors.New("no key is there")
-	}
-	key, _, options, _, err := ssh.ParseAuthorizedKey([]byte(words[0] + " " + words[1]))
-	if err != nil || len(options) > 0 || key.Type() != words[0] {
-		return nil, errors.New("the key cannot be read")
-	}
-	return key, nil
-}
-
-// cutOptions ends at the first white space outside double quotes.
-func cutOptions(text string) (options, rest string) {
-	quoted := false
-	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '\\' && i+1 < len(text) && text[i+1] == '"':
-			i++
-		case text[i] == '"':
-			quoted = !quoted
-		case !quoted && (text[i] == ' ' || text[i] == '\t'):
-			return text[:i], strings.TrimLeft(text[i:], " \t")
-		}
-	}
-	return "", text
-}
-
-// options reads what stands between principals and key. As with ssh-keygen, an unknown one makes
-// the line worthless: it may have been a restriction.
-func (e *entry) options(text string, local *time.Location) error {
+// options reads what stands between principals and key. As with ssh-keygen, an unknown option makes the line
+// worthless: it may have been a restriction.
+func (e *entry) options(options []string, local *time.Location) error {
 	seen := map[string]bool{}
-	for text != "" {
-		i := strings.IndexAny(text, ",=")
-		name, value := text, ""
-		if i >= 0 {
-			name = text[:i]
-		}
-		rest := text[len(name):]
-		if after, ok := strings.CutPrefix(rest, `="`); ok {
-			if value, rest, ok = unquote(after); !ok {
-				return fmt.Errorf("the value of %s has no end", name)
-			}
+	for _, option := range options {
+		name, quoted, _ := strings.Cut(option, "=")
+		value, err := unquote(quoted)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		name = strings.ToLower(name)
 		if seen[name] {
-			return fmt.Errorf("%s stands twice", name)
+			return fmt.Errorf("%s is given twice", name)
 		}
 		seen[name] = true
-		var err error
 		switch {
-		case name == "cert-authority" && value == "":
+		case name == "cert-authority" && quoted == "":
 			e.authority = true
 		case name == "namespaces" && value != "":
 			e.namespaces = value
@@ -146,10 +104,6 @@ func (e *entry) options(text string, local *time.Location) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if rest != "" && (rest[0] != ',' || rest == ",") {
-			return errors.New("options are not parted by commas")
-		}
-		text = strings.TrimPrefix(rest, ",")
 	}
 	if !e.after.IsZero() && !e.before.IsZero() && !e.before.After(e.after) {
 		return errors.New("valid-before is not after valid-after")
@@ -157,21 +111,18 @@ func (e *entry) options(text string, local *time.Location) error {
 	return nil
 }
 
-// unquote reads up to the closing quote; \" is a quote.
-func unquote(text string) (value, rest string, ok bool) {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '\\' && i+1 < len(text) && text[i+1] == '"':
-			i++
-			b.WriteByte('"')
-		case text[i] == '"':
-			return b.String(), text[i+1:], true
-		default:
-			b.WriteByte(text[i])
-		}
+// unquote reads a value in double quotes, in which \" is a quote; "" is no value.
+func unquote(quoted string) (string, error) {
+	if quoted == "" {
+		return "", nil
 	}
-	return "", "", false
+	inside, opened := strings.CutPrefix(quoted, `"`)
+	inside, closed := strings.CutSuffix(inside, `"`)
+	parts := strings.Split(inside, `\"`)
+	if !opened || !closed || strings.Contains(strings.Join(parts, ""), `"`) {
+		return "", errors.New("the value is not in double quotes")
+	}
+	return strings.Join(parts, `"`), nil
 }
 
 // parseTime reads YYYYMMDD, YYYYMMDDHHMM or YYYYMMDDHHMMSS; Z at the end is UTC.
@@ -191,8 +142,8 @@ func parseTime(text string, local *time.Location) (time.Time, error) {
 	return t, nil
 }
 
-// Find says who signs with a key for a namespace at all of the times: the principals of the line
-// that allows it. The error says why no line does.
+// Find returns the principals of the line that allows a key for a namespace at all of the times. The error says why no
+// line does.
 func (a *AllowedSigners) Find(key ssh.PublicKey, namespace string, at ...time.Time) (principals string, err error) {
 	err = fmt.Errorf("the key %s is not among the allowed signers", ssh.FingerprintSHA256(key))
 	if len(a.Unread) > 0 {
@@ -211,27 +162,27 @@ func (a *AllowedSigners) Find(key ssh.PublicKey, namespace string, at ...time.Ti
 	return "", err
 }
 
-// refuses says why a line does not allow its key, "" when it does.
+// refuses says why a line does not allow its key; "" when it does.
 func (e *entry) refuses(namespace string, at []time.Time) string {
 	if e.authority {
 		return "is a certificate authority"
 	}
 	if e.namespaces != "" && !MatchList(e.namespaces, namespace) {
-		return "does not count for " + namespace
+		return "is not valid for " + namespace
 	}
 	for _, t := range at {
 		if !e.after.IsZero() && t.Before(e.after) {
-			return "did not count yet on " + t.UTC().Format(time.RFC3339)
+			return "was not valid yet on " + t.UTC().Format(time.RFC3339)
 		}
 		if !e.before.IsZero() && t.After(e.before) {
-			return "did not count any more on " + t.UTC().Format(time.RFC3339)
+			return "was no longer valid on " + t.UTC().Format(time.RFC3339)
 		}
 	}
 	return ""
 }
 
-// MatchList says whether a word matches a list of patterns with commas: * and ? stand for any
-// characters, and a pattern that begins with ! and matches speaks against all others.
+// MatchList reports whether a word matches a comma-separated list of patterns with * and ?. A pattern that begins with !
+// and matches makes the whole list not match.
 func MatchList(patterns, word string) bool {
 	found := false
 	for _, p := range strings.Split(patterns, ",") {
@@ -247,7 +198,7 @@ func MatchList(patterns, word string) bool {
 	return found
 }
 
-// match goes back to the last star only, so that its time is bounded by the product of the lengths.
+// match backtracks to the last star only, so that its time is bounded by the product of the lengths.
 func match(pattern, word string) bool {
 	p, w, star, mark := 0, 0, -1, 0
 	for w < len(word) {

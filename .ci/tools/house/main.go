@@ -1,5 +1,5 @@
 // House checks what the compiler does not: which package may import which, which library belongs
-// to which package, and the few rules of style that can be counted.
+// to which package, who joins the paths of a record, and the few rules of style that can be counted.
 //
 // Every Go file is read, whatever system it is built for: an import in a file for Windows only
 // counts too. The folder to check is the one argument.
@@ -109,6 +109,7 @@ func check(root fs.FS) (found []string, files int, err error) {
 		}
 		found = append(found, checkImports(set, file, name)...)
 		found = append(found, checkStyle(set, file, name, src)...)
+		found = append(found, checkRecordPaths(set, file, name)...)
 		dir := path.Dir(name)
 		if !strings.HasSuffix(name, "_test.go") {
 			documented[dir] = documented[dir] || file.Doc != nil
@@ -165,6 +166,40 @@ func checkStyle(set *token.FileSet, file *ast.File, name string, src []byte) (fo
 		}
 	}
 	return found
+}
+
+// checkRecordPaths finds paths of a record's files that another package than runs joins by hand: a record may be an
+// archive, and runs.Record gives its files by name.
+func checkRecordPaths(set *token.FileSet, file *ast.File, name string) (found []string) {
+	if within(path.Dir(name), "runs") {
+		return nil
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || !selects(call.Fun, "filepath", "Join") {
+			return true
+		}
+		for _, arg := range call.Args {
+			if f, ok := arg.(*ast.CallExpr); ok {
+				arg = f.Fun
+			}
+			if selects(arg, "runs", "File") || selects(arg, "runs", "Dir") {
+				found = append(found, fmt.Sprintf("%s: the paths of a record are joined in runs only: use runs.Record", set.Position(call.Pos())))
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// selects says whether an expression is a name of a package that ends so.
+func selects(e ast.Expr, pkg, ending string) bool {
+	s, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	x, ok := s.X.(*ast.Ident)
+	return ok && x.Name == pkg && strings.HasSuffix(s.Sel.Name, ending)
 }
 
 // within says whether p is folder or lies below it; nothing lies within "".

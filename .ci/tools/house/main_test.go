@@ -30,6 +30,10 @@ func TestRulesBite(t *testing.T) {
 		{"vague package", "engine/utils/a.go", `package utils`, "does not say what it owns"},
 		{"init", "runs/a.go", "package runs\nfunc init() {}", "runs/a.go:2:1: no init functions"},
 		{"too long", "runs/a.go", "package runs\n" + strings.Repeat("\n", roof), "801 lines"},
+		{"a path of a record elsewhere", "engine/a.go", "package engine\nvar _ = filepath.Join(dir, runs.SumsFile)", "a.go:2:9: the paths of a record"},
+		{"a folder of a record elsewhere", "engine/a.go", `package engine; var _ = filepath.Join(dir, runs.ResumedFile(id))`, "use runs.Record"},
+		{"a path of a record in runs", "runs/attest/a.go", `package attest; var _ = filepath.Join(dir, runs.SumsFile)`, ""},
+		{"another path", "engine/a.go", `package engine; var _ = filepath.Join(runs.Store(), name)`, ""},
 		{"hidden folders are not read", ".ci/tools/a.go", `package tools`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -150,7 +150,7 @@ func (o Options) prover(signers runs.Signers) func(path string, output []byte) r
 	return func(path string, output []byte) review.Proof {
 		proof := review.Proof{Level: review.Claimed}
 		for _, dir := range outputs()[runs.DigestOf(output)] {
-			v, err := runs.Verify(dir, api.FoldView, signers)
+			v, err := runs.At(dir).Verify(api.FoldView, signers)
 			switch {
 			case err != nil:
 				proof.Words = fmt.Sprintf("its record cannot be read: %v", err)

@@ -117,7 +117,7 @@ func (r Reader) bad(path, format string, args ...any) error {
 
 // runSide reads a run directory; "" names the run by its id.
 func runSide(name, dir string) (Side, error) {
-	run, src, err := runs.Load(dir)
+	run, src, err := runs.At(dir).Load()
 	if err != nil {
 		return Side{}, err
 	}

@@ -197,7 +197,7 @@ func (r Reader) scrapsOf(p Place, outputs func() map[runs.Digest][]string) (*doc
 }
 
 func recordOf(dir string) (*documents.Recorded, error) {
-	run, _, err := runs.Load(dir)
+	run, _, err := runs.At(dir).Load()
 	if err != nil {
 		return nil, err
 	}
