@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -181,7 +180,7 @@ func (c Conditions) mismatch(answers []runs.Answer, terms *runs.Terms, requester
 // the journal; a run that got none is gated.
 func (r *run) approval() error {
 	store := r.eng.Store(r.plan.root()).Approvals()
-	requester := r.eng.Requester(r.plan.Source)
+	requester := r.eng.Requester(r.plan.source)
 	terms, err := r.terms(store)
 	if err != nil {
 		return err
@@ -190,7 +189,7 @@ func (r *run) approval() error {
 	if err != nil {
 		return err
 	}
-	started := r.events[0].Time
+	started := r.rec.events[0].Time
 	request := &runs.ApprovalRequest{Run: r.id, Contract: contract, Terms: *terms, Requester: requester, Time: started}
 	conditions := conditionsOf(r.plan.policies)
 	command := "markmill approve " + string(r.id)
@@ -201,18 +200,18 @@ func (r *run) approval() error {
 	if err != nil {
 		return err
 	}
-	sealed, err := r.keep(runs.RequestFile, text)
+	sealed, err := r.rec.keep(runs.RequestFile, text)
 	if err != nil {
 		return err
 	}
 	if err := store.Request(request); err != nil {
 		return err
 	}
-	if err := r.emit(runs.ApprovalRequested, "", runs.ApprovalRequestedData{Code: runs.CodeApprovalRequired, Words: "an approval is required; it is granted with: " + command,
+	if err := r.rec.emit(runs.ApprovalRequested, "", runs.ApprovalRequestedData{Code: runs.CodeApprovalRequired, Words: "an approval is required; it is granted with: " + command,
 		Contract: contract, File: sealed.File, Digest: sealed.Digest}); err != nil {
 		return err
 	}
-	if r.gated {
+	if r.verdict.gated {
 		return nil // another gate stands: no approval is spent on a run that cannot start
 	}
 	answers, err := store.Answers()
@@ -247,32 +246,32 @@ const approvalRule = "approval: required"
 
 // refuse ends the run that got no approval, before anything started.
 func (r *run) refuse(d decision, command string) error {
-	r.gated = true
+	r.verdict.gated = true
 	if d.code != runs.CodeApprovalDenied {
 		d.words += "; grant it with: " + command
 		gate := runs.GateData{Code: d.code, Rule: approvalRule, Words: d.words}
-		r.blockers = append(r.blockers, gate.Blocker())
-		return r.emit(runs.GateBlocked, "", gate)
+		r.verdict.block(gate.Blocker())
+		return r.rec.emit(runs.GateBlocked, "", gate)
 	}
-	r.blockers = append(r.blockers, runs.Blocker{Code: d.code, Rule: approvalRule, Words: d.words})
-	sealed, err := r.keep(runs.ApprovalFile, d.denied.Text)
+	r.verdict.block(runs.Blocker{Code: d.code, Rule: approvalRule, Words: d.words})
+	sealed, err := r.rec.keep(runs.ApprovalFile, d.denied.Text)
 	if err != nil {
 		return err
 	}
-	return r.emit(runs.ApprovalDenied, "", runs.ApprovalDeniedData{Code: d.code, Rule: approvalRule, Words: d.words, ID: d.denied.ID, Actor: d.denied.Actor,
+	return r.rec.emit(runs.ApprovalDenied, "", runs.ApprovalDeniedData{Code: d.code, Rule: approvalRule, Words: d.words, ID: d.denied.ID, Actor: d.denied.Actor,
 		Time: d.denied.Time, File: sealed.File, Digest: sealed.Digest})
 }
 
 // grant records the approval that this run has used, with what it takes to check it later.
 func (r *run) grant(g granted, c Conditions, byRequester bool) error {
 	data := runs.ApprovalGrantedData{ID: g.ID, Contract: g.Contract, Actor: g.Actor, Time: g.Time, Expires: g.Expires, Own: byRequester, Key: g.by.Key, Principals: g.by.Principals}
-	sealed, err := r.keep(runs.ApprovalFile, g.Text)
+	sealed, err := r.rec.keep(runs.ApprovalFile, g.Text)
 	if err != nil {
 		return err
 	}
 	data.File, data.Digest = sealed.File, sealed.Digest
 	if g.Signature != nil {
-		signature, err := r.keep(runs.SignatureFile, g.Signature)
+		signature, err := r.rec.keep(runs.SignatureFile, g.Signature)
 		if err != nil {
 			return err
 		}
@@ -282,20 +281,12 @@ func (r *run) grant(g granted, c Conditions, byRequester bool) error {
 			if i > 0 {
 				name = fmt.Sprintf("%s.%d", name, i+1)
 			}
-			list, err := r.keep(name, text)
+			list, err := r.rec.keep(name, text)
 			if err != nil {
 				return err
 			}
 			data.Signers = append(data.Signers, list)
 		}
 	}
-	return r.emit(runs.ApprovalGranted, "", data)
-}
-
-// keep writes a file of the run directory and says which bytes it has.
-func (r *run) keep(name string, data []byte) (runs.SealedFile, error) {
-	if err := runs.WriteFile(filepath.Join(r.dir, name), data); err != nil {
-		return runs.SealedFile{}, artifact(err)
-	}
-	return runs.SealedFile{File: name, Digest: runs.DigestOf(data)}, nil
+	return r.rec.emit(runs.ApprovalGranted, "", data)
 }

@@ -31,13 +31,13 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 			}
 		}
 	}
-	hidden, err := r.tree.Hidden()
+	hidden, err := r.ws.tree.Hidden()
 	if err != nil {
 		return err
 	}
 	data.HiddenCount, data.Hidden = len(hidden), hidden[:min(len(hidden), mostHidden)]
 	for _, path := range hidden {
-		if pattern := firstMatch(r.plan.Notebook.Front.Forbid, path); pattern != "" {
+		if pattern := firstMatch(r.plan.notebook.Front.Forbid, path); pattern != "" {
 			data.Disallowed = append(data.Disallowed, path)
 			broken.add("forbid: "+pattern, path)
 		}
@@ -54,7 +54,7 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 		data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange, Step: record.ChangedBy(l.path), Rule: "links stay where the run may write",
 			Paths: []string{l.path}, Words: fmt.Sprintf("%s is a link to %s, which %s", l.path, l.target, l.why)})
 	}
-	unseen, err := r.tree.Unseen(ctx)
+	unseen, err := r.ws.tree.Unseen(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (r *run) astray(files []runs.ChangedFile) ([]linkAstray, error) {
 		if f.NewMode != "120000" {
 			continue
 		}
-		target, err := r.tree.Blob(worktree.OID(f.NewBlob))
+		target, err := r.ws.tree.Blob(worktree.OID(f.NewBlob))
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func (r *run) leads(link, target string) string {
 		return outside
 	}
 	ends := []string{path.Join(path.Dir(link), filepath.ToSlash(target))}
-	root, err := filepath.EvalSymlinks(r.tree.Dir())
+	root, err := filepath.EvalSymlinks(r.ws.tree.Dir())
 	if err == nil {
 		real, err := filepath.EvalSymlinks(filepath.Join(root, filepath.FromSlash(link)))
 		if rel, rerr := filepath.Rel(root, real); err == nil && rerr == nil {
@@ -131,8 +131,8 @@ func (r *run) leads(link, target string) string {
 
 // restricted says whether anything limits which paths may change.
 func (p *Plan) restricted() bool {
-	f := &p.Notebook.Front
-	return len(f.Allow) > 0 || len(f.Forbid) > 0 || len(p.AllowAlso) > 0
+	f := &p.notebook.Front
+	return len(f.Allow) > 0 || len(f.Forbid) > 0 || len(p.allowAlso) > 0
 }
 
 // allowed says whether a path of the worktree may change.
@@ -140,14 +140,14 @@ func (p *Plan) allowed(path string) bool { return p.ruleAgainst(path) == "" }
 
 // ruleAgainst is the rule that does not let a path of the worktree change, as its author wrote it; "" is none.
 func (p *Plan) ruleAgainst(path string) string {
-	f := &p.Notebook.Front
+	f := &p.notebook.Front
 	if pattern := firstMatch(f.Forbid, path); pattern != "" {
 		return "forbid: " + pattern
 	}
 	if f.Mode == runs.MutationNone {
 		return "mode: none"
 	}
-	lists := p.AllowAlso
+	lists := p.allowAlso
 	if len(f.Allow) > 0 {
 		lists = append([][]string{f.Allow}, lists...)
 	}

@@ -28,10 +28,10 @@ func isLimit(ctx context.Context) bool {
 // bound is the context of the steps: it ends with the run's time limit, which counts from the call.
 func (r *run) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	r.whole = ctx
-	if r.plan.RunTimeout == 0 {
+	if r.plan.runTimeout == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, r.plan.RunTimeout, errRunTimeout)
+	return context.WithTimeoutCause(ctx, r.plan.runTimeout, errRunTimeout)
 }
 
 // finally is the context of a step that runs whatever happened: when the run is over it has a
@@ -53,12 +53,12 @@ func (r *run) finally(ctx context.Context) (context.Context, context.CancelFunc)
 func (r *run) limit(ctx context.Context, s *PlannedStep) (context.Context, context.CancelFunc) {
 	d := s.Timeout
 	if d == 0 {
-		d = r.plan.Request.StepTimeout
+		d = r.plan.request.StepTimeout
 	}
 	if d == 0 {
-		d = r.plan.Notebook.Front.Timeout
+		d = r.plan.notebook.Front.Timeout
 	}
-	d = smaller(d, r.plan.StepTimeoutMax)
+	d = smaller(d, r.plan.stepTimeoutMax)
 	if d == 0 {
 		return context.WithCancel(ctx)
 	}
@@ -75,9 +75,9 @@ func (r *run) cut(ctx context.Context) string {
 		return interruptedWords
 	}
 	words := r.limitWords(ctx)
-	if !r.late {
-		r.late, r.blocked = true, true
-		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeTimeout, Words: words})
+	if !r.verdict.late {
+		r.verdict.late, r.verdict.blocked = true, true
+		r.verdict.block(runs.Blocker{Code: runs.CodeTimeout, Words: words})
 	}
 	return words
 }
@@ -86,7 +86,7 @@ func (r *run) cut(ctx context.Context) string {
 func (r *run) limitWords(ctx context.Context) string {
 	cause := context.Cause(ctx)
 	if cause == errRunTimeout {
-		return fmt.Sprintf("%v of %s", cause, r.plan.RunTimeout)
+		return fmt.Sprintf("%v of %s", cause, r.plan.runTimeout)
 	}
 	return cause.Error()
 }

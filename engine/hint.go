@@ -5,33 +5,16 @@ import (
 	"slices"
 	"strings"
 
-	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/lazyregexp"
 	"markmill/runs"
 )
 
-// lostState says of a session that its interpreter ended, and with it what earlier steps had set.
-type lostState struct {
-	in   notebooks.StepID // the step in which it ended
-	told bool             // in the record of the first step of the new interpreter
-}
-
-// anew gives the step in which the interpreter of a step's session ended, where this is the first step of a new one.
-func (r *run) anew(s *PlannedStep) notebooks.StepID {
-	lost := r.lost[s.sessionKey()]
-	if lost.told || lost.in == "" {
-		return ""
-	}
-	r.lost[s.sessionKey()] = lostState{lost.in, true}
-	return lost.in
-}
-
 // hint says of a step that failed what its own messages cannot; "" where there is nothing that is certain.
 func (r *run) hint(s *PlannedStep, done *runs.StepFinishedData) string {
 	if name := r.unpassed(s, done.Error); name != "" {
 		where := "env: {%[1]s: \"${%[1]s}\"} in the front matter"
-		if r.plan.Notebook.Form == ipynb.Form {
+		if r.plan.notebook.Form == ipynb.Form {
 			where = "metadata.markmill.front: {\"env\": {\"%[1]s\": \"${%[1]s}\"}}"
 		}
 		return fmt.Sprintf("%[1]s is set here, and steps get only the variables that the notebook names: "+where+"; or secrets: [%[1]s], which masks it", name)
@@ -44,7 +27,7 @@ func (r *run) hint(s *PlannedStep, done *runs.StepFinishedData) string {
 			return fmt.Sprintf("$%s is never set; did you mean $%s?", u.Name, u.Near)
 		}
 	}
-	if lost := r.lost[s.sessionKey()]; lost.told && lost.in != s.ID {
+	if lost := r.sessions.lost[s.sessionKey()]; lost.reported && lost.in != s.ID {
 		return fmt.Sprintf("the interpreter had ended in step %s: what earlier steps had set in it was lost", lost.in)
 	}
 	return ""
@@ -62,7 +45,7 @@ func (r *run) unpassed(s *PlannedStep, e *runs.ErrorData) string {
 		return ""
 	}
 	m := missingKey.FindStringSubmatch(e.Value)
-	if m == nil || slices.Contains(names(r.env), m[1]) {
+	if m == nil || slices.Contains(names(r.ws.env), m[1]) {
 		return ""
 	}
 	if _, given := s.Env[m[1]]; given {

@@ -22,8 +22,8 @@ var quotedName = lazyregexp.New("'([^']+)'|\"([^\"]+)\"|`([^`]+)`|‘([^’]+)�
 // leftOut says that a file which a failed step missed is in the user's checkout, and how the run gets it; "" where it is
 // not there either.
 func (r *run) leftOut(s *PlannedStep, done *runs.StepFinishedData) string {
-	src := r.plan.Source
-	if src == nil || r.tree == nil || r.tree.Dir() == src.Root() {
+	src := r.plan.source
+	if src == nil || r.ws.tree == nil || r.ws.tree.Dir() == src.Root() {
 		return ""
 	}
 	text := r.endOf(done.Stderr.File)
@@ -42,10 +42,10 @@ func (r *run) leftOut(s *PlannedStep, done *runs.StepFinishedData) string {
 			if _, err := os.Lstat(filepath.Join(src.Root(), filepath.FromSlash(rel))); err != nil {
 				continue
 			}
-			if _, err := os.Lstat(filepath.Join(r.tree.Dir(), filepath.FromSlash(rel))); err == nil {
+			if _, err := os.Lstat(filepath.Join(r.ws.tree.Dir(), filepath.FromSlash(rel))); err == nil {
 				continue
 			}
-			if slices.ContainsFunc(r.plan.DirtyPaths, func(p string) bool { return p == rel || strings.HasPrefix(p, rel+"/") }) {
+			if slices.ContainsFunc(r.plan.dirtyPaths, func(p string) bool { return p == rel || strings.HasPrefix(p, rel+"/") }) {
 				return fmt.Sprintf("%s is in the checkout and not committed, so the run does not have it: commit it, or run with --dirty include", rel)
 			}
 			return fmt.Sprintf("%s is in the checkout and Git ignores it, so the run does not have it: --copy %s takes it along (or copy: in the front matter)", rel, rel)
@@ -60,7 +60,7 @@ func (r *run) endOf(file string) string {
 	if file == "" {
 		return ""
 	}
-	f, err := os.Open(filepath.Join(r.dir, filepath.FromSlash(file)))
+	f, err := os.Open(filepath.Join(r.rec.dir, filepath.FromSlash(file)))
 	if err != nil {
 		return ""
 	}
@@ -88,12 +88,12 @@ func namesIn(line string) (names []string) {
 // inWorktree is a path as a step names it, from the root of the worktree.
 func (r *run) inWorktree(s *PlannedStep, name string) (rel string, ok bool) {
 	if filepath.IsAbs(name) {
-		below, err := filepath.Rel(r.tree.Dir(), name)
+		below, err := filepath.Rel(r.ws.tree.Dir(), name)
 		return filepath.ToSlash(below), err == nil && filepath.IsLocal(below) && below != "."
 	}
 	dir := s.Cwd
 	if dir == "" {
-		dir = r.plan.Request.Cwd
+		dir = r.plan.request.Cwd
 	}
 	rel = path.Join(filepath.ToSlash(dir), filepath.ToSlash(name))
 	return rel, name != "" && filepath.IsLocal(rel) && rel != "."

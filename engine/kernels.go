@@ -18,6 +18,7 @@ import (
 // kernels finds kernels by name and language: the repository's own before the built-in ones, and those
 // before the ones that are installed for Jupyter.
 type kernels struct {
+	eng    *Engine
 	cfg    Config
 	getenv func(string) string
 	python kernel.Kernel // that runs Python because the notebook needs IPython; nil: the built-in one does
@@ -56,7 +57,7 @@ func (t kernels) forStep(lang string, apart bool, asked ...string) (kernel.Kerne
 		if name == "python" && t.python != nil {
 			return t.python, nil
 		}
-		if k, ok := kernel.Lookup(name); ok {
+		if k, ok := t.eng.kernel(name); ok {
 			return k, nil
 		}
 	}
@@ -86,7 +87,7 @@ func (e *Engine) speak(nb *notebooks.Notebook, req Request) {
 			apart, own = false, s.Lang
 		}
 	}
-	t := kernels{cfg: e.Config, getenv: e.env, spec: nb.Form == ipynb.Form}
+	t := kernels{eng: e, cfg: e.Config, getenv: e.env, spec: nb.Form == ipynb.Form}
 	switch lang := t.language(cmp.Or(req.Kernel, nb.Front.Kernel)); {
 	case !t.spec && !named:
 		nb.Speak(cmp.Or(req.Language, lang))
@@ -121,7 +122,7 @@ func (t kernels) named(name string) (kernel.Kernel, *notebooks.Error) {
 	if c, ok := t.cfg.Kernels[name]; ok && len(c.Command) > 0 {
 		return kernel.NewCommand(name, c.Command), nil
 	}
-	if k, ok := kernel.Lookup(name); ok {
+	if k, ok := t.eng.kernel(name); ok {
 		return k, nil
 	}
 	spec, err := jupyter.Find(strings.TrimPrefix(name, kernel.JupyterPrefix), t.getenv)
@@ -177,7 +178,7 @@ func (p *Plan) reaches(k kernel.Kernel, s *notebooks.Step) error {
 	if !ok || j.Told() || s.Cwd == "" && len(s.Env) == 0 || s.Has(notebooks.TagSkip) {
 		return nil
 	}
-	return &notebooks.Error{Kind: notebooks.KindOption, File: p.Request.Path, Line: s.Line, Col: 1, Step: s.ID,
+	return &notebooks.Error{Kind: notebooks.KindOption, File: p.request.Path, Line: s.Line, Col: 1, Step: s.ID,
 		Msg:  fmt.Sprintf("cwd and env of a step do not reach the kernel %s", k.Name()),
 		Hint: "change the folder and set the variables in the step's own code, or give env in the front matter"}
 }
@@ -186,7 +187,7 @@ func (p *Plan) reaches(k kernel.Kernel, s *notebooks.Step) error {
 // write them: they reach the steps all the same, and stand in the notebook's metadata.
 func (p *Plan) foretellCell() {
 	given := p.given()
-	if !p.jupyter() || len(given) == 0 || len(p.Notebook.Steps) == 0 {
+	if !p.jupyter() || len(given) == 0 || len(p.notebook.Steps) == 0 {
 		return
 	}
 	if _, err := inject.Cell(p.spoken(), given, false); err != nil {
@@ -197,7 +198,7 @@ func (p *Plan) foretellCell() {
 		} else if one := new(notebooks.Error); errors.As(err, &one) {
 			words = one.Msg
 		}
-		p.Notebook.Warnings = append(p.Notebook.Warnings, &notebooks.Error{Kind: notebooks.KindParameter, File: p.Request.Path, Line: 1,
+		p.notebook.Warnings = append(p.notebook.Warnings, &notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path, Line: 1,
 			Msg:  "the output notebook will have no cell with the given values: " + words,
 			Hint: "the steps get them all the same, and the notebook's metadata name them"})
 	}
@@ -259,23 +260,17 @@ func jupyterName(name string) string {
 	return name
 }
 
-// env is the environment as programs read it: a variable that is not set is empty.
-func (e *Engine) env(name string) string {
-	value, _ := e.Getenv(name)
-	return value
-}
-
 // preferIPython has a notebook that says what only IPython understands run on Jupyter's kernel of
 // Python, all of it, because its steps share one state. Without such a kernel a warning says what is missing.
 func (p *Plan) preferIPython(t *kernels) {
-	asked := p.Request.Kernel
+	asked := p.request.Kernel
 	if asked == "" {
-		asked = p.Notebook.Front.Kernel
+		asked = p.notebook.Front.Kernel
 	}
 	if _, own := t.cfg.Kernels["python"]; own || asked == "python" || strings.HasPrefix(asked, kernel.JupyterPrefix) {
 		return
 	}
-	for _, s := range p.Notebook.Steps {
+	for _, s := range p.notebook.Steps {
 		if name, ok := kernel.ForLanguage(s.Lang); !ok || name != "python" || s.Has(notebooks.TagSkip) {
 			continue
 		}
@@ -283,7 +278,7 @@ func (p *Plan) preferIPython(t *kernels) {
 		if line == 0 {
 			continue
 		}
-		note := &notebooks.Error{Kind: notebooks.KindProvider, File: p.Request.Path, Line: s.CodeLine + line - 1, Col: 1, Step: s.ID,
+		note := &notebooks.Error{Kind: notebooks.KindProvider, File: p.request.Path, Line: s.CodeLine + line - 1, Col: 1, Step: s.ID,
 			Msg: fmt.Sprintf("only IPython understands %q: the notebook's Python runs on the Jupyter kernel python3", text)}
 		if spec, err := jupyter.Find("python3", t.getenv); err == nil {
 			t.python = kernel.NewJupyter(spec)
@@ -291,7 +286,60 @@ func (p *Plan) preferIPython(t *kernels) {
 			note.Msg = fmt.Sprintf("only IPython understands %q, and no Jupyter kernel python3 is installed: the built-in kernel runs it", text)
 			note.Hint = "python3 -m pip install ipykernel, or write it in plain Python"
 		}
-		p.Notebook.Warnings = append(p.Notebook.Warnings, note)
+		p.notebook.Warnings = append(p.notebook.Warnings, note)
 		return
 	}
+}
+
+// chooseKernels finds what interprets each step, and whether it can hold the parameters.
+func (p *Plan) chooseKernels(e *Engine) error {
+	var errs errorList
+	table := kernels{eng: e, cfg: e.Config, getenv: e.env, spec: p.jupyter()}
+	p.preferIPython(&table)
+	told := map[string]bool{}
+	type choice struct {
+		lang  string
+		apart bool
+	}
+	chosen := map[choice]kernel.Kernel{} // looking for a kernelspec reads files
+	for _, s := range p.notebook.Steps {
+		lang := s.Lang
+		var err *notebooks.Error
+		k, ok := chosen[choice{lang, s.Apart}]
+		if !ok {
+			if k, err = table.forStep(lang, s.Apart, p.request.Kernel, p.notebook.Front.Kernel); err == nil {
+				chosen[choice{lang, s.Apart}] = k
+			}
+		}
+		if err != nil && s.Has(notebooks.TagSkip) { // what does not run needs nothing to run it
+			p.steps = append(p.steps, PlannedStep{Step: s, Session: lang})
+			continue
+		}
+		if err != nil {
+			if !told[err.Msg] || !table.spec { // what a Jupyter notebook names is the same of every cell
+				err.File, err.Line, err.Col, err.Step = p.request.Path, s.Line, 1, s.ID
+				errs.add(err)
+			}
+			told[err.Msg] = true
+			continue
+		}
+		errs.add(p.reaches(k, s))
+		session := s.Kernel
+		if session == "" {
+			session = k.Name()
+		}
+		p.steps = append(p.steps, PlannedStep{Step: s, Kernel: k, Session: session})
+	}
+	seen := map[string]bool{}
+	for _, s := range p.steps {
+		if s.Kernel == nil || seen[s.Kernel.Name()] {
+			continue
+		}
+		seen[s.Kernel.Name()] = true
+		for _, b := range p.values() {
+			errs.add(s.Kernel.CanHold(b))
+		}
+	}
+	p.foretellCell()
+	return errs.err()
 }

@@ -51,11 +51,11 @@ func TestWhichKernelRunsAStep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &Plan{Request: Request{Path: "a.md", Kernel: c.asked}, Notebook: nb}
+			p := &Plan{request: Request{Path: "a.md", Kernel: c.asked}, notebook: nb}
 			if err := p.chooseKernels(e); err != nil {
 				t.Fatal(err)
 			}
-			for _, s := range p.Steps {
+			for _, s := range p.steps {
 				if s.Kernel.Name() != c.want {
 					t.Errorf("step %s runs on %s, want %s", s.ID, s.Kernel.Name(), c.want)
 				}
@@ -73,7 +73,7 @@ func TestAKernelThatIsNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Plan{Request: Request{Path: "a.md"}, Notebook: nb}
+	p := &Plan{request: Request{Path: "a.md"}, notebook: nb}
 	if err := p.chooseKernels(e); err == nil || !strings.Contains(err.Error(), `a.md:1:1: step "a": no kernel runs "julia"`) || !strings.Contains(err.Error(), kernel.JupyterPrefix+"ir") {
 		t.Error(err)
 	}
@@ -97,10 +97,10 @@ func TestAKernelspecThatIsNotInstalled(t *testing.T) {
 		{`{"name":"julia-1.10","language":"julia","display_name":"x"}`, "run the notebook with another: -k NAME", "of julia"},
 		{`{"name":"irkernel-3","language":"R","display_name":"x"}`, "-k ir", ""},
 	} {
-		p := &Plan{Request: Request{Path: "a.ipynb"}, Notebook: jupyterFile(t, c.kernelspec)}
+		p := &Plan{request: Request{Path: "a.ipynb"}, notebook: jupyterFile(t, c.kernelspec)}
 		err := p.chooseKernels(e)
 		if err == nil {
-			t.Errorf("%s runs on %s", c.kernelspec, p.Steps[0].Kernel.Name())
+			t.Errorf("%s runs on %s", c.kernelspec, p.steps[0].Kernel.Name())
 			continue
 		}
 		for _, want := range []string{"is not installed; there are: ", "jupyter:ir", "jupyter:python3", c.want} {
@@ -124,7 +124,7 @@ func TestStepsThatAJupyterKernelCannotBeTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &Plan{Request: Request{Path: "a.md"}, Notebook: nb}
+		p := &Plan{request: Request{Path: "a.md"}, notebook: nb}
 		if err := p.chooseKernels(e); (err != nil) != refused || refused && !strings.Contains(err.Error(), "do not reach the kernel jupyter:ir") {
 			t.Errorf("%q: %v", source, err)
 		}
@@ -144,7 +144,7 @@ func TestACellThatCannotBeWrittenIsForetold(t *testing.T) {
 		{`{"name":"javascript","language":"javascript","display_name":"x"}`, "node", nested, `the language "javascript"`},
 	} {
 		nb := jupyterFile(t, c.kernelspec)
-		p := &Plan{Request: Request{Path: "a.ipynb", Kernel: c.given}, Notebook: nb, Bound: []notebooks.Bound{{Param: notebooks.Param{Name: "x"}, Value: c.value, Given: true}}}
+		p := &Plan{request: Request{Path: "a.ipynb", Kernel: c.given}, notebook: nb, bound: []notebooks.Bound{{Param: notebooks.Param{Name: "x"}, Value: c.value, Given: true}}}
 		if err := p.chooseKernels(e); err != nil {
 			t.Fatal(err)
 		}

@@ -117,7 +117,7 @@ func (p *Plan) narrow() {
 	policy.mode, policy.sandbox = unless(runs.MutationInPlace, policy.mode), unless("off", policy.sandbox)
 	policy.network, policy.approval = unless("on", policy.network), unless("none", policy.approval)
 	policy.processes = unless("run", policy.processes)
-	f := &p.Notebook.Front
+	f := &p.notebook.Front
 	own := of(*f)
 	own.timeout = 0 // a default of steps that set none, and not their most
 	both := policy.and(own)
@@ -137,12 +137,12 @@ func (p *Plan) narrow() {
 	n.word("sandbox", policy.sandbox, f.Sandbox, both.sandbox)
 	n.word("network", policy.network, f.Network, both.network)
 	n.word("processes", policy.processes, f.Processes, both.processes)
-	n.timeout(policy.timeout, f.Timeout, p.Notebook.Steps)
-	p.RunTimeout = n.runTimeout(policy.runTimeout, f.RunTimeout, p.Request.RunTimeout)
-	if p.Request.Dirty == DirtyBlock {
+	n.timeout(policy.timeout, f.Timeout, p.notebook.Steps)
+	p.runTimeout = n.runTimeout(policy.runTimeout, f.RunTimeout, p.request.RunTimeout)
+	if p.request.Dirty == DirtyBlock {
 		n.add("dirty", runs.ByCommandLine, string(DirtyBlock), nil)
 	}
-	p.Narrowed = n.list
+	p.narrowed = n.list
 
 	if len(both.allows) > 0 { // the notebook's own list, or else the first of the policies', is the contract's; the others hold too
 		last := len(both.allows) - 1
@@ -152,14 +152,14 @@ func (p *Plan) narrow() {
 			last = i
 		}
 		f.Allow = both.allows[last]
-		p.AllowAlso = slices.Delete(slices.Clone(both.allows), last, last+1)
+		p.allowAlso = slices.Delete(slices.Clone(both.allows), last, last+1)
 	}
 	f.Forbid, f.Limits, f.Require, f.ForbiddenActions = both.forbid, both.limits, both.require, both.actions
 	f.Protect, f.ProtectMode = both.protect, both.protectMode
 	f.Mode, f.Risk, f.Approval, f.Sandbox, f.Network = both.mode, both.risk, both.approval, both.sandbox, both.network
 	f.Processes = both.processes
-	p.StepTimeoutMax, f.Timeout = policy.timeout, smaller(f.Timeout, policy.timeout)
-	f.RunTimeout = p.RunTimeout
+	p.stepTimeoutMax, f.Timeout = policy.timeout, smaller(f.Timeout, policy.timeout)
+	f.RunTimeout = p.runTimeout
 }
 
 func unless(widest, word string) string {
@@ -172,7 +172,7 @@ func unless(widest, word string) string {
 // inPlaceRefused is the error of --in-place where a policy keeps runs out of the checkout: an
 // option that is not followed is no option.
 func (p *Plan) inPlaceRefused() error {
-	if !p.Request.InPlace {
+	if !p.request.InPlace {
 		return nil
 	}
 	for _, each := range p.policies {

@@ -15,7 +15,7 @@ import (
 
 // narrowed is a notebook's front matter after policies.
 func narrowed(front notebooks.Front, policies ...notebooks.Front) *Plan {
-	p := &Plan{Notebook: &notebooks.Notebook{Front: front}}
+	p := &Plan{notebook: &notebooks.Notebook{Front: front}}
 	for _, rules := range policies {
 		p.policies = append(p.policies, placedPolicy{Policy: &Policy{Rules: rules}})
 	}
@@ -63,11 +63,11 @@ func TestNarrow(t *testing.T) {
 			`forbid=policy:["markmill.yaml"] timeout=policy:"1m0s"`},
 	} {
 		p := narrowed(c.own, c.policies...)
-		if got := p.Notebook.Front; !reflect.DeepEqual(got, c.want) {
+		if got := p.notebook.Front; !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
 		}
 		var words []string
-		for _, n := range p.Narrowed {
+		for _, n := range p.narrowed {
 			word := n.Key + "=" + n.By + ":" + string(n.Value)
 			if n.InsteadOf != nil {
 				word += "<" + string(n.InsteadOf)
@@ -81,7 +81,7 @@ func TestNarrow(t *testing.T) {
 }
 
 func TestProtectedFiles(t *testing.T) {
-	p := &Plan{Notebook: &notebooks.Notebook{}, policies: []placedPolicy{{Policy: &Policy{Signers: "keys/[a]*"}}}}
+	p := &Plan{notebook: &notebooks.Notebook{}, policies: []placedPolicy{{Policy: &Policy{Signers: "keys/[a]*"}}}}
 	p.narrow()
 	for path, want := range map[string]bool{ConfigFile: false, "keys/[a]*": false, "keys/ab": true, "sub/" + ConfigFile: true} {
 		if p.allowed(path) != want {
@@ -112,7 +112,7 @@ func TestNarrowNeverLoosens(t *testing.T) {
 		own := fronts.Draw(t, "notebook")
 		policies := rapid.SliceOfN(fronts, 0, 3).Draw(t, "policies")
 		p := narrowed(own, policies...)
-		got := p.Notebook.Front
+		got := p.notebook.Front
 		for i, rules := range append([]notebooks.Front{own}, policies...) {
 			for _, w := range []struct {
 				rank       map[string]int

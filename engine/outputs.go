@@ -19,10 +19,10 @@ import (
 )
 
 // jupyter says whether the notebook is Jupyter's.
-func (p *Plan) jupyter() bool { return p.Notebook.Form == ipynb.Form }
+func (p *Plan) jupyter() bool { return p.notebook.Form == ipynb.Form }
 
 // ordered says whether an output notebook is Jupyter's, which keeps the order and all forms of results.
-func (p *Plan) ordered() bool { return p.jupyter() || p.Request.OutputForm == ipynb.Form }
+func (p *Plan) ordered() bool { return p.jupyter() || p.request.OutputForm == ipynb.Form }
 
 // writeOutputs notes what came of a step in which order, beside its streams.
 func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, done *runs.StepFinishedData) error {
@@ -54,14 +54,14 @@ func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, d
 		if o.Type == runs.OutputDisplay && o.File == "" && len(o.Data) == 0 {
 			continue
 		}
-		line, err := r.clean(o)
+		line, err := r.rec.clean(o)
 		if err != nil {
 			return err
 		}
 		b.Write(line)
 		b.WriteByte('\n')
 	}
-	if err := runs.WriteFile(filepath.Join(r.dir, dir, runs.OutputsFile), b.Bytes()); err != nil {
+	if err := runs.WriteFile(filepath.Join(r.rec.dir, dir, runs.OutputsFile), b.Bytes()); err != nil {
 		return err
 	}
 	done.Outputs = runs.StreamData{File: filepath.ToSlash(filepath.Join(dir, runs.OutputsFile)), Bytes: int64(b.Len()), Digest: runs.DigestOf(b.Bytes())}
@@ -107,7 +107,7 @@ func (r *run) inOrder(list []runs.OutputData, dir string, streams [2]*stream) ([
 		if o.Name == "stderr" {
 			which = 1
 		}
-		found, err := r.showsFrom(filepath.Join(r.dir, dir, streams[which].name), at[which])
+		found, err := r.showsFrom(filepath.Join(r.rec.dir, dir, streams[which].name), at[which])
 		if err != nil || found {
 			return nil, err
 		}

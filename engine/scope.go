@@ -21,8 +21,8 @@ func (r *run) scope() expr.Scope {
 			s.Scraps[name] = v
 		}
 	}
-	for _, step := range r.plan.Steps {
-		s.Steps[string(step.ID)] = r.records[step.ID].Status == runs.StepPassed
+	for _, step := range r.plan.steps {
+		s.Steps[string(step.ID)] = r.results[step.ID].Status == runs.StepPassed
 	}
 	return s
 }

@@ -16,11 +16,11 @@ import (
 // readScraps records what a step glued since the last time: the lines that it appended to the
 // scraps file. Files that a scrap names are moved into the step's folder of the record.
 func (r *run) readScraps(s *PlannedStep, dir, display string) error {
-	info, err := os.Stat(r.work.Scraps)
+	info, err := os.Stat(r.ws.work.Scraps)
 	if err != nil || info.Size() <= r.scrapsRead {
 		return err
 	}
-	f, err := os.Open(r.work.Scraps)
+	f, err := os.Open(r.ws.work.Scraps)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (r *run) readScraps(s *PlannedStep, dir, display string) error {
 		return &notebooks.Error{Kind: notebooks.KindSyntax, Step: s.ID, Msg: "its scraps cannot be read: " + err.Error(), Hint: "glue values with glue, not by writing the file", Err: err}
 	}
 	for _, scrap := range list {
-		scrap.Name = r.conceal(scrap.Name)
+		scrap.Name = r.rec.conceal(scrap.Name)
 		if scrap.File != "" {
 			if err := r.keepScrapFile(s.ID, &scrap, dir, display); err != nil {
 				return artifact(err)
@@ -44,7 +44,7 @@ func (r *run) readScraps(s *PlannedStep, dir, display string) error {
 			return err
 		}
 		r.scraps[scrap.Name] = scrap
-		if err := r.emit(runs.ScrapRecorded, s.ID, scrap); err != nil {
+		if err := r.rec.emit(runs.ScrapRecorded, s.ID, scrap); err != nil {
 			return err
 		}
 	}
@@ -57,14 +57,14 @@ func (r *run) keepScrapFile(step notebooks.StepID, scrap *runs.ScrapData, dir, d
 	if !filepath.IsAbs(from) {
 		from = filepath.Join(display, from)
 	}
-	if err := r.mayRead(from); err != nil {
+	if err := r.ws.mayRead(from); err != nil {
 		return err
 	}
 	name := "scrap-" + safeName(scrap.Name) + filepath.Ext(from)
 	if r.plan.mask.In([]byte(name)) {
 		name = "scrap-" + safeName(scrap.Name)
 	}
-	_, digest, err := r.keepFile(step, from, filepath.Join(r.dir, dir, name))
+	_, digest, err := r.rec.keepFile(step, from, filepath.Join(r.rec.dir, dir, name))
 	if err != nil {
 		return err
 	}
@@ -88,15 +88,15 @@ func (r *run) moveDisplays(step notebooks.StepID, from, dir string, left kernel.
 		var digest runs.Digest
 		var err error
 		if content, held := left.Held[d.File]; held {
-			size, digest, err = r.keepFrom(step, bytes.NewReader(content), filepath.Join(r.dir, dir, to))
+			size, digest, err = r.rec.keepFrom(step, bytes.NewReader(content), filepath.Join(r.rec.dir, dir, to))
 		} else {
-			size, digest, err = r.keepFile(step, filepath.Join(from, base), filepath.Join(r.dir, dir, to))
+			size, digest, err = r.rec.keepFile(step, filepath.Join(from, base), filepath.Join(r.rec.dir, dir, to))
 		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, runs.DisplayData{MIME: d.MIME, File: filepath.ToSlash(filepath.Join(dir, to)), Bytes: size, Digest: digest, Alt: r.conceal(d.Alt),
-			DisplayID: r.conceal(d.ID), Update: d.Update})
+		out = append(out, runs.DisplayData{MIME: d.MIME, File: filepath.ToSlash(filepath.Join(dir, to)), Bytes: size, Digest: digest, Alt: r.rec.conceal(d.Alt),
+			DisplayID: r.rec.conceal(d.ID), Update: d.Update})
 	}
 	return out, nil
 }

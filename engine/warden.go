@@ -16,15 +16,15 @@ func (e *Engine) wardened() bool { return runtime.GOOS == "linux" && e.Tools != 
 
 // guard starts the run's warden beside what the caller does; the returned function waits until it has
 // been started.
-func (r *run) guard() (wait func() error) {
-	if !r.eng.wardened() {
+func (w *workspace) guard() (wait func() error) {
+	if !w.eng.wardened() {
 		return func() error { return nil }
 	}
 	started := make(chan error, 1)
 	go func() {
-		w, err := kernel.StartWarden(r.eng.Tools, string(r.id), r.mark)
+		warden, err := kernel.StartWarden(w.eng.Tools, string(w.rec.id), w.mark)
 		if err == nil {
-			r.warden = w
+			w.warden = warden
 		}
 		started <- err
 	}()
@@ -32,11 +32,11 @@ func (r *run) guard() (wait func() error) {
 }
 
 // guarded makes sure, before a step, that the warden still stands.
-func (r *run) guarded() error {
-	if r.warden == nil {
+func (w *workspace) guarded() error {
+	if w.warden == nil {
 		return nil
 	}
-	return unguarded(r.warden.Stand())
+	return unguarded(w.warden.Stand())
 }
 
 // unguarded is the error of a warden that cannot be had: no step runs without.

@@ -28,7 +28,6 @@ const (
 	SignatureFile     = "approval.json.sig"     // of a signed one
 	SignersFile       = "approval.signers"      // the allowed_signers that it was held against; a second one is approval.signers.2
 	StepsDir          = "steps"
-	BackendDir        = "backend"
 	LockFile          = ".lock" // present while a run is alive; it is no part of the record
 )
 

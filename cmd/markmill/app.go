@@ -284,6 +284,9 @@ func (a *app) engineFor(notebook, named string) (*engine.Engine, *worktree.Sourc
 		switch {
 		case err == nil:
 			eng, err := a.engine(src.Root())
+			if err == nil {
+				eng.Source = src
+			}
 			return eng, src, err
 		case !errors.Is(err, worktree.ErrNoRepository):
 			return nil, nil, err

@@ -201,7 +201,7 @@ func (a *app) check(file testFile) (*notebooks.Notebook, error) {
 	if err != nil {
 		return nil, err
 	}
-	nb, err := eng.Check(engine.Request{Path: name(file.path), Source: src, Repository: repo})
+	nb, err := eng.Check(engine.Request{Path: name(file.path), Source: src, Repository: rootOf(repo)})
 	if !file.named && !output && len(nb.Steps) == 0 && len(nb.Params) == 0 {
 		return nil, nil
 	}

@@ -81,11 +81,10 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	if _, err := runs.Reconcile(dir, a.now, a.rebuild); err != nil {
 		return err
 	}
-	cut, err := eng.OpenCut(dir)
+	cut, err := eng.Interrupted(dir)
 	if err != nil {
 		return err
 	}
-	defer cut.Close()
 	if was := cut.Run.Started.Repository; was != root && (root == "" || was == "" || !sameFolder(was, root)) {
 		return usagef("run %s worked on the repository %s, which is not the one here", id, was)
 	}
@@ -117,12 +116,18 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	if o.req, err = cut.Request(given); err != nil {
 		return err
 	}
-	o.req.Repository, o.req.KeepTree = repo, asked.KeepTree
+	o.req.Repository, o.req.KeepTree = root, asked.KeepTree
 	if o.req.ID, err = eng.NewID(o.req.Path); err != nil {
 		return err
 	}
+	if err := o.setOutput(output); err != nil {
+		return a.outputHint(err, output)
+	}
 	plan, err := eng.Plan(ctx, o.req)
 	if err != nil {
+		return err
+	}
+	if err := a.checkViews(plan, output); err != nil {
 		return err
 	}
 	if o.level() <= slog.LevelInfo {
@@ -136,7 +141,7 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 
 // resumeWords say where a resumed run begins, and what of the earlier one runs again.
 func resumeWords(id runs.RunID, plan *engine.Plan) string {
-	carried, replayed, next := plan.Carried()
+	carried, replayed, next := plan.Reused()
 	list := func(ids []notebooks.StepID) string {
 		var words []string
 		for _, id := range ids {

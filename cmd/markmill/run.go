@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -16,14 +17,11 @@ import (
 
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
-	"markmill/engine/kernel"
-	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/percent"
 	"markmill/render"
-	"markmill/render/plain"
-	"markmill/render/terminal"
 	"markmill/runs"
 )
 
@@ -204,7 +202,7 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if err != nil {
 		return err
 	}
-	o.req.Path, o.req.Source, o.req.Repository = name(path), src, repo
+	o.req.Path, o.req.Source, o.req.Repository = name(path), src, rootOf(repo)
 	if err := o.chooseFolder(); err != nil {
 		return err
 	}
@@ -227,19 +225,18 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 		return err
 	}
 	o.inject(name(path), output)
-	if o.req.Output, err = outputName(output); err != nil {
-		return err
+	if err := o.setOutput(output); err != nil {
+		return a.outputHint(err, output)
 	}
-	o.req.Assets = assetsFolder(output)
 	o.req.Empty = o.prepareOnly && !o.frozen
 	plan, err := eng.Plan(ctx, o.req)
 	if err != nil {
 		return err
 	}
-	if err := render.CheckNormalize(plan.Notebook); err != nil {
+	if err := a.checkViews(plan, output); err != nil {
 		return err
 	}
-	for _, w := range plan.Notebook.Warnings {
+	for _, w := range plan.Notebook().Warnings {
 		if o.level() <= slog.LevelWarn {
 			a.tell("markmill: warning: %s\n", w)
 		}
@@ -259,9 +256,36 @@ func likeSource(output string, jupyter bool) string {
 	return output
 }
 
-// outputForm is the form that OUTPUT asks for by its name, where it is another than that of the notebook.
-func outputForm(plan *engine.Plan, output string) (form notebooks.Form, err error) {
-	jupyter := plan.Notebook.Form == ipynb.Form
+// setOutput puts OUTPUT into the request.
+func (o *runOptions) setOutput(output string) (err error) {
+	req := &o.req
+	if req.Output, err = outputName(output); err != nil {
+		return err
+	}
+	if req.OutputForm, err = outputForm(*req, output); err != nil {
+		return err
+	}
+	req.Frozen, req.Assets = o.frozen, assetsFolder(output)
+	if req.OutputForm == "" && forms.IsJupyter(req.Path, req.Source) { // the pictures are in the file itself
+		req.Assets = ""
+	}
+	return nil
+}
+
+// checkViews returns an error if the views cannot show the run of a plan.
+func (a *app) checkViews(plan *engine.Plan, output string) error {
+	if err := render.CheckNormalize(plan.Notebook()); err != nil {
+		return err
+	}
+	if err := render.CheckForm(plan.Request().OutputForm, plan.Notebook()); err != nil {
+		return a.outputHint(err, output)
+	}
+	return nil
+}
+
+// outputForm is the form that OUTPUT has by its name; "" is that of the notebook.
+func outputForm(req engine.Request, output string) (form notebooks.Form, err error) {
+	jupyter := forms.IsJupyter(req.Path, req.Source)
 	switch ext := strings.ToLower(filepath.Ext(name(output))); {
 	case output == "" || output == "-":
 	case ext == ".ipynb" && !jupyter:
@@ -271,10 +295,10 @@ func outputForm(plan *engine.Plan, output string) (form notebooks.Form, err erro
 	case jupyter && ext != ".ipynb" && !isDevice(output):
 		return "", usagef("OUTPUT %s of a Jupyter notebook must end in .ipynb or .md", output)
 	}
-	if form != "" && sameFile(plan.Request.Path, output) {
+	if form != "" && sameFile(req.Path, output) {
 		return "", usagef("OUTPUT %s is the notebook itself, and would be of another form; give another OUTPUT", output)
 	}
-	return form, render.CheckForm(form, plan.Notebook)
+	return form, nil
 }
 
 // check holds the options against each other and against what there is.
@@ -437,8 +461,8 @@ func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (stri
 	}
 	now := a.now().UTC()
 	extra := map[string]string{"run_id": string(o.req.ID), "date": now.Format(time.DateOnly), "now": now.Format(time.RFC3339)}
-	if o.req.Repository != nil {
-		if head, err := o.req.Repository.Head(); err == nil {
+	if eng.Source != nil {
+		if head, err := eng.Source.Head(); err == nil {
 			extra["commit"] = string(head)
 		}
 	}
@@ -447,14 +471,9 @@ func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (stri
 
 // prepare writes the notebook with its parameters injected.
 func (a *app) prepare(plan *engine.Plan, output string) error {
-	form, err := outputForm(plan, output)
-	if err != nil {
-		return a.outputHint(err, output)
-	}
-	if form == "" {
-		form = plan.Notebook.Form
-	}
-	named, root := "", ""
+	req, nb, named := plan.Request(), plan.Notebook(), ""
+	form := cmp.Or(req.OutputForm, nb.Form)
+	var err error
 	if remote.Is(output) {
 		named = name(output)
 	} else if output != "" && output != "-" {
@@ -462,10 +481,7 @@ func (a *app) prepare(plan *engine.Plan, output string) error {
 			return err
 		}
 	}
-	if plan.Request.Repository != nil {
-		root = plan.Request.Repository.Root()
-	}
-	b, err := render.Prepared(form, plan.Notebook, plan.Parameters(), plan.Given(), render.OutputPath(named, root), plan.Request.ReportMode)
+	b, err := render.Prepared(form, nb, plan.Parameters(), plan.Given(), render.OutputPath(named, req.Repository), req.ReportMode)
 	if err != nil {
 		return err
 	}
@@ -482,152 +498,6 @@ func (a *app) prepare(plan *engine.Plan, output string) error {
 	return runs.WriteFile(output, b)
 }
 
-// runPlan runs a plan, shows its progress and reports how it ended.
-func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan, output string, o *runOptions) error {
-	kernel.SealDescriptors()
-	ctx, stop := a.interruptible(ctx)
-	defer stop()
-	if remote.Is(output) && !o.frozen { // before the steps, for what they make to have a place
-		if err := a.remote().Check(ctx, output); err != nil {
-			return err
-		}
-	}
-	var err error
-	if plan.Request.Output, err = outputName(output); err != nil {
-		return err
-	}
-	form, err := outputForm(plan, output)
-	if err != nil {
-		return a.outputHint(err, output)
-	}
-	plan.Request.OutputForm = form
-	if plan.Request.Assets = assetsFolder(output); plan.Notebook.Form == ipynb.Form && plan.Request.OutputForm == "" { // pictures stand in the file itself
-		plan.Request.Assets = ""
-	}
-	if remote.Is(output) { // it is sent when the record is complete
-		eng.Views = a.views("")
-	} else {
-		eng.Views = a.views(output)
-		eng.Leave = func(in engine.ViewInput) []runs.LeftOutput { return leaveOutput(in, output) }
-		eng.Place = func(id runs.RunID, complete bool) error { return placeOutput(output, id, complete) }
-	}
-	var held *frozen
-	if o.frozen {
-		var err error
-		if held, err = a.freeze(output, o); err != nil {
-			return err
-		}
-		plan.Request.Output, eng.Views, eng.Leave = "", held.views(a.views("")), nil
-	}
-	watch, err := a.watch(o, a.store(rootOf(o.req.Repository)).Path(plan.Request.ID))
-	if err != nil {
-		return err
-	}
-	eng.Observe, eng.Output = watch.event, watch.output
-	plan.Request.OwnFiles = a.written(watch)
-	if leaky := plan.Sandbox.NotHeld; len(leaky) > 0 && len(plan.Gates) == 0 && o.level() <= slog.LevelInfo {
-		a.tell("markmill: the sandbox does not hold %s\n", strings.Join(leaky, "; "))
-	}
-	if left := leftBehind(plan); len(left) > 0 && o.level() <= slog.LevelInfo {
-		a.tell("markmill: uncommitted, and so not in the run: %s; --dirty include takes it along\n", some(left))
-	}
-	if option := o.savesMeanwhile(); option != "" && o.level() <= slog.LevelInfo {
-		a.tell("markmill: %s: OUTPUT is written once, at the end; meanwhile the record has each step, and what it prints as it comes\n", option)
-	}
-	key, err := a.signKey(eng.Config)
-	if err != nil {
-		return err
-	}
-	a.signWith(eng, key)
-	result, err := eng.Run(ctx, plan)
-	if err == nil {
-		err = a.signRecord(result.Dir, key)
-	}
-	if cerr := watch.close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	if held != nil {
-		if err := held.show(a, o); err != nil {
-			return err
-		}
-	}
-	var undelivered error
-	if remote.Is(output) && held == nil {
-		undelivered = a.deliver(result, output)
-	}
-	if d := result.Run.Diff; d != nil && o.level() <= slog.LevelInfo {
-		for _, words := range []string{d.Unread, d.PatchOmits} {
-			if words != "" {
-				fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(words)))
-			}
-		}
-	}
-	if o.level() <= slog.LevelInfo {
-		for _, c := range result.Run.Causes() {
-			fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(blockerLine(result.Run.Located(c.Blocker)))))
-		}
-		watch.progress.Done(terminal.Summary(result.Run, shortPath(result.Dir), a.colour(a.stderr)))
-		if !o.json {
-			shown := output
-			if held != nil || undelivered != nil {
-				shown = ""
-			}
-			fmt.Fprintln(a.stderr, terminal.End(result.Run, ending(result.Run, o.req, shown), a.colour(a.stderr)))
-		}
-		if result.Left != nil {
-			a.tell("markmill: the run's private folder is not removed yet: %s\n", result.Left)
-		}
-		if result.Worktree != "" {
-			a.tell("worktree kept at %s\n", result.Worktree)
-		}
-	}
-	if o.json {
-		if err := a.printRun(result.Run, result.Dir); err != nil {
-			return err
-		}
-	}
-	if err := a.retain(eng, o.req.Repository); err != nil {
-		a.tell("markmill: old runs were not removed: %s\n", err)
-	}
-	if undelivered != nil {
-		fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(undelivered.Error())))
-		a.tell("markmill: the run is recorded, and what OUTPUT was to be is %s\n", shortPath(filepath.Join(result.Dir, askedFile(result.Run))))
-		return exit(max(result.Run.ExitCode(), exitFail))
-	}
-	if code := result.Run.ExitCode(); code != exitPass {
-		return exit(code)
-	}
-	return nil
-}
-
-// ending is what the end of a run offers: OUTPUT, the branch that was made, or the change to be applied.
-func ending(run *runs.Run, req engine.Request, output string) terminal.Ending {
-	var e terminal.Ending
-	if output != "-" && !isDevice(output) {
-		if e.Output = shortPath(output); remote.Is(output) {
-			e.Output = name(output) // without user, password and query
-		}
-	}
-	if req.Repository == nil || run.Status() != runs.Pass || run.Diff == nil || len(run.Diff.Files) == 0 {
-		return e
-	}
-	if req.Branch == "" {
-		e.Apply = run.Contract.MutationMode == runs.MutationWorktree
-		return e
-	}
-	src, err := worktree.Open(req.Repository.Root()) // one that knows the branch
-	if err != nil {
-		return e
-	}
-	if commit, err := src.Resolve("refs/heads/" + req.Branch); err == nil {
-		e.Branch, e.Commit = req.Branch, string(commit)
-	}
-	return e
-}
-
 // some names the first few of a list and counts the others.
 func some(list []string) string {
 	const few = 3
@@ -635,13 +505,6 @@ func some(list []string) string {
 		return strings.Join(list, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
-}
-
-// retain removes the runs that are neither young nor among the newest.
-func (a *app) retain(eng *engine.Engine, repo *worktree.Source) error {
-	keep, age := eng.Config.Retention.Bounds()
-	_, err := a.store(rootOf(repo)).Prune(keep, age, a.now())
-	return err
 }
 
 // blockerLine says why a run did not pass.
@@ -666,7 +529,7 @@ func shortPath(path string) string {
 // that --cwd names.
 func (o *runOptions) chooseFolder() error {
 	outside := o.req.Cwd != "" && !filepath.IsLocal(o.req.Cwd)
-	if o.req.Repository != nil {
+	if o.req.Repository != "" {
 		if outside {
 			return usagef("--cwd %s is outside the worktree; give a folder relative to its root", o.req.Cwd)
 		}
@@ -690,14 +553,4 @@ func outputName(output string) (string, error) {
 		return "", nil
 	}
 	return filepath.Abs(output)
-}
-
-// leftBehind lists the user's uncommitted files that a run does not see. The notebook is none: it runs as it is on
-// disk.
-func leftBehind(p *engine.Plan) []string {
-	if p.Request.InPlace || p.Request.Dirty != engine.DirtyIgnore || p.Source == nil {
-		return nil
-	}
-	notebook, _ := p.Source.Relative(p.Request.Path)
-	return slices.DeleteFunc(slices.Clone(p.DirtyPaths), func(path string) bool { return path == notebook })
 }

@@ -37,12 +37,12 @@ func (a *app) signKey(cfg engine.Config) (string, error) {
 	return file, nil
 }
 
-// signWith lets an engine sign the manifests of output notebooks.
-func (a *app) signWith(eng *engine.Engine, key string) {
+// signWith returns the function that signs the manifests of output notebooks; nil without a key.
+func (a *app) signWith(key string) func(engine.ViewInput) (map[string]string, error) {
 	if key == "" {
-		return
+		return nil
 	}
-	eng.Sign = func(in engine.ViewInput) (map[string]string, error) {
+	return func(in engine.ViewInput) (map[string]string, error) {
 		out := map[string]string{}
 		for _, file := range in.Run.OutputFiles() {
 			text, err := api.OutputNotebook(in, file)

@@ -148,7 +148,7 @@ func (t *tester) lookBeside(j *testJob) error {
 		return err
 	}
 	req := t.o.req
-	req.Path, req.Source, req.Repository = name(j.path), j.source, repo
+	req.Path, req.Source, req.Repository = name(j.path), j.source, rootOf(repo)
 	return t.findStored(j, eng, req)
 }
 

@@ -12,12 +12,12 @@ import (
 
 // takeBack lets a run begin without the change that the stored run made, where the tree that it would begin with has
 // exactly that change: a notebook and what it changed are on one branch. It says so in the words of the test.
-func (t *tester) takeBack(ctx context.Context, j *testJob, req *engine.Request) error {
-	if j.output.manifest == nil || len(j.output.manifest.Changes) == 0 || req.Repository == nil {
+func (t *tester) takeBack(ctx context.Context, j *testJob, repo *worktree.Source, req *engine.Request) error {
+	if j.output.manifest == nil || len(j.output.manifest.Changes) == 0 || repo == nil {
 		return nil
 	}
 	m := j.output.manifest
-	files, err := t.beginning(ctx, req)
+	files, err := t.beginning(ctx, repo, req)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (t *tester) takeBack(ctx context.Context, j *testJob, req *engine.Request) 
 		return nil
 	}
 	for _, c := range m.Changes {
-		if c.OldBlob != "" && !req.Repository.HasBlob(worktree.OID(c.OldBlob)) {
+		if c.OldBlob != "" && !repo.HasBlob(worktree.OID(c.OldBlob)) {
 			return &notebooks.Error{Kind: notebooks.KindInput, File: name(j.stored), Msg: fmt.Sprintf("its change is applied already, and what %s was before is not in this repository", c.Path),
 				Hint: "fetch the whole history (git fetch --unshallow), or name the commit before the change with --base"}
 		}
@@ -67,19 +67,19 @@ func (t *tester) takeBack(ctx context.Context, j *testJob, req *engine.Request) 
 }
 
 // beginning are the files that the run begins with.
-func (t *tester) beginning(ctx context.Context, req *engine.Request) (*worktree.Files, error) {
+func (t *tester) beginning(ctx context.Context, repo *worktree.Source, req *engine.Request) (*worktree.Files, error) {
 	if req.Dirty == engine.DirtyInclude {
-		return req.Repository.CheckoutFiles(ctx)
+		return repo.CheckoutFiles(ctx)
 	}
 	base := req.Base
 	if base == "" {
 		base = "HEAD"
 	}
-	commit, err := req.Repository.Resolve(base)
+	commit, err := repo.Resolve(base)
 	if err != nil {
 		return nil, err
 	}
-	return req.Repository.CommitFiles(commit)
+	return repo.CommitFiles(commit)
 }
 
 // holds says whether files have a change as the run left it, and whether they are as before it.

@@ -112,10 +112,9 @@ func (t *tester) fill(ctx context.Context, j *testJob, n *testedNotebook) error 
 	if err != nil {
 		return err
 	}
-	n.Stored, n.dirty = name(j.stored), plan.DirtyPaths
+	n.Stored, n.dirty = name(j.stored), plan.DirtyPaths()
 	n.Reversed, n.Words = j.reversed, append(n.Words, j.words...)
-	eng.Views = t.views("")
-	result, err := eng.Run(ctx, plan)
+	result, err := eng.Run(ctx, plan, engine.Sinks{Views: t.views("")})
 	if err != nil {
 		return err
 	}
@@ -128,7 +127,7 @@ func (t *tester) fill(ctx context.Context, j *testJob, n *testedNotebook) error 
 // plan is the run that gives the output anew: the same notebook with the same values.
 func (t *tester) plan(ctx context.Context, eng *engine.Engine, repo *worktree.Source, j *testJob) (*engine.Plan, error) {
 	req := t.o.req
-	req.Path, req.Source, req.Repository, req.Markers = name(j.path), j.source, repo, true
+	req.Path, req.Source, req.Repository, req.Markers = name(j.path), j.source, rootOf(repo), true
 	var err error
 	if repo == nil {
 		if req.Folder, err = os.Getwd(); err != nil {
@@ -151,21 +150,21 @@ func (t *tester) plan(ctx context.Context, eng *engine.Engine, repo *worktree.So
 			return nil, err
 		}
 		req.Given = append(again, t.o.req.Given...)
-		if err := t.takeBack(ctx, j, &req); err != nil {
+		if err := t.takeBack(ctx, j, repo, &req); err != nil {
 			return nil, err
+		}
+	}
+	if req.Assets = assetsFolder(j.target()); nb.Form == ipynb.Form { // the pictures are in the file itself
+		req.Assets = ""
+		if t.o.update { // the file names its own path
+			req.Output = absolute(j.target())
 		}
 	}
 	plan, err := eng.Plan(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	if plan.Request.Assets = assetsFolder(j.target()); nb.Form == ipynb.Form { // pictures stand in the file itself
-		plan.Request.Assets = ""
-		if t.o.update { // its path stands in it
-			plan.Request.Output = absolute(j.target())
-		}
-	}
-	return plan, render.CheckNormalize(plan.Notebook)
+	return plan, render.CheckNormalize(plan.Notebook())
 }
 
 // machinePaths are the paths that an output notebook has by name and that are the same in every run.
@@ -205,7 +204,7 @@ func (t *tester) judge(j *testJob, n *testedNotebook, plan *engine.Plan, result 
 	if from == "" {
 		from = "nothing"
 	}
-	n.results, err = compare.Compare(plan.Notebook, result.Run, stored, now, compare.Options{Marked: t.o.marked, Rules: rules, From: from, To: "this run"})
+	n.results, err = compare.Compare(plan.Notebook(), result.Run, stored, now, compare.Options{Marked: t.o.marked, Rules: rules, From: from, To: "this run"})
 	if err != nil {
 		return err
 	}
@@ -225,7 +224,7 @@ func (t *tester) judge(j *testJob, n *testedNotebook, plan *engine.Plan, result 
 	n.Stale = j.hasOutput() && (!j.output.of(j.path, j.source) || j.output.merged())
 	t.verdict(n, result)
 	if result.Run.Status() == runs.Pass && (n.Status == testDifferent || n.Stale || !j.hasOutput()) {
-		n.view = engine.ViewInput{Dir: result.Dir, Run: result.Run, Notebook: plan.Notebook}
+		n.view = engine.ViewInput{Dir: result.Dir, Run: result.Run, Notebook: plan.Notebook()}
 		n.fresh, err = j.fresh(raw, n.view, n.results)
 	}
 	return err
@@ -233,7 +232,7 @@ func (t *tester) judge(j *testJob, n *testedNotebook, plan *engine.Plan, result 
 
 // sides are what a run left and what was stored, as they are compared.
 func (t *tester) sides(j *testJob, raw []byte, plan *engine.Plan, result *engine.Result) (now, stored compare.Output, err error) {
-	if plan.Notebook.Form == ipynb.Form {
+	if plan.Notebook().Form == ipynb.Form {
 		fresh := storedOutput{manifest: &notebooks.Manifest{}}
 		if j.hasOutput() {
 			fresh.manifest = j.output.manifest // pictures count on both sides, or on none
@@ -246,10 +245,10 @@ func (t *tester) sides(j *testJob, raw []byte, plan *engine.Plan, result *engine
 		return fresh.compared(result.Run.Started.Paths), stored, err
 	}
 	now = compare.Markdown(notebooks.Strip(runs.OutputFile, raw), render.ParametersRegion)
-	now.Pictures(pictureDigest(result.Dir, plan.Request.Assets))
+	now.Pictures(pictureDigest(result.Dir, plan.Request().Assets))
 	if j.hasOutput() {
 		stored = j.output.compared(nil)
-		stored.Pictures(pictureDigest(filepath.Dir(j.stored), plan.Request.Assets))
+		stored.Pictures(pictureDigest(filepath.Dir(j.stored), plan.Request().Assets))
 	}
 	return now, stored, nil
 }

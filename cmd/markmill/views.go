@@ -18,7 +18,7 @@ func (a *app) views(output string) []engine.View {
 	for _, v := range api.Views() {
 		out = append(out, v)
 		if v.Name == runs.OutputFile {
-			out = append(out, engine.View{Name: "OUTPUT", Write: func(in engine.ViewInput) error { return a.stageOutput(in, output) }, Beside: true})
+			out = append(out, engine.View{Name: "OUTPUT", Write: func(in engine.ViewInput) error { return a.stageKeptOutput(in, output) }, Beside: true})
 		}
 	}
 	return out
@@ -30,9 +30,9 @@ func askedFile(run *runs.Run) string {
 	return files[len(files)-1]
 }
 
-// stageOutput writes OUTPUT: to standard output at once, to a file so that it waits until the record is complete
-// (placeOutput).
-func (a *app) stageOutput(in engine.ViewInput, path string) error {
+// stageKeptOutput writes OUTPUT: to standard output at once, to a file so that it waits until the record is complete
+// (commitOutput).
+func (a *app) stageKeptOutput(in engine.ViewInput, path string) error {
 	if path == "" || in.Run.Left(askedFile(in.Run)) != nil {
 		return nil
 	}
@@ -47,8 +47,8 @@ func (a *app) stageOutput(in engine.ViewInput, path string) error {
 	return stage(path, b, in)
 }
 
-// leaveOutput stages an OUTPUT whose run directory keeps no output notebook, and says which those are.
-func leaveOutput(in engine.ViewInput, path string) []runs.LeftOutput {
+// stageLeftOutput stages an OUTPUT whose run directory keeps no output notebook, and says which those are.
+func stageLeftOutput(in engine.ViewInput, path string) []runs.LeftOutput {
 	if !in.Run.CanLeave() || isDevice(path) {
 		return nil
 	}
@@ -71,7 +71,7 @@ func writeOutput(path string, b []byte, in engine.ViewInput) error {
 	if err := stage(path, b, in); err != nil {
 		return err
 	}
-	return placeOutput(path, in.Run.ID, true)
+	return commitOutput(path, in.Run.ID, true)
 }
 
 // stage writes an output notebook beside its place, with the pictures that it shows, and into a device or a pipe as it
@@ -96,8 +96,8 @@ func stage(path string, b []byte, in engine.ViewInput) error {
 	return runs.Stage(throughLinks(path), in.Run.ID, b)
 }
 
-// placeOutput puts the OUTPUT of a run that is complete into its place, or takes that of one that is not away.
-func placeOutput(path string, id runs.RunID, complete bool) error {
+// commitOutput puts the OUTPUT of a run that is complete into its place, or takes that of one that is not away.
+func commitOutput(path string, id runs.RunID, complete bool) error {
 	if path == "" || path == "-" || isDevice(path) {
 		return nil
 	}

@@ -96,9 +96,6 @@ func (t *Tree) Base() OID { return t.fmt.oid(t.base) }
 // BaseTree is the tree of Base.
 func (t *Tree) BaseTree() OID { return t.fmt.oid(t.baseTree) }
 
-// Env is what steps need in their environment for Git: nothing, since the repository is found from Dir.
-func (t *Tree) Env() []string { return nil }
-
 // Blob is the content of a captured file, or the target of a link, as Git has it.
 func (t *Tree) Blob(oid OID) ([]byte, error) {
 	d, ok := t.fmt.parse(oid)
