@@ -105,6 +105,25 @@ func (r *Request) output() string {
 	return r.Output
 }
 
+// checkText returns an error for a text that is not UTF-8: the record is JSON and cannot hold it.
+func (r *Request) checkText() error {
+	for _, t := range []struct {
+		what  string
+		texts []string
+	}{
+		{"the path", []string{r.Path, r.MadeOf, r.Output, r.Assets, r.Repository, r.Folder}},
+		{"--base", []string{r.Base}}, {"--branch", []string{r.Branch}}, {"--copy", r.Copy}, {"--cwd", []string{r.Cwd}},
+		{"--kernel", []string{r.Kernel}}, {"--language", []string{r.Language}}, {"--skip-tag", r.SkipTags},
+	} {
+		for _, text := range t.texts {
+			if err := notUTF8(t.what, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // notUTF8 is the error of a name that the record cannot hold; nil for UTF-8.
 func notUTF8(what, text string) error {
 	if utf8.ValidString(text) {

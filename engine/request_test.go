@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,5 +142,27 @@ func TestRequestAsJSON(t *testing.T) {
 	}
 	if again, err := codec.Marshal(got); err != nil || string(again) != string(b) {
 		t.Errorf("%s, %v", again, err)
+	}
+}
+
+// TestNamesThatAreNoUTF8 are refused before anything is written, whichever option has them.
+func TestNamesThatAreNoUTF8(t *testing.T) {
+	const bad = "caf\xe9"
+	for name, change := range map[string]func(*lab, *Request){
+		`the path caf\xe9/n.md`: func(_ *lab, r *Request) { r.Path = bad + "/n.md" },
+		`the path /x/caf\xe9`:   func(_ *lab, r *Request) { r.Output = "/x/" + bad },
+		`the path /y/caf\xe9`:   func(_ *lab, r *Request) { r.Folder = "/y/" + bad },
+		"--copy":                func(_ *lab, r *Request) { r.Copy = []string{"ok", bad} },
+		"--skip-tag":            func(_ *lab, r *Request) { r.SkipTags = []string{bad} },
+		`the path /z/caf\xe9`:   func(l *lab, _ *Request) { l.env["HOME"] = "/z/" + bad },
+		`the path /s/caf\xe9`:   func(l *lab, _ *Request) { l.Store = func(string) runs.Store { return runs.Store{Dir: "/s/" + bad} } },
+		`the path /c/caf\xe9`:   func(l *lab, _ *Request) { l.Cache = "/c/" + bad },
+	} {
+		l := newLab(t)
+		req := l.request(step("#a", "print x"))
+		change(l, &req)
+		if _, err := l.Plan(t.Context(), req); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "is not UTF-8") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

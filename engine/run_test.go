@@ -522,6 +522,7 @@ func TestMistakes(t *testing.T) {
 		"no base":      {step("#a", "print x"), func(r *Request) { r.Base = "nowhere" }, []string{"nowhere"}},
 		"bad branch":   {step("#a", "print x"), func(r *Request) { r.Branch = "main" }, []string{"main"}},
 		"base outside": {step("#a", "print x"), func(r *Request) { r.Repository, r.Base = "", "HEAD" }, []string{"--base needs a Git repository"}},
+		"no UTF-8":     {step("#a", "print x"), func(r *Request) { r.Cwd = "caf\xe9" }, []string{"--cwd", "is not UTF-8"}},
 		"heavy":        {"---\nparams:\n  heavy: {type: int, default: 1}\n---\n" + step("#a", "print x"), nil, []string{"the fake cannot hold it"}},
 		"short secret": {"---\nparams:\n  s: {type: secret, env: KEY}\n---\n" + step("#a", "print x"), nil, []string{"parameter s"}},
 		"no such run":  {step("#a", "print x"), func(r *Request) { r.Resume = "none" }, []string{"none"}},

@@ -91,9 +91,13 @@ func (p *Plan) skips(s *PlannedStep, before, after bool) (why, option string) {
 	return "", ""
 }
 
-// checkText returns an error for a path that the record, which is JSON, cannot hold.
+// checkText returns an error for a name that the record cannot hold.
 func (p *Plan) checkText(e *Engine) error {
-	for _, path := range []string{p.request.Path, p.request.Output, p.root(), e.Cache} {
+	if err := p.request.checkText(); err != nil {
+		return err
+	}
+	home, _ := e.Getenv("HOME")
+	for _, path := range []string{p.root(), e.Cache, e.Store(p.root()).Dir, home} {
 		if err := notUTF8("the path", path); err != nil {
 			return err
 		}
