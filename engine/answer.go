@@ -45,8 +45,9 @@ func (e *Engine) Answer(run *runs.Run, dir string, src *worktree.Source, reply R
 		return nil, fmt.Errorf("random bytes for the approval's id: %w", err)
 	}
 	now := e.Now().UTC()
-	a := &runs.Approval{ID: hex.EncodeToString(id), Answer: runs.AnswerDenied, Contract: request.Contract, Terms: request.Terms,
-		Run: run.ID, Actor: e.User, Time: now, Comment: reply.Comment}
+	a := &runs.Approval{ID: hex.EncodeToString(id), Answer: runs.AnswerDenied, Contract: request.Contract,
+		Terms: request.Terms,
+		Run:   run.ID, Actor: e.User, Time: now, Comment: reply.Comment}
 	store := e.Store(request.Terms.TargetRepository).Approvals()
 	if !reply.Deny {
 		expires, err := conditions.expiry(reply.Expires)
@@ -70,7 +71,8 @@ func (e *Engine) Answer(run *runs.Run, dir string, src *worktree.Source, reply R
 	}
 	if !reply.Deny {
 		if _, err := conditions.Counts(answer, request.Requester, now); err != nil {
-			return nil, refused("this approval would not count: "+err.Error(), "nothing was written; docs/policy.md says what counts")
+			return nil, refused("this approval would not count: "+err.Error(),
+				"nothing was written; docs/policy.md says what counts")
 		}
 	}
 	return a, store.Answer(text, answer.Signature)
@@ -94,9 +96,11 @@ func (e *Engine) outsideRuns() error {
 func readRequest(run *runs.Run, dir string) (*runs.ApprovalRequest, error) {
 	switch {
 	case run.Requested == nil:
-		return nil, refused(fmt.Sprintf("the run %s did not ask for an approval", run.ID), "markmill runs list shows the runs there are")
+		return nil, refused(fmt.Sprintf("the run %s did not ask for an approval", run.ID),
+			"markmill runs list shows the runs there are")
 	case run.Granted != nil:
-		return nil, refused(fmt.Sprintf("the run %s has its approval, %s", run.ID, run.Granted.ID), "run the notebook once more, and answer the request of that run")
+		return nil, refused(fmt.Sprintf("the run %s has its approval, %s", run.ID, run.Granted.ID),
+			"run the notebook once more, and answer the request of that run")
 	}
 	file := filepath.Join(dir, filepath.FromSlash(run.Requested.File))
 	text, err := os.ReadFile(file)
@@ -123,7 +127,8 @@ func (c Conditions) expiry(asked time.Duration) (time.Duration, error) {
 	case asked == 0:
 		return smaller(DefaultExpiry, c.expires), nil
 	case c.expires > 0 && asked > c.expires:
-		return 0, refused(fmt.Sprintf("--expires %s: the policy lets an approval hold for %s at most", asked, c.expires), "leave the option out")
+		return 0, refused(fmt.Sprintf("--expires %s: the policy lets an approval hold for %s at most", asked, c.expires),
+			"leave the option out")
 	}
 	return asked, nil
 }
@@ -142,5 +147,6 @@ func (c Conditions) unanswered(store runs.Approvals, request *runs.ApprovalReque
 	for _, g := range d.usable {
 		ids = append(ids, g.ID)
 	}
-	return refused("this contract is approved already, and no run has used it yet: "+strings.Join(ids, ", "), "run the notebook")
+	return refused("this contract is approved already, and no run has used it yet: "+strings.Join(ids, ", "),
+		"run the notebook")
 }

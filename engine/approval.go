@@ -88,7 +88,8 @@ func own(requester runs.Person, actor, principals string) bool {
 	if principals == "" {
 		return actor == requester.User
 	}
-	return requester.User != "" && sshsig.MatchList(principals, requester.User) || requester.Email != "" && sshsig.MatchList(principals, requester.Email)
+	return requester.User != "" && sshsig.MatchList(principals, requester.User) || requester.Email != "" &&
+		sshsig.MatchList(principals, requester.Email)
 }
 
 // until is the moment at which a grant stops to hold.
@@ -115,7 +116,8 @@ type granted struct {
 
 // decide finds the approvals that a run of the contract may use. An answer counts after the last
 // denial only. What cannot be used says why: the newest is told.
-func (c Conditions) decide(answers []runs.Answer, contract runs.Digest, terms *runs.Terms, requester runs.Person, at time.Time) (decision, error) {
+func (c Conditions) decide(answers []runs.Answer, contract runs.Digest, terms *runs.Terms, requester runs.Person,
+	at time.Time) (decision, error) {
 	answers = slices.Clone(answers)
 	slices.SortStableFunc(answers, func(a, b runs.Answer) int { return a.Time.Compare(b.Time) })
 	var d decision
@@ -132,7 +134,8 @@ func (c Conditions) decide(answers []runs.Answer, contract runs.Digest, terms *r
 		case err != nil:
 			d.code, d.words = runs.CodeApprovalRequired, fmt.Sprintf("the approval %s does not count: %v", a.ID, err)
 		case a.Used:
-			d.code, d.words = runs.CodeApprovalConsumed, fmt.Sprintf("the approval %s was good for one run, which has used it", a.ID)
+			d.code, d.words = runs.CodeApprovalConsumed, fmt.Sprintf("the approval %s was good for one run, which has used it",
+				a.ID)
 		case !c.until(a).After(at):
 			d.code, d.words = runs.CodeApprovalExpired, fmt.Sprintf("the approval %s expired %s", a.ID, runs.Shown(c.until(a)))
 		default:
@@ -158,10 +161,12 @@ func deniedWords(a runs.Answer) string {
 }
 
 // mismatch tells an approval that could be used, were the contract the same, from none at all.
-func (c Conditions) mismatch(answers []runs.Answer, terms *runs.Terms, requester runs.Person, at time.Time) (decision, error) {
+func (c Conditions) mismatch(answers []runs.Answer, terms *runs.Terms, requester runs.Person, at time.Time) (decision,
+	error) {
 	d := decision{code: runs.CodeApprovalRequired, words: "an approval is required"}
 	for _, a := range answers {
-		if a.Answer != runs.AnswerGranted || a.Used || !c.until(a).After(at) || a.Terms.TaskID != terms.TaskID || a.Terms.TargetRepository != terms.TargetRepository {
+		if a.Answer != runs.AnswerGranted || a.Used || !c.until(a).After(at) || a.Terms.TaskID != terms.TaskID ||
+			a.Terms.TargetRepository != terms.TargetRepository {
 			continue
 		}
 		if _, err := c.Counts(a, requester, at); err != nil {
@@ -171,7 +176,8 @@ func (c Conditions) mismatch(answers []runs.Answer, terms *runs.Terms, requester
 		if err != nil {
 			return d, err
 		}
-		d.code, d.words = runs.CodeApprovalMismatch, fmt.Sprintf("the approval %s is of another contract: %s changed", a.ID, strings.Join(fields, ", "))
+		d.code, d.words = runs.CodeApprovalMismatch, fmt.Sprintf("the approval %s is of another contract: %s changed", a.ID,
+			strings.Join(fields, ", "))
 	}
 	return d, nil
 }
@@ -207,7 +213,8 @@ func (r *run) approval() error {
 	if err := store.Request(request); err != nil {
 		return err
 	}
-	if err := r.rec.emit(runs.ApprovalRequested, "", runs.ApprovalRequestedData{Code: runs.CodeApprovalRequired, Words: "an approval is required; it is granted with: " + command,
+	if err := r.rec.emit(runs.ApprovalRequested, "", runs.ApprovalRequestedData{Code: runs.CodeApprovalRequired,
+		Words:    "an approval is required; it is granted with: " + command,
 		Contract: contract, File: sealed.File, Digest: sealed.Digest}); err != nil {
 		return err
 	}
@@ -216,7 +223,8 @@ func (r *run) approval() error {
 	}
 	answers, err := store.Answers()
 	if err != nil {
-		return r.refuse(decision{code: runs.CodeApprovalRequired, words: "the approvals cannot be read: " + err.Error()}, command)
+		return r.refuse(decision{code: runs.CodeApprovalRequired, words: "the approvals cannot be read: " + err.Error()},
+			command)
 	}
 	d, err := conditions.decide(answers, contract, terms, requester, started)
 	if err != nil {
@@ -236,7 +244,8 @@ func (r *run) approval() error {
 		if !errors.Is(err, runs.ErrUsed) {
 			return err
 		}
-		d.code, d.words = runs.CodeApprovalConsumed, fmt.Sprintf("the approval %s was good for one run, which has used it", g.ID)
+		d.code, d.words = runs.CodeApprovalConsumed, fmt.Sprintf("the approval %s was good for one run, which has used it",
+			g.ID)
 	}
 	return r.refuse(d, command)
 }
@@ -258,13 +267,15 @@ func (r *run) refuse(d decision, command string) error {
 	if err != nil {
 		return err
 	}
-	return r.rec.emit(runs.ApprovalDenied, "", runs.ApprovalDeniedData{Code: d.code, Rule: approvalRule, Words: d.words, ID: d.denied.ID, Actor: d.denied.Actor,
+	return r.rec.emit(runs.ApprovalDenied, "", runs.ApprovalDeniedData{Code: d.code, Rule: approvalRule, Words: d.words,
+		ID: d.denied.ID, Actor: d.denied.Actor,
 		Time: d.denied.Time, File: sealed.File, Digest: sealed.Digest})
 }
 
 // grant records the approval that this run has used, with what it takes to check it later.
 func (r *run) grant(g granted, c Conditions, byRequester bool) error {
-	data := runs.ApprovalGrantedData{ID: g.ID, Contract: g.Contract, Actor: g.Actor, Time: g.Time, Expires: g.Expires, Own: byRequester, Key: g.by.Key, Principals: g.by.Principals}
+	data := runs.ApprovalGrantedData{ID: g.ID, Contract: g.Contract, Actor: g.Actor, Time: g.Time, Expires: g.Expires,
+		Own: byRequester, Key: g.by.Key, Principals: g.by.Principals}
 	sealed, err := r.rec.keep(runs.ApprovalFile, g.Text)
 	if err != nil {
 		return err

@@ -19,7 +19,8 @@ func (p *Plan) chooseBase(ctx context.Context, homes []string) error {
 			set  bool
 		}{{"--base", req.Base != ""}, {"--branch", req.Branch != ""}} {
 			if o.set {
-				return &notebooks.Error{Kind: notebooks.KindOption, Msg: o.flag + " needs a Git repository, and the notebook is in none",
+				return &notebooks.Error{Kind: notebooks.KindOption,
+					Msg:  o.flag + " needs a Git repository, and the notebook is in none",
 					Hint: "run it inside one, or leave the option out"}
 			}
 		}

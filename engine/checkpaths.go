@@ -17,7 +17,8 @@ const mostHidden = 100
 
 // checkPaths holds every path that was written against allow and forbid: of what changed both ends of a
 // rename, and where a link leads; of what .gitignore hides, what the run itself hid; and what no change holds.
-func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *runs.DiffCheckedData, record *runs.Run) error {
+func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *runs.DiffCheckedData,
+	record *runs.Run) error {
 	broken := broken{record: record}
 	for _, f := range files {
 		for _, path := range changedPaths(f) {
@@ -51,7 +52,8 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 		if !slices.Contains(data.Disallowed, l.path) {
 			data.Disallowed = append(data.Disallowed, l.path)
 		}
-		data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange, Step: record.ChangedBy(l.path), Rule: "links stay where the run may write",
+		data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange,
+			Step: record.ChangedBy(l.path), Rule: "links stay where the run may write",
 			Paths: []string{l.path}, Words: fmt.Sprintf("%s is a link to %s, which %s", l.path, l.target, l.why)})
 	}
 	unseen, err := r.ws.tree.Unseen(ctx)
@@ -60,7 +62,8 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 	}
 	if len(unseen) > 0 {
 		data.Disallowed = append(data.Disallowed, unseen...)
-		data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange, Rule: "no repository inside the worktree", Paths: firstPaths(unseen),
+		data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange,
+			Rule: "no repository inside the worktree", Paths: firstPaths(unseen),
 			Words: "repositories inside the worktree, whose files no commit of the run can hold: " + firstOf(unseen) +
 				"; let the step remove their .git, commit what belongs to a submodule there, or work in $TMPDIR"})
 	}
@@ -171,7 +174,8 @@ func (b *broken) add(rule, path string) {
 	at := slices.IndexFunc(b.blockers, func(o runs.Blocker) bool { return o.Rule == rule && o.Step == step })
 	if at < 0 {
 		at = len(b.blockers)
-		b.blockers, b.omitted = append(b.blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange, Step: step, Rule: rule}), append(b.omitted, 0)
+		b.blockers, b.omitted = append(b.blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange, Step: step, Rule: rule}),
+			append(b.omitted, 0)
 	}
 	o := &b.blockers[at]
 	if len(o.Paths) < mostPaths {

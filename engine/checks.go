@@ -38,14 +38,16 @@ func (r *run) checkDiff(ctx context.Context) error {
 	}
 	r.lastCommit = string(total.Commit)
 	f := r.plan.notebook.Front
-	data := runs.DiffCheckedData{BaseCommit: string(r.ws.tree.Base()), ResultCommit: string(total.Commit), ResultTree: string(total.Tree),
-		Files: total.Files, Patch: runs.PatchFile, PatchDigest: runs.DigestOf(total.Patch), Unseen: r.ws.missed}
+	data := runs.DiffCheckedData{BaseCommit: string(r.ws.tree.Base()), ResultCommit: string(total.Commit),
+		ResultTree: string(total.Tree),
+		Files:      total.Files, Patch: runs.PatchFile, PatchDigest: runs.DigestOf(total.Patch), Unseen: r.ws.missed}
 	block := func(b runs.Blocker) { data.Blockers = append(data.Blockers, b) }
 	data.Unread = r.ws.tree.Unread()
 	if total.PatchErr != nil && r.plan.inFolder() {
 		data.PatchOmits = total.PatchErr.Error()
 	} else if total.PatchErr != nil {
-		block(runs.Blocker{Code: runs.CodeChangeTooLarge, Words: "the patch does not hold the whole change: " + total.PatchErr.Error()})
+		block(runs.Blocker{Code: runs.CodeChangeTooLarge, Words: "the patch does not hold the whole change: " +
+			total.PatchErr.Error()})
 	}
 	record, err := runs.Fold(r.rec.events)
 	if err != nil {
@@ -62,10 +64,12 @@ func (r *run) checkDiff(ctx context.Context) error {
 	for _, l := range []struct {
 		what      string
 		is, limit int64
-	}{{"files", int64(len(total.Files)), int64(f.Limits.Files)}, {"lines", int64(lines), int64(f.Limits.Lines)}, {"bytes", bytes, f.Limits.Bytes}} {
+	}{{"files", int64(len(total.Files)), int64(f.Limits.Files)}, {"lines", int64(lines), int64(f.Limits.Lines)},
+		{"bytes", bytes, f.Limits.Bytes}} {
 		if l.limit > 0 && l.is > l.limit {
 			b := runs.Blocker{Code: runs.CodeChangeTooLarge, Rule: fmt.Sprintf("limits: %s: %d", l.what, l.limit),
-				Paths: firstPaths(changedNames(total.Files)), Words: fmt.Sprintf("%d %s changed, and %d is the limit", l.is, l.what, l.limit)}
+				Paths: firstPaths(changedNames(total.Files)), Words: fmt.Sprintf("%d %s changed, and %d is the limit", l.is, l.what,
+					l.limit)}
 			b.Step = record.ChangedBy(total.Files[0].Path)
 			if slices.ContainsFunc(total.Files, func(f runs.ChangedFile) bool { return record.ChangedBy(f.Path) != b.Step }) {
 				b.Step = "" // more than one step made it too large
@@ -78,7 +82,8 @@ func (r *run) checkDiff(ctx context.Context) error {
 	case slices.Contains(f.Require, "diff"):
 		block(runs.Blocker{Code: runs.CodeNoDiff, Rule: "require: diff", Words: "a change is required, and nothing changed"})
 	case r.plan.request.Branch != "":
-		block(runs.Blocker{Code: runs.CodeNoDiff, Rule: "--branch", Words: "--branch " + r.plan.request.Branch + ": nothing changed, so there is nothing to commit"})
+		block(runs.Blocker{Code: runs.CodeNoDiff, Rule: "--branch", Words: "--branch " + r.plan.request.Branch +
+			": nothing changed, so there is nothing to commit"})
 	}
 	r.verdict.blockers = append(r.verdict.blockers, data.Blockers...)
 	return r.rec.emit(runs.GitDiffChecked, "", data)
@@ -93,7 +98,8 @@ func (r *run) checkTests() error {
 			continue
 		}
 		got := r.results[s.ID]
-		data.Steps = append(data.Steps, runs.VerificationStep{Step: s.ID, Status: got.Status, Exit: got.Exit, DurationNS: got.DurationNS, Tests: got.Tests})
+		data.Steps = append(data.Steps, runs.VerificationStep{Step: s.ID, Status: got.Status, Exit: got.Exit,
+			DurationNS: got.DurationNS, Tests: got.Tests})
 		passed = passed || got.Status == runs.StepPassed && got.Exit == 0 // one that fails as expected proves something else
 		failed = failed || bad(got.Status) || got.Status == runs.StepPending
 	}
@@ -141,8 +147,10 @@ func (r *run) checkSource(ctx context.Context) error {
 			paths = append(paths, c.paths...)
 		}
 		slices.Sort(paths)
-		r.verdict.blockers = append(r.verdict.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree, Step: r.verdict.untested[0].step, Rule: runs.RuleTestedIsLeft,
-			Paths: firstPaths(slices.Compact(paths)), Words: "files changed during the last test step or after it, so what was tested is not what is left"})
+		r.verdict.blockers = append(r.verdict.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree,
+			Step: r.verdict.untested[0].step, Rule: runs.RuleTestedIsLeft,
+			Paths: firstPaths(slices.Compact(paths)),
+			Words: "files changed during the last test step or after it, so what was tested is not what is left"})
 	}
 	if r.plan.source == nil {
 		return nil
@@ -159,7 +167,8 @@ func (r *run) checkSource(ctx context.Context) error {
 		return nil
 	}
 	r.verdict.mutated = true
-	r.verdict.block(runs.Blocker{Code: runs.CodeDirtyEndingTree, Rule: runs.RuleSourceAsItWas, Paths: firstPaths(touched), Words: "the source checkout changed while the run went on: " + firstOf(touched)})
+	r.verdict.block(runs.Blocker{Code: runs.CodeDirtyEndingTree, Rule: runs.RuleSourceAsItWas, Paths: firstPaths(touched),
+		Words: "the source checkout changed while the run went on: " + firstOf(touched)})
 	return nil
 }
 

@@ -129,7 +129,8 @@ func ParseConfig(file string, data []byte) (Config, error) {
 func readNormalize(file string, value *yaml.Node) ([]notebooks.Normalize, error) {
 	var front notebooks.Front
 	if err := front.ReadKey("normalize", value); err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: file, Line: value.Line, Col: value.Column, Msg: "normalize: " + err.Error(), Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: file, Line: value.Line, Col: value.Column,
+			Msg: "normalize: " + err.Error(), Err: err}
 	}
 	return front.Normalize, nil
 }

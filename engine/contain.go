@@ -23,8 +23,10 @@ type SandboxConfig struct {
 // wish is what the notebook asks of the sandbox.
 func (p *Plan) wish(e *Engine) sandbox.Wish {
 	f := p.notebook.Front
-	w := sandbox.Wish{Mode: f.Sandbox, NetworkOff: f.Network == "off", InPlace: p.mode() == runs.MutationInPlace && (p.source != nil || e.keepsIn(p.request.Folder)),
-		Resources: runs.ResourcesData{Memory: f.Resources.Memory, Processes: f.Resources.Processes, FileSize: f.Resources.FileSize, OpenFiles: f.Resources.OpenFiles}}
+	w := sandbox.Wish{Mode: f.Sandbox, NetworkOff: f.Network == "off", InPlace: p.mode() == runs.MutationInPlace &&
+		(p.source != nil || e.keepsIn(p.request.Folder)),
+		Resources: runs.ResourcesData{Memory: f.Resources.Memory, Processes: f.Resources.Processes,
+			FileSize: f.Resources.FileSize, OpenFiles: f.Resources.OpenFiles}}
 	if w.Mode == "" {
 		w.Mode = "on"
 	}
@@ -91,7 +93,8 @@ func (w *workspace) shared() sandbox.Shared {
 			// Without a folder for them steps have the user's caches, as far as these are there.
 			*w.caches, _ = sandbox.Caches(w.eng.Getenv, filepath.Join(w.eng.Cache, "caches"), root, w.kept())
 			// A cache folder that the repository grants whole is the steps' as it is.
-			if top := sandbox.Base(w.eng.Getenv, "XDG_CACHE_HOME", ".cache"); sandbox.Within(top, sandbox.Granted(w.eng.Getenv, w.eng.Config.Sandbox.Write, nil)) {
+			if top := sandbox.Base(w.eng.Getenv, "XDG_CACHE_HOME", ".cache"); sandbox.Within(top,
+				sandbox.Granted(w.eng.Getenv, w.eng.Config.Sandbox.Write, nil)) {
 				delete(w.caches.Env, "XDG_CACHE_HOME")
 			}
 		}
@@ -160,14 +163,16 @@ func (w *workspace) mayRead(path string) error {
 		return err
 	}
 	if sandbox.Within(real, w.plan.sandbox.Hidden) {
-		return &notebooks.Error{Kind: notebooks.KindOption, File: path, Msg: "the sandbox hides this file from steps, so that none can glue it",
+		return &notebooks.Error{Kind: notebooks.KindOption, File: path,
+			Msg:  "the sandbox hides this file from steps, so that none can glue it",
 			Hint: "see sandbox: hide in " + ConfigFile}
 	}
 	return nil
 }
 
 // toolchains are where tools lie in a home by default: with another home they would not be found.
-var toolchains = map[string]string{"RUSTUP_HOME": "~/.rustup", "PYENV_ROOT": "~/.pyenv", "NVM_DIR": "~/.nvm", "RBENV_ROOT": "~/.rbenv"}
+var toolchains = map[string]string{"RUSTUP_HOME": "~/.rustup", "PYENV_ROOT": "~/.pyenv", "NVM_DIR": "~/.nvm",
+	"RBENV_ROOT": "~/.rbenv"}
 
 // contained changes the environment to what the sandbox allows: in a strict one nothing points to the
 // user's home but toolchains.
@@ -175,7 +180,8 @@ func (w *workspace) contained(env map[string]string, work *workdir) {
 	maps.Copy(env, w.shared().Env)
 	if w.plan.sandbox.Writes != "" && w.plan.sandbox.Home != "own" {
 		// matplotlib would warn of settings that it cannot write, on every import.
-		cache := sandbox.Base(func(name string) (string, bool) { v, ok := env[name]; return v, ok }, "XDG_CACHE_HOME", ".cache")
+		cache := sandbox.Base(func(name string) (string, bool) { v, ok := env[name]; return v, ok }, "XDG_CACHE_HOME",
+			".cache")
 		env["MPLCONFIGDIR"] = filepath.Join(cache, "matplotlib")
 	}
 	if w.plan.sandbox.Home != "own" {
@@ -191,7 +197,8 @@ func (w *workspace) contained(env map[string]string, work *workdir) {
 		}
 	}
 	env["HOME"] = work.Home
-	for name, below := range map[string]string{"XDG_CACHE_HOME": ".cache", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state", "XDG_RUNTIME_DIR": ".run"} {
+	for name, below := range map[string]string{"XDG_CACHE_HOME": ".cache", "XDG_DATA_HOME": ".local/share",
+		"XDG_STATE_HOME": ".local/state", "XDG_RUNTIME_DIR": ".run"} {
 		env[name] = filepath.Join(work.Home, filepath.FromSlash(below))
 	}
 }
@@ -200,7 +207,8 @@ func (w *workspace) contained(env map[string]string, work *workdir) {
 func badPlace(paths []string) string {
 	for _, p := range paths {
 		rest, home := strings.CutPrefix(p, "~/")
-		if clean := filepath.Clean(rest); !home && (!filepath.IsAbs(p) || clean == "/") || home && (clean == "." || strings.HasPrefix(clean, "..")) {
+		if clean := filepath.Clean(rest); !home && (!filepath.IsAbs(p) || clean == "/") || home &&
+			(clean == "." || strings.HasPrefix(clean, "..")) {
 			return p
 		}
 	}
@@ -211,7 +219,8 @@ func badPlace(paths []string) string {
 func (c SandboxConfig) check(file string) error {
 	for key, list := range map[string][]string{"write": c.Write, "hide": c.Hide} {
 		if p := badPlace(list); p != "" {
-			return &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: "sandbox." + key + ": \"" + p + "\" is not a path below / or ~/",
+			return &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: "sandbox." + key + ": \"" + p +
+				"\" is not a path below / or ~/",
 				Hint: "write it in full, as /srv/data or ~/.m2"}
 		}
 	}

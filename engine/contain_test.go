@@ -18,7 +18,8 @@ func offering(t *testing.T, offer sandbox.Offer) *Engine {
 	t.Helper()
 	dir := t.TempDir()
 	return &Engine{
-		Store: func(string) runs.Store { return runs.Store{Dir: filepath.Join(dir, "store")} }, Cache: filepath.Join(dir, "cache"),
+		Store:  func(string) runs.Store { return runs.Store{Dir: filepath.Join(dir, "store")} },
+		Cache:  filepath.Join(dir, "cache"),
 		Getenv: os.LookupEnv, Now: time.Now, Random: rand.Reader,
 		ProbeSandbox: func(context.Context, sandbox.Need) sandbox.Offer { return offer },
 	}
@@ -54,7 +55,8 @@ func TestSandboxThatCannotBeHad(t *testing.T) {
 			}
 			continue
 		}
-		if len(p.gates) != 1 || p.gates[0].Code != runs.CodeProviderUnavailable || !strings.Contains(p.gates[0].Words, words) {
+		if len(p.gates) != 1 || p.gates[0].Code != runs.CodeProviderUnavailable || !strings.Contains(p.gates[0].Words,
+			words) {
 			t.Errorf("%q: %+v", front, p.gates)
 			continue
 		}
@@ -63,7 +65,8 @@ func TestSandboxThatCannotBeHad(t *testing.T) {
 			t.Fatal(err)
 		}
 		run := result.Run
-		if run.Status() != runs.Blocked || len(run.Blockers()) != 1 || run.Blockers()[0].Code != runs.CodeProviderUnavailable {
+		if run.Status() != runs.Blocked || len(run.Blockers()) != 1 ||
+			run.Blockers()[0].Code != runs.CodeProviderUnavailable {
 			t.Errorf("%q: %s, %+v", front, run.Status(), run.Blockers())
 		}
 		if s := run.Started.Sandbox; s == nil || len(s.NotHeld) == 0 {

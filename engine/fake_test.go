@@ -88,7 +88,8 @@ func (s *fakeSession) Run(ctx context.Context, r kernel.Request) (out kernel.Out
 }
 
 // line does one command of a step.
-func (s *fakeSession) line(ctx context.Context, r kernel.Request, dir string, words []string, out *kernel.Outcome) error {
+func (s *fakeSession) line(ctx context.Context, r kernel.Request, dir string, words []string,
+	out *kernel.Outcome) error {
 	if len(words) == 0 {
 		return nil
 	}

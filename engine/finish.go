@@ -16,8 +16,9 @@ func (r *run) finish(ctx context.Context) (*runs.Run, error) {
 	if err := runs.CheckOrder(r.rec.events); errors.As(err, &order) && order.Missing != runs.RunCompleted {
 		v.block(order.Blocker())
 	}
-	data := runs.CompletedData{Status: v.status(r.plan.leavesOut()), Blockers: v.blockers, SourceRepositoryMutated: v.mutated,
-		Bundle: r.bundle, InnerRuns: r.late, ResultCommit: r.lastCommit}
+	data := runs.CompletedData{Status: v.status(r.plan.leavesOut()), Blockers: v.blockers,
+		SourceRepositoryMutated: v.mutated,
+		Bundle:                  r.bundle, InnerRuns: r.late, ResultCommit: r.lastCommit}
 	var signal Interrupt
 	if errors.As(context.Cause(ctx), &signal) {
 		data.Status, data.Signal = runs.Interrupted, signal.Signal
@@ -87,7 +88,8 @@ func (r *run) last(data *runs.CompletedData) (runs.Event, error) {
 	if err != nil {
 		return event, err
 	}
-	data.Outputs = r.sinks.StageOutput(ViewInput{Dir: r.rec.dir, Notebook: r.plan.notebook, Run: record, Clean: r.cleanView})
+	data.Outputs = r.sinks.StageOutput(ViewInput{Dir: r.rec.dir, Notebook: r.plan.notebook, Run: record,
+		Clean: r.cleanView})
 	if r.verdict.leaks() { // what shows a secret is given anew, with a record that says so
 		data.Outputs = nil
 	}
@@ -107,7 +109,8 @@ func (r *run) sign(data *runs.CompletedData, event runs.Event) (runs.Event, erro
 	if err != nil {
 		return event, err
 	}
-	if data.Signatures, err = r.sinks.Sign(ViewInput{Dir: r.rec.dir, Notebook: r.plan.notebook, Run: record, Clean: r.cleanView}); err != nil {
+	if data.Signatures, err = r.sinks.Sign(ViewInput{Dir: r.rec.dir, Notebook: r.plan.notebook, Run: record,
+		Clean: r.cleanView}); err != nil {
 		r.signErr = fmt.Errorf("the output notebook cannot be signed: %w", err)
 		return event, nil
 	}

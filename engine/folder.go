@@ -52,6 +52,7 @@ func (p *Plan) checkFolder(homes []string) error {
 		return nil
 	}
 	return &notebooks.Error{Kind: notebooks.KindOption,
-		Msg:  "outside a Git repository a run works in the current folder, and " + p.request.Folder + " is not one to let steps write in",
+		Msg: "outside a Git repository a run works in the current folder, and " + p.request.Folder +
+			" is not one to let steps write in",
 		Hint: "run it in the folder of the job, or say --in-place"}
 }

@@ -18,7 +18,8 @@ func (p *Plan) decideGates(ctx context.Context, e *Engine) error {
 	if v, ok := e.Getenv("MARKMILL_DEPTH"); ok && v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 0 {
-			return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("MARKMILL_DEPTH is %q, not a number of runs", v), Hint: "unset it"}
+			return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("MARKMILL_DEPTH is %q, not a number of runs",
+				v), Hint: "unset it"}
 		}
 		p.depth = n
 	}
@@ -31,9 +32,11 @@ func (p *Plan) decideGates(ctx context.Context, e *Engine) error {
 			rule = "--dirty block"
 		}
 		p.gates = append(p.gates, runs.GateData{Code: runs.CodeDirtyStartingTree, Rule: rule, Paths: firstPaths(p.dirtyPaths),
-			Words: fmt.Sprintf("a clean start is required, and these are not committed: %s; commit or stash them", firstOf(p.dirtyPaths))})
+			Words: fmt.Sprintf("a clean start is required, and these are not committed: %s; commit or stash them",
+				firstOf(p.dirtyPaths))})
 	}
-	if slices.Contains(f.Require, "tests") && !slices.ContainsFunc(p.steps, func(s PlannedStep) bool { return s.Has(notebooks.TagTest) && s.Skip == "" }) {
+	if slices.Contains(f.Require, "tests") && !slices.ContainsFunc(p.steps,
+		func(s PlannedStep) bool { return s.Has(notebooks.TagTest) && s.Skip == "" }) {
 		block(runs.CodeMissingTestCommand, "require: tests", "tests are required, and no step that runs is tagged test")
 	}
 	for _, m := range p.missingSecrets(e.Getenv, p.open()) {

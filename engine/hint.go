@@ -17,7 +17,8 @@ func (r *run) hint(s *PlannedStep, done *runs.StepFinishedData) string {
 		if r.plan.notebook.Form == ipynb.Form {
 			where = "metadata.markmill.front: {\"env\": {\"%[1]s\": \"${%[1]s}\"}}"
 		}
-		return fmt.Sprintf("%[1]s is set here, and steps get only the variables that the notebook names: "+where+"; or secrets: [%[1]s], which masks it", name)
+		return fmt.Sprintf("%[1]s is set here, and steps get only the variables that the notebook names: "+where+"; or "+
+			"secrets: [%[1]s], which masks it", name)
 	}
 	if words := r.leftOut(s, done); words != "" {
 		return words

@@ -19,7 +19,8 @@ var noSuchFile = lazyregexp.New(`(?i)no such file|ENOENT|does not exist|cannot o
 // quotedName is a name in quotes, of whatever kind.
 var quotedName = lazyregexp.New("'([^']+)'|\"([^\"]+)\"|`([^`]+)`|‘([^’]+)’")
 
-// leftOut says that a file which a failed step missed is in the user's checkout, and how the run gets it; "" where it is
+// leftOut says that a file which a failed step missed is in the user's checkout, and how the run gets it; "" where it
+// is
 // not there either.
 func (r *run) leftOut(s *PlannedStep, done *runs.StepFinishedData) string {
 	src := r.plan.source
@@ -46,9 +47,11 @@ func (r *run) leftOut(s *PlannedStep, done *runs.StepFinishedData) string {
 				continue
 			}
 			if slices.ContainsFunc(r.plan.dirtyPaths, func(p string) bool { return p == rel || strings.HasPrefix(p, rel+"/") }) {
-				return fmt.Sprintf("%s is in the checkout and not committed, so the run does not have it: commit it, or run with --dirty include", rel)
+				return fmt.Sprintf("%s is in the checkout and not committed, so the run does not have it: commit it, or run "+
+					"with --dirty include", rel)
 			}
-			return fmt.Sprintf("%s is in the checkout and Git ignores it, so the run does not have it: --copy %s takes it along (or copy: in the front matter)", rel, rel)
+			return fmt.Sprintf("%s is in the checkout and Git ignores it, so the run does not have it: --copy %s takes it "+
+				"along (or copy: in the front matter)", rel, rel)
 		}
 	}
 	return ""

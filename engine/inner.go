@@ -57,7 +57,8 @@ func (n *innerRuns) announce(id runs.RunID) error {
 	if !ok || folder == "" {
 		return nil
 	}
-	err := runs.WriteFile(filepath.Join(folder, string(id)), []byte(filepath.Join(filepath.Dir(n.rec.dir), string(id))+"\n"))
+	err := runs.WriteFile(filepath.Join(folder, string(id)),
+		[]byte(filepath.Join(filepath.Dir(n.rec.dir), string(id))+"\n"))
 	if _, gone := os.Stat(folder); errors.Is(gone, fs.ErrNotExist) {
 		return nil
 	}
@@ -116,7 +117,8 @@ func (n *innerRuns) take(step notebooks.StepID) ([]runs.InnerRun, error) {
 		if step != "" && err == nil && n.mayBeAlive(dir) {
 			continue
 		}
-		taken = append(taken, runs.InnerRun{RunID: runs.RunID(n.rec.conceal(entry.Name())), Problem: "its record names another run around it, or another step"})
+		taken = append(taken, runs.InnerRun{RunID: runs.RunID(n.rec.conceal(entry.Name())),
+			Problem: "its record names another run around it, or another step"})
 		if err := os.RemoveAll(name); err != nil {
 			return taken, artifact(err)
 		}

@@ -98,8 +98,10 @@ func (r *run) runJudges(ctx context.Context, judges []*PlannedStep) error {
 			return err
 		}
 		r.judged.Steps = append(r.judged.Steps, runs.JudgedStep{
-			VerificationStep: runs.VerificationStep{Step: s.ID, Status: done.Status, Exit: done.Exit, DurationNS: done.DurationNS, Tests: done.Tests},
-			Judge:            isJudge(s), Reason: done.Reason, Stdout: done.Stdout, Stderr: done.Stderr, Displays: done.Displays, Outputs: done.Outputs})
+			VerificationStep: runs.VerificationStep{Step: s.ID, Status: done.Status, Exit: done.Exit,
+				DurationNS: done.DurationNS, Tests: done.Tests},
+			Judge: isJudge(s), Reason: done.Reason, Stdout: done.Stdout, Stderr: done.Stderr, Displays: done.Displays,
+			Outputs: done.Outputs})
 		if !isJudge(s) && bad(done.Status) {
 			return nil // nothing can be judged without what it sets up, and that is no pass
 		}
@@ -145,9 +147,11 @@ func (r *run) judgeBlockers() {
 		if s.Status == runs.StepPassed || s.Status == runs.StepAllowed {
 			continue
 		}
-		words := fmt.Sprintf("it passes only with the run's own version of %s: with the base's it ends with %s", firstOf(j.Changed), reasonOr(s.Reason, s.Exit))
+		words := fmt.Sprintf("it passes only with the run's own version of %s: with the base's it ends with %s",
+			firstOf(j.Changed), reasonOr(s.Reason, s.Exit))
 		if !s.Judge {
-			words = fmt.Sprintf("with the base's version of %s this setup step ends with %s, so that nothing was judged", firstOf(j.Changed), reasonOr(s.Reason, s.Exit))
+			words = fmt.Sprintf("with the base's version of %s this setup step ends with %s, so that nothing was judged",
+				firstOf(j.Changed), reasonOr(s.Reason, s.Exit))
 		}
 		add(s.Step, words)
 	}

@@ -66,7 +66,8 @@ func (t kernels) forStep(lang string, apart bool, asked ...string) (kernel.Kerne
 			Hint: "give one with -k, as -k python3, or save the notebook in Jupyter with a kernel"}
 	}
 	if lang == "" {
-		return nil, &notebooks.Error{Kind: notebooks.KindSyntax, Msg: "the step has no language", Hint: "write it first: ```bash {#id}, or give one with -l"}
+		return nil, &notebooks.Error{Kind: notebooks.KindSyntax, Msg: "the step has no language",
+			Hint: "write it first: ```bash {#id}, or give one with -l"}
 	}
 	for _, spec := range jupyter.List(t.getenv) {
 		if k := kernel.NewJupyter(spec); t.runs(k, lang) {
@@ -76,7 +77,8 @@ func (t kernels) forStep(lang string, apart bool, asked ...string) (kernel.Kerne
 	return nil, t.unknown(fmt.Sprintf("no kernel runs %q", lang), lang)
 }
 
-// speak tells a notebook the language that its source does not name, as the request or the kernel does. Values are written in that of the
+// speak tells a notebook the language that its source does not name, as the request or the kernel does. Values are
+// written in that of the
 // kernel where there is a way to write them in it, as papermill does, whatever a Jupyter notebook says.
 func (e *Engine) speak(nb *notebooks.Notebook, req Request) {
 	named, apart := true, true
@@ -132,10 +134,12 @@ func (t kernels) named(name string) (kernel.Kernel, *notebooks.Error) {
 	case errors.Is(err, jupyter.ErrNoSpec):
 		return nil, t.unknown(fmt.Sprintf("kernel %q is not known", name), name)
 	}
-	return nil, &notebooks.Error{Kind: notebooks.KindProvider, Msg: err.Error(), Hint: "mend the kernelspec, or install the kernel again", Err: err}
+	return nil, &notebooks.Error{Kind: notebooks.KindProvider, Msg: err.Error(),
+		Hint: "mend the kernelspec, or install the kernel again", Err: err}
 }
 
-// specified finds the kernel that a Jupyter notebook names. Jupyter's own is meant; where it is not installed, or is the one of Python
+// specified finds the kernel that a Jupyter notebook names. Jupyter's own is meant; where it is not installed, or is
+// the one of Python
 // that needs nothing of IPython's, a built-in kernel of that name stands for it.
 func (t kernels) specified(name, lang string) (kernel.Kernel, *notebooks.Error) {
 	if _, own := t.cfg.Kernels[name]; own || name == "python" {
@@ -149,7 +153,8 @@ func (t kernels) specified(name, lang string) (kernel.Kernel, *notebooks.Error) 
 		err.Msg = strings.Replace(err.Msg, "is not known", "is not installed", 1)
 		err.Hint = "install it, or run the notebook with another: -k NAME"
 		if other := t.speaker(lang); other != "" {
-			err.Hint = fmt.Sprintf("it may be a name of the machine that wrote the notebook: run it with another kernel of %s, -k %s, or install it", lang, other)
+			err.Hint = fmt.Sprintf("it may be a name of the machine that wrote the notebook: run it with another kernel of "+
+				"%s, -k %s, or install it", lang, other)
 		}
 	}
 	return k, err
@@ -183,7 +188,8 @@ func (p *Plan) reaches(k kernel.Kernel, s *notebooks.Step) error {
 		Hint: "change the folder and set the variables in the step's own code, or give env in the front matter"}
 }
 
-// foretellCell warns where the output notebook of Jupyter will have no cell with the given values, because the language has no way to
+// foretellCell warns where the output notebook of Jupyter will have no cell with the given values, because the language
+// has no way to
 // write them: they reach the steps all the same, and stand in the notebook's metadata.
 func (p *Plan) foretellCell() {
 	given := p.given()
@@ -198,7 +204,8 @@ func (p *Plan) foretellCell() {
 		} else if one := new(notebooks.Error); errors.As(err, &one) {
 			words = one.Msg
 		}
-		p.notebook.Warnings = append(p.notebook.Warnings, &notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path, Line: 1,
+		p.notebook.Warnings = append(p.notebook.Warnings, &notebooks.Error{Kind: notebooks.KindParameter,
+			File: p.request.Path, Line: 1,
 			Msg:  "the output notebook will have no cell with the given values: " + words,
 			Hint: "the steps get them all the same, and the notebook's metadata name them"})
 	}
@@ -278,12 +285,14 @@ func (p *Plan) preferIPython(t *kernels) {
 		if line == 0 {
 			continue
 		}
-		note := &notebooks.Error{Kind: notebooks.KindProvider, File: p.request.Path, Line: s.CodeLine + line - 1, Col: 1, Step: s.ID,
-			Msg: fmt.Sprintf("only IPython understands %q: the notebook's Python runs on the Jupyter kernel python3", text)}
+		note := &notebooks.Error{Kind: notebooks.KindProvider, File: p.request.Path, Line: s.CodeLine + line - 1, Col: 1,
+			Step: s.ID,
+			Msg:  fmt.Sprintf("only IPython understands %q: the notebook's Python runs on the Jupyter kernel python3", text)}
 		if spec, err := jupyter.Find("python3", t.getenv); err == nil {
 			t.python = kernel.NewJupyter(spec)
 		} else {
-			note.Msg = fmt.Sprintf("only IPython understands %q, and no Jupyter kernel python3 is installed: the built-in kernel runs it", text)
+			note.Msg = fmt.Sprintf("only IPython understands %q, and no Jupyter kernel python3 is installed: the built-in "+
+				"kernel runs it", text)
 			note.Hint = "python3 -m pip install ipykernel, or write it in plain Python"
 		}
 		p.notebook.Warnings = append(p.notebook.Warnings, note)

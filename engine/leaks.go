@@ -43,7 +43,8 @@ func (c *recorder) withhold() (replaced []string, err error) {
 			}
 			return fs.SkipDir
 		}
-		if !entry.Type().IsRegular() || rel == c.plan.sourceFile() || rel == runs.BundleFile { // they were looked at before: what a bundle holds is compressed
+		// they were looked at before: what a bundle holds is compressed
+		if !entry.Type().IsRegular() || rel == c.plan.sourceFile() || rel == runs.BundleFile {
 			return nil
 		}
 		shows, err := c.shows(root, rel)
@@ -87,7 +88,8 @@ func (c *recorder) shows(root *os.Root, rel string) (bool, error) {
 	switch base := path.Base(rel); {
 	case rel == runs.SumsFile:
 		return false, nil // digests and the names above
-	case rel != runs.JournalFile && rel != runs.TraceFile && rel != runs.ReportFile && base != "result.json" && base != runs.OutputsFile:
+	case rel != runs.JournalFile && rel != runs.TraceFile && rel != runs.ReportFile && base != "result.json" &&
+		base != runs.OutputsFile:
 		return true, nil
 	}
 	b, err := root.ReadFile(rel)

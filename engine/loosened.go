@@ -23,14 +23,16 @@ func Loosened(old, now Config) (words, changed []string) {
 		case had:
 			words = append(words, fmt.Sprintf("the kernel %s is another: %s instead of %s", name, is.words(), was.words()))
 		case len(is.Command) > 0 && len(is.Languages) > 0:
-			words = append(words, fmt.Sprintf("the kernel %s runs %s now: %s", name, strings.Join(is.Languages, ", "), is.words()))
+			words = append(words, fmt.Sprintf("the kernel %s runs %s now: %s", name, strings.Join(is.Languages, ", "),
+				is.words()))
 		default:
 			words = append(words, fmt.Sprintf("the kernel %s is another: %s instead of the built-in", name, is.words()))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(old.Kernels)) {
 		if _, has := now.Kernels[name]; !has {
-			words = append(words, fmt.Sprintf("the kernel %s is the built-in, or none, instead of %s", name, old.Kernels[name].words()))
+			words = append(words, fmt.Sprintf("the kernel %s is the built-in, or none, instead of %s", name,
+				old.Kernels[name].words()))
 		}
 	}
 	if more := missing(now.Sandbox.Write, old.Sandbox.Write); len(more) > 0 {

@@ -71,8 +71,10 @@ func union(a, b []string) []string {
 
 // of are the restrictions that a front matter, or a policy's part like one, makes.
 func of(f notebooks.Front) restrictions {
-	r := restrictions{forbid: f.Forbid, limits: f.Limits, require: f.Require, actions: f.ForbiddenActions, mode: f.Mode, risk: f.Risk,
-		approval: f.Approval, sandbox: f.Sandbox, network: f.Network, processes: f.Processes, protect: f.Protect, protectMode: f.ProtectMode, timeout: f.Timeout, runTimeout: f.RunTimeout}
+	r := restrictions{forbid: f.Forbid, limits: f.Limits, require: f.Require, actions: f.ForbiddenActions, mode: f.Mode,
+		risk:     f.Risk,
+		approval: f.Approval, sandbox: f.Sandbox, network: f.Network, processes: f.Processes, protect: f.Protect,
+		protectMode: f.ProtectMode, timeout: f.Timeout, runTimeout: f.RunTimeout}
 	if len(f.Allow) > 0 {
 		r.allows = [][]string{f.Allow}
 	}
@@ -87,7 +89,8 @@ func (r restrictions) and(s restrictions) restrictions {
 		}
 	}
 	r.forbid, r.require, r.actions = union(r.forbid, s.forbid), union(r.require, s.require), union(r.actions, s.actions)
-	r.limits = notebooks.Limits{Files: smaller(r.limits.Files, s.limits.Files), Lines: smaller(r.limits.Lines, s.limits.Lines),
+	r.limits = notebooks.Limits{Files: smaller(r.limits.Files, s.limits.Files),
+		Lines: smaller(r.limits.Lines, s.limits.Lines),
 		Bytes: smaller(r.limits.Bytes, s.limits.Bytes)}
 	r.mode = tighter(modeRank, r.mode, s.mode)
 	r.sandbox = tighter(sandboxRank, r.sandbox, s.sandbox)
@@ -144,11 +147,13 @@ func (p *Plan) narrow() {
 	}
 	p.narrowed = n.list
 
-	if len(both.allows) > 0 { // the notebook's own list, or else the first of the policies', is the contract's; the others hold too
+	// the notebook's own list, or else the first of the policies', is the contract's; the others hold too
+	if len(both.allows) > 0 {
 		last := len(both.allows) - 1
 		if len(f.Allow) == 0 {
 			last = 0
-		} else if i := slices.IndexFunc(both.allows, func(list []string) bool { return slices.Equal(list, f.Allow) }); i >= 0 {
+		} else if i := slices.IndexFunc(both.allows,
+			func(list []string) bool { return slices.Equal(list, f.Allow) }); i >= 0 {
 			last = i
 		}
 		f.Allow = both.allows[last]
@@ -177,7 +182,8 @@ func (p *Plan) inPlaceRefused() error {
 	}
 	for _, each := range p.policies {
 		if mode := each.Rules.Mode; mode == runs.MutationWorktree || mode == runs.MutationNone {
-			return &notebooks.Error{Kind: notebooks.KindOption, Msg: "--in-place: the policy of the repository says mode: " + mode,
+			return &notebooks.Error{Kind: notebooks.KindOption, Msg: "--in-place: the policy of the repository says mode: " +
+				mode,
 				Hint: "leave the option out"}
 		}
 	}
@@ -232,7 +238,8 @@ func (n *narrowings) union(key string, policy, own []string) {
 	if len(policy) > 0 {
 		n.add(key, runs.ByPolicy, policy, nil)
 	}
-	if more := slices.DeleteFunc(slices.Clone(own), func(s string) bool { return slices.Contains(policy, s) }); len(more) > 0 {
+	if more := slices.DeleteFunc(slices.Clone(own),
+		func(s string) bool { return slices.Contains(policy, s) }); len(more) > 0 {
 		n.add(key, runs.ByNotebook, more, nil)
 	}
 }

@@ -64,7 +64,8 @@ func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, d
 	if err := runs.WriteFile(filepath.Join(r.rec.dir, dir, runs.OutputsFile), b.Bytes()); err != nil {
 		return err
 	}
-	done.Outputs = runs.StreamData{File: filepath.ToSlash(filepath.Join(dir, runs.OutputsFile)), Bytes: int64(b.Len()), Digest: runs.DigestOf(b.Bytes())}
+	done.Outputs = runs.StreamData{File: filepath.ToSlash(filepath.Join(dir, runs.OutputsFile)), Bytes: int64(b.Len()),
+		Digest: runs.DigestOf(b.Bytes())}
 	return nil
 }
 

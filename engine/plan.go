@@ -21,7 +21,8 @@ import (
 	"markmill/runs"
 )
 
-// Plan is a run that is decided and has not started: nothing of the notebook has run and nothing was written. Engine.Plan
+// Plan is a run that is decided and has not started: nothing of the notebook has run and nothing was written.
+// Engine.Plan
 // makes it, and it does not change afterwards.
 type Plan struct {
 	request    Request
@@ -238,7 +239,11 @@ func (e *Engine) checkAll(p *Plan) error {
 
 // unset are the variables of shells that nobody sets, and that are nearly parameters.
 func (p *Plan) unset() []notebooks.Unset {
-	return p.notebook.UnsetNames(func(name string) bool { _, ok := fixed[name]; return ok || slices.Contains(passed, name) })
+	return p.notebook.UnsetNames(func(name string) bool {
+		_, ok := fixed[name]
+		return ok || slices.Contains(passed,
+			name)
+	})
 }
 
 // errorList collects errors of any kind as mistakes of the notebook or the request.

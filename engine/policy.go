@@ -30,7 +30,8 @@ type Policy struct {
 }
 
 // policyKeys are read as the front matter's, by the notebook's own readers.
-var policyKeys = []string{"allow", "forbid", "protect", "protect-mode", "limits", "require", "forbidden_actions", "mode", "risk", "sandbox", "network", "processes", "timeout", "run-timeout"}
+var policyKeys = []string{"allow", "forbid", "protect", "protect-mode", "limits", "require", "forbidden_actions",
+	"mode", "risk", "sandbox", "network", "processes", "timeout", "run-timeout"}
 
 // riskScale are the words that a policy may use for risk, the lowest first.
 var riskScale = []string{"low", "medium", "high", "critical"}
@@ -94,12 +95,15 @@ func (p *Policy) check(key string, n *yaml.Node) error {
 			return errors.New("an empty list says nothing; leave the key out, or write mode: none where nothing may change")
 		}
 		if pattern := badPattern(list); pattern != "" {
-			return fmt.Errorf("%q is not a pattern of paths in the worktree; patterns are relative and use / , as \"reports/**\"", pattern)
+			return fmt.Errorf("%q is not a pattern of paths in the worktree; patterns are relative and use / , as "+
+				"\"reports/**\"", pattern)
 		}
 	case "limits":
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			if l := r.Limits; map[string]int64{"files": int64(l.Files), "lines": int64(l.Lines), "bytes": l.Bytes}[n.Content[i].Value] <= 0 {
-				return fmt.Errorf("%s: 0 is no limit; leave it out, or write mode: none where nothing may change", n.Content[i].Value)
+			if l := r.Limits; map[string]int64{"files": int64(l.Files), "lines": int64(l.Lines),
+				"bytes": l.Bytes}[n.Content[i].Value] <= 0 {
+				return fmt.Errorf("%s: 0 is no limit; leave it out, or write mode: none where nothing may change",
+					n.Content[i].Value)
 			}
 		}
 	case "risk":
@@ -158,8 +162,10 @@ func (p *Policy) readSigners(n *yaml.Node) error {
 		return errors.New("expected the path of a file in OpenSSH's ALLOWED SIGNERS format")
 	}
 	p.Signers = n.Value
-	if !filepath.IsAbs(p.Signers) && (path.IsAbs(p.Signers) || path.Clean(p.Signers) != p.Signers || !filepath.IsLocal(filepath.FromSlash(p.Signers))) {
-		return fmt.Errorf("%q is neither an absolute path nor one inside the repository, such as .markmill-signers", p.Signers)
+	if !filepath.IsAbs(p.Signers) && (path.IsAbs(p.Signers) || path.Clean(p.Signers) != p.Signers ||
+		!filepath.IsLocal(filepath.FromSlash(p.Signers))) {
+		return fmt.Errorf("%q is neither an absolute path nor one inside the repository, such as .markmill-signers",
+			p.Signers)
 	}
 	return nil
 }
@@ -187,7 +193,8 @@ func (e *Engine) policies(src *worktree.Source, base worktree.OID) ([]placedPoli
 	var out []placedPolicy
 	add := func(p placedPolicy) {
 		for _, other := range out {
-			if reflect.DeepEqual(other.Policy, p.Policy) && string(other.signers) == string(p.signers) && other.missing == p.missing {
+			if reflect.DeepEqual(other.Policy, p.Policy) && string(other.signers) == string(p.signers) &&
+				other.missing == p.missing {
 				return
 			}
 		}

@@ -37,7 +37,8 @@ func (r *run) publish(ctx context.Context) (err error) {
 		return err
 	}
 	message := fmt.Sprintf("%s\n\n%s: %s\n", r.title(), worktree.RunTrailer, r.id)
-	_, err = worktree.Branch(r.plan.source, commits, string(r.id), name, r.ws.tree.Base(), total.Tree, message, author, r.eng.Now())
+	_, err = worktree.Branch(r.plan.source, commits, string(r.id), name, r.ws.tree.Base(), total.Tree, message, author,
+		r.eng.Now())
 	return err
 }
 

@@ -16,7 +16,8 @@ import (
 func (p *Plan) data() runs.PlanData {
 	d := runs.PlanData{Language: p.notebook.Spoken}
 	for _, s := range p.steps {
-		step := runs.PlannedStep{ID: s.ID, Index: s.Index, Lang: s.Lang, Kernel: s.Session, Tags: p.recordedTags(s.Step), Action: "run"}
+		step := runs.PlannedStep{ID: s.ID, Index: s.Index, Lang: s.Lang, Kernel: s.Session, Tags: p.recordedTags(s.Step),
+			Action: "run"}
 		if s.Skip != "" {
 			step.Action, step.Reason, step.LeftOut = "skip", s.Skip, s.LeftOut
 		}
@@ -45,7 +46,8 @@ func (p *Plan) Parameters() []runs.ParamData {
 		if err != nil {
 			value = codec.Raw(`"` + mask.Mark + `"`)
 		}
-		out = append(out, runs.ParamData{Name: b.Param.Name, Type: string(b.Value.Type), Value: value, From: b.From, Given: b.Given})
+		out = append(out, runs.ParamData{Name: b.Param.Name, Type: string(b.Value.Type), Value: value, From: b.From,
+			Given: b.Given})
 	}
 	return out
 }
@@ -77,7 +79,8 @@ func (p *Plan) sourcePath() string {
 	if err != nil {
 		return ""
 	}
-	for _, resolve := range []func(string) (string, error){filepath.EvalSymlinks, func(s string) (string, error) { return s, nil }} {
+	for _, resolve := range []func(string) (string, error){filepath.EvalSymlinks,
+		func(s string) (string, error) { return s, nil }} {
 		from, err := resolve(root)
 		if err != nil {
 			continue
@@ -102,15 +105,18 @@ func (r *run) contract() runs.ContractData {
 		dirty = DirtyIgnore
 	}
 	c := runs.ContractData{
-		TaskID: p.TaskID(), BaseCommit: string(p.base), AllowedPaths: f.Allow, ForbiddenPaths: f.Forbid, ProtectedPaths: f.Protect, ProtectMode: f.ProtectMode, ForbiddenActions: f.ForbiddenActions,
+		TaskID: p.TaskID(), BaseCommit: string(p.base), AllowedPaths: f.Allow, ForbiddenPaths: f.Forbid,
+		ProtectedPaths: f.Protect, ProtectMode: f.ProtectMode, ForbiddenActions: f.ForbiddenActions,
 		Limits:       runs.LimitsData{Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes},
 		MutationMode: p.mode(), ApprovalRequired: p.needsApproval(),
 		EvidenceExpectations: f.Require, RiskClass: f.Risk, Parameters: r.parameters(),
 		Environment: names(r.ws.environment(&workdir{}, "")), DirtyFiles: len(p.dirtyPaths), Dirty: string(dirty),
-		AllowedAlso: p.allowAlso, StepTimeoutMaxNS: int64(p.stepTimeoutMax), RunTimeoutNS: int64(p.runTimeout), Sandbox: f.Sandbox, Network: f.Network, Processes: f.Processes, Narrowed: p.narrowed,
+		AllowedAlso: p.allowAlso, StepTimeoutMaxNS: int64(p.stepTimeoutMax), RunTimeoutNS: int64(p.runTimeout),
+		Sandbox: f.Sandbox, Network: f.Network, Processes: f.Processes, Narrowed: p.narrowed,
 	}
 	for _, each := range p.policies {
-		c.Policies = append(c.Policies, runs.PolicyData{Commit: string(each.commit), Digest: each.digest, Signers: each.Signers})
+		c.Policies = append(c.Policies, runs.PolicyData{Commit: string(each.commit), Digest: each.digest,
+			Signers: each.Signers})
 	}
 	for _, f := range p.request.Reverse {
 		c.Reversed = append(c.Reversed, f.Path)

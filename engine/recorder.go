@@ -182,7 +182,8 @@ func (c *recorder) unnamed() ([]runs.SealedFile, error) {
 		files = append(files, runs.SealedFile{File: name, Digest: digest})
 		return err
 	}
-	for _, name := range []string{runs.TraceFile, runs.PatchFile} { // of a run that broke off before its event, also the patch
+	// of a run that broke off before its event, also the patch
+	for _, name := range []string{runs.TraceFile, runs.PatchFile} {
 		if _, err := os.Stat(filepath.Join(c.dir, name)); err != nil {
 			continue
 		}
@@ -191,19 +192,20 @@ func (c *recorder) unnamed() ([]runs.SealedFile, error) {
 		}
 	}
 	for _, dir := range c.loose {
-		err := filepath.WalkDir(filepath.Join(c.dir, filepath.FromSlash(dir)), func(name string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) || err == nil && (d.IsDir() || strings.HasPrefix(d.Name(), runs.TempPrefix)) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			rel, err := filepath.Rel(c.dir, name)
-			if err != nil {
-				return err
-			}
-			return add(rel)
-		})
+		err := filepath.WalkDir(filepath.Join(c.dir, filepath.FromSlash(dir)),
+			func(name string, d fs.DirEntry, err error) error {
+				if errors.Is(err, fs.ErrNotExist) || err == nil && (d.IsDir() || strings.HasPrefix(d.Name(), runs.TempPrefix)) {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				rel, err := filepath.Rel(c.dir, name)
+				if err != nil {
+					return err
+				}
+				return add(rel)
+			})
 		if err != nil {
 			return nil, artifact(err)
 		}

@@ -31,20 +31,25 @@ type Request struct {
 	Given        []notebooks.Given `json:"given,omitempty"`
 	AllowUnknown bool              `json:"allow_unknown,omitzero"`
 	AllowErrors  bool              `json:"allow_errors,omitzero"` // as the notebook's allow_errors
-	ReportMode   bool              `json:"report_mode,omitzero"`  // the output notebook hides code until readers ask for it
+	// the output notebook hides code until readers ask for it
+	ReportMode bool `json:"report_mode,omitzero"`
 
-	Repository string              `json:"repository,omitzero"` // root of the user's checkout; "" outside a repository
-	Folder     string              `json:"folder,omitzero"`     // outside a repository: absolute path of the folder to work in; "" is an empty one
-	Base       string              `json:"base,omitzero"`       // revision; "" is HEAD
-	Dirty      Dirty               `json:"dirty,omitzero"`
-	Reverse    []worktree.Restored `json:"reverse,omitempty"` // files that begin with an earlier content: the base has the run's change already
-	InPlace    bool                `json:"in_place,omitzero"`
-	Copy       []string            `json:"copy,omitempty"` // ignored files to copy into the worktree, besides the notebook's own list
-	Branch     string              `json:"branch,omitzero"`
-	KeepTree   bool                `json:"keep_tree,omitzero"`
-	Cwd        string              `json:"cwd,omitzero"`      // where steps start, relative to the worktree; "" is its root
-	Kernel     string              `json:"kernel,omitzero"`   // overrides the notebook's kernel
-	Language   string              `json:"language,omitzero"` // of steps that name none
+	Repository string `json:"repository,omitzero"` // root of the user's checkout; "" outside a repository
+	// outside a repository: absolute path of the folder to work in; "" is an empty one
+	Folder string `json:"folder,omitzero"`
+	Base   string `json:"base,omitzero"` // revision; "" is HEAD
+	Dirty  Dirty  `json:"dirty,omitzero"`
+	// files that begin with an earlier content: the base has the run's change already
+	Reverse []worktree.Restored `json:"reverse,omitempty"`
+	InPlace bool                `json:"in_place,omitzero"`
+	// ignored files to copy into the worktree, besides the notebook's own list
+	Copy     []string `json:"copy,omitempty"`
+	Branch   string   `json:"branch,omitzero"`
+	KeepTree bool     `json:"keep_tree,omitzero"`
+	// where steps start, relative to the worktree; "" is its root
+	Cwd      string `json:"cwd,omitzero"`
+	Kernel   string `json:"kernel,omitzero"`   // overrides the notebook's kernel
+	Language string `json:"language,omitzero"` // of steps that name none
 
 	StepTimeout time.Duration `json:"-"`
 	RunTimeout  time.Duration `json:"-"` // of the whole run; replaces the notebook's
@@ -55,7 +60,8 @@ type Request struct {
 	From     notebooks.StepID `json:"from,omitzero"`
 	Until    notebooks.StepID `json:"until,omitzero"`
 
-	Markers   bool       `json:"markers,omitzero"`    // apply nbval's comments in the code (notebooks.Markers): the run is a test
+	// apply nbval's comments in the code (notebooks.Markers): the run is a test
+	Markers   bool       `json:"markers,omitzero"`
 	KeepGoing bool       `json:"keep_going,omitzero"` // run the steps after a failed one too, while its interpreter lives
 	Resume    runs.RunID `json:"resume,omitzero"`     // the interrupted run to resume; "" begins anew
 }
@@ -84,7 +90,8 @@ func (r *Request) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*r = Request(j.plainRequest)
-	r.StepTimeout, r.RunTimeout, r.Start = time.Duration(j.StepTimeoutNS), time.Duration(j.RunTimeoutNS), time.Duration(j.StartNS)
+	r.StepTimeout, r.RunTimeout, r.Start = time.Duration(j.StepTimeoutNS), time.Duration(j.RunTimeoutNS),
+		time.Duration(j.StartNS)
 	return nil
 }
 

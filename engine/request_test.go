@@ -38,7 +38,8 @@ func runElsewhere(dir string) int {
 	if err := codec.Unmarshal(b, &req); err != nil {
 		return fail(err)
 	}
-	e := labEngine(dir, &fakeKernel{name: "bash"}, map[string]string{"HOME": filepath.Join(dir, "home"), "TOKEN": "hunter2-hunter2"})
+	e := labEngine(dir, &fakeKernel{name: "bash"}, map[string]string{"HOME": filepath.Join(dir, "home"),
+		"TOKEN": "hunter2-hunter2"})
 	e.Store = func(string) runs.Store { return runs.Store{Dir: filepath.Join(dir, "elsewhere")} }
 	if e.Config, err = LoadConfig(req.Repository); err != nil {
 		return fail(err)
@@ -57,21 +58,26 @@ func runElsewhere(dir string) int {
 // TestARequestRunsElsewhere: a request is sent to another process, which plans and runs it to the same record.
 func TestARequestRunsElsewhere(t *testing.T) {
 	l := newLab(t)
-	l.repository(map[string]string{"a.txt": "old\n", ".gitignore": ".env\n", ConfigFile: "policy: {forbid: [secret/**]}\n"})
+	l.repository(map[string]string{"a.txt": "old\n", ".gitignore": ".env\n",
+		ConfigFile: "policy: {forbid: [secret/**]}\n"})
 	l.write("b.txt", "uncommitted\n")
 	l.write(".env", "K=1\n")
 	l.env["TOKEN"] = "hunter2-hunter2"
 	delete(l.env, "PATH")
-	given, err := notebooks.ParseGivenYAML("-f", "p.yaml", []byte("code: 017\nwhen: 2024-01-02\nn: 12345678901234567890\nall: [1, {k: yes}]\n"))
+	given, err := notebooks.ParseGivenYAML("-f", "p.yaml",
+		[]byte("code: 017\nwhen: 2024-01-02\nn: 12345678901234567890\nall: [1, {k: yes}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := l.request("---\nsecrets: [TOKEN]\nparams:\n  code: {type: string}\n  when: {type: date}\n  n: {type: int}\n  all: {type: list}\n  p: {type: float}\n---\n" +
+	req := l.request("---\nsecrets: [TOKEN]\nparams:\n  code: {type: string}\n  when: {type: date}\n  n: {type: int}\n " +
+		" all: {type: list}\n  p: {type: float}\n---\n" +
 		step("#a timeout=1m", "same b.txt uncommitted\nwrite a.txt new\nglue x json 1\nenv TOKEN") +
-		step("#b if=\"params.code == '017'\"", "print declared") + step("#c .slow", "print x") + step("#t .test", "same a.txt new"))
+		step("#b if=\"params.code == '017'\"", "print declared") + step("#c .slow", "print x") + step("#t .test",
+		"same a.txt new"))
 	req.ID = "20261121T120000Z-task-0000000000000001"
 	req.Given = append(given, notebooks.Given{Name: "p", Text: "1.50", Source: "-p"})
-	req.Dirty, req.Copy, req.SkipTags, req.StepTimeout, req.Output = DirtyInclude, []string{".env"}, []string{"slow"}, time.Minute, filepath.Join(l.dir, "out.md")
+	req.Dirty, req.Copy, req.SkipTags, req.StepTimeout, req.Output = DirtyInclude, []string{".env"}, []string{"slow"},
+		time.Minute, filepath.Join(l.dir, "out.md")
 	here := l.run(req)
 	l.want(here, runs.Partial)
 
@@ -155,13 +161,17 @@ func TestNamesThatAreNoUTF8(t *testing.T) {
 		"--copy":                func(_ *lab, r *Request) { r.Copy = []string{"ok", bad} },
 		"--skip-tag":            func(_ *lab, r *Request) { r.SkipTags = []string{bad} },
 		`the path /z/caf\xe9`:   func(l *lab, _ *Request) { l.env["HOME"] = "/z/" + bad },
-		`the path /s/caf\xe9`:   func(l *lab, _ *Request) { l.Store = func(string) runs.Store { return runs.Store{Dir: "/s/" + bad} } },
-		`the path /c/caf\xe9`:   func(l *lab, _ *Request) { l.Cache = "/c/" + bad },
+		`the path /s/caf\xe9`: func(l *lab,
+			_ *Request) {
+			l.Store = func(string) runs.Store { return runs.Store{Dir: "/s/" + bad} }
+		},
+		`the path /c/caf\xe9`: func(l *lab, _ *Request) { l.Cache = "/c/" + bad },
 	} {
 		l := newLab(t)
 		req := l.request(step("#a", "print x"))
 		change(l, &req)
-		if _, err := l.Plan(t.Context(), req); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "is not UTF-8") {
+		if _, err := l.Plan(t.Context(), req); err == nil || !strings.Contains(err.Error(), name) ||
+			!strings.Contains(err.Error(), "is not UTF-8") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

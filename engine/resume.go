@@ -74,7 +74,8 @@ func inUse(dir string) error {
 }
 
 func notResumable(dir, why, hint string) error {
-	return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("run %s cannot be resumed: %s", filepath.Base(dir), why), Hint: hint}
+	return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("run %s cannot be resumed: %s",
+		filepath.Base(dir), why), Hint: hint}
 }
 
 // resumable says whether there is anything to go on with.
@@ -122,7 +123,8 @@ func (i *InterruptedRun) check() error {
 				err = fmt.Errorf("the journal says %s, and its bytes give %s", want, got)
 			}
 			if err != nil {
-				return notResumable(i.Dir, fmt.Sprintf("its record does not hold: %s: %v", file, err), "markmill runs verify shows more")
+				return notResumable(i.Dir, fmt.Sprintf("its record does not hold: %s: %v", file, err),
+					"markmill runs verify shows more")
 			}
 		}
 	}
@@ -169,23 +171,30 @@ func digestOfFile(name string) (runs.Digest, error) {
 func (i *InterruptedRun) Request(given []notebooks.Given) (Request, error) {
 	s, contract, o := i.Run.Started, i.Run.Contract, i.Run.Started.Options
 	if len(contract.Reversed) > 0 {
-		return Request{}, notResumable(i.Dir, "it is a run of markmill test, on a tree from which its change was taken back", "test the notebook again")
+		return Request{}, notResumable(i.Dir, "it is a run of markmill test, on a tree from which its change was taken back",
+			"test the notebook again")
 	}
-	req := Request{Path: s.Notebook, Source: i.Source, MadeOf: s.SourcePath, Output: s.Output, Assets: s.Assets, Resume: s.RunID,
-		AllowUnknown: o.AllowUnknown, AllowErrors: o.AllowErrors, ReportMode: o.ReportMode, Base: contract.BaseCommit, Dirty: Dirty(contract.Dirty), Copy: o.Copy, Branch: o.Branch, Cwd: o.Cwd,
-		Kernel: o.Kernel, Language: o.Language, StepTimeout: time.Duration(o.StepTimeoutNS), RunTimeout: time.Duration(o.RunTimeoutNS), Start: time.Duration(o.StartNS),
+	req := Request{Path: s.Notebook, Source: i.Source, MadeOf: s.SourcePath, Output: s.Output, Assets: s.Assets,
+		Resume:       s.RunID,
+		AllowUnknown: o.AllowUnknown, AllowErrors: o.AllowErrors, ReportMode: o.ReportMode, Base: contract.BaseCommit,
+		Dirty: Dirty(contract.Dirty), Copy: o.Copy, Branch: o.Branch, Cwd: o.Cwd,
+		Kernel: o.Kernel, Language: o.Language, StepTimeout: time.Duration(o.StepTimeoutNS),
+		RunTimeout: time.Duration(o.RunTimeoutNS), Start: time.Duration(o.StartNS),
 		Only: o.Only, SkipTags: o.SkipTags, From: notebooks.StepID(o.From), Until: notebooks.StepID(o.Until)}
 	for _, g := range o.Given {
 		v, err := notebooks.ParseWire([]byte(g.Wire))
 		if err != nil {
-			return req, notResumable(i.Dir, fmt.Sprintf("its parameter %s cannot be read: %v", g.Name, err), "run the notebook again")
+			return req, notResumable(i.Dir, fmt.Sprintf("its parameter %s cannot be read: %v", g.Name, err),
+				"run the notebook again")
 		}
 		req.Given = append(req.Given, notebooks.Given{Name: g.Name, Value: &v, Source: g.From})
 	}
 	for _, g := range given {
-		if slices.ContainsFunc(o.Given, func(own runs.GivenData) bool { return own.Name == g.Name }) || !slices.ContainsFunc(contract.Parameters,
-			func(p runs.ParamData) bool { return p.Name == g.Name && p.Given }) {
-			return req, &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("parameter %s: a resumed run has the values of the run that was cut", g.Name),
+		if slices.ContainsFunc(o.Given, func(own runs.GivenData) bool { return own.Name == g.Name }) ||
+			!slices.ContainsFunc(contract.Parameters,
+				func(p runs.ParamData) bool { return p.Name == g.Name && p.Given }) {
+			return req, &notebooks.Error{Kind: notebooks.KindOption,
+				Msg:  fmt.Sprintf("parameter %s: a resumed run has the values of the run that was cut", g.Name),
 				Hint: "leave it out: only secrets, which no record holds, are given again"}
 		}
 		req.Given = append(req.Given, g)
@@ -205,11 +214,13 @@ func (i *InterruptedRun) same(p *Plan) error {
 		is, there := now[was.Name]
 		switch {
 		case was.Given && !is.Given:
-			errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path, Msg: fmt.Sprintf("parameter %s: it is a secret, or holds one, and no record keeps it", was.Name),
+			errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path,
+				Msg:  fmt.Sprintf("parameter %s: it is a secret, or holds one, and no record keeps it", was.Name),
 				Hint: fmt.Sprintf("give it again: -p %s=VALUE", was.Name)})
 		case was.Type == string(notebooks.TypeSecret) && is.Type == was.Type:
 		case !there || is.Type != was.Type || !sameText(string(is.Value), string(was.Value)):
-			errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path, Msg: fmt.Sprintf("parameter %s is not as it was when the run was cut", was.Name),
+			errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path,
+				Msg:  fmt.Sprintf("parameter %s is not as it was when the run was cut", was.Name),
 				Hint: "run the notebook again"})
 		}
 	}
@@ -232,10 +243,13 @@ func (i *InterruptedRun) Secrets() (names []string) {
 // options are those of the request that a resumed run takes over.
 func (p *Plan) options() *runs.OptionsData {
 	r := p.request
-	o := &runs.OptionsData{Kernel: r.Kernel, Language: r.Language, Cwd: r.Cwd, StepTimeoutNS: int64(r.StepTimeout), RunTimeoutNS: int64(r.RunTimeout), StartNS: int64(r.Start), Copy: r.Copy,
-		Branch: r.Branch, Only: r.Only, SkipTags: r.SkipTags, From: string(r.From), Until: string(r.Until), AllowUnknown: r.AllowUnknown, AllowErrors: r.AllowErrors, ReportMode: r.ReportMode}
+	o := &runs.OptionsData{Kernel: r.Kernel, Language: r.Language, Cwd: r.Cwd, StepTimeoutNS: int64(r.StepTimeout),
+		RunTimeoutNS: int64(r.RunTimeout), StartNS: int64(r.Start), Copy: r.Copy,
+		Branch: r.Branch, Only: r.Only, SkipTags: r.SkipTags, From: string(r.From), Until: string(r.Until),
+		AllowUnknown: r.AllowUnknown, AllowErrors: r.AllowErrors, ReportMode: r.ReportMode}
 	for _, b := range p.given() {
-		if wire := b.Value.Wire(); b.Value.Type != notebooks.TypeSecret && !p.mask.In(wire) && !bytes.Contains(wire, []byte(`"$secret"`)) {
+		if wire := b.Value.Wire(); b.Value.Type != notebooks.TypeSecret && !p.mask.In(wire) && !bytes.Contains(wire,
+			[]byte(`"$secret"`)) {
 			o.Given = append(o.Given, runs.GivenData{Name: b.Param.Name, From: b.From, Wire: string(wire)})
 		}
 	}
@@ -259,13 +273,15 @@ const interruptedWords = "the run was interrupted"
 // setup steps, steps that left a process running, for it is gone, and steps that wrote files which .gitignore hides,
 // for no tree holds those.
 func newReuse(c *InterruptedRun, steps []PlannedStep) *reuse {
-	k := &reuse{from: c, replay: map[notebooks.StepID]bool{}, events: map[notebooks.StepID][]runs.Event{}, record: map[notebooks.StepID]*runs.StepRecord{}}
+	k := &reuse{from: c, replay: map[notebooks.StepID]bool{}, events: map[notebooks.StepID][]runs.Event{},
+		record: map[notebooks.StepID]*runs.StepRecord{}}
 	for i := range c.Run.Steps {
 		k.record[c.Run.Steps[i].Planned.ID] = &c.Run.Steps[i]
 	}
 	for k.until = 0; k.until < len(steps); k.until++ {
 		was := k.record[steps[k.until].ID]
-		if was == nil || !whole(was) && (was.Finished == nil || was.Finished.Status != runs.StepSkipped || was.Finished.Reason == interruptedWords) {
+		if was == nil || !whole(was) && (was.Finished == nil || was.Finished.Status != runs.StepSkipped ||
+			was.Finished.Reason == interruptedWords) {
 			break
 		}
 	}
@@ -275,7 +291,11 @@ func newReuse(c *InterruptedRun, steps []PlannedStep) *reuse {
 			k.events[e.Step] = append(k.events[e.Step], e)
 		}
 	}
-	failed := slices.ContainsFunc(steps[:k.until], func(s PlannedStep) bool { w := k.record[s.ID]; return whole(w) && bad(w.Finished.Status) })
+	failed := slices.ContainsFunc(steps[:k.until], func(s PlannedStep) bool {
+		w := k.record[s.ID]
+		return whole(w) &&
+			bad(w.Finished.Status)
+	})
 	used := map[string]bool{} // sessions whose state is needed
 	for i := range steps[k.until:] {
 		if s := &steps[k.until+i]; s.Skip == "" && (!failed || s.Has(notebooks.TagFinally)) {
@@ -316,7 +336,8 @@ func (r *run) resumedFrom() (*runs.ResumedData, error) {
 		return nil, err
 	}
 	last := c.events[len(c.events)-1]
-	data := &runs.ResumedData{Run: c.Run.ID, Seq: last.Seq, Hash: last.Hash, File: runs.ResumedFile(c.Run.ID), Digest: runs.DigestOf(c.journal)}
+	data := &runs.ResumedData{Run: c.Run.ID, Seq: last.Seq, Hash: last.Hash, File: runs.ResumedFile(c.Run.ID),
+		Digest: runs.DigestOf(c.journal)}
 	if err := runs.WriteFile(filepath.Join(r.rec.dir, filepath.FromSlash(data.File)), c.journal); err != nil {
 		return nil, err
 	}

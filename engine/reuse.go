@@ -61,7 +61,8 @@ func (r *run) reuseOrStep(ctx context.Context, s *PlannedStep) error {
 
 // reuseFiles copies the files of a step into this record, and holds them against the digests of its events.
 func (r *run) reuseFiles(was *runs.StepRecord) error {
-	from, to := filepath.Join(r.reuse.from.Dir, filepath.FromSlash(was.Step.Dir)), filepath.Join(r.rec.dir, filepath.FromSlash(was.Step.Dir))
+	from, to := filepath.Join(r.reuse.from.Dir, filepath.FromSlash(was.Step.Dir)),
+		filepath.Join(r.rec.dir, filepath.FromSlash(was.Step.Dir))
 	want := stepFiles(was)
 	err := filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -72,7 +73,8 @@ func (r *run) reuseFiles(was *runs.StepRecord) error {
 			return err
 		}
 		switch {
-		case d.IsDir() && (rel == runs.ReplayDir || rel == runs.JudgedDir): // of how that run came to its state, and to its verdict
+		// of how that run came to its state, and to its verdict
+		case d.IsDir() && (rel == runs.ReplayDir || rel == runs.JudgedDir):
 			return filepath.SkipDir
 		case d.IsDir():
 			return os.MkdirAll(filepath.Join(to, rel), 0o755)
@@ -211,7 +213,8 @@ func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepReco
 		}
 		return nil // the run's own end says why
 	}
-	words := fmt.Sprintf("it ran again for the state that the next steps need, and ended as %s (exit %d); it was %s then", data.Status, data.Exit, was.Finished.Status)
+	words := fmt.Sprintf("it ran again for the state that the next steps need, and ended as %s (exit %d); it was %s then",
+		data.Status, data.Exit, was.Finished.Status)
 	if e := data.Error; e != nil {
 		words += "; " + e.Name + ": " + e.Value
 	}
@@ -270,7 +273,8 @@ func sameText(a, b string) bool {
 }
 
 // reuseChange makes the worktree as the step left it then, whatever it did when it ran again, and commits that.
-func (r *run) reuseChange(ctx context.Context, s *PlannedStep, was *runs.StepRecord, replayed *runs.ReplayedData) (*worktree.Change, error) {
+func (r *run) reuseChange(ctx context.Context, s *PlannedStep, was *runs.StepRecord,
+	replayed *runs.ReplayedData) (*worktree.Change, error) {
 	ctx = context.WithoutCancel(ctx)
 	var patch []byte
 	if was.Patch != nil && was.Patch.Patch != "" {
@@ -286,7 +290,8 @@ func (r *run) reuseChange(ctx context.Context, s *PlannedStep, was *runs.StepRec
 	if replayed != nil && !held {
 		replayed.Differs = append(replayed.Differs, "what it changed")
 	}
-	change, err := r.ws.capture(ctx, s.ID, fmt.Sprintf("%s: step %s, carried from %s", r.plan.TaskID(), s.ID, r.reuse.from.Run.ID))
+	change, err := r.ws.capture(ctx, s.ID, fmt.Sprintf("%s: step %s, carried from %s", r.plan.TaskID(), s.ID,
+		r.reuse.from.Run.ID))
 	if err != nil {
 		return nil, err
 	}
@@ -367,7 +372,8 @@ func (r *run) reuseEnd(s *PlannedStep, was *runs.StepRecord, change *worktree.Ch
 	if judged.Reason == exitWords(s, judged.Exit) {
 		judged.Reason = "" // judge says it in the words that it had then
 	}
-	if len(change.Files) > 0 && s.Has(notebooks.TagNoChange) && bad(judged.Status) && judged.Exit == 0 && judged.Error == nil {
+	if len(change.Files) > 0 && s.Has(notebooks.TagNoChange) && bad(judged.Status) && judged.Exit == 0 &&
+		judged.Error == nil {
 		judged.Status = runs.StepPassed // it failed for what it changed: judge finds that again
 	}
 	r.judge(s, &judged, change)

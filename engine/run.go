@@ -78,7 +78,8 @@ func (e *Engine) newRun(p *Plan, sinks Sinks) (*run, error) {
 }
 
 // Run does what a plan says and returns the finished record. The error means that Markmill failed; a notebook that
-// failed is a Result whose Run says so. Cancelling ctx ends the step, finishes the record as interrupted and returns it.
+// failed is a Result whose Run says so. Cancelling ctx ends the step, finishes the record as interrupted and returns
+// it.
 func (e *Engine) Run(ctx context.Context, p *Plan, sinks Sinks) (result *Result, err error) {
 	defer func() { err = p.concealError(err) }()
 	warm := make(chan struct{})
@@ -148,7 +149,8 @@ func (r *run) begin() error {
 	if err := r.rec.emit(runs.RunStarted, "", runs.RunStartedData{
 		RunID: r.id, Markmill: r.eng.Version, Views: runs.ViewsVersion, Notebook: p.request.Path,
 		SourcePath: p.sourcePath(), Form: string(p.notebook.Form), SourceFile: p.sourceFile(),
-		Repository: root, Folder: p.folder(), Depth: p.depth, Host: runtime.GOOS + "/" + runtime.GOARCH, PID: cmp.Or(r.eng.PID, os.Getpid()),
+		Repository: root, Folder: p.folder(), Depth: p.depth, Host: runtime.GOOS + "/" + runtime.GOARCH,
+		PID:   cmp.Or(r.eng.PID, os.Getpid()),
 		Paths: r.ws.paths(), Assets: p.request.Assets, Output: p.request.output(), OutputForm: string(p.request.OutputForm),
 		Sandbox: &p.sandbox, Parent: r.eng.parent(), ResumedFrom: from, Options: p.options(),
 	}); err != nil {
@@ -288,5 +290,6 @@ func artifact(err error) error {
 	if errors.As(err, &e) {
 		return err
 	}
-	return &notebooks.Error{Kind: notebooks.KindArtifact, Msg: "the record cannot be written: " + err.Error(), Hint: runs.Remedy(err), Err: err}
+	return &notebooks.Error{Kind: notebooks.KindArtifact, Msg: "the record cannot be written: " + err.Error(),
+		Hint: runs.Remedy(err), Err: err}
 }

@@ -24,7 +24,8 @@ func TestOneRun(t *testing.T) {
 	var events []runs.EventType
 	var printed strings.Builder
 	result := l.run(l.request("---\nallow: [\"*.txt\"]\nrequire: [tests, diff]\n---\n"+
-		step("#make", "write a.txt new\nwrite b.txt more\nwrite c.log hidden\nprint made\nwarn careful\nglue n json 3\ndisplay p.txt picture\nhold q.txt held")+
+		step("#make", "write a.txt new\nwrite b.txt more\nwrite c.log hidden\nprint made\nwarn careful\nglue n json "+
+			"3\ndisplay p.txt picture\nhold q.txt held")+
 		step("#cond if=\"scraps.n > 2\"", "print many")+
 		step("#other if=\"scraps.n > 9\"", "print none")+
 		step("#check .test cwd=.", "same a.txt new\nprint 3 passed")),
@@ -41,7 +42,8 @@ func TestOneRun(t *testing.T) {
 	if got := l.read(result, runs.PatchFile); !strings.Contains(got, "-old\n+new\n") || strings.Contains(got, "hidden") {
 		t.Errorf("patch:\n%s", got)
 	}
-	if got := printed.String(); got != "make stdout: made\nmake stderr: careful\ncond stdout: many\ncheck stdout: 3 passed\n" {
+	if got := printed.String(); got != "make stdout: made\nmake stderr: careful\ncond stdout: many\ncheck stdout: 3 "+
+		"passed\n" {
 		t.Errorf("observers saw %q", got)
 	}
 	if events[0] != runs.RunStarted || events[len(events)-1] != runs.RunCompleted {
@@ -77,39 +79,74 @@ func TestHowStepsEnd(t *testing.T) {
 			blockers: []string{"step_failed a: exit 3"}, want: "a fail, b skip, c pass"},
 		"exception": {steps: step("#a", "raise ValueError bad value"), status: runs.Fail,
 			blockers: []string{"step_failed a: ValueError: bad value"}, want: "a fail"},
-		"command": {steps: step("#a", "command make all"), status: runs.Fail, blockers: []string{"at line 2: make all"}, want: "a fail"},
+		"command": {steps: step("#a", "command make all"), status: runs.Fail, blockers: []string{"at line 2: make all"},
+			want: "a fail"},
 		"died": {steps: step("#a .allow-failure", "die") + step("#b", "need x"), status: runs.Fail,
 			blockers: []string{"NameError|the interpreter had ended in step a"}, want: "a allowed, b fail"},
-		"expected exit":          {steps: step("#a expect-exit=2", "exit 2"), status: runs.Pass, want: "a pass"},
-		"another exit":           {steps: step("#a expect-exit=2", "exit 1"), status: runs.Fail, blockers: []string{"exit 1, 2 was expected"}, want: "a fail"},
-		"test":                   {steps: step("#a .test", "exit 1"), status: runs.Fail, blockers: []string{"verification_failed a"}, want: "a fail"},
-		"review":                 {steps: step("#a .review", "exit 1"), status: runs.Blocked, blockers: []string{"reviewer_rejected a"}, want: "a fail"},
-		"no-change":              {steps: step("#a .no-change", "write x y"), status: runs.Fail, blockers: []string{"it is tagged no-change and changed x|no-change"}, want: "a fail"},
-		"timeout":                {steps: step("#a timeout=20ms", "wait") + step("#b", "print x"), status: runs.Blocked, blockers: []string{"timeout a: |passed its time limit of 20ms"}, want: "a timeout, b skip"},
-		"limit of all":           {front: "run-timeout: 30ms\n", steps: step("#a", "wait") + step("#b", "print x") + step("#f .finally", "print x"), status: runs.Blocked, blockers: []string{"the run passed its time limit of 30ms"}, want: ""},
-		"allow_errors":           {steps: step("#a", "exit 1") + step("#b", "print x"), change: func(r *Request) { r.AllowErrors = true }, status: runs.Pass, want: "a allowed, b pass"},
-		"keep going":             {steps: step("#a", "exit 1") + step("#b", "print x"), change: func(r *Request) { r.KeepGoing = true }, status: runs.Fail, blockers: []string{"exit 1"}, want: "a fail, b pass"},
-		"needs":                  {steps: step("#a .allow-failure", "exit 1") + step("#b needs=a", "print x"), status: runs.Pass, want: "a allowed, b skip"},
-		"condition":              {steps: step("#a if=\"scraps.none > 1\"", "print x"), status: runs.Fail, blockers: []string{"cannot be decided"}, want: "a pending"},
-		"retries":                {steps: step("#a retries=1", "leave 50 0\nflaky"), status: runs.Pass, want: "a pass"},
-		"bad scrap":              {steps: step("#a", "glue x odd 1"), status: runs.Fail, blockers: []string{"its scraps cannot be read"}, want: "a fail"},
-		"scrap's file":           {steps: step("#a", "display p.txt x\nglue x file p.txt"), status: runs.Pass, want: "a pass"},
-		"broken engine":          {steps: step("#a", "print x\nbreak") + step("#b", "print x"), status: runs.Fail, blockers: []string{"the fake kernel broke"}, want: "a fail, b -"},
-		"only":                   {steps: step("#a", "print x") + step("#b", "print x") + step("#s .setup", "print x"), change: func(r *Request) { r.Only = []string{"b"} }, status: runs.Partial, want: "a skip, b pass, s pass"},
-		"from and until":         {steps: step("#a", "print x") + step("#b", "print x") + step("#c", "print x"), change: func(r *Request) { r.From, r.Until = "b", "b" }, status: runs.Partial, want: "a skip, b pass, c skip"},
-		"skip tag":               {steps: step("#a .slow", "print x") + step("#b", "print x"), change: func(r *Request) { r.SkipTags = []string{"slow"} }, status: runs.Partial, want: "a skip, b pass"},
-		"no such folder":         {steps: step("#a", "print x"), change: func(r *Request) { r.Cwd = "none" }, status: runs.Blocked, blockers: []string{"--cwd none: the worktree has no such folder"}, want: "a pending"},
-		"tests left out":         {front: "require: [tests]\n", steps: step("#a .test .slow", "print x") + step("#b .test", "print x"), change: func(r *Request) { r.SkipTags = []string{"slow"} }, status: runs.Fail, blockers: []string{"--skip-tag left this one out"}, want: "a skip, b pass"},
-		"no test passes":         {front: "require: [tests]\n", steps: step("#a .test .allow-failure", "exit 1"), status: runs.Fail, blockers: []string{"tests are required: no test step passed"}, want: "a allowed"},
-		"no diff":                {front: "require: [diff]\n", steps: step("#a", "print x"), status: runs.Fail, blockers: []string{"no_diff"}, want: "a pass"},
-		"not allowed":            {front: "allow: [src/**]\nforbid: [src/x]\n", steps: step("#a", "write src/y 1\nwrite src/x 1\nwrite z 1\nlink src/l /etc"), status: runs.Fail, blockers: []string{"src/x|forbid", "z|allow", "is a link to /etc|outside"}, want: "a pass"},
-		"too large":              {front: "limits: {files: 1, lines: 1, bytes: 2}\n", steps: step("#a", "write x 1") + step("#b", "write y 2"), status: runs.Fail, blockers: []string{"2 files", "2 lines", "4 bytes"}, want: "a pass, b pass"},
-		"mode none":              {front: "mode: none\n", steps: step("#a", "write x 1"), status: runs.Fail, blockers: []string{"mode: none"}, want: "a pass"},
-		"changed after the test": {steps: step("#t .test", "print x") + step("#b", "write x 1"), status: runs.Fail, blockers: []string{"what was tested is not what is left"}, want: "t pass, b pass"},
-		"checkout":               {steps: step("#a", "call spoil"), status: runs.Fail, blockers: []string{"the source checkout changed|spoilt.txt"}, want: "a pass"},
-		"server":                 {steps: step("#a", "leave 40 0\nleave 41 40") + step("#b", "print x"), status: runs.Pass, want: "a pass, b pass"},
-		"secret in a file":       {front: "secrets: [TOKEN]\n", steps: step("#a", "writenv x TOKEN"), status: runs.Fail, blockers: []string{"secret_leaked a: the value of a secret would stand in the change of x", "secret_leaked : "}, want: "a fail"},
-		"masked secret":          {front: "secrets: [TOKEN]\n", steps: step("#a", "env TOKEN\ngluenv x TOKEN\ndisplayenv d.txt TOKEN"), status: runs.Pass, want: "a pass"},
+		"expected exit": {steps: step("#a expect-exit=2", "exit 2"), status: runs.Pass, want: "a pass"},
+		"another exit": {steps: step("#a expect-exit=2", "exit 1"), status: runs.Fail,
+			blockers: []string{"exit 1, 2 was expected"}, want: "a fail"},
+		"test": {steps: step("#a .test", "exit 1"), status: runs.Fail,
+			blockers: []string{"verification_failed a"}, want: "a fail"},
+		"review": {steps: step("#a .review", "exit 1"), status: runs.Blocked,
+			blockers: []string{"reviewer_rejected a"}, want: "a fail"},
+		"no-change": {steps: step("#a .no-change", "write x y"), status: runs.Fail,
+			blockers: []string{"it is tagged no-change and changed x|no-change"}, want: "a fail"},
+		"timeout": {steps: step("#a timeout=20ms", "wait") + step("#b", "print x"), status: runs.Blocked,
+			blockers: []string{"timeout a: |passed its time limit of 20ms"}, want: "a timeout, b skip"},
+		"limit of all": {front: "run-timeout: 30ms\n", steps: step("#a", "wait") + step("#b", "print x") +
+			step("#f .finally", "print x"), status: runs.Blocked, blockers: []string{"the run passed its time limit of 30ms"},
+			want: ""},
+		"allow_errors": {steps: step("#a", "exit 1") + step("#b", "print x"),
+			change: func(r *Request) { r.AllowErrors = true }, status: runs.Pass, want: "a allowed, b pass"},
+		"keep going": {steps: step("#a", "exit 1") + step("#b", "print x"),
+			change: func(r *Request) { r.KeepGoing = true }, status: runs.Fail, blockers: []string{"exit 1"},
+			want: "a fail, b pass"},
+		"needs": {steps: step("#a .allow-failure", "exit 1") + step("#b needs=a", "print x"),
+			status: runs.Pass, want: "a allowed, b skip"},
+		"condition": {steps: step("#a if=\"scraps.none > 1\"", "print x"), status: runs.Fail,
+			blockers: []string{"cannot be decided"}, want: "a pending"},
+		"retries": {steps: step("#a retries=1", "leave 50 0\nflaky"), status: runs.Pass, want: "a pass"},
+		"bad scrap": {steps: step("#a", "glue x odd 1"), status: runs.Fail,
+			blockers: []string{"its scraps cannot be read"}, want: "a fail"},
+		"scrap's file": {steps: step("#a", "display p.txt x\nglue x file p.txt"), status: runs.Pass,
+			want: "a pass"},
+		"broken engine": {steps: step("#a", "print x\nbreak") + step("#b", "print x"), status: runs.Fail,
+			blockers: []string{"the fake kernel broke"}, want: "a fail, b -"},
+		"only": {steps: step("#a", "print x") + step("#b", "print x") + step("#s .setup", "print x"),
+			change: func(r *Request) { r.Only = []string{"b"} }, status: runs.Partial, want: "a skip, b pass, s pass"},
+		"from and until": {steps: step("#a", "print x") + step("#b", "print x") + step("#c", "print x"),
+			change: func(r *Request) { r.From, r.Until = "b", "b" }, status: runs.Partial, want: "a skip, b pass, c skip"},
+		"skip tag": {steps: step("#a .slow", "print x") + step("#b", "print x"),
+			change: func(r *Request) { r.SkipTags = []string{"slow"} }, status: runs.Partial, want: "a skip, b pass"},
+		"no such folder": {steps: step("#a", "print x"), change: func(r *Request) { r.Cwd = "none" },
+			status: runs.Blocked, blockers: []string{"--cwd none: the worktree has no such folder"}, want: "a pending"},
+		"tests left out": {front: "require: [tests]\n", steps: step("#a .test .slow", "print x") + step("#b .test",
+			"print x"), change: func(r *Request) { r.SkipTags = []string{"slow"} }, status: runs.Fail,
+			blockers: []string{"--skip-tag left this one out"}, want: "a skip, b pass"},
+		"no test passes": {front: "require: [tests]\n", steps: step("#a .test .allow-failure", "exit 1"),
+			status: runs.Fail, blockers: []string{"tests are required: no test step passed"}, want: "a allowed"},
+		"no diff": {front: "require: [diff]\n", steps: step("#a", "print x"), status: runs.Fail,
+			blockers: []string{"no_diff"}, want: "a pass"},
+		"not allowed": {front: "allow: [src/**]\nforbid: [src/x]\n",
+			steps: step("#a", "write src/y 1\nwrite src/x 1\nwrite z 1\nlink src/l /etc"), status: runs.Fail,
+			blockers: []string{"src/x|forbid", "z|allow", "is a link to /etc|outside"}, want: "a pass"},
+		"too large": {front: "limits: {files: 1, lines: 1, bytes: 2}\n", steps: step("#a", "write x 1") +
+			step("#b", "write y 2"), status: runs.Fail, blockers: []string{"2 files", "2 lines", "4 bytes"},
+			want: "a pass, b pass"},
+		"mode none": {front: "mode: none\n", steps: step("#a", "write x 1"), status: runs.Fail,
+			blockers: []string{"mode: none"}, want: "a pass"},
+		"changed after the test": {steps: step("#t .test", "print x") + step("#b", "write x 1"), status: runs.Fail,
+			blockers: []string{"what was tested is not what is left"}, want: "t pass, b pass"},
+		"checkout": {steps: step("#a", "call spoil"), status: runs.Fail,
+			blockers: []string{"the source checkout changed|spoilt.txt"}, want: "a pass"},
+		"server": {steps: step("#a", "leave 40 0\nleave 41 40") + step("#b", "print x"), status: runs.Pass,
+			want: "a pass, b pass"},
+		"secret in a file": {front: "secrets: [TOKEN]\n", steps: step("#a", "writenv x TOKEN"), status: runs.Fail,
+			blockers: []string{"secret_leaked a: the value of a secret would stand in the change of x", "secret_leaked : "},
+			want:     "a fail"},
+		"masked secret": {front: "secrets: [TOKEN]\n",
+			steps: step("#a", "env TOKEN\ngluenv x TOKEN\ndisplayenv d.txt TOKEN"), status: runs.Pass, want: "a pass"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l.t = t
@@ -176,10 +213,12 @@ func TestInterruptedAndResumed(t *testing.T) {
 		t.Errorf("reused %v, replayed %v, next %s", reused, replayed, next)
 	}
 	result := l.run(again)
-	if got := statuses(result); result.Run.Started.ResumedFrom == nil || got != "state pass, patch pass, slow pass, last pass, f pass" {
+	if got := statuses(result); result.Run.Started.ResumedFrom == nil ||
+		got != "state pass, patch pass, slow pass, last pass, f pass" {
 		t.Errorf("%s", got)
 	}
-	if patch := l.read(result, runs.PatchFile); !strings.Contains(patch, "+first") || !strings.Contains(patch, "+second") || !strings.Contains(patch, "+third") {
+	if patch := l.read(result, runs.PatchFile); !strings.Contains(patch, "+first") || !strings.Contains(patch,
+		"+second") || !strings.Contains(patch, "+third") {
 		t.Errorf("patch:\n%s", patch)
 	}
 	l.verify(result)
@@ -225,7 +264,8 @@ func TestProtected(t *testing.T) {
 		status      runs.Status
 		blockers    []string
 	}{
-		"weakened":   {"protect: [t.txt]", "write t.txt weak\nwrite x good", false, runs.Fail, []string{"judge_changed check|it passes only with the run's own version of t.txt"}},
+		"weakened": {"protect: [t.txt]", "write t.txt weak\nwrite x good", false, runs.Fail,
+			[]string{"judge_changed check|it passes only with the run's own version of t.txt"}},
 		"reported":   {"protect: [t.txt]\nprotect-mode: report", "write t.txt weak", false, runs.Pass, nil},
 		"unchanged":  {"protect: [t.txt]", "write x y", false, runs.Pass, nil},
 		"in place":   {"protect: [t.txt]", "write t.txt weak", true, runs.Fail, []string{"the run works in place"}},
@@ -240,7 +280,8 @@ func TestProtected(t *testing.T) {
 			} else if strings.Contains(c.front, "other") {
 				test = step("#check", "same t.txt strict")
 			}
-			req := l.request("---\n" + c.front + "\n---\n" + step("#s .setup", "set ready\nglue g json 1") + step("#a", c.code) + test)
+			req := l.request("---\n" + c.front + "\n---\n" + step("#s .setup", "set ready\nglue g json 1") + step("#a", c.code) +
+				test)
 			req.InPlace = c.inPlace
 			l.want(l.run(req), c.status, c.blockers...)
 		})
@@ -256,8 +297,10 @@ func TestGates(t *testing.T) {
 		words  string
 		change func(*lab)
 	}{
-		"clean":   {front: "require: [clean]", words: "dirty_starting_tree|dirty.txt|require: clean", change: func(l *lab) { l.write("dirty.txt", "x") }},
-		"block":   {front: "title: t", dirty: DirtyBlock, words: "dirty_starting_tree|--dirty block", change: func(l *lab) { l.write("dirty.txt", "x") }},
+		"clean": {front: "require: [clean]", words: "dirty_starting_tree|dirty.txt|require: clean",
+			change: func(l *lab) { l.write("dirty.txt", "x") }},
+		"block": {front: "title: t", dirty: DirtyBlock, words: "dirty_starting_tree|--dirty block",
+			change: func(l *lab) { l.write("dirty.txt", "x") }},
 		"tests":   {front: "require: [tests]", words: "missing_test_command"},
 		"secret":  {front: "secrets: [TOKEN]", words: "secret_missing|TOKEN is not set"},
 		"depth":   {front: "title: t", env: [2]string{"MARKMILL_DEPTH", "6"}, words: "6 runs deep"},
@@ -274,7 +317,12 @@ func TestGates(t *testing.T) {
 			}
 			if name == "sandbox" {
 				probe := l.ProbeSandbox
-				l.ProbeSandbox = func(ctx context.Context, n sandbox.Need) sandbox.Offer { o := probe(ctx, n); o.Landlock = 0; return o }
+				l.ProbeSandbox = func(ctx context.Context, n sandbox.Need) sandbox.Offer {
+					o := probe(ctx,
+						n)
+					o.Landlock = 0
+					return o
+				}
 			}
 			l.fake.start = func() error { t.Error("an interpreter was started"); return nil }
 			req := l.request("---\n" + c.front + "\n---\n" + step("#a", "print x"))
@@ -379,7 +427,8 @@ func TestWhereARunWorks(t *testing.T) {
 		if err := os.Mkdir(req.Folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Plan(t.Context(), req); err == nil || !strings.Contains(err.Error(), "is not one to let steps write in") {
+		if _, err := l.Plan(t.Context(), req); err == nil || !strings.Contains(err.Error(),
+			"is not one to let steps write in") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -397,11 +446,20 @@ func TestViews(t *testing.T) {
 		status   runs.Status
 		blockers []string
 	}{
-		"a view that cannot be written": {Sinks{Views: []View{{Name: "v", Write: func(ViewInput) error { return errors.New("no room") }}}}, "", runs.Fail, []string{"artifact_write_failure|v: no room"}},
-		"a view that refuses":           {Sinks{Views: []View{{Name: "v", Write: refuseOnce()}}}, "", runs.Fail, []string{"output_changed|it differs"}},
-		"no signature":                  {Sinks{Sign: func(ViewInput) (map[string]string, error) { return nil, errors.New("no agent") }}, "", runs.Fail, []string{"cannot be signed: no agent"}},
-		"signed":                        {Sinks{Sign: func(ViewInput) (map[string]string, error) { return map[string]string{"output.md": "sig"}, nil }}, "", runs.Pass, nil},
-		"staged":                        {Sinks{StageOutput: stageNothing}, "", runs.Pass, nil},
+		"a view that cannot be written": {Sinks{Views: []View{{Name: "v",
+			Write: func(ViewInput) error { return errors.New("no room") }}}}, "", runs.Fail,
+			[]string{"artifact_write_failure|v: no room"}},
+		"a view that refuses": {Sinks{Views: []View{{Name: "v", Write: refuseOnce()}}}, "", runs.Fail,
+			[]string{"output_changed|it differs"}},
+		"no signature": {Sinks{Sign: func(ViewInput) (map[string]string, error) {
+			return nil,
+				errors.New("no agent")
+		}}, "", runs.Fail, []string{"cannot be signed: no agent"}},
+		"signed": {Sinks{Sign: func(ViewInput) (map[string]string,
+			error) {
+			return map[string]string{"output.md": "sig"}, nil
+		}}, "", runs.Pass, nil},
+		"staged": {Sinks{StageOutput: stageNothing}, "", runs.Pass, nil},
 		"a view that shows a secret": {Sinks{Views: []View{{Name: "v", Write: func(in ViewInput) error {
 			return os.WriteFile(filepath.Join(in.Dir, "v.txt"), []byte("hunter2-hunter2"), 0o644)
 		}}}}, "secrets: [TOKEN]", runs.Fail, []string{"would stand in v.txt"}},
@@ -464,7 +522,8 @@ func TestApproval(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Answer(ask.Run, ask.Dir, l.Source, Reply{}); err == nil || !strings.Contains(err.Error(), "is approved already") {
+	if _, err := l.Answer(ask.Run, ask.Dir, l.Source, Reply{}); err == nil || !strings.Contains(err.Error(),
+		"is approved already") {
 		t.Errorf("%v", err)
 	}
 	changed := req
@@ -490,7 +549,8 @@ func TestApproval(t *testing.T) {
 // TestPolicy: the repository's policies narrow the notebook, and the record says who narrowed what.
 func TestPolicy(t *testing.T) {
 	l := newLab(t)
-	l.repository(map[string]string{ConfigFile: "policy: {allow: [src/**], forbid: [src/no], require: [tests], timeout: 1m, run-timeout: 1h, limits: {files: 3}}\n"})
+	l.repository(map[string]string{ConfigFile: "policy: {allow: [src/**], forbid: [src/no], require: [tests], timeout: " +
+		"1m, run-timeout: 1h, limits: {files: 3}}\n"})
 	result := l.run(l.request(step("#a", "write src/x y\nwrite z y") + step("#t .test", "print x")))
 	l.want(result, runs.Fail, "z|allow: src/**")
 	c := result.Run.Contract
@@ -513,19 +573,27 @@ func TestMistakes(t *testing.T) {
 		change func(*Request)
 		words  []string
 	}{
-		"several":      {"---\nallow: [/etc]\nparams:\n  x: {type: int}\n---\n" + step("#a", "print x") + step("#b needs=a", ""), func(r *Request) { r.SkipTags = nil; r.Only = []string{"nobody"}; r.From = "noone" }, []string{"/etc", `parameter "x"`, "--only: no step has the id", "--from: no step"}},
-		"order":        {step("#a", "print x") + step("#b", "print x"), func(r *Request) { r.From, r.Until = "b", "a" }, []string{"--from b stands after --until a"}},
-		"needed":       {step("#a .slow", "print x") + step("#b needs=a", "print x"), func(r *Request) { r.SkipTags = []string{"slow"} }, []string{`needs "a", which does not run`}},
-		"no kernel":    {"```bahs {#a}\nx\n```\n", nil, []string{`no kernel runs "bahs"`}},
-		"asked kernel": {step("#a", "print x"), func(r *Request) { r.Kernel = "nothing" }, []string{`kernel "nothing" is not known`}},
-		"no step":      {"# text\n", nil, []string{"the notebook has no step"}},
-		"no base":      {step("#a", "print x"), func(r *Request) { r.Base = "nowhere" }, []string{"nowhere"}},
-		"bad branch":   {step("#a", "print x"), func(r *Request) { r.Branch = "main" }, []string{"main"}},
-		"base outside": {step("#a", "print x"), func(r *Request) { r.Repository, r.Base = "", "HEAD" }, []string{"--base needs a Git repository"}},
-		"no UTF-8":     {step("#a", "print x"), func(r *Request) { r.Cwd = "caf\xe9" }, []string{"--cwd", "is not UTF-8"}},
-		"heavy":        {"---\nparams:\n  heavy: {type: int, default: 1}\n---\n" + step("#a", "print x"), nil, []string{"the fake cannot hold it"}},
-		"short secret": {"---\nparams:\n  s: {type: secret, env: KEY}\n---\n" + step("#a", "print x"), nil, []string{"parameter s"}},
-		"no such run":  {step("#a", "print x"), func(r *Request) { r.Resume = "none" }, []string{"none"}},
+		"several": {"---\nallow: [/etc]\nparams:\n  x: {type: int}\n---\n" + step("#a", "print x") + step("#b needs=a",
+			""), func(r *Request) { r.SkipTags = nil; r.Only = []string{"nobody"}; r.From = "noone" },
+			[]string{"/etc", `parameter "x"`, "--only: no step has the id", "--from: no step"}},
+		"order": {step("#a", "print x") + step("#b", "print x"), func(r *Request) { r.From, r.Until = "b", "a" },
+			[]string{"--from b stands after --until a"}},
+		"needed": {step("#a .slow", "print x") + step("#b needs=a", "print x"),
+			func(r *Request) { r.SkipTags = []string{"slow"} }, []string{`needs "a", which does not run`}},
+		"no kernel": {"```bahs {#a}\nx\n```\n", nil, []string{`no kernel runs "bahs"`}},
+		"asked kernel": {step("#a", "print x"), func(r *Request) { r.Kernel = "nothing" },
+			[]string{`kernel "nothing" is not known`}},
+		"no step":    {"# text\n", nil, []string{"the notebook has no step"}},
+		"no base":    {step("#a", "print x"), func(r *Request) { r.Base = "nowhere" }, []string{"nowhere"}},
+		"bad branch": {step("#a", "print x"), func(r *Request) { r.Branch = "main" }, []string{"main"}},
+		"base outside": {step("#a", "print x"), func(r *Request) { r.Repository, r.Base = "", "HEAD" },
+			[]string{"--base needs a Git repository"}},
+		"no UTF-8": {step("#a", "print x"), func(r *Request) { r.Cwd = "caf\xe9" }, []string{"--cwd", "is not UTF-8"}},
+		"heavy": {"---\nparams:\n  heavy: {type: int, default: 1}\n---\n" + step("#a", "print x"), nil,
+			[]string{"the fake cannot hold it"}},
+		"short secret": {"---\nparams:\n  s: {type: secret, env: KEY}\n---\n" + step("#a", "print x"), nil,
+			[]string{"parameter s"}},
+		"no such run": {step("#a", "print x"), func(r *Request) { r.Resume = "none" }, []string{"none"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := l.request(c.source)

@@ -31,7 +31,8 @@ func (r *run) readScraps(s *PlannedStep, dir, display string) error {
 	list, n, err := runs.ReadScraps(f)
 	r.scrapsRead += n
 	if err != nil {
-		return &notebooks.Error{Kind: notebooks.KindSyntax, Step: s.ID, Msg: "its scraps cannot be read: " + err.Error(), Hint: "glue values with glue, not by writing the file", Err: err}
+		return &notebooks.Error{Kind: notebooks.KindSyntax, Step: s.ID, Msg: "its scraps cannot be read: " + err.Error(),
+			Hint: "glue values with glue, not by writing the file", Err: err}
 	}
 	for _, scrap := range list {
 		scrap.Name = r.rec.conceal(scrap.Name)
@@ -95,7 +96,8 @@ func (r *run) moveDisplays(step notebooks.StepID, from, dir string, left kernel.
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, runs.DisplayData{MIME: d.MIME, File: filepath.ToSlash(filepath.Join(dir, to)), Bytes: size, Digest: digest, Alt: r.rec.conceal(d.Alt),
+		out = append(out, runs.DisplayData{MIME: d.MIME, File: filepath.ToSlash(filepath.Join(dir, to)), Bytes: size,
+			Digest: digest, Alt: r.rec.conceal(d.Alt),
 			DisplayID: r.rec.conceal(d.ID), Update: d.Update})
 	}
 	return out, nil

@@ -57,7 +57,8 @@ func (p *Plan) secrets(getenv func(string) (string, bool)) []secret {
 
 // missingSecrets are the secrets that the environment does not have: variables that are not set, or empty, which the
 // notebook names as secrets, or from which a required one of some parameters takes its value.
-func (p *Plan) missingSecrets(getenv func(string) (string, bool), params []notebooks.Param) (missing []*notebooks.Error) {
+func (p *Plan) missingSecrets(getenv func(string) (string, bool),
+	params []notebooks.Param) (missing []*notebooks.Error) {
 	add := func(at notebooks.Place, what, name, hint string) {
 		v, set := getenv(name)
 		if v != "" {
@@ -67,7 +68,8 @@ func (p *Plan) missingSecrets(getenv func(string) (string, bool), params []noteb
 		if set {
 			state = "is empty"
 		}
-		missing = append(missing, &notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path, Line: at.Line, Col: at.Col,
+		missing = append(missing, &notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path, Line: at.Line,
+			Col: at.Col,
 			Msg: fmt.Sprintf("%s: the environment variable %s %s", what, name, state), Hint: hint})
 	}
 	front := p.notebook.Front
@@ -80,7 +82,8 @@ func (p *Plan) missingSecrets(getenv func(string) (string, bool), params []noteb
 	}
 	for _, q := range params {
 		if q.Type == notebooks.TypeSecret && q.Required && q.Env != "" {
-			add(notebooks.Place{Line: q.Line, Col: q.Col}, "parameter "+q.Name, q.Env, "set it, or give the value with -p "+q.Name+"=…")
+			add(notebooks.Place{Line: q.Line, Col: q.Col}, "parameter "+q.Name, q.Env,
+				"set it, or give the value with -p "+q.Name+"=…")
 		}
 	}
 	return missing
@@ -106,19 +109,24 @@ func (p *Plan) maskSecrets(getenv func(string) (string, bool)) error {
 	for _, s := range p.secrets(getenv) {
 		switch n := len(strings.TrimSpace(s.value)); {
 		case n < mask.Least:
-			refuse(s, fmt.Sprintf("a secret of fewer than %d characters stands in too many other texts to be masked", mask.Least),
+			refuse(s, fmt.Sprintf("a secret of fewer than %d characters stands in too many other texts to be masked",
+				mask.Least),
 				"give a longer one, or declare it as no secret")
 			continue
 		case len(s.value) > mask.Most:
-			refuse(s, fmt.Sprintf("a secret of more than %d KiB cannot be masked", mask.Most>>10), "let the step read it from a file that it does not print")
+			refuse(s, fmt.Sprintf("a secret of more than %d KiB cannot be masked", mask.Most>>10),
+				"let the step read it from a file that it does not print")
 			continue
 		case n < fewCharacters:
-			p.notebook.Warnings = append(p.notebook.Warnings, &notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path, Line: 1,
-				Msg:  fmt.Sprintf("%s: a secret of fewer than %d characters may stand somewhere by chance, and is masked there too", s.what, fewCharacters),
+			p.notebook.Warnings = append(p.notebook.Warnings, &notebooks.Error{Kind: notebooks.KindParameter,
+				File: p.request.Path, Line: 1,
+				Msg: fmt.Sprintf("%s: a secret of fewer than %d characters may stand somewhere by chance, and is masked there too",
+					s.what, fewCharacters),
 				Hint: "a longer one is safer in every way"})
 		}
 		if mask.New([]string{s.value}).In(p.notebook.Source) {
-			refuse(s, "its value stands in the notebook, which every run keeps", "take it out of the text, or let the secret be another")
+			refuse(s, "its value stands in the notebook, which every run keeps",
+				"take it out of the text, or let the secret be another")
 		}
 		values = append(values, s.value)
 	}

@@ -113,7 +113,8 @@ func (r *run) skip(ctx context.Context, s *PlannedStep) (string, error) {
 	ok, err := e.Eval(r.scope())
 	if err != nil {
 		return "", &notebooks.Error{Kind: notebooks.KindOption, File: r.plan.request.Path, Line: s.Line, Step: s.ID,
-			Msg: fmt.Sprintf("if=%q cannot be decided: %v", s.If, err), Hint: "compare values of one type, or test defined(name) first"}
+			Msg:  fmt.Sprintf("if=%q cannot be decided: %v", s.If, err),
+			Hint: "compare values of one type, or test defined(name) first"}
 	}
 	if !ok {
 		return "its condition is false: " + s.If, nil
@@ -156,7 +157,8 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (r
 		return done, err
 	}
 	info := session.Info()
-	if err := r.rec.emit(runs.StepStarted, s.ID, runs.StepStartedData{Index: s.Index, Dir: filepath.ToSlash(dir), Kernel: s.Kernel.Name(),
+	if err := r.rec.emit(runs.StepStarted, s.ID, runs.StepStartedData{Index: s.Index, Dir: filepath.ToSlash(dir),
+		Kernel:  s.Kernel.Name(),
 		Program: info.Program, Version: info.Version, Attempt: n, LostIn: r.sessions.lostIn(s)}); err != nil {
 		return done, err
 	}
@@ -180,7 +182,8 @@ func (w *workspace) displayDir(s *PlannedStep, attempt int) string {
 }
 
 // execute runs a step's code in its session and says what came of it. What it prints goes to dir.
-func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Session, done runs.StepFinishedData, dir, display string,
+func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Session, done runs.StepFinishedData, dir,
+	display string,
 	live func(notebooks.StepID, string, []byte),
 ) (runs.StepFinishedData, error) {
 	outs := [2]*stream{}
@@ -191,8 +194,10 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 	limit, cancel := r.limit(ctx, s)
 	defer cancel()
 	begin := r.eng.Now()
-	out, err := session.Run(limit, kernel.Request{ID: string(s.ID), Code: s.Code, File: r.plan.fileName(), Line: s.CodeLine,
-		Dir: r.ws.stepDir(s), Env: r.ws.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1], DisplayDir: display, Ordered: r.plan.ordered()})
+	out, err := session.Run(limit, kernel.Request{ID: string(s.ID), Code: s.Code, File: r.plan.fileName(),
+		Line: s.CodeLine,
+		Dir:  r.ws.stepDir(s), Env: r.ws.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1], DisplayDir: display,
+		Ordered: r.plan.ordered()})
 	timedOut := isLimit(limit)
 	done.DurationNS = int64(r.eng.Now().Sub(begin))
 	for i, data := range []*runs.StreamData{&done.Stdout, &done.Stderr} {
@@ -211,7 +216,8 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 	}
 	done.Exit, done.TerminatedBy = out.Exit, out.TerminatedBy
 	if out.Err != nil {
-		done.Error = &runs.ErrorData{Name: out.Err.Name, Value: r.rec.conceal(out.Err.Value), Traceback: r.rec.conceal(out.Err.Traceback), Line: out.Err.Line}
+		done.Error = &runs.ErrorData{Name: out.Err.Name, Value: r.rec.conceal(out.Err.Value),
+			Traceback: r.rec.conceal(out.Err.Traceback), Line: out.Err.Line}
 	}
 	if f := out.Failed; f != nil {
 		done.Failed = &runs.CommandData{Line: f.Line, Command: r.rec.conceal(f.Command)}
@@ -289,7 +295,8 @@ func (r *run) capture(ctx context.Context, s *PlannedStep, dir string) (*worktre
 	if len(change.Files) == 0 && change.IgnoredWritten == 0 {
 		return change, nil
 	}
-	data := runs.PatchData{Commit: string(change.Commit), Tree: string(change.Tree), Files: change.Files, Ignored: change.IgnoredWritten}
+	data := runs.PatchData{Commit: string(change.Commit), Tree: string(change.Tree), Files: change.Files,
+		Ignored: change.IgnoredWritten}
 	if len(change.Files) > 0 {
 		data.Patch = filepath.ToSlash(filepath.Join(dir, "diff.patch"))
 		data.Digest = runs.DigestOf(change.Patch)

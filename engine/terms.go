@@ -16,13 +16,17 @@ import (
 func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 	p, c := r.plan, r.contract()
 	t := &runs.Terms{
-		TaskID: c.TaskID, TargetRepository: c.TargetRepository, BaseCommit: c.BaseCommit, Notebook: runs.DigestOf(p.notebook.Source),
-		Steps: p.data().Steps, AllowedPaths: c.AllowedPaths, AllowedAlso: c.AllowedAlso, ForbiddenPaths: c.ForbiddenPaths,
+		TaskID: c.TaskID, TargetRepository: c.TargetRepository, BaseCommit: c.BaseCommit,
+		Notebook: runs.DigestOf(p.notebook.Source),
+		Steps:    p.data().Steps, AllowedPaths: c.AllowedPaths, AllowedAlso: c.AllowedAlso, ForbiddenPaths: c.ForbiddenPaths,
 		ProtectedPaths: c.ProtectedPaths, ProtectMode: c.ProtectMode, Folder: p.folder(),
-		ForbiddenActions: c.ForbiddenActions, Limits: c.Limits, StepTimeoutNS: int64(p.request.StepTimeout), StepTimeoutMaxNS: c.StepTimeoutMaxNS, RunTimeoutNS: c.RunTimeoutNS,
-		MutationMode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, Processes: c.Processes, VerificationCommands: c.VerificationCommands,
+		ForbiddenActions: c.ForbiddenActions, Limits: c.Limits, StepTimeoutNS: int64(p.request.StepTimeout),
+		StepTimeoutMaxNS: c.StepTimeoutMaxNS, RunTimeoutNS: c.RunTimeoutNS,
+		MutationMode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, Processes: c.Processes,
+		VerificationCommands: c.VerificationCommands,
 		EvidenceExpectations: c.EvidenceExpectations, RiskClass: c.RiskClass, Environment: c.Environment, Dirty: c.Dirty,
-		Cwd: p.request.Cwd, Copy: append(append([]string{}, p.notebook.Front.Copy...), p.request.Copy...), Branch: p.request.Branch,
+		Cwd: p.request.Cwd, Copy: append(append([]string{}, p.notebook.Front.Copy...), p.request.Copy...),
+		Branch: p.request.Branch,
 	}
 	for _, b := range p.values() {
 		param := runs.TermsParam{Name: b.Param.Name, Type: string(b.Value.Type), Value: b.Value.JSON()}

@@ -54,7 +54,8 @@ func (t *trace) write(dir string, id runs.RunID, version string, clean func(any)
 	}
 	encode := func(id, parent string, s span) map[string]any {
 		out := map[string]any{"traceId": traceID, "spanId": id, "name": s.name, "kind": 1,
-			"startTimeUnixNano": strconv.FormatInt(s.begin.UnixNano(), 10), "endTimeUnixNano": strconv.FormatInt(s.end.UnixNano(), 10)}
+			"startTimeUnixNano": strconv.FormatInt(s.begin.UnixNano(), 10),
+			"endTimeUnixNano":   strconv.FormatInt(s.end.UnixNano(), 10)}
 		if parent != "" {
 			out["parentSpanId"] = parent
 		}
@@ -71,7 +72,8 @@ func (t *trace) write(dir string, id runs.RunID, version string, clean func(any)
 		list = append(list, encode(hex.EncodeToString(id[:]), root, s))
 	}
 	b, err := clean(map[string]any{"resourceSpans": []any{map[string]any{
-		"resource":   map[string]any{"attributes": []any{attr("service.name", "markmill"), attr("service.version", version), attr("markmill.run_id", string(id))}},
+		"resource": map[string]any{"attributes": []any{attr("service.name", "markmill"), attr("service.version", version),
+			attr("markmill.run_id", string(id))}},
 		"scopeSpans": []any{map[string]any{"scope": map[string]any{"name": "markmill/engine"}, "spans": list}},
 	}}})
 	if err != nil {

@@ -44,6 +44,7 @@ func unguarded(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &notebooks.Error{Kind: notebooks.KindProvider, Msg: "nothing would end the steps' processes if Markmill were killed: " + err.Error(),
+	return &notebooks.Error{Kind: notebooks.KindProvider,
+		Msg:  "nothing would end the steps' processes if Markmill were killed: " + err.Error(),
 		Hint: "Engine.Tools must be a program that is kernel.WardenMain under the name " + kernel.WardenName, Err: err}
 }

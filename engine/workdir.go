@@ -35,7 +35,8 @@ func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 	all := filepath.Join(e.Cache, "work")
 	making, root := filepath.Join(all, makingPrefix+string(id)), filepath.Join(all, string(id))
 	w := &workdir{Root: root}
-	places := map[*string]string{&w.Tmp: "tmp", &w.Glue: "bin", &w.Display: "display", &w.Kernels: "kernels", &w.Sandbox: "sandbox", &w.Home: "home", &w.Inner: "inner"}
+	places := map[*string]string{&w.Tmp: "tmp", &w.Glue: "bin", &w.Display: "display", &w.Kernels: "kernels",
+		&w.Sandbox: "sandbox", &w.Home: "home", &w.Inner: "inner"}
 	if err := os.MkdirAll(all, 0o700); err != nil {
 		return nil, err
 	}
@@ -50,7 +51,8 @@ func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(making, "scraps.jsonl"), nil, 0o600)
 	}
-	for _, link := range []string{filepath.Join("bin", "glue"), filepath.Join("bin", "scrap"), filepath.Join("sandbox", sandbox.HelperName)} {
+	for _, link := range []string{filepath.Join("bin", "glue"), filepath.Join("bin", "scrap"),
+		filepath.Join("sandbox", sandbox.HelperName)} {
 		if err == nil && e.Tools != "" {
 			err = os.Symlink(e.Tools, filepath.Join(making, link))
 		}

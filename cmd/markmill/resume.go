@@ -17,9 +17,12 @@ import (
 
 // decided are the options of run that a resumed run has from the record of the run that was cut.
 var decided = []string{
-	"parameters-raw", "parameters-file", "parameters-yaml", "parameters-base64", "allow-unknown-parameters", "allow-errors",
-	"report-mode", "inject-paths", "inject-input-path", "inject-output-path", "prepare-only", "help-notebook", "kernel", "language", "cwd",
-	"execution-timeout", "run-timeout", "start-timeout", "only", "from", "until", "skip-tag", "base", "dirty", "in-place", "branch", "copy",
+	"parameters-raw", "parameters-file", "parameters-yaml", "parameters-base64", "allow-unknown-parameters",
+	"allow-errors",
+	"report-mode", "inject-paths", "inject-input-path", "inject-output-path", "prepare-only", "help-notebook", "kernel",
+	"language", "cwd",
+	"execution-timeout", "run-timeout", "start-timeout", "only", "from", "until", "skip-tag", "base", "dirty", "in-place",
+	"branch", "copy",
 }
 
 func (a *app) runsResume() *cobra.Command {
@@ -41,7 +44,8 @@ Exit codes: as of run; 2 also when RUN cannot be resumed.`,
 	}
 	f := c.Flags()
 	parameterFlag(f, &o.req.Given)
-	f.StringVar(&o.repo, "repo", "", "folder of the Git repository that RUN worked on (default: the one around the working directory)")
+	f.StringVar(&o.repo, "repo", "",
+		"folder of the Git repository that RUN worked on (default: the one around the working directory)")
 	o.viewFlags(f)
 	return c
 }
@@ -90,7 +94,8 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	}
 	if base := cut.Run.Contract.BaseCommit; repo != nil && base != "" {
 		if _, err := repo.Resolve(base); err != nil {
-			return usagef("run %s cannot be resumed: its base commit %s is not in the repository any more; run the notebook again", id, base)
+			return usagef("run %s cannot be resumed: its base commit %s is not in the repository any more; run the notebook "+
+				"again", id, base)
 		}
 	}
 	if len(paths) > 0 {
@@ -102,7 +107,8 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 			return err
 		}
 		if !bytes.Equal(src, cut.Source) {
-			return usagef("%s is not the notebook that run %s ran: it has changed since; run it anew, or leave NOTEBOOK out to go on with the one that is recorded", paths[0], id)
+			return usagef("%s is not the notebook that run %s ran: it has changed since; run it anew, or leave NOTEBOOK out "+
+				"to go on with the one that is recorded", paths[0], id)
 		}
 	}
 	output := cut.Run.Started.Output
@@ -133,7 +139,8 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	if o.level() <= slog.LevelInfo {
 		fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(resumeWords(id, plan))))
 		if names := cut.Secrets(); len(names) > 0 {
-			a.tell("markmill: no record holds a secret, so whether %s is as it was cannot be checked\n", strings.Join(names, ", "))
+			a.tell("markmill: no record holds a secret, so whether %s is as it was cannot be checked\n",
+				strings.Join(names, ", "))
 		}
 	}
 	return a.runPlan(ctx, eng, plan, output, o)

@@ -95,34 +95,47 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	}
 	f := c.Flags()
 	a.paramFlags(f, &o.req.Given, &o.stdinParams)
-	f.BoolVar(&o.req.AllowErrors, "allow-errors", false, "go on behind a step that fails, as with allow_errors in the notebook: only tests and reviews fail the run")
-	f.BoolVar(&o.req.AllowUnknown, "allow-unknown-parameters", false, "take parameters that the notebook does not declare, as papermill does")
-	f.BoolVar(&o.injectPaths, "inject-paths", false, "give the paths of input and output as PAPERMILL_INPUT_PATH and PAPERMILL_OUTPUT_PATH")
+	f.BoolVar(&o.req.AllowErrors, "allow-errors", false,
+		"go on behind a step that fails, as with allow_errors in the notebook: only tests and reviews fail the run")
+	f.BoolVar(&o.req.AllowUnknown, "allow-unknown-parameters", false,
+		"take parameters that the notebook does not declare, as papermill does")
+	f.BoolVar(&o.injectPaths, "inject-paths", false,
+		"give the paths of input and output as PAPERMILL_INPUT_PATH and PAPERMILL_OUTPUT_PATH")
 	f.BoolVar(&o.injectInput, "inject-input-path", false, "give PAPERMILL_INPUT_PATH")
 	f.BoolVar(&o.injectOutput, "inject-output-path", false, "give PAPERMILL_OUTPUT_PATH")
-	onOff(f, &o.prepareOnly, "prepare-only", "prepare-execute", false, "inject the parameters, write OUTPUT, run nothing", "run the steps, as without it")
-	onOff(f, &o.req.ReportMode, "report-mode", "no-report-mode", false, "fold the code of the steps: in Jupyter, and on the page of the output notebook", "show the code of the steps in OUTPUT")
+	onOff(f, &o.prepareOnly, "prepare-only", "prepare-execute", false, "inject the parameters, write OUTPUT, run nothing",
+		"run the steps, as without it")
+	onOff(f, &o.req.ReportMode, "report-mode", "no-report-mode", false,
+		"fold the code of the steps: in Jupyter, and on the page of the output notebook",
+		"show the code of the steps in OUTPUT")
 	f.BoolVar(&o.frozen, "frozen", false, "write no OUTPUT; fail where it would change, and show how")
 	f.BoolVar(&o.help, "help-notebook", false, "show the notebook's parameters and steps instead (as inspect)")
 	f.StringVarP(&o.req.Kernel, "kernel", "k", "", "`KERNEL` for the steps whose language it runs")
 	f.StringVarP(&o.req.Language, "language", "l", "", "`LANGUAGE` of steps that name none")
 	f.StringVar(&o.engineName, "engine", "", "for papermill's scripts: markmill, or nbclient for the same")
 	f.StringVar(&o.req.Cwd, "cwd", "", "`FOLDER` in the worktree where steps start")
-	f.StringVar(&o.stepTimeout, "execution-timeout", "", "limit of a step that sets none, a `TIME` in seconds, or 90s, 10m, 1h; 0 gives none")
-	f.StringVar(&o.runTimeout, "run-timeout", "", "limit of the whole run, in the place of the notebook's, a `TIME` in seconds, or 90s, 10m, 1h")
+	f.StringVar(&o.stepTimeout, "execution-timeout", "",
+		"limit of a step that sets none, a `TIME` in seconds, or 90s, 10m, 1h; 0 gives none")
+	f.StringVar(&o.runTimeout, "run-timeout", "",
+		"limit of the whole run, in the place of the notebook's, a `TIME` in seconds, or 90s, 10m, 1h")
 	f.StringVar(&o.startTimeout, "start-timeout", "", "limit of a kernel's start, a `TIME` (default 60 s)")
 	f.StringSliceVar(&o.only, "only", nil, "run only the steps `ID,…` (and setup and finally steps)")
 	f.StringVar(&o.from, "from", "", "begin at the step `ID`")
 	f.StringVar(&o.until, "until", "", "end after the step `ID`")
 	f.StringSliceVar(&o.skipTags, "skip-tag", nil, "leave out steps with a `TAG`")
-	f.StringVar(&o.repo, "repo", "", "`FOLDER` of the Git repository to work on (default: the one around the working directory, or else around the notebook)")
+	f.StringVar(&o.repo, "repo", "",
+		"`FOLDER` of the Git repository to work on (default: the one around the working directory, or else around the "+
+			"notebook)")
 	f.StringVar(&o.req.Base, "base", "", "revision `REV` that the worktree is made of (default HEAD)")
 	f.StringVar(&o.dirty, "dirty", "ignore", "uncommitted changes: ignore, include (take them along), block")
 	f.BoolVar(&o.req.InPlace, "in-place", false, "run in the checkout itself instead of a worktree")
-	f.StringVar(&o.req.Branch, "branch", "", "commit the change on a new branch `NAME` when the run passes; its author is the user, by the name in Git")
+	f.StringVar(&o.req.Branch, "branch", "",
+		"commit the change on a new branch `NAME` when the run passes; its author is the user, by the name in Git")
 	f.StringSliceVar(&o.req.Copy, "copy", nil, "ignored files to take into the worktree, by a `PATTERN` such as .env")
-	f.BoolVar(&o.dropDamaged, "drop-damaged", false, "run an output notebook whose regions were edited; the edits are dropped")
-	f.StringVar(&o.resume, "resume", "", "go on with `RUN`, which was cut; NOTEBOOK and the options are those of then (see runs resume)")
+	f.BoolVar(&o.dropDamaged, "drop-damaged", false,
+		"run an output notebook whose regions were edited; the edits are dropped")
+	f.StringVar(&o.resume, "resume", "",
+		"go on with `RUN`, which was cut; NOTEBOOK and the options are those of then (see runs resume)")
 	o.viewFlags(f)
 	o.papermillFlags(f)
 	return c
@@ -136,9 +149,12 @@ func (o *runOptions) viewFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.req.KeepTree, "keep-worktree", false, "keep the worktree and say where it is")
 	f.BoolVar(&o.json, "json", false, jsonWords("run"))
 	f.StringVar(&o.events, "events", "", "write the events to a `FILE` as they come (- is standard output)")
-	onOff(f, &o.progress, "progress-bar", "no-progress-bar", true, "show each step as it runs", "show no progress: only steps that fail, and how the run ended")
-	onOff(f, &o.logOutput, "log-output", "no-log-output", false, "print what the steps print, each line with its step", "show what the steps print at failures only")
-	f.StringVar(&o.logLevel, "log-level", "INFO", "what is told on standard error: DEBUG, INFO, WARNING, ERROR, CRITICAL, NOTSET")
+	onOff(f, &o.progress, "progress-bar", "no-progress-bar", true, "show each step as it runs",
+		"show no progress: only steps that fail, and how the run ended")
+	onOff(f, &o.logOutput, "log-output", "no-log-output", false, "print what the steps print, each line with its step",
+		"show what the steps print at failures only")
+	f.StringVar(&o.logLevel, "log-level", "INFO",
+		"what is told on standard error: DEBUG, INFO, WARNING, ERROR, CRITICAL, NOTSET")
 	f.StringVar(&o.stdoutFile, "stdout-file", "", "write the steps' standard output to a `FILE` too")
 	f.StringVar(&o.stderrFile, "stderr-file", "", "write the steps' standard error to a `FILE` too")
 }
@@ -146,26 +162,33 @@ func (o *runOptions) viewFlags(f *pflag.FlagSet) {
 // paramFlags are papermill's options that give parameters. stdin is set where one reads standard input.
 func (a *app) paramFlags(f *pflag.FlagSet, given *[]notebooks.Given, stdin *bool) {
 	parameterFlag(f, given)
-	f.VarP(givenFlag{given, "NAME=VALUE", pair("-r", true)}, "parameters-raw", "r", "a parameter, always a string; also -r NAME VALUE")
+	f.VarP(givenFlag{given, "NAME=VALUE", pair("-r", true)}, "parameters-raw", "r",
+		"a parameter, always a string; also -r NAME VALUE")
 	f.VarP(givenFlag{given, "FILE", func(path string) ([]notebooks.Given, error) {
 		*stdin = *stdin || path == "-"
 		return a.fileParams(path)
 	}}, "parameters-file", "f", "parameters from a YAML or JSON file (- is standard input)")
-	f.VarP(givenFlag{given, "YAML", func(v string) ([]notebooks.Given, error) { return notebooks.ParseGivenYAML("-y", "-y", []byte(v)) }},
+	f.VarP(givenFlag{given, "YAML", func(v string) ([]notebooks.Given, error) {
+		return notebooks.ParseGivenYAML("-y", "-y",
+			[]byte(v))
+	}},
 		"parameters-yaml", "y", "parameters from YAML text")
 	f.VarP(givenFlag{given, "BASE64", base64Params}, "parameters-base64", "b", "parameters from base64 of YAML text")
 }
 
 // parameterFlag is -p.
 func parameterFlag(f *pflag.FlagSet, given *[]notebooks.Given) {
-	f.VarP(givenFlag{given, "NAME=VALUE", pair("-p", false)}, "parameters", "p", "a parameter, read by its declared type; also -p NAME VALUE")
+	f.VarP(givenFlag{given, "NAME=VALUE", pair("-p", false)}, "parameters", "p",
+		"a parameter, read by its declared type; also -p NAME VALUE")
 }
 
 // papermillFlags takes the options of papermill's that ask for what the record gives anyway, so that its scripts
 // move over. They are not shown in the help.
 func (o *runOptions) papermillFlags(f *pflag.FlagSet) {
-	onOff(f, &o.saveEach, "request-save-on-cell-execute", "no-request-save-on-cell-execute", false, "for papermill's scripts: the record has each step as it ends", "for papermill's scripts: as without it")
-	f.IntVar(&o.autosave, "autosave-cell-every", 0, "for papermill's scripts: the record has what a step prints as it comes")
+	onOff(f, &o.saveEach, "request-save-on-cell-execute", "no-request-save-on-cell-execute", false,
+		"for papermill's scripts: the record has each step as it ends", "for papermill's scripts: as without it")
+	f.IntVar(&o.autosave, "autosave-cell-every", 0,
+		"for papermill's scripts: the record has what a step prints as it comes")
 	f.BoolVar(&o.version, "version", false, "say which build this is, as markmill version")
 	for _, name := range []string{"request-save-on-cell-execute", "autosave-cell-every", "version"} {
 		f.Lookup(name).Hidden = true
@@ -322,13 +345,15 @@ func (o *runOptions) check(output string) error {
 		return usagef("--dirty %s is not known; known: ignore, include, block", o.dirty)
 	}
 	if !slices.Contains([]string{"", "markmill", "nbclient"}, o.engineName) {
-		return usagef("--engine %s is not known: engines are Python classes of papermill's, and Markmill has one of its own; leave the option out, or choose who runs the steps with -k", o.engineName)
+		return usagef("--engine %s is not known: engines are Python classes of papermill's, and Markmill has one of its "+
+			"own; leave the option out, or choose who runs the steps with -k", o.engineName)
 	}
 	if !slices.Contains([]string{"NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}, o.logLevel) {
 		return usagef("--log-level %s is not known; known: NOTSET, DEBUG, INFO, WARNING, ERROR, CRITICAL", o.logLevel)
 	}
 	if ext := strings.ToLower(filepath.Ext(name(output))); ext == ".html" || ext == ".htm" {
-		return usagef("OUTPUT %s: a run writes Markdown or a Jupyter notebook, and markmill convert makes a page of it; give a path that ends in .md or .ipynb", output)
+		return usagef("OUTPUT %s: a run writes Markdown or a Jupyter notebook, and markmill convert makes a page of it; "+
+			"give a path that ends in .md or .ipynb", output)
 	}
 	if _, script := percent.LanguageOf(output); script {
 		return usagef("OUTPUT %s is a script, which has no place for outputs; give a path that ends in .md or .ipynb", output)
@@ -346,7 +371,8 @@ func (o *runOptions) check(output string) error {
 
 // checkTargets refuses what the run could not, or should not, write to.
 func (o *runOptions) checkTargets(output string) error {
-	for _, t := range []struct{ what, path string }{{"OUTPUT", output}, {"--events", o.events}, {"--stdout-file", o.stdoutFile}, {"--stderr-file", o.stderrFile}} {
+	for _, t := range []struct{ what, path string }{{"OUTPUT", output}, {"--events", o.events},
+		{"--stdout-file", o.stdoutFile}, {"--stderr-file", o.stderrFile}} {
 		if err := checkTarget(t.what, t.path); err != nil {
 			return err
 		}
@@ -443,7 +469,8 @@ func (a *app) inputPath(path string, o *runOptions) (string, error) {
 		return "", err
 	}
 	now := a.now().UTC()
-	return notebooks.ExpandPath(path, bound, map[string]string{"date": now.Format(time.DateOnly), "now": now.Format(time.RFC3339)})
+	return notebooks.ExpandPath(path, bound, map[string]string{"date": now.Format(time.DateOnly),
+		"now": now.Format(time.RFC3339)})
 }
 
 // outputPath expands the names in OUTPUT.
@@ -460,7 +487,8 @@ func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (stri
 		return "", err
 	}
 	now := a.now().UTC()
-	extra := map[string]string{"run_id": string(o.req.ID), "date": now.Format(time.DateOnly), "now": now.Format(time.RFC3339)}
+	extra := map[string]string{"run_id": string(o.req.ID), "date": now.Format(time.DateOnly),
+		"now": now.Format(time.RFC3339)}
 	if eng.Source != nil {
 		if head, err := eng.Source.Head(); err == nil {
 			extra["commit"] = string(head)
@@ -481,7 +509,8 @@ func (a *app) prepare(plan *engine.Plan, output string) error {
 			return err
 		}
 	}
-	b, err := render.Prepared(form, nb, plan.Parameters(), plan.Given(), render.OutputPath(named, req.Repository), req.ReportMode)
+	b, err := render.Prepared(form, nb, plan.Parameters(), plan.Given(), render.OutputPath(named, req.Repository),
+		req.ReportMode)
 	if err != nil {
 		return err
 	}

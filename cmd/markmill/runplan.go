@@ -83,7 +83,8 @@ func (a *app) announce(plan *engine.Plan, o *runOptions) {
 		a.tell("markmill: uncommitted, and so not in the run: %s; --dirty include takes it along\n", some(left))
 	}
 	if option := o.savesMeanwhile(); option != "" {
-		a.tell("markmill: %s: OUTPUT is written once, at the end; meanwhile the record has each step, and what it prints as it comes\n", option)
+		a.tell("markmill: %s: OUTPUT is written once, at the end; meanwhile the record has each step, and what it prints "+
+			"as it comes\n", option)
 	}
 }
 
@@ -119,7 +120,8 @@ func (a *app) ended(r *endedRun, eng *engine.Engine, o *runOptions) error {
 	}
 	if r.undelivered != nil {
 		a.line(r.undelivered.Error())
-		a.tell("markmill: the run is recorded, and what OUTPUT was to be is %s\n", shortPath(filepath.Join(r.Dir, askedFile(r.Run))))
+		a.tell("markmill: the run is recorded, and what OUTPUT was to be is %s\n",
+			shortPath(filepath.Join(r.Dir, askedFile(r.Run))))
 		return exit(max(r.Run.ExitCode(), exitFail))
 	}
 	if code := r.Run.ExitCode(); code != exitPass {

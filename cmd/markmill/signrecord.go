@@ -31,8 +31,10 @@ func (a *app) signKey(cfg engine.Config) (string, error) {
 		_, err = os.Stat(file)
 	}
 	if err != nil {
-		return "", &notebooks.Error{Kind: notebooks.KindInput, File: key, Msg: "the key that is to sign cannot be read: " + err.Error(),
-			Hint: "name an SSH private key in sign: of " + engine.ConfigFile + " or in MARKMILL_SIGN_KEY, which signs nothing when it is empty", Err: err}
+		return "", &notebooks.Error{Kind: notebooks.KindInput, File: key, Msg: "the key that is to sign cannot be read: " +
+			err.Error(),
+			Hint: "name an SSH private key in sign: of " + engine.ConfigFile +
+				" or in MARKMILL_SIGN_KEY, which signs nothing when it is empty", Err: err}
 	}
 	return file, nil
 }
@@ -123,7 +125,8 @@ func (a *app) signers(file, root string) (runs.Signers, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return s, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "the allowed_signers file cannot be read: " + err.Error(),
+		return s, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "the allowed_signers file cannot be read: " +
+			err.Error(),
 			Hint: "name a file in OpenSSH's ALLOWED SIGNERS format", Err: err}
 	}
 	s.Allowed = sshsig.ParseAllowedSigners(text, s.Now.Location())

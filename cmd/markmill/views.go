@@ -18,7 +18,8 @@ func (a *app) views(output string) []engine.View {
 	for _, v := range api.Views() {
 		out = append(out, v)
 		if v.Name == runs.OutputFile {
-			out = append(out, engine.View{Name: "OUTPUT", Write: func(in engine.ViewInput) error { return a.stageKeptOutput(in, output) }, Beside: true})
+			out = append(out, engine.View{Name: "OUTPUT",
+				Write: func(in engine.ViewInput) error { return a.stageKeptOutput(in, output) }, Beside: true})
 		}
 	}
 	return out
@@ -106,7 +107,8 @@ func commitOutput(path string, id runs.RunID, complete bool) error {
 		return runs.Unstage(filepath.Dir(target), id)
 	}
 	if err := runs.Place(target, id); err != nil {
-		return fmt.Errorf("%w; the record is complete, and `markmill convert %s FILE` gives what %s was to be", errors.Join(err, runs.Unstage(filepath.Dir(target), id)), id, path)
+		return fmt.Errorf("%w; the record is complete, and `markmill convert %s FILE` gives what %s was to be",
+			errors.Join(err, runs.Unstage(filepath.Dir(target), id)), id, path)
 	}
 	return nil
 }

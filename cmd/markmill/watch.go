@@ -96,7 +96,8 @@ func (a *app) watch(o *runOptions, dir string) (*watch, error) {
 		}
 	}
 	view := a.detect(a.stderr)
-	view.Quiet, view.Log, view.Shown, view.Now = !o.progress || o.level() > slog.LevelInfo, o.logOutput, o.stderrFile == "-", a.now
+	view.Quiet, view.Log, view.Shown, view.Now = !o.progress || o.level() > slog.LevelInfo, o.logOutput,
+		o.stderrFile == "-", a.now
 	if o.logLevel != "CRITICAL" {
 		view.Record = record(dir)
 	}
