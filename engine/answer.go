@@ -15,10 +15,10 @@ import (
 	"markmill/runs"
 )
 
-// DefaultExpiry is how long an approval holds where nobody says.
+// DefaultExpiry is how long an approval is valid if nobody says otherwise.
 const DefaultExpiry = 24 * time.Hour
 
-// Reply is what a person answers to a request.
+// Reply is a person's answer to a request.
 type Reply struct {
 	Deny    bool
 	Expires time.Duration // of a grant; 0 is DefaultExpiry, or what the policy allows
@@ -26,8 +26,8 @@ type Reply struct {
 	Sign    func([]byte) ([]byte, error) // nil signs nothing
 }
 
-// Answer answers the request of a run that was blocked for want of an approval, and keeps the answer
-// for the next run of the same contract. An approval that would not count is refused, not kept.
+// Answer answers the request of a run that was blocked because it needs an approval, and stores the answer for the next
+// run of the same contract. It returns an error for an approval that would not count, and stores nothing.
 func (e *Engine) Answer(run *runs.Run, dir string, src *worktree.Source, reply Reply) (*runs.Approval, error) {
 	if err := e.outsideRuns(); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func refused(msg, hint string) error {
 	return &notebooks.Error{Kind: notebooks.KindOption, Msg: msg, Hint: hint}
 }
 
-// outsideRuns refuses to answer from within a step: what is to be approved cannot approve.
+// outsideRuns returns an error inside a step: a step must not approve what it is part of.
 func (e *Engine) outsideRuns() error {
 	for _, name := range []string{"MARKMILL_RUN_ID", "MARKMILL_DEPTH"} {
 		if v, ok := e.Getenv(name); ok && v != "" {
@@ -92,7 +92,7 @@ func (e *Engine) outsideRuns() error {
 	return nil
 }
 
-// readRequest reads what a run asked, and holds it against its journal and its own digest.
+// readRequest reads the request of a run and checks it against the run's journal and its own digest.
 func readRequest(run *runs.Run, dir string) (*runs.ApprovalRequest, error) {
 	switch {
 	case run.Requested == nil:
@@ -119,7 +119,7 @@ func readRequest(run *runs.Run, dir string) (*runs.ApprovalRequest, error) {
 	return &request, nil
 }
 
-// expiry is how long a grant holds.
+// expiry is how long a grant is valid.
 func (c Conditions) expiry(asked time.Duration) (time.Duration, error) {
 	switch {
 	case asked < 0:
@@ -133,7 +133,7 @@ func (c Conditions) expiry(asked time.Duration) (time.Duration, error) {
 	return asked, nil
 }
 
-// unanswered refuses a second approval while one is unused: it would be good for a second run.
+// unanswered returns an error while an approval of the same contract is unused: a second one would permit a second run.
 func (c Conditions) unanswered(store runs.Approvals, request *runs.ApprovalRequest, now time.Time) error {
 	answers, err := store.Answers()
 	if err != nil {

@@ -42,13 +42,13 @@ func (e *Engine) Conditions(src *worktree.Source, base worktree.OID) (Conditions
 	return conditionsOf(policies), err
 }
 
-// Signed says whether an approval needs a signature.
+// Signed reports whether an approval needs a signature.
 func (c Conditions) Signed() bool { return len(c.signers) > 0 }
 
-// Longest is how long an approval may hold; 0 is any time.
+// Longest is how long an approval may be valid; 0 is unlimited.
 func (c Conditions) Longest() time.Duration { return c.expires }
 
-// Requester is who runs something in a repository.
+// Requester is the person who runs something in a repository.
 func (e *Engine) Requester(src *worktree.Source) runs.Person {
 	p := runs.Person{User: e.User}
 	if src != nil {
@@ -57,8 +57,8 @@ func (e *Engine) Requester(src *worktree.Source) runs.Person {
 	return p
 }
 
-// Counts says who signed a grant when it counts at a time; of one without a signature the Signer is
-// empty. The error says why it does not count. Whether it has expired is not asked here.
+// Counts returns who signed a grant if the grant counts at a time; the Signer is empty without a signature. The error
+// says why the grant does not count. Expiry is not checked here.
 func (c Conditions) Counts(a runs.Answer, requester runs.Person, at time.Time) (runs.Signer, error) {
 	var who runs.Signer
 	if c.missing != "" {
@@ -82,8 +82,8 @@ func (c Conditions) Counts(a runs.Answer, requester runs.Person, at time.Time) (
 	return who, nil
 }
 
-// own says whether an approval is of who asked: by the principals of a signature that was held
-// against allowed_signers, else by the name that the approval has.
+// own reports whether an approval was given by the requester: by the principals of a signature that was checked against
+// allowed_signers, otherwise by the name in the approval.
 func own(requester runs.Person, actor, principals string) bool {
 	if principals == "" {
 		return actor == requester.User
@@ -92,7 +92,7 @@ func own(requester runs.Person, actor, principals string) bool {
 		sshsig.MatchList(principals, requester.Email)
 }
 
-// until is the moment at which a grant stops to hold.
+// until is when a grant expires.
 func (c Conditions) until(a runs.Answer) time.Time {
 	if c.expires > 0 {
 		if most := a.Time.Add(c.expires); most.Before(a.Expires) {
@@ -102,7 +102,7 @@ func (c Conditions) until(a runs.Answer) time.Time {
 	return a.Expires
 }
 
-// decision is what the answers that are kept say of a contract.
+// decision is what the stored answers say about a contract.
 type decision struct {
 	code, words string      // "" when it may run
 	denied      runs.Answer // with the code approval_denied
@@ -114,8 +114,8 @@ type granted struct {
 	by runs.Signer
 }
 
-// decide finds the approvals that a run of the contract may use. An answer counts after the last
-// denial only. What cannot be used says why: the newest is told.
+// decide finds the approvals that a run of the contract may use. Only answers after the last denial count. If none can
+// be used, the decision says why the newest cannot.
 func (c Conditions) decide(answers []runs.Answer, contract runs.Digest, terms *runs.Terms, requester runs.Person,
 	at time.Time) (decision, error) {
 	answers = slices.Clone(answers)
@@ -160,7 +160,7 @@ func deniedWords(a runs.Answer) string {
 	return words
 }
 
-// mismatch tells an approval that could be used, were the contract the same, from none at all.
+// mismatch distinguishes an approval of a changed contract, which could be used otherwise, from none at all.
 func (c Conditions) mismatch(answers []runs.Answer, terms *runs.Terms, requester runs.Person, at time.Time) (decision,
 	error) {
 	d := decision{code: runs.CodeApprovalRequired, words: "an approval is required"}
@@ -182,8 +182,8 @@ func (c Conditions) mismatch(answers []runs.Answer, terms *runs.Terms, requester
 	return d, nil
 }
 
-// approval asks for the run's approval and takes it, where there is one. What it finds goes into
-// the journal; a run that got none is gated.
+// approval requests the run's approval and uses one if there is any. What it finds goes into the journal. A run without
+// an approval is gated.
 func (r *run) approval() error {
 	store := r.eng.Store(r.plan.root()).Approvals()
 	requester := r.eng.Requester(r.plan.source)
@@ -250,10 +250,10 @@ func (r *run) approval() error {
 	return r.refuse(d, command)
 }
 
-// approvalRule is the rule of the blockers of a run that got no approval.
+// approvalRule is the rule in the blockers of a run without an approval.
 const approvalRule = "approval: required"
 
-// refuse ends the run that got no approval, before anything started.
+// refuse ends a run without an approval before anything has started.
 func (r *run) refuse(d decision, command string) error {
 	r.verdict.gated = true
 	if d.code != runs.CodeApprovalDenied {
@@ -272,7 +272,7 @@ func (r *run) refuse(d decision, command string) error {
 		Time: d.denied.Time, File: sealed.File, Digest: sealed.Digest})
 }
 
-// grant records the approval that this run has used, with what it takes to check it later.
+// grant records the approval that this run uses, with everything that is needed to check it later.
 func (r *run) grant(g granted, c Conditions, byRequester bool) error {
 	data := runs.ApprovalGrantedData{ID: g.ID, Contract: g.Contract, Actor: g.Actor, Time: g.Time, Expires: g.Expires,
 		Own: byRequester, Key: g.by.Key, Principals: g.by.Principals}

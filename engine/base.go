@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// chooseBase finds the base commit and what of the user's is not in it.
+// chooseBase finds the base commit and the user's changes that are not in it.
 func (p *Plan) chooseBase(ctx context.Context, homes []string) error {
 	req := p.request
 	if p.source == nil {
@@ -46,7 +46,7 @@ func (p *Plan) chooseBase(ctx context.Context, homes []string) error {
 	return err
 }
 
-// isOutput says whether a path of the checkout is OUTPUT or one of its pictures, which a run before may have left.
+// isOutput reports whether a path of the checkout is OUTPUT or one of its pictures, which an earlier run may have left.
 func (p *Plan) isOutput(name string) bool {
 	output, ok := p.source.Relative(p.request.Output)
 	if !ok || p.request.Output == "" {

@@ -12,11 +12,11 @@ import (
 	"markmill/runs"
 )
 
-// mostHidden bounds how many hidden files are recorded by name.
+// mostHidden is how many hidden files are recorded by name.
 const mostHidden = 100
 
-// checkPaths holds every path that was written against allow and forbid: of what changed both ends of a
-// rename, and where a link leads; of what .gitignore hides, what the run itself hid; and what no change holds.
+// checkPaths checks every path that was written against allow and forbid: both ends of a rename, the targets of links,
+// files that .gitignore hides if the run itself hid them, and what no change can hold.
 func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *runs.DiffCheckedData,
 	record *runs.Run) error {
 	broken := broken{record: record}
@@ -44,7 +44,7 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 		}
 	}
 	data.Blockers = append(data.Blockers, broken.blockers...)
-	astray, err := r.astray(files)
+	astray, err := r.strayLinks(files)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 	return nil
 }
 
-// changedPaths are the paths that a change touches: a rename at both its ends.
+// changedPaths are the paths that a change touches; a rename has two.
 func changedPaths(f runs.ChangedFile) []string {
 	if f.OldPath != "" {
 		return []string{f.OldPath, f.Path}
@@ -79,16 +79,16 @@ func changedPaths(f runs.ChangedFile) []string {
 	return []string{f.Path}
 }
 
-// linkAstray is a symbolic link that leads where the run may not write.
-type linkAstray struct{ path, target, why string }
+// strayLink is a symbolic link to a place where the run may not write.
+type strayLink struct{ path, target, why string }
 
-// astray finds the links that a run with allow or forbid made and that lead out of what it may change:
-// whoever writes through one later writes there.
-func (r *run) astray(files []runs.ChangedFile) ([]linkAstray, error) {
+// strayLinks finds the links that a restricted run made to places that it may not change. A later write through such a link
+// would end up there.
+func (r *run) strayLinks(files []runs.ChangedFile) ([]strayLink, error) {
 	if !r.plan.restricted() {
 		return nil, nil
 	}
-	var out []linkAstray
+	var out []strayLink
 	for _, f := range files {
 		if f.NewMode != "120000" {
 			continue
@@ -97,16 +97,15 @@ func (r *run) astray(files []runs.ChangedFile) ([]linkAstray, error) {
 		if err != nil {
 			return nil, err
 		}
-		if why := r.leads(f.Path, string(target)); why != "" {
-			out = append(out, linkAstray{f.Path, strings.ToValidUTF8(string(target), "\uFFFD"), why})
+		if why := r.linkProblem(f.Path, string(target)); why != "" {
+			out = append(out, strayLink{f.Path, strings.ToValidUTF8(string(target), "\uFFFD"), why})
 		}
 	}
 	return out, nil
 }
 
-// leads says what is wrong with where a link leads, by its words and, through other links, in the worktree; "" is
-// nothing.
-func (r *run) leads(link, target string) string {
+// linkProblem says what is wrong with the target of a link, taken literally and resolved in the worktree; "" is nothing.
+func (r *run) linkProblem(link, target string) string {
 	const outside = "is outside the worktree"
 	if path.IsAbs(target) || filepath.IsAbs(target) {
 		return outside
@@ -132,16 +131,16 @@ func (r *run) leads(link, target string) string {
 	return ""
 }
 
-// restricted says whether anything limits which paths may change.
+// restricted reports whether anything limits which paths may change.
 func (p *Plan) restricted() bool {
 	f := &p.notebook.Front
 	return len(f.Allow) > 0 || len(f.Forbid) > 0 || len(p.allowAlso) > 0
 }
 
-// allowed says whether a path of the worktree may change.
+// allowed reports whether a path of the worktree may change.
 func (p *Plan) allowed(path string) bool { return p.ruleAgainst(path) == "" }
 
-// ruleAgainst is the rule that does not let a path of the worktree change, as its author wrote it; "" is none.
+// ruleAgainst is the rule that forbids a change of a path of the worktree, as its author wrote it; "" is none.
 func (p *Plan) ruleAgainst(path string) string {
 	f := &p.notebook.Front
 	if pattern := firstMatch(f.Forbid, path); pattern != "" {
@@ -162,7 +161,7 @@ func (p *Plan) ruleAgainst(path string) string {
 	return ""
 }
 
-// broken gathers the paths that changed against a rule: a blocker for each rule and step.
+// broken collects the paths that changed against a rule, in a blocker for each rule and step.
 type broken struct {
 	record   *runs.Run
 	blockers []runs.Blocker

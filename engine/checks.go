@@ -13,7 +13,7 @@ import (
 	"markmill/runs"
 )
 
-// check decides, after the last step, whether what was done was allowed and is enough.
+// check decides after the last step whether the run did what it may and what it must.
 func (r *run) check(ctx context.Context) error {
 	if err := r.checkDiff(ctx); err != nil {
 		return err
@@ -24,7 +24,7 @@ func (r *run) check(ctx context.Context) error {
 	return r.checkSource(ctx)
 }
 
-// checkDiff holds the whole change, base against final worktree, against what the notebook allows.
+// checkDiff checks the whole change, from base to final worktree, against what the notebook allows.
 func (r *run) checkDiff(ctx context.Context) error {
 	total, err := r.ws.tree.Total(ctx)
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *run) checkTests() error {
 	return r.rec.emit(runs.VerificationCompleted, "", data)
 }
 
-// testsRequired adds what keeps a run that requires tests from passing: none passed, or the command line left some out.
+// testsRequired adds the blockers of a run that requires tests: no test passed, or the command line left some out.
 func (r *run) testsRequired(data *runs.VerificationData) {
 	block := func(step notebooks.StepID, words string) {
 		r.verdict.block(runs.Blocker{Code: runs.CodeVerificationFailed, Step: step, Rule: "require: tests", Words: words})
@@ -138,8 +138,8 @@ func (r *run) testsRequired(data *runs.VerificationData) {
 	}
 }
 
-// checkSource holds the end against the beginning: what was tested is what stands there, and the
-// user's checkout is as it was. Where a step failed, that the test behind it did not come is no finding of its own.
+// checkSource compares the end with the beginning: the result is what was tested, and the user's checkout is unchanged.
+// After a failed step, a test that did not run is not reported as well.
 func (r *run) checkSource(ctx context.Context) error {
 	if r.verdict.tested && len(r.verdict.untested) > 0 && r.verdict.failed == "" {
 		var paths []string
@@ -162,7 +162,7 @@ func (r *run) checkSource(ctx context.Context) error {
 	if r.ws.before.Equal(after) {
 		return nil
 	}
-	touched := slices.DeleteFunc(r.notOthers(r.ws.before.Diff(after)), r.ws.ownFile)
+	touched := slices.DeleteFunc(r.withoutOtherRuns(r.ws.before.Diff(after)), r.ws.ownFile)
 	if len(touched) == 0 {
 		return nil
 	}
@@ -172,9 +172,9 @@ func (r *run) checkSource(ctx context.Context) error {
 	return nil
 }
 
-// notOthers leaves out what other runs of the repository wrote at the same time: their output notebooks, and
-// the branches that hold what they made.
-func (r *run) notOthers(paths []string) []string {
+// withoutOtherRuns leaves out what other runs of the repository wrote at the same time: their output notebooks, and the
+// branches with their results.
+func (r *run) withoutOtherRuns(paths []string) []string {
 	list, err := r.eng.Store(r.plan.source.Root()).List()
 	if err != nil {
 		return paths

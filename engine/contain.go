@@ -14,7 +14,7 @@ import (
 	"markmill/runs"
 )
 
-// SandboxConfig is what a repository says of the sandbox: paths, absolute or with ~/.
+// SandboxConfig is what a repository says about the sandbox: paths, absolute or with ~/.
 type SandboxConfig struct {
 	Write []string `yaml:"write"` // that steps may write besides what the sandbox allows
 	Hide  []string `yaml:"hide"`  // whose content steps may not read
@@ -33,7 +33,7 @@ func (p *Plan) wish(e *Engine) sandbox.Wish {
 	return w
 }
 
-// contain decides what will hold the steps, and why the run may not start without, "" when it may.
+// contain decides how the steps are confined, and returns why the run may not start without; "" when it may.
 func (p *Plan) contain(ctx context.Context, e *Engine) (refusal string) {
 	w := p.wish(e)
 	probe := e.ProbeSandbox
@@ -49,14 +49,14 @@ func (p *Plan) contain(ctx context.Context, e *Engine) (refusal string) {
 		}
 	}
 	refusal = sandbox.Refusal(w, p.sandbox)
-	if !e.wardened() { // no part of the sandbox, so that nothing is refused for it; but said as what it does not hold
+	if !e.hasWarden() { // no part of the sandbox, so that nothing is refused for it; but said as what it does not hold
 		p.sandbox.NotHeld = append(p.sandbox.NotHeld, noWarden)
 	}
 	return refusal
 }
 
-// keepsIn says that the records of runs or the cache lie in a folder outside a repository, so that what a step may
-// write must be held more finely.
+// keepsIn reports whether the records of runs or the cache are in a folder outside a repository. The sandbox then needs
+// finer rules.
 func (e *Engine) keepsIn(folder string) bool {
 	return folder != "" && slices.ContainsFunc([]string{e.Cache, e.Store("").Dir}, func(own string) bool {
 		rel, err := filepath.Rel(folder, own)
@@ -64,8 +64,8 @@ func (e *Engine) keepsIn(folder string) bool {
 	})
 }
 
-// kept are the real paths that steps may not write, wherever they lie: the source with its Git
-// directory, the records of runs, and what Markmill keeps of other runs.
+// kept are the real paths that steps may never write: the source with its Git directory, the records of runs, and the
+// cache.
 func (w *workspace) kept() []string {
 	paths := []string{w.eng.Cache, w.storeDir()}
 	if s := w.plan.source; s != nil {
@@ -77,8 +77,8 @@ func (w *workspace) kept() []string {
 	return sandbox.Real(paths)
 }
 
-// shared are the caches that steps share with the user and with other runs, found out once: none in a
-// strict sandbox, and none without one, which leaves the tools to their own.
+// shared are the caches that steps share with the user and other runs, determined once. There are none in a strict
+// sandbox; without a sandbox tools use their own.
 func (w *workspace) shared() sandbox.Shared {
 	if w.work == nil && w.plan.needsApproval() {
 		return sandbox.Shared{} // the contract is written down, and nothing is made before somebody approves it
@@ -102,7 +102,7 @@ func (w *workspace) shared() sandbox.Shared {
 	return *w.caches
 }
 
-// grants are what every session of the run may write, found out once.
+// grants are the paths that every session of the run may write, determined once.
 func (w *workspace) grants() []string {
 	if w.granted != nil {
 		return w.granted
@@ -114,8 +114,8 @@ func (w *workspace) grants() []string {
 	return w.granted
 }
 
-// confine puts a session's interpreter into the sandbox: by the thread that starts it, or by the helper
-// where a process of its own is needed for it.
+// confine puts a session's interpreter into the sandbox: through the thread that starts it, or through the helper if
+// that needs a process of its own.
 func (w *workspace) confine(o *kernel.Options) error {
 	d := w.plan.sandbox
 	spec := sandbox.Spec{Network: d.Network}
@@ -155,9 +155,9 @@ func (w *workspace) confine(o *kernel.Options) error {
 	return nil
 }
 
-// mayRead refuses a file that a step names and cannot read itself: the engine, which can, would copy
+// checkReadable returns an error for a file that a step names but may not read itself: the engine can read it and would copy
 // it to where the step can.
-func (w *workspace) mayRead(path string) error {
+func (w *workspace) checkReadable(path string) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return err
@@ -170,13 +170,12 @@ func (w *workspace) mayRead(path string) error {
 	return nil
 }
 
-// toolchains are where tools lie in a home by default: with another home they would not be found.
+// toolchains are the default places of tools in a home. With another home the tools would not be found.
 var toolchains = map[string]string{"RUSTUP_HOME": "~/.rustup", "PYENV_ROOT": "~/.pyenv", "NVM_DIR": "~/.nvm",
 	"RBENV_ROOT": "~/.rbenv"}
 
-// contained changes the environment to what the sandbox allows: in a strict one nothing points to the
-// user's home but toolchains.
-func (w *workspace) contained(env map[string]string, work *workdir) {
+// confineEnv adapts the environment to the sandbox: in a strict one only toolchains point to the user's home.
+func (w *workspace) confineEnv(env map[string]string, work *workdir) {
 	maps.Copy(env, w.shared().Env)
 	if w.plan.sandbox.Writes != "" && w.plan.sandbox.Home != "own" {
 		// matplotlib would warn of settings that it cannot write, on every import.
@@ -215,7 +214,7 @@ func badPlace(paths []string) string {
 	return ""
 }
 
-// check refuses paths that mean nothing, or everything.
+// check returns an error for paths that mean nothing, or everything.
 func (c SandboxConfig) check(file string) error {
 	for key, list := range map[string][]string{"write": c.Write, "hide": c.Hide} {
 		if p := badPlace(list); p != "" {

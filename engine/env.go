@@ -12,8 +12,8 @@ import (
 // MaxDepth is how deep runs may nest (a step that runs Markmill).
 const MaxDepth = 5
 
-// passed are the variables of the caller's environment that a step gets: where things are, never
-// how the user likes them. Everything else must be declared by the notebook (env:).
+// passed are the variables of the caller's environment that steps get: places, never preferences. The notebook must
+// declare all others (env:).
 var passed = []string{
 	"HOME", "USER", "LOGNAME", "SHELL",
 	"XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
@@ -28,7 +28,7 @@ var passed = []string{
 	"SystemRoot", "ComSpec", "PATHEXT", "USERPROFILE", "APPDATA", "LOCALAPPDATA",
 }
 
-// fixed is what does not vary between machines, so that outputs do not.
+// fixed are variables with the same value on all machines, so that outputs do not differ.
 var fixed = map[string]string{
 	"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "80", "LINES": "24",
 	"NO_COLOR": "1", "CI": "true", "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat",
@@ -59,7 +59,7 @@ func (w *workspace) environment(work *workdir, tree string) []string {
 		env["MARKMILL_DIR"] = filepath.Join(work.Inner, innerStore) // steps cannot write the store of the checkout
 	}
 	env["MARKMILL_DEPTH"] = strconv.Itoa(w.plan.depth + 1)
-	w.contained(env, work)
+	w.confineEnv(env, work)
 	for name, v := range w.plan.notebook.Front.Env {
 		env[name] = w.expandEnv(v)
 	}
@@ -76,8 +76,8 @@ func (w *workspace) environment(work *workdir, tree string) []string {
 	return out
 }
 
-// expandEnv takes a value that is exactly ${NAME} from the caller's environment: the notebook
-// declares which of the user's variables it needs.
+// expandEnv replaces a value that is exactly ${NAME} with that variable of the caller's environment, so that the
+// notebook declares which of the user's variables it needs.
 func (w *workspace) expandEnv(v string) string {
 	if name, ok := strings.CutPrefix(v, "${"); ok && strings.HasSuffix(name, "}") {
 		got, _ := w.eng.Getenv(strings.TrimSuffix(name, "}"))
@@ -86,7 +86,7 @@ func (w *workspace) expandEnv(v string) string {
 	return v
 }
 
-// names are the variables' names of an environment.
+// names are the names of an environment's variables.
 func names(env []string) []string {
 	out := make([]string, len(env))
 	for i, e := range env {

@@ -33,8 +33,8 @@ func (r *run) finish(ctx context.Context) (*runs.Run, error) {
 	return record, r.rec.commit(event)
 }
 
-// conclude writes the views of the record as it will stand with data as its last event. A view that cannot be
-// written or that refuses, and a secret that is found, change data, and the views are written anew.
+// conclude writes the views of the record that data completes. A view that cannot be written or that refuses, and a
+// secret that is found, change data, and the views are written again.
 func (r *run) conclude(data *runs.CompletedData) (event runs.Event, record *runs.Run, err error) {
 	fail := func() {
 		if data.Status.Passed() {
@@ -69,8 +69,8 @@ func (r *run) conclude(data *runs.CompletedData) (event runs.Event, record *runs
 	}
 }
 
-// last prepares the last event, of data and of the output notebooks that the run directory does not keep, once OUTPUT
-// is written.
+// last stages OUTPUT and prepares the last event from data, with the output notebooks that the run directory does not
+// keep.
 func (r *run) last(data *runs.CompletedData) (runs.Event, error) {
 	data.Outputs = nil
 	var err error
@@ -117,8 +117,8 @@ func (r *run) sign(data *runs.CompletedData, event runs.Event) (runs.Event, erro
 	return r.rec.prepare(data)
 }
 
-// views writes every view of the record that ends with event. The last one digests the others: before it, and
-// at the end, the whole run directory is searched for secrets; before is how many blockers event knows of.
+// views writes every view of the record that event completes. The run directory is searched for secrets before a view
+// seals it and at the end; before is the number of blockers in event.
 func (r *run) views(event runs.Event, before int) (*runs.Run, error) {
 	record, err := r.rec.fold(event)
 	if err != nil {
@@ -159,7 +159,7 @@ func (r *run) views(event runs.Event, before int) (*runs.Run, error) {
 		}
 	}
 	if partial {
-		failures = append(failures, r.rec.unsettle())
+		failures = append(failures, r.rec.removeSums())
 	}
 	if err := search(); err != nil {
 		return record, err
@@ -167,7 +167,7 @@ func (r *run) views(event runs.Event, before int) (*runs.Run, error) {
 	return record, errors.Join(failures...)
 }
 
-// cleanView masks what a view is about to write outside the run directory.
+// cleanView masks what a view writes outside the run directory.
 func (r *run) cleanView(name string, b []byte) []byte {
 	if r.plan.mask.In(b) {
 		r.rec.leak("", name)

@@ -8,12 +8,12 @@ import (
 	"markmill/notebooks"
 )
 
-// inFolder says that the run works in a folder of the user's, outside any repository.
+// inFolder reports whether the run works in a folder of the user's, outside any repository.
 func (p *Plan) inFolder() bool {
 	return p.source == nil && p.request.Repository == "" && p.request.Folder != ""
 }
 
-// folder is where a run outside a repository works, "" for any other.
+// folder is where a run outside a repository works; "" for any other run.
 func (p *Plan) folder() string {
 	if !p.inFolder() {
 		return ""
@@ -21,7 +21,7 @@ func (p *Plan) folder() string {
 	return p.request.Folder
 }
 
-// homes are the folders that a run works in only when it is told to: the sandbox would let its steps write all of them.
+// homes are the folders that a run works in only with --in-place: the sandbox would let its steps write all of them.
 func (e *Engine) homes() []string {
 	out := []string{string(filepath.Separator)}
 	for _, name := range []string{"HOME", "USERPROFILE"} {
@@ -32,7 +32,7 @@ func (e *Engine) homes() []string {
 	return out
 }
 
-// checkFolder refuses a home folder, and the root of the file system.
+// checkFolder returns an error for a home folder, and for the root of the file system.
 func (p *Plan) checkFolder(homes []string) error {
 	if !p.inFolder() {
 		if p.request.InPlace {

@@ -10,9 +10,9 @@ import (
 	"markmill/runs"
 )
 
-// hint says of a step that failed what its own messages cannot; "" where there is nothing that is certain.
+// hint adds to a failed step what its own messages cannot say; "" unless it is certain.
 func (r *run) hint(s *PlannedStep, done *runs.StepFinishedData) string {
-	if name := r.unpassed(s, done.Error); name != "" {
+	if name := r.missingVariable(s, done.Error); name != "" {
 		where := "env: {%[1]s: \"${%[1]s}\"} in the front matter"
 		if r.plan.notebook.Form == ipynb.Form {
 			where = "metadata.markmill.front: {\"env\": {\"%[1]s\": \"${%[1]s}\"}}"
@@ -34,11 +34,11 @@ func (r *run) hint(s *PlannedStep, done *runs.StepFinishedData) string {
 	return ""
 }
 
-// missingKey is what Python and Julia say of a name that a mapping does not have.
+// missingKey is what Python and Julia print for a name that a mapping does not have.
 var missingKey = lazyregexp.New(`^(?:.*key )?['"]([A-Za-z_][A-Za-z0-9_]*)['"](?: not found)?$`)
 
-// unpassed is a variable of the caller's environment that a step has asked for and does not get, "" where it did not.
-func (r *run) unpassed(s *PlannedStep, e *runs.ErrorData) string {
+// missingVariable is a variable of the caller's environment that a step asked for and does not get; "" if it did not.
+func (r *run) missingVariable(s *PlannedStep, e *runs.ErrorData) string {
 	if e == nil || e.Name != "KeyError" {
 		return ""
 	}

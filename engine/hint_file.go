@@ -16,11 +16,10 @@ import (
 // noSuchFile is a line in which a program says that a file is missing.
 var noSuchFile = lazyregexp.New(`(?i)no such file|ENOENT|does not exist|cannot open file`)
 
-// quotedName is a name in quotes, of whatever kind.
+// quotedName is a name in quotes of any kind.
 var quotedName = lazyregexp.New("'([^']+)'|\"([^\"]+)\"|`([^`]+)`|‘([^’]+)’")
 
-// leftOut says that a file which a failed step missed is in the user's checkout, and how the run gets it; "" where it
-// is
+// leftOut says that a file which a failed step missed is in the user's checkout, and how the run gets it; "" if it is
 // not there either.
 func (r *run) leftOut(s *PlannedStep, done *runs.StepFinishedData) string {
 	src := r.plan.source
@@ -57,7 +56,7 @@ func (r *run) leftOut(s *PlannedStep, done *runs.StepFinishedData) string {
 	return ""
 }
 
-// endOf is the end of a stream of the run, as far as a program's last words go.
+// endOf is the end of a stream, where a program's last messages are.
 func (r *run) endOf(file string) string {
 	const most = 4 << 10
 	if file == "" {
@@ -77,7 +76,7 @@ func (r *run) endOf(file string) string {
 	return string(text)
 }
 
-// namesIn are the parts of a message that may be the name of a file: what is quoted, and what stands between colons.
+// namesIn are the parts of a message that may be a file name: quoted parts, and parts between colons.
 func namesIn(line string) (names []string) {
 	for _, m := range quotedName.FindAllStringSubmatch(line, -1) {
 		names = append(names, strings.Join(m[1:], ""))
@@ -88,7 +87,7 @@ func namesIn(line string) (names []string) {
 	return names
 }
 
-// inWorktree is a path as a step names it, from the root of the worktree.
+// inWorktree makes a path that a step names relative to the root of the worktree.
 func (r *run) inWorktree(s *PlannedStep, name string) (rel string, ok bool) {
 	if filepath.IsAbs(name) {
 		below, err := filepath.Rel(r.ws.tree.Dir(), name)

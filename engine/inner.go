@@ -16,19 +16,19 @@ import (
 	"markmill/runs"
 )
 
-// A step may run Markmill. Such an inner run keeps its record where it always would, which is most often in the
-// worktree of the outer one, and goes with that. So it leaves its directory's path under its id in a folder of the
-// outer run that steps can write, innerVariable, and the outer run copies the record into its own store when the step
-// has ended. Steps cannot write that store. What they leave in the folder is not believed: only records inside the
-// outer run's private folder are copied, and only those that hold and that name the outer run and the step.
+// A step may run Markmill. The record of such an inner run is usually in the worktree of the outer one, and would be
+// removed with it. So the inner run writes the path of its directory to a file, named by its id, in a folder that steps
+// can write (innerVariable), and the outer run copies the record into its own store after the step. Steps cannot write
+// that store, and what they leave in the folder is not trusted: only records in the outer run's private folder are
+// copied, if they verify and name the outer run and the step.
 
-// innerVariable tells a run inside a step where to leave its directory's path.
+// innerVariable is where a run inside a step leaves the path of its directory.
 const innerVariable = "MARKMILL_INNER_RUNS"
 
 // innerStore is where inner runs keep their records when the outer one works in place, in the folder of innerVariable.
 const innerStore = ".store"
 
-// pathMax bounds such a file.
+// pathMax limits the size of such a file.
 const pathMax = 4096
 
 // innerRuns takes over the records of runs that steps made.
@@ -40,7 +40,7 @@ type innerRuns struct {
 	taken []runs.RunID
 }
 
-// parent is the run and step around this one; nil without. It is what the environment says.
+// parent is the run and step around this one, from the environment; nil without one.
 func (e *Engine) parent() *runs.ParentData {
 	if folder, ok := e.Getenv(innerVariable); !ok || folder == "" {
 		return nil
@@ -50,8 +50,7 @@ func (e *Engine) parent() *runs.ParentData {
 	return &runs.ParentData{Run: runs.RunID(run), Step: notebooks.StepID(step)}
 }
 
-// announce leaves the path of a run directory in the store for the run around this one. A folder that is gone is that
-// of a run which has ended.
+// announce leaves the path of a run directory for the run around this one. If the folder is gone, that run has ended.
 func (n *innerRuns) announce(id runs.RunID) error {
 	folder, ok := n.eng.Getenv(innerVariable)
 	if !ok || folder == "" {
@@ -65,7 +64,7 @@ func (n *innerRuns) announce(id runs.RunID) error {
 	return err
 }
 
-// forget drops the runs of a step that ran again for its state: the record has those of its first time.
+// forget drops the inner runs of a step that ran again for its state: the record has those of the first time.
 func (n *innerRuns) forget() error {
 	entries, err := os.ReadDir(n.ws.work.Inner)
 	if err != nil {
@@ -82,8 +81,8 @@ func (n *innerRuns) forget() error {
 	return nil
 }
 
-// take copies the records of runs that a step made into the store. step is "" at the end of the run: then runs
-// that outlived their step are taken.
+// take copies the records of runs that a step made into the store. At the end of the run, with step "", it takes those
+// that outlived their step.
 func (n *innerRuns) take(step notebooks.StepID) ([]runs.InnerRun, error) {
 	if n.ws.work.noInner() {
 		return nil, nil
@@ -134,7 +133,7 @@ func (w *workdir) noInner() bool {
 	return err == nil && !w.innerMade.IsZero() && info.ModTime().Equal(w.innerMade)
 }
 
-// errNotYet says that a record may be taken later: when its run has ended, or when the run around it is taken.
+// errNotYet says that a record may be taken later: when its run has ended, or when the run around it has been taken.
 var errNotYet = errors.New("not yet")
 
 // takeEntry takes the record that a file in the folder of inner runs names.
@@ -159,7 +158,7 @@ func (n *innerRuns) takeEntry(step notebooks.StepID, id string) (*runs.InnerRun,
 	return inner, os.RemoveAll(name)
 }
 
-// mayBeAlive says whether a run that has not ended is in the private folder.
+// mayBeAlive reports whether a run that has not ended is in the private folder.
 func (n *innerRuns) mayBeAlive(dir string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	return err == nil && sandbox.Within(real, sandbox.Real([]string{n.ws.work.Root})) && runs.Alive(real)
@@ -221,7 +220,7 @@ func (n *innerRuns) takeOne(step notebooks.StepID, inner *runs.InnerRun, dir str
 	return n.announce(inner.RunID)
 }
 
-// verify holds a record against what an inner run leaves.
+// verify checks that a record is one that an inner run leaves.
 func (n *innerRuns) verify(step notebooks.StepID, inner *runs.InnerRun, dir string) error {
 	record, _, err := runs.Load(dir)
 	if err != nil {
@@ -256,7 +255,7 @@ func (n *innerRuns) verify(step notebooks.StepID, inner *runs.InnerRun, dir stri
 	return nil
 }
 
-// checkSecrets refuses a record that shows a secret of this run, which the inner one did not know of.
+// checkSecrets returns an error for a record that shows a secret of this run, which the inner run did not know.
 func (n *innerRuns) checkSecrets(dir string) error {
 	if n.plan.mask == nil {
 		return nil

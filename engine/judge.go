@@ -18,9 +18,9 @@ const (
 	protectReport  = "report"  // what the judges say is recorded, and decides nothing
 )
 
-// judgeAgain runs the judging steps a second time where the run changed protected files: with the base's versions of
-// these files over the result, in new interpreters, so that nothing which a step left in one has a say. Setup and
-// parameter steps run before them. The worktree is then as the last step left it.
+// judgeAgain runs the judging steps a second time if the run changed protected files: with the base's versions of these
+// files over the result, and in new interpreters, so that nothing that a step left in an interpreter can influence
+// them. Setup and parameter steps run before them. The worktree is then restored to what the last step left.
 func (r *run) judgeAgain(ctx context.Context) error {
 	f := r.plan.notebook.Front
 	if len(f.Protect) == 0 || r.verdict.failed != "" || len(r.verdict.blockers) > 0 || ctx.Err() != nil {
@@ -54,7 +54,7 @@ func (r *run) judgeAgain(ctx context.Context) error {
 	return r.backToResult(ctx)
 }
 
-// again lists the steps that run a second time: the judges that passed, and what prepares their interpreters.
+// again lists the steps that run a second time: the judges that passed, and the steps that prepare their interpreters.
 func (r *run) again() []*PlannedStep {
 	used := map[string]bool{}
 	for i := range r.plan.steps {
@@ -109,12 +109,12 @@ func (r *run) runJudges(ctx context.Context, judges []*PlannedStep) error {
 	return nil
 }
 
-// judgedDisplays is a folder for rich results that nobody keeps.
+// judgedDisplays is a folder for rich results that are not kept.
 func (r *run) judgedDisplays(s *PlannedStep) string {
 	return filepath.Join(r.ws.work.Display, fmt.Sprintf("judged-%02d", s.Index+1))
 }
 
-// dropScraps passes over what the judges glued: the scraps of the run are those of its first pass.
+// dropScraps skips what the judges glued: the scraps of the run are those of the first pass.
 func (r *run) dropScraps() error {
 	info, err := os.Stat(r.ws.work.Scraps)
 	if err != nil {
@@ -124,13 +124,13 @@ func (r *run) dropScraps() error {
 	return nil
 }
 
-// backToResult makes the worktree what the last step left.
+// backToResult restores the worktree to what the last step left.
 func (r *run) backToResult(ctx context.Context) error {
 	_, err := r.ws.tree.Restore(context.WithoutCancel(ctx), nil, r.ws.tree.Last())
 	return err
 }
 
-// judgeBlockers says which judges pass only with the run's own version of protected files.
+// judgeBlockers adds the judges that pass only with the run's own version of protected files.
 func (r *run) judgeBlockers() {
 	j := r.judged
 	if j == nil || r.plan.notebook.Front.ProtectMode == protectReport {

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// keepFile copies a regular file into the record, never following a link that a step put in its place. Text is
-// masked; a file that is none, and shows a secret, is left out for a note.
+// keepFile copies a regular file into the record and follows no link that a step put in its place. Text is masked; a
+// binary file that shows a secret is replaced by a note.
 func (c *recorder) keepFile(step notebooks.StepID, from, to string) (int64, runs.Digest, error) {
 	info, err := os.Lstat(from)
 	if err != nil {
@@ -30,7 +30,7 @@ func (c *recorder) keepFile(step notebooks.StepID, from, to string) (int64, runs
 	return c.keepFrom(step, in, to)
 }
 
-// keepFrom is keepFile of what stands in memory, or in a file that is open.
+// keepFrom is keepFile for bytes in memory, or for an open file.
 func (c *recorder) keepFrom(step notebooks.StepID, in io.ReadSeeker, to string) (_ int64, _ runs.Digest, err error) {
 	var source io.Reader = in
 	if c.plan.mask != nil {
@@ -50,7 +50,7 @@ func (c *recorder) keepFrom(step notebooks.StepID, in io.ReadSeeker, to string) 
 	return n, sum.Digest(), err
 }
 
-// cleanFile reads a file once to see what it is, and gives what may be kept of it.
+// cleanFile reads a file once to find out what it is, and returns what may be kept of it.
 func (c *recorder) cleanFile(step notebooks.StepID, in io.ReadSeeker, to string) (io.Reader, error) {
 	find, kind := c.plan.mask.Find(), &textTest{text: true}
 	if _, err := io.Copy(io.MultiWriter(find, kind), in); err != nil {
@@ -70,7 +70,7 @@ func (c *recorder) cleanFile(step notebooks.StepID, in io.ReadSeeker, to string)
 	return &maskReader{from: in, mask: c.plan.mask.Stream()}, nil
 }
 
-// textTest sees whether a file is text: it has no NUL and no byte that UTF-8 never has.
+// textTest detects text: no NUL and no byte that never occurs in UTF-8.
 type textTest struct{ text bool }
 
 func (t *textTest) Write(b []byte) (int, error) {

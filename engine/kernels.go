@@ -15,8 +15,8 @@ import (
 	"markmill/notebooks/ipynb"
 )
 
-// kernels finds kernels by name and language: the repository's own before the built-in ones, and those
-// before the ones that are installed for Jupyter.
+// kernels finds kernels by name and language: the repository's own first, then the built-in ones, then those that are
+// installed for Jupyter.
 type kernels struct {
 	eng    *Engine
 	cfg    Config
@@ -25,9 +25,8 @@ type kernels struct {
 	spec   bool          // the notebook's own kernel is a kernelspec, as in Jupyter's file
 }
 
-// forStep finds the kernel of a step. A name that was asked for (-k, or the front matter) counts for the steps whose
-// language it runs; the others keep their own. All cells of a Jupyter notebook are the language of its kernel, but for
-// those that say another themselves: they are apart.
+// forStep finds the kernel of a step. A kernel that was asked for (-k, or the front matter) runs the steps whose
+// language is the language of a kernel; "" if nothing says it.
 func (t kernels) forStep(lang string, apart bool, asked ...string) (kernel.Kernel, *notebooks.Error) {
 	for i, name := range asked {
 		if name == "" {
@@ -77,10 +76,9 @@ func (t kernels) forStep(lang string, apart bool, asked ...string) (kernel.Kerne
 	return nil, t.unknown(fmt.Sprintf("no kernel runs %q", lang), lang)
 }
 
-// speak tells a notebook the language that its source does not name, as the request or the kernel does. Values are
-// written in that of the
-// kernel where there is a way to write them in it, as papermill does, whatever a Jupyter notebook says.
-func (e *Engine) speak(nb *notebooks.Notebook, req Request) {
+// chooseLanguage sets the language of a notebook whose source does not name it, from the request or the kernel. Values
+// are written in the kernel's language if that is possible, as papermill does, whatever a Jupyter notebook says.
+func (e *Engine) chooseLanguage(nb *notebooks.Notebook, req Request) {
 	named, apart := true, true
 	own := ""
 	for _, s := range nb.Steps {
@@ -138,9 +136,8 @@ func (t kernels) named(name string) (kernel.Kernel, *notebooks.Error) {
 		Hint: "mend the kernelspec, or install the kernel again", Err: err}
 }
 
-// specified finds the kernel that a Jupyter notebook names. Jupyter's own is meant; where it is not installed, or is
-// the one of Python
-// that needs nothing of IPython's, a built-in kernel of that name stands for it.
+// specified finds the kernel that a Jupyter notebook names. That means Jupyter's own. A built-in kernel of the same name
+// replaces one that is not installed, and Python's if the notebook needs nothing of IPython.
 func (t kernels) specified(name, lang string) (kernel.Kernel, *notebooks.Error) {
 	if _, own := t.cfg.Kernels[name]; own || name == "python" {
 		return t.named(name)
@@ -152,7 +149,7 @@ func (t kernels) specified(name, lang string) (kernel.Kernel, *notebooks.Error) 
 	if err != nil {
 		err.Msg = strings.Replace(err.Msg, "is not known", "is not installed", 1)
 		err.Hint = "install it, or run the notebook with another: -k NAME"
-		if other := t.speaker(lang); other != "" {
+		if other := t.kernelFor(lang); other != "" {
 			err.Hint = fmt.Sprintf("it may be a name of the machine that wrote the notebook: run it with another kernel of "+
 				"%s, -k %s, or install it", lang, other)
 		}
@@ -160,8 +157,8 @@ func (t kernels) specified(name, lang string) (kernel.Kernel, *notebooks.Error) 
 	return k, err
 }
 
-// speaker is the name of a kernel that runs a language: Jupyter's own of that name, else any, else the built-in one.
-func (t kernels) speaker(lang string) string {
+// kernelFor is the name of a kernel for a language: Jupyter's of that name, otherwise any, otherwise the built-in one.
+func (t kernels) kernelFor(lang string) string {
 	if lang == "" {
 		return ""
 	}
@@ -177,8 +174,8 @@ func (t kernels) speaker(lang string) string {
 	return other
 }
 
-// reaches refuses a step whose kernel cannot be told what the step asks for.
-func (p *Plan) reaches(k kernel.Kernel, s *notebooks.Step) error {
+// checkStepOptions returns an error for a step whose kernel does not accept the step's env or cwd.
+func (p *Plan) checkStepOptions(k kernel.Kernel, s *notebooks.Step) error {
 	j, ok := k.(interface{ Told() bool })
 	if !ok || j.Told() || s.Cwd == "" && len(s.Env) == 0 || s.Has(notebooks.TagSkip) {
 		return nil
@@ -188,10 +185,9 @@ func (p *Plan) reaches(k kernel.Kernel, s *notebooks.Step) error {
 		Hint: "change the folder and set the variables in the step's own code, or give env in the front matter"}
 }
 
-// foretellCell warns where the output notebook of Jupyter will have no cell with the given values, because the language
-// has no way to
-// write them: they reach the steps all the same, and stand in the notebook's metadata.
-func (p *Plan) foretellCell() {
+// warnUninjectable warns if Jupyter's output notebook will have no cell with the given values, because the language
+// cannot express them. The steps get them all the same, and they are in the notebook's metadata.
+func (p *Plan) warnUninjectable() {
 	given := p.given()
 	if !p.jupyter() || len(given) == 0 || len(p.notebook.Steps) == 0 {
 		return
@@ -256,7 +252,7 @@ func (t kernels) unknown(msg, word string) *notebooks.Error {
 	return e
 }
 
-// jupyterName translates the names that Jupyter gives the kernels that are built in here.
+// jupyterName translates Jupyter's names of kernels that are built in here.
 func jupyterName(name string) string {
 	switch name {
 	case "python3", "python2", "ipykernel":
@@ -267,8 +263,8 @@ func jupyterName(name string) string {
 	return name
 }
 
-// preferIPython has a notebook that says what only IPython understands run on Jupyter's kernel of
-// Python, all of it, because its steps share one state. Without such a kernel a warning says what is missing.
+// preferIPython runs all Python steps of a notebook that needs IPython on Jupyter's kernel of Python, because they
+// share one state. Without such a kernel a warning says what is missing.
 func (p *Plan) preferIPython(t *kernels) {
 	asked := p.request.Kernel
 	if asked == "" {
@@ -300,7 +296,7 @@ func (p *Plan) preferIPython(t *kernels) {
 	}
 }
 
-// chooseKernels finds what interprets each step, and whether it can hold the parameters.
+// chooseKernels finds the kernel of each step, and checks that it can hold the parameters.
 func (p *Plan) chooseKernels(e *Engine) error {
 	var errs errorList
 	table := kernels{eng: e, cfg: e.Config, getenv: e.env, spec: p.jupyter()}
@@ -332,7 +328,7 @@ func (p *Plan) chooseKernels(e *Engine) error {
 			told[err.Msg] = true
 			continue
 		}
-		errs.add(p.reaches(k, s))
+		errs.add(p.checkStepOptions(k, s))
 		session := s.Kernel
 		if session == "" {
 			session = k.Name()
@@ -349,6 +345,6 @@ func (p *Plan) chooseKernels(e *Engine) error {
 			errs.add(s.Kernel.CanHold(b))
 		}
 	}
-	p.foretellCell()
+	p.warnUninjectable()
 	return errs.err()
 }

@@ -13,11 +13,12 @@ import (
 	"markmill/runs"
 )
 
-// errLeaked says that a file of the record showed a secret: the verdict must be given anew.
+// errLeaked says that a file of the record showed a secret: the verdict must be derived again.
 var errLeaked = errors.New("a secret was written")
 
-// withhold looks for secrets in every file of the run directory, and in its names, whoever wrote it. What shows
-// one is replaced by a note, and noted as a blocker. It returns the files that it replaced.
+// withhold searches every file of the run directory and its name for secrets, whoever wrote it. It replaces a file that
+// shows reports whether a file shows a secret. In the engine's own JSON only texts count: a number, or the digits of a
+// digest, may equal a value by chance.
 func (c *recorder) withhold() (replaced []string, err error) {
 	if c.plan.mask == nil {
 		return nil, nil
@@ -64,7 +65,7 @@ func (c *recorder) withhold() (replaced []string, err error) {
 	return replaced, nil
 }
 
-// linksTo says whether a symbolic link's target shows a secret.
+// linksTo reports whether the target of a symbolic link shows a secret.
 func (c *recorder) linksTo(name string, entry fs.DirEntry) bool {
 	if entry.Type()&fs.ModeSymlink == 0 {
 		return false

@@ -22,8 +22,7 @@ import (
 )
 
 // Plan is a run that is decided and has not started: nothing of the notebook has run and nothing was written.
-// Engine.Plan
-// makes it, and it does not change afterwards.
+// Engine.Plan makes it, and it does not change afterwards.
 type Plan struct {
 	request    Request
 	notebook   *notebooks.Notebook
@@ -47,7 +46,7 @@ type Plan struct {
 	interrupted *InterruptedRun
 }
 
-// Request is what was asked.
+// Request is what the plan was made of.
 func (p *Plan) Request() Request { return p.request }
 
 // Notebook is the notebook as the repository's policies leave it. The caller must not change it.
@@ -59,10 +58,10 @@ func (p *Plan) DirtyPaths() []string { return slices.Clone(p.dirtyPaths) }
 // Gates are the gates that are not met. With any of them the run is blocked.
 func (p *Plan) Gates() []runs.GateData { return slices.Clone(p.gates) }
 
-// NotConfined lists what the sandbox does not hold.
+// NotConfined lists what the sandbox does not confine.
 func (p *Plan) NotConfined() []string { return slices.Clone(p.sandbox.NotHeld) }
 
-// PlannedStep is a step, what will interpret it, and whether it will run.
+// PlannedStep is a step with its kernel, and whether it will run.
 type PlannedStep struct {
 	*notebooks.Step
 	Kernel  kernel.Kernel // nil: no kernel is there, and the step is tagged skip
@@ -71,10 +70,10 @@ type PlannedStep struct {
 	LeftOut string        // the option that leaves it out: "--only"
 }
 
-// Parse reads the notebook of a request, in the language that the request adds. The error is that of forms.Parse.
+// Parse reads the notebook of a request and applies the request's language. The error is that of forms.Parse.
 func (e *Engine) Parse(req Request) (*notebooks.Notebook, error) {
 	nb, err := forms.Parse(req.Path, req.Source)
-	e.speak(nb, req)
+	e.chooseLanguage(nb, req)
 	return nb, err
 }
 
@@ -125,7 +124,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	return p, p.decideGates(ctx, e)
 }
 
-// isName says whether the language of the values has a variable of that name.
+// isName reports whether a name is valid for a variable in the language of the given values.
 func (p *Plan) isName(name string) bool { return inject.IsName(p.spoken(), name) }
 
 // spoken is the language in which given values are written.
@@ -136,7 +135,7 @@ func (p *Plan) spoken() string {
 	return p.notebook.Spoken
 }
 
-// Check finds what Plan would refuse whatever the parameters are. What is odd but runs stands in the notebook's
+// Check finds what Plan would refuse whatever the parameters are. Questionable things that run go into the notebook's
 // Warnings; the notebook is never nil.
 func (e *Engine) Check(req Request) (*notebooks.Notebook, error) {
 	nb, err := e.Parse(req)
@@ -158,8 +157,8 @@ func (e *Engine) Check(req Request) (*notebooks.Notebook, error) {
 	return nb, errs.err()
 }
 
-// withKernels adds to the mistakes of a notebook that cannot be read whole those of the steps that were read, so that
-// all are told at once.
+// withKernels adds to the mistakes of an unreadable notebook those of the steps that could be read, so that all are
+// reported at once.
 func (e *Engine) withKernels(req Request, nb *notebooks.Notebook, err error) error {
 	var errs errorList
 	errs.add(err)
@@ -168,8 +167,8 @@ func (e *Engine) withKernels(req Request, nb *notebooks.Notebook, err error) err
 	return errs.err()
 }
 
-// noSteps refuses a notebook of which nothing would run: a pass would say nothing. Fences that are almost steps are
-// named with it.
+// noSteps returns an error for a notebook of which nothing would run: a pass would mean nothing. It names fences that
+// are almost steps.
 func noSteps(nb *notebooks.Notebook) error {
 	if len(nb.Steps) > 0 || nb.Form == ipynb.Form { // a Jupyter notebook of text alone runs as under papermill
 		return nil
@@ -191,8 +190,8 @@ func noSteps(nb *notebooks.Notebook) error {
 	return list
 }
 
-// Narrow is a notebook as the policies of the repository leave it, and who restricts what, for a run
-// of the commit that is checked out. Whether its kernels are there does not matter: nothing is to run.
+// Narrow returns a notebook as the policies of the repository leave it, and who restricts what, for a run of the commit
+// that is checked out. Kernels may be missing, because nothing is to run.
 func (e *Engine) Narrow(req Request) (*notebooks.Notebook, []runs.NarrowedData, error) {
 	nb, err := e.Parse(req)
 	if err != nil {
@@ -205,7 +204,7 @@ func (e *Engine) Narrow(req Request) (*notebooks.Notebook, []runs.NarrowedData, 
 	return nb, p.narrowed, err
 }
 
-// useHeadPolicies narrows a plan that is only looked at.
+// useHeadPolicies applies the policies to a plan that is only inspected.
 func (p *Plan) useHeadPolicies(e *Engine) error {
 	var err error
 	if p.source, err = e.source(p.request.Repository); err != nil || p.source == nil {
@@ -217,7 +216,7 @@ func (p *Plan) useHeadPolicies(e *Engine) error {
 	return p.usePolicies(e)
 }
 
-// usePolicies finds the policies that hold and makes the notebook keep to them.
+// usePolicies finds the policies that apply and makes the notebook obey them.
 func (p *Plan) usePolicies(e *Engine) error {
 	var err error
 	if p.policies, err = e.policies(p.source, p.base); err != nil {
@@ -237,7 +236,7 @@ func (e *Engine) checkAll(p *Plan) error {
 	return errs.err()
 }
 
-// unset are the variables of shells that nobody sets, and that are nearly parameters.
+// unset are shell variables that nobody sets and whose names are close to those of parameters.
 func (p *Plan) unset() []notebooks.Unset {
 	return p.notebook.UnsetNames(func(name string) bool {
 		_, ok := fixed[name]
@@ -271,7 +270,7 @@ func (l *errorList) err() error {
 	return l.list
 }
 
-// checkFront checks what only the engine can: patterns, words that choose a behaviour.
+// checkFront checks what only the engine can check: patterns.
 func (p *Plan) checkFront() error {
 	f := p.notebook.Front
 	bad := func(msg, hint string) error {
@@ -290,8 +289,8 @@ func (p *Plan) checkFront() error {
 	return errs.err()
 }
 
-// values are the parameters whose value is known before the first step runs: a default that only
-// an interpreter can work out (an expression in a code-language block) is left to it.
+// values are the parameters whose value is known before the first step runs. A default that only an interpreter can
+// compute (an expression in a code-language block) is left to it.
 func (p *Plan) values() []notebooks.Bound {
 	var out []notebooks.Bound
 	for _, b := range p.bound {
@@ -302,7 +301,7 @@ func (p *Plan) values() []notebooks.Bound {
 	return out
 }
 
-// Given are the values that were not the notebook's own.
+// Given are the values that are not the notebook's own.
 func (p *Plan) Given() []notebooks.Bound { return p.given() }
 
 func (p *Plan) given() []notebooks.Bound {
@@ -315,13 +314,13 @@ func (p *Plan) given() []notebooks.Bound {
 	return out
 }
 
-// leavesOut says whether the command line leaves a step out of the run.
+// leavesOut reports whether the command line leaves out a step.
 func (p *Plan) leavesOut() bool {
 	return slices.ContainsFunc(p.steps, func(s PlannedStep) bool { return s.LeftOut != "" })
 }
 
-// needsApproval says whether the run waits for one. It is decided when the run starts (approval.go),
-// because a gate that takes an approval writes.
+// needsApproval reports whether the run needs an approval. That is decided when the run starts (approval.go), because
+// taking an approval writes.
 func (p *Plan) needsApproval() bool {
 	f := p.notebook.Front
 	return f.Approval == approvalRequired || slices.Contains(f.Require, "approval")
@@ -338,8 +337,7 @@ func (p *Plan) mode() string {
 	return runs.MutationWorktree
 }
 
-// fileName is how messages of interpreters call the notebook: without folders, which would differ
-// from one place to the next.
+// fileName is the notebook's name in messages of interpreters: without folders, which differ between places.
 func (p *Plan) fileName() string {
 	if p.request.Path == "-" {
 		return p.sourceFile()
@@ -347,7 +345,7 @@ func (p *Plan) fileName() string {
 	return path.Base(strings.ReplaceAll(p.request.Path, `\`, "/"))
 }
 
-// TaskID is the notebook's name without folder and ending.
+// TaskID is the notebook's name without folder and extension.
 func (p *Plan) TaskID() string { return taskID(p.request.Path) }
 
 func taskID(notebook string) string {

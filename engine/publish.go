@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// publish puts the run's commits into its record, and on a branch of the source repository where one was asked for and
-// the run passed. It comes last of what can fail.
+// publish puts the run's commits into its record, and on a branch of the source repository if one was asked for and the
+// run passed. It is the last step that can fail.
 func (r *run) publish(ctx context.Context) (err error) {
 	if r.ws.tree == nil || r.verdict.leaks() {
 		return nil
@@ -42,7 +42,7 @@ func (r *run) publish(ctx context.Context) (err error) {
 	return err
 }
 
-// searchCommits removes a bundle that shows a secret: the uncommitted changes that a run began with were not looked at
+// searchCommits removes a bundle that shows a secret: the uncommitted changes that a run began with were not searched
 // before.
 func (r *run) searchCommits(commits *worktree.Bundle) error {
 	if r.plan.mask == nil {

@@ -26,7 +26,7 @@ func (p *Plan) data() runs.PlanData {
 	return d
 }
 
-// recordedTags are the tags of a step, with hide-output exactly where the output of the step is hidden.
+// recordedTags are the tags of a step; hide-output is among them exactly if the step's output is hidden.
 func (p *Plan) recordedTags(s *notebooks.Step) []string {
 	hidden := p.notebook.OutputOf(s) == notebooks.OutputHidden
 	switch has := s.Has(notebooks.TagHideOutput); {
@@ -38,7 +38,7 @@ func (p *Plan) recordedTags(s *notebooks.Step) []string {
 	return s.Tags
 }
 
-// Parameters are the bound parameters as they are recorded; a secret's value is not.
+// Parameters are the bound parameters as they are recorded, without the values of secrets.
 func (p *Plan) Parameters() []runs.ParamData {
 	var out []runs.ParamData
 	for _, b := range p.values() {
@@ -52,7 +52,7 @@ func (p *Plan) Parameters() []runs.ParamData {
 	return out
 }
 
-// root is the user's checkout, "" outside a repository.
+// root is the root of the user's checkout; "" outside a repository.
 func (p *Plan) root() string {
 	if p.source == nil {
 		return ""
@@ -60,8 +60,8 @@ func (p *Plan) root() string {
 	return p.source.Root()
 }
 
-// sourcePath is the path of the notebook as its output names it: from the root of the repository, or outside one from
-// the working directory. It is "" where the notebook has none, or lies elsewhere.
+// sourcePath is the path of the notebook in its output: relative to the root of the repository, or outside one to the
+// working directory. It is "" if the notebook has no path or is elsewhere.
 func (p *Plan) sourcePath() string {
 	if p.request.MadeOf != "" { // what is run again is the output of the same source
 		return p.request.MadeOf
@@ -96,7 +96,7 @@ func (p *Plan) sourcePath() string {
 	return ""
 }
 
-// contract is what the run was asked, and what it may do.
+// contract is what the run was asked to do and what it may do.
 func (r *run) contract() runs.ContractData {
 	p := r.plan
 	f := p.notebook.Front

@@ -125,10 +125,10 @@ func (c *recorder) clean(v any) (codec.Raw, error) {
 	return c.plan.mask.JSON(raw, false)
 }
 
-// conceal masks secrets in a text that is recorded whole.
+// conceal masks secrets in a text.
 func (c *recorder) conceal(s string) string { return c.plan.mask.Text(s) }
 
-// keep writes a file of the run directory and says which bytes it has.
+// keep writes a file of the run directory and returns its name and digest.
 func (c *recorder) keep(name string, data []byte) (runs.SealedFile, error) {
 	if err := runs.WriteFile(filepath.Join(c.dir, name), data); err != nil {
 		return runs.SealedFile{}, artifact(err)
@@ -136,7 +136,7 @@ func (c *recorder) keep(name string, data []byte) (runs.SealedFile, error) {
 	return runs.SealedFile{File: name, Digest: runs.DigestOf(data)}, nil
 }
 
-// writeResult writes a step's result.json and notes its digest.
+// writeResult writes a step's result.json and sets its digest in done.
 func (c *recorder) writeResult(dir string, done *runs.StepFinishedData) error {
 	raw, err := c.clean(done)
 	if err != nil {
@@ -163,7 +163,7 @@ func (c *recorder) prepare(data *runs.CompletedData) (runs.Event, error) {
 	return event, nil
 }
 
-// unnamed writes the trace, and gives the digests of the files of the record that no event names.
+// unnamed writes the trace, and returns the digests of the files of the record that no event names.
 func (c *recorder) unnamed() ([]runs.SealedFile, error) {
 	c.traceErr = c.trace.write(c.dir, c.id, c.eng.Version, c.clean) // told with the views, as theirs are
 	record, err := runs.Fold(c.events)
@@ -213,8 +213,8 @@ func (c *recorder) unnamed() ([]runs.SealedFile, error) {
 	return files, nil
 }
 
-// unsettle takes away what says that the record is whole.
-func (c *recorder) unsettle() error {
+// removeSums removes what says that the record is complete.
+func (c *recorder) removeSums() error {
 	if err := os.Remove(filepath.Join(c.dir, runs.SumsFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

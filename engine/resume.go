@@ -16,7 +16,7 @@ import (
 )
 
 // InterruptedRun is a run that was cut before its end, with what a new run reuses of it. It is read, not locked: Run
-// locks it and checks that it is still the same.
+// locks it and checks that it has not changed.
 type InterruptedRun struct {
 	Dir    string
 	Run    *runs.Run
@@ -49,7 +49,7 @@ func (e *Engine) Interrupted(dir string) (*InterruptedRun, error) {
 	return i, i.check()
 }
 
-// lock keeps the run from being removed or resumed by somebody else.
+// lock keeps others from removing or resuming the run.
 func (i *InterruptedRun) lock() (release func(), err error) {
 	release, err = runs.Lock(i.Dir)
 	if errors.Is(err, runs.ErrLive) {
@@ -78,7 +78,7 @@ func notResumable(dir, why, hint string) error {
 		filepath.Base(dir), why), Hint: hint}
 }
 
-// resumable says whether there is anything to go on with.
+// resumable returns an error if there is nothing to resume.
 func (i *InterruptedRun) resumable() error {
 	again := "run the notebook again"
 	no := func(why, hint string) error { return notResumable(i.Dir, why, hint) }
@@ -109,8 +109,7 @@ func (i *InterruptedRun) resumable() error {
 	return nil
 }
 
-// check holds the files that would be carried over against their digests: nothing is taken from a record that
-// does not hold.
+// check compares the files that would be reused with their digests: nothing is taken from a record that does not hold.
 func (i *InterruptedRun) check() error {
 	for n := range i.Run.Steps {
 		s := &i.Run.Steps[n]
@@ -131,14 +130,14 @@ func (i *InterruptedRun) check() error {
 	return nil
 }
 
-// whole says whether a step ran to its end, with all that it did recorded. One that was interrupted, or in whose
-// middle Markmill failed, has no tree or says who ended it.
+// whole reports whether a step ran to its end and everything that it did was recorded. A step that was interrupted, or
+// during which Markmill failed, has no tree or says who ended it.
 func whole(s *runs.StepRecord) bool {
 	f := s.Finished
 	return f != nil && s.Step != nil && f.Tree != "" && f.TerminatedBy != "interrupt"
 }
 
-// stepFiles are the files of a step that its events have digests of, but its result.json.
+// stepFiles are the files of a step whose digests are in its events, without its result.json.
 func stepFiles(s *runs.StepRecord) map[string]runs.Digest {
 	files := map[string]runs.Digest{}
 	add := func(file string, digest runs.Digest) {
@@ -166,8 +165,7 @@ func digestOfFile(name string) (runs.Digest, error) {
 	return runs.DigestOf(b), err
 }
 
-// Request is what the run was asked, for the new run to be asked the same. given are values of its secrets, which
-// no record holds.
+// Request makes the request of the resumed run. given are the values of the run's secrets, which no record has.
 func (i *InterruptedRun) Request(given []notebooks.Given) (Request, error) {
 	s, contract, o := i.Run.Started, i.Run.Contract, i.Run.Started.Options
 	if len(contract.Reversed) > 0 {
@@ -202,8 +200,8 @@ func (i *InterruptedRun) Request(given []notebooks.Given) (Request, error) {
 	return req, nil
 }
 
-// same says whether a plan is of what the run was asked. A secret cannot be compared: nothing that could be
-// guessed from is kept of it.
+// same returns an error if a plan differs from what the interrupted run was asked. Secrets cannot be compared: the
+// record has nothing that they could be guessed from.
 func (i *InterruptedRun) same(p *Plan) error {
 	var errs errorList
 	now := map[string]runs.ParamData{}
@@ -240,7 +238,7 @@ func (i *InterruptedRun) Secrets() (names []string) {
 	return names
 }
 
-// options are those of the request that a resumed run takes over.
+// options are the options of the request that a resumed run reuses.
 func (p *Plan) options() *runs.OptionsData {
 	r := p.request
 	o := &runs.OptionsData{Kernel: r.Kernel, Language: r.Language, Cwd: r.Cwd, StepTimeoutNS: int64(r.StepTimeout),
@@ -256,22 +254,21 @@ func (p *Plan) options() *runs.OptionsData {
 	return o
 }
 
-// carry is how a run goes on from another.
+// reuse is what a run takes over from an interrupted one.
 type reuse struct {
 	from   *InterruptedRun
 	until  int                                   // index of the first step that runs anew
-	replay map[notebooks.StepID]bool             // carried steps that run again for their state
-	events map[notebooks.StepID][]runs.Event     // of carried steps
+	replay map[notebooks.StepID]bool             // reused steps that run again for their state
+	events map[notebooks.StepID][]runs.Event     // of reused steps
 	record map[notebooks.StepID]*runs.StepRecord // of all
 }
 
-// interruptedWords are why a step was skipped that a signal kept from running.
+// interruptedWords say why a step was skipped after a signal.
 const interruptedWords = "the run was interrupted"
 
-// newReuse decides which steps are carried, and which of them must run again. The state of an interpreter is not in any
-// record, and cannot be known to be unneeded: every step of a session that a remaining step uses runs again. So do
-// setup steps, steps that left a process running, for it is gone, and steps that wrote files which .gitignore hides,
-// for no tree holds those.
+// newReuse decides which steps are reused and which of them must run again. No record has the state of an interpreter,
+// and nobody knows whether it is needed, so every step of a session that a remaining step uses runs again. So do setup
+// steps, steps that left a process running, and steps that wrote ignored files, which no tree has.
 func newReuse(c *InterruptedRun, steps []PlannedStep) *reuse {
 	k := &reuse{from: c, replay: map[notebooks.StepID]bool{}, events: map[notebooks.StepID][]runs.Event{},
 		record: map[notebooks.StepID]*runs.StepRecord{}}
@@ -321,10 +318,10 @@ func newReuse(c *InterruptedRun, steps []PlannedStep) *reuse {
 	return k
 }
 
-// stateless says whether a step's session keeps nothing from one step to the next.
+// stateless reports whether a step's session keeps nothing between steps.
 func (s *PlannedStep) stateless() bool { return strings.HasPrefix(s.Kernel.Name(), "command:") }
 
-// resumedFrom keeps the journals of the runs that this one goes on from, and says which the nearest is.
+// resumedFrom copies the journals of the interrupted run and its ancestors, and returns where the nearest is.
 func (r *run) resumedFrom() (*runs.ResumedData, error) {
 	c := r.plan.interrupted
 	if c == nil {

@@ -16,7 +16,7 @@ import (
 	"markmill/runs"
 )
 
-// reuseOrStep takes a step over from the run that this one goes on from, or runs it.
+// reuseOrStep reuses a step of the interrupted run, or runs it.
 func (r *run) reuseOrStep(ctx context.Context, s *PlannedStep) error {
 	c := r.reuse
 	if c == nil || s.Index >= c.until || !whole(c.record[s.ID]) {
@@ -59,7 +59,7 @@ func (r *run) reuseOrStep(ctx context.Context, s *PlannedStep) error {
 	return r.reuseEnd(s, was, change)
 }
 
-// reuseFiles copies the files of a step into this record, and holds them against the digests of its events.
+// reuseFiles copies the files of a step into this record and checks the digests in its events.
 func (r *run) reuseFiles(was *runs.StepRecord) error {
 	from, to := filepath.Join(r.reuse.from.Dir, filepath.FromSlash(was.Step.Dir)),
 		filepath.Join(r.rec.dir, filepath.FromSlash(was.Step.Dir))
@@ -73,7 +73,7 @@ func (r *run) reuseFiles(was *runs.StepRecord) error {
 			return err
 		}
 		switch {
-		// of how that run came to its state, and to its verdict
+		// they are about the state and the verdict of that run
 		case d.IsDir() && (rel == runs.ReplayDir || rel == runs.JudgedDir):
 			return filepath.SkipDir
 		case d.IsDir():
@@ -112,7 +112,7 @@ func copyFile(from, to string) (runs.Digest, error) {
 	return sum.Digest(), errors.Join(err, out.Close())
 }
 
-// mark says of an event of the cut run where it stands and in which run it came to be.
+// mark says where an event of the interrupted run is, and in which run it was first recorded.
 func (c *reuse) mark(e runs.Event) (*runs.CarriedData, error) {
 	mark := &runs.CarriedData{Run: c.from.Run.ID, Seq: e.Seq, Hash: e.Hash, Ran: c.from.Run.ID, Time: e.Time}
 	var earlier struct {
@@ -127,7 +127,7 @@ func (c *reuse) mark(e runs.Event) (*runs.CarriedData, error) {
 	return mark, nil
 }
 
-// reuseEvents puts the events of a step and type into this journal, marked.
+// reuseEvents copies the events of a step and a type into this journal, marked.
 func (r *run) reuseEvents(s *PlannedStep, t runs.EventType) error {
 	for _, e := range r.reuse.events[s.ID] {
 		if e.Type != t {
@@ -151,8 +151,8 @@ func (r *run) reuseEvents(s *PlannedStep, t runs.EventType) error {
 	return nil
 }
 
-// replay runs a carried step once more, for what it leaves in its interpreter and in files that no tree holds. Its
-// results stand already: what it prints goes to a folder of its own, and what it glues is only compared.
+// replay runs a reused step once more, for the state of its interpreter and for ignored files. Its results are known:
+// what it prints goes to a separate folder, and what it glues is only compared.
 func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) (*runs.ReplayedData, error) {
 	defer r.rec.trace.start("replay " + string(s.ID))()
 	data := &runs.ReplayedData{Index: s.Index, Kernel: s.Kernel.Name()}
@@ -200,8 +200,8 @@ func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) 
 	return data, r.notRebuilt(ctx, s, was, data)
 }
 
-// notRebuilt ends the run's good course when a step did not end as it had: the state that the next steps would
-// find is another, and what they do with it would prove nothing.
+// notRebuilt fails the run if a step ended differently than before: the next steps would find another state, and their
+// results would prove nothing.
 func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepRecord, data *runs.ReplayedData) error {
 	if data.Status == was.Finished.Status {
 		return nil
@@ -222,7 +222,7 @@ func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepReco
 	return nil
 }
 
-// replayedScraps reads what a step glued when it ran again, and names what is another than it was.
+// replayedScraps reads what a replayed step glued, and names the scraps that differ.
 func (r *run) replayedScraps(was *runs.StepRecord) ([]string, error) {
 	f, err := os.Open(r.ws.work.Scraps)
 	if err != nil {
@@ -262,7 +262,7 @@ func (r *run) replayedScraps(was *runs.StepRecord) ([]string, error) {
 	return names, nil
 }
 
-// sameText compares JSON in its canonical spelling.
+// sameText compares JSON in its canonical form.
 func sameText(a, b string) bool {
 	first, err := codec.Marshal(codec.Raw(a))
 	if err != nil {
@@ -272,7 +272,7 @@ func sameText(a, b string) bool {
 	return err == nil && string(first) == string(second)
 }
 
-// reuseChange makes the worktree as the step left it then, whatever it did when it ran again, and commits that.
+// reuseChange restores the worktree that the step left in the interrupted run, whatever its replay did, and commits it.
 func (r *run) reuseChange(ctx context.Context, s *PlannedStep, was *runs.StepRecord,
 	replayed *runs.ReplayedData) (*worktree.Change, error) {
 	ctx = context.WithoutCancel(ctx)
@@ -298,7 +298,7 @@ func (r *run) reuseChange(ctx context.Context, s *PlannedStep, was *runs.StepRec
 	return change, r.withholdChange(s.ID, change)
 }
 
-// reuseScraps records the scraps of a step, and lets the next steps find them.
+// reuseScraps records the scraps of a step and makes them available to the next steps.
 func (r *run) reuseScraps(s *PlannedStep, was *runs.StepRecord) error {
 	if len(was.Scraps) == 0 {
 		return nil
@@ -338,7 +338,7 @@ func (r *run) reuseScraps(s *PlannedStep, was *runs.StepRecord) error {
 	return r.reuseEvents(s, runs.ScrapRecorded)
 }
 
-// reusePatch records the change of a step, with the commit that it has in this run.
+// reusePatch records the change of a step, with its commit in this run.
 func (r *run) reusePatch(s *PlannedStep, change *worktree.Change) error {
 	for _, e := range r.reuse.events[s.ID] {
 		if e.Type != runs.PatchApplied {
@@ -360,7 +360,7 @@ func (r *run) reusePatch(s *PlannedStep, change *worktree.Change) error {
 	return nil
 }
 
-// reuseEnd takes a carried step into account as when it ran, and records its end.
+// reuseEnd judges a reused step as when it ran, and records its end.
 func (r *run) reuseEnd(s *PlannedStep, was *runs.StepRecord, change *worktree.Change) error {
 	events := r.reuse.events[s.ID]
 	mark, err := r.reuse.mark(events[len(events)-1])

@@ -7,8 +7,8 @@ import (
 	"markmill/runs"
 )
 
-// scope is what the condition of a step can see: parameters, the scraps so far, which steps passed.
-// A secret is not there: a condition would tell it apart by its outcome.
+// scope is what the condition of a step can refer to: parameters, the scraps so far, and which steps passed. Secrets
+// are left out: whether the step runs would reveal them.
 func (r *run) scope() expr.Scope {
 	s := expr.Scope{Params: map[string]any{}, Scraps: map[string]any{}, Steps: map[string]bool{}}
 	for _, b := range r.plan.values() {
@@ -27,7 +27,7 @@ func (r *run) scope() expr.Scope {
 	return s
 }
 
-// scrapValue is what a condition sees of a scrap: numbers and dates as themselves, a file as its path.
+// scrapValue is a scrap in a condition: numbers and dates as such, a file as its path.
 func scrapValue(scrap runs.ScrapData) (any, bool) {
 	if scrap.File != "" {
 		return scrap.File, true

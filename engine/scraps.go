@@ -13,8 +13,8 @@ import (
 	"markmill/runs"
 )
 
-// readScraps records what a step glued since the last time: the lines that it appended to the
-// scraps file. Files that a scrap names are moved into the step's folder of the record.
+// readScraps records what a step has glued: the lines that it appended to the scraps file. Files that a scrap names are
+// copied into the step's folder of the record.
 func (r *run) readScraps(s *PlannedStep, dir, display string) error {
 	info, err := os.Stat(r.ws.work.Scraps)
 	if err != nil || info.Size() <= r.scrapsRead {
@@ -58,7 +58,7 @@ func (r *run) keepScrapFile(step notebooks.StepID, scrap *runs.ScrapData, dir, d
 	if !filepath.IsAbs(from) {
 		from = filepath.Join(display, from)
 	}
-	if err := r.ws.mayRead(from); err != nil {
+	if err := r.ws.checkReadable(from); err != nil {
 		return err
 	}
 	name := "scrap-" + safeName(scrap.Name) + filepath.Ext(from)
@@ -76,7 +76,7 @@ func (r *run) keepScrapFile(step notebooks.StepID, scrap *runs.ScrapData, dir, d
 	return nil
 }
 
-// moveDisplays keeps a step's rich results in its folder of the record.
+// moveDisplays copies a step's rich results into its folder of the record.
 func (r *run) moveDisplays(step notebooks.StepID, from, dir string, left kernel.Outcome) ([]runs.DisplayData, error) {
 	var out []runs.DisplayData
 	for i, d := range left.Displays {

@@ -16,14 +16,14 @@ import (
 	"markmill/runs"
 )
 
-// fewCharacters is the length below which a value is likely to stand somewhere by chance.
+// fewCharacters is the length below which a value is likely to occur somewhere by chance.
 const fewCharacters = 8
 
-// secret is one value that must not be shown, and the words that say whose it is.
+// secret is a value that must not be shown, with words for where it is from.
 type secret struct{ what, value string }
 
-// secrets are the values that must not be shown: parameters of type secret, also inside lists and maps, and
-// the environment variables that the notebook names as secrets. An empty one is none.
+// secrets are the values that must not be shown: parameters of type secret, also inside lists and maps, and the
+// environment variables that the notebook names as secrets. Empty ones do not count.
 func (p *Plan) secrets(getenv func(string) (string, bool)) []secret {
 	var out []secret
 	add := func(what, value string) {
@@ -55,8 +55,8 @@ func (p *Plan) secrets(getenv func(string) (string, bool)) []secret {
 	return out
 }
 
-// missingSecrets are the secrets that the environment does not have: variables that are not set, or empty, which the
-// notebook names as secrets, or from which a required one of some parameters takes its value.
+// missingSecrets are errors for the secrets that the environment lacks: variables that are not set, or empty, and that
+// the notebook names as secrets or a required parameter takes its value from.
 func (p *Plan) missingSecrets(getenv func(string) (string, bool),
 	params []notebooks.Param) (missing []*notebooks.Error) {
 	add := func(at notebooks.Place, what, name, hint string) {
@@ -99,7 +99,7 @@ func (p *Plan) open() (params []notebooks.Param) {
 	return params
 }
 
-// maskSecrets makes the plan's mask, and refuses values that cannot be masked: nothing has run yet.
+// maskSecrets makes the plan's mask, and returns an error for values that cannot be masked.
 func (p *Plan) maskSecrets(getenv func(string) (string, bool)) error {
 	var errs errorList
 	var values []string
@@ -134,7 +134,7 @@ func (p *Plan) maskSecrets(getenv func(string) (string, bool)) error {
 	return errs.err()
 }
 
-// newKey is a random key for the digests that stand for secrets in the contract; nil when there is no secret.
+// newKey is a random key for the digests that stand for secrets in the contract; nil without secrets.
 func (p *Plan) newKey(random io.Reader) ([]byte, error) {
 	if p.mask == nil {
 		return nil, nil
@@ -146,9 +146,9 @@ func (p *Plan) newKey(random io.Reader) ([]byte, error) {
 	return key, nil
 }
 
-// parameters are the plan's, with a keyed digest for each secret. The key is forgotten with the run: a digest
-// that could be checked is one that a short secret can be guessed from. It tells, within one run, whether
-// two secrets were the same.
+// parameters are the plan's, with a keyed digest for each secret. The key is forgotten with the run, because a short
+// secret could be guessed from a digest that can be checked. Within one run the digests tell whether two secrets are
+// equal.
 func (r *run) parameters() []runs.ParamData {
 	list := r.plan.Parameters()
 	for i, b := range r.plan.values() {
@@ -174,9 +174,9 @@ func (p *Plan) concealError(err error) error {
 	return clean
 }
 
-// withholdChange takes out of a change what shows a secret: the content that was committed cannot be masked
-// without making it another change. Paths, blobs, trees and patch are looked at. From the first leak on no
-// commit and no tree of the run is named either: the name of a content can be guessed from, like a digest.
+// withholdChange removes from a change what shows a secret: committed content cannot be masked without making it
+// another change. Paths, blobs, trees and patch are searched. After the first leak the commits and trees of the run are
+// not named either, because content can be guessed from its name, like from a digest.
 func (r *run) withholdChange(step notebooks.StepID, c *worktree.Change) error {
 	if r.plan.mask == nil {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"markmill/runs"
 )
 
-// grace is how long an interrupted step has to end by itself before the next harder signal.
+// grace is how long an interrupted step may take to end by itself before the next harder signal.
 const grace = 2 * time.Second
 
 // step runs one step, or records why it did not run.
@@ -129,7 +129,7 @@ func (r *run) skipped(s *PlannedStep, why string) error {
 	return r.rec.emit(runs.StepFinished, s.ID, done)
 }
 
-// cannotStart records a step that should have run and could not: nothing of it ran.
+// cannotStart records a step that should have run and could not start.
 func (r *run) cannotStart(s *PlannedStep, code string, err error) error {
 	r.verdict.fail(s.ID, code, err.Error())
 	done := runs.StepFinishedData{Index: s.Index, Status: runs.StepPending, Reason: err.Error()}
@@ -137,7 +137,7 @@ func (r *run) cannotStart(s *PlannedStep, code string, err error) error {
 	return r.rec.emit(runs.StepFinished, s.ID, done)
 }
 
-// cutShort closes the record of a step in whose middle the engine failed, and gives its error back.
+// cutShort records a step during which the engine failed, and returns the engine's error.
 func (r *run) cutShort(s *PlannedStep, done runs.StepFinishedData, cause error) error {
 	r.verdict.failed = s.ID
 	r.rec.loose = append(r.rec.loose, stepDir(s))
@@ -181,7 +181,7 @@ func (w *workspace) displayDir(s *PlannedStep, attempt int) string {
 	return filepath.Join(w.work.Display, fmt.Sprintf("%02d-%d", s.Index+1, attempt))
 }
 
-// execute runs a step's code in its session and says what came of it. What it prints goes to dir.
+// execute runs a step's code in its session and returns the result. The streams go to dir.
 func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Session, done runs.StepFinishedData, dir,
 	display string,
 	live func(notebooks.StepID, string, []byte),
@@ -245,7 +245,7 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 	return done, nil
 }
 
-// status is what an outcome means for this step.
+// status is the result of an outcome for this step.
 func (s *PlannedStep) status(out kernel.Outcome, timedOut bool) runs.StepStatus {
 	failed := out.Exit != 0
 	switch {
@@ -266,7 +266,7 @@ func (s *PlannedStep) status(out kernel.Outcome, timedOut bool) runs.StepStatus 
 	return runs.StepFailed
 }
 
-// outcomeWords tells what an outcome's numbers do not.
+// outcomeWords add to an outcome what its numbers do not say.
 func outcomeWords(out kernel.Outcome) string {
 	switch {
 	case out.Died && out.TerminatedBy != "":
@@ -283,7 +283,7 @@ func outcomeWords(out kernel.Outcome) string {
 
 func bad(s runs.StepStatus) bool { return s == runs.StepFailed || s == runs.StepTimeout }
 
-// capture commits what the step changed and tells it.
+// capture commits what the step changed, and records it.
 func (r *run) capture(ctx context.Context, s *PlannedStep, dir string) (*worktree.Change, error) {
 	change, err := r.ws.capture(context.WithoutCancel(ctx), s.ID, fmt.Sprintf("%s: step %s", r.plan.TaskID(), s.ID))
 	if err != nil {
@@ -307,7 +307,7 @@ func (r *run) capture(ctx context.Context, s *PlannedStep, dir string) (*worktre
 	return change, r.rec.emit(runs.PatchApplied, s.ID, data)
 }
 
-// judge takes a finished step into account for the run.
+// judge decides what a finished step means for the run.
 func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktree.Change) {
 	done.Commit, done.Tree = string(change.Commit), string(change.Tree)
 	changed := len(change.Files) > 0
@@ -364,7 +364,7 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 	}
 }
 
-// exitWords tell an exit code where nothing else says how a step ended.
+// exitWords describe an exit code if nothing else says how a step ended.
 func exitWords(s *PlannedStep, exit int) string {
 	if s.ExpectExit != nil {
 		return fmt.Sprintf("exit %d, %d was expected", exit, *s.ExpectExit)
@@ -372,7 +372,7 @@ func exitWords(s *PlannedStep, exit int) string {
 	return fmt.Sprintf("exit %d", exit)
 }
 
-// makeFolder is os.MkdirAll, with one system call where the parent is there.
+// makeFolder is os.MkdirAll with only one system call if the parent exists.
 func makeFolder(path string) error {
 	if os.Mkdir(path, 0o755) == nil {
 		return nil
@@ -380,7 +380,7 @@ func makeFolder(path string) error {
 	return os.MkdirAll(path, 0o755)
 }
 
-// keepAttempt moves the files of a failed attempt aside, so that the next one does not overwrite them.
+// keepAttempt moves the files of a failed attempt aside, so that the next attempt does not overwrite them.
 func keepAttempt(dir string, n int) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"markmill/runs"
 )
 
-// terms are what an approval of this run is of. They are made of the contract, as it was recorded,
-// and of what else decides what the run does.
+// terms are what an approval of this run covers: the contract as it was recorded, and everything else that decides what
+// the run does.
 func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 	p, c := r.plan, r.contract()
 	t := &runs.Terms{
@@ -61,7 +61,7 @@ func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 	return t, nil
 }
 
-// dirtyDigest is a digest of the uncommitted changes: each path with what stands there now.
+// dirtyDigest is a digest of the uncommitted changes: each path with its present content.
 func (p *Plan) dirtyDigest() (runs.Digest, error) {
 	content := map[string]string{}
 	for _, path := range p.dirtyPaths {

@@ -11,7 +11,7 @@ import (
 	"markmill/runs"
 )
 
-// trace is what the engine did and how long each part took: spans under one root.
+// trace is what the engine did and how long each part took: spans below one root.
 type trace struct {
 	now   func() time.Time
 	begin time.Time
@@ -26,7 +26,7 @@ type span struct {
 
 func newTrace(now func() time.Time) *trace { return &trace{now: now, begin: now()} }
 
-// start begins a span; the function that it returns ends it.
+// start begins a span and returns the function that ends it.
 func (t *trace) start(name string) func() {
 	i := len(t.spans)
 	t.spans = append(t.spans, span{name: name, begin: t.now()})
@@ -45,7 +45,7 @@ func (t *trace) span(name string, f func() error) error {
 	return err
 }
 
-// write leaves the spans as one line of OpenTelemetry's JSON encoding (OTLP 1.x, TracesData). clean masks secrets.
+// write writes the spans as one line of OpenTelemetry's JSON encoding (OTLP 1.x, TracesData). clean masks secrets.
 func (t *trace) write(dir string, id runs.RunID, version string, clean func(any) (codec.Raw, error)) error {
 	sum, _ := hex.DecodeString(string(runs.DigestOf([]byte(id)))[len("sha256:"):])
 	traceID, root := hex.EncodeToString(sum[:16]), hex.EncodeToString(sum[16:24])

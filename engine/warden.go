@@ -7,17 +7,16 @@ import (
 	"markmill/notebooks"
 )
 
-// noWarden says what does not hold of a run without a warden.
+// noWarden is what is not held in a run without a warden.
 const noWarden = "the end of a step's processes when Markmill itself is killed"
 
-// wardened says whether runs have a warden here: a system on which processes are found, and a program
-// that answers under the warden's name.
-func (e *Engine) wardened() bool { return runtime.GOOS == "linux" && e.Tools != "" }
+// hasWarden reports whether runs have a warden: on a system where processes can be found, with a program that is the
+// warden under its name.
+func (e *Engine) hasWarden() bool { return runtime.GOOS == "linux" && e.Tools != "" }
 
-// guard starts the run's warden beside what the caller does; the returned function waits until it has
-// been started.
+// guard starts the run's warden in the background. The function that it returns waits for the start.
 func (w *workspace) guard() (wait func() error) {
-	if !w.eng.wardened() {
+	if !w.eng.hasWarden() {
 		return func() error { return nil }
 	}
 	started := make(chan error, 1)
@@ -28,19 +27,19 @@ func (w *workspace) guard() (wait func() error) {
 		}
 		started <- err
 	}()
-	return func() error { return unguarded(<-started) }
+	return func() error { return wardenError(<-started) }
 }
 
-// guarded makes sure, before a step, that the warden still stands.
+// guarded checks before a step that the warden is alive.
 func (w *workspace) guarded() error {
 	if w.warden == nil {
 		return nil
 	}
-	return unguarded(w.warden.Stand())
+	return wardenError(w.warden.Stand())
 }
 
-// unguarded is the error of a warden that cannot be had: no step runs without.
-func unguarded(err error) error {
+// wardenError is the error for a missing warden: no step runs without it.
+func wardenError(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 	"markmill/runs"
 )
 
-// workdir is a run's private folder in the cache: its worktree, temporary folder, kernels' files.
-// It is locked while the run lives and removed at its end.
+// workdir is a run's private folder in the cache: worktree, temporary folder, kernels' files. It is locked while the
+// run lives and removed at its end.
 type workdir struct {
 	Root    string
 	Tree    string // worktree.Options.Dir
@@ -29,8 +29,8 @@ type workdir struct {
 	innerMade time.Time // modification time of Inner when it was made
 }
 
-// makeWorkdir makes a run's folder. The folder gets its
-// name when it is whole and locked: another process that sweeps at this moment leaves it alone.
+// makeWorkdir makes a run's folder. The folder gets its name when it is complete and locked, so that another process
+// that sweeps at this moment leaves it alone.
 func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 	all := filepath.Join(e.Cache, "work")
 	making, root := filepath.Join(all, makingPrefix+string(id)), filepath.Join(all, string(id))
@@ -74,7 +74,7 @@ func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 	return w, nil
 }
 
-// close removes the folder, or all of it but the worktree.
+// close removes the folder, or everything in it but the worktree.
 func (w *workdir) close(keepTree bool) error {
 	defer w.release()
 	if !keepTree {
@@ -88,17 +88,16 @@ func (w *workdir) close(keepTree bool) error {
 	return os.WriteFile(filepath.Join(w.Root, keepMark), nil, 0o600)
 }
 
-// keepMark stands in a folder that the user asked to keep.
+// keepMark is a file in a folder that the user asked to keep.
 const keepMark = "keep"
 
-// makingPrefix begins the names of folders that are being made.
+// makingPrefix begins the names of unfinished folders.
 const makingPrefix = ".new-"
 
-// stale is the age from which a folder without a lock is what a cut left: to make or to remove one
-// takes milliseconds.
+// stale is the age at which a folder without a lock is a leftover: making or removing one takes milliseconds.
 const stale = time.Hour
 
-// sweep removes what runs that were cut left behind: folders that nobody locks.
+// sweep removes the folders that interrupted runs left: those without a lock.
 func (e *Engine) sweep(all string) {
 	entries, err := os.ReadDir(all)
 	if err != nil {
@@ -125,8 +124,7 @@ func (e *Engine) sweep(all string) {
 	}
 }
 
-// removeAll is os.RemoveAll that also gets past folders which a step made unwritable (Go's module
-// cache is such a one).
+// removeAll is os.RemoveAll that also removes folders which a step made read-only, such as Go's module cache.
 func removeAll(path string) error {
 	err := os.RemoveAll(path)
 	if err == nil {

@@ -50,7 +50,7 @@ Exit codes: as of run; 2 also when RUN cannot be resumed.`,
 	return c
 }
 
-// resumeArgs are the arguments of run: with --resume the record says what runs.
+// resumeArgs checks the arguments of run. With --resume the record says what runs.
 func (a *app) resumeArgs(o *runOptions) cobra.PositionalArgs {
 	return func(c *cobra.Command, words []string) error {
 		if o.version {
@@ -71,7 +71,7 @@ func (a *app) resumeArgs(o *runOptions) cobra.PositionalArgs {
 	}
 }
 
-// resume goes on with a run that was cut.
+// resume resumes an interrupted run.
 func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	eng, repo, err := a.engineFor("-", o.repo)
 	if err != nil {
@@ -146,7 +146,7 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	return a.runPlan(ctx, eng, plan, output, o)
 }
 
-// resumeWords say where a resumed run begins, and what of the earlier one runs again.
+// resumeWords say where a resumed run begins, and which reused steps run again.
 func resumeWords(id runs.RunID, plan *engine.Plan) string {
 	carried, replayed, next := plan.Reused()
 	list := func(ids []notebooks.StepID) string {

@@ -25,7 +25,7 @@ import (
 	"markmill/runs"
 )
 
-// runOptions are the options of run that the engine's request does not hold.
+// runOptions are the options of run that are not in the engine's request.
 type runOptions struct {
 	req engine.Request
 
@@ -144,7 +144,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 // defaultRunOptions are the options of a command that takes only some of those of run.
 func defaultRunOptions() *runOptions { return &runOptions{dirty: string(engine.DirtyIgnore)} }
 
-// viewFlags are the options that say what is shown of a run and what is left besides its record.
+// viewFlags are the options for what is shown of a run and what is left besides its record.
 func (o *runOptions) viewFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.req.KeepTree, "keep-worktree", false, "keep the worktree and say where it is")
 	f.BoolVar(&o.json, "json", false, jsonWords("run"))
@@ -159,7 +159,7 @@ func (o *runOptions) viewFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.stderrFile, "stderr-file", "", "write the steps' standard error to a `FILE` too")
 }
 
-// paramFlags are papermill's options that give parameters. stdin is set where one reads standard input.
+// paramFlags are papermill's options for parameters. stdin is set if one of them reads standard input.
 func (a *app) paramFlags(f *pflag.FlagSet, given *[]notebooks.Given, stdin *bool) {
 	parameterFlag(f, given)
 	f.VarP(givenFlag{given, "NAME=VALUE", pair("-r", true)}, "parameters-raw", "r",
@@ -182,8 +182,8 @@ func parameterFlag(f *pflag.FlagSet, given *[]notebooks.Given) {
 		"a parameter, read by its declared type; also -p NAME VALUE")
 }
 
-// papermillFlags takes the options of papermill's that ask for what the record gives anyway, so that its scripts
-// move over. They are not shown in the help.
+// papermillFlags accepts the options of papermill whose effect the record has anyway, so that its scripts run
+// unchanged. They are not shown in the help.
 func (o *runOptions) papermillFlags(f *pflag.FlagSet) {
 	onOff(f, &o.saveEach, "request-save-on-cell-execute", "no-request-save-on-cell-execute", false,
 		"for papermill's scripts: the record has each step as it ends", "for papermill's scripts: as without it")
@@ -195,8 +195,7 @@ func (o *runOptions) papermillFlags(f *pflag.FlagSet) {
 	}
 }
 
-// savesMeanwhile says which of papermill's options ask for an OUTPUT that grows while the run goes, "" for none of
-// them.
+// savesMeanwhile is the option of papermill that asks for an OUTPUT that grows during the run; "" for none.
 func (o *runOptions) savesMeanwhile() string {
 	switch {
 	case o.autosave != 0:
@@ -207,7 +206,7 @@ func (o *runOptions) savesMeanwhile() string {
 	return ""
 }
 
-// runNotebook does what run is asked.
+// runNotebook plans and runs a notebook.
 func (a *app) runNotebook(ctx context.Context, path, output string, o *runOptions) error {
 	if err := o.check(output); err != nil {
 		return err
@@ -270,8 +269,8 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	return a.runPlan(ctx, eng, plan, output, o)
 }
 
-// likeSource is the OUTPUT of the repository's settings, which is written for Markdown, with the ending of a notebook's
-// form.
+// likeSource gives the OUTPUT of the repository's settings, which is written for Markdown, the extension of the
+// notebook's form.
 func likeSource(output string, jupyter bool) string {
 	if jupyter && isMarkdown(output) {
 		return strings.TrimSuffix(output, filepath.Ext(output)) + ".ipynb"
@@ -324,7 +323,7 @@ func outputForm(req engine.Request, output string) (form notebooks.Form, err err
 	return form, nil
 }
 
-// check holds the options against each other and against what there is.
+// check validates the options and their combinations.
 func (o *runOptions) check(output string) error {
 	var err error
 	// papermill's 0 is no limit.
@@ -369,7 +368,7 @@ func (o *runOptions) check(output string) error {
 	return nil
 }
 
-// checkTargets refuses what the run could not, or should not, write to.
+// checkTargets returns an error for a file that the run could not, or should not, write.
 func (o *runOptions) checkTargets(output string) error {
 	for _, t := range []struct{ what, path string }{{"OUTPUT", output}, {"--events", o.events},
 		{"--stdout-file", o.stdoutFile}, {"--stderr-file", o.stderrFile}} {
@@ -380,7 +379,7 @@ func (o *runOptions) checkTargets(output string) error {
 	return nil
 }
 
-// oneResult refuses two results on standard output: a reader could not tell them apart.
+// oneResult returns an error for two results on standard output: a reader could not tell them apart.
 func (o *runOptions) oneResult(output string) error {
 	var who []string
 	for _, w := range []struct {
@@ -400,7 +399,7 @@ func (o *runOptions) oneResult(output string) error {
 	return usagef("%s and %s both want standard output; leave one of them out, or give it a path", who[0], who[1])
 }
 
-// limit reads a time limit: a number of seconds, or a duration.
+// limit parses a time limit: a number of seconds, or a duration.
 func limit(flag, text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -427,7 +426,7 @@ func (o *runOptions) level() slog.Level {
 	return slog.LevelInfo
 }
 
-// inject adds the paths that papermill injects, by papermill's names. They need not be declared.
+// inject adds the paths that papermill injects, under papermill's names. They need not be declared.
 func (o *runOptions) inject(input, output string) {
 	add := func(name, value string) {
 		o.req.Given = append(o.req.Given, notebooks.Given{Name: name, Text: value, Raw: true, Source: "inject"})
@@ -458,7 +457,7 @@ func pathNames(getenv func(string) (string, bool)) notebooks.BindOptions {
 	return notebooks.BindOptions{AllowUnknown: true, IsName: func(string) bool { return true }, Getenv: getenv}
 }
 
-// inputPath expands the names in NOTEBOOK, which only the values that are given can stand for: the notebook is not read
+// inputPath expands the placeholders in NOTEBOOK. Only given values can replace them, because the notebook is not read
 // yet.
 func (a *app) inputPath(path string, o *runOptions) (string, error) {
 	if !named(path) {
@@ -473,7 +472,7 @@ func (a *app) inputPath(path string, o *runOptions) (string, error) {
 		"now": now.Format(time.RFC3339)})
 }
 
-// outputPath expands the names in OUTPUT.
+// outputPath expands the placeholders in OUTPUT.
 func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (string, error) {
 	if !named(output) {
 		return output, nil
@@ -527,7 +526,7 @@ func (a *app) prepare(plan *engine.Plan, output string) error {
 	return runs.WriteFile(output, b)
 }
 
-// some names the first few of a list and counts the others.
+// some lists the first few items and counts the others.
 func some(list []string) string {
 	const few = 3
 	if len(list) <= few {
@@ -544,7 +543,7 @@ func blockerLine(b runs.Blocker) string {
 	return fmt.Sprintf("%s: step %s: %s", b.Code, b.Step, b.Text())
 }
 
-// shortPath is a path relative to the working directory where that is shorter.
+// shortPath is a path relative to the working directory if that is shorter.
 func shortPath(path string) string {
 	if wd, err := os.Getwd(); err == nil {
 		if rel, err := filepath.Rel(wd, path); err == nil && len(rel) < len(path) {
@@ -554,8 +553,8 @@ func shortPath(path string) string {
 	return path
 }
 
-// chooseFolder decides where a run outside a repository works: in the current folder, as with papermill, or in the one
-// that --cwd names.
+// chooseFolder decides where a run outside a repository works: in the current folder, as with papermill, or in the
+// folder of --cwd.
 func (o *runOptions) chooseFolder() error {
 	outside := o.req.Cwd != "" && !filepath.IsLocal(o.req.Cwd)
 	if o.req.Repository != "" {
@@ -573,7 +572,7 @@ func (o *runOptions) chooseFolder() error {
 	return err
 }
 
-// outputName is OUTPUT as the record names it: an absolute path or an address, "" without one.
+// outputName is OUTPUT in the record: an absolute path or an address; "" without one.
 func outputName(output string) (string, error) {
 	switch {
 	case remote.Is(output):

@@ -16,7 +16,7 @@ import (
 	"markmill/runs/sshsig"
 )
 
-// signKey is the file of the key that signs records, "" without one: MARKMILL_SIGN_KEY, which may be empty, or else
+// signKey is the file of the key that signs records; "" without one. MARKMILL_SIGN_KEY, which may be empty, wins over
 // sign: of the repository's settings.
 func (a *app) signKey(cfg engine.Config) (string, error) {
 	key := cfg.Sign
@@ -85,7 +85,7 @@ func signedManifest(name string, text []byte) (*notebooks.Manifest, error) {
 	return m, nil
 }
 
-// signRecord signs the SHA256SUMS of a record that is complete.
+// signRecord signs the SHA256SUMS of a complete record.
 func (a *app) signRecord(dir, key string) error {
 	if key == "" {
 		return nil
@@ -104,8 +104,8 @@ func (a *app) signRecord(dir, key string) error {
 	return runs.WriteFile(filepath.Join(dir, runs.SumsSignatureFile), armored)
 }
 
-// signers says whose signatures of records count: the keys in a file, or in the allowed_signers of the policy of the
-// checkout at root.
+// signers are the keys whose signatures of records count: those in a file, or in the allowed_signers of the policy of
+// the checkout at root.
 func (a *app) signers(file, root string) (runs.Signers, error) {
 	s := runs.Signers{Now: a.now()}
 	if file == "" && root != "" {
@@ -133,7 +133,7 @@ func (a *app) signers(file, root string) (runs.Signers, error) {
 	return s, nil
 }
 
-// inHome puts the home in the place of ~/, which no shell has done where it was quoted.
+// inHome replaces ~/ by the home: shells leave it where it is quoted.
 func inHome(file string) (string, error) {
 	rest, ok := strings.CutPrefix(file, "~/")
 	if !ok {
