@@ -218,6 +218,6 @@ func (r *run) withoutOtherRuns(paths []string) []string {
 			run, tree := worktree.RunOfBranch(r.plan.source, branch)
 			return tree != "" && others[run] == string(tree)
 		}
-		return matchAny(outputs, p)
+		return MatchesAny(outputs, p)
 	})
 }

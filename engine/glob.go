@@ -56,13 +56,9 @@ func firstMatch(patterns []string, name string) string {
 	return ""
 }
 
-func matchAny(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if matchPath(p, name) {
-			return true
-		}
-	}
-	return false
+// MatchesAny reports whether a path matches one of several patterns, as in forbid: and protect:.
+func MatchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matchPath(p, name) })
 }
 
 // coveredBy reports whether allow: covers a path. A pattern that ends in /** covers everything below a folder, but not

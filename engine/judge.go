@@ -26,7 +26,7 @@ func (r *run) judgeAgain(ctx context.Context) error {
 	if len(f.Protect) == 0 || r.verdict.failed != "" || len(r.verdict.blockers) > 0 || ctx.Err() != nil {
 		return nil
 	}
-	protects := func(path string) bool { return matchAny(f.Protect, path) }
+	protects := func(path string) bool { return MatchesAny(f.Protect, path) }
 	changed := r.ws.tree.ChangedSinceBase(protects)
 	if len(changed) == 0 {
 		return nil

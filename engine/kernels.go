@@ -19,8 +19,6 @@ import (
 // installed for Jupyter.
 type kernels struct {
 	eng    *Engine
-	cfg    Config
-	getenv func(string) string
 	python kernel.Kernel // that runs Python because the notebook needs IPython; nil: the built-in one does
 	spec   bool          // the notebook's own kernel is a kernelspec, as in Jupyter's file
 }
@@ -48,7 +46,7 @@ func (t kernels) forStep(lang string, apart bool, asked ...string) (kernel.Kerne
 		}
 	}
 	for _, name := range t.own() {
-		if c := t.cfg.Kernels[name]; len(c.Command) > 0 && c.runs(name, lang) {
+		if c := t.eng.Config.Kernels[name]; len(c.Command) > 0 && c.runs(name, lang) {
 			return kernel.NewCommand(name, c.Command), nil
 		}
 	}
@@ -68,7 +66,7 @@ func (t kernels) forStep(lang string, apart bool, asked ...string) (kernel.Kerne
 		return nil, &notebooks.Error{Kind: notebooks.KindSyntax, Msg: "the step has no language",
 			Hint: "write it first: ```bash {#id}, or give one with -l"}
 	}
-	for _, spec := range jupyter.List(t.getenv) {
+	for _, spec := range jupyter.List(t.eng.env) {
 		if k := kernel.NewJupyter(spec); t.runs(k, lang) {
 			return k, nil
 		}
@@ -87,7 +85,7 @@ func (e *Engine) chooseLanguage(nb *notebooks.Notebook, req Request) {
 			apart, own = false, s.Lang
 		}
 	}
-	t := kernels{eng: e, cfg: e.Config, getenv: e.env, spec: nb.Form == ipynb.Form}
+	t := kernels{eng: e, spec: nb.Form == ipynb.Form}
 	switch lang := t.language(cmp.Or(req.Kernel, nb.Front.Kernel)); {
 	case !t.spec && !named:
 		nb.Speak(cmp.Or(req.Language, lang))
@@ -112,20 +110,20 @@ func (t kernels) language(name string) string {
 		return j.Language()
 	}
 	own := strings.TrimPrefix(k.Name(), kernel.CommandPrefix)
-	if c, ok := t.cfg.Kernels[own]; ok && len(c.Languages) > 0 {
+	if c, ok := t.eng.Config.Kernels[own]; ok && len(c.Languages) > 0 {
 		return c.Languages[0]
 	}
 	return own
 }
 
 func (t kernels) named(name string) (kernel.Kernel, *notebooks.Error) {
-	if c, ok := t.cfg.Kernels[name]; ok && len(c.Command) > 0 {
+	if c, ok := t.eng.Config.Kernels[name]; ok && len(c.Command) > 0 {
 		return kernel.NewCommand(name, c.Command), nil
 	}
 	if k, ok := t.eng.kernel(name); ok {
 		return k, nil
 	}
-	spec, err := jupyter.Find(strings.TrimPrefix(name, kernel.JupyterPrefix), t.getenv)
+	spec, err := jupyter.Find(strings.TrimPrefix(name, kernel.JupyterPrefix), t.eng.env)
 	switch {
 	case err == nil:
 		return kernel.NewJupyter(spec), nil
@@ -139,10 +137,10 @@ func (t kernels) named(name string) (kernel.Kernel, *notebooks.Error) {
 // specified finds the kernel that a Jupyter notebook names. That means Jupyter's own. A built-in kernel of the same name
 // replaces one that is not installed, and Python's if the notebook needs nothing of IPython.
 func (t kernels) specified(name, lang string) (kernel.Kernel, *notebooks.Error) {
-	if _, own := t.cfg.Kernels[name]; own || name == "python" {
+	if _, own := t.eng.Config.Kernels[name]; own || name == "python" {
 		return t.named(name)
 	}
-	if spec, err := jupyter.Find(name, t.getenv); err == nil {
+	if spec, err := jupyter.Find(name, t.eng.env); err == nil {
 		return kernel.NewJupyter(spec), nil
 	}
 	k, err := t.named(name)
@@ -163,7 +161,7 @@ func (t kernels) kernelFor(lang string) string {
 		return ""
 	}
 	other := ""
-	for _, spec := range jupyter.List(t.getenv) {
+	for _, spec := range jupyter.List(t.eng.env) {
 		if t.runs(kernel.NewJupyter(spec), lang) && (other == "" || spec.Name == lang+"3") {
 			other = spec.Name
 		}
@@ -188,7 +186,7 @@ func (p *Plan) checkStepOptions(k kernel.Kernel, s *notebooks.Step) error {
 // warnUninjectable warns if Jupyter's output notebook will have no cell with the given values, because the language
 // cannot express them. The steps get them all the same, and they are in the notebook's metadata.
 func (p *Plan) warnUninjectable() {
-	given := p.given()
+	given := p.Given()
 	if !p.jupyter() || len(given) == 0 || len(p.notebook.Steps) == 0 {
 		return
 	}
@@ -213,7 +211,7 @@ func (t kernels) runs(k kernel.Kernel, lang string) bool {
 		return j.Speaks(lang)
 	}
 	name := strings.TrimPrefix(k.Name(), kernel.CommandPrefix)
-	if c, ok := t.cfg.Kernels[name]; ok && len(c.Command) > 0 {
+	if c, ok := t.eng.Config.Kernels[name]; ok && len(c.Command) > 0 {
 		return c.runs(name, lang)
 	}
 	got, ok := kernel.ForLanguage(lang)
@@ -227,7 +225,7 @@ func (c KernelConfig) runs(name, lang string) bool {
 
 func (t kernels) own() []string {
 	var out []string
-	for name := range t.cfg.Kernels {
+	for name := range t.eng.Config.Kernels {
 		out = append(out, name)
 	}
 	sort.Strings(out)
@@ -241,7 +239,7 @@ func (t kernels) unknown(msg, word string) *notebooks.Error {
 			known = append(known, k.Name())
 		}
 	}
-	for _, spec := range jupyter.List(t.getenv) {
+	for _, spec := range jupyter.List(t.eng.env) {
 		known = append(known, kernel.JupyterPrefix+spec.Name)
 	}
 	e := &notebooks.Error{Kind: notebooks.KindOption, Msg: msg + "; there are: " + strings.Join(known, ", "),
@@ -270,7 +268,7 @@ func (p *Plan) preferIPython(t *kernels) {
 	if asked == "" {
 		asked = p.notebook.Front.Kernel
 	}
-	if _, own := t.cfg.Kernels["python"]; own || asked == "python" || strings.HasPrefix(asked, kernel.JupyterPrefix) {
+	if _, own := t.eng.Config.Kernels["python"]; own || asked == "python" || strings.HasPrefix(asked, kernel.JupyterPrefix) {
 		return
 	}
 	for _, s := range p.notebook.Steps {
@@ -284,7 +282,7 @@ func (p *Plan) preferIPython(t *kernels) {
 		note := &notebooks.Error{Kind: notebooks.KindProvider, File: p.request.Path, Line: s.CodeLine + line - 1, Col: 1,
 			Step: s.ID,
 			Msg:  fmt.Sprintf("only IPython understands %q: the notebook's Python runs on the Jupyter kernel python3", text)}
-		if spec, err := jupyter.Find("python3", t.getenv); err == nil {
+		if spec, err := jupyter.Find("python3", t.eng.env); err == nil {
 			t.python = kernel.NewJupyter(spec)
 		} else {
 			note.Msg = fmt.Sprintf("only IPython understands %q, and no Jupyter kernel python3 is installed: the built-in "+
@@ -299,7 +297,7 @@ func (p *Plan) preferIPython(t *kernels) {
 // chooseKernels finds the kernel of each step, and checks that it can hold the parameters.
 func (p *Plan) chooseKernels(e *Engine) error {
 	var errs errorList
-	table := kernels{eng: e, cfg: e.Config, getenv: e.env, spec: p.jupyter()}
+	table := kernels{eng: e, spec: p.jupyter()}
 	p.preferIPython(&table)
 	told := map[string]bool{}
 	type choice struct {

@@ -101,6 +101,3 @@ func loosenedPolicy(old, now *Policy) []string {
 	}
 	return words
 }
-
-// MatchesAny reports whether a slash-separated path matches one of several patterns, as in forbid: and protect:.
-func MatchesAny(patterns []string, path string) bool { return matchAny(patterns, path) }

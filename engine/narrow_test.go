@@ -156,7 +156,7 @@ func TestNarrowNeverLoosens(t *testing.T) {
 		for _, path := range []string{"a/x", "a/y", "b/x", "c/x", "x", ConfigFile} {
 			all := len(policies) == 0 || path != ConfigFile
 			for _, rules := range append([]notebooks.Front{own}, policies...) {
-				all = all && (len(rules.Allow) == 0 || matchAny(rules.Allow, path)) && !matchAny(rules.Forbid, path) &&
+				all = all && (len(rules.Allow) == 0 || MatchesAny(rules.Allow, path)) && !MatchesAny(rules.Forbid, path) &&
 					rules.Mode != "none"
 			}
 			if p.allowed(path) != all {

@@ -302,9 +302,7 @@ func (p *Plan) values() []notebooks.Bound {
 }
 
 // Given are the values that are not the notebook's own.
-func (p *Plan) Given() []notebooks.Bound { return p.given() }
-
-func (p *Plan) given() []notebooks.Bound {
+func (p *Plan) Given() []notebooks.Bound {
 	var out []notebooks.Bound
 	for _, b := range p.bound {
 		if b.Given {

@@ -245,7 +245,7 @@ func (p *Plan) options() *runs.OptionsData {
 		RunTimeoutNS: int64(r.RunTimeout), StartNS: int64(r.Start), Copy: r.Copy,
 		Branch: r.Branch, Only: r.Only, SkipTags: r.SkipTags, From: string(r.From), Until: string(r.Until),
 		AllowUnknown: r.AllowUnknown, AllowErrors: r.AllowErrors, ReportMode: r.ReportMode}
-	for _, b := range p.given() {
+	for _, b := range p.Given() {
 		if wire := b.Value.Wire(); b.Value.Type != notebooks.TypeSecret && !p.mask.In(wire) && !bytes.Contains(wire,
 			[]byte(`"$secret"`)) {
 			o.Given = append(o.Given, runs.GivenData{Name: b.Param.Name, From: b.From, Wire: string(wire)})

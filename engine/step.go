@@ -90,7 +90,7 @@ func (r *run) skip(ctx context.Context, s *PlannedStep) (string, error) {
 	switch {
 	case s.Skip != "":
 		return s.Skip, nil
-	case s.Has(notebooks.TagInjected) && len(r.plan.given()) > 0:
+	case s.Has(notebooks.TagInjected) && len(r.plan.Given()) > 0:
 		return "values were given, and its own are those of an earlier run", nil
 	case s.Has(notebooks.TagFinally):
 	case ctx.Err() != nil && (r.verdict.failed == "" || r.verdict.late || !isLimit(ctx)):
@@ -209,8 +209,8 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 	if err != nil {
 		return done, err
 	}
-	if s.Parameters && len(r.plan.given()) > 0 && session.Alive() && out.Exit == 0 {
-		if err := session.Bind(limit, r.plan.given()); err != nil {
+	if s.Parameters && len(r.plan.Given()) > 0 && session.Alive() && out.Exit == 0 {
+		if err := session.Bind(limit, r.plan.Given()); err != nil {
 			out.Exit, out.Err = 1, &kernel.ExecError{Name: "parameters", Value: err.Error()}
 		}
 	}
