@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -14,10 +15,10 @@ import (
 	"markmill/runs"
 )
 
-// DefaultExpiry is how long an approval holds where nobody says.
+// DefaultExpiry is how long an approval is valid if nobody says otherwise.
 const DefaultExpiry = 24 * time.Hour
 
-// Reply is what a person answers to a request.
+// Reply is a person's answer to a request.
 type Reply struct {
 	Deny    bool
 	Expires time.Duration // of a grant; 0 is DefaultExpiry, or what the policy allows
@@ -25,8 +26,8 @@ type Reply struct {
 	Sign    func([]byte) ([]byte, error) // nil signs nothing
 }
 
-// Answer answers the request of a run that was blocked for want of an approval, and keeps the answer
-// for the next run of the same contract. An approval that would not count is refused, not kept.
+// Answer answers the request of a run that was blocked because it needs an approval, and stores the answer for the next
+// run of the same contract. It returns an error for an approval that would not count, and stores nothing.
 func (e *Engine) Answer(run *runs.Run, dir string, src *worktree.Source, reply Reply) (*runs.Approval, error) {
 	if err := e.outsideRuns(); err != nil {
 		return nil, err
@@ -44,8 +45,9 @@ func (e *Engine) Answer(run *runs.Run, dir string, src *worktree.Source, reply R
 		return nil, fmt.Errorf("random bytes for the approval's id: %w", err)
 	}
 	now := e.Now().UTC()
-	a := &runs.Approval{ID: hex.EncodeToString(id), Answer: runs.AnswerDenied, Contract: request.Contract, Terms: request.Terms,
-		Run: run.ID, Actor: e.User, Time: now, Comment: reply.Comment}
+	a := &runs.Approval{ID: hex.EncodeToString(id), Answer: runs.AnswerDenied, Contract: request.Contract,
+		Terms: request.Terms,
+		Run:   run.ID, Actor: e.User, Time: now, Comment: reply.Comment}
 	store := e.Store(request.Terms.TargetRepository).Approvals()
 	if !reply.Deny {
 		expires, err := conditions.expiry(reply.Expires)
@@ -69,7 +71,8 @@ func (e *Engine) Answer(run *runs.Run, dir string, src *worktree.Source, reply R
 	}
 	if !reply.Deny {
 		if _, err := conditions.Counts(answer, request.Requester, now); err != nil {
-			return nil, refused("this approval would not count: "+err.Error(), "nothing was written; docs/policy.md says what counts")
+			return nil, refused("this approval would not count: "+err.Error(),
+				"nothing was written; docs/policy.md says what counts")
 		}
 	}
 	return a, store.Answer(text, answer.Signature)
@@ -79,7 +82,7 @@ func refused(msg, hint string) error {
 	return &notebooks.Error{Kind: notebooks.KindOption, Msg: msg, Hint: hint}
 }
 
-// outsideRuns refuses to answer from within a step: what is to be approved cannot approve.
+// outsideRuns returns an error inside a step: a step must not approve what it is part of.
 func (e *Engine) outsideRuns() error {
 	for _, name := range []string{"MARKMILL_RUN_ID", "MARKMILL_DEPTH"} {
 		if v, ok := e.Getenv(name); ok && v != "" {
@@ -89,15 +92,17 @@ func (e *Engine) outsideRuns() error {
 	return nil
 }
 
-// readRequest reads what a run asked, and holds it against its journal and its own digest.
+// readRequest reads the request of a run and checks it against the run's journal and its own digest.
 func readRequest(run *runs.Run, dir string) (*runs.ApprovalRequest, error) {
 	switch {
 	case run.Requested == nil:
-		return nil, refused(fmt.Sprintf("the run %s did not ask for an approval", run.ID), "markmill runs list shows the runs there are")
+		return nil, refused(fmt.Sprintf("the run %s did not ask for an approval", run.ID),
+			"markmill runs list shows the runs there are")
 	case run.Granted != nil:
-		return nil, refused(fmt.Sprintf("the run %s has its approval, %s", run.ID, run.Granted.ID), "run the notebook once more, and answer the request of that run")
+		return nil, refused(fmt.Sprintf("the run %s has its approval, %s", run.ID, run.Granted.ID),
+			"run the notebook once more, and answer the request of that run")
 	}
-	file := runs.At(dir).File(run.Requested.File)
+	file := filepath.Join(dir, filepath.FromSlash(run.Requested.File))
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: file, Msg: "cannot be read: " + err.Error(), Err: err}
@@ -114,7 +119,7 @@ func readRequest(run *runs.Run, dir string) (*runs.ApprovalRequest, error) {
 	return &request, nil
 }
 
-// expiry is how long a grant holds.
+// expiry is how long a grant is valid.
 func (c Conditions) expiry(asked time.Duration) (time.Duration, error) {
 	switch {
 	case asked < 0:
@@ -122,12 +127,13 @@ func (c Conditions) expiry(asked time.Duration) (time.Duration, error) {
 	case asked == 0:
 		return smaller(DefaultExpiry, c.expires), nil
 	case c.expires > 0 && asked > c.expires:
-		return 0, refused(fmt.Sprintf("--expires %s: the policy lets an approval hold for %s at most", asked, c.expires), "leave the option out")
+		return 0, refused(fmt.Sprintf("--expires %s: the policy lets an approval hold for %s at most", asked, c.expires),
+			"leave the option out")
 	}
 	return asked, nil
 }
 
-// unanswered refuses a second approval while one is unused: it would be good for a second run.
+// unanswered returns an error while an approval of the same contract is unused: a second one would permit a second run.
 func (c Conditions) unanswered(store runs.Approvals, request *runs.ApprovalRequest, now time.Time) error {
 	answers, err := store.Answers()
 	if err != nil {
@@ -141,5 +147,6 @@ func (c Conditions) unanswered(store runs.Approvals, request *runs.ApprovalReque
 	for _, g := range d.usable {
 		ids = append(ids, g.ID)
 	}
-	return refused("this contract is approved already, and no run has used it yet: "+strings.Join(ids, ", "), "run the notebook")
+	return refused("this contract is approved already, and no run has used it yet: "+strings.Join(ids, ", "),
+		"run the notebook")
 }

@@ -42,13 +42,13 @@ func (e *Engine) Conditions(src *worktree.Source, base worktree.OID) (Conditions
 	return conditionsOf(policies), err
 }
 
-// Signed says whether an approval needs a signature.
+// Signed reports whether an approval needs a signature.
 func (c Conditions) Signed() bool { return len(c.signers) > 0 }
 
-// Longest is how long an approval may hold; 0 is any time.
+// Longest is how long an approval may be valid; 0 is unlimited.
 func (c Conditions) Longest() time.Duration { return c.expires }
 
-// Requester is who runs something in a repository.
+// Requester is the person who runs something in a repository.
 func (e *Engine) Requester(src *worktree.Source) runs.Person {
 	p := runs.Person{User: e.User}
 	if src != nil {
@@ -57,8 +57,8 @@ func (e *Engine) Requester(src *worktree.Source) runs.Person {
 	return p
 }
 
-// Counts says who signed a grant when it counts at a time; of one without a signature the Signer is
-// empty. The error says why it does not count. Whether it has expired is not asked here.
+// Counts returns who signed a grant if the grant counts at a time; the Signer is empty without a signature. The error
+// says why the grant does not count. Expiry is not checked here.
 func (c Conditions) Counts(a runs.Answer, requester runs.Person, at time.Time) (runs.Signer, error) {
 	var who runs.Signer
 	if c.missing != "" {
@@ -82,16 +82,17 @@ func (c Conditions) Counts(a runs.Answer, requester runs.Person, at time.Time) (
 	return who, nil
 }
 
-// own says whether an approval is of who asked: by the principals of a signature that was held
-// against allowed_signers, else by the name that the approval has.
+// own reports whether an approval was given by the requester: by the principals of a signature that was checked against
+// allowed_signers, otherwise by the name in the approval.
 func own(requester runs.Person, actor, principals string) bool {
 	if principals == "" {
 		return actor == requester.User
 	}
-	return requester.User != "" && sshsig.MatchList(principals, requester.User) || requester.Email != "" && sshsig.MatchList(principals, requester.Email)
+	return requester.User != "" && sshsig.MatchList(principals, requester.User) || requester.Email != "" &&
+		sshsig.MatchList(principals, requester.Email)
 }
 
-// until is the moment at which a grant stops to hold.
+// until is when a grant expires.
 func (c Conditions) until(a runs.Answer) time.Time {
 	if c.expires > 0 {
 		if most := a.Time.Add(c.expires); most.Before(a.Expires) {
@@ -101,7 +102,7 @@ func (c Conditions) until(a runs.Answer) time.Time {
 	return a.Expires
 }
 
-// decision is what the answers that are kept say of a contract.
+// decision is what the stored answers say about a contract.
 type decision struct {
 	code, words string      // "" when it may run
 	denied      runs.Answer // with the code approval_denied
@@ -113,9 +114,10 @@ type granted struct {
 	by runs.Signer
 }
 
-// decide finds the approvals that a run of the contract may use. An answer counts after the last
-// denial only. What cannot be used says why: the newest is told.
-func (c Conditions) decide(answers []runs.Answer, contract runs.Digest, terms *runs.Terms, requester runs.Person, at time.Time) (decision, error) {
+// decide finds the approvals that a run of the contract may use. Only answers after the last denial count. If none can
+// be used, the decision says why the newest cannot.
+func (c Conditions) decide(answers []runs.Answer, contract runs.Digest, terms *runs.Terms, requester runs.Person,
+	at time.Time) (decision, error) {
 	answers = slices.Clone(answers)
 	slices.SortStableFunc(answers, func(a, b runs.Answer) int { return a.Time.Compare(b.Time) })
 	var d decision
@@ -132,7 +134,8 @@ func (c Conditions) decide(answers []runs.Answer, contract runs.Digest, terms *r
 		case err != nil:
 			d.code, d.words = runs.CodeApprovalRequired, fmt.Sprintf("the approval %s does not count: %v", a.ID, err)
 		case a.Used:
-			d.code, d.words = runs.CodeApprovalConsumed, fmt.Sprintf("the approval %s was good for one run, which has used it", a.ID)
+			d.code, d.words = runs.CodeApprovalConsumed, fmt.Sprintf("the approval %s was good for one run, which has used it",
+				a.ID)
 		case !c.until(a).After(at):
 			d.code, d.words = runs.CodeApprovalExpired, fmt.Sprintf("the approval %s expired %s", a.ID, runs.Shown(c.until(a)))
 		default:
@@ -157,11 +160,13 @@ func deniedWords(a runs.Answer) string {
 	return words
 }
 
-// mismatch tells an approval that could be used, were the contract the same, from none at all.
-func (c Conditions) mismatch(answers []runs.Answer, terms *runs.Terms, requester runs.Person, at time.Time) (decision, error) {
+// mismatch distinguishes an approval of a changed contract, which could be used otherwise, from none at all.
+func (c Conditions) mismatch(answers []runs.Answer, terms *runs.Terms, requester runs.Person, at time.Time) (decision,
+	error) {
 	d := decision{code: runs.CodeApprovalRequired, words: "an approval is required"}
 	for _, a := range answers {
-		if a.Answer != runs.AnswerGranted || a.Used || !c.until(a).After(at) || a.Terms.TaskID != terms.TaskID || a.Terms.TargetRepository != terms.TargetRepository {
+		if a.Answer != runs.AnswerGranted || a.Used || !c.until(a).After(at) || a.Terms.TaskID != terms.TaskID ||
+			a.Terms.TargetRepository != terms.TargetRepository {
 			continue
 		}
 		if _, err := c.Counts(a, requester, at); err != nil {
@@ -171,16 +176,17 @@ func (c Conditions) mismatch(answers []runs.Answer, terms *runs.Terms, requester
 		if err != nil {
 			return d, err
 		}
-		d.code, d.words = runs.CodeApprovalMismatch, fmt.Sprintf("the approval %s is of another contract: %s changed", a.ID, strings.Join(fields, ", "))
+		d.code, d.words = runs.CodeApprovalMismatch, fmt.Sprintf("the approval %s is of another contract: %s changed", a.ID,
+			strings.Join(fields, ", "))
 	}
 	return d, nil
 }
 
-// approval asks for the run's approval and takes it, where there is one. What it finds goes into
-// the journal; a run that got none is gated.
+// approval requests the run's approval and uses one if there is any. What it finds goes into the journal. A run without
+// an approval is gated.
 func (r *run) approval() error {
 	store := r.eng.Store(r.plan.root()).Approvals()
-	requester := r.eng.Requester(r.plan.Source)
+	requester := r.eng.Requester(r.plan.source)
 	terms, err := r.terms(store)
 	if err != nil {
 		return err
@@ -189,7 +195,7 @@ func (r *run) approval() error {
 	if err != nil {
 		return err
 	}
-	started := r.events[0].Time
+	started := r.rec.events[0].Time
 	request := &runs.ApprovalRequest{Run: r.id, Contract: contract, Terms: *terms, Requester: requester, Time: started}
 	conditions := conditionsOf(r.plan.policies)
 	command := "markmill approve " + string(r.id)
@@ -200,23 +206,25 @@ func (r *run) approval() error {
 	if err != nil {
 		return err
 	}
-	sealed, err := r.keep(runs.RequestFile, text)
+	sealed, err := r.rec.keep(runs.RequestFile, text)
 	if err != nil {
 		return err
 	}
 	if err := store.Request(request); err != nil {
 		return err
 	}
-	if err := r.emit(runs.ApprovalRequested, "", runs.ApprovalRequestedData{Code: runs.CodeApprovalRequired, Words: "an approval is required; it is granted with: " + command,
+	if err := r.rec.emit(runs.ApprovalRequested, "", runs.ApprovalRequestedData{Code: runs.CodeApprovalRequired,
+		Words:    "an approval is required; it is granted with: " + command,
 		Contract: contract, File: sealed.File, Digest: sealed.Digest}); err != nil {
 		return err
 	}
-	if r.gated {
+	if r.verdict.gated {
 		return nil // another gate stands: no approval is spent on a run that cannot start
 	}
 	answers, err := store.Answers()
 	if err != nil {
-		return r.refuse(decision{code: runs.CodeApprovalRequired, words: "the approvals cannot be read: " + err.Error()}, command)
+		return r.refuse(decision{code: runs.CodeApprovalRequired, words: "the approvals cannot be read: " + err.Error()},
+			command)
 	}
 	d, err := conditions.decide(answers, contract, terms, requester, started)
 	if err != nil {
@@ -236,42 +244,45 @@ func (r *run) approval() error {
 		if !errors.Is(err, runs.ErrUsed) {
 			return err
 		}
-		d.code, d.words = runs.CodeApprovalConsumed, fmt.Sprintf("the approval %s was good for one run, which has used it", g.ID)
+		d.code, d.words = runs.CodeApprovalConsumed, fmt.Sprintf("the approval %s was good for one run, which has used it",
+			g.ID)
 	}
 	return r.refuse(d, command)
 }
 
-// approvalRule is the rule of the blockers of a run that got no approval.
+// approvalRule is the rule in the blockers of a run without an approval.
 const approvalRule = "approval: required"
 
-// refuse ends the run that got no approval, before anything started.
+// refuse ends a run without an approval before anything has started.
 func (r *run) refuse(d decision, command string) error {
-	r.gated = true
+	r.verdict.gated = true
 	if d.code != runs.CodeApprovalDenied {
 		d.words += "; grant it with: " + command
 		gate := runs.GateData{Code: d.code, Rule: approvalRule, Words: d.words}
-		r.blockers = append(r.blockers, gate.Blocker())
-		return r.emit(runs.GateBlocked, "", gate)
+		r.verdict.block(gate.Blocker())
+		return r.rec.emit(runs.GateBlocked, "", gate)
 	}
-	r.blockers = append(r.blockers, runs.Blocker{Code: d.code, Rule: approvalRule, Words: d.words})
-	sealed, err := r.keep(runs.ApprovalFile, d.denied.Text)
+	r.verdict.block(runs.Blocker{Code: d.code, Rule: approvalRule, Words: d.words})
+	sealed, err := r.rec.keep(runs.ApprovalFile, d.denied.Text)
 	if err != nil {
 		return err
 	}
-	return r.emit(runs.ApprovalDenied, "", runs.ApprovalDeniedData{Code: d.code, Rule: approvalRule, Words: d.words, ID: d.denied.ID, Actor: d.denied.Actor,
+	return r.rec.emit(runs.ApprovalDenied, "", runs.ApprovalDeniedData{Code: d.code, Rule: approvalRule, Words: d.words,
+		ID: d.denied.ID, Actor: d.denied.Actor,
 		Time: d.denied.Time, File: sealed.File, Digest: sealed.Digest})
 }
 
-// grant records the approval that this run has used, with what it takes to check it later.
+// grant records the approval that this run uses, with everything that is needed to check it later.
 func (r *run) grant(g granted, c Conditions, byRequester bool) error {
-	data := runs.ApprovalGrantedData{ID: g.ID, Contract: g.Contract, Actor: g.Actor, Time: g.Time, Expires: g.Expires, Own: byRequester, Key: g.by.Key, Principals: g.by.Principals}
-	sealed, err := r.keep(runs.ApprovalFile, g.Text)
+	data := runs.ApprovalGrantedData{ID: g.ID, Contract: g.Contract, Actor: g.Actor, Time: g.Time, Expires: g.Expires,
+		Own: byRequester, Key: g.by.Key, Principals: g.by.Principals}
+	sealed, err := r.rec.keep(runs.ApprovalFile, g.Text)
 	if err != nil {
 		return err
 	}
 	data.File, data.Digest = sealed.File, sealed.Digest
 	if g.Signature != nil {
-		signature, err := r.keep(runs.SignatureFile, g.Signature)
+		signature, err := r.rec.keep(runs.SignatureFile, g.Signature)
 		if err != nil {
 			return err
 		}
@@ -281,20 +292,12 @@ func (r *run) grant(g granted, c Conditions, byRequester bool) error {
 			if i > 0 {
 				name = fmt.Sprintf("%s.%d", name, i+1)
 			}
-			list, err := r.keep(name, text)
+			list, err := r.rec.keep(name, text)
 			if err != nil {
 				return err
 			}
 			data.Signers = append(data.Signers, list)
 		}
 	}
-	return r.emit(runs.ApprovalGranted, "", data)
-}
-
-// keep writes a file of the run directory and says which bytes it has.
-func (r *run) keep(name string, data []byte) (runs.SealedFile, error) {
-	if err := r.record.Write(name, data); err != nil {
-		return runs.SealedFile{}, artifact(err)
-	}
-	return runs.SealedFile{File: name, Digest: runs.DigestOf(data)}, nil
+	return r.rec.emit(runs.ApprovalGranted, "", data)
 }

@@ -24,7 +24,8 @@ func anApproval(t *testing.T, id, answer string, terms runs.Terms, minutes int) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &runs.Approval{ID: id, Answer: answer, Contract: digest, Terms: terms, Run: "r", Actor: "alice", Time: noon.Add(time.Duration(minutes) * time.Minute)}
+	a := &runs.Approval{ID: id, Answer: answer, Contract: digest, Terms: terms, Run: "r", Actor: "alice",
+		Time: noon.Add(time.Duration(minutes) * time.Minute)}
 	if answer == runs.AnswerGranted {
 		a.Expires = a.Time.Add(time.Hour)
 	}
@@ -64,26 +65,40 @@ func TestDecide(t *testing.T) {
 		{"one", Conditions{}, bob, []runs.Answer{yes("a", terms, 0)}, 10, "", "a"},
 		{"two, the older first", Conditions{}, bob, []runs.Answer{yes("b", terms, 5), yes("a", terms, 0)}, 10, "", "a b"},
 		{"given at the very moment", Conditions{}, bob, []runs.Answer{yes("a", terms, 10)}, 10, "", "a"},
-		{"given after the start", Conditions{}, bob, []runs.Answer{yes("a", terms, 11)}, 10, runs.CodeApprovalRequired, "after the run had started"},
-		{"expired", Conditions{}, bob, []runs.Answer{yes("a", terms, 0)}, 60, runs.CodeApprovalExpired, "a expired 2026-11-21 13:00:00Z"},
+		{"given after the start", Conditions{}, bob, []runs.Answer{yes("a", terms, 11)}, 10, runs.CodeApprovalRequired,
+			"after the run had started"},
+		{"expired", Conditions{}, bob, []runs.Answer{yes("a", terms, 0)}, 60, runs.CodeApprovalExpired,
+			"a expired 2026-11-21 13:00:00Z"},
 		{"just not expired", Conditions{}, bob, []runs.Answer{yes("a", terms, 0)}, 59, "", "a"},
-		{"expired by the policy", Conditions{expires: 5 * time.Minute}, bob, []runs.Answer{yes("a", terms, 0)}, 10, runs.CodeApprovalExpired, "12:05"},
+		{"expired by the policy", Conditions{expires: 5 * time.Minute}, bob, []runs.Answer{yes("a", terms, 0)}, 10,
+			runs.CodeApprovalExpired, "12:05"},
 		{"used", Conditions{}, bob, []runs.Answer{used(yes("a", terms, 0))}, 10, runs.CodeApprovalConsumed, "has used it"},
-		{"used, and used up by time", Conditions{}, bob, []runs.Answer{used(yes("a", terms, 0))}, 90, runs.CodeApprovalConsumed, "has used it"},
+		{"used, and used up by time", Conditions{}, bob, []runs.Answer{used(yes("a", terms, 0))}, 90,
+			runs.CodeApprovalConsumed, "has used it"},
 		{"used, and another", Conditions{}, bob, []runs.Answer{used(yes("a", terms, 0)), yes("b", terms, 1)}, 10, "", "b"},
 		{"denied", Conditions{}, bob, []runs.Answer{no("n", 0)}, 10, runs.CodeApprovalDenied, "alice denied it"},
-		{"denied after it was granted", Conditions{}, bob, []runs.Answer{no("n", 2), yes("a", terms, 1)}, 10, runs.CodeApprovalDenied, "alice denied it"},
+		{"denied after it was granted", Conditions{}, bob, []runs.Answer{no("n", 2), yes("a", terms, 1)}, 10,
+			runs.CodeApprovalDenied, "alice denied it"},
 		{"granted after it was denied", Conditions{}, bob, []runs.Answer{yes("a", terms, 3), no("n", 2)}, 10, "", "a"},
-		{"granted, denied, granted", Conditions{}, bob, []runs.Answer{yes("a", terms, 1), no("n", 2), yes("b", terms, 3)}, 10, "", "b"},
-		{"of another contract", Conditions{}, bob, []runs.Answer{yes("a", changed, 0)}, 10, runs.CodeApprovalMismatch, "cwd, mutation_mode changed"},
-		{"of another contract, and used", Conditions{}, bob, []runs.Answer{used(yes("a", changed, 0))}, 10, runs.CodeApprovalRequired, "required"},
-		{"of another contract, and expired", Conditions{}, bob, []runs.Answer{yes("a", changed, 0)}, 90, runs.CodeApprovalRequired, "required"},
-		{"of another repository", Conditions{}, bob, []runs.Answer{yes("a", elsewhere, 0)}, 10, runs.CodeApprovalRequired, "required"},
-		{"another's denial of another contract", Conditions{}, bob, []runs.Answer{anApproval(t, "n", runs.AnswerDenied, changed, 0)}, 10, runs.CodeApprovalRequired, "required"},
-		{"by the requester", Conditions{byOther: true}, runs.Person{User: "alice"}, []runs.Answer{yes("a", terms, 0)}, 10, runs.CodeApprovalRequired, "the requester's own"},
+		{"granted, denied, granted", Conditions{}, bob, []runs.Answer{yes("a", terms, 1), no("n", 2), yes("b", terms, 3)}, 10,
+			"", "b"},
+		{"of another contract", Conditions{}, bob, []runs.Answer{yes("a", changed, 0)}, 10, runs.CodeApprovalMismatch,
+			"cwd, mutation_mode changed"},
+		{"of another contract, and used", Conditions{}, bob, []runs.Answer{used(yes("a", changed, 0))}, 10,
+			runs.CodeApprovalRequired, "required"},
+		{"of another contract, and expired", Conditions{}, bob, []runs.Answer{yes("a", changed, 0)}, 90,
+			runs.CodeApprovalRequired, "required"},
+		{"of another repository", Conditions{}, bob, []runs.Answer{yes("a", elsewhere, 0)}, 10, runs.CodeApprovalRequired,
+			"required"},
+		{"another's denial of another contract", Conditions{}, bob,
+			[]runs.Answer{anApproval(t, "n", runs.AnswerDenied, changed, 0)}, 10, runs.CodeApprovalRequired, "required"},
+		{"by the requester", Conditions{byOther: true}, runs.Person{User: "alice"}, []runs.Answer{yes("a", terms, 0)}, 10,
+			runs.CodeApprovalRequired, "the requester's own"},
 		{"by another", Conditions{byOther: true}, bob, []runs.Answer{yes("a", terms, 0)}, 10, "", "a"},
-		{"not signed", Conditions{signers: [][]byte{nil}}, bob, []runs.Answer{yes("a", terms, 0)}, 10, runs.CodeApprovalRequired, "it is not signed"},
-		{"no file of signers", Conditions{missing: "gone"}, bob, []runs.Answer{yes("a", terms, 0)}, 10, runs.CodeApprovalRequired, "gone"},
+		{"not signed", Conditions{signers: [][]byte{nil}}, bob, []runs.Answer{yes("a", terms, 0)}, 10,
+			runs.CodeApprovalRequired, "it is not signed"},
+		{"no file of signers", Conditions{missing: "gone"}, bob, []runs.Answer{yes("a", terms, 0)}, 10,
+			runs.CodeApprovalRequired, "gone"},
 	} {
 		at := noon.Add(time.Duration(c.after) * time.Minute)
 		d, err := c.conditions.decide(c.answers, contract, &terms, c.requester, at)
@@ -141,16 +156,22 @@ func TestSignedApprovals(t *testing.T) {
 		{"it counts", good, Conditions{signers: [][]byte{line("alice@example.org", "")}}, ""},
 		{"edited", edited, Conditions{signers: [][]byte{line("alice@example.org", "")}}, "not of these bytes"},
 		{"signed for git", sign("git", plain), Conditions{signers: [][]byte{line("alice@example.org", "")}}, `for "git"`},
-		{"by every file", good, Conditions{signers: [][]byte{line("alice@example.org", ""), []byte("# nobody\n")}}, "not among the allowed signers"},
-		{"no more at the start of the run", good, Conditions{signers: [][]byte{line("alice@example.org", `valid-before="20261121120100Z" `)}}, "any more"},
-		{"not yet when it was given", good, Conditions{signers: [][]byte{line("alice@example.org", `valid-after="20261121120100Z" `)}}, "not count yet"},
-		{"the requester's by user", good, Conditions{byOther: true, signers: [][]byte{line("bob", "")}}, "the requester's own"},
-		{"the requester's by address", good, Conditions{byOther: true, signers: [][]byte{line("*@example.org", "")}}, "the requester's own"},
+		{"by every file", good, Conditions{signers: [][]byte{line("alice@example.org", ""), []byte("# nobody\n")}},
+			"not among the allowed signers"},
+		{"no more at the start of the run", good,
+			Conditions{signers: [][]byte{line("alice@example.org", `valid-before="20261121120100Z" `)}}, "any more"},
+		{"not yet when it was given", good,
+			Conditions{signers: [][]byte{line("alice@example.org", `valid-after="20261121120100Z" `)}}, "not count yet"},
+		{"the requester's by user", good, Conditions{byOther: true, signers: [][]byte{line("bob", "")}},
+			"the requester's own"},
+		{"the requester's by address", good, Conditions{byOther: true, signers: [][]byte{line("*@example.org", "")}},
+			"the requester's own"},
 		{"another's", good, Conditions{byOther: true, signers: [][]byte{line("alice@example.org", "")}}, ""},
 		{"broken, where none is needed", edited, Conditions{}, "not of these bytes"},
 	} {
 		who, err := c.conditions.Counts(c.answer, bob, noon.Add(10*time.Minute))
-		if c.why == "" && (err != nil || who.Key != ssh.FingerprintSHA256(signer.PublicKey()) || who.Principals != "alice@example.org") {
+		if c.why == "" && (err != nil || who.Key != ssh.FingerprintSHA256(signer.PublicKey()) ||
+			who.Principals != "alice@example.org") {
 			t.Errorf("%s: %+v, %v", c.name, who, err)
 		}
 		if c.why != "" && (err == nil || !strings.Contains(err.Error(), c.why)) {

@@ -12,12 +12,13 @@ import (
 	"markmill/runs"
 )
 
-// mostHidden bounds how many hidden files are recorded by name.
+// mostHidden is how many hidden files are recorded by name.
 const mostHidden = 100
 
-// checkPaths holds every path that was written against allow and forbid: of what changed both ends of a
-// rename, and where a link leads; of what .gitignore hides, what the run itself hid; and what no change holds.
-func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *runs.DiffCheckedData, record *runs.Run) error {
+// checkPaths checks every path that was written against allow and forbid: both ends of a rename, the targets of links,
+// files that .gitignore hides if the run itself hid them, and what no change can hold.
+func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *runs.DiffCheckedData,
+	record *runs.Run) error {
 	broken := broken{record: record}
 	for _, f := range files {
 		for _, path := range changedPaths(f) {
@@ -31,19 +32,19 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 			}
 		}
 	}
-	hidden, err := r.tree.Hidden()
+	hidden, err := r.ws.tree.Hidden()
 	if err != nil {
 		return err
 	}
 	data.HiddenCount, data.Hidden = len(hidden), hidden[:min(len(hidden), mostHidden)]
 	for _, path := range hidden {
-		if pattern := firstMatch(r.plan.Notebook.Front.Forbid, path); pattern != "" {
+		if pattern := firstMatch(r.plan.notebook.Front.Forbid, path); pattern != "" {
 			data.Disallowed = append(data.Disallowed, path)
 			broken.add("forbid: "+pattern, path)
 		}
 	}
 	data.Blockers = append(data.Blockers, broken.blockers...)
-	astray, err := r.astray(files)
+	astray, err := r.strayLinks(files)
 	if err != nil {
 		return err
 	}
@@ -51,16 +52,18 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 		if !slices.Contains(data.Disallowed, l.path) {
 			data.Disallowed = append(data.Disallowed, l.path)
 		}
-		data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange, Step: record.ChangedBy(l.path), Rule: "links stay where the run may write",
+		data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange,
+			Step: record.ChangedBy(l.path), Rule: "links stay where the run may write",
 			Paths: []string{l.path}, Words: fmt.Sprintf("%s is a link to %s, which %s", l.path, l.target, l.why)})
 	}
-	unseen, err := r.tree.Unseen(ctx)
+	unseen, err := r.ws.tree.Unseen(ctx)
 	if err != nil {
 		return err
 	}
 	if len(unseen) > 0 {
 		data.Disallowed = append(data.Disallowed, unseen...)
-		data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange, Rule: "no repository inside the worktree", Paths: firstPaths(unseen),
+		data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange,
+			Rule: "no repository inside the worktree", Paths: firstPaths(unseen),
 			Words: "repositories inside the worktree, whose files no commit of the run can hold: " + firstOf(unseen) +
 				"; let the step remove their .git, commit what belongs to a submodule there, or work in $TMPDIR"})
 	}
@@ -68,7 +71,7 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 	return nil
 }
 
-// changedPaths are the paths that a change touches: a rename at both its ends.
+// changedPaths are the paths that a change touches; a rename has two.
 func changedPaths(f runs.ChangedFile) []string {
 	if f.OldPath != "" {
 		return []string{f.OldPath, f.Path}
@@ -76,40 +79,39 @@ func changedPaths(f runs.ChangedFile) []string {
 	return []string{f.Path}
 }
 
-// linkAstray is a symbolic link that leads where the run may not write.
-type linkAstray struct{ path, target, why string }
+// strayLink is a symbolic link to a place where the run may not write.
+type strayLink struct{ path, target, why string }
 
-// astray finds the links that a run with allow or forbid made and that lead out of what it may change:
-// whoever writes through one later writes there.
-func (r *run) astray(files []runs.ChangedFile) ([]linkAstray, error) {
+// strayLinks finds the links that a restricted run made to places that it may not change. A later write through such a link
+// would end up there.
+func (r *run) strayLinks(files []runs.ChangedFile) ([]strayLink, error) {
 	if !r.plan.restricted() {
 		return nil, nil
 	}
-	var out []linkAstray
+	var out []strayLink
 	for _, f := range files {
 		if f.NewMode != "120000" {
 			continue
 		}
-		target, err := r.tree.Blob(worktree.OID(f.NewBlob))
+		target, err := r.ws.tree.Blob(worktree.OID(f.NewBlob))
 		if err != nil {
 			return nil, err
 		}
-		if why := r.leads(f.Path, string(target)); why != "" {
-			out = append(out, linkAstray{f.Path, strings.ToValidUTF8(string(target), "\uFFFD"), why})
+		if why := r.linkProblem(f.Path, string(target)); why != "" {
+			out = append(out, strayLink{f.Path, strings.ToValidUTF8(string(target), "\uFFFD"), why})
 		}
 	}
 	return out, nil
 }
 
-// leads says what is wrong with where a link leads, by its words and, through other links, in the worktree; "" is
-// nothing.
-func (r *run) leads(link, target string) string {
+// linkProblem says what is wrong with the target of a link, taken literally and resolved in the worktree; "" is nothing.
+func (r *run) linkProblem(link, target string) string {
 	const outside = "is outside the worktree"
 	if path.IsAbs(target) || filepath.IsAbs(target) {
 		return outside
 	}
 	ends := []string{path.Join(path.Dir(link), filepath.ToSlash(target))}
-	root, err := filepath.EvalSymlinks(r.tree.Dir())
+	root, err := filepath.EvalSymlinks(r.ws.tree.Dir())
 	if err == nil {
 		real, err := filepath.EvalSymlinks(filepath.Join(root, filepath.FromSlash(link)))
 		if rel, rerr := filepath.Rel(root, real); err == nil && rerr == nil {
@@ -129,25 +131,25 @@ func (r *run) leads(link, target string) string {
 	return ""
 }
 
-// restricted says whether anything limits which paths may change.
+// restricted reports whether anything limits which paths may change.
 func (p *Plan) restricted() bool {
-	f := &p.Notebook.Front
-	return len(f.Allow) > 0 || len(f.Forbid) > 0 || len(p.AllowAlso) > 0
+	f := &p.notebook.Front
+	return len(f.Allow) > 0 || len(f.Forbid) > 0 || len(p.allowAlso) > 0
 }
 
-// allowed says whether a path of the worktree may change.
+// allowed reports whether a path of the worktree may change.
 func (p *Plan) allowed(path string) bool { return p.ruleAgainst(path) == "" }
 
-// ruleAgainst is the rule that does not let a path of the worktree change, as its author wrote it; "" is none.
+// ruleAgainst is the rule that forbids a change of a path of the worktree, as its author wrote it; "" is none.
 func (p *Plan) ruleAgainst(path string) string {
-	f := &p.Notebook.Front
+	f := &p.notebook.Front
 	if pattern := firstMatch(f.Forbid, path); pattern != "" {
 		return "forbid: " + pattern
 	}
 	if f.Mode == runs.MutationNone {
 		return "mode: none"
 	}
-	lists := p.AllowAlso
+	lists := p.allowAlso
 	if len(f.Allow) > 0 {
 		lists = append([][]string{f.Allow}, lists...)
 	}
@@ -159,7 +161,7 @@ func (p *Plan) ruleAgainst(path string) string {
 	return ""
 }
 
-// broken gathers the paths that changed against a rule: a blocker for each rule and step.
+// broken collects the paths that changed against a rule, in a blocker for each rule and step.
 type broken struct {
 	record   *runs.Run
 	blockers []runs.Blocker
@@ -171,7 +173,8 @@ func (b *broken) add(rule, path string) {
 	at := slices.IndexFunc(b.blockers, func(o runs.Blocker) bool { return o.Rule == rule && o.Step == step })
 	if at < 0 {
 		at = len(b.blockers)
-		b.blockers, b.omitted = append(b.blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange, Step: step, Rule: rule}), append(b.omitted, 0)
+		b.blockers, b.omitted = append(b.blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange, Step: step, Rule: rule}),
+			append(b.omitted, 0)
 	}
 	o := &b.blockers[at]
 	if len(o.Paths) < mostPaths {

@@ -16,10 +16,10 @@ import (
 	"markmill/runs"
 )
 
-// ConfigFile is the name of a repository's settings, at its root.
+// ConfigFile is the name of a repository's settings file, at its root.
 const ConfigFile = "markmill.yaml"
 
-// Config is a repository's defaults. The zero value is no file.
+// Config is a repository's settings. The zero value stands for no file.
 type Config struct {
 	File      string                  `yaml:"-"`
 	Kernels   map[string]KernelConfig `yaml:"kernels"`
@@ -33,7 +33,7 @@ type Config struct {
 	digest runs.Digest // of the file
 }
 
-// KernelConfig adds a kernel, or says which program a built-in one uses.
+// KernelConfig adds a kernel, or names the program of a built-in one.
 type KernelConfig struct {
 	Program   string   `yaml:"program"`   // of a built-in kernel
 	Command   []string `yaml:"command"`   // one process a step; {file} is the step's code
@@ -52,7 +52,7 @@ const (
 	DefaultDays = 7
 )
 
-// Bounds are the number and the age of runs that are kept.
+// Bounds are the number and the age of the runs that are kept.
 func (r Retention) Bounds() (runs int, age time.Duration) {
 	if r.Runs == 0 {
 		r.Runs = DefaultRuns
@@ -63,7 +63,7 @@ func (r Retention) Bounds() (runs int, age time.Duration) {
 	return r.Runs, time.Duration(r.Days) * 24 * time.Hour
 }
 
-// LoadConfig reads the settings of a repository; a repository without them has the defaults.
+// LoadConfig reads the settings of a repository; without a file they are the defaults.
 func LoadConfig(root string) (Config, error) {
 	if root == "" {
 		return Config{}, nil
@@ -79,7 +79,7 @@ func LoadConfig(root string) (Config, error) {
 	return ParseConfig(file, data)
 }
 
-// ParseConfig reads the settings of a repository out of the bytes of their file.
+// ParseConfig parses the bytes of a settings file.
 func ParseConfig(file string, data []byte) (Config, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
@@ -125,16 +125,17 @@ func ParseConfig(file string, data []byte) (Config, error) {
 	return cfg, nil
 }
 
-// readNormalize reads rules as the front matter has them.
+// readNormalize reads rules that are written as in the front matter.
 func readNormalize(file string, value *yaml.Node) ([]notebooks.Normalize, error) {
 	var front notebooks.Front
 	if err := front.ReadKey("normalize", value); err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: file, Line: value.Line, Col: value.Column, Msg: "normalize: " + err.Error(), Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: file, Line: value.Line, Col: value.Column,
+			Msg: "normalize: " + err.Error(), Err: err}
 	}
 	return front.Normalize, nil
 }
 
-// configKeys are the keys there are, by the path of the mapping that they stand in; * is any name.
+// configKeys are the known keys by the path of their mapping; * is any name.
 var configKeys = map[string][]string{
 	"":          {"kernels", "output", "sign", "retention", "sandbox", "policy", "normalize"},
 	"kernels.*": {"program", "command", "languages"},
@@ -142,7 +143,7 @@ var configKeys = map[string][]string{
 	"sandbox":   {"write", "hide"},
 }
 
-// checkKeys refuses a key that nothing would read.
+// checkKeys returns an error for an unknown key.
 func checkKeys(file string, n *yaml.Node, at string, keys map[string][]string) error {
 	switch n.Kind {
 	case yaml.SequenceNode:

@@ -14,7 +14,7 @@ import (
 	"markmill/runs"
 )
 
-// SandboxConfig is what a repository says of the sandbox: paths, absolute or with ~/.
+// SandboxConfig is what a repository says about the sandbox: paths, absolute or with ~/.
 type SandboxConfig struct {
 	Write []string `yaml:"write"` // that steps may write besides what the sandbox allows
 	Hide  []string `yaml:"hide"`  // whose content steps may not read
@@ -22,39 +22,41 @@ type SandboxConfig struct {
 
 // wish is what the notebook asks of the sandbox.
 func (p *Plan) wish(e *Engine) sandbox.Wish {
-	f := p.Notebook.Front
-	w := sandbox.Wish{Mode: f.Sandbox, NetworkOff: f.Network == "off", InPlace: p.mode() == runs.MutationInPlace && (p.Source != nil || e.keepsIn(p.Request.Folder)),
-		Resources: runs.ResourcesData{Memory: f.Resources.Memory, Processes: f.Resources.Processes, FileSize: f.Resources.FileSize, OpenFiles: f.Resources.OpenFiles}}
+	f := p.notebook.Front
+	w := sandbox.Wish{Mode: f.Sandbox, NetworkOff: f.Network == "off", InPlace: p.mode() == runs.MutationInPlace &&
+		(p.source != nil || e.keepsIn(p.request.Folder)),
+		Resources: runs.ResourcesData{Memory: f.Resources.Memory, Processes: f.Resources.Processes,
+			FileSize: f.Resources.FileSize, OpenFiles: f.Resources.OpenFiles}}
 	if w.Mode == "" {
 		w.Mode = "on"
 	}
 	return w
 }
 
-// contain decides what will hold the steps, and why the run may not start without, "" when it may.
+// contain decides how the steps are confined, and returns why the run may not start without; "" when it may.
 func (p *Plan) contain(ctx context.Context, e *Engine) (refusal string) {
 	w := p.wish(e)
-	offer := e.Offer
-	if offer == nil {
-		offer = func(ctx context.Context, need sandbox.Need) sandbox.Offer { return sandbox.Probe(ctx, e.Tools, need) }
+	probe := e.ProbeSandbox
+	if probe == nil {
+		probe = func(ctx context.Context, need sandbox.Need) sandbox.Offer { return sandbox.Probe(ctx, e.Tools, need) }
 	}
-	p.Sandbox = sandbox.Decide(w, offer(ctx, w.Need()))
-	if p.Sandbox.Writes != "" {
-		p.Sandbox.Writable = e.Config.Sandbox.Write
-		p.Sandbox.Hidden = sandbox.Hidden(e.Getenv, e.Config.Sandbox.Hide)
+	p.sandbox = sandbox.Decide(w, probe(ctx, w.Need()))
+	if p.sandbox.Writes != "" {
+		p.sandbox.Writable = e.Config.Sandbox.Write
+		p.sandbox.Hidden = sandbox.Hidden(e.Getenv, e.Config.Sandbox.Hide)
 		if w.Mode == "strict" {
-			p.Sandbox.Hidden = append(p.Sandbox.Hidden, sandbox.Credentials(e.Getenv)...)
+			p.sandbox.Hidden = append(p.sandbox.Hidden, sandbox.Credentials(e.Getenv)...)
 		}
 	}
-	refusal = sandbox.Refusal(w, p.Sandbox)
-	if !e.wardened() { // no part of the sandbox, so that nothing is refused for it; but said as what it does not hold
-		p.Sandbox.NotHeld = append(p.Sandbox.NotHeld, noWarden)
+	refusal = sandbox.Refusal(w, p.sandbox)
+	if !e.hasWarden() { // no part of the sandbox, so that nothing is refused for it; but said as what it does not hold
+		p.sandbox.NotHeld = append(p.sandbox.NotHeld, noWarden)
 	}
 	return refusal
 }
 
-// keepsIn says that the records of runs or the cache lie in a folder outside a repository, so that what a step may
-// write must be held more finely.
+// keepsIn reports whether the records of runs or the cache are in a folder outside a repository. The sandbox then needs
+// finer rules.
 func (e *Engine) keepsIn(folder string) bool {
 	return folder != "" && slices.ContainsFunc([]string{e.Cache, e.Store("").Dir}, func(own string) bool {
 		rel, err := filepath.Rel(folder, own)
@@ -62,66 +64,67 @@ func (e *Engine) keepsIn(folder string) bool {
 	})
 }
 
-// kept are the real paths that steps may not write, wherever they lie: the source with its Git
-// directory, the records of runs, and what Markmill keeps of other runs.
-func (r *run) kept() []string {
-	paths := []string{r.eng.Cache, filepath.Dir(filepath.Dir(r.record.Path()))} // <store>/runs/<run id>
-	if s := r.plan.Source; s != nil {
+// kept are the real paths that steps may never write: the source with its Git directory, the records of runs, and the
+// cache.
+func (w *workspace) kept() []string {
+	paths := []string{w.eng.Cache, w.storeDir()}
+	if s := w.plan.source; s != nil {
 		paths = append(paths, s.GitDir(), s.CommonDir())
-		if r.plan.mode() != runs.MutationInPlace {
+		if w.plan.mode() != runs.MutationInPlace {
 			paths = append(paths, s.Root())
 		}
 	}
 	return sandbox.Real(paths)
 }
 
-// shared are the caches that steps share with the user and with other runs, found out once: none in a
-// strict sandbox, and none without one, which leaves the tools to their own.
-func (r *run) shared() sandbox.Shared {
-	if r.work == nil && r.plan.needsApproval() {
+// shared are the caches that steps share with the user and other runs, determined once. There are none in a strict
+// sandbox; without a sandbox tools use their own.
+func (w *workspace) shared() sandbox.Shared {
+	if w.work == nil && w.plan.needsApproval() {
 		return sandbox.Shared{} // the contract is written down, and nothing is made before somebody approves it
 	}
-	if d := r.plan.Sandbox; r.caches == nil {
-		r.caches = &sandbox.Shared{}
-		if d.Writes != "" && d.Home != "own" && len(r.plan.Gates) == 0 {
+	if d := w.plan.sandbox; w.caches == nil {
+		w.caches = &sandbox.Shared{}
+		if d.Writes != "" && d.Home != "own" && len(w.plan.gates) == 0 {
 			root := ""
-			if r.plan.Source != nil {
-				root = r.plan.Source.Root()
+			if w.plan.source != nil {
+				root = w.plan.source.Root()
 			}
 			// Without a folder for them steps have the user's caches, as far as these are there.
-			*r.caches, _ = sandbox.Caches(r.eng.Getenv, filepath.Join(r.eng.Cache, "caches"), root, r.kept())
+			*w.caches, _ = sandbox.Caches(w.eng.Getenv, filepath.Join(w.eng.Cache, "caches"), root, w.kept())
 			// A cache folder that the repository grants whole is the steps' as it is.
-			if top := sandbox.Base(r.eng.Getenv, "XDG_CACHE_HOME", ".cache"); sandbox.Within(top, sandbox.Granted(r.eng.Getenv, r.eng.Config.Sandbox.Write, nil)) {
-				delete(r.caches.Env, "XDG_CACHE_HOME")
+			if top := sandbox.Base(w.eng.Getenv, "XDG_CACHE_HOME", ".cache"); sandbox.Within(top,
+				sandbox.Granted(w.eng.Getenv, w.eng.Config.Sandbox.Write, nil)) {
+				delete(w.caches.Env, "XDG_CACHE_HOME")
 			}
 		}
 	}
-	return *r.caches
+	return *w.caches
 }
 
-// grants are what every session of the run may write, found out once.
-func (r *run) grants() []string {
-	if r.granted != nil {
-		return r.granted
+// grants are the paths that every session of the run may write, determined once.
+func (w *workspace) grants() []string {
+	if w.granted != nil {
+		return w.granted
 	}
-	kept := r.kept()
-	own := sandbox.Real([]string{r.tree.Dir(), r.work.Tmp, r.work.Home, r.work.Display, r.work.Scraps, r.work.Inner})
-	own = append(own, r.shared().Write...)
-	r.granted = append(own, sandbox.Granted(r.eng.Getenv, r.eng.Config.Sandbox.Write, kept)...)
-	return r.granted
+	kept := w.kept()
+	own := sandbox.Real([]string{w.tree.Dir(), w.work.Tmp, w.work.Home, w.work.Display, w.work.Scraps, w.work.Inner})
+	own = append(own, w.shared().Write...)
+	w.granted = append(own, sandbox.Granted(w.eng.Getenv, w.eng.Config.Sandbox.Write, kept)...)
+	return w.granted
 }
 
-// wrap puts a session's interpreter into the sandbox: by the thread that starts it, or by the helper
-// where a process of its own is needed for it.
-func (r *run) wrap(o *kernel.Options) error {
-	d := r.plan.Sandbox
+// confine puts a session's interpreter into the sandbox: through the thread that starts it, or through the helper if
+// that needs a process of its own.
+func (w *workspace) confine(o *kernel.Options) error {
+	d := w.plan.sandbox
 	spec := sandbox.Spec{Network: d.Network}
 	if d.Resources != nil {
 		spec.Resources = *d.Resources
 	}
 	if d.Writes != "" {
 		spec.Landlock, spec.Files = d.Landlock, true
-		spec.Write = append(sandbox.Real([]string{o.Private}), r.grants()...)
+		spec.Write = append(sandbox.Real([]string{o.Private}), w.grants()...)
 		if len(d.Hidden) > 0 {
 			spec.Read = append(sandbox.Except("/", d.Hidden), spec.Write...)
 		}
@@ -129,7 +132,7 @@ func (r *run) wrap(o *kernel.Options) error {
 		spec.Landlock = d.Landlock
 	}
 	if d.Git != "" {
-		spec.ReadOnly = r.kept()
+		spec.ReadOnly = w.kept()
 	}
 	spec.Filter, spec.IPC = d.Filter != "", d.IPC == "namespace"
 	switch {
@@ -143,55 +146,58 @@ func (r *run) wrap(o *kernel.Options) error {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(r.work.Sandbox, filepath.Base(o.Private)+".json")
+	file := filepath.Join(w.work.Sandbox, filepath.Base(o.Private)+".json")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return artifact(err)
 	}
-	o.Wrap = []string{filepath.Join(r.work.Sandbox, sandbox.HelperName), file}
+	o.Wrap = []string{filepath.Join(w.work.Sandbox, sandbox.HelperName), file}
 	o.Attributes = spec.Attributes
 	return nil
 }
 
-// mayRead refuses a file that a step names and cannot read itself: the engine, which can, would copy
+// checkReadable returns an error for a file that a step names but may not read itself: the engine can read it and would copy
 // it to where the step can.
-func (r *run) mayRead(path string) error {
+func (w *workspace) checkReadable(path string) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return err
 	}
-	if sandbox.Within(real, r.plan.Sandbox.Hidden) {
-		return &notebooks.Error{Kind: notebooks.KindOption, File: path, Msg: "the sandbox hides this file from steps, so that none can glue it",
+	if sandbox.Within(real, w.plan.sandbox.Hidden) {
+		return &notebooks.Error{Kind: notebooks.KindOption, File: path,
+			Msg:  "the sandbox hides this file from steps, so that none can glue it",
 			Hint: "see sandbox: hide in " + ConfigFile}
 	}
 	return nil
 }
 
-// toolchains are where tools lie in a home by default: with another home they would not be found.
-var toolchains = map[string]string{"RUSTUP_HOME": "~/.rustup", "PYENV_ROOT": "~/.pyenv", "NVM_DIR": "~/.nvm", "RBENV_ROOT": "~/.rbenv"}
+// toolchains are the default places of tools in a home. With another home the tools would not be found.
+var toolchains = map[string]string{"RUSTUP_HOME": "~/.rustup", "PYENV_ROOT": "~/.pyenv", "NVM_DIR": "~/.nvm",
+	"RBENV_ROOT": "~/.rbenv"}
 
-// contained changes the environment to what the sandbox allows: in a strict one nothing points to the
-// user's home but toolchains.
-func (r *run) contained(env map[string]string, work *workdir) {
-	maps.Copy(env, r.shared().Env)
-	if r.plan.Sandbox.Writes != "" && r.plan.Sandbox.Home != "own" {
+// confineEnv adapts the environment to the sandbox: in a strict one only toolchains point to the user's home.
+func (w *workspace) confineEnv(env map[string]string, work *workdir) {
+	maps.Copy(env, w.shared().Env)
+	if w.plan.sandbox.Writes != "" && w.plan.sandbox.Home != "own" {
 		// matplotlib would warn of settings that it cannot write, on every import.
-		cache := sandbox.Base(func(name string) (string, bool) { v, ok := env[name]; return v, ok }, "XDG_CACHE_HOME", ".cache")
+		cache := sandbox.Base(func(name string) (string, bool) { v, ok := env[name]; return v, ok }, "XDG_CACHE_HOME",
+			".cache")
 		env["MPLCONFIGDIR"] = filepath.Join(cache, "matplotlib")
 	}
-	if r.plan.Sandbox.Home != "own" {
+	if w.plan.sandbox.Home != "own" {
 		return
 	}
 	for _, name := range []string{"GOPATH", "GOCACHE", "GOMODCACHE", "PIP_CACHE_DIR", "NPM_CONFIG_CACHE", "CARGO_HOME"} {
 		delete(env, name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(toolchains)) {
-		dir := sandbox.Home(r.eng.Getenv, toolchains[name])
+		dir := sandbox.Home(w.eng.Getenv, toolchains[name])
 		if _, err := os.Stat(dir); env[name] == "" && err == nil {
 			env[name] = dir
 		}
 	}
 	env["HOME"] = work.Home
-	for name, below := range map[string]string{"XDG_CACHE_HOME": ".cache", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state", "XDG_RUNTIME_DIR": ".run"} {
+	for name, below := range map[string]string{"XDG_CACHE_HOME": ".cache", "XDG_DATA_HOME": ".local/share",
+		"XDG_STATE_HOME": ".local/state", "XDG_RUNTIME_DIR": ".run"} {
 		env[name] = filepath.Join(work.Home, filepath.FromSlash(below))
 	}
 }
@@ -200,18 +206,20 @@ func (r *run) contained(env map[string]string, work *workdir) {
 func badPlace(paths []string) string {
 	for _, p := range paths {
 		rest, home := strings.CutPrefix(p, "~/")
-		if clean := filepath.Clean(rest); !home && (!filepath.IsAbs(p) || clean == "/") || home && (clean == "." || strings.HasPrefix(clean, "..")) {
+		if clean := filepath.Clean(rest); !home && (!filepath.IsAbs(p) || clean == "/") || home &&
+			(clean == "." || strings.HasPrefix(clean, "..")) {
 			return p
 		}
 	}
 	return ""
 }
 
-// check refuses paths that mean nothing, or everything.
+// check returns an error for paths that mean nothing, or everything.
 func (c SandboxConfig) check(file string) error {
 	for key, list := range map[string][]string{"write": c.Write, "hide": c.Hide} {
 		if p := badPlace(list); p != "" {
-			return &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: "sandbox." + key + ": \"" + p + "\" is not a path below / or ~/",
+			return &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: "sandbox." + key + ": \"" + p +
+				"\" is not a path below / or ~/",
 				Hint: "write it in full, as /srv/data or ~/.m2"}
 		}
 	}

@@ -18,9 +18,10 @@ func offering(t *testing.T, offer sandbox.Offer) *Engine {
 	t.Helper()
 	dir := t.TempDir()
 	return &Engine{
-		Store: func(string) runs.Store { return runs.Store{Dir: filepath.Join(dir, "store")} }, Cache: filepath.Join(dir, "cache"),
+		Store:  func(string) runs.Store { return runs.Store{Dir: filepath.Join(dir, "store")} },
+		Cache:  filepath.Join(dir, "cache"),
 		Getenv: os.LookupEnv, Now: time.Now, Random: rand.Reader,
-		Offer: func(context.Context, sandbox.Need) sandbox.Offer { return offer },
+		ProbeSandbox: func(context.Context, sandbox.Need) sandbox.Offer { return offer },
 	}
 }
 
@@ -45,25 +46,27 @@ func TestSandboxThatCannotBeHad(t *testing.T) {
 			t.Errorf("%q: %v", front, err)
 			continue
 		}
-		if len(p.Sandbox.NotHeld) == 0 {
-			t.Errorf("%q: the record would not say what is not held: %+v", front, p.Sandbox)
+		if len(p.sandbox.NotHeld) == 0 {
+			t.Errorf("%q: the record would not say what is not held: %+v", front, p.sandbox)
 		}
 		if words == "" {
-			if len(p.Gates) != 0 {
-				t.Errorf("%q: %+v", front, p.Gates)
+			if len(p.gates) != 0 {
+				t.Errorf("%q: %+v", front, p.gates)
 			}
 			continue
 		}
-		if len(p.Gates) != 1 || p.Gates[0].Code != runs.CodeProviderUnavailable || !strings.Contains(p.Gates[0].Words, words) {
-			t.Errorf("%q: %+v", front, p.Gates)
+		if len(p.gates) != 1 || p.gates[0].Code != runs.CodeProviderUnavailable || !strings.Contains(p.gates[0].Words,
+			words) {
+			t.Errorf("%q: %+v", front, p.gates)
 			continue
 		}
-		result, err := e.Run(t.Context(), p)
+		result, err := e.Run(t.Context(), p, Sinks{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		run := result.Run
-		if run.Status() != runs.Blocked || len(run.Blockers()) != 1 || run.Blockers()[0].Code != runs.CodeProviderUnavailable {
+		if run.Status() != runs.Blocked || len(run.Blockers()) != 1 ||
+			run.Blockers()[0].Code != runs.CodeProviderUnavailable {
 			t.Errorf("%q: %s, %+v", front, run.Status(), run.Blockers())
 		}
 		if s := run.Started.Sandbox; s == nil || len(s.NotHeld) == 0 {

@@ -9,8 +9,7 @@ import (
 	"markmill/runs"
 )
 
-// finallyBound is how long a finally step may take once the run itself is over: its time limit has
-// passed, or it was interrupted.
+// finallyBound is how long a finally step may take after the run has ended, by its time limit or by an interrupt.
 const finallyBound = 30 * time.Second
 
 var (
@@ -19,23 +18,23 @@ var (
 	errFinally    = fmt.Errorf("a finally step has %s when the run is over", finallyBound)
 )
 
-// isLimit says whether a context ended because of a time limit.
+// isLimit reports whether a context ended because of a time limit.
 func isLimit(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, errTimeout) || cause == errRunTimeout || cause == errFinally
 }
 
-// bound is the context of the steps: it ends with the run's time limit, which counts from the call.
+// bound is the context of the steps: it ends with the run's time limit, which starts with the call.
 func (r *run) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	r.whole = ctx
-	if r.plan.RunTimeout == 0 {
+	if r.plan.runTimeout == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, r.plan.RunTimeout, errRunTimeout)
+	return context.WithTimeoutCause(ctx, r.plan.runTimeout, errRunTimeout)
 }
 
-// finally is the context of a step that runs whatever happened: when the run is over it has a
-// time of its own. (The clock is the system's, as that of every limit.)
+// finally is the context of a finally step. After the run has ended, the step has a time limit of its own. (The clock
+// is the system's, as for every limit.)
 func (r *run) finally(ctx context.Context) (context.Context, context.CancelFunc) {
 	over, limited := ctx.Deadline()
 	switch now := time.Now(); {
@@ -49,24 +48,24 @@ func (r *run) finally(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithDeadlineCause(r.whole, over.Add(finallyBound), errFinally)
 }
 
-// limit is the context that bounds one attempt of a step.
+// limit is the context that limits one attempt of a step.
 func (r *run) limit(ctx context.Context, s *PlannedStep) (context.Context, context.CancelFunc) {
 	d := s.Timeout
 	if d == 0 {
-		d = r.plan.Request.StepTimeout
+		d = r.plan.request.StepTimeout
 	}
 	if d == 0 {
-		d = r.plan.Notebook.Front.Timeout
+		d = r.plan.notebook.Front.Timeout
 	}
-	d = smaller(d, r.plan.StepTimeoutMax)
+	d = smaller(d, r.plan.stepTimeoutMax)
 	if d == 0 {
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeoutCause(ctx, d, fmt.Errorf("%w of %s", errTimeout, d))
 }
 
-// cut says why nothing more of the run is started, "" when it goes on. A run that is cut by its time
-// limit is blocked, and says so once.
+// cut says why no further step starts; "" when the run goes on. A run that reaches its time limit is blocked, with one
+// blocker that says so.
 func (r *run) cut(ctx context.Context) string {
 	switch {
 	case ctx.Err() == nil:
@@ -75,9 +74,9 @@ func (r *run) cut(ctx context.Context) string {
 		return interruptedWords
 	}
 	words := r.limitWords(ctx)
-	if !r.late {
-		r.late, r.blocked = true, true
-		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeTimeout, Words: words})
+	if !r.verdict.late {
+		r.verdict.late, r.verdict.blocked = true, true
+		r.verdict.block(runs.Blocker{Code: runs.CodeTimeout, Words: words})
 	}
 	return words
 }
@@ -86,7 +85,7 @@ func (r *run) cut(ctx context.Context) string {
 func (r *run) limitWords(ctx context.Context) string {
 	cause := context.Cause(ctx)
 	if cause == errRunTimeout {
-		return fmt.Sprintf("%v of %s", cause, r.plan.RunTimeout)
+		return fmt.Sprintf("%v of %s", cause, r.plan.runTimeout)
 	}
 	return cause.Error()
 }

@@ -1,14 +1,14 @@
-// Package engine does the work: it plans a run, makes its worktree, drives its kernels step by
-// step, checks what they did, and records it.
+// Package engine plans a run, makes its worktree, drives its kernels step by step, checks what the steps did, and
+// records it.
 //
-// It owns the plan, the gates, the step loop and the checks. Everything that changes lives in the
-// run that Run starts, so one Engine serves many runs at once. What happens is told as runs.Event
-// values, to the journal and to every observer alike. The files that people read are views: the
-// engine is handed them (View) and imports none.
+// A Request is data. Engine.Plan makes a Plan of it, which does not change afterwards, and Engine.Run carries it out.
+// The state of a run has four parts: the recorder (journal and files of the record), the workspace (worktree,
+// environment, confinement), the sessions (live interpreters) and the verdict. None of it is shared, so one Engine
+// serves many runs at once. Events go to the journal and to all observers alike. The files that people read are views:
+// the caller passes them in Sinks, and the engine imports none.
 //
-// What always holds: a plan starts no process of the notebook's and writes nothing; a step's
-// streams, scraps and change are on disk and in the journal before the step is reported finished;
-// a gate that cannot be decided blocks.
+// What always holds: planning starts no process of the notebook's and writes nothing; the streams, scraps and change of
+// a step are on disk and in the journal before the step is reported as finished; a gate that cannot be decided blocks.
 //
-// It may import notebooks and runs, and its own sub-packages; never render or cmd.
+// The package may import notebooks and runs, and its own sub-packages, but never render or cmd.
 package engine

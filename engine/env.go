@@ -12,8 +12,8 @@ import (
 // MaxDepth is how deep runs may nest (a step that runs Markmill).
 const MaxDepth = 5
 
-// passed are the variables of the caller's environment that a step gets: where things are, never
-// how the user likes them. Everything else must be declared by the notebook (env:).
+// passed are the variables of the caller's environment that steps get: places, never preferences. The notebook must
+// declare all others (env:).
 var passed = []string{
 	"HOME", "USER", "LOGNAME", "SHELL",
 	"XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
@@ -28,7 +28,7 @@ var passed = []string{
 	"SystemRoot", "ComSpec", "PATHEXT", "USERPROFILE", "APPDATA", "LOCALAPPDATA",
 }
 
-// fixed is what does not vary between machines, so that outputs do not.
+// fixed are variables with the same value on all machines, so that outputs do not differ.
 var fixed = map[string]string{
 	"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "80", "LINES": "24",
 	"NO_COLOR": "1", "CI": "true", "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat",
@@ -37,9 +37,9 @@ var fixed = map[string]string{
 }
 
 // environment is the whole environment of a run's steps, as "NAME=value", sorted by name.
-func (r *run) environment(work *workdir, tree string) []string {
+func (w *workspace) environment(work *workdir, tree string) []string {
 	env := map[string]string{}
-	get := r.eng.Getenv
+	get := w.eng.Getenv
 	for _, name := range passed {
 		if v, ok := get(name); ok {
 			env[name] = v
@@ -51,19 +51,19 @@ func (r *run) environment(work *workdir, tree string) []string {
 	path, _ := get("PATH")
 	env["PATH"] = work.Glue + string(filepath.ListSeparator) + path
 	env["TMPDIR"] = work.Tmp
-	env["MARKMILL_RUN_ID"] = string(r.id)
+	env["MARKMILL_RUN_ID"] = string(w.rec.id)
 	env["MARKMILL_WORKTREE"] = tree
 	env["MARKMILL_SCRAPS"] = work.Scraps
 	env[innerVariable] = work.Inner
-	if r.plan.mode() == runs.MutationInPlace {
+	if w.plan.mode() == runs.MutationInPlace {
 		env["MARKMILL_DIR"] = filepath.Join(work.Inner, innerStore) // steps cannot write the store of the checkout
 	}
-	env["MARKMILL_DEPTH"] = strconv.Itoa(r.plan.Depth + 1)
-	r.contained(env, work)
-	for name, v := range r.plan.Notebook.Front.Env {
-		env[name] = r.expandEnv(v)
+	env["MARKMILL_DEPTH"] = strconv.Itoa(w.plan.depth + 1)
+	w.confineEnv(env, work)
+	for name, v := range w.plan.notebook.Front.Env {
+		env[name] = w.expandEnv(v)
 	}
-	for _, name := range r.plan.Notebook.Front.Secrets {
+	for _, name := range w.plan.notebook.Front.Secrets {
 		if v, ok := get(name); ok {
 			env[name] = v
 		}
@@ -76,17 +76,17 @@ func (r *run) environment(work *workdir, tree string) []string {
 	return out
 }
 
-// expandEnv takes a value that is exactly ${NAME} from the caller's environment: the notebook
-// declares which of the user's variables it needs.
-func (r *run) expandEnv(v string) string {
+// expandEnv replaces a value that is exactly ${NAME} with that variable of the caller's environment, so that the
+// notebook declares which of the user's variables it needs.
+func (w *workspace) expandEnv(v string) string {
 	if name, ok := strings.CutPrefix(v, "${"); ok && strings.HasSuffix(name, "}") {
-		got, _ := r.eng.Getenv(strings.TrimSuffix(name, "}"))
+		got, _ := w.eng.Getenv(strings.TrimSuffix(name, "}"))
 		return got
 	}
 	return v
 }
 
-// names are the variables' names of an environment.
+// names are the names of an environment's variables.
 func names(env []string) []string {
 	out := make([]string, len(env))
 	for i, e := range env {

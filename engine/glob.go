@@ -6,9 +6,12 @@ import (
 	"strings"
 )
 
-// matchPath says whether a slash-separated path matches a pattern of allow: or forbid:. A star
-// stands for any run of characters but the slash, ** for any number of whole path elements, and a
-// pattern that ends in a slash for everything below it. The pattern is of the whole path.
+// matchPath reports whether a slash-separated path matches a pattern of allow: or forbid:. A star stands for any
+// characters but the slash, ** for any number of whole path elements, and a pattern that ends in a slash for everything
+// below it. The pattern is for the whole path.
+//
+// bmatcuk/doublestar is no replacement. It has alternatives, {a,b}, which cannot be turned off: in policies that are in
+// force braces are plain characters, and would begin to allow other paths. It would save 30 lines.
 func matchPath(pattern, name string) bool {
 	if strings.HasSuffix(pattern, "/") {
 		pattern += "**"
@@ -43,7 +46,7 @@ func matchParts(pattern, name []string) bool {
 	return len(name) == 0
 }
 
-// firstMatch is the first pattern that names a path; "" is none.
+// firstMatch is the first pattern that matches a path; "" is none.
 func firstMatch(patterns []string, name string) string {
 	for _, p := range patterns {
 		if matchPath(p, name) {
@@ -53,17 +56,13 @@ func firstMatch(patterns []string, name string) string {
 	return ""
 }
 
-func matchAny(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if matchPath(p, name) {
-			return true
-		}
-	}
-	return false
+// MatchesAny reports whether a path matches one of several patterns, as in forbid: and protect:.
+func MatchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matchPath(p, name) })
 }
 
-// coveredBy says whether allow: names a path. What ends in /** is there everything below a folder, and not the
-// folder's own name: a file or a link in its place is another thing than was allowed. forbid: takes both.
+// coveredBy reports whether allow: covers a path. A pattern that ends in /** covers everything below a folder, but not
+// the folder's own name: a file or a link in its place was not allowed. forbid: covers both.
 func coveredBy(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		if folder := strings.TrimSuffix(p, "**"); strings.HasSuffix(folder, "/") {
@@ -73,7 +72,7 @@ func coveredBy(patterns []string, name string) bool {
 	})
 }
 
-// badPattern returns the first pattern that cannot be read, or "".
+// badPattern returns the first pattern that is not valid, or "".
 func badPattern(patterns []string) string {
 	for _, p := range patterns {
 		for _, part := range strings.Split(p, "/") {

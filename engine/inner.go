@@ -16,22 +16,31 @@ import (
 	"markmill/runs"
 )
 
-// A step may run Markmill. Such an inner run keeps its record where it always would, which is most often in the
-// worktree of the outer one, and goes with that. So it leaves its directory's path under its id in a folder of the
-// outer run that steps can write, innerVariable, and the outer run copies the record into its own store when the step
-// has ended. Steps cannot write that store. What they leave in the folder is not believed: only records inside the
-// outer run's private folder are copied, and only those that hold and that name the outer run and the step.
+// A step may run Markmill. The record of such an inner run is usually in the worktree of the outer one, and would be
+// removed with it. So the inner run writes the path of its directory to a file, named by its id, in a folder that steps
+// can write (innerVariable), and the outer run copies the record into its own store after the step. Steps cannot write
+// that store, and what they leave in the folder is not trusted: only records in the outer run's private folder are
+// copied, if they verify and name the outer run and the step.
 
-// innerVariable tells a run inside a step where to leave its directory's path.
+// innerVariable is where a run inside a step leaves the path of its directory.
 const innerVariable = "MARKMILL_INNER_RUNS"
 
 // innerStore is where inner runs keep their records when the outer one works in place, in the folder of innerVariable.
 const innerStore = ".store"
 
-// pathMax bounds such a file.
+// pathMax limits the size of such a file.
 const pathMax = 4096
 
-// parent is the run and step around this one; nil without. It is what the environment says.
+// innerRuns takes over the records of runs that steps made.
+type innerRuns struct {
+	eng   *Engine
+	plan  *Plan
+	rec   *recorder
+	ws    *workspace
+	taken []runs.RunID
+}
+
+// parent is the run and step around this one, from the environment; nil without one.
 func (e *Engine) parent() *runs.ParentData {
 	if folder, ok := e.Getenv(innerVariable); !ok || folder == "" {
 		return nil
@@ -41,23 +50,23 @@ func (e *Engine) parent() *runs.ParentData {
 	return &runs.ParentData{Run: runs.RunID(run), Step: notebooks.StepID(step)}
 }
 
-// announce leaves the path of a run directory in the store for the run around this one. A folder that is gone is that
-// of a run which has ended.
-func (r *run) announce(id runs.RunID) error {
-	folder, ok := r.eng.Getenv(innerVariable)
+// announce leaves the path of a run directory for the run around this one. If the folder is gone, that run has ended.
+func (n *innerRuns) announce(id runs.RunID) error {
+	folder, ok := n.eng.Getenv(innerVariable)
 	if !ok || folder == "" {
 		return nil
 	}
-	err := runs.WriteFile(filepath.Join(folder, string(id)), []byte(filepath.Join(filepath.Dir(r.record.Path()), string(id))+"\n"))
+	err := runs.WriteFile(filepath.Join(folder, string(id)),
+		[]byte(filepath.Join(filepath.Dir(n.rec.dir), string(id))+"\n"))
 	if _, gone := os.Stat(folder); errors.Is(gone, fs.ErrNotExist) {
 		return nil
 	}
 	return err
 }
 
-// forgetInner drops the runs of a step that ran again for its state: the record has those of its first time.
-func (r *run) forgetInner() error {
-	entries, err := os.ReadDir(r.work.Inner)
+// forget drops the inner runs of a step that ran again for its state: the record has those of the first time.
+func (n *innerRuns) forget() error {
+	entries, err := os.ReadDir(n.ws.work.Inner)
 	if err != nil {
 		return nil // a step has removed it
 	}
@@ -65,20 +74,20 @@ func (r *run) forgetInner() error {
 		if entry.Name() == innerStore {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(r.work.Inner, entry.Name())); err != nil {
+		if err := os.RemoveAll(filepath.Join(n.ws.work.Inner, entry.Name())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// takeInner copies the records of runs that a step made into the store. step is "" at the end of the run: then runs
-// that outlived their step are taken.
-func (r *run) takeInner(step notebooks.StepID) ([]runs.InnerRun, error) {
-	if r.work.noInner() {
+// take copies the records of runs that a step made into the store. At the end of the run, with step "", it takes those
+// that outlived their step.
+func (n *innerRuns) take(step notebooks.StepID) ([]runs.InnerRun, error) {
+	if n.ws.work.noInner() {
 		return nil, nil
 	}
-	entries, err := os.ReadDir(r.work.Inner)
+	entries, err := os.ReadDir(n.ws.work.Inner)
 	if err != nil {
 		return nil, nil // a step has removed it
 	}
@@ -89,7 +98,7 @@ func (r *run) takeInner(step notebooks.StepID) ([]runs.InnerRun, error) {
 	for progress := true; progress; { // a run in an inner run is taken after that
 		progress = false
 		for i := 0; i < len(entries); i++ {
-			inner, err := r.takeEntry(step, entries[i].Name())
+			inner, err := n.takeEntry(step, entries[i].Name())
 			if errors.Is(err, errNotYet) {
 				continue
 			}
@@ -102,12 +111,13 @@ func (r *run) takeInner(step notebooks.StepID) ([]runs.InnerRun, error) {
 		}
 	}
 	for _, entry := range entries {
-		name := filepath.Join(r.work.Inner, entry.Name())
+		name := filepath.Join(n.ws.work.Inner, entry.Name())
 		dir, err := readPath(name)
-		if step != "" && err == nil && r.mayStillRun(dir) {
+		if step != "" && err == nil && n.mayBeAlive(dir) {
 			continue
 		}
-		taken = append(taken, runs.InnerRun{RunID: runs.RunID(r.conceal(entry.Name())), Problem: "its record names another run around it, or another step"})
+		taken = append(taken, runs.InnerRun{RunID: runs.RunID(n.rec.conceal(entry.Name())),
+			Problem: "its record names another run around it, or another step"})
 		if err := os.RemoveAll(name); err != nil {
 			return taken, artifact(err)
 		}
@@ -123,24 +133,24 @@ func (w *workdir) noInner() bool {
 	return err == nil && !w.innerMade.IsZero() && info.ModTime().Equal(w.innerMade)
 }
 
-// errNotYet says that a record may be taken later: when its run has ended, or when the run around it is taken.
+// errNotYet says that a record may be taken later: when its run has ended, or when the run around it has been taken.
 var errNotYet = errors.New("not yet")
 
 // takeEntry takes the record that a file in the folder of inner runs names.
-func (r *run) takeEntry(step notebooks.StepID, id string) (*runs.InnerRun, error) {
-	name := filepath.Join(r.work.Inner, id)
+func (n *innerRuns) takeEntry(step notebooks.StepID, id string) (*runs.InnerRun, error) {
+	name := filepath.Join(n.ws.work.Inner, id)
 	dir, err := readPath(name)
-	if err == nil && step != "" && r.mayStillRun(dir) {
+	if err == nil && step != "" && n.mayBeAlive(dir) {
 		return nil, errNotYet
 	}
-	inner := &runs.InnerRun{RunID: runs.RunID(r.conceal(id))}
+	inner := &runs.InnerRun{RunID: runs.RunID(n.rec.conceal(id))}
 	if err == nil {
-		err = r.takeOne(step, inner, dir)
+		err = n.takeOne(step, inner, dir)
 	} else {
 		err = notTaken("its directory is not named")
 	}
 	if errors.As(err, new(innerError)) {
-		inner.Problem, err = r.conceal(err.Error()), nil
+		inner.Problem, err = n.rec.conceal(err.Error()), nil
 	}
 	if err != nil {
 		return nil, err
@@ -148,10 +158,10 @@ func (r *run) takeEntry(step notebooks.StepID, id string) (*runs.InnerRun, error
 	return inner, os.RemoveAll(name)
 }
 
-// mayStillRun says whether a run that has not ended is in the private folder.
-func (r *run) mayStillRun(dir string) bool {
+// mayBeAlive reports whether a run that has not ended is in the private folder.
+func (n *innerRuns) mayBeAlive(dir string) bool {
 	real, err := filepath.EvalSymlinks(dir)
-	return err == nil && sandbox.Within(real, sandbox.Real([]string{r.work.Root})) && runs.Alive(real)
+	return err == nil && sandbox.Within(real, sandbox.Real([]string{n.ws.work.Root})) && runs.Alive(real)
 }
 
 // innerError says why a record is not taken over.
@@ -175,8 +185,8 @@ func readPath(name string) (string, error) {
 }
 
 // takeOne copies one record into the store.
-func (r *run) takeOne(step notebooks.StepID, inner *runs.InnerRun, dir string) error {
-	store := r.eng.Store(r.plan.root())
+func (n *innerRuns) takeOne(step notebooks.StepID, inner *runs.InnerRun, dir string) error {
+	store := n.eng.Store(n.plan.root())
 	if !inner.RunID.Valid() || filepath.Base(dir) != string(inner.RunID) {
 		return notTaken("%q does not name the directory of a run", inner.RunID)
 	}
@@ -188,17 +198,17 @@ func (r *run) takeOne(step notebooks.StepID, inner *runs.InnerRun, dir string) e
 		if at != real {
 			return notTaken("the store has a run of that id already")
 		}
-		return r.judgeInner(step, inner, real) // nothing kept the step from writing there
+		return n.verify(step, inner, real) // nothing kept the step from writing there
 	}
-	if !sandbox.Within(real, sandbox.Real([]string{r.work.Root})) {
+	if !sandbox.Within(real, sandbox.Real([]string{n.ws.work.Root})) {
 		inner.Elsewhere = true // and stays there
-		return r.judgeInner(step, inner, real)
+		return n.verify(step, inner, real)
 	}
 	err = store.Adopt(inner.RunID, real, func(copied string) error {
-		if err := r.judgeInner(step, inner, copied); err != nil {
+		if err := n.verify(step, inner, copied); err != nil {
 			return err
 		}
-		return r.innerSecrets(copied)
+		return n.checkSecrets(copied)
 	})
 	if errors.Is(err, errNotYet) || errors.As(err, new(innerError)) {
 		return err
@@ -206,12 +216,12 @@ func (r *run) takeOne(step notebooks.StepID, inner *runs.InnerRun, dir string) e
 	if err != nil {
 		return notTaken("its record cannot be copied: %s", err)
 	}
-	r.inner = append(r.inner, inner.RunID)
-	return r.announce(inner.RunID)
+	n.taken = append(n.taken, inner.RunID)
+	return n.announce(inner.RunID)
 }
 
-// judgeInner holds a record against what an inner run leaves.
-func (r *run) judgeInner(step notebooks.StepID, inner *runs.InnerRun, dir string) error {
+// verify checks that a record is one that an inner run leaves.
+func (n *innerRuns) verify(step notebooks.StepID, inner *runs.InnerRun, dir string) error {
 	record, _, err := runs.At(dir).Load()
 	if err != nil {
 		return notTaken("its record cannot be read")
@@ -222,7 +232,7 @@ func (r *run) judgeInner(step notebooks.StepID, inner *runs.InnerRun, dir string
 		return notTaken("its record is of another run")
 	case p == nil:
 		return notTaken("its record names no run around it")
-	case p.Run == r.id && (step == "" || p.Step == step) || slices.Contains(r.inner, p.Run):
+	case p.Run == n.rec.id && (step == "" || p.Step == step) || slices.Contains(n.taken, p.Run):
 	default:
 		return errNotYet
 	}
@@ -245,9 +255,9 @@ func (r *run) judgeInner(step notebooks.StepID, inner *runs.InnerRun, dir string
 	return nil
 }
 
-// innerSecrets refuses a record that shows a secret of this run, which the inner one did not know of.
-func (r *run) innerSecrets(dir string) error {
-	if r.plan.mask == nil {
+// checkSecrets returns an error for a record that shows a secret of this run, which the inner run did not know.
+func (n *innerRuns) checkSecrets(dir string) error {
+	if n.plan.mask == nil {
 		return nil
 	}
 	shows := notTaken("its record shows a secret of this run")
@@ -255,7 +265,7 @@ func (r *run) innerSecrets(dir string) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		if r.plan.mask.In([]byte(entry.Name())) {
+		if n.plan.mask.In([]byte(entry.Name())) {
 			return shows
 		}
 		f, err := os.Open(name)
@@ -263,7 +273,7 @@ func (r *run) innerSecrets(dir string) error {
 			return err
 		}
 		defer f.Close()
-		find := r.plan.mask.Find()
+		find := n.plan.mask.Find()
 		if _, err := io.Copy(find, f); err != nil {
 			return err
 		}
@@ -275,7 +285,7 @@ func (r *run) innerSecrets(dir string) error {
 	if err != nil {
 		return err
 	}
-	commits, err := worktree.OpenBundle(runs.At(dir).File(runs.BundleFile))
+	commits, err := worktree.OpenBundle(filepath.Join(dir, runs.BundleFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -283,7 +293,7 @@ func (r *run) innerSecrets(dir string) error {
 		return notTaken("its bundle cannot be read")
 	}
 	defer commits.Close()
-	if found, err := commits.Any(r.plan.mask.In); err != nil || found {
+	if found, err := commits.Any(n.plan.mask.In); err != nil || found {
 		return shows
 	}
 	return nil

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"markmill/engine/kernel"
 	"markmill/notebooks"
 	"markmill/runs"
 )
@@ -20,16 +18,16 @@ const (
 	protectReport  = "report"  // what the judges say is recorded, and decides nothing
 )
 
-// judgeAgain runs the judging steps a second time where the run changed protected files: with the base's versions of
-// these files over the result, in new interpreters, so that nothing which a step left in one has a say. Setup and
-// parameter steps run before them. The worktree is then as the last step left it.
+// judgeAgain runs the judging steps a second time if the run changed protected files: with the base's versions of these
+// files over the result, and in new interpreters, so that nothing that a step left in an interpreter can influence
+// them. Setup and parameter steps run before them. The worktree is then restored to what the last step left.
 func (r *run) judgeAgain(ctx context.Context) error {
-	f := r.plan.Notebook.Front
-	if len(f.Protect) == 0 || r.failed != "" || len(r.blockers) > 0 || ctx.Err() != nil {
+	f := r.plan.notebook.Front
+	if len(f.Protect) == 0 || r.verdict.failed != "" || len(r.verdict.blockers) > 0 || ctx.Err() != nil {
 		return nil
 	}
-	protects := func(path string) bool { return matchAny(f.Protect, path) }
-	changed := r.tree.ChangedSinceBase(protects)
+	protects := func(path string) bool { return MatchesAny(f.Protect, path) }
+	changed := r.ws.tree.ChangedSinceBase(protects)
 	if len(changed) == 0 {
 		return nil
 	}
@@ -42,17 +40,11 @@ func (r *run) judgeAgain(ctx context.Context) error {
 		r.judged.Skipped = "the run works in place, where the base's version of a file would overwrite the user's"
 		return nil
 	}
-	if err := r.tree.RestoreBase(ctx, protects); err != nil {
+	if err := r.ws.tree.RestoreBase(ctx, protects); err != nil {
 		r.judged.Skipped = "the base's version of the protected files cannot be restored: " + err.Error()
 		return r.backToResult(ctx)
 	}
-	kept := r.sessions
-	r.sessions = map[string]kernel.Session{}
-	err := r.runJudges(ctx, judges)
-	if cerr := r.closeSessions(); err == nil {
-		err = cerr
-	}
-	r.sessions = kept
+	err := r.sessions.apart(func() error { return r.runJudges(ctx, judges) })
 	if err == nil {
 		err = r.dropScraps()
 	}
@@ -62,17 +54,17 @@ func (r *run) judgeAgain(ctx context.Context) error {
 	return r.backToResult(ctx)
 }
 
-// again lists the steps that run a second time: the judges that passed, and what prepares their interpreters.
+// again lists the steps that run a second time: the judges that passed, and the steps that prepare their interpreters.
 func (r *run) again() []*PlannedStep {
 	used := map[string]bool{}
-	for i := range r.plan.Steps {
-		if s := &r.plan.Steps[i]; isJudge(s) && r.passed(s) {
+	for i := range r.plan.steps {
+		if s := &r.plan.steps[i]; isJudge(s) && r.passed(s) {
 			used[s.sessionKey()] = true
 		}
 	}
 	var list []*PlannedStep
-	for i := range r.plan.Steps {
-		s := &r.plan.Steps[i]
+	for i := range r.plan.steps {
+		s := &r.plan.steps[i]
 		if s.Kernel == nil || !r.passed(s) {
 			continue
 		}
@@ -87,17 +79,17 @@ func (r *run) again() []*PlannedStep {
 func isJudge(s *PlannedStep) bool { return s.Has(notebooks.TagTest) || s.Has(notebooks.TagReview) }
 
 func (r *run) passed(s *PlannedStep) bool {
-	status := r.records[s.ID].Status
+	status := r.results[s.ID].Status
 	return status == runs.StepPassed || status == runs.StepAllowed
 }
 
 func (r *run) runJudges(ctx context.Context, judges []*PlannedStep) error {
 	for _, s := range judges {
-		dir := filepath.FromSlash(path.Join(stepDir(s), runs.JudgedDir))
-		if err := os.MkdirAll(r.record.File(dir), 0o755); err != nil {
+		dir := filepath.Join(filepath.FromSlash(stepDir(s)), runs.JudgedDir)
+		if err := os.MkdirAll(filepath.Join(r.rec.dir, dir), 0o755); err != nil {
 			return artifact(err)
 		}
-		session, err := r.session(ctx, s)
+		session, err := r.sessions.of(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -106,8 +98,10 @@ func (r *run) runJudges(ctx context.Context, judges []*PlannedStep) error {
 			return err
 		}
 		r.judged.Steps = append(r.judged.Steps, runs.JudgedStep{
-			VerificationStep: runs.VerificationStep{Step: s.ID, Status: done.Status, Exit: done.Exit, DurationNS: done.DurationNS, Tests: done.Tests},
-			Judge:            isJudge(s), Reason: done.Reason, Stdout: done.Stdout, Stderr: done.Stderr, Displays: done.Displays, Outputs: done.Outputs})
+			VerificationStep: runs.VerificationStep{Step: s.ID, Status: done.Status, Exit: done.Exit,
+				DurationNS: done.DurationNS, Tests: done.Tests},
+			Judge: isJudge(s), Reason: done.Reason, Stdout: done.Stdout, Stderr: done.Stderr, Displays: done.Displays,
+			Outputs: done.Outputs})
 		if !isJudge(s) && bad(done.Status) {
 			return nil // nothing can be judged without what it sets up, and that is no pass
 		}
@@ -115,14 +109,14 @@ func (r *run) runJudges(ctx context.Context, judges []*PlannedStep) error {
 	return nil
 }
 
-// judgedDisplays is a folder for rich results that nobody keeps.
+// judgedDisplays is a folder for rich results that are not kept.
 func (r *run) judgedDisplays(s *PlannedStep) string {
-	return filepath.Join(r.work.Display, fmt.Sprintf("judged-%02d", s.Index+1))
+	return filepath.Join(r.ws.work.Display, fmt.Sprintf("judged-%02d", s.Index+1))
 }
 
-// dropScraps passes over what the judges glued: the scraps of the run are those of its first pass.
+// dropScraps skips what the judges glued: the scraps of the run are those of the first pass.
 func (r *run) dropScraps() error {
-	info, err := os.Stat(r.work.Scraps)
+	info, err := os.Stat(r.ws.work.Scraps)
 	if err != nil {
 		return artifact(err)
 	}
@@ -130,21 +124,21 @@ func (r *run) dropScraps() error {
 	return nil
 }
 
-// backToResult makes the worktree what the last step left.
+// backToResult restores the worktree to what the last step left.
 func (r *run) backToResult(ctx context.Context) error {
-	_, err := r.tree.Restore(context.WithoutCancel(ctx), nil, r.tree.Last())
+	_, err := r.ws.tree.Restore(context.WithoutCancel(ctx), nil, r.ws.tree.Last())
 	return err
 }
 
-// judgeBlockers says which judges pass only with the run's own version of protected files.
+// judgeBlockers adds the judges that pass only with the run's own version of protected files.
 func (r *run) judgeBlockers() {
 	j := r.judged
-	if j == nil || r.plan.Notebook.Front.ProtectMode == protectReport {
+	if j == nil || r.plan.notebook.Front.ProtectMode == protectReport {
 		return
 	}
-	rule := "protect: " + strings.Join(r.plan.Notebook.Front.Protect, ", ")
+	rule := "protect: " + strings.Join(r.plan.notebook.Front.Protect, ", ")
 	add := func(step notebooks.StepID, words string) {
-		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeJudgeChanged, Step: step, Rule: rule, Paths: j.Changed, Words: words})
+		r.verdict.block(runs.Blocker{Code: runs.CodeJudgeChanged, Step: step, Rule: rule, Paths: j.Changed, Words: words})
 	}
 	if j.Skipped != "" {
 		add("", "protected files changed ("+firstOf(j.Changed)+") and nothing was judged without the change: "+j.Skipped)
@@ -153,9 +147,11 @@ func (r *run) judgeBlockers() {
 		if s.Status == runs.StepPassed || s.Status == runs.StepAllowed {
 			continue
 		}
-		words := fmt.Sprintf("it passes only with the run's own version of %s: with the base's it ends with %s", firstOf(j.Changed), reasonOr(s.Reason, s.Exit))
+		words := fmt.Sprintf("it passes only with the run's own version of %s: with the base's it ends with %s",
+			firstOf(j.Changed), reasonOr(s.Reason, s.Exit))
 		if !s.Judge {
-			words = fmt.Sprintf("with the base's version of %s this setup step ends with %s, so that nothing was judged", firstOf(j.Changed), reasonOr(s.Reason, s.Exit))
+			words = fmt.Sprintf("with the base's version of %s this setup step ends with %s, so that nothing was judged",
+				firstOf(j.Changed), reasonOr(s.Reason, s.Exit))
 		}
 		add(s.Step, words)
 	}

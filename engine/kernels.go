@@ -15,18 +15,16 @@ import (
 	"markmill/notebooks/ipynb"
 )
 
-// kernels finds kernels by name and language: the repository's own before the built-in ones, and those
-// before the ones that are installed for Jupyter.
+// kernels finds kernels by name and language: the repository's own first, then the built-in ones, then those that are
+// installed for Jupyter.
 type kernels struct {
-	cfg    Config
-	getenv func(string) string
+	eng    *Engine
 	python kernel.Kernel // that runs Python because the notebook needs IPython; nil: the built-in one does
 	spec   bool          // the notebook's own kernel is a kernelspec, as in Jupyter's file
 }
 
-// forStep finds the kernel of a step. A name that was asked for (-k, or the front matter) counts for the steps whose
-// language it runs; the others keep their own. All cells of a Jupyter notebook are the language of its kernel, but for
-// those that say another themselves: they are apart.
+// forStep finds the kernel of a step. A kernel that was asked for (-k, or the front matter) runs the steps whose
+// language is the language of a kernel; "" if nothing says it.
 func (t kernels) forStep(lang string, apart bool, asked ...string) (kernel.Kernel, *notebooks.Error) {
 	for i, name := range asked {
 		if name == "" {
@@ -48,7 +46,7 @@ func (t kernels) forStep(lang string, apart bool, asked ...string) (kernel.Kerne
 		}
 	}
 	for _, name := range t.own() {
-		if c := t.cfg.Kernels[name]; len(c.Command) > 0 && c.runs(name, lang) {
+		if c := t.eng.Config.Kernels[name]; len(c.Command) > 0 && c.runs(name, lang) {
 			return kernel.NewCommand(name, c.Command), nil
 		}
 	}
@@ -56,7 +54,7 @@ func (t kernels) forStep(lang string, apart bool, asked ...string) (kernel.Kerne
 		if name == "python" && t.python != nil {
 			return t.python, nil
 		}
-		if k, ok := kernel.Lookup(name); ok {
+		if k, ok := t.eng.kernel(name); ok {
 			return k, nil
 		}
 	}
@@ -65,9 +63,10 @@ func (t kernels) forStep(lang string, apart bool, asked ...string) (kernel.Kerne
 			Hint: "give one with -k, as -k python3, or save the notebook in Jupyter with a kernel"}
 	}
 	if lang == "" {
-		return nil, &notebooks.Error{Kind: notebooks.KindSyntax, Msg: "the step has no language", Hint: "write it first: ```bash {#id}, or give one with -l"}
+		return nil, &notebooks.Error{Kind: notebooks.KindSyntax, Msg: "the step has no language",
+			Hint: "write it first: ```bash {#id}, or give one with -l"}
 	}
-	for _, spec := range jupyter.List(t.getenv) {
+	for _, spec := range jupyter.List(t.eng.env) {
 		if k := kernel.NewJupyter(spec); t.runs(k, lang) {
 			return k, nil
 		}
@@ -75,9 +74,9 @@ func (t kernels) forStep(lang string, apart bool, asked ...string) (kernel.Kerne
 	return nil, t.unknown(fmt.Sprintf("no kernel runs %q", lang), lang)
 }
 
-// speak tells a notebook the language that its source does not name, as the request or the kernel does. Values are written in that of the
-// kernel where there is a way to write them in it, as papermill does, whatever a Jupyter notebook says.
-func (e *Engine) speak(nb *notebooks.Notebook, req Request) {
+// chooseLanguage sets the language of a notebook whose source does not name it, from the request or the kernel. Values
+// are written in the kernel's language if that is possible, as papermill does, whatever a Jupyter notebook says.
+func (e *Engine) chooseLanguage(nb *notebooks.Notebook, req Request) {
 	named, apart := true, true
 	own := ""
 	for _, s := range nb.Steps {
@@ -86,7 +85,7 @@ func (e *Engine) speak(nb *notebooks.Notebook, req Request) {
 			apart, own = false, s.Lang
 		}
 	}
-	t := kernels{cfg: e.Config, getenv: e.env, spec: nb.Form == ipynb.Form}
+	t := kernels{eng: e, spec: nb.Form == ipynb.Form}
 	switch lang := t.language(cmp.Or(req.Kernel, nb.Front.Kernel)); {
 	case !t.spec && !named:
 		nb.Speak(cmp.Or(req.Language, lang))
@@ -111,56 +110,58 @@ func (t kernels) language(name string) string {
 		return j.Language()
 	}
 	own := strings.TrimPrefix(k.Name(), kernel.CommandPrefix)
-	if c, ok := t.cfg.Kernels[own]; ok && len(c.Languages) > 0 {
+	if c, ok := t.eng.Config.Kernels[own]; ok && len(c.Languages) > 0 {
 		return c.Languages[0]
 	}
 	return own
 }
 
 func (t kernels) named(name string) (kernel.Kernel, *notebooks.Error) {
-	if c, ok := t.cfg.Kernels[name]; ok && len(c.Command) > 0 {
+	if c, ok := t.eng.Config.Kernels[name]; ok && len(c.Command) > 0 {
 		return kernel.NewCommand(name, c.Command), nil
 	}
-	if k, ok := kernel.Lookup(name); ok {
+	if k, ok := t.eng.kernel(name); ok {
 		return k, nil
 	}
-	spec, err := jupyter.Find(strings.TrimPrefix(name, kernel.JupyterPrefix), t.getenv)
+	spec, err := jupyter.Find(strings.TrimPrefix(name, kernel.JupyterPrefix), t.eng.env)
 	switch {
 	case err == nil:
 		return kernel.NewJupyter(spec), nil
 	case errors.Is(err, jupyter.ErrNoSpec):
 		return nil, t.unknown(fmt.Sprintf("kernel %q is not known", name), name)
 	}
-	return nil, &notebooks.Error{Kind: notebooks.KindProvider, Msg: err.Error(), Hint: "mend the kernelspec, or install the kernel again", Err: err}
+	return nil, &notebooks.Error{Kind: notebooks.KindProvider, Msg: err.Error(),
+		Hint: "mend the kernelspec, or install the kernel again", Err: err}
 }
 
-// specified finds the kernel that a Jupyter notebook names. Jupyter's own is meant; where it is not installed, or is the one of Python
-// that needs nothing of IPython's, a built-in kernel of that name stands for it.
+// specified finds the kernel that a Jupyter notebook names. That means Jupyter's own. A built-in kernel of the same name
+// replaces one that is not installed, and Python's if the notebook needs nothing of IPython.
 func (t kernels) specified(name, lang string) (kernel.Kernel, *notebooks.Error) {
-	if _, own := t.cfg.Kernels[name]; own || name == "python" {
+	if _, own := t.eng.Config.Kernels[name]; own || name == "python" {
 		return t.named(name)
 	}
-	if spec, err := jupyter.Find(name, t.getenv); err == nil {
+	if spec, err := jupyter.Find(name, t.eng.env); err == nil {
 		return kernel.NewJupyter(spec), nil
 	}
 	k, err := t.named(name)
 	if err != nil {
 		err.Msg = strings.Replace(err.Msg, "is not known", "is not installed", 1)
 		err.Hint = "install it, or run the notebook with another: -k NAME"
-		if other := t.speaker(lang); other != "" {
-			err.Hint = fmt.Sprintf("it may be a name of the machine that wrote the notebook: run it with another kernel of %s, -k %s, or install it", lang, other)
+		if other := t.kernelFor(lang); other != "" {
+			err.Hint = fmt.Sprintf("it may be a name of the machine that wrote the notebook: run it with another kernel of "+
+				"%s, -k %s, or install it", lang, other)
 		}
 	}
 	return k, err
 }
 
-// speaker is the name of a kernel that runs a language: Jupyter's own of that name, else any, else the built-in one.
-func (t kernels) speaker(lang string) string {
+// kernelFor is the name of a kernel for a language: Jupyter's of that name, otherwise any, otherwise the built-in one.
+func (t kernels) kernelFor(lang string) string {
 	if lang == "" {
 		return ""
 	}
 	other := ""
-	for _, spec := range jupyter.List(t.getenv) {
+	for _, spec := range jupyter.List(t.eng.env) {
 		if t.runs(kernel.NewJupyter(spec), lang) && (other == "" || spec.Name == lang+"3") {
 			other = spec.Name
 		}
@@ -171,22 +172,22 @@ func (t kernels) speaker(lang string) string {
 	return other
 }
 
-// reaches refuses a step whose kernel cannot be told what the step asks for.
-func (p *Plan) reaches(k kernel.Kernel, s *notebooks.Step) error {
+// checkStepOptions returns an error for a step whose kernel does not accept the step's env or cwd.
+func (p *Plan) checkStepOptions(k kernel.Kernel, s *notebooks.Step) error {
 	j, ok := k.(interface{ AcceptsStepEnv() bool })
 	if !ok || j.AcceptsStepEnv() || s.Cwd == "" && len(s.Env) == 0 || s.Has(notebooks.TagSkip) {
 		return nil
 	}
-	return &notebooks.Error{Kind: notebooks.KindOption, File: p.Request.Path, Line: s.Line, Col: 1, Step: s.ID,
+	return &notebooks.Error{Kind: notebooks.KindOption, File: p.request.Path, Line: s.Line, Col: 1, Step: s.ID,
 		Msg:  fmt.Sprintf("cwd and env of a step do not reach the kernel %s", k.Name()),
 		Hint: "change the folder and set the variables in the step's own code, or give env in the front matter"}
 }
 
-// foretellCell warns where the output notebook of Jupyter will have no cell with the given values, because the language has no way to
-// write them: they reach the steps all the same, and stand in the notebook's metadata.
-func (p *Plan) foretellCell() {
-	given := p.given()
-	if !p.jupyter() || len(given) == 0 || len(p.Notebook.Steps) == 0 {
+// warnUninjectable warns if Jupyter's output notebook will have no cell with the given values, because the language
+// cannot express them. The steps get them all the same, and they are in the notebook's metadata.
+func (p *Plan) warnUninjectable() {
+	given := p.Given()
+	if !p.jupyter() || len(given) == 0 || len(p.notebook.Steps) == 0 {
 		return
 	}
 	if _, err := inject.Cell(p.spoken(), given, false); err != nil {
@@ -197,7 +198,8 @@ func (p *Plan) foretellCell() {
 		} else if one := new(notebooks.Error); errors.As(err, &one) {
 			words = one.Msg
 		}
-		p.Notebook.Warnings = append(p.Notebook.Warnings, &notebooks.Error{Kind: notebooks.KindParameter, File: p.Request.Path, Line: 1,
+		p.notebook.Warnings = append(p.notebook.Warnings, &notebooks.Error{Kind: notebooks.KindParameter,
+			File: p.request.Path, Line: 1,
 			Msg:  "the output notebook will have no cell with the given values: " + words,
 			Hint: "the steps get them all the same, and the notebook's metadata name them"})
 	}
@@ -209,7 +211,7 @@ func (t kernels) runs(k kernel.Kernel, lang string) bool {
 		return j.Speaks(lang)
 	}
 	name := strings.TrimPrefix(k.Name(), kernel.CommandPrefix)
-	if c, ok := t.cfg.Kernels[name]; ok && len(c.Command) > 0 {
+	if c, ok := t.eng.Config.Kernels[name]; ok && len(c.Command) > 0 {
 		return c.runs(name, lang)
 	}
 	got, ok := kernel.ForLanguage(lang)
@@ -223,7 +225,7 @@ func (c KernelConfig) runs(name, lang string) bool {
 
 func (t kernels) own() []string {
 	var out []string
-	for name := range t.cfg.Kernels {
+	for name := range t.eng.Config.Kernels {
 		out = append(out, name)
 	}
 	sort.Strings(out)
@@ -237,7 +239,7 @@ func (t kernels) unknown(msg, word string) *notebooks.Error {
 			known = append(known, k.Name())
 		}
 	}
-	for _, spec := range jupyter.List(t.getenv) {
+	for _, spec := range jupyter.List(t.eng.env) {
 		known = append(known, kernel.JupyterPrefix+spec.Name)
 	}
 	e := &notebooks.Error{Kind: notebooks.KindOption, Msg: msg + "; there are: " + strings.Join(known, ", "),
@@ -248,7 +250,7 @@ func (t kernels) unknown(msg, word string) *notebooks.Error {
 	return e
 }
 
-// jupyterName translates the names that Jupyter gives the kernels that are built in here.
+// jupyterName translates Jupyter's names of kernels that are built in here.
 func jupyterName(name string) string {
 	switch name {
 	case "python3", "python2", "ipykernel":
@@ -259,23 +261,17 @@ func jupyterName(name string) string {
 	return name
 }
 
-// env is the environment as programs read it: a variable that is not set is empty.
-func (e *Engine) env(name string) string {
-	value, _ := e.Getenv(name)
-	return value
-}
-
-// preferIPython has a notebook that says what only IPython understands run on Jupyter's kernel of
-// Python, all of it, because its steps share one state. Without such a kernel a warning says what is missing.
+// preferIPython runs all Python steps of a notebook that needs IPython on Jupyter's kernel of Python, because they
+// share one state. Without such a kernel a warning says what is missing.
 func (p *Plan) preferIPython(t *kernels) {
-	asked := p.Request.Kernel
+	asked := p.request.Kernel
 	if asked == "" {
-		asked = p.Notebook.Front.Kernel
+		asked = p.notebook.Front.Kernel
 	}
-	if _, own := t.cfg.Kernels["python"]; own || asked == "python" || strings.HasPrefix(asked, kernel.JupyterPrefix) {
+	if _, own := t.eng.Config.Kernels["python"]; own || asked == "python" || strings.HasPrefix(asked, kernel.JupyterPrefix) {
 		return
 	}
-	for _, s := range p.Notebook.Steps {
+	for _, s := range p.notebook.Steps {
 		if name, ok := kernel.ForLanguage(s.Lang); !ok || name != "python" || s.Has(notebooks.TagSkip) {
 			continue
 		}
@@ -283,15 +279,70 @@ func (p *Plan) preferIPython(t *kernels) {
 		if line == 0 {
 			continue
 		}
-		note := &notebooks.Error{Kind: notebooks.KindProvider, File: p.Request.Path, Line: s.CodeLine + line - 1, Col: 1, Step: s.ID,
-			Msg: fmt.Sprintf("only IPython understands %q: the notebook's Python runs on the Jupyter kernel python3", text)}
-		if spec, err := jupyter.Find("python3", t.getenv); err == nil {
+		note := &notebooks.Error{Kind: notebooks.KindProvider, File: p.request.Path, Line: s.CodeLine + line - 1, Col: 1,
+			Step: s.ID,
+			Msg:  fmt.Sprintf("only IPython understands %q: the notebook's Python runs on the Jupyter kernel python3", text)}
+		if spec, err := jupyter.Find("python3", t.eng.env); err == nil {
 			t.python = kernel.NewJupyter(spec)
 		} else {
-			note.Msg = fmt.Sprintf("only IPython understands %q, and no Jupyter kernel python3 is installed: the built-in kernel runs it", text)
+			note.Msg = fmt.Sprintf("only IPython understands %q, and no Jupyter kernel python3 is installed: the built-in "+
+				"kernel runs it", text)
 			note.Hint = "python3 -m pip install ipykernel, or write it in plain Python"
 		}
-		p.Notebook.Warnings = append(p.Notebook.Warnings, note)
+		p.notebook.Warnings = append(p.notebook.Warnings, note)
 		return
 	}
+}
+
+// chooseKernels finds the kernel of each step, and checks that it can hold the parameters.
+func (p *Plan) chooseKernels(e *Engine) error {
+	var errs errorList
+	table := kernels{eng: e, spec: p.jupyter()}
+	p.preferIPython(&table)
+	told := map[string]bool{}
+	type choice struct {
+		lang  string
+		apart bool
+	}
+	chosen := map[choice]kernel.Kernel{} // looking for a kernelspec reads files
+	for _, s := range p.notebook.Steps {
+		lang := s.Lang
+		var err *notebooks.Error
+		k, ok := chosen[choice{lang, s.Apart}]
+		if !ok {
+			if k, err = table.forStep(lang, s.Apart, p.request.Kernel, p.notebook.Front.Kernel); err == nil {
+				chosen[choice{lang, s.Apart}] = k
+			}
+		}
+		if err != nil && s.Has(notebooks.TagSkip) { // what does not run needs nothing to run it
+			p.steps = append(p.steps, PlannedStep{Step: s, Session: lang})
+			continue
+		}
+		if err != nil {
+			if !told[err.Msg] || !table.spec { // what a Jupyter notebook names is the same of every cell
+				err.File, err.Line, err.Col, err.Step = p.request.Path, s.Line, 1, s.ID
+				errs.add(err)
+			}
+			told[err.Msg] = true
+			continue
+		}
+		errs.add(p.checkStepOptions(k, s))
+		session := s.Kernel
+		if session == "" {
+			session = k.Name()
+		}
+		p.steps = append(p.steps, PlannedStep{Step: s, Kernel: k, Session: session})
+	}
+	seen := map[string]bool{}
+	for _, s := range p.steps {
+		if s.Kernel == nil || seen[s.Kernel.Name()] {
+			continue
+		}
+		seen[s.Kernel.Name()] = true
+		for _, b := range p.values() {
+			errs.add(s.Kernel.ValidateParam(b))
+		}
+	}
+	p.warnUninjectable()
+	return errs.err()
 }

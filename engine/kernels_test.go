@@ -29,8 +29,10 @@ func withSpecs(t *testing.T, specs ...[2]string) func(string) (string, bool) {
 }
 
 func TestWhichKernelRunsAStep(t *testing.T) {
-	e := &Engine{Getenv: withSpecs(t, [2]string{"python3", "python"}, [2]string{"ir", "R"}, [2]string{"deno", "javascript"}),
-		Config: Config{Kernels: map[string]KernelConfig{"lua": {Command: []string{"lua", "{file}"}}, "special": {Command: []string{"x"}, Languages: []string{"sql"}}}}}
+	e := &Engine{Getenv: withSpecs(t, [2]string{"python3", "python"}, [2]string{"ir", "R"},
+		[2]string{"deno", "javascript"}),
+		Config: Config{Kernels: map[string]KernelConfig{"lua": {Command: []string{"lua", "{file}"}},
+			"special": {Command: []string{"x"}, Languages: []string{"sql"}}}}}
 	for _, c := range []struct{ name, source, asked, want string }{
 		{"a built-in one", "```python {#a}\nx = 1\n```\n", "", "python"},
 		{"papermill's name for it", "```python {#a}\nx = 1\n```\n", "python3", "python"},
@@ -42,7 +44,8 @@ func TestWhichKernelRunsAStep(t *testing.T) {
 		{"a language under another word", "```js {#a}\n1\n```\n", "deno", "jupyter:deno"},
 		{"magics of a notebook", "```python {#a}\nx = 1\n```\n\n```python {#b}\n%time x\n```\n", "", "jupyter:python3"},
 		{"magics, and a kernel that was asked for", "```python {#b}\n%time x\n```\n", "python", "python"},
-		{"magics of a notebook that asks for python3", "---\nkernel: python3\n---\n```python {#b}\n%time x\n```\n", "", "jupyter:python3"},
+		{"magics of a notebook that asks for python3", "---\nkernel: python3\n---\n```python {#b}\n%time x\n```\n", "",
+			"jupyter:python3"},
 		{"a command", "```lua {#a}\n1\n```\n", "", "command:lua"},
 		{"a command by its languages", "```sql {#a}\n1\n```\n", "", "command:special"},
 	} {
@@ -51,11 +54,11 @@ func TestWhichKernelRunsAStep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &Plan{Request: Request{Path: "a.md", Kernel: c.asked}, Notebook: nb}
+			p := &Plan{request: Request{Path: "a.md", Kernel: c.asked}, notebook: nb}
 			if err := p.chooseKernels(e); err != nil {
 				t.Fatal(err)
 			}
-			for _, s := range p.Steps {
+			for _, s := range p.steps {
 				if s.Kernel.Name() != c.want {
 					t.Errorf("step %s runs on %s, want %s", s.ID, s.Kernel.Name(), c.want)
 				}
@@ -73,8 +76,9 @@ func TestAKernelThatIsNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Plan{Request: Request{Path: "a.md"}, Notebook: nb}
-	if err := p.chooseKernels(e); err == nil || !strings.Contains(err.Error(), `a.md:1:1: step "a": no kernel runs "julia"`) || !strings.Contains(err.Error(), kernel.JupyterPrefix+"ir") {
+	p := &Plan{request: Request{Path: "a.md"}, notebook: nb}
+	if err := p.chooseKernels(e); err == nil || !strings.Contains(err.Error(),
+		`a.md:1:1: step "a": no kernel runs "julia"`) || !strings.Contains(err.Error(), kernel.JupyterPrefix+"ir") {
 		t.Error(err)
 	}
 }
@@ -91,16 +95,17 @@ func jupyterFile(t *testing.T, kernelspec string) *notebooks.Notebook {
 }
 
 func TestAKernelspecThatIsNotInstalled(t *testing.T) {
-	e := &Engine{Getenv: withSpecs(t, [2]string{"ir", "R"}, [2]string{"conda-base-py", "python"}, [2]string{"python3", "python"})}
+	e := &Engine{Getenv: withSpecs(t, [2]string{"ir", "R"}, [2]string{"conda-base-py", "python"},
+		[2]string{"python3", "python"})}
 	for _, c := range []struct{ kernelspec, want, not string }{
 		{`{"name":"my-env","language":"python","display_name":"x"}`, "another kernel of python, -k python3", ""},
 		{`{"name":"julia-1.10","language":"julia","display_name":"x"}`, "run the notebook with another: -k NAME", "of julia"},
 		{`{"name":"irkernel-3","language":"R","display_name":"x"}`, "-k ir", ""},
 	} {
-		p := &Plan{Request: Request{Path: "a.ipynb"}, Notebook: jupyterFile(t, c.kernelspec)}
+		p := &Plan{request: Request{Path: "a.ipynb"}, notebook: jupyterFile(t, c.kernelspec)}
 		err := p.chooseKernels(e)
 		if err == nil {
-			t.Errorf("%s runs on %s", c.kernelspec, p.Steps[0].Kernel.Name())
+			t.Errorf("%s runs on %s", c.kernelspec, p.steps[0].Kernel.Name())
 			continue
 		}
 		for _, want := range []string{"is not installed; there are: ", "jupyter:ir", "jupyter:python3", c.want} {
@@ -118,14 +123,16 @@ func TestStepsThatAJupyterKernelCannotBeTold(t *testing.T) {
 	e := &Engine{Getenv: withSpecs(t, [2]string{"ir", "R"}, [2]string{"python3", "python"})}
 	for source, refused := range map[string]bool{
 		"```r {#a cwd=src}\n1\n```\n": true, "```r {#a env=\"A=1\"}\n1\n```\n": true, "```r {#a}\n1\n```\n": false,
-		"```r {#a cwd=src .skip}\n1\n```\n": false, "---\nkernel: jupyter:python3\n---\n```python {#a cwd=src}\n1\n```\n": false,
+		"```r {#a cwd=src .skip}\n1\n```\n":                                   false,
+		"---\nkernel: jupyter:python3\n---\n```python {#a cwd=src}\n1\n```\n": false,
 	} {
 		nb, err := notebooks.Parse("a.md", []byte(source))
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &Plan{Request: Request{Path: "a.md"}, Notebook: nb}
-		if err := p.chooseKernels(e); (err != nil) != refused || refused && !strings.Contains(err.Error(), "do not reach the kernel jupyter:ir") {
+		p := &Plan{request: Request{Path: "a.md"}, notebook: nb}
+		if err := p.chooseKernels(e); (err != nil) != refused || refused && !strings.Contains(err.Error(),
+			"do not reach the kernel jupyter:ir") {
 			t.Errorf("%q: %v", source, err)
 		}
 	}
@@ -140,11 +147,13 @@ func TestACellThatCannotBeWrittenIsForetold(t *testing.T) {
 		warned            string
 	}{
 		{`{"name":"python3","language":"python","display_name":"x"}`, "python", nested, ""},
-		{`{"name":"bash","language":"bash","display_name":"x"}`, "bash", notebooks.Value{Type: notebooks.TypeString, Text: "x"}, ""},
+		{`{"name":"bash","language":"bash","display_name":"x"}`, "bash", notebooks.Value{Type: notebooks.TypeString,
+			Text: "x"}, ""},
 		{`{"name":"javascript","language":"javascript","display_name":"x"}`, "node", nested, `the language "javascript"`},
 	} {
 		nb := jupyterFile(t, c.kernelspec)
-		p := &Plan{Request: Request{Path: "a.ipynb", Kernel: c.given}, Notebook: nb, Bound: []notebooks.Bound{{Param: notebooks.Param{Name: "x"}, Value: c.value, Given: true}}}
+		p := &Plan{request: Request{Path: "a.ipynb", Kernel: c.given}, notebook: nb,
+			bound: []notebooks.Bound{{Param: notebooks.Param{Name: "x"}, Value: c.value, Given: true}}}
 		if err := p.chooseKernels(e); err != nil {
 			t.Fatal(err)
 		}

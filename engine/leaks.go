@@ -13,44 +13,46 @@ import (
 	"markmill/runs"
 )
 
-// errLeaked says that a file of the record showed a secret: the verdict must be given anew.
+// errLeaked says that a file of the record showed a secret: the verdict must be derived again.
 var errLeaked = errors.New("a secret was written")
 
-// withhold looks for secrets in every file of the run directory, and in its names, whoever wrote it. What shows
-// one is replaced by a note, and noted as a blocker. It returns the files that it replaced.
-func (r *run) withhold() (replaced []string, err error) {
-	if r.plan.mask == nil {
+// withhold searches every file of the run directory and its name for secrets, whoever wrote it. It replaces a file that
+// shows reports whether a file shows a secret. In the engine's own JSON only texts count: a number, or the digits of a
+// digest, may equal a value by chance.
+func (c *recorder) withhold() (replaced []string, err error) {
+	if c.plan.mask == nil {
 		return nil, nil
 	}
-	root, err := os.OpenRoot(r.record.Path())
+	root, err := os.OpenRoot(c.dir)
 	if err != nil {
 		return nil, artifact(err)
 	}
 	defer root.Close()
-	err = filepath.WalkDir(r.record.Path(), func(name string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(c.dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(r.record.Path(), name)
+		rel, err := filepath.Rel(c.dir, name)
 		if err != nil || rel == "." {
 			return err
 		}
 		rel = filepath.ToSlash(rel)
-		if r.plan.mask.In([]byte(entry.Name())) || r.linksTo(name, entry) {
-			r.leak("", "the name of a file or a link in "+path.Dir(rel)+" of the run directory")
+		if c.plan.mask.In([]byte(entry.Name())) || c.linksTo(name, entry) {
+			c.leak("", "the name of a file or a link in "+path.Dir(rel)+" of the run directory")
 			if err := root.RemoveAll(rel); err != nil || !entry.IsDir() {
 				return err
 			}
 			return fs.SkipDir
 		}
-		if !entry.Type().IsRegular() || rel == r.plan.sourceFile() || rel == runs.BundleFile { // they were looked at before: what a bundle holds is compressed
+		// they were looked at before: what a bundle holds is compressed
+		if !entry.Type().IsRegular() || rel == c.plan.sourceFile() || rel == runs.BundleFile {
 			return nil
 		}
-		shows, err := r.shows(root, rel)
+		shows, err := c.shows(root, rel)
 		if err != nil || !shows {
 			return err
 		}
-		r.leak("", rel)
+		c.leak("", rel)
 		if rel == runs.JournalFile {
 			return nil // a chain cannot be mended; its texts were masked before they were linked
 		}
@@ -63,31 +65,32 @@ func (r *run) withhold() (replaced []string, err error) {
 	return replaced, nil
 }
 
-// linksTo says whether a symbolic link's target shows a secret.
-func (r *run) linksTo(name string, entry fs.DirEntry) bool {
+// linksTo reports whether the target of a symbolic link shows a secret.
+func (c *recorder) linksTo(name string, entry fs.DirEntry) bool {
 	if entry.Type()&fs.ModeSymlink == 0 {
 		return false
 	}
 	target, err := os.Readlink(name)
-	return err == nil && r.plan.mask.In([]byte(target))
+	return err == nil && c.plan.mask.In([]byte(target))
 }
 
 // shows says whether a file shows a secret. Of the engine's own JSON only texts count: a number, or the digits of a
 // digest, may be a value by chance.
-func (r *run) shows(root *os.Root, rel string) (bool, error) {
+func (c *recorder) shows(root *os.Root, rel string) (bool, error) {
 	f, err := root.Open(rel)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	find := r.plan.mask.Find()
+	find := c.plan.mask.Find()
 	if _, err := io.Copy(find, f); err != nil || !find.Found() {
 		return false, err
 	}
 	switch base := path.Base(rel); {
 	case rel == runs.SumsFile:
 		return false, nil // digests and the names above
-	case rel != runs.JournalFile && rel != runs.TraceFile && rel != runs.ReportFile && base != "result.json" && base != runs.OutputsFile:
+	case rel != runs.JournalFile && rel != runs.TraceFile && rel != runs.ReportFile && base != "result.json" &&
+		base != runs.OutputsFile:
 		return true, nil
 	}
 	b, err := root.ReadFile(rel)
@@ -103,7 +106,7 @@ func (r *run) shows(root *os.Root, rel string) (bool, error) {
 		if err != nil {
 			return true, nil // not what was written
 		}
-		now, err := r.plan.mask.JSON(was, false)
+		now, err := c.plan.mask.JSON(was, false)
 		if err != nil || !bytes.Equal(was, now) {
 			return true, nil
 		}

@@ -11,9 +11,8 @@ import (
 	"markmill/notebooks/contract"
 )
 
-// Loosened says in words what the settings of a repository allow that they did not before: a policy that lost
-// something, and programs that run steps in the place of others. changed are settings that are others, and by
-// themselves loosen nothing.
+// Loosened lists what the settings of a repository allow that they did not allow before: a policy that lost something,
+// and kernels with another program. changed are settings that differ without allowing more.
 func Loosened(old, now Config) (words, changed []string) {
 	words = loosenedPolicy(old.Policy, now.Policy)
 	for _, name := range slices.Sorted(maps.Keys(now.Kernels)) {
@@ -23,14 +22,16 @@ func Loosened(old, now Config) (words, changed []string) {
 		case had:
 			words = append(words, fmt.Sprintf("the kernel %s is another: %s instead of %s", name, is.words(), was.words()))
 		case len(is.Command) > 0 && len(is.Languages) > 0:
-			words = append(words, fmt.Sprintf("the kernel %s runs %s now: %s", name, strings.Join(is.Languages, ", "), is.words()))
+			words = append(words, fmt.Sprintf("the kernel %s runs %s now: %s", name, strings.Join(is.Languages, ", "),
+				is.words()))
 		default:
 			words = append(words, fmt.Sprintf("the kernel %s is another: %s instead of the built-in", name, is.words()))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(old.Kernels)) {
 		if _, has := now.Kernels[name]; !has {
-			words = append(words, fmt.Sprintf("the kernel %s is the built-in, or none, instead of %s", name, old.Kernels[name].words()))
+			words = append(words, fmt.Sprintf("the kernel %s is the built-in, or none, instead of %s", name,
+				old.Kernels[name].words()))
 		}
 	}
 	if more := missing(now.Sandbox.Write, old.Sandbox.Write); len(more) > 0 {
@@ -51,12 +52,12 @@ func Loosened(old, now Config) (words, changed []string) {
 	return words, changed
 }
 
-// missing are those of a list that another has not.
+// missing are the items of a list that another list lacks.
 func missing(list, in []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(in, s) })
 }
 
-// words say which program a kernel is.
+// words name the program of a kernel.
 func (k KernelConfig) words() string {
 	if k.Program != "" {
 		return k.Program
@@ -100,6 +101,3 @@ func loosenedPolicy(old, now *Policy) []string {
 	}
 	return words
 }
-
-// MatchesAny says whether a slash-separated path matches one of several patterns, as forbid: and protect: have them.
-func MatchesAny(patterns []string, path string) bool { return matchAny(patterns, path) }

@@ -11,7 +11,7 @@ import (
 	"markmill/runs"
 )
 
-// restrictions are what policies and a notebook ask together. The zero value restricts nothing.
+// restrictions are what policies and a notebook require together. The zero value restricts nothing.
 type restrictions struct {
 	allows           [][]string // a path must match each list
 	forbid, protect  []string
@@ -43,7 +43,7 @@ func tighter(rank map[string]int, a, b string) string {
 	return a
 }
 
-// riskier is the higher of two risk classes. A word that is not on the scale gives way to one that is.
+// riskier is the higher of two risk classes. A class on the scale wins over one that is not.
 func riskier(a, b string) string {
 	if a == "" || slices.Index(riskScale, b) > slices.Index(riskScale, a) {
 		return b
@@ -51,7 +51,7 @@ func riskier(a, b string) string {
 	return a
 }
 
-// smaller is the smaller of two limits, of which 0 is none.
+// smaller is the smaller of two limits; 0 is no limit.
 func smaller[T int | int64 | time.Duration](a, b T) T {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -69,17 +69,19 @@ func union(a, b []string) []string {
 	return out
 }
 
-// of are the restrictions that a front matter, or a policy's part like one, makes.
+// of are the restrictions of a front matter, or of the part of a policy that is like one.
 func of(f notebooks.Front) restrictions {
-	r := restrictions{forbid: f.Forbid, limits: f.Limits, require: f.Require, actions: f.ForbiddenActions, mode: f.Mode, risk: f.Risk,
-		approval: f.Approval, sandbox: f.Sandbox, network: f.Network, processes: f.Processes, protect: f.Protect, protectMode: f.ProtectMode, timeout: f.Timeout, runTimeout: f.RunTimeout}
+	r := restrictions{forbid: f.Forbid, limits: f.Limits, require: f.Require, actions: f.ForbiddenActions, mode: f.Mode,
+		risk:     f.Risk,
+		approval: f.Approval, sandbox: f.Sandbox, network: f.Network, processes: f.Processes, protect: f.Protect,
+		protectMode: f.ProtectMode, timeout: f.Timeout, runTimeout: f.RunTimeout}
 	if len(f.Allow) > 0 {
 		r.allows = [][]string{f.Allow}
 	}
 	return r
 }
 
-// and is both at once: whatever either forbids is forbidden.
+// and combines both: what either forbids is forbidden.
 func (r restrictions) and(s restrictions) restrictions {
 	for _, list := range s.allows {
 		if !slices.ContainsFunc(r.allows, func(have []string) bool { return slices.Equal(have, list) }) {
@@ -87,7 +89,8 @@ func (r restrictions) and(s restrictions) restrictions {
 		}
 	}
 	r.forbid, r.require, r.actions = union(r.forbid, s.forbid), union(r.require, s.require), union(r.actions, s.actions)
-	r.limits = notebooks.Limits{Files: smaller(r.limits.Files, s.limits.Files), Lines: smaller(r.limits.Lines, s.limits.Lines),
+	r.limits = notebooks.Limits{Files: smaller(r.limits.Files, s.limits.Files),
+		Lines: smaller(r.limits.Lines, s.limits.Lines),
 		Bytes: smaller(r.limits.Bytes, s.limits.Bytes)}
 	r.mode = tighter(modeRank, r.mode, s.mode)
 	r.sandbox = tighter(sandboxRank, r.sandbox, s.sandbox)
@@ -102,7 +105,7 @@ func (r restrictions) and(s restrictions) restrictions {
 	return r
 }
 
-// narrow makes the notebook's front matter keep to the policies, and records who restricts what.
+// narrow makes the notebook's front matter obey the policies, and records who restricts what.
 func (p *Plan) narrow() {
 	var policy restrictions
 	for _, each := range p.policies {
@@ -117,7 +120,7 @@ func (p *Plan) narrow() {
 	policy.mode, policy.sandbox = unless(runs.MutationInPlace, policy.mode), unless("off", policy.sandbox)
 	policy.network, policy.approval = unless("on", policy.network), unless("none", policy.approval)
 	policy.processes = unless("run", policy.processes)
-	f := &p.Notebook.Front
+	f := &p.notebook.Front
 	own := of(*f)
 	own.timeout = 0 // a default of steps that set none, and not their most
 	both := policy.and(own)
@@ -137,29 +140,31 @@ func (p *Plan) narrow() {
 	n.word("sandbox", policy.sandbox, f.Sandbox, both.sandbox)
 	n.word("network", policy.network, f.Network, both.network)
 	n.word("processes", policy.processes, f.Processes, both.processes)
-	n.timeout(policy.timeout, f.Timeout, p.Notebook.Steps)
-	p.RunTimeout = n.runTimeout(policy.runTimeout, f.RunTimeout, p.Request.RunTimeout)
-	if p.Request.Dirty == DirtyBlock {
+	n.timeout(policy.timeout, f.Timeout, p.notebook.Steps)
+	p.runTimeout = n.runTimeout(policy.runTimeout, f.RunTimeout, p.request.RunTimeout)
+	if p.request.Dirty == DirtyBlock {
 		n.add("dirty", runs.ByCommandLine, string(DirtyBlock), nil)
 	}
-	p.Narrowed = n.list
+	p.narrowed = n.list
 
-	if len(both.allows) > 0 { // the notebook's own list, or else the first of the policies', is the contract's; the others hold too
+	// the notebook's own list, or else the first of the policies', is the contract's; the others hold too
+	if len(both.allows) > 0 {
 		last := len(both.allows) - 1
 		if len(f.Allow) == 0 {
 			last = 0
-		} else if i := slices.IndexFunc(both.allows, func(list []string) bool { return slices.Equal(list, f.Allow) }); i >= 0 {
+		} else if i := slices.IndexFunc(both.allows,
+			func(list []string) bool { return slices.Equal(list, f.Allow) }); i >= 0 {
 			last = i
 		}
 		f.Allow = both.allows[last]
-		p.AllowAlso = slices.Delete(slices.Clone(both.allows), last, last+1)
+		p.allowAlso = slices.Delete(slices.Clone(both.allows), last, last+1)
 	}
 	f.Forbid, f.Limits, f.Require, f.ForbiddenActions = both.forbid, both.limits, both.require, both.actions
 	f.Protect, f.ProtectMode = both.protect, both.protectMode
 	f.Mode, f.Risk, f.Approval, f.Sandbox, f.Network = both.mode, both.risk, both.approval, both.sandbox, both.network
 	f.Processes = both.processes
-	p.StepTimeoutMax, f.Timeout = policy.timeout, smaller(f.Timeout, policy.timeout)
-	f.RunTimeout = p.RunTimeout
+	p.stepTimeoutMax, f.Timeout = policy.timeout, smaller(f.Timeout, policy.timeout)
+	f.RunTimeout = p.runTimeout
 }
 
 func unless(widest, word string) string {
@@ -169,22 +174,23 @@ func unless(widest, word string) string {
 	return word
 }
 
-// inPlaceRefused is the error of --in-place where a policy keeps runs out of the checkout: an
-// option that is not followed is no option.
+// inPlaceRefused returns an error for --in-place if a policy keeps runs out of the checkout: an option must not be
+// ignored silently.
 func (p *Plan) inPlaceRefused() error {
-	if !p.Request.InPlace {
+	if !p.request.InPlace {
 		return nil
 	}
 	for _, each := range p.policies {
 		if mode := each.Rules.Mode; mode == runs.MutationWorktree || mode == runs.MutationNone {
-			return &notebooks.Error{Kind: notebooks.KindOption, Msg: "--in-place: the policy of the repository says mode: " + mode,
+			return &notebooks.Error{Kind: notebooks.KindOption, Msg: "--in-place: the policy of the repository says mode: " +
+				mode,
 				Hint: "leave the option out"}
 		}
 	}
 	return nil
 }
 
-// protected are the files that say what a run may do: no run of a repository with a policy changes them.
+// protected are the files that decide what a run may do. No run of a repository with a policy may change them.
 func (p placedPolicy) protected() []string {
 	out := []string{ConfigFile}
 	if p.Signers != "" && !strings.HasPrefix(p.Signers, "/") && !strings.Contains(p.Signers, ":") {
@@ -193,7 +199,7 @@ func (p placedPolicy) protected() []string {
 	return out
 }
 
-// literal is the pattern that matches one path only.
+// literal is the pattern that matches exactly one path.
 func literal(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
@@ -201,7 +207,7 @@ func literal(path string) string {
 // narrowings collects who restricts what.
 type narrowings struct{ list []runs.NarrowedData }
 
-// add records a restriction; the values are texts, numbers and lists, which always have a JSON form.
+// add records a restriction. Its values are texts, numbers and lists, which always have a JSON form.
 func (n *narrowings) add(key, by string, value, instead any) {
 	d := runs.NarrowedData{Key: key, By: by, Value: rawOf(value)}
 	if instead != nil {
@@ -210,7 +216,7 @@ func (n *narrowings) add(key, by string, value, instead any) {
 	n.list = append(n.list, d)
 }
 
-// rawOf is a value as JSON. Text that is not UTF-8 cannot come: notebooks and settings are checked.
+// rawOf is a value as JSON. It is UTF-8: notebooks and settings are checked.
 func rawOf(v any) codec.Raw {
 	b, err := codec.Marshal(v)
 	if err != nil {
@@ -232,7 +238,8 @@ func (n *narrowings) union(key string, policy, own []string) {
 	if len(policy) > 0 {
 		n.add(key, runs.ByPolicy, policy, nil)
 	}
-	if more := slices.DeleteFunc(slices.Clone(own), func(s string) bool { return slices.Contains(policy, s) }); len(more) > 0 {
+	if more := slices.DeleteFunc(slices.Clone(own),
+		func(s string) bool { return slices.Contains(policy, s) }); len(more) > 0 {
 		n.add(key, runs.ByNotebook, more, nil)
 	}
 }
@@ -248,7 +255,7 @@ func (n *narrowings) limit(key string, policy, own int64) {
 	}
 }
 
-// word records a word that holds, by the policy where it is the policy's.
+// word records a word that applies, with the policy that it is from.
 func (n *narrowings) word(key, policy, own, both string) {
 	switch {
 	case policy != "" && both == policy && own != "" && own != policy:
@@ -260,7 +267,7 @@ func (n *narrowings) word(key, policy, own, both string) {
 	}
 }
 
-// widest says whether a word of the notebook restricts nothing.
+// widest reports whether a word of the notebook restricts nothing.
 func widest(key, word string) bool {
 	switch key {
 	case "mode":
@@ -279,7 +286,7 @@ func widest(key, word string) bool {
 	return false
 }
 
-// timeout records the most that a step may take, and the longest that a step asked for.
+// timeout records the time limit of steps, and the longest time that a step asked for.
 func (n *narrowings) timeout(policy, own time.Duration, steps []*notebooks.Step) {
 	if policy == 0 {
 		if own > 0 {
@@ -301,8 +308,8 @@ func (n *narrowings) timeout(policy, own time.Duration, steps []*notebooks.Step)
 	}
 }
 
-// runTimeout is the limit of the run, and records whose it is. The command line stands before the
-// notebook, and neither over a policy.
+// runTimeout is the time limit of the run, and records its origin. The command line wins over the notebook, and a
+// policy over both.
 func (n *narrowings) runTimeout(policy, own, given time.Duration) time.Duration {
 	asked, by := own, runs.ByNotebook
 	if given > 0 {

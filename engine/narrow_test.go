@@ -15,7 +15,7 @@ import (
 
 // narrowed is a notebook's front matter after policies.
 func narrowed(front notebooks.Front, policies ...notebooks.Front) *Plan {
-	p := &Plan{Notebook: &notebooks.Notebook{Front: front}}
+	p := &Plan{notebook: &notebooks.Notebook{Front: front}}
 	for _, rules := range policies {
 		p.policies = append(p.policies, placedPolicy{Policy: &Policy{Rules: rules}})
 	}
@@ -35,39 +35,50 @@ func TestNarrow(t *testing.T) {
 		want     front
 		narrowed string // key=by:value, and <instead
 	}{
-		{"no policy", front{Allow: []string{"a"}, Mode: "in-place"}, nil, front{Allow: []string{"a"}, Mode: "in-place"}, `allow=notebook:["a"]`},
+		{"no policy", front{Allow: []string{"a"}, Mode: "in-place"}, nil, front{Allow: []string{"a"}, Mode: "in-place"},
+			`allow=notebook:["a"]`},
 		{"nothing at all", front{}, nil, front{}, ""},
-		{"the smaller limit", front{Limits: limits(9, 5, 0)}, []front{{Limits: limits(3, 10, 7)}}, front{Forbid: []string{ConfigFile}, Limits: limits(3, 5, 7)},
+		{"the smaller limit", front{Limits: limits(9, 5, 0)}, []front{{Limits: limits(3, 10, 7)}},
+			front{Forbid: []string{ConfigFile}, Limits: limits(3, 5, 7)},
 			`forbid=policy:["markmill.yaml"] limits.files=policy:3<9 limits.lines=notebook:5 limits.bytes=policy:7`},
-		{"of two policies the smaller", front{}, []front{{Limits: limits(3, 0, 0)}, {Limits: limits(2, 0, 9)}}, front{Forbid: []string{ConfigFile}, Limits: limits(2, 0, 9)},
+		{"of two policies the smaller", front{}, []front{{Limits: limits(3, 0, 0)}, {Limits: limits(2, 0, 9)}},
+			front{Forbid: []string{ConfigFile}, Limits: limits(2, 0, 9)},
 			`forbid=policy:["markmill.yaml"] limits.files=policy:2 limits.bytes=policy:9`},
 		{"unions", front{Forbid: []string{"b", "a"}, Require: []string{"tests", "diff"}, ForbiddenActions: []string{"push"}},
 			[]front{{Forbid: []string{"a"}, Require: []string{"diff"}, ForbiddenActions: []string{"deploy"}}},
-			front{Forbid: []string{"a", ConfigFile, "b"}, Require: []string{"diff", "tests"}, ForbiddenActions: []string{"deploy", "push"}},
+			front{Forbid: []string{"a", ConfigFile, "b"}, Require: []string{"diff", "tests"},
+				ForbiddenActions: []string{"deploy", "push"}},
 			`forbid=policy:["a","markmill.yaml"] forbid=notebook:["b"] require=policy:["diff"] require=notebook:["tests"] forbidden_actions=policy:["deploy"] forbidden_actions=notebook:["push"]`},
 		{"words cannot be loosened", front{Mode: "in-place", Sandbox: "off", Network: "on", Approval: "none", Risk: "low"},
 			[]front{{Mode: "worktree", Sandbox: "required", Network: "off", Approval: "required", Risk: "high"}},
-			front{Forbid: []string{ConfigFile}, Mode: "worktree", Sandbox: "required", Network: "off", Approval: "required", Risk: "high"},
+			front{Forbid: []string{ConfigFile}, Mode: "worktree", Sandbox: "required", Network: "off", Approval: "required",
+				Risk: "high"},
 			`forbid=policy:["markmill.yaml"] mode=policy:"worktree"<"in-place" risk=policy:"high"<"low" approval=policy:"required"<"none" sandbox=policy:"required"<"off" network=policy:"off"<"on"`},
-		{"words can be tightened", front{Mode: "none", Sandbox: "strict", Network: "off", Approval: "required", Risk: "critical"},
+		{"words can be tightened", front{Mode: "none", Sandbox: "strict", Network: "off", Approval: "required",
+			Risk: "critical"},
 			[]front{{Mode: "worktree", Sandbox: "on", Network: "on", Approval: "none", Risk: "high"}},
-			front{Forbid: []string{ConfigFile}, Mode: "none", Sandbox: "strict", Network: "off", Approval: "required", Risk: "critical"},
+			front{Forbid: []string{ConfigFile}, Mode: "none", Sandbox: "strict", Network: "off", Approval: "required",
+				Risk: "critical"},
 			`forbid=policy:["markmill.yaml"] mode=notebook:"none" risk=notebook:"critical" approval=notebook:"required" sandbox=notebook:"strict" network=notebook:"off"`},
-		{"the widest words of a policy do not become the notebook's", front{}, []front{{Mode: "in-place", Sandbox: "off", Network: "on", Approval: "none"}},
+		{"the widest words of a policy do not become the notebook's", front{},
+			[]front{{Mode: "in-place", Sandbox: "off", Network: "on", Approval: "none"}},
 			front{Forbid: []string{ConfigFile}}, `forbid=policy:["markmill.yaml"]`},
-		{"a risk of one's own words", front{Risk: "spicy"}, []front{{Risk: "low"}}, front{Forbid: []string{ConfigFile}, Risk: "low"},
+		{"a risk of one's own words", front{Risk: "spicy"}, []front{{Risk: "low"}},
+			front{Forbid: []string{ConfigFile}, Risk: "low"},
 			`forbid=policy:["markmill.yaml"] risk=policy:"low"<"spicy"`},
-		{"a default time limit is cut", front{Timeout: time.Hour}, []front{{Timeout: time.Minute}}, front{Forbid: []string{ConfigFile}, Timeout: time.Minute},
+		{"a default time limit is cut", front{Timeout: time.Hour}, []front{{Timeout: time.Minute}},
+			front{Forbid: []string{ConfigFile}, Timeout: time.Minute},
 			`forbid=policy:["markmill.yaml"] timeout=policy:"1m0s"<"1h0m0s"`},
-		{"and given where there is none", front{}, []front{{Timeout: time.Minute}}, front{Forbid: []string{ConfigFile}, Timeout: time.Minute},
+		{"and given where there is none", front{}, []front{{Timeout: time.Minute}},
+			front{Forbid: []string{ConfigFile}, Timeout: time.Minute},
 			`forbid=policy:["markmill.yaml"] timeout=policy:"1m0s"`},
 	} {
 		p := narrowed(c.own, c.policies...)
-		if got := p.Notebook.Front; !reflect.DeepEqual(got, c.want) {
+		if got := p.notebook.Front; !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
 		}
 		var words []string
-		for _, n := range p.Narrowed {
+		for _, n := range p.narrowed {
 			word := n.Key + "=" + n.By + ":" + string(n.Value)
 			if n.InsteadOf != nil {
 				word += "<" + string(n.InsteadOf)
@@ -81,9 +92,10 @@ func TestNarrow(t *testing.T) {
 }
 
 func TestProtectedFiles(t *testing.T) {
-	p := &Plan{Notebook: &notebooks.Notebook{}, policies: []placedPolicy{{Policy: &Policy{Signers: "keys/[a]*"}}}}
+	p := &Plan{notebook: &notebooks.Notebook{}, policies: []placedPolicy{{Policy: &Policy{Signers: "keys/[a]*"}}}}
 	p.narrow()
-	for path, want := range map[string]bool{ConfigFile: false, "keys/[a]*": false, "keys/ab": true, "sub/" + ConfigFile: true} {
+	for path, want := range map[string]bool{ConfigFile: false, "keys/[a]*": false, "keys/ab": true,
+		"sub/" + ConfigFile: true} {
 		if p.allowed(path) != want {
 			t.Errorf("%s may change: %v", path, !want)
 		}
@@ -98,7 +110,8 @@ func TestNarrowNeverLoosens(t *testing.T) {
 		number := rapid.IntRange(0, 5)
 		return notebooks.Front{
 			Allow: rapid.SliceOfN(patterns, 0, 2).Draw(t, "allow"), Forbid: rapid.SliceOfN(patterns, 0, 1).Draw(t, "forbid"),
-			Limits:   notebooks.Limits{Files: number.Draw(t, "files"), Lines: number.Draw(t, "lines"), Bytes: int64(number.Draw(t, "bytes"))},
+			Limits: notebooks.Limits{Files: number.Draw(t, "files"), Lines: number.Draw(t, "lines"),
+				Bytes: int64(number.Draw(t, "bytes"))},
 			Require:  rapid.SliceOfN(rapid.SampledFrom([]string{"diff", "tests", "clean", "approval"}), 0, 2).Draw(t, "require"),
 			Mode:     rapid.SampledFrom([]string{"", "worktree", "in-place", "none"}).Draw(t, "mode"),
 			Approval: rapid.SampledFrom([]string{"", "none", "required"}).Draw(t, "approval"),
@@ -112,22 +125,26 @@ func TestNarrowNeverLoosens(t *testing.T) {
 		own := fronts.Draw(t, "notebook")
 		policies := rapid.SliceOfN(fronts, 0, 3).Draw(t, "policies")
 		p := narrowed(own, policies...)
-		got := p.Notebook.Front
+		got := p.notebook.Front
 		for i, rules := range append([]notebooks.Front{own}, policies...) {
 			for _, w := range []struct {
 				rank       map[string]int
 				got, asked string
-			}{{modeRank, got.Mode, rules.Mode}, {sandboxRank, got.Sandbox, rules.Sandbox}, {networkRank, got.Network, rules.Network}} {
+			}{{modeRank, got.Mode, rules.Mode}, {sandboxRank, got.Sandbox, rules.Sandbox},
+				{networkRank, got.Network, rules.Network}} {
 				if w.rank[w.got] < w.rank[w.asked] && w.rank[w.asked] > 1 {
 					t.Fatalf("%q is in force and %d asked for %q", w.got, i, w.asked)
 				}
 			}
-			for _, l := range [][2]int64{{int64(got.Limits.Files), int64(rules.Limits.Files)}, {int64(got.Limits.Lines), int64(rules.Limits.Lines)}, {got.Limits.Bytes, rules.Limits.Bytes}, {int64(got.Timeout), int64(rules.Timeout)}} {
+			for _, l := range [][2]int64{{int64(got.Limits.Files), int64(rules.Limits.Files)},
+				{int64(got.Limits.Lines), int64(rules.Limits.Lines)}, {got.Limits.Bytes, rules.Limits.Bytes},
+				{int64(got.Timeout), int64(rules.Timeout)}} {
 				if l[1] > 0 && (l[0] == 0 || l[0] > l[1]) {
 					t.Fatalf("the limit is %d and %d asked for %d", l[0], i, l[1])
 				}
 			}
-			if rules.Approval == approvalRequired && got.Approval != approvalRequired || slices.Index(riskScale, got.Risk) < slices.Index(riskScale, rules.Risk) {
+			if rules.Approval == approvalRequired && got.Approval != approvalRequired || slices.Index(riskScale,
+				got.Risk) < slices.Index(riskScale, rules.Risk) {
 				t.Fatalf("approval %q, risk %q, and %d asked for %q, %q", got.Approval, got.Risk, i, rules.Approval, rules.Risk)
 			}
 			for _, want := range rules.Require {
@@ -139,7 +156,8 @@ func TestNarrowNeverLoosens(t *testing.T) {
 		for _, path := range []string{"a/x", "a/y", "b/x", "c/x", "x", ConfigFile} {
 			all := len(policies) == 0 || path != ConfigFile
 			for _, rules := range append([]notebooks.Front{own}, policies...) {
-				all = all && (len(rules.Allow) == 0 || matchAny(rules.Allow, path)) && !matchAny(rules.Forbid, path) && rules.Mode != "none"
+				all = all && (len(rules.Allow) == 0 || MatchesAny(rules.Allow, path)) && !MatchesAny(rules.Forbid, path) &&
+					rules.Mode != "none"
 			}
 			if p.allowed(path) != all {
 				t.Fatalf("%s may change: %v; all let it: %v", path, !all, all)
@@ -165,8 +183,10 @@ policy:
   forbidden_actions: [push]
 `
 	cfg, err := ParseConfig(ConfigFile, []byte(text))
-	want := &Policy{Rules: notebooks.Front{Allow: []string{"src/**"}, Forbid: []string{"src/**"}, Limits: notebooks.Limits{Files: 2, Bytes: 1e6},
-		Require: []string{"tests"}, Approval: approvalRequired, Sandbox: "on", Network: "off", Timeout: 10 * time.Minute, Mode: "worktree", Risk: "high",
+	want := &Policy{Rules: notebooks.Front{Allow: []string{"src/**"}, Forbid: []string{"src/**"},
+		Limits:  notebooks.Limits{Files: 2, Bytes: 1e6},
+		Require: []string{"tests"}, Approval: approvalRequired, Sandbox: "on", Network: "off", Timeout: 10 * time.Minute,
+		Mode: "worktree", Risk: "high",
 		ForbiddenActions: []string{"push"}}, Signers: ".keys/signers", ByOther: true, Expires: 8 * time.Hour}
 	if err != nil || !reflect.DeepEqual(cfg.Policy, want) {
 		t.Errorf("got %+v, %v", cfg.Policy, err)
@@ -204,7 +224,8 @@ policy:
 		"policy:\n  allowed_signers: [a]\n":                  "expected the path of a file",
 		"policy:\n  allowed_signers:\n":                      "expected the path of a file",
 	} {
-		if cfg, err := ParseConfig(ConfigFile, []byte(text)); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), ConfigFile) {
+		if cfg, err := ParseConfig(ConfigFile, []byte(text)); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.HasPrefix(err.Error(), ConfigFile) {
 			t.Errorf("%q: %+v, %v", text, cfg.Policy, err)
 		}
 	}

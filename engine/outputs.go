@@ -18,13 +18,13 @@ import (
 	"markmill/runs/scrapbook"
 )
 
-// jupyter says whether the notebook is Jupyter's.
-func (p *Plan) jupyter() bool { return p.Notebook.Form == ipynb.Form }
+// jupyter reports whether the notebook is a Jupyter notebook.
+func (p *Plan) jupyter() bool { return p.notebook.Form == ipynb.Form }
 
-// ordered says whether an output notebook is Jupyter's, which keeps the order and all forms of results.
-func (p *Plan) ordered() bool { return p.jupyter() || p.Request.OutputForm == ipynb.Form }
+// ordered reports whether an output notebook is a Jupyter notebook, which keeps the order and all forms of results.
+func (p *Plan) ordered() bool { return p.jupyter() || p.request.OutputForm == ipynb.Form }
 
-// writeOutputs notes what came of a step in which order, beside its streams.
+// writeOutputs records the results of a step in their order, besides its streams.
 func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, done *runs.StepFinishedData) error {
 	if !r.plan.ordered() {
 		return nil
@@ -34,7 +34,7 @@ func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, d
 		return err
 	}
 	if list == nil {
-		list = outputsBesides(out, done)
+		list = unorderedOutputs(out, done)
 	}
 	if len(list) == 0 {
 		return nil
@@ -54,22 +54,23 @@ func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, d
 		if o.Type == runs.OutputDisplay && o.File == "" && len(o.Data) == 0 {
 			continue
 		}
-		line, err := r.clean(o)
+		line, err := r.rec.clean(o)
 		if err != nil {
 			return err
 		}
 		b.Write(line)
 		b.WriteByte('\n')
 	}
-	if err := runs.WriteFile(r.record.File(dir, runs.OutputsFile), b.Bytes()); err != nil {
+	if err := runs.WriteFile(filepath.Join(r.rec.dir, dir, runs.OutputsFile), b.Bytes()); err != nil {
 		return err
 	}
-	done.Outputs = runs.StreamData{File: path.Join(filepath.ToSlash(dir), runs.OutputsFile), Bytes: int64(b.Len()), Digest: runs.DigestOf(b.Bytes())}
+	done.Outputs = runs.StreamData{File: filepath.ToSlash(filepath.Join(dir, runs.OutputsFile)), Bytes: int64(b.Len()),
+		Digest: runs.DigestOf(b.Bytes())}
 	return nil
 }
 
-// withoutHidden takes packed tables out of an output that show a secret once they are unpacked. The scrap is masked,
-// and stands in the output notebook as one that was glued.
+// withoutHidden removes packed tables from an output if they show a secret once unpacked. The scrap is masked and
+// appears in the output notebook like one that was glued.
 func (r *run) withoutHidden(o runs.OutputData) (runs.OutputData, error) {
 	if r.plan.mask == nil || !scrapbook.Holds(o.Data, o.Metadata) {
 		return o, nil
@@ -92,8 +93,8 @@ func (r *run) withoutHidden(o runs.OutputData) (runs.OutputData, error) {
 	return o, nil
 }
 
-// inOrder is the outputs in their order; nil where it is not kept. A part of a stream that begins within a line is
-// shown from the left margin, where the movements of its cursor could put a value together that stood apart.
+// inOrder are the outputs in their order; nil if it is not kept. A part of a stream that begins within a line is shown
+// from the left margin, where cursor movements could assemble a secret that stood apart.
 func (r *run) inOrder(list []runs.OutputData, dir string, streams [2]*stream) ([]runs.OutputData, error) {
 	if list = masked(list, streams); r.plan.mask == nil {
 		return list, nil
@@ -107,7 +108,7 @@ func (r *run) inOrder(list []runs.OutputData, dir string, streams [2]*stream) ([
 		if o.Name == "stderr" {
 			which = 1
 		}
-		found, err := r.showsFrom(r.record.File(dir, streams[which].name), at[which])
+		found, err := r.showsFrom(filepath.Join(r.rec.dir, dir, streams[which].name), at[which])
 		if err != nil || found {
 			return nil, err
 		}
@@ -116,7 +117,7 @@ func (r *run) inOrder(list []runs.OutputData, dir string, streams [2]*stream) ([
 	return list, nil
 }
 
-// showsFrom says whether the rest of a line shows a value once it stands alone.
+// showsFrom reports whether the rest of a line shows a secret when it stands alone.
 func (r *run) showsFrom(name string, at int64) (bool, error) {
 	if at == 0 {
 		return false, nil
@@ -145,8 +146,8 @@ func (r *run) showsFrom(name string, at int64) (bool, error) {
 	}
 }
 
-// masked counts the bytes of the streams as their files have them, where values of secrets were masked. nil: that is
-// not known.
+// masked adjusts the byte counts of the streams to their files, in which secrets are masked; nil if that is not
+// possible.
 func masked(list []runs.OutputData, streams [2]*stream) []runs.OutputData {
 	var raw, written [2]int64
 	for i := range list {
@@ -168,8 +169,8 @@ func masked(list []runs.OutputData, streams [2]*stream) []runs.OutputData {
 	return list
 }
 
-// outputsBesides are the outputs of a kernel that does not know their order: the streams whole, then the results.
-func outputsBesides(out kernel.Outcome, done *runs.StepFinishedData) []runs.OutputData {
+// unorderedOutputs are the outputs of a kernel that does not report their order: the whole streams, then the results.
+func unorderedOutputs(out kernel.Outcome, done *runs.StepFinishedData) []runs.OutputData {
 	var list []runs.OutputData
 	for i, s := range []runs.StreamData{done.Stdout, done.Stderr} {
 		if s.Bytes > 0 {

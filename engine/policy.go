@@ -19,8 +19,7 @@ import (
 	"markmill/runs"
 )
 
-// Policy is what a repository allows its runs: policy: of markmill.yaml. A notebook can tighten it
-// and never loosen it.
+// Policy is what a repository allows its runs: policy: of markmill.yaml. A notebook can tighten it but not loosen it.
 type Policy struct {
 	// Rules are the keys that the front matter has too. Timeout is the most that a step may take.
 	Rules   notebooks.Front
@@ -29,10 +28,11 @@ type Policy struct {
 	Expires time.Duration // the longest that an approval holds; 0 leaves it to who approves
 }
 
-// policyKeys are read as the front matter's, by the notebook's own readers.
-var policyKeys = []string{"allow", "forbid", "protect", "protect-mode", "limits", "require", "forbidden_actions", "mode", "risk", "sandbox", "network", "processes", "timeout", "run-timeout"}
+// policyKeys are read like those of the front matter, by the notebook's own readers.
+var policyKeys = []string{"allow", "forbid", "protect", "protect-mode", "limits", "require", "forbidden_actions",
+	"mode", "risk", "sandbox", "network", "processes", "timeout", "run-timeout"}
 
-// riskScale are the words that a policy may use for risk, the lowest first.
+// riskScale are the risk classes that a policy may use, lowest first.
 var riskScale = []string{"low", "medium", "high", "critical"}
 
 // readPolicy reads the value of policy:.
@@ -84,7 +84,7 @@ func resolved(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// check refuses what reads well and would allow more than it seems to.
+// check returns an error for a rule that allows more than it seems to.
 func (p *Policy) check(key string, n *yaml.Node) error {
 	r := &p.Rules
 	switch key {
@@ -94,12 +94,15 @@ func (p *Policy) check(key string, n *yaml.Node) error {
 			return errors.New("an empty list says nothing; leave the key out, or write mode: none where nothing may change")
 		}
 		if pattern := badPattern(list); pattern != "" {
-			return fmt.Errorf("%q is not a pattern of paths in the worktree; patterns are relative and use / , as \"reports/**\"", pattern)
+			return fmt.Errorf("%q is not a pattern of paths in the worktree; patterns are relative and use / , as "+
+				"\"reports/**\"", pattern)
 		}
 	case "limits":
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			if l := r.Limits; map[string]int64{"files": int64(l.Files), "lines": int64(l.Lines), "bytes": l.Bytes}[n.Content[i].Value] <= 0 {
-				return fmt.Errorf("%s: 0 is no limit; leave it out, or write mode: none where nothing may change", n.Content[i].Value)
+			if l := r.Limits; map[string]int64{"files": int64(l.Files), "lines": int64(l.Lines),
+				"bytes": l.Bytes}[n.Content[i].Value] <= 0 {
+				return fmt.Errorf("%s: 0 is no limit; leave it out, or write mode: none where nothing may change",
+					n.Content[i].Value)
 			}
 		}
 	case "risk":
@@ -150,7 +153,7 @@ func (p *Policy) readApproval(n *yaml.Node) error {
 	return nil
 }
 
-// approvalRequired is the word of approval: that asks for one.
+// approvalRequired is the value of approval: that requires one.
 const approvalRequired = "required"
 
 func (p *Policy) readSigners(n *yaml.Node) error {
@@ -158,13 +161,15 @@ func (p *Policy) readSigners(n *yaml.Node) error {
 		return errors.New("expected the path of a file in OpenSSH's ALLOWED SIGNERS format")
 	}
 	p.Signers = n.Value
-	if !filepath.IsAbs(p.Signers) && (path.IsAbs(p.Signers) || path.Clean(p.Signers) != p.Signers || !filepath.IsLocal(filepath.FromSlash(p.Signers))) {
-		return fmt.Errorf("%q is neither an absolute path nor one inside the repository, such as .markmill-signers", p.Signers)
+	if !filepath.IsAbs(p.Signers) && (path.IsAbs(p.Signers) || path.Clean(p.Signers) != p.Signers ||
+		!filepath.IsLocal(filepath.FromSlash(p.Signers))) {
+		return fmt.Errorf("%q is neither an absolute path nor one inside the repository, such as .markmill-signers",
+			p.Signers)
 	}
 	return nil
 }
 
-// placedPolicy is a policy and where it stands.
+// placedPolicy is a policy with its place.
 type placedPolicy struct {
 	*Policy
 	commit  worktree.OID // "" is the checkout
@@ -173,9 +178,9 @@ type placedPolicy struct {
 	missing string       // why that file cannot be read, "" when it can
 }
 
-// policies are all that hold for a run: those of the base commit, of the commit that is checked out,
-// and of the checkout as it is. Each can only add to the others, so that neither an old base nor an
-// edit that is not committed loosens anything, while an edit that tightens holds at once.
+// policies are all policies that apply to a run: those of the base commit, of the commit that is checked out, and of
+// the checkout. Each can only add to the others, so that neither an old base nor an uncommitted edit loosens anything,
+// while an edit that tightens applies at once.
 func (e *Engine) policies(src *worktree.Source, base worktree.OID) ([]placedPolicy, error) {
 	if src == nil {
 		return nil, nil
@@ -187,7 +192,8 @@ func (e *Engine) policies(src *worktree.Source, base worktree.OID) ([]placedPoli
 	var out []placedPolicy
 	add := func(p placedPolicy) {
 		for _, other := range out {
-			if reflect.DeepEqual(other.Policy, p.Policy) && string(other.signers) == string(p.signers) && other.missing == p.missing {
+			if reflect.DeepEqual(other.Policy, p.Policy) && string(other.signers) == string(p.signers) &&
+				other.missing == p.missing {
 				return
 			}
 		}
@@ -224,8 +230,8 @@ func (e *Engine) policies(src *worktree.Source, base worktree.OID) ([]placedPoli
 	return out, nil
 }
 
-// readSignersFile reads a path inside the repository from where the policy stands, so that a key
-// counts when it was committed with the policy that names the file. An absolute path is the machine's.
+// readSignersFile reads a path inside the repository from the place of the policy, so that a key counts if it was
+// committed with the policy that names the file. An absolute path is the machine's.
 func (p *placedPolicy) readSignersFile(inside func(string) ([]byte, error)) {
 	if p.Signers == "" {
 		return

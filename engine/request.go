@@ -1,66 +1,98 @@
 package engine
 
 import (
-	"context"
-	"io"
-	"os"
+	"fmt"
 	"time"
+	"unicode/utf8"
 
-	"markmill/engine/sandbox"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/notebooks/codec"
 	"markmill/runs"
 )
 
-// Request is one run to do.
+// Request asks for one run. It is data: as JSON it can be sent to another process, whose engine plans and runs the
+// same. It may hold the values of secrets.
 type Request struct {
-	ID     runs.RunID // from NewID; "": Run makes one
-	Path   string     // of the notebook, as the user gave it; "-" is standard input
-	Source []byte     // its bytes, regions stripped
-	MadeOf string     // where it is an output notebook: the path of its source, as its manifest has it
-	Output string     // where the output notebook goes, for the record and the untouched check; "" is the run directory only
-	Assets string     // folder of the output notebook's pictures, relative to it
-	// OutputForm is that of the output notebook where it is another than the notebook's: its own stands in the run
-	// directory too.
-	OutputForm notebooks.Form
+	ID     runs.RunID `json:"id,omitzero"`      // from NewID; "": Run makes one
+	Path   string     `json:"path"`             // of the notebook, as the user gave it; "-" is standard input
+	Source []byte     `json:"source"`           // its bytes, regions stripped
+	MadeOf string     `json:"made_of,omitzero"` // for an output notebook: the path of its source, from its manifest
+	// Output is where the output notebook goes, for the record and for the check that the checkout did not change: an
+	// absolute path or an address; "" is the run directory only. Frozen says that a notebook is already there and is
+	// only compared: the record names no output.
+	Output string `json:"output,omitzero"`
+	Frozen bool   `json:"frozen,omitzero"`
+	Assets string `json:"assets,omitzero"` // folder of the output notebook's pictures, relative to it
+	// OutputForm is the form of the output notebook if it differs from the notebook's. The run directory then has both.
+	OutputForm notebooks.Form `json:"output_form,omitzero"`
 
-	// OwnFiles are files that the caller writes while the run goes on (a log, the events): they are
-	// no change of the checkout.
-	OwnFiles []os.FileInfo
+	Empty        bool              `json:"empty,omitzero"` // accept a notebook without steps
+	Given        []notebooks.Given `json:"given,omitempty"`
+	AllowUnknown bool              `json:"allow_unknown,omitzero"`
+	AllowErrors  bool              `json:"allow_errors,omitzero"` // as the notebook's allow_errors
+	// the output notebook hides code until readers ask for it
+	ReportMode bool `json:"report_mode,omitzero"`
 
-	// Empty says that a notebook without a step is no mistake, because nothing is to run.
-	Empty bool
+	Repository string `json:"repository,omitzero"` // root of the user's checkout; "" outside a repository
+	// outside a repository: absolute path of the folder to work in; "" is an empty one
+	Folder string `json:"folder,omitzero"`
+	Base   string `json:"base,omitzero"` // revision; "" is HEAD
+	Dirty  Dirty  `json:"dirty,omitzero"`
+	// files that begin with an earlier content: the base has the run's change already
+	Reverse []worktree.Restored `json:"reverse,omitempty"`
+	InPlace bool                `json:"in_place,omitzero"`
+	// ignored files to copy into the worktree, besides the notebook's own list
+	Copy     []string `json:"copy,omitempty"`
+	Branch   string   `json:"branch,omitzero"`
+	KeepTree bool     `json:"keep_tree,omitzero"`
+	// where steps start, relative to the worktree; "" is its root
+	Cwd      string `json:"cwd,omitzero"`
+	Kernel   string `json:"kernel,omitzero"`   // overrides the notebook's kernel
+	Language string `json:"language,omitzero"` // of steps that name none
 
-	Given        []notebooks.Given
-	AllowUnknown bool
-	AllowErrors  bool // as the notebook's allow_errors
-	ReportMode   bool // readers of the output notebook see what came of the steps, and their code only when they ask for it
+	StepTimeout time.Duration `json:"-"`
+	RunTimeout  time.Duration `json:"-"` // of the whole run; replaces the notebook's
+	Start       time.Duration `json:"-"` // limit for the start of a kernel; 0 is a minute
 
-	Repository  *worktree.Source // the user's repository; nil outside one
-	Folder      string           // outside a repository: the absolute path of the folder that the run works in; "" is an empty one of its own
-	Base        string           // revision; "" is HEAD
-	Dirty       Dirty
-	Reverse     []worktree.Restored // files that begin with an earlier content: the base has the change of the run already
-	InPlace     bool
-	Copy        []string // ignored files to take along, besides the notebook's own
-	Branch      string
-	KeepTree    bool
-	Cwd         string // where steps start, relative to the worktree; "" is its root
-	Kernel      string // overrides the notebook's kernel
-	Language    string // of steps that name none
-	StepTimeout time.Duration
-	RunTimeout  time.Duration // of the whole run, in the place of the notebook's
-	Start       time.Duration // limit of a kernel's start; 0 is a minute
+	Only     []string         `json:"only,omitempty"`
+	SkipTags []string         `json:"skip_tags,omitempty"`
+	From     notebooks.StepID `json:"from,omitzero"`
+	Until    notebooks.StepID `json:"until,omitzero"`
 
-	Only, SkipTags []string
-	From, Until    notebooks.StepID
+	// apply nbval's comments in the code (notebooks.Markers): the run is a test
+	Markers   bool       `json:"markers,omitzero"`
+	KeepGoing bool       `json:"keep_going,omitzero"` // run the steps after a failed one too, while its interpreter lives
+	Resume    runs.RunID `json:"resume,omitzero"`     // the interrupted run to resume; "" begins anew
+}
 
-	// Markers lets nbval's comments in the code count (notebooks.Markers): the run is a test.
-	Markers bool
-	// KeepGoing runs the steps behind one that failed, too, as long as its interpreter lives. The run fails all the
-	// same.
-	KeepGoing bool
-	Resume    *Cut // the run that this one goes on from; nil: it begins anew
+// plainRequest is a Request without its methods.
+type plainRequest Request
+
+// requestJSON is a Request as JSON, with times in nanoseconds.
+type requestJSON struct {
+	plainRequest
+	StepTimeoutNS int64 `json:"step_timeout_ns,omitzero"`
+	RunTimeoutNS  int64 `json:"run_timeout_ns,omitzero"`
+	StartNS       int64 `json:"start_ns,omitzero"`
+}
+
+// MarshalJSON writes the request for another process.
+func (r Request) MarshalJSON() ([]byte, error) {
+	return codec.Marshal(requestJSON{plainRequest: plainRequest(r),
+		StepTimeoutNS: int64(r.StepTimeout), RunTimeoutNS: int64(r.RunTimeout), StartNS: int64(r.Start)})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (r *Request) UnmarshalJSON(data []byte) error {
+	var j requestJSON
+	if err := codec.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	*r = Request(j.plainRequest)
+	r.StepTimeout, r.RunTimeout, r.Start = time.Duration(j.StepTimeoutNS), time.Duration(j.RunTimeoutNS),
+		time.Duration(j.StartNS)
+	return nil
 }
 
 // Dirty is what happens to the user's uncommitted changes.
@@ -68,68 +100,43 @@ type Dirty string
 
 const (
 	DirtyIgnore  Dirty = "ignore"  // they are not in the worktree; the run says how many there are
-	DirtyInclude Dirty = "include" // they are taken along, as a base of their own
+	DirtyInclude Dirty = "include" // they are copied into the worktree, as a base of their own
 	DirtyBlock   Dirty = "block"   // the run does not start
 )
 
-// View is a file, or several, that a run leaves for readers: a fold of source and journal.
-type View struct {
-	Name  string
-	Write func(ViewInput) error
-	// Beside says that it is no part of the record, which is whole without it.
-	Beside bool
+// output is the output notebook that the record names.
+func (r *Request) output() string {
+	if r.Frozen {
+		return ""
+	}
+	return r.Output
 }
 
-// Refused is the error of a view that could be written and must fail the run: with this blocker. The views are
-// then written once more, of the record that has it; a view that is to be kept refuses only once.
-type Refused struct{ Code, Words string }
-
-func (r Refused) Error() string { return r.Words }
-
-// ViewInput is what a view may look at.
-type ViewInput struct {
-	Dir      string // the run directory
-	Notebook *notebooks.Notebook
-	Run      *runs.Run
-	// Known are the digests of files of the directory that were made as they were written.
-	Known map[string]runs.Digest
-	// Clean masks secrets in bytes that a view writes outside Dir; name says where they show. A secret that is
-	// found fails the run. It is nil when there is none to mask.
-	Clean func(name string, b []byte) []byte
+// checkText returns an error for a text that is not UTF-8: the record is JSON and cannot hold it.
+func (r *Request) checkText() error {
+	for _, t := range []struct {
+		what  string
+		texts []string
+	}{
+		{"the path", []string{r.Path, r.MadeOf, r.Output, r.Assets, r.Repository, r.Folder}},
+		{"--base", []string{r.Base}}, {"--branch", []string{r.Branch}}, {"--copy", r.Copy}, {"--cwd", []string{r.Cwd}},
+		{"--kernel", []string{r.Kernel}}, {"--language", []string{r.Language}}, {"--skip-tag", r.SkipTags},
+	} {
+		for _, text := range t.texts {
+			if err := notUTF8(t.what, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-// Engine holds what runs share. Its fields are set once, before the first run.
-type Engine struct {
-	Version string // of Markmill, for the record
-	Config  Config
-	Store   func(repository string) runs.Store // where runs of a repository are kept
-	Cache   string                             // folder for worktrees, absolute
-	Tools   string                             // program that answers as glue, scrap, the sandbox's helper and the warden; "" does without, and says so
-	Getenv  func(string) (string, bool)
-	Now     func() time.Time
-	Random  io.Reader
-	User    string // who runs, by the system's name, for requests of approval
-	Views   []View
-
-	// Leave writes what a run leaves at OUTPUT, whole, so that it waits for Place, and says which output notebooks the
-	// run directory is not to keep: the views write none of these. It is called before the views, of the run as its
-	// last event will have it. Where it gives none, because they are to be kept or OUTPUT cannot be written, all is
-	// left to the views. nil is none.
-	Leave func(ViewInput) []runs.LeftOutput
-
-	// Sign makes the signatures of the manifests of the output notebooks, by their names in the run directory. It is
-	// called with the run as its last event will have it. nil signs nothing.
-	Sign func(ViewInput) (map[string]string, error)
-
-	// Place is called when the record is complete, or failed to be: what views left waiting beside it is put into
-	// its place, or taken away. The run is still locked, so that a crash in it is seen. nil is none.
-	Place func(id runs.RunID, complete bool) error
-
-	// Offer says what the system has for the sandbox; nil asks the system.
-	Offer func(context.Context, sandbox.Need) sandbox.Offer
-
-	// Observe gets every event as it is journalled, and Output what steps print. Both are called
-	// from the run's goroutines and must not block for long; nil is none.
-	Observe func(runs.Event)
-	Output  func(step notebooks.StepID, stream string, chunk []byte)
+// notUTF8 is the error of a name that the record cannot hold; nil for UTF-8.
+func notUTF8(what, text string) error {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	return &notebooks.Error{Kind: notebooks.KindInput,
+		Msg:  fmt.Sprintf("%s %s is not UTF-8, and the record of a run cannot name it", what, runs.QuotePath(text)),
+		Hint: "rename it, or work in a clone elsewhere"}
 }

@@ -15,67 +15,80 @@ import (
 	"markmill/runs"
 )
 
-// Cut is a run that did not come to its end, and what a new run takes over from it. It is held, so that it is
-// neither removed nor resumed by somebody else meanwhile, until Close.
-type Cut struct {
+// InterruptedRun is a run that was cut before its end, with what a new run reuses of it. It is read, not locked: Run
+// locks it and checks that it has not changed.
+type InterruptedRun struct {
 	Dir    string
 	Run    *runs.Run
 	Source []byte
 
 	events  []runs.Event
-	journal []byte // whole lines of it
-	release func()
+	journal []byte // its whole lines
 }
 
-// OpenCut opens a run to go on from. Its record must be complete (see runs.Reconcile). One that ended by itself, or
-// that cannot be gone on from, is refused with the reason.
-func (e *Engine) OpenCut(dir string) (c *Cut, err error) {
-	release, err := runs.Lock(dir)
+// Interrupted reads a run to resume. Its record must be complete (see runs.Reconcile). The error says why a run cannot
+// be resumed.
+func (e *Engine) Interrupted(dir string) (*InterruptedRun, error) {
+	if runs.Alive(dir) {
+		return nil, inUse(dir)
+	}
+	i := &InterruptedRun{Dir: dir}
+	var err error
+	if i.Run, i.Source, err = runs.At(dir).Load(); err != nil {
+		return nil, err
+	}
+	if i.journal, err = runs.At(dir).ReadFile(runs.JournalFile); err != nil {
+		return nil, err
+	}
+	if i.events, _, err = runs.ReadJournal(bytes.NewReader(i.journal), runs.DigestOf(i.Source)); err != nil {
+		return nil, err
+	}
+	if err := i.resumable(); err != nil {
+		return nil, err
+	}
+	return i, i.check()
+}
+
+// lock keeps others from removing or resuming the run.
+func (i *InterruptedRun) lock() (release func(), err error) {
+	release, err = runs.Lock(i.Dir)
 	if errors.Is(err, runs.ErrLive) {
-		return nil, notResumable(dir, "it is alive, or another run goes on from it at this moment", "wait for its end")
+		return nil, inUse(i.Dir)
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			release()
-		}
-	}()
-	c = &Cut{Dir: dir, release: release}
-	if c.Run, c.Source, err = runs.At(dir).Load(); err != nil {
+	now, err := os.ReadFile(filepath.Join(i.Dir, runs.JournalFile))
+	if err == nil && !bytes.Equal(now, i.journal) {
+		err = notResumable(i.Dir, "its record has changed meanwhile", "try again")
+	}
+	if err != nil {
+		release()
 		return nil, err
 	}
-	if c.journal, err = runs.At(dir).ReadFile(runs.JournalFile); err != nil {
-		return nil, err
-	}
-	if c.events, _, err = runs.ReadJournal(bytes.NewReader(c.journal), runs.DigestOf(c.Source)); err != nil {
-		return nil, err
-	}
-	if err := c.resumable(); err != nil {
-		return nil, err
-	}
-	return c, c.check()
+	return release, nil
 }
 
-// Close lets go of the run.
-func (c *Cut) Close() { c.release() }
+func inUse(dir string) error {
+	return notResumable(dir, "it is alive, or another run goes on from it at this moment", "wait for its end")
+}
 
 func notResumable(dir, why, hint string) error {
-	return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("run %s cannot be resumed: %s", filepath.Base(dir), why), Hint: hint}
+	return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("run %s cannot be resumed: %s",
+		filepath.Base(dir), why), Hint: hint}
 }
 
-// resumable says whether there is anything to go on with.
-func (c *Cut) resumable() error {
+// resumable returns an error if there is nothing to resume.
+func (i *InterruptedRun) resumable() error {
 	again := "run the notebook again"
-	no := func(why, hint string) error { return notResumable(c.Dir, why, hint) }
+	no := func(why, hint string) error { return notResumable(i.Dir, why, hint) }
 	has := func(code string) bool {
-		return slices.ContainsFunc(c.Run.Blockers(), func(b runs.Blocker) bool { return b.Code == code })
+		return slices.ContainsFunc(i.Run.Blockers(), func(b runs.Blocker) bool { return b.Code == code })
 	}
-	switch status := c.Run.Status(); {
-	case len(c.Run.Steps) == 0:
+	switch status := i.Run.Status(); {
+	case len(i.Run.Steps) == 0:
 		return no("it was cut before its plan stood, and nothing of it ran", again)
-	case c.Run.Completed == nil:
+	case i.Run.Completed == nil:
 		return no("its record is not complete", "markmill runs reconcile completes it")
 	case has(runs.CodeSecretLeaked):
 		return no("a secret has shown in it", "let no step print or write it, and "+again)
@@ -86,45 +99,45 @@ func (c *Cut) resumable() error {
 		return no(fmt.Sprintf("it came to its end, as %s", status), "mend what it says, and "+again)
 	}
 	switch {
-	case c.Run.Started.Folder != "":
+	case i.Run.Started.Folder != "":
 		return no("it worked in the folder itself, outside a Git repository, and nobody has kept that as it was then", again)
-	case c.Run.Contract.MutationMode == runs.MutationInPlace:
+	case i.Run.Contract.MutationMode == runs.MutationInPlace:
 		return no("it worked in the checkout itself, which nobody has kept as it was then", again)
-	case c.Run.Started.Options == nil:
+	case i.Run.Started.Options == nil:
 		return no("it was made by a version that does not record the options of a run", again)
 	}
 	return nil
 }
 
-// check holds the files that would be carried over against their digests: nothing is taken from a record that
-// does not hold.
-func (c *Cut) check() error {
-	for i := range c.Run.Steps {
-		s := &c.Run.Steps[i]
+// check compares the files that would be reused with their digests: nothing is taken from a record that does not hold.
+func (i *InterruptedRun) check() error {
+	for n := range i.Run.Steps {
+		s := &i.Run.Steps[n]
 		if !whole(s) {
 			continue
 		}
 		for file, want := range stepFiles(s) {
-			got, err := digestOfFile(runs.At(c.Dir).File(file))
+			got, err := digestOfFile(filepath.Join(i.Dir, filepath.FromSlash(file)))
 			if err == nil && got != want {
 				err = fmt.Errorf("the journal says %s, and its bytes give %s", want, got)
 			}
 			if err != nil {
-				return notResumable(c.Dir, fmt.Sprintf("its record does not hold: %s: %v", file, err), "markmill runs verify shows more")
+				return notResumable(i.Dir, fmt.Sprintf("its record does not hold: %s: %v", file, err),
+					"markmill runs verify shows more")
 			}
 		}
 	}
 	return nil
 }
 
-// whole says whether a step ran to its end, with all that it did recorded. One that was interrupted, or in whose
-// middle Markmill failed, has no tree or says who ended it.
+// whole reports whether a step ran to its end and everything that it did was recorded. A step that was interrupted, or
+// during which Markmill failed, has no tree or says who ended it.
 func whole(s *runs.StepRecord) bool {
 	f := s.Finished
 	return f != nil && s.Step != nil && f.Tree != "" && f.TerminatedBy != "interrupt"
 }
 
-// stepFiles are the files of a step that its events have digests of, but its result.json.
+// stepFiles are the files of a step whose digests are in its events, without its result.json.
 func stepFiles(s *runs.StepRecord) map[string]runs.Digest {
 	files := map[string]runs.Digest{}
 	add := func(file string, digest runs.Digest) {
@@ -152,28 +165,34 @@ func digestOfFile(name string) (runs.Digest, error) {
 	return runs.DigestOf(b), err
 }
 
-// Request is what the run was asked, for the new run to be asked the same. given are values of its secrets, which
-// no record holds.
-func (c *Cut) Request(given []notebooks.Given) (Request, error) {
-	s, contract, o := c.Run.Started, c.Run.Contract, c.Run.Started.Options
+// Request makes the request of the resumed run. given are the values of the run's secrets, which no record has.
+func (i *InterruptedRun) Request(given []notebooks.Given) (Request, error) {
+	s, contract, o := i.Run.Started, i.Run.Contract, i.Run.Started.Options
 	if len(contract.Reversed) > 0 {
-		return Request{}, notResumable(c.Dir, "it is a run of markmill test, on a tree from which its change was taken back", "test the notebook again")
+		return Request{}, notResumable(i.Dir, "it is a run of markmill test, on a tree from which its change was taken back",
+			"test the notebook again")
 	}
-	req := Request{Path: s.Notebook, Source: c.Source, MadeOf: s.SourcePath, Output: s.Output, Assets: s.Assets, Resume: c,
-		AllowUnknown: o.AllowUnknown, AllowErrors: o.AllowErrors, ReportMode: o.ReportMode, Base: contract.BaseCommit, Dirty: Dirty(contract.Dirty), Copy: o.Copy, Branch: o.Branch, Cwd: o.Cwd,
-		Kernel: o.Kernel, Language: o.Language, StepTimeout: time.Duration(o.StepTimeoutNS), RunTimeout: time.Duration(o.RunTimeoutNS), Start: time.Duration(o.StartNS),
+	req := Request{Path: s.Notebook, Source: i.Source, MadeOf: s.SourcePath, Output: s.Output, Assets: s.Assets,
+		Resume:       s.RunID,
+		AllowUnknown: o.AllowUnknown, AllowErrors: o.AllowErrors, ReportMode: o.ReportMode, Base: contract.BaseCommit,
+		Dirty: Dirty(contract.Dirty), Copy: o.Copy, Branch: o.Branch, Cwd: o.Cwd,
+		Kernel: o.Kernel, Language: o.Language, StepTimeout: time.Duration(o.StepTimeoutNS),
+		RunTimeout: time.Duration(o.RunTimeoutNS), Start: time.Duration(o.StartNS),
 		Only: o.Only, SkipTags: o.SkipTags, From: notebooks.StepID(o.From), Until: notebooks.StepID(o.Until)}
 	for _, g := range o.Given {
 		v, err := notebooks.ParseWire([]byte(g.Wire))
 		if err != nil {
-			return req, notResumable(c.Dir, fmt.Sprintf("its parameter %s cannot be read: %v", g.Name, err), "run the notebook again")
+			return req, notResumable(i.Dir, fmt.Sprintf("its parameter %s cannot be read: %v", g.Name, err),
+				"run the notebook again")
 		}
 		req.Given = append(req.Given, notebooks.Given{Name: g.Name, Value: &v, Source: g.From})
 	}
 	for _, g := range given {
-		if slices.ContainsFunc(o.Given, func(own runs.GivenData) bool { return own.Name == g.Name }) || !slices.ContainsFunc(contract.Parameters,
-			func(p runs.ParamData) bool { return p.Name == g.Name && p.Given }) {
-			return req, &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("parameter %s: a resumed run has the values of the run that was cut", g.Name),
+		if slices.ContainsFunc(o.Given, func(own runs.GivenData) bool { return own.Name == g.Name }) ||
+			!slices.ContainsFunc(contract.Parameters,
+				func(p runs.ParamData) bool { return p.Name == g.Name && p.Given }) {
+			return req, &notebooks.Error{Kind: notebooks.KindOption,
+				Msg:  fmt.Sprintf("parameter %s: a resumed run has the values of the run that was cut", g.Name),
 				Hint: "leave it out: only secrets, which no record holds, are given again"}
 		}
 		req.Given = append(req.Given, g)
@@ -181,35 +200,37 @@ func (c *Cut) Request(given []notebooks.Given) (Request, error) {
 	return req, nil
 }
 
-// same says whether a plan is of what the run was asked. A secret cannot be compared: nothing that could be
-// guessed from is kept of it.
-func (c *Cut) same(p *Plan) error {
+// same returns an error if a plan differs from what the interrupted run was asked. Secrets cannot be compared: the
+// record has nothing that they could be guessed from.
+func (i *InterruptedRun) same(p *Plan) error {
 	var errs errorList
 	now := map[string]runs.ParamData{}
 	for _, v := range p.Parameters() {
 		now[v.Name] = v
 	}
-	for _, was := range c.Run.Contract.Parameters {
+	for _, was := range i.Run.Contract.Parameters {
 		is, there := now[was.Name]
 		switch {
 		case was.Given && !is.Given:
-			errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.Request.Path, Msg: fmt.Sprintf("parameter %s: it is a secret, or holds one, and no record keeps it", was.Name),
+			errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path,
+				Msg:  fmt.Sprintf("parameter %s: it is a secret, or holds one, and no record keeps it", was.Name),
 				Hint: fmt.Sprintf("give it again: -p %s=VALUE", was.Name)})
 		case was.Type == string(notebooks.TypeSecret) && is.Type == was.Type:
 		case !there || is.Type != was.Type || !sameText(string(is.Value), string(was.Value)):
-			errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.Request.Path, Msg: fmt.Sprintf("parameter %s is not as it was when the run was cut", was.Name),
+			errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path,
+				Msg:  fmt.Sprintf("parameter %s is not as it was when the run was cut", was.Name),
 				Hint: "run the notebook again"})
 		}
 	}
-	if len(p.Steps) != len(c.Run.Steps) {
-		errs.add(notResumable(c.Dir, "this version finds other steps in the notebook", "run the notebook again"))
+	if len(p.steps) != len(i.Run.Steps) {
+		errs.add(notResumable(i.Dir, "this version finds other steps in the notebook", "run the notebook again"))
 	}
 	return errs.err()
 }
 
 // secrets says whether the run had secrets, of which nobody can say whether they are the same now.
-func (c *Cut) Secrets() (names []string) {
-	for _, p := range c.Run.Contract.Parameters {
+func (i *InterruptedRun) Secrets() (names []string) {
+	for _, p := range i.Run.Contract.Parameters {
 		if p.Type == string(notebooks.TypeSecret) {
 			names = append(names, p.Name)
 		}
@@ -217,43 +238,47 @@ func (c *Cut) Secrets() (names []string) {
 	return names
 }
 
-// options are those of the request that a resumed run takes over.
+// options are the options of the request that a resumed run reuses.
 func (p *Plan) options() *runs.OptionsData {
-	r := p.Request
-	o := &runs.OptionsData{Kernel: r.Kernel, Language: r.Language, Cwd: r.Cwd, StepTimeoutNS: int64(r.StepTimeout), RunTimeoutNS: int64(r.RunTimeout), StartNS: int64(r.Start), Copy: r.Copy,
-		Branch: r.Branch, Only: r.Only, SkipTags: r.SkipTags, From: string(r.From), Until: string(r.Until), AllowUnknown: r.AllowUnknown, AllowErrors: r.AllowErrors, ReportMode: r.ReportMode}
-	for _, b := range p.given() {
-		if wire := b.Value.Wire(); b.Value.Type != notebooks.TypeSecret && !p.mask.In(wire) && !bytes.Contains(wire, []byte(`"$secret"`)) {
+	r := p.request
+	o := &runs.OptionsData{Kernel: r.Kernel, Language: r.Language, Cwd: r.Cwd, StepTimeoutNS: int64(r.StepTimeout),
+		RunTimeoutNS: int64(r.RunTimeout), StartNS: int64(r.Start), Copy: r.Copy,
+		Branch: r.Branch, Only: r.Only, SkipTags: r.SkipTags, From: string(r.From), Until: string(r.Until),
+		AllowUnknown: r.AllowUnknown, AllowErrors: r.AllowErrors, ReportMode: r.ReportMode}
+	for _, b := range p.Given() {
+		if wire := b.Value.Wire(); b.Value.Type != notebooks.TypeSecret && !p.mask.In(wire) && !bytes.Contains(wire,
+			[]byte(`"$secret"`)) {
 			o.Given = append(o.Given, runs.GivenData{Name: b.Param.Name, From: b.From, Wire: string(wire)})
 		}
 	}
 	return o
 }
 
-// carry is how a run goes on from another.
-type carry struct {
-	cut    *Cut
+// reuse is what a run takes over from an interrupted one.
+type reuse struct {
+	from   *InterruptedRun
 	until  int                                   // index of the first step that runs anew
-	replay map[notebooks.StepID]bool             // carried steps that run again for their state
-	events map[notebooks.StepID][]runs.Event     // of carried steps
+	replay map[notebooks.StepID]bool             // reused steps that run again for their state
+	events map[notebooks.StepID][]runs.Event     // of reused steps
 	record map[notebooks.StepID]*runs.StepRecord // of all
 }
 
-// interruptedWords are why a step was skipped that a signal kept from running.
+// interruptedWords say why a step was skipped after a signal.
 const interruptedWords = "the run was interrupted"
 
-// newCarry decides which steps are carried, and which of them must run again. The state of an interpreter is not in any
-// record, and cannot be known to be unneeded: every step of a session that a remaining step uses runs again. So do
-// setup steps, steps that left a process running, for it is gone, and steps that wrote files which .gitignore hides,
-// for no tree holds those.
-func newCarry(c *Cut, steps []PlannedStep) *carry {
-	k := &carry{cut: c, replay: map[notebooks.StepID]bool{}, events: map[notebooks.StepID][]runs.Event{}, record: map[notebooks.StepID]*runs.StepRecord{}}
+// newReuse decides which steps are reused and which of them must run again. No record has the state of an interpreter,
+// and nobody knows whether it is needed, so every step of a session that a remaining step uses runs again. So do setup
+// steps, steps that left a process running, and steps that wrote ignored files, which no tree has.
+func newReuse(c *InterruptedRun, steps []PlannedStep) *reuse {
+	k := &reuse{from: c, replay: map[notebooks.StepID]bool{}, events: map[notebooks.StepID][]runs.Event{},
+		record: map[notebooks.StepID]*runs.StepRecord{}}
 	for i := range c.Run.Steps {
 		k.record[c.Run.Steps[i].Planned.ID] = &c.Run.Steps[i]
 	}
 	for k.until = 0; k.until < len(steps); k.until++ {
 		was := k.record[steps[k.until].ID]
-		if was == nil || !whole(was) && (was.Finished == nil || was.Finished.Status != runs.StepSkipped || was.Finished.Reason == interruptedWords) {
+		if was == nil || !whole(was) && (was.Finished == nil || was.Finished.Status != runs.StepSkipped ||
+			was.Finished.Reason == interruptedWords) {
 			break
 		}
 	}
@@ -263,7 +288,11 @@ func newCarry(c *Cut, steps []PlannedStep) *carry {
 			k.events[e.Step] = append(k.events[e.Step], e)
 		}
 	}
-	failed := slices.ContainsFunc(steps[:k.until], func(s PlannedStep) bool { w := k.record[s.ID]; return whole(w) && bad(w.Finished.Status) })
+	failed := slices.ContainsFunc(steps[:k.until], func(s PlannedStep) bool {
+		w := k.record[s.ID]
+		return whole(w) &&
+			bad(w.Finished.Status)
+	})
 	used := map[string]bool{} // sessions whose state is needed
 	for i := range steps[k.until:] {
 		if s := &steps[k.until+i]; s.Skip == "" && (!failed || s.Has(notebooks.TagFinally)) {
@@ -289,34 +318,35 @@ func newCarry(c *Cut, steps []PlannedStep) *carry {
 	return k
 }
 
-// stateless says whether a step's session keeps nothing from one step to the next.
+// stateless reports whether a step's session keeps nothing between steps.
 func (s *PlannedStep) stateless() bool { return strings.HasPrefix(s.Kernel.Name(), "command:") }
 
-// resumedFrom keeps the journals of the runs that this one goes on from, and says which the nearest is.
+// resumedFrom copies the journals of the interrupted run and its ancestors, and returns where the nearest is.
 func (r *run) resumedFrom() (*runs.ResumedData, error) {
-	c := r.plan.Request.Resume
+	c := r.plan.interrupted
 	if c == nil {
 		return nil, nil
 	}
-	r.carry = newCarry(c, r.plan.Steps)
-	r.loose = append(r.loose, runs.ResumedDir) // the nearest journal names those before it
-	if err := os.Mkdir(r.record.File(runs.ResumedDir), 0o755); err != nil {
+	r.reuse = newReuse(c, r.plan.steps)
+	r.rec.loose = append(r.rec.loose, runs.ResumedDir) // the nearest journal names those before it
+	if err := os.Mkdir(filepath.Join(r.rec.dir, runs.ResumedDir), 0o755); err != nil {
 		return nil, err
 	}
 	last := c.events[len(c.events)-1]
-	data := &runs.ResumedData{Run: c.Run.ID, Seq: last.Seq, Hash: last.Hash, File: runs.ResumedFile(c.Run.ID), Digest: runs.DigestOf(c.journal)}
-	if err := r.record.Write(data.File, c.journal); err != nil {
+	data := &runs.ResumedData{Run: c.Run.ID, Seq: last.Seq, Hash: last.Hash, File: runs.ResumedFile(c.Run.ID),
+		Digest: runs.DigestOf(c.journal)}
+	if err := runs.WriteFile(filepath.Join(r.rec.dir, filepath.FromSlash(data.File)), c.journal); err != nil {
 		return nil, err
 	}
 	for from := c.Run.Started.ResumedFrom; from != nil; {
-		b, err := runs.At(c.Dir).ReadFile(from.File)
+		b, err := os.ReadFile(filepath.Join(c.Dir, filepath.FromSlash(from.File)))
 		if err != nil {
 			return nil, err
 		}
 		if got := runs.DigestOf(b); got != from.Digest {
 			return nil, fmt.Errorf("%s of run %s has changed", from.File, c.Run.ID)
 		}
-		if err := r.record.Write(from.File, b); err != nil {
+		if err := runs.WriteFile(filepath.Join(r.rec.dir, filepath.FromSlash(from.File)), b); err != nil {
 			return nil, err
 		}
 		line, _, _ := bytes.Cut(b, []byte("\n"))
@@ -333,24 +363,24 @@ func (r *run) resumedFrom() (*runs.ResumedData, error) {
 	return data, nil
 }
 
-// Carried says what a resumed run takes over, which steps of that run again for their state, and which is the first
+// Reused lists the steps that a resumed run reuses, those of them that run again for their state, and the first step
 // that runs anew; "" when none is left.
-func (p *Plan) Carried() (carried, replayed []notebooks.StepID, next notebooks.StepID) {
-	if p.Request.Resume == nil {
+func (p *Plan) Reused() (reused, replayed []notebooks.StepID, next notebooks.StepID) {
+	if p.interrupted == nil {
 		return nil, nil, ""
 	}
-	c := newCarry(p.Request.Resume, p.Steps)
-	for i, s := range p.Steps {
+	c := newReuse(p.interrupted, p.steps)
+	for i, s := range p.steps {
 		switch {
 		case i >= c.until && s.Skip == "":
-			return carried, replayed, s.ID
+			return reused, replayed, s.ID
 		case i >= c.until || !whole(c.record[s.ID]):
 			continue
 		}
-		carried = append(carried, s.ID)
+		reused = append(reused, s.ID)
 		if c.replay[s.ID] {
 			replayed = append(replayed, s.ID)
 		}
 	}
-	return carried, replayed, ""
+	return reused, replayed, ""
 }

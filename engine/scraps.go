@@ -10,17 +10,19 @@ import (
 
 	"markmill/engine/kernel"
 	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/notebooks/expr"
 	"markmill/runs"
 )
 
-// readScraps records what a step glued since the last time: the lines that it appended to the
-// scraps file. Files that a scrap names are moved into the step's folder of the record.
+// readScraps records what a step has glued: the lines that it appended to the scraps file. Files that a scrap names are
+// copied into the step's folder of the record.
 func (r *run) readScraps(s *PlannedStep, dir, display string) error {
-	info, err := os.Stat(r.work.Scraps)
+	info, err := os.Stat(r.ws.work.Scraps)
 	if err != nil || info.Size() <= r.scrapsRead {
 		return err
 	}
-	f, err := os.Open(r.work.Scraps)
+	f, err := os.Open(r.ws.work.Scraps)
 	if err != nil {
 		return err
 	}
@@ -31,10 +33,11 @@ func (r *run) readScraps(s *PlannedStep, dir, display string) error {
 	list, n, err := runs.ReadScraps(f)
 	r.scrapsRead += n
 	if err != nil {
-		return &notebooks.Error{Kind: notebooks.KindSyntax, Step: s.ID, Msg: "its scraps cannot be read: " + err.Error(), Hint: "glue values with glue, not by writing the file", Err: err}
+		return &notebooks.Error{Kind: notebooks.KindSyntax, Step: s.ID, Msg: "its scraps cannot be read: " + err.Error(),
+			Hint: "glue values with glue, not by writing the file", Err: err}
 	}
 	for _, scrap := range list {
-		scrap.Name = r.conceal(scrap.Name)
+		scrap.Name = r.rec.conceal(scrap.Name)
 		if scrap.File != "" {
 			if err := r.keepScrapFile(s.ID, &scrap, dir, display); err != nil {
 				return artifact(err)
@@ -44,7 +47,7 @@ func (r *run) readScraps(s *PlannedStep, dir, display string) error {
 			return err
 		}
 		r.scraps[scrap.Name] = scrap
-		if err := r.emit(runs.ScrapRecorded, s.ID, scrap); err != nil {
+		if err := r.rec.emit(runs.ScrapRecorded, s.ID, scrap); err != nil {
 			return err
 		}
 	}
@@ -57,14 +60,14 @@ func (r *run) keepScrapFile(step notebooks.StepID, scrap *runs.ScrapData, dir, d
 	if !filepath.IsAbs(from) {
 		from = filepath.Join(display, from)
 	}
-	if err := r.mayRead(from); err != nil {
+	if err := r.ws.checkReadable(from); err != nil {
 		return err
 	}
 	name := "scrap-" + safeName(scrap.Name) + filepath.Ext(from)
 	if r.plan.mask.In([]byte(name)) {
 		name = "scrap-" + safeName(scrap.Name)
 	}
-	_, digest, err := r.keepFile(step, from, r.record.File(dir, name))
+	_, digest, err := r.rec.keepFile(step, from, filepath.Join(r.rec.dir, dir, name))
 	if err != nil {
 		return err
 	}
@@ -75,7 +78,7 @@ func (r *run) keepScrapFile(step notebooks.StepID, scrap *runs.ScrapData, dir, d
 	return nil
 }
 
-// moveDisplays keeps a step's rich results in its folder of the record.
+// moveDisplays copies a step's rich results into its folder of the record.
 func (r *run) moveDisplays(step notebooks.StepID, from, dir string, left kernel.Outcome) ([]runs.DisplayData, error) {
 	var out []runs.DisplayData
 	for i, d := range left.Displays {
@@ -88,15 +91,49 @@ func (r *run) moveDisplays(step notebooks.StepID, from, dir string, left kernel.
 		var digest runs.Digest
 		var err error
 		if content, held := left.Held[d.File]; held {
-			size, digest, err = r.keepFrom(step, bytes.NewReader(content), r.record.File(dir, to))
+			size, digest, err = r.rec.keepFrom(step, bytes.NewReader(content), filepath.Join(r.rec.dir, dir, to))
 		} else {
-			size, digest, err = r.keepFile(step, filepath.Join(from, base), r.record.File(dir, to))
+			size, digest, err = r.rec.keepFile(step, filepath.Join(from, base), filepath.Join(r.rec.dir, dir, to))
 		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, runs.DisplayData{MIME: d.MIME, File: filepath.ToSlash(filepath.Join(dir, to)), Bytes: size, Digest: digest, Alt: r.conceal(d.Alt),
-			DisplayID: r.conceal(d.ID), Update: d.Update})
+		out = append(out, runs.DisplayData{MIME: d.MIME, File: filepath.ToSlash(filepath.Join(dir, to)), Bytes: size,
+			Digest: digest, Alt: r.rec.conceal(d.Alt),
+			DisplayID: r.rec.conceal(d.ID), Update: d.Update})
 	}
 	return out, nil
+}
+
+// scope is what the condition of a step can refer to: parameters, the scraps so far, and which steps passed. Secrets
+// are left out: whether the step runs would reveal them.
+func (r *run) scope() expr.Scope {
+	s := expr.Scope{Params: map[string]any{}, Scraps: map[string]any{}, Steps: map[string]bool{}}
+	for _, b := range r.plan.values() {
+		if b.Value.Type != "secret" {
+			s.Params[b.Param.Name] = b.Value.Native()
+		}
+	}
+	for name, scrap := range r.scraps {
+		if v, ok := scrapValue(scrap); ok {
+			s.Scraps[name] = v
+		}
+	}
+	for _, step := range r.plan.steps {
+		s.Steps[string(step.ID)] = r.results[step.ID].Status == runs.StepPassed
+	}
+	return s
+}
+
+// scrapValue is a scrap in a condition: numbers and dates as such, a file as its path.
+func scrapValue(scrap runs.ScrapData) (any, bool) {
+	if scrap.File != "" {
+		return scrap.File, true
+	}
+	if v, err := notebooks.ParseWire(scrap.Value); err == nil {
+		return v.Native(), true
+	}
+	var v any // an object as programs write it
+	err := codec.Unmarshal(scrap.Value, &v)
+	return v, err == nil
 }

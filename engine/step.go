@@ -13,12 +13,11 @@ import (
 	"markmill/engine/kernel"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
-	"markmill/notebooks/codec"
 	"markmill/notebooks/expr"
 	"markmill/runs"
 )
 
-// grace is how long an interrupted step has to end by itself before the next harder signal.
+// grace is how long an interrupted step may take to end by itself before the next harder signal.
 const grace = 2 * time.Second
 
 // step runs one step, or records why it did not run.
@@ -35,23 +34,23 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		ctx, cancel = r.finally(ctx)
 		defer cancel()
 	}
-	defer r.trace.start("step " + string(s.ID))()
-	if err := r.guarded(); err != nil {
+	defer r.rec.trace.start("step " + string(s.ID))()
+	if err := r.ws.guarded(); err != nil {
 		return err
 	}
-	if _, err := r.session(ctx, s); err != nil {
+	if _, err := r.sessions.of(ctx, s); err != nil {
 		if why := r.cut(ctx); why != "" {
 			return r.skipped(s, why)
 		}
 		var e *notebooks.Error
 		if errors.As(err, &e) && e.Kind == notebooks.KindProvider {
-			r.blocked = true
+			r.verdict.blocked = true
 			return r.cannotStart(s, runs.CodeProviderUnavailable, err)
 		}
 		return err
 	}
 	dir := filepath.FromSlash(stepDir(s))
-	if err := makeFolder(r.record.File(dir)); err != nil {
+	if err := makeFolder(filepath.Join(r.rec.dir, dir)); err != nil {
 		return artifact(err)
 	}
 	var done runs.StepFinishedData
@@ -62,11 +61,11 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		if !bad(done.Status) || attempt > s.Retries || ctx.Err() != nil {
 			break
 		}
-		r.loose = append(r.loose, stepDir(s))
-		if session, ok := r.sessions[s.sessionKey()]; ok {
-			session.EndStarted() // a server that it started would be in the next one's way
+		r.rec.loose = append(r.rec.loose, stepDir(s))
+		if session := r.sessions.get(s); session != nil {
+			session.EndStarted() // a server that it started would hinder the next attempt
 		}
-		if err := keepAttempt(r.record.File(dir), attempt); err != nil {
+		if err := keepAttempt(filepath.Join(r.rec.dir, dir), attempt); err != nil {
 			return r.cutShort(s, runs.StepFinishedData{Attempts: attempt}, artifact(err))
 		}
 	}
@@ -74,16 +73,16 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 	if err != nil {
 		return r.cutShort(s, done, err)
 	}
-	if done.InnerRuns, err = r.takeInner(s.ID); err != nil {
+	if done.InnerRuns, err = r.inner.take(s.ID); err != nil {
 		return r.cutShort(s, done, err)
 	}
 	r.judge(s, &done, change)
-	if err := r.writeResult(dir, &done); err != nil {
+	if err := r.rec.writeResult(dir, &done); err != nil {
 		done.Result, done.ResultDigest = "", ""
 		return r.cutShort(s, done, artifact(err))
 	}
-	r.records[s.ID] = done
-	return r.emit(runs.StepFinished, s.ID, done)
+	r.results[s.ID] = done
+	return r.rec.emit(runs.StepFinished, s.ID, done)
 }
 
 // skip says why a step does not run; "" runs it.
@@ -91,16 +90,16 @@ func (r *run) skip(ctx context.Context, s *PlannedStep) (string, error) {
 	switch {
 	case s.Skip != "":
 		return s.Skip, nil
-	case s.Has(notebooks.TagInjected) && len(r.plan.given()) > 0:
+	case s.Has(notebooks.TagInjected) && len(r.plan.Given()) > 0:
 		return "values were given, and its own are those of an earlier run", nil
 	case s.Has(notebooks.TagFinally):
-	case ctx.Err() != nil && (r.failed == "" || r.late || !isLimit(ctx)):
+	case ctx.Err() != nil && (r.verdict.failed == "" || r.verdict.late || !isLimit(ctx)):
 		return r.cut(ctx), nil
-	case r.failed != "":
-		return fmt.Sprintf("step %s did not pass", r.failed), nil
+	case r.verdict.failed != "":
+		return fmt.Sprintf("step %s did not pass", r.verdict.failed), nil
 	}
 	for _, need := range s.Needs {
-		if got, ok := r.records[need]; !ok || got.Status != runs.StepPassed {
+		if got, ok := r.results[need]; !ok || got.Status != runs.StepPassed {
 			return fmt.Sprintf("it needs %s, which did not pass", need), nil
 		}
 	}
@@ -113,8 +112,9 @@ func (r *run) skip(ctx context.Context, s *PlannedStep) (string, error) {
 	}
 	ok, err := e.Eval(r.scope())
 	if err != nil {
-		return "", &notebooks.Error{Kind: notebooks.KindOption, File: r.plan.Request.Path, Line: s.Line, Step: s.ID,
-			Msg: fmt.Sprintf("if=%q cannot be decided: %v", s.If, err), Hint: "compare values of one type, or test defined(name) first"}
+		return "", &notebooks.Error{Kind: notebooks.KindOption, File: r.plan.request.Path, Line: s.Line, Step: s.ID,
+			Msg:  fmt.Sprintf("if=%q cannot be decided: %v", s.If, err),
+			Hint: "compare values of one type, or test defined(name) first"}
 	}
 	if !ok {
 		return "its condition is false: " + s.If, nil
@@ -125,25 +125,25 @@ func (r *run) skip(ctx context.Context, s *PlannedStep) (string, error) {
 // skipped records a step that did not run.
 func (r *run) skipped(s *PlannedStep, why string) error {
 	done := runs.StepFinishedData{Index: s.Index, Status: runs.StepSkipped, Reason: why}
-	r.records[s.ID] = done
-	return r.emit(runs.StepFinished, s.ID, done)
+	r.results[s.ID] = done
+	return r.rec.emit(runs.StepFinished, s.ID, done)
 }
 
-// cannotStart records a step that should have run and could not: nothing of it ran.
+// cannotStart records a step that should have run and could not start.
 func (r *run) cannotStart(s *PlannedStep, code string, err error) error {
-	r.fail(s, code, err.Error())
+	r.verdict.fail(s.ID, code, err.Error())
 	done := runs.StepFinishedData{Index: s.Index, Status: runs.StepPending, Reason: err.Error()}
-	r.records[s.ID] = done
-	return r.emit(runs.StepFinished, s.ID, done)
+	r.results[s.ID] = done
+	return r.rec.emit(runs.StepFinished, s.ID, done)
 }
 
-// cutShort closes the record of a step in whose middle the engine failed, and gives its error back.
+// cutShort records a step during which the engine failed, and returns the engine's error.
 func (r *run) cutShort(s *PlannedStep, done runs.StepFinishedData, cause error) error {
-	r.failed = s.ID
-	r.loose = append(r.loose, stepDir(s))
+	r.verdict.failed = s.ID
+	r.rec.loose = append(r.rec.loose, stepDir(s))
 	done.Index, done.Status, done.Reason = s.Index, runs.StepFailed, "Markmill failed: "+cause.Error()
-	r.records[s.ID] = done
-	if err := r.emit(runs.StepFinished, s.ID, done); err != nil {
+	r.results[s.ID] = done
+	if err := r.rec.emit(runs.StepFinished, s.ID, done); err != nil {
 		return errors.Join(cause, err)
 	}
 	return cause
@@ -152,17 +152,18 @@ func (r *run) cutShort(s *PlannedStep, done runs.StepFinishedData, cause error) 
 // attempt runs a step once.
 func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (runs.StepFinishedData, error) {
 	done := runs.StepFinishedData{Index: s.Index, Attempts: n}
-	session, err := r.session(ctx, s)
+	session, err := r.sessions.of(ctx, s)
 	if err != nil {
 		return done, err
 	}
 	info := session.Info()
-	if err := r.emit(runs.StepStarted, s.ID, runs.StepStartedData{Index: s.Index, Dir: filepath.ToSlash(dir), Kernel: s.Kernel.Name(),
-		Program: info.Program, Version: info.Version, Attempt: n, LostIn: r.anew(s)}); err != nil {
+	if err := r.rec.emit(runs.StepStarted, s.ID, runs.StepStartedData{Index: s.Index, Dir: filepath.ToSlash(dir),
+		Kernel:  s.Kernel.Name(),
+		Program: info.Program, Version: info.Version, Attempt: n, LostIn: r.sessions.lostIn(s)}); err != nil {
 		return done, err
 	}
-	display := r.displayDir(s, n)
-	if done, err = r.execute(ctx, s, session, done, dir, display, r.eng.Output); err != nil {
+	display := r.ws.displayDir(s, n)
+	if done, err = r.execute(ctx, s, session, done, dir, display, r.sinks.output); err != nil {
 		return done, err
 	}
 	if err := r.readScraps(s, dir, display); err != nil {
@@ -176,24 +177,27 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (r
 }
 
 // displayDir is where a step's interpreter leaves rich results, and files of scraps.
-func (r *run) displayDir(s *PlannedStep, attempt int) string {
-	return filepath.Join(r.work.Display, fmt.Sprintf("%02d-%d", s.Index+1, attempt))
+func (w *workspace) displayDir(s *PlannedStep, attempt int) string {
+	return filepath.Join(w.work.Display, fmt.Sprintf("%02d-%d", s.Index+1, attempt))
 }
 
-// execute runs a step's code in its session and says what came of it. What it prints goes to dir.
-func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Session, done runs.StepFinishedData, dir, display string,
+// execute runs a step's code in its session and returns the result. The streams go to dir.
+func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Session, done runs.StepFinishedData, dir,
+	display string,
 	live func(notebooks.StepID, string, []byte),
 ) (runs.StepFinishedData, error) {
 	outs := [2]*stream{}
 	for i, name := range []string{"stdout", "stderr"} {
-		outs[i] = &stream{dir: r.record.File(dir), name: name, rel: filepath.ToSlash(filepath.Join(dir, name)),
+		outs[i] = &stream{dir: filepath.Join(r.rec.dir, dir), name: name, rel: filepath.ToSlash(filepath.Join(dir, name)),
 			step: s.ID, live: live, mask: r.plan.mask.Stream()}
 	}
 	limit, cancel := r.limit(ctx, s)
 	defer cancel()
 	begin := r.eng.Now()
-	out, err := session.Run(limit, kernel.Request{ID: string(s.ID), Code: s.Code, File: r.plan.fileName(), Line: s.CodeLine,
-		Dir: r.stepDir(s), Env: r.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1], DisplayDir: display, Ordered: r.plan.ordered()})
+	out, err := session.Run(limit, kernel.Request{ID: string(s.ID), Code: s.Code, File: r.plan.fileName(),
+		Line: s.CodeLine,
+		Dir:  r.ws.stepDir(s), Env: r.ws.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1], DisplayDir: display,
+		Ordered: r.plan.ordered()})
 	timedOut := isLimit(limit)
 	done.DurationNS = int64(r.eng.Now().Sub(begin))
 	for i, data := range []*runs.StreamData{&done.Stdout, &done.Stderr} {
@@ -205,17 +209,18 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 	if err != nil {
 		return done, err
 	}
-	if s.Parameters && len(r.plan.given()) > 0 && session.Alive() && out.Exit == 0 {
-		if err := session.Bind(limit, r.plan.given()); err != nil {
+	if s.Parameters && len(r.plan.Given()) > 0 && session.Alive() && out.Exit == 0 {
+		if err := session.Bind(limit, r.plan.Given()); err != nil {
 			out.Exit, out.Err = 1, &kernel.ExecError{Name: "parameters", Value: err.Error()}
 		}
 	}
 	done.Exit, done.TerminatedBy = out.Exit, out.TerminatedBy
 	if out.Err != nil {
-		done.Error = &runs.ErrorData{Name: out.Err.Name, Value: r.conceal(out.Err.Value), Traceback: r.conceal(out.Err.Traceback), Line: out.Err.Line}
+		done.Error = &runs.ErrorData{Name: out.Err.Name, Value: r.rec.conceal(out.Err.Value),
+			Traceback: r.rec.conceal(out.Err.Traceback), Line: out.Err.Line}
 	}
 	if f := out.Failed; f != nil {
-		done.Failed = &runs.CommandData{Line: f.Line, Command: r.conceal(f.Command)}
+		done.Failed = &runs.CommandData{Line: f.Line, Command: r.rec.conceal(f.Command)}
 	}
 	if done.Displays, err = r.moveDisplays(s.ID, display, dir, out); err != nil {
 		return done, artifact(err)
@@ -226,23 +231,21 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 	done.Reason = outcomeWords(out)
 	if done.Status = s.status(out, timedOut); done.Status == runs.StepTimeout {
 		done.Reason = r.limitWords(limit)
-		r.late = r.late || context.Cause(limit) == errRunTimeout
+		r.verdict.late = r.verdict.late || context.Cause(limit) == errRunTimeout
 	}
 	if s.Has(notebooks.TagTest) {
 		done.Tests = runs.CountTests(append(outs[0].tail, outs[1].tail...))
 	}
 	if !session.Alive() {
-		delete(r.sessions, s.sessionKey())
-		r.lost[s.sessionKey()] = lostState{in: s.ID}
-		if err := session.Close(); err != nil {
+		if err := r.sessions.ended(s); err != nil {
 			return done, err
 		}
 	}
-	done.LeftRunning = r.leftRunning(s, out.Left)
+	done.LeftRunning = r.sessions.leftRunning(s, out.Left)
 	return done, nil
 }
 
-// status is what an outcome means for this step.
+// status is the result of an outcome for this step.
 func (s *PlannedStep) status(out kernel.Outcome, timedOut bool) runs.StepStatus {
 	failed := out.Exit != 0
 	switch {
@@ -263,7 +266,7 @@ func (s *PlannedStep) status(out kernel.Outcome, timedOut bool) runs.StepStatus 
 	return runs.StepFailed
 }
 
-// outcomeWords tells what an outcome's numbers do not.
+// outcomeWords add to an outcome what its numbers do not say.
 func outcomeWords(out kernel.Outcome) string {
 	switch {
 	case out.Died && out.TerminatedBy != "":
@@ -280,49 +283,49 @@ func outcomeWords(out kernel.Outcome) string {
 
 func bad(s runs.StepStatus) bool { return s == runs.StepFailed || s == runs.StepTimeout }
 
-// capture commits what the step changed and tells it.
+// capture commits what the step changed, and records it.
 func (r *run) capture(ctx context.Context, s *PlannedStep, dir string) (*worktree.Change, error) {
-	change, err := r.tree.Capture(context.WithoutCancel(ctx), string(s.ID), fmt.Sprintf("%s: step %s", r.plan.TaskID(), s.ID))
+	change, err := r.ws.capture(context.WithoutCancel(ctx), s.ID, fmt.Sprintf("%s: step %s", r.plan.TaskID(), s.ID))
 	if err != nil {
 		return nil, err
 	}
-	r.note(change)
 	if err := r.withholdChange(s.ID, change); err != nil {
 		return nil, err
 	}
 	if len(change.Files) == 0 && change.IgnoredWritten == 0 {
 		return change, nil
 	}
-	data := runs.PatchData{Commit: string(change.Commit), Tree: string(change.Tree), Files: change.Files, Ignored: change.IgnoredWritten}
+	data := runs.PatchData{Commit: string(change.Commit), Tree: string(change.Tree), Files: change.Files,
+		Ignored: change.IgnoredWritten}
 	if len(change.Files) > 0 {
 		data.Patch = filepath.ToSlash(filepath.Join(dir, "diff.patch"))
 		data.Digest = runs.DigestOf(change.Patch)
-		if err := runs.WriteFile(r.record.File(dir, "diff.patch"), change.Patch); err != nil {
+		if err := runs.WriteFile(filepath.Join(r.rec.dir, dir, "diff.patch"), change.Patch); err != nil {
 			return nil, artifact(err)
 		}
 	}
-	return change, r.emit(runs.PatchApplied, s.ID, data)
+	return change, r.rec.emit(runs.PatchApplied, s.ID, data)
 }
 
-// judge takes a finished step into account for the run.
+// judge decides what a finished step means for the run.
 func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktree.Change) {
 	done.Commit, done.Tree = string(change.Commit), string(change.Tree)
 	changed := len(change.Files) > 0
-	if words := r.leaked(s.ID); words != "" {
+	if words := r.verdict.leaked(s.ID); words != "" {
 		done.Status, done.Reason = runs.StepFailed, words
-		if r.failed == "" {
-			r.failed = s.ID
+		if r.verdict.failed == "" {
+			r.verdict.failed = s.ID
 		}
 		return
 	}
 	if s.Has(notebooks.TagTest) && !bad(done.Status) {
-		r.tested, r.untested = true, nil
+		r.verdict.tested, r.verdict.untested = true, nil
 	}
-	r.changedSince(s.ID, change)
+	r.verdict.changed(s.ID, change)
 	if changed && s.Has(notebooks.TagNoChange) && !bad(done.Status) {
 		done.Status, done.Reason = runs.StepFailed, "it is tagged no-change and changed "+pathsOf(change.Files)
-		r.fail(s, runs.CodeDisallowedFileChange, done.Reason)
-		b := &r.blockers[len(r.blockers)-1]
+		r.verdict.fail(s.ID, runs.CodeDisallowedFileChange, done.Reason)
+		b := r.verdict.last(s.ID)
 		b.Rule, b.Paths = "no-change", firstPaths(changedNames(change.Files))
 		return
 	}
@@ -342,26 +345,26 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 			done.Reason = ""
 		}
 	case done.TerminatedBy == "interrupt":
-		r.failed = s.ID // the run's own end says why
+		r.verdict.failed = s.ID // the run's own end says why
 	case done.Status == runs.StepTimeout:
-		r.blocked = true
-		r.fail(s, runs.CodeTimeout, words)
+		r.verdict.blocked = true
+		r.verdict.fail(s.ID, runs.CodeTimeout, words)
 	case s.Has(notebooks.TagReview):
-		r.blocked = true
-		r.fail(s, runs.CodeReviewerRejected, words)
+		r.verdict.blocked = true
+		r.verdict.fail(s.ID, runs.CodeReviewerRejected, words)
 	case s.Has(notebooks.TagTest):
-		r.fail(s, runs.CodeVerificationFailed, words)
-	case r.plan.Request.KeepGoing && r.alive(s):
-		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeStepFailed, Step: s.ID, Words: words})
+		r.verdict.fail(s.ID, runs.CodeVerificationFailed, words)
+	case r.plan.request.KeepGoing && r.sessions.get(s) != nil:
+		r.verdict.block(runs.Blocker{Code: runs.CodeStepFailed, Step: s.ID, Words: words})
 	default:
-		r.fail(s, runs.CodeStepFailed, words)
+		r.verdict.fail(s.ID, runs.CodeStepFailed, words)
 	}
-	if n := len(r.blockers); bad(done.Status) && n > 0 && r.blockers[n-1].Step == s.ID {
-		r.blockers[n-1].Hint = r.hint(s, done)
+	if b := r.verdict.last(s.ID); b != nil && bad(done.Status) {
+		b.Hint = r.hint(s, done)
 	}
 }
 
-// exitWords tell an exit code where nothing else says how a step ended.
+// exitWords describe an exit code if nothing else says how a step ended.
 func exitWords(s *PlannedStep, exit int) string {
 	if s.ExpectExit != nil {
 		return fmt.Sprintf("exit %d, %d was expected", exit, *s.ExpectExit)
@@ -369,15 +372,7 @@ func exitWords(s *PlannedStep, exit int) string {
 	return fmt.Sprintf("exit %d", exit)
 }
 
-// fail adds a blocker of a step and ends the run's good course.
-func (r *run) fail(s *PlannedStep, code, words string) {
-	r.blockers = append(r.blockers, runs.Blocker{Code: code, Step: s.ID, Words: words})
-	if r.failed == "" {
-		r.failed = s.ID
-	}
-}
-
-// makeFolder is os.MkdirAll, with one system call where the parent is there.
+// makeFolder is os.MkdirAll with only one system call if the parent exists.
 func makeFolder(path string) error {
 	if os.Mkdir(path, 0o755) == nil {
 		return nil
@@ -385,22 +380,7 @@ func makeFolder(path string) error {
 	return os.MkdirAll(path, 0o755)
 }
 
-// writeResult writes a step's result.json and notes its digest.
-func (r *run) writeResult(dir string, done *runs.StepFinishedData) error {
-	raw, err := r.clean(done)
-	if err != nil {
-		return err
-	}
-	b, err := codec.Indent(raw)
-	if err != nil {
-		return err
-	}
-	done.Result = filepath.ToSlash(filepath.Join(dir, "result.json"))
-	done.ResultDigest = runs.DigestOf(b)
-	return runs.WriteNewFile(r.record.File(dir, "result.json"), b)
-}
-
-// keepAttempt moves the files of a failed attempt aside, so that the next one does not overwrite them.
+// keepAttempt moves the files of a failed attempt aside, so that the next attempt does not overwrite them.
 func keepAttempt(dir string, n int) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // tailSize is how much of a stream's end is kept in memory, to read a test runner's counts from.
 const tailSize = 16 << 10
 
-// stream writes what a step prints to its file as it comes, and digests it on the way. The file is
-// made at the first byte: a silent step leaves none.
+// stream writes what a step prints to its file as it comes, and computes the digest. The file is made at the first
+// byte: a silent step leaves none.
 type stream struct {
 	dir, name string // the step's folder in the run directory, "stdout" or "stderr"
 	rel       string // the file, relative to the run directory
@@ -28,8 +28,8 @@ type stream struct {
 	err  error
 }
 
-// Write never fails towards the kernel: a full disk must not stop a step from being ended in
-// order. The error is kept and told by finish.
+// Write never returns an error to the kernel: on a full disk the step must still end in order. finish returns the
+// error.
 func (s *stream) Write(b []byte) (int, error) {
 	n := len(b)
 	if s.mask != nil {
@@ -71,7 +71,7 @@ func (s *stream) keepTail(b []byte) {
 	s.tail = append(s.tail, b...)
 }
 
-// at says where in the file the byte n of what was printed stands: what is masked has another length.
+// at is the offset in the file of byte n of what was printed. They differ because a masked value has another length.
 func (s *stream) at(n int64) (at int64, known bool) {
 	if s.mask == nil {
 		return n, true
@@ -79,7 +79,7 @@ func (s *stream) at(n int64) (at int64, known bool) {
 	return s.mask.At(n)
 }
 
-// finish closes the file and says what stands in it.
+// finish closes the file and describes it.
 func (s *stream) finish() (runs.StreamData, error) {
 	if s.mask != nil {
 		s.put(s.mask.Rest())

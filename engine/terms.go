@@ -11,18 +11,22 @@ import (
 	"markmill/runs"
 )
 
-// terms are what an approval of this run is of. They are made of the contract, as it was recorded,
-// and of what else decides what the run does.
+// terms are what an approval of this run covers: the contract as it was recorded, and everything else that decides what
+// the run does.
 func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 	p, c := r.plan, r.contract()
 	t := &runs.Terms{
-		TaskID: c.TaskID, TargetRepository: c.TargetRepository, BaseCommit: c.BaseCommit, Notebook: runs.DigestOf(p.Notebook.Source),
-		Steps: p.data().Steps, AllowedPaths: c.AllowedPaths, AllowedAlso: c.AllowedAlso, ForbiddenPaths: c.ForbiddenPaths,
+		TaskID: c.TaskID, TargetRepository: c.TargetRepository, BaseCommit: c.BaseCommit,
+		Notebook: runs.DigestOf(p.notebook.Source),
+		Steps:    p.data().Steps, AllowedPaths: c.AllowedPaths, AllowedAlso: c.AllowedAlso, ForbiddenPaths: c.ForbiddenPaths,
 		ProtectedPaths: c.ProtectedPaths, ProtectMode: c.ProtectMode, Folder: p.folder(),
-		ForbiddenActions: c.ForbiddenActions, Limits: c.Limits, StepTimeoutNS: int64(p.Request.StepTimeout), StepTimeoutMaxNS: c.StepTimeoutMaxNS, RunTimeoutNS: c.RunTimeoutNS,
-		MutationMode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, Processes: c.Processes, VerificationCommands: c.VerificationCommands,
+		ForbiddenActions: c.ForbiddenActions, Limits: c.Limits, StepTimeoutNS: int64(p.request.StepTimeout),
+		StepTimeoutMaxNS: c.StepTimeoutMaxNS, RunTimeoutNS: c.RunTimeoutNS,
+		MutationMode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, Processes: c.Processes,
+		VerificationCommands: c.VerificationCommands,
 		EvidenceExpectations: c.EvidenceExpectations, RiskClass: c.RiskClass, Environment: c.Environment, Dirty: c.Dirty,
-		Cwd: p.Request.Cwd, Copy: append(append([]string{}, p.Notebook.Front.Copy...), p.Request.Copy...), Branch: p.Request.Branch,
+		Cwd: p.request.Cwd, Copy: append(append([]string{}, p.notebook.Front.Copy...), p.request.Copy...),
+		Branch: p.request.Branch,
 	}
 	for _, b := range p.values() {
 		param := runs.TermsParam{Name: b.Param.Name, Type: string(b.Value.Type), Value: b.Value.JSON()}
@@ -35,13 +39,13 @@ func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 		t.Parameters = append(t.Parameters, param)
 	}
 	var err error
-	if p.Request.Dirty == DirtyInclude || p.mode() == runs.MutationInPlace {
+	if p.request.Dirty == DirtyInclude || p.mode() == runs.MutationInPlace {
 		if t.DirtyFiles, err = p.dirtyDigest(); err != nil {
 			return nil, err
 		}
 	}
-	if len(p.Request.Reverse) > 0 {
-		text, err := codec.Marshal(p.Request.Reverse)
+	if len(p.request.Reverse) > 0 {
+		text, err := codec.Marshal(p.request.Reverse)
 		if err != nil {
 			return nil, err
 		}
@@ -57,10 +61,10 @@ func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 	return t, nil
 }
 
-// dirtyDigest is a digest of the uncommitted changes: each path with what stands there now.
+// dirtyDigest is a digest of the uncommitted changes: each path with its present content.
 func (p *Plan) dirtyDigest() (runs.Digest, error) {
 	content := map[string]string{}
-	for _, path := range p.DirtyPaths {
+	for _, path := range p.dirtyPaths {
 		name := filepath.Join(p.root(), filepath.FromSlash(path))
 		info, err := os.Lstat(name)
 		switch {

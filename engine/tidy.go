@@ -11,10 +11,9 @@ import (
 	"markmill/runs"
 )
 
-// Tidy takes away what runs that were cut left outside their records, and half-written inside them: private
-// folders, staged output notebooks, temporary packs and locks of --branch in the repositories. The records stay as
-// they are (runs.Reconcile completes them), and so does what is alive. root is the repository whose
-// runs are looked at, "" outside one.
+// Tidy removes what interrupted runs left outside their records and half-written inside them: private folders, staged
+// output notebooks, temporary packs and locks of --branch in the repositories. Records stay (runs.Reconcile completes
+// them), and so does everything of live runs. root is the repository whose runs are examined; "" outside one.
 func (e *Engine) Tidy(root string) error {
 	all := filepath.Join(e.Cache, "work")
 	e.sweep(all)
@@ -48,7 +47,7 @@ func (e *Engine) Tidy(root string) error {
 	return errors.Join(errs...)
 }
 
-// tidy looks after one run; its lock is held.
+// tidy cleans up after one run, whose lock is held.
 func tidy(id runs.RunID, dir, all string) error {
 	errs := []error{removeAll(filepath.Join(all, makingPrefix+string(id))), runs.At(dir).RemoveTemporary()}
 	private := filepath.Join(all, string(id))
@@ -70,7 +69,7 @@ func tidy(id runs.RunID, dir, all string) error {
 	return errors.Join(errs...)
 }
 
-// tidyOutput puts the output notebook of a complete record in its place, and takes that of any other away.
+// tidyOutput renames the staged output notebook of a complete record into place, and removes that of any other.
 func tidyOutput(run *runs.Run) error {
 	path := run.Started.Output
 	if target, err := filepath.EvalSymlinks(path); err == nil {

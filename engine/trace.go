@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 	"markmill/runs"
 )
 
-// trace is what the engine did and how long each part took: spans under one root.
+// trace is what the engine did and how long each part took: spans below one root.
 type trace struct {
 	now   func() time.Time
 	begin time.Time
@@ -25,7 +26,7 @@ type span struct {
 
 func newTrace(now func() time.Time) *trace { return &trace{now: now, begin: now()} }
 
-// start begins a span; the function that it returns ends it.
+// start begins a span and returns the function that ends it.
 func (t *trace) start(name string) func() {
 	i := len(t.spans)
 	t.spans = append(t.spans, span{name: name, begin: t.now()})
@@ -44,7 +45,7 @@ func (t *trace) span(name string, f func() error) error {
 	return err
 }
 
-// write leaves the spans as one line of OpenTelemetry's JSON encoding (OTLP 1.x, TracesData). clean masks secrets.
+// write writes the spans as one line of OpenTelemetry's JSON encoding (OTLP 1.x, TracesData). clean masks secrets.
 func (t *trace) write(dir string, id runs.RunID, version string, clean func(any) (codec.Raw, error)) error {
 	sum, _ := hex.DecodeString(string(runs.DigestOf([]byte(id)))[len("sha256:"):])
 	traceID, root := hex.EncodeToString(sum[:16]), hex.EncodeToString(sum[16:24])
@@ -53,7 +54,8 @@ func (t *trace) write(dir string, id runs.RunID, version string, clean func(any)
 	}
 	encode := func(id, parent string, s span) map[string]any {
 		out := map[string]any{"traceId": traceID, "spanId": id, "name": s.name, "kind": 1,
-			"startTimeUnixNano": strconv.FormatInt(s.begin.UnixNano(), 10), "endTimeUnixNano": strconv.FormatInt(s.end.UnixNano(), 10)}
+			"startTimeUnixNano": strconv.FormatInt(s.begin.UnixNano(), 10),
+			"endTimeUnixNano":   strconv.FormatInt(s.end.UnixNano(), 10)}
 		if parent != "" {
 			out["parentSpanId"] = parent
 		}
@@ -70,11 +72,12 @@ func (t *trace) write(dir string, id runs.RunID, version string, clean func(any)
 		list = append(list, encode(hex.EncodeToString(id[:]), root, s))
 	}
 	b, err := clean(map[string]any{"resourceSpans": []any{map[string]any{
-		"resource":   map[string]any{"attributes": []any{attr("service.name", "markmill"), attr("service.version", version), attr("markmill.run_id", string(id))}},
+		"resource": map[string]any{"attributes": []any{attr("service.name", "markmill"), attr("service.version", version),
+			attr("markmill.run_id", string(id))}},
 		"scopeSpans": []any{map[string]any{"scope": map[string]any{"name": "markmill/engine"}, "spans": list}},
 	}}})
 	if err != nil {
 		return err
 	}
-	return runs.At(dir).Write(runs.TraceFile, append(b, '\n'))
+	return runs.WriteFile(filepath.Join(dir, runs.TraceFile), append(b, '\n'))
 }

@@ -7,43 +7,43 @@ import (
 	"markmill/notebooks"
 )
 
-// noWarden says what does not hold of a run without a warden.
+// noWarden is what is not held in a run without a warden.
 const noWarden = "the end of a step's processes when Markmill itself is killed"
 
-// wardened says whether runs have a warden here: a system on which processes are found, and a program
-// that answers under the warden's name.
-func (e *Engine) wardened() bool { return runtime.GOOS == "linux" && e.Tools != "" }
+// hasWarden reports whether runs have a warden: on a system where processes can be found, with a program that is the
+// warden under its name.
+func (e *Engine) hasWarden() bool { return runtime.GOOS == "linux" && e.Tools != "" }
 
-// guard starts the run's warden beside what the caller does; the returned function waits until it has
-// been started.
-func (r *run) guard() (wait func() error) {
-	if !r.eng.wardened() {
+// guard starts the run's warden in the background. The function that it returns waits for the start.
+func (w *workspace) guard() (wait func() error) {
+	if !w.eng.hasWarden() {
 		return func() error { return nil }
 	}
 	started := make(chan error, 1)
 	go func() {
-		w, err := process.StartWarden(r.eng.Tools, string(r.id), r.mark)
+		warden, err := process.StartWarden(w.eng.Tools, string(w.rec.id), w.mark)
 		if err == nil {
-			r.warden = w
+			w.warden = warden
 		}
 		started <- err
 	}()
-	return func() error { return unguarded(<-started) }
+	return func() error { return wardenError(<-started) }
 }
 
-// guarded makes sure, before a step, that the warden still stands.
-func (r *run) guarded() error {
-	if r.warden == nil {
+// guarded checks before a step that the warden is alive.
+func (w *workspace) guarded() error {
+	if w.warden == nil {
 		return nil
 	}
-	return unguarded(r.warden.Stand())
+	return wardenError(w.warden.Stand())
 }
 
-// unguarded is the error of a warden that cannot be had: no step runs without.
-func unguarded(err error) error {
+// wardenError is the error for a missing warden: no step runs without it.
+func wardenError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &notebooks.Error{Kind: notebooks.KindProvider, Msg: "nothing would end the steps' processes if Markmill were killed: " + err.Error(),
+	return &notebooks.Error{Kind: notebooks.KindProvider,
+		Msg:  "nothing would end the steps' processes if Markmill were killed: " + err.Error(),
 		Hint: "Engine.Tools must be a program that is process.WardenMain under the name " + process.WardenName, Err: err}
 }

@@ -11,8 +11,8 @@ import (
 	"markmill/runs"
 )
 
-// workdir is a run's private folder in the cache: its worktree, temporary folder, kernels' files.
-// It is locked while the run lives and removed at its end.
+// workdir is a run's private folder in the cache: worktree, temporary folder, kernels' files. It is locked while the
+// run lives and removed at its end.
 type workdir struct {
 	Root    string
 	Tree    string // worktree.Options.Dir
@@ -29,13 +29,14 @@ type workdir struct {
 	innerMade time.Time // modification time of Inner when it was made
 }
 
-// makeWorkdir makes a run's folder. The folder gets its
-// name when it is whole and locked: another process that sweeps at this moment leaves it alone.
+// makeWorkdir makes a run's folder. The folder gets its name when it is complete and locked, so that another process
+// that sweeps at this moment leaves it alone.
 func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 	all := filepath.Join(e.Cache, "work")
 	making, root := filepath.Join(all, makingPrefix+string(id)), filepath.Join(all, string(id))
 	w := &workdir{Root: root}
-	places := map[*string]string{&w.Tmp: "tmp", &w.Glue: "bin", &w.Display: "display", &w.Kernels: "kernels", &w.Sandbox: "sandbox", &w.Home: "home", &w.Inner: "inner"}
+	places := map[*string]string{&w.Tmp: "tmp", &w.Glue: "bin", &w.Display: "display", &w.Kernels: "kernels",
+		&w.Sandbox: "sandbox", &w.Home: "home", &w.Inner: "inner"}
 	if err := os.MkdirAll(all, 0o700); err != nil {
 		return nil, err
 	}
@@ -50,7 +51,8 @@ func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(making, "scraps.jsonl"), nil, 0o600)
 	}
-	for _, link := range []string{filepath.Join("bin", "glue"), filepath.Join("bin", "scrap"), filepath.Join("sandbox", sandbox.HelperName)} {
+	for _, link := range []string{filepath.Join("bin", "glue"), filepath.Join("bin", "scrap"),
+		filepath.Join("sandbox", sandbox.HelperName)} {
 		if err == nil && e.Tools != "" {
 			err = os.Symlink(e.Tools, filepath.Join(making, link))
 		}
@@ -72,7 +74,7 @@ func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 	return w, nil
 }
 
-// close removes the folder, or all of it but the worktree.
+// close removes the folder, or everything in it but the worktree.
 func (w *workdir) close(keepTree bool) error {
 	defer w.release()
 	if !keepTree {
@@ -86,17 +88,16 @@ func (w *workdir) close(keepTree bool) error {
 	return os.WriteFile(filepath.Join(w.Root, keepMark), nil, 0o600)
 }
 
-// keepMark stands in a folder that the user asked to keep.
+// keepMark is a file in a folder that the user asked to keep.
 const keepMark = "keep"
 
-// makingPrefix begins the names of folders that are being made.
+// makingPrefix begins the names of unfinished folders.
 const makingPrefix = ".new-"
 
-// stale is the age from which a folder without a lock is what a cut left: to make or to remove one
-// takes milliseconds.
+// stale is the age at which a folder without a lock is a leftover: making or removing one takes milliseconds.
 const stale = time.Hour
 
-// sweep removes what runs that were cut left behind: folders that nobody locks.
+// sweep removes the folders that interrupted runs left: those without a lock.
 func (e *Engine) sweep(all string) {
 	entries, err := os.ReadDir(all)
 	if err != nil {
@@ -107,7 +108,7 @@ func (e *Engine) sweep(all string) {
 		if _, err := os.Stat(filepath.Join(dir, keepMark)); err == nil {
 			continue
 		}
-		_, err := runs.At(dir).Stat(runs.LockFile)
+		_, err := os.Stat(filepath.Join(dir, runs.LockFile))
 		if err != nil || strings.HasPrefix(d.Name(), makingPrefix) {
 			if info, err := d.Info(); err == nil && e.Now().Sub(info.ModTime()) > stale {
 				_ = removeAll(dir)
@@ -123,8 +124,7 @@ func (e *Engine) sweep(all string) {
 	}
 }
 
-// removeAll is os.RemoveAll that also gets past folders which a step made unwritable (Go's module
-// cache is such a one).
+// removeAll is os.RemoveAll that also removes folders which a step made read-only, such as Go's module cache.
 func removeAll(path string) error {
 	err := os.RemoveAll(path)
 	if err == nil {

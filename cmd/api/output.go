@@ -31,8 +31,8 @@ func OutputPath(output string, eng *engine.Engine, req engine.Request) (string, 
 	now := eng.Now().UTC()
 	extra := map[string]string{"run_id": string(req.ID), "date": now.Format(time.DateOnly),
 		"now": now.Format(time.RFC3339)}
-	if req.Repository != nil {
-		if head, err := req.Repository.Head(); err == nil {
+	if eng.Source != nil {
+		if head, err := eng.Source.Head(); err == nil {
 			extra["commit"] = string(head)
 		}
 	}

@@ -61,18 +61,20 @@ func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 		}
 		eng.Store = func(string) runs.Store { return runs.Store{Dir: dir} }
 	}
-	eng.Observe = o.Observe
-	req := engine.Request{Path: filepath.ToSlash(notebook), Repository: repo}
+	req := engine.Request{Path: filepath.ToSlash(notebook)}
 	if req.Given, err = given(o.Parameters); err != nil {
 		return nil, err
 	}
 	if req.Source, err = Source(notebook, len(req.Given) > 0); err != nil {
 		return nil, err
 	}
-	if repo == nil {
-		if req.Folder, err = filepath.Abs(folder); err != nil {
-			return nil, err
-		}
+	if repo != nil {
+		req.Repository = repo.Root()
+	} else if req.Folder, err = filepath.Abs(folder); err != nil {
+		return nil, err
+	}
+	if !forms.IsJupyter(req.Path, req.Source) {
+		req.Assets = AssetsFolder("")
 	}
 	if src, err := os.ReadFile(notebook); err == nil {
 		req.MadeOf = forms.MadeOf(req.Path, src)
@@ -84,13 +86,10 @@ func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := safe.CheckNormalize(plan.Notebook); err != nil {
+	if err := safe.CheckNormalize(plan.Notebook()); err != nil {
 		return nil, err
 	}
-	if plan.Notebook.Form != ipynb.Form {
-		plan.Request.Assets = AssetsFolder("")
-	}
-	got, err := eng.Run(ctx, plan)
+	got, err := eng.Run(ctx, plan, engine.Sinks{Views: Views(), Observers: []engine.Observer{{Event: o.Observe}}})
 	if err != nil {
 		return nil, err
 	}
@@ -224,8 +223,7 @@ func NewEngine(folder string) (*engine.Engine, *worktree.Source, error) {
 	if u, err := user.Current(); err == nil {
 		who = u.Username
 	}
-	return &engine.Engine{Version: "program", Config: cfg, Cache: cache, Tools: tools, Getenv: os.LookupEnv,
-		Now: time.Now, Random: rand.Reader, User: who, Views: Views(),
+	return &engine.Engine{Version: "program", Config: cfg, Source: repo, Cache: cache, Tools: tools, Getenv: os.LookupEnv, Now: time.Now, Random: rand.Reader, User: who,
 		Store: func(root string) runs.Store {
 			if root == "" {
 				return runs.Store{Dir: filepath.Join(cache, "runs")}

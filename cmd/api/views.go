@@ -20,7 +20,7 @@ func Views() []engine.View {
 		{Name: runs.TestLogFile, Write: testLog},
 		{Name: runs.OutputFile, Write: outputNotebook},
 		{Name: runs.ReportPageFile, Write: reportPage},
-		{Name: runs.ReportFile, Write: reportAndSums},
+		{Name: runs.ReportFile, Write: reportAndSums, Seals: true},
 	}
 }
 

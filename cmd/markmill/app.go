@@ -307,6 +307,9 @@ func (p *places) engineFor(notebook, named string) (*engine.Engine, *worktree.So
 		switch {
 		case err == nil:
 			eng, err := p.engine(src.Root())
+			if err == nil {
+				eng.Source = src
+			}
 			return eng, src, err
 		case !errors.Is(err, worktree.ErrNoRepository):
 			return nil, nil, err

@@ -169,7 +169,7 @@ func (a *app) check(file files.File) (*notebooks.Notebook, error) {
 	if err != nil {
 		return nil, err
 	}
-	nb, err := eng.Check(engine.Request{Path: name(file.Path), Source: src, Repository: repo})
+	nb, err := eng.Check(engine.Request{Path: name(file.Path), Source: src, Repository: rootOf(repo)})
 	if !file.Named && !output && len(nb.Steps) == 0 && len(nb.Params) == 0 {
 		return nil, nil
 	}

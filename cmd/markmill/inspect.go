@@ -31,7 +31,7 @@ Exit codes: 0 shown, 2 the notebook has errors.`,
 			if err != nil {
 				return err
 			}
-			return a.inspect(eng, engine.Request{Path: name(paths[0]), Source: src, Repository: repo}, asJSON)
+			return a.inspect(eng, engine.Request{Path: name(paths[0]), Source: src, Repository: rootOf(repo)}, asJSON)
 		},
 	}
 	jsonFlag(c, &asJSON, "inspect")

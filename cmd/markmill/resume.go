@@ -19,9 +19,12 @@ import (
 
 // decided are the options of run that a resumed run has from the record of the run that was cut.
 var decided = []string{
-	"parameters-raw", "parameters-file", "parameters-yaml", "parameters-base64", "allow-unknown-parameters", "allow-errors",
-	"report-mode", "inject-paths", "inject-input-path", "inject-output-path", "prepare-only", "help-notebook", "kernel", "language", "cwd",
-	"execution-timeout", "run-timeout", "start-timeout", "only", "from", "until", "skip-tag", "base", "dirty", "in-place", "branch", "copy",
+	"parameters-raw", "parameters-file", "parameters-yaml", "parameters-base64", "allow-unknown-parameters",
+	"allow-errors",
+	"report-mode", "inject-paths", "inject-input-path", "inject-output-path", "prepare-only", "help-notebook", "kernel",
+	"language", "cwd",
+	"execution-timeout", "run-timeout", "start-timeout", "only", "from", "until", "skip-tag", "base", "dirty", "in-place",
+	"branch", "copy",
 }
 
 func (a *app) runsResume() *cobra.Command {
@@ -43,12 +46,13 @@ Exit codes: as of run; 2 also when RUN cannot be resumed.`,
 	}
 	f := c.Flags()
 	parameterFlag(f, &o.req.Given)
-	f.StringVar(&o.repo, "repo", "", "folder of the Git repository that RUN worked on (default: the one around the working directory)")
+	f.StringVar(&o.repo, "repo", "",
+		"folder of the Git repository that RUN worked on (default: the one around the working directory)")
 	o.viewFlags(f)
 	return c
 }
 
-// resumeArgs are the arguments of run: with --resume the record says what runs.
+// resumeArgs checks the arguments of run. With --resume the record says what runs.
 func (a *app) resumeArgs(o *runOptions) cobra.PositionalArgs {
 	return func(c *cobra.Command, words []string) error {
 		if o.version {
@@ -69,7 +73,7 @@ func (a *app) resumeArgs(o *runOptions) cobra.PositionalArgs {
 	}
 }
 
-// resume goes on with a run that was cut.
+// resume resumes an interrupted run.
 func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	eng, repo, err := a.engineFor("-", o.repo)
 	if err != nil {
@@ -83,17 +87,17 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	if _, err := runs.At(dir).Reconcile(a.now, api.Rebuild); err != nil {
 		return err
 	}
-	cut, err := eng.OpenCut(dir)
+	cut, err := eng.Interrupted(dir)
 	if err != nil {
 		return err
 	}
-	defer cut.Close()
 	if was := cut.Run.Started.Repository; was != root && (root == "" || was == "" || !files.Same(was, root)) {
 		return usagef("run %s worked on the repository %s, which is not the one here", id, was)
 	}
 	if base := cut.Run.Contract.BaseCommit; repo != nil && base != "" {
 		if _, err := repo.Resolve(base); err != nil {
-			return usagef("run %s cannot be resumed: its base commit %s is not in the repository any more; run the notebook again", id, base)
+			return usagef("run %s cannot be resumed: its base commit %s is not in the repository any more; run the notebook "+
+				"again", id, base)
 		}
 	}
 	if len(paths) > 0 {
@@ -105,7 +109,8 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 			return err
 		}
 		if !bytes.Equal(src, cut.Source) {
-			return usagef("%s is not the notebook that run %s ran: it has changed since; run it anew, or leave NOTEBOOK out to go on with the one that is recorded", paths[0], id)
+			return usagef("%s is not the notebook that run %s ran: it has changed since; run it anew, or leave NOTEBOOK out "+
+				"to go on with the one that is recorded", paths[0], id)
 		}
 	}
 	output := cut.Run.Started.Output
@@ -119,26 +124,33 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	if o.req, err = cut.Request(given); err != nil {
 		return err
 	}
-	o.req.Repository, o.req.KeepTree = repo, asked.KeepTree
+	o.req.Repository, o.req.KeepTree = root, asked.KeepTree
 	if o.req.ID, err = eng.NewID(o.req.Path); err != nil {
 		return err
+	}
+	if err := o.setOutput(output); err != nil {
+		return a.outputHint(err, output)
 	}
 	plan, err := eng.Plan(ctx, o.req)
 	if err != nil {
 		return err
 	}
+	if err := a.checkViews(plan, output); err != nil {
+		return err
+	}
 	if o.level() <= slog.LevelInfo {
 		fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(resumeWords(id, plan))))
 		if names := cut.Secrets(); len(names) > 0 {
-			a.tell("markmill: no record holds a secret, so whether %s is as it was cannot be checked\n", strings.Join(names, ", "))
+			a.tell("markmill: no record holds a secret, so whether %s is as it was cannot be checked\n",
+				strings.Join(names, ", "))
 		}
 	}
 	return a.runPlan(ctx, eng, plan, output, o)
 }
 
-// resumeWords say where a resumed run begins, and what of the earlier one runs again.
+// resumeWords say where a resumed run begins, and which reused steps run again.
 func resumeWords(id runs.RunID, plan *engine.Plan) string {
-	carried, replayed, next := plan.Carried()
+	carried, replayed, next := plan.Reused()
 	list := func(ids []notebooks.StepID) string {
 		var words []string
 		for _, id := range ids {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -17,20 +18,17 @@ import (
 	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
-	"markmill/engine/process"
-	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/percent"
 	"markmill/render"
 	"markmill/render/jupyter"
-	"markmill/render/plain"
 	"markmill/render/safe"
-	"markmill/render/terminal"
 	"markmill/runs"
 )
 
-// runOptions are the options of run that the engine's request does not hold.
+// runOptions are the options of run that are not in the engine's request.
 type runOptions struct {
 	req engine.Request
 
@@ -100,34 +98,47 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	}
 	f := c.Flags()
 	a.paramFlags(f, &o.req.Given, &o.stdinParams)
-	f.BoolVar(&o.req.AllowErrors, "allow-errors", false, "go on behind a step that fails, as with allow_errors in the notebook: only tests and reviews fail the run")
-	f.BoolVar(&o.req.AllowUnknown, "allow-unknown-parameters", false, "take parameters that the notebook does not declare, as papermill does")
-	f.BoolVar(&o.injectPaths, "inject-paths", false, "give the paths of input and output as PAPERMILL_INPUT_PATH and PAPERMILL_OUTPUT_PATH")
+	f.BoolVar(&o.req.AllowErrors, "allow-errors", false,
+		"go on behind a step that fails, as with allow_errors in the notebook: only tests and reviews fail the run")
+	f.BoolVar(&o.req.AllowUnknown, "allow-unknown-parameters", false,
+		"take parameters that the notebook does not declare, as papermill does")
+	f.BoolVar(&o.injectPaths, "inject-paths", false,
+		"give the paths of input and output as PAPERMILL_INPUT_PATH and PAPERMILL_OUTPUT_PATH")
 	f.BoolVar(&o.injectInput, "inject-input-path", false, "give PAPERMILL_INPUT_PATH")
 	f.BoolVar(&o.injectOutput, "inject-output-path", false, "give PAPERMILL_OUTPUT_PATH")
-	onOff(f, &o.prepareOnly, "prepare-only", "prepare-execute", false, "inject the parameters, write OUTPUT, run nothing", "run the steps, as without it")
-	onOff(f, &o.req.ReportMode, "report-mode", "no-report-mode", false, "fold the code of the steps: in Jupyter, and on the page of the output notebook", "show the code of the steps in OUTPUT")
+	onOff(f, &o.prepareOnly, "prepare-only", "prepare-execute", false, "inject the parameters, write OUTPUT, run nothing",
+		"run the steps, as without it")
+	onOff(f, &o.req.ReportMode, "report-mode", "no-report-mode", false,
+		"fold the code of the steps: in Jupyter, and on the page of the output notebook",
+		"show the code of the steps in OUTPUT")
 	f.BoolVar(&o.frozen, "frozen", false, "write no OUTPUT; fail where it would change, and show how")
 	f.BoolVar(&o.help, "help-notebook", false, "show the notebook's parameters and steps instead (as inspect)")
 	f.StringVarP(&o.req.Kernel, "kernel", "k", "", "`KERNEL` for the steps whose language it runs")
 	f.StringVarP(&o.req.Language, "language", "l", "", "`LANGUAGE` of steps that name none")
 	f.StringVar(&o.engineName, "engine", "", "for papermill's scripts: markmill, or nbclient for the same")
 	f.StringVar(&o.req.Cwd, "cwd", "", "`FOLDER` in the worktree where steps start")
-	f.StringVar(&o.stepTimeout, "execution-timeout", "", "limit of a step that sets none, a `TIME` in seconds, or 90s, 10m, 1h; 0 gives none")
-	f.StringVar(&o.runTimeout, "run-timeout", "", "limit of the whole run, in the place of the notebook's, a `TIME` in seconds, or 90s, 10m, 1h")
+	f.StringVar(&o.stepTimeout, "execution-timeout", "",
+		"limit of a step that sets none, a `TIME` in seconds, or 90s, 10m, 1h; 0 gives none")
+	f.StringVar(&o.runTimeout, "run-timeout", "",
+		"limit of the whole run, in the place of the notebook's, a `TIME` in seconds, or 90s, 10m, 1h")
 	f.StringVar(&o.startTimeout, "start-timeout", "", "limit of a kernel's start, a `TIME` (default 60 s)")
 	f.StringSliceVar(&o.only, "only", nil, "run only the steps `ID,…` (and setup and finally steps)")
 	f.StringVar(&o.from, "from", "", "begin at the step `ID`")
 	f.StringVar(&o.until, "until", "", "end after the step `ID`")
 	f.StringSliceVar(&o.skipTags, "skip-tag", nil, "leave out steps with a `TAG`")
-	f.StringVar(&o.repo, "repo", "", "`FOLDER` of the Git repository to work on (default: the one around the working directory, or else around the notebook)")
+	f.StringVar(&o.repo, "repo", "",
+		"`FOLDER` of the Git repository to work on (default: the one around the working directory, or else around the "+
+			"notebook)")
 	f.StringVar(&o.req.Base, "base", "", "revision `REV` that the worktree is made of (default HEAD)")
 	f.StringVar(&o.dirty, "dirty", "ignore", "uncommitted changes: ignore, include (take them along), block")
 	f.BoolVar(&o.req.InPlace, "in-place", false, "run in the checkout itself instead of a worktree")
-	f.StringVar(&o.req.Branch, "branch", "", "commit the change on a new branch `NAME` when the run passes; its author is the user, by the name in Git")
+	f.StringVar(&o.req.Branch, "branch", "",
+		"commit the change on a new branch `NAME` when the run passes; its author is the user, by the name in Git")
 	f.StringSliceVar(&o.req.Copy, "copy", nil, "ignored files to take into the worktree, by a `PATTERN` such as .env")
-	f.BoolVar(&o.dropDamaged, "drop-damaged", false, "run an output notebook whose regions were edited; the edits are dropped")
-	f.StringVar(&o.resume, "resume", "", "go on with `RUN`, which was cut; NOTEBOOK and the options are those of then (see runs resume)")
+	f.BoolVar(&o.dropDamaged, "drop-damaged", false,
+		"run an output notebook whose regions were edited; the edits are dropped")
+	f.StringVar(&o.resume, "resume", "",
+		"go on with `RUN`, which was cut; NOTEBOOK and the options are those of then (see runs resume)")
 	o.viewFlags(f)
 	o.papermillFlags(f)
 	return c
@@ -136,49 +147,58 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 // defaultRunOptions are the options of a command that takes only some of those of run.
 func defaultRunOptions() *runOptions { return &runOptions{dirty: string(engine.DirtyIgnore)} }
 
-// viewFlags are the options that say what is shown of a run and what is left besides its record.
+// viewFlags are the options for what is shown of a run and what is left besides its record.
 func (o *runOptions) viewFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.req.KeepTree, "keep-worktree", false, "keep the worktree and say where it is")
 	f.BoolVar(&o.json, "json", false, jsonWords("run"))
 	f.StringVar(&o.events, "events", "", "write the events to a `FILE` as they come (- is standard output)")
-	onOff(f, &o.progress, "progress-bar", "no-progress-bar", true, "show each step as it runs", "show no progress: only steps that fail, and how the run ended")
-	onOff(f, &o.logOutput, "log-output", "no-log-output", false, "print what the steps print, each line with its step", "show what the steps print at failures only")
-	f.StringVar(&o.logLevel, "log-level", "INFO", "what is told on standard error: DEBUG, INFO, WARNING, ERROR, CRITICAL, NOTSET")
+	onOff(f, &o.progress, "progress-bar", "no-progress-bar", true, "show each step as it runs",
+		"show no progress: only steps that fail, and how the run ended")
+	onOff(f, &o.logOutput, "log-output", "no-log-output", false, "print what the steps print, each line with its step",
+		"show what the steps print at failures only")
+	f.StringVar(&o.logLevel, "log-level", "INFO",
+		"what is told on standard error: DEBUG, INFO, WARNING, ERROR, CRITICAL, NOTSET")
 	f.StringVar(&o.stdoutFile, "stdout-file", "", "write the steps' standard output to a `FILE` too")
 	f.StringVar(&o.stderrFile, "stderr-file", "", "write the steps' standard error to a `FILE` too")
 }
 
-// paramFlags are papermill's options that give parameters. stdin is set where one reads standard input.
+// paramFlags are papermill's options for parameters. stdin is set if one of them reads standard input.
 func (a *app) paramFlags(f *pflag.FlagSet, given *[]notebooks.Given, stdin *bool) {
 	parameterFlag(f, given)
-	f.VarP(givenFlag{given, "NAME=VALUE", pair("-r", true)}, "parameters-raw", "r", "a parameter, always a string; also -r NAME VALUE")
+	f.VarP(givenFlag{given, "NAME=VALUE", pair("-r", true)}, "parameters-raw", "r",
+		"a parameter, always a string; also -r NAME VALUE")
 	f.VarP(givenFlag{given, "FILE", func(path string) ([]notebooks.Given, error) {
 		*stdin = *stdin || path == "-"
 		return a.fileParams(path)
 	}}, "parameters-file", "f", "parameters from a YAML or JSON file (- is standard input)")
-	f.VarP(givenFlag{given, "YAML", func(v string) ([]notebooks.Given, error) { return notebooks.ParseGivenYAML("-y", "-y", []byte(v)) }},
+	f.VarP(givenFlag{given, "YAML", func(v string) ([]notebooks.Given, error) {
+		return notebooks.ParseGivenYAML("-y", "-y",
+			[]byte(v))
+	}},
 		"parameters-yaml", "y", "parameters from YAML text")
 	f.VarP(givenFlag{given, "BASE64", base64Params}, "parameters-base64", "b", "parameters from base64 of YAML text")
 }
 
 // parameterFlag is -p.
 func parameterFlag(f *pflag.FlagSet, given *[]notebooks.Given) {
-	f.VarP(givenFlag{given, "NAME=VALUE", pair("-p", false)}, "parameters", "p", "a parameter, read by its declared type; also -p NAME VALUE")
+	f.VarP(givenFlag{given, "NAME=VALUE", pair("-p", false)}, "parameters", "p",
+		"a parameter, read by its declared type; also -p NAME VALUE")
 }
 
-// papermillFlags takes the options of papermill's that ask for what the record gives anyway, so that its scripts
-// move over. They are not shown in the help.
+// papermillFlags accepts the options of papermill whose effect the record has anyway, so that its scripts run
+// unchanged. They are not shown in the help.
 func (o *runOptions) papermillFlags(f *pflag.FlagSet) {
-	onOff(f, &o.saveEach, "request-save-on-cell-execute", "no-request-save-on-cell-execute", false, "for papermill's scripts: the record has each step as it ends", "for papermill's scripts: as without it")
-	f.IntVar(&o.autosave, "autosave-cell-every", 0, "for papermill's scripts: the record has what a step prints as it comes")
+	onOff(f, &o.saveEach, "request-save-on-cell-execute", "no-request-save-on-cell-execute", false,
+		"for papermill's scripts: the record has each step as it ends", "for papermill's scripts: as without it")
+	f.IntVar(&o.autosave, "autosave-cell-every", 0,
+		"for papermill's scripts: the record has what a step prints as it comes")
 	f.BoolVar(&o.version, "version", false, "say which build this is, as markmill version")
 	for _, name := range []string{"request-save-on-cell-execute", "autosave-cell-every", "version"} {
 		f.Lookup(name).Hidden = true
 	}
 }
 
-// savesMeanwhile says which of papermill's options ask for an OUTPUT that grows while the run goes, "" for none of
-// them.
+// savesMeanwhile is the option of papermill that asks for an OUTPUT that grows during the run; "" for none.
 func (o *runOptions) savesMeanwhile() string {
 	switch {
 	case o.autosave != 0:
@@ -189,7 +209,7 @@ func (o *runOptions) savesMeanwhile() string {
 	return ""
 }
 
-// runNotebook does what run is asked.
+// runNotebook plans and runs a notebook.
 func (a *app) runNotebook(ctx context.Context, path, output string, o *runOptions) error {
 	if err := o.check(output); err != nil {
 		return err
@@ -207,7 +227,7 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if err != nil {
 		return err
 	}
-	o.req.Path, o.req.Source, o.req.Repository = name(path), src, repo
+	o.req.Path, o.req.Source, o.req.Repository = name(path), src, rootOf(repo)
 	if err := o.chooseFolder(); err != nil {
 		return err
 	}
@@ -230,19 +250,18 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 		return err
 	}
 	o.inject(name(path), output)
-	if o.req.Output, err = outputName(output); err != nil {
-		return err
+	if err := o.setOutput(output); err != nil {
+		return a.outputHint(err, output)
 	}
-	o.req.Assets = assetsFolder(output)
 	o.req.Empty = o.prepareOnly && !o.frozen
 	plan, err := eng.Plan(ctx, o.req)
 	if err != nil {
 		return err
 	}
-	if err := safe.CheckNormalize(plan.Notebook); err != nil {
+	if err := a.checkViews(plan, output); err != nil {
 		return err
 	}
-	for _, w := range plan.Notebook.Warnings {
+	for _, w := range plan.Notebook().Warnings {
 		if o.level() <= slog.LevelWarn {
 			a.tell("markmill: warning: %s\n", w)
 		}
@@ -253,8 +272,8 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	return a.runPlan(ctx, eng, plan, output, o)
 }
 
-// likeSource is the OUTPUT of the repository's settings, which is written for Markdown, with the ending of a notebook's
-// form.
+// likeSource gives the OUTPUT of the repository's settings, which is written for Markdown, the extension of the
+// notebook's form.
 func likeSource(output string, jupyter bool) string {
 	if jupyter && files.HasMarkdownName(output) {
 		return strings.TrimSuffix(output, filepath.Ext(output)) + ".ipynb"
@@ -262,9 +281,36 @@ func likeSource(output string, jupyter bool) string {
 	return output
 }
 
-// outputForm is the form that OUTPUT asks for by its name, where it is another than that of the notebook.
-func outputForm(plan *engine.Plan, output string) (form notebooks.Form, err error) {
-	jupyter := plan.Notebook.Form == ipynb.Form
+// setOutput puts OUTPUT into the request.
+func (o *runOptions) setOutput(output string) (err error) {
+	req := &o.req
+	if req.Output, err = outputName(output); err != nil {
+		return err
+	}
+	if req.OutputForm, err = outputForm(*req, output); err != nil {
+		return err
+	}
+	req.Frozen, req.Assets = o.frozen, assetsFolder(output)
+	if req.OutputForm == "" && forms.IsJupyter(req.Path, req.Source) { // the pictures are in the file itself
+		req.Assets = ""
+	}
+	return nil
+}
+
+// checkViews returns an error if the views cannot show the run of a plan.
+func (a *app) checkViews(plan *engine.Plan, output string) error {
+	if err := safe.CheckNormalize(plan.Notebook()); err != nil {
+		return err
+	}
+	if err := render.CheckForm(plan.Request().OutputForm, plan.Notebook()); err != nil {
+		return a.outputHint(err, output)
+	}
+	return nil
+}
+
+// outputForm is the form that OUTPUT has by its name; "" is that of the notebook.
+func outputForm(req engine.Request, output string) (form notebooks.Form, err error) {
+	jupyter := forms.IsJupyter(req.Path, req.Source)
 	switch ext := strings.ToLower(filepath.Ext(name(output))); {
 	case output == "" || output == "-":
 	case ext == ".ipynb" && !jupyter:
@@ -274,13 +320,13 @@ func outputForm(plan *engine.Plan, output string) (form notebooks.Form, err erro
 	case jupyter && ext != ".ipynb" && !isDevice(output):
 		return "", usagef("OUTPUT %s of a Jupyter notebook must end in .ipynb or .md", output)
 	}
-	if form != "" && files.Same(plan.Request.Path, output) {
+	if form != "" && files.Same(req.Path, output) {
 		return "", usagef("OUTPUT %s is the notebook itself, and would be of another form; give another OUTPUT", output)
 	}
-	return form, render.CheckForm(form, plan.Notebook)
+	return form, nil
 }
 
-// check holds the options against each other and against what there is.
+// check validates the options and their combinations.
 func (o *runOptions) check(output string) error {
 	var err error
 	// papermill's 0 is no limit.
@@ -301,13 +347,15 @@ func (o *runOptions) check(output string) error {
 		return usagef("--dirty %s is not known; known: ignore, include, block", o.dirty)
 	}
 	if !slices.Contains([]string{"", "markmill", "nbclient"}, o.engineName) {
-		return usagef("--engine %s is not known: engines are Python classes of papermill's, and Markmill has one of its own; leave the option out, or choose who runs the steps with -k", o.engineName)
+		return usagef("--engine %s is not known: engines are Python classes of papermill's, and Markmill has one of its "+
+			"own; leave the option out, or choose who runs the steps with -k", o.engineName)
 	}
 	if !slices.Contains([]string{"NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}, o.logLevel) {
 		return usagef("--log-level %s is not known; known: NOTSET, DEBUG, INFO, WARNING, ERROR, CRITICAL", o.logLevel)
 	}
 	if ext := strings.ToLower(filepath.Ext(name(output))); ext == ".html" || ext == ".htm" {
-		return usagef("OUTPUT %s: a run writes Markdown or a Jupyter notebook, and markmill convert makes a page of it; give a path that ends in .md or .ipynb", output)
+		return usagef("OUTPUT %s: a run writes Markdown or a Jupyter notebook, and markmill convert makes a page of it; "+
+			"give a path that ends in .md or .ipynb", output)
 	}
 	if _, script := percent.LanguageOf(output); script {
 		return usagef("OUTPUT %s is a script, which has no place for outputs; give a path that ends in .md or .ipynb", output)
@@ -323,9 +371,10 @@ func (o *runOptions) check(output string) error {
 	return nil
 }
 
-// checkTargets refuses what the run could not, or should not, write to.
+// checkTargets returns an error for a file that the run could not, or should not, write.
 func (o *runOptions) checkTargets(output string) error {
-	for _, t := range []struct{ what, path string }{{"OUTPUT", output}, {"--events", o.events}, {"--stdout-file", o.stdoutFile}, {"--stderr-file", o.stderrFile}} {
+	for _, t := range []struct{ what, path string }{{"OUTPUT", output}, {"--events", o.events},
+		{"--stdout-file", o.stdoutFile}, {"--stderr-file", o.stderrFile}} {
 		if err := checkTarget(t.what, t.path); err != nil {
 			return err
 		}
@@ -333,7 +382,7 @@ func (o *runOptions) checkTargets(output string) error {
 	return nil
 }
 
-// oneResult refuses two results on standard output: a reader could not tell them apart.
+// oneResult returns an error for two results on standard output: a reader could not tell them apart.
 func (o *runOptions) oneResult(output string) error {
 	var who []string
 	for _, w := range []struct {
@@ -353,7 +402,7 @@ func (o *runOptions) oneResult(output string) error {
 	return usagef("%s and %s both want standard output; leave one of them out, or give it a path", who[0], who[1])
 }
 
-// limit reads a time limit: a number of seconds, or a duration.
+// limit parses a time limit: a number of seconds, or a duration.
 func limit(flag, text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -380,7 +429,7 @@ func (o *runOptions) level() slog.Level {
 	return slog.LevelInfo
 }
 
-// inject adds the paths that papermill injects, by papermill's names. They need not be declared.
+// inject adds the paths that papermill injects, under papermill's names. They need not be declared.
 func (o *runOptions) inject(input, output string) {
 	add := func(name, value string) {
 		o.req.Given = append(o.req.Given, notebooks.Given{Name: name, Text: value, Raw: true, Source: "inject"})
@@ -411,7 +460,7 @@ func pathNames(getenv func(string) (string, bool)) notebooks.BindOptions {
 	return notebooks.BindOptions{AllowUnknown: true, IsName: func(string) bool { return true }, Getenv: getenv}
 }
 
-// inputPath expands the names in NOTEBOOK, which only the values that are given can stand for: the notebook is not read
+// inputPath expands the placeholders in NOTEBOOK. Only given values can replace them, because the notebook is not read
 // yet.
 func (a *app) inputPath(path string, o *runOptions) (string, error) {
 	if !named(path) {
@@ -422,10 +471,11 @@ func (a *app) inputPath(path string, o *runOptions) (string, error) {
 		return "", err
 	}
 	now := a.now().UTC()
-	return notebooks.ExpandPath(path, bound, map[string]string{"date": now.Format(time.DateOnly), "now": now.Format(time.RFC3339)})
+	return notebooks.ExpandPath(path, bound, map[string]string{"date": now.Format(time.DateOnly),
+		"now": now.Format(time.RFC3339)})
 }
 
-// outputPath expands the names in OUTPUT.
+// outputPath expands the placeholders in OUTPUT.
 func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (string, error) {
 	if !named(output) {
 		return output, nil
@@ -439,9 +489,10 @@ func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (stri
 		return "", err
 	}
 	now := a.now().UTC()
-	extra := map[string]string{"run_id": string(o.req.ID), "date": now.Format(time.DateOnly), "now": now.Format(time.RFC3339)}
-	if o.req.Repository != nil {
-		if head, err := o.req.Repository.Head(); err == nil {
+	extra := map[string]string{"run_id": string(o.req.ID), "date": now.Format(time.DateOnly),
+		"now": now.Format(time.RFC3339)}
+	if eng.Source != nil {
+		if head, err := eng.Source.Head(); err == nil {
 			extra["commit"] = string(head)
 		}
 	}
@@ -450,14 +501,9 @@ func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (stri
 
 // prepare writes the notebook with its parameters injected.
 func (a *app) prepare(plan *engine.Plan, output string) error {
-	form, err := outputForm(plan, output)
-	if err != nil {
-		return a.outputHint(err, output)
-	}
-	if form == "" {
-		form = plan.Notebook.Form
-	}
-	named, root := "", ""
+	req, nb, named := plan.Request(), plan.Notebook(), ""
+	form := cmp.Or(req.OutputForm, nb.Form)
+	var err error
 	if remote.Is(output) {
 		named = name(output)
 	} else if output != "" && output != "-" {
@@ -465,10 +511,8 @@ func (a *app) prepare(plan *engine.Plan, output string) error {
 			return err
 		}
 	}
-	if plan.Request.Repository != nil {
-		root = plan.Request.Repository.Root()
-	}
-	b, err := render.Prepared(form, plan.Notebook, plan.Parameters(), plan.Given(), jupyter.OutputPath(named, root), plan.Request.ReportMode)
+	b, err := render.Prepared(form, nb, plan.Parameters(), plan.Given(), jupyter.OutputPath(named, req.Repository),
+		req.ReportMode)
 	if err != nil {
 		return err
 	}
@@ -485,166 +529,13 @@ func (a *app) prepare(plan *engine.Plan, output string) error {
 	return runs.WriteFile(output, b)
 }
 
-// runPlan runs a plan, shows its progress and reports how it ended.
-func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan, output string, o *runOptions) error {
-	process.SealDescriptors()
-	ctx, stop := a.interruptible(ctx)
-	defer stop()
-	if remote.Is(output) && !o.frozen { // before the steps, for what they make to have a place
-		if err := a.remote().Check(ctx, output); err != nil {
-			return err
-		}
-	}
-	var err error
-	if plan.Request.Output, err = outputName(output); err != nil {
-		return err
-	}
-	form, err := outputForm(plan, output)
-	if err != nil {
-		return a.outputHint(err, output)
-	}
-	plan.Request.OutputForm = form
-	if plan.Request.Assets = assetsFolder(output); plan.Notebook.Form == ipynb.Form && plan.Request.OutputForm == "" { // pictures stand in the file itself
-		plan.Request.Assets = ""
-	}
-	if remote.Is(output) { // it is sent when the record is complete
-		eng.Views = a.views("")
-	} else {
-		eng.Views = a.views(output)
-		eng.Leave = func(in engine.ViewInput) []runs.LeftOutput { return leaveOutput(in, output) }
-		eng.Place = func(id runs.RunID, complete bool) error { return placeOutput(output, id, complete) }
-	}
-	var held *frozen
-	if o.frozen {
-		var err error
-		if held, err = a.freeze(output, o); err != nil {
-			return err
-		}
-		plan.Request.Output, eng.Views, eng.Leave = "", held.views(a.views("")), nil
-	}
-	watch, err := a.watch(o, a.store(rootOf(o.req.Repository)).Path(plan.Request.ID))
-	if err != nil {
-		return err
-	}
-	eng.Observe, eng.Output = watch.event, watch.output
-	plan.Request.OwnFiles = a.written(watch)
-	if leaky := plan.Sandbox.NotHeld; len(leaky) > 0 && len(plan.Gates) == 0 && o.level() <= slog.LevelInfo {
-		a.tell("markmill: the sandbox does not hold %s\n", strings.Join(leaky, "; "))
-	}
-	if left := leftBehind(plan); len(left) > 0 && o.level() <= slog.LevelInfo {
-		a.tell("markmill: uncommitted, and so not in the run: %s; --dirty include takes it along\n", some(left))
-	}
-	if option := o.savesMeanwhile(); option != "" && o.level() <= slog.LevelInfo {
-		a.tell("markmill: %s: OUTPUT is written once, at the end; meanwhile the record has each step, and what it prints as it comes\n", option)
-	}
-	key, err := a.signKey(eng.Config)
-	if err != nil {
-		return err
-	}
-	a.signWith(eng, key)
-	result, err := eng.Run(ctx, plan)
-	if err == nil {
-		err = a.signRecord(result.Dir, key)
-	}
-	if cerr := watch.close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	if held != nil {
-		if err := held.show(a, o); err != nil {
-			return err
-		}
-	}
-	var undelivered error
-	if remote.Is(output) && held == nil {
-		undelivered = a.deliver(result, output)
-	}
-	if d := result.Run.Diff; d != nil && o.level() <= slog.LevelInfo {
-		for _, words := range []string{d.Unread, d.PatchOmits} {
-			if words != "" {
-				fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(words)))
-			}
-		}
-	}
-	if o.level() <= slog.LevelInfo {
-		for _, c := range result.Run.Causes() {
-			fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(blockerLine(result.Run.Located(c.Blocker)))))
-		}
-		watch.progress.Done(terminal.Summary(result.Run, shortPath(result.Dir), a.colour(a.stderr)))
-		if !o.json {
-			shown := output
-			if held != nil || undelivered != nil {
-				shown = ""
-			}
-			fmt.Fprintln(a.stderr, terminal.End(result.Run, ending(result.Run, o.req, shown), a.colour(a.stderr)))
-		}
-		if result.Left != nil {
-			a.tell("markmill: the run's private folder is not removed yet: %s\n", result.Left)
-		}
-		if result.Worktree != "" {
-			a.tell("worktree kept at %s\n", result.Worktree)
-		}
-	}
-	if o.json {
-		if err := a.printRun(result.Run, result.Dir); err != nil {
-			return err
-		}
-	}
-	if err := a.retain(eng, o.req.Repository); err != nil {
-		a.tell("markmill: old runs were not removed: %s\n", err)
-	}
-	if undelivered != nil {
-		fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(undelivered.Error())))
-		a.tell("markmill: the run is recorded, and what OUTPUT was to be is %s\n", shortPath(runs.At(result.Dir).File(askedFile(result.Run))))
-		return exit(max(result.Run.ExitCode(), exitFail))
-	}
-	if code := result.Run.ExitCode(); code != exitPass {
-		return exit(code)
-	}
-	return nil
-}
-
-// ending is what the end of a run offers: OUTPUT, the branch that was made, or the change to be applied.
-func ending(run *runs.Run, req engine.Request, output string) terminal.Ending {
-	var e terminal.Ending
-	if output != "-" && !isDevice(output) {
-		if e.Output = shortPath(output); remote.Is(output) {
-			e.Output = name(output) // without user, password and query
-		}
-	}
-	if req.Repository == nil || run.Status() != runs.Pass || run.Diff == nil || len(run.Diff.Files) == 0 {
-		return e
-	}
-	if req.Branch == "" {
-		e.Apply = run.Contract.MutationMode == runs.MutationWorktree
-		return e
-	}
-	src, err := worktree.Open(req.Repository.Root()) // one that knows the branch
-	if err != nil {
-		return e
-	}
-	if commit, err := src.Resolve("refs/heads/" + req.Branch); err == nil {
-		e.Branch, e.Commit = req.Branch, string(commit)
-	}
-	return e
-}
-
-// some names the first few of a list and counts the others.
+// some lists the first few items and counts the others.
 func some(list []string) string {
 	const few = 3
 	if len(list) <= few {
 		return strings.Join(list, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
-}
-
-// retain removes the runs that are neither young nor among the newest.
-func (a *app) retain(eng *engine.Engine, repo *worktree.Source) error {
-	keep, age := eng.Config.Retention.Bounds()
-	_, err := a.store(rootOf(repo)).Prune(keep, age, a.now())
-	return err
 }
 
 // blockerLine says why a run did not pass.
@@ -655,7 +546,7 @@ func blockerLine(b runs.Blocker) string {
 	return fmt.Sprintf("%s: step %s: %s", b.Code, b.Step, b.Text())
 }
 
-// shortPath is a path relative to the working directory where that is shorter.
+// shortPath is a path relative to the working directory if that is shorter.
 func shortPath(path string) string {
 	if wd, err := os.Getwd(); err == nil {
 		if rel, err := filepath.Rel(wd, path); err == nil && len(rel) < len(path) {
@@ -665,11 +556,11 @@ func shortPath(path string) string {
 	return path
 }
 
-// chooseFolder decides where a run outside a repository works: in the current folder, as with papermill, or in the one
-// that --cwd names.
+// chooseFolder decides where a run outside a repository works: in the current folder, as with papermill, or in the
+// folder of --cwd.
 func (o *runOptions) chooseFolder() error {
 	outside := o.req.Cwd != "" && !filepath.IsLocal(o.req.Cwd)
-	if o.req.Repository != nil {
+	if o.req.Repository != "" {
 		if outside {
 			return usagef("--cwd %s is outside the worktree; give a folder relative to its root", o.req.Cwd)
 		}
@@ -684,7 +575,7 @@ func (o *runOptions) chooseFolder() error {
 	return err
 }
 
-// outputName is OUTPUT as the record names it: an absolute path or an address, "" without one.
+// outputName is OUTPUT in the record: an absolute path or an address; "" without one.
 func outputName(output string) (string, error) {
 	switch {
 	case remote.Is(output):
@@ -693,14 +584,4 @@ func outputName(output string) (string, error) {
 		return "", nil
 	}
 	return filepath.Abs(output)
-}
-
-// leftBehind lists the user's uncommitted files that a run does not see. The notebook is none: it runs as it is on
-// disk.
-func leftBehind(p *engine.Plan) []string {
-	if p.Request.InPlace || p.Request.Dirty != engine.DirtyIgnore || p.Source == nil {
-		return nil
-	}
-	notebook, _ := p.Source.Relative(p.Request.Path)
-	return slices.DeleteFunc(slices.Clone(p.DirtyPaths), func(path string) bool { return path == notebook })
 }

@@ -16,7 +16,7 @@ import (
 	"markmill/runs/sshsig"
 )
 
-// signKey is the file of the key that signs records, "" without one: MARKMILL_SIGN_KEY, which may be empty, or else
+// signKey is the file of the key that signs records; "" without one. MARKMILL_SIGN_KEY, which may be empty, wins over
 // sign: of the repository's settings.
 func (a *app) signKey(cfg engine.Config) (string, error) {
 	key := cfg.Sign
@@ -31,18 +31,20 @@ func (a *app) signKey(cfg engine.Config) (string, error) {
 		_, err = os.Stat(file)
 	}
 	if err != nil {
-		return "", &notebooks.Error{Kind: notebooks.KindInput, File: key, Msg: "the key that is to sign cannot be read: " + err.Error(),
-			Hint: "name an SSH private key in sign: of " + engine.ConfigFile + " or in MARKMILL_SIGN_KEY, which signs nothing when it is empty", Err: err}
+		return "", &notebooks.Error{Kind: notebooks.KindInput, File: key, Msg: "the key that is to sign cannot be read: " +
+			err.Error(),
+			Hint: "name an SSH private key in sign: of " + engine.ConfigFile +
+				" or in MARKMILL_SIGN_KEY, which signs nothing when it is empty", Err: err}
 	}
 	return file, nil
 }
 
-// signWith lets an engine sign the manifests of output notebooks.
-func (a *app) signWith(eng *engine.Engine, key string) {
+// signWith returns the function that signs the manifests of output notebooks; nil without a key.
+func (a *app) signWith(key string) func(engine.ViewInput) (map[string]string, error) {
 	if key == "" {
-		return
+		return nil
 	}
-	eng.Sign = func(in engine.ViewInput) (map[string]string, error) {
+	return func(in engine.ViewInput) (map[string]string, error) {
 		out := map[string]string{}
 		for _, file := range in.Run.OutputFiles() {
 			text, err := api.OutputNotebook(in, file)
@@ -83,7 +85,7 @@ func signedManifest(name string, text []byte) (*notebooks.Manifest, error) {
 	return m, nil
 }
 
-// signRecord signs the SHA256SUMS of a record that is complete.
+// signRecord signs the SHA256SUMS of a complete record.
 func (a *app) signRecord(dir, key string) error {
 	if key == "" {
 		return nil
@@ -102,8 +104,8 @@ func (a *app) signRecord(dir, key string) error {
 	return runs.At(dir).Write(runs.SumsSignatureFile, armored)
 }
 
-// signers says whose signatures of records count: the keys in a file, or in the allowed_signers of the policy of the
-// checkout at root.
+// signers are the keys whose signatures of records count: those in a file, or in the allowed_signers of the policy of
+// the checkout at root.
 func (a *app) signers(file, root string) (runs.Signers, error) {
 	s := runs.Signers{Now: a.now()}
 	if file == "" && root != "" {
@@ -123,14 +125,15 @@ func (a *app) signers(file, root string) (runs.Signers, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return s, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "the allowed_signers file cannot be read: " + err.Error(),
+		return s, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "the allowed_signers file cannot be read: " +
+			err.Error(),
 			Hint: "name a file in OpenSSH's ALLOWED SIGNERS format", Err: err}
 	}
 	s.Allowed = sshsig.ParseAllowedSigners(text, s.Now.Location())
 	return s, nil
 }
 
-// inHome puts the home in the place of ~/, which no shell has done where it was quoted.
+// inHome replaces ~/ by the home: shells leave it where it is quoted.
 func inHome(file string) (string, error) {
 	rest, ok := strings.CutPrefix(file, "~/")
 	if !ok {

@@ -12,27 +12,28 @@ import (
 	"markmill/runs"
 )
 
-// views are the files that every run leaves for readers, with OUTPUT beside the output notebook of the record.
+// views are the files that every run leaves for readers, with OUTPUT after the output notebook of the record.
 func (a *app) views(output string) []engine.View {
 	var out []engine.View
 	for _, v := range api.Views() {
 		out = append(out, v)
 		if v.Name == runs.OutputFile {
-			out = append(out, engine.View{Name: "OUTPUT", Write: func(in engine.ViewInput) error { return a.stageOutput(in, output) }, Beside: true})
+			out = append(out, engine.View{Name: "OUTPUT",
+				Write: func(in engine.ViewInput) error { return a.stageKeptOutput(in, output) }, Beside: true})
 		}
 	}
 	return out
 }
 
-// askedFile is the name in the run directory of the output notebook of the form that OUTPUT has.
+// askedFile is the output notebook in the run directory that has the form of OUTPUT.
 func askedFile(run *runs.Run) string {
 	files := run.OutputFiles()
 	return files[len(files)-1]
 }
 
-// stageOutput writes OUTPUT: to standard output at once, to a file so that it waits until the record is complete
-// (placeOutput).
-func (a *app) stageOutput(in engine.ViewInput, path string) error {
+// stageKeptOutput writes OUTPUT: to standard output at once, to a temporary file until the record is complete
+// (commitOutput).
+func (a *app) stageKeptOutput(in engine.ViewInput, path string) error {
 	if path == "" || in.Run.Left(askedFile(in.Run)) != nil {
 		return nil
 	}
@@ -47,8 +48,8 @@ func (a *app) stageOutput(in engine.ViewInput, path string) error {
 	return stage(path, b, in)
 }
 
-// leaveOutput stages an OUTPUT whose run directory keeps no output notebook, and says which those are.
-func leaveOutput(in engine.ViewInput, path string) []runs.LeftOutput {
+// stageLeftOutput stages an OUTPUT whose run directory keeps no output notebook, and returns those that are left out.
+func stageLeftOutput(in engine.ViewInput, path string) []runs.LeftOutput {
 	if !in.Run.CanLeave() || isDevice(path) {
 		return nil
 	}
@@ -66,16 +67,16 @@ func leaveOutput(in engine.ViewInput, path string) []runs.LeftOutput {
 	return left
 }
 
-// writeOutput writes an output notebook to its place, of a run whose record is complete.
+// writeOutput writes an output notebook of a complete record into place.
 func writeOutput(path string, b []byte, in engine.ViewInput) error {
 	if err := stage(path, b, in); err != nil {
 		return err
 	}
-	return placeOutput(path, in.Run.ID, true)
+	return commitOutput(path, in.Run.ID, true)
 }
 
-// stage writes an output notebook beside its place, with the pictures that it shows, and into a device or a pipe as it
-// is, where a new file must not take its place.
+// stage writes an output notebook to a temporary file, with its pictures. It writes directly into a device or a pipe,
+// which a new file must not replace.
 func stage(path string, b []byte, in engine.ViewInput) error {
 	if isDevice(path) {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -96,8 +97,8 @@ func stage(path string, b []byte, in engine.ViewInput) error {
 	return runs.StageOutput(throughLinks(path), in.Run.ID, b)
 }
 
-// placeOutput puts the OUTPUT of a run that is complete into its place, or takes that of one that is not away.
-func placeOutput(path string, id runs.RunID, complete bool) error {
+// commitOutput renames the OUTPUT of a complete run into place, and removes that of any other.
+func commitOutput(path string, id runs.RunID, complete bool) error {
 	if path == "" || path == "-" || isDevice(path) {
 		return nil
 	}
@@ -106,7 +107,8 @@ func placeOutput(path string, id runs.RunID, complete bool) error {
 		return runs.DiscardOutput(filepath.Dir(target), id)
 	}
 	if err := runs.CommitOutput(target, id); err != nil {
-		return fmt.Errorf("%w; the record is complete, and `markmill convert %s FILE` gives what %s was to be", errors.Join(err, runs.DiscardOutput(filepath.Dir(target), id)), id, path)
+		return fmt.Errorf("%w; the record is complete, and `markmill convert %s FILE` gives what %s was to be",
+			errors.Join(err, runs.DiscardOutput(filepath.Dir(target), id)), id, path)
 	}
 	return nil
 }
@@ -116,7 +118,7 @@ func isDevice(path string) bool {
 	return err == nil && !info.Mode().IsRegular()
 }
 
-// throughLinks is the file that a link names.
+// throughLinks is the file that a link leads to.
 func throughLinks(path string) string {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		return target
@@ -124,7 +126,7 @@ func throughLinks(path string) string {
 	return path
 }
 
-// assetsFolder is where an output notebook keeps its pictures: beside it, by its name.
+// assetsFolder is the folder of an output notebook's pictures: beside it, with its name.
 func assetsFolder(output string) string {
 	base := filepath.Base(output)
 	if output == "" || output == "-" || jupyterName(output) {

@@ -17,8 +17,8 @@ import (
 	"markmill/runs"
 )
 
-// interruptible is a context that the first SIGINT, SIGTERM or SIGHUP cancels; the second ends the
-// program, and the run's warden then ends what the steps have started.
+// interruptible is a context that the first SIGINT, SIGTERM or SIGHUP cancels. The second ends the program, and the
+// run's warden then ends what the steps have started.
 func (a *app) interruptible(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
@@ -49,7 +49,7 @@ func (a *app) interruptible(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { signal.Stop(signals); close(done); cancel(nil) }
 }
 
-// watch is who looks on while a run goes: the progress view and the files that were asked for.
+// watch follows a run: the progress view and the files that were asked for.
 type watch struct {
 	progress       *terminal.Progress
 	events         io.Writer
@@ -69,7 +69,7 @@ func record(dir string) terminal.Record {
 	return terminal.Record{Files: runs.At(dir), Path: shortPath(dir), Sums: sums}
 }
 
-// watch begins to look on at a run whose record is in dir.
+// watch opens the files and starts the progress view of a run whose record is in dir.
 func (a *app) watch(o *runOptions, dir string) (*watch, error) {
 	w := &watch{done: make(chan struct{}), ended: make(chan struct{})}
 	open := func(path string) (io.Writer, error) {
@@ -96,7 +96,8 @@ func (a *app) watch(o *runOptions, dir string) (*watch, error) {
 		}
 	}
 	view := a.detect(a.stderr)
-	view.Quiet, view.Log, view.Shown, view.Now = !o.progress || o.level() > slog.LevelInfo, o.logOutput, o.stderrFile == "-", a.now
+	view.Quiet, view.Log, view.Shown, view.Now = !o.progress || o.level() > slog.LevelInfo, o.logOutput,
+		o.stderrFile == "-", a.now
 	if o.logLevel != "CRITICAL" {
 		view.Record = record(dir)
 	}
@@ -156,8 +157,8 @@ func (w *watch) close() error {
 	return w.failed
 }
 
-// written are the files that the program itself writes while the run goes on: a log in the checkout is
-// no change that the run made.
+// written are the regular files that the program itself writes during the run: a log in the checkout is no change of
+// the run.
 func (a *app) written(w *watch) []os.FileInfo {
 	var own []os.FileInfo
 	for _, f := range append([]*os.File{a.stdout, a.stderr}, w.files...) {

@@ -97,9 +97,6 @@ func (t *Tree) Base() object.OID { return t.fmt.OID(t.base) }
 // BaseTree is the tree of Base.
 func (t *Tree) BaseTree() object.OID { return t.fmt.OID(t.baseTree) }
 
-// Env is what steps need in their environment for Git: nothing, since the repository is found from Dir.
-func (t *Tree) Env() []string { return nil }
-
 // Blob is the content of a captured file, or the target of a link, as Git has it.
 func (t *Tree) Blob(oid object.OID) ([]byte, error) {
 	d, ok := t.fmt.Parse(oid)

@@ -89,7 +89,7 @@ func (t *tester) lookUpOutput(j *job) error {
 	j.updateTo = beside
 	if output := eng.Config.Output; output != "" {
 		req := t.Request
-		req.Path, req.Source, req.Repository = slashed(j.path), j.source, repo
+		req.Path, req.Source, req.Repository = slashed(j.path), j.source, rootOf(repo)
 		if files.IsJupyter(j.path, j.source) && files.HasMarkdownName(output) {
 			output = strings.TrimSuffix(output, filepath.Ext(output)) + ".ipynb"
 		}

@@ -12,12 +12,12 @@ import (
 
 // reverseChange makes a run begin without the change of the stored run, when the tree that it would begin with has
 // exactly that change: a notebook and what it changed are often on one branch. It adds a line to the words of the test.
-func reverseChange(ctx context.Context, j *job, req *engine.Request) error {
-	if j.output.manifest == nil || len(j.output.manifest.Changes) == 0 || req.Repository == nil {
+func reverseChange(ctx context.Context, j *job, repo *worktree.Source, req *engine.Request) error {
+	if j.output.manifest == nil || len(j.output.manifest.Changes) == 0 || repo == nil {
 		return nil
 	}
 	m := j.output.manifest
-	tree, err := startFiles(ctx, req)
+	tree, err := startFiles(ctx, repo, req)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func reverseChange(ctx context.Context, j *job, req *engine.Request) error {
 		return nil
 	}
 	for _, c := range m.Changes {
-		if c.OldBlob != "" && !req.Repository.HasBlob(worktree.OID(c.OldBlob)) {
+		if c.OldBlob != "" && !repo.HasBlob(worktree.OID(c.OldBlob)) {
 			return &notebooks.Error{Kind: notebooks.KindInput, File: slashed(j.stored),
 				Msg:  fmt.Sprintf("its change is applied already, and this repository does not have %s as it was before", c.Path),
 				Hint: "fetch the whole history (git fetch --unshallow), or name the commit before the change with --base"}
@@ -67,15 +67,15 @@ func reverseChange(ctx context.Context, j *job, req *engine.Request) error {
 }
 
 // startFiles are the files that the run begins with.
-func startFiles(ctx context.Context, req *engine.Request) (*worktree.Files, error) {
+func startFiles(ctx context.Context, repo *worktree.Source, req *engine.Request) (*worktree.Files, error) {
 	if req.Dirty == engine.DirtyInclude {
-		return req.Repository.CheckoutFiles(ctx)
+		return repo.CheckoutFiles(ctx)
 	}
-	commit, err := req.Repository.Resolve(base(req))
+	commit, err := repo.Resolve(base(req))
 	if err != nil {
 		return nil, err
 	}
-	return req.Repository.CommitFiles(commit)
+	return repo.CommitFiles(commit)
 }
 
 // stateOf reports whether files are as the run left them (is), and whether they are as before it (was).

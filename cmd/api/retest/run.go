@@ -66,29 +66,32 @@ func (t *tester) run(ctx context.Context, j *job, n *Notebook) error {
 	}
 	n.Stored = slashed(j.stored)
 	if t.Request.Dirty == engine.DirtyIgnore {
-		n.dirty = plan.DirtyPaths
+		n.dirty = plan.DirtyPaths()
 	}
 	n.Reversed, n.Words = j.reversed, append(n.Words, j.words...)
-	eng.Views = api.Views()
-	result, err := eng.Run(ctx, plan)
+	result, err := eng.Run(ctx, plan, engine.Sinks{Views: api.Views()})
 	if err != nil {
 		return err
 	}
-	root := ""
-	if repo != nil {
-		root = repo.Root()
-	}
 	keep, age := eng.Config.Retention.Bounds()
-	if _, err := eng.Store(root).Prune(keep, age, t.Now()); err != nil {
+	if _, err := eng.Store(rootOf(repo)).Prune(keep, age, t.Now()); err != nil {
 		t.Warn("old runs were not removed: " + err.Error())
 	}
 	return t.compare(j, n, plan, result, rules)
 }
 
+// rootOf is the root of a repository, "" without one.
+func rootOf(repo *worktree.Source) string {
+	if repo == nil {
+		return ""
+	}
+	return repo.Root()
+}
+
 // plan plans a run that makes the stored output again: the same notebook with the same values.
 func (t *tester) plan(ctx context.Context, eng *engine.Engine, repo *worktree.Source, j *job) (*engine.Plan, error) {
 	req := t.Request
-	req.Path, req.Source, req.Repository, req.Markers = slashed(j.path), j.source, repo, true
+	req.Path, req.Source, req.Repository, req.Markers = slashed(j.path), j.source, rootOf(repo), true
 	var err error
 	if repo == nil {
 		if req.Folder, err = os.Getwd(); err != nil {
@@ -111,23 +114,23 @@ func (t *tester) plan(ctx context.Context, eng *engine.Engine, repo *worktree.So
 			return nil, err
 		}
 		req.Given = append(again, t.Request.Given...)
-		if err := reverseChange(ctx, j, &req); err != nil {
+		if err := reverseChange(ctx, j, repo, &req); err != nil {
 			return nil, err
+		}
+	}
+	target := j.target()
+	req.Assets = api.AssetsFolder(target)
+	if nb.Form == ipynb.Form { // it holds its pictures
+		req.Assets = ""
+		if t.Update { // it holds its path
+			req.Output = files.Absolute(target)
 		}
 	}
 	plan, err := eng.Plan(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	target := j.target()
-	plan.Request.Assets = api.AssetsFolder(target)
-	if nb.Form == ipynb.Form { // it holds its pictures
-		plan.Request.Assets = ""
-		if t.Update { // it holds its path
-			plan.Request.Output = files.Absolute(target)
-		}
-	}
-	return plan, safe.CheckNormalize(plan.Notebook)
+	return plan, safe.CheckNormalize(plan.Notebook())
 }
 
 // runLikeJupyter makes a run like that of the program that saved the outputs: on the notebook's own kernel, where that
@@ -211,7 +214,7 @@ func (t *tester) compare(j *job, n *Notebook, plan *engine.Plan, result *engine.
 	if from == "" {
 		from = "nothing"
 	}
-	n.results, err = compare.Compare(plan.Notebook, result.Run, before, now,
+	n.results, err = compare.Compare(plan.Notebook(), result.Run, before, now,
 		compare.Options{Marked: t.Marked, Rules: rules, From: from, To: "this run"})
 	if err != nil {
 		return err
@@ -232,7 +235,7 @@ func (t *tester) compare(j *job, n *Notebook, plan *engine.Plan, result *engine.
 	n.Stale = j.hasOutput() && (!j.output.isOf(j.path, j.source) || j.output.merged())
 	n.setVerdict(result.Run)
 	if result.Run.Status() == runs.Pass && (n.Status == Different || n.Stale || !j.hasOutput()) {
-		n.view = engine.ViewInput{Dir: result.Dir, Run: result.Run, Notebook: plan.Notebook}
+		n.view = engine.ViewInput{Dir: result.Dir, Run: result.Run, Notebook: plan.Notebook()}
 		n.fresh, err = j.fresh(raw, n.view, n.results)
 	}
 	return err
@@ -240,7 +243,7 @@ func (t *tester) compare(j *job, n *Notebook, plan *engine.Plan, result *engine.
 
 // sides are the output of the run and the stored one, in the form that is compared.
 func sides(j *job, raw []byte, plan *engine.Plan, result *engine.Result) (now, before compare.Output, err error) {
-	if plan.Notebook.Form == ipynb.Form {
+	if plan.Notebook().Form == ipynb.Form {
 		fresh := stored{manifest: &notebooks.Manifest{}}
 		if j.hasOutput() {
 			fresh.manifest = j.output.manifest // pictures count on both sides, or on none
@@ -253,10 +256,10 @@ func sides(j *job, raw []byte, plan *engine.Plan, result *engine.Result) (now, b
 		return fresh.compared(result.Run.Started.Paths), before, err
 	}
 	now = compare.Markdown(notebooks.Strip(runs.OutputFile, raw), render.ParametersRegion)
-	now.Pictures(pictureDigest(result.Dir, plan.Request.Assets))
+	now.Pictures(pictureDigest(result.Dir, plan.Request().Assets))
 	if j.hasOutput() {
 		before = j.output.compared(nil)
-		before.Pictures(pictureDigest(filepath.Dir(j.stored), plan.Request.Assets))
+		before.Pictures(pictureDigest(filepath.Dir(j.stored), plan.Request().Assets))
 	}
 	return now, before, nil
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 
@@ -17,19 +16,19 @@ import (
 	"markmill/runs"
 )
 
-// carryOrStep takes a step over from the run that this one goes on from, or runs it.
-func (r *run) carryOrStep(ctx context.Context, s *PlannedStep) error {
-	c := r.carry
+// reuseOrStep reuses a step of the interrupted run, or runs it.
+func (r *run) reuseOrStep(ctx context.Context, s *PlannedStep) error {
+	c := r.reuse
 	if c == nil || s.Index >= c.until || !whole(c.record[s.ID]) {
 		return r.step(ctx, s) // also one that was skipped: the same is decided again
 	}
-	defer r.trace.start("carry " + string(s.ID))()
+	defer r.rec.trace.start("carry " + string(s.ID))()
 	was := c.record[s.ID]
-	r.loose = append(r.loose, was.Step.Dir)
-	if err := r.carryFiles(was); err != nil {
-		return artifact(fmt.Errorf("taking over step %s of run %s: %w", s.ID, c.cut.Run.ID, err))
+	r.rec.loose = append(r.rec.loose, was.Step.Dir)
+	if err := r.reuseFiles(was); err != nil {
+		return artifact(fmt.Errorf("taking over step %s of run %s: %w", s.ID, c.from.Run.ID, err))
 	}
-	if err := r.carryEvents(s, runs.StepStarted); err != nil {
+	if err := r.reuseEvents(s, runs.StepStarted); err != nil {
 		return err
 	}
 	var replayed *runs.ReplayedData
@@ -38,31 +37,32 @@ func (r *run) carryOrStep(ctx context.Context, s *PlannedStep) error {
 		if replayed, err = r.replay(ctx, s, was); err != nil {
 			return r.cutShort(s, runs.StepFinishedData{Attempts: was.Finished.Attempts}, err)
 		}
-		if err := r.forgetInner(); err != nil {
+		if err := r.inner.forget(); err != nil {
 			return r.cutShort(s, runs.StepFinishedData{Attempts: was.Finished.Attempts}, artifact(err))
 		}
 	}
-	change, err := r.carryChange(ctx, s, was, replayed)
+	change, err := r.reuseChange(ctx, s, was, replayed)
 	if err != nil {
 		return r.cutShort(s, runs.StepFinishedData{Attempts: was.Finished.Attempts}, err)
 	}
 	if replayed != nil {
-		if err := r.emit(runs.StepReplayed, s.ID, replayed); err != nil {
+		if err := r.rec.emit(runs.StepReplayed, s.ID, replayed); err != nil {
 			return err
 		}
 	}
-	if err := r.carryScraps(s, was); err != nil {
+	if err := r.reuseScraps(s, was); err != nil {
 		return err
 	}
-	if err := r.carryPatch(s, change); err != nil {
+	if err := r.reusePatch(s, change); err != nil {
 		return err
 	}
-	return r.carryEnd(s, was, change)
+	return r.reuseEnd(s, was, change)
 }
 
-// carryFiles copies the files of a step into this record, and holds them against the digests of its events.
-func (r *run) carryFiles(was *runs.StepRecord) error {
-	from, to := runs.At(r.carry.cut.Dir).File(was.Step.Dir), r.record.File(was.Step.Dir)
+// reuseFiles copies the files of a step into this record and checks the digests in its events.
+func (r *run) reuseFiles(was *runs.StepRecord) error {
+	from, to := filepath.Join(r.reuse.from.Dir, filepath.FromSlash(was.Step.Dir)),
+		filepath.Join(r.rec.dir, filepath.FromSlash(was.Step.Dir))
 	want := stepFiles(was)
 	err := filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -73,7 +73,8 @@ func (r *run) carryFiles(was *runs.StepRecord) error {
 			return err
 		}
 		switch {
-		case d.IsDir() && (rel == runs.ReplayDir || rel == runs.JudgedDir): // of how that run came to its state, and to its verdict
+		// they are about the state and the verdict of that run
+		case d.IsDir() && (rel == runs.ReplayDir || rel == runs.JudgedDir):
 			return filepath.SkipDir
 		case d.IsDir():
 			return os.MkdirAll(filepath.Join(to, rel), 0o755)
@@ -111,9 +112,9 @@ func copyFile(from, to string) (runs.Digest, error) {
 	return sum.Digest(), errors.Join(err, out.Close())
 }
 
-// mark says of an event of the cut run where it stands and in which run it came to be.
-func (c *carry) mark(e runs.Event) (*runs.CarriedData, error) {
-	mark := &runs.CarriedData{Run: c.cut.Run.ID, Seq: e.Seq, Hash: e.Hash, Ran: c.cut.Run.ID, Time: e.Time}
+// mark says where an event of the interrupted run is, and in which run it was first recorded.
+func (c *reuse) mark(e runs.Event) (*runs.CarriedData, error) {
+	mark := &runs.CarriedData{Run: c.from.Run.ID, Seq: e.Seq, Hash: e.Hash, Ran: c.from.Run.ID, Time: e.Time}
 	var earlier struct {
 		Carried *runs.CarriedData `json:"carried"`
 	}
@@ -126,13 +127,13 @@ func (c *carry) mark(e runs.Event) (*runs.CarriedData, error) {
 	return mark, nil
 }
 
-// carryEvents puts the events of a step and type into this journal, marked.
-func (r *run) carryEvents(s *PlannedStep, t runs.EventType) error {
-	for _, e := range r.carry.events[s.ID] {
+// reuseEvents copies the events of a step and a type into this journal, marked.
+func (r *run) reuseEvents(s *PlannedStep, t runs.EventType) error {
+	for _, e := range r.reuse.events[s.ID] {
 		if e.Type != t {
 			continue
 		}
-		mark, err := r.carry.mark(e)
+		mark, err := r.reuse.mark(e)
 		if err != nil {
 			return err
 		}
@@ -143,25 +144,25 @@ func (r *run) carryEvents(s *PlannedStep, t runs.EventType) error {
 		if data["carried"], err = codec.Marshal(mark); err != nil {
 			return err
 		}
-		if err := r.emit(t, s.ID, data); err != nil {
+		if err := r.rec.emit(t, s.ID, data); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// replay runs a carried step once more, for what it leaves in its interpreter and in files that no tree holds. Its
-// results stand already: what it prints goes to a folder of its own, and what it glues is only compared.
+// replay runs a reused step once more, for the state of its interpreter and for ignored files. Its results are known:
+// what it prints goes to a separate folder, and what it glues is only compared.
 func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) (*runs.ReplayedData, error) {
-	defer r.trace.start("replay " + string(s.ID))()
+	defer r.rec.trace.start("replay " + string(s.ID))()
 	data := &runs.ReplayedData{Index: s.Index, Kernel: s.Kernel.Name()}
-	dir := filepath.FromSlash(path.Join(was.Step.Dir, runs.ReplayDir))
+	dir := filepath.Join(filepath.FromSlash(was.Step.Dir), runs.ReplayDir)
 	var done runs.StepFinishedData
-	if err := r.guarded(); err != nil {
+	if err := r.ws.guarded(); err != nil {
 		return nil, err
 	}
 	for attempt := 1; ; attempt++ { // as often as then, until it ends as it did then
-		session, err := r.session(ctx, s)
+		session, err := r.sessions.of(ctx, s)
 		var e *notebooks.Error
 		if errors.As(err, &e) && e.Kind == notebooks.KindProvider {
 			data.Status, data.Error = runs.StepPending, &runs.ErrorData{Name: "kernel", Value: err.Error()}
@@ -172,18 +173,18 @@ func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) 
 		}
 		info := session.Info()
 		data.Program, data.Version = info.Program, info.Version
-		full := r.record.File(dir)
+		full := filepath.Join(r.rec.dir, dir)
 		if err := errors.Join(os.RemoveAll(full), os.Mkdir(full, 0o755)); err != nil {
 			return nil, artifact(err)
 		}
 		done = runs.StepFinishedData{Index: s.Index}
-		if done, err = r.execute(ctx, s, session, done, dir, r.displayDir(s, attempt), nil); err != nil {
+		if done, err = r.execute(ctx, s, session, done, dir, r.ws.displayDir(s, attempt), nil); err != nil {
 			return nil, err
 		}
 		if done.Status == was.Finished.Status || attempt >= was.Finished.Attempts || ctx.Err() != nil {
 			break
 		}
-		if session, ok := r.sessions[s.sessionKey()]; ok {
+		if session := r.sessions.get(s); session != nil {
 			session.EndStarted()
 		}
 	}
@@ -199,30 +200,31 @@ func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) 
 	return data, r.notRebuilt(ctx, s, was, data)
 }
 
-// notRebuilt ends the run's good course when a step did not end as it had: the state that the next steps would
-// find is another, and what they do with it would prove nothing.
+// notRebuilt fails the run if a step ended differently than before: the next steps would find another state, and their
+// results would prove nothing.
 func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepRecord, data *runs.ReplayedData) error {
 	if data.Status == was.Finished.Status {
 		return nil
 	}
 	data.Differs = append(data.Differs, fmt.Sprintf("status: %s, it was %s", data.Status, was.Finished.Status))
 	if ctx.Err() != nil {
-		if r.late = false; isLimit(ctx) {
+		if r.verdict.late = false; isLimit(ctx) {
 			r.cut(ctx) // no step of this run is there to say it
 		}
 		return nil // the run's own end says why
 	}
-	words := fmt.Sprintf("it ran again for the state that the next steps need, and ended as %s (exit %d); it was %s then", data.Status, data.Exit, was.Finished.Status)
+	words := fmt.Sprintf("it ran again for the state that the next steps need, and ended as %s (exit %d); it was %s then",
+		data.Status, data.Exit, was.Finished.Status)
 	if e := data.Error; e != nil {
 		words += "; " + e.Name + ": " + e.Value
 	}
-	r.fail(s, runs.CodeStateNotRebuilt, words)
+	r.verdict.fail(s.ID, runs.CodeStateNotRebuilt, words)
 	return nil
 }
 
-// replayedScraps reads what a step glued when it ran again, and names what is another than it was.
+// replayedScraps reads what a replayed step glued, and names the scraps that differ.
 func (r *run) replayedScraps(was *runs.StepRecord) ([]string, error) {
-	f, err := os.Open(r.work.Scraps)
+	f, err := os.Open(r.ws.work.Scraps)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +243,7 @@ func (r *run) replayedScraps(was *runs.StepRecord) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		now[r.conceal(scrap.Name)] = string(raw)
+		now[r.rec.conceal(scrap.Name)] = string(raw)
 	}
 	for _, scrap := range was.Scraps {
 		then[scrap.Name] = string(scrap.Value)
@@ -260,7 +262,7 @@ func (r *run) replayedScraps(was *runs.StepRecord) ([]string, error) {
 	return names, nil
 }
 
-// sameText compares JSON in its canonical spelling.
+// sameText compares JSON in its canonical form.
 func sameText(a, b string) bool {
 	first, err := codec.Marshal(codec.Raw(a))
 	if err != nil {
@@ -270,36 +272,38 @@ func sameText(a, b string) bool {
 	return err == nil && string(first) == string(second)
 }
 
-// carryChange makes the worktree as the step left it then, whatever it did when it ran again, and commits that.
-func (r *run) carryChange(ctx context.Context, s *PlannedStep, was *runs.StepRecord, replayed *runs.ReplayedData) (*worktree.Change, error) {
+// reuseChange restores the worktree that the step left in the interrupted run, whatever its replay did, and commits it.
+func (r *run) reuseChange(ctx context.Context, s *PlannedStep, was *runs.StepRecord,
+	replayed *runs.ReplayedData) (*worktree.Change, error) {
 	ctx = context.WithoutCancel(ctx)
 	var patch []byte
 	if was.Patch != nil && was.Patch.Patch != "" {
 		var err error
-		if patch, err = r.record.ReadFile(was.Patch.Patch); err != nil {
+		if patch, err = os.ReadFile(filepath.Join(r.rec.dir, filepath.FromSlash(was.Patch.Patch))); err != nil {
 			return nil, artifact(err)
 		}
 	}
-	held, err := r.tree.Restore(ctx, patch, worktree.OID(was.Finished.Tree))
+	held, err := r.ws.tree.Restore(ctx, patch, worktree.OID(was.Finished.Tree))
 	if err != nil {
 		return nil, fmt.Errorf("step %s: %w", s.ID, err)
 	}
 	if replayed != nil && !held {
 		replayed.Differs = append(replayed.Differs, "what it changed")
 	}
-	change, err := r.tree.Capture(ctx, string(s.ID), fmt.Sprintf("%s: step %s, carried from %s", r.plan.TaskID(), s.ID, r.carry.cut.Run.ID))
+	change, err := r.ws.capture(ctx, s.ID, fmt.Sprintf("%s: step %s, carried from %s", r.plan.TaskID(), s.ID,
+		r.reuse.from.Run.ID))
 	if err != nil {
 		return nil, err
 	}
 	return change, r.withholdChange(s.ID, change)
 }
 
-// carryScraps records the scraps of a step, and lets the next steps find them.
-func (r *run) carryScraps(s *PlannedStep, was *runs.StepRecord) error {
+// reuseScraps records the scraps of a step and makes them available to the next steps.
+func (r *run) reuseScraps(s *PlannedStep, was *runs.StepRecord) error {
 	if len(was.Scraps) == 0 {
 		return nil
 	}
-	f, err := os.OpenFile(r.work.Scraps, os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(r.ws.work.Scraps, os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return artifact(err)
 	}
@@ -309,7 +313,7 @@ func (r *run) carryScraps(s *PlannedStep, was *runs.StepRecord) error {
 		line := scrap
 		line.Carried, line.Digest = nil, ""
 		if scrap.File != "" { // a step finds it where it would have been left
-			dir := r.displayDir(s, was.Finished.Attempts)
+			dir := r.ws.displayDir(s, was.Finished.Attempts)
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return artifact(err)
 			}
@@ -317,7 +321,7 @@ func (r *run) carryScraps(s *PlannedStep, was *runs.StepRecord) error {
 			if err := os.RemoveAll(line.File); err != nil {
 				return artifact(err)
 			}
-			if _, err := copyFile(r.record.File(scrap.File), line.File); err != nil {
+			if _, err := copyFile(filepath.Join(r.rec.dir, filepath.FromSlash(scrap.File)), line.File); err != nil {
 				return artifact(err)
 			}
 		}
@@ -331,16 +335,16 @@ func (r *run) carryScraps(s *PlannedStep, was *runs.StepRecord) error {
 			return artifact(err)
 		}
 	}
-	return r.carryEvents(s, runs.ScrapRecorded)
+	return r.reuseEvents(s, runs.ScrapRecorded)
 }
 
-// carryPatch records the change of a step, with the commit that it has in this run.
-func (r *run) carryPatch(s *PlannedStep, change *worktree.Change) error {
-	for _, e := range r.carry.events[s.ID] {
+// reusePatch records the change of a step, with its commit in this run.
+func (r *run) reusePatch(s *PlannedStep, change *worktree.Change) error {
+	for _, e := range r.reuse.events[s.ID] {
 		if e.Type != runs.PatchApplied {
 			continue
 		}
-		mark, err := r.carry.mark(e)
+		mark, err := r.reuse.mark(e)
 		if err != nil {
 			return err
 		}
@@ -349,17 +353,17 @@ func (r *run) carryPatch(s *PlannedStep, change *worktree.Change) error {
 			return err
 		}
 		data.Commit, data.Tree, data.Carried = string(change.Commit), string(change.Tree), mark
-		if err := r.emit(runs.PatchApplied, s.ID, data); err != nil {
+		if err := r.rec.emit(runs.PatchApplied, s.ID, data); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// carryEnd takes a carried step into account as when it ran, and records its end.
-func (r *run) carryEnd(s *PlannedStep, was *runs.StepRecord, change *worktree.Change) error {
-	events := r.carry.events[s.ID]
-	mark, err := r.carry.mark(events[len(events)-1])
+// reuseEnd judges a reused step as when it ran, and records its end.
+func (r *run) reuseEnd(s *PlannedStep, was *runs.StepRecord, change *worktree.Change) error {
+	events := r.reuse.events[s.ID]
+	mark, err := r.reuse.mark(events[len(events)-1])
 	if err != nil {
 		return err
 	}
@@ -368,15 +372,16 @@ func (r *run) carryEnd(s *PlannedStep, was *runs.StepRecord, change *worktree.Ch
 	if judged.Reason == exitWords(s, judged.Exit) {
 		judged.Reason = "" // judge says it in the words that it had then
 	}
-	if len(change.Files) > 0 && s.Has(notebooks.TagNoChange) && bad(judged.Status) && judged.Exit == 0 && judged.Error == nil {
+	if len(change.Files) > 0 && s.Has(notebooks.TagNoChange) && bad(judged.Status) && judged.Exit == 0 &&
+		judged.Error == nil {
 		judged.Status = runs.StepPassed // it failed for what it changed: judge finds that again
 	}
 	r.judge(s, &judged, change)
 	done.Commit, done.Tree, done.Carried = string(change.Commit), string(change.Tree), mark
 	done.Result, done.ResultDigest = "", ""
-	if err := r.writeResult(filepath.FromSlash(was.Step.Dir), &done); err != nil {
+	if err := r.rec.writeResult(filepath.FromSlash(was.Step.Dir), &done); err != nil {
 		return artifact(err)
 	}
-	r.records[s.ID] = done
-	return r.emit(runs.StepFinished, s.ID, done)
+	r.results[s.ID] = done
+	return r.rec.emit(runs.StepFinished, s.ID, done)
 }

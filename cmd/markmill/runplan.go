@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"markmill/cmd/markmill/remote"
+	"markmill/engine"
+	"markmill/engine/process"
+	"markmill/engine/worktree"
+	"markmill/render/plain"
+	"markmill/render/terminal"
+	"markmill/runs"
+)
+
+// runPlan runs a plan, shows its progress and reports how it ended.
+func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan, output string, o *runOptions) error {
+	process.SealDescriptors()
+	ctx, stop := a.interruptible(ctx)
+	defer stop()
+	if remote.Is(output) && !o.frozen { // before the steps, so that their results can be written
+		if err := a.remote().Check(ctx, output); err != nil {
+			return err
+		}
+	}
+	var held *frozen
+	if o.frozen {
+		var err error
+		if held, err = a.freeze(output, o); err != nil {
+			return err
+		}
+	}
+	watch, err := a.watch(o, a.store(plan.Request().Repository).Path(plan.Request().ID))
+	if err != nil {
+		return err
+	}
+	if o.level() <= slog.LevelInfo {
+		a.announce(plan, o)
+	}
+	key, err := a.signKey(eng.Config)
+	if err != nil {
+		return err
+	}
+	sinks := a.sinks(output, held)
+	sinks.Observers = []engine.Observer{{Event: watch.event, Output: watch.output, Files: a.written(watch)}}
+	sinks.Sign = a.signWith(key)
+	result, err := eng.Run(ctx, plan, sinks)
+	if err == nil {
+		err = a.signRecord(result.Dir, key)
+	}
+	if cerr := watch.close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return a.ended(&endedRun{Result: result, output: output, watch: watch, held: held}, eng, o)
+}
+
+// sinks are the files that a run leaves for readers. held is set with --frozen.
+func (a *app) sinks(output string, held *frozen) engine.Sinks {
+	switch {
+	case held != nil:
+		return engine.Sinks{Views: held.views(a.views(""))}
+	case remote.Is(output): // it is sent when the record is complete
+		return engine.Sinks{Views: a.views("")}
+	}
+	return engine.Sinks{
+		Views:        a.views(output),
+		StageOutput:  func(in engine.ViewInput) []runs.LeftOutput { return stageLeftOutput(in, output) },
+		CommitOutput: func(id runs.RunID, complete bool) error { return commitOutput(output, id, complete) },
+	}
+}
+
+// announce says before a run what it does not hold or have.
+func (a *app) announce(plan *engine.Plan, o *runOptions) {
+	if leaky := plan.NotConfined(); len(leaky) > 0 && len(plan.Gates()) == 0 {
+		a.tell("markmill: the sandbox does not hold %s\n", strings.Join(leaky, "; "))
+	}
+	if left := plan.LeftBehind(); len(left) > 0 {
+		a.tell("markmill: uncommitted, and so not in the run: %s; --dirty include takes it along\n", some(left))
+	}
+	if option := o.savesMeanwhile(); option != "" {
+		a.tell("markmill: %s: OUTPUT is written once, at the end; meanwhile the record has each step, and what it prints "+
+			"as it comes\n", option)
+	}
+}
+
+// endedRun is a run whose record is complete.
+type endedRun struct {
+	*engine.Result
+	output string
+	watch  *watch
+	held   *frozen // with --frozen
+
+	undelivered error // why OUTPUT could not be sent to its address
+}
+
+// ended delivers what a run made and reports how it ended.
+func (a *app) ended(r *endedRun, eng *engine.Engine, o *runOptions) error {
+	if r.held != nil {
+		if err := r.held.show(a, o); err != nil {
+			return err
+		}
+	} else if remote.Is(r.output) {
+		r.undelivered = a.deliver(r.Result, r.output)
+	}
+	if o.level() <= slog.LevelInfo {
+		a.summarize(r, o)
+	}
+	if o.json {
+		if err := a.printRun(r.Run, r.Dir); err != nil {
+			return err
+		}
+	}
+	if err := a.retain(eng, eng.Source); err != nil {
+		a.tell("markmill: old runs were not removed: %s\n", err)
+	}
+	if r.undelivered != nil {
+		a.line(r.undelivered.Error())
+		a.tell("markmill: the run is recorded, and what OUTPUT was to be is %s\n",
+			shortPath(filepath.Join(r.Dir, askedFile(r.Run))))
+		return exit(max(r.Run.ExitCode(), exitFail))
+	}
+	if code := r.Run.ExitCode(); code != exitPass {
+		return exit(code)
+	}
+	return nil
+}
+
+// summarize says on standard error how a run ended.
+func (a *app) summarize(r *endedRun, o *runOptions) {
+	if d := r.Run.Diff; d != nil {
+		for _, words := range []string{d.Unread, d.PatchOmits} {
+			if words != "" {
+				a.line(words)
+			}
+		}
+	}
+	for _, c := range r.Run.Causes() {
+		a.line(blockerLine(r.Run.Located(c.Blocker)))
+	}
+	r.watch.progress.Done(terminal.Summary(r.Run, shortPath(r.Dir), a.colour(a.stderr)))
+	if !o.json {
+		shown := r.output
+		if r.held != nil || r.undelivered != nil {
+			shown = ""
+		}
+		fmt.Fprintln(a.stderr, terminal.End(r.Run, ending(r.Run, o.req, shown), a.colour(a.stderr)))
+	}
+	if r.Left != nil {
+		a.tell("markmill: the run's private folder is not removed yet: %s\n", r.Left)
+	}
+	if r.Worktree != "" {
+		a.tell("worktree kept at %s\n", r.Worktree)
+	}
+}
+
+// line prints text of a run on standard error, with control characters made visible.
+func (a *app) line(text string) { fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(text))) }
+
+// ending is what the end of a run offers: OUTPUT, the branch that was made, or the change to be applied.
+func ending(run *runs.Run, req engine.Request, output string) terminal.Ending {
+	var e terminal.Ending
+	if output != "-" && !isDevice(output) {
+		if e.Output = shortPath(output); remote.Is(output) {
+			e.Output = name(output) // without user, password and query
+		}
+	}
+	if req.Repository == "" || run.Status() != runs.Pass || run.Diff == nil || len(run.Diff.Files) == 0 {
+		return e
+	}
+	if req.Branch == "" {
+		e.Apply = run.Contract.MutationMode == runs.MutationWorktree
+		return e
+	}
+	src, err := worktree.Open(req.Repository) // one that knows the branch
+	if err != nil {
+		return e
+	}
+	if commit, err := src.Resolve("refs/heads/" + req.Branch); err == nil {
+		e.Branch, e.Commit = req.Branch, string(commit)
+	}
+	return e
+}
+
+// retain removes the runs that are neither young nor among the newest.
+func (a *app) retain(eng *engine.Engine, repo *worktree.Source) error {
+	keep, age := eng.Config.Retention.Bounds()
+	_, err := a.store(rootOf(repo)).Prune(keep, age, a.now())
+	return err
+}

@@ -1,0 +1,235 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"markmill/engine/worktree"
+	"markmill/runs"
+)
+
+// finish writes the views and closes the record. All other files are written before the last event, from the record as
+// that event completes it. If one of them cannot be written, the verdict becomes a failure before it is recorded.
+func (r *run) finish(ctx context.Context) (*runs.Run, error) {
+	v := r.verdict
+	var order *runs.OrderError
+	if err := runs.CheckOrder(r.rec.events); errors.As(err, &order) && order.Missing != runs.RunCompleted {
+		v.block(order.Blocker())
+	}
+	data := runs.CompletedData{Status: v.status(r.plan.leavesOut()), Blockers: v.blockers,
+		SourceRepositoryMutated: v.mutated,
+		Bundle:                  r.bundle, InnerRuns: r.late, ResultCommit: r.lastCommit}
+	var signal Interrupt
+	if errors.As(context.Cause(ctx), &signal) {
+		data.Status, data.Signal = runs.Interrupted, signal.Signal
+	}
+	if v.gated {
+		data.NotApplicable = []string{"steps: a gate was not met", "diff: nothing ran", "tests: nothing ran"}
+	}
+	event, record, err := r.conclude(&data)
+	if err != nil {
+		return nil, err
+	}
+	return record, r.rec.commit(event)
+}
+
+// conclude writes the views of the record that data completes. A view that cannot be written or that refuses, and a
+// secret that is found, change data, and the views are written again.
+func (r *run) conclude(data *runs.CompletedData) (event runs.Event, record *runs.Run, err error) {
+	fail := func() {
+		if data.Status.Passed() {
+			data.Status = runs.Fail
+		}
+	}
+	var refusal Refused
+	for told, refused, failed := false, false, false; ; {
+		before := len(r.verdict.blockers)
+		if event, err = r.last(data); err != nil {
+			return event, nil, err
+		}
+		record, err = r.views(event, before)
+		switch {
+		case err == nil || failed && record != nil:
+			return event, record, nil
+		case errors.Is(err, errLeaked) && !told:
+			told, data.Blockers = true, slices.Clone(r.verdict.blockers)
+			fail()
+		case errors.As(err, &refusal) && !refused:
+			refused = true
+			r.verdict.block(refusal.blocker())
+			data.Blockers = slices.Clone(r.verdict.blockers)
+			fail()
+		case failed:
+			return event, nil, err
+		default:
+			r.rec.reserve.Release()
+			failed, data.Status = true, runs.Fail
+			data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeArtifactWriteFailure, Words: failureWords(err)})
+		}
+	}
+}
+
+// last stages OUTPUT and prepares the last event from data, with the output notebooks that the run directory does not
+// keep.
+func (r *run) last(data *runs.CompletedData) (runs.Event, error) {
+	data.Outputs = nil
+	var err error
+	if data.Files, err = r.rec.unnamed(); err != nil {
+		return runs.Event{}, err
+	}
+	event, err := r.rec.prepare(data)
+	if err != nil {
+		return event, err
+	}
+	if event, err = r.sign(data, event); err != nil || r.sinks.StageOutput == nil || r.keepsOutput || r.verdict.leaks() {
+		return event, err
+	}
+	record, err := r.rec.fold(event)
+	if err != nil {
+		return event, err
+	}
+	data.Outputs = r.sinks.StageOutput(ViewInput{Dir: r.rec.dir, Notebook: r.plan.notebook, Run: record,
+		Clean: r.cleanView})
+	if r.verdict.leaks() { // what shows a secret is given anew, with a record that says so
+		data.Outputs = nil
+	}
+	if r.keepsOutput = len(data.Outputs) == 0; r.keepsOutput {
+		return event, nil
+	}
+	return r.rec.prepare(data)
+}
+
+// sign adds the signatures of the output notebooks to the last event.
+func (r *run) sign(data *runs.CompletedData, event runs.Event) (runs.Event, error) {
+	data.Signatures, r.signErr = nil, nil
+	if r.sinks.Sign == nil {
+		return event, nil
+	}
+	record, err := r.rec.fold(event)
+	if err != nil {
+		return event, err
+	}
+	if data.Signatures, err = r.sinks.Sign(ViewInput{Dir: r.rec.dir, Notebook: r.plan.notebook, Run: record,
+		Clean: r.cleanView}); err != nil {
+		r.signErr = fmt.Errorf("the output notebook cannot be signed: %w", err)
+		return event, nil
+	}
+	return r.rec.prepare(data)
+}
+
+// views writes every view of the record that event completes. The run directory is searched for secrets before a view
+// seals it and at the end; before is the number of blockers in event.
+func (r *run) views(event runs.Event, before int) (*runs.Run, error) {
+	record, err := r.rec.fold(event)
+	if err != nil {
+		return nil, err
+	}
+	known := record.Digests()
+	if known[runs.JournalFile], err = r.rec.journal.DigestWith(event); err != nil {
+		return nil, err
+	}
+	// One that cannot be written does not keep the others from being: what can be read of the record is whole.
+	var failures []error
+	for _, err := range []error{r.rec.traceErr, r.signErr} {
+		if err != nil {
+			failures = append(failures, err)
+		}
+	}
+	search := func() error {
+		replaced, err := r.rec.withhold()
+		for _, path := range replaced {
+			delete(known, path)
+		}
+		if err == nil && len(r.verdict.blockers) > before {
+			err = errLeaked
+		}
+		return err
+	}
+	partial := len(failures) > 0 // the record lacks a file
+	for _, v := range r.sinks.Views {
+		if v.Seals {
+			if err := search(); err != nil {
+				return record, err
+			}
+		}
+		err := v.Write(ViewInput{Dir: r.rec.dir, Notebook: r.plan.notebook, Run: record, Known: known, Clean: r.cleanView})
+		if err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", v.Name, err))
+			partial = partial || !v.Beside && !errors.As(err, new(Refused))
+		}
+	}
+	if partial {
+		failures = append(failures, r.rec.removeSums())
+	}
+	if err := search(); err != nil {
+		return record, err
+	}
+	return record, errors.Join(failures...)
+}
+
+// cleanView masks what a view writes outside the run directory.
+func (r *run) cleanView(name string, b []byte) []byte {
+	if r.plan.mask.In(b) {
+		r.rec.leak("", name)
+	}
+	return r.plan.mask.Bytes(b)
+}
+
+// publish puts the run's commits into its record, and on a branch of the source repository if one was asked for and the
+// run passed. It is the last step that can fail.
+func (r *run) publish(ctx context.Context) (err error) {
+	if r.ws.tree == nil || r.verdict.leaks() {
+		return nil
+	}
+	if r.bundle, err = r.ws.tree.Bundle(r.rec.dir); err != nil {
+		return fmt.Errorf("the run's commits cannot be written: %w", err)
+	}
+	name := r.plan.request.Branch
+	var commits *worktree.Bundle
+	if r.bundle != nil && (name != "" || r.plan.mask != nil) {
+		if commits, err = worktree.OpenBundle(filepath.Join(r.rec.dir, runs.BundleFile)); err != nil {
+			return err
+		}
+		defer commits.Close()
+		if err := r.searchCommits(commits); err != nil {
+			return err
+		}
+	}
+	if name == "" || len(r.verdict.blockers) > 0 || r.whole.Err() != nil {
+		return nil
+	}
+	total, err := r.ws.tree.Total(ctx)
+	if err != nil {
+		return err
+	}
+	message := fmt.Sprintf("%s\n\n%s: %s\n", r.title(), worktree.RunTrailer, r.id)
+	_, err = r.plan.source.Branch(commits, worktree.NewBranch{Name: name, RunID: string(r.id), Base: r.ws.tree.Base(),
+		Tree: total.Tree, Message: message, Program: author, Now: r.eng.Now()})
+	return err
+}
+
+// searchCommits removes a bundle that shows a secret: the uncommitted changes that a run began with were not searched
+// before.
+func (r *run) searchCommits(commits *worktree.Bundle) error {
+	if r.plan.mask == nil {
+		return nil
+	}
+	found, err := commits.Any(r.plan.mask.In)
+	if err != nil || !found {
+		return err
+	}
+	r.rec.leak("", "the commits of the run, with the uncommitted changes that it began with")
+	r.bundle = nil
+	return os.Remove(filepath.Join(r.rec.dir, runs.BundleFile))
+}
+
+func (r *run) title() string {
+	if t := r.plan.notebook.Front.Title; t != "" {
+		return t
+	}
+	return r.plan.TaskID()
+}

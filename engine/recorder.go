@@ -1,0 +1,318 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"markmill/engine/mask"
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/runs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// recorder writes the record of a run: its journal and the files of the run directory. Everything that it writes is
+// masked; a secret that cannot be masked goes into the verdict.
+type recorder struct {
+	eng     *Engine
+	plan    *Plan
+	verdict *verdict
+	sinks   Sinks
+
+	id       runs.RunID
+	dir      string // the run directory
+	journal  *runs.Journal
+	reserve  *runs.Reserve // room for the verdict on a full disk
+	events   []runs.Event
+	trace    *trace
+	traceErr error    // why the trace could not be written
+	loose    []string // folders of the record, slash-separated, with files that no event names; see unnamed
+}
+
+// create makes and locks the run directory. The caller calls release when the record is closed.
+func (c *recorder) create() (release func(), err error) {
+	record, unlock, err := c.eng.Store(c.plan.root()).Create(c.id)
+	if err != nil {
+		return nil, artifact(err)
+	}
+	c.dir = record.Path()
+	return func() {
+		if c.journal != nil {
+			c.journal.Close()
+		}
+		c.reserve.Release()
+		unlock()
+	}, nil
+}
+
+// open copies the notebook into the run directory and begins the journal.
+func (c *recorder) open() (err error) {
+	source := c.plan.notebook.Source
+	if c.reserve, err = runs.NewReserve(c.dir); err != nil {
+		return err
+	}
+	if err := runs.WriteFile(filepath.Join(c.dir, c.plan.sourceFile()), source); err != nil {
+		return err
+	}
+	if err := os.Mkdir(filepath.Join(c.dir, runs.StepsDir), 0o755); err != nil {
+		return err
+	}
+	c.journal, err = runs.CreateJournal(filepath.Join(c.dir, runs.JournalFile), runs.DigestOf(source), c.eng.Now)
+	if err == nil {
+		c.journal.StepSync = c.plan.notebook.Front.Durability == "step"
+	}
+	return err
+}
+
+// emit appends an event to the journal and passes it to the observers. When the disk is full, the event is written
+// into the reserve and emit still returns the error, which ends the run.
+func (c *recorder) emit(t runs.EventType, step notebooks.StepID, data any) error {
+	raw, err := c.clean(data)
+	if err != nil {
+		return err
+	}
+	event, full := c.journal.Append(t, step, raw)
+	if full != nil {
+		if !c.reserve.Release() {
+			return artifact(full)
+		}
+		if event, err = c.journal.Append(t, step, raw); err != nil {
+			return artifact(err)
+		}
+		full = artifact(full)
+	}
+	c.events = append(c.events, event)
+	c.sinks.event(event)
+	return full
+}
+
+// commit appends the last event, which prepare made, and syncs the journal.
+func (c *recorder) commit(event runs.Event) error {
+	err := c.journal.Commit(event)
+	if err != nil && c.reserve.Release() {
+		err = c.journal.Commit(event)
+	}
+	if err != nil {
+		return artifact(err)
+	}
+	c.sinks.event(event)
+	if err := c.journal.Sync(); err != nil {
+		return artifact(err)
+	}
+	return nil
+}
+
+// fold derives the run from the journal, as if next had been appended to it.
+func (c *recorder) fold(next ...runs.Event) (*runs.Run, error) {
+	return runs.Fold(append(slices.Clip(c.events), next...))
+}
+
+// has reports whether the journal has an event of a type.
+func (c *recorder) has(t runs.EventType) bool {
+	return slices.ContainsFunc(c.events, func(e runs.Event) bool { return e.Type == t })
+}
+
+// leak records in the verdict that the value of a secret would have been written.
+func (c *recorder) leak(step notebooks.StepID, where string) { c.verdict.leak(step, c.conceal(where)) }
+
+// clean is the JSON of v, masked.
+func (c *recorder) clean(v any) (codec.Raw, error) {
+	raw, err := codec.Marshal(v)
+	if err != nil || c.plan.mask == nil {
+		return raw, err
+	}
+	return c.plan.mask.JSON(raw, false)
+}
+
+// conceal masks secrets in a text.
+func (c *recorder) conceal(s string) string { return c.plan.mask.Text(s) }
+
+// keep writes a file of the run directory and returns its name and digest.
+func (c *recorder) keep(name string, data []byte) (runs.SealedFile, error) {
+	if err := runs.WriteFile(filepath.Join(c.dir, name), data); err != nil {
+		return runs.SealedFile{}, artifact(err)
+	}
+	return runs.SealedFile{File: name, Digest: runs.DigestOf(data)}, nil
+}
+
+// writeResult writes a step's result.json and sets its digest in done.
+func (c *recorder) writeResult(dir string, done *runs.StepFinishedData) error {
+	raw, err := c.clean(done)
+	if err != nil {
+		return err
+	}
+	b, err := codec.Indent(raw)
+	if err != nil {
+		return err
+	}
+	done.Result = filepath.ToSlash(filepath.Join(dir, "result.json"))
+	done.ResultDigest = runs.DigestOf(b)
+	return runs.WriteNewFile(filepath.Join(c.dir, dir, "result.json"), b)
+}
+
+func (c *recorder) prepare(data *runs.CompletedData) (runs.Event, error) {
+	raw, err := c.clean(data)
+	if err != nil {
+		return runs.Event{}, err
+	}
+	event, err := c.journal.Prepare(runs.RunCompleted, "", raw)
+	if err != nil {
+		return event, artifact(err)
+	}
+	return event, nil
+}
+
+// unnamed writes the trace, and returns the digests of the files of the record that no event names.
+func (c *recorder) unnamed() ([]runs.SealedFile, error) {
+	c.traceErr = c.trace.write(c.dir, c.id, c.eng.Version, c.clean) // told with the views, as theirs are
+	record, err := runs.Fold(c.events)
+	if err != nil {
+		return nil, err
+	}
+	known := record.Digests()
+	var files []runs.SealedFile
+	add := func(name string) error {
+		name = filepath.ToSlash(name)
+		if _, named := known[name]; named {
+			return nil
+		}
+		digest, err := digestOfFile(filepath.Join(c.dir, filepath.FromSlash(name)))
+		known[name] = digest
+		files = append(files, runs.SealedFile{File: name, Digest: digest})
+		return err
+	}
+	// of a run that broke off before its event, also the patch
+	for _, name := range []string{runs.TraceFile, runs.PatchFile} {
+		if _, err := os.Stat(filepath.Join(c.dir, name)); err != nil {
+			continue
+		}
+		if err := add(name); err != nil {
+			return nil, artifact(err)
+		}
+	}
+	for _, dir := range c.loose {
+		err := filepath.WalkDir(filepath.Join(c.dir, filepath.FromSlash(dir)),
+			func(name string, d fs.DirEntry, err error) error {
+				if errors.Is(err, fs.ErrNotExist) || err == nil && (d.IsDir() || strings.HasPrefix(d.Name(), runs.TempPrefix)) {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				rel, err := filepath.Rel(c.dir, name)
+				if err != nil {
+					return err
+				}
+				return add(rel)
+			})
+		if err != nil {
+			return nil, artifact(err)
+		}
+	}
+	return files, nil
+}
+
+// removeSums removes what says that the record is complete.
+func (c *recorder) removeSums() error {
+	if err := os.Remove(filepath.Join(c.dir, runs.SumsFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// keepFile copies a regular file into the record and follows no link that a step put in its place. Text is masked; a
+// binary file that shows a secret is replaced by a note.
+func (c *recorder) keepFile(step notebooks.StepID, from, to string) (int64, runs.Digest, error) {
+	info, err := os.Lstat(from)
+	if err != nil {
+		return 0, "", err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, "", fmt.Errorf("%s is not a regular file", from)
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return 0, "", err
+	}
+	defer in.Close()
+	return c.keepFrom(step, in, to)
+}
+
+// keepFrom is keepFile for bytes in memory, or for an open file.
+func (c *recorder) keepFrom(step notebooks.StepID, in io.ReadSeeker, to string) (_ int64, _ runs.Digest, err error) {
+	var source io.Reader = in
+	if c.plan.mask != nil {
+		if source, err = c.cleanFile(step, in, to); err != nil {
+			return 0, "", err
+		}
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	if err != nil {
+		return 0, "", err
+	}
+	sum := runs.NewHasher()
+	n, err := io.Copy(io.MultiWriter(out, sum), source)
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	return n, sum.Digest(), err
+}
+
+// cleanFile reads a file once to find out what it is, and returns what may be kept of it.
+func (c *recorder) cleanFile(step notebooks.StepID, in io.ReadSeeker, to string) (io.Reader, error) {
+	find, kind := c.plan.mask.Find(), &textTest{text: true}
+	if _, err := io.Copy(io.MultiWriter(find, kind), in); err != nil {
+		return nil, err
+	}
+	if find.Found() && !kind.text {
+		rel, err := filepath.Rel(c.dir, to)
+		if err != nil {
+			return nil, err
+		}
+		c.leak(step, filepath.ToSlash(rel))
+		return strings.NewReader(runs.LeakNote), nil
+	}
+	if _, err := in.Seek(0, io.SeekStart); err != nil || !find.Found() {
+		return in, err
+	}
+	return &maskReader{from: in, mask: c.plan.mask.Stream()}, nil
+}
+
+// textTest detects text: no NUL and no byte that never occurs in UTF-8.
+type textTest struct{ text bool }
+
+func (t *textTest) Write(b []byte) (int, error) {
+	for i := 0; i < len(b) && t.text; i++ {
+		t.text = b[i] != 0 && b[i] != 0xc0 && b[i] != 0xc1 && b[i] < 0xf5
+	}
+	return len(b), nil
+}
+
+// maskReader masks what is read through it.
+type maskReader struct {
+	from io.Reader
+	mask *mask.Stream
+	out  []byte
+	buf  [32 << 10]byte
+	err  error
+}
+
+func (m *maskReader) Read(b []byte) (int, error) {
+	for len(m.out) == 0 && m.err == nil {
+		n, err := m.from.Read(m.buf[:])
+		m.out, m.err = m.mask.Next(m.buf[:n]), err
+		if err != nil {
+			m.out = append(slices.Clone(m.out), m.mask.Rest()...)
+		}
+	}
+	if len(m.out) == 0 {
+		return 0, m.err
+	}
+	n := copy(b, m.out)
+	m.out = m.out[n:]
+	return n, nil
+}

@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"markmill/engine/kernel"
+	"markmill/engine/process"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// processesStep is the value of processes: that ends a step's processes with the step.
+const processesStep = "step"
+
+// sessions are a run's live interpreters.
+type sessions struct {
+	eng   *Engine
+	plan  *Plan
+	ws    *workspace
+	trace *trace
+
+	live    map[string]kernel.Session
+	started int                             // sessions so far; numbers their private folders
+	lost    map[string]lostState            // by session
+	running map[processKey]notebooks.StepID // processes that steps left, and the step each was first seen at
+}
+
+// lostState records that an interpreter ended and lost what earlier steps had set.
+type lostState struct {
+	in       notebooks.StepID // the step in which it ended
+	reported bool             // the first step of the new interpreter has it in its record
+}
+
+// processKey distinguishes a process from later ones with the same number.
+type processKey struct {
+	pid     int
+	started uint64
+}
+
+// sessionKey identifies the session of a step. Steps of different kernels may name their sessions alike.
+func (s *PlannedStep) sessionKey() string { return s.Kernel.Name() + "/" + s.Session }
+
+// of returns the live interpreter of a step and starts it if necessary.
+func (l *sessions) of(ctx context.Context, s *PlannedStep) (kernel.Session, error) {
+	if live := l.get(s); live != nil {
+		return live, nil
+	}
+	cwd := l.plan.request.Cwd
+	if info, err := os.Stat(l.ws.startDir()); cwd != "" && (err != nil || !info.IsDir()) {
+		return nil, &notebooks.Error{Kind: notebooks.KindProvider,
+			Msg:  fmt.Sprintf("--cwd %s: the worktree has no such folder", cwd),
+			Hint: "name a folder of the base commit, relative to its root", Err: err}
+	}
+	options, err := l.options(s)
+	if err != nil {
+		return nil, err
+	}
+	start := l.plan.request.Start
+	if start == 0 {
+		start = time.Minute
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, start, fmt.Errorf("it did not start within %s", start))
+	defer cancel()
+	var live kernel.Session
+	err = l.trace.span("start "+s.Kernel.Name(), func() (err error) {
+		live, err = s.Kernel.Start(ctx, options)
+		return err
+	})
+	if err != nil {
+		if !errors.As(err, new(*notebooks.Error)) {
+			err = &notebooks.Error{Kind: notebooks.KindProvider,
+				Msg: fmt.Sprintf("kernel %s did not start: %v", s.Kernel.Name(), err), Err: err}
+		}
+		return nil, err
+	}
+	l.live[s.sessionKey()] = live
+	return live, nil
+}
+
+// options makes the private folder of a new session and says how to start it.
+func (l *sessions) options(s *PlannedStep) (kernel.Options, error) {
+	l.started++
+	private := filepath.Join(l.ws.work.Kernels, fmt.Sprintf("%d-%s", l.started, safeName(s.Session)))
+	if err := os.Mkdir(private, 0o700); err != nil {
+		return kernel.Options{}, artifact(err)
+	}
+	front := l.plan.notebook.Front
+	o := kernel.Options{
+		Program: l.eng.Config.Kernels[s.Kernel.Name()].Program, Dir: l.ws.startDir(), Env: l.ws.env,
+		Params: l.plan.values(), Private: private, Strict: front.Strict == nil || *front.Strict,
+		Scraps: l.ws.work.Scraps, Grace: grace,
+		Mark: l.ws.mark, EndWithStep: front.Processes == processesStep,
+	}
+	return o, l.ws.confine(&o)
+}
+
+// get returns the live interpreter of a step; nil without one.
+func (l *sessions) get(s *PlannedStep) kernel.Session { return l.live[s.sessionKey()] }
+
+// ended forgets the interpreter of a step, which has ended during the step.
+func (l *sessions) ended(s *PlannedStep) error {
+	key := s.sessionKey()
+	session := l.live[key]
+	delete(l.live, key)
+	l.lost[key] = lostState{in: s.ID}
+	return session.Close()
+}
+
+// lostIn returns the step in which the interpreter of a step's session ended, if this is the first step of the new one.
+func (l *sessions) lostIn(s *PlannedStep) notebooks.StepID {
+	lost := l.lost[s.sessionKey()]
+	if lost.reported || lost.in == "" {
+		return ""
+	}
+	l.lost[s.sessionKey()] = lostState{lost.in, true}
+	return lost.in
+}
+
+// close ends all interpreters.
+func (l *sessions) close() error {
+	var errs []error
+	for name, s := range l.live {
+		errs = append(errs, s.Close())
+		delete(l.live, name)
+	}
+	return errors.Join(errs...)
+}
+
+// apart runs f with new interpreters, which end with it; the live ones wait.
+func (l *sessions) apart(f func() error) error {
+	waiting := l.live
+	l.live = map[string]kernel.Session{}
+	err := f()
+	if cerr := l.close(); err == nil {
+		err = cerr
+	}
+	l.live = waiting
+	return err
+}
+
+// processes lists all live processes of the run, interpreters included.
+func (l *sessions) processes() []int {
+	var pids []int
+	for _, s := range l.live {
+		own, left := s.Running()
+		pids = append(pids, own...)
+		for _, p := range left {
+			pids = append(pids, p.PID)
+		}
+	}
+	return pids
+}
+
+// leftRunning lists the processes that are alive when a step ends, of every session, with the step at which each was
+// first seen. left are those of the step's own session.
+func (l *sessions) leftRunning(s *PlannedStep, left []process.Info) []runs.ProcessData {
+	var list []runs.ProcessData
+	seen := map[processKey]notebooks.StepID{}
+	add := func(left []process.Info) {
+		since := map[int]notebooks.StepID{}
+		for _, p := range left { // a parent comes before its children
+			key := processKey{p.PID, p.Started}
+			step, known := l.running[key]
+			switch {
+			case known:
+			case since[p.Parent] != "": // a server's worker belongs to the step of the server
+				step = since[p.Parent]
+			default:
+				step = s.ID
+			}
+			seen[key], since[p.PID] = step, step
+			list = append(list, runs.ProcessData{PID: p.PID, Program: p.Program, Parent: p.Parent, Since: step})
+		}
+	}
+	own := l.get(s)
+	if own != nil {
+		add(left)
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.live)) {
+		if other := l.live[key]; other != own {
+			_, left := other.Running()
+			add(left)
+		}
+	}
+	l.running = seen
+	return list
+}

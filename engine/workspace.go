@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+
+	"markmill/engine/process"
+	"markmill/engine/sandbox"
+	"markmill/engine/worktree"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// workspace is where the steps of a run work: the worktree, their environment and what confines them.
+type workspace struct {
+	eng  *Engine
+	plan *Plan
+	rec  *recorder
+
+	work    *workdir
+	tree    *worktree.Tree
+	env     []string
+	granted []string // see grants
+	caches  *sandbox.Shared
+	mark    process.Mark
+	warden  *process.Warden // nil: nothing ends the run's processes if Markmill is killed; see warden.go
+	before  worktree.Fingerprint
+	opaques []string // repositories inside the checkout of a run in place
+	missed  []string // what captures may have missed
+}
+
+// author is the author of a run's commits: not the user, who did not make them.
+var author = worktree.Identity{Name: "Markmill", Email: "markmill@localhost"}
+
+// open makes the run's private folder and the worktree of the base commit, and starts the warden meanwhile. processes
+// lists the live processes of the run.
+func (w *workspace) open(ctx context.Context, processes func() []int) (err error) {
+	guarded := w.guard()
+	defer func() {
+		if gerr := guarded(); err == nil {
+			err = gerr
+		}
+	}()
+	if w.work, err = w.eng.makeWorkdir(w.rec.id); err != nil {
+		return artifact(err)
+	}
+	p := w.plan
+	o := worktree.Options{RunID: string(w.rec.id), Dir: w.work.Tree, Base: p.base, Author: author, Now: w.eng.Now,
+		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: p.copies(), Processes: processes}
+	switch {
+	case p.inFolder():
+		w.tree, err = worktree.InFolder(ctx, p.request.Folder, w.folderOptions(o))
+	case p.source == nil:
+		w.tree, err = worktree.Create(ctx, nil, o)
+	case p.mode() == runs.MutationInPlace:
+		if w.tree, err = worktree.InPlace(ctx, p.source, o); err == nil {
+			w.opaques = w.tree.Opaque()
+			w.before, err = p.source.Fingerprint(ctx, w.ownPath)
+		}
+	default:
+		if w.before, err = p.source.Fingerprint(ctx, w.ownPath); err == nil {
+			w.tree, err = worktree.Create(ctx, p.source, o)
+		}
+	}
+	if err == nil {
+		w.env = w.environment(w.work, w.tree.Dir())
+	}
+	return err
+}
+
+// copies are the patterns of ignored files that are copied into the worktree.
+func (p *Plan) copies() []string {
+	return append(append([]string{}, p.notebook.Front.Copy...), p.request.Copy...)
+}
+
+// capture commits what changed in the worktree since the last capture.
+func (w *workspace) capture(ctx context.Context, step notebooks.StepID, message string) (*worktree.Change, error) {
+	change, err := w.tree.Capture(ctx, string(step), message)
+	if err == nil && change.Unseen != "" && !slices.Contains(w.missed, change.Unseen) {
+		w.missed = append(w.missed, change.Unseen)
+	}
+	return change, err
+}
+
+// cleanUp removes what the run made outside its record.
+func (w *workspace) cleanUp() error {
+	var errs []error
+	keep := w.plan.request.KeepTree && w.tree != nil
+	if w.warden != nil {
+		w.warden.Close()
+	}
+	if w.tree != nil {
+		errs = append(errs, w.tree.Close(keep))
+	}
+	if w.work != nil {
+		errs = append(errs, w.work.close(keep))
+	}
+	return errors.Join(errs...)
+}
+
+// paths are the paths of this run and this user that an output notebook shows by a name.
+func (w *workspace) paths() []runs.PathName {
+	p, work := w.plan, filepath.Join(w.eng.Cache, "work", string(w.rec.id))
+	list := []runs.PathName{
+		{Path: worktree.Path(p.source, filepath.Join(work, "tree")), Name: "<worktree>"},
+		{Path: filepath.Join(work, "tmp"), Name: "<tmp>"},
+		{Path: filepath.Join(work, "home"), Name: "<home>"},
+		{Path: work, Name: "<work>"},
+	}
+	switch {
+	case p.inFolder():
+		list = append(list, runs.PathName{Path: p.request.Folder, Name: "<worktree>"})
+	case p.source == nil:
+	case p.mode() == runs.MutationInPlace:
+		list = append(list, runs.PathName{Path: p.source.Root(), Name: "<worktree>"})
+	default:
+		list = append(list, runs.PathName{Path: p.source.Root(), Name: "<source>"})
+	}
+	if home, ok := w.eng.Getenv("HOME"); ok && len(home) > 1 {
+		list = append(list, runs.PathName{Path: home, Name: "<home>"})
+	}
+	if p.interrupted != nil {
+		list = append(list, p.interrupted.Run.Started.Paths...) // reused outputs show the paths of the interrupted run
+	}
+	sort.SliceStable(list, func(i, j int) bool { return len(list[i].Path) > len(list[j].Path) })
+	return list
+}
+
+// startDir is where sessions start: the worktree's root, or --cwd in it.
+func (w *workspace) startDir() string {
+	return filepath.Join(w.tree.Dir(), filepath.FromSlash(w.plan.request.Cwd))
+}
+
+// stepDir is where a step with cwd= runs; "" leaves the session where it is.
+func (w *workspace) stepDir(s *PlannedStep) string {
+	if s.Cwd == "" {
+		return ""
+	}
+	return filepath.Join(w.tree.Dir(), filepath.FromSlash(s.Cwd))
+}
+
+func (w *workspace) stepEnv(s *PlannedStep, display string) map[string]string {
+	env := map[string]string{"MARKMILL_STEP": string(s.ID), "MARKMILL_STEP_DIR": display}
+	for name, v := range s.Env {
+		env[name] = w.expandEnv(v)
+	}
+	return env
+}
+
+// storeDir is the folder that keeps the records: the run directory is <store>/runs/<run id>.
+func (w *workspace) storeDir() string { return filepath.Dir(filepath.Dir(w.rec.dir)) }
+
+// ownFile reports whether a path of the checkout is a file that an observer writes during the run.
+func (w *workspace) ownFile(path string) bool {
+	info, err := os.Stat(filepath.Join(w.plan.source.Root(), filepath.FromSlash(path)))
+	return err == nil && w.rec.sinks.writes(info)
+}
+
+// ownPath reports whether the run may touch a path of the checkout: its records and its private folder if they are kept
+// there, and in place the checkout itself.
+func (w *workspace) ownPath(path string) bool {
+	root := w.plan.source.Root()
+	for _, own := range []string{filepath.Join(root, ".markmill"), w.storeDir(), w.eng.Cache} {
+		rel, err := filepath.Rel(root, own)
+		if err != nil || !filepath.IsLocal(rel) || rel == "." {
+			continue
+		}
+		if rel = filepath.ToSlash(rel); path == rel || strings.HasPrefix(path, rel+"/") {
+			return true
+		}
+	}
+	return w.plan.mode() == runs.MutationInPlace && path != ".git" && !strings.HasPrefix(path, ".git/") &&
+		!w.opaque(path)
+}
+
+// opaque reports whether a path lies in a repository inside the checkout, which no capture reads.
+func (w *workspace) opaque(path string) bool {
+	return slices.ContainsFunc(w.opaques, func(dir string) bool {
+		return strings.HasPrefix(path+"/", dir) || strings.HasPrefix(dir, path+"/")
+	})
+}
+
+// folderOptions excludes from the worktree what Markmill itself writes.
+func (w *workspace) folderOptions(o worktree.Options) worktree.Options {
+	folder := w.plan.request.Folder
+	if real, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = real
+	}
+	own := map[string]bool{}
+	for _, path := range w.ownPaths() {
+		dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+		if err != nil {
+			continue
+		}
+		if rel, err := filepath.Rel(folder, filepath.Join(dir, filepath.Base(path))); err == nil && filepath.IsLocal(rel) {
+			own[filepath.ToSlash(rel)] = true
+		}
+	}
+	watched := slices.ContainsFunc(w.rec.sinks.Observers, func(o Observer) bool { return len(o.Files) > 0 })
+	o.Exclude = func(path string) bool {
+		if own[path] || strings.HasPrefix(path[strings.LastIndexByte(path, '/')+1:], runs.TempPrefix) {
+			return true
+		}
+		if !watched { // saves a system call for each file
+			return false
+		}
+		info, err := os.Lstat(filepath.Join(folder, filepath.FromSlash(path)))
+		return err == nil && w.rec.sinks.writes(info)
+	}
+	return o
+}
+
+// ownPaths are the files and folders that Markmill itself writes during the run: the store, the cache, OUTPUT and its
+// pictures.
+func (w *workspace) ownPaths() []string {
+	req := w.plan.request
+	paths := []string{w.storeDir(), w.eng.Cache}
+	if output := req.output(); output != "" && !strings.Contains(output, "://") {
+		paths = append(paths, output)
+		if req.Assets != "" {
+			paths = append(paths, filepath.Join(filepath.Dir(output), req.Assets))
+		}
+	}
+	return paths
+}
