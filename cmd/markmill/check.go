@@ -53,8 +53,7 @@ Exit codes: 0 no errors (there may be warnings), 2 errors.`,
 			if err != nil {
 				return err
 			}
-			all, read, steps := []finding{}, 0, 0
-			failed, warned := 0, 0
+			doc, read, steps := checkedNotebooks{Findings: []finding{}}, 0, 0
 			for _, file := range list {
 				nb, err := a.check(file)
 				if nb == nil && err == nil {
@@ -63,31 +62,31 @@ Exit codes: 0 no errors (there may be warnings), 2 errors.`,
 				read++
 				if nb != nil {
 					steps += len(nb.Steps)
-					warned += len(nb.Warnings)
+					doc.Warnings += len(nb.Warnings)
 					for _, w := range nb.Warnings {
-						all = append(all, newFinding(w, "warning"))
+						doc.Findings = append(doc.Findings, newFinding(w, "warning"))
 					}
 				}
 				for _, e := range flatten(err) {
-					failed++
-					all = append(all, newFinding(e, "error"))
+					doc.Errors++
+					doc.Findings = append(doc.Findings, newFinding(e, "error"))
 				}
 			}
 			if read == 0 {
 				return usagef("there is no notebook in %s: no file with a step", strings.Join(paths, ", "))
 			}
-			if err := a.printFindings(all, asJSON); err != nil {
+			if err := a.printFindings(doc, asJSON); err != nil {
 				return err
 			}
 			words := "no mistakes"
-			if failed > 0 {
-				words = counted(failed, "mistake")
+			if doc.Errors > 0 {
+				words = counted(doc.Errors, "mistake")
 			}
-			if warned > 0 {
-				words += ", " + counted(warned, "warning")
+			if doc.Warnings > 0 {
+				words += ", " + counted(doc.Warnings, "warning")
 			}
 			fmt.Fprintf(a.stderr, "%s, %s: %s\n", counted(read, "notebook"), counted(steps, "step"), words)
-			if failed > 0 {
+			if doc.Errors > 0 {
 				return exit(exitUsage)
 			}
 			return nil
@@ -124,19 +123,11 @@ func newFinding(e *notebooks.Error, severity string) finding {
 		Message: e.Msg, Hint: e.Hint}
 }
 
-func (a *app) printFindings(all []finding, asJSON bool) error {
+func (a *app) printFindings(doc checkedNotebooks, asJSON bool) error {
 	if asJSON {
-		doc := checkedNotebooks{Findings: append([]finding{}, all...)}
-		for _, f := range all {
-			if f.Severity == "error" {
-				doc.Errors++
-			} else {
-				doc.Warnings++
-			}
-		}
 		return a.printJSON("check", doc)
 	}
-	for _, f := range all {
+	for _, f := range doc.Findings {
 		e := notebooks.Error{File: f.File, Line: f.Line, Col: f.Col, Step: notebooks.StepID(f.Step),
 			Msg: f.Severity + ": " + f.Message, Hint: f.Hint}
 		if _, err := fmt.Fprintln(a.stdout, escapeLines(e.Error())); err != nil {

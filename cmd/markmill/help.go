@@ -195,65 +195,42 @@ func helpOptions(b *strings.Builder, c *cobra.Command, width int) {
 	}
 }
 
-// instead names the option that does what an option of other programs does; "" for an unknown name.
+// runInstead says what does in run what these options do in other programs.
+var runInstead = []struct{ options, words string }{
+	{"timeout", "--execution-timeout limits each step that sets no timeout of its own, --run-timeout the whole run"},
+	{"dry-run n dryrun plan", "markmill inspect NOTEBOOK shows what would run, markmill check NOTEBOOK what would be " +
+		"refused; --prepare-only writes OUTPUT with the parameters and runs nothing"},
+	{"o output out output-file", "OUTPUT is the second argument: markmill run NOTEBOOK OUTPUT"},
+	{"param params set arg args", "-p NAME=VALUE gives a parameter"},
+	{"q quiet silent s", "--no-progress-bar shows no progress, --log-level ERROR only errors"},
+	{"v verbose d debug", "--log-output shows what the steps print; markmill runs log last prints it afterwards"},
+	{"tags tag exclude skip", "--only takes ids of steps, and --skip-tag skips the steps with a tag"},
+	{"step steps", "--only ID,… runs only these steps; --from ID and --until ID run a part"},
+	{"allow-dirty include-dirty", "--dirty include copies uncommitted changes into the worktree"},
+	{"env e", "the notebook lists the variables of its steps: env: in the front matter, or env= of a step"},
+}
+
+// instead says what does what an option of other programs does; "" for an unknown one.
 func instead(c *cobra.Command, name string) string {
-	runs := c.CommandPath() == "markmill run" || c.CommandPath() == "markmill runs resume"
-	if c.CommandPath() == "markmill scraps" || c.CommandPath() == "markmill runs attest" {
-		return "" // which have --output
+	switch path := strings.TrimPrefix(c.CommandPath(), "markmill "); {
+	case path == "scraps" || path == "runs attest": // they have --output
+		return ""
+	case path == "run" || path == "runs resume" || path == "test" && name == "timeout":
+		for _, i := range runInstead {
+			if slices.Contains(strings.Fields(i.options), name) {
+				return i.words
+			}
+		}
+	case path == "convert" && slices.Contains([]string{"o", "output", "out", "output-file"}, name):
+		return "OUTPUT is the second argument: markmill convert NOTEBOOK OUTPUT"
 	}
 	switch name {
-	case "timeout":
-		if runs || c.CommandPath() == "markmill test" {
-			return "--execution-timeout limits each step that sets no timeout of its own, --run-timeout the whole run"
-		}
-	case "dry-run", "n", "dryrun", "plan":
-		if runs {
-			return "markmill inspect NOTEBOOK shows what would run, markmill check NOTEBOOK what would be refused; " +
-				"--prepare-only writes OUTPUT with the parameters and runs nothing"
-		}
-	case "o", "output", "out", "output-file":
-		switch {
-		case runs:
-			return "OUTPUT is the second argument: markmill run NOTEBOOK OUTPUT"
-		case c.CommandPath() == "markmill convert":
-			return "OUTPUT is the second argument: markmill convert NOTEBOOK OUTPUT"
-		}
-	case "param", "params", "set", "arg", "args":
-		if runs {
-			return "-p NAME=VALUE gives a parameter"
-		}
-	case "q", "quiet", "silent", "s":
-		if runs {
-			return "--no-progress-bar shows no progress, --log-level ERROR only errors"
-		}
-	case "v", "verbose", "d", "debug":
-		if runs {
-			return "--log-output shows what the steps print; markmill runs log last prints it afterwards"
-		}
-	case "tags", "tag", "exclude", "skip":
-		if runs {
-			return "--only takes ids of steps, and --skip-tag skips the steps with a tag"
-		}
-	case "step", "steps":
-		if runs {
-			return "--only ID,… runs only these steps; --from ID and --until ID run a part"
-		}
-	case "allow-dirty", "include-dirty":
-		if runs {
-			return "--dirty include copies uncommitted changes into the worktree"
-		}
-	case "env", "e":
-		if runs {
-			return "the notebook lists the variables of its steps: env: in the front matter, or env= of a step"
-		}
 	case "color", "no-color", "colour":
 		return "NO_COLOR=1 in the environment turns colours off; they are on when standard output is a terminal"
 	case "format":
-		if hasFlag(c, "json") {
+		if c.Flags().Lookup("json") != nil {
 			return "--json prints one JSON object"
 		}
 	}
 	return ""
 }
-
-func hasFlag(c *cobra.Command, name string) bool { return c.Flags().Lookup(name) != nil }

@@ -53,7 +53,7 @@ Exit codes: 0 shown, 1 no browser could open it, 2 there is no such run or file.
 
 func (a *app) show(word string, o showOptions) error {
 	if o.open && o.json {
-		return usagef("--open and --json are each a form of its own; give one")
+		return usagef("--open and --json exclude each other")
 	}
 	dir, err := a.runNamed(word)
 	if err != nil {

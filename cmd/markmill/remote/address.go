@@ -20,16 +20,18 @@ type address struct {
 	url    *url.URL
 }
 
-// others are schemes that papermill, or another tool, knows, and what to write here.
+// others are schemes of papermill and other tools, and what to write instead.
 var others = map[string]string{
-	"s3a": "write s3://", "s3n": "write s3://", "gcs": "write gs://", "azure": "write az://CONTAINER/BLOB", "wasb": "write az://CONTAINER/BLOB",
-	"wasbs": "write az://CONTAINER/BLOB", "abfs": "write az://CONTAINER/BLOB", "abfss": "write az://CONTAINER/BLOB",
-	"adl":  "Azure Data Lake Storage Gen1 does not exist any more; give the file of its successor as az://CONTAINER/BLOB",
-	"hdfs": "there is no client of Hadoop here; copy it with hdfs dfs -get and -put, or pipe it: hdfs dfs -cat FILE | markmill run - OUTPUT",
+	"s3a": "write s3://", "s3n": "write s3://", "gcs": "write gs://", "azure": "write az://CONTAINER/BLOB",
+	"wasb": "write az://CONTAINER/BLOB", "wasbs": "write az://CONTAINER/BLOB", "abfs": "write az://CONTAINER/BLOB",
+	"abfss": "write az://CONTAINER/BLOB",
+	"adl":   "Azure Data Lake Storage Gen1 was shut down; give the file of its successor as az://CONTAINER/BLOB",
+	"hdfs": "Markmill has no client of Hadoop; copy it with hdfs dfs -get and -put, or pipe it: " +
+		"hdfs dfs -cat FILE | markmill run - OUTPUT",
 	"file": "give the path alone",
 }
 
-// Is says whether a path is an address, and no local path: whether it begins with a scheme.
+// Is reports whether a path is an address: whether it begins with a scheme.
 func Is(path string) bool {
 	scheme, _, found := strings.Cut(path, "://")
 	return found && len(scheme) > 1 && !strings.ContainsFunc(scheme, func(r rune) bool {
@@ -37,8 +39,8 @@ func Is(path string) bool {
 	})
 }
 
-// Name is an address as messages and records call it: without user, password, query and fragment, any of which may hold
-// a credential.
+// Name is an address as messages and records show it: without user, password, query and fragment, each of which may
+// contain a credential.
 func Name(text string) string {
 	scheme, rest, _ := strings.Cut(text, "://")
 	authority, file, slash := strings.Cut(rest, "/")
@@ -61,7 +63,7 @@ func Name(text string) string {
 	return scheme + "://" + authority + file
 }
 
-// Beside is the address of a file that stands beside another, or in a folder beside it.
+// Beside is the address of a file beside another, or in a folder beside it.
 func Beside(text, name string) string {
 	shown := Name(text)
 	end := strings.LastIndexByte(shown, '/')
@@ -107,13 +109,16 @@ func parse(text string) (address, error) {
 		if hint, ok := others[a.scheme]; ok {
 			return wrong("this address is of a kind that Markmill does not read or write", hint)
 		}
-		return wrong(fmt.Sprintf("there is no %s:// here", a.scheme), "a notebook can be at a local path, s3://, gs://, az://, http:// or https://")
+		return wrong(fmt.Sprintf("there is no %s:// here", a.scheme),
+			"a notebook can be at a local path, s3://, gs://, az://, http:// or https://")
 	}
-	what := map[string]string{"s3": "s3://BUCKET/KEY", "gs": "gs://BUCKET/OBJECT", "az": "az://CONTAINER/BLOB", "abs": "abs://ACCOUNT.blob.core.windows.net/CONTAINER/BLOB"}[a.scheme]
+	what := map[string]string{"s3": "s3://BUCKET/KEY", "gs": "gs://BUCKET/OBJECT", "az": "az://CONTAINER/BLOB",
+		"abs": "abs://ACCOUNT.blob.core.windows.net/CONTAINER/BLOB"}[a.scheme]
 	switch {
 	case strings.ContainsAny(a.bucket+a.host, "@"):
-		return wrong("credentials do not belong in this address", "give them as docs/papermill.md says under \"Remote paths\", and write "+what)
-	case a.bucket == "" || a.key == "" || strings.HasSuffix(a.key, "/") || a.scheme == "abs" && a.host == "":
+		return wrong("credentials do not belong in this address",
+			"give them as docs/papermill.md says under \"Remote paths\", and write "+what)
+	case a.bucket == "", a.key == "", strings.HasSuffix(a.key, "/"), a.scheme == "abs" && a.host == "":
 		return wrong("names no file", "write "+what)
 	}
 	return a, nil

@@ -1,9 +1,9 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -13,8 +13,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
-
-	"markmill/notebooks"
 )
 
 // azureStore is a blob of Azure's.
@@ -24,19 +22,17 @@ type azureStore struct {
 	from   string // the credentials, in words
 }
 
-const azureHint = "set AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN"
+const azureHint = "set AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or " +
+	"AZURE_STORAGE_SAS_TOKEN"
 
 func (c Client) openAzure(a address) (store, error) {
 	s := &azureStore{address: a}
-	o := &azblob.ClientOptions{ClientOptions: policy.ClientOptions{Transport: &http.Client{Transport: transport()},
-		Retry: policy.RetryOptions{MaxRetries: int32(c.tries() - 1), RetryDelay: c.pause(), MaxRetryDelay: 16 * c.pause()}}}
-	account, key, sas := c.env("AZURE_STORAGE_ACCOUNT"), c.env("AZURE_STORAGE_KEY"), strings.TrimPrefix(c.env("AZURE_STORAGE_SAS_TOKEN"), "?")
-	if account == "" {
-		account = c.env("AZURE_STORAGE_ACCOUNT_NAME")
-	}
-	if key == "" {
-		key = c.env("AZURE_STORAGE_ACCOUNT_KEY")
-	}
+	retry := policy.RetryOptions{MaxRetries: int32(c.tries() - 1), RetryDelay: c.pause(), MaxRetryDelay: 16 * c.pause()}
+	o := &azblob.ClientOptions{
+		ClientOptions: policy.ClientOptions{Transport: &http.Client{Transport: transport()}, Retry: retry}}
+	account := cmp.Or(c.env("AZURE_STORAGE_ACCOUNT"), c.env("AZURE_STORAGE_ACCOUNT_NAME"))
+	key := cmp.Or(c.env("AZURE_STORAGE_KEY"), c.env("AZURE_STORAGE_ACCOUNT_KEY"))
+	sas := strings.TrimPrefix(c.env("AZURE_STORAGE_SAS_TOKEN"), "?")
 	service := "https://" + account + ".blob.core.windows.net/"
 	if url := c.env("AZURE_STORAGE_BLOB_ENDPOINT"); url != "" {
 		service = strings.TrimSuffix(url, "/") + "/"
@@ -57,7 +53,7 @@ func (c Client) openAzure(a address) (store, error) {
 		s.from = "AZURE_STORAGE_CONNECTION_STRING"
 		s.client, err = azblob.NewClientFromConnectionString(text, o)
 	case account == "":
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "cannot be reached: it is not known in which account of Azure's", Hint: azureHint}
+		return nil, unreachable(azureHint, nil, "the account of Azure's is not set")
 	case key != "":
 		s.from = "AZURE_STORAGE_KEY"
 		var shared *azblob.SharedKeyCredential
@@ -71,8 +67,8 @@ func (c Client) openAzure(a address) (store, error) {
 		s.from = noCredentials + "none are in the environment"
 		s.client, err = azblob.NewClientWithNoCredential(service, o)
 	}
-	if err != nil { // its words may hold the key
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: fmt.Sprintf("cannot be reached: what %s says is not understood", s.from), Hint: azureHint}
+	if err != nil { // its text may contain the key
+		return nil, unreachable(azureHint, nil, "the value of %s is not valid", s.from)
 	}
 	return s, nil
 }
@@ -90,7 +86,8 @@ func (s *azureStore) read(ctx context.Context) (io.ReadCloser, int64, error) {
 }
 
 func (s *azureStore) write(ctx context.Context, data []byte, mediaType string) error {
-	_, err := s.client.UploadBuffer(ctx, s.bucket, s.key, data, &azblob.UploadBufferOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentType: &mediaType}})
+	headers := &blob.HTTPHeaders{BlobContentType: &mediaType}
+	_, err := s.client.UploadBuffer(ctx, s.bucket, s.key, data, &azblob.UploadBufferOptions{HTTPHeaders: headers})
 	return err
 }
 

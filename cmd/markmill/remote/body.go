@@ -11,10 +11,10 @@ import (
 	"markmill/notebooks"
 )
 
-// gzipMagic is what a file begins with that is compressed; no notebook does.
+// gzipMagic begins a file that is compressed. No notebook begins with it.
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// cutShort is a file whose bytes stopped coming.
+// cutShort is the error of a file that ended too early.
 type cutShort struct {
 	got   int64 // bytes
 	cause error
@@ -51,7 +51,7 @@ func (c Client) readOnce(ctx context.Context, s store, text string, most int64) 
 	return nil, cutShort{heard.got, err}
 }
 
-// listener is a reader that sets a timer anew with every byte.
+// listener is a reader that resets a timer whenever bytes come.
 type listener struct {
 	io.Reader
 	timer *time.Timer
@@ -68,10 +68,11 @@ func (l *listener) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// whole reads all, of that size if it is known, and refuses early what is too large or no notebook: neither is held in
-// memory.
+// whole reads everything, of that size if it is known. It refuses early what is too large or no notebook, without
+// keeping it in memory.
 func (c Client) whole(r io.Reader, text string, size, most int64) ([]byte, error) {
-	tooLarge := &notebooks.Error{Kind: notebooks.KindInput, File: Name(text), Msg: fmt.Sprintf("has more than %d bytes, the most that a notebook has", most), Err: errTooLarge}
+	tooLarge := &notebooks.Error{Kind: notebooks.KindInput, File: Name(text), Err: errTooLarge,
+		Msg: fmt.Sprintf("has more than %d bytes, the most that a notebook has", most)}
 	if size > most {
 		return nil, tooLarge
 	}
@@ -97,12 +98,12 @@ func (c Client) whole(r io.Reader, text string, size, most int64) ([]byte, error
 		}
 		return all.Bytes(), err
 	}
-	// In blocks, because one buffer that grows is three times as large in the end.
+	// In blocks: a buffer that grows ends three times as large.
 	blocks, got := [][]byte{head}, int64(len(head))
 	for size := int64(64 << 10); ; size = min(2*size, block) {
 		b := make([]byte, min(size, most+1-got))
 		n, err := 0, error(nil)
-		for n < len(b) && err == nil { // io.ReadFull would give a file that ends and one that breaks off the same error
+		for n < len(b) && err == nil { // io.ReadFull returns the same error for a file that ends and one that breaks off
 			var more int
 			more, err = r.Read(b[n:])
 			n += more
@@ -126,7 +127,7 @@ func (c Client) quiet() time.Duration {
 	return time.Minute
 }
 
-// rest waits before the next try; false where the caller's time is up.
+// rest waits before the next try; false when the time is over.
 func (c Client) rest(ctx context.Context, try int) bool {
 	select {
 	case <-ctx.Done():

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"path"
@@ -19,41 +20,39 @@ type Client struct {
 	Getenv func(string) (string, bool)
 	Home   string        // where the files of credentials are: .aws, .config/gcloud
 	Limit  time.Duration // of one read or write, with all its tries; 0 is ten minutes
-	Quiet  time.Duration // how long nothing may come of a file that is read; 0 is a minute
-	Pause  time.Duration // before the second try, and more before later ones; 0 is half a second
+	Quiet  time.Duration // the longest wait for the next bytes of a file; 0 is a minute
+	Pause  time.Duration // before the second try, and longer before later ones; 0 is half a second
 	Tries  int           // 0 is four
-	// Begin is told how a file begins before the rest is read, and may refuse it; nil takes all. Its errors are given
-	// as they are.
+	// Begin gets the first bytes of a file before the rest is read, and may refuse it; nil accepts all. Its errors are
+	// returned as they are.
 	Begin func(head []byte) error
 }
 
-// store is one kind of storage. Its errors are what its library gives; words makes them fit to be read.
+// store is one kind of storage. It returns the errors of its library; words turns them into messages.
 type store interface {
-	// read opens the file, and says how many bytes it has; less than 0 is unknown.
+	// read opens the file. size is in bytes; less than 0 is unknown.
 	read(ctx context.Context) (body io.ReadCloser, size int64, err error)
-	// write puts the whole file, in the place of one that is there.
+	// write writes the whole file, and replaces an existing one.
 	write(ctx context.Context, data []byte, mediaType string) error
-	// check says what would surely fail a write, before there is anything to write: a bucket that is not there, a host
-	// that does not answer.
+	// check returns an error when a write would certainly fail: the bucket does not exist, the host does not answer.
 	check(ctx context.Context) error
-	// answer is what the service said, if the error is its answer.
+	// answer is the answer of the service, if the error is one.
 	answer(err error) (answer, bool)
-	// credentials says in words which are used, and what to do to have others.
+	// credentials says in words which ones are used, and how to set others.
 	credentials() (used, hint string)
 }
 
-// noCredentials begins what credentials says where there are none.
+// noCredentials is the prefix of what credentials returns when there are none.
 const noCredentials = "no credentials: "
 
-// answer is what a service says when it refuses.
+// answer is the refusal of a service.
 type answer struct {
 	status int    // of HTTP
 	code   string // the service's own word
 	text   string
 }
 
-// Read reads a file of at most so many bytes. One that is compressed with gzip is unpacked. The error is an *Error of
-// notebooks.
+// Read reads a file of at most so many bytes, and unpacks gzip. The error is a *notebooks.Error.
 func (c Client) Read(ctx context.Context, text string, most int64) ([]byte, error) {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
@@ -77,7 +76,8 @@ func (c Client) Read(ctx context.Context, text string, most int64) ([]byte, erro
 		}
 		var own *notebooks.Error
 		if err != nil && !errors.As(err, &own) {
-			err = &notebooks.Error{Kind: notebooks.KindInput, File: Name(text), Msg: "is compressed with gzip, and cannot be unpacked: " + err.Error(), Err: err}
+			err = &notebooks.Error{Kind: notebooks.KindInput, File: Name(text), Err: err,
+				Msg: "is compressed with gzip, and cannot be unpacked: " + err.Error()}
 		}
 		if err != nil {
 			return nil, err
@@ -86,7 +86,7 @@ func (c Client) Read(ctx context.Context, text string, most int64) ([]byte, erro
 	return data, nil
 }
 
-// Write writes a file whole.
+// Write writes a whole file.
 func (c Client) Write(ctx context.Context, text string, data []byte) error {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
@@ -100,7 +100,7 @@ func (c Client) Write(ctx context.Context, text string, data []byte) error {
 	return nil
 }
 
-// Check says what would surely fail a later Write.
+// Check returns an error when a later Write would certainly fail.
 func (c Client) Check(ctx context.Context, text string) error {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
@@ -148,6 +148,12 @@ func (c Client) tries() int {
 	return 4
 }
 
+// unreachable is the error of an address that cannot be opened.
+func unreachable(hint string, err error, format string, args ...any) error {
+	return &notebooks.Error{Kind: notebooks.KindInput, Hint: hint, Err: err,
+		Msg: "cannot be reached: " + fmt.Sprintf(format, args...)}
+}
+
 func (c Client) env(name string) string {
 	v, _ := c.Getenv(name)
 	return v
@@ -171,16 +177,16 @@ func (c Client) open(ctx context.Context, text string) (store, error) {
 	}
 	if err != nil {
 		var own *notebooks.Error
-		if errors.As(err, &own) {
-			own.File = Name(text)
-			return nil, own
+		if !errors.As(err, &own) {
+			errors.As(unreachable("", err, "%s", plainCause(err)), &own)
 		}
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: Name(text), Msg: "cannot be reached: " + plainCause(err), Err: err}
+		own.File = Name(text)
+		return nil, own
 	}
 	return s, nil
 }
 
-// mediaType is what a file is by its name.
+// mediaType is the media type of a file, by its name.
 func mediaType(text string) string {
 	switch strings.ToLower(path.Ext(Name(text))) {
 	case ".ipynb":

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
 
-	"markmill/notebooks"
 	"markmill/notebooks/codec"
 )
 
@@ -29,7 +29,8 @@ type googleStore struct {
 }
 
 func (c Client) openGoogle(ctx context.Context, a address) (store, error) {
-	g := &googleStore{address: a, client: c.http(), base: "https://storage.googleapis.com", from: noCredentials + "none were found"}
+	g := &googleStore{address: a, client: c.http(), base: "https://storage.googleapis.com",
+		from: noCredentials + "none were found"}
 	if host := c.env("STORAGE_EMULATOR_HOST"); host != "" {
 		if !strings.Contains(host, "://") {
 			host = "http://" + host
@@ -48,15 +49,16 @@ func (c Client) openGoogle(ctx context.Context, a address) (store, error) {
 	return g, nil
 }
 
-// googleTokens finds the application's default credentials; none are none. The file is looked up here, so that it is
-// that of the environment which was handed in.
+// googleTokens finds the application default credentials; nil without any. It looks the file up itself, to use the given
+// environment.
 func (c Client) googleTokens(ctx context.Context) (oauth2.TokenSource, string, error) {
 	const scope = "https://www.googleapis.com/auth/devstorage.read_write"
 	from := "GOOGLE_APPLICATION_CREDENTIALS"
 	path := c.env(from)
 	asked := path != ""
 	if !asked {
-		path = filepath.Join(first(c.env("CLOUDSDK_CONFIG"), filepath.Join(c.Home, ".config", "gcloud")), "application_default_credentials.json")
+		folder := cmp.Or(c.env("CLOUDSDK_CONFIG"), filepath.Join(c.Home, ".config", "gcloud"))
+		path = filepath.Join(folder, "application_default_credentials.json")
 		from = "gcloud's application default credentials"
 	}
 	text, err := os.ReadFile(path)
@@ -64,16 +66,18 @@ func (c Client) googleTokens(ctx context.Context) (oauth2.TokenSource, string, e
 		var kind struct {
 			Type google.CredentialsType `json:"type"`
 		}
-		_ = codec.UnmarshalForeign(text, &kind) // a file that is none has no type, which is refused below
-		ctx = context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, &http.Client{Transport: transport(), Timeout: time.Minute})
+		_ = codec.UnmarshalForeign(text, &kind) // a file that is no JSON has no type, which is an error below
+		client := &http.Client{Transport: transport(), Timeout: time.Minute}
+		ctx = context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, client)
 		found, ferr := google.CredentialsFromJSONWithType(ctx, text, kind.Type, scope)
 		if ferr != nil {
-			return nil, "", &notebooks.Error{Kind: notebooks.KindInput, Msg: "cannot be reached: " + from + ": the file is no credentials of Google's", Hint: "it is the JSON of a service account, or what gcloud auth application-default login writes", Err: ferr}
+			hint := "give the JSON of a service account, or what gcloud auth application-default login writes"
+			return nil, "", unreachable(hint, ferr, "%s: the file has no credentials of Google's", from)
 		}
 		return found.TokenSource, from, nil
 	}
 	if asked {
-		return nil, "", &notebooks.Error{Kind: notebooks.KindInput, Msg: "cannot be reached: GOOGLE_APPLICATION_CREDENTIALS: " + err.Error(), Hint: "name a file of credentials", Err: err}
+		return nil, "", unreachable("name a file of credentials", err, "GOOGLE_APPLICATION_CREDENTIALS: %v", err)
 	}
 	if onGoogle() {
 		return google.ComputeTokenSource("", scope), "those of the machine's service account", nil
@@ -81,14 +85,15 @@ func (c Client) googleTokens(ctx context.Context) (oauth2.TokenSource, string, e
 	return nil, "", nil
 }
 
-// onGoogle says whether the machine is one of Google's, by its firmware: elsewhere nobody is asked for a token.
+// onGoogle reports whether the machine is one of Google's, by its firmware. Only there it can give a token.
 func onGoogle() bool {
 	text, err := os.ReadFile("/sys/class/dmi/id/product_name")
 	return err == nil && strings.HasPrefix(string(text), "Google")
 }
 
 func (g *googleStore) read(ctx context.Context) (io.ReadCloser, int64, error) {
-	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/storage/v1/b/%s/o/%s?alt=media", g.base, url.PathEscape(g.bucket), url.PathEscape(g.key)), nil)
+	at := fmt.Sprintf("%s/storage/v1/b/%s/o/%s?alt=media", g.base, url.PathEscape(g.bucket), url.PathEscape(g.key))
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -100,8 +105,9 @@ func (g *googleStore) read(ctx context.Context) (io.ReadCloser, int64, error) {
 }
 
 func (g *googleStore) write(ctx context.Context, data []byte, mediaType string) error {
-	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost,
-		fmt.Sprintf("%s/upload/storage/v1/b/%s/o?uploadType=media&name=%s", g.base, url.PathEscape(g.bucket), url.QueryEscape(g.key)), data)
+	at := fmt.Sprintf("%s/upload/storage/v1/b/%s/o?uploadType=media&name=%s",
+		g.base, url.PathEscape(g.bucket), url.QueryEscape(g.key))
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, at, data)
 	if err != nil {
 		return err
 	}
@@ -114,7 +120,8 @@ func (g *googleStore) write(ctx context.Context, data []byte, mediaType string) 
 }
 
 func (g *googleStore) check(ctx context.Context) error {
-	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/storage/v1/b/%s", g.base, url.PathEscape(g.bucket)), nil)
+	at := fmt.Sprintf("%s/storage/v1/b/%s", g.base, url.PathEscape(g.bucket))
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return err
 	}
@@ -132,7 +139,7 @@ func (g *googleStore) answer(err error) (answer, bool) {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) { // the token was not given
 		got := answer{status: http.StatusUnauthorized, code: refused.ErrorCode, text: refused.ErrorDescription}
-		if got.code == "" { // the library looks into it for some kinds of credentials only
+		if got.code == "" { // the library parses it for some kinds of credentials only
 			var said struct {
 				Code string `json:"error"`
 				Text string `json:"error_description"`
@@ -162,5 +169,6 @@ func (g *googleStore) answer(err error) (answer, bool) {
 }
 
 func (g *googleStore) credentials() (used, hint string) {
-	return g.from, "set GOOGLE_APPLICATION_CREDENTIALS to a file of credentials, or run gcloud auth application-default login; they must be allowed to read or write this object"
+	return g.from, "set GOOGLE_APPLICATION_CREDENTIALS to a file of credentials, or run gcloud auth application-default " +
+		"login; they must be allowed to read or write this object"
 }

@@ -85,7 +85,7 @@ func TestWrongAddresses(t *testing.T) {
 		"https://":              {"is no address"},
 		"http://a b/":           {"is no address"},
 		"https://github.com/o/r/blob/main/n.ipynb": {"button Raw"},
-		"az://c/b": {"in which account", "AZURE_STORAGE_CONNECTION_STRING"},
+		"az://c/b": {"the account of Azure's is not set", "AZURE_STORAGE_CONNECTION_STRING"},
 	} {
 		_, err := client(t).Read(t.Context(), text, 10)
 		wants(t, err, want...)
@@ -159,7 +159,7 @@ func TestWebReadFails(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		{says(404, "no such thing"), "there is nothing (404 Not Found: no such thing); see that the address is spelled right"},
+		{says(404, "no such thing"), "there is nothing (404 Not Found: no such thing); check the spelling of the address"},
 		{says(500, strings.Repeat("x ", 500)), "also after 4 tries"},
 		{says(403, ""), "access is refused (403 Forbidden) with the query of the address; if it is a signature, it may have expired"},
 		{says(403, "<Signature>hush/+=</Signature>, asked for ?sig=hush%2F%2B%3D"), "(403 Forbidden: <Signature>***</Signature>, asked for ?sig=***)"},
@@ -226,7 +226,7 @@ func TestWebWrite(t *testing.T) {
 		t.Errorf("after a redirect came %q", body)
 	}
 	s, seen = script(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login?sig=hush", http.StatusFound) }, says(200, ""))
-	wants(t, c.Write(t.Context(), s.URL+"/n.md", nil), "it redirects a PUT", "/login, where the file cannot be sent along")
+	wants(t, c.Write(t.Context(), s.URL+"/n.md", nil), "it redirects a PUT", "/login, and the file cannot be sent along")
 	if len(*seen) != 1 {
 		t.Errorf("%d requests", len(*seen))
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,7 +16,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// amazon is a file in S3, or in what speaks its protocol.
+// amazon is a file in S3, or on a server with its protocol.
 type amazon struct {
 	address
 	client *s3.Client
@@ -30,24 +31,28 @@ func (c Client) openS3(ctx context.Context, a address) (store, error) {
 	retries := func() aws.Retryer {
 		return retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts, o.MaxBackoff = c.tries(), 16*c.pause()
-			o.Backoff = retry.BackoffDelayerFunc(func(n int, _ error) (time.Duration, error) { return c.pause() << min(n, 4), nil })
+			o.Backoff = retry.BackoffDelayerFunc(func(n int, _ error) (time.Duration, error) {
+				return c.pause() << min(n, 4), nil
+			})
 		})
 	}
 	s := &amazon{address: a}
 	if s.keys, err = c.awsCredentials(ctx, settings, retries); err != nil {
 		return nil, err
 	}
-	o := s3.Options{Region: settings.region, Credentials: s.keys.provider, Retryer: retries(), HTTPClient: &http.Client{Transport: transport()},
-		// Servers that speak the protocol do not all know the checksums that newer clients add.
-		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired, ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired}
-	if settings.endpoint != "" { // which seldom has a name for each bucket
+	o := s3.Options{Region: settings.region, Credentials: s.keys.provider, Retryer: retries(),
+		HTTPClient: &http.Client{Transport: transport()},
+		// Not all servers that speak the protocol know the checksums that newer clients add.
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
+		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired}
+	if settings.endpoint != "" { // other servers seldom have a host name for each bucket
 		o.BaseEndpoint, o.UsePathStyle = aws.String(settings.endpoint), true
 	}
 	s.client = s3.New(o)
 	return s, nil
 }
 
-// inRegion does something, and once more where the service says that the bucket is in another region.
+// inRegion calls do, and once more when the service answers that the bucket is in another region.
 func (s *amazon) inRegion(do func(...func(*s3.Options)) error) error {
 	err := do()
 	var res *smithyhttp.ResponseError
@@ -55,7 +60,8 @@ func (s *amazon) inRegion(do func(...func(*s3.Options)) error) error {
 		return err
 	}
 	region := res.Response.Header.Get("x-amz-bucket-region")
-	if code := res.HTTPStatusCode(); region == "" || region == s.client.Options().Region || code != http.StatusMovedPermanently && code != http.StatusTemporaryRedirect && code != http.StatusBadRequest {
+	moved := []int{http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusBadRequest}
+	if region == "" || region == s.client.Options().Region || !slices.Contains(moved, res.HTTPStatusCode()) {
 		return err
 	}
 	return do(func(o *s3.Options) { o.Region = region })
@@ -77,8 +83,8 @@ func (s *amazon) read(ctx context.Context) (body io.ReadCloser, size int64, err 
 
 func (s *amazon) write(ctx context.Context, data []byte, mediaType string) error {
 	return s.inRegion(func(in ...func(*s3.Options)) error {
-		_, err := s.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &s.bucket, Key: &s.key, Body: bytes.NewReader(data), ContentType: &mediaType,
-			ContentLength: aws.Int64(int64(len(data)))}, in...)
+		_, err := s.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &s.bucket, Key: &s.key, Body: bytes.NewReader(data),
+			ContentType: &mediaType, ContentLength: aws.Int64(int64(len(data)))}, in...)
 		return err
 	})
 }
@@ -112,5 +118,6 @@ func (s *amazon) answer(err error) (answer, bool) {
 }
 
 func (s *amazon) credentials() (used, hint string) {
-	return s.keys.from, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE for a profile of ~/.aws; they must be allowed to read or write this key"
+	return s.keys.from, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE for a profile of ~/.aws; " +
+		"they must be allowed to read or write this key"
 }

@@ -112,7 +112,7 @@ func TestS3Fails(t *testing.T) {
 		{s3Says(404, "NoSuchKey", "none"), keys, `there is no "k.md" in the bucket "b" (404 NoSuchKey: none)`},
 		{s3Says(403, "AccessDenied", "no"), keys, "access is refused (403 AccessDenied: no) with AWS_ACCESS_KEY_ID; set "},
 		{s3Says(403, "AccessDenied", "no"), nil, "with no credentials: none are in the environment or in ~/.aws; set AWS_ACCESS_KEY_ID"},
-		{s3Says(503, "SlowDown", "wait"), keys, "the service is not able to (503 SlowDown: wait), also after 4 tries"},
+		{s3Says(503, "SlowDown", "wait"), keys, "the service failed (503 SlowDown: wait), also after 4 tries"},
 		{says(200, strings.Repeat("a", 6)), keys, "has more than 5 bytes"},
 	} {
 		s, _ := script(t, x.answer)
@@ -187,7 +187,7 @@ func TestGoogleCredentials(t *testing.T) {
 	for _, text := range []string{"hush", "{}", `{"type":"hush"}`} {
 		file(t, c.Home+"/key.json", text)
 		_, err = c.Read(t.Context(), "gs://b/n.md", 5)
-		wants(t, err, "the file is no credentials of Google's")
+		wants(t, err, "the file has no credentials of Google's")
 	}
 	// A sign-in whose token is asked for, and refused.
 	file(t, c.Home+"/key.json", `{"type":"external_account","audience":"a","subject_token_type":"urn:ietf:params:oauth:token-type:jwt","token_url":"`+tokens.URL+`","credential_source":{"file":"`+c.Home+`/token"}}`)
@@ -234,5 +234,5 @@ func TestAzure(t *testing.T) {
 		t.Errorf("%s", (*seen)[0].URL)
 	}
 	_, err = client(t, "AZURE_STORAGE_CONNECTION_STRING=hush").Read(t.Context(), "az://box/n.md", 5)
-	wants(t, err, "what AZURE_STORAGE_CONNECTION_STRING says is not understood")
+	wants(t, err, "the value of AZURE_STORAGE_CONNECTION_STRING is not valid")
 }

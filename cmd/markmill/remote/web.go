@@ -20,11 +20,12 @@ type web struct {
 	client *retryablehttp.Client
 }
 
-// transport bounds the waiting for a host that is silent; proxies are those of the environment.
+// transport limits the wait for an answer; proxies are those of the environment.
 func transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ResponseHeaderTimeout = time.Minute
-	t.DisableKeepAlives = true // a client does one thing, and net/http tells on standard error what a server sends after its answer
+	// A client makes one request, and net/http prints on standard error what a server sends after its answer.
+	t.DisableKeepAlives = true
 	return t
 }
 
@@ -49,16 +50,17 @@ type astray string
 
 func (a astray) Error() string { return string(a) }
 
-// follow lets no redirect turn a PUT into a GET, which would look as if the file had been written, nor lead from https
-// to http.
+// follow refuses redirects that turn a PUT into a GET, which would look like a successful write, and those from https to
+// http.
 func follow(next *http.Request, via []*http.Request) error {
-	next.Header.Del("Referer") // which would tell the other host the signature in an address
+	next.Header.Del("Referer") // it would give the other host the signature of an address
 	first := via[0]
 	switch {
 	case len(via) >= 10:
 		return astray("more than 10 redirects")
 	case next.Method != first.Method:
-		return astray(fmt.Sprintf("it redirects a %s to %s, where the file cannot be sent along; write to that address", first.Method, Name(next.URL.String())))
+		return astray(fmt.Sprintf("it redirects a %s to %s, and the file cannot be sent along; write to that address",
+			first.Method, Name(next.URL.String())))
 	case first.URL.Scheme == "https" && next.URL.Scheme != "https":
 		return astray(fmt.Sprintf("it redirects from https to %s, which is not safe", Name(next.URL.String())))
 	}
@@ -101,7 +103,7 @@ func (w *web) write(ctx context.Context, data []byte, mediaType string) error {
 	return res.Body.Close()
 }
 
-// check asks nothing: what an unknown server makes of a question is its own affair.
+// check sends no request: there is no harmless one that every server understands.
 func (w *web) check(context.Context) error { return nil }
 
 func (w *web) answer(err error) (answer, bool) {
@@ -119,7 +121,7 @@ func (w *web) answer(err error) (answer, bool) {
 	return s.answer, ok
 }
 
-// without is a text in which what may be a credential of the address is masked: servers repeat what they were asked.
+// without masks what may be a credential of the address: servers repeat requests in their answers.
 func (w *web) without(text string) string {
 	var secrets []string
 	if word, given := w.url.User.Password(); given {
@@ -133,7 +135,7 @@ func (w *web) without(text string) string {
 		}
 	}
 	for _, secret := range secrets {
-		if len(secret) >= 4 { // what is shorter is in every other word
+		if len(secret) >= 4 { // shorter ones occur in ordinary words
 			text = strings.ReplaceAll(text, secret, "***")
 		}
 	}
@@ -145,12 +147,14 @@ func (w *web) credentials() (used, hint string) {
 		return "the user of the address", "see that user and password are right"
 	}
 	if w.url.RawQuery != "" {
-		return "the query of the address", "if it is a signature, it may have expired, or be for another file or method: OUTPUT is written by PUT"
+		return "the query of the address",
+			"if it is a signature, it may have expired, or be for another file or method: OUTPUT is written by PUT"
 	}
-	return "no credentials", "an address can hold some: https://USER:PASSWORD@HOST/…, which no record shows; or it is one that was signed"
+	return "no credentials",
+		"an address can contain some: https://USER:PASSWORD@HOST/…, which no record shows; or it can be signed"
 }
 
-// send sends a request; an answer that is no success is an error.
+// send sends a request. An answer with another status than 2xx is an error.
 func send(client *retryablehttp.Client, req *retryablehttp.Request) (*http.Response, error) {
 	req.Header.Set("User-Agent", "markmill")
 	res, err := client.Do(req)
@@ -162,7 +166,7 @@ func send(client *retryablehttp.Client, req *retryablehttp.Request) (*http.Respo
 	}
 	text, _ := io.ReadAll(io.LimitReader(res.Body, 4096))
 	res.Body.Close()
-	if strings.Contains(res.Header.Get("Content-Type"), "html") { // a page for a browser says nothing in a line
+	if strings.Contains(res.Header.Get("Content-Type"), "html") { // a page for a browser is no message
 		text = nil
 	}
 	return nil, status{answer{status: res.StatusCode, text: string(text)}}

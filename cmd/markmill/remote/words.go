@@ -13,14 +13,15 @@ import (
 	"markmill/notebooks"
 )
 
-// words makes an error fit to be read: what was expected, what came, how to mend it, and no credential.
+// words turns an error into a message: what was expected, what came, how to fix it, and no credential.
 func (c Client) words(ctx context.Context, s store, text, done string, err error) error {
 	var own *notebooks.Error
 	if errors.As(err, &own) {
 		return own
 	}
 	wrong := func(hint, format string, args ...any) error {
-		return &notebooks.Error{Kind: notebooks.KindInput, File: Name(text), Msg: "cannot be " + done + ": " + fmt.Sprintf(format, args...), Hint: hint, Err: err}
+		return &notebooks.Error{Kind: notebooks.KindInput, File: Name(text), Hint: hint, Err: err,
+			Msg: "cannot be " + done + ": " + fmt.Sprintf(format, args...)}
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return wrong("try again, or copy the file yourself and give its local path", "it was not done within %s", c.limit())
@@ -30,12 +31,13 @@ func (c Client) words(ctx context.Context, s store, text, done string, err error
 	}
 	var cut cutShort
 	if errors.As(err, &cut) {
-		return wrong("try again later", "it broke off after %d bytes, also after %d tries: %s", cut.got, c.tries(), plainCause(cut.cause))
+		return wrong("try again later", "it broke off after %d bytes, also after %d tries: %s",
+			cut.got, c.tries(), plainCause(cut.cause))
 	}
 	a, _ := parse(text)
 	got, answered := s.answer(err)
 	if !answered {
-		return wrong("see that the host is the right one, and reachable from here (a proxy is set by HTTPS_PROXY)", "%s", plainCause(err))
+		return wrong("check that the host is right and reachable from here (HTTPS_PROXY sets a proxy)", "%s", plainCause(err))
 	}
 	if got.status == http.StatusNotFound {
 		err = fs.ErrNotExist
@@ -44,20 +46,21 @@ func (c Client) words(ctx context.Context, s store, text, done string, err error
 	used, hint := s.credentials()
 	switch {
 	case got.status == http.StatusNotFound && (got.code == "NoSuchBucket" || got.code == "ContainerNotFound"):
-		return wrong("see that it is spelled right; it is not made by a run", "there is no %s %q (%s)", a.holder(), a.bucket, said)
+		return wrong("check its spelling; a run does not create it", "there is no %s %q (%s)", a.holder(), a.bucket, said)
 	case got.status == http.StatusNotFound && a.bucket != "":
-		return wrong("see that "+a.holder()+" and name are spelled right", "there is no %q in the %s %q (%s)", a.key, a.holder(), a.bucket, said)
+		return wrong("check the spelling of "+a.holder()+" and name",
+			"there is no %q in the %s %q (%s)", a.key, a.holder(), a.bucket, said)
 	case got.status == http.StatusUnauthorized, got.status == http.StatusForbidden:
 		return wrong(hint, "access is refused (%s) with %s", said, used)
 	case got.status == http.StatusNotFound, got.status == http.StatusGone:
-		return wrong("see that the address is spelled right", "there is nothing (%s)", said)
+		return wrong("check the spelling of the address", "there is nothing (%s)", said)
 	case got.status == http.StatusTooManyRequests, got.status >= 500:
-		return wrong("try again later", "the service is not able to (%s), also after %d tries", said, c.tries())
+		return wrong("try again later", "the service failed (%s), also after %d tries", said, c.tries())
 	}
 	return wrong("", "the service says: %s", said)
 }
 
-// holder is what the service calls that which holds files.
+// holder is what the service calls a set of files.
 func (a address) holder() string {
 	if a.scheme == "az" || a.scheme == "abs" {
 		return "container"
@@ -65,7 +68,7 @@ func (a address) holder() string {
 	return "bucket"
 }
 
-// words are one line, of the service's own.
+// words are the answer in one line.
 func (a answer) words() string {
 	words := fmt.Sprint(a.status)
 	if a.code != "" {
@@ -84,7 +87,7 @@ func (a answer) words() string {
 	return words
 }
 
-// plainCause is the innermost word on why a request got no answer. Those around it hold the whole address.
+// plainCause is the innermost error of a request without an answer. Those around it contain the whole address.
 func plainCause(err error) string {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
