@@ -18,8 +18,8 @@
 //
 // A process that a step leaves behind is found below the interpreter, or, when its parent is gone, among the children
 // of Markmill itself, which on Linux is the reaper of orphans and knows its own by MARKMILL_SESSION in their
-// environment. It lives until the session is closed, unless Options.EndWithStep is set; then it gets a term, and a kill
-// after Options.Grace. What a step that is cut has started ends with that step.
+// environment. It lives until the session is closed, unless Options.EndWithStep is set; then it gets a term, and a
+// kill after Options.Grace. What a step that is cut has started ends with that step.
 //
 // For the case that Markmill itself is killed, a run has a Warden: a process of its own that ends
 // everything with the run's Mark.

@@ -164,7 +164,8 @@ func (s *jupyterStep) show(o jupyter.Output, at int) {
 		} else {
 			s.drop(s.displays[at].File)
 		}
-		d := Display{File: fmt.Sprintf("display-%d.%s", s.count, k.ext), MIME: k.mime, Alt: alt, ID: o.DisplayID, Update: o.Type == runs.OutputUpdate}
+		d := Display{File: fmt.Sprintf("display-%d.%s", s.count, k.ext), MIME: k.mime, Alt: alt, ID: o.DisplayID,
+			Update: o.Type == runs.OutputUpdate}
 		if old := s.displays[at]; old.File != "" {
 			d.File = strings.TrimSuffix(old.File, filepath.Ext(old.File)) + "." + k.ext
 			d.Update = old.Update
@@ -293,7 +294,7 @@ func (s *jupyterStep) ended(r jupyter.Reply) int {
 	case "ok":
 		return 0
 	case "aborted":
-		s.fail(io.WriteString(&s.stderr, "the kernel did not run the step: it aborted it, and again each time that it was asked\n"))
+		s.fail(io.WriteString(&s.stderr, "the kernel did not run the step: it aborted it each time that it was asked\n"))
 		return 1
 	}
 	if s.err == nil && r.Ename != "" { // told by the reply alone

@@ -36,7 +36,8 @@ func (w *widgets) update(o jupyter.Output) {
 		return again || paths[string(b.Path)]
 	})
 	for _, b := range o.Buffers {
-		d.Buffers = append(d.Buffers, runs.WidgetBuffer{Data: base64.StdEncoding.EncodeToString(b.Data), Encoding: "base64", Path: b.Path})
+		data := base64.StdEncoding.EncodeToString(b.Data)
+		d.Buffers = append(d.Buffers, runs.WidgetBuffer{Data: data, Encoding: "base64", Path: b.Path})
 	}
 	if !slices.Contains(w.changed, o.Comm) {
 		w.changed = append(w.changed, o.Comm)

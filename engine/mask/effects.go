@@ -20,8 +20,8 @@ const (
 const anew = "\r\x1b[2K"
 
 // effects stands before the search in the bytes. It searches what is left when a terminal has carried out or dropped
-// the control sequences of a line: a value that colours, backspaces and carriage returns put together stands nowhere in
-// the bytes. What has no effects passes through. From a value on that shows, if only for a moment, the visible text
+// the control sequences of a line: a value that colours, backspaces and carriage returns put together stands nowhere
+// in the bytes. What has no effects passes through. From a value on that shows, if only for a moment, the visible text
 // takes the place of the line's bytes, and the search in the bytes then masks it there. All else stays as it is.
 //
 // What is passed does not depend on how the stream was cut: a re-run gives the same bytes. A part of a value may be
@@ -209,8 +209,8 @@ func (e *effects) token(kind ansi.Kind, token []byte) {
 	}
 }
 
-// move takes a token that moves the cursor. Before the first of a line all that waits is passed: behind it, the text is
-// in no order.
+// move takes a token that moves the cursor. Before the first of a line all that waits is passed: behind it, the text
+// is in no order.
 func (e *effects) move(token []byte) {
 	if !e.line.moved {
 		if e.shows {

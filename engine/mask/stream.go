@@ -112,7 +112,9 @@ func (m *Stream) bytes(b []byte) []byte {
 
 // flush writes out what stands before safe. Places that overlap have one Mark.
 func (m *Stream) flush(safe int64) []byte {
-	slices.SortFunc(m.found, func(a, b place) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
+	slices.SortFunc(m.found, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
+	})
 	var out []byte
 	at := m.base
 	copyTo := func(to int64) {

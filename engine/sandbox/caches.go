@@ -28,7 +28,7 @@ var caches = []cache{
 	{variable: "GOCACHE", home: "~/.cache/go-build"},
 	{variable: "GOMODCACHE"},
 	{variable: "GOPATH", home: "~/go", own: "go", data: []string{"pkg"}, read: []string{"bin"}},
-	{variable: "NPM_CONFIG_CACHE", home: "~/.npm", own: "npm", always: true, data: []string{"_cacache"}}, // beside it: _npx
+	{variable: "NPM_CONFIG_CACHE", home: "~/.npm", own: "npm", always: true, data: []string{"_cacache"}}, // not _npx
 	{variable: "PNPM_HOME", own: "pnpm", always: true},
 	{variable: "YARN_GLOBAL_FOLDER", home: "~/.yarn/berry", own: "yarn"},
 	{variable: "BUN_INSTALL_CACHE_DIR", own: "bun", always: true},
@@ -44,7 +44,8 @@ var caches = []cache{
 	{variable: "CARGO_HOME", home: "~/.cargo", own: "cargo", data: []string{"registry", "git"},
 		read: []string{"bin", "config", "config.toml", "credentials", "credentials.toml"}},
 	{variable: "MAVEN_OPTS", format: "-Dmaven.repo.local=", home: "~/.m2/repository", own: "maven"},
-	{variable: "GRADLE_USER_HOME", home: "~/.gradle", own: "gradle", always: true, read: []string{"gradle.properties", "init.d", "init.gradle", "init.gradle.kts"}},
+	{variable: "GRADLE_USER_HOME", home: "~/.gradle", own: "gradle", always: true,
+		read: []string{"gradle.properties", "init.d", "init.gradle", "init.gradle.kts"}},
 	{variable: "NUGET_PACKAGES", home: "~/.nuget/packages", own: "nuget"},
 	{variable: "NUGET_HTTP_CACHE_PATH", own: "nuget-http", always: true},
 	{variable: "BUNDLE_USER_CACHE", home: "~/.bundle/cache", own: "bundle"},
@@ -224,10 +225,14 @@ func Home(getenv func(string) (string, bool), path string) string {
 }
 
 // Credentials are where keys and tokens usually lie in a home: what strict hides.
-var credentials = []string{"~/.ssh", "~/.gnupg", "~/.aws", "~/.azure", "~/.kube", "~/.docker", "~/.netrc", "~/.git-credentials", "~/.npmrc", "~/.pypirc",
-	"~/.cargo/credentials", "~/.cargo/credentials.toml", "~/.config/gcloud", "~/.config/gh", "~/.config/git/credentials", "~/.config/op", "~/.config/sops",
-	"~/.config/google-chrome", "~/.config/chromium", "~/.mozilla", "~/.password-store", "~/.local/share/keyrings", "~/.terraform.d/credentials.tfrc.json",
-	"~/.vault-token", "~/.m2/settings.xml", "~/.gradle/gradle.properties", "~/.gem/credentials", "~/.bash_history", "~/.zsh_history", "~/.psql_history", "~/.pgpass"}
+var credentials = []string{
+	"~/.ssh", "~/.gnupg", "~/.aws", "~/.azure", "~/.kube", "~/.docker", "~/.netrc", "~/.git-credentials",
+	"~/.npmrc", "~/.pypirc", "~/.cargo/credentials", "~/.cargo/credentials.toml", "~/.config/gcloud",
+	"~/.config/gh", "~/.config/git/credentials", "~/.config/op", "~/.config/sops", "~/.config/google-chrome",
+	"~/.config/chromium", "~/.mozilla", "~/.password-store", "~/.local/share/keyrings",
+	"~/.terraform.d/credentials.tfrc.json", "~/.vault-token", "~/.m2/settings.xml", "~/.gradle/gradle.properties",
+	"~/.gem/credentials", "~/.bash_history", "~/.zsh_history", "~/.psql_history", "~/.pgpass",
+}
 
 // Credentials gives those places that there are, as real paths.
 func Credentials(getenv func(string) (string, bool)) []string { return Hidden(getenv, credentials) }

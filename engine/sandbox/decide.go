@@ -13,7 +13,7 @@ const (
 	NetworkNamespace = "namespace"    // none but a loopback of its own
 	NetworkTCP       = "landlock-tcp" // no TCP; UDP is not held
 	networkABI       = 4              // the first Landlock that holds TCP
-	wholeABI         = 3              // the first Landlock that holds truncating, and renaming between folders as one expects
+	wholeABI         = 3              // the first Landlock that covers truncating and renaming between folders
 )
 
 // Wish is what a notebook asks.

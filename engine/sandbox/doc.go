@@ -1,7 +1,7 @@
 // Package sandbox holds what a step may write, read, reach and use, where the system can.
 //
-// It owns the table of build tools' caches, the filter of system calls (seccomp), what of a wish the system offers, and
-// the two ways to hold it: Spec.Confine takes rights from the thread that starts an interpreter (Landlock,
+// It owns the table of build tools' caches, the filter of system calls (seccomp), what of a wish the system offers,
+// and the two ways to hold it: Spec.Confine takes rights from the thread that starts an interpreter (Landlock,
 // capabilities, the filter, an IPC namespace, a session keyring); what needs a process of its own (mounts, namespaces,
 // limits) is done by the helper, the program itself under the name HelperName, which is put before an interpreter's
 // arguments and becomes the interpreter.

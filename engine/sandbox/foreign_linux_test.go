@@ -296,7 +296,8 @@ func (c cell) modes() map[string]Spec {
 // thorough asks for every attempt in every mode. CI sets it.
 var thorough = os.Getenv("MARKMILL_THOROUGH") != ""
 
-// some are the names of the modes in which the attempt with the number at is tried: every mode in turn, or all of them.
+// some are the names of the modes in which the attempt with the number at is tried: every mode in turn, or all of
+// them.
 func some(modes map[string]Spec, at int) []string {
 	names := slices.Sorted(maps.Keys(modes))
 	if thorough || len(names) == 0 {

@@ -45,8 +45,10 @@ const (
 )
 
 // devices are the device files that programs write to. Those of disks and memory are not among them.
-var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts",
-	"/dev/dri", "/dev/kfd", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2", "/dev/nvidia3", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-modeset"}
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
+	"/dev/ptmx", "/dev/pts",
+	"/dev/dri", "/dev/kfd", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2", "/dev/nvidia3",
+	"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-modeset"}
 
 // shared is shared memory: a folder that holds what processes share while they live.
 const shared = "/dev/shm"

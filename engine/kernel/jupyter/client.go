@@ -52,7 +52,7 @@ type KernelInfo struct {
 
 // Output is one thing that a request made the kernel print, in the order in which it came.
 type Output struct {
-	Type      string               // stream, display_data, execute_result, update_display_data, error, clear_output, comm_open, comm_msg
+	Type      string               // of the message: stream, display_data, comm_msg, …
 	Name      string               // stream: stdout or stderr
 	Text      string               // stream
 	Data      map[string]codec.Raw // the MIME bundle
@@ -90,7 +90,8 @@ var ErrLost = errors.New("the connection to the kernel was lost")
 // Connect connects to a kernel that was started with the connection file of c, and returns when it
 // answers and when what it prints is received. ctx bounds the whole.
 func Connect(ctx context.Context, c Connection) (*Client, error) {
-	k := &Client{session: newID(), sign: signer{[]byte(c.Key)}, closed: make(chan struct{}), heard: make(chan struct{}), lost: make(chan struct{})}
+	k := &Client{session: newID(), sign: signer{[]byte(c.Key)}, closed: make(chan struct{}),
+		heard: make(chan struct{}), lost: make(chan struct{})}
 	k.room.L = &k.mu
 	news, stop := c.made()
 	defer stop()
@@ -98,7 +99,10 @@ func Connect(ctx context.Context, c Connection) (*Client, error) {
 		to   **socket
 		port int
 		kind string
-	}{{&k.iopub, c.IOPub, "SUB"}, {&k.shell, c.Shell, "DEALER"}, {&k.control, c.Control, "DEALER"}, {&k.stdin, c.Stdin, "DEALER"}} {
+	}{
+		{&k.iopub, c.IOPub, "SUB"}, {&k.shell, c.Shell, "DEALER"},
+		{&k.control, c.Control, "DEALER"}, {&k.stdin, c.Stdin, "DEALER"},
+	} {
 		var err error
 		if *s.to, err = c.dial(ctx, s.port, s.kind, k.session, news); err != nil {
 			k.Close()
@@ -407,7 +411,8 @@ func (k *Client) published(m Message, id string, print func(Output)) (idle bool)
 		Traceback []string `json:"traceback"`
 	}
 	switch m.Header.Type {
-	case "status", "stream", "display_data", "execute_result", "update_display_data", "error", "clear_output", "comm_open", "comm_msg":
+	case "status", "stream", "display_data", "execute_result", "update_display_data", "error", "clear_output",
+		"comm_open", "comm_msg":
 	default:
 		return false // execute_input, and what later versions of the protocol bring
 	}
@@ -423,8 +428,9 @@ func (k *Client) published(m Message, id string, print func(Output)) (idle bool)
 		}
 		return false
 	}
-	print(Output{Type: m.Header.Type, Name: c.Name, Text: c.Text, Data: c.Data, Metadata: c.Metadata, DisplayID: c.Transient.DisplayID,
-		Count: c.Count, Wait: c.Wait, Ename: c.Ename, Evalue: c.Evalue, Traceback: c.Traceback})
+	print(Output{Type: m.Header.Type, Name: c.Name, Text: c.Text, Data: c.Data, Metadata: c.Metadata,
+		DisplayID: c.Transient.DisplayID, Count: c.Count, Wait: c.Wait, Ename: c.Ename, Evalue: c.Evalue,
+		Traceback: c.Traceback})
 	return false
 }
 

@@ -69,7 +69,7 @@ func Path(getenv func(string) string) []string {
 	}
 	user()
 	environments()
-	for _, bin := range filepath.SplitList(getenv("PATH")) { // an environment that is called by its path, without being activated
+	for _, bin := range filepath.SplitList(getenv("PATH")) { // an environment may be used without being activated
 		if prefix, ok := strings.CutSuffix(bin, string(filepath.Separator)+"bin"); ok && filepath.IsAbs(prefix) {
 			add(prefix, "share", "jupyter")
 		}
