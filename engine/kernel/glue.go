@@ -174,7 +174,7 @@ func appendScrap(path string, entry runs.ScrapData) error {
 	if path == "" {
 		return fmt.Errorf("MARKMILL_SCRAPS is not set: glue works in a step of a notebook")
 	}
-	// The value stands in the line as it was written: canonical JSON would round a large integer.
+	// The line has the value as it was written: canonical JSON would round a large integer.
 	value := entry.Value
 	entry.Value = nil
 	line, err := codec.Marshal(entry)

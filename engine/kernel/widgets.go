@@ -10,7 +10,7 @@ import (
 	"markmill/runs"
 )
 
-// widgets are those of a session, as its kernel tells of them over comm messages.
+// widgets are those of a session, as its kernel reports them in comm messages.
 type widgets struct {
 	byID    map[string]*runs.OutputData
 	changed []string // since taken, in the order in which they first were

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// put gives the mark to a process, and so to everything that it will start.
+// put returns the mark to a process, and so to everything that it will start.
 //
 // The mark is stored as the limit of file locks, where nothing removes it by accident: Linux passes the limit on over
 // fork and execve and has not used it since 2.4 (getrlimit(2), RLIMIT_LOCKS). A daemon that empties or overwrites its

@@ -244,7 +244,7 @@ func (w word) offset() uint32 {
 	return at
 }
 
-// filtered says whether this kernel has filters and this processor is known.
+// filtered reports whether this kernel has filters and this processor is known.
 func filtered() bool {
 	action := uint32(unix.SECCOMP_RET_ERRNO)
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
@@ -283,7 +283,7 @@ func (s Spec) refuse() error {
 	return nil
 }
 
-// apart gives the calling thread, and all that it starts, IPC objects and a session keyring of their own.
+// apart returns the calling thread, and all that it starts, IPC objects and a session keyring of their own.
 // A process that is started with namespaces has the former already (Attributes).
 func (s Spec) apart() error {
 	if !s.Filter {
@@ -300,7 +300,7 @@ func (s Spec) apart() error {
 	return nil
 }
 
-// separable says whether a thread can be given an IPC namespace without a user namespace, in which the
+// separable reports whether a thread can be given an IPC namespace without a user namespace, in which the
 // files of other users would seem to belong to nobody (ssh refuses its settings then).
 func separable() bool {
 	if unix.Geteuid() != 0 {

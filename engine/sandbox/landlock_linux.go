@@ -32,7 +32,7 @@ func (s Spec) Confine() error {
 	return s.refuse()
 }
 
-// OnThread says whether Confine can do all that the Spec says.
+// OnThread reports whether Confine can do all that the Spec says.
 func (s Spec) OnThread() bool {
 	return !s.Namespaces() && s.Resources == runs.ResourcesData{}
 }

@@ -167,7 +167,7 @@ func (k *Client) arrived(a arrival) bool {
 	return true
 }
 
-// hand gives what waits to the request that is under way.
+// hand returns what waits to the request that is under way.
 func (k *Client) hand() {
 	taken := 0
 	for ; taken < len(k.waiting) && k.now != nil; taken++ {
@@ -180,7 +180,7 @@ func (k *Client) hand() {
 	k.room.Broadcast()
 }
 
-// begin makes an exchange the one that is under way. take is not called any more when it has said that it is over, or
+// begin makes an exchange the one that is under way. take is not called again once it has reported the end, or
 // after quit.
 func (k *Client) begin(take func(arrival) (over bool)) *exchange {
 	k.mu.Lock()
@@ -316,7 +316,7 @@ func (k *Client) greet(ctx context.Context) error {
 	return nil
 }
 
-// subscribing is how long what a kernel publishes is waited for after its answer, before it is asked again.
+// subscribing is how long to wait for what a kernel publishes after its answer, before asking again.
 const subscribing = 10 * time.Millisecond
 
 // Execute runs code, hands on what it prints, in order, and returns when the kernel has said that it is idle
@@ -326,7 +326,7 @@ const subscribing = 10 * time.Millisecond
 //
 // A kernel aborts what waits in its queue when a request fails. Nothing ever waits there, for one request is under way
 // at a time, and requests ask not to be treated so (stop_on_error); but a kernel may still be throwing its queue away
-// when the next request reaches it. What it answers with "aborted" has not run, and is asked for again.
+// when the next request reaches it. A request that it answers with "aborted" has not run, and is sent again.
 func (k *Client) Execute(ctx context.Context, code string, silent bool, print func(Output)) (Reply, error) {
 	for wait := time.Millisecond; ; wait *= 2 {
 		r, err := k.execute(ctx, code, silent, print)
@@ -459,9 +459,6 @@ func (k *Client) Interrupt() error {
 func (k *Client) Shutdown() error {
 	return k.request(k.control, "shutdown_request", map[string]any{"restart": false})
 }
-
-// Alive says whether no socket was lost yet.
-func (k *Client) Alive() bool { return !over(k.lost) }
 
 func over(c <-chan struct{}) bool {
 	select {

@@ -84,7 +84,7 @@ type ports struct {
 	recent []int
 }
 
-// take says whether a port may be given, and notes it.
+// take reports whether a port may be given, and notes it.
 func (p *ports) take(port int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
