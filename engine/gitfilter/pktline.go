@@ -23,7 +23,7 @@ func newPackets(in io.Reader, out io.Writer) *packets {
 // maxPacket is how many bytes a packet carries at most.
 const maxPacket = 65516
 
-// read appends a packet to b; end says that it was the end of a list. io.EOF says that there is none any more.
+// read appends a packet to b; end reports the end of a list. It returns io.EOF when there are no more.
 func (p *packets) read(b []byte) (_ []byte, end bool, err error) {
 	var head [4]byte
 	if _, err := io.ReadFull(p.in, head[:]); err != nil {
@@ -44,7 +44,7 @@ func (p *packets) read(b []byte) (_ []byte, end bool, err error) {
 	return b, false, nil
 }
 
-// cut is the error of a list that ends before its end.
+// cut is the error for a list that is cut off.
 func cut(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -52,7 +52,7 @@ func cut(err error) error {
 	return err
 }
 
-// lines reads a list of lines; io.EOF says that there is none any more.
+// lines reads a list of lines. It returns io.EOF when there are no more.
 func (p *packets) lines() (lines []string, err error) {
 	for {
 		line, end, err := p.read(nil)
@@ -85,7 +85,7 @@ func (p *packets) say(lines ...string) {
 	p.end()
 }
 
-// write writes a packet. What goes wrong, flush tells.
+// write writes a packet. flush returns its error.
 func (p *packets) write(data []byte) {
 	fmt.Fprintf(p.out, "%04x", len(data)+4)
 	_, _ = p.out.Write(data)

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// ErrNoGit says that what speaks is not Git, which would have named itself and the version of the protocol.
+// ErrNoGit means that the peer is not Git, which names itself and the version of the protocol.
 var ErrNoGit = errors.New("what speaks did not say git-filter-client, version=2, as Git does")
 
-// Serve answers Git until it closes the pipe. clean gives what Git is to keep of a content of the checkout; what Git
-// checks out is given back as it is.
+// Serve answers Git until it closes the pipe. clean returns what Git stores of content from the checkout; what Git
+// checks out is returned unchanged.
 func Serve(in io.Reader, out io.Writer, clean func(path string, content []byte) []byte) error {
 	p := newPackets(in, out)
 	hello, err := p.lines()
@@ -39,7 +39,7 @@ func Serve(in io.Reader, out io.Writer, clean func(path string, content []byte) 
 	}
 }
 
-// answer answers for one file; io.EOF when there is none any more.
+// answer answers for one file. It returns io.EOF when there are no more.
 func (p *packets) answer(clean func(string, []byte) []byte) error {
 	asked, err := p.lines()
 	if err != nil {

@@ -122,8 +122,8 @@ func (k *command) Start(_ context.Context, o Options) (Session, error) {
 		}
 	}
 	tag, variable := o.Mark.Tag()
-	s := &commandSession{kernel: k, o: o, path: path, program: program, dir: o.Dir, env: append(lastSettings(o.Env), variable),
-		family: process.NewFamily(o.Mark, tag)}
+	s := &commandSession{kernel: k, o: o, path: path, program: program, dir: o.Dir,
+		env: append(lastSettings(o.Env), variable), family: process.NewFamily(o.Mark, tag)}
 	if err := s.prepare(); err != nil {
 		s.Close()
 		return nil, err

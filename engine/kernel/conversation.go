@@ -71,7 +71,8 @@ func (c *conversation) close() {
 	}
 }
 
-// overWord is a line that we write to ctl ourselves: once it comes, everything that the interpreter said has been read.
+// overWord is a line that we write to ctl ourselves: once it comes, everything that the interpreter said has been
+// read.
 const overWord = "over"
 
 func (c *conversation) listen() {
@@ -173,8 +174,8 @@ func (c *conversation) setStep(content []byte, words string) error {
 	return c.step.write(c.s, content)
 }
 
-// stepFile is the file that holds the step. It stays open and is overwritten, because creating it again costs more than
-// a small step; its content says where it ends.
+// stepFile is the file that holds the step. It stays open and is overwritten, because creating it again costs more
+// than a small step; its content says where it ends.
 type stepFile struct{ f *os.File }
 
 func (t *stepFile) write(s *session, content []byte) (err error) {
@@ -197,7 +198,8 @@ func (c *conversation) saved() bool            { return false }
 func (c *conversation) revived() (lost string) { return "" }
 
 // textParams is the parameter file of languages whose variables hold text: for each parameter "text", its name and its
-// value; "list", its name, the number of its elements and these; or "map" with keys and values. encode ends each field.
+// value; "list", its name, the number of its elements and these; or "map" with keys and values. encode ends each
+// field.
 func textParams(params []notebooks.Bound, arrays bool, encode func(b []byte, field string) []byte) []byte {
 	var b []byte
 	for _, p := range params {

@@ -17,9 +17,9 @@ import (
 // thorough asks for more of the same: larger outputs and more repetitions. CI sets it.
 var thorough = os.Getenv("MARKMILL_THOROUGH") != ""
 
-// dialect is how the conformance suite says things to one kernel: the sections of the file in testdata/dialects that is
-// named after the kernel. A section that is empty or missing is something that the kernel cannot do by its nature, and
-// the test of it is skipped by name. "like" names a dialect that this one changes.
+// dialect is how the conformance suite says things to one kernel: the sections of the file in testdata/dialects that
+// is named after the kernel. A section that is empty or missing is something that the kernel cannot do by its nature,
+// and the test of it is skipped by name. "like" names a dialect that this one changes.
 //
 // Sections that are steps: set keeps the value 1, value prints it; define makes a function, get calls it and prints
 // "kept 1"; chdir changes to the parent folder, where prints the working folder; env prints the variable STEP_VAR, or
@@ -34,8 +34,8 @@ var thorough = os.Getenv("MARKMILL_THOROUGH") != ""
 // print no newline of their own. {text} and {code} are string literals, written as quote says: shell ('…'), double
 // ("…" with \x escapes) or single ('…' with \' and \\).
 //
-// Others: raised is the name of the exception of raise, if the kernel reports it with its line; last is what is seen of
-// die's output; late is "no" if output of processes that a step left is not read as it comes.
+// Others: raised is the name of the exception of raise, if the kernel reports it with its line; last is what is seen
+// of die's output; late is "no" if output of processes that a step left is not read as it comes.
 type dialect struct {
 	kernel   Kernel
 	sections map[string]string

@@ -26,7 +26,7 @@ type driver interface {
 	// prepare puts a step where the interpreter finds it at orderStep, and returns the writers that the interpreter's
 	// own streams go to. It returns errNotRun if the step cannot be run and r.Stderr says why.
 	prepare(r Request) (stdout, stderr io.Writer, err error)
-	// tell gives an order. Unless it is orderQuit, the answer with its number comes on s.answers later.
+	// tell returns an order. Unless it is orderQuit, the answer with its number comes on s.answers later.
 	tell(what order, number int) error
 	// interrupt interrupts the step that runs. If the step may need a second, different push a little later, it returns
 	// that as again.

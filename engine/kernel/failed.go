@@ -107,7 +107,7 @@ func sourceOf(lines []string, line int, command string) (int, string) {
 	return begin, strings.Join(text, " ")
 }
 
-// continues says whether a command goes on in the next line.
+// continues reports whether a command goes on in the next line.
 func continues(line string) bool {
 	line = strings.TrimRight(line, " \t")
 	return strings.HasSuffix(line, `\`) || strings.HasSuffix(line, "|") || strings.HasSuffix(line, "&&")

@@ -60,7 +60,8 @@ func GlueMain(args []string, stdin io.Reader, stdout, stderr io.Writer, getenv f
 		return 2
 	}
 	if len(args) == 2 && slices.Contains(glueFlags, args[1]) {
-		fmt.Fprintf(stderr, "glue: %s stands behind the name, where the value stands; options come first: glue %s %s (or give that value on standard input)\n", args[1], args[1], args[0])
+		fmt.Fprintf(stderr, "glue: %s stands behind the name, where the value stands; options come first: "+
+			"glue %s %s (or give that value on standard input)\n", args[1], args[1], args[0])
 		return 2
 	}
 	entry, err := gluedEntry(kind, args, stdin, getenv("MARKMILL_STEP_DIR"))
@@ -173,7 +174,7 @@ func appendScrap(path string, entry runs.ScrapData) error {
 	if path == "" {
 		return fmt.Errorf("MARKMILL_SCRAPS is not set: glue works in a step of a notebook")
 	}
-	// The value stands in the line as it was written: canonical JSON would round a large integer.
+	// The line has the value as it was written: canonical JSON would round a large integer.
 	value := entry.Value
 	entry.Value = nil
 	line, err := codec.Marshal(entry)

@@ -49,7 +49,7 @@ func (d *jupyterDriver) start(s *session) (argv []string, err error) {
 		return nil, err
 	}
 	s.env = append(s.env, "JUPYTER_RUNTIME_DIR="+s.o.Private)
-	if d.kernel.runsOnPython() { // bash_kernel, too, wants an IPython profile; the sandbox would not let it make one at home
+	if d.kernel.runsOnPython() { // bash_kernel wants a profile, too, which the sandbox does not let it make at home
 		ipython, err := configureIPython(s.o.Private)
 		if err != nil {
 			return nil, err
@@ -84,8 +84,8 @@ func (k jupyterKernel) runsOnPython() bool {
 	return k.isPython() || strings.HasPrefix(filepath.Base(k.spec.Command("")[0]), "python")
 }
 
-// connection chooses the transport: sockets in the private folder for kernels that are known to support them, which are
-// all those built on Jupyter's own Python code.
+// connection chooses the transport: sockets in the private folder for kernels that are known to support them, which
+// are all those built on Jupyter's own Python code.
 func (k jupyterKernel) connection(o Options) (jupyter.Connection, error) {
 	if k.runsOnPython() {
 		seen := o.Private
@@ -121,7 +121,8 @@ func (d *jupyterDriver) greet(ctx context.Context) (greeting, error) {
 		return greeting{}, err
 	}
 	i := client.Info
-	return greeting{version: fmt.Sprintf("%s %s, %s %s", i.Language.Name, i.Language.Version, i.Implementation, i.Version)}, nil
+	version := fmt.Sprintf("%s %s, %s %s", i.Language.Name, i.Language.Version, i.Implementation, i.Version)
+	return greeting{version: version}, nil
 }
 
 func (d *jupyterDriver) setUp(ctx context.Context) error {
@@ -291,7 +292,7 @@ func (d *jupyterDriver) reply(_ ending, out *Outcome) error {
 		d.client.Finish(s.o.Grace)
 	}
 	d.working.Wait()
-	if !s.child.Over() && s.family.Replaced() { // the kernel's own interpreter died, and everything of earlier steps with it
+	if !s.child.Over() && s.family.Replaced() { // its interpreter died, and all state with it
 		s.kill()
 		s.family.ForgetPID()
 		s.family.End(s.o.Grace)

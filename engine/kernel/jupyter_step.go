@@ -17,8 +17,7 @@ import (
 	"markmill/runs/scrapbook"
 )
 
-// jupyterStep gathers what a step prints over the protocol, beside what its processes write to the
-// kernel's own streams.
+// jupyterStep gathers what a step prints over the protocol. Its processes write to the kernel's own streams.
 type jupyterStep struct {
 	r              Request
 	stdout, stderr lockedWriter
@@ -58,7 +57,7 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// again writes the text of an output that is told by itself.
+// again writes the text of an output that is recorded on its own.
 func (l *lockedWriter) again(text string) error {
 	l.order.mu.Lock()
 	defer l.order.mu.Unlock()
@@ -164,7 +163,8 @@ func (s *jupyterStep) show(o jupyter.Output, at int) {
 		} else {
 			s.drop(s.displays[at].File)
 		}
-		d := Display{File: fmt.Sprintf("display-%d.%s", s.count, k.ext), MIME: k.mime, Alt: alt, ID: o.DisplayID, Update: o.Type == runs.OutputUpdate}
+		d := Display{File: fmt.Sprintf("display-%d.%s", s.count, k.ext), MIME: k.mime, Alt: alt, ID: o.DisplayID,
+			Update: o.Type == runs.OutputUpdate}
 		if old := s.displays[at]; old.File != "" {
 			d.File = strings.TrimSuffix(old.File, filepath.Ext(old.File)) + "." + k.ext
 			d.Update = old.Update
@@ -284,7 +284,7 @@ func (s *jupyterStep) inNotebook(traceback string) (text string, line int) {
 	return text, line
 }
 
-// ended gives the exit code of a reply.
+// ended returns the exit code of a reply.
 func (s *jupyterStep) ended(r jupyter.Reply) int {
 	if r.Count > 0 {
 		s.cells[r.Count] = s.at
@@ -293,7 +293,7 @@ func (s *jupyterStep) ended(r jupyter.Reply) int {
 	case "ok":
 		return 0
 	case "aborted":
-		s.fail(io.WriteString(&s.stderr, "the kernel did not run the step: it aborted it, and again each time that it was asked\n"))
+		s.fail(io.WriteString(&s.stderr, "the kernel did not run the step: it aborted it each time that it was asked\n"))
 		return 1
 	}
 	if s.err == nil && r.Ename != "" { // told by the reply alone

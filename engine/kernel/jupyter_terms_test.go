@@ -148,8 +148,8 @@ func TestJupyterUpdatesOfAnEarlierStepSayWhose(t *testing.T) {
 	}
 }
 
-// What may be updated is kept as a result, plain text too, whether the order is kept or not; and an update says that it
-// is one.
+// What may be updated is kept as a result, plain text too, whether the order is kept or not; and an update says that
+// it is one.
 func TestJupyterTextThatMayBeUpdatedIsAResult(t *testing.T) {
 	h := start(t, installed(t, "python3"))
 	read := func(r result) (out []string) {

@@ -13,9 +13,9 @@ var (
 	ipythonImport = lazyregexp.New(`^(?:import|from)\s+(?:IPython|ipywidgets)\b|\bget_ipython\s*\(`)
 )
 
-// NeedsIPython finds what of Python code only IPython understands: magics (%time), commands of the
-// shell (!ls), help (name?), and IPython's own modules. It gives the line from 1 and the text of the
-// first, 0 when there is none. What stands within a string, a comment or brackets is no such thing.
+// NeedsIPython finds Python code that only IPython understands: magics (%time), commands of the shell (!ls), help
+// (name?), and IPython's own modules. It returns the line, from 1, and the text of the first, or 0. Strings, comments
+// and the inside of brackets do not count.
 func NeedsIPython(code []byte) (line int, text string) {
 	var open pythonState
 	for n, raw := range bytes.Split(code, []byte("\n")) {
@@ -40,7 +40,7 @@ type pythonState struct {
 	joined   bool
 }
 
-// atStatement says whether a new statement begins on the next line.
+// atStatement reports whether a new statement begins on the next line.
 func (s *pythonState) atStatement() bool { return s.quote == "" && s.brackets == 0 && !s.joined }
 
 func (s *pythonState) line(text string) {

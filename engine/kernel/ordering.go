@@ -11,7 +11,7 @@ import (
 // ordering notes what comes of a step in which order. The kernel's own streams are read beside the protocol.
 type ordering struct {
 	mu   sync.Mutex
-	kept bool // it is asked for
+	kept bool // the order is asked for
 	list []runs.OutputData
 	byID map[string]int // outputs that may be updated
 }

@@ -19,8 +19,8 @@ type reportedOutput struct {
 	Output  runs.OutputData `json:"output"`
 }
 
-// readOutputs puts results and streams in their order. The order of the two streams is not known: stderr comes last, as
-// it mostly does.
+// readOutputs puts results and streams in their order. The order of the two streams is not known: stderr comes last,
+// as it mostly does.
 func (d *script) readOutputs(reported bool, failed *ExecError, stdout, stderr int64) ([]runs.OutputData, error) {
 	list := []runs.OutputData{}
 	at := int64(0)

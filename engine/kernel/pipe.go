@@ -17,9 +17,9 @@ const (
 	bufferSize = 256 << 10 // what is read from a stream at once
 )
 
-// pipe is a named pipe in the session's private folder. Unlike a bare descriptor, an interpreter can open it again after
-// the author's code closed or redirected its own, and the author's children inherit nothing of the engine's. The engine
-// holds it open in both directions: it never sees an end of file, and opening the other end never blocks.
+// pipe is a named pipe in the session's private folder. Unlike a bare descriptor, an interpreter can open it again
+// after the author's code closed or redirected its own, and the author's children inherit nothing of the engine's. The
+// engine holds it open in both directions: it never sees an end of file, and opening the other end never blocks.
 type pipe struct {
 	path string
 	f    *os.File
@@ -45,8 +45,8 @@ func newPipe(dir, name string) (*pipe, error) {
 	return p, nil
 }
 
-// newStream makes a pipe for a stream of output: large, with a buffer and a goroutine that reads it. The goroutine lives
-// as long as the pipe: most steps print little, and starting and stopping it for each would cost more than that.
+// newStream makes a pipe for a stream of output: large, with a buffer and a goroutine that reads it. The goroutine
+// lives as long as the pipe: most steps print little, and starting and stopping it for each would cost more than that.
 func newStream(dir, name string) (*pipe, error) {
 	p, err := newPipe(dir, name)
 	if err != nil {
@@ -72,8 +72,8 @@ func (p *pipe) writer() (*os.File, error) {
 	return f, nil
 }
 
-// hand reads once, hands on what it got, and returns how much that was. A writer that fails does not stall the step: the
-// stream is read on.
+// hand reads once, hands on what it got, and returns how much that was. A writer that fails does not stall the step:
+// the stream is read on.
 func (p *pipe) hand(fd uintptr) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,8 +90,8 @@ func (p *pipe) hand(fd uintptr) int {
 	return max(n, 0)
 }
 
-// drain hands on what is in the pipe now. It reads no more than a pipe holds, so that a thread that keeps writing cannot
-// keep a step from ending, and reports whether there was more.
+// drain hands on what is in the pipe now. It reads no more than a pipe holds, so that a thread that keeps writing
+// cannot keep a step from ending, and reports whether there was more.
 func (p *pipe) drain() (more bool, err error) {
 	err = p.raw.Control(func(fd uintptr) {
 		for left := pipeSize; left > 0; {

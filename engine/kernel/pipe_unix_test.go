@@ -71,7 +71,8 @@ func TestAStreamThatNeverPauses(t *testing.T) {
 	}
 }
 
-// A stream that is never empty, because what is read of it is written to it again: a step begins and ends all the same.
+// A stream that is never empty, because what is read of it is written to it again: a step begins and ends all the
+// same.
 func TestAStreamThatIsNeverEmpty(t *testing.T) {
 	p, w := stream(t)
 	if _, err := w.Write(make([]byte, 4<<10)); err != nil {

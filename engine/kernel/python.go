@@ -56,8 +56,8 @@ func (k python) ValidateParam(b notebooks.Bound) error {
 	return validateName(b, k.Name(), "Python", "_", pythonKeywords, pythonReserved)
 }
 
-// pythonStart compiles the driver under a name by which tracebacks are trimmed. It is an argument, as in any -c program,
-// and leaves "" (the working directory) first on sys.path.
+// pythonStart compiles the driver under a name by which tracebacks are trimmed. It is an argument, as in any -c
+// program, and leaves "" (the working directory) first on sys.path.
 const pythonStart = `import sys;D=sys.argv[1:];sys.argv[1:]=[];sys.argv[0]="";G={};` +
 	`exec(compile(D[0],"<markmill>","exec"),G);G["_mm_main"](D[1],D[2],D[3])`
 

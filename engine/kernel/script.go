@@ -12,7 +12,8 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// script drives an interpreter that runs a driver script of ours and survives its steps, as those of Python and Node do.
+// script drives an interpreter that runs a driver script of ours and survives its steps, as those of Python and Node
+// do.
 type script struct {
 	conversation
 	orders bool // its driver reports in which order results came
@@ -58,8 +59,8 @@ func (d *script) reply(e ending, out *Outcome) error {
 	return err
 }
 
-// readReply reads the exception (name, value, traceback, line) and the displays (file, MIME type, text). Each field ends
-// with NUL.
+// readReply reads the exception (name, value, traceback, line) and the displays (file, MIME type, text). Each field
+// ends with NUL.
 func (d *script) readReply(out *Outcome) error {
 	raw, err := os.ReadFile(d.s.path(fileReply))
 	if err != nil {

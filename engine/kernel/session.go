@@ -43,8 +43,8 @@ func newSession(k Kernel, o Options, d driver) (*session, error) {
 		o.Grace = defaultGrace
 	}
 	tag, variable := o.Mark.Tag()
-	s := &session{o: o, kernel: k, driver: d, env: append(lastSettings(o.Env), variable), family: process.NewFamily(o.Mark, tag),
-		answers: make(chan answer, 16), closed: make(chan struct{})}
+	s := &session{o: o, kernel: k, driver: d, env: append(lastSettings(o.Env), variable),
+		family: process.NewFamily(o.Mark, tag), answers: make(chan answer, 16), closed: make(chan struct{})}
 	argv, err := d.start(s)
 	if err != nil {
 		return s, err

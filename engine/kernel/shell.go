@@ -49,7 +49,8 @@ func newBash() Kernel {
 }
 
 func newSh() Kernel {
-	return &shell{name: "sh", languages: []string{"sh", "dash", "posix"}, driver: shDriver, loop: loop, encode: encodeLines}
+	return &shell{name: "sh", languages: []string{"sh", "dash", "posix"}, driver: shDriver, loop: loop,
+		encode: encodeLines}
 }
 
 func newZsh() Kernel {
@@ -67,9 +68,9 @@ func encodeLines(b []byte, field string) []byte {
 	return append(b, '\n')
 }
 
-// loop is what the shell is started with; the driver is its first argument. It stands on one line and outside of any file
-// and function, so that the author's line numbers count from 1, "declare" makes globals, and messages begin with the
-// notebook's name.
+// loop is what the shell is started with; the driver is its first argument. It stands on one line and outside of any
+// file and function, so that the author's line numbers count from 1, "declare" makes globals, and messages begin with
+// the notebook's name.
 const loop = `\eval "$1"; shift; while __mm_next; do \eval "$__mm_code"; { __mm_done "$?"; } 2>/dev/null; done`
 
 // zshLoop also survives the errors that end a zsh script (an unset variable under -u). Its last word overrules a bare
@@ -100,8 +101,8 @@ var (
 		`(function\s+[A-Za-z_][A-Za-z0-9_]*|[A-Za-z_][A-Za-z0-9_]*\s*\(\s*\))`)
 )
 
-// ValidateParam refuses names that are no variable of a shell or that would change the shell itself, and values that no
-// shell variable can hold.
+// ValidateParam refuses names that are no variable of a shell or that would change the shell itself, and values that
+// no shell variable can hold.
 func (k *shell) ValidateParam(b notebooks.Bound) error {
 	if !shellName.MatchString(b.Param.Name) {
 		return invalidParam(b, k.name, "a shell variable is made of ASCII letters, digits and _", "rename the parameter")
@@ -161,8 +162,8 @@ type shellDriver struct {
 	ran    []byte // code of all steps, kept if a restart has to say what it lost
 }
 
-// prepare writes the step: its name, as many newlines as make line numbers the notebook's, its folder, its environment,
-// and the code.
+// prepare writes the step: its name, as many newlines as make line numbers the notebook's, its folder, its
+// environment, and the code.
 func (d *shellDriver) prepare(r Request) (stdout, stderr io.Writer, err error) {
 	for name := range r.Env {
 		if !shellName.MatchString(name) {
@@ -179,9 +180,9 @@ func (d *shellDriver) prepare(r Request) (stdout, stderr io.Writer, err error) {
 	return r.Stdout, r.Stderr, d.setStep(encode(encode(b, ""), string(code)), "")
 }
 
-// interrupt interrupts the group. A shell that is interrupted just before it starts a program waits for that program all
-// the same. So the program gets an interrupt of its own a little later. The shell does not: on a second one, bash ends
-// without running its trap on EXIT, which saves its state.
+// interrupt interrupts the group. A shell that is interrupted just before it starts a program waits for that program
+// all the same. So the program gets an interrupt of its own a little later. The shell does not: on a second one, bash
+// ends without running its trap on EXIT, which saves its state.
 func (d *shellDriver) interrupt() (again func()) {
 	d.conversation.interrupt()
 	return func() { d.s.family.SignalChildren(syscall.SIGINT) }

@@ -16,7 +16,8 @@ const (
 var (
 	frameLine = lazyregexp.New(`^  File "(.*)", line (\d+)(, in (.*))?$`)
 	raisedAs  = lazyregexp.New(`^[\pL_][\pL\pN_.]*`)
-	chained   = lazyregexp.New(`^(During handling of the above exception, another exception occurred|The above exception was the direct cause of the following exception):$`)
+	chained   = lazyregexp.New(`^(During handling of the above exception, another exception occurred|` +
+		`The above exception was the direct cause of the following exception):$`)
 )
 
 // jupyterTraceback is a traceback of Python's in the shape in which Jupyter's kernel of Python sends one: a rule, a

@@ -10,7 +10,7 @@ import (
 	"markmill/runs"
 )
 
-// widgets are those of a session, as its kernel tells of them over comm messages.
+// widgets are those of a session, as its kernel reports them in comm messages.
 type widgets struct {
 	byID    map[string]*runs.OutputData
 	changed []string // since taken, in the order in which they first were
@@ -36,7 +36,8 @@ func (w *widgets) update(o jupyter.Output) {
 		return again || paths[string(b.Path)]
 	})
 	for _, b := range o.Buffers {
-		d.Buffers = append(d.Buffers, runs.WidgetBuffer{Data: base64.StdEncoding.EncodeToString(b.Data), Encoding: "base64", Path: b.Path})
+		data := base64.StdEncoding.EncodeToString(b.Data)
+		d.Buffers = append(d.Buffers, runs.WidgetBuffer{Data: data, Encoding: "base64", Path: b.Path})
 	}
 	if !slices.Contains(w.changed, o.Comm) {
 		w.changed = append(w.changed, o.Comm)

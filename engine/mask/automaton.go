@@ -3,7 +3,7 @@ package mask
 import "slices"
 
 // automaton finds many patterns in one pass over a text (Aho and Corasick, "Efficient string matching",
-// CACM 18(6), 1975), as a table of states by classes of bytes. It is read by many at once.
+// CACM 18(6), 1975), as a table of states by classes of bytes. It is safe for concurrent use.
 type automaton struct {
 	class   [256]uint16 // 0: in no pattern
 	width   int         // number of classes

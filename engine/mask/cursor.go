@@ -3,7 +3,7 @@ package mask
 // maxGap is how many bytes of a line break and an indentation a wrapped encoding may have inside.
 const maxGap = 64
 
-// cursor is where a search stands in a text that comes in pieces. Places are counted from the text's begin.
+// cursor is the position of a search in a text that comes in pieces. Places are counted from the start of the text.
 type cursor struct {
 	a     *automaton
 	state int32
@@ -45,7 +45,7 @@ func (c *cursor) scan(b []byte, found func(start, end int64) bool) {
 	c.pos += int64(len(b))
 }
 
-// pass takes a byte of a line break or of an indentation for none of the text's.
+// pass skips a byte of a line break or of an indentation.
 func (c *cursor) pass(b byte, at int64, state int32) bool {
 	if b != '\n' && b != '\r' && !(c.open && (b == ' ' || b == '\t')) {
 		return false

@@ -19,10 +19,10 @@ const (
 // anew empties the line of a terminal, for its text to be written again.
 const anew = "\r\x1b[2K"
 
-// effects stands before the search in the bytes. It searches what is left when a terminal has carried out or dropped
-// the control sequences of a line: a value that colours, backspaces and carriage returns put together stands nowhere in
-// the bytes. What has no effects passes through. From a value on that shows, if only for a moment, the visible text
-// takes the place of the line's bytes, and the search in the bytes then masks it there. All else stays as it is.
+// effects comes before the search in the bytes. It searches the text that a terminal shows after carrying out the
+// control sequences of a line: a value that is put together by colours, backspaces and carriage returns is nowhere in
+// the bytes. Text without effects passes through. Once a value shows, if only for a moment, the visible text replaces
+// the line's bytes, and the search in the bytes masks it there. Everything else stays as it is.
 //
 // What is passed does not depend on how the stream was cut: a re-run gives the same bytes. A part of a value may be
 // passed before the cursor goes back and completes it; the line is then written anew.
@@ -59,13 +59,13 @@ type effects struct {
 	altered bool // something was passed that did not come so
 }
 
-// part says that the text from a place on stands in the bytes from at on.
+// part maps the text from a place on to the bytes from at on.
 type part struct {
 	text int64
 	at   int
 }
 
-// held is where a search in the bytes stands.
+// held is the position of a search in the bytes.
 type held struct {
 	bytes        []byte    // what is given back
 	stays        []byte    // what is not: it may go on behind a value that is masked
@@ -209,8 +209,8 @@ func (e *effects) token(kind ansi.Kind, token []byte) {
 	}
 }
 
-// move takes a token that moves the cursor. Before the first of a line all that waits is passed: behind it, the text is
-// in no order.
+// move takes a token that moves the cursor. Before the first of a line all that waits is passed: behind it, the text
+// is in no order.
 func (e *effects) move(token []byte) {
 	if !e.line.moved {
 		if e.shows {
@@ -280,7 +280,7 @@ func (e *effects) behindEscape(place int64) int64 {
 	return place
 }
 
-// at says where in waiting a place of the text stands.
+// at returns the position in waiting of a place in the text.
 func (e *effects) at(place int64) int {
 	for i := len(e.parts) - 1; i >= 0; i-- {
 		if p := e.parts[i]; p.text <= place {
@@ -290,7 +290,7 @@ func (e *effects) at(place int64) int {
 	return 0
 }
 
-// show notes that a value stands in the text, without its sequences.
+// show notes that the text, without its sequences, holds a value.
 func (e *effects) show(start, end int64) {
 	from := max(start, e.base, e.masked)
 	switch {
@@ -309,7 +309,7 @@ func (e *effects) show(start, end int64) {
 	}
 }
 
-// look sees whether a value stands in the line as it is now.
+// look checks whether the line as it is now holds a value.
 func (e *effects) look() {
 	if e.row.found && !e.shows {
 		e.cover(e.safe)
@@ -325,7 +325,7 @@ func (e *effects) cover(at int) {
 	e.waiting, e.parts, e.marks = e.waiting[:0], e.parts[:0], e.marks[:0]
 }
 
-// instead passes the text that takes the place of the bytes.
+// instead passes the text that replaces the bytes.
 func (e *effects) instead() {
 	if !e.line.moved {
 		e.text = bytes.ReplaceAll(e.text, []byte{0x1b}, nil) // one that began nothing could do so now

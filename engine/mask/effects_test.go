@@ -100,8 +100,8 @@ func maskedIn(t *rapid.T, s *Set, text, name string) string {
 	return out.String()
 }
 
-// Whatever effects put a value together, nobody who carries them out sees it, at no moment; however the stream was cut,
-// the same comes out; and where no value shows, all of it comes out.
+// Whatever effects put a value together, nobody who carries them out sees it, at no moment; however the stream was
+// cut, the same comes out; and where no value shows, all of it comes out.
 func TestEffectsShowNoValue(t *testing.T) {
 	for _, value := range []string{"s3cr-et", "two ab\ncd end", "abcabd"} {
 		s := New([]string{value})

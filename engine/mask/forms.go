@@ -32,10 +32,13 @@ func forms(value string) (plain, wrapped []string) {
 			}
 		}
 	}
-	for _, list := range [][]string{jsonForms(value), languageForms(value), shellForms(value), percentForms(value), markupForms(value)} {
+	for _, list := range [][]string{
+		jsonForms(value), languageForms(value), shellForms(value), percentForms(value), markupForms(value),
+	} {
 		plain = append(plain, list...)
 	}
-	wrapped = append(base64Forms(value), hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))))
+	digits := hex.EncodeToString([]byte(value))
+	wrapped = append(base64Forms(value), digits, strings.ToUpper(digits))
 	return plain, wrapped
 }
 
@@ -107,7 +110,8 @@ func languageForms(value string) []string {
 		}
 	}
 	return []string{inside(strconv.Quote(value)), inside(strconv.QuoteToASCII(value)),
-		repr.Replace(value), strings.ReplaceAll(repr.Replace(value), "'", `\'`), octets.String(), strings.ReplaceAll(octets.String(), `\'`, "'")}
+		repr.Replace(value), strings.ReplaceAll(repr.Replace(value), "'", `\'`),
+		octets.String(), strings.ReplaceAll(octets.String(), `\'`, "'")}
 }
 
 // shellForms are a word as shells quote it: set -x, ${x@Q}, Python's shlex.quote, printf %q.
@@ -193,6 +197,12 @@ func lowerPercent(s string) string {
 // markupForms are the text in HTML and XML.
 func markupForms(value string) []string {
 	base := html.EscapeString(value)
-	return []string{base, strings.NewReplacer("&#34;", "&quot;", "&#39;", "&#x27;").Replace(base), strings.NewReplacer("&#34;", "&quot;", "&#39;", "&apos;").Replace(base),
-		strings.NewReplacer("&#34;", `"`, "&#39;", "'").Replace(base), strings.NewReplacer("&#34;", "&quot;").Replace(base), strings.NewReplacer("&#34;", "&quot;", "&#39;", "'").Replace(base)}
+	forms := []string{base}
+	for _, quotes := range [][]string{
+		{"&#34;", "&quot;", "&#39;", "&#x27;"}, {"&#34;", "&quot;", "&#39;", "&apos;"}, {"&#34;", `"`, "&#39;", "'"},
+		{"&#34;", "&quot;"}, {"&#34;", "&quot;", "&#39;", "'"},
+	} {
+		forms = append(forms, strings.NewReplacer(quotes...).Replace(base))
+	}
+	return forms
 }

@@ -12,7 +12,7 @@ import (
 // digits come by chance once in 2^60 places.
 const byChance = 16 - len(Mark)
 
-// JSON is a JSON value with every text in it masked, names too. Digests and the names of Git's objects
+// JSON returns a JSON value with every text in it masked, names too. Digests and the names of Git's objects
 // stay: a value that is found in their digits is there by chance. Numbers stay unless numbers is set,
 // which turns those that show a value into a masked text.
 func (s *Set) JSON(raw codec.Raw, numbers bool) (codec.Raw, error) {
@@ -69,7 +69,7 @@ func (s *Set) JSON(raw codec.Raw, numbers bool) (codec.Raw, error) {
 	return raw, nil
 }
 
-// isDigest says whether a text is nothing but a digest: SHA-256 with or without its name, or SHA-1.
+// isDigest reports whether a text is nothing but a digest: SHA-256 with or without its name, or SHA-1.
 func isDigest(text string) bool {
 	_, digits, found := strings.Cut(text, ":")
 	if !found {

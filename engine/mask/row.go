@@ -16,7 +16,7 @@ type row struct {
 	ends  bool // one that began in the lines before ended in it, or did
 }
 
-// begin starts a line with what stands in it, after the lines that were searched before.
+// begin starts a line with its content, after the lines that were searched before.
 func (r *row) begin(text []byte, before int32) {
 	r.line.Reset()
 	r.stale, r.found, r.ends = true, false, false
@@ -117,7 +117,7 @@ func (r *row) ahead() {
 	}
 }
 
-// begins says whether a value may begin before the cursor.
+// begins reports whether a value may begin before the cursor.
 func (r *row) begins() bool {
 	if r.stale {
 		r.catchUp()

@@ -6,16 +6,15 @@ import (
 )
 
 const (
-	// Mark is what stands where a secret was.
+	// Mark replaces a secret.
 	Mark = "***"
-	// Least is the length in bytes of the shortest value that can be masked: a shorter one stands in many
-	// texts by chance.
+	// Least is the length in bytes of the shortest value that can be masked: a shorter one is in many texts by chance.
 	Least = 6
 	// Most is the length of the longest.
 	Most = 16 << 10
 )
 
-// Set is the values of a run's secrets in all spellings. It does not change; nil is none.
+// Set holds the values of a run's secrets in all spellings. It is immutable; nil is the empty set.
 type Set struct{ plain, wrapped *automaton }
 
 // New makes the set of some values, each of Least to Most bytes.
@@ -31,7 +30,7 @@ func New(values []string) *Set {
 	return &Set{newAutomaton(plain, false), newAutomaton(wrapped, true)}
 }
 
-// In says whether a value stands in b.
+// In reports whether b holds a value.
 func (s *Set) In(b []byte) bool {
 	f := s.Find()
 	_, _ = f.Write(b)
@@ -71,7 +70,7 @@ func (f *Finder) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Found ends the search and says whether a value was there.
+// Found ends the search and reports whether a value was there.
 func (f *Finder) Found() bool {
 	if f.stream == nil {
 		return false

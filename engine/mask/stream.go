@@ -41,14 +41,14 @@ func (s *Set) Stream() *Stream {
 // search is a Stream that looks at the bytes alone.
 func (s *Set) search() *Stream { return &Stream{cursors: [2]cursor{{a: s.plain}, {a: s.wrapped}}} }
 
-// whole is text with every value that stands in its bytes replaced.
+// whole returns text with every value in its bytes replaced.
 func (s *Set) whole(text []byte) []byte {
 	m := s.search()
 	return append(slices.Clone(m.bytes(text)), m.flush(m.base+int64(len(m.held)))...)
 }
 
-// Next takes a piece and returns what is sure not to be part of a value any more. What it returns may
-// share memory with b, and is valid until the next call.
+// Next takes a piece and returns what can no longer be part of a value. The result may share memory with b, and is
+// valid until the next call.
 func (m *Stream) Next(b []byte) []byte {
 	if !m.effects.inside && hasEffects(b) < 0 {
 		out := m.bytes(b)
@@ -67,10 +67,10 @@ func (m *Stream) Rest() []byte {
 	return append(m.out, m.flush(m.base+int64(len(m.held)))...)
 }
 
-// holds says whether a value was found.
+// holds reports whether a value was found.
 func (m *Stream) holds() bool { return m.effects.found || len(m.marks) > 0 || len(m.found) > 0 }
 
-// idle says whether no value may go on behind what came.
+// idle reports whether what came ends outside of any value.
 func (m *Stream) idle() bool { return m.cursors[0].state == 0 && m.cursors[1].state == 0 }
 
 // takeBack says where the search stands, and gives back what is held, as if it had never come. What may go on behind a
@@ -110,9 +110,11 @@ func (m *Stream) bytes(b []byte) []byte {
 	return m.flush(safe)
 }
 
-// flush writes out what stands before safe. Places that overlap have one Mark.
+// flush writes out everything before safe. Places that overlap get one Mark.
 func (m *Stream) flush(safe int64) []byte {
-	slices.SortFunc(m.found, func(a, b place) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
+	slices.SortFunc(m.found, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
+	})
 	var out []byte
 	at := m.base
 	copyTo := func(to int64) {

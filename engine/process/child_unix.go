@@ -18,8 +18,8 @@ type Child struct {
 	state syscall.WaitStatus
 }
 
-// launch starts argv. Its thread lives until the program has ended: on Linux the program is killed when the thread that
-// started it goes away, which must happen only when all of Markmill goes away.
+// launch starts argv. Its thread lives until the program has ended: on Linux the program is killed when the thread
+// that started it goes away, which must happen only when all of Markmill goes away.
 func launch(program string, argv, env []string, dir string, files []*os.File, o Options) (*Child, error) {
 	type started struct {
 		child *Child

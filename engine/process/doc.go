@@ -1,15 +1,16 @@
 // Package process starts the processes of a run, finds them again wherever they went, and ends them.
 //
 // A Family is one session's processes: its interpreter and everything that the interpreter started. On Linux a process
-// stays findable however it detaches itself. As long as its parent lives it is below the interpreter. When the parent is
-// gone it becomes a child of Markmill, which makes itself the "child subreaper", and is recognized by the session's mark
-// (an inherited resource limit) or by MARKMILL_SESSION in its environment. On other Unix systems only process groups are
-// known.
+// stays findable however it detaches itself. As long as its parent lives it is below the interpreter. When the parent
+// is gone it becomes a child of Markmill, which makes itself the "child subreaper", and is recognized by the session's
+// mark (an inherited resource limit) or by MARKMILL_SESSION in its environment. On other Unix systems only process
+// groups are known.
 //
-// In case Markmill itself is killed, a run has a Warden: a process of its own that ends everything with the run's Mark.
+// In case Markmill itself is killed, a run has a Warden: a process of its own that ends everything with the run's
+// Mark.
 //
-// What always holds: no signal goes to a process that merely reuses a number; other sessions and other children of this
-// process are left alone.
+// What always holds: no signal goes to a process that merely reuses a number; other sessions and other children of
+// this process are left alone.
 //
 // It imports nothing else of this module.
 package process

@@ -296,8 +296,8 @@ func (f *Family) recognizes(pid int) bool {
 	return false
 }
 
-// execPatience is how long to look again at a process without an environment. Most have just called execve(2); very few
-// were given none.
+// execPatience is how long to look again at a process without an environment. Most have just called execve(2); very
+// few were given none.
 const execPatience = 200 * time.Millisecond
 
 func sessionID() int {

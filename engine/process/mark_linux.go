@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// put gives the mark to a process, and so to everything that it will start.
+// put returns the mark to a process, and so to everything that it will start.
 //
 // The mark is stored as the limit of file locks, where nothing removes it by accident: Linux passes the limit on over
 // fork and execve and has not used it since 2.4 (getrlimit(2), RLIMIT_LOCKS). A daemon that empties or overwrites its
@@ -55,8 +55,8 @@ func markIn(limit uint64) Mark {
 	return Mark(limit)
 }
 
-// hasTag reports whether a tag is in the environment of a process. empty means that the process shows no environment: it
-// has none, is in the middle of execve(2), or is a kernel thread.
+// hasTag reports whether a tag is in the environment of a process. empty means that the process shows no environment:
+// it has none, is in the middle of execve(2), or is a kernel thread.
 func hasTag(pid int, tag []byte) (has, empty bool) {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	return err == nil && bytes.Contains(env, tag), err == nil && len(env) == 0

@@ -41,8 +41,8 @@ func statOf(pid int) (procInfo, bool) {
 		started: started, name: string(name)}, true
 }
 
-// readProc reads a small file of /proc. Every step waits for it, and os.ReadFile would first register the file with the
-// poller.
+// readProc reads a small file of /proc. Every step waits for it, and os.ReadFile would first register the file with
+// the poller.
 func readProc(path string) ([]byte, error) { return readProcAt(unix.AT_FDCWD, path) }
 
 func readProcAt(dir int, path string) ([]byte, error) {
@@ -75,8 +75,9 @@ func openAt(dir int, path string, flags int) (fd int, err error) {
 	}
 }
 
-// childrenOf lists the children of all threads of a process, including ended ones. It is called after every step, and a
-// Jupyter kernel has a dozen threads: names are used as they are read, and files are opened relative to their folder.
+// childrenOf lists the children of all threads of a process, including ended ones. It is called after every step, and
+// a Jupyter kernel has a dozen threads: names are used as they are read, and files are opened relative to their
+// folder.
 func childrenOf(pid int) []int {
 	if pid == 0 {
 		return nil

@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Warden is a small process beside a run that ends what the run has started when Markmill no longer can, because it was
-// killed.
+// Warden is a small process beside a run that ends what the run has started when Markmill no longer can, because it
+// was killed.
 //
-// The warden holds one end of a socket and Markmill the other. When Markmill is gone, however it went, the system closes
-// its end, and the warden looks through all processes for those with the run's mark, in their limits or in their
-// environment, until there are none. It is in a session of its own, so that neither a terminal's signals nor one to
-// Markmill's group reach it. From Landlock 6 on no step can signal it.
+// The warden holds one end of a socket and Markmill the other. When Markmill is gone, however it went, the system
+// closes its end, and the warden looks through all processes for those with the run's mark, in their limits or in
+// their environment, until there are none. It is in a session of its own, so that neither a terminal's signals nor one
+// to Markmill's group reach it. From Landlock 6 on no step can signal it.
 type Warden struct {
 	program, run string
 	mark         Mark
@@ -30,8 +30,8 @@ type Warden struct {
 	hello *atomic.Bool // it has said that it is a warden
 }
 
-// wardenVariable is set in a warden's environment. Without it, a program that does not know WardenName and runs notebooks
-// instead would start itself endlessly.
+// wardenVariable is set in a warden's environment. Without it, a program that does not know WardenName and runs
+// notebooks instead would start itself endlessly.
 const wardenVariable = "MARKMILL_WARDEN"
 
 // wardens are the wardens that this process started, which no Family may take for a step's.
@@ -113,8 +113,8 @@ func (w *Warden) Close() {
 	w.line.Close()
 }
 
-// WardenMain is the warden's main function: it waits until the other end of its standard input is closed, and then ends
-// every process with the mark.
+// WardenMain is the warden's main function: it waits until the other end of its standard input is closed, and then
+// ends every process with the mark.
 func WardenMain(args []string) int {
 	if len(args) != 2 {
 		return 2
@@ -148,8 +148,8 @@ func dropInherited() {
 	}
 }
 
-// endAll kills every process of the run until none is found. It gives up after patience: a process that waits for a disk
-// cannot be killed.
+// endAll kills every process of the run until none is found. It gives up after patience: a process that waits for a
+// disk cannot be killed.
 func (m Mark) endAll(patience time.Duration) {
 	look := openProcesses()
 	defer look.close()
@@ -188,8 +188,8 @@ func (m Mark) foundBy(look processes) []int {
 	return found
 }
 
-// processes is the open folder /proc. It stays open because a process that may no longer open anything (RLIMIT_NOFILE 0)
-// can still read what is open.
+// processes is the open folder /proc. It stays open because a process that may no longer open anything (RLIMIT_NOFILE
+// 0) can still read what is open.
 type processes struct{ fd int }
 
 func openProcesses() processes {

@@ -12,10 +12,10 @@ type cache struct {
 	variable string // of the tool, that names the folder
 	format   string // of its value, where that is not the folder alone
 	home     string // the user's folder without it: ~/.cache stands for XDG_CACHE_HOME
-	// own is the folder below the runs' own caches that stands in for one the user does not have. "" is for
-	// tools that follow XDG_CACHE_HOME.
+	// own is the folder below the runs' own caches that is used if the user has none. It is "" for tools that follow
+	// XDG_CACHE_HOME.
 	own string
-	// always says that the folder holds programs, beside the parts below: steps have their own in its place.
+	// always: the folder also holds programs, beside the parts below, so steps get one of their own.
 	always bool
 	data   []string // parts that steps may write; none and no read: the whole folder
 	read   []string // parts that they need to see: links, of which the sandbox lets nothing be written
@@ -23,12 +23,12 @@ type cache struct {
 
 // caches is the table of what steps share with the user. What the user would run later is not granted:
 // folders of programs, and caches whose files are hard links to installed programs (uv's, pnpm's,
-// bun's). What is in no row follows XDG_CACHE_HOME to the runs' own caches.
+// bun's). Tools without a row follow XDG_CACHE_HOME to the runs' own caches.
 var caches = []cache{
 	{variable: "GOCACHE", home: "~/.cache/go-build"},
 	{variable: "GOMODCACHE"},
 	{variable: "GOPATH", home: "~/go", own: "go", data: []string{"pkg"}, read: []string{"bin"}},
-	{variable: "NPM_CONFIG_CACHE", home: "~/.npm", own: "npm", always: true, data: []string{"_cacache"}}, // beside it: _npx
+	{variable: "NPM_CONFIG_CACHE", home: "~/.npm", own: "npm", always: true, data: []string{"_cacache"}}, // not _npx
 	{variable: "PNPM_HOME", own: "pnpm", always: true},
 	{variable: "YARN_GLOBAL_FOLDER", home: "~/.yarn/berry", own: "yarn"},
 	{variable: "BUN_INSTALL_CACHE_DIR", own: "bun", always: true},
@@ -44,7 +44,8 @@ var caches = []cache{
 	{variable: "CARGO_HOME", home: "~/.cargo", own: "cargo", data: []string{"registry", "git"},
 		read: []string{"bin", "config", "config.toml", "credentials", "credentials.toml"}},
 	{variable: "MAVEN_OPTS", format: "-Dmaven.repo.local=", home: "~/.m2/repository", own: "maven"},
-	{variable: "GRADLE_USER_HOME", home: "~/.gradle", own: "gradle", always: true, read: []string{"gradle.properties", "init.d", "init.gradle", "init.gradle.kts"}},
+	{variable: "GRADLE_USER_HOME", home: "~/.gradle", own: "gradle", always: true,
+		read: []string{"gradle.properties", "init.d", "init.gradle", "init.gradle.kts"}},
 	{variable: "NUGET_PACKAGES", home: "~/.nuget/packages", own: "nuget"},
 	{variable: "NUGET_HTTP_CACHE_PATH", own: "nuget-http", always: true},
 	{variable: "BUNDLE_USER_CACHE", home: "~/.bundle/cache", own: "bundle"},
@@ -52,14 +53,14 @@ var caches = []cache{
 	{variable: "SCCACHE_DIR", home: "~/.cache/sccache"},
 }
 
-// Shared is what steps get of caches: the real paths that they may write, and the variables that lead
-// their tools there.
+// Shared is the caches that steps get: the real paths that they may write, and the variables that lead their tools
+// there.
 type Shared struct {
 	Write []string
 	Env   map[string]string
 }
 
-// Caches gives what steps may use of the user's caches (the table), by the caller's environment and without
+// Caches returns what steps may use of the user's caches (the table), by the caller's environment and without
 // what is kept (real paths), and the runs' own caches below the folder own for all else. Nothing is made
 // outside own but a folder that the caller's environment names. repository is
 // the root of the one that steps work on, "" without.
@@ -98,7 +99,7 @@ func Caches(getenv func(string) (string, bool), own, repository string, kept []s
 	return s, nil
 }
 
-// place gives the paths that a row grants, and the folder for its variable, "" where the tool finds it.
+// place returns the paths that a row grants, and the folder for its variable, "" if the tool finds it by itself.
 func (c cache) place(getenv func(string) (string, bool), root *os.Root) (write []string, folder string) {
 	user, named := c.user(getenv)
 	if user == "" && named {
@@ -178,8 +179,8 @@ func toolchains(paths []string) (found []string) {
 	return found
 }
 
-// makeHosts makes the folders of the hosts that a module's go.sum names in a cache of modules that cannot
-// be granted whole, for steps cannot.
+// makeHosts makes the folders of the hosts that a module's go.sum names, in a cache of modules that is not granted as
+// a whole: steps cannot make them.
 func makeHosts(modules, repository string) {
 	sums, err := os.ReadFile(filepath.Join(repository, "go.sum"))
 	if err != nil {
@@ -192,8 +193,8 @@ func makeHosts(modules, repository string) {
 	}
 }
 
-// Granted gives further folders and files that the caller names, as Caches does: absolute, or with ~/ of the caller's
-// home.
+// Granted returns further folders and files that the caller names, as Caches does: absolute, or with ~/ of the
+// caller's home.
 func Granted(getenv func(string) (string, bool), paths, kept []string) []string {
 	var out []string
 	for _, p := range paths {
@@ -210,7 +211,7 @@ func Base(getenv func(string) (string, bool), variable, fallback string) string 
 	return Home(getenv, "~/"+fallback)
 }
 
-// Home puts the caller's home in place of ~/; "" where there is none.
+// Home replaces ~/ by the caller's home; it returns "" if there is none.
 func Home(getenv func(string) (string, bool), path string) string {
 	rest, ok := strings.CutPrefix(path, "~/")
 	if !ok {
@@ -223,16 +224,20 @@ func Home(getenv func(string) (string, bool), path string) string {
 	return filepath.Join(home, rest)
 }
 
-// Credentials are where keys and tokens usually lie in a home: what strict hides.
-var credentials = []string{"~/.ssh", "~/.gnupg", "~/.aws", "~/.azure", "~/.kube", "~/.docker", "~/.netrc", "~/.git-credentials", "~/.npmrc", "~/.pypirc",
-	"~/.cargo/credentials", "~/.cargo/credentials.toml", "~/.config/gcloud", "~/.config/gh", "~/.config/git/credentials", "~/.config/op", "~/.config/sops",
-	"~/.config/google-chrome", "~/.config/chromium", "~/.mozilla", "~/.password-store", "~/.local/share/keyrings", "~/.terraform.d/credentials.tfrc.json",
-	"~/.vault-token", "~/.m2/settings.xml", "~/.gradle/gradle.properties", "~/.gem/credentials", "~/.bash_history", "~/.zsh_history", "~/.psql_history", "~/.pgpass"}
+// credentials are where keys and tokens usually are in a home: strict hides them.
+var credentials = []string{
+	"~/.ssh", "~/.gnupg", "~/.aws", "~/.azure", "~/.kube", "~/.docker", "~/.netrc", "~/.git-credentials",
+	"~/.npmrc", "~/.pypirc", "~/.cargo/credentials", "~/.cargo/credentials.toml", "~/.config/gcloud",
+	"~/.config/gh", "~/.config/git/credentials", "~/.config/op", "~/.config/sops", "~/.config/google-chrome",
+	"~/.config/chromium", "~/.mozilla", "~/.password-store", "~/.local/share/keyrings",
+	"~/.terraform.d/credentials.tfrc.json", "~/.vault-token", "~/.m2/settings.xml", "~/.gradle/gradle.properties",
+	"~/.gem/credentials", "~/.bash_history", "~/.zsh_history", "~/.psql_history", "~/.pgpass",
+}
 
-// Credentials gives those places that there are, as real paths.
+// Credentials returns the real paths of those places that exist.
 func Credentials(getenv func(string) (string, bool)) []string { return Hidden(getenv, credentials) }
 
-// Hidden gives the real paths of places to hide that there are.
+// Hidden returns the real paths of those places to hide that exist.
 func Hidden(getenv func(string) (string, bool), places []string) []string {
 	var out []string
 	for _, p := range places {

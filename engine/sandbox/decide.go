@@ -13,10 +13,10 @@ const (
 	NetworkNamespace = "namespace"    // none but a loopback of its own
 	NetworkTCP       = "landlock-tcp" // no TCP; UDP is not held
 	networkABI       = 4              // the first Landlock that holds TCP
-	wholeABI         = 3              // the first Landlock that holds truncating, and renaming between folders as one expects
+	wholeABI         = 3              // the first Landlock that covers truncating and renaming between folders
 )
 
-// Wish is what a notebook asks.
+// Wish is what a notebook asks for.
 type Wish struct {
 	Mode       string // on, off, strict, required
 	NetworkOff bool
@@ -27,7 +27,7 @@ type Wish struct {
 // Need is what to find out of the system, because it takes a process to try it.
 type Need struct{ Network, Mounts, IPC bool }
 
-// Need is what of the system matters for a wish.
+// Need is what a wish needs to know about the system.
 func (w Wish) Need() Need {
 	return Need{Network: w.NetworkOff, Mounts: w.InPlace && w.Mode != "off", IPC: w.Mode != "off"}
 }
@@ -44,7 +44,7 @@ type Offer struct {
 	IPC      bool   // an IPC namespace can be made without a user namespace
 }
 
-// Decide says what will be in force. What was asked for and cannot be had stands in NotHeld.
+// Decide returns what will be in force. NotHeld lists what was asked for and the system cannot do.
 func Decide(w Wish, o Offer) runs.SandboxData {
 	d := runs.SandboxData{Asked: w.Mode, Home: "user", Network: NetworkOpen}
 	lacks := func(format string, args ...any) { d.NotHeld = append(d.NotHeld, fmt.Sprintf(format, args...)) }
@@ -107,8 +107,8 @@ func Decide(w Wish, o Offer) runs.SandboxData {
 	return d
 }
 
-// Refusal says why a run may not start with what is in force, or "". A sandbox that is required, or
-// strict, is whole or the run blocks; the network is off in some way or the run blocks.
+// Refusal returns why a run may not start with what is in force, or "". A sandbox that is required or strict must be
+// complete, and a network that is off must be off in some way; otherwise the run blocks.
 func Refusal(w Wish, d runs.SandboxData) string {
 	switch {
 	case len(d.NotHeld) == 0:

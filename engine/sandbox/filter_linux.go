@@ -61,7 +61,8 @@ var (
 func (s Spec) filterRules() []rule {
 	const process = 0 // PRIO_PROCESS of setpriority(2); the others reach groups and users
 	rules := []rule{
-		{unix.SYS_PRLIMIT64, 340, 369, [][]test{{is(0, 0)}, {is(2, 0), {word: word{argument: 2, upper: true}, values: []uint32{0}}}}}, // to read is allowed
+		{unix.SYS_PRLIMIT64, 340, 369, // reading is allowed
+			[][]test{{is(0, 0)}, {is(2, 0), {word: word{argument: 2, upper: true}, values: []uint32{0}}}}},
 		{unix.SYS_SETPRIORITY, 97, 97, [][]test{{is(0, process), is(1, 0)}}},
 		{unix.SYS_IOPRIO_SET, 289, 314, [][]test{{is(0, 1), is(1, 0)}}}, // IOPRIO_WHO_PROCESS
 		{unix.SYS_SCHED_SETPARAM, 154, 154, own(0)},
@@ -77,7 +78,8 @@ func (s Spec) filterRules() []rule {
 		{unix.SYS_REQUEST_KEY, 287, 310, nil},
 		{unix.SYS_KEYCTL, 288, 311, nil},
 		// What a step types into the terminal that it shares with the user's shell, the shell would run.
-		{unix.SYS_IOCTL, 54, 54, [][]test{{{word: word{argument: 1}, none: true, values: []uint32{unix.TIOCSTI, unix.TIOCLINUX}}}}},
+		{unix.SYS_IOCTL, 54, 54,
+			[][]test{{{word: word{argument: 1}, none: true, values: []uint32{unix.TIOCSTI, unix.TIOCLINUX}}}}},
 	}
 	if !s.IPC {
 		rules = append(rules,
@@ -94,7 +96,8 @@ func (s Spec) filterRules() []rule {
 	}
 	if s.Landlock == 0 { // with it, a step can do these to its own processes, and to no others
 		rules = append(rules,
-			rule{unix.SYS_PTRACE, 26, 26, [][]test{{{word: word{argument: 0}, none: true, values: []uint32{unix.PTRACE_ATTACH, unix.PTRACE_SEIZE}}}}},
+			rule{unix.SYS_PTRACE, 26, 26,
+				[][]test{{{word: word{argument: 0}, none: true, values: []uint32{unix.PTRACE_ATTACH, unix.PTRACE_SEIZE}}}}},
 			rule{unix.SYS_PROCESS_VM_READV, 347, 376, nil},
 			rule{unix.SYS_PROCESS_VM_WRITEV, 348, 377, nil},
 			rule{unix.SYS_PIDFD_GETFD, 438, 438, nil},
@@ -166,7 +169,8 @@ func filter(m machine, rules []rule) []bpf.Instruction {
 	calls := section(m, rules, func(r rule) uint32 { return r.native }, m.x32)
 	other := []bpf.Instruction{returnMissing}
 	if m.other != 0 {
-		other = append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: m.other, SkipTrue: 1}, returnMissing}, section(m, rules, m.number, false)...)
+		other = append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: m.other, SkipTrue: 1}, returnMissing},
+			section(m, rules, m.number, false)...)
 	}
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: offsetMachine, Size: 4},
@@ -240,7 +244,7 @@ func (w word) offset() uint32 {
 	return at
 }
 
-// filtered says whether this kernel has filters and this processor is known.
+// filtered reports whether this kernel has filters and this processor is known.
 func filtered() bool {
 	action := uint32(unix.SECCOMP_RET_ERRNO)
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
@@ -270,7 +274,8 @@ func (s Spec) refuse() error {
 	}
 	program := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
 	// Without the flag, kernels before 5.16 slow every filtered process down against Spectre.
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, uintptr(unsafe.Pointer(&program)))
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
+		unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, uintptr(unsafe.Pointer(&program)))
 	runtime.KeepAlive(code)
 	if errno != 0 {
 		return fmt.Errorf("seccomp: %w", errno)
@@ -278,7 +283,7 @@ func (s Spec) refuse() error {
 	return nil
 }
 
-// apart gives the calling thread, and all that it starts, IPC objects and a session keyring of their own.
+// apart returns the calling thread, and all that it starts, IPC objects and a session keyring of their own.
 // A process that is started with namespaces has the former already (Attributes).
 func (s Spec) apart() error {
 	if !s.Filter {
@@ -295,7 +300,7 @@ func (s Spec) apart() error {
 	return nil
 }
 
-// separable says whether a thread can be given an IPC namespace without a user namespace, in which the
+// separable reports whether a thread can be given an IPC namespace without a user namespace, in which the
 // files of other users would seem to belong to nobody (ssh refuses its settings then).
 func separable() bool {
 	if unix.Geteuid() != 0 {

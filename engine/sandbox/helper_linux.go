@@ -196,8 +196,9 @@ func tasks(uid int) (n uint64) {
 
 // dropped are the capabilities of root that reach past every file rule: modules, raw devices,
 // mounts, other processes' memory, the clock, the next boot.
-var dropped = []uintptr{unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_SYS_BOOT, unix.CAP_SYS_TIME,
-	unix.CAP_MKNOD, unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_MAC_ADMIN, unix.CAP_MAC_OVERRIDE, unix.CAP_LINUX_IMMUTABLE, unix.CAP_AUDIT_CONTROL,
+var dropped = []uintptr{unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE,
+	unix.CAP_SYS_BOOT, unix.CAP_SYS_TIME, unix.CAP_MKNOD, unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_MAC_ADMIN,
+	unix.CAP_MAC_OVERRIDE, unix.CAP_LINUX_IMMUTABLE, unix.CAP_AUDIT_CONTROL,
 	unix.CAP_DAC_READ_SEARCH, unix.CAP_SYSLOG}
 
 // dropCapabilities takes from this thread, and from what it becomes, what namespaces gave it for the
@@ -211,7 +212,7 @@ func dropCapabilities(sandboxed bool) error {
 	}
 	for _, c := range dropped {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
-		if err != nil && !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EINVAL) { // EINVAL: a kernel that does not know it
+		if err != nil && !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EINVAL) { // EINVAL: an older Linux
 			return err
 		}
 	}
@@ -221,7 +222,8 @@ func dropCapabilities(sandboxed bool) error {
 // Probe finds out what the system offers. helper is a program that is Main under HelperName; it is
 // started only for what is needed.
 func Probe(ctx context.Context, helper string, need Need) Offer {
-	o := Offer{System: runtime.GOOS, Limits: true, Root: os.Getuid() == 0, NoFilter: !filtered(), IPC: need.IPC && separable()}
+	o := Offer{System: runtime.GOOS, Limits: true, Root: os.Getuid() == 0, NoFilter: !filtered(),
+		IPC: need.IPC && separable()}
 	if abi, err := ll.LandlockGetABIVersion(); err == nil && abi > 0 {
 		o.Landlock = abi
 	}

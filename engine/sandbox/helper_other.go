@@ -16,7 +16,7 @@ func Main(_ []string, stderr io.Writer) int {
 	return exitRefused
 }
 
-// Probe says that nothing is offered.
+// Probe reports that nothing is offered.
 func Probe(context.Context, string, Need) Offer { return Offer{System: runtime.GOOS} }
 
 // Attributes has nothing to say.

@@ -32,17 +32,20 @@ func (s Spec) Confine() error {
 	return s.refuse()
 }
 
-// OnThread says whether Confine can do all that the Spec says.
+// OnThread reports whether Confine can do all that the Spec says.
 func (s Spec) OnThread() bool {
 	return !s.Namespaces() && s.Resources == runs.ResourcesData{}
 }
 
 // Rights of Landlock, by the version of its interface that brought them.
 const (
-	writing   uint64 = ll.AccessFSWriteFile | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeChar | ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeBlock | ll.AccessFSMakeSym
+	writing uint64 = ll.AccessFSWriteFile | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile |
+		ll.AccessFSMakeChar | ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeSock |
+		ll.AccessFSMakeFifo | ll.AccessFSMakeBlock | ll.AccessFSMakeSym
 	noDevices uint64 = ll.AccessFSMakeChar | ll.AccessFSMakeBlock // a device file reaches past every folder
-	ofFiles   uint64 = ll.AccessFSExecute | ll.AccessFSWriteFile | ll.AccessFSReadFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
-	reading   uint64 = ll.AccessFSReadFile | ll.AccessFSExecute
+	ofFiles   uint64 = ll.AccessFSExecute | ll.AccessFSWriteFile | ll.AccessFSReadFile |
+		ll.AccessFSTruncate | ll.AccessFSIoctlDev
+	reading uint64 = ll.AccessFSReadFile | ll.AccessFSExecute
 )
 
 // handled are the rights that are taken away, but for what a rule gives back.

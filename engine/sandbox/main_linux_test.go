@@ -32,7 +32,39 @@ func TestMain(m *testing.M) {
 	case attemptName:
 		os.Exit(attemptMain(os.Args[1], os.Args[2]))
 	}
-	goleak.VerifyTestMain(m)
+	shared, err := os.MkdirTemp("", "markmill-sandbox-test-")
+	if err == nil {
+		err = os.Chmod(shared, 0o755)
+	}
+	if err == nil {
+		err = copySelf(filepath.Join(shared, "program"))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	program = filepath.Join(shared, "program")
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(shared)
+		os.Exit(code)
+	}))
+}
+
+// program is a copy of the test binary that every user may start. Each cell has a link to it.
+var program string
+
+func copySelf(path string) error {
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer self.Close()
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, self)
+	return errors.Join(err, to.Close())
 }
 
 // launchMain starts the helper as the engine does.
@@ -82,21 +114,14 @@ func users(t *testing.T, f func(t *testing.T, c cell)) {
 func newCell(t *testing.T, uid int) cell {
 	t.Helper()
 	if underRace {
-		t.Skip("the race detector sees nothing of what runs in other processes, and each of the many takes it half a second: run without -race")
+		t.Skip("the race detector sees nothing of other processes, and starting each takes half a second: run without -race")
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
 	must(t, os.Chmod(filepath.Dir(dir), 0o755))
 	c := cell{t, dir, uid}
-	self, err := os.Open("/proc/self/exe")
-	must(t, err)
-	defer self.Close()
 	must(t, os.Mkdir(c.path("bin"), 0o755))
-	program, err := os.OpenFile(c.path("bin/program"), os.O_CREATE|os.O_WRONLY, 0o755)
-	must(t, err)
-	_, err = io.Copy(program, self)
-	must(t, err)
-	must(t, program.Close())
+	must(t, os.Link(program, c.path("bin/program")))
 	for _, name := range []string{HelperName, launchName, attemptName} {
 		must(t, os.Symlink("program", c.path("bin/"+name)))
 	}

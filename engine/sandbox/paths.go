@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// within says whether a path is a folder or lies below it. Both are clean.
+// within reports whether a path is a folder or lies below it. Both are clean.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
@@ -16,10 +16,10 @@ func withinAny(path string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(d string) bool { return within(path, d) })
 }
 
-// Within says whether a real path is one of some real paths, or lies below one.
+// Within reports whether a real path is one of some real paths, or lies below one.
 func Within(path string, dirs []string) bool { return withinAny(path, dirs) }
 
-// Except gives the folders and files that make up dir without the kept ones, which must be real
+// Except returns the folders and files that make up dir without the kept ones, which must be real
 // paths: dir itself where none of them lies in it, else its entries, and so on down. Links are left out:
 // what they point to stands somewhere else.
 func Except(dir string, kept []string) []string {
@@ -42,7 +42,7 @@ func Except(dir string, kept []string) []string {
 	return out
 }
 
-// Real gives the real paths of those that exist.
+// Real returns the real paths of those that exist.
 func Real(paths []string) []string {
 	var out []string
 	for _, p := range paths {
@@ -56,7 +56,7 @@ func Real(paths []string) []string {
 	return out
 }
 
-// grant gives the real paths of folders that steps of several runs share, without what is kept. A
+// grant returns the real paths of folders that steps of several runs share, without what is kept. A
 // path that leads through one of the others is covered by it, and may be a link that an earlier step
 // put there to be granted what it points to: it is left out.
 func grant(paths, kept []string) []string {

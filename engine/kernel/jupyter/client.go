@@ -52,7 +52,7 @@ type KernelInfo struct {
 
 // Output is one thing that a request made the kernel print, in the order in which it came.
 type Output struct {
-	Type      string               // stream, display_data, execute_result, update_display_data, error, clear_output, comm_open, comm_msg
+	Type      string               // of the message: stream, display_data, comm_msg, …
 	Name      string               // stream: stdout or stderr
 	Text      string               // stream
 	Data      map[string]codec.Raw // the MIME bundle
@@ -90,7 +90,8 @@ var ErrLost = errors.New("the connection to the kernel was lost")
 // Connect connects to a kernel that was started with the connection file of c, and returns when it
 // answers and when what it prints is received. ctx bounds the whole.
 func Connect(ctx context.Context, c Connection) (*Client, error) {
-	k := &Client{session: newID(), sign: signer{[]byte(c.Key)}, closed: make(chan struct{}), heard: make(chan struct{}), lost: make(chan struct{})}
+	k := &Client{session: newID(), sign: signer{[]byte(c.Key)}, closed: make(chan struct{}),
+		heard: make(chan struct{}), lost: make(chan struct{})}
 	k.room.L = &k.mu
 	news, stop := c.made()
 	defer stop()
@@ -98,7 +99,10 @@ func Connect(ctx context.Context, c Connection) (*Client, error) {
 		to   **socket
 		port int
 		kind string
-	}{{&k.iopub, c.IOPub, "SUB"}, {&k.shell, c.Shell, "DEALER"}, {&k.control, c.Control, "DEALER"}, {&k.stdin, c.Stdin, "DEALER"}} {
+	}{
+		{&k.iopub, c.IOPub, "SUB"}, {&k.shell, c.Shell, "DEALER"},
+		{&k.control, c.Control, "DEALER"}, {&k.stdin, c.Stdin, "DEALER"},
+	} {
 		var err error
 		if *s.to, err = c.dial(ctx, s.port, s.kind, k.session, news); err != nil {
 			k.Close()
@@ -163,7 +167,7 @@ func (k *Client) arrived(a arrival) bool {
 	return true
 }
 
-// hand gives what waits to the request that is under way.
+// hand returns what waits to the request that is under way.
 func (k *Client) hand() {
 	taken := 0
 	for ; taken < len(k.waiting) && k.now != nil; taken++ {
@@ -176,7 +180,7 @@ func (k *Client) hand() {
 	k.room.Broadcast()
 }
 
-// begin makes an exchange the one that is under way. take is not called any more when it has said that it is over, or
+// begin makes an exchange the one that is under way. take is not called again once it has reported the end, or
 // after quit.
 func (k *Client) begin(take func(arrival) (over bool)) *exchange {
 	k.mu.Lock()
@@ -312,7 +316,7 @@ func (k *Client) greet(ctx context.Context) error {
 	return nil
 }
 
-// subscribing is how long what a kernel publishes is waited for after its answer, before it is asked again.
+// subscribing is how long to wait for what a kernel publishes after its answer, before asking again.
 const subscribing = 10 * time.Millisecond
 
 // Execute runs code, hands on what it prints, in order, and returns when the kernel has said that it is idle
@@ -322,7 +326,7 @@ const subscribing = 10 * time.Millisecond
 //
 // A kernel aborts what waits in its queue when a request fails. Nothing ever waits there, for one request is under way
 // at a time, and requests ask not to be treated so (stop_on_error); but a kernel may still be throwing its queue away
-// when the next request reaches it. What it answers with "aborted" has not run, and is asked for again.
+// when the next request reaches it. A request that it answers with "aborted" has not run, and is sent again.
 func (k *Client) Execute(ctx context.Context, code string, silent bool, print func(Output)) (Reply, error) {
 	for wait := time.Millisecond; ; wait *= 2 {
 		r, err := k.execute(ctx, code, silent, print)
@@ -407,7 +411,8 @@ func (k *Client) published(m Message, id string, print func(Output)) (idle bool)
 		Traceback []string `json:"traceback"`
 	}
 	switch m.Header.Type {
-	case "status", "stream", "display_data", "execute_result", "update_display_data", "error", "clear_output", "comm_open", "comm_msg":
+	case "status", "stream", "display_data", "execute_result", "update_display_data", "error", "clear_output",
+		"comm_open", "comm_msg":
 	default:
 		return false // execute_input, and what later versions of the protocol bring
 	}
@@ -423,8 +428,9 @@ func (k *Client) published(m Message, id string, print func(Output)) (idle bool)
 		}
 		return false
 	}
-	print(Output{Type: m.Header.Type, Name: c.Name, Text: c.Text, Data: c.Data, Metadata: c.Metadata, DisplayID: c.Transient.DisplayID,
-		Count: c.Count, Wait: c.Wait, Ename: c.Ename, Evalue: c.Evalue, Traceback: c.Traceback})
+	print(Output{Type: m.Header.Type, Name: c.Name, Text: c.Text, Data: c.Data, Metadata: c.Metadata,
+		DisplayID: c.Transient.DisplayID, Count: c.Count, Wait: c.Wait, Ename: c.Ename, Evalue: c.Evalue,
+		Traceback: c.Traceback})
 	return false
 }
 
@@ -453,9 +459,6 @@ func (k *Client) Interrupt() error {
 func (k *Client) Shutdown() error {
 	return k.request(k.control, "shutdown_request", map[string]any{"restart": false})
 }
-
-// Alive says whether no socket was lost yet.
-func (k *Client) Alive() bool { return !over(k.lost) }
 
 func over(c <-chan struct{}) bool {
 	select {

@@ -44,7 +44,8 @@ const maxSocketPath = 100
 // where the kernel starts). There are no ports that two kernels could fight for, and nobody else
 // of the machine can reach them.
 func IPC(dir, seen, name string) (Connection, bool) {
-	c := Connection{Transport: "ipc", IP: filepath.Join(seen, socketName), Shell: 1, IOPub: 2, Stdin: 3, Control: 4, Heartbeat: 5,
+	c := Connection{Transport: "ipc", IP: filepath.Join(seen, socketName),
+		Shell: 1, IOPub: 2, Stdin: 3, Control: 4, Heartbeat: 5,
 		Key: newID(), Scheme: "hmac-sha256", Name: name, dir: dir}
 	own := filepath.Join(dir, socketName)
 	if _, err := os.Stat(descriptors); err == nil { // the folder has a short name, too: see dial
@@ -83,7 +84,7 @@ type ports struct {
 	recent []int
 }
 
-// take says whether a port may be given, and notes it.
+// take reports whether a port may be given, and notes it.
 func (p *ports) take(port int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +146,9 @@ func (c Connection) made() (news <-chan fsnotify.Event, stop func()) {
 // dial connects to one of the kernel's sockets, again and again until it listens, at once when news tell of a file.
 // Whether a socket in a folder is there costs a fraction of dialling it, and is looked for more often: a kernel of
 // Python is started within some hundred milliseconds.
-func (c Connection) dial(ctx context.Context, port int, kind, identity string, news <-chan fsnotify.Event) (*socket, error) {
+func (c Connection) dial(
+	ctx context.Context, port int, kind, identity string, news <-chan fsnotify.Event,
+) (*socket, error) {
 	network, address, done, err := c.address(port)
 	if err != nil {
 		return nil, err

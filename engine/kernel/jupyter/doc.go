@@ -9,8 +9,8 @@
 // What always holds: a message whose signature does not fit is dropped as if it had not come; a
 // kernel that goes away ends every wait at once; memory is bounded by the largest message.
 //
-// The client's half of ZMTP is written here and not taken from a library: those that there are in
-// Go hide a lost peer behind a reconnect and a queue without a bound, and both must be seen here.
+// The client's half of ZMTP is written here and not taken from a library: Go's libraries
+// hide a lost peer behind a reconnect and an unbounded queue, and both must be visible here.
 //
 // It imports nothing of this module but notebooks/codec.
 package jupyter

@@ -91,7 +91,7 @@ func (s signer) decode(frames [][]byte) (Message, error) {
 	return m, nil
 }
 
-// passing says whether a message changes nothing for anybody here: most of what a kernel publishes does not.
+// passing reports whether a message changes nothing for anybody here: most of what a kernel publishes does not.
 func (m Message) passing() bool {
 	switch m.Header.Type {
 	case "execute_input", "comm_close":

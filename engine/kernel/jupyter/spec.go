@@ -69,7 +69,7 @@ func Path(getenv func(string) string) []string {
 	}
 	user()
 	environments()
-	for _, bin := range filepath.SplitList(getenv("PATH")) { // an environment that is called by its path, without being activated
+	for _, bin := range filepath.SplitList(getenv("PATH")) { // an environment may be used without being activated
 		if prefix, ok := strings.CutSuffix(bin, string(filepath.Separator)+"bin"); ok && filepath.IsAbs(prefix) {
 			add(prefix, "share", "jupyter")
 		}
@@ -84,8 +84,8 @@ func Path(getenv func(string) string) []string {
 	return roots
 }
 
-// environmentFirst says whether the active environment is one of its own: a virtual one, or one of conda that is not
-// its root.
+// environmentFirst reports whether the active environment is one of its own: a virtual one, or one of conda that is
+// not its root.
 func environmentFirst(getenv func(string) string) bool {
 	if say := getenv("JUPYTER_PREFER_ENV_PATH"); say != "" {
 		return !slices.Contains([]string{"no", "n", "false", "off", "0", "0.0"}, strings.ToLower(say))
@@ -94,7 +94,7 @@ func environmentFirst(getenv func(string) string) bool {
 	return getenv("VIRTUAL_ENV") != "" || name != "" && name != "base"
 }
 
-// List gives every kernel that is installed, by name; of two of one name the stronger. What cannot
+// List returns every kernel that is installed, by name; of two of one name the stronger. What cannot
 // be read as a kernelspec is left out.
 func List(getenv func(string) string) []Spec {
 	var specs []Spec
