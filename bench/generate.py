@@ -62,7 +62,7 @@ def flood_inputs(folder, name, size):
 
 
 def printing_cells(folder, name, cells=50, size=5_000_000):
-    """A notebook whose cells print so many bytes together, in lines of a hundred: Jupyter's, and the same in Markdown."""
+    """A notebook whose cells print so many bytes together, in lines of a hundred: for Jupyter, and in Markdown."""
     lines = size // cells // 100
     code = [f"for i in range({lines}):\n    print('%05d' % ({n} * {lines} + i), 'x' * 93)" for n in range(cells)]
     write(folder, name + ".md", "".join("```python {#cell-%d}\n%s\n```\n\n" % each for each in enumerate(code)))
@@ -81,8 +81,10 @@ def outputs_input(folder, name, cells=200):
         return base64.encodebytes(noise).decode()
 
     def outputs(i):
-        return [{"output_type": "display_data", "metadata": {}, "data": {"image/png": picture(i), "text/plain": ["<Figure>"]}},
-                {"output_type": "stream", "name": "stdout", "text": [f'line {j} of the log, "é": {i * j}\n' for j in range(1000)]}]
+        return [{"output_type": "display_data", "metadata": {},
+            "data": {"image/png": picture(i), "text/plain": ["<Figure>"]}},
+                {"output_type": "stream", "name": "stdout",
+                    "text": [f'line {j} of the log, "é": {i * j}\n' for j in range(1000)]}]
 
     write(folder, name + ".ipynb", json.dumps({
         "cells": [cell(f"x = {i}", []) | {"execution_count": i, "outputs": outputs(i)} for i in range(cells)],
@@ -170,7 +172,8 @@ def pair(folder, name, before, after):
     """Two notebooks of nbformat 4.4, which has no ids."""
     for side, cells in (("a", before), ("b", after)):
         cells = [{k: v for k, v in c.items() if k != "id"} for c in cells]
-        write(folder, f"{name}-{side}.ipynb", json.dumps({"cells": cells, "nbformat": 4, "nbformat_minor": 4, "metadata": {}}))
+        write(folder, f"{name}-{side}.ipynb", json.dumps({"cells": cells, "nbformat": 4, "nbformat_minor": 4,
+            "metadata": {}}))
 
 
 def diff_cells(folder, name, count):

@@ -101,13 +101,15 @@ class Bench:
 
     def kernel_alone(self, name, proof=""):
         """ipykernel under the smallest client there is; the client is not counted."""
-        argv = [self.programs.peers, os.path.join(os.path.dirname(os.path.abspath(__file__)), "kernel.py"), self.input(name + ".ipynb")]
+        argv = [self.programs.peers, os.path.join(os.path.dirname(os.path.abspath(__file__)), "kernel.py"),
+            self.input(name + ".ipynb")]
         return Contender("ipykernel alone", argv, self.folder, proof=("", proof), own=True)
 
     def jupyter(self, name, proof=""):
         """Markmill over the same ipykernel: that of the peers' environment."""
         out = self.input(name + ".markmill.ipynb")
-        argv = ["env", "VIRTUAL_ENV=" + os.path.dirname(os.path.dirname(self.programs.peers)), self.programs.markmill, "run", "-k", "jupyter:python3",
+        argv = ["env", "VIRTUAL_ENV=" + os.path.dirname(os.path.dirname(self.programs.peers)), self.programs.markmill,
+            "run", "-k", "jupyter:python3",
                 self.input(name + ".ipynb"), out]
         return Contender("markmill", argv, self.folder, proof=(out, proof))
 
@@ -172,7 +174,8 @@ def many_python(b):
         if count == 500:
             contenders += [b.markmill(name, cwd=b.small, label=inside, proof=last),
                            *b.papermill(name, rounds=1, proof=last)]
-        costs = b.compare(f"{count} Python steps", contenders, rounds=b.rounds if count == 500 else max(3, b.rounds // 2))
+        costs = b.compare(f"{count} Python steps", contenders,
+            rounds=b.rounds if count == 500 else max(3, b.rounds // 2))
         per_step[count] = (walls(costs, "markmill") - walls(costs, "python3")) * 1e3 / count
         figures = [Figure("markmill above python3, wall a step", per_step[count], "ms", 1)]
         if inside in costs:
@@ -234,7 +237,8 @@ def strip(b):
     contenders = [Contender("markmill strip", [b.programs.markmill, "strip", "--stdout", notebook], b.folder,
                             stdout=b.input("ours.ipynb"), proof=(b.input("ours.ipynb"), proof))]
     if b.programs.peers:
-        contenders.append(Contender("nbstripout", [b.programs.peers, "-m", "nbstripout", "--keep-id", "-t", notebook], b.folder,
+        contenders.append(Contender("nbstripout", [b.programs.peers, "-m", "nbstripout", "--keep-id", "-t", notebook],
+            b.folder,
                                     stdout=b.input("theirs.ipynb"), proof=(b.input("theirs.ipynb"), "x = 199")))
     costs = b.compare("strip of 20 MB", contenders)
     size = os.path.getsize(notebook) / 1e6
@@ -254,10 +258,13 @@ def kernel(b):
         generate.python_inputs(b.folder, name, count)
         last = generate.last_line(count)
         costs = b.compare(f"{count} cells over ipykernel", [
-            b.kernel_alone(name, last), b.jupyter(name, last), *b.papermill(name, rounds=1 if count == 500 else 0, proof=last)])
+            b.kernel_alone(name, last), b.jupyter(name, last),
+            *b.papermill(name, rounds=1 if count == 500 else 0, proof=last)])
         rows.append(Row(f"{count} cells over ipykernel", costs, [
-            Figure("markmill / the kernel alone, wall", walls(costs, "markmill") / walls(costs, "ipykernel alone"), "×", 1.1),
-            Figure("markmill / the kernel alone, CPU", cpus(costs, "markmill") / cpus(costs, "ipykernel alone"), "×", 1.1),
+            Figure("markmill / the kernel alone, wall", walls(costs, "markmill") / walls(costs, "ipykernel alone"), "×",
+                1.1),
+            Figure("markmill / the kernel alone, CPU", cpus(costs, "markmill") / cpus(costs, "ipykernel alone"), "×",
+                1.1),
             Figure("papermill / the kernel alone, CPU", cpus(costs, "papermill") / cpus(costs, "ipykernel alone"), "×"),
             *ratios(costs, "papermill", "markmill")]))
     return rows
@@ -273,7 +280,8 @@ def disk(b):
     bare, other, back = (b.jupyter("printing", last) for _ in range(3))
     bare.name, bare.argv, bare.proof = "markmill without OUTPUT", bare.argv[:-1], ()
     out = b.input("printing.other.ipynb")
-    other.name, other.argv, other.proof = "markmill, Markdown to .ipynb", other.argv[:-2] + [b.input("printing.md"), out], (out, last)
+    other.name, other.proof = "markmill, Markdown to .ipynb", (out, last)
+    other.argv = other.argv[:-2] + [b.input("printing.md"), out]
     out = b.input("printing.other.md")
     back.name, back.argv, back.proof = "markmill, .ipynb to Markdown", back.argv[:-1] + [out], (out, last)
     for c in (bare, b.jupyter("printing", last), other, back, *b.papermill("printing", proof=last)):
@@ -283,7 +291,8 @@ def disk(b):
         total = sum(count.values())
         b.say(f"  bytes written: {c.name}: {total:,}, {total / size:.2f} times the output; "
               + ", ".join(f"{n:,} {os.path.basename(name)}" for name, n in count.most_common(4)))
-        figures.append(Figure(f"{c.name}: bytes written / bytes printed", total / size, "×", 2.2 if c.name != "papermill" else None))
+        figures.append(Figure(f"{c.name}: bytes written / bytes printed", total / size, "×",
+            2.2 if c.name != "papermill" else None))
     return Row(f"{size / 1e6:.0f} MB printed by 50 cells over ipykernel: bytes written into files", {}, figures, notes)
 
 
@@ -291,13 +300,17 @@ def ipynb(b):
     generate.outputs_input(b.folder, "large-notebook")
     source, ours, theirs = (b.input(f"large-notebook{end}.ipynb") for end in ("", ".ours", ".theirs"))
     proof = "x = 199"
-    contenders = [Contender("markmill's reader and writer", [b.programs.ipynb, source, ours], b.folder, proof=(ours, proof))]
+    contenders = [Contender("markmill's reader and writer", [b.programs.ipynb, source, ours], b.folder,
+        proof=(ours, proof))]
     if b.programs.peers:
         code = "import nbformat, sys; nbformat.write(nbformat.read(sys.argv[1], as_version=4), sys.argv[2])"
-        contenders.append(Contender("nbformat", [b.programs.peers, "-c", code, source, theirs], b.folder, proof=(theirs, proof)))
+        contenders.append(Contender("nbformat", [b.programs.peers, "-c", code, source, theirs], b.folder,
+            proof=(theirs, proof)))
     costs = b.compare("20 MB read and written", contenders)
-    return Row(f"A Jupyter notebook of {os.path.getsize(source) / 1e6:.0f} MB read and written with all its outputs", costs, [
-        Figure("markmill, wall", walls(costs, contenders[0].name) * 1e3, "ms"), *ratios(costs, "nbformat", contenders[0].name)])
+    return Row(f"A Jupyter notebook of {os.path.getsize(source) / 1e6:.0f} MB read and written with all its outputs",
+        costs, [
+        Figure("markmill, wall", walls(costs, contenders[0].name) * 1e3, "ms"),
+        *ratios(costs, "nbformat", contenders[0].name)])
 
 
 def large(b, files=100_000, folders=2_000, rounds=3):
@@ -354,7 +367,8 @@ def diff(b):
     growth = {}
     for count in sizes:
         # nbdiff takes minutes of the larger ones, and its time grows with the square.
-        growth[count] = b.compare(f"diff of {count} cells", b.diffs(f"cells{count}", "edited", peer=count == 2000, rounds=1, limit=300))
+        growth[count] = b.compare(f"diff of {count} cells",
+            b.diffs(f"cells{count}", "edited", peer=count == 2000, rounds=1, limit=300))
         per_cell[count] = (cpus(growth[count], "markmill") - cpus(small, "markmill")) / count
     peer = growth[2000]
     figures = [Figure("CPU a cell of 4,000 / of 500", per_cell[4000] / per_cell[500], "×", 1.3)]
@@ -366,7 +380,8 @@ def diff(b):
     rows.append(Row("diff of one cell of 4,000 lines, 1 % edited", lines, [
         Figure("markmill, wall", walls(lines, "markmill") * 1e3, "ms", 30), *ratios(lines, "nbdiff", "markmill")]))
     output = b.compare("diff of an output of 1 MB", b.diffs("output", "edited", rounds=1, limit=300))
-    shown = generate.shown_lines([b.programs.markmill, "diff", b.input("output-a.ipynb"), b.input("output-b.ipynb")], b.env)
+    shown = generate.shown_lines([b.programs.markmill, "diff", b.input("output-a.ipynb"), b.input("output-b.ipynb")],
+        b.env)
     rows.append(Row("diff of an output of 1 MB, 0.5 % of the lines edited", output, [
         Figure("markmill, wall", walls(output, "markmill") * 1e3, "ms"),
         Figure("changed lines that are shown / that there are", shown / generate.DIFF_EDITED, "×", 1),

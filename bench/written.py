@@ -22,8 +22,10 @@ def by_file(argv, cwd, env):
     """Runs argv and gives the bytes written by file."""
     with tempfile.TemporaryDirectory(prefix="markmill-written-") as folder:
         trace = os.path.join(folder, "trace")
-        subprocess.run(["strace", "--quiet=all", "-ff", "-y", "-s", "0", "-o", trace, "-e", "signal=none", "-e", "trace=" + CALLS, *argv],
-                       cwd=cwd, env=env, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(["strace", "--quiet=all", "-ff", "-y", "-s", "0", "-o", trace, "-e", "signal=none", "-e",
+            "trace=" + CALLS, *argv],
+                       cwd=cwd, env=env, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
         count = collections.Counter()
         for name in glob.glob(glob.escape(trace) + "*"):
             with open(name, encoding="utf-8", errors="replace") as lines:
@@ -36,7 +38,9 @@ def by_file(argv, cwd, env):
 
 def is_file(path):
     """A device is none, and the pipes of a session have names of their own."""
-    return not re.match(r"/(dev/(?!shm/)|proc/|sys/)", path) and not re.search(r"/kernels/[^/]+/(in|out|err|ctl)$", path)
+    if re.match(r"/(dev/(?!shm/)|proc/|sys/)", path):
+        return False
+    return not re.search(r"/kernels/[^/]+/(in|out|err|ctl)$", path)
 
 
 def possible():

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -51,6 +52,8 @@ func runScripts(t *testing.T, dir string) {
 			switch cond {
 			case "all":
 				return everything(), nil
+			case "tmp-in-shm":
+				return strings.HasPrefix(os.TempDir()+"/", "/dev/shm/"), nil
 			case "landlock":
 				return sandbox.Probe(t.Context(), "", sandbox.Need{}).Landlock >= 6, nil
 			case "namespaces":

@@ -92,7 +92,8 @@ func check(root fs.FS) (found []string, files int, err error) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") || d.Name() == "testdata"):
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") ||
+			d.Name() == "testdata"):
 			return fs.SkipDir
 		case d.IsDir() || path.Ext(name) != ".go":
 			return nil
@@ -141,7 +142,8 @@ func checkImports(set *token.FileSet, file *ast.File, name string) (found []stri
 		if within(imported, module) {
 			target, _, _ := strings.Cut(strings.TrimPrefix(imported, module+"/"), "/")
 			if !slices.Contains(allowed, target) {
-				found = append(found, fmt.Sprintf("%s: %s may not import %s (it may import: %s)", at, top, imported, strings.Join(allowed, ", ")))
+				found = append(found, fmt.Sprintf("%s: %s may not import %s (it may import: %s)", at, top, imported,
+					strings.Join(allowed, ", ")))
 			}
 		}
 		for _, lib := range libraries {
@@ -158,7 +160,8 @@ func checkStyle(set *token.FileSet, file *ast.File, name string, src []byte) (fo
 		found = append(found, fmt.Sprintf("%s: %d lines; %d is the roof", name, lines, roof))
 	}
 	if slices.Contains(vague, file.Name.Name) {
-		found = append(found, fmt.Sprintf("%s: a package named %q does not say what it owns", set.Position(file.Name.Pos()), file.Name.Name))
+		found = append(found, fmt.Sprintf("%s: a package named %q does not say what it owns", set.Position(file.Name.Pos()),
+			file.Name.Name))
 	}
 	for _, decl := range file.Decls {
 		if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
