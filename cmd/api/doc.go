@@ -1,13 +1,12 @@
-// Package api runs notebooks for a program: Run executes one, keeps its record, and gives what its steps left.
+// Package api runs notebooks from a program: Run runs one, keeps its record, and returns what its steps left.
 //
-// It owns what a caller of package engine would have to put together: an Engine with the settings of the repository
-// (NewEngine), and the files that people read of a run (Views), which the engine is handed because it imports no view.
-// Everything else a program needs stands in the packages below: notebooks and its sub-packages read, write, compare and
-// check documents; engine plans and runs; runs reads records and verifies them. docs/go-api.md shows each with an
-// example.
+// It owns what every caller of package engine needs: an Engine with the settings of the repository (NewEngine), and
+// the files that every run leaves for readers (Views), which the engine is given because it imports no view. The
+// packages below have everything else: notebooks and its sub-packages read, write, compare and check documents;
+// engine plans and runs; runs reads and verifies records. docs/go-api.md has examples.
 //
-// What always holds: a run of a program is a run of the command line. It has the same worktree, sandbox, gates and
+// What always holds: a run from a program is a run of the command line, with the same worktree, sandbox, gates and
 // record.
 //
-// It may import everything but cmd/markmill: it stands in cmd because neither engine nor render may import the other.
+// It may import everything but cmd/markmill. It is in cmd because neither engine nor render may import the other.
 package api
