@@ -9,14 +9,14 @@ import (
 	"markmill/runs"
 )
 
-// Asset is a picture that the output notebook shows and that must stand beside it.
+// Asset is a picture that must be placed beside the output notebook.
 type Asset struct {
 	From string // path in the run directory, slash-separated
 	To   string // path relative to the output notebook, slash-separated
 }
 
-// Assets lists the pictures that the output notebook of run shows, in its order. There are none
-// where the run names no folder for them.
+// Assets lists the pictures of a run's output notebook, in order. There are none if the run names no folder for
+// them.
 func Assets(run *runs.Run) []Asset {
 	var out []Asset
 	for _, p := range pictures(Shown(run)) {
@@ -39,16 +39,16 @@ type picture struct {
 	scrap    bool // it is a scrap, and no result
 }
 
-// extensions of the media types that a Markdown page shows as a picture.
+// extensions maps the media types that Markdown shows as pictures to file extensions.
 var extensions = map[string]string{
 	"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "image/svg+xml": ".svg",
 }
 
-// maxPictures bounds what one step shows; the others are in the run directory.
+// maxPictures bounds the pictures of one step. The others are only in the run directory.
 const maxPictures = 20
 
-// pictures returns those of every step, by place in run.Steps. Names are <assets>/<step>-<k>.<ext>,
-// the same whatever else the run did, unless two ids differ only in what a file name cannot hold.
+// pictures returns the pictures of each step, by index in run.Steps. Names are <assets>/<step>-<k>.<ext>. They
+// depend on nothing else in the run, unless two ids differ only in characters that file names cannot hold.
 func pictures(run *runs.Run) [][]picture {
 	out := make([][]picture, len(run.Steps))
 	used := map[string]bool{}
@@ -74,8 +74,7 @@ func pictures(run *runs.Run) [][]picture {
 	return out
 }
 
-// stepPictures returns the displays that are pictures, then the scraps that are shown. One that is
-// both is shown once.
+// stepPictures returns the displayed pictures, then the displayed scraps. A picture that is both appears once.
 func stepPictures(s runs.StepRecord) []picture {
 	var out []picture
 	seen := map[runs.Digest]bool{}
@@ -97,7 +96,7 @@ func stepPictures(s runs.StepRecord) []picture {
 	return out
 }
 
-// fileName is a step's id as the name of a file on every system.
+// fileName turns a step's id into a file name that is valid on every system.
 func fileName(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.' {

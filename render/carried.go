@@ -6,9 +6,9 @@ import (
 	"markmill/runs"
 )
 
-// CarriedWords say of a step that ran in an earlier run in which, and how it went when it ran again for its
-// state; "" of one that ran in this run. The output notebook does not tell it: it is the same whether a run
-// was cut on the way or not.
+// CarriedWords names the earlier run that ran a step, and says whether the step was replayed for its state. It
+// returns "" for a step of this run. The output notebook omits this: it must not depend on whether a run was
+// interrupted.
 func CarriedWords(s runs.StepRecord) string {
 	from := s.CarriedFrom()
 	if from == "" {

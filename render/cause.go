@@ -12,14 +12,14 @@ import (
 	"markmill/runs"
 )
 
-// How much of what a step printed a Cause holds: the end, where the error stands.
+// Bounds of Cause.Tail. It is the end of the output, where the error is.
 const (
 	causeLines = 30
 	causeBytes = 16 << 10
 	causeWidth = 400 // characters of a line
 )
 
-// Cause is the first reason why a run did not pass, with what a reader needs to mend it without looking elsewhere.
+// Cause is the first reason why a run did not pass, with all that a reader needs to fix it.
 type Cause struct {
 	Code  string           `json:"code"`
 	Step  notebooks.StepID `json:"step,omitzero"`
@@ -27,11 +27,11 @@ type Cause struct {
 	Line  int              `json:"line,omitzero"` // of the notebook: that of the error, else that of the step
 	Words string           `json:"words"`
 	Fix   string           `json:"fix,omitzero"`
-	// Command is the line of code that failed; empty where the interpreter did not name it.
+	// Command is the line of code that failed, empty if the interpreter did not name it.
 	Command  string      `json:"command,omitzero"`
 	ExitCode *int        `json:"exit_code,omitempty"` // of the step
 	Error    *CauseError `json:"error,omitempty"`
-	// Tail is the end of what the step printed that says best why it failed, as a terminal shows it.
+	// Tail is the end of the output that best explains the failure, as a terminal would show it.
 	Tail string `json:"tail,omitzero"`
 }
 
@@ -41,18 +41,18 @@ type CauseError struct {
 	Value string `json:"value"`
 }
 
-// Consequence is what the cause led to: a further blocker, or a step that did not run.
+// Consequence follows from the cause: another blocker, or a step that did not run.
 type Consequence struct {
 	Code  string           `json:"code"` // of the blocker; step_skipped for a step that did not run
 	Step  notebooks.StepID `json:"step,omitzero"`
 	Words string           `json:"words"`
 }
 
-// stepSkipped is the code of a Consequence that is no blocker.
+// stepSkipped is the code of a Consequence that is not a blocker.
 const stepSkipped = "step_skipped"
 
-// Causes returns why a run did not pass and what that led to; nil for a run with nothing against it. nb is the source
-// that ran, nil where it is not at hand; files is the run directory, nil likewise.
+// Causes returns why a run did not pass and what followed from that, nil for a run that passed. nb is the source
+// that ran and files the run directory; both may be nil.
 func Causes(run *runs.Run, nb *notebooks.Notebook, files fs.FS) (*Cause, []Consequence) {
 	reasons := run.Causes()
 	if len(reasons) == 0 {
@@ -83,7 +83,7 @@ func Causes(run *runs.Run, nb *notebooks.Notebook, files fs.FS) (*Cause, []Conse
 	return c, led
 }
 
-// of fills in what the step of the cause left.
+// of fills in the outcome of the step that caused it.
 func (c *Cause) of(s *runs.StepRecord, nb *notebooks.Notebook, files fs.FS) {
 	var step *notebooks.Step
 	if nb != nil {
@@ -117,7 +117,7 @@ func (c *Cause) of(s *runs.StepRecord, nb *notebooks.Notebook, files fs.FS) {
 	c.Tail = tailText(text)
 }
 
-// codeLine is the line of a step's code that stands at a line of the notebook.
+// codeLine returns the line of a step's code at a line number of the notebook.
 func codeLine(step *notebooks.Step, line int) string {
 	if step == nil || line < step.CodeLine {
 		return ""
@@ -130,7 +130,7 @@ func codeLine(step *notebooks.Step, line int) string {
 	return ""
 }
 
-// tailText is the end of a text, each line as a terminal shows it.
+// tailText returns the end of a text, each line as a terminal would show it.
 func tailText(text string) string {
 	lines := bytes.Split(bytes.TrimRight([]byte(text), "\r\n\t "), []byte("\n"))
 	lines = lines[max(0, len(lines)-causeLines):]
@@ -144,9 +144,9 @@ func tailText(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// FailureText returns the text that says best why a step failed: the traceback of its exception, else the end of its
-// standard error, else that of its standard output. file is the file that has all of it, and cut says that it has more
-// before that. A file that cannot be read counts as empty: this is for views.
+// FailureText returns the text that best explains why a step failed: the traceback of its exception, else the end of
+// its standard error, else of its standard output. file holds the whole text, and cut says that more comes before. A
+// file that cannot be read counts as empty, because only views use this.
 func FailureText(files fs.FS, f *runs.StepFinishedData) (text, file string, cut bool) {
 	raised := ""
 	if f.Error != nil {
@@ -168,7 +168,7 @@ func FailureText(files fs.FS, f *runs.StepFinishedData) (text, file string, cut 
 	return stdout, f.Stdout.File, more
 }
 
-// endOf is the end of a stream, and whether it has more.
+// endOf returns the end of a stream, and whether there is more.
 func endOf(files fs.FS, s runs.StreamData) (text string, more bool) {
 	if s.File == "" {
 		return "", false

@@ -11,11 +11,11 @@ import (
 	"markmill/render/safe"
 )
 
-// CommentLimit is the most characters that a comment on a forge may have.
+// CommentLimit is the maximum length of a comment on a forge, in characters.
 const CommentLimit = 65536
 
-// DiffMarkdown is a comparison as Markdown, of at most limit bytes: what matters most comes first, what does not fit is
-// left out, and the last line says so.
+// DiffMarkdown renders a comparison as at most limit bytes of Markdown. The most important changes come first; the
+// last line says what was left out.
 func DiffMarkdown(d *diff.Diff, limit int) []byte {
 	c := NewComment(limit, "`markmill diff` shows all")
 	c.Put(fmt.Sprintf("## %s → %s\n", CodeSpan(d.Old.Name), CodeSpan(d.New.Name)))
@@ -26,8 +26,8 @@ func DiffMarkdown(d *diff.Diff, limit int) []byte {
 	return c.Bytes()
 }
 
-// Comment is Markdown for a forge that keeps to a limit, and counts what did not fit. Nothing that is put in by
-// CodeSpan, Words and Diff is markup, a mention of somebody, or a command in the log of a workflow.
+// Comment builds Markdown of bounded size for a forge, and counts what did not fit. Text added by CodeSpan, Words
+// and Diff can never become markup, a mention, or a workflow command.
 type Comment struct {
 	b       bytes.Buffer
 	room    int // of the whole, less what the last line may take
@@ -37,16 +37,15 @@ type Comment struct {
 	details map[string]int
 }
 
-// lastLine is what the words of what was left out take at most.
+// lastLine bounds the line that says what was left out.
 const lastLine = 900
 
-// NewComment makes a comment of at most limit bytes, which are never less than characters. whole says where all is
-// shown.
+// NewComment begins a comment of at most limit bytes. whole says where the complete text can be found.
 func NewComment(limit int, whole string) *Comment {
 	return &Comment{room: limit - lastLine, whole: whole, entries: map[string]int{}, details: map[string]int{}}
 }
 
-// CodeSpan is text as inline code, of one line and a bounded length.
+// CodeSpan formats text as inline code of bounded length.
 func CodeSpan(text string) string {
 	if text == "" {
 		text = " "
@@ -54,11 +53,11 @@ func CodeSpan(text string) string {
 	return safe.CodeSpan(unheard(plain.Escape(safe.HeadOf(text, 300))))
 }
 
-// Words is text as words of a line that something else began.
+// Words escapes text for use within a line of Markdown.
 func Words(text string) string { return quiet(safe.Inline(plain.Escape(text))) }
 
-// quiet keeps words from being more than words to a forge: a mention, a reference to an issue, a link. An empty
-// character stands where each would begin.
+// quiet keeps a forge from seeing mentions, issue references and links in words. It breaks each with a zero-width
+// space.
 func quiet(text string) string {
 	const apart = "&#8203;"
 	var b strings.Builder
@@ -85,8 +84,8 @@ func quiet(text string) string {
 	return b.String()
 }
 
-// unheard is a line of a block that the log of a workflow does not take for a command: those of GitHub begin a line
-// with two colons, or stand anywhere behind ##[.
+// unheard keeps a workflow log from taking a line for a command. GitHub's commands begin a line with two colons, or
+// follow ##[ anywhere.
 func unheard(line string) string {
 	if body := strings.TrimLeft(line, " \t"); strings.HasPrefix(body, "::") {
 		line = line[:len(line)-len(body)] + `\x3a` + body[1:]
@@ -94,7 +93,7 @@ func unheard(line string) string {
 	return strings.ReplaceAll(line, "##[", `\x23#[`)
 }
 
-// Put appends Markdown, where it fits.
+// Put appends Markdown if it fits.
 func (c *Comment) Put(text string) bool {
 	if c.b.Len()+len(text) > c.room {
 		return false
@@ -103,7 +102,7 @@ func (c *Comment) Put(text string) bool {
 	return true
 }
 
-// Left is how many bytes fit yet.
+// Left returns how many bytes still fit.
 func (c *Comment) Left() int { return c.room - c.b.Len() }
 
 // Omit counts an entry of a section that did not fit.
@@ -116,7 +115,7 @@ func (c *Comment) count(in map[string]int, section string) {
 	in[section]++
 }
 
-// Bytes is the comment, with the line that says what was left out.
+// Bytes returns the comment, ending with the line that says what was left out.
 func (c *Comment) Bytes() []byte {
 	if len(c.order) == 0 {
 		return c.b.Bytes()
@@ -134,12 +133,12 @@ func (c *Comment) Bytes() []byte {
 		strings.ReplaceAll(strings.Join(parts, ", "), "entrys", "entries"), c.whole)
 }
 
-// Diff appends what a comparison tells, of at most so many bytes.
+// Diff appends a comparison, using at most the given number of bytes.
 func (c *Comment) Diff(d *diff.Diff, heading string, most int) {
 	c.Sections(diffview.Sections(d), heading, most)
 }
 
-// Sections appends sections of a comparison, of at most so many bytes.
+// Sections appends sections of a comparison, using at most the given number of bytes.
 func (c *Comment) Sections(sections []diffview.Section, heading string, most int) {
 	room := c.room
 	c.room = min(room, c.b.Len()+most)
@@ -167,7 +166,7 @@ func (c *Comment) section(s *diffview.Section, heading string) {
 		}
 		return
 	}
-	// First a line each, so that a long text takes nobody's place; then the texts that fit.
+	// All entries get their line first, so that a long text displaces none; then come the texts that fit.
 	lines := make([]string, len(s.Entries))
 	size := 0
 	for i := range s.Entries {
@@ -205,7 +204,7 @@ func entryLine(e *diffview.Entry) string {
 	return line + "\n"
 }
 
-// entryText is the changed lines of an entry: folded in its list item, in a fence that nothing inside can close.
+// entryText formats the changed lines of an entry, folded in its list item.
 func entryText(e *diffview.Entry) string {
 	var text, b bytes.Buffer
 	for _, l := range e.Lines {

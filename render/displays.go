@@ -6,9 +6,8 @@ import (
 	"markmill/runs"
 )
 
-// Shown is a run with its results as they stand at the end of it, as Jupyter shows them: the last one of any step under
-// its display id takes the place of those before. One that is there only to take the place of others is shown in
-// theirs. The run that is given stays as it is.
+// Shown returns a run with its results as Jupyter shows them at the end: an update replaces the earlier results with
+// its display id, and is not shown itself. The argument is not changed.
 func Shown(run *runs.Run) *runs.Run {
 	last := map[string]runs.DisplayData{}
 	for _, s := range run.Steps {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// htmlTables is HTML that consists of tables (a DataFrame's) as Markdown tables; "" of any other. file has the whole of
-// them.
+// htmlTables converts HTML that consists of tables, such as a DataFrame's, to Markdown tables. It returns "" for any
+// other HTML. file holds the complete tables.
 func htmlTables(raw []byte, c *safe.Cleaner, file string) string {
 	context := &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div}
 	nodes, err := html.ParseFragment(bytes.NewReader(bytes.ToValidUTF8(raw, []byte("\uFFFD"))), context)
@@ -39,7 +39,7 @@ type tableReader struct {
 	other bool // something is there that is no table and no line of text: a script, a picture, a form
 }
 
-// deepestTable is how deep the elements around a table may be nested.
+// deepestTable bounds the nesting around a table.
 const deepestTable = 64
 
 func (t *tableReader) node(n *html.Node, depth int) {
@@ -74,7 +74,7 @@ func (t *tableReader) node(n *html.Node, depth int) {
 	}
 }
 
-// textOf is the text of a node, in a line.
+// textOf returns the text of a node on one line.
 func textOf(n *html.Node, depth int) string {
 	var b strings.Builder
 	var walk func(n *html.Node, depth int)
@@ -95,8 +95,8 @@ func textOf(n *html.Node, depth int) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// table writes one table. Cells that span several columns or rows leave the others empty. A table in a cell, a script
-// or a picture makes it none that Markdown can show.
+// table writes one table. A cell that spans columns or rows leaves the others empty. A nested table, script or
+// picture makes a table unfit for Markdown.
 func (t *tableReader) table(n *html.Node) {
 	var rows [][]string
 	head := 0              // rows of headings
@@ -157,10 +157,10 @@ func (t *tableReader) table(n *html.Node) {
 	}
 }
 
-// maxHeads bounds the rows of headings, which Markdown has one of.
+// maxHeads bounds the heading rows, which are joined into one.
 const maxHeads = 8
 
-// joinHeads makes one row of headings of several: the words of a column, one below the other, with a slash between.
+// joinHeads joins heading rows: the words of a column, separated by slashes.
 func joinHeads(rows [][]string, columns int) []string {
 	out := make([]string, columns)
 	for _, row := range rows {
@@ -224,7 +224,7 @@ func span(n *html.Node, name string) int {
 	return 1
 }
 
-// holdsMore says that a cell holds what a cell in Markdown cannot.
+// holdsMore reports whether a cell holds content that a Markdown cell cannot.
 func holdsMore(n *html.Node, depth int) bool {
 	if depth > deepestTable {
 		return true

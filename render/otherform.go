@@ -15,8 +15,7 @@ import (
 	"markmill/runs"
 )
 
-// CheckForm says whether a run can leave an output notebook of another form than the notebook's, before anything has
-// run.
+// CheckForm returns an error if a run cannot write its output notebook in another form. It runs nothing.
 func CheckForm(form notebooks.Form, nb *notebooks.Notebook) error {
 	switch form {
 	case "":
@@ -28,9 +27,8 @@ func CheckForm(form notebooks.Form, nb *notebooks.Notebook) error {
 	return err
 }
 
-// AsMarkdown makes a Markdown notebook of a script or of a Jupyter notebook. Its steps have the ids that they have in
-// the record. What of the text Markdown would take for a step, or for something that does not end with its cell, is
-// shown in a fence.
+// AsMarkdown converts a script or a Jupyter notebook to Markdown. Steps keep their recorded ids. Text that Markdown
+// would read as a step, or that would not end with its cell, is fenced.
 func AsMarkdown(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
 	switch nb.Form {
 	case ipynb.Form:
@@ -66,7 +64,7 @@ func AsMarkdown(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
 	return out, nil
 }
 
-// convertedMarkdown is a Jupyter notebook as markmill convert writes it, but for text that is no prose in Markdown.
+// convertedMarkdown converts a Jupyter notebook as `markmill convert` does, but fences text that is not prose.
 func convertedMarkdown(nb *notebooks.Notebook, file *ipynb.Notebook) (*notebooks.Notebook, error) {
 	doc, err := convert.Read(convert.Jupyter, nb.Name, nb.Source)
 	if err != nil {
@@ -96,7 +94,7 @@ func convertedMarkdown(nb *notebooks.Notebook, file *ipynb.Notebook) (*notebooks
 	if err != nil {
 		return nil, err
 	}
-	// A cell that stands for a block of parameters is that block again, and no step.
+	// A cell converted from a parameters block becomes that block again, and is not a step.
 	steps = slices.DeleteFunc(steps, func(id notebooks.StepID) bool { return declares[id] && out.Step(id) == nil })
 	if !slices.EqualFunc(out.Steps, steps, func(a *notebooks.Step, id notebooks.StepID) bool { return a.ID == id }) {
 		return nil, fmt.Errorf("its steps are other ones")
@@ -104,5 +102,5 @@ func convertedMarkdown(nb *notebooks.Notebook, file *ipynb.Notebook) (*notebooks
 	return out, nil
 }
 
-// text is a text without what a Markdown file cannot have.
+// text replaces characters that a Markdown file cannot hold.
 func text(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }

@@ -15,9 +15,9 @@ import (
 	"markmill/runs"
 )
 
-// Output returns the output notebook of a name, which says its form: in Markdown the source with a region after every
-// step that ran or was skipped for a reason, and the manifest. files is the run directory. The result is a pure
-// function of the four.
+// Output renders an output notebook. Its name decides the form: Markdown has a region after every step that ran or
+// was skipped for a reason, and a manifest. files is the run directory. The result depends on nothing but the
+// arguments.
 func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) {
 	if path.Ext(name) == ".ipynb" {
 		return jupyter.Output(name, nb, run, files)
@@ -43,7 +43,7 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 	return notebooks.Splice(nb.Source, append(append(regions, verdict), steps...), m), nil
 }
 
-// Recorded is the notebook of a run: its source, in the language that the run found.
+// Recorded parses the source of a run, in the language that the run detected.
 func Recorded(run *runs.Run, source []byte) (*notebooks.Notebook, error) {
 	nb, err := forms.Parse(run.Started.Notebook, source)
 	if err == nil {
@@ -52,7 +52,7 @@ func Recorded(run *runs.Run, source []byte) (*notebooks.Notebook, error) {
 	return nb, err
 }
 
-// Again is Output of a run in its record, of the source that ran and the run directory.
+// Again renders an output notebook from a record: the source that ran and the run directory.
 func Again(name string, run *runs.Run, source []byte, files fs.FS) ([]byte, error) {
 	nb, err := Recorded(run, source)
 	if err != nil {
@@ -61,8 +61,8 @@ func Again(name string, run *runs.Run, source []byte, files fs.FS) ([]byte, erro
 	return Output(name, nb, run, files)
 }
 
-// RunOutput returns an output notebook of a run by its name: as it stands in the run directory, or made Again where
-// that does not keep it.
+// RunOutput returns an output notebook of a run by name: the file in the run directory, or rendered again if the
+// directory does not keep it.
 func RunOutput(name string, run *runs.Run, source []byte, files fs.FS) ([]byte, error) {
 	if run.Left(name) == nil {
 		return fs.ReadFile(files, name)
@@ -70,7 +70,7 @@ func RunOutput(name string, run *runs.Run, source []byte, files fs.FS) ([]byte, 
 	return Again(name, run, source, files)
 }
 
-// withoutBlocks is the run of a notebook without the steps that are blocks of parameters in Markdown.
+// withoutBlocks removes the steps of a run that are parameter blocks in Markdown.
 func withoutBlocks(run *runs.Run, own, markdown *notebooks.Notebook) *runs.Run {
 	if len(own.Steps) == len(markdown.Steps) {
 		return run

@@ -17,9 +17,8 @@ import (
 // ParametersRegion is the id of the region that shows the values that were injected.
 const ParametersRegion = "injected-parameters"
 
-// Prepared returns the source with the values that a run would inject, each shown after the block that declares it:
-// what --prepare-only writes, in the form that is asked for. given are the values that were given; output is the path
-// of OUTPUT as the notebook names it, see OutputPath, or nil; report folds the code.
+// Prepared renders the source with the values that a run would inject, for --prepare-only. given are the given
+// values; output is the path of OUTPUT (see jupyter.OutputPath) or nil; report folds the code.
 func Prepared(form notebooks.Form, nb *notebooks.Notebook, params []runs.ParamData, given []notebooks.Bound,
 	output any, report bool) ([]byte, error) {
 	if form == ipynb.Form {
@@ -39,8 +38,8 @@ func Prepared(form notebooks.Form, nb *notebooks.Notebook, params []runs.ParamDa
 	}), nil
 }
 
-// parameterRegions returns the region after the parameters block, or none: where every value is the
-// notebook's own default there is nothing to show, and without a block there is no place.
+// parameterRegions returns the region after the parameters block. There is none if all values are defaults, or
+// without a block.
 func parameterRegions(nb *notebooks.Notebook, params []runs.ParamData, names safe.Names) ([]notebooks.Region, error) {
 	if nb.ParamsAt < 0 {
 		return nil, nil
@@ -68,7 +67,7 @@ func parameterRegions(nb *notebooks.Notebook, params []runs.ParamData, names saf
 	return []notebooks.Region{{ID: ParametersRegion, At: nb.ParamsAt, Body: b.Bytes()}}, nil
 }
 
-// plainKey is a name as a YAML key: as it is where it is a plain word, else as its JSON.
+// plainKey formats a name as a YAML key: bare if it is a plain word, else as JSON.
 func plainKey(name string, quoted []byte) string {
 	for i := 0; i < len(name); i++ {
 		if c := name[i]; !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || i > 0 &&

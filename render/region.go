@@ -14,10 +14,10 @@ import (
 	"markmill/runs"
 )
 
-// outputBytes is how much of a step's output its region keeps where the front matter does not say.
+// outputBytes is the default bound of a step's output in its region.
 const outputBytes = 16 << 10
 
-// resultBytes is what a rich result costs at least of the bound, so that many small ones are bounded too.
+// resultBytes is the minimum that a rich result counts against the bound, so that many small ones are bounded, too.
 const resultBytes = 64
 
 // region builds the body of one step's region.
@@ -35,8 +35,8 @@ type region struct {
 	shown  map[string]bool             // scraps that stand among the results
 }
 
-// write writes the whole body: results open, then all else folded under the line that sums the step up. A step that
-// failed or broke a rule is open whole.
+// write writes the body: results first, then everything else folded under the summary. All of it is open for a step
+// that failed or broke a rule.
 func (r *region) write(pics []picture) error {
 	r.shown = map[string]bool{}
 	ran := r.rec.Finished != nil && r.rec.Finished.Status != runs.StepSkipped
@@ -77,7 +77,7 @@ func (r *region) failed() bool {
 	return f == nil && r.rec.Step != nil || f != nil && (f.Status == runs.StepFailed || f.Status == runs.StepTimeout)
 }
 
-// summary is the one line that says what matters, as HTML.
+// summary returns the summary line as HTML.
 func (r *region) summary() string {
 	step := result.Of(r.rec)
 	mark := result.Mark(&step)
@@ -94,7 +94,7 @@ func (r *region) summary() string {
 	return line
 }
 
-// blocks writes what the step printed, showed, changed and recorded: the results into the region, the rest apart.
+// blocks writes results to the region, and output, patch and scraps to rest.
 func (r *region) blocks(pics []picture) error {
 	switch {
 	case r.has(notebooks.TagVolatile):
@@ -103,8 +103,8 @@ func (r *region) blocks(pics []picture) error {
 	case r.has(notebooks.TagHideOutput):
 		fmt.Fprintf(&r.rest, "Output hidden: %s.\n\n", r.whereabouts())
 	default:
-		// The errors are read first: they are what a reader of a failed step needs, and get at
-		// least half of the space; they are shown after the output.
+		// Errors are read first and get at least half of the space, because they explain a failure; they are shown after
+		// the output.
 		failure, err := r.failure()
 		if err != nil {
 			return err
@@ -133,7 +133,7 @@ func (r *region) whereabouts() string {
 	return safe.CodeSpan(plain.Escape(r.rec.Step.Dir))
 }
 
-// stream writes one stream as a block, or as two around the words of what is elided.
+// stream writes a stream as one block, or as two around the line that says what is elided.
 func (r *region) stream(to *bytes.Buffer, info string, s runs.StreamData, limit int) (shown string, err error) {
 	if s.File == "" {
 		return "", nil
@@ -151,8 +151,7 @@ func (r *region) stream(to *bytes.Buffer, info string, s runs.StreamData, limit 
 	return e.Head + e.Tail, nil
 }
 
-// failure returns the error block: what went to standard error, and the exception where the
-// interpreter's own words of it are not already there.
+// failure returns the error block: standard error, and the exception if standard error does not already show it.
 func (r *region) failure() ([]byte, error) {
 	f := r.rec.Finished
 	limit := r.left
@@ -182,7 +181,7 @@ func (r *region) failure() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// stdout writes standard output. Where there are results, it leaves half of the space to them.
+// stdout writes standard output. It leaves half of the space to results.
 func (r *region) stdout(pics []picture) error {
 	f := r.rec.Finished
 	limit := max(r.left, 0)

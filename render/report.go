@@ -13,11 +13,10 @@ import (
 	"markmill/runs"
 )
 
-// maxListed bounds the files and scraps that the report lists; report.json has them all.
+// maxListed bounds the listed files and scraps. report.json has them all.
 const maxListed = 200
 
-// ReportMarkdown returns report.md: what a person asks of a run, the verdict first. Unlike the
-// output notebook it tells times and durations.
+// ReportMarkdown renders report.md, the verdict first. Unlike the output notebook it includes times and durations.
 func ReportMarkdown(run *runs.Run) ([]byte, error) {
 	r := report{run: run, clean: &safe.Cleaner{}}
 	r.verdict()

@@ -18,8 +18,8 @@ import (
 	"markmill/runs"
 )
 
-// results writes what a step showed, in its order: pictures, tables, Markdown and other text. Each stands once. Scraps
-// that ask to be shown come last, each behind a comment that holds its value for programs.
+// results writes the results of a step in order: pictures, tables, Markdown and other text, each once. Displayed
+// scraps come last, each after a comment that holds its value for programs.
 func (r *region) results(pics []picture) error {
 	left := map[string]picture{}
 	for _, p := range pics {
@@ -80,8 +80,8 @@ func (r *region) display(d runs.DisplayData) error {
 	return nil
 }
 
-// page is a result in HTML or Markdown as Markdown that may stand open in a page; "" where it cannot, or would take too
-// much room.
+// page converts a result in HTML or Markdown to Markdown that can stand open in the notebook. It returns "" if that
+// is not possible, or too long.
 func (r *region) page(d runs.DisplayData, room int) (string, error) {
 	const most = 1 << 20 // what is longer is no table for a page
 	if d.Bytes > most {
@@ -105,11 +105,11 @@ func (r *region) page(d runs.DisplayData, room int) (string, error) {
 	return page, nil
 }
 
-// footnote is what may define a footnote, which an author's own text would then refer to.
+// footnote matches a footnote definition, which the author's text could refer to.
 var footnote = lazyregexp.New(`\[\^[^\]]+\]:`)
 
-// harmless says that Markdown may stand open between the author's own: it ends where it ends, and holds no HTML, which
-// could hide what comes after it.
+// harmless reports whether Markdown can stand between the author's own: it is self-contained, and has no HTML that
+// could hide what follows.
 func harmless(page string) bool {
 	if strings.TrimSpace(page) == "" || !notebooks.SelfContained([]byte(page)) || footnote.MatchString(page) {
 		return false
@@ -123,7 +123,7 @@ func harmless(page string) bool {
 	return !found
 }
 
-// shownScraps writes the scraps that ask to be shown: tables, then pictures.
+// shownScraps writes the displayed scraps: tables, then pictures.
 func (r *region) shownScraps(pics []picture) error {
 	limit := r.limit
 	for _, s := range lastScraps(r.rec.Scraps) {
@@ -154,7 +154,7 @@ func (r *region) shownScraps(pics []picture) error {
 		}
 		r.picture(p)
 	}
-	// One that a result shows already is not told a second time.
+	// A picture that is also a result is not shown again.
 	for _, s := range lastScraps(r.rec.Scraps) {
 		if s.File == "" || !s.Display || r.shown[s.Name] {
 			continue
@@ -171,7 +171,7 @@ func (r *region) shownScraps(pics []picture) error {
 	return nil
 }
 
-// showsTable says that a scrap is a table that is shown as one.
+// showsTable reports whether a scrap is displayed as a table.
 func (r *region) showsTable(s runs.ScrapData) bool {
 	if !s.Display || s.File != "" || s.Type != runs.ScrapTable && s.Type != runs.ScrapJSON {
 		return false
@@ -180,7 +180,7 @@ func (r *region) showsTable(s runs.ScrapData) bool {
 	return ok && len(t.Columns) <= safe.MaxColumns
 }
 
-// scrapComment holds the value of a scrap that is shown: no reader sees it, and programs read it.
+// scrapComment writes the value of a displayed scrap, for programs.
 func (r *region) scrapComment(s runs.ScrapData) error {
 	line, err := scrapLine(s, r.clean.Names)
 	if err != nil {
@@ -192,7 +192,7 @@ func (r *region) scrapComment(s runs.ScrapData) error {
 	return nil
 }
 
-// What stands around the value of a scrap that is shown.
+// Delimiters of the value of a displayed scrap.
 const (
 	ScrapComment    = "<!-- scrap "
 	ScrapCommentEnd = " -->"

@@ -13,7 +13,7 @@ import (
 	"markmill/runs"
 )
 
-// lastScraps returns the scraps of a step by name, sorted: the last of a name stands.
+// lastScraps returns the scraps of a step sorted by name. The last of a name wins.
 func lastScraps(scraps []runs.ScrapData) []runs.ScrapData {
 	place := map[string]int{}
 	var out []runs.ScrapData
@@ -29,7 +29,7 @@ func lastScraps(scraps []runs.ScrapData) []runs.ScrapData {
 	return out
 }
 
-// scrapValue is what stands for a scrap in the JSON block: its value, or what there is instead.
+// scrapValue returns what represents a scrap in the JSON block.
 func scrapValue(s runs.ScrapData) any {
 	if s.File != "" {
 		return map[string]any{"file": s.File, "mime": s.MIME, "digest": s.Digest}
@@ -56,8 +56,8 @@ func scrapLine(s runs.ScrapData, names safe.Names) (string, error) {
 	return plain.EscapeJSON(names.Replace(string(name) + ": " + string(value))), nil
 }
 
-// scrapBlock writes the scraps of a step as one JSON object with sorted keys, a scrap a line, but for those that are
-// shown already. It is bounded to about limit bytes.
+// scrapBlock writes the scraps of a step that are not already shown as one JSON object, a scrap per line with sorted
+// names, of about limit bytes.
 func scrapBlock(b *bytes.Buffer, scraps []runs.ScrapData, shown map[string]bool, c *safe.Cleaner, limit int) error {
 	var lines []string
 	size, gone := 0, 0

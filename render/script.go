@@ -11,9 +11,8 @@ import (
 	"markmill/render/safe"
 )
 
-// Script makes a Markdown notebook of a percent script: its text as prose, its cells of code as the same steps with the
-// same ids, its front matter. What of the text Markdown would take for a step, or for something that does not end with
-// its cell, is shown in a fence.
+// Script converts a percent script to Markdown: text as prose, code cells as steps with the same ids. Text that
+// Markdown would read as a step, or that would not end with its cell, is fenced.
 func Script(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
 	s, err := percent.Parse(nb.Name, nb.Source)
 	if err != nil {
@@ -29,8 +28,7 @@ func Script(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
 	return out, nil
 }
 
-// cellsAs makes a Markdown notebook of cells, of which those of code are the steps of nb; head is how the front matter
-// is written.
+// cellsAs writes cells as Markdown. The code cells are the steps of nb; head is the format of the front matter.
 func cellsAs(nb *notebooks.Notebook, head, front string, cells []percent.Cell) (*notebooks.Notebook, error) {
 	var b bytes.Buffer
 	if front = withoutJupyter(front); strings.TrimSpace(front) != "" {
@@ -75,7 +73,7 @@ func cellsAs(nb *notebooks.Notebook, head, front string, cells []percent.Cell) (
 	return out, nil
 }
 
-// withoutJupyter is a front matter without the key of Jupyter's: in Markdown it would make a step of every fence.
+// withoutJupyter removes Jupyter's keys from a front matter: in Markdown they would make a step of every fence.
 func withoutJupyter(text string) string {
 	var b strings.Builder
 	inside := false
@@ -90,7 +88,7 @@ func withoutJupyter(text string) string {
 	return b.String()
 }
 
-// writeProse writes a text as it is, where it is nothing but prose.
+// writeProse writes text as it is if it is only prose.
 func writeProse(b *bytes.Buffer, text string, top bool) {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -101,8 +99,8 @@ func writeProse(b *bytes.Buffer, text string, top bool) {
 	}
 }
 
-// isProse says whether a text is nothing but prose in a Markdown notebook, on top of it or not: no step is in it, and
-// one behind it is one.
+// isProse reports whether a Markdown notebook would read text, at its top or not, as only prose that ends where the
+// text ends.
 func isProse(text string, top bool) bool {
 	before := "\n"
 	if !top {

@@ -12,8 +12,8 @@ import (
 	"markmill/runs"
 )
 
-// WriteTestLog writes test.log: what every test step printed, whole and raw, under a line that names
-// it, or the words that say that there was none. It streams: no log is held in memory.
+// WriteTestLog writes test.log: the raw output of every test step below a line that names it. It streams, and never
+// holds a log in memory.
 func WriteTestLog(w io.Writer, run *runs.Run, files fs.FS) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	none := true
@@ -73,7 +73,7 @@ func copyFile(out *bufio.Writer, files fs.FS, name string) error {
 	return nil
 }
 
-// lastByte remembers the last byte that passed.
+// lastByte remembers the last byte written.
 type lastByte struct {
 	w io.Writer
 	b byte

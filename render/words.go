@@ -12,7 +12,7 @@ import (
 	"markmill/runs"
 )
 
-// Outcome says in one line what a run came to: the steps that passed, and what changed.
+// Outcome summarizes a run on one line: the steps that passed, and the size of the change.
 func Outcome(run *runs.Run) string {
 	passed, planned := 0, 0
 	for _, s := range run.Steps {
@@ -54,7 +54,7 @@ func ChangeWords(files []runs.ChangedFile) string {
 // IsTest says that a planned step's output belongs to the test log.
 func IsTest(p runs.PlannedStep) bool { return slices.Contains(p.Tags, notebooks.TagTest) }
 
-// Duration is a time that a step took, as short as it is of use.
+// Duration formats a duration with the precision that is useful.
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
@@ -68,7 +68,7 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// SandboxWords tells what held the steps of a run, "" where the record does not say.
+// SandboxWords describes the sandbox of a run, "" if the record does not.
 func SandboxWords(d *runs.SandboxData) string {
 	if d == nil {
 		return ""
@@ -114,7 +114,7 @@ func SandboxWords(d *runs.SandboxData) string {
 	return strings.Join(words, "; ")
 }
 
-// ApprovalWords says how the approval of a run stands, and which it used.
+// ApprovalWords describes the approval of a run.
 func ApprovalWords(run *runs.Run) string {
 	g := run.Granted
 	if g == nil {

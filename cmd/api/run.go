@@ -22,29 +22,30 @@ import (
 	"markmill/runs"
 )
 
-// Options say how a notebook is run. The zero value runs it as `markmill run NOTEBOOK` does in its folder.
+// Options configure a run. The zero value runs a notebook in its folder, as `markmill run NOTEBOOK` does.
 type Options struct {
-	// Parameters are values by name. They are what JSON can hold of them: numbers, texts, truth values, slices, maps.
-	// One that the notebook does not declare is an error.
+	// Parameters are values by name. They must marshal to JSON: numbers, strings, booleans, slices, maps. A name that
+	// the notebook does not declare is an error.
 	Parameters map[string]any
-	// folder in a Git repository; "": the one around the notebook, and without one the notebook's folder is worked in
+	// Repository is a folder in a Git repository. If it is empty, the run uses the repository around the notebook, or
+	// outside of one the notebook's folder.
 	Repository string
 	Store      string // folder that keeps the records; "": .markmill of the repository, else a folder of the user's
-	// Request changes what is asked of the engine before it plans; nil changes nothing.
+	// Request may change the engine's request before it is planned. It may be nil.
 	Request func(*engine.Request)
-	// Observe gets every event as it is recorded, from the run's goroutine; nil is none.
+	// Observe receives every event as it is recorded, on the run's goroutine. It may be nil.
 	Observe func(runs.Event)
 }
 
-// Result is a run that has ended and stands in its folder.
+// Result is a finished run with its record on disk.
 type Result struct {
 	*engine.Result
 	Notebook []byte // the output notebook, in the form of the source
 }
 
-// Run runs a notebook of any form and returns what came of it. A notebook that failed is a Result whose Status says so;
-// the error means that it could not be run: a notebooks.ErrorList names every mistake in it. Cancelling ctx ends the
-// step that runs.
+// Run runs a notebook of any form. A notebook that failed gives a Result whose Status says so; Run returns an error
+// only if the notebook could not be run, for mistakes in it a notebooks.ErrorList. Canceling ctx stops the running
+// step.
 func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 	folder := o.Repository
 	if folder == "" {
@@ -97,8 +98,8 @@ func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 	return &Result{Result: got, Notebook: b}, err
 }
 
-// Source reads a notebook as a run takes it: without what earlier runs left in it. given says that values are given:
-// then the cells of those of an earlier run of a Jupyter notebook go, too. Outputs that were edited are an error.
+// Source reads a notebook without the outputs of earlier runs. If values are given, it also drops the cells with the
+// values of an earlier run from a Jupyter notebook. It returns an error if outputs were edited.
 func Source(notebook string, given bool) ([]byte, error) {
 	src, err := os.ReadFile(notebook)
 	if err != nil {
@@ -117,7 +118,7 @@ func Source(notebook string, given bool) ([]byte, error) {
 	return s.Source, nil
 }
 
-// jupyterSource is the source of a Jupyter notebook; a run takes an old one as what nbformat's converters make of it.
+// jupyterSource is Source for a Jupyter notebook. Notebooks of nbformat 3 and earlier are upgraded first.
 func jupyterSource(name string, src []byte, given bool) ([]byte, error) {
 	nb, err := ipynb.Parse(name, src)
 	if err == nil && nb.NBFormat < 4 {
@@ -131,7 +132,7 @@ func jupyterSource(name string, src []byte, given bool) ([]byte, error) {
 	return ipynb.Source(nb, given), nil
 }
 
-// given are values of a program as parameters are given.
+// given converts a program's values to parameters.
 func given(values map[string]any) ([]notebooks.Given, error) {
 	if len(values) == 0 {
 		return nil, nil
@@ -146,7 +147,7 @@ func given(values map[string]any) ([]notebooks.Given, error) {
 // Status is how the run ended.
 func (r *Result) Status() runs.Status { return r.Run.Status() }
 
-// Scraps are the values that the steps recorded, by name; of several of one name the last.
+// Scraps returns the recorded values by name; if a name was recorded more than once, the last value.
 func (r *Result) Scraps() map[string]runs.ScrapData {
 	out := map[string]runs.ScrapData{}
 	for _, s := range r.Run.Scraps() {
@@ -155,7 +156,7 @@ func (r *Result) Scraps() map[string]runs.ScrapData {
 	return out
 }
 
-// Output is what a step printed on standard output and on standard error; nothing of a step that did not run.
+// Output returns what a step wrote to standard output and standard error, nothing if it did not run.
 func (r *Result) Output(step notebooks.StepID) (stdout, stderr []byte, err error) {
 	for _, s := range r.Run.Steps {
 		if s.Planned.ID != step {
@@ -185,9 +186,9 @@ func Verify(dir string) (*runs.Verification, error) {
 	return runs.At(dir).Verify(FoldView, runs.Signers{})
 }
 
-// NewEngine is an engine with the settings of the repository around a folder, and that repository; nil without one. Its
-// steps have the commands glue and scrap, and its sandbox all that it can hold, where the program markmill is on the
-// PATH.
+// NewEngine returns an engine with the settings of the repository around a folder, and that repository (nil outside
+// of one). If the program markmill is on the PATH, steps have the commands glue and scrap, and the sandbox is
+// complete.
 func NewEngine(folder string) (*engine.Engine, *worktree.Source, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {

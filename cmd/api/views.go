@@ -12,8 +12,8 @@ import (
 	"markmill/runs"
 )
 
-// Views are the files that every run leaves for readers, in the order in which they are written:
-// the report digests the others, so it comes last. A record is whole, and can be verified, when an Engine has them.
+// Views returns the files that every run leaves for readers, in writing order: the report holds the digests of the
+// others, so it comes last. A record can be verified only if its Engine has these views.
 func Views() []engine.View {
 	return []engine.View{
 		{Name: runs.PatchFile, Write: emptyPatch},
@@ -62,7 +62,7 @@ func outputNotebook(in engine.ViewInput) error {
 	return nil
 }
 
-// OutputNotebook is an output notebook by its name in the run directory.
+// OutputNotebook renders an output notebook by its name in the run directory.
 func OutputNotebook(in engine.ViewInput, file string) ([]byte, error) {
 	b, err := render.Output(file, in.Notebook, in.Run, runs.At(in.Dir))
 	if err == nil && in.Clean != nil {
@@ -71,7 +71,7 @@ func OutputNotebook(in engine.ViewInput, file string) ([]byte, error) {
 	return b, err
 }
 
-// WritePictures makes the folder of an output notebook and writes the pictures that it shows.
+// WritePictures writes the pictures of an output notebook into a folder, which it creates.
 func WritePictures(folder string, in engine.ViewInput) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -95,7 +95,7 @@ func WritePictures(folder string, in engine.ViewInput) error {
 	return nil
 }
 
-// emptyPatch leaves a patch.diff also where no change was ever captured.
+// emptyPatch writes an empty patch.diff if no change was captured.
 func emptyPatch(in engine.ViewInput) error {
 	path := runs.At(in.Dir).File(runs.PatchFile)
 	if _, err := os.Stat(path); err == nil {
@@ -125,7 +125,7 @@ func testLog(in engine.ViewInput) error {
 	return nil
 }
 
-// removed takes a half-written file away.
+// removed deletes a half-written file, and returns the words of an error.
 func removed(path string) string {
 	if err := os.Remove(path); err != nil {
 		return "; " + err.Error()
@@ -141,7 +141,7 @@ func reportPage(in engine.ViewInput) error {
 	return runs.At(in.Dir).Write(runs.ReportPageFile, b)
 }
 
-// reportAndSums writes the index of the record, and the digests of all of it.
+// reportAndSums writes report.json and SHA256SUMS.
 func reportAndSums(in engine.ViewInput) error {
 	r, err := runs.At(in.Dir).Report(in.Run, in.Known)
 	if err != nil {

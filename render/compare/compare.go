@@ -10,7 +10,7 @@ import (
 	"markmill/runs"
 )
 
-// Verdict is what a comparison says of one step.
+// Verdict is the outcome of comparing one step.
 type Verdict string
 
 const (
@@ -21,7 +21,7 @@ const (
 	Unchecked Verdict = "unchecked" // it ran well, and its output is not compared
 )
 
-// Result is what came of one step.
+// Result is the comparison of one step.
 type Result struct {
 	Step    string
 	Line    int // of the step in the notebook, from 1; 0 when the notebook has no such step
@@ -29,7 +29,7 @@ type Result struct {
 	Words   string   // why, for people; "" where there is nothing to say
 	Diff    string   // unified, of what was stored and what came; "" without a difference
 	Now     []string // what came, as it was masked
-	// Normalize are the built-in rules that would mask the whole difference; nil where they would not.
+	// Normalize names built-in rules that would mask the whole difference; nil if none would.
 	Normalize []string
 }
 
@@ -41,8 +41,8 @@ type Options struct {
 	To     string     // and what came
 }
 
-// Compare holds what a run of a notebook left against what was stored, step by step in the order of the notebook;
-// steps that only the stored output has come last. run may have steps that were not reached.
+// Compare compares the outputs of a run with the stored ones, in notebook order; steps that only the stored output
+// has come last. run may have steps that were not reached.
 func Compare(nb *notebooks.Notebook, run *runs.Run, stored, now Output, o Options) ([]Result, error) {
 	records := map[notebooks.StepID]*runs.StepRecord{}
 	for i := range run.Steps {
@@ -96,7 +96,7 @@ func Compare(nb *notebooks.Notebook, run *runs.Run, stored, now Output, o Option
 	return out, nil
 }
 
-// rules are those of a step, then those of the comparison.
+// rules returns the rules of a step, then those of the comparison.
 func (o Options) rules(nb *notebooks.Notebook, s *notebooks.Step) (safe.Rules, error) {
 	own, err := safe.NewRuleBook(nb).Of(s)
 	if err != nil {
@@ -106,7 +106,7 @@ func (o Options) rules(nb *notebooks.Notebook, s *notebooks.Step) (safe.Rules, e
 	return append(slices.Clip(own), o.Rules...), nil
 }
 
-// passOver says why the output of a step is not compared, "" when it is.
+// passOver returns why the output of a step is not compared, "" if it is.
 func (o Options) passOver(s *notebooks.Step, stored *Step) string {
 	m := s.Markers()
 	switch {
@@ -128,7 +128,7 @@ func (o Options) diff(step string, a, b []string) string {
 	return Unified(o.From+" ("+step+")", o.To+" ("+step+")", a, b)
 }
 
-// maskedBy names the built-in rules by which two texts are the same: one where one is enough.
+// maskedBy names the fewest built-in rules that make two texts equal, nil if none do.
 func maskedBy(a, b []string) []string {
 	if len(a) != len(b) {
 		return nil
@@ -162,7 +162,7 @@ func maskedBy(a, b []string) []string {
 	return all
 }
 
-// difference sums up what is off.
+// difference summarizes a difference.
 func difference(a, b []string) string {
 	switch {
 	case a == nil:
@@ -175,7 +175,7 @@ func difference(a, b []string) string {
 	return "its output is another"
 }
 
-// mask is the lines of a step by the rules; nil without one.
+// mask applies rules to the lines of a step; s may be nil.
 func mask(s *Step, rules safe.Rules) []string {
 	if s == nil {
 		return nil

@@ -13,16 +13,16 @@ import (
 	"markmill/render/safe"
 )
 
-// JupyterOptions say how the outputs of a Jupyter notebook are read.
+// JupyterOptions configure how the outputs of a Jupyter notebook are read.
 type JupyterOptions struct {
-	// Foreign says that another program than Markmill saved them: cells without a count were not run, and the bytes of
-	// pictures, which depend on the version of the library that drew them, are not compared. Both as nbval has it.
+	// Foreign says that another program saved the outputs. As in nbval, cells without a count then did not run, and the
+	// bytes of pictures, which depend on the version of the drawing library, are not compared.
 	Foreign bool
 	Paths   func(text string) string // puts names in the place of the machine's paths; nil leaves them
 }
 
-// Jupyter is the output that stands in a Jupyter notebook. Left out is what nbval leaves out: counts, metadata,
-// tracebacks, the models of widgets, and the order between what is printed and what is shown.
+// Jupyter reads the outputs of a Jupyter notebook. As in nbval it leaves out counts, metadata, tracebacks, widget
+// models, and the order of streams and results.
 func Jupyter(nb *ipynb.Notebook, cells []ipynb.StepCell, o JupyterOptions) Output {
 	var out Output
 	if m := nb.Manifest(); m != nil {
@@ -42,7 +42,7 @@ func Jupyter(nb *ipynb.Notebook, cells []ipynb.StepCell, o JupyterOptions) Outpu
 	return out
 }
 
-// cell are the lines of a cell: how it ended, then what it printed, then what it showed.
+// cell returns the lines of a cell: how it ended, its streams, its results.
 func (o JupyterOptions) cell(id string, c *ipynb.Cell) []string {
 	head, streams := "✓ "+id, map[string]*strings.Builder{}
 	var names, shown []string
@@ -74,7 +74,7 @@ func (o JupyterOptions) cell(id string, c *ipynb.Cell) []string {
 	return append(lines, shown...)
 }
 
-// result is what was shown, in each of its forms.
+// result returns a result in all its representations.
 func (o JupyterOptions) result(out *ipynb.Output) []string {
 	if ownNote(out) {
 		return nil
@@ -112,7 +112,7 @@ func (o JupyterOptions) result(out *ipynb.Output) []string {
 	return lines
 }
 
-// ownNote says that Markmill tells something of the step there, as what it changed, and the step did not show it.
+// ownNote reports whether Markmill, and not the step, made an output (the patch of the step).
 func ownNote(out *ipynb.Output) bool {
 	return slices.ContainsFunc(ipynb.Members(out.Metadata), func(m ipynb.Member) bool { return m.Name == "markmill" })
 }

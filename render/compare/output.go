@@ -10,14 +10,14 @@ import (
 	"markmill/render/plain"
 )
 
-// Output is what the steps of a notebook left.
+// Output holds the outputs of a notebook's steps.
 type Output struct {
 	Source string // digest of the source that it is of, as sha256:…; "" where it is not known
 	Status string // how the run ended; "" where it is not known
 	Steps  []Step // those that left something, in their order
 }
 
-// Step is what one step left.
+// Step holds the output of one step.
 type Step struct {
 	ID    string
 	Lines []string // as text, without line ends: how it ended, then what it printed, showed, changed and recorded
@@ -35,8 +35,7 @@ func (o *Output) byID() map[string]*Step {
 	return out
 }
 
-// Markdown is the output that stands in an output notebook. Regions of the tool's own that are no
-// step's (the injected parameters) are left out: steps names the steps there are.
+// Markdown reads the outputs of an output notebook. Regions that belong to no step are left out by their ids.
 func Markdown(s notebooks.Stripped, without string) Output {
 	var out Output
 	if s.Manifest != nil {
@@ -50,7 +49,7 @@ func Markdown(s notebooks.Stripped, without string) Output {
 	return out
 }
 
-// bodyLines is the body of a region without the HTML that folds it: the line that sums it up as plain text first.
+// bodyLines returns the lines of a region without the HTML that folds them. The summary comes first, as plain text.
 func bodyLines(body []byte) []string {
 	lines := summaryFirst(strings.Split(strings.TrimSuffix(string(body), "\n"), "\n"))
 	head, ok := strings.CutPrefix(strings.TrimPrefix(lines[0], "<details open>"), "<details>")
@@ -71,8 +70,8 @@ func bodyLines(body []byte) []string {
 	return lines
 }
 
-// summaryFirst puts the line that sums the step up before the results, which stand open above it. Where nothing is
-// folded, it stands alone, and is spelled as if "No output." were folded under it, as older versions have it.
+// summaryFirst moves the summary line before the results. If nothing is folded, it adds "No output.", as older
+// versions wrote.
 func summaryFirst(lines []string) []string {
 	at := slices.IndexFunc(lines, func(line string) bool {
 		return strings.HasPrefix(line, "<details") ||
@@ -101,8 +100,8 @@ func summaryFirst(lines []string) []string {
 // pictureLine is a line that shows a picture, as the tool's own regions have it.
 var pictureLine = lazyregexp.New(`^!\[.*\]\(([^()]+)\)$`)
 
-// Pictures adds to each line that shows a picture what digest says of the picture's bytes, "" for none of the
-// output's own, so that another picture of the same name is a difference.
+// Pictures appends digest(link) to each line that shows a picture, so that another picture of the same name is a
+// difference. digest returns "" for links to other files.
 func (o *Output) Pictures(digest func(link string) string) {
 	for _, s := range o.Steps {
 		for i, line := range s.Lines {
@@ -115,13 +114,13 @@ func (o *Output) Pictures(digest func(link string) string) {
 	}
 }
 
-// Pairing is a step of two outputs; one side is nil where only the other has it.
+// Pairing is a step in two outputs. One side is nil if only the other has it.
 type Pairing struct {
 	ID       string
 	Was, Now []string
 }
 
-// Pair puts the steps of two outputs beside each other: those of now in their order, then those that are gone.
+// Pair pairs the steps of two outputs: those of now in order, then those that are gone.
 func Pair(was, now Output) []Pairing {
 	var out []Pairing
 	before, after := was.byID(), now.byID()

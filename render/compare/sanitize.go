@@ -76,7 +76,7 @@ func Sanitize(file string, text []byte) ([]notebooks.Normalize, error) {
 	return rules, nil
 }
 
-// notRE2 says why an expression cannot be read, "" when it can.
+// notRE2 returns why RE2 cannot read an expression, "" if it can.
 func notRE2(pattern string) string {
 	for _, head := range []string{"(?=", "(?!", "(?<=", "(?<!"} {
 		if strings.Contains(pattern, head) {
@@ -89,7 +89,7 @@ func notRE2(pattern string) string {
 	return ""
 }
 
-// template turns the replacement of Python's re.sub into that of Go's regexp.
+// template converts a replacement of Python's re.sub to one of Go's regexp.
 func template(python string) (string, error) {
 	var out strings.Builder
 	for i := 0; i < len(python); i++ {

@@ -7,10 +7,10 @@ import (
 	"markmill/notebooks/linediff"
 )
 
-// around is how many lines that are the same are shown around a difference, as diff -u does.
+// around is the number of context lines, as in diff -u.
 const around = 3
 
-// Unified is the unified diff of two texts, "" when they are the same.
+// Unified returns the unified diff of two texts, "" if they are equal.
 func Unified(from, to string, a, b []string) string {
 	gone, come := linediff.Lines(a, b)
 	var out strings.Builder
@@ -36,7 +36,7 @@ func Unified(from, to string, a, b []string) string {
 	return out.String()
 }
 
-// hunk is a stretch of both texts with its context, half-open, from 0.
+// hunk is a range of both texts with context: half-open, from 0.
 type hunk struct{ a0, a1, b0, b1 int }
 
 func hunks(gone, come []bool) []hunk {
@@ -67,7 +67,7 @@ func hunks(gone, come []bool) []hunk {
 	return out
 }
 
-// span is a range of lines as a hunk's head has it: POSIX, diff -u.
+// span formats a range of lines for a hunk header (POSIX, diff -u).
 func span(from, to int) string {
 	switch to - from {
 	case 0:

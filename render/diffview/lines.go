@@ -10,7 +10,7 @@ import (
 // context is how many unchanged lines are shown before and after changed ones.
 const context = 3
 
-// textLines shows a change with the lines around it. old is the text that was compared; without it there is no context.
+// textLines shows a change with surrounding lines from old. Without old there is no context.
 func textLines(t *diff.Text, old string) []Line {
 	if t == nil {
 		return nil
@@ -32,7 +32,7 @@ func textLines(t *diff.Text, old string) []Line {
 	return out
 }
 
-// group shows hunks that are near each other.
+// group shows hunks that share context.
 func group(hunks []diff.Hunk, old []string) []Line {
 	first := hunks[0]
 	out := []Line{{Mark: '@', Text: fmt.Sprintf("line %d", first.B)}}
@@ -57,7 +57,7 @@ func group(hunks []diff.Hunk, old []string) []Line {
 	return out
 }
 
-// changed shows the lines of a hunk, and which of their words changed.
+// changed shows the lines of a hunk, with the words that changed.
 func changed(h diff.Hunk) []Line {
 	old, new, ok := diff.Words(h)
 	var out []Line
@@ -87,7 +87,7 @@ func trimmedWords(words []diff.Segment) []diff.Segment {
 	return out
 }
 
-// whole shows a text that only one side has: at most so many lines, all where most is 0.
+// whole shows a text that only one side has, at most most lines of it (0: all).
 func whole(mark rune, text string, most int) []Line {
 	lines := diff.Lines(text)
 	cut := 0

@@ -101,7 +101,7 @@ func signed(f float64, digits int) string {
 	return text
 }
 
-// maxWhole is how many lines are shown of an output that only one side has. What is new is in the notebook itself.
+// maxWhole bounds the lines of an output that only one side has.
 const maxWhole = 20
 
 // outputs tells what the steps print and show in another way.
@@ -154,7 +154,7 @@ func datum(c *diff.DatumChange) (words string, lines []Line) {
 	return "was " + contentWords(c.Old), nil
 }
 
-// contentWords describes what is not compared by lines.
+// contentWords describes content that is not compared by lines.
 func contentWords(d *diff.Datum) string {
 	if d.IsText() {
 		return "text"

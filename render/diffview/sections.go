@@ -9,14 +9,14 @@ import (
 	"markmill/render/result"
 )
 
-// Section is one heading of a comparison, and what is told under it. A section without entries is not told.
+// Section is one heading of a comparison with its entries. Sections without entries are left out.
 type Section struct {
 	Name    string // "tests", "steps", …
 	Words   string // beside the name: "1 added, 2 edited", "" without any
 	Entries []Entry
 }
 
-// Tone is how a reader should feel about an entry.
+// Tone says whether an entry is good or bad news.
 type Tone int
 
 const (
@@ -36,7 +36,7 @@ type Entry struct {
 	Lines   []Line // the change itself
 }
 
-// Line is a line of a text: Mark is ' ', '-', '+', '@' (where the next ones stand) or '…' (what is not shown).
+// Line is a line of a change. Mark is ' ', '-', '+', '@' (a position) or '…' (something is omitted).
 type Line struct {
 	Mark  rune
 	Text  string         // without line end
@@ -55,10 +55,10 @@ const (
 	Notes      = "notes"
 )
 
-// Sections lists what there is to tell, what matters most first.
+// Sections lists all changes, the most important first.
 func Sections(d *diff.Diff) []Section { return sections(d, steps(d), countWords(d.Counts)) }
 
-// Results lists what there is to tell but the texts of the cells, where another comparison shows those.
+// Results lists all changes but those of cell texts, which another comparison shows.
 func Results(d *diff.Diff) []Section { return sections(d, nil, "") }
 
 func sections(d *diff.Diff, cells []Entry, counts string) []Section {
@@ -121,7 +121,7 @@ func notes(d *diff.Diff) []Entry {
 	return out
 }
 
-// results parts what became of tests from what became of other steps.
+// results separates the results of tests from those of other steps.
 func results(d *diff.Diff) (tests, others []Entry) {
 	for _, r := range d.Results {
 		e := Entry{Sign: "~", Subject: r.Step, Words: ResultWords(r)}
@@ -156,7 +156,7 @@ func expected(status string) string {
 	return status
 }
 
-// Ended says how a step ended: "fail, exit 1, 3 passed, 1 failed", or "not run".
+// Ended describes how a step ended: "fail, exit 1, 3 passed, 1 failed", or "not run".
 func Ended(status, words string, t *diff.Tests) string {
 	var parts []string
 	if status != "" {

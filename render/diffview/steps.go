@@ -7,7 +7,7 @@ import (
 	"markmill/notebooks/diff"
 )
 
-// steps tells what became of the steps, and of the prose between them, in the order of the notebook.
+// steps describes the changes of steps and of the prose between them, in notebook order.
 func steps(d *diff.Diff) []Entry {
 	var out []Entry
 	for i := range d.Cells {
@@ -91,8 +91,8 @@ func optionSign(e Entry) string {
 	return e.Sign
 }
 
-// oldText is the text around the changed lines of a cell; none of one that was joined, whose old text stands in
-// several.
+// oldText returns the text around the changed lines of a cell, none for a joined cell, whose old text was spread
+// over several.
 func oldText(ch *diff.CellChange) string {
 	switch ch.What {
 	case diff.Joined:
@@ -111,7 +111,7 @@ func refNames(refs []diff.Ref) string {
 	return strings.Join(names, ", ")
 }
 
-// files tells how what the steps did to the worktree changed: the change of the change.
+// files shows how the patches of the steps changed.
 func files(d *diff.Diff) []Entry {
 	var out []Entry
 	for _, f := range d.Files {

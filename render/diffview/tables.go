@@ -9,8 +9,8 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
-// cellWords name the cells of a table that a hunk changes: which row, which column, what it was. Lines alone show
-// neither. old are all lines of the old text. It is nil where the hunk is of no table, or changes its shape.
+// cellWords names the table cells that a hunk changes: row, column, old and new value. It returns nil if the hunk is
+// not in a table, or changes the table's shape. old holds all lines of the old text.
 func cellWords(h diff.Hunk, old []string) []string {
 	if len(h.Old) != len(h.New) || len(h.Old) == 0 || h.A < 1 || h.A > len(old) {
 		return nil

@@ -15,13 +15,13 @@ var (
 		`exception was the direct cause of the following exception):$`)
 )
 
-// exception is what a block of errors tells of an exception.
+// exception is an exception in a block of errors.
 type exception struct {
 	name, value string
 	traceback   []string
 }
 
-// failure adds a block of errors: what went to standard error, and the exception at its end.
+// failure adds a block of errors: standard error, then the exception at its end.
 func (r *cellReader) failure(text string) {
 	before, raised := readException(text, r.raised)
 	if before != "" {
@@ -32,8 +32,8 @@ func (r *cellReader) failure(text string) {
 	}
 }
 
-// readException finds the traceback that a text ends with, as Python prints one, IPython, or any interpreter whose
-// exception is known by its name. nil: there is none, and all of the text is before it.
+// readException finds the traceback at the end of a text, as Python or IPython prints it, or any interpreter whose
+// exception name is known. If there is none, found is nil and before is the whole text.
 func readException(text, name string) (before string, found *exception) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	start, from := -1, 0 // the first line, and where the words of the exception may begin
@@ -83,7 +83,7 @@ func readException(text, name string) (before string, found *exception) {
 	return text, nil
 }
 
-// ruled says whether a traceback begins as IPython's do.
+// ruled reports whether a traceback begins as IPython's do.
 func ruled(lines []string) bool {
 	for _, line := range lines {
 		if ruledHead.MatchString(line) {
@@ -93,7 +93,7 @@ func ruled(lines []string) bool {
 	return false
 }
 
-// continues says whether the lines up to the head of a traceback lead over to it from another one.
+// continues reports whether the lines before a traceback link it to the previous one.
 func continues(lines []string) bool {
 	for i := len(lines) - 1; i >= 0; i-- {
 		if lines[i] != "" {

@@ -16,8 +16,7 @@ import (
 	"markmill/render/result"
 )
 
-// volatile is the metadata that programs write for themselves, and that nobody means when it changes: of the notebook
-// and of cells.
+// volatile lists metadata of notebooks and cells that programs write for themselves.
 var volatile = setOf("collapsed", "scrolled", "trusted", "execution", "ExecuteTime", "executionInfo", "papermill",
 	"markmill.manifest", "markmill.result", "markmill.added", "widgets", "toc", "varInspector",
 	"language_info.version", "language_info.codemirror_mode", "language_info.pygments_lexer",
@@ -98,7 +97,7 @@ func language(meta ipynb.Value) string {
 	return m.Kernel.Language
 }
 
-// members lists the members of an object by name; nil of anything else.
+// members lists the members of an object by name, nil for any other value.
 func members(raw codec.Raw) []diff.Field {
 	var all map[string]codec.Raw
 	if len(raw) == 0 || codec.Unmarshal(raw, &all) != nil {
@@ -112,7 +111,7 @@ func members(raw codec.Raw) []diff.Field {
 	return out
 }
 
-// fields lists metadata; what describes the language is taken apart, because some of it is noise.
+// fields lists metadata. Language and kernel are listed by member, because some of their members are noise.
 func fields(meta ipynb.Value, prefix string) []diff.Field {
 	if !meta.Given() {
 		return nil
@@ -202,7 +201,7 @@ func jupyterOutput(o *ipynb.Output) diff.Output {
 	return out
 }
 
-// richness sorts media types: what says least comes first.
+// richness orders media types: the least informative first.
 func richness(mime string) string {
 	switch {
 	case mime == "text/plain":
@@ -231,7 +230,7 @@ func jupyterDatum(d ipynb.Datum) diff.Datum {
 	return diff.Datum{MIME: d.MIME, Text: text}
 }
 
-// resolved is what a terminal would show of a text: colours and what was drawn over are noise.
+// resolved returns text as a terminal would show it, without colors and overwritten parts.
 func resolved(text string) string {
 	if !strings.ContainsAny(text, "\x1b\r\b") {
 		return text

@@ -13,9 +13,9 @@ import (
 	"markmill/runs"
 )
 
-// JupyterOf makes a Jupyter notebook of an output notebook in Markdown, from what stands in it and the pictures beside
-// it, and lists what the record of the run has beyond that. The error of one whose regions were edited, or that has
-// none, is an ErrorList.
+// JupyterOf converts an output notebook in Markdown, with the pictures beside it, to a Jupyter notebook. It also
+// lists what only the record of the run has. For an edited notebook, or one without outputs, the error is an
+// ErrorList.
 func JupyterOf(name string, src []byte, files Files) ([]byte, []Missing, error) {
 	if err := notebooks.CheckText(name, src); err != nil {
 		return nil, nil, err
@@ -58,8 +58,8 @@ func JupyterOf(name string, src []byte, files Files) ([]byte, []Missing, error) 
 	return out, missing.list, err
 }
 
-// Missing is something that the record of a run has and its output notebook in Markdown has not, and the steps whose it
-// is.
+// Missing is something that the record of a run has and its output notebook in Markdown lacks, and the steps that it
+// belongs to.
 type Missing struct {
 	What  string
 	Steps []string
@@ -78,7 +78,7 @@ func (m Missing) String() string {
 	return m.What + " of " + noun + " " + strings.Join(shown, ", ") + more
 }
 
-// missing collects them by what they are.
+// missing groups them by kind.
 type missing struct{ list []Missing }
 
 func (m *missing) add(what, step string) {
@@ -92,7 +92,7 @@ func (m *missing) add(what, step string) {
 	}
 }
 
-// injected returns the values that were given. A secret stands in the manifest as a mark, and stays one.
+// injected returns the given values. A secret stays masked.
 func injected(nb *notebooks.Notebook, used []notebooks.ManifestParam) ([]notebooks.Bound, error) {
 	var text strings.Builder
 	for _, p := range used {
@@ -154,7 +154,7 @@ func (r *cellReader) read(body string) error {
 	return nil
 }
 
-// told adds lines that are no block.
+// told adds Markdown that is not in a block.
 func (r *cellReader) told(text string) {
 	if len(r.scraps) > 0 {
 		text = r.tables(text)
@@ -223,7 +223,7 @@ func (r *cellReader) values(text string) error {
 	return err
 }
 
-// tables finds the scraps that are shown as tables behind the block of scraps, and gives the rest of a text.
+// tables marks the scraps that are shown as tables after the block of scraps, and returns the rest of the text.
 func (r *cellReader) tables(text string) (rest string) {
 	var kept []string
 	parts := strings.Split(text, "\n\n")
@@ -260,7 +260,7 @@ func (r *cellReader) glued() error {
 	return nil
 }
 
-// unescaped is the text of a picture without the escapes of Markdown.
+// unescaped removes Markdown escapes.
 func unescaped(alt string) string {
 	var b strings.Builder
 	for i := 0; i < len(alt); i++ {

@@ -17,8 +17,7 @@ import (
 	"markmill/render/result"
 )
 
-// Files reads a file that stands beside a notebook, by its slash-separated path from there. Pictures of output
-// notebooks are read with it; nil reads none.
+// Files reads a file by its slash-separated path relative to the notebook. It is used for pictures, and may be nil.
 type Files func(name string) ([]byte, error)
 
 // Read reads a notebook of any form. The error is an *Error of package notebooks.
@@ -36,7 +35,7 @@ func Read(name string, src []byte, files Files) (*diff.Document, error) {
 	return Markdown(name, src, files)
 }
 
-// isJupyter goes by the name, and by the first byte where the name says nothing.
+// isJupyter decides by name, or by the first byte if the name is unknown.
 func isJupyter(name string, src []byte) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".ipynb":
@@ -50,8 +49,8 @@ func isJupyter(name string, src []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(src, " \t\r\n\ufeff"), []byte("{"))
 }
 
-// Markdown reads a source or an output notebook. Mistakes of the author are no error here: two notebooks with mistakes
-// can be compared, too.
+// Markdown reads a source or an output notebook. Mistakes in the source are not errors: notebooks with mistakes can
+// be compared, too.
 func Markdown(name string, src []byte, files Files) (*diff.Document, error) {
 	if err := notebooks.CheckText(name, src); err != nil {
 		return nil, err
@@ -89,7 +88,7 @@ func Markdown(name string, src []byte, files Files) (*diff.Document, error) {
 	return doc, nil
 }
 
-// setParams puts the values that a run used in the place of the defaults.
+// setParams replaces defaults with the values that a run used.
 func setParams(doc *diff.Document, params []notebooks.ManifestParam) {
 	at := map[string]int{}
 	for i, p := range doc.Params {
@@ -104,7 +103,7 @@ func setParams(doc *diff.Document, params []notebooks.ManifestParam) {
 	}
 }
 
-// canonical spells equal values equally; what is no JSON stays as it is.
+// canonical normalizes JSON, and returns anything else unchanged.
 func canonical(v codec.Raw) codec.Raw {
 	if out, err := codec.Marshal(v); err == nil {
 		return out
@@ -112,7 +111,7 @@ func canonical(v codec.Raw) codec.Raw {
 	return v
 }
 
-// value is any value as JSON.
+// value marshals to JSON.
 func value(v any) codec.Raw {
 	out, err := codec.Marshal(v)
 	if err != nil { // a text that is not UTF-8
@@ -121,13 +120,13 @@ func value(v any) codec.Raw {
 	return out
 }
 
-// piece is a stretch of the source that is no prose.
+// piece is a part of the source that is not prose.
 type piece struct {
 	span notebooks.Span
 	cell diff.Cell
 }
 
-// source makes the cells of a source: the front matter, what declares parameters, the steps, and the prose between.
+// source splits a notebook into cells: front matter, parameter blocks, steps, and the prose between them.
 func source(nb *notebooks.Notebook) *diff.Document {
 	doc := &diff.Document{Name: nb.Name, Form: string(nb.Form), Source: notebooks.DigestOf(nb.Source)}
 	for _, p := range nb.Params {
@@ -186,14 +185,14 @@ func lineOf(nb *notebooks.Notebook, at int) int {
 	return line
 }
 
-// inFence is what stands between the first and the last line.
+// inFence returns the text between the first and the last line.
 func inFence(text string) string {
 	_, text, _ = strings.Cut(text, "\n")
 	text = strings.TrimSuffix(text, "\n")
 	return text[:strings.LastIndexByte(text, '\n')+1]
 }
 
-// ended ends the last line of a text: a line that comes after it is then no change of it.
+// ended adds a missing final newline, so that appending a line does not change the one before.
 func ended(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text

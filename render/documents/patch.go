@@ -6,8 +6,8 @@ import (
 	"markmill/notebooks/diff"
 )
 
-// PatchFiles reads a patch as Git writes it. Lines before the first file are of a file without a path: the patch was
-// cut.
+// PatchFiles reads a Git patch. Lines before the first file header (the patch was cut) belong to a file without a
+// path.
 func PatchFiles(text string) []diff.FilePatch {
 	var out []diff.FilePatch
 	var f *diff.FilePatch

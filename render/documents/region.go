@@ -12,7 +12,7 @@ import (
 	"markmill/runs"
 )
 
-// partKind is what a part of a region is.
+// partKind is the kind of a part.
 type partKind int
 
 const (
@@ -67,7 +67,7 @@ func parts(body string) []part {
 	return out[:len(out)-1]
 }
 
-// isSummary finds the line that folds the rest of a region, or stands alone where there is nothing to fold.
+// isSummary reports whether a line is the summary of a region.
 func isSummary(line string) bool {
 	return strings.HasPrefix(line, "<details") && strings.Contains(line, "<summary>") ||
 		strings.HasPrefix(line, "<sub>") && strings.HasSuffix(line, "</sub>")
@@ -81,7 +81,7 @@ func scrapComment(line string) (text string, ok bool) {
 	return text, ok
 }
 
-// readFence reads the fenced block that begins at a line, with its other half where its middle is elided.
+// readFence reads the fenced block that begins at a line. If its middle is elided, it includes the second half.
 func readFence(lines []string, from int) (p part, next int) {
 	info, text, next := fenceAt(lines, from)
 	_, class, _ := strings.Cut(info, "{.")
@@ -119,13 +119,13 @@ func nextLine(lines []string, at int) int {
 	return at
 }
 
-// isElision finds the line that says what is missing in a block.
+// isElision reports whether a line says what is missing in a block.
 func isElision(line string) bool {
 	return strings.HasPrefix(line, "… ") && strings.Contains(line, " elided: ")
 }
 
-// readRegion reads the outputs, scraps and patches of a step. open says that results may stand there as Markdown, as
-// they do from format 2 of the manifest on.
+// readRegion reads the outputs, scraps and patches of a step. open says that the region may hold results as
+// Markdown, as it does from manifest format 2 on.
 func readRegion(c *diff.Cell, body string, open bool, files Files) {
 	display := func(mime, text string) {
 		c.Outputs = append(c.Outputs, diff.Output{Name: diff.Display, Data: []diff.Datum{{MIME: mime, Text: text}}})
@@ -162,7 +162,7 @@ func readRegion(c *diff.Cell, body string, open bool, files Files) {
 	}
 }
 
-// readWords reads results in Markdown, and results that are files of the record.
+// readWords reads results in Markdown, and references to results in the record.
 func readWords(text string, open bool, display func(mime, text string)) {
 	var page strings.Builder
 	for line := range strings.Lines(text) {
@@ -181,7 +181,7 @@ func readWords(text string, open bool, display func(mime, text string)) {
 	}
 }
 
-// setResult sets how a step ended; s is nil where nothing says so.
+// setResult sets how a step ended. s is nil if that is unknown.
 func setResult(c *diff.Cell, s *notebooks.ManifestStep) {
 	if s == nil {
 		return
@@ -219,7 +219,7 @@ func readScraps(text string) []diff.Scrap {
 	return out
 }
 
-// scrapOf reads one value of a scraps block: a file stands there as its name and digest.
+// scrapOf reads one value of a scraps block. A file is represented by its name and digest.
 func scrapOf(name string, v codec.Raw) diff.Scrap {
 	var file struct {
 		File   string `json:"file"`
@@ -242,8 +242,8 @@ func readPicture(line string) (alt, to string, ok bool) {
 	return line[2:at], to, err == nil
 }
 
-// picture is a picture that stands beside an output notebook: its bytes where they can be had, else its name without
-// the folder, which is called after the output notebook.
+// picture returns a picture beside an output notebook: its content if available, else its name without the folder,
+// which is named after the output notebook.
 func picture(alt, to string, files Files) diff.Output {
 	d := diff.Datum{MIME: pictureType(to), File: to[strings.LastIndexByte(to, '/')+1:]}
 	if files != nil {

@@ -16,7 +16,7 @@ import (
 	"markmill/runs"
 )
 
-// wholeBytes is the size up to which a stream of a run is compared by its lines; of a larger one the digests are.
+// wholeBytes is the size up to which streams are compared by lines. Larger ones are compared by digest.
 const wholeBytes = 64 << 20
 
 // Run reads a run: its journal, its source notebook, and the files of its directory.
@@ -93,7 +93,7 @@ func (r reading) step(c *diff.Cell, rec *runs.StepRecord) error {
 	if f == nil {
 		return nil
 	}
-	// The order is that of a region: output, what was shown, errors.
+	// The order is that of a region: output, results, errors.
 	if err := r.stream(c, diff.Stdout, f.Stdout); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (r reading) stream(c *diff.Cell, name string, s runs.StreamData) error {
 	return err
 }
 
-// datum reads a file: as text where it is one, with its bytes where it is a picture of a size that can be shown.
+// datum reads a file as text, or as bytes if it is a picture of reasonable size.
 func (r reading) datum(mime, file string, size int64, digest runs.Digest) (diff.Datum, error) {
 	d := diff.Datum{MIME: mime, File: file, Digest: string(digest)}
 	text := strings.HasPrefix(mime, "text/") || mime == "application/json"
@@ -151,7 +151,7 @@ func (r reading) datum(mime, file string, size int64, digest runs.Digest) (diff.
 	return d, nil
 }
 
-// setScrap keeps the last scrap of a name.
+// setScrap adds a scrap. The last of a name wins.
 func setScrap(list []diff.Scrap, s runs.ScrapData) []diff.Scrap {
 	one := diff.Scrap{Name: s.Name, Type: s.Type, File: s.File, Digest: string(s.Digest)}
 	if s.File == "" {

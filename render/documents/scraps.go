@@ -17,18 +17,18 @@ import (
 	"markmill/runs/scrapbook"
 )
 
-// Recorded is what a run left of values: its parameters and its scraps. It is read without the rest of the notebook.
+// Recorded holds the parameters and scraps of a run.
 type Recorded struct {
 	Name   string // of the notebook, as the caller called it
 	Run    string // its id; "" of a notebook, which does not say
 	Status string // pass, fail, blocked, pending, …; "" of a notebook that no run has left
 	Params []diff.Param
 	Scraps []StepScrap // the last of each name, in the order in which the names first came
-	// Gone is how many scraps the notebook had no room for, not even for their names.
+	// Gone counts the scraps that the notebook does not even name, for lack of room.
 	Gone int
 }
 
-// Elided is the type of a scrap whose value the notebook had no room for.
+// Elided is the type of a scrap whose value was too large for the notebook.
 const Elided = "elided"
 
 // StepScrap is a scrap and the step that recorded it.
@@ -38,8 +38,8 @@ type StepScrap struct {
 	Opaque string // why there is no value, in words: "encoder pickle, 120 bytes"
 }
 
-// ScrapsOf reads what a notebook of any form holds: an output notebook, or one that papermill or Jupyter ran. The error
-// is an *Error of package notebooks.
+// ScrapsOf reads the parameters and scraps of a notebook of any form, whether Markmill, papermill or Jupyter ran it.
+// The error is an *Error of package notebooks.
 func ScrapsOf(name string, src []byte) (*Recorded, error) {
 	if isJupyter(name, src) {
 		nb, err := ipynb.Parse(name, src)
@@ -84,7 +84,7 @@ func ScrapsOf(name string, src []byte) (*Recorded, error) {
 	return r, nil
 }
 
-// RunScraps is the same of a run in its record.
+// RunScraps reads them from the record of a run.
 func RunScraps(name string, run *runs.Run) *Recorded {
 	r := &Recorded{Name: name, Run: string(run.ID), Status: string(run.Status())}
 	for _, p := range run.Contract.Parameters {
@@ -103,8 +103,8 @@ func (r *Recorded) Whole() bool {
 	return r.Gone == 0 && !slices.ContainsFunc(r.Scraps, func(s StepScrap) bool { return s.Type == Elided })
 }
 
-// Complete puts in what the notebook had no room for, out of the records of the runs that left it. Where they do not
-// have the same, nobody knows which of them this notebook is from, and the value stays out.
+// Complete fills in elided values from the records of the runs that left the notebook. Where the records disagree,
+// nobody knows which one applies, and the value stays out.
 func (r *Recorded) Complete(records []*Recorded) {
 	if len(records) == 0 {
 		return
@@ -142,7 +142,7 @@ func (r *Recorded) manifest(m *notebooks.Manifest) {
 	}
 }
 
-// add takes in a scrap: the last of a name stands, but what is only shown does not take the place of a value.
+// add adds a scrap. The last of a name wins, but a displayed form never replaces a value.
 func (r *Recorded) add(step string, s runs.ScrapData, shown bool) {
 	one := StepScrap{Step: step, ScrapData: s}
 	switch size := len(s.Value); {
@@ -167,7 +167,7 @@ func (r *Recorded) add(step string, s runs.ScrapData, shown bool) {
 	r.Scraps = append(r.Scraps, one)
 }
 
-// ofBlock is a scrap as a block of an output notebook holds it, which does not tell the type.
+// ofBlock infers the type of a scrap from its value in a block.
 func ofBlock(s diff.Scrap) runs.ScrapData {
 	out := runs.ScrapData{Name: s.Name, Type: runs.ScrapJSON, Value: s.Value}
 	if s.Digest != "" {

@@ -8,8 +8,8 @@ import (
 	"markmill/render/plain"
 )
 
-// terminalText is what a process printed, as a page shows it: colours and weights as spans, all other sequences of a
-// terminal carried out or dropped, hidden characters visible. A style lasts over line ends, as on a terminal.
+// terminalText formats terminal output: colors and weights as spans, other sequences applied or dropped, hidden
+// characters visible. Styles last across lines, as on a terminal.
 func terminalText(text string) markup {
 	var w writer
 	var style ansiStyle
@@ -36,7 +36,7 @@ func terminalText(text string) markup {
 	return w.markup()
 }
 
-// ansiStyle is the state that "select graphic rendition" leaves (ECMA-48, 8.3.117). Colours are from 1, 0 is none.
+// ansiStyle is the state that "select graphic rendition" sets (ECMA-48, 8.3.117). Colors count from 1; 0 is none.
 type ansiStyle struct {
 	fore, back                       int
 	bold, dim, italic, under, strike bool
@@ -63,7 +63,7 @@ func (s *ansiStyle) span(w *writer, text string) {
 	w.put(`<span class="%s">%s</span>`, strings.Join(classes, " "), text)
 }
 
-// set takes the numbers between ESC [ and m.
+// set applies the numbers between ESC [ and m.
 func (s *ansiStyle) set(codes string) {
 	var list []int
 	for _, c := range strings.FieldsFunc(codes, func(r rune) bool { return r == ';' || r == ':' }) {
@@ -121,8 +121,7 @@ func (s *ansiStyle) set(codes string) {
 	}
 }
 
-// extended reads a colour of 256 or of 16 million, and takes the nearest of the 16 that the page has for light and
-// dark.
+// extended reads a 256-color or 24-bit color, and returns the nearest of the page's 16 colors.
 func extended(list []int) (colour, used int) {
 	switch {
 	case len(list) >= 2 && list[0] == 5:

@@ -10,7 +10,7 @@ import (
 	"markmill/render/plain"
 )
 
-// diffPage is the page of a comparison: what matters first, then every cell in the order of the new side.
+// diffPage is the page of a comparison: the most important changes, then all cells in the new order.
 type diffPage struct {
 	*page
 	d       *diff.Diff
@@ -22,7 +22,7 @@ type diffPage struct {
 	outline []outlined
 }
 
-// cellParts is what else changed of a cell.
+// cellParts holds the changes of a cell other than its source.
 type cellParts struct {
 	result  *diff.ResultChange
 	scraps  []diff.ScrapChange
@@ -30,7 +30,7 @@ type cellParts struct {
 	outputs []diff.OutputChange
 }
 
-// Diff makes the page of a comparison. The pictures are those that the two documents hold.
+// Diff renders the page of a comparison.
 func Diff(d *diff.Diff) []byte {
 	p := diffPage{page: newPage("", nil), d: d, prefix: stepPrefix}
 	main := p.main()
@@ -44,7 +44,7 @@ func Diff(d *diff.Diff) []byte {
 		main+foot, diffKeys())
 }
 
-// main is what a comparison puts on a page: its top, and its cells.
+// main renders the top and the cells of a comparison.
 func (p *diffPage) main() markup {
 	d := p.d
 	p.gather()
@@ -65,7 +65,7 @@ func (p *diffPage) main() markup {
 	return p.top() + body.markup() // the top comes last: it is not to take from what the cells may take
 }
 
-// diffKeys are the keys of a page of comparisons.
+// diffKeys lists the keys of a comparison page.
 func diffKeys() markup {
 	return keyTable(
 		[2]markup{"<kbd>j</kbd> <kbd>k</kbd>", "next, previous change"}, [2]markup{"<kbd>e</kbd>",
@@ -75,7 +75,7 @@ func diffKeys() markup {
 		[2]markup{"<kbd>t</kbd>", "light or dark"}, [2]markup{"<kbd>?</kbd>", "these keys"})
 }
 
-// gather names the cells, and gives each what else changed of it.
+// gather assigns ids to cells, and collects their changes.
 func (p *diffPage) gather() {
 	p.links = map[string]string{}
 	ids := newNames()
@@ -103,7 +103,7 @@ func (p *diffPage) gather() {
 	}
 }
 
-// idOf is what of a label may stand in an id and in a link to it.
+// idOf reduces a label to characters that are valid in an id and in a link.
 func idOf(label string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_.", r) {
@@ -113,13 +113,13 @@ func idOf(label string) string {
 	}, strings.ToValidUTF8(label, "-"))
 }
 
-// same says that nothing of a cell changed.
+// same reports whether nothing of a cell changed.
 func (p *diffPage) same(i int) bool {
 	c := &p.cells[i]
 	return !p.d.Cells[i].Changed() && c.result == nil && c.scraps == nil && c.files == nil && c.outputs == nil
 }
 
-// verdict is what the comparison comes to.
+// verdict summarizes the comparison.
 func (p *diffPage) verdict() (sign markup, st state, words string) {
 	red, green := 0, 0
 	for _, r := range p.d.Results {
@@ -146,7 +146,7 @@ func (p *diffPage) verdict() (sign markup, st state, words string) {
 	return "~", changed, "Different"
 }
 
-// maxEntries bounds what a row at the top shows before it is folded.
+// maxEntries bounds the entries that a row at the top shows unfolded.
 const maxEntries = 10
 
 func (p *diffPage) top() markup {
@@ -185,7 +185,7 @@ func (p *diffPage) top() markup {
 	return w.markup()
 }
 
-// entry is a line at the top, with a link to the cell that it is of.
+// entry writes a line at the top, with a link to its cell.
 func (p *diffPage) entry(w *writer, s *diffview.Section, i int, e diffview.Entry) {
 	class := map[diffview.Tone]markup{diffview.Bad: "fail", diffview.Good: "pass", diffview.Came: "pass",
 		diffview.Went: "fail", diffview.Neutral: "edit"}[e.Tone]

@@ -10,7 +10,7 @@ import (
 	"markmill/render/plain"
 )
 
-// unchanged writes cells in which nothing changed, folded.
+// unchanged writes unchanged cells, folded.
 func (p *diffPage) unchanged(w *writer, from, to int) {
 	var names []string
 	for i := from; i < to && i < from+6; i++ {
@@ -34,7 +34,7 @@ func (p *diffPage) unchanged(w *writer, from, to int) {
 	w.put("</details>\n")
 }
 
-// source is the text of a cell that only one side has, or that is the same on both.
+// source renders a cell that did not change, or that only one side has.
 func (p *diffPage) source(c *diff.Cell) markup {
 	p.line = 0
 	if c == nil {
@@ -47,7 +47,7 @@ func (p *diffPage) source(c *diff.Cell) markup {
 	return p.code(lang, c.Source)
 }
 
-// signOf is the sign and the colour of what became of a cell.
+// signOf returns the sign and color of a cell.
 func (p *diffPage) signOf(i int) (markup, state) {
 	ch, r := &p.d.Cells[i], p.cells[i].result
 	switch {
@@ -105,7 +105,7 @@ func (p *diffPage) cell(w *writer, i int) {
 	w.put("</details>\n")
 }
 
-// became says what became of a cell, a word or a few each.
+// became describes how a cell changed.
 func (p *diffPage) became(ch *diff.CellChange) []string {
 	var out []string
 	names := func(refs []diff.Ref) string {
@@ -210,7 +210,7 @@ func (p *diffPage) scrapChanges(w *writer, list []diff.ScrapChange) {
 	w.put("</table>")
 }
 
-// number says how far a number moved.
+// number formats the change of a number.
 func number(s diff.ScrapChange) markup {
 	var w writer
 	if s.Difference != nil {
@@ -225,7 +225,7 @@ func number(s diff.ScrapChange) markup {
 	return w.markup()
 }
 
-// fileChange is the change of a change: each line has the mark of its own patch.
+// fileChange shows how a patch changed. Each line keeps the mark of its own patch.
 func (p *diffPage) fileChange(w *writer, f *diff.FileChange) {
 	words := map[diff.What]string{diff.Added: "changed now, and not before", diff.Removed: "no longer changed",
 		diff.Edited: "changed in another way"}[f.What]

@@ -6,7 +6,7 @@ import (
 	"markmill/notebooks/diff"
 )
 
-// outputChange is something printed or shown that came, went or is another.
+// outputChange shows an output that was added, removed or changed.
 func (p *diffPage) outputChange(w *writer, o *diff.OutputChange) {
 	w.put(`<div class="outchange"><p class="dim">%s%s</p>`, outputName(o.Name), note(whatWords(o.What)))
 	p.options(w, o.Options)
@@ -62,7 +62,7 @@ func (p *diffPage) datumChange(w *writer, c *diff.DatumChange, named bool) {
 	}
 }
 
-// content names what cannot be shown.
+// content describes what cannot be shown.
 func content(d *diff.Datum) string {
 	switch {
 	case d == nil:
@@ -75,8 +75,7 @@ func content(d *diff.Datum) string {
 	return size(len(d.Text))
 }
 
-// pictureChange shows two pictures beside each other, and one over the other with a slider; false where neither is a
-// picture at hand.
+// pictureChange shows two pictures side by side, and overlaid with a slider. It returns false without a picture.
 func (p *diffPage) pictureChange(w *writer, c *diff.DatumChange) bool {
 	old, new := p.picture(c.Old, "before"), p.picture(c.New, "after")
 	switch {
@@ -97,7 +96,7 @@ func (p *diffPage) pictureChange(w *writer, c *diff.DatumChange) bool {
 	return true
 }
 
-// picture is a datum as a picture, "" of anything else.
+// picture embeds a picture, and returns "" for anything else.
 func (p *diffPage) picture(d *diff.Datum, alt string) markup {
 	if d == nil {
 		return ""

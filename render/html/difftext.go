@@ -7,23 +7,23 @@ import (
 	"markmill/render/plain"
 )
 
-// around is how many unchanged lines stand before and after changed ones.
+// around is the number of context lines.
 const around = 3
 
-// lineCost is what a line costs of the page's budget besides its text, for a browser that lays it out; maxChange is
-// what one text may cost.
+// lineCost is what a line costs of the page's budget besides its text, because the browser has to lay it out.
+// maxChange bounds the cost of one text.
 const (
 	lineCost  = 400
 	maxChange = 2 << 20
 )
 
-// maxGap is how many unchanged lines a fold holds; of more only the number is told.
+// maxGap bounds the unchanged lines in a fold. Beyond it only their number is shown.
 const maxGap = 400
 
-// A text that changed is a row of stretches. Each stretch holds the lines of the old side and of the new side in turns;
-// the style lays them side by side, or the old ones above the new ones.
+// A changed text is a row of stretches. Each holds old and new lines in turn; the style puts them side by side, or
+// the old ones above the new ones.
 
-// texts is how a text changed. old is the text before, by lines; without it nothing stands around the changed lines.
+// texts renders a changed text. old holds the lines before the change; without it there is no context.
 func (p *diffPage) texts(t *diff.Text, old []string) markup {
 	var w writer
 	w.put(`<div class="texts">`)
@@ -44,7 +44,7 @@ func (p *diffPage) texts(t *diff.Text, old []string) markup {
 	return w.markup()
 }
 
-// between writes unchanged lines: those next to a change, the others folded.
+// between writes unchanged lines: context, and the others folded.
 func (p *diffPage) between(w *writer, old []string, from, to, shift int, after, before bool) {
 	if from >= to {
 		return
@@ -84,17 +84,17 @@ func (p *diffPage) context(w *writer, old []string, from, to, shift int) {
 	w.put("</div>")
 }
 
-// lineText is a line without its end, bounded, and taken from the budget.
+// lineText returns a bounded line without its newline, and charges the budget.
 func (p *diffPage) lineText(line string) string {
 	text := shortLines(cleanLines(strings.TrimRight(line, "\r\n")))
 	p.budget.left -= len(text) + lineCost
 	return text
 }
 
-// maxHunk bounds the lines of a stretch that is shown.
+// maxHunk bounds the lines of a stretch.
 const maxHunk = 2000
 
-// hunk writes changed lines, and marks the words in them that changed.
+// hunk writes changed lines, with the changed words marked.
 func (p *diffPage) hunk(w *writer, h diff.Hunk) {
 	oldWords, newWords, marked := diff.Words(h)
 	w.put(`<div class="hunk">`)
@@ -118,7 +118,7 @@ func (p *diffPage) hunk(w *writer, h diff.Hunk) {
 	}
 }
 
-// words is a line with the words marked that the other side lacks.
+// words renders a line, marking the words that the other side lacks.
 func (p *diffPage) words(line string, segments [][]diff.Segment, i int, marked bool, element markup) markup {
 	if !marked || i >= len(segments) || len(line) > maxLine {
 		return sprintf("%s", p.lineText(line))
@@ -135,7 +135,7 @@ func (p *diffPage) words(line string, segments [][]diff.Segment, i int, marked b
 	return w.markup()
 }
 
-// oneSide is a text that only one side has.
+// oneSide renders a text that only one side has.
 func (p *diffPage) oneSide(text string, isNew bool) markup {
 	lines := diff.Lines(text)
 	var w writer

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// grammar is what the eye sees of a language.
+// grammar describes a language as far as highlighting needs it.
 type grammar struct {
 	keywords map[string]bool
 	comments []quote
@@ -16,7 +16,7 @@ type grammar struct {
 	hyphens  bool    // words may hold hyphens
 }
 
-// quote is what begins with one text and ends with another: a string, a comment.
+// quote is a pair of delimiters: of a string, or a comment.
 type quote struct {
 	open, close string
 	escape      bool // a backslash takes the next character along
@@ -40,7 +40,7 @@ var (
 	docSingle  = quote{open: "'''", close: "'''", escape: true, lines: true}
 )
 
-// grammars are made at the first use: every start of the program would pay for them otherwise.
+// grammars are built at first use, to keep program starts fast.
 var grammars = sync.OnceValue(func() map[string]*grammar {
 	python := &grammar{keywords: words(`False None True and as assert async await break case class continue def del
 		elif else except finally for from global if import in is lambda match nonlocal not or pass raise return try while

@@ -23,9 +23,8 @@ func isTokenClass(c string) bool {
 // maxHighlight bounds the code that gets colours, in bytes.
 const maxHighlight = 256 << 10
 
-// highlight returns code with the colours of its language. It is read once from left to right, by the few things in
-// which languages differ for the eye: comments, strings, numbers, words. Code that is not of the language costs nothing
-// but wrong colours.
+// highlight colors code in one pass, by comments, strings, numbers and words only. Code in another language just
+// gets wrong colors.
 func highlight(lang, code string) markup {
 	g := grammarOf(lang)
 	var w writer
@@ -45,7 +44,7 @@ type scanner struct {
 	w   *writer
 }
 
-// scan colours all of src. Text without a colour is gathered and written at once.
+// scan colors all of src.
 func (s *scanner) scan() {
 	from := 0
 	lineStart := true
@@ -64,7 +63,7 @@ func (s *scanner) scan() {
 	s.w.put("%s", s.src[from:])
 }
 
-// token moves past one token, at least one byte, and returns its class.
+// token consumes one token, at least one byte, and returns its class.
 func (s *scanner) token(lineStart bool) string {
 	rest := s.src[s.at:]
 	for _, q := range s.strings {
@@ -100,7 +99,7 @@ func (s *scanner) token(lineStart bool) string {
 	return ""
 }
 
-// until moves past the end of what a quote or comment opened, or to the end of its line or of all.
+// until consumes a quote or comment up to its end, the end of its line, or the end of the code.
 func (s *scanner) until(q quote) {
 	for s.at < len(s.src) {
 		switch rest := s.src[s.at:]; {
@@ -140,7 +139,7 @@ func (s *scanner) word(lineStart bool) string {
 	return ""
 }
 
-// variable is $name, ${name}, $1; of $( only the dollar.
+// variable consumes $name, ${name} or $1; of $( only the dollar.
 func (s *scanner) variable() string {
 	s.at++
 	if s.at == len(s.src) {
@@ -164,12 +163,12 @@ func (s *scanner) variable() string {
 	return tokVar
 }
 
-// before says that a text comes next, behind blanks.
+// before reports whether text follows after blanks.
 func (s *scanner) before(what string) bool {
 	return strings.HasPrefix(strings.TrimLeft(s.src[s.at:min(len(s.src), s.at+64)], " \t"), what)
 }
 
-// inWord says that a word stands right before.
+// inWord reports whether the previous character belongs to a word.
 func (s *scanner) inWord() bool { return s.at > 0 && isWord(s.src[s.at-1]) }
 
 func isWord(c byte) bool {

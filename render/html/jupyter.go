@@ -33,7 +33,7 @@ type jupyterPage struct {
 	names    map[int]string // of code cells, by place: as the steps of a run are called
 }
 
-// Jupyter makes the page of a Jupyter notebook, with the outputs that it holds.
+// Jupyter renders the page of a Jupyter notebook, with its outputs.
 func Jupyter(nb *ipynb.Notebook) []byte {
 	p := jupyterPage{page: newPage(nb.Name, nil), nb: nb, counts: map[state][]int{}, order: true}
 	p.readMetadata()
@@ -65,7 +65,7 @@ func (p *jupyterPage) readMetadata() {
 	}
 }
 
-// readRun finds what a run of Markmill's says of the notebook, and how it calls the cells.
+// readRun reads the manifest, and the names of the cells.
 func (p *jupyterPage) readRun() {
 	if !p.nb.Rerun() {
 		p.manifest = p.nb.Manifest()
@@ -80,8 +80,7 @@ func (p *jupyterPage) codeCells() (n int) {
 	return n
 }
 
-// write writes the cells. All Markdown is read before any is written, because a link may lead to a heading of a later
-// cell.
+// write writes the cells. It parses all Markdown first, because a link may lead to a heading in a later cell.
 func (p *jupyterPage) write() {
 	trees := make([]ast.Node, len(p.nb.Cells))
 	for i := range p.nb.Cells {
@@ -218,7 +217,7 @@ func (p *jupyterPage) codeCell(c *ipynb.Cell, i int, last *int) {
 	w.put("</details>\n")
 }
 
-// outputs writes what a cell printed and showed. Pieces of one stream that follow each other are one.
+// outputs writes the outputs of a cell. Consecutive pieces of one stream are joined.
 func (p *jupyterPage) outputs(c *ipynb.Cell) markup {
 	var w writer
 	for k := 0; k < len(c.Outputs); k++ {
@@ -249,10 +248,10 @@ func (p *jupyterPage) outputs(c *ipynb.Cell) markup {
 	return w.markup()
 }
 
-// maxHTML bounds the HTML of a result that is read, in bytes.
+// maxHTML bounds HTML results, in bytes.
 const maxHTML = 4 << 20
 
-// result writes the richest form of a result that a page can show without running anything.
+// result writes the richest representation that a page can show without running code.
 func (p *jupyterPage) result(o *ipynb.Output) markup {
 	forms := map[string]ipynb.Datum{}
 	for _, d := range o.Data {
@@ -309,7 +308,7 @@ func (p *jupyterPage) result(o *ipynb.Output) markup {
 	return lost
 }
 
-// visible is the text between the tags of markup, with a word for each picture.
+// visible returns the text of markup, with a word for each picture.
 func visible(m markup) string {
 	var b strings.Builder
 	rest := string(m)
@@ -324,7 +323,7 @@ func visible(m markup) string {
 	return b.String()
 }
 
-// verdict is what the manifest says, and of a notebook without one what its outputs tell.
+// verdict returns the status from the manifest, or inferred from outputs without one.
 func (p *jupyterPage) verdict() (state, string) {
 	switch {
 	case p.manifest != nil:
@@ -337,7 +336,7 @@ func (p *jupyterPage) verdict() (state, string) {
 	return unknown, "Not run"
 }
 
-// manifestRows show tests, change, parameters and scraps, as the manifest has them.
+// manifestRows writes tests, change, parameters and scraps from the manifest.
 func (p *jupyterPage) manifestRows(w *writer) {
 	m := p.manifest
 	if m == nil {

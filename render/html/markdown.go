@@ -18,16 +18,16 @@ import (
 	"markmill/notebooks"
 )
 
-// Ids on a page begin with what they are of, so that no notebook can name a part of the page itself.
+// Ids on a page have prefixes, so that a notebook cannot claim the id of a part of the page itself.
 const (
 	headingPrefix = "h-"
 	stepPrefix    = "step-"
 )
 
-// maxParagraph bounds a paragraph whose inlines are read, in bytes: the time for those grows faster than their length.
+// maxParagraph bounds paragraphs in bytes, because parsing inlines takes more than linear time.
 const maxParagraph = 64 << 10
 
-// longParagraphs makes code of paragraphs that are too long to be read.
+// longParagraphs turns paragraphs that are too long into code.
 type longParagraphs struct{}
 
 func (longParagraphs) Transform(node *ast.Paragraph, _ text.Reader, _ parser.Context) {
@@ -40,8 +40,8 @@ func (longParagraphs) Transform(node *ast.Paragraph, _ text.Reader, _ parser.Con
 	node.Parent().ReplaceChild(node.Parent(), node, code)
 }
 
-// newMarkdown reads Markdown with the fences that notebooks.Parse finds, and GitHub's additions. HTML that it writes is
-// to be sanitized.
+// newMarkdown returns a parser that finds the same fences as notebooks.Parse, with GitHub's extensions. Its HTML
+// must be sanitized.
 func newMarkdown() goldmark.Markdown {
 	transformers := append(notebooks.ParagraphTransformers(), util.Prioritized(longParagraphs{}, 50))
 	return goldmark.New(
@@ -56,7 +56,7 @@ func newMarkdown() goldmark.Markdown {
 	)
 }
 
-// fences writes the code of fences that stand in lists and quotes. Those at the top level are the page's own business.
+// fences renders fences in lists and quotes. The page itself renders those at the top level.
 type fences struct{}
 
 func (fences) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
@@ -71,7 +71,7 @@ func (fences) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 	})
 }
 
-// linesOf is the text of a block: of a fence what stands between its first line and its last.
+// linesOf returns the lines of a block; of a fence, those between its delimiters.
 func linesOf(n ast.Node, src []byte) string {
 	var b strings.Builder
 	lines := n.Lines()
@@ -82,7 +82,7 @@ func linesOf(n ast.Node, src []byte) string {
 	return b.String()
 }
 
-// infoOf is the info string of a fence.
+// infoOf returns the info string of a fence.
 func infoOf(f *ast.FencedCodeBlock, src []byte) string {
 	if f.Info == nil {
 		return ""
@@ -90,7 +90,7 @@ func infoOf(f *ast.FencedCodeBlock, src []byte) string {
 	return string(f.Info.Value(src))
 }
 
-// names gives out names, each once: a name that was given gets a number.
+// names makes names unique by adding numbers.
 type names struct {
 	used map[string]bool
 	next map[string]int // the number that is tried next behind a name
@@ -108,7 +108,7 @@ func (n names) unique(base string) string {
 	return name
 }
 
-// headingIDs makes the ids of headings as forges do, each once, behind the prefix.
+// headingIDs makes unique heading ids as forges do, with the page's prefix.
 type headingIDs struct{ names }
 
 func (h headingIDs) Generate(value []byte, _ ast.NodeKind) []byte {
@@ -129,7 +129,7 @@ func (h headingIDs) Generate(value []byte, _ ast.NodeKind) []byte {
 
 func (h headingIDs) Put([]byte) {}
 
-// plainText is the text of a node without its markup.
+// plainText returns the text of a node without markup.
 func plainText(n ast.Node, src []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the walker makes no error

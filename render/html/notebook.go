@@ -15,7 +15,7 @@ import (
 	"markmill/render/result"
 )
 
-// notebookPage is the page of a notebook: its parts in order, and what is said of all of them at the top.
+// notebookPage is the page of a notebook.
 type notebookPage struct {
 	*page
 	nb       *notebooks.Notebook
@@ -38,9 +38,9 @@ type outlined struct {
 	level       int // of a heading; 0 for a step
 }
 
-// Notebook makes the page of a notebook or an output notebook. name is what the page calls it; files is the folder that
-// it stands in, nil where its pictures are not at hand. Mistakes in the notebook are the error, as notebooks.Parse
-// gives it; damage to the outputs is told on the page.
+// Notebook renders the page of a source or an output notebook. name is its name on the page; files is its folder,
+// nil if its pictures are not available. Mistakes in the source are returned as notebooks.Parse reports them;
+// damaged outputs are reported on the page.
 func Notebook(name string, src []byte, files fs.FS) ([]byte, error) {
 	stripped := notebooks.Strip(name, src)
 	nb, err := notebooks.Parse(name, stripped.Source)
@@ -68,7 +68,7 @@ func Notebook(name string, src []byte, files fs.FS) ([]byte, error) {
 		p.top()+p.body.markup()+p.foot(), notebookKeys()), nil
 }
 
-// notebookKeys are the keys of a notebook's page.
+// notebookKeys lists the keys of a notebook page.
 func notebookKeys() markup {
 	return keyTable(
 		[2]markup{"<kbd>j</kbd> <kbd>k</kbd>", "next, previous step"}, [2]markup{"<kbd>e</kbd>", "next step that failed"},
@@ -76,7 +76,6 @@ func notebookKeys() markup {
 		[2]markup{"<kbd>t</kbd>", "light or dark"}, [2]markup{"<kbd>?</kbd>", "these keys"})
 }
 
-// write writes the parts.
 func (p *notebookPage) write() {
 	base := p.nb.Front.Span.End
 	if base == 0 && bytes.HasPrefix(p.nb.Source, []byte("\xef\xbb\xbf")) {
@@ -128,7 +127,7 @@ func (p *notebookPage) write() {
 	flush()
 }
 
-// fenceStart is an offset in a fence.
+// fenceStart returns an offset within a fence.
 func fenceStart(n *ast.FencedCodeBlock) int {
 	if n.Info != nil {
 		return n.Info.Segment.Start
@@ -139,8 +138,8 @@ func fenceStart(n *ast.FencedCodeBlock) int {
 	return 0
 }
 
-// findTitle takes the title from the front matter, else the first heading of the first level, else the name. A heading
-// that says the title is not written twice.
+// findTitle takes the title from the front matter, else the first level-one heading, else the name. A heading that
+// repeats the title is not written.
 func (p *notebookPage) findTitle(root ast.Node, src []byte) {
 	p.title = p.nb.Front.Title
 	for n := root.FirstChild(); n != nil; n = n.NextSibling() {
@@ -162,7 +161,7 @@ func (p *notebookPage) findTitle(root ast.Node, src []byte) {
 	}
 }
 
-// givenParams writes the values that were given, after the block that declares them.
+// givenParams writes the given values after the block that declares them.
 func (p *notebookPage) givenParams(at int, body string) {
 	if p.params == nil || p.nb.ParamsAt < 0 || at > p.nb.ParamsAt || p.nb.ParamsAt-at > len(body)+200 {
 		return
@@ -181,7 +180,7 @@ func (p *notebookPage) givenParams(at int, body string) {
 		res.shown+res.body)
 }
 
-// signs of states, as the regions have them.
+// signs of states, as in the regions.
 var signs = map[state]markup{passed: "✓", failed: "✗", timedOut: "⏱", skipped: "○", unknown: "·"}
 
 func (p *notebookPage) step(s *notebooks.Step) {
@@ -237,7 +236,7 @@ func (p *notebookPage) step(s *notebooks.Step) {
 	w.put("</details>\n")
 }
 
-// foldedWords says what is folded under the results of a step.
+// foldedWords describes what is folded below the results of a step.
 func foldedWords(res *outcome) markup {
 	if len(res.files) > 0 {
 		return "what it printed and changed"
@@ -245,13 +244,13 @@ func foldedWords(res *outcome) markup {
 	return "what it printed"
 }
 
-// sentence is a line of Markdown as a paragraph.
+// sentence renders a line of Markdown.
 func (p *page) sentence(line string) markup {
 	src := []byte(line)
 	return p.prose([]ast.Node{p.markdown.Parser().Parse(text.NewReader(src))}, src)
 }
 
-// options are the settings of a step that a reader wants to see beside its name.
+// options lists the attributes of a step that readers want to see beside its name.
 func options(s *notebooks.Step) []string {
 	var out []string
 	if len(s.Needs) > 0 {

@@ -20,7 +20,7 @@ var (
 	script markup
 )
 
-// page is a page in the making.
+// page is a page under construction.
 type page struct {
 	name     string // of the notebook, as it was given
 	markdown goldmark.Markdown
@@ -36,7 +36,7 @@ func newPage(name string, files fs.FS) *page {
 		budget: budget{maxPage}, anchors: newNames(), used: map[string]bool{}}
 }
 
-// where says where the whole of something is that is cut on the page.
+// where says where the whole of a truncated text can be found.
 func (p *page) where() markup {
 	if p.line > 0 {
 		return sprintf("<code>%s</code>, from line %d on", cleanLine(p.name), p.line)
@@ -44,7 +44,7 @@ func (p *page) where() markup {
 	return sprintf("<code>%s</code>", cleanLine(p.name))
 }
 
-// prose is Markdown's HTML of some nodes, sanitized.
+// prose renders Markdown nodes as sanitized HTML.
 func (p *page) prose(nodes []ast.Node, src []byte) markup {
 	var b bytes.Buffer
 	for _, n := range nodes {
@@ -56,13 +56,13 @@ func (p *page) prose(nodes []ast.Node, src []byte) markup {
 	return s.sanitize(b.String())
 }
 
-// digestOf is how a Content-Security-Policy names a style or a script.
+// digestOf returns the hash of a style or script for a Content-Security-Policy.
 func digestOf(text markup) markup {
 	sum := sha256.Sum256([]byte(text))
 	return markup("'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'")
 }
 
-// frame puts a page around its parts. The policy comes first, so that it holds for all that follows.
+// frame assembles a page. The policy comes first, so that it applies to everything after it.
 func frame(title string, bar, outline, main, keys markup) []byte {
 	var w writer
 	w.put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
@@ -81,7 +81,7 @@ func frame(title string, bar, outline, main, keys markup) []byte {
 	return []byte(w.String())
 }
 
-// keyTable lists keys and what they do.
+// keyTable renders a list of keys and their actions.
 func keyTable(rows ...[2]markup) markup {
 	var b strings.Builder
 	for _, r := range rows {

@@ -6,7 +6,7 @@ import (
 	"markmill/notebooks/diff"
 )
 
-// fileChange is what a step did to one file, by the diff that is shown.
+// fileChange is the change of one file in a displayed diff.
 type fileChange struct {
 	path           string
 	note           string // renamed, deleted, new, binary
@@ -14,8 +14,7 @@ type fileChange struct {
 	lines          []string // from its first hunk on, or what stands for a binary file
 }
 
-// readPatch takes the text of a diff apart by its files. Text before the first file is dropped: it is none of a diff
-// that Git writes.
+// readPatch splits a Git diff by files. Text before the first file is dropped.
 func readPatch(text string) []fileChange {
 	var out []fileChange
 	var f *fileChange
@@ -57,7 +56,7 @@ func readPatch(text string) []fileChange {
 	return out
 }
 
-// diff is a patch as a page shows it: a file at a time, long ones folded.
+// diff renders a patch by file, with long files folded.
 func (p *page) diff(text string) (markup, []fileChange) {
 	head, tail, gone := p.budget.cut(text)
 	files := readPatch(head)
@@ -96,7 +95,7 @@ func plusMinus(added, deleted int) markup {
 	return sprintf(` <span class="pm"><b class="plus">+%d</b> <b class="minus">−%d</b></span>`, added, deleted)
 }
 
-// diffLines colours the lines of a diff.
+// diffLines colors the lines of a diff.
 func diffLines(text string) markup {
 	var w writer
 	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {

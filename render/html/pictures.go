@@ -12,20 +12,20 @@ import (
 	"strings"
 )
 
-// What bounds the pictures of a page, in bytes of their files.
+// Bounds of the pictures on a page, in bytes.
 const (
 	maxPicture  = 8 << 20
 	maxPictures = 48 << 20 // of all of a page
 )
 
-// pictures are those of a page. Each is put into it once, however often it is shown.
+// pictures holds the pictures of a page. Each is embedded once, however often it is shown.
 type pictures struct {
 	files    fs.FS             // the folder of the notebook; nil without one
 	attached map[string][]byte // to the cell that is written, by name
 	left     int
 }
 
-// tag is a picture as an element, or words where it cannot be shown.
+// tag renders a picture, or words if it cannot be shown.
 func (p *pictures) tag(src, alt, width string) markup {
 	data, why := p.load(src)
 	if why != "" {
@@ -41,7 +41,7 @@ func (p *pictures) tag(src, alt, width string) markup {
 	return embedded(data, alt, width)
 }
 
-// embed is a picture at hand as an element, or words where the page is full.
+// embed embeds a picture, or returns words if the page is full.
 func (p *pictures) embed(data []byte, alt, width string) markup {
 	if len(data) > maxPicture || len(data) > p.left {
 		return sprintf(`<span class="nopic">Picture %s: left out, because it is too large for this page (%s)</span>`, alt,
@@ -56,12 +56,12 @@ func embedded(data []byte, alt, width string) markup {
 	if w, err := strconv.Atoi(strings.TrimSuffix(width, "px")); err == nil && w > 0 && w <= 4000 {
 		size = sprintf(` width="%d"`, w)
 	}
-	// A script cannot run in an image, and an image loads nothing: also not an SVG.
+	// An <img> neither runs scripts nor loads anything, even from an SVG.
 	return sprintf(`<img src="data:%s;base64,%s" alt="%s"%s>`, pictureType(data),
 		markup(base64.StdEncoding.EncodeToString(data)), alt, size)
 }
 
-// load reads a picture: of the notebook's folder, or one that stands in the notebook.
+// load reads a picture from the notebook's folder, or from the notebook itself.
 func (p *pictures) load(src string) (data []byte, why string) {
 	attached, isAttachment := strings.CutPrefix(src, "attachment:")
 	switch u, err := url.Parse(src); {
@@ -104,7 +104,7 @@ func (p *pictures) load(src string) (data []byte, why string) {
 
 var errTooLarge = errors.New("larger than a picture of a page")
 
-// read reads a file of the folder. The folder's file system lets nobody out of it; a name that tries is not found.
+// read reads a file of the folder. Its file system does not let paths escape.
 func (p *pictures) read(name string) ([]byte, error) {
 	if !fs.ValidPath(name) {
 		return nil, fs.ErrNotExist
@@ -142,7 +142,7 @@ func decodeData(src string) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(body)
 }
 
-// pictureType tells the media type of a picture by its first bytes, whatever its name; "" of no picture.
+// pictureType returns the media type of a picture by its content, "" if it is not a picture.
 func pictureType(data []byte) markup {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):

@@ -27,7 +27,7 @@ const (
 	changed  state = "edit" // of a comparison: it is another
 )
 
-// outcome is what an output notebook says of a step.
+// outcome is the result of a step on a page.
 type outcome struct {
 	state    state
 	words    []string                 // how it ended: "exit 1", "2 attempts", …
@@ -42,7 +42,7 @@ type outcome struct {
 	pictures int
 }
 
-// outcomeOf is what a manifest says of a step; s is nil where it says nothing.
+// outcomeOf converts a manifest's step; s may be nil.
 func outcomeOf(m *notebooks.Manifest, s *notebooks.ManifestStep) *outcome {
 	if s == nil {
 		return &outcome{state: unknown}
@@ -59,7 +59,7 @@ func outcomeOf(m *notebooks.Manifest, s *notebooks.ManifestStep) *outcome {
 	return o
 }
 
-// stateOf is the state of a step's status.
+// stateOf converts a step's status.
 func stateOf(status string) state {
 	switch runs.StepStatus(status) {
 	case runs.StepPassed, runs.StepAllowed:
@@ -80,8 +80,7 @@ type scrap struct {
 	value codec.Raw
 }
 
-// readRegion adds the outputs in the body of a region. Whatever in it is not as Markmill writes it is shown as
-// Markdown.
+// readRegion adds the outputs in the body of a region. Unknown content is rendered as Markdown.
 func (p *page) readRegion(res *outcome, r notebooks.FoundRegion) {
 	res.edited = r.Edited
 	src := r.Body
@@ -144,7 +143,7 @@ func (p *page) readRegion(res *outcome, r notebooks.FoundRegion) {
 	res.shown, res.body = shown.markup(), rest.markup()
 }
 
-// fenceClass is the class of a block that Markmill writes: "text {.output}".
+// fenceClass matches the info strings that Markmill writes: "text {.output}".
 var fenceClass = lazyregexp.New(`^\S+ \{\.([a-z-]+)\}$`)
 
 func (p *page) regionFence(res *outcome, info, body string) markup {
@@ -172,7 +171,7 @@ func (p *page) regionFence(res *outcome, info, body string) markup {
 	return p.code(lang, body)
 }
 
-// scraps reads the scraps of a step, and writes them as a table.
+// scraps reads the scraps of a step, and renders them as a table.
 func (p *page) scraps(res *outcome, body string) (markup, bool) {
 	var values map[string]codec.Raw
 	if codec.Unmarshal([]byte(body), &values) != nil {
@@ -197,7 +196,7 @@ func sortedNames(values map[string]codec.Raw) []string {
 	return names
 }
 
-// value is a JSON value, short ones on a line, long ones folded.
+// value renders a JSON value: short ones on a line, long ones folded.
 func (p *page) value(v codec.Raw) markup {
 	var file struct{ File, MIME string }
 	if codec.Unmarshal(v, &file) == nil && file.File != "" && file.MIME != "" {

@@ -7,7 +7,7 @@ import (
 	"markmill/render/review"
 )
 
-// Review makes the page of a review: what it comes to, a line for each notebook, and then the comparison of each.
+// Review renders the page of a review: the verdict, a line for each notebook, then each comparison.
 func Review(r *review.Review) []byte {
 	shared := newPage("", nil) // what bounds a page bounds all of them together
 	base, head := r.Title()
@@ -76,10 +76,10 @@ func Review(r *review.Review) []byte {
 		top.markup()+body.markup()+foot, diffKeys())
 }
 
-// signStates are the states whose colours the signs of a review have.
+// signStates maps the signs of a review to states, for their colors.
 var signStates = map[string]state{"✗": failed, "!": timedOut, "✓": passed, "○": skipped}
 
-// reviewNotes tells how the outputs of a notebook stand.
+// reviewNotes writes the notes on a notebook.
 func reviewNotes(w *writer, n *review.Notebook) {
 	notes := n.Notes()
 	if len(notes) == 0 {

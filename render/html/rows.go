@@ -11,8 +11,8 @@ import (
 // mostCells bounds what Rows reads of a table.
 const mostCells = 100_000
 
-// Rows is the first table of a piece of HTML as rows of text, without its markup; ok is false where there is none, or
-// one that has tables in its cells. A cell that spans columns is followed by empty ones.
+// Rows converts the first table of an HTML fragment to rows of text. ok is false without a table, and for nested
+// tables. A cell that spans columns is followed by empty ones.
 func Rows(fragment string) (rows [][]string, ok bool) {
 	nodes, err := html.ParseFragment(strings.NewReader(fragment),
 		&html.Node{Type: html.ElementNode, Data: "body", DataAtom: atom.Body})
@@ -57,7 +57,7 @@ func Rows(fragment string) (rows [][]string, ok bool) {
 	return rows, len(rows) > 0
 }
 
-// firstOf is a node or the first below it that is an element of a kind; nil without one.
+// firstOf returns the first element of a kind, n included, nil without one.
 func firstOf(n *html.Node, kind atom.Atom) *html.Node {
 	if n.DataAtom == kind {
 		return n

@@ -12,11 +12,10 @@ import (
 	"markmill/render/plain"
 )
 
-// HTML of a notebook is never passed on. An HTML parser reads it as a browser would, and the tree is written anew:
-// elements and attributes of the lists below, everything else left out. What was malformed is well-formed then, and
-// cannot close what it did not open.
+// HTML of a notebook is never passed through. It is parsed as a browser would, and the tree is written again with
+// the elements and attributes listed below only. The result is well-formed, and cannot close what it did not open.
 
-// allowed are the elements that are written. Those of true have no content.
+// allowed lists the elements that are written. Those with true have no content.
 var allowed = map[atom.Atom]bool{
 	atom.P: false, atom.Br: true, atom.Hr: true, atom.H1: false, atom.H2: false, atom.H3: false, atom.H4: false,
 	atom.H5: false, atom.H6: false,
@@ -32,7 +31,8 @@ var allowed = map[atom.Atom]bool{
 	atom.Details: false, atom.Summary: false, atom.Figure: false, atom.Figcaption: false, atom.Wbr: true, atom.Input: true,
 }
 
-// dropped are the elements that go with all that is in them. Of any other that is not allowed, the content stays.
+// dropped lists the elements that are removed with their content. Other elements that are not allowed lose only
+// their tags.
 var dropped = map[atom.Atom]bool{
 	atom.Script: true, atom.Style: true, atom.Template: true, atom.Noscript: true, atom.Iframe: true, atom.Object: true,
 	atom.Embed: true,
@@ -43,13 +43,13 @@ var dropped = map[atom.Atom]bool{
 	atom.Applet: true, atom.Audio: true, atom.Video: true, atom.Canvas: true, atom.Dialog: true, atom.Datalist: true,
 }
 
-// sanitizer writes one piece of HTML anew.
+// sanitizer rewrites one piece of HTML.
 type sanitizer struct {
 	writer
 	page *page
 }
 
-// sanitize returns what of a piece of HTML may stand in a page.
+// sanitize returns what of a piece of HTML may appear on a page.
 func (s *sanitizer) sanitize(src string) markup {
 	context := &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div}
 	nodes, err := html.ParseFragment(strings.NewReader(strings.ToValidUTF8(src, "\uFFFD")), context)
@@ -62,11 +62,10 @@ func (s *sanitizer) sanitize(src string) markup {
 	return s.markup()
 }
 
-// deepest is how deep the elements of a piece may be nested. Parsers go to 512, of which those around the piece take
-// some.
+// deepest bounds the nesting of elements. Parsers allow 512, including the elements around the piece.
 const deepest = 256
 
-// deeper says whether nodes are nested deeper than that.
+// deeper reports whether nodes are nested deeper than most.
 func deeper(nodes []*html.Node, most int) bool {
 	if most < 0 {
 		return true
@@ -162,7 +161,7 @@ func (s *sanitizer) attributes(n *html.Node) {
 	}
 }
 
-// link writes where a link leads, when it is the web, a mail, or a heading or step of this page.
+// link writes a link to the web, a mail address, or a heading or step of this page.
 func (s *sanitizer) link(href string) {
 	href = strings.TrimSpace(href)
 	if name, ok := strings.CutPrefix(href, "#"); ok {
@@ -192,7 +191,7 @@ func (s *sanitizer) link(href string) {
 	}
 }
 
-// image writes a picture that is at hand, and words where it is not.
+// image writes a picture if it is available, else words.
 func (s *sanitizer) image(n *html.Node) {
 	src, alt := attribute(n, "src"), cleanLine(attribute(n, "alt"))
 	s.put("%s", s.page.pictures.tag(src, alt, attribute(n, "width")))
@@ -221,13 +220,13 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
-// cleanLine is text on one line with every hidden character visible.
+// cleanLine puts text on one line, with hidden characters visible.
 func cleanLine(s string) string { return plain.Escape(strings.Join(strings.Fields(s), " ")) }
 
-// short is a line of a bounded length.
+// short is cleanLine with bounded length.
 func short(s string) string { return cleanLine(plain.Cut(s, 200)) }
 
-// cleanLines is text with every hidden character visible, but line ends.
+// cleanLines makes hidden characters visible, except line ends.
 func cleanLines(s string) string {
 	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
 	for i, l := range lines {

@@ -9,7 +9,7 @@ import (
 	"markmill/render/result"
 )
 
-// verdict is a status in words and the state whose colours it has.
+// verdict returns the status in words, and the state that gives its color.
 func (p *notebookPage) verdict() (state, string) {
 	if p.manifest == nil {
 		if len(p.results) > 0 {
@@ -20,7 +20,7 @@ func (p *notebookPage) verdict() (state, string) {
 	return statusWords(p.manifest.Status)
 }
 
-// statusWords are the words of a status, and the state whose colours it has.
+// statusWords returns the words for a status, and the state that gives its color.
 func statusWords(s string) (state, string) {
 	switch s {
 	case "pass":
@@ -40,7 +40,7 @@ func statusWords(s string) (state, string) {
 	}
 }
 
-// bar is the line that stays at the top.
+// bar renders the line that stays at the top.
 func (p *notebookPage) bar() markup {
 	s, words := p.verdict()
 	return sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(s),
@@ -57,7 +57,7 @@ func verdictSign(s state, words string) markup {
 	return signs[s]
 }
 
-// reasons says why a run did not pass: each blocker in words, and how to mend it.
+// reasons lists why a run did not pass, and how to fix it.
 func (p *page) reasons(m *notebooks.Manifest) markup {
 	if m == nil || len(m.Blockers) == 0 {
 		return ""
@@ -80,7 +80,7 @@ func (p *page) reasons(m *notebooks.Manifest) markup {
 	return w.markup()
 }
 
-// runRows say what of the run is not of its steps: that it was a part of the notebook, and who approved it.
+// runRows writes whether the run was partial, and who approved it.
 func runRows(w *writer, m *notebooks.Manifest) {
 	if m == nil {
 		return
@@ -93,7 +93,7 @@ func runRows(w *writer, m *notebooks.Manifest) {
 	}
 }
 
-// outlineOf is the outline: steps, and the headings between them.
+// outlineOf renders the outline: steps and headings.
 func outlineOf(list []outlined, words string) markup {
 	if len(list) == 0 {
 		return ""
@@ -112,7 +112,7 @@ func outlineOf(list []outlined, words string) markup {
 	return w.markup()
 }
 
-// top is what a reader sees first: the verdict, and what was asked, tested, changed and recorded.
+// top renders the summary: verdict, parameters, tests, change, scraps.
 func (p *notebookPage) top() markup {
 	s, words := p.verdict()
 	var w writer
@@ -148,7 +148,7 @@ func (p *notebookPage) top() markup {
 	return w.markup()
 }
 
-// stepRow counts the steps by their states, and leads to those that did not pass.
+// stepRow counts the steps by state, with links to those that did not pass.
 func (p *notebookPage) stepRow(w *writer) {
 	counts := map[state][]string{}
 	for _, s := range p.nb.Steps {
@@ -216,7 +216,7 @@ func (p *notebookPage) testRow(w *writer) {
 	w.put("</td></tr>")
 }
 
-// changeRow lists the files that the steps changed, each once, with the steps that did.
+// changeRow lists the changed files, each with the steps that changed it.
 func (p *notebookPage) changeRow(w *writer) {
 	type change struct {
 		fileChange
@@ -268,7 +268,7 @@ func (p *notebookPage) changeRow(w *writer) {
 // maxListed bounds the rows of a list at the top.
 const maxListed = 100
 
-// paramRows shows every parameter with the value that the run had, else its default.
+// paramRows lists the parameters with the values used, else their defaults.
 func (p *notebookPage) paramRows(w *writer) {
 	used, given := map[string]codec.Raw{}, map[string]bool{}
 	for _, m := range p.used {
@@ -346,7 +346,7 @@ func (l *listed) end(w *writer) {
 	}
 }
 
-// foot says what the page was made of.
+// foot names the notebook and its source digest.
 func (p *notebookPage) foot() markup {
 	var w writer
 	w.put(`<footer>Made by Markmill of <code>%s</code>`, cleanLine(p.name))

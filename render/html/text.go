@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// What bounds the text of a page, in bytes of the text.
+// Bounds of the text on a page, in bytes.
 const (
 	maxText  = 256 << 10 // of one block
 	leastOf  = 2 << 10   // of a block when the page is full
@@ -16,11 +16,11 @@ const (
 	foldHead = 12        // lines that a folded block shows
 )
 
-// budget is what of a page is left for text.
+// budget is the space left for text on a page.
 type budget struct{ left int }
 
-// cut bounds a text to what one block may show, and takes it from the budget. Of a text that is too long head and tail
-// are left, and gone says how much is missing between them.
+// cut bounds a text to the size of a block, and charges the budget. Of a longer text it returns head and tail; gone
+// says how much is missing between them.
 func (b *budget) cut(text string) (head, tail, gone string) {
 	limit := max(leastOf, min(maxText, b.left))
 	if len(text) <= limit {
@@ -49,7 +49,7 @@ func (b *budget) cut(text string) (head, tail, gone string) {
 	return text[:from], text[to:], gone
 }
 
-// shortLines cuts the lines that are too long to be looked at.
+// shortLines cuts overlong lines.
 func shortLines(text string) string {
 	if len(text) <= maxLine {
 		return text
@@ -68,13 +68,12 @@ func shortLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// elided is the line that stands where text was cut.
+// elided renders the line that marks a cut.
 func elided(gone string, where markup) markup {
 	return sprintf(`<p class="cut">… %s not on this page: the whole is in %s</p>`, gone, where)
 }
 
-// output is what a process printed. Of a long one the head is shown, of an error the tail, because that is where it
-// says what is wrong.
+// output renders printed text. Long output is folded to its head, errors to their tail, where the message is.
 func (p *page) output(class markup, text string, errors bool) markup {
 	head, tail, gone := p.budget.cut(strings.TrimRight(text, "\n"))
 	var w writer
@@ -92,7 +91,7 @@ func (p *page) output(class markup, text string, errors bool) markup {
 	return w.markup()
 }
 
-// folded is text in one <pre>, or in two of which the longer is folded. paint makes markup of text.
+// folded renders text in one <pre>, or in two with the longer part folded. paint renders the text.
 func folded(text string, showTail bool, paint func(string) markup) markup {
 	lines := strings.SplitAfter(text, "\n")
 	n := len(lines)
@@ -109,10 +108,10 @@ func folded(text string, showTail bool, paint func(string) markup) markup {
 			"more line"), pre(paint(strings.Join(lines[foldHead:], ""))))
 }
 
-// pre is text that keeps its lines. A parser of HTML drops the first line end in a <pre>.
+// pre keeps line breaks. The added newline is the one that HTML parsers drop at the start of a <pre>.
 func pre(text markup) markup { return "<pre>\n" + text + "</pre>" }
 
-// testLines marks the lines in which test runners say how a test went.
+// testLines colors the result lines of test runners.
 func testLines(text string) markup {
 	var w writer
 	for i, line := range strings.Split(text, "\n") {
@@ -146,7 +145,7 @@ func hasAnyPrefix(s string, prefixes ...string) bool {
 	return false
 }
 
-// code is source code with the colours of its language.
+// code renders highlighted source code.
 func (p *page) code(lang, text string) markup {
 	head, tail, gone := p.budget.cut(strings.TrimRight(text, "\n"))
 	paint := func(text string) markup { return highlight(lang, cleanLines(shortLines(text))) }

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// markup is HTML that is safe to stand in a page: a constant of this package, or what a function of it has made. A
-// string that came from a notebook is none, so that it cannot get into a page unescaped: it does not compile.
+// markup is HTML that is safe on a page: a constant of this package, or made by its functions. A string from a
+// notebook is not markup, so unescaped text does not compile.
 type markup string
 
 // writer builds HTML.
 type writer struct{ strings.Builder }
 
-// put writes a format. A %s takes text, which is escaped, or markup, which is not; a %d takes a number.
+// put writes a format. %s takes text, which is escaped, or markup, which is not; %d takes a number.
 func (w *writer) put(format markup, args ...any) {
 	for i, arg := range args {
 		switch a := arg.(type) {
@@ -36,7 +36,7 @@ func (w *writer) put(format markup, args ...any) {
 
 func (w *writer) markup() markup { return markup(w.String()) }
 
-// escape is text as it stands between tags and in quoted attributes.
+// escape escapes text for use between tags and in quoted attributes.
 func escape(s string) string { return html.EscapeString(strings.ToValidUTF8(s, "\uFFFD")) }
 
 // sprintf is put as a function.
@@ -46,7 +46,7 @@ func sprintf(format markup, args ...any) markup {
 	return w.markup()
 }
 
-// size says a number of bytes as people do.
+// size formats a number of bytes.
 func size(n int) string {
 	switch {
 	case n < 10_000:

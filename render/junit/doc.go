@@ -1,10 +1,9 @@
-// Package junit writes the report of tests that CI systems read: JUnit's XML, as Ant's task began it.
+// Package junit writes test reports for CI systems in JUnit's XML, as Ant's task introduced it.
 //
-// It owns the spelling: the order of elements and the attributes that both schemas in use (Ant's, which Windy Road
-// wrote down, and Jenkins's) take, the counts, and the bounds on text.
+// It owns the order of elements and the attributes that both schemas in use accept (Ant's, as Windy Road wrote it
+// down, and Jenkins's), the counts, and the bounds on text.
 //
-// What always holds: the file is well-formed XML 1.0 whatever the texts hold; control characters stand in it
-// as escapes.
+// What always holds: the file is well-formed XML 1.0 whatever the texts hold. Control characters are escaped.
 //
 // It may import render/plain, and nothing else of this module.
 package junit

@@ -11,7 +11,7 @@ import (
 	"markmill/render/plain"
 )
 
-// Suite is the tests of one notebook.
+// Suite holds the tests of one notebook.
 type Suite struct {
 	Name  string
 	Host  string
@@ -21,7 +21,7 @@ type Suite struct {
 	Out   string // what was printed, for people
 }
 
-// Case is one test. At most one of the three words is set.
+// Case is one test. At most one of Failure, Error and Skipped is set.
 type Case struct {
 	Name    string
 	Class   string
@@ -31,17 +31,17 @@ type Case struct {
 	Skipped bool
 }
 
-// Words are a failure's one line and its text.
+// Words holds the one-line message and the text of a failure.
 type Words struct{ Message, Type, Text string }
 
-// Bounds of a text, in bytes: some readers refuse a file with larger ones.
+// Bounds of texts in bytes, because some readers refuse larger files.
 const (
 	maxText = 64 << 10
 	maxOut  = 256 << 10
 	maxLine = 1 << 10
 )
 
-// What the schemas have, in their order.
+// Elements of the schemas, in their order.
 type xmlSuites struct {
 	XMLName  xml.Name   `xml:"testsuites"`
 	Name     string     `xml:"name,attr"`
@@ -84,7 +84,7 @@ type xmlWords struct {
 	Text    string `xml:",chardata"`
 }
 
-// Report is the file.
+// Report renders the file.
 func Report(name string, suites []Suite) ([]byte, error) {
 	all := xmlSuites{Name: line(name)}
 	var total time.Duration
@@ -115,7 +115,7 @@ func Report(name string, suites []Suite) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The encoder writes line ends and tabs of text as references. No text makes one, its & is &amp;.
+	// The encoder writes line ends and tabs as character references. Text cannot contain one, because its & is &amp;.
 	b = bytes.ReplaceAll(b, []byte("&#xA;"), []byte{'\n'})
 	b = bytes.ReplaceAll(b, []byte("&#x9;"), []byte{'\t'})
 	return append([]byte(xml.Header), append(b, '\n')...), nil
@@ -130,12 +130,12 @@ func (w *Words) xml() *xmlWords {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", max(d, 0).Seconds()) }
 
-// line is words as one line that XML can hold.
+// line converts words to one line that XML can hold.
 func line(s string) string {
 	return cut(plain.Escape(strings.Join(strings.Fields(s), " ")), maxLine, "…")
 }
 
-// text is text of several lines that XML can hold. What is too long keeps its head.
+// text converts text to what XML can hold, and cuts long text at the end.
 func text(s string, limit int) string {
 	var b strings.Builder
 	for each := range strings.Lines(s) {

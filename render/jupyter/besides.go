@@ -13,10 +13,10 @@ import (
 	"markmill/runs"
 )
 
-// What the output notebook of a Markdown notebook tells and Jupyter has no place for: how a step ended stands in the
-// metadata of its cell, what it changed among its outputs, why the run did not pass in a cell on top.
+// What a Markdown output notebook has and Jupyter has no place for: how a step ended goes to the metadata of its
+// cell, what it changed to its outputs, the verdict to a cell at the top.
 
-// stepNote is how a step ended, in the metadata of its cell.
+// stepNote says in the metadata of a cell how its step ended.
 type stepNote struct {
 	Result stepResult `json:"result"`
 }
@@ -26,8 +26,7 @@ type stepResult struct {
 	Words  string          `json:"words"`
 }
 
-// besides adds what a region tells besides what the step said: that it failed, where the interpreter has no words for
-// it, and what it changed.
+// besides adds the failure of a step, if its interpreter did not report one, and its patch.
 func (o *cellOutputs) besides(rec runs.StepRecord) error {
 	o.flush()
 	if slices.Contains(rec.Planned.Tags, notebooks.TagVolatile) {
@@ -51,15 +50,15 @@ func (o *cellOutputs) besides(rec runs.StepRecord) error {
 	return nil
 }
 
-// fails adds the error of a step whose interpreter has told none, so that every reader of Jupyter notebooks sees that
-// it failed.
+// fails adds an error output for a step whose interpreter reported none, so that every reader of Jupyter notebooks
+// sees the failure.
 func (o *cellOutputs) fails(id notebooks.StepID, words string) {
 	words = (&safe.Cleaner{Names: o.names, Rules: o.rules}).OneLine(words, 200)
 	o.list = append(o.list, map[string]any{"output_type": "error", "ename": "StepFailed", "evalue": words,
 		"traceback": []string{fmt.Sprintf("step %s: %s", id, words)}})
 }
 
-// change adds a patch as a display. The patch is cut as in a region; about says where it stands whole.
+// change adds a patch as a display, cut as in a region. about says where the whole patch is.
 func (o *cellOutputs) change(page string, e safe.Excerpt, about map[string]any) {
 	text := e.Head
 	if e.Cut != "" {
@@ -70,8 +69,7 @@ func (o *cellOutputs) change(page string, e safe.Excerpt, about map[string]any) 
 		"data": map[string]any{"text/markdown": ipynb.Lines(page), "text/plain": ipynb.Lines(text)}})
 }
 
-// verdict says on top how the run came out, as an output notebook in Markdown does: in a cell of its own, or in the one
-// that marks an error there as papermill's does.
+// verdict adds the verdict at the top: in its own cell, or in the cell that marks an error as papermill does.
 func (j *notebook) verdict() {
 	words := result.VerdictMarkdown(&j.manifest, j.nb.Front.Headline)
 	if len(j.result.Added) > 0 && j.result.Added[0].ID == errorTop {
@@ -83,7 +81,7 @@ func (j *notebook) verdict() {
 	j.result.Added = append([]ipynb.AddedCell{top}, j.result.Added...)
 }
 
-// breaks tells which rules of the run a step broke, where its own outputs say nothing of it.
+// breaks adds the rules of the run that a step broke, which its own outputs do not show.
 func (o *cellOutputs) breaks(m *notebooks.Manifest, step notebooks.StepID) {
 	for i := range m.Blockers {
 		b := &m.Blockers[i]

@@ -23,11 +23,10 @@ import (
 	"markmill/runs/scrapbook"
 )
 
-// streamBytes is how much of one stream of a step an output notebook of Jupyter's keeps. Programs read these files, so
-// it is far more than what a person reads.
+// streamBytes bounds each stream of a step. Programs read these files, so it is far more than people read.
 const streamBytes = 8 << 20
 
-// recorded reads what became of the steps from the record of a run.
+// recorded reads the outcomes of steps from the record of a run.
 type recorded struct {
 	j       *notebook
 	files   fs.FS
@@ -35,7 +34,7 @@ type recorded struct {
 	steps   []runs.StepRecord // the same, in their order
 	book    *safe.RuleBook
 	limit   int64 // bytes of a stream
-	// displays are the results that were shown under an id, as they stood at the end; see current.
+	// displays are the final results by display id; see current.
 	displays map[string]runs.OutputData
 	widgets  *widgets
 }
@@ -52,7 +51,7 @@ func newRecorded(j *notebook, run *runs.Run, files fs.FS) *recorded {
 	return r
 }
 
-// step is what became of one step.
+// step returns the outcome of one step.
 func (r *recorded) step(step *notebooks.Step) (stepOutcome, error) {
 	rec := r.records[step.ID]
 	out := stepOutcome{status: rec.Status(), started: rec.Step != nil, ran: rec.Step != nil && rec.Finished != nil}
@@ -73,7 +72,7 @@ func (r *recorded) step(step *notebooks.Step) (stepOutcome, error) {
 	return out, nil
 }
 
-// outputs are those of one step, as nbformat has them.
+// outputs returns the outputs of one step in nbformat.
 func (r *recorded) outputs(rec runs.StepRecord, rules safe.Rules, count int) ([]map[string]any, error) {
 	f := rec.Finished
 	if f == nil || f.Status == runs.StepSkipped || f.Status == runs.StepPending {
@@ -144,7 +143,7 @@ func stepDir(rec runs.StepRecord) string {
 	return ""
 }
 
-// list is what came of a step in its order; where the record has none, the streams, the results and the error.
+// list returns the outputs of a step in order. A record without that order gives the streams, results and error.
 func (r *recorded) list(f *runs.StepFinishedData) (list []runs.OutputData, err error) {
 	if f.Outputs.File == "" {
 		stream := func(name string, s runs.StreamData) {
@@ -201,8 +200,7 @@ type cellOutputs struct {
 	told    []scrapbook.Scrap // those that the outputs hold
 }
 
-// shown is a text with this machine's paths by name, and what varies as the notebook's rules have it. Colours stay:
-// Jupyter shows them.
+// shown cleans a text: this machine's paths by name, and normalize rules. Colors stay, because Jupyter shows them.
 func (o *cellOutputs) shown(text string) string {
 	text = o.names.Replace(strings.ToValidUTF8(text, "\uFFFD"))
 	if len(o.rules) == 0 {
@@ -225,7 +223,7 @@ func (o *cellOutputs) close() {
 	}
 }
 
-// flush ends the text of a stream. What came in pieces, with nothing else between, is one.
+// flush ends a stream output. Consecutive pieces of one stream become one output.
 func (o *cellOutputs) flush() {
 	if o.text.Len() > 0 {
 		text := o.shown(o.text.String())
@@ -280,7 +278,7 @@ func (o *cellOutputs) add(d runs.OutputData) error {
 	return fmt.Errorf("an output of the type %q is not known", d.Type)
 }
 
-// bundle is a result in all its forms.
+// bundle returns a result in all its representations.
 func (o *cellOutputs) bundle(d runs.OutputData) (map[string]any, error) {
 	data := map[string]any{}
 	rich := d.File != "" || len(d.Data) > 1
@@ -318,7 +316,7 @@ func (o *cellOutputs) bundle(d runs.OutputData) (map[string]any, error) {
 	return data, nil
 }
 
-// form is a text as nbformat stores one of a MIME type: in lines, or whole.
+// form returns text as nbformat stores it for a MIME type: a list of lines, or one string.
 func (o *cellOutputs) form(mime, text string) any {
 	if strings.HasPrefix(mime, "text/") || mime == "image/svg+xml" || mime == "application/javascript" {
 		return ipynb.Lines(o.shown(text))
@@ -326,7 +324,7 @@ func (o *cellOutputs) form(mime, text string) any {
 	return text
 }
 
-// scrap writes a scrap as Python's package scrapbook does: as a display that shows nothing, unless it is asked to.
+// scrap writes a scrap as Python's scrapbook package does: as a display that shows nothing unless asked to.
 func (o *cellOutputs) scrap(s runs.ScrapData) error {
 	o.flush()
 	about := map[string]any{"name": s.Name, "data": true, "display": s.Display}
@@ -350,14 +348,14 @@ func (o *cellOutputs) scrap(s runs.ScrapData) error {
 	return nil
 }
 
-// holds says whether an output of the step holds a scrap already, as the package scrapbook left it.
+// holds reports whether an output already holds a scrap, left there by the scrapbook package.
 func (o *cellOutputs) holds(s runs.ScrapData) bool {
 	return slices.ContainsFunc(o.told, func(t scrapbook.Scrap) bool {
 		return t.Name == s.Name && (s.File != "" || t.Shown || scrapbook.Same(t.Value, s.Value))
 	})
 }
 
-// scrapPayload is the value of a scrap as one of scrapbook's encoders reads it back.
+// scrapPayload encodes a scrap for one of scrapbook's encoders.
 func (o *cellOutputs) scrapPayload(s runs.ScrapData) (mime string, payload map[string]any) {
 	if s.File != "" { // a file has no place in a notebook
 		about, err := codec.Marshal(map[string]any{"file": s.File, "mime": s.MIME, "digest": s.Digest})
@@ -369,7 +367,7 @@ func (o *cellOutputs) scrapPayload(s runs.ScrapData) (mime string, payload map[s
 	return scrapbook.Payload(s)
 }
 
-// showScrap adds what a reader sees of a scrap.
+// showScrap adds the visible form of a scrap.
 func (o *cellOutputs) showScrap(s runs.ScrapData, data map[string]any) {
 	data["text/plain"] = ipynb.Lines(o.shown(safe.CellText(s.Value)))
 	if s.Type != runs.ScrapTable && s.Type != runs.ScrapJSON {
@@ -381,7 +379,7 @@ func (o *cellOutputs) showScrap(s runs.ScrapData, data map[string]any) {
 	}
 }
 
-// streamReader reads a stream piece by piece. One that is too long is given with its middle left out, as one piece.
+// streamReader reads a stream in pieces. A stream above the limit comes as one piece, without its middle.
 type streamReader struct {
 	files fs.FS
 	data  runs.StreamData

@@ -6,8 +6,8 @@ import (
 	"markmill/runs"
 )
 
-// current gives a result as it stands at the end of the run, as Jupyter shows it: the last one of any step under its
-// display id takes its place. One that is there only to take the place of others is shown in theirs.
+// current returns a result as Jupyter shows it at the end of the run: with the content of the last update of its
+// display id. Updates themselves are not shown.
 func (r *recorded) current(d runs.OutputData) (shown runs.OutputData, any bool, err error) {
 	if d.DisplayID == "" {
 		return d, d.Type != runs.OutputUpdate, nil

@@ -19,9 +19,8 @@ import (
 	"markmill/runs"
 )
 
-// Output is the output notebook as Jupyter's: the source with outputs, counts and the metadata that papermill
-// leaves, with the injected parameters as a cell and the manifest in the metadata. A Markdown notebook is first made
-// one of Jupyter's.
+// Output renders the output notebook in Jupyter's form: the source with outputs, counts, papermill's metadata, a
+// cell with the injected parameters, and the manifest in the metadata. A Markdown notebook is converted first.
 func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) {
 	j, err := newNotebook(nb)
 	if err != nil {
@@ -47,7 +46,7 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 	return j.bytes()
 }
 
-// Prepared is the notebook with the values that a run would inject, as render.Prepared describes it.
+// Prepared renders a notebook with the values that a run would inject; see render.Prepared.
 func Prepared(nb *notebooks.Notebook, params []runs.ParamData, given []notebooks.Bound, output any,
 	report bool) ([]byte, error) {
 	j, err := newNotebook(nb)
@@ -61,12 +60,13 @@ func Prepared(nb *notebooks.Notebook, params []runs.ParamData, given []notebooks
 	return j.bytes()
 }
 
-// notebook is an output notebook in the making.
+// notebook builds an output notebook.
 type notebook struct {
 	nb     *notebooks.Notebook
 	file   *ipynb.Notebook         // of it
 	places map[int]*notebooks.Step // the steps, by place in file.Cells
-	// all that Markmill tells of a step stands in its cell: the notebook is of Markmill's own form, or was
+	// tells says that cells hold everything Markmill knows of a step, because the notebook was written in Markmill's
+	// own form
 	tells bool
 	names safe.Names
 
@@ -84,7 +84,7 @@ type notebook struct {
 	widgets []ipynb.Setting // the state of those of the run
 }
 
-// newNotebook begins an output notebook of a Jupyter notebook, or of a Markdown notebook as Jupyter's.
+// newNotebook begins the output notebook of a Jupyter notebook, or of a converted text notebook.
 func newNotebook(nb *notebooks.Notebook) (*notebook, error) {
 	j := &notebook{nb: nb, places: map[int]*notebooks.Step{}, result: ipynb.Result{Cells: map[int]ipynb.CellResult{}}}
 	var err error
@@ -106,7 +106,7 @@ func newNotebook(nb *notebooks.Notebook) (*notebook, error) {
 	return j, nil
 }
 
-// bytes is the notebook, whole.
+// bytes returns the finished notebook.
 func (j *notebook) bytes() ([]byte, error) {
 	if err := j.metadata(); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (j *notebook) bytes() ([]byte, error) {
 	return j.file.With(j.result)
 }
 
-// codeCells are the places of the code cells.
+// codeCells returns the indexes of the code cells.
 func (j *notebook) codeCells() []int {
 	var out []int
 	for i := range j.file.Cells {
@@ -132,8 +132,7 @@ func (j *notebook) codeCells() []int {
 	return out
 }
 
-// regionIDs are the names that the manifest has for code cells, by place: those of the steps when the notebook itself
-// is run.
+// regionIDs returns the manifest's names of the code cells by index: the step ids if the notebook itself is run.
 func (j *notebook) regionIDs() map[int]string {
 	out := map[int]string{}
 	bare, _ := j.file.Runnable() // what is wrong with it does not change which steps it has
@@ -144,7 +143,7 @@ func (j *notebook) regionIDs() map[int]string {
 	return out
 }
 
-// parametersAt is the place of the cell that declares parameters, -1 without one.
+// parametersAt returns the index of the cell that declares parameters, -1 without one.
 func (j *notebook) parametersAt() int {
 	return slices.IndexFunc(j.file.Cells, func(c ipynb.Cell) bool {
 		return c.Type == "code" &&
@@ -161,8 +160,7 @@ type stepOutcome struct {
 	note    any                                       // what the cell's metadata say of it, nil without
 }
 
-// steps writes what came of each cell. Executions are counted as a kernel counts them, the injected cell too, which
-// papermill executes.
+// steps writes the outcome of each cell. Execution counts include the injected cell, as papermill's do.
 func (j *notebook) steps(of func(*notebooks.Step) (stepOutcome, error)) error {
 	outcomes := map[int]stepOutcome{}
 	ran := false
@@ -235,7 +233,7 @@ func (j *notebook) steps(of func(*notebooks.Step) (stepOutcome, error)) error {
 	return nil
 }
 
-// cell writes the outputs of one step, and what is noted of it.
+// cell writes the outputs and metadata of one step.
 func (j *notebook) cell(got *ipynb.CellResult, id string, o stepOutcome) error {
 	var outputs []map[string]any
 	if o.outputs != nil {
@@ -265,7 +263,7 @@ func (j *notebook) cell(got *ipynb.CellResult, id string, o stepOutcome) error {
 	return nil
 }
 
-// papermillState is what papermill notes of a cell. The times are in the run's record.
+// papermillState is papermill's metadata of a cell. Times are left to the run's record.
 type papermillState struct {
 	Duration  *float64 `json:"duration"`
 	End       *string  `json:"end_time"`
@@ -274,7 +272,7 @@ type papermillState struct {
 	Status    string   `json:"status"`
 }
 
-// pend makes a cell pending that stands behind the one that failed, unless it ran all the same.
+// pend marks a cell after the failed one as pending, unless it ran anyway.
 func (s *papermillState) pend(count int) {
 	if count == 0 && s.Status == "completed" {
 		*s = papermillState{Status: "pending"}
@@ -283,7 +281,7 @@ func (s *papermillState) pend(count int) {
 
 func truth(b bool) *bool { return &b }
 
-// marks tells on top, and before the cell that failed, where the run stopped.
+// marks adds cells at the top, and before the cell that failed, that say where the run stopped.
 func (j *notebook) marks(at, count int) {
 	const style = `style="color:red; font-family:Helvetica Neue, Helvetica, Arial, sans-serif; font-size:2em;"`
 	j.failed = true
@@ -302,7 +300,7 @@ func (j *notebook) marks(at, count int) {
 		fmt.Sprintf(`<span id="papermill-error-cell" %s>The run stopped here:</span>`, style)))
 }
 
-// recordedValues are the values that were given, as the record has them; of a secret that it was one.
+// recordedValues returns the given values from the record. Secrets are masked.
 func recordedValues(run *runs.Run) []notebooks.Bound {
 	wires := map[string]string{}
 	if o := run.Started.Options; o != nil {
@@ -324,8 +322,8 @@ func recordedValues(run *runs.Run) []notebooks.Bound {
 	return out
 }
 
-// inject adds the cell of injected parameters, and says whether there is one. A value that the language cannot write as
-// source stands in the metadata alone.
+// inject adds the cell of injected parameters, and reports whether there is one. It adds none if the language cannot
+// express a value; the metadata have them all.
 func (j *notebook) inject(count int) bool {
 	if len(j.given) == 0 {
 		return false
@@ -377,11 +375,12 @@ func (j *notebook) metadata() error {
 	return err
 }
 
-// outputPath is the path of OUTPUT of a run as its notebook names it, or nil.
+// outputPath returns the path of OUTPUT as the notebook names it, or nil.
 func outputPath(run *runs.Run) any { return OutputPath(run.Started.Output, run.Started.Repository) }
 
-// OutputPath is an absolute path of OUTPUT, or an address, as an output notebook names it: within the repository, or
-// else by its name, so that nothing of this machine stands there. "" gives nil; repository is "" outside one.
+// OutputPath shortens an absolute path or an address of OUTPUT, so that nothing of this machine appears in the
+// notebook: a path within the repository becomes relative, any other its base name. "" gives nil; repository is ""
+// outside of one.
 func OutputPath(out, repository string) any {
 	if out == "" {
 		return nil
@@ -397,7 +396,7 @@ func OutputPath(out, repository string) any {
 	return path.Base(filepath.ToSlash(out))
 }
 
-// errorTop is the id of the cell on top that says that a step failed.
+// errorTop is the id of the cell at the top that reports a failed step.
 const errorTop = "papermill-error-top"
 
 // Check returns an error if a run of a notebook cannot leave a Jupyter notebook.
@@ -406,7 +405,7 @@ func Check(nb *notebooks.Notebook) error {
 	return err
 }
 
-// FromText makes a Jupyter notebook of a text form, and finds the steps among its cells.
+// FromText converts a notebook in a text form to Jupyter's, and finds the steps among its cells.
 func FromText(nb *notebooks.Notebook) (*ipynb.Notebook, map[int]*notebooks.Step, error) {
 	doc, err := convert.ReadRun(nb)
 	if err != nil {

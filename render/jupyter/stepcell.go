@@ -12,7 +12,7 @@ import (
 	"markmill/runs"
 )
 
-// StepCell gathers what an output notebook in Markdown tells of a step, for the cell of a Jupyter notebook.
+// StepCell collects the content of a step's region for a cell.
 type StepCell struct {
 	Status runs.StepStatus
 	Words  string // how it ended, as its region has it
@@ -29,7 +29,7 @@ func (c *StepCell) Stream(name, text string) {
 	c.out.text.WriteString(text)
 }
 
-// Markdown adds what is told in Markdown.
+// Markdown adds a Markdown result.
 func (c *StepCell) Markdown(text string) {
 	c.display(map[string]any{"text/markdown": ipynb.Lines(text), "text/plain": ipynb.Lines(text)})
 }
@@ -76,7 +76,7 @@ func (c *StepCell) Change(text string) {
 // Scrap adds a scrap.
 func (c *StepCell) Scrap(s runs.ScrapData) error { return c.out.scrap(s) }
 
-// outcome is the cell as notebook.steps takes it.
+// outcome converts the cell for notebook.steps.
 func (c *StepCell) outcome(id notebooks.StepID) stepOutcome {
 	o := stepOutcome{status: c.Status, note: stepNote{stepResult{c.Status, c.Words}}}
 	switch c.Status {
@@ -96,8 +96,8 @@ func (c *StepCell) outcome(id notebooks.StepID) stepOutcome {
 	return o
 }
 
-// FromMarkdown is an output notebook in Markdown as Jupyter's: nb is its source, m its manifest, cells what it tells
-// of the steps.
+// FromMarkdown converts an output notebook in Markdown to Jupyter's form. nb is its source, m its manifest, cells
+// the contents of its regions.
 func FromMarkdown(nb *notebooks.Notebook, m *notebooks.Manifest, given []notebooks.Bound,
 	cells map[notebooks.StepID]*StepCell) ([]byte, error) {
 	j, err := newNotebook(nb)

@@ -12,12 +12,12 @@ import (
 	"markmill/render/safe"
 )
 
-// address is what Python and others print of an object that has nothing better to say: another one each time.
+// address matches the default representation of objects, which varies from run to run.
 var address = lazyregexp.New(`\b0x[0-9a-fA-F]{5,16}\b`)
 
-// Text is a Jupyter notebook as a text that can be compared by lines: a heading for each cell and each output,
-// and what they say. Counts, ids, and what Jupyter and papermill note of a session are left out; of a picture its size
-// and digest are shown. It is for reading: the notebook cannot be made of it.
+// Text renders a Jupyter notebook for line comparison: a heading for each cell and output, and their texts. It
+// leaves out counts, ids and session metadata; pictures are shown by size and digest. The notebook cannot be
+// restored from it.
 func Text(nb *ipynb.Notebook) []byte {
 	var b strings.Builder
 	metadata(&b, nb.Metadata, "metadata", "signature", "widgets", "orig_nbformat", "orig_nbformat_minor",
@@ -44,7 +44,7 @@ func Text(nb *ipynb.Notebook) []byte {
 	return []byte(b.String())
 }
 
-// metadata writes the members of an object that say something, a line each, but for some.
+// metadata writes the members of an object, a line each, except those named in but.
 func metadata(b *strings.Builder, v ipynb.Value, title string, but ...string) {
 	for _, m := range ipynb.Members(v) {
 		skip := false
@@ -61,7 +61,7 @@ func metadata(b *strings.Builder, v ipynb.Value, title string, but ...string) {
 	}
 }
 
-// jsonLine is a value on one line; as it is spelled when Python's own words are in it.
+// jsonLine formats a value on one line. What is not JSON (Python's NaN) stays as it is.
 func jsonLine(raw codec.Raw) string {
 	if line, err := codec.Marshal(raw); err == nil {
 		return plain.Escape(string(line))
@@ -98,7 +98,7 @@ func outputText(b *strings.Builder, out *ipynb.Output) {
 	}
 }
 
-// outputLines are the lines of an output as a terminal would show them, without addresses.
+// outputLines returns the lines of an output as a terminal would show them, without addresses.
 func outputLines(text string) string {
 	return safe.Clean([]byte(text), func(line []byte) (string, bool) { return outputWord(string(line)), true })
 }

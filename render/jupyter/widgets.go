@@ -11,8 +11,8 @@ import (
 	"markmill/runs"
 )
 
-// widgets are those of a run, as they stood at its end. Their ids are random; here they have others, by the order in
-// which they were made, so that a run gives the same file twice.
+// widgets holds the final states of a run's widgets. Their random ids are replaced by numbers in order of creation,
+// so that equal runs give equal files.
 type widgets struct {
 	states []runs.OutputData
 	rename *strings.Replacer
@@ -54,10 +54,10 @@ func (r *recorded) readWidgets() (*widgets, error) {
 	return w, nil
 }
 
-// renamed is JSON that speaks of widgets, by their other ids.
+// renamed replaces widget ids in JSON.
 func (w *widgets) renamed(raw codec.Raw) codec.Raw { return codec.Raw(w.rename.Replace(string(raw))) }
 
-// setting is what the notebook's metadata say of them, nil without any: as nbclient writes it.
+// setting returns the widget metadata as nbclient writes it, nil without widgets.
 func (w *widgets) setting(shown func(string) string) ([]ipynb.Setting, error) {
 	type model struct {
 		Name    codec.Raw            `json:"model_name"`

@@ -1,11 +1,12 @@
-// Package result says what became of the steps of a run: one type, notebooks.ManifestStep, whether the run is at hand
-// as a record or only as an output notebook.
+// Package result says what became of a run as data: notebooks.Manifest, and notebooks.ManifestStep for each step. The
+// types are the same whether the run is at hand as a record or only as an output notebook.
 //
-// It owns the reading of that type from both, and its words. Views, comparisons and reviews use it and never the text
-// of a region: rewording a region changes no status, test count or rule.
+// It owns the fold of a record into a manifest, the reading of steps and parameters from an output notebook, and the
+// words for them all. Views, comparisons and reviews use it and never the text of a region: rewording a region
+// changes no status, test count or rule.
 //
-// The one exception is firstpreview.go. Output notebooks of the first preview (manifests of format 0) hold results only
-// in the summary lines of their regions, and nothing else may use that file.
+// There is one exception, in firstpreview.go: manifests of the first preview (format 0) have no results, which stand
+// only in the summary lines of regions. Nothing else reads those lines.
 //
-// It imports notebooks and runs.
+// It may import notebooks, runs, render/safe and render/plain.
 package result

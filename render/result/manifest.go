@@ -18,8 +18,8 @@ const MaxValue = 4 << 10
 // StatusPrepared is the status in the manifest of a notebook that was prepared and not run.
 const StatusPrepared = "prepared"
 
-// Manifest is the result of a run as its output notebook has it. nb is the notebook that ran. What varies from one run
-// to the next is not in it.
+// Manifest folds a run into the manifest of its output notebook. nb is the notebook that ran. It holds nothing that
+// varies from run to run.
 func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 	names := safe.NewNames(run.Started.Paths)
 	say := func(words string) string { return plain.Escape(names.Replace(words)) }
@@ -38,7 +38,7 @@ func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 	return m
 }
 
-// signatureOf is the signature that a run's record has of the manifest of an output notebook.
+// SignatureOf returns the recorded signature of an output notebook's manifest.
 func SignatureOf(name string, run *runs.Run) string {
 	if run.Completed == nil {
 		return ""
@@ -46,7 +46,7 @@ func SignatureOf(name string, run *runs.Run) string {
 	return run.Completed.Signatures[name]
 }
 
-// partialWords are the options that left steps out of a run.
+// partialWords returns the options that left out steps.
 func partialWords(run *runs.Run) string {
 	if len(run.LeftOut()) == 0 {
 		return ""
@@ -70,7 +70,7 @@ func partialWords(run *runs.Run) string {
 	return strings.Join(words, " ")
 }
 
-// unstableWords are the codes of blockers whose words name a run, an approval or a time.
+// unstableWords replaces the words of blockers that name a run, an approval or a time.
 var unstableWords = map[string]string{
 	runs.CodeApprovalRequired: "an approval is required",
 	runs.CodeApprovalDenied:   "the approval was denied",
@@ -119,7 +119,7 @@ func manifestSteps(nb *notebooks.Notebook, run *runs.Run, say func(string) strin
 	return out
 }
 
-// weakened lists what lets a step pass, or not run, where it otherwise would fail.
+// weakened lists the attributes and tags that let a step pass, or not run, where it would otherwise fail.
 func weakened(nb *notebooks.Notebook, s *notebooks.Step, tags []string) []string {
 	var out []string
 	if s.ExpectExit != nil && *s.ExpectExit != 0 {
@@ -142,7 +142,7 @@ func weakened(nb *notebooks.Notebook, s *notebooks.Step, tags []string) []string
 	return out
 }
 
-// manifestScraps are the scalars among the scraps of a run.
+// manifestScraps returns the scalar scraps of a run.
 func manifestScraps(run *runs.Run, names safe.Names) []notebooks.ManifestScrap {
 	var out []notebooks.ManifestScrap
 	for _, s := range run.Scraps() {
@@ -155,13 +155,13 @@ func manifestScraps(run *runs.Run, names safe.Names) []notebooks.ManifestScrap {
 	return out
 }
 
-// scalar says that a value is a text, a number, true, false or null.
+// scalar reports whether a value is a string, number, boolean or null.
 func scalar(v codec.Raw) bool {
 	return v.IsValid() && v[0] != '{' && v[0] != '['
 }
 
-// manifestChanges is the change of the whole run, nil when it was not checked. Of a file that a volatile step has
-// written last, the content is another in every run: it is named without its blob.
+// manifestChanges returns the change of the whole run, nil if it was not checked. It leaves out the blob of a file
+// last written by a volatile step, because the content varies.
 func manifestChanges(run *runs.Run) ([]notebooks.ManifestChange, int) {
 	d := run.Diff
 	if d == nil || d.Skipped != "" {
@@ -218,7 +218,7 @@ func manifestJudges(run *runs.Run) *notebooks.ManifestJudges {
 	return m
 }
 
-// approvedBy says who approved a run, and whether that is who asked for it; "" of a run that needed no approval.
+// approvedBy names who approved a run, and whether that was the requester; "" if no approval was needed.
 func approvedBy(run *runs.Run) string {
 	g := run.Granted
 	switch {
@@ -240,8 +240,7 @@ func approvedBy(run *runs.Run) string {
 	return words + ", who is not the requester"
 }
 
-// ShownValue is the JSON of a value that may be shown: secrets are masked, long values bounded, paths of this machine
-// named.
+// ShownValue formats a value as JSON for people: secrets masked, long values bounded, paths by name.
 func ShownValue(p runs.ParamData, names safe.Names) codec.Raw {
 	switch {
 	case p.Type == string(notebooks.TypeSecret):
@@ -254,7 +253,7 @@ func ShownValue(p runs.ParamData, names safe.Names) codec.Raw {
 	return codec.Raw(names.Replace(string(p.Value)))
 }
 
-// Params are the parameters of a run as its manifest has them.
+// Params returns the parameters of a run for its manifest.
 func Params(params []runs.ParamData, names safe.Names) []notebooks.ManifestParam {
 	out := make([]notebooks.ManifestParam, len(params))
 	for i, p := range params {

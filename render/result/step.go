@@ -7,7 +7,7 @@ import (
 	"markmill/runs"
 )
 
-// Of is what a record says of one step. Its texts are as the journal has them: paths and hidden characters included.
+// Of returns the outcome of a recorded step. Its texts are raw: they may hold paths and hidden characters.
 func Of(rec runs.StepRecord) notebooks.ManifestStep {
 	s := notebooks.ManifestStep{ID: rec.Planned.ID, Status: string(rec.Status()), Tags: rec.Planned.Tags,
 		Reason: rec.Planned.Reason, Interrupted: rec.Step != nil && rec.Finished == nil}
@@ -53,12 +53,12 @@ func Of(rec runs.StepRecord) notebooks.ManifestStep {
 	return s
 }
 
-// Hides says that the output notebook has no place for the output of a step with these tags.
+// Hides reports whether these tags keep a step's output out of the output notebook.
 func Hides(tags []string) bool {
 	return slices.Contains(tags, notebooks.TagVolatile) || slices.Contains(tags, notebooks.TagHideOutput)
 }
 
-// Reached says that there is something to say of a step: it ran, or it was skipped for a reason.
+// Reached reports whether a step ran, or was skipped for a reason.
 func Reached(rec runs.StepRecord) bool {
 	if f := rec.Finished; f != nil {
 		return f.Status != runs.StepPending

@@ -12,12 +12,11 @@ import (
 	"markmill/runs"
 )
 
-// mostReasons is how many blockers the verdict tells; the manifest has them all.
+// mostReasons bounds the blockers in the verdict. The manifest has them all.
 const mostReasons = 3
 
-// VerdictMarkdown is the verdict of an output notebook in a few lines of Markdown: how the run came out, why it did not
-// pass, what it was given and what it found. It is made of the manifest alone. headline chooses the scraps; nil takes
-// the first.
+// VerdictMarkdown renders the verdict of a manifest in a few lines: status, reasons, given parameters and scraps.
+// headline chooses the scraps; nil takes the first ones.
 func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 	var b strings.Builder
 	line := func(text string) { b.WriteString(strings.TrimRight("> "+text, " ") + "\n") }
@@ -44,7 +43,7 @@ func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 	return b.String()
 }
 
-// StatusWords is a status as a person says it.
+// StatusWords returns the word for a status.
 func StatusWords(status string) string {
 	switch runs.Status(status) {
 	case runs.Pass:
@@ -56,7 +55,7 @@ func StatusWords(status string) string {
 	}
 }
 
-// verdictFacts counts steps, tests and the change, and says who approved.
+// verdictFacts summarizes steps, tests, change and approval.
 func verdictFacts(m *notebooks.Manifest) []string {
 	if m.Format < 2 { // an older manifest does not say
 		return nil
@@ -101,8 +100,8 @@ func StepWords(m *notebooks.Manifest) string {
 	return words
 }
 
-// TestsWords says what became of the test steps, with the counts of their runners where these say so. A test that
-// failed as expected has not passed.
+// TestsWords summarizes the test steps, with the counts of their runners if available. A test that failed as
+// expected did not pass.
 func TestsWords(m *notebooks.Manifest) string {
 	steps, passed, failed, expected, not := 0, 0, 0, 0, 0
 	var sum notebooks.ManifestTests
@@ -173,7 +172,7 @@ func ChangedWords(m *notebooks.Manifest) string {
 	return words
 }
 
-// ReasonLines says why a run did not pass, each reason as a line of Markdown: causes first, and not too many.
+// ReasonLines lists the first reasons why a run did not pass as Markdown, causes before consequences.
 func ReasonLines(m *notebooks.Manifest) []string {
 	var out []string
 	for i := range m.Blockers {
@@ -186,7 +185,7 @@ func ReasonLines(m *notebooks.Manifest) []string {
 	return out
 }
 
-// ReasonMarkdown is a blocker in words, with its code.
+// ReasonMarkdown describes a blocker, with its code.
 func ReasonMarkdown(b *notebooks.ManifestBlocker) string {
 	words := BlockerMarkdown(b)
 	if b.Consequence {
@@ -195,7 +194,7 @@ func ReasonMarkdown(b *notebooks.ManifestBlocker) string {
 	return words + " (" + safe.CodeSpan(plain.Escape(b.Code)) + ")"
 }
 
-// BlockerMarkdown says in words what a blocker stands for: the rule, the files and the step.
+// BlockerMarkdown describes a blocker: rule, files and step.
 func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 	code := func(s string) string { return safe.CodeSpan(plain.Escape(oneLine(s, 120))) }
 	step := "the run"
@@ -246,7 +245,7 @@ func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 	return words
 }
 
-// judgesWords says which protected files the run changed, and what its judges say without the change.
+// judgesWords names the protected files that changed, and says how the tests went without the change.
 func judgesWords(j *notebooks.ManifestJudges) string {
 	if j == nil {
 		return ""
@@ -269,7 +268,7 @@ func judgesWords(j *notebooks.ManifestJudges) string {
 	return words + "; nothing was judged without the change"
 }
 
-// mostGiven is how many given parameters the verdict shows.
+// mostGiven bounds the given parameters in the verdict.
 const mostGiven = 8
 
 func givenWords(m *notebooks.Manifest) string {
@@ -319,10 +318,10 @@ func headlineWords(m *notebooks.Manifest, headline []string) string {
 	return strings.Join(words, " · ")
 }
 
-// oneLine is a text on one line, bounded to so many characters.
+// oneLine puts text on one line of bounded length.
 func oneLine(s string, most int) string { return plain.Cut(strings.Join(strings.Fields(s), " "), most) }
 
-// BrokeWords says which rule a step broke, and with which files.
+// BrokeWords names the rule that a step broke, and the files.
 func BrokeWords(b *notebooks.ManifestBlocker) string {
 	words := "broke " + b.Rule
 	for i, p := range b.Paths {

@@ -10,7 +10,7 @@ import (
 	"markmill/runs"
 )
 
-// Mark is the sign of a step.
+// Mark returns the sign of a step.
 func Mark(s *notebooks.ManifestStep) string {
 	if s.Interrupted {
 		return "✗"
@@ -18,7 +18,7 @@ func Mark(s *notebooks.ManifestStep) string {
 	return StatusMark(s.Status)
 }
 
-// StatusMark is the sign of a step's status.
+// StatusMark returns the sign of a step's status.
 func StatusMark(status string) string {
 	switch runs.StepStatus(status) {
 	case runs.StepPassed, runs.StepAllowed:
@@ -32,7 +32,7 @@ func StatusMark(status string) string {
 	}
 }
 
-// RunMark is the sign of a run's status.
+// RunMark returns the sign of a run's status.
 func RunMark(s runs.Status) string {
 	switch s {
 	case runs.Pass:
@@ -48,7 +48,7 @@ func RunMark(s runs.Status) string {
 	}
 }
 
-// Words says how a step ended, without a time or anything else that varies between runs.
+// Words describes how a step ended. It holds no time or anything else that varies between runs.
 func Words(s *notebooks.ManifestStep) (words []string) {
 	status := runs.StepStatus(s.Status)
 	failed := status == runs.StepFailed || status == runs.StepTimeout
@@ -107,7 +107,7 @@ func Words(s *notebooks.ManifestStep) (words []string) {
 	return slices.DeleteFunc(words, func(w string) bool { return w == "" })
 }
 
-// Line is Words on one line.
+// Line joins Words.
 func Line(s *notebooks.ManifestStep) string { return strings.Join(Words(s), " · ") }
 
 // Summary is Words with the tests of the step and the size of its change.
@@ -122,7 +122,7 @@ func Summary(s *notebooks.ManifestStep) []string {
 	return words
 }
 
-// Verdict is the sign of a step of a record, and its Words on one line.
+// Verdict returns the sign and the Line of a recorded step.
 func Verdict(rec runs.StepRecord) (mark, words string) {
 	s := Of(rec)
 	return Mark(&s), Line(&s)

@@ -9,7 +9,7 @@ import (
 	"markmill/render/plain"
 )
 
-// Applied is how the branch stands to the change that a run made.
+// Applied compares the branch with the change that a run made.
 type Applied struct {
 	State  Application `json:"state"`
 	Files  []string    `json:"files,omitempty"`  // of the run's change, those that the branch has otherwise
@@ -17,7 +17,7 @@ type Applied struct {
 	Unseen int         `json:"unseen,omitzero"`  // how many changed files the manifest does not list
 }
 
-// Application is whether the branch has the change of a run.
+// Application says whether the branch has the change of a run.
 type Application string
 
 const (
@@ -26,8 +26,8 @@ const (
 	Differs        Application = "differs"     // anything else
 )
 
-// applied compares what the manifest of an output says its run left with the files of the branch. Only outputs that the
-// branch brings are compared: what came of the change of an older one, the history says.
+// applied compares the change in an output's manifest with the files of the branch. It does so only for outputs that
+// the branch adds or changes; the history tells what became of older ones.
 func (r *reviewer) applied(output string, m *notebooks.Manifest) (*Applied, error) {
 	if len(m.Changes) == 0 || !r.brought[output] {
 		return nil, nil
@@ -64,7 +64,7 @@ func (r *reviewer) applied(output string, m *notebooks.Manifest) (*Applied, erro
 	return a, nil
 }
 
-// has says whether the branch has a changed file as the run left it, or as it was before the run.
+// has reports whether the branch has a changed file as the run left it, or as it was before the run.
 func (r *reviewer) has(c *notebooks.ManifestChange) (is, was bool, err error) {
 	blob, mode, there, err := r.in.Head.Entry(c.Path)
 	if err != nil {
@@ -90,16 +90,16 @@ func (r *reviewer) has(c *notebooks.ManifestChange) (is, was bool, err error) {
 	return is && r.reaches(c.OldPath, version{}, gone), now == version{} && gone.same(version{c.OldBlob, c.OldMode}), nil
 }
 
-// version is a file's content and mode. The zero value is no file.
+// version is a file's content and mode. The zero value is a missing file.
 type version struct{ blob, mode string }
 
-// same compares two versions. A manifest need not say the mode.
+// same compares two versions. A mode that a manifest omits matches any.
 func (v version) same(w version) bool {
 	return v.blob == w.blob && (v.mode == w.mode || v.mode == "" || w.mode == "")
 }
 
-// reaches says that a file is as a run left it, or as the runs of other outputs of the branch left it which began with
-// that.
+// reaches reports whether a file is as a run left it, or as later runs on the branch left it that started from
+// there.
 func (r *reviewer) reaches(name string, left, now version) bool {
 	seen := map[version]bool{}
 	waiting := []version{left}
@@ -122,8 +122,7 @@ func (r *reviewer) reaches(name string, left, now version) bool {
 	return false
 }
 
-// learn reads the changes of all outputs that the branch brings, once: several runs, one after the other, may change
-// one file.
+// learn reads the changes of all outputs on the branch, once: several runs in a row may change one file.
 func (r *reviewer) learn() {
 	if r.changes != nil {
 		return
@@ -145,8 +144,7 @@ func (r *reviewer) learn() {
 	}
 }
 
-// others are the files that the branch changes, that no run of it says to have changed, and that are neither notebooks,
-// their pictures nor rules.
+// others returns the changed files that no run of the branch claims, except notebooks, their pictures, and rules.
 func (r *reviewer) others() []string {
 	var out []string
 	for _, p := range r.in.Changed {
@@ -163,7 +161,7 @@ func isRule(rules []Rule, name string) bool {
 	return slices.ContainsFunc(rules, func(r Rule) bool { return r.Path == name })
 }
 
-// words say how the branch stands to the change of a run.
+// words describes how the branch compares with the change of a run.
 func (a *Applied) words() string {
 	words := ""
 	switch a.State {

@@ -16,28 +16,27 @@ type File struct {
 	Old, New bool   // on which sides it is
 }
 
-// Input is what is reviewed.
+// Input is what Make reviews.
 type Input struct {
 	Base, Head         Tree
 	BaseName, HeadName Revision
 	Files              []File // all that differ, of those that IsNotebookName takes
 	FailOn             []Condition
 	Compare            diff.Options
-	// Output is the path that the settings of the new side give to the output of a source; nil without such a setting.
+	// Output returns the output path that the new side's settings give a source. It may be nil.
 	Output func(path string, source []byte) (string, bool)
-	// Changed are the paths of all files that differ, of whatever name.
+	// Changed lists the paths of all files that differ.
 	Changed []string
-	// Rules are the changed files that say what runs may do, of those whose names tell. Protected files are found by
-	// Matches.
+	// Rules lists the changed files that by name say what runs may do. Matches finds protected files.
 	Rules   []Rule
 	Protect []string                                  // patterns of protect: in the settings of the base
 	Matches func(patterns []string, path string) bool // whether protect: names a path; nil where nothing can tell
-	// Proof finds how far an output notebook can be trusted; without it every one is claimed.
+	// Proof returns the level of proof of an output notebook. Without it every one is claimed.
 	Proof   func(path string, output []byte) Proof
 	Require Level // the level that outputs must have; "" for any
 }
 
-// reviewer is a review in the making.
+// reviewer builds a review.
 type reviewer struct {
 	in         Input
 	base, head *side
@@ -52,7 +51,7 @@ type reviewer struct {
 	findings   []Finding
 }
 
-// Make reviews. The error is of the trees; a notebook that cannot be read is told.
+// Make reviews. It returns an error only if a tree cannot be read; a notebook that cannot be read becomes a finding.
 func Make(in Input) (*Review, error) {
 	r := &reviewer{in: in, base: newSide(in.Base, in.BaseName), head: newSide(in.Head, in.HeadName),
 		from: map[string]string{}, to: map[string]string{},
@@ -98,8 +97,7 @@ func Make(in Input) (*Review, error) {
 	return out, nil
 }
 
-// group puts the outputs that changed with their source behind it, and finds which comparison shows a text that several
-// have.
+// group puts changed outputs behind their source, and chooses which comparison shows a text that several share.
 func (r *reviewer) group() {
 	shown := map[[2]string]string{}
 	for _, n := range r.notebooks {
@@ -153,7 +151,7 @@ func (r *reviewer) group() {
 	}
 }
 
-// textsOf are the digests of the texts of a notebook on both sides, without outputs; "" of a side where it is not.
+// textsOf returns the source digests of a notebook on both sides, "" for a side without it.
 func textsOf(pair [2]*book) (out [2]string) {
 	for i, b := range pair {
 		switch {
@@ -167,7 +165,7 @@ func textsOf(pair [2]*book) (out [2]string) {
 	return out
 }
 
-// order puts first what is objected to, and then what is worst; outputs stand behind their source.
+// order sorts objections first, then by severity. Outputs follow their source.
 func (r *Review) order() {
 	leaders := slices.DeleteFunc(slices.Clone(r.Notebooks), func(n *Notebook) bool { return !n.Leads() })
 	worst := func(a, b *Notebook) int {
@@ -227,7 +225,7 @@ func (r *reviewer) file(f File) error {
 	return nil
 }
 
-// jupyter tells how the outputs of a Jupyter notebook stand, and those that runs left of it elsewhere.
+// jupyter adds the outputs in a Jupyter notebook, and those that runs of it left elsewhere.
 func (r *reviewer) jupyter(n *Notebook, now *book) error {
 	if now.manifest() == nil {
 		r.jupyterOutput(n, hasOutputs(n.Diff.Old), hasOutputs(n.Diff.New), n.Diff.New.Status)
@@ -243,7 +241,7 @@ func (r *reviewer) jupyter(n *Notebook, now *book) error {
 	return r.addOutputs(n, others...)
 }
 
-// addOutputs tells how the outputs at some paths stand, together with a notebook.
+// addOutputs adds the outputs at some paths to a notebook.
 func (r *reviewer) addOutputs(n *Notebook, paths ...string) error {
 	for _, p := range paths {
 		o, err := r.output(p)
@@ -259,7 +257,7 @@ func hasOutputs(d *diff.Document) bool {
 	return slices.ContainsFunc(d.Cells, func(c diff.Cell) bool { return len(c.Outputs)+len(c.Scraps) > 0 })
 }
 
-// compare compares the two sides of a notebook. One side that is not there is an empty notebook.
+// compare compares the two sides of a notebook. A missing side counts as an empty notebook.
 func (r *reviewer) compare(n *Notebook, old, now *book) {
 	docs := [2]*diff.Document{}
 	for i, b := range []*book{old, now} {
@@ -284,7 +282,7 @@ func (r *reviewer) compare(n *Notebook, old, now *book) {
 	n.Diff = diff.Compare(docs[0], docs[1], r.in.Compare)
 }
 
-// source tells how the outputs of a source stand, that has changed.
+// source adds the outputs of a changed source.
 func (r *reviewer) source(n *Notebook) error {
 	now, before, err := r.outputs(n.Path)
 	if err != nil {
@@ -309,7 +307,7 @@ func (r *reviewer) source(n *Notebook) error {
 	return nil
 }
 
-// removed tells that a source which stayed has lost its output.
+// removed reports that a remaining source lost its output.
 func (r *reviewer) removed(n *Notebook, old *book) error {
 	if old.kind != KindOutput {
 		return r.orphans(n)
@@ -329,7 +327,7 @@ func (r *reviewer) removed(n *Notebook, old *book) error {
 	return nil
 }
 
-// orphans tells of the outputs that a source left behind which went.
+// orphans reports the outputs that a removed source left behind.
 func (r *reviewer) orphans(n *Notebook) error {
 	left, err := r.head.naming(n.Path)
 	if err != nil {
@@ -358,8 +356,8 @@ func (r *reviewer) orphans(n *Notebook) error {
 	return nil
 }
 
-// settle sorts the conditions that were found, and adds those of outputs that changed themselves: their findings are
-// their own.
+// settle sorts the conditions, and adds those of outputs that changed themselves, whose findings are listed
+// separately.
 func (n *Notebook) settle() {
 	have := map[Condition]bool{OnChanged: true}
 	for _, c := range n.Conditions {
@@ -379,7 +377,7 @@ func (n *Notebook) settle() {
 	}
 }
 
-// worst is the gravest condition of a notebook and of the outputs that are told with it.
+// worst returns the gravest condition of a notebook and its outputs.
 func (n *Notebook) worst() int {
 	rank := slices.Index(Conditions, n.Conditions[0])
 	for _, m := range n.members {
@@ -388,7 +386,7 @@ func (n *Notebook) worst() int {
 	return rank
 }
 
-// rank orders notebooks: what is objected to first, and then what is worst.
+// rank orders notebooks: objections first, then by severity.
 func (r *Review) rank(n *Notebook) int {
 	rank := n.worst()
 	if !r.Objects(n) {

@@ -9,7 +9,7 @@ import (
 	"markmill/render/plain"
 )
 
-// tally counts tests of one side of a comparison.
+// tally counts the tests of one side of a comparison.
 type tally struct {
 	steps, ran, skipped int // steps with the tag test; tests that their runners counted
 }
@@ -28,8 +28,7 @@ func tallyOf(d *diff.Document) (t tally) {
 	return t
 }
 
-// fewer tells what tests a notebook lost, with the numbers. It says nothing of a run that did not pass: what its
-// failure left out comes of that.
+// fewer reports lost tests, with numbers. It ignores runs that did not pass, because a failure skips tests.
 func (r *reviewer) fewer(n *Notebook, say func(step, words string)) {
 	old, now := tallyOf(n.Diff.Old), tallyOf(n.Diff.New)
 	if n.Change == Removed {

@@ -10,7 +10,7 @@ import (
 	"markmill/render/diffview"
 )
 
-// Finding is one thing that a reviewer must not miss.
+// Finding is something that a reviewer must not miss.
 type Finding struct {
 	Condition Condition `json:"condition"`
 	Objection bool      `json:"objection"` // the review fails because of it
@@ -20,7 +20,7 @@ type Finding struct {
 	Files     []string  `json:"files,omitempty"` // what it is about
 }
 
-// find collects the findings of a notebook. Those of an output that changed itself are its own, and not its source's.
+// find collects the findings of a notebook. An output that changed itself has its own.
 func (r *reviewer) find(n *Notebook) {
 	say := func(on Condition, name, step, words string, files ...string) {
 		r.findings = append(r.findings, Finding{Condition: on, Path: name, Step: step, Words: words, Files: files})
@@ -73,7 +73,7 @@ func (r *reviewer) find(n *Notebook) {
 	r.fewer(n, func(step, words string) { say(OnFewer, n.Path, step, words) })
 }
 
-// expected says that a step failed and was allowed to.
+// expected reports whether a step failed and was allowed to.
 func expected(c *diff.Cell) bool { return c.Status == "allowed" }
 
 // findOutput collects the findings of an output.
@@ -113,7 +113,7 @@ func (r *reviewer) findOutput(o *Output, say func(on Condition, name, step, word
 	}
 }
 
-// findRules collects the findings of the changed files of the rules.
+// findRules collects the findings of changed rules.
 func (r *reviewer) findRules(rules []Rule) []Finding {
 	var out []Finding
 	for i := range rules {
@@ -122,8 +122,7 @@ func (r *reviewer) findRules(rules []Rule) []Finding {
 	return out
 }
 
-// sortFindings puts causes before consequences, the worst first; what is of one condition stays in the order of its
-// notebooks.
+// sortFindings puts objections first, then orders by condition. Findings of one condition stay in notebook order.
 func (r *Review) sortFindings() {
 	for i := range r.Findings {
 		r.Findings[i].Objection = r.ObjectsTo(r.Findings[i].Condition)
@@ -147,7 +146,7 @@ func (f *Finding) Sign() string {
 	return "!"
 }
 
-// some names a few of many.
+// some names the first few of many.
 func some(names []string) string {
 	const most = 5
 	if len(names) <= most {

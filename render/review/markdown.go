@@ -10,14 +10,14 @@ import (
 	"markmill/render/diffview"
 )
 
-// Marker begins the comment, so that a bot finds its own again.
+// Marker begins the comment, so that a bot can find its own comment again.
 const Marker = "<!-- markmill:review -->"
 
-// LeastLimit is the least room that a comment makes sense in, in bytes.
+// LeastLimit is the smallest useful limit of a comment, in bytes.
 const LeastLimit = 2000
 
-// Markdown is the review as a comment on a pull request, of at most limit bytes: what a reviewer must not miss, a line
-// for each notebook, and then what became of each.
+// Markdown renders the review as a pull request comment of at most limit bytes: findings, a line for each notebook,
+// then details.
 func (r *Review) Markdown(limit int) []byte {
 	c := render.NewComment(limit, "`markmill review` with `--html FILE` or `--max-bytes` shows all")
 	c.Put(Marker + "\n## " + r.VerdictSign() + " " + r.VerdictWords() + "\n\n")
@@ -33,7 +33,7 @@ func (r *Review) Markdown(limit int) []byte {
 	if len(r.Findings) > 0 {
 		r.findings(c)
 	}
-	// The list may take half of the room.
+	// The list may use half of the room.
 	half := c.Left() / 2
 	for _, n := range r.Notebooks {
 		if !n.Leads() {
@@ -50,11 +50,11 @@ func (r *Review) Markdown(limit int) []byte {
 	return c.Bytes()
 }
 
-// What a finding may take, in bytes: as much as it likes, and less where there are too many.
+// Bounds of a finding's words, in bytes, tried in turn until all findings fit.
 var findingWords = []int{600, 120, 0}
 
-// findings puts what a reviewer must not miss. It is never cut for what comes after it: where there is more than the
-// comment holds, each says less, and what even so has no room is counted by its condition, what fails the review first.
+// findings adds the findings. They are never cut in favor of what follows. If they do not fit, each becomes shorter;
+// the rest is counted by condition, objections first.
 func (r *Review) findings(c *render.Comment) {
 	const title, rest = "**What to look at first:**\n\n", 300
 	c.Put(title)
@@ -85,7 +85,7 @@ func (r *Review) findings(c *render.Comment) {
 	c.Put("\n")
 }
 
-// findingLine is a finding as a line, with at most so many bytes of its words.
+// findingLine formats a finding with at most the given number of bytes of words.
 func findingLine(f *Finding, most int) string {
 	line := "- " + f.Sign() + " " + render.CodeSpan(f.Path)
 	if f.Step != "" {
@@ -100,7 +100,7 @@ func findingLine(f *Finding, most int) string {
 	return line + ": " + render.Words(words) + "\n"
 }
 
-// summary is Summary with paths of others as code.
+// summary is Summary with paths as code.
 func summary(n *Notebook) string {
 	words := render.Words(n.Summary())
 	if n.From != "" {
@@ -112,7 +112,7 @@ func summary(n *Notebook) string {
 	return words
 }
 
-// notebook appends what became of one notebook. It may take half of what is left, so that those after it are told, too.
+// notebook appends the details of one notebook. It may use half of the room, so that those after it fit, too.
 func (r *Review) notebook(c *render.Comment, n *Notebook, toCome int) {
 	notes := n.Notes()
 	if len(notes) == 0 && (n.Change == Removed || n.Diff != nil && n.Diff.Same) { // the list says it
@@ -149,7 +149,7 @@ func (r *Review) notebook(c *render.Comment, n *Notebook, toCome int) {
 	c.Sections(n.Sections(), n.heading()+"#", most)
 }
 
-// heading begins the heading of a notebook in Markdown: one that is told with its source stands below it.
+// heading returns the heading marks of a notebook: one level deeper below its source.
 func (n *Notebook) heading() string {
 	if n.Leads() {
 		return "###"
@@ -157,8 +157,8 @@ func (n *Notebook) heading() string {
 	return "####"
 }
 
-// Sections are what the comparison of a notebook tells: without its text, where another notebook's shows that, and
-// without a mark of approval on what is only claimed.
+// Sections returns the comparison of a notebook: without its text if another notebook shows that, and without marks
+// of approval on what is only claimed.
 func (n *Notebook) Sections() []diffview.Section {
 	list := diffview.Sections
 	if n.TextAt != "" {
@@ -177,7 +177,7 @@ func (n *Notebook) Sections() []diffview.Section {
 	return out
 }
 
-// textWords say where the text of a notebook is compared, where that is not here.
+// textWords says where the text of a notebook is compared, if elsewhere.
 func (n *Notebook) textWords() (words, at string) {
 	if n.TextAt == "" || n.Diff == nil || n.Diff.Counts == (diff.Counts{Same: n.Diff.Counts.Same}) &&
 		n.Diff.Prose == (diff.Counts{Same: n.Diff.Prose.Same}) {
@@ -186,8 +186,8 @@ func (n *Notebook) textWords() (words, at string) {
 	return "Its text is that of", n.TextAt
 }
 
-// JSON is the review for programs (docs/schemas/review.v1.json), of at most so many bytes where most is not 0: the
-// comparisons of what matters least are left out then, and nothing else.
+// JSON is the review for programs (docs/schemas/review.json). If most is not 0, the comparisons of the least
+// important notebooks are dropped until it fits.
 func (r *Review) JSON(most int) ([]byte, error) {
 	text, err := codec.Indent(r)
 	for i := len(r.Notebooks); err == nil && most > 0 && len(text) > most && i > 0; {
@@ -209,6 +209,6 @@ func (r *Review) JSON(most int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The log of a GitHub workflow takes this for a command wherever it stands; in JSON it can only stand in a string.
+	// A workflow log on GitHub takes this for a command anywhere. In JSON it can only occur within a string.
 	return []byte(strings.ReplaceAll(string(text), "##[", `\u0023#[`)), nil
 }

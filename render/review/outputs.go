@@ -10,7 +10,7 @@ import (
 	"markmill/notebooks"
 )
 
-// stateOrder is the order in which states are told.
+// stateOrder is the order in which states are listed.
 var stateOrder = []State{Failed, Partial, Altered, Damaged, Stale, Missing, Fresh, Intact, Unproven}
 
 func (o *Output) sort() {
@@ -18,7 +18,7 @@ func (o *Output) sort() {
 	o.States = slices.Compact(o.States)
 }
 
-// output tells how an output notebook of the new side stands.
+// output judges an output notebook of the new side.
 func (r *reviewer) output(name string) (Output, error) {
 	if o, ok := r.judged[name]; ok {
 		return o, nil
@@ -48,7 +48,7 @@ func (r *reviewer) output(name string) (Output, error) {
 	return o, nil
 }
 
-// tell takes over what the manifest says of the run.
+// tell copies what the manifest says of the run.
 func (r *reviewer) tell(o *Output, m *notebooks.Manifest) {
 	o.Status, o.Partial = m.Status, m.Partial
 	switch {
@@ -70,7 +70,7 @@ func (r *reviewer) tell(o *Output, m *notebooks.Manifest) {
 	}
 }
 
-// stand tells how an output stands to its source; own is the digest of its own text.
+// stand compares an output with its source. own is the digest of the output's own text.
 func (r *reviewer) stand(o *Output, m *notebooks.Manifest, own string) {
 	whole := len(o.Problems) == 0
 	switch {
@@ -96,13 +96,13 @@ func (r *reviewer) stand(o *Output, m *notebooks.Manifest, own string) {
 	}
 }
 
-// lost says that the source which a manifest names went on the branch.
+// lost reports whether the branch removed the source that a manifest names.
 func (r *reviewer) lost(m *notebooks.Manifest, output string) bool {
 	name := path.Clean(m.SourcePath)
 	return m.SourcePath != "" && name != output && !r.head.there(name) && r.base.isNotebook(name)
 }
 
-// problems tells which regions were edited, and what is missing.
+// problems lists edited and missing regions.
 func (r *reviewer) problems(o *Output, b *book) {
 	list, edited := b.stripped.Problems, map[int]bool{} // by line
 	for _, region := range b.stripped.Regions {
@@ -135,8 +135,8 @@ func (r *reviewer) problems(o *Output, b *book) {
 	}
 }
 
-// jupyterOutput tells how the outputs of a Jupyter notebook stand that no run of Markmill's left: no digest holds them,
-// so that much is unproven.
+// jupyterOutput judges the outputs of a Jupyter notebook that Markmill did not run. No digest covers them, so much
+// is unproven.
 func (r *reviewer) jupyterOutput(n *Notebook, was, is bool, status string) {
 	o := Output{Path: n.Path, Status: status}
 	switch {
@@ -155,7 +155,7 @@ func (r *reviewer) jupyterOutput(n *Notebook, was, is bool, status string) {
 	n.Outputs = append(n.Outputs, o)
 }
 
-// outputOf is the output at a path, among those of a notebook; nil without one.
+// outputOf returns the output at a path among those of a notebook, nil without one.
 func (n *Notebook) outputOf(name string) *Output {
 	for i := range n.Outputs {
 		if n.Outputs[i].Path == name {
@@ -165,7 +165,7 @@ func (n *Notebook) outputOf(name string) *Output {
 	return nil
 }
 
-// reasonWords say why a run did not pass, in one line: the first cause.
+// reasonWords describes on one line why a run did not pass: the first cause.
 func (o *Output) reasonWords() string {
 	if len(o.Blockers) == 0 {
 		return ""

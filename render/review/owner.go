@@ -7,8 +7,8 @@ import (
 	"markmill/notebooks"
 )
 
-// ownerOf finds the source that an output is of, on this side alone: by its name beside it, by the path in its
-// manifest, or by the digest there, beside it or, with the same stem, anywhere. "" is none.
+// ownerOf returns the source of an output on this side, "" without one: by its name beside the output, by the path
+// in the manifest, or by the digest there among files beside it or with the same stem.
 func (s *side) ownerOf(output string) (string, error) {
 	if owner, ok := s.owners[output]; ok {
 		return owner, nil
@@ -52,7 +52,7 @@ func (s *side) findOwner(output string) (string, error) {
 	return "", nil
 }
 
-// namedBy is the source that a manifest names, where it is there: "" else, and of a notebook that is its own output.
+// namedBy returns the source that a manifest names, "" if it is missing, or if the notebook is its own output.
 func (s *side) namedBy(m *notebooks.Manifest, output string) string {
 	if m.SourcePath == "" {
 		return ""
@@ -63,7 +63,7 @@ func (s *side) namedBy(m *notebooks.Manifest, output string) string {
 	return ""
 }
 
-// isOutput says that a path is the output of a run on this side.
+// isOutput reports whether a path is the output of a run on this side.
 func (s *side) isOutput(name string) bool {
 	if !s.there(name) {
 		return false
@@ -75,7 +75,7 @@ func (s *side) isOutput(name string) bool {
 	return b.mayBeOutput() && b.look().kind == KindOutput
 }
 
-// outputsOf lists the outputs of a source on this side alone, sorted.
+// outputsOf returns the outputs of a source on this side, sorted.
 func (s *side) outputsOf(source string) ([]string, error) {
 	beside, err := s.folder(folderOf(source))
 	if err != nil {
@@ -114,8 +114,8 @@ func (s *side) outputsOf(source string) ([]string, error) {
 	return out, nil
 }
 
-// owner is the source on the new side of an output there: what the new side alone tells, and else the source that the
-// output had on the old side, wherever that is now, or which changed and has its output there by the settings.
+// owner returns the source of an output on the new side: as the new side alone shows it, else the source it had on
+// the old side (wherever that is now), or a changed source whose settings put its output there.
 func (r *reviewer) owner(output string) (string, error) {
 	if name := r.head.beside(output); name != "" {
 		return name, nil
@@ -135,14 +135,14 @@ func (r *reviewer) owner(output string) (string, error) {
 		}
 	}
 	owner, err := r.head.ownerOf(output)
-	// several share the path: it is of none for certain
+	// several sources share the path: none owns it for certain
 	if err != nil || owner != "" || len(likely) == 0 || before == "" && len(likely) > 1 {
 		return owner, err
 	}
 	return likely[0], nil
 }
 
-// settings tells where the sources that changed have their outputs by the settings of the new side.
+// settings finds where the new side's settings put the outputs of changed sources.
 func (r *reviewer) settings(files []File) {
 	r.bySetting = map[string][]string{}
 	for _, f := range files {
@@ -154,7 +154,7 @@ func (r *reviewer) settings(files []File) {
 	}
 }
 
-// ownerBefore is where the source is now that an output had on the old side; "" where it had none, or that is gone.
+// ownerBefore returns the present path of the source that an output had on the old side, "" without one.
 func (r *reviewer) ownerBefore(output string) (string, error) {
 	was := output
 	if from, ok := r.from[output]; ok {
@@ -170,7 +170,7 @@ func (r *reviewer) ownerBefore(output string) (string, error) {
 	return r.now(owner), nil
 }
 
-// now is where a source of the old side is on the new one; "" where it is gone, or is no source any more.
+// now returns the new path of a source of the old side, "" if it is gone, or is no longer a source.
 func (r *reviewer) now(source string) string {
 	if to, ok := r.to[source]; ok {
 		source = to
@@ -181,8 +181,7 @@ func (r *reviewer) now(source string) string {
 	return ""
 }
 
-// outputs lists the outputs on the new side that are of a source there: those that the new side tells, and those that
-// the source had.
+// outputs returns the outputs of a source on the new side (now), and those it had on the old one (before).
 func (r *reviewer) outputs(source string) (now, before []string, err error) {
 	var candidates []string
 	if !isJupyter(source) {
@@ -234,8 +233,8 @@ func (r *reviewer) outputs(source string) (now, before []string, err error) {
 	return now, before, nil
 }
 
-// configured is the path where markmill.yaml wants the output of a source, "" without one or where nobody can tell
-// before a run.
+// configured returns the path where markmill.yaml puts the output of a source, "" if there is none, or if it depends
+// on the run.
 func (r *reviewer) configured(source string) string {
 	if r.in.Output == nil {
 		return ""

@@ -1,6 +1,6 @@
 package review
 
-// Level is how far an output can be trusted. Each level holds what those before it do.
+// Level is a level of proof. Each level includes the ones before.
 type Level string
 
 const (
@@ -10,7 +10,7 @@ const (
 	Repeated Level = "repeated" // it was run again, and the same came of it
 )
 
-// Levels lists them, the lowest first.
+// Levels lists them in ascending order.
 var Levels = []Level{Claimed, Recorded, Signed, Repeated}
 
 func (l Level) rank() int {
@@ -22,14 +22,14 @@ func (l Level) rank() int {
 	return 0
 }
 
-// Proof is the level of an output, and what it rests on.
+// Proof is the level of an output, and its basis.
 type Proof struct {
 	Level Level  `json:"level"`
 	Run   string `json:"run,omitzero"`   // id of the run whose record is here
 	Words string `json:"words,omitzero"` // by whom it is signed, or why it is no more than claimed
 }
 
-// Words say the level of a proof in a few words.
+// words describes a proof.
 func (p *Proof) words() string {
 	words := string(p.Level)
 	if p.Run != "" {
@@ -41,7 +41,7 @@ func (p *Proof) words() string {
 	return words
 }
 
-// prove finds the level of an output. What is not as its run left it proves nothing.
+// prove determines the level of an output. An output that is not as its run left it proves nothing.
 func (r *reviewer) prove(o *Output, b *book) {
 	p := Proof{Level: Claimed}
 	if r.in.Proof != nil && b.err == nil {

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// What makes of a file that went and one that came a renamed one.
+// When a removed and an added file count as a rename.
 const (
 	mostAlike  = 0.5 // of their lines are the same, as Git asks
 	maxHolders = 30  // a line that more files have than this tells nothing
 )
 
-// renames pairs files that went with files that came and are much like them. The time is near linear in their lines.
+// renames pairs removed files with similar added ones, in time near linear in their lines.
 func (r *reviewer) renames(files []File) []File {
 	seed := maphash.MakeSeed()
 	holders := map[uint64][]int{} // of lines that went: the files
@@ -92,7 +92,7 @@ func (r *reviewer) renames(files []File) []File {
 	return slices.DeleteFunc(files, func(f File) bool { return f.Path == "" })
 }
 
-// lineSet is the different lines of a text that say something.
+// lineSet returns the distinct lines of a text that are worth comparing.
 func lineSet(seed maphash.Seed, text []byte) map[uint64]bool {
 	out := map[uint64]bool{}
 	for line := range bytes.Lines(text) {

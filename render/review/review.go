@@ -6,10 +6,10 @@ import (
 	"markmill/notebooks/diff"
 )
 
-// Version is that of the JSON (docs/review.md). Members are only ever added to a version.
+// Version is the version of the JSON (docs/review.md). Members are only ever added to a version.
 const Version = 1
 
-// Review is what became of all notebooks between two sides. As JSON it is the schema of docs/review.md.
+// Review describes the notebooks that changed between two sides. Its JSON is the schema of docs/review.md.
 type Review struct {
 	Version   int         `json:"version"`
 	Base      Revision    `json:"base"`
@@ -29,7 +29,7 @@ type Revision struct {
 	Commit string `json:"commit,omitzero"` // "" of the working tree
 }
 
-// Counts counts notebooks by what became of them, and outputs by how they stand.
+// Counts counts notebooks by change and condition, and outputs by state.
 type Counts struct {
 	Notebooks  int               `json:"notebooks"`
 	Objections int               `json:"objections"` // a source and its outputs are one, and so is each file of the rules
@@ -39,7 +39,7 @@ type Counts struct {
 	Proof      map[Level]int     `json:"proof"` // of outputs
 }
 
-// Change is what became of a file.
+// Change is how a file changed.
 type Change string
 
 const (
@@ -49,7 +49,7 @@ const (
 	Edited  Change = "edited"
 )
 
-// Kind is what a notebook is.
+// Kind is the kind of a notebook.
 type Kind string
 
 const (
@@ -84,15 +84,14 @@ var Conditions = []Condition{OnPolicy, OnRules, OnRed, OnDiffers, OnWeakened, On
 	OnDamaged, OnProof, OnStale, OnMissing,
 	OnUnapplied, OnChanged}
 
-// Always lists what a review objects to whatever list it is given, unless the list excludes it by name: a list of
-// conditions that was written before these were known must not let them pass.
+// Always lists the conditions that fail a review even if its list omits them, unless the list excludes them by name.
+// A list written before these conditions existed must not let them pass.
 var Always = []Condition{OnPolicy, OnDiffers, OnWeakened, OnFewer, OnPartial, OnProof}
 
-// DefaultFailOn is what a review objects to besides, unless it is told otherwise: what is red, and what is not what a
-// run left.
+// DefaultFailOn lists the further conditions that fail a review by default.
 var DefaultFailOn = []Condition{OnRed, OnFailed, OnEdited, OnDamaged}
 
-// State is how an output stands.
+// State is the state of an output.
 type State string
 
 const (
@@ -107,7 +106,7 @@ const (
 	Missing  State = "missing"
 )
 
-// Output is a stored output and how it stands on the new side.
+// Output is a stored output on the new side.
 type Output struct {
 	Path     string   `json:"path"`
 	States   []State  `json:"states"`             // the worst first
@@ -123,7 +122,7 @@ type Output struct {
 	gone     string   // the source that it is of, where the branch removed that
 }
 
-// Reason is why a run did not pass, as its manifest says.
+// Reason is why a run did not pass, from its manifest.
 type Reason struct {
 	Code    string   `json:"code"`
 	Step    string   `json:"step,omitzero"`
@@ -133,7 +132,7 @@ type Reason struct {
 	Fix     string   `json:"fix,omitzero"`
 }
 
-// Has says that the output stands so.
+// Has reports whether the output has a state.
 func (o *Output) Has(s State) bool { return slices.Contains(o.States, s) }
 
 // Notebook is a notebook that changed.
@@ -159,27 +158,27 @@ type Notebook struct {
 	members    []*Notebook // of a source: its outputs that changed
 }
 
-// Has says that a condition holds of the notebook.
+// Has reports whether a condition holds of the notebook.
 func (n *Notebook) Has(c Condition) bool { return slices.Contains(n.Conditions, c) }
 
-// Compared says that the comparison of the notebook is to be shown: what was removed is told in a line.
+// Compared reports whether to show the comparison of the notebook. A line is enough for a removed one.
 func (n *Notebook) Compared() bool { return n.Diff != nil && n.Change != Removed }
 
-// Members are the outputs of a source that changed with it. They are told with it.
+// Members returns the outputs of a source that changed with it. They are listed with it.
 func (n *Notebook) Members() []*Notebook { return n.members }
 
-// Leads says that a notebook is told by itself, and not with its source.
+// Leads reports whether a notebook is listed by itself, and not with its source.
 func (n *Notebook) Leads() bool { return n.Of == "" }
 
-// ObjectsTo says that a condition fails the review.
+// ObjectsTo reports whether a condition fails the review.
 func (r *Review) ObjectsTo(c Condition) bool { return slices.Contains(r.FailOn, c) }
 
-// Objects says that the review fails because of the notebook, or of an output that is told with it.
+// Objects reports whether the notebook, or an output listed with it, fails the review.
 func (r *Review) Objects(n *Notebook) bool {
 	return slices.ContainsFunc(n.Conditions, r.ObjectsTo) || slices.ContainsFunc(n.members, r.Objects)
 }
 
-// Objections counts what the review fails because of. A source and its outputs are one.
+// Objections counts the objections. A source and its outputs count once.
 func (r *Review) Objections() int {
 	count := 0
 	for _, n := range r.Notebooks {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Rule is a changed file that says what runs may do, or that judges what they did.
+// Rule is a changed file that says what runs may do, or that judges them.
 type Rule struct {
 	Path   string   `json:"path"`
 	Kind   RuleKind `json:"kind"`
@@ -15,7 +15,7 @@ type Rule struct {
 	Words  []string `json:"words,omitempty"`  // what else is another
 }
 
-// RuleKind is what a file of the rules is.
+// RuleKind is the kind of a rule.
 type RuleKind string
 
 const (
@@ -24,7 +24,7 @@ const (
 	RuleWorkflow  RuleKind = "workflow"  // what CI and hooks do
 )
 
-// condition is what a gate can object to of a changed rule.
+// condition returns the condition that a changed rule meets.
 func (r *Rule) condition() Condition {
 	if len(r.Weaker) > 0 {
 		return OnPolicy
@@ -32,7 +32,7 @@ func (r *Rule) condition() Condition {
 	return OnRules
 }
 
-// IsWorkflow says that a file says what CI or the hooks of a clone do.
+// IsWorkflow reports whether a file configures CI or the hooks of a clone.
 func IsWorkflow(name string) bool {
 	for _, folder := range []string{".github/workflows/", ".github/actions/", ".gitea/workflows/", ".forgejo/workflows/",
 		".circleci/", ".woodpecker/", ".buildkite/", ".husky/", ".githooks/", ".gitlab/ci/"} {
@@ -52,7 +52,7 @@ func IsWorkflow(name string) bool {
 	}
 }
 
-// protected adds the changed files that protect: names, in the settings of the base or in a manifest that is looked at.
+// protected adds the changed files that protect: names, in the base's settings or in a manifest under review.
 func (r *reviewer) protected(known []Rule) []Rule {
 	patterns := slices.Clone(r.in.Protect)
 	for _, s := range []*side{r.base, r.head} {
@@ -87,7 +87,7 @@ func (r *reviewer) changeOf(name string) Change {
 	return Edited
 }
 
-// words say what became of a file of the rules.
+// words describes a changed rule.
 func (r *Rule) words() string {
 	words := map[RuleKind]string{RuleSettings: "settings", RuleProtected: "protected file",
 		RuleWorkflow: "workflow file"}[r.Kind] + " " + string(r.Change)

@@ -18,27 +18,26 @@ import (
 	"markmill/render/result"
 )
 
-// Tree is the files of one side, as engine/worktree has them. Paths are slash-separated and count from the top; "" is
-// the top folder.
+// Tree gives access to the files of one side. Paths are slash-separated and relative to the root, which is "".
 type Tree interface {
 	Read(path string, most int64) ([]byte, error) // fs.ErrNotExist where there is none
 	In(folder string) ([]string, error)           // names of files
 	All(want func(name string) bool) ([]string, error)
-	// Entry is the blob and the mode of a file or a link, in hexadecimal and octal digits as Git has them.
+	// Entry returns the blob (in hexadecimal) and mode (in octal) of a file or link, as Git has them.
 	Entry(path string) (blob, mode string, ok bool, err error)
 }
 
-// What is read, in bytes.
+// Bounds of what is read, in bytes.
 const (
 	maxMarkdown = 64 << 20
 	maxJupyter  = 1 << 30
 	maxPicture  = 64 << 20
 )
 
-// IsNotebookName says that a file of that name may be a notebook.
+// IsNotebookName reports whether a file of that name may be a notebook.
 func IsNotebookName(name string) bool { return isText(name) || isJupyter(name) }
 
-// isText says that a file of that name may be a notebook that is a text.
+// isText reports whether a file of that name may be a notebook in a text form.
 func isText(name string) bool { return isMarkdown(name) || isScript(name) }
 
 func isScript(name string) bool {
@@ -56,7 +55,7 @@ func isMarkdown(name string) bool {
 
 func isJupyter(name string) bool { return strings.EqualFold(path.Ext(name), ".ipynb") }
 
-// side is one side of a review, and what was read of it.
+// side is one side of a review, with a cache of what was read.
 type side struct {
 	Tree
 	rev     Revision
@@ -73,7 +72,7 @@ func newSide(tree Tree, rev Revision) *side {
 		folders: map[string]map[string][]string{}, owners: map[string]string{}}
 }
 
-// call is how a file of the side is called.
+// call returns the name of a file in messages.
 func (s *side) call(name string) string {
 	if s.rev.Commit == "" {
 		return name
@@ -95,7 +94,7 @@ type book struct {
 	front    *notebooks.Front    // of a source or an output; nil where it cannot be read
 }
 
-// book reads a file, once. What could not be read, also a file that is not there, says so in its err.
+// book reads a file once. If that fails, for a missing file too, its err says why.
 func (s *side) book(name string) *book {
 	if b, ok := s.books[name]; ok {
 		return b
@@ -114,7 +113,7 @@ func (s *side) book(name string) *book {
 	return b
 }
 
-// readScript reads a script that has cells. Its outputs name the Markdown that was made of it as their source.
+// readScript reads a script with cells. Its digest is that of its Markdown, which its outputs name.
 func (b *book) readScript() {
 	if lang, _ := percent.LanguageOf(b.path); !percent.Marked(lang, b.raw) {
 		return
@@ -129,7 +128,7 @@ func (b *book) readScript() {
 	}
 }
 
-// look tells what a file is.
+// look determines the kind of a file.
 func (b *book) look() *book {
 	if b.known {
 		return b
@@ -172,7 +171,7 @@ func (b *book) look() *book {
 	return b
 }
 
-// manifest is what a run of Markmill's says of the notebook that it left; nil where none did.
+// manifest returns the manifest of the run that left the notebook, nil without one.
 func (b *book) manifest() *notebooks.Manifest {
 	switch {
 	case b.jupyter == nil:
@@ -183,7 +182,7 @@ func (b *book) manifest() *notebooks.Manifest {
 	return b.jupyter.Manifest()
 }
 
-// sourceDigest is the digest that the outputs of a notebook have of it.
+// sourceDigest returns the digest by which outputs identify the notebook.
 func (b *book) sourceDigest() string {
 	if b.jupyter != nil {
 		return notebooks.DigestOf(ipynb.Source(b.jupyter, false))
@@ -191,12 +190,12 @@ func (b *book) sourceDigest() string {
 	return b.digest
 }
 
-// mayBeOutput is look without its cost.
+// mayBeOutput is a cheap look.
 func (b *book) mayBeOutput() bool {
 	return b.err == nil && bytes.Contains(b.raw, []byte("<!-- markmill:"))
 }
 
-// document is the file as it is compared.
+// document returns the file for comparison.
 func (s *side) document(b *book) (*diff.Document, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -222,10 +221,10 @@ func (s *side) document(b *book) (*diff.Document, error) {
 	return doc, err
 }
 
-// maxSiblings is up to how many notebooks in a folder all are looked at to find whose an output is.
+// maxSiblings bounds the notebooks of a folder that are searched for the source of an output.
 const maxSiblings = 1000
 
-// folder lists the Markdown in a folder by digest; nothing of a folder with too much of it.
+// folder maps digests to the notebooks in a folder, none if it has too many.
 func (s *side) folder(dir string) (map[string][]string, error) {
 	if got, ok := s.folders[dir]; ok {
 		return got, nil
@@ -247,7 +246,7 @@ func (s *side) folder(dir string) (map[string][]string, error) {
 	return out, nil
 }
 
-// alike lists the Markdown anywhere whose name has the same stem: "runs/a.out.md" and "notebooks/a.md".
+// alike returns the notebooks anywhere with the same stem: "runs/a.out.md" and "notebooks/a.md".
 func (s *side) alike(name string) ([]string, error) {
 	if s.stems == nil {
 		all, err := s.All(isText)
@@ -262,7 +261,7 @@ func (s *side) alike(name string) ([]string, error) {
 	return s.stems[stem(name)], nil
 }
 
-// maxAlike bounds how many files of one stem are looked at: every folder may have its README.
+// maxAlike bounds the files of one stem that are searched, because every folder may have a README.
 const maxAlike = 50
 
 func stem(name string) string {
@@ -272,7 +271,7 @@ func stem(name string) string {
 
 func folderOf(name string) string { return strings.TrimPrefix(path.Dir(name), ".") }
 
-// besideOutput is where the output of a source goes that nobody named: "a.md" to "a.out.md".
+// besideOutput returns the default output path of a source: "a.out.md" for "a.md".
 func besideOutput(source string) string {
 	ext := path.Ext(source)
 	if isScript(source) {
@@ -281,7 +280,7 @@ func besideOutput(source string) string {
 	return strings.TrimSuffix(source, ext) + ".out" + ext
 }
 
-// besideSource is the source by name of an output; "" of one that is not called so.
+// besideSource returns the source name for an output name, "" if it is not an output name.
 func besideSource(output string) string {
 	ext := path.Ext(output)
 	if base, ok := strings.CutSuffix(strings.TrimSuffix(output, ext), ".out"); ok {
@@ -290,8 +289,7 @@ func besideSource(output string) string {
 	return ""
 }
 
-// beside is the source that is called as an output is: "a.md" of "a.out.md", or a script such as "a.py"; "" without
-// one.
+// beside returns the source with an output's name, such as "a.md" or "a.py" for "a.out.md", "" without one.
 func (s *side) beside(output string) string {
 	name := besideSource(output)
 	if name == "" || s.isSource(name) {
@@ -310,12 +308,12 @@ func (s *side) beside(output string) string {
 	return ""
 }
 
-// isSource says that a path is a source on this side.
+// isSource reports whether a path is a source on this side.
 func (s *side) isSource(name string) bool {
 	return name != "" && s.there(name) && s.book(name).look().kind == KindSource
 }
 
-// isNotebook says that a path is a source or a Jupyter notebook on this side.
+// isNotebook reports whether a path is a source or a Jupyter notebook on this side.
 func (s *side) isNotebook(name string) bool {
 	if !isJupyter(name) {
 		return s.isSource(name)
@@ -323,8 +321,8 @@ func (s *side) isNotebook(name string) bool {
 	return s.there(name) && s.book(name).look().jupyter != nil
 }
 
-// naming lists the files whose manifest may name a path as that of their source. Every file that may be a notebook is
-// read for it, once for all: an output stands wherever a run was told to put it.
+// naming returns the files whose manifest may name a source. It searches all notebooks once, because a run may write
+// its output anywhere.
 func (s *side) naming(source string) ([]string, error) {
 	if s.named == nil {
 		all, err := s.All(func(name string) bool { return isMarkdown(name) || isJupyter(name) })
@@ -347,10 +345,10 @@ func (s *side) naming(source string) ([]string, error) {
 	return s.named[source], nil
 }
 
-// maxScanned is the largest file that is searched for a manifest, in bytes.
+// maxScanned bounds the files that are searched for a manifest, in bytes.
 const maxScanned = 64 << 20
 
-// namedSources are the paths that a text may name as those of sources: whatever stands behind the name of the member.
+// namedSources returns the values of all source_path members in a text.
 func namedSources(raw []byte) []string {
 	member := []byte(`"source_path":`)
 	var out []string
@@ -377,8 +375,8 @@ func namedSources(raw []byte) []string {
 	}
 }
 
-// digestFor is the digest that an output at a path has of the notebook: that of a Jupyter notebook, in Markdown, is of
-// the Markdown which was made of it.
+// digestFor returns the digest by which an output at a path identifies the notebook. Output in Markdown of a Jupyter
+// notebook identifies the converted Markdown.
 func (b *book) digestFor(output string) string {
 	if b.jupyter == nil || isJupyter(output) {
 		return b.sourceDigest()
@@ -395,7 +393,7 @@ func (b *book) digestFor(output string) string {
 	return notebooks.DigestOf(md.Source)
 }
 
-// there says that a file is there.
+// there reports whether a file exists.
 func (s *side) there(name string) bool {
 	dir := folderOf(name)
 	have, ok := s.names[dir]

@@ -11,7 +11,7 @@ import (
 	"markmill/notebooks/diff"
 )
 
-// Weakness is an attribute or a tag that lets a step pass, be left out, or hide what it printed.
+// Weakness is an attribute or tag that lets a step pass, omits it, or hides its output.
 type Weakness struct {
 	Step  string `json:"step"`
 	Name  string `json:"name"`           // as its author wrote it: "expect-exit=1", "allow-failure"
@@ -20,13 +20,13 @@ type Weakness struct {
 	Grave bool   `json:"grave,omitzero"` // it can turn a failure into a pass; of a test, or of a step that did not have it
 }
 
-// weakness is one of a step. grave ones can turn a failure into a pass.
+// weakness is a Weakness of one step. A grave one can turn a failure into a pass.
 type weakness struct {
 	name, words string
 	grave       bool
 }
 
-// weaknesses lists those of a step.
+// weaknesses returns those of a step.
 func weaknesses(c *diff.Cell) []weakness {
 	var out []weakness
 	if c == nil || c.Kind != diff.Code {
@@ -79,7 +79,7 @@ func times(n string) string {
 	return n + " times"
 }
 
-// plainValue is a JSON value as its author may have written it.
+// plainValue formats a JSON value as its author may have written it.
 func plainValue(v codec.Raw) string {
 	var s string
 	var list []string
@@ -92,7 +92,7 @@ func plainValue(v codec.Raw) string {
 	return string(v)
 }
 
-// weaken finds what lets the changed and added steps of a notebook pass.
+// weaken finds the weaknesses of changed and added steps.
 func (n *Notebook) weaken() {
 	for i := range n.Diff.Cells {
 		ch := &n.Diff.Cells[i]
@@ -120,7 +120,7 @@ func (n *Notebook) weaken() {
 	slices.SortStableFunc(n.Weak, func(a, b Weakness) int { return graveness(a) - graveness(b) })
 }
 
-// widen finds what the contract of a notebook allows that it did not before.
+// widen finds what the contract of a notebook newly allows.
 func (r *reviewer) widen(n *Notebook) {
 	old, now := r.pairs[n][0], r.pairs[n][1]
 	if old == nil || now == nil {
@@ -130,7 +130,7 @@ func (r *reviewer) widen(n *Notebook) {
 	if n.TextAt == "" && old.front != nil && now.front != nil {
 		words = contract.Wider(contract.Of(*old.front), contract.Of(*now.front))
 	}
-	// What the command line and the policy made of it stands in the manifests alone.
+	// Only the manifests show what the command line and the policy made of it.
 	if was, is := old.manifest(), now.manifest(); was != nil && is != nil && was.Contract != nil && is.Contract != nil {
 		words = append(words, contract.Wider(contract.OfManifest(was.Contract), contract.OfManifest(is.Contract))...)
 	}
@@ -149,7 +149,7 @@ func graveness(w Weakness) int {
 	return 1
 }
 
-// judges says that a step is one on which the verdict rests.
+// judges reports whether the verdict depends on a step.
 func judges(c *diff.Cell) bool {
 	return slices.Contains(c.Tags, notebooks.TagTest) || slices.Contains(c.Tags, notebooks.TagReview)
 }

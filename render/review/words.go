@@ -15,7 +15,7 @@ const (
 	signWell    = "✓"
 )
 
-// Sign is the sign of a notebook, with the outputs that are told with it.
+// Sign returns the sign of a notebook and its outputs.
 func (r *Review) Sign(n *Notebook) string {
 	switch {
 	case r.Objects(n):
@@ -32,7 +32,7 @@ func (n *Notebook) off() bool {
 	return n.Conditions[0] != OnChanged || slices.ContainsFunc(n.members, (*Notebook).off)
 }
 
-// Claimed says that an output of the notebook is no more than claimed.
+// Claimed reports whether an output of the notebook is only claimed.
 func (n *Notebook) Claimed() bool {
 	for i := range n.Outputs {
 		if p := n.Outputs[i].Proof; p != nil && p.Level.rank() == 0 {
@@ -42,7 +42,7 @@ func (n *Notebook) Claimed() bool {
 	return slices.ContainsFunc(n.members, (*Notebook).Claimed)
 }
 
-// VerdictSign is the sign of the whole review. What is only claimed gets no mark of approval.
+// VerdictSign returns the sign of the review. Claimed outputs get no mark of approval.
 func (r *Review) VerdictSign() string {
 	switch {
 	case r.Verdict == "fail":
@@ -53,7 +53,7 @@ func (r *Review) VerdictSign() string {
 	return signWell
 }
 
-// VerdictWords says in one line what the review comes to. A source and its outputs are one notebook.
+// VerdictWords summarizes the review on one line. A source and its outputs count once.
 func (r *Review) VerdictWords() string {
 	count := 0
 	for _, n := range r.Notebooks {
@@ -77,13 +77,13 @@ func (r *Review) VerdictWords() string {
 	return words + ", nothing to object to"
 }
 
-// ProofWords says how many outputs have which level of proof: "3 claimed, 1 recorded".
+// ProofWords counts outputs by level of proof: "3 claimed, 1 recorded".
 func (r *Review) ProofWords() string { return countWords(r.Counts.Proof, Levels) }
 
-// OutputWords says how many outputs stand in which way: "2 fresh, 1 stale".
+// OutputWords counts outputs by state: "2 fresh, 1 stale".
 func (r *Review) OutputWords() string { return countWords(r.Counts.Outputs, stateOrder) }
 
-// countWords lists counts that are not 0, in an order.
+// countWords lists nonzero counts in order.
 func countWords[K ~string](counts map[K]int, order []K) string {
 	var parts []string
 	for _, k := range order {
@@ -101,7 +101,7 @@ type Note struct {
 	Words   string
 }
 
-// Notes are what there is to say of a notebook besides its comparison, what matters most first.
+// Notes returns the notes on a notebook besides its comparison, the most important first.
 func (n *Notebook) Notes() []Note {
 	var out []Note
 	if n.Error != "" {
@@ -129,7 +129,7 @@ func (n *Notebook) hasMember(name string) bool {
 	return slices.ContainsFunc(n.members, func(m *Notebook) bool { return m.Path == name })
 }
 
-// notes are what there is to say of an output.
+// notes returns the notes on an output.
 func (o *Output) notes() []Note {
 	sign := signWell
 	switch {
@@ -167,7 +167,7 @@ func (o *Output) notes() []Note {
 	return out
 }
 
-// bad says that something is off with an output.
+// bad reports whether an output has a problem.
 func (o *Output) bad() bool {
 	for _, s := range o.States {
 		if s != Fresh && s != Intact && s != Unproven {
@@ -177,7 +177,7 @@ func (o *Output) bad() bool {
 	return false
 }
 
-// words say how an output stands, and to what.
+// words describes the states of an output.
 func (o *Output) words() string {
 	var parts []string
 	for _, s := range o.States {
@@ -205,7 +205,7 @@ func (o *Output) words() string {
 	return strings.Join(parts, "; ")
 }
 
-// outdated says what makes an output stale.
+// outdated says why an output is stale.
 func (o *Output) outdated() string {
 	if o.gone != "" {
 		return o.gone + ", of which it is an output, was removed"
@@ -220,7 +220,7 @@ func orItself(source string) string {
 	return source
 }
 
-// Summary says in a few words what became of a notebook: "edited · 1 turned red · output failed, stale".
+// Summary summarizes a changed notebook: "edited · 1 turned red · output failed, stale".
 func (n *Notebook) Summary() string {
 	parts := []string{string(n.Change)}
 	if n.From != "" {
@@ -264,7 +264,7 @@ func (n *Notebook) Summary() string {
 	return strings.Join(parts, " · ")
 }
 
-// Title is what the two sides are called.
+// Title returns the names of the two sides.
 func (r *Review) Title() (base, head string) { return r.Base.title(), r.Head.title() }
 
 func (v Revision) title() string {
@@ -274,7 +274,7 @@ func (v Revision) title() string {
 	return v.Name
 }
 
-// failWords says what the review fails on.
+// failWords lists the conditions that fail the review.
 func (r *Review) failWords() string {
 	words := make([]string, len(r.FailOn))
 	for i, c := range r.FailOn {

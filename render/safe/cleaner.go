@@ -7,12 +7,12 @@ import (
 	"markmill/render/plain"
 )
 
-// Cleaner makes the text of one step fit to be shown and to be compared with that of the next run.
+// Cleaner cleans the text of one step for display, and for comparison with the next run.
 type Cleaner struct {
 	Names Names
 	Rules Rules
-	// Replaced says that something stood for varying text: then the digest of the raw bytes varies
-	// too and has no place in an output notebook.
+	// Replaced says that text was masked. The digest of the raw bytes then varies, and must not appear in an output
+	// notebook.
 	Replaced bool
 }
 
@@ -29,7 +29,7 @@ func (c *Cleaner) Line(raw []byte) (string, bool) {
 // Text cleans text of several lines; it ends with a newline unless it is empty.
 func (c *Cleaner) Text(s string) string { return Clean([]byte(s), c.Line) }
 
-// OneLine cleans words that must stay on one line, and bounds them.
+// OneLine cleans words that must stay on one line, and bounds their length in bytes.
 func (c *Cleaner) OneLine(s string, limit int) string {
 	s, _ = c.Line([]byte(strings.Join(strings.Fields(s), " ")))
 	if len(s) > limit {

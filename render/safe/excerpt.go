@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// wholeBytes is the size up to which a stream is read whole, so that what is cut is counted in
-// lines and bytes; of a larger one only the two ends are read.
+// wholeBytes is the size up to which a stream is read whole, so that its elision can be counted in lines. Of a
+// larger one only the two ends are read.
 const wholeBytes = 1 << 20
 
-// excerpt is text cut to a bound: all of it in head, or head and tail.
+// Excerpt is bounded text: all of it in Head, or its two ends.
 type Excerpt struct {
 	Head, Tail string
 	Cut        string // how much is missing between the two, in words; "" when nothing is
@@ -25,7 +25,7 @@ type Excerpt struct {
 func (e Excerpt) Empty() bool { return e.Head == "" && e.Tail == "" && e.Cut == "" }
 func (e Excerpt) Size() int   { return len(e.Head) + len(e.Tail) }
 
-// cutText bounds text to about limit bytes.
+// CutText bounds text to about limit bytes.
 func CutText(text string, limit int) Excerpt {
 	if len(text) <= limit {
 		return Excerpt{Head: text}
@@ -39,8 +39,8 @@ func CutText(text string, limit int) Excerpt {
 	return Excerpt{head, tail, cut}
 }
 
-// headOf returns at most n bytes of the start of text: whole lines, unless that would lose more than
-// half, then whole characters.
+// HeadOf returns at most n bytes from the start of text: whole lines, unless that loses more than half, else whole
+// characters.
 func HeadOf(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -54,7 +54,7 @@ func HeadOf(text string, n int) string {
 	return text[:n]
 }
 
-// tailOf is headOf from the other end.
+// tailOf is HeadOf from the other end.
 func tailOf(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -69,15 +69,15 @@ func tailOf(text string, n int) string {
 	return text[from:]
 }
 
-// window is what was read of a file: all of it in head, or its two ends.
+// window is a file's content: all of it in Head, or its two ends.
 type window struct {
 	Head, Tail []byte
 	Size       int64
 	Whole      bool
 }
 
-// readWindow reads a file whole up to the bound whole, else edge bytes of each end. A file that can
-// seek is not read in between; another is read past, in constant memory.
+// ReadWindow reads a file of up to whole bytes, else edge bytes of each end. It seeks past the middle if the file
+// can seek, else reads past it in constant memory.
 func ReadWindow(files fs.FS, name string, whole, edge int64) (window, error) {
 	f, err := files.Open(name)
 	if err != nil {
@@ -115,8 +115,8 @@ func ReadWindow(files fs.FS, name string, whole, edge int64) (window, error) {
 	return w, err
 }
 
-// End reads the end of a file, at most n bytes, from the start of a line where one starts there. more says that the
-// file has more.
+// End reads the end of a file, at most n bytes, from the start of a line if possible. more says that the file is
+// longer.
 func End(files fs.FS, name string, n int64) (text []byte, more bool, err error) {
 	w, err := ReadWindow(files, name, n, n)
 	if err != nil || w.Whole {
@@ -133,8 +133,8 @@ func readAt(r io.ReaderAt, b []byte, at int64) error {
 	return nil
 }
 
-// excerptFile reads a file as text through clean, line by line, and bounds it to limit bytes.
-// clean gets each line without its newline and returns false to leave the line out.
+// ExcerptFile reads a file line by line through clean, and bounds the text to limit bytes. clean gets lines without
+// their newline, and returns false to omit a line.
 func ExcerptFile(files fs.FS, name string, limit int, clean func(line []byte) (string, bool)) (Excerpt, error) {
 	w, err := ReadWindow(files, name, max(wholeBytes, 8*int64(limit)), 4*int64(limit))
 	if err != nil {
@@ -143,7 +143,7 @@ func ExcerptFile(files fs.FS, name string, limit int, clean func(line []byte) (s
 	if w.Whole {
 		return CutText(Clean(w.Head, clean), limit), nil
 	}
-	// A line that a window cuts is shown only where there is no other.
+	// A partial line is shown only if there is no other.
 	if i := bytes.LastIndexByte(w.Head, '\n'); i >= 0 {
 		w.Head = w.Head[:i+1]
 	} else {
@@ -160,12 +160,12 @@ func ExcerptFile(files fs.FS, name string, limit int, clean func(line []byte) (s
 		Head: HeadOf(Clean(w.Head, clean), limit/2),
 		Tail: tailOf(Clean(w.Tail, clean), limit/2),
 	}
-	// Rounded: the exact number would vary with the length of a path that is shown by name.
+	// Rounded, because the exact number would depend on the lengths of replaced paths.
 	e.Cut = fmt.Sprintf("about %s MiB", plain.Grouped(int((w.Size-int64(e.Size())+1<<19)>>20)))
 	return e, nil
 }
 
-// trimRune drops a character that the end of b cuts.
+// trimRune drops a partial character from the end of b.
 func trimRune(b []byte) []byte {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
@@ -178,7 +178,7 @@ func trimRune(b []byte) []byte {
 	return b
 }
 
-// cleanLines passes every line through clean; what comes back ends with a newline, unless it is empty.
+// Clean passes every line through clean. The result ends with a newline unless it is empty.
 func Clean(raw []byte, clean func([]byte) (string, bool)) string {
 	var b strings.Builder
 	for len(raw) > 0 {
@@ -192,8 +192,8 @@ func Clean(raw []byte, clean func([]byte) (string, bool)) string {
 	return b.String()
 }
 
-// WriteExcerpt writes text in a fence. The words of what is elided stand between two fences, where
-// no output can forge them; the digest is that of the raw bytes of file.
+// WriteExcerpt writes text in a fence. The elision stands between two fences, where no output can forge it. digest
+// is that of the raw bytes of file.
 func WriteExcerpt(b *bytes.Buffer, info string, e Excerpt, file string, digest runs.Digest) {
 	if e.Empty() {
 		return

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// fence writes text as a code block that nothing inside can close: its fence is longer than any run
-// of backticks in the text. Blank lines stand around it.
+// Fence writes text as a code block whose fence is longer than any run of backticks in the text, so that nothing in
+// it can end the block.
 func Fence(b *bytes.Buffer, info, text string) {
 	ticks := strings.Repeat("`", max(3, longestRun(text, '`')+1))
 	fmt.Fprintf(b, "%s%s\n%s", ticks, info, text)
@@ -31,7 +31,7 @@ func longestRun(s string, c byte) int {
 	return longest
 }
 
-// codeSpan is s as inline code (CommonMark 6.1).
+// CodeSpan formats s as inline code (CommonMark 6.1).
 func CodeSpan(s string) string {
 	ticks := strings.Repeat("`", longestRun(s, '`')+1)
 	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
@@ -40,9 +40,7 @@ func CodeSpan(s string) string {
 	return ticks + s + ticks
 }
 
-// inline is s as text in a line of Markdown that something else began: every ASCII punctuation
-// character that means something there is escaped (CommonMark 2.4, 6; GFM tables), line breaks become
-// spaces.
+// Inline escapes s for use within a line of Markdown (CommonMark 2.4, 6; GFM tables). Line breaks become spaces.
 func Inline(s string) string {
 	var b strings.Builder
 	for _, r := range strings.Join(strings.Fields(s), " ") {
@@ -54,11 +52,11 @@ func Inline(s string) string {
 	return b.String()
 }
 
-// htmlText is s as text of an HTML element that stands on one line of Markdown.
+// HTML escapes s as the text of an HTML element on one line.
 func HTML(s string) string { return html.EscapeString(strings.Join(strings.Fields(s), " ")) }
 
-// link is a slash-separated relative path as a link destination: what is not unreserved is
-// percent-encoded (RFC 3986 2.3), so that it ends where it should.
+// Link formats a slash-separated relative path as a link destination, with all but unreserved characters
+// percent-encoded (RFC 3986 2.3).
 func Link(path string) string {
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {

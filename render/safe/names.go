@@ -7,12 +7,11 @@ import (
 	"markmill/runs"
 )
 
-// Names puts names in the place of this machine's paths.
+// Names replaces this machine's paths by names.
 type Names []runs.PathName
 
-// NewNames adds the spellings that tools of Windows print of the same path: with slashes, and
-// with the backslashes doubled as in JSON and source text. The longest path stays first, so that a
-// worktree inside the home is the worktree.
+// NewNames adds the spellings that Windows tools print: with slashes, and with doubled backslashes as in JSON and
+// source text. Longer paths come first, so that a worktree inside the home directory is named as the worktree.
 func NewNames(paths []runs.PathName) Names {
 	var out Names
 	for _, p := range paths {
@@ -57,8 +56,8 @@ func (p Names) Replace(s string) string {
 	return s
 }
 
-// startsPath says that a path may begin after before: "/tmp" does in "-I/tmp" and "file:///tmp",
-// and does not in "/var/tmp" or "a/b/tmp".
+// startsPath reports whether a path can begin after before: "/tmp" does in "-I/tmp" and "file:///tmp", but not in
+// "/var/tmp" or "a/b/tmp".
 func startsPath(before string) bool {
 	i := len(before)
 	for i > 0 && pathByte(before[i-1]) {
@@ -67,8 +66,8 @@ func startsPath(before string) bool {
 	return i == len(before) || i == 0 || before[i-1] != '/' && before[i-1] != '\\'
 }
 
-// endsPath says that a path may end before after: "/home/u" does in "/home/u/x" and "/home/u.", and
-// does not in "/home/user" or "/home/u.bak".
+// endsPath reports whether a path can end before after: "/home/u" does in "/home/u/x" and "/home/u.", but not in
+// "/home/user" or "/home/u.bak".
 func endsPath(after string) bool {
 	if after == "" {
 		return true
@@ -79,7 +78,7 @@ func endsPath(after string) bool {
 	return !pathByte(after[0])
 }
 
-// pathByte says that c may stand within one name of a path.
+// pathByte reports whether c can be part of a name in a path.
 func pathByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
 		c == '_' || c == '-' || c == '.' || c == '~' || c >= 0x80

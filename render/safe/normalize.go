@@ -9,21 +9,20 @@ import (
 	"markmill/notebooks"
 )
 
-// rule puts fixed text in the place of text that varies from run to run. Patterns are RE2 and see
-// one line at a time.
+// rule replaces text that varies from run to run. Patterns are RE2, and see one line at a time.
 type rule struct {
 	pattern *regexp.Regexp
 	replace string
 }
 
-// builtin is one named rule of the tool's own; a new one is one line here.
+// builtin is one built-in rule; a new one is one line in the table below.
 type builtin struct {
 	name    string
 	pattern string
 	replace string
 }
 
-// The order matters where patterns overlap: a time of day is no duration, a UUID holds no date.
+// The order matters where patterns overlap: dates must come after UUIDs and times, durations after times.
 var builtins = []builtin{
 	{"uuids", `\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b`, "<uuid>"},
 	// 2026-11-21T10:11:12.5Z · 2026-11-21 10:11:12 +0100 · Sat Nov 21 10:11:12 UTC 2026 · Sat, 21 Nov 2026 10:11:12 GMT
@@ -56,7 +55,7 @@ func NormalizeNames() []string {
 	return names
 }
 
-// CheckNormalize reports rules that no one knows and patterns that RE2 cannot read.
+// CheckNormalize returns an error for each unknown rule, and each pattern that RE2 cannot read.
 func CheckNormalize(nb *notebooks.Notebook) error {
 	const hint = "name a built-in rule, or give name, pattern (RE2) and replace in the front matter"
 	var errs notebooks.ErrorList
@@ -94,7 +93,7 @@ func (r Rules) Line(line string) string {
 	return line
 }
 
-// RuleBook is the rules of a notebook by name, each compiled once.
+// RuleBook holds the rules of a notebook by name, each compiled once.
 type RuleBook struct {
 	own      []notebooks.Normalize
 	compiled map[string]rule
@@ -105,7 +104,7 @@ func NewRuleBook(nb *notebooks.Notebook) *RuleBook {
 	return &RuleBook{nb.Front.Normalize, map[string]rule{}}
 }
 
-// Of returns the rules for a step: those of the front matter, then its own, each once.
+// Of returns the rules for a step: those of the front matter, then its own, without duplicates.
 func (b *RuleBook) Of(step *notebooks.Step) (Rules, error) {
 	var names []string
 	for _, n := range b.own {
@@ -132,7 +131,7 @@ func NewRules(list []notebooks.Normalize) (Rules, error) {
 	return NewRuleBook(&notebooks.Notebook{Front: notebooks.Front{Normalize: list}}).Of(&notebooks.Step{})
 }
 
-// find looks a name up: the notebook's own rules hide built-in ones.
+// find returns a rule by name. The notebook's own rules override built-in ones.
 func (b *RuleBook) find(name string) (rule, error) {
 	if r, ok := b.compiled[name]; ok {
 		return r, nil

@@ -12,24 +12,23 @@ import (
 // PatchBytes bounds the diff that one step shows.
 const PatchBytes = 64 << 10
 
-// patchText reads a patch as text for people: what is binary is named and not shown, and hidden
-// characters are escaped, also in the author's own files, where they are what a reviewer must not
-// miss. Paths and varying text stay as they are: it is the content. escaped says that the text is
-// not the patch to the byte.
+// Patch reads a patch as text for people. Binary content is named and not shown. Hidden characters are escaped even
+// in the author's own files, because a reviewer must see them. Paths and varying text stay, because they are
+// content. escaped says that the text differs from the patch.
 func Patch(files fs.FS, patch *runs.PatchData) (e Excerpt, escaped bool, err error) {
 	p := patchLines{files: patch.Files}
 	e, err = ExcerptFile(files, patch.Patch, PatchBytes, p.line)
 	if err != nil {
 		return e, false, err
 	}
-	// A tail that starts inside binary data has no use for it.
+	// Drop the rest of binary data at the start of the tail.
 	for e.Tail != "" && !inText(e.Tail) && !strings.HasPrefix(e.Tail, "diff --git ") {
 		_, e.Tail, _ = strings.Cut(e.Tail, "\n")
 	}
 	return e, p.escaped, nil
 }
 
-// patchLines folds the lines of a patch.
+// patchLines filters the lines of a patch.
 type patchLines struct {
 	files   []runs.ChangedFile
 	blob    string // the new blob of the file at hand, from its index line
@@ -59,8 +58,7 @@ func (p *patchLines) line(raw []byte) (string, bool) {
 	return shown, true
 }
 
-// inText says that a line belongs to a hunk of text. Binary data never starts so: its lines start
-// with a letter, which is their length.
+// inText reports whether a line belongs to a hunk of text. Lines of binary data start with a letter, their length.
 func inText(line string) bool {
 	return line != "" && strings.IndexByte(" +-@\\", line[0]) >= 0
 }

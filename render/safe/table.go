@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// TableRows is the value of a table scrap as rows of text, the titles first; ok is false for a value of another shape.
-// It knows a list of objects, and columns with data or rows.
+// TableRows converts a table scrap to rows of text, the titles first. ok is false for a value of another shape.
 func TableRows(value codec.Raw) (rows [][]string, ok bool) {
 	t, ok := ReadTable(value)
 	if !ok {
@@ -29,21 +28,21 @@ func TableRows(value codec.Raw) (rows [][]string, ok bool) {
 	return rows, true
 }
 
-// table is the shape of a table scrap that names its columns once.
+// table is a table scrap that names its columns once.
 type table struct {
 	Columns []codec.Raw   `json:"columns"`
 	Data    [][]codec.Raw `json:"data"`
 	Rows    [][]codec.Raw `json:"rows"`
 }
 
-// What bounds a table that is shown; the JSON has the rest.
+// Bounds of a displayed table. The JSON has the rest.
 const (
 	MaxRows    = 50
 	MaxColumns = 30
 )
 
-// writeTable writes a table scrap as a Markdown table. It knows a list of objects, and columns with
-// data or rows; a value of another shape is in the JSON alone.
+// WriteTable writes a table scrap as a Markdown table. It accepts a list of objects, and columns with data or rows,
+// and writes nothing for a value of another shape.
 func WriteTable(b *bytes.Buffer, s runs.ScrapData, c *Cleaner) {
 	t, ok := ReadTable(s.Value)
 	if !ok || len(t.Columns) > MaxColumns {
@@ -113,7 +112,7 @@ func ReadTable(value codec.Raw) (table, bool) {
 	return t, len(sorted) > 0
 }
 
-// cellText is a value as a cell: text as it is, anything else as its JSON, nothing where there is none.
+// CellText formats a value for a cell: strings as they are, nothing for a missing value, else JSON.
 func CellText(v codec.Raw) string {
 	var s string
 	if codec.Unmarshal(v, &s) == nil {

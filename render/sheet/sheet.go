@@ -9,30 +9,30 @@ import (
 	"markmill/runs"
 )
 
-// Options say what a sheet holds.
+// Options configure a sheet.
 type Options struct {
 	Long   bool                   // a row a scrap, else a row a notebook
 	Params bool                   // parameters are columns
 	Keep   func(name string) bool // the scraps that are wanted; nil wants all
 }
 
-// Sheet is a table. A cell that is nil or null is empty.
+// Sheet is a table. An empty cell is nil or null.
 type Sheet struct {
 	Columns []string
 	Rows    [][]codec.Raw
-	// Left is how many tables, pictures, files and values of unknown encoders have no place in the rows of notebooks.
+	// Left counts the tables, pictures, files and values of unknown encoders that do not fit in the rows.
 	Left int
-	// Elided is how many values are not there because an output notebook had no room for them.
+	// Elided counts the values that output notebooks had no room for.
 	Elided int
 }
 
-// The columns that are always there. Those of a long sheet follow the parameters.
+// Columns that are always present. Those of a long sheet follow the parameters.
 var (
 	first = []string{"notebook", "run", "status"}
 	long  = []string{"step", "name", "type", "value"}
 )
 
-// Builder gathers the rows of a sheet. It keeps their cells and nothing else of a notebook: there may be many.
+// Builder collects the rows of a sheet. It keeps only their cells, because there may be many notebooks.
 type Builder struct {
 	options        Options
 	params, scraps columns
@@ -43,14 +43,14 @@ type Builder struct {
 // New begins a sheet.
 func New(o Options) *Builder { return &Builder{options: o} }
 
-// row is a row whose columns have no place yet.
+// row holds cells whose columns are not ordered yet.
 type row struct {
 	about          []codec.Raw // of first
 	params, scraps []codec.Raw // as far as there are any
 	scrap          []codec.Raw // of long
 }
 
-// columns are names in the order in which they first came.
+// columns holds names in order of first appearance.
 type columns struct {
 	names []string
 	at    map[string]int
@@ -105,7 +105,7 @@ func (b *Builder) Add(r *documents.Recorded) {
 	}
 }
 
-// Sheet is the table of what was added.
+// Sheet returns the table of the added notebooks.
 func (b *Builder) Sheet() *Sheet {
 	s := &Sheet{Columns: b.names(), Rows: make([][]codec.Raw, len(b.rows)), Left: b.left, Elided: b.elided}
 	for i, r := range b.rows {
@@ -120,7 +120,7 @@ func (b *Builder) Sheet() *Sheet {
 
 func (o Options) keeps(name string) bool { return o.Keep == nil || o.Keep(name) }
 
-// scalar says whether a scrap has a value that stands in one cell.
+// scalar reports whether a scrap fits in one cell.
 func scalar(s *documents.StepScrap) bool {
 	return s.Opaque == "" && (s.Type == runs.ScrapText || s.Type == runs.ScrapJSON)
 }
@@ -136,7 +136,7 @@ func longCells(s *documents.StepScrap) []codec.Raw {
 	return []codec.Raw{text(s.Step), text(s.Name), text(kind), value.Clone()}
 }
 
-// text is a text as JSON; nil where it is empty.
+// text marshals a string, and returns nil for an empty one.
 func text(s string) codec.Raw {
 	if s == "" {
 		return nil
@@ -148,8 +148,8 @@ func text(s string) codec.Raw {
 	return raw
 }
 
-// names names the columns: a scrap by its name, a parameter by its name too, unless a scrap or a column of ours has it.
-// Then it is params.NAME, as in the expressions of if=.
+// names chooses column names: a scrap or parameter uses its own, unless another column has it. Then a parameter
+// becomes params.NAME, as in the expressions of if=.
 func (b *Builder) names() []string {
 	out := slices.Clone(first)
 	taken := map[string]bool{}

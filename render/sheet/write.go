@@ -15,10 +15,10 @@ import (
 	"markmill/runs/scrapbook"
 )
 
-// Formats are the forms that a sheet is written in, the first for people at a terminal.
+// Formats lists the output formats; the first is for terminals.
 var Formats = []string{"table", "json", "jsonl", "csv", "parquet", "markdown"}
 
-// Write writes a sheet in a form of Formats.
+// Write writes a sheet in one of Formats.
 func (s *Sheet) Write(to io.Writer, format string) error {
 	w := bufio.NewWriter(to)
 	var err error
@@ -42,7 +42,7 @@ func (s *Sheet) Write(to io.Writer, format string) error {
 	return w.Flush()
 }
 
-// json writes an object a row, in the order of the columns. An empty cell is null, so that every row has every name.
+// json writes a row as an object with all columns in order. Empty cells are null.
 func (s *Sheet) json(w *bufio.Writer, begin, between, end string) error {
 	if len(s.Rows) == 0 {
 		if begin != "" {
@@ -81,8 +81,8 @@ func (s *Sheet) json(w *bufio.Writer, begin, between, end string) error {
 	return nil
 }
 
-// WriteSpreadsheet writes CSV for a spreadsheet: it says that it is UTF-8, and a text that would be taken for a formula
-// has an apostrophe before it (OWASP, CSV injection).
+// WriteSpreadsheet writes CSV for spreadsheets: with a byte order mark, and with an apostrophe before text that
+// would be taken for a formula (OWASP, CSV injection).
 func (s *Sheet) WriteSpreadsheet(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	w.WriteString("\uFEFF")
@@ -120,7 +120,7 @@ func (s *Sheet) csv(w io.Writer, spreadsheet bool) error {
 	return out.Error()
 }
 
-// plainText is a value as a text of its own; nothing where there is none.
+// plainText formats a value as text, "" for a missing value.
 func plainText(v codec.Raw) string {
 	if len(v) == 0 || v.Kind() == 'n' {
 		return ""
@@ -146,7 +146,7 @@ func (s *Sheet) parquet(w io.Writer) error {
 	return parquet.Write(w, columns)
 }
 
-// used are the columns in which anything stands; those that say where a row is from always are.
+// used returns the columns that are not empty, and those that say where a row comes from.
 func (s *Sheet) used() []int {
 	var out []int
 	for i := range s.Columns {
@@ -160,13 +160,13 @@ func (s *Sheet) used() []int {
 	return out
 }
 
-// Bounds of a cell for people, in characters.
+// Bounds of displayed cells, in characters.
 const (
 	tableCell    = 40
 	markdownCell = 200
 )
 
-// brief is a value on one line.
+// brief formats a value on one line.
 func brief(v codec.Raw, most int) string {
 	text := plain.Escape(strings.Join(strings.Fields(plainText(v)), " "))
 	if runes := []rune(text); len(runes) > most {
@@ -200,7 +200,7 @@ func (s *Sheet) markdown(w *bufio.Writer) {
 	}
 }
 
-// number says whether a column holds numbers and nothing else.
+// number reports whether a column holds only numbers.
 func (s *Sheet) number(i int) bool {
 	found := false
 	for _, row := range s.Rows {
@@ -215,7 +215,7 @@ func (s *Sheet) number(i int) bool {
 	return found
 }
 
-// markdownText escapes what Markdown would take for more than text.
+// markdownText escapes Markdown.
 func markdownText(s string) string {
 	var b bytes.Buffer
 	for _, r := range s {
@@ -227,7 +227,7 @@ func markdownText(s string) string {
 	return b.String()
 }
 
-// table writes columns that stand below each other, numbers to the right.
+// table writes aligned columns, numbers to the right.
 func (s *Sheet) table(w *bufio.Writer) {
 	used := s.used()
 	if len(used) == 0 {

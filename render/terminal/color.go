@@ -9,7 +9,7 @@ import (
 	"markmill/runs"
 )
 
-// Colours are of the terminal's own sixteen, which its user chose to be readable.
+// Colors are the terminal's own sixteen, which its user made readable.
 const (
 	green  = "2"
 	red    = "1"
@@ -47,8 +47,8 @@ func statusColor(s runs.Status) string {
 	}
 }
 
-// Detect says how progress may be shown on f. getenv is the process's environment: with NO_COLOR (any value but
-// the empty one, no-color.org) there is no colour, with CI and TERM=dumb neither colour nor a live line.
+// Detect chooses how to show progress on f. getenv reads the environment: a nonempty NO_COLOR (no-color.org)
+// disables color; CI and TERM=dumb disable color and the live line.
 func Detect(f *os.File, getenv func(string) string) Options {
 	fd := int(f.Fd())
 	tty := term.IsTerminal(fd) && getenv("TERM") != "dumb" && getenv("CI") == "" && enable(f)

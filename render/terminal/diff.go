@@ -11,7 +11,7 @@ import (
 	"markmill/render/plain"
 )
 
-// Diff prints a comparison; nothing where the two are the same.
+// Diff prints a comparison, nothing if both sides are equal.
 func Diff(w io.Writer, d *diff.Diff, color bool) error {
 	return Sections(w, d, diffview.Sections(d), color)
 }
@@ -85,8 +85,7 @@ func diffLine(b *strings.Builder, l *diffview.Line, color bool) {
 	b.WriteByte('\n')
 }
 
-// markedLine prints a line that came or went. The words that changed are shown reversed; without colour the
-// mark has to do.
+// markedLine prints an added or removed line, with the changed words in reverse video if there is color.
 func markedLine(b *strings.Builder, l *diffview.Line, ink string, color bool) {
 	if !color {
 		b.WriteString(string(l.Mark) + " " + plain.Escape(l.Text))

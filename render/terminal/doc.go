@@ -1,10 +1,10 @@
-// Package terminal shows a run to a person at a terminal, or to a log where there is none.
+// Package terminal shows runs to a person at a terminal, or in a log.
 //
-// It owns the live line and the lines that steps leave (Progress), the line that ends a run
-// (Summary, End), the page of a run (Page), and the tables of `markmill runs` and `markmill inspect`.
+// It owns the live line and the lines of finished steps (Progress), the lines that end a run (Summary, End), the page
+// of a run (Page), and the tables of `markmill runs` and `markmill inspect`.
 //
-// What always holds: colour and cursor control only where Options or the caller says that a
-// terminal is there; no byte of a process or a notebook reaches the terminal raw.
+// What always holds: colors and cursor control are used only if Options or the caller says that there is a terminal.
+// No byte of a process or a notebook reaches the terminal raw.
 //
-// It may import notebooks, runs, render and the packages below it that read texts (plain, html), and never engine.
+// It may import notebooks, runs, render and its sub-packages, and never engine.
 package terminal

@@ -4,5 +4,5 @@ package terminal
 
 import "os"
 
-// enable says whether the terminal obeys escape sequences: here all do.
+// enable reports whether the terminal supports escape sequences: here all do.
 func enable(*os.File) bool { return true }

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// enable asks the console to obey escape sequences. One that cannot (before Windows 10) gets plain
-// lines.
+// enable turns on escape sequences. Consoles before Windows 10 cannot, and get plain lines.
 func enable(f *os.File) bool {
 	h := windows.Handle(f.Fd())
 	var mode uint32

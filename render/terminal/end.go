@@ -9,7 +9,7 @@ import (
 	"markmill/runs"
 )
 
-// Ending is what the end of a run has to offer, besides its Summary.
+// Ending is what End shows besides the run.
 type Ending struct {
 	Output string // the output notebook, as the user would find it; "" where there is none
 	Apply  bool   // its change can be applied to the checkout
@@ -17,13 +17,13 @@ type Ending struct {
 	Commit string // that it holds
 }
 
-// How much of the scraps the end of a run names.
+// Bounds of the scraps that End shows.
 const (
 	endScraps = 6
 	endScrap  = 40 // characters of a value
 )
 
-// End is the lines below the Summary: where the result is, the scalars that were recorded, and what to do with the
+// End returns the lines below the Summary: where the output is, the recorded scalars, and what to do with the
 // change.
 func End(run *runs.Run, e Ending, color bool) string {
 	var t table
@@ -49,7 +49,7 @@ func End(run *runs.Run, e Ending, color bool) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// scalars names the first scraps that are one text, number or truth.
+// scalars lists the first scalar scraps.
 func scalars(run *runs.Run) string {
 	var words []string
 	more := 0
@@ -69,7 +69,7 @@ func scalars(run *runs.Run) string {
 	return strings.Join(words, " · ")
 }
 
-// scalar is the value of a scrap that is one text, number or truth, a text without its quotes.
+// scalar returns the value of a string, number or boolean scrap, a string without quotes.
 func scalar(s runs.ScrapData) (string, bool) {
 	if s.File != "" || len(s.Value) == 0 || s.Type != "text" && s.Type != "json" {
 		return "", false

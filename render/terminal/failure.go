@@ -13,23 +13,23 @@ import (
 	"markmill/runs"
 )
 
-// How much is shown of why a step failed: the end, where the exception and the last call stand.
+// Bounds of a shown failure. Its end is kept, where the exception and the last call are.
 const (
 	failureLines = 30
 	failureWidth = 400 // characters of a line
 )
 
-// Record is the run directory, whose files events name.
+// Record is the run directory.
 type Record struct {
 	Files fs.FS       // nil: it is not at hand, and it is not shown why a step failed
 	Path  string      // as a reader of the terminal finds it
 	Sums  runs.Digest // of SHA256SUMS; "" without one
 }
 
-// failure is why a step failed, a line each: the traceback of its exception, else the end of its standard error, else
-// of its standard output. Each line stands behind a rule, so that no step can write what looks like a line of
-// Markmill's. logged says that the streams were shown already: then only an exception is shown that they do not have.
-// "" where the step did not fail, where there is nothing to show, and where a file cannot be read: this is a view.
+// failure explains why a step failed: by the traceback of its exception, else the end of its standard error, else of
+// its standard output. Each line has a prefix, so that no step can imitate Markmill's own lines. logged says that
+// the streams were already shown; then only an exception that they lack is shown. The result is "" if the step did
+// not fail, if there is nothing to show, and if a file cannot be read.
 func (rec Record) failure(f *runs.StepFinishedData, indent string, logged, color bool) string {
 	if rec.Files == nil || f == nil || f.Status != runs.StepFailed && f.Status != runs.StepTimeout {
 		return ""
@@ -58,8 +58,7 @@ func (rec Record) failure(f *runs.StepFinishedData, indent string, logged, color
 	return b.String()
 }
 
-// failureText is render.FailureText; of a step whose streams were shown already only an exception that they do not
-// have.
+// failureText is render.FailureText. If the streams were already shown, it returns only an exception that they lack.
 func (rec Record) failureText(f *runs.StepFinishedData, logged bool) (text, file string, cutOff bool) {
 	text, file, cutOff = render.FailureText(rec.Files, f)
 	if logged && file != f.Result {
@@ -74,7 +73,7 @@ var (
 	tracebackMark  = lazyregexp.New(`^\s*[\^~]+\s*$|^-+> ?\d+ `)
 )
 
-// tracebackLine is a line of a failure in colour: the exception, the frames and the marks of tracebacks stand out.
+// tracebackLine colors a line of a failure: exception, frames and marks stand out.
 func tracebackLine(line, exception string, color bool) string {
 	if !color || line == "" {
 		return line

@@ -10,8 +10,8 @@ import (
 	"markmill/runs"
 )
 
-// Inspect prints what a notebook asks for and what it would do: parameters, steps, gates, and who made
-// those. bound, when not nil, gives the values that a run would use.
+// Inspect prints the parameters, steps and gates of a notebook, and who set the gates. bound, if not nil, holds the
+// values that a run would use.
 func Inspect(w io.Writer, nb *notebooks.Notebook, bound []notebooks.Bound, narrowed []runs.NarrowedData,
 	color bool) error {
 	p := page{w: w, color: color}
@@ -58,7 +58,7 @@ func typeWords(q notebooks.Param) string {
 	return string(q.Type)
 }
 
-// valueWords is the value a run would use and where it is from, or the default. A secret is masked.
+// valueWords returns the value that a run would use and its origin, or the default. Secrets are masked.
 func valueWords(q notebooks.Param, values map[string]notebooks.Bound) string {
 	secret := q.Type == notebooks.TypeSecret
 	if b, ok := values[q.Name]; ok && b.Given {
@@ -113,7 +113,7 @@ func tagWords(s *notebooks.Step) string {
 	return strings.Join(words, " ")
 }
 
-// stepWords lists the attributes of a step that are not the notebook's.
+// stepWords lists the attributes that a step sets itself.
 func stepWords(s *notebooks.Step) string {
 	var words []string
 	add := func(name, value string) { words = append(words, name+"="+value) }
@@ -151,7 +151,7 @@ func stepWords(s *notebooks.Step) string {
 	return strings.Join(words, " ")
 }
 
-// gatesOf lists what a run must keep to, and must leave.
+// gatesOf lists the rules that a run must keep, and the evidence it must leave.
 func gatesOf(f notebooks.Front) [][2]string {
 	var out [][2]string
 	add := func(name, value string) {

@@ -7,8 +7,8 @@ import (
 	"markmill/runs"
 )
 
-// narrowed lists who restricts what, where a policy or the command line does: that a notebook
-// restricts itself is seen in it.
+// narrowed lists the restrictions by policies and the command line. It prints nothing if only the notebook restricts
+// itself.
 func (p *page) narrowed(list []runs.NarrowedData) {
 	var t table
 	others := false
@@ -26,7 +26,7 @@ func (p *page) narrowed(list []runs.NarrowedData) {
 	}
 }
 
-// valueOf is a JSON text, or a list of them, as people write it.
+// valueOf formats a JSON string, or a list of strings.
 func valueOf(raw codec.Raw) string {
 	var text string
 	if codec.Unmarshal(raw, &text) == nil {

@@ -18,7 +18,7 @@ import (
 	"markmill/runs"
 )
 
-// Page is a run, or an output notebook, as a page for a person.
+// Page shows a run or an output notebook to a person.
 type Page struct {
 	Doc     *diff.Document
 	Run     *runs.Run                   // nil: Doc is of a notebook
@@ -30,7 +30,7 @@ type Page struct {
 	Width   int // columns; 0: lines are neither wrapped nor cut
 }
 
-// How much is shown of what a step that passed printed and changed. Of one that failed all is shown.
+// Bounds of what is shown of a step that passed. A step that failed is shown whole.
 const (
 	shownLines = 24 // of an output: half from its start, half from its end
 	shownPatch = 40 // of a step's change
@@ -38,8 +38,8 @@ const (
 	leastWidth = 20 // of a terminal: a narrower one is written to as if it had so many columns
 )
 
-// Write prints the page: the verdict with its reasons, the parameters, the steps with their results, the scraps. No
-// byte of a process or a notebook reaches w raw.
+// Write prints the page: verdict with reasons, parameters, steps with results, scraps. No byte of a process or a
+// notebook reaches w raw.
 func (p Page) Write(w io.Writer) error {
 	if p.Width > 0 {
 		p.Width = max(p.Width, leastWidth)
@@ -53,13 +53,13 @@ func (p Page) Write(w io.Writer) error {
 	return out.err
 }
 
-// sheet is a page of a width.
+// sheet is a page with a width.
 type sheet struct {
 	page
 	width int
 }
 
-// text prints words behind a lead, wrapped between words; further lines stand below the first. The words are one line.
+// text prints one line of words after a lead, wrapped between words, with further lines indented.
 func (s *sheet) text(lead, words, ink string) {
 	indent := strings.Repeat(" ", lipgloss.Width(lead))
 	for i, l := range s.fold(words, lipgloss.Width(lead), true) {
@@ -70,14 +70,14 @@ func (s *sheet) text(lead, words, ink string) {
 	}
 }
 
-// line prints one line of output behind a lead, wrapped anywhere.
+// line prints one line of output after a lead, wrapped anywhere.
 func (s *sheet) line(lead, text, ink string) {
 	for _, l := range s.fold(text, lipgloss.Width(lead), false) {
 		s.printf("%s\n", strings.TrimRight(lead+paint(l, ink, s.color && ink != ""), " "))
 	}
 }
 
-// fold breaks a line so that it fits beside what takes so many columns.
+// fold breaks a line to fit beside something that takes the given number of columns.
 func (s *sheet) fold(text string, taken int, words bool) []string {
 	room := s.width - taken
 	if s.width == 0 || lipgloss.Width(text) <= room {
@@ -175,7 +175,7 @@ func (p Page) params(out *sheet) {
 	}
 }
 
-// fitted prints a table in the width that there is: the widest columns are cut.
+// fitted prints a table, cut to the available width.
 func (s *sheet) fitted(t *table, indent string) {
 	if s.width > 0 {
 		t.fit(s.width - lipgloss.Width(indent))
@@ -183,7 +183,7 @@ func (s *sheet) fitted(t *table, indent string) {
 	s.table(t, indent)
 }
 
-// steps prints every step with its results, and returns the scraps of all.
+// steps prints every step with its results, and returns all scraps.
 func (p Page) steps(out *sheet) []diff.Scrap {
 	records := map[string]*runs.StepRecord{}
 	if p.Run != nil {
@@ -271,7 +271,7 @@ func (p Page) step(out *sheet, c *diff.Cell, name string, rec *runs.StepRecord) 
 	p.patches(out, name, patches, failed)
 }
 
-// code prints the code of a step with the numbers of its lines in the notebook, and marks the line that failed.
+// code prints the code of a step with line numbers, and marks the line that failed.
 func (p Page) code(out *sheet, c *diff.Cell, rec *runs.StepRecord) {
 	at := 0
 	if rec != nil && rec.Finished != nil && rec.Finished.Error != nil {
@@ -319,7 +319,7 @@ func (p Page) patches(out *sheet, step string, files []diff.FilePatch, failed bo
 	}
 }
 
-// more says how much is not shown, and what shows it.
+// more says how much is omitted, and which command shows it.
 func (p Page) more(n int, what, step, option string) string {
 	words := "… " + plain.Counted(n, "more "+what)
 	if p.Run != nil {

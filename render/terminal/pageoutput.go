@@ -11,7 +11,7 @@ import (
 	"markmill/render/plain"
 )
 
-// output prints one thing that a step printed or showed. all asks for the whole of it.
+// output prints one output. all prints it whole.
 func (p Page) output(out *sheet, step string, o *diff.Output, all bool) {
 	rule := "  " + paint("│", dim, p.Color) + " "
 	if o.Name == diff.Stderr || o.Name == diff.Failure {
@@ -68,7 +68,7 @@ func (p Page) output(out *sheet, step string, o *diff.Output, all bool) {
 	}
 }
 
-// rowsOf reads a table of an output, the titles first.
+// rowsOf reads a table in an output, the titles first.
 func rowsOf(d diff.Datum) ([][]string, bool) {
 	switch d.MIME {
 	case "text/html":
@@ -79,7 +79,7 @@ func rowsOf(d diff.Datum) ([][]string, bool) {
 	return nil, false
 }
 
-// markdownRows reads a text that is one Markdown table and nothing else.
+// markdownRows reads a text that consists of one Markdown table.
 func markdownRows(text string) (rows [][]string, ok bool) {
 	for i, l := range strings.Split(strings.TrimSpace(text), "\n") {
 		l = strings.TrimSpace(l)
@@ -98,7 +98,7 @@ func markdownRows(text string) (rows [][]string, ok bool) {
 	return rows, len(rows) > 1
 }
 
-// splitCells splits a row of a Markdown table at the bars that are not escaped.
+// splitCells splits a row of a Markdown table at unescaped bars.
 func splitCells(l string) []string {
 	var cells []string
 	var b strings.Builder
@@ -117,7 +117,7 @@ func splitCells(l string) []string {
 	return append(cells, strings.TrimSpace(b.String()))
 }
 
-// rows prints a table with its titles.
+// rows prints a table, the titles first.
 func (p Page) rows(out *sheet, rows [][]string, lead string) {
 	left := len(rows) - 1 - shownRows
 	if left > 0 {

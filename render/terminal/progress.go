@@ -17,7 +17,7 @@ import (
 	"markmill/runs"
 )
 
-// Options says where progress is shown and how.
+// Options configure the progress view.
 type Options struct {
 	Terminal bool       // a live line may be drawn
 	Color    bool       //
@@ -26,14 +26,13 @@ type Options struct {
 	Log      bool       // --log-output: every line of output, with the step's id before it
 	Quiet    bool       // no progress: only what Log asks for, what Done says and steps that fail
 	Record   Record     // of the run: why a step failed is shown from it
-	// the streams of the steps are shown elsewhere: as with Log, why a step failed is not shown twice
+	// Shown says that the streams of the steps are shown elsewhere, so that failures do not repeat them
 	Shown bool
 	Now   func() time.Time // nil is time.Now
 }
 
-// Progress shows a run while it goes: on a terminal one live line, drawn again at each Tick, and
-// everywhere one line for every step that ended. Its methods may be called from several goroutines.
-// What cannot be written is dropped: a closed terminal must not stop a run.
+// Progress shows a run in progress: a live line on a terminal, redrawn at each Tick, and a line for every finished
+// step. Its methods may be called concurrently. Write errors are ignored: a closed terminal must not stop a run.
 type Progress struct {
 	o Options
 
@@ -53,7 +52,7 @@ type Progress struct {
 	replayed *runs.ReplayedData // the step ran again, for its state
 }
 
-// New makes the progress view of one run.
+// New returns the progress view of one run.
 func New(w io.Writer, o Options) *Progress {
 	if o.Width == nil {
 		o.Width = func() int { return 80 }
@@ -64,8 +63,7 @@ func New(w io.Writer, o Options) *Progress {
 	return &Progress{o: o, w: w, total: o.Total}
 }
 
-// Event takes one event of the journal. An event whose data it cannot read shows nothing: the
-// journal is the record, and this is a view.
+// Event takes one event of the journal. It ignores events that it cannot read, because it is only a view.
 func (p *Progress) Event(e runs.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +106,7 @@ func (p *Progress) plan(e runs.Event) {
 	}
 }
 
-// finish leaves the line of a step, and why it failed.
+// finish prints the line of a finished step, and why it failed.
 func (p *Progress) finish(e runs.Event) {
 	var d runs.StepFinishedData
 	if codec.Unmarshal(e.Data, &d) != nil {
@@ -151,8 +149,8 @@ func (p *Progress) finish(e runs.Event) {
 	p.step, p.patch, p.streams, p.replayed = "", nil, nil, nil
 }
 
-// Output takes a chunk of what the running step printed. It costs the same for any chunk unless
-// every line is to be shown: only the end is kept.
+// Output takes a chunk of the running step's output. Unless every line is shown it keeps only the end, at constant
+// cost.
 func (p *Progress) Output(step notebooks.StepID, stream string, chunk []byte) {
 	if len(chunk) == 0 || !p.o.Log && (p.o.Quiet || !p.o.Terminal) {
 		return
@@ -175,7 +173,7 @@ func (p *Progress) Output(step notebooks.StepID, stream string, chunk []byte) {
 	}
 }
 
-// logLines writes lines of output after the id of their step.
+// logLines prints lines of output with the id of their step.
 func (p *Progress) logLines(stream string, lines [][]byte) {
 	if len(lines) == 0 {
 		return
@@ -195,7 +193,7 @@ func (p *Progress) logLines(stream string, lines [][]byte) {
 	io.WriteString(p.w, b.String())
 }
 
-// Tick draws the live line anew. The caller calls it a few times a second.
+// Tick redraws the live line. Callers call it a few times a second.
 func (p *Progress) Tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,7 +201,7 @@ func (p *Progress) Tick() {
 	p.draw()
 }
 
-// Done takes the live line away and writes the line that ends the run.
+// Done removes the live line and prints the last line of the run.
 func (p *Progress) Done(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,7 +212,7 @@ func (p *Progress) Done(line string) {
 	}
 }
 
-// erase takes the live line away.
+// erase removes the live line.
 func (p *Progress) erase() {
 	if p.live {
 		io.WriteString(p.w, eraseLine)
@@ -222,12 +220,12 @@ func (p *Progress) erase() {
 	}
 }
 
-// eraseLine puts the cursor at the start of the line and empties it.
+// eraseLine moves the cursor to the start of the line and clears it.
 const eraseLine = "\r\x1b[K"
 
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
-// draw draws the live line: spinner, place, step, time, how many are left, last line of output.
+// draw draws the live line: spinner, position, step, time, steps left, last line of output.
 func (p *Progress) draw() {
 	if !p.o.Terminal || p.o.Quiet || p.step == "" {
 		return
@@ -246,11 +244,11 @@ func (p *Progress) draw() {
 			text += " · " + strings.ReplaceAll(l, "\t", " ")
 		}
 	}
-	// One column less than there are: a full line would wrap, and could not be erased.
+	// Leave one column free: a full line would wrap, and could not be erased.
 	text = lipgloss.NewStyle().Inline(true).MaxWidth(width - 1).Render(text)
 	io.WriteString(p.w, eraseLine+paint(text, dim, p.o.Color))
 	p.live = true
 }
 
-// elapsed is a running time in whole seconds, so that the line does not flicker.
+// elapsed formats a running time in whole seconds, so that the line does not flicker.
 func elapsed(d time.Duration) string { return d.Truncate(time.Second).String() }

@@ -8,7 +8,7 @@ import (
 	"markmill/render/review"
 )
 
-// Review prints a review: what a reviewer must not miss, a line for each notebook, and then what became of each.
+// Review prints a review: findings, a line for each notebook, then the details of each.
 func Review(w io.Writer, r *review.Review, color bool) error {
 	var b strings.Builder
 	base, head := r.Title()

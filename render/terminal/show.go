@@ -12,10 +12,10 @@ import (
 	"markmill/runs"
 )
 
-// reasonWidth bounds the reason in a list of runs, in characters.
+// reasonWidth bounds reasons in a list of runs, in characters.
 const reasonWidth = 120
 
-// List prints the runs that were kept, in the order given.
+// List prints runs, in the given order.
 func List(w io.Writer, entries []runs.Entry, color bool) error {
 	if len(entries) == 0 {
 		_, err := io.WriteString(w, "No runs are kept here.\n")
@@ -47,7 +47,7 @@ func List(w io.Writer, entries []runs.Entry, color bool) error {
 	return t.write(w, "", color)
 }
 
-// Show prints one run: verdict, what it ran on, steps and why they failed, change, scraps.
+// Show prints one run: verdict, facts, steps with failures, change, scraps.
 func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	p := page{w: w, color: color}
 	status := run.Status()
@@ -139,7 +139,7 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	return p.err
 }
 
-// page prints sections and keeps the first error.
+// page prints sections, and keeps the first error.
 type page struct {
 	w     io.Writer
 	color bool
@@ -158,7 +158,7 @@ func (p *page) table(t *table, indent string) {
 	}
 }
 
-// section prints a titled table, nothing when it is empty.
+// section prints a table with a title, nothing if it is empty.
 func (p *page) section(title string, t *table) {
 	if len(t.rows) == 0 {
 		return
@@ -167,5 +167,5 @@ func (p *page) section(title string, t *table) {
 	p.table(t, "  ")
 }
 
-// shown is text of a notebook or a run as it may reach a terminal: one line, nothing raw.
+// shown makes text safe for a terminal, on one line.
 func shown(s string) string { return plain.Escape(strings.Join(strings.Fields(s), " ")) }

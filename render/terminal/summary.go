@@ -9,8 +9,8 @@ import (
 	"markmill/runs"
 )
 
-// Summary is the one line that ends a run: the status, the steps passed, what changed, what blocks,
-// and where the evidence is.
+// Summary returns the line that ends a run: status, steps passed, size of the change, blockers, and where the
+// evidence is.
 func Summary(run *runs.Run, evidence string, color bool) string {
 	status := run.Status()
 	parts := []string{

@@ -7,12 +7,12 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// table is rows of cells, printed in aligned columns two spaces apart.
+// table is a table with aligned columns, two spaces apart.
 type table struct {
 	rows [][]cell
 }
 
-// cell is text and its colour, "" for none.
+// cell is text and its color, "" for none.
 type cell struct{ text, color string }
 
 // add appends a row.
@@ -27,7 +27,7 @@ func (t *table) header(titles ...string) {
 	t.rows = append(t.rows, row)
 }
 
-// widths are the columns that each column of the table needs.
+// widths returns the width of each column.
 func (t *table) widths() []int {
 	var widths []int
 	for _, row := range t.rows {
@@ -63,8 +63,7 @@ func (t *table) write(w io.Writer, indent string, color bool) error {
 // leastColumn is the width below which fit cuts no column.
 const leastColumn = 8
 
-// fit cuts cells so that a line of the table takes at most so many columns, as far as columns can be made narrower: the
-// widest first.
+// fit cuts cells to fit a line into room columns, the widest first, as far as columns can shrink.
 func (t *table) fit(room int) {
 	widths := t.widths()
 	total := 2 * max(0, len(widths)-1)
@@ -93,7 +92,7 @@ func (t *table) fit(room int) {
 	}
 }
 
-// narrow cuts a text to a width, and marks that it was cut.
+// narrow cuts a text to a width, with a mark.
 func narrow(text string, width int) string {
 	out, wide := []rune{}, 0
 	for _, r := range text {

@@ -6,7 +6,7 @@ import (
 	"markmill/render/plain"
 )
 
-// tailBytes bounds what is kept of a stream: longer lines are shown by their end.
+// tailBytes bounds what is kept of a stream.
 const tailBytes = 4 << 10
 
 // tail is the end of a stream that is still being written.
@@ -15,7 +15,7 @@ type tail struct {
 	cut bool // the beginning is forgotten
 }
 
-// keep appends a chunk and forgets all but the end.
+// keep appends a chunk, and drops all but the end.
 func (t *tail) keep(chunk []byte) {
 	t.cut = t.cut || len(t.buf)+len(chunk) > tailBytes
 	if len(chunk) >= tailBytes {
@@ -28,7 +28,7 @@ func (t *tail) keep(chunk []byte) {
 	t.buf = append(t.buf, chunk...)
 }
 
-// lastLine is the last line that is not empty, as a terminal shows it.
+// lastLine returns the last nonempty line, as a terminal would show it.
 func (t *tail) lastLine() string {
 	b := bytes.TrimRight(t.buf, "\r\n")
 	at := bytes.LastIndexByte(b, '\n') + 1
@@ -38,8 +38,7 @@ func (t *tail) lastLine() string {
 	return plain.Line(b[at:])
 }
 
-// lines appends a chunk and takes out the lines that are whole. A line longer than 64 KiB comes in
-// pieces.
+// lines appends a chunk and returns the complete lines. It splits lines longer than 64 KiB.
 func (t *tail) lines(chunk []byte) [][]byte {
 	var out [][]byte
 	for {
@@ -58,7 +57,7 @@ func (t *tail) lines(chunk []byte) [][]byte {
 	return out
 }
 
-// flush takes out a last line without a newline.
+// flush returns a last line without a newline.
 func (t *tail) flush() [][]byte {
 	if len(t.buf) == 0 {
 		return nil
