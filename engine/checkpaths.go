@@ -54,7 +54,7 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 		data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange, Step: record.ChangedBy(l.path), Rule: "links stay where the run may write",
 			Paths: []string{l.path}, Words: fmt.Sprintf("%s is a link to %s, which %s", l.path, l.target, l.why)})
 	}
-	unseen, err := r.tree.Unseen(ctx)
+	unseen, err := r.tree.Uncaptured(ctx)
 	if err != nil {
 		return err
 	}

@@ -340,8 +340,8 @@ func (r *run) settle(ctx context.Context) error {
 
 // note keeps what a capture may have missed.
 func (r *run) note(change *worktree.Change) {
-	if change.Unseen != "" && !slices.Contains(r.unseen, change.Unseen) {
-		r.unseen = append(r.unseen, change.Unseen)
+	if change.MayMiss != "" && !slices.Contains(r.unseen, change.MayMiss) {
+		r.unseen = append(r.unseen, change.MayMiss)
 	}
 }
 

@@ -57,7 +57,8 @@ func (t *Tree) Bundle(dir string) (*runs.BundleData, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &runs.BundleData{File: runs.BundleFile, Digest: runs.Digest("sha256:" + hex.EncodeToString(sum.Sum(nil))), Bytes: size, Ref: ref}, nil
+	return &runs.BundleData{File: runs.BundleFile, Digest: runs.Digest("sha256:" + hex.EncodeToString(sum.Sum(nil))),
+		Bytes: size, Ref: ref}, nil
 }
 
 // ofRun lists the objects of the run that the base commit lacks.

@@ -21,11 +21,12 @@ import (
 type Change struct {
 	Parent, Commit, Tree object.OID
 	Files                []runs.ChangedFile
-	Patch                []byte   // as `git apply` reads it; may be empty
-	PatchErr             error    // why Patch does not give Tree; nil: it was applied in memory and does
-	IgnoredWritten       int      // files that .gitignore hides and that the step wrote
-	Unseen               string   // what may have been written without being found, "" when nothing may
-	Skipped              []string // folders not looked into: nested repositories that are no submodules, and a .git elsewhere than at the root
+	Patch                []byte // as `git apply` reads it; may be empty
+	PatchErr             error  // why Patch does not give Tree; nil: it was applied in memory and does
+	IgnoredWritten       int    // files that .gitignore hides and that the step wrote
+	MayMiss              string // what may have been written without being found, "" when nothing may
+	// folders not looked into: nested repositories that are no submodules, and a .git elsewhere than at the root
+	Skipped []string
 }
 
 // Capture finds what changed since the last capture, by whatever means the step changed it, and
@@ -33,7 +34,7 @@ type Change struct {
 // changed. Where processes of the run live (Options.Processes), what they change at this very moment is in this
 // capture or in the next one. After an error nothing is lost: the next capture finds the same changes.
 func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, error) {
-	w, err := t.absorb(ctx)
+	w, err := t.refresh(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("looking for what step %q changed: %w", step, err)
 	}
@@ -46,10 +47,10 @@ func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, erro
 		IgnoredWritten: int(w.Ignored.Load()), Skipped: w.Skipped,
 	}
 	if w.Mappings != nil {
-		c.Unseen = w.Mappings.Unseen
+		c.MayMiss = w.Mappings.Unknown
 	}
-	if !t.tells && c.Unseen == "" && t.opt.Processes != nil {
-		c.Unseen = snapshot.Quiet
+	if !t.reportsMmap && c.MayMiss == "" && t.opt.Processes != nil {
+		c.MayMiss = snapshot.MmapNotice
 	}
 	slices.Sort(c.Skipped)
 	if err := t.describe(c, t.step); err != nil {
@@ -83,8 +84,8 @@ func (t *Tree) Total(ctx context.Context) (*Change, error) {
 	return c, t.describe(c, t.total)
 }
 
-// absorb brings the snapshot up to what the worktree holds now.
-func (t *Tree) absorb(ctx context.Context) (*snapshot.Walk, error) {
+// refresh brings the snapshot up to what the worktree holds now.
+func (t *Tree) refresh(ctx context.Context) (*snapshot.Walk, error) {
 	for try := 0; ; try++ {
 		// What processes of the run never leave alone is taken as it is found.
 		lenient := try >= 4 && len(t.live()) > 0
@@ -101,7 +102,7 @@ func (t *Tree) absorb(ctx context.Context) (*snapshot.Walk, error) {
 func (t *Tree) walkAndRead(ctx context.Context, lenient bool) (*snapshot.Walk, error) {
 	w := snapshot.New(t.fine)
 	w.Base, w.Lenient = t.dir+"/", lenient
-	if !t.tells && t.opt.Processes != nil {
+	if !t.reportsMmap && t.opt.Processes != nil {
 		w.Mappings = t.mappings()
 	}
 	w.Ignores, w.Converter, w.Fault = t.ign, t.conv, t.fault
@@ -138,7 +139,8 @@ func unreadable(err error) error {
 	if !disk.IsPermission(err) {
 		return err
 	}
-	return &notebooks.Error{Kind: notebooks.KindArtifact, Msg: "the worktree cannot be read whole: " + err.Error(), Err: err,
+	return &notebooks.Error{Kind: notebooks.KindArtifact, Msg: "the worktree cannot be read whole: " + err.Error(),
+		Err:  err,
 		Hint: "what is closed is not taken for deleted: let the step open it again (chmod u+rwx)"}
 }
 
@@ -231,7 +233,8 @@ func (t *Tree) removeAll(n *snapshot.Node, prefix string) {
 }
 
 // captureFile reads one entry and takes its content over.
-func (t *Tree) captureFile(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *snapshot.Entry, f *disk.Folder, path string) error {
+func (t *Tree) captureFile(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *snapshot.Entry, f *disk.Folder,
+	path string) error {
 	was := e.Stat
 	mode, oid, err := t.hash(ctx, w, n, e, f, path)
 	if disk.Gone(err) || errors.Is(err, disk.ErrChanged) {
@@ -251,7 +254,8 @@ func (t *Tree) captureFile(ctx context.Context, w *snapshot.Walk, n *snapshot.No
 }
 
 // hash stores an entry's content as Git would.
-func (t *Tree) hash(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *snapshot.Entry, f *disk.Folder, path string) (uint32, object.Digest, error) {
+func (t *Tree) hash(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *snapshot.Entry, f *disk.Folder,
+	path string) (uint32, object.Digest, error) {
 	if e.Mode == disk.ModeGitlink && e.Stat.Kind() != disk.KindFile && e.Stat.Kind() != disk.KindLink {
 		return disk.ModeGitlink, t.linkHead(f, e), nil
 	}
@@ -314,7 +318,8 @@ func (t *Tree) hash(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *
 }
 
 // hashOnce reads a file; part takes of one that changes meanwhile as much as is there.
-func (t *Tree) hashOnce(f *disk.Folder, e *snapshot.Entry, conv rules.Conversion, part bool) (object.Digest, disk.Stat, error) {
+func (t *Tree) hashOnce(f *disk.Folder, e *snapshot.Entry, conv rules.Conversion, part bool) (object.Digest, disk.Stat,
+	error) {
 	if oid, after, ok, err := t.hashFolderFile(f, e, part); ok {
 		return oid, after, err
 	}

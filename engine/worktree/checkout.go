@@ -23,7 +23,10 @@ func (t *Tree) checkout(ctx context.Context) (external []string, err error) {
 		return nil, err
 	}
 	defer f.Close()
-	c := &checkout{t: t, w: snapshot.New(t.fine), read: func(d object.Digest) ([]byte, error) { return t.src.Read("blob", d) }}
+	c := &checkout{t: t, w: snapshot.New(t.fine), read: func(d object.Digest) ([]byte,
+		error) {
+		return t.src.Read("blob", d)
+	}}
 	if t.src != nil && t.root.Count() >= parallelFrom {
 		repo, err := t.src.OpenGit()
 		if err != nil {
@@ -52,7 +55,8 @@ type checkout struct {
 	external []string
 }
 
-func (c *checkout) folder(ctx context.Context, read reader, n *snapshot.Node, f *disk.Folder, path string, up *rules.Chain) error {
+func (c *checkout) folder(ctx context.Context, read reader, n *snapshot.Node, f *disk.Folder, path string,
+	up *rules.Chain) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -162,7 +166,8 @@ func (t *Tree) gitCheckout(ctx context.Context, paths []string) error {
 	if err := os.WriteFile(filepath.Join(t.dir, ".git", "HEAD"), t.headFile(), 0o666); err != nil {
 		return err
 	}
-	_, err := repo.RunGit(ctx, t.dir, nil, []byte(strings.Join(paths, "\x00")+"\x00"), "checkout-index", "-f", "-z", "--stdin")
+	_, err := repo.RunGit(ctx, t.dir, nil, []byte(strings.Join(paths, "\x00")+"\x00"), "checkout-index", "-f", "-z",
+		"--stdin")
 	if err != nil {
 		return err
 	}

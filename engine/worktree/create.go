@@ -75,12 +75,13 @@ func prepare(s *Source, o Options) (*Tree, error) {
 	}
 	if err := os.Mkdir(o.Dir, 0o777); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return nil, &notebooks.Error{Kind: notebooks.KindArtifact, File: o.Dir, Msg: "a worktree's folder must not exist yet", Err: err}
+			return nil, &notebooks.Error{Kind: notebooks.KindArtifact, File: o.Dir,
+				Msg: "a worktree's folder must not exist yet", Err: err}
 		}
 		return nil, err
 	}
 	t.fine = disk.FineClock(o.Dir)
-	t.tells = snapshot.TellsOfMappings(o.Dir)
+	t.reportsMmap = snapshot.ReportsMmapWrites(o.Dir)
 	t.store, err = object.NewStore(filepath.Join(o.Dir, "run", "objects"), t.fmt)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(o.Dir))
@@ -115,22 +116,23 @@ func (t *Tree) make(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.bring(ctx); err != nil {
+	if err := t.copyDirty(ctx); err != nil {
 		return err
 	}
 	if len(external) > 0 || t.opt.IncludeDirty || len(t.opt.Reverse)+len(t.opt.Copy) > 0 {
-		if err := t.settleBase(ctx); err != nil {
+		if err := t.commitBase(ctx); err != nil {
 			return err
 		}
 	}
 	if err := disk.WriteNew(filepath.Join(t.dir, ".git", "HEAD"), t.headFile(), 0o666); err != nil {
 		return err
 	}
-	t.keepRules()
+	t.keepIgnoreFiles()
 	if err := snapshot.WriteIndex(index, t.fmt, t.root); err != nil {
 		return err
 	}
-	t.indexSt, err = disk.StatAt(filepath.Dir(index), "index") // what stands in it is captured: there is no need to read it
+	// what stands in it is captured: there is no need to read it
+	t.indexSt, err = disk.StatAt(filepath.Dir(index), "index")
 	return err
 }
 
@@ -197,9 +199,9 @@ func (t *Tree) loadTree(n *snapshot.Node, tree object.Digest) error {
 	return nil
 }
 
-// settleBase takes what was brought along over into a base of its own, a child of the base asked for.
-func (t *Tree) settleBase(ctx context.Context) error {
-	if _, err := t.absorb(ctx); err != nil {
+// commitBase takes what was brought along over into a base of its own, a child of the base asked for.
+func (t *Tree) commitBase(ctx context.Context) error {
+	if _, err := t.refresh(ctx); err != nil {
 		return err
 	}
 	tree, err := t.writeTree()
@@ -207,7 +209,7 @@ func (t *Tree) settleBase(ctx context.Context) error {
 		return err
 	}
 	if tree != t.baseTree {
-		commit, err := t.store.Put("commit", t.commit(tree, t.base, t.startWords()))
+		commit, err := t.store.Put("commit", t.commit(tree, t.base, t.baseMessage()))
 		if err != nil {
 			return err
 		}
@@ -222,8 +224,8 @@ func (t *Tree) settleBase(ctx context.Context) error {
 	return nil
 }
 
-// startWords say what the commit is that a run begins with, where that is not its base.
-func (t *Tree) startWords() string {
+// baseMessage say what the commit is that a run begins with, where that is not its base.
+func (t *Tree) baseMessage() string {
 	if len(t.opt.Reverse) > 0 {
 		return "The tree that the run began with: its change, which the base has, is taken back"
 	}
@@ -239,7 +241,7 @@ func InPlace(ctx context.Context, s *Source, o Options) (*Tree, error) {
 		return nil, err
 	}
 	t.dir, t.inUse = s.Root(), true
-	t.tells = snapshot.TellsOfMappings(t.dir)
+	t.reportsMmap = snapshot.ReportsMmapWrites(t.dir)
 	err = t.loadBase()
 	if err == nil {
 		if index, e := snapshot.ReadIndex(filepath.Join(s.GitDir(), "index"), t.fmt); e == nil {
@@ -251,10 +253,10 @@ func InPlace(ctx context.Context, s *Source, o Options) (*Tree, error) {
 				return object.RawDigest(e.Hash.Bytes()), true
 			}
 		}
-		err = t.settleBase(ctx)
+		err = t.commitBase(ctx)
 		t.known = nil
 		t.opaque = append(slices.Clone(t.nested), t.submodules()...)
-		t.keepRules()
+		t.keepIgnoreFiles()
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(o.Dir))

@@ -56,7 +56,9 @@ func (t *Tree) deltas(were map[string]snapshot.Entry) []patch.Delta {
 	return patch.Renames(out)
 }
 
-func sideOf(e snapshot.Entry) patch.Side { return patch.Side{Mode: e.Mode, OID: e.OID, Size: e.Stat.Size} }
+func sideOf(e snapshot.Entry) patch.Side {
+	return patch.Side{Mode: e.Mode, OID: e.OID, Size: e.Stat.Size}
+}
 
 // describeFile makes the record and the patch of one path, and checks the patch.
 func (t *Tree) describeFile(d patch.Delta) (f runs.ChangedFile, section []byte, err error) {
@@ -95,7 +97,9 @@ func (t *Tree) describeFile(d patch.Delta) (f runs.ChangedFile, section []byte, 
 	f.Binary = patch.IsBinary(old) || patch.IsBinary(new)
 	if len(old) > maxPatchFile || len(new) > maxPatchFile {
 		f.Binary = true
-		return f, nil, &patch.Error{Path: d.Path, Msg: fmt.Sprintf("larger than %d MB: its change is in the commits, and not in the patch", maxPatchFile>>20)}
+		return f, nil,
+			&patch.Error{Path: d.Path, Msg: fmt.Sprintf("larger than %d MB: its change is in the commits, and not in the patch",
+				maxPatchFile>>20)}
 	}
 	if d.Old.Mode != 0 && d.New.Mode != 0 && d.Old.Mode&disk.ModeType != d.New.Mode&disk.ModeType {
 		// A file that became a link, or the like, is one path that goes and one that comes.

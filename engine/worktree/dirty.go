@@ -17,7 +17,8 @@ func (s *Source) Dirty(ctx context.Context) ([]string, error) {
 	if !repo.HaveGit() {
 		return s.dirtyWalk(ctx, s.CommonDir())
 	}
-	out, err := repo.RunGit(ctx, s.Root(), nil, nil, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
+	out, err := repo.RunGit(ctx, s.Root(), nil, nil, "status", "--porcelain", "-z", "--untracked-files=all",
+		"--no-renames")
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (s *Source) dirtyWalk(ctx context.Context, exclude string) ([]string, error
 	if err := t.loadBase(); err != nil {
 		return nil, err
 	}
-	if _, err := t.absorb(ctx); err != nil {
+	if _, err := t.refresh(ctx); err != nil {
 		return nil, err
 	}
 	var paths []string

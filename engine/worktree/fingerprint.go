@@ -72,7 +72,8 @@ func (s *Source) printGit(out map[string]uint64) error {
 			return err
 		}
 	}
-	for _, name := range []string{"config", "info/exclude", "info/attributes", "info/grafts", "shallow", "objects/info/alternates"} {
+	for _, name := range []string{"config", "info/exclude", "info/attributes", "info/grafts", "shallow",
+		"objects/info/alternates"} {
 		if err := add(s.CommonDir(), filepath.FromSlash(name), nil); err != nil {
 			return err
 		}

@@ -47,15 +47,16 @@ func (t *Tree) takeFolder(ctx context.Context) error {
 		return err
 	}
 	if files > maxFolderFiles || bytes > maxFolderBytes {
-		t.unread = fmt.Sprintf("the folder has %d files of %d MiB in all, more than %d files or %d MiB: only names, sizes and times were compared",
+		t.unread = fmt.Sprintf("the folder has %d files of %d MiB in all, more than %d files or %d MiB: only names, sizes "+
+			"and times were compared",
 			files, bytes>>20, maxFolderFiles, maxFolderBytes>>20)
 	}
 	t.large = map[object.Digest]bool{}
-	if err := t.settleBase(ctx); err != nil {
+	if err := t.commitBase(ctx); err != nil {
 		return err
 	}
 	t.opaque = slices.Clone(t.nested)
-	t.keepRules()
+	t.keepIgnoreFiles()
 	return nil
 }
 
@@ -105,7 +106,8 @@ func (t *Tree) statDigest(st disk.Stat) object.Digest {
 
 // hashFolderFile names the content of a file in a folder outside a repository without keeping it; ok is false for one
 // that is small enough to be kept. part takes of a file that changes meanwhile as much as is there.
-func (t *Tree) hashFolderFile(f *disk.Folder, e *snapshot.Entry, part bool) (oid object.Digest, after disk.Stat, ok bool, err error) {
+func (t *Tree) hashFolderFile(f *disk.Folder, e *snapshot.Entry, part bool) (oid object.Digest, after disk.Stat,
+	ok bool, err error) {
 	switch {
 	case t.unread != "":
 		return t.statDigest(e.Stat), e.Stat, true, nil
@@ -152,7 +154,9 @@ func (t *Tree) notKept(d patch.Delta) error {
 			return &patch.Error{Path: d.Path, Msg: "its content was not compared"}
 		}
 		if t.large[e.OID] {
-			return &patch.Error{Path: d.Path, Msg: fmt.Sprintf("larger than %d MiB or not readable, and in no repository: the patch leaves it out", object.StreamFrom>>20)}
+			return &patch.Error{Path: d.Path,
+				Msg: fmt.Sprintf("larger than %d MiB or not readable, and in no repository: the patch leaves it out",
+					object.StreamFrom>>20)}
 		}
 	}
 	return nil

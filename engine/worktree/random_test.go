@@ -40,9 +40,12 @@ func TestRandom(t *testing.T) {
 			c := capture(t, tree)
 			if want := wantTreeIn(t, tree, index); string(c.Tree) != want {
 				gittest.Must(t, tree.storeRepository())
-				diff := gittest.GitIn(t, tree.Dir(), []string{"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + tree.store.Dir}, "diff-tree", "-r", string(c.Tree), want)
-				rules := gittest.GitIn(t, tree.Dir(), nil, "grep", "--untracked", "--no-exclude-standard", "", "--", ":(glob)**/.gitignore")
-				t.Fatalf("seed %d: captured %s, Git %s (%s)\n%s\n%s\n%s", seed, c.Tree, want, statuses(c), strings.Join(log, "\n"), diff, rules)
+				diff := gittest.GitIn(t, tree.Dir(), []string{"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + tree.store.Dir}, "diff-tree",
+					"-r", string(c.Tree), want)
+				rules := gittest.GitIn(t, tree.Dir(), nil, "grep", "--untracked", "--no-exclude-standard", "", "--",
+					":(glob)**/.gitignore")
+				t.Fatalf("seed %d: captured %s, Git %s (%s)\n%s\n%s\n%s", seed, c.Tree, want, statuses(c), strings.Join(log, "\n"),
+					diff, rules)
 			}
 			checkPatch(t, tree, parent, c)
 		}

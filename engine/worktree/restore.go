@@ -26,7 +26,7 @@ import (
 // Capture then finds the step's change, and nothing else of it is committed or published.
 func (t *Tree) Restore(ctx context.Context, text []byte, want object.OID) (held bool, err error) {
 	mark := len(t.store.Order)
-	if _, err := t.absorb(ctx); err != nil {
+	if _, err := t.refresh(ctx); err != nil {
 		return false, err
 	}
 	tree, err := t.writeTree()
@@ -36,13 +36,13 @@ func (t *Tree) Restore(ctx context.Context, text []byte, want object.OID) (held 
 	if t.fmt.OID(tree) == want {
 		return true, nil
 	}
-	target, err := t.wanted(text)
+	target, err := t.targetOf(text)
 	if err != nil {
 		return false, cannotRestore(want, err)
 	}
 	for known := -1; known < len(target); {
 		known = len(target)
-		if err := t.bringAbout(ctx, target); err != nil {
+		if err := t.writeTarget(ctx, target); err != nil {
 			return false, cannotRestore(want, err)
 		}
 		for p, was := range t.step { // what rules that were restored hide no more
@@ -55,9 +55,10 @@ func (t *Tree) Restore(ctx context.Context, text []byte, want object.OID) (held 
 		return false, err
 	}
 	if got := t.fmt.OID(tree); got != want {
-		return false, cannotRestore(want, fmt.Errorf("its changes give the tree %s here: what it began with was another", got))
+		return false, cannotRestore(want, fmt.Errorf("its changes give the tree %s here: what it began with was another",
+			got))
 	}
-	t.forget(mark, tree)
+	t.dropObjects(mark, tree)
 	return false, nil
 }
 
@@ -65,13 +66,15 @@ func (t *Tree) Restore(ctx context.Context, text []byte, want object.OID) (held 
 var ErrNotRestored = errors.New("not restored")
 
 func cannotRestore(want object.OID, cause error) error {
-	return &notebooks.Error{Kind: notebooks.KindInput, Msg: fmt.Sprintf("the worktree cannot be made as it was (tree %s): %v", want, cause), Err: fmt.Errorf("%w: %w", ErrNotRestored, cause),
+	return &notebooks.Error{Kind: notebooks.KindInput,
+		Msg:  fmt.Sprintf("the worktree cannot be made as it was (tree %s): %v", want, cause),
+		Err:  fmt.Errorf("%w: %w", ErrNotRestored, cause),
 		Hint: "run the notebook again from its beginning"}
 }
 
-// wanted says what each path must hold that was changed since the last capture or that the patch changes: an
+// targetOf says what each path must hold that was changed since the last capture or that the patch changes: an
 // entry of mode 0 is a path that must not be there.
-func (t *Tree) wanted(text []byte) (map[string]snapshot.Entry, error) {
+func (t *Tree) targetOf(text []byte) (map[string]snapshot.Entry, error) {
 	target := maps.Clone(t.step)
 	before := func(path string) snapshot.Entry {
 		if was, changed := t.step[path]; changed {
@@ -129,9 +132,9 @@ func (t *Tree) wanted(text []byte) (map[string]snapshot.Entry, error) {
 	return target, nil
 }
 
-// bringAbout writes into the worktree what target wants and the snapshot does not have. Attributes go first: they
+// writeTarget writes into the worktree what target wants and the snapshot does not have. Attributes go first: they
 // say how the rest is written.
-func (t *Tree) bringAbout(ctx context.Context, target map[string]snapshot.Entry) error {
+func (t *Tree) writeTarget(ctx context.Context, target map[string]snapshot.Entry) error {
 	var goes, attributes, comes []string
 	for _, p := range slices.Sorted(maps.Keys(target)) {
 		var is snapshot.Entry
@@ -161,7 +164,7 @@ func (t *Tree) bringAbout(ctx context.Context, target map[string]snapshot.Entry)
 				return err
 			}
 		}
-		if _, err := t.absorb(ctx); err != nil {
+		if _, err := t.refresh(ctx); err != nil {
 			return err
 		}
 	}
@@ -237,9 +240,9 @@ func (t *Tree) rulesOf(p string) *rules.Chain {
 	}
 }
 
-// forget drops the objects since mark that the snapshot does not hold: what a step made when it ran again is no
+// dropObjects drops the objects since mark that the snapshot does not hold: what a step made when it ran again is no
 // part of the run.
-func (t *Tree) forget(mark int, tree object.Digest) {
+func (t *Tree) dropObjects(mark int, tree object.Digest) {
 	live := map[object.Digest]bool{tree: true}
 	for p := range t.step {
 		if e := t.root.Find(p); e != nil {
@@ -296,7 +299,7 @@ func (t *Tree) sinceBase(match func(path string) bool) map[string]snapshot.Entry
 // RestoreBase gives the paths that match takes the content that they have in the base: what was changed is put back,
 // and what came goes. Restore undoes it.
 func (t *Tree) RestoreBase(ctx context.Context, match func(path string) bool) error {
-	return t.bringAbout(ctx, t.sinceBase(match))
+	return t.writeTarget(ctx, t.sinceBase(match))
 }
 
 // Last is the tree of the last capture.

@@ -36,15 +36,15 @@ type Tree struct {
 	top   string // Options.Dir: what Close removes
 	inUse bool   // the user's own checkout
 
-	fmt   *object.Format
-	store *object.Store
-	root  *snapshot.Node
-	ign   *rules.Ignores
-	conv  *rules.Converter
-	mode  modeRules
-	fine  bool // see fineClock
-	tells bool // see tellsOfMappings
-	fault func(op, path string) error
+	fmt         *object.Format
+	store       *object.Store
+	root        *snapshot.Node
+	ign         *rules.Ignores
+	conv        *rules.Converter
+	mode        modeRules
+	fine        bool // see disk.FineClock
+	reportsMmap bool // see snapshot.ReportsMmapWrites
+	fault       func(op, path string) error
 
 	start          object.Digest // the commit that was asked for; zero without
 	base, baseTree object.Digest // start, or a child of it that holds the user's uncommitted changes

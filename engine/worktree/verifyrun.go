@@ -111,7 +111,8 @@ func (v *verifier) open(dir string, data *runs.BundleData, run *runs.Run) bool {
 		v.find("ends with %s and the record says %s", b.Tip, cmp.Or(run.Completed.ResultCommit, "nothing"))
 	}
 	if string(b.Base) != run.Contract.BaseCommit {
-		v.find("stands on %s and the record says %s", cmp.Or(string(b.Base), "nothing"), cmp.Or(run.Contract.BaseCommit, "nothing"))
+		v.find("stands on %s and the record says %s", cmp.Or(string(b.Base), "nothing"),
+			cmp.Or(run.Contract.BaseCommit, "nothing"))
 	}
 	return true
 }

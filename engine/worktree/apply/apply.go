@@ -26,7 +26,8 @@ type Applied struct {
 // made beside the checkout first, and then take their places by rename, so that a kill leaves each file old or new; a
 // second Apply of the run finishes what the first began. begin is called before the first file is changed, and an error
 // of its ends the matter there. A conflict is an error that names the files. ctx ends Apply until that moment only.
-func Apply(ctx context.Context, s *repo.Repo, runID string, files []runs.ChangedFile, patch []byte, begin func() error) (Applied, error) {
+func Apply(ctx context.Context, s *repo.Repo, runID string, files []runs.ChangedFile, patch []byte,
+	begin func() error) (Applied, error) {
 	st, err := openStage(s.Root(), runID, patch)
 	if err != nil {
 		return Applied{}, err
@@ -107,7 +108,8 @@ func planGit(ctx context.Context, s *repo.Repo, parts []patch.File, text []byte,
 		}
 	}
 	env := []string{"GIT_DIR=" + s.GitDir(), "GIT_WORK_TREE=" + scratch}
-	_, err := repo.RunGit(ctx, scratch, env, text, "-c", "apply.ignoreWhitespace=no", "apply", "--whitespace=nowarn", "-p1", "-")
+	_, err := repo.RunGit(ctx, scratch, env, text, "-c", "apply.ignoreWhitespace=no", "apply", "--whitespace=nowarn",
+		"-p1", "-")
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -232,7 +234,8 @@ func conflictingFiles(err error) (files []string) {
 func conflict(root string, files []string, cause error) error {
 	slices.Sort(files)
 	files = slices.Compact(files)
-	return &notebooks.Error{Kind: notebooks.KindInput, File: root, Msg: "the patch does not fit the checkout, nothing was changed: " + strings.Join(files, ", "), Err: cause,
+	return &notebooks.Error{Kind: notebooks.KindInput, File: root,
+		Msg: "the patch does not fit the checkout, nothing was changed: " + strings.Join(files, ", "), Err: cause,
 		Hint: "commit or stash what changed there since, or apply it to the run's base commit (`git apply -3`)"}
 }
 
@@ -275,7 +278,8 @@ func planOwn(root string, parts []patch.File) ([]change, error) {
 
 // safePath says whether a patch may name a path: it lies inside the checkout and in no Git directory.
 func safePath(path string) bool {
-	return filepath.IsLocal(filepath.FromSlash(path)) && !slices.Contains(strings.Split(strings.ToLower(path), "/"), ".git")
+	return filepath.IsLocal(filepath.FromSlash(path)) && !slices.Contains(strings.Split(strings.ToLower(path), "/"),
+		".git")
 }
 
 // planFile computes the new content of one path from what the checkout holds.

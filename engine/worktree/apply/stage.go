@@ -75,7 +75,8 @@ func openStage(root, runID string, patch []byte) (_ *stage, err error) {
 		}
 	}
 	if st.release, err = runs.Lock(st.dir); errors.Is(err, runs.ErrLive) {
-		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: root, Msg: "another command applies a run to this checkout", Hint: "wait for its end"}
+		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: root,
+			Msg: "another command applies a run to this checkout", Hint: "wait for its end"}
 	} else if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,8 @@ func openStage(root, runID string, patch []byte) (_ *stage, err error) {
 	}
 	for _, other := range pending {
 		if other != runID {
-			return nil, &notebooks.Error{Kind: notebooks.KindOption, File: root, Msg: fmt.Sprintf("the change of run %s is half applied: that command was killed", other),
+			return nil, &notebooks.Error{Kind: notebooks.KindOption, File: root,
+				Msg:  fmt.Sprintf("the change of run %s is half applied: that command was killed", other),
 				Hint: fmt.Sprintf("markmill runs apply %s finishes it", other)}
 		}
 	}
@@ -263,14 +265,16 @@ func (st *stage) resume() error {
 		return err
 	}
 	if st.list.Run != st.run || st.list.Patch != st.patch {
-		return &notebooks.Error{Kind: notebooks.KindRecord, File: filepath.Join(st.ready, stageFile), Msg: "is not of this run's patch", Hint: "see markmill runs verify"}
+		return &notebooks.Error{Kind: notebooks.KindRecord, File: filepath.Join(st.ready, stageFile),
+			Msg: "is not of this run's patch", Hint: "see markmill runs verify"}
 	}
 	var bad []string
 	var left []int
 	for i := range st.list.Files {
 		f := &st.list.Files[i]
 		if !safePath(f.path()) {
-			return &notebooks.Error{Kind: notebooks.KindRecord, File: filepath.Join(st.ready, stageFile), Msg: "names a path outside the checkout: " + f.Path}
+			return &notebooks.Error{Kind: notebooks.KindRecord, File: filepath.Join(st.ready, stageFile),
+				Msg: "names a path outside the checkout: " + f.Path}
 		}
 		switch is, err := stateOf(st.root, f.path()); {
 		case err != nil:
@@ -283,7 +287,8 @@ func (st *stage) resume() error {
 		}
 	}
 	if len(bad) > 0 {
-		return &notebooks.Error{Kind: notebooks.KindInput, File: st.root, Msg: "the change is half applied, and these files were changed since: " + strings.Join(bad, ", "),
+		return &notebooks.Error{Kind: notebooks.KindInput, File: st.root,
+			Msg:  "the change is half applied, and these files were changed since: " + strings.Join(bad, ", "),
 			Hint: "put them back as they were, and try again; or remove " + st.ready + " to leave the checkout as it is"}
 	}
 	for _, i := range left {
@@ -358,7 +363,8 @@ func (st *stage) undo(n int, cause error) error {
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return errors.Join(cause, fmt.Errorf("the old files could not all be moved back; those that were not are in %s as N.old: %w", st.ready, err))
+		return errors.Join(cause,
+			fmt.Errorf("the old files could not all be moved back; those that were not are in %s as N.old: %w", st.ready, err))
 	}
 	return errors.Join(cause, st.drop())
 }
@@ -400,5 +406,6 @@ func stateOf(root, path string) (fileState, error) {
 		s.Digest = runs.DigestOf(s.data)
 		return s, err
 	}
-	return s, &notebooks.Error{Kind: notebooks.KindInput, File: filepath.Join(root, path), Msg: "is no file, and is in the way of the patch"}
+	return s, &notebooks.Error{Kind: notebooks.KindInput, File: filepath.Join(root, path),
+		Msg: "is no file, and is in the way of the patch"}
 }

@@ -51,7 +51,8 @@ func OpenBundle(path string) (_ *Bundle, err error) {
 	defer func() {
 		if err != nil {
 			f.Close()
-			err = &notebooks.Error{Kind: notebooks.KindRecord, File: path, Msg: "cannot be read as a run's Git bundle: " + err.Error(), Err: err}
+			err = &notebooks.Error{Kind: notebooks.KindRecord, File: path, Msg: "cannot be read as a run's Git bundle: " +
+				err.Error(), Err: err}
 		}
 	}()
 	info, err := f.Stat()
@@ -109,7 +110,7 @@ func (b *Bundle) readHead(r *bufio.Reader) (size int64, err error) {
 	}
 }
 
-// get reads an object of the bundle.
+// Get reads an object of the bundle.
 func (b *Bundle) Get(d Digest) (kind string, data []byte, err error) {
 	o, ok := b.Objects[d]
 	if !ok {
@@ -124,7 +125,7 @@ func (b *Bundle) Get(d Digest) (kind string, data []byte, err error) {
 	return o.kind, data, err
 }
 
-// reach lists the objects of the bundle that can be reached from some of its commits and trees.
+// Reach lists the objects of the bundle that can be reached from some of its commits and trees.
 func (b *Bundle) Reach(from ...Digest) ([]Digest, error) {
 	seen := map[Digest]bool{}
 	var list []Digest
@@ -173,7 +174,7 @@ func (b *Bundle) Any(match func([]byte) bool) (bool, error) {
 	return false, nil
 }
 
-// bundleHead is a bundle's text before its pack (gitformat-bundle). HEAD is there for `git fetch FILE` without a ref.
+// BundleHead is a bundle's text before its pack (gitformat-bundle). HEAD is there for `git fetch FILE` without a ref.
 func BundleHead(f *Format, base, tip OID, ref string) string {
 	var b strings.Builder
 	if f == SHA1 {
@@ -188,7 +189,7 @@ func BundleHead(f *Format, base, tip OID, ref string) string {
 	return b.String()
 }
 
-// validRef follows `git check-ref-format`.
+// ValidRef follows `git check-ref-format`.
 func ValidRef(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") {
@@ -200,6 +201,7 @@ func ValidRef(name string) bool {
 			return false
 		}
 	}
-	return !strings.Contains(name, "..") && !strings.Contains(name, "@{") && !strings.HasSuffix(name, ".") && name[0] != '-' &&
+	return !strings.Contains(name, "..") && !strings.Contains(name, "@{") && !strings.HasSuffix(name, ".") &&
+		name[0] != '-' &&
 		!strings.HasPrefix(strings.TrimPrefix(name, "refs/heads/"), "-")
 }

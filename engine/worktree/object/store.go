@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 )
 
-// streamFrom is the size from which content is hashed and compressed as it is read, not held in memory.
+// StreamFrom is the size from which content is hashed and compressed as it is read, not held in memory.
 const StreamFrom = 8 << 20
 
-// store is the run's own object store: loose objects, which only the engine writes. Steps may do
+// Store is the run's own object store: loose objects, which only the engine writes. Steps may do
 // what they like to the worktree's .git; what was captured is not there.
 type Store struct {
 	Dir    string // of the objects
@@ -62,16 +62,17 @@ func NewStore(dir string, f *Format) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Dir: dir, Format: f, Known: map[Digest]bool{}, Based: map[Digest]bool{}, zw: zw, Recent: map[Digest][]byte{}}, nil
+	return &Store{Dir: dir, Format: f, Known: map[Digest]bool{}, Based: map[Digest]bool{}, zw: zw,
+		Recent: map[Digest][]byte{}}, nil
 }
 
-// path is where an object lies.
+// Path is where an object lies.
 func (s *Store) Path(d Digest) string {
 	x := hex.EncodeToString(d[:s.Format.Size])
 	return filepath.Join(s.Dir, x[:2], x[2:])
 }
 
-// put writes an object, unless the run has it already, and names it.
+// Put writes an object, unless the run has it already, and names it.
 func (s *Store) Put(kind string, data []byte) (Digest, error) {
 	d := s.Format.Sum(kind, data)
 	if s.Known[d] {
@@ -101,7 +102,7 @@ func (s *Store) write(kind string, data []byte, d Digest) error {
 	return s.keep(tmp, d)
 }
 
-// hold names an object and keeps it in memory. A crash loses it, so it must be one that says nothing
+// Hold names an object and keeps it in memory. A crash loses it, so it must be one that says nothing
 // new: the commit of a step that changed nothing.
 func (s *Store) Hold(kind string, data []byte) Digest {
 	d := s.Format.Sum(kind, data)
@@ -113,7 +114,7 @@ func (s *Store) Hold(kind string, data []byte) Digest {
 	return d
 }
 
-// release writes what is held, for something is about to depend on it.
+// Release writes what is held, for something is about to depend on it.
 func (s *Store) Release() error {
 	for len(s.held) > 0 {
 		o := s.held[0]
@@ -125,7 +126,7 @@ func (s *Store) Release() error {
 	return nil
 }
 
-// putStream writes a blob of a known size from a reader. A content of another size is errChanged.
+// PutStream writes a blob of a known size from a reader. A content of another size is errChanged.
 func (s *Store) PutStream(r io.Reader, size int64) (Digest, error) {
 	var d Digest
 	tmp := s.temp()
@@ -180,7 +181,7 @@ func (s *Store) keep(tmp string, d Digest) error {
 	return os.Rename(tmp, p)
 }
 
-// read gives back an object of the run; ok is false when the run did not write it.
+// Read gives back an object of the run; ok is false when the run did not write it.
 func (s *Store) Read(d Digest) (kind string, data []byte, ok bool, err error) {
 	if !s.Known[d] {
 		return "", nil, false, nil
@@ -211,7 +212,7 @@ func (s *Store) Read(d Digest) (kind string, data []byte, ok bool, err error) {
 	return string(name), data, true, nil
 }
 
-// get is read of an object that the run has.
+// Get is read of an object that the run has.
 func (s *Store) Get(d Digest) (kind string, data []byte, err error) {
 	kind, data, ok, err := s.Read(d)
 	if !ok && err == nil {
@@ -220,7 +221,7 @@ func (s *Store) Get(d Digest) (kind string, data []byte, err error) {
 	return kind, data, err
 }
 
-// replaced notes that a tree was replaced: one of the base that comes again is no object of the run.
+// Replaced notes that a tree was replaced: one of the base that comes again is no object of the run.
 func (s *Store) Replaced(tree Digest) {
 	if !s.Known[tree] {
 		s.Based[tree] = true

@@ -10,21 +10,21 @@ import (
 	"strings"
 )
 
-// side is what stands at a path on one side of a change; mode 0 is nothing.
+// Side is what stands at a path on one side of a change; mode 0 is nothing.
 type Side struct {
 	Mode uint32
 	OID  object.Digest
 	Size int64
 }
 
-// delta is the change of one path.
+// Delta is the change of one path.
 type Delta struct {
 	Path     string
 	From     string // of a rename
 	Old, New Side
 }
 
-// renames pairs a path that went with one that came with the same content: of several the one with the same name, else
+// Renames pairs a path that went with one that came with the same content: of several the one with the same name, else
 // the first. Empty files are not paired, nor paths that lie in one another, whose order in a patch would matter.
 func Renames(list []Delta) []Delta {
 	went := map[object.Digest][]int{}
@@ -79,7 +79,7 @@ func nests(list []Delta, p string) bool {
 	return false
 }
 
-// patchError is a change that the patch does not hold, or not rightly.
+// Error is a change that the patch does not hold, or not rightly.
 type Error struct {
 	Path string
 	Msg  string
@@ -103,7 +103,7 @@ func (d *Delta) Status() string {
 	return "modified"
 }
 
-// isBinary judges content as Git does.
+// IsBinary judges content as Git does.
 func IsBinary(data []byte) bool {
 	return bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0
 }

@@ -12,7 +12,7 @@ import (
 	"markmill/notebooks/linediff"
 )
 
-// filePatch is the change of one path, as read from a patch.
+// File is the change of one path, as read from a patch.
 type File struct {
 	OldPath, NewPath string     // "" on the side where it does not exist
 	OldMode, NewMode uint32     // 0: not said
@@ -28,7 +28,7 @@ type hunk struct {
 	old, new [][]byte // with their line ends
 }
 
-// parsePatch reads what this package and `git diff --binary` write. It is no general reader: a
+// Parse reads what this package and `git diff --binary` write. It is no general reader: a
 // patch with binary deltas or copies is refused.
 func Parse(data []byte) ([]File, error) {
 	lines := linediff.Split(data)
@@ -193,10 +193,10 @@ func parseSpan(text string) (start, count int, err error) {
 	return start, count, err
 }
 
-// errConflict says that content is not what a patch was made for.
+// ErrConflict says that content is not what a patch was made for.
 var ErrConflict = errors.New("the content is not what the patch was made for")
 
-// apply gives the new content of a file. Lines must be where the patch says.
+// Apply gives the new content of a file. Lines must be where the patch says.
 func (p *File) Apply(old []byte) ([]byte, error) {
 	if p.Binary {
 		return p.literal, nil
@@ -230,7 +230,7 @@ func (p *File) Apply(old []byte) ([]byte, error) {
 	return out, nil
 }
 
-// madeFor tells whether content is the one that a binary patch replaces.
+// MadeFor tells whether content is the one that a binary patch replaces.
 func (p *File) MadeFor(old []byte) bool {
 	for _, f := range []*object.Format{object.SHA1, object.SHA256} {
 		if f.OID(f.Sum("blob", old)) == p.oldBlob {
@@ -240,7 +240,7 @@ func (p *File) MadeFor(old []byte) bool {
 	return false
 }
 
-// verify reads the patch of one path back, applies it in memory, and compares paths, modes and content.
+// Verify reads the patch of one path back, applies it in memory, and compares paths, modes and content.
 func (d *Delta) Verify(section, old, new []byte) error {
 	parts, err := Parse(section)
 	if err != nil {
@@ -249,7 +249,8 @@ func (d *Delta) Verify(section, old, new []byte) error {
 	wrong := &Error{d.Path, "its patch does not give the new content"}
 	if len(parts) == 2 { // goes and comes
 		gone, err := parts[0].Apply(old)
-		if err != nil || len(gone) != 0 || parts[0].OldPath != d.Path || parts[0].NewPath != "" || parts[0].OldMode != d.Old.Mode {
+		if err != nil || len(gone) != 0 || parts[0].OldPath != d.Path || parts[0].NewPath != "" ||
+			parts[0].OldMode != d.Old.Mode {
 			return wrong
 		}
 		old = nil

@@ -183,7 +183,8 @@ func (f *Files) readDisk(name string, most int64) ([]byte, error) {
 }
 
 func errTooLarge(name string, most int64) error {
-	return &notebooks.Error{Kind: notebooks.KindInput, File: name, Msg: fmt.Sprintf("has more than %d bytes, the most that a notebook has", most)}
+	return &notebooks.Error{Kind: notebooks.KindInput, File: name,
+		Msg: fmt.Sprintf("has more than %d bytes, the most that a notebook has", most)}
 }
 
 // blob reads a blob, unless it is too large.
@@ -195,7 +196,8 @@ func (s *Repo) blob(name string, id object.Digest, most int64) ([]byte, error) {
 	return data, err
 }
 
-// checkoutFiles are the files of the checkout, of which dirty lists the paths that differ from HEAD. Close gives it back.
+// FilesOnDisk are the files of the checkout, of which dirty lists the paths that differ from HEAD. Close gives it
+// back.
 func (s *Repo) FilesOnDisk(dirty []string) (*Files, error) {
 	head, err := s.Resolve("HEAD")
 	if err != nil {

@@ -9,17 +9,18 @@ import (
 	"strings"
 )
 
-// haveGit tells whether the Git program is there. It is asked only for what this package cannot do
+// HaveGit tells whether the Git program is there. It is asked only for what this package cannot do
 // by itself, and as the soundest reader of the user's own checkout.
 func HaveGit() bool {
 	_, err := exec.LookPath("git")
 	return err == nil
 }
 
-// runGit runs the Git program on a repository. It takes no optional lock, starts no monitor, runs
+// RunGit runs the Git program on a repository. It takes no optional lock, starts no monitor, runs
 // no hook and asks nothing.
 func RunGit(ctx context.Context, dir string, env []string, stdin []byte, args ...string) ([]byte, error) {
-	args = append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.quotePath=true"}, args...)
+	args = append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c",
+		"core.quotePath=true"}, args...)
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
 	for _, kv := range os.Environ() {

@@ -42,7 +42,8 @@ func (s *Repo) MergeBase(a, b object.OID) (object.OID, error) {
 		return "", err
 	}
 	if best == nil {
-		e := &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: fmt.Sprintf("the commits %.12s and %.12s have no common ancestor here", a, b),
+		e := &notebooks.Error{Kind: notebooks.KindInput, File: s.root,
+			Msg:  fmt.Sprintf("the commits %.12s and %.12s have no common ancestor here", a, b),
 			Hint: "BASE..HEAD compares the two as they are"}
 		if len(shallow) > 0 {
 			e.Hint = "the clone is shallow: `git fetch --unshallow` brings the rest (in CI: fetch-depth: 0)"

@@ -32,7 +32,7 @@ func (s *Repo) git() (*git.Repository, error) {
 	return s.repo, nil
 }
 
-// openGit opens the source anew, for one goroutine; its packs are mapped, not read.
+// OpenGit opens the source anew, for one goroutine; its packs are mapped, not read.
 func (s *Repo) OpenGit() (*git.Repository, error) {
 	dot := osfs.New(s.gitDir, osfs.WithBoundOS(), osfs.WithMmap())
 	var common billy.Filesystem
@@ -44,12 +44,13 @@ func (s *Repo) OpenGit() (*git.Repository, error) {
 	repo, err := git.Open(store, nil)
 	if err != nil {
 		err = errors.Join(err, store.Close())
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: "the Git repository cannot be read: " + err.Error(), Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: "the Git repository cannot be read: " +
+			err.Error(), Err: err}
 	}
 	return repo, nil
 }
 
-// read gets an object of the source. One that is not found is looked for once more: a pack may
+// Read gets an object of the source. One that is not found is looked for once more: a pack may
 // have come, or taken the place of others, since the source was opened.
 func (s *Repo) Read(kind string, d object.Digest) ([]byte, error) {
 	data, err := s.readOnce(kind, d)
@@ -90,12 +91,14 @@ func (s *Repo) ReadFrom(repo *git.Repository, kind string, d object.Digest) ([]b
 		return nil, err
 	}
 	obj, err := repo.Storer.EncodedObject(t, id)
-	for deadline := time.Now().Add(packPatience); errors.Is(err, dotgit.ErrPackfileNotFound) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(packPatience); errors.Is(err, dotgit.ErrPackfileNotFound) &&
+		time.Now().Before(deadline); {
 		s.Pause(time.Millisecond)
 		obj, err = repo.Storer.EncodedObject(t, id)
 	}
 	if err != nil {
-		e := &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: fmt.Sprintf("%s %s cannot be read: %v", kind, id, err), Err: err}
+		e := &notebooks.Error{Kind: notebooks.KindInput, File: s.root,
+			Msg: fmt.Sprintf("%s %s cannot be read: %v", kind, id, err), Err: err}
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
 			e.Hint = "in a partial clone, `git fetch --refetch --no-filter` brings what is missing; `git fsck` checks the rest"
 		}
@@ -113,7 +116,7 @@ func (s *Repo) ReadFrom(repo *git.Repository, kind string, d object.Digest) ([]b
 	return data, nil
 }
 
-// treeOf reads which tree a commit is of.
+// TreeOf reads which tree a commit is of.
 func (s *Repo) TreeOf(commit object.Digest) (object.Digest, error) {
 	data, err := s.Read("commit", commit)
 	if err != nil {

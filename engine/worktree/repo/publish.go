@@ -24,10 +24,12 @@ import (
 // else is an error.
 func (s *Repo) Fetch(ctx context.Context, b *object.Bundle, runID string) (ref string, err error) {
 	if ref = RunRefPrefix + runID; b.Ref != ref {
-		return "", &notebooks.Error{Kind: notebooks.KindRecord, File: b.Path, Msg: fmt.Sprintf("holds %s, and not a commit of run %s", b.Ref, runID)}
+		return "", &notebooks.Error{Kind: notebooks.KindRecord, File: b.Path,
+			Msg: fmt.Sprintf("holds %s, and not a commit of run %s", b.Ref, runID)}
 	}
 	if b.Format != s.Format {
-		return "", &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: fmt.Sprintf("the repository names objects by %s, and the run's by %s", s.Format.Name, b.Format.Name)}
+		return "", &notebooks.Error{Kind: notebooks.KindInput, File: s.root,
+			Msg: fmt.Sprintf("the repository names objects by %s, and the run's by %s", s.Format.Name, b.Format.Name)}
 	}
 	held, err := s.Ref(ref)
 	if err != nil || held == string(b.Tip) {
@@ -61,14 +63,16 @@ func (s *Repo) has(b *object.Bundle) error {
 			return nil
 		}
 	}
-	return &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: fmt.Sprintf("the run's base commit %s is not in the repository", b.Base),
+	return &notebooks.Error{Kind: notebooks.KindInput, File: s.root,
+		Msg:  fmt.Sprintf("the run's base commit %s is not in the repository", b.Base),
 		Hint: "fetch the branch that has it first"}
 }
 
 // addPack writes objects into the source as one pack; undo removes them again. No two runs have a pack of the same
 // name, of which the one that fails would take the other's away: the name is the content's, and a run's commits name
 // the run. Until it is whole it is called by the run, for Tidy.
-func (s *Repo) addPack(list []object.Digest, get func(object.Digest) (kind string, data []byte, err error), runID string) (undo func(), err error) {
+func (s *Repo) addPack(list []object.Digest, get func(object.Digest) (kind string, data []byte, err error),
+	runID string) (undo func(), err error) {
 	dir := filepath.Join(s.common, "objects", "pack")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -147,12 +151,12 @@ func (s *Repo) setRef(runID, name string, old, new object.OID) error {
 		}
 	}
 	value := []byte(new + "\n")
-	if err := patiently(own, func() error { return writeLock(own, value) }); err != nil {
+	if err := retryLock(own, func() error { return writeLock(own, value) }); err != nil {
 		return err
 	}
 	defer os.Remove(own) // gone after the rename, when it is the lock itself
 	if lock != own {
-		err := patiently(lock, func() error {
+		err := retryLock(lock, func() error {
 			err := os.Link(own, lock)
 			if err == nil || errors.Is(err, fs.ErrExist) || disk.Gone(err) {
 				return err
@@ -169,7 +173,8 @@ func (s *Repo) setRef(runID, name string, old, new object.OID) error {
 		return err
 	}
 	if now != string(old) {
-		return &notebooks.Error{Kind: notebooks.KindArtifact, File: s.root, Msg: fmt.Sprintf("%s holds %s, where %s was expected", name, cmp.Or(now, "nothing"), cmp.Or(string(old), "nothing"))}
+		return &notebooks.Error{Kind: notebooks.KindArtifact, File: s.root,
+			Msg: fmt.Sprintf("%s holds %s, where %s was expected", name, cmp.Or(now, "nothing"), cmp.Or(string(old), "nothing"))}
 	}
 	return os.Rename(lock, path)
 }
@@ -200,9 +205,9 @@ func writeLock(path string, value []byte) error {
 	return err
 }
 
-// patiently takes a lock that somebody else may hold for a moment. Git removes folders of refs that are empty:
+// retryLock takes a lock that somebody else may hold for a moment. Git removes folders of refs that are empty:
 // one that retention has just taken the last run's ref from may go between our making it and our using it.
-func patiently(lock string, take func() error) error {
+func retryLock(lock string, take func() error) error {
 	for deadline := time.Now().Add(lockPatience); ; {
 		err := take()
 		late := time.Now().After(deadline)
@@ -215,10 +220,12 @@ func patiently(lock string, take func() error) error {
 			}
 			continue // at once, before it goes again
 		case !errors.Is(err, fs.ErrExist):
-			return &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Msg: "the ref cannot be locked: " + err.Error(), Err: err,
+			return &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Msg: "the ref cannot be locked: " + err.Error(),
+				Err:  err,
 				Hint: "see whether the disk is full and the repository can be written"}
 		case late:
-			return &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Msg: "the ref cannot be locked: " + err.Error(), Err: err,
+			return &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Msg: "the ref cannot be locked: " + err.Error(),
+				Err:  err,
 				Hint: "if no Git command runs any more, remove the lock"}
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -236,13 +243,14 @@ type NewBranch struct {
 	Now     time.Time
 }
 
-// Branch makes a branch with one commit on top of a base and returns that commit. Objects that the repository lacks come
-// from the run's bundle, nil for a run that changed nothing; only those that the branch needs are written. A branch of
-// that name that has such a commit already is left as it is; any other is an error. Nothing is checked out.
+// Branch makes a branch with one commit on top of a base and returns that commit. Objects that the repository lacks
+// come from the run's bundle, nil for a run that changed nothing; only those that the branch needs are written. A
+// branch of that name that has such a commit already is left as it is; any other is an error. Nothing is checked out.
 func (s *Repo) Branch(b *object.Bundle, n NewBranch) (object.OID, error) {
 	ref := "refs/heads/" + n.Name
 	if !object.ValidRef(ref) {
-		return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", n.Name), Hint: "see `git help check-ref-format`"}
+		return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", n.Name),
+			Hint: "see `git help check-ref-format`"}
 	}
 	top, ok := s.Format.Parse(n.Tree)
 	if !ok {
@@ -312,7 +320,8 @@ func (s *Repo) RunOfBranch(name string) (run string, tree object.OID) {
 func (s *Repo) CheckBranch(name string, base object.OID) error {
 	ref := "refs/heads/" + name
 	if !object.ValidRef(ref) {
-		return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", name), Hint: "see `git help check-ref-format`"}
+		return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", name),
+			Hint: "see `git help check-ref-format`"}
 	}
 	held, err := s.Ref(ref)
 	if held == "" || err != nil {
@@ -328,7 +337,8 @@ func (s *Repo) CheckBranch(name string, base object.OID) error {
 }
 
 func (s *Repo) branchTaken(name string) error {
-	return &notebooks.Error{Kind: notebooks.KindOption, File: s.root, Msg: fmt.Sprintf("the branch %q exists and holds something else", name),
+	return &notebooks.Error{Kind: notebooks.KindOption, File: s.root,
+		Msg:  fmt.Sprintf("the branch %q exists and holds something else", name),
 		Hint: "choose another name, or delete it with `git branch -D " + name + "`"}
 }
 
@@ -365,7 +375,8 @@ func (s *Repo) DeleteRefs(ctx context.Context, ids []string) error {
 			orders.WriteString("delete " + RunRefPrefix + id + "\n")
 		}
 		// The program waits a second for the lock of packed-refs by itself.
-		_, err := RunGit(ctx, s.root, nil, []byte(orders.String()), "-c", "core.packedRefsTimeout=30000", "-c", "core.filesRefLockTimeout=30000", "update-ref", "--stdin")
+		_, err := RunGit(ctx, s.root, nil, []byte(orders.String()), "-c", "core.packedRefsTimeout=30000", "-c",
+			"core.filesRefLockTimeout=30000", "update-ref", "--stdin")
 		return err
 	}
 	repo, err := s.git()

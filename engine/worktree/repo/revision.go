@@ -19,7 +19,8 @@ func (s *Repo) Resolve(rev string) (object.OID, error) {
 		if o, err := s.Head(); o != "" || err != nil {
 			return o, err
 		}
-		return "", &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: "HEAD has no commit yet", Hint: "commit something first, or run without a base"}
+		return "", &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: "HEAD has no commit yet",
+			Hint: "commit something first, or run without a base"}
 	}
 	repo, err := s.git()
 	if err != nil {
@@ -84,7 +85,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// objectDirs are the source's object folder and its alternates, all of them, absolute: Git ignores
+// ObjectDirs are the source's object folder and its alternates, all of them, absolute: Git ignores
 // relative alternates of alternates.
 func (s *Repo) ObjectDirs() []string {
 	var out []string

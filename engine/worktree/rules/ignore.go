@@ -15,10 +15,10 @@ type pattern struct {
 	literal int    // how many bytes come before the first wildcard
 }
 
-// ignoreFile is the patterns of one file, in order.
+// IgnoreFile is the patterns of one file, in order.
 type IgnoreFile []pattern
 
-// parseIgnore reads a .gitignore (gitignore(5)).
+// ParseIgnore reads a .gitignore (gitignore(5)).
 func ParseIgnore(data []byte) IgnoreFile {
 	var out IgnoreFile
 	text := strings.TrimPrefix(string(data), "\ufeff")
@@ -115,7 +115,7 @@ func (f IgnoreFile) verdict(path, name string, dir, fold bool) (ignored, decided
 	return false, false
 }
 
-// rules are the .gitignore and .gitattributes that hold in a folder: its own, then those above it.
+// Chain are the .gitignore and .gitattributes that hold in a folder: its own, then those above it.
 type Chain struct {
 	Up     *Chain
 	Ignore IgnoreFile
@@ -123,13 +123,13 @@ type Chain struct {
 	Prefix int // length of "folder/" that is cut from a path before matching
 }
 
-// ignores is what holds everywhere: the files outside the tree, the weakest first, and the case.
+// Ignores is what holds everywhere: the files outside the tree, the weakest first, and the case.
 type Ignores struct {
 	Global []IgnoreFile // core.excludesFile, info/exclude
 	Fold   bool
 }
 
-// ignored tells whether an untracked path is ignored. That a folder above it is ignored is the caller's to know.
+// Ignored tells whether an untracked path is ignored. That a folder above it is ignored is the caller's to know.
 func (g *Ignores) Ignored(r *Chain, path, name string, dir bool) bool {
 	for ; r != nil; r = r.Up {
 		if hit, ok := r.Ignore.verdict(path[r.Prefix:], name, dir, g.Fold); ok {
@@ -144,7 +144,7 @@ func (g *Ignores) Ignored(r *Chain, path, name string, dir bool) bool {
 	return false
 }
 
-// newIgnores reads the rules outside the tree.
+// NewIgnores reads the rules outside the tree.
 func NewIgnores(c Settings, common string) *Ignores {
 	user := c.path("core", "excludesfile")
 	if user == "" {

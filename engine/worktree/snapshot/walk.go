@@ -15,7 +15,7 @@ import (
 // coarseTick is how far apart two changes may be and still carry the same time, where times are coarse.
 const coarseTick = 20 * time.Millisecond
 
-// walk looks at a folder and everything below it and marks on the nodes what has to be read again.
+// Walk looks at a folder and everything below it and marks on the nodes what has to be read again.
 // A folder whose own times did not change is not listed again; each of its files is looked at.
 type Walk struct {
 	Plain     bool // for a fingerprint: nothing is ignored, nothing nested, .git is left out
@@ -24,21 +24,22 @@ type Walk struct {
 	Forced    map[string]bool             // ignored paths that a step put in its index all the same
 	Exclude   func(path string) bool      // paths that are not part of the worktree
 	Fault     func(op, path string) error // tests make calls fail
-	racy      int64                       // times from here on prove nothing; see fineClock
+	racy      int64                       // times from here on prove nothing; see disk.FineClock
 	Base      string                      // absolute, ends in a slash
 	Mappings  *Mappings                   // nil: not looked for yet
-	Lenient   bool                        // what changes while it is read is taken as it was read, what vanishes as removed
-	spare     chan struct{}               // a second goroutine
-	Ignored   atomic.Int64                // ignored files that are new or changed
-	mu        sync.Mutex
-	Skipped   []string // nested repositories
-	// closed collects the folders that cannot be read; nil makes them an error.
+	// what changes while it is read is taken as it was read, what vanishes as removed
+	Lenient bool
+	spare   chan struct{} // a second goroutine
+	Ignored atomic.Int64  // ignored files that are new or changed
+	mu      sync.Mutex
+	Skipped []string // nested repositories
+	// Closed collects the folders that cannot be read; nil makes them an error.
 	Closed map[string]bool
-	// ignoredPaths are the files that ignored counts.
+	// IgnoredPaths are the files that ignored counts.
 	IgnoredPaths map[string]bool
 }
 
-// newWalk prepares one walk. fine says that equal times prove that nothing changed.
+// New prepares one walk. fine says that equal times prove that nothing changed.
 func New(fine bool) *Walk {
 	w := &Walk{racy: 1<<63 - 1, spare: make(chan struct{}, 1), IgnoredPaths: map[string]bool{}}
 	if !fine {
@@ -47,10 +48,10 @@ func New(fine bool) *Walk {
 	return w
 }
 
-// suspect tells whether a later change might leave the same times.
+// Suspect tells whether a later change might leave the same times.
 func (w *Walk) Suspect(st disk.Stat) bool { return st.Mtime >= w.racy || st.Ctime >= w.racy }
 
-// folder walks n. path is "" or ends in a slash; up are the rules above; recheck says that they changed.
+// Folder walks n. path is "" or ends in a slash; up are the rules above; recheck says that they changed.
 func (w *Walk) Folder(n *Node, f *disk.Folder, path string, up *rules.Chain, recheck bool) error {
 	if err := w.inject("open", path); err != nil {
 		return err

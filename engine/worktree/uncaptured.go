@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// Unseen lists what was written in the worktree and what no capture holds: repositories that were made
+// Uncaptured lists what was written in the worktree and what no capture holds: repositories that were made
 // inside it, and submodules whose files differ from their own commit. Git keeps of both a commit's name
 // at most. A path ends in a slash. What stood there before the run is in Opaque.
-func (t *Tree) Unseen(ctx context.Context) ([]string, error) {
+func (t *Tree) Uncaptured(ctx context.Context) ([]string, error) {
 	var out []string
 	for _, path := range t.nested {
 		if !slices.Contains(t.opaque, path) {
@@ -79,8 +79,8 @@ func (t *Tree) submoduleChanged(ctx context.Context, path string) (bool, error) 
 	return err != nil || len(paths) > 0, nil
 }
 
-// keepRules remembers which .gitignore hold before any step has run.
-func (t *Tree) keepRules() {
+// keepIgnoreFiles remembers which .gitignore hold before any step has run.
+func (t *Tree) keepIgnoreFiles() {
 	t.ignoreFiles = map[string]func() ([]byte, error){}
 	var visit func(n *snapshot.Node, prefix string)
 	visit = func(n *snapshot.Node, prefix string) {

@@ -57,8 +57,8 @@ func (s *Source) HasBlob(blob object.OID) bool {
 	return err == nil
 }
 
-// bring takes along what the options ask for: the user's uncommitted changes, earlier contents, and ignored files.
-func (t *Tree) bring(ctx context.Context) error {
+// copyDirty takes along what the options ask for: the user's uncommitted changes, earlier contents, and ignored files.
+func (t *Tree) copyDirty(ctx context.Context) error {
 	if t.src == nil {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (t *Tree) bring(ctx context.Context) error {
 			return err
 		}
 		for _, p := range paths {
-			if err := t.bringFile(p); err != nil {
+			if err := t.copyFile(p); err != nil {
 				return fmt.Errorf("taking the uncommitted %s along: %w", p, err)
 			}
 		}
@@ -89,15 +89,15 @@ func (t *Tree) bring(ctx context.Context) error {
 		if _, err := os.Lstat(filepath.Join(t.dir, filepath.FromSlash(p))); err == nil {
 			continue // the base has it
 		}
-		if err := t.bringFile(p); err != nil {
+		if err := t.copyFile(p); err != nil {
 			return fmt.Errorf("copying %s: %w", p, err)
 		}
 	}
 	return nil
 }
 
-// bringFile makes a path of the worktree what it is in the user's checkout: also gone.
-func (t *Tree) bringFile(path string) error {
+// copyFile makes a path of the worktree what it is in the user's checkout: also gone.
+func (t *Tree) copyFile(path string) error {
 	to := filepath.Join(t.dir, filepath.FromSlash(path))
 	from, name, err := disk.Reach(t.src.Root(), path)
 	if err != nil && !disk.Gone(err) {
@@ -154,7 +154,8 @@ func (s *Source) ignoredFiles(ign *rules.Ignores, patterns []string) ([]string, 
 	if err := w.Folder(root, f, "", nil, true); err != nil {
 		return nil, err
 	}
-	want := rules.Ignores{Global: []rules.IgnoreFile{rules.ParseIgnore([]byte(strings.Join(patterns, "\n")))}, Fold: ign.Fold}
+	want := rules.Ignores{Global: []rules.IgnoreFile{rules.ParseIgnore([]byte(strings.Join(patterns, "\n")))},
+		Fold: ign.Fold}
 	var out []string
 	var visit func(n *snapshot.Node, path string, taken bool)
 	visit = func(n *snapshot.Node, path string, taken bool) {
