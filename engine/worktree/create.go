@@ -18,9 +18,8 @@ import (
 	"markmill/notebooks"
 )
 
-// Create makes an isolated worktree of o.Base, with a repository of its own over the same objects.
-// Without a source it is an empty folder, in a repository that has no commit. What was made is
-// removed again when making it fails.
+// Create makes an isolated worktree of o.Base, with a repository of its own over the same objects. Without a source it
+// makes an empty folder in a repository without commits. If it fails, it removes what it made.
 func Create(ctx context.Context, s *Source, o Options) (*Tree, error) {
 	t, err := prepare(s, o)
 	if err != nil {
@@ -32,8 +31,8 @@ func Create(ctx context.Context, s *Source, o Options) (*Tree, error) {
 	return t, nil
 }
 
-// Path is where Create puts the worktree inside Options.Dir: in a folder that is called as the
-// source's is, for programs that ask how their folder is called.
+// Path is where Create puts the worktree inside Options.Dir: in a folder with the name of the source's, for programs
+// that use the name of their folder.
 func Path(s *Source, dir string) string {
 	name := "worktree"
 	if s != nil {
@@ -89,7 +88,7 @@ func prepare(s *Source, o Options) (*Tree, error) {
 	return t, nil
 }
 
-// make fills the worktree and then its Git directory, the index last.
+// make fills the worktree, and then its Git directory, the index last.
 func (t *Tree) make(ctx context.Context) error {
 	if err := os.Mkdir(t.dir, 0o777); err != nil {
 		return err
@@ -199,7 +198,7 @@ func (t *Tree) loadTree(n *snapshot.Node, tree object.Digest) error {
 	return nil
 }
 
-// commitBase takes what was brought along over into a base of its own, a child of the base asked for.
+// commitBase commits what was copied as a base of the run's own, a child of the requested one.
 func (t *Tree) commitBase(ctx context.Context) error {
 	if _, err := t.refresh(ctx); err != nil {
 		return err
@@ -224,7 +223,7 @@ func (t *Tree) commitBase(ctx context.Context) error {
 	return nil
 }
 
-// baseMessage say what the commit is that a run begins with, where that is not its base.
+// baseMessage describes the commit that a run begins with when that is not the requested base.
 func (t *Tree) baseMessage() string {
 	if len(t.opt.Reverse) > 0 {
 		return "The tree that the run began with: its change, which the base has, is taken back"
@@ -232,9 +231,9 @@ func (t *Tree) baseMessage() string {
 	return "Uncommitted changes that the run began with"
 }
 
-// InPlace takes the user's checkout itself as the worktree, as it is: what is uncommitted in it
-// becomes a base of its own. The engine's objects lie under o.Dir; the user's index and .git are
-// not written. The steps' own Git commands do reach the user's .git: Fingerprint shows it.
+// InPlace uses the user's checkout itself as the worktree. Uncommitted changes become a base of their own. The engine's
+// objects lie under o.Dir; it does not write the user's index and .git. Git commands of steps do write the user's .git;
+// Fingerprint shows that.
 func InPlace(ctx context.Context, s *Source, o Options) (*Tree, error) {
 	t, err := prepare(s, o)
 	if err != nil {
@@ -264,7 +263,7 @@ func InPlace(ctx context.Context, s *Source, o Options) (*Tree, error) {
 	return t, nil
 }
 
-// Close removes the worktree and the run's store, unless keep. What is in no bundle is gone then.
+// Close removes the worktree and the run's store, unless keep is set. What is in no bundle is lost.
 func (t *Tree) Close(keep bool) error {
 	if keep {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"markmill/notebooks"
 )
 
-// writeGitDir makes the worktree's own Git directory, all but HEAD and the index. A step may do
-// with it what it likes: nothing in it reaches the source, and no capture depends on it.
+// writeGitDir makes the worktree's own Git directory, except for HEAD and the index. A step may do anything to it:
+// nothing in it reaches the source, and no capture depends on it.
 func (t *Tree) writeGitDir() error {
 	dot := filepath.Join(t.dir, ".git")
 	for _, d := range []string{"", "hooks", "info", "objects", "objects/info", "objects/pack", "refs", "refs/heads",
@@ -90,7 +90,7 @@ func copied(name string) bool {
 	return false
 }
 
-// alternates lists where objects are found besides; more come first.
+// alternates lists the other object folders, more first.
 func (t *Tree) alternates(more ...string) string {
 	if t.src != nil {
 		more = append(more, t.src.ObjectDirs()...)
@@ -108,8 +108,8 @@ func (t *Tree) alternates(more ...string) string {
 	return b.String()
 }
 
-// config composes the settings of the worktree's repository: those of the source that change
-// content, its remotes by name and closed for pushing, no hooks, and nothing that works in the background.
+// config composes the settings of the worktree's repository: those of the source that affect content, its remotes
+// without permission to push, no hooks, and nothing that works in the background.
 func (t *Tree) config(hooks string) string {
 	var b strings.Builder
 	version := 0
@@ -176,7 +176,7 @@ func (t *Tree) config(hooks string) string {
 	return b.String()
 }
 
-// isRelative tells whether a remote's URL is a path that counts from the repository.
+// isRelative reports whether a remote's URL is a path relative to the repository.
 func isRelative(url string) bool {
 	return strings.HasPrefix(url, "./") || strings.HasPrefix(url, "../") || url == ".." || url == "."
 }

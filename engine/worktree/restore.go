@@ -18,12 +18,11 @@ import (
 	"markmill/notebooks"
 )
 
-// Restore makes the worktree hold what a step of an earlier run left: the content of the last capture with the
-// step's patch applied to it, which must give the tree want. What was changed since the last capture (by the same
-// step, when it ran again) and is not in that tree goes; held says that the worktree was so already. Files that
-// .gitignore hides are left alone.
+// Restore makes the worktree hold what a step of an earlier run left: the content of the last capture with the step's
+// patch applied, which must give the tree want. Other changes since the last capture (by the same step, when it ran
+// again) are removed. held reports whether the worktree was so already. Ignored files are left alone.
 //
-// Capture then finds the step's change, and nothing else of it is committed or published.
+// The next Capture finds the step's change; nothing else is committed or published.
 func (t *Tree) Restore(ctx context.Context, text []byte, want object.OID) (held bool, err error) {
 	mark := len(t.store.Order)
 	if _, err := t.refresh(ctx); err != nil {
@@ -62,7 +61,7 @@ func (t *Tree) Restore(ctx context.Context, text []byte, want object.OID) (held 
 	return false, nil
 }
 
-// ErrNotRestored is wrapped by the error of a Restore that cannot lead to the tree that was wanted.
+// ErrNotRestored is wrapped by the error of a Restore that cannot produce the requested tree.
 var ErrNotRestored = errors.New("not restored")
 
 func cannotRestore(want object.OID, cause error) error {
@@ -72,8 +71,8 @@ func cannotRestore(want object.OID, cause error) error {
 		Hint: "run the notebook again from its beginning"}
 }
 
-// targetOf says what each path must hold that was changed since the last capture or that the patch changes: an
-// entry of mode 0 is a path that must not be there.
+// targetOf returns what each path must hold that changed since the last capture or that the patch changes. An entry of
+// mode 0 is a path that must not exist.
 func (t *Tree) targetOf(text []byte) (map[string]snapshot.Entry, error) {
 	target := maps.Clone(t.step)
 	before := func(path string) snapshot.Entry {
@@ -132,8 +131,8 @@ func (t *Tree) targetOf(text []byte) (map[string]snapshot.Entry, error) {
 	return target, nil
 }
 
-// writeTarget writes into the worktree what target wants and the snapshot does not have. Attributes go first: they
-// say how the rest is written.
+// writeTarget writes to the worktree where target differs from the snapshot. Attributes come first: they determine how
+// the rest is written.
 func (t *Tree) writeTarget(ctx context.Context, target map[string]snapshot.Entry) error {
 	var goes, attributes, comes []string
 	for _, p := range slices.Sorted(maps.Keys(target)) {
@@ -171,7 +170,7 @@ func (t *Tree) writeTarget(ctx context.Context, target map[string]snapshot.Entry
 	return nil
 }
 
-// removeOne removes a file of the worktree. The folder that it is in is reached without following a link.
+// removeOne removes a file of the worktree, without following links on the way.
 func (t *Tree) removeOne(p string) error {
 	f, _, err := disk.Reach(t.dir, p)
 	if disk.Gone(err) {
@@ -184,7 +183,7 @@ func (t *Tree) removeOne(p string) error {
 	return disk.RemoveUp(t.dir, p)
 }
 
-// writeOne writes a file of the worktree anew, in place of what stands there.
+// writeOne writes a file of the worktree and replaces what is there.
 func (t *Tree) writeOne(ctx context.Context, p string, e snapshot.Entry) error {
 	if err := disk.MakeWay(t.dir, p); err != nil {
 		return err
@@ -221,7 +220,7 @@ func (t *Tree) writeOne(ctx context.Context, p string, e snapshot.Entry) error {
 	return err
 }
 
-// rulesOf are the rules of the nearest folder of a path that was walked.
+// rulesOf returns the rules of the nearest walked folder of a path.
 func (t *Tree) rulesOf(p string) *rules.Chain {
 	n, r := t.root, t.root.Rules
 	for {
@@ -240,7 +239,7 @@ func (t *Tree) rulesOf(p string) *rules.Chain {
 	}
 }
 
-// dropObjects drops the objects since mark that the snapshot does not hold: what a step made when it ran again is no
+// dropObjects drops the objects since mark that the snapshot does not hold: what a step made when it ran again is not
 // part of the run.
 func (t *Tree) dropObjects(mark int, tree object.Digest) {
 	live := map[object.Digest]bool{tree: true}
@@ -271,7 +270,7 @@ func (t *Tree) dropObjects(mark int, tree object.Digest) {
 	t.store.Order = kept
 }
 
-// ChangedSinceBase lists the captured paths that differ from the base and that match takes, sorted.
+// ChangedSinceBase lists the captured paths that differ from the base and that match, sorted.
 func (t *Tree) ChangedSinceBase(match func(path string) bool) []string {
 	var out []string
 	for p := range t.sinceBase(match) {
@@ -281,7 +280,7 @@ func (t *Tree) ChangedSinceBase(match func(path string) bool) []string {
 	return out
 }
 
-// sinceBase says what each path that match takes was in the base, where it is another now.
+// sinceBase returns the base's entry of each path that matches and differs now.
 func (t *Tree) sinceBase(match func(path string) bool) map[string]snapshot.Entry {
 	target := map[string]snapshot.Entry{}
 	for p, was := range t.total {
@@ -296,8 +295,8 @@ func (t *Tree) sinceBase(match func(path string) bool) map[string]snapshot.Entry
 	return target
 }
 
-// RestoreBase gives the paths that match takes the content that they have in the base: what was changed is put back,
-// and what came goes. Restore undoes it.
+// RestoreBase restores the paths that match to their content in the base, and removes those that the base lacks.
+// Restore undoes it.
 func (t *Tree) RestoreBase(ctx context.Context, match func(path string) bool) error {
 	return t.writeTarget(ctx, t.sinceBase(match))
 }

@@ -90,8 +90,8 @@ func (t *Tree) GitDir() string {
 	return filepath.Join(t.dir, ".git")
 }
 
-// Base is the commit that the run's change is measured from: Options.Base, or a child of it that
-// holds the user's uncommitted changes; "" when there is none.
+// Base is the commit that the run's change is measured from: Options.Base, or a child of it that holds the user's
+// uncommitted changes; "" if there is none.
 func (t *Tree) Base() object.OID { return t.fmt.OID(t.base) }
 
 // BaseTree is the tree of Base.
@@ -126,7 +126,7 @@ func (t *Tree) object(kind string, d object.Digest) ([]byte, error) {
 	return t.src.Read(kind, d)
 }
 
-// note remembers what a path was before its first change.
+// note records what a path was before its first change.
 func (t *Tree) note(path string, was snapshot.Entry) {
 	if _, ok := t.step[path]; !ok {
 		t.step[path] = was
@@ -136,7 +136,7 @@ func (t *Tree) note(path string, was snapshot.Entry) {
 	}
 }
 
-// live are the processes of the run that go on while the tree is captured.
+// live lists the processes of the run that are alive while the tree is captured.
 func (t *Tree) live() []int {
 	if t.opt.Processes == nil {
 		return nil

@@ -83,7 +83,7 @@ func (f *Folder) Names() ([]string, error) {
 	}
 }
 
-// File opens a regular file for reading. A FIFO that took its place is not waited for.
+// File opens a regular file for reading. It does not wait for a FIFO that took its place.
 func (f *Folder) File(name string) (*os.File, error) {
 	p := filepath.Join(f.Path, name)
 	fd, err := open(f.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
@@ -93,7 +93,7 @@ func (f *Folder) File(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), p), nil
 }
 
-// Content reads a regular file by plain calls: its size is known, and it is no pipe.
+// Content reads a regular file with plain system calls: its size is known, and it is no pipe.
 func (f *Folder) Content(name string, size int64) ([]byte, Stat, error) {
 	p := filepath.Join(f.Path, name)
 	fd, err := open(f.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
@@ -190,8 +190,8 @@ func fromSys(st *unix.Stat_t) Stat {
 	}
 }
 
-// FineClock tells whether the file system of dir gives two changes in a row different times once
-// the first was looked at (Linux from 6.13 on most). Then equal times prove that nothing changed.
+// FineClock reports whether the file system of dir gives two successive changes different times once the first was
+// looked at (most do since Linux 6.13). Then equal times prove that nothing changed.
 func FineClock(dir string) bool {
 	f, err := os.CreateTemp(dir, "clock")
 	if err != nil {
@@ -216,7 +216,7 @@ func FineClock(dir string) bool {
 	return true
 }
 
-// Gone tells whether an error says that the entry is not there, or is not a folder any more.
+// Gone reports whether an error means that the entry does not exist, or is no longer a folder.
 func Gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
 }

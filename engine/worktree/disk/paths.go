@@ -11,7 +11,7 @@ import (
 	"markmill/notebooks"
 )
 
-// Reach opens the folder that a path lies in, through no symbolic link.
+// Reach opens the folder of a path without following symbolic links.
 func Reach(root, path string) (*Folder, string, error) {
 	f, err := Open(root)
 	if err != nil {
@@ -31,7 +31,7 @@ func Reach(root, path string) (*Folder, string, error) {
 	}
 }
 
-// StatAt looks at a path below root, through no symbolic link.
+// StatAt returns the stat of a path below root, without following symbolic links.
 func StatAt(root, path string) (Stat, error) {
 	f, name, err := Reach(root, path)
 	if err != nil {
@@ -58,7 +58,7 @@ func RemoveUp(root, path string) error {
 	return nil
 }
 
-// MakeWay removes what stands at a path and makes the folders above it, replacing files that stand in their place.
+// MakeWay removes what is at a path and creates the folders above it, replacing files in their place.
 func MakeWay(root, path string) error {
 	at := root
 	parts := strings.Split(path, "/")
@@ -123,7 +123,7 @@ func WriteSynced(path string, data []byte) error {
 	return err
 }
 
-// RemoveAll removes a folder also where a step closed folders in it.
+// RemoveAll removes a folder, even if a step took away permissions inside it.
 func RemoveAll(dir string) error {
 	err := os.RemoveAll(dir)
 	if err == nil || !IsPermission(err) {
@@ -140,7 +140,7 @@ func RemoveAll(dir string) error {
 
 func IsPermission(err error) bool { return errors.Is(err, fs.ErrPermission) }
 
-// MakeFolders makes the folders of a path, through no symbolic link.
+// MakeFolders creates the folders of a path, without following symbolic links.
 func MakeFolders(root, dir string) error {
 	at := root
 	for part := range strings.SplitSeq(dir, "/") {
@@ -163,7 +163,7 @@ func MakeFolders(root, dir string) error {
 	return nil
 }
 
-// Part reads of a regular file what it holds, but no more than size.
+// Part reads at most size bytes of a regular file.
 func (f *Folder) Part(name string, size int64) ([]byte, error) {
 	file, err := f.File(name)
 	if err != nil {

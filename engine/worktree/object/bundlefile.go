@@ -38,7 +38,8 @@ type bundled struct {
 	offset int64 // of its compressed content
 }
 
-// OpenBundle reads a bundle through: its header, and the name of each object by its content. Close gives the file back.
+// OpenBundle reads a bundle from beginning to end: its header, and the name of each object, computed from the content.
+// Close releases the file.
 func OpenBundle(path string) (_ *Bundle, err error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: path, Msg: "is not a regular file"}
@@ -71,7 +72,7 @@ func OpenBundle(path string) (_ *Bundle, err error) {
 	return b, err
 }
 
-// Close gives the file back.
+// Close releases the file.
 func (b *Bundle) Close() error { return b.file.Close() }
 
 // readHead reads the text before the pack, and returns its size.
@@ -160,7 +161,7 @@ func (b *Bundle) Reach(from ...Digest) ([]Digest, error) {
 	return list, nil
 }
 
-// Any says whether match takes the content of any object of the bundle.
+// Any reports whether match accepts the content of any object of the bundle.
 func (b *Bundle) Any(match func([]byte) bool) (bool, error) {
 	for _, d := range b.Order {
 		_, data, err := b.Get(d)

@@ -32,7 +32,7 @@ func (s *Repo) git() (*git.Repository, error) {
 	return s.repo, nil
 }
 
-// OpenGit opens the source anew, for one goroutine; its packs are mapped, not read.
+// OpenGit opens the repository again, for one goroutine; its packs are mapped into memory.
 func (s *Repo) OpenGit() (*git.Repository, error) {
 	dot := osfs.New(s.gitDir, osfs.WithBoundOS(), osfs.WithMmap())
 	var common billy.Filesystem
@@ -50,8 +50,8 @@ func (s *Repo) OpenGit() (*git.Repository, error) {
 	return repo, nil
 }
 
-// Read gets an object of the source. One that is not found is looked for once more: a pack may
-// have come, or taken the place of others, since the source was opened.
+// Read reads an object. If it is missing, Read looks once more: a pack may have been added or replaced since the
+// repository was opened.
 func (s *Repo) Read(kind string, d object.Digest) ([]byte, error) {
 	data, err := s.readOnce(kind, d)
 	if !errors.Is(err, plumbing.ErrObjectNotFound) {
@@ -77,8 +77,8 @@ func (s *Repo) readOnce(kind string, d object.Digest) ([]byte, error) {
 	return s.ReadFrom(repo, kind, d)
 }
 
-// packPatience is how long a pack may be without its index: Git, which fetches or packs at this moment, puts the pack
-// in its place first, and go-git reads nothing meanwhile.
+// packPatience is how long Read waits for the index of a pack. Git moves the pack into place first, and go-git reads
+// nothing until the index follows.
 const packPatience = 2 * time.Second
 
 func (s *Repo) ReadFrom(repo *git.Repository, kind string, d object.Digest) ([]byte, error) {
@@ -116,7 +116,7 @@ func (s *Repo) ReadFrom(repo *git.Repository, kind string, d object.Digest) ([]b
 	return data, nil
 }
 
-// TreeOf reads which tree a commit is of.
+// TreeOf returns the tree of a commit.
 func (s *Repo) TreeOf(commit object.Digest) (object.Digest, error) {
 	data, err := s.Read("commit", commit)
 	if err != nil {

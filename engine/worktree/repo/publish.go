@@ -19,9 +19,8 @@ import (
 	"markmill/notebooks"
 )
 
-// Fetch writes the commits of a run's bundle into the repository: one pack, and refs/markmill/runs/<run-id>. It is all
-// or nothing: objects without the ref are removed again. A ref that is there is left alone; one that holds something
-// else is an error.
+// Fetch writes the commits of a run's bundle into the repository: one pack, and refs/markmill/runs/<run-id>. If the ref
+// cannot be written, it removes the objects again. It leaves an existing ref alone; one with another value is an error.
 func (s *Repo) Fetch(ctx context.Context, b *object.Bundle, runID string) (ref string, err error) {
 	if ref = RunRefPrefix + runID; b.Ref != ref {
 		return "", &notebooks.Error{Kind: notebooks.KindRecord, File: b.Path,
@@ -52,7 +51,7 @@ func (s *Repo) Fetch(ctx context.Context, b *object.Bundle, runID string) (ref s
 	return ref, nil
 }
 
-// has returns an error when the repository lacks the commit that a bundle stands on.
+// has returns an error if the repository lacks the base commit of a bundle.
 func (s *Repo) has(b *object.Bundle) error {
 	d, ok := s.Format.Parse(b.Base)
 	if b.Base == "" {
@@ -68,9 +67,9 @@ func (s *Repo) has(b *object.Bundle) error {
 		Hint: "fetch the branch that has it first"}
 }
 
-// addPack writes objects into the source as one pack; undo removes them again. No two runs have a pack of the same
-// name, of which the one that fails would take the other's away: the name is the content's, and a run's commits name
-// the run. Until it is whole it is called by the run, for Tidy.
+// addPack writes objects into the repository as one pack; undo removes it again. Packs of two runs never have the same
+// name, which one's undo could take from the other: the name depends on the content, and a run's commits name the run.
+// Until it is complete, the pack has a name made of the run's id, for Tidy.
 func (s *Repo) addPack(list []object.Digest, get func(object.Digest) (kind string, data []byte, err error),
 	runID string) (undo func(), err error) {
 	dir := filepath.Join(s.common, "objects", "pack")
@@ -136,12 +135,11 @@ func (s *Repo) tempPack(runID string) string {
 // tempIndex ends the name of the pack's index, beside it.
 const tempIndex = "_idx"
 
-// lockPatience is how long a ref's lock, held by somebody else, is waited for.
+// lockPatience is how long setRef waits for a lock that somebody else holds.
 const lockPatience = time.Second
 
-// setRef makes a ref hold new, if it holds old ("": if it does not exist), under Git's own lock. The lock is
-// written under the run's name and then linked to its place, so that one that a crash left can be told to be
-// the run's (Tidy).
+// setRef changes a ref from old to new ("": it must not exist), under Git's own lock. It writes the lock under the
+// run's name and then links it into place, so that Tidy can tell whether a lock left by a crash was the run's.
 func (s *Repo) setRef(runID, name string, old, new object.OID) error {
 	path, own := s.refPath(name), s.runLock(runID)
 	lock := path + ".lock"
@@ -186,7 +184,7 @@ func (s *Repo) refPath(name string) string {
 // runLock is the lock of a run's own ref.
 func (s *Repo) runLock(runID string) string { return s.refPath(RunRefPrefix+runID) + ".lock" }
 
-// writeLock makes a lock that does not exist, and nothing when that fails.
+// writeLock creates a lock file, and leaves nothing if that fails.
 func writeLock(path string, value []byte) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
@@ -205,8 +203,8 @@ func writeLock(path string, value []byte) error {
 	return err
 }
 
-// retryLock takes a lock that somebody else may hold for a moment. Git removes folders of refs that are empty:
-// one that retention has just taken the last run's ref from may go between our making it and our using it.
+// retryLock takes a lock that somebody else may hold for a moment. It also creates the folder again: Git removes
+// folders of refs that become empty, even between our creating and our using them.
 func retryLock(lock string, take func() error) error {
 	for deadline := time.Now().Add(lockPatience); ; {
 		err := take()
@@ -298,8 +296,8 @@ func (s *Repo) Branch(b *object.Bundle, n NewBranch) (object.OID, error) {
 	return s.Format.OID(made), nil
 }
 
-// RunOfBranch is the run that the last commit of a branch names, as Branch made it, and the tree of that commit. "" is
-// any other branch.
+// RunOfBranch returns the run that the last commit of a branch names, and the tree of that commit. The run is "" for a
+// branch that no run made.
 func (s *Repo) RunOfBranch(name string) (run string, tree object.OID) {
 	held, err := s.Ref("refs/heads/" + name)
 	d, ok := s.Format.Parse(object.OID(held))
@@ -315,8 +313,8 @@ func (s *Repo) RunOfBranch(name string) (run string, tree object.OID) {
 	return strings.TrimSpace(run), s.Format.OID(commit.Tree)
 }
 
-// CheckBranch says before a run whether Branch could make its branch: the name is one, and it is free
-// or holds what an earlier run on the same base may have put there.
+// CheckBranch checks before a run whether Branch could create its branch: the name is valid, and the branch does not
+// exist or was made by an earlier run on the same base.
 func (s *Repo) CheckBranch(name string, base object.OID) error {
 	ref := "refs/heads/" + name
 	if !object.ValidRef(ref) {
@@ -342,7 +340,7 @@ func (s *Repo) branchTaken(name string) error {
 		Hint: "choose another name, or delete it with `git branch -D " + name + "`"}
 }
 
-// isChild tells whether a commit holds a tree and has the one parent (none, when it is zero).
+// isChild reports whether a commit has this tree and this one parent (none, if it is zero).
 func (s *Repo) isChild(commit, tree, parent object.Digest) bool {
 	data, err := s.Read("commit", commit)
 	if err != nil {
@@ -352,8 +350,7 @@ func (s *Repo) isChild(commit, tree, parent object.Digest) bool {
 	return c.Tree == tree && (parent.IsZero() && len(c.Parents) == 0 || slices.Equal(c.Parents, []object.Digest{parent}))
 }
 
-// RunRefs lists the runs that have a ref in the repository: earlier versions made one for every run, and Fetch makes
-// one.
+// RunRefs lists the runs that have a ref in the repository. Earlier versions made one for every run; Fetch makes one.
 func (s *Repo) RunRefs() (ids []string, err error) {
 	list, err := s.Refs()
 	for _, r := range list {
@@ -364,7 +361,7 @@ func (s *Repo) RunRefs() (ids []string, err error) {
 	return ids, err
 }
 
-// DeleteRefs removes the refs of runs; their objects go with the next `git gc`. A ref that is not there is no error.
+// DeleteRefs removes the refs of runs; their objects go with the next `git gc`. A missing ref is no error.
 func (s *Repo) DeleteRefs(ctx context.Context, ids []string) error {
 	if HaveGit() {
 		var orders strings.Builder

@@ -35,8 +35,8 @@ type Repo struct {
 	repo *git.Repository // opened when first needed
 }
 
-// Open finds the repository that dir is in, by looking upwards. GIT_DIR and its like are not asked:
-// a run is of the folder that it was started for.
+// Open finds the repository that dir is in, by looking upwards. It ignores GIT_DIR and its like: a run belongs to the
+// folder that it was started for.
 func Open(dir string) (*Repo, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -68,7 +68,7 @@ func Open(dir string) (*Repo, error) {
 	}
 }
 
-// readGitFile follows a .git file, as linked worktrees and submodules have it.
+// readGitFile follows a .git file, as in linked worktrees and submodules.
 func readGitFile(file string) (string, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -101,7 +101,7 @@ func isGitDir(dir string) bool {
 	return true
 }
 
-// isBare keeps a run inside .git itself from being taken for one in a bare repository.
+// isBare keeps a .git folder from being taken for a bare repository.
 func isBare(dir string) bool { return filepath.Base(dir) != ".git" }
 
 func openAt(root, gitDir string) (*Repo, error) {
@@ -127,7 +127,7 @@ func openAt(root, gitDir string) (*Repo, error) {
 	return s, nil
 }
 
-// WithoutSettings is the same repository with no setting of its own.
+// WithoutSettings is the same repository without its settings.
 func (s *Repo) WithoutSettings() *Repo {
 	return &Repo{root: s.root, gitDir: s.gitDir, common: s.common, Format: s.Format, Pause: s.Pause}
 }
@@ -193,8 +193,8 @@ func (s *Repo) Ref(name string) (string, error) {
 	return string(data[i-2*s.Format.Size : i]), nil
 }
 
-// Relative is a path of this machine as a slash-separated one in the checkout; ok is false for one elsewhere. The file
-// need not exist.
+// Relative returns a path of this machine as a slash-separated path in the checkout; ok is false for one elsewhere. The
+// file need not exist.
 func (s *Repo) Relative(name string) (rel string, ok bool) {
 	abs, err := filepath.Abs(name)
 	if err != nil {

@@ -45,7 +45,7 @@ func (s *Repo) Resolve(rev string) (object.OID, error) {
 	return "", e
 }
 
-// nearest finds the branch or tag whose name is spelled most like rev.
+// nearest returns the branch or tag whose name is most similar to rev.
 func (s *Repo) nearest(rev string) string {
 	refs, err := s.Refs()
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Repo) nearest(rev string) string {
 	return best
 }
 
-// distance is Levenshtein's.
+// distance is the Levenshtein distance.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -144,7 +144,7 @@ func (cv *Converter) parse(data []byte) attrFile {
 	return f
 }
 
-// lookup finds the attributes of a path: the strongest file decides, within it the last line.
+// lookup finds the attributes of a path: the strongest file decides, and in it the last line.
 func (cv *Converter) lookup(r *Chain, path, name string) map[string]string {
 	out := map[string]string{}
 	take := func(f attrFile, rel string) {

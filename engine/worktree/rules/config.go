@@ -15,7 +15,7 @@ type setting struct {
 	Local                    bool   // of the repository itself
 }
 
-// Settings are the lines of all files that hold, the weakest first.
+// Settings are the lines of all configuration files that apply, the weakest first.
 type Settings []setting
 
 // Get gives the strongest value; ok is false when none is set.
@@ -140,7 +140,7 @@ func (c *Settings) read(file, gitDir string, local bool, depth int) error {
 	return nil
 }
 
-// includes tells whether an includeIf condition holds; of the conditions, those on the Git directory.
+// includes reports whether an includeIf condition holds. It knows the conditions on the Git directory.
 func includes(cond, gitDir string) bool {
 	kind, pat, _ := strings.Cut(cond, ":")
 	if kind != "gitdir" && kind != "gitdir/i" {

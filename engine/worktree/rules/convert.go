@@ -107,7 +107,7 @@ func (s textStats) binary() bool {
 	return s.loneCR > 0 || s.nul > 0 || s.printable>>7 < s.other
 }
 
-// Smudge gives content as it stands in the worktree.
+// Smudge converts content from the repository to the worktree.
 func (c Conversion) Smudge(data []byte) []byte {
 	if !c.Text || !c.crlf || len(data) == 0 {
 		return data
@@ -126,7 +126,8 @@ func (c Conversion) Smudge(data []byte) []byte {
 	return out
 }
 
-// Clean gives content as it is stored; old gives the content stored before, nil when there was none.
+// Clean converts content from the worktree to the repository; old returns the content stored before, nil if there was
+// none.
 func (c Conversion) Clean(data []byte, old func() ([]byte, error)) ([]byte, error) {
 	if !c.Text || len(data) == 0 {
 		return data, nil

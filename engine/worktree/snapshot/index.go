@@ -14,8 +14,8 @@ import (
 	"github.com/go-git/go-git/v6/plumbing/hash"
 )
 
-// WriteIndex writes a Git index (version 2) of what is captured, complete with stats and the cache
-// of trees, so that the Git program's status reads no file and computes no tree.
+// WriteIndex writes a Git index (version 2) of what is captured, with stats and the cache of trees, so that `git
+// status` reads no file and computes no tree. go-git's encoder writes neither in the form that Git trusts.
 func WriteIndex(path string, f *object.Format, root *Node) error {
 	var body []byte
 	count := 0
@@ -55,7 +55,8 @@ func WriteIndex(path string, f *object.Format, root *Node) error {
 	return disk.WriteNew(path, h.Sum(data), 0o666)
 }
 
-// appendCache writes the tree cache of a folder and gives the number of its entries; 0 for a folder that is in no tree.
+// appendCache writes the tree cache of a folder and returns the number of its entries; 0 for a folder that is in no
+// tree.
 func appendCache(buf []byte, f *object.Format, n *Node, name string) ([]byte, int) {
 	var below []byte
 	count, dirs := 0, 0

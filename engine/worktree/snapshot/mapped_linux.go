@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Add looks at the mappings of one process (proc_pid_maps(5)). One that has ended has none.
+// Add adds the mappings of one process (proc_pid_maps(5)). A process that has ended has none.
 func (m *Mappings) Add(pid int) {
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	closed := false
@@ -32,7 +32,7 @@ func (m *Mappings) Add(pid int) {
 	m.Note(err)
 }
 
-// Note takes an error for what it hides. A process that has ended hides nothing.
+// Note records that an error hides mappings. A process that has ended hides none.
 func (m *Mappings) Note(err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
 		m.Unknown = "what a process maps into its memory could not be read (" + reasonOf(err) +
@@ -40,7 +40,7 @@ func (m *Mappings) Note(err error) {
 	}
 }
 
-// addClosed looks for mappings that are not writable now and may become so (proc_pid_smaps(5), the flag "mw").
+// addClosed adds mappings that are not writable now but may become so (proc_pid_smaps(5), the flag "mw").
 func (m *Mappings) addClosed(pid int) error {
 	smaps, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", pid))
 	var line []byte
@@ -75,9 +75,9 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// ReportsMmapWrites says whether the file system of a folder changes a file's times at the first write to a clean page of
-// a mapping. Not all do: on tmpfs a page that was read first is written without anybody hearing of it. There, what is
-// mapped at a capture is read then.
+// ReportsMmapWrites reports whether the file system of a folder changes a file's times at the first write to a clean
+// page of a mapping. Not all do: on tmpfs a write to a page that was read first goes unnoticed. There, each capture
+// reads what is mapped at that moment.
 func ReportsMmapWrites(dir string) bool {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
