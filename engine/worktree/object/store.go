@@ -15,8 +15,8 @@ import (
 const StreamFrom = 8 << 20
 
 // Store is the run's own object store, of loose objects that only the engine writes. Whatever steps do to the
-// worktree's .git, it does not affect what was captured. go-git's writer compresses harder and so takes longer at each
-// step.
+// worktree's .git, it does not affect what was captured. It compresses at zlib's fastest level, which go-git's writer
+// does not offer, since a step waits for it.
 type Store struct {
 	Dir    string // of the objects
 	Format *Format

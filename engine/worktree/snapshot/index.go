@@ -15,7 +15,7 @@ import (
 )
 
 // WriteIndex writes a Git index (version 2) of what is captured, with stats and the cache of trees, so that `git
-// status` reads no file and computes no tree. go-git's encoder writes neither in the form that Git trusts.
+// status` reads no file and computes no tree. go-git's encoder writes no cache of trees.
 func WriteIndex(path string, f *object.Format, root *Node) error {
 	var body []byte
 	count := 0
@@ -119,7 +119,7 @@ func ReadIndex(path string, f *object.Format) (map[string]Indexed, error) {
 
 // Same reports whether a file still is what the index says, judged by its stat alone.
 func (e Indexed) Same(st disk.Stat) bool {
-	return !e.racy && e.Stage == index.Merged && !e.IntentToAdd && !e.ModifiedAt.IsZero() &&
+	return !e.racy && e.Stage == 0 && !e.IntentToAdd && !e.ModifiedAt.IsZero() &&
 		st.Mtime == e.ModifiedAt.UnixNano() && st.Ctime == e.CreatedAt.UnixNano() &&
 		uint32(st.Inode) == e.Inode && uint32(st.Size) == e.Size && st.GitMode() == uint32(e.Mode)
 }
