@@ -199,12 +199,12 @@ func TestCapture(t *testing.T) {
 	gittest.Must(t, os.Symlink("a.txt", filepath.Join(g.Dir, "link")))
 	g.Commit("base")
 	before := snapshotAll(t, g.Dir)
+	if out := gittest.GitIn(t, made(t, g).Dir(), nil, "status", "--porcelain"); out != "" {
+		t.Fatalf("not clean at the start: %s", out)
+	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			tree := made(t, g)
-			if out := gittest.GitIn(t, tree.Dir(), nil, "status", "--porcelain"); out != "" {
-				t.Fatalf("not clean at the start: %s", out)
-			}
 			c.do(t, tree)
 			got := capture(t, tree)
 			if c.name == "fifo and socket" {

@@ -124,7 +124,7 @@ func TestMappingsAtRandom(t *testing.T) {
 	for _, dir := range mapDirs(t) {
 		t.Run(dir, func(t *testing.T) {
 			tree := mapper(t, dir)
-			for seed := range uint64(gittest.Rounds(4)) {
+			for seed := range uint64(gittest.Rounds(2)) {
 				randomMappings(t, tree, rand.New(rand.NewPCG(7, seed)), seed)
 			}
 		})
@@ -231,7 +231,7 @@ func TestWritesWhileCapturing(t *testing.T) {
 					os.RemoveAll(sub)
 				}
 			})
-			for n := 0; n < gittest.Rounds(8) || written.Load() < 100; n++ {
+			for n := 0; n < gittest.Rounds(4) || written.Load() < 100; n++ {
 				if change, err := tree.Capture(t.Context(), "s", "step"); err != nil || change.PatchErr != nil {
 					t.Errorf("capture %d: %v %+v", n, err, change)
 					break

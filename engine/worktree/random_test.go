@@ -22,7 +22,7 @@ func TestRandom(t *testing.T) {
 	g.Write("f", "top\n")
 	g.Write(".gitignore", "*.ig\nd9/\n")
 	g.Commit("base")
-	n := gittest.Rounds(40)
+	n := gittest.Rounds(20)
 	// One worktree serves many sequences: what they share is the base.
 	for seed := 0; seed < n; {
 		tree := made(t, g)

@@ -31,7 +31,7 @@ func TestIgnoreRules(t *testing.T) {
 		g.Git("config", "core.ignoreCase", fmt.Sprint(fold))
 		checks := 0
 		rapid.Check(t, func(t *rapid.T) {
-			if checks++; checks > gittest.Rounds(20) { // each asks the Git program
+			if checks++; checks > gittest.Rounds(10) { // each asks the Git program
 				return
 			}
 			top := strings.Join(rapid.SliceOfN(pattern, 1, 4).Draw(t, "top"), "\n")
