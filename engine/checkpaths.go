@@ -56,7 +56,7 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 			Step: record.ChangedBy(l.path), Rule: "links stay where the run may write",
 			Paths: []string{l.path}, Words: fmt.Sprintf("%s is a link to %s, which %s", l.path, l.target, l.why)})
 	}
-	unseen, err := r.ws.tree.Unseen(ctx)
+	unseen, err := r.ws.tree.Uncaptured(ctx)
 	if err != nil {
 		return err
 	}

@@ -81,8 +81,8 @@ func (p *Plan) copies() []string {
 // capture commits what changed in the worktree since the last capture.
 func (w *workspace) capture(ctx context.Context, step notebooks.StepID, message string) (*worktree.Change, error) {
 	change, err := w.tree.Capture(ctx, string(step), message)
-	if err == nil && change.Unseen != "" && !slices.Contains(w.missed, change.Unseen) {
-		w.missed = append(w.missed, change.Unseen)
+	if err == nil && change.MayMiss != "" && !slices.Contains(w.missed, change.MayMiss) {
+		w.missed = append(w.missed, change.MayMiss)
 	}
 	return change, err
 }

@@ -68,7 +68,8 @@ func BenchmarkCapture(b *testing.B) {
 					b.StopTimer()
 					edition++
 					for j := range changed {
-						gittest.Write(b, tree.Dir(), fmt.Sprintf("d000/s%02d/f%05d.txt", j/50, j), fmt.Sprintf("%02000d\n%d\n", j, edition))
+						gittest.Write(b, tree.Dir(), fmt.Sprintf("d000/s%02d/f%05d.txt", j/50, j),
+							fmt.Sprintf("%02000d\n%d\n", j, edition))
 					}
 					b.StartTimer()
 					if c := capture(b, tree); len(c.Files) != changed {

@@ -15,9 +15,9 @@ import (
 	"markmill/runs"
 )
 
-// Bundle writes the run's commits into dir as runs.BundleFile, a Git bundle whose prerequisite is the base commit. The
-// source's repository is not written. The file gets its name when it is whole. A run that changed nothing, or that has
-// no source, has no bundle: nil.
+// Bundle writes the run's commits into dir as runs.BundleFile, a Git bundle whose prerequisite is the base commit. It
+// does not write to the source's repository, and it renames the file into place when it is complete. It returns nil for
+// a run that changed nothing or has no source.
 func (t *Tree) Bundle(dir string) (*runs.BundleData, error) {
 	if t.src == nil || !t.changed {
 		return nil, nil
@@ -56,7 +56,8 @@ func (t *Tree) Bundle(dir string) (*runs.BundleData, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &runs.BundleData{File: runs.BundleFile, Digest: runs.Digest("sha256:" + hex.EncodeToString(sum.Sum(nil))), Bytes: size, Ref: ref}, nil
+	return &runs.BundleData{File: runs.BundleFile, Digest: runs.Digest("sha256:" + hex.EncodeToString(sum.Sum(nil))),
+		Bytes: size, Ref: ref}, nil
 }
 
 // ofRun lists the objects of the run that the base commit lacks.
@@ -71,8 +72,8 @@ func (t *Tree) ofRun() []object.Digest {
 	return list
 }
 
-// baseBlobs are the blobs of the base among those that the run has stored: a step may have touched a file, or put an
-// earlier content back.
+// baseBlobs returns those of the run's stored blobs that the base has too: a step may have touched a file, or restored
+// earlier content.
 func (t *Tree) baseBlobs() map[object.Digest]bool {
 	base := map[object.Digest]bool{}
 	for _, was := range t.total {
@@ -99,8 +100,8 @@ func (t *Tree) baseBlobs() map[object.Digest]bool {
 	return base
 }
 
-// settleObjects is for a base of the run's own: it keeps of the store what the commit asked for lacks, and adds content
-// that only the user's index has.
+// settleObjects prepares the store when the run begins with a commit of its own: it keeps only objects that the
+// requested base lacks, and adds content that only the user's index has.
 func (t *Tree) settleObjects() error {
 	if t.src == nil {
 		return nil // in a folder outside a repository nothing is bundled

@@ -21,19 +21,20 @@ import (
 type Change struct {
 	Parent, Commit, Tree object.OID
 	Files                []runs.ChangedFile
-	Patch                []byte   // as `git apply` reads it; may be empty
-	PatchErr             error    // why Patch does not give Tree; nil: it was applied in memory and does
-	IgnoredWritten       int      // files that .gitignore hides and that the step wrote
-	Unseen               string   // what may have been written without being found, "" when nothing may
-	Skipped              []string // folders not looked into: nested repositories that are no submodules, and a .git elsewhere than at the root
+	Patch                []byte // as `git apply` reads it; may be empty
+	PatchErr             error  // why Patch does not give Tree; nil: it was applied in memory and does
+	IgnoredWritten       int    // files that .gitignore hides and that the step wrote
+	MayMiss              string // what may have been written without being found, "" when nothing may
+	// folders not looked into: nested repositories that are no submodules, and a .git elsewhere than at the root
+	Skipped []string
 }
 
-// Capture finds what changed since the last capture, by whatever means the step changed it, and
-// commits the content of the worktree as a child of the run's last commit, also when nothing
-// changed. Where processes of the run live (Options.Processes), what they change at this very moment is in this
-// capture or in the next one. After an error nothing is lost: the next capture finds the same changes.
+// Capture finds what changed since the last capture, however the step changed it, and commits the worktree's content as
+// a child of the run's last commit, even if nothing changed. A change that a process of the run (Options.Processes)
+// makes meanwhile is in this capture or in the next. After an error nothing is lost: the next capture finds the same
+// changes.
 func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, error) {
-	w, err := t.absorb(ctx)
+	w, err := t.refresh(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("looking for what step %q changed: %w", step, err)
 	}
@@ -46,10 +47,10 @@ func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, erro
 		IgnoredWritten: int(w.Ignored.Load()), Skipped: w.Skipped,
 	}
 	if w.Mappings != nil {
-		c.Unseen = w.Mappings.Unseen
+		c.MayMiss = w.Mappings.Unknown
 	}
-	if !t.tells && c.Unseen == "" && t.opt.Processes != nil {
-		c.Unseen = snapshot.Quiet
+	if !t.reportsMmap && c.MayMiss == "" && t.opt.Processes != nil {
+		c.MayMiss = snapshot.MmapNotice
 	}
 	slices.Sort(c.Skipped)
 	if err := t.describe(c, t.step); err != nil {
@@ -66,7 +67,8 @@ func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, erro
 	return c, nil
 }
 
-// addCommit stores a step's commit: at once when the step changed something, else when a later one does.
+// addCommit stores a step's commit: immediately if the step changed something, otherwise together with the next one
+// that did.
 func (t *Tree) addCommit(data []byte, changed bool) (object.Digest, error) {
 	if !changed {
 		return t.store.Hold("commit", data), nil
@@ -83,8 +85,8 @@ func (t *Tree) Total(ctx context.Context) (*Change, error) {
 	return c, t.describe(c, t.total)
 }
 
-// absorb brings the snapshot up to what the worktree holds now.
-func (t *Tree) absorb(ctx context.Context) (*snapshot.Walk, error) {
+// refresh updates the snapshot to what the worktree holds now.
+func (t *Tree) refresh(ctx context.Context) (*snapshot.Walk, error) {
 	for try := 0; ; try++ {
 		// What processes of the run never leave alone is taken as it is found.
 		lenient := try >= 4 && len(t.live()) > 0
@@ -101,7 +103,7 @@ func (t *Tree) absorb(ctx context.Context) (*snapshot.Walk, error) {
 func (t *Tree) walkAndRead(ctx context.Context, lenient bool) (*snapshot.Walk, error) {
 	w := snapshot.New(t.fine)
 	w.Base, w.Lenient = t.dir+"/", lenient
-	if !t.tells && t.opt.Processes != nil {
+	if !t.reportsMmap && t.opt.Processes != nil {
 		w.Mappings = t.mappings()
 	}
 	w.Ignores, w.Converter, w.Fault = t.ign, t.conv, t.fault
@@ -133,16 +135,17 @@ func (t *Tree) walkAndRead(ctx context.Context, lenient bool) (*snapshot.Walk, e
 	return w, nil
 }
 
-// unreadable says what a closed folder or file means for a run.
+// unreadable explains what an unreadable folder or file means for a run.
 func unreadable(err error) error {
 	if !disk.IsPermission(err) {
 		return err
 	}
-	return &notebooks.Error{Kind: notebooks.KindArtifact, Msg: "the worktree cannot be read whole: " + err.Error(), Err: err,
+	return &notebooks.Error{Kind: notebooks.KindArtifact, Msg: "the worktree cannot be read whole: " + err.Error(),
+		Err:  err,
 		Hint: "what is closed is not taken for deleted: let the step open it again (chmod u+rwx)"}
 }
 
-// capture works off what a walk found in a folder: reads, stores and notes it.
+// capture reads, stores and notes the files of a folder that a walk has marked.
 func (t *Tree) capture(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, f *disk.Folder, path string) error {
 	if !n.Touched {
 		return nil
@@ -213,7 +216,7 @@ func (t *Tree) capture(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, 
 	return nil
 }
 
-// removeAll notes everything captured in a folder that is gone.
+// removeAll notes that everything captured in a folder is gone.
 func (t *Tree) removeAll(n *snapshot.Node, prefix string) {
 	for _, e := range n.Removed {
 		t.note(prefix+e.Name, e)
@@ -230,8 +233,9 @@ func (t *Tree) removeAll(n *snapshot.Node, prefix string) {
 	}
 }
 
-// captureFile reads one entry and takes its content over.
-func (t *Tree) captureFile(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *snapshot.Entry, f *disk.Folder, path string) error {
+// captureFile reads one entry and records its content.
+func (t *Tree) captureFile(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *snapshot.Entry, f *disk.Folder,
+	path string) error {
 	was := e.Stat
 	mode, oid, err := t.hash(ctx, w, n, e, f, path)
 	if disk.Gone(err) || errors.Is(err, disk.ErrChanged) {
@@ -250,8 +254,9 @@ func (t *Tree) captureFile(ctx context.Context, w *snapshot.Walk, n *snapshot.No
 	return nil
 }
 
-// hash stores an entry's content as Git would.
-func (t *Tree) hash(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *snapshot.Entry, f *disk.Folder, path string) (uint32, object.Digest, error) {
+// hash stores an entry's content as Git would, and returns its mode and name.
+func (t *Tree) hash(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *snapshot.Entry, f *disk.Folder,
+	path string) (uint32, object.Digest, error) {
 	if e.Mode == disk.ModeGitlink && e.Stat.Kind() != disk.KindFile && e.Stat.Kind() != disk.KindLink {
 		return disk.ModeGitlink, t.linkHead(f, e), nil
 	}
@@ -313,8 +318,9 @@ func (t *Tree) hash(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *
 	return 0, object.Digest{}, disk.ErrChanged
 }
 
-// hashOnce reads a file; part takes of one that changes meanwhile as much as is there.
-func (t *Tree) hashOnce(f *disk.Folder, e *snapshot.Entry, conv rules.Conversion, part bool) (object.Digest, disk.Stat, error) {
+// hashOnce reads a file once. With part, it reads as much as is there of a file that keeps changing.
+func (t *Tree) hashOnce(f *disk.Folder, e *snapshot.Entry, conv rules.Conversion, part bool) (object.Digest, disk.Stat,
+	error) {
 	if oid, after, ok, err := t.hashFolderFile(f, e, part); ok {
 		return oid, after, err
 	}
@@ -363,7 +369,7 @@ func (t *Tree) hashOnce(f *disk.Folder, e *snapshot.Entry, conv rules.Conversion
 	return oid, after, err
 }
 
-// linkHead is the commit that a submodule has checked out; the one captured before when it has none.
+// linkHead returns the commit that a submodule has checked out, or the one captured before if it has none.
 func (t *Tree) linkHead(f *disk.Folder, e *snapshot.Entry) object.Digest {
 	sub, err := repo.Open(f.Path + "/" + e.Name)
 	if err != nil || sub.Root() != disk.RealPath(f.Path+"/"+e.Name) {
@@ -376,7 +382,7 @@ func (t *Tree) linkHead(f *disk.Folder, e *snapshot.Entry) object.Digest {
 	return e.OID
 }
 
-// writeTree writes the trees along the changed paths; the root's is written even when it is empty.
+// writeTree writes the trees along the changed paths, and the root's even if it is empty.
 func (t *Tree) writeTree() (object.Digest, error) {
 	tree, err := t.root.WriteTree(t.store)
 	if err == nil && tree.IsZero() {

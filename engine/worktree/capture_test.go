@@ -42,11 +42,16 @@ func TestCapture(t *testing.T) {
 			}
 			return os.Chtimes(p, fi.ModTime(), fi.ModTime())
 		}), "modified a.txt"},
-		{"touched only", sh(func(d string) error { n := time.Unix(1, 0); return os.Chtimes(filepath.Join(d, "a.txt"), n, n) }), ""},
+		{"touched only", sh(func(d string) error {
+			n := time.Unix(1, 0)
+			return os.Chtimes(filepath.Join(d, "a.txt"), n,
+				n)
+		}), ""},
 		{"new", put("new/deep/file", "x"), "added new/deep/file"},
 		{"empty file", put("empty", ""), "added empty"},
 		{"deleted", sh(func(d string) error { return os.Remove(filepath.Join(d, "dir/b.txt")) }), "deleted dir/b.txt"},
-		{"folder deleted", sh(func(d string) error { return os.RemoveAll(filepath.Join(d, "dir")) }), "deleted dir/b.txt, deleted dir/sub/c.txt"},
+		{"folder deleted", sh(func(d string) error { return os.RemoveAll(filepath.Join(d, "dir")) }),
+			"deleted dir/b.txt, deleted dir/sub/c.txt"},
 		{"all deleted", sh(func(d string) error {
 			list, err := filepath.Glob(filepath.Join(d, "*"))
 			for _, p := range list {
@@ -55,11 +60,13 @@ func TestCapture(t *testing.T) {
 				}
 			}
 			return err
-		}), "deleted .gitignore, deleted a.txt, deleted bin, deleted crlf.txt, deleted dir/b.txt, deleted dir/sub/c.txt, deleted link, deleted run.sh"},
+		}), "deleted .gitignore, deleted a.txt, deleted bin, deleted crlf.txt, deleted dir/b.txt, deleted dir/sub/c.txt, " +
+			"deleted link, deleted run.sh"},
 		{"renamed", sh(func(d string) error {
 			return os.Rename(filepath.Join(d, "a.txt"), filepath.Join(d, "dir/z.txt"))
 		}), "renamed a.txt > dir/z.txt"},
-		{"folder renamed", sh(func(d string) error { return os.Rename(filepath.Join(d, "dir"), filepath.Join(d, "other")) }), "renamed dir/b.txt > other/b.txt, renamed dir/sub/c.txt > other/sub/c.txt"},
+		{"folder renamed", sh(func(d string) error { return os.Rename(filepath.Join(d, "dir"), filepath.Join(d, "other")) }),
+			"renamed dir/b.txt > other/b.txt, renamed dir/sub/c.txt > other/sub/c.txt"},
 		{"mode", sh(func(d string) error { return os.Chmod(filepath.Join(d, "a.txt"), 0o755) }), "mode a.txt"},
 		{"mode and content", sh(func(d string) error {
 			if err := os.WriteFile(filepath.Join(d, "run.sh"), []byte("#!/bin/sh\necho\n"), 0o666); err != nil {
@@ -125,7 +132,8 @@ func TestCapture(t *testing.T) {
 			return os.WriteFile(p, []byte("one\n2\n"), 0o666)
 		}), "modified a.txt"},
 		{"names", sh(func(d string) error {
-			for _, n := range []string{"new\nline", "ta\tb", `quo"te`, `back\slash`, "sp ace", " lead", "trail ", "caf\u00e9", "cafe\u0301", "bad\xffutf", "-dash", long, "*", "a:b", "\x7f", "\x01"} {
+			for _, n := range []string{"new\nline", "ta\tb", `quo"te`, `back\slash`, "sp ace", " lead", "trail ", "caf\u00e9",
+				"cafe\u0301", "bad\xffutf", "-dash", long, "*", "a:b", "\x7f", "\x01"} {
 				if err := os.WriteFile(filepath.Join(d, n), []byte(n+"\n"), 0o666); err != nil {
 					return err
 				}
@@ -191,12 +199,12 @@ func TestCapture(t *testing.T) {
 	gittest.Must(t, os.Symlink("a.txt", filepath.Join(g.Dir, "link")))
 	g.Commit("base")
 	before := snapshotAll(t, g.Dir)
+	if out := gittest.GitIn(t, made(t, g).Dir(), nil, "status", "--porcelain"); out != "" {
+		t.Fatalf("not clean at the start: %s", out)
+	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			tree := made(t, g)
-			if out := gittest.GitIn(t, tree.Dir(), nil, "status", "--porcelain"); out != "" {
-				t.Fatalf("not clean at the start: %s", out)
-			}
 			c.do(t, tree)
 			got := capture(t, tree)
 			if c.name == "fifo and socket" {

@@ -39,7 +39,8 @@ func TestChangesAreGits(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	change := func() {
 		for range 1 + rnd.IntN(6) {
-			p := filepath.Join(dir, fmt.Sprintf("d%d", rnd.IntN(3)), fmt.Sprintf("e%d", rnd.IntN(2)), fmt.Sprintf("f%d.md", rnd.IntN(4)))
+			p := filepath.Join(dir, fmt.Sprintf("d%d", rnd.IntN(3)), fmt.Sprintf("e%d", rnd.IntN(2)),
+				fmt.Sprintf("f%d.md", rnd.IntN(4)))
 			if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
 				t.Fatal(err)
 			}

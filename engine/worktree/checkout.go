@@ -15,15 +15,18 @@ import (
 	"sync"
 )
 
-// checkout writes the base into the empty worktree and keeps what the file system says of each
-// file. Paths that the Git program has to write (a filter, ident, an encoding) are returned.
+// checkout writes the base into the empty worktree and records the stat of each file. It returns the paths that only
+// the Git program can write (filters, ident, encodings).
 func (t *Tree) checkout(ctx context.Context) (external []string, err error) {
 	f, err := disk.Open(t.dir)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	c := &checkout{t: t, w: snapshot.New(t.fine), read: func(d object.Digest) ([]byte, error) { return t.src.Read("blob", d) }}
+	c := &checkout{t: t, w: snapshot.New(t.fine), read: func(d object.Digest) ([]byte,
+		error) {
+		return t.src.Read("blob", d)
+	}}
 	if t.src != nil && t.root.Count() >= parallelFrom {
 		repo, err := t.src.OpenGit()
 		if err != nil {
@@ -52,7 +55,8 @@ type checkout struct {
 	external []string
 }
 
-func (c *checkout) folder(ctx context.Context, read reader, n *snapshot.Node, f *disk.Folder, path string, up *rules.Chain) error {
+func (c *checkout) folder(ctx context.Context, read reader, n *snapshot.Node, f *disk.Folder, path string,
+	up *rules.Chain) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -162,15 +166,16 @@ func (t *Tree) gitCheckout(ctx context.Context, paths []string) error {
 	if err := os.WriteFile(filepath.Join(t.dir, ".git", "HEAD"), t.headFile(), 0o666); err != nil {
 		return err
 	}
-	_, err := repo.RunGit(ctx, t.dir, nil, []byte(strings.Join(paths, "\x00")+"\x00"), "checkout-index", "-f", "-z", "--stdin")
+	_, err := repo.RunGit(ctx, t.dir, nil, []byte(strings.Join(paths, "\x00")+"\x00"), "checkout-index", "-f", "-z",
+		"--stdin")
 	if err != nil {
 		return err
 	}
 	return os.Remove(filepath.Join(t.dir, ".git", "HEAD"))
 }
 
-// gitHash has the Git program store a file whose content passes through a filter. It works in the
-// run's own repository, whose settings no step can write: a filter is a command.
+// gitHash has the Git program store a file whose content passes through a filter. It works in the run's own repository,
+// whose settings no step can write: a filter is a command.
 func (t *Tree) gitHash(ctx context.Context, path string) (object.Digest, error) {
 	if !repo.HaveGit() {
 		return object.Digest{}, errNeedsGit(path)
@@ -203,7 +208,7 @@ func (t *Tree) gitHash(ctx context.Context, path string) (object.Digest, error) 
 	return t.store.Put("blob", data)
 }
 
-// gitSmudge has the Git program give content as a filter writes it into the worktree. Like gitHash it works in the
+// gitSmudge has the Git program convert content to what a filter writes into the worktree. Like gitHash it works in the
 // run's own repository.
 func (t *Tree) gitSmudge(ctx context.Context, path string, content object.Digest) ([]byte, error) {
 	if !repo.HaveGit() {

@@ -18,9 +18,8 @@ import (
 	"markmill/notebooks"
 )
 
-// Create makes an isolated worktree of o.Base, with a repository of its own over the same objects.
-// Without a source it is an empty folder, in a repository that has no commit. What was made is
-// removed again when making it fails.
+// Create makes an isolated worktree of o.Base, with a repository of its own over the same objects. Without a source it
+// makes an empty folder in a repository without commits. If it fails, it removes what it made.
 func Create(ctx context.Context, s *Source, o Options) (*Tree, error) {
 	t, err := prepare(s, o)
 	if err != nil {
@@ -32,8 +31,8 @@ func Create(ctx context.Context, s *Source, o Options) (*Tree, error) {
 	return t, nil
 }
 
-// Path is where Create puts the worktree inside Options.Dir: in a folder that is called as the
-// source's is, for programs that ask how their folder is called.
+// Path is where Create puts the worktree inside Options.Dir: in a folder with the name of the source's, for programs
+// that use the name of their folder.
 func Path(s *Source, dir string) string {
 	name := "worktree"
 	if s != nil {
@@ -75,12 +74,13 @@ func prepare(s *Source, o Options) (*Tree, error) {
 	}
 	if err := os.Mkdir(o.Dir, 0o777); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return nil, &notebooks.Error{Kind: notebooks.KindArtifact, File: o.Dir, Msg: "a worktree's folder must not exist yet", Err: err}
+			return nil, &notebooks.Error{Kind: notebooks.KindArtifact, File: o.Dir,
+				Msg: "a worktree's folder must not exist yet", Err: err}
 		}
 		return nil, err
 	}
 	t.fine = disk.FineClock(o.Dir)
-	t.tells = snapshot.TellsOfMappings(o.Dir)
+	t.reportsMmap = snapshot.ReportsMmapWrites(o.Dir)
 	t.store, err = object.NewStore(filepath.Join(o.Dir, "run", "objects"), t.fmt)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(o.Dir))
@@ -88,7 +88,7 @@ func prepare(s *Source, o Options) (*Tree, error) {
 	return t, nil
 }
 
-// make fills the worktree and then its Git directory, the index last.
+// make fills the worktree, and then its Git directory, the index last.
 func (t *Tree) make(ctx context.Context) error {
 	if err := os.Mkdir(t.dir, 0o777); err != nil {
 		return err
@@ -115,22 +115,23 @@ func (t *Tree) make(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.bring(ctx); err != nil {
+	if err := t.copyDirty(ctx); err != nil {
 		return err
 	}
 	if len(external) > 0 || t.opt.IncludeDirty || len(t.opt.Reverse)+len(t.opt.Copy) > 0 {
-		if err := t.settleBase(ctx); err != nil {
+		if err := t.commitBase(ctx); err != nil {
 			return err
 		}
 	}
 	if err := disk.WriteNew(filepath.Join(t.dir, ".git", "HEAD"), t.headFile(), 0o666); err != nil {
 		return err
 	}
-	t.keepRules()
+	t.keepIgnoreFiles()
 	if err := snapshot.WriteIndex(index, t.fmt, t.root); err != nil {
 		return err
 	}
-	t.indexSt, err = disk.StatAt(filepath.Dir(index), "index") // what stands in it is captured: there is no need to read it
+	// what stands in it is captured: there is no need to read it
+	t.indexSt, err = disk.StatAt(filepath.Dir(index), "index")
 	return err
 }
 
@@ -197,9 +198,9 @@ func (t *Tree) loadTree(n *snapshot.Node, tree object.Digest) error {
 	return nil
 }
 
-// settleBase takes what was brought along over into a base of its own, a child of the base asked for.
-func (t *Tree) settleBase(ctx context.Context) error {
-	if _, err := t.absorb(ctx); err != nil {
+// commitBase commits what was copied as a base of the run's own, a child of the requested one.
+func (t *Tree) commitBase(ctx context.Context) error {
+	if _, err := t.refresh(ctx); err != nil {
 		return err
 	}
 	tree, err := t.writeTree()
@@ -207,7 +208,7 @@ func (t *Tree) settleBase(ctx context.Context) error {
 		return err
 	}
 	if tree != t.baseTree {
-		commit, err := t.store.Put("commit", t.commit(tree, t.base, t.startWords()))
+		commit, err := t.store.Put("commit", t.commit(tree, t.base, t.baseMessage()))
 		if err != nil {
 			return err
 		}
@@ -222,24 +223,24 @@ func (t *Tree) settleBase(ctx context.Context) error {
 	return nil
 }
 
-// startWords say what the commit is that a run begins with, where that is not its base.
-func (t *Tree) startWords() string {
+// baseMessage describes the commit that a run begins with when that is not the requested base.
+func (t *Tree) baseMessage() string {
 	if len(t.opt.Reverse) > 0 {
 		return "The tree that the run began with: its change, which the base has, is taken back"
 	}
 	return "Uncommitted changes that the run began with"
 }
 
-// InPlace takes the user's checkout itself as the worktree, as it is: what is uncommitted in it
-// becomes a base of its own. The engine's objects lie under o.Dir; the user's index and .git are
-// not written. The steps' own Git commands do reach the user's .git: Fingerprint shows it.
+// InPlace uses the user's checkout itself as the worktree. Uncommitted changes become a base of their own. The engine's
+// objects lie under o.Dir; it does not write the user's index and .git. Git commands of steps do write the user's .git;
+// Fingerprint shows that.
 func InPlace(ctx context.Context, s *Source, o Options) (*Tree, error) {
 	t, err := prepare(s, o)
 	if err != nil {
 		return nil, err
 	}
 	t.dir, t.inUse = s.Root(), true
-	t.tells = snapshot.TellsOfMappings(t.dir)
+	t.reportsMmap = snapshot.ReportsMmapWrites(t.dir)
 	err = t.loadBase()
 	if err == nil {
 		if index, e := snapshot.ReadIndex(filepath.Join(s.GitDir(), "index"), t.fmt); e == nil {
@@ -251,10 +252,10 @@ func InPlace(ctx context.Context, s *Source, o Options) (*Tree, error) {
 				return object.RawDigest(e.Hash.Bytes()), true
 			}
 		}
-		err = t.settleBase(ctx)
+		err = t.commitBase(ctx)
 		t.known = nil
 		t.opaque = append(slices.Clone(t.nested), t.submodules()...)
-		t.keepRules()
+		t.keepIgnoreFiles()
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(o.Dir))
@@ -262,7 +263,7 @@ func InPlace(ctx context.Context, s *Source, o Options) (*Tree, error) {
 	return t, nil
 }
 
-// Close removes the worktree and the run's store, unless keep. What is in no bundle is gone then.
+// Close removes the worktree and the run's store, unless keep is set. What is in no bundle is lost.
 func (t *Tree) Close(keep bool) error {
 	if keep {
 		return nil

@@ -47,8 +47,12 @@ func TestCreate(t *testing.T) {
 			g.Git("worktree", "add", "-q", other)
 			g.Dir = other
 		},
-		"dirty source":  func(g *gittest.Repository) { g.Write("a", "dirty"); g.Write("untracked", "x") },
-		"spaced folder": func(g *gittest.Repository) { gittest.Must(g, os.Rename(g.Dir, g.Dir+" \"x\"\n")); g.Dir += " \"x\"\n" },
+		"dirty source": func(g *gittest.Repository) { g.Write("a", "dirty"); g.Write("untracked", "x") },
+		"spaced folder": func(g *gittest.Repository) {
+			gittest.Must(g,
+				os.Rename(g.Dir, g.Dir+" \"x\"\n"))
+			g.Dir += " \"x\"\n"
+		},
 	}
 	for name, change := range cases {
 		for _, object := range []string{"sha1", "sha256"} {
@@ -74,13 +78,15 @@ func TestCreate(t *testing.T) {
 				if out := gittest.GitIn(t, d, nil, "fsck", "--full", "--strict"); out != "" {
 					t.Errorf("fsck: %s", out)
 				}
-				if gittest.GitIn(t, d, nil, "rev-parse", "HEAD") != string(tree.Base()) || gittest.GitIn(t, d, nil, "log", "--format=%s", "-1") != "second" {
+				if gittest.GitIn(t, d, nil, "rev-parse", "HEAD") != string(tree.Base()) ||
+					gittest.GitIn(t, d, nil, "log", "--format=%s", "-1") != "second" {
 					t.Error("HEAD is not the base")
 				}
 				if gittest.GitIn(t, d, nil, "write-tree") != string(tree.BaseTree()) {
 					t.Error("the index is not the base")
 				}
-				if index, err := os.ReadFile(filepath.Join(d, ".git/index")); err != nil || !strings.Contains(string(index), "TREE") {
+				if index, err := os.ReadFile(filepath.Join(d, ".git/index")); err != nil ||
+					!strings.Contains(string(index), "TREE") {
 					t.Error("the index has no cache of trees, which makes status quick")
 				}
 				if _, err := gittest.TryGit(d, nil, nil, "symbolic-ref", "-q", "HEAD"); err == nil {
@@ -92,10 +98,12 @@ func TestCreate(t *testing.T) {
 					}
 				}
 				if name == "remote" {
-					if _, err := gittest.TryGit(d, nil, nil, "push", "origin", "HEAD:x"); err == nil || !strings.Contains(err.Error(), "no-push") {
+					if _, err := gittest.TryGit(d, nil, nil, "push", "origin", "HEAD:x"); err == nil ||
+						!strings.Contains(err.Error(), "no-push") {
 						t.Errorf("push: %v", err)
 					}
-					if url := gittest.GitIn(t, d, nil, "remote", "get-url", "origin"); url != filepath.Join(filepath.Dir(g.Dir), "elsewhere") {
+					if url := gittest.GitIn(t, d, nil, "remote", "get-url", "origin"); url != filepath.Join(filepath.Dir(g.Dir),
+						"elsewhere") {
 						t.Errorf("url %s", url)
 					}
 				}
@@ -170,8 +178,9 @@ func TestConversions(t *testing.T) {
 	}
 	for name, text := range attrs {
 		g := gittest.New(t)
-		files := map[string]string{"lf.txt": "a\nb\n$Id$\n", "crlf.txt": "a\r\nb\r\n", "mixed.txt": "a\r\nb\n", "cr.txt": "a\rb\n",
-			"bin": "\x00\n\r\n", "s.sh": "a\n", "d/in.txt": "a\n", "a.raw": "x\n", "space.txt": "y\n", "empty.txt": ""}
+		files := map[string]string{"lf.txt": "a\nb\n$Id$\n", "crlf.txt": "a\r\nb\r\n", "mixed.txt": "a\r\nb\n",
+			"cr.txt": "a\rb\n",
+			"bin":    "\x00\n\r\n", "s.sh": "a\n", "d/in.txt": "a\n", "a.raw": "x\n", "space.txt": "y\n", "empty.txt": ""}
 		for p, c := range files {
 			if name == "encoding" {
 				c = strings.ReplaceAll(c, "\r", "")
@@ -249,10 +258,12 @@ func TestBring(t *testing.T) {
 	if out := gittest.GitIn(t, d, nil, "status", "--porcelain"); out != "" {
 		t.Errorf("status %s", out)
 	}
-	if gittest.GitIn(t, d, nil, "rev-parse", "HEAD^") != string(head) || gittest.GitIn(t, d, nil, "rev-parse", "HEAD") != string(tree.Base()) {
+	if gittest.GitIn(t, d, nil, "rev-parse", "HEAD^") != string(head) ||
+		gittest.GitIn(t, d, nil, "rev-parse", "HEAD") != string(tree.Base()) {
 		t.Error("the base is no child of HEAD")
 	}
-	for p, want := range map[string]bool{".env": true, "secret/key": true, "sub/x.env": false, "node/m/x": false, "new/file": true, "gone": false} {
+	for p, want := range map[string]bool{".env": true, "secret/key": true, "sub/x.env": false, "node/m/x": false,
+		"new/file": true, "gone": false} {
 		if _, err := os.Lstat(filepath.Join(d, p)); (err == nil) != want {
 			t.Errorf("%s: %v", p, err)
 		}
@@ -321,7 +332,8 @@ func TestOpen(t *testing.T) {
 	if s.Root() != disk.RealPath(g.Dir) || s.GitDir() != filepath.Join(disk.RealPath(g.Dir), ".git") {
 		t.Errorf("root %s, git %s", s.Root(), s.GitDir())
 	}
-	for _, rev := range []string{"HEAD", "main", "v1.0", string(head), string(head[:9]), "refs/heads/feature", "HEAD~0", "HEAD^{commit}", "@"} {
+	for _, rev := range []string{"HEAD", "main", "v1.0", string(head), string(head[:9]), "refs/heads/feature", "HEAD~0",
+		"HEAD^{commit}", "@"} {
 		if got, err := s.Resolve(rev); got != head || err != nil {
 			t.Errorf("%s is %q %v", rev, got, err)
 		}

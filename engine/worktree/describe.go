@@ -20,7 +20,7 @@ const (
 	maxPatchFile = 64 << 20
 )
 
-// describe fills in the files and the patch between what paths were and what they are.
+// describe fills in the changed files and the patch; were says what paths were before.
 func (t *Tree) describe(c *Change, were map[string]snapshot.Entry) error {
 	var out bytes.Buffer
 	var bad []error
@@ -40,7 +40,7 @@ func (t *Tree) describe(c *Change, were map[string]snapshot.Entry) error {
 	return nil
 }
 
-// deltas lists what really differs, by path, with files that only moved as renames.
+// deltas lists the paths that differ, sorted, with files that only moved as renames.
 func (t *Tree) deltas(were map[string]snapshot.Entry) []patch.Delta {
 	var out []patch.Delta
 	for p, old := range were {
@@ -60,7 +60,7 @@ func sideOf(e snapshot.Entry) patch.Side {
 	return patch.Side{Mode: e.Mode, OID: e.OID, Size: e.Stat.Size}
 }
 
-// describeFile makes the record and the patch of one path, and checks the patch.
+// describeFile returns the record and the patch of one path, and checks the patch.
 func (t *Tree) describeFile(d patch.Delta) (f runs.ChangedFile, section []byte, err error) {
 	f = runs.ChangedFile{Status: d.Status(), OldBlob: string(t.fmt.OID(d.Old.OID)), NewBlob: string(t.fmt.OID(d.New.OID))}
 	f.Path, f.Quoted = quote.Shown(d.Path)
@@ -97,7 +97,9 @@ func (t *Tree) describeFile(d patch.Delta) (f runs.ChangedFile, section []byte, 
 	f.Binary = patch.IsBinary(old) || patch.IsBinary(new)
 	if len(old) > maxPatchFile || len(new) > maxPatchFile {
 		f.Binary = true
-		return f, nil, &patch.Error{Path: d.Path, Msg: fmt.Sprintf("larger than %d MB: its change is in the commits, and not in the patch", maxPatchFile>>20)}
+		return f, nil,
+			&patch.Error{Path: d.Path, Msg: fmt.Sprintf("larger than %d MB: its change is in the commits, and not in the patch",
+				maxPatchFile>>20)}
 	}
 	if d.Old.Mode != 0 && d.New.Mode != 0 && d.Old.Mode&disk.ModeType != d.New.Mode&disk.ModeType {
 		// A file that became a link, or the like, is one path that goes and one that comes.

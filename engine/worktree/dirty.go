@@ -10,14 +10,15 @@ import (
 	"strings"
 )
 
-// Dirty lists the user's uncommitted changes by path: staged, unstaged and untracked, not ignored.
-// The Git program is asked where it is there, since it knows every setting of its own; it takes no
-// lock and writes nothing. Without it HEAD is compared with the checkout.
+// Dirty lists the user's uncommitted changes by path: staged, unstaged, and untracked files that are not ignored. It
+// asks the Git program where that is installed, since it knows all its own settings; that takes no lock and writes
+// nothing. Otherwise it compares the checkout with HEAD.
 func (s *Source) Dirty(ctx context.Context) ([]string, error) {
 	if !repo.HaveGit() {
 		return s.dirtyWalk(ctx, s.CommonDir())
 	}
-	out, err := repo.RunGit(ctx, s.Root(), nil, nil, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
+	out, err := repo.RunGit(ctx, s.Root(), nil, nil, "status", "--porcelain", "-z", "--untracked-files=all",
+		"--no-renames")
 	if err != nil {
 		return nil, err
 	}
@@ -31,8 +32,8 @@ func (s *Source) Dirty(ctx context.Context) ([]string, error) {
 	return slices.Compact(paths), nil
 }
 
-// dirtyWalk is Dirty by this package's own means. What is staged and undone again in the checkout is not seen.
-// exclude is the Git directory whose info/exclude holds, "" for none.
+// dirtyWalk is Dirty without the Git program. It misses what is staged and undone in the checkout. exclude is the Git
+// directory whose info/exclude applies, "" for none.
 func (s *Source) dirtyWalk(ctx context.Context, exclude string) ([]string, error) {
 	head, err := s.Head()
 	if err != nil {
@@ -51,7 +52,7 @@ func (s *Source) dirtyWalk(ctx context.Context, exclude string) ([]string, error
 	if err := t.loadBase(); err != nil {
 		return nil, err
 	}
-	if _, err := t.absorb(ctx); err != nil {
+	if _, err := t.refresh(ctx); err != nil {
 		return nil, err
 	}
 	var paths []string

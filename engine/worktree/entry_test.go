@@ -21,7 +21,8 @@ func TestEntriesAreGits(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			dir := t.TempDir()
 			git := func(args ...string) string {
-				out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=A", "-c", "user.email=a@localhost"}, args...)...).Output()
+				out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=A", "-c", "user.email=a@localhost"},
+					args...)...).Output()
 				if err != nil {
 					t.Fatalf("git %v: %v", args, err)
 				}

@@ -14,15 +14,14 @@ import (
 	"markmill/notebooks/linediff"
 )
 
-// Fingerprint proves that a checkout and its Git directory were not touched between two moments of
-// one process: the stats of every file of the checkout, ignored ones too, and the content of HEAD, refs,
-// settings, hooks and index.
+// Fingerprint shows whether a checkout and its Git directory were touched between two moments of one process. It holds
+// the stats of every file of the checkout, including ignored ones, and hashes of HEAD, refs, settings, hooks and index.
 type Fingerprint struct {
 	files *snapshot.Node
 	git   map[string]uint64 // by name within the Git directory
 }
 
-// printSeed makes the hashes of a fingerprint unpredictable to whoever would forge one.
+// printSeed makes the hashes of a fingerprint unpredictable, so that they cannot be forged.
 var printSeed = maphash.MakeSeed()
 
 // Fingerprint reads the state of the checkout and of its Git directory, at the cost of one walk. Paths
@@ -72,7 +71,8 @@ func (s *Source) printGit(out map[string]uint64) error {
 			return err
 		}
 	}
-	for _, name := range []string{"config", "info/exclude", "info/attributes", "info/grafts", "shallow", "objects/info/alternates"} {
+	for _, name := range []string{"config", "info/exclude", "info/attributes", "info/grafts", "shallow",
+		"objects/info/alternates"} {
 		if err := add(s.CommonDir(), filepath.FromSlash(name), nil); err != nil {
 			return err
 		}
@@ -128,10 +128,10 @@ func withoutRuns(data []byte) []byte {
 	return out
 }
 
-// Equal tells whether nothing changed between the two.
+// Equal reports whether nothing changed between the two.
 func (f Fingerprint) Equal(o Fingerprint) bool { return len(f.diff(o, 1)) == 0 }
 
-// Diff lists what differs, as slash-separated paths; of the Git directory as ".git/…".
+// Diff lists the paths that differ, slash-separated; those of the Git directory as ".git/…".
 func (f Fingerprint) Diff(o Fingerprint) []string { return f.diff(o, 0) }
 
 // diff stops after limit paths; 0 is no limit.
@@ -160,8 +160,8 @@ func (f Fingerprint) diff(o Fingerprint, limit int) []string {
 	return slices.Compact(out)
 }
 
-// diffNodes compares the files below two folders. A folder's own times are not compared: they
-// change when the engine makes .markmill in it. Its mode is.
+// diffNodes compares the files below two folders. It compares a folder's mode but not its times: they change when the
+// engine creates .markmill in it.
 func diffNodes(a, b *snapshot.Node, path string, out []string, limit int) []string {
 	if limit > 0 && len(out) >= limit {
 		return out

@@ -16,16 +16,18 @@ import (
 	"markmill/notebooks"
 )
 
-// writeGitDir makes the worktree's own Git directory, all but HEAD and the index. A step may do
-// with it what it likes: nothing in it reaches the source, and no capture depends on it.
+// writeGitDir makes the worktree's own Git directory, except for HEAD and the index. A step may do anything to it:
+// nothing in it reaches the source, and no capture depends on it.
 func (t *Tree) writeGitDir() error {
 	dot := filepath.Join(t.dir, ".git")
-	for _, d := range []string{"", "hooks", "info", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags"} {
+	for _, d := range []string{"", "hooks", "info", "objects", "objects/info", "objects/pack", "refs", "refs/heads",
+		"refs/tags"} {
 		if err := os.Mkdir(filepath.Join(dot, filepath.FromSlash(d)), 0o777); err != nil {
 			return err
 		}
 	}
-	files := map[string]string{"config": t.config(filepath.Join(dot, "hooks")), "objects/info/alternates": t.alternates(t.store.Dir)}
+	files := map[string]string{"config": t.config(filepath.Join(dot, "hooks")),
+		"objects/info/alternates": t.alternates(t.store.Dir)}
 	if t.src != nil {
 		refs, err := t.src.Refs()
 		if err != nil {
@@ -88,7 +90,7 @@ func copied(name string) bool {
 	return false
 }
 
-// alternates lists where objects are found besides; more come first.
+// alternates lists the other object folders, more first.
 func (t *Tree) alternates(more ...string) string {
 	if t.src != nil {
 		more = append(more, t.src.ObjectDirs()...)
@@ -106,8 +108,8 @@ func (t *Tree) alternates(more ...string) string {
 	return b.String()
 }
 
-// config composes the settings of the worktree's repository: those of the source that change
-// content, its remotes by name and closed for pushing, no hooks, and nothing that works in the background.
+// config composes the settings of the worktree's repository: those of the source that affect content, its remotes
+// without permission to push, no hooks, and nothing that works in the background.
 func (t *Tree) config(hooks string) string {
 	var b strings.Builder
 	version := 0
@@ -122,8 +124,10 @@ func (t *Tree) config(hooks string) string {
 	if version == 1 {
 		fmt.Fprintf(&b, "[extensions]\n\tobjectFormat = %s\n", t.fmt.Name)
 	}
-	b.WriteString("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[index]\n\tsparse = false\n[commit]\n\tgpgSign = false\n[tag]\n\tgpgSign = false\n")
-	fmt.Fprintf(&b, "[user]\n\tname = %s\n\temail = %s\n", rules.QuoteValue(t.opt.Author.Name), rules.QuoteValue(t.opt.Author.Email))
+	b.WriteString("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[index]\n\tsparse = false\n[commit]\n\tgpgSign = " +
+		"false\n[tag]\n\tgpgSign = false\n")
+	fmt.Fprintf(&b, "[user]\n\tname = %s\n\temail = %s\n", rules.QuoteValue(t.opt.Author.Name),
+		rules.QuoteValue(t.opt.Author.Email))
 	if t.src == nil {
 		return b.String()
 	}
@@ -136,7 +140,8 @@ func (t *Tree) config(hooks string) string {
 		switch s.Section {
 		case "core":
 			switch s.Key {
-			case "filemode", "symlinks", "ignorecase", "precomposeunicode", "autocrlf", "eol", "safecrlf", "excludesfile", "attributesfile", "quotepath":
+			case "filemode", "symlinks", "ignorecase", "precomposeunicode", "autocrlf", "eol", "safecrlf", "excludesfile",
+				"attributesfile", "quotepath":
 			default:
 				continue
 			}
@@ -171,7 +176,7 @@ func (t *Tree) config(hooks string) string {
 	return b.String()
 }
 
-// isRelative tells whether a remote's URL is a path that counts from the repository.
+// isRelative reports whether a remote's URL is a path relative to the repository.
 func isRelative(url string) bool {
 	return strings.HasPrefix(url, "./") || strings.HasPrefix(url, "../") || url == ".." || url == "."
 }
@@ -204,7 +209,8 @@ func (t *Tree) storeRepository() error {
 
 func errNeedsGit(path string) error {
 	return &notebooks.Error{Kind: notebooks.KindProvider, File: path,
-		Msg:  "its content passes through a filter, ident or an encoding of .gitattributes, which needs the Git program, and there is none on PATH",
+		Msg: "its content passes through a filter, ident or an encoding of .gitattributes, which needs the Git program, " +
+			"and there is none on PATH",
 		Hint: "install git, or run with a base that does not use it"}
 }
 

@@ -119,7 +119,8 @@ func TestNested(t *testing.T) {
 	gittest.GitIn(t, d, nil, "init", "-q", "was")
 	gittest.Write(t, d, "was/tracked", "edited\n")
 	c := capture(t, tree)
-	if statuses(c) != "added fake/seen, added inside/seen, modified was/tracked" || strings.Join(c.Skipped, " ") != "fake/.git/ inside/repo/ was/.git/" {
+	if statuses(c) != "added fake/seen, added inside/seen, modified was/tracked" ||
+		strings.Join(c.Skipped, " ") != "fake/.git/ inside/repo/ was/.git/" {
 		t.Errorf("files %q, skipped %q", statuses(c), c.Skipped)
 	}
 	gittest.Must(t, os.Remove(filepath.Join(d, "module")))
@@ -127,7 +128,8 @@ func TestNested(t *testing.T) {
 	if c := capture(t, tree); len(c.Files) != 0 {
 		t.Errorf("a submodule at its commit: %q", statuses(c))
 	}
-	gittest.GitIn(t, filepath.Join(d, "module"), nil, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "two")
+	gittest.GitIn(t, filepath.Join(d, "module"), nil, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q",
+		"--allow-empty", "-m", "two")
 	c = capture(t, tree)
 	if statuses(c) != "modified module" || c.Files[0].NewMode != "160000" {
 		t.Errorf("a submodule moved on: %+v", c.Files)

@@ -25,7 +25,8 @@ func openSource(t testing.TB, dir string) *Source {
 
 func options(t testing.TB, base object.OID) Options {
 	return Options{RunID: "20261121T100000Z-test-abc", Dir: filepath.Join(t.TempDir(), "w"), Base: base,
-		Author: object.Identity{Name: "Markmill", Email: "run@example.org"}, Now: func() time.Time { return time.Unix(1800000000, 0).UTC() }}
+		Author: object.Identity{Name: "Markmill", Email: "run@example.org"},
+		Now:    func() time.Time { return time.Unix(1800000000, 0).UTC() }}
 }
 
 func create(t testing.TB, s *Source, base object.OID, edit ...func(*Options)) *Tree {

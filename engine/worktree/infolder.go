@@ -20,11 +20,11 @@ const (
 	maxFolderBytes = 2 << 30
 )
 
-// InFolder takes a folder outside any repository as the worktree, as it is. Its content becomes the base, kept in a
-// private store under o.Dir, so that each step's change can be told. A file of more than 8 MiB is hashed and not
-// kept: a change of it is seen, and the patch leaves it out. Nothing but the steps writes to the folder.
+// InFolder uses a folder outside of any repository as the worktree. Its content becomes the base, kept in a private
+// store under o.Dir, so that each step's change can be found. A file of more than 8 MiB is hashed and not stored: its
+// changes are found, but are not in the patch. Only the steps write to the folder.
 //
-// .gitignore files in the folder hold; the user's own ignore file and conversions of line ends do not.
+// The folder's .gitignore files apply; the user's own ignore file and line ending conversions do not.
 func InFolder(ctx context.Context, folder string, o Options) (*Tree, error) {
 	t, err := prepare(nil, o)
 	if err != nil {
@@ -47,20 +47,21 @@ func (t *Tree) takeFolder(ctx context.Context) error {
 		return err
 	}
 	if files > maxFolderFiles || bytes > maxFolderBytes {
-		t.unread = fmt.Sprintf("the folder has %d files of %d MiB in all, more than %d files or %d MiB: only names, sizes and times were compared",
+		t.unread = fmt.Sprintf("the folder has %d files of %d MiB in all, more than %d files or %d MiB: only names, sizes "+
+			"and times were compared",
 			files, bytes>>20, maxFolderFiles, maxFolderBytes>>20)
 	}
 	t.large = map[object.Digest]bool{}
-	if err := t.settleBase(ctx); err != nil {
+	if err := t.commitBase(ctx); err != nil {
 		return err
 	}
 	t.opaque = slices.Clone(t.nested)
-	t.keepRules()
+	t.keepIgnoreFiles()
 	return nil
 }
 
-// measure counts the files of the worktree and their bytes, without reading any. Folders that are closed to the user,
-// and so to the steps, are left out from here on.
+// measure counts the files of the worktree and their bytes, without reading any. Folders that the user, and so the
+// steps, cannot read are left out from then on.
 func (t *Tree) measure() (files int, bytes int64, err error) {
 	w := snapshot.New(true)
 	w.Ignores, w.Converter, w.Exclude, w.Closed = t.ign, t.conv, t.excluded, map[string]bool{}
@@ -90,22 +91,23 @@ func (t *Tree) measure() (files int, bytes int64, err error) {
 	return files, bytes, nil
 }
 
-// excluded says which paths of a worktree in use are Markmill's own.
+// excluded reports whether a path of a worktree in use is Markmill's own.
 func (t *Tree) excluded(path string) bool {
 	return path == ".markmill" || t.closed[path] || t.opt.Exclude != nil && t.opt.Exclude(path)
 }
 
-// Unread says why the content of files was not compared; "" when it was.
+// Unread is the reason why the content of files was not compared; "" if it was.
 func (t *Tree) Unread() string { return t.unread }
 
-// statDigest stands for content that is not read: another size, time or inode gives another.
+// statDigest is a stand-in for content that is not read. It changes with size, times and inode.
 func (t *Tree) statDigest(st disk.Stat) object.Digest {
 	return t.fmt.Sum("blob", fmt.Appendf(nil, "stat %d %d %d %d", st.Size, st.Mtime, st.Ctime, st.Inode))
 }
 
-// hashFolderFile names the content of a file in a folder outside a repository without keeping it; ok is false for one
-// that is small enough to be kept. part takes of a file that changes meanwhile as much as is there.
-func (t *Tree) hashFolderFile(f *disk.Folder, e *snapshot.Entry, part bool) (oid object.Digest, after disk.Stat, ok bool, err error) {
+// hashFolderFile names the content of a file without storing it; ok is false for a file that is small enough to be
+// stored. With part, it reads as much as is there of a file that keeps changing.
+func (t *Tree) hashFolderFile(f *disk.Folder, e *snapshot.Entry, part bool) (oid object.Digest, after disk.Stat,
+	ok bool, err error) {
 	switch {
 	case t.unread != "":
 		return t.statDigest(e.Stat), e.Stat, true, nil
@@ -135,14 +137,14 @@ func (t *Tree) hashFolderFile(f *disk.Folder, e *snapshot.Entry, part bool) (oid
 	return oid, after, true, err
 }
 
-// closedFile names the content of a file in a folder outside a repository that the user cannot read.
+// closedFile names the content of a file that the user cannot read.
 func (t *Tree) closedFile(e *snapshot.Entry) object.Digest {
 	oid := t.statDigest(e.Stat)
 	t.large[oid] = true
 	return oid
 }
 
-// notKept says why the patch cannot hold the change of a file whose content is not kept.
+// notKept is the reason why the patch cannot hold a change whose content is not stored.
 func (t *Tree) notKept(d patch.Delta) error {
 	for _, e := range []patch.Side{d.Old, d.New} {
 		if e.Mode == 0 || e.Mode == disk.ModeLink {
@@ -152,7 +154,9 @@ func (t *Tree) notKept(d patch.Delta) error {
 			return &patch.Error{Path: d.Path, Msg: "its content was not compared"}
 		}
 		if t.large[e.OID] {
-			return &patch.Error{Path: d.Path, Msg: fmt.Sprintf("larger than %d MiB or not readable, and in no repository: the patch leaves it out", object.StreamFrom>>20)}
+			return &patch.Error{Path: d.Path,
+				Msg: fmt.Sprintf("larger than %d MiB or not readable, and in no repository: the patch leaves it out",
+					object.StreamFrom>>20)}
 		}
 	}
 	return nil

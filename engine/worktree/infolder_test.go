@@ -88,7 +88,8 @@ func TestInFolderLarge(t *testing.T) {
 	if got := paths(c); got != "modified large, added small" {
 		t.Error(got)
 	}
-	if c.PatchErr == nil || !strings.Contains(c.PatchErr.Error(), "large: larger than 8 MiB") || !strings.Contains(string(c.Patch), "+s\n") {
+	if c.PatchErr == nil || !strings.Contains(c.PatchErr.Error(), "large: larger than 8 MiB") ||
+		!strings.Contains(string(c.Patch), "+s\n") {
 		t.Errorf("%v\n%s", c.PatchErr, c.Patch)
 	}
 	if size := folderSize(t, tree.store.Dir); size > 1<<20 {

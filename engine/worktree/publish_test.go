@@ -61,7 +61,8 @@ func TestBundle(t *testing.T) {
 			clone := filepath.Join(t.TempDir(), "clone")
 			gittest.GitIn(t, t.TempDir(), nil, "clone", "-q", g.Dir, clone)
 			gittest.GitIn(t, clone, nil, "fetch", "-q", b.Path)
-			if got := gittest.GitIn(t, clone, nil, "log", "--format=%H %T %s", "FETCH_HEAD"); !strings.HasPrefix(got, string(second.Commit+" "+second.Tree+" step")) {
+			if got := gittest.GitIn(t, clone, nil, "log", "--format=%H %T %s", "FETCH_HEAD"); !strings.HasPrefix(got,
+				string(second.Commit+" "+second.Tree+" step")) {
 				t.Error(got)
 			}
 			gittest.GitIn(t, clone, nil, "fetch", "-q", b.Path, "refs/markmill/*:refs/markmill/*")
@@ -122,7 +123,8 @@ func TestBranch(t *testing.T) {
 		if got := g.Git("log", "--format=%H %P %T", "-1", name); got != string(made+" "+tree.Base()+" "+last.Tree) {
 			t.Errorf("branch: %s", got)
 		}
-		if want := map[bool]string{false: "1", true: "2"}[dirty]; g.Git("rev-list", "--count", string(base)+".."+name) != want {
+		if want := map[bool]string{false: "1", true: "2"}[dirty]; g.Git("rev-list", "--count",
+			string(base)+".."+name) != want {
 			t.Errorf("%s: not %s commits on the base", name, want)
 		}
 		if _, err := gittest.TryGit(g.Dir, nil, nil, "cat-file", "-e", string(between.Commit)); err == nil {
@@ -174,7 +176,8 @@ func TestBundleOfDirty(t *testing.T) {
 				t.Errorf("it stands on %s", b.Base)
 			}
 			gittest.GitIn(t, clone, nil, "fetch", "-q", b.Path)
-			if got := gittest.GitIn(t, clone, nil, "rev-parse", "FETCH_HEAD^^", "FETCH_HEAD^{tree}"); got != string(base+"\n"+last.Tree) {
+			if got := gittest.GitIn(t, clone, nil, "rev-parse", "FETCH_HEAD^^",
+				"FETCH_HEAD^{tree}"); got != string(base+"\n"+last.Tree) {
 				t.Error(got)
 			}
 			if out := gittest.GitIn(t, clone, nil, "fsck", "--connectivity-only", "--no-dangling"); out != "" {
@@ -234,7 +237,8 @@ func TestFetchWhole(t *testing.T) {
 	g.Git("update-ref", repo.RunRefPrefix+"20261121T100000Z-test-abc", string(base))
 	before := snapshotAll(t, filepath.Join(g.Dir, ".git", "objects"))
 	var e *notebooks.Error
-	if _, err := tree.src.Fetch(t.Context(), b, tree.opt.RunID); !errors.As(err, &e) || !strings.Contains(e.Msg, "was expected") {
+	if _, err := tree.src.Fetch(t.Context(), b, tree.opt.RunID); !errors.As(err, &e) ||
+		!strings.Contains(e.Msg, "was expected") {
 		t.Fatalf("a ref that is taken: %v", err)
 	}
 	if after := snapshotAll(t, filepath.Join(g.Dir, ".git", "objects")); after != before {
@@ -242,7 +246,8 @@ func TestFetchWhole(t *testing.T) {
 	}
 	other := gittest.New(t)
 	other.Commit("another repository")
-	if _, err := openSource(t, other.Dir).Fetch(t.Context(), b, tree.opt.RunID); !errors.As(err, &e) || !strings.Contains(e.Msg, "base commit") {
+	if _, err := openSource(t, other.Dir).Fetch(t.Context(), b, tree.opt.RunID); !errors.As(err, &e) ||
+		!strings.Contains(e.Msg, "base commit") {
 		t.Errorf("a repository without the base: %v", err)
 	}
 }
@@ -256,7 +261,8 @@ func TestSameObjects(t *testing.T) {
 	s := openSource(t, g.Dir)
 	at := time.Unix(1e9, 0)
 	make := func(id string) *Tree {
-		tree, err := Create(t.Context(), s, Options{RunID: id, Dir: filepath.Join(t.TempDir(), "w"), Base: object.OID(g.Git("rev-parse", "HEAD")), Now: func() time.Time { return at }})
+		tree, err := Create(t.Context(), s, Options{RunID: id, Dir: filepath.Join(t.TempDir(), "w"),
+			Base: object.OID(g.Git("rev-parse", "HEAD")), Now: func() time.Time { return at }})
 		gittest.Must(t, err)
 		gittest.Write(t, tree.Dir(), "a", "b\n")
 		capture(t, tree)

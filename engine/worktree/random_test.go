@@ -22,7 +22,7 @@ func TestRandom(t *testing.T) {
 	g.Write("f", "top\n")
 	g.Write(".gitignore", "*.ig\nd9/\n")
 	g.Commit("base")
-	n := gittest.Rounds(40)
+	n := gittest.Rounds(20)
 	// One worktree serves many sequences: what they share is the base.
 	for seed := 0; seed < n; {
 		tree := made(t, g)
@@ -40,9 +40,12 @@ func TestRandom(t *testing.T) {
 			c := capture(t, tree)
 			if want := wantTreeIn(t, tree, index); string(c.Tree) != want {
 				gittest.Must(t, tree.storeRepository())
-				diff := gittest.GitIn(t, tree.Dir(), []string{"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + tree.store.Dir}, "diff-tree", "-r", string(c.Tree), want)
-				rules := gittest.GitIn(t, tree.Dir(), nil, "grep", "--untracked", "--no-exclude-standard", "", "--", ":(glob)**/.gitignore")
-				t.Fatalf("seed %d: captured %s, Git %s (%s)\n%s\n%s\n%s", seed, c.Tree, want, statuses(c), strings.Join(log, "\n"), diff, rules)
+				diff := gittest.GitIn(t, tree.Dir(), []string{"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + tree.store.Dir}, "diff-tree",
+					"-r", string(c.Tree), want)
+				rules := gittest.GitIn(t, tree.Dir(), nil, "grep", "--untracked", "--no-exclude-standard", "", "--",
+					":(glob)**/.gitignore")
+				t.Fatalf("seed %d: captured %s, Git %s (%s)\n%s\n%s\n%s", seed, c.Tree, want, statuses(c), strings.Join(log, "\n"),
+					diff, rules)
 			}
 			checkPatch(t, tree, parent, c)
 		}

@@ -18,15 +18,14 @@ import (
 	"markmill/notebooks"
 )
 
-// Restore makes the worktree hold what a step of an earlier run left: the content of the last capture with the
-// step's patch applied to it, which must give the tree want. What was changed since the last capture (by the same
-// step, when it ran again) and is not in that tree goes; held says that the worktree was so already. Files that
-// .gitignore hides are left alone.
+// Restore makes the worktree hold what a step of an earlier run left: the content of the last capture with the step's
+// patch applied, which must give the tree want. Other changes since the last capture (by the same step, when it ran
+// again) are removed. held reports whether the worktree was so already. Ignored files are left alone.
 //
-// Capture then finds the step's change, and nothing else of it is committed or published.
+// The next Capture finds the step's change; nothing else is committed or published.
 func (t *Tree) Restore(ctx context.Context, text []byte, want object.OID) (held bool, err error) {
 	mark := len(t.store.Order)
-	if _, err := t.absorb(ctx); err != nil {
+	if _, err := t.refresh(ctx); err != nil {
 		return false, err
 	}
 	tree, err := t.writeTree()
@@ -36,13 +35,13 @@ func (t *Tree) Restore(ctx context.Context, text []byte, want object.OID) (held 
 	if t.fmt.OID(tree) == want {
 		return true, nil
 	}
-	target, err := t.wanted(text)
+	target, err := t.targetOf(text)
 	if err != nil {
 		return false, cannotRestore(want, err)
 	}
 	for known := -1; known < len(target); {
 		known = len(target)
-		if err := t.bringAbout(ctx, target); err != nil {
+		if err := t.writeTarget(ctx, target); err != nil {
 			return false, cannotRestore(want, err)
 		}
 		for p, was := range t.step { // what rules that were restored hide no more
@@ -55,23 +54,26 @@ func (t *Tree) Restore(ctx context.Context, text []byte, want object.OID) (held 
 		return false, err
 	}
 	if got := t.fmt.OID(tree); got != want {
-		return false, cannotRestore(want, fmt.Errorf("its changes give the tree %s here: what it began with was another", got))
+		return false, cannotRestore(want, fmt.Errorf("its changes give the tree %s here: what it began with was another",
+			got))
 	}
-	t.forget(mark, tree)
+	t.dropObjects(mark, tree)
 	return false, nil
 }
 
-// ErrNotRestored is wrapped by the error of a Restore that cannot lead to the tree that was wanted.
+// ErrNotRestored is wrapped by the error of a Restore that cannot produce the requested tree.
 var ErrNotRestored = errors.New("not restored")
 
 func cannotRestore(want object.OID, cause error) error {
-	return &notebooks.Error{Kind: notebooks.KindInput, Msg: fmt.Sprintf("the worktree cannot be made as it was (tree %s): %v", want, cause), Err: fmt.Errorf("%w: %w", ErrNotRestored, cause),
+	return &notebooks.Error{Kind: notebooks.KindInput,
+		Msg:  fmt.Sprintf("the worktree cannot be made as it was (tree %s): %v", want, cause),
+		Err:  fmt.Errorf("%w: %w", ErrNotRestored, cause),
 		Hint: "run the notebook again from its beginning"}
 }
 
-// wanted says what each path must hold that was changed since the last capture or that the patch changes: an
-// entry of mode 0 is a path that must not be there.
-func (t *Tree) wanted(text []byte) (map[string]snapshot.Entry, error) {
+// targetOf returns what each path must hold that changed since the last capture or that the patch changes. An entry of
+// mode 0 is a path that must not exist.
+func (t *Tree) targetOf(text []byte) (map[string]snapshot.Entry, error) {
 	target := maps.Clone(t.step)
 	before := func(path string) snapshot.Entry {
 		if was, changed := t.step[path]; changed {
@@ -129,9 +131,9 @@ func (t *Tree) wanted(text []byte) (map[string]snapshot.Entry, error) {
 	return target, nil
 }
 
-// bringAbout writes into the worktree what target wants and the snapshot does not have. Attributes go first: they
-// say how the rest is written.
-func (t *Tree) bringAbout(ctx context.Context, target map[string]snapshot.Entry) error {
+// writeTarget writes to the worktree where target differs from the snapshot. Attributes come first: they determine how
+// the rest is written.
+func (t *Tree) writeTarget(ctx context.Context, target map[string]snapshot.Entry) error {
 	var goes, attributes, comes []string
 	for _, p := range slices.Sorted(maps.Keys(target)) {
 		var is snapshot.Entry
@@ -161,14 +163,14 @@ func (t *Tree) bringAbout(ctx context.Context, target map[string]snapshot.Entry)
 				return err
 			}
 		}
-		if _, err := t.absorb(ctx); err != nil {
+		if _, err := t.refresh(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// removeOne removes a file of the worktree. The folder that it is in is reached without following a link.
+// removeOne removes a file of the worktree, without following links on the way.
 func (t *Tree) removeOne(p string) error {
 	f, _, err := disk.Reach(t.dir, p)
 	if disk.Gone(err) {
@@ -181,7 +183,7 @@ func (t *Tree) removeOne(p string) error {
 	return disk.RemoveUp(t.dir, p)
 }
 
-// writeOne writes a file of the worktree anew, in place of what stands there.
+// writeOne writes a file of the worktree and replaces what is there.
 func (t *Tree) writeOne(ctx context.Context, p string, e snapshot.Entry) error {
 	if err := disk.MakeWay(t.dir, p); err != nil {
 		return err
@@ -218,7 +220,7 @@ func (t *Tree) writeOne(ctx context.Context, p string, e snapshot.Entry) error {
 	return err
 }
 
-// rulesOf are the rules of the nearest folder of a path that was walked.
+// rulesOf returns the rules of the nearest walked folder of a path.
 func (t *Tree) rulesOf(p string) *rules.Chain {
 	n, r := t.root, t.root.Rules
 	for {
@@ -237,9 +239,9 @@ func (t *Tree) rulesOf(p string) *rules.Chain {
 	}
 }
 
-// forget drops the objects since mark that the snapshot does not hold: what a step made when it ran again is no
+// dropObjects drops the objects since mark that the snapshot does not hold: what a step made when it ran again is not
 // part of the run.
-func (t *Tree) forget(mark int, tree object.Digest) {
+func (t *Tree) dropObjects(mark int, tree object.Digest) {
 	live := map[object.Digest]bool{tree: true}
 	for p := range t.step {
 		if e := t.root.Find(p); e != nil {
@@ -268,7 +270,7 @@ func (t *Tree) forget(mark int, tree object.Digest) {
 	t.store.Order = kept
 }
 
-// ChangedSinceBase lists the captured paths that differ from the base and that match takes, sorted.
+// ChangedSinceBase lists the captured paths that differ from the base and that match, sorted.
 func (t *Tree) ChangedSinceBase(match func(path string) bool) []string {
 	var out []string
 	for p := range t.sinceBase(match) {
@@ -278,7 +280,7 @@ func (t *Tree) ChangedSinceBase(match func(path string) bool) []string {
 	return out
 }
 
-// sinceBase says what each path that match takes was in the base, where it is another now.
+// sinceBase returns the base's entry of each path that matches and differs now.
 func (t *Tree) sinceBase(match func(path string) bool) map[string]snapshot.Entry {
 	target := map[string]snapshot.Entry{}
 	for p, was := range t.total {
@@ -293,10 +295,10 @@ func (t *Tree) sinceBase(match func(path string) bool) map[string]snapshot.Entry
 	return target
 }
 
-// RestoreBase gives the paths that match takes the content that they have in the base: what was changed is put back,
-// and what came goes. Restore undoes it.
+// RestoreBase restores the paths that match to their content in the base, and removes those that the base lacks.
+// Restore undoes it.
 func (t *Tree) RestoreBase(ctx context.Context, match func(path string) bool) error {
-	return t.bringAbout(ctx, t.sinceBase(match))
+	return t.writeTarget(ctx, t.sinceBase(match))
 }
 
 // Last is the tree of the last capture.

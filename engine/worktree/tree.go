@@ -36,15 +36,15 @@ type Tree struct {
 	top   string // Options.Dir: what Close removes
 	inUse bool   // the user's own checkout
 
-	fmt   *object.Format
-	store *object.Store
-	root  *snapshot.Node
-	ign   *rules.Ignores
-	conv  *rules.Converter
-	mode  modeRules
-	fine  bool // see fineClock
-	tells bool // see tellsOfMappings
-	fault func(op, path string) error
+	fmt         *object.Format
+	store       *object.Store
+	root        *snapshot.Node
+	ign         *rules.Ignores
+	conv        *rules.Converter
+	mode        modeRules
+	fine        bool // see disk.FineClock
+	reportsMmap bool // see snapshot.ReportsMmapWrites
+	fault       func(op, path string) error
 
 	start          object.Digest // the commit that was asked for; zero without
 	base, baseTree object.Digest // start, or a child of it that holds the user's uncommitted changes
@@ -90,8 +90,8 @@ func (t *Tree) GitDir() string {
 	return filepath.Join(t.dir, ".git")
 }
 
-// Base is the commit that the run's change is measured from: Options.Base, or a child of it that
-// holds the user's uncommitted changes; "" when there is none.
+// Base is the commit that the run's change is measured from: Options.Base, or a child of it that holds the user's
+// uncommitted changes; "" if there is none.
 func (t *Tree) Base() object.OID { return t.fmt.OID(t.base) }
 
 // BaseTree is the tree of Base.
@@ -123,7 +123,7 @@ func (t *Tree) object(kind string, d object.Digest) ([]byte, error) {
 	return t.src.Read(kind, d)
 }
 
-// note remembers what a path was before its first change.
+// note records what a path was before its first change.
 func (t *Tree) note(path string, was snapshot.Entry) {
 	if _, ok := t.step[path]; !ok {
 		t.step[path] = was
@@ -133,7 +133,7 @@ func (t *Tree) note(path string, was snapshot.Entry) {
 	}
 }
 
-// live are the processes of the run that go on while the tree is captured.
+// live lists the processes of the run that are alive while the tree is captured.
 func (t *Tree) live() []int {
 	if t.opt.Processes == nil {
 		return nil

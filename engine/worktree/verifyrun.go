@@ -18,13 +18,13 @@ import (
 	"markmill/runs"
 )
 
-// VerifyRun holds the commits of a run against the run's record. They are read from the bundle in the run directory, of
-// a run of an earlier version from its ref in s: they end where the record says; the steps' commits are a chain from
-// the base commit on, each with the tree that is recorded; the patch, applied to the base in memory, gives the tree of
-// the result. The names of objects are computed anew.
+// VerifyRun checks the commits of a run against the run's record. It reads them from the bundle in the run directory,
+// or for a run of an earlier version from its ref in s. They must end where the record says; the steps' commits must
+// form a chain from the base commit, each with the recorded tree; and the patch, applied to the base in memory, must
+// give the resulting tree. The names of objects are computed again.
 //
-// s is a repository that may have the base commit, nil for none; without the base commit the patch is not looked at. An
-// error means that the repository cannot be read. A run that changed nothing has no commits to look at.
+// s is a repository that may have the base commit, or nil. Without the base commit the patch is not checked. An error
+// means that the repository cannot be read. A run that changed nothing has no commits to check.
 func VerifyRun(s *Source, dir string, run *runs.Run, text []byte) (Looked, []runs.Finding, error) {
 	v := verifier{s: s, where: repo.RunRefPrefix + string(run.ID)}
 	recorded, result := "", ""
@@ -65,7 +65,7 @@ func VerifyRun(s *Source, dir string, run *runs.Run, text []byte) (Looked, []run
 	return v.looked, v.findings, nil
 }
 
-// Looked says what VerifyRun has looked at.
+// Looked says what VerifyRun has checked.
 type Looked struct {
 	Commits int
 	NoBase  bool // the base commit was not there: the patch was not applied to it
@@ -85,8 +85,8 @@ func (v *verifier) find(words string, args ...any) {
 	v.findings = append(v.findings, runs.Finding{Where: v.where, Words: fmt.Sprintf(words, args...)})
 }
 
-// open reads the bundle and holds its header against the record. A bundle that is missing or has other bytes, the
-// verification of the record has found.
+// open reads the bundle and checks its header against the record. The verification of the record reports a bundle that
+// is missing or was changed.
 func (v *verifier) open(dir string, data *runs.BundleData, run *runs.Run) bool {
 	ref := v.where
 	v.where = data.File
@@ -110,12 +110,13 @@ func (v *verifier) open(dir string, data *runs.BundleData, run *runs.Run) bool {
 		v.find("ends with %s and the record says %s", b.Tip, cmp.Or(run.Completed.ResultCommit, "nothing"))
 	}
 	if string(b.Base) != run.Contract.BaseCommit {
-		v.find("stands on %s and the record says %s", cmp.Or(string(b.Base), "nothing"), cmp.Or(run.Contract.BaseCommit, "nothing"))
+		v.find("stands on %s and the record says %s", cmp.Or(string(b.Base), "nothing"),
+			cmp.Or(run.Contract.BaseCommit, "nothing"))
 	}
 	return true
 }
 
-// hasBase says whether the commit that the run began with can be read.
+// hasBase reports whether the commit that the run began with can be read.
 func (v *verifier) hasBase(run *runs.Run) bool {
 	base := run.Contract.BaseCommit
 	if base == "" {
@@ -125,7 +126,7 @@ func (v *verifier) hasBase(run *runs.Run) bool {
 	return v.s != nil && v.s.Format == v.fmt && err == nil
 }
 
-// object reads an object and checks that it is the one that it is named as.
+// object reads an object and checks its name against its content.
 func (v *verifier) object(kind string, name string) (data []byte, err error) {
 	d, ok := v.fmt.Parse(object.OID(name))
 	if !ok {
@@ -204,7 +205,7 @@ func (v *verifier) commit(what, name, tree, parent string) {
 	}
 }
 
-// change applies the patch to the base, in memory, and compares with the tree of the result.
+// change applies the patch to the base in memory and compares the outcome with the resulting tree.
 func (v *verifier) change(run *runs.Run, text []byte) {
 	d := run.Diff
 	if d == nil {
@@ -274,7 +275,7 @@ func (v *verifier) compare(base, result string, text []byte) error {
 	return nil
 }
 
-// apply does one part of a patch to got, the paths in which base and result differ.
+// apply applies one part of a patch to got, the paths that differ between base and result.
 func (v *verifier) apply(p *patch.File, old, got map[string]object.TreeEntry, removed map[string]bool) error {
 	var content []byte
 	var mode uint32

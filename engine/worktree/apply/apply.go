@@ -22,11 +22,13 @@ type Applied struct {
 	Resumed bool // an earlier Apply of the same run was cut, and this one finished it
 }
 
-// Apply puts a run's patch on the user's checkout, all of it or nothing; the index is left alone. The new files are
-// made beside the checkout first, and then take their places by rename, so that a kill leaves each file old or new; a
-// second Apply of the run finishes what the first began. begin is called before the first file is changed, and an error
-// of its ends the matter there. A conflict is an error that names the files. ctx ends Apply until that moment only.
-func Apply(ctx context.Context, s *repo.Repo, runID string, files []runs.ChangedFile, patch []byte, begin func() error) (Applied, error) {
+// Apply puts a run's patch on the user's checkout, all of it or nothing. The index is left alone. The new files are
+// written beside the checkout first and then renamed into place, so that a kill leaves each file either old or new;
+// another Apply of the same run finishes what the first began. begin is called before the first file changes; if it
+// returns an error, nothing is changed. A conflict is an error that names the files. Cancelling ctx has an effect only
+// until begin was called.
+func Apply(ctx context.Context, s *repo.Repo, runID string, files []runs.ChangedFile, patch []byte,
+	begin func() error) (Applied, error) {
 	st, err := openStage(s.Root(), runID, patch)
 	if err != nil {
 		return Applied{}, err
@@ -57,8 +59,8 @@ func Apply(ctx context.Context, s *repo.Repo, runID string, files []runs.Changed
 	return Applied{}, st.perform()
 }
 
-// planChanges computes what each path will hold, by the Git program on copies below scratch, which knows filters, line
-// ends and lines that have moved; else by this package.
+// planChanges computes the new content of each path. Where the Git program is installed, it works on copies below
+// scratch: it knows filters, line endings and lines that have moved. Otherwise this package does it.
 func planChanges(ctx context.Context, s *repo.Repo, text []byte, scratch string) ([]change, error) {
 	parts, err := patch.Parse(text)
 	if err != nil {
@@ -70,7 +72,7 @@ func planChanges(ctx context.Context, s *repo.Repo, text []byte, scratch string)
 	return planGit(ctx, s, parts, text, filepath.Join(scratch, "scratch"))
 }
 
-// planGit has `git apply` change copies of the files.
+// planGit lets `git apply` change copies of the files.
 func planGit(ctx context.Context, s *repo.Repo, parts []patch.File, text []byte, scratch string) ([]change, error) {
 	if err := os.Mkdir(scratch, 0o700); err != nil {
 		return nil, err
@@ -107,7 +109,8 @@ func planGit(ctx context.Context, s *repo.Repo, parts []patch.File, text []byte,
 		}
 	}
 	env := []string{"GIT_DIR=" + s.GitDir(), "GIT_WORK_TREE=" + scratch}
-	_, err := repo.RunGit(ctx, scratch, env, text, "-c", "apply.ignoreWhitespace=no", "apply", "--whitespace=nowarn", "-p1", "-")
+	_, err := repo.RunGit(ctx, scratch, env, text, "-c", "apply.ignoreWhitespace=no", "apply", "--whitespace=nowarn",
+		"-p1", "-")
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -137,7 +140,7 @@ func planGit(ctx context.Context, s *repo.Repo, parts []patch.File, text []byte,
 // slashDir is the folder of a path, "" at the top.
 func slashDir(path string) string { return path[:max(0, strings.LastIndexByte(path, '/'))] }
 
-// inOrder puts what goes before what comes. A path that goes and comes is replaced.
+// inOrder puts removals before additions. A path that is in both is replaced.
 func inOrder(goes, comes []change) []change {
 	goes = slices.DeleteFunc(goes, func(g change) bool {
 		return slices.ContainsFunc(comes, func(c change) bool { return c.path == g.path })
@@ -145,7 +148,7 @@ func inOrder(goes, comes []change) []change {
 	return append(goes, comes...)
 }
 
-// copyPath copies what stands at a path of the checkout to below another folder. What is not there is left out.
+// copyPath copies what is at a path of the checkout to the same path below another folder. A missing path is no error.
 func copyPath(root, path, to string) error {
 	is, err := stateOf(root, path)
 	if err != nil || is.Mode == 0 {
@@ -164,8 +167,8 @@ func copyPath(root, path, to string) error {
 	return os.WriteFile(full, is.data, os.FileMode(0o600|is.Mode&0o100))
 }
 
-// ignoreMissing takes a path for missing whose folder is missing or is a file, not one that lies behind a symbolic
-// link.
+// ignoreMissing returns nil when the folder of a path is missing or is a file, and the error when the path lies behind
+// a symbolic link.
 func ignoreMissing(root, path string, err error) error {
 	for dir := slashDir(path); dir != ""; dir = slashDir(dir) {
 		info, lerr := os.Lstat(filepath.Join(root, filepath.FromSlash(dir)))
@@ -182,7 +185,7 @@ func ignoreMissing(root, path string, err error) error {
 	return nil
 }
 
-// hasResult says whether every file stands as the run left it.
+// hasResult reports whether every file is as the run left it.
 func hasResult(s *repo.Repo, files []runs.ChangedFile) bool {
 	if len(files) == 0 {
 		return false
@@ -213,7 +216,7 @@ func hasResult(s *repo.Repo, files []runs.ChangedFile) bool {
 	return true
 }
 
-// conflictingFiles reads the names of files from what `git apply` says.
+// conflictingFiles extracts file names from the errors of `git apply`.
 func conflictingFiles(err error) (files []string) {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		_, line, _ = strings.Cut(line, "error: ")
@@ -232,11 +235,12 @@ func conflictingFiles(err error) (files []string) {
 func conflict(root string, files []string, cause error) error {
 	slices.Sort(files)
 	files = slices.Compact(files)
-	return &notebooks.Error{Kind: notebooks.KindInput, File: root, Msg: "the patch does not fit the checkout, nothing was changed: " + strings.Join(files, ", "), Err: cause,
+	return &notebooks.Error{Kind: notebooks.KindInput, File: root,
+		Msg: "the patch does not fit the checkout, nothing was changed: " + strings.Join(files, ", "), Err: cause,
 		Hint: "commit or stash what changed there since, or apply it to the run's base commit (`git apply -3`)"}
 }
 
-// change is what Apply makes of one path.
+// change is the new state of one path.
 type change struct {
 	path string
 	data []byte
@@ -273,12 +277,13 @@ func planOwn(root string, parts []patch.File) ([]change, error) {
 	return inOrder(goes, comes), nil
 }
 
-// safePath says whether a patch may name a path: it lies inside the checkout and in no Git directory.
+// safePath reports whether a patch may name a path: one inside the checkout and outside of Git directories.
 func safePath(path string) bool {
-	return filepath.IsLocal(filepath.FromSlash(path)) && !slices.Contains(strings.Split(strings.ToLower(path), "/"), ".git")
+	return filepath.IsLocal(filepath.FromSlash(path)) && !slices.Contains(strings.Split(strings.ToLower(path), "/"),
+		".git")
 }
 
-// planFile computes the new content of one path from what the checkout holds.
+// planFile computes the new content of one path from what is in the checkout.
 func planFile(root string, p *patch.File, removed map[string]bool) (c change, err error) {
 	c.path = p.NewPath
 	for _, name := range []string{p.OldPath, p.NewPath} {

@@ -16,10 +16,9 @@ import (
 	"markmill/runs"
 )
 
-// stage is the folder beside the checkout in which an Apply stands ready: <root>/.markmill/apply. The new files are
-// made below new-<run>. When all of them and the list of what takes which place are there, the folder becomes
-// run-<run>: from then on the run is being applied, and whoever finds the folder later can finish that. It is locked
-// meanwhile.
+// stage is the folder <root>/.markmill/apply, in which an Apply prepares its files, below new-<run>. Once the files and
+// list.json are complete, that folder is renamed to run-<run>. From then on the run is being applied, and any later
+// Apply can finish it. The stage is locked while it is in use.
 type stage struct {
 	root    string
 	dir     string // <root>/.markmill/apply
@@ -60,7 +59,7 @@ type fileState struct {
 
 func (a fileState) same(b fileState) bool { return a.Mode == b.Mode && a.Digest == b.Digest }
 
-// openStage locks the stage of a checkout. What an Apply left there that did not come to change anything is removed.
+// openStage locks the stage of a checkout. It removes what an earlier Apply left there without changing any file.
 func openStage(root, runID string, patch []byte) (_ *stage, err error) {
 	store := filepath.Join(root, ".markmill")
 	st := &stage{root: root, dir: filepath.Join(store, "apply"), run: runID, patch: runs.DigestOf(patch)}
@@ -75,7 +74,8 @@ func openStage(root, runID string, patch []byte) (_ *stage, err error) {
 		}
 	}
 	if st.release, err = runs.Lock(st.dir); errors.Is(err, runs.ErrLive) {
-		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: root, Msg: "another command applies a run to this checkout", Hint: "wait for its end"}
+		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: root,
+			Msg: "another command applies a run to this checkout", Hint: "wait for its end"}
 	} else if err != nil {
 		return nil, err
 	}
@@ -90,14 +90,15 @@ func openStage(root, runID string, patch []byte) (_ *stage, err error) {
 	}
 	for _, other := range pending {
 		if other != runID {
-			return nil, &notebooks.Error{Kind: notebooks.KindOption, File: root, Msg: fmt.Sprintf("the change of run %s is half applied: that command was killed", other),
+			return nil, &notebooks.Error{Kind: notebooks.KindOption, File: root,
+				Msg:  fmt.Sprintf("the change of run %s is half applied: that command was killed", other),
 				Hint: fmt.Sprintf("markmill runs apply %s finishes it", other)}
 		}
 	}
 	return st, os.MkdirAll(st.making, 0o700)
 }
 
-// sweepStage removes what no Apply needs any more, and lists the runs that are half applied. The stage is locked.
+// sweepStage removes leftovers that no Apply needs, and lists the runs that are half applied. The stage must be locked.
 func sweepStage(dir string) (pending []string, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -115,7 +116,7 @@ func sweepStage(dir string) (pending []string, err error) {
 	return pending, err
 }
 
-// HalfApplied lists the runs whose Apply to a checkout was killed in the middle, and removes what is left of others.
+// HalfApplied lists the runs whose Apply to a checkout was killed halfway, and removes leftovers of others.
 func HalfApplied(root string) (ids []string, err error) {
 	dir := filepath.Join(root, ".markmill", "apply")
 	if _, err := os.Lstat(dir); err != nil {
@@ -140,7 +141,7 @@ func (st *stage) close() {
 	_ = os.Remove(st.dir) // where it is empty
 }
 
-// pending says whether an earlier Apply of the run was cut.
+// pending reports whether an earlier Apply of this run was interrupted.
 func (st *stage) pending() bool {
 	_, err := os.Lstat(filepath.Join(st.ready, stageFile))
 	return err == nil
@@ -185,7 +186,8 @@ func (st *stage) prepare(list []change) error {
 	return os.Rename(st.making, st.ready)
 }
 
-// makeFile makes the new file of a path. A file that replaces another keeps its permissions, but for executing.
+// makeFile writes the new file of a path. A file that replaces another keeps its permissions, except for the executable
+// bits.
 func makeFile(name string, c change, was fileState, old string) error {
 	switch c.mode {
 	case 0, disk.ModeGitlink:
@@ -210,7 +212,7 @@ func makeFile(name string, c change, was fileState, old string) error {
 	return os.Chmod(name, perm)
 }
 
-// keepOld keeps what stands at a path, for the way back: the very file where links are possible, else a copy.
+// keepOld keeps the old file so that undo can restore it: a hard link where possible, else a copy.
 func keepOld(path, to string, was fileState) error {
 	if was.Mode == disk.ModeLink {
 		return os.Symlink(string(was.data), to)
@@ -228,7 +230,7 @@ func keepOld(path, to string, was fileState) error {
 	return os.Chmod(to, info.Mode().Perm())
 }
 
-// perform moves the new files to their places. When one cannot be moved the others are moved back.
+// perform moves the new files into place. If one cannot be moved, it moves the others back.
 func (st *stage) perform() error {
 	for i := range st.list.Files {
 		f := &st.list.Files[i]
@@ -248,12 +250,12 @@ func (st *stage) perform() error {
 
 func (f *stagedFile) path() string { return quote.Plain(f.Path) }
 
-// givesWay says whether a folder stands where a file comes: place removes it when it is empty.
+// givesWay reports whether a folder is where a file is to be; place removes it if it is empty.
 func (f *stagedFile) givesWay(is fileState) bool {
 	return f.Was.Mode == 0 && f.Now.Mode != 0 && is.Mode == disk.ModeDir
 }
 
-// resume finishes what an Apply that was cut began.
+// resume finishes an Apply that was interrupted.
 func (st *stage) resume() error {
 	text, err := os.ReadFile(filepath.Join(st.ready, stageFile))
 	if err == nil {
@@ -263,14 +265,16 @@ func (st *stage) resume() error {
 		return err
 	}
 	if st.list.Run != st.run || st.list.Patch != st.patch {
-		return &notebooks.Error{Kind: notebooks.KindRecord, File: filepath.Join(st.ready, stageFile), Msg: "is not of this run's patch", Hint: "see markmill runs verify"}
+		return &notebooks.Error{Kind: notebooks.KindRecord, File: filepath.Join(st.ready, stageFile),
+			Msg: "is not of this run's patch", Hint: "see markmill runs verify"}
 	}
 	var bad []string
 	var left []int
 	for i := range st.list.Files {
 		f := &st.list.Files[i]
 		if !safePath(f.path()) {
-			return &notebooks.Error{Kind: notebooks.KindRecord, File: filepath.Join(st.ready, stageFile), Msg: "names a path outside the checkout: " + f.Path}
+			return &notebooks.Error{Kind: notebooks.KindRecord, File: filepath.Join(st.ready, stageFile),
+				Msg: "names a path outside the checkout: " + f.Path}
 		}
 		switch is, err := stateOf(st.root, f.path()); {
 		case err != nil:
@@ -283,7 +287,8 @@ func (st *stage) resume() error {
 		}
 	}
 	if len(bad) > 0 {
-		return &notebooks.Error{Kind: notebooks.KindInput, File: st.root, Msg: "the change is half applied, and these files were changed since: " + strings.Join(bad, ", "),
+		return &notebooks.Error{Kind: notebooks.KindInput, File: st.root,
+			Msg:  "the change is half applied, and these files were changed since: " + strings.Join(bad, ", "),
 			Hint: "put them back as they were, and try again; or remove " + st.ready + " to leave the checkout as it is"}
 	}
 	for _, i := range left {
@@ -294,7 +299,7 @@ func (st *stage) resume() error {
 	return st.drop()
 }
 
-// place puts a file of the stage in its place in the checkout, or removes what is there.
+// place moves a file of the stage into the checkout, or removes what is there.
 func (st *stage) place(i int, name string, want fileState) error {
 	path := st.list.Files[i].path()
 	if want.Mode == 0 {
@@ -347,7 +352,7 @@ func copyTo(from, to string) error {
 	return os.Chmod(to, info.Mode().Perm())
 }
 
-// undo moves the old files back to the first n places and the one after them, and returns cause.
+// undo restores the first n files and the one after them, and returns cause.
 func (st *stage) undo(n int, cause error) error {
 	var errs []error
 	for i, f := range slices.Backward(st.list.Files[:n+1]) {
@@ -358,12 +363,13 @@ func (st *stage) undo(n int, cause error) error {
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return errors.Join(cause, fmt.Errorf("the old files could not all be moved back; those that were not are in %s as N.old: %w", st.ready, err))
+		return errors.Join(cause,
+			fmt.Errorf("the old files could not all be moved back; those that were not are in %s as N.old: %w", st.ready, err))
 	}
 	return errors.Join(cause, st.drop())
 }
 
-// drop removes the stage of the run, the list first: without it nothing is pending.
+// drop removes the stage of the run, the list first: without a list nothing is pending.
 func (st *stage) drop() error {
 	if err := os.Remove(filepath.Join(st.ready, stageFile)); err != nil {
 		return err
@@ -371,7 +377,7 @@ func (st *stage) drop() error {
 	return os.RemoveAll(st.ready)
 }
 
-// stateOf reads what stands at a path of the checkout. A path behind a symbolic link is an error.
+// stateOf reads what is at a path of the checkout. A path behind a symbolic link is an error.
 func stateOf(root, path string) (fileState, error) {
 	f, name, err := disk.Reach(root, path)
 	if err != nil {
@@ -400,5 +406,6 @@ func stateOf(root, path string) (fileState, error) {
 		s.Digest = runs.DigestOf(s.data)
 		return s, err
 	}
-	return s, &notebooks.Error{Kind: notebooks.KindInput, File: filepath.Join(root, path), Msg: "is no file, and is in the way of the patch"}
+	return s, &notebooks.Error{Kind: notebooks.KindInput, File: filepath.Join(root, path),
+		Msg: "is no file, and is in the way of the patch"}
 }

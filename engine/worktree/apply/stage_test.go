@@ -30,7 +30,8 @@ func isolated(t testing.TB, g *gittest.Repository) *worktree.Tree {
 	s := sourceAt(t, g.Dir)
 	head, err := s.Head()
 	gittest.Must(t, err)
-	tree, err := worktree.Create(t.Context(), s, worktree.Options{RunID: "id", Dir: filepath.Join(t.TempDir(), "w"), Base: head})
+	tree, err := worktree.Create(t.Context(), s, worktree.Options{RunID: "id", Dir: filepath.Join(t.TempDir(), "w"),
+		Base: head})
 	gittest.Must(t, err)
 	t.Cleanup(func() { gittest.Must(t, tree.Close(false)) })
 	return tree
@@ -55,7 +56,8 @@ func applied(t testing.TB, s *worktree.Source, files []runs.ChangedFile, patch [
 }
 
 // toApply is a checkout with a change of every kind that waits to be applied: its files before and after.
-func toApply(t *testing.T) (g *gittest.Repository, s *worktree.Source, c *worktree.Change, before, after map[string]string) {
+func toApply(t *testing.T) (g *gittest.Repository, s *worktree.Source, c *worktree.Change, before,
+	after map[string]string) {
 	t.Helper()
 	g = gittest.New(t)
 	for i := range 6 {
@@ -147,7 +149,8 @@ func TestApplyCut(t *testing.T) {
 				t.Errorf("after %d files %s is %q", k, path, is)
 			}
 		}
-		if _, err := Apply(t.Context(), s.Repo, "another", nil, c.Patch, nothing); err == nil || !strings.Contains(err.Error(), "half applied") {
+		if _, err := Apply(t.Context(), s.Repo, "another", nil, c.Patch, nothing); err == nil ||
+			!strings.Contains(err.Error(), "half applied") {
 			t.Errorf("another run meanwhile: %v", err)
 		}
 		if ids, err := HalfApplied(g.Dir); err != nil || len(ids) != 1 || ids[0] != "run" {
@@ -179,7 +182,8 @@ func TestApplyCutAndEdited(t *testing.T) {
 	st.close()
 	g.Write("f2", "mine\n")
 	before := content(t, g.Dir)
-	if _, err := Apply(t.Context(), s.Repo, "run", c.Files, c.Patch, nothing); err == nil || !strings.Contains(err.Error(), "f2") {
+	if _, err := Apply(t.Context(), s.Repo, "run", c.Files, c.Patch, nothing); err == nil ||
+		!strings.Contains(err.Error(), "f2") {
 		t.Errorf("%v", err)
 	}
 	same(t, "nothing is changed", content(t, g.Dir), before)
@@ -228,7 +232,8 @@ func TestApplyLinks(t *testing.T) {
 	if err := applied(t, s, c.Files, c.Patch); !errors.As(err, &e) || !strings.Contains(e.Msg, "deep/er/new") {
 		t.Errorf("%v", err)
 	}
-	patch := "diff --git a/.git/hooks/x b/.git/hooks/x\nnew file mode 100755\nindex 0000000000000000000000000000000000000000..e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n"
+	patch := "diff --git a/.git/hooks/x b/.git/hooks/x\nnew file mode 100755\nindex " +
+		"0000000000000000000000000000000000000000..e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n"
 	if err := applied(t, s, nil, []byte(patch)); err == nil {
 		t.Error("a patch into .git")
 	}

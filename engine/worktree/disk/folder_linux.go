@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// folder is an open directory. What it holds is reached relative to its descriptor, so that a
+// Folder is an open directory. What it holds is reached relative to its descriptor, so that a
 // symbolic link put in the way is never followed.
 type Folder struct {
 	fd   int
@@ -52,7 +52,7 @@ func (f *Folder) Stat() (Stat, error) {
 	return fromSys(&st), nil
 }
 
-// lstat looks at an entry; a missing one is fs.ErrNotExist.
+// Lstat looks at an entry; a missing one is fs.ErrNotExist.
 func (f *Folder) Lstat(name string) (Stat, error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(f.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -61,7 +61,7 @@ func (f *Folder) Lstat(name string) (Stat, error) {
 	return fromSys(&st), nil
 }
 
-// names lists the folder, unordered, from its beginning.
+// Names lists the folder, unordered, from its beginning.
 func (f *Folder) Names() ([]string, error) {
 	if _, err := unix.Seek(f.fd, 0, 0); err != nil {
 		return nil, &fs.PathError{Op: "read", Path: f.Path, Err: err}
@@ -83,7 +83,7 @@ func (f *Folder) Names() ([]string, error) {
 	}
 }
 
-// file opens a regular file for reading. A FIFO that took its place is not waited for.
+// File opens a regular file for reading. It does not wait for a FIFO that took its place.
 func (f *Folder) File(name string) (*os.File, error) {
 	p := filepath.Join(f.Path, name)
 	fd, err := open(f.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
@@ -93,7 +93,7 @@ func (f *Folder) File(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), p), nil
 }
 
-// content reads a regular file by plain calls: its size is known, and it is no pipe.
+// Content reads a regular file with plain system calls: its size is known, and it is no pipe.
 func (f *Folder) Content(name string, size int64) ([]byte, Stat, error) {
 	p := filepath.Join(f.Path, name)
 	fd, err := open(f.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
@@ -144,7 +144,7 @@ func (f *Folder) Readlink(name string) (string, error) {
 	}
 }
 
-// create writes a new regular file and returns what the file system says of it afterwards.
+// Create writes a new regular file and returns what the file system says of it afterwards.
 func (f *Folder) Create(name string, data []byte, perm uint32) (Stat, error) {
 	p := filepath.Join(f.Path, name)
 	fd, err := unix.Openat(f.fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
@@ -190,8 +190,8 @@ func fromSys(st *unix.Stat_t) Stat {
 	}
 }
 
-// fineClock tells whether the file system of dir gives two changes in a row different times once
-// the first was looked at (Linux from 6.13 on most). Then equal times prove that nothing changed.
+// FineClock reports whether the file system of dir gives two successive changes different times once the first was
+// looked at (most do since Linux 6.13). Then equal times prove that nothing changed.
 func FineClock(dir string) bool {
 	f, err := os.CreateTemp(dir, "clock")
 	if err != nil {
@@ -216,7 +216,7 @@ func FineClock(dir string) bool {
 	return true
 }
 
-// gone tells whether an error says that the entry is not there, or is not a folder any more.
+// Gone reports whether an error means that the entry does not exist, or is no longer a folder.
 func Gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
 }

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// folder is a directory, reached by its path. Only Linux holds descriptors: elsewhere a symbolic
+// Folder is a directory, reached by its path. Only Linux holds descriptors: elsewhere a symbolic
 // link that a process puts in the way while the walk runs would be followed.
 type Folder struct{ Path string }
 

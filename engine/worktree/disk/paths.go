@@ -11,7 +11,7 @@ import (
 	"markmill/notebooks"
 )
 
-// reach opens the folder that a path lies in, through no symbolic link.
+// Reach opens the folder of a path without following symbolic links.
 func Reach(root, path string) (*Folder, string, error) {
 	f, err := Open(root)
 	if err != nil {
@@ -31,7 +31,7 @@ func Reach(root, path string) (*Folder, string, error) {
 	}
 }
 
-// statAt looks at a path below root, through no symbolic link.
+// StatAt returns the stat of a path below root, without following symbolic links.
 func StatAt(root, path string) (Stat, error) {
 	f, name, err := Reach(root, path)
 	if err != nil {
@@ -41,7 +41,7 @@ func StatAt(root, path string) (Stat, error) {
 	return f.Lstat(name)
 }
 
-// removeUp removes a file, and the folders that it leaves empty.
+// RemoveUp removes a file, and the folders that it leaves empty.
 func RemoveUp(root, path string) error {
 	full := filepath.Join(root, filepath.FromSlash(path))
 	if err := os.Remove(full); err != nil && !Gone(err) {
@@ -58,7 +58,7 @@ func RemoveUp(root, path string) error {
 	return nil
 }
 
-// makeWay removes what stands at a path and makes the folders above it, replacing files that stand in their place.
+// MakeWay removes what is at a path and creates the folders above it, replacing files in their place.
 func MakeWay(root, path string) error {
 	at := root
 	parts := strings.Split(path, "/")
@@ -95,7 +95,7 @@ func IsFolder(path string) bool {
 	return err == nil && fi.IsDir()
 }
 
-// writeNew writes a file that must not exist.
+// WriteNew writes a file that must not exist.
 func WriteNew(path string, data []byte, perm os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
 	if err != nil {
@@ -123,7 +123,7 @@ func WriteSynced(path string, data []byte) error {
 	return err
 }
 
-// removeAll removes a folder also where a step closed folders in it.
+// RemoveAll removes a folder, even if a step took away permissions inside it.
 func RemoveAll(dir string) error {
 	err := os.RemoveAll(dir)
 	if err == nil || !IsPermission(err) {
@@ -140,7 +140,7 @@ func RemoveAll(dir string) error {
 
 func IsPermission(err error) bool { return errors.Is(err, fs.ErrPermission) }
 
-// makeFolders makes the folders of a path, through no symbolic link.
+// MakeFolders creates the folders of a path, without following symbolic links.
 func MakeFolders(root, dir string) error {
 	at := root
 	for part := range strings.SplitSeq(dir, "/") {
@@ -163,7 +163,7 @@ func MakeFolders(root, dir string) error {
 	return nil
 }
 
-// part reads of a regular file what it holds, but no more than size.
+// Part reads at most size bytes of a regular file.
 func (f *Folder) Part(name string, size int64) ([]byte, error) {
 	file, err := f.File(name)
 	if err != nil {

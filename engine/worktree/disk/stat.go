@@ -2,10 +2,10 @@ package disk
 
 import "errors"
 
-// errChanged says that a file changed while it was read.
+// ErrChanged says that a file changed while it was read.
 var ErrChanged = errors.New("the file changed while it was read")
 
-// stat is what the file system says of an entry: equal stats on a file system with fine times
+// Stat is what the file system says of an entry: equal stats on a file system with fine times
 // mean equal content.
 type Stat struct {
 	Mtime, Ctime int64 // nanoseconds since 1970
@@ -45,7 +45,7 @@ func (s Stat) Kind() kind {
 	return KindOther
 }
 
-// gitMode is the mode that Git would record.
+// GitMode is the mode that Git would record.
 func (s Stat) GitMode() uint32 {
 	switch s.Kind() {
 	case KindLink:

@@ -14,7 +14,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// runTests is the TestMain of a package: the user's own Git settings have no say in the tests, and no goroutine may be left.
+// Main is the TestMain of a package: the user's own Git settings have no say in the tests, and no goroutine may be
+// left.
 func Main(m *testing.M) {
 	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
@@ -22,7 +23,7 @@ func Main(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// oracle is a repository that the Git program makes.
+// Repository is a repository that the Git program makes.
 type Repository struct {
 	testing.TB
 	Dir string
@@ -88,7 +89,8 @@ func GitIn(t testing.TB, dir string, env []string, args ...string) string {
 func TryGit(dir string, env []string, stdin []byte, args ...string) (string, error) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_ALLOW_PROTOCOL=file", "GIT_AUTHOR_DATE=1700000000 +0000", "GIT_COMMITTER_DATE=1700000000 +0000", "LC_ALL=C")
+	cmd.Env = append(os.Environ(), "GIT_ALLOW_PROTOCOL=file", "GIT_AUTHOR_DATE=1700000000 +0000",
+		"GIT_COMMITTER_DATE=1700000000 +0000", "LC_ALL=C")
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Stdin = bytes.NewReader(stdin)
 	var errs bytes.Buffer

@@ -38,7 +38,8 @@ type bundled struct {
 	offset int64 // of its compressed content
 }
 
-// OpenBundle reads a bundle through: its header, and the name of each object by its content. Close gives the file back.
+// OpenBundle reads a bundle from beginning to end: its header, and the name of each object, computed from the content.
+// Close releases the file.
 func OpenBundle(path string) (_ *Bundle, err error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: path, Msg: "is not a regular file"}
@@ -51,7 +52,8 @@ func OpenBundle(path string) (_ *Bundle, err error) {
 	defer func() {
 		if err != nil {
 			f.Close()
-			err = &notebooks.Error{Kind: notebooks.KindRecord, File: path, Msg: "cannot be read as a run's Git bundle: " + err.Error(), Err: err}
+			err = &notebooks.Error{Kind: notebooks.KindRecord, File: path, Msg: "cannot be read as a run's Git bundle: " +
+				err.Error(), Err: err}
 		}
 	}()
 	info, err := f.Stat()
@@ -70,7 +72,7 @@ func OpenBundle(path string) (_ *Bundle, err error) {
 	return b, err
 }
 
-// Close gives the file back.
+// Close releases the file.
 func (b *Bundle) Close() error { return b.file.Close() }
 
 // readHead reads the text before the pack, and returns its size.
@@ -109,7 +111,7 @@ func (b *Bundle) readHead(r *bufio.Reader) (size int64, err error) {
 	}
 }
 
-// get reads an object of the bundle.
+// Get reads an object of the bundle.
 func (b *Bundle) Get(d Digest) (kind string, data []byte, err error) {
 	o, ok := b.Objects[d]
 	if !ok {
@@ -124,7 +126,7 @@ func (b *Bundle) Get(d Digest) (kind string, data []byte, err error) {
 	return o.kind, data, err
 }
 
-// reach lists the objects of the bundle that can be reached from some of its commits and trees.
+// Reach lists the objects of the bundle that can be reached from some of its commits and trees.
 func (b *Bundle) Reach(from ...Digest) ([]Digest, error) {
 	seen := map[Digest]bool{}
 	var list []Digest
@@ -159,7 +161,7 @@ func (b *Bundle) Reach(from ...Digest) ([]Digest, error) {
 	return list, nil
 }
 
-// Any says whether match takes the content of any object of the bundle.
+// Any reports whether match accepts the content of any object of the bundle.
 func (b *Bundle) Any(match func([]byte) bool) (bool, error) {
 	for _, d := range b.Order {
 		_, data, err := b.Get(d)
@@ -173,7 +175,7 @@ func (b *Bundle) Any(match func([]byte) bool) (bool, error) {
 	return false, nil
 }
 
-// bundleHead is a bundle's text before its pack (gitformat-bundle). HEAD is there for `git fetch FILE` without a ref.
+// BundleHead is a bundle's text before its pack (gitformat-bundle). HEAD is there for `git fetch FILE` without a ref.
 func BundleHead(f *Format, base, tip OID, ref string) string {
 	var b strings.Builder
 	if f == SHA1 {
@@ -188,7 +190,7 @@ func BundleHead(f *Format, base, tip OID, ref string) string {
 	return b.String()
 }
 
-// validRef follows `git check-ref-format`.
+// ValidRef follows `git check-ref-format`.
 func ValidRef(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") {
@@ -200,6 +202,7 @@ func ValidRef(name string) bool {
 			return false
 		}
 	}
-	return !strings.Contains(name, "..") && !strings.Contains(name, "@{") && !strings.HasSuffix(name, ".") && name[0] != '-' &&
+	return !strings.Contains(name, "..") && !strings.Contains(name, "@{") && !strings.HasSuffix(name, ".") &&
+		name[0] != '-' &&
 		!strings.HasPrefix(strings.TrimPrefix(name, "refs/heads/"), "-")
 }

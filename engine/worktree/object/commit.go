@@ -13,7 +13,7 @@ const RunTrailer = "Markmill-Run"
 // Identity is who a commit is by.
 type Identity struct{ Name, Email string }
 
-// newCommit is a commit to be made.
+// NewCommit is a commit to be made.
 type NewCommit struct {
 	Tree, Parent      Digest // a zero parent is none
 	Author, Committer Identity
@@ -21,7 +21,7 @@ type NewCommit struct {
 	Message           string
 }
 
-// encode returns the commit object.
+// Encode returns the commit object.
 func (c NewCommit) Encode(f *Format) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "tree %s\n", f.OID(c.Tree))
@@ -53,7 +53,7 @@ type commitObject struct {
 	Message string
 }
 
-// parseCommit reads a commit object. What is missing or damaged is zero.
+// ParseCommit reads a commit object. What is missing or damaged is zero.
 func ParseCommit(f *Format, data []byte) (c commitObject) {
 	head, message, _ := strings.Cut(string(data), "\n\n")
 	c.Message = message

@@ -12,10 +12,10 @@ import (
 // OID names a Git object in hexadecimal: 40 digits for SHA-1, 64 for SHA-256; "" is none.
 type OID string
 
-// digest is an object's name in bytes; SHA-1 fills the first 20. The zero digest is none.
+// Digest is an object's name in bytes; SHA-1 fills the first 20. The zero digest is none.
 type Digest [32]byte
 
-// format is the object format of a repository.
+// Format is the object format of a repository.
 type Format struct {
 	Name   string // as extensions.objectFormat spells it
 	Size   int
@@ -28,7 +28,7 @@ var (
 	SHA256 = &Format{"sha256", sha256.Size, sha256.New, crypto.SHA256}
 )
 
-// rawDigest is a digest from its bytes.
+// RawDigest is a digest from its bytes.
 func RawDigest(b []byte) (d Digest) {
 	copy(d[:], b)
 	return d
@@ -45,7 +45,7 @@ func (f *Format) OID(d Digest) OID {
 	return OID(hex.EncodeToString(d[:f.Size]))
 }
 
-// parse reads a hexadecimal name; ok is false when it is not one of this format.
+// Parse reads a hexadecimal name; ok is false when it is not one of this format.
 func (f *Format) Parse(o OID) (d Digest, ok bool) {
 	if len(o) != 2*f.Size {
 		return d, false
@@ -56,7 +56,7 @@ func (f *Format) Parse(o OID) (d Digest, ok bool) {
 	return d, true
 }
 
-// header is what Git hashes and stores before an object's content.
+// Header is what Git hashes and stores before an object's content.
 func Header(kind string, size int64) []byte {
 	b := make([]byte, 0, 32)
 	b = append(b, kind...)
@@ -65,7 +65,7 @@ func Header(kind string, size int64) []byte {
 	return append(b, 0)
 }
 
-// sum names an object.
+// Sum names an object.
 func (f *Format) Sum(kind string, data []byte) Digest {
 	h := f.New()
 	h.Write(Header(kind, int64(len(data))))

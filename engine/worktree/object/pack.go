@@ -17,8 +17,8 @@ import (
 // packKinds are the types of the objects that a run makes, as a pack numbers them.
 var packKinds = map[string]byte{"commit": 1, "tree": 2, "blob": 3}
 
-// writePack writes objects as one pack, whole and without deltas. go-git's encoder would first collect the content of all
-// objects in memory.
+// WritePack writes objects as one pack, whole and without deltas. go-git's encoder would first collect the content of
+// all objects in memory.
 func WritePack(to io.Writer, f *Format, list []Digest, get func(Digest) (kind string, data []byte, err error)) error {
 	sum := f.New()
 	w := io.MultiWriter(to, sum)
@@ -92,7 +92,7 @@ func scanPack(r io.ReadSeeker, f *Format, each func(packfile.ObjectHeader)) (sum
 	return sum, nil
 }
 
-// indexPack returns the index of a pack, and the checksum that names both.
+// IndexPack returns the index of a pack, and the checksum that names both.
 func IndexPack(r io.ReadSeeker, f *Format) (data []byte, name Digest, err error) {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return nil, name, err

@@ -11,11 +11,12 @@ import (
 	"path/filepath"
 )
 
-// streamFrom is the size from which content is hashed and compressed as it is read, not held in memory.
+// StreamFrom is the size from which content is hashed and compressed as it is read, not held in memory.
 const StreamFrom = 8 << 20
 
-// store is the run's own object store: loose objects, which only the engine writes. Steps may do
-// what they like to the worktree's .git; what was captured is not there.
+// Store is the run's own object store, of loose objects that only the engine writes. Whatever steps do to the
+// worktree's .git, it does not affect what was captured. It compresses at zlib's fastest level, which go-git's writer
+// does not offer, since a step waits for it.
 type Store struct {
 	Dir    string // of the objects
 	Format *Format
@@ -33,7 +34,7 @@ type Store struct {
 	held []heldObject // known, and not on disk yet
 }
 
-// heldObject is an object that is not written for as long as nothing depends on it.
+// heldObject is an object that is not written as long as nothing depends on it.
 type heldObject struct {
 	oid  Digest
 	kind string
@@ -62,16 +63,17 @@ func NewStore(dir string, f *Format) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Dir: dir, Format: f, Known: map[Digest]bool{}, Based: map[Digest]bool{}, zw: zw, Recent: map[Digest][]byte{}}, nil
+	return &Store{Dir: dir, Format: f, Known: map[Digest]bool{}, Based: map[Digest]bool{}, zw: zw,
+		Recent: map[Digest][]byte{}}, nil
 }
 
-// path is where an object lies.
+// Path is where an object lies.
 func (s *Store) Path(d Digest) string {
 	x := hex.EncodeToString(d[:s.Format.Size])
 	return filepath.Join(s.Dir, x[:2], x[2:])
 }
 
-// put writes an object, unless the run has it already, and names it.
+// Put writes an object, unless the run has it already, and returns its name.
 func (s *Store) Put(kind string, data []byte) (Digest, error) {
 	d := s.Format.Sum(kind, data)
 	if s.Known[d] {
@@ -101,8 +103,8 @@ func (s *Store) write(kind string, data []byte, d Digest) error {
 	return s.keep(tmp, d)
 }
 
-// hold names an object and keeps it in memory. A crash loses it, so it must be one that says nothing
-// new: the commit of a step that changed nothing.
+// Hold keeps an object in memory and returns its name. A crash loses it, so it must hold no information: the commit of
+// a step that changed nothing.
 func (s *Store) Hold(kind string, data []byte) Digest {
 	d := s.Format.Sum(kind, data)
 	if !s.Known[d] {
@@ -113,7 +115,7 @@ func (s *Store) Hold(kind string, data []byte) Digest {
 	return d
 }
 
-// release writes what is held, for something is about to depend on it.
+// Release writes the held objects, because something is about to depend on them.
 func (s *Store) Release() error {
 	for len(s.held) > 0 {
 		o := s.held[0]
@@ -125,7 +127,7 @@ func (s *Store) Release() error {
 	return nil
 }
 
-// putStream writes a blob of a known size from a reader. A content of another size is errChanged.
+// PutStream writes a blob of a known size from a reader. Content of another size is ErrChanged.
 func (s *Store) PutStream(r io.Reader, size int64) (Digest, error) {
 	var d Digest
 	tmp := s.temp()
@@ -180,7 +182,7 @@ func (s *Store) keep(tmp string, d Digest) error {
 	return os.Rename(tmp, p)
 }
 
-// read gives back an object of the run; ok is false when the run did not write it.
+// Read returns an object of the run; ok is false if the run did not write it.
 func (s *Store) Read(d Digest) (kind string, data []byte, ok bool, err error) {
 	if !s.Known[d] {
 		return "", nil, false, nil
@@ -211,7 +213,7 @@ func (s *Store) Read(d Digest) (kind string, data []byte, ok bool, err error) {
 	return string(name), data, true, nil
 }
 
-// get is read of an object that the run has.
+// Get is Read of an object that the run must have.
 func (s *Store) Get(d Digest) (kind string, data []byte, err error) {
 	kind, data, ok, err := s.Read(d)
 	if !ok && err == nil {
@@ -220,7 +222,7 @@ func (s *Store) Get(d Digest) (kind string, data []byte, err error) {
 	return kind, data, err
 }
 
-// replaced notes that a tree was replaced: one of the base that comes again is no object of the run.
+// Replaced notes that a tree was replaced: if it comes back and is of the base, it is no object of the run.
 func (s *Store) Replaced(tree Digest) {
 	if !s.Known[tree] {
 		s.Based[tree] = true

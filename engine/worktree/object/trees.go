@@ -11,14 +11,14 @@ import (
 	"markmill/notebooks"
 )
 
-// treeEntry is one entry of a tree object.
+// TreeEntry is one entry of a tree object.
 type TreeEntry struct {
 	Mode uint32
 	Name string
 	OID  Digest
 }
 
-// parseTree reads a tree object, and refuses names that would lead out of the worktree or into its .git.
+// ParseTree reads a tree object, and refuses names that would lead out of the worktree or into its .git.
 func ParseTree(f *Format, data []byte) ([]TreeEntry, error) {
 	var out []TreeEntry
 	text := string(data) // one copy, which the names share
@@ -30,7 +30,8 @@ func ParseTree(f *Format, data []byte) ([]TreeEntry, error) {
 			return nil, errors.New("a damaged tree object")
 		}
 		if !filepath.IsLocal(name) || name == "." || strings.EqualFold(name, ".git") || strings.ContainsRune(name, '/') {
-			return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: fmt.Sprintf("a tree of the base commit holds an entry named %q, which is not checked out", name)}
+			return nil, &notebooks.Error{Kind: notebooks.KindInput,
+				Msg: fmt.Sprintf("a tree of the base commit holds an entry named %q, which is not checked out", name)}
 		}
 		e := TreeEntry{Mode: uint32(m), Name: name}
 		copy(e.OID[:], rest[:f.Size])
@@ -40,7 +41,7 @@ func ParseTree(f *Format, data []byte) ([]TreeEntry, error) {
 	return out, nil
 }
 
-// diffTrees calls visit for each path that is no folder and that differs between two trees; the zero digest is an empty
+// DiffTrees calls visit for each path that is no folder and that differs between two trees; the zero digest is an empty
 // tree, and the zero entry none.
 func DiffTrees(prefix string, a, b Digest, readA, readB func(Digest) ([]TreeEntry, error),
 	visit func(path string, a, b TreeEntry)) error {

@@ -10,22 +10,23 @@ import (
 	"strings"
 )
 
-// side is what stands at a path on one side of a change; mode 0 is nothing.
+// Side is what stands at a path on one side of a change; mode 0 is nothing.
 type Side struct {
 	Mode uint32
 	OID  object.Digest
 	Size int64
 }
 
-// delta is the change of one path.
+// Delta is the change of one path.
 type Delta struct {
 	Path     string
 	From     string // of a rename
 	Old, New Side
 }
 
-// renames pairs a path that went with one that came with the same content: of several the one with the same name, else
-// the first. Empty files are not paired, nor paths that lie in one another, whose order in a patch would matter.
+// Renames pairs removed files with added ones of the same content: the one with the same name if there is one,
+// otherwise the first. It does not pair empty files, nor paths that contain one another: their order in a patch would
+// matter.
 func Renames(list []Delta) []Delta {
 	went := map[object.Digest][]int{}
 	for i, d := range list {
@@ -65,7 +66,7 @@ func Renames(list []Delta) []Delta {
 	return out
 }
 
-// nests tells whether p is a folder of another path in the list, or another path is a folder of p.
+// nests reports whether p contains another path of the list or lies in one.
 func nests(list []Delta, p string) bool {
 	i, _ := slices.BinarySearchFunc(list, p+"/", func(d Delta, q string) int { return strings.Compare(d.Path, q) })
 	if i < len(list) && strings.HasPrefix(list[i].Path, p+"/") {
@@ -79,7 +80,7 @@ func nests(list []Delta, p string) bool {
 	return false
 }
 
-// patchError is a change that the patch does not hold, or not rightly.
+// Error says why the patch does not hold a change.
 type Error struct {
 	Path string
 	Msg  string
@@ -103,7 +104,7 @@ func (d *Delta) Status() string {
 	return "modified"
 }
 
-// isBinary judges content as Git does.
+// IsBinary judges content as Git does.
 func IsBinary(data []byte) bool {
 	return bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0
 }

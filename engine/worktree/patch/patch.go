@@ -13,7 +13,7 @@ import (
 // contextLines is how many unchanged lines a hunk shows on each side.
 const contextLines = 3
 
-// head writes the extended header of one path, as `git diff --full-index --binary` has it.
+// Head writes the extended header of one path, as `git diff --full-index --binary` has it.
 func (d *Delta) Head(out *bytes.Buffer, f *object.Format) {
 	from := d.Path
 	if d.From != "" {
@@ -47,7 +47,7 @@ func (d *Delta) Head(out *bytes.Buffer, f *object.Format) {
 	out.WriteByte('\n')
 }
 
-// write appends the patch of one path and counts its lines.
+// Write appends the patch of one path and counts its lines.
 func (d *Delta) Write(out *bytes.Buffer, f *object.Format, old, new []byte) (added, deleted int) {
 	d.Head(out, f)
 	if IsBinary(old) || IsBinary(new) || bytes.Count(old, []byte{'\n'})+bytes.Count(new, []byte{'\n'}) > maxTextLines {

@@ -20,7 +20,8 @@ func TestLineDiff(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		old, new := text.Draw(t, "old"), text.Draw(t, "new")
-		d := Delta{Path: "p", Old: Side{Mode: 0o100644, OID: object.Digest{1}}, New: Side{Mode: 0o100644, OID: object.Digest{2}}}
+		d := Delta{Path: "p", Old: Side{Mode: 0o100644, OID: object.Digest{1}},
+			New: Side{Mode: 0o100644, OID: object.Digest{2}}}
 		var out bytes.Buffer
 		d.Write(&out, object.SHA1, old, new)
 		if err := d.Verify(out.Bytes(), old, new); err != nil {
@@ -37,7 +38,8 @@ func TestLineDiff(t *testing.T) {
 
 // TestVerify: a patch that does not give the content is told.
 func TestVerify(t *testing.T) {
-	d := Delta{Path: "p", Old: Side{Mode: 0o100644, OID: object.Digest{1}}, New: Side{Mode: 0o100644, OID: object.Digest{2}}}
+	d := Delta{Path: "p", Old: Side{Mode: 0o100644, OID: object.Digest{1}},
+		New: Side{Mode: 0o100644, OID: object.Digest{2}}}
 	var out bytes.Buffer
 	d.Write(&out, object.SHA1, []byte("a\nb\n"), []byte("a\nc\n"))
 	for _, wrong := range [][]byte{
@@ -73,7 +75,8 @@ func TestLargeText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			done := make(chan [2]int, 1)
 			go func() {
-				d := Delta{Path: "p", Old: Side{Mode: 0o100644, OID: object.Digest{1}}, New: Side{Mode: 0o100644, OID: object.Digest{2}}}
+				d := Delta{Path: "p", Old: Side{Mode: 0o100644, OID: object.Digest{1}},
+					New: Side{Mode: 0o100644, OID: object.Digest{2}}}
 				var out bytes.Buffer
 				added, deleted := d.Write(&out, object.SHA1, pair[0], pair[1])
 				if err := d.Verify(out.Bytes(), pair[0], pair[1]); err != nil {
@@ -94,8 +97,10 @@ func TestLargeText(t *testing.T) {
 }
 
 func FuzzParsePatch(f *testing.F) {
-	f.Add([]byte("diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n\\ No newline at end of file\n"))
-	f.Add([]byte("diff --git \"a/\\t\" \"b/\\t\"\nnew file mode 100644\nGIT binary patch\nliteral 1\nIcmZQz00IC5\n\nliteral 0\nHcmV?d00001\n\n"))
+	f.Add([]byte("diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n\\ No newline " +
+		"at end of file\n"))
+	f.Add([]byte("diff --git \"a/\\t\" \"b/\\t\"\nnew file mode 100644\nGIT binary patch\nliteral " +
+		"1\nIcmZQz00IC5\n\nliteral 0\nHcmV?d00001\n\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		parts, err := Parse(data)
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"markmill/notebooks/linediff"
 )
 
-// filePatch is the change of one path, as read from a patch.
+// File is the change of one path, as read from a patch.
 type File struct {
 	OldPath, NewPath string     // "" on the side where it does not exist
 	OldMode, NewMode uint32     // 0: not said
@@ -28,8 +28,8 @@ type hunk struct {
 	old, new [][]byte // with their line ends
 }
 
-// parsePatch reads what this package and `git diff --binary` write. It is no general reader: a
-// patch with binary deltas or copies is refused.
+// Parse reads what this package and `git diff --binary` write. It is no general reader: binary deltas and copies are
+// errors.
 func Parse(data []byte) ([]File, error) {
 	lines := linediff.Split(data)
 	var out []File
@@ -113,7 +113,7 @@ func (p *File) named() error {
 	return nil
 }
 
-// headerPath takes the path from "a/P b/P", where both are the same; a rename says its paths again.
+// headerPath extracts the path from "a/P b/P", if both are the same; a rename has its paths in lines of their own.
 func headerPath(text string) string {
 	if text != "" && text[0] == '"' {
 		p, ok := quote.Unquote(text[:quote.End(text)])
@@ -134,7 +134,7 @@ func parseMode(text string) (uint32, error) {
 	return uint32(m), err
 }
 
-// parseHunk reads the lines that "start,count +start,count @@" promises.
+// parseHunk reads as many lines as "start,count +start,count @@" announces.
 func parseHunk(head string, lines [][]byte) (h hunk, n int, err error) {
 	var oldStart, oldCount, newStart, newCount int
 	from, rest, ok := strings.Cut(head, " +")
@@ -193,10 +193,10 @@ func parseSpan(text string) (start, count int, err error) {
 	return start, count, err
 }
 
-// errConflict says that content is not what a patch was made for.
+// ErrConflict means that content is not what a patch was made for.
 var ErrConflict = errors.New("the content is not what the patch was made for")
 
-// apply gives the new content of a file. Lines must be where the patch says.
+// Apply returns the new content of a file. Lines must be exactly where the patch says.
 func (p *File) Apply(old []byte) ([]byte, error) {
 	if p.Binary {
 		return p.literal, nil
@@ -230,7 +230,7 @@ func (p *File) Apply(old []byte) ([]byte, error) {
 	return out, nil
 }
 
-// madeFor tells whether content is the one that a binary patch replaces.
+// MadeFor reports whether a binary patch replaces this content.
 func (p *File) MadeFor(old []byte) bool {
 	for _, f := range []*object.Format{object.SHA1, object.SHA256} {
 		if f.OID(f.Sum("blob", old)) == p.oldBlob {
@@ -240,7 +240,7 @@ func (p *File) MadeFor(old []byte) bool {
 	return false
 }
 
-// verify reads the patch of one path back, applies it in memory, and compares paths, modes and content.
+// Verify reads the patch of one path back, applies it in memory, and compares paths, modes and content.
 func (d *Delta) Verify(section, old, new []byte) error {
 	parts, err := Parse(section)
 	if err != nil {
@@ -249,7 +249,8 @@ func (d *Delta) Verify(section, old, new []byte) error {
 	wrong := &Error{d.Path, "its patch does not give the new content"}
 	if len(parts) == 2 { // goes and comes
 		gone, err := parts[0].Apply(old)
-		if err != nil || len(gone) != 0 || parts[0].OldPath != d.Path || parts[0].NewPath != "" || parts[0].OldMode != d.Old.Mode {
+		if err != nil || len(gone) != 0 || parts[0].OldPath != d.Path || parts[0].NewPath != "" ||
+			parts[0].OldMode != d.Old.Mode {
 			return wrong
 		}
 		old = nil

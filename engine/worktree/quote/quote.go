@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// quote writes a path as Git does in a patch: bare, or in C's manner when it holds a byte below
+// Path writes a path as Git does in a patch: bare, or in C's manner when it holds a byte below
 // space, a quote, a backslash or one above 127.
 func Path(path string) string {
 	plain := true
@@ -37,7 +37,7 @@ func Path(path string) string {
 	return b.String()
 }
 
-// unquote reads what quote writes; ok is false when text is not quoted so, to its end.
+// Unquote reads what quote writes; ok is false when text is not quoted so, to its end.
 func Unquote(text string) (path string, ok bool) {
 	if len(text) < 2 || text[0] != '"' || text[len(text)-1] != '"' {
 		return "", false
@@ -77,7 +77,7 @@ func Unquote(text string) (path string, ok bool) {
 	return b.String(), true
 }
 
-// shown writes a path for the record: bytes that are not UTF-8 as \xNN; quoted says whether there are any.
+// Shown writes a path for the record: bytes that are not UTF-8 as \xNN; quoted says whether there are any.
 func Shown(path string) (text string, quoted bool) {
 	if utf8.ValidString(path) {
 		return path, false
@@ -97,7 +97,7 @@ func Shown(path string) (text string, quoted bool) {
 	return b.String(), true
 }
 
-// RawPath gives the bytes of a path that is recorded as quoted.
+// Raw gives the bytes of a path that is recorded as quoted.
 func Raw(text string) string {
 	out := make([]byte, 0, len(text))
 	for i := 0; i < len(text); i++ {

@@ -19,8 +19,8 @@ type PathChange struct {
 	New  bool   // it is there on the new side
 }
 
-// Changes lists the regular files that differ, by path, of those whose name want takes. Only folders that differ are
-// read, and no file. Of the checkout, a file differs that Git says was changed, and whose content is another.
+// Changes lists the regular files that differ and whose name want accepts, by path. It reads only folders that differ,
+// and no files, except for those of the checkout that Git says were changed.
 func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error) {
 	were, are := map[string]object.Digest{}, map[string]object.Digest{}
 	err := object.DiffTrees("", old.root, new.root, old.tree, new.tree, func(at string, a, b object.TreeEntry) {
@@ -71,11 +71,11 @@ func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error)
 	return pairMoved(were, are), nil
 }
 
-// maxHashed is the largest file of a checkout that is looked into, in bytes.
+// maxHashed is the size of the largest file of a checkout that is hashed, in bytes.
 const maxHashed = 1 << 30
 
 // Entry is the blob and the mode of a path, as a record of a run has them ("100644", "120000" of a link). ok is false
-// where neither a file nor a link stands there.
+// if it is neither a file nor a link.
 func (f *Files) Entry(name string) (blob object.OID, mode string, ok bool, err error) {
 	if _, known := f.dirty[name]; known {
 		return f.entryOnDisk(name)
@@ -120,8 +120,8 @@ func (f *Files) entryOnDisk(name string) (object.OID, string, bool, error) {
 	return "", "", false, nil
 }
 
-// pairMoved makes the list, and finds what went in one place and came in another, with the same content: of several the
-// one with the same name, else the first.
+// pairMoved pairs removed files with added ones of the same content: the one with the same name if there is one,
+// otherwise the first.
 func pairMoved(were, are map[string]object.Digest) []PathChange {
 	went := map[object.Digest][]string{}
 	for p, d := range were {

@@ -9,8 +9,8 @@ import (
 	"markmill/notebooks"
 )
 
-// DefaultBase tells which commit the work that is checked out began at: where it left the branch that the remote calls
-// its default one, or else its upstream, or else main or master. name says which that was.
+// DefaultBase finds the commit at which the checked-out work began: where it left the remote's default branch, or else
+// its upstream, or else main or master. name is that branch.
 func (s *Repo) DefaultBase() (name string, base object.OID, err error) {
 	head, err := s.Resolve("HEAD")
 	if err != nil {
@@ -29,11 +29,12 @@ func (s *Repo) DefaultBase() (name string, base object.OID, err error) {
 		return strings.TrimPrefix(strings.TrimPrefix(ref, "refs/heads/"), "refs/remotes/"), base, err
 	}
 	return "", "", &notebooks.Error{Kind: notebooks.KindInput, File: s.root,
-		Msg:  "it cannot be told what to compare with: origin/HEAD is not set, the branch has no upstream, and there is no other branch main or master",
+		Msg: "it cannot be told what to compare with: origin/HEAD is not set, the branch has no upstream, and there is no " +
+			"other branch main or master",
 		Hint: "name it: markmill review BASE..HEAD, or markmill review BASE"}
 }
 
-// baseRefs are the refs that DefaultBase looks for, the best first.
+// baseRefs are the refs that DefaultBase tries, the best first.
 func (s *Repo) baseRefs() []string {
 	refs := []string{"refs/remotes/origin/HEAD"}
 	own := ""

@@ -15,8 +15,8 @@ const (
 	scriptMode = disk.ModeFile | 0o755
 )
 
-// File reads a file as a commit has it. The path is slash-separated. A file that is not there is
-// fs.ErrNotExist; a symbolic link, a folder or a submodule in its place is another error.
+// File reads a file of a commit. The path is slash-separated. A missing file is fs.ErrNotExist; a symbolic link, a
+// folder or a submodule in its place is another error.
 func (s *Repo) File(commit object.OID, path string) ([]byte, error) {
 	files, err := s.CommitFiles(commit)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Repo) File(commit object.OID, path string) ([]byte, error) {
 	return s.Read("blob", entry.OID)
 }
 
-// Email is the user's by Git's settings, "" without one.
+// Email is the user's address in Git's configuration, or "".
 func (s *Repo) Email() string {
 	email, _ := s.Config.Get("user", "", "email")
 	return email

@@ -15,7 +15,7 @@ import (
 	"markmill/notebooks"
 )
 
-// Files are the regular files of a commit, or of the checkout as it stands. They are for one goroutine.
+// Files are the regular files of a commit, or of the checkout as it is. One goroutine may use them at a time.
 type Files struct {
 	src   *Repo
 	root  object.Digest                        // the tree of the commit; of the checkout that of HEAD
@@ -38,7 +38,7 @@ func (s *Repo) CommitFiles(commit object.OID) (*Files, error) {
 	return &Files{src: s, root: root, trees: map[object.Digest][]object.TreeEntry{}}, nil
 }
 
-// Close ends the use of a checkout's files.
+// Close releases the checkout.
 func (f *Files) Close() error {
 	if f.disk == nil {
 		return nil
@@ -89,7 +89,7 @@ func (f *Files) at(name string) (object.TreeEntry, error) {
 	return object.TreeEntry{}, nil
 }
 
-// isFile says that a mode is that of a regular file. Old versions of Git wrote group-writable ones.
+// isFile reports whether a mode is that of a regular file. Old versions of Git wrote group-writable ones.
 func isFile(mode uint32) bool { return mode&0o170000 == 0o100000 }
 
 // In lists the names of the regular files in a folder, sorted; "" is the top.
@@ -115,7 +115,7 @@ func (f *Files) In(dir string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// All lists the paths of all regular files whose name want takes, sorted.
+// All lists the paths of all regular files whose name want accepts, sorted.
 func (f *Files) All(want func(name string) bool) ([]string, error) {
 	var paths []string
 	var walk func(id object.Digest, dir string) error
@@ -150,8 +150,8 @@ func (f *Files) All(want func(name string) bool) ([]string, error) {
 	return slices.Compact(paths), nil
 }
 
-// Read reads a regular file of at most so many bytes. One that is not there is fs.ErrNotExist; one that is larger is an
-// *Error of package notebooks.
+// Read reads a regular file of at most that many bytes. A missing one is fs.ErrNotExist; a larger one is an *Error of
+// package notebooks.
 func (f *Files) Read(name string, most int64) ([]byte, error) {
 	if there, known := f.dirty[name]; known {
 		if !there {
@@ -183,7 +183,8 @@ func (f *Files) readDisk(name string, most int64) ([]byte, error) {
 }
 
 func errTooLarge(name string, most int64) error {
-	return &notebooks.Error{Kind: notebooks.KindInput, File: name, Msg: fmt.Sprintf("has more than %d bytes, the most that a notebook has", most)}
+	return &notebooks.Error{Kind: notebooks.KindInput, File: name,
+		Msg: fmt.Sprintf("has more than %d bytes, the most that a notebook has", most)}
 }
 
 // blob reads a blob, unless it is too large.
@@ -195,7 +196,7 @@ func (s *Repo) blob(name string, id object.Digest, most int64) ([]byte, error) {
 	return data, err
 }
 
-// checkoutFiles are the files of the checkout, of which dirty lists the paths that differ from HEAD. Close gives it back.
+// FilesOnDisk are the files of the checkout; dirty lists the paths that differ from HEAD. Close releases it.
 func (s *Repo) FilesOnDisk(dirty []string) (*Files, error) {
 	head, err := s.Resolve("HEAD")
 	if err != nil {

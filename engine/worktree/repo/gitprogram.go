@@ -9,17 +9,18 @@ import (
 	"strings"
 )
 
-// haveGit tells whether the Git program is there. It is asked only for what this package cannot do
-// by itself, and as the soundest reader of the user's own checkout.
+// HaveGit reports whether the Git program is installed. It is used only for what this package cannot do itself, and to
+// read the state of the user's own checkout.
 func HaveGit() bool {
 	_, err := exec.LookPath("git")
 	return err == nil
 }
 
-// runGit runs the Git program on a repository. It takes no optional lock, starts no monitor, runs
-// no hook and asks nothing.
+// RunGit runs the Git program on a repository. It takes no optional lock, starts no monitor, runs no hook and does not
+// prompt.
 func RunGit(ctx context.Context, dir string, env []string, stdin []byte, args ...string) ([]byte, error) {
-	args = append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.quotePath=true"}, args...)
+	args = append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c",
+		"core.quotePath=true"}, args...)
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
 	for _, kv := range os.Environ() {

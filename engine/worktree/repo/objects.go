@@ -32,7 +32,7 @@ func (s *Repo) git() (*git.Repository, error) {
 	return s.repo, nil
 }
 
-// openGit opens the source anew, for one goroutine; its packs are mapped, not read.
+// OpenGit opens the repository again, for one goroutine; its packs are mapped into memory.
 func (s *Repo) OpenGit() (*git.Repository, error) {
 	dot := osfs.New(s.gitDir, osfs.WithBoundOS(), osfs.WithMmap())
 	var common billy.Filesystem
@@ -44,13 +44,14 @@ func (s *Repo) OpenGit() (*git.Repository, error) {
 	repo, err := git.Open(store, nil)
 	if err != nil {
 		err = errors.Join(err, store.Close())
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: "the Git repository cannot be read: " + err.Error(), Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: "the Git repository cannot be read: " +
+			err.Error(), Err: err}
 	}
 	return repo, nil
 }
 
-// read gets an object of the source. One that is not found is looked for once more: a pack may
-// have come, or taken the place of others, since the source was opened.
+// Read reads an object. If it is missing, Read looks once more: a pack may have been added or replaced since the
+// repository was opened.
 func (s *Repo) Read(kind string, d object.Digest) ([]byte, error) {
 	data, err := s.readOnce(kind, d)
 	if !errors.Is(err, plumbing.ErrObjectNotFound) {
@@ -76,8 +77,8 @@ func (s *Repo) readOnce(kind string, d object.Digest) ([]byte, error) {
 	return s.ReadFrom(repo, kind, d)
 }
 
-// packPatience is how long a pack may be without its index: Git, which fetches or packs at this moment, puts the pack
-// in its place first, and go-git reads nothing meanwhile.
+// packPatience is how long Read waits for the index of a pack. Git moves the pack into place first, and go-git reads
+// nothing until the index follows.
 const packPatience = 2 * time.Second
 
 func (s *Repo) ReadFrom(repo *git.Repository, kind string, d object.Digest) ([]byte, error) {
@@ -90,12 +91,14 @@ func (s *Repo) ReadFrom(repo *git.Repository, kind string, d object.Digest) ([]b
 		return nil, err
 	}
 	obj, err := repo.Storer.EncodedObject(t, id)
-	for deadline := time.Now().Add(packPatience); errors.Is(err, dotgit.ErrPackfileNotFound) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(packPatience); errors.Is(err, dotgit.ErrPackfileNotFound) &&
+		time.Now().Before(deadline); {
 		s.Pause(time.Millisecond)
 		obj, err = repo.Storer.EncodedObject(t, id)
 	}
 	if err != nil {
-		e := &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: fmt.Sprintf("%s %s cannot be read: %v", kind, id, err), Err: err}
+		e := &notebooks.Error{Kind: notebooks.KindInput, File: s.root,
+			Msg: fmt.Sprintf("%s %s cannot be read: %v", kind, id, err), Err: err}
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
 			e.Hint = "in a partial clone, `git fetch --refetch --no-filter` brings what is missing; `git fsck` checks the rest"
 		}
@@ -113,7 +116,7 @@ func (s *Repo) ReadFrom(repo *git.Repository, kind string, d object.Digest) ([]b
 	return data, nil
 }
 
-// treeOf reads which tree a commit is of.
+// TreeOf returns the tree of a commit.
 func (s *Repo) TreeOf(commit object.Digest) (object.Digest, error) {
 	data, err := s.Read("commit", commit)
 	if err != nil {

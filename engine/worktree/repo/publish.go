@@ -19,15 +19,16 @@ import (
 	"markmill/notebooks"
 )
 
-// Fetch writes the commits of a run's bundle into the repository: one pack, and refs/markmill/runs/<run-id>. It is all
-// or nothing: objects without the ref are removed again. A ref that is there is left alone; one that holds something
-// else is an error.
+// Fetch writes the commits of a run's bundle into the repository: one pack, and refs/markmill/runs/<run-id>. If the ref
+// cannot be written, it removes the objects again. It leaves an existing ref alone; one with another value is an error.
 func (s *Repo) Fetch(ctx context.Context, b *object.Bundle, runID string) (ref string, err error) {
 	if ref = RunRefPrefix + runID; b.Ref != ref {
-		return "", &notebooks.Error{Kind: notebooks.KindRecord, File: b.Path, Msg: fmt.Sprintf("holds %s, and not a commit of run %s", b.Ref, runID)}
+		return "", &notebooks.Error{Kind: notebooks.KindRecord, File: b.Path,
+			Msg: fmt.Sprintf("holds %s, and not a commit of run %s", b.Ref, runID)}
 	}
 	if b.Format != s.Format {
-		return "", &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: fmt.Sprintf("the repository names objects by %s, and the run's by %s", s.Format.Name, b.Format.Name)}
+		return "", &notebooks.Error{Kind: notebooks.KindInput, File: s.root,
+			Msg: fmt.Sprintf("the repository names objects by %s, and the run's by %s", s.Format.Name, b.Format.Name)}
 	}
 	held, err := s.Ref(ref)
 	if err != nil || held == string(b.Tip) {
@@ -50,7 +51,7 @@ func (s *Repo) Fetch(ctx context.Context, b *object.Bundle, runID string) (ref s
 	return ref, nil
 }
 
-// has returns an error when the repository lacks the commit that a bundle stands on.
+// has returns an error if the repository lacks the base commit of a bundle.
 func (s *Repo) has(b *object.Bundle) error {
 	d, ok := s.Format.Parse(b.Base)
 	if b.Base == "" {
@@ -61,14 +62,16 @@ func (s *Repo) has(b *object.Bundle) error {
 			return nil
 		}
 	}
-	return &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: fmt.Sprintf("the run's base commit %s is not in the repository", b.Base),
+	return &notebooks.Error{Kind: notebooks.KindInput, File: s.root,
+		Msg:  fmt.Sprintf("the run's base commit %s is not in the repository", b.Base),
 		Hint: "fetch the branch that has it first"}
 }
 
-// addPack writes objects into the source as one pack; undo removes them again. No two runs have a pack of the same
-// name, of which the one that fails would take the other's away: the name is the content's, and a run's commits name
-// the run. Until it is whole it is called by the run, for Tidy.
-func (s *Repo) addPack(list []object.Digest, get func(object.Digest) (kind string, data []byte, err error), runID string) (undo func(), err error) {
+// addPack writes objects into the repository as one pack; undo removes it again. Packs of two runs never have the same
+// name, which one's undo could take from the other: the name depends on the content, and a run's commits name the run.
+// Until it is complete, the pack has a name made of the run's id, for Tidy.
+func (s *Repo) addPack(list []object.Digest, get func(object.Digest) (kind string, data []byte, err error),
+	runID string) (undo func(), err error) {
 	dir := filepath.Join(s.common, "objects", "pack")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -132,12 +135,11 @@ func (s *Repo) tempPack(runID string) string {
 // tempIndex ends the name of the pack's index, beside it.
 const tempIndex = "_idx"
 
-// lockPatience is how long a ref's lock, held by somebody else, is waited for.
+// lockPatience is how long setRef waits for a lock that somebody else holds.
 const lockPatience = time.Second
 
-// setRef makes a ref hold new, if it holds old ("": if it does not exist), under Git's own lock. The lock is
-// written under the run's name and then linked to its place, so that one that a crash left can be told to be
-// the run's (Tidy).
+// setRef changes a ref from old to new ("": it must not exist), under Git's own lock. It writes the lock under the
+// run's name and then links it into place, so that Tidy can tell whether a lock left by a crash was the run's.
 func (s *Repo) setRef(runID, name string, old, new object.OID) error {
 	path, own := s.refPath(name), s.runLock(runID)
 	lock := path + ".lock"
@@ -147,12 +149,12 @@ func (s *Repo) setRef(runID, name string, old, new object.OID) error {
 		}
 	}
 	value := []byte(new + "\n")
-	if err := patiently(own, func() error { return writeLock(own, value) }); err != nil {
+	if err := retryLock(own, func() error { return writeLock(own, value) }); err != nil {
 		return err
 	}
 	defer os.Remove(own) // gone after the rename, when it is the lock itself
 	if lock != own {
-		err := patiently(lock, func() error {
+		err := retryLock(lock, func() error {
 			err := os.Link(own, lock)
 			if err == nil || errors.Is(err, fs.ErrExist) || disk.Gone(err) {
 				return err
@@ -169,7 +171,8 @@ func (s *Repo) setRef(runID, name string, old, new object.OID) error {
 		return err
 	}
 	if now != string(old) {
-		return &notebooks.Error{Kind: notebooks.KindArtifact, File: s.root, Msg: fmt.Sprintf("%s holds %s, where %s was expected", name, cmp.Or(now, "nothing"), cmp.Or(string(old), "nothing"))}
+		return &notebooks.Error{Kind: notebooks.KindArtifact, File: s.root,
+			Msg: fmt.Sprintf("%s holds %s, where %s was expected", name, cmp.Or(now, "nothing"), cmp.Or(string(old), "nothing"))}
 	}
 	return os.Rename(lock, path)
 }
@@ -181,7 +184,7 @@ func (s *Repo) refPath(name string) string {
 // runLock is the lock of a run's own ref.
 func (s *Repo) runLock(runID string) string { return s.refPath(RunRefPrefix+runID) + ".lock" }
 
-// writeLock makes a lock that does not exist, and nothing when that fails.
+// writeLock creates a lock file, and leaves nothing if that fails.
 func writeLock(path string, value []byte) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
@@ -200,9 +203,9 @@ func writeLock(path string, value []byte) error {
 	return err
 }
 
-// patiently takes a lock that somebody else may hold for a moment. Git removes folders of refs that are empty:
-// one that retention has just taken the last run's ref from may go between our making it and our using it.
-func patiently(lock string, take func() error) error {
+// retryLock takes a lock that somebody else may hold for a moment. It also creates the folder again: Git removes
+// folders of refs that become empty, even between our creating and our using them.
+func retryLock(lock string, take func() error) error {
 	for deadline := time.Now().Add(lockPatience); ; {
 		err := take()
 		late := time.Now().After(deadline)
@@ -215,10 +218,12 @@ func patiently(lock string, take func() error) error {
 			}
 			continue // at once, before it goes again
 		case !errors.Is(err, fs.ErrExist):
-			return &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Msg: "the ref cannot be locked: " + err.Error(), Err: err,
+			return &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Msg: "the ref cannot be locked: " + err.Error(),
+				Err:  err,
 				Hint: "see whether the disk is full and the repository can be written"}
 		case late:
-			return &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Msg: "the ref cannot be locked: " + err.Error(), Err: err,
+			return &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Msg: "the ref cannot be locked: " + err.Error(),
+				Err:  err,
 				Hint: "if no Git command runs any more, remove the lock"}
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -236,13 +241,14 @@ type NewBranch struct {
 	Now     time.Time
 }
 
-// Branch makes a branch with one commit on top of a base and returns that commit. Objects that the repository lacks come
-// from the run's bundle, nil for a run that changed nothing; only those that the branch needs are written. A branch of
-// that name that has such a commit already is left as it is; any other is an error. Nothing is checked out.
+// Branch makes a branch with one commit on top of a base and returns that commit. Objects that the repository lacks
+// come from the run's bundle, nil for a run that changed nothing; only those that the branch needs are written. A
+// branch of that name that has such a commit already is left as it is; any other is an error. Nothing is checked out.
 func (s *Repo) Branch(b *object.Bundle, n NewBranch) (object.OID, error) {
 	ref := "refs/heads/" + n.Name
 	if !object.ValidRef(ref) {
-		return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", n.Name), Hint: "see `git help check-ref-format`"}
+		return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", n.Name),
+			Hint: "see `git help check-ref-format`"}
 	}
 	top, ok := s.Format.Parse(n.Tree)
 	if !ok {
@@ -290,8 +296,8 @@ func (s *Repo) Branch(b *object.Bundle, n NewBranch) (object.OID, error) {
 	return s.Format.OID(made), nil
 }
 
-// RunOfBranch is the run that the last commit of a branch names, as Branch made it, and the tree of that commit. "" is
-// any other branch.
+// RunOfBranch returns the run that the last commit of a branch names, and the tree of that commit. The run is "" for a
+// branch that no run made.
 func (s *Repo) RunOfBranch(name string) (run string, tree object.OID) {
 	held, err := s.Ref("refs/heads/" + name)
 	d, ok := s.Format.Parse(object.OID(held))
@@ -307,12 +313,13 @@ func (s *Repo) RunOfBranch(name string) (run string, tree object.OID) {
 	return strings.TrimSpace(run), s.Format.OID(commit.Tree)
 }
 
-// CheckBranch says before a run whether Branch could make its branch: the name is one, and it is free
-// or holds what an earlier run on the same base may have put there.
+// CheckBranch checks before a run whether Branch could create its branch: the name is valid, and the branch does not
+// exist or was made by an earlier run on the same base.
 func (s *Repo) CheckBranch(name string, base object.OID) error {
 	ref := "refs/heads/" + name
 	if !object.ValidRef(ref) {
-		return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", name), Hint: "see `git help check-ref-format`"}
+		return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", name),
+			Hint: "see `git help check-ref-format`"}
 	}
 	held, err := s.Ref(ref)
 	if held == "" || err != nil {
@@ -328,11 +335,12 @@ func (s *Repo) CheckBranch(name string, base object.OID) error {
 }
 
 func (s *Repo) branchTaken(name string) error {
-	return &notebooks.Error{Kind: notebooks.KindOption, File: s.root, Msg: fmt.Sprintf("the branch %q exists and holds something else", name),
+	return &notebooks.Error{Kind: notebooks.KindOption, File: s.root,
+		Msg:  fmt.Sprintf("the branch %q exists and holds something else", name),
 		Hint: "choose another name, or delete it with `git branch -D " + name + "`"}
 }
 
-// isChild tells whether a commit holds a tree and has the one parent (none, when it is zero).
+// isChild reports whether a commit has this tree and this one parent (none, if it is zero).
 func (s *Repo) isChild(commit, tree, parent object.Digest) bool {
 	data, err := s.Read("commit", commit)
 	if err != nil {
@@ -342,8 +350,7 @@ func (s *Repo) isChild(commit, tree, parent object.Digest) bool {
 	return c.Tree == tree && (parent.IsZero() && len(c.Parents) == 0 || slices.Equal(c.Parents, []object.Digest{parent}))
 }
 
-// RunRefs lists the runs that have a ref in the repository: earlier versions made one for every run, and Fetch makes
-// one.
+// RunRefs lists the runs that have a ref in the repository. Earlier versions made one for every run; Fetch makes one.
 func (s *Repo) RunRefs() (ids []string, err error) {
 	list, err := s.Refs()
 	for _, r := range list {
@@ -354,7 +361,7 @@ func (s *Repo) RunRefs() (ids []string, err error) {
 	return ids, err
 }
 
-// DeleteRefs removes the refs of runs; their objects go with the next `git gc`. A ref that is not there is no error.
+// DeleteRefs removes the refs of runs; their objects go with the next `git gc`. A missing ref is no error.
 func (s *Repo) DeleteRefs(ctx context.Context, ids []string) error {
 	if HaveGit() {
 		var orders strings.Builder
@@ -365,7 +372,8 @@ func (s *Repo) DeleteRefs(ctx context.Context, ids []string) error {
 			orders.WriteString("delete " + RunRefPrefix + id + "\n")
 		}
 		// The program waits a second for the lock of packed-refs by itself.
-		_, err := RunGit(ctx, s.root, nil, []byte(orders.String()), "-c", "core.packedRefsTimeout=30000", "-c", "core.filesRefLockTimeout=30000", "update-ref", "--stdin")
+		_, err := RunGit(ctx, s.root, nil, []byte(orders.String()), "-c", "core.packedRefsTimeout=30000", "-c",
+			"core.filesRefLockTimeout=30000", "update-ref", "--stdin")
 		return err
 	}
 	repo, err := s.git()

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// ref is a branch, a tag or a remote's branch of the source.
+// Ref is a branch, a tag or a remote's branch of the source.
 type Ref struct {
 	Name   string
 	OID    string // or "ref: name"
 	Peeled string // of an annotated tag, where packed-refs says so
 }
 
-// refs lists the source's refs by name. A linked worktree's own ones (refs/bisect, refs/worktree) are not among them.
+// Refs lists the source's refs by name. A linked worktree's own ones (refs/bisect, refs/worktree) are not among them.
 func (s *Repo) Refs() ([]Ref, error) {
 	byName := map[string]Ref{}
 	last := ""
@@ -91,5 +91,5 @@ func (s *Repo) Branches() []string {
 	return out
 }
 
-// runRefs is where a run's last commit stands: in its bundle, and in a repository that Fetch wrote it to.
+// RunRefPrefix is where a run's last commit stands: in its bundle, and in a repository that Fetch wrote it to.
 const RunRefPrefix = "refs/markmill/runs/"

@@ -32,7 +32,7 @@ func TestRefsComeAndGo(t *testing.T) {
 	}()
 	s, err := Open(g.Dir)
 	gittest.Must(t, err)
-	for i := range gittest.Rounds(100) {
+	for i := range gittest.Rounds(50) {
 		name := fmt.Sprintf("%sr%d", RunRefPrefix, i)
 		if err := s.setRef(fmt.Sprint("r", i), name, "", head); err != nil {
 			t.Fatal(i, err)

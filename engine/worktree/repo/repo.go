@@ -35,8 +35,8 @@ type Repo struct {
 	repo *git.Repository // opened when first needed
 }
 
-// openRepo finds the repository that dir is in, by looking upwards. GIT_DIR and its like are not asked:
-// a run is of the folder that it was started for.
+// Open finds the repository that dir is in, by looking upwards. It ignores GIT_DIR and its like: a run belongs to the
+// folder that it was started for.
 func Open(dir string) (*Repo, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -68,7 +68,7 @@ func Open(dir string) (*Repo, error) {
 	}
 }
 
-// readGitFile follows a .git file, as linked worktrees and submodules have it.
+// readGitFile follows a .git file, as in linked worktrees and submodules.
 func readGitFile(file string) (string, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -76,7 +76,8 @@ func readGitFile(file string) (string, error) {
 	}
 	dir, ok := strings.CutPrefix(string(data), "gitdir: ")
 	if !ok {
-		return "", &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: `a .git file that does not begin with "gitdir: "`}
+		return "", &notebooks.Error{Kind: notebooks.KindInput, File: file,
+			Msg: `a .git file that does not begin with "gitdir: "`}
 	}
 	dir = strings.TrimRight(dir, "\r\n")
 	if !filepath.IsAbs(dir) {
@@ -100,7 +101,7 @@ func isGitDir(dir string) bool {
 	return true
 }
 
-// isBare keeps a run inside .git itself from being taken for one in a bare repository.
+// isBare keeps a .git folder from being taken for a bare repository.
 func isBare(dir string) bool { return filepath.Base(dir) != ".git" }
 
 func openAt(root, gitDir string) (*Repo, error) {
@@ -119,13 +120,14 @@ func openAt(root, gitDir string) (*Repo, error) {
 		s.Format = object.SHA256
 	}
 	if v, _ := s.Config.Get("extensions", "", "refstorage"); strings.EqualFold(v, "reftable") {
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: root, Msg: "the repository keeps its refs in a reftable, which cannot be read here",
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: root,
+			Msg:  "the repository keeps its refs in a reftable, which cannot be read here",
 			Hint: "`git refs migrate --ref-format=files` converts it, or run in a clone"}
 	}
 	return s, nil
 }
 
-// withoutSettings is the same repository with no setting of its own.
+// WithoutSettings is the same repository without its settings.
 func (s *Repo) WithoutSettings() *Repo {
 	return &Repo{root: s.root, gitDir: s.gitDir, common: s.common, Format: s.Format, Pause: s.Pause}
 }
@@ -154,7 +156,8 @@ func (s *Repo) follow(content string, depth int) (object.OID, error) {
 	name, symbolic := strings.CutPrefix(content, "ref:")
 	if !symbolic {
 		if _, ok := s.Format.Parse(object.OID(content)); !ok {
-			return "", &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: fmt.Sprintf("HEAD holds %q, which is no commit", content)}
+			return "", &notebooks.Error{Kind: notebooks.KindInput, File: s.root,
+				Msg: fmt.Sprintf("HEAD holds %q, which is no commit", content)}
 		}
 		return object.OID(content), nil
 	}
@@ -168,7 +171,7 @@ func (s *Repo) follow(content string, depth int) (object.OID, error) {
 	return s.follow(content, depth+1)
 }
 
-// ref gives the content of a ref, "" when there is none of that name.
+// Ref gives the content of a ref, "" when there is none of that name.
 func (s *Repo) Ref(name string) (string, error) {
 	for _, dir := range []string{s.gitDir, s.common} {
 		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
@@ -190,8 +193,8 @@ func (s *Repo) Ref(name string) (string, error) {
 	return string(data[i-2*s.Format.Size : i]), nil
 }
 
-// Relative is a path of this machine as a slash-separated one in the checkout; ok is false for one elsewhere. The file
-// need not exist.
+// Relative returns a path of this machine as a slash-separated path in the checkout; ok is false for one elsewhere. The
+// file need not exist.
 func (s *Repo) Relative(name string) (rel string, ok bool) {
 	abs, err := filepath.Abs(name)
 	if err != nil {

@@ -19,7 +19,8 @@ func (s *Repo) Resolve(rev string) (object.OID, error) {
 		if o, err := s.Head(); o != "" || err != nil {
 			return o, err
 		}
-		return "", &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: "HEAD has no commit yet", Hint: "commit something first, or run without a base"}
+		return "", &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: "HEAD has no commit yet",
+			Hint: "commit something first, or run without a base"}
 	}
 	repo, err := s.git()
 	if err != nil {
@@ -44,7 +45,7 @@ func (s *Repo) Resolve(rev string) (object.OID, error) {
 	return "", e
 }
 
-// nearest finds the branch or tag whose name is spelled most like rev.
+// nearest returns the branch or tag whose name is most similar to rev.
 func (s *Repo) nearest(rev string) string {
 	refs, err := s.Refs()
 	if err != nil {
@@ -63,7 +64,7 @@ func (s *Repo) nearest(rev string) string {
 	return best
 }
 
-// distance is Levenshtein's.
+// distance is the Levenshtein distance.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -84,7 +85,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// objectDirs are the source's object folder and its alternates, all of them, absolute: Git ignores
+// ObjectDirs are the source's object folder and its alternates, all of them, absolute: Git ignores
 // relative alternates of alternates.
 func (s *Repo) ObjectDirs() []string {
 	var out []string

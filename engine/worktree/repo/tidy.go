@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Tidy takes away what a making of a branch, or a Fetch, that was cut left half-done in the source's .git: its
-// temporary pack and the locks that it held. A pack whose index is in its place follows it. What was done stays: the
-// pack and the ref. The run must not be alive.
+// Tidy removes what an interrupted Branch or Fetch left half done in .git: its temporary pack and its locks. If the
+// index of the pack is in place already, it moves the pack there as well. It leaves complete packs and refs alone. The
+// run must not be alive.
 func (s *Repo) Tidy(runID string) error {
 	if !object.ValidRef(RunRefPrefix + runID) {
 		return nil // it names no file of this repository
@@ -27,7 +27,7 @@ func (s *Repo) Tidy(runID string) error {
 	return errors.Join(errs...)
 }
 
-// finishPack moves a run's pack to its place, where its index is already: what it is called stands at its end.
+// finishPack moves a run's pack into place if its index is there already. The name of both is at the end of the pack.
 func (s *Repo) finishPack(runID string) error {
 	tmp := s.tempPack(runID)
 	f, err := os.Open(tmp)
@@ -52,7 +52,7 @@ func (s *Repo) finishPack(runID string) error {
 	return os.Rename(tmp, base+".pack")
 }
 
-// unlockBranch removes the lock of a branch that is the very file of the run's lock.
+// unlockBranch removes the lock of a branch that is the same file as the run's lock.
 func (s *Repo) unlockBranch(runID string) error {
 	own, err := os.Lstat(s.runLock(runID))
 	if err != nil {

@@ -5,10 +5,9 @@ import (
 	"os"
 )
 
-// User returns who Git would name as the author of a commit here: GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, then
-// author.name and author.email of the configuration, user.name and user.email, and for the address EMAIL. ok is false
-// where one of the two is not set: the name of the system's account, which Git would guess from, is not one that
-// somebody chose to publish.
+// User returns the author that Git would name for a commit here: from GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, then
+// author.name and author.email of the configuration, then user.name and user.email, and for the address EMAIL. ok is
+// false if one of the two is not set: Git would guess it from the system's account, but nobody chose to publish that.
 func (s *Repo) User() (who object.Identity, ok bool) {
 	who.Name = s.identity("GIT_AUTHOR_NAME", "name")
 	if who.Email = s.identity("GIT_AUTHOR_EMAIL", "email"); who.Email == "" {

@@ -86,7 +86,7 @@ func attrValues(words []string, macros map[string][]attrValue) []attrValue {
 	return out
 }
 
-// converter knows what Git does to content between the worktree and the repository.
+// Converter knows what Git does to content between the worktree and the repository.
 type Converter struct {
 	low      []attrFile // system, core.attributesFile
 	info     attrFile   // info/attributes: the strongest
@@ -100,7 +100,8 @@ type Converter struct {
 }
 
 func NewConverter(c Settings, common string) *Converter {
-	cv := &Converter{macros: map[string][]attrValue{}, filters: map[string]bool{}, fold: c.Flag("core", "ignorecase", false)}
+	cv := &Converter{macros: map[string][]attrValue{}, filters: map[string]bool{},
+		fold: c.Flag("core", "ignorecase", false)}
 	if v, ok := c.Get("core", "", "autocrlf"); ok {
 		if strings.EqualFold(v, "input") {
 			cv.autocrlf = "input"
@@ -143,7 +144,7 @@ func (cv *Converter) parse(data []byte) attrFile {
 	return f
 }
 
-// lookup finds the attributes of a path: the strongest file decides, within it the last line.
+// lookup finds the attributes of a path: the strongest file decides, and in it the last line.
 func (cv *Converter) lookup(r *Chain, path, name string) map[string]string {
 	out := map[string]string{}
 	take := func(f attrFile, rel string) {
@@ -167,7 +168,7 @@ func (cv *Converter) lookup(r *Chain, path, name string) map[string]string {
 	return out
 }
 
-// set parses one of the two files of a folder.
+// Set parses one of the two files of a folder.
 func (r *Chain) Set(name string, data []byte, conv *Converter) {
 	switch {
 	case name == ".gitignore" && data == nil:

@@ -15,10 +15,10 @@ type setting struct {
 	Local                    bool   // of the repository itself
 }
 
-// settings are the lines of all files that hold, the weakest first.
+// Settings are the lines of all configuration files that apply, the weakest first.
 type Settings []setting
 
-// get gives the strongest value; ok is false when none is set.
+// Get gives the strongest value; ok is false when none is set.
 func (c Settings) Get(section, sub, key string) (value string, ok bool) {
 	for i := len(c) - 1; i >= 0; i-- {
 		if s := &c[i]; s.Section == section && s.Sub == sub && s.Key == key {
@@ -28,7 +28,7 @@ func (c Settings) Get(section, sub, key string) (value string, ok bool) {
 	return "", false
 }
 
-// flag reads a boolean as Git does.
+// Flag reads a boolean as Git does.
 func (c Settings) Flag(section, key string, def bool) bool {
 	v, ok := c.Get(section, "", key)
 	if !ok {
@@ -64,7 +64,7 @@ func xdg(name string) string {
 	return expandHome("~/.config/git/" + name)
 }
 
-// readSettings reads the system's, the user's and the repository's files, with what they include.
+// ReadSettings reads the system's, the user's and the repository's files, with what they include.
 func ReadSettings(common, gitDir string) (Settings, error) {
 	var out Settings
 	if os.Getenv("GIT_CONFIG_NOSYSTEM") == "" {
@@ -140,7 +140,7 @@ func (c *Settings) read(file, gitDir string, local bool, depth int) error {
 	return nil
 }
 
-// includes tells whether an includeIf condition holds; of the conditions, those on the Git directory.
+// includes reports whether an includeIf condition holds. It knows the conditions on the Git directory.
 func includes(cond, gitDir string) bool {
 	kind, pat, _ := strings.Cut(cond, ":")
 	if kind != "gitdir" && kind != "gitdir/i" {
@@ -156,7 +156,7 @@ func includes(cond, gitDir string) bool {
 	return wildmatch(pat, filepath.ToSlash(gitDir), kind == "gitdir/i")
 }
 
-// quoteValue writes a value so that Git reads it back.
+// QuoteValue writes a value so that Git reads it back.
 func QuoteValue(v string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b", `\b`).Replace(v) + `"`
 }

@@ -8,7 +8,7 @@ import (
 // nativeCRLF is what core.eol=native means here.
 const nativeCRLF = runtime.GOOS == "windows"
 
-// conversion is what happens to one path's content (Git's convert.c). The zero value is nothing.
+// Conversion is what happens to one path's content (Git's convert.c). The zero value is nothing.
 type Conversion struct {
 	Text     bool // line endings are converted
 	auto     bool // … if the content looks like text
@@ -16,7 +16,7 @@ type Conversion struct {
 	External bool // ident, an encoding or a configured filter: the Git program does it
 }
 
-// of decides for a path.
+// Of decides for a path.
 func (cv *Converter) Of(r *Chain, path, name string) Conversion {
 	if !cv.seen.Load() && cv.autocrlf == "" {
 		return Conversion{}
@@ -107,7 +107,7 @@ func (s textStats) binary() bool {
 	return s.loneCR > 0 || s.nul > 0 || s.printable>>7 < s.other
 }
 
-// smudge gives content as it stands in the worktree.
+// Smudge converts content from the repository to the worktree.
 func (c Conversion) Smudge(data []byte) []byte {
 	if !c.Text || !c.crlf || len(data) == 0 {
 		return data
@@ -126,7 +126,8 @@ func (c Conversion) Smudge(data []byte) []byte {
 	return out
 }
 
-// clean gives content as it is stored; old gives the content stored before, nil when there was none.
+// Clean converts content from the worktree to the repository; old returns the content stored before, nil if there was
+// none.
 func (c Conversion) Clean(data []byte, old func() ([]byte, error)) ([]byte, error) {
 	if !c.Text || len(data) == 0 {
 		return data, nil

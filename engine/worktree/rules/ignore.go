@@ -15,10 +15,10 @@ type pattern struct {
 	literal int    // how many bytes come before the first wildcard
 }
 
-// ignoreFile is the patterns of one file, in order.
+// IgnoreFile is the patterns of one file, in order.
 type IgnoreFile []pattern
 
-// parseIgnore reads a .gitignore (gitignore(5)).
+// ParseIgnore reads a .gitignore (gitignore(5)).
 func ParseIgnore(data []byte) IgnoreFile {
 	var out IgnoreFile
 	text := strings.TrimPrefix(string(data), "\ufeff")
@@ -68,7 +68,7 @@ func parsePattern(line string) (p pattern, ok bool) {
 	return p, line != ""
 }
 
-// match tells whether the pattern hits; path is relative to the folder of its file, name its last part.
+// match reports whether the pattern matches; path is relative to the folder of its file, name its last part.
 func (p *pattern) match(path, name string, dir, fold bool) bool {
 	if p.dirOnly && !dir {
 		return false
@@ -105,7 +105,7 @@ func equalFold(a, b string) bool {
 	return true
 }
 
-// verdict finds the last pattern that hits.
+// verdict finds the last pattern that matches.
 func (f IgnoreFile) verdict(path, name string, dir, fold bool) (ignored, decided bool) {
 	for i := len(f) - 1; i >= 0; i-- {
 		if f[i].match(path, name, dir, fold) {
@@ -115,7 +115,7 @@ func (f IgnoreFile) verdict(path, name string, dir, fold bool) (ignored, decided
 	return false, false
 }
 
-// rules are the .gitignore and .gitattributes that hold in a folder: its own, then those above it.
+// Chain is the .gitignore and .gitattributes of a folder, and of the folders above it.
 type Chain struct {
 	Up     *Chain
 	Ignore IgnoreFile
@@ -123,13 +123,13 @@ type Chain struct {
 	Prefix int // length of "folder/" that is cut from a path before matching
 }
 
-// ignores is what holds everywhere: the files outside the tree, the weakest first, and the case.
+// Ignores is what holds everywhere: the files outside the tree, the weakest first, and the case.
 type Ignores struct {
 	Global []IgnoreFile // core.excludesFile, info/exclude
 	Fold   bool
 }
 
-// ignored tells whether an untracked path is ignored. That a folder above it is ignored is the caller's to know.
+// Ignored reports whether an untracked path is ignored. The caller must know whether a folder above it is.
 func (g *Ignores) Ignored(r *Chain, path, name string, dir bool) bool {
 	for ; r != nil; r = r.Up {
 		if hit, ok := r.Ignore.verdict(path[r.Prefix:], name, dir, g.Fold); ok {
@@ -144,7 +144,7 @@ func (g *Ignores) Ignored(r *Chain, path, name string, dir bool) bool {
 	return false
 }
 
-// newIgnores reads the rules outside the tree.
+// NewIgnores reads the rules outside the tree.
 func NewIgnores(c Settings, common string) *Ignores {
 	user := c.path("core", "excludesfile")
 	if user == "" {
@@ -157,7 +157,7 @@ func NewIgnores(c Settings, common string) *Ignores {
 	return g
 }
 
-// readIgnore reads an ignore file outside the tree; one that is missing or unreadable holds nothing, as for Git.
+// readIgnore reads an ignore file outside the tree. Like Git it takes an unreadable one for empty.
 func readIgnore(path string) IgnoreFile {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -17,10 +17,13 @@ import (
 // TestIgnoreRules compares with `git check-ignore` on random patterns and paths.
 func TestIgnoreRules(t *testing.T) {
 	g := gittest.New(t)
-	part := rapid.SampledFrom([]string{"a", "b", "ab", "*", "?", "**", "[ab]", "[!a]", "[a-", `\*`, `\a`, "a*", "*b", "[[:alpha:]]", "A", "a ", `a\ `, "!", "#", "***", "a**b"})
+	part := rapid.SampledFrom([]string{"a", "b", "ab", "*", "?", "**", "[ab]", "[!a]", "[a-", `\*`, `\a`, "a*", "*b",
+		"[[:alpha:]]", "A", "a ", `a\ `, "!", "#", "***", "a**b"})
 	pattern := rapid.Custom(func(t *rapid.T) string {
-		p := strings.Join(rapid.SliceOfN(part, 1, 3).Draw(t, "parts"), rapid.SampledFrom([]string{"", "/"}).Draw(t, "between"))
-		return rapid.SampledFrom([]string{"", "", "!", "/", "**/"}).Draw(t, "front") + p + rapid.SampledFrom([]string{"", "", "/", "/**", "/*", " "}).Draw(t, "back")
+		p := strings.Join(rapid.SliceOfN(part, 1, 3).Draw(t, "parts"),
+			rapid.SampledFrom([]string{"", "/"}).Draw(t, "between"))
+		return rapid.SampledFrom([]string{"", "", "!", "/", "**/"}).Draw(t, "front") + p +
+			rapid.SampledFrom([]string{"", "", "/", "/**", "/*", " "}).Draw(t, "back")
 	})
 	name := rapid.SampledFrom([]string{"a", "b", "ab", "abb", "A", "c", "*", "a b", "#", "!"})
 	fold := false
@@ -28,7 +31,7 @@ func TestIgnoreRules(t *testing.T) {
 		g.Git("config", "core.ignoreCase", fmt.Sprint(fold))
 		checks := 0
 		rapid.Check(t, func(t *rapid.T) {
-			if checks++; checks > gittest.Rounds(20) { // each asks the Git program
+			if checks++; checks > gittest.Rounds(10) { // each asks the Git program
 				return
 			}
 			top := strings.Join(rapid.SliceOfN(pattern, 1, 4).Draw(t, "top"), "\n")
@@ -54,7 +57,8 @@ func TestIgnoreRules(t *testing.T) {
 			}
 			for _, p := range paths {
 				if ours := ignoredPath(ign, root, under, p, g.Dir); ours != got[p] {
-					t.Fatalf("%q: ignored %v, Git says %v\n.gitignore:\n%s\na/.gitignore:\n%s\nexclude:\n%s", p, ours, got[p], top, under, exclude)
+					t.Fatalf("%q: ignored %v, Git says %v\n.gitignore:\n%s\na/.gitignore:\n%s\nexclude:\n%s", p, ours, got[p], top,
+						under, exclude)
 				}
 			}
 		})

@@ -14,8 +14,8 @@ import (
 	"github.com/go-git/go-git/v6/plumbing/hash"
 )
 
-// writeIndex writes a Git index (version 2) of what is captured, complete with stats and the cache
-// of trees, so that the Git program's status reads no file and computes no tree.
+// WriteIndex writes a Git index (version 2) of what is captured, with stats and the cache of trees, so that `git
+// status` reads no file and computes no tree. go-git's encoder writes no cache of trees.
 func WriteIndex(path string, f *object.Format, root *Node) error {
 	var body []byte
 	count := 0
@@ -55,7 +55,8 @@ func WriteIndex(path string, f *object.Format, root *Node) error {
 	return disk.WriteNew(path, h.Sum(data), 0o666)
 }
 
-// appendCache writes the tree cache of a folder and gives the number of its entries; 0 for a folder that is in no tree.
+// appendCache writes the tree cache of a folder and returns the number of its entries; 0 for a folder that is in no
+// tree.
 func appendCache(buf []byte, f *object.Format, n *Node, name string) ([]byte, int) {
 	var below []byte
 	count, dirs := 0, 0
@@ -83,14 +84,15 @@ func appendCache(buf []byte, f *object.Format, n *Node, name string) ([]byte, in
 	return append(buf, below...), count
 }
 
-// indexed is an entry of an index that somebody else wrote.
+// Indexed is an entry of an index that somebody else wrote.
 type Indexed struct {
 	*index.Entry
 	racy bool // written in the second in which its file changed: the content may have changed since (racy Git)
 }
 
-// readIndex reads the index at path; a missing one is empty. A split or sparse index is an error: the Git program reads
-// those. The checksum is not verified: a step that can write the index can write that too, and it costs most of the time.
+// ReadIndex reads the index at path; a missing one is empty. A split or sparse index is an error: the Git program reads
+// those. The checksum is not verified: a step that can write the index can write that too, and it costs most of the
+// time.
 func ReadIndex(path string, f *object.Format) (map[string]Indexed, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,9 +117,9 @@ func ReadIndex(path string, f *object.Format) (map[string]Indexed, error) {
 	return out, nil
 }
 
-// same reports whether a file still is what the index says, judged by its stat alone.
+// Same reports whether a file still is what the index says, judged by its stat alone.
 func (e Indexed) Same(st disk.Stat) bool {
-	return !e.racy && e.Stage == index.Merged && !e.IntentToAdd && !e.ModifiedAt.IsZero() &&
+	return !e.racy && e.Stage == 0 && !e.IntentToAdd && !e.ModifiedAt.IsZero() &&
 		st.Mtime == e.ModifiedAt.UnixNano() && st.Ctime == e.CreatedAt.UnixNano() &&
 		uint32(st.Inode) == e.Inode && uint32(st.Size) == e.Size && st.GitMode() == uint32(e.Mode)
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// add looks at the mappings of one process (proc_pid_maps(5)). One that has ended has none.
+// Add adds the mappings of one process (proc_pid_maps(5)). A process that has ended has none.
 func (m *Mappings) Add(pid int) {
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	closed := false
@@ -32,14 +32,15 @@ func (m *Mappings) Add(pid int) {
 	m.Note(err)
 }
 
-// note takes an error for what it hides. A process that has ended hides nothing.
+// Note records that an error hides mappings. A process that has ended hides none.
 func (m *Mappings) Note(err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
-		m.Unseen = "what a process maps into its memory could not be read (" + reasonOf(err) + "), so writes of its may be missing"
+		m.Unknown = "what a process maps into its memory could not be read (" + reasonOf(err) +
+			"), so writes of its may be missing"
 	}
 }
 
-// addClosed looks for mappings that are not writable now and may become so (proc_pid_smaps(5), the flag "mw").
+// addClosed adds mappings that are not writable now but may become so (proc_pid_smaps(5), the flag "mw").
 func (m *Mappings) addClosed(pid int) error {
 	smaps, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", pid))
 	var line []byte
@@ -49,7 +50,8 @@ func (m *Mappings) addClosed(pid int) error {
 		switch {
 		case len(f) > 0 && !bytes.HasSuffix(f[0], []byte(":")):
 			line, fields = l, f
-		case len(f) > 0 && string(f[0]) == "VmFlags:" && len(fields) >= 6 && fields[1][3] == 's' && bytes.Contains(l, []byte(" mw")):
+		case len(f) > 0 && string(f[0]) == "VmFlags:" && len(fields) >= 6 && fields[1][3] == 's' &&
+			bytes.Contains(l, []byte(" mw")):
 			m.put(line, fields)
 		}
 	}
@@ -73,10 +75,10 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// tellsOfMappings says whether the file system of a folder changes a file's times at the first write to a clean page of
-// a mapping. Not all do: on tmpfs a page that was read first is written without anybody hearing of it. There, what is
-// mapped at a capture is read then.
-func TellsOfMappings(dir string) bool {
+// ReportsMmapWrites reports whether the file system of a folder changes a file's times at the first write to a clean
+// page of a mapping. Not all do: on tmpfs a write to a page that was read first goes unnoticed. There, each capture
+// reads what is mapped at that moment.
+func ReportsMmapWrites(dir string) bool {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return false

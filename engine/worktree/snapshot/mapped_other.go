@@ -4,10 +4,11 @@ package snapshot
 
 import "runtime"
 
-// add can only say that nothing is known: what changed once is read again at every capture.
+// Add can only note that nothing is known: what changed once is read again at every capture.
 func (m *Mappings) Add(int) {
-	m.Unseen = "what processes map into their memory cannot be read on " + runtime.GOOS + ": writes through mappings may be missing"
+	m.Unknown = "what processes map into their memory cannot be read on " + runtime.GOOS +
+		": writes through mappings may be missing"
 }
 
-// tellsOfMappings is not known here.
-func TellsOfMappings(string) bool { return false }
+// ReportsMmapWrites is false where this is not known.
+func ReportsMmapWrites(string) bool { return false }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// entry is what is known of one file, link or submodule of the worktree.
+// Entry is what is known of one file, link or submodule of the worktree.
 type Entry struct {
 	Name    string
 	Stat    disk.Stat
@@ -18,7 +18,7 @@ type Entry struct {
 	Check   bool // its content must be read again
 }
 
-// node is what is known of one folder: the last walk's names and stats, the last capture's content.
+// Node is what is known of one folder: names and stats of the last walk, content of the last capture.
 type Node struct {
 	Name    string
 	Stat    disk.Stat // of the last listing; zero: never listed
@@ -46,7 +46,7 @@ func FindDir(dirs []*Node, name string) (int, bool) {
 	return slices.BinarySearchFunc(dirs, name, func(d *Node, n string) int { return strings.Compare(d.Name, n) })
 }
 
-// tracked tells whether anything captured lies in or below the folder.
+// tracked reports whether anything in or below the folder is captured.
 func (n *Node) tracked() bool {
 	for i := range n.Files {
 		if n.Files[i].Mode != 0 {
@@ -61,7 +61,7 @@ func (n *Node) tracked() bool {
 	return false
 }
 
-// find gives the entry of a slash-separated path, nil when there is none.
+// Find returns the entry of a slash-separated path, or nil.
 func (n *Node) Find(path string) *Entry {
 	for {
 		dir, rest, deeper := strings.Cut(path, "/")
@@ -79,7 +79,7 @@ func (n *Node) Find(path string) *Entry {
 	}
 }
 
-// each visits the captured entries in the order of an index.
+// Each visits the captured entries in the order of an index.
 func (n *Node) Each(prefix string, visit func(path string, e *Entry) error) error {
 	i, j := 0, 0
 	for i < len(n.Files) || j < len(n.Dirs) {
@@ -101,7 +101,7 @@ func (n *Node) Each(prefix string, visit func(path string, e *Entry) error) erro
 	return nil
 }
 
-// clone copies what a fingerprint keeps.
+// Clone copies what a fingerprint needs.
 func (n *Node) Clone() *Node {
 	c := &Node{Name: n.Name, Stat: n.Stat, Files: slices.Clone(n.Files), Dirs: make([]*Node, len(n.Dirs))}
 	for i, d := range n.Dirs {
@@ -110,7 +110,7 @@ func (n *Node) Clone() *Node {
 	return c
 }
 
-// writeTree writes the tree objects of the folders whose content changed, and names the folder's own.
+// WriteTree writes the tree objects of the folders whose content changed, and returns the name of the folder's own.
 func (n *Node) WriteTree(s *object.Store) (object.Digest, error) {
 	if n.TreeOK {
 		return n.Tree, nil
@@ -171,7 +171,7 @@ func SortNode(n *Node) {
 	slices.SortFunc(n.Dirs, func(a, b *Node) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// count is how many files are captured in and below a folder.
+// Count is the number of files captured in and below a folder.
 func (n *Node) Count() int {
 	c := len(n.Files)
 	for _, d := range n.Dirs {

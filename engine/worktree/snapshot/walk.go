@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// coarseTick is how far apart two changes may be and still carry the same time, where times are coarse.
+// coarseTick is the longest time between two changes that carry the same time, on file systems with coarse times.
 const coarseTick = 20 * time.Millisecond
 
-// walk looks at a folder and everything below it and marks on the nodes what has to be read again.
-// A folder whose own times did not change is not listed again; each of its files is looked at.
+// Walk looks at a folder and everything below it, and marks the nodes whose content has to be read again. It does not
+// list a folder again whose own times did not change, but looks at each of its files.
 type Walk struct {
 	Plain     bool // for a fingerprint: nothing is ignored, nothing nested, .git is left out
 	Ignores   *rules.Ignores
@@ -24,21 +24,22 @@ type Walk struct {
 	Forced    map[string]bool             // ignored paths that a step put in its index all the same
 	Exclude   func(path string) bool      // paths that are not part of the worktree
 	Fault     func(op, path string) error // tests make calls fail
-	racy      int64                       // times from here on prove nothing; see fineClock
+	racy      int64                       // times from here on prove nothing; see disk.FineClock
 	Base      string                      // absolute, ends in a slash
 	Mappings  *Mappings                   // nil: not looked for yet
-	Lenient   bool                        // what changes while it is read is taken as it was read, what vanishes as removed
-	spare     chan struct{}               // a second goroutine
-	Ignored   atomic.Int64                // ignored files that are new or changed
-	mu        sync.Mutex
-	Skipped   []string // nested repositories
-	// closed collects the folders that cannot be read; nil makes them an error.
+	// what changes while it is read is taken as it was read, what vanishes as removed
+	Lenient bool
+	spare   chan struct{} // a second goroutine
+	Ignored atomic.Int64  // ignored files that are new or changed
+	mu      sync.Mutex
+	Skipped []string // nested repositories
+	// Closed collects the folders that cannot be read; nil makes them an error.
 	Closed map[string]bool
-	// ignoredPaths are the files that ignored counts.
+	// IgnoredPaths are the files that ignored counts.
 	IgnoredPaths map[string]bool
 }
 
-// newWalk prepares one walk. fine says that equal times prove that nothing changed.
+// New prepares one walk. fine says that equal times prove that nothing changed.
 func New(fine bool) *Walk {
 	w := &Walk{racy: 1<<63 - 1, spare: make(chan struct{}, 1), IgnoredPaths: map[string]bool{}}
 	if !fine {
@@ -47,10 +48,10 @@ func New(fine bool) *Walk {
 	return w
 }
 
-// suspect tells whether a later change might leave the same times.
+// Suspect reports whether a later change might leave the same times.
 func (w *Walk) Suspect(st disk.Stat) bool { return st.Mtime >= w.racy || st.Ctime >= w.racy }
 
-// folder walks n. path is "" or ends in a slash; up are the rules above; recheck says that they changed.
+// Folder walks n. path is "" or ends in a slash; up are the rules above; recheck says that they changed.
 func (w *Walk) Folder(n *Node, f *disk.Folder, path string, up *rules.Chain, recheck bool) error {
 	if err := w.inject("open", path); err != nil {
 		return err
@@ -94,7 +95,7 @@ func (w *Walk) Folder(n *Node, f *disk.Folder, path string, up *rules.Chain, rec
 	return w.below(n, f, path, recheck)
 }
 
-// below walks the folders in n, one of them at a time on the second goroutine.
+// below walks the folders in n, one of them at a time on a second goroutine.
 func (w *Walk) below(n *Node, f *disk.Folder, path string, recheck bool) error {
 	var wg sync.WaitGroup
 	errs := make([]error, 2)
@@ -152,7 +153,7 @@ func (w *Walk) below(n *Node, f *disk.Folder, path string, recheck bool) error {
 	return errors.Join(errs...)
 }
 
-// enter opens a folder in n; ok is false when it is not there any more.
+// enter opens a folder in n; ok is false if it no longer exists.
 func (w *Walk) enter(d *Node, f *disk.Folder, path string) (sub *disk.Folder, ok bool, err error) {
 	if err := w.inject("enter", path+d.Name); err != nil {
 		return nil, false, err
@@ -193,7 +194,7 @@ func (w *Walk) skip(n *Node, path string) {
 	w.mu.Unlock()
 }
 
-// look stats the known files of a folder whose listing holds.
+// look compares the stats of the known files of a folder whose list of names still holds.
 func (w *Walk) look(n *Node, f *disk.Folder, path string) error {
 	for i := 0; i < len(n.Files); i++ {
 		e := &n.Files[i]
@@ -215,7 +216,7 @@ func (w *Walk) look(n *Node, f *disk.Folder, path string) error {
 	return nil
 }
 
-// compare marks an entry whose stat is not the one that its content was read under.
+// compare marks an entry whose stat differs from the one that its content was read under.
 func (w *Walk) compare(n *Node, e *Entry, st disk.Stat, path string) {
 	if st == e.Stat && !e.Check && !w.Mappings.Names(st, w.Base+path+e.Name) {
 		return
@@ -295,7 +296,7 @@ func (w *Walk) list(n *Node, f *disk.Folder, path string) error {
 	return nil
 }
 
-// clear drops what was known of a folder that became another repository; nothing of it was captured.
+// clear drops what was known of a folder that became another repository.
 func (w *Walk) clear(n *Node) {
 	n.Files, n.Dirs, n.Removed, n.RemovedDirs = nil, nil, nil, nil
 	n.TreeOK, n.Tree = true, object.Digest{}
@@ -309,7 +310,7 @@ func (w *Walk) dropDir(n, d *Node) {
 	}
 }
 
-// isRepository tells whether a folder with a .git is a repository and not just a folder of that name.
+// isRepository reports whether a folder's .git makes it a repository.
 func isRepository(f *disk.Folder) bool {
 	st, err := f.Lstat(".git")
 	if err != nil || st.Kind() != disk.KindDir {
@@ -324,8 +325,8 @@ func isRepository(f *disk.Folder) bool {
 	return err == nil
 }
 
-// readRules reads the folder's own .gitignore and .gitattributes when they changed, and says whether they did.
-// A symbolic link of that name is not followed, as in Git.
+// readRules reads the folder's own .gitignore and .gitattributes if they changed, and reports whether ignore rules did.
+// Like Git it does not follow symbolic links of these names.
 func (w *Walk) readRules(n *Node, f *disk.Folder, path string, up *rules.Chain) (changed bool, err error) {
 	r := &rules.Chain{Up: up, Prefix: len(path)}
 	if n.Rules != nil {
@@ -363,7 +364,7 @@ func (w *Walk) isIgnored(n *Node, path, name string, dir bool) bool {
 	return n.ignored || w.Ignores.Ignored(n.Rules, path, name, dir)
 }
 
-// settle decides for the entries that are not captured yet whether they are ignored.
+// settle decides which of the entries that are not captured yet are ignored.
 func (w *Walk) settle(n *Node, path string, all bool) {
 	for i := range n.Files {
 		e := &n.Files[i]

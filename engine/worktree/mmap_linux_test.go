@@ -124,7 +124,7 @@ func TestMappingsAtRandom(t *testing.T) {
 	for _, dir := range mapDirs(t) {
 		t.Run(dir, func(t *testing.T) {
 			tree := mapper(t, dir)
-			for seed := range uint64(gittest.Rounds(4)) {
+			for seed := range uint64(gittest.Rounds(2)) {
 				randomMappings(t, tree, rand.New(rand.NewPCG(7, seed)), seed)
 			}
 		})
@@ -156,7 +156,7 @@ func randomMappings(t *testing.T, tree *Tree, r *rand.Rand, seed uint64) {
 		case n == 7 && len(maps) > 0:
 			i := r.IntN(len(maps))
 			m := maps[i]
-			if !tree.tells { // what is written through a mapping that is gone at the next capture may be hidden there
+			if !tree.reportsMmap { // what is written through a mapping that is gone at the next capture may be hidden there
 				capture(t, tree)
 			} else {
 				m.mem[0]++
@@ -183,7 +183,8 @@ func randomMappings(t *testing.T, tree *Tree, r *rand.Rand, seed uint64) {
 			log = append(log, "capture")
 			for i := range 4 {
 				name := fmt.Sprintf("d/f%d", i)
-				if want, err := os.ReadFile(filepath.Join(tree.Dir(), name)); err != nil || !bytes.Equal(want, held(t, tree, name)) {
+				if want, err := os.ReadFile(filepath.Join(tree.Dir(), name)); err != nil ||
+					!bytes.Equal(want, held(t, tree, name)) {
 					t.Fatalf("seed %d: %s is not as captured (%v)\n%q", seed, name, err, log)
 				}
 			}
@@ -230,7 +231,7 @@ func TestWritesWhileCapturing(t *testing.T) {
 					os.RemoveAll(sub)
 				}
 			})
-			for n := 0; n < gittest.Rounds(8) || written.Load() < 100; n++ {
+			for n := 0; n < gittest.Rounds(4) || written.Load() < 100; n++ {
 				if change, err := tree.Capture(t.Context(), "s", "step"); err != nil || change.PatchErr != nil {
 					t.Errorf("capture %d: %v %+v", n, err, change)
 					break
@@ -241,7 +242,8 @@ func TestWritesWhileCapturing(t *testing.T) {
 			tree.opt.Processes = func() []int { return nil }
 			capture(t, tree)
 			for _, name := range []string{"d/f0", "log"} {
-				if want, err := os.ReadFile(filepath.Join(tree.Dir(), name)); err != nil || !bytes.Equal(want, held(t, tree, name)) {
+				if want, err := os.ReadFile(filepath.Join(tree.Dir(), name)); err != nil ||
+					!bytes.Equal(want, held(t, tree, name)) {
 					t.Errorf("%s is not as captured (%v)", name, err)
 				}
 			}
@@ -252,27 +254,27 @@ func TestWritesWhileCapturing(t *testing.T) {
 // Where the mappings of a process cannot be read, the change says so, and what changed once is read again all the same.
 func TestUnreadableMappings(t *testing.T) {
 	tree := mapper(t, t.TempDir())
-	tree.tells = true
+	tree.reportsMmap = true
 	gittest.Write(t, tree.Dir(), "f", "text")
-	if change := capture(t, tree); change.Unseen != "" {
-		t.Errorf("all is seen: %q", change.Unseen)
+	if change := capture(t, tree); change.MayMiss != "" {
+		t.Errorf("all is seen: %q", change.MayMiss)
 	}
 	m := &snapshot.Mappings{}
 	m.Add(os.Getpid())
-	if m.Unseen != "" {
-		t.Fatal(m.Unseen)
+	if m.Unknown != "" {
+		t.Fatal(m.Unknown)
 	}
 	m.Note(unix.EACCES)
-	if m.Unseen == "" || !m.Has(disk.Stat{}, "any") || m.Names(disk.Stat{}, "any") {
+	if m.Unknown == "" || !m.Has(disk.Stat{}, "any") || m.Names(disk.Stat{}, "any") {
 		t.Errorf("%+v", m)
 	}
 	m = &snapshot.Mappings{}
 	m.Note(unix.ESRCH) // it has ended
-	if m.Unseen != "" {
-		t.Error(m.Unseen)
+	if m.Unknown != "" {
+		t.Error(m.Unknown)
 	}
-	tree.tells = false
-	if change := capture(t, tree); change.Unseen != snapshot.Quiet {
-		t.Errorf("%q", change.Unseen)
+	tree.reportsMmap = false
+	if change := capture(t, tree); change.MayMiss != snapshot.MmapNotice {
+		t.Errorf("%q", change.MayMiss)
 	}
 }

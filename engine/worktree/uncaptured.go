@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// Unseen lists what was written in the worktree and what no capture holds: repositories that were made
-// inside it, and submodules whose files differ from their own commit. Git keeps of both a commit's name
-// at most. A path ends in a slash. What stood there before the run is in Opaque.
-func (t *Tree) Unseen(ctx context.Context) ([]string, error) {
+// Uncaptured lists what was written in the worktree and is in no capture: repositories that were created inside it, and
+// submodules whose files differ from their own commit. Git stores at most the name of a commit of either. Paths end in
+// a slash. What was there before the run is in Opaque.
+func (t *Tree) Uncaptured(ctx context.Context) ([]string, error) {
 	var out []string
 	for _, path := range t.nested {
 		if !slices.Contains(t.opaque, path) {
@@ -39,8 +39,8 @@ func (t *Tree) Unseen(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// Opaque lists the repositories inside the user's checkout that a run in place began with. What is written
-// in them is not captured; a Fingerprint sees it.
+// Opaque lists the repositories inside the user's checkout that were there when a run in place began. Changes in them
+// are not captured, but a Fingerprint shows them.
 func (t *Tree) Opaque() []string { return t.opaque }
 
 // submodules lists the paths of submodules, each with a slash at its end.
@@ -55,9 +55,9 @@ func (t *Tree) submodules() []string {
 	return out
 }
 
-// submoduleChanged compares the files of a submodule with the commit that it has checked out. A step
-// may have written its settings: none of them is read, no program is started for it, and a conversion that
-// it asks for makes it differ.
+// submoduleChanged compares the files of a submodule with the commit that it has checked out. A step may have written
+// its settings, so none of them is read and no program is started; content that would need a conversion counts as
+// changed.
 func (t *Tree) submoduleChanged(ctx context.Context, path string) (bool, error) {
 	dir := filepath.Join(t.dir, filepath.FromSlash(path))
 	entries, err := os.ReadDir(dir)
@@ -79,8 +79,8 @@ func (t *Tree) submoduleChanged(ctx context.Context, path string) (bool, error) 
 	return err != nil || len(paths) > 0, nil
 }
 
-// keepRules remembers which .gitignore hold before any step has run.
-func (t *Tree) keepRules() {
+// keepIgnoreFiles remembers the .gitignore files that apply before any step has run.
+func (t *Tree) keepIgnoreFiles() {
 	t.ignoreFiles = map[string]func() ([]byte, error){}
 	var visit func(n *snapshot.Node, prefix string)
 	visit = func(n *snapshot.Node, prefix string) {
@@ -101,8 +101,8 @@ func (t *Tree) keepRules() {
 	visit(t.root, "")
 }
 
-// Hidden lists the files that were written, that .gitignore hides from the capture, and that the rules
-// of the beginning did not hide: those that the run's own rules hide.
+// Hidden lists the files that were written and that only .gitignore rules added by the run itself hide from the
+// capture.
 func (t *Tree) Hidden() ([]string, error) {
 	chains := map[string]*rules.Chain{}
 	var chain func(prefix string) (*rules.Chain, error)

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Restored is a file with the content and the mode that it is to begin with.
+// Restored is a file that begins with another content and mode than the base has.
 type Restored struct {
 	Path string
 	Blob object.OID // "" is no file
@@ -47,7 +47,7 @@ func (t *Tree) restore(r Restored) error {
 	return os.WriteFile(to, data, mode)
 }
 
-// HasBlob says that a blob is in the repository.
+// HasBlob reports whether the repository has a blob.
 func (s *Source) HasBlob(blob object.OID) bool {
 	id, ok := s.Format.Parse(blob)
 	if !ok {
@@ -57,8 +57,8 @@ func (s *Source) HasBlob(blob object.OID) bool {
 	return err == nil
 }
 
-// bring takes along what the options ask for: the user's uncommitted changes, earlier contents, and ignored files.
-func (t *Tree) bring(ctx context.Context) error {
+// copyDirty copies what the options ask for: the user's uncommitted changes, earlier contents, and ignored files.
+func (t *Tree) copyDirty(ctx context.Context) error {
 	if t.src == nil {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (t *Tree) bring(ctx context.Context) error {
 			return err
 		}
 		for _, p := range paths {
-			if err := t.bringFile(p); err != nil {
+			if err := t.copyFile(p); err != nil {
 				return fmt.Errorf("taking the uncommitted %s along: %w", p, err)
 			}
 		}
@@ -89,15 +89,15 @@ func (t *Tree) bring(ctx context.Context) error {
 		if _, err := os.Lstat(filepath.Join(t.dir, filepath.FromSlash(p))); err == nil {
 			continue // the base has it
 		}
-		if err := t.bringFile(p); err != nil {
+		if err := t.copyFile(p); err != nil {
 			return fmt.Errorf("copying %s: %w", p, err)
 		}
 	}
 	return nil
 }
 
-// bringFile makes a path of the worktree what it is in the user's checkout: also gone.
-func (t *Tree) bringFile(path string) error {
+// copyFile makes a path of the worktree the same as in the user's checkout. It removes what is missing there.
+func (t *Tree) copyFile(path string) error {
 	to := filepath.Join(t.dir, filepath.FromSlash(path))
 	from, name, err := disk.Reach(t.src.Root(), path)
 	if err != nil && !disk.Gone(err) {
@@ -140,7 +140,7 @@ func (t *Tree) bringFile(path string) error {
 	return err
 }
 
-// ignoredFiles lists the files of the checkout that are ignored and that the patterns name.
+// ignoredFiles lists the ignored files of the checkout that match patterns.
 func (s *Source) ignoredFiles(ign *rules.Ignores, patterns []string) ([]string, error) {
 	w := snapshot.New(true)
 	w.Ignores, w.Converter = ign, rules.NewConverter(nil, "")
@@ -154,7 +154,8 @@ func (s *Source) ignoredFiles(ign *rules.Ignores, patterns []string) ([]string, 
 	if err := w.Folder(root, f, "", nil, true); err != nil {
 		return nil, err
 	}
-	want := rules.Ignores{Global: []rules.IgnoreFile{rules.ParseIgnore([]byte(strings.Join(patterns, "\n")))}, Fold: ign.Fold}
+	want := rules.Ignores{Global: []rules.IgnoreFile{rules.ParseIgnore([]byte(strings.Join(patterns, "\n")))},
+		Fold: ign.Fold}
 	var out []string
 	var visit func(n *snapshot.Node, path string, taken bool)
 	visit = func(n *snapshot.Node, path string, taken bool) {
@@ -172,8 +173,8 @@ func (s *Source) ignoredFiles(ign *rules.Ignores, patterns []string) ([]string, 
 	return out, nil
 }
 
-// readForced finds the ignored paths that a step added to its index all the same: those it means to
-// keep. It is read only when the index changed.
+// readForced finds the ignored paths that a step added to its index with --force: it means to keep those. It reads the
+// index only when that changed.
 func (t *Tree) readForced() {
 	index := filepath.Join(t.GitDir(), "index")
 	st, err := disk.StatAt(filepath.Dir(index), "index")
