@@ -82,8 +82,8 @@ func changedPaths(f runs.ChangedFile) []string {
 // strayLink is a symbolic link to a place where the run may not write.
 type strayLink struct{ path, target, why string }
 
-// strayLinks finds the links that a restricted run made to places that it may not change. A later write through such a link
-// would end up there.
+// strayLinks finds the links that a restricted run made to places that it may not change. A later write through such a
+// link would end up there.
 func (r *run) strayLinks(files []runs.ChangedFile) ([]strayLink, error) {
 	if !r.plan.restricted() {
 		return nil, nil
@@ -104,7 +104,8 @@ func (r *run) strayLinks(files []runs.ChangedFile) ([]strayLink, error) {
 	return out, nil
 }
 
-// linkProblem says what is wrong with the target of a link, taken literally and resolved in the worktree; "" is nothing.
+// linkProblem says what is wrong with the target of a link, taken literally and resolved in the worktree; "" is
+// nothing.
 func (r *run) linkProblem(link, target string) string {
 	const outside = "is outside the worktree"
 	if path.IsAbs(target) || filepath.IsAbs(target) {

@@ -155,8 +155,8 @@ func (w *workspace) confine(o *kernel.Options) error {
 	return nil
 }
 
-// checkReadable returns an error for a file that a step names but may not read itself: the engine can read it and would copy
-// it to where the step can.
+// checkReadable returns an error for a file that a step names but may not read itself: the engine can read it and would
+// copy it to where the step can.
 func (w *workspace) checkReadable(path string) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -134,8 +134,8 @@ func (t kernels) named(name string) (kernel.Kernel, *notebooks.Error) {
 		Hint: "mend the kernelspec, or install the kernel again", Err: err}
 }
 
-// specified finds the kernel that a Jupyter notebook names. That means Jupyter's own. A built-in kernel of the same name
-// replaces one that is not installed, and Python's if the notebook needs nothing of IPython.
+// specified finds the kernel that a Jupyter notebook names. That means Jupyter's own. A built-in kernel of the same
+// name replaces one that is not installed, and Python's if the notebook needs nothing of IPython.
 func (t kernels) specified(name, lang string) (kernel.Kernel, *notebooks.Error) {
 	if _, own := t.eng.Config.Kernels[name]; own || name == "python" {
 		return t.named(name)
@@ -268,7 +268,8 @@ func (p *Plan) preferIPython(t *kernels) {
 	if asked == "" {
 		asked = p.notebook.Front.Kernel
 	}
-	if _, own := t.eng.Config.Kernels["python"]; own || asked == "python" || strings.HasPrefix(asked, kernel.JupyterPrefix) {
+	if _, own := t.eng.Config.Kernels["python"]; own || asked == "python" ||
+		strings.HasPrefix(asked, kernel.JupyterPrefix) {
 		return
 	}
 	for _, s := range p.notebook.Steps {
