@@ -207,7 +207,7 @@ func (r *run) approval() error {
 	if err := store.Request(request); err != nil {
 		return err
 	}
-	if err := r.emit(runs.ApprovalRequested, "", runs.ApprovalRequestedData{Code: runs.CodeApprovalRequired, Words: "an approval is required; it is granted with: " + command,
+	if err := r.emit(runs.ApprovalRequested, "", runs.ApprovalRequestedData{Code: runs.CodeApprovalRequired, Message: "an approval is required; it is granted with: " + command,
 		Contract: contract, File: sealed.File, Digest: sealed.Digest}); err != nil {
 		return err
 	}
@@ -249,16 +249,16 @@ func (r *run) refuse(d decision, command string) error {
 	r.gated = true
 	if d.code != runs.CodeApprovalDenied {
 		d.words += "; grant it with: " + command
-		gate := runs.GateData{Code: d.code, Rule: approvalRule, Words: d.words}
+		gate := runs.GateData{Code: d.code, Rule: approvalRule, Message: d.words}
 		r.blockers = append(r.blockers, gate.Blocker())
 		return r.emit(runs.GateBlocked, "", gate)
 	}
-	r.blockers = append(r.blockers, runs.Blocker{Code: d.code, Rule: approvalRule, Words: d.words})
+	r.blockers = append(r.blockers, runs.Blocker{Code: d.code, Rule: approvalRule, Message: d.words})
 	sealed, err := r.keep(runs.ApprovalFile, d.denied.Text)
 	if err != nil {
 		return err
 	}
-	return r.emit(runs.ApprovalDenied, "", runs.ApprovalDeniedData{Code: d.code, Rule: approvalRule, Words: d.words, ID: d.denied.ID, Actor: d.denied.Actor,
+	return r.emit(runs.ApprovalDenied, "", runs.ApprovalDeniedData{Code: d.code, Rule: approvalRule, Message: d.words, ID: d.denied.ID, Actor: d.denied.Actor,
 		Time: d.denied.Time, File: sealed.File, Digest: sealed.Digest})
 }
 

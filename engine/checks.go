@@ -46,7 +46,7 @@ func (r *run) checkDiff(ctx context.Context) error {
 	if total.PatchErr != nil && r.plan.inFolder() {
 		data.PatchOmits = total.PatchErr.Error()
 	} else if total.PatchErr != nil {
-		block(runs.Blocker{Code: runs.CodeChangeTooLarge, Words: "the patch does not hold the whole change: " + total.PatchErr.Error()})
+		block(runs.Blocker{Code: runs.CodeChangeTooLarge, Message: "the patch does not hold the whole change: " + total.PatchErr.Error()})
 	}
 	record, err := runs.Fold(r.events)
 	if err != nil {
@@ -66,7 +66,7 @@ func (r *run) checkDiff(ctx context.Context) error {
 	}{{"files", int64(len(total.Files)), int64(f.Limits.Files)}, {"lines", int64(lines), int64(f.Limits.Lines)}, {"bytes", bytes, f.Limits.Bytes}} {
 		if l.limit > 0 && l.is > l.limit {
 			b := runs.Blocker{Code: runs.CodeChangeTooLarge, Rule: fmt.Sprintf("limits: %s: %d", l.what, l.limit),
-				Paths: firstPaths(changedNames(total.Files)), Words: fmt.Sprintf("%d %s changed, and %d is the limit", l.is, l.what, l.limit)}
+				Paths: firstPaths(changedNames(total.Files)), Message: fmt.Sprintf("%d %s changed, and %d is the limit", l.is, l.what, l.limit)}
 			b.Step = record.ChangedBy(total.Files[0].Path)
 			if slices.ContainsFunc(total.Files, func(f runs.ChangedFile) bool { return record.ChangedBy(f.Path) != b.Step }) {
 				b.Step = "" // more than one step made it too large
@@ -77,9 +77,9 @@ func (r *run) checkDiff(ctx context.Context) error {
 	switch {
 	case len(total.Files) > 0:
 	case slices.Contains(f.Require, "diff"):
-		block(runs.Blocker{Code: runs.CodeNoDiff, Rule: "require: diff", Words: "a change is required, and nothing changed"})
+		block(runs.Blocker{Code: runs.CodeNoDiff, Rule: "require: diff", Message: "a change is required, and nothing changed"})
 	case r.plan.Request.Branch != "":
-		block(runs.Blocker{Code: runs.CodeNoDiff, Rule: "--branch", Words: "--branch " + r.plan.Request.Branch + ": nothing changed, so there is nothing to commit"})
+		block(runs.Blocker{Code: runs.CodeNoDiff, Rule: "--branch", Message: "--branch " + r.plan.Request.Branch + ": nothing changed, so there is nothing to commit"})
 	}
 	r.blockers = append(r.blockers, data.Blockers...)
 	return r.emit(runs.GitDiffChecked, "", data)
@@ -120,7 +120,7 @@ func (r *run) checkTests() error {
 // testsRequired adds what keeps a run that requires tests from passing: none passed, or the command line left some out.
 func (r *run) testsRequired(data *runs.VerificationData) {
 	block := func(step notebooks.StepID, words string) {
-		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeVerificationFailed, Step: step, Rule: "require: tests", Words: words})
+		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeVerificationFailed, Step: step, Rule: "require: tests", Message: words})
 	}
 	for _, s := range r.plan.Steps {
 		if s.Has(notebooks.TagTest) && s.LeftOut != "" {
@@ -155,7 +155,7 @@ func (r *run) checkSource(ctx context.Context) error {
 		}
 		slices.Sort(paths)
 		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree, Step: r.untested[0].step, Rule: runs.RuleTestedIsLeft,
-			Paths: firstPaths(slices.Compact(paths)), Words: "files changed during the last test step or after it, so what was tested is not what is left"})
+			Paths: firstPaths(slices.Compact(paths)), Message: "files changed during the last test step or after it, so what was tested is not what is left"})
 	}
 	if r.plan.Source == nil {
 		return nil
@@ -172,7 +172,7 @@ func (r *run) checkSource(ctx context.Context) error {
 		return nil
 	}
 	r.mutated = true
-	r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree, Rule: runs.RuleSourceAsItWas, Paths: firstPaths(touched), Words: "the source checkout changed while the run went on: " + firstOf(touched)})
+	r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree, Rule: runs.RuleSourceAsItWas, Paths: firstPaths(touched), Message: "the source checkout changed while the run went on: " + firstOf(touched)})
 	return nil
 }
 

@@ -54,7 +54,7 @@ func TestSandboxThatCannotBeHad(t *testing.T) {
 			}
 			continue
 		}
-		if len(p.Gates) != 1 || p.Gates[0].Code != runs.CodeProviderUnavailable || !strings.Contains(p.Gates[0].Words, words) {
+		if len(p.Gates) != 1 || p.Gates[0].Code != runs.CodeProviderUnavailable || !strings.Contains(p.Gates[0].Message, words) {
 			t.Errorf("%q: %+v", front, p.Gates)
 			continue
 		}

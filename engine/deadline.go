@@ -77,7 +77,7 @@ func (r *run) cut(ctx context.Context) string {
 	words := r.limitWords(ctx)
 	if !r.late {
 		r.late, r.blocked = true, true
-		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeTimeout, Words: words})
+		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeTimeout, Message: words})
 	}
 	return words
 }

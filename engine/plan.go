@@ -478,7 +478,7 @@ func (p *Plan) isOutput(name string) bool {
 // gates decides what must hold before anything starts. What does not hold stands in p.Gates.
 func (p *Plan) gates(ctx context.Context, e *Engine) error {
 	block := func(code, rule, words string) {
-		p.Gates = append(p.Gates, runs.GateData{Code: code, Rule: rule, Words: words})
+		p.Gates = append(p.Gates, runs.GateData{Code: code, Rule: rule, Message: words})
 	}
 	f := p.Notebook.Front
 	if v, ok := e.Getenv("MARKMILL_DEPTH"); ok && v != "" {
@@ -497,7 +497,7 @@ func (p *Plan) gates(ctx context.Context, e *Engine) error {
 			rule = "--dirty block"
 		}
 		p.Gates = append(p.Gates, runs.GateData{Code: runs.CodeDirtyStartingTree, Rule: rule, Paths: firstPaths(p.DirtyPaths),
-			Words: fmt.Sprintf("a clean start is required, and these are not committed: %s; commit or stash them", firstOf(p.DirtyPaths))})
+			Message: fmt.Sprintf("a clean start is required, and these are not committed: %s; commit or stash them", firstOf(p.DirtyPaths))})
 	}
 	if slices.Contains(f.Require, "tests") && !slices.ContainsFunc(p.Steps, func(s PlannedStep) bool { return s.Has(notebooks.TagTest) && s.Skip == "" }) {
 		block(runs.CodeMissingTestCommand, "require: tests", "tests are required, and no step that runs is tagged test")

@@ -261,7 +261,7 @@ func (r *run) conclude(data *runs.CompletedData) (event runs.Event, record *runs
 		default:
 			r.reserve.Release()
 			failed, data.Status = true, runs.Fail
-			data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeArtifactWriteFailure, Words: failureWords(err)})
+			data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeArtifactWriteFailure, Message: failureWords(err)})
 		}
 	}
 }
@@ -376,7 +376,7 @@ func (r *run) prepare(data *runs.CompletedData) (runs.Event, error) {
 func refusal(err error) runs.Blocker {
 	var r Refused
 	errors.As(err, &r)
-	return runs.Blocker{Code: r.Code, Words: r.Words}
+	return runs.Blocker{Code: r.Code, Message: r.Words}
 }
 
 // views writes every view of the record that ends with event. The last one digests the others: before it, and

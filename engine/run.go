@@ -203,7 +203,7 @@ func (r *run) broken(err error) {
 	if errors.Is(err, worktree.ErrNotRestored) {
 		code = runs.CodeStateNotRebuilt
 	}
-	r.blockers = append(r.blockers, runs.Blocker{Code: code, Words: failureWords(err)})
+	r.blockers = append(r.blockers, runs.Blocker{Code: code, Message: failureWords(err)})
 	// The checks that were not reached are recorded as that: a reader must not take them for made.
 	for _, c := range []struct {
 		t    runs.EventType

@@ -185,18 +185,18 @@ func (r *run) concealError(err error) error {
 func (r *run) leak(step notebooks.StepID, where string) {
 	words := "the value of a secret would stand in " + r.conceal(where)
 	for _, b := range r.blockers {
-		if b.Code == runs.CodeSecretLeaked && b.Step == step && b.Words == words {
+		if b.Code == runs.CodeSecretLeaked && b.Step == step && b.Message == words {
 			return
 		}
 	}
-	r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeSecretLeaked, Step: step, Words: words})
+	r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeSecretLeaked, Step: step, Message: words})
 }
 
 // leaked are the words of a step's leak, "" without one.
 func (r *run) leaked(step notebooks.StepID) string {
 	for _, b := range r.blockers {
 		if b.Code == runs.CodeSecretLeaked && b.Step == step {
-			return b.Words
+			return b.Message
 		}
 	}
 	return ""

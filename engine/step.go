@@ -352,7 +352,7 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 	case s.Has(notebooks.TagTest):
 		r.fail(s, runs.CodeVerificationFailed, words)
 	case r.plan.Request.KeepGoing && r.alive(s):
-		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeStepFailed, Step: s.ID, Words: words})
+		r.blockers = append(r.blockers, runs.Blocker{Code: runs.CodeStepFailed, Step: s.ID, Message: words})
 	default:
 		r.fail(s, runs.CodeStepFailed, words)
 	}
@@ -371,7 +371,7 @@ func exitWords(s *PlannedStep, exit int) string {
 
 // fail adds a blocker of a step and ends the run's good course.
 func (r *run) fail(s *PlannedStep, code, words string) {
-	r.blockers = append(r.blockers, runs.Blocker{Code: code, Step: s.ID, Words: words})
+	r.blockers = append(r.blockers, runs.Blocker{Code: code, Step: s.ID, Message: words})
 	if r.failed == "" {
 		r.failed = s.ID
 	}

@@ -39,9 +39,10 @@ func (e Event) line() ([]byte, Digest, error) {
 	return append(line, '\n'), hash, nil
 }
 
-// ReadJournal reads a whole journal and checks its chain, from the digest of the source notebook to the last event. A last
-// line without its newline is torn: it is dropped, and torn is true. Any other break is a *notebooks.Error that names the
-// line, the event's seq, and what is broken: bad JSON, broken prev or hash mismatch. The events before it are returned.
+// ReadJournal reads a whole journal and checks its chain, from the digest of the source notebook to the last event. A
+// last line without its newline is torn: it is dropped, and torn is true. Any other break is a *notebooks.Error that
+// names the line, the event's seq, and what is broken: bad JSON, broken prev or hash mismatch. The events before it
+// are returned.
 func ReadJournal(r io.Reader, source Digest) (events []Event, torn bool, err error) {
 	counted := &countingReader{reader: r}
 	events, size, err := readJournal(counted, source)

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// CountTests reads the counts that a test runner printed at the end of its output. It returns nil if no known runner gave
-// counts: plain "go test" says "ok" of a package, and not how many tests that was. The counts of a runner that ran several
-// times are added up; of several runners the first in the table counts.
+// CountTests reads the counts that a test runner printed at the end of its output. It returns nil if no known runner
+// gave counts: plain "go test" says "ok" of a package, and not how many tests that was. The counts of a runner that
+// ran several times are added up; of several runners the first in the table counts.
 //
-// Most runners end with a summary, so that the tail of an output is enough. Of "go test -v" and of TAP every line counts:
-// a tail that visibly begins in the middle of one gives nil.
+// Most runners end with a summary, so that the tail of an output is enough. Of "go test -v" and of TAP every line
+// counts: a tail that visibly begins in the middle of one gives nil.
 func CountTests(tail []byte) *TestCounts {
 	lines := strings.Split(ansi.ReplaceAllString(string(tail), ""), "\n")
 	for i, line := range lines {
@@ -109,8 +109,8 @@ var (
 	goKinds  = map[string]string{"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 )
 
-// countGo counts the top-level tests of "go test -v", without subtests. A test that was started and has no result (its own
-// output without a newline hides it, or the process died) makes the counts unknown.
+// countGo counts the top-level tests of "go test -v", without subtests. A test that was started and has no result (its
+// own output without a newline hides it, or the process died) makes the counts unknown.
 func countGo(lines []string) *TestCounts {
 	var counts TestCounts
 	started := map[string]int{} // the same name may stand in several packages

@@ -219,21 +219,21 @@ type PlannedStep struct {
 
 // GateData is the data of gate.blocked.
 type GateData struct {
-	Code  string   `json:"code"`
-	Rule  string   `json:"rule,omitzero"` // the rule that stands against the run, as its author wrote it
-	Paths []string `json:"paths,omitempty"`
-	Words string   `json:"words"`
+	Code    string   `json:"code"`
+	Rule    string   `json:"rule,omitzero"` // the rule that stands against the run, as its author wrote it
+	Paths   []string `json:"paths,omitempty"`
+	Message string   `json:"words"`
 }
 
 // Blocker returns the gate as a reason why the run did not pass.
 func (g GateData) Blocker() Blocker {
-	return Blocker{Code: g.Code, Rule: g.Rule, Paths: g.Paths, Words: g.Words}
+	return Blocker{Code: g.Code, Rule: g.Rule, Paths: g.Paths, Message: g.Message}
 }
 
 // ApprovalRequestedData is the data of approval.requested.
 type ApprovalRequestedData struct {
 	Code     string `json:"code"`
-	Words    string `json:"words"`
+	Message  string `json:"words"`
 	Contract Digest `json:"contract"` // of the terms
 	File     string `json:"file"`     // the request, relative to the run directory
 	Digest   Digest `json:"digest"`
@@ -257,14 +257,14 @@ type ApprovalGrantedData struct {
 
 // ApprovalDeniedData is the data of approval.denied.
 type ApprovalDeniedData struct {
-	Code   string    `json:"code"`
-	Rule   string    `json:"rule,omitzero"`
-	Words  string    `json:"words"`
-	ID     string    `json:"id,omitzero"`
-	Actor  string    `json:"actor,omitzero"`
-	Time   time.Time `json:"time,omitzero"`
-	File   string    `json:"file,omitzero"`
-	Digest Digest    `json:"digest,omitzero"`
+	Code    string    `json:"code"`
+	Rule    string    `json:"rule,omitzero"`
+	Message string    `json:"words"`
+	ID      string    `json:"id,omitzero"`
+	Actor   string    `json:"actor,omitzero"`
+	Time    time.Time `json:"time,omitzero"`
+	File    string    `json:"file,omitzero"`
+	Digest  Digest    `json:"digest,omitzero"`
 }
 
 // SealedFile is a file of the run directory and its digest.
@@ -462,8 +462,8 @@ type VerificationData struct {
 	Judges *JudgesData `json:"judges,omitempty"`
 }
 
-// JudgesData says which protected files a run changed, and the outcome of the judging steps (test, review) when they ran a
-// second time with the base's versions of these files.
+// JudgesData says which protected files a run changed, and the outcome of the judging steps (test, review) when they
+// ran a second time with the base's versions of these files.
 type JudgesData struct {
 	Changed []string     `json:"changed"` // paths, sorted
 	Steps   []JudgedStep `json:"steps,omitempty"`
@@ -492,25 +492,25 @@ type VerificationStep struct {
 
 // Blocker is one reason why a run did not pass.
 type Blocker struct {
-	Code  string           `json:"code"`
-	Step  notebooks.StepID `json:"step,omitzero"` // the step that caused it
-	Rule  string           `json:"rule,omitzero"` // the rule that was broken, as its author wrote it: "forbid: data.csv"
-	Paths []string         `json:"paths,omitempty"`
-	Words string           `json:"words"`
-	Hint  string           `json:"hint,omitzero"` // the likely cause or the fix; it may name things of the caller's machine
+	Code    string           `json:"code"`
+	Step    notebooks.StepID `json:"step,omitzero"` // the step that caused it
+	Rule    string           `json:"rule,omitzero"` // the rule that was broken, as its author wrote it: "forbid: data.csv"
+	Paths   []string         `json:"paths,omitempty"`
+	Message string           `json:"words"`
+	Hint    string           `json:"hint,omitzero"` // the likely cause or the fix; it may name things of the caller's machine
 }
 
 func (b Blocker) equal(other Blocker) bool {
 	return b.Code == other.Code && b.Step == other.Step && b.Rule == other.Rule &&
-		b.Words == other.Words && b.Hint == other.Hint && slices.Equal(b.Paths, other.Paths)
+		b.Message == other.Message && b.Hint == other.Hint && slices.Equal(b.Paths, other.Paths)
 }
 
 // Text returns the message and the hint.
 func (b Blocker) Text() string {
 	if b.Hint == "" {
-		return b.Words
+		return b.Message
 	}
-	return b.Words + "; " + b.Hint
+	return b.Message + "; " + b.Hint
 }
 
 // Status is a run's verdict.
@@ -558,8 +558,8 @@ type BundleData struct {
 	Ref    string `json:"ref"` // that the bundle gives the last commit, beside HEAD
 }
 
-// LeftOutput is an output notebook that the record does not keep: it can be made again, byte for byte, from the journal and
-// the files that the journal names.
+// LeftOutput is an output notebook that the record does not keep: it can be made again, byte for byte, from the
+// journal and the files that the journal names.
 type LeftOutput struct {
 	Name   string `json:"name"` // that it would have in the record
 	Digest Digest `json:"digest"`

@@ -202,7 +202,8 @@ func (r *Run) Scraps() []ScrapData {
 	return scraps
 }
 
-// Blockers returns every reason why the run did not pass, each once: of its gates, the diff, the verification and the end.
+// Blockers returns every reason why the run did not pass, each once: of its gates, the diff, the verification and the
+// end.
 func (r *Run) Blockers() []Blocker {
 	all := slices.Clone(r.blocked)
 	if r.Diff != nil {

@@ -50,8 +50,8 @@ func CreateJournal(path string, source Digest, clock func() time.Time) (*Journal
 	return startJournal(file, source, clock), nil
 }
 
-// OpenJournal reads a journal and opens it for appending. It truncates a torn last line; any other break is the error of
-// ReadJournal.
+// OpenJournal reads a journal and opens it for appending. It truncates a torn last line; any other break is the error
+// of ReadJournal.
 func OpenJournal(path string, source Digest, clock func() time.Time) (*Journal, []Event, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
@@ -85,8 +85,8 @@ func startJournal(file *os.File, source Digest, clock func() time.Time) *Journal
 }
 
 // Append adds one event, whose data is the Data type of t, and returns when the system has it: one write per line. An
-// event's time is never before that of the event before it, even if the clock is set back. After an error nothing of the
-// event is in the file, and Append may be tried again.
+// event's time is never before that of the event before it, even if the clock is set back. After an error nothing of
+// the event is in the file, and Append may be tried again.
 func (j *Journal) Append(t EventType, step notebooks.StepID, data any) (Event, error) {
 	raw, err := codec.Marshal(data)
 	if err != nil {
@@ -142,8 +142,8 @@ func (j *Journal) write(event Event) (Event, error) {
 	return event, nil
 }
 
-// Sync returns when all that was appended is on the disk. A disk that failed to sync may have lost any of it: after such
-// an error nothing can be appended.
+// Sync returns when all that was appended is on the disk. A disk that failed to sync may have lost any of it: after
+// such an error nothing can be appended.
 func (j *Journal) Sync() error {
 	err := j.file.Sync()
 	if err == nil || errors.Is(err, os.ErrClosed) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Located returns a blocker with the rule, the paths and the step that it is about. Records of older versions do not name
-// them: Located takes them from the contract, the change and the patches of the steps.
+// Located returns a blocker with the rule, the paths and the step that it is about. Records of older versions do not
+// name them: Located takes them from the contract, the change and the patches of the steps.
 func (r *Run) Located(b Blocker) Blocker {
 	switch b.Code {
 	case CodeDisallowedFileChange:

@@ -11,14 +11,14 @@ import (
 type OrderError struct {
 	Seq     int       // of the event where another was expected; the number of events at the end
 	Missing EventType // what is missing; "" when an event is only out of place
-	Words   string
+	Message string
 }
 
-func (e *OrderError) Error() string { return CodeMissingRequiredEvent + ": " + e.Words }
+func (e *OrderError) Error() string { return CodeMissingRequiredEvent + ": " + e.Message }
 
 // Blocker is the error as a run's record has it.
 func (e *OrderError) Blocker() Blocker {
-	return Blocker{Code: CodeMissingRequiredEvent, Words: e.Words}
+	return Blocker{Code: CodeMissingRequiredEvent, Message: e.Message}
 }
 
 // CheckOrder checks that the events of a run are all there, in the order in which a run passes through them. It returns
@@ -33,7 +33,7 @@ func CheckOrder(events []Event) error {
 	o := order{}
 	for i, event := range events {
 		if i > 0 && event.Time.Before(events[i-1].Time) {
-			return &OrderError{Seq: i, Words: fmt.Sprintf("event %d (%s) is older than the one before it", i, event.Type)}
+			return &OrderError{Seq: i, Message: fmt.Sprintf("event %d (%s) is older than the one before it", i, event.Type)}
 		}
 		if err := o.next(i, event); err != nil {
 			return err
@@ -114,7 +114,7 @@ func (o *order) next(seq int, event Event) error {
 	case RunCompleted:
 		return o.completed(seq, event)
 	default:
-		return &OrderError{Seq: seq, Words: fmt.Sprintf("event %d is of the unknown type %q", seq, event.Type)}
+		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d is of the unknown type %q", seq, event.Type)}
 	}
 }
 
@@ -130,7 +130,7 @@ func (o *order) advance(seq int, t EventType, from, to stage) error {
 		return o.missing(seq, stageEvents[o.stage+1], "before "+string(t))
 	}
 	if o.blocked {
-		return &OrderError{Seq: seq, Words: fmt.Sprintf("event %d (%s) stands after %s, which only %s may follow",
+		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d (%s) stands after %s, which only %s may follow",
 			seq, t, GateBlocked, RunCompleted)}
 	}
 	if o.stage > from {
@@ -187,7 +187,7 @@ func (o *order) step(seq int, event Event) error {
 		return o.missing(seq, ApprovalGranted, where)
 	}
 	if _, found := o.plan[event.Step]; !found {
-		return &OrderError{Seq: seq, Words: fmt.Sprintf("event %d (%s) is of step %q, which the plan does not have",
+		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d (%s) is of step %q, which the plan does not have",
 			seq, event.Type, event.Step)}
 	}
 	if o.open != "" && o.open != event.Step {
@@ -276,7 +276,7 @@ func (o *order) unfinished() (notebooks.StepID, bool) {
 }
 
 func (o *order) missing(seq int, t EventType, where string) error {
-	return &OrderError{Seq: seq, Missing: t, Words: fmt.Sprintf("%s is absent %s", t, where)}
+	return &OrderError{Seq: seq, Missing: t, Message: fmt.Sprintf("%s is absent %s", t, where)}
 }
 
 func (o *order) misplaced(seq int, event Event) error {
@@ -284,5 +284,5 @@ func (o *order) misplaced(seq int, event Event) error {
 	if o.open != "" {
 		where = fmt.Sprintf("within step %q", o.open)
 	}
-	return &OrderError{Seq: seq, Words: fmt.Sprintf("event %d (%s) is out of order %s", seq, event.Type, where)}
+	return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d (%s) is out of order %s", seq, event.Type, where)}
 }

@@ -39,9 +39,9 @@ func (r *Run) Left(name string) *LeftOutput {
 	return nil
 }
 
-// CanLeave reports whether the record can do without the output notebooks: one of them is a Jupyter notebook, which is as
-// large as all that the steps printed, and OUTPUT is a file. A run that was interrupted, or that showed a secret, keeps
-// them.
+// CanLeave reports whether the record can do without the output notebooks: one of them is a Jupyter notebook, which is
+// as large as all that the steps printed, and OUTPUT is a file. A run that was interrupted, or that showed a secret,
+// keeps them.
 func (r *Run) CanLeave() bool {
 	return slices.Contains(r.OutputFiles(), jupyterOutput) && r.Started.LocalOutput() != "" &&
 		r.Status() != Interrupted && r.Status() != Running && !reports(r, CodeSecretLeaked)
@@ -74,8 +74,8 @@ const (
 	OutputCleared = "cleared"             // bytes of a stream that the step asked to be cleared, or printed elsewhere
 )
 
-// OutputData is one output of a step. The bytes of streams are in the raw streams, and rich results in their files: this
-// is their order, and what else is known of them.
+// OutputData is one output of a step. The bytes of streams are in the raw streams, and rich results in their files:
+// this is their order, and what else is known of them.
 type OutputData struct {
 	Type string `json:"type"`
 	Name string `json:"name,omitzero"` // stream: stdout, stderr; widget: its id

@@ -8,8 +8,8 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// Prepare returns the event that Commit will append, so that the files which depend on it can be written first: a verdict
-// is never recorded without its files.
+// Prepare returns the event that Commit will append, so that the files which depend on it can be written first: a
+// verdict is never recorded without its files.
 func (j *Journal) Prepare(t EventType, step notebooks.StepID, data any) (Event, error) {
 	raw, err := codec.Marshal(data)
 	if err != nil {

@@ -75,8 +75,8 @@ const ReplayDir = "replay"
 // version of protected files.
 const JudgedDir = "judged"
 
-// carriedFiles reports of a file of a record whether an earlier run wrote it: a journal of a resumed run, or a file of a
-// carried step that this run did not write itself.
+// carriedFiles reports of a file of a record whether an earlier run wrote it: a journal of a resumed run, or a file of
+// a carried step that this run did not write itself.
 func carriedFiles(run *Run) func(name string) bool {
 	var dirs []string
 	for i := range run.Steps {

@@ -13,7 +13,8 @@ const runStamp = "20060102T150405Z"
 // slugMax bounds the notebook's part of a RunID, to keep paths below the run directory short.
 const slugMax = 40
 
-// NewRunID names a run by its start, the path of its notebook, and random bytes, which tell runs of the same second apart.
+// NewRunID names a run by its start, the path of its notebook, and random bytes, which tell runs of the same second
+// apart.
 func NewRunID(now time.Time, notebook string, random []byte) RunID {
 	return RunID(now.UTC().Format(runStamp) + "-" + slug(notebook) + "-" + hex.EncodeToString(random))
 }

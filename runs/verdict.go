@@ -19,8 +19,8 @@ const (
 	requireApproval = "approval"
 )
 
-// Status returns the verdict of run.completed. It fails closed: a pass that the rest of the record contradicts (a blocker,
-// a failed step, a check that was not made) is a fail.
+// Status returns the verdict of run.completed. It fails closed: a pass that the rest of the record contradicts (a
+// blocker, a failed step, a check that was not made) is a fail.
 func (r *Run) Status() Status {
 	if r.Completed == nil {
 		return Running

@@ -2,8 +2,8 @@ package runs
 
 import "markmill/notebooks/codec"
 
-// Warm makes the JSON encoders and decoders of what every run writes, which are otherwise made when each is first needed.
-// Call it while another processor is idle.
+// Warm makes the JSON encoders and decoders of what every run writes, which are otherwise made when each is first
+// needed. Call it while another processor is idle.
 func Warm() {
 	for _, v := range []any{
 		&RunStartedData{}, &ContractData{}, &PlanData{}, &StepStartedData{}, &StepFinishedData{}, &DiffCheckedData{},

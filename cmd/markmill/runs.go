@@ -242,10 +242,10 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 				err = say(a.stdout, "%s%s\n", holdsWords(words[0], got, commits), proof)
 			} else {
 				if out.Proof != "" {
-					out.Findings = append(out.Findings, runs.Finding{Where: words[0], Words: "is only claimed: nothing but the notebook itself says what its run did"})
+					out.Findings = append(out.Findings, runs.Finding{Where: words[0], Message: "is only claimed: nothing but the notebook itself says what its run did"})
 				}
 				for _, f := range out.Findings {
-					if err = say(a.stdout, "%s: %s\n", f.Where, f.Words); err != nil {
+					if err = say(a.stdout, "%s: %s\n", f.Where, f.Message); err != nil {
 						break
 					}
 				}
@@ -270,9 +270,9 @@ Exit codes: 0 everything holds, 1 something does not, 2 there is no such run.`,
 // unsigned says why a record is not as well proven as was asked.
 func unsigned(v *runs.Verification) runs.Finding {
 	if v.Signed == nil {
-		return runs.Finding{Where: runs.SumsSignatureFile, Words: "there is no signature, and --signed asks for one"}
+		return runs.Finding{Where: runs.SumsSignatureFile, Message: "there is no signature, and --signed asks for one"}
 	}
-	return runs.Finding{Where: runs.SumsSignatureFile, Words: v.Signed.Words()}
+	return runs.Finding{Where: runs.SumsSignatureFile, Message: v.Signed.Words()}
 }
 
 // holdsWords say what was found to hold, and by whom it is signed.

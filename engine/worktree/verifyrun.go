@@ -76,7 +76,7 @@ type verifier struct {
 }
 
 func (v *verifier) find(words string, args ...any) {
-	v.findings = append(v.findings, runs.Finding{Where: v.where, Words: fmt.Sprintf(words, args...)})
+	v.findings = append(v.findings, runs.Finding{Where: v.where, Message: fmt.Sprintf(words, args...)})
 }
 
 // open reads the bundle and holds its header against the record. A bundle that is missing or has other bytes, the
@@ -215,7 +215,7 @@ func (v *verifier) change(run *runs.Run, patch []byte) {
 	}
 	err := v.compare(d.BaseCommit, d.ResultTree, patch)
 	if err != nil {
-		v.findings = append(v.findings, runs.Finding{Where: runs.PatchFile, Words: err.Error()})
+		v.findings = append(v.findings, runs.Finding{Where: runs.PatchFile, Message: err.Error()})
 	}
 }
 

@@ -57,7 +57,7 @@ func testRun() *runs.Run {
 			{Planned: runs.PlannedStep{ID: "later", Action: runs.ActionRun}},
 		},
 		Diff:      &runs.DiffCheckedData{Files: change, AllowedPassed: true},
-		Completed: &runs.CompletedData{Status: runs.Blocked, Blockers: []runs.Blocker{{Code: runs.CodeTimeout, Step: "later", Words: "the run passed 2s"}}},
+		Completed: &runs.CompletedData{Status: runs.Blocked, Blockers: []runs.Blocker{{Code: runs.CodeTimeout, Step: "later", Message: "the run passed 2s"}}},
 	}
 }
 
