@@ -214,7 +214,7 @@ func (r *run) approval() error {
 		return err
 	}
 	if err := r.rec.emit(runs.ApprovalRequested, "", runs.ApprovalRequestedData{Code: runs.CodeApprovalRequired,
-		Words:    "an approval is required; it is granted with: " + command,
+		Message:    "an approval is required; it is granted with: " + command,
 		Contract: contract, File: sealed.File, Digest: sealed.Digest}); err != nil {
 		return err
 	}
@@ -258,16 +258,16 @@ func (r *run) refuse(d decision, command string) error {
 	r.verdict.gated = true
 	if d.code != runs.CodeApprovalDenied {
 		d.words += "; grant it with: " + command
-		gate := runs.GateData{Code: d.code, Rule: approvalRule, Words: d.words}
+		gate := runs.GateData{Code: d.code, Rule: approvalRule, Message: d.words}
 		r.verdict.block(gate.Blocker())
 		return r.rec.emit(runs.GateBlocked, "", gate)
 	}
-	r.verdict.block(runs.Blocker{Code: d.code, Rule: approvalRule, Words: d.words})
+	r.verdict.block(runs.Blocker{Code: d.code, Rule: approvalRule, Message: d.words})
 	sealed, err := r.rec.keep(runs.ApprovalFile, d.denied.Text)
 	if err != nil {
 		return err
 	}
-	return r.rec.emit(runs.ApprovalDenied, "", runs.ApprovalDeniedData{Code: d.code, Rule: approvalRule, Words: d.words,
+	return r.rec.emit(runs.ApprovalDenied, "", runs.ApprovalDeniedData{Code: d.code, Rule: approvalRule, Message: d.words,
 		ID: d.denied.ID, Actor: d.denied.Actor,
 		Time: d.denied.Time, File: sealed.File, Digest: sealed.Digest})
 }

@@ -54,7 +54,7 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 		}
 		data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange,
 			Step: record.ChangedBy(l.path), Rule: "links stay where the run may write",
-			Paths: []string{l.path}, Words: fmt.Sprintf("%s is a link to %s, which %s", l.path, l.target, l.why)})
+			Paths: []string{l.path}, Message: fmt.Sprintf("%s is a link to %s, which %s", l.path, l.target, l.why)})
 	}
 	unseen, err := r.ws.tree.Uncaptured(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 		data.Disallowed = append(data.Disallowed, unseen...)
 		data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange,
 			Rule: "no repository inside the worktree", Paths: firstPaths(unseen),
-			Words: "repositories inside the worktree, whose files no commit of the run can hold: " + firstOf(unseen) +
+			Message: "repositories inside the worktree, whose files no commit of the run can hold: " + firstOf(unseen) +
 				"; let the step remove their .git, commit what belongs to a submodule there, or work in $TMPDIR"})
 	}
 	data.AllowedPassed = len(data.Disallowed) == 0
@@ -183,11 +183,11 @@ func (b *broken) add(rule, path string) {
 	} else {
 		b.omitted[at]++
 	}
-	o.Words = "changed, and not allowed to: " + firstOf(o.Paths)
+	o.Message = "changed, and not allowed to: " + firstOf(o.Paths)
 	if n := b.omitted[at]; n > 0 {
-		o.Words += fmt.Sprintf(" and %d more", n)
+		o.Message += fmt.Sprintf(" and %d more", n)
 	}
-	o.Words += fmt.Sprintf(" (%s)", rule)
+	o.Message += fmt.Sprintf(" (%s)", rule)
 }
 
 // mostPaths is how many paths a blocker lists.

@@ -45,7 +45,7 @@ func (r *run) checkDiff(ctx context.Context) error {
 	if total.PatchErr != nil && r.plan.inFolder() {
 		data.PatchOmits = total.PatchErr.Error()
 	} else if total.PatchErr != nil {
-		block(runs.Blocker{Code: runs.CodeChangeTooLarge, Words: "the patch does not hold the whole change: " +
+		block(runs.Blocker{Code: runs.CodeChangeTooLarge, Message: "the patch does not hold the whole change: " +
 			total.PatchErr.Error()})
 	}
 	record, err := runs.Fold(r.rec.events)
@@ -67,7 +67,7 @@ func (r *run) checkDiff(ctx context.Context) error {
 		{"bytes", bytes, f.Limits.Bytes}} {
 		if l.limit > 0 && l.is > l.limit {
 			b := runs.Blocker{Code: runs.CodeChangeTooLarge, Rule: fmt.Sprintf("limits: %s: %d", l.what, l.limit),
-				Paths: firstPaths(changedNames(total.Files)), Words: fmt.Sprintf("%d %s changed, and %d is the limit", l.is, l.what,
+				Paths: firstPaths(changedNames(total.Files)), Message: fmt.Sprintf("%d %s changed, and %d is the limit", l.is, l.what,
 					l.limit)}
 			b.Step = record.ChangedBy(total.Files[0].Path)
 			if slices.ContainsFunc(total.Files, func(f runs.ChangedFile) bool { return record.ChangedBy(f.Path) != b.Step }) {
@@ -79,9 +79,9 @@ func (r *run) checkDiff(ctx context.Context) error {
 	switch {
 	case len(total.Files) > 0:
 	case slices.Contains(f.Require, "diff"):
-		block(runs.Blocker{Code: runs.CodeNoDiff, Rule: "require: diff", Words: "a change is required, and nothing changed"})
+		block(runs.Blocker{Code: runs.CodeNoDiff, Rule: "require: diff", Message: "a change is required, and nothing changed"})
 	case r.plan.request.Branch != "":
-		block(runs.Blocker{Code: runs.CodeNoDiff, Rule: "--branch", Words: "--branch " + r.plan.request.Branch +
+		block(runs.Blocker{Code: runs.CodeNoDiff, Rule: "--branch", Message: "--branch " + r.plan.request.Branch +
 			": nothing changed, so there is nothing to commit"})
 	}
 	r.verdict.blockers = append(r.verdict.blockers, data.Blockers...)
@@ -124,7 +124,7 @@ func (r *run) checkTests() error {
 // testsRequired adds the blockers of a run that requires tests: no test passed, or the command line left some out.
 func (r *run) testsRequired(data *runs.VerificationData) {
 	block := func(step notebooks.StepID, words string) {
-		r.verdict.block(runs.Blocker{Code: runs.CodeVerificationFailed, Step: step, Rule: "require: tests", Words: words})
+		r.verdict.block(runs.Blocker{Code: runs.CodeVerificationFailed, Step: step, Rule: "require: tests", Message: words})
 	}
 	for _, s := range r.plan.steps {
 		if s.Has(notebooks.TagTest) && s.LeftOut != "" {
@@ -149,7 +149,7 @@ func (r *run) checkSource(ctx context.Context) error {
 		r.verdict.blockers = append(r.verdict.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree,
 			Step: r.verdict.untested[0].step, Rule: runs.RuleTestedIsLeft,
 			Paths: firstPaths(slices.Compact(paths)),
-			Words: "files changed during the last test step or after it, so what was tested is not what is left"})
+			Message: "files changed during the last test step or after it, so what was tested is not what is left"})
 	}
 	if r.plan.source == nil {
 		return nil
@@ -167,7 +167,7 @@ func (r *run) checkSource(ctx context.Context) error {
 	}
 	r.verdict.mutated = true
 	r.verdict.block(runs.Blocker{Code: runs.CodeDirtyEndingTree, Rule: runs.RuleSourceAsItWas, Paths: firstPaths(touched),
-		Words: "the source checkout changed while the run went on: " + firstOf(touched)})
+		Message: "the source checkout changed while the run went on: " + firstOf(touched)})
 	return nil
 }
 

@@ -55,7 +55,7 @@ func TestSandboxThatCannotBeHad(t *testing.T) {
 			}
 			continue
 		}
-		if len(p.gates) != 1 || p.gates[0].Code != runs.CodeProviderUnavailable || !strings.Contains(p.gates[0].Words,
+		if len(p.gates) != 1 || p.gates[0].Code != runs.CodeProviderUnavailable || !strings.Contains(p.gates[0].Message,
 			words) {
 			t.Errorf("%q: %+v", front, p.gates)
 			continue

@@ -76,7 +76,7 @@ func (r *run) cut(ctx context.Context) string {
 	words := r.limitWords(ctx)
 	if !r.verdict.late {
 		r.verdict.late, r.verdict.blocked = true, true
-		r.verdict.block(runs.Blocker{Code: runs.CodeTimeout, Words: words})
+		r.verdict.block(runs.Blocker{Code: runs.CodeTimeout, Message: words})
 	}
 	return words
 }

@@ -160,7 +160,7 @@ func (p *Plan) isOutput(name string) bool {
 // decideGates decides what must hold before anything starts. What does not hold goes into p.gates.
 func (p *Plan) decideGates(ctx context.Context, e *Engine) error {
 	block := func(code, rule, words string) {
-		p.gates = append(p.gates, runs.GateData{Code: code, Rule: rule, Words: words})
+		p.gates = append(p.gates, runs.GateData{Code: code, Rule: rule, Message: words})
 	}
 	f := p.notebook.Front
 	if v, ok := e.Getenv("MARKMILL_DEPTH"); ok && v != "" {
@@ -180,7 +180,7 @@ func (p *Plan) decideGates(ctx context.Context, e *Engine) error {
 			rule = "--dirty block"
 		}
 		p.gates = append(p.gates, runs.GateData{Code: runs.CodeDirtyStartingTree, Rule: rule, Paths: firstPaths(p.dirtyPaths),
-			Words: fmt.Sprintf("a clean start is required, and these are not committed: %s; commit or stash them",
+			Message: fmt.Sprintf("a clean start is required, and these are not committed: %s; commit or stash them",
 				firstOf(p.dirtyPaths))})
 	}
 	if slices.Contains(f.Require, "tests") && !slices.ContainsFunc(p.steps,

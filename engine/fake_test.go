@@ -319,7 +319,7 @@ var texts = View{Name: "texts", Write: func(in ViewInput) error {
 
 // sums is the view that completes a record: report.json and SHA256SUMS.
 var sums = View{Name: runs.ReportFile, Seals: true, Write: func(in ViewInput) error {
-	r, err := runs.NewReportKnowing(in.Run, in.Dir, in.Known)
+	r, err := runs.At(in.Dir).Report(in.Run, in.Known)
 	if err != nil {
 		return err
 	}
@@ -327,10 +327,10 @@ var sums = View{Name: runs.ReportFile, Seals: true, Write: func(in ViewInput) er
 	if err != nil {
 		return err
 	}
-	if err := runs.WriteFile(filepath.Join(in.Dir, runs.ReportFile), b); err != nil {
+	if err := runs.At(in.Dir).Write(runs.ReportFile, b); err != nil {
 		return err
 	}
-	return r.WriteSums(in.Dir)
+	return runs.At(in.Dir).Seal(r.ArtifactDigests)
 }}
 
 // run plans and runs, and checks what holds of every record.
@@ -354,7 +354,7 @@ func (l *lab) runUntil(ctx context.Context, req Request, sinks ...Sinks) *Result
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	record, _, err := runs.Load(result.Dir)
+	record, _, err := runs.At(result.Dir).Load()
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -449,7 +449,7 @@ func files(t *testing.T, dir string) map[string]runs.Digest {
 // verify checks a record as runs verify does. The output notebook of these tests has no manifest.
 func (l *lab) verify(r *Result) {
 	l.t.Helper()
-	v, err := runs.Verify(r.Dir, nil, runs.Signers{})
+	v, err := runs.At(r.Dir).Verify(nil, runs.Signers{})
 	if err != nil {
 		l.t.Fatal(err)
 	}

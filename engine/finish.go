@@ -68,7 +68,7 @@ func (r *run) conclude(data *runs.CompletedData) (event runs.Event, record *runs
 		default:
 			r.rec.reserve.Release()
 			failed, data.Status = true, runs.Fail
-			data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeArtifactWriteFailure, Words: failureWords(err)})
+			data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeArtifactWriteFailure, Message: failureWords(err)})
 		}
 	}
 }

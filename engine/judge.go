@@ -138,7 +138,7 @@ func (r *run) judgeBlockers() {
 	}
 	rule := "protect: " + strings.Join(r.plan.notebook.Front.Protect, ", ")
 	add := func(step notebooks.StepID, words string) {
-		r.verdict.block(runs.Blocker{Code: runs.CodeJudgeChanged, Step: step, Rule: rule, Paths: j.Changed, Words: words})
+		r.verdict.block(runs.Blocker{Code: runs.CodeJudgeChanged, Step: step, Rule: rule, Paths: j.Changed, Message: words})
 	}
 	if j.Skipped != "" {
 		add("", "protected files changed ("+firstOf(j.Changed)+") and nothing was judged without the change: "+j.Skipped)

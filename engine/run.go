@@ -257,7 +257,7 @@ func (r *run) broken(err error) {
 	if errors.Is(err, worktree.ErrNotRestored) {
 		code = runs.CodeStateNotRebuilt
 	}
-	r.verdict.block(runs.Blocker{Code: code, Words: failureWords(err)})
+	r.verdict.block(runs.Blocker{Code: code, Message: failureWords(err)})
 	// Checks that were not reached are recorded as such, so that no reader believes that they were made.
 	const skipped = "the run ended before it"
 	for _, c := range []struct {

@@ -75,7 +75,7 @@ type Refused struct{ Code, Words string }
 
 func (r Refused) Error() string { return r.Words }
 
-func (r Refused) blocker() runs.Blocker { return runs.Blocker{Code: r.Code, Words: r.Words} }
+func (r Refused) blocker() runs.Blocker { return runs.Blocker{Code: r.Code, Message: r.Words} }
 
 // ViewInput is what a view may use.
 type ViewInput struct {

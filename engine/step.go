@@ -355,7 +355,7 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 	case s.Has(notebooks.TagTest):
 		r.verdict.fail(s.ID, runs.CodeVerificationFailed, words)
 	case r.plan.request.KeepGoing && r.sessions.get(s) != nil:
-		r.verdict.block(runs.Blocker{Code: runs.CodeStepFailed, Step: s.ID, Words: words})
+		r.verdict.block(runs.Blocker{Code: runs.CodeStepFailed, Step: s.ID, Message: words})
 	default:
 		r.verdict.fail(s.ID, runs.CodeStepFailed, words)
 	}

@@ -43,7 +43,7 @@ func (v *verdict) block(b runs.Blocker) { v.blockers = append(v.blockers, b) }
 
 // fail adds a blocker for a step. Only finally steps run after it.
 func (v *verdict) fail(step notebooks.StepID, code, words string) {
-	v.block(runs.Blocker{Code: code, Step: step, Words: words})
+	v.block(runs.Blocker{Code: code, Step: step, Message: words})
 	if v.failed == "" {
 		v.failed = step
 	}
@@ -59,9 +59,9 @@ func (v *verdict) last(step notebooks.StepID) *runs.Blocker {
 
 // leak records that the value of a secret would have been written; where must not show the value.
 func (v *verdict) leak(step notebooks.StepID, where string) {
-	b := runs.Blocker{Code: runs.CodeSecretLeaked, Step: step, Words: "the value of a secret would stand in " + where}
+	b := runs.Blocker{Code: runs.CodeSecretLeaked, Step: step, Message: "the value of a secret would stand in " + where}
 	if !slices.ContainsFunc(v.blockers, func(o runs.Blocker) bool {
-		return o.Code == b.Code && o.Step == b.Step && o.Words == b.Words
+		return o.Code == b.Code && o.Step == b.Step && o.Message == b.Message
 	}) {
 		v.block(b)
 	}
@@ -71,7 +71,7 @@ func (v *verdict) leak(step notebooks.StepID, where string) {
 func (v *verdict) leaked(step notebooks.StepID) string {
 	for _, b := range v.blockers {
 		if b.Code == runs.CodeSecretLeaked && b.Step == step {
-			return b.Words
+			return b.Message
 		}
 	}
 	return ""

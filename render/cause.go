@@ -60,11 +60,11 @@ func Causes(run *runs.Run, nb *notebooks.Notebook, files fs.FS) (*Cause, []Conse
 	}
 	first := reasons[0]
 	first.Blocker = run.Located(first.Blocker)
-	c := &Cause{Code: first.Code, Step: first.Step, File: run.Started.Notebook, Words: first.Words, Fix: first.Fix}
+	c := &Cause{Code: first.Code, Step: first.Step, File: run.Started.Notebook, Words: first.Message, Fix: first.Fix}
 	var led []Consequence
 	for _, r := range reasons[1:] {
 		if r.Consequence {
-			led = append(led, Consequence{r.Code, r.Step, r.Words})
+			led = append(led, Consequence{r.Code, r.Step, r.Message})
 		}
 	}
 	behind := false

@@ -191,7 +191,7 @@ func TestOutputIsPlainAndStable(t *testing.T) {
 func TestReportIsPlain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawRun(t, drawNotebook(t))
-		d.run.Completed.Blockers = []runs.Blocker{{Code: "step_failed", Step: "s", Words: hostileText(t, "words")}}
+		d.run.Completed.Blockers = []runs.Blocker{{Code: "step_failed", Step: "s", Message: hostileText(t, "words")}}
 		d.run.Diff.Files = []runs.ChangedFile{{Path: hostileText(t, "path"), Status: "added"}}
 		d.run.Contract.Parameters = []runs.ParamData{{Name: "p|`q", Type: "string", Value: codec.Raw(`"\u202e|"`), From: hostileText(t, "from")}}
 		report, err := ReportMarkdown(d.run)

@@ -51,8 +51,8 @@ type Terms struct {
 	Branch               string        `json:"branch"`
 }
 
-// TermsParam is a parameter. A secret's value is a digest keyed with the store's own key, so that it can be compared but
-// not guessed.
+// TermsParam is a parameter. A secret's value is a digest keyed with the store's own key, so that it can be compared
+// but not guessed.
 type TermsParam struct {
 	Name  string    `json:"name"`
 	Type  string    `json:"type"`
@@ -165,8 +165,8 @@ type ApprovalRequest struct {
 	Time      time.Time `json:"time"`
 }
 
-// Check returns an error unless a request is the one that a run's journal cites, by the digest of its bytes, and has the
-// terms of that run.
+// Check returns an error unless a request is the one that a run's journal cites, by the digest of its bytes, and has
+// the terms of that run.
 func (q *ApprovalRequest) Check(run *Run, digest Digest) error {
 	terms, err := q.Terms.Digest()
 	if err != nil {
@@ -233,8 +233,8 @@ type Signer struct {
 	Principals string // of the line of allowed_signers
 }
 
-// CheckApprovalSignature returns who signed data. The key must count by every one of the allowed_signers files at all of
-// the times.
+// CheckApprovalSignature returns who signed data. The key must count by every one of the allowed_signers files at all
+// of the times.
 func CheckApprovalSignature(data, signature []byte, signers [][]byte, at ...time.Time) (Signer, error) {
 	s, err := sshsig.Check(signature, ApprovalNamespace, data)
 	if err != nil {

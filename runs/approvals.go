@@ -140,8 +140,8 @@ func (a Approvals) read(dir, id string) (Answer, error) {
 
 func (a Approvals) used(id string) string { return filepath.Join(a.dir, "used", id) }
 
-// Use marks an answer as used by a run. Of any number of callers exactly one succeeds; the others get ErrUsed. A run that
-// is killed right after Use has used its approval.
+// Use marks an answer as used by a run. Of any number of callers exactly one succeeds; the others get ErrUsed. A run
+// that is killed right after Use has used its approval.
 func (a Approvals) Use(id string, by RunID) error {
 	if _, err := a.folder("used"); err != nil {
 		return err
@@ -160,8 +160,8 @@ func (a Approvals) Use(id string, by RunID) error {
 	return nil
 }
 
-// Conceal returns the keyed digest of a secret, as a JSON text: the same for the same secret in this store, and of no use
-// to anyone without the store's key.
+// Conceal returns the keyed digest of a secret, as a JSON text: the same for the same secret in this store, and of no
+// use to anyone without the store's key.
 func (a Approvals) Conceal(secret string, random io.Reader) (codec.Raw, error) {
 	key, err := a.key(random)
 	if err != nil {

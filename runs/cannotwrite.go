@@ -11,7 +11,8 @@ import (
 
 func cannotWrite(path string, err error) error {
 	return &notebooks.Error{
-		Kind: notebooks.KindArtifact, File: path, Msg: "cannot be written: " + cause(err).Error(), Hint: Remedy(err), Err: err,
+		Kind: notebooks.KindArtifact, File: path,
+		Msg: "cannot be written: " + cause(err).Error(), Hint: Remedy(err), Err: err,
 	}
 }
 
@@ -24,7 +25,7 @@ func cause(err error) error {
 	return err
 }
 
-// Remedy says what to do about a file that cannot be written, "" where the system's words are all that is known.
+// Remedy says what to do about a file that cannot be written; "" if only the system's message is known.
 func Remedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):

@@ -6,7 +6,7 @@ import (
 	"markmill/notebooks"
 )
 
-// Rules of Markmill's own, which no notebook writes: the Rule of blockers that have no other.
+// Rules of Markmill's own: the Rule of a blocker that breaks no rule of a notebook.
 const (
 	RuleTestedIsLeft  = "what was tested is what is left"
 	RuleSourceAsItWas = "the checkout stays as it was"
@@ -16,14 +16,14 @@ const (
 type Cause struct {
 	Blocker
 	Consequence bool   // an earlier one led to it
-	Fix         string // how to mend it; "" where the words of the blocker say it already
+	Fix         string // how to fix it; "" if the blocker's message says it already
 }
 
-// Causes gives every reason why the run did not pass, in order of cause: first what went wrong by itself, in the order
-// in which it happened, then what followed from it.
+// Causes returns every reason why the run did not pass: first what went wrong by itself, in the order in which it
+// happened, then what followed from that.
 func (r *Run) Causes() []Cause {
 	list := r.Blockers()
-	if r.Completed != nil { // it has them all, as they came
+	if r.Completed != nil { // it has them all, in order
 		at := func(b Blocker) int { return slices.IndexFunc(r.Completed.Blockers, b.equal) }
 		slices.SortStableFunc(list, func(a, b Blocker) int { return at(a) - at(b) })
 	}
@@ -40,10 +40,13 @@ func (r *Run) Causes() []Cause {
 	return append(causes, consequences...)
 }
 
-// stepEnds are the codes of blockers that say that a step did not come to its good end, or did not start.
-var stepEnds = []string{CodeStepFailed, CodeVerificationFailed, CodeReviewerRejected, CodeTimeout, CodeProviderUnavailable, CodeStateNotRebuilt}
+// stepEnds are the codes of blockers that say that a step failed or did not start.
+var stepEnds = []string{
+	CodeStepFailed, CodeVerificationFailed, CodeReviewerRejected, CodeTimeout, CodeProviderUnavailable,
+	CodeStateNotRebuilt,
+}
 
-// leadsTo says whether one blocker may be why there is another.
+// leadsTo reports whether blocker a may be the cause of blocker b.
 func leadsTo(a, b Blocker) bool {
 	stopped := slices.Contains(stepEnds, a.Code) && (a.Step != "" || a.Code != CodeVerificationFailed)
 	switch b.Code {
@@ -51,7 +54,7 @@ func leadsTo(a, b Blocker) bool {
 		return stopped
 	case CodeVerificationFailed:
 		return b.Step == "" && stopped
-	case CodeTimeout: // of the whole run, and it is told of the step that it ended
+	case CodeTimeout: // of the whole run, and of the step that it ended
 		return b.Step == "" && a.Code == CodeTimeout && a.Step != ""
 	case CodeDirtyEndingTree:
 		return b.Rule == RuleTestedIsLeft && stopped
@@ -61,8 +64,7 @@ func leadsTo(a, b Blocker) bool {
 	return false
 }
 
-// Fix says how what a code stands for is mended, in a sentence that holds for every run; "" where there is nothing to
-// say.
+// Fix says how to fix what a code stands for, in words that hold for every run; "" if there is nothing to say.
 func Fix(code string) string { return fixes[code] }
 
 var fixes = map[string]string{
@@ -73,7 +75,8 @@ var fixes = map[string]string{
 	CodeVerificationFailed:   "mend what the test shows",
 	CodeMissingTestCommand:   "tag the step that tests with .test, and let it run",
 	CodeMissingRequiredEvent: "run the notebook again; markmill runs verify shows what the record lacks",
-	CodeJudgeChanged:         "leave the protected files as they are, or let the tests pass with the base's version of them, too",
+	CodeJudgeChanged: "leave the protected files as they are, " +
+		"or let the tests pass with the base's version of them, too",
 	CodeSecretMissing:        "set the variable that the message names",
 	CodeReviewerRejected:     "mend what the review rejects",
 	CodeApprovalRequired:     "ask for an approval: markmill approve shows the request and grants it",
@@ -92,7 +95,7 @@ var fixes = map[string]string{
 	CodeStateNotRebuilt:      "run the notebook from its beginning",
 }
 
-// ChangedBy is the last step that changed a path, by either of its names; "" where no step did.
+// ChangedBy returns the last step that changed a path, by either of its names; "" if no step did.
 func (r *Run) ChangedBy(path string) notebooks.StepID {
 	var by notebooks.StepID
 	for i := range r.Steps {
@@ -104,8 +107,7 @@ func (r *Run) ChangedBy(path string) notebooks.StepID {
 	return by
 }
 
-// LeftOut are the steps that the command line left out of the run (--only, --from, --until, --skip-tag), in their
-// order.
+// LeftOut returns the steps that the command line left out of the run (--only, --from, --until, --skip-tag), in order.
 func (r *Run) LeftOut() []notebooks.StepID {
 	var ids []notebooks.StepID
 	for _, s := range r.Steps {

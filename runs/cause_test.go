@@ -9,7 +9,7 @@ import (
 
 func TestCauses(t *testing.T) {
 	b := func(code string, step notebooks.StepID, rule string) Blocker {
-		return Blocker{Code: code, Step: step, Rule: rule, Words: code}
+		return Blocker{Code: code, Step: step, Rule: rule, Message: code}
 	}
 	type told struct {
 		code        string

@@ -22,8 +22,7 @@ type sealed struct {
 	Type EventType        `json:"type"`
 }
 
-// line is the event's line of the journal, newline included, and the hash in it. Data must be
-// canonical.
+// line returns the event's line of the journal, newline included, and the hash in it. Data must be canonical.
 func (e Event) line() ([]byte, Digest, error) {
 	text, err := codec.Marshal(sealed{e.Data, e.Prev, e.Seq, e.Step, e.Time, e.Type})
 	if err != nil {
@@ -40,10 +39,10 @@ func (e Event) line() ([]byte, Digest, error) {
 	return append(line, '\n'), hash, nil
 }
 
-// ReadJournal reads a whole journal and checks its chain, from the digest of the source notebook
-// to the last event. A last line without its newline is torn: it is dropped and torn is true. Any
-// other break is a *notebooks.Error that names the line, the event's seq, and what is broken: bad
-// JSON, broken prev or hash mismatch; the events before it are returned too.
+// ReadJournal reads a whole journal and checks its chain, from the digest of the source notebook to the last event. A
+// last line without its newline is torn: it is dropped, and torn is true. Any other break is a *notebooks.Error that
+// names the line, the event's seq, and what is broken: bad JSON, broken prev or hash mismatch. The events before it
+// are returned.
 func ReadJournal(r io.Reader, source Digest) (events []Event, torn bool, err error) {
 	counted := &countingReader{reader: r}
 	events, size, err := readJournal(counted, source)
@@ -61,14 +60,14 @@ func (c *countingReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readJournal also returns how many bytes the whole lines take.
+// readJournal is ReadJournal, and returns how many bytes the whole lines take.
 func readJournal(r io.Reader, source Digest) (events []Event, size int64, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	prev := source
 	for {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return events, size, nil // what is in line, if anything, is torn
+			return events, size, nil // a rest in line is torn
 		}
 		if err != nil {
 			return events, size, err
@@ -110,10 +109,9 @@ func decodeEvent(line []byte) (Event, error) {
 	return event, err
 }
 
-var errNotCanonical = errors.New("the line is not in its canonical spelling")
+var errNotCanonical = errors.New("the line is not canonical JSON")
 
-// hashOf recomputes the hash of an event from its line alone, whatever members it has: those of a
-// later version are hashed too.
+// hashOf recomputes the hash of an event from its line alone, including members of later versions.
 func hashOf(line []byte) (Digest, error) {
 	var members map[string]codec.Raw
 	if err := codec.Unmarshal(line, &members); err != nil {

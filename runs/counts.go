@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// CountTests reads what a test runner said of itself at the end of its output. It returns nil where no
-// runner that it knows gave counts: plain "go test" says "ok" of a package and not how many tests
-// that was. A runner that ran several times is summed up; of several runners the first of the
-// table counts.
+// CountTests reads the counts that a test runner printed at the end of its output. It returns nil if no known runner
+// gave counts: plain "go test" says "ok" of a package, and not how many tests that was. The counts of a runner that
+// ran several times are added up; of several runners the first in the table counts.
 //
-// Most runners end with a summary, so that the tail of an output is enough. Of "go test -v" and of
-// TAP every line is counted: a tail that visibly begins in the middle of one gives nil.
+// Most runners end with a summary, so that the tail of an output is enough. Of "go test -v" and of TAP every line
+// counts: a tail that visibly begins in the middle of one gives nil.
 func CountTests(tail []byte) *TestCounts {
 	lines := strings.Split(ansi.ReplaceAllString(string(tail), ""), "\n")
 	for i, line := range lines {
@@ -29,7 +28,7 @@ func CountTests(tail []byte) *TestCounts {
 
 var ansi = lazyregexp.New(`\x1b\[[0-9;?]*[ -/]*[@-~]`)
 
-// runners is in order of how unmistakable their words are.
+// runners is in order of how unmistakable their output is.
 var runners = []struct {
 	name  string
 	count func(lines []string) *TestCounts
@@ -44,7 +43,7 @@ var runners = []struct {
 	{"plain", countPlain},
 }
 
-// kinds says which of the counts a runner's word adds to; a word that is not here adds to none.
+// kinds maps the words of runners to the counts; a word that is not here counts nothing.
 var kinds = map[string]string{
 	"passed": "passed", "xpassed": "passed", "pass": "passed",
 	"failed": "failed", "error": "failed", "errors": "failed", "fail": "failed", "cancelled": "failed",
@@ -64,7 +63,7 @@ func (c *TestCounts) add(word string, n int) {
 
 var countedWord = lazyregexp.New(`(\d+) ([a-z]+)`)
 
-// addAll adds every "<number> <word>" of a summary.
+// addAll adds every "<number> <word>" in a summary.
 func (c *TestCounts) addAll(summary string) {
 	for _, match := range countedWord.FindAllStringSubmatch(summary, -1) {
 		c.add(match[2], atoi(match[1]))
@@ -110,9 +109,8 @@ var (
 	goKinds  = map[string]string{"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 )
 
-// countGo counts the top-level tests of "go test -v": subtests are parts of theirs. A test that was
-// started and of which no result is seen (its own print without a newline hides it, or the process
-// died) makes the counts unknown.
+// countGo counts the top-level tests of "go test -v", without subtests. A test that was started and has no result (its
+// own output without a newline hides it, or the process died) makes the counts unknown.
 func countGo(lines []string) *TestCounts {
 	var counts TestCounts
 	started := map[string]int{} // the same name may stand in several packages
@@ -146,7 +144,7 @@ var (
 	unittestCount  = lazyregexp.New(`([a-z ]+)=(\d+)`)
 )
 
-// countUnittest reads "Ran N tests", and the line after it that says what of them did not pass.
+// countUnittest reads "Ran N tests", and the line after it that says how many of them did not pass.
 func countUnittest(lines []string) *TestCounts {
 	var counts *TestCounts
 	ran := -1
@@ -182,7 +180,7 @@ func countUnittest(lines []string) *TestCounts {
 
 var nodeCount = lazyregexp.New(`^(?:ℹ|#) (tests|suites|pass|fail|cancelled|skipped|todo) (\d+)$`)
 
-// countNode reads the counts that end "node --test", one a line.
+// countNode reads the counts at the end of "node --test", one per line.
 func countNode(lines []string) *TestCounts {
 	var counts TestCounts
 	seen := map[string]bool{}
@@ -203,8 +201,7 @@ var (
 	tapResult = lazyregexp.New(`^(not )?ok\b[^#]*(?:# *((?i:skip|todo)))?`)
 )
 
-// countTAP counts the results of the top level, and believes them only when they are as many as the
-// plan says.
+// countTAP counts the results of the top level; they must be as many as the plan says.
 func countTAP(lines []string) *TestCounts {
 	var counts TestCounts
 	planned, results := -1, 0

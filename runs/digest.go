@@ -10,7 +10,7 @@ import (
 
 const digestPrefix = "sha256:"
 
-// DigestOf digests bytes that are at hand.
+// DigestOf returns the digest of bytes.
 func DigestOf(b []byte) Digest {
 	sum := sha256.Sum256(b)
 	return makeDigest(sum[:])
@@ -23,10 +23,10 @@ func makeDigest(sum []byte) Digest {
 	return Digest(text[:])
 }
 
-// Hex is the digest without its prefix.
+// Hex returns the digest without its prefix.
 func (d Digest) Hex() string { return strings.TrimPrefix(string(d), digestPrefix) }
 
-// Valid says whether d is spelled as a digest is.
+// Valid reports whether d is well-formed.
 func (d Digest) Valid() bool {
 	text, found := strings.CutPrefix(string(d), digestPrefix)
 	if !found || len(text) != 2*sha256.Size || text != strings.ToLower(text) {
@@ -36,13 +36,13 @@ func (d Digest) Valid() bool {
 	return err == nil
 }
 
-// Hasher digests a stream of any length as it is written.
+// Hasher digests a stream as it is written.
 type Hasher struct {
 	hash  hash.Hash
 	bytes int64
 }
 
-// NewHasher returns a Hasher that nothing was written to.
+// NewHasher returns a new Hasher.
 func NewHasher() *Hasher { return &Hasher{hash: sha256.New()} }
 
 // Write never fails.
@@ -51,10 +51,10 @@ func (h *Hasher) Write(b []byte) (int, error) {
 	return h.hash.Write(b)
 }
 
-// Digest is that of what was written so far.
+// Digest returns the digest of what was written so far.
 func (h *Hasher) Digest() Digest { return makeDigest(h.hash.Sum(nil)) }
 
-// Bytes counts what was written so far.
+// Bytes returns how many bytes were written so far.
 func (h *Hasher) Bytes() int64 { return h.bytes }
 
 // digestOfReader reads r to its end.

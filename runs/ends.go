@@ -9,7 +9,7 @@ import (
 	"markmill/notebooks"
 )
 
-// Bounds of what a list of runs reads of a journal. run.started and run.completed are far shorter.
+// Bounds of what a list of runs reads of a journal. run.started and run.completed are much shorter.
 const (
 	headMax   = 1 << 20
 	tailFirst = 4 << 10
@@ -76,8 +76,7 @@ func (r *Record) ends() (first, last Event, err error) {
 	}
 }
 
-// lastLine finds the last whole line, newline included, before a torn one. whole says that tail
-// begins where a line does.
+// lastLine finds the last whole line, newline included. whole says that tail begins at the start of a line.
 func lastLine(tail []byte, whole bool) ([]byte, bool) {
 	end := bytes.LastIndexByte(tail, '\n')
 	if end < 0 {
@@ -93,7 +92,9 @@ func lastLine(tail []byte, whole bool) ([]byte, bool) {
 func checkedEvent(line []byte) (Event, error) {
 	event, err := decodeEvent(line)
 	if err != nil {
-		return Event{}, &notebooks.Error{Kind: notebooks.KindRecord, File: JournalFile, Msg: "the last line is bad JSON: " + err.Error()}
+		return Event{}, &notebooks.Error{
+			Kind: notebooks.KindRecord, File: JournalFile, Msg: "the last line is bad JSON: " + err.Error(),
+		}
 	}
 	return readEvent(line, event.Seq, event.Prev)
 }

@@ -18,7 +18,7 @@ type Digest string
 // EventType is one of the types below.
 type EventType string
 
-// The types, in the order in which a run passes through them.
+// The types, in the order in which a run has them.
 const (
 	RunStarted            EventType = "run.started"
 	ContractCreated       EventType = "task.contract.created"
@@ -53,47 +53,43 @@ type RunStartedData struct {
 	RunID    RunID  `json:"run_id"`
 	Markmill string `json:"markmill"` // version
 	Notebook string `json:"notebook"` // path as given
-	// SourcePath is the path of the notebook with slashes: from the root of the repository, or outside one from the
-	// folder of the run. It is empty where the notebook has no path, lies elsewhere, or where an older version made the
-	// record.
+	// SourcePath is the slash-separated path of the notebook, relative to the root of the repository, or outside a
+	// repository to the folder of the run. It is empty if the notebook has no path or is elsewhere, and in older records.
 	SourcePath string `json:"source_path,omitzero"`
 	Form       string `json:"form"`            //
 	SourceFile string `json:"source_file"`     // name of the copy in the run directory
 	Repository string `json:"repository"`      // root of the source repository, "" outside one
 	Folder     string `json:"folder,omitzero"` // outside a repository: the folder that the run works in
 	Depth      int    `json:"depth"`           // runs around this one
-	// Parent is the run and the step that this one was made in; nil without.
+	// Parent is the step in which this run was made; nil without.
 	Parent *ParentData `json:"parent,omitempty"`
-	// ResumedFrom is the run that was cut and that this one goes on from; nil without.
+	// ResumedFrom is the interrupted run that this one resumes; nil without.
 	ResumedFrom *ResumedData `json:"resumed_from,omitempty"`
 	Host        string       `json:"host"` // os/arch
 	PID         int          `json:"pid"`
-	// Paths are the absolute paths that an output notebook shows by name instead: the longest first.
+	// Paths are the absolute paths that an output notebook replaces with names, the longest first.
 	Paths []PathName `json:"paths,omitempty"`
 	// Assets is the folder, relative to the output notebook, that holds its pictures.
 	Assets string `json:"assets,omitzero"`
 	// Output is the absolute path of the output notebook outside the run directory, "" without one.
 	Output string `json:"output,omitzero"`
-	// OutputForm is the form of that notebook where it is another than the source's: then one of each stands in the run
-	// directory.
+	// OutputForm is the form of that notebook if it is not the source's: then the record has one of each.
 	OutputForm string `json:"output_form,omitzero"`
-	// Sandbox is what held the steps; nil in records of versions that had none.
+	// Sandbox says what confined the steps; nil in records of versions without a sandbox.
 	Sandbox *SandboxData `json:"sandbox,omitempty"`
-	// Views is the version of the views that the run leaves (ViewsVersion); 0 in records of versions before there was
-	// one.
+	// Views is the version of the run's views (ViewsVersion); 0 in records of versions that had none.
 	Views int `json:"views,omitzero"`
-	// Options are those of the command line that a resumed run takes over; nil in records of versions that
-	// did not keep them.
+	// Options are those of the command line that a resumed run reuses; nil in records of versions that did not keep them.
 	Options *OptionsData `json:"options,omitzero"`
 }
 
-// ViewsVersion is that of the output notebook, the report and the test log that this program makes of a record. It is
-// raised when one of them changes: those of an older record cannot be made again, byte for byte, and verify then
+// ViewsVersion is the version of the output notebook, the report and the test log that this program makes of a record.
+// Raise it when one of them changes: those of older records can then not be made again byte for byte, and verification
 // compares less.
 const ViewsVersion = 2
 
-// LocalOutput is the path of the output notebook, "" where there is none, or where it is at an address (s3://…):
-// nothing waits beside that.
+// LocalOutput returns the path of the output notebook; "" if there is none, or if it is at an address (s3://…), beside
+// which nothing is staged.
 func (d RunStartedData) LocalOutput() string {
 	if strings.Contains(d.Output, "://") {
 		return ""
@@ -104,17 +100,17 @@ func (d RunStartedData) LocalOutput() string {
 // SandboxData says what was in force while the steps ran.
 type SandboxData struct {
 	Asked     string         `json:"asked"`                 // on, off, strict, required
-	Writes    string         `json:"writes"`                // what held their writes: landlock, or "" when nothing did
+	Writes    string         `json:"writes"`                // what confined their writes: landlock, or "" for nothing
 	Landlock  int            `json:"landlock_abi,omitzero"` // version of the kernel's interface
 	Home      string         `json:"home"`                  // user, own
 	Network   string         `json:"network"`               // open, namespace, landlock-tcp
 	Git       string         `json:"git,omitzero"`          // of a run in place: read-only, where the Git directory was
-	Filter    string         `json:"filter,omitzero"`       // what refused system calls that reach processes and keys outside: seccomp
+	Filter    string         `json:"filter,omitzero"`       // what blocked system calls to outside processes and keys: seccomp
 	IPC       string         `json:"ipc,omitzero"`          // namespace, refused (to change or remove objects)
 	Hidden    []string       `json:"hidden,omitempty"`      // paths whose content could not be read
 	Writable  []string       `json:"writable,omitempty"`    // paths that could be written besides the run's own
 	Resources *ResourcesData `json:"resources,omitempty"`
-	NotHeld   []string       `json:"not_held,omitempty"` // what was asked for and could not be had, in words
+	NotHeld   []string       `json:"not_held,omitempty"` // what was asked for and is not available, in words
 }
 
 // ResourcesData limits each process of the steps; 0 is no limit.
@@ -149,12 +145,12 @@ type ContractData struct {
 	RiskClass            string      `json:"risk_class"`
 	Parameters           []ParamData `json:"parameters"`
 	Environment          []string    `json:"environment"`        // names of the variables a step gets, sorted
-	Reversed             []string    `json:"reversed,omitempty"` // files that began with an earlier content than the base has: the base has the change of the run already
-	DirtyFiles           int         `json:"dirty_files"`        // uncommitted changes of the user, not taken along unless dirty: include
+	Reversed             []string    `json:"reversed,omitempty"` // files that began with older content: the base has the change
+	DirtyFiles           int         `json:"dirty_files"`        // the user's uncommitted changes; in the run with dirty: include
 	Dirty                string      `json:"dirty"`              // ignore, include, block
 	// AllowedAlso are further lists like AllowedPaths: a path must match each of them too.
 	AllowedAlso      [][]string     `json:"allowed_also,omitempty"`
-	StepTimeoutMaxNS int64          `json:"step_timeout_max_ns,omitzero"` // the most that a step may take, whatever it asks
+	StepTimeoutMaxNS int64          `json:"step_timeout_max_ns,omitzero"` // the longest timeout that a step may have
 	RunTimeoutNS     int64          `json:"run_timeout_ns,omitzero"`      // the most that the run may take
 	Sandbox          string         `json:"sandbox,omitzero"`             // the words in force
 	Network          string         `json:"network,omitzero"`
@@ -177,12 +173,12 @@ const (
 	ByCommandLine = "command line"
 )
 
-// NarrowedData is one restriction of a run, and whose it is.
+// NarrowedData is one restriction of a run, and who set it.
 type NarrowedData struct {
 	Key       string    `json:"key"`
 	By        string    `json:"by"` // policy, notebook, command line
 	Value     codec.Raw `json:"value"`
-	InsteadOf codec.Raw `json:"instead_of,omitempty"` // what the notebook asked for, and did not get
+	InsteadOf codec.Raw `json:"instead_of,omitempty"` // what the notebook asked for
 }
 
 // LimitsData bounds what a run may change; 0 is no limit.
@@ -204,7 +200,7 @@ type ParamData struct {
 // PlanData is the data of plan.updated.
 type PlanData struct {
 	Steps []PlannedStep `json:"steps"`
-	// Language is that in which the given values are written, where the source does not say it.
+	// Language is the language of the given values, if the source does not name it.
 	Language string `json:"language,omitzero"`
 }
 
@@ -217,27 +213,27 @@ type PlannedStep struct {
 	Tags   []string         `json:"tags,omitempty"`
 	Action string           `json:"action"` // run, skip
 	Reason string           `json:"reason,omitzero"`
-	// LeftOut is the option of the command line that left the step out of the run: "--only"; "" of every other.
+	// LeftOut is the option of the command line that left the step out of the run, such as "--only"; else "".
 	LeftOut string `json:"left_out,omitzero"`
 }
 
 // GateData is the data of gate.blocked.
 type GateData struct {
-	Code  string   `json:"code"`
-	Rule  string   `json:"rule,omitzero"` // the rule that stands against the run, as its author wrote it
-	Paths []string `json:"paths,omitempty"`
-	Words string   `json:"words"`
+	Code    string   `json:"code"`
+	Rule    string   `json:"rule,omitzero"` // the rule that stands against the run, as its author wrote it
+	Paths   []string `json:"paths,omitempty"`
+	Message string   `json:"words"`
 }
 
-// Blocker is the gate as the end of the run tells it.
+// Blocker returns the gate as a reason why the run did not pass.
 func (g GateData) Blocker() Blocker {
-	return Blocker{Code: g.Code, Rule: g.Rule, Paths: g.Paths, Words: g.Words}
+	return Blocker{Code: g.Code, Rule: g.Rule, Paths: g.Paths, Message: g.Message}
 }
 
 // ApprovalRequestedData is the data of approval.requested.
 type ApprovalRequestedData struct {
 	Code     string `json:"code"`
-	Words    string `json:"words"`
+	Message  string `json:"words"`
 	Contract Digest `json:"contract"` // of the terms
 	File     string `json:"file"`     // the request, relative to the run directory
 	Digest   Digest `json:"digest"`
@@ -261,14 +257,14 @@ type ApprovalGrantedData struct {
 
 // ApprovalDeniedData is the data of approval.denied.
 type ApprovalDeniedData struct {
-	Code   string    `json:"code"`
-	Rule   string    `json:"rule,omitzero"`
-	Words  string    `json:"words"`
-	ID     string    `json:"id,omitzero"`
-	Actor  string    `json:"actor,omitzero"`
-	Time   time.Time `json:"time,omitzero"`
-	File   string    `json:"file,omitzero"`
-	Digest Digest    `json:"digest,omitzero"`
+	Code    string    `json:"code"`
+	Rule    string    `json:"rule,omitzero"`
+	Message string    `json:"words"`
+	ID      string    `json:"id,omitzero"`
+	Actor   string    `json:"actor,omitzero"`
+	Time    time.Time `json:"time,omitzero"`
+	File    string    `json:"file,omitzero"`
+	Digest  Digest    `json:"digest,omitzero"`
 }
 
 // SealedFile is a file of the run directory and its digest.
@@ -285,8 +281,8 @@ type StepStartedData struct {
 	Program string `json:"program"` // path of the interpreter
 	Version string `json:"version,omitzero"`
 	Attempt int    `json:"attempt"` // from 1
-	// LostIn is the step in which the interpreter of this step's session had ended: this is the first step of a new
-	// one, without the state.
+	// LostIn is the step in which the interpreter of this step's session ended: this step is the first of a new
+	// interpreter, without the state.
 	LostIn  notebooks.StepID `json:"lost_in,omitzero"`
 	Carried *CarriedData     `json:"carried,omitempty"`
 }
@@ -300,8 +296,7 @@ type ScrapData struct {
 	File    string    `json:"file,omitzero"` // image, file: relative to the run directory
 	Digest  Digest    `json:"digest,omitzero"`
 	Display bool      `json:"display,omitzero"`
-	// Encoder is what wrote the value, where it is a program's own way that is not known here: then type is json, and
-	// the value as it stood.
+	// Encoder names the encoder of a value if it is not known here: the type is json then, and the value unchanged.
 	Encoder string       `json:"encoder,omitzero"`
 	Carried *CarriedData `json:"carried,omitempty"`
 }
@@ -334,8 +329,8 @@ type ChangedFile struct {
 	Quoted  bool   `json:"quoted,omitzero"`
 }
 
-// ReplayedData is the data of step.replayed: a carried step ran once more, for the state that it makes and that
-// no record holds. What it gave is not taken; where it differs from the record, this says so.
+// ReplayedData is the data of step.replayed: a carried step ran once more, for its state, which no record holds. Its
+// outputs are dropped; Differs says how they differed from the record.
 type ReplayedData struct {
 	Index        int        `json:"index"`
 	Kernel       string     `json:"kernel"`
@@ -369,7 +364,7 @@ type StepFinishedData struct {
 	Status       StepStatus    `json:"status"`
 	Reason       string        `json:"reason,omitzero"` // why it was skipped, or did not pass
 	Exit         int           `json:"exit"`
-	TerminatedBy string        `json:"terminated_by,omitzero"` // who ended a process that did not end itself
+	TerminatedBy string        `json:"terminated_by,omitzero"` // who ended the process, if not itself
 	Attempts     int           `json:"attempts"`
 	DurationNS   int64         `json:"duration_ns"`
 	Stdout       StreamData    `json:"stdout"`
@@ -385,7 +380,7 @@ type StepFinishedData struct {
 	Tree         string        `json:"tree,omitzero"`
 	InnerRuns    []InnerRun    `json:"inner_runs,omitempty"` // runs that the step made
 	Carried      *CarriedData  `json:"carried,omitempty"`
-	LeftRunning  []ProcessData `json:"left_running,omitempty"` // what of the run was alive when the step had ended, but interpreters
+	LeftRunning  []ProcessData `json:"left_running,omitempty"` // processes that outlived the step, but interpreters
 }
 
 // ProcessData is a process that a step left running.
@@ -410,13 +405,12 @@ type DisplayData struct {
 	Bytes  int64  `json:"bytes"`
 	Digest Digest `json:"digest"`
 	Alt    string `json:"alt,omitzero"` // text/plain of the same result
-	// DisplayID is the id under which later results may take its place; Update says that it is there only to take that
-	// of others.
+	// DisplayID is the id by which later results may replace it; Update says that it only replaces others.
 	DisplayID string `json:"display_id,omitzero"`
 	Update    bool   `json:"update,omitzero"`
 }
 
-// ErrorData is what an interpreter said of a failure.
+// ErrorData is the error that an interpreter reported.
 type ErrorData struct {
 	Name      string `json:"name"`
 	Value     string `json:"value"`
@@ -430,7 +424,7 @@ type CommandData struct {
 	Command string `json:"command"` // as the source has it, in one line
 }
 
-// TestCounts is what a test runner said of itself, where it did.
+// TestCounts are the counts that a test runner printed.
 type TestCounts struct {
 	Runner  string `json:"runner"`
 	Passed  int    `json:"passed"`
@@ -448,13 +442,12 @@ type DiffCheckedData struct {
 	PatchDigest   Digest        `json:"patch_digest"`
 	AllowedPassed bool          `json:"allowed_passed"`
 	Disallowed    []string      `json:"disallowed,omitempty"`
-	Hidden        []string      `json:"hidden,omitempty"`      // the first of what only rules of the run's own hide
+	Hidden        []string      `json:"hidden,omitempty"`      // the first of the files that only ignore rules of the run hide
 	HiddenCount   int           `json:"hidden_count,omitzero"` // all of them
 	Blockers      []Blocker     `json:"blockers,omitempty"`
 	Unseen        []string      `json:"unseen,omitempty"` // what may have been written without being found
 	Skipped       string        `json:"skipped,omitzero"` // why it was not checked
-	// Of a run in a folder outside a repository: what the patch leaves out, and why the content of files was not
-	// compared.
+	// In a folder outside a repository: what the patch leaves out, and why the content of files was not compared.
 	PatchOmits string `json:"patch_omits,omitzero"`
 	Unread     string `json:"unread,omitzero"`
 }
@@ -465,12 +458,12 @@ type VerificationData struct {
 	Passed   bool               `json:"passed"`
 	Skipped  string             `json:"skipped,omitzero"`
 	Blockers []Blocker          `json:"blockers,omitempty"`
-	// Judges is what came of protect: where the run changed protected files; nil where it changed none.
+	// Judges is the result of protect, if the run changed protected files; nil if it changed none.
 	Judges *JudgesData `json:"judges,omitempty"`
 }
 
-// JudgesData says which protected files a run changed, and what the judging steps (test, review) came to when they ran
-// a second time with the base's versions of these files.
+// JudgesData says which protected files a run changed, and the outcome of the judging steps (test, review) when they
+// ran a second time with the base's versions of these files.
 type JudgesData struct {
 	Changed []string     `json:"changed"` // paths, sorted
 	Steps   []JudgedStep `json:"steps,omitempty"`
@@ -499,25 +492,25 @@ type VerificationStep struct {
 
 // Blocker is one reason why a run did not pass.
 type Blocker struct {
-	Code  string           `json:"code"`
-	Step  notebooks.StepID `json:"step,omitzero"` // the step that caused it
-	Rule  string           `json:"rule,omitzero"` // the rule that was broken, as its author wrote it: "forbid: data.csv"
-	Paths []string         `json:"paths,omitempty"`
-	Words string           `json:"words"`
-	Hint  string           `json:"hint,omitzero"` // what may have led to it, or how to mend it; it may tell of the caller's machine
+	Code    string           `json:"code"`
+	Step    notebooks.StepID `json:"step,omitzero"` // the step that caused it
+	Rule    string           `json:"rule,omitzero"` // the rule that was broken, as its author wrote it: "forbid: data.csv"
+	Paths   []string         `json:"paths,omitempty"`
+	Message string           `json:"words"`
+	Hint    string           `json:"hint,omitzero"` // the likely cause or the fix; it may name things of the caller's machine
 }
 
 func (b Blocker) equal(other Blocker) bool {
-	return b.Code == other.Code && b.Step == other.Step && b.Rule == other.Rule && b.Words == other.Words && b.Hint == other.Hint &&
-		slices.Equal(b.Paths, other.Paths)
+	return b.Code == other.Code && b.Step == other.Step && b.Rule == other.Rule &&
+		b.Message == other.Message && b.Hint == other.Hint && slices.Equal(b.Paths, other.Paths)
 }
 
-// Text is what is said of it: the words, and the hint.
+// Text returns the message and the hint.
 func (b Blocker) Text() string {
 	if b.Hint == "" {
-		return b.Words
+		return b.Message
 	}
-	return b.Words + "; " + b.Hint
+	return b.Message + "; " + b.Hint
 }
 
 // Status is a run's verdict.
@@ -546,15 +539,14 @@ type CompletedData struct {
 	Ref           string   `json:"ref,omitzero"`
 	NotApplicable []string `json:"not_applicable,omitempty"` // "check: reason" of what a block skipped
 	Signal        int      `json:"signal,omitzero"`          // of an interrupted run
-	// InnerRuns are runs that a step made and that ended after it.
+	// InnerRuns are runs that a step made and that outlived it.
 	InnerRuns []InnerRun `json:"inner_runs,omitempty"`
-	// Files are those of the record that no other event names: the trace, what earlier attempts and replays left, and
-	// what an interrupted step had written.
+	// Files are those of the record that no other event names: the trace, and the files of earlier attempts, of replays,
+	// and of an interrupted step.
 	Files []SealedFile `json:"files,omitempty"`
 	// Signatures are SSH signatures of the manifests of the output notebooks, by the name of the notebook.
 	Signatures map[string]string `json:"signatures,omitempty"`
-	// Outputs are the output notebooks that the run directory does not keep, because one of them stands at OUTPUT; none
-	// where it keeps all of them.
+	// Outputs are the output notebooks that the record does not keep, because one of them is at OUTPUT.
 	Outputs []LeftOutput `json:"outputs,omitempty"`
 }
 
@@ -566,10 +558,10 @@ type BundleData struct {
 	Ref    string `json:"ref"` // that the bundle gives the last commit, beside HEAD
 }
 
-// LeftOutput is an output notebook that the run directory does not keep: it is made again, byte for byte, of the
+// LeftOutput is an output notebook that the record does not keep: it can be made again, byte for byte, from the
 // journal and the files that the journal names.
 type LeftOutput struct {
-	Name   string `json:"name"` // that it would have in the run directory
+	Name   string `json:"name"` // that it would have in the record
 	Digest Digest `json:"digest"`
 	Bytes  int64  `json:"bytes"`
 }

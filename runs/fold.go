@@ -32,7 +32,7 @@ type Run struct {
 	at      map[notebooks.StepID]int // place in Steps
 }
 
-// StepRecord is what the journal says of one planned step. Of several attempts it holds the last.
+// StepRecord is what the journal says of one planned step; of several attempts, of the last.
 type StepRecord struct {
 	Planned               PlannedStep
 	Step                  *StepStartedData // nil: never started
@@ -44,7 +44,7 @@ type StepRecord struct {
 	Replayed              *ReplayedData // nil: it did not run again for its state
 }
 
-// Status is the step's own, and StepPending for one that was not reached.
+// Status returns the status of the step; StepPending if it was not reached.
 func (s *StepRecord) Status() StepStatus {
 	switch {
 	case s.Finished != nil:
@@ -62,7 +62,7 @@ const (
 	ActionSkip = "skip"
 )
 
-// ApprovalStatus is how far the approval of a run has come.
+// ApprovalStatus is the state of a run's approval.
 type ApprovalStatus string
 
 const (
@@ -185,7 +185,7 @@ func (r *Run) addStep(event Event) error {
 	}
 }
 
-// Scraps is every scrap of the run by its last value, in the order in which the names first came.
+// Scraps returns every scrap of the run with its last value, in the order in which the names came first.
 func (r *Run) Scraps() []ScrapData {
 	var scraps []ScrapData
 	at := map[string]int{}
@@ -202,8 +202,8 @@ func (r *Run) Scraps() []ScrapData {
 	return scraps
 }
 
-// Blockers is every reason why the run did not pass: of its gates, the diff, the verification and
-// the end, each once.
+// Blockers returns every reason why the run did not pass, each once: of its gates, the diff, the verification and the
+// end.
 func (r *Run) Blockers() []Blocker {
 	all := slices.Clone(r.blocked)
 	if r.Diff != nil {

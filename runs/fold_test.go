@@ -77,8 +77,8 @@ func TestFoldRefuses(t *testing.T) {
 }
 
 func TestBlockersAreEachNamedOnce(t *testing.T) {
-	noDiff := Blocker{Code: CodeNoDiff, Words: "nothing changed"}
-	failed := Blocker{Code: CodeStepFailed, Step: "a", Words: "exit 1"}
+	noDiff := Blocker{Code: CodeNoDiff, Message: "nothing changed"}
+	failed := Blocker{Code: CodeStepFailed, Step: "a", Message: "exit 1"}
 	run := &Run{
 		blocked:      []Blocker{{Code: CodeTimeout}},
 		Diff:         &DiffCheckedData{Blockers: []Blocker{noDiff}},
@@ -93,8 +93,8 @@ func TestBlockersAreEachNamedOnce(t *testing.T) {
 
 func TestGates(t *testing.T) {
 	r := newRecord(t, newStore(t), aTime, 1)
-	mustAppend(t, r.Journal, ApprovalRequested, "", GateData{Code: CodeApprovalRequired, Words: "asked"})
-	mustAppend(t, r.Journal, GateBlocked, "s", GateData{Code: CodeProviderUnavailable, Words: "no python3"})
+	mustAppend(t, r.Journal, ApprovalRequested, "", GateData{Code: CodeApprovalRequired, Message: "asked"})
+	mustAppend(t, r.Journal, GateBlocked, "s", GateData{Code: CodeProviderUnavailable, Message: "no python3"})
 	run, _, err := At(r.dir).Load()
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestGates(t *testing.T) {
 	if len(run.Gates) != 2 || run.Approval != ApprovalIsRequested {
 		t.Errorf("gates %v, approval %s", run.Gates, run.Approval)
 	}
-	want := []Blocker{{Code: CodeProviderUnavailable, Step: "s", Words: "no python3"}}
+	want := []Blocker{{Code: CodeProviderUnavailable, Step: "s", Message: "no python3"}}
 	if got := run.Blockers(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -19,7 +19,8 @@ type ParentData struct {
 	Step notebooks.StepID `json:"step"`
 }
 
-// InnerRun is a run that a step made. Its record is beside that of the run around it, unless Elsewhere or Problem is set.
+// InnerRun is a run that a step made. Its record is beside that of the run around it, unless Elsewhere or Problem is
+// set.
 type InnerRun struct {
 	RunID     RunID  `json:"run_id"`
 	Status    Status `json:"status,omitzero"`

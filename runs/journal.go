@@ -15,15 +15,13 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// syncEvery bounds what a power cut may cost: events are on the disk this long after they were
-// appended. A crash of the process alone costs nothing, for Append has handed them to the system.
+// syncEvery bounds what a power failure may cost: events are on the disk this long after they were appended. A crash of
+// the process alone costs nothing: Append has handed them to the system.
 const syncEvery = 200 * time.Millisecond
 
-// Journal appends events to a file, each linked to the one before by its hash. All its methods may
-// be called by several goroutines at once.
+// Journal appends events to a file, each linked to the one before by its hash. Its methods are safe for concurrent use.
 type Journal struct {
-	// StepSync makes Append wait for the disk at each step.finished ("durability: step"). It is
-	// set before the first Append.
+	// StepSync makes Append wait for the disk at each step.finished ("durability: step"). Set it before the first Append.
 	StepSync bool
 
 	clock func() time.Time
@@ -42,8 +40,8 @@ type Journal struct {
 	done  chan struct{}
 }
 
-// CreateJournal makes a new journal; a file that is there already is an error. source is the digest
-// of the source notebook, which the first event is linked to.
+// CreateJournal makes a new journal; a file that is there already is an error. source is the digest of the source
+// notebook, which the first event is linked to.
 func CreateJournal(path string, source Digest, clock func() time.Time) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -52,8 +50,8 @@ func CreateJournal(path string, source Digest, clock func() time.Time) (*Journal
 	return startJournal(file, source, clock), nil
 }
 
-// OpenJournal reads a journal and goes on with it. A torn last line is cut off the file; any other
-// break is the error of ReadJournal.
+// OpenJournal reads a journal and opens it for appending. It truncates a torn last line; any other break is the error
+// of ReadJournal.
 func OpenJournal(path string, source Digest, clock func() time.Time) (*Journal, []Event, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
@@ -61,7 +59,7 @@ func OpenJournal(path string, source Digest, clock func() time.Time) (*Journal, 
 	}
 	events, size, err := readJournal(file, source)
 	if err == nil {
-		err = os.Truncate(path, size) // by path: Windows cuts no file that is open for appending
+		err = os.Truncate(path, size) // by path: Windows truncates no file that is open for appending
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, file.Close())
@@ -86,9 +84,9 @@ func startJournal(file *os.File, source Digest, clock func() time.Time) *Journal
 	return j
 }
 
-// Append adds one event, whose data is the Data type of t, and returns when the system has it: one
-// write a line. An event's time is never before that of the event before it, also when the clock
-// is set back. After an error nothing of the event is in the file, and Append may be tried again.
+// Append adds one event, whose data is the Data type of t, and returns when the system has it: one write per line. An
+// event's time is never before that of the event before it, even if the clock is set back. After an error nothing of
+// the event is in the file, and Append may be tried again.
 func (j *Journal) Append(t EventType, step notebooks.StepID, data any) (Event, error) {
 	raw, err := codec.Marshal(data)
 	if err != nil {
@@ -128,7 +126,7 @@ func (j *Journal) write(event Event) (Event, error) {
 	}
 	event.Hash = hash
 	if _, err := j.file.Write(line); err != nil {
-		// On a full disk a part of the line may be there: what is appended later would hang on it.
+		// On a full disk a part of the line may be there, which would spoil the next line.
 		if cut := os.Truncate(j.file.Name(), j.size); cut != nil {
 			j.err = cannotWrite(j.file.Name(), cut)
 		}
@@ -139,13 +137,13 @@ func (j *Journal) write(event Event) (Event, error) {
 	j.sum.Write(line)
 	select {
 	case j.dirty <- struct{}{}:
-	default: // the loop knows already
+	default: // the loop is about to sync
 	}
 	return event, nil
 }
 
-// Sync returns when all that was appended is on the disk. A disk that failed to sync may have lost
-// any of it, so that nothing can be appended any more.
+// Sync returns when all that was appended is on the disk. A disk that failed to sync may have lost any of it: after
+// such an error nothing can be appended.
 func (j *Journal) Sync() error {
 	err := j.file.Sync()
 	if err == nil || errors.Is(err, os.ErrClosed) {

@@ -195,7 +195,7 @@ func TestReadJournalNamesTheBreak(t *testing.T) {
 		{"time changed", replace(1, `T09`, `T08`), aSource, "event 1: hash mismatch", 1},
 		{"seq changed", replace(1, `"seq":1`, `"seq":5`), aSource, "event 1: hash mismatch", 1},
 		{"member added", replace(1, `,"time"`, `,"t":1,"time"`), aSource, "event 1: hash mismatch", 1},
-		{"space added", replace(1, `"data":`, `"data": `), aSource, "event 1: bad JSON: the line is not in its canonical spelling", 1},
+		{"space added", replace(1, `"data":`, `"data": `), aSource, "event 1: bad JSON: the line is not canonical JSON", 1},
 		{"prev changed", replace(3, `"prev":"sha256:`, `"prev":"sha256:0`), aSource, "event 3: broken prev", 3},
 		{"event removed", join(lines[0], lines[2], lines[3]), aSource, "event 1: broken prev", 1},
 		{"events swapped", join(lines[0], lines[2], lines[1], lines[3]), aSource, "event 1: broken prev", 1},

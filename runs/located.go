@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Located is a blocker with the rule, the paths and the step that it is about. Records of older versions do not name
-// them: there they are taken from the contract, the change and the patches of the steps, where these say it.
+// Located returns a blocker with the rule, the paths and the step that it is about. Records of older versions do not
+// name them: Located takes them from the contract, the change and the patches of the steps.
 func (r *Run) Located(b Blocker) Blocker {
 	switch b.Code {
 	case CodeDisallowedFileChange:
@@ -37,7 +37,7 @@ func (r *Run) Located(b Blocker) Blocker {
 	return b
 }
 
-// pathRules are the rules of which a disallowed path has broken one.
+// pathRules returns the rules of which a disallowed path broke one.
 func (r *Run) pathRules() string {
 	var rules []string
 	for _, list := range append([][]string{r.Contract.AllowedPaths}, r.Contract.AllowedAlso...) {

@@ -22,8 +22,8 @@ func causesRun(blockers ...Blocker) *Run {
 // Records of older versions hold only the code and the words of a blocker.
 func TestLocated(t *testing.T) {
 	r := causesRun()
-	got := r.Located(Blocker{Code: CodeDisallowedFileChange, Words: "w"})
-	if got.Step != "b" || !slices.Equal(got.Paths, []string{"data.csv"}) || got.Rule != "allow: out/**; forbid: data.csv" || got.Words != "w" {
+	got := r.Located(Blocker{Code: CodeDisallowedFileChange, Message: "w"})
+	if got.Step != "b" || !slices.Equal(got.Paths, []string{"data.csv"}) || got.Rule != "allow: out/**; forbid: data.csv" || got.Message != "w" {
 		t.Errorf("got %+v", got)
 	}
 	if got := r.Located(Blocker{Code: CodeChangeTooLarge}); got.Rule != "limits: {files: 2, bytes: 9}" {
@@ -40,7 +40,7 @@ func TestLocated(t *testing.T) {
 
 // The list of runs says why a run did not pass: the first of its causes, not a consequence of it.
 func TestListSaysWhy(t *testing.T) {
-	r := causesRun(Blocker{Code: CodeNoDiff, Words: "nothing changed"}, Blocker{Code: CodeStepFailed, Step: "b", Words: "exit 1"})
+	r := causesRun(Blocker{Code: CodeNoDiff, Message: "nothing changed"}, Blocker{Code: CodeStepFailed, Step: "b", Message: "exit 1"})
 	if got, want := reasonOf(r.Completed), "step_failed in b: exit 1"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -7,33 +7,33 @@ import (
 	"markmill/notebooks"
 )
 
-// OrderError is an event that is absent or out of order.
+// OrderError is an event that is missing or out of order.
 type OrderError struct {
-	Seq     int       // of the event that stands where another was due; the number of events at the end
-	Missing EventType // what is absent, "" when nothing is and an event is only out of place
-	Words   string
+	Seq     int       // of the event where another was expected; the number of events at the end
+	Missing EventType // what is missing; "" when an event is only out of place
+	Message string
 }
 
-func (e *OrderError) Error() string { return CodeMissingRequiredEvent + ": " + e.Words }
+func (e *OrderError) Error() string { return CodeMissingRequiredEvent + ": " + e.Message }
 
 // Blocker is the error as a run's record has it.
 func (e *OrderError) Blocker() Blocker {
-	return Blocker{Code: CodeMissingRequiredEvent, Words: e.Words}
+	return Blocker{Code: CodeMissingRequiredEvent, Message: e.Message}
 }
 
-// CheckOrder says whether the events of a run are all there and in the order in which a run passes
-// through them. Its error is an *OrderError for the first that is not.
+// CheckOrder checks that the events of a run are all there, in the order in which a run passes through them. It returns
+// an *OrderError for the first that is not.
 //
-// A journal that only lacks its end is an error that misses run.completed: an engine that checks
-// before it writes run.completed takes that for success.
+// A journal that only lacks its end is an error that misses run.completed: an engine that checks before it writes
+// run.completed takes that for success.
 //
-// A run that a gate blocked, that was interrupted, or that ended as blocked in the middle, may go
-// to run.completed from anywhere after run.started.
+// A run that a gate blocked, that was interrupted, or that ended as blocked in the middle, may go to run.completed from
+// anywhere after run.started.
 func CheckOrder(events []Event) error {
 	o := order{}
 	for i, event := range events {
 		if i > 0 && event.Time.Before(events[i-1].Time) {
-			return &OrderError{Seq: i, Words: fmt.Sprintf("event %d (%s) is older than the one before it", i, event.Type)}
+			return &OrderError{Seq: i, Message: fmt.Sprintf("event %d (%s) is older than the one before it", i, event.Type)}
 		}
 		if err := o.next(i, event); err != nil {
 			return err
@@ -114,23 +114,23 @@ func (o *order) next(seq int, event Event) error {
 	case RunCompleted:
 		return o.completed(seq, event)
 	default:
-		return &OrderError{Seq: seq, Words: fmt.Sprintf("event %d is of the unknown type %q", seq, event.Type)}
+		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d is of the unknown type %q", seq, event.Type)}
 	}
 }
 
-// stageEvents names the event that brings a run to a stage.
+// stageEvents are the events that bring a run to a stage.
 var stageEvents = map[stage]EventType{
 	stageStarted: RunStarted, stageContract: ContractCreated, stagePlanned: PlanUpdated,
 	stageDiffChecked: GitDiffChecked, stageVerified: VerificationCompleted, stageCompleted: RunCompleted,
 }
 
-// advance goes from one stage to the next; an event that skips a stage says what is absent.
+// advance goes from one stage to the next; if an event skips a stage, the error says what is missing.
 func (o *order) advance(seq int, t EventType, from, to stage) error {
 	if o.stage < from {
 		return o.missing(seq, stageEvents[o.stage+1], "before "+string(t))
 	}
 	if o.blocked {
-		return &OrderError{Seq: seq, Words: fmt.Sprintf("event %d (%s) stands after %s, which only %s may follow",
+		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d (%s) stands after %s, which only %s may follow",
 			seq, t, GateBlocked, RunCompleted)}
 	}
 	if o.stage > from {
@@ -187,7 +187,7 @@ func (o *order) step(seq int, event Event) error {
 		return o.missing(seq, ApprovalGranted, where)
 	}
 	if _, found := o.plan[event.Step]; !found {
-		return &OrderError{Seq: seq, Words: fmt.Sprintf("event %d (%s) is of step %q, which the plan does not have",
+		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d (%s) is of step %q, which the plan does not have",
 			seq, event.Type, event.Step)}
 	}
 	if o.open != "" && o.open != event.Step {
@@ -217,7 +217,7 @@ func (o *order) step(seq int, event Event) error {
 	return nil
 }
 
-// stepFinished also takes a step that never started, when it says so of itself.
+// stepFinished also accepts a step that never started, if its status says so.
 func (o *order) stepFinished(seq int, event Event, where string) error {
 	data, err := decode[StepFinishedData](event)
 	if err != nil {
@@ -261,7 +261,7 @@ func (o *order) completed(seq int, event Event) error {
 	return nil
 }
 
-// unfinished finds the first step, in plan order, that the plan runs and that has not finished.
+// unfinished returns the first step, in plan order, that the plan runs and that has not finished.
 func (o *order) unfinished() (notebooks.StepID, bool) {
 	var open []PlannedStep
 	for id, step := range o.plan {
@@ -276,7 +276,7 @@ func (o *order) unfinished() (notebooks.StepID, bool) {
 }
 
 func (o *order) missing(seq int, t EventType, where string) error {
-	return &OrderError{Seq: seq, Missing: t, Words: fmt.Sprintf("%s is absent %s", t, where)}
+	return &OrderError{Seq: seq, Missing: t, Message: fmt.Sprintf("%s is absent %s", t, where)}
 }
 
 func (o *order) misplaced(seq int, event Event) error {
@@ -284,5 +284,5 @@ func (o *order) misplaced(seq int, event Event) error {
 	if o.open != "" {
 		where = fmt.Sprintf("within step %q", o.open)
 	}
-	return &OrderError{Seq: seq, Words: fmt.Sprintf("event %d (%s) is out of order %s", seq, event.Type, where)}
+	return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d (%s) is out of order %s", seq, event.Type, where)}
 }

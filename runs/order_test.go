@@ -122,10 +122,10 @@ func TestCheckOrder(t *testing.T) {
 			if !errors.As(err, &order) {
 				t.Fatalf("got %v, want %q", err, c.want)
 			}
-			if !strings.HasPrefix(order.Words, c.want) {
-				t.Errorf("got %q, want %q", order.Words, c.want)
+			if !strings.HasPrefix(order.Message, c.want) {
+				t.Errorf("got %q, want %q", order.Message, c.want)
 			}
-			if b := order.Blocker(); b.Code != "missing_required_event" || b.Words != order.Words {
+			if b := order.Blocker(); b.Code != "missing_required_event" || b.Message != order.Message {
 				t.Errorf("got %+v", b)
 			}
 		})

@@ -7,17 +7,17 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// OutputsFile is the file of a step that says what came of it in which order, a line each of OutputData. Steps of
-// runs that leave a Jupyter notebook have one.
+// OutputsFile is the file of a step with its outputs in order, one OutputData per line. Steps of runs that write a
+// Jupyter notebook have one.
 const OutputsFile = "outputs.jsonl"
 
 const jupyterOutput = "output.ipynb"
 
-// OutputFile is the name of the output notebook in the run directory: of the form of the source.
+// OutputFile returns the name of the output notebook in the record: of the form of the source.
 func (r *Run) OutputFile() string { return OutputFor(r.Started.SourceFile) }
 
-// OutputFiles are the names of the output notebooks of a run: that of the form of the source, and one of the form that
-// was asked for where it is another. They stand in the run directory, but for those that Left gives.
+// OutputFiles returns the names of the output notebooks of a run: of the form of the source, and of the form that was
+// asked for if that is another. They are in the record, except those for which Left is not nil.
 func (r *Run) OutputFiles() []string {
 	names := []string{r.OutputFile()}
 	if r.Started.OutputForm != "" {
@@ -26,7 +26,7 @@ func (r *Run) OutputFiles() []string {
 	return names
 }
 
-// Left is the output notebook of a name where the run directory does not keep it; nil where it does.
+// Left returns what the journal says of an output notebook that the record does not keep; nil if the record keeps it.
 func (r *Run) Left(name string) *LeftOutput {
 	if r.Completed == nil {
 		return nil
@@ -39,15 +39,15 @@ func (r *Run) Left(name string) *LeftOutput {
 	return nil
 }
 
-// CanLeave says whether the run directory can do without the output notebooks: one of them is a Jupyter notebook, which
-// is as large as all that the steps have printed, and OUTPUT is a file. A run that was interrupted, or that showed a
-// secret, keeps them.
+// CanLeave reports whether the record can do without the output notebooks: one of them is a Jupyter notebook, which is
+// as large as all that the steps printed, and OUTPUT is a file. A run that was interrupted, or that showed a secret,
+// keeps them.
 func (r *Run) CanLeave() bool {
 	return slices.Contains(r.OutputFiles(), jupyterOutput) && r.Started.LocalOutput() != "" &&
 		r.Status() != Interrupted && r.Status() != Running && !reports(r, CodeSecretLeaked)
 }
 
-// otherOutput is the name of the output notebook of the other form.
+// otherOutput returns the name of the output notebook of the other form.
 func otherOutput(name string) string {
 	if name == jupyterOutput {
 		return OutputFile
@@ -55,7 +55,7 @@ func otherOutput(name string) string {
 	return jupyterOutput
 }
 
-// OutputFor is OutputFile of a run whose source notebook has a name in the run directory.
+// OutputFor returns the OutputFile of a run whose source notebook has this name in the record.
 func OutputFor(source string) string {
 	if path.Ext(source) == ".ipynb" {
 		return jupyterOutput
@@ -63,37 +63,37 @@ func OutputFor(source string) string {
 	return OutputFile
 }
 
-// Types of OutputData: as nbformat calls them.
+// Types of OutputData, as in nbformat.
 const (
 	OutputStream  = "stream"
 	OutputDisplay = "display_data"
 	OutputResult  = "execute_result"
 	OutputError   = "error"
-	OutputUpdate  = "update_display_data" // a result that takes the place of those of earlier steps with its DisplayID
-	OutputWidget  = "widget"              // the state of the widget with the id Name, whole, where a step has changed it
-	OutputCleared = "cleared"             // bytes of a stream that the step has asked to be cleared, or printed in another place
+	OutputUpdate  = "update_display_data" // a result that replaces those of earlier steps with its DisplayID
+	OutputWidget  = "widget"              // the whole state of the widget with the id Name, if the step changed it
+	OutputCleared = "cleared"             // bytes of a stream that the step asked to be cleared, or printed elsewhere
 )
 
-// OutputData is one thing that came of a step. The bytes of streams stand in the raw streams, and rich results in their
-// files: here is their order, and what else was said.
+// OutputData is one output of a step. The bytes of streams are in the raw streams, and rich results in their files:
+// this is their order, and what else is known of them.
 type OutputData struct {
 	Type string `json:"type"`
 	Name string `json:"name,omitzero"` // stream: stdout, stderr; widget: its id
-	// Bytes are the next so many bytes of the stream; of other types those of Name in which the interpreter has printed
-	// the same once more.
+	// Bytes is the number of the next bytes of the stream; of other types, how many bytes of the stream Name repeat what
+	// the interpreter printed.
 	Bytes     int64                `json:"bytes,omitzero"`
 	File      string               `json:"file,omitzero"` // display-<k>.<ext> in the step's folder, of the MIME type
 	MIME      string               `json:"mime,omitzero"`
 	Data      map[string]codec.Raw `json:"data,omitempty"` // the other MIME types of the result; widget: its state
 	Metadata  map[string]codec.Raw `json:"metadata,omitempty"`
-	Buffers   []WidgetBuffer       `json:"buffers,omitempty"`   // widget: what of its state is bytes
-	DisplayID string               `json:"display_id,omitzero"` // under which later results may take its place
+	Buffers   []WidgetBuffer       `json:"buffers,omitempty"`   // widget: the binary part of its state
+	DisplayID string               `json:"display_id,omitzero"` // by which later results may replace it
 	Ename     string               `json:"ename,omitzero"`
 	Evalue    string               `json:"evalue,omitzero"`
 	Traceback []string             `json:"traceback,omitempty"`
 }
 
-// WidgetBuffer is a value of a widget's state that is bytes, as Jupyter writes it into a notebook.
+// WidgetBuffer is a binary value of a widget's state, as Jupyter writes it into a notebook.
 type WidgetBuffer struct {
 	Data     string    `json:"data"` // in base64
 	Encoding string    `json:"encoding"`

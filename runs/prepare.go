@@ -8,8 +8,8 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// Prepare returns the event that Commit would append, so that the files which depend on it can be
-// written before it stands: a run is complete only when they are.
+// Prepare returns the event that Commit will append, so that the files which depend on it can be written first: a
+// verdict is never recorded without its files.
 func (j *Journal) Prepare(t EventType, step notebooks.StepID, data any) (Event, error) {
 	raw, err := codec.Marshal(data)
 	if err != nil {
@@ -25,7 +25,7 @@ func (j *Journal) Prepare(t EventType, step notebooks.StepID, data any) (Event, 
 	return event, err
 }
 
-// Commit appends an event that Prepare made. Nothing may have been appended in between.
+// Commit appends an event that Prepare made. It returns an error if something was appended in between.
 func (j *Journal) Commit(event Event) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -36,8 +36,7 @@ func (j *Journal) Commit(event Event) error {
 	return err
 }
 
-// DigestWith is the digest that the journal's file will have once event, which Prepare made, is
-// appended.
+// DigestWith returns the digest that the journal's file will have after Commit of an event.
 func (j *Journal) DigestWith(event Event) (Digest, error) {
 	line, _, err := event.line()
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"markmill/notebooks"
 )
 
-// Reconcile completes the record of a run that was interrupted: a journal without run.completed gets one with the status
-// interrupted, files that a crash left half-written are removed, and finish writes the views and SHA256SUMS (finish is a
-// parameter because views import this package). Reconcile leaves alone a run that is alive or complete, and reports
-// whether it did something.
+// Reconcile completes the record of a run that was interrupted: a journal without run.completed gets one with the
+// status interrupted, files that a crash left half-written are removed, and finish writes the views and SHA256SUMS
+// (finish is a parameter because views import this package). Reconcile leaves alone a run that is alive or complete,
+// and reports whether it did something.
 func (r *Record) Reconcile(clock func() time.Time, finish func(record *Record, run *Run) error) (bool, error) {
 	if err := r.writable(JournalFile); err != nil {
 		return false, err

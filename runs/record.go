@@ -152,8 +152,8 @@ func (r *Record) Digest(name string) (Digest, int64, error) {
 	return digest, size, errors.Join(err, file.Close())
 }
 
-// List returns the names of all files of the record in lexical order of folders. It leaves out the lock and what a crash
-// left half-written. A symbolic link, a socket or a device is an error.
+// List returns the names of all files of the record in lexical order of folders. It leaves out the lock and what a
+// crash left half-written. A symbolic link, a socket or a device is an error.
 func (r *Record) List() (names []string, err error) {
 	add := func(name string) error { names = append(names, name); return nil }
 	var odd error

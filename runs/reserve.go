@@ -6,23 +6,22 @@ import (
 	"runtime"
 )
 
-// reserveSize holds the events and the views of a run whose disk is full: of a common run they have
-// some tens of KiB.
+// reserveSize is enough for the last events and the views of a run whose disk is full: usually some tens of KiB.
 const reserveSize = 512 << 10
 
-// Reserve is room on the disk that a run keeps for its end. On a full disk it is given back, and the
-// verdict that says so can be written.
+// Reserve is disk space that a run keeps for its end. When the disk is full it is freed, so that the verdict can be
+// written.
 type Reserve struct{ file *os.File }
 
-// NewReserve takes the room on the disk of a run directory: in a file that has no name any more, so that no crash
-// leaves it. A disk that has no room is an error.
+// NewReserve allocates the space on the disk of a run directory: in a file that is unlinked at once, so that no crash
+// leaves it. A full disk is an error.
 func NewReserve(dir string) (*Reserve, error) {
 	path := filepath.Join(dir, TempPrefix+"reserve") // no part of the record
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, cannotWrite(path, err)
 	}
-	if runtime.GOOS != "windows" { // which removes no file that is open
+	if runtime.GOOS != "windows" { // which removes no open file
 		err = os.Remove(path)
 	}
 	if err == nil {
@@ -36,12 +35,12 @@ func NewReserve(dir string) (*Reserve, error) {
 	return r, nil
 }
 
-// Release gives the room back. It says whether there was any: after the first time there is none.
+// Release frees the space. It returns false if there was none: after the first time, or of a nil Reserve.
 func (r *Reserve) Release() bool {
 	if r == nil || r.file == nil {
 		return false
 	}
-	_ = r.file.Close() // nothing in it is wanted
+	_ = r.file.Close() // its content does not matter
 	if runtime.GOOS == "windows" {
 		_ = os.Remove(r.file.Name())
 	}
@@ -49,7 +48,7 @@ func (r *Reserve) Release() bool {
 	return true
 }
 
-// writeZeros takes room where the system has no call for it.
+// writeZeros allocates space on systems that have no call for it.
 func writeZeros(file *os.File, size int64) error {
 	zeros := make([]byte, 64<<10)
 	for ; size > 0; size -= int64(len(zeros)) {

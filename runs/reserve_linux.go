@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allocate takes room for a file. Not every file system can do it without writing.
+// allocate allocates space for a file. Not every file system can do that without writing.
 func allocate(file *os.File, size int64) error {
 	for {
 		switch err := unix.Fallocate(int(file.Fd()), 0, 0, size); {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// ResumedDir is the folder of a run directory that holds the journals of the runs that it goes on from.
+// ResumedDir is the folder of a record that holds the journals of the runs that it resumes.
 const ResumedDir = "resumed"
 
-// ResumedData says which run another one goes on from, and until which of its events it had come.
+// ResumedData says which run another one resumes, and which was its last event.
 type ResumedData struct {
 	Run    RunID  `json:"run_id"`
 	Seq    int    `json:"seq"`  // of its last event
@@ -18,18 +18,16 @@ type ResumedData struct {
 	Digest Digest `json:"digest"`
 }
 
-// CarriedData marks an event that tells what an earlier run did: it is a copy of an event of the run that
-// this one goes on from.
+// CarriedData marks an event as a copy of an event of the resumed run.
 type CarriedData struct {
-	Run  RunID     `json:"run_id"` // that the event was taken from
-	Seq  int       `json:"seq"`    // of the event there
-	Hash Digest    `json:"hash"`   // of the same
-	Ran  RunID     `json:"ran_in"` // the run in which the step really ran; another than Run when that was resumed, too
-	Time time.Time `json:"time"`   // of the event when it really ran
+	Run  RunID     `json:"run_id"` // the run that the event was copied from
+	Seq  int       `json:"seq"`    // of the event in that run
+	Hash Digest    `json:"hash"`   // of the event in that run
+	Ran  RunID     `json:"ran_in"` // the run in which the step ran; not Run if that run carried it, too
+	Time time.Time `json:"time"`   // of the event in the run Ran
 }
 
-// OptionsData are the options of the command line that say what a run does, besides those that the contract and
-// the plan hold.
+// OptionsData are the options of the command line that decide what a run does and are not in the contract or the plan.
 type OptionsData struct {
 	Kernel        string      `json:"kernel,omitzero"`
 	Language      string      `json:"language,omitzero"`
@@ -49,20 +47,20 @@ type OptionsData struct {
 	Given         []GivenData `json:"given,omitempty"`
 }
 
-// GivenData is a value that was given to a parameter and is no secret.
+// GivenData is a value that was given for a parameter and is no secret.
 type GivenData struct {
 	Name string `json:"name"`
 	From string `json:"from"`
 	Wire string `json:"wire"` // notebooks.Value.Wire, as text: it holds what plain JSON cannot
 }
 
-// ReportMode says that readers of the output notebook are to see the code of its steps only when they ask for it.
+// ReportMode reports whether the output notebook hides the code of its steps.
 func (r *Run) ReportMode() bool { return r.Started.Options != nil && r.Started.Options.ReportMode }
 
-// ResumedFile is where a run keeps the journal of a run that it goes on from.
+// ResumedFile returns the name of the file that holds the journal of a resumed run.
 func ResumedFile(id RunID) string { return path.Join(ResumedDir, string(id)+".jsonl") }
 
-// CarriedFrom is the run in which a step ran that this run only carries; "" when it ran in this one, or not at all.
+// CarriedFrom returns the run in which a carried step ran; "" if the step ran in this run, or not at all.
 func (s *StepRecord) CarriedFrom() RunID {
 	if s.Finished == nil || s.Finished.Carried == nil {
 		return ""
@@ -70,15 +68,15 @@ func (s *StepRecord) CarriedFrom() RunID {
 	return s.Finished.Carried.Ran
 }
 
-// ReplayDir is the folder, in that of a carried step, of what it printed when it ran again for its state.
+// ReplayDir is the folder, in that of a carried step, with what it printed when it ran again for its state.
 const ReplayDir = "replay"
 
-// JudgedDir is the folder, in that of a judging step, of what it gave when it ran again with the base's version of
-// protected files.
+// JudgedDir is the folder, in that of a judging step, with its outputs of the second time, when it ran with the base's
+// version of protected files.
 const JudgedDir = "judged"
 
-// carriedFiles says of the files of a run directory which an earlier run wrote: the journals of the runs that
-// this one goes on from, and the files of carried steps, but what this run itself made for them.
+// carriedFiles reports of a file of a record whether an earlier run wrote it: a journal of a resumed run, or a file of
+// a carried step that this run did not write itself.
 func carriedFiles(run *Run) func(name string) bool {
 	var dirs []string
 	for i := range run.Steps {

@@ -10,17 +10,16 @@ import (
 // runStamp is the time in a RunID: UTC, to the second.
 const runStamp = "20060102T150405Z"
 
-// slugMax bounds the notebook's part of a RunID, so that paths below the run directory stay short.
+// slugMax bounds the notebook's part of a RunID, to keep paths below the run directory short.
 const slugMax = 40
 
-// NewRunID names a run by when it started, which notebook it runs (a path) and random bytes, which
-// tell runs of the same second apart.
+// NewRunID names a run by its start, the path of its notebook, and random bytes, which tell runs of the same second
+// apart.
 func NewRunID(now time.Time, notebook string, random []byte) RunID {
 	return RunID(now.UTC().Format(runStamp) + "-" + slug(notebook) + "-" + hex.EncodeToString(random))
 }
 
-// slug makes a word that is safe in paths, Git refs and shells: lower case letters, digits and
-// single dashes.
+// slug makes a word that is safe in paths, Git refs and shells: lower-case letters, digits and single dashes.
 func slug(notebook string) string {
 	base := path.Base(strings.ReplaceAll(notebook, `\`, "/"))
 	base = strings.ToLower(strings.TrimSuffix(base, path.Ext(base)))
@@ -37,7 +36,7 @@ func slug(notebook string) string {
 	return out
 }
 
-// startOf reads the time that a RunID begins with; false when it is no RunID.
+// startOf parses the time at the beginning of a RunID; false if it is no RunID.
 func startOf(id RunID) (time.Time, bool) {
 	if len(id) <= len(runStamp) || id[len(runStamp)] != '-' {
 		return time.Time{}, false

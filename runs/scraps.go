@@ -23,10 +23,10 @@ const (
 
 var scrapTypes = []string{ScrapText, ScrapJSON, ScrapTable, ScrapImage, ScrapFile}
 
-// ReadScraps reads the JSON lines that steps append to their scraps file, from where r stands.
-// offset is how many bytes the whole lines take, so that the next reading can begin there: a last
-// line without its newline is still being written and is left for then. A line that is no scrap
-// is an error that names it, and those after it are read all the same; several are an ErrorList.
+// ReadScraps reads the JSON lines that steps append to their scraps file. offset is how many bytes the whole lines
+// take, for the next call to begin there: a last line without its newline is still being written. A line that is no
+// scrap is an error that names the line, and the lines after it are read all the same; several errors are an
+// ErrorList.
 func ReadScraps(r io.Reader) (scraps []ScrapData, offset int64, err error) {
 	in := bufio.NewReader(r)
 	var bad notebooks.ErrorList

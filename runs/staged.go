@@ -34,8 +34,8 @@ func StageOutput(path string, id RunID, data []byte) error {
 	return nil
 }
 
-// CommitOutput renames the staged file to path. Nothing staged is no error: the file is in place already, or staging has
-// failed.
+// CommitOutput renames the staged file to path. Nothing staged is no error: the file is in place already, or staging
+// has failed.
 func CommitOutput(path string, id RunID) error {
 	staged := stagedName(path, id)
 	if _, err := os.Lstat(staged); errors.Is(err, fs.ErrNotExist) {

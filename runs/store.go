@@ -88,8 +88,8 @@ type Entry struct {
 }
 
 // List returns every run, the newest first. It reads only the first and the last event of each journal: it shows what
-// a run claims, which Verify checks. A run that is neither completed nor alive is listed as interrupted, one that cannot
-// be read as damaged.
+// a run claims, which Verify checks. A run that is neither completed nor alive is listed as interrupted, one that
+// cannot be read as damaged.
 func (s Store) List() ([]Entry, error) {
 	ids, err := s.ids()
 	if err != nil {
@@ -233,7 +233,7 @@ func reasonOf(completed *CompletedData) string {
 	if step := causes[0].Step; step != "" {
 		words += " in " + string(step)
 	}
-	return words + ": " + causes[0].Words
+	return words + ": " + causes[0].Message
 }
 
 // making is how long a run may take from making its folder to its first event: some thousand times what is usual.

@@ -10,11 +10,11 @@ import (
 
 // Finding is one thing that is wrong with a record, and where: in a file, an event, a step.
 type Finding struct {
-	Where string `json:"where"`
-	Words string `json:"words"`
+	Where   string `json:"where"`
+	Message string `json:"words"`
 }
 
-func (f Finding) String() string { return f.Where + ": " + f.Words }
+func (f Finding) String() string { return f.Where + ": " + f.Message }
 
 // Seal writes SHA256SUMS over every file of the record but itself, sorted by path, as "sha256sum -c" reads it. It is
 // the last thing that a run writes. Files whose digest is known, by path, are not read again.
@@ -74,8 +74,8 @@ var (
 	unescapeSum = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r")
 )
 
-// sumLine writes a line as sha256sum does: a path with a backslash or a line break is escaped, and a backslash before the
-// line says so.
+// sumLine writes a line as sha256sum does: a path with a backslash or a line break is escaped, and a backslash before
+// the line says so.
 func sumLine(path string, digest Digest) string {
 	escaped := escapeSum.Replace(path)
 	line := digest.Hex() + "  " + escaped + "\n"

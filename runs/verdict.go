@@ -12,15 +12,15 @@ const (
 	MutationNone     = "none"     // in a worktree, and no step may change anything
 )
 
-// Words of the evidence_expectations of a contract that a record can be held to.
+// Words of the evidence_expectations of a contract that Status checks.
 const (
 	requireDiff     = "diff"
 	requireTests    = "tests"
 	requireApproval = "approval"
 )
 
-// Status is the verdict of run.completed. It fails closed: a pass that the rest of the record
-// contradicts (a blocker, a failed step, a check that was not made) is a fail.
+// Status returns the verdict of run.completed. It fails closed: a pass that the rest of the record contradicts (a
+// blocker, a failed step, a check that was not made) is a fail.
 func (r *Run) Status() Status {
 	if r.Completed == nil {
 		return Running
@@ -31,7 +31,7 @@ func (r *Run) Status() Status {
 	return r.Completed.Status
 }
 
-// contradiction says why a run cannot have passed, "" when nothing speaks against it.
+// contradiction says why a run cannot have passed; "" if it can.
 func (r *Run) contradiction() string {
 	if blockers := r.Blockers(); len(blockers) > 0 {
 		return "there is a blocker: " + blockers[0].Code
@@ -55,7 +55,7 @@ func (r *Run) contradiction() string {
 	return ""
 }
 
-// Passed says that nothing went wrong: of the whole notebook, or of the part of it that ran.
+// Passed reports whether nothing went wrong, in the whole notebook or in the part of it that ran.
 func (s Status) Passed() bool { return s == Pass || s == Partial }
 
 func (s *StepRecord) contradiction() string {
@@ -107,21 +107,23 @@ func (r *Run) testContradiction() string {
 	return ""
 }
 
-// Failed says that a judge did not pass, or that the judges could not run, with the base's version of protected files.
+// Failed reports whether a judge failed, or could not run, with the base's version of protected files.
 func (j *JudgesData) Failed() bool {
-	return j != nil && (j.Skipped != "" || slices.ContainsFunc(j.Steps, func(s JudgedStep) bool { return s.Status != StepPassed && s.Status != StepAllowed }))
+	failed := func(s JudgedStep) bool { return s.Status != StepPassed && s.Status != StepAllowed }
+	return j != nil && (j.Skipped != "" || slices.ContainsFunc(j.Steps, failed))
 }
 
 func (r *Run) approvalContradiction() string {
 	required := r.Contract.ApprovalRequired || r.requires(requireApproval)
-	if required && r.Approval != ApprovalIsGranted || r.Approval == ApprovalIsRequested || r.Approval == ApprovalIsDenied {
+	denied := r.Approval == ApprovalIsRequested || r.Approval == ApprovalIsDenied
+	if denied || required && r.Approval != ApprovalIsGranted {
 		return "the approval is " + string(r.Approval)
 	}
 	return ""
 }
 
-// ExitCode is what the process that made the run ends with: 0 pass or partial, 1 fail, 3 blocked, 128+n ended
-// by signal n. An interruption that left no word of its signal counts as a kill.
+// ExitCode returns the exit code of the process that made the run: 0 pass or partial, 1 fail, 3 blocked, 128+n ended by
+// signal n. An interruption without a recorded signal counts as a kill.
 func (r *Run) ExitCode() int {
 	const kill = 9
 	switch status := r.Status(); {

@@ -120,8 +120,8 @@ type check struct {
 	source []byte
 }
 
-// journal reads the chain. A source notebook that is not the one that the chain starts from is a finding of its own; the
-// chain is then checked from the digest that it claims to start from.
+// journal reads the chain. A source notebook that is not the one that the chain starts from is a finding of its own;
+// the chain is then checked from the digest that it claims to start from.
 func (c *check) journal() {
 	first, err := c.record.firstEvent()
 	if err != nil {
@@ -319,8 +319,8 @@ func (c *check) left(o *LeftOutput, source []byte, render RenderFunc) {
 	}
 }
 
-// OtherViews reports whether another version of the views made the output notebook and the report of a run: this version
-// would not make the same bytes.
+// OtherViews reports whether another version of the views made the output notebook and the report of a run: this
+// version would not make the same bytes.
 func (r *Run) OtherViews() bool { return r.Started.Views != ViewsVersion }
 
 // regions checks what an output notebook says of itself, and that it strips to source unless that is nil.

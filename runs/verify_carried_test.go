@@ -182,7 +182,7 @@ func expectFinding(t *testing.T, findings []Finding, want string) {
 	switch {
 	case want == "" && len(findings) > 0:
 		t.Errorf("found %v", findings)
-	case want != "" && (len(findings) == 0 || !strings.Contains(findings[0].Words, want)):
+	case want != "" && (len(findings) == 0 || !strings.Contains(findings[0].Message, want)):
 		t.Errorf("found %v, and %q was expected", findings, want)
 	}
 }

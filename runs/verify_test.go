@@ -70,7 +70,7 @@ func TestVerifyNoticesEveryFile(t *testing.T) {
 			}
 			named := false
 			for _, finding := range v.Findings {
-				named = named || finding.Where == path || strings.Contains(finding.Words, path)
+				named = named || finding.Where == path || strings.Contains(finding.Message, path)
 			}
 			if !named {
 				t.Errorf("%s: %s is not named in %v", path, name, v.Findings)
@@ -197,7 +197,7 @@ func TestVerifyRendersAgain(t *testing.T) {
 		t.Errorf("got %v", v.Findings)
 	}
 	v, err = At(r.dir).Verify(rendering(func(*Record, *Run, []byte, string) ([]byte, error) { return nil, errors.New("no") }), Signers{})
-	if err != nil || v.OK() || !strings.Contains(v.Findings[len(v.Findings)-1].Words, "cannot be made from the journal: no") {
+	if err != nil || v.OK() || !strings.Contains(v.Findings[len(v.Findings)-1].Message, "cannot be made from the journal: no") {
 		t.Errorf("got %v, %v", v.Findings, err)
 	}
 }
@@ -292,7 +292,7 @@ func TestVerifyStaysInside(t *testing.T) {
 	v := verify(t, r.dir)
 	refused := 0
 	for _, finding := range v.Findings {
-		if strings.HasPrefix(finding.Words, "the journal names it, and it cannot be read: path escapes") {
+		if strings.HasPrefix(finding.Message, "the journal names it, and it cannot be read: path escapes") {
 			refused++
 		}
 	}
@@ -352,7 +352,7 @@ func TestVerifyOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, err = VerifyOutput(copied, store, rendering(renderForTest), Signers{})
-	if err != nil || v.Run != nil || len(v.Findings) < 2 || !strings.Contains(v.Findings[len(v.Findings)-1].Words, "no run in") {
+	if err != nil || v.Run != nil || len(v.Findings) < 2 || !strings.Contains(v.Findings[len(v.Findings)-1].Message, "no run in") {
 		t.Errorf("got %+v, %v", v, err)
 	}
 }
@@ -377,7 +377,7 @@ func TestReportIsCompared(t *testing.T) {
 	if err := At(r.dir).Seal(nil); err != nil {
 		t.Fatal(err)
 	}
-	if v := verify(t, r.dir); v.OK() || !strings.Contains(v.Findings[0].Words, `"later" is no member`) {
+	if v := verify(t, r.dir); v.OK() || !strings.Contains(v.Findings[0].Message, `"later" is no member`) {
 		t.Errorf("got %v", v.Findings)
 	}
 	if report, err := At(r.dir).ReadReport(); err != nil || report.TaskID != "fix" {

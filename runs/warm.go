@@ -2,15 +2,15 @@ package runs
 
 import "markmill/notebooks/codec"
 
-// Warm makes the encoders and decoders of what every run writes, which are otherwise made one by one
-// when each is first needed. It is for a moment in which another processor has nothing to do.
+// Warm makes the JSON encoders and decoders of what every run writes, which are otherwise made when each is first
+// needed. Call it while another processor is idle.
 func Warm() {
 	for _, v := range []any{
-		&RunStartedData{}, &ContractData{}, &PlanData{}, &StepStartedData{}, &StepFinishedData{}, &DiffCheckedData{}, &VerificationData{},
-		&CompletedData{}, &ScrapData{}, &PatchData{}, &Event{Data: codec.Raw("{}")},
+		&RunStartedData{}, &ContractData{}, &PlanData{}, &StepStartedData{}, &StepFinishedData{}, &DiffCheckedData{},
+		&VerificationData{}, &CompletedData{}, &ScrapData{}, &PatchData{}, &Event{Data: codec.Raw("{}")},
 	} {
 		if b, err := codec.Marshal(v); err == nil {
-			_ = codec.Unmarshal(b, v) // a value that does not fit shows when it is used
+			_ = codec.Unmarshal(b, v) // only the decoder is wanted
 		}
 	}
 	_, _ = codec.Marshal(&Report{})

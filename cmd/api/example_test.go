@@ -81,7 +81,7 @@ func ExampleRun_failure() {
 	}
 	fmt.Println(run.Status())
 	for _, b := range run.Run.Blockers() {
-		fmt.Println(b.Code, b.Step, b.Words)
+		fmt.Println(b.Code, b.Step, b.Message)
 	}
 	// Output:
 	// fail

@@ -51,7 +51,7 @@ func (a *app) statement(word string) (*attest.Statement, error) {
 	}
 	if !got.OK() {
 		f := got.Findings[0]
-		a.tell("markmill: the run does not hold: %s: %s\n", f.Where, f.Words)
+		a.tell("markmill: the run does not hold: %s: %s\n", f.Where, f.Message)
 		return nil, exit(exitFail)
 	}
 	digests := map[string]runs.Digest{}

@@ -308,7 +308,7 @@ func (row closedCase) blocker(c *closed, dir string) {
 		t.Fatalf("run.completed has no %s: %v", row.code, run.Completed.Blockers)
 	}
 	b := run.Completed.Blockers[i]
-	if string(b.Step) != row.step || b.Words == "" {
+	if string(b.Step) != row.step || b.Message == "" {
 		t.Errorf("the blocker is %+v, want one of step %q", b, row.step)
 	}
 	first := runs.RunCompleted

@@ -138,7 +138,7 @@ func (a *app) printRun(run *runs.Run, dir string) error {
 	for _, c := range run.Causes() {
 		b := run.Located(c.Blocker)
 		doc.Blockers = append(doc.Blockers,
-			runBlocker{b.Code, b.Step, b.Rule, b.Paths, b.Words, b.Hint, c.Fix, c.Consequence})
+			runBlocker{b.Code, b.Step, b.Rule, b.Paths, b.Message, b.Hint, c.Fix, c.Consequence})
 	}
 	nb, _ := recorded(run, dir) // without it the cause has no line of code
 	cause, led := render.Causes(run, nb, runs.At(dir))

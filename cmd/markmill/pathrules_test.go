@@ -196,7 +196,7 @@ func (row pathRule) run(c *closed, text string) {
 	c.must(err)
 	var words []string
 	for _, b := range run.Blockers() {
-		words = append(words, b.Code+": "+b.Words)
+		words = append(words, b.Code+": "+b.Message)
 	}
 	if row.code == "" && len(words) > 0 || row.code != "" &&
 		!slices.ContainsFunc(words, func(w string) bool {

@@ -245,10 +245,10 @@ Exit codes: 0 everything matches, 1 something does not, 2 there is no such run.`
 			} else {
 				if out.Proof != "" {
 					out.Findings = append(out.Findings, runs.Finding{Where: words[0],
-						Words: "is only claimed: nothing but the notebook itself says what its run did"})
+						Message: "is only claimed: nothing but the notebook itself says what its run did"})
 				}
 				for _, f := range out.Findings {
-					if err = say(a.stdout, "%s: %s\n", f.Where, f.Words); err != nil {
+					if err = say(a.stdout, "%s: %s\n", f.Where, f.Message); err != nil {
 						break
 					}
 				}
@@ -274,9 +274,9 @@ Exit codes: 0 everything matches, 1 something does not, 2 there is no such run.`
 // unsigned says why a signature does not count, or that there is none.
 func unsigned(v *runs.Verification) runs.Finding {
 	if v.Signed == nil {
-		return runs.Finding{Where: runs.SumsSignatureFile, Words: "there is no signature, and --signed asks for one"}
+		return runs.Finding{Where: runs.SumsSignatureFile, Message: "there is no signature, and --signed asks for one"}
 	}
-	return runs.Finding{Where: runs.SumsSignatureFile, Words: v.Signed.Words()}
+	return runs.Finding{Where: runs.SumsSignatureFile, Message: v.Signed.Words()}
 }
 
 // holdsWords say what was verified, and who signed it.

@@ -82,7 +82,7 @@ type verifier struct {
 }
 
 func (v *verifier) find(words string, args ...any) {
-	v.findings = append(v.findings, runs.Finding{Where: v.where, Words: fmt.Sprintf(words, args...)})
+	v.findings = append(v.findings, runs.Finding{Where: v.where, Message: fmt.Sprintf(words, args...)})
 }
 
 // open reads the bundle and checks its header against the record. The verification of the record reports a bundle that
@@ -218,7 +218,7 @@ func (v *verifier) change(run *runs.Run, text []byte) {
 	}
 	err := v.compare(d.BaseCommit, d.ResultTree, text)
 	if err != nil {
-		v.findings = append(v.findings, runs.Finding{Where: runs.PatchFile, Words: err.Error()})
+		v.findings = append(v.findings, runs.Finding{Where: runs.PatchFile, Message: err.Error()})
 	}
 }
 

@@ -84,7 +84,7 @@ func manifestBlockers(run *runs.Run, say func(string) string) []notebooks.Manife
 	for _, c := range run.Causes() {
 		words, found := unstableWords[c.Code]
 		if !found {
-			words = say(c.Words)
+			words = say(c.Message)
 		}
 		out = append(out, notebooks.ManifestBlocker{Code: c.Code, Step: c.Step, Rule: say(c.Rule), Paths: c.Paths,
 			Message: words, Fix: c.Fix,

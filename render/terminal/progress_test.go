@@ -179,7 +179,7 @@ func TestTailKeepsTheEnd(t *testing.T) {
 
 func TestColorOnlyWhereAsked(t *testing.T) {
 	run := &runs.Run{Completed: &runs.CompletedData{Status: runs.Fail,
-		Blockers: []runs.Blocker{{Code: runs.CodeNoDiff, Words: "nothing changed"}}}}
+		Blockers: []runs.Blocker{{Code: runs.CodeNoDiff, Message: "nothing changed"}}}}
 	if s := Summary(run, "x", false); strings.Contains(s, "\x1b") {
 		t.Errorf("colour without a terminal: %q", s)
 	}

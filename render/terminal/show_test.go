@@ -60,7 +60,7 @@ func testRun() *runs.Run {
 		},
 		Diff: &runs.DiffCheckedData{Files: change, AllowedPassed: true},
 		Completed: &runs.CompletedData{Status: runs.Blocked,
-			Blockers: []runs.Blocker{{Code: runs.CodeTimeout, Step: "later", Words: "the run passed 2s"}}},
+			Blockers: []runs.Blocker{{Code: runs.CodeTimeout, Step: "later", Message: "the run passed 2s"}}},
 	}
 }
 

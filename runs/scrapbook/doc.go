@@ -1,10 +1,10 @@
 // Package scrapbook reads and writes the outputs in which Python's package scrapbook, and papermill before it, keep
 // values in a Jupyter notebook.
 //
-// It owns their MIME types and metadata, and what each of their encoders means as a scrap of ours.
+// It owns their MIME types and metadata, and maps the values of their encoders to scraps.
 //
-// What always holds: Read never fails: a payload that is none is no scrap, and a value of an encoder that is not known
-// is kept as it stands, with the encoder's name. What Write makes scrapbook reads back as the same value.
+// What always holds: Read never fails: a malformed payload is no scrap, and the value of an unknown encoder is kept as
+// it is, with the encoder's name. scrapbook reads back what this package writes as the same value.
 //
 // It may import notebooks/codec, runs and runs/parquet.
 package scrapbook

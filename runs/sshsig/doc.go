@@ -6,6 +6,6 @@
 // of allowed_signers that cannot be read allows nobody.
 //
 // Certificates are not supported: a signature by one, and a cert-authority line, count for nothing. The package knows
-// nothing of runs and touches no disk. golang.org/x/crypto/ssh reads keys and lines and makes the signatures; it does not
-// have the SSHSIG format itself.
+// nothing of runs and touches no disk. golang.org/x/crypto/ssh reads keys and lines and makes the signatures; it does
+// not have the SSHSIG format itself.
 package sshsig

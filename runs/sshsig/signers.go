@@ -181,8 +181,8 @@ func (e *entry) refuses(namespace string, at []time.Time) string {
 	return ""
 }
 
-// MatchList reports whether a word matches a comma-separated list of patterns with * and ?. A pattern that begins with !
-// and matches makes the whole list not match.
+// MatchList reports whether a word matches a comma-separated list of patterns with * and ?. A pattern that begins with
+// ! and matches makes the whole list not match.
 func MatchList(patterns, word string) bool {
 	found := false
 	for _, p := range strings.Split(patterns, ",") {

@@ -155,7 +155,7 @@ func (o Options) prover(signers runs.Signers) func(path string, output []byte) r
 			case err != nil:
 				proof.Words = fmt.Sprintf("its record cannot be read: %v", err)
 			case len(v.Findings) > 0:
-				proof.Words = fmt.Sprintf("its record does not verify: %s: %s", v.Findings[0].Where, v.Findings[0].Words)
+				proof.Words = fmt.Sprintf("its record does not verify: %s: %s", v.Findings[0].Where, v.Findings[0].Message)
 			case v.Run != nil && v.Signed.Counts():
 				return review.Proof{Level: review.Signed, Run: string(v.Run.ID), Words: v.Signed.Words()}
 			case v.Run != nil:
