@@ -88,23 +88,10 @@ func (in *info) active() bool {
 
 // uncommentMagics gives back the commands of IPython that Jupytext has commented out.
 func uncommentMagics(code []byte, lang string) []byte {
-	sign, q := magicsOf(lang)
+	syntax := LanguageNamed(lang)
 	lines := strings.Split(string(code), "\n")
-	magics.Uncomment(lines, lang, sign, q, magics.Escaped)
+	magics.Uncomment(lines, lang, syntax.Comment, syntax.Strings(), magics.Escaped)
 	return []byte(strings.Join(lines, "\n"))
-}
-
-// magicsOf is what begins comments in a language, and its texts of several lines.
-func magicsOf(lang string) (sign string, q magics.Quotes) {
-	switch lang {
-	case "javascript", "typescript", "go", "rust", "c++", "cpp", "csharp", "fsharp", "java", "groovy", "scala":
-		return "//", magics.Quotes{}
-	case "r":
-		return "#", magics.Quotes{Comment: "#", Single: true}
-	case "bash", "powershell":
-		return "#", magics.Quotes{}
-	}
-	return "#", magics.Quotes{Comment: "#", Triple: true}
 }
 
 // inTextCell says whether an offset stands in a Markdown or raw cell that its author marked as one, with
@@ -150,8 +137,8 @@ func UncommentMagics(code, lang string) string { return string(uncommentMagics([
 
 // CommentMagics comments them out: UncommentMagics undoes it.
 func CommentMagics(code, lang string) string {
-	sign, q := magicsOf(lang)
+	syntax := LanguageNamed(lang)
 	lines := strings.Split(code, "\n")
-	magics.Comment(lines, lang, sign, q)
+	magics.Comment(lines, lang, syntax.Comment, syntax.Strings())
 	return strings.Join(lines, "\n")
 }

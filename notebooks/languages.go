@@ -1,6 +1,84 @@
 package notebooks
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"markmill/notebooks/magics"
+)
+
+// Language is a language of percent scripts: those of Jupytext whose comments end with their line.
+type Language struct {
+	Name       string
+	Extensions []string // of its scripts, in lower case
+	Comment    string   // what begins a comment
+	Quotes     string   // which quotes begin texts of several lines: tripleQuotes, anyQuotes or ""
+}
+
+const (
+	tripleQuotes = `"""`
+	anyQuotes    = `"`
+)
+
+// scripts is the one table of those languages.
+var scripts = []Language{
+	{"python", []string{".py"}, "#", tripleQuotes},
+	{"julia", []string{".jl"}, "#", tripleQuotes},
+	{"r", []string{".r"}, "#", anyQuotes},
+	{"bash", []string{".sh"}, "#", ""},
+	{"powershell", []string{".ps1"}, "#", ""},
+	{"coconut", []string{".coco"}, "#", tripleQuotes},
+	{"sage", []string{".sage"}, "#", tripleQuotes},
+	{"xonsh", []string{".xsh"}, "#", tripleQuotes},
+	{"sos", []string{".sos"}, "#", tripleQuotes},
+	{"tcl", []string{".tcl"}, "#", ""},
+	{"gnuplot", []string{".gp"}, "#", ""},
+	{"javascript", []string{".js"}, "//", ""},
+	{"typescript", []string{".ts"}, "//", ""},
+	{"go", []string{".go"}, "//", ""},
+	{"rust", []string{".rs"}, "//", ""},
+	{"c++", []string{".cpp"}, "//", ""},
+	{"csharp", []string{".cs"}, "//", tripleQuotes},
+	{"fsharp", []string{".fsx", ".fs"}, "//", tripleQuotes},
+	{"java", []string{".java"}, "//", tripleQuotes},
+	{"groovy", []string{".groovy"}, "//", tripleQuotes},
+	{"scala", []string{".scala"}, "//", tripleQuotes},
+	{"stata", []string{".do"}, "//", ""},
+	{"lua", []string{".lua"}, "--", ""},
+	{"haskell", []string{".hs"}, "--", ""},
+	{"clojure", []string{".clj"}, ";;", ""},
+	{"scheme", []string{".ss", ".scm"}, ";;", ""},
+	{"matlab", []string{".m"}, "%", ""},
+}
+
+// LanguageOfScript returns the language of a script by its extension.
+func LanguageOfScript(name string) (Language, bool) {
+	ext := extension(name)
+	for _, lang := range scripts {
+		if slices.Contains(lang.Extensions, ext) {
+			return lang, true
+		}
+	}
+	return Language{}, false
+}
+
+// LanguageNamed returns a language by its name. Of an unknown one it returns the syntax of Python.
+func LanguageNamed(name string) Language {
+	if name == "cpp" {
+		name = "c++"
+	}
+	for _, lang := range scripts {
+		if lang.Name == name {
+			return lang
+		}
+	}
+	return scripts[0]
+}
+
+// Strings returns what follows the quoted texts of the language from line to line.
+func (l Language) Strings() magics.Quotes {
+	return magics.Quotes{Comment: l.Comment, Triple: l.Quotes == tripleQuotes, Single: l.Quotes == anyQuotes}
+}
 
 // runnable says whether a word is the name of a language that notebooks are run in: then ```{word} is a step,
 // and not a directive of a typesetter. Whether this machine can run it is the engine's question.

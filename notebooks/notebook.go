@@ -8,17 +8,6 @@ type StepID string
 // Span is a half-open range of byte offsets into Notebook.Source.
 type Span struct{ Start, End int }
 
-// Form is the spelling that a notebook was written in. The model is the same for all.
-type Form string
-
-const (
-	FormNative   Form = "markmill"
-	FormJupytext Form = "jupytext"
-	FormMyST     Form = "myst"
-	FormQuarto   Form = "quarto"
-	FormRunme    Form = "runme"
-)
-
 // Notebook is a parsed source: the author's bytes, and where in them everything stands.
 type Notebook struct {
 	Name     string   // path as the user gave it, for messages

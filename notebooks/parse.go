@@ -21,7 +21,7 @@ func Parse(name string, src []byte) (*Notebook, error) {
 	matter := findFrontMatter(src)
 	r.readHeader(matter)
 	r.checkLostMatter(matter)
-	if isQuartoName(name) { // a bare fence is an example there, whatever wrote the header
+	if named := FormOfName(name); named == FormQuarto || named == FormRMarkdown { // a bare fence is an example there, whatever wrote the header
 		r.header.form, r.header.jupytext = FormQuarto, false
 	}
 	r.blocks = scanBlocks(src, matter.body)
@@ -171,11 +171,6 @@ func (r *reading) checkMarkup(m markup) {
 				"leave a blank line before its fence")
 		}
 	}
-}
-
-func isQuartoName(name string) bool {
-	name = strings.ToLower(name)
-	return strings.HasSuffix(name, ".qmd") || strings.HasSuffix(name, ".rmd")
 }
 
 // decideForm names the spelling of the whole: that of the header or the file name, or that of the first step that is

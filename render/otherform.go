@@ -33,7 +33,7 @@ func asJupyter(nb *notebooks.Notebook) (*ipynb.Notebook, map[int]*notebooks.Step
 	if err != nil {
 		return nil, nil, err
 	}
-	source, _, err := doc.To(convert.Jupyter, "")
+	source, _, err := doc.To(notebooks.FormJupyter, "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -100,7 +100,7 @@ func asMarkdown(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
 
 // convertedMarkdown is a Jupyter notebook as markmill convert writes it, but for text that is no prose in Markdown.
 func convertedMarkdown(nb *notebooks.Notebook, file *ipynb.Notebook) (*notebooks.Notebook, error) {
-	doc, err := convert.Read(convert.Jupyter, nb.Name, nb.Source)
+	doc, err := convert.Read(notebooks.FormJupyter, nb.Name, nb.Source)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func convertedMarkdown(nb *notebooks.Notebook, file *ipynb.Notebook) (*notebooks
 			n++
 		}
 	}
-	source, _, err := doc.To(convert.Native, runs.OutputFile)
+	source, _, err := doc.To(notebooks.FormNative, runs.OutputFile)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"sort"
 
@@ -16,7 +15,7 @@ import (
 // step that ran or was skipped for a reason, and the manifest. files is the run directory. The result is a pure
 // function of the four.
 func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) {
-	if path.Ext(name) == ".ipynb" {
+	if notebooks.IsJupyterName(name) {
 		return jupyterOutput(name, nb, run, files)
 	}
 	own := nb

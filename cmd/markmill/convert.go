@@ -58,8 +58,7 @@ Exit codes: 0 written, 2 the notebook has errors, or cannot be written in that f
 }
 
 // formNames are what --to takes.
-var formNames = []string{string(convert.Native), string(convert.Jupytext), string(convert.MyST), string(convert.Quarto), string(convert.RMarkdown),
-	string(convert.Percent), string(convert.Jupyter), formHTML}
+var formNames = append(notebooks.FormOptions(), formHTML)
 
 // convert writes the notebook from in the form that to and form name.
 func (a *app) convert(from, to, form string) error {
@@ -89,7 +88,7 @@ func (a *app) convert(from, to, form string) error {
 	case form == formHTML:
 		out, err = pageOf(from, src)
 	default:
-		out, err = a.inForm(from, to, convert.Form(form), src)
+		out, err = a.inForm(from, to, notebooks.FormOfOption(form), src)
 	}
 	if err != nil {
 		return err
@@ -115,10 +114,12 @@ func convertForm(to, asked string) (string, error) {
 		}
 	case ext == ".html" || ext == ".htm":
 		form = formHTML
-	case ext == ".md" || ext == ".markdown":
 	default:
-		form = string(convert.Ending(name(to)))
-		if form == "" && asked == "" {
+		named := notebooks.FormOfName(name(to))
+		if named == notebooks.FormNative { // or another form with that extension
+			break
+		}
+		if form = named.Option(); form == "" && asked == "" {
 			return "", usagef("%s: the ending says no form; OUTPUT ends in .md, .ipynb, .qmd, .Rmd, .py, .html, or is -, or --to names a form: %s", to, strings.Join(formNames, ", "))
 		}
 	}
@@ -135,15 +136,14 @@ func convertForm(to, asked string) (string, error) {
 		}
 		return "", usagef("--to %s: there is no such form; there are: %s", asked, strings.Join(formNames, ", "))
 	}
-	markdown := asked == string(convert.Native) || asked == string(convert.Jupytext) || asked == string(convert.MyST)
-	if to != "-" && form != asked && !(form == "" && (markdown || convert.Ending(to) == "" && filepath.Ext(to) != ".md" && filepath.Ext(to) != ".markdown")) {
+	if to != "-" && form != asked && !(form == "" && notebooks.FormOfOption(asked).MayHaveName(name(to))) {
 		return "", usagef("--to %s: OUTPUT is %s, whose ending is that of another form", asked, to)
 	}
 	return asked, nil
 }
 
 // inForm writes a notebook that was read from a path in a form, and tells what is lost.
-func (a *app) inForm(from, to string, form convert.Form, src []byte) ([]byte, error) {
+func (a *app) inForm(from, to string, form notebooks.Form, src []byte) ([]byte, error) {
 	path := name(from)
 	var lost []convert.Loss
 	if isJupyter(from, src) {
@@ -151,7 +151,7 @@ func (a *app) inForm(from, to string, form convert.Form, src []byte) ([]byte, er
 		if err != nil {
 			return nil, err
 		}
-		if nb.Manifest() != nil && form != convert.Jupyter { // what a run put in is no part of the notebook
+		if nb.Manifest() != nil && form != notebooks.FormJupyter { // what a run put in is no part of the notebook
 			lost = append(lost, convert.Loss{What: "the outputs and what the run noted"})
 			src = ipynb.Source(nb, false)
 		}
@@ -160,7 +160,7 @@ func (a *app) inForm(from, to string, form convert.Form, src []byte) ([]byte, er
 		switch {
 		case len(got.Problems) > 0:
 			return nil, got.Problems
-		case got.Manifest != nil && form == convert.Jupyter:
+		case got.Manifest != nil && form == notebooks.FormJupyter:
 			out, missing, err := documents.JupyterOf(path, src, filesBeside(from))
 			for _, m := range missing {
 				a.tell("%s: not in %s, and so not here: %s\n", name(subject(from, to)), path, m)
@@ -225,11 +225,11 @@ func pageOf(from string, src []byte) ([]byte, error) {
 		}
 		return html.Jupyter(nb), nil
 	case isScript(from, src):
-		d, err := convert.Read(convert.Percent, name(from), src)
+		d, err := convert.Read(notebooks.FormPercent, name(from), src)
 		if err != nil {
 			return nil, err
 		}
-		if src, _, err = d.To(convert.Native, name(from)+".md"); err != nil {
+		if src, _, err = d.To(notebooks.FormNative, name(from)+".md"); err != nil {
 			return nil, err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
@@ -40,7 +39,7 @@ func (a *app) readAny(path string) ([]byte, error) {
 	return src, notebooks.CheckText(name(path), src)
 }
 
-func jupyterName(path string) bool { return strings.EqualFold(filepath.Ext(name(path)), ".ipynb") }
+func jupyterName(path string) bool { return notebooks.IsJupyterName(name(path)) }
 
 // isJupyter says whether bytes are a Jupyter notebook: by the name, or where the name says nothing, by what
 // they begin with.

@@ -262,13 +262,13 @@ func likeSource(output string, jupyter bool) string {
 // outputForm is the form that OUTPUT asks for by its name, where it is another than that of the notebook.
 func outputForm(plan *engine.Plan, output string) (form notebooks.Form, err error) {
 	jupyter := plan.Notebook.Form == ipynb.Form
-	switch ext := strings.ToLower(filepath.Ext(name(output))); {
+	switch named := notebooks.FormOfName(name(output)); {
 	case output == "" || output == "-":
-	case ext == ".ipynb" && !jupyter:
-		form = ipynb.Form
-	case jupyter && (ext == ".md" || ext == ".markdown"):
-		form = notebooks.FormNative
-	case jupyter && ext != ".ipynb" && !isDevice(output):
+	case named == notebooks.FormJupyter && !jupyter:
+		form = named
+	case jupyter && named == notebooks.FormNative:
+		form = named
+	case jupyter && named != notebooks.FormJupyter && !isDevice(output):
 		return "", usagef("OUTPUT %s of a Jupyter notebook must end in .ipynb or .md", output)
 	}
 	if form != "" && sameFile(plan.Request.Path, output) {

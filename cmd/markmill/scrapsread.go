@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"markmill/cmd/markmill/remote"
+	"markmill/notebooks"
 	"markmill/render/documents"
 	"markmill/runs"
 )
@@ -120,8 +121,7 @@ func placesBelow(root string) ([]scrapPlace, error) {
 			if t := d.Type(); !t.IsRegular() && t&fs.ModeSymlink == 0 { // a pipe would be waited for
 				return nil
 			}
-			switch strings.ToLower(filepath.Ext(path)) {
-			case ".ipynb", ".md", ".markdown", ".qmd", ".rmd":
+			if notebooks.IsMarkdownName(path) || notebooks.IsJupyterName(path) {
 				out = append(out, scrapPlace{path: path, found: true})
 			}
 			return nil

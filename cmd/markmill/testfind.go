@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"markmill/engine"
+	"markmill/notebooks"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/percent"
 )
@@ -85,13 +86,7 @@ func hasCells(path string) bool {
 	return err == nil && percent.Marked(lang, src)
 }
 
-func isMarkdown(path string) bool {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".md", ".markdown", ".qmd", ".rmd":
-		return true
-	}
-	return false
-}
+func isMarkdown(path string) bool { return notebooks.IsMarkdownName(path) }
 
 // testJob is one notebook to run, and the output that it is held against.
 type testJob struct {

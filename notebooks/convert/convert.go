@@ -11,8 +11,8 @@ import (
 
 // To writes the document in a form, as the file of a name. What is written is read again: what of the document is not
 // in it comes as losses, and a cell whose text would be read as something else is an error.
-func (d *Document) To(form Form, name string) ([]byte, []Loss, error) {
-	if form == Jupyter {
+func (d *Document) To(form notebooks.Form, name string) ([]byte, []Loss, error) {
+	if form == notebooks.FormJupyter {
 		b, err := d.toJupyter()
 		return b, nil, err
 	}
@@ -56,7 +56,7 @@ func (d *Document) page(spelled bool) ([]byte, error) {
 
 // toJupyter writes Jupyter's file, with the spelling of the text where it is not the one that is written back.
 func (d *Document) toJupyter() ([]byte, error) {
-	if d.Form == Jupyter {
+	if d.Form == notebooks.FormJupyter {
 		return d.jupyter()
 	}
 	bare, err := d.jupyter()

@@ -48,9 +48,9 @@ func corpus(t testing.TB, folder string) map[string][]byte {
 
 // text forms, with the name of a file of each.
 var textForms = []struct {
-	form Form
+	form notebooks.Form
 	name string
-}{{Native, "out.md"}, {Jupytext, "out.md"}, {MyST, "out.md"}, {Quarto, "out.qmd"}, {RMarkdown, "out.Rmd"}, {Percent, "out.py"}}
+}{{notebooks.FormNative, "out.md"}, {notebooks.FormJupytext, "out.md"}, {notebooks.FormMyST, "out.md"}, {notebooks.FormQuarto, "out.qmd"}, {notebooks.FormRMarkdown, "out.Rmd"}, {notebooks.FormPercent, "out.py"}}
 
 // TestThereAndBack takes every text of the corpus to a Jupyter notebook and back.
 func TestThereAndBack(t *testing.T) {
@@ -77,14 +77,14 @@ func TestThereAndBack(t *testing.T) {
 
 func thereAndBack(t testing.TB, d *Document, src []byte) {
 	t.Helper()
-	there, _, err := d.To(Jupyter, "there.ipynb")
+	there, _, err := d.To(notebooks.FormJupyter, "there.ipynb")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ipynb.Parse("there.ipynb", there); err != nil {
 		t.Fatal(err)
 	}
-	j, err := Read(Jupyter, "there.ipynb", there)
+	j, err := Read(notebooks.FormJupyter, "there.ipynb", there)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func firstDifference(want, got string) string {
 // nothing is lost.
 func TestJupyterThereAndBack(t *testing.T) {
 	for name, src := range corpus(t, "ipynb") {
-		d, err := Read(Jupyter, name, src)
+		d, err := Read(notebooks.FormJupyter, name, src)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -129,12 +129,12 @@ func TestJupyterThereAndBack(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				again, _, err := d2.To(Jupyter, name)
+				again, _, err := d2.To(notebooks.FormJupyter, name)
 				if err != nil {
 					t.Fatal(err)
 				}
 				thereAndBack(t, d2, text)
-				j, err := Read(Jupyter, name, again)
+				j, err := Read(notebooks.FormJupyter, name, again)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -153,7 +153,7 @@ func TestJupyterThereAndBack(t *testing.T) {
 						t.Errorf("lost: %s", l)
 					}
 				}
-				if _, err := notebooks.Parse(f.name, text); err != nil && f.form != Percent {
+				if _, err := notebooks.Parse(f.name, text); err != nil && f.form != notebooks.FormPercent {
 					t.Errorf("what was written cannot be run: %v", err)
 				}
 			})

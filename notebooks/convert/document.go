@@ -9,55 +9,20 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// Form is a spelling of notebooks that can be read and written.
-type Form string
-
-// The forms, as --to calls them.
-const (
-	Native    Form = "markmill"
-	Jupytext  Form = "jupytext"
-	MyST      Form = "myst"
-	Quarto    Form = "qmd"
-	RMarkdown Form = "rmd"
-	Percent   Form = "percent"
-	Jupyter   Form = "ipynb"
-)
-
-// Title is the form as people call it.
-func (f Form) Title() string {
-	switch f {
-	case Native:
-		return "Markmill's Markdown"
-	case Jupytext:
-		return "Jupytext Markdown"
-	case MyST:
-		return "MyST Markdown"
-	case Quarto:
-		return "Quarto"
-	case RMarkdown:
-		return "R Markdown"
-	case Percent:
-		return "a percent script"
-	case Jupyter:
-		return "a Jupyter notebook"
-	}
-	return string(f)
-}
-
 // Document is a notebook as its cells, whatever form it was read of.
 type Document struct {
-	Name     string // of the file, for messages
-	Form     Form   // that it was read of
-	Metadata Object // of the notebook, as Jupyter has it
+	Name     string         // of the file, for messages
+	Form     notebooks.Form // that it was read of
+	Metadata Object         // of the notebook, as Jupyter has it
 	Cells    []Cell
 
-	crlf     bool   // all its lines end with CR LF
-	stray    bool   // some of its cells of code are no steps of a run of it, or steps are no cells of it
-	to       Form   // that it is written in
-	out      string // the name of the file that it is written to
-	rawFront bool   // a raw cell on top stays one
-	source   string // the text that was read
-	header   string // of a text form, what stands before the first cell
+	crlf     bool           // all its lines end with CR LF
+	stray    bool           // some of its cells of code are no steps of a run of it, or steps are no cells of it
+	to       notebooks.Form // that it is written in
+	out      string         // the name of the file that it is written to
+	rawFront bool           // a raw cell on top stays one
+	source   string         // the text that was read
+	header   string         // of a text form, what stands before the first cell
 }
 
 // Cell is one cell.
@@ -129,8 +94,8 @@ func wordSet(words []string) map[string]bool {
 }
 
 // Read reads a notebook of a form. The errors are *notebooks.Error or a notebooks.ErrorList.
-func Read(form Form, name string, src []byte) (*Document, error) {
-	if form == Jupyter {
+func Read(form notebooks.Form, name string, src []byte) (*Document, error) {
+	if form == notebooks.FormJupyter {
 		return readJupyter(name, src)
 	}
 	if err := notebooks.CheckText(name, src); err != nil {
@@ -151,13 +116,13 @@ func Read(form Form, name string, src []byte) (*Document, error) {
 }
 
 // readers read the text forms: they fill metadata and cells, and where each cell begins.
-var readers = map[Form]func(*Document, *text) error{
-	Native:    readNative,
-	Jupytext:  readJupytext,
-	MyST:      readMyST,
-	Quarto:    readQuarto,
-	RMarkdown: readJupytext,
-	Percent:   readPercent,
+var readers = map[notebooks.Form]func(*Document, *text) error{
+	notebooks.FormNative:    readNative,
+	notebooks.FormJupytext:  readJupytext,
+	notebooks.FormMyST:      readMyST,
+	notebooks.FormQuarto:    readQuarto,
+	notebooks.FormRMarkdown: readJupytext,
+	notebooks.FormPercent:   readPercent,
 }
 
 // cut gives each cell its part of the text.

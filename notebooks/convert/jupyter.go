@@ -25,7 +25,7 @@ func readJupyter(name string, src []byte) (*Document, error) {
 			return nil, err
 		}
 	}
-	d := &Document{Name: name, Form: Jupyter, Metadata: objectOf(nb.Metadata.Raw), source: string(src)}
+	d := &Document{Name: name, Form: notebooks.FormJupyter, Metadata: objectOf(nb.Metadata.Raw), source: string(src)}
 	at := notebooks.Notebook{Source: src}
 	for i := range nb.Cells {
 		c := &nb.Cells[i]
@@ -106,7 +106,7 @@ var kernelSpecs = map[string]string{
 // guessed.
 func (d *Document) jupyterMetadata() Object {
 	o := d.Metadata.without()
-	if d.Form == Jupyter {
+	if d.Form == notebooks.FormJupyter {
 		return o
 	}
 	lang := d.Language()
@@ -119,7 +119,7 @@ func (d *Document) jupyterMetadata() Object {
 			spec.Set("display_name", quoted(spec.text("name")))
 		}
 		o.setObject(keyKernelspec, spec)
-	} else if d.Form == Native && kernelSpecs[lang] != "" {
+	} else if d.Form == notebooks.FormNative && kernelSpecs[lang] != "" {
 		o.Set(keyKernelspec, codec.Raw(kernelSpecs[lang]))
 		return o
 	}

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strings"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 )
 
@@ -118,7 +119,7 @@ func (d *Document) compare(back *Document) ([]Loss, error) {
 		if lang := a.Metadata.own().text(keyLanguage); lang != "" && b.Metadata.own().text(keyLanguage) == "" {
 			lost.add("the language "+lang+", which only IPython runs there,", n)
 		}
-		if a.Metadata.own().Has(keyBlock) && d.to != Native {
+		if a.Metadata.own().Has(keyBlock) && d.to != notebooks.FormNative {
 			lost.add("the declaration of parameters behind the code", n)
 		}
 		for _, f := range a.Metadata.own() {
@@ -229,9 +230,9 @@ func (d *Document) align(back *Document, lost *losing) ([]int, error) {
 }
 
 // alike says whether two cells are the same but for what is lost.
-func alike(a, b *Cell, form Form) bool {
+func alike(a, b *Cell, form notebooks.Form) bool {
 	trim := func(s string) string { return strings.Trim(s, " \t\n\r") }
-	if ok := form == Native && b.Metadata.own().Has(keyBlock); ok {
+	if ok := form == notebooks.FormNative && b.Metadata.own().Has(keyBlock); ok {
 		return a.Metadata.own().Has(keyBlock)
 	}
 	return a.Type == b.Type && (a.Source == b.Source || trim(a.Source) == trim(b.Source))

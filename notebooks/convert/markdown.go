@@ -60,7 +60,7 @@ func (d *Document) markdown() *markdown {
 	if form == "" {
 		form = d.Form
 	}
-	m := &markdown{rmd: form == RMarkdown, main: d.Metadata.object(keyKernelspec).text("language")}
+	m := &markdown{rmd: form == notebooks.FormRMarkdown, main: d.Metadata.object(keyKernelspec).text("language")}
 	if lang := d.Metadata.object(keyJupytext).text("main_language"); lang != "" {
 		m.main = lang
 	}

@@ -17,8 +17,8 @@ type page struct {
 func (p *page) String() string { return p.header + strings.Join(p.cells, "") }
 
 // writers write the text forms. Each cell of the document has its part, which may be empty.
-var writers = map[Form]func(*Document) (*page, error){
-	Native: writeNative, Jupytext: writeJupytext, MyST: writeMyST, Quarto: writeQuarto, RMarkdown: writeJupytext, Percent: writePercent,
+var writers = map[notebooks.Form]func(*Document) (*page, error){
+	notebooks.FormNative: writeNative, notebooks.FormJupytext: writeJupytext, notebooks.FormMyST: writeMyST, notebooks.FormQuarto: writeQuarto, notebooks.FormRMarkdown: writeJupytext, notebooks.FormPercent: writePercent,
 }
 
 // representation says to Jupytext which of its forms a file is.
@@ -209,7 +209,7 @@ func (d *Document) fields(c *Cell) Object {
 
 // named says whether the ids of cells are names that people gave to steps.
 func (d *Document) named() bool {
-	return d.Form == Native || d.Metadata.own().text(keyForm) == string(Native)
+	return d.Form == notebooks.FormNative || d.Metadata.own().text(keyForm) == string(notebooks.FormNative)
 }
 
 // nest copies the attributes of Markmill's from among the metadata to where a run of a Jupyter notebook looks for them.

@@ -42,7 +42,7 @@ func readNative(d *Document, t *text) error {
 		}
 		from = next
 	}
-	d.Metadata.setOwn(keyForm, quoted(string(Native)))
+	d.Metadata.setOwn(keyForm, quoted(string(notebooks.FormNative)))
 	main := nativeLanguage(nb)
 	declared := nb.Declared
 	prose := func(to int) {
@@ -247,7 +247,7 @@ func (d *Document) nativeHeader(p *page) (first int) {
 // otherMetadata are the notebook's metadata that the steps do not say by themselves.
 func (d *Document) otherMetadata() Object {
 	rest := d.textMetadata()
-	own := d.Metadata.own().text(keyForm) == string(Native) || d.Form == Native
+	own := d.Metadata.own().text(keyForm) == string(notebooks.FormNative) || d.Form == notebooks.FormNative
 	lang := d.Language()
 	if spec := kernelSpecs[lang]; spec != "" && own && same(rest.Get(keyKernelspec), codec.Raw(spec)) {
 		rest = rest.without(keyKernelspec)

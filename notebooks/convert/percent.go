@@ -78,7 +78,7 @@ func writePercent(d *Document) (*page, error) {
 		lang, _ = percent.LanguageOf(".py")
 	}
 	own := d.textMetadata()
-	own.setObject(keyJupytext, d.representation(lang.Ending(), "percent", "1.3"))
+	own.setObject(keyJupytext, d.representation(lang.Extension(), "percent", "1.3"))
 	header, fromCell := d.jupytextHeader(own)
 	p := &page{cells: make([]string, len(d.Cells))}
 	p.header = strings.Join(commentLines(sourceLines(strings.TrimSuffix(header, "\n")), lang.Comment), "\n") + "\n"
@@ -95,7 +95,7 @@ func writePercent(d *Document) (*page, error) {
 func (d *Document) percentCell(c *Cell, lang percent.Language, main string) string {
 	fields := d.fields(c)
 	source := c.Source
-	active := c.Type == "code" && fields.active(strings.TrimPrefix(lang.Ending(), "."), true)
+	active := c.Type == "code" && fields.active(strings.TrimPrefix(lang.Extension(), "."), true)
 	if c.Type == "code" {
 		if l, args, rest, ok := magic(c.Source, main); ok {
 			source, active = rest, false
@@ -136,7 +136,7 @@ func (d *Document) percentCell(c *Cell, lang percent.Language, main string) stri
 			return marker
 		}
 		lang.CommentMagics(lines, main)
-	case c.Type != "code" && fields.active(strings.TrimPrefix(lang.Ending(), "."), false) && fields.Has("active"):
+	case c.Type != "code" && fields.active(strings.TrimPrefix(lang.Extension(), "."), false) && fields.Has("active"):
 	case c.Type == "markdown" && lang.Name == "python" && marks(lines, lang) && !strings.Contains(source, `"""`) && !strings.HasSuffix(source, `"`) && !strings.Contains(source, `\`):
 		lines = append(append([]string{`"""`}, lines...), `"""`)
 	default:

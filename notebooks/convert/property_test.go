@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
 )
@@ -38,17 +39,17 @@ type failer interface {
 }
 
 // textIsKept checks that a text is the same after it was a Jupyter notebook, if it is a notebook of the form at all.
-func textIsKept(t failer, form Form, name string, src []byte) {
+func textIsKept(t failer, form notebooks.Form, name string, src []byte) {
 	t.Helper()
 	d, err := Read(form, name, src)
 	if err != nil {
 		return
 	}
-	there, _, err := d.To(Jupyter, "there.ipynb")
+	there, _, err := d.To(notebooks.FormJupyter, "there.ipynb")
 	if err != nil {
 		t.Fatalf("%s to Jupyter: %v\n%q", form, err, src)
 	}
-	j, err := Read(Jupyter, "there.ipynb", there)
+	j, err := Read(notebooks.FormJupyter, "there.ipynb", there)
 	if err != nil {
 		t.Fatalf("%s: %v", form, err)
 	}
@@ -71,7 +72,7 @@ func TestAnyNotebook(t *testing.T) {
 		return strings.Join(rapid.SliceOfN(parts, 0, 5).Draw(t, "lines"), "\n")
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		d := &Document{Name: "any.ipynb", Form: Jupyter, Metadata: Object{{keyKernelspec, codec.Raw(kernelSpecs["python"])}}}
+		d := &Document{Name: "any.ipynb", Form: notebooks.FormJupyter, Metadata: Object{{keyKernelspec, codec.Raw(kernelSpecs["python"])}}}
 		for range rapid.IntRange(0, 5).Draw(t, "cells") {
 			c := Cell{Type: rapid.SampledFrom([]string{"code", "code", "markdown", "raw"}).Draw(t, "type"), Source: source.Draw(t, "source")}
 			for _, m := range rapid.SliceOfNDistinct(rapid.SampledFrom([]Field{

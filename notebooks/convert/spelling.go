@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 )
 
@@ -13,7 +14,7 @@ import (
 
 // spelling is how one part of a text was written.
 type spelling struct {
-	Form Form   `json:"form"`
+	Form string `json:"form"`           // its option
 	Of   string `json:"of"`             // digest of the part as it is written here
 	Text string `json:"text,omitempty"` // the part as it was
 	CRLF bool   `json:"crlf,omitzero"`  // of a header: all lines of the text end so
@@ -24,12 +25,12 @@ func digest(s string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func (o Object) spelling(form Form) (s spelling, ok bool) {
+func (o Object) spelling(form notebooks.Form) (s spelling, ok bool) {
 	raw := o.own().Get(keySpelling)
 	if raw == nil || codec.UnmarshalForeign(raw, &s) != nil {
 		return s, false
 	}
-	return s, s.Form == form
+	return s, s.Form == form.Option()
 }
 
 // keepSpelling keeps what stands otherwise in the text than in the page that would be written.
@@ -38,7 +39,7 @@ func (d *Document) keepSpelling(p *page) {
 		if written == was && !crlf {
 			return
 		}
-		s := spelling{Form: d.Form, Of: digest(written), Text: was, CRLF: crlf}
+		s := spelling{Form: d.Form.Option(), Of: digest(written), Text: was, CRLF: crlf}
 		raw, err := codec.Marshal(s)
 		if err != nil {
 			return // it cannot be: these are texts

@@ -18,7 +18,7 @@ func ReadRun(nb *notebooks.Notebook) (*Document, error) {
 	if err != nil || !d.stray {
 		return d, err
 	}
-	run, err := Read(Native, nb.Name, nb.Source)
+	run, err := Read(notebooks.FormNative, nb.Name, nb.Source)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func ReadRun(nb *notebooks.Notebook) (*Document, error) {
 // to a run stays with the cells, where Jupyter has no place for these options.
 func (d *Document) takeSteps(t *text) error {
 	name := d.Name
-	if d.Form == Quarto || d.Form == RMarkdown {
+	if d.Form == notebooks.FormQuarto || d.Form == notebooks.FormRMarkdown {
 		if lower := strings.ToLower(name); !strings.HasSuffix(lower, ".qmd") && !strings.HasSuffix(lower, ".rmd") {
 			name += ".qmd"
 		}

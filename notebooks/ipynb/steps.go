@@ -10,7 +10,7 @@ import (
 )
 
 // Form is the name of this form.
-const Form notebooks.Form = "jupyter"
+const Form = notebooks.FormJupyter
 
 // Kernel is the kernelspec that a notebook names, "" without one.
 func (nb *Notebook) Kernel() string { return nb.text("kernelspec", "name") }

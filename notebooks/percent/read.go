@@ -39,7 +39,7 @@ func Marked(lang Language, src []byte) bool {
 	if !bytes.Contains(src, []byte("%%")) && !bytes.Contains(src, []byte("<codecell>")) && !bytes.Contains(src, []byte("In[")) {
 		return false
 	}
-	q := lang.quotes()
+	q := lang.Strings()
 	for _, l := range lines(src) {
 		if _, ok := lang.marker(l.text); ok && !q.Inside() {
 			return true
@@ -54,7 +54,7 @@ func Marked(lang Language, src []byte) bool {
 func Parse(name string, src []byte) (*Script, error) {
 	lang, ok := LanguageOf(name)
 	if !ok {
-		lang, _ = LanguageOf(".py")
+		lang = python()
 	}
 	s := &Script{Name: name, Source: src, Language: lang, Lang: lang.Name}
 	if err := notebooks.CheckText(name, src); err != nil {
@@ -128,7 +128,7 @@ func (r *reading) cell(first int) (next int) {
 // cellEnd finds the line that begins the next cell. Within a text of the language, and in a fence of Markdown that is
 // closed, no line does.
 func (r *reading) cellEnd(c *Cell, first int) int {
-	q := r.Language.quotes()
+	q := r.Language.Strings()
 	if c.Lang != r.Lang { // its lines are comments, whatever they hold
 		q = magics.Quotes{}
 	}
@@ -219,7 +219,7 @@ func (r *reading) uncomment(c *Cell, content []string, inactive bool) []string {
 		return content
 	}
 	if !r.plain {
-		magics.Uncomment(content, r.Lang, r.Language.sign(r.Lang), r.Language.quotes(), r.which)
+		magics.Uncomment(content, r.Lang, r.Language.sign(r.Lang), r.Language.Strings(), r.which)
 	}
 	return content
 }

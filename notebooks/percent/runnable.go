@@ -79,7 +79,7 @@ func (s *Script) step(c *Cell) notebooks.Cell {
 // Looks says whether a text of which there is no name is a percent script of Python: it begins with a cell or with a
 // header in comments, and has a cell.
 func Looks(src []byte) bool {
-	lang := languages[".py"]
+	lang := python()
 	for _, l := range lines(src[:min(len(src), 64<<10)]) {
 		text := strings.TrimSpace(l.text)
 		switch _, mark := lang.marker(l.text); {

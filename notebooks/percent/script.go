@@ -6,7 +6,7 @@ import (
 )
 
 // Form is the name of this form.
-const Form notebooks.Form = "percent"
+const Form = notebooks.FormPercent
 
 // Script is a script that was read.
 type Script struct {

@@ -39,7 +39,7 @@ type StepScrap struct {
 // ScrapsOf reads what a notebook of any form holds: an output notebook, or one that papermill or Jupyter ran. The error
 // is an *Error of package notebooks.
 func ScrapsOf(name string, src []byte) (*Recorded, error) {
-	if isJupyter(name, src) {
+	if formOf(name, src) == notebooks.FormJupyter {
 		nb, err := ipynb.Parse(name, src)
 		if err != nil {
 			return nil, err

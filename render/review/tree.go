@@ -40,20 +40,11 @@ func IsNotebookName(name string) bool { return isText(name) || isJupyter(name) }
 // isText says that a file of that name may be a notebook that is a text.
 func isText(name string) bool { return isMarkdown(name) || isScript(name) }
 
-func isScript(name string) bool {
-	_, ok := percent.LanguageOf(name)
-	return ok
-}
+func isScript(name string) bool { return notebooks.FormOfName(name) == notebooks.FormPercent }
 
-func isMarkdown(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".md", ".markdown", ".qmd", ".rmd":
-		return true
-	}
-	return false
-}
+func isMarkdown(name string) bool { return notebooks.IsMarkdownName(name) }
 
-func isJupyter(name string) bool { return strings.EqualFold(path.Ext(name), ".ipynb") }
+func isJupyter(name string) bool { return notebooks.IsJupyterName(name) }
 
 // side is one side of a review, and what was read of it.
 type side struct {
