@@ -2,8 +2,9 @@ package notebooks
 
 import (
 	"fmt"
-	"markmill/notebooks/ansi"
 	"strings"
+
+	"markmill/notebooks/ansi"
 )
 
 // Kind classes an error for programs. Kinds are append-only; cmd maps them to exit codes in one switch.

@@ -79,21 +79,21 @@ func unquote(s string) string {
 	return s
 }
 
-// optionLines counts the bytes of the option lines at the head of the code, and returns what follows their mark.
-func optionLines(code []byte) (length int, text []byte, width int) {
+// quartoOptions finds the option lines at the head of the code.
+func quartoOptions(code []byte) (o options) {
 	for _, mark := range []string{"#|", "//|", "--|", "%|"} {
 		if !bytes.HasPrefix(code, []byte(mark)) {
 			continue
 		}
-		for length < len(code) && bytes.HasPrefix(code[length:], []byte(mark)) {
-			end := lineEnd(code, length)
-			line := bytes.TrimPrefix(code[length+len(mark):end], []byte(" "))
-			text = append(text, line...)
-			length = end
+		o.mark, o.pad = mark, len(mark)+1
+		for o.length < len(code) && bytes.HasPrefix(code[o.length:], []byte(mark)) {
+			end := lineEnd(code, o.length)
+			o.yaml = append(o.yaml, bytes.TrimPrefix(code[o.length+len(mark):end], []byte(" "))...)
+			o.length = end
 		}
-		return length, text, len(mark) + 1
+		return o
 	}
-	return 0, nil, 0
+	return o
 }
 
 // applyQuarto applies an option of Quarto or knitr; false when it is not one.

@@ -2,10 +2,11 @@ package notebooks
 
 import (
 	"bytes"
-	"markmill/notebooks/lazyregexp"
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"markmill/notebooks/lazyregexp"
 
 	"go.yaml.in/yaml/v4"
 )

@@ -18,6 +18,7 @@ type Notebook struct {
 	ParamsAt int      // offset just after the (first) parameters block or front matter that declares them; -1 without one
 	Steps    []*Step  // every step, in order
 	Declared []Span   // the fences of YAML or JSON that declare parameters, in order
+	Fences   []Fence  // of Markdown: every fence at the top level, whether it runs or not, in order
 	Warnings []*Error // what is odd but runs (TOML front matter, a bare fence that looks like a step, …)
 	Spoken   string   // language in which a run writes the given values, where the source does not say it; see Speak
 

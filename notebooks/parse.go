@@ -8,7 +8,11 @@ import (
 
 // Parse reads a source without regions. Every mistake is in the error, an ErrorList in order of
 // place; the notebook is returned as far as it could be read, and is never nil.
-func Parse(name string, src []byte) (*Notebook, error) {
+func Parse(name string, src []byte) (*Notebook, error) { return ParseAs(FormOfName(name), name, src) }
+
+// ParseAs is Parse for a source of a form, whatever its name. The form matters for Quarto and R Markdown only; the other
+// forms of Markdown may stand in one file.
+func ParseAs(form Form, name string, src []byte) (*Notebook, error) {
 	nb := &Notebook{Name: name, Source: src, Form: FormNative, ParamsAt: -1}
 	if err := CheckText(name, src); err != nil {
 		return nb, ErrorList{err.(*Error)}
@@ -21,7 +25,7 @@ func Parse(name string, src []byte) (*Notebook, error) {
 	matter := findFrontMatter(src)
 	r.readHeader(matter)
 	r.checkLostMatter(matter)
-	if named := FormOfName(name); named == FormQuarto || named == FormRMarkdown { // a bare fence is an example there, whatever wrote the header
+	if form == FormQuarto || form == FormRMarkdown { // a bare fence is an example there, whatever wrote the header
 		r.header.form, r.header.jupytext = FormQuarto, false
 	}
 	r.blocks = scanBlocks(src, matter.body)
@@ -101,7 +105,8 @@ func (r *reading) readFence(f *fence) {
 		r.mistake(KindSyntax, f.tick, "", fmt.Sprintf("the info string is longer than %d KiB", maxInfo>>10), "close the fence before it")
 		return
 	}
-	in := parseInfo(string(r.nb.Source[f.info.Start:f.info.End]), f.info.Start)
+	text := string(r.nb.Source[f.info.Start:f.info.End])
+	in := parseInfo(text, f.info.Start)
 	role := r.roleOf(f, &in)
 	if f.inside != "" {
 		if role != prose {
@@ -119,6 +124,7 @@ func (r *reading) readFence(f *fence) {
 	if r.header.form == "" {
 		r.checkOutputTag(&in)
 	}
+	r.nb.Fences = append(r.nb.Fences, Fence{Span: f.span, Info: text, Form: in.form, Lang: in.lang, Code: f.code(r.nb.Source)})
 	switch role {
 	case prose:
 		if r.header.form == "" {
@@ -127,6 +133,7 @@ func (r *reading) readFence(f *fence) {
 		}
 	case step:
 		r.addStep(f, &in)
+		r.nb.Fences[len(r.nb.Fences)-1].Step = r.nb.Steps[len(r.nb.Steps)-1]
 	case parameters:
 		r.addParameters(f, &in)
 	}

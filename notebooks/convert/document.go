@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 	"fmt"
+	"sort"
 	"strings"
 
 	"markmill/notebooks"
@@ -17,7 +18,8 @@ type Document struct {
 	Cells    []Cell
 
 	crlf     bool           // all its lines end with CR LF
-	stray    bool           // some of its cells of code are no steps of a run of it, or steps are no cells of it
+	examples bool           // some of its cells of code are not steps of a run of it
+	hidden   bool           // some steps of a run of it are in cells of text
 	to       notebooks.Form // that it is written in
 	out      string         // the name of the file that it is written to
 	rawFront bool           // a raw cell on top stays one
@@ -101,14 +103,35 @@ func Read(form notebooks.Form, name string, src []byte) (*Document, error) {
 	if err := notebooks.CheckText(name, src); err != nil {
 		return nil, err
 	}
-	d := &Document{Name: name, Form: form}
 	t := textOfSource(src)
-	d.crlf, d.source = t.crlf, t.src
-	read, ok := readers[form]
-	if !ok {
-		return nil, fmt.Errorf("there is no form %q", form)
+	if form == notebooks.FormPercent {
+		return t.read(&Document{Name: name, Form: form}, nil)
 	}
-	if err := read(d, t); err != nil {
+	nb, err := notebooks.ParseAs(form, name, []byte(t.src))
+	if err != nil {
+		return nil, err
+	}
+	d, err := t.read(&Document{Name: name, Form: form}, nb)
+	if err != nil || !d.hidden {
+		return d, err
+	}
+	own, err := t.readNative(d, nb)
+	if err == nil { // it is written back in its form
+		own.Form = form
+		own.Metadata.setOwn(keyForm, nil)
+	}
+	return own, err
+}
+
+// read reads the text as the form of the document. nb is what a run sees of it: in Markdown its fences are those of the
+// cells.
+func (t *text) read(d *Document, nb *notebooks.Notebook) (*Document, error) {
+	d.crlf, d.source = t.crlf, t.src
+	read, ok := readers[d.Form]
+	if !ok {
+		return nil, fmt.Errorf("there is no form %q", d.Form)
+	}
+	if err := read(d, t, nb); err != nil {
 		return nil, err
 	}
 	d.cut(t)
@@ -116,7 +139,7 @@ func Read(form notebooks.Form, name string, src []byte) (*Document, error) {
 }
 
 // readers read the text forms: they fill metadata and cells, and where each cell begins.
-var readers = map[notebooks.Form]func(*Document, *text) error{
+var readers = map[notebooks.Form]func(*Document, *text, *notebooks.Notebook) error{
 	notebooks.FormNative:    readNative,
 	notebooks.FormJupytext:  readJupytext,
 	notebooks.FormMyST:      readMyST,
@@ -169,6 +192,35 @@ func textOfSource(src []byte) *text {
 		at = next
 	}
 	return t
+}
+
+// line returns the index of the line that begins at an offset; at the end of the text, how many there are.
+func (t *text) line(offset int) int {
+	return sort.Search(len(t.lines), func(i int) bool { return t.lines[i].at >= offset })
+}
+
+// trimmed is the range of lines without empty ones at both ends.
+func (t *text) trimmed(first, next int) (int, int) {
+	for first < next && blankLine.MatchString(t.lines[first].text) {
+		first++
+	}
+	for next > first && blankLine.MatchString(t.lines[next-1].text) {
+		next--
+	}
+	return first, next
+}
+
+// frontMatter is the YAML between two lines of --- at the head; next is the line after it.
+func (t *text) frontMatter() (yaml string, next int) {
+	if len(t.lines) == 0 || !ruleLine.MatchString(t.lines[0].text) {
+		return "", 0
+	}
+	for i := 1; i < len(t.lines); i++ {
+		if ruleLine.MatchString(t.lines[i].text) {
+			return join(t.lines[1:i]) + "\n", i + 1
+		}
+	}
+	return "", 0
 }
 
 // at is the offset of a line, or the end.

@@ -26,7 +26,7 @@ type markdown struct {
 	atHeading bool   // a heading begins a cell
 }
 
-func readJupytext(d *Document, t *text) error {
+func readJupytext(d *Document, t *text, nb *notebooks.Notebook) error {
 	first, err := d.readHeader(t, jupyterLine)
 	if err != nil {
 		return err
@@ -46,7 +46,8 @@ func readJupytext(d *Document, t *text) error {
 			}
 		}
 	}
-	return d.takeSteps(t)
+	d.takeSteps(nb)
+	return nil
 }
 
 // commented says whether commands of IPython stand in comments: as in every file of R Markdown that Jupytext has written.

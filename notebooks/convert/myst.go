@@ -13,7 +13,7 @@ import (
 
 var blockBreak = lazyregexp.New(`^ {0,3}\+\+\+(.*)$`)
 
-func readMyST(d *Document, t *text) error {
+func readMyST(d *Document, t *text, nb *notebooks.Notebook) error {
 	header, first := t.frontMatter()
 	if first > 0 {
 		o, err := yamlObject(header)
@@ -72,32 +72,37 @@ func readMyST(d *Document, t *text) error {
 		return nil
 	}
 	from := first
-	for _, f := range t.fences(first) {
-		word, rest, _ := strings.Cut(f.info, "}")
+	for i := range nb.Fences {
+		f := &nb.Fences[i]
+		at, next := t.line(f.Span.Start), t.line(f.Span.End)
+		word, rest, _ := strings.Cut(f.Info, "}")
 		kind := map[string]string{"{code-cell": "code", "{raw-cell": "raw"}[word]
-		if err := breaks(from, f.first); err != nil {
+		if err := breaks(from, at); err != nil {
 			return err
 		}
-		from = f.next
+		from = next
 		if kind == "" {
 			continue
 		}
-		prose(f.first)
-		c := Cell{Type: kind, at: t.at(f.first)}
+		prose(at)
+		c := Cell{Type: kind, at: t.at(at)}
 		if rest = strings.TrimSpace(rest); kind == "code" && rest != "" && lexer == "" {
 			lexer = rest
 		}
-		n, err := d.directive(&c, f)
-		if err != nil {
-			return err
+		f.Form = notebooks.FormMyST // of a raw cell, too
+		length, options := f.Options()
+		var err error
+		if c.Metadata, err = yamlObject(string(options)); err != nil {
+			line, col, msg := yamlProblem(err)
+			return d.problem(at+1+line, col, "the options of the cell cannot be read: "+msg, "write them as YAML, key: value")
 		}
-		code := f.code[n:]
-		if len(code) > 0 && blankLine.MatchString(code[0].text) {
-			code = code[1:]
+		code := strings.TrimSuffix(string(f.Code[length:]), "\n")
+		if line, rest, _ := strings.Cut(code, "\n"); blankLine.MatchString(line) {
+			code = rest
 		}
-		c.Source = join(code)
+		c.Source = code
 		d.Cells = append(d.Cells, c)
-		start = f.next
+		start = next
 	}
 	if err := breaks(from, len(t.lines)); err != nil {
 		return err
@@ -108,35 +113,8 @@ func readMyST(d *Document, t *text) error {
 		o.Set("default_lexer", quoted(lexer))
 		d.Metadata.setObject(keyJupytext, o)
 	}
-	return d.takeSteps(t)
-}
-
-// directive reads the options before the text of a cell, and says how many lines they take.
-func (d *Document) directive(c *Cell, f fenced) (n int, err error) {
-	var b strings.Builder
-	skip := 0
-	switch {
-	case len(f.code) > 0 && strings.HasPrefix(f.code[0].text, "---"):
-		for n = 1; n < len(f.code) && !strings.HasPrefix(f.code[n].text, "---"); n++ {
-			b.WriteString(f.code[n].text + "\n")
-		}
-		n, skip = min(n+1, len(f.code)), 1
-	default:
-		for n < len(f.code) && strings.HasPrefix(strings.TrimLeft(f.code[n].text, " \t"), ":") {
-			b.WriteString(strings.TrimLeft(f.code[n].text, " \t")[1:] + "\n")
-			n++
-		}
-	}
-	if n == 0 {
-		return 0, nil
-	}
-	o, err := yamlObject(b.String())
-	if err != nil {
-		line, col, msg := yamlProblem(err)
-		return 0, d.problem(f.first+1+skip+line, col, "the options of the cell cannot be read: "+msg, "write them as YAML, key: value")
-	}
-	c.Metadata = o
-	return n, nil
+	d.takeSteps(nb)
+	return nil
 }
 
 func writeMyST(d *Document) (*page, error) {

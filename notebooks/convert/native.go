@@ -20,16 +20,7 @@ const keyForeign = "x-jupyter"
 
 var foreignLine = lazyregexp.New(`^x-jupyter\s*:\s*$`)
 
-func readNative(d *Document, t *text) error {
-	src := []byte(t.src)
-	nb, err := notebooks.Parse(d.Name, src)
-	if err != nil {
-		return err
-	}
-	line := func(offset int) int {
-		n, _ := nb.Position(offset)
-		return n - 1
-	}
+func readNative(d *Document, t *text, nb *notebooks.Notebook) error {
 	from := 0
 	if span := nb.Front.Span; span.End > 0 && strings.HasPrefix(strings.TrimPrefix(t.src, "\ufeff"), "---") {
 		header, next := t.frontMatter()
@@ -48,33 +39,21 @@ func readNative(d *Document, t *text) error {
 	prose := func(to int) {
 		d.Cells = append(d.Cells, t.prose(from, to)...)
 	}
-	blocks := func(before int) error {
-		for len(declared) > 0 && declared[0].Start < before {
-			first, next := line(declared[0].Start), line(declared[0].End)
-			if declared[0].End == len(src) && !strings.HasSuffix(t.src, "\n") {
-				next = len(t.lines)
-			}
-			declared = declared[1:]
-			prose(first)
-			from = next
-			d.Cells = append(d.Cells, d.parametersCell(t, first, next, main))
+	for i := range nb.Fences {
+		f := &nb.Fences[i]
+		declares := len(declared) > 0 && declared[0] == f.Span
+		if f.Step == nil && !declares {
+			continue
 		}
-		return nil
-	}
-	for _, s := range nb.Steps {
-		if err := blocks(s.Fence.Start); err != nil {
-			return err
-		}
-		first, next := line(s.Fence.Start), line(s.Fence.End)
-		if s.Fence.End == len(src) && !strings.HasSuffix(t.src, "\n") {
-			next = len(t.lines)
-		}
+		first, next := t.line(f.Span.Start), t.line(f.Span.End)
 		prose(first)
 		from = next
-		d.Cells = append(d.Cells, nativeCell(nb, s, main, t.at(first)))
-	}
-	if err := blocks(len(src) + 1); err != nil {
-		return err
+		if declares {
+			declared = declared[1:]
+			d.Cells = append(d.Cells, d.parametersCell(t, first, next, main))
+		} else {
+			d.Cells = append(d.Cells, nativeCell(nb, f.Step, main, t.at(first)))
+		}
 	}
 	prose(len(t.lines))
 	if main != "" && len(d.Metadata.object(keyKernelspec)) == 0 {

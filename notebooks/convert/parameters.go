@@ -38,6 +38,9 @@ func (d *Document) parametersCell(t *text, first, next int, lang string) Cell {
 	return c
 }
 
+// Declares reports whether the cell stands for a block of YAML that declares parameters, and not for a step.
+func (c *Cell) Declares() bool { return c.Metadata.own().Has(keyBlock) }
+
 func blockFence(block string) string {
 	fence := fenceFor(block)
 	if block != "" {

@@ -4,11 +4,12 @@ import (
 	"strconv"
 	"strings"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/percent"
 )
 
-func readPercent(d *Document, t *text) error {
+func readPercent(d *Document, t *text, _ *notebooks.Notebook) error {
 	s, err := percent.Parse(d.Name, []byte(t.src))
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 // Quarto: options are lines of #| before the code. As with quarto convert, those that Quarto knows stay with the code
 // in a Jupyter notebook, where Quarto reads them, and the others are metadata of the cell.
 
-func readQuarto(d *Document, t *text) error {
+func readQuarto(d *Document, t *text, nb *notebooks.Notebook) error {
 	first, err := d.readHeader(t, jupyterLine)
 	if err != nil {
 		return err
@@ -17,8 +17,9 @@ func readQuarto(d *Document, t *text) error {
 	languages := map[string]int{}
 	main := ""
 	from := first
-	for _, f := range t.fences(first) {
-		inner, ok := strings.CutPrefix(f.info, "{")
+	for i := range nb.Fences {
+		f := &nb.Fences[i]
+		inner, ok := strings.CutPrefix(f.Info, "{")
 		if !ok {
 			continue
 		}
@@ -29,11 +30,12 @@ func readQuarto(d *Document, t *text) error {
 		if !notebooks.IsLanguage(lang) {
 			continue
 		}
-		d.Cells = append(d.Cells, t.prose(from, f.first)...)
-		from = f.next
-		c := Cell{Type: "code", Source: join(f.code), Metadata: fields, at: t.at(f.first)}
+		line := t.line(f.Span.Start)
+		d.Cells = append(d.Cells, t.prose(from, line)...)
+		from = t.line(f.Span.End)
+		c := Cell{Type: "code", Source: strings.TrimSuffix(string(f.Code), "\n"), Metadata: fields, at: t.at(line)}
 		c.Metadata.Set("language", quoted(usualLanguage(lang)))
-		if err := d.takeOptions(&c, f); err != nil {
+		if err := d.takeOptions(&c, line); err != nil {
 			return err
 		}
 		if languages[usualLanguage(lang)]++; main == "" || languages[usualLanguage(lang)] > languages[main] {
@@ -44,7 +46,8 @@ func readQuarto(d *Document, t *text) error {
 	d.Cells = append(d.Cells, t.prose(from, len(t.lines))...)
 	d.quartoKernel(t, main)
 	d.takeLanguages()
-	return d.takeSteps(t)
+	d.takeSteps(nb)
+	return nil
 }
 
 // quartoKernel finds the kernel: jupyter: python3 of the header, or else that of the language of most cells.
@@ -82,32 +85,23 @@ func optionMark(lang string) string {
 	return "#|"
 }
 
-// optionLines are the lines of options that a cell's code begins with, and their YAML.
-func optionLines(lines []string) (n int, yaml string) {
-	for _, mark := range []string{"#|", "//|", "--|", "%|"} {
-		var b strings.Builder
-		for n < len(lines) && strings.HasPrefix(lines[n], mark) {
-			b.WriteString(strings.TrimPrefix(lines[n][len(mark):], " ") + "\n")
-			n++
-		}
-		if n > 0 {
-			return n, b.String()
-		}
-	}
-	return 0, ""
+// optionLines counts the lines of options that the code of a cell begins with, and gives their YAML and their mark.
+func optionLines(source string) (n int, yaml, mark string) {
+	length, text, mark := notebooks.QuartoOptions([]byte(source + "\n"))
+	return strings.Count((source + "\n")[:length], "\n"), string(text), mark
 }
 
 // takeOptions moves the options that Quarto does not know into the metadata.
-func (d *Document) takeOptions(c *Cell, f fenced) error {
+func (d *Document) takeOptions(c *Cell, line int) error {
 	lines := sourceLines(c.Source)
-	n, text := optionLines(lines)
+	n, text, _ := optionLines(c.Source)
 	if n == 0 {
 		return nil
 	}
 	all, err := yamlObject(text)
 	if err != nil {
-		line, col, msg := yamlProblem(err)
-		return d.problem(f.first+1+line, col+3, "the options of the cell cannot be read: "+msg, "write them as YAML, key: value")
+		row, col, msg := yamlProblem(err)
+		return d.problem(line+1+row, col+3, "the options of the cell cannot be read: "+msg, "write them as YAML, key: value")
 	}
 	gone := map[int]bool{}
 	for _, o := range all {
@@ -210,15 +204,12 @@ func (d *Document) quartoCode(c *Cell, main string) string {
 	if l, args, rest, ok := magic(c.Source, main); ok && args == "" && notebooks.IsLanguage(l) {
 		lang, source = l, rest
 	}
-	n, text := optionLines(sourceLines(source))
+	n, text, mark := optionLines(source)
 	var given Object
 	if n > 0 {
 		given, _ = yamlObject(text)
-	}
-	mark := optionMark(lang)
-	if n > 0 {
-		mark, _, _ = strings.Cut(source, "|")
-		mark += "|"
+	} else {
+		mark = optionMark(lang)
 	}
 	if c.ID != "" && given.text("label") != c.ID {
 		fields = append(Object{{"id", quoted(c.ID)}}, fields...)
