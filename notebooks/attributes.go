@@ -209,8 +209,8 @@ func isVariable(name string) bool {
 	return name != ""
 }
 
-// isID says whether a word can be a step's id: letters, digits, - _ . , so that it can also name a folder.
-func isID(id string) bool { return id != "" && id == slug(id) }
+// IsID reports whether a word can be the id of a step: letters, digits, - _ . , so that it can also name a folder.
+func IsID(id string) bool { return id != "" && id == slug(id) }
 
 // slug makes an id of any text.
 func slug(text string) string {

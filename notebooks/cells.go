@@ -59,7 +59,7 @@ func Assemble(b Book) (*Notebook, error) {
 	r := reading{nb: nb, needsAt: map[*Step]int{}}
 	taken := map[StepID]bool{}
 	for _, c := range b.Cells {
-		if isID(c.ID) {
+		if IsID(c.ID) {
 			taken[StepID(c.ID)] = false // the cell whose id it is has it
 		}
 	}
@@ -86,7 +86,7 @@ func (r *reading) addCell(c *Cell, ids freeIDs) {
 	s := &Step{Index: len(nb.Steps), Lang: kernelLanguage(c.Lang), Code: []byte(c.Code), CodeLine: c.CodeLine, Line: c.Line, Fence: c.At, Apart: c.Apart}
 	nb.Steps = append(nb.Steps, s)
 	if c.ID != "" || c.Place > 0 {
-		s.ID, s.Explicit = ids.of(c), isID(c.ID)
+		s.ID, s.Explicit = ids.of(c), IsID(c.ID)
 		ids.taken[s.ID] = true
 	}
 	for _, tag := range c.Tags {

@@ -51,6 +51,12 @@ func jsonAttr(key, text string, at int) attr {
 	if codec.Unmarshal([]byte(text), &value) != nil {
 		return a
 	}
+	a.set(value)
+	return a
+}
+
+// set takes a value of JSON. Scalars that are not text keep the spelling that the attribute has.
+func (a *attr) set(value any) {
 	switch v := value.(type) {
 	case string:
 		a.val = v
@@ -65,7 +71,6 @@ func jsonAttr(key, text string, at int) attr {
 			a.list = append(a.list, name+"="+fmt.Sprint(v[name]))
 		}
 	}
-	return a
 }
 
 // jupytextCell says whether a fence of a notebook with a Jupytext header is a code cell: by its language alone, unless

@@ -30,18 +30,8 @@ func (in *info) readRunmeJSON(text string, base int) {
 		return
 	}
 	for key, value := range object {
-		a := attr{key: key, at: base + max(strings.Index(text, `"`+key+`"`), 0)}
-		switch v := value.(type) {
-		case string:
-			a.val = v
-		case []any:
-			a.list = []string{}
-			for _, item := range v {
-				a.list = append(a.list, fmt.Sprint(item))
-			}
-		default:
-			a.val = fmt.Sprint(v)
-		}
+		a := attr{key: key, val: fmt.Sprint(value), at: base + max(strings.Index(text, `"`+key+`"`), 0)}
+		a.set(value)
 		in.attrs = append(in.attrs, a)
 	}
 	sort.Slice(in.attrs, func(i, j int) bool { return in.attrs[i].at < in.attrs[j].at })

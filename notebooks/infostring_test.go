@@ -132,7 +132,7 @@ func FuzzInfoString(f *testing.F) {
 		src := []byte("```" + info + "\ncode\n```\n")
 		nb, _ := Parse("f.md", src)
 		for _, s := range nb.Steps {
-			if !isID(string(s.ID)) && !s.Explicit {
+			if !IsID(string(s.ID)) && !s.Explicit {
 				t.Fatalf("id %q", s.ID)
 			}
 		}

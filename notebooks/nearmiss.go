@@ -42,7 +42,7 @@ func (r *reading) checkAlmostStep(in *info) {
 	}
 	for _, b := range in.bare {
 		switch name := strings.Trim(b.text, "#.{},"); {
-		case !isID(name) || name[0] >= '0' && name[0] <= '9' || presentation(name, in.lang):
+		case !IsID(name) || name[0] >= '0' && name[0] <= '9' || presentation(name, in.lang):
 		case in.form == FormNative && isOwnTag(name):
 			r.warn(b.at, "", not+quote(b.text)+" is no tag", "write {."+name+"}")
 			return

@@ -108,7 +108,7 @@ func parseMarker(line []byte) (marker, bool) {
 	case head == markVerdict+" ":
 		return marker{markVerdict, sum}, true
 	case len(head) > len(markerOut)+1 && head[:len(markerOut)] == markerOut && head[len(head)-1] == ' ' &&
-		isID(head[len(markerOut):len(head)-1]):
+		IsID(head[len(markerOut):len(head)-1]):
 		return marker{head[:len(head)-1], sum}, true
 	}
 	return marker{}, false

@@ -122,7 +122,7 @@ func (r *reading) addStep(f *fence, in *info) {
 	}
 	if in.id.text != "" {
 		s.ID, s.Explicit = StepID(in.id.text), true
-		if !isID(in.id.text) {
+		if !IsID(in.id.text) {
 			r.mistake(KindSyntax, in.id.at, "", fmt.Sprintf("%s cannot be an id: letters, digits, - _ . only, not first - or .", quote(in.id.text)),
 				"write #"+orElse(slug(in.id.text), "name"))
 		}

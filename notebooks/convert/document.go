@@ -162,14 +162,8 @@ func (d *Document) cut(t *text) {
 // text is a source and its lines.
 type text struct {
 	src   string // with LF alone, if all its lines ended with CR LF
-	lines []line
+	lines []notebooks.Line
 	crlf  bool
-}
-
-// line is one line, without its end.
-type line struct {
-	text string
-	at   int // offset in the source
 }
 
 func textOfSource(src []byte) *text {
@@ -179,32 +173,21 @@ func textOfSource(src []byte) *text {
 		src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
 	}
 	t.src = string(src)
-	at := 0
-	if strings.HasPrefix(t.src, "\ufeff") {
-		at = len("\ufeff")
-	}
-	for at < len(t.src) {
-		end, next := len(t.src), len(t.src)
-		if n := strings.IndexByte(t.src[at:], '\n'); n >= 0 {
-			end, next = at+n, at+n+1
-		}
-		t.lines = append(t.lines, line{strings.TrimSuffix(t.src[at:end], "\r"), at})
-		at = next
-	}
+	t.lines = notebooks.Lines(t.src)
 	return t
 }
 
 // line returns the index of the line that begins at an offset; at the end of the text, how many there are.
 func (t *text) line(offset int) int {
-	return sort.Search(len(t.lines), func(i int) bool { return t.lines[i].at >= offset })
+	return sort.Search(len(t.lines), func(i int) bool { return t.lines[i].At >= offset })
 }
 
 // trimmed is the range of lines without empty ones at both ends.
 func (t *text) trimmed(first, next int) (int, int) {
-	for first < next && blankLine.MatchString(t.lines[first].text) {
+	for first < next && blankLine.MatchString(t.lines[first].Text) {
 		first++
 	}
-	for next > first && blankLine.MatchString(t.lines[next-1].text) {
+	for next > first && blankLine.MatchString(t.lines[next-1].Text) {
 		next--
 	}
 	return first, next
@@ -212,11 +195,11 @@ func (t *text) trimmed(first, next int) (int, int) {
 
 // frontMatter is the YAML between two lines of --- at the head; next is the line after it.
 func (t *text) frontMatter() (yaml string, next int) {
-	if len(t.lines) == 0 || !ruleLine.MatchString(t.lines[0].text) {
+	if len(t.lines) == 0 || !ruleLine.MatchString(t.lines[0].Text) {
 		return "", 0
 	}
 	for i := 1; i < len(t.lines); i++ {
-		if ruleLine.MatchString(t.lines[i].text) {
+		if ruleLine.MatchString(t.lines[i].Text) {
 			return join(t.lines[1:i]) + "\n", i + 1
 		}
 	}
@@ -226,19 +209,19 @@ func (t *text) frontMatter() (yaml string, next int) {
 // at is the offset of a line, or the end.
 func (t *text) at(i int) int {
 	if i < len(t.lines) {
-		return t.lines[i].at
+		return t.lines[i].At
 	}
 	return len(t.src)
 }
 
 // join is the text of some lines.
-func join(lines []line) string {
+func join(lines []notebooks.Line) string {
 	var b strings.Builder
 	for i, l := range lines {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(l.text)
+		b.WriteString(l.Text)
 	}
 	return b.String()
 }

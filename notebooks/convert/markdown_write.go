@@ -6,6 +6,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/percent"
 )
 
 // page is a text form as it is written: a header, and a part for each cell.
@@ -154,12 +155,12 @@ func (m *markdown) code(d *Document, c *Cell, main string) string {
 		if args != "" {
 			fields.Set("magic_args", quoted(args))
 		}
-	} else if m.rmd && fields.active("Rmd", true) {
+	} else if m.rmd && percent.Active(fields.Get, "Rmd") {
 		source = notebooks.CommentMagics(source, lang)
 	}
 	fence := fenceFor(source)
 	if m.rmd {
-		if !fields.active("Rmd", true) {
+		if !percent.Active(fields.Get, "Rmd") {
 			fields.Set("eval", []byte("false"))
 		}
 		return fence + "{" + chunkText(fenceLanguage(lang), fields) + "}\n" + source + "\n" + fence + "\n"

@@ -55,7 +55,7 @@ func readMyST(d *Document, t *text, nb *notebooks.Notebook) error {
 	}
 	breaks := func(first, end int) error {
 		for i := first; i < end; i++ {
-			found := blockBreak.FindStringSubmatch(t.lines[i].text)
+			found := blockBreak.FindStringSubmatch(t.lines[i].Text)
 			if found == nil {
 				continue
 			}

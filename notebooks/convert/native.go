@@ -264,7 +264,7 @@ func (d *Document) nativeCode(c *Cell, main string) string {
 	}
 	words := []string{}
 	tags := append(append([]string(nil), c.tags()...), own.texts("tags")...)
-	if isStepID(id) {
+	if notebooks.IsID(id) {
 		words = append(words, "#"+id)
 	} else if !slices.ContainsFunc(tags, func(t string) bool { return steps[t] }) {
 		words = append(words, ".step")
@@ -318,14 +318,4 @@ func attributeValue(s string) string {
 		return s
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(s) + `"`
-}
-
-// isStepID says whether a text can be the id of a step.
-func isStepID(id string) bool {
-	if id == "" || id[0] == '-' || id[0] == '.' || id[len(id)-1] == '.' || len(id) > 120 {
-		return false
-	}
-	return strings.IndexFunc(id, func(r rune) bool {
-		return !(unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' || r == '.')
-	}) < 0
 }

@@ -131,29 +131,3 @@ func (o Object) readableTitle() (title string, rest Object) {
 	}
 	return title, o.without("title")
 }
-
-// active says whether a cell is code in files of an ending, as Jupytext has it.
-func (o Object) active(ext string, byDefault bool) bool {
-	if string(o.object("run_control").Get("frozen")) == "true" {
-		return ext == "ipynb"
-	}
-	for _, tag := range o.texts("tags") {
-		if strings.HasPrefix(tag, "active-") {
-			for _, word := range strings.Split(tag, "-") {
-				if word == ext {
-					return true
-				}
-			}
-			return false
-		}
-	}
-	if !o.Has("active") {
-		return byDefault
-	}
-	for _, word := range strings.FieldsFunc(o.text("active"), func(r rune) bool { return r == '.' || r == ',' }) {
-		if word == ext {
-			return true
-		}
-	}
-	return false
-}

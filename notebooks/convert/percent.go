@@ -96,7 +96,8 @@ func writePercent(d *Document) (*page, error) {
 func (d *Document) percentCell(c *Cell, lang percent.Language, main string) string {
 	fields := d.fields(c)
 	source := c.Source
-	active := c.Type == "code" && fields.active(strings.TrimPrefix(lang.Extension(), "."), true)
+	ext := strings.TrimPrefix(lang.Extension(), ".")
+	active := c.Type == "code" && percent.Active(fields.Get, ext)
 	if c.Type == "code" {
 		if l, args, rest, ok := magic(c.Source, main); ok {
 			source, active = rest, false
@@ -137,7 +138,7 @@ func (d *Document) percentCell(c *Cell, lang percent.Language, main string) stri
 			return marker
 		}
 		lang.CommentMagics(lines, main)
-	case c.Type != "code" && fields.active(strings.TrimPrefix(lang.Extension(), "."), false) && fields.Has("active"):
+	case c.Type != "code" && percent.Active(fields.Get, ext) && fields.Has("active"):
 	case c.Type == "markdown" && lang.Name == "python" && marks(lines, lang) && !strings.Contains(source, `"""`) && !strings.HasSuffix(source, `"`) && !strings.Contains(source, `\`):
 		lines = append(append([]string{`"""`}, lines...), `"""`)
 	default:

@@ -1,6 +1,9 @@
 package convert
 
-import "markmill/notebooks/lazyregexp"
+import (
+	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
+)
 
 // In Quarto's files and in Markmill's own, what stands between two steps is one cell of Markdown. Where a notebook has
 // more cells there, or raw ones, or metadata of them, comments of HTML mark them as in Jupytext Markdown: nobody sees
@@ -18,14 +21,14 @@ func (t *text) prose(first, next int) []Cell {
 	open := map[string]bool{} // the regions that nothing ends any more: the rest is not looked through for each
 	mark, length := byte(0), 0
 	for i := first; i < next; i++ {
-		text := t.lines[i].text
+		text := t.lines[i].Text
 		if length > 0 {
-			if closes(text, mark, length) {
+			if notebooks.ClosesFence(text, mark, length) {
 				length = 0
 			}
 			continue
 		}
-		if mark, length = opens(text); length > 0 {
+		if mark, length = notebooks.OpensFence(text); length > 0 {
 			continue
 		}
 		region := regionStart.FindStringSubmatch(text)
@@ -61,9 +64,9 @@ func (t *text) prose(first, next int) []Cell {
 var regionEnds = lazyregexp.New(`^<!--\s*#end(region|markdown|md|raw)\s*-->\s*$`)
 
 // regionEnd is the line that ends a region, from a line on; -1 without one.
-func regionEnd(lines []line, name string, from int) int {
+func regionEnd(lines []notebooks.Line, name string, from int) int {
 	for i := from; i < len(lines); i++ {
-		if found := regionEnds.FindStringSubmatch(lines[i].text); found != nil && found[1] == name {
+		if found := regionEnds.FindStringSubmatch(lines[i].Text); found != nil && found[1] == name {
 			return i
 		}
 	}

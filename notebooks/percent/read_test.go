@@ -187,7 +187,7 @@ func FuzzParse(f *testing.F) {
 			at = c.At.End
 			if c.Kind == Code {
 				for k, text := range strings.Split(c.Source, "\n") {
-					if n := c.CodeLine - 1 + k; c.Source != "" && (n >= len(s.lines) || !strings.HasSuffix(strings.Trim(s.lines[n].text, " \t"), strings.Trim(text, " \t")) && !strings.Contains(s.lines[n].text, "gonb")) {
+					if n := c.CodeLine - 1 + k; c.Source != "" && (n >= len(s.lines) || !strings.HasSuffix(strings.Trim(s.lines[n].Text, " \t"), strings.Trim(text, " \t")) && !strings.Contains(s.lines[n].Text, "gonb")) {
 						t.Fatalf("line %d of cell %d is %q", k, i, text)
 					}
 				}

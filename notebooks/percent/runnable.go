@@ -29,26 +29,26 @@ func (s *Script) Runnable() (*notebooks.Notebook, error) {
 // head is the text of the comments on top, which may be a header that is not read.
 func (s *Script) head() *notebooks.Matter {
 	sign := s.Language.Comment
-	comment := func(i int) bool { return i < len(s.lines) && strings.HasPrefix(s.lines[i].text, sign) }
+	comment := func(i int) bool { return i < len(s.lines) && strings.HasPrefix(s.lines[i].Text, sign) }
 	first := 0
-	for first < len(s.lines) && (s.lines[first].text == "" || strings.HasPrefix(s.lines[first].text, "#!") ||
-		comment(first) && (coding.MatchString(s.lines[first].text) || strings.TrimSpace(magics.Bare(s.lines[first].text, sign)) == "")) {
+	for first < len(s.lines) && (s.lines[first].Text == "" || strings.HasPrefix(s.lines[first].Text, "#!") ||
+		comment(first) && (coding.MatchString(s.lines[first].Text) || strings.TrimSpace(magics.Bare(s.lines[first].Text, sign)) == "")) {
 		first++
 	}
 	var text strings.Builder
-	if first > 0 && s.lines[first-1].text == "" { // a header stands above the first empty line
+	if first > 0 && s.lines[first-1].Text == "" { // a header stands above the first empty line
 		text.WriteByte('\n')
 		first--
 	}
 	skipped := first
 	for i := first; i < len(s.lines) && (comment(i) || i == first && text.Len() > 0); i++ {
 		if comment(i) {
-			text.WriteString(magics.Bare(s.lines[i].text, sign) + "\n")
+			text.WriteString(magics.Bare(s.lines[i].Text, sign) + "\n")
 		}
 	}
 	return &notebooks.Matter{Text: []byte(text.String()), Place: func(line, col int) (int, int) {
 		i := min(skipped+line-1, len(s.lines)-1)
-		return i + 1, col + len(s.lines[i].text) - len(magics.Bare(s.lines[i].text, sign))
+		return i + 1, col + len(s.lines[i].Text) - len(magics.Bare(s.lines[i].Text, sign))
 	}}
 }
 
@@ -71,7 +71,7 @@ func (s *Script) step(c *Cell) notebooks.Cell {
 			out.Tags = append(out.Tags, f.Name[1:])
 			continue
 		}
-		out.Options = append(out.Options, notebooks.Option{Name: f.Name, Value: f.Value, At: f.At})
+		out.Options = append(out.Options, f)
 	}
 	return out
 }
@@ -80,9 +80,9 @@ func (s *Script) step(c *Cell) notebooks.Cell {
 // header in comments, and has a cell.
 func Looks(src []byte) bool {
 	lang := python()
-	for _, l := range lines(src[:min(len(src), 64<<10)]) {
-		text := strings.TrimSpace(l.text)
-		switch _, mark := lang.marker(l.text); {
+	for _, l := range notebooks.Lines(string(src[:min(len(src), 64<<10)])) {
+		text := strings.TrimSpace(l.Text)
+		switch _, mark := lang.marker(l.Text); {
 		case text == "", strings.HasPrefix(text, "#!"), strings.HasPrefix(text, "#") && coding.MatchString(text):
 			continue
 		case mark:
