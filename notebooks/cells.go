@@ -83,7 +83,8 @@ func Assemble(b Book) (*Notebook, error) {
 // addCell makes a step of a cell.
 func (r *reading) addCell(c *Cell, ids freeIDs) {
 	nb := r.nb
-	s := &Step{Index: len(nb.Steps), Lang: kernelLanguage(c.Lang), Code: []byte(c.Code), CodeLine: c.CodeLine, Line: c.Line, Fence: c.At, Apart: c.Apart}
+	s := &Step{Index: len(nb.Steps), Lang: kernelLanguage(c.Lang), Code: []byte(c.Code), CodeLine: c.CodeLine,
+		Line: c.Line, Fence: c.At, Apart: c.Apart}
 	nb.Steps = append(nb.Steps, s)
 	if c.ID != "" || c.Place > 0 {
 		s.ID, s.Explicit = ids.of(c), IsID(c.ID)
@@ -183,7 +184,8 @@ func (r *reading) readMatter(m Matter) {
 		var msg string
 		if node, line, col, msg = yamlMapping(m.Text); msg != "" {
 			line, col = m.Place(line, col)
-			r.header.invalid = &slip{r.offset(0, line, col), "the front matter cannot be read: " + msg, "write it as YAML, key: value"}
+			r.header.invalid = &slip{r.offset(0, line, col), "the front matter cannot be read: " + msg,
+				"write it as YAML, key: value"}
 		}
 	}
 	relocate(node, m.Place)

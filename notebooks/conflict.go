@@ -53,7 +53,8 @@ func (s *stripping) settleConflicts() {
 		done = end
 	}
 	for _, at := range s.strays {
-		if i := sort.Search(len(s.found), func(i int) bool { return s.found[i].span.End > at }); i < len(s.found) && s.found[i].span.Start <= at {
+		if i := sort.Search(len(s.found), func(i int) bool { return s.found[i].span.End > at }); i < len(s.found) &&
+			s.found[i].span.Start <= at {
 			continue
 		}
 		s.problem(found{FoundRegion: FoundRegion{Line: sort.SearchInts(s.lines, at+1)}},

@@ -45,6 +45,7 @@ func (r *reading) applyMyST(s *Step, a attr) bool {
 
 // mystKeys only tell how a cell is shown.
 var mystKeys = setOf(
-	"align", "caption", "class", "collapsed", "emphasize-lines", "figure", "filename", "format", "height", "image", "label-prefix",
+	"align", "caption", "class", "collapsed", "emphasize-lines", "figure", "filename", "format", "height", "image",
+	"label-prefix",
 	"lineno-start", "linenos", "number-source-lines", "placeholder", "render", "scrolled", "slideshow", "width",
 )

@@ -146,7 +146,8 @@ func isQuartoKey(key string) bool {
 	if _, ok := quartoKeys[key]; ok {
 		return true
 	}
-	for _, prefix := range []string{"fig-", "fig.", "tbl-", "tbl.", "lst-", "out.", "code-", "tab.", "attr.", "class.", "dev.", "layout-", "cap-", "htmlwidgets"} {
+	for _, prefix := range []string{"fig-", "fig.", "tbl-", "tbl.", "lst-", "out.", "code-", "tab.", "attr.", "class.",
+		"dev.", "layout-", "cap-", "htmlwidgets"} {
 		if strings.HasPrefix(key, prefix) {
 			return true
 		}
@@ -155,8 +156,11 @@ func isQuartoKey(key string) bool {
 }
 
 var quartoKeys = setOf(
-	"animation.hook", "autodep", "aniopts", "background", "cap", "child", "classes", "code", "collapse", "column", "comment", "crop",
-	"dependson", "dev", "dpi", "external", "fullscreen", "highlight", "indent", "interval", "layout", "lines", "location", "opts.label",
-	"panel", "prompt", "resize.height", "resize.width", "sanitize", "size", "split", "strip.white", "tidy", "title", "subcap",
+	"animation.hook", "autodep", "aniopts", "background", "cap", "child", "classes", "code", "collapse", "column",
+	"comment", "crop",
+	"dependson", "dev", "dpi", "external", "fullscreen", "highlight", "indent", "interval", "layout", "lines", "location",
+	"opts.label",
+	"panel", "prompt", "resize.height", "resize.width", "sanitize", "size", "split", "strip.white", "tidy", "title",
+	"subcap",
 	"renderings", "render", "slideshow", "collapsed", "scrolled",
 )

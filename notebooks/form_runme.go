@@ -22,7 +22,8 @@ func looksLikeJSON(rest string) bool {
 func (in *info) readRunmeJSON(text string, base int) {
 	var object map[string]any
 	if err := codec.Unmarshal([]byte(text), &object); err != nil {
-		in.wrong = append(in.wrong, slip{base, "the JSON of the info string cannot be read", "write {\"name\":\"build\"}, each key once"})
+		in.wrong = append(in.wrong, slip{base, "the JSON of the info string cannot be read",
+			"write {\"name\":\"build\"}, each key once"})
 		// A name shows that the author meant a step; then the mistake is told.
 		if strings.Contains(text, `"name"`) {
 			in.attrs = append(in.attrs, attr{key: "name", at: base})

@@ -44,7 +44,8 @@ func (r *reading) readFront(at frontPlace, native bool) {
 			return
 		}
 		if seen[key.Value] {
-			r.mistake(KindOption, r.offset(at.base, key.Line, key.Column), "", fmt.Sprintf("the key %s stands twice in the front matter", quote(key.Value)), "keep one")
+			r.mistake(KindOption, r.offset(at.base, key.Line, key.Column), "",
+				fmt.Sprintf("the key %s stands twice in the front matter", quote(key.Value)), "keep one")
 			continue
 		}
 		seen[key.Value] = true
@@ -60,7 +61,8 @@ func (r *reading) readFront(at frontPlace, native bool) {
 			if word := scalar(value); ownOutput(value) {
 				nb.Front.Output = word
 			} else if near := Suggest(word, []string{OutputOpen, OutputFolded, OutputHidden}); near != "" {
-				r.warn(r.offset(at.base, value.Line, value.Column), "", "output: "+quote(word)+" has no effect", fmt.Sprintf("did you mean %s?", near))
+				r.warn(r.offset(at.base, value.Line, value.Column), "", "output: "+quote(word)+" has no effect",
+					fmt.Sprintf("did you mean %s?", near))
 			}
 			continue
 		}
@@ -110,12 +112,18 @@ func isForeignKey(key string) bool {
 }
 
 var foreignKeys = setOf(
-	"abstract", "affiliation", "aliases", "author", "authors", "bibliography", "categories", "category", "citation", "csl", "cwd", "date",
-	"date-modified", "draft", "editor", "editor_options", "engine", "execute", "export", "exports", "file_format", "filters", "format",
-	"hide_table_of_contents", "id", "image", "jupyter", "jupytext", "kernelspec", "keywords", "lang", "language_info", "lastmod",
-	"layout", "license", "mystnb", "myst", "nav_order", "number-sections", "orphan", "output", "output-file", "page", "permalink",
-	"pagetitle", "parent", "project", "runme", "shell", "sidebar", "sidebar_label", "sidebar_position", "skipPrompts", "slug", "subtitle",
-	"summary", "tag", "tags", "template", "terminalRows", "theme", "thumbnail", "toc", "toc-depth", "updated", "url", "version", "vignette",
+	"abstract", "affiliation", "aliases", "author", "authors", "bibliography", "categories", "category", "citation", "csl",
+	"cwd", "date",
+	"date-modified", "draft", "editor", "editor_options", "engine", "execute", "export", "exports", "file_format",
+	"filters", "format",
+	"hide_table_of_contents", "id", "image", "jupyter", "jupytext", "kernelspec", "keywords", "lang", "language_info",
+	"lastmod",
+	"layout", "license", "mystnb", "myst", "nav_order", "number-sections", "orphan", "output", "output-file", "page",
+	"permalink",
+	"pagetitle", "parent", "project", "runme", "shell", "sidebar", "sidebar_label", "sidebar_position", "skipPrompts",
+	"slug", "subtitle",
+	"summary", "tag", "tags", "template", "terminalRows", "theme", "thumbnail", "toc", "toc-depth", "updated", "url",
+	"version", "vignette",
 	"weight", "widgets",
 )
 

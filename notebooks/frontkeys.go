@@ -80,8 +80,10 @@ func (f *Front) ReadKey(key string, value *yaml.Node) error {
 
 // frontNames are what an unknown key is compared with, and listed.
 var frontNames = []string{
-	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require", "forbidden_actions",
-	"mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict", "sandbox", "network", "processes", "resources",
+	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require",
+	"forbidden_actions",
+	"mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict", "sandbox", "network",
+	"processes", "resources",
 	"max-output", "durability", "allow_errors", "headline", "output",
 }
 

@@ -47,7 +47,8 @@ func findFrontMatter(src []byte) matter {
 		}
 		if string(line) == mark || mark == "---" && string(line) == "..." {
 			text := src[first:at]
-			if mark == "---" && startsBlank(text) && !yamlKeyLine.Match(text) || mark == "+++" && !tomlLine.Match(bytes.TrimLeft(text, " \t\r\n")) {
+			if mark == "---" && startsBlank(text) && !yamlKeyLine.Match(text) ||
+				mark == "+++" && !tomlLine.Match(bytes.TrimLeft(text, " \t\r\n")) {
 				return m
 			}
 			return matter{mark, Span{m.body, end}, Span{first, at}, end}
@@ -75,7 +76,8 @@ type header struct {
 func (r *reading) readHeader(m matter) {
 	switch m.mark {
 	case "+++":
-		r.warn(m.span.Start, "", "TOML front matter is left alone: nothing in it has an effect", "write YAML between lines of ---")
+		r.warn(m.span.Start, "", "TOML front matter is left alone: nothing in it has an effect",
+			"write YAML between lines of ---")
 		return
 	case "":
 		return
@@ -135,7 +137,8 @@ func (h *header) read(node *yaml.Node) {
 		h.form, h.jupytext = FormJupytext, true
 	case lookup(node, "runme") != nil:
 		h.form = FormRunme
-	case lookup(node, "execute") != nil || lookup(node, "format") != nil || lookup(node, "output") != nil && !ownOutput(lookup(node, "output")) || lookup(node, "engine") != nil:
+	case lookup(node, "execute") != nil || lookup(node, "format") != nil ||
+		lookup(node, "output") != nil && !ownOutput(lookup(node, "output")) || lookup(node, "engine") != nil:
 		h.form = FormQuarto
 	}
 	if spec == nil {

@@ -97,7 +97,8 @@ func parseBraceFirst(text string, base int) info {
 		return in
 	}
 	if end < 0 {
-		in.wrong = append(in.wrong, slip{base, "the brace of the info string is never closed", "add } at the end of the line"})
+		in.wrong = append(in.wrong, slip{base, "the brace of the info string is never closed",
+			"add } at the end of the line"})
 	}
 	return in
 }
@@ -112,12 +113,14 @@ func (in *info) readBraces(text string, base int) {
 		switch {
 		case t.done():
 			if len(in.wrong) == 0 { // an open quote took the brace, and is told
-				in.wrong = append(in.wrong, slip{base, "the brace of the info string is never closed", "add } at the end of the line"})
+				in.wrong = append(in.wrong, slip{base, "the brace of the info string is never closed",
+					"add } at the end of the line"})
 			}
 			return
 		case t.peek() == '}':
 			if rest := strings.TrimSpace(text[t.pos+1:]); rest != "" {
-				in.wrong = append(in.wrong, slip{at + 1, "text stands after the closing brace: " + quote(rest), "move it into the braces, or take it out"})
+				in.wrong = append(in.wrong, slip{at + 1, "text stands after the closing brace: " + quote(rest),
+					"move it into the braces, or take it out"})
 			}
 			return
 		case t.peek() == '#':

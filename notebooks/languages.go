@@ -93,7 +93,8 @@ func IsLanguage(word string) bool {
 var languages = setOf(
 	"awk", "bash", "bat", "c", "c++", "clojure", "cmd", "coconut", "cpp", "csharp", "dash", "fish", "fsharp", "gnuplot",
 	"go", "gonb", "groovy", "haskell", "idl", "ipython", "ipython3", "java", "javascript", "js", "julia", "kotlin", "ksh",
-	"logtalk", "lua", "matlab", "maxima", "node", "nodejs", "ocaml", "octave", "perl", "php", "powershell", "pwsh", "py", "python", "python2",
+	"logtalk", "lua", "matlab", "maxima", "node", "nodejs", "ocaml", "octave", "perl", "php", "powershell", "pwsh", "py",
+	"python", "python2",
 	"python3", "r", "rb", "ruby", "rust", "sas", "scala", "scheme", "sed", "sh", "shell", "sos", "sql", "stata", "ts",
 	"typescript", "wolfram", "xonsh", "zsh",
 )
@@ -105,7 +106,8 @@ func data(lang string) bool {
 }
 
 var dataLanguages = setOf(
-	"", "console", "css", "csv", "diff", "dot", "html", "ini", "json", "json5", "jsonc", "log", "markdown", "md", "mermaid",
+	"", "console", "css", "csv", "diff", "dot", "html", "ini", "json", "json5", "jsonc", "log", "markdown", "md",
+	"mermaid",
 	"output", "patch", "plain", "plaintext", "properties", "shell-session", "svg", "text", "toml", "tsv", "txt", "xml",
 	"yaml", "yml",
 )

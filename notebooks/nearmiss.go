@@ -22,7 +22,8 @@ func (r *reading) checkOutputTag(in *info) {
 	}
 	for _, t := range in.tags {
 		if t.text == "tests" {
-			r.mistake(KindOption, t.at, StepID(in.id.text), "the tag .tests means nothing: it marks the tests in an output notebook", "write .test")
+			r.mistake(KindOption, t.at, StepID(in.id.text),
+				"the tag .tests means nothing: it marks the tests in an output notebook", "write .test")
 		}
 	}
 }

@@ -20,7 +20,8 @@ func (r *reading) readOptionLines(s *Step, f *fence, spelled Form) {
 	s.Code = s.Code[o.length:]
 	node, line, col, msg := yamlMapping(o.yaml)
 	if msg != "" {
-		r.mistake(KindSyntax, place(line, col), s.ID, "the options of the step cannot be read: "+msg, "write them as YAML, key: value")
+		r.mistake(KindSyntax, place(line, col), s.ID, "the options of the step cannot be read: "+msg,
+			"write them as YAML, key: value")
 		return
 	}
 	if node == nil {

@@ -102,7 +102,8 @@ func (r *reading) warn(at int, id StepID, msg, hint string) {
 // readFence makes a step or a parameters block of a fence, or leaves it as prose.
 func (r *reading) readFence(f *fence) {
 	if f.info.End-f.info.Start > maxInfo {
-		r.mistake(KindSyntax, f.tick, "", fmt.Sprintf("the info string is longer than %d KiB", maxInfo>>10), "close the fence before it")
+		r.mistake(KindSyntax, f.tick, "", fmt.Sprintf("the info string is longer than %d KiB", maxInfo>>10),
+			"close the fence before it")
 		return
 	}
 	text := string(r.nb.Source[f.info.Start:f.info.End])
@@ -124,7 +125,8 @@ func (r *reading) readFence(f *fence) {
 	if r.header.form == "" {
 		r.checkOutputTag(&in)
 	}
-	r.nb.Fences = append(r.nb.Fences, Fence{Span: f.span, Info: text, Form: in.form, Lang: in.lang, Code: f.code(r.nb.Source)})
+	r.nb.Fences = append(r.nb.Fences, Fence{Span: f.span, Info: text, Form: in.form, Lang: in.lang,
+		Code: f.code(r.nb.Source)})
 	switch role {
 	case prose:
 		if r.header.form == "" {

@@ -21,7 +21,8 @@ type Unset struct {
 
 // Warning is what is told of it.
 func (u Unset) Warning(file string) *Error {
-	return &Error{Kind: KindParameter, File: file, Line: u.Line, Col: u.Col, Step: u.Step.ID, Msg: "$" + u.Name + " is never set", Hint: "did you mean $" + u.Near + "?"}
+	return &Error{Kind: KindParameter, File: file, Line: u.Line, Col: u.Col, Step: u.Step.ID,
+		Msg: "$" + u.Name + " is never set", Hint: "did you mean $" + u.Near + "?"}
 }
 
 // UnsetNames finds such variables, each once a step. known says of a name that the environment of steps has it.

@@ -24,7 +24,8 @@ import (
 func Splice(source []byte, regions []Region, m Manifest) []byte {
 	regions = append([]Region(nil), regions...)
 	sort.SliceStable(regions, func(i, j int) bool {
-		return regions[i].Verdict && !regions[j].Verdict || regions[i].Verdict == regions[j].Verdict && regions[i].At < regions[j].At
+		return regions[i].Verdict && !regions[j].Verdict || regions[i].Verdict == regions[j].Verdict &&
+			regions[i].At < regions[j].At
 	})
 	m.Source, m.Regions = DigestOf(source), []ManifestRegion{}
 

@@ -238,7 +238,8 @@ func (s *stripping) judge(f found) {
 }
 
 func (s *stripping) problem(f found, msg, hint string) {
-	s.problems = append(s.problems, &Error{Kind: KindRegion, File: s.name, Line: f.Line, Col: 1, Step: StepID(f.ID), Msg: msg, Hint: hint})
+	s.problems = append(s.problems, &Error{Kind: KindRegion, File: s.name, Line: f.Line, Col: 1, Step: StepID(f.ID),
+		Msg: msg, Hint: hint})
 }
 
 // compareVerdict holds the verdict against the manifest.
@@ -249,7 +250,8 @@ func (s *stripping) compareVerdict(v *FoundRegion, verdicts int, m *Manifest) {
 	case verdicts > 1:
 		s.problem(found{FoundRegion: *v}, fmt.Sprintf("the file holds %d verdicts", verdicts), "keep the output of one run")
 	case v == nil && m.Verdict != "":
-		s.problem(found{FoundRegion: FoundRegion{Line: 1}}, "the verdict was deleted: the manifest lists it", "restore it, or "+again)
+		s.problem(found{FoundRegion: FoundRegion{Line: 1}}, "the verdict was deleted: the manifest lists it",
+			"restore it, or "+again)
 	case v != nil && !v.Edited && v.Digest != m.Verdict:
 		s.problem(found{FoundRegion: *v}, "the verdict is of another run: the manifest does not list it", again)
 	}
@@ -265,12 +267,14 @@ func (s *stripping) compare(regions []FoundRegion, some bool, m *Manifest, manif
 	case s.merged: // and told: neither manifest is that of the whole
 		return
 	case manifests > 1:
-		s.problem(found{FoundRegion: last}, fmt.Sprintf("the file holds %d manifests", manifests), "keep the output of one run")
+		s.problem(found{FoundRegion: last}, fmt.Sprintf("the file holds %d manifests", manifests),
+			"keep the output of one run")
 		return
 	case m == nil && manifests == 1: // edited, and told
 		return
 	case m == nil && (some || len(regions) > 0):
-		s.problem(found{FoundRegion: last}, "the manifest that closes an output notebook is missing", "restore it, or strip the file and run it again")
+		s.problem(found{FoundRegion: last}, "the manifest that closes an output notebook is missing",
+			"restore it, or strip the file and run it again")
 		return
 	case m == nil:
 		return
@@ -292,13 +296,15 @@ func (s *stripping) compare(regions []FoundRegion, some bool, m *Manifest, manif
 			edited[r.ID]--
 		default:
 			last.ID = r.ID
-			s.problem(found{FoundRegion: last}, "the region of this step was deleted: the manifest lists it", "restore it, or strip the file and run it again")
+			s.problem(found{FoundRegion: last}, "the region of this step was deleted: the manifest lists it",
+				"restore it, or strip the file and run it again")
 		}
 	}
 	for _, r := range regions {
 		if key := (ManifestRegion{r.ID, r.Digest}); !r.Edited && have[key] > 0 {
 			have[key]--
-			s.problem(found{FoundRegion: r}, "the region of this step is of another run: the manifest does not list it", "strip the file and run it again")
+			s.problem(found{FoundRegion: r}, "the region of this step is of another run: the manifest does not list it",
+				"strip the file and run it again")
 		}
 	}
 }

@@ -13,7 +13,8 @@ const codeOfR = "#R_CODE#" // how Jupytext keeps a value that only R can read
 
 // visibility are the options that Jupytext keeps as tags of Jupyter Book.
 var visibility = []struct{ name, value, tag string }{
-	{"include", "FALSE", "remove_cell"}, {"echo", "FALSE", "remove_input"}, {"results", "'hide'", "remove_output"}, {"results", `"hide"`, "remove_output"},
+	{"include", "FALSE", "remove_cell"}, {"echo", "FALSE", "remove_input"}, {"results", "'hide'", "remove_output"},
+	{"results", `"hide"`, "remove_output"},
 }
 
 // chunkOptions reads what stands in the braces.

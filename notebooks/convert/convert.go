@@ -102,7 +102,8 @@ func (d *Document) unreadable(err error) error {
 		var list notebooks.ErrorList
 		if _, err := notebooks.Parse("cell.md", []byte("\n"+c.Source)); errors.As(err, &list) {
 			line, col := d.position(c.at)
-			return d.problem(line, col, fmt.Sprintf("cell %d cannot be written as %s: %s", i+1, d.to.Title(), list[0].Msg), list[0].Hint)
+			return d.problem(line, col, fmt.Sprintf("cell %d cannot be written as %s: %s", i+1, d.to.Title(), list[0].Msg),
+				list[0].Hint)
 		}
 	}
 	return fmt.Errorf("%s cannot be written as %s: what comes out cannot be read: %w", d.Name, d.to.Title(), err)

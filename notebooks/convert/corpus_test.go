@@ -50,7 +50,8 @@ func corpus(t testing.TB, folder string) map[string][]byte {
 var textForms = []struct {
 	form notebooks.Form
 	name string
-}{{notebooks.FormNative, "out.md"}, {notebooks.FormJupytext, "out.md"}, {notebooks.FormMyST, "out.md"}, {notebooks.FormQuarto, "out.qmd"}, {notebooks.FormRMarkdown, "out.Rmd"}, {notebooks.FormPercent, "out.py"}}
+}{{notebooks.FormNative, "out.md"}, {notebooks.FormJupytext, "out.md"}, {notebooks.FormMyST, "out.md"},
+	{notebooks.FormQuarto, "out.qmd"}, {notebooks.FormRMarkdown, "out.Rmd"}, {notebooks.FormPercent, "out.py"}}
 
 // TestThereAndBack takes every text of the corpus to a Jupyter notebook and back.
 func TestThereAndBack(t *testing.T) {
@@ -104,7 +105,8 @@ func firstDifference(want, got string) string {
 	a, b := strings.SplitAfter(want, "\n"), strings.SplitAfter(got, "\n")
 	for i := range a {
 		if i >= len(b) || a[i] != b[i] {
-			return "want " + strings.Join(a[i:min(i+3, len(a))], "") + "\ngot  " + strings.Join(b[min(i, len(b)):min(i+3, len(b))], "")
+			return "want " + strings.Join(a[i:min(i+3, len(a))], "") + "\ngot  " +
+				strings.Join(b[min(i, len(b)):min(i+3, len(b))], "")
 		}
 	}
 	return "want nothing more, got " + strings.Join(b[len(a):], "")
@@ -171,7 +173,8 @@ func join2(list []Loss) string {
 
 // allowed are the losses of forms that have no place for something.
 func allowed(what string) bool {
-	for _, ok := range []string{"outputs", "the execution count", "attachments", "the id", "metadata ", "empty lines", "the empty text", "the notebook's metadata widgets", "the notebook's metadata papermill"} {
+	for _, ok := range []string{"outputs", "the execution count", "attachments", "the id", "metadata ", "empty lines",
+		"the empty text", "the notebook's metadata widgets", "the notebook's metadata papermill"} {
 		if strings.HasPrefix(what, ok) {
 			return true
 		}

@@ -69,7 +69,8 @@ func (o *Object) setOwn(name string, value codec.Raw) {
 
 // Language is the language of the notebook's code, in lower case; python where nothing says it.
 func (d *Document) Language() string {
-	for _, lang := range []string{d.Metadata.object(keyJupytext).text("main_language"), d.Metadata.object(keyKernelspec).text("language"),
+	for _, lang := range []string{d.Metadata.object(keyJupytext).text("main_language"),
+		d.Metadata.object(keyKernelspec).text("language"),
 		d.Metadata.object("language_info").text("name")} {
 		if lang != "" {
 			return usualLanguage(lang)
@@ -168,7 +169,8 @@ type text struct {
 
 func textOfSource(src []byte) *text {
 	t := &text{}
-	if n := bytes.Count(src, []byte("\n")); n > 0 && n == bytes.Count(src, []byte("\r\n")) && n == bytes.Count(src, []byte("\r")) {
+	if n := bytes.Count(src, []byte("\n")); n > 0 && n == bytes.Count(src, []byte("\r\n")) &&
+		n == bytes.Count(src, []byte("\r")) {
 		t.crlf = true
 		src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
 	}

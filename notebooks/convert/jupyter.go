@@ -58,7 +58,8 @@ func (d *Document) jupyter() ([]byte, error) {
 	draft := ipynb.Draft{Metadata: d.jupyterMetadata().Raw()}
 	for i := range d.Cells {
 		c := &d.Cells[i]
-		draft.Cells = append(draft.Cells, ipynb.DraftCell{Type: c.Type, ID: c.ID, Source: c.Source, Metadata: validCell(c.Metadata).Raw(),
+		draft.Cells = append(draft.Cells, ipynb.DraftCell{Type: c.Type, ID: c.ID, Source: c.Source,
+			Metadata:    validCell(c.Metadata).Raw(),
 			Attachments: c.Attachments, Outputs: c.Outputs, Count: c.Count})
 	}
 	b, err := draft.Bytes()

@@ -38,7 +38,8 @@ func usualLanguage(word string) string {
 }
 
 func sameLanguage(a, b string) bool {
-	return usualLanguage(a) == usualLanguage(b) || usualLanguage(a) == "octave" && usualLanguage(b) == "matlab" || usualLanguage(a) == "matlab" && usualLanguage(b) == "octave"
+	return usualLanguage(a) == usualLanguage(b) || usualLanguage(a) == "octave" && usualLanguage(b) == "matlab" ||
+		usualLanguage(a) == "matlab" && usualLanguage(b) == "octave"
 }
 
 // fenceLanguage is how a language is spelled on a fence of Jupytext's forms.

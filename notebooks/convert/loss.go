@@ -167,7 +167,8 @@ func (d *Document) compareMetadata(back *Document, lost *losing) {
 			}
 		case keyJupytext:
 			for _, g := range objectOf(f.Value) {
-				if g.Name != "text_representation" && g.Name != "main_language" && g.Name != "default_lexer" && !same(g.Value, theirs.object(keyJupytext).Get(g.Name)) {
+				if g.Name != "text_representation" && g.Name != "main_language" && g.Name != "default_lexer" &&
+					!same(g.Value, theirs.object(keyJupytext).Get(g.Name)) {
 					lost.add("the notebook's metadata jupytext."+g.Name, 0)
 				}
 			}
@@ -245,7 +246,8 @@ func (d *Document) misread(i int, back *Document, j int) error {
 		at = fmt.Sprintf("a %s cell that begins %q", back.Cells[j].Type, firstLine(back.Cells[j].Source))
 		begins := i >= 0 && strings.HasPrefix(strings.TrimSpace(d.Cells[i].Source), strings.TrimSpace(back.Cells[j].Source))
 		if begins && j+1 < len(back.Cells) {
-			at = fmt.Sprintf("several, the second of them a %s cell that begins %q", back.Cells[j+1].Type, firstLine(back.Cells[j+1].Source))
+			at = fmt.Sprintf("several, the second of them a %s cell that begins %q", back.Cells[j+1].Type,
+				firstLine(back.Cells[j+1].Source))
 		}
 	}
 	line, col := 1, 1

@@ -19,7 +19,8 @@ func (p *page) String() string { return p.header + strings.Join(p.cells, "") }
 
 // writers write the text forms. Each cell of the document has its part, which may be empty.
 var writers = map[notebooks.Form]func(*Document) (*page, error){
-	notebooks.FormNative: writeNative, notebooks.FormJupytext: writeJupytext, notebooks.FormMyST: writeMyST, notebooks.FormQuarto: writeQuarto, notebooks.FormRMarkdown: writeJupytext, notebooks.FormPercent: writePercent,
+	notebooks.FormNative: writeNative, notebooks.FormJupytext: writeJupytext, notebooks.FormMyST: writeMyST,
+	notebooks.FormQuarto: writeQuarto, notebooks.FormRMarkdown: writeJupytext, notebooks.FormPercent: writePercent,
 }
 
 // representation says to Jupytext which of its forms a file is.
@@ -41,7 +42,8 @@ func (d *Document) textMetadata() Object {
 
 // frontCell is the header that a raw cell on top holds, as Jupytext has it; false when the first cell is none.
 func (d *Document) frontCell() (inner string, ok bool) {
-	if len(d.Cells) == 0 || d.rawFront || d.Cells[0].Type != "raw" || len(d.Cells[0].Metadata.without(keyMarkmill)) > 0 || len(d.Cells[0].Attachments) > 0 {
+	if len(d.Cells) == 0 || d.rawFront || d.Cells[0].Type != "raw" || len(d.Cells[0].Metadata.without(keyMarkmill)) > 0 ||
+		len(d.Cells[0].Attachments) > 0 {
 		return "", false
 	}
 	inner, ok = strings.CutPrefix(d.Cells[0].Source, "---\n")
@@ -176,9 +178,11 @@ var (
 // other is a cell of Markdown, or a raw one, between comments where it must be.
 func (m *markdown) other(d *Document, c *Cell) (text string, marked bool) {
 	region, fields := d.region(c)
-	if c.Type == "markdown" && len(fields) == 0 && region == "region" && !edgeBlank.MatchString(c.Source) && !codeSpan.MatchString(c.Source) {
+	if c.Type == "markdown" && len(fields) == 0 && region == "region" && !edgeBlank.MatchString(c.Source) &&
+		!codeSpan.MatchString(c.Source) {
 		t := textOfSource([]byte(c.Source + "\n"))
-		if got, n := m.cell(t.lines); n == len(t.lines) && got.Type == "markdown" && got.Source == c.Source && !strings.ContainsRune(c.Source, '\r') {
+		if got, n := m.cell(t.lines); n == len(t.lines) && got.Type == "markdown" && got.Source == c.Source &&
+			!strings.ContainsRune(c.Source, '\r') {
 			return c.Source + "\n", false
 		}
 	}
@@ -186,7 +190,8 @@ func (m *markdown) other(d *Document, c *Cell) (text string, marked bool) {
 }
 
 // attributeOrder are the attributes of a step of Markmill, which stand among the metadata of a cell in the text forms.
-var attributeOrder = []string{"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "normalize", "env", "output"}
+var attributeOrder = []string{"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "normalize", "env",
+	"output"}
 
 func isAttribute(name string) bool {
 	return slices.Contains(attributeOrder, name) || strings.HasPrefix(name, "env.")

@@ -147,7 +147,8 @@ func writeMyST(d *Document) (*page, error) {
 				b.WriteString(" " + lexer)
 			}
 			b.WriteString("\n" + options(fields))
-			if len(fields) == 0 && (strings.HasPrefix(c.Source, "---") || strings.HasPrefix(strings.TrimLeft(c.Source, " \t"), ":") || strings.HasPrefix(c.Source, "\n")) {
+			if len(fields) == 0 && (strings.HasPrefix(c.Source, "---") ||
+				strings.HasPrefix(strings.TrimLeft(c.Source, " \t"), ":") || strings.HasPrefix(c.Source, "\n")) {
 				b.WriteString("\n")
 			}
 			if c.Source != "" {

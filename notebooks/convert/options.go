@@ -126,7 +126,8 @@ func optionText(head string, fields Object) string {
 // readableTitle takes the title out of the fields where it can stand before them.
 func (o Object) readableTitle() (title string, rest Object) {
 	title = o.text("title")
-	if title == "" || strings.ContainsAny(title, "{=\n") || strings.TrimSpace(title) != title || strings.Contains(title, "-->") {
+	if title == "" || strings.ContainsAny(title, "{=\n") || strings.TrimSpace(title) != title ||
+		strings.Contains(title, "-->") {
 		return "", o
 	}
 	return title, o.without("title")

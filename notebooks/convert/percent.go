@@ -139,7 +139,8 @@ func (d *Document) percentCell(c *Cell, lang percent.Language, main string) stri
 		}
 		lang.CommentMagics(lines, main)
 	case c.Type != "code" && percent.Active(fields.Get, ext) && fields.Has("active"):
-	case c.Type == "markdown" && lang.Name == "python" && marks(lines, lang) && !strings.Contains(source, `"""`) && !strings.HasSuffix(source, `"`) && !strings.Contains(source, `\`):
+	case c.Type == "markdown" && lang.Name == "python" && marks(lines, lang) && !strings.Contains(source, `"""`) &&
+		!strings.HasSuffix(source, `"`) && !strings.Contains(source, `\`):
 		lines = append(append([]string{`"""`}, lines...), `"""`)
 	default:
 		lines = commentLines(lines, lang.Comment)

@@ -79,7 +79,8 @@ func (d *Document) proseText(c *Cell, after bool) (text string, bare bool) {
 	region, fields := d.region(c)
 	if c.Type == "markdown" && len(fields) == 0 && region == "region" && !after && !edgeBlank.MatchString(c.Source) {
 		t := textOfSource([]byte(c.Source + "\n"))
-		if got := t.prose(0, len(t.lines)); len(got) == 1 && got[0].Source == c.Source && len(got[0].Metadata) == 0 && !t.crlf {
+		if got := t.prose(0, len(t.lines)); len(got) == 1 && got[0].Source == c.Source && len(got[0].Metadata) == 0 &&
+			!t.crlf {
 			return c.Source + "\n", true
 		}
 	}

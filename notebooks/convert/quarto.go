@@ -66,7 +66,8 @@ func (d *Document) quartoKernel(t *text, main string) {
 	}
 	switch {
 	case name != "" && lang != "":
-		d.Metadata.setObject(keyKernelspec, Object{{"display_name", quoted(name)}, {"language", quoted(lang)}, {"name", quoted(name)}})
+		d.Metadata.setObject(keyKernelspec, Object{{"display_name", quoted(name)}, {"language", quoted(lang)},
+			{"name", quoted(name)}})
 	case kernelSpecs[lang] != "":
 		d.Metadata.Set(keyKernelspec, []byte(kernelSpecs[lang]))
 	}
@@ -75,7 +76,8 @@ func (d *Document) quartoKernel(t *text, main string) {
 // optionMark is what begins the lines of options in a language.
 func optionMark(lang string) string {
 	switch usualLanguage(lang) {
-	case "c++", "c", "go", "rust", "javascript", "js", "node", "typescript", "ts", "java", "scala", "csharp", "fsharp", "kotlin", "groovy", "php":
+	case "c++", "c", "go", "rust", "javascript", "js", "node", "typescript", "ts", "java", "scala", "csharp", "fsharp",
+		"kotlin", "groovy", "php":
 		return "//|"
 	case "sql", "lua", "haskell":
 		return "--|"
@@ -148,8 +150,10 @@ func continues(line string) bool {
 // quartoKey says whether an option of a cell is Quarto's, or knitr's.
 func quartoKey(key string) bool {
 	switch key {
-	case "label", "eval", "echo", "include", "output", "results", "error", "warning", "message", "cache", "freeze", "classes", "panel", "column",
-		"layout", "renderings", "asis", "file", "filename", "lst-cap", "lst-label", "ojs_define", "context", "engine.opts", "dependson":
+	case "label", "eval", "echo", "include", "output", "results", "error", "warning", "message", "cache", "freeze",
+		"classes", "panel", "column",
+		"layout", "renderings", "asis", "file", "filename", "lst-cap", "lst-label", "ojs_define", "context", "engine.opts",
+		"dependson":
 		return true
 	}
 	for _, prefix := range []string{"fig-", "fig.", "tbl-", "lst-", "out.", "code-", "layout-", "cap-", "html-"} {

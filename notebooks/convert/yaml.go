@@ -38,7 +38,8 @@ func yamlObject(text string) (Object, error) {
 		return nil, nil
 	}
 	if doc.Content[0].Kind != yaml.MappingNode {
-		return nil, &yamlMistake{doc.Content[0].Line, doc.Content[0].Column, "names and values were expected (name: value), one a line"}
+		return nil, &yamlMistake{doc.Content[0].Line, doc.Content[0].Column,
+			"names and values were expected (name: value), one a line"}
 	}
 	left := maxNodes
 	raw, err := jsonOf(doc.Content[0], &left)
@@ -62,7 +63,8 @@ func isNullNode(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag =
 
 func jsonOf(n *yaml.Node, left *int) (codec.Raw, error) {
 	if *left--; *left < 0 {
-		return nil, &yamlMistake{n.Line, n.Column, fmt.Sprintf("there are more than %d values here, aliases counted as what they stand for", maxNodes)}
+		return nil, &yamlMistake{n.Line, n.Column,
+			fmt.Sprintf("there are more than %d values here, aliases counted as what they stand for", maxNodes)}
 	}
 	switch n.Kind {
 	case yaml.AliasNode:

@@ -141,10 +141,11 @@ type ScrapChange struct {
 
 // FileChange is a file whose change, made by a step, is another.
 type FileChange struct {
-	Step string      `json:"step"`
-	Cell int         `json:"-"` // place of the step in Diff.Cells
-	Path string      `json:"path"`
-	What What        `json:"what"`           // added: only B changes it; removed: only A does; edited: both do, and not in the same way
+	Step string `json:"step"`
+	Cell int    `json:"-"` // place of the step in Diff.Cells
+	Path string `json:"path"`
+	// added: only B changes it; removed: only A does; edited: both do, and not in the same way
+	What What        `json:"what"`
 	Kind *WordChange `json:"kind,omitempty"` // added, modified, …
 	Text *Text       `json:"text,omitempty"` // of the two patches: each line has the mark of its own patch
 	Old  *FilePatch  `json:"-"`

@@ -248,7 +248,10 @@ func (m *matching) indexed() []candidate {
 				best = append(best, candidate{i, int(j), float64(n), 0})
 			}
 		}
-		slices.SortFunc(best, func(x, y candidate) int { return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(x.j, y.j)) })
+		slices.SortFunc(best, func(x, y candidate) int {
+			return cmp.Or(cmp.Compare(y.score, x.score),
+				cmp.Compare(x.j, y.j))
+		})
 		for _, c := range best[:min(len(best), candidates)] {
 			if c.score = m.similarity(c.i, c.j); c.score >= farEnough {
 				c.off = abs(c.i - c.j)

@@ -23,7 +23,8 @@ func MadeOf(name string, src []byte) string {
 		got := notebooks.Strip(name, src)
 		m, source = got.Manifest, got.Source
 	}
-	if m == nil || m.Source != notebooks.DigestOf(source) || path.Clean(m.SourcePath) != m.SourcePath || !filepath.IsLocal(filepath.FromSlash(m.SourcePath)) {
+	if m == nil || m.Source != notebooks.DigestOf(source) || path.Clean(m.SourcePath) != m.SourcePath ||
+		!filepath.IsLocal(filepath.FromSlash(m.SourcePath)) {
 		return ""
 	}
 	return m.SourcePath

@@ -50,7 +50,8 @@ func find(lang string) *language {
 func Cell(lang string, params []notebooks.Bound, reveal bool) (string, error) {
 	l := find(lang)
 	if l == nil {
-		return "", &notebooks.Error{Kind: notebooks.KindParameter, Msg: fmt.Sprintf("parameters cannot be written in the language %q", lang),
+		return "", &notebooks.Error{Kind: notebooks.KindParameter,
+			Msg:  fmt.Sprintf("parameters cannot be written in the language %q", lang),
 			Hint: "read them in the notebook from the file that MARKMILL_PARAMS names"}
 	}
 	w := &writer{language: l, reveal: reveal}
@@ -61,7 +62,8 @@ func Cell(lang string, params []notebooks.Bound, reveal bool) (string, error) {
 		line, err := w.assignment(p)
 		if err != nil {
 			errs = append(errs, &notebooks.Error{Kind: notebooks.KindParameter, Line: p.Param.Line, Col: p.Param.Col,
-				Msg: fmt.Sprintf("parameter %q cannot be written in %s: %v", p.Param.Name, l.names[0], err), Hint: "rename it, or give it as text"})
+				Msg:  fmt.Sprintf("parameter %q cannot be written in %s: %v", p.Param.Name, l.names[0], err),
+				Hint: "rename it, or give it as text"})
 			continue
 		}
 		out.WriteString(line + "\n")

@@ -26,12 +26,13 @@ func (nb *Notebook) matter(at *notebooks.Places) []notebooks.Matter {
 	if own, ok := member(nb.Metadata, keyMarkmill); ok {
 		if front, ok := member(own, keyFront); ok && front.Given() {
 			line, col := at.Position(front.Span.Start)
-			found = append(found, notebooks.Matter{Text: front.Raw, At: notebooks.Span(front.Span), Strict: true, Place: func(l, c int) (int, int) {
-				if l == 1 {
-					c += col - 1
-				}
-				return line + l - 1, c
-			}})
+			found = append(found, notebooks.Matter{Text: front.Raw, At: notebooks.Span(front.Span), Strict: true,
+				Place: func(l, c int) (int, int) {
+					if l == 1 {
+						c += col - 1
+					}
+					return line + l - 1, c
+				}})
 		}
 	}
 	if len(nb.Cells) == 0 || nb.Cells[0].Type != "raw" {
@@ -46,7 +47,8 @@ func (nb *Notebook) matter(at *notebooks.Places) []notebooks.Matter {
 	if inner, ok = strings.CutSuffix("\n"+inner, "\n---"); !ok {
 		return found
 	}
-	return append(found, notebooks.Matter{Text: []byte(strings.TrimPrefix(inner, "\n") + "\n"), At: notebooks.Span(c.Span), Place: c.place(at, 1)})
+	return append(found, notebooks.Matter{Text: []byte(strings.TrimPrefix(inner, "\n") + "\n"), At: notebooks.Span(c.Span),
+		Place: c.place(at, 1)})
 }
 
 // place gives the places in the file of those of the source of a cell, some lines of it left out at its head.
@@ -71,7 +73,8 @@ func (nb *Notebook) head(at *notebooks.Places, found []notebooks.Matter) *notebo
 		return nil
 	}
 	c := &nb.Cells[0]
-	own := c.Type == "raw" && !slices.ContainsFunc(found, func(m notebooks.Matter) bool { return m.At == notebooks.Span(c.Span) })
+	own := c.Type == "raw" && !slices.ContainsFunc(found,
+		func(m notebooks.Matter) bool { return m.At == notebooks.Span(c.Span) })
 	if !own && (c.Type != "markdown" || !contractKey.MatchString(c.Source)) {
 		return nil
 	}
@@ -142,7 +145,8 @@ func (c *Cell) options(step *notebooks.Cell) {
 
 // belowMagic is code without the cell magic in its first line.
 func belowMagic(code string, line int) (string, int) {
-	if !strings.HasPrefix(code, "%%") || len(code) < 3 || code[2] < utf8.RuneSelf && strings.ContainsRune(" \t\n%", rune(code[2])) {
+	if !strings.HasPrefix(code, "%%") || len(code) < 3 || code[2] < utf8.RuneSelf &&
+		strings.ContainsRune(" \t\n%", rune(code[2])) {
 		return code, line
 	}
 	_, rest, _ := strings.Cut(code, "\n")

@@ -161,7 +161,8 @@ func Members(v Value) []Member {
 		m := Member{Name: string(name)}
 		span, err := c.Skip()
 		if err == nil {
-			m.Value = Value{bare: v.bare, Raw: span.Of(v.Raw), Span: codec.Span{Start: v.Span.Start + span.Start, End: v.Span.Start + span.End}}
+			m.Value = Value{bare: v.bare, Raw: span.Of(v.Raw), Span: codec.Span{Start: v.Span.Start + span.Start,
+				End: v.Span.Start + span.End}}
 			members = append(members, m)
 		}
 		return err

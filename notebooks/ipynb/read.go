@@ -60,7 +60,8 @@ func (r *reader) located(err error) error {
 	var wrong *misfit
 	switch {
 	case errors.As(err, &syntax):
-		wrong = &misfit{offset: syntax.Offset, msg: fmt.Sprintf("the notebook is not JSON: expected %s, found %s", syntax.Want, syntax.Found),
+		wrong = &misfit{offset: syntax.Offset, msg: fmt.Sprintf("the notebook is not JSON: expected %s, found %s",
+			syntax.Want, syntax.Found),
 			hint: "mend it there, or save the notebook in Jupyter again"}
 	case !errors.As(err, &wrong):
 		return err
@@ -98,7 +99,8 @@ func (r *reader) notebook() error {
 	r.c = codec.NewCursor(r.nb.Source, r.start)
 	if r.c.Kind() != '{' {
 		found := r.c.Expected("{").(*codec.SyntaxError).Found
-		return &misfit{r.c.Offset(), "expected a notebook: a JSON object that begins with {, found " + found, "an .ipynb is a file that Jupyter saved; a Markdown notebook ends in .md"}
+		return &misfit{r.c.Offset(), "expected a notebook: a JSON object that begins with {, found " + found,
+			"an .ipynb is a file that Jupyter saved; a Markdown notebook ends in .md"}
 	}
 	var form, minor Value
 	var flat, sheets group
@@ -157,7 +159,8 @@ func (r *reader) version(form, minor Value, whole codec.Span) (err error) {
 		return &misfit{form.Span.Start, "nbformat must be a whole number", `write "nbformat": 4`}
 	}
 	if r.nb.NBFormat < 2 || r.nb.NBFormat > 4 {
-		return &misfit{form.Span.Start, fmt.Sprintf("nbformat %d is not known; 4 is, and 3 and 2 are read", r.nb.NBFormat), ""}
+		return &misfit{form.Span.Start, fmt.Sprintf("nbformat %d is not known; 4 is, and 3 and 2 are read", r.nb.NBFormat),
+			""}
 	}
 	if minor.Given() {
 		if r.nb.Minor, err = strconv.Atoi(string(minor.Raw)); err != nil {
@@ -316,7 +319,8 @@ func (r *reader) warn() {
 		}
 		if first, ok := lines[cell.ID]; ok {
 			r.nb.Warnings = append(r.nb.Warnings, r.problem(cell.IDAt.Span.Start,
-				fmt.Sprintf("the id %q is also that of cell %d", cell.ID, first+1), "Jupyter gives one of them a new id when it opens the file"))
+				fmt.Sprintf("the id %q is also that of cell %d", cell.ID, first+1),
+				"Jupyter gives one of them a new id when it opens the file"))
 			continue
 		}
 		lines[cell.ID] = i

@@ -26,7 +26,8 @@ func (nb *Notebook) StepCells(injected bool) ([]StepCell, error) {
 	var out []StepCell
 	for i := range nb.Cells {
 		c := &nb.Cells[i]
-		if c.Type != "code" || added(c) || c.Tagged(tagError) || injected && c.Tagged(notebooks.TagInjected) || len(out) >= len(steps) {
+		if c.Type != "code" || added(c) || c.Tagged(tagError) || injected && c.Tagged(notebooks.TagInjected) ||
+			len(out) >= len(steps) {
 			continue
 		}
 		out = append(out, StepCell{Step: steps[len(out)], Cell: c, Line: places.Line(c.Span.Start)})

@@ -67,13 +67,15 @@ func (nb *Notebook) Runnable() (*notebooks.Notebook, error) {
 		if c.Type != "code" {
 			continue
 		}
-		step := notebooks.Cell{ID: c.ID, Place: i + 1, Lang: lang, Code: c.Source, Tags: c.Tags, Line: places.Line(c.Span.Start), CodeLine: places.Line(c.codeStart()),
+		step := notebooks.Cell{ID: c.ID, Place: i + 1, Lang: lang, Code: c.Source, Tags: c.Tags,
+			Line: places.Line(c.Span.Start), CodeLine: places.Line(c.codeStart()),
 			At: notebooks.Span{Start: c.Span.Start, End: c.Span.End}}
 		c.options(&step)
 		cells = append(cells, step)
 	}
 	matter := nb.matter(places)
-	out, err := notebooks.Assemble(notebooks.Book{Name: nb.Name, Source: nb.Source, Form: Form, Matter: matter, Head: nb.head(places, matter), Cells: cells})
+	out, err := notebooks.Assemble(notebooks.Book{Name: nb.Name, Source: nb.Source, Form: Form, Matter: matter,
+		Head: nb.head(places, matter), Cells: cells})
 	if out.Front.Kernel == "" {
 		out.Front.Kernel = nb.Kernel()
 	}
@@ -96,7 +98,8 @@ func (nb *Notebook) execution(f *notebooks.Front) {
 	if !ok || codec.UnmarshalForeign(v.Raw, &said) != nil {
 		return
 	}
-	if limit := time.Duration(said.Timeout * float64(time.Second)); f.Timeout == 0 && said.Timeout > 0 && said.Timeout < 1e9 {
+	if limit := time.Duration(said.Timeout * float64(time.Second)); f.Timeout == 0 && said.Timeout > 0 &&
+		said.Timeout < 1e9 {
 		f.Timeout = limit
 	}
 	f.AllowErrors = f.AllowErrors || said.AllowErrors

@@ -62,8 +62,10 @@ func (s Strip) Bytes(nb *Notebook) ([]byte, error) {
 
 // plain says that no option is set.
 func (s Strip) plain() bool {
-	lists := len(s.ExtraKeys) + len(s.KeepMetadataKeys) + len(s.DropTaggedCells) + len(s.KeepOutputTypes) + len(s.DropOutputTypes)
-	return lists == 0 && !s.KeepOutput && !s.KeepCount && !s.NumberIDs && !s.DropEmptyCells && !s.StripInitCells && s.MaxSize == 0
+	lists := len(s.ExtraKeys) + len(s.KeepMetadataKeys) + len(s.DropTaggedCells) + len(s.KeepOutputTypes) +
+		len(s.DropOutputTypes)
+	return lists == 0 && !s.KeepOutput && !s.KeepCount && !s.NumberIDs && !s.DropEmptyCells && !s.StripInitCells &&
+		s.MaxSize == 0
 }
 
 // Edits says what Apply changes. The errors are *notebooks.Error.
@@ -192,7 +194,8 @@ func (w *stripping) keeps(cell *Cell) (bool, error) {
 	tagged := cell.Tagged("keep_output")
 	if has && tagged && !truth(v) {
 		r := reader{nb: w.nb}
-		return false, r.problem(v.Span.Start, "keep_output is false here, and the cell has the tag keep_output", "take one of the two out")
+		return false, r.problem(v.Span.Start, "keep_output is false here, and the cell has the tag keep_output",
+			"take one of the two out")
 	}
 	if has || tagged {
 		return tagged || truth(v), nil
@@ -208,7 +211,8 @@ func (w *stripping) outputs(cell *Cell, keep bool) {
 	drop := func(i int) bool {
 		out := &cell.Outputs[i]
 		// As with nbstripout, types that are to stay are the only ones that do.
-		if (!keep || len(w.KeepOutputTypes) > 0) && !matches(out, w.KeepOutputTypes) && (w.MaxSize == 0 || size(out.Value) > w.MaxSize) {
+		if (!keep || len(w.KeepOutputTypes) > 0) && !matches(out, w.KeepOutputTypes) &&
+			(w.MaxSize == 0 || size(out.Value) > w.MaxSize) {
 			return true
 		}
 		return matches(out, w.DropOutputTypes)

@@ -87,7 +87,8 @@ func (l looks) command(text string) bool {
 	case l.which == Plain:
 		return shell.MatchString(bare)
 	}
-	return shellOrHelp.MatchString(bare) || helpAfter.MatchString(bare) && bare != "" || indent == 0 && posix.MatchString(bare)
+	return shellOrHelp.MatchString(bare) || helpAfter.MatchString(bare) && bare != "" ||
+		indent == 0 && posix.MatchString(bare)
 }
 
 // cellStart says whether a commented line begins a cell in Jupytext's light form, which comments such a line out

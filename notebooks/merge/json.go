@@ -262,7 +262,8 @@ func setOf(words []string) map[string]bool {
 func volatile(path string) bool {
 	for _, name := range strings.Split(path, ".") {
 		switch name {
-		case "language_info", "collapsed", "scrolled", "trusted", "execution", "ExecuteTime", "executionInfo", "papermill", "widgets", "toc",
+		case "language_info", "collapsed", "scrolled", "trusted", "execution", "ExecuteTime", "executionInfo", "papermill",
+			"widgets", "toc",
 			"varInspector", "markmill", "pycharm", "colab", "outputId", "vscode", "signature", "orig_nbformat", "display_name":
 			return true
 		}

@@ -24,7 +24,8 @@ func (m *merger) jupyter(in three) ([]byte, error) {
 		}
 		if nb.NBFormat != 4 {
 			err := &notebooks.Error{Kind: notebooks.KindInput, File: m.opt.Name, Line: 1, Col: 1,
-				Msg: fmt.Sprintf("nbformat %d is not merged by cell; 4 is", nb.NBFormat), Hint: "open the notebook in Jupyter and save it"}
+				Msg:  fmt.Sprintf("nbformat %d is not merged by cell; 4 is", nb.NBFormat),
+				Hint: "open the notebook in Jupyter and save it"}
 			return nil, m.unreadable(i, err)
 		}
 		nbs[i] = nb
@@ -73,7 +74,8 @@ func cellUnits(nb *ipynb.Notebook) sequence {
 	for i := range nb.Cells {
 		c := &nb.Cells[i]
 		text := ended(c.Source)
-		s.add(unit{diff.Cell{ID: c.ID, GeneratedID: true, Label: fmt.Sprintf("cell %d", i+1), Kind: diff.CellKind(c.Type), Source: text}, text})
+		s.add(unit{diff.Cell{ID: c.ID, GeneratedID: true, Label: fmt.Sprintf("cell %d", i+1), Kind: diff.CellKind(c.Type),
+			Source: text}, text})
 	}
 	return s
 }

@@ -89,7 +89,8 @@ func (m *merger) document(text string) (*document, error) {
 	var pieces []piece
 	for i, span := range nb.Declared {
 		text := src[span.Start:span.End]
-		pieces = append(pieces, piece{span, unit{diff.Cell{ID: parametersID(i), Label: parametersID(i), Kind: diff.Raw, Source: text}, text}, ""})
+		pieces = append(pieces, piece{span, unit{diff.Cell{ID: parametersID(i), Label: parametersID(i), Kind: diff.Raw,
+			Source: text}, text}, ""})
 	}
 	for _, s := range nb.Steps {
 		cell := diff.Cell{Kind: diff.Code, Label: "step " + string(s.ID), Lang: s.Lang, Source: string(s.Code)}

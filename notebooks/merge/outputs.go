@@ -80,7 +80,8 @@ func (m *merger) withOutputs(docs [3]*document, source string, steps []writtenSt
 		}
 	}
 	from := x
-	if x.stripped.Manifest == nil || b.stripped.Manifest != nil && y.stripped.Manifest != nil && sameParams(b.stripped.Manifest, x.stripped.Manifest) {
+	if x.stripped.Manifest == nil || b.stripped.Manifest != nil && y.stripped.Manifest != nil &&
+		sameParams(b.stripped.Manifest, x.stripped.Manifest) {
 		from = y
 	}
 	manifest := notebooks.Manifest{Status: Stale}
@@ -144,7 +145,10 @@ func (d *document) otherRegions() []notebooks.FoundRegion {
 }
 
 func sameRegions(a, b []notebooks.FoundRegion) bool {
-	return slices.EqualFunc(a, b, func(p, q notebooks.FoundRegion) bool { return p.Digest == q.Digest && bytes.Equal(p.Body, q.Body) })
+	return slices.EqualFunc(a, b, func(p, q notebooks.FoundRegion) bool {
+		return p.Digest == q.Digest &&
+			bytes.Equal(p.Body, q.Body)
+	})
 }
 
 func sameParams(a, b *notebooks.Manifest) bool {

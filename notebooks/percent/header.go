@@ -25,7 +25,8 @@ func (r *reading) header() (next int) {
 	}
 	next = i
 	isMark := func(text string) bool { return strings.TrimRight(magics.Bare(text, sign), " \t") == "---" }
-	for i < len(r.lines) && strings.HasPrefix(r.lines[i].Text, sign) && strings.TrimSpace(magics.Bare(r.lines[i].Text, sign)) == "" {
+	for i < len(r.lines) && strings.HasPrefix(r.lines[i].Text, sign) &&
+		strings.TrimSpace(magics.Bare(r.lines[i].Text, sign)) == "" {
 		i++
 	}
 	if i == len(r.lines) || !strings.HasPrefix(r.lines[i].Text, sign) || !isMark(r.lines[i].Text) {
@@ -44,7 +45,8 @@ func (r *reading) header() (next int) {
 		if i+1 < len(r.lines) {
 			end = r.lines[i+1].At
 		}
-		r.Header = Header{Given: true, Text: b.String(), At: notebooks.Span{Start: r.lines[first].At, End: end}, first: first + 1}
+		r.Header = Header{Given: true, Text: b.String(), At: notebooks.Span{Start: r.lines[first].At, End: end},
+			first: first + 1}
 		if i++; i < len(r.lines) && strings.TrimSpace(magics.Bare(r.lines[i].Text, sign)) == "" {
 			i++
 		}

@@ -204,7 +204,8 @@ func Relaxed(text string) (codec.Raw, bool) {
 			b.WriteString(`"` + inner + `"`)
 			i += n
 		case c >= 'A' && c <= 'Z':
-			word := text[i : i+len(text[i:])-len(strings.TrimLeft(text[i:], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))]
+			word := text[i : i+len(text[i:])-len(strings.TrimLeft(text[i:],
+				"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))]
 			own, ok := pythonWords[word]
 			if !ok {
 				return nil, false

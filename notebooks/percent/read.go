@@ -12,7 +12,8 @@ import (
 
 // Marked says whether a text has a line that begins a cell, which makes it a notebook and not only a script.
 func Marked(lang Language, src []byte) bool {
-	if !bytes.Contains(src, []byte("%%")) && !bytes.Contains(src, []byte("<codecell>")) && !bytes.Contains(src, []byte("In[")) {
+	if !bytes.Contains(src, []byte("%%")) && !bytes.Contains(src, []byte("<codecell>")) &&
+		!bytes.Contains(src, []byte("In[")) {
 		return false
 	}
 	q := lang.Strings()
@@ -55,14 +56,16 @@ func Parse(name string, src []byte) (*Script, error) {
 type reading struct {
 	*Script
 	which magics.Which // comments are commands
-	never map[byte]int // the length of the fences of a sign that nothing ends any more: the rest is not looked through for each
-	plain bool         // none is: the commands stand in the script as they are
+	// the length of the fences of a sign that nothing ends any more: the rest is not looked through for each
+	never map[byte]int
+	plain bool // none is: the commands stand in the script as they are
 }
 
 // warn tells of something at a place of a line, which has an index.
 func (r *reading) warn(i, at int, msg, hint string) {
 	col := 1 + utf8.RuneCountInString(r.lines[i].Text[:at-r.lines[i].At])
-	r.Warnings = append(r.Warnings, &notebooks.Error{Kind: notebooks.KindOption, File: r.Name, Line: i + 1, Col: col, Msg: msg, Hint: hint})
+	r.Warnings = append(r.Warnings, &notebooks.Error{Kind: notebooks.KindOption, File: r.Name, Line: i + 1, Col: col,
+		Msg: msg, Hint: hint})
 }
 
 // cell reads the cell that begins at a line, and gives the index of the line after it.
@@ -222,5 +225,6 @@ func quotedText(content []string) (inner []string, skip int, ok bool) {
 // formError refuses a script that Jupytext wrote in another form.
 func (r *reading) formError(form string) error {
 	return &notebooks.Error{Kind: notebooks.KindInput, File: r.Name, Line: 1, Col: 1,
-		Msg: fmt.Sprintf("the script is in Jupytext's form %q, and only percent scripts are read", form), Hint: "jupytext --to py:percent"}
+		Msg:  fmt.Sprintf("the script is in Jupytext's form %q, and only percent scripts are read", form),
+		Hint: "jupytext --to py:percent"}
 }

@@ -12,7 +12,8 @@ import (
 func (s *Script) Runnable() (*notebooks.Notebook, error) {
 	book := notebooks.Book{Name: s.Name, Source: s.Source, Form: Form}
 	if s.Header.Given {
-		book.Matter = []notebooks.Matter{{Text: []byte(s.Header.Text), At: s.Header.At, Place: s.place, Strict: !s.Header.Jupytext}}
+		book.Matter = []notebooks.Matter{{Text: []byte(s.Header.Text), At: s.Header.At, Place: s.place,
+			Strict: !s.Header.Jupytext}}
 	} else {
 		book.Head = s.head()
 	}
@@ -32,7 +33,8 @@ func (s *Script) head() *notebooks.Matter {
 	comment := func(i int) bool { return i < len(s.lines) && strings.HasPrefix(s.lines[i].Text, sign) }
 	first := 0
 	for first < len(s.lines) && (s.lines[first].Text == "" || strings.HasPrefix(s.lines[first].Text, "#!") ||
-		comment(first) && (coding.MatchString(s.lines[first].Text) || strings.TrimSpace(magics.Bare(s.lines[first].Text, sign)) == "")) {
+		comment(first) && (coding.MatchString(s.lines[first].Text) ||
+			strings.TrimSpace(magics.Bare(s.lines[first].Text, sign)) == "")) {
 		first++
 	}
 	var text strings.Builder
@@ -60,7 +62,8 @@ func (s *Script) step(c *Cell) notebooks.Cell {
 	out := notebooks.Cell{Lang: c.Lang, Code: code, At: c.At, Line: c.Line, CodeLine: c.CodeLine, Tags: c.Tags()}
 	if args := text(c.Field("magic_args")); c.Lang != s.Lang && (args != "" || !notebooks.IsLanguage(c.Lang)) {
 		// A cell magic that only the kernel of the script knows.
-		out.Lang, out.Code, out.CodeLine = s.Lang, strings.TrimSpace("%%"+text(c.Field("language"))+" "+args)+"\n"+code, c.CodeLine-1
+		out.Lang, out.Code, out.CodeLine = s.Lang, strings.TrimSpace("%%"+text(c.Field("language"))+" "+args)+"\n"+code,
+			c.CodeLine-1
 	}
 	for _, f := range c.Metadata {
 		switch f.Name {

@@ -49,7 +49,8 @@ type Cell struct {
 	Short    bool               // Markdown is spelled [md]
 	Metadata []notebooks.Option // in the order of the marker line
 	Lang     string             // of code; another than the script's where the cell says so
-	Source   string             // without comment signs, where they are not the author's; lines end with \n, the last one does not
+	// without comment signs, where they are not the author's; lines end with \n, the last one does not
+	Source   string
 	At       notebooks.Span
 	Line     int  // of the marker, or of the first line
 	CodeLine int  // of the first line of Source
