@@ -89,12 +89,12 @@ func (e *Engine) speak(nb *notebooks.Notebook, req Request) {
 	t := kernels{cfg: e.Config, getenv: e.env, spec: nb.Form == ipynb.Form}
 	switch lang := t.language(cmp.Or(req.Kernel, nb.Front.Kernel)); {
 	case !t.spec && !named:
-		nb.Speak(cmp.Or(req.Language, lang))
+		nb.SetDefaultLanguage(cmp.Or(req.Language, lang))
 	case !t.spec || apart:
 	case inject.Known(lang) && !inject.Same(lang, own):
-		nb.Speak(lang)
+		nb.SetDefaultLanguage(lang)
 	case own == "":
-		nb.Speak(cmp.Or(req.Language, lang))
+		nb.SetDefaultLanguage(cmp.Or(req.Language, lang))
 	}
 }
 

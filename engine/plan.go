@@ -110,10 +110,10 @@ func (p *Plan) isName(name string) bool { return inject.IsName(p.spoken(), name)
 
 // spoken is the language in which given values are written.
 func (p *Plan) spoken() string {
-	if p.Notebook.Spoken == "" && len(p.Notebook.Steps) > 0 {
+	if p.Notebook.DefaultLanguage == "" && len(p.Notebook.Steps) > 0 {
 		return p.Notebook.Steps[0].Lang
 	}
-	return p.Notebook.Spoken
+	return p.Notebook.DefaultLanguage
 }
 
 // Check finds what Plan would refuse whatever the parameters are. What is odd but runs stands in the notebook's

@@ -19,7 +19,7 @@ import (
 
 // data is the plan as it is recorded.
 func (p *Plan) data() runs.PlanData {
-	d := runs.PlanData{Language: p.Notebook.Spoken}
+	d := runs.PlanData{Language: p.Notebook.DefaultLanguage}
 	for _, s := range p.Steps {
 		step := runs.PlannedStep{ID: s.ID, Index: s.Index, Lang: s.Lang, Kernel: s.Session, Tags: p.recordedTags(s.Step), Action: "run"}
 		if s.Skip != "" {

@@ -95,7 +95,7 @@ func (s *stripping) conflictEnd(i int) (int, bool) {
 
 // checkConflicts refuses a source that was merged and not mended: a conflict that stands in prose, or around steps,
 // which would otherwise run, both of its sides. One inside a fence is that fence's text, and its language's to refuse.
-func (r *reading) checkConflicts() {
+func (r *parser) checkConflicts() {
 	src := r.nb.Source
 	if !bytes.Contains(src, []byte("\n>>>>>>> ")) {
 		return

@@ -75,7 +75,7 @@ func (a *attr) set(value any) {
 
 // jupytextCell says whether a fence of a notebook with a Jupytext header is a code cell: by its language alone, unless
 // it is marked as not to be run.
-func (r *reading) jupytextCell(f *fence, in *info) bool {
+func (r *parser) jupytextCell(f *fence, in *info) bool {
 	if !r.header.jupytext || in.lang == "" || !runnable(in.lang) && in.lang != r.header.lang {
 		return false
 	}
@@ -101,7 +101,7 @@ func uncommentMagics(code []byte, lang string) []byte {
 
 // inTextCell says whether an offset stands in a Markdown or raw cell that its author marked as one, with
 // <!-- #region --> … <!-- #endregion -->: what is fenced there is an example.
-func (r *reading) inTextCell(offset int) bool {
+func (r *parser) inTextCell(offset int) bool {
 	i := sort.Search(len(r.textCells), func(i int) bool { return r.textCells[i].End > offset })
 	return i < len(r.textCells) && r.textCells[i].Start <= offset
 }

@@ -34,7 +34,7 @@ func mystOptions(code []byte) options {
 }
 
 // applyMyST applies an option of MyST's; false when it is not one.
-func (r *reading) applyMyST(s *Step, a attr) bool {
+func (r *parser) applyMyST(s *Step, a attr) bool {
 	if a.key == "load" {
 		r.warn(a.at, s.ID, "load has no effect: the code is what stands in the fence", "put the code into the fence")
 		return true

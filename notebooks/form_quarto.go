@@ -97,7 +97,7 @@ func quartoOptions(code []byte) (o options) {
 }
 
 // applyQuarto applies an option of Quarto or knitr; false when it is not one.
-func (r *reading) applyQuarto(s *Step, a attr) bool {
+func (r *parser) applyQuarto(s *Step, a attr) bool {
 	is := strings.ToLower(a.val)
 	switch a.key {
 	case "eval":
@@ -134,7 +134,7 @@ func (r *reading) applyQuarto(s *Step, a attr) bool {
 }
 
 // knitrQuiet passes over options that change how a chunk is shown; those that change what runs are told.
-func knitrQuiet(r *reading, s *Step, a attr) bool {
+func knitrQuiet(r *parser, s *Step, a attr) bool {
 	if a.key == "engine.opts" || a.key == "cache" && a.val == "true" {
 		r.warn(a.at, s.ID, a.key+" has no effect here: the step always runs, by its kernel", "")
 	}

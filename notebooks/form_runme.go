@@ -64,7 +64,7 @@ var runmeKeys = map[string]string{
 }
 
 // applyRunme applies an attribute of Runme's; false when it is not one.
-func (r *reading) applyRunme(s *Step, a attr) bool {
+func (r *parser) applyRunme(s *Step, a attr) bool {
 	words, ok := runmeKeys[a.key]
 	if !ok {
 		return false

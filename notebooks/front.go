@@ -20,7 +20,7 @@ type frontPlace struct {
 
 // readFront reads the keys of the front matter. In Markmill's own form an unknown key is an error; in the files of
 // other tools it is theirs.
-func (r *reading) readFront(at frontPlace, native bool) {
+func (r *parser) readFront(at frontPlace, native bool) {
 	nb := r.nb
 	if bad := r.header.invalid; bad != nil {
 		if native {
@@ -90,7 +90,7 @@ func (r *reading) readFront(at frontPlace, native bool) {
 
 // unknownKey is an error in a notebook. A file without a step is a document, and its keys are for whatever
 // shows it, as are those of other tools' files; still a slip is worth a word.
-func (r *reading) unknownKey(native bool, at int, key string) {
+func (r *parser) unknownKey(native bool, at int, key string) {
 	hint := "known are " + strings.Join(frontNames, ", ")
 	near := Suggest(key, frontNames)
 	if near != "" {

@@ -73,7 +73,7 @@ type header struct {
 }
 
 // readHeader reads the front matter as YAML, and from it which tool's file this is.
-func (r *reading) readHeader(m matter) {
+func (r *parser) readHeader(m matter) {
 	switch m.mark {
 	case "+++":
 		r.warn(m.span.Start, "", "TOML front matter is left alone: nothing in it has an effect",
@@ -106,7 +106,7 @@ func (r *reading) readHeader(m matter) {
 }
 
 // offset is the place of a line and column (from 1) of a text that begins at base, which is the head of a line.
-func (r *reading) offset(base, line, col int) int {
+func (r *parser) offset(base, line, col int) int {
 	src := r.nb.Source
 	first := sort.SearchInts(r.nb.places.lines, base+1) - 1
 	at := r.nb.places.lines[min(first+line-1, len(r.nb.places.lines)-1)]

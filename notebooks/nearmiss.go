@@ -16,7 +16,7 @@ const NoStep = "the fence is not a step"
 
 // checkOutputTag refuses a fence of code with the class of a block of an output notebook, where the tag of a step is
 // meant: with it, the step would be left out, or would not be the test that its author takes it for.
-func (r *reading) checkOutputTag(in *info) {
+func (r *parser) checkOutputTag(in *info) {
 	if in.form != FormNative || data(in.lang) && in.id.text == "" {
 		return
 	}
@@ -29,7 +29,7 @@ func (r *reading) checkOutputTag(in *info) {
 }
 
 // checkAlmostStep tells of a fence that runs by no spelling, and is near to one that does.
-func (r *reading) checkAlmostStep(in *info) {
+func (r *parser) checkAlmostStep(in *info) {
 	const not = NoStep + ": "
 	if data(in.lang) {
 		return
@@ -66,7 +66,7 @@ func (r *reading) checkAlmostStep(in *info) {
 }
 
 // checkAlmostLanguage tells of {pyhton}, which is read as the directive of a typesetter.
-func (r *reading) checkAlmostLanguage(f *fence) {
+func (r *parser) checkAlmostLanguage(f *fence) {
 	text := string(r.nb.Source[f.info.Start:f.info.End])
 	word, ok := strings.CutPrefix(text, "{")
 	if !ok {
@@ -111,7 +111,7 @@ func conflictIn(code []byte) (line int, certain, ok bool) {
 var hereDocument = lazyregexp.New(`(?:^|[^<])<<[-~]?[ \t]*["'\\]?[A-Za-z_]`)
 
 // checkStepConflicts refuses steps that hold a conflict of a merge: the steps before would run, and then both of its sides.
-func (r *reading) checkStepConflicts() {
+func (r *parser) checkStepConflicts() {
 	if !bytes.Contains(r.nb.Source, []byte(">>>>>>> ")) {
 		return
 	}
@@ -196,7 +196,7 @@ func isFrontKey(key string) bool {
 }
 
 // checkLostMatter refuses a file whose front matter is not read: a run without its allow: and require: would pass.
-func (r *reading) checkLostMatter(m matter) {
+func (r *parser) checkLostMatter(m matter) {
 	if m.mark != "" {
 		return
 	}
@@ -213,7 +213,7 @@ func (r *reading) checkLostMatter(m matter) {
 }
 
 // checkHead does the same for the text at the head of a file that another package has read.
-func (r *reading) checkHead(m Matter) {
+func (r *parser) checkHead(m FrontMatter) {
 	if lost, ok := findLostMatter(string(m.Text)); ok {
 		line, col := m.Place(lost.line+1, 1)
 		r.mistake(KindSyntax, r.offset(0, line, col), "", lost.msg, lost.hint)

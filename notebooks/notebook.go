@@ -10,17 +10,17 @@ type Span struct{ Start, End int }
 
 // Notebook is a parsed source: the author's bytes, and where in them everything stands.
 type Notebook struct {
-	Name     string   // path as the user gave it, for messages
-	Source   []byte   // the author's bytes, exactly; regions are not in it
-	Form     Form     //
-	Front    Front    // front matter, decoded
-	Params   []Param  // declared parameters, in order
-	ParamsAt int      // offset just after the (first) parameters block or front matter that declares them; -1 without one
-	Steps    []*Step  // every step, in order
-	Declared []Span   // the fences of YAML or JSON that declare parameters, in order
-	Fences   []Fence  // of Markdown: every fence at the top level, whether it runs or not, in order
-	Warnings []*Error // what is odd but runs (TOML front matter, a bare fence that looks like a step, …)
-	Spoken   string   // language in which a run writes the given values, where the source does not say it; see Speak
+	Name            string   // path as the user gave it, for messages
+	Source          []byte   // the author's bytes, exactly; regions are not in it
+	Form            Form     //
+	Front           Front    // front matter, decoded
+	Params          []Param  // declared parameters, in order
+	ParamsAt        int      // offset just after the (first) parameters block or front matter that declares them; -1 without one
+	Steps           []*Step  // every step, in order
+	Declared        []Span   // the fences of YAML or JSON that declare parameters, in order
+	Fences          []Fence  // of Markdown: every fence at the top level, whether it runs or not, in order
+	Warnings        []*Error // what is odd but runs (TOML front matter, a bare fence that looks like a step, …)
+	DefaultLanguage string   // of steps that name none, and of the values that a run is given; see SetDefaultLanguage
 
 	places *Places // of Source; nil where no reader of this package made it
 }

@@ -3,7 +3,7 @@ package notebooks
 import "bytes"
 
 // readOptionLines applies the options that Quarto and MyST write at the head of the code, and takes them off it.
-func (r *reading) readOptionLines(s *Step, f *fence, spelled Form) {
+func (r *parser) readOptionLines(s *Step, f *fence, spelled Form) {
 	o := optionLines(spelled, s.Code)
 	if o.length == 0 {
 		return
@@ -37,7 +37,7 @@ func (r *reading) readOptionLines(s *Step, f *fence, spelled Form) {
 
 // mystLanguage finds the language of a code-cell: the header's kernel knows it best, because what stands after
 // the brace is often the name of a lexer (ipython3).
-func (r *reading) mystLanguage(s *Step, f *fence) {
+func (r *parser) mystLanguage(s *Step, f *fence) {
 	typed := s.Lang
 	s.Lang = kernelLanguage(typed)
 	if r.header.lang != "" && (typed == "" || s.Lang != typed) {

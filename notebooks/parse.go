@@ -21,7 +21,7 @@ func ParseAs(form Form, name string, src []byte) (*Notebook, error) {
 	if w := WarnOfReturns(name, src); w != nil {
 		nb.Warnings = append(nb.Warnings, w)
 	}
-	r := reading{nb: nb, needsAt: map[*Step]int{}}
+	r := parser{nb: nb, needsAt: map[*Step]int{}}
 	matter := findFrontMatter(src)
 	r.readHeader(matter)
 	r.checkLostMatter(matter)
@@ -47,7 +47,7 @@ func ParseAs(form Form, name string, src []byte) (*Notebook, error) {
 }
 
 // result is the notebook, with its warnings and the mistakes in order of place.
-func (r *reading) result() (*Notebook, error) {
+func (r *parser) result() (*Notebook, error) {
 	sort.SliceStable(r.nb.Warnings, before(r.nb.Warnings))
 	if len(r.errs) == 0 {
 		return r.nb, nil
@@ -66,8 +66,8 @@ func (nb *Notebook) Step(id StepID) *Step {
 	return nil
 }
 
-// reading is what Parse knows while it reads.
-type reading struct {
+// parser is what Parse knows while it reads.
+type parser struct {
 	nb        *Notebook
 	errs      ErrorList
 	blocks    blocks
@@ -88,19 +88,19 @@ func before(list []*Error) func(i, j int) bool {
 	}
 }
 
-func (r *reading) mistake(kind Kind, at int, id StepID, msg, hint string) {
+func (r *parser) mistake(kind Kind, at int, id StepID, msg, hint string) {
 	line, col := r.nb.Position(at)
 	r.errs = append(r.errs, &Error{Kind: kind, File: r.nb.Name, Line: line, Col: col, Step: id, Msg: msg, Hint: hint})
 }
 
-func (r *reading) warn(at int, id StepID, msg, hint string) {
+func (r *parser) warn(at int, id StepID, msg, hint string) {
 	line, col := r.nb.Position(at)
 	r.nb.Warnings = append(r.nb.Warnings,
 		&Error{Kind: KindOption, File: r.nb.Name, Line: line, Col: col, Step: id, Msg: msg, Hint: hint})
 }
 
 // readFence makes a step or a parameters block of a fence, or leaves it as prose.
-func (r *reading) readFence(f *fence) {
+func (r *parser) readFence(f *fence) {
 	if f.info.End-f.info.Start > maxInfo {
 		r.mistake(KindSyntax, f.tick, "", fmt.Sprintf("the info string is longer than %d KiB", maxInfo>>10),
 			"close the fence before it")
@@ -153,7 +153,7 @@ func fenceLength(src []byte, at int) int {
 }
 
 // checkMarkup looks for steps that an HTML block hides, and for blocks that hide all the rest.
-func (r *reading) checkMarkup(m markup) {
+func (r *parser) checkMarkup(m markup) {
 	src := r.nb.Source
 	if m.open {
 		r.mistake(KindSyntax, m.span.Start, "", "the HTML that opens here is never closed, and hides all that follows",
@@ -184,7 +184,7 @@ func (r *reading) checkMarkup(m markup) {
 
 // decideForm names the spelling of the whole: that of the header or the file name, or that of the first step that is
 // not spelled in Markmill's own way.
-func (r *reading) decideForm() {
+func (r *parser) decideForm() {
 	switch {
 	case r.header.form != "":
 		r.nb.Form = r.header.form

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/parser"
+	gmparser "github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 )
 
@@ -107,11 +107,11 @@ func SelfContained(text []byte) bool {
 }
 
 // selfContained returns a body that ends where it ends: it opens nothing that runs on, and defines no links.
-func selfContained(p parser.Parser, body []byte) []byte {
+func selfContained(p gmparser.Parser, body []byte) []byte {
 	const probe = "<!-- end -->\n"
 	whole := append(append(append([]byte{}, body...), '\n'), probe...)
-	pc := parser.NewContext()
-	root := p.Parse(text.NewReader(whole), parser.WithContext(pc))
+	pc := gmparser.NewContext()
+	root := p.Parse(text.NewReader(whole), gmparser.WithContext(pc))
 	last, ok := root.LastChild().(*ast.HTMLBlock)
 	if ok && len(pc.References()) == 0 && last.Lines().Len() == 1 && last.Lines().At(0).Start == len(body)+1 {
 		return body

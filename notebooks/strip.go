@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sort"
 
-	"github.com/yuin/goldmark/parser"
+	gmparser "github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 )
@@ -156,7 +156,7 @@ func (s *stripping) takeTail() {
 func (s *stripping) scan() {
 	body := min(findFrontMatter(s.src).body, s.limit)
 	p := newBlockParser(util.Prioritized(&regionParser{s: s, base: body}, 850))
-	p.Parse(text.NewReader(s.src[body:s.limit]), parser.WithContext(parser.NewContext()))
+	p.Parse(text.NewReader(s.src[body:s.limit]), gmparser.WithContext(gmparser.NewContext()))
 }
 
 // result puts the source together and judges it.

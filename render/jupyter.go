@@ -317,7 +317,7 @@ func (j *jupyter) inject(count int) bool {
 	if len(j.given) == 0 {
 		return false
 	}
-	text, err := inject.Cell(cmp.Or(j.nb.Spoken, j.file.Language()), j.given, false)
+	text, err := inject.Cell(cmp.Or(j.nb.DefaultLanguage, j.file.Language()), j.given, false)
 	if err != nil {
 		return false
 	}

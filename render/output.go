@@ -43,7 +43,7 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 func Recorded(run *runs.Run, source []byte) (*notebooks.Notebook, error) {
 	nb, err := forms.Parse(run.Started.Notebook, source)
 	if err == nil {
-		nb.Speak(run.Plan.Language)
+		nb.SetDefaultLanguage(run.Plan.Language)
 	}
 	return nb, err
 }

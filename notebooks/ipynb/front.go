@@ -21,12 +21,12 @@ const (
 var kept = []string{keyLanguage, keyBlock, "spelling"}
 
 // matter finds the front matter: in the metadata, and in a raw cell on top, where Jupytext and Quarto put it.
-func (nb *Notebook) matter(at *notebooks.Places) []notebooks.Matter {
-	var found []notebooks.Matter
+func (nb *Notebook) matter(at *notebooks.Places) []notebooks.FrontMatter {
+	var found []notebooks.FrontMatter
 	if own, ok := member(nb.Metadata, keyMarkmill); ok {
 		if front, ok := member(own, keyFront); ok && front.Given() {
 			line, col := at.Position(front.Span.Start)
-			found = append(found, notebooks.Matter{Text: front.Raw, At: notebooks.Span(front.Span), Strict: true,
+			found = append(found, notebooks.FrontMatter{Text: front.Raw, At: notebooks.Span(front.Span), Strict: true,
 				Place: func(l, c int) (int, int) {
 					if l == 1 {
 						c += col - 1
@@ -47,7 +47,7 @@ func (nb *Notebook) matter(at *notebooks.Places) []notebooks.Matter {
 	if inner, ok = strings.CutSuffix("\n"+inner, "\n---"); !ok {
 		return found
 	}
-	return append(found, notebooks.Matter{Text: []byte(strings.TrimPrefix(inner, "\n") + "\n"), At: notebooks.Span(c.Span),
+	return append(found, notebooks.FrontMatter{Text: []byte(strings.TrimPrefix(inner, "\n") + "\n"), At: notebooks.Span(c.Span),
 		Place: c.place(at, 1)})
 }
 
@@ -68,17 +68,17 @@ var contractKey = lazyregexp.New(`(?m)^(?:allow|forbid|require|limits|secrets|fo
 
 // head is the text on top that may be a front matter which matter does not find: of a raw cell, or of a Markdown cell
 // that would restrict the run. Other tools have a front matter in a Markdown cell, and it is theirs.
-func (nb *Notebook) head(at *notebooks.Places, found []notebooks.Matter) *notebooks.Matter {
+func (nb *Notebook) head(at *notebooks.Places, found []notebooks.FrontMatter) *notebooks.FrontMatter {
 	if len(nb.Cells) == 0 {
 		return nil
 	}
 	c := &nb.Cells[0]
 	own := c.Type == "raw" && !slices.ContainsFunc(found,
-		func(m notebooks.Matter) bool { return m.At == notebooks.Span(c.Span) })
+		func(m notebooks.FrontMatter) bool { return m.At == notebooks.Span(c.Span) })
 	if !own && (c.Type != "markdown" || !contractKey.MatchString(c.Source)) {
 		return nil
 	}
-	return &notebooks.Matter{Text: []byte(c.Source), At: notebooks.Span(c.Span), Place: c.place(at, 0)}
+	return &notebooks.FrontMatter{Text: []byte(c.Source), At: notebooks.Span(c.Span), Place: c.place(at, 0)}
 }
 
 // lineOffsets are the places in the file of the lines of a text, or of a list of texts.

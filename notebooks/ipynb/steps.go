@@ -74,7 +74,7 @@ func (nb *Notebook) Runnable() (*notebooks.Notebook, error) {
 		cells = append(cells, step)
 	}
 	matter := nb.matter(places)
-	out, err := notebooks.Assemble(notebooks.Book{Name: nb.Name, Source: nb.Source, Form: Form, Matter: matter,
+	out, err := notebooks.FromCells(notebooks.CellFile{Name: nb.Name, Source: nb.Source, Form: Form, FrontMatter: matter,
 		Head: nb.head(places, matter), Cells: cells})
 	if out.Front.Kernel == "" {
 		out.Front.Kernel = nb.Kernel()

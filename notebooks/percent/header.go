@@ -15,7 +15,7 @@ var jupyterKey = lazyregexp.New(`(?m)^jupyter:`)
 var coding = lazyregexp.New(`coding[:=][ \t]*[-_.a-zA-Z0-9]+`)
 
 // header reads the comments at the head of a script, and gives the index of the line after them.
-func (r *reading) header() (next int) {
+func (r *parser) header() (next int) {
 	sign, i := r.Language.Comment, 0
 	if i < len(r.lines) && strings.HasPrefix(r.lines[i].Text, "#!") {
 		i++
@@ -56,7 +56,7 @@ func (r *reading) header() (next int) {
 }
 
 // kernel takes from the header what tells how to read the cells.
-func (r *reading) kernel() error {
+func (r *parser) kernel() error {
 	var head struct {
 		Jupyter struct {
 			Kernelspec struct {

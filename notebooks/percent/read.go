@@ -41,7 +41,7 @@ func Parse(name string, src []byte) (*Script, error) {
 		s.Warnings = append(s.Warnings, w)
 	}
 	s.lines = notebooks.Lines(string(src))
-	r := reading{Script: s, never: map[byte]int{}}
+	r := parser{Script: s, never: map[byte]int{}}
 	next := r.header()
 	if err := r.kernel(); err != nil {
 		return s, err
@@ -52,8 +52,8 @@ func Parse(name string, src []byte) (*Script, error) {
 	return s, nil
 }
 
-// reading is a script as it is read.
-type reading struct {
+// parser is a script as it is read.
+type parser struct {
 	*Script
 	which magics.Which // comments are commands
 	// the length of the fences of a sign that nothing ends any more: the rest is not looked through for each
@@ -62,14 +62,14 @@ type reading struct {
 }
 
 // warn tells of something at a place of a line, which has an index.
-func (r *reading) warn(i, at int, msg, hint string) {
+func (r *parser) warn(i, at int, msg, hint string) {
 	col := 1 + utf8.RuneCountInString(r.lines[i].Text[:at-r.lines[i].At])
 	r.Warnings = append(r.Warnings, &notebooks.Error{Kind: notebooks.KindOption, File: r.Name, Line: i + 1, Col: col,
 		Msg: msg, Hint: hint})
 }
 
 // cell reads the cell that begins at a line, and gives the index of the line after it.
-func (r *reading) cell(first int) (next int) {
+func (r *parser) cell(first int) (next int) {
 	c := Cell{Kind: Code, At: notebooks.Span{Start: r.lines[first].At}, Line: first + 1, Lang: r.Lang}
 	body := first
 	var options string
@@ -106,7 +106,7 @@ func (r *reading) cell(first int) (next int) {
 
 // cellEnd finds the line that begins the next cell. Within a text of the language, and in a fence of Markdown that is
 // closed, no line does.
-func (r *reading) cellEnd(c *Cell, first int) int {
+func (r *parser) cellEnd(c *Cell, first int) int {
 	q := r.Language.Strings()
 	if c.Lang != r.Lang { // its lines are comments, whatever they hold
 		q = magics.Quotes{}
@@ -136,7 +136,7 @@ func (r *reading) cellEnd(c *Cell, first int) int {
 
 // fenceEnd is the line that closes the fence which a line of a comment opens; -1 when it opens none, or none that is
 // closed.
-func (r *reading) fenceEnd(i int) int {
+func (r *parser) fenceEnd(i int) int {
 	open, length := notebooks.OpensFence(magics.Bare(r.lines[i].Text, r.Language.Comment))
 	if length == 0 || r.never[open] > 0 && length >= r.never[open] {
 		return -1
@@ -151,7 +151,7 @@ func (r *reading) fenceEnd(i int) int {
 }
 
 // content are the lines of a cell without its marker, and without the empty lines that part it from the next one: one, or two.
-func (r *reading) content(first, next, body int) []string {
+func (r *parser) content(first, next, body int) []string {
 	end := next
 	blank := func(i int) bool { return i >= first && strings.TrimSpace(r.lines[i].Text) == "" }
 	switch {
@@ -168,7 +168,7 @@ func (r *reading) content(first, next, body int) []string {
 }
 
 // uncomment takes off the comment signs that are not the author's.
-func (r *reading) uncomment(c *Cell, content []string, inactive bool) []string {
+func (r *parser) uncomment(c *Cell, content []string, inactive bool) []string {
 	switch {
 	case c.Kind != Code && c.Field("active") == nil && r.Language.Name == "python":
 		if inner, skip, ok := quotedText(content); ok {
@@ -191,7 +191,7 @@ func (r *reading) uncomment(c *Cell, content []string, inactive bool) []string {
 }
 
 // runsInScript says whether a cell that is raw in a notebook is code in the script.
-func (c *Cell) runsInScript(r *reading) bool {
+func (c *Cell) runsInScript(r *parser) bool {
 	return c.Field("active") != nil && Active(c.Field, r.Language.ext)
 }
 
@@ -223,7 +223,7 @@ func quotedText(content []string) (inner []string, skip int, ok bool) {
 }
 
 // formError refuses a script that Jupytext wrote in another form.
-func (r *reading) formError(form string) error {
+func (r *parser) formError(form string) error {
 	return &notebooks.Error{Kind: notebooks.KindInput, File: r.Name, Line: 1, Col: 1,
 		Msg:  fmt.Sprintf("the script is in Jupytext's form %q, and only percent scripts are read", form),
 		Hint: "jupytext --to py:percent"}

@@ -10,9 +10,9 @@ import (
 
 // Runnable is the script as a run takes it: its cells of code are the steps. It gives every mistake there is.
 func (s *Script) Runnable() (*notebooks.Notebook, error) {
-	book := notebooks.Book{Name: s.Name, Source: s.Source, Form: Form}
+	book := notebooks.CellFile{Name: s.Name, Source: s.Source, Form: Form}
 	if s.Header.Given {
-		book.Matter = []notebooks.Matter{{Text: []byte(s.Header.Text), At: s.Header.At, Place: s.place,
+		book.FrontMatter = []notebooks.FrontMatter{{Text: []byte(s.Header.Text), At: s.Header.At, Place: s.place,
 			Strict: !s.Header.Jupytext}}
 	} else {
 		book.Head = s.head()
@@ -22,13 +22,13 @@ func (s *Script) Runnable() (*notebooks.Notebook, error) {
 			book.Cells = append(book.Cells, s.step(c))
 		}
 	}
-	nb, err := notebooks.Assemble(book)
+	nb, err := notebooks.FromCells(book)
 	nb.Warnings = append(nb.Warnings, s.Warnings...)
 	return nb, err
 }
 
 // head is the text of the comments on top, which may be a header that is not read.
-func (s *Script) head() *notebooks.Matter {
+func (s *Script) head() *notebooks.FrontMatter {
 	sign := s.Language.Comment
 	comment := func(i int) bool { return i < len(s.lines) && strings.HasPrefix(s.lines[i].Text, sign) }
 	first := 0
@@ -48,7 +48,7 @@ func (s *Script) head() *notebooks.Matter {
 			text.WriteString(magics.Bare(s.lines[i].Text, sign) + "\n")
 		}
 	}
-	return &notebooks.Matter{Text: []byte(text.String()), Place: func(line, col int) (int, int) {
+	return &notebooks.FrontMatter{Text: []byte(text.String()), Place: func(line, col int) (int, int) {
 		i := min(skipped+line-1, len(s.lines)-1)
 		return i + 1, col + len(s.lines[i].Text) - len(magics.Bare(s.lines[i].Text, sign))
 	}}

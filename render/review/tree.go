@@ -375,7 +375,7 @@ func (b *book) digestFor(output string) string {
 	if err != nil {
 		return ""
 	}
-	nb.Speak(b.jupyter.Language())
+	nb.SetDefaultLanguage(b.jupyter.Language())
 	md, err := render.AsMarkdown(nb)
 	if err != nil {
 		return ""
