@@ -8,7 +8,7 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// Cell is a code cell of a form whose reader stands in a package of its own.
+// Cell is a code cell of a form that another package reads.
 type Cell struct {
 	ID       string // as the form has it; "" without one
 	Place    int    // among all cells, from 1: names a cell without an id; 0: its place among the steps does
@@ -20,7 +20,7 @@ type Cell struct {
 	CodeLine int  // where its code begins
 	Tags     []string
 	Options  []Option
-	Block    string // the text of the YAML that declares the parameters which the cell assigns; "" where it declares them itself
+	Block    string // the YAML that declares the parameters it assigns; "" if it declares them itself
 	Strict   bool   // an option that nobody knows is a mistake, and not another tool's
 }
 
@@ -52,8 +52,8 @@ type CellFile struct {
 // FromCells makes a notebook of a file that another package has read. Like Parse it gives every mistake there is, in
 // order of place, and the notebook as far as it could be read.
 //
-// Ids that cannot be those of steps are made so, and ids that were given before get a number: other programs take them
-// as they are, and so a run must.
+// An id that a step cannot have is changed, and a repeated id gets a number: other programs accept both, and so must a
+// run.
 func FromCells(b CellFile) (*Notebook, error) {
 	nb := &Notebook{Name: b.Name, Source: b.Source, Form: b.Form, ParamsAt: -1, places: NewPlaces(b.Source)}
 	r := parser{nb: nb, needsAt: map[*Step]int{}}
@@ -117,7 +117,7 @@ type freeIDs struct {
 	next  map[string]int  // the number that is tried next behind an id; a step with each smaller one is there
 }
 
-// of is the id of a cell as that of a step which no other has.
+// of returns a unique step id for a cell.
 func (f freeIDs) of(c *Cell) StepID {
 	base := orElse(slug(c.ID), "cell-"+strconv.Itoa(c.Place))
 	id := StepID(base)
@@ -148,8 +148,8 @@ func (r *parser) declare(s *Step, block string) {
 	}
 }
 
-// Speak tells a notebook what its source does not: the language that the given values are written in. Steps that name
-// none are in it, and those of them that are tagged parameters declare what they assign in it. "" changes nothing.
+// SetDefaultLanguage sets the language of steps that name none and of the values that a run is given, for a source that
+// does not say it. Such steps with the tag parameters then declare what they assign. "" changes nothing.
 func (nb *Notebook) SetDefaultLanguage(lang string) {
 	nb.DefaultLanguage = kernelLanguage(lang)
 	declared := map[string]bool{}
@@ -173,7 +173,7 @@ func (nb *Notebook) SetDefaultLanguage(lang string) {
 	}
 }
 
-// readMatter reads a front matter, with the places of the file instead of those of its text.
+// readMatter reads a front matter. Positions in messages are those of the file.
 func (r *parser) readMatter(m FrontMatter) {
 	if r.nb.Front.Span == (Span{}) {
 		r.nb.Front.Span = m.At

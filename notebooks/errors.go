@@ -11,7 +11,7 @@ import (
 type Kind string
 
 const (
-	KindSyntax    Kind = "syntax"    // the notebook cannot be read as one
+	KindSyntax    Kind = "syntax"    // the file cannot be read as a notebook
 	KindOption    Kind = "option"    // an unknown or ill-typed attribute, tag, key or flag
 	KindParameter Kind = "parameter" // a parameter that is unknown, missing, given twice or of the wrong type
 	KindRegion    Kind = "region"    // a damaged or edited region of an output notebook

@@ -21,7 +21,7 @@ type options struct {
 	length int    // in bytes of the code
 	yaml   []byte // their text
 	skip   int    // bytes of the code before that text
-	mark   string // what stands before each of its lines
+	mark   string // the prefix of each of its lines
 	pad    int    // bytes before each line of the text, mark included
 }
 
@@ -35,8 +35,8 @@ func optionLines(form Form, code []byte) options {
 	return options{}
 }
 
-// QuartoOptions returns the option lines at the head of the code of a cell of Quarto: how many bytes they take, the YAML
-// in them, and the mark that each line begins with.
+// QuartoOptions returns the option lines at the head of the code of a cell of Quarto: how many bytes they take, the
+// YAML in them, and the mark that each line begins with.
 func QuartoOptions(code []byte) (length int, yaml []byte, mark string) {
 	lines := quartoOptions(code)
 	return lines.length, lines.yaml, lines.mark

@@ -21,8 +21,8 @@ const (
 	FormJupyter   Form = "jupyter"
 )
 
-// forms is the one table of forms and the extensions of their files. The first row with an extension names the form of a
-// file that nothing else is known about. The extensions of percent scripts stand in the table of languages.
+// forms is the one table of forms and the extensions of their files. The first row with an extension names the form of
+// a file that nothing else is known about. The extensions of percent scripts are in the table of languages.
 var forms = []struct {
 	form       Form
 	option     string // what --to calls it; "" for a form that is only read
@@ -80,8 +80,8 @@ func FormOptions() []string {
 	return options
 }
 
-// FormOfName returns the form that the extension of a file name stands for; "" for an unknown extension. For .md and
-// .markdown, which several forms share, it is FormNative.
+// FormOfName returns the form for the extension of a file name; "" for an unknown extension. For .md and .markdown,
+// which several forms share, it is FormNative.
 func FormOfName(name string) Form {
 	ext := extension(name)
 	for _, row := range forms {
@@ -95,8 +95,7 @@ func FormOfName(name string) Form {
 	return ""
 }
 
-// MayHaveName reports whether a file of the form may have a name: one with an extension of the form, or with one that
-// stands for no form.
+// MayHaveName reports whether a file of the form may have a name: one with an extension of the form, or of no form.
 func (f Form) MayHaveName(name string) bool {
 	named := FormOfName(name)
 	if named == f || named == "" {

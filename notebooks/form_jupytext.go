@@ -44,7 +44,7 @@ func (in *info) readJupytext(text string, base int) {
 	}
 }
 
-// jsonAttr reads a value as JSON; what is not JSON is text.
+// jsonAttr reads a value as JSON; anything else is text.
 func jsonAttr(key, text string, at int) attr {
 	a := attr{key: key, val: text, at: at}
 	var value any
@@ -73,8 +73,8 @@ func (a *attr) set(value any) {
 	}
 }
 
-// jupytextCell says whether a fence of a notebook with a Jupytext header is a code cell: by its language alone, unless
-// it is marked as not to be run.
+// jupytextCell reports whether a fence of a notebook with a Jupytext header is a code cell: by its language alone,
+// unless it is marked as not to be run.
 func (r *parser) jupytextCell(f *fence, in *info) bool {
 	if !r.header.jupytext || in.lang == "" || !runnable(in.lang) && in.lang != r.header.lang {
 		return false
@@ -85,13 +85,13 @@ func (r *parser) jupytextCell(f *fence, in *info) bool {
 	return in.active()
 }
 
-// active says whether a cell is code in a notebook: Jupytext's active= names the files in which it is.
+// active reports whether a cell is code in a notebook: Jupytext's active= names the files in which it is.
 func (in *info) active() bool {
 	active, ok := in.attr("active")
 	return !ok || strings.Contains(active.val, "ipynb") || strings.Contains(active.val, "py")
 }
 
-// uncommentMagics gives back the commands of IPython that Jupytext has commented out.
+// uncommentMagics restores the IPython commands that Jupytext commented out.
 func uncommentMagics(code []byte, lang string) []byte {
 	syntax := LanguageNamed(lang)
 	lines := strings.Split(string(code), "\n")
@@ -99,8 +99,8 @@ func uncommentMagics(code []byte, lang string) []byte {
 	return []byte(strings.Join(lines, "\n"))
 }
 
-// inTextCell says whether an offset stands in a Markdown or raw cell that its author marked as one, with
-// <!-- #region --> … <!-- #endregion -->: what is fenced there is an example.
+// inTextCell reports whether an offset is in a Markdown or raw cell that its author marked with
+// <!-- #region --> … <!-- #endregion -->: a fence in it is an example.
 func (r *parser) inTextCell(offset int) bool {
 	i := sort.Search(len(r.textCells), func(i int) bool { return r.textCells[i].End > offset })
 	return i < len(r.textCells) && r.textCells[i].Start <= offset
@@ -137,7 +137,7 @@ func hasAnyPrefix(text []byte, prefixes ...string) bool {
 	return false
 }
 
-// UncommentMagics gives back the commands of IPython that Jupytext has commented out in the code of a cell.
+// UncommentMagics restores the IPython commands that Jupytext commented out in the code of a cell.
 func UncommentMagics(code, lang string) string { return string(uncommentMagics([]byte(code), lang)) }
 
 // CommentMagics comments them out: UncommentMagics undoes it.

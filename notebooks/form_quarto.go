@@ -133,7 +133,7 @@ func (r *parser) applyQuarto(s *Step, a attr) bool {
 	return true
 }
 
-// knitrQuiet passes over options that change how a chunk is shown; those that change what runs are told.
+// knitrQuiet ignores options that change how a chunk is shown, and warns of those that change what runs.
 func knitrQuiet(r *parser, s *Step, a attr) bool {
 	if a.key == "engine.opts" || a.key == "cache" && a.val == "true" {
 		r.warn(a.at, s.ID, a.key+" has no effect here: the step always runs, by its kernel", "")
@@ -141,7 +141,7 @@ func knitrQuiet(r *parser, s *Step, a attr) bool {
 	return true
 }
 
-// isQuartoKey says whether an option only tells how the chunk is shown.
+// isQuartoKey reports whether an option only changes how the chunk is shown.
 func isQuartoKey(key string) bool {
 	if _, ok := quartoKeys[key]; ok {
 		return true

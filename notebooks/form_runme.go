@@ -24,7 +24,7 @@ func (in *info) readRunmeJSON(text string, base int) {
 	if err := codec.Unmarshal([]byte(text), &object); err != nil {
 		in.wrong = append(in.wrong, slip{base, "the JSON of the info string cannot be read",
 			"write {\"name\":\"build\"}, each key once"})
-		// A name shows that the author meant a step; then the mistake is told.
+		// A name shows that the author meant a step, so the mistake is reported.
 		if strings.Contains(text, `"name"`) {
 			in.attrs = append(in.attrs, attr{key: "name", at: base})
 		}

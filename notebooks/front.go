@@ -8,10 +8,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxFrontMistakes is how many mistakes of the front matter are told: a file that is no notebook makes thousands.
+// maxFrontMistakes bounds how many mistakes in the front matter are reported: a file that is not a notebook has
+// thousands.
 const maxFrontMistakes = 50
 
-// frontPlace is where a front matter stands in the source.
+// frontPlace is where a front matter is in the source.
 type frontPlace struct {
 	base  int // the offset that lines and columns of its nodes count from
 	lines int // before it
@@ -88,8 +89,8 @@ func (r *parser) readFront(at frontPlace, native bool) {
 	}
 }
 
-// unknownKey is an error in a notebook. A file without a step is a document, and its keys are for whatever
-// shows it, as are those of other tools' files; still a slip is worth a word.
+// unknownKey is an error in a notebook. A file without a step is a document, and its keys are for whatever shows it, as
+// are those of other tools' files; but a likely typo gets a warning.
 func (r *parser) unknownKey(native bool, at int, key string) {
 	hint := "known are " + strings.Join(frontNames, ", ")
 	near := Suggest(key, frontNames)
@@ -105,7 +106,7 @@ func (r *parser) unknownKey(native bool, at int, key string) {
 	}
 }
 
-// isForeignKey says whether a key belongs to another tool: Jupyter, Quarto, Pandoc, Runme, or a site generator.
+// isForeignKey reports whether a key belongs to another tool: Jupyter, Quarto, Pandoc, Runme, or a site generator.
 func isForeignKey(key string) bool {
 	_, ok := foreignKeys[key]
 	return ok || strings.HasPrefix(key, "x-") || strings.HasPrefix(key, "header-")

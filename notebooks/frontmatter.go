@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// matter is where the front matter stands, and where the Markdown begins.
+// matter is where the front matter is, and where the Markdown begins.
 type matter struct {
 	mark string // "---", "+++" or ""
 	span Span   // with its two marks
@@ -27,8 +27,8 @@ var (
 
 // findFrontMatter looks for a block between two lines of --- or +++ at the head of the file. A single --- is a rule,
 // and so is a first one with an empty line after it and no key before the second; +++ is TOML only if it looks like it,
-// because MyST parts cells with +++. A marker of a region ends the search, so that what stands in a region never makes
-// a source's rule into front matter: Strip and Parse find the same.
+// because MyST separates cells with +++. A marker of a region ends the search, so that the text of a region never turns
+// a rule of the source into front matter: Strip and Parse agree.
 func findFrontMatter(src []byte) matter {
 	var m matter
 	if bytes.HasPrefix(src, utf8BOM) {

@@ -80,11 +80,11 @@ func (l Language) Strings() magics.Quotes {
 	return magics.Quotes{Comment: l.Comment, Triple: l.Quotes == tripleQuotes, Single: l.Quotes == anyQuotes}
 }
 
-// runnable says whether a word is the name of a language that notebooks are run in: then ```{word} is a step,
-// and not a directive of a typesetter. Whether this machine can run it is the engine's question.
+// runnable reports whether a word names a programming language: then ```{word} is a step, and not a directive of a
+// typesetter. Whether this machine can run it is the engine's question.
 func runnable(word string) bool { return IsLanguage(word) }
 
-// IsLanguage says whether a word is the name of a language that notebooks are run in.
+// IsLanguage reports whether a word names a programming language that steps may be in.
 func IsLanguage(word string) bool {
 	_, ok := languages[strings.ToLower(word)]
 	return ok
@@ -99,7 +99,7 @@ var languages = setOf(
 	"typescript", "wolfram", "xonsh", "zsh",
 )
 
-// data says whether a language holds data or words. A tag alone does not make a step of it.
+// data reports whether a language holds data or words. A tag alone does not make a step of it.
 func data(lang string) bool {
 	_, ok := dataLanguages[lang]
 	return ok

@@ -9,7 +9,7 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
-// What is spelled almost as a step, a tag or a front matter would be left out without a word. It is told here.
+// Text that is almost a step, a tag or a front matter would be ignored silently. The checks here warn of it.
 
 // NoStep is how the warnings begin of fences that are almost steps.
 const NoStep = "the fence is not a step"
@@ -28,7 +28,7 @@ func (r *parser) checkOutputTag(in *info) {
 	}
 }
 
-// checkAlmostStep tells of a fence that runs by no spelling, and is near to one that does.
+// checkAlmostStep warns of a fence that does not run, and is close to one that does.
 func (r *parser) checkAlmostStep(in *info) {
 	const not = NoStep + ": "
 	if data(in.lang) {
@@ -65,7 +65,7 @@ func (r *parser) checkAlmostStep(in *info) {
 	}
 }
 
-// checkAlmostLanguage tells of {pyhton}, which is read as the directive of a typesetter.
+// checkAlmostLanguage warns of {pyhton}, which is read as a typesetter's directive.
 func (r *parser) checkAlmostLanguage(f *fence) {
 	text := string(r.nb.Source[f.info.Start:f.info.End])
 	word, ok := strings.CutPrefix(text, "{")
@@ -110,7 +110,7 @@ func conflictIn(code []byte) (line int, certain, ok bool) {
 
 var hereDocument = lazyregexp.New(`(?:^|[^<])<<[-~]?[ \t]*["'\\]?[A-Za-z_]`)
 
-// checkStepConflicts refuses steps that hold a conflict of a merge: the steps before would run, and then both of its sides.
+// checkStepConflicts refuses steps with a merge conflict: the steps before would run, and then both of its sides.
 func (r *parser) checkStepConflicts() {
 	if !bytes.Contains(r.nb.Source, []byte(">>>>>>> ")) {
 		return
@@ -139,9 +139,9 @@ type lostMatter struct {
 
 var matterKey = lazyregexp.New(`^([\pL_][\pL\pN_.-]*)[ \t]*:(?:[ \t]|$)`)
 
-// findLostMatter looks for a front matter at the head of a text that is none for a reader: not closed, closed by another line than ---,
-// or not in the first line. A Markdown text may begin with a rule, so the lines below it must be YAML up to the first empty one, and one
-// of their keys must be known, or be near to one that is.
+// findLostMatter looks for a front matter at the head of a text that no reader accepts: not closed, closed by another
+// line than ---, or not in the first line. A Markdown text may begin with a rule, so the lines below it must be YAML up
+// to the first empty one, and one of their keys must be a known key, or close to one.
 func findLostMatter(text string) (lostMatter, bool) {
 	const many = 1000 // lines of a front matter
 	lines := strings.SplitN(text, "\n", many)
@@ -181,18 +181,21 @@ func findLostMatter(text string) (lostMatter, bool) {
 	case first > 0:
 		return lostMatter{first, not + "it does not begin in the first line", "take out what stands before it"}, true
 	}
-	return lostMatter{first, not + "it does not stand where it is looked for", "put it into a raw cell, the first of the notebook"}, true
+	return lostMatter{first, not + "it does not stand where it is looked for",
+		"put it into a raw cell, the first of the notebook"}, true
 }
 
 // isDashes says whether a line is what may stand for --- by a slip.
 func isDashes(line string) bool {
-	return len(line) > 1 && strings.Trim(line, "-") == "" || strings.Trim(line, "—–-") == "" && line != "" && line != "-"
+	return len(line) > 1 && strings.Trim(line, "-") == "" ||
+		strings.Trim(line, "—–-") == "" && line != "" && line != "-"
 }
 
 func isFrontKey(key string) bool {
 	_, own := frontKeys[key]
 	near := Suggest(key, frontNames)
-	return own || key == "params" || isForeignKey(key) || len(key) > 4 && near != "" && slips([]rune(key), []rune(near)) == 1
+	return own || key == "params" || isForeignKey(key) ||
+		len(key) > 4 && near != "" && slips([]rune(key), []rune(near)) == 1
 }
 
 // checkLostMatter refuses a file whose front matter is not read: a run without its allow: and require: would pass.

@@ -8,14 +8,14 @@ type StepID string
 // Span is a half-open range of byte offsets into Notebook.Source.
 type Span struct{ Start, End int }
 
-// Notebook is a parsed source: the author's bytes, and where in them everything stands.
+// Notebook is a parsed source: the author's bytes, and the place of everything in them.
 type Notebook struct {
 	Name            string   // path as the user gave it, for messages
 	Source          []byte   // the author's bytes, exactly; regions are not in it
 	Form            Form     //
 	Front           Front    // front matter, decoded
 	Params          []Param  // declared parameters, in order
-	ParamsAt        int      // offset just after the (first) parameters block or front matter that declares them; -1 without one
+	ParamsAt        int      // offset after the first parameters block, or front matter, that declares them; or -1
 	Steps           []*Step  // every step, in order
 	Declared        []Span   // the fences of YAML or JSON that declare parameters, in order
 	Fences          []Fence  // of Markdown: every fence at the top level, whether it runs or not, in order
@@ -55,7 +55,7 @@ type Step struct {
 	Parameters bool
 }
 
-// How much of what came of a step stands open in the output notebook. Without a word, results are open and all else is
+// How much of a step's output is shown in the output notebook. By default results are open and everything else is
 // folded.
 const (
 	OutputOpen   = "open"
@@ -63,7 +63,7 @@ const (
 	OutputHidden = "hidden"
 )
 
-// OutputOf is how much of a step's output stands open: the step's own word, or else the notebook's.
+// OutputOf returns how much of a step's output is shown: the step's own setting, or else the notebook's.
 func (nb *Notebook) OutputOf(s *Step) string {
 	switch {
 	case s.Output != "":
@@ -74,8 +74,8 @@ func (nb *Notebook) OutputOf(s *Step) string {
 	return nb.Front.Output
 }
 
-// Has says whether the step carries a tag. Names of papermill, nbclient and nbval are
-// translated when the notebook is parsed, so callers ask for Markmill's own.
+// Has reports whether the step carries a tag. Names of papermill, nbclient and nbval are translated when the notebook
+// is parsed, so callers ask for Markmill's own.
 func (s *Step) Has(tag string) bool {
 	for _, t := range s.Tags {
 		if t == tag {

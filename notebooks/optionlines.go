@@ -35,8 +35,8 @@ func (r *parser) readOptionLines(s *Step, f *fence, spelled Form) {
 	r.applyAll(s, attrs, spelled)
 }
 
-// mystLanguage finds the language of a code-cell: the header's kernel knows it best, because what stands after
-// the brace is often the name of a lexer (ipython3).
+// mystLanguage finds the language of a code-cell: the header's kernel knows it best, because the word after the brace
+// is often the name of a lexer (ipython3).
 func (r *parser) mystLanguage(s *Step, f *fence) {
 	typed := s.Lang
 	s.Lang = kernelLanguage(typed)

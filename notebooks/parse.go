@@ -10,8 +10,8 @@ import (
 // place; the notebook is returned as far as it could be read, and is never nil.
 func Parse(name string, src []byte) (*Notebook, error) { return ParseAs(FormOfName(name), name, src) }
 
-// ParseAs is Parse for a source of a form, whatever its name. The form matters for Quarto and R Markdown only; the other
-// forms of Markdown may stand in one file.
+// ParseAs is Parse for a source of a form, whatever its name. The form matters for Quarto and R Markdown only; the
+// other forms of Markdown may be mixed in one file.
 func ParseAs(form Form, name string, src []byte) (*Notebook, error) {
 	nb := &Notebook{Name: name, Source: src, Form: FormNative, ParamsAt: -1}
 	if err := CheckText(name, src); err != nil {
@@ -56,7 +56,7 @@ func (r *parser) result() (*Notebook, error) {
 	return r.nb, r.errs
 }
 
-// Step finds a step by its id; nil when there is none.
+// Step finds a step by its id; nil if there is none.
 func (nb *Notebook) Step(id StepID) *Step {
 	for _, s := range nb.Steps {
 		if s.ID == id {
@@ -66,16 +66,16 @@ func (nb *Notebook) Step(id StepID) *Step {
 	return nil
 }
 
-// parser is what Parse knows while it reads.
+// parser is the state of Parse.
 type parser struct {
 	nb        *Notebook
 	errs      ErrorList
 	blocks    blocks
 	header    header
 	textCells []Span          // Markdown and raw cells of Jupytext
-	needsAt   map[*Step]int   // where its needs= stands
+	needsAt   map[*Step]int   // the offset of its needs=
 	foreign   Form            // of the first step that is spelled in another form
-	guessed   bool            // a language was, and it was told
+	guessed   bool            // a language was guessed, and the warning given
 	blockAt   int             // end of the first parameters block, 0 without one
 	frontKeys map[string]bool // that were read
 	frontAt   int             // end of a front matter that declares parameters, 0 without one
@@ -141,7 +141,7 @@ func (r *parser) readFence(f *fence) {
 	}
 }
 
-// maxInfo bounds an info string in bytes, and so the time that a place in it takes to be told.
+// maxInfo bounds an info string, in bytes, and so the time to find a position in it.
 const maxInfo = 16 << 10
 
 func fenceLength(src []byte, at int) int {

@@ -99,8 +99,7 @@ func lineEndBefore(src []byte, at int) string {
 	return "\n"
 }
 
-// SelfContained says whether a text in Markdown ends where it ends: it opens nothing that runs on, and defines no
-// links.
+// SelfContained reports whether a text in Markdown is complete: it leaves nothing open, and defines no links.
 func SelfContained(text []byte) bool {
 	text = canonical(text)
 	return bytes.Equal(selfContained(newBlockParser(), text), text)

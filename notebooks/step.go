@@ -71,8 +71,8 @@ func (r *parser) roleWithoutLang(in *info) role {
 	return step
 }
 
-// stepByTag says whether one of the tags makes a step. Classes of typesetters do not, and no class does
-// on a fence of data.
+// stepByTag reports whether one of the tags makes a step. Classes of typesetters do not, and no class does on a fence
+// of data.
 func (r *parser) stepByTag(in *info) bool {
 	for _, t := range in.tags {
 		if presentation(t.text, in.lang) {
@@ -94,7 +94,7 @@ func isOwnTag(tag string) bool {
 	return false
 }
 
-// warnOfOptions tells of a fence that has options of a step and is none.
+// warnOfOptions warns of a fence that has options of a step and is not one.
 func (r *parser) warnOfOptions(in *info) {
 	for _, a := range in.attrs {
 		if _, ok := attributes[a.key]; ok && !data(in.lang) {
@@ -123,7 +123,8 @@ func (r *parser) addStep(f *fence, in *info) {
 	if in.id.text != "" {
 		s.ID, s.Explicit = StepID(in.id.text), true
 		if !IsID(in.id.text) {
-			r.mistake(KindSyntax, in.id.at, "", fmt.Sprintf("%s cannot be an id: letters, digits, - _ . only, not first - or .", quote(in.id.text)),
+			r.mistake(KindSyntax, in.id.at, "",
+				fmt.Sprintf("%s cannot be an id: letters, digits, - _ . only, not first - or .", quote(in.id.text)),
 				"write #"+orElse(slug(in.id.text), "name"))
 		}
 	}
@@ -131,7 +132,7 @@ func (r *parser) addStep(f *fence, in *info) {
 		r.mistake(KindSyntax, w.at, s.ID, w.msg, w.hint)
 	}
 	for _, t := range in.tags {
-		if in.form != FormNative || t.text != "tests" { // which is told as an error
+		if in.form != FormNative || t.text != "tests" { // which is reported as an error
 			r.checkTag(s, t, in.lang)
 		}
 		s.addTag(t.text)
@@ -163,7 +164,7 @@ func (r *parser) addStep(f *fence, in *info) {
 	}
 }
 
-// usesRunme says whether a fence in braces has a name=, as only Runme's have, or another attribute of Runme's.
+// usesRunme reports whether a fence in braces has a name=, as only Runme's have, or another attribute of Runme's.
 func usesRunme(in *info) bool {
 	for _, a := range in.attrs {
 		if a.key == "name" || isRunmeKey(a.key) {
@@ -173,7 +174,7 @@ func usesRunme(in *info) bool {
 	return false
 }
 
-// checkTag tells of a tag that is one slip away from one with a meaning: it would be kept and mean nothing.
+// checkTag warns of a tag that is one typo away from one with a meaning: it would be kept and have no effect.
 func (r *parser) checkTag(s *Step, t mark, lang string) {
 	if isOwnTag(t.text) || presentation(t.text, lang) && t.text != "tests" || len(tagsOf(t.text)) > 1 {
 		return
@@ -242,8 +243,8 @@ func (r *parser) apply(s *Step, a attr, spelled Form) {
 	}
 }
 
-// unknownAttribute is an error in Markmill's own form. In the others an attribute may be another tool's: it is told, and
-// in Jupytext's only where it looks like a slip, because there every key of every tool may stand.
+// unknownAttribute is an error in Markmill's own form. In other forms it may be another tool's: it gets a warning, and
+// in Jupytext's form only if it looks like a typo, because any tool's keys may be there.
 func (r *parser) unknownAttribute(s *Step, a attr, spelled Form) {
 	near, hint := Suggest(a.key, attributeNames), ""
 	if near != "" {
@@ -252,7 +253,8 @@ func (r *parser) unknownAttribute(s *Step, a attr, spelled Form) {
 	switch spelled {
 	case FormNative:
 		if a.key == "id" || a.key == "class" {
-			hint = map[string]string{"id": "write #" + orElse(slug(a.val), "name"), "class": "write ." + orElse(slug(a.val), "tag")}[a.key]
+			hint = map[string]string{"id": "write #" + orElse(slug(a.val), "name"),
+				"class": "write ." + orElse(slug(a.val), "tag")}[a.key]
 		}
 		if hint == "" {
 			hint = "known are " + strings.Join(attributeNames, ", ")

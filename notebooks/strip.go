@@ -12,15 +12,15 @@ import (
 
 // Stripped is an output notebook taken apart.
 //
-// Source is exact when there are no Problems. When there are, it is what can be told for sure: an edited region is
-// taken out whole (its text is in Regions), and so are Git's conflict lines where nothing but regions stands between
-// them; a marker without its end, and all that is not clearly a region, stays.
+// Source is exact when there are no Problems. When there are, it is what is certain: an edited region is taken out
+// whole (its text is in Regions), and so are Git's conflict lines where nothing but regions is between them; a marker
+// without its end, and all that is not clearly a region, stays.
 type Stripped struct {
 	Source   []byte
 	Regions  []FoundRegion
 	Verdict  *FoundRegion // nil without one
 	Manifest *Manifest    // nil without one
-	Problems ErrorList    // damage; a caller refuses when there is any, unless told otherwise
+	Problems ErrorList    // damage; a caller refuses a notebook with any, by default
 }
 
 // Strip takes the regions out.
@@ -63,7 +63,7 @@ type stripping struct {
 	limit    int              // where the manifest at the end begins
 	found    []found
 	strays   []int // end markers that the scan met by themselves
-	merged   bool  // a conflict was told
+	merged   bool  // a conflict was reported
 	problems ErrorList
 }
 
@@ -73,7 +73,7 @@ type found struct {
 	head     string
 	span     Span
 	conflict bool // Git's conflict lines are in it or around it
-	told     bool // it is the other side of a conflict that is told
+	told     bool // it is the other side of a conflict that was reported
 }
 
 // findEnds lists the end markers, so that each marker finds its own without a search.
@@ -93,7 +93,7 @@ func findEnds(src []byte) map[string][]int {
 	}
 }
 
-// read reads the region whose marker stands at an offset; false when it has no end.
+// read reads the region whose marker is at an offset; false if it has no end.
 func (s *stripping) read(at int, m marker) (found, bool) {
 	ends := s.ends[m.digest]
 	i := sort.SearchInts(ends, at+1)
@@ -217,7 +217,7 @@ func (s *stripping) settleEnd(source []byte, regionLast bool, m *Manifest) []byt
 	return first
 }
 
-// judge tells what is wrong with a region by itself.
+// judge reports what is wrong with a region by itself.
 func (s *stripping) judge(f found) {
 	what := "the region of this step"
 	switch f.head {
@@ -257,20 +257,20 @@ func (s *stripping) compareVerdict(v *FoundRegion, verdicts int, m *Manifest) {
 	}
 }
 
-// compare holds the regions against the manifest. some says that there is a region beside those of the steps.
+// compare checks the regions against the manifest. some says that there are regions of no step.
 func (s *stripping) compare(regions []FoundRegion, some bool, m *Manifest, manifests int) {
-	last := FoundRegion{Line: len(s.lines)} // the last line: what is missing stands nowhere
+	last := FoundRegion{Line: len(s.lines)} // the last line: what is missing has no place
 	if bytes.HasSuffix(s.src, []byte{'\n'}) {
 		last.Line = max(1, last.Line-1)
 	}
 	switch {
-	case s.merged: // and told: neither manifest is that of the whole
+	case s.merged: // and reported: neither manifest covers the whole
 		return
 	case manifests > 1:
 		s.problem(found{FoundRegion: last}, fmt.Sprintf("the file holds %d manifests", manifests),
 			"keep the output of one run")
 		return
-	case m == nil && manifests == 1: // edited, and told
+	case m == nil && manifests == 1: // edited, and reported
 		return
 	case m == nil && (some || len(regions) > 0):
 		s.problem(found{FoundRegion: last}, "the manifest that closes an output notebook is missing",

@@ -17,7 +17,7 @@ var visibility = []struct{ name, value, tag string }{
 	{"results", `"hide"`, "remove_output"},
 }
 
-// chunkOptions reads what stands in the braces.
+// chunkOptions reads the text inside the braces.
 func chunkOptions(text string) (lang string, fields Object) {
 	at := strings.IndexAny(text+" ", " \t,")
 	lang = text[:at]
@@ -56,7 +56,7 @@ next:
 	return lang, fields
 }
 
-// splitOptions parts options at the commas that stand in no bracket and no quote.
+// splitOptions splits options at the commas outside of brackets and quotes.
 func splitOptions(text string) []string {
 	var all []string
 	depth, start := 0, 0

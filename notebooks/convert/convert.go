@@ -9,8 +9,8 @@ import (
 	"markmill/notebooks"
 )
 
-// To writes the document in a form, as the file of a name. What is written is read again: what of the document is not
-// in it comes as losses, and a cell whose text would be read as something else is an error.
+// To writes the document in a form, to a file of the given name. It reads the result back: what is missing from it is
+// returned as losses, and a cell whose text would be read as something else is an error.
 func (d *Document) To(form notebooks.Form, name string) ([]byte, []Loss, error) {
 	if form == notebooks.FormJupyter {
 		b, err := d.toJupyter()
@@ -36,8 +36,7 @@ func (d *Document) To(form notebooks.Form, name string) ([]byte, []Loss, error) 
 	return nil, nil, failed
 }
 
-// page is the text; spelled says that cells stand in it as they stood before they were converted, where they are the
-// same.
+// page returns the text. With spelled, unchanged cells keep the text they had before they were converted.
 func (d *Document) page(spelled bool) ([]byte, error) {
 	p, err := writers[d.to](d)
 	if err != nil {

@@ -24,7 +24,7 @@ type Document struct {
 	out      string         // the name of the file that it is written to
 	rawFront bool           // a raw cell on top stays one
 	source   string         // the text that was read
-	header   string         // of a text form, what stands before the first cell
+	header   string         // of a text form, the text before the first cell
 }
 
 // Cell is one cell.
@@ -46,9 +46,9 @@ const (
 	keyMarkmill   = "markmill" // of a notebook: form, front; of a cell: what a fence of Markmill's has as attributes
 	keyForm       = "form"     // the text form that names steps by the ids of cells
 	keyFront      = "front"    // the front matter
-	keySpelling   = "spelling" // how the text was written where it was not as it is written here
+	keySpelling   = "spelling" // how the text was written, where this package would write it otherwise
 	keyLanguage   = "language" // of code that Markmill runs with another kernel than the notebook's
-	keyBlock      = "block"    // the text of the parameters block that a cell stands for
+	keyBlock      = "block"    // the text of the parameters block that became the cell
 	keyKernelspec = "kernelspec"
 	keyJupytext   = "jupytext"
 )
@@ -124,8 +124,8 @@ func Read(form notebooks.Form, name string, src []byte) (*Document, error) {
 	return own, err
 }
 
-// read reads the text as the form of the document. nb is what a run sees of it: in Markdown its fences are those of the
-// cells.
+// read reads the text as the form of the document. nb is the same Markdown as a run parses it; cells are made of its
+// fences.
 func (t *text) read(d *Document, nb *notebooks.Notebook) (*Document, error) {
 	d.crlf, d.source = t.crlf, t.src
 	read, ok := readers[d.Form]

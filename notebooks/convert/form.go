@@ -5,8 +5,8 @@ import (
 	"markmill/notebooks/forms"
 )
 
-// FormOf returns the form of a source: by its name, and for Markdown by what it says. The error is that of a text that is
-// no notebook.
+// FormOf returns the form of a source: by its name, and for Markdown by what it says. The error is that of a text that
+// is no notebook.
 func FormOf(name string, src []byte) (notebooks.Form, error) {
 	form := forms.Detect(name, src)
 	if form != notebooks.FormNative {

@@ -96,7 +96,7 @@ func validCell(o Object) Object {
 	return o
 }
 
-// kernelSpecs are those of Jupyter's own kernels, for notebooks that name only a language.
+// kernelSpecs are the specs of Jupyter's own kernels, for notebooks that name only a language.
 var kernelSpecs = map[string]string{
 	"python": `{"display_name":"Python 3","language":"python","name":"python3"}`,
 	"r":      `{"display_name":"R","language":"R","name":"ir"}`,

@@ -66,7 +66,7 @@ func (l *losing) list() []Loss {
 	return out
 }
 
-// compare finds what of the document is not in what was written of it.
+// compare returns what is missing from the document that was read back.
 func (d *Document) compare(back *Document) ([]Loss, error) {
 	var lost losing
 	pairs, err := d.align(back, &lost)
@@ -132,7 +132,7 @@ func (d *Document) compare(back *Document) ([]Loss, error) {
 	return lost.list(), nil
 }
 
-// sameAttribute says whether two values of an attribute mean the same: a list and its words, a number and its text.
+// sameAttribute reports whether two values of an attribute are equivalent: a list and its words, a number and its text.
 func sameAttribute(a, b []byte) bool {
 	if same(a, b) {
 		return true
@@ -184,7 +184,7 @@ func (d *Document) compareMetadata(back *Document, lost *losing) {
 	}
 }
 
-// holds says whether a value is the other one, or an object that has all of it.
+// holds reports whether a value is the other one, or an object that has all of it.
 func holds(whole, part codec.Raw) bool {
 	if len(whole) == 0 && string(part) == "null" { // no form says it, and nothing reads it
 		return true
@@ -201,7 +201,7 @@ func holds(whole, part codec.Raw) bool {
 	return true
 }
 
-// align finds for each cell the one that it is in what was written, -1 where it is in none.
+// align pairs each cell with the one that was read back, -1 if there is none.
 func (d *Document) align(back *Document, lost *losing) ([]int, error) {
 	pairs := make([]int, len(d.Cells))
 	j := 0
@@ -230,7 +230,7 @@ func (d *Document) align(back *Document, lost *losing) ([]int, error) {
 	return pairs, nil
 }
 
-// alike says whether two cells are the same but for what is lost.
+// alike reports whether two cells are the same apart from losses.
 func alike(a, b *Cell, form notebooks.Form) bool {
 	trim := func(s string) string { return strings.Trim(s, " \t\n\r") }
 	if ok := form == notebooks.FormNative && b.Metadata.own().Has(keyBlock); ok {
@@ -239,7 +239,7 @@ func alike(a, b *Cell, form notebooks.Form) bool {
 	return a.Type == b.Type && (a.Source == b.Source || trim(a.Source) == trim(b.Source))
 }
 
-// misread is the error of a cell that would be read as something else.
+// misread returns the error for a cell that would be read as something else.
 func (d *Document) misread(i int, back *Document, j int) error {
 	at := "nothing"
 	if j < len(back.Cells) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Jupytext Markdown and R Markdown: a fence of a language is a cell of code, comments of HTML mark other cells where
-// they must be marked, and two empty lines part what else is Markdown.
+// they must be marked, and two empty lines separate the other cells of Markdown.
 
 var (
 	regionStart = lazyregexp.New(`^<!--\s*#(region|markdown|md|raw)(.*)-->\s*$`)
@@ -50,7 +50,7 @@ func readJupytext(d *Document, t *text, nb *notebooks.Notebook) error {
 	return nil
 }
 
-// commented says whether commands of IPython stand in comments: as in every file of R Markdown that Jupytext has written.
+// commented reports whether IPython's commands are commented out, as in every R Markdown file that Jupytext wrote.
 func (d *Document) commented() bool {
 	return d.Metadata.object(keyJupytext).object("text_representation").text("format_name") == "rmarkdown"
 }
@@ -69,7 +69,8 @@ func (d *Document) markdown() *markdown {
 	return m
 }
 
-// readHeader reads the front matter: what is under the one key is the notebook's metadata, the rest a raw cell. It gives the index of the line after it.
+// readHeader reads the front matter: the value of the key is the notebook's metadata, the rest becomes a raw cell. It
+// returns the index of the line after it.
 func (d *Document) readHeader(t *text, key *lazyregexp.Regexp) (next int, err error) {
 	if len(t.lines) == 0 || !ruleLine.MatchString(t.lines[0].Text) {
 		return 0, nil
@@ -185,7 +186,7 @@ func (m *markdown) cell(lines []notebooks.Line) (Cell, int) {
 	return c, next
 }
 
-// opening reads the line that begins a cell of code. One that is too long for that is told when the steps are read.
+// opening reads the line that begins a cell of code. It refuses lines that are too long; Parse reports those.
 func (m *markdown) opening(text string) (lang string, fields Object, ticks int, ok bool) {
 	if len(text) > percent.MaxOptions {
 		return "", nil, 0, false

@@ -9,7 +9,7 @@ import (
 	"markmill/notebooks/percent"
 )
 
-// page is a text form as it is written: a header, and a part for each cell.
+// page is a notebook in a text form: a header, and a part for each cell.
 type page struct {
 	header string
 	cells  []string
@@ -40,7 +40,7 @@ func (d *Document) textMetadata() Object {
 	return d.Metadata.without(keyMarkmill, "widgets", "papermill")
 }
 
-// frontCell is the header that a raw cell on top holds, as Jupytext has it; false when the first cell is none.
+// frontCell returns the header in a raw first cell, where Jupytext keeps it; false if there is none.
 func (d *Document) frontCell() (inner string, ok bool) {
 	if len(d.Cells) == 0 || d.rawFront || d.Cells[0].Type != "raw" || len(d.Cells[0].Metadata.without(keyMarkmill)) > 0 ||
 		len(d.Cells[0].Attachments) > 0 {
@@ -79,7 +79,7 @@ func (d *Document) jupytextHeader(own Object) (header string, fromCell bool) {
 	return b.String(), fromCell
 }
 
-// frontYAML is the front matter of Markmill that a notebook's metadata hold, but for the keys that stand already.
+// frontYAML returns the front matter in a notebook's metadata, without the keys that are already written.
 func (d *Document) frontYAML(stands Object) string {
 	var front Object
 	for _, f := range d.Metadata.own().object(keyFront) {
@@ -189,7 +189,7 @@ func (m *markdown) other(d *Document, c *Cell) (text string, marked bool) {
 	return regionText(region, fields, c.Source), true
 }
 
-// attributeOrder are the attributes of a step of Markmill, which stand among the metadata of a cell in the text forms.
+// attributeOrder are the attributes of a step, which text forms write among the metadata of a cell.
 var attributeOrder = []string{"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "normalize", "env",
 	"output"}
 
@@ -213,7 +213,7 @@ func (d *Document) fields(c *Cell) Object {
 	return fields
 }
 
-// named says whether the ids of cells are names that people gave to steps.
+// named reports whether the ids of cells are names that an author gave.
 func (d *Document) named() bool {
 	return d.Form == notebooks.FormNative || d.Metadata.own().text(keyForm) == string(notebooks.FormNative)
 }

@@ -39,7 +39,7 @@ func readMyST(d *Document, t *text, nb *notebooks.Notebook) error {
 	}
 	var metadata Object // of the next cell of Markdown
 	start, at := first, 0
-	broken := false // +++ stands before it
+	broken := false // +++ precedes it
 	lexer := ""
 	prose := func(end int) {
 		a, b := t.trimmed(start, end)
@@ -163,8 +163,8 @@ func writeMyST(d *Document) (*page, error) {
 	return p, nil
 }
 
-// forMyST is a header as Jupytext can read it: without null, and with names that stand for nothing at the root under
-// jupyter.
+// forMyST returns a header that Jupytext can read: without null, and with names that are not valid at the root moved
+// under jupyter.
 func forMyST(o Object) Object {
 	var root, inner Object
 	for _, f := range o {

@@ -68,8 +68,7 @@ func readNative(d *Document, t *text, nb *notebooks.Notebook) error {
 	return nil
 }
 
-// nativeLanguage is the language of the notebook that the steps make: python where one is, or else that of most of
-// them.
+// nativeLanguage returns the language of the notebook: python if any step is Python, otherwise the most frequent one.
 func nativeLanguage(nb *notebooks.Notebook) string {
 	counts := map[string]int{}
 	best := ""
@@ -85,7 +84,7 @@ func nativeLanguage(nb *notebooks.Notebook) string {
 	return best
 }
 
-// separate are languages whose code IPython hands to a program of their own, which is what a step of them is.
+// separate are languages for which IPython starts a program of its own, as a step does.
 var separate = map[string]bool{"bash": true, "sh": true, "perl": true, "ruby": true}
 
 func nativeCell(nb *notebooks.Notebook, s *notebooks.Step, main string, at int) Cell {
@@ -170,7 +169,7 @@ func writeNative(d *Document) (*page, error) {
 		c := &d.Cells[i]
 		if block, ok := c.block(main); ok {
 			p.cells[i] = blockFence(block)
-			between.Cells[i].Type = "code" // whatever stands for it in Jupyter
+			between.Cells[i].Type = "code" // whatever it is in Jupyter
 		} else if c.Type == "code" {
 			p.cells[i] = d.nativeCode(c, main)
 		}
@@ -182,7 +181,7 @@ func writeNative(d *Document) (*page, error) {
 // nativeHeader writes the front matter, and says which cell is the first that is not in it.
 func (d *Document) nativeHeader(p *page) (first int) {
 	front := d.Metadata.own().object(keyFront).without()
-	if params := front.object("params"); len(params) > 0 { // those of blocks stand there
+	if params := front.object("params"); len(params) > 0 { // blocks declare theirs
 		for i := range d.Cells {
 			if block, ok := d.Cells[i].block(d.Language()); ok {
 				names, _ := yamlObject(block)
@@ -293,8 +292,11 @@ func (d *Document) nativeCode(c *Cell, main string) string {
 }
 
 // steps are tags that make a step by themselves, whatever the language.
-var steps = map[string]bool{"parameters": true, "injected-parameters": true, "test": true, "review": true, "setup": true, "finally": true, "skip": true,
-	"raises-exception": true, "allow-failure": true, "no-change": true, "volatile": true, "skip-execution": true}
+var steps = map[string]bool{
+	"parameters": true, "injected-parameters": true, "test": true, "review": true, "setup": true, "finally": true,
+	"skip": true, "raises-exception": true, "allow-failure": true, "no-change": true, "volatile": true,
+	"skip-execution": true,
+}
 
 // attributeText is an attribute as braces have it.
 func attributeText(f Field) []string {

@@ -17,7 +17,7 @@ var (
 	fieldName  = lazyregexp.New(`^[a-zA-Z0-9_.@/-]+$`)
 )
 
-// titledOptions parts what stands before the metadata from them.
+// titledOptions splits the title from the metadata.
 func titledOptions(text string) (title string, fields Object) {
 	text = strings.TrimSpace(text)
 	brace, equals := strings.IndexByte(text, '{'), strings.IndexByte(text, '=')
@@ -123,7 +123,7 @@ func optionText(head string, fields Object) string {
 	return strings.Join(parts, " ")
 }
 
-// readableTitle takes the title out of the fields where it can stand before them.
+// readableTitle takes the title out of the fields if it can be written before them.
 func (o Object) readableTitle() (title string, rest Object) {
 	title = o.text("title")
 	if title == "" || strings.ContainsAny(title, "{=\n") || strings.TrimSpace(title) != title ||

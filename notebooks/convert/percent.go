@@ -152,7 +152,7 @@ func (d *Document) percentCell(c *Cell, lang percent.Language, main string) stri
 	return marker + text
 }
 
-// marks says whether lines would begin cells, if they were comments.
+// marks reports whether lines would begin cells, if they were comments.
 func marks(lines []string, lang percent.Language) bool {
 	return percent.Marked(lang, []byte(strings.Join(commentLines(append([]string(nil), lines...), lang.Comment), "\n")))
 }

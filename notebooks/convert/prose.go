@@ -5,9 +5,9 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
-// In Quarto's files and in Markmill's own, what stands between two steps is one cell of Markdown. Where a notebook has
-// more cells there, or raw ones, or metadata of them, comments of HTML mark them as in Jupytext Markdown: nobody sees
-// them, and nothing runs otherwise for them.
+// In Quarto's form and in Markmill's own, the text between two steps is one cell of Markdown. Where a notebook has
+// several cells there, raw cells, or metadata, HTML comments mark them as in Jupytext Markdown: they are invisible and
+// do not change what runs.
 
 // prose makes cells of the lines between two steps.
 func (t *text) prose(first, next int) []Cell {
@@ -109,7 +109,7 @@ func regionText(name string, fields Object, source string) string {
 	return "<!-- #" + name + options + " -->\n" + source + "\n<!-- #end" + name + " -->\n"
 }
 
-// between writes the cells that are no code among those of a page, and what parts all of them.
+// between writes the cells that are not code, and the empty lines between all cells.
 func (d *Document) between(p *page, first int) {
 	after := false
 	for i := first; i < len(d.Cells); i++ {

@@ -50,7 +50,7 @@ func readQuarto(d *Document, t *text, nb *notebooks.Notebook) error {
 	return nil
 }
 
-// quartoKernel finds the kernel: jupyter: python3 of the header, or else that of the language of most cells.
+// quartoKernel finds the kernel: the header's (jupyter: python3), or else the one of the most frequent language.
 func (d *Document) quartoKernel(t *text, main string) {
 	if len(d.Metadata.object(keyKernelspec)) > 0 {
 		return
@@ -110,7 +110,7 @@ func (d *Document) takeOptions(c *Cell, line int) error {
 		if quartoKey(o.Name) {
 			continue
 		}
-		// Only what stands in lines of its own is moved.
+		// Only options on lines of their own are moved.
 		for i := range lines[:n] {
 			_, rest, _ := strings.Cut(lines[i], "|")
 			if !strings.HasPrefix(strings.TrimPrefix(rest, " "), o.Name+":") {
@@ -140,14 +140,14 @@ func (d *Document) takeOptions(c *Cell, line int) error {
 	return nil
 }
 
-// continues says whether a line of options goes on with the value of the one before it.
+// continues reports whether a line of options continues the value of the line before.
 func continues(line string) bool {
 	_, rest, _ := strings.Cut(line, "|")
 	rest = strings.TrimPrefix(rest, " ")
 	return rest == "" || rest[0] == ' ' || rest[0] == '-' || rest[0] == '\t'
 }
 
-// quartoKey says whether an option of a cell is Quarto's, or knitr's.
+// quartoKey reports whether an option of a cell is Quarto's, or knitr's.
 func quartoKey(key string) bool {
 	switch key {
 	case "label", "eval", "echo", "include", "output", "results", "error", "warning", "message", "cache", "freeze",

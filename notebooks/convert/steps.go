@@ -5,8 +5,8 @@ import (
 )
 
 // ReadRun reads a notebook as a run of it does: its cells of code are the steps, in their order, and the blocks of
-// parameters; everything else is text. It differs from Read where other tools take a fence for a cell that does not run,
-// as one without attributes in a file without a header of Jupytext's.
+// parameters; everything else is text. It differs from Read where other tools take a fence for a cell that does not
+// run, as one without attributes in a file without a header of Jupytext's.
 func ReadRun(nb *notebooks.Notebook) (*Document, error) {
 	form := nb.Form
 	if form.Markdown() {
@@ -40,8 +40,8 @@ func (t *text) readNative(d *Document, nb *notebooks.Notebook) (*Document, error
 	return own, nil
 }
 
-// takeSteps finds the steps among the cells of code. What the options of other tools mean to a run stays with the cells,
-// because Jupyter has no place for these options.
+// takeSteps finds the steps among the cells of code. What the options of other tools mean to a run stays with the
+// cells, because Jupyter has no place for these options.
 func (d *Document) takeSteps(nb *notebooks.Notebook) {
 	d.nest()
 	steps := map[int]*notebooks.Step{}
@@ -78,7 +78,7 @@ func (d *Document) takeSteps(nb *notebooks.Notebook) {
 	d.hidden = len(steps) > 0
 }
 
-// means says whether one of the tags that an author typed is a tag of Markmill's.
+// means reports whether one of the tags as typed translates to a tag of Markmill's.
 func means(typed []string, tag string) bool {
 	for _, t := range typed {
 		for _, own := range notebooks.TagsOf(t) {

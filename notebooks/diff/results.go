@@ -37,7 +37,7 @@ func (c *comparing) result(ch *CellChange, old, new *Cell) {
 	case old.Status == new.Status && old.Words == new.Words && testsOf(old) == testsOf(new) &&
 		(old.Tests == nil) == (new.Tests == nil):
 		return
-	// a step that came or went is told with the steps
+	// an added or removed step is reported with the steps
 	case was >= 0 && now >= 0 && (ch.Old == nil || ch.New == nil) && !r.Test:
 		return
 	// one of the two did not run
@@ -129,7 +129,7 @@ func withEnds(lines []string) []string {
 	return out
 }
 
-// withoutNumbers drops the line numbers of a hunk's header: they shift with what stands before the hunk.
+// withoutNumbers drops the line numbers of a hunk's header: they shift with the lines before the hunk.
 func withoutNumbers(line string) string {
 	if len(line) > 2 && line[:2] == "@@" {
 		return "@@\n"

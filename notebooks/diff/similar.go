@@ -16,7 +16,7 @@ const (
 
 const (
 	maxFeatures = 1024 // of a text: of a larger one the least hashes, which are a fair sample of it
-	maxPostings = 16   // cells that share a feature: a more frequent one tells nothing
+	maxPostings = 16   // cells that share a feature: a more frequent one is no evidence
 	minFeatures = 6    // of a text that is looked for anywhere: a shorter one is found by chance
 	maxGap      = 400  // comparisons in one gap: in a larger one only those of about the same place
 	candidates  = 4    // of a cell, out of the index

@@ -11,8 +11,8 @@ import (
 	"markmill/notebooks/percent"
 )
 
-// Detect returns the form of a source: by the extension of its name, or for standard input ("-") by its first bytes. For
-// Markdown, whose forms share an extension, it is notebooks.FormNative; Parse finds which one it is.
+// Detect returns the form of a source: by the extension of its name, or for standard input ("-") by its first bytes.
+// For Markdown, whose forms share an extension, it is notebooks.FormNative; Parse finds which one it is.
 func Detect(name string, src []byte) notebooks.Form {
 	if form := notebooks.FormOfName(name); form != "" {
 		return form

@@ -8,8 +8,8 @@ import (
 	"markmill/notebooks/ipynb"
 )
 
-// MadeOf is the path of the source of an output notebook, as its manifest has it; "" of a notebook that is none, or
-// whose own text was edited since: then it is a notebook of its own.
+// MadeOf returns the path of the source of an output notebook, from its manifest; "" for any other notebook, and for
+// one whose own text was edited since: that is a notebook of its own.
 func MadeOf(name string, src []byte) string {
 	var m *notebooks.Manifest
 	var source []byte

@@ -13,8 +13,8 @@ import (
 // Names of what a notebook's metadata hold of Markmill's that its author wants, or a conversion keeps.
 const (
 	keyFront    = "front"    // of a notebook: the front matter
-	keyLanguage = "language" // of a cell: that of its code, below a cell magic
-	keyBlock    = "block"    // of a cell: the text of the parameters block that it stands for
+	keyLanguage = "language" // of a cell: the language of its code, below a cell magic
+	keyBlock    = "block"    // of a cell: the text of the parameters block that became the cell
 )
 
 // kept are what a conversion to Jupyter keeps in the metadata of a cell to give it back; it is no option of a step.
@@ -47,7 +47,8 @@ func (nb *Notebook) matter(at *notebooks.Places) []notebooks.FrontMatter {
 	if inner, ok = strings.CutSuffix("\n"+inner, "\n---"); !ok {
 		return found
 	}
-	return append(found, notebooks.FrontMatter{Text: []byte(strings.TrimPrefix(inner, "\n") + "\n"), At: notebooks.Span(c.Span),
+	return append(found, notebooks.FrontMatter{
+		Text: []byte(strings.TrimPrefix(inner, "\n") + "\n"), At: notebooks.Span(c.Span),
 		Place: c.place(at, 1)})
 }
 
@@ -64,7 +65,8 @@ func (c *Cell) place(at *notebooks.Places, skipped int) func(line, col int) (int
 }
 
 // contractKey finds the keys of a front matter that restrict a run.
-var contractKey = lazyregexp.New(`(?m)^(?:allow|forbid|require|limits|secrets|forbidden_actions|approval|mode|risk|sandbox|network)[ \t]*:`)
+var contractKey = lazyregexp.New(`(?m)^(?:allow|forbid|require|limits|secrets|forbidden_actions|` +
+	`approval|mode|risk|sandbox|network)[ \t]*:`)
 
 // head is the text on top that may be a front matter which matter does not find: of a raw cell, or of a Markdown cell
 // that would restrict the run. Other tools have a front matter in a Markdown cell, and it is theirs.
@@ -78,7 +80,8 @@ func (nb *Notebook) head(at *notebooks.Places, found []notebooks.FrontMatter) *n
 	if !own && (c.Type != "markdown" || !contractKey.MatchString(c.Source)) {
 		return nil
 	}
-	return &notebooks.FrontMatter{Text: []byte(c.Source), At: notebooks.Span(c.Span), Place: c.place(at, 0)}
+	return &notebooks.FrontMatter{
+		Text: []byte(c.Source), At: notebooks.Span(c.Span), Place: c.place(at, 0)}
 }
 
 // lineOffsets are the places in the file of the lines of a text, or of a list of texts.

@@ -75,7 +75,7 @@ func (r *reader) located(err error) error {
 	return r.problem(wrong.offset, wrong.msg, wrong.hint)
 }
 
-// conflict says whether the line of an offset is one that Git puts around the sides of a conflict.
+// conflict reports whether the line of an offset is one that Git puts around the sides of a conflict.
 func conflict(src []byte, offset int) bool {
 	line := src[bytes.LastIndexByte(src[:min(offset, len(src))], '\n')+1:]
 	for _, mark := range []string{"<<<<<<<", "|||||||", "=======", ">>>>>>>"} {
@@ -276,7 +276,7 @@ func (r *reader) since(at int) Value {
 	return Value{Raw: span.Of(r.nb.Source), Span: span, bare: r.old}
 }
 
-// object reads over a value that must be an object; null stands for one that is not there.
+// object skips a value that must be an object; null counts as absent.
 func (r *reader) object(what string) (Value, error) {
 	if kind := r.c.Kind(); kind != '{' && kind != 'n' {
 		return Value{}, &misfit{r.c.Offset(), what + " must be an object", ""}

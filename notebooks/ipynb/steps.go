@@ -105,7 +105,7 @@ func (nb *Notebook) execution(f *notebooks.Front) {
 	f.AllowErrors = f.AllowErrors || said.AllowErrors
 }
 
-// codeStart is the offset of the file at which a cell's code begins: in a list of lines, that of its first item.
+// codeStart returns the offset at which a cell's code begins: in a list of lines, that of its first item.
 func (c *Cell) codeStart() int {
 	start := c.SourceAt.Span.Start
 	if raw := c.SourceAt.Raw; len(raw) > 0 && raw[0] == '[' {

@@ -60,7 +60,7 @@ func (m *merger) jupyter(in three) ([]byte, error) {
 	return []byte(head + whole + tail), nil
 }
 
-// outer is the object of a file, and around is what stands before and after it.
+// outer is the object of a file, and around is the text before and after it.
 func outer(text string) string {
 	return text[strings.IndexByte(text, '{') : strings.LastIndexByte(text, '}')+1]
 }
@@ -192,7 +192,7 @@ func (j *cellMerge) merged(b, x, y *ipynb.Cell, raw [3]string) {
 	j.write(out, &ipynb.Cell{ID: id, Source: text})
 }
 
-// source merges the texts of a cell, and tells each conflict in it.
+// source merges the texts of a cell, and reports each conflict in it.
 func (j *cellMerge) source(b, x, y *ipynb.Cell) (string, []string) {
 	m := j.m
 	if x != nil && y != nil {

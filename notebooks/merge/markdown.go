@@ -53,7 +53,7 @@ func (m *merger) cleanByLine(b, x, y *document) (string, bool) {
 type document struct {
 	raw      string
 	stripped notebooks.Stripped
-	front    string // with all that stands before it
+	front    string // with everything before it
 	body     sequence
 	form     notebooks.Form                     // where it changed, steps became prose, or prose steps
 	broken   bool                               // it has mistakes of its author

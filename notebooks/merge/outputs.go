@@ -118,7 +118,7 @@ func (d *document) isRunOf(source string) bool {
 	return m.Source == notebooks.DigestOf([]byte(source))
 }
 
-// regions are those of a step.
+// regions returns the regions of a step.
 func (d *document) regions(id string) []notebooks.FoundRegion {
 	if d.byStep == nil {
 		d.byStep = map[string][]notebooks.FoundRegion{}
@@ -129,7 +129,7 @@ func (d *document) regions(id string) []notebooks.FoundRegion {
 	return d.byStep[id]
 }
 
-// otherRegions are those of no step: the values that were injected.
+// otherRegions returns the regions of no step: the injected values.
 func (d *document) otherRegions() []notebooks.FoundRegion {
 	steps := make(map[notebooks.StepID]bool, len(d.ids))
 	for _, id := range d.ids {

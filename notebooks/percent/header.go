@@ -55,7 +55,7 @@ func (r *parser) header() (next int) {
 	return next
 }
 
-// kernel takes from the header what tells how to read the cells.
+// kernel takes from the header how to read the cells.
 func (r *parser) kernel() error {
 	var head struct {
 		Jupyter struct {
@@ -73,8 +73,8 @@ func (r *parser) kernel() error {
 	}
 	text := []byte(r.Header.Text)
 	if yaml.Load(text, &head) != nil {
-		// Jupytext puts a raw cell, whatever is in it, before its own key. Of a header without that key the mistake is
-		// told where it is read.
+		// Jupytext puts a raw cell, whatever is in it, before its own key. The mistake in a header without that key is
+		// reported where the front matter is read.
 		own := jupyterKey.FindIndex(text)
 		if own == nil || yaml.Load(text[own[0]:], &head) != nil {
 			return nil

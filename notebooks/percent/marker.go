@@ -57,7 +57,7 @@ func (c *Cell) options(text string, at int) bool {
 	return ok
 }
 
-// MaxOptions bounds the options of a marker line, in bytes, and so the time that their places take to be told.
+// MaxOptions bounds the options of a marker line, in bytes, and so the time to find positions in them.
 const MaxOptions = 16 << 10
 
 // splitOptions parts the title from the fields.

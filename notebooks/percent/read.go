@@ -10,7 +10,7 @@ import (
 	"markmill/notebooks/magics"
 )
 
-// Marked says whether a text has a line that begins a cell, which makes it a notebook and not only a script.
+// Marked reports whether a text has a line that begins a cell, which makes it a notebook and not only a script.
 func Marked(lang Language, src []byte) bool {
 	if !bytes.Contains(src, []byte("%%")) && !bytes.Contains(src, []byte("<codecell>")) &&
 		!bytes.Contains(src, []byte("In[")) {
@@ -26,8 +26,8 @@ func Marked(lang Language, src []byte) bool {
 	return false
 }
 
-// Parse reads a script. A name that is not that of a script is read as Python. The error is a *notebooks.Error: the
-// file is no text, or Jupytext wrote it in another form of script.
+// Parse reads a script. A file with another name is read as Python. The error is a *notebooks.Error: the file is no
+// text, or Jupytext wrote it in another form of script.
 func Parse(name string, src []byte) (*Script, error) {
 	lang, ok := LanguageOf(name)
 	if !ok {
@@ -52,16 +52,16 @@ func Parse(name string, src []byte) (*Script, error) {
 	return s, nil
 }
 
-// parser is a script as it is read.
+// parser is the state of Parse.
 type parser struct {
 	*Script
 	which magics.Which // comments are commands
 	// the length of the fences of a sign that nothing ends any more: the rest is not looked through for each
 	never map[byte]int
-	plain bool // none is: the commands stand in the script as they are
+	plain bool // no comments are commands: the script has them uncommented
 }
 
-// warn tells of something at a place of a line, which has an index.
+// warn adds a warning at an offset of the line with an index.
 func (r *parser) warn(i, at int, msg, hint string) {
 	col := 1 + utf8.RuneCountInString(r.lines[i].Text[:at-r.lines[i].At])
 	r.Warnings = append(r.Warnings, &notebooks.Error{Kind: notebooks.KindOption, File: r.Name, Line: i + 1, Col: col,
@@ -97,7 +97,7 @@ func (r *parser) cell(first int) (next int) {
 	content := r.content(first, next, body)
 	c.CodeLine = body + 1
 	if !c.Marked && len(strings.TrimSpace(strings.Join(content, ""))) == 0 {
-		return next // nothing stands before the first marker
+		return next // nothing is before the first marker
 	}
 	c.Source = strings.Join(r.uncomment(&c, content, inactive), "\n")
 	r.Cells = append(r.Cells, c)
@@ -150,7 +150,7 @@ func (r *parser) fenceEnd(i int) int {
 	return -1
 }
 
-// content are the lines of a cell without its marker, and without the empty lines that part it from the next one: one, or two.
+// content returns the lines of a cell without its marker, and without the one or two empty lines before the next cell.
 func (r *parser) content(first, next, body int) []string {
 	end := next
 	blank := func(i int) bool { return i >= first && strings.TrimSpace(r.lines[i].Text) == "" }
@@ -190,12 +190,13 @@ func (r *parser) uncomment(c *Cell, content []string, inactive bool) []string {
 	return content
 }
 
-// runsInScript says whether a cell that is raw in a notebook is code in the script.
+// runsInScript reports whether a cell that is raw in a notebook is code in the script.
 func (c *Cell) runsInScript(r *parser) bool {
 	return c.Field("active") != nil && Active(c.Field, r.Language.ext)
 }
 
-// quotedText is what a text of several lines holds that is all of a cell; skip counts the lines before its first.
+// quotedText returns the lines inside a triple-quoted string that is all of a cell; skip counts the lines before the
+// first.
 func quotedText(content []string) (inner []string, skip int, ok bool) {
 	all := strings.Join(content, "\n")
 	whole := strings.TrimSpace(all)

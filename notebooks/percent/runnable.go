@@ -38,7 +38,7 @@ func (s *Script) head() *notebooks.FrontMatter {
 		first++
 	}
 	var text strings.Builder
-	if first > 0 && s.lines[first-1].Text == "" { // a header stands above the first empty line
+	if first > 0 && s.lines[first-1].Text == "" { // a header is above the first empty line
 		text.WriteByte('\n')
 		first--
 	}
@@ -79,8 +79,8 @@ func (s *Script) step(c *Cell) notebooks.Cell {
 	return out
 }
 
-// Looks says whether a text of which there is no name is a percent script of Python: it begins with a cell or with a
-// header in comments, and has a cell.
+// Looks reports whether a text without a name is a percent script of Python: it begins with a cell or with a header in
+// comments, and has a cell.
 func Looks(src []byte) bool {
 	lang := python()
 	for _, l := range notebooks.Lines(string(src[:min(len(src), 64<<10)])) {

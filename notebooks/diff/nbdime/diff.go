@@ -119,7 +119,7 @@ func alike(a, b *node) bool {
 	return x != nil && y != nil && same(x, y)
 }
 
-// stretch makes the items of a that a block names those of b; pairs, in order on both sides, are patched.
+// stretch turns a block's items of a into those of b; pairs, in order on both sides, are patched.
 func (d differ) stretch(a, b []*node, k linediff.Block, pairs [][2]int) []op {
 	var out []op
 	i, j := k.I0, k.J0
