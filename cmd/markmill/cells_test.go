@@ -92,11 +92,7 @@ func seesSameCells(t *testing.T, nb *notebooks.Notebook) {
 	if code := convertedCode(run); len(code) != len(nb.Steps) || !inOrder(code, nb.Steps) {
 		t.Errorf("a converted run has %q\nrun has %q", code, want)
 	}
-	form, err := convert.FormOf(nb.Name, nb.Source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := convert.Read(form, nb.Name, nb.Source)
+	d, err := convert.Read("", nb.Name, nb.Source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +102,9 @@ func seesSameCells(t *testing.T, nb *notebooks.Notebook) {
 	}
 }
 
-func ended(code string) string { return strings.Trim(strings.ReplaceAll(code, "\r\n", "\n"), "\n") + "\n" }
+func ended(code string) string {
+	return strings.Trim(strings.ReplaceAll(code, "\r\n", "\n"), "\n") + "\n"
+}
 
 // convertedCode returns the code of a document, without the blocks of YAML that declare parameters.
 func convertedCode(d *convert.Document) []string {

@@ -171,11 +171,7 @@ func (a *app) inForm(from, to string, form notebooks.Form, src []byte) ([]byte, 
 		}
 		src = got.Source
 	}
-	read, err := convert.FormOf(path, src)
-	if err != nil {
-		return nil, err
-	}
-	d, err := convert.Read(read, path, src)
+	d, err := convert.Read("", path, src)
 	if err != nil {
 		return nil, err
 	}

@@ -58,11 +58,7 @@ func TestThereAndBack(t *testing.T) {
 	read := 0
 	for name, src := range corpus(t, "md") {
 		t.Run(name, func(t *testing.T) {
-			form, err := FormOf(name, src)
-			if err != nil {
-				t.Skip(err)
-			}
-			d, err := Read(form, name, src)
+			d, err := Read("", name, src)
 			if err != nil {
 				t.Skip(err)
 			}

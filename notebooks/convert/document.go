@@ -8,6 +8,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/forms"
 )
 
 // Document is a notebook as its cells, whatever form it was read of.
@@ -96,8 +97,13 @@ func wordSet(words []string) map[string]bool {
 	return set
 }
 
-// Read reads a notebook of a form. The errors are *notebooks.Error or a notebooks.ErrorList.
+// Read reads a notebook of a form; "" finds out which one it is. The errors are *notebooks.Error or a
+// notebooks.ErrorList.
 func Read(form notebooks.Form, name string, src []byte) (*Document, error) {
+	detect := form == ""
+	if detect {
+		form = forms.Detect(name, src)
+	}
 	if form == notebooks.FormJupyter {
 		return readJupyter(name, src)
 	}
@@ -111,6 +117,9 @@ func Read(form notebooks.Form, name string, src []byte) (*Document, error) {
 	nb, err := notebooks.ParseAs(form, name, []byte(t.src))
 	if err != nil {
 		return nil, err
+	}
+	if detect {
+		form = conversionForm(nb)
 	}
 	d, err := t.read(&Document{Name: name, Form: form}, nb)
 	if err != nil || !d.hidden {

@@ -1,20 +1,6 @@
 package convert
 
-import (
-	"markmill/notebooks"
-	"markmill/notebooks/forms"
-)
-
-// FormOf returns the form of a source: by its name, and for Markdown by what it says. The error is that of a text that
-// is no notebook.
-func FormOf(name string, src []byte) (notebooks.Form, error) {
-	form := forms.Detect(name, src)
-	if form != notebooks.FormNative {
-		return form, nil
-	}
-	nb, err := notebooks.Parse(name, src)
-	return conversionForm(nb), err
-}
+import "markmill/notebooks"
 
 // conversionForm returns the form of a Markdown notebook as conversions distinguish them.
 func conversionForm(nb *notebooks.Notebook) notebooks.Form {

@@ -14,106 +14,135 @@ import (
 var blockBreak = lazyregexp.New(`^ {0,3}\+\+\+(.*)$`)
 
 func readMyST(d *Document, t *text, nb *notebooks.Notebook) error {
-	header, first := t.frontMatter()
-	if first > 0 {
-		o, err := yamlObject(header)
-		if err != nil {
-			line, col, msg := yamlProblem(err)
-			return d.problem(1+line, col, "the header cannot be read: "+msg, "write it as YAML, key: value")
-		}
-		if jupyter := o.object("jupyter"); len(jupyter) > 0 { // Jupytext's, for what is not at the root
-			o = o.without("jupyter")
-			for _, f := range jupyter {
-				if f.Name == keyJupytext {
-					inner := o.object(keyJupytext)
-					for _, g := range objectOf(f.Value) {
-						inner.Set(g.Name, g.Value)
-					}
-					f.Value = inner.Raw()
-				}
-				o.Set(f.Name, f.Value)
-			}
-		}
-		d.Metadata = o
-		d.keepFront(o)
+	first, err := d.mystHeader(t)
+	if err != nil {
+		return err
 	}
-	var metadata Object // of the next cell of Markdown
-	start, at := first, 0
-	broken := false // +++ precedes it
-	lexer := ""
-	prose := func(end int) {
-		a, b := t.trimmed(start, end)
-		text := strings.TrimRight(join(t.lines[a:b]), " \t\n\f\v")
-		if text != "" {
-			c := Cell{Type: "markdown", Source: text, Metadata: metadata, at: t.at(a)}
-			if broken {
-				c.at = t.at(at)
-			}
-			d.Cells = append(d.Cells, c)
-		}
-		metadata, broken = nil, false
-	}
-	breaks := func(first, end int) error {
-		for i := first; i < end; i++ {
-			found := blockBreak.FindStringSubmatch(t.lines[i].Text)
-			if found == nil {
-				continue
-			}
-			prose(i)
-			start, at, broken = i+1, i, true
-			if text := strings.TrimSpace(found[1]); text != "" {
-				raw := codec.Raw(text)
-				if !raw.IsValid() || raw.Kind() != '{' {
-					return d.problem(i+1, 1, "what follows +++ is not an object of JSON", `write +++ {"name": "value"}, or +++ alone`)
-				}
-				metadata = objectOf(raw)
-			}
-		}
-		return nil
-	}
-	from := first
-	for i := range nb.Fences {
-		f := &nb.Fences[i]
-		at, next := t.line(f.Span.Start), t.line(f.Span.End)
-		word, rest, _ := strings.Cut(f.Info, "}")
-		kind := map[string]string{"{code-cell": "code", "{raw-cell": "raw"}[word]
-		if err := breaks(from, at); err != nil {
+	r := mystReader{Document: d, text: t, start: first, part: -1}
+	from, lexer := first, ""
+	for _, f := range nb.Fences {
+		line, next := t.line(f.Span.Start), t.line(f.Span.End)
+		if err := r.breaks(from, line); err != nil {
 			return err
 		}
 		from = next
+		word, rest, _ := strings.Cut(f.Info, "}")
+		kind := map[string]string{"{code-cell": "code", "{raw-cell": "raw"}[word]
 		if kind == "" {
 			continue
 		}
-		prose(at)
-		c := Cell{Type: kind, at: t.at(at)}
-		if rest = strings.TrimSpace(rest); kind == "code" && rest != "" && lexer == "" {
+		r.prose(line)
+		r.start = next
+		if rest = strings.TrimSpace(rest); kind == "code" && lexer == "" {
 			lexer = rest
 		}
-		f.Form = notebooks.FormMyST // of a raw cell, too
-		length, options := f.Options()
-		var err error
-		if c.Metadata, err = yamlObject(string(options)); err != nil {
-			line, col, msg := yamlProblem(err)
-			return d.problem(at+1+line, col, "the options of the cell cannot be read: "+msg, "write them as YAML, key: value")
+		if err := r.directive(kind, f, line); err != nil {
+			return err
 		}
-		code := strings.TrimSuffix(string(f.Code[length:]), "\n")
-		if line, rest, _ := strings.Cut(code, "\n"); blankLine.MatchString(line) {
-			code = rest
-		}
-		c.Source = code
-		d.Cells = append(d.Cells, c)
-		start = next
 	}
-	if err := breaks(from, len(t.lines)); err != nil {
+	if err := r.breaks(from, len(t.lines)); err != nil {
 		return err
 	}
-	prose(len(t.lines))
+	r.prose(len(t.lines))
 	if lexer != "" && len(d.Metadata.object("language_info")) == 0 {
 		o := d.Metadata.object(keyJupytext)
 		o.Set("default_lexer", quoted(lexer))
 		d.Metadata.setObject(keyJupytext, o)
 	}
 	d.takeSteps(nb)
+	return nil
+}
+
+// mystHeader reads the front matter, which is the notebook's metadata. It returns the index of the line after it.
+func (d *Document) mystHeader(t *text) (next int, err error) {
+	header, next := t.frontMatter()
+	if next == 0 {
+		return 0, nil
+	}
+	o, err := yamlObject(header)
+	if err != nil {
+		line, col, msg := yamlProblem(err)
+		return 0, d.problem(1+line, col, "the header cannot be read: "+msg, "write it as YAML, key: value")
+	}
+	if jupyter := o.object("jupyter"); len(jupyter) > 0 { // where Jupytext puts names that are not valid at the root
+		o = o.without("jupyter")
+		for _, f := range jupyter {
+			if f.Name == keyJupytext {
+				inner := o.object(keyJupytext)
+				for _, g := range objectOf(f.Value) {
+					inner.Set(g.Name, g.Value)
+				}
+				f.Value = inner.Raw()
+			}
+			o.Set(f.Name, f.Value)
+		}
+	}
+	d.Metadata = o
+	d.keepFront(o)
+	return next, nil
+}
+
+// mystReader reads the cells of a document.
+type mystReader struct {
+	*Document
+	*text
+	start    int    // line at which the next cell of Markdown begins
+	part     int    // line of the +++ before it; -1 without one
+	metadata Object // behind that +++
+}
+
+// prose adds the cell of Markdown that ends before a line.
+func (r *mystReader) prose(end int) {
+	first, next := r.trimmed(r.start, end)
+	text := strings.TrimRight(join(r.lines[first:next]), " \t\n\f\v")
+	if text != "" {
+		if r.part >= 0 {
+			first = r.part
+		}
+		r.Cells = append(r.Cells, Cell{Type: "markdown", Source: text, Metadata: r.metadata, at: r.at(first)})
+	}
+	r.metadata, r.part = nil, -1
+}
+
+// breaks reads the lines of +++ between two fences.
+func (r *mystReader) breaks(first, next int) error {
+	for i := first; i < next; i++ {
+		found := blockBreak.FindStringSubmatch(r.lines[i].Text)
+		if found == nil {
+			continue
+		}
+		r.prose(i)
+		r.start, r.part = i+1, i
+		text := strings.TrimSpace(found[1])
+		if text == "" {
+			continue
+		}
+		raw := codec.Raw(text)
+		if !raw.IsValid() || raw.Kind() != '{' {
+			return r.problem(i+1, 1, "the text after +++ is not a JSON object", `write +++ {"name": "value"}, or +++ alone`)
+		}
+		r.metadata = objectOf(raw)
+	}
+	return nil
+}
+
+// directive adds the cell of a fence that begins at a line.
+func (r *mystReader) directive(kind string, f notebooks.Fence, line int) error {
+	f.Form = notebooks.FormMyST // of a raw cell, too
+	length, options := f.Options()
+	metadata, err := yamlObject(string(options))
+	if err != nil {
+		row, col, msg := yamlProblem(err)
+		if strings.HasPrefix(string(f.Code), "---") {
+			row++
+		}
+		return r.problem(line+1+row, col, "the options of the cell cannot be read: "+msg, "write them as YAML, key: value")
+	}
+	code := strings.TrimSuffix(string(f.Code[length:]), "\n")
+	if first, rest, _ := strings.Cut(code, "\n"); blankLine.MatchString(first) {
+		code = rest
+	}
+	r.Cells = append(r.Cells, Cell{Type: kind, Source: code, Metadata: metadata, at: r.at(line)})
 	return nil
 }
 
