@@ -97,40 +97,46 @@ func wordSet(words []string) map[string]bool {
 	return set
 }
 
-// Read reads a notebook of a form; "" finds out which one it is. The errors are *notebooks.Error or a
+// Read reads a notebook of a form; "" finds out which one it is. Every step of a run is a cell of code: where the form
+// takes one for text, all cells are read as those of Markmill's own form. The errors are *notebooks.Error or a
 // notebooks.ErrorList.
 func Read(form notebooks.Form, name string, src []byte) (*Document, error) {
+	d, nb, err := readForm(form, name, src)
+	if err != nil || !d.hidden {
+		return d, err
+	}
+	own, err := textOfSource(src).readNative(d, nb)
+	if err == nil { // it is written back in its form
+		own.Form = d.Form
+		own.Metadata.setOwn(keyForm, nil)
+	}
+	return own, err
+}
+
+// readForm reads a notebook by the rules of its form alone. nb is what a run sees of a Markdown notebook.
+func readForm(form notebooks.Form, name string, src []byte) (d *Document, nb *notebooks.Notebook, err error) {
 	detect := form == ""
 	if detect {
 		form = forms.Detect(name, src)
 	}
 	if form == notebooks.FormJupyter {
-		return readJupyter(name, src)
+		d, err = readJupyter(name, src)
+		return d, nil, err
 	}
 	if err := notebooks.CheckText(name, src); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t := textOfSource(src)
-	if form == notebooks.FormPercent {
-		return t.read(&Document{Name: name, Form: form}, nil)
+	if form != notebooks.FormPercent {
+		if nb, err = notebooks.ParseAs(form, name, []byte(t.src)); err != nil {
+			return nil, nil, err
+		}
+		if detect {
+			form = conversionForm(nb)
+		}
 	}
-	nb, err := notebooks.ParseAs(form, name, []byte(t.src))
-	if err != nil {
-		return nil, err
-	}
-	if detect {
-		form = conversionForm(nb)
-	}
-	d, err := t.read(&Document{Name: name, Form: form}, nb)
-	if err != nil || !d.hidden {
-		return d, err
-	}
-	own, err := t.readNative(d, nb)
-	if err == nil { // it is written back in its form
-		own.Form = form
-		own.Metadata.setOwn(keyForm, nil)
-	}
-	return own, err
+	d, err = t.read(&Document{Name: name, Form: form}, nb)
+	return d, nb, err
 }
 
 // read reads the text as the form of the document. nb is the same Markdown as a run parses it; cells are made of its

@@ -99,7 +99,7 @@ func TestAnyNotebook(t *testing.T) {
 		if err != nil {
 			return // refused, and nothing was written
 		}
-		back, err := Read(f.form, f.name, text)
+		back, _, err := readForm(f.form, f.name, text)
 		if err != nil {
 			t.Fatalf("%s: what was written cannot be read: %v\n%s", f.form, err, text)
 		}
