@@ -88,12 +88,12 @@ func (e *Engine) chooseLanguage(nb *notebooks.Notebook, req Request) {
 	t := kernels{eng: e, spec: nb.Form == ipynb.Form}
 	switch lang := t.language(cmp.Or(req.Kernel, nb.Front.Kernel)); {
 	case !t.spec && !named:
-		nb.Speak(cmp.Or(req.Language, lang))
+		nb.SetDefaultLanguage(cmp.Or(req.Language, lang))
 	case !t.spec || apart:
 	case inject.Known(lang) && !inject.Same(lang, own):
-		nb.Speak(lang)
+		nb.SetDefaultLanguage(lang)
 	case own == "":
-		nb.Speak(cmp.Or(req.Language, lang))
+		nb.SetDefaultLanguage(cmp.Or(req.Language, lang))
 	}
 }
 

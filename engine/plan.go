@@ -129,10 +129,10 @@ func (p *Plan) isName(name string) bool { return inject.IsName(p.spoken(), name)
 
 // spoken is the language in which given values are written.
 func (p *Plan) spoken() string {
-	if p.notebook.Spoken == "" && len(p.notebook.Steps) > 0 {
+	if p.notebook.DefaultLanguage == "" && len(p.notebook.Steps) > 0 {
 		return p.notebook.Steps[0].Lang
 	}
-	return p.notebook.Spoken
+	return p.notebook.DefaultLanguage
 }
 
 // Check finds what Plan would refuse whatever the parameters are. Questionable things that run go into the notebook's

@@ -14,7 +14,7 @@ import (
 
 // data is the plan as it is recorded.
 func (p *Plan) data() runs.PlanData {
-	d := runs.PlanData{Language: p.notebook.Spoken}
+	d := runs.PlanData{Language: p.notebook.DefaultLanguage}
 	for _, s := range p.steps {
 		step := runs.PlannedStep{ID: s.ID, Index: s.Index, Lang: s.Lang, Kernel: s.Session, Tags: p.recordedTags(s.Step),
 			Action: "run"}

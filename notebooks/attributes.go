@@ -59,7 +59,7 @@ var attributes = map[string]attribute{
 
 const maxRetries = 100
 
-// outputWord reads how much of a step's output stands open in the output notebook.
+// outputWord reads how much of a step's output is shown in the output notebook.
 func outputWord(text string) (string, error) {
 	switch text {
 	case OutputOpen, OutputFolded, OutputHidden:
@@ -68,7 +68,7 @@ func outputWord(text string) (string, error) {
 	return "", fmt.Errorf("expected %s, %s or %s, got %s", OutputOpen, OutputFolded, OutputHidden, quote(text))
 }
 
-// attributeNames are what an unknown one is compared with, and listed.
+// attributeNames are suggested, and listed, for an unknown attribute.
 var attributeNames = []string{
 	"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "normalize", "env", "output", "tags", "name",
 }
@@ -209,8 +209,9 @@ func isVariable(name string) bool {
 	return name != ""
 }
 
-// isID says whether a word can be a step's id: letters, digits, - _ . , so that it can also name a folder.
-func isID(id string) bool { return id != "" && id == slug(id) }
+// IsID reports whether a word can be the id of a step: letters, digits, - _ . , so that it can also be the name of a
+// folder.
+func IsID(id string) bool { return id != "" && id == slug(id) }
 
 // slug makes an id of any text.
 func slug(text string) string {

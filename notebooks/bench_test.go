@@ -15,7 +15,8 @@ func manyFences(multiple int) []byte {
 	var b bytes.Buffer
 	code := strings.Repeat("result=$(compute --with \"$input\")\n", 5)
 	for i := range 38_000 * multiple {
-		fmt.Fprintf(&b, "Some *words* about step %d, with `code` in them.\n\n```bash {#s%d .test timeout=30s}\n%s```\n\n", i, i, code)
+		fmt.Fprintf(&b, "Some *words* about step %d, with `code` in them.\n\n```bash {#s%d .test timeout=30s}\n%s```\n\n", i,
+			i, code)
 	}
 	return b.Bytes()
 }

@@ -2,11 +2,12 @@ package notebooks
 
 import (
 	"fmt"
-	"markmill/notebooks/lazyregexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"markmill/notebooks/lazyregexp"
 )
 
 // ExpandPath expands names in the path of a notebook or of an output notebook: {{name}}, and papermill's {name},

@@ -3,13 +3,14 @@ package notebooks
 import (
 	"errors"
 	"fmt"
-	"markmill/notebooks/lazyregexp"
 	"math"
 	"math/big"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"markmill/notebooks/lazyregexp"
 )
 
 // readText reads what was typed after -p, or stands in an environment variable, as a declared

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/parser"
+	gmparser "github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 )
@@ -21,11 +21,11 @@ const (
 )
 
 // shallow is a container's parser that stops opening at maxDepth.
-type shallow struct{ parser.BlockParser }
+type shallow struct{ gmparser.BlockParser }
 
-func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+func (s shallow) Open(parent ast.Node, reader text.Reader, pc gmparser.Context) (ast.Node, gmparser.State) {
 	if len(pc.OpenedBlocks()) >= 2*maxDepth { // a list level opens two blocks
-		return nil, parser.NoChildren
+		return nil, gmparser.NoChildren
 	}
 	return s.BlockParser.Open(parent, reader, pc)
 }
@@ -34,9 +34,9 @@ func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (a
 // next line is then read in another way.
 type shortReferences struct{}
 
-func (shortReferences) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
+func (shortReferences) Transform(node *ast.Paragraph, reader text.Reader, pc gmparser.Context) {
 	if node.Lines().Len() <= maxReferenceLines {
-		parser.LinkReferenceParagraphTransformer.Transform(node, reader, pc)
+		gmparser.LinkReferenceParagraphTransformer.Transform(node, reader, pc)
 	}
 }
 
@@ -44,16 +44,16 @@ func (shortReferences) Transform(node *ast.Paragraph, reader text.Reader, pc par
 // these and ParagraphTransformers, so that it sees the fences that Parse sees.
 func BlockParsers() []util.PrioritizedValue {
 	return []util.PrioritizedValue{
-		util.Prioritized(parser.NewSetextHeadingParser(), 100),
-		util.Prioritized(parser.NewThematicBreakParser(), 200),
-		util.Prioritized(shallow{parser.NewListParser()}, 300),
-		util.Prioritized(parser.NewListItemParser(), 400),
-		util.Prioritized(parser.NewCodeBlockParser(), 500),
-		util.Prioritized(parser.NewATXHeadingParser(), 600),
-		util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
-		util.Prioritized(shallow{parser.NewBlockquoteParser()}, 800),
-		util.Prioritized(parser.NewHTMLBlockParser(), 900),
-		util.Prioritized(parser.NewParagraphParser(), 1000),
+		util.Prioritized(gmparser.NewSetextHeadingParser(), 100),
+		util.Prioritized(gmparser.NewThematicBreakParser(), 200),
+		util.Prioritized(shallow{gmparser.NewListParser()}, 300),
+		util.Prioritized(gmparser.NewListItemParser(), 400),
+		util.Prioritized(gmparser.NewCodeBlockParser(), 500),
+		util.Prioritized(gmparser.NewATXHeadingParser(), 600),
+		util.Prioritized(gmparser.NewFencedCodeBlockParser(), 700),
+		util.Prioritized(shallow{gmparser.NewBlockquoteParser()}, 800),
+		util.Prioritized(gmparser.NewHTMLBlockParser(), 900),
+		util.Prioritized(gmparser.NewParagraphParser(), 1000),
 	}
 }
 
@@ -63,9 +63,9 @@ func ParagraphTransformers() []util.PrioritizedValue {
 }
 
 // newBlockParser makes a parser; more are block parsers to be tried besides goldmark's own.
-func newBlockParser(more ...util.PrioritizedValue) parser.Parser {
-	return parser.NewParser(parser.WithBlockParsers(append(BlockParsers(), more...)...),
-		parser.WithParagraphTransformers(ParagraphTransformers()...))
+func newBlockParser(more ...util.PrioritizedValue) gmparser.Parser {
+	return gmparser.NewParser(gmparser.WithBlockParsers(append(BlockParsers(), more...)...),
+		gmparser.WithParagraphTransformers(ParagraphTransformers()...))
 }
 
 // fence is a fenced code block of a source.

@@ -8,7 +8,7 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// Cell is a code cell of a form whose reader stands in a package of its own.
+// Cell is a code cell of a form that another package reads.
 type Cell struct {
 	ID       string // as the form has it; "" without one
 	Place    int    // among all cells, from 1: names a cell without an id; 0: its place among the steps does
@@ -20,7 +20,7 @@ type Cell struct {
 	CodeLine int  // where its code begins
 	Tags     []string
 	Options  []Option
-	Block    string // the text of the YAML that declares the parameters which the cell assigns; "" where it declares them itself
+	Block    string // the YAML that declares the parameters it assigns; "" if it declares them itself
 	Strict   bool   // an option that nobody knows is a mistake, and not another tool's
 }
 
@@ -31,35 +31,35 @@ type Option struct {
 	At    int // offset in the source
 }
 
-// Matter is a front matter that such a reader found.
-type Matter struct {
+// FrontMatter is a front matter that such a reader found.
+type FrontMatter struct {
 	Text   []byte                         // YAML or JSON: names and values
 	At     Span                           // all of it, its marks included
 	Place  func(line, col int) (int, int) // of the source, of a place in Text; all from 1
 	Strict bool                           // a key that nobody knows is a mistake, and not another tool's
 }
 
-// Book is what such a reader found in a file.
-type Book struct {
-	Name   string
-	Source []byte
-	Form   Form
-	Matter []Matter
-	Head   *Matter // the text at the head that is no front matter for the reader; nil without one
-	Cells  []Cell
+// CellFile is what such a reader found in a file.
+type CellFile struct {
+	Name        string
+	Source      []byte
+	Form        Form
+	FrontMatter []FrontMatter
+	Head        *FrontMatter // the text at the head that is no front matter for the reader; nil without one
+	Cells       []Cell
 }
 
-// Assemble makes a notebook of a file that another package has read. Like Parse it gives every mistake there is, in
+// FromCells makes a notebook of a file that another package has read. Like Parse it gives every mistake there is, in
 // order of place, and the notebook as far as it could be read.
 //
-// Ids that cannot be those of steps are made so, and ids that were given before get a number: other programs take them
-// as they are, and so a run must.
-func Assemble(b Book) (*Notebook, error) {
+// An id that a step cannot have is changed, and a repeated id gets a number: other programs accept both, and so must a
+// run.
+func FromCells(b CellFile) (*Notebook, error) {
 	nb := &Notebook{Name: b.Name, Source: b.Source, Form: b.Form, ParamsAt: -1, places: NewPlaces(b.Source)}
-	r := reading{nb: nb, needsAt: map[*Step]int{}}
+	r := parser{nb: nb, needsAt: map[*Step]int{}}
 	taken := map[StepID]bool{}
 	for _, c := range b.Cells {
-		if isID(c.ID) {
+		if IsID(c.ID) {
 			taken[StepID(c.ID)] = false // the cell whose id it is has it
 		}
 	}
@@ -67,7 +67,7 @@ func Assemble(b Book) (*Notebook, error) {
 	for i := range b.Cells {
 		r.addCell(&b.Cells[i], ids)
 	}
-	for _, m := range b.Matter {
+	for _, m := range b.FrontMatter {
 		r.readMatter(m)
 	}
 	if b.Head != nil {
@@ -81,12 +81,13 @@ func Assemble(b Book) (*Notebook, error) {
 }
 
 // addCell makes a step of a cell.
-func (r *reading) addCell(c *Cell, ids freeIDs) {
+func (r *parser) addCell(c *Cell, ids freeIDs) {
 	nb := r.nb
-	s := &Step{Index: len(nb.Steps), Lang: kernelLanguage(c.Lang), Code: []byte(c.Code), CodeLine: c.CodeLine, Line: c.Line, Fence: c.At, Apart: c.Apart}
+	s := &Step{Index: len(nb.Steps), Lang: kernelLanguage(c.Lang), Code: []byte(c.Code), CodeLine: c.CodeLine,
+		Line: c.Line, Fence: c.At, Apart: c.Apart}
 	nb.Steps = append(nb.Steps, s)
 	if c.ID != "" || c.Place > 0 {
-		s.ID, s.Explicit = ids.of(c), isID(c.ID)
+		s.ID, s.Explicit = ids.of(c), IsID(c.ID)
 		ids.taken[s.ID] = true
 	}
 	for _, tag := range c.Tags {
@@ -116,7 +117,7 @@ type freeIDs struct {
 	next  map[string]int  // the number that is tried next behind an id; a step with each smaller one is there
 }
 
-// of is the id of a cell as that of a step which no other has.
+// of returns a unique step id for a cell.
 func (f freeIDs) of(c *Cell) StepID {
 	base := orElse(slug(c.ID), "cell-"+strconv.Itoa(c.Place))
 	id := StepID(base)
@@ -131,7 +132,7 @@ func (f freeIDs) of(c *Cell) StepID {
 }
 
 // declare reads the parameters of a step of code that declares them.
-func (r *reading) declare(s *Step, block string) {
+func (r *parser) declare(s *Step, block string) {
 	s.Parameters = true
 	if r.blockAt == 0 {
 		r.blockAt = s.Fence.End
@@ -147,10 +148,10 @@ func (r *reading) declare(s *Step, block string) {
 	}
 }
 
-// Speak tells a notebook what its source does not: the language that the given values are written in. Steps that name
-// none are in it, and those of them that are tagged parameters declare what they assign in it. "" changes nothing.
-func (nb *Notebook) Speak(lang string) {
-	nb.Spoken = kernelLanguage(lang)
+// SetDefaultLanguage sets the language of steps that name none and of the values that a run is given, for a source that
+// does not say it. Such steps with the tag parameters then declare what they assign. "" changes nothing.
+func (nb *Notebook) SetDefaultLanguage(lang string) {
+	nb.DefaultLanguage = kernelLanguage(lang)
 	declared := map[string]bool{}
 	for _, p := range nb.Params {
 		declared[p.Name] = true
@@ -159,7 +160,7 @@ func (nb *Notebook) Speak(lang string) {
 		if s.Lang != "" {
 			continue
 		}
-		s.Lang = nb.Spoken
+		s.Lang = nb.DefaultLanguage
 		if !s.Parameters {
 			continue
 		}
@@ -172,8 +173,8 @@ func (nb *Notebook) Speak(lang string) {
 	}
 }
 
-// readMatter reads a front matter, with the places of the file instead of those of its text.
-func (r *reading) readMatter(m Matter) {
+// readMatter reads a front matter. Positions in messages are those of the file.
+func (r *parser) readMatter(m FrontMatter) {
 	if r.nb.Front.Span == (Span{}) {
 		r.nb.Front.Span = m.At
 	}
@@ -183,7 +184,8 @@ func (r *reading) readMatter(m Matter) {
 		var msg string
 		if node, line, col, msg = yamlMapping(m.Text); msg != "" {
 			line, col = m.Place(line, col)
-			r.header.invalid = &slip{r.offset(0, line, col), "the front matter cannot be read: " + msg, "write it as YAML, key: value"}
+			r.header.invalid = &slip{r.offset(0, line, col), "the front matter cannot be read: " + msg,
+				"write it as YAML, key: value"}
 		}
 	}
 	relocate(node, m.Place)

@@ -15,7 +15,7 @@ func isConflictPart(line []byte) bool {
 	return bytes.Equal(bytes.TrimRight(line, "\r\n"), []byte("=======")) || bytes.HasPrefix(line, []byte("||||||| "))
 }
 
-// holdsConflict says whether one of the lines is Git's.
+// holdsConflict reports whether one of the lines is Git's.
 func holdsConflict(text []byte) bool {
 	for at := 0; at < len(text); {
 		end := lineEnd(text, at)
@@ -46,14 +46,15 @@ func (s *stripping) settleConflicts() {
 		if !ok {
 			continue
 		}
-		if f.span.Start == f.markerStart(s) { // its empty line stands before Git's line
+		if f.span.Start == f.markerStart(s) { // its empty line is before Git's line
 			open = s.emptyLineBefore(open)
 		}
 		f.span = Span{open, end}
 		done = end
 	}
 	for _, at := range s.strays {
-		if i := sort.Search(len(s.found), func(i int) bool { return s.found[i].span.End > at }); i < len(s.found) && s.found[i].span.Start <= at {
+		if i := sort.Search(len(s.found), func(i int) bool { return s.found[i].span.End > at }); i < len(s.found) &&
+			s.found[i].span.Start <= at {
 			continue
 		}
 		s.problem(found{FoundRegion: FoundRegion{Line: sort.SearchInts(s.lines, at+1)}},
@@ -71,7 +72,7 @@ func (s *stripping) lineBefore(at int) int {
 	return bytes.LastIndexByte(s.src[:at-1], '\n') + 1
 }
 
-// conflictEnd finds the end of the conflict that region i begins. It is false when something else stands in it.
+// conflictEnd finds the end of the conflict that region i begins. It is false if anything else is in it.
 func (s *stripping) conflictEnd(i int) (int, bool) {
 	at := s.found[i].span.End
 	for i++; at < len(s.src); {
@@ -92,9 +93,9 @@ func (s *stripping) conflictEnd(i int) (int, bool) {
 	return 0, false
 }
 
-// checkConflicts refuses a source that was merged and not mended: a conflict that stands in prose, or around steps,
-// which would otherwise run, both of its sides. One inside a fence is that fence's text, and its language's to refuse.
-func (r *reading) checkConflicts() {
+// checkConflicts refuses a source with unresolved merge conflicts: a conflict in prose, or around steps, which would
+// otherwise run, both of its sides. One inside a fence is that fence's text, and its language's to refuse.
+func (r *parser) checkConflicts() {
 	src := r.nb.Source
 	if !bytes.Contains(src, []byte("\n>>>>>>> ")) {
 		return

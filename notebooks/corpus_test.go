@@ -70,7 +70,8 @@ func TestCorpus(t *testing.T) {
 			}
 			var regions []Region
 			for _, s := range nb.Steps {
-				regions = append(regions, Region{ID: string(s.ID), At: s.Fence.End, Body: []byte("```text {.output}\nhello\n```\n")})
+				regions = append(regions, Region{ID: string(s.ID), At: s.Fence.End,
+					Body: []byte("```text {.output}\nhello\n```\n")})
 			}
 			stripped := Strip(name, Splice(src, regions, Manifest{Status: "pass"}))
 			if !bytes.Equal(stripped.Source, src) || len(stripped.Problems) > 0 || len(stripped.Regions) != len(regions) {

@@ -2,15 +2,16 @@ package notebooks
 
 import (
 	"fmt"
-	"markmill/notebooks/ansi"
 	"strings"
+
+	"markmill/notebooks/ansi"
 )
 
 // Kind classes an error for programs. Kinds are append-only; cmd maps them to exit codes in one switch.
 type Kind string
 
 const (
-	KindSyntax    Kind = "syntax"    // the notebook cannot be read as one
+	KindSyntax    Kind = "syntax"    // the file cannot be read as a notebook
 	KindOption    Kind = "option"    // an unknown or ill-typed attribute, tag, key or flag
 	KindParameter Kind = "parameter" // a parameter that is unknown, missing, given twice or of the wrong type
 	KindRegion    Kind = "region"    // a damaged or edited region of an output notebook

@@ -44,13 +44,19 @@ func (in *info) readJupytext(text string, base int) {
 	}
 }
 
-// jsonAttr reads a value as JSON; what is not JSON is text.
+// jsonAttr reads a value as JSON; anything else is text.
 func jsonAttr(key, text string, at int) attr {
 	a := attr{key: key, val: text, at: at}
 	var value any
 	if codec.Unmarshal([]byte(text), &value) != nil {
 		return a
 	}
+	a.set(value)
+	return a
+}
+
+// set takes a value of JSON. Scalars that are not text keep the spelling that the attribute has.
+func (a *attr) set(value any) {
 	switch v := value.(type) {
 	case string:
 		a.val = v
@@ -65,12 +71,11 @@ func jsonAttr(key, text string, at int) attr {
 			a.list = append(a.list, name+"="+fmt.Sprint(v[name]))
 		}
 	}
-	return a
 }
 
-// jupytextCell says whether a fence of a notebook with a Jupytext header is a code cell: by its language alone, unless
-// it is marked as not to be run.
-func (r *reading) jupytextCell(f *fence, in *info) bool {
+// jupytextCell reports whether a fence of a notebook with a Jupytext header is a code cell: by its language alone,
+// unless it is marked as not to be run.
+func (r *parser) jupytextCell(f *fence, in *info) bool {
 	if !r.header.jupytext || in.lang == "" || !runnable(in.lang) && in.lang != r.header.lang {
 		return false
 	}
@@ -80,36 +85,23 @@ func (r *reading) jupytextCell(f *fence, in *info) bool {
 	return in.active()
 }
 
-// active says whether a cell is code in a notebook: Jupytext's active= names the files in which it is.
+// active reports whether a cell is code in a notebook: Jupytext's active= names the files in which it is.
 func (in *info) active() bool {
 	active, ok := in.attr("active")
 	return !ok || strings.Contains(active.val, "ipynb") || strings.Contains(active.val, "py")
 }
 
-// uncommentMagics gives back the commands of IPython that Jupytext has commented out.
+// uncommentMagics restores the IPython commands that Jupytext commented out.
 func uncommentMagics(code []byte, lang string) []byte {
-	sign, q := magicsOf(lang)
+	syntax := LanguageNamed(lang)
 	lines := strings.Split(string(code), "\n")
-	magics.Uncomment(lines, lang, sign, q, magics.Escaped)
+	magics.Uncomment(lines, lang, syntax.Comment, syntax.Strings(), magics.Escaped)
 	return []byte(strings.Join(lines, "\n"))
 }
 
-// magicsOf is what begins comments in a language, and its texts of several lines.
-func magicsOf(lang string) (sign string, q magics.Quotes) {
-	switch lang {
-	case "javascript", "typescript", "go", "rust", "c++", "cpp", "csharp", "fsharp", "java", "groovy", "scala":
-		return "//", magics.Quotes{}
-	case "r":
-		return "#", magics.Quotes{Comment: "#", Single: true}
-	case "bash", "powershell":
-		return "#", magics.Quotes{}
-	}
-	return "#", magics.Quotes{Comment: "#", Triple: true}
-}
-
-// inTextCell says whether an offset stands in a Markdown or raw cell that its author marked as one, with
-// <!-- #region --> … <!-- #endregion -->: what is fenced there is an example.
-func (r *reading) inTextCell(offset int) bool {
+// inTextCell reports whether an offset is in a Markdown or raw cell that its author marked with
+// <!-- #region --> … <!-- #endregion -->: a fence in it is an example.
+func (r *parser) inTextCell(offset int) bool {
 	i := sort.Search(len(r.textCells), func(i int) bool { return r.textCells[i].End > offset })
 	return i < len(r.textCells) && r.textCells[i].Start <= offset
 }
@@ -145,13 +137,13 @@ func hasAnyPrefix(text []byte, prefixes ...string) bool {
 	return false
 }
 
-// UncommentMagics gives back the commands of IPython that Jupytext has commented out in the code of a cell.
+// UncommentMagics restores the IPython commands that Jupytext commented out in the code of a cell.
 func UncommentMagics(code, lang string) string { return string(uncommentMagics([]byte(code), lang)) }
 
 // CommentMagics comments them out: UncommentMagics undoes it.
 func CommentMagics(code, lang string) string {
-	sign, q := magicsOf(lang)
+	syntax := LanguageNamed(lang)
 	lines := strings.Split(code, "\n")
-	magics.Comment(lines, lang, sign, q)
+	magics.Comment(lines, lang, syntax.Comment, syntax.Strings())
 	return strings.Join(lines, "\n")
 }

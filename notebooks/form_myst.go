@@ -8,33 +8,33 @@ import (
 // MyST writes ```{code-cell} python, and its options before the code: lines ":key: value", or a block of YAML
 // between lines of "---".
 
-// mystOptions finds the options at the head of the code: how long they are, and their YAML. skip is the length of
-// what stands before the YAML text in the code, width what stands before each of its lines.
-func mystOptions(code []byte) (length int, text []byte, skip, width int) {
+// mystOptions finds the options at the head of the code.
+func mystOptions(code []byte) options {
 	if bytes.HasPrefix(code, []byte("---\n")) {
 		for at := 4; at < len(code); {
 			end := lineEnd(code, at)
 			if bytes.Equal(bytes.TrimRight(code[at:end], " \t\n"), []byte("---")) {
-				return end, code[4:at], 4, 0
+				return options{length: end, yaml: code[4:at], skip: 4}
 			}
 			at = end
 		}
-		return 0, nil, 0, 0
+		return options{}
 	}
-	for length < len(code) && code[length] == ':' {
-		end := lineEnd(code, length)
-		key, value, ok := bytes.Cut(code[length+1:end], []byte(":"))
+	o := options{mark: ":", pad: 1}
+	for o.length < len(code) && code[o.length] == ':' {
+		end := lineEnd(code, o.length)
+		key, value, ok := bytes.Cut(code[o.length+1:end], []byte(":"))
 		if !ok || len(key) == 0 || bytes.ContainsAny(key, " \t\n") {
 			break
 		}
-		text = append(append(append(text, key...), ": "...), bytes.TrimLeft(value, " \t")...)
-		length = end
+		o.yaml = append(append(append(o.yaml, key...), ": "...), bytes.TrimLeft(value, " \t")...)
+		o.length = end
 	}
-	return length, text, 0, 1
+	return o
 }
 
 // applyMyST applies an option of MyST's; false when it is not one.
-func (r *reading) applyMyST(s *Step, a attr) bool {
+func (r *parser) applyMyST(s *Step, a attr) bool {
 	if a.key == "load" {
 		r.warn(a.at, s.ID, "load has no effect: the code is what stands in the fence", "put the code into the fence")
 		return true
@@ -45,6 +45,7 @@ func (r *reading) applyMyST(s *Step, a attr) bool {
 
 // mystKeys only tell how a cell is shown.
 var mystKeys = setOf(
-	"align", "caption", "class", "collapsed", "emphasize-lines", "figure", "filename", "format", "height", "image", "label-prefix",
+	"align", "caption", "class", "collapsed", "emphasize-lines", "figure", "filename", "format", "height", "image",
+	"label-prefix",
 	"lineno-start", "linenos", "number-source-lines", "placeholder", "render", "scrolled", "slideshow", "width",
 )

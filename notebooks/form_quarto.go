@@ -79,25 +79,25 @@ func unquote(s string) string {
 	return s
 }
 
-// optionLines counts the bytes of the option lines at the head of the code, and returns what follows their mark.
-func optionLines(code []byte) (length int, text []byte, width int) {
+// quartoOptions finds the option lines at the head of the code.
+func quartoOptions(code []byte) (o options) {
 	for _, mark := range []string{"#|", "//|", "--|", "%|"} {
 		if !bytes.HasPrefix(code, []byte(mark)) {
 			continue
 		}
-		for length < len(code) && bytes.HasPrefix(code[length:], []byte(mark)) {
-			end := lineEnd(code, length)
-			line := bytes.TrimPrefix(code[length+len(mark):end], []byte(" "))
-			text = append(text, line...)
-			length = end
+		o.mark, o.pad = mark, len(mark)+1
+		for o.length < len(code) && bytes.HasPrefix(code[o.length:], []byte(mark)) {
+			end := lineEnd(code, o.length)
+			o.yaml = append(o.yaml, bytes.TrimPrefix(code[o.length+len(mark):end], []byte(" "))...)
+			o.length = end
 		}
-		return length, text, len(mark) + 1
+		return o
 	}
-	return 0, nil, 0
+	return o
 }
 
 // applyQuarto applies an option of Quarto or knitr; false when it is not one.
-func (r *reading) applyQuarto(s *Step, a attr) bool {
+func (r *parser) applyQuarto(s *Step, a attr) bool {
 	is := strings.ToLower(a.val)
 	switch a.key {
 	case "eval":
@@ -133,20 +133,21 @@ func (r *reading) applyQuarto(s *Step, a attr) bool {
 	return true
 }
 
-// knitrQuiet passes over options that change how a chunk is shown; those that change what runs are told.
-func knitrQuiet(r *reading, s *Step, a attr) bool {
+// knitrQuiet ignores options that change how a chunk is shown, and warns of those that change what runs.
+func knitrQuiet(r *parser, s *Step, a attr) bool {
 	if a.key == "engine.opts" || a.key == "cache" && a.val == "true" {
 		r.warn(a.at, s.ID, a.key+" has no effect here: the step always runs, by its kernel", "")
 	}
 	return true
 }
 
-// isQuartoKey says whether an option only tells how the chunk is shown.
+// isQuartoKey reports whether an option only changes how the chunk is shown.
 func isQuartoKey(key string) bool {
 	if _, ok := quartoKeys[key]; ok {
 		return true
 	}
-	for _, prefix := range []string{"fig-", "fig.", "tbl-", "tbl.", "lst-", "out.", "code-", "tab.", "attr.", "class.", "dev.", "layout-", "cap-", "htmlwidgets"} {
+	for _, prefix := range []string{"fig-", "fig.", "tbl-", "tbl.", "lst-", "out.", "code-", "tab.", "attr.", "class.",
+		"dev.", "layout-", "cap-", "htmlwidgets"} {
 		if strings.HasPrefix(key, prefix) {
 			return true
 		}
@@ -155,8 +156,11 @@ func isQuartoKey(key string) bool {
 }
 
 var quartoKeys = setOf(
-	"animation.hook", "autodep", "aniopts", "background", "cap", "child", "classes", "code", "collapse", "column", "comment", "crop",
-	"dependson", "dev", "dpi", "external", "fullscreen", "highlight", "indent", "interval", "layout", "lines", "location", "opts.label",
-	"panel", "prompt", "resize.height", "resize.width", "sanitize", "size", "split", "strip.white", "tidy", "title", "subcap",
+	"animation.hook", "autodep", "aniopts", "background", "cap", "child", "classes", "code", "collapse", "column",
+	"comment", "crop",
+	"dependson", "dev", "dpi", "external", "fullscreen", "highlight", "indent", "interval", "layout", "lines", "location",
+	"opts.label",
+	"panel", "prompt", "resize.height", "resize.width", "sanitize", "size", "split", "strip.white", "tidy", "title",
+	"subcap",
 	"renderings", "render", "slideshow", "collapsed", "scrolled",
 )

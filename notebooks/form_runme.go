@@ -22,26 +22,17 @@ func looksLikeJSON(rest string) bool {
 func (in *info) readRunmeJSON(text string, base int) {
 	var object map[string]any
 	if err := codec.Unmarshal([]byte(text), &object); err != nil {
-		in.wrong = append(in.wrong, slip{base, "the JSON of the info string cannot be read", "write {\"name\":\"build\"}, each key once"})
-		// A name shows that the author meant a step; then the mistake is told.
+		in.wrong = append(in.wrong, slip{base, "the JSON of the info string cannot be read",
+			"write {\"name\":\"build\"}, each key once"})
+		// A name shows that the author meant a step, so the mistake is reported.
 		if strings.Contains(text, `"name"`) {
 			in.attrs = append(in.attrs, attr{key: "name", at: base})
 		}
 		return
 	}
 	for key, value := range object {
-		a := attr{key: key, at: base + max(strings.Index(text, `"`+key+`"`), 0)}
-		switch v := value.(type) {
-		case string:
-			a.val = v
-		case []any:
-			a.list = []string{}
-			for _, item := range v {
-				a.list = append(a.list, fmt.Sprint(item))
-			}
-		default:
-			a.val = fmt.Sprint(v)
-		}
+		a := attr{key: key, val: fmt.Sprint(value), at: base + max(strings.Index(text, `"`+key+`"`), 0)}
+		a.set(value)
 		in.attrs = append(in.attrs, a)
 	}
 	sort.Slice(in.attrs, func(i, j int) bool { return in.attrs[i].at < in.attrs[j].at })
@@ -73,7 +64,7 @@ var runmeKeys = map[string]string{
 }
 
 // applyRunme applies an attribute of Runme's; false when it is not one.
-func (r *reading) applyRunme(s *Step, a attr) bool {
+func (r *parser) applyRunme(s *Step, a attr) bool {
 	words, ok := runmeKeys[a.key]
 	if !ok {
 		return false

@@ -8,10 +8,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxFrontMistakes is how many mistakes of the front matter are told: a file that is no notebook makes thousands.
+// maxFrontMistakes bounds how many mistakes in the front matter are reported: a file that is not a notebook has
+// thousands.
 const maxFrontMistakes = 50
 
-// frontPlace is where a front matter stands in the source.
+// frontPlace is where a front matter is in the source.
 type frontPlace struct {
 	base  int // the offset that lines and columns of its nodes count from
 	lines int // before it
@@ -20,7 +21,7 @@ type frontPlace struct {
 
 // readFront reads the keys of the front matter. In Markmill's own form an unknown key is an error; in the files of
 // other tools it is theirs.
-func (r *reading) readFront(at frontPlace, native bool) {
+func (r *parser) readFront(at frontPlace, native bool) {
 	nb := r.nb
 	if bad := r.header.invalid; bad != nil {
 		if native {
@@ -44,7 +45,8 @@ func (r *reading) readFront(at frontPlace, native bool) {
 			return
 		}
 		if seen[key.Value] {
-			r.mistake(KindOption, r.offset(at.base, key.Line, key.Column), "", fmt.Sprintf("the key %s stands twice in the front matter", quote(key.Value)), "keep one")
+			r.mistake(KindOption, r.offset(at.base, key.Line, key.Column), "",
+				fmt.Sprintf("the key %s stands twice in the front matter", quote(key.Value)), "keep one")
 			continue
 		}
 		seen[key.Value] = true
@@ -60,7 +62,8 @@ func (r *reading) readFront(at frontPlace, native bool) {
 			if word := scalar(value); ownOutput(value) {
 				nb.Front.Output = word
 			} else if near := Suggest(word, []string{OutputOpen, OutputFolded, OutputHidden}); near != "" {
-				r.warn(r.offset(at.base, value.Line, value.Column), "", "output: "+quote(word)+" has no effect", fmt.Sprintf("did you mean %s?", near))
+				r.warn(r.offset(at.base, value.Line, value.Column), "", "output: "+quote(word)+" has no effect",
+					fmt.Sprintf("did you mean %s?", near))
 			}
 			continue
 		}
@@ -86,9 +89,9 @@ func (r *reading) readFront(at frontPlace, native bool) {
 	}
 }
 
-// unknownKey is an error in a notebook. A file without a step is a document, and its keys are for whatever
-// shows it, as are those of other tools' files; still a slip is worth a word.
-func (r *reading) unknownKey(native bool, at int, key string) {
+// unknownKey is an error in a notebook. A file without a step is a document, and its keys are for whatever shows it, as
+// are those of other tools' files; but a likely typo gets a warning.
+func (r *parser) unknownKey(native bool, at int, key string) {
 	hint := "known are " + strings.Join(frontNames, ", ")
 	near := Suggest(key, frontNames)
 	if near != "" {
@@ -103,19 +106,25 @@ func (r *reading) unknownKey(native bool, at int, key string) {
 	}
 }
 
-// isForeignKey says whether a key belongs to another tool: Jupyter, Quarto, Pandoc, Runme, or a site generator.
+// isForeignKey reports whether a key belongs to another tool: Jupyter, Quarto, Pandoc, Runme, or a site generator.
 func isForeignKey(key string) bool {
 	_, ok := foreignKeys[key]
 	return ok || strings.HasPrefix(key, "x-") || strings.HasPrefix(key, "header-")
 }
 
 var foreignKeys = setOf(
-	"abstract", "affiliation", "aliases", "author", "authors", "bibliography", "categories", "category", "citation", "csl", "cwd", "date",
-	"date-modified", "draft", "editor", "editor_options", "engine", "execute", "export", "exports", "file_format", "filters", "format",
-	"hide_table_of_contents", "id", "image", "jupyter", "jupytext", "kernelspec", "keywords", "lang", "language_info", "lastmod",
-	"layout", "license", "mystnb", "myst", "nav_order", "number-sections", "orphan", "output", "output-file", "page", "permalink",
-	"pagetitle", "parent", "project", "runme", "shell", "sidebar", "sidebar_label", "sidebar_position", "skipPrompts", "slug", "subtitle",
-	"summary", "tag", "tags", "template", "terminalRows", "theme", "thumbnail", "toc", "toc-depth", "updated", "url", "version", "vignette",
+	"abstract", "affiliation", "aliases", "author", "authors", "bibliography", "categories", "category", "citation", "csl",
+	"cwd", "date",
+	"date-modified", "draft", "editor", "editor_options", "engine", "execute", "export", "exports", "file_format",
+	"filters", "format",
+	"hide_table_of_contents", "id", "image", "jupyter", "jupytext", "kernelspec", "keywords", "lang", "language_info",
+	"lastmod",
+	"layout", "license", "mystnb", "myst", "nav_order", "number-sections", "orphan", "output", "output-file", "page",
+	"permalink",
+	"pagetitle", "parent", "project", "runme", "shell", "sidebar", "sidebar_label", "sidebar_position", "skipPrompts",
+	"slug", "subtitle",
+	"summary", "tag", "tags", "template", "terminalRows", "theme", "thumbnail", "toc", "toc-depth", "updated", "url",
+	"version", "vignette",
 	"weight", "widgets",
 )
 

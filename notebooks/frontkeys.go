@@ -78,17 +78,19 @@ func (f *Front) ReadKey(key string, value *yaml.Node) error {
 	return read(f, value)
 }
 
-// frontNames are what an unknown key is compared with, and listed.
+// frontNames are suggested, and listed, for an unknown key.
 var frontNames = []string{
-	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require", "forbidden_actions",
-	"mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict", "sandbox", "network", "processes", "resources",
+	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require",
+	"forbidden_actions",
+	"mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict", "sandbox", "network",
+	"processes", "resources",
 	"max-output", "durability", "allow_errors", "headline", "output",
 }
 
 // MaxHeadline is how many scraps a verdict shows.
 const MaxHeadline = 8
 
-// ownOutput says whether the key output: is Markmill's: R Markdown and Quarto have one, too.
+// ownOutput reports whether the key output: is Markmill's: R Markdown and Quarto have one, too.
 func ownOutput(value *yaml.Node) bool {
 	_, err := outputWord(scalar(value))
 	return err == nil

@@ -2,15 +2,16 @@ package notebooks
 
 import (
 	"bytes"
-	"markmill/notebooks/lazyregexp"
 	"sort"
 	"strings"
 	"unicode/utf8"
 
+	"markmill/notebooks/lazyregexp"
+
 	"go.yaml.in/yaml/v4"
 )
 
-// matter is where the front matter stands, and where the Markdown begins.
+// matter is where the front matter is, and where the Markdown begins.
 type matter struct {
 	mark string // "---", "+++" or ""
 	span Span   // with its two marks
@@ -26,8 +27,8 @@ var (
 
 // findFrontMatter looks for a block between two lines of --- or +++ at the head of the file. A single --- is a rule,
 // and so is a first one with an empty line after it and no key before the second; +++ is TOML only if it looks like it,
-// because MyST parts cells with +++. A marker of a region ends the search, so that what stands in a region never makes
-// a source's rule into front matter: Strip and Parse find the same.
+// because MyST separates cells with +++. A marker of a region ends the search, so that the text of a region never turns
+// a rule of the source into front matter: Strip and Parse agree.
 func findFrontMatter(src []byte) matter {
 	var m matter
 	if bytes.HasPrefix(src, utf8BOM) {
@@ -46,7 +47,8 @@ func findFrontMatter(src []byte) matter {
 		}
 		if string(line) == mark || mark == "---" && string(line) == "..." {
 			text := src[first:at]
-			if mark == "---" && startsBlank(text) && !yamlKeyLine.Match(text) || mark == "+++" && !tomlLine.Match(bytes.TrimLeft(text, " \t\r\n")) {
+			if mark == "---" && startsBlank(text) && !yamlKeyLine.Match(text) ||
+				mark == "+++" && !tomlLine.Match(bytes.TrimLeft(text, " \t\r\n")) {
 				return m
 			}
 			return matter{mark, Span{m.body, end}, Span{first, at}, end}
@@ -71,10 +73,11 @@ type header struct {
 }
 
 // readHeader reads the front matter as YAML, and from it which tool's file this is.
-func (r *reading) readHeader(m matter) {
+func (r *parser) readHeader(m matter) {
 	switch m.mark {
 	case "+++":
-		r.warn(m.span.Start, "", "TOML front matter is left alone: nothing in it has an effect", "write YAML between lines of ---")
+		r.warn(m.span.Start, "", "TOML front matter is left alone: nothing in it has an effect",
+			"write YAML between lines of ---")
 		return
 	case "":
 		return
@@ -103,7 +106,7 @@ func (r *reading) readHeader(m matter) {
 }
 
 // offset is the place of a line and column (from 1) of a text that begins at base, which is the head of a line.
-func (r *reading) offset(base, line, col int) int {
+func (r *parser) offset(base, line, col int) int {
 	src := r.nb.Source
 	first := sort.SearchInts(r.nb.places.lines, base+1) - 1
 	at := r.nb.places.lines[min(first+line-1, len(r.nb.places.lines)-1)]
@@ -134,7 +137,8 @@ func (h *header) read(node *yaml.Node) {
 		h.form, h.jupytext = FormJupytext, true
 	case lookup(node, "runme") != nil:
 		h.form = FormRunme
-	case lookup(node, "execute") != nil || lookup(node, "format") != nil || lookup(node, "output") != nil && !ownOutput(lookup(node, "output")) || lookup(node, "engine") != nil:
+	case lookup(node, "execute") != nil || lookup(node, "format") != nil ||
+		lookup(node, "output") != nil && !ownOutput(lookup(node, "output")) || lookup(node, "engine") != nil:
 		h.form = FormQuarto
 	}
 	if spec == nil {

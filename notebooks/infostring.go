@@ -2,7 +2,7 @@ package notebooks
 
 import "strings"
 
-// info is an info string, taken apart by its spelling; what it means is decided later. Offsets are in the source.
+// info is an info string, split by its syntax; what it means is decided later. Offsets are in the source.
 type info struct {
 	form  Form // how it is spelled; "" for a bare language and for what is nobody's
 	lang  string
@@ -15,7 +15,7 @@ type info struct {
 	noLang bool // {#id .tag}: Pandoc's way
 }
 
-// mark is a word and where it stands.
+// mark is a word and its offset.
 type mark struct {
 	text string
 	at   int
@@ -35,7 +35,7 @@ type slip struct {
 	msg, hint string
 }
 
-// parseInfo reads an info string that stands at offset base.
+// parseInfo reads an info string at offset base.
 func parseInfo(text string, base int) info {
 	if strings.HasPrefix(text, "{") {
 		return parseBraceFirst(text, base)
@@ -97,7 +97,8 @@ func parseBraceFirst(text string, base int) info {
 		return in
 	}
 	if end < 0 {
-		in.wrong = append(in.wrong, slip{base, "the brace of the info string is never closed", "add } at the end of the line"})
+		in.wrong = append(in.wrong, slip{base, "the brace of the info string is never closed",
+			"add } at the end of the line"})
 	}
 	return in
 }
@@ -111,13 +112,15 @@ func (in *info) readBraces(text string, base int) {
 		at := base + t.pos
 		switch {
 		case t.done():
-			if len(in.wrong) == 0 { // an open quote took the brace, and is told
-				in.wrong = append(in.wrong, slip{base, "the brace of the info string is never closed", "add } at the end of the line"})
+			if len(in.wrong) == 0 { // an unclosed quote took the brace, and is reported
+				in.wrong = append(in.wrong, slip{base, "the brace of the info string is never closed",
+					"add } at the end of the line"})
 			}
 			return
 		case t.peek() == '}':
 			if rest := strings.TrimSpace(text[t.pos+1:]); rest != "" {
-				in.wrong = append(in.wrong, slip{at + 1, "text stands after the closing brace: " + quote(rest), "move it into the braces, or take it out"})
+				in.wrong = append(in.wrong, slip{at + 1, "text stands after the closing brace: " + quote(rest),
+					"move it into the braces, or take it out"})
 			}
 			return
 		case t.peek() == '#':
@@ -169,7 +172,7 @@ func (in *info) readPair(t *tokens, base int, stops string) {
 	in.attrs = append(in.attrs, attr{key: key, val: val, at: at})
 }
 
-// isNamed says whether the fence has an id by any spelling.
+// isNamed reports whether the fence has an id in any syntax.
 func (in *info) isNamed() bool {
 	if in.id.text != "" {
 		return true

@@ -42,20 +42,25 @@ var infoStrings = []struct{ info, want string }{
 	// prose
 	{"", ""}, {"bash", ""}, {"python", ""}, {"yaml [Taskfile.yml]", ""}, {"js {1,3-5}", ""}, {"ts {highlight: [1,2]}", ""},
 	{`js title="a.js" showLineNumbers`, ""}, {"go {linenos=table,hl_lines=[8]}", ""}, {"python {.numberLines}", ""},
-	{"yaml {.annotate}", ""}, {"text {.output}", ""}, {"diff {.diff}", ""}, {"yaml {.custom}", ""}, {"{.python .numberLines}", ""},
-	{"{=html}", ""}, {"{note}", ""}, {"{raw-cell}", ""}, {"{mermaid}", ""}, {"{{python}}", ""}, {`sh {"id":"01HF7BT3HF9WY6"}`, ""},
+	{"yaml {.annotate}", ""}, {"text {.output}", ""}, {"diff {.diff}", ""}, {"yaml {.custom}", ""},
+	{"{.python .numberLines}", ""},
+	{"{=html}", ""}, {"{note}", ""}, {"{raw-cell}", ""}, {"{mermaid}", ""}, {"{{python}}", ""},
+	{`sh {"id":"01HF7BT3HF9WY6"}`, ""},
 	{`Vercel {"id":"01HF"}`, ""}, {"sh { interactive=false }", ""}, {`yaml name="values.yaml"`, ""}, {"js{1}", ""},
 	{"bash {timeout=5m}", "? 1:10: the fence is not a step, so timeout= has no effect; add an id, {#name}, or {.step}"},
 	// canonical
-	{"bash {#build}", "build bash"}, {"Bash {#Build}", "Build bash"}, {"bash{#build}", "build bash"}, {"bash {.step}", "step-1 bash .step"},
-	{"bash {#v .test timeout=30s}", "v bash .test timeout=30s"}, {"bash { #v  .test\ttimeout=90 }", "v bash .test timeout=1m30s"},
+	{"bash {#build}", "build bash"}, {"Bash {#Build}", "Build bash"}, {"bash{#build}", "build bash"},
+	{"bash {.step}", "step-1 bash .step"},
+	{"bash {#v .test timeout=30s}", "v bash .test timeout=30s"},
+	{"bash { #v  .test\ttimeout=90 }", "v bash .test timeout=1m30s"},
 	{`bash {#a if="params.n > 1"}`, `a bash if=params.n > 1`}, {`bash {#a cwd="src/app/"}`, "a bash cwd=src/app"},
 	{"bash {#a expect-exit=3 retries=2 kernel=db}", "a bash kernel=db exit=3 retries=2"},
 	{"bash {#a normalize=durations,paths}", "a bash normalize=[durations paths]"},
 	{`bash {#a env="A=1 B='two words'" env.C="x \"y\""}`, `a bash env=[A=1 B=two words C=x "y"]`},
 	{"bash {.skip-execution .remove_cell .mine}", "step-1 bash .skip.hide-input.hide-output.mine"},
 	{"python {.nbval-ignore-output .raises-exception}", "step-1 python .volatile.raises-exception"},
-	{"ipython3 {#a}", "a python"}, {"yaml {#conf}", "conf yaml"}, {"cobol {.step}", "step-1 cobol .step"}, {"bash {.slow}", "step-1 bash .slow"},
+	{"ipython3 {#a}", "a python"}, {"yaml {#conf}", "conf yaml"}, {"cobol {.step}", "step-1 cobol .step"},
+	{"bash {.slow}", "step-1 bash .slow"},
 	{"bash {#a", "! 1:9: step \"a\": the brace of the info string is never closed; add } at the end of the line"},
 	{"bash {#a} b", "! 1:13: step \"a\": text stands after the closing brace: \"b\"; move it into the braces, or take it out"},
 	{`bash {#a timeout="30s}`, "! 1:13: step \"a\": the quote of timeout= is never closed; add \" at the end of the value"},
@@ -132,7 +137,7 @@ func FuzzInfoString(f *testing.F) {
 		src := []byte("```" + info + "\ncode\n```\n")
 		nb, _ := Parse("f.md", src)
 		for _, s := range nb.Steps {
-			if !isID(string(s.ID)) && !s.Explicit {
+			if !IsID(string(s.ID)) && !s.Explicit {
 				t.Fatalf("id %q", s.ID)
 			}
 		}

@@ -1,12 +1,90 @@
 package notebooks
 
-import "strings"
+import (
+	"slices"
+	"strings"
 
-// runnable says whether a word is the name of a language that notebooks are run in: then ```{word} is a step,
-// and not a directive of a typesetter. Whether this machine can run it is the engine's question.
+	"markmill/notebooks/magics"
+)
+
+// Language is a language of percent scripts: those of Jupytext whose comments end with their line.
+type Language struct {
+	Name       string
+	Extensions []string // of its scripts, in lower case
+	Comment    string   // what begins a comment
+	Quotes     string   // which quotes begin texts of several lines: tripleQuotes, anyQuotes or ""
+}
+
+const (
+	tripleQuotes = `"""`
+	anyQuotes    = `"`
+)
+
+// scripts is the one table of those languages.
+var scripts = []Language{
+	{"python", []string{".py"}, "#", tripleQuotes},
+	{"julia", []string{".jl"}, "#", tripleQuotes},
+	{"r", []string{".r"}, "#", anyQuotes},
+	{"bash", []string{".sh"}, "#", ""},
+	{"powershell", []string{".ps1"}, "#", ""},
+	{"coconut", []string{".coco"}, "#", tripleQuotes},
+	{"sage", []string{".sage"}, "#", tripleQuotes},
+	{"xonsh", []string{".xsh"}, "#", tripleQuotes},
+	{"sos", []string{".sos"}, "#", tripleQuotes},
+	{"tcl", []string{".tcl"}, "#", ""},
+	{"gnuplot", []string{".gp"}, "#", ""},
+	{"javascript", []string{".js"}, "//", ""},
+	{"typescript", []string{".ts"}, "//", ""},
+	{"go", []string{".go"}, "//", ""},
+	{"rust", []string{".rs"}, "//", ""},
+	{"c++", []string{".cpp"}, "//", ""},
+	{"csharp", []string{".cs"}, "//", tripleQuotes},
+	{"fsharp", []string{".fsx", ".fs"}, "//", tripleQuotes},
+	{"java", []string{".java"}, "//", tripleQuotes},
+	{"groovy", []string{".groovy"}, "//", tripleQuotes},
+	{"scala", []string{".scala"}, "//", tripleQuotes},
+	{"stata", []string{".do"}, "//", ""},
+	{"lua", []string{".lua"}, "--", ""},
+	{"haskell", []string{".hs"}, "--", ""},
+	{"clojure", []string{".clj"}, ";;", ""},
+	{"scheme", []string{".ss", ".scm"}, ";;", ""},
+	{"matlab", []string{".m"}, "%", ""},
+}
+
+// LanguageOfScript returns the language of a script by its extension.
+func LanguageOfScript(name string) (Language, bool) {
+	ext := extension(name)
+	for _, lang := range scripts {
+		if slices.Contains(lang.Extensions, ext) {
+			return lang, true
+		}
+	}
+	return Language{}, false
+}
+
+// LanguageNamed returns a language by its name. Of an unknown one it returns the syntax of Python.
+func LanguageNamed(name string) Language {
+	if name == "cpp" {
+		name = "c++"
+	}
+	for _, lang := range scripts {
+		if lang.Name == name {
+			return lang
+		}
+	}
+	return scripts[0]
+}
+
+// Strings returns what follows the quoted texts of the language from line to line.
+func (l Language) Strings() magics.Quotes {
+	return magics.Quotes{Comment: l.Comment, Triple: l.Quotes == tripleQuotes, Single: l.Quotes == anyQuotes}
+}
+
+// runnable reports whether a word names a programming language: then ```{word} is a step, and not a directive of a
+// typesetter. Whether this machine can run it is the engine's question.
 func runnable(word string) bool { return IsLanguage(word) }
 
-// IsLanguage says whether a word is the name of a language that notebooks are run in.
+// IsLanguage reports whether a word names a programming language that steps may be in.
 func IsLanguage(word string) bool {
 	_, ok := languages[strings.ToLower(word)]
 	return ok
@@ -15,19 +93,21 @@ func IsLanguage(word string) bool {
 var languages = setOf(
 	"awk", "bash", "bat", "c", "c++", "clojure", "cmd", "coconut", "cpp", "csharp", "dash", "fish", "fsharp", "gnuplot",
 	"go", "gonb", "groovy", "haskell", "idl", "ipython", "ipython3", "java", "javascript", "js", "julia", "kotlin", "ksh",
-	"logtalk", "lua", "matlab", "maxima", "node", "nodejs", "ocaml", "octave", "perl", "php", "powershell", "pwsh", "py", "python", "python2",
+	"logtalk", "lua", "matlab", "maxima", "node", "nodejs", "ocaml", "octave", "perl", "php", "powershell", "pwsh", "py",
+	"python", "python2",
 	"python3", "r", "rb", "ruby", "rust", "sas", "scala", "scheme", "sed", "sh", "shell", "sos", "sql", "stata", "ts",
 	"typescript", "wolfram", "xonsh", "zsh",
 )
 
-// data says whether a language holds data or words. A tag alone does not make a step of it.
+// data reports whether a language holds data or words. A tag alone does not make a step of it.
 func data(lang string) bool {
 	_, ok := dataLanguages[lang]
 	return ok
 }
 
 var dataLanguages = setOf(
-	"", "console", "css", "csv", "diff", "dot", "html", "ini", "json", "json5", "jsonc", "log", "markdown", "md", "mermaid",
+	"", "console", "css", "csv", "diff", "dot", "html", "ini", "json", "json5", "jsonc", "log", "markdown", "md",
+	"mermaid",
 	"output", "patch", "plain", "plaintext", "properties", "shell-session", "svg", "text", "toml", "tsv", "txt", "xml",
 	"yaml", "yml",
 )

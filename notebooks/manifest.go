@@ -34,11 +34,11 @@ type Manifest struct {
 	Steps      []ManifestStep    `json:"steps,omitempty"`    // in the order of the notebook
 	Parameters []ManifestParam   `json:"parameters"`
 	// Scraps are the scalar values among the scraps, of at most MaxManifestScrap bytes each. Of more than
-	// MaxManifestScraps only the first stand here, and ScrapsOmitted counts the others.
+	// MaxManifestScraps only the first are listed, and ScrapsOmitted counts the others.
 	Scraps        []ManifestScrap `json:"scraps,omitempty"`
 	ScrapsOmitted int             `json:"scraps_omitted,omitzero"`
 	// Changes is the change of the whole run, sorted by path; nil when it was not checked. Of more than
-	// MaxManifestChanges files only the first stand here, and ChangesOmitted counts the others.
+	// MaxManifestChanges files only the first are listed, and ChangesOmitted counts the others.
 	Changes        []ManifestChange  `json:"changes,omitzero"`
 	ChangesOmitted int               `json:"changes_omitted,omitzero"`
 	Contract       *ManifestContract `json:"contract,omitempty"`
@@ -176,7 +176,7 @@ type ManifestRegion struct {
 	Digest string `json:"digest"`
 }
 
-// SigningBytes is what the signature of a manifest is of: its canonical JSON without the signature.
+// SigningBytes returns the bytes that a signature covers: the manifest's canonical JSON without the signature.
 func (m Manifest) SigningBytes() ([]byte, error) {
 	m.Signature = ""
 	return codec.Marshal(m)
@@ -217,7 +217,8 @@ func visible(data []byte) string {
 	var b strings.Builder
 	for _, r := range string(data) {
 		switch {
-		case r == '\n' || !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Variation_Selector):
+		case r == '\n' || !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co,
+			unicode.Variation_Selector):
 			b.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
@@ -237,7 +238,7 @@ func mustJSON(s string) codec.Raw {
 	return raw
 }
 
-// parseManifest reads a body; nil when it is none.
+// parseManifest reads a body; nil if it is not a manifest.
 func parseManifest(body []byte) *Manifest {
 	_, rest, ok := bytes.Cut(body, []byte(manifestFence))
 	end := bytes.LastIndex(rest, []byte("```\n"))

@@ -49,8 +49,8 @@ func (s *Step) Markers() Markers {
 	return m
 }
 
-// ApplyMarkers gives the steps the tags that stand for what their markers ask of a run: skip, and
-// raises-exception. What is compared is no matter of the run.
+// ApplyMarkers gives the steps the tags for what their markers ask of a run: skip, and raises-exception. What is
+// compared is no matter of the run.
 func (nb *Notebook) ApplyMarkers() {
 	for _, s := range nb.Steps {
 		m := s.Markers()

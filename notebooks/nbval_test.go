@@ -25,7 +25,8 @@ func TestMarkers(t *testing.T) {
 
 // TestApplyMarkers: the tags come once, and only those that are a run's matter.
 func TestApplyMarkers(t *testing.T) {
-	nb := &Notebook{Steps: []*Step{{Code: []byte("# NBVAL_SKIP\n# NBVAL_IGNORE_OUTPUT\n# NBVAL_CHECK_OUTPUT\n"), Tags: []string{TagSkip}}, {Code: []byte("# NBVAL_RAISES_EXCEPTION")}}}
+	nb := &Notebook{Steps: []*Step{{Code: []byte("# NBVAL_SKIP\n# NBVAL_IGNORE_OUTPUT\n# NBVAL_CHECK_OUTPUT\n"),
+		Tags: []string{TagSkip}}, {Code: []byte("# NBVAL_RAISES_EXCEPTION")}}}
 	nb.ApplyMarkers()
 	if !slices.Equal(nb.Steps[0].Tags, []string{TagSkip}) || !slices.Equal(nb.Steps[1].Tags, []string{TagRaises}) {
 		t.Errorf("%q %q", nb.Steps[0].Tags, nb.Steps[1].Tags)

@@ -9,26 +9,27 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
-// What is spelled almost as a step, a tag or a front matter would be left out without a word. It is told here.
+// Text that is almost a step, a tag or a front matter would be ignored silently. The checks here warn of it.
 
 // NoStep is how the warnings begin of fences that are almost steps.
 const NoStep = "the fence is not a step"
 
 // checkOutputTag refuses a fence of code with the class of a block of an output notebook, where the tag of a step is
 // meant: with it, the step would be left out, or would not be the test that its author takes it for.
-func (r *reading) checkOutputTag(in *info) {
+func (r *parser) checkOutputTag(in *info) {
 	if in.form != FormNative || data(in.lang) && in.id.text == "" {
 		return
 	}
 	for _, t := range in.tags {
 		if t.text == "tests" {
-			r.mistake(KindOption, t.at, StepID(in.id.text), "the tag .tests means nothing: it marks the tests in an output notebook", "write .test")
+			r.mistake(KindOption, t.at, StepID(in.id.text),
+				"the tag .tests means nothing: it marks the tests in an output notebook", "write .test")
 		}
 	}
 }
 
-// checkAlmostStep tells of a fence that runs by no spelling, and is near to one that does.
-func (r *reading) checkAlmostStep(in *info) {
+// checkAlmostStep warns of a fence that does not run, and is close to one that does.
+func (r *parser) checkAlmostStep(in *info) {
 	const not = NoStep + ": "
 	if data(in.lang) {
 		return
@@ -42,7 +43,7 @@ func (r *reading) checkAlmostStep(in *info) {
 	}
 	for _, b := range in.bare {
 		switch name := strings.Trim(b.text, "#.{},"); {
-		case !isID(name) || name[0] >= '0' && name[0] <= '9' || presentation(name, in.lang):
+		case !IsID(name) || name[0] >= '0' && name[0] <= '9' || presentation(name, in.lang):
 		case in.form == FormNative && isOwnTag(name):
 			r.warn(b.at, "", not+quote(b.text)+" is no tag", "write {."+name+"}")
 			return
@@ -64,8 +65,8 @@ func (r *reading) checkAlmostStep(in *info) {
 	}
 }
 
-// checkAlmostLanguage tells of {pyhton}, which is read as the directive of a typesetter.
-func (r *reading) checkAlmostLanguage(f *fence) {
+// checkAlmostLanguage warns of {pyhton}, which is read as a typesetter's directive.
+func (r *parser) checkAlmostLanguage(f *fence) {
 	text := string(r.nb.Source[f.info.Start:f.info.End])
 	word, ok := strings.CutPrefix(text, "{")
 	if !ok {
@@ -109,8 +110,8 @@ func conflictIn(code []byte) (line int, certain, ok bool) {
 
 var hereDocument = lazyregexp.New(`(?:^|[^<])<<[-~]?[ \t]*["'\\]?[A-Za-z_]`)
 
-// checkStepConflicts refuses steps that hold a conflict of a merge: the steps before would run, and then both of its sides.
-func (r *reading) checkStepConflicts() {
+// checkStepConflicts refuses steps with a merge conflict: the steps before would run, and then both of its sides.
+func (r *parser) checkStepConflicts() {
 	if !bytes.Contains(r.nb.Source, []byte(">>>>>>> ")) {
 		return
 	}
@@ -138,9 +139,9 @@ type lostMatter struct {
 
 var matterKey = lazyregexp.New(`^([\pL_][\pL\pN_.-]*)[ \t]*:(?:[ \t]|$)`)
 
-// findLostMatter looks for a front matter at the head of a text that is none for a reader: not closed, closed by another line than ---,
-// or not in the first line. A Markdown text may begin with a rule, so the lines below it must be YAML up to the first empty one, and one
-// of their keys must be known, or be near to one that is.
+// findLostMatter looks for a front matter at the head of a text that no reader accepts: not closed, closed by another
+// line than ---, or not in the first line. A Markdown text may begin with a rule, so the lines below it must be YAML up
+// to the first empty one, and one of their keys must be a known key, or close to one.
 func findLostMatter(text string) (lostMatter, bool) {
 	const many = 1000 // lines of a front matter
 	lines := strings.SplitN(text, "\n", many)
@@ -180,22 +181,25 @@ func findLostMatter(text string) (lostMatter, bool) {
 	case first > 0:
 		return lostMatter{first, not + "it does not begin in the first line", "take out what stands before it"}, true
 	}
-	return lostMatter{first, not + "it does not stand where it is looked for", "put it into a raw cell, the first of the notebook"}, true
+	return lostMatter{first, not + "it does not stand where it is looked for",
+		"put it into a raw cell, the first of the notebook"}, true
 }
 
 // isDashes says whether a line is what may stand for --- by a slip.
 func isDashes(line string) bool {
-	return len(line) > 1 && strings.Trim(line, "-") == "" || strings.Trim(line, "—–-") == "" && line != "" && line != "-"
+	return len(line) > 1 && strings.Trim(line, "-") == "" ||
+		strings.Trim(line, "—–-") == "" && line != "" && line != "-"
 }
 
 func isFrontKey(key string) bool {
 	_, own := frontKeys[key]
 	near := Suggest(key, frontNames)
-	return own || key == "params" || isForeignKey(key) || len(key) > 4 && near != "" && slips([]rune(key), []rune(near)) == 1
+	return own || key == "params" || isForeignKey(key) ||
+		len(key) > 4 && near != "" && slips([]rune(key), []rune(near)) == 1
 }
 
 // checkLostMatter refuses a file whose front matter is not read: a run without its allow: and require: would pass.
-func (r *reading) checkLostMatter(m matter) {
+func (r *parser) checkLostMatter(m matter) {
 	if m.mark != "" {
 		return
 	}
@@ -212,7 +216,7 @@ func (r *reading) checkLostMatter(m matter) {
 }
 
 // checkHead does the same for the text at the head of a file that another package has read.
-func (r *reading) checkHead(m Matter) {
+func (r *parser) checkHead(m FrontMatter) {
 	if lost, ok := findLostMatter(string(m.Text)); ok {
 		line, col := m.Place(lost.line+1, 1)
 		r.mistake(KindSyntax, r.offset(0, line, col), "", lost.msg, lost.hint)

@@ -8,29 +8,19 @@ type StepID string
 // Span is a half-open range of byte offsets into Notebook.Source.
 type Span struct{ Start, End int }
 
-// Form is the spelling that a notebook was written in. The model is the same for all.
-type Form string
-
-const (
-	FormNative   Form = "markmill"
-	FormJupytext Form = "jupytext"
-	FormMyST     Form = "myst"
-	FormQuarto   Form = "quarto"
-	FormRunme    Form = "runme"
-)
-
-// Notebook is a parsed source: the author's bytes, and where in them everything stands.
+// Notebook is a parsed source: the author's bytes, and the place of everything in them.
 type Notebook struct {
-	Name     string   // path as the user gave it, for messages
-	Source   []byte   // the author's bytes, exactly; regions are not in it
-	Form     Form     //
-	Front    Front    // front matter, decoded
-	Params   []Param  // declared parameters, in order
-	ParamsAt int      // offset just after the (first) parameters block or front matter that declares them; -1 without one
-	Steps    []*Step  // every step, in order
-	Declared []Span   // the fences of YAML or JSON that declare parameters, in order
-	Warnings []*Error // what is odd but runs (TOML front matter, a bare fence that looks like a step, …)
-	Spoken   string   // language in which a run writes the given values, where the source does not say it; see Speak
+	Name            string   // path as the user gave it, for messages
+	Source          []byte   // the author's bytes, exactly; regions are not in it
+	Form            Form     //
+	Front           Front    // front matter, decoded
+	Params          []Param  // declared parameters, in order
+	ParamsAt        int      // offset after the first parameters block, or front matter, that declares them; or -1
+	Steps           []*Step  // every step, in order
+	Declared        []Span   // the fences of YAML or JSON that declare parameters, in order
+	Fences          []Fence  // of Markdown: every fence at the top level, whether it runs or not, in order
+	Warnings        []*Error // what is odd but runs (TOML front matter, a bare fence that looks like a step, …)
+	DefaultLanguage string   // of steps that name none, and of the values that a run is given; see SetDefaultLanguage
 
 	places *Places // of Source; nil where no reader of this package made it
 }
@@ -65,7 +55,7 @@ type Step struct {
 	Parameters bool
 }
 
-// How much of what came of a step stands open in the output notebook. Without a word, results are open and all else is
+// How much of a step's output is shown in the output notebook. By default results are open and everything else is
 // folded.
 const (
 	OutputOpen   = "open"
@@ -73,7 +63,7 @@ const (
 	OutputHidden = "hidden"
 )
 
-// OutputOf is how much of a step's output stands open: the step's own word, or else the notebook's.
+// OutputOf returns how much of a step's output is shown: the step's own setting, or else the notebook's.
 func (nb *Notebook) OutputOf(s *Step) string {
 	switch {
 	case s.Output != "":
@@ -84,8 +74,8 @@ func (nb *Notebook) OutputOf(s *Step) string {
 	return nb.Front.Output
 }
 
-// Has says whether the step carries a tag. Names of papermill, nbclient and nbval are
-// translated when the notebook is parsed, so callers ask for Markmill's own.
+// Has reports whether the step carries a tag. Names of papermill, nbclient and nbval are translated when the notebook
+// is parsed, so callers ask for Markmill's own.
 func (s *Step) Has(tag string) bool {
 	for _, t := range s.Tags {
 		if t == tag {

@@ -3,33 +3,25 @@ package notebooks
 import "bytes"
 
 // readOptionLines applies the options that Quarto and MyST write at the head of the code, and takes them off it.
-func (r *reading) readOptionLines(s *Step, f *fence, spelled Form) {
-	var length, skip, width int
-	var text []byte
-	switch spelled {
-	case FormQuarto:
-		length, text, width = optionLines(s.Code)
-	case FormMyST:
-		length, text, skip, width = mystOptions(s.Code)
-	default:
+func (r *parser) readOptionLines(s *Step, f *fence, spelled Form) {
+	o := optionLines(spelled, s.Code)
+	if o.length == 0 {
 		return
 	}
-	if length == 0 {
-		return
-	}
-	first := s.CodeLine - 1 + bytes.Count(s.Code[:skip], []byte{'\n'}) // index of the line of the text's first line
+	first := s.CodeLine - 1 + bytes.Count(s.Code[:o.skip], []byte{'\n'}) // index of the line of the text's first line
 	place := func(line, col int) int {
 		index := first + line - 1
 		if index < 0 || index >= len(r.nb.places.lines) {
 			return f.tick
 		}
-		return min(r.nb.places.lines[index]+(f.tick-f.span.Start)+width+col-1, len(r.nb.Source))
+		return min(r.nb.places.lines[index]+(f.tick-f.span.Start)+o.pad+col-1, len(r.nb.Source))
 	}
-	s.CodeLine += bytes.Count(s.Code[:length], []byte{'\n'})
-	s.Code = s.Code[length:]
-	node, line, col, msg := yamlMapping(text)
+	s.CodeLine += bytes.Count(s.Code[:o.length], []byte{'\n'})
+	s.Code = s.Code[o.length:]
+	node, line, col, msg := yamlMapping(o.yaml)
 	if msg != "" {
-		r.mistake(KindSyntax, place(line, col), s.ID, "the options of the step cannot be read: "+msg, "write them as YAML, key: value")
+		r.mistake(KindSyntax, place(line, col), s.ID, "the options of the step cannot be read: "+msg,
+			"write them as YAML, key: value")
 		return
 	}
 	if node == nil {
@@ -43,9 +35,9 @@ func (r *reading) readOptionLines(s *Step, f *fence, spelled Form) {
 	r.applyAll(s, attrs, spelled)
 }
 
-// mystLanguage finds the language of a code-cell: the header's kernel knows it best, because what stands after
-// the brace is often the name of a lexer (ipython3).
-func (r *reading) mystLanguage(s *Step, f *fence) {
+// mystLanguage finds the language of a code-cell: the header's kernel knows it best, because the word after the brace
+// is often the name of a lexer (ipython3).
+func (r *parser) mystLanguage(s *Step, f *fence) {
 	typed := s.Lang
 	s.Lang = kernelLanguage(typed)
 	if r.header.lang != "" && (typed == "" || s.Lang != typed) {

@@ -1,8 +1,9 @@
 package notebooks
 
 import (
-	"markmill/notebooks/lazyregexp"
 	"strings"
+
+	"markmill/notebooks/lazyregexp"
 )
 
 // params is the parameters that a statement assigns; most assign none or one.

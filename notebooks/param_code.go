@@ -1,9 +1,10 @@
 package notebooks
 
 import (
-	"markmill/notebooks/lazyregexp"
 	"strings"
 	"unicode"
+
+	"markmill/notebooks/lazyregexp"
 )
 
 // parseCodeParams reads the assignments of a code-language parameters block (papermill's

@@ -1,9 +1,10 @@
 package notebooks
 
 import (
-	"markmill/notebooks/lazyregexp"
 	"strings"
 	"unicode/utf8"
+
+	"markmill/notebooks/lazyregexp"
 )
 
 const maxLiteralDepth = 100

@@ -8,7 +8,11 @@ import (
 
 // Parse reads a source without regions. Every mistake is in the error, an ErrorList in order of
 // place; the notebook is returned as far as it could be read, and is never nil.
-func Parse(name string, src []byte) (*Notebook, error) {
+func Parse(name string, src []byte) (*Notebook, error) { return ParseAs(FormOfName(name), name, src) }
+
+// ParseAs is Parse for a source of a form, whatever its name. The form matters for Quarto and R Markdown only; the
+// other forms of Markdown may be mixed in one file.
+func ParseAs(form Form, name string, src []byte) (*Notebook, error) {
 	nb := &Notebook{Name: name, Source: src, Form: FormNative, ParamsAt: -1}
 	if err := CheckText(name, src); err != nil {
 		return nb, ErrorList{err.(*Error)}
@@ -17,11 +21,11 @@ func Parse(name string, src []byte) (*Notebook, error) {
 	if w := WarnOfReturns(name, src); w != nil {
 		nb.Warnings = append(nb.Warnings, w)
 	}
-	r := reading{nb: nb, needsAt: map[*Step]int{}}
+	r := parser{nb: nb, needsAt: map[*Step]int{}}
 	matter := findFrontMatter(src)
 	r.readHeader(matter)
 	r.checkLostMatter(matter)
-	if isQuartoName(name) { // a bare fence is an example there, whatever wrote the header
+	if form == FormQuarto || form == FormRMarkdown { // a bare fence is an example there, whatever wrote the header
 		r.header.form, r.header.jupytext = FormQuarto, false
 	}
 	r.blocks = scanBlocks(src, matter.body)
@@ -43,7 +47,7 @@ func Parse(name string, src []byte) (*Notebook, error) {
 }
 
 // result is the notebook, with its warnings and the mistakes in order of place.
-func (r *reading) result() (*Notebook, error) {
+func (r *parser) result() (*Notebook, error) {
 	sort.SliceStable(r.nb.Warnings, before(r.nb.Warnings))
 	if len(r.errs) == 0 {
 		return r.nb, nil
@@ -52,7 +56,7 @@ func (r *reading) result() (*Notebook, error) {
 	return r.nb, r.errs
 }
 
-// Step finds a step by its id; nil when there is none.
+// Step finds a step by its id; nil if there is none.
 func (nb *Notebook) Step(id StepID) *Step {
 	for _, s := range nb.Steps {
 		if s.ID == id {
@@ -62,16 +66,16 @@ func (nb *Notebook) Step(id StepID) *Step {
 	return nil
 }
 
-// reading is what Parse knows while it reads.
-type reading struct {
+// parser is the state of Parse.
+type parser struct {
 	nb        *Notebook
 	errs      ErrorList
 	blocks    blocks
 	header    header
 	textCells []Span          // Markdown and raw cells of Jupytext
-	needsAt   map[*Step]int   // where its needs= stands
+	needsAt   map[*Step]int   // the offset of its needs=
 	foreign   Form            // of the first step that is spelled in another form
-	guessed   bool            // a language was, and it was told
+	guessed   bool            // a language was guessed, and the warning given
 	blockAt   int             // end of the first parameters block, 0 without one
 	frontKeys map[string]bool // that were read
 	frontAt   int             // end of a front matter that declares parameters, 0 without one
@@ -84,24 +88,26 @@ func before(list []*Error) func(i, j int) bool {
 	}
 }
 
-func (r *reading) mistake(kind Kind, at int, id StepID, msg, hint string) {
+func (r *parser) mistake(kind Kind, at int, id StepID, msg, hint string) {
 	line, col := r.nb.Position(at)
 	r.errs = append(r.errs, &Error{Kind: kind, File: r.nb.Name, Line: line, Col: col, Step: id, Msg: msg, Hint: hint})
 }
 
-func (r *reading) warn(at int, id StepID, msg, hint string) {
+func (r *parser) warn(at int, id StepID, msg, hint string) {
 	line, col := r.nb.Position(at)
 	r.nb.Warnings = append(r.nb.Warnings,
 		&Error{Kind: KindOption, File: r.nb.Name, Line: line, Col: col, Step: id, Msg: msg, Hint: hint})
 }
 
 // readFence makes a step or a parameters block of a fence, or leaves it as prose.
-func (r *reading) readFence(f *fence) {
+func (r *parser) readFence(f *fence) {
 	if f.info.End-f.info.Start > maxInfo {
-		r.mistake(KindSyntax, f.tick, "", fmt.Sprintf("the info string is longer than %d KiB", maxInfo>>10), "close the fence before it")
+		r.mistake(KindSyntax, f.tick, "", fmt.Sprintf("the info string is longer than %d KiB", maxInfo>>10),
+			"close the fence before it")
 		return
 	}
-	in := parseInfo(string(r.nb.Source[f.info.Start:f.info.End]), f.info.Start)
+	text := string(r.nb.Source[f.info.Start:f.info.End])
+	in := parseInfo(text, f.info.Start)
 	role := r.roleOf(f, &in)
 	if f.inside != "" {
 		if role != prose {
@@ -119,6 +125,8 @@ func (r *reading) readFence(f *fence) {
 	if r.header.form == "" {
 		r.checkOutputTag(&in)
 	}
+	r.nb.Fences = append(r.nb.Fences, Fence{Span: f.span, Info: text, Form: in.form, Lang: in.lang,
+		Code: f.code(r.nb.Source)})
 	switch role {
 	case prose:
 		if r.header.form == "" {
@@ -127,12 +135,13 @@ func (r *reading) readFence(f *fence) {
 		}
 	case step:
 		r.addStep(f, &in)
+		r.nb.Fences[len(r.nb.Fences)-1].Step = r.nb.Steps[len(r.nb.Steps)-1]
 	case parameters:
 		r.addParameters(f, &in)
 	}
 }
 
-// maxInfo bounds an info string in bytes, and so the time that a place in it takes to be told.
+// maxInfo bounds an info string, in bytes, and so the time to find a position in it.
 const maxInfo = 16 << 10
 
 func fenceLength(src []byte, at int) int {
@@ -144,7 +153,7 @@ func fenceLength(src []byte, at int) int {
 }
 
 // checkMarkup looks for steps that an HTML block hides, and for blocks that hide all the rest.
-func (r *reading) checkMarkup(m markup) {
+func (r *parser) checkMarkup(m markup) {
 	src := r.nb.Source
 	if m.open {
 		r.mistake(KindSyntax, m.span.Start, "", "the HTML that opens here is never closed, and hides all that follows",
@@ -173,14 +182,9 @@ func (r *reading) checkMarkup(m markup) {
 	}
 }
 
-func isQuartoName(name string) bool {
-	name = strings.ToLower(name)
-	return strings.HasSuffix(name, ".qmd") || strings.HasSuffix(name, ".rmd")
-}
-
 // decideForm names the spelling of the whole: that of the header or the file name, or that of the first step that is
 // not spelled in Markmill's own way.
-func (r *reading) decideForm() {
+func (r *parser) decideForm() {
 	switch {
 	case r.header.form != "":
 		r.nb.Form = r.header.form

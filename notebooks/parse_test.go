@@ -12,11 +12,15 @@ import (
 // Every mistake of an author is told with its place and its mend.
 func TestMistakes(t *testing.T) {
 	cases := []struct{ name, file, src, want string }{
-		{"unclosed fence", "a.md", "text\n\n```bash {#a}\necho\n", "a.md:3:1: the fence that opens in line 3 is never closed; write a line of ``` after its last line"},
-		{"unclosed example", "a.md", "~~~~\necho", "a.md:1:1: the fence that opens in line 1 is never closed; write a line of ~~~~ after its last line"},
-		{"step in a list", "a.md", "- x\n\n  ```bash {#a}\n  echo\n  ```\n", "a.md:3:3: a step stands inside a list, where it is not run; put its fence at the left margin, outside of the list"},
+		{"unclosed fence", "a.md", "text\n\n```bash {#a}\necho\n",
+			"a.md:3:1: the fence that opens in line 3 is never closed; write a line of ``` after its last line"},
+		{"unclosed example", "a.md", "~~~~\necho",
+			"a.md:1:1: the fence that opens in line 1 is never closed; write a line of ~~~~ after its last line"},
+		{"step in a list", "a.md", "- x\n\n  ```bash {#a}\n  echo\n  ```\n",
+			"a.md:3:3: a step stands inside a list, where it is not run; put its fence at the left margin, outside of the list"},
 		{"step in a quote", "a.md", "> ```bash {#a}\n> echo\n> ```\n", "a.md:1:3: a step stands inside a quote, where it is not run; put its fence at the left margin, outside of the quote"},
-		{"step in HTML", "a.md", "<details>\n```bash {#a}\necho\n```\n", "a.md:2:1: a step stands inside an HTML block, where it is not run; leave a blank line before its fence"},
+		{"step in HTML", "a.md", "<details>\n```bash {#a}\necho\n```\n",
+			"a.md:2:1: a step stands inside an HTML block, where it is not run; leave a blank line before its fence"},
 		{"example in a list", "a.md", "- x\n\n  ```bash\n  echo\n  ```\n", ""},
 		{"step after a blank line in HTML", "a.md", "<details>\n\n```bash {#a}\necho\n```\n\n</details>\n", ""},
 		{"step in a comment", "a.md", "<!--\n```bash {#a timeout=never}\n-->\n", ""},
@@ -128,8 +132,10 @@ func TestForms(t *testing.T) {
 			FormQuarto, ""},
 		{"quarto options", "a.qmd", "```{python}\n#| label: fig-x\n#| echo: false\n#| tags: [test]\nplot()\n```\n",
 			FormQuarto, "fig-x python .hide-input.test 1 \"plot()\\n\""},
-		{"runme", "a.md", "```sh {\"name\":\"build\"}\nmake\n```\n\n```sh { name=test }\nx\n```\n", FormRunme, "build sh 1 \"make\\n\"; test sh 5 \"x\\n\""},
-		{"auto ids beside the author's", "a.md", "```sh {#step-2}\n```\n\n```sh {.step}\n```\n", FormNative, "step-2 sh 1 \"\"; step-2-2 sh .step 4 \"\""},
+		{"runme", "a.md", "```sh {\"name\":\"build\"}\nmake\n```\n\n```sh { name=test }\nx\n```\n", FormRunme,
+			"build sh 1 \"make\\n\"; test sh 5 \"x\\n\""},
+		{"auto ids beside the author's", "a.md", "```sh {#step-2}\n```\n\n```sh {.step}\n```\n", FormNative,
+			"step-2 sh 1 \"\"; step-2-2 sh .step 4 \"\""},
 	}
 	for _, c := range cases {
 		nb, err := Parse(c.file, []byte(c.src))

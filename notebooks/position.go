@@ -9,8 +9,8 @@ import (
 // Place is a line and a column of a file, both from 1; 0 is unknown.
 type Place struct{ Line, Col int }
 
-// Places tells the lines and columns of a text, many of them: each in a time that does not grow with the text, nor with
-// the length of a line.
+// Places finds lines and columns of a text, many of them: each in a time that does not grow with the text, nor with the
+// length of a line.
 type Places struct {
 	src   []byte
 	lines []int // where each line begins
@@ -62,11 +62,11 @@ func (p *Places) before(offset int) int {
 	return p.runes[block] + runeStarts(p.src[block*blockBytes:offset])
 }
 
-// Line is the line in which an offset stands, from 1.
+// Line returns the line of an offset, from 1.
 func (p *Places) Line(offset int) int { return sort.SearchInts(p.lines, offset+1) }
 
-// Position says where an offset stands: line and column from 1, the column in characters. A tab is one character, a
-// byte order mark none. An offset outside of the text is one of its ends.
+// Position returns the line and column of an offset, from 1, the column in characters. A tab is one character, a byte
+// order mark none. An offset outside of the text is one of its ends.
 func (p *Places) Position(offset int) (line, col int) {
 	offset = max(0, min(offset, len(p.src)))
 	line = p.Line(offset)
@@ -94,7 +94,7 @@ func lineStarts(src []byte) []int {
 	}
 }
 
-// Position says where an offset of the source stands, as Places.Position does.
+// Position returns the line and column of an offset of the source, as Places.Position does.
 func (nb *Notebook) Position(offset int) (line, col int) {
 	if nb.places == nil { // not made by Parse
 		return lineCol(nb.Source, max(0, min(offset, len(nb.Source))))

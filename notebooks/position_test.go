@@ -13,7 +13,8 @@ func TestPlaces(t *testing.T) {
 	part := rapid.OneOf(rapid.SampledFrom([]string{"\n", "\r\n", "a", "ü", "漢", "😀", "\t"}),
 		rapid.Map(rapid.IntRange(1, 3*blockBytes), func(n int) string { return strings.Repeat("ü漢😀a", n/10+1) }))
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.SampledFrom([]string{"", "\ufeff"}).Draw(t, "mark") + strings.Join(rapid.SliceOfN(part, 0, 8).Draw(t, "parts"), "")
+		text := rapid.SampledFrom([]string{"", "\ufeff"}).Draw(t, "mark") +
+			strings.Join(rapid.SliceOfN(part, 0, 8).Draw(t, "parts"), "")
 		places := NewPlaces([]byte(text))
 		offset := rapid.IntRange(0, len(text)).Draw(t, "offset")
 		for offset < len(text) && !utf8.RuneStart(text[offset]) {

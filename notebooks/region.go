@@ -13,11 +13,11 @@ type Region struct {
 	ID   string
 	At   int    // offset in the source: the end of a top-level fence (its newline included), or Notebook.ParamsAt
 	Body []byte // Markdown
-	// Verdict makes it the region at the top that says how the run came out: it has no ID, and stands at VerdictAt.
+	// Verdict makes it the region at the top that says how the run came out: it has no ID, and is at VerdictAt.
 	Verdict bool
 }
 
-// VerdictAt is where the verdict of a source stands: right after the front matter, at the top without one.
+// VerdictAt is the offset of the verdict in a source: right after the front matter, at the top without one.
 func VerdictAt(source []byte) int { return findFrontMatter(source).body }
 
 // FoundRegion is a region that stood in an output notebook.
@@ -26,11 +26,11 @@ type FoundRegion struct {
 	Digest string // 16 hexadecimal digits, as its marker has it
 	Body   []byte // with LF line ends
 	Line   int    // of its first marker, from 1
-	Edited bool   // the digest is not that of the body
+	Edited bool   // the body has another digest
 }
 
 // A region is an empty line, a marker, the body, an empty line and the end marker, each line with the line end of the
-// place it stands in:
+// place it is in:
 //
 //	<!-- markmill:out change c0d06e62adccde6c -->
 //	…
@@ -38,7 +38,7 @@ type FoundRegion struct {
 //	<!-- markmill:end c0d06e62adccde6c -->
 //
 // The markers of the verdict and of the manifest are "<!-- markmill:verdict c0d06e62adccde6c -->" and the same with
-// manifest. No empty line stands before a verdict at the very top of a file. The digest is the head of the SHA-256 of
+// manifest. There is no empty line before a verdict at the very top of a file. The digest is the head of the SHA-256 of
 // what the marker names, the length of the body, and the body; a body cannot hold its own digest, so the first end
 // marker with the digest of the first is the end.
 const (
@@ -83,7 +83,7 @@ func (m marker) id() string {
 	return id
 }
 
-// parseMarker reads a line. A line that is not exactly a marker is none.
+// parseMarker reads a line. It must be exactly a marker.
 func parseMarker(line []byte) (marker, bool) {
 	text, ok := bytes.CutPrefix(line, []byte(markerHead))
 	if !ok {
@@ -108,7 +108,7 @@ func parseMarker(line []byte) (marker, bool) {
 	case head == markVerdict+" ":
 		return marker{markVerdict, sum}, true
 	case len(head) > len(markerOut)+1 && head[:len(markerOut)] == markerOut && head[len(head)-1] == ' ' &&
-		isID(head[len(markerOut):len(head)-1]):
+		IsID(head[len(markerOut):len(head)-1]):
 		return marker{head[:len(head)-1], sum}, true
 	}
 	return marker{}, false

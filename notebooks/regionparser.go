@@ -4,7 +4,7 @@ import (
 	"sort"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/parser"
+	gmparser "github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 )
 
@@ -31,38 +31,38 @@ func (p *regionParser) Trigger() []byte             { return []byte{'<'} }
 func (p *regionParser) CanInterruptParagraph() bool { return true }
 func (p *regionParser) CanAcceptIndentedLine() bool { return false }
 
-func (p *regionParser) Open(parent ast.Node, reader text.Reader, _ parser.Context) (ast.Node, parser.State) {
+func (p *regionParser) Open(parent ast.Node, reader text.Reader, _ gmparser.Context) (ast.Node, gmparser.State) {
 	if parent.Kind() != ast.KindDocument {
-		return nil, parser.NoChildren
+		return nil, gmparser.NoChildren
 	}
 	line, segment := reader.PeekLine()
 	at := p.base + segment.Start
 	m, ok := parseMarker(line)
 	if !ok {
-		return nil, parser.NoChildren
+		return nil, gmparser.NoChildren
 	}
 	if m.head == "" {
 		p.s.strays = append(p.s.strays, at)
-		return nil, parser.NoChildren
+		return nil, gmparser.NoChildren
 	}
 	f, ok := p.s.read(at, m)
 	if !ok {
 		place := found{FoundRegion: FoundRegion{ID: m.id(), Line: sort.SearchInts(p.s.lines, at+1)}}
 		p.s.problem(place, "the marker that ends this region is missing", "restore it, or delete the region's text")
-		return nil, parser.NoChildren
+		return nil, gmparser.NoChildren
 	}
 	p.s.found = append(p.s.found, f)
 	reader.AdvanceToEOL()
-	return &regionNode{end: f.span.End}, parser.NoChildren
+	return &regionNode{end: f.span.End}, gmparser.NoChildren
 }
 
-func (p *regionParser) Continue(node ast.Node, reader text.Reader, _ parser.Context) parser.State {
+func (p *regionParser) Continue(node ast.Node, reader text.Reader, _ gmparser.Context) gmparser.State {
 	_, segment := reader.PeekLine()
 	if p.base+segment.Start >= node.(*regionNode).end {
-		return parser.Close
+		return gmparser.Close
 	}
 	reader.AdvanceToEOL()
-	return parser.Continue | parser.NoChildren
+	return gmparser.Continue | gmparser.NoChildren
 }
 
-func (p *regionParser) Close(ast.Node, text.Reader, parser.Context) {}
+func (p *regionParser) Close(ast.Node, text.Reader, gmparser.Context) {}

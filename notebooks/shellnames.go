@@ -7,8 +7,8 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
-// A shell takes a variable that nobody has set for an empty text. Where its name is nearly that of a parameter, it is a
-// slip.
+// A shell takes a variable that nobody has set for an empty text. Where its name is close to that of a parameter, it is
+// a slip.
 
 // Unset is a variable that a step of a shell reads, that nothing in the notebook sets, and whose name is nearly that of
 // a parameter.
@@ -19,9 +19,10 @@ type Unset struct {
 	Line, Col int
 }
 
-// Warning is what is told of it.
+// Warning returns the message about it.
 func (u Unset) Warning(file string) *Error {
-	return &Error{Kind: KindParameter, File: file, Line: u.Line, Col: u.Col, Step: u.Step.ID, Msg: "$" + u.Name + " is never set", Hint: "did you mean $" + u.Near + "?"}
+	return &Error{Kind: KindParameter, File: file, Line: u.Line, Col: u.Col, Step: u.Step.ID,
+		Msg: "$" + u.Name + " is never set", Hint: "did you mean $" + u.Near + "?"}
 }
 
 // UnsetNames finds such variables, each once a step. known says of a name that the environment of steps has it.
@@ -47,7 +48,7 @@ func (nb *Notebook) UnsetNames(known func(name string) bool) []Unset {
 		for name := range s.Env {
 			set[name] = true
 		}
-		// Whatever stands there as a word may set it: read, a loop, printf -v, a function that is given the name.
+		// Any command with the name as a word may set it: read, a loop, printf -v, a function that is given the name.
 		for _, word := range shellWords.FindAllString(string(s.Code), -1) {
 			if word[0] != '$' {
 				set[word] = true
@@ -75,9 +76,12 @@ func (nb *Notebook) UnsetNames(known func(name string) bool) []Unset {
 
 var (
 	shellWords = lazyregexp.New(`\$?\{?[#!]?[A-Za-z_][A-Za-z0-9_]*`)
-	shellRead  = lazyregexp.New(`^(?:\$([A-Za-z_][A-Za-z0-9_]*)|\$\{#?([A-Za-z_][A-Za-z0-9_]*)(\[[^]}]*\])?([^A-Za-z0-9_\[]))`)
-	shellOwn   = lazyregexp.New(`^(?:BASH|ZSH|COMP_|MARKMILL_|_$|(?:OPTARG|OPTIND|OPTERR|PWD|OLDPWD|PPID|UID|EUID|GROUPS|HOSTNAME|HOSTTYPE|MACHTYPE|OSTYPE|LINENO|` +
-		`RANDOM|SRANDOM|SECONDS|EPOCHSECONDS|EPOCHREALTIME|SHLVL|SHELLOPTS|REPLY|MAPFILE|FUNCNAME|DIRSTACK|PIPESTATUS|IFS|PATH|PS[0-4]|HISTCMD|TMPDIR|COPROC|status|pipestatus|argv)$)`)
+	shellRead  = lazyregexp.New(`^(?:\$([A-Za-z_][A-Za-z0-9_]*)|\$\{#?([A-Za-z_][A-Za-z0-9_]*)(\[[^]}]*\])?` +
+		`([^A-Za-z0-9_\[]))`)
+	shellOwn = lazyregexp.New(`^(?:BASH|ZSH|COMP_|MARKMILL_|_$|` +
+		`(?:OPTARG|OPTIND|OPTERR|PWD|OLDPWD|PPID|UID|EUID|GROUPS|HOSTNAME|HOSTTYPE|MACHTYPE|` +
+		`OSTYPE|LINENO|RANDOM|SRANDOM|SECONDS|EPOCHSECONDS|EPOCHREALTIME|SHLVL|SHELLOPTS|REPLY|MAPFILE|FUNCNAME|` +
+		`DIRSTACK|PIPESTATUS|IFS|PATH|PS[0-4]|HISTCMD|TMPDIR|COPROC|status|pipestatus|argv)$)`)
 )
 
 // nameAt is a variable that a text reads, line from 0 and column from 1.

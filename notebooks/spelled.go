@@ -2,8 +2,8 @@ package notebooks
 
 import "strings"
 
-// TypedTags are the tags of a step as its author typed them, where they stand in the braces of Markmill's own form;
-// else those that the step has. The tag step, which only makes one, is not among them.
+// TypedTags returns the tags of a step as its author typed them in the braces of Markmill's own form; in other forms,
+// the tags that the step has. The tag step, which only makes one, is not among them.
 func (nb *Notebook) TypedTags(s *Step) []string {
 	tags := s.Tags
 	line := string(nb.Source[s.Fence.Start:lineEnd(nb.Source, s.Fence.Start)])

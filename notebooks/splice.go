@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/parser"
+	gmparser "github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 )
 
@@ -24,7 +24,8 @@ import (
 func Splice(source []byte, regions []Region, m Manifest) []byte {
 	regions = append([]Region(nil), regions...)
 	sort.SliceStable(regions, func(i, j int) bool {
-		return regions[i].Verdict && !regions[j].Verdict || regions[i].Verdict == regions[j].Verdict && regions[i].At < regions[j].At
+		return regions[i].Verdict && !regions[j].Verdict || regions[i].Verdict == regions[j].Verdict &&
+			regions[i].At < regions[j].At
 	})
 	m.Source, m.Regions = DigestOf(source), []ManifestRegion{}
 
@@ -98,19 +99,18 @@ func lineEndBefore(src []byte, at int) string {
 	return "\n"
 }
 
-// SelfContained says whether a text in Markdown ends where it ends: it opens nothing that runs on, and defines no
-// links.
+// SelfContained reports whether a text in Markdown is complete: it leaves nothing open, and defines no links.
 func SelfContained(text []byte) bool {
 	text = canonical(text)
 	return bytes.Equal(selfContained(newBlockParser(), text), text)
 }
 
 // selfContained returns a body that ends where it ends: it opens nothing that runs on, and defines no links.
-func selfContained(p parser.Parser, body []byte) []byte {
+func selfContained(p gmparser.Parser, body []byte) []byte {
 	const probe = "<!-- end -->\n"
 	whole := append(append(append([]byte{}, body...), '\n'), probe...)
-	pc := parser.NewContext()
-	root := p.Parse(text.NewReader(whole), parser.WithContext(pc))
+	pc := gmparser.NewContext()
+	root := p.Parse(text.NewReader(whole), gmparser.WithContext(pc))
 	last, ok := root.LastChild().(*ast.HTMLBlock)
 	if ok && len(pc.References()) == 0 && last.Lines().Len() == 1 && last.Lines().At(0).Start == len(body)+1 {
 		return body

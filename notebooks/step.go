@@ -16,7 +16,7 @@ const (
 )
 
 // roleOf decides whether a fence runs. Steps are opt-in: a fence that only names a language is an example.
-func (r *reading) roleOf(f *fence, in *info) role {
+func (r *parser) roleOf(f *fence, in *info) role {
 	if in.noLang {
 		return r.roleWithoutLang(in)
 	}
@@ -55,7 +55,7 @@ func (r *reading) roleOf(f *fence, in *info) role {
 }
 
 // roleWithoutLang is for {#id .class}: Pandoc's way to write a listing, or a step whose language was forgotten.
-func (r *reading) roleWithoutLang(in *info) role {
+func (r *parser) roleWithoutLang(in *info) role {
 	for _, t := range in.tags {
 		if runnable(t.text) || data(strings.ToLower(t.text)) {
 			if in.id.text != "" || r.stepByTag(in) {
@@ -71,9 +71,9 @@ func (r *reading) roleWithoutLang(in *info) role {
 	return step
 }
 
-// stepByTag says whether one of the tags makes a step. Classes of typesetters do not, and no class does
-// on a fence of data.
-func (r *reading) stepByTag(in *info) bool {
+// stepByTag reports whether one of the tags makes a step. Classes of typesetters do not, and no class does on a fence
+// of data.
+func (r *parser) stepByTag(in *info) bool {
 	for _, t := range in.tags {
 		if presentation(t.text, in.lang) {
 			continue
@@ -94,8 +94,8 @@ func isOwnTag(tag string) bool {
 	return false
 }
 
-// warnOfOptions tells of a fence that has options of a step and is none.
-func (r *reading) warnOfOptions(in *info) {
+// warnOfOptions warns of a fence that has options of a step and is not one.
+func (r *parser) warnOfOptions(in *info) {
 	for _, a := range in.attrs {
 		if _, ok := attributes[a.key]; ok && !data(in.lang) {
 			r.warn(a.at, "", fmt.Sprintf(NoStep+", so %s= has no effect", a.key), "add an id, {#name}, or {.step}")
@@ -105,7 +105,7 @@ func (r *reading) warnOfOptions(in *info) {
 }
 
 // addStep reads a step.
-func (r *reading) addStep(f *fence, in *info) {
+func (r *parser) addStep(f *fence, in *info) {
 	nb := r.nb
 	line, _ := nb.Position(f.tick)
 	s := &Step{Index: len(nb.Steps), Lang: in.lang, Fence: f.span, Line: line, CodeLine: line + 1, Code: f.code(nb.Source)}
@@ -122,8 +122,9 @@ func (r *reading) addStep(f *fence, in *info) {
 	}
 	if in.id.text != "" {
 		s.ID, s.Explicit = StepID(in.id.text), true
-		if !isID(in.id.text) {
-			r.mistake(KindSyntax, in.id.at, "", fmt.Sprintf("%s cannot be an id: letters, digits, - _ . only, not first - or .", quote(in.id.text)),
+		if !IsID(in.id.text) {
+			r.mistake(KindSyntax, in.id.at, "",
+				fmt.Sprintf("%s cannot be an id: letters, digits, - _ . only, not first - or .", quote(in.id.text)),
 				"write #"+orElse(slug(in.id.text), "name"))
 		}
 	}
@@ -131,7 +132,7 @@ func (r *reading) addStep(f *fence, in *info) {
 		r.mistake(KindSyntax, w.at, s.ID, w.msg, w.hint)
 	}
 	for _, t := range in.tags {
-		if in.form != FormNative || t.text != "tests" { // which is told as an error
+		if in.form != FormNative || t.text != "tests" { // which is reported as an error
 			r.checkTag(s, t, in.lang)
 		}
 		s.addTag(t.text)
@@ -163,7 +164,7 @@ func (r *reading) addStep(f *fence, in *info) {
 	}
 }
 
-// usesRunme says whether a fence in braces has a name=, as only Runme's have, or another attribute of Runme's.
+// usesRunme reports whether a fence in braces has a name=, as only Runme's have, or another attribute of Runme's.
 func usesRunme(in *info) bool {
 	for _, a := range in.attrs {
 		if a.key == "name" || isRunmeKey(a.key) {
@@ -173,8 +174,8 @@ func usesRunme(in *info) bool {
 	return false
 }
 
-// checkTag tells of a tag that is one slip away from one with a meaning: it would be kept and mean nothing.
-func (r *reading) checkTag(s *Step, t mark, lang string) {
+// checkTag warns of a tag that is one typo away from one with a meaning: it would be kept and have no effect.
+func (r *parser) checkTag(s *Step, t mark, lang string) {
 	if isOwnTag(t.text) || presentation(t.text, lang) && t.text != "tests" || len(tagsOf(t.text)) > 1 {
 		return
 	}
@@ -184,7 +185,7 @@ func (r *reading) checkTag(s *Step, t mark, lang string) {
 }
 
 // applyAll applies attributes, each at most once; the name first, for the messages about the others.
-func (r *reading) applyAll(s *Step, attrs []attr, spelled Form) {
+func (r *parser) applyAll(s *Step, attrs []attr, spelled Form) {
 	isName := func(a attr) bool { return a.key == "name" || a.key == "label" }
 	slices.SortStableFunc(attrs, func(a, b attr) int {
 		switch {
@@ -206,7 +207,7 @@ func (r *reading) applyAll(s *Step, attrs []attr, spelled Form) {
 	}
 }
 
-func (r *reading) apply(s *Step, a attr, spelled Form) {
+func (r *parser) apply(s *Step, a attr, spelled Form) {
 	switch {
 	case spelled == FormRunme && r.applyRunme(s, a):
 		return
@@ -242,9 +243,9 @@ func (r *reading) apply(s *Step, a attr, spelled Form) {
 	}
 }
 
-// unknownAttribute is an error in Markmill's own form. In the others an attribute may be another tool's: it is told, and
-// in Jupytext's only where it looks like a slip, because there every key of every tool may stand.
-func (r *reading) unknownAttribute(s *Step, a attr, spelled Form) {
+// unknownAttribute is an error in Markmill's own form. In other forms it may be another tool's: it gets a warning, and
+// in Jupytext's form only if it looks like a typo, because any tool's keys may be there.
+func (r *parser) unknownAttribute(s *Step, a attr, spelled Form) {
 	near, hint := Suggest(a.key, attributeNames), ""
 	if near != "" {
 		hint = fmt.Sprintf("did you mean %s?", near)
@@ -252,7 +253,8 @@ func (r *reading) unknownAttribute(s *Step, a attr, spelled Form) {
 	switch spelled {
 	case FormNative:
 		if a.key == "id" || a.key == "class" {
-			hint = map[string]string{"id": "write #" + orElse(slug(a.val), "name"), "class": "write ." + orElse(slug(a.val), "tag")}[a.key]
+			hint = map[string]string{"id": "write #" + orElse(slug(a.val), "name"),
+				"class": "write ." + orElse(slug(a.val), "tag")}[a.key]
 		}
 		if hint == "" {
 			hint = "known are " + strings.Join(attributeNames, ", ")

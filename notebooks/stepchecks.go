@@ -6,7 +6,7 @@ import (
 )
 
 // nameSteps gives every step without an id one made of its place, and finds ids given twice.
-func (r *reading) nameSteps() {
+func (r *parser) nameSteps() {
 	taken := map[StepID]*Step{}
 	for _, s := range r.nb.Steps {
 		if s.ID == "" {
@@ -33,7 +33,7 @@ func (r *reading) nameSteps() {
 }
 
 // checkNeeds finds needs= of a step that is not there, or not there yet: so there can be no circle.
-func (r *reading) checkNeeds() {
+func (r *parser) checkNeeds() {
 	index := make(map[StepID]int, len(r.nb.Steps))
 	ids := make([]string, 0, len(r.nb.Steps))
 	for _, s := range r.nb.Steps {
@@ -64,7 +64,7 @@ func (r *reading) checkNeeds() {
 }
 
 // addParameters reads a block of YAML or JSON that declares parameters.
-func (r *reading) addParameters(f *fence, in *info) {
+func (r *parser) addParameters(f *fence, in *info) {
 	for _, w := range in.wrong {
 		r.mistake(KindSyntax, w.at, "", w.msg, w.hint)
 	}
@@ -76,7 +76,7 @@ func (r *reading) addParameters(f *fence, in *info) {
 	r.setParamsAt(f)
 }
 
-func (r *reading) setParamsAt(f *fence) {
+func (r *parser) setParamsAt(f *fence) {
 	if r.blockAt == 0 {
 		r.blockAt = f.span.End
 	}
@@ -84,7 +84,7 @@ func (r *reading) setParamsAt(f *fence) {
 
 // checkParams finds parameters that two places declare, and says where injected ones go: after the first block, or
 // after the front matter that declares them.
-func (r *reading) checkParams() {
+func (r *parser) checkParams() {
 	nb := r.nb
 	switch {
 	case r.blockAt > 0:

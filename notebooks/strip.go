@@ -5,22 +5,22 @@ import (
 	"fmt"
 	"sort"
 
-	"github.com/yuin/goldmark/parser"
+	gmparser "github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 )
 
 // Stripped is an output notebook taken apart.
 //
-// Source is exact when there are no Problems. When there are, it is what can be told for sure: an edited region is
-// taken out whole (its text is in Regions), and so are Git's conflict lines where nothing but regions stands between
-// them; a marker without its end, and all that is not clearly a region, stays.
+// Source is exact when there are no Problems. When there are, it is what is certain: an edited region is taken out
+// whole (its text is in Regions), and so are Git's conflict lines where nothing but regions is between them; a marker
+// without its end, and all that is not clearly a region, stays.
 type Stripped struct {
 	Source   []byte
 	Regions  []FoundRegion
 	Verdict  *FoundRegion // nil without one
 	Manifest *Manifest    // nil without one
-	Problems ErrorList    // damage; a caller refuses when there is any, unless told otherwise
+	Problems ErrorList    // damage; a caller refuses a notebook with any, by default
 }
 
 // Strip takes the regions out.
@@ -63,7 +63,7 @@ type stripping struct {
 	limit    int              // where the manifest at the end begins
 	found    []found
 	strays   []int // end markers that the scan met by themselves
-	merged   bool  // a conflict was told
+	merged   bool  // a conflict was reported
 	problems ErrorList
 }
 
@@ -73,7 +73,7 @@ type found struct {
 	head     string
 	span     Span
 	conflict bool // Git's conflict lines are in it or around it
-	told     bool // it is the other side of a conflict that is told
+	told     bool // it is the other side of a conflict that was reported
 }
 
 // findEnds lists the end markers, so that each marker finds its own without a search.
@@ -93,7 +93,7 @@ func findEnds(src []byte) map[string][]int {
 	}
 }
 
-// read reads the region whose marker stands at an offset; false when it has no end.
+// read reads the region whose marker is at an offset; false if it has no end.
 func (s *stripping) read(at int, m marker) (found, bool) {
 	ends := s.ends[m.digest]
 	i := sort.SearchInts(ends, at+1)
@@ -156,7 +156,7 @@ func (s *stripping) takeTail() {
 func (s *stripping) scan() {
 	body := min(findFrontMatter(s.src).body, s.limit)
 	p := newBlockParser(util.Prioritized(&regionParser{s: s, base: body}, 850))
-	p.Parse(text.NewReader(s.src[body:s.limit]), parser.WithContext(parser.NewContext()))
+	p.Parse(text.NewReader(s.src[body:s.limit]), gmparser.WithContext(gmparser.NewContext()))
 }
 
 // result puts the source together and judges it.
@@ -217,7 +217,7 @@ func (s *stripping) settleEnd(source []byte, regionLast bool, m *Manifest) []byt
 	return first
 }
 
-// judge tells what is wrong with a region by itself.
+// judge reports what is wrong with a region by itself.
 func (s *stripping) judge(f found) {
 	what := "the region of this step"
 	switch f.head {
@@ -238,7 +238,8 @@ func (s *stripping) judge(f found) {
 }
 
 func (s *stripping) problem(f found, msg, hint string) {
-	s.problems = append(s.problems, &Error{Kind: KindRegion, File: s.name, Line: f.Line, Col: 1, Step: StepID(f.ID), Msg: msg, Hint: hint})
+	s.problems = append(s.problems, &Error{Kind: KindRegion, File: s.name, Line: f.Line, Col: 1, Step: StepID(f.ID),
+		Msg: msg, Hint: hint})
 }
 
 // compareVerdict holds the verdict against the manifest.
@@ -249,28 +250,31 @@ func (s *stripping) compareVerdict(v *FoundRegion, verdicts int, m *Manifest) {
 	case verdicts > 1:
 		s.problem(found{FoundRegion: *v}, fmt.Sprintf("the file holds %d verdicts", verdicts), "keep the output of one run")
 	case v == nil && m.Verdict != "":
-		s.problem(found{FoundRegion: FoundRegion{Line: 1}}, "the verdict was deleted: the manifest lists it", "restore it, or "+again)
+		s.problem(found{FoundRegion: FoundRegion{Line: 1}}, "the verdict was deleted: the manifest lists it",
+			"restore it, or "+again)
 	case v != nil && !v.Edited && v.Digest != m.Verdict:
 		s.problem(found{FoundRegion: *v}, "the verdict is of another run: the manifest does not list it", again)
 	}
 }
 
-// compare holds the regions against the manifest. some says that there is a region beside those of the steps.
+// compare checks the regions against the manifest. some says that there are regions of no step.
 func (s *stripping) compare(regions []FoundRegion, some bool, m *Manifest, manifests int) {
-	last := FoundRegion{Line: len(s.lines)} // the last line: what is missing stands nowhere
+	last := FoundRegion{Line: len(s.lines)} // the last line: what is missing has no place
 	if bytes.HasSuffix(s.src, []byte{'\n'}) {
 		last.Line = max(1, last.Line-1)
 	}
 	switch {
-	case s.merged: // and told: neither manifest is that of the whole
+	case s.merged: // and reported: neither manifest covers the whole
 		return
 	case manifests > 1:
-		s.problem(found{FoundRegion: last}, fmt.Sprintf("the file holds %d manifests", manifests), "keep the output of one run")
+		s.problem(found{FoundRegion: last}, fmt.Sprintf("the file holds %d manifests", manifests),
+			"keep the output of one run")
 		return
-	case m == nil && manifests == 1: // edited, and told
+	case m == nil && manifests == 1: // edited, and reported
 		return
 	case m == nil && (some || len(regions) > 0):
-		s.problem(found{FoundRegion: last}, "the manifest that closes an output notebook is missing", "restore it, or strip the file and run it again")
+		s.problem(found{FoundRegion: last}, "the manifest that closes an output notebook is missing",
+			"restore it, or strip the file and run it again")
 		return
 	case m == nil:
 		return
@@ -292,13 +296,15 @@ func (s *stripping) compare(regions []FoundRegion, some bool, m *Manifest, manif
 			edited[r.ID]--
 		default:
 			last.ID = r.ID
-			s.problem(found{FoundRegion: last}, "the region of this step was deleted: the manifest lists it", "restore it, or strip the file and run it again")
+			s.problem(found{FoundRegion: last}, "the region of this step was deleted: the manifest lists it",
+				"restore it, or strip the file and run it again")
 		}
 	}
 	for _, r := range regions {
 		if key := (ManifestRegion{r.ID, r.Digest}); !r.Edited && have[key] > 0 {
 			have[key]--
-			s.problem(found{FoundRegion: r}, "the region of this step is of another run: the manifest does not list it", "strip the file and run it again")
+			s.problem(found{FoundRegion: r}, "the region of this step is of another run: the manifest does not list it",
+				"strip the file and run it again")
 		}
 	}
 }

@@ -33,7 +33,8 @@ func problems(s Stripped) string {
 func TestSplice(t *testing.T) {
 	src := "```bash {#a}\necho hi\n```\ntext\n"
 	out := Splice([]byte(src), []Region{{ID: "a", At: 25, Body: []byte("```text {.output}\nhi\n```\n")}},
-		Manifest{Status: "pass", Parameters: []ManifestParam{{Name: "n", Value: codec.Raw("1")}, {Name: "bad", Value: codec.Raw("{")}}})
+		Manifest{Status: "pass", Parameters: []ManifestParam{{Name: "n", Value: codec.Raw("1")},
+			{Name: "bad", Value: codec.Raw("{")}}})
 	want := src[:25] + `
 <!-- markmill:out a DIGEST -->
 ` + "```text {.output}\nhi\n```" + `
@@ -91,7 +92,8 @@ text
 func TestSpliceFencesWhatRunsOn(t *testing.T) {
 	for body, fenced := range map[string]bool{
 		"```\nclosed\n```\n": false, "words\n": false, "<details>\n\n</details>\n": false, "": false,
-		"```\nopen\n": true, "<!-- open\n": true, "~~~~\n": true, "[a]: /url\n": true, "<script>\n": true, "````\n```\n": true,
+		"```\nopen\n": true, "<!-- open\n": true, "~~~~\n": true, "[a]: /url\n": true, "<script>\n": true,
+		"````\n```\n": true,
 	} {
 		got := string(selfContained(newBlockParser(), canonical([]byte(body))))
 		if strings.Contains(got, "text {.output}") != fenced {
@@ -120,14 +122,18 @@ func TestStripTellsDamage(t *testing.T) {
 
 	cases := []struct{ name, text, source, want string }{
 		{"whole", out, twoSteps, ""},
-		{"moved on by the author", strings.Replace(out, "words", "more words\n\nand more", 1), strings.Replace(twoSteps, "words", "more words\n\nand more", 1), ""},
-		{"words after the fence", strings.Replace(out, "```\n\n<!--", "```\n\nnew\n\n<!--", 1), strings.Replace(twoSteps, "```\n", "```\n\nnew\n", 1), ""},
+		{"moved on by the author", strings.Replace(out, "words", "more words\n\nand more", 1),
+			strings.Replace(twoSteps, "words", "more words\n\nand more", 1), ""},
+		{"words after the fence", strings.Replace(out, "```\n\n<!--", "```\n\nnew\n\n<!--", 1),
+			strings.Replace(twoSteps, "```\n", "```\n\nnew\n", 1), ""},
 		{"words after the manifest", out + "\nmore\n", twoSteps + "\nmore\n", ""},
 		{"empty line lost", strings.Replace(out, one, one[1:], 1), twoSteps, ""},
 		{"edited", strings.Replace(out, "first", "First", 1), twoSteps, `a.md:7:1: step "one": the region of this step was edited: its digest is another; undo the edit, or strip the file and run it again`},
 		{"deleted", strings.Replace(out, one, "", 1), twoSteps, `a.md:43:1: step "one": the region of this step was deleted: the manifest lists it; restore it, or strip the file and run it again`},
-		{"no manifest", strings.Replace(out, manifest, "", 1), twoSteps, `a.md:23:1: the manifest that closes an output notebook is missing; restore it, or strip the file and run it again`},
-		{"edited manifest", strings.Replace(out, `"pass"`, `"fail"`, 1), twoSteps, `a.md:25:1: the manifest was edited: its digest is another; undo the edit, or strip the file and run it again`},
+		{"no manifest", strings.Replace(out, manifest, "", 1), twoSteps,
+			`a.md:23:1: the manifest that closes an output notebook is missing; restore it, or strip the file and run it again`},
+		{"edited manifest", strings.Replace(out, `"pass"`, `"fail"`, 1), twoSteps,
+			`a.md:25:1: the manifest was edited: its digest is another; undo the edit, or strip the file and run it again`},
 		{"region of another run", strings.Replace(out, one, otherOne, 1), twoSteps, `a.md:7:1: step "one": the region of this step is of another run: the manifest does not list it; strip the file and run it again` +
 			"\n" + `a.md:48:1: step "one": the region of this step was deleted: the manifest lists it; restore it, or strip the file and run it again`},
 		{"merge lines in a region", strings.Replace(out, one, inner, 1), twoSteps, `a.md:7:1: step "one": the region of this step holds the conflict lines of a merge (<<<<<<<, =======, >>>>>>>); take one side of the conflict whole, or strip the file and run it again`},
@@ -147,16 +153,19 @@ func TestStripTellsDamage(t *testing.T) {
 	i := strings.Index(out, markerHead+markerEnd)
 	torn := out[:i] + out[lineEnd([]byte(out), i):]
 	got := Strip("a.md", []byte(torn))
-	if !strings.Contains(problems(got), `a.md:7:1: step "one": the marker that ends this region is missing`) || !bytes.Contains(got.Source, []byte("first")) {
+	if !strings.Contains(problems(got), `a.md:7:1: step "one": the marker that ends this region is missing`) ||
+		!bytes.Contains(got.Source, []byte("first")) {
 		t.Errorf("%s\n%s", problems(got), got.Source)
 	}
 }
 
 // Editors and hooks add or remove the newline at the end of a file; the manifest knows what the source had.
 func TestStripSettlesTheEnd(t *testing.T) {
-	for _, src := range []string{twoSteps, strings.TrimSuffix(twoSteps, "\n"), strings.ReplaceAll(twoSteps, "\n", "\r\n"), "```sh {#one}\n```\n```sh {#two}\n```"} {
+	for _, src := range []string{twoSteps, strings.TrimSuffix(twoSteps, "\n"), strings.ReplaceAll(twoSteps, "\n", "\r\n"),
+		"```sh {#one}\n```\n```sh {#two}\n```"} {
 		out := outputOf(src, "1", "2")
-		for _, text := range []string{out, strings.TrimRight(out, "\r\n"), strings.TrimRight(out, "\r\n") + "\n", strings.TrimRight(out, "\r\n") + "\r\n"} {
+		for _, text := range []string{out, strings.TrimRight(out, "\r\n"), strings.TrimRight(out, "\r\n") + "\n",
+			strings.TrimRight(out, "\r\n") + "\r\n"} {
 			if got := Strip("a.md", []byte(text)); string(got.Source) != src {
 				t.Errorf("%q\nof %q\nwant %q", got.Source, text[len(text)-30:], src)
 			}
@@ -169,7 +178,8 @@ func TestStripIdentityAtTheEdges(t *testing.T) {
 	for _, src := range []string{
 		"---\ntitle: x\n```sh {#a}\n```\n", // no front matter: the second --- would be the body's
 		"+++\na = 1\n```sh {#a}\n```\n",
-		"```sh {#a}\n```\r", "a\r", "\r", "", "\n", "\r\n", "\ufeff", "\ufeff```\n```", "---\na: b\n---", "---\r\na: b\r\n---\r\ntext\n",
+		"```sh {#a}\n```\r", "a\r", "\r", "", "\n", "\r\n", "\ufeff", "\ufeff```\n```", "---\na: b\n---",
+		"---\r\na: b\r\n---\r\ntext\n",
 		"```\r\n```\n```\n```\r\n",
 	} {
 		for _, body := range []string{"---\n", "+++\n", "a\r", "", "\r\n"} {
@@ -182,7 +192,8 @@ func TestStripIdentityAtTheEdges(t *testing.T) {
 				regions = append(regions, Region{ID: "r" + string(rune('a'+i)), At: at, Body: []byte(body)})
 			}
 			out := Splice([]byte(src), regions, Manifest{})
-			if got := Strip("a.md", out); string(got.Source) != src || len(got.Problems) > 0 || len(got.Regions) != len(regions) {
+			if got := Strip("a.md", out); string(got.Source) != src || len(got.Problems) > 0 ||
+				len(got.Regions) != len(regions) {
 				t.Errorf("%q with %q\nbecame %q\n%v\nfrom %q", src, body, got.Source, got.Problems, out)
 			}
 		}

@@ -2,9 +2,9 @@ package notebooks
 
 import "strings"
 
-// Suggest returns the known name that is nearest to a word that may be a slip of it, or "". One slip is allowed
-// in a short word, and one more for every four characters, three at most; a difference of case or of - and _ is none.
-// Of equally near names the first one wins.
+// Suggest returns the known name that is nearest to a word that may be a slip of it, or "". One slip is allowed in a
+// short word, and one more for every four characters, three at most; differences of case and between - and _ do not
+// count. Of equally near names the first one wins.
 func Suggest(word string, known []string) string {
 	fold := func(s string) []rune {
 		return []rune(strings.ReplaceAll(strings.ToLower(s), "_", "-"))

@@ -32,7 +32,7 @@ var tagNames = map[string]string{
 	"no_change":                     TagNoChange,
 }
 
-// tagsOf is what one typed tag stands for.
+// tagsOf translates one typed tag.
 func tagsOf(tag string) []string {
 	switch tag {
 	case "remove-cell", "remove_cell", "hide-cell", "hide_cell":
@@ -46,8 +46,8 @@ var ownTags = []string{
 	TagNoChange, TagVolatile, TagCheck, TagHideInput, TagHideOutput, "step",
 }
 
-// presentation says whether a class only tells a typesetter how to show a fence, or marks a block of an output
-// notebook. Such a class does not make a step.
+// presentation reports whether a class only controls how a fence is displayed, or marks a block of an output notebook.
+// Such a class does not make a step.
 func presentation(class, lang string) bool {
 	_, ok := presentationClasses[class]
 	return ok || class == lang

@@ -50,5 +50,6 @@ func WarnOfReturns(name string, src []byte) *Error {
 	}
 	line, col := lineCol(src, at)
 	return &Error{Kind: KindInput, File: name, Line: line, Col: col,
-		Msg: "the lines end with a carriage return alone, so that all of the file is one line", Hint: `save it with line ends of Unix or Windows: tr '\r' '\n'`}
+		Msg:  "the lines end with a carriage return alone, so that all of the file is one line",
+		Hint: `save it with line ends of Unix or Windows: tr '\r' '\n'`}
 }

@@ -82,7 +82,7 @@ func (t *tokens) bracketed(stops string) string {
 	return t.text[start:t.pos]
 }
 
-// closingBrace finds the brace that closes the one text begins with; -1 when there is none.
+// closingBrace finds the brace that closes the one that the text begins with; -1 if there is none.
 func closingBrace(text string) int {
 	t := tokens{text: text, pos: 1}
 	t.bracketed("}")

@@ -3,9 +3,10 @@ package notebooks
 import (
 	"encoding/base64"
 	"fmt"
-	"markmill/notebooks/lazyregexp"
 	"math/big"
 	"strconv"
+
+	"markmill/notebooks/lazyregexp"
 
 	"markmill/notebooks/codec"
 )

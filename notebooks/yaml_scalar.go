@@ -2,11 +2,12 @@ package notebooks
 
 import (
 	"encoding/base64"
-	"markmill/notebooks/lazyregexp"
 	"math/big"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"markmill/notebooks/lazyregexp"
 
 	"go.yaml.in/yaml/v4"
 )

@@ -66,7 +66,7 @@ func AsMarkdown(nb *notebooks.Notebook) (*notebooks.Notebook, error) {
 
 // convertedMarkdown converts a Jupyter notebook as `markmill convert` does, but fences text that is not prose.
 func convertedMarkdown(nb *notebooks.Notebook, file *ipynb.Notebook) (*notebooks.Notebook, error) {
-	doc, err := convert.Read(convert.Jupyter, nb.Name, nb.Source)
+	doc, err := convert.Read(notebooks.FormJupyter, nb.Name, nb.Source)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func convertedMarkdown(nb *notebooks.Notebook, file *ipynb.Notebook) (*notebooks
 			n++
 		}
 	}
-	source, _, err := doc.To(convert.Native, runs.OutputFile)
+	source, _, err := doc.To(notebooks.FormNative, runs.OutputFile)
 	if err != nil {
 		return nil, err
 	}

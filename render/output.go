@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"sort"
 
@@ -19,7 +18,7 @@ import (
 // was skipped for a reason, and a manifest. files is the run directory. The result depends on nothing but the
 // arguments.
 func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) {
-	if path.Ext(name) == ".ipynb" {
+	if notebooks.IsJupyterName(name) {
 		return jupyter.Output(name, nb, run, files)
 	}
 	own := nb
@@ -47,7 +46,7 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 func Recorded(run *runs.Run, source []byte) (*notebooks.Notebook, error) {
 	nb, err := forms.Parse(run.Started.Notebook, source)
 	if err == nil {
-		nb.Speak(run.Plan.Language)
+		nb.SetDefaultLanguage(run.Plan.Language)
 	}
 	return nb, err
 }

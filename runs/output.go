@@ -1,9 +1,9 @@
 package runs
 
 import (
-	"path"
 	"slices"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 )
 
@@ -57,7 +57,7 @@ func otherOutput(name string) string {
 
 // OutputFor returns the OutputFile of a run whose source notebook has this name in the record.
 func OutputFor(source string) string {
-	if path.Ext(source) == ".ipynb" {
+	if notebooks.IsJupyterName(source) {
 		return jupyterOutput
 	}
 	return OutputFile

@@ -17,14 +17,14 @@ import (
 // Markmill's own. name is that of the notebook, to that of the file to be written. An output notebook in Markdown keeps
 // its outputs when it becomes a Jupyter notebook; read gives the files that it names, and nil gives none. lost says what
 // the form has no place for.
-func Convert(name, to string, src []byte, form convert.Form, read documents.Files) (
+func Convert(name, to string, src []byte, form notebooks.Form, read documents.Files) (
 	out []byte, lost []string, err error) {
 	if files.IsJupyter(name, src) {
 		nb, err := ipynb.Parse(name, src)
 		if err != nil {
 			return nil, nil, err
 		}
-		if nb.Manifest() != nil && form != convert.Jupyter {
+		if nb.Manifest() != nil && form != notebooks.FormJupyter {
 			lost = append(lost, "the outputs and what the run noted")
 			src = ipynb.Source(nb, false)
 		}
@@ -33,7 +33,7 @@ func Convert(name, to string, src []byte, form convert.Form, read documents.File
 		switch {
 		case len(got.Problems) > 0:
 			return nil, nil, got.Problems
-		case got.Manifest != nil && form == convert.Jupyter:
+		case got.Manifest != nil && form == notebooks.FormJupyter:
 			out, missing, err := documents.JupyterOf(name, src, read)
 			for _, m := range missing {
 				lost = append(lost, fmt.Sprintf("not in %s, and so not here: %s", name, m))
@@ -44,11 +44,7 @@ func Convert(name, to string, src []byte, form convert.Form, read documents.File
 		}
 		src = got.Source
 	}
-	from, err := convert.FormOf(name, src)
-	if err != nil {
-		return nil, nil, err
-	}
-	d, err := convert.Read(from, name, src)
+	d, err := convert.Read("", name, src)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -75,11 +71,11 @@ func Page(name string, src []byte, beside fs.FS) ([]byte, error) {
 		}
 		return html.Jupyter(nb), nil
 	case files.IsScript(name, src):
-		d, err := convert.Read(convert.Percent, name, src)
+		d, err := convert.Read(notebooks.FormPercent, name, src)
 		if err != nil {
 			return nil, err
 		}
-		if src, _, err = d.To(convert.Native, name+".md"); err != nil {
+		if src, _, err = d.To(notebooks.FormNative, name+".md"); err != nil {
 			return nil, err
 		}
 	}

@@ -52,7 +52,7 @@ func HasPlaceholders(path string) bool {
 // Jupyter notebook take the name of the run's own output notebook.
 func AssetsFolder(output string) string {
 	base := filepath.Base(output)
-	if output == "" || output == "-" || strings.EqualFold(filepath.Ext(output), ".ipynb") {
+	if output == "" || output == "-" || notebooks.IsJupyterName(output) {
 		base = runs.OutputFile
 	}
 	return strings.TrimSuffix(base, filepath.Ext(base)) + "_files"

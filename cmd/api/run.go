@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"markmill/engine"
@@ -105,7 +104,7 @@ func Source(notebook string, given bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if strings.EqualFold(filepath.Ext(notebook), ".ipynb") {
+	if notebooks.IsJupyterName(notebook) {
 		return jupyterSource(filepath.ToSlash(notebook), src, given)
 	}
 	if forms.IsPercent(notebook, src) { // no run leaves anything in it

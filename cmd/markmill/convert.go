@@ -13,7 +13,6 @@ import (
 	"markmill/cmd/api/lookup"
 	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
-	"markmill/notebooks/convert"
 	"markmill/render/documents"
 	"markmill/runs"
 )
@@ -59,8 +58,7 @@ Exit codes: 0 written, 2 the notebook has errors, or cannot be written in that f
 }
 
 // formNames are what --to takes.
-var formNames = []string{string(convert.Native), string(convert.Jupytext), string(convert.MyST), string(convert.Quarto),
-	string(convert.RMarkdown), string(convert.Percent), string(convert.Jupyter), formHTML}
+var formNames = append(notebooks.FormOptions(), formHTML)
 
 // convert writes the notebook from in the form that to and form name.
 func (a *app) convert(from, to, form string) error {
@@ -90,7 +88,7 @@ func (a *app) convert(from, to, form string) error {
 	case form == formHTML:
 		out, err = pageOf(from, src)
 	default:
-		out, err = a.inForm(from, to, convert.Form(form), src)
+		out, err = a.inForm(from, to, notebooks.FormOfOption(form), src)
 	}
 	if err != nil {
 		return err
@@ -116,10 +114,12 @@ func convertForm(to, asked string) (string, error) {
 		}
 	case ext == ".html" || ext == ".htm":
 		form = formHTML
-	case ext == ".md" || ext == ".markdown":
 	default:
-		form = string(convert.Ending(name(to)))
-		if form == "" && asked == "" {
+		named := notebooks.FormOfName(name(to))
+		if named == notebooks.FormNative { // or another form with that extension
+			break
+		}
+		if form = named.Option(); form == "" && asked == "" {
 			return "", usagef("%s: the extension names no form; OUTPUT ends in .md, .ipynb, .qmd, .Rmd, .py, .html, or is -, "+
 				"or --to names a form: %s", to, strings.Join(formNames, ", "))
 		}
@@ -137,17 +137,14 @@ func convertForm(to, asked string) (string, error) {
 		}
 		return "", usagef("--to %s: there is no such form; there are: %s", asked, strings.Join(formNames, ", "))
 	}
-	markdown := asked == string(convert.Native) || asked == string(convert.Jupytext) || asked == string(convert.MyST)
-	ext := filepath.Ext(to)
-	fits := form == asked || form == "" && (markdown || convert.Ending(to) == "" && ext != ".md" && ext != ".markdown")
-	if to != "-" && !fits {
+	if to != "-" && form != asked && !(form == "" && notebooks.FormOfOption(asked).MayHaveName(name(to))) {
 		return "", usagef("--to %s: OUTPUT is %s, which has the extension of another form", asked, to)
 	}
 	return asked, nil
 }
 
 // inForm converts a notebook, and lists on standard error what is lost.
-func (a *app) inForm(from, to string, form convert.Form, src []byte) ([]byte, error) {
+func (a *app) inForm(from, to string, form notebooks.Form, src []byte) ([]byte, error) {
 	out, lost, err := api.Convert(name(from), name(to), src, form, filesBeside(from))
 	subject := to
 	if to == "-" {

@@ -10,7 +10,7 @@ import (
 	"markmill/cmd/api"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
-	"markmill/notebooks/convert"
+	"markmill/notebooks"
 	"markmill/render"
 	"markmill/runs"
 )
@@ -36,7 +36,7 @@ func (a *app) runOutput(word, to, form string) (*runOutput, error) {
 		return nil, err
 	}
 	wanted := strings.ToLower(path.Ext(to))
-	if form == string(convert.Jupyter) || form == formHTML { // which holds its pictures
+	if form == notebooks.FormJupyter.Option() || form == formHTML { // which holds its pictures
 		wanted = ".ipynb"
 	}
 	name, files := run.OutputFile(), run.OutputFiles()
@@ -44,7 +44,7 @@ func (a *app) runOutput(word, to, form string) (*runOutput, error) {
 	if i >= 0 {
 		name = files[i]
 	}
-	asked := i >= 0 && (form == "" || form == string(convert.Jupyter))
+	asked := i >= 0 && (form == "" || form == notebooks.FormJupyter.Option())
 	o := &runOutput{dir: dir, run: run, path: filepath.Join(dir, name), asked: asked}
 	if o.text, err = render.RunOutput(name, run, source, os.DirFS(dir)); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/notebooks"
 	"markmill/notebooks/convert"
 )
 
@@ -35,9 +36,9 @@ Exit codes: 0 written, 2 the file exists.`,
 			}
 			path := names[0]
 			ext := filepath.Ext(path)
-			switch strings.ToLower(ext) {
-			case ".md", ".markdown", ".ipynb":
-			case ".py", ".r", ".jl", ".js", ".sh", ".qmd", ".rmd", ".html":
+			switch form := notebooks.FormOfName(path); {
+			case form == notebooks.FormNative || form == notebooks.FormJupyter:
+			case form != "" || strings.EqualFold(ext, ".html"):
 				return usagef("%s: new writes Markdown or, for a name that ends in .ipynb, a Jupyter notebook; "+
 					"markmill convert makes other forms of it", path)
 			default:
@@ -82,10 +83,10 @@ Exit codes: 0 written, 2 the file exists.`,
 
 // newJupyter makes a Jupyter notebook of a template.
 func newJupyter(path string, markdown []byte) ([]byte, error) {
-	d, err := convert.Read(convert.Native, path, markdown)
+	d, err := convert.Read(notebooks.FormNative, path, markdown)
 	if err != nil {
 		return nil, err
 	}
-	out, _, err := d.To(convert.Jupyter, name(path))
+	out, _, err := d.To(notebooks.FormJupyter, name(path))
 	return out, err
 }

@@ -20,7 +20,6 @@ import (
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
-	"markmill/notebooks/ipynb"
 	"markmill/notebooks/percent"
 	"markmill/render"
 	"markmill/render/jupyter"
@@ -311,13 +310,13 @@ func (a *app) checkViews(plan *engine.Plan, output string) error {
 // outputForm is the form that OUTPUT has by its name; "" is that of the notebook.
 func outputForm(req engine.Request, output string) (form notebooks.Form, err error) {
 	jupyter := forms.IsJupyter(req.Path, req.Source)
-	switch ext := strings.ToLower(filepath.Ext(name(output))); {
+	switch named := notebooks.FormOfName(name(output)); {
 	case output == "" || output == "-":
-	case ext == ".ipynb" && !jupyter:
-		form = ipynb.Form
-	case jupyter && (ext == ".md" || ext == ".markdown"):
-		form = notebooks.FormNative
-	case jupyter && ext != ".ipynb" && !isDevice(output):
+	case named == notebooks.FormJupyter && !jupyter:
+		form = named
+	case jupyter && named == notebooks.FormNative:
+		form = named
+	case jupyter && named != notebooks.FormJupyter && !isDevice(output):
 		return "", usagef("OUTPUT %s of a Jupyter notebook must end in .ipynb or .md", output)
 	}
 	if form != "" && files.Same(req.Path, output) {

@@ -70,10 +70,9 @@ func clean(s string) bool {
 	return true
 }
 
-// hidden lists what must not reach a page or a terminal as it is: C0 and C1 controls, the
-// bidirectional controls ("Trojan Source", CVE-2021-42574), line and paragraph separators, and
-// characters without a width that can hold a message nobody sees. Joiners (U+200C, U+200D) stay:
-// scripts and emoji need them.
+// hidden lists what must not reach a page or a terminal unescaped: C0 and C1 controls, the bidirectional controls
+// ("Trojan Source", CVE-2021-42574), line and paragraph separators, and characters without a width that can hold a
+// message nobody sees. Joiners (U+200C, U+200D) stay: scripts and emoji need them.
 func hidden(r rune) bool {
 	switch {
 	case r == '\t':

@@ -30,7 +30,7 @@ func (l *Line) Reset() {
 
 // Write carries out the bytes of a whole line, without its line end. It knows carriage return, backspace, and the
 // sequences that move within a line or erase it, and drops all others. style is called for each sequence that selects a
-// style, with what stands between "ESC [" and "m"; it may be nil.
+// style, with the text between "ESC [" and "m"; it may be nil.
 func (l *Line) Write(raw []byte, style func(codes string)) {
 	raw = bytes.TrimSuffix(raw, []byte("\r"))
 	for len(raw) > 0 {

@@ -24,9 +24,11 @@ type Terms struct {
 
 // Of are the terms of a front matter, or of a policy, which has the same keys.
 func Of(f notebooks.Front) Terms {
-	t := Terms{Allow: f.Allow, Forbid: f.Forbid, Protect: f.Protect, ProtectReport: f.ProtectMode == "report", Require: f.Require, Limits: map[string]int64{}, Mode: f.Mode, Sandbox: f.Sandbox, Network: f.Network,
+	t := Terms{Allow: f.Allow, Forbid: f.Forbid, Protect: f.Protect, ProtectReport: f.ProtectMode == "report",
+		Require: f.Require, Limits: map[string]int64{}, Mode: f.Mode, Sandbox: f.Sandbox, Network: f.Network,
 		Approval: f.Approval == "required" || slices.Contains(f.Require, "approval"), AllowErrors: f.AllowErrors}
-	for name, n := range map[string]int64{"files": int64(f.Limits.Files), "lines": int64(f.Limits.Lines), "bytes": f.Limits.Bytes} {
+	for name, n := range map[string]int64{"files": int64(f.Limits.Files), "lines": int64(f.Limits.Lines),
+		"bytes": f.Limits.Bytes} {
 		if n > 0 {
 			t.Limits[name] = n
 		}
@@ -39,7 +41,8 @@ func OfManifest(c *notebooks.ManifestContract) Terms {
 	if c == nil {
 		return Terms{}
 	}
-	t := Terms{Allow: c.Allow, Forbid: c.Forbid, Protect: c.Protect, ProtectReport: c.Report, Require: c.Require, Limits: map[string]int64{}, Mode: c.Mode, Sandbox: c.Sandbox, Network: c.Network,
+	t := Terms{Allow: c.Allow, Forbid: c.Forbid, Protect: c.Protect, ProtectReport: c.Report, Require: c.Require,
+		Limits: map[string]int64{}, Mode: c.Mode, Sandbox: c.Sandbox, Network: c.Network,
 		Approval: c.Approval != "" || slices.Contains(c.Require, "approval")}
 	for part := range strings.SplitSeq(c.Limits, ",") {
 		name, number, _ := strings.Cut(strings.TrimSpace(part), " ")
@@ -140,7 +143,8 @@ func covers(by, pattern string) bool {
 		return true
 	}
 	folder, all := strings.CutSuffix(by, "/**")
-	return all && !strings.ContainsAny(folder, "*?[\\") && strings.HasPrefix(pattern, folder+"/") && !strings.Contains(pattern, "..")
+	return all && !strings.ContainsAny(folder, "*?[\\") && strings.HasPrefix(pattern, folder+"/") &&
+		!strings.Contains(pattern, "..")
 }
 
 func tidy(pattern string) string {

@@ -48,8 +48,10 @@ func TestWider(t *testing.T) {
 }
 
 func TestWiderOfManifests(t *testing.T) {
-	old := &notebooks.ManifestContract{Allow: []string{"a/**"}, Protect: []string{"t/**"}, Limits: "files 10, lines 200", Approval: "bob"}
-	got := strings.Join(Wider(OfManifest(old), OfManifest(&notebooks.ManifestContract{Allow: []string{"a/**"}, Limits: "files 10, lines 900"})), "; ")
+	old := &notebooks.ManifestContract{Allow: []string{"a/**"}, Protect: []string{"t/**"}, Limits: "files 10, lines 200",
+		Approval: "bob"}
+	got := strings.Join(Wider(OfManifest(old),
+		OfManifest(&notebooks.ManifestContract{Allow: []string{"a/**"}, Limits: "files 10, lines 900"})), "; ")
 	if want := "protect lost t/**; the limit of lines was raised from 200 to 900; no approval is asked for any more"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

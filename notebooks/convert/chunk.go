@@ -13,10 +13,11 @@ const codeOfR = "#R_CODE#" // how Jupytext keeps a value that only R can read
 
 // visibility are the options that Jupytext keeps as tags of Jupyter Book.
 var visibility = []struct{ name, value, tag string }{
-	{"include", "FALSE", "remove_cell"}, {"echo", "FALSE", "remove_input"}, {"results", "'hide'", "remove_output"}, {"results", `"hide"`, "remove_output"},
+	{"include", "FALSE", "remove_cell"}, {"echo", "FALSE", "remove_input"}, {"results", "'hide'", "remove_output"},
+	{"results", `"hide"`, "remove_output"},
 }
 
-// chunkOptions reads what stands in the braces.
+// chunkOptions reads the text inside the braces.
 func chunkOptions(text string) (lang string, fields Object) {
 	at := strings.IndexAny(text+" ", " \t,")
 	lang = text[:at]
@@ -55,7 +56,7 @@ next:
 	return lang, fields
 }
 
-// splitOptions parts options at the commas that stand in no bracket and no quote.
+// splitOptions splits options at the commas outside of brackets and quotes.
 func splitOptions(text string) []string {
 	var all []string
 	depth, start := 0, 0

@@ -9,10 +9,10 @@ import (
 	"markmill/notebooks"
 )
 
-// To writes the document in a form, as the file of a name. What is written is read again: what of the document is not
-// in it comes as losses, and a cell whose text would be read as something else is an error.
-func (d *Document) To(form Form, name string) ([]byte, []Loss, error) {
-	if form == Jupyter {
+// To writes the document in a form, to a file of the given name. It reads the result back: what is missing from it is
+// returned as losses, and a cell whose text would be read as something else is an error.
+func (d *Document) To(form notebooks.Form, name string) ([]byte, []Loss, error) {
+	if form == notebooks.FormJupyter {
 		b, err := d.toJupyter()
 		return b, nil, err
 	}
@@ -36,8 +36,7 @@ func (d *Document) To(form Form, name string) ([]byte, []Loss, error) {
 	return nil, nil, failed
 }
 
-// page is the text; spelled says that cells stand in it as they stood before they were converted, where they are the
-// same.
+// page returns the text. With spelled, unchanged cells keep the text they had before they were converted.
 func (d *Document) page(spelled bool) ([]byte, error) {
 	p, err := writers[d.to](d)
 	if err != nil {
@@ -56,7 +55,7 @@ func (d *Document) page(spelled bool) ([]byte, error) {
 
 // toJupyter writes Jupyter's file, with the spelling of the text where it is not the one that is written back.
 func (d *Document) toJupyter() ([]byte, error) {
-	if d.Form == Jupyter {
+	if d.Form == notebooks.FormJupyter {
 		return d.jupyter()
 	}
 	bare, err := d.jupyter()
@@ -89,7 +88,14 @@ func (d *Document) check(out []byte) ([]Loss, error) {
 	if err != nil {
 		return nil, d.unreadable(err)
 	}
-	return d.compare(back)
+	losses, err := d.compare(back)
+	if err == nil {
+		return losses, nil
+	}
+	if own, _, failed := readForm(d.to, name, out); failed == nil { // as the tools of the form read it
+		return d.compare(own)
+	}
+	return nil, err
 }
 
 // unreadable is the error of a text that cannot be read: of the cell whose fault it is, where one can be found.
@@ -102,7 +108,8 @@ func (d *Document) unreadable(err error) error {
 		var list notebooks.ErrorList
 		if _, err := notebooks.Parse("cell.md", []byte("\n"+c.Source)); errors.As(err, &list) {
 			line, col := d.position(c.at)
-			return d.problem(line, col, fmt.Sprintf("cell %d cannot be written as %s: %s", i+1, d.to.Title(), list[0].Msg), list[0].Hint)
+			return d.problem(line, col, fmt.Sprintf("cell %d cannot be written as %s: %s", i+1, d.to.Title(), list[0].Msg),
+				list[0].Hint)
 		}
 	}
 	return fmt.Errorf("%s cannot be written as %s: what comes out cannot be read: %w", d.Name, d.to.Title(), err)

@@ -48,20 +48,17 @@ func corpus(t testing.TB, folder string) map[string][]byte {
 
 // text forms, with the name of a file of each.
 var textForms = []struct {
-	form Form
+	form notebooks.Form
 	name string
-}{{Native, "out.md"}, {Jupytext, "out.md"}, {MyST, "out.md"}, {Quarto, "out.qmd"}, {RMarkdown, "out.Rmd"}, {Percent, "out.py"}}
+}{{notebooks.FormNative, "out.md"}, {notebooks.FormJupytext, "out.md"}, {notebooks.FormMyST, "out.md"},
+	{notebooks.FormQuarto, "out.qmd"}, {notebooks.FormRMarkdown, "out.Rmd"}, {notebooks.FormPercent, "out.py"}}
 
 // TestThereAndBack takes every text of the corpus to a Jupyter notebook and back.
 func TestThereAndBack(t *testing.T) {
 	read := 0
 	for name, src := range corpus(t, "md") {
 		t.Run(name, func(t *testing.T) {
-			form, err := FormOf(name, src)
-			if err != nil {
-				t.Skip(err)
-			}
-			d, err := Read(form, name, src)
+			d, err := Read("", name, src)
 			if err != nil {
 				t.Skip(err)
 			}
@@ -77,14 +74,14 @@ func TestThereAndBack(t *testing.T) {
 
 func thereAndBack(t testing.TB, d *Document, src []byte) {
 	t.Helper()
-	there, _, err := d.To(Jupyter, "there.ipynb")
+	there, _, err := d.To(notebooks.FormJupyter, "there.ipynb")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ipynb.Parse("there.ipynb", there); err != nil {
 		t.Fatal(err)
 	}
-	j, err := Read(Jupyter, "there.ipynb", there)
+	j, err := Read(notebooks.FormJupyter, "there.ipynb", there)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +101,8 @@ func firstDifference(want, got string) string {
 	a, b := strings.SplitAfter(want, "\n"), strings.SplitAfter(got, "\n")
 	for i := range a {
 		if i >= len(b) || a[i] != b[i] {
-			return "want " + strings.Join(a[i:min(i+3, len(a))], "") + "\ngot  " + strings.Join(b[min(i, len(b)):min(i+3, len(b))], "")
+			return "want " + strings.Join(a[i:min(i+3, len(a))], "") + "\ngot  " +
+				strings.Join(b[min(i, len(b)):min(i+3, len(b))], "")
 		}
 	}
 	return "want nothing more, got " + strings.Join(b[len(a):], "")
@@ -114,7 +112,7 @@ func firstDifference(want, got string) string {
 // nothing is lost.
 func TestJupyterThereAndBack(t *testing.T) {
 	for name, src := range corpus(t, "ipynb") {
-		d, err := Read(Jupyter, name, src)
+		d, err := Read(notebooks.FormJupyter, name, src)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -129,12 +127,12 @@ func TestJupyterThereAndBack(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				again, _, err := d2.To(Jupyter, name)
+				again, _, err := d2.To(notebooks.FormJupyter, name)
 				if err != nil {
 					t.Fatal(err)
 				}
 				thereAndBack(t, d2, text)
-				j, err := Read(Jupyter, name, again)
+				j, err := Read(notebooks.FormJupyter, name, again)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -153,7 +151,7 @@ func TestJupyterThereAndBack(t *testing.T) {
 						t.Errorf("lost: %s", l)
 					}
 				}
-				if _, err := notebooks.Parse(f.name, text); err != nil && f.form != Percent {
+				if _, err := notebooks.Parse(f.name, text); err != nil && f.form != notebooks.FormPercent {
 					t.Errorf("what was written cannot be run: %v", err)
 				}
 			})
@@ -171,7 +169,8 @@ func join2(list []Loss) string {
 
 // allowed are the losses of forms that have no place for something.
 func allowed(what string) bool {
-	for _, ok := range []string{"outputs", "the execution count", "attachments", "the id", "metadata ", "empty lines", "the empty text", "the notebook's metadata widgets", "the notebook's metadata papermill"} {
+	for _, ok := range []string{"outputs", "the execution count", "attachments", "the id", "metadata ", "empty lines",
+		"the empty text", "the notebook's metadata widgets", "the notebook's metadata papermill"} {
 		if strings.HasPrefix(what, ok) {
 			return true
 		}

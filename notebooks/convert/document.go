@@ -3,61 +3,29 @@ package convert
 import (
 	"bytes"
 	"fmt"
+	"sort"
 	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/forms"
 )
-
-// Form is a spelling of notebooks that can be read and written.
-type Form string
-
-// The forms, as --to calls them.
-const (
-	Native    Form = "markmill"
-	Jupytext  Form = "jupytext"
-	MyST      Form = "myst"
-	Quarto    Form = "qmd"
-	RMarkdown Form = "rmd"
-	Percent   Form = "percent"
-	Jupyter   Form = "ipynb"
-)
-
-// Title is the form as people call it.
-func (f Form) Title() string {
-	switch f {
-	case Native:
-		return "Markmill's Markdown"
-	case Jupytext:
-		return "Jupytext Markdown"
-	case MyST:
-		return "MyST Markdown"
-	case Quarto:
-		return "Quarto"
-	case RMarkdown:
-		return "R Markdown"
-	case Percent:
-		return "a percent script"
-	case Jupyter:
-		return "a Jupyter notebook"
-	}
-	return string(f)
-}
 
 // Document is a notebook as its cells, whatever form it was read of.
 type Document struct {
-	Name     string // of the file, for messages
-	Form     Form   // that it was read of
-	Metadata Object // of the notebook, as Jupyter has it
+	Name     string         // of the file, for messages
+	Form     notebooks.Form // that it was read of
+	Metadata Object         // of the notebook, as Jupyter has it
 	Cells    []Cell
 
-	crlf     bool   // all its lines end with CR LF
-	stray    bool   // some of its cells of code are no steps of a run of it, or steps are no cells of it
-	to       Form   // that it is written in
-	out      string // the name of the file that it is written to
-	rawFront bool   // a raw cell on top stays one
-	source   string // the text that was read
-	header   string // of a text form, what stands before the first cell
+	crlf     bool           // all its lines end with CR LF
+	examples bool           // some of its cells of code are not steps of a run of it
+	hidden   bool           // some steps of a run of it are in cells of text
+	to       notebooks.Form // that it is written in
+	out      string         // the name of the file that it is written to
+	rawFront bool           // a raw cell on top stays one
+	source   string         // the text that was read
+	header   string         // of a text form, the text before the first cell
 }
 
 // Cell is one cell.
@@ -79,9 +47,9 @@ const (
 	keyMarkmill   = "markmill" // of a notebook: form, front; of a cell: what a fence of Markmill's has as attributes
 	keyForm       = "form"     // the text form that names steps by the ids of cells
 	keyFront      = "front"    // the front matter
-	keySpelling   = "spelling" // how the text was written where it was not as it is written here
+	keySpelling   = "spelling" // how the text was written, where this package would write it otherwise
 	keyLanguage   = "language" // of code that Markmill runs with another kernel than the notebook's
-	keyBlock      = "block"    // the text of the parameters block that a cell stands for
+	keyBlock      = "block"    // the text of the parameters block that became the cell
 	keyKernelspec = "kernelspec"
 	keyJupytext   = "jupytext"
 )
@@ -102,7 +70,8 @@ func (o *Object) setOwn(name string, value codec.Raw) {
 
 // Language is the language of the notebook's code, in lower case; python where nothing says it.
 func (d *Document) Language() string {
-	for _, lang := range []string{d.Metadata.object(keyJupytext).text("main_language"), d.Metadata.object(keyKernelspec).text("language"),
+	for _, lang := range []string{d.Metadata.object(keyJupytext).text("main_language"),
+		d.Metadata.object(keyKernelspec).text("language"),
 		d.Metadata.object("language_info").text("name")} {
 		if lang != "" {
 			return usualLanguage(lang)
@@ -128,22 +97,57 @@ func wordSet(words []string) map[string]bool {
 	return set
 }
 
-// Read reads a notebook of a form. The errors are *notebooks.Error or a notebooks.ErrorList.
-func Read(form Form, name string, src []byte) (*Document, error) {
-	if form == Jupyter {
-		return readJupyter(name, src)
+// Read reads a notebook of a form; "" finds out which one it is. Every step of a run is a cell of code: where the form
+// takes one for text, all cells are read as those of Markmill's own form. The errors are *notebooks.Error or a
+// notebooks.ErrorList.
+func Read(form notebooks.Form, name string, src []byte) (*Document, error) {
+	d, nb, err := readForm(form, name, src)
+	if err != nil || !d.hidden {
+		return d, err
+	}
+	own, err := textOfSource(src).readNative(d, nb)
+	if err == nil { // it is written back in its form
+		own.Form = d.Form
+		own.Metadata.setOwn(keyForm, nil)
+	}
+	return own, err
+}
+
+// readForm reads a notebook by the rules of its form alone. nb is what a run sees of a Markdown notebook.
+func readForm(form notebooks.Form, name string, src []byte) (d *Document, nb *notebooks.Notebook, err error) {
+	detect := form == ""
+	if detect {
+		form = forms.Detect(name, src)
+	}
+	if form == notebooks.FormJupyter {
+		d, err = readJupyter(name, src)
+		return d, nil, err
 	}
 	if err := notebooks.CheckText(name, src); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	d := &Document{Name: name, Form: form}
 	t := textOfSource(src)
-	d.crlf, d.source = t.crlf, t.src
-	read, ok := readers[form]
-	if !ok {
-		return nil, fmt.Errorf("there is no form %q", form)
+	if form != notebooks.FormPercent {
+		if nb, err = notebooks.ParseAs(form, name, []byte(t.src)); err != nil {
+			return nil, nil, err
+		}
+		if detect {
+			form = conversionForm(nb)
+		}
 	}
-	if err := read(d, t); err != nil {
+	d, err = t.read(&Document{Name: name, Form: form}, nb)
+	return d, nb, err
+}
+
+// read reads the text as the form of the document. nb is the same Markdown as a run parses it; cells are made of its
+// fences.
+func (t *text) read(d *Document, nb *notebooks.Notebook) (*Document, error) {
+	d.crlf, d.source = t.crlf, t.src
+	read, ok := readers[d.Form]
+	if !ok {
+		return nil, fmt.Errorf("there is no form %q", d.Form)
+	}
+	if err := read(d, t, nb); err != nil {
 		return nil, err
 	}
 	d.cut(t)
@@ -151,13 +155,13 @@ func Read(form Form, name string, src []byte) (*Document, error) {
 }
 
 // readers read the text forms: they fill metadata and cells, and where each cell begins.
-var readers = map[Form]func(*Document, *text) error{
-	Native:    readNative,
-	Jupytext:  readJupytext,
-	MyST:      readMyST,
-	Quarto:    readQuarto,
-	RMarkdown: readJupytext,
-	Percent:   readPercent,
+var readers = map[notebooks.Form]func(*Document, *text, *notebooks.Notebook) error{
+	notebooks.FormNative:    readNative,
+	notebooks.FormJupytext:  readJupytext,
+	notebooks.FormMyST:      readMyST,
+	notebooks.FormQuarto:    readQuarto,
+	notebooks.FormRMarkdown: readJupytext,
+	notebooks.FormPercent:   readPercent,
 }
 
 // cut gives each cell its part of the text.
@@ -174,54 +178,67 @@ func (d *Document) cut(t *text) {
 // text is a source and its lines.
 type text struct {
 	src   string // with LF alone, if all its lines ended with CR LF
-	lines []line
+	lines []notebooks.Line
 	crlf  bool
-}
-
-// line is one line, without its end.
-type line struct {
-	text string
-	at   int // offset in the source
 }
 
 func textOfSource(src []byte) *text {
 	t := &text{}
-	if n := bytes.Count(src, []byte("\n")); n > 0 && n == bytes.Count(src, []byte("\r\n")) && n == bytes.Count(src, []byte("\r")) {
+	if n := bytes.Count(src, []byte("\n")); n > 0 && n == bytes.Count(src, []byte("\r\n")) &&
+		n == bytes.Count(src, []byte("\r")) {
 		t.crlf = true
 		src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
 	}
 	t.src = string(src)
-	at := 0
-	if strings.HasPrefix(t.src, "\ufeff") {
-		at = len("\ufeff")
-	}
-	for at < len(t.src) {
-		end, next := len(t.src), len(t.src)
-		if n := strings.IndexByte(t.src[at:], '\n'); n >= 0 {
-			end, next = at+n, at+n+1
-		}
-		t.lines = append(t.lines, line{strings.TrimSuffix(t.src[at:end], "\r"), at})
-		at = next
-	}
+	t.lines = notebooks.Lines(t.src)
 	return t
+}
+
+// line returns the index of the line that begins at an offset; at the end of the text, how many there are.
+func (t *text) line(offset int) int {
+	return sort.Search(len(t.lines), func(i int) bool { return t.lines[i].At >= offset })
+}
+
+// trimmed is the range of lines without empty ones at both ends.
+func (t *text) trimmed(first, next int) (int, int) {
+	for first < next && blankLine.MatchString(t.lines[first].Text) {
+		first++
+	}
+	for next > first && blankLine.MatchString(t.lines[next-1].Text) {
+		next--
+	}
+	return first, next
+}
+
+// frontMatter is the YAML between two lines of --- at the head; next is the line after it.
+func (t *text) frontMatter() (yaml string, next int) {
+	if len(t.lines) == 0 || !ruleLine.MatchString(t.lines[0].Text) {
+		return "", 0
+	}
+	for i := 1; i < len(t.lines); i++ {
+		if ruleLine.MatchString(t.lines[i].Text) {
+			return join(t.lines[1:i]) + "\n", i + 1
+		}
+	}
+	return "", 0
 }
 
 // at is the offset of a line, or the end.
 func (t *text) at(i int) int {
 	if i < len(t.lines) {
-		return t.lines[i].at
+		return t.lines[i].At
 	}
 	return len(t.src)
 }
 
 // join is the text of some lines.
-func join(lines []line) string {
+func join(lines []notebooks.Line) string {
 	var b strings.Builder
 	for i, l := range lines {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(l.text)
+		b.WriteString(l.Text)
 	}
 	return b.String()
 }

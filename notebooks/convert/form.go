@@ -1,72 +1,38 @@
 package convert
 
-import (
-	"strings"
+import "markmill/notebooks"
 
-	"markmill/notebooks"
-	"markmill/notebooks/forms"
-)
-
-// FormOf is the form of a source: by the ending of its name, and where that names none, by what it says. The error is
-// that of a text that is no notebook.
-func FormOf(name string, src []byte) (Form, error) {
-	if form := Ending(name); form != "" {
-		return form, nil
-	}
-	switch {
-	case forms.IsJupyter(name, src):
-		return Jupyter, nil
-	case forms.IsPercent(name, src):
-		return Percent, nil
-	}
-	nb, err := notebooks.Parse(name, src)
-	if err != nil {
-		return "", err
+// conversionForm returns the form of a Markdown notebook as conversions distinguish them.
+func conversionForm(nb *notebooks.Notebook) notebooks.Form {
+	if named := notebooks.FormOfName(nb.Name); named.Markdown() && named != notebooks.FormNative {
+		return named
 	}
 	switch nb.Form {
-	case notebooks.FormJupytext:
-		return Jupytext, nil
-	case notebooks.FormMyST:
-		return MyST, nil
-	case notebooks.FormQuarto:
-		return Quarto, nil
+	case notebooks.FormJupytext, notebooks.FormMyST, notebooks.FormQuarto:
+		return nb.Form
 	}
-	return Native, nil
-}
-
-// Ending is the form that the ending of a file's name means; "" for .md, which three forms have, and for others.
-func Ending(name string) Form {
-	lower := strings.ToLower(name)
-	for ending, form := range map[string]Form{".ipynb": Jupyter, ".qmd": Quarto, ".rmd": RMarkdown, ".myst": MyST, ".mystnb": MyST, ".mnb": MyST} {
-		if strings.HasSuffix(lower, ending) {
-			return form
-		}
-	}
-	if forms.IsPercent(name, nil) && name != "-" {
-		return Percent
-	}
-	return ""
+	return notebooks.FormNative
 }
 
 // MarkdownForm is the form that a .md file of the notebook has: the one that it was converted from, as its metadata
 // say, or else Markmill's own.
-func (d *Document) MarkdownForm() Form {
+func (d *Document) MarkdownForm() notebooks.Form {
 	switch own := d.Metadata.own(); {
-	case d.Form == Native, own.text(keyForm) == string(Native):
-		return Native
-	case d.Form == Jupytext || d.Form == MyST:
+	case d.Form == notebooks.FormNative, own.text(keyForm) == string(notebooks.FormNative):
+		return notebooks.FormNative
+	case d.Form == notebooks.FormJupytext || d.Form == notebooks.FormMyST:
 		return d.Form
 	}
 	switch d.Metadata.object(keyJupytext).object("text_representation").text("format_name") {
 	case "markdown":
-		return Jupytext
+		return notebooks.FormJupytext
 	case "myst":
-		return MyST
+		return notebooks.FormMyST
 	}
-	for _, form := range []Form{Jupytext, MyST} {
+	for _, form := range []notebooks.Form{notebooks.FormJupytext, notebooks.FormMyST} {
 		if _, ok := d.Metadata.spelling(form); ok {
 			return form
 		}
 	}
-	return Native
+	return notebooks.FormNative
 }

@@ -25,7 +25,7 @@ func readJupyter(name string, src []byte) (*Document, error) {
 			return nil, err
 		}
 	}
-	d := &Document{Name: name, Form: Jupyter, Metadata: objectOf(nb.Metadata.Raw), source: string(src)}
+	d := &Document{Name: name, Form: notebooks.FormJupyter, Metadata: objectOf(nb.Metadata.Raw), source: string(src)}
 	at := notebooks.Notebook{Source: src}
 	for i := range nb.Cells {
 		c := &nb.Cells[i]
@@ -58,7 +58,8 @@ func (d *Document) jupyter() ([]byte, error) {
 	draft := ipynb.Draft{Metadata: d.jupyterMetadata().Raw()}
 	for i := range d.Cells {
 		c := &d.Cells[i]
-		draft.Cells = append(draft.Cells, ipynb.DraftCell{Type: c.Type, ID: c.ID, Source: c.Source, Metadata: validCell(c.Metadata).Raw(),
+		draft.Cells = append(draft.Cells, ipynb.DraftCell{Type: c.Type, ID: c.ID, Source: c.Source,
+			Metadata:    validCell(c.Metadata).Raw(),
 			Attachments: c.Attachments, Outputs: c.Outputs, Count: c.Count})
 	}
 	b, err := draft.Bytes()
@@ -95,7 +96,7 @@ func validCell(o Object) Object {
 	return o
 }
 
-// kernelSpecs are those of Jupyter's own kernels, for notebooks that name only a language.
+// kernelSpecs are the specs of Jupyter's own kernels, for notebooks that name only a language.
 var kernelSpecs = map[string]string{
 	"python": `{"display_name":"Python 3","language":"python","name":"python3"}`,
 	"r":      `{"display_name":"R","language":"R","name":"ir"}`,
@@ -106,7 +107,7 @@ var kernelSpecs = map[string]string{
 // guessed.
 func (d *Document) jupyterMetadata() Object {
 	o := d.Metadata.without()
-	if d.Form == Jupyter {
+	if d.Form == notebooks.FormJupyter {
 		return o
 	}
 	lang := d.Language()
@@ -119,7 +120,7 @@ func (d *Document) jupyterMetadata() Object {
 			spec.Set("display_name", quoted(spec.text("name")))
 		}
 		o.setObject(keyKernelspec, spec)
-	} else if d.Form == Native && kernelSpecs[lang] != "" {
+	} else if d.Form == notebooks.FormNative && kernelSpecs[lang] != "" {
 		o.Set(keyKernelspec, codec.Raw(kernelSpecs[lang]))
 		return o
 	}

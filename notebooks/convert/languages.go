@@ -8,9 +8,11 @@ import (
 // of magics and those of its scripts.
 var cellLanguages = func() map[string]bool {
 	set := map[string]bool{}
-	for _, word := range strings.Fields(`R bash sh python python2 python3 coconut javascript js perl html latex markdown pypy ruby script svg matlab octave
-		idl robotframework sas spark sql cython haskell tcl gnuplot julia c++ scheme clojure powershell q typescript scala rust csharp fsharp
-		sos java groovy sage ocaml maxima stata jenner xonsh logtalk lua go c# f# cs fs`) {
+	for _, word := range strings.Fields(`
+		R bash sh python python2 python3 coconut javascript js perl html latex markdown pypy ruby script svg
+		matlab octave idl robotframework sas spark sql cython haskell tcl gnuplot julia c++ scheme clojure
+		powershell q typescript scala rust csharp fsharp sos java groovy sage ocaml maxima stata jenner xonsh
+		logtalk lua go c# f# cs fs`) {
 		set[word], set[strings.ToUpper(word)] = true, true
 	}
 	set["wolfram language"], set["WOLFRAM LANGUAGE"] = true, true
@@ -38,7 +40,8 @@ func usualLanguage(word string) string {
 }
 
 func sameLanguage(a, b string) bool {
-	return usualLanguage(a) == usualLanguage(b) || usualLanguage(a) == "octave" && usualLanguage(b) == "matlab" || usualLanguage(a) == "matlab" && usualLanguage(b) == "octave"
+	return usualLanguage(a) == usualLanguage(b) || usualLanguage(a) == "octave" && usualLanguage(b) == "matlab" ||
+		usualLanguage(a) == "matlab" && usualLanguage(b) == "octave"
 }
 
 // fenceLanguage is how a language is spelled on a fence of Jupytext's forms.

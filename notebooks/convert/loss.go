@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strings"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 )
 
@@ -65,7 +66,7 @@ func (l *losing) list() []Loss {
 	return out
 }
 
-// compare finds what of the document is not in what was written of it.
+// compare returns what is missing from the document that was read back.
 func (d *Document) compare(back *Document) ([]Loss, error) {
 	var lost losing
 	pairs, err := d.align(back, &lost)
@@ -118,7 +119,7 @@ func (d *Document) compare(back *Document) ([]Loss, error) {
 		if lang := a.Metadata.own().text(keyLanguage); lang != "" && b.Metadata.own().text(keyLanguage) == "" {
 			lost.add("the language "+lang+", which only IPython runs there,", n)
 		}
-		if a.Metadata.own().Has(keyBlock) && d.to != Native {
+		if a.Metadata.own().Has(keyBlock) && d.to != notebooks.FormNative {
 			lost.add("the declaration of parameters behind the code", n)
 		}
 		for _, f := range a.Metadata.own() {
@@ -131,7 +132,7 @@ func (d *Document) compare(back *Document) ([]Loss, error) {
 	return lost.list(), nil
 }
 
-// sameAttribute says whether two values of an attribute mean the same: a list and its words, a number and its text.
+// sameAttribute reports whether two values of an attribute are equivalent: a list and its words, a number and its text.
 func sameAttribute(a, b []byte) bool {
 	if same(a, b) {
 		return true
@@ -166,7 +167,8 @@ func (d *Document) compareMetadata(back *Document, lost *losing) {
 			}
 		case keyJupytext:
 			for _, g := range objectOf(f.Value) {
-				if g.Name != "text_representation" && g.Name != "main_language" && g.Name != "default_lexer" && !same(g.Value, theirs.object(keyJupytext).Get(g.Name)) {
+				if g.Name != "text_representation" && g.Name != "main_language" && g.Name != "default_lexer" &&
+					!same(g.Value, theirs.object(keyJupytext).Get(g.Name)) {
 					lost.add("the notebook's metadata jupytext."+g.Name, 0)
 				}
 			}
@@ -182,7 +184,7 @@ func (d *Document) compareMetadata(back *Document, lost *losing) {
 	}
 }
 
-// holds says whether a value is the other one, or an object that has all of it.
+// holds reports whether a value is the other one, or an object that has all of it.
 func holds(whole, part codec.Raw) bool {
 	if len(whole) == 0 && string(part) == "null" { // no form says it, and nothing reads it
 		return true
@@ -199,7 +201,7 @@ func holds(whole, part codec.Raw) bool {
 	return true
 }
 
-// align finds for each cell the one that it is in what was written, -1 where it is in none.
+// align pairs each cell with the one that was read back, -1 if there is none.
 func (d *Document) align(back *Document, lost *losing) ([]int, error) {
 	pairs := make([]int, len(d.Cells))
 	j := 0
@@ -228,23 +230,24 @@ func (d *Document) align(back *Document, lost *losing) ([]int, error) {
 	return pairs, nil
 }
 
-// alike says whether two cells are the same but for what is lost.
-func alike(a, b *Cell, form Form) bool {
+// alike reports whether two cells are the same apart from losses.
+func alike(a, b *Cell, form notebooks.Form) bool {
 	trim := func(s string) string { return strings.Trim(s, " \t\n\r") }
-	if ok := form == Native && b.Metadata.own().Has(keyBlock); ok {
+	if ok := form == notebooks.FormNative && b.Metadata.own().Has(keyBlock); ok {
 		return a.Metadata.own().Has(keyBlock)
 	}
 	return a.Type == b.Type && (a.Source == b.Source || trim(a.Source) == trim(b.Source))
 }
 
-// misread is the error of a cell that would be read as something else.
+// misread returns the error for a cell that would be read as something else.
 func (d *Document) misread(i int, back *Document, j int) error {
 	at := "nothing"
 	if j < len(back.Cells) {
 		at = fmt.Sprintf("a %s cell that begins %q", back.Cells[j].Type, firstLine(back.Cells[j].Source))
 		begins := i >= 0 && strings.HasPrefix(strings.TrimSpace(d.Cells[i].Source), strings.TrimSpace(back.Cells[j].Source))
 		if begins && j+1 < len(back.Cells) {
-			at = fmt.Sprintf("several, the second of them a %s cell that begins %q", back.Cells[j+1].Type, firstLine(back.Cells[j+1].Source))
+			at = fmt.Sprintf("several, the second of them a %s cell that begins %q", back.Cells[j+1].Type,
+				firstLine(back.Cells[j+1].Source))
 		}
 	}
 	line, col := 1, 1

@@ -9,7 +9,7 @@ import (
 )
 
 // Jupytext Markdown and R Markdown: a fence of a language is a cell of code, comments of HTML mark other cells where
-// they must be marked, and two empty lines part what else is Markdown.
+// they must be marked, and two empty lines separate the other cells of Markdown.
 
 var (
 	regionStart = lazyregexp.New(`^<!--\s*#(region|markdown|md|raw)(.*)-->\s*$`)
@@ -26,7 +26,7 @@ type markdown struct {
 	atHeading bool   // a heading begins a cell
 }
 
-func readJupytext(d *Document, t *text) error {
+func readJupytext(d *Document, t *text, nb *notebooks.Notebook) error {
 	first, err := d.readHeader(t, jupyterLine)
 	if err != nil {
 		return err
@@ -34,22 +34,23 @@ func readJupytext(d *Document, t *text) error {
 	m := d.markdown()
 	for i := first; i < len(t.lines); {
 		c, next := m.cell(t.lines[i:])
-		c.at = t.lines[i].at
+		c.at = t.lines[i].At
 		d.Cells = append(d.Cells, c)
 		i += next
 	}
 	d.takeLanguages()
 	if d.commented() {
 		for i := range d.Cells {
-			if c := &d.Cells[i]; c.Type == "code" && c.Metadata.active("Rmd", true) {
+			if c := &d.Cells[i]; c.Type == "code" && percent.Active(c.Metadata.Get, "Rmd") {
 				c.Source = notebooks.UncommentMagics(c.Source, d.Language())
 			}
 		}
 	}
-	return d.takeSteps(t)
+	d.takeSteps(nb)
+	return nil
 }
 
-// commented says whether commands of IPython stand in comments: as in every file of R Markdown that Jupytext has written.
+// commented reports whether IPython's commands are commented out, as in every R Markdown file that Jupytext wrote.
 func (d *Document) commented() bool {
 	return d.Metadata.object(keyJupytext).object("text_representation").text("format_name") == "rmarkdown"
 }
@@ -60,7 +61,7 @@ func (d *Document) markdown() *markdown {
 	if form == "" {
 		form = d.Form
 	}
-	m := &markdown{rmd: form == RMarkdown, main: d.Metadata.object(keyKernelspec).text("language")}
+	m := &markdown{rmd: form == notebooks.FormRMarkdown, main: d.Metadata.object(keyKernelspec).text("language")}
 	if lang := d.Metadata.object(keyJupytext).text("main_language"); lang != "" {
 		m.main = lang
 	}
@@ -68,25 +69,26 @@ func (d *Document) markdown() *markdown {
 	return m
 }
 
-// readHeader reads the front matter: what is under the one key is the notebook's metadata, the rest a raw cell. It gives the index of the line after it.
+// readHeader reads the front matter: the value of the key is the notebook's metadata, the rest becomes a raw cell. It
+// returns the index of the line after it.
 func (d *Document) readHeader(t *text, key *lazyregexp.Regexp) (next int, err error) {
-	if len(t.lines) == 0 || !ruleLine.MatchString(t.lines[0].text) {
+	if len(t.lines) == 0 || !ruleLine.MatchString(t.lines[0].Text) {
 		return 0, nil
 	}
 	end := 1
-	for end < len(t.lines) && !ruleLine.MatchString(t.lines[end].text) {
+	for end < len(t.lines) && !ruleLine.MatchString(t.lines[end].Text) {
 		end++
 	}
 	if end == len(t.lines) {
 		return 0, nil
 	}
-	var jupyter, rest []line
+	var jupyter, rest []notebooks.Line
 	in, first := false, 0
 	for i, l := range t.lines[1:end] {
 		switch {
-		case key.MatchString(l.text):
+		case key.MatchString(l.Text):
 			in, first = true, i+2
-		case l.text != "" && !strings.HasPrefix(l.text, " ") && !strings.HasPrefix(l.text, "\t"):
+		case l.Text != "" && !strings.HasPrefix(l.Text, " ") && !strings.HasPrefix(l.Text, "\t"):
 			in = false
 		}
 		if in {
@@ -106,7 +108,7 @@ func (d *Document) readHeader(t *text, key *lazyregexp.Regexp) (next int, err er
 		}
 	}
 	next = end + 1
-	if next < len(t.lines) && blankLine.MatchString(t.lines[next].text) {
+	if next < len(t.lines) && blankLine.MatchString(t.lines[next].Text) {
 		next++
 	}
 	if len(rest) > 0 {
@@ -116,10 +118,10 @@ func (d *Document) readHeader(t *text, key *lazyregexp.Regexp) (next int, err er
 }
 
 // cell reads the cell that some lines begin with, and says how many lines it takes with the empty ones after it.
-func (m *markdown) cell(lines []line) (Cell, int) {
+func (m *markdown) cell(lines []notebooks.Line) (Cell, int) {
 	var c Cell
 	start, end, next, explicit := 0, 0, 0, false
-	switch region := regionStart.FindStringSubmatch(lines[0].text); {
+	switch region := regionStart.FindStringSubmatch(lines[0].Text); {
 	case region != nil:
 		start = 1
 		title, fields := titledOptions(region[2])
@@ -138,7 +140,7 @@ func (m *markdown) cell(lines []line) (Cell, int) {
 			end, next, explicit = i, i+1, true
 		}
 	default:
-		lang, fields, ticks, ok := m.opening(lines[0].text)
+		lang, fields, ticks, ok := m.opening(lines[0].Text)
 		if !ok {
 			c.Type = "markdown"
 			end, next, explicit = m.prose(lines)
@@ -146,7 +148,7 @@ func (m *markdown) cell(lines []line) (Cell, int) {
 		}
 		end, next = len(lines), len(lines)
 		for i, l := range lines[1:] {
-			if closes(l.text, '`', ticks) {
+			if notebooks.ClosesFence(l.Text, '`', ticks) {
 				end, next, explicit = i+1, i+2, true
 				break
 			}
@@ -162,10 +164,10 @@ func (m *markdown) cell(lines []line) (Cell, int) {
 		if l := fields.text("language"); l != "" {
 			c.Metadata.Set("language", quoted(l))
 		}
-		if m.rmd && c.Metadata.Has("eval") && !c.Metadata.active("Rmd", true) {
+		if m.rmd && c.Metadata.Has("eval") && !percent.Active(c.Metadata.Get, "Rmd") {
 			c.Metadata = c.Metadata.without("eval")
 		}
-		if !c.Metadata.active("ipynb", true) {
+		if !percent.Active(c.Metadata.Get, "ipynb") {
 			c.Type = "raw"
 			if c.Metadata.text("active") == "" {
 				c.Metadata = c.Metadata.without("active")
@@ -174,7 +176,7 @@ func (m *markdown) cell(lines []line) (Cell, int) {
 	}
 	end = max(end, start)
 	c.Source = join(lines[start:end])
-	blank := func(i int) bool { return blankLine.MatchString(lines[i].text) }
+	blank := func(i int) bool { return blankLine.MatchString(lines[i].Text) }
 	switch {
 	case next+1 < len(lines) && blank(next) && !blank(next+1):
 		next++
@@ -184,7 +186,7 @@ func (m *markdown) cell(lines []line) (Cell, int) {
 	return c, next
 }
 
-// opening reads the line that begins a cell of code. One that is too long for that is told when the steps are read.
+// opening reads the line that begins a cell of code. It refuses lines that are too long; Parse reports those.
 func (m *markdown) opening(text string) (lang string, fields Object, ticks int, ok bool) {
 	if len(text) > percent.MaxOptions {
 		return "", nil, 0, false
@@ -216,40 +218,40 @@ func (m *markdown) opening(text string) (lang string, fields Object, ticks int, 
 }
 
 // prose finds the end of a cell of Markdown that nothing marks.
-func (m *markdown) prose(lines []line) (end, next int, explicit bool) {
+func (m *markdown) prose(lines []notebooks.Line) (end, next int, explicit bool) {
 	blanks := 0
 	indented := false
 	mark, length := byte(0), 0 // of the fence that is open
 	for i, l := range lines {
-		blank := blankLine.MatchString(l.text)
+		blank := blankLine.MatchString(l.Text)
 		if length > 0 {
-			if closes(l.text, mark, length) {
+			if notebooks.ClosesFence(l.Text, mark, length) {
 				length = 0
 			}
 			continue
 		}
-		if blanks > 0 && strings.HasPrefix(l.text, "    ") && !blank {
+		if blanks > 0 && strings.HasPrefix(l.Text, "    ") && !blank {
 			indented, blanks = true, 0
 			continue
 		}
-		if indented && !blank && !strings.HasPrefix(l.text, "    ") {
+		if indented && !blank && !strings.HasPrefix(l.Text, "    ") {
 			indented = false
 		}
 		if indented {
 			continue
 		}
-		_, fields, ticks, code := m.opening(l.text)
+		_, fields, ticks, code := m.opening(l.Text)
 		switch {
 		case code && fields.Has(".noeval"):
 			mark, length, blanks = '`', ticks, 0
 			continue
-		case code || regionStart.MatchString(l.text):
+		case code || regionStart.MatchString(l.Text):
 			if i > 1 && blanks > 0 {
 				return i - 1, i, false
 			}
 			return i, i, false
 		}
-		if sign, n := opens(l.text); n > 0 {
+		if sign, n := notebooks.OpensFence(l.Text); n > 0 {
 			if blanks >= 2 {
 				return i - 2, i, true
 			}
@@ -257,7 +259,7 @@ func (m *markdown) prose(lines []line) (end, next int, explicit bool) {
 			continue
 		}
 		switch {
-		case m.atHeading && strings.HasPrefix(l.text, "#") && blanks >= 1:
+		case m.atHeading && strings.HasPrefix(l.Text, "#") && blanks >= 1:
 			return i - 1, i, false
 		case blank:
 			blanks++
@@ -268,30 +270,6 @@ func (m *markdown) prose(lines []line) (end, next int, explicit bool) {
 		}
 	}
 	return len(lines), len(lines), false
-}
-
-// opens reads a line that opens a fence of Markdown.
-func opens(text string) (mark byte, length int) {
-	bare := strings.TrimLeft(text, " ")
-	if len(text)-len(bare) > 3 || bare == "" || bare[0] != '`' && bare[0] != '~' {
-		return 0, 0
-	}
-	rest := strings.TrimLeft(bare, bare[:1])
-	length = len(bare) - len(rest)
-	if length < 3 || bare[0] == '`' && strings.Contains(rest, "`") {
-		return 0, 0
-	}
-	return bare[0], length
-}
-
-// closes says whether a line closes a fence.
-func closes(text string, mark byte, length int) bool {
-	bare := strings.TrimLeft(text, " ")
-	if len(text)-len(bare) > 3 || bare == "" || bare[0] != mark {
-		return false
-	}
-	rest := strings.TrimLeft(bare, bare[:1])
-	return len(bare)-len(rest) >= length && strings.TrimSpace(rest) == ""
 }
 
 // fenceFor is a fence that a text cannot close.

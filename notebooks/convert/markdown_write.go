@@ -6,9 +6,10 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/percent"
 )
 
-// page is a text form as it is written: a header, and a part for each cell.
+// page is a notebook in a text form: a header, and a part for each cell.
 type page struct {
 	header string
 	cells  []string
@@ -17,8 +18,9 @@ type page struct {
 func (p *page) String() string { return p.header + strings.Join(p.cells, "") }
 
 // writers write the text forms. Each cell of the document has its part, which may be empty.
-var writers = map[Form]func(*Document) (*page, error){
-	Native: writeNative, Jupytext: writeJupytext, MyST: writeMyST, Quarto: writeQuarto, RMarkdown: writeJupytext, Percent: writePercent,
+var writers = map[notebooks.Form]func(*Document) (*page, error){
+	notebooks.FormNative: writeNative, notebooks.FormJupytext: writeJupytext, notebooks.FormMyST: writeMyST,
+	notebooks.FormQuarto: writeQuarto, notebooks.FormRMarkdown: writeJupytext, notebooks.FormPercent: writePercent,
 }
 
 // representation says to Jupytext which of its forms a file is.
@@ -38,9 +40,10 @@ func (d *Document) textMetadata() Object {
 	return d.Metadata.without(keyMarkmill, "widgets", "papermill")
 }
 
-// frontCell is the header that a raw cell on top holds, as Jupytext has it; false when the first cell is none.
+// frontCell returns the header in a raw first cell, where Jupytext keeps it; false if there is none.
 func (d *Document) frontCell() (inner string, ok bool) {
-	if len(d.Cells) == 0 || d.rawFront || d.Cells[0].Type != "raw" || len(d.Cells[0].Metadata.without(keyMarkmill)) > 0 || len(d.Cells[0].Attachments) > 0 {
+	if len(d.Cells) == 0 || d.rawFront || d.Cells[0].Type != "raw" || len(d.Cells[0].Metadata.without(keyMarkmill)) > 0 ||
+		len(d.Cells[0].Attachments) > 0 {
 		return "", false
 	}
 	inner, ok = strings.CutPrefix(d.Cells[0].Source, "---\n")
@@ -76,7 +79,7 @@ func (d *Document) jupytextHeader(own Object) (header string, fromCell bool) {
 	return b.String(), fromCell
 }
 
-// frontYAML is the front matter of Markmill that a notebook's metadata hold, but for the keys that stand already.
+// frontYAML returns the front matter in a notebook's metadata, without the keys that are already written.
 func (d *Document) frontYAML(stands Object) string {
 	var front Object
 	for _, f := range d.Metadata.own().object(keyFront) {
@@ -154,12 +157,12 @@ func (m *markdown) code(d *Document, c *Cell, main string) string {
 		if args != "" {
 			fields.Set("magic_args", quoted(args))
 		}
-	} else if m.rmd && fields.active("Rmd", true) {
+	} else if m.rmd && percent.Active(fields.Get, "Rmd") {
 		source = notebooks.CommentMagics(source, lang)
 	}
 	fence := fenceFor(source)
 	if m.rmd {
-		if !fields.active("Rmd", true) {
+		if !percent.Active(fields.Get, "Rmd") {
 			fields.Set("eval", []byte("false"))
 		}
 		return fence + "{" + chunkText(fenceLanguage(lang), fields) + "}\n" + source + "\n" + fence + "\n"
@@ -175,17 +178,20 @@ var (
 // other is a cell of Markdown, or a raw one, between comments where it must be.
 func (m *markdown) other(d *Document, c *Cell) (text string, marked bool) {
 	region, fields := d.region(c)
-	if c.Type == "markdown" && len(fields) == 0 && region == "region" && !edgeBlank.MatchString(c.Source) && !codeSpan.MatchString(c.Source) {
+	if c.Type == "markdown" && len(fields) == 0 && region == "region" && !edgeBlank.MatchString(c.Source) &&
+		!codeSpan.MatchString(c.Source) {
 		t := textOfSource([]byte(c.Source + "\n"))
-		if got, n := m.cell(t.lines); n == len(t.lines) && got.Type == "markdown" && got.Source == c.Source && !strings.ContainsRune(c.Source, '\r') {
+		if got, n := m.cell(t.lines); n == len(t.lines) && got.Type == "markdown" && got.Source == c.Source &&
+			!strings.ContainsRune(c.Source, '\r') {
 			return c.Source + "\n", false
 		}
 	}
 	return regionText(region, fields, c.Source), true
 }
 
-// attributeOrder are the attributes of a step of Markmill, which stand among the metadata of a cell in the text forms.
-var attributeOrder = []string{"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "normalize", "env", "output"}
+// attributeOrder are the attributes of a step, which text forms write among the metadata of a cell.
+var attributeOrder = []string{"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "normalize", "env",
+	"output"}
 
 func isAttribute(name string) bool {
 	return slices.Contains(attributeOrder, name) || strings.HasPrefix(name, "env.")
@@ -207,9 +213,9 @@ func (d *Document) fields(c *Cell) Object {
 	return fields
 }
 
-// named says whether the ids of cells are names that people gave to steps.
+// named reports whether the ids of cells are names that an author gave.
 func (d *Document) named() bool {
-	return d.Form == Native || d.Metadata.own().text(keyForm) == string(Native)
+	return d.Form == notebooks.FormNative || d.Metadata.own().text(keyForm) == string(notebooks.FormNative)
 }
 
 // nest copies the attributes of Markmill's from among the metadata to where a run of a Jupyter notebook looks for them.

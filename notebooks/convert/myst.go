@@ -13,130 +13,137 @@ import (
 
 var blockBreak = lazyregexp.New(`^ {0,3}\+\+\+(.*)$`)
 
-func readMyST(d *Document, t *text) error {
-	header, first := t.frontMatter()
-	if first > 0 {
-		o, err := yamlObject(header)
-		if err != nil {
-			line, col, msg := yamlProblem(err)
-			return d.problem(1+line, col, "the header cannot be read: "+msg, "write it as YAML, key: value")
-		}
-		if jupyter := o.object("jupyter"); len(jupyter) > 0 { // Jupytext's, for what is not at the root
-			o = o.without("jupyter")
-			for _, f := range jupyter {
-				if f.Name == keyJupytext {
-					inner := o.object(keyJupytext)
-					for _, g := range objectOf(f.Value) {
-						inner.Set(g.Name, g.Value)
-					}
-					f.Value = inner.Raw()
-				}
-				o.Set(f.Name, f.Value)
-			}
-		}
-		d.Metadata = o
-		d.keepFront(o)
+func readMyST(d *Document, t *text, nb *notebooks.Notebook) error {
+	first, err := d.mystHeader(t)
+	if err != nil {
+		return err
 	}
-	var metadata Object // of the next cell of Markdown
-	start, at := first, 0
-	broken := false // +++ stands before it
-	lexer := ""
-	prose := func(end int) {
-		a, b := t.trimmed(start, end)
-		text := strings.TrimRight(join(t.lines[a:b]), " \t\n\f\v")
-		if text != "" {
-			c := Cell{Type: "markdown", Source: text, Metadata: metadata, at: t.at(a)}
-			if broken {
-				c.at = t.at(at)
-			}
-			d.Cells = append(d.Cells, c)
-		}
-		metadata, broken = nil, false
-	}
-	breaks := func(first, end int) error {
-		for i := first; i < end; i++ {
-			found := blockBreak.FindStringSubmatch(t.lines[i].text)
-			if found == nil {
-				continue
-			}
-			prose(i)
-			start, at, broken = i+1, i, true
-			if text := strings.TrimSpace(found[1]); text != "" {
-				raw := codec.Raw(text)
-				if !raw.IsValid() || raw.Kind() != '{' {
-					return d.problem(i+1, 1, "what follows +++ is not an object of JSON", `write +++ {"name": "value"}, or +++ alone`)
-				}
-				metadata = objectOf(raw)
-			}
-		}
-		return nil
-	}
-	from := first
-	for _, f := range t.fences(first) {
-		word, rest, _ := strings.Cut(f.info, "}")
-		kind := map[string]string{"{code-cell": "code", "{raw-cell": "raw"}[word]
-		if err := breaks(from, f.first); err != nil {
+	r := mystReader{Document: d, text: t, start: first, part: -1}
+	from, lexer := first, ""
+	for _, f := range nb.Fences {
+		line, next := t.line(f.Span.Start), t.line(f.Span.End)
+		if err := r.breaks(from, line); err != nil {
 			return err
 		}
-		from = f.next
+		from = next
+		word, rest, _ := strings.Cut(f.Info, "}")
+		kind := map[string]string{"{code-cell": "code", "{raw-cell": "raw"}[word]
 		if kind == "" {
 			continue
 		}
-		prose(f.first)
-		c := Cell{Type: kind, at: t.at(f.first)}
-		if rest = strings.TrimSpace(rest); kind == "code" && rest != "" && lexer == "" {
+		r.prose(line)
+		r.start = next
+		if rest = strings.TrimSpace(rest); kind == "code" && lexer == "" {
 			lexer = rest
 		}
-		n, err := d.directive(&c, f)
-		if err != nil {
+		if err := r.directive(kind, f, line); err != nil {
 			return err
 		}
-		code := f.code[n:]
-		if len(code) > 0 && blankLine.MatchString(code[0].text) {
-			code = code[1:]
-		}
-		c.Source = join(code)
-		d.Cells = append(d.Cells, c)
-		start = f.next
 	}
-	if err := breaks(from, len(t.lines)); err != nil {
+	if err := r.breaks(from, len(t.lines)); err != nil {
 		return err
 	}
-	prose(len(t.lines))
+	r.prose(len(t.lines))
 	if lexer != "" && len(d.Metadata.object("language_info")) == 0 {
 		o := d.Metadata.object(keyJupytext)
 		o.Set("default_lexer", quoted(lexer))
 		d.Metadata.setObject(keyJupytext, o)
 	}
-	return d.takeSteps(t)
+	d.takeSteps(nb)
+	return nil
 }
 
-// directive reads the options before the text of a cell, and says how many lines they take.
-func (d *Document) directive(c *Cell, f fenced) (n int, err error) {
-	var b strings.Builder
-	skip := 0
-	switch {
-	case len(f.code) > 0 && strings.HasPrefix(f.code[0].text, "---"):
-		for n = 1; n < len(f.code) && !strings.HasPrefix(f.code[n].text, "---"); n++ {
-			b.WriteString(f.code[n].text + "\n")
-		}
-		n, skip = min(n+1, len(f.code)), 1
-	default:
-		for n < len(f.code) && strings.HasPrefix(strings.TrimLeft(f.code[n].text, " \t"), ":") {
-			b.WriteString(strings.TrimLeft(f.code[n].text, " \t")[1:] + "\n")
-			n++
-		}
-	}
-	if n == 0 {
+// mystHeader reads the front matter, which is the notebook's metadata. It returns the index of the line after it.
+func (d *Document) mystHeader(t *text) (next int, err error) {
+	header, next := t.frontMatter()
+	if next == 0 {
 		return 0, nil
 	}
-	o, err := yamlObject(b.String())
+	o, err := yamlObject(header)
 	if err != nil {
 		line, col, msg := yamlProblem(err)
-		return 0, d.problem(f.first+1+skip+line, col, "the options of the cell cannot be read: "+msg, "write them as YAML, key: value")
+		return 0, d.problem(1+line, col, "the header cannot be read: "+msg, "write it as YAML, key: value")
 	}
-	c.Metadata = o
-	return n, nil
+	if jupyter := o.object("jupyter"); len(jupyter) > 0 { // where Jupytext puts names that are not valid at the root
+		o = o.without("jupyter")
+		for _, f := range jupyter {
+			if f.Name == keyJupytext {
+				inner := o.object(keyJupytext)
+				for _, g := range objectOf(f.Value) {
+					inner.Set(g.Name, g.Value)
+				}
+				f.Value = inner.Raw()
+			}
+			o.Set(f.Name, f.Value)
+		}
+	}
+	d.Metadata = o
+	d.keepFront(o)
+	return next, nil
+}
+
+// mystReader reads the cells of a document.
+type mystReader struct {
+	*Document
+	*text
+	start    int    // line at which the next cell of Markdown begins
+	part     int    // line of the +++ before it; -1 without one
+	metadata Object // behind that +++
+}
+
+// prose adds the cell of Markdown that ends before a line.
+func (r *mystReader) prose(end int) {
+	first, next := r.trimmed(r.start, end)
+	text := strings.TrimRight(join(r.lines[first:next]), " \t\n\f\v")
+	if text != "" {
+		if r.part >= 0 {
+			first = r.part
+		}
+		r.Cells = append(r.Cells, Cell{Type: "markdown", Source: text, Metadata: r.metadata, at: r.at(first)})
+	}
+	r.metadata, r.part = nil, -1
+}
+
+// breaks reads the lines of +++ between two fences.
+func (r *mystReader) breaks(first, next int) error {
+	for i := first; i < next; i++ {
+		found := blockBreak.FindStringSubmatch(r.lines[i].Text)
+		if found == nil {
+			continue
+		}
+		r.prose(i)
+		r.start, r.part = i+1, i
+		text := strings.TrimSpace(found[1])
+		if text == "" {
+			continue
+		}
+		raw := codec.Raw(text)
+		if !raw.IsValid() || raw.Kind() != '{' {
+			return r.problem(i+1, 1, "the text after +++ is not a JSON object", `write +++ {"name": "value"}, or +++ alone`)
+		}
+		r.metadata = objectOf(raw)
+	}
+	return nil
+}
+
+// directive adds the cell of a fence that begins at a line.
+func (r *mystReader) directive(kind string, f notebooks.Fence, line int) error {
+	f.Form = notebooks.FormMyST // of a raw cell, too
+	length, options := f.Options()
+	metadata, err := yamlObject(string(options))
+	if err != nil {
+		row, col, msg := yamlProblem(err)
+		if strings.HasPrefix(string(f.Code), "---") {
+			row++
+		}
+		return r.problem(line+1+row, col, "the options of the cell cannot be read: "+msg, "write them as YAML, key: value")
+	}
+	code := strings.TrimSuffix(string(f.Code[length:]), "\n")
+	if first, rest, _ := strings.Cut(code, "\n"); blankLine.MatchString(first) {
+		code = rest
+	}
+	r.Cells = append(r.Cells, Cell{Type: kind, Source: code, Metadata: metadata, at: r.at(line)})
+	return nil
 }
 
 func writeMyST(d *Document) (*page, error) {
@@ -169,7 +176,8 @@ func writeMyST(d *Document) (*page, error) {
 				b.WriteString(" " + lexer)
 			}
 			b.WriteString("\n" + options(fields))
-			if len(fields) == 0 && (strings.HasPrefix(c.Source, "---") || strings.HasPrefix(strings.TrimLeft(c.Source, " \t"), ":") || strings.HasPrefix(c.Source, "\n")) {
+			if len(fields) == 0 && (strings.HasPrefix(c.Source, "---") ||
+				strings.HasPrefix(strings.TrimLeft(c.Source, " \t"), ":") || strings.HasPrefix(c.Source, "\n")) {
 				b.WriteString("\n")
 			}
 			if c.Source != "" {
@@ -184,8 +192,8 @@ func writeMyST(d *Document) (*page, error) {
 	return p, nil
 }
 
-// forMyST is a header as Jupytext can read it: without null, and with names that stand for nothing at the root under
-// jupyter.
+// forMyST returns a header that Jupytext can read: without null, and with names that are not valid at the root moved
+// under jupyter.
 func forMyST(o Object) Object {
 	var root, inner Object
 	for _, f := range o {

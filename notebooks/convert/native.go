@@ -20,16 +20,7 @@ const keyForeign = "x-jupyter"
 
 var foreignLine = lazyregexp.New(`^x-jupyter\s*:\s*$`)
 
-func readNative(d *Document, t *text) error {
-	src := []byte(t.src)
-	nb, err := notebooks.Parse(d.Name, src)
-	if err != nil {
-		return err
-	}
-	line := func(offset int) int {
-		n, _ := nb.Position(offset)
-		return n - 1
-	}
+func readNative(d *Document, t *text, nb *notebooks.Notebook) error {
 	from := 0
 	if span := nb.Front.Span; span.End > 0 && strings.HasPrefix(strings.TrimPrefix(t.src, "\ufeff"), "---") {
 		header, next := t.frontMatter()
@@ -42,39 +33,27 @@ func readNative(d *Document, t *text) error {
 		}
 		from = next
 	}
-	d.Metadata.setOwn(keyForm, quoted(string(Native)))
+	d.Metadata.setOwn(keyForm, quoted(string(notebooks.FormNative)))
 	main := nativeLanguage(nb)
 	declared := nb.Declared
 	prose := func(to int) {
 		d.Cells = append(d.Cells, t.prose(from, to)...)
 	}
-	blocks := func(before int) error {
-		for len(declared) > 0 && declared[0].Start < before {
-			first, next := line(declared[0].Start), line(declared[0].End)
-			if declared[0].End == len(src) && !strings.HasSuffix(t.src, "\n") {
-				next = len(t.lines)
-			}
-			declared = declared[1:]
-			prose(first)
-			from = next
-			d.Cells = append(d.Cells, d.parametersCell(t, first, next, main))
+	for i := range nb.Fences {
+		f := &nb.Fences[i]
+		declares := len(declared) > 0 && declared[0] == f.Span
+		if f.Step == nil && !declares {
+			continue
 		}
-		return nil
-	}
-	for _, s := range nb.Steps {
-		if err := blocks(s.Fence.Start); err != nil {
-			return err
-		}
-		first, next := line(s.Fence.Start), line(s.Fence.End)
-		if s.Fence.End == len(src) && !strings.HasSuffix(t.src, "\n") {
-			next = len(t.lines)
-		}
+		first, next := t.line(f.Span.Start), t.line(f.Span.End)
 		prose(first)
 		from = next
-		d.Cells = append(d.Cells, nativeCell(nb, s, main, t.at(first)))
-	}
-	if err := blocks(len(src) + 1); err != nil {
-		return err
+		if declares {
+			declared = declared[1:]
+			d.Cells = append(d.Cells, d.parametersCell(t, first, next, main))
+		} else {
+			d.Cells = append(d.Cells, nativeCell(nb, f.Step, main, t.at(first)))
+		}
 	}
 	prose(len(t.lines))
 	if main != "" && len(d.Metadata.object(keyKernelspec)) == 0 {
@@ -89,8 +68,7 @@ func readNative(d *Document, t *text) error {
 	return nil
 }
 
-// nativeLanguage is the language of the notebook that the steps make: python where one is, or else that of most of
-// them.
+// nativeLanguage returns the language of the notebook: python if any step is Python, otherwise the most frequent one.
 func nativeLanguage(nb *notebooks.Notebook) string {
 	counts := map[string]int{}
 	best := ""
@@ -106,7 +84,7 @@ func nativeLanguage(nb *notebooks.Notebook) string {
 	return best
 }
 
-// separate are languages whose code IPython hands to a program of their own, which is what a step of them is.
+// separate are languages for which IPython starts a program of its own, as a step does.
 var separate = map[string]bool{"bash": true, "sh": true, "perl": true, "ruby": true}
 
 func nativeCell(nb *notebooks.Notebook, s *notebooks.Step, main string, at int) Cell {
@@ -191,7 +169,7 @@ func writeNative(d *Document) (*page, error) {
 		c := &d.Cells[i]
 		if block, ok := c.block(main); ok {
 			p.cells[i] = blockFence(block)
-			between.Cells[i].Type = "code" // whatever stands for it in Jupyter
+			between.Cells[i].Type = "code" // whatever it is in Jupyter
 		} else if c.Type == "code" {
 			p.cells[i] = d.nativeCode(c, main)
 		}
@@ -203,7 +181,7 @@ func writeNative(d *Document) (*page, error) {
 // nativeHeader writes the front matter, and says which cell is the first that is not in it.
 func (d *Document) nativeHeader(p *page) (first int) {
 	front := d.Metadata.own().object(keyFront).without()
-	if params := front.object("params"); len(params) > 0 { // those of blocks stand there
+	if params := front.object("params"); len(params) > 0 { // blocks declare theirs
 		for i := range d.Cells {
 			if block, ok := d.Cells[i].block(d.Language()); ok {
 				names, _ := yamlObject(block)
@@ -247,7 +225,7 @@ func (d *Document) nativeHeader(p *page) (first int) {
 // otherMetadata are the notebook's metadata that the steps do not say by themselves.
 func (d *Document) otherMetadata() Object {
 	rest := d.textMetadata()
-	own := d.Metadata.own().text(keyForm) == string(Native) || d.Form == Native
+	own := d.Metadata.own().text(keyForm) == string(notebooks.FormNative) || d.Form == notebooks.FormNative
 	lang := d.Language()
 	if spec := kernelSpecs[lang]; spec != "" && own && same(rest.Get(keyKernelspec), codec.Raw(spec)) {
 		rest = rest.without(keyKernelspec)
@@ -285,7 +263,7 @@ func (d *Document) nativeCode(c *Cell, main string) string {
 	}
 	words := []string{}
 	tags := append(append([]string(nil), c.tags()...), own.texts("tags")...)
-	if isStepID(id) {
+	if notebooks.IsID(id) {
 		words = append(words, "#"+id)
 	} else if !slices.ContainsFunc(tags, func(t string) bool { return steps[t] }) {
 		words = append(words, ".step")
@@ -314,8 +292,11 @@ func (d *Document) nativeCode(c *Cell, main string) string {
 }
 
 // steps are tags that make a step by themselves, whatever the language.
-var steps = map[string]bool{"parameters": true, "injected-parameters": true, "test": true, "review": true, "setup": true, "finally": true, "skip": true,
-	"raises-exception": true, "allow-failure": true, "no-change": true, "volatile": true, "skip-execution": true}
+var steps = map[string]bool{
+	"parameters": true, "injected-parameters": true, "test": true, "review": true, "setup": true, "finally": true,
+	"skip": true, "raises-exception": true, "allow-failure": true, "no-change": true, "volatile": true,
+	"skip-execution": true,
+}
 
 // attributeText is an attribute as braces have it.
 func attributeText(f Field) []string {
@@ -339,14 +320,4 @@ func attributeValue(s string) string {
 		return s
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(s) + `"`
-}
-
-// isStepID says whether a text can be the id of a step.
-func isStepID(id string) bool {
-	if id == "" || id[0] == '-' || id[0] == '.' || id[len(id)-1] == '.' || len(id) > 120 {
-		return false
-	}
-	return strings.IndexFunc(id, func(r rune) bool {
-		return !(unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' || r == '.')
-	}) < 0
 }

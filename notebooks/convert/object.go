@@ -17,7 +17,7 @@ type Field struct {
 	Value codec.Raw
 }
 
-// objectOf reads an object; what is none is empty. Of a name that is given twice the last counts.
+// objectOf reads an object; anything else is empty. The last of two equal names wins.
 func objectOf(raw codec.Raw) Object {
 	members := ipynb.Members(ipynb.Value{Raw: raw})
 	o := make(Object, 0, len(members))
@@ -57,7 +57,7 @@ func (o Object) Get(name string) codec.Raw {
 	return nil
 }
 
-// Has says whether there is a value, be it null.
+// Has reports whether there is a value, even null.
 func (o Object) Has(name string) bool { return o.Get(name) != nil }
 
 // Set puts a value in its place, or at the end.
@@ -168,7 +168,7 @@ func textList(list []string) codec.Raw {
 	return b.Bytes()
 }
 
-// quoted is a text as JSON. What Python's splitlines takes for an end of a line, and what nobody sees, is escaped, too.
+// quoted returns a text as JSON. Line ends of Python's splitlines and invisible characters are escaped, too.
 func quoted(s string) codec.Raw {
 	return codec.AppendText(nil, s, func(r rune) bool {
 		return r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xfeff
@@ -229,7 +229,7 @@ func writeSpaced(b *strings.Builder, c *codec.Cursor, src []byte, words map[stri
 	}
 }
 
-// same says whether two values are equal, whatever the order of names.
+// same reports whether two values are equal; the order of names does not matter.
 func same(a, b codec.Raw) bool {
 	if bytes.Equal(a, b) {
 		return true

@@ -17,7 +17,7 @@ var (
 	fieldName  = lazyregexp.New(`^[a-zA-Z0-9_.@/-]+$`)
 )
 
-// titledOptions parts what stands before the metadata from them.
+// titledOptions splits the title from the metadata.
 func titledOptions(text string) (title string, fields Object) {
 	text = strings.TrimSpace(text)
 	brace, equals := strings.IndexByte(text, '{'), strings.IndexByte(text, '=')
@@ -123,37 +123,12 @@ func optionText(head string, fields Object) string {
 	return strings.Join(parts, " ")
 }
 
-// readableTitle takes the title out of the fields where it can stand before them.
+// readableTitle takes the title out of the fields if it can be written before them.
 func (o Object) readableTitle() (title string, rest Object) {
 	title = o.text("title")
-	if title == "" || strings.ContainsAny(title, "{=\n") || strings.TrimSpace(title) != title || strings.Contains(title, "-->") {
+	if title == "" || strings.ContainsAny(title, "{=\n") || strings.TrimSpace(title) != title ||
+		strings.Contains(title, "-->") {
 		return "", o
 	}
 	return title, o.without("title")
-}
-
-// active says whether a cell is code in files of an ending, as Jupytext has it.
-func (o Object) active(ext string, byDefault bool) bool {
-	if string(o.object("run_control").Get("frozen")) == "true" {
-		return ext == "ipynb"
-	}
-	for _, tag := range o.texts("tags") {
-		if strings.HasPrefix(tag, "active-") {
-			for _, word := range strings.Split(tag, "-") {
-				if word == ext {
-					return true
-				}
-			}
-			return false
-		}
-	}
-	if !o.Has("active") {
-		return byDefault
-	}
-	for _, word := range strings.FieldsFunc(o.text("active"), func(r rune) bool { return r == '.' || r == ',' }) {
-		if word == ext {
-			return true
-		}
-	}
-	return false
 }

@@ -38,6 +38,9 @@ func (d *Document) parametersCell(t *text, first, next int, lang string) Cell {
 	return c
 }
 
+// Declares reports whether the cell stands for a block of YAML that declares parameters, and not for a step.
+func (c *Cell) Declares() bool { return c.Metadata.own().Has(keyBlock) }
+
 func blockFence(block string) string {
 	fence := fenceFor(block)
 	if block != "" {
@@ -46,7 +49,7 @@ func blockFence(block string) string {
 	return fence + "yaml {.parameters}\n" + block + fence + "\n"
 }
 
-// parametersCode is the code that gives the parameters of a block their defaults; false where there is none.
+// parametersCode returns the code that assigns a block's defaults; false if the language cannot.
 func parametersCode(block, lang string) (string, bool) {
 	if !inject.Known(lang) {
 		return "", false
@@ -74,7 +77,7 @@ func parametersCode(block, lang string) (string, bool) {
 	return strings.Join(code, "\n"), true
 }
 
-// block is the block of parameters that a cell stands for; false where its code was changed since.
+// block returns the parameters block that became the cell; false if its code has changed since.
 func (c *Cell) block(lang string) (string, bool) {
 	raw := c.Metadata.own().Get(keyBlock)
 	if raw == nil {

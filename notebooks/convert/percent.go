@@ -4,11 +4,12 @@ import (
 	"strconv"
 	"strings"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/percent"
 )
 
-func readPercent(d *Document, t *text) error {
+func readPercent(d *Document, t *text, _ *notebooks.Notebook) error {
 	s, err := percent.Parse(d.Name, []byte(t.src))
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ func writePercent(d *Document) (*page, error) {
 		lang, _ = percent.LanguageOf(".py")
 	}
 	own := d.textMetadata()
-	own.setObject(keyJupytext, d.representation(lang.Ending(), "percent", "1.3"))
+	own.setObject(keyJupytext, d.representation(lang.Extension(), "percent", "1.3"))
 	header, fromCell := d.jupytextHeader(own)
 	p := &page{cells: make([]string, len(d.Cells))}
 	p.header = strings.Join(commentLines(sourceLines(strings.TrimSuffix(header, "\n")), lang.Comment), "\n") + "\n"
@@ -95,7 +96,8 @@ func writePercent(d *Document) (*page, error) {
 func (d *Document) percentCell(c *Cell, lang percent.Language, main string) string {
 	fields := d.fields(c)
 	source := c.Source
-	active := c.Type == "code" && fields.active(strings.TrimPrefix(lang.Ending(), "."), true)
+	ext := strings.TrimPrefix(lang.Extension(), ".")
+	active := c.Type == "code" && percent.Active(fields.Get, ext)
 	if c.Type == "code" {
 		if l, args, rest, ok := magic(c.Source, main); ok {
 			source, active = rest, false
@@ -136,8 +138,9 @@ func (d *Document) percentCell(c *Cell, lang percent.Language, main string) stri
 			return marker
 		}
 		lang.CommentMagics(lines, main)
-	case c.Type != "code" && fields.active(strings.TrimPrefix(lang.Ending(), "."), false) && fields.Has("active"):
-	case c.Type == "markdown" && lang.Name == "python" && marks(lines, lang) && !strings.Contains(source, `"""`) && !strings.HasSuffix(source, `"`) && !strings.Contains(source, `\`):
+	case c.Type != "code" && percent.Active(fields.Get, ext) && fields.Has("active"):
+	case c.Type == "markdown" && lang.Name == "python" && marks(lines, lang) && !strings.Contains(source, `"""`) &&
+		!strings.HasSuffix(source, `"`) && !strings.Contains(source, `\`):
 		lines = append(append([]string{`"""`}, lines...), `"""`)
 	default:
 		lines = commentLines(lines, lang.Comment)
@@ -149,7 +152,7 @@ func (d *Document) percentCell(c *Cell, lang percent.Language, main string) stri
 	return marker + text
 }
 
-// marks says whether lines would begin cells, if they were comments.
+// marks reports whether lines would begin cells, if they were comments.
 func marks(lines []string, lang percent.Language) bool {
 	return percent.Marked(lang, []byte(strings.Join(commentLines(append([]string(nil), lines...), lang.Comment), "\n")))
 }

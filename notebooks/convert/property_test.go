@@ -7,15 +7,19 @@ import (
 
 	"pgregory.net/rapid"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
 )
 
 // parts are lines that begin or end something in one of the forms.
 var parts = rapid.SampledFrom([]string{
-	"", "", "", "```python {#one}\nx\n```", "```bash {.test}\n%y\n```", "```python\n!ls\n```", "```{code-cell}\n:tags: [a]\nx\n```", "```{r}\nx\n\n```", "```{python}\n#| eval: false\n#| a: 1\nx\n```",
-	"<!-- #raw -->\nr\n<!-- #endraw -->", "<!-- #region -->\n\nr\n\n\n\n<!-- #endregion -->", "# %% a=1\nx", "# %% [raw]\n# x", "# %% [markdown]\n# x\n#", "```yaml {.parameters}\na: 1  # help\n```",
-	"text", "# Heading", "---", "jupyter:", "title: x", "  kernelspec: {name: python3}", "```", "````", "~~~", "```python", "```python {#a}", "```bash {#b .test timeout=3s}",
+	"", "", "", "```python {#one}\nx\n```", "```bash {.test}\n%y\n```", "```python\n!ls\n```",
+	"```{code-cell}\n:tags: [a]\nx\n```", "```{r}\nx\n\n```", "```{python}\n#| eval: false\n#| a: 1\nx\n```",
+	"<!-- #raw -->\nr\n<!-- #endraw -->", "<!-- #region -->\n\nr\n\n\n\n<!-- #endregion -->", "# %% a=1\nx",
+	"# %% [raw]\n# x", "# %% [markdown]\n# x\n#", "```yaml {.parameters}\na: 1  # help\n```",
+	"text", "# Heading", "---", "jupyter:", "title: x", "  kernelspec: {name: python3}", "```", "````", "~~~", "```python",
+	"```python {#a}", "```bash {#b .test timeout=3s}",
 	"```yaml {.parameters}", "x: 1", "```{python}", "```{r label, echo=FALSE}", "#| label: x", "#| tags: [a]", "```{code-cell} python", "```{raw-cell}", ":tags: [a, b]", "+++", `+++ {"a": 1}`,
 	"<!-- #region -->", `<!-- #region a="b" -->`, "<!-- #endregion -->", "<!-- #raw -->", "<!-- #endraw -->", "# %%", "# %% [markdown]", `# %% title tags=["a"]`, "# text", "#", "%%bash", "# %%bash",
 	"%matplotlib inline", "!ls", "# !ls", `"""`, "'''", "    indented", "- item", "> quote", "print(1)", "x = 1  ", "\t", "é 漢 \U0001F600", "\r", "a\u2028b", "```python tags=[\"parameters\"] k={\"a\": [1, null]}",
@@ -25,8 +29,12 @@ var parts = rapid.SampledFrom([]string{
 func TestAnyText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.SampledFrom(textForms).Draw(t, "form")
-		text := strings.Join(rapid.SliceOfN(parts, 3, 14).Draw(t, "lines"), rapid.SampledFrom([]string{"\n", "\n", "\r\n"}).Draw(t, "end"))
-		head := rapid.SampledFrom([]string{"", "", "---\njupyter:\n  kernelspec:\n    display_name: P\n    language: python\n    name: python3\n---\n\n", "\ufeff", "# ---\n# jupyter:\n#   jupytext:\n#     text_representation:\n#       format_name: percent\n# ---\n"}).Draw(t, "head")
+		text := strings.Join(rapid.SliceOfN(parts, 3, 14).Draw(t, "lines"),
+			rapid.SampledFrom([]string{"\n", "\n", "\r\n"}).Draw(t, "end"))
+		head := rapid.SampledFrom([]string{"", "",
+			"---\njupyter:\n  kernelspec:\n    display_name: P\n    language: python\n    name: python3\n---\n\n", "\ufeff",
+			"# ---\n# jupyter:\n#   jupytext:\n#     text_representation:\n#       format_name: percent\n# ---\n"}).Draw(t,
+			"head")
 		src := []byte(head + text + rapid.SampledFrom([]string{"", "\n", "\n\n"}).Draw(t, "last"))
 		textIsKept(t, f.form, f.name, src)
 	})
@@ -38,17 +46,17 @@ type failer interface {
 }
 
 // textIsKept checks that a text is the same after it was a Jupyter notebook, if it is a notebook of the form at all.
-func textIsKept(t failer, form Form, name string, src []byte) {
+func textIsKept(t failer, form notebooks.Form, name string, src []byte) {
 	t.Helper()
 	d, err := Read(form, name, src)
 	if err != nil {
 		return
 	}
-	there, _, err := d.To(Jupyter, "there.ipynb")
+	there, _, err := d.To(notebooks.FormJupyter, "there.ipynb")
 	if err != nil {
 		t.Fatalf("%s to Jupyter: %v\n%q", form, err, src)
 	}
-	j, err := Read(Jupyter, "there.ipynb", there)
+	j, err := Read(notebooks.FormJupyter, "there.ipynb", there)
 	if err != nil {
 		t.Fatalf("%s: %v", form, err)
 	}
@@ -71,12 +79,16 @@ func TestAnyNotebook(t *testing.T) {
 		return strings.Join(rapid.SliceOfN(parts, 0, 5).Draw(t, "lines"), "\n")
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		d := &Document{Name: "any.ipynb", Form: Jupyter, Metadata: Object{{keyKernelspec, codec.Raw(kernelSpecs["python"])}}}
+		d := &Document{Name: "any.ipynb", Form: notebooks.FormJupyter,
+			Metadata: Object{{keyKernelspec, codec.Raw(kernelSpecs["python"])}}}
 		for range rapid.IntRange(0, 5).Draw(t, "cells") {
-			c := Cell{Type: rapid.SampledFrom([]string{"code", "code", "markdown", "raw"}).Draw(t, "type"), Source: source.Draw(t, "source")}
+			c := Cell{Type: rapid.SampledFrom([]string{"code", "code", "markdown", "raw"}).Draw(t, "type"),
+				Source: source.Draw(t, "source")}
 			for _, m := range rapid.SliceOfNDistinct(rapid.SampledFrom([]Field{
-				{"tags", codec.Raw(`["parameters"]`)}, {"tags", codec.Raw(`["a b"]`)}, {"collapsed", codec.Raw("true")}, {"name", quoted("x y")}, {"title", quoted("a = b")},
-				{"slideshow", codec.Raw(`{"slide_type":"slide"}`)}, {"odd name", quoted(`q"'\` + "\n-->")}, {"n", codec.Raw("1.50")}, {"null", codec.Raw("null")},
+				{"tags", codec.Raw(`["parameters"]`)}, {"tags", codec.Raw(`["a b"]`)}, {"collapsed", codec.Raw("true")},
+				{"name", quoted("x y")}, {"title", quoted("a = b")},
+				{"slideshow", codec.Raw(`{"slide_type":"slide"}`)}, {"odd name", quoted(`q"'\` + "\n-->")},
+				{"n", codec.Raw("1.50")}, {"null", codec.Raw("null")},
 			}), 0, 2, func(f Field) string { return f.Name }).Draw(t, "metadata") {
 				c.Metadata.Set(m.Name, m.Value)
 			}
@@ -87,7 +99,7 @@ func TestAnyNotebook(t *testing.T) {
 		if err != nil {
 			return // refused, and nothing was written
 		}
-		back, err := Read(f.form, f.name, text)
+		back, _, err := readForm(f.form, f.name, text)
 		if err != nil {
 			t.Fatalf("%s: what was written cannot be read: %v\n%s", f.form, err, text)
 		}
@@ -107,7 +119,9 @@ func TestAnyNotebook(t *testing.T) {
 }
 
 func FuzzText(f *testing.F) {
-	for _, text := range []string{"```python {#a}\n1\n```\n", "---\njupyter:\n  kernelspec: {language: python}\n---\n\n```python\n1\n```\n", "+++ {}\n\n```{code-cell}\n:a: 1\n\nx\n```\n", "# %% [markdown]\n# a\n\n# %%\n!ls\n"} {
+	for _, text := range []string{"```python {#a}\n1\n```\n",
+		"---\njupyter:\n  kernelspec: {language: python}\n---\n\n```python\n1\n```\n",
+		"+++ {}\n\n```{code-cell}\n:a: 1\n\nx\n```\n", "# %% [markdown]\n# a\n\n# %%\n!ls\n"} {
 		f.Add(uint8(0), []byte(text))
 		f.Add(uint8(3), []byte(text))
 	}

@@ -1,10 +1,13 @@
 package convert
 
-import "markmill/notebooks/lazyregexp"
+import (
+	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
+)
 
-// In Quarto's files and in Markmill's own, what stands between two steps is one cell of Markdown. Where a notebook has
-// more cells there, or raw ones, or metadata of them, comments of HTML mark them as in Jupytext Markdown: nobody sees
-// them, and nothing runs otherwise for them.
+// In Quarto's form and in Markmill's own, the text between two steps is one cell of Markdown. Where a notebook has
+// several cells there, raw cells, or metadata, HTML comments mark them as in Jupytext Markdown: they are invisible and
+// do not change what runs.
 
 // prose makes cells of the lines between two steps.
 func (t *text) prose(first, next int) []Cell {
@@ -18,14 +21,14 @@ func (t *text) prose(first, next int) []Cell {
 	open := map[string]bool{} // the regions that nothing ends any more: the rest is not looked through for each
 	mark, length := byte(0), 0
 	for i := first; i < next; i++ {
-		text := t.lines[i].text
+		text := t.lines[i].Text
 		if length > 0 {
-			if closes(text, mark, length) {
+			if notebooks.ClosesFence(text, mark, length) {
 				length = 0
 			}
 			continue
 		}
-		if mark, length = opens(text); length > 0 {
+		if mark, length = notebooks.OpensFence(text); length > 0 {
 			continue
 		}
 		region := regionStart.FindStringSubmatch(text)
@@ -61,9 +64,9 @@ func (t *text) prose(first, next int) []Cell {
 var regionEnds = lazyregexp.New(`^<!--\s*#end(region|markdown|md|raw)\s*-->\s*$`)
 
 // regionEnd is the line that ends a region, from a line on; -1 without one.
-func regionEnd(lines []line, name string, from int) int {
+func regionEnd(lines []notebooks.Line, name string, from int) int {
 	for i := from; i < len(lines); i++ {
-		if found := regionEnds.FindStringSubmatch(lines[i].text); found != nil && found[1] == name {
+		if found := regionEnds.FindStringSubmatch(lines[i].Text); found != nil && found[1] == name {
 			return i
 		}
 	}
@@ -76,7 +79,8 @@ func (d *Document) proseText(c *Cell, after bool) (text string, bare bool) {
 	region, fields := d.region(c)
 	if c.Type == "markdown" && len(fields) == 0 && region == "region" && !after && !edgeBlank.MatchString(c.Source) {
 		t := textOfSource([]byte(c.Source + "\n"))
-		if got := t.prose(0, len(t.lines)); len(got) == 1 && got[0].Source == c.Source && len(got[0].Metadata) == 0 && !t.crlf {
+		if got := t.prose(0, len(t.lines)); len(got) == 1 && got[0].Source == c.Source && len(got[0].Metadata) == 0 &&
+			!t.crlf {
 			return c.Source + "\n", true
 		}
 	}
@@ -105,7 +109,7 @@ func regionText(name string, fields Object, source string) string {
 	return "<!-- #" + name + options + " -->\n" + source + "\n<!-- #end" + name + " -->\n"
 }
 
-// between writes the cells that are no code among those of a page, and what parts all of them.
+// between writes the cells that are not code, and the empty lines between all cells.
 func (d *Document) between(p *page, first int) {
 	after := false
 	for i := first; i < len(d.Cells); i++ {

@@ -9,7 +9,7 @@ import (
 // Quarto: options are lines of #| before the code. As with quarto convert, those that Quarto knows stay with the code
 // in a Jupyter notebook, where Quarto reads them, and the others are metadata of the cell.
 
-func readQuarto(d *Document, t *text) error {
+func readQuarto(d *Document, t *text, nb *notebooks.Notebook) error {
 	first, err := d.readHeader(t, jupyterLine)
 	if err != nil {
 		return err
@@ -17,8 +17,9 @@ func readQuarto(d *Document, t *text) error {
 	languages := map[string]int{}
 	main := ""
 	from := first
-	for _, f := range t.fences(first) {
-		inner, ok := strings.CutPrefix(f.info, "{")
+	for i := range nb.Fences {
+		f := &nb.Fences[i]
+		inner, ok := strings.CutPrefix(f.Info, "{")
 		if !ok {
 			continue
 		}
@@ -29,11 +30,12 @@ func readQuarto(d *Document, t *text) error {
 		if !notebooks.IsLanguage(lang) {
 			continue
 		}
-		d.Cells = append(d.Cells, t.prose(from, f.first)...)
-		from = f.next
-		c := Cell{Type: "code", Source: join(f.code), Metadata: fields, at: t.at(f.first)}
+		line := t.line(f.Span.Start)
+		d.Cells = append(d.Cells, t.prose(from, line)...)
+		from = t.line(f.Span.End)
+		c := Cell{Type: "code", Source: strings.TrimSuffix(string(f.Code), "\n"), Metadata: fields, at: t.at(line)}
 		c.Metadata.Set("language", quoted(usualLanguage(lang)))
-		if err := d.takeOptions(&c, f); err != nil {
+		if err := d.takeOptions(&c, line); err != nil {
 			return err
 		}
 		if languages[usualLanguage(lang)]++; main == "" || languages[usualLanguage(lang)] > languages[main] {
@@ -44,10 +46,11 @@ func readQuarto(d *Document, t *text) error {
 	d.Cells = append(d.Cells, t.prose(from, len(t.lines))...)
 	d.quartoKernel(t, main)
 	d.takeLanguages()
-	return d.takeSteps(t)
+	d.takeSteps(nb)
+	return nil
 }
 
-// quartoKernel finds the kernel: jupyter: python3 of the header, or else that of the language of most cells.
+// quartoKernel finds the kernel: the header's (jupyter: python3), or else the one of the most frequent language.
 func (d *Document) quartoKernel(t *text, main string) {
 	if len(d.Metadata.object(keyKernelspec)) > 0 {
 		return
@@ -63,7 +66,8 @@ func (d *Document) quartoKernel(t *text, main string) {
 	}
 	switch {
 	case name != "" && lang != "":
-		d.Metadata.setObject(keyKernelspec, Object{{"display_name", quoted(name)}, {"language", quoted(lang)}, {"name", quoted(name)}})
+		d.Metadata.setObject(keyKernelspec, Object{{"display_name", quoted(name)}, {"language", quoted(lang)},
+			{"name", quoted(name)}})
 	case kernelSpecs[lang] != "":
 		d.Metadata.Set(keyKernelspec, []byte(kernelSpecs[lang]))
 	}
@@ -72,7 +76,8 @@ func (d *Document) quartoKernel(t *text, main string) {
 // optionMark is what begins the lines of options in a language.
 func optionMark(lang string) string {
 	switch usualLanguage(lang) {
-	case "c++", "c", "go", "rust", "javascript", "js", "node", "typescript", "ts", "java", "scala", "csharp", "fsharp", "kotlin", "groovy", "php":
+	case "c++", "c", "go", "rust", "javascript", "js", "node", "typescript", "ts", "java", "scala", "csharp", "fsharp",
+		"kotlin", "groovy", "php":
 		return "//|"
 	case "sql", "lua", "haskell":
 		return "--|"
@@ -82,39 +87,30 @@ func optionMark(lang string) string {
 	return "#|"
 }
 
-// optionLines are the lines of options that a cell's code begins with, and their YAML.
-func optionLines(lines []string) (n int, yaml string) {
-	for _, mark := range []string{"#|", "//|", "--|", "%|"} {
-		var b strings.Builder
-		for n < len(lines) && strings.HasPrefix(lines[n], mark) {
-			b.WriteString(strings.TrimPrefix(lines[n][len(mark):], " ") + "\n")
-			n++
-		}
-		if n > 0 {
-			return n, b.String()
-		}
-	}
-	return 0, ""
+// optionLines counts the lines of options that the code of a cell begins with, and gives their YAML and their mark.
+func optionLines(source string) (n int, yaml, mark string) {
+	length, text, mark := notebooks.QuartoOptions([]byte(source + "\n"))
+	return strings.Count((source + "\n")[:length], "\n"), string(text), mark
 }
 
 // takeOptions moves the options that Quarto does not know into the metadata.
-func (d *Document) takeOptions(c *Cell, f fenced) error {
+func (d *Document) takeOptions(c *Cell, line int) error {
 	lines := sourceLines(c.Source)
-	n, text := optionLines(lines)
+	n, text, _ := optionLines(c.Source)
 	if n == 0 {
 		return nil
 	}
 	all, err := yamlObject(text)
 	if err != nil {
-		line, col, msg := yamlProblem(err)
-		return d.problem(f.first+1+line, col+3, "the options of the cell cannot be read: "+msg, "write them as YAML, key: value")
+		row, col, msg := yamlProblem(err)
+		return d.problem(line+1+row, col+3, "the options of the cell cannot be read: "+msg, "write them as YAML, key: value")
 	}
 	gone := map[int]bool{}
 	for _, o := range all {
 		if quartoKey(o.Name) {
 			continue
 		}
-		// Only what stands in lines of its own is moved.
+		// Only options on lines of their own are moved.
 		for i := range lines[:n] {
 			_, rest, _ := strings.Cut(lines[i], "|")
 			if !strings.HasPrefix(strings.TrimPrefix(rest, " "), o.Name+":") {
@@ -144,18 +140,20 @@ func (d *Document) takeOptions(c *Cell, f fenced) error {
 	return nil
 }
 
-// continues says whether a line of options goes on with the value of the one before it.
+// continues reports whether a line of options continues the value of the line before.
 func continues(line string) bool {
 	_, rest, _ := strings.Cut(line, "|")
 	rest = strings.TrimPrefix(rest, " ")
 	return rest == "" || rest[0] == ' ' || rest[0] == '-' || rest[0] == '\t'
 }
 
-// quartoKey says whether an option of a cell is Quarto's, or knitr's.
+// quartoKey reports whether an option of a cell is Quarto's, or knitr's.
 func quartoKey(key string) bool {
 	switch key {
-	case "label", "eval", "echo", "include", "output", "results", "error", "warning", "message", "cache", "freeze", "classes", "panel", "column",
-		"layout", "renderings", "asis", "file", "filename", "lst-cap", "lst-label", "ojs_define", "context", "engine.opts", "dependson":
+	case "label", "eval", "echo", "include", "output", "results", "error", "warning", "message", "cache", "freeze",
+		"classes", "panel", "column",
+		"layout", "renderings", "asis", "file", "filename", "lst-cap", "lst-label", "ojs_define", "context", "engine.opts",
+		"dependson":
 		return true
 	}
 	for _, prefix := range []string{"fig-", "fig.", "tbl-", "lst-", "out.", "code-", "layout-", "cap-", "html-"} {
@@ -210,15 +208,12 @@ func (d *Document) quartoCode(c *Cell, main string) string {
 	if l, args, rest, ok := magic(c.Source, main); ok && args == "" && notebooks.IsLanguage(l) {
 		lang, source = l, rest
 	}
-	n, text := optionLines(sourceLines(source))
+	n, text, mark := optionLines(source)
 	var given Object
 	if n > 0 {
 		given, _ = yamlObject(text)
-	}
-	mark := optionMark(lang)
-	if n > 0 {
-		mark, _, _ = strings.Cut(source, "|")
-		mark += "|"
+	} else {
+		mark = optionMark(lang)
 	}
 	if c.ID != "" && given.text("label") != c.ID {
 		fields = append(Object{{"id", quoted(c.ID)}}, fields...)

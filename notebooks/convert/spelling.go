@@ -4,17 +4,18 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 )
 
 // A text form has many spellings of a cell, and one that is written here. Where the author's is another one, a Jupyter
-// notebook keeps it in the metadata of the cell, with the digest of the spelling that it stands for: a cell that was
+// notebook keeps it in the cell's metadata, with the digest of the text that this package would write: a cell that was
 // changed since is written anew.
 
 // spelling is how one part of a text was written.
 type spelling struct {
-	Form Form   `json:"form"`
-	Of   string `json:"of"`             // digest of the part as it is written here
+	Form string `json:"form"`           // its option
+	Of   string `json:"of"`             // digest of the part as this package writes it
 	Text string `json:"text,omitempty"` // the part as it was
 	CRLF bool   `json:"crlf,omitzero"`  // of a header: all lines of the text end so
 }
@@ -24,24 +25,24 @@ func digest(s string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func (o Object) spelling(form Form) (s spelling, ok bool) {
+func (o Object) spelling(form notebooks.Form) (s spelling, ok bool) {
 	raw := o.own().Get(keySpelling)
 	if raw == nil || codec.UnmarshalForeign(raw, &s) != nil {
 		return s, false
 	}
-	return s, s.Form == form
+	return s, s.Form == form.Option()
 }
 
-// keepSpelling keeps what stands otherwise in the text than in the page that would be written.
+// keepSpelling keeps the parts of the text that differ from the page that would be written.
 func (d *Document) keepSpelling(p *page) {
 	keep := func(o *Object, written, was string, crlf bool) {
 		if written == was && !crlf {
 			return
 		}
-		s := spelling{Form: d.Form, Of: digest(written), Text: was, CRLF: crlf}
+		s := spelling{Form: d.Form.Option(), Of: digest(written), Text: was, CRLF: crlf}
 		raw, err := codec.Marshal(s)
 		if err != nil {
-			return // it cannot be: these are texts
+			return // cannot happen: these are strings
 		}
 		*o = o.without()
 		o.setOwn(keySpelling, raw)
@@ -52,7 +53,7 @@ func (d *Document) keepSpelling(p *page) {
 	}
 }
 
-// respell puts the kept spellings where they belong, and says whether the lines end with CR LF.
+// respell restores the kept spellings, and reports whether lines end with CR LF.
 func (d *Document) respell(p *page) (crlf bool) {
 	if s, ok := d.Metadata.spelling(d.to); ok {
 		crlf = s.CRLF

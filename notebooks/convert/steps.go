@@ -1,48 +1,48 @@
 package convert
 
 import (
-	"strings"
-
 	"markmill/notebooks"
 )
 
-// ReadRun reads a text notebook as a run of it does: its cells of code are the steps, in their order, and the blocks of
-// parameters, and what is no step is text. A fence may be a cell to other tools and no step, as one without attributes
-// where no header of Jupytext's stands; and in Jupyter's Markdown a step may stand in what is a cell of text there.
+// ReadRun reads a notebook as a run of it does: its cells of code are the steps, in their order, and the blocks of
+// parameters; everything else is text. It differs from Read where other tools take a fence for a cell that does not
+// run, as one without attributes in a file without a header of Jupytext's.
 func ReadRun(nb *notebooks.Notebook) (*Document, error) {
-	form, err := FormOf(nb.Name, nb.Source)
-	if err != nil {
-		return nil, err
+	form := nb.Form
+	if form.Markdown() {
+		form = conversionForm(nb)
 	}
 	d, err := Read(form, nb.Name, nb.Source)
-	if err != nil || !d.stray {
+	if err != nil || !d.examples {
 		return d, err
 	}
-	run, err := Read(Native, nb.Name, nb.Source)
+	t := textOfSource(nb.Source)
+	if t.crlf {
+		if nb, err = notebooks.ParseAs(form, nb.Name, []byte(t.src)); err != nil {
+			return nil, err
+		}
+	}
+	return t.readNative(d, nb)
+}
+
+// readNative reads the text, which was read as d, as Markmill's own form: every step is a cell of code, and every other
+// fence is text. Of the header, which becomes a raw cell, it keeps what names the language.
+func (t *text) readNative(d *Document, nb *notebooks.Notebook) (*Document, error) {
+	own, err := t.read(&Document{Name: d.Name, Form: notebooks.FormNative}, nb)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{keyKernelspec, "language_info"} { // those of the header, which stays a raw cell
+	for _, name := range []string{keyKernelspec, "language_info"} {
 		if v := d.Metadata.Get(name); v != nil {
-			run.Metadata.Set(name, v)
+			own.Metadata.Set(name, v)
 		}
 	}
-	return run, nil
+	return own, nil
 }
 
-// takeSteps has the text read as a run reads it: its mistakes are the errors, and what the options of other tools mean
-// to a run stays with the cells, where Jupyter has no place for these options.
-func (d *Document) takeSteps(t *text) error {
-	name := d.Name
-	if d.Form == Quarto || d.Form == RMarkdown {
-		if lower := strings.ToLower(name); !strings.HasSuffix(lower, ".qmd") && !strings.HasSuffix(lower, ".rmd") {
-			name += ".qmd"
-		}
-	}
-	nb, err := notebooks.Parse(name, []byte(t.src))
-	if err != nil {
-		return err
-	}
+// takeSteps finds the steps among the cells of code. What the options of other tools mean to a run stays with the
+// cells, because Jupyter has no place for these options.
+func (d *Document) takeSteps(nb *notebooks.Notebook) {
 	d.nest()
 	steps := map[int]*notebooks.Step{}
 	for _, s := range nb.Steps {
@@ -55,7 +55,7 @@ func (d *Document) takeSteps(t *text) error {
 		}
 		s := steps[c.at]
 		if s == nil {
-			d.stray = true
+			d.examples = true
 			continue
 		}
 		delete(steps, c.at)
@@ -75,11 +75,10 @@ func (d *Document) takeSteps(t *text) error {
 			c.Metadata.setOwn("tags", textList(implied))
 		}
 	}
-	d.stray = d.stray || len(steps) > 0
-	return nil
+	d.hidden = len(steps) > 0
 }
 
-// means says whether one of the tags that an author typed is a tag of Markmill's.
+// means reports whether one of the tags as typed translates to a tag of Markmill's.
 func means(typed []string, tag string) bool {
 	for _, t := range typed {
 		for _, own := range notebooks.TagsOf(t) {

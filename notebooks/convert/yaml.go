@@ -14,7 +14,7 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
-// maxNodes bounds the values of a mapping; an alias counts as all that it stands for.
+// maxNodes bounds the values of a mapping; an alias counts as everything it refers to.
 const maxNodes = 100_000
 
 // yamlMistake is a mistake at a place of a text of YAML, from 1, that its reader does not complain about.
@@ -38,7 +38,8 @@ func yamlObject(text string) (Object, error) {
 		return nil, nil
 	}
 	if doc.Content[0].Kind != yaml.MappingNode {
-		return nil, &yamlMistake{doc.Content[0].Line, doc.Content[0].Column, "names and values were expected (name: value), one a line"}
+		return nil, &yamlMistake{doc.Content[0].Line, doc.Content[0].Column,
+			"names and values were expected (name: value), one a line"}
 	}
 	left := maxNodes
 	raw, err := jsonOf(doc.Content[0], &left)
@@ -62,7 +63,8 @@ func isNullNode(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag =
 
 func jsonOf(n *yaml.Node, left *int) (codec.Raw, error) {
 	if *left--; *left < 0 {
-		return nil, &yamlMistake{n.Line, n.Column, fmt.Sprintf("there are more than %d values here, aliases counted as what they stand for", maxNodes)}
+		return nil, &yamlMistake{n.Line, n.Column,
+			fmt.Sprintf("there are more than %d values here, aliases counted as what they stand for", maxNodes)}
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
@@ -130,7 +132,7 @@ func jsonScalar(n *yaml.Node) codec.Raw {
 	return quoted(n.Value)
 }
 
-// yamlText is an object as YAML, one name a line. Python's reader of YAML 1.1 and that of this program read the same of
+// yamlText returns an object as YAML, one name a line. Readers of YAML 1.1 (Python's) and 1.2 (this program's) agree on
 // it.
 func yamlText(o Object, flowLists bool) string {
 	if len(o) == 0 {
@@ -138,7 +140,7 @@ func yamlText(o Object, flowLists bool) string {
 	}
 	b, err := yaml.Dump(yamlNode(o.Raw(), flowLists), yaml.WithV4Defaults(), yaml.WithLineWidth(-1))
 	if err != nil {
-		return "" // it cannot be: the nodes were made here; and what is read again tells
+		return "" // cannot happen: the nodes were made here
 	}
 	return string(b)
 }
@@ -218,7 +220,8 @@ var (
 		`[-+]?0b[01_]+|[-+]?[0-9][0-9_]*|[-+]?0x[0-9a-fA-F_]+|[-+]?0o[0-7_]+|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|` +
 		`[0-9]{4}-[0-9][0-9]?-[0-9][0-9]?.*` +
 		`)$`)
-	yamlPlain = lazyregexp.New(`^[^\s\-?:,\[\]{}#&*!|>'"%@` + "`" + `][^\x00-\x1f\x7f\x{85}\x{a0}\x{2028}\x{2029}\x{feff}]*$`)
+	yamlPlain = lazyregexp.New(`^[^\s\-?:,\[\]{}#&*!|>'"%@` + "`" +
+		`][^\x00-\x1f\x7f\x{85}\x{a0}\x{2028}\x{2029}\x{feff}]*$`)
 )
 
 // yamlString is a text, in quotes where it would be read as something else.

@@ -46,7 +46,7 @@ func changeOf(old, new string) *WordChange {
 	return &WordChange{old, new}
 }
 
-// params compares the parameters; a change of their order is none.
+// params compares the parameters; their order does not matter.
 func (c *comparing) params() {
 	asFields := func(params []Param) []Field {
 		out := make([]Field, len(params))
@@ -89,7 +89,7 @@ func (c *comparing) fields(a, b []Field) []ValueChange {
 	return out
 }
 
-// cells lists what became of every cell, in the order of b; a cell that is gone stands where it stood.
+// cells lists what became of every cell, in the order of b; a deleted cell keeps its place.
 func (c *comparing) cells() {
 	pairs := Match(c.a.Cells, c.b.Cells)
 	toB, kept := make([]*Pair, len(c.a.Cells)), make([]bool, len(c.a.Cells))

@@ -95,7 +95,8 @@ func TestWordsKeepTheLines(t *testing.T) {
 			}
 			return lines
 		}
-		h := Hunk{Old: ended(rapid.SliceOfN(line, 1, 4).Draw(t, "old")), New: ended(rapid.SliceOfN(line, 1, 4).Draw(t, "new"))}
+		h := Hunk{Old: ended(rapid.SliceOfN(line, 1, 4).Draw(t, "old")),
+			New: ended(rapid.SliceOfN(line, 1, 4).Draw(t, "new"))}
 		old, new, _ := Words(h)
 		for _, side := range []struct {
 			want []string
@@ -229,8 +230,10 @@ func TestScraps(t *testing.T) {
 			return fmt.Sprintf("%.6g", *f)
 		}
 		s := d.Scraps[0]
-		if show(s.Difference) != c.difference || show(s.Relative) != c.relative || s.Within != c.within || d.Same != c.within {
-			t.Errorf("%s %s: difference %s, relative %s, within %t, same %t", c.old, c.new, show(s.Difference), show(s.Relative), s.Within, d.Same)
+		if show(s.Difference) != c.difference || show(s.Relative) != c.relative || s.Within != c.within ||
+			d.Same != c.within {
+			t.Errorf("%s %s: difference %s, relative %s, within %t, same %t", c.old, c.new, show(s.Difference), show(s.Relative),
+				s.Within, d.Same)
 		}
 	}
 }
@@ -240,7 +243,8 @@ func TestWhatTurnedRedComesFirst(t *testing.T) {
 	side := func(status ...string) *Document {
 		var cells []Cell
 		for i, s := range status {
-			c := Cell{ID: fmt.Sprint("s", i), Label: fmt.Sprint("s", i), Kind: Code, Source: fmt.Sprint("run ", i, "\n"), Status: s}
+			c := Cell{ID: fmt.Sprint("s", i), Label: fmt.Sprint("s", i), Kind: Code, Source: fmt.Sprint("run ", i, "\n"),
+				Status: s}
 			if i > 1 {
 				c.Tags = []string{"test"}
 			}
@@ -259,7 +263,8 @@ func TestWhatTurnedRedComesFirst(t *testing.T) {
 	if d := Compare(side("", ""), side("pass", "pass"), Options{}); len(d.Results) > 0 {
 		t.Errorf("that a source did not run is told of every step: %+v", d.Results)
 	}
-	if d := Compare(side("pass", "pass", "pass"), side("pass", "pass"), Options{}); len(d.Results) != 1 || !d.Results[0].Test {
+	if d := Compare(side("pass", "pass", "pass"), side("pass", "pass"), Options{}); len(d.Results) != 1 ||
+		!d.Results[0].Test {
 		t.Errorf("a test that is gone is not told: %+v", d.Results)
 	}
 }
@@ -274,7 +279,8 @@ func TestTheChangeOfAChange(t *testing.T) {
 		t.Errorf("%+v", d.Files)
 	}
 	d := Compare(a, patch("@@ -1,2 +1,2 @@", " a", "-b", "+d"), Options{})
-	if len(d.Files) != 1 || d.Files[0].Text == nil || d.Files[0].Text.Hunks[0].Old[0] != "+c\n" || d.Files[0].Text.Hunks[0].New[0] != "+d\n" {
+	if len(d.Files) != 1 || d.Files[0].Text == nil || d.Files[0].Text.Hunks[0].Old[0] != "+c\n" ||
+		d.Files[0].Text.Hunks[0].New[0] != "+d\n" {
 		t.Errorf("%+v", d.Files)
 	}
 }

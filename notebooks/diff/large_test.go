@@ -28,7 +28,8 @@ func TestManyPiecesOfAStream(t *testing.T) {
 		t.Errorf("%d MiB to join a stream of 2 MB", took>>20)
 	}
 	if len(joined) != 1 || len(joined[0].Data[0].Text) != 100*n || len(list[0].Data[0].Text) != 100 {
-		t.Errorf("%d outputs, the first of %d bytes; the piece it began with has %d", len(joined), len(joined[0].Data[0].Text), len(list[0].Data[0].Text))
+		t.Errorf("%d outputs, the first of %d bytes; the piece it began with has %d", len(joined),
+			len(joined[0].Data[0].Text), len(list[0].Data[0].Text))
 	}
 }
 
@@ -37,7 +38,8 @@ func TestManyPiecesOfAStream(t *testing.T) {
 func TestManyOutputs(t *testing.T) {
 	const n = 30_000
 	side := func(mime, text string) *Document {
-		c := Cell{ID: "a", Label: "a", Kind: Code, Outputs: make([]Output, n), Scraps: make([]Scrap, n), Tags: make([]string, n)}
+		c := Cell{ID: "a", Label: "a", Kind: Code, Outputs: make([]Output, n), Scraps: make([]Scrap, n),
+			Tags: make([]string, n)}
 		many := make([]Datum, n)
 		for i := range n {
 			c.Outputs[i] = Output{Name: Display, Data: []Datum{{MIME: mime, Text: fmt.Sprint(text, i)}}}

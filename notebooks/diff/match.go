@@ -16,7 +16,7 @@ type Pair struct {
 	Moved      bool    // it is not in order with the pairs that stayed
 }
 
-// By is what tells that two cells are one.
+// By is the reason why two cells are the same.
 type By string
 
 const (
@@ -96,7 +96,7 @@ func (m *matching) free(i, j int) bool { return m.toB[i] < 0 && m.toA[j] < 0 }
 
 func (m *matching) pair(i, j int, by By) { m.toB[i], m.toA[j], m.by[i] = j, i, by }
 
-// uniqueIDs gives the place of every id of one sort that stands once.
+// uniqueIDs returns the place of every id of one sort that occurs once.
 func uniqueIDs(cells []Cell, generated bool) map[string]int {
 	at := make(map[string]int, len(cells))
 	for i := range cells {

@@ -39,27 +39,44 @@ func TestWhatBecameOfACell(t *testing.T) {
 		a, b []Cell
 		want string // of every cell of the result: label, what, and its flags
 	}{
-		"the same":                     {cellsOf("x: "+load, "y: "+fit), cellsOf("x: "+load, "y: "+fit), "x same, y same"},
-		"edited":                       {cellsOf("x: " + load), cellsOf("x: " + load + ";frame"), "x edited"},
-		"added":                        {cellsOf("x: " + load), cellsOf("x: "+load, "y: "+fit), "x same, y added"},
-		"removed":                      {cellsOf("x: "+load, "y: "+fit), cellsOf("y: " + fit), "x removed, y same"},
-		"moved":                        {cellsOf("x: "+load, "y: "+fit, "z: "+plot), cellsOf("z: "+plot, "x: "+load, "y: "+fit), "z same moved, x same, y same"},
-		"moved without ids":            {cellsOf("-: "+load, "-: "+fit, "-: "+plot), cellsOf("-: "+plot, "-: "+load, "-: "+fit), "cell-1 same moved, cell-2 same, cell-3 same"},
-		"moved and edited":             {cellsOf("-: "+load, "-: "+fit, "-: "+clean, "-: "+plot), cellsOf("-: "+fit+";show()", "-: "+load, "-: "+clean, "-: "+plot), "cell-1 edited, cell-2 same moved, cell-3 same, cell-4 same"},
-		"renamed":                      {cellsOf("x: "+load, "y: "+fit), cellsOf("x2: "+load, "y: "+fit), "x2 same renamed, y same"},
-		"renamed and edited":           {cellsOf("x: "+load, "y: "+fit), cellsOf("x2: "+load+";1", "y: "+fit), "x2 edited renamed, y same"},
-		"replaced":                     {cellsOf("x: "+load, "y: "+fit), cellsOf("x: "+plot, "y: "+fit), "x replaced, y same"},
-		"ids regenerated":              {cellsOf("%a: "+load, "%b: "+fit), cellsOf("%c: "+load, "%d: "+fit), "cell-1 same, cell-2 same"},
-		"ids regenerated, one edited":  {cellsOf("%a: "+load, "%b: "+fit), cellsOf("%c: "+load, "%d: "+fit+";1"), "cell-1 same, cell-2 edited"},
-		"ids by place, shifted":        {cellsOf("%0: "+load, "%1: "+fit), cellsOf("%0: "+plot, "%1: "+load, "%2: "+fit), "cell-1 added, cell-2 same, cell-3 same"},
-		"generated id, new text":       {cellsOf("%a: "+load, "%b: "+fit), cellsOf("%a: "+plot, "%b: "+fit), "cell-1 replaced, cell-2 same"},
-		"id by place and similar text": {cellsOf("-: x = 1", "-: y = 2"), cellsOf("-: x = 1", "-: y = 3"), "cell-1 same, cell-2 edited"},
-		"nothing in common":            {cellsOf("-: " + load), cellsOf("-: " + plot), "cell-1 added, cell-1 removed"},
-		"ids swapped by their author":  {cellsOf("x: "+load, "y: "+fit), cellsOf("y: "+load, "x: "+fit), "y replaced, x replaced moved"},
-		"split":                        {cellsOf("x: "+load+";"+fit, "z: "+plot), cellsOf("x: "+load, "y: "+fit, "z: "+plot), "x split, y part, z same"},
-		"split in three":               {cellsOf("-: " + load + ";" + fit + ";" + clean), cellsOf("-: "+load, "-: "+fit, "-: "+clean), "cell-1 part, cell-2 split, cell-3 part"},
-		"joined":                       {cellsOf("x: "+load, "y: "+fit, "z: "+plot), cellsOf("x: "+load+";"+fit, "z: "+plot), "x joined, y part, z same"},
-		"twins":                        {cellsOf("-: "+load, "-: "+load, "-: "+fit), cellsOf("-: "+load, "-: "+fit, "-: "+load), "cell-1 same, cell-2 same, cell-3 same moved"},
+		"the same": {cellsOf("x: "+load, "y: "+fit), cellsOf("x: "+load, "y: "+fit), "x same, y same"},
+		"edited":   {cellsOf("x: " + load), cellsOf("x: " + load + ";frame"), "x edited"},
+		"added":    {cellsOf("x: " + load), cellsOf("x: "+load, "y: "+fit), "x same, y added"},
+		"removed":  {cellsOf("x: "+load, "y: "+fit), cellsOf("y: " + fit), "x removed, y same"},
+		"moved": {cellsOf("x: "+load, "y: "+fit, "z: "+plot),
+			cellsOf("z: "+plot, "x: "+load, "y: "+fit), "z same moved, x same, y same"},
+		"moved without ids": {cellsOf("-: "+load, "-: "+fit, "-: "+plot),
+			cellsOf("-: "+plot, "-: "+load, "-: "+fit), "cell-1 same moved, cell-2 same, cell-3 same"},
+		"moved and edited": {cellsOf("-: "+load, "-: "+fit, "-: "+clean, "-: "+plot),
+			cellsOf("-: "+fit+";show()", "-: "+load, "-: "+clean, "-: "+plot),
+			"cell-1 edited, cell-2 same moved, cell-3 same, cell-4 same"},
+		"renamed": {cellsOf("x: "+load, "y: "+fit), cellsOf("x2: "+load, "y: "+fit),
+			"x2 same renamed, y same"},
+		"renamed and edited": {cellsOf("x: "+load, "y: "+fit), cellsOf("x2: "+load+";1", "y: "+fit),
+			"x2 edited renamed, y same"},
+		"replaced": {cellsOf("x: "+load, "y: "+fit), cellsOf("x: "+plot, "y: "+fit),
+			"x replaced, y same"},
+		"ids regenerated": {cellsOf("%a: "+load, "%b: "+fit), cellsOf("%c: "+load, "%d: "+fit),
+			"cell-1 same, cell-2 same"},
+		"ids regenerated, one edited": {cellsOf("%a: "+load, "%b: "+fit), cellsOf("%c: "+load, "%d: "+fit+";1"),
+			"cell-1 same, cell-2 edited"},
+		"ids by place, shifted": {cellsOf("%0: "+load, "%1: "+fit), cellsOf("%0: "+plot, "%1: "+load, "%2: "+fit),
+			"cell-1 added, cell-2 same, cell-3 same"},
+		"generated id, new text": {cellsOf("%a: "+load, "%b: "+fit), cellsOf("%a: "+plot, "%b: "+fit),
+			"cell-1 replaced, cell-2 same"},
+		"id by place and similar text": {cellsOf("-: x = 1", "-: y = 2"), cellsOf("-: x = 1", "-: y = 3"),
+			"cell-1 same, cell-2 edited"},
+		"nothing in common": {cellsOf("-: " + load), cellsOf("-: " + plot), "cell-1 added, cell-1 removed"},
+		"ids swapped by their author": {cellsOf("x: "+load, "y: "+fit), cellsOf("y: "+load, "x: "+fit),
+			"y replaced, x replaced moved"},
+		"split": {cellsOf("x: "+load+";"+fit, "z: "+plot), cellsOf("x: "+load, "y: "+fit, "z: "+plot),
+			"x split, y part, z same"},
+		"split in three": {cellsOf("-: " + load + ";" + fit + ";" + clean),
+			cellsOf("-: "+load, "-: "+fit, "-: "+clean), "cell-1 part, cell-2 split, cell-3 part"},
+		"joined": {cellsOf("x: "+load, "y: "+fit, "z: "+plot), cellsOf("x: "+load+";"+fit, "z: "+plot),
+			"x joined, y part, z same"},
+		"twins": {cellsOf("-: "+load, "-: "+load, "-: "+fit),
+			cellsOf("-: "+load, "-: "+fit, "-: "+load), "cell-1 same, cell-2 same, cell-3 same moved"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Compare(&Document{Cells: c.a}, &Document{Cells: c.b}, Options{})
@@ -92,7 +109,8 @@ func mirror(n Counts) Counts {
 
 // cellList draws cells that repeat words, ids and each other.
 func cellList() *rapid.Generator[[]Cell] {
-	word := rapid.SampledFrom([]string{"x", "y", "=", "1", "2", "print", "(", ")", "load", "fit", "plot", "\n", "\n", " ", "é", "\u2028"})
+	word := rapid.SampledFrom([]string{"x", "y", "=", "1", "2", "print", "(", ")", "load", "fit", "plot", "\n", "\n", " ",
+		"é", "\u2028"})
 	return rapid.Custom(func(t *rapid.T) []Cell {
 		n := rapid.IntRange(0, 12).Draw(t, "cells")
 		out := make([]Cell, n)
@@ -101,7 +119,8 @@ func cellList() *rapid.Generator[[]Cell] {
 			if source != "" {
 				source += "\n"
 			}
-			out[i] = Cell{Kind: rapid.SampledFrom([]CellKind{Code, Code, Markdown}).Draw(t, "kind"), Source: source, Label: fmt.Sprint("cell-", i+1)}
+			out[i] = Cell{Kind: rapid.SampledFrom([]CellKind{Code, Code, Markdown}).Draw(t, "kind"), Source: source,
+				Label: fmt.Sprint("cell-", i+1)}
 			switch rapid.IntRange(0, 2).Draw(t, "id") {
 			case 1:
 				out[i].ID = rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "name")

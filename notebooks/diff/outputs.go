@@ -119,11 +119,13 @@ func (c *comparing) outputBlock(step string, a, b []Output) {
 			}
 			continue
 		}
-		c.d.Outputs = append(c.d.Outputs, OutputChange{Step: step, Cell: c.cell, Name: a[i].Name, What: Removed, Data: wholly(&a[i], Removed), Old: &a[i]})
+		c.d.Outputs = append(c.d.Outputs, OutputChange{Step: step, Cell: c.cell, Name: a[i].Name, What: Removed,
+			Data: wholly(&a[i], Removed), Old: &a[i]})
 	}
 	for j := range b {
 		if !used[j] {
-			c.d.Outputs = append(c.d.Outputs, OutputChange{Step: step, Cell: c.cell, Name: b[j].Name, What: Added, Data: wholly(&b[j], Added), New: &b[j]})
+			c.d.Outputs = append(c.d.Outputs, OutputChange{Step: step, Cell: c.cell, Name: b[j].Name, What: Added,
+				Data: wholly(&b[j], Added), New: &b[j]})
 		}
 	}
 }
@@ -177,7 +179,8 @@ func wholly(o *Output, what What) []DatumChange {
 }
 
 func (c *comparing) output(step string, a, b *Output) OutputChange {
-	ch := OutputChange{Step: step, Cell: c.cell, Name: b.Name, What: Edited, Options: c.fields(a.Options, b.Options), Old: a, New: b, Data: []DatumChange{}}
+	ch := OutputChange{Step: step, Cell: c.cell, Name: b.Name, What: Edited, Options: c.fields(a.Options, b.Options),
+		Old: a, New: b, Data: []DatumChange{}}
 	inA, inB := byMIME(a), byMIME(b)
 	for i := range a.Data {
 		old := &a.Data[i]
@@ -189,8 +192,10 @@ func (c *comparing) output(step string, a, b *Output) OutputChange {
 			if text := compareText(old.Text, new.Text, c.fold()); text != nil {
 				ch.Data = append(ch.Data, DatumChange{MIME: old.MIME, What: Edited, Text: text, Old: old, New: new})
 			}
-		case old.Digest != new.Digest || old.IsText() != new.IsText() || old.Digest == "" && string(old.Bytes) != string(new.Bytes):
-			ch.Data = append(ch.Data, DatumChange{MIME: old.MIME, What: Edited, OldDigest: old.Digest, NewDigest: new.Digest, Old: old, New: new})
+		case old.Digest != new.Digest || old.IsText() != new.IsText() ||
+			old.Digest == "" && string(old.Bytes) != string(new.Bytes):
+			ch.Data = append(ch.Data, DatumChange{MIME: old.MIME, What: Edited, OldDigest: old.Digest, NewDigest: new.Digest,
+				Old: old, New: new})
 		}
 	}
 	for j := range b.Data {

@@ -46,7 +46,7 @@ const (
 	Part     What = "part"     // of the split or joined cell that Of names
 )
 
-// WordChange is one word that became another; "" is none.
+// WordChange is one word that became another; "" if there is none.
 type WordChange struct {
 	Old string `json:"old"`
 	New string `json:"new"`
@@ -62,7 +62,7 @@ type ValueChange struct {
 // Ref names a cell of one side.
 type Ref struct {
 	Place int    `json:"place"`         // among the cells, from 0
-	Label string `json:"label"`         // its id, or what stands for one
+	Label string `json:"label"`         // its id, or a substitute
 	Line  int    `json:"line,omitzero"` // of the file, from 1
 }
 
@@ -93,7 +93,7 @@ type CellChange struct {
 	What    What     `json:"what"`
 	Moved   bool     `json:"moved,omitzero"`
 	Renamed bool     `json:"renamed,omitzero"`
-	By      By       `json:"by,omitzero"` // what tells that the two are one
+	By      By       `json:"by,omitzero"` // why the two are the same
 	Kind    CellKind `json:"kind"`
 	A       *Ref     `json:"a,omitempty"`
 	B       *Ref     `json:"b,omitempty"`
@@ -141,10 +141,11 @@ type ScrapChange struct {
 
 // FileChange is a file whose change, made by a step, is another.
 type FileChange struct {
-	Step string      `json:"step"`
-	Cell int         `json:"-"` // place of the step in Diff.Cells
-	Path string      `json:"path"`
-	What What        `json:"what"`           // added: only B changes it; removed: only A does; edited: both do, and not in the same way
+	Step string `json:"step"`
+	Cell int    `json:"-"` // place of the step in Diff.Cells
+	Path string `json:"path"`
+	// added: only B changes it; removed: only A does; edited: both do, and not in the same way
+	What What        `json:"what"`
 	Kind *WordChange `json:"kind,omitempty"` // added, modified, …
 	Text *Text       `json:"text,omitempty"` // of the two patches: each line has the mark of its own patch
 	Old  *FilePatch  `json:"-"`

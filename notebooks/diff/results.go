@@ -29,17 +29,23 @@ func hasTag(old, new *Cell, tag string) bool {
 }
 
 func (c *comparing) result(ch *CellChange, old, new *Cell) {
-	r := ResultChange{Step: ch.Label(), Cell: c.cell, Test: hasTag(old, new, "test") || old.Tests != nil || new.Tests != nil,
+	r := ResultChange{Step: ch.Label(), Cell: c.cell, Test: hasTag(old, new, "test") || old.Tests != nil ||
+		new.Tests != nil,
 		Was: old.Status, Now: new.Status, WasWords: old.Words, NowWords: new.Words, WasTests: old.Tests, NowTests: new.Tests}
 	was, now := verdict(old), verdict(new)
 	switch {
-	case old.Status == new.Status && old.Words == new.Words && testsOf(old) == testsOf(new) && (old.Tests == nil) == (new.Tests == nil):
+	case old.Status == new.Status && old.Words == new.Words && testsOf(old) == testsOf(new) &&
+		(old.Tests == nil) == (new.Tests == nil):
 		return
-	case was >= 0 && now >= 0 && (ch.Old == nil || ch.New == nil) && !r.Test: // a step that came or went is told with the steps
+	// an added or removed step is reported with the steps
+	case was >= 0 && now >= 0 && (ch.Old == nil || ch.New == nil) && !r.Test:
 		return
-	case ch.Old != nil && ch.New != nil && (old.Status == "" || new.Status == "") && was >= 0 && now >= 0 && old.Tests == nil && new.Tests == nil: // one of the two did not run
+	// one of the two did not run
+	case ch.Old != nil && ch.New != nil && (old.Status == "" || new.Status == "") && was >= 0 && now >= 0 &&
+		old.Tests == nil && new.Tests == nil:
 		return
-	case now < 0 && was >= 0, r.Test && old.Status == "pass" && new.Status == "allowed": // a test that fails as expected has not passed
+	// a test that fails as expected has not passed
+	case now < 0 && was >= 0, r.Test && old.Status == "pass" && new.Status == "allowed":
 		r.Turned = Red
 	case was < 0 && now > 0, r.Test && old.Status == "allowed" && new.Status == "pass":
 		r.Turned = Green
@@ -99,7 +105,8 @@ func (c *comparing) files(step string, a, b []FilePatch) {
 			continue
 		}
 		g := &b[j]
-		ch := FileChange{Step: step, Cell: c.cell, Path: f.Path, What: Edited, Kind: changeOf(f.Status, g.Status), Old: f, New: g}
+		ch := FileChange{Step: step, Cell: c.cell, Path: f.Path, What: Edited, Kind: changeOf(f.Status, g.Status), Old: f,
+			New: g}
 		if f.Digest != g.Digest || !slices.Equal(f.Lines, g.Lines) {
 			ch.Text = compareLines(withEnds(f.Lines), withEnds(g.Lines), withoutNumbers)
 		}
@@ -122,7 +129,7 @@ func withEnds(lines []string) []string {
 	return out
 }
 
-// withoutNumbers drops the line numbers of a hunk's header: they shift with what stands before the hunk.
+// withoutNumbers drops the line numbers of a hunk's header: they shift with the lines before the hunk.
 func withoutNumbers(line string) string {
 	if len(line) > 2 && line[:2] == "@@" {
 		return "@@\n"

@@ -15,7 +15,8 @@ func (c *comparing) scraps(step string, a, b []Scrap) {
 		old := &a[i]
 		new := inB[old.Name]
 		if new == nil {
-			c.d.Scraps = append(c.d.Scraps, ScrapChange{Step: step, Cell: c.cell, Name: old.Name, Type: old.Type, What: Removed, Old: old.Value, OldDigest: old.Digest})
+			c.d.Scraps = append(c.d.Scraps, ScrapChange{Step: step, Cell: c.cell, Name: old.Name, Type: old.Type, What: Removed,
+				Old: old.Value, OldDigest: old.Digest})
 			continue
 		}
 		if bytes.Equal(old.Value, new.Value) && old.Digest == new.Digest {
@@ -25,7 +26,8 @@ func (c *comparing) scraps(step string, a, b []Scrap) {
 	}
 	for j := range b {
 		if s := &b[j]; inA[s.Name] == nil {
-			c.d.Scraps = append(c.d.Scraps, ScrapChange{Step: step, Cell: c.cell, Name: s.Name, Type: s.Type, What: Added, New: s.Value, NewDigest: s.Digest})
+			c.d.Scraps = append(c.d.Scraps, ScrapChange{Step: step, Cell: c.cell, Name: s.Name, Type: s.Type, What: Added,
+				New: s.Value, NewDigest: s.Digest})
 		}
 	}
 }
@@ -42,7 +44,8 @@ func scrapsByName(list []Scrap) map[string]*Scrap {
 }
 
 func (c *comparing) scrap(step string, old, new *Scrap) ScrapChange {
-	ch := ScrapChange{Step: step, Cell: c.cell, Name: old.Name, Type: new.Type, What: Edited, Old: old.Value, New: new.Value, OldDigest: old.Digest, NewDigest: new.Digest}
+	ch := ScrapChange{Step: step, Cell: c.cell, Name: old.Name, Type: new.Type, What: Edited, Old: old.Value,
+		New: new.Value, OldDigest: old.Digest, NewDigest: new.Digest}
 	if old.Value == nil || new.Value == nil {
 		return ch
 	}

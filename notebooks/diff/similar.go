@@ -16,7 +16,7 @@ const (
 
 const (
 	maxFeatures = 1024 // of a text: of a larger one the least hashes, which are a fair sample of it
-	maxPostings = 16   // cells that share a feature: a more frequent one tells nothing
+	maxPostings = 16   // cells that share a feature: a more frequent one is no evidence
 	minFeatures = 6    // of a text that is looked for anywhere: a shorter one is found by chance
 	maxGap      = 400  // comparisons in one gap: in a larger one only those of about the same place
 	candidates  = 4    // of a cell, out of the index
@@ -248,7 +248,10 @@ func (m *matching) indexed() []candidate {
 				best = append(best, candidate{i, int(j), float64(n), 0})
 			}
 		}
-		slices.SortFunc(best, func(x, y candidate) int { return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(x.j, y.j)) })
+		slices.SortFunc(best, func(x, y candidate) int {
+			return cmp.Or(cmp.Compare(y.score, x.score),
+				cmp.Compare(x.j, y.j))
+		})
 		for _, c := range best[:min(len(best), candidates)] {
 			if c.score = m.similarity(c.i, c.j); c.score >= farEnough {
 				c.off = abs(c.i - c.j)

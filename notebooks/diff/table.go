@@ -10,7 +10,7 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// CellValue is one value inside a scrap that changed: where it stands, and what it was.
+// CellValue is one changed value inside a scrap: its place, and the values before and after.
 type CellValue struct {
 	At     string    `json:"at"`              // "row us, column loss" of a table, else a path: "a.y[1]"
 	Row    string    `json:"row,omitzero"`    // of a table: what its first column says, or its number

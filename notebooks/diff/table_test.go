@@ -10,12 +10,15 @@ import (
 
 func TestValuesOfTablesHaveTheirPlaces(t *testing.T) {
 	for _, c := range []struct{ old, now, want string }{
-		{`[{"name":"eu","loss":0.5},{"name":"us","loss":0.7}]`, `[{"name":"eu","loss":0.5},{"name":"us","loss":0.9}]`, "row us, column loss: 0.7 -> 0.9"},
+		{`[{"name":"eu","loss":0.5},{"name":"us","loss":0.7}]`, `[{"name":"eu","loss":0.5},{"name":"us","loss":0.9}]`,
+			"row us, column loss: 0.7 -> 0.9"},
 		// The rows are found by what their first column says, wherever they stand.
 		{`[{"name":"eu","loss":0.5},{"name":"us","loss":0.7}]`, `[{"name":"jp","loss":1},{"name":"us","loss":0.7}]`,
 			`row eu: {"loss":0.5,"name":"eu"} -> ; row jp:  -> {"loss":1,"name":"jp"}`},
-		{`{"columns":["n","m"],"data":[[1,2],[3,4]]}`, `{"columns":["n","m"],"data":[[1,2],[3,5]]}`, "row 2, column m: 4 -> 5"},
-		{`{"columns":["n"],"rows":[["a"],["b"]]}`, `{"columns":["n","k"],"rows":[["a",1],["b",2]]}`, "row a, column k:  -> 1; row b, column k:  -> 2"},
+		{`{"columns":["n","m"],"data":[[1,2],[3,4]]}`, `{"columns":["n","m"],"data":[[1,2],[3,5]]}`,
+			"row 2, column m: 4 -> 5"},
+		{`{"columns":["n"],"rows":[["a"],["b"]]}`, `{"columns":["n","k"],"rows":[["a",1],["b",2]]}`,
+			"row a, column k:  -> 1; row b, column k:  -> 2"},
 		{`{"a":{"y":[1,2]},"b":1}`, `{"a":{"y":[1,3]},"c":1}`, "a.y[1]: 2 -> 3; b: 1 -> ; c:  -> 1"},
 		{`[1,2]`, `[1,2,3]`, ""},
 		{`"a"`, `"b"`, ""},

@@ -81,7 +81,7 @@ func folded(lines []string, fold func(string) string) []string {
 	return out
 }
 
-// withoutAddresses drops where objects lay in memory ("<function f at 0x7f0c…>"), which is another place in every run.
+// withoutAddresses drops memory addresses ("<function f at 0x7f0c…>"), which differ in every run.
 func withoutAddresses(line string) string {
 	const mark = " at 0x"
 	from := strings.Index(line, mark)

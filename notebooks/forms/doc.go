@@ -1,8 +1,8 @@
-// Package forms reads a notebook of whichever form: Markdown in its spellings, Jupyter's file, or a script with cells.
+// Package forms reads a notebook of any form: Markdown, Jupyter's file, or a script with cells.
 //
-// It owns the decision which of them a file is. What always holds: a name that ends in .ipynb is Jupyter's, one with
-// the ending of a language of scripts is a script's, any other name of a file is Markdown's, and only a source without
-// a name is looked at.
+// It owns the detector (Detect) and the table of readers. What always holds: the extension of a file name decides (the
+// table is in package notebooks); a name without a known extension is Markdown; only the content of standard input is
+// examined.
 //
-// It imports notebooks and its readers; what they need it must not import.
+// It imports notebooks and its readers, and none of them imports it.
 package forms

@@ -11,60 +11,63 @@ import (
 	"markmill/notebooks/percent"
 )
 
-// IsJupyter says whether a source is a Jupyter notebook: by its name, or, of standard input ("-"), by what it begins
-// with.
-func IsJupyter(name string, src []byte) bool {
-	if strings.EqualFold(path.Ext(strings.ReplaceAll(name, `\`, "/")), ".ipynb") {
-		return true
+// Detect returns the form of a source: by the extension of its name, or for standard input ("-") by its first bytes.
+// For Markdown, whose forms share an extension, it is notebooks.FormNative; Parse finds which one it is.
+func Detect(name string, src []byte) notebooks.Form {
+	if form := notebooks.FormOfName(name); form != "" {
+		return form
 	}
-	return name == "-" && bytes.HasPrefix(bytes.TrimSpace(src), []byte("{")) && bytes.Contains(src, []byte(`"nbformat"`))
+	switch {
+	case name != "-":
+	case bytes.HasPrefix(bytes.TrimSpace(src), []byte("{")) && bytes.Contains(src, []byte(`"nbformat"`)):
+		return notebooks.FormJupyter
+	case percent.Looks(src):
+		return notebooks.FormPercent
+	}
+	return notebooks.FormNative
 }
 
-// IsPercent says whether a source is a script with cells of "%%": by its name, or, of standard input ("-"), by what it
-// begins with.
-func IsPercent(name string, src []byte) bool {
-	if name == "-" {
-		return percent.Looks(src)
-	}
-	_, ok := percent.LanguageOf(name)
-	return ok
+// IsJupyter reports whether a source is a Jupyter notebook.
+func IsJupyter(name string, src []byte) bool { return Detect(name, src) == notebooks.FormJupyter }
+
+// IsPercent reports whether a source is a script with cells.
+func IsPercent(name string, src []byte) bool { return Detect(name, src) == notebooks.FormPercent }
+
+// readers is the one table of the forms that are not Markdown; notebooks.Parse reads that.
+var readers = map[notebooks.Form]func(name string, src []byte) (runnable, error){
+	notebooks.FormJupyter: func(name string, src []byte) (runnable, error) { return ipynb.Parse(name, src) },
+	notebooks.FormPercent: func(name string, src []byte) (runnable, error) { return percent.Parse(name, src) },
+}
+
+// runnable is a file that has been read, with its cells of code as steps.
+type runnable interface {
+	Runnable() (*notebooks.Notebook, error)
 }
 
 // Parse is notebooks.Parse for every form.
 func Parse(name string, src []byte) (*notebooks.Notebook, error) {
-	switch {
-	case IsJupyter(name, src):
-	case IsPercent(name, src):
-		script, err := percent.Parse(name, src)
-		if err != nil {
-			return failed(name, src, percent.Form, err)
-		}
-		return script.Runnable()
-	default:
+	form := Detect(name, src)
+	read, ok := readers[form]
+	if !ok {
 		return notebooks.Parse(name, src)
 	}
-	nb, err := ipynb.Parse(name, src)
+	file, err := read(name, src)
 	if err != nil {
-		return failed(name, src, ipynb.Form, err)
+		var one *notebooks.Error
+		if errors.As(err, &one) {
+			err = notebooks.ErrorList{one}
+		}
+		return &notebooks.Notebook{Name: name, Source: src, Form: form, ParamsAt: -1}, err
 	}
-	return nb.Runnable()
+	return file.Runnable()
 }
 
-// failed is a notebook that could not be read at all.
-func failed(name string, src []byte, form notebooks.Form, err error) (*notebooks.Notebook, error) {
-	var one *notebooks.Error
-	if errors.As(err, &one) {
-		err = notebooks.ErrorList{one}
-	}
-	return &notebooks.Notebook{Name: name, Source: src, Form: form, ParamsAt: -1}, err
-}
-
-// Extension is the ending of the copies of a notebook.
+// Extension returns the extension of the copies of a notebook.
 func Extension(nb *notebooks.Notebook) string {
 	switch nb.Form {
-	case ipynb.Form:
+	case notebooks.FormJupyter:
 		return ".ipynb"
-	case percent.Form:
+	case notebooks.FormPercent:
 		if _, ok := percent.LanguageOf(nb.Name); ok {
 			return path.Ext(strings.ReplaceAll(nb.Name, `\`, "/"))
 		}

@@ -45,10 +45,12 @@ cell-5 python line 16 code 16 [skip] ""`
 	if text := strings.Join(got, "\n"); text != want {
 		t.Errorf("got\n%s", text)
 	}
-	if nb.Form != "jupyter" || nb.Front.Kernel != "python3" || nb.Front.Title != "A title" || !nb.Steps[0].Parameters || nb.ParamsAt < 0 {
+	if nb.Form != "jupyter" || nb.Front.Kernel != "python3" || nb.Front.Title != "A title" || !nb.Steps[0].Parameters ||
+		nb.ParamsAt < 0 {
 		t.Errorf("%+v", nb)
 	}
-	if p := nb.Params; len(p) != 2 || p[0].Name != "n" || p[0].Type != notebooks.TypeInt || p[0].Help != "how many" || p[0].Line != 10 || p[1].Name != "who" {
+	if p := nb.Params; len(p) != 2 || p[0].Name != "n" || p[0].Type != notebooks.TypeInt || p[0].Help != "how many" ||
+		p[0].Line != 10 || p[1].Name != "who" {
 		t.Errorf("%+v", nb.Params)
 	}
 	if len(nb.Warnings) != 1 || !strings.Contains(nb.Warnings[0].Msg, `"9c"`) {
@@ -57,7 +59,8 @@ cell-5 python line 16 code 16 [skip] ""`
 }
 
 func TestIsJupyter(t *testing.T) {
-	for name, want := range map[string]bool{"a.ipynb": true, `c:\x\A.IPYNB`: true, "a.md": false, "-": true, "ipynb": false} {
+	for name, want := range map[string]bool{"a.ipynb": true, `c:\x\A.IPYNB`: true, "a.md": false, "-": true,
+		"ipynb": false} {
 		if IsJupyter(name, []byte(cells)) != want {
 			t.Errorf("%s: %v", name, !want)
 		}
@@ -72,7 +75,8 @@ func TestParseSaysWhere(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "a.ipynb:2:11") {
 		t.Error(err)
 	}
-	if nb, err := Parse("a.md", []byte("```bash {#a}\n```\n")); err != nil || len(nb.Steps) != 1 || Extension(nb) != ".md" {
+	if nb, err := Parse("a.md", []byte("```bash {#a}\n```\n")); err != nil || len(nb.Steps) != 1 ||
+		Extension(nb) != ".md" {
 		t.Error(nb, err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"markmill/notebooks/ipynb"
 )
 
-// MadeOf is the path of the source of an output notebook, as its manifest has it; "" of a notebook that is none, or
-// whose own text was edited since: then it is a notebook of its own.
+// MadeOf returns the path of the source of an output notebook, from its manifest; "" for any other notebook, and for
+// one whose own text was edited since: that is a notebook of its own.
 func MadeOf(name string, src []byte) string {
 	var m *notebooks.Manifest
 	var source []byte
@@ -23,7 +23,8 @@ func MadeOf(name string, src []byte) string {
 		got := notebooks.Strip(name, src)
 		m, source = got.Manifest, got.Source
 	}
-	if m == nil || m.Source != notebooks.DigestOf(source) || path.Clean(m.SourcePath) != m.SourcePath || !filepath.IsLocal(filepath.FromSlash(m.SourcePath)) {
+	if m == nil || m.Source != notebooks.DigestOf(source) || path.Clean(m.SourcePath) != m.SourcePath ||
+		!filepath.IsLocal(filepath.FromSlash(m.SourcePath)) {
 		return ""
 	}
 	return m.SourcePath

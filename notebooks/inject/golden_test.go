@@ -17,7 +17,8 @@ import (
 var better = []struct{ language, id, why string }{
 	{"", "dict_int_key", "in Python the keys stay integers"},
 	{"", "dict_bool_none_key", "papermill stops: it sorts keys of different types"},
-	{"R scala julia csharp fsharp powershell", "float_nan float_inf float_ninf list_mixed", "nan and inf are no words of these languages"},
+	{"R scala julia csharp fsharp powershell", "float_nan float_inf float_ninf list_mixed",
+		"nan and inf are no words of these languages"},
 	{"R julia csharp", "str_latin1 str_nbsp", `\xe9 is a byte, or the beginning of a longer escape: \u00e9`},
 	{"scala fsharp", "str_latin1 str_nbsp", `\u00e9 in all of .NET and the JVM`},
 	{"scala julia csharp fsharp R", "str_nul str_ctrl", `\x00 may go on, or is no escape: \u0000`},
@@ -172,13 +173,16 @@ func TestWherePapermillIsNotRight(t *testing.T) {
 func TestNamesThatAreNone(t *testing.T) {
 	for language, names := range map[string][]string{
 		"python": {"my-name", "1a", "a.b", "class", "", "x = 1; import os; y", "a\nb"}, "bash": {"PATH", "a.b", "x;ls", "é"},
-		"R": {"1a", ".1", "a b", "a`b", "_", "...", "..1", "x=1;y"}, "scala": {"a.b", "_", "a`"}, "julia": {"a.b", "while", "a!=b", "é x"},
-		"powershell": {"null", "Home", "a-b", "a}b"}, "matlab": {"größe", "_a", "end"}, "csharp": {"@x", "a b"}, "fsharp": {"a``b", "_"}, "cobol": {"x"},
+		"R": {"1a", ".1", "a b", "a`b", "_", "...", "..1", "x=1;y"}, "scala": {"a.b", "_", "a`"},
+		"julia":      {"a.b", "while", "a!=b", "é x"},
+		"powershell": {"null", "Home", "a-b", "a}b"}, "matlab": {"größe", "_a", "end"}, "csharp": {"@x", "a b"},
+		"fsharp": {"a``b", "_"}, "cobol": {"x"},
 	} {
 		for _, name := range names {
 			var list notebooks.ErrorList
 			var one *notebooks.Error
-			if got, err := Cell(language, []notebooks.Bound{{Param: notebooks.Param{Name: name}, Value: str("v")}}, true); !errors.As(err, &list) && !errors.As(err, &one) {
+			if got, err := Cell(language, []notebooks.Bound{{Param: notebooks.Param{Name: name}, Value: str("v")}},
+				true); !errors.As(err, &list) && !errors.As(err, &one) {
 				t.Errorf("%s took %q: %s", language, name, got)
 			}
 		}
@@ -188,8 +192,9 @@ func TestNamesThatAreNone(t *testing.T) {
 // Letters beyond ASCII, words of the language, and marks, as the languages' references have their names.
 func TestNames(t *testing.T) {
 	for language, names := range map[string]map[string]string{
-		"python":     {"größe": "größe = 1", "e\u0301": "e\u0301 = 1", "変数": "変数 = 1"},
-		"R":          {"größe": "größe = 1", "if": "`if` = 1", "e\u0301": "`e\u0301` = 1", "my.param": "my.param = 1", ".hidden": ".hidden = 1", "_x": "x = 1", "変数": "変数 = 1"},
+		"python": {"größe": "größe = 1", "e\u0301": "e\u0301 = 1", "変数": "変数 = 1"},
+		"R": {"größe": "größe = 1", "if": "`if` = 1", "e\u0301": "`e\u0301` = 1", "my.param": "my.param = 1",
+			".hidden": ".hidden = 1", "_x": "x = 1", "変数": "変数 = 1"},
 		"julia":      {"größe": "größe = 1", "x²": "x² = 1", "done!": "done! = 1", "e\u0301": "e\u0301 = 1"},
 		"scala":      {"größe": "val größe = 1", "type": "val `type` = 1"},
 		"csharp":     {"größe": "var größe = 1;", "class": "var @class = 1;"},
@@ -199,7 +204,8 @@ func TestNames(t *testing.T) {
 		"bash":       {"_a1": "_a1=1", "path": "path=1"},
 	} {
 		for name, want := range names {
-			got, err := Cell(language, []notebooks.Bound{{Param: notebooks.Param{Name: name}, Value: notebooks.Value{Type: notebooks.TypeInt, Text: "1"}}}, true)
+			got, err := Cell(language, []notebooks.Bound{{Param: notebooks.Param{Name: name},
+				Value: notebooks.Value{Type: notebooks.TypeInt, Text: "1"}}}, true)
 			if _, got, _ = strings.Cut(got, "\n"); err != nil || got != want+"\n" {
 				t.Errorf("%s %q: got %q, %v; want %q", language, name, got, err, want)
 			}
@@ -262,8 +268,10 @@ func TestNamesAgainstPapermill(t *testing.T) {
 }
 
 func TestSecretsAreWrittenOnlyWhenAsked(t *testing.T) {
-	secret := []notebooks.Bound{{Param: notebooks.Param{Name: "x"}, Value: notebooks.Value{Type: notebooks.TypeSecret, Text: "hunter2"}}}
-	for reveal, want := range map[bool]string{true: "# Parameters\nx = \"hunter2\"\n", false: "# Parameters\nx = \"***\"\n"} {
+	secret := []notebooks.Bound{{Param: notebooks.Param{Name: "x"},
+		Value: notebooks.Value{Type: notebooks.TypeSecret, Text: "hunter2"}}}
+	for reveal, want := range map[bool]string{true: "# Parameters\nx = \"hunter2\"\n",
+		false: "# Parameters\nx = \"***\"\n"} {
 		if got, err := Cell("python", secret, reveal); got != want || err != nil {
 			t.Errorf("%v: %q %v", reveal, got, err)
 		}

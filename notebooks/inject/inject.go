@@ -24,16 +24,16 @@ type language struct {
 	list    func(w *writer, items []notebooks.Value) (string, error)
 	entries func(w *writer, entries []notebooks.Entry) (string, error)
 	name    *lazyregexp.Regexp
-	quoted  string   // with %s for a name that is one of the words, or has letters that stand in no plain name; "": there is no way
+	quoted  string   // with %s for a name that is a reserved word or has special letters; "" if impossible
 	words   []string // that are no plain names
 	taken   []string // names that have a meaning of their own, and cannot be set
 	fold    bool     // upper and lower case are the same
 }
 
-// Known says whether parameters can be written in a language.
+// Known reports whether parameters can be written in a language.
 func Known(lang string) bool { return find(lang) != nil }
 
-// Same says whether two words stand for one language that parameters can be written in.
+// Same reports whether two words name the same language that parameters can be written in.
 func Same(a, b string) bool { return find(a) != nil && find(a) == find(b) }
 
 func find(lang string) *language {
@@ -50,7 +50,8 @@ func find(lang string) *language {
 func Cell(lang string, params []notebooks.Bound, reveal bool) (string, error) {
 	l := find(lang)
 	if l == nil {
-		return "", &notebooks.Error{Kind: notebooks.KindParameter, Msg: fmt.Sprintf("parameters cannot be written in the language %q", lang),
+		return "", &notebooks.Error{Kind: notebooks.KindParameter,
+			Msg:  fmt.Sprintf("parameters cannot be written in the language %q", lang),
 			Hint: "read them in the notebook from the file that MARKMILL_PARAMS names"}
 	}
 	w := &writer{language: l, reveal: reveal}
@@ -61,7 +62,8 @@ func Cell(lang string, params []notebooks.Bound, reveal bool) (string, error) {
 		line, err := w.assignment(p)
 		if err != nil {
 			errs = append(errs, &notebooks.Error{Kind: notebooks.KindParameter, Line: p.Param.Line, Col: p.Param.Col,
-				Msg: fmt.Sprintf("parameter %q cannot be written in %s: %v", p.Param.Name, l.names[0], err), Hint: "rename it, or give it as text"})
+				Msg:  fmt.Sprintf("parameter %q cannot be written in %s: %v", p.Param.Name, l.names[0], err),
+				Hint: "rename it, or give it as text"})
 			continue
 		}
 		out.WriteString(line + "\n")
@@ -90,7 +92,7 @@ func (w *writer) assignment(p notebooks.Bound) (string, error) {
 	return fmt.Sprintf(w.assign, name, value), nil
 }
 
-// IsName says whether a parameter can have the name in a language; false where that is not known.
+// IsName reports whether a parameter can have the name in a language; false where that is not known.
 func IsName(lang, name string) bool {
 	l := find(lang)
 	if l == nil {
@@ -213,7 +215,7 @@ func (w *writer) pairs(entries []notebooks.Entry, form string) ([]string, error)
 	return out, nil
 }
 
-// alike says whether values are of one type, so that a list of them has one.
+// alike reports whether values are of one type, so that a list of them has one.
 func alike(items []notebooks.Value) bool {
 	for _, v := range items {
 		if v.Type != items[0].Type || v.Type == notebooks.TypeList || v.Type == notebooks.TypeNull {
@@ -225,7 +227,7 @@ func alike(items []notebooks.Value) bool {
 
 func plainInteger(text string) (string, error) { return text, nil }
 
-// fits says whether an integer has so many bits and a sign at most.
+// fits reports whether an integer has so many bits and a sign at most.
 func fits(text string, bits int) bool {
 	n, ok := new(big.Int).SetString(text, 10)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"markmill/notebooks"
 )
 
-// escapes is how a language spells what its quoted text cannot hold as it is.
+// escapes is how a language escapes what its string literals cannot contain.
 type escapes struct {
 	extra  string // characters that get a backslash, besides the quote and the backslash
 	latin  string // below U+0100: a format

@@ -13,7 +13,8 @@ func large() []byte {
 	picture := strings.Repeat(strings.Repeat("iVBORw0KGgoAAAANSUhEUgAA/+9x", 3)+`\n`, 600)
 	for i := range 200 {
 		fmt.Fprintf(&b, "  {\"cell_type\": \"code\", \"id\": \"c%d\", \"execution_count\": %d, \"metadata\": {\"collapsed\": true},\n   \"outputs\": [\n", i, i)
-		fmt.Fprintf(&b, "    {\"output_type\": \"display_data\", \"metadata\": {}, \"data\": {\"image/png\": \"%s\"}},\n", picture)
+		fmt.Fprintf(&b, "    {\"output_type\": \"display_data\", \"metadata\": {}, \"data\": {\"image/png\": \"%s\"}},\n",
+			picture)
 		b.WriteString("    {\"output_type\": \"stream\", \"name\": \"stdout\", \"text\": [\n")
 		for j := range 1000 {
 			fmt.Fprintf(&b, "     \"line %d of the log \\\"é\\\" 0.%d\\n\",\n", j, j*j)

@@ -217,7 +217,7 @@ func bundle(b *bytes.Buffer, v Value) {
 func (d *Draft) ids() []string {
 	ids := make([]string, len(d.Cells))
 	taken := map[string]bool{}
-	for i := range d.Cells { // ids that can stay do, wherever they stand
+	for i := range d.Cells { // ids that can stay do, in any cell
 		if id := d.Cells[i].ID; id != "" && id == cellID(id) && !taken[id] {
 			ids[i], taken[id] = id, true
 		}
@@ -246,7 +246,7 @@ func (d *Draft) ids() []string {
 
 const maxCellID = 64 // nbformat 4.5
 
-// cellID is a text as the id of a cell; "" when nothing of it can stand there.
+// cellID makes the id of a cell out of a text; "" if no character is allowed in one.
 func cellID(text string) string {
 	id := strings.Map(func(r rune) rune {
 		if r < 0x80 && (r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r|0x20 && r|0x20 <= 'z') {
@@ -295,7 +295,7 @@ func pythonLine(text string) int {
 	return len(text)
 }
 
-// MadeID says whether an id is one that Draft makes of a cell's type and source, so that the cell can go without.
+// MadeID reports whether an id is one that Draft makes of a cell's type and source, so that the cell can go without.
 func MadeID(id, kind, source string) bool {
 	sum := sha256.Sum256([]byte(kind + "\n" + source))
 	rest, ok := strings.CutPrefix(id, hex.EncodeToString(sum[:4]))

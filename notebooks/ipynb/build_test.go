@@ -16,7 +16,8 @@ func draftOf(nb *Notebook) *Draft {
 	d := &Draft{Metadata: nb.Metadata.Raw}
 	for i := range nb.Cells {
 		c := &nb.Cells[i]
-		cell := DraftCell{Type: c.Type, ID: c.ID, Source: c.Source, Metadata: c.Metadata.Raw, Attachments: c.Attachments.Raw, Outputs: c.OutputsAt.Raw}
+		cell := DraftCell{Type: c.Type, ID: c.ID, Source: c.Source, Metadata: c.Metadata.Raw, Attachments: c.Attachments.Raw,
+			Outputs: c.OutputsAt.Raw}
 		cell.Count, _ = strconv.Atoi(string(c.Count.Raw))
 		d.Cells = append(d.Cells, cell)
 	}
@@ -81,7 +82,8 @@ func TestDraftText(t *testing.T) {
 	d := Draft{
 		Metadata: []byte(`{"z": 1.50, "a": {"é": "</p>\u00e9\u0001"}, "n": NaN}`),
 		Cells: []DraftCell{
-			{Type: "markdown", Source: "a\nb\r\nc\u2028d", Attachments: []byte(`{"x.png": {"image/png": ["QQ", "=="], "text/plain": "l1\nl2"}}`)},
+			{Type: "markdown", Source: "a\nb\r\nc\u2028d",
+				Attachments: []byte(`{"x.png": {"image/png": ["QQ", "=="], "text/plain": "l1\nl2"}}`)},
 			{Type: "code", ID: "the step", Source: "x = 1\n", Count: 3, Outputs: []byte(`[{"output_type": "stream", "name": "stdout", "text": "a\nb"},
 				{"data": {"application/json": "a\nb", "text/html": "<p>\n</p>"}, "metadata": {}, "output_type": "display_data"}]`)},
 			{Type: "raw", ID: "the-step", Metadata: []byte(`{"b": [], "a": [1, {}]}`)},
@@ -202,12 +204,14 @@ func holdsDraft(t interface{ Fatalf(string, ...any) }, d *Draft) {
 		t.Fatalf("what was built cannot be read: %v\n%s", err, got)
 	}
 	if nb.NBFormat != 4 || nb.Minor != 5 || len(nb.Cells) != len(d.Cells) || len(nb.Warnings) > 0 {
-		t.Fatalf("nbformat %d.%d, %d cells of %d, warnings %v", nb.NBFormat, nb.Minor, len(nb.Cells), len(d.Cells), nb.Warnings)
+		t.Fatalf("nbformat %d.%d, %d cells of %d, warnings %v", nb.NBFormat, nb.Minor, len(nb.Cells), len(d.Cells),
+			nb.Warnings)
 	}
 	ids := map[string]bool{}
 	for i := range nb.Cells {
 		c, want := &nb.Cells[i], &d.Cells[i]
-		if c.Source != strings.ToValidUTF8(want.Source, "\uFFFD") && c.Source != string([]rune(want.Source)) || c.Type != want.Type {
+		if c.Source != strings.ToValidUTF8(want.Source, "\uFFFD") && c.Source != string([]rune(want.Source)) ||
+			c.Type != want.Type {
 			t.Fatalf("cell %d is %s %q and should be %s %q", i, c.Type, c.Source, want.Type, want.Source)
 		}
 		if !idPattern.MatchString(c.ID) || ids[c.ID] {
@@ -226,18 +230,22 @@ func holdsDraft(t interface{ Fatalf(string, ...any) }, d *Draft) {
 
 func TestDraftProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := &Draft{Metadata: []byte(rapid.SampledFrom([]string{"", "{}", `{"b": 1, "a": [true, null, "x"]}`}).Draw(t, "metadata"))}
+		d := &Draft{Metadata: []byte(rapid.SampledFrom([]string{"", "{}", `{"b": 1, "a": [true, null, "x"]}`}).Draw(t,
+			"metadata"))}
 		for range rapid.IntRange(0, 6).Draw(t, "cells") {
 			c := DraftCell{
-				Type:     rapid.SampledFrom([]string{"code", "markdown", "raw"}).Draw(t, "type"),
-				ID:       rapid.SampledFrom([]string{"", "a", "a b", "a-b", "é", strings.Repeat("x", 64), strings.Repeat("x", 65), strings.Repeat("x", 62) + "-2", "a-2"}).Draw(t, "id"),
-				Source:   rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "\n", "a\r\nb\rc\x0b\x0c\x1c\u0085\u2028\u2029\n\n"})).Draw(t, "source"),
+				Type: rapid.SampledFrom([]string{"code", "markdown", "raw"}).Draw(t, "type"),
+				ID: rapid.SampledFrom([]string{"", "a", "a b", "a-b", "é", strings.Repeat("x", 64), strings.Repeat("x", 65),
+					strings.Repeat("x", 62) + "-2", "a-2"}).Draw(t, "id"),
+				Source: rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "\n",
+					"a\r\nb\rc\x0b\x0c\x1c\u0085\u2028\u2029\n\n"})).Draw(t, "source"),
 				Metadata: []byte(rapid.SampledFrom([]string{"", "{}", `{"tags": ["t"]}`}).Draw(t, "cell metadata")),
 			}
 			if c.Type == "code" {
 				c.Count = rapid.IntRange(0, 3).Draw(t, "count")
 				text, _ := json.Marshal(rapid.String().Draw(t, "text"))
-				c.Outputs = []byte(rapid.SampledFrom([]string{"", "[]", `[{"output_type":"stream","name":"stdout","text":` + string(text) + `}]`}).Draw(t, "outputs"))
+				c.Outputs = []byte(rapid.SampledFrom([]string{"", "[]", `[{"output_type":"stream","name":"stdout","text":` +
+					string(text) + `}]`}).Draw(t, "outputs"))
 			}
 			d.Cells = append(d.Cells, c)
 		}
@@ -251,7 +259,8 @@ func TestDraftProperty(t *testing.T) {
 // The id that is made of a text stays as it is when it is read again: of one that is cut to nothing but dashes, none is
 // made.
 func TestIDsOfTexts(t *testing.T) {
-	for text, want := range map[string]string{"a b": "a-b", "é": "", strings.Repeat("é", 70) + "A": "", strings.Repeat("é", 63) + "AB": strings.Repeat("-", 63) + "A"} {
+	for text, want := range map[string]string{"a b": "a-b", "é": "", strings.Repeat("é", 70) + "A": "",
+		strings.Repeat("é", 63) + "AB": strings.Repeat("-", 63) + "A"} {
 		if got := cellID(text); got != want || cellID(got) != got {
 			t.Errorf("%q: %q, and of that %q", text, got, cellID(got))
 		}
@@ -262,7 +271,8 @@ func FuzzDraft(f *testing.F) {
 	f.Add("code", "id", "x\n", `{"a":1}`, `[{"output_type":"stream","text":["a"]}]`)
 	f.Add("markdown", "", "\xff\u2028", `{"a":{"image/png":["x"]}}`, ``)
 	f.Fuzz(func(t *testing.T, kind, id, source, object, outputs string) {
-		d := &Draft{Metadata: []byte(object), Cells: []DraftCell{{Type: kind, ID: id, Source: source, Metadata: []byte(object)}, {Type: "raw", ID: id}}}
+		d := &Draft{Metadata: []byte(object), Cells: []DraftCell{{Type: kind, ID: id, Source: source,
+			Metadata: []byte(object)}, {Type: "raw", ID: id}}}
 		if kind == "code" {
 			d.Cells[0].Outputs = []byte(outputs)
 		} else {

@@ -13,25 +13,26 @@ import (
 // Names of what a notebook's metadata hold of Markmill's that its author wants, or a conversion keeps.
 const (
 	keyFront    = "front"    // of a notebook: the front matter
-	keyLanguage = "language" // of a cell: that of its code, below a cell magic
-	keyBlock    = "block"    // of a cell: the text of the parameters block that it stands for
+	keyLanguage = "language" // of a cell: the language of its code, below a cell magic
+	keyBlock    = "block"    // of a cell: the text of the parameters block that became the cell
 )
 
 // kept are what a conversion to Jupyter keeps in the metadata of a cell to give it back; it is no option of a step.
 var kept = []string{keyLanguage, keyBlock, "spelling"}
 
 // matter finds the front matter: in the metadata, and in a raw cell on top, where Jupytext and Quarto put it.
-func (nb *Notebook) matter(at *notebooks.Places) []notebooks.Matter {
-	var found []notebooks.Matter
+func (nb *Notebook) matter(at *notebooks.Places) []notebooks.FrontMatter {
+	var found []notebooks.FrontMatter
 	if own, ok := member(nb.Metadata, keyMarkmill); ok {
 		if front, ok := member(own, keyFront); ok && front.Given() {
 			line, col := at.Position(front.Span.Start)
-			found = append(found, notebooks.Matter{Text: front.Raw, At: notebooks.Span(front.Span), Strict: true, Place: func(l, c int) (int, int) {
-				if l == 1 {
-					c += col - 1
-				}
-				return line + l - 1, c
-			}})
+			found = append(found, notebooks.FrontMatter{Text: front.Raw, At: notebooks.Span(front.Span), Strict: true,
+				Place: func(l, c int) (int, int) {
+					if l == 1 {
+						c += col - 1
+					}
+					return line + l - 1, c
+				}})
 		}
 	}
 	if len(nb.Cells) == 0 || nb.Cells[0].Type != "raw" {
@@ -46,7 +47,9 @@ func (nb *Notebook) matter(at *notebooks.Places) []notebooks.Matter {
 	if inner, ok = strings.CutSuffix("\n"+inner, "\n---"); !ok {
 		return found
 	}
-	return append(found, notebooks.Matter{Text: []byte(strings.TrimPrefix(inner, "\n") + "\n"), At: notebooks.Span(c.Span), Place: c.place(at, 1)})
+	return append(found, notebooks.FrontMatter{
+		Text: []byte(strings.TrimPrefix(inner, "\n") + "\n"), At: notebooks.Span(c.Span),
+		Place: c.place(at, 1)})
 }
 
 // place gives the places in the file of those of the source of a cell, some lines of it left out at its head.
@@ -62,20 +65,23 @@ func (c *Cell) place(at *notebooks.Places, skipped int) func(line, col int) (int
 }
 
 // contractKey finds the keys of a front matter that restrict a run.
-var contractKey = lazyregexp.New(`(?m)^(?:allow|forbid|require|limits|secrets|forbidden_actions|approval|mode|risk|sandbox|network)[ \t]*:`)
+var contractKey = lazyregexp.New(`(?m)^(?:allow|forbid|require|limits|secrets|forbidden_actions|` +
+	`approval|mode|risk|sandbox|network)[ \t]*:`)
 
 // head is the text on top that may be a front matter which matter does not find: of a raw cell, or of a Markdown cell
 // that would restrict the run. Other tools have a front matter in a Markdown cell, and it is theirs.
-func (nb *Notebook) head(at *notebooks.Places, found []notebooks.Matter) *notebooks.Matter {
+func (nb *Notebook) head(at *notebooks.Places, found []notebooks.FrontMatter) *notebooks.FrontMatter {
 	if len(nb.Cells) == 0 {
 		return nil
 	}
 	c := &nb.Cells[0]
-	own := c.Type == "raw" && !slices.ContainsFunc(found, func(m notebooks.Matter) bool { return m.At == notebooks.Span(c.Span) })
+	own := c.Type == "raw" && !slices.ContainsFunc(found,
+		func(m notebooks.FrontMatter) bool { return m.At == notebooks.Span(c.Span) })
 	if !own && (c.Type != "markdown" || !contractKey.MatchString(c.Source)) {
 		return nil
 	}
-	return &notebooks.Matter{Text: []byte(c.Source), At: notebooks.Span(c.Span), Place: c.place(at, 0)}
+	return &notebooks.FrontMatter{
+		Text: []byte(c.Source), At: notebooks.Span(c.Span), Place: c.place(at, 0)}
 }
 
 // lineOffsets are the places in the file of the lines of a text, or of a list of texts.
@@ -142,7 +148,8 @@ func (c *Cell) options(step *notebooks.Cell) {
 
 // belowMagic is code without the cell magic in its first line.
 func belowMagic(code string, line int) (string, int) {
-	if !strings.HasPrefix(code, "%%") || len(code) < 3 || code[2] < utf8.RuneSelf && strings.ContainsRune(" \t\n%", rune(code[2])) {
+	if !strings.HasPrefix(code, "%%") || len(code) < 3 || code[2] < utf8.RuneSelf &&
+		strings.ContainsRune(" \t\n%", rune(code[2])) {
 		return code, line
 	}
 	_, rest, _ := strings.Cut(code, "\n")

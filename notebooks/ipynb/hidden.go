@@ -9,10 +9,10 @@ var sourceHidden = codec.Raw(`{"source_hidden": true}`)
 
 const (
 	keySourceHidden = "source_hidden"
-	keyWas          = "jupyter_was" // in keyMarkmill: the spelling of the cell's "jupyter" before a run hid its code, null where it had none
+	keyWas          = "jupyter_was" // in keyMarkmill: "jupyter" before a run hid the code; null if absent
 )
 
-// Hides says whether Jupyter folds the code of a cell.
+// Hides reports whether Jupyter folds the code of a cell.
 func (c *Cell) Hides() bool {
 	jupyter, ok := member(c.Metadata, keyJupyter)
 	if !ok {

@@ -10,16 +10,20 @@ import (
 // What a run hides is hidden for Jupyter, keeps what else stands there, and is taken out to the byte.
 func TestHidden(t *testing.T) {
 	for _, metadata := range []string{
-		`{}`, `{"jupyter": {}}`, `{"jupyter": { }}`, `{"jupyter": {"source_hidden": false}}`, `{"jupyter": {"source_hidden" : true}}`,
-		`{"jupyter": {"outputs_hidden": true, "x": [1.50, "\u00e9"]}, "tags": []}`, `{"tags": ["a"], "jupyter": {"source_hidden":null,"y":{"source_hidden":1}}}`,
+		`{}`, `{"jupyter": {}}`, `{"jupyter": { }}`, `{"jupyter": {"source_hidden": false}}`,
+		`{"jupyter": {"source_hidden" : true}}`,
+		`{"jupyter": {"outputs_hidden": true, "x": [1.50, "\u00e9"]}, "tags": []}`,
+		`{"tags": ["a"], "jupyter": {"source_hidden":null,"y":{"source_hidden":1}}}`,
 		"{\n    \"jupyter\": {\n     \"outputs_hidden\": true\n    }\n   }",
 	} {
-		src := `{"cells": [{"cell_type": "code", "execution_count": null, "metadata": ` + metadata + `, "outputs": [], "source": "x"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}`
+		src := `{"cells": [{"cell_type": "code", "execution_count": null, "metadata": ` + metadata +
+			`, "outputs": [], "source": "x"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}`
 		nb, err := Parse("n.ipynb", []byte(src))
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := nb.With(Result{Cells: map[int]CellResult{0: {Hidden: true, Metadata: []Setting{{Name: "papermill", Value: codec.Raw(`{"status": "completed"}`)}}}},
+		out, err := nb.With(Result{Cells: map[int]CellResult{0: {Hidden: true,
+			Metadata: []Setting{{Name: "papermill", Value: codec.Raw(`{"status": "completed"}`)}}}},
 			Added: []AddedCell{{Source: "y", CellResult: CellResult{Hidden: true, Outputs: codec.Raw("[]")}}}})
 		if err != nil {
 			t.Fatal(err)
@@ -33,7 +37,8 @@ func TestHidden(t *testing.T) {
 				t.Errorf("%s: cell %d is not hidden:\n%s", metadata, i, out)
 			}
 		}
-		if strings.Contains(metadata, "outputs_hidden") && strings.Count(string(out), "outputs_hidden") < 2 { // itself, and in the note
+		// itself, and in the note
+		if strings.Contains(metadata, "outputs_hidden") && strings.Count(string(out), "outputs_hidden") < 2 {
 			t.Errorf("%s: what stood there is gone:\n%s", metadata, out)
 		}
 		if back := Source(got, false); string(back) != src {

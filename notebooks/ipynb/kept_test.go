@@ -86,7 +86,10 @@ func TestRunKeepsTheRest(t *testing.T) {
 		if err != nil || nb.NBFormat != 4 {
 			continue
 		}
-		if slices.ContainsFunc(nb.Cells, func(c Cell) bool { return added(&c) || c.Tagged(tagError) || c.Metadata.Raw == nil }) || nb.Metadata.Raw == nil {
+		if slices.ContainsFunc(nb.Cells, func(c Cell) bool {
+			return added(&c) || c.Tagged(tagError) ||
+				c.Metadata.Raw == nil
+		}) || nb.Metadata.Raw == nil {
 			continue // cells of a run, or what the format does not allow
 		}
 		bare, err := Parse(name, Source(nb, false))
@@ -103,7 +106,8 @@ func TestRunKeepsTheRest(t *testing.T) {
 		if !slices.Equal(want, got) {
 			for i := range want {
 				if i >= len(got) || got[i] != want[i] {
-					t.Errorf("%s: %d and %d values; the first that differs is\n%s\nit was\n%s", name, len(got), len(want), append(got, make([]string, len(want))...)[i], want[i])
+					t.Errorf("%s: %d and %d values; the first that differs is\n%s\nit was\n%s", name, len(got), len(want),
+						append(got, make([]string, len(want))...)[i], want[i])
 					break
 				}
 			}

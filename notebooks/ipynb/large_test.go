@@ -31,7 +31,8 @@ func TestManyCellsOnOneLine(t *testing.T) {
 	if last := run.Steps[n-1]; string(last.ID) != fmt.Sprintf("same-%d", n) || last.Line != 1 {
 		t.Errorf("the last step is %s in line %d", last.ID, last.Line)
 	}
-	if w := nb.Warnings[len(nb.Warnings)-1]; len(nb.Warnings) != n-1 || w.Line != 1 || w.Col != nb.Cells[n-1].IDAt.Span.Start+1 {
+	if w := nb.Warnings[len(nb.Warnings)-1]; len(nb.Warnings) != n-1 || w.Line != 1 ||
+		w.Col != nb.Cells[n-1].IDAt.Span.Start+1 {
 		t.Errorf("%d warnings, the last is %v", len(nb.Warnings), w)
 	}
 	if cells, err := nb.StepCells(false); err != nil || len(cells) != n {

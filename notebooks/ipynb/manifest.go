@@ -24,8 +24,8 @@ func (nb *Notebook) Manifest() *notebooks.Manifest {
 	return &m
 }
 
-// Rerun says whether papermill ran the notebook since the run of the manifest, which it leaves in its place: papermill
-// notes when it began, and Markmill does not.
+// Rerun reports whether papermill ran the notebook since the run of the manifest, which it leaves in its place:
+// papermill notes when it began, and Markmill does not.
 func (nb *Notebook) Rerun() bool {
 	v, _ := member(nb.Metadata, keyPapermill)
 	began, ok := member(v, "start_time")
@@ -42,7 +42,7 @@ func ManifestSetting(m notebooks.Manifest, also ...Setting) (Setting, error) {
 	return Setting{keyMarkmill, raw}, err
 }
 
-// RegionDigest is that of what a run left in a cell. It does not depend on how the file is indented.
+// RegionDigest is the digest of what a run left in a cell. It does not depend on the file's indentation.
 func RegionDigest(outputs codec.Raw, count int) string {
 	canonical, err := codec.Marshal(outputs)
 	if err != nil { // what only a lenient reader takes
@@ -67,10 +67,11 @@ func (nb *Notebook) Damage() notebooks.ErrorList {
 	}
 	source := Source(nb, false)
 	if notebooks.DigestOf(source) != m.Source {
-		problem(0, "", "its cells or its metadata were edited: without its outputs it is another notebook than the one that ran")
+		problem(0, "",
+			"its cells or its metadata were edited: without its outputs it is another notebook than the one that ran")
 	}
 	cells, err := nb.StepCells(false)
-	if err != nil { // it cannot be: the notebook was read
+	if err != nil { // cannot happen: the notebook was parsed
 		return found
 	}
 	want := map[string]string{}

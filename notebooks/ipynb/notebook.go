@@ -17,7 +17,7 @@ type Notebook struct {
 	Cells    []Cell
 	Warnings notebooks.ErrorList // what Jupyter takes, and a reader should know
 
-	lists []list // where the cells stand; old files may have several worksheets
+	lists []list // where the cells are; old files may have several worksheets
 }
 
 // list is an array of cells in the source.
@@ -26,14 +26,14 @@ type list struct {
 	first, end int // of Notebook.Cells
 }
 
-// Value is a JSON value as it is spelled; the zero Value is one that is not there.
+// Value is a JSON value as the file spells it; the zero Value is absent.
 type Value struct {
 	Raw  codec.Raw
 	Span codec.Span
 	bare bool // of an old file, whose lists of lines may be without their ends
 }
 
-// Given says whether the value is there and is not null.
+// Given reports whether the value is there and is not null.
 func (v Value) Given() bool { return len(v.Raw) > 0 && v.Raw[0] != 'n' }
 
 // Cell is one cell.
@@ -51,10 +51,10 @@ type Cell struct {
 	Count       Value // execution_count; prompt_number in old files
 	Attachments Value
 	Language    string // of a code cell in old files
-	Collapsed   Value  // of a code cell in old files, where it stands beside the metadata
+	Collapsed   Value  // of a code cell in old files, where it is beside the metadata
 }
 
-// Tagged says whether the cell has a tag.
+// Tagged reports whether the cell has a tag.
 func (c *Cell) Tagged(tag string) bool {
 	for _, t := range c.Tags {
 		if t == tag {
@@ -64,7 +64,7 @@ func (c *Cell) Tagged(tag string) bool {
 	return false
 }
 
-// Native says whether the notebook was converted from a text form, whose meaning its metadata keep.
+// Native reports whether the notebook was converted from a text form, whose meaning its metadata keep.
 func (nb *Notebook) Native() bool {
 	v, ok := member(nb.Metadata, keyMarkmill)
 	if ok {
@@ -73,7 +73,7 @@ func (nb *Notebook) Native() bool {
 	return ok && v.Given()
 }
 
-// Declares says whether the cell stands for a block of parameters of another form, and not for a step.
+// Declares reports whether the cell comes from another form's parameters block, and is not a step.
 func (c *Cell) Declares() bool {
 	v, ok := member(c.Metadata, keyMarkmill)
 	if ok {
@@ -105,7 +105,7 @@ type Datum struct {
 	Value
 }
 
-// JSON says whether the value is JSON by its kind, not a text.
+// JSON reports whether the value is JSON by its kind, not a text.
 func (d Datum) JSON() bool {
 	return d.MIME == "application/json" || strings.HasPrefix(d.MIME, "application/") && strings.HasSuffix(d.MIME, "+json")
 }
@@ -119,8 +119,8 @@ func (v Value) Text() string {
 	return text
 }
 
-// joined reads a text or a list of texts. Where the texts may be without their line ends, the first says whether they
-// are: as in nbformat's v3/rwbase.py.
+// joined reads a text or a list of texts. Where the texts may be without their line ends, the first reports whether
+// they are: as in nbformat's v3/rwbase.py.
 func joined(c *codec.Cursor, bare bool) (string, error) {
 	switch c.Kind() {
 	case '"':
@@ -161,13 +161,14 @@ func Members(v Value) []Member {
 		m := Member{Name: string(name)}
 		span, err := c.Skip()
 		if err == nil {
-			m.Value = Value{bare: v.bare, Raw: span.Of(v.Raw), Span: codec.Span{Start: v.Span.Start + span.Start, End: v.Span.Start + span.End}}
+			m.Value = Value{bare: v.bare, Raw: span.Of(v.Raw), Span: codec.Span{Start: v.Span.Start + span.Start,
+				End: v.Span.Start + span.End}}
 			members = append(members, m)
 		}
 		return err
 	})
 	if err != nil {
-		return nil // it cannot be: Parse has read it
+		return nil // cannot happen: Parse has read it
 	}
 	return members
 }

@@ -98,7 +98,7 @@ func (r *reader) traceback(out *Output) error {
 	return err
 }
 
-// either reads a text, and reads over what is none: kernels put numbers and null where the format wants a text.
+// either reads a text, and skips anything else: kernels put numbers and null where the format wants a text.
 func (r *reader) either() (string, error) {
 	if r.c.Kind() == '"' {
 		return r.c.String()

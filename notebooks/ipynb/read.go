@@ -60,7 +60,8 @@ func (r *reader) located(err error) error {
 	var wrong *misfit
 	switch {
 	case errors.As(err, &syntax):
-		wrong = &misfit{offset: syntax.Offset, msg: fmt.Sprintf("the notebook is not JSON: expected %s, found %s", syntax.Want, syntax.Found),
+		wrong = &misfit{offset: syntax.Offset, msg: fmt.Sprintf("the notebook is not JSON: expected %s, found %s",
+			syntax.Want, syntax.Found),
 			hint: "mend it there, or save the notebook in Jupyter again"}
 	case !errors.As(err, &wrong):
 		return err
@@ -74,7 +75,7 @@ func (r *reader) located(err error) error {
 	return r.problem(wrong.offset, wrong.msg, wrong.hint)
 }
 
-// conflict says whether the line of an offset is one that Git puts around the sides of a conflict.
+// conflict reports whether the line of an offset is one that Git puts around the sides of a conflict.
 func conflict(src []byte, offset int) bool {
 	line := src[bytes.LastIndexByte(src[:min(offset, len(src))], '\n')+1:]
 	for _, mark := range []string{"<<<<<<<", "|||||||", "=======", ">>>>>>>"} {
@@ -98,7 +99,8 @@ func (r *reader) notebook() error {
 	r.c = codec.NewCursor(r.nb.Source, r.start)
 	if r.c.Kind() != '{' {
 		found := r.c.Expected("{").(*codec.SyntaxError).Found
-		return &misfit{r.c.Offset(), "expected a notebook: a JSON object that begins with {, found " + found, "an .ipynb is a file that Jupyter saved; a Markdown notebook ends in .md"}
+		return &misfit{r.c.Offset(), "expected a notebook: a JSON object that begins with {, found " + found,
+			"an .ipynb is a file that Jupyter saved; a Markdown notebook ends in .md"}
 	}
 	var form, minor Value
 	var flat, sheets group
@@ -157,7 +159,8 @@ func (r *reader) version(form, minor Value, whole codec.Span) (err error) {
 		return &misfit{form.Span.Start, "nbformat must be a whole number", `write "nbformat": 4`}
 	}
 	if r.nb.NBFormat < 2 || r.nb.NBFormat > 4 {
-		return &misfit{form.Span.Start, fmt.Sprintf("nbformat %d is not known; 4 is, and 3 and 2 are read", r.nb.NBFormat), ""}
+		return &misfit{form.Span.Start, fmt.Sprintf("nbformat %d is not known; 4 is, and 3 and 2 are read", r.nb.NBFormat),
+			""}
 	}
 	if minor.Given() {
 		if r.nb.Minor, err = strconv.Atoi(string(minor.Raw)); err != nil {
@@ -273,7 +276,7 @@ func (r *reader) since(at int) Value {
 	return Value{Raw: span.Of(r.nb.Source), Span: span, bare: r.old}
 }
 
-// object reads over a value that must be an object; null stands for one that is not there.
+// object skips a value that must be an object; null counts as absent.
 func (r *reader) object(what string) (Value, error) {
 	if kind := r.c.Kind(); kind != '{' && kind != 'n' {
 		return Value{}, &misfit{r.c.Offset(), what + " must be an object", ""}
@@ -316,7 +319,8 @@ func (r *reader) warn() {
 		}
 		if first, ok := lines[cell.ID]; ok {
 			r.nb.Warnings = append(r.nb.Warnings, r.problem(cell.IDAt.Span.Start,
-				fmt.Sprintf("the id %q is also that of cell %d", cell.ID, first+1), "Jupyter gives one of them a new id when it opens the file"))
+				fmt.Sprintf("the id %q is also that of cell %d", cell.ID, first+1),
+				"Jupyter gives one of them a new id when it opens the file"))
 			continue
 		}
 		lines[cell.ID] = i

@@ -24,7 +24,7 @@ type CellResult struct {
 	Hidden   bool // Jupyter folds the code of the cell (source_hidden)
 }
 
-// ResultAs is what stands in a cell, with another count.
+// ResultAs returns the cell's result with another count.
 func (c *Cell) ResultAs(count Value) (CellResult, error) {
 	var outputs []map[string]codec.Raw
 	if err := codec.UnmarshalForeign(c.OutputsAt.Raw, &outputs); err != nil {
@@ -50,7 +50,7 @@ func (c *Cell) ResultAs(count Value) (CellResult, error) {
 
 // AddedCell is a code cell that a run puts in.
 type AddedCell struct {
-	Before   int // place in Notebook.Cells of the cell that it stands before
+	Before   int // place in Notebook.Cells of the cell that it precedes
 	ID       string
 	Source   string
 	Markdown bool
@@ -94,7 +94,7 @@ func (nb *Notebook) With(r Result) ([]byte, error) {
 	return Apply(nb.Source, w.edits), nil
 }
 
-// unit is one level of indentation, "" in a file that has none.
+// unit returns one level of indentation, "" in a file without any.
 func (nb *Notebook) unit() string {
 	rest := bytes.TrimPrefix(bytes.TrimLeft(bytes.TrimPrefix(nb.Source, byteOrderMark), " \t\r\n"), []byte{'{'})
 	text := bytes.TrimLeft(rest, " \t\r\n")
@@ -116,7 +116,7 @@ type writing struct {
 	lines []int // where the lines of the notebook begin, once one was looked for
 }
 
-// prefix is the indentation of the line in which an offset stands.
+// prefix returns the indentation of the line of an offset.
 func (w *writing) prefix(at int) string {
 	if w.lines == nil { // a notebook may be one long line, which is not to be looked through for every cell
 		w.lines = []int{0}
@@ -153,7 +153,7 @@ func (w *writing) value(at codec.Span, value codec.Raw) {
 	}
 }
 
-// set puts members at the end of an object. What a run leaves in an object of ours stands beside what is there.
+// set puts members at the end of an object. What a run leaves in an object of ours is added to what is there.
 func (w *writing) set(object Value, settings []Setting) {
 	if own, ok := member(object, keyMarkmill); ok && len(Members(own)) > 0 {
 		settings = slices.DeleteFunc(slices.Clone(settings), func(s Setting) bool {
@@ -200,7 +200,7 @@ func (w *writing) set(object Value, settings []Setting) {
 	w.edits = append(w.edits, Edit{codec.Span{Start: end, End: end}, "," + b.String()})
 }
 
-// add puts cells in. What stands between two cells stays before the second of them, so that taking the cells out again
+// add inserts cells. The text between two cells stays before the second of them, so that taking the cells out again
 // leaves it.
 func (w *writing) add(cells []AddedCell) {
 	if len(cells) == 0 || len(w.nb.lists) == 0 {

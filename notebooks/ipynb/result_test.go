@@ -32,9 +32,12 @@ func resultOf(t *testing.T, nb *Notebook) Result {
 	}
 	steps, n := runnable.Steps, 0
 	for i, c := range nb.Cells {
-		got := CellResult{Metadata: []Setting{{keyMarkmill, codec.Raw(`{"result":{"status":"pass"}}`)}, {keyPapermill, codec.Raw(`{"status":"completed"}`)}}, Outputs: codec.Raw(`[{"name":"stdout","output_type":"stream","text":["a\n","\u001b[0m\"é"]}]`), Count: i + 1}
+		got := CellResult{Metadata: []Setting{{keyMarkmill, codec.Raw(`{"result":{"status":"pass"}}`)},
+			{keyPapermill, codec.Raw(`{"status":"completed"}`)}},
+			Outputs: codec.Raw(`[{"name":"stdout","output_type":"stream","text":["a\n","\u001b[0m\"é"]}]`), Count: i + 1}
 		if c.Type == "code" {
-			m.Regions = append(m.Regions, notebooks.ManifestRegion{ID: string(steps[n].ID), Digest: RegionDigest(got.Outputs, got.Count)})
+			m.Regions = append(m.Regions, notebooks.ManifestRegion{ID: string(steps[n].ID),
+				Digest: RegionDigest(got.Outputs, got.Count)})
 			n++
 		} else {
 			got.Outputs, got.Count = nil, 0
@@ -42,7 +45,8 @@ func resultOf(t *testing.T, nb *Notebook) Result {
 		r.Cells[i] = got
 	}
 	for _, before := range []int{0, 0, len(nb.Cells) / 2, len(nb.Cells)} {
-		r.Added = append(r.Added, AddedCell{Before: before, ID: "added", Source: "# Parameters\nx = 1\n", Tags: []string{notebooks.TagInjected}, CellResult: CellResult{Outputs: codec.Raw("[]")}})
+		r.Added = append(r.Added, AddedCell{Before: before, ID: "added", Source: "# Parameters\nx = 1\n",
+			Tags: []string{notebooks.TagInjected}, CellResult: CellResult{Outputs: codec.Raw("[]")}})
 	}
 	set, err := ManifestSetting(m)
 	if err != nil {

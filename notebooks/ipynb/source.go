@@ -15,10 +15,10 @@ const (
 	keyJupyter   = "jupyter"
 )
 
-// results are what a run leaves in an object of ours, where other things of a notebook may stand too.
+// results are what a run leaves in an object of ours, which may hold other things of a notebook too.
 var results = []string{"added", "manifest", "result", keyWas}
 
-// tagError is that of the cells in which papermill tells where a run failed.
+// tagError is the tag of the cells in which papermill says where a run failed.
 const tagError = "papermill-error-cell-tag"
 
 // Where the metadata of a notebook have the state of the widgets that its outputs show.
@@ -41,7 +41,7 @@ func (nb *Notebook) Widgets() codec.Raw {
 }
 
 // Source is a notebook without what runs leave in it: outputs and counts, the cells that Markmill added and those in
-// which papermill told of an error, the metadata of both, the state of widgets, and the times of executions. injected
+// which papermill reported an error, the metadata of both, the state of widgets, and the times of executions. injected
 // takes out the cells of injected parameters too, whoever wrote them: new values come in their place.
 //
 // Code cells without outputs or a count, and what has no metadata, which nbformat does not allow, get them. Every other
@@ -119,7 +119,7 @@ func (w *stripping) bare(object Value, keys ...string) {
 	w.dropKeys(object, keys)
 }
 
-// added says whether Markmill has put a cell in.
+// added reports whether Markmill has put a cell in.
 func added(c *Cell) bool {
 	v, ok := member(c.Metadata, keyMarkmill)
 	if !ok {

@@ -13,11 +13,11 @@ type StepCell struct {
 	Line int // of the cell in this file
 }
 
-// StepCells are the steps of the source of a notebook with their cells here: what a run has put in is none. injected
+// StepCells returns the steps of a notebook's source with their cells here, without those that a run added. injected
 // leaves out the cells of injected parameters too, as in Source.
 func (nb *Notebook) StepCells(injected bool) ([]StepCell, error) {
 	bare, err := Parse(nb.Name, Source(nb, injected))
-	if err != nil { // it cannot be: the notebook was read
+	if err != nil { // cannot happen: the notebook was parsed
 		return nil, err
 	}
 	run, _ := bare.Runnable() // what is wrong with it does not change which cells it has
@@ -26,7 +26,8 @@ func (nb *Notebook) StepCells(injected bool) ([]StepCell, error) {
 	var out []StepCell
 	for i := range nb.Cells {
 		c := &nb.Cells[i]
-		if c.Type != "code" || added(c) || c.Tagged(tagError) || injected && c.Tagged(notebooks.TagInjected) || len(out) >= len(steps) {
+		if c.Type != "code" || added(c) || c.Tagged(tagError) || injected && c.Tagged(notebooks.TagInjected) ||
+			len(out) >= len(steps) {
 			continue
 		}
 		out = append(out, StepCell{Step: steps[len(out)], Cell: c, Line: places.Line(c.Span.Start)})
@@ -34,8 +35,7 @@ func (nb *Notebook) StepCells(injected bool) ([]StepCell, error) {
 	return out, nil
 }
 
-// StepNames are the names of the code cells, by place: of a step the one that a run calls it by, of every other that of
-// its place.
+// StepNames returns the names of the code cells, by place: a step's id in a run, or else the name of the place.
 func (nb *Notebook) StepNames() map[int]string {
 	names := map[int]string{}
 	steps := map[*Cell]string{}
@@ -60,7 +60,7 @@ func (nb *Notebook) StepNames() map[int]string {
 	return names
 }
 
-// Verdict says whether the cell is the one on top in which a run of Markmill's told how it came out.
+// Verdict reports whether the cell is the first one, in which a run shows its verdict.
 func (c *Cell) Verdict() bool {
 	return c.Type == "markdown" && added(c) && c.Tagged("markmill")
 }

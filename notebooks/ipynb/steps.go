@@ -10,7 +10,7 @@ import (
 )
 
 // Form is the name of this form.
-const Form notebooks.Form = "jupyter"
+const Form = notebooks.FormJupyter
 
 // Kernel is the kernelspec that a notebook names, "" without one.
 func (nb *Notebook) Kernel() string { return nb.text("kernelspec", "name") }
@@ -67,13 +67,15 @@ func (nb *Notebook) Runnable() (*notebooks.Notebook, error) {
 		if c.Type != "code" {
 			continue
 		}
-		step := notebooks.Cell{ID: c.ID, Place: i + 1, Lang: lang, Code: c.Source, Tags: c.Tags, Line: places.Line(c.Span.Start), CodeLine: places.Line(c.codeStart()),
+		step := notebooks.Cell{ID: c.ID, Place: i + 1, Lang: lang, Code: c.Source, Tags: c.Tags,
+			Line: places.Line(c.Span.Start), CodeLine: places.Line(c.codeStart()),
 			At: notebooks.Span{Start: c.Span.Start, End: c.Span.End}}
 		c.options(&step)
 		cells = append(cells, step)
 	}
 	matter := nb.matter(places)
-	out, err := notebooks.Assemble(notebooks.Book{Name: nb.Name, Source: nb.Source, Form: Form, Matter: matter, Head: nb.head(places, matter), Cells: cells})
+	out, err := notebooks.FromCells(notebooks.CellFile{Name: nb.Name, Source: nb.Source, Form: Form, FrontMatter: matter,
+		Head: nb.head(places, matter), Cells: cells})
 	if out.Front.Kernel == "" {
 		out.Front.Kernel = nb.Kernel()
 	}
@@ -96,13 +98,14 @@ func (nb *Notebook) execution(f *notebooks.Front) {
 	if !ok || codec.UnmarshalForeign(v.Raw, &said) != nil {
 		return
 	}
-	if limit := time.Duration(said.Timeout * float64(time.Second)); f.Timeout == 0 && said.Timeout > 0 && said.Timeout < 1e9 {
+	if limit := time.Duration(said.Timeout * float64(time.Second)); f.Timeout == 0 && said.Timeout > 0 &&
+		said.Timeout < 1e9 {
 		f.Timeout = limit
 	}
 	f.AllowErrors = f.AllowErrors || said.AllowErrors
 }
 
-// codeStart is the offset of the file at which a cell's code begins: in a list of lines, that of its first item.
+// codeStart returns the offset at which a cell's code begins: in a list of lines, that of its first item.
 func (c *Cell) codeStart() int {
 	start := c.SourceAt.Span.Start
 	if raw := c.SourceAt.Raw; len(raw) > 0 && raw[0] == '[' {

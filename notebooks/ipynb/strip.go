@@ -62,8 +62,10 @@ func (s Strip) Bytes(nb *Notebook) ([]byte, error) {
 
 // plain says that no option is set.
 func (s Strip) plain() bool {
-	lists := len(s.ExtraKeys) + len(s.KeepMetadataKeys) + len(s.DropTaggedCells) + len(s.KeepOutputTypes) + len(s.DropOutputTypes)
-	return lists == 0 && !s.KeepOutput && !s.KeepCount && !s.NumberIDs && !s.DropEmptyCells && !s.StripInitCells && s.MaxSize == 0
+	lists := len(s.ExtraKeys) + len(s.KeepMetadataKeys) + len(s.DropTaggedCells) + len(s.KeepOutputTypes) +
+		len(s.DropOutputTypes)
+	return lists == 0 && !s.KeepOutput && !s.KeepCount && !s.NumberIDs && !s.DropEmptyCells && !s.StripInitCells &&
+		s.MaxSize == 0
 }
 
 // Edits says what Apply changes. The errors are *notebooks.Error.
@@ -105,7 +107,7 @@ func (s Strip) Check() error {
 	return err
 }
 
-// keys sorts the keys that are taken out by where they stand, without their first word.
+// keys sorts the keys to remove by the object they are in, without their first word.
 func (s Strip) keys() (inBook, inCell []string, err error) {
 	keep := map[string]bool{}
 	for _, key := range s.KeepMetadataKeys {
@@ -115,7 +117,8 @@ func (s Strip) keys() (inBook, inCell []string, err error) {
 		first, rest, _ := strings.Cut(key, ".")
 		switch {
 		case first != "metadata" && first != "cell" || rest == "":
-			return nil, nil, fmt.Errorf("key %q: it must begin with metadata. or cell., as metadata.kernelspec or cell.metadata.scrolled", key)
+			return nil, nil, fmt.Errorf(
+				"key %q: it must begin with metadata. or cell., as metadata.kernelspec or cell.metadata.scrolled", key)
 		case keep[key]:
 		case first == "metadata":
 			inBook = append(inBook, rest)
@@ -141,7 +144,7 @@ func (w *stripping) put(at codec.Span, text string) {
 	}
 }
 
-// drops says whether a cell is taken out whole.
+// drops reports whether a cell is taken out whole.
 func (w *stripping) drops(cell *Cell) bool {
 	if w.DropEmptyCells && strings.TrimSpace(cell.Source) == "" {
 		return true
@@ -179,8 +182,8 @@ func (w *stripping) cell(cell *Cell, keys []string) error {
 	return nil
 }
 
-// keeps says whether a cell asks for its outputs to stay: by keep_output, as metadata or as tag, or as initialization
-// cell.
+// keeps reports whether a cell asks for its outputs to stay: by keep_output, as metadata or as tag, or as
+// initialization cell.
 func (w *stripping) keeps(cell *Cell) (bool, error) {
 	if !cell.Metadata.Given() {
 		return w.KeepOutput, nil
@@ -192,7 +195,8 @@ func (w *stripping) keeps(cell *Cell) (bool, error) {
 	tagged := cell.Tagged("keep_output")
 	if has && tagged && !truth(v) {
 		r := reader{nb: w.nb}
-		return false, r.problem(v.Span.Start, "keep_output is false here, and the cell has the tag keep_output", "take one of the two out")
+		return false, r.problem(v.Span.Start, "keep_output is false here, and the cell has the tag keep_output",
+			"take one of the two out")
 	}
 	if has || tagged {
 		return tagged || truth(v), nil
@@ -208,7 +212,8 @@ func (w *stripping) outputs(cell *Cell, keep bool) {
 	drop := func(i int) bool {
 		out := &cell.Outputs[i]
 		// As with nbstripout, types that are to stay are the only ones that do.
-		if (!keep || len(w.KeepOutputTypes) > 0) && !matches(out, w.KeepOutputTypes) && (w.MaxSize == 0 || size(out.Value) > w.MaxSize) {
+		if (!keep || len(w.KeepOutputTypes) > 0) && !matches(out, w.KeepOutputTypes) &&
+			(w.MaxSize == 0 || size(out.Value) > w.MaxSize) {
 			return true
 		}
 		return matches(out, w.DropOutputTypes)
@@ -224,7 +229,7 @@ func (w *stripping) outputs(cell *Cell, keep bool) {
 	w.edits = append(w.edits, without(cell.OutputsAt.Span, w.nb.Source, spans, func(i int) bool { return dropped[i] })...)
 }
 
-// matches says whether an output is of one of the types: TYPE or TYPE:NAME.
+// matches reports whether an output is of one of the types: TYPE or TYPE:NAME.
 func matches(out *Output, types []string) bool {
 	for _, t := range types {
 		kind, name, named := strings.Cut(t, ":")
@@ -265,7 +270,7 @@ func (w *stripping) dropKeys(object Value, keys []string) {
 		return err
 	})
 	if err != nil {
-		return // it cannot be: Parse has read it
+		return // cannot happen: Parse has read it
 	}
 	if len(found) > 0 {
 		w.edits = append(w.edits, without(object.Span, w.nb.Source, members, func(i int) bool { return drop[i] })...)

@@ -46,15 +46,18 @@ func TestStripOptions(t *testing.T) {
 	}{
 		{"outputs stay", Strip{KeepOutput: true},
 			`{"cell_type":"code","outputs":[{"output_type":"execute_result","execution_count":3}],"execution_count":3}`,
-			`{"cell_type":"code","outputs":[{"output_type":"execute_result","execution_count":null}],"execution_count":null}`, ""},
+			`{"cell_type":"code","outputs":[{"output_type":"execute_result","execution_count":null}],"execution_count":null}`,
+			""},
 		{"counts stay", Strip{KeepOutput: true, KeepCount: true},
 			`{"cell_type":"code","outputs":[{"output_type":"execute_result","execution_count":3}],"execution_count":3}`,
 			`{"cell_type":"code","outputs":[{"output_type":"execute_result","execution_count":3}],"execution_count":3}`, ""},
 		{"ids as numbers, of the cells that stay", Strip{NumberIDs: true, DropEmptyCells: true},
 			`{"cell_type":"raw","id":"x","source":[" ","\n"]},{"cell_type":"raw","id":"y","source":"a"},{"cell_type":"raw","id":"1","source":"a"}`,
 			`{"cell_type":"raw","id":"0","source":"a"},{"cell_type":"raw","id":"1","source":"a"}`, ""},
-		{"the last cell", Strip{DropEmptyCells: true}, `{"cell_type":"raw","source":"a"} , {"cell_type":"raw","source":""}`, `{"cell_type":"raw","source":"a"}`, ""},
-		{"all cells", Strip{DropEmptyCells: true}, `{"cell_type":"raw","source":""}, {"cell_type":"raw","source":""}`, ``, ""},
+		{"the last cell", Strip{DropEmptyCells: true}, `{"cell_type":"raw","source":"a"} , {"cell_type":"raw","source":""}`,
+			`{"cell_type":"raw","source":"a"}`, ""},
+		{"all cells", Strip{DropEmptyCells: true}, `{"cell_type":"raw","source":""}, {"cell_type":"raw","source":""}`, ``,
+			""},
 		{"cells by tag", Strip{DropTaggedCells: []string{"b", "c"}},
 			`{"cell_type":"raw","metadata":{"tags":["a","b"]}},{"cell_type":"raw","metadata":{"tags":["a"]}},{"cell_type":"raw","metadata":{"tags":["c"]}}`,
 			`{"cell_type":"raw","metadata":{"tags":["a"]}}`, ""},
@@ -67,21 +70,28 @@ func TestStripOptions(t *testing.T) {
 		{"what Python takes for true, or not", Strip{},
 			`{"cell_type":"code","metadata":{"keep_output":" "},"outputs":[{}]},{"cell_type":"code","metadata":{"keep_output":0.00},"outputs":[{}]},{"cell_type":"code","metadata":{"keep_output":[ ]},"outputs":[{}]}`,
 			`{"cell_type":"code","metadata":{"keep_output":" "},"outputs":[{}]},{"cell_type":"code","metadata":{"keep_output":0.00},"outputs":[]},{"cell_type":"code","metadata":{"keep_output":[ ]},"outputs":[]}`, ""},
-		{"an initialization cell", Strip{}, `{"cell_type":"code","metadata":{"init_cell":true},"outputs":[{}]}`, `{"cell_type":"code","metadata":{"init_cell":true},"outputs":[{}]}`, ""},
-		{"an initialization cell, stripped", Strip{StripInitCells: true}, `{"cell_type":"code","metadata":{"init_cell":true},"outputs":[{}]}`, `{"cell_type":"code","metadata":{"init_cell":true},"outputs":[]}`, ""},
+		{"an initialization cell", Strip{}, `{"cell_type":"code","metadata":{"init_cell":true},"outputs":[{}]}`,
+			`{"cell_type":"code","metadata":{"init_cell":true},"outputs":[{}]}`, ""},
+		{"an initialization cell, stripped", Strip{StripInitCells: true},
+			`{"cell_type":"code","metadata":{"init_cell":true},"outputs":[{}]}`,
+			`{"cell_type":"code","metadata":{"init_cell":true},"outputs":[]}`, ""},
 		{"types that stay", Strip{KeepOutputTypes: []string{"stream:stderr", "error"}},
 			`{"cell_type":"code","outputs":[{"output_type":"stream","name":"stdout"},{"output_type":"stream","name":"stderr"}, {"output_type":"error"},{"output_type":"display_data"}]}`,
 			`{"cell_type":"code","outputs":[{"output_type":"stream","name":"stderr"}, {"output_type":"error"}]}`, ""},
 		{"types that go", Strip{KeepOutput: true, DropOutputTypes: []string{"stream"}},
-			`{"cell_type":"code","outputs":[{"output_type":"stream","name":"stdout"},{"output_type":"error"}]}`, `{"cell_type":"code","outputs":[{"output_type":"error"}]}`, ""},
+			`{"cell_type":"code","outputs":[{"output_type":"stream","name":"stdout"},{"output_type":"error"}]}`,
+			`{"cell_type":"code","outputs":[{"output_type":"error"}]}`, ""},
 		{"small outputs stay", Strip{MaxSize: 21}, // the words stream and stdout, and the text
 			`{"cell_type":"code","outputs":[{"output_type":"stream","name":"stdout","text":["é\n2345678",""]},{"output_type":"stream","name":"stdout","text":"1234567890"}]}`,
 			`{"cell_type":"code","outputs":[{"output_type":"stream","name":"stdout","text":["é\n2345678",""]}]}`, ""},
-		{"more keys", Strip{ExtraKeys: []string{"metadata.keep.b", "cell.metadata.x.y", "cell.metadata.x.z", "cell.attachments"}},
+		{"more keys", Strip{ExtraKeys: []string{"metadata.keep.b", "cell.metadata.x.y", "cell.metadata.x.z",
+			"cell.attachments"}},
 			`{"cell_type":"raw","attachments":{},"metadata":{"x":{"y":1,"z":2,"w":3},"x.y":1}}`,
-			`{"cell_type":"raw","metadata":{"x":{"y":1,"w":3}}}`, `],"metadata":{"keep":{"a":1},"keep_output":false},"nbformat":4}`},
+			`{"cell_type":"raw","metadata":{"x":{"y":1,"w":3}}}`,
+			`],"metadata":{"keep":{"a":1},"keep_output":false},"nbformat":4}`},
 		{"fewer keys", Strip{KeepMetadataKeys: []string{"cell.metadata.collapsed"}},
-			`{"cell_type":"raw","metadata":{"collapsed":true,"hidden":true}}`, `{"cell_type":"raw","metadata":{"collapsed":true}}`, ""},
+			`{"cell_type":"raw","metadata":{"collapsed":true,"hidden":true}}`,
+			`{"cell_type":"raw","metadata":{"collapsed":true}}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := c.wantOther
@@ -157,7 +167,8 @@ func TestStripKeepsTheRest(t *testing.T) {
 			t.Errorf("%s: %v is now %v", name, before, after)
 		}
 		for i, line := range strings.Split(once, "\n") {
-			if !bytes.Contains(src, []byte(strings.TrimRight(line, ",\r"))) && !strings.Contains(line, "null") && !strings.Contains(line, "[]") && !strings.Contains(line, "{}") {
+			if !bytes.Contains(src, []byte(strings.TrimRight(line, ",\r"))) && !strings.Contains(line, "null") &&
+				!strings.Contains(line, "[]") && !strings.Contains(line, "{}") {
 				t.Errorf("%s:%d: %q was not in the source", name, i+1, line)
 			}
 		}
@@ -180,7 +191,8 @@ func bare(t *testing.T, src []byte) map[string]any {
 		delete(cell, "outputs")
 		delete(cell, "execution_count")
 		metadata := cell["metadata"].(map[string]any)
-		for _, key := range []string{"collapsed", "ExecuteTime", "execution", "heading_collapsed", "hidden", "scrolled", "trusted"} {
+		for _, key := range []string{"collapsed", "ExecuteTime", "execution", "heading_collapsed", "hidden", "scrolled",
+			"trusted"} {
 			delete(metadata, key)
 		}
 	}

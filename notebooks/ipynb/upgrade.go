@@ -18,7 +18,7 @@ var (
 	oldOutputs = map[string]string{"pyout": "execute_result", "pyerr": "error"}
 )
 
-// lineEnds are those of Python's splitlines.
+// lineEnds are the line ends of Python's splitlines.
 const lineEnds = "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029"
 
 // worksheets reads the sheets of an old notebook, one after the other.
@@ -89,8 +89,7 @@ func upgradeOutput(out *Output, old []Datum) {
 }
 
 // Upgraded is an old notebook as one of nbformat 4.5, as nbformat's converters make it; a notebook of nbformat 4 is as
-// it is. The cells are called by their places. The language, which old files have with each cell, stands in the
-// metadata.
+// it is. The cells are called by their places. The language, which old files have with each cell, is in the metadata.
 func (nb *Notebook) Upgraded() ([]byte, error) {
 	if nb.NBFormat == 4 {
 		return nb.Source, nil

@@ -24,7 +24,8 @@ func Comment(lines []string, lang, sign string, q Quotes) {
 			case l.cellStart(text) && l.cellStart(unescaped(text, sign)):
 				lines[i] = sign + " " + text
 			}
-			goesOn = (goesOn || l.command(lines[i])) && lang == "python" && strings.HasSuffix(strings.TrimRight(text, " \t"), `\`)
+			goesOn = (goesOn || l.command(lines[i])) && lang == "python" &&
+				strings.HasSuffix(strings.TrimRight(text, " \t"), `\`)
 		}
 		q.Read(lines[i])
 	}

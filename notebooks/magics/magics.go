@@ -6,7 +6,7 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
-// Which says which comments stand for commands.
+// Which selects which comments are commands.
 type Which int
 
 const (
@@ -58,7 +58,7 @@ type looks struct {
 	which      Which
 }
 
-// command says whether a line that is commented, once or more, holds a command.
+// command reports whether a line that is commented, once or more, holds a command.
 func (l looks) command(text string) bool {
 	bare := strings.TrimLeft(text, " \t")
 	if !strings.HasPrefix(bare, l.sign) {
@@ -87,10 +87,11 @@ func (l looks) command(text string) bool {
 	case l.which == Plain:
 		return shell.MatchString(bare)
 	}
-	return shellOrHelp.MatchString(bare) || helpAfter.MatchString(bare) && bare != "" || indent == 0 && posix.MatchString(bare)
+	return shellOrHelp.MatchString(bare) || helpAfter.MatchString(bare) && bare != "" ||
+		indent == 0 && posix.MatchString(bare)
 }
 
-// cellStart says whether a commented line begins a cell in Jupytext's light form, which comments such a line out
+// cellStart reports whether a commented line begins a cell in Jupytext's light form, which comments such a line out
 // everywhere.
 func (l looks) cellStart(text string) bool {
 	for strings.HasPrefix(text, l.sign) {

@@ -12,7 +12,7 @@ type Quotes struct {
 	open string // what ends the text that is open
 }
 
-// Inside says whether the next line begins within a text.
+// Inside reports whether the next line begins within a text.
 func (q *Quotes) Inside() bool { return q.open != "" }
 
 // Read goes over a line.

@@ -24,7 +24,8 @@ func BenchmarkMerge(b *testing.B) {
 				t.lines[8] = "theirs"
 			}
 			if i%50 == 11 {
-				theirs = append(theirs, cellOf{id: fmt.Sprintf("new%d", i), lines: []string{"new", fmt.Sprint(i)}, prose: []string{"New."}})
+				theirs = append(theirs, cellOf{id: fmt.Sprintf("new%d", i), lines: []string{"new", fmt.Sprint(i)},
+					prose: []string{"New."}})
 			}
 			ours, theirs = append(ours, o), append(theirs, t)
 		}

@@ -26,7 +26,7 @@ func (m *merger) told(step, msg string, n int) {
 	}
 }
 
-// cut parts lines that both sides changed at the steps which one of them put between, so that no step stands within the
+// cut parts lines that both sides changed at the steps which one of them put between, so that no step is within the
 // marks of a conflict of the prose.
 func (w *weave) cut(b, x, y []token) {
 	ib, ix, iy := w.ids(b), w.ids(x), w.ids(y)
@@ -80,7 +80,7 @@ func unitAt(list []token) int {
 	return len(list)
 }
 
-// sharedUnits is where in y the steps of x stand that both have, in the same order.
+// sharedUnits returns the places in y of the steps that x and y share, in the same order.
 func sharedUnits(x, y []token) map[int]int {
 	list := func(tokens []token) (places []int, units []int32) {
 		for i, tok := range tokens {

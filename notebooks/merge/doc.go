@@ -7,7 +7,7 @@
 // every line of the two sides is in the result unless the other side took it out, and a conflict holds both. A side
 // that is the base gives the other side, byte for byte; what is not changed is never printed anew. Swapping the sides
 // gives the same result up to the order within conflicts. Outputs never conflict. A merged Jupyter notebook is valid
-// JSON: its conflicts stand in the texts of its cells.
+// JSON: its conflicts are in the texts of its cells.
 //
 // Bytes come in and bytes go out: no process, no clock, no disk. It imports notebooks and its own sub-packages, and
 // nothing else of this module.

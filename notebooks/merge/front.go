@@ -44,7 +44,7 @@ func (m *merger) entries(t *texts, b, x, y string) {
 		parts[i] = entriesOf(text)
 	}
 	lx := split(x)
-	told := len(m.result.Conflicts) // who asked for the merge tells the conflicts
+	told := len(m.result.Conflicts) // the caller reports the conflicts
 	t.line(lx[0])
 	m.weave(t, parts[0], parts[1], parts[2], func(j joint) {
 		var texts [3]string
@@ -75,7 +75,7 @@ func sameEnds(x, y string) bool {
 	return len(lx) > 1 && len(ly) > 1 && lx[0] == ly[0] && lx[len(lx)-1] == ly[len(ly)-1]
 }
 
-// entriesOf cuts what stands between the first line and the last one at the keys.
+// entriesOf splits the text between the first line and the last one at the keys.
 func entriesOf(block string) sequence {
 	var s sequence
 	lines := split(block)
@@ -107,7 +107,8 @@ func continues(line string) bool {
 // yamlKey is the key that a line begins with.
 func yamlKey(line string) (string, bool) {
 	key, rest, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
-	if !ok || key == "" || strings.ContainsAny(key[:1], " \t#-{}[]&*!|>'\"%@`?,") || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
+	if !ok || key == "" || strings.ContainsAny(key[:1], " \t#-{}[]&*!|>'\"%@`?,") ||
+		rest != "" && rest[0] != ' ' && rest[0] != '\t' {
 		return "", false
 	}
 	return key, true

@@ -55,7 +55,7 @@ func (o *object) find(name string) int {
 	return slices.IndexFunc(o.members, func(v member) bool { return v.name == name })
 }
 
-// values are the members by their names; of a name that stands twice the last counts.
+// values are the members by their names; the last of two equal names wins.
 func (o *object) values() map[string]string {
 	out := make(map[string]string, len(o.members))
 	for _, v := range o.members {
@@ -108,7 +108,7 @@ func (m *merger) object(path, b, x, y string, fromY bool, special special) strin
 	}
 	bs, xs, ys := ob.values(), ox.values(), oy.values()
 	var clashes []clash
-	done := map[string]bool{} // a name that stands twice counts once
+	done := map[string]bool{} // a repeated name counts once
 	merge := func(v member, list *[]member) bool {
 		done[v.name] = true
 		vb, vx, vy := bs[v.name], xs[v.name], ys[v.name]
@@ -262,7 +262,8 @@ func setOf(words []string) map[string]bool {
 func volatile(path string) bool {
 	for _, name := range strings.Split(path, ".") {
 		switch name {
-		case "language_info", "collapsed", "scrolled", "trusted", "execution", "ExecuteTime", "executionInfo", "papermill", "widgets", "toc",
+		case "language_info", "collapsed", "scrolled", "trusted", "execution", "ExecuteTime", "executionInfo", "papermill",
+			"widgets", "toc",
 			"varInspector", "markmill", "pycharm", "colab", "outputId", "vscode", "signature", "orig_nbformat", "display_name":
 			return true
 		}

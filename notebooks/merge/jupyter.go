@@ -24,7 +24,8 @@ func (m *merger) jupyter(in three) ([]byte, error) {
 		}
 		if nb.NBFormat != 4 {
 			err := &notebooks.Error{Kind: notebooks.KindInput, File: m.opt.Name, Line: 1, Col: 1,
-				Msg: fmt.Sprintf("nbformat %d is not merged by cell; 4 is", nb.NBFormat), Hint: "open the notebook in Jupyter and save it"}
+				Msg:  fmt.Sprintf("nbformat %d is not merged by cell; 4 is", nb.NBFormat),
+				Hint: "open the notebook in Jupyter and save it"}
 			return nil, m.unreadable(i, err)
 		}
 		nbs[i] = nb
@@ -59,7 +60,7 @@ func (m *merger) jupyter(in three) ([]byte, error) {
 	return []byte(head + whole + tail), nil
 }
 
-// outer is the object of a file, and around is what stands before and after it.
+// outer is the object of a file, and around is the text before and after it.
 func outer(text string) string {
 	return text[strings.IndexByte(text, '{') : strings.LastIndexByte(text, '}')+1]
 }
@@ -73,7 +74,8 @@ func cellUnits(nb *ipynb.Notebook) sequence {
 	for i := range nb.Cells {
 		c := &nb.Cells[i]
 		text := ended(c.Source)
-		s.add(unit{diff.Cell{ID: c.ID, GeneratedID: true, Label: fmt.Sprintf("cell %d", i+1), Kind: diff.CellKind(c.Type), Source: text}, text})
+		s.add(unit{diff.Cell{ID: c.ID, GeneratedID: true, Label: fmt.Sprintf("cell %d", i+1), Kind: diff.CellKind(c.Type),
+			Source: text}, text})
 	}
 	return s
 }
@@ -190,7 +192,7 @@ func (j *cellMerge) merged(b, x, y *ipynb.Cell, raw [3]string) {
 	j.write(out, &ipynb.Cell{ID: id, Source: text})
 }
 
-// source merges the texts of a cell, and tells each conflict in it.
+// source merges the texts of a cell, and reports each conflict in it.
 func (j *cellMerge) source(b, x, y *ipynb.Cell) (string, []string) {
 	m := j.m
 	if x != nil && y != nil {

@@ -69,9 +69,10 @@ func TestJupyter(t *testing.T) {
 			want:   jsonOf(5, meta, "a|x = 10;y = 2;z = 30|", "b|print(x)|two", "c|plot(x)|three"),
 		},
 		"one line": {
-			ours:      jsonOf(5, meta, "a|x = 10;y = 2;z = 3|ten", "b|print(x)|two", "c|plot(x)|three"),
-			theirs:    jsonOf(5, meta, "a|x = 11;y = 2;z = 3|one", "b|print(x)|two", "c|plot(x)|three"),
-			want:      jsonOf(5, meta, "a|<<<<<<< ours;x = 10;=======;x = 11;>>>>>>> theirs;y = 2;z = 3|", "b|print(x)|two", "c|plot(x)|three"),
+			ours:   jsonOf(5, meta, "a|x = 10;y = 2;z = 3|ten", "b|print(x)|two", "c|plot(x)|three"),
+			theirs: jsonOf(5, meta, "a|x = 11;y = 2;z = 3|one", "b|print(x)|two", "c|plot(x)|three"),
+			want: jsonOf(5, meta, "a|<<<<<<< ours;x = 10;=======;x = 11;>>>>>>> theirs;y = 2;z = 3|", "b|print(x)|two",
+				"c|plot(x)|three"),
 			conflicts: "cell 1, line 1: both sides changed the same lines",
 		},
 		"only run": {
@@ -85,9 +86,10 @@ func TestJupyter(t *testing.T) {
 			want:   jsonOf(5, meta, "b|print(x)|two", "c|plot(x)|three", "a|x = 1;y = 2;z = 4|"),
 		},
 		"taken out, and edited": {
-			ours:      jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "c|plot(x)|three"),
-			theirs:    jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "b|print(x, y)|two", "c|plot(x)|three"),
-			want:      jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "b|<<<<<<< ours;=======;print(x, y);>>>>>>> theirs|", "c|plot(x)|three"),
+			ours:   jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "c|plot(x)|three"),
+			theirs: jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "b|print(x, y)|two", "c|plot(x)|three"),
+			want: jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "b|<<<<<<< ours;=======;print(x, y);>>>>>>> theirs|",
+				"c|plot(x)|three"),
 			conflicts: "cell 2, line 1: theirs changed it, and ours took it out",
 		},
 		"taken out, and edited; ours is preferred": {
@@ -101,26 +103,40 @@ func TestJupyter(t *testing.T) {
 			want:   jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "c|plot(x)|three"),
 		},
 		"both added": {
-			ours:   jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "o|ours()|", "b|print(x)|two", "c|plot(x)|three", "same1|both()|"),
-			theirs: jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "t|theirs()|", "b|print(x)|two", "c|plot(x)|three", "same1|both()|"),
-			want:   jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "o|ours()|", "t|theirs()|", "b|print(x)|two", "c|plot(x)|three", "same1|both()|"),
+			ours: jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "o|ours()|", "b|print(x)|two", "c|plot(x)|three",
+				"same1|both()|"),
+			theirs: jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "t|theirs()|", "b|print(x)|two", "c|plot(x)|three",
+				"same1|both()|"),
+			want: jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "o|ours()|", "t|theirs()|", "b|print(x)|two", "c|plot(x)|three",
+				"same1|both()|"),
 		},
 		"metadata": {
-			ours:   jsonOf(5, strings.Replace(meta, "{\n", "{\n  \"a\": 1,\n", 1), "a|x = 1;y = 2;z = 3|one", "b|print(x)|two", "c|plot(x)|three"),
-			theirs: jsonOf(5, "{\n  \"kernelspec\": {\n   \"name\": \"other\"\n  }\n }", "a|x = 1;y = 2;z = 3|one", "b|print(x)|two", "c|plot(x)|three"),
-			want:   jsonOf(5, strings.Replace(strings.Replace(meta, "{\n", "{\n  \"a\": 1,\n", 1), "python3", "other", 1), "a|x = 1;y = 2;z = 3|one", "b|print(x)|two", "c|plot(x)|three"),
+			ours: jsonOf(5, strings.Replace(meta, "{\n", "{\n  \"a\": 1,\n", 1), "a|x = 1;y = 2;z = 3|one", "b|print(x)|two",
+				"c|plot(x)|three"),
+			theirs: jsonOf(5, "{\n  \"kernelspec\": {\n   \"name\": \"other\"\n  }\n }", "a|x = 1;y = 2;z = 3|one",
+				"b|print(x)|two", "c|plot(x)|three"),
+			want: jsonOf(5, strings.Replace(strings.Replace(meta, "{\n", "{\n  \"a\": 1,\n", 1), "python3", "other", 1),
+				"a|x = 1;y = 2;z = 3|one", "b|print(x)|two", "c|plot(x)|three"),
 		},
 		"metadata that both changed": {
-			ours:   jsonOf(5, strings.Replace(meta, "python3", "one", 1), "a|x = 1;y = 2;z = 3|one", "b|print(x)|two", "c|plot(x)|three"),
-			theirs: jsonOf(5, strings.Replace(meta, "python3", "two", 1), "a|x = 1;y = 2;z = 3|one", "b|print(x)|two", "c|plot(x)|three"),
-			want: jsonOf(5, clashing(strings.Replace(meta, "python3", "one", 1), `[{"key": "kernelspec", "op": "patch", "diff": [{"key": "name", "op": "replace", "value": "one"}]}]`,
-				`[{"key": "kernelspec", "op": "patch", "diff": [{"key": "name", "op": "replace", "value": "two"}]}]`), "a|x = 1;y = 2;z = 3|one", "b|print(x)|two", "c|plot(x)|three"),
+			ours: jsonOf(5, strings.Replace(meta, "python3", "one", 1), "a|x = 1;y = 2;z = 3|one", "b|print(x)|two",
+				"c|plot(x)|three"),
+			theirs: jsonOf(5, strings.Replace(meta, "python3", "two", 1), "a|x = 1;y = 2;z = 3|one", "b|print(x)|two",
+				"c|plot(x)|three"),
+			want: jsonOf(5, clashing(strings.Replace(meta, "python3", "one", 1),
+				`[{"key": "kernelspec", "op": "patch", "diff": [{"key": "name", "op": "replace", "value": "one"}]}]`,
+				`[{"key": "kernelspec", "op": "patch", "diff": [{"key": "name", "op": "replace", "value": "two"}]}]`),
+				"a|x = 1;y = 2;z = 3|one", "b|print(x)|two", "c|plot(x)|three"),
 			conflicts: `the notebook's metadata.kernelspec.name: ours has "one", theirs has "two"; ours was kept`,
 		},
 		"one id for two cells": {
-			ours:   jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "n|new()|", "b|print(x)|two", "c|plot(x)|three"),
-			theirs: strings.Replace(jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "b|print(x)|two", "c|plot(x)|three", "n|new()|"), `"cell_type": "code",`+"\n   \"execution_count\": null,\n   \"id\": \"n\"", "\"cell_type\": \"raw\",\n   \"execution_count\": null,\n   \"id\": \"n\"", 1),
-			want:   strings.Replace(jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "n|new()|", "b|print(x)|two", "c|plot(x)|three", "n-2|new()|"), `"cell_type": "code",`+"\n   \"execution_count\": null,\n   \"id\": \"n-2\"", "\"cell_type\": \"raw\",\n   \"execution_count\": null,\n   \"id\": \"n-2\"", 1),
+			ours: jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "n|new()|", "b|print(x)|two", "c|plot(x)|three"),
+			theirs: strings.Replace(jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "b|print(x)|two", "c|plot(x)|three", "n|new()|"),
+				`"cell_type": "code",`+"\n   \"execution_count\": null,\n   \"id\": \"n\"",
+				"\"cell_type\": \"raw\",\n   \"execution_count\": null,\n   \"id\": \"n\"", 1),
+			want: strings.Replace(jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "n|new()|", "b|print(x)|two", "c|plot(x)|three",
+				"n-2|new()|"), `"cell_type": "code",`+"\n   \"execution_count\": null,\n   \"id\": \"n-2\"",
+				"\"cell_type\": \"raw\",\n   \"execution_count\": null,\n   \"id\": \"n-2\"", 1),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,13 +161,15 @@ func TestJupyter(t *testing.T) {
 
 // clashing is metadata with what could not be merged.
 func clashing(metadata, local, remote string) string {
-	return strings.TrimSuffix(metadata, "\n }") + ",\n  \"nbdime-conflicts\": {\"local_diff\": " + local + ", \"remote_diff\": " + remote + "}\n }"
+	return strings.TrimSuffix(metadata, "\n }") + ",\n  \"nbdime-conflicts\": {\"local_diff\": " + local +
+		", \"remote_diff\": " + remote + "}\n }"
 }
 
 // TestJupyterIDs gives cells ids where the merged notebook is of a form that asks for them.
 func TestJupyterIDs(t *testing.T) {
 	base := jsonOf(4, meta, "|a|", "|b|")
-	got, err := notebooksBySteps([]byte(base), []byte(jsonOf(5, meta, "1|a|", "2|b|")), []byte(jsonOf(4, meta, "|a|", "|b|", "|new|")), Options{Jupyter: true})
+	got, err := notebooksBySteps([]byte(base), []byte(jsonOf(5, meta, "1|a|", "2|b|")),
+		[]byte(jsonOf(4, meta, "|a|", "|b|", "|new|")), Options{Jupyter: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,8 +186,10 @@ func TestJupyterIDs(t *testing.T) {
 
 // TestJupyterOfNoBase merges a notebook that both sides added.
 func TestJupyterOfNoBase(t *testing.T) {
-	got, err := Notebooks(nil, []byte(jsonOf(5, meta, "a|one|", "b|two|")), []byte(jsonOf(5, meta, "a|one|", "c|three|")), Options{Jupyter: true})
-	if want := jsonOf(5, meta, "a|one|", "b|two|", "c|three|"); err != nil || string(got.Bytes) != want || len(got.Conflicts) > 0 {
+	got, err := Notebooks(nil, []byte(jsonOf(5, meta, "a|one|", "b|two|")), []byte(jsonOf(5, meta, "a|one|", "c|three|")),
+		Options{Jupyter: true})
+	if want := jsonOf(5, meta, "a|one|", "b|two|", "c|three|"); err != nil || string(got.Bytes) != want ||
+		len(got.Conflicts) > 0 {
 		t.Errorf("%v, %v\n%s", err, got.Conflicts, got.Bytes)
 	}
 }
@@ -177,7 +197,8 @@ func TestJupyterOfNoBase(t *testing.T) {
 // TestJupyterSpelling keeps the spelling of the lines that nobody changed, in a cell that both did.
 func TestJupyterSpelling(t *testing.T) {
 	spelled := func(text string) []byte { return []byte(strings.ReplaceAll(text, "middle", `\u00e9\/`)) }
-	got, err := Notebooks(spelled(jsonOf(5, meta, "a|one;middle;three|")), spelled(jsonOf(5, meta, "a|1;middle;three|")), spelled(jsonOf(5, meta, "a|one;middle;3|")), Options{Jupyter: true})
+	got, err := Notebooks(spelled(jsonOf(5, meta, "a|one;middle;three|")), spelled(jsonOf(5, meta, "a|1;middle;three|")),
+		spelled(jsonOf(5, meta, "a|one;middle;3|")), Options{Jupyter: true})
 	if want := spelled(jsonOf(5, meta, "a|1;middle;3|")); err != nil || string(got.Bytes) != string(want) {
 		t.Errorf("%v\n%s", err, got.Bytes)
 	}

@@ -53,7 +53,7 @@ func (m *merger) cleanByLine(b, x, y *document) (string, bool) {
 type document struct {
 	raw      string
 	stripped notebooks.Stripped
-	front    string // with all that stands before it
+	front    string // with everything before it
 	body     sequence
 	form     notebooks.Form                     // where it changed, steps became prose, or prose steps
 	broken   bool                               // it has mistakes of its author
@@ -89,7 +89,8 @@ func (m *merger) document(text string) (*document, error) {
 	var pieces []piece
 	for i, span := range nb.Declared {
 		text := src[span.Start:span.End]
-		pieces = append(pieces, piece{span, unit{diff.Cell{ID: parametersID(i), Label: parametersID(i), Kind: diff.Raw, Source: text}, text}, ""})
+		pieces = append(pieces, piece{span, unit{diff.Cell{ID: parametersID(i), Label: parametersID(i), Kind: diff.Raw,
+			Source: text}, text}, ""})
 	}
 	for _, s := range nb.Steps {
 		cell := diff.Cell{Kind: diff.Code, Label: "step " + string(s.ID), Lang: s.Lang, Source: string(s.Code)}

@@ -12,7 +12,7 @@ type Style int
 const (
 	Plain  Style = iota // the two sides
 	Diff3               // the base, too
-	ZDiff3              // the base, too; what both sides begin and end with stands before and after the conflict
+	ZDiff3              // the base, too; lines common to both sides at its ends are moved out of the conflict
 )
 
 // Favor says what is done instead of a conflict.

@@ -80,7 +80,8 @@ func (m *merger) withOutputs(docs [3]*document, source string, steps []writtenSt
 		}
 	}
 	from := x
-	if x.stripped.Manifest == nil || b.stripped.Manifest != nil && y.stripped.Manifest != nil && sameParams(b.stripped.Manifest, x.stripped.Manifest) {
+	if x.stripped.Manifest == nil || b.stripped.Manifest != nil && y.stripped.Manifest != nil &&
+		sameParams(b.stripped.Manifest, x.stripped.Manifest) {
 		from = y
 	}
 	manifest := notebooks.Manifest{Status: Stale}
@@ -117,7 +118,7 @@ func (d *document) isRunOf(source string) bool {
 	return m.Source == notebooks.DigestOf([]byte(source))
 }
 
-// regions are those of a step.
+// regions returns the regions of a step.
 func (d *document) regions(id string) []notebooks.FoundRegion {
 	if d.byStep == nil {
 		d.byStep = map[string][]notebooks.FoundRegion{}
@@ -128,7 +129,7 @@ func (d *document) regions(id string) []notebooks.FoundRegion {
 	return d.byStep[id]
 }
 
-// otherRegions are those of no step: the values that were injected.
+// otherRegions returns the regions of no step: the injected values.
 func (d *document) otherRegions() []notebooks.FoundRegion {
 	steps := make(map[notebooks.StepID]bool, len(d.ids))
 	for _, id := range d.ids {
@@ -144,7 +145,10 @@ func (d *document) otherRegions() []notebooks.FoundRegion {
 }
 
 func sameRegions(a, b []notebooks.FoundRegion) bool {
-	return slices.EqualFunc(a, b, func(p, q notebooks.FoundRegion) bool { return p.Digest == q.Digest && bytes.Equal(p.Body, q.Body) })
+	return slices.EqualFunc(a, b, func(p, q notebooks.FoundRegion) bool {
+		return p.Digest == q.Digest &&
+			bytes.Equal(p.Body, q.Body)
+	})
 }
 
 func sameParams(a, b *notebooks.Manifest) bool {

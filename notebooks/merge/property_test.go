@@ -212,7 +212,8 @@ func TestNoLineIsLost(t *testing.T) {
 		}
 		inBase := textLines(t, form, base)
 		for l, n := range lines { // and nothing is invented
-			if strings.HasPrefix(l, "o-") && n > textLines(t, form, ours)[l] || strings.HasPrefix(l, "t-") && n > textLines(t, form, theirs)[l] {
+			if strings.HasPrefix(l, "o-") && n > textLines(t, form, ours)[l] ||
+				strings.HasPrefix(l, "t-") && n > textLines(t, form, theirs)[l] {
 				if len(got.Conflicts) == 0 {
 					t.Fatalf("%q is there %d times\nbase:\n%s\nours:\n%s\ntheirs:\n%s\ngot:\n%s", l, n, base, ours, theirs, got.Bytes)
 				}
@@ -318,7 +319,8 @@ func FuzzMerge(f *testing.F) {
 			if _, err := ipynb.Parse("a", got.Bytes); err != nil {
 				t.Fatalf("%v\n%s", err, got.Bytes)
 			}
-		} else if s := notebooks.Strip("a", got.Bytes); len(s.Problems) > 0 && len(notebooks.Strip("a", []byte(ours)).Regions) > 0 && len(got.Conflicts) == 0 {
+		} else if s := notebooks.Strip("a", got.Bytes); len(s.Problems) > 0 &&
+			len(notebooks.Strip("a", []byte(ours)).Regions) > 0 && len(got.Conflicts) == 0 {
 			t.Fatalf("%v\n%s", s.Problems, got.Bytes)
 		}
 		if !jupyter || err != nil {

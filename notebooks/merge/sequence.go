@@ -22,7 +22,7 @@ type token struct {
 // unit is what is never cut: a step, a Jupyter cell, a key of the front matter.
 type unit struct {
 	cell diff.Cell // what package diff matches it by
-	text string    // as it stands in the file; of a Jupyter cell, its source
+	text string    // as the file has it; of a Jupyter cell, its source
 }
 
 func (s *sequence) lines(text string) {
@@ -53,7 +53,7 @@ type weave struct {
 	b, x, y sequence
 	joints  []joint
 	of      [3][]int // the joint of each unit of b, x and y
-	written []bool   // of each joint: one that both sides moved stands twice
+	written []bool   // of each joint: one that both sides moved occurs twice
 	t       *texts   // prose goes here
 	emit    func(joint)
 	numbers linediff.Numbering[string]
@@ -94,7 +94,7 @@ func (m *merger) weave(t *texts, b, x, y sequence, emit func(joint)) {
 	w.gap(bs, xs, ys)
 }
 
-// match finds out which steps are one. Anchors are the joints that stand in all three in the same order; stays says of
+// match finds which steps are the same. Anchors are the joints that all three have in the same order; stays says of
 // each joint in which of the three its place counts: where one side moved it, only there; nowhere where it was taken
 // out.
 func (w *weave) match() (anchors []int, stays [][3]bool) {
@@ -141,8 +141,8 @@ func (w *weave) match() (anchors []int, stays [][3]bool) {
 	return anchors, stays
 }
 
-// replaced pairs a step of the base with the one that stands alone in its place, however little they have in common:
-// for a merge, a short step without an id that was written anew is an edit.
+// replaced pairs a step of the base with the only one in its place, however little they have in common: for a merge, a
+// short step without an id that was written anew is an edit.
 func (w *weave) replaced(b, s []diff.Cell, side int) {
 	known := make([]bool, len(s))
 	for _, j := range w.joints {
@@ -250,8 +250,8 @@ func (w *weave) ids(list []token) []int32 {
 	return out
 }
 
-// gap merges what stands between two anchors: in the base only lines, on the sides also the steps that they added or
-// moved to there.
+// gap merges the text between two anchors: in the base only lines, on the sides also the steps that they added or moved
+// to there.
 func (w *weave) gap(b, x, y []token) {
 	ib, ix, iy := w.ids(b), w.ids(x), w.ids(y)
 	if w.easy(b, x, y, ib, ix, iy) {

@@ -7,26 +7,28 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// active says whether a cell is code in files of an ending, as Jupytext has it: in all of them, unless its metadata
-// name some.
-func (c *Cell) active(ext string) bool {
+// Active reports whether a cell is code in files of an extension, as Jupytext has it: in all of them, unless its
+// metadata name some. field finds a value of the metadata, and returns nil without one.
+func Active(field func(name string) codec.Raw, ext string) bool {
 	var control struct {
 		Frozen bool `json:"frozen"`
 	}
-	if raw := c.Field("run_control"); raw != nil && codec.UnmarshalForeign(raw, &control) == nil && control.Frozen {
+	if raw := field("run_control"); raw != nil && codec.UnmarshalForeign(raw, &control) == nil && control.Frozen {
 		return ext == "ipynb"
 	}
-	for _, tag := range c.Tags() {
+	named := func(words []string) bool {
+		return slices.ContainsFunc(words, func(one string) bool { return strings.EqualFold(one, ext) })
+	}
+	for _, tag := range tagsOf(field("tags")) {
 		if strings.HasPrefix(tag, "active-") {
-			return slices.ContainsFunc(strings.Split(tag, "-"), func(one string) bool { return strings.EqualFold(one, ext) })
+			return named(strings.Split(tag, "-"))
 		}
 	}
-	raw := c.Field("active")
+	raw := field("active")
 	if raw == nil {
 		return true
 	}
-	named := strings.FieldsFunc(text(raw), func(r rune) bool { return r == '.' || r == ',' })
-	return slices.ContainsFunc(named, func(one string) bool { return strings.EqualFold(one, ext) })
+	return named(strings.FieldsFunc(text(raw), func(r rune) bool { return r == '.' || r == ',' }))
 }
 
 // text is a value that is one; "" of another.

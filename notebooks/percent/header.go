@@ -15,37 +15,39 @@ var jupyterKey = lazyregexp.New(`(?m)^jupyter:`)
 var coding = lazyregexp.New(`coding[:=][ \t]*[-_.a-zA-Z0-9]+`)
 
 // header reads the comments at the head of a script, and gives the index of the line after them.
-func (r *reading) header() (next int) {
+func (r *parser) header() (next int) {
 	sign, i := r.Language.Comment, 0
-	if i < len(r.lines) && strings.HasPrefix(r.lines[i].text, "#!") {
+	if i < len(r.lines) && strings.HasPrefix(r.lines[i].Text, "#!") {
 		i++
 	}
-	if i < len(r.lines) && strings.HasPrefix(r.lines[i].text, sign) && coding.MatchString(r.lines[i].text) {
+	if i < len(r.lines) && strings.HasPrefix(r.lines[i].Text, sign) && coding.MatchString(r.lines[i].Text) {
 		i++
 	}
 	next = i
 	isMark := func(text string) bool { return strings.TrimRight(magics.Bare(text, sign), " \t") == "---" }
-	for i < len(r.lines) && strings.HasPrefix(r.lines[i].text, sign) && strings.TrimSpace(magics.Bare(r.lines[i].text, sign)) == "" {
+	for i < len(r.lines) && strings.HasPrefix(r.lines[i].Text, sign) &&
+		strings.TrimSpace(magics.Bare(r.lines[i].Text, sign)) == "" {
 		i++
 	}
-	if i == len(r.lines) || !strings.HasPrefix(r.lines[i].text, sign) || !isMark(r.lines[i].text) {
+	if i == len(r.lines) || !strings.HasPrefix(r.lines[i].Text, sign) || !isMark(r.lines[i].Text) {
 		return next
 	}
 	first := i
-	for i++; i < len(r.lines) && strings.HasPrefix(r.lines[i].text, sign); i++ {
-		if !isMark(r.lines[i].text) {
+	for i++; i < len(r.lines) && strings.HasPrefix(r.lines[i].Text, sign); i++ {
+		if !isMark(r.lines[i].Text) {
 			continue
 		}
 		var b strings.Builder
 		for _, l := range r.lines[first+1 : i] {
-			b.WriteString(magics.Bare(l.text, sign) + "\n")
+			b.WriteString(magics.Bare(l.Text, sign) + "\n")
 		}
 		end := len(r.Source)
 		if i+1 < len(r.lines) {
-			end = r.lines[i+1].at
+			end = r.lines[i+1].At
 		}
-		r.Header = Header{Given: true, Text: b.String(), At: notebooks.Span{Start: r.lines[first].at, End: end}, first: first + 1}
-		if i++; i < len(r.lines) && strings.TrimSpace(magics.Bare(r.lines[i].text, sign)) == "" {
+		r.Header = Header{Given: true, Text: b.String(), At: notebooks.Span{Start: r.lines[first].At, End: end},
+			first: first + 1}
+		if i++; i < len(r.lines) && strings.TrimSpace(magics.Bare(r.lines[i].Text, sign)) == "" {
 			i++
 		}
 		return i
@@ -53,8 +55,8 @@ func (r *reading) header() (next int) {
 	return next
 }
 
-// kernel takes from the header what tells how to read the cells.
-func (r *reading) kernel() error {
+// kernel takes from the header how to read the cells.
+func (r *parser) kernel() error {
 	var head struct {
 		Jupyter struct {
 			Kernelspec struct {
@@ -71,8 +73,8 @@ func (r *reading) kernel() error {
 	}
 	text := []byte(r.Header.Text)
 	if yaml.Load(text, &head) != nil {
-		// Jupytext puts a raw cell, whatever is in it, before its own key. Of a header without that key the mistake is
-		// told where it is read.
+		// Jupytext puts a raw cell, whatever is in it, before its own key. The mistake in a header without that key is
+		// reported where the front matter is read.
 		own := jupyterKey.FindIndex(text)
 		if own == nil || yaml.Load(text[own[0]:], &head) != nil {
 			return nil
@@ -111,6 +113,6 @@ func (s *Script) place(line, col int) (int, int) {
 	if i >= len(s.lines) {
 		return len(s.lines), 1
 	}
-	text := s.lines[i].text
+	text := s.lines[i].Text
 	return i + 1, col + len(text) - len(magics.Bare(text, s.Language.Comment))
 }

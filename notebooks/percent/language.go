@@ -4,70 +4,45 @@ import (
 	"path"
 	"strings"
 
+	"markmill/notebooks"
 	"markmill/notebooks/magics"
 )
 
-// Language is what a script is written in, as its ending says.
+// Language is the language of a script, as its extension says.
 type Language struct {
-	Name    string
-	Comment string // what begins a comment
-	ext     string
-	triple  bool // """ and ''' begin texts of several lines
-	single  bool // so do " and '
+	notebooks.Language
+	ext string // that the script has, without its point
 }
 
-// LanguageOf is the language of the scripts that have a name; false when the name is not that of a script.
+// LanguageOf returns the language of a script by its name; false if the name is not that of a script.
 func LanguageOf(name string) (Language, bool) {
+	lang, ok := notebooks.LanguageOfScript(name)
 	ext := path.Ext(strings.ReplaceAll(name, `\`, "/"))
-	lang, ok := languages[strings.ToLower(ext)]
-	lang.ext = strings.TrimPrefix(ext, ".")
-	return lang, ok
+	return Language{lang, strings.TrimPrefix(ext, ".")}, ok
 }
 
-// sign is what begins a comment of a language, whatever the ending of the script.
+// python is the language of a text without a name.
+func python() Language {
+	lang, _ := LanguageOf(".py")
+	return lang
+}
+
+// sign returns what begins a comment of a language, whatever the extension of the script.
 func (l Language) sign(lang string) string {
-	for _, known := range languages {
-		if known.Name == lang {
-			return known.Comment
-		}
+	if known := notebooks.LanguageNamed(lang); known.Name == lang {
+		return known.Comment
 	}
 	return l.Comment
 }
 
-// quotes follows the texts of the language.
-func (l Language) quotes() magics.Quotes {
-	return magics.Quotes{Comment: l.Comment, Triple: l.triple, Single: l.single}
-}
+// Extension returns the extension of the script, with its point.
+func (l Language) Extension() string { return "." + l.ext }
 
-// languages are those of Jupytext's whose comments end with their line.
-var languages = map[string]Language{
-	".py":     {Name: "python", Comment: "#", triple: true},
-	".jl":     {Name: "julia", Comment: "#", triple: true},
-	".r":      {Name: "r", Comment: "#", single: true},
-	".sh":     {Name: "bash", Comment: "#"},
-	".ps1":    {Name: "powershell", Comment: "#"},
-	".coco":   {Name: "coconut", Comment: "#", triple: true},
-	".sage":   {Name: "sage", Comment: "#", triple: true},
-	".xsh":    {Name: "xonsh", Comment: "#", triple: true},
-	".sos":    {Name: "sos", Comment: "#", triple: true},
-	".tcl":    {Name: "tcl", Comment: "#"},
-	".gp":     {Name: "gnuplot", Comment: "#"},
-	".js":     {Name: "javascript", Comment: "//"},
-	".ts":     {Name: "typescript", Comment: "//"},
-	".go":     {Name: "go", Comment: "//"},
-	".rs":     {Name: "rust", Comment: "//"},
-	".cpp":    {Name: "c++", Comment: "//"},
-	".cs":     {Name: "csharp", Comment: "//", triple: true},
-	".fsx":    {Name: "fsharp", Comment: "//", triple: true},
-	".fs":     {Name: "fsharp", Comment: "//", triple: true},
-	".java":   {Name: "java", Comment: "//", triple: true},
-	".groovy": {Name: "groovy", Comment: "//", triple: true},
-	".scala":  {Name: "scala", Comment: "//", triple: true},
-	".do":     {Name: "stata", Comment: "//"},
-	".lua":    {Name: "lua", Comment: "--"},
-	".hs":     {Name: "haskell", Comment: "--"},
-	".clj":    {Name: "clojure", Comment: ";;"},
-	".ss":     {Name: "scheme", Comment: ";;"},
-	".scm":    {Name: "scheme", Comment: ";;"},
-	".m":      {Name: "matlab", Comment: "%"},
+// CommentMagics comments out the lines of a cell that only a kernel understands; Parse undoes it. lang is the language
+// of the cell.
+func (l Language) CommentMagics(lines []string, lang string) {
+	if lang == "go" {
+		magics.CommentCells(lines)
+	}
+	magics.Comment(lines, lang, l.sign(lang), l.Strings())
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 )
 
@@ -56,11 +57,11 @@ func (c *Cell) options(text string, at int) bool {
 	return ok
 }
 
-// MaxOptions bounds the options of a marker line, in bytes, and so the time that their places take to be told.
+// MaxOptions bounds the options of a marker line, in bytes, and so the time to find positions in them.
 const MaxOptions = 16 << 10
 
 // splitOptions parts the title from the fields.
-func splitOptions(text string, at int) (title string, fields []Field, ok bool) {
+func splitOptions(text string, at int) (title string, fields []notebooks.Option, ok bool) {
 	if len(text) > MaxOptions {
 		return text, nil, false
 	}
@@ -92,25 +93,25 @@ func splitOptions(text string, at int) (title string, fields []Field, ok bool) {
 }
 
 // objectFields reads an object of JSON, or of Python.
-func objectFields(text string, at int) ([]Field, bool) {
+func objectFields(text string, at int) ([]notebooks.Option, bool) {
 	raw, ok := Relaxed(text)
 	if !ok || raw.Kind() != '{' {
 		return nil, false
 	}
-	var fields []Field
+	var fields []notebooks.Option
 	c := codec.NewCursor(raw, 0)
 	_, err := c.Object(func(name []byte, _ codec.Span) error {
 		span, err := c.Skip()
 		place := max(strings.Index(text, strconv.Quote(string(name))), 0)
-		fields = append(fields, Field{string(name), span.Of(raw), at + place})
+		fields = append(fields, notebooks.Option{Name: string(name), Value: span.Of(raw), At: at + place})
 		return err
 	})
 	return fields, err == nil
 }
 
 // pairFields reads NAME=VALUE, and names alone.
-func pairFields(text string, at int) ([]Field, bool) {
-	var fields []Field
+func pairFields(text string, at int) ([]notebooks.Option, bool) {
+	var fields []notebooks.Option
 	for i := 0; ; {
 		i += len(text[i:]) - len(strings.TrimLeft(text[i:], " \t"))
 		if i == len(text) {
@@ -129,7 +130,7 @@ func pairFields(text string, at int) ([]Field, bool) {
 			if i < len(text) && after == text[i:] { // a sign that no name has
 				return nil, false
 			}
-			fields = append(fields, Field{name, codec.Raw("null"), at + start})
+			fields = append(fields, notebooks.Option{Name: name, Value: codec.Raw("null"), At: at + start})
 			continue
 		}
 		i = len(text) - len(strings.TrimLeft(after[1:], " \t"))
@@ -138,7 +139,7 @@ func pairFields(text string, at int) ([]Field, bool) {
 			return nil, false
 		}
 		i += size
-		fields = append(fields, Field{name, value, at + start})
+		fields = append(fields, notebooks.Option{Name: name, Value: value, At: at + start})
 	}
 }
 
@@ -203,7 +204,8 @@ func Relaxed(text string) (codec.Raw, bool) {
 			b.WriteString(`"` + inner + `"`)
 			i += n
 		case c >= 'A' && c <= 'Z':
-			word := text[i : i+len(text[i:])-len(strings.TrimLeft(text[i:], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))]
+			word := text[i : i+len(text[i:])-len(strings.TrimLeft(text[i:],
+				"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))]
 			own, ok := pythonWords[word]
 			if !ok {
 				return nil, false

@@ -10,51 +10,28 @@ import (
 	"markmill/notebooks/magics"
 )
 
-// line is one line of a script, without its end.
-type line struct {
-	text string
-	at   int // offset in the source
-}
-
-// lines splits a text at its line ends, a byte order mark taken off. The last line has no end.
-func lines(src []byte) []line {
-	var all []line
-	at := 0
-	if bytes.HasPrefix(src, []byte("\xef\xbb\xbf")) {
-		at = 3
-	}
-	for at < len(src) {
-		end, next := len(src), len(src)
-		if n := bytes.IndexByte(src[at:], '\n'); n >= 0 {
-			end, next = at+n, at+n+1
-		}
-		all = append(all, line{strings.TrimSuffix(string(src[at:end]), "\r"), at})
-		at = next
-	}
-	return all
-}
-
-// Marked says whether a text has a line that begins a cell, which makes it a notebook and not only a script.
+// Marked reports whether a text has a line that begins a cell, which makes it a notebook and not only a script.
 func Marked(lang Language, src []byte) bool {
-	if !bytes.Contains(src, []byte("%%")) && !bytes.Contains(src, []byte("<codecell>")) && !bytes.Contains(src, []byte("In[")) {
+	if !bytes.Contains(src, []byte("%%")) && !bytes.Contains(src, []byte("<codecell>")) &&
+		!bytes.Contains(src, []byte("In[")) {
 		return false
 	}
-	q := lang.quotes()
-	for _, l := range lines(src) {
-		if _, ok := lang.marker(l.text); ok && !q.Inside() {
+	q := lang.Strings()
+	for _, l := range notebooks.Lines(string(src)) {
+		if _, ok := lang.marker(l.Text); ok && !q.Inside() {
 			return true
 		}
-		q.Read(l.text)
+		q.Read(l.Text)
 	}
 	return false
 }
 
-// Parse reads a script. A name that is not that of a script is read as Python. The error is a *notebooks.Error: the
-// file is no text, or Jupytext wrote it in another form of script.
+// Parse reads a script. A file with another name is read as Python. The error is a *notebooks.Error: the file is no
+// text, or Jupytext wrote it in another form of script.
 func Parse(name string, src []byte) (*Script, error) {
 	lang, ok := LanguageOf(name)
 	if !ok {
-		lang, _ = LanguageOf(".py")
+		lang = python()
 	}
 	s := &Script{Name: name, Source: src, Language: lang, Lang: lang.Name}
 	if err := notebooks.CheckText(name, src); err != nil {
@@ -63,8 +40,8 @@ func Parse(name string, src []byte) (*Script, error) {
 	if w := notebooks.WarnOfReturns(name, src); w != nil {
 		s.Warnings = append(s.Warnings, w)
 	}
-	s.lines = lines(src)
-	r := reading{Script: s, never: map[byte]int{}}
+	s.lines = notebooks.Lines(string(src))
+	r := parser{Script: s, never: map[byte]int{}}
 	next := r.header()
 	if err := r.kernel(); err != nil {
 		return s, err
@@ -75,36 +52,38 @@ func Parse(name string, src []byte) (*Script, error) {
 	return s, nil
 }
 
-// reading is a script as it is read.
-type reading struct {
+// parser is the state of Parse.
+type parser struct {
 	*Script
 	which magics.Which // comments are commands
-	never map[byte]int // the length of the fences of a sign that nothing ends any more: the rest is not looked through for each
-	plain bool         // none is: the commands stand in the script as they are
+	// the length of the fences of a sign that nothing ends any more: the rest is not looked through for each
+	never map[byte]int
+	plain bool // no comments are commands: the script has them uncommented
 }
 
-// warn tells of something at a place of a line, which has an index.
-func (r *reading) warn(i, at int, msg, hint string) {
-	col := 1 + utf8.RuneCountInString(r.lines[i].text[:at-r.lines[i].at])
-	r.Warnings = append(r.Warnings, &notebooks.Error{Kind: notebooks.KindOption, File: r.Name, Line: i + 1, Col: col, Msg: msg, Hint: hint})
+// warn adds a warning at an offset of the line with an index.
+func (r *parser) warn(i, at int, msg, hint string) {
+	col := 1 + utf8.RuneCountInString(r.lines[i].Text[:at-r.lines[i].At])
+	r.Warnings = append(r.Warnings, &notebooks.Error{Kind: notebooks.KindOption, File: r.Name, Line: i + 1, Col: col,
+		Msg: msg, Hint: hint})
 }
 
 // cell reads the cell that begins at a line, and gives the index of the line after it.
-func (r *reading) cell(first int) (next int) {
-	c := Cell{Kind: Code, At: notebooks.Span{Start: r.lines[first].at}, Line: first + 1, Lang: r.Lang}
+func (r *parser) cell(first int) (next int) {
+	c := Cell{Kind: Code, At: notebooks.Span{Start: r.lines[first].At}, Line: first + 1, Lang: r.Lang}
 	body := first
 	var options string
-	if options, c.Marked = r.Language.marker(r.lines[first].text); c.Marked {
+	if options, c.Marked = r.Language.marker(r.lines[first].Text); c.Marked {
 		body++
 		l := r.lines[first]
-		at := l.at + len(l.text) - len(options)
+		at := l.At + len(l.Text) - len(options)
 		if !c.options(options, at) {
 			r.warn(first, at, "what follows the title of the cell cannot be read as options, so it is part of the title",
 				`write name=value with values of JSON, as tags=["a"]`)
 		}
 	}
-	inactive := !c.active(r.Language.ext)
-	if c.Kind == Code && !c.active("ipynb") {
+	inactive := !Active(c.Field, r.Language.ext)
+	if c.Kind == Code && !Active(c.Field, "ipynb") {
 		c.Kind = Raw
 	}
 	if lang := text(c.Field("language")); lang != "" && c.Kind == Code {
@@ -113,12 +92,12 @@ func (r *reading) cell(first int) (next int) {
 	next = r.cellEnd(&c, first)
 	c.At.End = len(r.Source)
 	if next < len(r.lines) {
-		c.At.End = r.lines[next].at
+		c.At.End = r.lines[next].At
 	}
 	content := r.content(first, next, body)
 	c.CodeLine = body + 1
 	if !c.Marked && len(strings.TrimSpace(strings.Join(content, ""))) == 0 {
-		return next // nothing stands before the first marker
+		return next // nothing is before the first marker
 	}
 	c.Source = strings.Join(r.uncomment(&c, content, inactive), "\n")
 	r.Cells = append(r.Cells, c)
@@ -127,14 +106,14 @@ func (r *reading) cell(first int) (next int) {
 
 // cellEnd finds the line that begins the next cell. Within a text of the language, and in a fence of Markdown that is
 // closed, no line does.
-func (r *reading) cellEnd(c *Cell, first int) int {
-	q := r.Language.quotes()
+func (r *parser) cellEnd(c *Cell, first int) int {
+	q := r.Language.Strings()
 	if c.Lang != r.Lang { // its lines are comments, whatever they hold
 		q = magics.Quotes{}
 	}
 	fenceEnd := -1
 	for i := first; i < len(r.lines); i++ {
-		text := r.lines[i].text
+		text := r.lines[i].Text
 		if q.Inside() {
 			q.Read(text)
 			continue
@@ -157,13 +136,13 @@ func (r *reading) cellEnd(c *Cell, first int) int {
 
 // fenceEnd is the line that closes the fence which a line of a comment opens; -1 when it opens none, or none that is
 // closed.
-func (r *reading) fenceEnd(i int) int {
-	open, length, info := fence(magics.Bare(r.lines[i].text, r.Language.Comment))
-	if length == 0 || open == '`' && strings.Contains(info, "`") || r.never[open] > 0 && length >= r.never[open] {
+func (r *parser) fenceEnd(i int) int {
+	open, length := notebooks.OpensFence(magics.Bare(r.lines[i].Text, r.Language.Comment))
+	if length == 0 || r.never[open] > 0 && length >= r.never[open] {
 		return -1
 	}
 	for j := i + 1; j < len(r.lines); j++ {
-		if mark, n, rest := fence(magics.Bare(r.lines[j].text, r.Language.Comment)); mark == open && n >= length && strings.TrimSpace(rest) == "" {
+		if notebooks.ClosesFence(magics.Bare(r.lines[j].Text, r.Language.Comment), open, length) {
 			return j
 		}
 	}
@@ -171,38 +150,25 @@ func (r *reading) fenceEnd(i int) int {
 	return -1
 }
 
-// fence reads the mark of a fence, and what follows it; its length is 0 where there is none.
-func fence(text string) (mark byte, length int, rest string) {
-	bare := strings.TrimLeft(text, " ")
-	if len(text)-len(bare) > 3 || bare == "" || bare[0] != '`' && bare[0] != '~' {
-		return 0, 0, ""
-	}
-	rest = strings.TrimLeft(bare, bare[:1])
-	if n := len(bare) - len(rest); n >= 3 {
-		return bare[0], n, rest
-	}
-	return 0, 0, ""
-}
-
-// content are the lines of a cell without its marker, and without the empty lines that part it from the next one: one, or two.
-func (r *reading) content(first, next, body int) []string {
+// content returns the lines of a cell without its marker, and without the one or two empty lines before the next cell.
+func (r *parser) content(first, next, body int) []string {
 	end := next
-	blank := func(i int) bool { return i >= first && strings.TrimSpace(r.lines[i].text) == "" }
+	blank := func(i int) bool { return i >= first && strings.TrimSpace(r.lines[i].Text) == "" }
 	switch {
 	case end-first >= 3 && blank(end-1) && blank(end-2) && !blank(end-3):
 		end -= 2
-	case end > first && r.lines[end-1].text == "":
+	case end > first && r.lines[end-1].Text == "":
 		end--
 	}
 	var content []string
 	for i := body; i < end; i++ {
-		content = append(content, r.lines[i].text)
+		content = append(content, r.lines[i].Text)
 	}
 	return content
 }
 
 // uncomment takes off the comment signs that are not the author's.
-func (r *reading) uncomment(c *Cell, content []string, inactive bool) []string {
+func (r *parser) uncomment(c *Cell, content []string, inactive bool) []string {
 	switch {
 	case c.Kind != Code && c.Field("active") == nil && r.Language.Name == "python":
 		if inner, skip, ok := quotedText(content); ok {
@@ -219,17 +185,18 @@ func (r *reading) uncomment(c *Cell, content []string, inactive bool) []string {
 		return content
 	}
 	if !r.plain {
-		magics.Uncomment(content, r.Lang, r.Language.sign(r.Lang), r.Language.quotes(), r.which)
+		magics.Uncomment(content, r.Lang, r.Language.sign(r.Lang), r.Language.Strings(), r.which)
 	}
 	return content
 }
 
-// runsInScript says whether a cell that is raw in a notebook is code in the script.
-func (c *Cell) runsInScript(r *reading) bool {
-	return c.Field("active") != nil && c.active(r.Language.ext)
+// runsInScript reports whether a cell that is raw in a notebook is code in the script.
+func (c *Cell) runsInScript(r *parser) bool {
+	return c.Field("active") != nil && Active(c.Field, r.Language.ext)
 }
 
-// quotedText is what a text of several lines holds that is all of a cell; skip counts the lines before its first.
+// quotedText returns the lines inside a triple-quoted string that is all of a cell; skip counts the lines before the
+// first.
 func quotedText(content []string) (inner []string, skip int, ok bool) {
 	all := strings.Join(content, "\n")
 	whole := strings.TrimSpace(all)
@@ -257,7 +224,8 @@ func quotedText(content []string) (inner []string, skip int, ok bool) {
 }
 
 // formError refuses a script that Jupytext wrote in another form.
-func (r *reading) formError(form string) error {
+func (r *parser) formError(form string) error {
 	return &notebooks.Error{Kind: notebooks.KindInput, File: r.Name, Line: 1, Col: 1,
-		Msg: fmt.Sprintf("the script is in Jupytext's form %q, and only percent scripts are read", form), Hint: "jupytext --to py:percent"}
+		Msg:  fmt.Sprintf("the script is in Jupytext's form %q, and only percent scripts are read", form),
+		Hint: "jupytext --to py:percent"}
 }

@@ -44,34 +44,44 @@ const jupytextHeader = "# ---\n# jupyter:\n#   jupytext:\n#     text_representat
 func TestParse(t *testing.T) {
 	header := fmt.Sprintf(jupytextHeader, "percent")
 	for name, c := range map[string]struct{ file, src, want string }{
-		"empty":             {"a.py", "", ""},
-		"no marker":         {"a.py", "import os\n\n\nprint(1)\n", "1/1 code \"import os\\n\\n\\nprint(1)\"\n"},
-		"before the first":  {"a.py", "import os\n# %%\n1\n", "1/1 code \"import os\"\n2/3 code \"1\"\n"},
-		"blank before":      {"a.py", "\n\n# %%\n1\n", "3/4 code \"1\"\n"},
-		"spellings":         {"a.py", "#%%\na\n# %% \nb\n  # %%\nc\n# <codecell>\nd\n# In[ 3]:\ne\n# In[x]\nf\n", "1/2 code \"a\"\n3/4 code \"b\"\n5/6 code \"c\"\n7/8 code \"d\"\n9/10 code \"e\\n# In[x]\\nf\"\n"},
-		"magic, no marker":  {"a.py", "# %%time\n", "1/1 code \"%%time\"\n"},
-		"empty lines":       {"a.py", "# %%\na\n\n# %%\nb\n\n\n# %%\nc\n\n\n\n# %%\n", "1/2 code \"a\"\n4/5 code \"b\"\n8/9 code \"c\\n\\n\"\n13/14 code \"\"\n"},
-		"CRLF":              {"a.py", "# %%\r\na\r\nb\r\n\r\n# %%\r\nc", "1/2 code \"a\\nb\"\n5/6 code \"c\"\n"},
-		"byte order mark":   {"a.py", "\ufeff# %%\na\n", "1/2 code \"a\"\n"},
-		"prose":             {"a.py", "# %% [markdown]\n# # T\n#\n#text\nbare\n# %% [md] Title\n# %% [raw]\n# r\n", "1/2 markdown \"# T\\n\\ntext\\nbare\"\n6/7 markdown depth 0 true \"Title\" \"\"\n7/8 raw \"r\"\n"},
-		"quoted prose":      {"a.py", "# %% [markdown]\n\"\"\"\n# T\n\n# %% no\n\"\"\"\n\n# %% [markdown]\nr'''one'''\n# %% [markdown]\n\"\"\"\"\"\"\n", "1/3 markdown \"# T\\n\\n# %% no\"\n8/9 markdown \"one\"\n10/11 markdown \"\"\n"},
-		"fence in prose":    {"a.py", "# %% [markdown]\n# ```mermaid\n# %% x\n# ```\n# %%\n1\n# %% [markdown]\n# ```\n# %%\n2\n", "1/2 markdown \"```mermaid\\n%% x\\n```\"\n5/6 code \"1\"\n7/8 markdown \"```\"\n9/10 code \"2\"\n"},
-		"texts of Python":   {"a.py", "# %%\ns = '''\n# %%\n''' + \"\"\"'''\n# %%\n\"\"\" # ''' don't\n# %%\nt = 'it\\'s' + \"#\" # \"\"\"\n# %%\n", "1/2 code \"s = '''\\n# %%\\n''' + \\\"\\\"\\\"'''\\n# %%\\n\\\"\\\"\\\" # ''' don't\"\n7/8 code \"t = 'it\\\\'s' + \\\"#\\\" # \\\"\\\"\\\"\"\n9/10 code \"\"\n"},
-		"texts of R":        {"a.R", "# %%\nx <- 'a\n# %%\n' # don't\n# %%\n", "1/2 code \"x <- 'a\\n# %%\\n' # don't\"\n5/6 code \"\"\n"},
+		"empty":            {"a.py", "", ""},
+		"no marker":        {"a.py", "import os\n\n\nprint(1)\n", "1/1 code \"import os\\n\\n\\nprint(1)\"\n"},
+		"before the first": {"a.py", "import os\n# %%\n1\n", "1/1 code \"import os\"\n2/3 code \"1\"\n"},
+		"blank before":     {"a.py", "\n\n# %%\n1\n", "3/4 code \"1\"\n"},
+		"spellings": {"a.py", "#%%\na\n# %% \nb\n  # %%\nc\n# <codecell>\nd\n# In[ 3]:\ne\n# In[x]\nf\n",
+			"1/2 code \"a\"\n3/4 code \"b\"\n5/6 code \"c\"\n7/8 code \"d\"\n9/10 code \"e\\n# In[x]\\nf\"\n"},
+		"magic, no marker": {"a.py", "# %%time\n", "1/1 code \"%%time\"\n"},
+		"empty lines": {"a.py", "# %%\na\n\n# %%\nb\n\n\n# %%\nc\n\n\n\n# %%\n",
+			"1/2 code \"a\"\n4/5 code \"b\"\n8/9 code \"c\\n\\n\"\n13/14 code \"\"\n"},
+		"CRLF":            {"a.py", "# %%\r\na\r\nb\r\n\r\n# %%\r\nc", "1/2 code \"a\\nb\"\n5/6 code \"c\"\n"},
+		"byte order mark": {"a.py", "\ufeff# %%\na\n", "1/2 code \"a\"\n"},
+		"prose": {"a.py", "# %% [markdown]\n# # T\n#\n#text\nbare\n# %% [md] Title\n# %% [raw]\n# r\n",
+			"1/2 markdown \"# T\\n\\ntext\\nbare\"\n6/7 markdown depth 0 true \"Title\" \"\"\n7/8 raw \"r\"\n"},
+		"quoted prose":    {"a.py", "# %% [markdown]\n\"\"\"\n# T\n\n# %% no\n\"\"\"\n\n# %% [markdown]\nr'''one'''\n# %% [markdown]\n\"\"\"\"\"\"\n", "1/3 markdown \"# T\\n\\n# %% no\"\n8/9 markdown \"one\"\n10/11 markdown \"\"\n"},
+		"fence in prose":  {"a.py", "# %% [markdown]\n# ```mermaid\n# %% x\n# ```\n# %%\n1\n# %% [markdown]\n# ```\n# %%\n2\n", "1/2 markdown \"```mermaid\\n%% x\\n```\"\n5/6 code \"1\"\n7/8 markdown \"```\"\n9/10 code \"2\"\n"},
+		"texts of Python": {"a.py", "# %%\ns = '''\n# %%\n''' + \"\"\"'''\n# %%\n\"\"\" # ''' don't\n# %%\nt = 'it\\'s' + \"#\" # \"\"\"\n# %%\n", "1/2 code \"s = '''\\n# %%\\n''' + \\\"\\\"\\\"'''\\n# %%\\n\\\"\\\"\\\" # ''' don't\"\n7/8 code \"t = 'it\\\\'s' + \\\"#\\\" # \\\"\\\"\\\"\"\n9/10 code \"\"\n"},
+		"texts of R": {"a.R", "# %%\nx <- 'a\n# %%\n' # don't\n# %%\n",
+			"1/2 code \"x <- 'a\\n# %%\\n' # don't\"\n5/6 code \"\"\n"},
 		"title and options": {"a.py", "# %% A b tags=[\"parameters\", 'x'] name=\"n\" deep={\"a\": [1, {\"b\": \"} ]\"}]} t=True n=None .c1 .c-2\n1\n", "1/2 code \"A b\" tags=[\"parameters\", \"x\"] name=\"n\" deep={\"a\": [1, {\"b\": \"} ]\"}]} t=true n=null .c1=null .c-2=null \"1\"\n"},
 		"classes alone":     {"a.py", "# %% The title .a .b\n", "1/2 code \"The title\" .a=null .b=null \"\"\n"},
-		"JSON options":      {"a.py", "# %% [markdown] T {\"a\": 1, \"b\": {\"c\": [true]}}\n", "1/2 markdown \"T\" a=1 b={\"c\": [true]} \"\"\n"},
-		"no options":        {"a.py", "# %% x = some thing\n1\n", "1/2 code \"x = some thing\" \"1\"\nwarning a.py:1:5: what follows the title of the cell cannot be read as options, so it is part of the title; write name=value with values of JSON, as tags=[\"a\"]\n"},
-		"depth":             {"a.py", "# %%% Sub\n# %%%%\n# %%%%x\n", "1/2 code depth 1 false \"Sub\" \"\"\n2/3 code depth 2 false \"# %%%%x\"\n"},
-		"other language":    {"a.py", "# %% language=\"bash\" magic_args=\"-e\"\n# ls\n# # %% no\n\"\"\"\n# %%\n1\n", "1/2 code bash language=\"bash\" magic_args=\"-e\" \"ls\\n# %% no\\n\\\"\\\"\\\"\"\n5/6 code \"1\"\n"},
-		"only elsewhere":    {"a.py", "# %% active=\"ipynb\"\n# 1 + 1\n# %% active=\"py\"\nimport x\n# %% tags=[\"active-ipynb-md\"]\n# 2\n# %% active=\"\"\n# 3\n# %% run_control={\"frozen\": true}\n# 4\n", "1/2 code active=\"ipynb\" \"1 + 1\"\n3/4 raw active=\"py\" \"import x\"\n5/6 code tags=[\"active-ipynb-md\"] \"2\"\n7/8 raw active=\"\" \"3\"\n9/10 code run_control={\"frozen\": true} \"4\"\n"},
-		"other comments":    {"a.js", "// %% [markdown]\n// text\n// %%\n1 // %%\n", "1/2 markdown \"text\"\n3/4 code \"1 // %%\"\n"},
-		"lua":               {"a.lua", "-- %% T\nprint(1)\n", "1/2 code \"T\" \"print(1)\"\n"},
-		"by hand":           {"a.py", "# %%\n# %matplotlib inline\n  # !ls\n# x = !ls\n# copy the table\n# why?\n# ! important\ns = '''\n# %no\n'''\n", "1/2 code \"%matplotlib inline\\n  !ls\\nx = !ls\\n# copy the table\\n# why?\\n# ! important\\ns = '''\\n# %no\\n'''\"\n"},
-		"by Jupytext":       {"a.py", header + "# %%\n# %matplotlib inline\n# ls -l\n# # ls\n# x?\n# %a b \\\n#   c\n# %b # noescape\n# text\n# # +\n", "8/9 code \"%matplotlib inline\\nls -l\\n# ls\\nx?\\n%a b \\\\\\n  c\\n# %b # noescape\\n# text\\n# +\"\n"},
-		"hydrogen":          {"a.py", fmt.Sprintf(jupytextHeader, "hydrogen") + "# %%\n%matplotlib inline\n# %no\n", "8/9 code \"%matplotlib inline\\n# %no\"\n"},
-		"light":             {"a.py", fmt.Sprintf(jupytextHeader, "light") + "# +\n1\n", `error a.py:1:1: the script is in Jupytext's form "light", and only percent scripts are read; jupytext --to py:percent`},
-		"shebang, coding":   {"a.py", "#!/usr/bin/python\n# -*- coding: utf-8 -*-\n# ---\n# title: T\n# ---\n# %%\n1\n", "6/7 code \"1\"\n"},
+		"JSON options": {"a.py", "# %% [markdown] T {\"a\": 1, \"b\": {\"c\": [true]}}\n",
+			"1/2 markdown \"T\" a=1 b={\"c\": [true]} \"\"\n"},
+		"no options": {"a.py", "# %% x = some thing\n1\n", "1/2 code \"x = some thing\" \"1\"\nwarning a.py:1:5: what follows the title of the cell cannot be read as options, so it is part of the title; write name=value with values of JSON, as tags=[\"a\"]\n"},
+		"depth": {"a.py", "# %%% Sub\n# %%%%\n# %%%%x\n",
+			"1/2 code depth 1 false \"Sub\" \"\"\n2/3 code depth 2 false \"# %%%%x\"\n"},
+		"other language": {"a.py", "# %% language=\"bash\" magic_args=\"-e\"\n# ls\n# # %% no\n\"\"\"\n# %%\n1\n",
+			"1/2 code bash language=\"bash\" magic_args=\"-e\" \"ls\\n# %% no\\n\\\"\\\"\\\"\"\n5/6 code \"1\"\n"},
+		"only elsewhere": {"a.py", "# %% active=\"ipynb\"\n# 1 + 1\n# %% active=\"py\"\nimport x\n# %% tags=[\"active-ipynb-md\"]\n# 2\n# %% active=\"\"\n# 3\n# %% run_control={\"frozen\": true}\n# 4\n", "1/2 code active=\"ipynb\" \"1 + 1\"\n3/4 raw active=\"py\" \"import x\"\n5/6 code tags=[\"active-ipynb-md\"] \"2\"\n7/8 raw active=\"\" \"3\"\n9/10 code run_control={\"frozen\": true} \"4\"\n"},
+		"other comments": {"a.js", "// %% [markdown]\n// text\n// %%\n1 // %%\n",
+			"1/2 markdown \"text\"\n3/4 code \"1 // %%\"\n"},
+		"lua":         {"a.lua", "-- %% T\nprint(1)\n", "1/2 code \"T\" \"print(1)\"\n"},
+		"by hand":     {"a.py", "# %%\n# %matplotlib inline\n  # !ls\n# x = !ls\n# copy the table\n# why?\n# ! important\ns = '''\n# %no\n'''\n", "1/2 code \"%matplotlib inline\\n  !ls\\nx = !ls\\n# copy the table\\n# why?\\n# ! important\\ns = '''\\n# %no\\n'''\"\n"},
+		"by Jupytext": {"a.py", header + "# %%\n# %matplotlib inline\n# ls -l\n# # ls\n# x?\n# %a b \\\n#   c\n# %b # noescape\n# text\n# # +\n", "8/9 code \"%matplotlib inline\\nls -l\\n# ls\\nx?\\n%a b \\\\\\n  c\\n# %b # noescape\\n# text\\n# +\"\n"},
+		"hydrogen": {"a.py", fmt.Sprintf(jupytextHeader, "hydrogen") + "# %%\n%matplotlib inline\n# %no\n",
+			"8/9 code \"%matplotlib inline\\n# %no\"\n"},
+		"light": {"a.py", fmt.Sprintf(jupytextHeader, "light") + "# +\n1\n", `error a.py:1:1: the script is in Jupytext's form "light", and only percent scripts are read; jupytext --to py:percent`},
+		"shebang, coding": {"a.py", "#!/usr/bin/python\n# -*- coding: utf-8 -*-\n# ---\n# title: T\n# ---\n# %%\n1\n",
+			"6/7 code \"1\"\n"},
 		"header not closed": {"a.py", "# ---\n# title: T\n\n# %%\n1\n", "1/1 code \"# ---\\n# title: T\"\n4/5 code \"1\"\n"},
 		"no text":           {"a.py", "a\x00b", "error a.py:1:2: the file holds a NUL byte, so it is not a text; take the byte out"},
 	} {
@@ -140,8 +150,9 @@ a.py:22:6: "timout" has no effect; did you mean timeout?
 
 func TestLooks(t *testing.T) {
 	for src, want := range map[string]bool{
-		"# %%\n1\n": true, "\n#!/bin/x\n# -*- coding: utf-8 -*-\n\n# %% T\n": true, "# ---\n# a: b\n# ---\n# %%\n": true, "# ---\n# a: b\n# ---\n": false,
-		"": false, "# Title\n\n```python\n# %%\n```\n": false, "import os\n# %%\n": false, "---\na: b\n---\n": false,
+		"# %%\n1\n": true, "\n#!/bin/x\n# -*- coding: utf-8 -*-\n\n# %% T\n": true, "# ---\n# a: b\n# ---\n# %%\n": true,
+		"# ---\n# a: b\n# ---\n": false,
+		"":                       false, "# Title\n\n```python\n# %%\n```\n": false, "import os\n# %%\n": false, "---\na: b\n---\n": false,
 	} {
 		if Looks([]byte(src)) != want {
 			t.Errorf("%q: %v", src, !want)
@@ -150,7 +161,8 @@ func TestLooks(t *testing.T) {
 }
 
 func TestLanguageOf(t *testing.T) {
-	for name, want := range map[string]string{"a.py": "python", `C:\x\A.R`: "r", "a/b.jl": "julia", "x.SH": "bash", "a.md": "", "py": "", "a.ipynb": ""} {
+	for name, want := range map[string]string{"a.py": "python", `C:\x\A.R`: "r", "a/b.jl": "julia", "x.SH": "bash",
+		"a.md": "", "py": "", "a.ipynb": ""} {
 		if got, ok := LanguageOf(name); got.Name != want || ok != (want != "") {
 			t.Errorf("%s: %q", name, got.Name)
 		}
@@ -160,7 +172,9 @@ func TestLanguageOf(t *testing.T) {
 // FuzzParse: whatever a script holds, it is read; the cells follow each other and leave nothing but the header and
 // empty lines, and every line of a cell stands where the cell says.
 func FuzzParse(f *testing.F) {
-	for _, src := range []string{"# %%\n1\n", fmt.Sprintf(jupytextHeader, "percent") + "# %% [markdown]\n# a\n\n# %% T tags=['a'] {\n# %ls\n", "# %% [markdown]\n\"\"\"\nx\n\"\"\"\n# %% a={\"b\": '", "#!x\n# ---\n# allow: [\n# ---\n\n\n# %% language=\"bash\"\n# x\n# %%% .a"} {
+	for _, src := range []string{"# %%\n1\n", fmt.Sprintf(jupytextHeader, "percent") +
+		"# %% [markdown]\n# a\n\n# %% T tags=['a'] {\n# %ls\n", "# %% [markdown]\n\"\"\"\nx\n\"\"\"\n# %% a={\"b\": '",
+		"#!x\n# ---\n# allow: [\n# ---\n\n\n# %% language=\"bash\"\n# x\n# %%% .a"} {
 		f.Add([]byte(src), false)
 	}
 	f.Fuzz(func(t *testing.T, src []byte, r bool) {
@@ -181,13 +195,16 @@ func FuzzParse(f *testing.F) {
 			if i == 0 && !s.Header.Given { // encoding, interpreter
 				between = nil
 			}
-			if between = bytes.Trim(between, "# \t\r\n\v\f\u0085\u00a0"); s.Header.Given && i == 0 && len(bytes.TrimSpace(between)) > 0 || i > 0 && len(between) > 0 {
+			if between = bytes.Trim(between, "# \t\r\n\v\f\u0085\u00a0"); s.Header.Given && i == 0 &&
+				len(bytes.TrimSpace(between)) > 0 || i > 0 && len(between) > 0 {
 				t.Fatalf("%q stands before cell %d", between, i)
 			}
 			at = c.At.End
 			if c.Kind == Code {
 				for k, text := range strings.Split(c.Source, "\n") {
-					if n := c.CodeLine - 1 + k; c.Source != "" && (n >= len(s.lines) || !strings.HasSuffix(strings.Trim(s.lines[n].text, " \t"), strings.Trim(text, " \t")) && !strings.Contains(s.lines[n].text, "gonb")) {
+					if n := c.CodeLine - 1 + k; c.Source != "" && (n >= len(s.lines) ||
+						!strings.HasSuffix(strings.Trim(s.lines[n].Text, " \t"), strings.Trim(text, " \t")) &&
+							!strings.Contains(s.lines[n].Text, "gonb")) {
 						t.Fatalf("line %d of cell %d is %q", k, i, text)
 					}
 				}
@@ -219,16 +236,17 @@ func FuzzParse(f *testing.F) {
 func TestLostHeader(t *testing.T) {
 	const cell = "\n# %%\n1\n"
 	for src, want := range map[string]string{
-		"# ---\n# allow: [x]\n" + cell:                        "a.py:1:3: the front matter is not read: it is never closed; end it with a line of ---",
-		"# ---\n# allow: [x]\n# ----\n" + cell:                "a.py:3:3: the front matter is not read: \"----\" does not end it; end it with a line of ---",
-		"#!/usr/bin/env python\n# ---\n# allow: [x]\n" + cell: "a.py:2:3: the front matter is not read: it is never closed; end it with a line of ---",
-		"\n# ---\n# allow: [x]\n# ---\n" + cell:               "a.py:2:3: the front matter is not read: it does not begin in the first line; take out what stands before it",
-		"# ---\n# allow: [x]\n# ---\n" + cell:                 "<nil>",
-		"#\n# ---\n# allow: [x]\n# ---\n" + cell:              "<nil>",
-		"# ---\n# Words about the script.\n" + cell:           "<nil>",
-		"# Words about the script.\n" + cell:                  "<nil>",
-		"#!/bin/sh\n":                                         "<nil>",
-		"":                                                    "<nil>",
+		"# ---\n# allow: [x]\n" + cell:         "a.py:1:3: the front matter is not read: it is never closed; end it with a line of ---",
+		"# ---\n# allow: [x]\n# ----\n" + cell: "a.py:3:3: the front matter is not read: \"----\" does not end it; end it with a line of ---",
+		"#!/usr/bin/env python\n# ---\n# allow: [x]\n" +
+			cell: "a.py:2:3: the front matter is not read: it is never closed; end it with a line of ---",
+		"\n# ---\n# allow: [x]\n# ---\n" + cell:     "a.py:2:3: the front matter is not read: it does not begin in the first line; take out what stands before it",
+		"# ---\n# allow: [x]\n# ---\n" + cell:       "<nil>",
+		"#\n# ---\n# allow: [x]\n# ---\n" + cell:    "<nil>",
+		"# ---\n# Words about the script.\n" + cell: "<nil>",
+		"# Words about the script.\n" + cell:        "<nil>",
+		"#!/bin/sh\n":                               "<nil>",
+		"":                                          "<nil>",
 	} {
 		s, err := Parse("a.py", []byte(src))
 		if err != nil {

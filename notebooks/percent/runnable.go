@@ -10,9 +10,10 @@ import (
 
 // Runnable is the script as a run takes it: its cells of code are the steps. It gives every mistake there is.
 func (s *Script) Runnable() (*notebooks.Notebook, error) {
-	book := notebooks.Book{Name: s.Name, Source: s.Source, Form: Form}
+	book := notebooks.CellFile{Name: s.Name, Source: s.Source, Form: Form}
 	if s.Header.Given {
-		book.Matter = []notebooks.Matter{{Text: []byte(s.Header.Text), At: s.Header.At, Place: s.place, Strict: !s.Header.Jupytext}}
+		book.FrontMatter = []notebooks.FrontMatter{{Text: []byte(s.Header.Text), At: s.Header.At, Place: s.place,
+			Strict: !s.Header.Jupytext}}
 	} else {
 		book.Head = s.head()
 	}
@@ -21,34 +22,35 @@ func (s *Script) Runnable() (*notebooks.Notebook, error) {
 			book.Cells = append(book.Cells, s.step(c))
 		}
 	}
-	nb, err := notebooks.Assemble(book)
+	nb, err := notebooks.FromCells(book)
 	nb.Warnings = append(nb.Warnings, s.Warnings...)
 	return nb, err
 }
 
 // head is the text of the comments on top, which may be a header that is not read.
-func (s *Script) head() *notebooks.Matter {
+func (s *Script) head() *notebooks.FrontMatter {
 	sign := s.Language.Comment
-	comment := func(i int) bool { return i < len(s.lines) && strings.HasPrefix(s.lines[i].text, sign) }
+	comment := func(i int) bool { return i < len(s.lines) && strings.HasPrefix(s.lines[i].Text, sign) }
 	first := 0
-	for first < len(s.lines) && (s.lines[first].text == "" || strings.HasPrefix(s.lines[first].text, "#!") ||
-		comment(first) && (coding.MatchString(s.lines[first].text) || strings.TrimSpace(magics.Bare(s.lines[first].text, sign)) == "")) {
+	for first < len(s.lines) && (s.lines[first].Text == "" || strings.HasPrefix(s.lines[first].Text, "#!") ||
+		comment(first) && (coding.MatchString(s.lines[first].Text) ||
+			strings.TrimSpace(magics.Bare(s.lines[first].Text, sign)) == "")) {
 		first++
 	}
 	var text strings.Builder
-	if first > 0 && s.lines[first-1].text == "" { // a header stands above the first empty line
+	if first > 0 && s.lines[first-1].Text == "" { // a header is above the first empty line
 		text.WriteByte('\n')
 		first--
 	}
 	skipped := first
 	for i := first; i < len(s.lines) && (comment(i) || i == first && text.Len() > 0); i++ {
 		if comment(i) {
-			text.WriteString(magics.Bare(s.lines[i].text, sign) + "\n")
+			text.WriteString(magics.Bare(s.lines[i].Text, sign) + "\n")
 		}
 	}
-	return &notebooks.Matter{Text: []byte(text.String()), Place: func(line, col int) (int, int) {
+	return &notebooks.FrontMatter{Text: []byte(text.String()), Place: func(line, col int) (int, int) {
 		i := min(skipped+line-1, len(s.lines)-1)
-		return i + 1, col + len(s.lines[i].text) - len(magics.Bare(s.lines[i].text, sign))
+		return i + 1, col + len(s.lines[i].Text) - len(magics.Bare(s.lines[i].Text, sign))
 	}}
 }
 
@@ -60,7 +62,8 @@ func (s *Script) step(c *Cell) notebooks.Cell {
 	out := notebooks.Cell{Lang: c.Lang, Code: code, At: c.At, Line: c.Line, CodeLine: c.CodeLine, Tags: c.Tags()}
 	if args := text(c.Field("magic_args")); c.Lang != s.Lang && (args != "" || !notebooks.IsLanguage(c.Lang)) {
 		// A cell magic that only the kernel of the script knows.
-		out.Lang, out.Code, out.CodeLine = s.Lang, strings.TrimSpace("%%"+text(c.Field("language"))+" "+args)+"\n"+code, c.CodeLine-1
+		out.Lang, out.Code, out.CodeLine = s.Lang, strings.TrimSpace("%%"+text(c.Field("language"))+" "+args)+"\n"+code,
+			c.CodeLine-1
 	}
 	for _, f := range c.Metadata {
 		switch f.Name {
@@ -71,18 +74,18 @@ func (s *Script) step(c *Cell) notebooks.Cell {
 			out.Tags = append(out.Tags, f.Name[1:])
 			continue
 		}
-		out.Options = append(out.Options, notebooks.Option{Name: f.Name, Value: f.Value, At: f.At})
+		out.Options = append(out.Options, f)
 	}
 	return out
 }
 
-// Looks says whether a text of which there is no name is a percent script of Python: it begins with a cell or with a
-// header in comments, and has a cell.
+// Looks reports whether a text without a name is a percent script of Python: it begins with a cell or with a header in
+// comments, and has a cell.
 func Looks(src []byte) bool {
-	lang := languages[".py"]
-	for _, l := range lines(src[:min(len(src), 64<<10)]) {
-		text := strings.TrimSpace(l.text)
-		switch _, mark := lang.marker(l.text); {
+	lang := python()
+	for _, l := range notebooks.Lines(string(src[:min(len(src), 64<<10)])) {
+		text := strings.TrimSpace(l.Text)
+		switch _, mark := lang.marker(l.Text); {
 		case text == "", strings.HasPrefix(text, "#!"), strings.HasPrefix(text, "#") && coding.MatchString(text):
 			continue
 		case mark:

@@ -6,7 +6,7 @@ import (
 )
 
 // Form is the name of this form.
-const Form notebooks.Form = "percent"
+const Form = notebooks.FormPercent
 
 // Script is a script that was read.
 type Script struct {
@@ -18,7 +18,7 @@ type Script struct {
 	Cells    []Cell
 	Warnings notebooks.ErrorList // what runs, and a reader should know
 
-	lines []line
+	lines []notebooks.Line
 }
 
 // Header is the YAML in comments at the head of a script.
@@ -44,23 +44,17 @@ const (
 // Cell is one cell.
 type Cell struct {
 	Kind     Kind
-	Title    string  // the words on the marker line
-	Depth    int     // how many further % there are
-	Short    bool    // Markdown is spelled [md]
-	Metadata []Field // in the order of the marker line
-	Lang     string  // of code; another than the script's where the cell says so
-	Source   string  // without comment signs, where they are not the author's; lines end with \n, the last one does not
+	Title    string             // the words on the marker line
+	Depth    int                // how many further % there are
+	Short    bool               // Markdown is spelled [md]
+	Metadata []notebooks.Option // in the order of the marker line
+	Lang     string             // of code; another than the script's where the cell says so
+	// without comment signs, where they are not the author's; lines end with \n, the last one does not
+	Source   string
 	At       notebooks.Span
 	Line     int  // of the marker, or of the first line
 	CodeLine int  // of the first line of Source
 	Marked   bool // it has a marker line
-}
-
-// Field is one name and value of a marker line.
-type Field struct {
-	Name  string
-	Value codec.Raw
-	At    int // offset in Source
 }
 
 // Field finds a field of the cell; nil without one.
@@ -73,15 +67,17 @@ func (c *Cell) Field(name string) codec.Raw {
 	return nil
 }
 
-// Tags are the cell's tags.
-func (c *Cell) Tags() []string {
+// Tags returns the tags of the cell.
+func (c *Cell) Tags() []string { return tagsOf(c.Field("tags")) }
+
+// tagsOf reads the value of tags: a list, or one tag.
+func tagsOf(raw codec.Raw) []string {
 	var tags []string
-	if raw := c.Field("tags"); raw != nil && codec.UnmarshalForeign(raw, &tags) != nil {
-		var one string
-		if codec.UnmarshalForeign(raw, &one) == nil {
-			return []string{one}
-		}
-		return nil
+	if raw == nil || codec.UnmarshalForeign(raw, &tags) == nil {
+		return tags
 	}
-	return tags
+	if one := text(raw); one != "" {
+		return []string{one}
+	}
+	return nil
 }

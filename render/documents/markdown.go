@@ -1,9 +1,7 @@
 package documents
 
 import (
-	"bytes"
 	"fmt"
-	"path"
 	"sort"
 	"strings"
 
@@ -12,7 +10,6 @@ import (
 	"markmill/notebooks/diff"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
-	"markmill/notebooks/percent"
 	"markmill/render"
 	"markmill/render/result"
 )
@@ -22,31 +19,25 @@ type Files func(name string) ([]byte, error)
 
 // Read reads a notebook of any form. The error is an *Error of package notebooks.
 func Read(name string, src []byte, files Files) (*diff.Document, error) {
-	if isJupyter(name, src) {
+	switch formOf(name, src) {
+	case notebooks.FormJupyter:
 		nb, err := ipynb.Parse(name, src)
 		if err != nil {
 			return nil, err
 		}
 		return Jupyter(nb), nil
-	}
-	if forms.IsPercent(name, src) {
+	case notebooks.FormPercent:
 		return Script(name, src)
 	}
 	return Markdown(name, src, files)
 }
 
-// isJupyter decides by name, or by the first byte if the name is unknown.
-func isJupyter(name string, src []byte) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".ipynb":
-		return true
-	case ".md", ".markdown", ".qmd", ".rmd":
-		return false
+// formOf detects a form by name, and by the first bytes if the name is unknown, as that of a copy that Git made.
+func formOf(name string, src []byte) notebooks.Form {
+	if notebooks.FormOfName(name) == "" {
+		name = "-"
 	}
-	if _, script := percent.LanguageOf(name); script {
-		return false
-	}
-	return bytes.HasPrefix(bytes.TrimLeft(src, " \t\r\n\ufeff"), []byte("{"))
+	return forms.Detect(name, src)
 }
 
 // Markdown reads a source or an output notebook. Mistakes in the source are not errors: notebooks with mistakes can

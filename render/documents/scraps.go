@@ -41,7 +41,7 @@ type StepScrap struct {
 // ScrapsOf reads the parameters and scraps of a notebook of any form, whether Markmill, papermill or Jupyter ran it.
 // The error is an *Error of package notebooks.
 func ScrapsOf(name string, src []byte) (*Recorded, error) {
-	if isJupyter(name, src) {
+	if formOf(name, src) == notebooks.FormJupyter {
 		nb, err := ipynb.Parse(name, src)
 		if err != nil {
 			return nil, err

@@ -328,7 +328,7 @@ func (j *notebook) inject(count int) bool {
 	if len(j.given) == 0 {
 		return false
 	}
-	text, err := inject.Cell(cmp.Or(j.nb.Spoken, j.file.Language()), j.given, false)
+	text, err := inject.Cell(cmp.Or(j.nb.DefaultLanguage, j.file.Language()), j.given, false)
 	if err != nil {
 		return false
 	}
@@ -411,7 +411,7 @@ func FromText(nb *notebooks.Notebook) (*ipynb.Notebook, map[int]*notebooks.Step,
 	if err != nil {
 		return nil, nil, err
 	}
-	source, _, err := doc.To(convert.Jupyter, "")
+	source, _, err := doc.To(notebooks.FormJupyter, "")
 	if err != nil {
 		return nil, nil, err
 	}

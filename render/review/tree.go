@@ -40,20 +40,11 @@ func IsNotebookName(name string) bool { return isText(name) || isJupyter(name) }
 // isText reports whether a file of that name may be a notebook in a text form.
 func isText(name string) bool { return isMarkdown(name) || isScript(name) }
 
-func isScript(name string) bool {
-	_, ok := percent.LanguageOf(name)
-	return ok
-}
+func isScript(name string) bool { return notebooks.FormOfName(name) == notebooks.FormPercent }
 
-func isMarkdown(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".md", ".markdown", ".qmd", ".rmd":
-		return true
-	}
-	return false
-}
+func isMarkdown(name string) bool { return notebooks.IsMarkdownName(name) }
 
-func isJupyter(name string) bool { return strings.EqualFold(path.Ext(name), ".ipynb") }
+func isJupyter(name string) bool { return notebooks.IsJupyterName(name) }
 
 // side is one side of a review, with a cache of what was read.
 type side struct {
@@ -385,7 +376,7 @@ func (b *book) digestFor(output string) string {
 	if err != nil {
 		return ""
 	}
-	nb.Speak(b.jupyter.Language())
+	nb.SetDefaultLanguage(b.jupyter.Language())
 	md, err := render.AsMarkdown(nb)
 	if err != nil {
 		return ""

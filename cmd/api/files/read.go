@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
@@ -124,16 +123,10 @@ func inputError(path, format string, args ...any) error {
 }
 
 // HasJupyterName reports whether the name is that of a Jupyter notebook.
-func HasJupyterName(path string) bool { return strings.EqualFold(filepath.Ext(path), ".ipynb") }
+func HasJupyterName(path string) bool { return notebooks.IsJupyterName(path) }
 
 // HasMarkdownName reports whether the name is that of a notebook in a form of Markdown.
-func HasMarkdownName(path string) bool {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".md", ".markdown", ".qmd", ".rmd":
-		return true
-	}
-	return false
-}
+func HasMarkdownName(path string) bool { return notebooks.IsMarkdownName(path) }
 
 // IsJupyter reports whether a file is a Jupyter notebook: by its name or, where the name does not say, by its first
 // bytes.

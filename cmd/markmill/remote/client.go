@@ -188,13 +188,15 @@ func (c Client) open(ctx context.Context, text string) (store, error) {
 
 // mediaType is the media type of a file, by its name.
 func mediaType(text string) string {
-	switch strings.ToLower(path.Ext(Name(text))) {
-	case ".ipynb":
+	switch form := notebooks.FormOfName(Name(text)); {
+	case form == notebooks.FormJupyter:
 		return "application/x-ipynb+json"
+	case form.Markdown():
+		return "text/markdown; charset=utf-8"
+	}
+	switch strings.ToLower(path.Ext(Name(text))) {
 	case ".json":
 		return "application/json"
-	case ".md", ".qmd", ".rmd":
-		return "text/markdown; charset=utf-8"
 	case ".png":
 		return "image/png"
 	case ".jpg", ".jpeg":

@@ -28,7 +28,8 @@ func Diff(a, b *ipynb.Notebook) ([]byte, error) {
 	for i, nb := range []*ipynb.Notebook{a, b} {
 		if nb.NBFormat != 4 {
 			return nil, &notebooks.Error{Kind: notebooks.KindInput, File: nb.Name, Line: 1, Col: 1,
-				Msg: "is of an nbformat before 4, whose cells nbdime's diff cannot name", Hint: "convert it: jupyter nbconvert --to notebook --nbformat 4"}
+				Msg:  "is of an nbformat before 4, whose cells nbdime's diff cannot name",
+				Hint: "convert it: jupyter nbconvert --to notebook --nbformat 4"}
 		}
 		n, err := notebook(codec.Raw(strings.TrimPrefix(string(nb.Source), "\ufeff")))
 		if err != nil {
@@ -44,7 +45,8 @@ func Diff(a, b *ipynb.Notebook) ([]byte, error) {
 	out, err := codec.Indent(ops)
 	if err != nil { // each level of a notebook is two of its diff
 		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: b.Name, Line: 1, Col: 1, Err: err,
-			Msg: "what changed stands too deep in arrays and objects for nbdime's diff, which has two levels for each", Hint: "compare without --format nbdime"}
+			Msg:  "what changed stands too deep in arrays and objects for nbdime's diff, which has two levels for each",
+			Hint: "compare without --format nbdime"}
 	}
 	return out, nil
 }
@@ -117,7 +119,7 @@ func alike(a, b *node) bool {
 	return x != nil && y != nil && same(x, y)
 }
 
-// stretch makes the items of a that a block names those of b; pairs, in order on both sides, are patched.
+// stretch turns a block's items of a into those of b; pairs, in order on both sides, are patched.
 func (d differ) stretch(a, b []*node, k linediff.Block, pairs [][2]int) []op {
 	var out []op
 	i, j := k.I0, k.J0

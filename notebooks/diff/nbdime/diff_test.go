@@ -14,7 +14,8 @@ import (
 
 func book(t *testing.T, cells ...string) *ipynb.Notebook {
 	t.Helper()
-	nb, err := ipynb.Parse("x.ipynb", []byte(`{"cells":[`+strings.Join(cells, ",")+`],"metadata":{},"nbformat":4,"nbformat_minor":4}`))
+	nb, err := ipynb.Parse("x.ipynb", []byte(`{"cells":[`+strings.Join(cells,
+		",")+`],"metadata":{},"nbformat":4,"nbformat_minor":4}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,8 @@ func code(source string, outputs ...string) string {
 	if err != nil {
 		panic(err)
 	}
-	return fmt.Sprintf(`{"cell_type":"code","execution_count":null,"metadata":{},"outputs":[%s],"source":%s}`, strings.Join(outputs, ","), text)
+	return fmt.Sprintf(`{"cell_type":"code","execution_count":null,"metadata":{},"outputs":[%s],"source":%s}`,
+		strings.Join(outputs, ","), text)
 }
 
 // TestDiff holds the entries as nbdime's schema has them. That nbdime's own patch makes the other notebook of them, a
@@ -37,19 +39,23 @@ func TestDiff(t *testing.T) {
 		a, b *ipynb.Notebook
 		want string
 	}{
-		"the same":                  {book(t, code("x")), book(t, code("x")), `[]`},
-		"a list of lines is a text": {book(t, code("x\ny")), book(t, strings.Replace(code("x\ny"), `"x\ny"`, `["x\n","y"]`, 1)), `[]`},
+		"the same": {book(t, code("x")), book(t, code("x")), `[]`},
+		"a list of lines is a text": {book(t, code("x\ny")), book(t,
+			strings.Replace(code("x\ny"), `"x\ny"`, `["x\n","y"]`, 1)), `[]`},
 		"lines of a cell": {book(t, code("x = 1\ny = 2\nz")), book(t, code("x = 1\ny = 3\nz")),
 			`[{"diff":[{"diff":[{"diff":[{"key":1,"op":"addrange","valuelist":["y = 3\n"]},{"key":1,"length":1,"op":"removerange"}],"key":"source","op":"patch"}],"key":0,"op":"patch"}],"key":"cells","op":"patch"}]`},
 		"a cell comes": {book(t, code("x")), book(t, code("new = True"), code("x")),
 			`[{"diff":[{"key":0,"op":"addrange","valuelist":[` + code("new = True") + `]}],"key":"cells","op":"patch"}]`},
-		"a cell goes": {book(t, code("x"), code("y")), book(t, code("y")), `[{"diff":[{"key":0,"length":1,"op":"removerange"}],"key":"cells","op":"patch"}]`},
+		"a cell goes": {book(t, code("x"), code("y")), book(t, code("y")),
+			`[{"diff":[{"key":0,"length":1,"op":"removerange"}],"key":"cells","op":"patch"}]`},
 		"a stream": {book(t, code("x", print(`"a\nb\n"`))), book(t, code("x", print(`["a\n","c\n"]`))),
 			`[{"diff":[{"diff":[{"diff":[{"diff":[{"diff":[{"key":1,"op":"addrange","valuelist":["c\n"]},{"key":1,"length":1,"op":"removerange"}],` +
 				`"key":"text","op":"patch"}],"key":0,"op":"patch"}],"key":"outputs","op":"patch"}],"key":0,"op":"patch"}],"key":"cells","op":"patch"}]`},
-		"null is a value": {book(t, code("x")), book(t, strings.Replace(code("x"), `"metadata":{}`, `"metadata":{"a":null}`, 1)),
+		"null is a value": {book(t, code("x")), book(t, strings.Replace(code("x"), `"metadata":{}`, `"metadata":{"a":null}`,
+			1)),
 			`[{"diff":[{"diff":[{"diff":[{"key":"a","op":"add","value":null}],"key":"metadata","op":"patch"}],"key":0,"op":"patch"}],"key":"cells","op":"patch"}]`},
-		"what is transient is not read": {book(t, code("x")), book(t, strings.Replace(code("x"), `"metadata":{}`, `"metadata":{"trusted":true}`, 1)), `[]`},
+		"what is transient is not read": {book(t, code("x")), book(t,
+			strings.Replace(code("x"), `"metadata":{}`, `"metadata":{"trusted":true}`, 1)), `[]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Diff(c.a, c.b)

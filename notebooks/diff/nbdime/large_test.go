@@ -12,14 +12,16 @@ import (
 func TestDeepMetadata(t *testing.T) {
 	const depth, size = 500, 1 << 20
 	nested := func(depth int, text string) *ipynb.Notebook {
-		nb, err := ipynb.Parse("x.ipynb", []byte(`{"cells":[],"metadata":{"a":`+strings.Repeat(`{"a":`, depth)+`"`+strings.Repeat("x", size)+text+`"`+
+		nb, err := ipynb.Parse("x.ipynb", []byte(`{"cells":[],"metadata":{"a":`+strings.Repeat(`{"a":`,
+			depth)+`"`+strings.Repeat("x", size)+text+`"`+
 			strings.Repeat("}", depth)+`},"nbformat":4,"nbformat_minor":4}`))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return nb
 	}
-	if _, err := Diff(nested(6000, "1"), nested(6000, "2")); err == nil || !strings.HasPrefix(err.Error(), "x.ipynb:1:1: what changed stands too deep") {
+	if _, err := Diff(nested(6000, "1"), nested(6000, "2")); err == nil ||
+		!strings.HasPrefix(err.Error(), "x.ipynb:1:1: what changed stands too deep") {
 		t.Errorf("%.200v", err)
 	}
 	a, b := nested(depth, "1"), nested(depth, "2")

@@ -27,7 +27,7 @@ func parse(raw codec.Raw) (*node, error) {
 	return read(codec.NewCursor(canonical, 0), canonical)
 }
 
-// read takes the canonical value apart at which the cursor stands.
+// read parses the canonical value at the cursor.
 func read(c *codec.Cursor, src codec.Raw) (n *node, err error) {
 	n = &node{}
 	kind := c.Kind()

@@ -1,0 +1,16 @@
+# ---
+# title: Percent
+# ---
+
+# %% [markdown]
+# Text
+
+# %% tags=["parameters"]
+n = 1
+
+# %% language="bash"
+# echo a
+
+# %%
+# %matplotlib inline
+print(n)

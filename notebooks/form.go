@@ -1,0 +1,125 @@
+package notebooks
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Form is the syntax that a notebook is written in. The model is the same for all.
+type Form string
+
+// Quarto's reader also reads R Markdown: a run names both FormQuarto, and only a conversion tells them apart.
+const (
+	FormNative    Form = "markmill"
+	FormJupytext  Form = "jupytext"
+	FormMyST      Form = "myst"
+	FormQuarto    Form = "quarto"
+	FormRMarkdown Form = "rmarkdown"
+	FormRunme     Form = "runme"
+	FormPercent   Form = "percent"
+	FormJupyter   Form = "jupyter"
+)
+
+// forms is the one table of forms and the extensions of their files. The first row with an extension names the form of
+// a file that nothing else is known about. The extensions of percent scripts are in the table of languages.
+var forms = []struct {
+	form       Form
+	option     string // what --to calls it; "" for a form that is only read
+	title      string
+	extensions []string
+}{
+	{FormNative, "markmill", "Markmill's Markdown", []string{".md", ".markdown"}},
+	{FormJupytext, "jupytext", "Jupytext Markdown", []string{".md", ".markdown"}},
+	{FormMyST, "myst", "MyST Markdown", []string{".myst", ".mystnb", ".mnb", ".md", ".markdown"}},
+	{FormQuarto, "qmd", "Quarto", []string{".qmd"}},
+	{FormRMarkdown, "rmd", "R Markdown", []string{".rmd"}},
+	{FormRunme, "", "Runme", []string{".md", ".markdown"}},
+	{FormPercent, "percent", "a percent script", nil},
+	{FormJupyter, "ipynb", "a Jupyter notebook", []string{".ipynb"}},
+}
+
+// Title returns the name of the form in messages.
+func (f Form) Title() string {
+	for _, row := range forms {
+		if row.form == f {
+			return row.title
+		}
+	}
+	return string(f)
+}
+
+// Option returns the name of the form on the command line; "" for a form that is only read.
+func (f Form) Option() string {
+	for _, row := range forms {
+		if row.form == f {
+			return row.option
+		}
+	}
+	return ""
+}
+
+// FormOfOption returns the form that an option names; "" if none does.
+func FormOfOption(option string) Form {
+	for _, row := range forms {
+		if row.option == option && option != "" {
+			return row.form
+		}
+	}
+	return ""
+}
+
+// FormOptions lists the options of the forms that can be written.
+func FormOptions() []string {
+	var options []string
+	for _, row := range forms {
+		if row.option != "" {
+			options = append(options, row.option)
+		}
+	}
+	return options
+}
+
+// FormOfName returns the form for the extension of a file name; "" for an unknown extension. For .md and .markdown,
+// which several forms share, it is FormNative.
+func FormOfName(name string) Form {
+	ext := extension(name)
+	for _, row := range forms {
+		if slices.Contains(row.extensions, ext) {
+			return row.form
+		}
+	}
+	if _, ok := LanguageOfScript(name); ok {
+		return FormPercent
+	}
+	return ""
+}
+
+// MayHaveName reports whether a file of the form may have a name: one with an extension of the form, or of no form.
+func (f Form) MayHaveName(name string) bool {
+	named := FormOfName(name)
+	if named == f || named == "" {
+		return true
+	}
+	ext := extension(name)
+	for _, row := range forms {
+		if row.form == f && slices.Contains(row.extensions, ext) {
+			return true
+		}
+	}
+	return false
+}
+
+// Markdown reports whether the form is a spelling of Markdown.
+func (f Form) Markdown() bool { return f != "" && f != FormPercent && f != FormJupyter }
+
+// IsMarkdownName reports whether a file name has the extension of a Markdown notebook.
+func IsMarkdownName(name string) bool { return FormOfName(name).Markdown() }
+
+// IsJupyterName reports whether a file name has the extension of a Jupyter notebook.
+func IsJupyterName(name string) bool { return FormOfName(name) == FormJupyter }
+
+// extension returns the extension of a path, in lower case. Paths may have the separators of either system.
+func extension(name string) string {
+	return strings.ToLower(path.Ext(strings.ReplaceAll(name, `\`, "/")))
+}
