@@ -214,7 +214,7 @@ func (r *run) approval() error {
 		return err
 	}
 	if err := r.rec.emit(runs.ApprovalRequested, "", runs.ApprovalRequestedData{Code: runs.CodeApprovalRequired,
-		Message:    "an approval is required; it is granted with: " + command,
+		Message:  "an approval is required; it is granted with: " + command,
 		Contract: contract, File: sealed.File, Digest: sealed.Digest}); err != nil {
 		return err
 	}

@@ -148,7 +148,7 @@ func (r *run) checkSource(ctx context.Context) error {
 		slices.Sort(paths)
 		r.verdict.blockers = append(r.verdict.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree,
 			Step: r.verdict.untested[0].step, Rule: runs.RuleTestedIsLeft,
-			Paths: firstPaths(slices.Compact(paths)),
+			Paths:   firstPaths(slices.Compact(paths)),
 			Message: "files changed during the last test step or after it, so what was tested is not what is left"})
 	}
 	if r.plan.source == nil {
