@@ -120,7 +120,7 @@ func TestOldRecord(t *testing.T) {
 	expect("what was looked at holds (11 events, 3 commits)", "runs", "verify", id)
 	expect("refs/markmill/runs/"+id, "runs", "fetch", id)
 	was := gitDigest(t, filepath.Join(r.repo, ".git"))
-	expect("the repository has 1 ref below refs/markmill/runs, of earlier versions or of runs fetch; the commits of 1 are in no record", "runs", "reconcile")
+	expect("the repository has 1 ref below refs/markmill/runs, from earlier versions or runs fetch; the commits of 1 are in no record", "runs", "reconcile")
 	sameGit(t, "runs reconcile", was, gitDigest(t, filepath.Join(r.repo, ".git")))
 	expect("removed 1 ref", "runs", "reconcile", "--remove-refs")
 	if left := r.git("for-each-ref", "refs/markmill"); left != "" {
