@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -102,7 +101,7 @@ func readRequest(run *runs.Run, dir string) (*runs.ApprovalRequest, error) {
 		return nil, refused(fmt.Sprintf("the run %s has its approval, %s", run.ID, run.Granted.ID),
 			"run the notebook once more, and answer the request of that run")
 	}
-	file := filepath.Join(dir, filepath.FromSlash(run.Requested.File))
+	file := runs.At(dir).File(run.Requested.File)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: file, Msg: "cannot be read: " + err.Error(), Err: err}

@@ -32,7 +32,7 @@ func (r *run) checkDiff(ctx context.Context) error {
 	if err := r.withholdChange("", total); err != nil {
 		return err
 	}
-	if err := runs.WriteFile(filepath.Join(r.rec.dir, runs.PatchFile), total.Patch); err != nil {
+	if err := r.rec.record.Write(runs.PatchFile, total.Patch); err != nil {
 		return artifact(err)
 	}
 	r.lastCommit = string(total.Commit)

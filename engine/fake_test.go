@@ -310,7 +310,7 @@ var texts = View{Name: "texts", Write: func(in ViewInput) error {
 		if in.Run.Left(name) != nil {
 			continue
 		}
-		if err := runs.WriteFile(filepath.Join(in.Dir, name), []byte(in.Run.Status()+"\n")); err != nil {
+		if err := runs.At(in.Dir).Write(name, []byte(in.Run.Status()+"\n")); err != nil {
 			return err
 		}
 	}
@@ -405,7 +405,7 @@ func statuses(r *Result) string {
 // read is a file of a run directory.
 func (l *lab) read(r *Result, name string) string {
 	l.t.Helper()
-	b, err := os.ReadFile(filepath.Join(r.Dir, filepath.FromSlash(name)))
+	b, err := runs.At(r.Dir).ReadFile(name)
 	if err != nil {
 		l.t.Fatal(err)
 	}

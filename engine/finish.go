@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"markmill/engine/worktree"
@@ -92,7 +91,7 @@ func (r *run) last(data *runs.CompletedData) (runs.Event, error) {
 	if err != nil {
 		return event, err
 	}
-	data.Outputs = r.sinks.StageOutput(ViewInput{Dir: r.rec.dir, Notebook: r.plan.notebook, Run: record,
+	data.Outputs = r.sinks.StageOutput(ViewInput{Dir: r.rec.record.Path(), Notebook: r.plan.notebook, Run: record,
 		Clean: r.cleanView})
 	if r.verdict.leaks() { // what shows a secret is given anew, with a record that says so
 		data.Outputs = nil
@@ -113,7 +112,7 @@ func (r *run) sign(data *runs.CompletedData, event runs.Event) (runs.Event, erro
 	if err != nil {
 		return event, err
 	}
-	if data.Signatures, err = r.sinks.Sign(ViewInput{Dir: r.rec.dir, Notebook: r.plan.notebook, Run: record,
+	if data.Signatures, err = r.sinks.Sign(ViewInput{Dir: r.rec.record.Path(), Notebook: r.plan.notebook, Run: record,
 		Clean: r.cleanView}); err != nil {
 		r.signErr = fmt.Errorf("the output notebook cannot be signed: %w", err)
 		return event, nil
@@ -156,7 +155,7 @@ func (r *run) views(event runs.Event, before int) (*runs.Run, error) {
 				return record, err
 			}
 		}
-		err := v.Write(ViewInput{Dir: r.rec.dir, Notebook: r.plan.notebook, Run: record, Known: known, Clean: r.cleanView})
+		err := v.Write(ViewInput{Dir: r.rec.record.Path(), Notebook: r.plan.notebook, Run: record, Known: known, Clean: r.cleanView})
 		if err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", v.Name, err))
 			partial = partial || !v.Beside && !errors.As(err, new(Refused))
@@ -185,13 +184,13 @@ func (r *run) publish(ctx context.Context) (err error) {
 	if r.ws.tree == nil || r.verdict.leaks() {
 		return nil
 	}
-	if r.bundle, err = r.ws.tree.Bundle(r.rec.dir); err != nil {
+	if r.bundle, err = r.ws.tree.Bundle(r.rec.record.Path()); err != nil {
 		return fmt.Errorf("the run's commits cannot be written: %w", err)
 	}
 	name := r.plan.request.Branch
 	var commits *worktree.Bundle
 	if r.bundle != nil && (name != "" || r.plan.mask != nil) {
-		if commits, err = worktree.OpenBundle(filepath.Join(r.rec.dir, runs.BundleFile)); err != nil {
+		if commits, err = worktree.OpenBundle(r.rec.record.File(runs.BundleFile)); err != nil {
 			return err
 		}
 		defer commits.Close()
@@ -224,7 +223,7 @@ func (r *run) searchCommits(commits *worktree.Bundle) error {
 	}
 	r.rec.leak("", "the commits of the run, with the uncommitted changes that it began with")
 	r.bundle = nil
-	return os.Remove(filepath.Join(r.rec.dir, runs.BundleFile))
+	return os.Remove(r.rec.record.File(runs.BundleFile))
 }
 
 func (r *run) title() string {

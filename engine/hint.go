@@ -111,7 +111,7 @@ func (r *run) endOf(file string) string {
 	if file == "" {
 		return ""
 	}
-	f, err := os.Open(filepath.Join(r.rec.dir, filepath.FromSlash(file)))
+	f, err := os.Open(r.rec.record.File(file))
 	if err != nil {
 		return ""
 	}

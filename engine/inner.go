@@ -57,7 +57,7 @@ func (n *innerRuns) announce(id runs.RunID) error {
 		return nil
 	}
 	err := runs.WriteFile(filepath.Join(folder, string(id)),
-		[]byte(filepath.Join(filepath.Dir(n.rec.dir), string(id))+"\n"))
+		[]byte(filepath.Join(filepath.Dir(n.rec.record.Path()), string(id))+"\n"))
 	if _, gone := os.Stat(folder); errors.Is(gone, fs.ErrNotExist) {
 		return nil
 	}
@@ -285,7 +285,7 @@ func (n *innerRuns) checkSecrets(dir string) error {
 	if err != nil {
 		return err
 	}
-	commits, err := worktree.OpenBundle(filepath.Join(dir, runs.BundleFile))
+	commits, err := worktree.OpenBundle(runs.At(dir).File(runs.BundleFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

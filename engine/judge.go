@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,8 +86,8 @@ func (r *run) passed(s *PlannedStep) bool {
 
 func (r *run) runJudges(ctx context.Context, judges []*PlannedStep) error {
 	for _, s := range judges {
-		dir := filepath.Join(filepath.FromSlash(stepDir(s)), runs.JudgedDir)
-		if err := os.MkdirAll(filepath.Join(r.rec.dir, dir), 0o755); err != nil {
+		dir := filepath.FromSlash(path.Join(stepDir(s), runs.JudgedDir))
+		if err := os.MkdirAll(r.rec.record.File(dir), 0o755); err != nil {
 			return artifact(err)
 		}
 		session, err := r.sessions.of(ctx, s)

@@ -23,16 +23,16 @@ func (c *recorder) withhold() (replaced []string, err error) {
 	if c.plan.mask == nil {
 		return nil, nil
 	}
-	root, err := os.OpenRoot(c.dir)
+	root, err := os.OpenRoot(c.record.Path())
 	if err != nil {
 		return nil, artifact(err)
 	}
 	defer root.Close()
-	err = filepath.WalkDir(c.dir, func(name string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(c.record.Path(), func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(c.dir, name)
+		rel, err := filepath.Rel(c.record.Path(), name)
 		if err != nil || rel == "." {
 			return err
 		}

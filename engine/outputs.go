@@ -61,10 +61,10 @@ func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, d
 		b.Write(line)
 		b.WriteByte('\n')
 	}
-	if err := runs.WriteFile(filepath.Join(r.rec.dir, dir, runs.OutputsFile), b.Bytes()); err != nil {
+	if err := runs.WriteFile(r.rec.record.File(dir, runs.OutputsFile), b.Bytes()); err != nil {
 		return err
 	}
-	done.Outputs = runs.StreamData{File: filepath.ToSlash(filepath.Join(dir, runs.OutputsFile)), Bytes: int64(b.Len()),
+	done.Outputs = runs.StreamData{File: path.Join(filepath.ToSlash(dir), runs.OutputsFile), Bytes: int64(b.Len()),
 		Digest: runs.DigestOf(b.Bytes())}
 	return nil
 }
@@ -108,7 +108,7 @@ func (r *run) inOrder(list []runs.OutputData, dir string, streams [2]*stream) ([
 		if o.Name == "stderr" {
 			which = 1
 		}
-		found, err := r.showsFrom(filepath.Join(r.rec.dir, dir, streams[which].name), at[which])
+		found, err := r.showsFrom(r.rec.record.File(dir, streams[which].name), at[which])
 		if err != nil || found {
 			return nil, err
 		}

@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"markmill/engine/mask"
-	"markmill/notebooks"
-	"markmill/notebooks/codec"
-	"markmill/runs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"markmill/engine/mask"
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/runs"
 )
 
 // recorder writes the record of a run: its journal and the files of the run directory. Everything that it writes is
@@ -24,7 +25,7 @@ type recorder struct {
 	sinks   Sinks
 
 	id       runs.RunID
-	dir      string // the run directory
+	record   *runs.Record
 	journal  *runs.Journal
 	reserve  *runs.Reserve // room for the verdict on a full disk
 	events   []runs.Event
@@ -39,7 +40,7 @@ func (c *recorder) create() (release func(), err error) {
 	if err != nil {
 		return nil, artifact(err)
 	}
-	c.dir = record.Path()
+	c.record = record
 	return func() {
 		if c.journal != nil {
 			c.journal.Close()
@@ -52,16 +53,10 @@ func (c *recorder) create() (release func(), err error) {
 // open copies the notebook into the run directory and begins the journal.
 func (c *recorder) open() (err error) {
 	source := c.plan.notebook.Source
-	if c.reserve, err = runs.NewReserve(c.dir); err != nil {
+	if c.reserve, err = runs.NewReserve(c.record.Path()); err != nil {
 		return err
 	}
-	if err := runs.WriteFile(filepath.Join(c.dir, c.plan.sourceFile()), source); err != nil {
-		return err
-	}
-	if err := os.Mkdir(filepath.Join(c.dir, runs.StepsDir), 0o755); err != nil {
-		return err
-	}
-	c.journal, err = runs.CreateJournal(filepath.Join(c.dir, runs.JournalFile), runs.DigestOf(source), c.eng.Now)
+	c.journal, err = c.record.Begin(c.plan.sourceFile(), source, c.eng.Now)
 	if err == nil {
 		c.journal.StepSync = c.plan.notebook.Front.Durability == "step"
 	}
@@ -133,7 +128,7 @@ func (c *recorder) conceal(s string) string { return c.plan.mask.Text(s) }
 
 // keep writes a file of the run directory and returns its name and digest.
 func (c *recorder) keep(name string, data []byte) (runs.SealedFile, error) {
-	if err := runs.WriteFile(filepath.Join(c.dir, name), data); err != nil {
+	if err := c.record.Write(name, data); err != nil {
 		return runs.SealedFile{}, artifact(err)
 	}
 	return runs.SealedFile{File: name, Digest: runs.DigestOf(data)}, nil
@@ -151,7 +146,7 @@ func (c *recorder) writeResult(dir string, done *runs.StepFinishedData) error {
 	}
 	done.Result = filepath.ToSlash(filepath.Join(dir, "result.json"))
 	done.ResultDigest = runs.DigestOf(b)
-	return runs.WriteNewFile(filepath.Join(c.dir, dir, "result.json"), b)
+	return runs.WriteNewFile(c.record.File(dir, "result.json"), b)
 }
 
 func (c *recorder) prepare(data *runs.CompletedData) (runs.Event, error) {
@@ -168,7 +163,7 @@ func (c *recorder) prepare(data *runs.CompletedData) (runs.Event, error) {
 
 // unnamed writes the trace, and returns the digests of the files of the record that no event names.
 func (c *recorder) unnamed() ([]runs.SealedFile, error) {
-	c.traceErr = c.trace.write(c.dir, c.id, c.eng.Version, c.clean) // told with the views, as theirs are
+	c.traceErr = c.trace.write(c.record.Path(), c.id, c.eng.Version, c.clean) // told with the views, as theirs are
 	record, err := runs.Fold(c.events)
 	if err != nil {
 		return nil, err
@@ -180,14 +175,14 @@ func (c *recorder) unnamed() ([]runs.SealedFile, error) {
 		if _, named := known[name]; named {
 			return nil
 		}
-		digest, err := digestOfFile(filepath.Join(c.dir, filepath.FromSlash(name)))
+		digest, err := digestOfFile(c.record.File(name))
 		known[name] = digest
 		files = append(files, runs.SealedFile{File: name, Digest: digest})
 		return err
 	}
 	// of a run that broke off before its event, also the patch
 	for _, name := range []string{runs.TraceFile, runs.PatchFile} {
-		if _, err := os.Stat(filepath.Join(c.dir, name)); err != nil {
+		if _, err := c.record.Stat(name); err != nil {
 			continue
 		}
 		if err := add(name); err != nil {
@@ -195,7 +190,7 @@ func (c *recorder) unnamed() ([]runs.SealedFile, error) {
 		}
 	}
 	for _, dir := range c.loose {
-		err := filepath.WalkDir(filepath.Join(c.dir, filepath.FromSlash(dir)),
+		err := filepath.WalkDir(c.record.File(dir),
 			func(name string, d fs.DirEntry, err error) error {
 				if errors.Is(err, fs.ErrNotExist) || err == nil && (d.IsDir() || strings.HasPrefix(d.Name(), runs.TempPrefix)) {
 					return nil
@@ -203,7 +198,7 @@ func (c *recorder) unnamed() ([]runs.SealedFile, error) {
 				if err != nil {
 					return err
 				}
-				rel, err := filepath.Rel(c.dir, name)
+				rel, err := filepath.Rel(c.record.Path(), name)
 				if err != nil {
 					return err
 				}
@@ -218,7 +213,7 @@ func (c *recorder) unnamed() ([]runs.SealedFile, error) {
 
 // removeSums removes what says that the record is complete.
 func (c *recorder) removeSums() error {
-	if err := os.Remove(filepath.Join(c.dir, runs.SumsFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(c.record.File(runs.SumsFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -269,7 +264,7 @@ func (c *recorder) cleanFile(step notebooks.StepID, in io.ReadSeeker, to string)
 		return nil, err
 	}
 	if find.Found() && !kind.text {
-		rel, err := filepath.Rel(c.dir, to)
+		rel, err := filepath.Rel(c.record.Path(), to)
 		if err != nil {
 			return nil, err
 		}

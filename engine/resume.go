@@ -58,7 +58,7 @@ func (i *InterruptedRun) lock() (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := os.ReadFile(filepath.Join(i.Dir, runs.JournalFile))
+	now, err := runs.At(i.Dir).ReadFile(runs.JournalFile)
 	if err == nil && !bytes.Equal(now, i.journal) {
 		err = notResumable(i.Dir, "its record has changed meanwhile", "try again")
 	}
@@ -329,24 +329,24 @@ func (r *run) resumedFrom() (*runs.ResumedData, error) {
 	}
 	r.reuse = newReuse(c, r.plan.steps)
 	r.rec.loose = append(r.rec.loose, runs.ResumedDir) // the nearest journal names those before it
-	if err := os.Mkdir(filepath.Join(r.rec.dir, runs.ResumedDir), 0o755); err != nil {
+	if err := os.Mkdir(r.rec.record.File(runs.ResumedDir), 0o755); err != nil {
 		return nil, err
 	}
 	last := c.events[len(c.events)-1]
 	data := &runs.ResumedData{Run: c.Run.ID, Seq: last.Seq, Hash: last.Hash, File: runs.ResumedFile(c.Run.ID),
 		Digest: runs.DigestOf(c.journal)}
-	if err := runs.WriteFile(filepath.Join(r.rec.dir, filepath.FromSlash(data.File)), c.journal); err != nil {
+	if err := r.rec.record.Write(data.File, c.journal); err != nil {
 		return nil, err
 	}
 	for from := c.Run.Started.ResumedFrom; from != nil; {
-		b, err := os.ReadFile(filepath.Join(c.Dir, filepath.FromSlash(from.File)))
+		b, err := runs.At(c.Dir).ReadFile(from.File)
 		if err != nil {
 			return nil, err
 		}
 		if got := runs.DigestOf(b); got != from.Digest {
 			return nil, fmt.Errorf("%s of run %s has changed", from.File, c.Run.ID)
 		}
-		if err := runs.WriteFile(filepath.Join(r.rec.dir, filepath.FromSlash(from.File)), b); err != nil {
+		if err := r.rec.record.Write(from.File, b); err != nil {
 			return nil, err
 		}
 		line, _, _ := bytes.Cut(b, []byte("\n"))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -61,8 +62,8 @@ func (r *run) reuseOrStep(ctx context.Context, s *PlannedStep) error {
 
 // reuseFiles copies the files of a step into this record and checks the digests in its events.
 func (r *run) reuseFiles(was *runs.StepRecord) error {
-	from, to := filepath.Join(r.reuse.from.Dir, filepath.FromSlash(was.Step.Dir)),
-		filepath.Join(r.rec.dir, filepath.FromSlash(was.Step.Dir))
+	from, to := runs.At(r.reuse.from.Dir).File(was.Step.Dir),
+		r.rec.record.File(was.Step.Dir)
 	want := stepFiles(was)
 	err := filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -156,7 +157,7 @@ func (r *run) reuseEvents(s *PlannedStep, t runs.EventType) error {
 func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) (*runs.ReplayedData, error) {
 	defer r.rec.trace.start("replay " + string(s.ID))()
 	data := &runs.ReplayedData{Index: s.Index, Kernel: s.Kernel.Name()}
-	dir := filepath.Join(filepath.FromSlash(was.Step.Dir), runs.ReplayDir)
+	dir := filepath.FromSlash(path.Join(was.Step.Dir, runs.ReplayDir))
 	var done runs.StepFinishedData
 	if err := r.ws.guarded(); err != nil {
 		return nil, err
@@ -173,7 +174,7 @@ func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) 
 		}
 		info := session.Info()
 		data.Program, data.Version = info.Program, info.Version
-		full := filepath.Join(r.rec.dir, dir)
+		full := r.rec.record.File(dir)
 		if err := errors.Join(os.RemoveAll(full), os.Mkdir(full, 0o755)); err != nil {
 			return nil, artifact(err)
 		}
@@ -279,7 +280,7 @@ func (r *run) reuseChange(ctx context.Context, s *PlannedStep, was *runs.StepRec
 	var patch []byte
 	if was.Patch != nil && was.Patch.Patch != "" {
 		var err error
-		if patch, err = os.ReadFile(filepath.Join(r.rec.dir, filepath.FromSlash(was.Patch.Patch))); err != nil {
+		if patch, err = r.rec.record.ReadFile(was.Patch.Patch); err != nil {
 			return nil, artifact(err)
 		}
 	}
@@ -321,7 +322,7 @@ func (r *run) reuseScraps(s *PlannedStep, was *runs.StepRecord) error {
 			if err := os.RemoveAll(line.File); err != nil {
 				return artifact(err)
 			}
-			if _, err := copyFile(filepath.Join(r.rec.dir, filepath.FromSlash(scrap.File)), line.File); err != nil {
+			if _, err := copyFile(r.rec.record.File(scrap.File), line.File); err != nil {
 				return artifact(err)
 			}
 		}

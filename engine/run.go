@@ -107,7 +107,7 @@ func (e *Engine) Run(ctx context.Context, p *Plan, sinks Sinks) (result *Result,
 	switch {
 	case err == nil:
 	case len(r.rec.events) == 0: // nothing was recorded: there was no run
-		return nil, errors.Join(artifact(err), os.RemoveAll(r.rec.dir))
+		return nil, errors.Join(artifact(err), os.RemoveAll(r.rec.record.Path()))
 	case !r.rec.has(runs.PlanUpdated):
 		return nil, artifact(err)
 	}
@@ -127,7 +127,7 @@ func (e *Engine) Run(ctx context.Context, p *Plan, sinks Sinks) (result *Result,
 	if err != nil {
 		return nil, err
 	}
-	result = &Result{Dir: r.rec.dir, Run: record, Left: left}
+	result = &Result{Dir: r.rec.record.Path(), Run: record, Left: left}
 	if p.request.KeepTree && r.ws.tree != nil {
 		result.Worktree = r.ws.tree.Dir()
 	}

@@ -67,7 +67,7 @@ func (r *run) keepScrapFile(step notebooks.StepID, scrap *runs.ScrapData, dir, d
 	if r.plan.mask.In([]byte(name)) {
 		name = "scrap-" + safeName(scrap.Name)
 	}
-	_, digest, err := r.rec.keepFile(step, from, filepath.Join(r.rec.dir, dir, name))
+	_, digest, err := r.rec.keepFile(step, from, r.rec.record.File(dir, name))
 	if err != nil {
 		return err
 	}
@@ -91,9 +91,9 @@ func (r *run) moveDisplays(step notebooks.StepID, from, dir string, left kernel.
 		var digest runs.Digest
 		var err error
 		if content, held := left.Held[d.File]; held {
-			size, digest, err = r.rec.keepFrom(step, bytes.NewReader(content), filepath.Join(r.rec.dir, dir, to))
+			size, digest, err = r.rec.keepFrom(step, bytes.NewReader(content), r.rec.record.File(dir, to))
 		} else {
-			size, digest, err = r.rec.keepFile(step, filepath.Join(from, base), filepath.Join(r.rec.dir, dir, to))
+			size, digest, err = r.rec.keepFile(step, filepath.Join(from, base), r.rec.record.File(dir, to))
 		}
 		if err != nil {
 			return nil, err

@@ -50,7 +50,7 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		return err
 	}
 	dir := filepath.FromSlash(stepDir(s))
-	if err := makeFolder(filepath.Join(r.rec.dir, dir)); err != nil {
+	if err := makeFolder(r.rec.record.File(dir)); err != nil {
 		return artifact(err)
 	}
 	var done runs.StepFinishedData
@@ -65,7 +65,7 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		if session := r.sessions.get(s); session != nil {
 			session.EndStarted() // a server that it started would hinder the next attempt
 		}
-		if err := keepAttempt(filepath.Join(r.rec.dir, dir), attempt); err != nil {
+		if err := keepAttempt(r.rec.record.File(dir), attempt); err != nil {
 			return r.cutShort(s, runs.StepFinishedData{Attempts: attempt}, artifact(err))
 		}
 	}
@@ -188,7 +188,7 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 ) (runs.StepFinishedData, error) {
 	outs := [2]*stream{}
 	for i, name := range []string{"stdout", "stderr"} {
-		outs[i] = &stream{dir: filepath.Join(r.rec.dir, dir), name: name, rel: filepath.ToSlash(filepath.Join(dir, name)),
+		outs[i] = &stream{dir: r.rec.record.File(dir), name: name, rel: filepath.ToSlash(filepath.Join(dir, name)),
 			step: s.ID, live: live, mask: r.plan.mask.Stream()}
 	}
 	limit, cancel := r.limit(ctx, s)
@@ -300,7 +300,7 @@ func (r *run) capture(ctx context.Context, s *PlannedStep, dir string) (*worktre
 	if len(change.Files) > 0 {
 		data.Patch = filepath.ToSlash(filepath.Join(dir, "diff.patch"))
 		data.Digest = runs.DigestOf(change.Patch)
-		if err := runs.WriteFile(filepath.Join(r.rec.dir, dir, "diff.patch"), change.Patch); err != nil {
+		if err := runs.WriteFile(r.rec.record.File(dir, "diff.patch"), change.Patch); err != nil {
 			return nil, artifact(err)
 		}
 	}

@@ -3,7 +3,6 @@ package engine
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -79,5 +78,5 @@ func (t *trace) write(dir string, id runs.RunID, version string, clean func(any)
 	if err != nil {
 		return err
 	}
-	return runs.WriteFile(filepath.Join(dir, runs.TraceFile), append(b, '\n'))
+	return runs.At(dir).Write(runs.TraceFile, append(b, '\n'))
 }

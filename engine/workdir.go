@@ -108,7 +108,7 @@ func (e *Engine) sweep(all string) {
 		if _, err := os.Stat(filepath.Join(dir, keepMark)); err == nil {
 			continue
 		}
-		_, err := os.Stat(filepath.Join(dir, runs.LockFile))
+		_, err := runs.At(dir).Stat(runs.LockFile)
 		if err != nil || strings.HasPrefix(d.Name(), makingPrefix) {
 			if info, err := d.Info(); err == nil && e.Now().Sub(info.ModTime()) > stale {
 				_ = removeAll(dir)

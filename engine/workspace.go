@@ -153,7 +153,7 @@ func (w *workspace) stepEnv(s *PlannedStep, display string) map[string]string {
 }
 
 // storeDir is the folder that keeps the records: the run directory is <store>/runs/<run id>.
-func (w *workspace) storeDir() string { return filepath.Dir(filepath.Dir(w.rec.dir)) }
+func (w *workspace) storeDir() string { return filepath.Dir(filepath.Dir(w.rec.record.Path())) }
 
 // ownFile reports whether a path of the checkout is a file that an observer writes during the run.
 func (w *workspace) ownFile(path string) bool {

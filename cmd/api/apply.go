@@ -36,12 +36,12 @@ type Applied struct {
 // for the caller to decide.
 func Apply(ctx context.Context, src *worktree.Source, store runs.Store, run *runs.Run, dir string, now time.Time,
 	user string) (apply.Applied, error) {
-	patch, err := os.ReadFile(filepath.Join(dir, runs.PatchFile))
+	patch, err := runs.At(dir).ReadFile(runs.PatchFile)
 	if err != nil {
 		return apply.Applied{}, err
 	}
 	if runs.DigestOf(patch) != run.Diff.PatchDigest {
-		return apply.Applied{}, &notebooks.Error{Kind: notebooks.KindArtifact, File: filepath.Join(dir, runs.PatchFile),
+		return apply.Applied{}, &notebooks.Error{Kind: notebooks.KindArtifact, File: runs.At(dir).File(runs.PatchFile),
 			Msg: "is not the patch that the journal records", Hint: "see markmill runs verify"}
 	}
 	line := Applied{Time: now.UTC(), RunID: run.ID, Status: run.Status(), Patch: run.Diff.PatchDigest,

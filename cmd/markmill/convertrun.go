@@ -45,8 +45,8 @@ func (a *app) runOutput(word, to, form string) (*runOutput, error) {
 		name = files[i]
 	}
 	asked := i >= 0 && (form == "" || form == notebooks.FormJupyter.Option())
-	o := &runOutput{dir: dir, run: run, path: filepath.Join(dir, name), asked: asked}
-	if o.text, err = render.RunOutput(name, run, source, os.DirFS(dir)); err != nil {
+	o := &runOutput{dir: dir, run: run, path: runs.At(dir).File(name), asked: asked}
+	if o.text, err = render.RunOutput(name, run, source, runs.At(dir)); err != nil {
 		return nil, err
 	}
 	if left := run.Left(name); left != nil && runs.DigestOf(o.text) != left.Digest {

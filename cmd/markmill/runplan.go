@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 
 	"markmill/cmd/markmill/remote"
@@ -122,7 +121,7 @@ func (a *app) ended(r *endedRun, eng *engine.Engine, o *runOptions) error {
 	if r.undelivered != nil {
 		a.line(r.undelivered.Error())
 		a.tell("markmill: the run is recorded, and what OUTPUT was to be is %s\n",
-			shortPath(filepath.Join(r.Dir, askedFile(r.Run))))
+			shortPath(runs.At(r.Dir).File(askedFile(r.Run))))
 		return exit(max(r.Run.ExitCode(), exitFail))
 	}
 	if code := r.Run.ExitCode(); code != exitPass {

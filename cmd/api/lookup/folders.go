@@ -62,7 +62,7 @@ func hidden(name string) bool { return strings.HasPrefix(name, ".") || strings.C
 // Folder reads the folder that a word names; false where it names something else.
 func (r Reader) Folder(word string) (*Folder, bool, error) {
 	if info, err := os.Stat(word); err == nil && info.IsDir() {
-		if _, err := os.Stat(filepath.Join(word, runs.JournalFile)); err == nil { // a run
+		if _, err := runs.At(word).Stat(runs.JournalFile); err == nil { // a run
 			return nil, false, nil
 		}
 		f, err := r.folderOnDisk(word)

@@ -124,7 +124,7 @@ func runSide(name, dir string) (Side, error) {
 	if name == "" {
 		name = string(run.ID)
 	}
-	doc, err := documents.Run(name, run, src, os.DirFS(dir))
+	doc, err := documents.Run(name, run, src, runs.At(dir))
 	return Side{doc, nil}, err
 }
 

@@ -118,7 +118,7 @@ func (r Reader) placesBelow(root string) ([]Place, error) {
 		if path != root && strings.HasPrefix(d.Name(), ".") {
 			return fs.SkipDir
 		}
-		if _, err := os.Stat(filepath.Join(path, runs.JournalFile)); err == nil {
+		if _, err := runs.At(path).Stat(runs.JournalFile); err == nil {
 			out = append(out, Place{path: path, run: true})
 			return fs.SkipDir
 		}

@@ -202,7 +202,7 @@ func (t *tester) allRules(cfg engine.Config) (safe.Rules, error) {
 // compare compares what a run left with the stored output.
 func (t *tester) compare(j *job, n *Notebook, plan *engine.Plan, result *engine.Result, rules safe.Rules) error {
 	n.Run = result.Dir
-	raw, err := os.ReadFile(filepath.Join(result.Dir, result.Run.OutputFile()))
+	raw, err := runs.At(result.Dir).ReadFile(result.Run.OutputFile())
 	if err != nil {
 		return err
 	}
