@@ -180,7 +180,8 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	for _, add := range []func() *cobra.Command{
 		a.runCommand, a.showCommand, a.inspectCommand, a.checkCommand, a.newCommand, a.stripCommand, a.testCommand,
 		a.doctorCommand, a.gitCommand, a.diffCommand, a.reviewCommand, a.convertCommand, a.mergeCommand, a.runsCommand,
-		a.scrapsCommand, a.approveCommand, a.denyCommand, a.versionCommand, a.manCommand, a.agentsTopic,
+		a.scrapsCommand, a.approveCommand, a.denyCommand,
+		a.versionCommand, a.manCommand, a.agentsTopic,
 	} {
 		cmd.AddCommand(add())
 	}

@@ -67,14 +67,6 @@ func stageLeftOutput(in engine.ViewInput, path string) []runs.LeftOutput {
 	return left
 }
 
-// writeOutput writes an output notebook of a complete record into place.
-func writeOutput(path string, b []byte, in engine.ViewInput) error {
-	if err := stage(path, b, in); err != nil {
-		return err
-	}
-	return commitOutput(path, in.Run.ID, true)
-}
-
 // stage writes an output notebook to a temporary file, with its pictures. It writes directly into a device or a pipe,
 // which a new file must not replace.
 func stage(path string, b []byte, in engine.ViewInput) error {
