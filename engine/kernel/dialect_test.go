@@ -15,7 +15,7 @@ import (
 )
 
 // thorough asks for more of the same: larger outputs and more repetitions. CI sets it.
-var thorough = os.Getenv("MARKMILL_THOROUGH") != ""
+var thorough = os.Getenv("MARKMILL_ALL") != ""
 
 // dialect is how the conformance suite says things to one kernel: the sections of the file in testdata/dialects that
 // is named after the kernel. A section that is empty or missing is something that the kernel cannot do by its nature,

@@ -294,7 +294,7 @@ func (c cell) modes() map[string]Spec {
 }
 
 // thorough asks for every attempt in every mode. CI sets it.
-var thorough = os.Getenv("MARKMILL_THOROUGH") != ""
+var thorough = os.Getenv("MARKMILL_ALL") != ""
 
 // some are the names of the modes in which the attempt with the number at is tried: every mode in turn, or all of
 // them.
