@@ -67,7 +67,8 @@ func (r *run) checkDiff(ctx context.Context) error {
 		{"bytes", bytes, f.Limits.Bytes}} {
 		if l.limit > 0 && l.is > l.limit {
 			b := runs.Blocker{Code: runs.CodeChangeTooLarge, Rule: fmt.Sprintf("limits: %s: %d", l.what, l.limit),
-				Paths: firstPaths(changedNames(total.Files)), Message: fmt.Sprintf("%d %s changed, and %d is the limit", l.is, l.what,
+				Paths: firstPaths(changedNames(total.Files)), Message: fmt.Sprintf("%d %s changed, and %d is the limit", l.is,
+					l.what,
 					l.limit)}
 			b.Step = record.ChangedBy(total.Files[0].Path)
 			if slices.ContainsFunc(total.Files, func(f runs.ChangedFile) bool { return record.ChangedBy(f.Path) != b.Step }) {
@@ -79,7 +80,8 @@ func (r *run) checkDiff(ctx context.Context) error {
 	switch {
 	case len(total.Files) > 0:
 	case slices.Contains(f.Require, "diff"):
-		block(runs.Blocker{Code: runs.CodeNoDiff, Rule: "require: diff", Message: "a change is required, and nothing changed"})
+		block(runs.Blocker{Code: runs.CodeNoDiff, Rule: "require: diff",
+			Message: "a change is required, and nothing changed"})
 	case r.plan.request.Branch != "":
 		block(runs.Blocker{Code: runs.CodeNoDiff, Rule: "--branch", Message: "--branch " + r.plan.request.Branch +
 			": nothing changed, so there is nothing to commit"})

@@ -155,7 +155,8 @@ func (r *run) views(event runs.Event, before int) (*runs.Run, error) {
 				return record, err
 			}
 		}
-		err := v.Write(ViewInput{Dir: r.rec.record.Path(), Notebook: r.plan.notebook, Run: record, Known: known, Clean: r.cleanView})
+		err := v.Write(ViewInput{Dir: r.rec.record.Path(), Notebook: r.plan.notebook, Run: record, Known: known,
+			Clean: r.cleanView})
 		if err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", v.Name, err))
 			partial = partial || !v.Beside && !errors.As(err, new(Refused))

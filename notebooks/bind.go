@@ -271,7 +271,8 @@ func (b *binder) fail(p Param, source string, e *Error, file string, line, col i
 	if e.Line == 0 {
 		e.File, e.Line, e.Col = file, line, col
 	}
-	e.Msg = fmt.Sprintf("parameter %q, given by %s: %s", p.Name, source, strings.TrimPrefix(e.Msg, fmt.Sprintf("parameter %q: ", p.Name)))
+	e.Msg = fmt.Sprintf("parameter %q, given by %s: %s", p.Name, source, strings.TrimPrefix(e.Msg,
+		fmt.Sprintf("parameter %q: ", p.Name)))
 	if p.Line > 0 && e.Hint == "" {
 		e.Hint = fmt.Sprintf("it is declared as %s in %s:%d", p.Type, b.notebook(), p.Line)
 	}
@@ -300,7 +301,8 @@ func (p Param) read(g Given) (Value, *Error) {
 	case g.node != nil:
 		r := &yamlReader{file: g.File}
 		return r.typed(g.node, p.Type)
-	case g.Value.Type == TypeInt && p.Type == TypeFloat, g.Value.Type == TypeString && isOneOf(p.Type, TypePath, TypeDate, TypeDuration, TypeSecret):
+	case g.Value.Type == TypeInt && p.Type == TypeFloat, g.Value.Type == TypeString &&
+		isOneOf(p.Type, TypePath, TypeDate, TypeDuration, TypeSecret):
 		return p.readText(g.Value.Text)
 	}
 	return *g.Value, nil

@@ -34,7 +34,8 @@ func ExpandPath(text string, bound []Bound, extra map[string]string) (string, er
 		}
 		end := strings.Index(rest, closing)
 		if rest[0] == '}' || end < 0 {
-			return "", x.errorf("write {{name}} or {name}, and {lbrace} or {rbrace} for a brace itself", "a brace %q without its other", rest[:1])
+			return "", x.errorf("write {{name}} or {name}, and {lbrace} or {rbrace} for a brace itself",
+				"a brace %q without its other", rest[:1])
 		}
 		value, err := x.field(strings.TrimSpace(rest[len(opening):end]))
 		if err != nil {
@@ -85,7 +86,8 @@ func (x pathExpander) field(field string) (string, error) {
 		if value, ok := x.extra[name]; ok && len(keys) == 0 {
 			return x.formatted(Value{Type: TypeString, Text: value}, field, format)
 		}
-		return "", x.errorf("there is: "+strings.Join(x.names(), ", ")+"; a brace itself is {lbrace} or {rbrace}", "no parameter %q", name)
+		return "", x.errorf("there is: "+strings.Join(x.names(), ", ")+"; a brace itself is {lbrace} or {rbrace}",
+			"no parameter %q", name)
 	}
 	v := one.Value
 	for _, k := range keys {
@@ -151,7 +153,8 @@ func (x pathExpander) formatted(v Value, field, format string) (string, error) {
 	m := pathFormat.FindStringSubmatch(format)
 	numeric := isOneOf(v.Type, TypeInt, TypeFloat)
 	switch {
-	case m == nil, m[4] == "d" && v.Type != TypeInt, m[4] == "s" && numeric, m[1] != "" && !numeric, m[3] != "" && m[4] != "f" && numeric, m[4] == "f" && !numeric:
+	case m == nil, m[4] == "d" && v.Type != TypeInt, m[4] == "s" && numeric, m[1] != "" && !numeric, m[3] != "" &&
+		m[4] != "f" && numeric, m[4] == "f" && !numeric:
 		return "", x.errorf("", "the format %q is not one for %s", format, article(v.Type))
 	case m[4] == "f":
 		digits := 6

@@ -72,7 +72,8 @@ func nodeToJSON(n *yaml.Node) *givenNode {
 }
 
 func (j *givenNode) yaml() *yaml.Node {
-	n := &yaml.Node{Kind: yaml.Kind(j.Kind), Style: yaml.Style(j.Style), Tag: j.Tag, Value: j.Value, Line: j.Line, Column: j.Col}
+	n := &yaml.Node{Kind: yaml.Kind(j.Kind), Style: yaml.Style(j.Style), Tag: j.Tag, Value: j.Value, Line: j.Line,
+		Column: j.Col}
 	for _, c := range j.Content {
 		n.Content = append(n.Content, c.yaml())
 	}

@@ -41,7 +41,8 @@ func (p *Param) fitDefault() {
 	switch {
 	case !p.HasDefault && p.Declared == "":
 		p.Type = TypeAny
-	case p.Default.Type == TypeInt && p.Type == TypeFloat, p.Default.Type == TypeString && isOneOf(p.Type, TypePath, TypeDate):
+	case p.Default.Type == TypeInt && p.Type == TypeFloat, p.Default.Type == TypeString &&
+		isOneOf(p.Type, TypePath, TypeDate):
 		if v, err := readText(p.Type, p.Default.Text); err == nil {
 			p.Default = v
 		}

@@ -132,7 +132,8 @@ func (r *yamlReader) longForm(param Param, n *yaml.Node) (Param, *Error) {
 		}
 		at[target(p.key).Value] = p.value
 	}
-	for _, read := range []func(*Param, map[string]*yaml.Node) *Error{r.longType, r.longTexts, r.longValues, r.longConsistent} {
+	for _, read := range []func(*Param, map[string]*yaml.Node) *Error{r.longType, r.longTexts, r.longValues,
+		r.longConsistent} {
 		if err := read(&param, at); err != nil {
 			return Param{}, err
 		}
@@ -291,7 +292,8 @@ func (r *yamlReader) longConsistent(p *Param, at map[string]*yaml.Node) *Error {
 	if p.Type == TypeSecret {
 		for _, key := range []string{"default", "enum"} {
 			if n := at[key]; n != nil {
-				e := r.errorf(n, "a secret may not have %s: it would stand in the notebook", map[string]string{"default": "a default", "enum": "an enum"}[key])
+				e := r.errorf(n, "a secret may not have %s: it would stand in the notebook",
+					map[string]string{"default": "a default", "enum": "an enum"}[key])
 				e.Hint = "give it with env: NAME"
 				return e
 			}

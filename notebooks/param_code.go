@@ -97,7 +97,8 @@ var (
 )
 
 var codeSyntaxes = map[string]*codeSyntax{
-	"python": &pythonSyntax, "python3": &pythonSyntax, "py": &pythonSyntax, "ipython": &pythonSyntax, "ipython3": &pythonSyntax,
+	"python": &pythonSyntax, "python3": &pythonSyntax, "py": &pythonSyntax, "ipython": &pythonSyntax,
+	"ipython3":   &pythonSyntax,
 	"javascript": &scriptSyntax, "js": &scriptSyntax, "node": &scriptSyntax, "mjs": &scriptSyntax,
 	"typescript": &scriptSyntax, "ts": &scriptSyntax,
 	"r": &rSyntax, "ir": &rSyntax, "julia": &juliaSyntax, "jl": &juliaSyntax,
@@ -105,7 +106,8 @@ var codeSyntaxes = map[string]*codeSyntax{
 
 func (s *codeSyntax) isName(text string) bool {
 	for i, c := range text {
-		if c != '_' && !unicode.IsLetter(c) && (i == 0 || !unicode.IsDigit(c) && !unicode.Is(unicode.M, c)) && !strings.ContainsRune(s.names, c) {
+		if c != '_' && !unicode.IsLetter(c) && (i == 0 || !unicode.IsDigit(c) && !unicode.Is(unicode.M, c)) &&
+			!strings.ContainsRune(s.names, c) {
 			return false
 		}
 	}

@@ -223,7 +223,8 @@ func (r *yamlReader) pairs(n *yaml.Node, identity func(*yaml.Node) (string, *Err
 			return nil, err
 		}
 		if first := ids[id]; first != nil {
-			return nil, r.errorf(key, "%q is given twice, first in line %d, column %d; keep one", key.Value, first.Line+r.offset, first.Column)
+			return nil, r.errorf(key, "%q is given twice, first in line %d, column %d; keep one", key.Value,
+				first.Line+r.offset, first.Column)
 		}
 		ids[id] = key
 		own = append(own, pair{key, value})

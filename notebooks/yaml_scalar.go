@@ -35,7 +35,8 @@ func isPlain(n *yaml.Node) bool {
 
 func isNull(n *yaml.Node) bool {
 	n = target(n)
-	return isPlain(n) && yamlNull.MatchString(n.Value) || n.Kind == yaml.ScalarNode && n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == "!!null"
+	return isPlain(n) && yamlNull.MatchString(n.Value) || n.Kind == yaml.ScalarNode && n.Style&yaml.TaggedStyle != 0 &&
+		n.ShortTag() == "!!null"
 }
 
 func (r *yamlReader) scalar(n *yaml.Node) (Value, *Error) {

@@ -14,7 +14,8 @@ func (r *yamlReader) typed(n *yaml.Node, t Type) (Value, *Error) {
 	if err != nil || v.Type == t || t == TypeAny {
 		return v, err
 	}
-	if v.Type == TypeInt && t == TypeFloat || v.Type == TypeString && (isPlain(n) || t == TypeBytes) && isOneOf(t, TypeInt, TypeFloat, TypeBool, TypeBytes) {
+	if v.Type == TypeInt && t == TypeFloat || v.Type == TypeString && (isPlain(n) || t == TypeBytes) &&
+		isOneOf(t, TypeInt, TypeFloat, TypeBool, TypeBytes) {
 		// Numbers that YAML 1.1 does not know (1e3, 0o17), and a bool in another case.
 		if v, err := readText(t, v.Text); err == nil {
 			return v, nil

@@ -223,7 +223,8 @@ func NewEngine(folder string) (*engine.Engine, *worktree.Source, error) {
 	if u, err := user.Current(); err == nil {
 		who = u.Username
 	}
-	return &engine.Engine{Version: "program", Config: cfg, Source: repo, Cache: cache, Tools: tools, Getenv: os.LookupEnv, Now: time.Now, Random: rand.Reader, User: who,
+	return &engine.Engine{Version: "program", Config: cfg, Source: repo, Cache: cache, Tools: tools,
+		Getenv: os.LookupEnv, Now: time.Now, Random: rand.Reader, User: who,
 		Store: func(root string) runs.Store {
 			if root == "" {
 				return runs.Store{Dir: filepath.Join(cache, "runs")}

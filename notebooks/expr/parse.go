@@ -86,7 +86,8 @@ func (p *parser) comparison() (node, error) {
 	}
 	t, ok := p.accept(comparisons...)
 	negated := false
-	if !ok && p.peek().text == "!" && p.peek().kind == tokenOperator && p.tokens[p.pos+1].text == "in" && p.tokens[p.pos+1].kind == tokenOperator {
+	if !ok && p.peek().text == "!" && p.peek().kind == tokenOperator && p.tokens[p.pos+1].text == "in" &&
+		p.tokens[p.pos+1].kind == tokenOperator {
 		t, negated, ok = p.next(), true, true
 		p.next()
 		t.text = "in"

@@ -37,7 +37,8 @@ const maxLength = 4096
 
 var (
 	numberPattern = lazyregexp.New(`^([0-9]+(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]+)?`)
-	operators     = []string{"==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "(", ")", "[", "]", ",", ".", "+", "-", "*", "/"}
+	operators     = []string{"==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "(", ")", "[", "]", ",", ".", "+", "-",
+		"*", "/"}
 	// words are the operators that are written as words.
 	words = map[string]string{"and": "&&", "or": "||", "not": "!", "in": "in"}
 )

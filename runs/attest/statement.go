@@ -123,7 +123,8 @@ func Of(run *runs.Run, digests map[string]runs.Digest) (*Statement, error) {
 		ForbiddenPaths: append([]string{}, c.ForbiddenPaths...), Platform: run.Started.Host,
 	}
 	if c.BaseCommit != "" {
-		d.ResolvedDependencies = append(d.ResolvedDependencies, Resource{Name: "base commit", Digest: gitCommit(c.BaseCommit)})
+		d.ResolvedDependencies = append(d.ResolvedDependencies, Resource{Name: "base commit",
+			Digest: gitCommit(c.BaseCommit)})
 	}
 	d.ResolvedDependencies = append(d.ResolvedDependencies, interpreters(run)...)
 	s.Predicate.RunDetails = RunDetails{
@@ -174,7 +175,8 @@ func (s *Statement) Matches(own *Statement) string {
 	if s.Type != StatementType || s.PredicateType != PredicateType {
 		return fmt.Sprintf("it is a %s of the type %s, which is not that of a run", s.Type, s.PredicateType)
 	}
-	if got, want := s.Predicate.RunDetails.Metadata.InvocationID, own.Predicate.RunDetails.Metadata.InvocationID; got != want {
+	if got, want := s.Predicate.RunDetails.Metadata.InvocationID,
+		own.Predicate.RunDetails.Metadata.InvocationID; got != want {
 		return fmt.Sprintf("it is of the run %s, not of %s", got, want)
 	}
 	for _, want := range own.Subject {

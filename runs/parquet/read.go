@@ -67,7 +67,8 @@ func Read(file []byte) (table Table, err error) {
 
 // group adds the rows of a row group.
 func (t *Table) group(file []byte, leaves []leaf, g format.RowGroup) error {
-	if len(g.Columns) != len(leaves) || g.NumRows < 0 || g.NumRows > maxCells || (g.NumRows+int64(len(t.Data)))*int64(max(len(leaves), 1)) > maxCells {
+	if len(g.Columns) != len(leaves) || g.NumRows < 0 || g.NumRows > maxCells ||
+		(g.NumRows+int64(len(t.Data)))*int64(max(len(leaves), 1)) > maxCells {
 		return errors.New("a row group is damaged")
 	}
 	from := len(t.Data)

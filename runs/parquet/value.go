@@ -22,7 +22,8 @@ const exact = 1<<53 - 1
 
 // plain reads n values that stand one after the other.
 func (l leaf) plain(body []byte, n int) ([]codec.Raw, error) {
-	width := map[format.Type]int{format.Int32: 4, format.Int64: 8, format.Float: 4, format.Double: 8, format.FixedLenByteArray: int(l.TypeLength.V)}[l.kind]
+	width := map[format.Type]int{format.Int32: 4, format.Int64: 8, format.Float: 4, format.Double: 8,
+		format.FixedLenByteArray: int(l.TypeLength.V)}[l.kind]
 	out := make([]codec.Raw, 0, min(n, 8*len(body)+1))
 	for i := range n {
 		switch l.kind {
@@ -158,7 +159,8 @@ func (l leaf) bytes(b []byte) (codec.Raw, error) {
 			return codec.Marshal(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
 		}
 	}
-	if old := l.ConvertedType; old.Valid && (old.V == deprecated.UTF8 || old.V == deprecated.Enum || old.V == deprecated.Json) {
+	if old := l.ConvertedType; old.Valid && (old.V == deprecated.UTF8 || old.V == deprecated.Enum ||
+		old.V == deprecated.Json) {
 		return utf8Text(b)
 	}
 	return tagged("$bytes", base64.StdEncoding.EncodeToString(b))

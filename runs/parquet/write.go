@@ -37,8 +37,9 @@ type Column struct {
 const groupRows = 1 << 16
 
 // physical is how the values of a kind are kept.
-var physical = map[Kind]format.Type{Text: format.ByteArray, Bool: format.Boolean, Int: format.Int64, Float: format.Double,
-	Date: format.Int32, DateTime: format.Int64, Instant: format.Int64}
+var physical = map[Kind]format.Type{Text: format.ByteArray, Bool: format.Boolean, Int: format.Int64,
+	Float: format.Double,
+	Date:  format.Int32, DateTime: format.Int64, Instant: format.Int64}
 
 // Write writes a table. Every column has as many values as the others. No compression: these are tables of scraps.
 func Write(w io.Writer, columns []Column) error {
@@ -51,7 +52,8 @@ func Write(w io.Writer, columns []Column) error {
 			return fmt.Errorf("column %q has %d values, the first has %d", c.Name, len(c.Values), rows)
 		}
 	}
-	f := fileWriter{w: w, columns: columns, about: format.FileMetaData{Version: 2, NumRows: int64(rows), CreatedBy: "markmill"}}
+	f := fileWriter{w: w, columns: columns, about: format.FileMetaData{Version: 2, NumRows: int64(rows),
+		CreatedBy: "markmill"}}
 	f.put([]byte(magic))
 	f.schema()
 	for from := 0; from < rows; from += groupRows {
@@ -87,10 +89,12 @@ func (f *fileWriter) marshal(v any) []byte {
 }
 
 func (f *fileWriter) schema() {
-	f.about.Schema = append(f.about.Schema, format.SchemaElement{Name: "schema", NumChildren: thrift.New(int32(len(f.columns)))})
+	f.about.Schema = append(f.about.Schema, format.SchemaElement{Name: "schema",
+		NumChildren: thrift.New(int32(len(f.columns)))})
 	f.fine = make([]bool, len(f.columns))
 	for i, c := range f.columns {
-		e := format.SchemaElement{Name: c.Name, Type: thrift.New(physical[c.Kind]), RepetitionType: thrift.New(format.Optional)}
+		e := format.SchemaElement{Name: c.Name, Type: thrift.New(physical[c.Kind]),
+			RepetitionType: thrift.New(format.Optional)}
 		switch c.Kind {
 		case Text:
 			e.ConvertedType = thrift.New(deprecated.UTF8) // for old readers
@@ -99,7 +103,8 @@ func (f *fileWriter) schema() {
 			e.ConvertedType = thrift.New(deprecated.Date)
 			e.LogicalType.Value = new(format.DateType)
 		case DateTime, Instant:
-			about := &format.TimestampType{IsAdjustedToUTC: c.Kind == Instant, Unit: format.TimeUnit{Value: new(format.MicroSeconds)}}
+			about := &format.TimestampType{IsAdjustedToUTC: c.Kind == Instant,
+				Unit: format.TimeUnit{Value: new(format.MicroSeconds)}}
 			if f.fine[i] = Fine(c.Values); f.fine[i] {
 				about.Unit.Value = new(format.NanoSeconds)
 			}
@@ -128,11 +133,14 @@ func (f *fileWriter) group(from, to int) {
 			return
 		}
 		stats := format.Statistics{NullCount: int64(nulls)}
-		head := format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(len(page)), CompressedPageSize: int32(len(page))}
-		head.DataPageHeader.Set(format.DataPageHeader{NumValues: int32(to - from), Encoding: format.Plain, DefinitionLevelEncoding: format.RLE,
+		head := format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(len(page)),
+			CompressedPageSize: int32(len(page))}
+		head.DataPageHeader.Set(format.DataPageHeader{NumValues: int32(to - from), Encoding: format.Plain,
+			DefinitionLevelEncoding: format.RLE,
 			RepetitionLevelEncoding: format.RLE, Statistics: stats})
-		about := format.ColumnMetaData{Type: physical[c.Kind], Encoding: []format.Encoding{format.Plain, format.RLE}, PathInSchema: []string{c.Name},
-			Codec: format.Uncompressed, NumValues: int64(to - from), DataPageOffset: f.at, Statistics: stats}
+		about := format.ColumnMetaData{Type: physical[c.Kind], Encoding: []format.Encoding{format.Plain, format.RLE},
+			PathInSchema: []string{c.Name},
+			Codec:        format.Uncompressed, NumValues: int64(to - from), DataPageOffset: f.at, Statistics: stats}
 		f.put(f.marshal(&head))
 		f.put(page)
 		about.TotalCompressedSize = f.at - about.DataPageOffset

@@ -37,7 +37,8 @@ type Scrap struct {
 
 // shown are the forms in which what is shown is kept, the best first, and what a file of it is called.
 var shown = []struct{ mime, ext string }{
-	{"image/svg+xml", ".svg"}, {"image/png", ".png"}, {"image/jpeg", ".jpg"}, {"text/html", ".html"}, {"text/markdown", ".md"}, {"text/latex", ".tex"},
+	{"image/svg+xml", ".svg"}, {"image/png", ".png"}, {"image/jpeg", ".jpg"}, {"text/html", ".html"},
+	{"text/markdown", ".md"}, {"text/latex", ".tex"},
 	{"application/json", ".json"}, {"text/plain", ""},
 }
 

@@ -132,7 +132,8 @@ func storable(values []any) bool {
 // withWords makes doubles of numbers among which texts stand that are numbers, too: kernels send what JSON has no
 // number for as a text.
 func withWords(values []any, exact bool) ([]any, bool) {
-	words := map[string]float64{"nan": math.NaN(), "NaN": math.NaN(), "inf": math.Inf(1), "Infinity": math.Inf(1), "-inf": math.Inf(-1), "-Infinity": math.Inf(-1)}
+	words := map[string]float64{"nan": math.NaN(), "NaN": math.NaN(), "inf": math.Inf(1), "Infinity": math.Inf(1),
+		"-inf": math.Inf(-1), "-Infinity": math.Inf(-1)}
 	out := make([]any, len(values))
 	for i, v := range values {
 		switch v := v.(type) {

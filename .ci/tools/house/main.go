@@ -187,7 +187,8 @@ func checkRecordPaths(set *token.FileSet, file *ast.File, name string) (found []
 				arg = f.Fun
 			}
 			if selects(arg, "runs", "File") || selects(arg, "runs", "Dir") {
-				found = append(found, fmt.Sprintf("%s: the paths of a record are joined in runs only: use runs.Record", set.Position(call.Pos())))
+				found = append(found, fmt.Sprintf("%s: the paths of a record are joined in runs only: use runs.Record",
+					set.Position(call.Pos())))
 			}
 		}
 		return true
