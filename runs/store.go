@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"markmill/notebooks"
@@ -432,8 +433,14 @@ func (s Store) EmptyTrash() error {
 	return err
 }
 
+// removeTree removes a run directory that was renamed before. Another process that asks for its lock at that moment may
+// still create the lock file in it, so a folder that is not empty is tried again.
 func removeTree(path string) error {
-	if err := os.RemoveAll(path); err != nil {
+	err := os.RemoveAll(path)
+	for try := 0; try < 10 && errors.Is(err, syscall.ENOTEMPTY); try++ {
+		err = os.RemoveAll(path)
+	}
+	if err != nil {
 		return cannotWrite(path, err)
 	}
 	return nil
