@@ -107,16 +107,18 @@ const passing = 100 * time.Millisecond
 func (f *Family) Left() []Info {
 	f.last = f.Running()
 	var fresh []unix.PollFd
+	again := false // also when one has ended since it was listed, and so cannot be waited for
 	for _, p := range f.last {
 		if f.earlier.has(p.PID, procInfo{started: p.Started}) {
 			continue
 		}
+		again = true
 		if fd, err := unix.PidfdOpen(p.PID, 0); err == nil {
 			defer unix.Close(fd)
 			fresh = append(fresh, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		}
 	}
-	if len(fresh) > 0 {
+	if again {
 		await(fresh, passing)
 		f.last = f.Running()
 	}
