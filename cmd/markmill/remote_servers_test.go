@@ -178,7 +178,7 @@ func TestRemoteAzure(t *testing.T) {
 	b.wants(t, b.run(b.base+"/daily-north.md"), "access is refused (403 AuthorizationFailure) with AZURE_STORAGE_CONNECTION_STRING", "exit 2")
 	b.refused(t, "az://box/out.md", "access is refused (403")
 	b.env = with(good, "AZURE_STORAGE_CONNECTION_STRING=")
-	b.wants(t, b.run(b.base+"/daily-north.md"), "it is not known in which account of Azure's", "exit 2")
+	b.wants(t, b.run(b.base+"/daily-north.md"), "the account of Azure's is not set", "exit 2")
 	for _, each := range []struct{ credential, want string }{
 		{"AZURE_STORAGE_KEY=" + key, "exit 0"}, {"AZURE_STORAGE_SAS_TOKEN=" + signature, "exit 0"},
 		{"AZURE_STORAGE_SAS_TOKEN=" + strings.Replace(signature, "sp=rwdlac", "sp=rwdlacu", 1), "access is refused (403"},
