@@ -136,8 +136,8 @@ func (l leaf) values(body []byte, encoding format.Encoding, n int, dictionary []
 			out[i] = truth(bit == 1)
 		}
 		return out, err
-	case encoding == format.PlainDictionary ||
-		encoding == format.RLEDictionary: //lint:ignore SA1019 deprecated for writers: files have it
+	//lint:ignore SA1019 it is deprecated for writers, and files have it
+	case encoding == format.PlainDictionary || encoding == format.RLEDictionary:
 		if n == 0 {
 			return nil, nil
 		}
