@@ -147,6 +147,18 @@ def ratios(costs, peer, name):
             Figure(f"{peer} / {name}, CPU", cpus(costs, peer) / cpus(costs, name), "×")]
 
 
+def start(b):
+    """What each command pays before it does anything: the packages of all of them are made ready."""
+    costs = b.compare("start", [
+        Contender("a Go program that prints one line", [b.programs.hello], b.folder, proof=("", "hello")),
+        Contender("markmill version", [b.programs.markmill, "version"], b.folder, proof=("", "markmill"))])
+    floor = "a Go program that prints one line"
+    return Row("Start of the program", costs, [
+        over(costs, "markmill version", floor, 4),
+        Figure(f"markmill version above {floor}, CPU",
+               (cpus(costs, "markmill version") - cpus(costs, floor)) * 1e3, "ms")])
+
+
 def three_python(b):
     generate.python_inputs(b.folder, "three", 3)
     params = ["-p", "threshold", "2.5", "-p", "hostname", "web-1"]
@@ -389,7 +401,25 @@ def diff(b):
     return rows
 
 
-ALL = {"three": three_python, "many": many_python, "bash": twenty_bash,
+def sweep(b):
+    """200 runs of a small notebook, two at a time, beside the same code as scripts. The records are removed each time:
+    the time of a run must not depend on how many an earlier round left."""
+    runs = 200
+    generate.write(b.folder, "swept.md", "# N\n\n```yaml {.parameters}\nn: 1\n```\n\n"
+                   "```bash {#one}\necho $((n * 2))\n```\n")
+    generate.write(b.folder, "swept.sh", "echo $((n * 2))\n")
+    bare, swept = "200 scripts under xargs -P 2", "markmill run --matrix, -j 2"
+    costs = b.compare("sweep", [
+        Contender(bare, ["sh", "-c", f"seq {runs} | xargs -P 2 -I{{}} env n={{}} bash {b.input('swept.sh')}"], b.folder,
+                  proof=("", str(2 * runs))),
+        Contender(swept, [b.programs.markmill, "run", b.input("swept.md"), "--matrix", f"n=1..{runs}", "-j", "2"],
+                  b.small, clean=[os.path.join(b.small, ".markmill")], proof=("", str(runs)))],
+        rounds=max(3, b.rounds // 3))
+    return Row("A sweep of 200 runs", costs, [
+        Figure("a run above a script, wall", (walls(costs, swept) - walls(costs, bare)) * 1e3 / runs, "ms", 15)])
+
+
+ALL = {"start": start, "three": three_python, "many": many_python, "bash": twenty_bash,
        "kernel": kernel, "disk": disk, "ipynb": ipynb,
-       "flood": flood, "parse": parse, "diff": diff, "strip": strip, "large": large}
+       "flood": flood, "parse": parse, "diff": diff, "strip": strip, "large": large, "sweep": sweep}
 QUICK = ("three", "bash")

@@ -45,8 +45,7 @@ func (e *Engine) Answer(run *runs.Run, dir string, src *worktree.Source, reply R
 	}
 	now := e.Now().UTC()
 	a := &runs.Approval{ID: hex.EncodeToString(id), Answer: runs.AnswerDenied, Contract: request.Contract,
-		Terms: request.Terms,
-		Run:   run.ID, Actor: e.User, Time: now, Comment: reply.Comment}
+		Terms: request.Terms, Run: run.ID, Actor: e.User, Time: now, Comment: reply.Comment}
 	store := e.Store(request.Terms.TargetRepository).Approvals()
 	if !reply.Deny {
 		expires, err := conditions.expiry(reply.Expires)

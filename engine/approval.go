@@ -45,9 +45,6 @@ func (e *Engine) Conditions(src *worktree.Source, base worktree.OID) (Conditions
 // Signed reports whether an approval needs a signature.
 func (c Conditions) Signed() bool { return len(c.signers) > 0 }
 
-// Longest is how long an approval may be valid; 0 is unlimited.
-func (c Conditions) Longest() time.Duration { return c.expires }
-
 // Requester is the person who runs something in a repository.
 func (e *Engine) Requester(src *worktree.Source) runs.Person {
 	p := runs.Person{User: e.User}
@@ -268,8 +265,7 @@ func (r *run) refuse(d decision, command string) error {
 		return err
 	}
 	return r.rec.emit(runs.ApprovalDenied, "", runs.ApprovalDeniedData{Code: d.code, Rule: approvalRule, Message: d.words,
-		ID: d.denied.ID, Actor: d.denied.Actor,
-		Time: d.denied.Time, File: sealed.File, Digest: sealed.Digest})
+		ID: d.denied.ID, Actor: d.denied.Actor, Time: d.denied.Time, File: sealed.File, Digest: sealed.Digest})
 }
 
 // grant records the approval that this run uses, with everything that is needed to check it later.

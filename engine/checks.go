@@ -67,9 +67,8 @@ func (r *run) checkDiff(ctx context.Context) error {
 		{"bytes", bytes, f.Limits.Bytes}} {
 		if l.limit > 0 && l.is > l.limit {
 			b := runs.Blocker{Code: runs.CodeChangeTooLarge, Rule: fmt.Sprintf("limits: %s: %d", l.what, l.limit),
-				Paths: firstPaths(changedNames(total.Files)), Message: fmt.Sprintf("%d %s changed, and %d is the limit", l.is,
-					l.what,
-					l.limit)}
+				Paths:   firstPaths(changedNames(total.Files)),
+				Message: fmt.Sprintf("%d %s changed, and %d is the limit", l.is, l.what, l.limit)}
 			b.Step = record.ChangedBy(total.Files[0].Path)
 			if slices.ContainsFunc(total.Files, func(f runs.ChangedFile) bool { return record.ChangedBy(f.Path) != b.Step }) {
 				b.Step = "" // more than one step made it too large
@@ -149,8 +148,7 @@ func (r *run) checkSource(ctx context.Context) error {
 		}
 		slices.Sort(paths)
 		r.verdict.blockers = append(r.verdict.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree,
-			Step: r.verdict.untested[0].step, Rule: runs.RuleTestedIsLeft,
-			Paths:   firstPaths(slices.Compact(paths)),
+			Step: r.verdict.untested[0].step, Rule: runs.RuleTestedIsLeft, Paths: firstPaths(slices.Compact(paths)),
 			Message: "files changed during the last test step or after it, so what was tested is not what is left"})
 	}
 	if r.plan.source == nil {

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"markmill/notebooks"
+	"markmill/notebooks/markdown"
 	"markmill/runs"
 )
 
@@ -27,8 +28,9 @@ type Config struct {
 	Output    string                  `yaml:"output"` // path of the output notebook when none is given; {{name}} expands
 	Retention Retention               `yaml:"retention"`
 	Sandbox   SandboxConfig           `yaml:"sandbox"`
-	Policy    *Policy                 `yaml:"-"` // nil without one; read by readPolicy
-	Normalize []notebooks.Normalize   `yaml:"-"` // rules for comparing outputs, as the front matter has them
+	Pool      string                  `yaml:"pool"` // on, off; "" is on: worktrees of large repositories are used again
+	Policy    *Policy                 `yaml:"-"`    // nil without one; read by readPolicy
+	Normalize []notebooks.Normalize   `yaml:"-"`    // rules for comparing outputs, as the front matter has them
 
 	digest runs.Digest // of the file
 }
@@ -99,15 +101,15 @@ func ParseConfig(file string, data []byte) (Config, error) {
 	if err := cfg.Sandbox.check(file); err != nil {
 		return cfg, err
 	}
+	if cfg.Pool != "" && cfg.Pool != "on" && cfg.Pool != "off" {
+		return cfg, &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: fmt.Sprintf("pool: %q", cfg.Pool),
+			Hint: "write pool: on, or pool: off"}
+	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
-		value := root.Content[i+1]
-		if value.Kind == yaml.AliasNode {
-			value = value.Alias
-		}
-		var err error
+		value, err := resolved(root.Content[i+1]), error(nil)
 		switch root.Content[i].Value {
 		case "policy":
-			cfg.Policy, err = readPolicy(file, root.Content[i+1])
+			cfg.Policy, err = readPolicy(file, value)
 		case "normalize":
 			cfg.Normalize, err = readNormalize(file, value)
 		}
@@ -128,7 +130,7 @@ func ParseConfig(file string, data []byte) (Config, error) {
 // readNormalize reads rules that are written as in the front matter.
 func readNormalize(file string, value *yaml.Node) ([]notebooks.Normalize, error) {
 	var front notebooks.Front
-	if err := front.ReadKey("normalize", value); err != nil {
+	if err := markdown.ReadKey(&front, "normalize", value); err != nil {
 		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: file, Line: value.Line, Col: value.Column,
 			Msg: "normalize: " + err.Error(), Err: err}
 	}
@@ -137,7 +139,7 @@ func readNormalize(file string, value *yaml.Node) ([]notebooks.Normalize, error)
 
 // configKeys are the known keys by the path of their mapping; * is any name.
 var configKeys = map[string][]string{
-	"":          {"kernels", "output", "sign", "retention", "sandbox", "policy", "normalize"},
+	"":          {"kernels", "output", "sign", "retention", "sandbox", "pool", "policy", "normalize"},
 	"kernels.*": {"program", "command", "languages"},
 	"retention": {"runs", "days"},
 	"sandbox":   {"write", "hide"},

@@ -164,8 +164,7 @@ func (w *workspace) checkReadable(path string) error {
 	}
 	if sandbox.Within(real, w.plan.sandbox.Hidden) {
 		return &notebooks.Error{Kind: notebooks.KindOption, File: path,
-			Msg:  "the sandbox hides this file from steps, so that none can glue it",
-			Hint: "see sandbox: hide in " + ConfigFile}
+			Msg: "the sandbox hides this file from steps, so that none can glue it", Hint: "see sandbox: hide in " + ConfigFile}
 	}
 	return nil
 }

@@ -35,8 +35,7 @@ func (p *Plan) selectSteps() error {
 		for _, need := range s.Needs {
 			if why := skipped[need]; s.Skip == "" && why != "" {
 				errs.add(&notebooks.Error{Kind: notebooks.KindOption, File: p.request.Path, Line: s.Line, Step: s.ID,
-					Msg:  fmt.Sprintf("needs %q, which does not run: %s", need, why),
-					Hint: fmt.Sprintf("let %s run too", need)})
+					Msg: fmt.Sprintf("needs %q, which does not run: %s", need, why), Hint: fmt.Sprintf("let %s run too", need)})
 			}
 		}
 	}

@@ -29,6 +29,10 @@ type Engine struct {
 	PID    int    // of this process, for the record; 0 asks the system
 	User   string // the system's name of the user, for approval requests
 
+	// Beside reports whether a path of the checkout may change during a run because other runs of this process write it;
+	// nil is never.
+	Beside func(path string) bool
+
 	// ProbeSandbox finds out what the system offers for the sandbox; nil asks the system.
 	ProbeSandbox func(context.Context, sandbox.Need) sandbox.Offer
 	// Kernels finds a built-in kernel by its name; nil is kernel.Lookup.

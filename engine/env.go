@@ -1,8 +1,9 @@
 package engine
 
 import (
+	"maps"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,9 +31,8 @@ var passed = []string{
 
 // fixed are variables with the same value on all machines, so that outputs do not differ.
 var fixed = map[string]string{
-	"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "80", "LINES": "24",
-	"NO_COLOR": "1", "CI": "true", "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat",
-	"GIT_TERMINAL_PROMPT": "0", "DEBIAN_FRONTEND": "noninteractive",
+	"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "80", "LINES": "24", "NO_COLOR": "1", "CI": "true",
+	"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "DEBIAN_FRONTEND": "noninteractive",
 	"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg",
 }
 
@@ -45,9 +45,7 @@ func (w *workspace) environment(work *workdir, tree string) []string {
 			env[name] = v
 		}
 	}
-	for name, v := range fixed {
-		env[name] = v
-	}
+	maps.Copy(env, fixed)
 	path, _ := get("PATH")
 	env["PATH"] = work.Glue + string(filepath.ListSeparator) + path
 	env["TMPDIR"] = work.Tmp
@@ -68,11 +66,11 @@ func (w *workspace) environment(work *workdir, tree string) []string {
 			env[name] = v
 		}
 	}
-	out := make([]string, 0, len(env))
+	var out []string
 	for name, v := range env {
 		out = append(out, name+"="+v)
 	}
-	sort.Strings(out)
+	slices.Sort(out)
 	return out
 }
 

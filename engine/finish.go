@@ -19,12 +19,15 @@ func (r *run) finish(ctx context.Context) (*runs.Run, error) {
 	if err := runs.CheckOrder(r.rec.events); errors.As(err, &order) && order.Missing != runs.RunCompleted {
 		v.block(order.Blocker())
 	}
-	data := runs.CompletedData{Status: v.status(r.plan.leavesOut()), Blockers: v.blockers,
-		SourceRepositoryMutated: v.mutated,
-		Bundle:                  r.bundle, InnerRuns: r.late, ResultCommit: r.lastCommit}
 	var signal Interrupt
-	if errors.As(context.Cause(ctx), &signal) {
-		data.Status, data.Signal = runs.Interrupted, signal.Signal
+	interrupted := errors.As(context.Cause(ctx), &signal)
+	if interrupted && signal.Abort != nil {
+		v.block(signal.Abort.Blocker())
+	}
+	data := runs.CompletedData{Status: v.status(r.plan.leavesOut()), Blockers: v.blockers,
+		SourceRepositoryMutated: v.mutated, Bundle: r.bundle, InnerRuns: r.late, ResultCommit: r.lastCommit}
+	if interrupted {
+		data.Status, data.Signal, data.Aborted = runs.Interrupted, signal.Signal, signal.Abort
 	}
 	if v.gated {
 		data.NotApplicable = []string{"steps: a gate was not met", "diff: nothing ran", "tests: nothing ran"}
@@ -91,8 +94,7 @@ func (r *run) last(data *runs.CompletedData) (runs.Event, error) {
 	if err != nil {
 		return event, err
 	}
-	data.Outputs = r.sinks.StageOutput(ViewInput{Dir: r.rec.record.Path(), Notebook: r.plan.notebook, Run: record,
-		Clean: r.cleanView})
+	data.Outputs = r.sinks.StageOutput(r.viewInput(record))
 	if r.verdict.leaks() { // what shows a secret is given anew, with a record that says so
 		data.Outputs = nil
 	}
@@ -112,8 +114,7 @@ func (r *run) sign(data *runs.CompletedData, event runs.Event) (runs.Event, erro
 	if err != nil {
 		return event, err
 	}
-	if data.Signatures, err = r.sinks.Sign(ViewInput{Dir: r.rec.record.Path(), Notebook: r.plan.notebook, Run: record,
-		Clean: r.cleanView}); err != nil {
+	if data.Signatures, err = r.sinks.Sign(r.viewInput(record)); err != nil {
 		r.signErr = fmt.Errorf("the output notebook cannot be signed: %w", err)
 		return event, nil
 	}
@@ -155,9 +156,9 @@ func (r *run) views(event runs.Event, before int) (*runs.Run, error) {
 				return record, err
 			}
 		}
-		err := v.Write(ViewInput{Dir: r.rec.record.Path(), Notebook: r.plan.notebook, Run: record, Known: known,
-			Clean: r.cleanView})
-		if err != nil {
+		in := r.viewInput(record)
+		in.Known = known
+		if err := v.Write(in); err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", v.Name, err))
 			partial = partial || !v.Beside && !errors.As(err, new(Refused))
 		}
@@ -169,6 +170,10 @@ func (r *run) views(event runs.Event, before int) (*runs.Run, error) {
 		return record, err
 	}
 	return record, errors.Join(failures...)
+}
+
+func (r *run) viewInput(record *runs.Run) ViewInput {
+	return ViewInput{Dir: r.rec.record.Path(), Notebook: r.plan.notebook, Run: record, Clean: r.cleanView}
 }
 
 // cleanView masks what a view writes outside the run directory.

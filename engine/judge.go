@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -94,7 +95,8 @@ func (r *run) runJudges(ctx context.Context, judges []*PlannedStep) error {
 		if err != nil {
 			return err
 		}
-		done, err := r.execute(ctx, s, session, runs.StepFinishedData{Index: s.Index}, dir, r.judgedDisplays(s), nil)
+		done, err := r.execute(ctx, s, session, r.ws.stepDir(s), runs.StepFinishedData{Index: s.Index}, dir,
+			r.judgedDisplays(s), nil)
 		if err != nil {
 			return err
 		}
@@ -148,19 +150,13 @@ func (r *run) judgeBlockers() {
 		if s.Status == runs.StepPassed || s.Status == runs.StepAllowed {
 			continue
 		}
+		ended := cmp.Or(s.Reason, fmt.Sprintf("exit %d", s.Exit))
 		words := fmt.Sprintf("it passes only with the run's own version of %s: with the base's it ends with %s",
-			firstOf(j.Changed), reasonOr(s.Reason, s.Exit))
+			firstOf(j.Changed), ended)
 		if !s.Judge {
 			words = fmt.Sprintf("with the base's version of %s this setup step ends with %s, so that nothing was judged",
-				firstOf(j.Changed), reasonOr(s.Reason, s.Exit))
+				firstOf(j.Changed), ended)
 		}
 		add(s.Step, words)
 	}
-}
-
-func reasonOr(reason string, exit int) string {
-	if reason != "" {
-		return reason
-	}
-	return fmt.Sprintf("exit %d", exit)
 }

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"markmill/engine/kernel"
@@ -13,6 +13,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/inject"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/markdown"
 )
 
 // kernels finds kernels by name and language: the repository's own first, then the built-in ones, then those that are
@@ -88,12 +89,12 @@ func (e *Engine) chooseLanguage(nb *notebooks.Notebook, req Request) {
 	t := kernels{eng: e, spec: nb.Form == ipynb.Form}
 	switch lang := t.language(cmp.Or(req.Kernel, nb.Front.Kernel)); {
 	case !t.spec && !named:
-		nb.SetDefaultLanguage(cmp.Or(req.Language, lang))
+		markdown.SetDefaultLanguage(nb, cmp.Or(req.Language, lang))
 	case !t.spec || apart:
 	case inject.Known(lang) && !inject.Same(lang, own):
-		nb.SetDefaultLanguage(lang)
+		markdown.SetDefaultLanguage(nb, lang)
 	case own == "":
-		nb.SetDefaultLanguage(cmp.Or(req.Language, lang))
+		markdown.SetDefaultLanguage(nb, cmp.Or(req.Language, lang))
 	}
 }
 
@@ -199,8 +200,7 @@ func (p *Plan) warnUninjectable() {
 			words = one.Msg
 		}
 		p.notebook.Warnings = append(p.notebook.Warnings, &notebooks.Error{Kind: notebooks.KindParameter,
-			File: p.request.Path, Line: 1,
-			Msg:  "the output notebook will have no cell with the given values: " + words,
+			File: p.request.Path, Line: 1, Msg: "the output notebook will have no cell with the given values: " + words,
 			Hint: "the steps get them all the same, and the notebook's metadata name them"})
 	}
 }
@@ -223,14 +223,7 @@ func (c KernelConfig) runs(name, lang string) bool {
 	return slices.Contains(c.Languages, lang) || len(c.Languages) == 0 && name == lang
 }
 
-func (t kernels) own() []string {
-	var out []string
-	for name := range t.eng.Config.Kernels {
-		out = append(out, name)
-	}
-	sort.Strings(out)
-	return out
-}
+func (t kernels) own() []string { return slices.Sorted(maps.Keys(t.eng.Config.Kernels)) }
 
 func (t kernels) unknown(msg, word string) *notebooks.Error {
 	known := t.own()
@@ -264,10 +257,7 @@ func jupyterName(name string) string {
 // preferIPython runs all Python steps of a notebook that needs IPython on Jupyter's kernel of Python, because they
 // share one state. Without such a kernel a warning says what is missing.
 func (p *Plan) preferIPython(t *kernels) {
-	asked := p.request.Kernel
-	if asked == "" {
-		asked = p.notebook.Front.Kernel
-	}
+	asked := cmp.Or(p.request.Kernel, p.notebook.Front.Kernel)
 	if _, own := t.eng.Config.Kernels["python"]; own || asked == "python" ||
 		strings.HasPrefix(asked, kernel.JupyterPrefix) {
 		return
@@ -328,11 +318,7 @@ func (p *Plan) chooseKernels(e *Engine) error {
 			continue
 		}
 		errs.add(p.checkStepOptions(k, s))
-		session := s.Kernel
-		if session == "" {
-			session = k.Name()
-		}
-		p.steps = append(p.steps, PlannedStep{Step: s, Kernel: k, Session: session})
+		p.steps = append(p.steps, PlannedStep{Step: s, Kernel: k, Session: cmp.Or(s.Kernel, k.Name())})
 	}
 	seen := map[string]bool{}
 	for _, s := range p.steps {

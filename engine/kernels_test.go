@@ -9,6 +9,7 @@ import (
 	"markmill/engine/kernel"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
+	"markmill/notebooks/markdown"
 )
 
 // withSpecs is a machine on which kernels are installed for Jupyter: name and language.
@@ -50,7 +51,7 @@ func TestWhichKernelRunsAStep(t *testing.T) {
 		{"a command by its languages", "```sql {#a}\n1\n```\n", "", "command:special"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			nb, err := notebooks.Parse("a.md", []byte(c.source))
+			nb, err := markdown.Parse("a.md", []byte(c.source))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +73,7 @@ func TestWhichKernelRunsAStep(t *testing.T) {
 
 func TestAKernelThatIsNotThere(t *testing.T) {
 	e := &Engine{Getenv: withSpecs(t, [2]string{"ir", "R"})}
-	nb, err := notebooks.Parse("a.md", []byte("```julia {#a}\n1\n```\n"))
+	nb, err := markdown.Parse("a.md", []byte("```julia {#a}\n1\n```\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func TestStepsThatAJupyterKernelCannotBeTold(t *testing.T) {
 		"```r {#a cwd=src .skip}\n1\n```\n":                                   false,
 		"---\nkernel: jupyter:python3\n---\n```python {#a cwd=src}\n1\n```\n": false,
 	} {
-		nb, err := notebooks.Parse("a.md", []byte(source))
+		nb, err := markdown.Parse("a.md", []byte(source))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,9 +16,8 @@ import (
 // errLeaked says that a file of the record showed a secret: the verdict must be derived again.
 var errLeaked = errors.New("a secret was written")
 
-// withhold searches every file of the run directory and its name for secrets, whoever wrote it. It replaces a file that
-// shows reports whether a file shows a secret. In the engine's own JSON only texts count: a number, or the digits of a
-// digest, may equal a value by chance.
+// withhold searches every file of the run directory and its name for secrets, whoever wrote it, and replaces a file
+// that shows one.
 func (c *recorder) withhold() (replaced []string, err error) {
 	if c.plan.mask == nil {
 		return nil, nil
@@ -59,10 +58,7 @@ func (c *recorder) withhold() (replaced []string, err error) {
 		replaced = append(replaced, rel)
 		return runs.WriteFile(name, []byte(runs.LeakNote))
 	})
-	if err != nil {
-		return nil, artifact(err)
-	}
-	return replaced, nil
+	return replaced, artifact(err)
 }
 
 // linksTo reports whether the target of a symbolic link shows a secret.
@@ -74,8 +70,8 @@ func (c *recorder) linksTo(name string, entry fs.DirEntry) bool {
 	return err == nil && c.plan.mask.In([]byte(target))
 }
 
-// shows says whether a file shows a secret. Of the engine's own JSON only texts count: a number, or the digits of a
-// digest, may be a value by chance.
+// shows reports whether a file shows a secret. In the engine's own JSON only texts count: a number, or the digits of a
+// digest, may equal a value by chance.
 func (c *recorder) shows(root *os.Root, rel string) (bool, error) {
 	f, err := root.Open(rel)
 	if err != nil {

@@ -11,41 +11,60 @@ import (
 	"markmill/runs"
 )
 
-// restrictions are what policies and a notebook require together. The zero value restricts nothing.
+// restrictions are what policies and a notebook require together, in the keys of a front matter. The zero value
+// restricts nothing.
 type restrictions struct {
-	allows           [][]string // a path must match each list
-	forbid, protect  []string
-	protectMode      string
-	limits           notebooks.Limits
-	require, actions []string
-	mode, risk       string
-	approval         string
-	sandbox, network string
-	processes        string
-	timeout          time.Duration // most of a step; 0 is none
-	runTimeout       time.Duration // most of the run; 0 is none
+	notebooks.Front
+	allows [][]string // a path must match each list
 }
 
-// Ranks of the words that are ordered: a higher one is tighter. "" has the rank 0.
+// Scales of the words that are ordered, the tightest last.
 var (
-	modeRank      = map[string]int{runs.MutationInPlace: 1, runs.MutationWorktree: 2, runs.MutationNone: 3}
-	sandboxRank   = map[string]int{"off": 1, "on": 2, "required": 3, "strict": 4}
-	processesRank = map[string]int{"run": 1, processesStep: 2}
-	networkRank   = map[string]int{"on": 1, "off": 2}
-	protectRank   = map[string]int{protectReport: 1, protectEnforce: 2}
+	modeScale      = []string{runs.MutationInPlace, runs.MutationWorktree, runs.MutationNone}
+	riskScale      = []string{"low", "medium", "high", "critical"} // the classes that a policy may use
+	approvalScale  = []string{"none", approvalRequired}
+	sandboxScale   = []string{"off", "on", "required", "strict"}
+	networkScale   = []string{"on", "off"}
+	processesScale = []string{"run", processesStep}
+	protectScale   = []string{protectReport, protectEnforce}
 )
 
-// tighter is the tighter of two words.
-func tighter(rank map[string]int, a, b string) string {
-	if rank[b] > rank[a] {
-		return b
-	}
-	return a
+// rule is a key that restricts: a list, a word of a scale, or a number, and who says it.
+type rule struct {
+	key    string
+	list   func(*notebooks.Front) *[]string
+	number func(*notebooks.Front) int64
+	word   func(*notebooks.Front) *string
+	scale  []string
+	// What the words below these places of the scale say restricts nothing, in a policy and in a notebook. A policy's
+	// must not stand in for the notebook's default.
+	policy, own int
 }
 
-// riskier is the higher of two risk classes. A class on the scale wins over one that is not.
-func riskier(a, b string) string {
-	if a == "" || slices.Index(riskScale, b) > slices.Index(riskScale, a) {
+// rules are in the order in which they are recorded.
+var rules = []rule{
+	{key: "forbid", list: func(f *notebooks.Front) *[]string { return &f.Forbid }},
+	{key: "protect", list: func(f *notebooks.Front) *[]string { return &f.Protect }},
+	{key: "protect-mode", word: func(f *notebooks.Front) *string { return &f.ProtectMode }, scale: protectScale,
+		own: len(protectScale)}, // of its own files a notebook may say what it wants
+	{key: "limits.files", number: func(f *notebooks.Front) int64 { return int64(f.Limits.Files) }},
+	{key: "limits.lines", number: func(f *notebooks.Front) int64 { return int64(f.Limits.Lines) }},
+	{key: "limits.bytes", number: func(f *notebooks.Front) int64 { return f.Limits.Bytes }},
+	{key: "require", list: func(f *notebooks.Front) *[]string { return &f.Require }},
+	{key: "forbidden_actions", list: func(f *notebooks.Front) *[]string { return &f.ForbiddenActions }},
+	{key: "mode", word: func(f *notebooks.Front) *string { return &f.Mode }, scale: modeScale, policy: 1, own: 2},
+	{key: "risk", word: func(f *notebooks.Front) *string { return &f.Risk }, scale: riskScale, policy: -1, own: -1},
+	{key: "approval", word: func(f *notebooks.Front) *string { return &f.Approval }, scale: approvalScale, policy: 1,
+		own: 1},
+	{key: "sandbox", word: func(f *notebooks.Front) *string { return &f.Sandbox }, scale: sandboxScale, policy: 1, own: 1},
+	{key: "network", word: func(f *notebooks.Front) *string { return &f.Network }, scale: networkScale, policy: 1, own: 1},
+	{key: "processes", word: func(f *notebooks.Front) *string { return &f.Processes }, scale: processesScale, policy: 1,
+		own: 1},
+}
+
+// tighter is the tighter of two words. One on the scale is tighter than one that is not.
+func tighter(scale []string, a, b string) string {
+	if a == "" || slices.Index(scale, b) > slices.Index(scale, a) {
 		return b
 	}
 	return a
@@ -71,10 +90,7 @@ func union(a, b []string) []string {
 
 // of are the restrictions of a front matter, or of the part of a policy that is like one.
 func of(f notebooks.Front) restrictions {
-	r := restrictions{forbid: f.Forbid, limits: f.Limits, require: f.Require, actions: f.ForbiddenActions, mode: f.Mode,
-		risk:     f.Risk,
-		approval: f.Approval, sandbox: f.Sandbox, network: f.Network, processes: f.Processes, protect: f.Protect,
-		protectMode: f.ProtectMode, timeout: f.Timeout, runTimeout: f.RunTimeout}
+	r := restrictions{Front: f}
 	if len(f.Allow) > 0 {
 		r.allows = [][]string{f.Allow}
 	}
@@ -84,70 +100,64 @@ func of(f notebooks.Front) restrictions {
 // and combines both: what either forbids is forbidden.
 func (r restrictions) and(s restrictions) restrictions {
 	for _, list := range s.allows {
-		if !slices.ContainsFunc(r.allows, func(have []string) bool { return slices.Equal(have, list) }) {
+		if !hasList(r.allows, list) {
 			r.allows = append(slices.Clone(r.allows), list)
 		}
 	}
-	r.forbid, r.require, r.actions = union(r.forbid, s.forbid), union(r.require, s.require), union(r.actions, s.actions)
-	r.limits = notebooks.Limits{Files: smaller(r.limits.Files, s.limits.Files),
-		Lines: smaller(r.limits.Lines, s.limits.Lines),
-		Bytes: smaller(r.limits.Bytes, s.limits.Bytes)}
-	r.mode = tighter(modeRank, r.mode, s.mode)
-	r.sandbox = tighter(sandboxRank, r.sandbox, s.sandbox)
-	r.network = tighter(networkRank, r.network, s.network)
-	r.protect, r.protectMode = union(r.protect, s.protect), tighter(protectRank, r.protectMode, s.protectMode)
-	r.processes = tighter(processesRank, r.processes, s.processes)
-	r.risk = riskier(r.risk, s.risk)
-	if s.approval == approvalRequired || r.approval == "" {
-		r.approval = s.approval
+	for _, k := range rules {
+		switch {
+		case k.list != nil:
+			*k.list(&r.Front) = union(*k.list(&r.Front), *k.list(&s.Front))
+		case k.word != nil:
+			*k.word(&r.Front) = tighter(k.scale, *k.word(&r.Front), *k.word(&s.Front))
+		}
 	}
-	r.timeout, r.runTimeout = smaller(r.timeout, s.timeout), smaller(r.runTimeout, s.runTimeout)
+	r.Limits = notebooks.Limits{Files: smaller(r.Limits.Files, s.Limits.Files),
+		Lines: smaller(r.Limits.Lines, s.Limits.Lines), Bytes: smaller(r.Limits.Bytes, s.Limits.Bytes)}
+	r.Timeout, r.RunTimeout = smaller(r.Timeout, s.Timeout), smaller(r.RunTimeout, s.RunTimeout)
 	return r
+}
+
+func hasList(lists [][]string, list []string) bool {
+	return slices.ContainsFunc(lists, func(have []string) bool { return slices.Equal(have, list) })
 }
 
 // narrow makes the notebook's front matter obey the policies, and records who restricts what.
 func (p *Plan) narrow() {
 	var policy restrictions
 	for _, each := range p.policies {
-		rules := of(each.Rules)
-		rules.forbid = union(rules.forbid, each.protected())
-		if len(rules.protect) > 0 && rules.protectMode == "" {
-			rules.protectMode = protectEnforce
+		restricts := of(each.Rules)
+		restricts.Forbid = union(restricts.Forbid, each.protected())
+		if len(restricts.Protect) > 0 && restricts.ProtectMode == "" {
+			restricts.ProtectMode = protectEnforce
 		}
-		policy = policy.and(rules)
+		policy = policy.and(restricts)
 	}
-	// A policy that only says what is the widest restricts nothing, and must not stand in for the notebook's default.
-	policy.mode, policy.sandbox = unless(runs.MutationInPlace, policy.mode), unless("off", policy.sandbox)
-	policy.network, policy.approval = unless("on", policy.network), unless("none", policy.approval)
-	policy.processes = unless("run", policy.processes)
-	f := &p.notebook.Front
-	own := of(*f)
-	own.timeout = 0 // a default of steps that set none, and not their most
-	both := policy.and(own)
-	n := narrowings{}
+	f, n := &p.notebook.Front, narrowings{}
 	n.allow(policy.allows, f.Allow)
-	n.union("forbid", policy.forbid, f.Forbid)
-	n.union("protect", policy.protect, f.Protect)
-	n.word("protect-mode", policy.protectMode, f.ProtectMode, both.protectMode)
-	n.limit("limits.files", int64(policy.limits.Files), int64(f.Limits.Files))
-	n.limit("limits.lines", int64(policy.limits.Lines), int64(f.Limits.Lines))
-	n.limit("limits.bytes", policy.limits.Bytes, f.Limits.Bytes)
-	n.union("require", policy.require, f.Require)
-	n.union("forbidden_actions", policy.actions, f.ForbiddenActions)
-	n.word("mode", policy.mode, f.Mode, both.mode)
-	n.word("risk", policy.risk, f.Risk, both.risk)
-	n.word("approval", policy.approval, f.Approval, both.approval)
-	n.word("sandbox", policy.sandbox, f.Sandbox, both.sandbox)
-	n.word("network", policy.network, f.Network, both.network)
-	n.word("processes", policy.processes, f.Processes, both.processes)
-	n.timeout(policy.timeout, f.Timeout, p.notebook.Steps)
-	p.runTimeout = n.runTimeout(policy.runTimeout, f.RunTimeout, p.request.RunTimeout)
+	for _, k := range rules {
+		switch {
+		case k.list != nil:
+			n.union(k.key, *k.list(&policy.Front), *k.list(f))
+		case k.number != nil:
+			n.limit(k.key, k.number(&policy.Front), k.number(f))
+		default:
+			word := k.word(&policy.Front)
+			if slices.Index(k.scale, *word) < k.policy {
+				*word = ""
+			}
+			n.word(k, *word, *k.word(f))
+		}
+	}
+	n.timeout(policy.Timeout, f.Timeout, p.notebook.Steps)
+	p.runTimeout = n.runTimeout(policy.RunTimeout, f.RunTimeout, p.request.RunTimeout)
 	if p.request.Dirty == DirtyBlock {
 		n.add("dirty", runs.ByCommandLine, string(DirtyBlock), nil)
 	}
 	p.narrowed = n.list
 
 	// the notebook's own list, or else the first of the policies', is the contract's; the others hold too
+	both := policy.and(of(*f))
 	if len(both.allows) > 0 {
 		last := len(both.allows) - 1
 		if len(f.Allow) == 0 {
@@ -159,19 +169,15 @@ func (p *Plan) narrow() {
 		f.Allow = both.allows[last]
 		p.allowAlso = slices.Delete(slices.Clone(both.allows), last, last+1)
 	}
-	f.Forbid, f.Limits, f.Require, f.ForbiddenActions = both.forbid, both.limits, both.require, both.actions
-	f.Protect, f.ProtectMode = both.protect, both.protectMode
-	f.Mode, f.Risk, f.Approval, f.Sandbox, f.Network = both.mode, both.risk, both.approval, both.sandbox, both.network
-	f.Processes = both.processes
-	p.stepTimeoutMax, f.Timeout = policy.timeout, smaller(f.Timeout, policy.timeout)
-	f.RunTimeout = p.runTimeout
-}
-
-func unless(widest, word string) string {
-	if word == widest {
-		return ""
+	for _, k := range rules {
+		switch {
+		case k.list != nil:
+			*k.list(f) = *k.list(&both.Front)
+		case k.word != nil:
+			*k.word(f) = *k.word(&both.Front)
+		}
 	}
-	return word
+	f.Limits, f.Timeout, f.RunTimeout, p.stepTimeoutMax = both.Limits, both.Timeout, p.runTimeout, policy.Timeout
 }
 
 // inPlaceRefused returns an error for --in-place if a policy keeps runs out of the checkout: an option must not be
@@ -182,9 +188,7 @@ func (p *Plan) inPlaceRefused() error {
 	}
 	for _, each := range p.policies {
 		if mode := each.Rules.Mode; mode == runs.MutationWorktree || mode == runs.MutationNone {
-			return &notebooks.Error{Kind: notebooks.KindOption, Msg: "--in-place: the policy of the repository says mode: " +
-				mode,
-				Hint: "leave the option out"}
+			return refused("--in-place: the policy of the repository says mode: "+mode, "leave the option out")
 		}
 	}
 	return nil
@@ -229,7 +233,7 @@ func (n *narrowings) allow(policy [][]string, own []string) {
 	for _, list := range policy {
 		n.add("allow", runs.ByPolicy, list, nil)
 	}
-	if len(own) > 0 && !slices.ContainsFunc(policy, func(list []string) bool { return slices.Equal(list, own) }) {
+	if len(own) > 0 && !hasList(policy, own) {
 		n.add("allow", runs.ByNotebook, own, nil)
 	}
 }
@@ -238,8 +242,7 @@ func (n *narrowings) union(key string, policy, own []string) {
 	if len(policy) > 0 {
 		n.add(key, runs.ByPolicy, policy, nil)
 	}
-	if more := slices.DeleteFunc(slices.Clone(own),
-		func(s string) bool { return slices.Contains(policy, s) }); len(more) > 0 {
+	if more := missing(own, policy); len(more) > 0 {
 		n.add(key, runs.ByNotebook, more, nil)
 	}
 }
@@ -255,35 +258,17 @@ func (n *narrowings) limit(key string, policy, own int64) {
 	}
 }
 
-// word records a word that applies, with the policy that it is from.
-func (n *narrowings) word(key, policy, own, both string) {
+// word records a word that applies: the policy's, if it is at least as tight as the notebook's.
+func (n *narrowings) word(k rule, policy, own string) {
+	applies := policy != "" && tighter(k.scale, policy, own) == policy
 	switch {
-	case policy != "" && both == policy && own != "" && own != policy:
-		n.add(key, runs.ByPolicy, policy, own)
-	case policy != "" && both == policy:
-		n.add(key, runs.ByPolicy, policy, nil)
-	case own != "" && !widest(key, own):
-		n.add(key, runs.ByNotebook, own, nil)
+	case applies && own != "" && own != policy:
+		n.add(k.key, runs.ByPolicy, policy, own)
+	case applies:
+		n.add(k.key, runs.ByPolicy, policy, nil)
+	case own != "" && slices.Index(k.scale, own) >= k.own:
+		n.add(k.key, runs.ByNotebook, own, nil)
 	}
-}
-
-// widest reports whether a word of the notebook restricts nothing.
-func widest(key, word string) bool {
-	switch key {
-	case "mode":
-		return word != "none"
-	case "approval":
-		return word == "none"
-	case "sandbox":
-		return word == "off"
-	case "network":
-		return word == "on"
-	case "protect-mode":
-		return true // of its own files a notebook may say what it wants
-	case "processes":
-		return word == "run"
-	}
-	return false
 }
 
 // timeout records the time limit of steps, and the longest time that a step asked for.

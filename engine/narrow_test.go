@@ -128,11 +128,11 @@ func TestNarrowNeverLoosens(t *testing.T) {
 		got := p.notebook.Front
 		for i, rules := range append([]notebooks.Front{own}, policies...) {
 			for _, w := range []struct {
-				rank       map[string]int
+				scale      []string
 				got, asked string
-			}{{modeRank, got.Mode, rules.Mode}, {sandboxRank, got.Sandbox, rules.Sandbox},
-				{networkRank, got.Network, rules.Network}} {
-				if w.rank[w.got] < w.rank[w.asked] && w.rank[w.asked] > 1 {
+			}{{modeScale, got.Mode, rules.Mode}, {sandboxScale, got.Sandbox, rules.Sandbox},
+				{networkScale, got.Network, rules.Network}} {
+				if asked := slices.Index(w.scale, w.asked); slices.Index(w.scale, w.got) < asked && asked > 0 {
 					t.Fatalf("%q is in force and %d asked for %q", w.got, i, w.asked)
 				}
 			}

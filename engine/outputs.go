@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"markmill/engine/kernel"
 	"markmill/notebooks/codec"
@@ -104,10 +105,7 @@ func (r *run) inOrder(list []runs.OutputData, dir string, streams [2]*stream) ([
 		if o.Type != runs.OutputStream && o.Type != runs.OutputCleared {
 			continue
 		}
-		which := 0
-		if o.Name == "stderr" {
-			which = 1
-		}
+		which := slices.Index(streamNames, o.Name)
 		found, err := r.showsFrom(r.rec.record.File(dir, streams[which].name), at[which])
 		if err != nil || found {
 			return nil, err
@@ -155,10 +153,7 @@ func masked(list []runs.OutputData, streams [2]*stream) []runs.OutputData {
 		if o.Type != runs.OutputStream && o.Type != runs.OutputCleared {
 			continue
 		}
-		which := 0
-		if o.Name == "stderr" {
-			which = 1
-		}
+		which := slices.Index(streamNames, o.Name)
 		raw[which] += o.Bytes
 		at, known := streams[which].at(raw[which])
 		if !known {
@@ -174,7 +169,7 @@ func unorderedOutputs(out kernel.Outcome, done *runs.StepFinishedData) []runs.Ou
 	var list []runs.OutputData
 	for i, s := range []runs.StreamData{done.Stdout, done.Stderr} {
 		if s.Bytes > 0 {
-			list = append(list, runs.OutputData{Type: runs.OutputStream, Name: []string{"stdout", "stderr"}[i], Bytes: s.Bytes})
+			list = append(list, runs.OutputData{Type: runs.OutputStream, Name: streamNames[i], Bytes: s.Bytes})
 		}
 	}
 	for _, d := range out.Displays {

@@ -17,6 +17,8 @@ import (
 	"markmill/notebooks/forms"
 	"markmill/notebooks/inject"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/markdown"
+	"markmill/notebooks/params"
 	"markmill/notebooks/percent"
 	"markmill/runs"
 )
@@ -44,6 +46,7 @@ type Plan struct {
 
 	mask        *mask.Set // of the secrets
 	interrupted *InterruptedRun
+	fork        *runs.ForkData // nil: the run is no fork
 }
 
 // Request is what the plan was made of.
@@ -51,6 +54,9 @@ func (p *Plan) Request() Request { return p.request }
 
 // Notebook is the notebook as the repository's policies leave it. The caller must not change it.
 func (p *Plan) Notebook() *notebooks.Notebook { return p.notebook }
+
+// Base is the commit that the run begins with; "" outside a repository.
+func (p *Plan) Base() string { return string(p.base) }
 
 // DirtyPaths are the paths of the user's uncommitted changes.
 func (p *Plan) DirtyPaths() []string { return slices.Clone(p.dirtyPaths) }
@@ -99,8 +105,11 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if base == nil {
 		errs.add(p.usePolicies(e))
 	}
-	p.bound, err = notebooks.Bind(req.Path, nb.Params, req.Given, notebooks.BindOptions{AllowUnknown: req.AllowUnknown,
-		IsName: p.isName, Unread: nb.Unread(), Getenv: e.Getenv, MissingSecrets: true})
+	if e.Beside != nil {
+		p.dirtyPaths = slices.DeleteFunc(p.dirtyPaths, e.Beside)
+	}
+	p.bound, err = params.Bind(req.Path, nb.Params, req.Given, params.Options{AllowUnknown: req.AllowUnknown,
+		IsName: p.isName, Unread: params.Unread(nb), Getenv: e.Getenv, MissingSecrets: true})
 	errs.add(err)
 	errs.add(p.maskSecrets(e.Getenv))
 	errs.add(p.checkText(e))
@@ -114,14 +123,27 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 		return nil, err
 	}
 	if req.Resume != "" {
-		if p.interrupted, err = e.Interrupted(e.Store(req.Repository).Path(req.Resume)); err != nil {
-			return nil, err
-		}
-		if err := p.interrupted.same(p); err != nil {
+		if err := p.goOn(e); err != nil {
 			return nil, err
 		}
 	}
 	return p, p.decideGates(ctx, e)
+}
+
+// goOn reads the run that this one resumes or is a fork of, and checks that it can be.
+func (p *Plan) goOn(e *Engine) (err error) {
+	dir := e.Store(p.request.Repository).Path(p.request.Resume)
+	if !p.request.Fork {
+		if p.interrupted, err = e.Interrupted(dir); err != nil {
+			return err
+		}
+		return p.interrupted.same(p)
+	}
+	if p.interrupted, err = e.Forked(dir); err != nil {
+		return err
+	}
+	p.fork, err = p.interrupted.fork(e, p)
+	return err
 }
 
 // isName reports whether a name is valid for a variable in the language of the given values.
@@ -181,7 +203,7 @@ func noSteps(nb *notebooks.Notebook) error {
 	list := notebooks.ErrorList{{Kind: notebooks.KindSyntax, File: nb.Name, Line: 1,
 		Msg: "the notebook has no step: nothing would run", Hint: hint}}
 	nb.Warnings = slices.DeleteFunc(nb.Warnings, func(w *notebooks.Error) bool {
-		almost := strings.HasPrefix(w.Msg, notebooks.NoStep)
+		almost := strings.HasPrefix(w.Msg, markdown.NoStep)
 		if almost {
 			list = append(list, w)
 		}
@@ -237,11 +259,10 @@ func (e *Engine) checkAll(p *Plan) error {
 }
 
 // unset are shell variables that nobody sets and whose names are close to those of parameters.
-func (p *Plan) unset() []notebooks.Unset {
-	return p.notebook.UnsetNames(func(name string) bool {
+func (p *Plan) unset() []params.Unset {
+	return params.UnsetNames(p.notebook, func(name string) bool {
 		_, ok := fixed[name]
-		return ok || slices.Contains(passed,
-			name)
+		return ok || slices.Contains(passed, name)
 	})
 }
 
@@ -292,24 +313,13 @@ func (p *Plan) checkFront() error {
 // values are the parameters whose value is known before the first step runs. A default that only an interpreter can
 // compute (an expression in a code-language block) is left to it.
 func (p *Plan) values() []notebooks.Bound {
-	var out []notebooks.Bound
-	for _, b := range p.bound {
-		if b.Given || b.Param.HasDefault {
-			out = append(out, b)
-		}
-	}
-	return out
+	unknown := func(b notebooks.Bound) bool { return !b.Given && !b.Param.HasDefault }
+	return slices.DeleteFunc(slices.Clone(p.bound), unknown)
 }
 
 // Given are the values that are not the notebook's own.
 func (p *Plan) Given() []notebooks.Bound {
-	var out []notebooks.Bound
-	for _, b := range p.bound {
-		if b.Given {
-			out = append(out, b)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(p.bound), func(b notebooks.Bound) bool { return !b.Given })
 }
 
 // leavesOut reports whether the command line leaves out a step.

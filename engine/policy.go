@@ -16,6 +16,7 @@ import (
 
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/notebooks/markdown"
 	"markmill/runs"
 )
 
@@ -32,12 +33,8 @@ type Policy struct {
 var policyKeys = []string{"allow", "forbid", "protect", "protect-mode", "limits", "require", "forbidden_actions",
 	"mode", "risk", "sandbox", "network", "processes", "timeout", "run-timeout"}
 
-// riskScale are the risk classes that a policy may use, lowest first.
-var riskScale = []string{"low", "medium", "high", "critical"}
-
 // readPolicy reads the value of policy:.
 func readPolicy(file string, n *yaml.Node) (*Policy, error) {
-	n = resolved(n)
 	bad := func(at *yaml.Node, msg, hint string) error {
 		return &notebooks.Error{Kind: notebooks.KindOption, File: file, Line: at.Line, Col: at.Column, Msg: msg, Hint: hint}
 	}
@@ -55,7 +52,7 @@ func readPolicy(file string, n *yaml.Node) (*Policy, error) {
 		var err error
 		switch {
 		case slices.Contains(policyKeys, key.Value):
-			if err = p.Rules.ReadKey(key.Value, value); err == nil {
+			if err = markdown.ReadKey(&p.Rules, key.Value, value); err == nil {
 				err = p.check(key.Value, value)
 			}
 		case key.Value == "approval":
@@ -120,7 +117,7 @@ func (p *Policy) check(key string, n *yaml.Node) error {
 // readApproval reads "required", "none", or {required: true, by-other: true, expires: 24h}.
 func (p *Policy) readApproval(n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
-		return p.Rules.ReadKey("approval", n)
+		return markdown.ReadKey(&p.Rules, "approval", n)
 	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {

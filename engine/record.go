@@ -107,9 +107,8 @@ func (r *run) contract() runs.ContractData {
 	c := runs.ContractData{
 		TaskID: p.TaskID(), BaseCommit: string(p.base), AllowedPaths: f.Allow, ForbiddenPaths: f.Forbid,
 		ProtectedPaths: f.Protect, ProtectMode: f.ProtectMode, ForbiddenActions: f.ForbiddenActions,
-		Limits:       runs.LimitsData{Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes},
-		MutationMode: p.mode(), ApprovalRequired: p.needsApproval(),
-		EvidenceExpectations: f.Require, RiskClass: f.Risk, Parameters: r.parameters(),
+		Limits: runs.LimitsData{Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes}, MutationMode: p.mode(),
+		ApprovalRequired: p.needsApproval(), EvidenceExpectations: f.Require, RiskClass: f.Risk, Parameters: r.parameters(),
 		Environment: names(r.ws.environment(&workdir{}, "")), DirtyFiles: len(p.dirtyPaths), Dirty: string(dirty),
 		AllowedAlso: p.allowAlso, StepTimeoutMaxNS: int64(p.stepTimeoutMax), RunTimeoutNS: int64(p.runTimeout),
 		Sandbox: f.Sandbox, Network: f.Network, Processes: f.Processes, Narrowed: p.narrowed,

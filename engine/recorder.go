@@ -95,10 +95,7 @@ func (c *recorder) commit(event runs.Event) error {
 		return artifact(err)
 	}
 	c.sinks.event(event)
-	if err := c.journal.Sync(); err != nil {
-		return artifact(err)
-	}
-	return nil
+	return artifact(c.journal.Sync())
 }
 
 // fold derives the run from the journal, as if next had been appended to it.
@@ -128,10 +125,7 @@ func (c *recorder) conceal(s string) string { return c.plan.mask.Text(s) }
 
 // keep writes a file of the run directory and returns its name and digest.
 func (c *recorder) keep(name string, data []byte) (runs.SealedFile, error) {
-	if err := c.record.Write(name, data); err != nil {
-		return runs.SealedFile{}, artifact(err)
-	}
-	return runs.SealedFile{File: name, Digest: runs.DigestOf(data)}, nil
+	return runs.SealedFile{File: name, Digest: runs.DigestOf(data)}, artifact(c.record.Write(name, data))
 }
 
 // writeResult writes a step's result.json and sets its digest in done.
@@ -155,10 +149,7 @@ func (c *recorder) prepare(data *runs.CompletedData) (runs.Event, error) {
 		return runs.Event{}, err
 	}
 	event, err := c.journal.Prepare(runs.RunCompleted, "", raw)
-	if err != nil {
-		return event, artifact(err)
-	}
-	return event, nil
+	return event, artifact(err)
 }
 
 // unnamed writes the trace, and returns the digests of the files of the record that no event names.
@@ -190,20 +181,19 @@ func (c *recorder) unnamed() ([]runs.SealedFile, error) {
 		}
 	}
 	for _, dir := range c.loose {
-		err := filepath.WalkDir(c.record.File(dir),
-			func(name string, d fs.DirEntry, err error) error {
-				if errors.Is(err, fs.ErrNotExist) || err == nil && (d.IsDir() || strings.HasPrefix(d.Name(), runs.TempPrefix)) {
-					return nil
-				}
-				if err != nil {
-					return err
-				}
-				rel, err := filepath.Rel(c.record.Path(), name)
-				if err != nil {
-					return err
-				}
-				return add(rel)
-			})
+		err := filepath.WalkDir(c.record.File(dir), func(name string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) || err == nil && (d.IsDir() || strings.HasPrefix(d.Name(), runs.TempPrefix)) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			rel, err := filepath.Rel(c.record.Path(), name)
+			if err != nil {
+				return err
+			}
+			return add(rel)
+		})
 		if err != nil {
 			return nil, artifact(err)
 		}

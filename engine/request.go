@@ -8,6 +8,7 @@ import (
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/params"
 	"markmill/runs"
 )
 
@@ -27,10 +28,10 @@ type Request struct {
 	// OutputForm is the form of the output notebook if it differs from the notebook's. The run directory then has both.
 	OutputForm notebooks.Form `json:"output_form,omitzero"`
 
-	Empty        bool              `json:"empty,omitzero"` // accept a notebook without steps
-	Given        []notebooks.Given `json:"given,omitempty"`
-	AllowUnknown bool              `json:"allow_unknown,omitzero"`
-	AllowErrors  bool              `json:"allow_errors,omitzero"` // as the notebook's allow_errors
+	Empty        bool           `json:"empty,omitzero"` // accept a notebook without steps
+	Given        []params.Given `json:"given,omitempty"`
+	AllowUnknown bool           `json:"allow_unknown,omitzero"`
+	AllowErrors  bool           `json:"allow_errors,omitzero"` // as the notebook's allow_errors
 	// the output notebook hides code until readers ask for it
 	ReportMode bool `json:"report_mode,omitzero"`
 
@@ -64,6 +65,12 @@ type Request struct {
 	Markers   bool       `json:"markers,omitzero"`
 	KeepGoing bool       `json:"keep_going,omitzero"` // run the steps after a failed one too, while its interpreter lives
 	Resume    runs.RunID `json:"resume,omitzero"`     // the interrupted run to resume; "" begins anew
+
+	Sweep *runs.SweepData `json:"sweep,omitempty"` // the row of the sweep that the run is made for; nil without one
+	// Fork makes the run a fork of Resume, which may have come to any end: notebook and parameters may differ. At is the
+	// first step that runs; "" is the first that did not pass or differs.
+	Fork bool             `json:"fork,omitzero"`
+	At   notebooks.StepID `json:"at,omitzero"`
 }
 
 // plainRequest is a Request without its methods.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"markmill/engine/worktree"
-	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/params"
 	"markmill/runs"
 )
 
@@ -64,7 +64,7 @@ func TestARequestRunsElsewhere(t *testing.T) {
 	l.write(".env", "K=1\n")
 	l.env["TOKEN"] = "hunter2-hunter2"
 	delete(l.env, "PATH")
-	given, err := notebooks.ParseGivenYAML("-f", "p.yaml",
+	given, err := params.ParseGiven("-f", "p.yaml",
 		[]byte("code: 017\nwhen: 2024-01-02\nn: 12345678901234567890\nall: [1, {k: yes}]\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestARequestRunsElsewhere(t *testing.T) {
 		step("#b if=\"params.code == '017'\"", "print declared") + step("#c .slow", "print x") + step("#t .test",
 		"same a.txt new"))
 	req.ID = "20261121T120000Z-task-0000000000000001"
-	req.Given = append(given, notebooks.Given{Name: "p", Text: "1.50", Source: "-p"})
+	req.Given = append(given, params.Given{Name: "p", Text: "1.50", Source: "-p"})
 	req.Dirty, req.Copy, req.SkipTags, req.StepTimeout, req.Output = DirtyInclude, []string{".env"}, []string{"slow"},
 		time.Minute, filepath.Join(l.dir, "out.md")
 	here := l.run(req)
@@ -118,11 +118,16 @@ func TestRequestAsJSON(t *testing.T) {
 			f.Set(reflect.ValueOf([]byte("a\x00\xff")))
 		case []string:
 			f.Set(reflect.ValueOf([]string{"x", ""}))
-		case []notebooks.Given:
-			f.Set(reflect.ValueOf([]notebooks.Given{{Name: "x", Text: "1", Source: "-p"}}))
+		case []params.Given:
+			f.Set(reflect.ValueOf([]params.Given{{Name: "x", Text: "1", Source: "-p"}}))
 		case []worktree.Restored:
 			f.Set(reflect.ValueOf([]worktree.Restored{{Path: "p", Blob: "b", Mode: "m"}}))
 		default:
+			if f.Kind() == reflect.Pointer {
+				f.Set(reflect.New(f.Type().Elem()))
+				f.Interface().(*runs.SweepData).Row = 2
+				continue
+			}
 			switch f.Kind() {
 			case reflect.String:
 				f.SetString("text of " + v.Type().Field(i).Name)

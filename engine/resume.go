@@ -12,6 +12,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/params"
 	"markmill/runs"
 )
 
@@ -24,15 +25,26 @@ type InterruptedRun struct {
 
 	events  []runs.Event
 	journal []byte // its whole lines
+	forked  bool   // the new run is a fork
 }
 
 // Interrupted reads a run to resume. Its record must be complete (see runs.Reconcile). The error says why a run cannot
 // be resumed.
 func (e *Engine) Interrupted(dir string) (*InterruptedRun, error) {
+	return before(&InterruptedRun{Dir: dir})
+}
+
+// Forked reads a run to fork: one that came to its end, or was cut. Its record must be complete (see runs.Reconcile).
+// The error says why a run cannot be forked.
+func (e *Engine) Forked(dir string) (*InterruptedRun, error) {
+	return before(&InterruptedRun{Dir: dir, forked: true})
+}
+
+func before(i *InterruptedRun) (*InterruptedRun, error) {
+	dir := i.Dir
 	if runs.Alive(dir) {
-		return nil, inUse(dir)
+		return nil, i.inUse()
 	}
-	i := &InterruptedRun{Dir: dir}
 	var err error
 	if i.Run, i.Source, err = runs.At(dir).Load(); err != nil {
 		return nil, err
@@ -53,14 +65,14 @@ func (e *Engine) Interrupted(dir string) (*InterruptedRun, error) {
 func (i *InterruptedRun) lock() (release func(), err error) {
 	release, err = runs.Lock(i.Dir)
 	if errors.Is(err, runs.ErrLive) {
-		return nil, inUse(i.Dir)
+		return nil, i.inUse()
 	}
 	if err != nil {
 		return nil, err
 	}
 	now, err := runs.At(i.Dir).ReadFile(runs.JournalFile)
 	if err == nil && !bytes.Equal(now, i.journal) {
-		err = notResumable(i.Dir, "its record has changed meanwhile", "try again")
+		err = i.refuse("its record has changed meanwhile", "try again")
 	}
 	if err != nil {
 		release()
@@ -69,19 +81,24 @@ func (i *InterruptedRun) lock() (release func(), err error) {
 	return release, nil
 }
 
-func inUse(dir string) error {
-	return notResumable(dir, "it is alive, or another run goes on from it at this moment", "wait for its end")
+func (i *InterruptedRun) inUse() error {
+	return i.refuse("it is alive, or another run goes on from it at this moment", "wait for its end")
 }
 
-func notResumable(dir, why, hint string) error {
-	return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("run %s cannot be resumed: %s",
-		filepath.Base(dir), why), Hint: hint}
+// refuse is the error of a run that cannot be resumed, or forked.
+func (i *InterruptedRun) refuse(why, hint string) error {
+	verb := "resumed"
+	if i.forked {
+		verb = "forked"
+	}
+	return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("run %s cannot be %s: %s",
+		filepath.Base(i.Dir), verb, why), Hint: hint}
 }
 
 // resumable returns an error if there is nothing to resume.
 func (i *InterruptedRun) resumable() error {
 	again := "run the notebook again"
-	no := func(why, hint string) error { return notResumable(i.Dir, why, hint) }
+	no := i.refuse
 	has := func(code string) bool {
 		return slices.ContainsFunc(i.Run.Blockers(), func(b runs.Blocker) bool { return b.Code == code })
 	}
@@ -92,6 +109,7 @@ func (i *InterruptedRun) resumable() error {
 		return no("its record is not complete", "markmill runs reconcile completes it")
 	case has(runs.CodeSecretLeaked):
 		return no("a secret has shown in it", "let no step print or write it, and "+again)
+	case i.forked: // it may have come to any end
 	case status == runs.Fail && has(runs.CodeArtifactWriteFailure): // a full disk
 	case status.Passed():
 		return no("it passed, and there is nothing left to do", again)
@@ -122,7 +140,7 @@ func (i *InterruptedRun) check() error {
 				err = fmt.Errorf("the journal says %s, and its bytes give %s", want, got)
 			}
 			if err != nil {
-				return notResumable(i.Dir, fmt.Sprintf("its record does not hold: %s: %v", file, err),
+				return i.refuse(fmt.Sprintf("its record does not hold: %s: %v", file, err),
 					"markmill runs verify shows more")
 			}
 		}
@@ -166,31 +184,26 @@ func digestOfFile(name string) (runs.Digest, error) {
 }
 
 // Request makes the request of the resumed run. given are the values of the run's secrets, which no record has.
-func (i *InterruptedRun) Request(given []notebooks.Given) (Request, error) {
+func (i *InterruptedRun) Request(given []params.Given) (Request, error) {
 	s, contract, o := i.Run.Started, i.Run.Contract, i.Run.Started.Options
 	if len(contract.Reversed) > 0 {
-		return Request{}, notResumable(i.Dir, "it is a run of markmill test, on a tree from which its change was taken back",
+		return Request{}, i.refuse("it is a run of markmill test, on a tree from which its change was taken back",
 			"test the notebook again")
 	}
-	req := Request{Path: s.Notebook, Source: i.Source, MadeOf: s.SourcePath, Output: s.Output, Assets: s.Assets,
-		Resume:       s.RunID,
-		AllowUnknown: o.AllowUnknown, AllowErrors: o.AllowErrors, ReportMode: o.ReportMode, Base: contract.BaseCommit,
-		Dirty: Dirty(contract.Dirty), Copy: o.Copy, Branch: o.Branch, Cwd: o.Cwd,
-		Kernel: o.Kernel, Language: o.Language, StepTimeout: time.Duration(o.StepTimeoutNS),
-		RunTimeout: time.Duration(o.RunTimeoutNS), Start: time.Duration(o.StartNS),
-		Only: o.Only, SkipTags: o.SkipTags, From: notebooks.StepID(o.From), Until: notebooks.StepID(o.Until)}
-	for _, g := range o.Given {
-		v, err := notebooks.ParseWire([]byte(g.Wire))
-		if err != nil {
-			return req, notResumable(i.Dir, fmt.Sprintf("its parameter %s cannot be read: %v", g.Name, err),
-				"run the notebook again")
-		}
-		req.Given = append(req.Given, notebooks.Given{Name: g.Name, Value: &v, Source: g.From})
+	req, err := RequestOf(o)
+	if err != nil {
+		return req, i.refuse(err.Error(), "run the notebook again")
 	}
+	req.Path, req.Source, req.MadeOf, req.Output, req.Assets = s.Notebook, i.Source, s.SourcePath, s.Output, s.Assets
+	req.Resume, req.Base, req.Dirty = s.RunID, contract.BaseCommit, Dirty(contract.Dirty)
+	if i.forked {
+		req.Fork, req.Given = true, append(req.Given, given...) // the later wins
+		return req, nil
+	}
+	req.Sweep = s.Sweep
 	for _, g := range given {
 		if slices.ContainsFunc(o.Given, func(own runs.GivenData) bool { return own.Name == g.Name }) ||
-			!slices.ContainsFunc(contract.Parameters,
-				func(p runs.ParamData) bool { return p.Name == g.Name && p.Given }) {
+			!slices.ContainsFunc(contract.Parameters, func(p runs.ParamData) bool { return p.Name == g.Name && p.Given }) {
 			return req, &notebooks.Error{Kind: notebooks.KindOption,
 				Msg:  fmt.Sprintf("parameter %s: a resumed run has the values of the run that was cut", g.Name),
 				Hint: "leave it out: only secrets, which no record holds, are given again"}
@@ -198,6 +211,29 @@ func (i *InterruptedRun) Request(given []notebooks.Given) (Request, error) {
 		req.Given = append(req.Given, g)
 	}
 	return req, nil
+}
+
+// RequestOf makes a request of the options that a record keeps.
+func RequestOf(o *runs.OptionsData) (Request, error) {
+	req := Request{AllowUnknown: o.AllowUnknown, AllowErrors: o.AllowErrors, ReportMode: o.ReportMode, Copy: o.Copy,
+		Branch: o.Branch, Cwd: o.Cwd, Kernel: o.Kernel, Language: o.Language, StepTimeout: time.Duration(o.StepTimeoutNS),
+		RunTimeout: time.Duration(o.RunTimeoutNS), Start: time.Duration(o.StartNS), Only: o.Only, SkipTags: o.SkipTags,
+		From: notebooks.StepID(o.From), Until: notebooks.StepID(o.Until)}
+	var err error
+	req.Given, err = GivenOf(o.Given)
+	return req, err
+}
+
+// GivenOf reads the values that a record keeps.
+func GivenOf(list []runs.GivenData) (out []params.Given, err error) {
+	for _, g := range list {
+		v, err := notebooks.ParseWire([]byte(g.Wire))
+		if err != nil {
+			return nil, fmt.Errorf("its parameter %s cannot be read: %w", g.Name, err)
+		}
+		out = append(out, params.Given{Name: g.Name, Value: &v, Source: g.From})
+	}
+	return out, nil
 }
 
 // same returns an error if a plan differs from what the interrupted run was asked. Secrets cannot be compared: the
@@ -212,20 +248,24 @@ func (i *InterruptedRun) same(p *Plan) error {
 		is, there := now[was.Name]
 		switch {
 		case was.Given && !is.Given:
-			errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path,
-				Msg:  fmt.Sprintf("parameter %s: it is a secret, or holds one, and no record keeps it", was.Name),
-				Hint: fmt.Sprintf("give it again: -p %s=VALUE", was.Name)})
+			errs.add(lostSecret(p.request.Path, was.Name))
 		case was.Type == string(notebooks.TypeSecret) && is.Type == was.Type:
 		case !there || is.Type != was.Type || !sameText(string(is.Value), string(was.Value)):
 			errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path,
-				Msg:  fmt.Sprintf("parameter %s is not as it was when the run was cut", was.Name),
-				Hint: "run the notebook again"})
+				Msg: fmt.Sprintf("parameter %s is not as it was when the run was cut", was.Name), Hint: "run the notebook again"})
 		}
 	}
 	if len(p.steps) != len(i.Run.Steps) {
-		errs.add(notResumable(i.Dir, "this version finds other steps in the notebook", "run the notebook again"))
+		errs.add(i.refuse("this version finds other steps in the notebook", "run the notebook again"))
 	}
 	return errs.err()
+}
+
+// lostSecret is the error of a parameter that must be given again.
+func lostSecret(path, name string) error {
+	return &notebooks.Error{Kind: notebooks.KindParameter, File: path,
+		Msg:  fmt.Sprintf("parameter %s: it is a secret, or holds one, and no record keeps it", name),
+		Hint: fmt.Sprintf("give it again: -p %s=VALUE", name)}
 }
 
 // secrets says whether the run had secrets, of which nobody can say whether they are the same now.
@@ -238,8 +278,8 @@ func (i *InterruptedRun) Secrets() (names []string) {
 	return names
 }
 
-// options are the options of the request that a resumed run reuses.
-func (p *Plan) options() *runs.OptionsData {
+// Options are the options of the request that a resumed run reuses, with the given values that are no secrets.
+func (p *Plan) Options() *runs.OptionsData {
 	r := p.request
 	o := &runs.OptionsData{Kernel: r.Kernel, Language: r.Language, Cwd: r.Cwd, StepTimeoutNS: int64(r.StepTimeout),
 		RunTimeoutNS: int64(r.RunTimeout), StartNS: int64(r.Start), Copy: r.Copy,
@@ -269,7 +309,7 @@ const interruptedWords = "the run was interrupted"
 // newReuse decides which steps are reused and which of them must run again. No record has the state of an interpreter,
 // and nobody knows whether it is needed, so every step of a session that a remaining step uses runs again. So do setup
 // steps, steps that left a process running, and steps that wrote ignored files, which no tree has.
-func newReuse(c *InterruptedRun, steps []PlannedStep) *reuse {
+func newReuse(c *InterruptedRun, steps []PlannedStep, fork *runs.ForkData) *reuse {
 	k := &reuse{from: c, replay: map[notebooks.StepID]bool{}, events: map[notebooks.StepID][]runs.Event{},
 		record: map[notebooks.StepID]*runs.StepRecord{}}
 	for i := range c.Run.Steps {
@@ -278,7 +318,7 @@ func newReuse(c *InterruptedRun, steps []PlannedStep) *reuse {
 	for k.until = 0; k.until < len(steps); k.until++ {
 		was := k.record[steps[k.until].ID]
 		if was == nil || !whole(was) && (was.Finished == nil || was.Finished.Status != runs.StepSkipped ||
-			was.Finished.Reason == interruptedWords) {
+			was.Finished.Reason == interruptedWords) || fork != nil && steps[k.until].ID == fork.At {
 			break
 		}
 	}
@@ -327,26 +367,38 @@ func (r *run) resumedFrom() (*runs.ResumedData, error) {
 	if c == nil {
 		return nil, nil
 	}
-	r.reuse = newReuse(c, r.plan.steps)
+	r.reuse = newReuse(c, r.plan.steps, r.plan.fork)
 	r.rec.loose = append(r.rec.loose, runs.ResumedDir) // the nearest journal names those before it
 	if err := os.Mkdir(r.rec.record.File(runs.ResumedDir), 0o755); err != nil {
 		return nil, err
 	}
 	last := c.events[len(c.events)-1]
 	data := &runs.ResumedData{Run: c.Run.ID, Seq: last.Seq, Hash: last.Hash, File: runs.ResumedFile(c.Run.ID),
-		Digest: runs.DigestOf(c.journal)}
+		Digest: runs.DigestOf(c.journal), Fork: r.plan.fork}
+	if data.Fork != nil {
+		if err := r.rec.record.Write(data.Fork.File, c.Source); err != nil {
+			return nil, err
+		}
+	}
 	if err := r.rec.record.Write(data.File, c.journal); err != nil {
 		return nil, err
 	}
-	for from := c.Run.Started.ResumedFrom; from != nil; {
-		b, err := runs.At(c.Dir).ReadFile(from.File)
+	copied := func(name string, digest runs.Digest) ([]byte, error) {
+		b, err := runs.At(c.Dir).ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		if got := runs.DigestOf(b); got != from.Digest {
-			return nil, fmt.Errorf("%s of run %s has changed", from.File, c.Run.ID)
+		if got := runs.DigestOf(b); got != digest {
+			return nil, fmt.Errorf("%s of run %s has changed", name, c.Run.ID)
 		}
-		if err := r.rec.record.Write(from.File, b); err != nil {
+		return b, r.rec.record.Write(name, b)
+	}
+	for from := c.Run.Started.ResumedFrom; from != nil; {
+		b, err := copied(from.File, from.Digest)
+		if err == nil && from.Fork != nil {
+			_, err = copied(from.Fork.File, from.Fork.Digest)
+		}
+		if err != nil {
 			return nil, err
 		}
 		line, _, _ := bytes.Cut(b, []byte("\n"))
@@ -363,13 +415,16 @@ func (r *run) resumedFrom() (*runs.ResumedData, error) {
 	return data, nil
 }
 
+// Fork says how the run differs from the one that it is a fork of; nil if it is no fork.
+func (p *Plan) Fork() *runs.ForkData { return p.fork }
+
 // Reused lists the steps that a resumed run reuses, those of them that run again for their state, and the first step
 // that runs anew; "" when none is left.
 func (p *Plan) Reused() (reused, replayed []notebooks.StepID, next notebooks.StepID) {
 	if p.interrupted == nil {
 		return nil, nil, ""
 	}
-	c := newReuse(p.interrupted, p.steps)
+	c := newReuse(p.interrupted, p.steps, p.fork)
 	for i, s := range p.steps {
 		switch {
 		case i >= c.until && s.Skip == "":

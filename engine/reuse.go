@@ -162,6 +162,10 @@ func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) 
 	if err := r.ws.guarded(); err != nil {
 		return nil, err
 	}
+	again, err := r.retries(s)
+	if err != nil {
+		return nil, err
+	}
 	for attempt := 1; ; attempt++ { // as often as then, until it ends as it did then
 		session, err := r.sessions.of(ctx, s)
 		var e *notebooks.Error
@@ -179,14 +183,14 @@ func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) 
 			return nil, artifact(err)
 		}
 		done = runs.StepFinishedData{Index: s.Index}
-		if done, err = r.execute(ctx, s, session, done, dir, r.ws.displayDir(s, attempt), nil); err != nil {
+		if done, err = r.execute(ctx, s, session, again.dir, done, dir, r.ws.displayDir(s, attempt), nil); err != nil {
 			return nil, err
 		}
 		if done.Status == was.Finished.Status || attempt >= was.Finished.Attempts || ctx.Err() != nil {
 			break
 		}
-		if session := r.sessions.get(s); session != nil {
-			session.EndStarted()
+		if err := again.rewind(ctx, done.Reason); err != nil {
+			return nil, err
 		}
 	}
 	data.Status, data.Exit, data.TerminatedBy, data.Error = done.Status, done.Exit, done.TerminatedBy, done.Error
@@ -225,16 +229,7 @@ func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepReco
 
 // replayedScraps reads what a replayed step glued, and names the scraps that differ.
 func (r *run) replayedScraps(was *runs.StepRecord) ([]string, error) {
-	f, err := os.Open(r.ws.work.Scraps)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if _, err := f.Seek(r.scrapsRead, io.SeekStart); err != nil {
-		return nil, err
-	}
-	list, n, err := runs.ReadScraps(f)
-	r.scrapsRead += n
+	list, err := r.newScraps()
 	if err != nil && !errors.As(err, new(notebooks.ErrorList)) {
 		return nil, err
 	}

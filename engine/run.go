@@ -26,9 +26,17 @@ type Result struct {
 }
 
 // Interrupt is the cause that a caller cancels a run's context with when a signal asked for it.
-type Interrupt struct{ Signal int }
+type Interrupt struct {
+	Signal int
+	Abort  *runs.AbortData // who asked for it by runs.Record.Abort; nil: a signal did
+}
 
-func (i Interrupt) Error() string { return fmt.Sprintf("interrupted by signal %d", i.Signal) }
+func (i Interrupt) Error() string {
+	if i.Abort != nil {
+		return i.Abort.Blocker().Message
+	}
+	return fmt.Sprintf("interrupted by signal %d", i.Signal)
+}
 
 // run is the state of one run: what it shares with its parts, and the results of its steps.
 type run struct {
@@ -103,6 +111,8 @@ func (e *Engine) Run(ctx context.Context, p *Plan, sinks Sinks) (result *Result,
 		return nil, err
 	}
 	defer release()
+	ctx, stop := abortable(ctx, r.rec.record)
+	defer stop()
 	err = r.begin()
 	switch {
 	case err == nil:
@@ -148,12 +158,12 @@ func (r *run) begin() error {
 	}
 	p, root := r.plan, r.plan.root()
 	if err := r.rec.emit(runs.RunStarted, "", runs.RunStartedData{
-		RunID: r.id, Markmill: r.eng.Version, Views: runs.ViewsVersion, Notebook: p.request.Path,
-		SourcePath: p.sourcePath(), Form: string(p.notebook.Form), SourceFile: p.sourceFile(),
-		Repository: root, Folder: p.folder(), Depth: p.depth, Host: runtime.GOOS + "/" + runtime.GOARCH,
-		PID:   cmp.Or(r.eng.PID, os.Getpid()),
-		Paths: r.ws.paths(), Assets: p.request.Assets, Output: p.request.output(), OutputForm: string(p.request.OutputForm),
-		Sandbox: &p.sandbox, Parent: r.eng.parent(), ResumedFrom: from, Options: p.options(),
+		RunID: r.id, Markmill: r.eng.Version, Views: runs.ViewsVersion, Notebook: p.request.Path, SourcePath: p.sourcePath(),
+		Form: string(p.notebook.Form), SourceFile: p.sourceFile(), Repository: root, Folder: p.folder(), Depth: p.depth,
+		Host: runtime.GOOS + "/" + runtime.GOARCH, PID: cmp.Or(r.eng.PID, os.Getpid()), Paths: r.ws.paths(),
+		Assets: p.request.Assets, Output: p.request.output(), OutputForm: string(p.request.OutputForm), Sandbox: &p.sandbox,
+		Parent: r.eng.parent(), ResumedFrom: from, Options: p.Options(),
+		Sweep: p.request.Sweep,
 	}); err != nil {
 		return err
 	}
@@ -285,10 +295,9 @@ func failureWords(err error) string {
 	return words
 }
 
-// artifact is the error for a file of the record that could not be written.
+// artifact is the error for a file of the record that could not be written; nil for nil.
 func artifact(err error) error {
-	var e *notebooks.Error
-	if errors.As(err, &e) {
+	if err == nil || errors.As(err, new(*notebooks.Error)) {
 		return err
 	}
 	return &notebooks.Error{Kind: notebooks.KindArtifact, Msg: "the record cannot be written: " + err.Error(),

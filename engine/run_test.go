@@ -12,6 +12,7 @@ import (
 	"markmill/engine/sandbox"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/notebooks/params"
 	"markmill/runs"
 )
 
@@ -184,7 +185,7 @@ func TestInterruptedAndResumed(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	l.fake.hooks["stop"] = func() { cancel(Interrupt{Signal: 15}) }
 	req := l.request(source)
-	req.Given = []notebooks.Given{{Name: "x", Text: "5", Source: "-p"}}
+	req.Given = []params.Given{{Name: "x", Text: "5", Source: "-p"}}
 	cut := l.runUntil(ctx, req)
 	if cut.Run.Status() != runs.Interrupted || cut.Run.ExitCode() != 143 {
 		t.Fatalf("%s %d", cut.Run.Status(), cut.Run.ExitCode())
@@ -197,7 +198,7 @@ func TestInterruptedAndResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := interrupted.Request([]notebooks.Given{{Name: "x", Text: "6"}}); err == nil {
+	if _, err := interrupted.Request([]params.Given{{Name: "x", Text: "6"}}); err == nil {
 		t.Error("another value was accepted")
 	}
 	again, err := interrupted.Request(nil)

@@ -2,8 +2,10 @@ package engine
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"os"
 	"path/filepath"
@@ -18,20 +20,13 @@ import (
 // readScraps records what a step has glued: the lines that it appended to the scraps file. Files that a scrap names are
 // copied into the step's folder of the record.
 func (r *run) readScraps(s *PlannedStep, dir, display string) error {
-	info, err := os.Stat(r.ws.work.Scraps)
-	if err != nil || info.Size() <= r.scrapsRead {
+	if info, err := os.Stat(r.ws.work.Scraps); err != nil || info.Size() <= r.scrapsRead {
 		return err
 	}
-	f, err := os.Open(r.ws.work.Scraps)
-	if err != nil {
+	list, err := r.newScraps()
+	if errors.As(err, new(*fs.PathError)) {
 		return err
 	}
-	defer f.Close()
-	if _, err := f.Seek(r.scrapsRead, io.SeekStart); err != nil {
-		return err
-	}
-	list, n, err := runs.ReadScraps(f)
-	r.scrapsRead += n
 	if err != nil {
 		return &notebooks.Error{Kind: notebooks.KindSyntax, Step: s.ID, Msg: "its scraps cannot be read: " + err.Error(),
 			Hint: "glue values with glue, not by writing the file", Err: err}
@@ -52,6 +47,21 @@ func (r *run) readScraps(s *PlannedStep, dir, display string) error {
 		}
 	}
 	return nil
+}
+
+// newScraps reads the lines of the scraps file that were not read before.
+func (r *run) newScraps() ([]runs.ScrapData, error) {
+	f, err := os.Open(r.ws.work.Scraps)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if _, err := f.Seek(r.scrapsRead, io.SeekStart); err != nil {
+		return nil, err
+	}
+	list, n, err := runs.ReadScraps(f)
+	r.scrapsRead += n
+	return list, err
 }
 
 // keepScrapFile copies the file of a scrap into the record and digests it.
@@ -99,8 +109,7 @@ func (r *run) moveDisplays(step notebooks.StepID, from, dir string, left kernel.
 			return nil, err
 		}
 		out = append(out, runs.DisplayData{MIME: d.MIME, File: filepath.ToSlash(filepath.Join(dir, to)), Bytes: size,
-			Digest: digest, Alt: r.rec.conceal(d.Alt),
-			DisplayID: r.rec.conceal(d.ID), Update: d.Update})
+			Digest: digest, Alt: r.rec.conceal(d.Alt), DisplayID: r.rec.conceal(d.ID), Update: d.Update})
 	}
 	return out, nil
 }

@@ -69,8 +69,7 @@ func (p *Plan) missingSecrets(getenv func(string) (string, bool),
 			state = "is empty"
 		}
 		missing = append(missing, &notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path, Line: at.Line,
-			Col: at.Col,
-			Msg: fmt.Sprintf("%s: the environment variable %s %s", what, name, state), Hint: hint})
+			Col: at.Col, Msg: fmt.Sprintf("%s: the environment variable %s %s", what, name, state), Hint: hint})
 	}
 	front := p.notebook.Front
 	for i, name := range front.Secrets {

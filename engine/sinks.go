@@ -2,6 +2,7 @@ package engine
 
 import (
 	"os"
+	"slices"
 
 	"markmill/notebooks"
 	"markmill/runs"
@@ -51,14 +52,9 @@ func (s *Sinks) output(step notebooks.StepID, stream string, chunk []byte) {
 
 // writes reports whether an observer writes the file.
 func (s *Sinks) writes(file os.FileInfo) bool {
-	for _, o := range s.Observers {
-		for _, own := range o.Files {
-			if os.SameFile(own, file) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Observers, func(o Observer) bool {
+		return slices.ContainsFunc(o.Files, func(own os.FileInfo) bool { return os.SameFile(own, file) })
+	})
 }
 
 // View is a file, or several, that a run leaves for readers. It is derived from source and journal.

@@ -53,17 +53,21 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 	if err := makeFolder(r.rec.record.File(dir)); err != nil {
 		return artifact(err)
 	}
+	again, err := r.retries(s)
+	if err != nil {
+		return r.cutShort(s, runs.StepFinishedData{}, err)
+	}
 	var done runs.StepFinishedData
 	for attempt := 1; ; attempt++ {
-		if done, err = r.attempt(ctx, s, dir, attempt); err != nil {
+		if done, err = r.attempt(ctx, s, dir, attempt, again); err != nil {
 			return r.cutShort(s, done, err)
 		}
 		if !bad(done.Status) || attempt > s.Retries || ctx.Err() != nil {
 			break
 		}
 		r.rec.loose = append(r.rec.loose, stepDir(s))
-		if session := r.sessions.get(s); session != nil {
-			session.EndStarted() // a server that it started would hinder the next attempt
+		if err := again.rewind(ctx, done.Reason); err != nil {
+			return r.cutShort(s, done, err)
 		}
 		if err := keepAttempt(r.rec.record.File(dir), attempt); err != nil {
 			return r.cutShort(s, runs.StepFinishedData{Attempts: attempt}, artifact(err))
@@ -150,7 +154,8 @@ func (r *run) cutShort(s *PlannedStep, done runs.StepFinishedData, cause error) 
 }
 
 // attempt runs a step once.
-func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (runs.StepFinishedData, error) {
+func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int,
+	again *retries) (runs.StepFinishedData, error) {
 	done := runs.StepFinishedData{Index: s.Index, Attempts: n}
 	session, err := r.sessions.of(ctx, s)
 	if err != nil {
@@ -159,11 +164,12 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int) (r
 	info := session.Info()
 	if err := r.rec.emit(runs.StepStarted, s.ID, runs.StepStartedData{Index: s.Index, Dir: filepath.ToSlash(dir),
 		Kernel:  s.Kernel.Name(),
-		Program: info.Program, Version: info.Version, Attempt: n, LostIn: r.sessions.lostIn(s)}); err != nil {
+		Program: info.Program, Version: info.Version, Attempt: n, LostIn: r.sessions.lostIn(s),
+		Retry: again.data}); err != nil {
 		return done, err
 	}
 	display := r.ws.displayDir(s, n)
-	if done, err = r.execute(ctx, s, session, done, dir, display, r.sinks.output); err != nil {
+	if done, err = r.execute(ctx, s, session, again.dir, done, dir, display, r.sinks.output); err != nil {
 		return done, err
 	}
 	if err := r.readScraps(s, dir, display); err != nil {
@@ -181,13 +187,12 @@ func (w *workspace) displayDir(s *PlannedStep, attempt int) string {
 	return filepath.Join(w.work.Display, fmt.Sprintf("%02d-%d", s.Index+1, attempt))
 }
 
-// execute runs a step's code in its session and returns the result. The streams go to dir.
-func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Session, done runs.StepFinishedData, dir,
-	display string,
-	live func(notebooks.StepID, string, []byte),
+// execute runs a step's code in its session, in the folder cwd, and returns the result. The streams go to dir.
+func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Session, cwd string,
+	done runs.StepFinishedData, dir, display string, live func(notebooks.StepID, string, []byte),
 ) (runs.StepFinishedData, error) {
 	outs := [2]*stream{}
-	for i, name := range []string{"stdout", "stderr"} {
+	for i, name := range streamNames {
 		outs[i] = &stream{dir: r.rec.record.File(dir), name: name, rel: filepath.ToSlash(filepath.Join(dir, name)),
 			step: s.ID, live: live, mask: r.plan.mask.Stream()}
 	}
@@ -195,9 +200,8 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 	defer cancel()
 	begin := r.eng.Now()
 	out, err := session.Run(limit, kernel.Request{ID: string(s.ID), Code: s.Code, File: r.plan.fileName(),
-		Line: s.CodeLine,
-		Dir:  r.ws.stepDir(s), Env: r.ws.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1], DisplayDir: display,
-		Ordered: r.plan.ordered()})
+		Line: s.CodeLine, Dir: cwd, Env: r.ws.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1],
+		DisplayDir: display, Ordered: r.plan.ordered()})
 	timedOut := isLimit(limit)
 	done.DurationNS = int64(r.eng.Now().Sub(begin))
 	for i, data := range []*runs.StreamData{&done.Stdout, &done.Stderr} {

@@ -12,6 +12,9 @@ import (
 // tailSize is how much of a stream's end is kept in memory, to read a test runner's counts from.
 const tailSize = 16 << 10
 
+// streamNames are the streams of a step in their order.
+var streamNames = []string{"stdout", "stderr"}
+
 // stream writes what a step prints to its file as it comes, and computes the digest. The file is made at the first
 // byte: a silent step leaves none.
 type stream struct {

@@ -17,16 +17,14 @@ func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 	p, c := r.plan, r.contract()
 	t := &runs.Terms{
 		TaskID: c.TaskID, TargetRepository: c.TargetRepository, BaseCommit: c.BaseCommit,
-		Notebook: runs.DigestOf(p.notebook.Source),
-		Steps:    p.data().Steps, AllowedPaths: c.AllowedPaths, AllowedAlso: c.AllowedAlso, ForbiddenPaths: c.ForbiddenPaths,
-		ProtectedPaths: c.ProtectedPaths, ProtectMode: c.ProtectMode, Folder: p.folder(),
-		ForbiddenActions: c.ForbiddenActions, Limits: c.Limits, StepTimeoutNS: int64(p.request.StepTimeout),
-		StepTimeoutMaxNS: c.StepTimeoutMaxNS, RunTimeoutNS: c.RunTimeoutNS,
+		Notebook: runs.DigestOf(p.notebook.Source), Steps: p.data().Steps, AllowedPaths: c.AllowedPaths,
+		AllowedAlso: c.AllowedAlso, ForbiddenPaths: c.ForbiddenPaths, ProtectedPaths: c.ProtectedPaths,
+		ProtectMode: c.ProtectMode, Folder: p.folder(), ForbiddenActions: c.ForbiddenActions, Limits: c.Limits,
+		StepTimeoutNS: int64(p.request.StepTimeout), StepTimeoutMaxNS: c.StepTimeoutMaxNS, RunTimeoutNS: c.RunTimeoutNS,
 		MutationMode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, Processes: c.Processes,
-		VerificationCommands: c.VerificationCommands,
-		EvidenceExpectations: c.EvidenceExpectations, RiskClass: c.RiskClass, Environment: c.Environment, Dirty: c.Dirty,
-		Cwd: p.request.Cwd, Copy: append(append([]string{}, p.notebook.Front.Copy...), p.request.Copy...),
-		Branch: p.request.Branch,
+		VerificationCommands: c.VerificationCommands, EvidenceExpectations: c.EvidenceExpectations, RiskClass: c.RiskClass,
+		Environment: c.Environment, Dirty: c.Dirty, Cwd: p.request.Cwd,
+		Copy: p.copies(), Branch: p.request.Branch,
 	}
 	for _, b := range p.values() {
 		param := runs.TermsParam{Name: b.Param.Name, Type: string(b.Value.Type), Value: b.Value.JSON()}
@@ -45,20 +43,20 @@ func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 		}
 	}
 	if len(p.request.Reverse) > 0 {
-		text, err := codec.Marshal(p.request.Reverse)
-		if err != nil {
+		if t.Reversed, err = digestOf(p.request.Reverse); err != nil {
 			return nil, err
 		}
-		t.Reversed = runs.DigestOf(text)
 	}
 	if kernels := r.eng.Config.Kernels; len(kernels) > 0 {
-		text, err := codec.Marshal(kernels)
-		if err != nil {
-			return nil, err
-		}
-		t.Kernels = runs.DigestOf(text)
+		t.Kernels, err = digestOf(kernels)
 	}
-	return t, nil
+	return t, err
+}
+
+// digestOf is the digest of a value's JSON.
+func digestOf(v any) (runs.Digest, error) {
+	text, err := codec.Marshal(v)
+	return runs.DigestOf(text), err
 }
 
 // dirtyDigest is a digest of the uncommitted changes: each path with its present content.
@@ -91,6 +89,5 @@ func (p *Plan) dirtyDigest() (runs.Digest, error) {
 		}
 		content[runs.QuotePath(path)] = said
 	}
-	text, err := codec.Marshal(content)
-	return runs.DigestOf(text), err
+	return digestOf(content)
 }

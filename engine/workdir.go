@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"markmill/engine/sandbox"
+	"markmill/engine/worktree/pool"
 	"markmill/runs"
 )
 
@@ -87,6 +88,9 @@ func (w *workdir) close(keepTree bool) error {
 	}
 	return os.WriteFile(filepath.Join(w.Root, keepMark), nil, 0o600)
 }
+
+// Pool are the worktrees that are kept for later runs, beside the private folders: a rename moves one between them.
+func (e *Engine) Pool() *pool.Pool { return pool.New(filepath.Join(e.Cache, "pool")) }
 
 // keepMark is a file in a folder that the user asked to keep.
 const keepMark = "keep"

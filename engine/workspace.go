@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"markmill/engine/process"
@@ -63,6 +62,9 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 			w.before, err = p.source.Fingerprint(ctx, w.ownPath)
 		}
 	default:
+		if w.eng.Config.Pool != "off" {
+			o.Pool = w.eng.Pool()
+		}
 		if w.before, err = p.source.Fingerprint(ctx, w.ownPath); err == nil {
 			w.tree, err = worktree.Create(ctx, p.source, o)
 		}
@@ -127,7 +129,7 @@ func (w *workspace) paths() []runs.PathName {
 	if p.interrupted != nil {
 		list = append(list, p.interrupted.Run.Started.Paths...) // reused outputs show the paths of the interrupted run
 	}
-	sort.SliceStable(list, func(i, j int) bool { return len(list[i].Path) > len(list[j].Path) })
+	slices.SortStableFunc(list, func(a, b runs.PathName) int { return len(b.Path) - len(a.Path) })
 	return list
 }
 
@@ -162,7 +164,7 @@ func (w *workspace) ownFile(path string) bool {
 }
 
 // ownPath reports whether the run may touch a path of the checkout: its records and its private folder if they are kept
-// there, and in place the checkout itself.
+// there, what runs beside it write, and in place the checkout itself.
 func (w *workspace) ownPath(path string) bool {
 	root := w.plan.source.Root()
 	for _, own := range []string{filepath.Join(root, ".markmill"), w.storeDir(), w.eng.Cache} {
@@ -173,6 +175,9 @@ func (w *workspace) ownPath(path string) bool {
 		if rel = filepath.ToSlash(rel); path == rel || strings.HasPrefix(path, rel+"/") {
 			return true
 		}
+	}
+	if w.eng.Beside != nil && w.eng.Beside(path) {
+		return true
 	}
 	return w.plan.mode() == runs.MutationInPlace && path != ".git" && !strings.HasPrefix(path, ".git/") &&
 		!w.opaque(path)

@@ -1,10 +1,9 @@
-// Package notebooks is the document: a notebook as text, and its steps.
+// Package notebooks holds the types of a document that all packages share: Notebook, Step, Front, Param and Value,
+// Error, the table of forms, and the manifest of an output notebook, with the places of a text.
 //
-// It owns the table of forms (Form), parsing Markdown (Parse) and the cells of other readers (FromCells), parameters
-// (Bind), and regions (Splice, Strip). Bytes come in and bytes go out: no process, no clock, no disk, no environment.
+// The packages below it read and change the bytes: markdown and forms (readers), params (values by their declared
+// type), region (outputs spliced into a source and stripped). Bytes come in and bytes go out: no process, no clock, no
+// disk, no environment.
 //
-// What always holds: Strip(Splice(source, any outputs)) == source, byte for byte. What an author
-// typed is never rewritten; the package only splices whole regions in and takes them out.
-//
-// It imports nothing of this module.
+// It imports only codec, ansi and magics.
 package notebooks

@@ -1,7 +1,9 @@
 package notebooks
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"markmill/notebooks/ansi"
@@ -69,6 +71,11 @@ func (l ErrorList) Error() string {
 		lines[i] = e.Error()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Sort sorts by place; mistakes of one place keep their order.
+func (l ErrorList) Sort() {
+	slices.SortStableFunc(l, func(a, b *Error) int { return cmp.Or(a.Line-b.Line, a.Col-b.Col) })
 }
 
 // Unwrap lets errors.As and errors.Is look into each entry.

@@ -1,13 +1,6 @@
 package notebooks
 
 import (
-	"bytes"
-	"fmt"
-	"html"
-	"strings"
-	"unicode"
-	"unicode/utf16"
-
 	"markmill/notebooks/codec"
 )
 
@@ -106,8 +99,8 @@ type ManifestCommand struct {
 	Command string `json:"command"`
 }
 
-// Tolerated says that the step failed, and that this was allowed or expected: it proves something else than that its
-// code passes.
+// Tolerated reports whether the step failed, and that this was allowed or expected: it proves something else than that
+// its code passes.
 func (s *ManifestStep) Tolerated() bool {
 	return s.Status == "allowed" || s.Status == "pass" && s.Exit != nil && *s.Exit != 0
 }
@@ -180,74 +173,4 @@ type ManifestRegion struct {
 func (m Manifest) SigningBytes() ([]byte, error) {
 	m.Signature = ""
 	return codec.Marshal(m)
-}
-
-const manifestFence = "```json {.manifest}\n"
-
-// body is the manifest as Markdown: folded, JSON with sorted keys.
-func (m Manifest) body() []byte {
-	params := m.Parameters
-	m.Parameters = make([]ManifestParam, len(params))
-	for i, p := range params {
-		if !p.Value.IsValid() { // not JSON: its text is kept as a string
-			p.Value = mustJSON(strings.ToValidUTF8(string(p.Value), "\uFFFD"))
-		}
-		m.Parameters[i] = ManifestParam{Name: strings.ToValidUTF8(p.Name, "\uFFFD"), Value: p.Value, Given: p.Given}
-	}
-	m.Status = strings.ToValidUTF8(m.Status, "\uFFFD")
-	data, err := codec.Indent(m)
-	if err != nil { // every string is valid and every value JSON
-		panic(fmt.Sprintf("notebooks: manifest: %v", err))
-	}
-	regions := fmt.Sprintf("%d regions", len(m.Regions))
-	if len(m.Regions) == 1 {
-		regions = "1 region"
-	}
-	status := strings.Join(strings.Fields(m.Status), " ")
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "<details><summary>manifest · %s · %s</summary>\n\n", html.EscapeString(status), regions)
-	b.WriteString(manifestFence)
-	b.WriteString(visible(data))
-	b.WriteString("```\n\n</details>\n")
-	return canonical(b.Bytes())
-}
-
-// visible spells characters that a reader would not see, or that reorder a line, as JSON does: only texts have any.
-func visible(data []byte) string {
-	var b strings.Builder
-	for _, r := range string(data) {
-		switch {
-		case r == '\n' || !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co,
-			unicode.Variation_Selector):
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
-}
-
-func mustJSON(s string) codec.Raw {
-	raw, err := codec.Marshal(s)
-	if err != nil {
-		panic(fmt.Sprintf("notebooks: manifest: %v", err))
-	}
-	return raw
-}
-
-// parseManifest reads a body; nil if it is not a manifest.
-func parseManifest(body []byte) *Manifest {
-	_, rest, ok := bytes.Cut(body, []byte(manifestFence))
-	end := bytes.LastIndex(rest, []byte("```\n"))
-	if !ok || end < 0 {
-		return nil
-	}
-	var m Manifest
-	if codec.Unmarshal(rest[:end], &m) != nil {
-		return nil
-	}
-	return &m
 }

@@ -23,7 +23,7 @@ func TestMarkers(t *testing.T) {
 	}
 }
 
-// TestApplyMarkers: the tags come once, and only those that are a run's matter.
+// TestApplyMarkers: tags are added once, and only those that concern a run.
 func TestApplyMarkers(t *testing.T) {
 	nb := &Notebook{Steps: []*Step{{Code: []byte("# NBVAL_SKIP\n# NBVAL_IGNORE_OUTPUT\n# NBVAL_CHECK_OUTPUT\n"),
 		Tags: []string{TagSkip}}, {Code: []byte("# NBVAL_RAISES_EXCEPTION")}}}

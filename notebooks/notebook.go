@@ -17,12 +17,26 @@ type Notebook struct {
 	Params          []Param  // declared parameters, in order
 	ParamsAt        int      // offset after the first parameters block, or front matter, that declares them; or -1
 	Steps           []*Step  // every step, in order
-	Declared        []Span   // the fences of YAML or JSON that declare parameters, in order
-	Fences          []Fence  // of Markdown: every fence at the top level, whether it runs or not, in order
+	Fences          []Part   // of Markdown: every fence at the top level, whether it runs or not, in order
 	Warnings        []*Error // what is odd but runs (TOML front matter, a bare fence that looks like a step, …)
 	DefaultLanguage string   // of steps that name none, and of the values that a run is given; see SetDefaultLanguage
 
 	places *Places // of Source; nil where no reader of this package made it
+}
+
+// New returns a notebook without steps.
+func New(name string, src []byte, form Form) *Notebook {
+	return &Notebook{Name: name, Source: src, Form: form, ParamsAt: -1, places: NewPlaces(src)}
+}
+
+// Step finds a step by its id; nil if there is none.
+func (nb *Notebook) Step(id StepID) *Step {
+	for _, s := range nb.Steps {
+		if s.ID == id {
+			return s
+		}
+	}
+	return nil
 }
 
 // Step is one runnable fence.

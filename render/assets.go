@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"markmill/render/result"
@@ -19,11 +20,9 @@ type Asset struct {
 // them.
 func Assets(run *runs.Run) []Asset {
 	var out []Asset
-	for _, p := range pictures(Shown(run)) {
-		for _, one := range p {
-			if one.to != "" {
-				out = append(out, Asset{From: one.from, To: one.to})
-			}
+	for _, p := range slices.Concat(pictures(Shown(run))...) {
+		if p.to != "" {
+			out = append(out, Asset{From: p.from, To: p.to})
 		}
 	}
 	return out

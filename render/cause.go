@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"io/fs"
 	"strings"
 
@@ -12,11 +11,11 @@ import (
 	"markmill/runs"
 )
 
-// Bounds of Cause.Tail. It is the end of the output, where the error is.
+// Bounds of a shown failure. Its end is kept, where the exception and the last call are.
 const (
-	causeLines = 30
-	causeBytes = 16 << 10
-	causeWidth = 400 // characters of a line
+	FailureLines = 30
+	failureBytes = 16 << 10
+	FailureWidth = 400 // characters of a line
 )
 
 // Cause is the first reason why a run did not pass, with all that a reader needs to fix it.
@@ -87,11 +86,7 @@ func Causes(run *runs.Run, nb *notebooks.Notebook, files fs.FS) (*Cause, []Conse
 func (c *Cause) of(s *runs.StepRecord, nb *notebooks.Notebook, files fs.FS) {
 	var step *notebooks.Step
 	if nb != nil {
-		for _, one := range nb.Steps {
-			if one.ID == s.Planned.ID {
-				step = one
-			}
-		}
+		step = nb.Step(s.Planned.ID)
 	}
 	if step != nil {
 		c.Line = step.Line
@@ -114,7 +109,8 @@ func (c *Cause) of(s *runs.StepRecord, nb *notebooks.Notebook, files fs.FS) {
 		return
 	}
 	text, _, _ := FailureText(files, f)
-	c.Tail = tailText(text)
+	lines, _ := TailLines(text)
+	c.Tail = strings.Join(lines, "\n")
 }
 
 // codeLine returns the line of a step's code at a line number of the notebook.
@@ -122,26 +118,25 @@ func codeLine(step *notebooks.Step, line int) string {
 	if step == nil || line < step.CodeLine {
 		return ""
 	}
-	for i, text := range strings.Split(string(step.Code), "\n") {
-		if step.CodeLine+i == line {
-			return strings.TrimSpace(text)
-		}
+	if lines := strings.Split(string(step.Code), "\n"); line-step.CodeLine < len(lines) {
+		return strings.TrimSpace(lines[line-step.CodeLine])
 	}
 	return ""
 }
 
-// tailText returns the end of a text, each line as a terminal would show it.
-func tailText(text string) string {
-	lines := bytes.Split(bytes.TrimRight([]byte(text), "\r\n\t "), []byte("\n"))
-	lines = lines[max(0, len(lines)-causeLines):]
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		out[i] = plain.Line(l)
-		if r := []rune(out[i]); len(r) > causeWidth {
-			out[i] = string(r[:causeWidth]) + "…"
-		}
+// TailLines returns the last lines of a text, each as a terminal would show it, nil of an empty text. more says that
+// there are others before.
+func TailLines(text string) (lines []string, more bool) {
+	if text = strings.TrimRight(text, "\r\n\t "); text == "" {
+		return nil, false
 	}
-	return strings.Join(out, "\n")
+	lines = strings.Split(text, "\n")
+	from := max(0, len(lines)-FailureLines)
+	lines = lines[from:]
+	for i, l := range lines {
+		lines[i] = plain.Cut(plain.Line([]byte(l)), FailureWidth)
+	}
+	return lines, from > 0
 }
 
 // FailureText returns the text that best explains why a step failed: the traceback of its exception, else the end of
@@ -173,7 +168,7 @@ func endOf(files fs.FS, s runs.StreamData) (text string, more bool) {
 	if s.File == "" {
 		return "", false
 	}
-	b, more, err := safe.End(files, s.File, causeBytes)
+	b, more, err := safe.End(files, s.File, failureBytes)
 	if err != nil {
 		return "", false
 	}

@@ -191,7 +191,7 @@ func (c *Comment) section(s *diffview.Section, heading string) {
 	}
 }
 
-// entryLine is an entry as a line of a list.
+// entryLine returns an entry as a line of a list.
 func entryLine(e *diffview.Entry) string {
 	sign := e.Sign
 	if sign == "+" || sign == "-" { // by themselves they would begin a list

@@ -16,19 +16,24 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/region"
 	"markmill/render/safe"
 	"markmill/runs"
 )
 
-// hostile is what an output may hold to break out of its region, or to hide.
+// hostile are outputs that try to break out of their region, or to hide.
 var hostile = []string{
 	"```", "````", "~~~", "\n```\n", "\n~~~~\n", strings.Repeat("`", 10000), "```text {.output}\n",
-	"<!-- markmill:out s0 c0d06e62adccde6c -->", "<!-- markmill:end c0d06e62adccde6c -->", "<!--", "-->", "--><script>", "<![CDATA[", "]]>", "<?php", "?>",
+	"<!-- markmill:out s0 c0d06e62adccde6c -->", "<!-- markmill:end c0d06e62adccde6c -->", "<!--", "-->", "--><script>",
+	"<![CDATA[", "]]>", "<?php", "?>",
 	"</details>", "<details>", "</summary>", "<div>\n\n", "<pre>", "</code></pre>", "<script>", "<!DOCTYPE html>",
-	"\x00", "\xff\xfe", "\xc3", "\xed\xa0\x80", "\x1b[31m", "\x1b]0;title\x07", "\x1b[2K", "\x1b[", "\r", "\r\n", "\b", "\x7f", "\u0085", "\u009b",
+	"\x00", "\xff\xfe", "\xc3", "\xed\xa0\x80", "\x1b[31m", "\x1b]0;title\x07", "\x1b[2K", "\x1b[", "\r", "\r\n",
+	"\b", "\x7f", "\u0085", "\u009b",
 	"\u202e", "\u2066", "\u200f", "\u061c", "\u2028", "\ufeff", "\U000e0041",
-	"    indented", "\t\ttabs", "\n\n\n", "- item\n", "> quote\n", "# heading\n", "===\n", "---\n", "***", "* * *\n", "1. one\n",
-	"[ref]: http://evil 'x'\n", "[^1]: note\n", "[ref]", "![x](y)", "| a | b |\n|---|---|\n", "&amp;", "\\", "$$", "@user", "https://x.y", "{{x}}",
+	"    indented", "\t\ttabs", "\n\n\n", "- item\n", "> quote\n", "# heading\n", "===\n",
+	"---\n", "***", "* * *\n", "1. one\n",
+	"[ref]: http://evil 'x'\n", "[^1]: note\n", "[ref]", "![x](y)", "| a | b |\n|---|---|\n", "&amp;", "\\",
+	"$$", "@user", "https://x.y", "{{x}}",
 	strings.Repeat("long ", 5000), "é", "漢字", "👩\u200d👧", "plain text\n", "",
 }
 
@@ -39,13 +44,14 @@ func hostileText(t *rapid.T, name string) string {
 	), 0, 12).Draw(t, name), "")
 }
 
-// around is what an author may have written between steps, and that a region must not change.
+// around are texts that may stand between steps, and that a region must not change.
 var around = []string{
-	"text\n", "\n", "\n\n", "[ref] and [^1]\n", "[ref]: /mine\n", "===\n", "---\n", "    code\n", "- a\n- b\n", "> quote\n", "| a | b |\n|---|---|\n| 1 | 2 |\n",
+	"text\n", "\n", "\n\n", "[ref] and [^1]\n", "[ref]: /mine\n", "===\n", "---\n", "    code\n", "- a\n- b\n",
+	"> quote\n", "| a | b |\n|---|---|\n| 1 | 2 |\n",
 	"<div>\nhtml\n</div>\n\n", "```\nprose\n```\n", "# head\n", "<!-- note -->\n\n", "text  \n",
 }
 
-// drawNotebook draws a source of some steps with anything around them.
+// drawNotebook draws a source of some steps with arbitrary text around them.
 func drawNotebook(t *rapid.T) *notebooks.Notebook {
 	source := rapid.SampledFrom([]string{"", "\ufeff", "# T\n\n", "---\ntitle: x\n---\n\n"}).Draw(t, "start")
 	for i := range rapid.IntRange(1, 4).Draw(t, "steps") {
@@ -61,15 +67,18 @@ func drawNotebook(t *rapid.T) *notebooks.Notebook {
 	return testNotebook(source)
 }
 
-// drawRun draws a run in which every step left hostile things wherever it may leave something.
+// drawRun draws a run whose steps leave hostile text in every field.
 func drawRun(t *rapid.T, nb *notebooks.Notebook) *dir {
 	d := newDir(nb)
 	nb.Front.MaxOutput = int64(rapid.SampledFrom([]int{0, 64, 1000}).Draw(t, "max output"))
 	for i := range d.run.Steps {
-		status := rapid.SampledFrom([]runs.StepStatus{runs.StepPassed, runs.StepFailed, runs.StepTimeout, runs.StepAllowed,
+		status := rapid.SampledFrom([]runs.StepStatus{runs.StepPassed, runs.StepFailed,
+			runs.StepTimeout, runs.StepAllowed,
 			runs.StepSkipped}).Draw(t, "status")
-		rec := d.ends(i, status, rapid.IntRange(0, 255).Draw(t, "exit"), hostileText(t, "stdout"), hostileText(t, "stderr"))
-		rec.Planned.Tags = rapid.SliceOfN(rapid.SampledFrom([]string{"test", "volatile", "hide-output", "allow-failure"}),
+		rec := d.ends(i, status, rapid.IntRange(0, 255).Draw(t, "exit"),
+			hostileText(t, "stdout"), hostileText(t, "stderr"))
+		rec.Planned.Tags = rapid.SliceOfN(rapid.SampledFrom([]string{"test", "volatile",
+			"hide-output", "allow-failure"}),
 			0, 1).Draw(t, "tags")
 		rec.Finished.Reason = hostileText(t, "reason")
 		if rapid.Bool().Draw(t, "rich") {
@@ -79,11 +88,14 @@ func drawRun(t *rapid.T, nb *notebooks.Notebook) *dir {
 				"<table><td colspan=3>", "<p>"}).Draw(t, "element")+hostileText(t, "html"))
 			words := d.file(rec.Step.Dir+"/q.md", hostileText(t, "markdown"))
 			rec.Finished.Displays = []runs.DisplayData{
-				{MIME: "text/markdown", File: words.File, Bytes: words.Bytes, Digest: "sha256:4", Alt: hostileText(t, "words")},
+				{MIME: "text/markdown", File: words.File, Bytes: words.Bytes, Digest: "sha256:4",
+					Alt: hostileText(t, "words")},
 				{MIME: "image/png", File: "p.png", Digest: "sha256:1", Alt: hostileText(t, "alt")},
-				{MIME: "text/html", File: page.File, Bytes: page.Bytes, Digest: "sha256:2", Alt: hostileText(t, "table")},
+				{MIME: "text/html", File: page.File, Bytes: page.Bytes, Digest: "sha256:2",
+					Alt: hostileText(t, "table")},
 				{MIME: hostileText(t, "mime"), File: "x`y.bin", Digest: "sha256:3"}}
-			d.changes(rec, "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n+"+strings.ReplaceAll(hostileText(t, "diff"), "\n", "\n+")+"\n", runs.ChangedFile{Path: "x", Added: 1})
+			d.changes(rec, "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n+"+strings.ReplaceAll(hostileText(t,
+				"diff"), "\n", "\n+")+"\n", runs.ChangedFile{Path: "x", Added: 1})
 			text := func(s string) codec.Raw {
 				raw, err := codec.Marshal(strings.ToValidUTF8(s, "?"))
 				if err != nil {
@@ -93,28 +105,32 @@ func drawRun(t *rapid.T, nb *notebooks.Notebook) *dir {
 			}
 			cell := text(hostileText(t, "cell"))
 			rec.Scraps = []runs.ScrapData{
-				{Name: strings.ToValidUTF8(hostileText(t, "scrap"), "?"), Type: runs.ScrapText, Value: text(hostileText(t, "scrap value"))},
-				{Name: "rows", Type: runs.ScrapTable, Display: true, Value: codec.Raw(fmt.Sprintf(`[{"a":%s,"b":%s}]`, cell, cell))}}
+				{Name: strings.ToValidUTF8(hostileText(t, "scrap"), "?"), Type: runs.ScrapText,
+					Value: text(hostileText(t, "scrap value"))},
+				{Name: "rows", Type: runs.ScrapTable, Display: true,
+					Value: codec.Raw(fmt.Sprintf(`[{"a":%s,"b":%s}]`, cell, cell))}}
 		}
 	}
 	return d
 }
 
-var regionHTML = regexp.MustCompile(`(?s)<!-- markmill:(out \S+|verdict|manifest) [0-9a-f]+ -->.*?<!-- markmill:end [0-9a-f]+ -->\r?\n?`)
+var regionHTML = regexp.MustCompile(`(?s)<!-- markmill:(out \S+|verdict|manifest) [0-9a-f]+ -->.*?<!-- ` +
+	`markmill:end [0-9a-f]+ -->\r?\n?`)
 
-// toHTML renders as a forge does: tables, autolinks, raw HTML.
+// toHTML renders as forges do: tables, autolinks, raw HTML.
 func toHTML(t *rapid.T, source []byte) string {
 	var b bytes.Buffer
-	md := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote), goldmark.WithRendererOptions(html.WithUnsafe()))
+	md := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote),
+		goldmark.WithRendererOptions(html.WithUnsafe()))
 	if err := md.Convert(source, &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
 }
 
-// TestARegionNeverLeaksIntoThePage: rendered, an output notebook without what stands between the
-// markers is the source, whatever the steps printed; and stripped, it is the source's bytes.
-func TestARegionNeverLeaksIntoThePage(t *testing.T) {
+// TestRegionNeverLeaksIntoPage: whatever steps print, an output notebook without its regions renders as the source
+// does, and strips to the source's bytes.
+func TestRegionNeverLeaksIntoPage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nb := drawNotebook(t)
 		d := drawRun(t, nb)
@@ -126,16 +142,17 @@ func TestARegionNeverLeaksIntoThePage(t *testing.T) {
 		if n := len(regionHTML.FindAllString(page, -1)); n != len(nb.Steps)+2 {
 			t.Fatalf("%d regions on the page for %d steps, the verdict and the manifest:\n%s", n, len(nb.Steps), page)
 		}
-		// A last HTML block that lacks its newline gets one before the manifest: the same page.
+		// A final HTML block without a newline gets one before the manifest: the page is the same.
 		got := strings.TrimRight(regionHTML.ReplaceAllString(page, ""), "\r\n")
 		if want := strings.TrimRight(toHTML(t, nb.Source), "\r\n"); got != want {
-			t.Fatalf("without its regions the page is\n%s\nand of the source it is\n%s\noutput notebook:\n%s", got, want, out)
+			t.Fatalf("without its regions the page is\n%s\nand of the source it is\n%s\n"+
+				"output notebook:\n%s", got, want, out)
 		}
-		s := notebooks.Strip("out.md", out)
+		s := region.Strip("out.md", out)
 		if !bytes.Equal(s.Source, nb.Source) || len(s.Problems) > 0 {
 			t.Fatalf("stripped: %q (%v), want %q", s.Source, s.Problems, nb.Source)
 		}
-		// Splice shows a body that is not whole Markdown as text: none of these may need that.
+		// Splice shows a body with unclosed Markdown as text: none of these should need that.
 		regions, err := stepRegions(nb, d.run, &notebooks.Manifest{}, d, safe.NewNames(d.run.Started.Paths))
 		if err != nil {
 			t.Fatal(err)
@@ -148,8 +165,8 @@ func TestARegionNeverLeaksIntoThePage(t *testing.T) {
 	})
 }
 
-// TestOutputIsPlainAndStable: twice the same bytes, no control characters but the author's line
-// ends, and of a bounded size.
+// TestOutputIsPlainAndStable: two renderings are equal, bounded in size, and free of control characters except the
+// author's line ends.
 func TestOutputIsPlainAndStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nb := drawNotebook(t)
@@ -175,7 +192,8 @@ func TestOutputIsPlainAndStable(t *testing.T) {
 				t.Fatalf("%s: not UTF-8", r.ID)
 			}
 			for _, c := range string(r.Body) {
-				if unicode.IsControl(c) && c != '\n' && c != '\t' || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069 {
+				if unicode.IsControl(c) && c != '\n' && c != '\t' || c >= 0x202a &&
+					c <= 0x202e || c >= 0x2066 && c <= 0x2069 {
 					t.Fatalf("%s: holds %U:\n%q", r.ID, c, r.Body)
 				}
 			}
@@ -187,19 +205,21 @@ func TestOutputIsPlainAndStable(t *testing.T) {
 	})
 }
 
-// TestReportIsPlain: what steps left reaches the report as text, a table row a thing.
+// TestReportIsPlain: step output reaches the report as text, one table row each.
 func TestReportIsPlain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawRun(t, drawNotebook(t))
 		d.run.Completed.Blockers = []runs.Blocker{{Code: "step_failed", Step: "s", Message: hostileText(t, "words")}}
 		d.run.Diff.Files = []runs.ChangedFile{{Path: hostileText(t, "path"), Status: "added"}}
-		d.run.Contract.Parameters = []runs.ParamData{{Name: "p|`q", Type: "string", Value: codec.Raw(`"\u202e|"`), From: hostileText(t, "from")}}
+		d.run.Contract.Parameters = []runs.ParamData{{Name: "p|`q", Type: "string", Value: codec.Raw(`"\u202e|"`),
+			From: hostileText(t, "from")}}
 		report, err := ReportMarkdown(d.run)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range string(report) {
-			if unicode.IsControl(c) && c != '\n' && c != '\t' || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069 {
+			if unicode.IsControl(c) && c != '\n' && c != '\t' || c >= 0x202a &&
+				c <= 0x202e || c >= 0x2066 && c <= 0x2069 {
 				t.Fatalf("holds %U:\n%q", c, report)
 			}
 		}
@@ -218,7 +238,7 @@ func TestReportIsPlain(t *testing.T) {
 	})
 }
 
-func TestBoundedWhateverTheNumber(t *testing.T) {
+func TestOutputIsBounded(t *testing.T) {
 	nb := testNotebook("```python {#s}\n```\n```python {#many}\n```\n")
 	d := newDir(nb)
 	rec := d.ends(0, runs.StepPassed, 0, strings.Repeat("x", 1<<21), strings.Repeat("y\n", 1<<20))
@@ -228,7 +248,8 @@ func TestBoundedWhateverTheNumber(t *testing.T) {
 		rec.Finished.Displays = append(rec.Finished.Displays,
 			runs.DisplayData{MIME: "image/png", File: "p.png", Digest: runs.Digest(fmt.Sprint(i))},
 			runs.DisplayData{MIME: "text/html", File: "p.html", Alt: strings.Repeat("z", 1000)})
-		many.Finished.Displays = append(many.Finished.Displays, runs.DisplayData{MIME: "application/pdf", File: "p.pdf"})
+		many.Finished.Displays = append(many.Finished.Displays,
+			runs.DisplayData{MIME: "application/pdf", File: "p.pdf"})
 		rec.Scraps = append(rec.Scraps, runs.ScrapData{Name: fmt.Sprint("s", i), Type: runs.ScrapJSON,
 			Value: codec.Raw(strings.Repeat("[", 500) + strings.Repeat("]", 500))})
 	}

@@ -3,13 +3,14 @@ package render
 import (
 	"bytes"
 	"fmt"
-	"markmill/render/plain"
-	"markmill/render/safe"
 	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"markmill/render/plain"
+	"markmill/render/safe"
 )
 
 // htmlTables converts HTML that consists of tables, such as a DataFrame's, to Markdown tables. It returns "" for any
@@ -66,7 +67,7 @@ func (t *tableReader) node(n *html.Node, depth int) {
 			fmt.Fprintf(&t.out, "%s\n\n", safe.Inline(words))
 		}
 	case atom.Div, atom.Section, atom.Span, atom.Center, atom.Br, atom.Hr, atom.B, atom.Strong, atom.I, atom.Em:
-		for c := n.FirstChild; c != nil; c = c.NextSibling {
+		for c := range n.ChildNodes() {
 			t.node(c, depth+1)
 		}
 	default:
@@ -145,10 +146,7 @@ func (t *tableReader) table(n *html.Node) {
 	t.write(joinHeads(rows[:head], columns), columns)
 	t.out.WriteString(strings.Repeat("| --- ", columns) + "|\n")
 	body := rows[head:]
-	for i, row := range body {
-		if i == safe.MaxRows {
-			break
-		}
+	for _, row := range body[:min(safe.MaxRows, len(body))] {
 		t.write(row, columns)
 	}
 	t.out.WriteByte('\n')
@@ -177,7 +175,7 @@ func joinHeads(rows [][]string, columns int) []string {
 	return out
 }
 
-// row is the text of the cells of a row.
+// row returns the text of the cells of a row.
 func (t *tableReader) row(n *html.Node, below map[int]int) (cells []string, heads bool) {
 	heads = true
 	covered := func() {
@@ -231,7 +229,8 @@ func holdsMore(n *html.Node, depth int) bool {
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch c.DataAtom {
-		case atom.Table, atom.Img, atom.Svg, atom.Script, atom.Canvas, atom.Iframe, atom.Input, atom.Button, atom.Select,
+		case atom.Table, atom.Img, atom.Svg, atom.Script, atom.Canvas, atom.Iframe,
+			atom.Input, atom.Button, atom.Select,
 			atom.Video, atom.Audio:
 			return true
 		}

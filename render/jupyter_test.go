@@ -7,18 +7,18 @@ import (
 
 	"pgregory.net/rapid"
 
-	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 	"markmill/render/jupyter"
 	"markmill/runs"
 )
 
-// jupyterName is that of an output notebook of Jupyter's in a record.
+// jupyterName is the name of a Jupyter output notebook in a record.
 const jupyterName = "output.ipynb"
 
-// TestAJupyterOutputHoldsWhateverStepsPrint: of a Markdown notebook it is one that can be read, that its own manifest
-// agrees with, that strips to what the conversion of the source gives, and that is the same the second time.
-func TestAJupyterOutputHoldsWhateverStepsPrint(t *testing.T) {
+// TestJupyterOutputOfMarkdown: whatever steps print, the Jupyter output of a Markdown notebook can be read, agrees with
+// its manifest, strips to the converted source, and is stable.
+func TestJupyterOutputOfMarkdown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nb := drawNotebook(t)
 		d := drawRun(t, nb)
@@ -52,8 +52,9 @@ func TestAJupyterOutputHoldsWhateverStepsPrint(t *testing.T) {
 	})
 }
 
-// TestAMarkdownOutputOfAJupyterNotebook: its regions are the steps of the Jupyter notebook, and it strips to what the conversion gives.
-func TestAMarkdownOutputOfAJupyterNotebook(t *testing.T) {
+// TestMarkdownOutputOfJupyter: the regions are the steps of the Jupyter notebook, and the output strips to the
+// converted source.
+func TestMarkdownOutputOfJupyter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		file, _, err := jupyter.FromText(drawNotebook(t))
 		if err != nil {
@@ -72,7 +73,7 @@ func TestAMarkdownOutputOfAJupyterNotebook(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := notebooks.Strip("out.md", out)
+		s := region.Strip("out.md", out)
 		if !bytes.Equal(s.Source, want.Source) || len(s.Problems) > 0 || len(s.Regions) != len(nb.Steps) {
 			t.Fatalf("stripped: %q (%v), want %q", s.Source, s.Problems, want.Source)
 		}

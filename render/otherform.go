@@ -9,6 +9,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/convert"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/markdown"
 	"markmill/notebooks/percent"
 	"markmill/render/jupyter"
 	"markmill/render/safe"
@@ -90,7 +91,7 @@ func convertedMarkdown(nb *notebooks.Notebook, file *ipynb.Notebook) (*notebooks
 	if err != nil {
 		return nil, err
 	}
-	out, err := notebooks.Parse(nb.Name, source)
+	out, err := markdown.Parse(nb.Name, source)
 	if err != nil {
 		return nil, err
 	}

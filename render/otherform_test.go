@@ -9,10 +9,11 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/markdown"
 	"markmill/render/jupyter"
 )
 
-// jupyterOf is a Jupyter notebook of texts and code, each with its type before a colon.
+// jupyterOf returns a Jupyter notebook of cells given as "type:text".
 func jupyterOf(t *testing.T, cells ...string) *notebooks.Notebook {
 	t.Helper()
 	var list []map[string]any
@@ -38,48 +39,57 @@ func jupyterOf(t *testing.T, cells ...string) *notebooks.Notebook {
 	return nb
 }
 
-// TestJupyterAsMarkdownTakesAnyText: whatever the text of a Jupyter notebook is, a run of it can leave Markdown with
-// the same steps.
-func TestJupyterAsMarkdownTakesAnyText(t *testing.T) {
+// TestJupyterAsMarkdownAcceptsAnyText: a run of a Jupyter notebook with any text can produce Markdown with the same
+// steps.
+func TestJupyterAsMarkdownAcceptsAnyText(t *testing.T) {
 	for _, text := range []string{
-		"```bash {#x}\ntrue\n```", "```python {.step}\nx\n```", "```{python}\nx\n```", "```{code-cell} python\nx\n```", "```python tags=[\"parameters\"]\nx\n```",
-		"```yaml {.parameters}\na: 1\n```", "```python {#a wrong=1}\nx\n```", "```bash {#open}\ntrue", "open\n```\nfence", "~~~\nopen", "<!-- open", "<script>", "<![CDATA[ x",
-		"- a\n  ```bash {#x}\n  a\n  ```", "> ```bash {#x}\n> a\n> ```", "1. x\n   ```\n   open", "<!-- #region -->", "<!-- #endregion -->", "<!-- #region -->\nx\n<!-- #endregion -->\n\ny",
+		"```bash {#x}\ntrue\n```", "```python {.step}\nx\n```", "```{python}\nx\n```", "```{code-cell} python\nx\n```",
+		"```python tags=[\"parameters\"]\nx\n```",
+		"```yaml {.parameters}\na: 1\n```", "```python {#a wrong=1}\nx\n```", "```bash {#open}\ntrue",
+		"open\n```\nfence", "~~~\nopen", "<!-- open", "<script>", "<![CDATA[ x",
+		"- a\n  ```bash {#x}\n  a\n  ```", "> ```bash {#x}\n> a\n> ```", "1. x\n   ```\n   open", "<!-- #region -->",
+		"<!-- #endregion -->", "<!-- #region -->\nx\n<!-- #endregion -->\n\ny",
 		"<!-- markmill:end 0123456789abcdef -->", "---\ntitle: [x\n---", "a\r\nb\r", "a\x00b", "plain", "",
 	} {
 		for _, kind := range []string{"markdown:", "raw:"} {
-			for _, cells := range [][]string{{kind + text, "code:1"}, {"code:1", kind + text, "code:2"}, {kind + text, kind + text, "code:%%bash\nls"}, {"code:1", kind + text}} {
+			for _, cells := range [][]string{{kind + text, "code:1"}, {"code:1", kind + text, "code:2"},
+				{kind + text, kind + text, "code:%%bash\nls"}, {"code:1", kind + text}} {
 				nb := jupyterOf(t, cells...)
 				md, err := AsMarkdown(nb)
 				if err != nil {
 					t.Errorf("%q: %v", cells, err)
 					continue
 				}
-				if again, err := notebooks.Parse("a.md", md.Source); err != nil || len(again.Steps) != len(nb.Steps) {
+				if again, err := markdown.Parse("a.md", md.Source); err != nil || len(again.Steps) != len(nb.Steps) {
 					t.Errorf("%q: %v\n%s", cells, err, md.Source)
 				}
 				shown := strings.NewReplacer("\r\n", "\n", "\r", "\n")
-				if !strings.Contains(shown.Replace(string(md.Source)), strings.TrimSpace(shown.Replace(strings.ReplaceAll(text, "\x00", "\uFFFD")))) {
+				if !strings.Contains(shown.Replace(string(md.Source)),
+					strings.TrimSpace(shown.Replace(strings.ReplaceAll(text, "\x00", "\uFFFD")))) {
 					t.Errorf("%q is not in\n%s", text, md.Source)
 				}
 			}
 		}
 	}
-	if _, err := AsMarkdown(jupyterOf(t, "code:a\x00b")); err == nil || !strings.Contains(err.Error(), "give an OUTPUT that ends in .ipynb") {
-		t.Errorf("code that no Markdown can hold: %v", err)
+	if _, err := AsMarkdown(jupyterOf(t, "code:a\x00b")); err == nil || !strings.Contains(err.Error(),
+		"give an OUTPUT that ends in .ipynb") {
+		t.Errorf("code that Markdown cannot represent: %v", err)
 	}
 }
 
-// TestMarkdownAsJupyterHasTheSteps: a fence that is no step is text in Jupyter, and a step is a cell, whatever other tools make of it.
-func TestMarkdownAsJupyterHasTheSteps(t *testing.T) {
+// TestMarkdownAsJupyterHasSameSteps: in Jupyter a step is a code cell, and any other fence is text, whatever other
+// tools make of it.
+func TestMarkdownAsJupyterHasSameSteps(t *testing.T) {
 	const plain, tagged = "```python\nprint(1)\n```\n", "```python tags=[\"parameters\"]\na = 1\n```\n"
 	for name, src := range map[string]string{
-		"no header":          tagged + "\ntext\n\n" + plain + "\n```bash {#b}\ntrue\n```\n",
-		"a step in a region": "---\njupyter:\n  kernelspec:\n    name: python3\n    language: python\n    display_name: Python 3\n---\n\n<!-- #region -->\n```bash {#b}\ntrue\n```\n<!-- #endregion -->\n\n" + plain,
+		"no header": tagged + "\ntext\n\n" + plain + "\n```bash {#b}\ntrue\n```\n",
+		"a step in a region": "---\njupyter:\n  kernelspec:\n    name: python3\n    language: python\n" +
+			"    display_name: Python 3\n---\n\n<!-- #region -->\n```bash {#b}\ntrue\n```\n" +
+			"<!-- #endregion -->\n\n" + plain,
 		"MyST and a fence":   "```{code-cell} python\na = 1\n```\n\n```bash {#b}\ntrue\n```\n\n" + plain,
 		"Quarto and a fence": "```{python}\na = 1\n```\n\n```bash {#b}\ntrue\n```\n\n" + plain,
 	} {
-		nb, err := notebooks.Parse("a.md", []byte(src))
+		nb, err := markdown.Parse("a.md", []byte(src))
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -95,7 +105,8 @@ func TestMarkdownAsJupyterHasTheSteps(t *testing.T) {
 		for i, c := range file.Cells {
 			if c.Type == "code" {
 				code++
-				if got, want := c.Source, strings.TrimSpace(string(places[i].Code)); got != want && got != "%%bash\n"+want {
+				if got, want := c.Source, strings.TrimSpace(string(places[i].Code)); got != want &&
+					got != "%%bash\n"+want {
 					t.Errorf("%s: step %s is %q", name, places[i].ID, got)
 				}
 			} else {
@@ -106,7 +117,7 @@ func TestMarkdownAsJupyterHasTheSteps(t *testing.T) {
 			t.Errorf("%s: %d cells of code", name, code)
 		}
 		if name != "a step in a region" && !strings.Contains(shown, strings.TrimSpace(plain)) {
-			t.Errorf("%s: the fence that is no step is gone: %q", name, shown)
+			t.Errorf("%s: the fence that is not a step is missing: %q", name, shown)
 		}
 		if err := CheckForm(ipynb.Form, nb); err != nil {
 			t.Errorf("%s: %v", name, err)

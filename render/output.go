@@ -8,6 +8,8 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
+	"markmill/notebooks/markdown"
+	"markmill/notebooks/region"
 	"markmill/render/jupyter"
 	"markmill/render/result"
 	"markmill/render/safe"
@@ -38,15 +40,15 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 	if err != nil {
 		return nil, err
 	}
-	verdict := notebooks.Region{Verdict: true, Body: []byte(result.VerdictMarkdown(&m, own.Front.Headline))}
-	return notebooks.Splice(nb.Source, append(append(regions, verdict), steps...), m), nil
+	verdict := region.Region{Verdict: true, Body: []byte(result.VerdictMarkdown(&m, own.Front.Headline))}
+	return region.Splice(nb.Source, append(append(regions, verdict), steps...), m), nil
 }
 
 // Recorded parses the source of a run, in the language that the run detected.
 func Recorded(run *runs.Run, source []byte) (*notebooks.Notebook, error) {
 	nb, err := forms.Parse(run.Started.Notebook, source)
 	if err == nil {
-		nb.SetDefaultLanguage(run.Plan.Language)
+		markdown.SetDefaultLanguage(nb, run.Plan.Language)
 	}
 	return nb, err
 }
@@ -83,7 +85,7 @@ func withoutBlocks(run *runs.Run, own, markdown *notebooks.Notebook) *runs.Run {
 
 // stepRegions returns the regions of the steps, in the order of the notebook.
 func stepRegions(nb *notebooks.Notebook, run *runs.Run, m *notebooks.Manifest, files fs.FS,
-	names safe.Names) ([]notebooks.Region, error) {
+	names safe.Names) ([]region.Region, error) {
 	limit := outputBytes
 	if nb.Front.MaxOutput > 0 {
 		limit = int(nb.Front.MaxOutput)
@@ -93,7 +95,7 @@ func stepRegions(nb *notebooks.Notebook, run *runs.Run, m *notebooks.Manifest, f
 		steps[s.ID] = s
 	}
 	pics, book := pictures(run), safe.NewRuleBook(nb)
-	var regions []notebooks.Region
+	var regions []region.Region
 	for i, rec := range run.Steps {
 		step := steps[rec.Planned.ID]
 		if step == nil {
@@ -106,7 +108,8 @@ func stepRegions(nb *notebooks.Notebook, run *runs.Run, m *notebooks.Manifest, f
 		if err != nil {
 			return nil, fmt.Errorf("render: step %q: %w", step.ID, err)
 		}
-		r := region{files: files, rec: rec, clean: &safe.Cleaner{Names: names, Rules: rules}, limit: limit, left: limit,
+		r := stepRegion{files: files, rec: rec, clean: &safe.Cleaner{Names: names, Rules: rules},
+			limit: limit, left: limit,
 			output: nb.OutputOf(step)}
 		for _, b := range m.Blockers {
 			if b.Step == step.ID && b.Rule != "" && b.Rule != notebooks.TagNoChange {
@@ -116,7 +119,7 @@ func stepRegions(nb *notebooks.Notebook, run *runs.Run, m *notebooks.Manifest, f
 		if err := r.write(pics[i]); err != nil {
 			return nil, fmt.Errorf("render: %w", err)
 		}
-		regions = append(regions, notebooks.Region{ID: string(step.ID), At: step.Fence.End, Body: r.Bytes()})
+		regions = append(regions, region.Region{ID: string(step.ID), At: step.Fence.End, Body: r.Bytes()})
 	}
 	sort.SliceStable(regions, func(i, j int) bool { return regions[i].At < regions[j].At })
 	return regions, nil

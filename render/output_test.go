@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// testNotebook is a notebook of the fences of source that carry an id. It does not parse: that is
-// tested where it is done.
+// testNotebook returns a notebook of the fences in source that have an id. It does not use the parser, which has its
+// own tests.
 func testNotebook(source string) *notebooks.Notebook {
 	nb := &notebooks.Notebook{Name: "task.md", Source: []byte(source), ParamsAt: -1}
 	fences := regexp.MustCompile("(?ms)^```(\\w+) \\{([^}\n]*)\\}\r?\n(.*?)^```\r?(\n|\\z)")
@@ -29,7 +29,8 @@ func testNotebook(source string) *notebooks.Notebook {
 			nb.ParamsAt = m[1]
 			continue
 		}
-		s := &notebooks.Step{Index: len(nb.Steps), Lang: source[m[2]:m[3]], Fence: notebooks.Span{Start: m[0], End: m[1]}}
+		s := &notebooks.Step{Index: len(nb.Steps), Lang: source[m[2]:m[3]],
+			Fence: notebooks.Span{Start: m[0], End: m[1]}}
 		for _, word := range strings.Fields(info) {
 			switch {
 			case word[0] == '#':
@@ -43,7 +44,7 @@ func testNotebook(source string) *notebooks.Notebook {
 	return nb
 }
 
-// dir is a run directory in memory and the run that it is of.
+// dir is a run directory in memory, with its run.
 type dir struct {
 	fstest.MapFS
 	run *runs.Run
@@ -58,13 +59,14 @@ func newDir(nb *notebooks.Notebook) *dir {
 		Diff:      &runs.DiffCheckedData{AllowedPassed: true}, Verification: &runs.VerificationData{Passed: true},
 	}}
 	for _, s := range nb.Steps {
-		d.run.Steps = append(d.run.Steps, runs.StepRecord{Planned: runs.PlannedStep{ID: s.ID, Index: s.Index, Lang: s.Lang,
-			Tags: s.Tags, Action: runs.ActionRun}})
+		d.run.Steps = append(d.run.Steps,
+			runs.StepRecord{Planned: runs.PlannedStep{ID: s.ID, Index: s.Index, Lang: s.Lang,
+				Tags: s.Tags, Action: runs.ActionRun}})
 	}
 	return d
 }
 
-// file puts a file into the run directory.
+// file adds a file to the run directory.
 func (d *dir) file(name, text string) runs.StreamData {
 	if text == "" {
 		return runs.StreamData{}
@@ -73,7 +75,7 @@ func (d *dir) file(name, text string) runs.StreamData {
 	return runs.StreamData{File: name, Bytes: int64(len(text)), Digest: runs.DigestOf([]byte(text))}
 }
 
-// ends says that a step ran, what it printed and how it ended.
+// ends records that a step ran, what it printed, and how it ended.
 func (d *dir) ends(i int, status runs.StepStatus, exit int, stdout, stderr string) *runs.StepRecord {
 	rec := &d.run.Steps[i]
 	folder := "steps/0" + string(rune('1'+i)) + "-" + string(rec.Planned.ID)
@@ -83,7 +85,7 @@ func (d *dir) ends(i int, status runs.StepStatus, exit int, stdout, stderr strin
 	return rec
 }
 
-// changes says what a step changed.
+// changes records what a step changed.
 func (d *dir) changes(rec *runs.StepRecord, patch string, files ...runs.ChangedFile) {
 	s := d.file(rec.Step.Dir+"/diff.patch", patch)
 	rec.Patch = &runs.PatchData{Patch: s.File, Digest: s.Digest, Files: files}
@@ -93,7 +95,7 @@ const fixPatch = "diff --git a/parser/parse.go b/parser/parse.go\nindex 1111111.
 	"a/parser/parse.go\n+++ b/parser/parse.go\n@@ -12,3 +12,3 @@ func Parse(n int) {\n-\tfor i := 0; i <= n; i++ " +
 	"{\n+\tfor i := 0; i < n; i++ {\n"
 
-// cases are runs whose output notebooks are kept in testdata, to be read as a diff when they change.
+// cases are runs whose output notebooks are golden files in testdata.
 var cases = []struct {
 	name, source string
 	run          func(*notebooks.Notebook, *dir)
@@ -106,7 +108,8 @@ var cases = []struct {
 				{Name: "n", Type: "int", Value: codec.Raw("3"), From: "-p", Given: true},
 				{Name: "dir", Type: "path", Value: codec.Raw(`"/home/u/x"`), From: "default"},
 				{Name: "token", Type: "secret", Value: codec.Raw(`"hmac:0011"`), From: "env TOKEN", Given: true}}
-			d.ends(0, runs.StepPassed, 1, "--- FAIL: TestParse\n    /cache/wt/7/parser/parse_test.go:9: index out of range\n",
+			d.ends(0, runs.StepPassed, 1, "--- FAIL: TestParse\n"+
+				"    /cache/wt/7/parser/parse_test.go:9: index out of range\n",
 				"exit status 1\n")
 			d.changes(d.ends(1, runs.StepPassed, 0, "", ""), fixPatch,
 				runs.ChangedFile{Path: "parser/parse.go", Status: "modified", Added: 1, Deleted: 1})
@@ -114,14 +117,16 @@ var cases = []struct {
 				Passed: 3, Skipped: 1}
 		}},
 	{"every-way-to-end", "```bash {#pass}\n```\n```bash {#fail}\n```\n```python {#raise}\n```\n```bash " +
-		"{#late}\n```\n```bash {#allowed .allow-failure}\n```\n```bash {#skipped}\n```\n```bash {#killed}\n```\n```bash " +
+		"{#late}\n```\n```bash {#allowed .allow-failure}\n```\n```bash {#skipped}\n```\n" +
+		"```bash {#killed}\n```\n```bash " +
 		"{#cut}\n```\n```bash {#unreached}\n```\n",
 		func(nb *notebooks.Notebook, d *dir) {
 			d.ends(0, runs.StepPassed, 0, "", "").Finished.Attempts = 2
 			d.ends(1, runs.StepFailed, 2, "", "no such file\n").Finished.Reason = "left 1 file changed"
 			d.ends(2, runs.StepFailed, 1, "", "").Finished.Error = &runs.ErrorData{Name: "NameError",
 				Value: "name 'x' is not defined",
-				Traceback: "Traceback (most recent call last):\n  File \"/cache/wt/7/task.md\", line 5\nNameError: name 'x' " +
+				Traceback: "Traceback (most recent call last):\n" +
+					"  File \"/cache/wt/7/task.md\", line 5\nNameError: name 'x' " +
 					"is not defined\n"}
 			d.ends(3, runs.StepTimeout, 143, "waiting", "").Finished.TerminatedBy = "timeout"
 			d.ends(4, runs.StepAllowed, 3, "", "")
@@ -137,19 +142,26 @@ var cases = []struct {
 			rec.Finished.Displays = []runs.DisplayData{
 				{MIME: "image/png", File: "steps/01-show/display-1.png", Digest: "sha256:aa", Alt: "<Figure [1]>"},
 				{MIME: "text/html", File: d.file("steps/01-show/display-2.html",
-					"<div><style>td {}</style><table><thead><tr><th></th><th>a</th><th>b</th></tr></thead><tbody><tr><th>0</th><td>1|2</td><td>2</td></tr></tbody></table>\n<p>1 rows × 2 columns</p></div>").File, Digest: "sha256:bb", Alt: "   a  b\n0  1  2"},
-				{MIME: "text/plain", File: d.file("steps/01-show/display-3.txt", "[1, 2, 3]").File, Digest: "sha256:cc"},
+					"<div><style>td {}</style><table><thead><tr><th></th><th>a</th><th>b</th></tr></thead><tbody><tr>"+
+						"<th>0</th><td>1|2</td><td>2</td></tr></tbody></table>\n<p>1 rows × 2 columns</p></div>").File,
+					Digest: "sha256:bb", Alt: "   a  b\n0  1  2"},
+				{MIME: "text/plain", File: d.file("steps/01-show/display-3.txt",
+					"[1, 2, 3]").File, Digest: "sha256:cc"},
 				{MIME: "application/pdf", File: "steps/01-show/display-4.pdf", Digest: "sha256:dd"}}
 			rec.Scraps = []runs.ScrapData{
 				{Name: "b", Type: runs.ScrapText, Value: codec.Raw(`"in /home/u/x \u202e"`)},
-				{Name: "plot", Type: runs.ScrapImage, File: "steps/01-show/plot.png", MIME: "image/png", Digest: "sha256:ee",
+				{Name: "plot", Type: runs.ScrapImage, File: "steps/01-show/plot.png",
+					MIME: "image/png", Digest: "sha256:ee",
 					Display: true},
-				{Name: "twice", Type: runs.ScrapImage, File: "steps/01-show/twice.png", MIME: "image/png", Digest: "sha256:aa",
+				{Name: "twice", Type: runs.ScrapImage, File: "steps/01-show/twice.png",
+					MIME: "image/png", Digest: "sha256:aa",
 					Display: true},
 				{Name: "a", Type: runs.ScrapJSON, Value: codec.Raw(`1`)},
 				{Name: "a", Type: runs.ScrapJSON, Value: codec.Raw(`{"y":[1,2],"x":12345678901234567890}`)},
-				{Name: "rows", Type: runs.ScrapTable, Value: codec.Raw(`[{"name":"x|y","n":1},{"name":"<b>"}]`), Display: true},
-				{Name: "split", Type: runs.ScrapTable, Value: codec.Raw(`{"columns":["z","a"],"index":[0],"data":[[1.5,null]]}`),
+				{Name: "rows", Type: runs.ScrapTable,
+					Value: codec.Raw(`[{"name":"x|y","n":1},{"name":"<b>"}]`), Display: true},
+				{Name: "split", Type: runs.ScrapTable,
+					Value:   codec.Raw(`{"columns":["z","a"],"index":[0],"data":[[1.5,null]]}`),
 					Display: true}}
 			rec = d.ends(1, runs.StepPassed, 0, "hidden\n", "")
 			d.changes(rec, fixPatch, runs.ChangedFile{Path: "parser/parse.go", Added: 1, Deleted: 1})
@@ -166,8 +178,11 @@ var cases = []struct {
 			}
 			d.ends(0, runs.StepPassed, 0, lines, strings.ToUpper(lines))
 			d.ends(1, runs.StepPassed, 0, "in /cache/wt/7\n"+lines, "")
-			d.ends(2, runs.StepPassed, 0, "```\n~~~\n</details>\n<!-- markmill:end c0d06e62adccde6c -->\n\x1b[31mred\x1b[0m 1%\r99%\nnul \x00 bad \xff bidi \u202e\n", "")
-			d.changes(d.ends(3, runs.StepPassed, 0, "", ""), "diff --git a/x.png b/x.png\nindex 3333333..4444444\nGIT binary patch\nliteral 9\nQcmZQzU|?i\n\nliteral 0\nHcmV?d00001\n\n"+fixPatch+"+\tcrlf\r\n+\u202eevil\n",
+			d.ends(2, runs.StepPassed, 0, "```\n~~~\n</details>\n<!-- markmill:end c0d06e62adccde6c -->\n"+
+				"\x1b[31mred\x1b[0m 1%\r99%\nnul \x00 bad \xff bidi \u202e\n", "")
+			d.changes(d.ends(3, runs.StepPassed, 0, "", ""), "diff --git a/x.png b/x.png\nindex 3333333..4444444\n"+
+				"GIT binary patch\nliteral 9\nQcmZQzU|?i\n\nliteral 0\nHcmV?d00001\n\n"+
+				fixPatch+"+\tcrlf\r\n+\u202eevil\n",
 				runs.ChangedFile{Path: "x.png", Status: "modified", Binary: true, NewBlob: "4444444444", Size: 9},
 				runs.ChangedFile{Path: "parser/parse.go", Status: "modified", Added: 3, Deleted: 1})
 		}},
@@ -224,7 +239,7 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what is made now (-update writes it anew):\n%s", path, got)
+		t.Errorf("%s is out of date (run with -update):\n%s", path, got)
 	}
 }
 
@@ -248,7 +263,7 @@ func TestAssets(t *testing.T) {
 	}
 	d.run.Started.Assets = ""
 	if a := Assets(d.run); len(a) != 0 {
-		t.Errorf("pictures without a folder: %v", a)
+		t.Errorf("pictures without a directory: %v", a)
 	}
 }
 
@@ -267,7 +282,7 @@ func TestOutputSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// countingFS counts the bytes that are read of its files.
+// countingFS counts the bytes read from its files.
 type countingFS struct {
 	dir  string
 	read int

@@ -7,6 +7,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 	"markmill/render/jupyter"
 	"markmill/render/plain"
 	"markmill/render/result"
@@ -32,7 +33,7 @@ func Prepared(form notebooks.Form, nb *notebooks.Notebook, params []runs.ParamDa
 	if err != nil {
 		return nil, err
 	}
-	return notebooks.Splice(nb.Source, regions, notebooks.Manifest{
+	return region.Splice(nb.Source, regions, notebooks.Manifest{
 		Format: notebooks.ManifestFormat, Status: result.StatusPrepared, Parameters: result.Params(params, nil),
 		ReportMode: report,
 	}), nil
@@ -40,7 +41,7 @@ func Prepared(form notebooks.Form, nb *notebooks.Notebook, params []runs.ParamDa
 
 // parameterRegions returns the region after the parameters block. There is none if all values are defaults, or
 // without a block.
-func parameterRegions(nb *notebooks.Notebook, params []runs.ParamData, names safe.Names) ([]notebooks.Region, error) {
+func parameterRegions(nb *notebooks.Notebook, params []runs.ParamData, names safe.Names) ([]region.Region, error) {
 	if nb.ParamsAt < 0 {
 		return nil, nil
 	}
@@ -64,7 +65,7 @@ func parameterRegions(nb *notebooks.Notebook, params []runs.ParamData, names saf
 	fmt.Fprintf(&b, "<details><summary>parameters · %d of %d given</summary>\n\n", given, len(params))
 	safe.Fence(&b, "yaml {.injected-parameters}", text.String())
 	b.WriteString("</details>\n")
-	return []notebooks.Region{{ID: ParametersRegion, At: nb.ParamsAt, Body: b.Bytes()}}, nil
+	return []region.Region{{ID: ParametersRegion, At: nb.ParamsAt, Body: b.Bytes()}}, nil
 }
 
 // plainKey formats a name as a YAML key: bare if it is a plain word, else as JSON.

@@ -20,8 +20,8 @@ const outputBytes = 16 << 10
 // resultBytes is the minimum that a rich result counts against the bound, so that many small ones are bounded, too.
 const resultBytes = 64
 
-// region builds the body of one step's region.
-type region struct {
+// stepRegion builds the body of one step's region.
+type stepRegion struct {
 	bytes.Buffer
 	files fs.FS
 	rec   runs.StepRecord
@@ -37,7 +37,7 @@ type region struct {
 
 // write writes the body: results first, then everything else folded under the summary. All of it is open for a step
 // that failed or broke a rule.
-func (r *region) write(pics []picture) error {
+func (r *stepRegion) write(pics []picture) error {
 	r.shown = map[string]bool{}
 	ran := r.rec.Finished != nil && r.rec.Finished.Status != runs.StepSkipped
 	if ran {
@@ -70,15 +70,15 @@ func (r *region) write(pics []picture) error {
 	return nil
 }
 
-func (r *region) has(tag string) bool { return slices.Contains(r.rec.Planned.Tags, tag) }
+func (r *stepRegion) has(tag string) bool { return slices.Contains(r.rec.Planned.Tags, tag) }
 
-func (r *region) failed() bool {
+func (r *stepRegion) failed() bool {
 	f := r.rec.Finished
 	return f == nil && r.rec.Step != nil || f != nil && (f.Status == runs.StepFailed || f.Status == runs.StepTimeout)
 }
 
 // summary returns the summary line as HTML.
-func (r *region) summary() string {
+func (r *stepRegion) summary() string {
 	step := result.Of(r.rec)
 	mark := result.Mark(&step)
 	if len(r.broke) > 0 {
@@ -95,7 +95,7 @@ func (r *region) summary() string {
 }
 
 // blocks writes results to the region, and output, patch and scraps to rest.
-func (r *region) blocks(pics []picture) error {
+func (r *stepRegion) blocks(pics []picture) error {
 	switch {
 	case r.has(notebooks.TagVolatile):
 		fmt.Fprintf(&r.rest, "Output not kept here (`volatile`): %s.\n\n", r.whereabouts())
@@ -103,8 +103,8 @@ func (r *region) blocks(pics []picture) error {
 	case r.has(notebooks.TagHideOutput):
 		fmt.Fprintf(&r.rest, "Output hidden: %s.\n\n", r.whereabouts())
 	default:
-		// Errors are read first and get at least half of the space, because they explain a failure; they are shown after
-		// the output.
+		// Errors are read first and get at least half of the space, because they explain a failure; they are shown
+		// after the output.
 		failure, err := r.failure()
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ func (r *region) blocks(pics []picture) error {
 }
 
 // whereabouts names the step's folder in the run directory.
-func (r *region) whereabouts() string {
+func (r *stepRegion) whereabouts() string {
 	if r.rec.Step == nil || r.rec.Step.Dir == "" {
 		return "the run directory has it"
 	}
@@ -134,7 +134,7 @@ func (r *region) whereabouts() string {
 }
 
 // stream writes a stream as one block, or as two around the line that says what is elided.
-func (r *region) stream(to *bytes.Buffer, info string, s runs.StreamData, limit int) (shown string, err error) {
+func (r *stepRegion) stream(to *bytes.Buffer, info string, s runs.StreamData, limit int) (shown string, err error) {
 	if s.File == "" {
 		return "", nil
 	}
@@ -152,7 +152,7 @@ func (r *region) stream(to *bytes.Buffer, info string, s runs.StreamData, limit 
 }
 
 // failure returns the error block: standard error, and the exception if standard error does not already show it.
-func (r *region) failure() ([]byte, error) {
+func (r *stepRegion) failure() ([]byte, error) {
 	f := r.rec.Finished
 	limit := r.left
 	if f.Stdout.File != "" || len(f.Displays) > 0 {
@@ -182,7 +182,7 @@ func (r *region) failure() ([]byte, error) {
 }
 
 // stdout writes standard output. It leaves half of the space to results.
-func (r *region) stdout(pics []picture) error {
+func (r *stepRegion) stdout(pics []picture) error {
 	f := r.rec.Finished
 	limit := max(r.left, 0)
 	if len(f.Displays) > len(pics) {
@@ -197,7 +197,7 @@ func (r *region) stdout(pics []picture) error {
 	return err
 }
 
-func (r *region) picture(p picture) {
+func (r *stepRegion) picture(p picture) {
 	if p.to == "" {
 		fmt.Fprintf(r, "Picture (%s): %s\n\n", safe.Inline(plain.Escape(p.mime)), safe.CodeSpan(plain.Escape(p.from)))
 		return
@@ -209,7 +209,7 @@ func (r *region) picture(p picture) {
 	fmt.Fprintf(r, "![%s](%s)\n\n", safe.Inline(plain.Escape(alt)), safe.Link(p.to))
 }
 
-func (r *region) diff() error {
+func (r *stepRegion) diff() error {
 	e, escaped, err := safe.Patch(r.files, r.rec.Patch)
 	if err != nil {
 		return fmt.Errorf("step %q: %w", r.rec.Planned.ID, err)
@@ -222,7 +222,7 @@ func (r *region) diff() error {
 	return nil
 }
 
-func (r *region) scraps() error {
+func (r *stepRegion) scraps() error {
 	if err := scrapBlock(&r.rest, r.rec.Scraps, r.shown, r.clean, r.limit); err != nil {
 		return fmt.Errorf("step %q: %w", r.rec.Planned.ID, err)
 	}

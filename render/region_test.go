@@ -1,20 +1,23 @@
 package render
 
 import (
-	"markmill/notebooks"
-	"markmill/render/safe"
-	"markmill/runs"
 	"strings"
 	"testing"
+
+	"markmill/notebooks/markdown"
+	"markmill/render/safe"
+	"markmill/runs"
 )
 
 func TestHTMLTables(t *testing.T) {
 	for _, c := range []struct{ name, html, want string }{
 		{"a DataFrame", `<div><style scoped>td {}</style><table border="1" class="dataframe"><thead><tr><th></th>` +
-			`<th>a</th></tr></thead><tbody><tr><th>0</th><td>1|2</td></tr></tbody></table><p>1 rows × 1 columns</p></div>`,
+			`<th>a</th></tr></thead><tbody><tr><th>0</th><td>1|2</td></tr></tbody></table>` +
+			`<p>1 rows × 1 columns</p></div>`,
 			"|  | a |\n| --- | --- |\n| 0 | 1\\|2 |\n\n1 rows × 1 columns\n"},
 		{"headings over several columns",
-			`<table><thead><tr><th colspan="2">x</th></tr><tr><th>a</th><th>b</th></tr></thead><tr><td>1</td><td>2</td>` +
+			`<table><thead><tr><th colspan="2">x</th></tr><tr><th>a</th><th>b</th></tr>` +
+				`</thead><tr><td>1</td><td>2</td>` +
 				`</tr></table>`,
 			"| x / a | x / b |\n| --- | --- |\n| 1 | 2 |\n"},
 		{"rows that a cell covers",
@@ -33,11 +36,12 @@ func TestHTMLTables(t *testing.T) {
 	}
 }
 
-// TestHarmless: Markdown that a step shows stands open only where it cannot hide what follows.
+// TestHarmless: Markdown from a step is unfolded only if it cannot hide what follows.
 func TestHarmless(t *testing.T) {
 	for page, want := range map[string]bool{
 		"| a |\n| --- |\n| 1 |\n": true, "# Head\n\ntext *x*\n": true, "```\ncode\n```\n": true,
-		"<details>\n": false, "a <b>b</b>\n": false, "<!-- x\n": false, "```\nopen\n": false, "[a]: /evil\n": false, "\n": false,
+		"<details>\n": false, "a <b>b</b>\n": false, "<!-- x\n": false, "```\nopen\n": false,
+		"[a]: /evil\n": false, "\n": false,
 	} {
 		if harmless(page) != want {
 			t.Errorf("%q: %v", page, !want)
@@ -45,22 +49,25 @@ func TestHarmless(t *testing.T) {
 	}
 }
 
-// TestOutputWords: output= says what of a step stands open.
+// TestOutputWords: output= decides which parts of a step are unfolded.
 func TestOutputWords(t *testing.T) {
 	for _, c := range []struct{ front, attribute, want string }{
 		{"", "", "![picture](task.assets/a-1.png)\n\n<details><summary>✓"},
 		{"", " output=open", "![picture](task.assets/a-1.png)\n\n<details open><summary>✓"},
-		{"", " output=folded", "<details><summary>✓ <code>a</code> · exit 0</summary>\n\n![picture](task.assets/a-1.png)"},
-		{"---\noutput: folded\n---\n", "", "<details><summary>✓ <code>a</code> · exit 0</summary>\n\n![picture](task.assets/a-1.png)"},
+		{"", " output=folded", "<details><summary>✓ <code>a</code> · exit 0</summary>\n\n" +
+			"![picture](task.assets/a-1.png)"},
+		{"---\noutput: folded\n---\n", "", "<details><summary>✓ <code>a</code> · exit 0</summary>\n\n" +
+			"![picture](task.assets/a-1.png)"},
 		{"---\noutput: folded\n---\n", " output=open", "![picture](task.assets/a-1.png)\n\n<details open><summary>✓"},
 	} {
-		nb, err := notebooks.Parse("task.md", []byte(c.front+"```bash {#a"+c.attribute+"}\n```\n"))
+		nb, err := markdown.Parse("task.md", []byte(c.front+"```bash {#a"+c.attribute+"}\n```\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		d := newDir(nb)
 		rec := d.ends(0, runs.StepPassed, 0, "printed\n", "")
-		rec.Finished.Displays = []runs.DisplayData{{MIME: "image/png", File: "steps/01-a/display-1.png", Alt: "picture"}}
+		rec.Finished.Displays = []runs.DisplayData{{MIME: "image/png",
+			File: "steps/01-a/display-1.png", Alt: "picture"}}
 		out, err := Output(runs.OutputFile, nb, d.run, d)
 		if err != nil {
 			t.Fatal(err)

@@ -78,8 +78,11 @@ func (r *report) facts() {
 	row("source", string(run.Source))
 	row("repository", run.Started.Repository)
 	if from := run.Started.ResumedFrom; from != nil {
-		row("resumed from", string(from.Run))
+		row(from.Words(), string(from.Run))
 		row("its journal", from.File)
+		if from.Fork != nil {
+			row("its notebook", from.Fork.File)
+		}
 	}
 	row("base commit", run.Contract.BaseCommit)
 	if c := run.Completed; c != nil {
@@ -124,19 +127,12 @@ func (r *report) steps() {
 	}
 	r.printf("| | step | how it ended | took | change |\n| --- | --- | --- | ---: | --- |\n")
 	for _, s := range r.run.Steps {
-		took, change := "", ""
-		if s.Finished != nil && s.Step != nil {
-			took = Duration(time.Duration(s.Finished.DurationNS))
+		f := FactsOf(s)
+		if s.Patch != nil && s.Patch.Ignored > 0 {
+			f.Change += fmt.Sprintf(", %s ignored", plain.Counted(s.Patch.Ignored, "file"))
 		}
-		if s.Patch != nil {
-			change = ChangeWords(s.Patch.Files)
-			if s.Patch.Ignored > 0 {
-				change += fmt.Sprintf(", %s ignored", plain.Counted(s.Patch.Ignored, "file"))
-			}
-		}
-		mark, words := result.Verdict(s)
-		words += CarriedWords(s)
-		r.printf("| %s | %s | %s | %s | %s |\n", mark, r.cell(string(s.Planned.ID)), r.text(words), took, r.text(change))
+		r.printf("| %s | %s | %s | %s | %s |\n", f.Mark, r.cell(string(s.Planned.ID)), r.text(f.Words), f.Took,
+			r.text(f.Change))
 	}
 	r.printf("\n")
 }
@@ -156,7 +152,8 @@ func (r *report) tests() {
 			r.printf("- %s %s: exit %d, %s", result.StatusMark(string(s.Status)), r.code(string(s.Step)), s.Exit,
 				Duration(time.Duration(s.DurationNS)))
 			if s.Tests != nil {
-				r.printf(", %s (%s)", result.TestWords(s.Tests.Passed, s.Tests.Failed, s.Tests.Skipped), r.text(s.Tests.Runner))
+				r.printf(", %s (%s)", result.TestWords(s.Tests.Passed, s.Tests.Failed,
+					s.Tests.Skipped), r.text(s.Tests.Runner))
 			}
 			r.printf("\n")
 		}

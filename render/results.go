@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -11,8 +12,8 @@ import (
 	"github.com/yuin/goldmark/extension"
 	gmtext "github.com/yuin/goldmark/text"
 
-	"markmill/notebooks"
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/region"
 	"markmill/render/plain"
 	"markmill/render/safe"
 	"markmill/runs"
@@ -20,7 +21,7 @@ import (
 
 // results writes the results of a step in order: pictures, tables, Markdown and other text, each once. Displayed
 // scraps come last, each after a comment that holds its value for programs.
-func (r *region) results(pics []picture) error {
+func (r *stepRegion) results(pics []picture) error {
 	left := map[string]picture{}
 	for _, p := range pics {
 		if !p.scrap {
@@ -49,7 +50,7 @@ func (r *region) results(pics []picture) error {
 }
 
 // display writes one result that is no picture.
-func (r *region) display(d runs.DisplayData) error {
+func (r *stepRegion) display(d runs.DisplayData) error {
 	room := max(r.left, resultBytes)
 	if (d.MIME == "text/html" || d.MIME == "text/markdown") && d.File != "" {
 		page, err := r.page(d, room)
@@ -64,7 +65,8 @@ func (r *region) display(d runs.DisplayData) error {
 	}
 	switch readable := d.MIME != "text/html" && (strings.HasPrefix(d.MIME, "text/") || d.MIME == "application/json"); {
 	case readable && d.File != "":
-		shown, err := r.stream(&r.Buffer, "text {.result}", runs.StreamData{File: d.File, Bytes: d.Bytes, Digest: d.Digest},
+		shown, err := r.stream(&r.Buffer, "text {.result}", runs.StreamData{File: d.File,
+			Bytes: d.Bytes, Digest: d.Digest},
 			room)
 		if err != nil {
 			return err
@@ -82,7 +84,7 @@ func (r *region) display(d runs.DisplayData) error {
 
 // page converts a result in HTML or Markdown to Markdown that can stand open in the notebook. It returns "" if that
 // is not possible, or too long.
-func (r *region) page(d runs.DisplayData, room int) (string, error) {
+func (r *stepRegion) page(d runs.DisplayData, room int) (string, error) {
 	const most = 1 << 20 // what is longer is no table for a page
 	if d.Bytes > most {
 		return "", nil
@@ -111,7 +113,7 @@ var footnote = lazyregexp.New(`\[\^[^\]]+\]:`)
 // harmless reports whether Markdown can stand between the author's own: it is self-contained, and has no HTML that
 // could hide what follows.
 func harmless(page string) bool {
-	if strings.TrimSpace(page) == "" || !notebooks.SelfContained([]byte(page)) || footnote.MatchString(page) {
+	if strings.TrimSpace(page) == "" || !region.SelfContained([]byte(page)) || footnote.MatchString(page) {
 		return false
 	}
 	root := goldmark.New(goldmark.WithExtensions(extension.Table)).Parser().Parse(gmtext.NewReader([]byte(page)))
@@ -124,9 +126,9 @@ func harmless(page string) bool {
 }
 
 // shownScraps writes the displayed scraps: tables, then pictures.
-func (r *region) shownScraps(pics []picture) error {
-	limit := r.limit
-	for _, s := range lastScraps(r.rec.Scraps) {
+func (r *stepRegion) shownScraps(pics []picture) error {
+	limit, scraps := r.limit, lastScraps(r.rec.Scraps)
+	for _, s := range scraps {
 		if limit -= len(s.Value); !r.showsTable(s) || limit < 0 {
 			continue
 		}
@@ -143,28 +145,20 @@ func (r *region) shownScraps(pics []picture) error {
 		if !p.scrap {
 			continue
 		}
-		for _, s := range lastScraps(r.rec.Scraps) {
-			if s.File == p.from && p.to != "" {
-				if err := r.scrapComment(s); err != nil {
-					return err
-				}
-				r.shown[s.Name] = true
-				break
+		at := slices.IndexFunc(scraps, func(s runs.ScrapData) bool { return s.File == p.from })
+		if at >= 0 && p.to != "" {
+			if err := r.scrapComment(scraps[at]); err != nil {
+				return err
 			}
 		}
 		r.picture(p)
 	}
 	// A picture that is also a result is not shown again.
-	for _, s := range lastScraps(r.rec.Scraps) {
-		if s.File == "" || !s.Display || r.shown[s.Name] {
-			continue
-		}
-		for _, p := range pics {
-			if !p.scrap && p.to != "" && p.digest == s.Digest && s.Digest != "" {
-				if err := r.scrapComment(s); err != nil {
-					return err
-				}
-				break
+	for _, s := range scraps {
+		same := func(p picture) bool { return !p.scrap && p.to != "" && p.digest == s.Digest && s.Digest != "" }
+		if s.File != "" && s.Display && !r.shown[s.Name] && slices.ContainsFunc(pics, same) {
+			if err := r.scrapComment(s); err != nil {
+				return err
 			}
 		}
 	}
@@ -172,7 +166,7 @@ func (r *region) shownScraps(pics []picture) error {
 }
 
 // showsTable reports whether a scrap is displayed as a table.
-func (r *region) showsTable(s runs.ScrapData) bool {
+func (r *stepRegion) showsTable(s runs.ScrapData) bool {
 	if !s.Display || s.File != "" || s.Type != runs.ScrapTable && s.Type != runs.ScrapJSON {
 		return false
 	}
@@ -181,7 +175,7 @@ func (r *region) showsTable(s runs.ScrapData) bool {
 }
 
 // scrapComment writes the value of a displayed scrap, for programs.
-func (r *region) scrapComment(s runs.ScrapData) error {
+func (r *stepRegion) scrapComment(s runs.ScrapData) error {
 	line, err := scrapLine(s, r.clean.Names)
 	if err != nil {
 		return err

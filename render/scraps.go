@@ -43,7 +43,7 @@ func scrapValue(s runs.ScrapData) any {
 	return s.Value
 }
 
-// scrapLine is a scrap as a member of a JSON object.
+// scrapLine returns a scrap as a member of a JSON object.
 func scrapLine(s runs.ScrapData, names safe.Names) (string, error) {
 	name, err := codec.Marshal(s.Name)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/notebooks/markdown"
 	"markmill/notebooks/percent"
 	"markmill/render/safe"
 )
@@ -47,8 +48,8 @@ func cellsAs(nb *notebooks.Notebook, head, front string, cells []percent.Cell) (
 		case percent.Raw:
 			safe.Fence(&b, "text", c.Source)
 		default:
-			top := b.Len() == 0
-			if top {
+			top := len(bytes.TrimSpace(b.Bytes())) == 0
+			if b.Len() == 0 {
 				b.WriteString("\n") // a first line of --- would begin a front matter
 			}
 			writeProse(&b, c.Source, top)
@@ -57,12 +58,13 @@ func cellsAs(nb *notebooks.Notebook, head, front string, cells []percent.Cell) (
 	if text := b.Bytes(); bytes.HasSuffix(text, []byte("\n\n")) {
 		b.Truncate(b.Len() - 1)
 	}
-	out, err := notebooks.Parse("output.md", b.Bytes())
+	out, err := markdown.Parse("output.md", b.Bytes())
 	if err != nil {
 		return nil, err
 	}
 	same := func(a, b *notebooks.Step) bool {
-		return a.ID == b.ID && bytes.Equal(bytes.TrimSuffix(a.Code, []byte("\n")), bytes.TrimSuffix(b.Code, []byte("\n")))
+		return a.ID == b.ID && bytes.Equal(bytes.TrimSuffix(a.Code, []byte("\n")),
+			bytes.TrimSuffix(b.Code, []byte("\n")))
 	}
 	if !slices.EqualFunc(out.Steps, nb.Steps, same) {
 		return nil, fmt.Errorf("its steps are other ones")
@@ -100,13 +102,16 @@ func writeProse(b *bytes.Buffer, text string, top bool) {
 }
 
 // isProse reports whether a Markdown notebook would read text, at its top or not, as only prose that ends where the
-// text ends.
+// text ends. Text that begins with an indented line may continue a list of the cell before it.
 func isProse(text string, top bool) bool {
 	before := "\n"
 	if !top {
+		if lead := text[:len(text)-len(strings.TrimLeft(text, " \t\r\n"))]; strings.TrimRight(lead, " \t") != lead {
+			return false
+		}
 		before = "words\n\n"
 	}
-	nb, err := notebooks.Parse("text.md", []byte(before+text+"\n\n```bash {.step}\n```\n"))
-	return err == nil && len(nb.Steps) == 1 && nb.Steps[0].Fence.Start > len(text) && len(nb.Declared) == 0 &&
+	nb, err := markdown.Parse("text.md", []byte(before+text+"\n\n```bash {.step}\n```\n"))
+	return err == nil && len(nb.Steps) == 1 && nb.Steps[0].Fence.Start > len(text) && !nb.Declares() &&
 		!strings.Contains(text, "<!-- markmill:")
 }

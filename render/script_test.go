@@ -8,6 +8,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/percent"
+	"markmill/notebooks/region"
 )
 
 func runnableScript(t testing.TB, src string) (*notebooks.Notebook, error) {
@@ -33,6 +34,10 @@ func TestScript(t *testing.T) {
 			"\n````markdown\n```python {#x}\n1\n```\n````\n\n```python {#step-1}\n2\n```\n"},
 		"prose that is open": {"# %% [markdown]\n# <!-- x\n# %%\n2\n",
 			"\n```markdown\n<!-- x\n```\n\n```python {#step-1}\n2\n```\n"},
+		"a step in a list of the cell before": {"# %% [markdown]\n# 1. a\n# %% [markdown]\n# \t```sh {.test}\n",
+			"\n1. a\n\n````markdown\n\t```sh {.test}\n````\n"},
+		"an empty cell on top": {"# %% [markdown]\n# %% [markdown]\n# ---\n# allow: [a]\n",
+			"\n```markdown\n---\nallow: [a]\n```\n"},
 		"a marker": {"# %% [markdown]\n# <!-- markmill:end 0123456789abcdef -->\n",
 			"\n```markdown\n<!-- markmill:end 0123456789abcdef -->\n```\n"},
 		"fences in code": {"# %%\n\"\"\"\n```\n````\n\"\"\"\n",
@@ -51,11 +56,13 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// Whatever a script holds, its steps are those of the Markdown that is made of it, and what a run puts in there comes
-// out again.
+// TestScriptHasTheSameSteps: a script has the same steps as the Markdown made from it, and the run's outputs can be
+// stripped again.
 func TestScriptHasTheSameSteps(t *testing.T) {
-	line := rapid.SampledFrom([]string{"# %%", "# %% [markdown]", "# %% [raw]", "# %% T tags=[\"test\", \"a b\"]", "# %% needs=[\"step-1\"] timeout=\"3s\" if=\"1 < 2\"", "# %% language=\"bash\"", "1", "# text", "# ```",
-		"# ```python {#x}", "# ~~~", "```", "\"\"\"", "# <!--", "# -->", "", "  x", "# ---", "# allow: [a]", "# [a]: b", "# > - x", "# <div>", "# <!-- markmill:end 0 -->", "# 1. a", "# \t```sh {.test}", "\x85", "a\rb"})
+	line := rapid.SampledFrom([]string{"# %%", "# %% [markdown]", "# %% [raw]", "# %% T tags=[\"test\", \"a b\"]",
+		"# %% needs=[\"step-1\"] timeout=\"3s\" if=\"1 < 2\"", "# %% language=\"bash\"", "1", "# text", "# ```",
+		"# ```python {#x}", "# ~~~", "```", "\"\"\"", "# <!--", "# -->", "", "  x", "# ---", "# allow: [a]", "# [a]: b",
+		"# > - x", "# <div>", "# <!-- markmill:end 0 -->", "# 1. a", "# \t```sh {.test}", "\x85", "a\rb"})
 	rapid.Check(t, func(t *rapid.T) {
 		src := strings.Join(rapid.SliceOfN(line, 0, 30).Draw(t, "lines"),
 			rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "end"))
@@ -71,14 +78,15 @@ func TestScriptHasTheSameSteps(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%q", err, src)
 		}
-		var regions []notebooks.Region
+		var regions []region.Region
 		for i, step := range md.Steps {
-			if got, want := step.Info(), nb.Steps[i].Info(); got != want || string(step.Code) != string(nb.Steps[i].Code) {
+			if got, want := step.Info(), nb.Steps[i].Info(); got != want ||
+				string(step.Code) != string(nb.Steps[i].Code) {
 				t.Fatalf("step %s is %s\n%q\n%q", want, got, step.Code, nb.Steps[i].Code)
 			}
-			regions = append(regions, notebooks.Region{ID: string(step.ID), At: step.Fence.End, Body: []byte("out\n")})
+			regions = append(regions, region.Region{ID: string(step.ID), At: step.Fence.End, Body: []byte("out\n")})
 		}
-		got := notebooks.Strip("o.md", notebooks.Splice(md.Source, regions, notebooks.Manifest{}))
+		got := region.Strip("o.md", region.Splice(md.Source, regions, notebooks.Manifest{}))
 		if len(got.Problems) > 0 || string(got.Source) != string(md.Source) || len(got.Regions) != len(regions) {
 			t.Fatalf("%v: %d regions\n%s", got.Problems, len(got.Regions), md.Source)
 		}

@@ -51,7 +51,34 @@ func ChangeWords(files []runs.ChangedFile) string {
 	return result.ChangeWords(len(files), added, deleted)
 }
 
-// IsTest says that a planned step's output belongs to the test log.
+// StepFacts is what one line says of a recorded step. All of it but Mark and Words may be empty.
+type StepFacts struct{ Mark, Words, Took, Tests, Change string }
+
+// FactsOf returns what to say of a recorded step.
+func FactsOf(s runs.StepRecord) StepFacts {
+	f := StepFacts{}
+	f.Mark, f.Words = result.Verdict(s)
+	f.Words += CarriedWords(s)
+	if end := s.Finished; end != nil {
+		if s.Step != nil {
+			f.Took = Duration(time.Duration(end.DurationNS))
+		}
+		if t := end.Tests; t != nil {
+			f.Tests = result.TestWords(t.Passed, t.Failed, t.Skipped)
+		}
+	}
+	if s.Patch != nil {
+		f.Change = ChangeWords(s.Patch.Files)
+	}
+	return f
+}
+
+// Besides lists how long the step took, its tests and its change.
+func (f StepFacts) Besides() []string {
+	return slices.DeleteFunc([]string{f.Took, f.Tests, f.Change}, func(s string) bool { return s == "" })
+}
+
+// IsTest reports whether a planned step's output belongs to the test log.
 func IsTest(p runs.PlannedStep) bool { return slices.Contains(p.Tags, notebooks.TagTest) }
 
 // Duration formats a duration with the precision that is useful.

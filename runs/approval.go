@@ -1,8 +1,8 @@
 package runs
 
 import (
-	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -79,48 +79,44 @@ func (t *Terms) Differences(other *Terms) ([]string, error) {
 		return nil, err
 	}
 	var out []string
-	for _, name := range sortedKeys(mine) {
-		switch {
-		case bytes.Equal(mine[name], theirs[name]):
-		case name == "parameters":
-			out = append(out, differentParams(t.Parameters, other.Parameters)...)
-		default:
+	for _, name := range differing(mine, theirs, sameJSON) {
+		if name != "parameters" {
 			out = append(out, name)
+			continue
+		}
+		params := differing(valuesOf(t.Parameters), valuesOf(other.Parameters), func(a, b string) bool { return a == b })
+		for _, param := range params {
+			out = append(out, "parameters."+param)
+		}
+		if len(params) == 0 {
+			out = append(out, name) // their order
 		}
 	}
-	for _, name := range sortedKeys(theirs) {
-		if _, there := mine[name]; !there {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
 	return out, nil
 }
 
-func differentParams(a, b []TermsParam) []string {
-	values := func(list []TermsParam) map[string]string {
-		m := map[string]string{}
-		for _, p := range list {
-			m[p.Name] = p.Type + " " + string(p.Value)
-		}
-		return m
+func valuesOf(params []TermsParam) map[string]string {
+	values := map[string]string{}
+	for _, p := range params {
+		values[p.Name] = p.Type + " " + string(p.Value)
 	}
-	first, second := values(a), values(b)
-	var out []string
-	for name, value := range first {
-		if got, there := second[name]; !there || got != value {
-			out = append(out, "parameters."+name)
-		}
-	}
-	for name := range second {
-		if _, there := first[name]; !there {
-			out = append(out, "parameters."+name)
+	return values
+}
+
+// differing returns the names that only one of two maps has, and those whose values are not the same, sorted.
+func differing[V any](a, b map[string]V, same func(V, V) bool) []string {
+	names := map[string]bool{}
+	for name, value := range a {
+		if other, there := b[name]; !there || !same(value, other) {
+			names[name] = true
 		}
 	}
-	if len(out) == 0 {
-		return []string{"parameters"} // their order
+	for name := range b {
+		if _, there := a[name]; !there {
+			names[name] = true
+		}
 	}
-	return out
+	return slices.Sorted(maps.Keys(names))
 }
 
 // contradicts names the members in which the terms are not those of a run, "" when all are. It does not compare the

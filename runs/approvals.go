@@ -45,17 +45,21 @@ func (a Approvals) folder(name string) (string, error) {
 	return dir, nil
 }
 
-// Request keeps a request. It replaces an older one for the same contract.
-func (a Approvals) Request(r *ApprovalRequest) error {
-	dir, err := a.folder("requests")
+func (a Approvals) write(folder, name string, data []byte) error {
+	dir, err := a.folder(folder)
 	if err != nil {
 		return err
 	}
+	return WriteFile(filepath.Join(dir, name), data)
+}
+
+// Request keeps a request. It replaces an older one for the same contract.
+func (a Approvals) Request(r *ApprovalRequest) error {
 	text, err := codec.Indent(r)
 	if err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(dir, r.Contract.Hex()+answerEnding), text)
+	return a.write("requests", r.Contract.Hex()+answerEnding, text)
 }
 
 // Answer keeps an answer and its signature, which may be nil. The signature is written first: whoever sees the answer
@@ -65,16 +69,12 @@ func (a Approvals) Answer(text, signature []byte) error {
 	if err != nil {
 		return err
 	}
-	dir, err := a.folder("answers")
-	if err != nil {
-		return err
-	}
 	if signature != nil {
-		if err := WriteFile(filepath.Join(dir, answer.ID+signatureEnding), signature); err != nil {
+		if err := a.write("answers", answer.ID+signatureEnding, signature); err != nil {
 			return err
 		}
 	}
-	return WriteFile(filepath.Join(dir, answer.ID+answerEnding), text)
+	return a.write("answers", answer.ID+answerEnding, text)
 }
 
 // Answer is an answer in the store.
@@ -196,7 +196,7 @@ func (a Approvals) key(random io.Reader) ([]byte, error) {
 }
 
 // makeKey links a whole file to its name, which fails if another process was faster.
-func makeKey(dir, path string, random io.Reader) (err error) {
+func makeKey(dir, path string, random io.Reader) error {
 	key := make([]byte, keySize)
 	if _, err := io.ReadFull(random, key); err != nil {
 		return err
@@ -205,17 +205,13 @@ func makeKey(dir, path string, random io.Reader) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.Remove(file.Name())) }()
-	if _, err = file.Write(key); err != nil {
-		return errors.Join(err, file.Close())
+	_, err = file.Write(key)
+	if err = errors.Join(err, file.Close()); err == nil {
+		if err = os.Link(file.Name(), path); errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
 	}
-	if err = file.Close(); err != nil {
-		return err
-	}
-	if err = os.Link(file.Name(), path); errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
+	return errors.Join(err, os.Remove(file.Name()))
 }
 
 // Shown formats a time for people.

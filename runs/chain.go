@@ -44,63 +44,51 @@ func (e Event) line() ([]byte, Digest, error) {
 // names the line, the event's seq, and what is broken: bad JSON, broken prev or hash mismatch. The events before it
 // are returned.
 func ReadJournal(r io.Reader, source Digest) (events []Event, torn bool, err error) {
-	counted := &countingReader{reader: r}
-	events, size, err := readJournal(counted, source)
-	return events, err == nil && size < counted.bytes, err
-}
-
-type countingReader struct {
-	reader io.Reader
-	bytes  int64
-}
-
-func (c *countingReader) Read(b []byte) (int, error) {
-	n, err := c.reader.Read(b)
-	c.bytes += int64(n)
-	return n, err
+	events, _, torn, err = readJournal(r, source)
+	return events, torn, err
 }
 
 // readJournal is ReadJournal, and returns how many bytes the whole lines take.
-func readJournal(r io.Reader, source Digest) (events []Event, size int64, err error) {
+func readJournal(r io.Reader, source Digest) (events []Event, size int64, torn bool, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
-	prev := source
-	for {
+	for prev := source; ; prev = events[len(events)-1].Hash {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return events, size, nil // a rest in line is torn
+			return events, size, len(line) > 0, nil
 		}
 		if err != nil {
-			return events, size, err
+			return events, size, false, err
 		}
 		event, err := readEvent(line, len(events), prev)
 		if err != nil {
-			return events, size, err
+			return events, size, false, err
 		}
 		events = append(events, event)
 		size += int64(len(line))
-		prev = event.Hash
 	}
 }
 
 // readEvent reads the event number seq from its line, newline included.
 func readEvent(line []byte, seq int, prev Digest) (Event, error) {
 	event, err := decodeEvent(line)
+	var hash Digest
+	if err == nil && event.Prev == prev {
+		hash, err = hashOf(line)
+	}
+	words := ""
 	switch {
 	case err != nil:
-		return Event{}, broken(seq, "bad JSON: "+err.Error())
+		words = "bad JSON: " + err.Error()
 	case event.Prev != prev:
-		return Event{}, broken(seq, fmt.Sprintf("broken prev: it says %s where %s is due", event.Prev, prev))
-	}
-	hash, err := hashOf(line)
-	switch {
-	case err != nil:
-		return Event{}, broken(seq, "bad JSON: "+err.Error())
+		words = fmt.Sprintf("broken prev: it says %s where %s is due", event.Prev, prev)
 	case event.Hash != hash:
-		return Event{}, broken(seq, fmt.Sprintf("hash mismatch: it says %s and its bytes give %s", event.Hash, hash))
+		words = fmt.Sprintf("hash mismatch: it says %s and its bytes give %s", event.Hash, hash)
 	case event.Seq != seq:
-		return Event{}, broken(seq, fmt.Sprintf("broken prev: its seq is %d", event.Seq))
+		words = fmt.Sprintf("broken prev: its seq is %d", event.Seq)
+	default:
+		return event, nil
 	}
-	return event, nil
+	return Event{}, broken(seq, words)
 }
 
 func decodeEvent(line []byte) (Event, error) {

@@ -27,4 +27,5 @@ const (
 	CodeStateNotRebuilt      = "state_not_rebuilt"
 	CodeJudgeChanged         = "judge_changed"
 	CodeSecretMissing        = "secret_missing"
+	CodeAborted              = "aborted"
 )

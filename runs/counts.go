@@ -33,14 +33,14 @@ var runners = []struct {
 	name  string
 	count func(lines []string) *TestCounts
 }{
-	{"cargo", countCargo},
+	{"cargo", summed(cargoSummary)},
 	{"go", countGo},
-	{"pytest", countPytest},
+	{"pytest", summed(pytestSummary)},
 	{"unittest", countUnittest},
-	{"jest", countJest},
+	{"jest", summed(jestSummary)},
 	{"node", countNode},
 	{"tap", countTAP},
-	{"plain", countPlain},
+	{"plain", summed(plainSummary)},
 }
 
 // kinds maps the words of runners to the counts; a word that is not here counts nothing.
@@ -75,20 +75,21 @@ func atoi(digits string) int {
 	return n
 }
 
-// summaries sums up the lines that match a pattern, whose first group is "<number> <word>"s.
-func summaries(lines []string, pattern *lazyregexp.Regexp) *TestCounts {
-	var counts *TestCounts
-	for _, line := range lines {
-		match := pattern.FindStringSubmatch(line)
-		if match == nil {
-			continue
+// summed returns a function that sums up the lines that match a pattern, whose first group is "<number> <word>"s.
+func summed(pattern *lazyregexp.Regexp) func(lines []string) *TestCounts {
+	return func(lines []string) (counts *TestCounts) {
+		for _, line := range lines {
+			match := pattern.FindStringSubmatch(line)
+			if match == nil {
+				continue
+			}
+			if counts == nil {
+				counts = &TestCounts{}
+			}
+			counts.addAll(match[1])
 		}
-		if counts == nil {
-			counts = &TestCounts{}
-		}
-		counts.addAll(match[1])
+		return counts
 	}
-	return counts
 }
 
 var (
@@ -97,11 +98,6 @@ var (
 	jestSummary   = lazyregexp.New(`^Tests: +((?:\d+ [a-z]+, )+)\d+ total$`)
 	plainSummary  = lazyregexp.New(`^(?:\w+: )?(\d+ passed, \d+ failed(?:, \d+ skipped)?)$`)
 )
-
-func countCargo(lines []string) *TestCounts  { return summaries(lines, cargoSummary) }
-func countPytest(lines []string) *TestCounts { return summaries(lines, pytestSummary) }
-func countJest(lines []string) *TestCounts   { return summaries(lines, jestSummary) }
-func countPlain(lines []string) *TestCounts  { return summaries(lines, plainSummary) }
 
 var (
 	goStart  = lazyregexp.New(`^=== RUN   ([^/\s]+)$`)
@@ -114,11 +110,9 @@ var (
 func countGo(lines []string) *TestCounts {
 	var counts TestCounts
 	started := map[string]int{} // the same name may stand in several packages
-	found := false
 	for _, line := range lines {
 		if match := goStart.FindStringSubmatch(line); match != nil {
 			started[match[1]]++
-			found = true
 		}
 		if match := goResult.FindStringSubmatch(line); match != nil {
 			if started[match[2]]--; started[match[2]] < 0 {
@@ -132,7 +126,7 @@ func countGo(lines []string) *TestCounts {
 			return nil
 		}
 	}
-	if !found {
+	if len(started) == 0 {
 		return nil
 	}
 	return &counts

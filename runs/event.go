@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -79,8 +80,16 @@ type RunStartedData struct {
 	Sandbox *SandboxData `json:"sandbox,omitempty"`
 	// Views is the version of the run's views (ViewsVersion); 0 in records of versions that had none.
 	Views int `json:"views,omitzero"`
+	// Sweep is the sweep that made this run, and its row there; nil without one.
+	Sweep *SweepData `json:"sweep,omitempty"`
 	// Options are those of the command line that a resumed run reuses; nil in records of versions that did not keep them.
 	Options *OptionsData `json:"options,omitzero"`
+}
+
+// SweepData names a row of a sweep.
+type SweepData struct {
+	ID  SweepID `json:"id"`
+	Row int     `json:"row"` // from 1
 }
 
 // ViewsVersion is the version of the output notebook, the report and the test log that this program makes of a record.
@@ -284,8 +293,25 @@ type StepStartedData struct {
 	// LostIn is the step in which the interpreter of this step's session ended: this step is the first of a new
 	// interpreter, without the state.
 	LostIn  notebooks.StepID `json:"lost_in,omitzero"`
+	Retry   *RetryData       `json:"retry,omitempty"` // nil: the first attempt
 	Carried *CarriedData     `json:"carried,omitempty"`
 }
+
+// RetryData says what a further attempt of a step begins with.
+type RetryData struct {
+	Worktree string `json:"worktree"` // RetryRestored, or RetryKept: what the failed attempt left in it
+	// Left are paths of a restored worktree that are as the failed attempt left them: no capture keeps their content.
+	Left        []string `json:"left,omitempty"`
+	Interpreter string   `json:"interpreter"`     // RetryKept with its state, or RetryNew: only the parameters are set
+	Ended       string   `json:"ended,omitempty"` // how the failed attempt ended, where its exit code does not say
+}
+
+// Words of RetryData.
+const (
+	RetryRestored = "restored"
+	RetryKept     = "kept"
+	RetryNew      = "new"
+)
 
 // ScrapData is the data of scrap.recorded, and a line of the scraps file that steps write.
 type ScrapData struct {
@@ -513,6 +539,14 @@ func (b Blocker) Text() string {
 	return b.Message + "; " + b.Hint
 }
 
+// Line returns the code, the step and the text.
+func (b Blocker) Line() string {
+	if b.Step == "" {
+		return b.Code + ": " + b.Text()
+	}
+	return fmt.Sprintf("%s: step %s: %s", b.Code, b.Step, b.Text())
+}
+
 // Status is a run's verdict.
 type Status string
 
@@ -539,6 +573,8 @@ type CompletedData struct {
 	Ref           string   `json:"ref,omitzero"`
 	NotApplicable []string `json:"not_applicable,omitempty"` // "check: reason" of what a block skipped
 	Signal        int      `json:"signal,omitzero"`          // of an interrupted run
+	// Aborted says who asked for the end of the run (runs abort); nil if nobody did.
+	Aborted *AbortData `json:"aborted,omitempty"`
 	// InnerRuns are runs that a step made and that outlived it.
 	InnerRuns []InnerRun `json:"inner_runs,omitempty"`
 	// Files are those of the record that no other event names: the trace, and the files of earlier attempts, of replays,

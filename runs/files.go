@@ -2,6 +2,7 @@ package runs
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -31,31 +32,32 @@ const (
 
 // WriteFile writes a whole file: a reader finds the old bytes or the new ones and never a part, also after a crash. A
 // file that is there keeps its mode. WriteFile makes no folder, and does not wait for the disk.
-func WriteFile(path string, data []byte) (err error) {
-	mode := os.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
+func WriteFile(path string, data []byte) error {
+	return WriteStream(path, func(w io.Writer) error { _, err := w.Write(data); return err })
+}
+
+// WriteStream is WriteFile for bytes that write writes one after the other.
+func WriteStream(path string, write func(w io.Writer) error) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), TempPrefix+"*")
 	if err != nil {
 		return cannotWrite(path, err)
 	}
-	defer func() {
-		if err != nil {
-			err = cannotWrite(path, errors.Join(err, os.Remove(temp.Name())))
-		}
-	}()
-	_, err = temp.Write(data)
-	if changed := temp.Chmod(mode); err == nil {
-		err = changed
-	}
-	if closed := temp.Close(); err == nil {
-		err = closed
+	if err = fill(temp, path, write); err == nil {
+		err = os.Rename(temp.Name(), path)
 	}
 	if err != nil {
-		return err
+		return cannotWrite(path, errors.Join(err, os.Remove(temp.Name())))
 	}
-	return os.Rename(temp.Name(), path)
+	return nil
+}
+
+// fill writes a file that is to replace the one at path, gives it the mode of that one, and closes it.
+func fill(file *os.File, path string, write func(w io.Writer) error) error {
+	mode := os.FileMode(0o644)
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	return errors.Join(write(file), file.Chmod(mode), file.Close())
 }
 
 // Create creates a file that must not exist yet. It takes a third of the system calls of os.OpenFile, which registers
@@ -81,6 +83,9 @@ func WriteNewFile(path string, data []byte) error {
 	}
 	return nil
 }
+
+// LeakNote replaces the content of a file that showed the value of a secret. Its digest is recorded like any other.
+const LeakNote = "Left out: the value of a secret stood here.\n"
 
 // TempPrefix begins the names of files that are being written. One that a crash left is no part of the record.
 const TempPrefix = ".tmp-"

@@ -5,6 +5,9 @@ func (r *Run) Digests() map[string]Digest {
 	known := map[string]Digest{r.Started.SourceFile: r.Source}
 	if from := r.Started.ResumedFrom; from != nil {
 		known[from.File] = from.Digest
+		if from.Fork != nil {
+			known[from.Fork.File] = from.Fork.Digest
+		}
 	}
 	for _, f := range r.eventFiles() {
 		known[f.File] = f.Digest
@@ -17,8 +20,18 @@ func (r *Run) Digests() map[string]Digest {
 // is -1 where an event does not give the size.
 func (r *Run) eventFiles() []StreamData {
 	var files fileList
-	for _, f := range r.approvalFiles() {
-		files.add(f.File, f.Digest)
+	if q := r.Requested; q != nil {
+		files.add(q.File, q.Digest)
+	}
+	if g := r.Granted; g != nil {
+		files.add(g.File, g.Digest)
+		if g.Signature != nil {
+			files.add(g.Signature.File, g.Signature.Digest)
+		}
+		files.sealed(g.Signers)
+	}
+	if d := r.Denied; d != nil {
+		files.add(d.File, d.Digest)
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
@@ -40,9 +53,7 @@ func (r *Run) eventFiles() []StreamData {
 		}
 	}
 	if done := r.Completed; done != nil {
-		for _, f := range done.Files {
-			files.add(f.File, f.Digest)
-		}
+		files.sealed(done.Files)
 		if b := done.Bundle; b != nil {
 			files.stream(StreamData{b.File, b.Bytes, b.Digest})
 		}
@@ -71,6 +82,12 @@ func (s *StepRecord) Files() []StreamData {
 type fileList []StreamData
 
 func (l *fileList) add(file string, digest Digest) { l.stream(StreamData{file, -1, digest}) }
+
+func (l *fileList) sealed(files []SealedFile) {
+	for _, f := range files {
+		l.add(f.File, f.Digest)
+	}
+}
 
 func (l *fileList) displays(displays []DisplayData) {
 	for _, d := range displays {

@@ -37,33 +37,27 @@ func (f *Follower) Next(ctx context.Context) (Event, error) {
 	if f.last != nil && f.last.Type == RunCompleted {
 		return Event{}, io.EOF
 	}
-	for {
+	for alive := true; ; {
 		if err := context.Cause(ctx); err != nil {
 			return Event{}, err
 		}
-		if event, found, err := f.read(); err != nil || found {
+		event, found, err := f.read()
+		switch {
+		case err != nil || found:
 			return event, err
+		case !alive && f.file == nil:
+			return Event{}, cannotRead(f.record.path, errors.New("it has no "+JournalFile+", and the run is not alive"))
+		case !alive:
+			return Event{}, io.EOF
 		}
-		if !f.record.Alive() {
-			return f.rest()
+		if alive = f.record.Alive(); !alive {
+			continue // its last event may have come after read
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(pollEvery):
 		}
 	}
-}
-
-// rest is Next for a run that has ended, perhaps after its last event was looked for.
-func (f *Follower) rest() (Event, error) {
-	event, found, err := f.read()
-	switch {
-	case err != nil || found:
-		return event, err
-	case f.file == nil:
-		return Event{}, cannotRead(f.record.path, errors.New("it has no "+JournalFile+", and the run is not alive"))
-	}
-	return Event{}, io.EOF
 }
 
 // Offset is where the next event begins in the journal, in bytes.
@@ -110,10 +104,11 @@ func (f *Follower) check(line []byte) (Event, error) {
 			Kind: notebooks.KindRecord, File: JournalFile, Msg: fmt.Sprintf("bad JSON at byte %d: %v", f.offset, err),
 		}
 	}
+	seq := event.Seq
 	if f.offset == 0 {
-		return readEvent(line, 0, event.Prev)
+		seq = 0
 	}
-	return readEvent(line, event.Seq, event.Prev)
+	return readEvent(line, seq, event.Prev)
 }
 
 func (f *Follower) rewind() {

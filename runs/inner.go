@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,21 +47,24 @@ func inStore(parent RunID, ids []RunID) bool { return parent != "" && slices.Con
 
 // Adopt copies the record of a run into the store. It calls check with the copy before the copy gets its name; if check
 // returns an error, nothing is kept. Only regular files are copied.
-func (s Store) Adopt(id RunID, from string, check func(copied string) error) (err error) {
-	if err := os.MkdirAll(s.runs(), 0o755); err != nil {
-		return cannotWrite(s.runs(), err)
-	}
+func (s Store) Adopt(id RunID, from string, check func(copied string) error) error {
+	return s.Admit(id, func(to string) error {
+		if err := copyRecord(from, to); err != nil {
+			return err
+		}
+		return check(to)
+	})
+}
+
+// Admit puts a record that was made elsewhere into the store. fill writes it to a folder and checks it there; the folder
+// becomes the run directory only if fill returns no error, and nothing is kept otherwise.
+func (s Store) Admit(id RunID, fill func(to string) error) error {
 	to := filepath.Join(s.runs(), adoptPrefix+string(id))
-	if err := os.Mkdir(to, 0o755); err != nil {
-		return cannotWrite(to, err)
-	}
-	release, err := lockNew(to)
+	release, err := s.makeAside(to)
 	if err != nil {
 		return err
 	}
-	if err = copyRecord(from, to); err == nil {
-		err = check(to)
-	}
+	err = fill(to)
 	release()
 	if err == nil {
 		if err = os.Rename(to, s.Path(id)); err != nil {
@@ -73,42 +77,70 @@ func (s Store) Adopt(id RunID, from string, check func(copied string) error) (er
 	return nil
 }
 
-// copyRecord copies the files of a record. No link leads it out of the folder from.
+// Scratch makes an empty folder in the store, which is on the same disk as the runs. What a crash leaves of it is removed
+// as an unfinished copy is.
+func (s Store) Scratch() (dir string, remove func() error, err error) {
+	top := filepath.Join(s.runs(), adoptPrefix+"scratch-"+rand.Text())
+	release, err := s.makeAside(top)
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() error { release(); return os.RemoveAll(top) }
+	if dir = filepath.Join(top, "files"); os.Mkdir(dir, 0o755) != nil {
+		return "", nil, errors.Join(cannotWrite(dir, errors.New("it cannot be made")), remove())
+	}
+	return dir, remove, nil
+}
+
+// makeAside makes a locked folder among the runs that is none.
+func (s Store) makeAside(dir string) (release func(), err error) {
+	if err := os.MkdirAll(s.runs(), 0o755); err != nil {
+		return nil, cannotWrite(s.runs(), err)
+	}
+	if err := s.hide(); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
+		return nil, &notebooks.Error{Kind: notebooks.KindArtifact, File: dir, Err: err,
+			Msg:  "another command is writing this run to the store, or was killed a moment ago",
+			Hint: "try again"}
+	} else if err != nil {
+		return nil, cannotWrite(dir, err)
+	}
+	if release, err = lockNew(dir); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return release, nil
+}
+
+// copyRecord copies the regular files of a record: verification of the copy finds what is missing. No link leads it out
+// of the folder from.
 func copyRecord(from, to string) error {
-	source, err := os.OpenRoot(from)
+	source, done, err := At(from).held()
 	if err != nil {
 		return err
 	}
-	defer source.Close()
-	target, err := os.OpenRoot(to)
-	if err != nil {
-		return err
-	}
-	defer target.Close()
-	return fs.WalkDir(source.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil || path == "." || path == LockFile || strings.HasPrefix(entry.Name(), TempPrefix):
-			return err
-		case entry.IsDir():
-			return target.Mkdir(path, 0o755)
-		case !entry.Type().IsRegular():
-			return nil // verification of the copy finds what is missing
-		}
-		in, err := source.Open(path)
+	defer done()
+	return source.walk(func(name string) error {
+		in, err := source.open(name)
 		if err != nil {
 			return err
 		}
 		defer in.Close()
 		if info, err := in.Stat(); err != nil || !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is not a regular file", path)
+			return fmt.Errorf("%s is not a regular file", name)
 		}
-		out, err := target.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+		target := At(to).File(name)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		out, err := os.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 		if err != nil {
 			return err
 		}
 		_, err = out.ReadFrom(in)
 		return errors.Join(err, out.Close())
-	})
+	}, nil)
 }
 
 // sweepAdopted removes a copy that a crash left unfinished.

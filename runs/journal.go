@@ -57,7 +57,7 @@ func OpenJournal(path string, source Digest, clock func() time.Time) (*Journal, 
 	if err != nil {
 		return nil, nil, cannotWrite(path, err)
 	}
-	events, size, err := readJournal(file, source)
+	events, size, _, err := readJournal(file, source)
 	if err == nil {
 		err = os.Truncate(path, size) // by path: Windows truncates no file that is open for appending
 	}
@@ -88,49 +88,86 @@ func startJournal(file *os.File, source Digest, clock func() time.Time) *Journal
 // event's time is never before that of the event before it, even if the clock is set back. After an error nothing of
 // the event is in the file, and Append may be tried again.
 func (j *Journal) Append(t EventType, step notebooks.StepID, data any) (Event, error) {
-	raw, err := codec.Marshal(data)
-	if err != nil {
-		return Event{}, fmt.Errorf("data of %s: %w", t, err)
+	j.mu.Lock()
+	event, line, err := j.next(t, step, data)
+	if err == nil {
+		err = j.write(event, line)
 	}
-	event, err := j.append(Event{Type: t, Step: step, Data: raw})
+	j.mu.Unlock()
 	if err == nil && j.StepSync && t == StepFinished {
 		err = j.Sync()
 	}
 	return event, err
 }
 
-func (j *Journal) append(event Event) (Event, error) {
+// Prepare returns the event that Commit will append, so that the files which depend on it can be written first: a
+// verdict is never recorded without its files.
+func (j *Journal) Prepare(t EventType, step notebooks.StepID, data any) (Event, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.write(j.place(event))
+	event, _, err := j.next(t, step, data)
+	return event, err
 }
 
-// place gives an event its place in the chain and its time.
-func (j *Journal) place(event Event) Event {
-	event.Seq, event.Prev = j.seq, j.prev
+// Commit appends an event that Prepare made. It returns an error if something was appended in between.
+func (j *Journal) Commit(event Event) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if event.Seq != j.seq || event.Prev != j.prev {
+		return fmt.Errorf("event %d was prepared and event %d is due", event.Seq, j.seq)
+	}
+	if j.err != nil {
+		return j.err
+	}
+	line, _, err := event.line()
+	if err != nil {
+		return err
+	}
+	return j.write(event, line)
+}
+
+// DigestWith returns the digest that the journal's file will have after Commit of an event.
+func (j *Journal) DigestWith(event Event) (Digest, error) {
+	line, _, err := event.line()
+	if err != nil {
+		return "", err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	sum, err := j.sum.(hash.Cloner).Clone() // crypto/sha256 has it since Go 1.25
+	if err != nil {
+		return "", err
+	}
+	sum.Write(line)
+	return makeDigest(sum.Sum(nil)), nil
+}
+
+// next makes the next event of the chain, and its line.
+func (j *Journal) next(t EventType, step notebooks.StepID, data any) (event Event, line []byte, err error) {
+	if j.err != nil {
+		return Event{}, nil, j.err
+	}
+	raw, err := codec.Marshal(data)
+	if err != nil {
+		return Event{}, nil, fmt.Errorf("data of %s: %w", t, err)
+	}
+	event = Event{Seq: j.seq, Prev: j.prev, Type: t, Step: step, Data: raw}
 	event.Time = j.clock().Round(0).UTC() // without the monotonic reading, which a reader does not get
 	if event.Time.Before(j.last) {
 		event.Time = j.last
 	}
-	return event
+	line, event.Hash, err = event.line()
+	return event, line, err
 }
 
-// write puts a placed event into the file.
-func (j *Journal) write(event Event) (Event, error) {
-	if j.err != nil {
-		return Event{}, j.err
-	}
-	line, hash, err := event.line()
-	if err != nil {
-		return Event{}, err
-	}
-	event.Hash = hash
+// write appends the line of an event.
+func (j *Journal) write(event Event, line []byte) error {
 	if _, err := j.file.Write(line); err != nil {
 		// On a full disk a part of the line may be there, which would spoil the next line.
 		if cut := os.Truncate(j.file.Name(), j.size); cut != nil {
 			j.err = cannotWrite(j.file.Name(), cut)
 		}
-		return Event{}, cannotWrite(j.file.Name(), err)
+		return cannotWrite(j.file.Name(), err)
 	}
 	j.seq, j.prev, j.last = event.Seq+1, event.Hash, event.Time
 	j.size += int64(len(line))
@@ -139,7 +176,7 @@ func (j *Journal) write(event Event) (Event, error) {
 	case j.dirty <- struct{}{}:
 	default: // the loop is about to sync
 	}
-	return event, nil
+	return nil
 }
 
 // Sync returns when all that was appended is on the disk. A disk that failed to sync may have lost any of it: after

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -8,27 +9,23 @@ import (
 // Located returns a blocker with the rule, the paths and the step that it is about. Records of older versions do not
 // name them: Located takes them from the contract, the change and the patches of the steps.
 func (r *Run) Located(b Blocker) Blocker {
+	rule := ""
 	switch b.Code {
 	case CodeDisallowedFileChange:
+		rule = r.pathRules()
 		if len(b.Paths) == 0 && r.Diff != nil {
 			b.Paths = r.Diff.Disallowed
 		}
-		if b.Rule == "" {
-			b.Rule = r.pathRules()
-		}
 	case CodeChangeTooLarge:
-		if b.Rule == "" {
-			b.Rule = limitRule(r.Contract.Limits)
-		}
+		rule = limitRule(r.Contract.Limits)
 	case CodeNoDiff:
-		if b.Rule == "" && r.requires(requireDiff) {
-			b.Rule = "require: " + requireDiff
+		if r.requires(requireDiff) {
+			rule = "require: " + requireDiff
 		}
 	case CodeMissingTestCommand:
-		if b.Rule == "" {
-			b.Rule = "require: " + requireTests
-		}
+		rule = "require: " + requireTests
 	}
+	b.Rule = cmp.Or(b.Rule, rule)
 	for _, path := range b.Paths {
 		if b.Step == "" {
 			b.Step = r.ChangedBy(path)

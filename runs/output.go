@@ -31,12 +31,11 @@ func (r *Run) Left(name string) *LeftOutput {
 	if r.Completed == nil {
 		return nil
 	}
-	for i := range r.Completed.Outputs {
-		if o := &r.Completed.Outputs[i]; o.Name == name {
-			return o
-		}
+	i := slices.IndexFunc(r.Completed.Outputs, func(o LeftOutput) bool { return o.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &r.Completed.Outputs[i]
 }
 
 // CanLeave reports whether the record can do without the output notebooks: one of them is a Jupyter notebook, which is

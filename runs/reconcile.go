@@ -36,6 +36,10 @@ func (r *Record) Reconcile(clock func() time.Time, finish func(record *Record, r
 	if record.run.Completed != nil && !record.torn && r.Has(SumsFile) {
 		return false, nil // SHA256SUMS is written last
 	}
+	asked, err := r.AbortAsked()
+	if err != nil {
+		asked = nil // half a request asks for nothing
+	}
 	if err := r.RemoveTemporary(); err != nil {
 		return false, err
 	}
@@ -44,7 +48,7 @@ func (r *Record) Reconcile(clock func() time.Time, finish func(record *Record, r
 	if err := r.Remove(SumsFile); err != nil {
 		return false, err
 	}
-	run, err := r.complete(record, clock)
+	run, err := r.complete(record, asked, clock)
 	if err != nil {
 		return false, err
 	}
@@ -60,15 +64,18 @@ func unreadable(dir string, err error) error {
 	}
 }
 
-// complete drops a torn line and appends run.completed where there is none.
-func (r *Record) complete(record *loaded, clock func() time.Time) (run *Run, err error) {
+// complete drops a torn line and appends run.completed where there is none. asked says who wanted the run to end.
+func (r *Record) complete(record *loaded, asked *AbortData, clock func() time.Time) (run *Run, err error) {
 	journal, events, err := OpenJournal(r.File(JournalFile), DigestOf(record.source), clock)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
 	if record.run.Completed == nil {
-		data := CompletedData{Status: Interrupted}
+		data := CompletedData{Status: Interrupted, Aborted: asked}
+		if asked != nil {
+			data.Blockers = []Blocker{asked.Blocker()}
+		}
 		if err := r.sealCommits(record.run, &data); err != nil {
 			return nil, err
 		}
@@ -120,31 +127,17 @@ func (r *Record) unborn() bool {
 	return errors.Is(err, io.EOF) && len(line) < headMax
 }
 
-// Discard removes the run directory of a run that ended before its first event, renaming it first, so that no half of
-// it is listed. It returns false for every other run, and for one that is alive, is being made, or is gone.
+// Discard removes the run directory of a run that ended before its first event. It returns false for every other run,
+// and for one that is alive, is being made, or is gone.
 func (s Store) Discard(id RunID) (bool, error) {
 	done, err := exclusive(s.runs())
 	if err != nil {
 		return false, cannotWrite(s.runs(), err)
 	}
 	defer done()
-	if !s.Record(id).unborn() { // its lock file stays: tidying that is interrupted here is done again
+	unborn := s.Record(id).unborn
+	if !unborn() { // its lock file stays: tidying that is interrupted here is done again
 		return false, nil
 	}
-	release, err := Lock(s.Path(id))
-	if errors.Is(err, ErrLive) || errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer release()
-	if !s.Record(id).unborn() {
-		return false, nil
-	}
-	trash := filepath.Join(s.runs(), trashPrefix+string(id))
-	if err := os.Rename(s.Path(id), trash); err != nil {
-		return false, cannotWrite(s.Path(id), err)
-	}
-	return true, removeTree(trash)
+	return s.remove(id, unborn)
 }

@@ -9,6 +9,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/region"
 )
 
 // record is a run directory that a test makes by hand, file by file and event by event.
@@ -161,7 +162,7 @@ func rendering(f func(record *Record, run *Run, source []byte, name string) ([]b
 func renderForTest(_ *Record, run *Run, source []byte, _ string) ([]byte, error) {
 	notebook := notebooks.Manifest{Status: string(run.Status())}
 	at := len("# Fix\n\n```bash {#change}\ntrue\n```\n")
-	return notebooks.Splice(source, []notebooks.Region{{ID: "change", At: at, Body: []byte("exit 0\n")}}, notebook), nil
+	return region.Splice(source, []region.Region{{ID: "change", At: at, Body: []byte("exit 0\n")}}, notebook), nil
 }
 
 // writeFolds writes what follows from the journal.

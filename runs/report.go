@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -218,7 +219,7 @@ func (r *Report) addArtifacts(run *Run, record *Record, known map[string]Digest)
 			r.Freshness.Stale = append(r.Freshness.Stale, name)
 		}
 	}
-	r.ArtifactPaths = sortedKeys(r.ArtifactDigests)
+	r.ArtifactPaths = slices.Sorted(maps.Keys(r.ArtifactDigests))
 	slices.Sort(r.Freshness.Stale)
 	slices.Sort(r.Freshness.Carried)
 	r.Freshness.Passed = len(r.Freshness.Stale) == 0

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -28,7 +29,7 @@ func TestReportHasEveryMember(t *testing.T) {
 		"run_finished_at", "run_id", "run_started_at", "schema_version", "scraps", "source_repository_mutated",
 		"status", "steps", "task_id", "verification",
 	}
-	if got := sortedKeys(members); !reflect.DeepEqual(got, want) {
+	if got := slices.Sorted(maps.Keys(members)); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	for name, want := range map[string]string{

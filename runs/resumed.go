@@ -2,8 +2,11 @@ package runs
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"time"
+
+	"markmill/notebooks"
 )
 
 // ResumedDir is the folder of a record that holds the journals of the runs that it resumes.
@@ -16,6 +19,19 @@ type ResumedData struct {
 	Hash   Digest `json:"hash"` // of the same
 	File   string `json:"file"` // its whole journal, copied; relative to the run directory
 	Digest Digest `json:"digest"`
+	// Fork says how a fork differs from that run; nil: the run was cut, and this one resumes it.
+	Fork *ForkData `json:"fork,omitempty"`
+}
+
+// ForkData is what sets a fork apart from a resumed run: where it begins, and the notebook of the run before.
+type ForkData struct {
+	At notebooks.StepID `json:"at,omitzero"` // the first step that runs in the fork; "" if none is left
+	// Asked is the step that the fork was asked to begin at; "" for the first that is not as it should be.
+	Asked      notebooks.StepID `json:"asked,omitzero"`
+	Reason     string           `json:"reason,omitzero"`      // why it begins at At and not at Asked
+	Parameters []string         `json:"parameters,omitempty"` // whose values differ; no carried step names them
+	File       string           `json:"file"`                 // the notebook of that run, copied; relative to the run directory
+	Digest     Digest           `json:"digest"`               // of the same; that run's journal begins with it
 }
 
 // CarriedData marks an event as a copy of an event of the resumed run.
@@ -59,6 +75,42 @@ func (r *Run) ReportMode() bool { return r.Started.Options != nil && r.Started.O
 
 // ResumedFile returns the name of the file that holds the journal of a resumed run.
 func ResumedFile(id RunID) string { return path.Join(ResumedDir, string(id)+".jsonl") }
+
+// ForkedSource returns the name of the file that holds the notebook of the run that a fork goes on from.
+func ForkedSource(id RunID, sourceFile string) string {
+	return path.Join(ResumedDir, string(id)+path.Ext(sourceFile))
+}
+
+// Words say what the run is of the one before: "resumed from", "forked from".
+func (d *ResumedData) Words() string {
+	if d.Fork != nil {
+		return "forked from"
+	}
+	return "resumed from"
+}
+
+// CarriedSteps are the steps that a run carried from one other, in which they ran.
+type CarriedSteps struct {
+	Run   RunID              `json:"run_id"`
+	Steps []notebooks.StepID `json:"steps"`
+}
+
+// Carried lists the steps that a run carried, by the run in which they ran, in the order of the steps.
+func (r *Run) Carried() (list []CarriedSteps) {
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		from := s.CarriedFrom()
+		if from == "" {
+			continue
+		}
+		at := slices.IndexFunc(list, func(c CarriedSteps) bool { return c.Run == from })
+		if at < 0 {
+			at, list = len(list), append(list, CarriedSteps{Run: from})
+		}
+		list[at].Steps = append(list[at].Steps, s.Planned.ID)
+	}
+	return list
+}
 
 // CarriedFrom returns the run in which a carried step ran; "" if the step ran in this run, or not at all.
 func (s *StepRecord) CarriedFrom() RunID {

@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"time"
 
-	"markmill/notebooks"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 	"markmill/runs/sshsig"
 )
 
@@ -60,7 +60,7 @@ func CheckSignature(
 // SignedOutput says who signed the manifest of an output notebook; nil without a signature. It returns an error if the
 // signature is not of this manifest.
 func SignedOutput(name string, text []byte, signers Signers) (*SignedBy, error) {
-	m := notebooks.Strip(name, text).Manifest
+	m := region.Strip(name, text).Manifest
 	if forms.IsJupyter(name, text) {
 		nb, err := ipynb.Parse(name, text)
 		if err != nil {

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,21 +14,11 @@ import (
 // temporary file's name has the run's id, by which it is found after a crash. Staging again replaces the file.
 func StageOutput(path string, id RunID, data []byte) error {
 	staged := stagedName(path, id)
-	mode := os.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
 	file, err := os.OpenFile(staged, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return cannotWrite(path, err)
 	}
-	_, err = file.Write(data)
-	if changed := file.Chmod(mode); err == nil {
-		err = changed
-	}
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
+	err = fill(file, path, func(w io.Writer) error { _, err := w.Write(data); return err })
 	if err != nil {
 		return cannotWrite(path, errors.Join(err, os.Remove(staged)))
 	}

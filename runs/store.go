@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -84,6 +85,10 @@ type Entry struct {
 	// ResumedFrom is the run that this one resumes, ResumedBy those that resume this one.
 	ResumedFrom RunID   `json:"resumed_from,omitzero"`
 	ResumedBy   []RunID `json:"resumed_by,omitempty"`
+	// Sweep is the sweep that made the run.
+	Sweep SweepID `json:"sweep,omitzero"`
+	// ForkedFrom is the run that this one is a fork of.
+	ForkedFrom RunID `json:"forked_from,omitzero"`
 	// Sums is the digest of SHA256SUMS (Record.Sums). List leaves it empty.
 	Sums Digest `json:"sums,omitzero"`
 }
@@ -120,10 +125,7 @@ func (s Store) List() ([]Entry, error) {
 
 func sortNewest(entries []Entry) {
 	slices.SortStableFunc(entries, func(a, b Entry) int {
-		if byTime := b.StartedAt.Compare(a.StartedAt); byTime != 0 {
-			return byTime
-		}
-		return strings.Compare(string(b.ID), string(a.ID))
+		return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(b.ID, a.ID))
 	})
 }
 
@@ -191,11 +193,10 @@ func readEntry(id RunID, dir string) Entry {
 	if err != nil {
 		first, last, err = record.ends() // its first event may have come between the two
 	}
-	if err != nil {
-		entry.Reason = err.Error()
-		return entry
+	var started RunStartedData
+	if err == nil {
+		started, err = decode[RunStartedData](first)
 	}
-	started, err := decode[RunStartedData](first)
 	if err != nil {
 		entry.Reason = err.Error()
 		return entry
@@ -204,8 +205,15 @@ func readEntry(id RunID, dir string) Entry {
 	if started.Parent != nil {
 		entry.Parent = started.Parent.Run
 	}
-	if started.ResumedFrom != nil {
-		entry.ResumedFrom = started.ResumedFrom.Run
+	switch from := started.ResumedFrom; {
+	case from == nil:
+	case from.Fork != nil:
+		entry.ForkedFrom = from.Run
+	default:
+		entry.ResumedFrom = from.Run
+	}
+	if started.Sweep != nil {
+		entry.Sweep = started.Sweep.ID
 	}
 	if last.Type != RunCompleted {
 		entry.Status = Running
@@ -341,7 +349,8 @@ func (s Store) Newest(most int) ([]Entry, error) {
 }
 
 // Prune removes the runs that started more than age before now and are not among the newest keep, and returns their
-// ids. A run that is alive stays. An inner run is not counted, and is removed after the run around it.
+// ids. A run that is alive stays. An inner run is not counted, and is removed after the run around it. The record of a
+// sweep is removed when none of its runs is left.
 func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error) {
 	ids, err := s.ids()
 	if err != nil {
@@ -373,12 +382,15 @@ func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error
 			return gone, err
 		}
 	}
+	if len(gone) > 0 {
+		return gone, s.pruneSweeps()
+	}
 	return gone, nil
 }
 
 // removeWithInner removes a run, and then the runs that were made in its steps.
 func (s Store) removeWithInner(entry Entry, entries []Entry, gone *[]RunID) error {
-	removed, err := s.remove(entry)
+	removed, err := s.remove(entry.ID, nil)
 	if err != nil || !removed {
 		return err
 	}
@@ -393,25 +405,30 @@ func (s Store) removeWithInner(entry Entry, entries []Entry, gone *[]RunID) erro
 	return nil
 }
 
-// remove renames the run directory before it empties it, so that a crash leaves no half of a run in the list.
-func (s Store) remove(entry Entry) (bool, error) {
-	release, err := Lock(entry.Dir)
+// remove renames the run directory before it empties it, so that a crash leaves no half of a run in the list. It returns
+// false if the run is alive or gone, or if still, which may be nil, returns false while the run is locked.
+func (s Store) remove(id RunID, still func() bool) (bool, error) {
+	release, err := Lock(s.Path(id))
 	if errors.Is(err, ErrLive) || errors.Is(err, fs.ErrNotExist) { // or another process removes it
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
+	if still != nil && !still() {
+		release()
+		return false, nil
+	}
 	if runtime.GOOS == "windows" { // where a folder with an open file cannot be renamed
 		release()
 	} else {
 		defer release()
 	}
-	trash := filepath.Join(s.runs(), trashPrefix+string(entry.ID))
-	if err := os.Rename(entry.Dir, trash); errors.Is(err, fs.ErrNotExist) {
+	trash := filepath.Join(s.runs(), trashPrefix+string(id))
+	if err := os.Rename(s.Path(id), trash); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	} else if err != nil {
-		return false, cannotWrite(entry.Dir, err)
+		return false, cannotWrite(s.Path(id), err)
 	}
 	return true, removeTree(trash)
 }

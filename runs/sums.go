@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -27,7 +28,7 @@ func (r *Record) Seal(known map[string]Digest) error {
 		return cannotWrite(r.File(SumsFile), err)
 	}
 	var text strings.Builder
-	for _, path := range sortedKeys(sums) {
+	for _, path := range slices.Sorted(maps.Keys(sums)) {
 		text.WriteString(sumLine(path, sums[path]))
 	}
 	return r.Write(SumsFile, []byte(text.String()))
@@ -58,15 +59,6 @@ func (r *Record) digests(known map[string]Digest, but ...string) (map[string]Dig
 func (r *Record) Sums() (Digest, error) {
 	digest, _, err := r.Digest(SumsFile)
 	return digest, err
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 var (

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -44,15 +45,11 @@ func (r *Run) contradiction() string {
 	if left := r.LeftOut(); (len(left) > 0) != (r.Completed.Status == Partial) {
 		return fmt.Sprintf("the command line left out %d of %d steps", len(left), len(r.Steps))
 	}
-	for _, check := range []func() string{r.diffContradiction, r.testContradiction, r.approvalContradiction} {
-		if words := check(); words != "" {
-			return words
-		}
-	}
+	checkout := ""
 	if r.Completed.SourceRepositoryMutated && r.Contract.MutationMode != MutationInPlace {
-		return "the source checkout was changed"
+		checkout = "the source checkout was changed"
 	}
-	return ""
+	return cmp.Or(r.diffContradiction(), r.testContradiction(), r.approvalContradiction(), checkout)
 }
 
 // Passed reports whether nothing went wrong, in the whole notebook or in the part of it that ran.

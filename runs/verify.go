@@ -14,6 +14,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 	"markmill/runs/sshsig"
 )
 
@@ -46,13 +47,6 @@ func (v *Verification) find(where, words string, args ...any) {
 // it in, because views import this package.
 type RenderFunc func(w io.Writer, record *Record, run *Run, source []byte, file string) error
 
-// bytes is a view in memory: an output notebook is bounded.
-func (f RenderFunc) bytes(record *Record, run *Run, source []byte, file string) ([]byte, error) {
-	var b bytes.Buffer
-	err := f(&b, record, run, source, file)
-	return b.Bytes(), err
-}
-
 // Verify recomputes everything that a record says, from its bytes: the journal's chain from the source notebook on, the
 // order of its events, its verdict, every file that an event gives a digest of, the steps that it reuses from earlier
 // runs, its approval and who signed it, SHA256SUMS, the report, and the output notebook. An output notebook that the
@@ -76,7 +70,9 @@ func (r *Record) Verify(render RenderFunc, signers Signers) (*Verification, erro
 	c.journal()
 	if v.Run != nil {
 		c.order()
-		c.eventFiles()
+		for _, f := range v.Run.eventFiles() {
+			c.file(f.File, f.Digest, f.Bytes)
+		}
 		c.carried()
 		c.inner()
 		c.approval()
@@ -130,24 +126,22 @@ func (c *check) journal() {
 	}
 	start := first.Prev
 	source, err := c.record.Source()
-	if err != nil {
+	switch got := DigestOf(source); {
+	case err != nil:
 		c.v.find("source notebook", "%s", words(err))
-	} else {
+	case got != start:
+		c.v.find("source notebook", "has changed: the journal starts from %s and its bytes give %s", start, got)
+	default:
 		c.source = source
 	}
-	if got := DigestOf(source); err == nil && got != start {
-		c.v.find("source notebook", "has changed: the journal starts from %s and its bytes give %s", start, got)
-		c.source = nil
-	}
 	events, torn, err := c.record.events(JournalFile, start)
-	if err != nil {
-		c.v.find(JournalFile, "%s", words(err))
-		return
-	}
 	if torn {
 		c.v.find(JournalFile, "the last line is torn")
 	}
-	run, err := Fold(events)
+	var run *Run
+	if err == nil {
+		run, err = Fold(events)
+	}
 	if err != nil {
 		c.v.find(JournalFile, "%s", words(err))
 		return
@@ -174,35 +168,18 @@ func (c *check) order() {
 	if err != nil && !reports(run, CodeMissingRequiredEvent) {
 		c.v.find(JournalFile, "%s", err)
 	}
-	c.place()
+	id := c.record.folder() // a copy may have any name but that of another run
+	if _, named := startOf(id); named && id != c.v.RunID {
+		c.v.find(JournalFile, "is of run %s, and its folder has the name of %s", c.v.RunID, id)
+	}
 	if run.Completed != nil && run.Status() != run.Completed.Status {
 		c.v.find(JournalFile, "%s says %s and the record contradicts it: %s",
 			RunCompleted, run.Completed.Status, run.contradiction())
 	}
 }
 
-// place checks that a folder with the name of a run holds that run. A copy may have any other name.
-func (c *check) place() {
-	id := c.record.folder()
-	if _, named := startOf(id); named && id != c.v.RunID {
-		c.v.find(JournalFile, "is of run %s, and its folder has the name of %s", c.v.RunID, id)
-	}
-}
-
 func reports(run *Run, code string) bool {
-	for _, blocker := range run.Blockers() {
-		if blocker.Code == code {
-			return true
-		}
-	}
-	return false
-}
-
-// eventFiles compares every file that an event names with the digest in the event.
-func (c *check) eventFiles() {
-	for _, f := range c.v.Run.eventFiles() {
-		c.file(f.File, f.Digest, f.Bytes)
-	}
+	return slices.ContainsFunc(run.Blockers(), func(b Blocker) bool { return b.Code == code })
 }
 
 // file checks one file by the digest and the size (-1: not known) that an event has of it.
@@ -242,34 +219,47 @@ func (c *check) required() {
 }
 
 // output checks an output notebook: the digests in it, that it strips to source unless that is nil, and that it is what
-// the journal folds to.
+// the journal folds to. One that the record does not keep is made again, and compared with its digest in the journal.
 func (c *check) output(name string, source []byte, render RenderFunc) {
-	if left := c.v.Run.Left(name); left != nil {
-		c.left(left, source, render)
-		return
-	}
-	text, err := c.record.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return // required has found it
-	}
-	if err != nil {
-		c.v.find(name, "cannot be read: %s", cause(err))
-		return
-	}
 	run := c.v.Run
-	c.v.regions(name, text, source)
-	if run.OtherViews() {
-		c.v.note("%s is of another version of Markmill (%s), and was not made again: "+
-			"it is checked by its own digests, its source and %s", name, run.Started.Markmill, SumsFile)
-		return
+	version := run.Started.Markmill
+	left := run.Left(name)
+	var text []byte
+	if left == nil {
+		var err error
+		text, err = c.record.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return // required has found it
+		}
+		if err != nil {
+			c.v.find(name, "cannot be read: %s", cause(err))
+			return
+		}
+		c.v.regions(name, text, source)
 	}
-	if render == nil || c.source == nil {
-		return
-	}
-	want, err := render.bytes(c.record, run, c.source, name)
 	switch {
-	case err != nil:
+	case run.OtherViews() && left != nil:
+		c.v.note("%s is not kept, and was not made again, for it is of another version of Markmill (%s): "+
+			"give the file itself to have it checked", name, version)
+	case run.OtherViews():
+		c.v.note("%s is of another version of Markmill (%s), and was not made again: "+
+			"it is checked by its own digests, its source and %s", name, version, SumsFile)
+	}
+	if render == nil || c.source == nil || run.OtherViews() {
+		return
+	}
+	var made bytes.Buffer // an output notebook is bounded
+	if err := render(&made, c.record, run, c.source, name); err != nil {
 		c.v.find(name, "cannot be made from the journal: %s", err)
+		return
+	}
+	switch want := made.Bytes(); {
+	case left != nil:
+		c.v.regions(name, want, source)
+		if got := DigestOf(want); got != left.Digest || int64(len(want)) != left.Bytes {
+			c.v.find(name, "is not what the journal gives: the run left %s, %d bytes, and made again it is %s, %d bytes; "+
+				"Markmill %s made the run", left.Digest, left.Bytes, got, len(want), version)
+		}
 	case reports(run, CodeSecretLeaked): // its text lacks what showed the secret
 	case !bytes.Equal(text, want):
 		c.v.find(name, "line %d is not what the journal gives", firstDifference(text, want))
@@ -297,28 +287,6 @@ func (c *check) view(name string, render RenderFunc) {
 	}
 }
 
-// left makes an output notebook again that the record does not keep, and compares it with its digest in the journal.
-func (c *check) left(o *LeftOutput, source []byte, render RenderFunc) {
-	if c.v.Run.OtherViews() {
-		c.v.note("%s is not kept, and was not made again, for it is of another version of Markmill (%s): "+
-			"give the file itself to have it checked", o.Name, c.v.Run.Started.Markmill)
-		return
-	}
-	if render == nil || c.source == nil {
-		return
-	}
-	text, err := render.bytes(c.record, c.v.Run, c.source, o.Name)
-	if err != nil {
-		c.v.find(o.Name, "cannot be made from the journal: %s", err)
-		return
-	}
-	c.v.regions(o.Name, text, source)
-	if got := DigestOf(text); got != o.Digest || int64(len(text)) != o.Bytes {
-		c.v.find(o.Name, "is not what the journal gives: the run left %s, %d bytes, and made again it is %s, %d bytes; "+
-			"Markmill %s made the run", o.Digest, o.Bytes, got, len(text), c.v.Run.Started.Markmill)
-	}
-}
-
 // OtherViews reports whether another version of the views made the output notebook and the report of a run: this
 // version would not make the same bytes.
 func (r *Run) OtherViews() bool { return r.Started.Views != ViewsVersion }
@@ -329,7 +297,7 @@ func (v *Verification) regions(where string, text, source []byte) {
 		v.cells(where, text, source)
 		return
 	}
-	stripped := notebooks.Strip(where, text)
+	stripped := region.Strip(where, text)
 	for _, problem := range stripped.Problems {
 		v.find(where, "%s", words(problem))
 	}

@@ -8,32 +8,6 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// approvalFiles are the files of the request and the answer, with their digests.
-func (r *Run) approvalFiles() []SealedFile {
-	var out []SealedFile
-	add := func(f SealedFile) {
-		if f.File != "" {
-			out = append(out, f)
-		}
-	}
-	if q := r.Requested; q != nil {
-		add(SealedFile{q.File, q.Digest})
-	}
-	if g := r.Granted; g != nil {
-		add(SealedFile{g.File, g.Digest})
-		if g.Signature != nil {
-			add(*g.Signature)
-		}
-		for _, s := range g.Signers {
-			add(s)
-		}
-	}
-	if d := r.Denied; d != nil {
-		add(SealedFile{d.File, d.Digest})
-	}
-	return out
-}
-
 // approval checks that what was asked is what ran, that the approval is of that and was given in time, and that a key
 // that counted signed it. eventFiles checks the digests of the files.
 func (c *check) approval() {
@@ -71,15 +45,6 @@ func (c *check) request(q *ApprovalRequestedData) {
 	}
 }
 
-func (c *check) terms(where string, t *Terms) {
-	switch different, err := t.contradicts(c.v.Run); {
-	case err != nil:
-		c.v.find(where, "cannot be compared: %s", err)
-	case different != "":
-		c.v.find(where, "is not of what the run was asked: %s", different)
-	}
-}
-
 func (c *check) granted(g *ApprovalGrantedData) {
 	if g.File == "" {
 		c.v.find(JournalFile, "%s names no approval", ApprovalGranted)
@@ -108,7 +73,12 @@ func (c *check) granted(g *ApprovalGrantedData) {
 	case !a.Expires.After(started):
 		c.v.find(g.File, "had expired %s, when the run started", a.Expires.UTC().Format(time.RFC3339))
 	}
-	c.terms(g.File, &a.Terms)
+	switch different, err := a.Terms.contradicts(c.v.Run); {
+	case err != nil:
+		c.v.find(g.File, "cannot be compared: %s", err)
+	case different != "":
+		c.v.find(g.File, "is not of what the run was asked: %s", different)
+	}
 	c.signature(g, text, a)
 }
 

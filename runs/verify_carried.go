@@ -3,16 +3,20 @@ package runs
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/forms"
 )
 
 // carried checks the events that a resumed run copied from the journal of the run before it: each must be, member by
 // member, the event in that journal, which the record keeps and which must be a whole chain from the same notebook on.
-// The run before may itself be a resumed one: all of them are checked.
+// A fork may have another notebook: then the record keeps that of the run before, and the carried steps must be the same
+// in both. The run before may itself be a resumed one: all of them are checked.
 func (c *check) carried() {
 	events, where, seen := c.events, JournalFile, map[RunID]bool{c.v.RunID: true}
+	source, start := c.source, c.v.Run.Source
 	for {
 		started, err := decode[RunStartedData](events[0])
 		if err != nil {
@@ -28,7 +32,16 @@ func (c *check) carried() {
 			return
 		}
 		seen[from.Run] = true
-		before := c.earlier(where, from)
+		if fork := from.Fork; fork != nil {
+			c.file(fork.File, fork.Digest, -1)
+			was, err := c.record.ReadFile(fork.File)
+			if err != nil {
+				return // which file has found
+			}
+			c.sameSteps(where, started, source, was, events)
+			source, start = was, fork.Digest
+		}
+		before := c.earlier(where, from, start)
 		if before == nil {
 			return
 		}
@@ -37,10 +50,45 @@ func (c *check) carried() {
 	}
 }
 
-// earlier reads the journal of a run that was resumed; nil when it does not hold.
-func (c *check) earlier(where string, from *ResumedData) []Event {
+// sameSteps compares the carried steps of a fork in its notebook and in that of the run before.
+func (c *check) sameSteps(where string, started RunStartedData, now, then []byte, events []Event) {
+	if now == nil {
+		return // it has changed, which is a finding already
+	}
+	is, _ := forms.Parse(started.SourceFile, now) // what cannot be read has no such step
+	was, _ := forms.Parse(started.ResumedFrom.Fork.File, then)
+	find := func(nb *notebooks.Notebook, id notebooks.StepID) *notebooks.Step {
+		if nb == nil {
+			return nil
+		}
+		i := slices.IndexFunc(nb.Steps, func(s *notebooks.Step) bool { return s.ID == id })
+		if i < 0 {
+			return nil
+		}
+		return nb.Steps[i]
+	}
+	for _, e := range events {
+		if e.Type != StepFinished {
+			continue
+		}
+		if mark, err := carriedOf(e); err != nil || mark == nil {
+			continue
+		}
+		a, b := find(is, e.Step), find(was, e.Step)
+		switch {
+		case e.Step == started.ResumedFrom.Fork.At:
+			c.v.find(where, "event %d (%s): step %q is carried, and the fork begins at it", e.Seq, e.Type, e.Step)
+		case a == nil || b == nil || !a.SameWork(b):
+			c.v.find(where, "event %d (%s): step %q is carried from %s, whose notebook has another step of that id",
+				e.Seq, e.Type, e.Step, started.ResumedFrom.Run)
+		}
+	}
+}
+
+// earlier reads the journal of a run that was resumed; nil when it does not hold. Its chain begins with start.
+func (c *check) earlier(where string, from *ResumedData, start Digest) []Event {
 	c.file(from.File, from.Digest, -1)
-	events, torn, err := c.record.events(from.File, c.v.Run.Source)
+	events, torn, err := c.record.events(from.File, start)
 	if _, opened := errors.AsType[*notebooks.Error](err); err != nil && !opened {
 		c.v.find(where, "resumes %s, whose journal cannot be read: %s", from.Run, cause(err))
 		return nil
@@ -173,15 +221,13 @@ func differs(e Event, mark *CarriedData, was Event, from *ResumedData) string {
 		delete(now, name)
 		delete(then, name)
 	}
-	for _, name := range sortedKeys(then) {
-		if !sameJSON(now[name], then[name]) {
-			return fmt.Sprintf("%s is %s, and was %s", name, clip(now[name]), clip(then[name]))
-		}
+	names := differing(then, now, sameJSON)
+	if len(names) == 0 {
+		return ""
 	}
-	for _, name := range sortedKeys(now) {
-		if _, there := then[name]; !there {
-			return name + " was not there"
-		}
+	name := names[0]
+	if _, there := then[name]; !there {
+		return name + " was not there"
 	}
-	return ""
+	return fmt.Sprintf("%s is %s, and was %s", name, clip(now[name]), clip(then[name]))
 }

@@ -15,8 +15,15 @@ import (
 // last word on the data of an event of a before it is written; dropping it (nil) leaves the event out.
 func resumedRecord(t *testing.T, change func(n int, e EventType, data map[string]any) map[string]any) string {
 	t.Helper()
-	dir := t.TempDir()
 	source := []byte("# Two steps\n")
+	return goneOn(t, source, source, nil, change)
+}
+
+// goneOn is resumedRecord for a run before whose notebook is then; fork is what a fork says.
+func goneOn(t *testing.T, then, source []byte, fork *ForkData,
+	change func(n int, e EventType, data map[string]any) map[string]any) string {
+	t.Helper()
+	dir := t.TempDir()
 	clock := ticking(aTime)
 	if err := WriteFile(filepath.Join(dir, "notebook.md"), source); err != nil {
 		t.Fatal(err)
@@ -35,13 +42,19 @@ func resumedRecord(t *testing.T, change func(n int, e EventType, data map[string
 		}
 		events = append(events, ev)
 	}
-	open := func(file string) {
+	if fork != nil {
+		fork.File, fork.Digest = ForkedSource(was, "notebook.md"), DigestOf(then)
+		if err := WriteFile(filepath.Join(dir, filepath.FromSlash(fork.File)), then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := func(file string, source []byte) {
 		var err error
 		if journal, err = CreateJournal(filepath.Join(dir, filepath.FromSlash(file)), DigestOf(source), clock); err != nil {
 			t.Fatal(err)
 		}
 	}
-	open(ResumedFile(was))
+	open(ResumedFile(was), then)
 	add(RunStarted, "", RunStartedData{Views: ViewsVersion, RunID: was, SourceFile: "notebook.md"})
 	add(ContractCreated, "", ContractData{})
 	add(PlanUpdated, "", plan)
@@ -58,10 +71,10 @@ func resumedRecord(t *testing.T, change func(n int, e EventType, data map[string
 		t.Fatal(err)
 	}
 	before := events
-	open(JournalFile)
+	open(JournalFile, source)
 	last := before[len(before)-1]
 	add(RunStarted, "", RunStartedData{Views: ViewsVersion, RunID: is, SourceFile: "notebook.md", ResumedFrom: &ResumedData{Run: was, Seq: last.Seq, Hash: last.Hash,
-		File: ResumedFile(was), Digest: DigestOf(text)}})
+		File: ResumedFile(was), Digest: DigestOf(text), Fork: fork}})
 	add(ContractCreated, "", ContractData{})
 	add(PlanUpdated, "", plan)
 	for n, e := range before[3:7] {
@@ -163,6 +176,40 @@ func TestVerifyCarried(t *testing.T) {
 				t.Errorf("of the journal that holds %d bytes carried finds nothing", len(now))
 			}
 		}
+	})
+}
+
+// TestVerifyFork: a carried step of a fork must be the same in both notebooks, and stand before the step where it begins.
+func TestVerifyFork(t *testing.T) {
+	const a, b = "```bash {#a}\necho one\n```\n", "```bash {#b}\necho two\n```\n"
+	then, same := []byte(a+b), func(_ int, _ EventType, data map[string]any) map[string]any { return data }
+	for _, c := range []struct {
+		name, now string
+		at        notebooks.StepID
+		want      string // "" is nothing
+	}{
+		{"a later step has changed", "Prose.\n\n" + a + strings.Replace(b, "two", "2", 1), "b", ""},
+		{"the output of the carried step is shown otherwise", strings.Replace(a, "#a", "#a output=folded", 1) + b, "b", ""},
+		{"the carried step has changed", strings.Replace(a, "one", "1", 1) + b, "b", "another step of that id"},
+		{"its options have changed", strings.Replace(a, "#a", "#a retries=2", 1) + b, "b", "another step of that id"},
+		{"the carried step is gone", b, "b", "another step of that id"},
+		{"the fork begins at the carried step", a + b, "a", "the fork begins at it"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			check := openCheck(t, goneOn(t, then, []byte(c.now), &ForkData{At: c.at}, same))
+			check.carried()
+			expectFinding(t, check.v.Findings, c.want)
+		})
+	}
+	t.Run("the notebook of the run before is another", func(t *testing.T) {
+		fork := &ForkData{At: "b"}
+		dir := goneOn(t, then, then, fork, same)
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(fork.File)), []byte(a), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		check := openCheck(t, dir)
+		check.carried()
+		expectFinding(t, check.v.Findings, "has changed")
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 )
 
 // renderBoth stands in for the views of a Markdown notebook whose OUTPUT is a Jupyter notebook.
@@ -19,7 +20,7 @@ func renderBoth(record *Record, run *Run, source []byte, name string) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := ipynb.ManifestSetting(notebooks.Manifest{Source: notebooks.DigestOf(nb.Source), Status: string(run.Status()), Regions: []notebooks.ManifestRegion{}})
+	manifest, err := ipynb.ManifestSetting(notebooks.Manifest{Source: region.DigestOf(nb.Source), Status: string(run.Status()), Regions: []notebooks.ManifestRegion{}})
 	if err != nil {
 		return nil, err
 	}

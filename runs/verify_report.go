@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"maps"
+	"slices"
 
 	"markmill/notebooks/codec"
 )
@@ -31,7 +33,7 @@ func (c *check) report() {
 		c.v.find(ReportFile, "cannot be recomputed: %s", words(err))
 		return
 	}
-	for _, name := range sortedKeys(want) {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
 		value, found := there[name]
 		switch {
 		case !found:
@@ -40,7 +42,7 @@ func (c *check) report() {
 			c.v.find(ReportFile, "%s is %s and the record gives %s", name, clip(value), clip(want[name]))
 		}
 	}
-	for _, name := range sortedKeys(there) {
+	for _, name := range slices.Sorted(maps.Keys(there)) {
 		if _, known := want[name]; !known {
 			c.v.find(ReportFile, "%q is no member of the report that the record gives", name)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"markmill/engine/worktree"
@@ -66,9 +65,6 @@ func (a Applied) append(file string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(strings.TrimSuffix(string(text), "\n") + "\n")
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+	_, err = f.Write(append(text, '\n'))
+	return errors.Join(err, f.Sync(), f.Close())
 }

@@ -9,14 +9,15 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/convert"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 	"markmill/render/documents"
 	"markmill/render/html"
 )
 
 // Convert writes a notebook of any form in another form; "" is the form of Markdown that it was converted from, or else
 // Markmill's own. name is that of the notebook, to that of the file to be written. An output notebook in Markdown keeps
-// its outputs when it becomes a Jupyter notebook; read gives the files that it names, and nil gives none. lost says what
-// the form has no place for.
+// its outputs when it becomes a Jupyter notebook; read gives the files that it names, and nil gives none. lost says
+// what the form has no place for.
 func Convert(name, to string, src []byte, form notebooks.Form, read documents.Files) (
 	out []byte, lost []string, err error) {
 	if files.IsJupyter(name, src) {
@@ -29,7 +30,7 @@ func Convert(name, to string, src []byte, form notebooks.Form, read documents.Fi
 			src = ipynb.Source(nb, false)
 		}
 	} else if bytes.Contains(src, []byte("<!-- markmill:")) && !files.IsScript(name, src) {
-		got := notebooks.Strip(name, src)
+		got := region.Strip(name, src)
 		switch {
 		case len(got.Problems) > 0:
 			return nil, nil, got.Problems

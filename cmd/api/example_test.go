@@ -3,18 +3,25 @@
 package api_test
 
 import (
+	"bytes"
+	"compress/zlib"
 	"context"
+	"crypto/sha1"
+	"errors"
 	"fmt"
 	"log"
 	"os"
 	"path/filepath"
+	"time"
 
 	"markmill/cmd/api"
-	"markmill/notebooks"
+	"markmill/engine"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 	"markmill/render/documents"
+	"markmill/runs"
 )
 
 const task = `# Count
@@ -66,6 +73,94 @@ func ExampleRun() {
 	// 2
 }
 
+// A fork carries the steps that passed and goes on with the notebook as it is now.
+func ExampleRun_fork() {
+	dir, remove := folder()
+	defer remove()
+	if err := repository(dir); err != nil {
+		log.Fatal(err)
+	}
+	notebook := filepath.Join(dir, "task.md")
+	run := func(check string, request func(*engine.Request)) *api.Result {
+		source := "```bash {#prepare}\necho 1 >data\n```\n\n```bash {#check}\n" + check + "\n```\n"
+		if err := os.WriteFile(notebook, []byte(source), 0o644); err != nil {
+			log.Fatal(err)
+		}
+		result, err := api.Run(context.Background(), notebook, api.Options{Request: request})
+		if err != nil {
+			log.Fatal(err)
+		}
+		return result
+	}
+
+	failed := run("grep 2 data", nil)
+	mended := run("grep 1 data", func(r *engine.Request) {
+		r.Resume, r.Fork, r.Base = failed.Run.ID, true, failed.Run.Contract.BaseCommit
+	})
+	fmt.Println(failed.Status(), mended.Status(), mended.Run.Carried()[0].Steps)
+	// Output: fail pass [prepare]
+}
+
+// repository makes a Git repository with one empty commit, without the program git.
+func repository(dir string) error {
+	write := func(name string, content []byte) error {
+		name = filepath.Join(dir, ".git", filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(name, content, 0o644)
+	}
+	object := func(kind, content string) (string, error) {
+		whole := fmt.Appendf(nil, "%s %d\x00%s", kind, len(content), content)
+		id := fmt.Sprintf("%x", sha1.Sum(whole))
+		var packed bytes.Buffer
+		z := zlib.NewWriter(&packed)
+		_, err := z.Write(whole)
+		return id, errors.Join(err, z.Close(), write("objects/"+id[:2]+"/"+id[2:], packed.Bytes()))
+	}
+	tree, err := object("tree", "")
+	if err != nil {
+		return err
+	}
+	const by = "A <a@example.org> 1700000000 +0000"
+	commit, err := object("commit", "tree "+tree+"\nauthor "+by+"\ncommitter "+by+"\n\nbase\n")
+	return errors.Join(err, write("HEAD", []byte("ref: refs/heads/main\n")),
+		write("refs/heads/main", []byte(commit+"\n")), write("config", []byte("[core]\n\trepositoryformatversion = 0\n")))
+}
+
+// A run can be ended from outside; its record says why.
+func ExampleAbort() {
+	dir, remove := folder()
+	defer remove()
+	notebook := filepath.Join(dir, "task.md")
+	if err := os.WriteFile(notebook, []byte("```bash {#wait}\nsleep 60\n```\n"), 0o644); err != nil {
+		log.Fatal(err)
+	}
+
+	store := filepath.Join(dir, "runs")
+	started, ended := make(chan runs.RunID, 1), make(chan struct{})
+	go func() { // as another process would
+		defer close(ended)
+		asked := runs.AbortData{Reason: "not today", Actor: "alice", Time: time.Now()}
+		if _, err := api.Abort(context.Background(), runs.Store{Dir: store}.Path(<-started), asked, time.Now); err != nil {
+			log.Fatal(err)
+		}
+	}()
+	run, err := api.Run(context.Background(), notebook, api.Options{Store: store,
+		Request: func(r *engine.Request) { r.ID = "20261123T100000Z-task-0123456789abcdef" },
+		Observe: func(e runs.Event) {
+			if e.Type == runs.StepStarted {
+				started <- "20261123T100000Z-task-0123456789abcdef"
+			}
+		}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	<-ended
+	fmt.Println(run.Status(), run.Run.Completed.Aborted.Reason)
+	// Output: interrupted not today
+}
+
 // A step that fails is a result; the run says so, and why.
 func ExampleRun_failure() {
 	dir, remove := folder()
@@ -108,6 +203,30 @@ func ExampleResult_Scraps() {
 	}
 	// Output:
 	// load 0.5
+}
+
+// What was known after an event is the fold of the journal up to it.
+func ExampleRun_replay() {
+	dir, remove := folder()
+	defer remove()
+	notebook := filepath.Join(dir, "task.md")
+	if err := os.WriteFile(notebook, []byte("```bash {#a}\ntrue\n```\n\n```bash {#b}\nfalse\n```\n"), 0o644); err != nil {
+		log.Fatal(err)
+	}
+	run, err := api.Run(context.Background(), notebook, api.Options{Store: filepath.Join(dir, "runs")})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	then, events, err := runs.At(run.Dir).Replay(4)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(events[4].Type, then.Status(), then.Steps[0].Status(), then.Steps[1].Status())
+	fmt.Println(run.Status())
+	// Output:
+	// step.finished running pass pending
+	// fail
 }
 
 // The record of a run can be checked by whoever has it.
@@ -225,7 +344,7 @@ func Example_strip() {
 		log.Fatal(err)
 	}
 
-	output := notebooks.Strip("output.md", run.Notebook)
+	output := region.Strip("output.md", run.Notebook)
 	fmt.Println(string(output.Source) == source, output.Manifest.Status)
 	for _, r := range output.Regions {
 		fmt.Println(r.ID)

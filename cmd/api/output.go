@@ -8,6 +8,7 @@ import (
 
 	"markmill/engine"
 	"markmill/notebooks"
+	"markmill/notebooks/params"
 	"markmill/runs"
 )
 
@@ -23,8 +24,8 @@ func OutputPath(output string, eng *engine.Engine, req engine.Request) (string, 
 		return "", err
 	}
 	// Any name may be a placeholder: whether it can be a parameter is for the plan to say.
-	options := notebooks.BindOptions{AllowUnknown: true, IsName: func(string) bool { return true }, Getenv: eng.Getenv}
-	bound, err := notebooks.Bind(req.Path, nb.Params, req.Given, options)
+	options := params.Options{AllowUnknown: true, IsName: func(string) bool { return true }, Getenv: eng.Getenv}
+	bound, err := params.Bind(req.Path, nb.Params, req.Given, options)
 	if err != nil {
 		return "", err
 	}
@@ -36,7 +37,16 @@ func OutputPath(output string, eng *engine.Engine, req engine.Request) (string, 
 			extra["commit"] = string(head)
 		}
 	}
-	return notebooks.ExpandPath(output, bound, extra)
+	return params.ExpandPath(output, bound, extra)
+}
+
+// LikeSource gives the OUTPUT of the repository's settings, which is written for Markdown, the extension of a Jupyter
+// notebook if the source is one.
+func LikeSource(output string, jupyter bool) string {
+	if jupyter && notebooks.IsMarkdownName(output) {
+		return strings.TrimSuffix(output, filepath.Ext(output)) + ".ipynb"
+	}
+	return output
 }
 
 // HasPlaceholders reports whether a path contains placeholders. Braces in the name of a file that exists are none.

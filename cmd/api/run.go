@@ -9,14 +9,18 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"markmill/cmd/api/files"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/params"
+	"markmill/notebooks/region"
 	"markmill/render/safe"
 	"markmill/runs"
 )
@@ -105,34 +109,24 @@ func Source(notebook string, given bool) ([]byte, error) {
 		return nil, err
 	}
 	if notebooks.IsJupyterName(notebook) {
-		return jupyterSource(filepath.ToSlash(notebook), src, given)
+		nb, err := files.Jupyter(notebook, src)
+		if err != nil {
+			return nil, err
+		}
+		return ipynb.Source(nb, given), nil
 	}
 	if forms.IsPercent(notebook, src) { // no run leaves anything in it
 		return src, nil
 	}
-	s := notebooks.Strip(filepath.ToSlash(notebook), src)
+	s := region.Strip(filepath.ToSlash(notebook), src)
 	if len(s.Problems) > 0 {
 		return nil, s.Problems
 	}
 	return s.Source, nil
 }
 
-// jupyterSource is Source for a Jupyter notebook. Notebooks of nbformat 3 and earlier are upgraded first.
-func jupyterSource(name string, src []byte, given bool) ([]byte, error) {
-	nb, err := ipynb.Parse(name, src)
-	if err == nil && nb.NBFormat < 4 {
-		if src, err = nb.Upgraded(); err == nil {
-			nb, err = ipynb.Parse(name, src)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return ipynb.Source(nb, given), nil
-}
-
 // given converts a program's values to parameters.
-func given(values map[string]any) ([]notebooks.Given, error) {
+func given(values map[string]any) ([]params.Given, error) {
 	if len(values) == 0 {
 		return nil, nil
 	}
@@ -140,7 +134,7 @@ func given(values map[string]any) ([]notebooks.Given, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the parameters cannot be written as JSON: %w", err)
 	}
-	return notebooks.ParseGivenYAML("program", "", b)
+	return params.ParseGiven("program", "", b)
 }
 
 // Status is how the run ended.
@@ -157,27 +151,20 @@ func (r *Result) Scraps() map[string]runs.ScrapData {
 
 // Output returns what a step wrote to standard output and standard error, nothing if it did not run.
 func (r *Result) Output(step notebooks.StepID) (stdout, stderr []byte, err error) {
-	for _, s := range r.Run.Steps {
-		if s.Planned.ID != step {
-			continue
-		}
-		if s.Finished == nil {
-			return nil, nil, nil
-		}
-		for _, stream := range []struct {
-			file string
-			to   *[]byte
-		}{{s.Finished.Stdout.File, &stdout}, {s.Finished.Stderr.File, &stderr}} {
-			if stream.file == "" {
-				continue
-			}
-			if *stream.to, err = runs.At(r.Dir).ReadFile(stream.file); err != nil {
-				return nil, nil, err
-			}
-		}
-		return stdout, stderr, nil
+	i := slices.IndexFunc(r.Run.Steps, func(s runs.StepRecord) bool { return s.Planned.ID == step })
+	if i < 0 {
+		return nil, nil, fmt.Errorf("the notebook has no step %q", step)
 	}
-	return nil, nil, fmt.Errorf("the notebook has no step %q", step)
+	read := func(stream runs.StreamData) (text []byte) {
+		if err == nil && stream.File != "" {
+			text, err = runs.At(r.Dir).ReadFile(stream.File)
+		}
+		return text
+	}
+	if f := r.Run.Steps[i].Finished; f != nil {
+		stdout, stderr = read(f.Stdout), read(f.Stderr)
+	}
+	return stdout, stderr, err
 }
 
 // Verify checks the record in a run directory, as `markmill runs verify` does.

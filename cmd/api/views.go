@@ -1,8 +1,8 @@
 package api
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -98,40 +98,19 @@ func WritePictures(folder string, in engine.ViewInput) error {
 
 // emptyPatch writes an empty patch.diff if no change was captured.
 func emptyPatch(in engine.ViewInput) error {
-	path := runs.At(in.Dir).File(runs.PatchFile)
-	if _, err := os.Stat(path); err == nil {
-		return nil
-	}
-	return runs.WriteFile(path, nil)
-}
-
-func testLog(in engine.ViewInput) error {
-	path := runs.At(in.Dir).File(runs.TestLogFile)
-	f, err := os.CreateTemp(in.Dir, runs.TempPrefix+"*")
-	if err != nil {
-		return err
-	}
-	err = render.WriteTestLog(f, in.Run, runs.At(in.Dir))
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		if err = os.Chmod(f.Name(), 0o644); err == nil {
-			err = os.Rename(f.Name(), path)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("%w%s", err, removed(f.Name()))
+	if record := runs.At(in.Dir); !record.Has(runs.PatchFile) {
+		return record.Write(runs.PatchFile, nil)
 	}
 	return nil
 }
 
-// removed deletes a half-written file, and returns the words of an error.
-func removed(path string) string {
-	if err := os.Remove(path); err != nil {
-		return "; " + err.Error()
-	}
-	return ""
+func testLog(in engine.ViewInput) error {
+	var made error
+	err := runs.WriteStream(runs.At(in.Dir).File(runs.TestLogFile), func(w io.Writer) error {
+		made = render.WriteTestLog(w, in.Run, runs.At(in.Dir))
+		return made
+	})
+	return cmp.Or(made, err)
 }
 
 func reportPage(in engine.ViewInput) error {

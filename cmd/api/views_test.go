@@ -14,8 +14,8 @@ import (
 	"markmill/notebooks/forms"
 )
 
-// TestViews is the conformance suite of views: each leaves a file of its name, its file is the same to the byte when it is
-// written again from the record, and the record verifies.
+// TestViews is the conformance suite of views: each leaves a file of its name, its file is the same to the byte when it
+// is written again from the record, and the record verifies.
 func TestViews(t *testing.T) {
 	dir := t.TempDir()
 	source := task + "\n```sh {#fails}\necho no >&2; exit 3\n```\n"

@@ -68,7 +68,7 @@ func TestAdding(t *testing.T) {
 			}
 		}
 	}
-	for _, section := range []string{"A kernel", "A command", "A view"} {
+	for _, section := range []string{"A kernel", "A command", "A view", "A form"} {
 		if checks[section] == 0 {
 			t.Errorf("section %q checks nothing", section)
 		}

@@ -42,6 +42,12 @@ type world struct {
 	random         io.Reader
 }
 
+// env is a variable of the environment, "" where it is not set.
+func (w *world) env(name string) string {
+	value, _ := w.getenv(name)
+	return value
+}
+
 // console prints: results on standard output, messages on standard error.
 type console struct {
 	*world
@@ -78,9 +84,21 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
+// passIf is the result of a command whose exit code 1 is an answer.
+func passIf(ok bool) error {
+	if ok {
+		return nil
+	}
+	return exit(exitFail)
+}
+
 // run runs one command line and returns its exit code.
 func (a *app) run(args []string) int {
-	root := a.root()
+	first := ""
+	if len(args) > 0 {
+		first = args[0]
+	}
+	root := a.root(first)
 	a.json = wantsJSON(args)
 	var err error
 	if isCompletion(args) {
@@ -153,8 +171,9 @@ func usagef(format string, args ...any) error {
 	return usage{fmt.Errorf(format, args...)}
 }
 
-// root is the command table.
-func (a *app) root() *cobra.Command {
+// root is the command table. It has all commands, unless only names one that needs no other: a start need not build the
+// options and texts of the others.
+func (a *app) root(only string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "markmill",
 		Short: "Run Markdown notebooks in a Git worktree and keep the evidence",
@@ -177,12 +196,18 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	cmd.SetGlobalNormalizationFunc(dashes)
 	cmd.SetFlagErrorFunc(flagHint)
 	cmd.SetHelpFunc(a.help)
-	for _, add := range []func() *cobra.Command{
-		a.runCommand, a.showCommand, a.inspectCommand, a.checkCommand, a.newCommand, a.stripCommand, a.testCommand,
-		a.doctorCommand, a.gitCommand, a.diffCommand, a.reviewCommand, a.convertCommand, a.mergeCommand, a.runsCommand,
-		a.scrapsCommand, a.approveCommand, a.denyCommand,
-		a.versionCommand, a.manCommand, a.agentsTopic,
-	} {
+	all := map[string]func() *cobra.Command{
+		"run": a.runCommand, "show": a.showCommand, "inspect": a.inspectCommand, "check": a.checkCommand,
+		"new": a.newCommand, "strip": a.stripCommand, "test": a.testCommand, "doctor": a.doctorCommand,
+		"git": a.gitCommand, "diff": a.diffCommand, "review": a.reviewCommand, "convert": a.convertCommand,
+		"merge": a.mergeCommand, "runs": a.runsCommand, "scraps": a.scrapsCommand, "approve": a.approveCommand,
+		"deny": a.denyCommand, "version": a.versionCommand, "man": a.manCommand, "agents": a.agentsTopic,
+	}
+	if add := all[only]; add != nil && only != "man" && only != "agents" {
+		cmd.AddCommand(add())
+		return cmd
+	}
+	for _, add := range all { // cobra sorts them
 		cmd.AddCommand(add())
 	}
 	return cmd
@@ -223,7 +248,7 @@ func args(least, most int) cobra.PositionalArgs {
 
 // store is where the runs of a repository are kept; root is "" outside one.
 func (p *places) store(root string) runs.Store {
-	if dir, ok := p.getenv("MARKMILL_DIR"); ok && dir != "" {
+	if dir := p.env("MARKMILL_DIR"); dir != "" {
 		if abs, err := filepath.Abs(dir); err == nil {
 			dir = abs
 		}
@@ -245,7 +270,7 @@ func rootOf(src *worktree.Source) string {
 
 // userDir is a folder of the XDG base directory specification.
 func (p *places) userDir(variable, fallback string) string {
-	if dir, ok := p.getenv(variable); ok && filepath.IsAbs(dir) {
+	if dir := p.env(variable); filepath.IsAbs(dir) {
 		return dir
 	}
 	home, err := os.UserHomeDir()
@@ -258,7 +283,7 @@ func (p *places) userDir(variable, fallback string) string {
 // cache is the folder of the worktrees of runs. A run inside a step uses that step's temporary folder: the sandbox of
 // the step allows no writes where other runs are.
 func (p *places) cache() string {
-	if depth, ok := p.getenv("MARKMILL_DEPTH"); ok && depth != "" {
+	if p.env("MARKMILL_DEPTH") != "" {
 		return filepath.Join(os.TempDir(), "markmill")
 	}
 	return filepath.Join(p.userDir("XDG_CACHE_HOME", ".cache"), "markmill")
@@ -325,7 +350,7 @@ func (p *places) engineFor(notebook, named string) (*engine.Engine, *worktree.So
 
 // detect says what a stream can show.
 func (con *console) detect(f *os.File) terminal.Options {
-	return terminal.Detect(f, func(name string) string { v, _ := con.getenv(name); return v })
+	return terminal.Detect(f, con.env)
 }
 
 // colour reports whether a stream gets colour: it is a terminal, and no setting forbids it.
@@ -333,7 +358,7 @@ func (con *console) colour(f *os.File) bool { return con.detect(f).Color }
 
 // terminal reports whether a stream is a terminal that a person reads.
 func (con *console) terminal(f *os.File) bool {
-	if v, _ := con.getenv("TERM"); v == "dumb" && runtime.GOOS != "windows" {
+	if con.env("TERM") == "dumb" && runtime.GOOS != "windows" {
 		return false
 	}
 	return term.IsTerminal(int(f.Fd()))

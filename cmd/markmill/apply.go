@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,13 +116,14 @@ func (a *app) refuseApply(run *runs.Run, force bool) (words string, code int) {
 		return "", exitPass
 	}
 	nothing := run.Diff == nil || run.Diff.Skipped != "" || len(run.Diff.Files) == 0
-	head := fmt.Sprintf("run %s is %s", run.ID, verdictWords(status))
+	words = cmp.Or(map[runs.Status]string{runs.Fail: "failed", runs.Running: "not complete"}[status], string(status))
+	head := fmt.Sprintf("run %s is %s", run.ID, words)
 	if nothing {
 		head += " and changed nothing"
 	}
 	a.tell("markmill: %s\n", head)
 	for _, b := range run.Blockers() {
-		a.tell("  %s\n", blockerLine(b))
+		a.tell("  %s\n", b.Line())
 	}
 	switch {
 	case nothing:
@@ -138,14 +140,4 @@ func (a *app) refuseApply(run *runs.Run, force bool) (words string, code int) {
 		return words, exitBlocked
 	}
 	return words, exitFail
-}
-
-func verdictWords(status runs.Status) string {
-	switch status {
-	case runs.Fail:
-		return "failed"
-	case runs.Running:
-		return "not complete"
-	}
-	return string(status)
 }

@@ -95,15 +95,7 @@ func (a *app) attest(word, key, out string) error {
 			return err
 		}
 	}
-	b = append(b, '\n')
-	if out == "" || out == "-" {
-		_, err = a.stdout.Write(b)
-		return err
-	}
-	if err := checkTarget("--output", out); err != nil {
-		return err
-	}
-	return runs.WriteFile(out, b)
+	return a.writeResult("--output", out, append(b, '\n'))
 }
 
 func (a *app) verifyAttestation(words []string, file, key, out string) error {

@@ -86,7 +86,8 @@ var exitsWell = behaviour{differs: list(one(whySysExit, "papermill.exception", "
 	one(whySysExit, "cell 2 count", "null", "2"), stateOf(whySysExit, 2, "pending", "completed"),
 	one(whySysExit, "cell 2 outputs", "[]", "after")),
 	builtin: one(whySysExit, "cell 1 outputs", "SystemExit", "[]"),
-	jupyter: one(whySysExit, "cell 1 outputs", "SystemExit", `[{"name":"stderr","text":"UserWarning","type":"stream"}]`)}
+	jupyter: one(whySysExit, "cell 1 outputs", "SystemExit",
+		`[{"name":"stderr","text":"UserWarning","type":"stream"}]`)}
 
 // undeclared is a parameter that is not declared: refused, and with the option as papermill has it.
 func undeclared(name string) behaviour {

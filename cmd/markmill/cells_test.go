@@ -11,10 +11,12 @@ import (
 	"markmill/notebooks/convert"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/forms"
+	"markmill/notebooks/region"
 	"markmill/render/documents"
 )
 
-// TestSameCells reads real notebooks of every form as run, inspect, convert and diff do: the cells of code are the same.
+// TestSameCells reads real notebooks of every form as run, inspect, convert and diff do: the cells of code are the
+// same.
 func TestSameCells(t *testing.T) {
 	files := []string{}
 	add := func(pattern string) {
@@ -42,7 +44,7 @@ func TestSameCells(t *testing.T) {
 				t.Fatal(err)
 			}
 			if form := notebooks.FormOfName(name); form.Markdown() {
-				src = notebooks.Strip(name, src).Source
+				src = region.Strip(name, src).Source
 			}
 			nb, err := forms.Parse(name, src)
 			if err != nil {
@@ -52,7 +54,8 @@ func TestSameCells(t *testing.T) {
 			seesSameCells(t, nb)
 		})
 	}
-	for _, form := range []notebooks.Form{notebooks.FormNative, notebooks.FormJupytext, notebooks.FormMyST, notebooks.FormQuarto,
+	for _, form := range []notebooks.Form{notebooks.FormNative, notebooks.FormJupytext, notebooks.FormMyST,
+		notebooks.FormQuarto,
 		notebooks.FormRunme, notebooks.FormPercent, notebooks.FormJupyter} {
 		if read[form] == 0 {
 			t.Errorf("no notebook of the form %s was read", form)

@@ -15,6 +15,7 @@ import (
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
 	"markmill/notebooks"
+	"markmill/notebooks/region"
 	"markmill/render/safe"
 )
 
@@ -148,7 +149,7 @@ func (a *app) check(file files.File) (*notebooks.Notebook, error) {
 		return nil, err
 	}
 	markdown := !isJupyter(file.Path, raw) && !isScript(file.Path, raw)
-	output := markdown && notebooks.Strip(name(file.Path), raw).Manifest != nil
+	output := markdown && region.Strip(name(file.Path), raw).Manifest != nil
 	src, err := a.readSource(file.Path, false, false)
 	if err != nil {
 		if !file.Named && !output {
@@ -182,7 +183,7 @@ func flatten(err error) []*notebooks.Error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &list):
+	case errors.As(err, &list) && len(list) > 0:
 		return list
 	case errors.As(err, &one):
 		return []*notebooks.Error{one}

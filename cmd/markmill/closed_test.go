@@ -33,6 +33,11 @@ type closed struct {
 // within the sandbox.
 func newClosed(t *testing.T) *closed {
 	t.Helper()
+	return newClosedIn(t, t.TempDir())
+}
+
+func newClosedIn(t *testing.T, dir string) *closed {
+	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("the interpreters of the notebooks are for Unix")
 	}
@@ -42,7 +47,7 @@ func newClosed(t *testing.T) *closed {
 		}
 	}
 	program := builtProgram(t)
-	dir, err := filepath.EvalSymlinks(t.TempDir())
+	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +64,9 @@ func newClosed(t *testing.T) *closed {
 	home := filepath.Join(dir, "home")
 	c.env = []string{"PATH=" + filepath.Join(dir, "bin") + string(filepath.ListSeparator) + c.path, "HOME=" + home,
 		"XDG_CACHE_HOME=" + filepath.Join(home, "cache"),
-		"XDG_STATE_HOME=" + filepath.Join(home, "state"), "TMPDIR=" + filepath.Join(dir, "tmp"), "GIT_CONFIG_NOSYSTEM=1",
-		"TOKEN=hunter2-is-the-word",
+		"XDG_STATE_HOME=" + filepath.Join(home, "state"), "TMPDIR=" + filepath.Join(dir, "tmp"),
+		"GIT_CONFIG_NOSYSTEM=1",
+		"TOKEN=hunter2-is-the-word", "GOGC=" + rareGC,
 		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@localhost", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@localhost"}
 	c.write("src/a.txt", "one\n")
 	c.write("src/dir/b.txt", "two\n")

@@ -15,9 +15,9 @@ import (
 	"markmill/engine"
 	"markmill/engine/kernel"
 	"markmill/engine/kernel/jupyter"
-	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
+	"markmill/notebooks/region"
 	"markmill/render/plain"
 	"markmill/render/review"
 	"markmill/render/sheet"
@@ -54,12 +54,14 @@ func (a completion) register(root *cobra.Command) {
 		at(path).ValidArgsFunction = a.runsOr(-1)
 	}
 	at("convert").ValidArgsFunction = a.runsOr(1)
-	for _, path := range []string{"runs show", "runs apply", "runs attest", "approve", "deny"} {
+	for _, path := range []string{"runs show", "runs abort", "runs replay", "runs apply", "runs attest", "approve",
+		"deny"} {
 		at(path).ValidArgsFunction = a.onlyRuns(1)
 	}
 	at("runs resume").ValidArgsFunction = a.runsOr(1)
-	at("runs log").ValidArgsFunction = a.completeLog
-	at("runs list").ValidArgsFunction = nothing
+	at("runs fork").ValidArgsFunction = a.runsOr(1)
+	at("runs log").ValidArgsFunction = listing(cobra.ShellCompDirectiveKeepOrder, a.stepsOfRun)
+	at("runs list").ValidArgsFunction = words()
 	for _, option := range []struct {
 		commands []string
 		name     string
@@ -69,18 +71,20 @@ func (a completion) register(root *cobra.Command) {
 		{[]string{"run"}, "from", ofNotebook(stepIDs)},
 		{[]string{"run"}, "until", ofNotebook(stepIDs)},
 		{[]string{"run"}, "skip-tag", listed(ofNotebook(tags))},
-		{[]string{"run", "test", "runs resume"}, "parameters", parameters},
+		{[]string{"run", "test", "runs resume", "runs fork"}, "parameters", parameters},
 		{[]string{"run", "test"}, "parameters-raw", parameters},
 		{[]string{"run", "test"}, "parameters-file", filesEnding([]string{"yaml", "yml", "json"})},
-		{[]string{"run", "test"}, "kernel", a.kernels},
-		{[]string{"run"}, "language", words(languages()...)},
+		{[]string{"run", "test"}, "kernel", listing(cobra.ShellCompDirectiveDefault, a.kernels)},
+		{[]string{"run"}, "language", words(languages("")...)},
 		{[]string{"run"}, "engine", words("markmill", "nbclient")},
 		{[]string{"run", "test"}, "dirty",
 			words("ignore\tleave uncommitted changes out", "include\tcopy them into the worktree", "block\trefuse to run")},
-		{[]string{"run", "runs resume"}, "log-level", words("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "NOTSET")},
+		{[]string{"run", "runs resume", "runs fork"}, "log-level",
+			words("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "NOTSET")},
 		{[]string{"run"}, "resume", a.onlyRuns(-1)},
-		{[]string{"run", "test"}, "base", a.revisions},
-		{[]string{"run"}, "branch", nothing},
+		{[]string{"run"}, "continue", a.onlyRuns(-1)},
+		{[]string{"run", "test"}, "base", listing(cobra.ShellCompDirectiveDefault, a.revisions)},
+		{[]string{"run"}, "branch", words()},
 		{[]string{"new"}, "kind", words("task\ta change and its test", "health\tmeasure, report, alert")},
 		{[]string{"convert"}, "to", words(formNames...)},
 		{[]string{"scraps"}, "format", words(sheet.Formats...)},
@@ -97,10 +101,6 @@ func (a completion) register(root *cobra.Command) {
 	}
 }
 
-func nothing(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveNoFileComp
-}
-
 // filesEnding completes names of files that end so, and folders.
 func filesEnding(endings []string) completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -108,11 +108,20 @@ func filesEnding(endings []string) completer {
 	}
 }
 
-// words completes fixed words. Text after a tab describes a word.
-func words(all ...string) completer {
-	return func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		return beginning(all, prefix), cobra.ShellCompDirectiveNoFileComp
+// listing completes words, and never names of files. Text after a tab describes a word.
+func listing(how cobra.ShellCompDirective, list func(args []string) []string) completer {
+	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		out := beginning(list(args), prefix)
+		if len(out) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return out, how | cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// words completes fixed words.
+func words(all ...string) completer {
+	return listing(cobra.ShellCompDirectiveDefault, func([]string) []string { return all })
 }
 
 func beginning(all []string, prefix string) []string {
@@ -150,7 +159,7 @@ func notebookOf(args []string) *notebooks.Notebook {
 		return nil
 	}
 	if !forms.IsJupyter(args[0], src) {
-		src = notebooks.Strip(args[0], src).Source
+		src = region.Strip(args[0], src).Source
 	}
 	nb, _ := forms.Parse(args[0], src) // a notebook with mistakes has steps as well
 	return nb
@@ -158,13 +167,12 @@ func notebookOf(args []string) *notebooks.Notebook {
 
 // ofNotebook completes names from a notebook.
 func ofNotebook(list func(*notebooks.Notebook) []string) completer {
-	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		nb := notebookOf(args)
-		if nb == nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+	return listing(cobra.ShellCompDirectiveKeepOrder, func(args []string) []string {
+		if nb := notebookOf(args); nb != nil {
+			return list(nb)
 		}
-		return beginning(list(nb), prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	}
+		return nil
+	})
 }
 
 func stepIDs(nb *notebooks.Notebook) []string {
@@ -196,28 +204,27 @@ func described(word, about string) string {
 }
 
 // parameters completes NAME= and, where the values of a parameter are listed, NAME=VALUE.
-func parameters(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	nb := notebookOf(args)
-	if nb == nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+func parameters(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	name, _, valued := strings.Cut(prefix, "=")
-	var out []string
-	for _, p := range nb.Params {
-		switch {
-		case valued && p.Name == name:
-			for _, v := range choices(p) {
-				out = append(out, name+"="+v)
-			}
-		case !valued:
-			out = append(out, described(p.Name+"=", p.Help))
-		}
-	}
+	how := cobra.ShellCompDirectiveKeepOrder
 	if !valued {
-		return beginning(out, prefix),
-			cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
+		how |= cobra.ShellCompDirectiveNoSpace
 	}
-	return beginning(out, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	return listing(how, func([]string) []string {
+		var out []string
+		if nb := notebookOf(args); nb != nil {
+			for _, p := range nb.Params {
+				if !valued {
+					out = append(out, described(p.Name+"=", p.Help))
+				} else if p.Name == name {
+					for _, v := range choices(p) {
+						out = append(out, name+"="+v)
+					}
+				}
+			}
+		}
+		return out
+	})(c, args, prefix)
 }
 
 // choices are the values of a parameter that can be listed.
@@ -232,12 +239,9 @@ func choices(p notebooks.Param) []string {
 	return out
 }
 
-// kernels completes the names that -k takes.
-func (a completion) kernels(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	var out []string
-	for _, k := range kernel.Table() {
-		out = append(out, described(k.Name(), "built in"))
-	}
+// kernels lists the names that -k takes.
+func (a completion) kernels([]string) []string {
+	out := languages("built in")
 	if _, src, err := a.here(); err == nil {
 		if cfg, err := engine.LoadConfig(rootOf(src)); err == nil {
 			for name := range cfg.Kernels {
@@ -245,39 +249,32 @@ func (a completion) kernels(_ *cobra.Command, _ []string, prefix string) ([]stri
 			}
 		}
 	}
-	for _, s := range jupyter.List(func(name string) string { v, _ := a.getenv(name); return v }) {
+	for _, s := range jupyter.List(a.env) {
 		out = append(out, described(s.Name, "Jupyter"))
 	}
-	out = beginning(out, prefix)
 	slices.Sort(out)
 	name := func(s string) string { before, _, _ := strings.Cut(s, "\t"); return before }
-	out = slices.CompactFunc(out, func(x, y string) bool { return name(x) == name(y) })
-	return out, cobra.ShellCompDirectiveNoFileComp
+	return slices.CompactFunc(out, func(x, y string) bool { return name(x) == name(y) })
 }
 
-func languages() []string {
+func languages(about string) []string {
 	var out []string
 	for _, k := range kernel.Table() {
-		out = append(out, k.Name())
+		out = append(out, described(k.Name(), about))
 	}
 	return out
 }
 
-// revisions completes the branches of the repository.
-func (a completion) revisions(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	wd, err := os.Getwd()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// revisions lists the branches of the repository.
+func (a completion) revisions([]string) []string {
+	if _, src, err := a.here(); err == nil && src != nil {
+		return append([]string{"HEAD"}, src.Branches()...)
 	}
-	src, err := worktree.Open(wd)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return beginning(append([]string{"HEAD"}, src.Branches()...), prefix), cobra.ShellCompDirectiveNoFileComp
+	return nil
 }
 
 // runIDs are the newest runs, with last before them.
-func (a completion) runIDs(prefix string) []string {
+func (a completion) runIDs() []string {
 	store, _, err := a.here()
 	if err != nil {
 		return nil
@@ -290,17 +287,17 @@ func (a completion) runIDs(prefix string) []string {
 	for _, e := range entries {
 		out = append(out, described(string(e.ID), string(e.Status)+" "+filepath.Base(e.Notebook)))
 	}
-	return beginning(out, prefix)
+	return out
 }
 
 // onlyRuns completes runs for the first arguments, most of them at most; -1 is all.
 func (a completion) onlyRuns(most int) completer {
-	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return listing(cobra.ShellCompDirectiveKeepOrder, func(args []string) []string {
 		if most >= 0 && len(args) >= most {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+			return nil
 		}
-		return a.runIDs(prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	}
+		return a.runIDs()
+	})
 }
 
 // runsOr completes runs for the first arguments, and files where no run has the prefix.
@@ -309,18 +306,18 @@ func (a completion) runsOr(most int) completer {
 		if most >= 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		return a.runIDs(prefix), cobra.ShellCompDirectiveKeepOrder
+		return beginning(a.runIDs(), prefix), cobra.ShellCompDirectiveKeepOrder
 	}
 }
 
-// completeLog completes a run, and then its steps.
-func (a completion) completeLog(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+// stepsOfRun lists runs, and behind one its steps.
+func (a completion) stepsOfRun(args []string) []string {
 	if len(args) == 0 {
-		return a.runIDs(prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		return a.runIDs()
 	}
 	run, _, err := a.find(args[0])
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil
 	}
 	var out []string
 	for i := range run.Steps {
@@ -329,7 +326,7 @@ func (a completion) completeLog(_ *cobra.Command, args []string, prefix string) 
 			out = append(out, described(id, string(cmp.Or(s.Status(), runs.StepPending))))
 		}
 	}
-	return beginning(out, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	return out
 }
 
 // join prepares the words of a completion as paramArgs prepares a command line. The last word is to be completed. When

@@ -37,8 +37,9 @@ func TestOtherProcessesInEveryMode(t *testing.T) {
 		for _, front := range []string{"sandbox: on", "sandbox: required", "sandbox: strict", "network: off",
 			"sandbox: off"} {
 			t.Run(fmt.Sprintf("%s, user %d", front, uid), func(t *testing.T) {
-				if front == "network: off" && !offer.Network || (front == "sandbox: required" || front == "sandbox: strict") &&
-					offer.Landlock < 3 {
+				if front == "network: off" && !offer.Network ||
+					(front == "sandbox: required" || front == "sandbox: strict") &&
+						offer.Landlock < 3 {
 					t.Skip("this system cannot")
 				}
 				against(t, front, uid)
@@ -84,8 +85,11 @@ func against(t *testing.T, front string, uid int) {
 	}
 	segment := strings.TrimSpace(string(made[strings.LastIndexByte(string(made), ' ')+1:]))
 	defer func() { as("ipcrm", "-m", segment).Run() }()
-	notebook := fmt.Sprintf("---\n%s\n---\n\n```bash {#a}\nset +e\nprlimit --pid %[2]d --nofile=77:77 && echo OUT limit\nrenice -n 7 -p %[2]d && echo OUT priority\ntaskset -p 1 %[2]d && echo OUT place\n"+
-		"ipcrm -m %[3]s && echo OUT segment\nnice -n 3 prlimit --nofile=50 true && echo own\n```\n", front, sleep.Process.Pid,
+	notebook := fmt.Sprintf(
+		"---\n%s\n---\n\n```bash {#a}\nset +e\nprlimit --pid %[2]d --nofile=77:77 && echo OUT limit\nrenice -n 7 -p "+
+			"%[2]d && echo OUT priority\ntaskset -p 1 %[2]d && echo OUT place\n"+
+			"ipcrm -m %[3]s && echo OUT segment\nnice -n 3 prlimit --nofile=50 true && echo own\n```\n", front,
+		sleep.Process.Pid,
 		segment)
 	if err := os.WriteFile(filepath.Join(dir, "work", "n.md"), []byte(notebook), 0o644); err != nil {
 		t.Fatal(err)

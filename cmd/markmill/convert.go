@@ -1,9 +1,9 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +14,6 @@ import (
 	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
 	"markmill/render/documents"
-	"markmill/runs"
 )
 
 // formHTML can be written, but not read.
@@ -23,7 +22,7 @@ const formHTML = "html"
 func (a *app) convertCommand() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
-		Use: "convert NOTEBOOK|RUN OUTPUT", Short: "Write a notebook in another form, or as an HTML page",
+		Use: "convert NOTEBOOK|RUN|SWEEP OUTPUT", Short: "Write a notebook in another form, or as an HTML page",
 		Long: `Writes a notebook in another form: Markmill's Markdown, Jupytext Markdown, MyST (.md), Quarto (.qmd), R
 Markdown (.Rmd), percent scripts (.py and others), Jupyter (.ipynb), or as an HTML page. The extension of
 OUTPUT chooses the form. An OUTPUT that ends in .md has the form that a Jupyter notebook was converted from,
@@ -38,6 +37,9 @@ RUN is a run that was kept (an id, a part of one, last, or a run directory) and 
 notebook. An OUTPUT in the form that the run wrote is that notebook, byte for byte, even if the run wrote it
 only to its OUTPUT.
 
+SWEEP is a sweep (its id, the beginning of one, or last-sweep), and OUTPUT an HTML page of it: its table, and a plot
+of each scrap that is a number over the parameters that differ: lines over one, a map of colors over two.
+
 An HTML page is one file that contains everything it shows, loads nothing and runs nothing of the notebook.
 Pictures come from the notebook or its folder, and from nowhere else.
 
@@ -47,6 +49,7 @@ Exit codes: 0 written, 2 the notebook has errors, or cannot be written in that f
   markmill convert task.md task.ipynb
   markmill convert health.out.md health.html
   markmill convert last again.ipynb
+  markmill convert last-sweep grid.html
   markmill convert --to myst - - < analysis.ipynb`,
 		Args: args(2, 2),
 		RunE: func(_ *cobra.Command, paths []string) error {
@@ -72,6 +75,11 @@ func (a *app) convert(from, to, form string) error {
 	if err := checkTarget("OUTPUT", to); err != nil {
 		return err
 	}
+	if dir, err := a.sweepNamed(from); err != nil {
+		return err
+	} else if dir != "" {
+		return a.convertSweep(dir, to, form)
+	}
 	left, err := a.runOutput(from, to, form)
 	if err != nil {
 		return err
@@ -93,14 +101,7 @@ func (a *app) convert(from, to, form string) error {
 	if err != nil {
 		return err
 	}
-	if to == "-" {
-		_, err = a.stdout.Write(out)
-		return err
-	}
-	if remote.Is(to) {
-		return a.remote().Write(context.Background(), to, out)
-	}
-	return runs.WriteFile(to, out)
+	return a.writeResult("OUTPUT", to, out)
 }
 
 // convertForm is the form of OUTPUT; "" is one of the three forms of .md, which the notebook decides.
@@ -127,11 +128,7 @@ func convertForm(to, asked string) (string, error) {
 	if asked == "" {
 		return form, nil
 	}
-	known := false
-	for _, name := range formNames {
-		known = known || name == asked
-	}
-	if !known {
+	if !slices.Contains(formNames, asked) {
 		if near := notebooks.Suggest(asked, formNames); near != "" {
 			return "", usagef("--to %s: there is no such form; did you mean %s?", asked, near)
 		}

@@ -19,6 +19,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 	"markmill/runs"
 )
 
@@ -143,7 +144,8 @@ func (r *trial) tmp() string   { return filepath.Join(r.dir, "run", "tmp") }
 
 // args are those of the run that is cut.
 func (r *trial) args() []string {
-	args := []string{"run", r.notebook, "o/" + filepath.Base(r.output), "-p", "word", "two", "--allow-unknown-parameters",
+	args := []string{"run", r.notebook, "o/" + filepath.Base(r.output), "-p", "word", "two",
+		"--allow-unknown-parameters",
 		"--no-progress-bar", "--events", r.seen}
 	if r.branch {
 		args = append(args, "--branch", "done")
@@ -353,7 +355,7 @@ func (r *trial) whole(b []byte) (m *notebooks.Manifest, problem error) {
 		}
 		m = nb.Manifest()
 	} else {
-		got := notebooks.Strip(r.output, b)
+		got := region.Strip(r.output, b)
 		if len(got.Problems) > 0 {
 			return nil, got.Problems
 		}
@@ -565,26 +567,27 @@ func TestKills(t *testing.T) {
 	}
 	whole := time.Since(begin) * 6 / 5
 	first.judge()
-	trials := number(t, "MARKMILL_KILLS", 5)
+	trials := number(t, "MARKMILL_KILLS", 3)
 	moments := make([]time.Duration, trials)
 	for i := range moments { // one in each part of the run, in no order
 		moments[i] = time.Duration((float64(i) + random.Float64()) / float64(trials) * float64(whole))
 	}
 	random.Shuffle(trials, func(i, j int) { moments[i], moments[j] = moments[j], moments[i] })
 	var late atomic.Int32 // the run had ended before
-	survive(t, "kills at a moment", trials, func(i int) string { return moments[i].String() }, func(t *testing.T, i int) {
-		r := b.trial(t).to(outputs[i%2])
-		if r.branch = i%4 == 3; i%5 == 4 {
-			r.between = r.runAgain
-		}
-		c := r.start()
-		time.Sleep(moments[i])
-		_ = c.Process.Kill()
-		_ = c.Wait() // killed, or ended before
-		if r.exit = c.ProcessState.ExitCode(); r.exit != -1 {
-			late.Add(1)
-		}
-		r.judge()
-	})
+	survive(t, "kills at a moment", trials, func(i int) string { return moments[i].String() },
+		func(t *testing.T, i int) {
+			r := b.trial(t).to(outputs[i%2])
+			if r.branch = i%4 == 3; i%5 == 4 {
+				r.between = r.runAgain
+			}
+			c := r.start()
+			time.Sleep(moments[i])
+			_ = c.Process.Kill()
+			_ = c.Wait() // killed, or ended before
+			if r.exit = c.ProcessState.ExitCode(); r.exit != -1 {
+				late.Add(1)
+			}
+			r.judge()
+		})
 	t.Logf("of these %d came when the run had ended", late.Load())
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 	"strconv"
@@ -54,12 +55,7 @@ Exit codes: 0 the same, 1 different, 2 one of the two cannot be read.`,
 			"  markmill diff HEAD:results results\n  markmill diff --git main HEAD -- notebooks/report.ipynb\n" +
 			"  markmill diff --markdown --tolerance 1% --tolerance loss=0.5 old.out.md new.out.md",
 		RunE: func(c *cobra.Command, words []string) error {
-			err := a.diff(opt, words, c.ArgsLenAtDash())
-			var code exit
-			if err == nil || errors.As(err, &code) {
-				return err
-			}
-			return trouble{err}
+			return troubled(a.diff(opt, words, c.ArgsLenAtDash()))
 		},
 	}
 	f := c.Flags()
@@ -79,6 +75,14 @@ Exit codes: 0 the same, 1 different, 2 one of the two cannot be read.`,
 type trouble struct{ error }
 
 func (t trouble) Unwrap() error { return t.error }
+
+// troubled is an error of such a command, unless it is an answer.
+func troubled(err error) error {
+	if err == nil || errors.As(err, new(exit)) {
+		return err
+	}
+	return trouble{err}
+}
 
 func (a *app) diff(opt diffOptions, words []string, dash int) error {
 	forms := 0
@@ -113,10 +117,9 @@ func (a *app) diff(opt diffOptions, words []string, dash int) error {
 	if words[0] == "-" && words[1] == "-" {
 		return usagef("standard input can be one of the two")
 	}
-	if folders, err := a.folders(words); err != nil || folders != nil {
-		if err != nil {
-			return err
-		}
+	if folders, err := a.folders(words); err != nil {
+		return err
+	} else if folders != nil {
 		return a.diffFolders(opt, how, folders)
 	}
 	var sides [2]lookup.Side
@@ -222,10 +225,10 @@ func (a *app) diffFolders(opt diffOptions, how diff.Options, folders []*lookup.F
 		to := &boundedWriter{to: a.stdout, most: opt.most}
 		err = errors.Join(d.Write(to, a.colour(a.stdout)), to.end())
 	}
-	if err == nil && !d.Same {
-		err = exit(exitFail)
+	if err != nil {
+		return err
 	}
-	return err
+	return passIf(d.Same)
 }
 
 func (a *app) showDiff(opt diffOptions, how diff.Options, sides [2]lookup.Side) error {
@@ -251,19 +254,11 @@ func (a *app) showDiff(opt diffOptions, how diff.Options, sides [2]lookup.Side) 
 	if err != nil {
 		return err
 	}
-	if !d.Same {
-		return exit(exitFail)
-	}
-	return nil
+	return passIf(d.Same)
 }
 
 // limit is how many bytes the Markdown may have.
-func (o *diffOptions) limit() int {
-	if o.most > 0 {
-		return o.most
-	}
-	return render.CommentLimit
-}
+func (o *diffOptions) limit() int { return cmp.Or(o.most, render.CommentLimit) }
 
 // showNbdime prints nbdime's diff, which is of Jupyter notebooks only.
 func (a *app) showNbdime(sides [2]lookup.Side) error {
@@ -285,8 +280,5 @@ func (a *app) showNbdime(sides [2]lookup.Side) error {
 	if _, err := a.stdout.Write(text); err != nil {
 		return err
 	}
-	if strings.TrimSpace(string(text)) != "[]" {
-		return exit(exitFail)
-	}
-	return nil
+	return passIf(strings.TrimSpace(string(text)) == "[]")
 }

@@ -133,8 +133,9 @@ func TestFullDisk(t *testing.T) {
 		r := b.trialOn(t, func(dir string) { disk(t, dir, size) })
 		// The file is outside the worktree, so that it stays when the run's folder goes.
 		filled := filepath.Join(r.tmp(), "filled")
-		write(t, filepath.Join(r.repo, "o", "fill.md"), "---\nsandbox: off\n---\n```bash {#fill}\nset +e\ncat /dev/zero > "+
-			filled+" 2>/dev/null\ntrue\n```\n\n```bash {#more}\necho more\n```\n")
+		write(t, filepath.Join(r.repo, "o", "fill.md"),
+			"---\nsandbox: off\n---\n```bash {#fill}\nset +e\ncat /dev/zero > "+
+				filled+" 2>/dev/null\ntrue\n```\n\n```bash {#more}\necho more\n```\n")
 		r.notebook = "o/fill.md"
 		r.end(r.start())
 		r.fails("no space left on device", runs.CodeArtifactWriteFailure)
@@ -152,11 +153,13 @@ func TestFileSizeLimit(t *testing.T) {
 		t.Run(fmt.Sprint(blocks), func(t *testing.T) {
 			r := b.trial(t)
 			if blocks == 600 {
-				write(t, filepath.Join(r.repo, "o", "much.md"), "```bash {#much}\nhead -c 1000000 /dev/zero | tr '\\0' x\n```\n")
+				write(t, filepath.Join(r.repo, "o", "much.md"),
+					"```bash {#much}\nhead -c 1000000 /dev/zero | tr '\\0' x\n```\n")
 				r.notebook = "o/much.md"
 			}
-			c := exec.Command("bash", append([]string{"-c", fmt.Sprintf(`ulimit -f %d; exec "$0" "$@"`, blocks), b.program},
-				r.args()...)...)
+			c := exec.Command("bash",
+				append([]string{"-c", fmt.Sprintf(`ulimit -f %d; exec "$0" "$@"`, blocks), b.program},
+					r.args()...)...)
 			c.Dir, c.Env = r.repo, r.env
 			said, _ := c.CombinedOutput()
 			write(t, r.errs, string(said))

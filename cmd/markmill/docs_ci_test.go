@@ -56,7 +56,8 @@ func TestWorkflows(t *testing.T) {
 					if step.Uses != "" && !regexp.MustCompile(`^[\w-]+/[\w-]+@v\d+\.\d+\.\d+$`).MatchString(step.Uses) {
 						t.Errorf("job %s: %s is not pinned", name, step.Uses)
 					}
-					if ref, ok := step.With["ref"]; strings.HasPrefix(step.Uses, "actions/checkout@") && name == "review" &&
+					if ref, ok := step.With["ref"]; strings.HasPrefix(step.Uses, "actions/checkout@") &&
+						name == "review" &&
 						(!ok || !strings.Contains(ref.(string), ".base.")) {
 						t.Errorf("job %s checks the branch out", name)
 					}
@@ -109,7 +110,7 @@ func checkScript(t *testing.T, script string) [][]string {
 			}
 		}
 		found = append(found, words)
-		c, rest, err := newApp().root().Find(words[1:])
+		c, rest, err := newApp().root("").Find(words[1:])
 		if err != nil || !c.HasParent() {
 			t.Errorf("no command: %s", line)
 			continue

@@ -55,11 +55,18 @@ func corpusReport() string {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "The corpus has %d notebooks of other projects. Papermill runs %d of them on a machine with the kernels of Python and Bash (with `-k python3` where a notebook names no kernel, or Python 2's).\n",
+	fmt.Fprintf(&b,
+		"The corpus has %d notebooks of other projects. Papermill runs %d of them on a machine with the kernels of "+
+			"Python and Bash (with `-k python3` where a notebook names no kernel, or Python 2's).\n",
 		len(corpusNotebooks), ran)
-	fmt.Fprintf(&b, "%d leave the same over the same kernel: exit code, and of each cell the source, outputs, count, tags, metadata, state and where the error is marked. %d differ in places that the table names.\n",
+	fmt.Fprintf(&b,
+		"%d leave the same over the same kernel: exit code, and of each cell the source, outputs, count, tags, "+
+			"metadata, state and where the error is marked. %d differ in places that the table names.\n",
 		len(same), ran-len(same))
-	fmt.Fprintf(&b, "On the built-in kernel of Python (`-k python3`) run %d, with the same results but for the traceback, and in %d a named place more. The other %d need IPython, or Bash.\n\n", ran-len(ipython)-1, besides, len(ipython)+1)
+	fmt.Fprintf(&b,
+		"On the built-in kernel of Python (`-k python3`) run %d, with the same results but for the traceback, and in "+
+			"%d a named place more. The other %d need IPython, or Bash.\n\n", ran-len(ipython)-1, besides,
+		len(ipython)+1)
 	b.WriteString("| notebook | kernel | where | difference |\n| --- | --- | --- | --- |\n" + differ.String())
 	fmt.Fprintf(&b, "\nThe same: %s.\n\n", strings.Join(same, ", "))
 	fmt.Fprintf(&b, "Papermill does not run %d:\n\n| notebook | papermill | here |\n| --- | --- | --- |\n%s",

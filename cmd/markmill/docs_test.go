@@ -13,6 +13,7 @@ import (
 
 	"markmill/engine/kernel"
 	"markmill/notebooks"
+	"markmill/notebooks/region"
 	"markmill/render/safe"
 	"markmill/runs"
 )
@@ -28,16 +29,16 @@ func TestFormatIsWhole(t *testing.T) {
 		row     bool // each has a table row of its own
 		names   []string
 	}{
-		{"Front matter", true, append(tableKeys(t, keys+"frontkeys.go", "frontKeys"), "params")},
-		{"Front matter", true, tableStrings(t, keys+"frontkeys.go", "frontNames")},
-		{"Keys of other tools", false, tableStrings(t, keys+"front.go", "foreignKeys")},
-		{"Attributes", true, tableKeys(t, keys+"attributes.go", "attributes")},
+		{"Front matter", true, append(tableKeys(t, keys+"markdown/frontkeys.go", "frontKeys"), "params")},
+		{"Front matter", true, tableStrings(t, keys+"markdown/frontkeys.go", "frontNames")},
+		{"Keys of other tools", false, tableStrings(t, keys+"markdown/front.go", "foreignKeys")},
+		{"Attributes", true, tableKeys(t, keys+"markdown/attributes.go", "attributes")},
 		{"Tags", true, append(constants(t, keys+"notebook.go", "Tag"), "step")},
-		{"Tags of other tools", false, tableKeys(t, keys+"tags.go", "tagNames")},
+		{"Tags of other tools", false, tableKeys(t, keys+"markdown/tags.go", "tagNames")},
 		{"Steps", false, tableStrings(t, keys+"languages.go", "languages")},
-		{"Steps", false, tableStrings(t, keys+"tags.go", "presentationClasses")},
-		{"Options of the other forms", false, tableKeys(t, keys+"form_runme.go", "runmeKeys")},
-		{"Parameters", false, tableStrings(t, keys+"param_block.go", "longKeys")},
+		{"Steps", false, tableStrings(t, keys+"markdown/tags.go", "presentationClasses")},
+		{"Options of the other forms", false, tableKeys(t, keys+"markdown/runme.go", "runmeKeys")},
+		{"Parameters", false, tableStrings(t, keys+"params/block.go", "longKeys")},
 		{"Types", true, without(constants(t, keys+"value.go", "Type"), string(notebooks.TypeNull))},
 		{"The environment of a step", false, tableStrings(t, "../../engine/env.go", "passed")},
 		{"The environment of a step", false, tableKeys(t, "../../engine/env.go", "fixed")},
@@ -64,7 +65,8 @@ func TestFormatIsWhole(t *testing.T) {
 func TestEvidenceIsWhole(t *testing.T) {
 	doc := readDoc(t, "evidence.md")
 	data := map[runs.EventType]any{
-		runs.RunStarted: runs.RunStartedData{}, runs.ContractCreated: runs.ContractData{}, runs.PlanUpdated: runs.PlanData{},
+		runs.RunStarted: runs.RunStartedData{}, runs.ContractCreated: runs.ContractData{},
+		runs.PlanUpdated: runs.PlanData{},
 		runs.GateBlocked: runs.GateData{}, runs.ApprovalRequested: runs.ApprovalRequestedData{},
 		runs.ApprovalGranted: runs.ApprovalGrantedData{},
 		runs.ApprovalDenied:  runs.ApprovalDeniedData{},
@@ -107,7 +109,8 @@ func TestEvidenceIsWhole(t *testing.T) {
 		}
 	}
 	files := doc.section(t, "The run directory")
-	for _, name := range []string{runs.JournalFile, runs.OutputFile, runs.ReportFile, runs.ReportPageFile, runs.PatchFile,
+	for _, name := range []string{runs.JournalFile, runs.OutputFile, runs.ReportFile, runs.ReportPageFile,
+		runs.PatchFile,
 		runs.TestLogFile,
 		runs.TraceFile, runs.SumsFile, runs.LockFile, runs.RequestFile, runs.ApprovalFile, runs.SignatureFile,
 		runs.SignersFile} {
@@ -126,7 +129,7 @@ func TestPolicyIsWhole(t *testing.T) {
 			t.Errorf("policy.md: section \"Keys\" has no row of `%s`", key)
 		}
 	}
-	for _, word := range tableStrings(t, "../../engine/policy.go", "riskScale") {
+	for _, word := range tableStrings(t, "../../engine/narrow.go", "riskScale") {
 		if !keys.mentions(word) {
 			t.Errorf("policy.md: section \"Keys\" does not mention `%s`", word)
 		}
@@ -166,8 +169,9 @@ func TestDocumentedChecks(t *testing.T) {
 	}
 
 	regions := readDoc(t, "format.md").section(t, "Markers and digest").fence(t, "python")
-	for _, source := range []string{"```sh {#a}\ntrue\n```\n", "```sh {#a}\r\ntrue\r\n```\r\n", "```sh {#a}\ntrue\n```"} {
-		output := notebooks.Splice([]byte(source), []notebooks.Region{{ID: "a", At: len(source),
+	for _, source := range []string{"```sh {#a}\ntrue\n```\n", "```sh {#a}\r\ntrue\r\n```\r\n",
+		"```sh {#a}\ntrue\n```"} {
+		output := region.Splice([]byte(source), []region.Region{{ID: "a", At: len(source),
 			Body: []byte("é and more")}}, notebooks.Manifest{Status: "pass"})
 		if out, err := run(regions, write("out.md", string(output))); err != nil || out != "out a ok\nmanifest ok\n" {
 			t.Errorf("the check of regions says of %q: %q, %v", source, out, err)
@@ -222,7 +226,8 @@ func TestKernelExample(t *testing.T) {
 		t.Fatal("the section shows no settings")
 	}
 	script := filepath.Join(t.TempDir(), "kernel.txtar")
-	text := "[!git] skip 'no git on this machine'\ncd project\nexec git init -q\nexec git add .\nexec git commit -qm base\n" +
+	text := "[!git] skip 'no git on this machine'\ncd project\nexec git init -q\nexec git add .\nexec git commit -qm " +
+		"base\n" +
 		"exec markmill run task.md out.md\ngrep '^3$' out.md\n-- project/markmill.yaml --\n" + yaml[1] +
 		"-- project/task.md --\n" + notebook[1]
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {

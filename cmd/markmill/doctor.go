@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"markmill/cmd/api/doctor"
 	"markmill/engine"
+	"markmill/engine/worktree/pool"
 	"markmill/render/plain"
 )
 
@@ -16,6 +19,37 @@ type checkup struct {
 	Markmill build `json:"markmill"`
 	*doctor.Report
 	Folders checkedFolders `json:"folders"`
+	Pool    checkedPool    `json:"pool"`
+}
+
+// checkedPool are the worktrees that are kept for later runs.
+type checkedPool struct {
+	On        bool  `json:"on"` // the file system of the cache permits it, and markmill.yaml
+	Worktrees int   `json:"worktrees"`
+	Bytes     int64 `json:"bytes"`
+}
+
+// checkPool looks at the pool of the cache.
+func checkPool(cache string, cfg engine.Config) (c checkedPool, err error) {
+	at := cache
+	if _, err := os.Stat(at); err != nil {
+		at = os.TempDir()
+	}
+	c.On = cfg.Pool != "off" && pool.Works(at)
+	list, err := pool.New(filepath.Join(cache, "pool")).List()
+	for _, s := range list {
+		c.Worktrees++
+		c.Bytes += s.Bytes
+	}
+	return c, err
+}
+
+func (c checkedPool) words() string {
+	words := fmt.Sprintf("%d worktrees kept for reuse, %d MiB", c.Worktrees, c.Bytes>>20)
+	if !c.On {
+		words += "; not used here"
+	}
+	return words
 }
 
 type checkedFolders struct {
@@ -29,7 +63,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "Check what this machine has for runs, and how to install what is missing",
 		Long: `Starts each built-in kernel, and looks for the programs of configured kernels and of Jupyter's, for Git, and
-for what the system offers the sandbox. Nothing is written except a temporary folder.
+for what the system offers the sandbox. Nothing is written except temporary files.
 
 Exit codes: 0 checked, 1 a kernel that markmill.yaml configures is missing, or no kernel starts.`,
 		Example: "  markmill doctor\n  markmill doctor --json | jq '.kernels[] | select(.ok | not)'",
@@ -53,7 +87,11 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	doc := checkup{version(), report, checkedFolders{Repository: rootOf(src), Records: store.Dir, Cache: a.cache()}}
+	kept, err := checkPool(a.cache(), cfg)
+	if err != nil {
+		return err
+	}
+	doc := checkup{version(), report, checkedFolders{Repository: rootOf(src), Records: store.Dir, Cache: a.cache()}, kept}
 	if asJSON {
 		err = a.printJSON("doctor", doc)
 	} else {
@@ -62,15 +100,13 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 			repository = "none here"
 		}
 		_, err = fmt.Fprintf(a.stdout, "markmill %s, %s\n\n%s\n"+
-			"folders\n  repository  %s\n  records     %s\n  cache       %s\n",
+			"folders\n  repository  %s\n  records     %s\n  cache       %s\n  pool        %s\n",
 			doc.Markmill.Version, doc.Markmill.Platform, report.Text(),
-			plain.Escape(repository), plain.Escape(doc.Folders.Records), plain.Escape(doc.Folders.Cache))
+			plain.Escape(repository), plain.Escape(doc.Folders.Records), plain.Escape(doc.Folders.Cache),
+			doc.Pool.words())
 	}
 	if err != nil {
 		return err
 	}
-	if !report.OK() {
-		return exit(exitFail)
-	}
-	return nil
+	return passIf(report.OK())
 }

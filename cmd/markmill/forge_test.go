@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
-	"markmill/notebooks"
+	"markmill/notebooks/region"
 )
 
 // TestForge renders the output notebooks of the examples, and of a notebook with every kind of result, as a forge does:
@@ -80,7 +80,7 @@ func TestForge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		src = src[notebooks.VerdictAt(src):] // a forge shows front matter apart
+		src = src[region.VerdictAt(src):] // a forge shows front matter apart
 		cmd := exec.Command(forge, "--unsafe", "-e", "table", "-e", "strikethrough", "-e", "autolink")
 		cmd.Stdin = bytes.NewReader(src)
 		page, err := cmd.Output()
@@ -120,10 +120,13 @@ func TestForge(t *testing.T) {
 		}
 		if output == "../rich.md" {
 			if visible[atom.Table] != 2 || folded[atom.Table] != 0 || visible[atom.Img] != 1 || folded[atom.Img] != 0 {
-				t.Errorf("%s: tables %d visible, %d folded; pictures %d visible, %d folded\n%s", output, visible[atom.Table],
+				t.Errorf("%s: tables %d visible, %d folded; pictures %d visible, %d folded\n%s", output,
+					visible[atom.Table],
 					folded[atom.Table], visible[atom.Img], folded[atom.Img], page)
 			}
-			for _, want := range []string{"<code>forbid: data.csv</code> does not allow <code>data.csv</code>, which step <code>a</code> changed", "<strong>broke forbid: data.csv: data.csv</strong>"} {
+			for _, want := range []string{
+				"<code>forbid: data.csv</code> does not allow <code>data.csv</code>, which step <code>a</code> changed",
+				"<strong>broke forbid: data.csv: data.csv</strong>"} {
 				if !bytes.Contains(page, []byte(want)) {
 					t.Errorf("%s: no %q in\n%s", output, want, page)
 				}

@@ -13,7 +13,8 @@ import (
 	"markmill/runs"
 )
 
-const forgedNotebook = "```bash {#flaky retries=1}\n[ -e again ] || { touch again; echo first; exit 1; }\necho second\n```\n\n" +
+const forgedNotebook = "```bash {#flaky retries=1}\n[ -e \"$TMPDIR/again\" ] || { touch \"$TMPDIR/again\"; echo " +
+	"first; exit 1; }\ntouch again\necho second\n```\n\n" +
 	"```bash {#test .test}\necho '3 passed, 0 failed'\n```\n"
 
 // TestForgedRecords changes files of a record and carries the change through report.json and SHA256SUMS, as somebody
@@ -37,7 +38,7 @@ func TestForgedRecords(t *testing.T) {
 	write(t, filepath.Join(repo, "n.md"), forgedNotebook)
 	command(t, repo, "git", "add", ".")
 	command(t, repo, "git", "-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-q", "-m", "base")
-	command(t, repo, "markmill", "run", "n.md", "--no-progress-bar")
+	command(t, repo, builtProgram(t), "run", "n.md", "--no-progress-bar")
 	t.Chdir(repo)
 	found, err := filepath.Glob(".markmill/runs/*")
 	if err != nil || len(found) != 1 {
@@ -82,7 +83,8 @@ func TestForgedRecords(t *testing.T) {
 		{"test log", appended(runs.TestLogFile), runs.TestLogFile},
 		{"trace", appended(runs.TraceFile), runs.TraceFile},
 		{"report page", appended(runs.ReportPageFile), runs.ReportPageFile},
-		{"output of an earlier attempt", appended("steps/01-flaky/attempt-1/stdout"), "steps/01-flaky/attempt-1/stdout"},
+		{"output of an earlier attempt", appended("steps/01-flaky/attempt-1/stdout"),
+			"steps/01-flaky/attempt-1/stdout"},
 		{"planted step", planted("steps/03-more/stdout"), "steps/03-more/stdout"},
 		{"planted stream", planted("steps/02-test/stderr"), "steps/02-test/stderr"},
 		{"planted file", planted("evidence.txt"), "evidence.txt"},

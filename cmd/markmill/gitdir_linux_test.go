@@ -65,7 +65,9 @@ func TestGitUntouched(t *testing.T) {
 	r := b.trial(t)
 	dot := filepath.Join(r.repo, ".git")
 	was := gitDigest(t, dot)
-	write(t, filepath.Join(r.repo, "fails.md"), "```bash {#change}\necho x > x; git add x; git -c user.name=A -c user.email=a@b commit -qm own; git tag t; exit 3\n```\n")
+	write(t, filepath.Join(r.repo, "fails.md"),
+		"```bash {#change}\necho x > x; git add x; git -c user.name=A -c user.email=a@b commit -qm own; git tag t; "+
+			"exit 3\n```\n")
 	write(t, filepath.Join(r.repo, "edits.md"), "```bash {#change}\necho y > y\n```\n")
 	for _, c := range []struct {
 		exit int
@@ -120,7 +122,9 @@ func TestOldRecord(t *testing.T) {
 	expect("what was looked at holds (11 events, 3 commits)", "runs", "verify", id)
 	expect("refs/markmill/runs/"+id, "runs", "fetch", id)
 	was := gitDigest(t, filepath.Join(r.repo, ".git"))
-	expect("the repository has 1 ref below refs/markmill/runs, from earlier versions or runs fetch; the commits of 1 are in no record", "runs", "reconcile")
+	expect(
+		"the repository has 1 ref below refs/markmill/runs, from earlier versions or runs fetch; the commits of 1 "+
+			"are in no record", "runs", "reconcile")
 	sameGit(t, "runs reconcile", was, gitDigest(t, filepath.Join(r.repo, ".git")))
 	expect("removed 1 ref", "runs", "reconcile", "--remove-refs")
 	if left := r.git("for-each-ref", "refs/markmill"); left != "" {

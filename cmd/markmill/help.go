@@ -33,7 +33,8 @@ var runGroups = []group{
 		"allow-unknown-parameters", "inject-paths", "inject-input-path", "inject-output-path"}},
 	{"What runs", []string{"only", "from", "until", "skip-tag", "kernel", "language", "engine",
 		"execution-timeout", "run-timeout", "start-timeout", "allow-errors", "prepare-only", "help-notebook", "resume",
-		"drop-damaged", "marked", "jobs"}},
+		"continue", "at", "notebook", "drop-damaged", "marked", "jobs"}},
+	{"Sweeps", []string{"matrix", "params-table", "include", "exclude", "max-runs", "max-failures", "fail-fast"}},
 	{"The worktree", []string{"repo", "base", "dirty", "copy", "cwd", "in-place", "branch", "keep-worktree"}},
 	{"OUTPUT", []string{"frozen", "report-mode", "no-report-mode", "update", "sanitize-with"}},
 	{"Evidence for programs", []string{"json", "events", "stdout-file", "stderr-file", "junit", "annotate"}},
@@ -52,7 +53,7 @@ var stripGroups = []group{
 // optionGroups are the headings for the options of a command; none where it has few.
 func optionGroups(c *cobra.Command) []group {
 	switch c.CommandPath() {
-	case "markmill run", "markmill runs resume", "markmill test":
+	case "markmill run", "markmill runs resume", "markmill runs fork", "markmill test":
 		return runGroups
 	case "markmill strip", "markmill git install":
 		return stripGroups
@@ -215,7 +216,7 @@ func instead(c *cobra.Command, name string) string {
 	switch path := strings.TrimPrefix(c.CommandPath(), "markmill "); {
 	case path == "scraps" || path == "runs attest": // they have --output
 		return ""
-	case path == "run" || path == "runs resume" || path == "test" && name == "timeout":
+	case path == "run" || path == "runs resume" || path == "runs fork" || path == "test" && name == "timeout":
 		for _, i := range runInstead {
 			if slices.Contains(strings.Fields(i.options), name) {
 				return i.words

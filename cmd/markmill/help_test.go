@@ -15,7 +15,7 @@ import (
 // has.
 func TestOptionGroups(t *testing.T) {
 	used := map[string]bool{}
-	err := eachCommand(newApp().root(), func(c *cobra.Command) error {
+	err := eachCommand(newApp().root(""), func(c *cobra.Command) error {
 		groups := optionGroups(c)
 		visible := 0
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -23,7 +23,8 @@ func TestOptionGroups(t *testing.T) {
 				return
 			}
 			visible++
-			if groups != nil && !slices.ContainsFunc(groups, func(g group) bool { return slices.Contains(g.names, f.Name) }) {
+			if groups != nil && !slices.ContainsFunc(groups,
+				func(g group) bool { return slices.Contains(g.names, f.Name) }) {
 				t.Errorf("%s: --%s stands under no heading: add it to the groups in help.go", c.CommandPath(), f.Name)
 			}
 		})
@@ -47,7 +48,7 @@ func TestOptionGroups(t *testing.T) {
 
 // No help says of an option only that it is not another.
 func TestHelpHasWords(t *testing.T) {
-	err := eachCommand(newApp().root(), func(c *cobra.Command) error {
+	err := eachCommand(newApp().root(""), func(c *cobra.Command) error {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Usage == "" || strings.HasPrefix(f.Usage, "not --") {
 				t.Errorf("%s --%s: %q", c.CommandPath(), f.Name, f.Usage)
@@ -63,7 +64,7 @@ func TestHelpHasWords(t *testing.T) {
 // Every command that has --json names the schema that there is of it.
 func TestJSONOptionsNameTheirSchema(t *testing.T) {
 	known := jsonDocuments()
-	err := eachCommand(newApp().root(), func(c *cobra.Command) error {
+	err := eachCommand(newApp().root(""), func(c *cobra.Command) error {
 		f := c.Flags().Lookup("json")
 		if f == nil || c.CommandPath() == "markmill runs" {
 			return nil
@@ -107,7 +108,8 @@ func TestForAgents(t *testing.T) {
 	}
 	got, err := os.ReadFile(file)
 	if err != nil || string(got) != forAgents {
-		t.Errorf("%s is not cmd/markmill/for-agents.md (%v); run: go test ./cmd/markmill -run TestForAgents -update", file,
+		t.Errorf("%s is not cmd/markmill/for-agents.md (%v); run: go test ./cmd/markmill -run TestForAgents -update",
+			file,
 			err)
 	}
 	if n := strings.Count(forAgents, "\n"); n > 40 {
@@ -115,7 +117,8 @@ func TestForAgents(t *testing.T) {
 	}
 	for _, fact := range []string{"only with an id or a tag", "`.test`", "require", "exit 0 proves little",
 		"normalize: [durations]", "expect-exit", ".no-change",
-		"dirty_ending_tree", "not exported in bash", "glue --json", "--dirty include", "runs log last STEP", "3 blocked"} {
+		"dirty_ending_tree", "not exported in bash", "glue --json", "--dirty include", "runs log last STEP",
+		"3 blocked"} {
 		if !strings.Contains(forAgents, fact) {
 			t.Errorf("it does not say: %s", fact)
 		}

@@ -12,6 +12,8 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
+	"markmill/runs"
 )
 
 // maxParams is how large a file of parameters, rules or signatures may be, in bytes.
@@ -39,7 +41,7 @@ func (in *input) readAny(path string) ([]byte, error) {
 	return src, files.Check(name(path), src)
 }
 
-func jupyterName(path string) bool { return files.HasJupyterName(name(path)) }
+func jupyterName(path string) bool { return notebooks.IsJupyterName(name(path)) }
 
 func isJupyter(path string, src []byte) bool { return files.IsJupyter(name(path), src) }
 
@@ -103,7 +105,7 @@ func (in *input) readRun(path string, drop, given bool) (source []byte, madeOf s
 		source, err = jupyterSource(path, src, given)
 		return source, madeOf, err
 	}
-	got := notebooks.Strip(name(path), src)
+	got := region.Strip(name(path), src)
 	if len(got.Problems) > 0 && !drop {
 		return nil, "", got.Problems
 	}
@@ -147,6 +149,22 @@ func name(path string) string {
 		return remote.Name(path)
 	}
 	return filepath.ToSlash(path)
+}
+
+// writeResult writes the result of a command to a path or address; "" and "-" are standard output. what names the
+// argument or option.
+func (a *app) writeResult(what, path string, data []byte) error {
+	if path == "" || path == "-" {
+		_, err := a.stdout.Write(data)
+		return err
+	}
+	if remote.Is(path) {
+		return a.remote().Write(context.Background(), path, data)
+	}
+	if err := checkTarget(what, path); err != nil {
+		return err
+	}
+	return runs.WriteFile(path, data)
 }
 
 // checkTarget returns an error when a command cannot or must not write to a path. what names the argument or option.

@@ -8,6 +8,7 @@ import (
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/params"
 	"markmill/render/terminal"
 	"markmill/runs"
 )
@@ -105,12 +106,12 @@ func (a *app) inspect(eng *engine.Engine, req engine.Request, asJSON bool) error
 		return a.printJSON("inspect", newInspected(nb, narrowed))
 	}
 	// Inspect shows required parameters, so that they need no value here.
-	params := slices.Clone(nb.Params)
-	for i := range params {
-		params[i].Required = false
+	declared := slices.Clone(nb.Params)
+	for i := range declared {
+		declared[i].Required = false
 	}
-	bound, err := notebooks.Bind(req.Path, params, req.Given,
-		notebooks.BindOptions{AllowUnknown: req.AllowUnknown, Getenv: a.getenv})
+	bound, err := params.Bind(req.Path, declared, req.Given,
+		params.Options{AllowUnknown: req.AllowUnknown, Getenv: a.getenv})
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,8 @@ func TestInteropAttest(t *testing.T) {
 	command(t, dir, "git", "init", "-q", repo)
 	command(t, repo, "git", "-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-q", "--allow-empty", "-m",
 		"base")
-	write(t, filepath.Join(repo, "n.md"), "---\nparams:\n  word: {type: string, default: x}\n---\n```bash {#a}\necho $word > file\n```\n")
+	write(t, filepath.Join(repo, "n.md"),
+		"---\nparams:\n  word: {type: string, default: x}\n---\n```bash {#a}\necho $word > file\n```\n")
 	command(t, repo, program, "run", "n.md")
 	command(t, dir, keygen, "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", filepath.Join(dir, "key"))
 	command(t, repo, program, "runs", "attest", "last", "--key", filepath.Join(dir, "key"), "-o",
@@ -69,7 +70,8 @@ func TestInteropAttest(t *testing.T) {
 	said := string(command(t, dir, python, "-c", checkAttestation, filepath.Join(dir, "run.json"),
 		filepath.Join(dir, "key.pub")))
 	for _, want := range []string{"('gitCommit', 'refs/markmill/runs/", "('sha256', 'output.md'",
-		"('sha256', 'patch.diff'", "('sha256', 'report.json'", "('sha256', 'SHA256SUMS'", "('sha256', 'commits.bundle'"} {
+		"('sha256', 'patch.diff'", "('sha256', 'report.json'", "('sha256', 'SHA256SUMS'",
+		"('sha256', 'commits.bundle'"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%s is not a subject:\n%s", want, said)
 		}

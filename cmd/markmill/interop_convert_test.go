@@ -138,7 +138,8 @@ func (p peers) convert(t *testing.T) {
 			sameCells(t, want.Cells, got.Cells, q.back == "")
 		})
 	}
-	t.Logf("%d files: compared %v, not taken by the peers themselves %d, plain Markdown %d, not parsed %d", len(sources),
+	t.Logf("%d files: compared %v, not taken by the peers themselves %d, plain Markdown %d, not parsed %d",
+		len(sources),
 		compared, notValid, len(plain), refused)
 }
 

@@ -101,17 +101,19 @@ var corpusNotebooks = []corpusNotebook{
 	{name: "jupytext--wolfram", cannot: "No such kernel named wolframlanguage13.1"},
 	{name: "jupytext--xcpp_by_quantstack", cannot: "No such kernel named xeus-cling-cpp14"},
 	{name: "nbclient--Clear_Output", ipython: true},
-	{name: "nbclient--Interrupt", args: []string{"-k", "python3", "--execution-timeout", "3"}, differs: []namedDifference{
-		{at: "cell 1 status", theirs: "completed", ours: "failed", why: whyTimeout},
-		{at: "cell 1 exception", theirs: "false", ours: "true", why: whyTimeout},
-		{at: "cell 2 status", theirs: "completed", ours: "pending", why: whyTimeout},
-		{at: "error marks", theirs: "[]", ours: "In [1]", why: whyTimeout},
-		{at: "papermill.exception", theirs: "null", ours: "true", why: whyTimeout},
-		{at: "exit code", theirs: "1", ours: "3", why: whyTimeout},
-	}},
+	{name: "nbclient--Interrupt", args: []string{"-k", "python3", "--execution-timeout", "3"},
+		differs: []namedDifference{
+			{at: "cell 1 status", theirs: "completed", ours: "failed", why: whyTimeout},
+			{at: "cell 1 exception", theirs: "false", ours: "true", why: whyTimeout},
+			{at: "cell 2 status", theirs: "completed", ours: "pending", why: whyTimeout},
+			{at: "error marks", theirs: "[]", ours: "In [1]", why: whyTimeout},
+			{at: "papermill.exception", theirs: "null", ours: "true", why: whyTimeout},
+			{at: "exit code", theirs: "1", ours: "3", why: whyTimeout},
+		}},
 	{name: "nbclient--Output", ipython: true, args: asPython, differs: []namedDifference{
-		{at: "metadata", theirs: "application/vnd.jupyter.widget-state+json", ours: `{"kernelspec": {"language": "python"}}`,
-			why: whyWidgets},
+		{at: "metadata", theirs: "application/vnd.jupyter.widget-state+json",
+			ours: `{"kernelspec": {"language": "python"}}`,
+			why:  whyWidgets},
 	}},
 	{name: "nbclient--SVG", ipython: true, args: asPython},
 	{name: "nbclient--UnicodePy3"},
@@ -138,8 +140,9 @@ var corpusNotebooks = []corpusNotebook{
 	{name: "papermill--blank-vscode", args: asPython},
 	{name: "papermill--complex_parameters"},
 	{name: "papermill--gcs-simple_notebook"},
-	{name: "papermill--simple_output", differs: []namedDifference{{at: "papermill.parameters", theirs: "Hello", ours: "{}",
-		why: whyEarlier}}},
+	{name: "papermill--simple_output",
+		differs: []namedDifference{{at: "papermill.parameters", theirs: "Hello", ours: "{}",
+			why: whyEarlier}}},
 	{name: "papermill--test_notebooknode_io"},
 	{name: "scrapbook--result1", differs: []namedDifference{
 		{at: "papermill.default_parameters", theirs: "null", ours: "{}", why: whyEarlier},
@@ -205,7 +208,8 @@ func (p peers) corpus(t *testing.T) {
 			continue
 		}
 		source, theirs := filepath.Join(r.dir, "in.ipynb"), filepath.Join(r.dir, "papermill.ipynb")
-		if log := readLog(r.theirs.Log); strings.Contains(log, "No such kernel") || strings.Contains(log, "No kernel name") ||
+		if log := readLog(r.theirs.Log); strings.Contains(log, "No such kernel") ||
+			strings.Contains(log, "No kernel name") ||
 			!isFile(theirs) {
 			t.Errorf("papermill does not run %s:\n%s", r.name, log)
 			continue
@@ -237,8 +241,9 @@ func (p peers) corpus(t *testing.T) {
 			name, want, code = name+" (built-in kernel)", slices.Concat(want, r.corpusNotebook.plain), r.plain
 		}
 		if code != r.theirs.code {
-			got.Found = append(got.Found, difference{"exit code", fmt.Sprint(r.theirs.code, "\n", readLog(r.theirs.Log)),
-				fmt.Sprint(code)})
+			got.Found = append(got.Found,
+				difference{"exit code", fmt.Sprint(r.theirs.code, "\n", readLog(r.theirs.Log)),
+					fmt.Sprint(code)})
 		}
 		t.Run(name, func(t *testing.T) { checkDifferences(t, got.Found, want) })
 	}
@@ -390,6 +395,7 @@ func sharedFolder(t *testing.T) string {
 			return place
 		}
 	}
-	t.Skip("the shared corpus and the recorded cases (../shared) are not on this machine; MARKMILL_SHARED may name them")
+	t.Skip(
+		"the shared corpus and the recorded cases (../shared) are not on this machine; MARKMILL_SHARED may name them")
 	return ""
 }

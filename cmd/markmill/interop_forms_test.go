@@ -42,11 +42,13 @@ json.dump(files, sys.stdout)
 
 // otherwise are the files that are not read as Jupytext reads them, and why.
 var otherwise = map[string]string{
-	"go-percent-jupytext--hello_world_gonb.go":   "Jupytext takes a prefix of code off the prose, too",
-	"py-hydrogen-jupytext--hello_world_gonb.py":  "Jupytext changes commands of gonb where it says that it changes none",
-	"md-jupytext--landing_page-notebook.md":      "without a header its fences are examples",
-	"md-nbval--index.md":                         "Jupytext takes a code span of three backticks for the begin of a fence",
-	"Rmd-nbval--index.Rmd":                       "Jupytext takes a code span of three backticks for the begin of a fence",
+	"go-percent-jupytext--hello_world_gonb.go":  "Jupytext takes a prefix of code off the prose, too",
+	"py-hydrogen-jupytext--hello_world_gonb.py": "Jupytext changes commands of gonb where it says that it changes none",
+	"md-jupytext--landing_page-notebook.md":     "without a header its fences are examples",
+	"md-nbval--index.md": "Jupytext takes a code span of three backticks for the begin of a " +
+		"fence",
+	"Rmd-nbval--index.Rmd": "Jupytext takes a code span of three backticks for the begin of a " +
+		"fence",
 	"lgt-percent-jupytext--logtalk_notebook.lgt": "not a language that is known",
 	"Rmd-jupytext--logtalk_notebook.Rmd":         "not a language that is known",
 	"ml-percent-jupytext--ocaml_notebook.ml":     "comments that do not end with their line",

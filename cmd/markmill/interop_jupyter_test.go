@@ -45,19 +45,44 @@ var jupyterCases = []struct {
 }{
 	{"values", []string{"#parameters\nx = 0\nwho = 'a'", "print(x, who)", "x * 2"},
 		[]string{"-p", "x", "21", "-p", "who", "it's"}, false},
-	{"order", []string{"import sys\nfrom IPython.display import display, HTML, Markdown\nprint('one')\ndisplay(HTML('<b>x</b>'))\nprint('two', file=sys.stderr)\ndisplay(Markdown('*m*'), 3)\nprint('three')\n{'a': [1, 2]}"}, nil, false},
+	{"order",
+		[]string{
+			"import sys\nfrom IPython.display import display, HTML, Markdown\nprint('one')\n" +
+				"display(HTML('<b>x</b>'))\nprint('two', file=sys.stderr)\ndisplay(Markdown('*m*'), 3)\n" +
+				"print('three')\n{'a': [1, 2]}"}, nil, false},
 	{"error", []string{"#parameters\nx = 0", "print('a')", "1/0", "print('never')"}, []string{"-p", "x", "1"}, true},
-	{"clear and update", []string{"from IPython.display import display, clear_output\nprint('gone')\nclear_output()\nprint('kept')", "h = display('first', display_id='d')\nh.update('second')\nprint('after')"}, nil, false},
-	{"update of an earlier cell", []string{"from IPython.display import display, HTML\nh = display('first', display_id='d')\nprint('x')", "h.update(HTML('<b>second</b>'))\nprint('y')",
-		"display(3, display_id='d')\ndisplay('other', display_id='e')",
-		"from IPython.display import update_display\nupdate_display('nobody shows it', display_id='f')\nupdate_display('last', display_id='e', metadata={'m': 1})"}, nil, false},
-	{"clear and wait", []string{"from IPython.display import display, clear_output\nfor i in range(3):\n    clear_output(wait=True)\n    print(i)\n    display(i)", "print('kept')\nclear_output(wait=True)",
-		"print('a')\nclear_output()"}, nil, false},
-	{"comm", []string{"from comm import create_comm\nc = create_comm(target_name='of.ours', data={'a': 1})\nc.send({'method': 'update'})\nc.close()\nprint('sent')",
-		"from IPython.display import display\ndisplay({'text/plain': 'IntSlider(value=0)', 'application/vnd.jupyter.widget-view+json': {'model_id': 'm', 'version_major': 2, 'version_minor': 0}}, raw=True)"}, nil, false},
+	{"clear and update",
+		[]string{"from IPython.display import display, clear_output\nprint('gone')\nclear_output()\nprint('kept')",
+			"h = display('first', display_id='d')\nh.update('second')\nprint('after')"}, nil, false},
+	{"update of an earlier cell",
+		[]string{"from IPython.display import display, HTML\nh = display('first', display_id='d')\nprint('x')",
+			"h.update(HTML('<b>second</b>'))\nprint('y')",
+			"display(3, display_id='d')\ndisplay('other', display_id='e')",
+			"from IPython.display import update_display\nupdate_display('nobody shows it', display_id='f')\n" +
+				"update_display('last', display_id='e', metadata={'m': 1})"}, nil, false},
+	{"clear and wait",
+		[]string{
+			"from IPython.display import display, clear_output\nfor i in range(3):\n    clear_output(wait=True)\n    " +
+				"print(i)\n    display(i)", "print('kept')\nclear_output(wait=True)",
+			"print('a')\nclear_output()"}, nil, false},
+	{"comm",
+		[]string{
+			"from comm import create_comm\nc = create_comm(target_name='of.ours', data={'a': 1})\nc.send({'method': " +
+				"'update'})\nc.close()\nprint('sent')",
+			"from IPython.display import display\ndisplay({'text/plain': 'IntSlider(value=0)', " +
+				"'application/vnd.jupyter.widget-view+json': {'model_id': 'm', 'version_major': 2, 'version_minor': " +
+				"0}}, raw=True)"}, nil, false},
 	{"input", []string{"print('a')\ninput('who? ')", "print('never')"}, nil, true},
-	{"bundle", []string{"class R:\n    def _repr_mimebundle_(self, include=None, exclude=None):\n        return {'text/plain': 'r', 'application/vnd.x+json': {'n': 1.50}, 'text/html': '<i>\\n</i>'}, {'text/html': {'isolated': True}}\nR()"}, nil, false},
-	{"picture", []string{"from IPython.display import Image, SVG, JSON, display\nimport base64\ndisplay(SVG('<svg xmlns=\"http://www.w3.org/2000/svg\"/>'))\nImage(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='))", "JSON({'b': 1, 'a': [None]})"}, nil, false},
+	{"bundle",
+		[]string{
+			"class R:\n    def _repr_mimebundle_(self, include=None, exclude=None):\n        return {'text/plain': " +
+				"'r', 'application/vnd.x+json': {'n': 1.50}, 'text/html': '<i>\\n</i>'}, {'text/html': {'isolated': " +
+				"True}}\nR()"}, nil, false},
+	{"picture",
+		[]string{
+			"from IPython.display import Image, SVG, JSON, display\nimport base64\ndisplay(SVG('<svg " +
+				"xmlns=\"http://www.w3.org/2000/svg\"/>'))\n" +
+				"Image(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='))", "JSON({'b': 1, 'a': [None]})"}, nil, false},
 	{"text", []string{"print('\\x1b[31mred\\x1b[0m \\r\\n\\x00 é 漢 \\U0001F600')", "", "   ", "'\\u2028' + chr(0x7f)",
 		"import sys; sys.stdout.write('no newline')"}, nil, false},
 	{"magics", []string{"%%bash\necho hi", "!echo there", "%env X=1",
@@ -104,7 +129,8 @@ func (p peers) jupyter(t *testing.T) {
 	}
 	p.papermill(t, os.Environ(), first)
 	atOnce(len(dirs), func(i int) {
-		args := slices.Concat([]string{"run", "--no-progress-bar", "-k", "jupyter:python3", "in.ipynb", "markmill.ipynb"},
+		args := slices.Concat([]string{"run", "--no-progress-bar", "-k", "jupyter:python3", "in.ipynb",
+			"markmill.ipynb"},
 			jupyterCases[i].args)
 		codes[i] = exitCode(dirs[i], filepath.Join(dirs[i], "markmill.log"), os.Environ(), p.markmill, args...)
 	})
@@ -117,7 +143,8 @@ func (p peers) jupyter(t *testing.T) {
 	}
 	p.papermill(t, os.Environ(), again)
 	var read [][]json.RawMessage
-	if err := json.Unmarshal(command(t, "", p.python, append([]string{"-c", cellsOf}, outputs...)...), &read); err != nil {
+	if err := json.Unmarshal(command(t, "", p.python, append([]string{"-c", cellsOf}, outputs...)...),
+		&read); err != nil {
 		t.Fatal(err)
 	}
 	for n, c := range jupyterCases {
@@ -135,7 +162,8 @@ func (p peers) jupyter(t *testing.T) {
 				}
 			}
 			if (again[n].code != 0) != c.fails {
-				t.Errorf("papermill ends with %d when it is given what Markmill left:\n%s", again[n].code, readLog(again[n].Log))
+				t.Errorf("papermill ends with %d when it is given what Markmill left:\n%s", again[n].code,
+					readLog(again[n].Log))
 			}
 			command(t, dir, p.markmill, "strip", output)
 			if got, err := os.ReadFile(output); err != nil || string(got) != jupyterNotebook(c.cells) {

@@ -11,7 +11,8 @@ const dyingNotebook = "---\nkernel: jupyter:python3\n---\n```yaml {.parameters}\
 	"```python {#a}\nkept = 1\n```\n\n" +
 	"```python {#dies .allow-failure}\nprint('last'); import os; os.kill(os.getpid(), 9)\n```\n\n" +
 	"```python {#after}\nprint('kept' in globals(), n)\nglue('seen', n)\n```\n\n" +
-	"```python {#second retries=1}\nprint('try')\nimport os\nif not os.path.exists('tried'):\n    open('tried', 'w').close()\n    os._exit(3)\n```\n\n" +
+	"```python {#second retries=1}\nprint('try')\nimport os\nif not os.path.exists('tried'):\n    open('tried', " +
+	"'w').close()\n    os._exit(3)\n```\n\n" +
 	"```python {#end}\nprint(scraps['seen'] + n)\n```\n"
 
 // kernelEnds runs a notebook that goes on after its kernel has died: with a new one, which has the parameters and not

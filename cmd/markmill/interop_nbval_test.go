@@ -58,7 +58,8 @@ var nbvalCases = []struct {
 		{source: "x = 1"},
 		{source: "x + 1", outputs: nbvalResult(`"text/plain": ["2"]`)},
 		{source: "{'k' + str(i): list(range(12)) for i in range(4)}",
-			outputs: nbvalResult(`"text/plain": ["{'k0': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],\n", " 'k1': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],\n", " 'k2': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],\n", " 'k3': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]}"]`)},
+			outputs: nbvalResult(
+				`"text/plain": ["{'k0': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],\n", " 'k1': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],\n", " 'k2': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],\n", " 'k3': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]}"]`)},
 		{source: "# nothing", unrun: true},
 		{source: "", unrun: true},
 	}, nil},
@@ -77,7 +78,8 @@ var nbvalCases = []struct {
 		{source: "import sys\nprint('1'); print('2', file=sys.stderr); print('3')",
 			outputs: nbvalStream("stdout", "1\n3\n") + "," + nbvalStream("stderr", "2\n")},
 		{source: "print('1'); print('2', file=sys.stderr); print('3')",
-			outputs: nbvalStream("stderr", "2\n") + "," + nbvalStream("stdout", "1\n") + "," + nbvalStream("stdout", "3\n")},
+			outputs: nbvalStream("stderr", "2\n") + "," + nbvalStream("stdout", "1\n") + "," +
+				nbvalStream("stdout", "3\n")},
 		{source: "print('10%\\r100%')", outputs: nbvalStream("stdout", "10%\r100%\n")},
 		{source: "from IPython.display import display\ndisplay(1); print('x'); display(2)",
 			outputs: nbvalStream("stdout", "x\n") + "," + nbvalResult(`"text/plain": "1"`) + "," +
@@ -87,7 +89,8 @@ var nbvalCases = []struct {
 	}, nil},
 	{"errors", []nbvalCell{
 		{source: "1/0", outputs: nbvalError("ZeroDivisionError", "division by zero")},
-		{source: "1/0", outputs: nbvalError("ZeroDivisionError", "division by zero"), tags: []string{"raises-exception"}},
+		{source: "1/0", outputs: nbvalError("ZeroDivisionError", "division by zero"),
+			tags: []string{"raises-exception"}},
 		{source: "1/0", outputs: nbvalError("ZeroDivisionError", "division by zero"),
 			tags: []string{"nbval-raises-exception"}},
 		{source: "1/0", outputs: nbvalError("ZeroDivisionError", "by two"), tags: []string{"raises-exception"}},
@@ -113,14 +116,21 @@ var nbvalCases = []struct {
 		{source: "print(1) # NBVAL_SKIP", outputs: nbvalStream("stdout", "1\n")},
 	}, nil},
 	{"what is not compared", []nbvalCell{
-		{source: "class P:\n    def _repr_mimebundle_(self, include=None, exclude=None):\n        return {'text/plain': 'P', 'image/png': 'AAAA', 'image/jpeg': 'AAAA', 'text/html': '<b>'}, {'image/png': {'width': 1}}\nP()",
+		{source: "class P:\n    def _repr_mimebundle_(self, include=None, exclude=None):\n        return " +
+			"{'text/plain': 'P', 'image/png': 'AAAA', 'image/jpeg': 'AAAA', 'text/html': '<b>'}, {'image/png': " +
+			"{'width': 1}}\nP()",
 			outputs: nbvalResult(`"text/plain": "P", "image/png": "BBBB", "image/jpeg": "CCCC", "text/html": "<b>"`)},
 		{source: "P()", outputs: nbvalResult(`"text/plain": "P", "text/html": "<b>"`)},
-		{source: "P()", outputs: nbvalResult(`"text/plain": "P", "image/png": "AAAA", "image/jpeg": "AAAA", "text/html": "<i>"`)},
+		{source: "P()",
+			outputs: nbvalResult(`"text/plain": "P", "image/png": "AAAA", "image/jpeg": "AAAA", "text/html": "<i>"`)},
 		{source: "from IPython.display import Latex, JSON, SVG\nLatex('$a$')",
 			outputs: nbvalResult(`"text/plain": "<IPython.core.display.Latex object>", "text/latex": "$b$"`)},
-		{source: "JSON({'b': 1, 'a': [2]})", outputs: nbvalResult(`"text/plain": "<IPython.core.display.JSON object>", "application/json": {"a": [2], "b": 1}`)},
-		{source: "JSON({'b': 1, 'a': [2]})", outputs: nbvalResult(`"text/plain": "<IPython.core.display.JSON object>", "application/json": {"a": [3], "b": 1}`)},
+		{source: "JSON({'b': 1, 'a': [2]})",
+			outputs: nbvalResult(
+				`"text/plain": "<IPython.core.display.JSON object>", "application/json": {"a": [2], "b": 1}`)},
+		{source: "JSON({'b': 1, 'a': [2]})",
+			outputs: nbvalResult(
+				`"text/plain": "<IPython.core.display.JSON object>", "application/json": {"a": [3], "b": 1}`)},
 		{source: "object()", outputs: nbvalResult(`"text/plain": "<object at 0x7f0000000000>"`)},
 		{source: "class H:\n    def _repr_html_(self): return '<b>'\nH()",
 			outputs: nbvalResult(`"text/plain": "<__main__.H at 0x7f0000000000>", "text/html": "<b>"`)},
@@ -147,9 +157,13 @@ func nbvalNotebook(cells []nbvalCell) string {
 		if err != nil {
 			panic(err)
 		}
-		list = append(list, fmt.Sprintf(`  {"cell_type": "code", "id": "cell%d", "execution_count": %s, "metadata": {"tags": %s}, "outputs": [%s], "source": %s}`, i, count, b, c.outputs, quoted(c.source)))
+		list = append(list,
+			fmt.Sprintf(
+				`  {"cell_type": "code", "id": "cell%d", "execution_count": %s, "metadata": {"tags": %s}, "outputs": [%s], "source": %s}`, i, count, b, c.outputs, quoted(c.source)))
 	}
-	return fmt.Sprintf("{\"cells\": [\n%s\n], \"metadata\": {\"kernelspec\": {\"name\": \"python3\", \"language\": \"python\", \"display_name\": \"Python 3\"}}, \"nbformat\": 4, \"nbformat_minor\": 5}\n", strings.Join(list, ",\n"))
+	return fmt.Sprintf(
+		"{\"cells\": [\n%s\n], \"metadata\": {\"kernelspec\": {\"name\": \"python3\", \"language\": \"python\", "+
+			"\"display_name\": \"Python 3\"}}, \"nbformat\": 4, \"nbformat_minor\": 5}\n", strings.Join(list, ",\n"))
 }
 
 // nbvalFile is a notebook that both test.
@@ -292,7 +306,8 @@ func (p peers) testVerdicts(t *testing.T, dir, mode string, paths []string) map[
 	if err := json.Unmarshal(out, &report); err != nil {
 		t.Fatalf("markmill test: %v\n%s%s", err, out, words.String())
 	}
-	as := map[string]string{"same": "pass", "unchecked": "pass", "different": "fail", "failed": "fail", "skipped": "skip"}
+	as := map[string]string{"same": "pass", "unchecked": "pass", "different": "fail", "failed": "fail",
+		"skipped": "skip"}
 	verdicts := map[string][]string{}
 	for _, n := range report.Notebooks {
 		if len(n.Steps) == 0 {

@@ -201,7 +201,8 @@ func (p peers) corpusOutputs(t *testing.T, dir string) {
 	for i := range ours {
 		if ours[i].Cells != converted[i].Cells || !reflect.DeepEqual(ours[i].Parameters, converted[i].Parameters) ||
 			!reflect.DeepEqual(ours[i].Scraps, converted[i].Scraps) {
-			t.Errorf("%s: the run leaves %+v, and the conversion of its Markdown %+v", outputs[i], ours[i], converted[i])
+			t.Errorf("%s: the run leaves %+v, and the conversion of its Markdown %+v", outputs[i], ours[i],
+				converted[i])
 		}
 	}
 	t.Logf("%d notebooks of Markdown", len(ours))

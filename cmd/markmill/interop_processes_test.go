@@ -43,7 +43,8 @@ func (p peers) processes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, want := range []string{"[1, 2]", "b'ping\\n' None", "[3, 4]", "{'a': 1, 'b': 2}", "\n55\n", "[1, 2, 3]",
+			for _, want := range []string{"[1, 2]", "b'ping\\n' None", "[3, 4]", "{'a': 1, 'b': 2}", "\n55\n",
+				"[1, 2, 3]",
 				"processes still running"} {
 				if !strings.Contains(string(out), want) {
 					t.Errorf("%q is not in\n%s", want, out)
@@ -56,7 +57,8 @@ func (p peers) processes(t *testing.T) {
 	t.Run("bash_kernel", func(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "a.md"), "---\nkernel: jupyter:bash\nenv: {PROBE: \""+dir+
-			"\"}\n---\n```bash {#a .allow-failure}\nkept=1\necho before\nexit 3\n```\n\n```bash {#b}\necho \"kept: ${kept-nothing}\"\nsleep 300 &\n```\n\n```bash {#c}\nkill %1 && echo ended\n```\n")
+			"\"}\n---\n```bash {#a .allow-failure}\nkept=1\necho before\nexit 3\n```\n\n```bash {#b}\necho \"kept: "+
+			"${kept-nothing}\"\nsleep 300 &\n```\n\n```bash {#c}\nkill %1 && echo ended\n```\n")
 		command(t, dir, p.markmill, "run", "a.md", "out.md", "--no-progress-bar")
 		out, _ := os.ReadFile(filepath.Join(dir, "out.md"))
 		for _, want := range []string{"before", "kept: nothing", "new interpreter: the one before ended in a",

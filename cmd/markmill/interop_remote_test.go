@@ -25,7 +25,9 @@ func TestInteropRemote(t *testing.T) {
 			t.Fatalf("papermill %v ends with %d:\n%s", args, job.code, readLog(job.Log))
 		}
 	}
-	write(t, filepath.Join(b.dir, "task.md"), "# Task\n\n```yaml {.parameters}\nregion: south\n```\n\n```python {#show}\nprint(f\"sold in {region}\")\nlen(region)\n```\n")
+	write(t, filepath.Join(b.dir, "task.md"),
+		"# Task\n\n```yaml {.parameters}\nregion: south\n```\n\n```python {#show}\nprint(f\"sold in {region}\")\n"+
+			"len(region)\n```\n")
 	ours, theirs := b.base+"/ü b/ours.ipynb", b.base+"/ü b/theirs.ipynb"
 	b.wants(t, b.run("task.md", ours, "-p", "region", "nord"), "pass", "exit 0")
 	papermill(ours, theirs, "-p", "region", "østlandet")

@@ -12,27 +12,35 @@ import (
 var gluedCells = []string{
 	"#parameters\nalpha = 0.5\nwho = 'a'",
 	"import scrapbook as sb\nimport pandas as pd",
-	"sb.glue('str', 'hello')\nsb.glue('str_json_like', '{\"a\": 1}')\nsb.glue('int', 5)\nsb.glue('float', 1.5)\nsb.glue('bool', True)",
-	"sb.glue('list', [1, 'a', None])\nsb.glue('dict', {'a': {'b': 1}})\nsb.glue('dict_int_key', {1: 'a'})\nsb.glue('np_float', __import__('numpy').float64(3.5))",
-	"sb.glue('df', pd.DataFrame({'a': [1, 2], 'b': ['x', None], 'c': [float('nan'), .5], 'd': pd.to_datetime(['2026-01-02', None])}))",
-	"sb.glue('df_named', pd.DataFrame({'a': [1, 2]}, index=pd.Index(['x', 'y'], name='day')))\nsb.glue('df_rows', pd.DataFrame({'a': [1, 2, 3]})[lambda d: d.a != 2])",
+	"sb.glue('str', 'hello')\nsb.glue('str_json_like', '{\"a\": 1}')\nsb.glue('int', 5)\nsb.glue('float', 1.5)\n" +
+		"sb.glue('bool', True)",
+	"sb.glue('list', [1, 'a', None])\nsb.glue('dict', {'a': {'b': 1}})\nsb.glue('dict_int_key', {1: 'a'})\n" +
+		"sb.glue('np_float', __import__('numpy').float64(3.5))",
+	"sb.glue('df', pd.DataFrame({'a': [1, 2], 'b': ['x', None], 'c': [float('nan'), .5], 'd': " +
+		"pd.to_datetime(['2026-01-02', None])}))",
+	"sb.glue('df_named', pd.DataFrame({'a': [1, 2]}, index=pd.Index(['x', 'y'], name='day')))\nsb.glue('df_rows', " +
+		"pd.DataFrame({'a': [1, 2, 3]})[lambda d: d.a != 2])",
 	"sb.glue('df_display', pd.DataFrame({'a': [1]}), display=True)\nsb.glue('str_display', 'shown', 'text', True)",
-	"sb.glue('html', __import__('IPython.display').display.HTML('<b>x</b>'))\nsb.glue('set', {1}, None, True)\nsb.glue('only', 5, 'display')\nsb.glue('chosen', {'a': 1}, display=('text/plain',))",
-	"class P:\n    def _repr_png_(self):\n        import base64\n        return base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==')\n    __repr__ = lambda self: 'P'\nsb.glue('picture', P(), 'display')",
+	"sb.glue('html', __import__('IPython.display').display.HTML('<b>x</b>'))\nsb.glue('set', {1}, None, True)\n" +
+		"sb.glue('only', 5, 'display')\nsb.glue('chosen', {'a': 1}, display=('text/plain',))",
+	"class P:\n    def _repr_png_(self):\n        import base64\n        return " +
+		"base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==')\n    __repr__ = lambda self: 'P'\nsb.glue('picture', P(), 'display')",
 	"sb.glue('json_str', '123', 'json')\nsb.glue('text_int', 5, 'text')\nsb.glue('dup', 1)\nsb.glue('dup', 2)",
 }
 
 // gluedValues are the scraps that `markmill scraps --long` must show of them, as type and value.
 var gluedValues = map[string]string{
-	"str": `text "hello"`, "str_json_like": `text "{\"a\": 1}"`, "int": `json 5`, "float": `json 1.5`, "bool": `json true`,
+	"str": `text "hello"`, "str_json_like": `text "{\"a\": 1}"`, "int": `json 5`, "float": `json 1.5`,
+	"bool": `json true`,
 	"list": `json [1,"a",null]`,
 	"dict": `json {"a":{"b":1}}`, "dict_int_key": `json {"1":"a"}`, "np_float": `json 3.5`,
 	"df":       `table {"columns":["a","b","c","d"],"data":[[1,"x",null,{"$date":"2026-01-02T00:00:00"}],[2,null,0.5,null]]}`,
 	"df_named": `table {"columns":["a","day"],"data":[[1,"x"],[2,"y"]]}`,
 	"df_rows":  `table {"columns":["a"],"data":[[1],[3]]}`, "df_display": `table {"columns":["a"],"data":[[1]]}`,
 	"str_display": `text "shown"`, "html": `file "sha256:`, "set": `text "{1}"`, "only": `text "5"`,
-	"chosen":  `json {"a":1}`,
-	"picture": `image "sha256:6b7fa434f92a8b80aab02d9bf1a12e49ffcae424e4013a1c4f68b67e3d2bbcd0"`, "json_str": `json 123`,
+	"chosen":   `json {"a":1}`,
+	"picture":  `image "sha256:6b7fa434f92a8b80aab02d9bf1a12e49ffcae424e4013a1c4f68b67e3d2bbcd0"`,
+	"json_str": `json 123`,
 	"text_int": `text "5"`, "dup": `json 2`,
 }
 
@@ -72,7 +80,8 @@ func (p peers) scrapbook(t *testing.T) {
 	command(t, dir, p.markmill, "runs", "verify", files[2])
 
 	var cells [][]json.RawMessage
-	if err := json.Unmarshal(command(t, dir, p.python, append([]string{"-c", cellsOf}, files...)...), &cells); err != nil {
+	if err := json.Unmarshal(command(t, dir, p.python, append([]string{"-c", cellsOf}, files...)...),
+		&cells); err != nil {
 		t.Fatal(err)
 	}
 	for i := range cells[0] {
@@ -97,7 +106,8 @@ func (p peers) scrapbook(t *testing.T) {
 	}
 
 	found := map[string]int{}
-	for line := range strings.Lines(string(command(t, dir, p.markmill, "scraps", "--long", "--format", "jsonl", made))) {
+	for line := range strings.Lines(string(command(t, dir, p.markmill, "scraps", "--long", "--format", "jsonl",
+		made))) {
 		var s struct {
 			Notebook, Status, Name, Type string
 			Alpha                        float64
@@ -109,7 +119,8 @@ func (p peers) scrapbook(t *testing.T) {
 		found[s.Name]++
 		if got := s.Type + " " + string(s.Value); !strings.HasPrefix(got, gluedValues[s.Name]) || s.Status != "pass" ||
 			s.Alpha != .75 {
-			t.Errorf("%s: %s (%s, alpha %v) is %s, not %s", s.Notebook, s.Name, s.Status, s.Alpha, got, gluedValues[s.Name])
+			t.Errorf("%s: %s (%s, alpha %v) is %s, not %s", s.Notebook, s.Name, s.Status, s.Alpha, got,
+				gluedValues[s.Name])
 		}
 	}
 	for name := range gluedValues {
@@ -128,12 +139,16 @@ const endAtOnce = "\nimport os, sys\nsys.stdout.flush()\nos._exit(0)\n"
 func (p peers) secretTable(t *testing.T) {
 	for _, kernel := range []string{"python", "jupyter:python3"} {
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, "in.md"), "```yaml {.parameters}\ntoken: {type: secret}\n```\n\n```python {#table}\nimport pandas as pd, scrapbook as sb\n"+
-			"sb.glue('keys', pd.DataFrame({'n': [1], 'key': [token]}))\nsb.glue('open', pd.DataFrame({'n': [1]}))\n```\n")
+		write(t, filepath.Join(dir, "in.md"),
+			"```yaml {.parameters}\ntoken: {type: secret}\n```\n\n```python {#table}\nimport pandas as pd, scrapbook "+
+				"as sb\n"+
+				"sb.glue('keys', pd.DataFrame({'n': [1], 'key': [token]}))\nsb.glue('open', pd.DataFrame({'n': "+
+				"[1]}))\n```\n")
 		out := filepath.Join(dir, "out.ipynb")
 		command(t, dir, p.markmill, "run", "-k", kernel, "in.md", out, "-p", "token=pZr7-hunter-8812")
 		got := string(command(t, dir, p.python, "-W", "ignore", "-c",
-			"import scrapbook as sb\nfor s in sb.read_notebook('out.ipynb').scraps.values(): print(s.data.values.tolist())"+
+			"import scrapbook as sb\nfor s in sb.read_notebook('out.ipynb').scraps.values(): "+
+				"print(s.data.values.tolist())"+
 				endAtOnce))
 		if got != "[[1, '***']]\n[[1]]\n" && got != "[[1]]\n[[1, '***']]\n" {
 			t.Errorf("%s: the tables are %s", kernel, got)
@@ -146,10 +161,15 @@ func (p peers) secretTable(t *testing.T) {
 }
 
 // ownGlue is a notebook of ours that glues of every kind.
-const ownGlue = "```sh {#shell}\nglue word 'he said \"7\"'\nglue --json loss 0.25\nglue --json many '[1, {\"a\": null}]'\nglue --json nothing null\nprintf 'a,b\\n1,x\\n2,=y\\n' | glue --table --display sheet\n```\n\n" +
-	"```python {#tables}\nimport pandas as pd, pyarrow as pa\nglue('frame', pd.DataFrame({'i': [1, 2], 'f': [0.5, None], 's': ['x', None], 'b': [True, False]}))\n" +
-	"glue('arrow', pa.table({'i': [1, None], 's': ['x', 'y']}))\nglue('rows', [{'a': 1}, {'b': 'z'}], 'table')\nglue('days', pd.DataFrame({'d': pd.to_datetime(['2026-01-02T03:04:05', None]), 'z': pd.to_datetime(['2026-01-02', '2026-01-03'], utc=True)}))\nglue('big', 2**70)\n" +
-	"import base64\nglue('dot', base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='))\n```\n"
+const ownGlue = "```sh {#shell}\nglue word 'he said \"7\"'\nglue --json loss 0.25\nglue --json many '[1, {\"a\": " +
+	"null}]'\nglue --json nothing null\nprintf 'a,b\\n1,x\\n2,=y\\n' | glue --table --display sheet\n```\n\n" +
+	"```python {#tables}\nimport pandas as pd, pyarrow as pa\nglue('frame', pd.DataFrame({'i': [1, 2], 'f': [0.5, " +
+	"None], 's': ['x', None], 'b': [True, False]}))\n" +
+	"glue('arrow', pa.table({'i': [1, None], 's': ['x', 'y']}))\nglue('rows', [{'a': 1}, {'b': 'z'}], 'table')\n" +
+	"glue('days', pd.DataFrame({'d': pd.to_datetime(['2026-01-02T03:04:05', None]), 'z': " +
+	"pd.to_datetime(['2026-01-02', '2026-01-03'], utc=True)}))\nglue('big', 2**70)\n" +
+	"import base64\nglue('dot', " +
+	"base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='))\n```\n"
 
 // ownScraps: scrapbook reads what our own glue recorded, tables as data frames.
 func (p peers) ownScraps(t *testing.T) {
@@ -193,11 +213,16 @@ print(json.dumps([[f"{f.name} {f.type}" for f in table.schema], table.to_pylist(
 // tables: what markmill scraps writes is read by pandas and pyarrow, with one type a column.
 func (p peers) tables(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "a.md"), "```yaml {.parameters}\nn: 1\nmode: fast\n```\n\n```sh {#a}\nglue --json f 1\nglue --json mixed 1\nglue --json b true\nglue text 'a, \"b\"\nc'\nglue --json big 9007199254740993\n```\n")
+	write(t, filepath.Join(dir, "a.md"),
+		"```yaml {.parameters}\nn: 1\nmode: fast\n```\n\n```sh {#a}\nglue --json f 1\nglue --json mixed 1\nglue "+
+			"--json b true\nglue text 'a, \"b\"\nc'\nglue --json big 9007199254740993\n```\n")
 	for _, run := range [][]string{{"1"}, {"2"}} {
 		command(t, dir, p.markmill, "run", "a.md", "out/"+run[0]+".md", "-p", "n", run[0])
 	}
-	write(t, filepath.Join(dir, "b.md"), "```sh {#a}\nglue --json f 0.5\nglue --json mixed '{\"a\": [1]}'\nglue --json nan '{\"$float\":\"nan\"}'\nglue --json day '{\"$date\":\"2026-01-31\"}'\nglue --json at '{\"$date\":\"2026-01-31T10:00:00.25\"}'\nglue --json when '{\"$date\":\"2026-01-31T10:00:00+02:00\"}'\n```\n")
+	write(t, filepath.Join(dir, "b.md"),
+		"```sh {#a}\nglue --json f 0.5\nglue --json mixed '{\"a\": [1]}'\nglue --json nan '{\"$float\":\"nan\"}'\n"+
+			"glue --json day '{\"$date\":\"2026-01-31\"}'\nglue --json at '{\"$date\":\"2026-01-31T10:00:00.25\"}'\n"+
+			"glue --json when '{\"$date\":\"2026-01-31T10:00:00+02:00\"}'\n```\n")
 	command(t, dir, p.markmill, "run", "b.md", "out/3.md")
 	command(t, dir, p.markmill, "scraps", "out", "-o", "all.parquet")
 	command(t, dir, p.markmill, "scraps", "out", "-o", "all.csv")

@@ -77,7 +77,8 @@ func (p peers) strip(t *testing.T) {
 		for j, file := range files {
 			want := want[i*len(files)+j]
 			t.Run(fmt.Sprint(filepath.Base(file), options), func(t *testing.T) {
-				out, err := exec.Command(p.markmill, append([]string{"strip", "--stdout", file}, options...)...).Output()
+				out, err := exec.Command(p.markmill,
+					append([]string{"strip", "--stdout", file}, options...)...).Output()
 				if (err != nil) != (want == nil) {
 					t.Fatalf("markmill: %v; did nbstripout take it: %t", err, want != nil)
 				}

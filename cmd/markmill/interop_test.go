@@ -25,7 +25,8 @@ func TestInterop(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{ // those that take long first: a core takes the next when it has done one
-		{"corpus", p.corpus}, {"nbval", p.nbval}, {"jupyter", p.jupyter}, {"output", p.output}, {"scrapbook", p.scrapbook},
+		{"corpus", p.corpus}, {"nbval", p.nbval}, {"jupyter", p.jupyter}, {"output", p.output},
+		{"scrapbook", p.scrapbook},
 		{"papermill options", p.papermillHelp}, {"papermill parameters", p.parameters}, {"jupytext cells", p.cells},
 		{"jupytext forms", p.forms},
 		{"convert", p.convert}, {"old nbformat", p.upgrade}, {"nbstripout", p.strip}, {"nbdime", p.nbdime},

@@ -10,12 +10,18 @@ import (
 // widgetCells open the comms that widgets open, change one in a later cell, and show two.
 var widgetCells = []string{
 	"from comm import create_comm\nfrom IPython.display import display\n" +
-		"def model(label, **state):\n    return create_comm(target_name='jupyter.widget', metadata={'version': '2.1.0'}, data={'buffer_paths': [],\n" +
-		"        'state': {'_model_name': label + 'Model', '_model_module': 'of.ours', '_model_module_version': '2.0.0', 'label': label, **state}})\n" +
-		"def show(c):\n    display({'text/plain': 'a widget', 'application/vnd.jupyter.widget-view+json': {'model_id': c.comm_id, 'version_major': 2, 'version_minor': 0}}, raw=True)\n" +
-		"layout = model('Layout')\nslider = model('Slider', value=3, ratio=1.0, layout='IPY_MODEL_' + layout.comm_id)\nshow(slider)",
-	"slider.send({'method': 'update', 'state': {'value': 9}, 'buffer_paths': []})\nslider.send({'method': 'custom', 'content': {'event': 'click'}})",
-	"image = model('Image', format='png')\nimage.send({'method': 'update', 'state': {}, 'buffer_paths': [['value']]}, buffers=[b'\\x89PNG'])\nshow(image)\n" +
+		"def model(label, **state):\n    return create_comm(target_name='jupyter.widget', metadata={'version': " +
+		"'2.1.0'}, data={'buffer_paths': [],\n" +
+		"        'state': {'_model_name': label + 'Model', '_model_module': 'of.ours', '_model_module_version': " +
+		"'2.0.0', 'label': label, **state}})\n" +
+		"def show(c):\n    display({'text/plain': 'a widget', 'application/vnd.jupyter.widget-view+json': " +
+		"{'model_id': c.comm_id, 'version_major': 2, 'version_minor': 0}}, raw=True)\n" +
+		"layout = model('Layout')\nslider = model('Slider', value=3, ratio=1.0, layout='IPY_MODEL_' + " +
+		"layout.comm_id)\nshow(slider)",
+	"slider.send({'method': 'update', 'state': {'value': 9}, 'buffer_paths': []})\nslider.send({'method': 'custom', " +
+		"'content': {'event': 'click'}})",
+	"image = model('Image', format='png')\nimage.send({'method': 'update', 'state': {}, 'buffer_paths': " +
+		"[['value']]}, buffers=[b'\\x89PNG'])\nshow(image)\n" +
 		"other = create_comm(target_name='of.ours', data={'state': {'a': 1}})\nlayout.close()",
 }
 
@@ -57,7 +63,8 @@ func (p peers) widgets(t *testing.T) {
 	if outputs[0] != outputs[1] {
 		t.Errorf("run again, the output is another:\n%s\n%s", outputs[0], outputs[1])
 	}
-	theirs, ours, _ := strings.Cut(strings.TrimSpace(string(command(t, dir, p.python, "-c", widgetsOf, "papermill.ipynb",
+	theirs, ours,
+		_ := strings.Cut(strings.TrimSpace(string(command(t, dir, p.python, "-c", widgetsOf, "papermill.ipynb",
 		"markmill.ipynb"))), "\n")
 	if theirs != ours || !strings.Contains(ours, `"value": 9`) || !strings.Contains(ours, `"data": "iVBORw=="`) {
 		t.Errorf("papermill %s\nmarkmill  %s", theirs, ours)

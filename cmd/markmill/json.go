@@ -2,9 +2,9 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -52,15 +52,10 @@ func jsonWords(document string) string {
 // wantsJSON reports whether a command line asks for JSON. It looks at the words, because the flag package stops at the
 // first wrong option.
 func wantsJSON(args []string) bool {
-	for _, arg := range args {
-		switch arg {
-		case "--json", "--json=true":
-			return true
-		case "--":
-			return false
-		}
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
 	}
-	return false
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }
 
 // jsonError is the document of a command that failed.
@@ -83,18 +78,11 @@ type jsonMistake struct {
 
 func newJSONError(err error) jsonError {
 	doc := jsonError{ExitCode: exitOf(err)}
-	var list notebooks.ErrorList
-	var one *notebooks.Error
-	switch {
-	case errors.As(err, &list) && len(list) > 0:
-	case errors.As(err, &one):
-		list = notebooks.ErrorList{one}
-	case doc.ExitCode == exitUsage:
-		list = notebooks.ErrorList{{Kind: "usage", Msg: err.Error()}}
-	default:
-		list = notebooks.ErrorList{{Kind: notebooks.KindInternal, Msg: err.Error()}}
-	}
-	for _, e := range list {
+	for _, e := range flatten(err) {
+		if e.Kind == notebooks.KindInternal && doc.ExitCode == exitUsage {
+			mistake := *e
+			mistake.Kind, e = "usage", &mistake
+		}
 		doc.Errors = append(doc.Errors, jsonMistake{Kind: string(e.Kind), File: e.File, Line: e.Line, Column: e.Col,
 			Step: string(e.Step), Message: e.Msg, Hint: e.Hint})
 	}

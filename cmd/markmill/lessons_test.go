@@ -22,7 +22,9 @@ var lessons = []lesson{
 	{"1 tests are green and nothing changed, where a change was asked for",
 		"---\nrequire: [diff, tests]\n---\n```bash {#t .test}\ntrue\n```\n", 1,
 		func(c *closed, run *runs.Run, _ string) { c.blocker(run, runs.CodeNoDiff) }},
-	{"2 a step commits by itself", "---\nforbid: [keys/**]\n---\n```bash {#a}\necho more >> keys/k; git commit -qam mine; echo more >> a.txt; git add a.txt; echo new > new\n```\n", 1,
+	{"2 a step commits by itself",
+		"---\nforbid: [keys/**]\n---\n```bash {#a}\necho more >> keys/k; git commit -qam mine; echo more >> a.txt; " +
+			"git add a.txt; echo new > new\n```\n", 1,
 		func(c *closed, run *runs.Run, dir string) {
 			c.blocker(run, runs.CodeDisallowedFileChange)
 			patch := c.read(runs.At(dir).File(runs.PatchFile))
@@ -33,7 +35,8 @@ var lessons = []lesson{
 			}
 		}},
 	{"3 a valid patch and green tests, then a time-out",
-		"```bash {#a}\necho more >> a.txt\n```\n```bash {#t .test}\ngrep -q more a.txt\n```\n```bash {#z timeout=1s}\nsleep 300\n```\n", 3,
+		"```bash {#a}\necho more >> a.txt\n```\n```bash {#t .test}\ngrep -q more a.txt\n```\n```bash {#z " +
+			"timeout=1s}\nsleep 300\n```\n", 3,
 		func(c *closed, run *runs.Run, dir string) {
 			c.blocker(run, runs.CodeTimeout)
 			if !strings.Contains(c.read(runs.At(dir).File(runs.PatchFile)), "+more") {
@@ -61,7 +64,8 @@ var lessons = []lesson{
 			}
 		}},
 	{"7 a prompt that waits for input, and a child that holds the output",
-		"```bash {#a timeout=60s}\nread -r answer || echo \"end of file\"\n```\n```bash {#b timeout=2s}\n(trap '' INT TERM; sleep 300) &\nsleep 300\n```\n", 3,
+		"```bash {#a timeout=60s}\nread -r answer || echo \"end of file\"\n```\n```bash {#b timeout=2s}\n(trap '' " +
+			"INT TERM; sleep 300) &\nsleep 300\n```\n", 3,
 		func(c *closed, run *runs.Run, dir string) {
 			c.blocker(run, runs.CodeTimeout)
 			if got := c.read(filepath.Join(dir, "steps", "01-a", "stdout")); got != "end of file\n" {
@@ -70,7 +74,8 @@ var lessons = []lesson{
 		}},
 	{"8 output that is empty, binary, long, or looks like the engine's own",
 		"```python {#a}\n```\n```python {#b}\nimport os\n_ = os.write(1, bytes(range(256)) * 40960)\n```\n" +
-			"```bash {#c}\nprintf '%s\\n' '<!-- markmill:output -->' '```' '{\"type\":\"run.completed\",\"data\":{\"status\":\"fail\"}}' '<!-- /markmill -->'\n```\n", 0,
+			"```bash {#c}\nprintf '%s\\n' '<!-- markmill:output -->' '```' " +
+			"'{\"type\":\"run.completed\",\"data\":{\"status\":\"fail\"}}' '<!-- /markmill -->'\n```\n", 0,
 		func(c *closed, run *runs.Run, dir string) {
 			want := strings.Repeat(string(allBytes()), 40960)
 			if got := c.read(filepath.Join(dir, "steps", "02-b", "stdout")); got != want {
@@ -80,11 +85,14 @@ var lessons = []lesson{
 				c.t.Errorf("the status is %s", run.Status())
 			}
 		}},
-	{"9 the user's configuration does not leak in", "```bash {#a}\ntest -z \"$PYTHONSTARTUP$BASH_ENV$ENV$GREP_OPTIONS$EDITOR\"\n```\n```python {#b}\nimport os\nassert not hasattr(__builtins__, 'leaked') and 'PYTHONSTARTUP' not in os.environ\n```\n", 0, nil},
+	{"9 the user's configuration does not leak in",
+		"```bash {#a}\ntest -z \"$PYTHONSTARTUP$BASH_ENV$ENV$GREP_OPTIONS$EDITOR\"\n```\n```python {#b}\nimport os\n" +
+			"assert not hasattr(__builtins__, 'leaked') and 'PYTHONSTARTUP' not in os.environ\n```\n", 0, nil},
 	{"10 a stored verdict is not trusted", "```bash {#a}\nexit 1\n```\n", 1,
 		func(c *closed, _ *runs.Run, dir string) {
 			path := runs.At(dir).File(runs.ReportFile)
-			c.must(os.WriteFile(path, []byte(strings.Replace(c.read(path), `"status": "fail"`, `"status": "pass"`, 1)), 0o644))
+			c.must(os.WriteFile(path, []byte(strings.Replace(c.read(path), `"status": "fail"`, `"status": "pass"`, 1)),
+				0o644))
 			if out := c.expect(1, "runs", "verify", dir); !strings.Contains(out, runs.ReportFile) {
 				c.t.Error(out)
 			}
@@ -99,7 +107,8 @@ func TestLessons(t *testing.T) {
 			c := newClosed(t)
 			c.write("startup", "import builtins; builtins.leaked = 1\nexport EDITOR=leaked\n")
 			startup := filepath.Join(c.dir, "startup")
-			c.env = append(c.env, "PYTHONSTARTUP="+startup, "BASH_ENV="+startup, "ENV="+startup, "GREP_OPTIONS=-v", "EDITOR=vi")
+			c.env = append(c.env, "PYTHONSTARTUP="+startup, "BASH_ENV="+startup, "ENV="+startup, "GREP_OPTIONS=-v",
+				"EDITOR=vi")
 			c.commit("n.md", l.notebook)
 			c.expect(l.exit, "run", "n.md", "--no-progress-bar")
 			dir := c.last()
@@ -150,8 +159,8 @@ func TestMissingRequiredEvent(t *testing.T) {
 	events, _, err := runs.ReadJournal(strings.NewReader(whole), source)
 	c.must(err)
 	for gone, event := range events {
-		// scrap.recorded and patch.applied need not be there; without the first there is no journal of the notebook, and
-		// without the last the run was cut.
+		// scrap.recorded and patch.applied need not be there; without the first there is no journal of the notebook,
+		// and without the last the run was cut.
 		if event.Type == runs.PatchApplied || event.Type == runs.RunStarted || event.Type == runs.RunCompleted {
 			continue
 		}
@@ -188,7 +197,8 @@ func TestNotUnderstood(t *testing.T) {
 		notebook string
 		args     []string
 	}{
-		{step, []string{"--allow", "x"}}, {step, []string{"--dirty", "maybe"}}, {step, []string{"--execution-timeout", "-1"}},
+		{step, []string{"--allow", "x"}}, {step, []string{"--dirty", "maybe"}},
+		{step, []string{"--execution-timeout", "-1"}},
 		{step, []string{"--execution-timeout", "soon"}},
 		{step, []string{"--start-timeout", "0"}}, {step, []string{"--only", "b"}}, {step, []string{"--from", "b"}},
 		{step, []string{"-p", "undeclared", "1"}},
@@ -202,7 +212,8 @@ func TestNotUnderstood(t *testing.T) {
 		{front("limits: {files: many}"), nil}, {front("allow: [\"[a\"]"), nil},
 		{front("allow: [\"\"]"), nil}, {front("forbid: [/etc/**]"), nil}, {front("sandbox: maybe"), nil},
 		{front("network: of"), nil}, {front("timeout: soon"), nil},
-		{front("resources: {memory: much}"), nil}, {front("durability: never"), nil}, {front("allow: [a]\nallow: [b]"), nil},
+		{front("resources: {memory: much}"), nil}, {front("durability: never"), nil},
+		{front("allow: [a]\nallow: [b]"), nil},
 		{"```bash {#a timeout=soon}\ntrue\n```\n", nil}, {"```bash {#a expect-exit=x}\ntrue\n```\n", nil},
 		{"```bash {#a tiemout=1s}\ntrue\n```\n", nil}, {"```bash {#a if=\"1 +\"}\ntrue\n```\n", nil},
 		{"```bash {#a needs=b}\ntrue\n```\n", nil}, {"```bash {#a retries=-1}\ntrue\n```\n", nil},

@@ -33,7 +33,8 @@ func tornStream() *rapid.Generator[string] {
 		for _, c := range tornSecret {
 			switch rapid.IntRange(0, 4).Draw(t, "what") {
 			case 0:
-				b.WriteString(rapid.SampledFrom([]string{"\x1b[01;31m", "\x1b[K", "\x1b]0;t\x07", "\x1b(B"}).Draw(t, "ignored"))
+				b.WriteString(rapid.SampledFrom([]string{"\x1b[01;31m", "\x1b[K", "\x1b]0;t\x07", "\x1b(B"}).Draw(t,
+					"ignored"))
 			case 1:
 				b.WriteString(string(c) + "\b")
 			}
@@ -101,8 +102,8 @@ func showsTorn(text string) bool {
 
 // TestNoSinkShowsATornSecret runs notebooks that print, raise and glue a secret cut by terminal effects. No sink shows
 // it: not the terminal, a file of the record, an output notebook of either form, a page, a comparison, JSON, nor the
-// events; and the record holds. -rapid.checks=N sets how many streams are tried; without it there are few, for each is
-// some twenty processes.
+// events; and the record holds. -rapid.checks=N sets how many streams are tried; without it there are two, and eight
+// with MARKMILL_ALL set, for each is some twenty processes.
 func TestNoSinkShowsATornSecret(t *testing.T) {
 	for _, program := range []string{"git", "bash", "python3"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -114,13 +115,19 @@ func TestNoSinkShowsATornSecret(t *testing.T) {
 	flag.Visit(func(f *flag.Flag) { given = given || f == checks })
 	if !given {
 		was := checks.Value.String()
-		if err := checks.Value.Set("4"); err != nil {
+		few := "2"
+		if everything() {
+			few = "8"
+		}
+		if err := checks.Value.Set(few); err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = checks.Value.Set(was) }()
 	}
-	const book = "---\nsecrets: [TORN]\nsandbox: off\n---\n\n```bash {#shell .allow-failure}\nfor p in parts/*; do cat $p; sleep 0.001; done\n" +
-		"cat parts/* >&2\nglue text \"$(cat parts/*)\"\nfalse\n```\n\n```python {#py .raises-exception}\nimport glob, sys\n" +
+	const book = "---\nsecrets: [TORN]\nsandbox: off\n---\n\n```bash {#shell .allow-failure}\nfor p in parts/*; do " +
+		"cat $p; sleep 0.001; done\n" +
+		"cat parts/* >&2\nglue text \"$(cat parts/*)\"\nfalse\n```\n\n```python {#py .raises-exception}\nimport " +
+		"glob, sys\n" +
 		"text = ''.join(open(p, newline='').read() for p in sorted(glob.glob('parts/*')))\n" +
 		"for c in text: sys.stdout.write(c); sys.stdout.flush()\nraise ValueError(text)\n```\n"
 	program := builtProgram(t)
@@ -150,7 +157,8 @@ func TestNoSinkShowsATornSecret(t *testing.T) {
 			c.Dir = repo
 			c.Env = append(os.Environ(), "TORN="+tornSecret, "HOME="+dir, "XDG_CACHE_HOME="+dir+"/cache",
 				"XDG_STATE_HOME="+dir+"/state", "GIT_CONFIG_NOSYSTEM=1",
-				"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@localhost", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@localhost")
+				"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@localhost", "GIT_COMMITTER_NAME=A",
+				"GIT_COMMITTER_EMAIL=a@localhost")
 			out, err := c.CombinedOutput()
 			if _, ended := err.(*exec.ExitError); err != nil && !ended {
 				rt.Fatal(err)
@@ -174,10 +182,12 @@ func TestNoSinkShowsATornSecret(t *testing.T) {
 		}
 		for _, args := range [][]string{{"runs", "show", "last"}, {"runs", "log", "last"}, {"scraps", "../out.md"},
 			{"convert", "../out.md", "../md.html"}, {"convert", "../out.ipynb", "../ipynb.html"},
-			{"convert", "last", "../run.html"}, {"diff", "book.md", "../out.md"}, {"diff", "--json", "book.md", "../out.md"},
+			{"convert", "last", "../run.html"}, {"diff", "book.md", "../out.md"},
+			{"diff", "--json", "book.md", "../out.md"},
 			{"diff", "--html", "book.md", "../out.md"},
 			{"diff", "--markdown", "book.md", "../out.ipynb"}, {"diff", "book.md", "last"},
-			{"diff", "--html", "../out.md", "../out.ipynb"}, {"test", "book.md", "--junit", "../junit.xml", "--update"}} {
+			{"diff", "--html", "../out.md", "../out.ipynb"},
+			{"test", "book.md", "--junit", "../junit.xml", "--update"}} {
 			sinks[strings.Join(args, " ")] = do(markmill, args...)
 		}
 		err = filepath.WalkDir(dir, func(name string, entry os.DirEntry, err error) error {

@@ -2,16 +2,14 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"markmill/cmd/api/files"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api/files"
 	"markmill/cmd/api/gitsetup"
-	"markmill/cmd/markmill/remote"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/merge"
 	"markmill/runs"
@@ -78,24 +76,17 @@ func (a *app) merge(opt mergeOptions, words []string) error {
 		}
 	}
 	how.Jupyter = jupyterName(how.Name) || forms.IsJupyter("-", in[1])
-	got := a.mergeThree(in, how)
+	got := mergeThree(in, how)
 	if len(got.Conflicts) > 0 && opt.driver {
 		if style := gitConflictStyle(); style != how.Style {
 			how.Style = style
-			got = a.mergeThree(in, how)
+			got = mergeThree(in, how)
 		}
 	}
-	switch {
-	case opt.driver:
+	if opt.driver {
 		err = runs.WriteFile(words[1], got.Bytes)
-	case remote.Is(opt.output):
-		err = a.remote().Write(context.Background(), opt.output, got.Bytes)
-	case opt.output != "":
-		if err = checkTarget("--output", opt.output); err == nil {
-			err = runs.WriteFile(opt.output, got.Bytes)
-		}
-	default:
-		_, err = a.stdout.Write(got.Bytes)
+	} else {
+		err = a.writeResult("--output", opt.output, got.Bytes)
 	}
 	if err != nil {
 		return trouble{err}
@@ -106,14 +97,11 @@ func (a *app) merge(opt mergeOptions, words []string) error {
 	for _, c := range got.Conflicts {
 		a.tell("markmill: %s: conflict in %s\n", how.Name, c)
 	}
-	if len(got.Conflicts) > 0 {
-		return exit(exitFail)
-	}
-	return nil
+	return passIf(len(got.Conflicts) == 0)
 }
 
 // mergeThree merges by step, or by line where that is not possible.
-func (a *app) mergeThree(in [3][]byte, how merge.Options) *merge.Result {
+func mergeThree(in [3][]byte, how merge.Options) *merge.Result {
 	got, err := merge.Notebooks(in[0], in[1], in[2], how)
 	if err == nil {
 		return got

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"markmill/notebooks"
+	"markmill/notebooks/region"
 )
 
 // oldRecords unpacks what commit 1db085a left (before 0.1: manifests without a format, records without a version of
@@ -96,7 +96,8 @@ func TestOldRecords(t *testing.T) {
 		}
 		do(0, "runs", "show", e.Name())
 		if strings.Contains(e.Name(), "-two-") { // --only: an old record keeps the status that it has recorded
-			if out := do(0, "runs", "show", e.Name()); !strings.Contains(out, "pass") || strings.Contains(out, "partial") {
+			if out := do(0, "runs", "show", e.Name()); !strings.Contains(out, "pass") ||
+				strings.Contains(out, "partial") {
 				t.Errorf("show:\n%s", out)
 			}
 		}
@@ -139,7 +140,7 @@ func TestOldRecords(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := notebooks.Strip(output, text); string(got.Source) != string(source) || len(got.Problems) > 0 ||
+			if got := region.Strip(output, text); string(got.Source) != string(source) || len(got.Problems) > 0 ||
 				got.Manifest.Format != 0 {
 				t.Errorf("%s: stripped %q, %v", output, got.Source, got.Problems)
 			}

@@ -38,8 +38,8 @@ func TestPapermillOptions(t *testing.T) {
 		if !rows.hasRow(name) {
 			t.Errorf("docs/papermill.md has no row of `%s`", name)
 		}
-		used := regexp.MustCompile(`(?m)^(! )?exec (sh -c '.*)?markmill .*(^| )` + regexp.QuoteMeta(name) +
-			`( |=|$).*\n(! )?(stdout|stderr|grep|exists|cmp|cp|exec)\b`)
+		used := regexp.MustCompile(`(?m)^(\[all\] )?(! )?exec (sh -c '.*)?markmill .*(^| )` + regexp.QuoteMeta(name) +
+			`( |=|$).*\n(\[all\] )?(! )?(stdout|stderr|grep|exists|cmp|cp|exec)\b`)
 		if !used.MatchString(sections[name]) {
 			t.Errorf("no section of papermill_options.txtar gives %s to markmill and looks at what it does", name)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -15,18 +16,18 @@ import (
 	"markmill/runs"
 )
 
-// pager shows a text with $PAGER, or less where that is not set. An empty PAGER and cat mean no pager. started is false
+// pager shows a text with $PAGER, or less where that is not set. An empty PAGER and cat mean no pager. It returns false
 // when there is none, and nothing has been shown. Until the pager ends, an interrupt is for the pager.
-func (con *console) pager(text []byte) (started bool, err error) {
+func (con *console) pager(text []byte) bool {
 	words, set := con.getenv("PAGER")
 	if !set {
 		words = "less"
 		if _, err := exec.LookPath(words); err != nil {
-			return false, nil
+			return false
 		}
 	}
 	if words = strings.TrimSpace(words); words == "" || words == "cat" {
-		return false, nil
+		return false
 	}
 	cmd := shell(words)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), con.stdout, con.stderr
@@ -39,18 +40,11 @@ func (con *console) pager(text []byte) (started bool, err error) {
 	}
 	signal.Ignore(os.Interrupt)
 	defer signal.Reset(os.Interrupt)
-	err = cmd.Run()
 	var ended *exec.ExitError
-	if errors.As(err, &ended) {
-		if code := ended.ExitCode(); code == 126 || code == 127 { // the shell found no such program, and said so
-			return false, nil
-		}
-		return true, nil // how the user left the pager does not matter
+	if errors.As(cmd.Run(), &ended) { // how the user left the pager does not matter, nor where in the text
+		return ended.ExitCode() != 126 && ended.ExitCode() != 127 // the shell found no such program, and said so
 	}
-	if cmd.Process == nil {
-		return false, nil
-	}
-	return true, nil // quitting a pager before the end of the text closes its pipe
+	return cmd.Process != nil
 }
 
 // shell runs a command line, which a variable of the environment contains.
@@ -145,39 +139,35 @@ func (a *app) forgetPages(dir string) {
 // browse opens a file with $BROWSER, or with the program of the system. BROWSER lists commands, separated by colons,
 // which are tried in order; %s is replaced by the file, and a command that ends in & runs in the background.
 func (con *console) browse(file string) error {
-	if list, _ := con.getenv("BROWSER"); strings.TrimSpace(list) != "" {
-		var failed error
-		for _, words := range filepath.SplitList(list) {
-			fields := strings.Fields(words)
-			if len(fields) == 0 {
-				continue
-			}
-			background := fields[len(fields)-1] == "&"
-			if background {
-				fields = fields[:len(fields)-1]
-			}
-			named := false
-			for i, f := range fields {
-				if strings.Contains(f, "%s") {
-					fields[i], named = strings.ReplaceAll(f, "%s", file), true
-				}
-			}
-			if !named {
-				fields = append(fields, file)
-			}
-			if failed = con.start(background, fields...); failed == nil {
-				return nil
+	list := con.env("BROWSER")
+	if strings.TrimSpace(list) == "" {
+		list = cmp.Or(map[string]string{"darwin": "open", "windows": "rundll32 url.dll,FileProtocolHandler"}[runtime.GOOS],
+			"xdg-open")
+	}
+	var failed error
+	for _, words := range filepath.SplitList(list) {
+		fields := strings.Fields(words)
+		if len(fields) == 0 {
+			continue
+		}
+		background := fields[len(fields)-1] == "&"
+		if background {
+			fields = fields[:len(fields)-1]
+		}
+		named := false
+		for i, f := range fields {
+			if strings.Contains(f, "%s") {
+				fields[i], named = strings.ReplaceAll(f, "%s", file), true
 			}
 		}
-		return failed
+		if !named {
+			fields = append(fields, file)
+		}
+		if failed = con.start(background, fields...); failed == nil {
+			return nil
+		}
 	}
-	switch runtime.GOOS {
-	case "darwin":
-		return con.start(false, "open", file)
-	case "windows":
-		return con.start(false, "rundll32", "url.dll,FileProtocolHandler", file)
-	}
-	return con.start(false, "xdg-open", file)
+	return failed
 }
 
 // start runs a program on this terminal.

@@ -49,7 +49,7 @@ const (
 )
 
 // TestPapermillValues gives the program each recorded command line with --prepare-only: the injected cell must be
-// papermill's.
+// papermill's. Without MARKMILL_ALL it takes every sixth, and those that differ.
 func TestPapermillValues(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(sharedFolder(t), "golden", "papermill", "cases.json"))
 	if err != nil {
@@ -67,6 +67,14 @@ func TestPapermillValues(t *testing.T) {
 	calls := slices.Concat(file.Types, file.Raw, file.YAML, file.Precedence)
 	if len(calls) < 200 {
 		t.Fatalf("only %d calls", len(calls))
+	}
+	if !everything() {
+		n := 0
+		calls = slices.DeleteFunc(calls, func(c recordedCall) bool {
+			_, differs := valueDifferences[strings.Join(c.Args, " ")]
+			n++
+			return n%6 != 1 && !differs
+		})
 	}
 	program, err := buildProgram()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/notebooks"
+	"markmill/notebooks/params"
 	"markmill/render/plain"
 )
 
@@ -103,9 +104,9 @@ func (h *paramHints) outputHint(err error, output string) error {
 
 // givenFlag collects the parameter options in the order of the command line.
 type givenFlag struct {
-	list *[]notebooks.Given
+	list *[]params.Given
 	kind string
-	read func(value string) ([]notebooks.Given, error)
+	read func(value string) ([]params.Given, error)
 }
 
 func (f givenFlag) String() string { return "" }
@@ -117,8 +118,8 @@ func (f givenFlag) Set(value string) error {
 }
 
 // pair reads NAME=VALUE.
-func pair(source string, raw bool) func(string) ([]notebooks.Given, error) {
-	return func(value string) ([]notebooks.Given, error) {
+func pair(source string, raw bool) func(string) ([]params.Given, error) {
+	return func(value string) ([]params.Given, error) {
 		name, text, ok := strings.Cut(value, "=")
 		if !ok {
 			return nil, usagef("%s %s has no value: write %s %s=VALUE", source, value, source, value)
@@ -126,7 +127,7 @@ func pair(source string, raw bool) func(string) ([]notebooks.Given, error) {
 		if name == "" {
 			return nil, usagef("%s %s names no parameter: write %s NAME=VALUE or %s NAME VALUE", source, value, source, source)
 		}
-		return []notebooks.Given{{Name: name, Text: text, Raw: raw, Source: source}}, nil
+		return []params.Given{{Name: name, Text: text, Raw: raw, Source: source}}, nil
 	}
 }
 
@@ -182,10 +183,10 @@ func flagHint(c *cobra.Command, err error) error {
 }
 
 // fileParams reads -f: a file, or as papermill does the JSON object itself.
-func (in *input) fileParams(path string) ([]notebooks.Given, error) {
+func (in *input) fileParams(path string) ([]params.Given, error) {
 	source := "-f " + path
 	if strings.HasPrefix(strings.TrimSpace(path), "{") {
-		return notebooks.ParseGivenYAML("-f", "-f", []byte(path))
+		return params.ParseGiven("-f", "-f", []byte(path))
 	}
 	var data []byte
 	var err error
@@ -211,16 +212,16 @@ func (in *input) fileParams(path string) ([]notebooks.Given, error) {
 		return nil, &notebooks.Error{Kind: notebooks.KindInput, Hint: "name a YAML or JSON file", Err: err,
 			Msg: "-f: open " + plain.Escape(path) + ": " + pathErr.Err.Error()}
 	}
-	return notebooks.ParseGivenYAML(source, path, data)
+	return params.ParseGiven(source, path, data)
 }
 
-func base64Params(text string) ([]notebooks.Given, error) {
+func base64Params(text string) ([]params.Given, error) {
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return nil, &notebooks.Error{Kind: notebooks.KindParameter, Hint: "give base64 of YAML text", Err: err,
 			Msg: "-b: not base64: " + err.Error()}
 	}
-	return notebooks.ParseGivenYAML("-b", "-b", data)
+	return params.ParseGiven("-b", "-b", data)
 }
 
 // switched is an option that sets a switch to a value. The last one on the command line counts.

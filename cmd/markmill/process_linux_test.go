@@ -219,7 +219,8 @@ until [ "$(cat pids inner.out 2>/dev/null | wc -l)" -ge 12 ]; do sleep 0.01; don
 cat pids inner.out
 `, 12
 
-// Nothing that a run has started outlives Markmill, however Markmill ends.
+// Nothing that a run has started outlives Markmill, however Markmill ends: by a signal or killed; with MARKMILL_ALL
+// set, in every other way, too.
 func TestNothingOutlivesARun(t *testing.T) {
 	for _, program := range []string{"bash", "setsid", "python3"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -229,15 +230,18 @@ func TestNothingOutlivesARun(t *testing.T) {
 	wait := descendants + "trap '' INT TERM\necho ready\nsleep 300\n"
 	python := "import subprocess\nif subprocess.call(['bash', '-c', r'''" + descendants +
 		"''']): raise SystemExit(1)\nprint('ready', flush=True)\nimport time; time.sleep(300)\n"
-	later := descendants + "````\n\n````python {#b}\nimport subprocess\np = subprocess.Popen(['sleep', '300'], start_new_session=True)\n````\n\n````bash {#c}\ntrap '' INT TERM\necho ready\nsleep 300\n"
+	later := descendants +
+		"````\n\n````python {#b}\nimport subprocess\np = subprocess.Popen(['sleep', '300'], " +
+		"start_new_session=True)\n````\n\n````bash {#c}\ntrap '' INT TERM\necho ready\nsleep 300\n"
 	kill := func(u *underway) { u.Process.Kill() }
 	for _, tc := range []struct {
 		name, front, lang, code string
 		end                     func(u *underway)
 		exit                    int
 		needs                   func() bool
+		quick                   bool
 	}{
-		{name: "killed", lang: "bash", code: wait, end: kill, exit: 137},
+		{name: "killed", lang: "bash", code: wait, end: kill, exit: 137, quick: true},
 		{name: "killed without a sandbox", front: "sandbox: off\n", lang: "bash", code: wait, end: kill, exit: 137},
 		{name: "killed with namespaces", front: "network: off\n", lang: "bash", code: wait, end: kill, exit: 137,
 			needs: func() bool {
@@ -246,7 +250,7 @@ func TestNothingOutlivesARun(t *testing.T) {
 			}},
 		{name: "killed, from python", lang: "python", code: python, end: kill, exit: 137},
 		{name: "killed, two steps later", lang: "bash", code: later, end: kill, exit: 137},
-		{name: "one signal, two steps later", lang: "bash", code: later, exit: 130,
+		{name: "one signal, two steps later", lang: "bash", code: later, exit: 130, quick: true,
 			end: func(u *underway) { u.Process.Signal(syscall.SIGINT) }},
 		{name: "two signals", lang: "bash", code: wait, exit: 143, end: func(u *underway) {
 			u.Process.Signal(syscall.SIGTERM)
@@ -255,7 +259,8 @@ func TestNothingOutlivesARun(t *testing.T) {
 		}},
 		{name: "one signal", lang: "bash", code: wait, exit: 130,
 			end: func(u *underway) { u.Process.Signal(syscall.SIGINT) }},
-		{name: "by itself", lang: "bash", code: descendants + "echo ready\nuntil [ -e \"$DIR/on\" ]; do sleep 0.01; done\n",
+		{name: "by itself", lang: "bash", code: descendants +
+			"echo ready\nuntil [ -e \"$DIR/on\" ]; do sleep 0.01; done\n",
 			exit: 0, end: func(u *underway) {
 				if err := os.WriteFile(filepath.Join(u.dir, "on"), nil, 0o600); err != nil {
 					t.Fatal(err)
@@ -263,11 +268,15 @@ func TestNothingOutlivesARun(t *testing.T) {
 			}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			if !tc.quick && !everything() {
+				t.Skip("MARKMILL_ALL is not set")
+			}
 			if tc.needs != nil && !tc.needs() {
 				t.Skip("this system has none")
 			}
 			t.Parallel()
-			u := begin(t, "---\nenv: {DIR: \"${DIR}\"}\n"+tc.front+"---\n````"+tc.lang+" {#a}\n"+tc.code+"````\n").start()
+			u := begin(t, "---\nenv: {DIR: \"${DIR}\"}\n"+tc.front+"---\n````"+tc.lang+" {#a}\n"+tc.code+
+				"````\n").start()
 			all := processes(t, u.said(u.stdout, "ready\n"))
 			want := descendantsN
 			if tc.lang != "bash" {
@@ -304,6 +313,9 @@ func TestNothingOutlivesARun(t *testing.T) {
 func TestNothingOutlivesALimit(t *testing.T) {
 	for _, flag := range []string{"--execution-timeout", "--run-timeout"} {
 		t.Run(flag, func(t *testing.T) {
+			if flag == "--execution-timeout" && !everything() {
+				t.Skip("MARKMILL_ALL is not set")
+			}
 			t.Parallel()
 			u := begin(t, "````bash {#a}\n"+descendants+"trap '' INT TERM\nsleep 300\n````\n", flag, "2").start()
 			var all []someProcess
@@ -366,7 +378,8 @@ func TestNothingIsHeldOpen(t *testing.T) {
 // killWarden is what a step does to be rid of its run's warden.
 const killWarden = `
 for p in /proc/[0-9]*; do
-  if tr '\0' ' ' 2>/dev/null <$p/cmdline | grep -q "^markmill-warden $MARKMILL_RUN_ID "; then kill -9 ${p#/proc/} && echo killed || echo refused; fi
+  if { IFS= read -r -d '' name && IFS= read -r -d '' run; } 2>/dev/null <$p/cmdline &&
+    [ "$name $run" = "markmill-warden $MARKMILL_RUN_ID" ]; then kill -9 ${p#/proc/} && echo killed || echo refused; fi
 done
 `
 
@@ -385,7 +398,8 @@ func TestAStepAgainstTheWarden(t *testing.T) {
 			}
 			t.Parallel()
 			u := begin(t, tc.front+"```bash {#a}\n"+killWarden+
-				"```\n```bash {#b}\n(setsid sh -c 'echo pid $$; exec sleep 300' &)\necho pid $$; sleep 0.1\necho ready; sleep 300\n```\n").start()
+				"```\n```bash {#b}\n(setsid sh -c 'echo pid $$; exec sleep 300' &)\necho pid $$; sleep 0.1\necho "+
+				"ready; sleep 300\n```\n").start()
 			text := u.said(u.stdout, "ready")
 			if !strings.Contains(text, tc.say) {
 				t.Errorf("the step does not say %q: %s", tc.say, text)
@@ -399,7 +413,8 @@ func TestAStepAgainstTheWarden(t *testing.T) {
 
 // A signal finishes the record: what has not run is skipped, and finally steps run.
 func TestSignals(t *testing.T) {
-	notebook := "```bash {#a}\necho ready; sleep 300\n```\n```bash {#b}\necho never\n```\n```bash {#c .finally}\necho last\n```\n"
+	notebook := "```bash {#a}\necho ready; sleep 300\n```\n```bash {#b}\necho never\n```\n```bash {#c .finally}\n" +
+		"echo last\n```\n"
 	// What ignores a signal has its children ignore it: where these tests run under nohup, they handle it for the
 	// while.
 	taken := make(chan os.Signal, 1)
@@ -429,7 +444,9 @@ func TestSignals(t *testing.T) {
 
 // A run under nohup outlives its terminal.
 func TestNohup(t *testing.T) {
-	u := begin(t, "---\nenv: {DIR: \"${DIR}\"}\n---\n```bash {#a}\necho ready; until [ -e \"$DIR/on\" ]; do sleep 0.01; done\n```\n")
+	u := begin(t,
+		"---\nenv: {DIR: \"${DIR}\"}\n---\n```bash {#a}\necho ready; until [ -e \"$DIR/on\" ]; do sleep 0.01; done\n"+
+			"```\n")
 	u.Path, u.Args = "/bin/sh", append([]string{"sh", "-c", `trap "" HUP; exec "$@"`, "sh"},
 		append([]string{u.Path}, u.Args[1:]...)...)
 	u.start()
@@ -461,7 +478,8 @@ func peakMemory(pid int) (bytes int64) {
 
 // A step that prints without end is ended at its limit, and what it prints is not kept in memory.
 func TestOutputWithoutEnd(t *testing.T) {
-	u := begin(t, "```bash {#a}\nhead -c 300000000 /dev/zero\nwhile :; do echo more; done\n```\n", "--execution-timeout",
+	u := begin(t, "```bash {#a}\nhead -c 300000000 /dev/zero\nwhile :; do echo more; done\n```\n",
+		"--execution-timeout",
 		"1")
 	u.Args = slices.DeleteFunc(u.Args, func(a string) bool { return a == "--stdout-file" || a == u.stdout })
 	u.start()

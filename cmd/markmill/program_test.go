@@ -15,6 +15,7 @@ import (
 
 	"markmill/engine/process"
 	"markmill/engine/sandbox"
+	"markmill/engine/testhome"
 )
 
 // TestMain lets the test binary stand for markmill, and for the commands that it gives to steps. Every other test finds
@@ -30,50 +31,41 @@ func TestMain(m *testing.M) {
 // testSetup is what runTests found before any test changed it.
 var testSetup struct {
 	binaries string   // the folder of the program, on the PATH of all tests
+	disk     string   // a folder that is not in memory, for the few tests that need one
 	source   string   // of this package
 	env      []string // with which the program is built
 }
 
 func runTests(m *testing.M) (code int) {
-	dir, err := os.MkdirTemp("", "markmill-tests-")
+	disk, err := os.MkdirTemp("", "markmill-tests-")
+	dir := disk
 	if err == nil {
-		defer os.RemoveAll(dir)
-		testSetup.binaries, testSetup.env = dir, os.Environ()
+		defer os.RemoveAll(disk)
+		if memory := testhome.Memory(); memory != "" && os.Getenv("TMPDIR") == "" {
+			if dir, err = os.MkdirTemp(memory, "markmill-tests-"); err == nil {
+				defer os.RemoveAll(dir)
+				os.Chmod(dir, 0o711) // some tests are other users
+				os.Setenv("TMPDIR", dir)
+			}
+		}
+	}
+	if err == nil {
+		testSetup.binaries, testSetup.disk, testSetup.env = filepath.Join(dir, "bin"), disk, os.Environ()
 		testSetup.source, err = os.Getwd()
+	}
+	if err == nil {
+		err = os.Mkdir(testSetup.binaries, 0o755)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	folders := []string{dir}
-	if python := pythonFolder(); python != "" {
+	folders := []string{testSetup.binaries}
+	if python := testhome.Python(); python != "" {
 		folders = append(folders, python)
 	}
 	os.Setenv("PATH", strings.Join(append(folders, os.Getenv("PATH")), string(filepath.ListSeparator)))
 	return m.Run()
-}
-
-// pythonFolder is the folder of the interpreter python3 where the one on PATH is a launcher script, which takes several
-// times as long to start. Otherwise it is "".
-func pythonFolder() string {
-	launcher, err := exec.LookPath("python3")
-	if err != nil || runtime.GOOS == "windows" {
-		return ""
-	}
-	file, err := os.Open(launcher)
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	start := make([]byte, 2)
-	if _, err := io.ReadFull(file, start); err != nil || string(start) != "#!" {
-		return ""
-	}
-	out, err := exec.Command(launcher, "-c", "import sys; print(sys.executable)").Output()
-	if err != nil {
-		return ""
-	}
-	return filepath.Dir(strings.TrimSpace(string(out)))
 }
 
 // builtProgram returns the path of the program, which it builds once for all tests. The program starts in half the time
@@ -104,6 +96,10 @@ var buildProgram = sync.OnceValues(func() (string, error) {
 	}
 	return program, nil
 })
+
+// rareGC is GOGC for the programs that tests start by the hundred: none lives long, and collecting garbage takes a
+// fourth of the processor time of a run.
+const rareGC = "400"
 
 // everything reports whether tests repeat the same path for as many inputs as they have. By default they take a sample,
 // so that all tests together take a minute or two.

@@ -49,6 +49,7 @@ run; the record itself still verifies.`,
 				a.tell("%s: %s\n", e.ID, words)
 				completed.Runs = append(completed.Runs, e.ID)
 			}
+			a.reindex(store, completed.Runs...)
 			if err != nil {
 				return err
 			}

@@ -14,7 +14,9 @@ import (
 func reference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("# Command reference\n\n")
-	b.WriteString("Generated from the program by `go test ./cmd/markmill -run TestReference -update`; a test fails when it is old.\n")
+	b.WriteString(
+		"Generated from the program by `go test ./cmd/markmill -run TestReference -update`; a test fails when it is " +
+			"old.\n")
 	describe(&b, root)
 	return b.String()
 }
@@ -64,7 +66,7 @@ func optionName(f *pflag.Flag) string {
 // TestReference fails when docs/cli.md is not what the commands say of themselves.
 func TestReference(t *testing.T) {
 	const file = "../../docs/cli.md"
-	want := reference(newApp().root())
+	want := reference(newApp().root(""))
 	if *update {
 		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

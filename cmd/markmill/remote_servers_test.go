@@ -87,7 +87,8 @@ func TestRemoteGoogle(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newRelay(t, serve(t, []string{server}, func(host, port, _ string) []string {
-		return []string{"-scheme", "http", "-host", host, "-port", port, "-backend", "memory", "-data", data, "-log-level",
+		return []string{"-scheme", "http", "-host", host, "-port", port, "-backend", "memory", "-data", data,
+			"-log-level",
 			"error"}
 	}))
 	b := newRemoteBed(t, "gs://bucket/jobs", "STORAGE_EMULATOR_HOST="+r.url)
@@ -106,7 +107,8 @@ func TestRemoteGoogle(t *testing.T) {
 	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(given)
-		fmt.Fprint(w, `{"access_token":"hush-token","token_type":"Bearer","expires_in":3600,"error":"invalid_grant","error_description":"no such account"}`)
+		fmt.Fprint(w,
+			`{"access_token":"hush-token","token_type":"Bearer","expires_in":3600,"error":"invalid_grant","error_description":"no such account"}`)
 	}))
 	t.Cleanup(tokens.Close)
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -129,7 +131,8 @@ func TestRemoteGoogle(t *testing.T) {
 		t.Errorf("requests came with %q", asked)
 	}
 	given = http.StatusBadRequest
-	b.wants(t, b.run(b.base+"/daily-north.md"), "access is refused (401 invalid_grant: no such account) with GOOGLE_APPLICATION_CREDENTIALS", "exit 2")
+	b.wants(t, b.run(b.base+"/daily-north.md"),
+		"access is refused (401 invalid_grant: no such account) with GOOGLE_APPLICATION_CREDENTIALS", "exit 2")
 	b.env = with(b.env, "GOOGLE_APPLICATION_CREDENTIALS=")
 	b.wants(t, b.run(b.base+"/daily-north.md"), "access is refused (401",
 		"with no credentials: none were found; set GOOGLE_APPLICATION_CREDENTIALS", "exit 2")
@@ -151,11 +154,14 @@ func TestRemoteAzure(t *testing.T) {
 	}
 	const secret = "hush-hush"
 	key := base64.StdEncoding.EncodeToString([]byte(secret))
-	r := newRelay(t, serve(t, []string{"env", "AZURITE_ACCOUNTS=acc:" + key, server}, func(host, port, _ string) []string {
-		return []string{"--blobHost", host, "--blobPort", port, "--inMemoryPersistence", "--skipApiVersionCheck", "--silent"}
-	}))
+	r := newRelay(t, serve(t, []string{"env", "AZURITE_ACCOUNTS=acc:" + key, server},
+		func(host, port, _ string) []string {
+			return []string{"--blobHost", host, "--blobPort", port, "--inMemoryPersistence", "--skipApiVersionCheck",
+				"--silent"}
+		}))
 	signature := accountSignature("acc", []byte(secret))
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodPut, r.url+"/acc/box?restype=container&"+signature, nil)
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPut, r.url+"/acc/box?restype=container&"+signature,
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,13 +181,15 @@ func TestRemoteAzure(t *testing.T) {
 	good := b.env
 	wrong := base64.StdEncoding.EncodeToString([]byte("hush-wrong"))
 	b.env = with(good, connection(wrong))
-	b.wants(t, b.run(b.base+"/daily-north.md"), "access is refused (403 AuthorizationFailure) with AZURE_STORAGE_CONNECTION_STRING", "exit 2")
+	b.wants(t, b.run(b.base+"/daily-north.md"),
+		"access is refused (403 AuthorizationFailure) with AZURE_STORAGE_CONNECTION_STRING", "exit 2")
 	b.refused(t, "az://box/out.md", "access is refused (403")
 	b.env = with(good, "AZURE_STORAGE_CONNECTION_STRING=")
 	b.wants(t, b.run(b.base+"/daily-north.md"), "the account of Azure's is not set", "exit 2")
 	for _, each := range []struct{ credential, want string }{
 		{"AZURE_STORAGE_KEY=" + key, "exit 0"}, {"AZURE_STORAGE_SAS_TOKEN=" + signature, "exit 0"},
-		{"AZURE_STORAGE_SAS_TOKEN=" + strings.Replace(signature, "sp=rwdlac", "sp=rwdlacu", 1), "access is refused (403"},
+		{"AZURE_STORAGE_SAS_TOKEN=" + strings.Replace(signature, "sp=rwdlac", "sp=rwdlacu", 1),
+			"access is refused (403"},
 		{"AZURE_STORAGE_KEY=", "with no credentials: none are in the environment"},
 	} {
 		b.env = with(good, "AZURE_STORAGE_CONNECTION_STRING=", "AZURE_STORAGE_ACCOUNT=acc",
@@ -274,7 +282,8 @@ func interceptor(t *testing.T, b *remoteBed, host, target string, answer func(*h
 	if err != nil {
 		t.Fatal(err)
 	}
-	about := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
+	about := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host},
+		DNSNames: []string{host},
 		NotAfter: time.Now().Add(time.Hour),
 		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
 	raw, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)

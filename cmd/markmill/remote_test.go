@@ -47,7 +47,9 @@ func TestRemoteWeb(t *testing.T) {
 	b.tour(t)
 	b.refused(t, strings.Replace(b.base, "/jobs", "/readonly", 1)+"/out.md", "405 Method Not Allowed")
 	signed := strings.Replace(b.base, "/jobs", "/signed", 1)
-	b.refused(t, signed+"/out.md?signature=hush", "access is refused (403 Forbidden) with the user of the address; see that user and password are right; an OUTPUT that ends in .ipynb holds its pictures")
+	b.refused(t, signed+"/out.md?signature=hush",
+		"access is refused (403 Forbidden) with the user of the address; see that user and password are right; an "+
+			"OUTPUT that ends in .ipynb holds its pictures")
 	b.wants(t, b.run("local.md", signed+"/out.ipynb?signature=hush"), "pass · 2 of 2", "exit 0")
 }
 
@@ -69,7 +71,8 @@ func newRemoteBed(t *testing.T, base string, env ...string) *remoteBed {
 	if err := os.Mkdir(filepath.Join(b.dir, "home"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	b.env = append(append(os.Environ(), "MARKMILL_DIR="+filepath.Join(b.dir, "records"), "AWS_EC2_METADATA_DISABLED=true",
+	b.env = append(append(os.Environ(), "MARKMILL_DIR="+filepath.Join(b.dir, "records"),
+		"AWS_EC2_METADATA_DISABLED=true",
 		"HOME="+filepath.Join(b.dir, "home")), env...)
 	b.client = remote.Client{Home: filepath.Join(b.dir, "home"), Getenv: func(name string) (string, bool) {
 		for i := len(b.env) - 1; i >= 0; i-- {
@@ -139,8 +142,10 @@ func (b *remoteBed) records(t *testing.T) int {
 }
 
 // dailyNotebook shows a picture, so that there is one to send along.
-const dailyNotebook = "# Daily\n\n```yaml {.parameters}\nregion: south\nshare: 1.5\n```\n\n```bash {#show}\necho \"$region $share\"\n" +
-	"printf iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg== | base64 -d > p.png\nglue --image --display dot p.png\n```\n\n```bash {#odd}\n[ \"$region\" != west ]\n```\n"
+const dailyNotebook = "# Daily\n\n```yaml {.parameters}\nregion: south\nshare: 1.5\n```\n\n```bash {#show}\necho " +
+	"\"$region $share\"\n" +
+	"printf iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg== | " +
+	"base64 -d > p.png\nglue --image --display dot p.png\n```\n\n```bash {#odd}\n[ \"$region\" != west ]\n```\n"
 
 // tour does what people do with addresses: the files are put there, read, run, written and read again.
 func (b *remoteBed) tour(t *testing.T) {

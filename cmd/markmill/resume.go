@@ -3,18 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"log/slog"
+	"github.com/spf13/cobra"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"markmill/cmd/api"
-	"markmill/cmd/api/files"
 	"markmill/engine"
-	"markmill/notebooks"
-	"markmill/render/plain"
-	"markmill/runs"
 )
 
 // decided are the options of run that a resumed run has from the record of the run that was cut.
@@ -24,17 +16,20 @@ var decided = []string{
 	"report-mode", "inject-paths", "inject-input-path", "inject-output-path", "prepare-only", "help-notebook", "kernel",
 	"language", "cwd",
 	"execution-timeout", "run-timeout", "start-timeout", "only", "from", "until", "skip-tag", "base", "dirty", "in-place",
-	"branch", "copy",
+	"branch", "copy", "matrix", "params-table", "include", "exclude", "max-runs",
 }
 
 func (a *app) runsResume() *cobra.Command {
 	o := defaultRunOptions()
 	c := &cobra.Command{
-		Use: "resume RUN [NOTEBOOK [OUTPUT]]", Short: "Go on with a run that was cut (the same as run --resume)",
+		Use: "resume RUN|SWEEP [NOTEBOOK [OUTPUT]]", Short: "Go on with a run that was cut (the same as run --resume)",
 		Long: `Makes a new run that goes on from the first step which had not finished in RUN, in the worktree of that moment.
 RUN must have been cut: killed, ended by a signal, or stopped by a full disk. Notebook, parameters and options are those of
 RUN; secrets, which no record holds, are given again. Steps that had finished are carried over with their results. Those
 whose interpreter a later step needs run again, for its state only.
+
+Of a sweep it runs what is missing: rows whose run did not come to its end, which is resumed if it can be, or that had
+none.
 
 Exit codes: as of run; 2 also when RUN cannot be resumed.`,
 		Example: "  markmill runs resume last\n  markmill runs resume last -p token=SECRET",
@@ -58,6 +53,11 @@ func (a *app) resumeArgs(o *runOptions) cobra.PositionalArgs {
 		if o.version {
 			return nil
 		}
+		if c.Flags().Changed("continue") {
+			if err := o.continues(c); err != nil {
+				return err
+			}
+		}
 		if o.resume == "" && !c.Flags().Changed("resume") {
 			if err := args(1, 2)(c, words); err != nil {
 				return pipeHint(a.paramHint(err, words), len(words))
@@ -73,32 +73,33 @@ func (a *app) resumeArgs(o *runOptions) cobra.PositionalArgs {
 	}
 }
 
+// continues returns an error for an option that --continue cannot be combined with.
+func (o *runOptions) continues(c *cobra.Command) error {
+	for _, name := range append([]string{"resume", "frozen"}, decided...) {
+		if c.Flags().Changed(name) && !strings.HasPrefix(name, "parameters-") {
+			return usagef("--continue: a fork has the options of the run that it goes on from; leave --%s out", name)
+		}
+	}
+	if o.goOn == "" {
+		return usagef("--continue names no run; give an id, or last")
+	}
+	return nil
+}
+
 // resume resumes an interrupted run.
 func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
-	eng, repo, err := a.engineFor("-", o.repo)
+	_, repo, err := a.engineFor("-", o.repo)
 	if err != nil {
 		return err
 	}
-	root := rootOf(repo)
-	id, dir, err := a.store(root).Find(o.resume)
+	if dir, err := a.store(rootOf(repo)).FindSweep(o.resume); err != nil {
+		return err
+	} else if dir != "" {
+		return a.resumeSweep(ctx, dir, paths, o)
+	}
+	cut, err := a.runBefore(o.resume, "", o.repo, (*engine.Engine).Interrupted)
 	if err != nil {
 		return err
-	}
-	if _, err := runs.At(dir).Reconcile(a.now, api.Rebuild); err != nil {
-		return err
-	}
-	cut, err := eng.Interrupted(dir)
-	if err != nil {
-		return err
-	}
-	if was := cut.Run.Started.Repository; was != root && (root == "" || was == "" || !files.Same(was, root)) {
-		return usagef("run %s worked on the repository %s, which is not the one here", id, was)
-	}
-	if base := cut.Run.Contract.BaseCommit; repo != nil && base != "" {
-		if _, err := repo.Resolve(base); err != nil {
-			return usagef("run %s cannot be resumed: its base commit %s is not in the repository any more; run the notebook "+
-				"again", id, base)
-		}
 	}
 	if len(paths) > 0 {
 		src, err := a.readSource(paths[0], o.dropDamaged, len(cut.Run.Started.Options.Given) > 0)
@@ -110,7 +111,7 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 		}
 		if !bytes.Equal(src, cut.Source) {
 			return usagef("%s is not the notebook that run %s ran: it has changed since; run it anew, or leave NOTEBOOK out "+
-				"to go on with the one that is recorded", paths[0], id)
+				"to go on with the one that is recorded", paths[0], cut.Run.ID)
 		}
 	}
 	output := cut.Run.Started.Output
@@ -124,49 +125,6 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	if o.req, err = cut.Request(given); err != nil {
 		return err
 	}
-	o.req.Repository, o.req.KeepTree = root, asked.KeepTree
-	if o.req.ID, err = eng.NewID(o.req.Path); err != nil {
-		return err
-	}
-	if err := o.setOutput(output); err != nil {
-		return a.outputHint(err, output)
-	}
-	plan, err := eng.Plan(ctx, o.req)
-	if err != nil {
-		return err
-	}
-	if err := a.checkViews(plan, output); err != nil {
-		return err
-	}
-	if o.level() <= slog.LevelInfo {
-		fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(resumeWords(id, plan))))
-		if names := cut.Secrets(); len(names) > 0 {
-			a.tell("markmill: no record holds a secret, so whether %s is as it was cannot be checked\n",
-				strings.Join(names, ", "))
-		}
-	}
-	return a.runPlan(ctx, eng, plan, output, o)
-}
-
-// resumeWords say where a resumed run begins, and which reused steps run again.
-func resumeWords(id runs.RunID, plan *engine.Plan) string {
-	carried, replayed, next := plan.Reused()
-	list := func(ids []notebooks.StepID) string {
-		var words []string
-		for _, id := range ids {
-			words = append(words, string(id))
-		}
-		return some(words)
-	}
-	words := fmt.Sprintf("going on from run %s at %s", id, next)
-	if next == "" {
-		words = fmt.Sprintf("going on from run %s after its last step", id)
-	}
-	if len(carried) > 0 {
-		words += "; carried over: " + list(carried)
-	}
-	if len(replayed) > 0 {
-		words += "; run again for their state only: " + list(replayed)
-	}
-	return words
+	o.req.Repository, o.req.KeepTree = cut.root, asked.KeepTree
+	return a.goOnFrom(ctx, cut, output, o)
 }

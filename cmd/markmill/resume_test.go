@@ -38,8 +38,8 @@ func TestResumeAnywhere(t *testing.T) {
 		name, notebook string
 		every          int
 	}{
-		{"pass", strings.Replace(resumedNotebook, "; false\n", "\n", 1), 3},
-		{"fail", resumedNotebook, 6},
+		{"pass", strings.Replace(resumedNotebook, "; false\n", "\n", 1), 6},
+		{"fail", resumedNotebook, 12},
 	} {
 		if everything() {
 			c.every = 1
@@ -122,7 +122,8 @@ func cutRun(t *testing.T, saved, dir string, events, torn []byte) {
 	if err := os.CopyFS(dir, os.DirFS(saved)); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{runs.SumsFile, runs.ReportFile, runs.ReportPageFile, runs.OutputFile, runs.TestLogFile,
+	for _, name := range []string{runs.SumsFile, runs.ReportFile, runs.ReportPageFile, runs.OutputFile,
+		runs.TestLogFile,
 		runs.TraceFile} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)

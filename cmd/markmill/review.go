@@ -62,12 +62,7 @@ Exit codes: 0 no objection, 1 an objection, 2 the two cannot be compared.`,
 		Args: args(0, 1),
 		RunE: func(c *cobra.Command, words []string) error {
 			o.bounded = c.Flags().Changed("max-bytes") || c.Flags().Changed("limit")
-			err := a.review(c.Context(), o, words)
-			var code exit
-			if err == nil || errors.As(err, &code) {
-				return err
-			}
-			return trouble{err}
+			return troubled(a.review(c.Context(), o, words))
 		},
 	}
 	f := c.Flags()
@@ -166,12 +161,8 @@ func (a *app) review(ctx context.Context, o reviewOptions, words []string) error
 	if err != nil {
 		return err
 	}
-	revisions := ""
-	if len(words) > 0 {
-		revisions = words[0]
-	}
 	in.Store, in.Now = a.store(repo.Root()), a.now()
-	r, err := branchreview.Review(ctx, repo, revisions, in)
+	r, err := branchreview.Review(ctx, repo, wordOr(words, ""), in)
 	if err != nil {
 		return err
 	}
@@ -211,8 +202,5 @@ func (a *app) showReview(o reviewOptions, r *review.Review) error {
 	if err != nil {
 		return err
 	}
-	if r.Verdict != "pass" {
-		return exit(exitFail)
-	}
-	return nil
+	return passIf(r.Verdict == "pass")
 }

@@ -15,26 +15,25 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"markmill/cmd/api"
 	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
+	"markmill/notebooks/params"
 	"markmill/notebooks/percent"
 	"markmill/render"
 	"markmill/render/jupyter"
 	"markmill/render/safe"
-	"markmill/runs"
 )
 
 // runOptions are the options of run that are not in the engine's request.
 type runOptions struct {
 	req engine.Request
 
-	repo                      string
-	stepTimeout, startTimeout string
-	runTimeout                string
-	dirty                     string
+	workOptions
+	startTimeout, runTimeout  string
 	from, until               string
 	only, skipTags            []string
 	engineName                string
@@ -53,7 +52,9 @@ type runOptions struct {
 	logLevel                  string
 	stdoutFile, stderrFile    string
 	stdinParams               bool   // -f -
-	resume                    string // a run to go on from
+	resume                    string // a run or a sweep to go on from
+	goOn                      string // a run to fork at its first step that did not pass
+	sweep                     sweepOptions
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -66,12 +67,18 @@ logs and scraps, is kept under .markmill/runs; the output notebook is written to
 it is given (- for standard output). An OUTPUT that ends in .ipynb is a Jupyter notebook, one in .md
 is Markdown. Without an ending a Jupyter notebook leaves a Jupyter notebook, all others leave Markdown.
 
+With --matrix or --params-table it is a sweep: a run for each combination of values, or each row, which share the
+processors. A table of them is printed at the end. OUTPUT has the names of parameters in braces. The sweep has a
+record of its own, which names its runs: markmill scraps, convert and runs verify take its id, or last-sweep.
+
 Of a step that failed its traceback, or the end of what it printed, stands below its line on standard error.
 
 Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by signal n.`,
 		Example: `  markmill run examples/system-health.md health.out.md -p threshold=0.5
   markmill run task.md -p name value -f params.yaml --only build,test
-  markmill run task.md --json | jq .status`,
+  markmill run report.md 'out/{region}-{month}.md' --matrix region=eu,us --matrix month=1..12 -j 4
+  markmill run task.md --json | jq .status
+  markmill run task.md --continue last`,
 		Args: a.resumeArgs(o),
 		RunE: func(c *cobra.Command, paths []string) error {
 			if o.version {
@@ -79,6 +86,9 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 			}
 			if c.Flags().Changed("resume") {
 				return a.resume(c.Context(), paths, o)
+			}
+			if o.goOn != "" {
+				return a.continueRun(c.Context(), paths, o)
 			}
 			for _, name := range []string{"only", "from", "until"} {
 				if f := c.Flags().Lookup(name); f.Changed && strings.Trim(f.Value.String(), "[]") == "" {
@@ -91,6 +101,9 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 			output := ""
 			if len(paths) == 2 {
 				output = paths[1]
+			}
+			if err := o.checkSweep(c, output); err != nil {
+				return err
 			}
 			return a.runNotebook(c.Context(), paths[0], output, o)
 		},
@@ -112,12 +125,9 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		"show the code of the steps in OUTPUT")
 	f.BoolVar(&o.frozen, "frozen", false, "write no OUTPUT; fail where it would change, and show how")
 	f.BoolVar(&o.help, "help-notebook", false, "show the notebook's parameters and steps instead (as inspect)")
-	f.StringVarP(&o.req.Kernel, "kernel", "k", "", "`KERNEL` for the steps whose language it runs")
 	f.StringVarP(&o.req.Language, "language", "l", "", "`LANGUAGE` of steps that name none")
 	f.StringVar(&o.engineName, "engine", "", "for papermill's scripts: markmill, or nbclient for the same")
-	f.StringVar(&o.req.Cwd, "cwd", "", "`FOLDER` in the worktree where steps start")
-	f.StringVar(&o.stepTimeout, "execution-timeout", "",
-		"limit of a step that sets none, a `TIME` in seconds, or 90s, 10m, 1h; 0 gives none")
+	o.workOptions.flags(f, &o.req)
 	f.StringVar(&o.runTimeout, "run-timeout", "",
 		"limit of the whole run, in the place of the notebook's, a `TIME` in seconds, or 90s, 10m, 1h")
 	f.StringVar(&o.startTimeout, "start-timeout", "", "limit of a kernel's start, a `TIME` (default 60 s)")
@@ -125,11 +135,6 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.StringVar(&o.from, "from", "", "begin at the step `ID`")
 	f.StringVar(&o.until, "until", "", "end after the step `ID`")
 	f.StringSliceVar(&o.skipTags, "skip-tag", nil, "leave out steps with a `TAG`")
-	f.StringVar(&o.repo, "repo", "",
-		"`FOLDER` of the Git repository to work on (default: the one around the working directory, or else around the "+
-			"notebook)")
-	f.StringVar(&o.req.Base, "base", "", "revision `REV` that the worktree is made of (default HEAD)")
-	f.StringVar(&o.dirty, "dirty", "ignore", "uncommitted changes: ignore, include (take them along), block")
 	f.BoolVar(&o.req.InPlace, "in-place", false, "run in the checkout itself instead of a worktree")
 	f.StringVar(&o.req.Branch, "branch", "",
 		"commit the change on a new branch `NAME` when the run passes; its author is the user, by the name in Git")
@@ -137,14 +142,50 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.BoolVar(&o.dropDamaged, "drop-damaged", false,
 		"run an output notebook whose regions were edited; the edits are dropped")
 	f.StringVar(&o.resume, "resume", "",
-		"go on with `RUN`, which was cut; NOTEBOOK and the options are those of then (see runs resume)")
+		"go on with `RUN`, or a sweep, which was cut; NOTEBOOK and the options are those of then (see runs resume)")
+	f.StringVar(&o.goOn, "continue", "",
+		"go on with `RUN` at its first step that did not pass, with NOTEBOOK as it is now (see runs fork)")
+	o.sweep.flags(f)
 	o.viewFlags(f)
 	o.papermillFlags(f)
 	return c
 }
 
 // defaultRunOptions are the options of a command that takes only some of those of run.
-func defaultRunOptions() *runOptions { return &runOptions{dirty: string(engine.DirtyIgnore)} }
+func defaultRunOptions() *runOptions {
+	return &runOptions{workOptions: workOptions{dirty: string(engine.DirtyIgnore)}}
+}
+
+// workOptions are the options of run and test for how steps run, and on what.
+type workOptions struct{ repo, dirty, stepTimeout string }
+
+func (o *workOptions) flags(f *pflag.FlagSet, req *engine.Request) {
+	f.StringVarP(&req.Kernel, "kernel", "k", "", "`KERNEL` for the steps whose language it runs")
+	f.StringVar(&req.Cwd, "cwd", "", "`FOLDER` in the worktree where steps start")
+	f.StringVar(&o.stepTimeout, "execution-timeout", "",
+		"limit of a step that sets none, a `TIME` in seconds, or 90s, 10m, 1h; 0 gives none")
+	f.StringVar(&o.repo, "repo", "",
+		"`FOLDER` of the Git repository to work on (default: the one around the working directory, or else around the "+
+			"notebook)")
+	f.StringVar(&req.Base, "base", "", "revision `REV` that the worktree is made of (default HEAD)")
+	f.StringVar(&o.dirty, "dirty", string(engine.DirtyIgnore),
+		"uncommitted changes: ignore, include (take them along), block")
+}
+
+// settle reads the values into the request.
+func (o *workOptions) settle(req *engine.Request) (err error) {
+	// papermill's 0 is no limit.
+	if seconds, notNumber := strconv.Atoi(o.stepTimeout); notNumber != nil || seconds != 0 {
+		if req.StepTimeout, err = limit("--execution-timeout", o.stepTimeout); err != nil {
+			return err
+		}
+	}
+	switch req.Dirty = engine.Dirty(o.dirty); req.Dirty {
+	case engine.DirtyIgnore, engine.DirtyInclude, engine.DirtyBlock:
+		return nil
+	}
+	return usagef("--dirty %s is not known; known: ignore, include, block", o.dirty)
+}
 
 // viewFlags are the options for what is shown of a run and what is left besides its record.
 func (o *runOptions) viewFlags(f *pflag.FlagSet) {
@@ -162,16 +203,16 @@ func (o *runOptions) viewFlags(f *pflag.FlagSet) {
 }
 
 // paramFlags are papermill's options for parameters. stdin is set if one of them reads standard input.
-func (a *app) paramFlags(f *pflag.FlagSet, given *[]notebooks.Given, stdin *bool) {
+func (a *app) paramFlags(f *pflag.FlagSet, given *[]params.Given, stdin *bool) {
 	parameterFlag(f, given)
 	f.VarP(givenFlag{given, "NAME=VALUE", pair("-r", true)}, "parameters-raw", "r",
 		"a parameter, always a string; also -r NAME VALUE")
-	f.VarP(givenFlag{given, "FILE", func(path string) ([]notebooks.Given, error) {
+	f.VarP(givenFlag{given, "FILE", func(path string) ([]params.Given, error) {
 		*stdin = *stdin || path == "-"
 		return a.fileParams(path)
 	}}, "parameters-file", "f", "parameters from a YAML or JSON file (- is standard input)")
-	f.VarP(givenFlag{given, "YAML", func(v string) ([]notebooks.Given, error) {
-		return notebooks.ParseGivenYAML("-y", "-y",
+	f.VarP(givenFlag{given, "YAML", func(v string) ([]params.Given, error) {
+		return params.ParseGiven("-y", "-y",
 			[]byte(v))
 	}},
 		"parameters-yaml", "y", "parameters from YAML text")
@@ -179,7 +220,7 @@ func (a *app) paramFlags(f *pflag.FlagSet, given *[]notebooks.Given, stdin *bool
 }
 
 // parameterFlag is -p.
-func parameterFlag(f *pflag.FlagSet, given *[]notebooks.Given) {
+func parameterFlag(f *pflag.FlagSet, given *[]params.Given) {
 	f.VarP(givenFlag{given, "NAME=VALUE", pair("-p", false)}, "parameters", "p",
 		"a parameter, read by its declared type; also -p NAME VALUE")
 }
@@ -217,7 +258,8 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if err != nil {
 		return err
 	}
-	src, madeOf, err := a.readRun(path, o.dropDamaged, len(o.req.Given) > 0)
+	given := len(o.req.Given) > 0 || o.sweep.asked()
+	src, madeOf, err := a.readRun(path, o.dropDamaged, given)
 	if err != nil {
 		return err
 	}
@@ -233,16 +275,19 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if o.help {
 		return a.inspect(eng, o.req, o.json)
 	}
-	if o.req.Source, err = a.runnable(path, src, len(o.req.Given) > 0); err != nil {
+	if o.req.Source, err = a.runnable(path, src, given); err != nil {
 		return err
 	}
 	if output == "" {
-		output = likeSource(eng.Config.Output, isJupyter(path, src))
+		output = api.LikeSource(eng.Config.Output, isJupyter(path, src))
+	}
+	if o.sweep.asked() {
+		return a.sweepNotebook(ctx, path, output, o)
 	}
 	if o.req.ID, err = eng.NewID(o.req.Path); err != nil {
 		return err
 	}
-	if output, err = a.outputPath(output, o, eng); err != nil {
+	if output, err = api.OutputPath(output, eng, o.req); err != nil {
 		return err
 	}
 	if err := o.checkTargets(output); err != nil { // the names in it stand for values now
@@ -271,15 +316,6 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	return a.runPlan(ctx, eng, plan, output, o)
 }
 
-// likeSource gives the OUTPUT of the repository's settings, which is written for Markdown, the extension of the
-// notebook's form.
-func likeSource(output string, jupyter bool) string {
-	if jupyter && files.HasMarkdownName(output) {
-		return strings.TrimSuffix(output, filepath.Ext(output)) + ".ipynb"
-	}
-	return output
-}
-
 // setOutput puts OUTPUT into the request.
 func (o *runOptions) setOutput(output string) (err error) {
 	req := &o.req
@@ -289,7 +325,7 @@ func (o *runOptions) setOutput(output string) (err error) {
 	if req.OutputForm, err = outputForm(*req, output); err != nil {
 		return err
 	}
-	req.Frozen, req.Assets = o.frozen, assetsFolder(output)
+	req.Frozen, req.Assets = o.frozen, api.AssetsFolder(name(output))
 	if req.OutputForm == "" && forms.IsJupyter(req.Path, req.Source) { // the pictures are in the file itself
 		req.Assets = ""
 	}
@@ -328,11 +364,8 @@ func outputForm(req engine.Request, output string) (form notebooks.Form, err err
 // check validates the options and their combinations.
 func (o *runOptions) check(output string) error {
 	var err error
-	// papermill's 0 is no limit.
-	if seconds, notNumber := strconv.Atoi(o.stepTimeout); notNumber != nil || seconds != 0 {
-		if o.req.StepTimeout, err = limit("--execution-timeout", o.stepTimeout); err != nil {
-			return err
-		}
+	if err = o.settle(&o.req); err != nil {
+		return err
 	}
 	if o.req.RunTimeout, err = limit("--run-timeout", o.runTimeout); err != nil {
 		return err
@@ -340,16 +373,11 @@ func (o *runOptions) check(output string) error {
 	if o.req.Start, err = limit("--start-timeout", o.startTimeout); err != nil {
 		return err
 	}
-	switch o.req.Dirty = engine.Dirty(o.dirty); o.req.Dirty {
-	case engine.DirtyIgnore, engine.DirtyInclude, engine.DirtyBlock:
-	default:
-		return usagef("--dirty %s is not known; known: ignore, include, block", o.dirty)
-	}
 	if !slices.Contains([]string{"", "markmill", "nbclient"}, o.engineName) {
 		return usagef("--engine %s is not known: engines are Python classes of papermill's, and Markmill has one of its "+
 			"own; leave the option out, or choose who runs the steps with -k", o.engineName)
 	}
-	if !slices.Contains([]string{"NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}, o.logLevel) {
+	if _, known := logLevels[o.logLevel]; !known {
 		return usagef("--log-level %s is not known; known: NOTSET, DEBUG, INFO, WARNING, ERROR, CRITICAL", o.logLevel)
 	}
 	if ext := strings.ToLower(filepath.Ext(name(output))); ext == ".html" || ext == ".htm" {
@@ -416,22 +444,16 @@ func limit(flag, text string) (time.Duration, error) {
 	return d, nil
 }
 
-func (o *runOptions) level() slog.Level {
-	switch o.logLevel {
-	case "DEBUG", "NOTSET":
-		return slog.LevelDebug
-	case "WARNING":
-		return slog.LevelWarn
-	case "ERROR", "CRITICAL":
-		return slog.LevelError
-	}
-	return slog.LevelInfo
-}
+// logLevels are papermill's.
+var logLevels = map[string]slog.Level{"NOTSET": slog.LevelDebug, "DEBUG": slog.LevelDebug, "INFO": slog.LevelInfo,
+	"WARNING": slog.LevelWarn, "ERROR": slog.LevelError, "CRITICAL": slog.LevelError}
+
+func (o *runOptions) level() slog.Level { return logLevels[o.logLevel] }
 
 // inject adds the paths that papermill injects, under papermill's names. They need not be declared.
 func (o *runOptions) inject(input, output string) {
 	add := func(name, value string) {
-		o.req.Given = append(o.req.Given, notebooks.Given{Name: name, Text: value, Raw: true, Source: "inject"})
+		o.req.Given = append(o.req.Given, params.Given{Name: name, Text: value, Raw: true, Source: "inject"})
 	}
 	if o.injectPaths || o.injectInput {
 		add("PAPERMILL_INPUT_PATH", input)
@@ -444,115 +466,59 @@ func (o *runOptions) inject(input, output string) {
 	}
 }
 
-// named says whether a path has names in it that values take the place of. A path that is there by that very name has
-// none.
-func named(path string) bool {
-	if path == "" || path == "-" || !strings.ContainsAny(path, "{}") {
-		return false
-	}
-	_, err := os.Lstat(path)
-	return remote.Is(path) || err != nil
-}
-
-// pathNames takes every name, for a path that may name it: the plan says which can be parameters.
-func pathNames(getenv func(string) (string, bool)) notebooks.BindOptions {
-	return notebooks.BindOptions{AllowUnknown: true, IsName: func(string) bool { return true }, Getenv: getenv}
-}
-
 // inputPath expands the placeholders in NOTEBOOK. Only given values can replace them, because the notebook is not read
 // yet.
 func (a *app) inputPath(path string, o *runOptions) (string, error) {
-	if !named(path) {
+	if !api.HasPlaceholders(path) {
 		return path, nil
 	}
-	bound, err := notebooks.Bind("", nil, o.req.Given, pathNames(a.getenv))
+	bound, err := params.Bind("", nil, o.req.Given,
+		params.Options{AllowUnknown: true, IsName: func(string) bool { return true }, Getenv: a.getenv})
 	if err != nil {
 		return "", err
 	}
 	now := a.now().UTC()
-	return notebooks.ExpandPath(path, bound, map[string]string{"date": now.Format(time.DateOnly),
+	return params.ExpandPath(path, bound, map[string]string{"date": now.Format(time.DateOnly),
 		"now": now.Format(time.RFC3339)})
-}
-
-// outputPath expands the placeholders in OUTPUT.
-func (a *app) outputPath(output string, o *runOptions, eng *engine.Engine) (string, error) {
-	if !named(output) {
-		return output, nil
-	}
-	nb, err := eng.Parse(o.req)
-	if err != nil {
-		return "", err
-	}
-	bound, err := notebooks.Bind(o.req.Path, nb.Params, o.req.Given, pathNames(eng.Getenv))
-	if err != nil {
-		return "", err
-	}
-	now := a.now().UTC()
-	extra := map[string]string{"run_id": string(o.req.ID), "date": now.Format(time.DateOnly),
-		"now": now.Format(time.RFC3339)}
-	if eng.Source != nil {
-		if head, err := eng.Source.Head(); err == nil {
-			extra["commit"] = string(head)
-		}
-	}
-	return notebooks.ExpandPath(output, bound, extra)
 }
 
 // prepare writes the notebook with its parameters injected.
 func (a *app) prepare(plan *engine.Plan, output string) error {
-	req, nb, named := plan.Request(), plan.Notebook(), ""
+	req, nb := plan.Request(), plan.Notebook()
 	form := cmp.Or(req.OutputForm, nb.Form)
-	var err error
-	if remote.Is(output) {
-		named = name(output)
-	} else if output != "" && output != "-" {
-		if named, err = filepath.Abs(output); err != nil {
-			return err
-		}
+	named, err := outputName(output)
+	if err != nil {
+		return err
 	}
 	b, err := render.Prepared(form, nb, plan.Parameters(), plan.Given(), jupyter.OutputPath(named, req.Repository),
 		req.ReportMode)
 	if err != nil {
 		return err
 	}
-	switch {
-	case output == "" || output == "-":
-		_, err = a.stdout.Write(b)
-		return err
-	case remote.Is(output):
-		return a.remote().Write(context.Background(), output, b)
+	if output != "" && output != "-" && !remote.Is(output) {
+		if err := os.MkdirAll(filepath.Dir(output), 0o755); err != nil {
+			return err
+		}
 	}
-	if err := os.MkdirAll(filepath.Dir(output), 0o755); err != nil {
-		return err
-	}
-	return runs.WriteFile(output, b)
+	return a.writeResult("OUTPUT", output, b)
 }
 
 // some lists the first few items and counts the others.
-func some(list []string) string {
-	const few = 3
-	if len(list) <= few {
-		return strings.Join(list, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
-}
+func some[T ~string](list []T) string { return atMost(3, list) }
 
-// blockerLine says why a run did not pass.
-func blockerLine(b runs.Blocker) string {
-	if b.Step == "" {
-		return fmt.Sprintf("%s: %s", b.Code, b.Text())
-	}
-	return fmt.Sprintf("%s: step %s: %s", b.Code, b.Step, b.Text())
-}
+// joined lists all items.
+func joined[T ~string](list []T) string { return atMost(len(list), list) }
 
-// shortPath is a path relative to the working directory if that is shorter.
-func shortPath(path string) string {
-	if wd, err := os.Getwd(); err == nil {
-		if rel, err := filepath.Rel(wd, path); err == nil && len(rel) < len(path) {
-			return rel
-		}
+func atMost[T ~string](few int, list []T) string {
+	var words []string
+	for _, word := range list[:min(few, len(list))] {
+		words = append(words, string(word))
 	}
-	return path
+	text := strings.Join(words, ", ")
+	if len(list) > few {
+		text += fmt.Sprintf(" and %d more", len(list)-few)
+	}
+	return text
 }
 
 // chooseFolder decides where a run outside a repository works: in the current folder, as with papermill, or in the

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
 	"markmill/engine/process"
@@ -115,13 +116,13 @@ func (a *app) ended(r *endedRun, eng *engine.Engine, o *runOptions) error {
 			return err
 		}
 	}
-	if err := a.retain(eng, eng.Source); err != nil {
+	if err := a.retain(eng, eng.Source, r.Run.ID); err != nil {
 		a.tell("markmill: old runs were not removed: %s\n", err)
 	}
 	if r.undelivered != nil {
 		a.line(r.undelivered.Error())
 		a.tell("markmill: the run is recorded, and what OUTPUT was to be is %s\n",
-			shortPath(runs.At(r.Dir).File(askedFile(r.Run))))
+			files.Short(runs.At(r.Dir).File(askedFile(r.Run))))
 		return exit(max(r.Run.ExitCode(), exitFail))
 	}
 	if code := r.Run.ExitCode(); code != exitPass {
@@ -140,9 +141,9 @@ func (a *app) summarize(r *endedRun, o *runOptions) {
 		}
 	}
 	for _, c := range r.Run.Causes() {
-		a.line(blockerLine(r.Run.Located(c.Blocker)))
+		a.line(r.Run.Located(c.Blocker).Line())
 	}
-	r.watch.progress.Done(terminal.Summary(r.Run, shortPath(r.Dir), a.colour(a.stderr)))
+	r.watch.progress.Done(terminal.Summary(r.Run, files.Short(r.Dir), a.colour(a.stderr)))
 	if !o.json {
 		shown := r.output
 		if r.held != nil || r.undelivered != nil {
@@ -165,7 +166,7 @@ func (a *app) line(text string) { fmt.Fprintln(a.stderr, "markmill: "+plain.Line
 func ending(run *runs.Run, req engine.Request, output string) terminal.Ending {
 	var e terminal.Ending
 	if output != "-" && !isDevice(output) {
-		if e.Output = shortPath(output); remote.Is(output) {
+		if e.Output = files.Short(output); remote.Is(output) {
 			e.Output = name(output) // without user, password and query
 		}
 	}
@@ -186,9 +187,12 @@ func ending(run *runs.Run, req engine.Request, output string) terminal.Ending {
 	return e
 }
 
-// retain removes the runs that are neither young nor among the newest.
-func (a *app) retain(eng *engine.Engine, repo *worktree.Source) error {
+// retain removes the runs that are neither young nor among the newest, and tells the index of them and of the runs
+// that ended.
+func (a *app) retain(eng *engine.Engine, repo *worktree.Source, ran ...runs.RunID) error {
 	keep, age := eng.Config.Retention.Bounds()
-	_, err := a.store(rootOf(repo)).Prune(keep, age, a.now())
+	store := a.store(rootOf(repo))
+	removed, err := store.Prune(keep, age, a.now())
+	a.reindex(store, append(removed, ran...)...)
 	return err
 }

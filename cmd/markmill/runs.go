@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"markmill/engine"
 	"markmill/engine/worktree"
+	"markmill/engine/worktree/pool"
 	"markmill/render/plain"
 	"markmill/render/review"
 	"markmill/render/terminal"
@@ -28,12 +30,22 @@ repository). RUN is an id, a part of one that is unique, or last.`,
 	}
 	c.Flags().AddFlagSet(list.Flags())
 	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsFetch(),
-		a.runsResume(), a.runsReconcile(), a.runsPrune())
+		a.runsResume(), a.runsFork(), a.runsAbort(), a.runsReplay(), a.runsReconcile(), a.runsPrune(), a.runsQuery(),
+		a.runsReindex(), a.runsStats(), a.runsPush(), a.runsPull())
 	return c
 }
 
 // here is the store and the repository of the working directory.
 func (p *places) here() (runs.Store, *worktree.Source, error) {
+	store, src, err := p.indexed()
+	if err == nil {
+		_ = store.EmptyTrash() // what a killed prune left; the next prune reports what cannot be removed
+	}
+	return store, src, err
+}
+
+// indexed is here without a look through the folder of the runs, which takes long where there are many.
+func (p *places) indexed() (runs.Store, *worktree.Source, error) {
 	wd, err := os.Getwd()
 	if err != nil {
 		return runs.Store{}, nil, err
@@ -42,9 +54,7 @@ func (p *places) here() (runs.Store, *worktree.Source, error) {
 	if err != nil && !errors.Is(err, worktree.ErrNoRepository) {
 		return runs.Store{}, nil, err
 	}
-	store := p.store(rootOf(src))
-	_ = store.EmptyTrash() // what a killed prune left; the next prune reports what cannot be removed
-	return store, src, nil
+	return p.store(rootOf(src)), src, nil
 }
 
 // find loads one run.
@@ -59,40 +69,6 @@ func (p *places) find(word string) (*runs.Run, string, error) {
 	}
 	run, _, err := runs.At(dir).Load()
 	return run, dir, err
-}
-
-// listedRuns is what runs list --json prints.
-type listedRuns struct {
-	Runs []runs.Entry `json:"runs"`
-}
-
-func (a *app) runsList() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
-		Use: "list", Short: "List the runs, newest first", Args: args(0, 0),
-		Example: "  markmill runs list\n  markmill runs list --json | jq '.runs[] | select(.status != \"pass\")'",
-		RunE: func(*cobra.Command, []string) error {
-			store, _, err := a.here()
-			if err != nil {
-				return err
-			}
-			entries, err := store.List()
-			if err != nil {
-				return err
-			}
-			if !asJSON {
-				return terminal.List(a.stdout, entries, a.colour(a.stdout))
-			}
-			for i := range entries {
-				if entries[i].Sums, err = runs.At(entries[i].Dir).Sums(); err != nil {
-					entries[i].Sums = "" // it is still going, or was interrupted
-				}
-			}
-			return a.printJSON("runs-list", listedRuns{append([]runs.Entry{}, entries...)})
-		},
-	}
-	jsonFlag(c, &asJSON, "runs-list")
-	return c
 }
 
 func (a *app) runsShow() *cobra.Command {
@@ -188,24 +164,30 @@ func (a *app) print(dir, file string) error {
 // verified is what runs verify --json prints.
 type verified struct {
 	Run      runs.RunID     `json:"run_id,omitzero"`
+	Sweep    runs.SweepID   `json:"sweep_id,omitzero"`
 	OK       bool           `json:"ok"`
 	Proof    review.Level   `json:"proof,omitzero"` // of an output notebook
 	Findings []runs.Finding `json:"findings"`
 	Signed   *runs.SignedBy `json:"signed,omitempty"`
-	Notes    []string       `json:"notes,omitempty"` // what was not verified
+	// Carried lists the steps that ran in earlier runs.
+	Carried []runs.CarriedSteps `json:"carried,omitempty"`
+	Notes   []string            `json:"notes,omitempty"` // what was not verified
 }
 
 func (a *app) runsVerify() *cobra.Command {
 	var asJSON, signed bool
 	var allowed string
 	c := &cobra.Command{
-		Use: "verify RUN|DIR|OUTPUT", Short: "Recompute everything of a run from its bytes",
+		Use: "verify RUN|SWEEP|DIR|OUTPUT", Short: "Recompute everything of a run from its bytes",
 		Long: `Recomputes the journal's chain, every digest, the report and the output notebook from the bytes of a run
 directory, and lists what does not match. An output notebook is verified by itself and against the run that
 made it, which is found by its digest: it is recorded when both match, and only claimed otherwise. The
 commits in the run's bundle are compared with the record and, inside a repository that has the base commit,
 their trees with its patch. A run of an earlier version has its commits under a ref of the repository that it
 worked on, and they are verified there.
+
+Of a sweep it verifies the record, each of its runs, and that they are those which the sweep names. A run that was
+pruned is listed as not looked at.
 
 A signature of SHA256SUMS, or of the manifest of an output notebook without a record, is verified as well.
 The keys that count are those of --allowed-signers, or of allowed_signers of the policy.
@@ -214,6 +196,9 @@ Exit codes: 0 everything matches, 1 something does not, 2 there is no such run.`
 		Example: "  markmill runs verify last\n  markmill runs verify health.out.md",
 		Args:    args(1, 1),
 		RunE: func(_ *cobra.Command, words []string) error {
+			if dir, err := a.sweepNamed(words[0]); err != nil || dir != "" {
+				return errors.Join(err, a.verifySweep(dir, allowed, signed, asJSON))
+			}
 			got, commits, err := a.verify(words[0], allowed)
 			if err != nil {
 				return err
@@ -223,7 +208,7 @@ Exit codes: 0 everything matches, 1 something does not, 2 there is no such run.`
 			}
 			out := verified{OK: len(got.Findings) == 0, Findings: got.Findings, Signed: got.Signed, Notes: got.Notes}
 			if got.Run != nil {
-				out.Run = got.Run.ID
+				out.Run, out.Carried = got.Run.ID, got.Run.Carried()
 			}
 			if out.Findings == nil {
 				out.Findings = []runs.Finding{}
@@ -253,15 +238,20 @@ Exit codes: 0 everything matches, 1 something does not, 2 there is no such run.`
 					}
 				}
 			}
+			for _, c := range out.Carried {
+				if err == nil && !asJSON {
+					_, err = fmt.Fprintf(a.stdout, "  carried from run %s: %s\n", c.Run, joined(c.Steps))
+				}
+			}
 			for _, note := range got.Notes {
 				if err == nil && !asJSON {
 					_, err = fmt.Fprintf(a.stdout, "  not looked at: %s\n", note)
 				}
 			}
-			if err == nil && !out.OK {
-				return exit(exitFail)
+			if err != nil {
+				return err
 			}
-			return err
+			return passIf(out.OK)
 		},
 	}
 	jsonFlag(c, &asJSON, "verify")
@@ -305,9 +295,10 @@ func (a *app) runsPrune() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "prune", Short: "Remove old runs", Args: args(0, 0),
-		Long: `Removes runs that are older than --days and not among the newest --keep. A run that is still going is not
-removed. The repository is not changed: refs of earlier versions, and of runs fetch, stay until markmill runs
-reconcile --remove-refs.`,
+		Long: `Removes runs that are older than --days and not among the newest --keep, and the worktrees kept for reuse
+that no run has used for --days. A run that is still going is not removed. The record of a sweep goes with the last
+of its runs. The repository is not changed: refs of
+earlier versions, and of runs fetch, stay until markmill runs reconcile --remove-refs.`,
 		Example: "  markmill runs prune --keep 50 --days 7",
 		RunE: func(c *cobra.Command, _ []string) error {
 			store, src, err := a.here()
@@ -326,6 +317,12 @@ reconcile --remove-refs.`,
 				age = time.Duration(days) * 24 * time.Hour
 			}
 			removed, err := store.Prune(least, age, a.now())
+			a.reindex(store, removed...)
+			trees, perr := pool.New(filepath.Join(a.cache(), "pool")).Remove(a.now().Add(-age))
+			err = errors.Join(err, perr)
+			if trees > 0 {
+				a.tell("removed %d worktrees that were kept for reuse\n", trees)
+			}
 			a.tell("removed %d runs\n", len(removed))
 			if err != nil || !asJSON {
 				return err

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"markmill/cmd/api/exchange"
 	"markmill/cmd/api/retest"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
@@ -36,24 +37,42 @@ func jsonDocuments() map[string]struct {
 		about string
 	}
 	return map[string]one{
-		"run":            {reflect.TypeFor[runDocument](), "What markmill run, runs resume, runs show and show RUN print: report.json of the run, and what a program needs to go on"},
-		"notebook":       {reflect.TypeFor[shownNotebook](), "What markmill show FILE prints"},
-		"runs-list":      {reflect.TypeFor[listedRuns](), "What markmill runs list prints, the newest run first"},
-		"runs-prune":     {reflect.TypeFor[changedRuns](), "What markmill runs prune prints: the runs that it removed"},
-		"runs-reconcile": {reflect.TypeFor[changedRuns](), "What markmill runs reconcile prints: the runs that it completed as interrupted"},
-		"verify":         {reflect.TypeFor[verified](), "What markmill runs verify prints"},
-		"apply":          {reflect.TypeFor[appliedRun](), "What markmill runs apply prints"},
-		"approval":       {reflect.TypeFor[runs.Approval](), "What markmill approve and deny print"},
-		"check":          {reflect.TypeFor[checkedNotebooks](), "What markmill check prints"},
-		"inspect":        {reflect.TypeFor[inspected](), "What markmill inspect and run --help-notebook print"},
-		"diff":           {reflect.TypeOf(diffview.Value(&diff.Diff{Old: &diff.Document{}, New: &diff.Document{}})), "What markmill diff prints; docs/review.md says more of its members"},
-		"review":         {reflect.TypeFor[review.Review](), "What markmill review prints; docs/review.md says more of its members"},
-		"test":           {reflect.TypeFor[retest.Report](), "What markmill test prints"},
-		"doctor":         {reflect.TypeFor[checkup](), "What markmill doctor prints"},
-		"scraps":         {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
-		"strip":          {reflect.TypeFor[strippable](), "What markmill strip --check prints"},
-		"version":        {reflect.TypeFor[build](), "What markmill version prints"},
-		"error":          {reflect.TypeFor[jsonError](), "What a command that was asked for JSON prints when it ends with an error of its own, such as an option or a notebook that is wrong"},
+		"run": {reflect.TypeFor[runDocument](),
+			"What markmill run, runs resume, runs show and show RUN print: report.json of the run, and what a " +
+				"program needs to go on"},
+		"notebook":   {reflect.TypeFor[shownNotebook](), "What markmill show FILE prints"},
+		"runs-list":  {reflect.TypeFor[listedRuns](), "What markmill runs list prints, the newest run first"},
+		"runs-prune": {reflect.TypeFor[changedRuns](), "What markmill runs prune prints: the runs that it removed"},
+		"runs-replay": {reflect.TypeFor[replayed](),
+			"What markmill runs replay prints: events, and the run as of the last of them"},
+		"runs-exchange": {reflect.TypeFor[exchange.Result](),
+			"What markmill runs push and runs pull print: the runs that were sent or taken, and those that the other " +
+				"side had"},
+		"sweep": {reflect.TypeFor[sweepDocument](),
+			"What markmill run prints for a sweep, and so does markmill run --resume SWEEP"},
+		"runs-reconcile": {reflect.TypeFor[changedRuns](),
+			"What markmill runs reconcile prints: the runs that it completed as interrupted"},
+		"runs-query": {reflect.TypeFor[queried](),
+			"What markmill runs query prints: the columns of the answer, and its rows"},
+		"runs-reindex": {reflect.TypeFor[reindexed](), "What markmill runs reindex prints"},
+		"runs-stats":   {reflect.TypeFor[runStats](), "What markmill runs stats prints"},
+		"verify":       {reflect.TypeFor[verified](), "What markmill runs verify prints"},
+		"apply":        {reflect.TypeFor[appliedRun](), "What markmill runs apply prints"},
+		"approval":     {reflect.TypeFor[runs.Approval](), "What markmill approve and deny print"},
+		"check":        {reflect.TypeFor[checkedNotebooks](), "What markmill check prints"},
+		"inspect":      {reflect.TypeFor[inspected](), "What markmill inspect and run --help-notebook print"},
+		"diff": {reflect.TypeOf(diffview.Value(&diff.Diff{Old: &diff.Document{}, New: &diff.Document{}})),
+			"What markmill diff prints; docs/review.md says more of its members"},
+		"review": {reflect.TypeFor[review.Review](),
+			"What markmill review prints; docs/review.md says more of its members"},
+		"test":    {reflect.TypeFor[retest.Report](), "What markmill test prints"},
+		"doctor":  {reflect.TypeFor[checkup](), "What markmill doctor prints"},
+		"scraps":  {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
+		"strip":   {reflect.TypeFor[strippable](), "What markmill strip --check prints"},
+		"version": {reflect.TypeFor[build](), "What markmill version prints"},
+		"error": {reflect.TypeFor[jsonError](),
+			"What a command that was asked for JSON prints when it ends with an error of its own, such as an option " +
+				"or a notebook that is wrong"},
 	}
 }
 
@@ -66,11 +85,13 @@ func TestSchemas(t *testing.T) {
 		m := &schemaMaker{said: said, defs: map[string]any{}}
 		schema := m.object(doc.of)
 		properties := schema["properties"].(map[string]any)
-		properties["schema"] = map[string]any{"const": schemaOf(name), "description": "the name of this document, and its version"}
+		properties["schema"] = map[string]any{"const": schemaOf(name),
+			"description": "the name of this document, and its version"}
 		schema["required"] = append([]string{"schema"}, schema["required"].([]string)...)
 		schema["$schema"], schema["$id"] = "https://json-schema.org/draft/2020-12/schema", schemaOf(name)
 		schema["title"] = schemaOf(name)
-		schema["description"] = doc.about + ". Members are only ever added to a version: readers ignore those that they do not know."
+		schema["description"] = doc.about +
+			". Members are only ever added to a version: readers ignore those that they do not know."
 		if len(m.defs) > 0 {
 			schema["$defs"] = m.defs
 		}
@@ -196,15 +217,19 @@ func (m *schemaMaker) members(t reflect.Type, properties map[string]any, require
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for folder, pkg := range map[string]string{".": "markmill/cmd/markmill", "../../runs": "markmill/runs", "../../render": "markmill/render",
-		"../../notebooks": "markmill/notebooks", "../../notebooks/diff": "markmill/notebooks/diff", "../../render/diffview": "markmill/render/diffview",
-		"../../render/review": "markmill/render/review", "../api/retest": "markmill/cmd/api/retest", "../api/doctor": "markmill/cmd/api/doctor"} {
+	for folder, pkg := range map[string]string{".": "markmill/cmd/markmill", "../../runs": "markmill/runs",
+		"../../runs/index": "markmill/runs/index", "../../render": "markmill/render",
+		"../../notebooks": "markmill/notebooks", "../../notebooks/diff": "markmill/notebooks/diff",
+		"../../render/diffview": "markmill/render/diffview",
+		"../../render/review":   "markmill/render/review", "../api/retest": "markmill/cmd/api/retest",
+		"../api/doctor": "markmill/cmd/api/doctor"} {
 		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", folder, err)
 		}
 		for _, file := range files {
-			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil,
+				parser.ParseComments|parser.SkipObjectResolution)
 			if err != nil {
 				t.Fatal(err)
 			}

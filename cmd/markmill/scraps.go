@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render/sheet"
-	"markmill/runs"
 )
 
 // scrapsOptions are the options of markmill scraps.
@@ -30,12 +28,13 @@ type scrapsOptions struct {
 func (a *app) scrapsCommand() *cobra.Command {
 	var opt scrapsOptions
 	c := &cobra.Command{
-		Use: "scraps RUN|FILE|DIR...", Short: "Show the scraps and parameters of runs and output notebooks as one table",
+		Use: "scraps RUN|SWEEP|FILE|DIR...", Short: "Show the scraps and parameters of runs and output notebooks as one table",
 		Long: `Reads what runs recorded with glue, or with scrapbook's glue in Python, and shows it as one table: a row for
 each notebook, with its parameters and scraps as columns (texts, numbers, booleans, lists and maps). With
 --long a row for each scrap, tables, pictures and files included.
 
-RUN is a run: an id, a part of one, last, or a run directory. FILE is an output notebook: Markmill's (.md,
+RUN is a run: an id, a part of one, last, or a run directory. SWEEP is a sweep: its id, the beginning of one,
+or last-sweep, and stands for its runs in the order of its rows. FILE is an output notebook: Markmill's (.md,
 .ipynb), or a Jupyter notebook that papermill or Jupyter ran. DIR is a folder of them, with the folders below
 it that are not hidden; files that no run wrote are skipped there. REV:PATH is a file or folder of a Git
 revision. A pattern such as 'out/*.ipynb' names the files that match. A value that is too long for an output
@@ -48,7 +47,7 @@ they are, values of several types become text.
 Exit codes: 0 everything was read, 1 something could not be read (see standard error; the rest is shown), 2
 usage.`,
 		Example: "  markmill scraps last\n  markmill scraps HEAD~1:sweep\n" +
-			"  markmill scraps sweep/ --name 'loss*'\n  markmill scraps sweep/ -o results.parquet\n" +
+			"  markmill scraps sweep/ --name 'loss*'\n  markmill scraps last-sweep -o results.parquet\n" +
 			"  markmill scraps --long --format jsonl 'sweep/*.ipynb' | jq -c 'select(.type == \"table\")'",
 		Args: args(1, -1),
 		RunE: func(_ *cobra.Command, words []string) error { return a.scraps(opt, words) },
@@ -67,13 +66,7 @@ usage.`,
 }
 
 func (a *app) scraps(opt scrapsOptions, words []string) error {
-	if err := opt.settle(); err != nil {
-		return err
-	}
-	if opt.format == "parquet" && opt.output == "" && a.terminal(a.stdout) {
-		return usagef("--format parquet is binary; give --output FILE, or redirect standard output to a file")
-	}
-	if err := checkTarget("--output", opt.output); err != nil {
+	if err := a.settleTable(&opt); err != nil {
 		return err
 	}
 	reader := a.lookup()
@@ -92,25 +85,9 @@ func (a *app) scraps(opt scrapsOptions, words []string) error {
 		if err := a.printScraps(made); err != nil {
 			return err
 		}
-		if failed {
-			return exit(exitFail)
-		}
-		return nil
+		return passIf(!failed)
 	}
-	var b bytes.Buffer
-	var to io.Writer = a.stdout
-	if opt.output != "" {
-		to = &b
-	}
-	if opt.spreadsheet {
-		err = made.WriteSpreadsheet(to)
-	} else {
-		err = made.Write(to, opt.format)
-	}
-	if err == nil && opt.output != "" {
-		err = runs.WriteFile(opt.output, b.Bytes())
-	}
-	if err != nil {
+	if err := a.writeSheet(made, opt); err != nil {
 		return err
 	}
 	if made.Left > 0 {
@@ -121,10 +98,7 @@ func (a *app) scraps(opt scrapsOptions, words []string) error {
 		a.tell("markmill: left out: %d that are too long for an output notebook, and in no run that is kept here: "+
 			"markmill scraps RUN shows them where the run is\n", made.Elided)
 	}
-	if failed {
-		return exit(exitFail)
-	}
-	return nil
+	return passIf(!failed)
 }
 
 // scrapsDocument is what scraps --json prints. A missing value of a row is null.
@@ -166,7 +140,7 @@ func (o *scrapsOptions) settle() error {
 		}
 	}
 	if !slices.Contains(sheet.Formats, o.format) {
-		if o.output != "" && !slices.Contains(sheet.Formats, o.format) && filepath.Ext(o.output) == "" {
+		if o.output != "" && filepath.Ext(o.output) == "" {
 			return usagef("--output %s: it has no extension to choose the format by; give --format: %s",
 				o.output, strings.Join(sheet.Formats, ", "))
 		}

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -26,8 +25,7 @@ func runScripts(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, testscript.Params{
-		Dir:                 dir,
+	params := testscript.Params{
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"schema": schemaCommand},
@@ -37,9 +35,10 @@ func runScripts(t *testing.T, dir string) {
 				return err
 			}
 			for name, value := range map[string]string{
-				"HOME": home, "XDG_CACHE_HOME": filepath.Join(home, "cache"), "XDG_STATE_HOME": filepath.Join(home, "state"),
+				"HOME": home, "XDG_CACHE_HOME": filepath.Join(home, "cache"),
+				"XDG_STATE_HOME":      filepath.Join(home, "state"),
 				"GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@localhost",
-				"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@localhost", "EXAMPLES": examples,
+				"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@localhost", "EXAMPLES": examples, "GOGC": rareGC,
 			} {
 				env.Setenv(name, value)
 			}
@@ -52,8 +51,6 @@ func runScripts(t *testing.T, dir string) {
 			switch cond {
 			case "all":
 				return everything(), nil
-			case "tmp-in-shm":
-				return strings.HasPrefix(os.TempDir()+"/", "/dev/shm/"), nil
 			case "landlock":
 				return sandbox.Probe(t.Context(), "", sandbox.Need{}).Landlock >= 6, nil
 			case "namespaces":
@@ -64,5 +61,19 @@ func runScripts(t *testing.T, dir string) {
 			_, err := exec.LookPath(cond)
 			return err == nil, nil
 		},
-	})
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s has no scripts: %v", dir, err)
+	}
+	for _, file := range files {
+		if filepath.Base(file) == "sandbox.txtar" { // steps may write to what is in memory
+			onDisk := params
+			onDisk.Files, onDisk.WorkdirRoot = []string{file}, testSetup.disk
+			testscript.Run(t, onDisk)
+		} else {
+			params.Files = append(params.Files, file)
+		}
+	}
+	testscript.Run(t, params)
 }

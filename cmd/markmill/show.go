@@ -6,9 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api/files"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
+	"markmill/notebooks/region"
 	"markmill/render/documents"
 	"markmill/render/terminal"
 	"markmill/runs"
@@ -97,12 +99,12 @@ func (a *app) show(word string, o showOptions) error {
 
 // runPage is the page of a run that is kept.
 func runPage(run *runs.Run, src []byte, dir string, page terminal.Page) (terminal.Page, error) {
-	files := runs.At(dir)
-	doc, err := documents.Run(string(run.ID), run, src, files)
+	record := runs.At(dir)
+	doc, err := documents.Run(string(run.ID), run, src, record)
 	if err != nil {
 		return page, err
 	}
-	page.Doc, page.Run, page.Record, page.Patches = doc, run, shortPath(dir), map[string][]diff.FilePatch{}
+	page.Doc, page.Run, page.Record, page.Patches = doc, run, files.Short(dir), map[string][]diff.FilePatch{}
 	for _, c := range run.Causes() {
 		b := run.Located(c.Blocker)
 		page.Reasons = append(page.Reasons, notebooks.ManifestBlocker{Code: b.Code, Step: b.Step, Rule: b.Rule,
@@ -124,7 +126,7 @@ func manifestOf(name string, src []byte) *notebooks.Manifest {
 	if len(src) == 0 || isJupyter(name, src) || isScript(name, src) {
 		return nil
 	}
-	return notebooks.Strip(name, src).Manifest
+	return region.Strip(name, src).Manifest
 }
 
 // shownNotebook is what show --json prints of a file.
@@ -210,8 +212,8 @@ func (con *console) paged(page bool, write func(io.Writer) error) error {
 	if err := write(&b); err != nil {
 		return err
 	}
-	if started, err := con.pager(b.Bytes()); started {
-		return err
+	if con.pager(b.Bytes()) {
+		return nil
 	}
 	_, err := con.stdout.Write(b.Bytes())
 	return err

@@ -12,6 +12,7 @@ import (
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 	"markmill/runs"
 	"markmill/runs/sshsig"
 )
@@ -71,7 +72,7 @@ func (a *app) signWith(key string) func(engine.ViewInput) (map[string]string, er
 
 // signedManifest is the manifest of an output notebook that is to be signed.
 func signedManifest(name string, text []byte) (*notebooks.Manifest, error) {
-	m := notebooks.Strip(name, text).Manifest
+	m := region.Strip(name, text).Manifest
 	if notebooks.IsJupyterName(name) {
 		nb, err := ipynb.Parse(name, text)
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"markmill/cmd/markmill/remote"
-	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 	"markmill/runs"
 )
 
@@ -63,10 +63,7 @@ cannot be read or has regions that were edited.`,
 				return err
 			}
 		}
-		if check && len(found.Files) > 0 {
-			return exit(exitFail)
-		}
-		return nil
+		return passIf(!check || len(found.Files) == 0)
 	}
 	c.Flags().BoolVar(&check, "check", false, "change nothing; exit with 1 when there is something to remove")
 	jsonFlag(c, &asJSON, "strip")
@@ -128,7 +125,7 @@ func (o *stripOptions) strip(file string, src []byte) ([]byte, error) {
 	if isScript(file, src) {
 		return src, nil
 	}
-	got := notebooks.Strip(name(file), src)
+	got := region.Strip(name(file), src)
 	if len(got.Problems) > 0 && !o.dropDamaged {
 		return nil, got.Problems
 	}

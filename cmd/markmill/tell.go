@@ -17,13 +17,9 @@ func (con *console) tell(format string, args ...any) { _ = say(con.stderr, forma
 func say(w io.Writer, format string, args ...any) error {
 	for i, arg := range args {
 		switch arg := arg.(type) {
-		case string:
-			args[i] = plain.Escape(arg)
+		case int, int64, bool:
 		case error:
 			args[i] = escapeLines(arg.Error())
-		case fmt.Stringer:
-			args[i] = plain.Escape(arg.String())
-		case int, int64, bool:
 		default:
 			args[i] = plain.Escape(fmt.Sprint(arg))
 		}
@@ -42,10 +38,7 @@ func escapeLines(text string) string {
 }
 
 // onGitHub reports whether the program runs in a workflow of GitHub Actions.
-func (con *console) onGitHub() bool {
-	v, _ := con.getenv("GITHUB_ACTIONS")
-	return v == "true"
-}
+func (con *console) onGitHub() bool { return con.env("GITHUB_ACTIONS") == "true" }
 
 // withoutCommands wraps text so that GitHub Actions finds no workflow commands in it: it contains what steps printed.
 // The word that ends the wrapping is random, so that the text cannot contain it.

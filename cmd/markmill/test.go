@@ -16,14 +16,12 @@ import (
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/render/compare"
-	"markmill/runs"
 )
 
 // testOptions are the options of test.
 type testOptions struct {
 	retest.Options
-	repo, dirty     string
-	stepTimeout     string
+	workOptions
 	sanitize, junit string
 	annotate, json  bool
 	annotateIsSet   bool
@@ -63,13 +61,7 @@ compared, 3 blocked, 128+n ended by signal n.`,
 	jsonFlag(c, &o.json, "test")
 	f.IntVarP(&o.Jobs, "jobs", "j", 1, "how many notebooks run at once")
 	a.paramFlags(f, &req.Given, &o.stdinParams)
-	f.StringVarP(&req.Kernel, "kernel", "k", "", "kernel for the steps of its language, and for those without a language")
-	f.StringVar(&req.Cwd, "cwd", "", "folder of the worktree where steps start")
-	f.StringVar(&o.stepTimeout, "execution-timeout", "", "limit of a step that sets none: seconds, or 90s, 10m, 1h")
-	f.StringVar(&o.repo, "repo", "",
-		"folder of the Git repository to work on (default: the one around the working directory, or else around the notebook)")
-	f.StringVar(&req.Base, "base", "", "revision that the worktree is made of (default HEAD)")
-	f.StringVar(&o.dirty, "dirty", "ignore", "uncommitted changes: ignore, include (copy them into the worktree), block")
+	o.workOptions.flags(f, req)
 	return c
 }
 
@@ -103,13 +95,8 @@ func (a *app) test(ctx context.Context, paths []string, o *testOptions) error {
 func (a *app) checkTest(o *testOptions) error {
 	var err error
 	req := &o.Request
-	if req.StepTimeout, err = limit("--execution-timeout", o.stepTimeout); err != nil {
+	if err = o.settle(req); err != nil {
 		return err
-	}
-	switch req.Dirty = engine.Dirty(o.dirty); req.Dirty {
-	case engine.DirtyIgnore, engine.DirtyInclude, engine.DirtyBlock:
-	default:
-		return usagef("--dirty %s is not known; known: ignore, include, block", o.dirty)
 	}
 	switch {
 	case req.Cwd != "" && !filepath.IsLocal(req.Cwd):
@@ -137,8 +124,7 @@ func (a *app) checkTest(o *testOptions) error {
 func (a *app) printTest(report *retest.Report, o *testOptions) error {
 	text, annotations := "", ""
 	if o.annotate {
-		workspace, _ := a.getenv("GITHUB_WORKSPACE")
-		annotations = report.Annotations(workspace)
+		annotations = report.Annotations(a.env("GITHUB_WORKSPACE"))
 	}
 	var to io.Writer = a.stdout
 	if o.json {
@@ -165,14 +151,7 @@ func (a *app) printTest(report *retest.Report, o *testOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.junit == "-" {
-		_, err = a.stdout.Write(xml)
-		return err
-	}
-	if err := checkTarget("--junit", o.junit); err != nil {
-		return err
-	}
-	return runs.WriteFile(o.junit, xml)
+	return a.writeResult("--junit", o.junit, xml)
 }
 
 // testExit is the exit code of a report.

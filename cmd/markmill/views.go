@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"markmill/cmd/api"
 	"markmill/engine"
@@ -116,13 +115,4 @@ func throughLinks(path string) string {
 		return target
 	}
 	return path
-}
-
-// assetsFolder is the folder of an output notebook's pictures: beside it, with its name.
-func assetsFolder(output string) string {
-	base := filepath.Base(output)
-	if output == "" || output == "-" || jupyterName(output) {
-		base = runs.OutputFile
-	}
-	return strings.TrimSuffix(base, filepath.Ext(base)) + "_files"
 }

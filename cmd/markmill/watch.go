@@ -8,8 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
+	"markmill/cmd/api/files"
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -55,8 +55,7 @@ type watch struct {
 	events         io.Writer
 	stdout, stderr io.Writer
 	files          []*os.File
-	ticker         *time.Ticker
-	done, ended    chan struct{}
+	stop           func() // ends the redrawing of progress
 	failed         error
 }
 
@@ -66,12 +65,12 @@ func record(dir string) terminal.Record {
 	if err != nil {
 		sums = "" // the run is alive, or was cut
 	}
-	return terminal.Record{Files: runs.At(dir), Path: shortPath(dir), Sums: sums}
+	return terminal.Record{Files: runs.At(dir), Path: files.Short(dir), Sums: sums}
 }
 
 // watch opens the files and starts the progress view of a run whose record is in dir.
 func (a *app) watch(o *runOptions, dir string) (*watch, error) {
-	w := &watch{done: make(chan struct{}), ended: make(chan struct{})}
+	w := &watch{}
 	open := func(path string) (io.Writer, error) {
 		switch path {
 		case "":
@@ -102,18 +101,7 @@ func (a *app) watch(o *runOptions, dir string) (*watch, error) {
 		view.Record = record(dir)
 	}
 	w.progress = terminal.New(a.stderr, view)
-	w.ticker = time.NewTicker(100 * time.Millisecond)
-	go func() {
-		defer close(w.ended)
-		for {
-			select {
-			case <-w.ticker.C:
-				w.progress.Tick()
-			case <-w.done:
-				return
-			}
-		}
-	}()
+	w.stop = ticking(w.progress)
 	return w, nil
 }
 
@@ -146,9 +134,7 @@ func (w *watch) output(step notebooks.StepID, stream string, chunk []byte) {
 }
 
 func (w *watch) close() error {
-	w.ticker.Stop()
-	close(w.done)
-	<-w.ended
+	w.stop()
 	for _, f := range w.files {
 		if err := f.Close(); err != nil && w.failed == nil {
 			w.failed = err

@@ -71,7 +71,8 @@ func TestKillsAtWrites(t *testing.T) {
 	}
 	var plans []plan
 	for _, output := range outputs {
-		for _, point := range someOf(random, number(t, "MARKMILL_KILLS", 4)/len(outputs), len(b.writesOf(t, output))+more) {
+		for _, point := range someOf(random, number(t, "MARKMILL_KILLS", 2)/len(outputs),
+			len(b.writesOf(t, output))+more) {
 			plans = append(plans, plan{output, point, 1 + random.IntN(40)})
 		}
 	}
@@ -156,7 +157,7 @@ func full() func(call, int, call) verdict {
 }
 
 // TestFailedWrites makes the writes of a run fail, one in each run, in each of several ways. MARKMILL_FAULTS
-// says how many in each way; more than a run has writes is all of them.
+// says how many in each way; more than a run has writes is all of them. Without it, each way is tried with one OUTPUT.
 func TestFailedWrites(t *testing.T) {
 	b := newCrashBed(t)
 	random := seed(t)
@@ -166,16 +167,20 @@ func TestFailedWrites(t *testing.T) {
 		point  int
 	}
 	var plans []plan
-	for _, output := range outputs {
+	for i, output := range outputs {
 		calls := b.writesOf(t, output)
-		for _, f := range faults {
-			var hit []int // which of the calls that it can happen to; the run that it happens to may have one or two more
+		for j, f := range faults {
+			if os.Getenv("MARKMILL_FAULTS") == "" && j%len(outputs) != i {
+				continue
+			}
+			// which of the calls that it can happen to; the run that it happens to may have one or two more
+			var hit []int
 			for _, c := range calls {
 				if f.hits(c) {
 					hit = append(hit, len(hit)+1)
 				}
 			}
-			for _, n := range someOf(random, (number(t, "MARKMILL_FAULTS", 2)+1)/len(outputs), len(hit)) {
+			for _, n := range someOf(random, (number(t, "MARKMILL_FAULTS", 1)+1)/len(outputs), len(hit)) {
 				plans = append(plans, plan{f, output, n})
 			}
 		}

@@ -1,10 +1,10 @@
-// Package gitfilter speaks with Git as a filter that lives as long as one Git command: version 2 of the filter
-// protocol (gitattributes, "Long Running Filter Process").
+// Package gitfilter implements Git's long-running filter process, version 2 of the protocol (gitattributes, "Long
+// Running Filter Process"): one process serves one Git command.
 //
-// It owns the packets and their order. The caller says what the filter does with content.
+// It owns the packets and their order. The caller supplies the transformation.
 //
-// What always holds: an answer is complete, or Serve returns an error before Git can take it for one; every complete
-// content gets an answer.
+// Invariants: an answer is complete, or Serve returns an error before Git can mistake it for a complete one; every
+// complete file gets an answer.
 //
 // It imports nothing of this module.
 package gitfilter

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// packets speaks Git's pkt-line format (gitprotocol-common): four hexadecimal digits of length, themselves
-// counted, and the bytes; 0000 ends a list.
+// packets implements Git's pkt-line format (gitprotocol-common): four hexadecimal digits of length, which count
+// themselves, then the bytes; 0000 ends a list.
 type packets struct {
 	in  *bufio.Reader
 	out *bufio.Writer
@@ -20,7 +20,7 @@ func newPackets(in io.Reader, out io.Writer) *packets {
 	return &packets{in: bufio.NewReaderSize(in, 1<<16), out: bufio.NewWriterSize(out, 1<<16)}
 }
 
-// maxPacket is how many bytes a packet carries at most.
+// maxPacket is the maximum payload of a packet, in bytes.
 const maxPacket = 65516
 
 // read appends a packet to b; end reports the end of a list. It returns io.EOF when there are no more.
@@ -44,7 +44,7 @@ func (p *packets) read(b []byte) (_ []byte, end bool, err error) {
 	return b, false, nil
 }
 
-// cut is the error for a list that is cut off.
+// cut is the error for a truncated list.
 func cut(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -66,7 +66,7 @@ func (p *packets) lines() (lines []string, err error) {
 	}
 }
 
-// bytes reads a content.
+// bytes reads a file's content.
 func (p *packets) bytes() (content []byte, err error) {
 	content = []byte{}
 	for end := false; !end; {
@@ -85,7 +85,7 @@ func (p *packets) say(lines ...string) {
 	p.end()
 }
 
-// write writes a packet. flush returns its error.
+// write writes a packet. flush returns any error.
 func (p *packets) write(data []byte) {
 	fmt.Fprintf(p.out, "%04x", len(data)+4)
 	_, _ = p.out.Write(data)
@@ -93,7 +93,7 @@ func (p *packets) write(data []byte) {
 
 func (p *packets) end() { _, _ = p.out.WriteString("0000") }
 
-// send writes a content.
+// send writes a file's content.
 func (p *packets) send(content []byte) {
 	for len(content) > 0 {
 		n := min(len(content), maxPacket)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ErrNoGit means that the peer is not Git, which names itself and the version of the protocol.
-var ErrNoGit = errors.New("what speaks did not say git-filter-client, version=2, as Git does")
+// ErrNoGit means that the peer did not send Git's greeting.
+var ErrNoGit = errors.New("the peer did not send Git's greeting (git-filter-client, version=2)")
 
 // Serve answers Git until it closes the pipe. clean returns what Git stores of content from the checkout; what Git
 // checks out is returned unchanged.
@@ -22,10 +22,10 @@ func Serve(in io.Reader, out io.Writer, clean func(path string, content []byte) 
 	if err := p.out.Flush(); err != nil {
 		return err
 	}
-	if _, err := p.lines(); err != nil { // what Git can: all that is needed here
+	if _, err := p.lines(); err != nil { // Git's capabilities include all that we need
 		return cut(err)
 	}
-	// With smudge, too: where a filter is required, Git refuses to check out without it.
+	// smudge too: Git refuses to check out without it if the filter is required.
 	p.say("capability=clean", "capability=smudge")
 	for {
 		if err := p.out.Flush(); err != nil {
@@ -39,7 +39,7 @@ func Serve(in io.Reader, out io.Writer, clean func(path string, content []byte) 
 	}
 }
 
-// answer answers for one file. It returns io.EOF when there are no more.
+// answer answers the request for one file. It returns io.EOF when there are no more.
 func (p *packets) answer(clean func(string, []byte) []byte) error {
 	asked, err := p.lines()
 	if err != nil {
@@ -69,6 +69,6 @@ func (p *packets) answer(clean func(string, []byte) []byte) error {
 	}
 	p.say("status=success")
 	p.send(content)
-	p.say() // the status stays as it was
+	p.say() // an empty list keeps the status
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// requests is Git's side of a conversation: a greeting, and requests of command, path and content.
+// requests returns Git's side of a conversation: a greeting, then requests of command, path and content.
 func requests(list ...[3]string) []byte {
 	var b bytes.Buffer
 	p := newPackets(nil, &b)
@@ -21,14 +21,15 @@ func requests(list ...[3]string) []byte {
 	return b.Bytes()
 }
 
-// marked shows what clean was asked.
+// marked shows the arguments of clean.
 func marked(path string, content []byte) []byte {
 	return append([]byte(path+":"), content...)
 }
 
 func TestServeAnswersAsGitWants(t *testing.T) {
 	large := strings.Repeat("x", 3*maxPacket)
-	asked := requests([3]string{"clean", "a=b c.ipynb", large}, [3]string{"smudge", "a", large}, [3]string{"clean", "a", ""},
+	asked := requests([3]string{"clean", "a=b c.ipynb", large}, [3]string{"smudge", "a", large},
+		[3]string{"clean", "a", ""},
 		[3]string{"other", "x", "y"}, [3]string{"clean", "é", "\x00\xff\n"})
 	var answer bytes.Buffer
 	if err := Serve(bytes.NewReader(asked), &answer, marked); err != nil {
@@ -65,7 +66,7 @@ func TestServeAnswersAsGitWants(t *testing.T) {
 	}
 }
 
-// A conversation that is cut in the middle of a file is an error, so that no half content is taken for a whole one.
+// A conversation that ends in the middle of a file is an error: half a file must not pass for a whole one.
 func TestServeIsNotFooledByACut(t *testing.T) {
 	whole := requests([3]string{"clean", "a.ipynb", `{"cells":[],"nbformat":4}`})
 	for n := range whole {
@@ -80,7 +81,7 @@ func TestServeIsNotFooledByACut(t *testing.T) {
 	}
 }
 
-// FuzzServe: whatever is said, it ends, and answers at most as often as it was asked.
+// FuzzServe: Serve always ends and answers at most once per request.
 func FuzzServe(f *testing.F) {
 	f.Add(requests([3]string{"clean", "a.ipynb", `{"cells":[],"nbformat":4}`}))
 	f.Add([]byte("0000"))

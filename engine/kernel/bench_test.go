@@ -13,7 +13,8 @@ import (
 func benchmarkStep(b *testing.B, name, code string) {
 	k, _ := Lookup(name)
 	private := b.TempDir()
-	s, err := k.Start(context.Background(), Options{Dir: b.TempDir(), Env: os.Environ(), Private: private, Strict: true, Grace: time.Second})
+	s, err := k.Start(context.Background(),
+		Options{Dir: b.TempDir(), Env: os.Environ(), Private: private, Strict: true, Grace: time.Second})
 	if err != nil {
 		b.Skip(err)
 	}
@@ -53,7 +54,8 @@ func benchmarkStart(b *testing.B, name string) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		s, err := k.Start(context.Background(), Options{Dir: dir, Env: os.Environ(), Private: private, Grace: time.Second})
+		s, err := k.Start(context.Background(),
+			Options{Dir: dir, Env: os.Environ(), Private: private, Grace: time.Second})
 		if err != nil {
 			b.Skip(err)
 		}

@@ -65,7 +65,8 @@ func TestSessionsDoNotEndEachOthersProcesses(t *testing.T) {
 	stdout := &trigger{do: func() { close(ready) }}
 	go func() {
 		code := "setsid sh -c 'echo $$ >pid; echo ready; exec sleep 300' & wait"
-		out, _ := first.Run(ctx, Request{Code: []byte(code), File: "task.md", Line: 1, Stdout: stdout, Stderr: &bytes.Buffer{}})
+		out, _ := first.Run(ctx, Request{Code: []byte(code), File: "task.md", Line: 1, Stdout: stdout,
+			Stderr: &bytes.Buffer{}})
 		done <- result{Outcome: out}
 	}()
 	<-ready

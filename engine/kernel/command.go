@@ -16,7 +16,7 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// command is a kernel of the configuration: any program, run once per step. It keeps no state except files.
+// command is a kernel from the configuration: any program, run once per step. It keeps no state except files.
 type command struct {
 	name string
 	argv []string
@@ -38,10 +38,10 @@ func NewCommand(name string, argv []string) Kernel {
 
 func (k *command) Name() string { return k.name }
 
-// Languages is empty: the configuration knows them.
+// Languages returns nothing: the configuration maps them.
 func (k *command) Languages() []string { return nil }
 
-// ValidateParam refuses what a variable of the environment cannot hold.
+// ValidateParam returns an error for what an environment variable cannot hold.
 func (k *command) ValidateParam(b notebooks.Bound) error {
 	if _, in := paramVariable(b); in && strings.ContainsRune(shellText(b.Value), 0) {
 		return invalidParam(b, k.name, "its value holds a NUL, which the environment cannot", "hand it over in a file")
@@ -72,7 +72,7 @@ func (k *command) extension() (ext string, inFile bool) {
 	return "", false
 }
 
-// arguments are argv with the file's path in place.
+// arguments returns argv with the file's path filled in.
 func (k *command) arguments(ext, path string) []string {
 	mark := fileMark
 	if ext != "" {
@@ -163,7 +163,7 @@ func (s *commandSession) prepare() (err error) {
 func (s *commandSession) Info() Info  { return Info{Program: s.path, PID: s.last} }
 func (s *commandSession) Alive() bool { return true }
 
-// Bind does nothing: every step is a process of its own that got the values when it started.
+// Bind does nothing: every step is a new process that gets the values when it starts.
 func (s *commandSession) Bind(context.Context, []notebooks.Bound) error { return nil }
 
 // EndStarted ends what the last step started and left running.
@@ -223,7 +223,7 @@ func (s *commandSession) Run(ctx context.Context, r Request) (Outcome, error) {
 	case by != "":
 		out.TerminatedBy = by
 		if out.Exit == 0 {
-			out.Exit = 130 // a step that the engine ended never succeeded
+			out.Exit = 130 // a step that the engine ended never succeeds
 		}
 	case signal != "":
 		out.TerminatedBy = "signal " + signal

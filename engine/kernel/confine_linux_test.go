@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A session whose rights cannot be taken is not started.
+// A session that cannot be confined does not start.
 func TestConfineFails(t *testing.T) {
 	sh, _ := Lookup("sh")
 	_, err := sh.Start(context.Background(), Options{Dir: t.TempDir(), Private: t.TempDir(), Env: os.Environ(),

@@ -29,9 +29,8 @@ const (
 
 // conversation is the part of a driver that is the same for all interpreters that run a driver script of ours.
 //
-// There is one line each way for a step: "<number>" (and sizes) on the pipe in starts it, and
-// "<number> <exit code> <1 if there is a reply file>" on the pipe ctl ends it. Nothing is ever looked for in the
-// author's streams.
+// There is one line each way for a step: "<number>" (and sizes) on the pipe in starts it, and "<number> <exit code> <1
+// if there is a reply file>" on the pipe ctl ends it. The author's streams are never parsed.
 type conversation struct {
 	s *session
 	// command returns the interpreter's command line. It may write the driver script into the private folder.
@@ -71,8 +70,7 @@ func (c *conversation) close() {
 	}
 }
 
-// overWord is a line that we write to ctl ourselves: once it comes, everything that the interpreter said has been
-// read.
+// overWord is a line that we write to ctl ourselves: once it comes, everything that the interpreter said has been read.
 const overWord = "over"
 
 func (c *conversation) listen() {
@@ -198,8 +196,7 @@ func (c *conversation) saved() bool            { return false }
 func (c *conversation) revived() (lost string) { return "" }
 
 // textParams is the parameter file of languages whose variables hold text: for each parameter "text", its name and its
-// value; "list", its name, the number of its elements and these; or "map" with keys and values. encode ends each
-// field.
+// value; "list", its name, the number of its elements and these; or "map" with keys and values. encode ends each field.
 func textParams(params []notebooks.Bound, arrays bool, encode func(b []byte, field string) []byte) []byte {
 	var b []byte
 	for _, p := range params {
@@ -223,7 +220,7 @@ func textParams(params []notebooks.Bound, arrays bool, encode func(b []byte, fie
 	return b
 }
 
-// shellText is a value as a shell variable holds it. Bytes are themselves here.
+// shellText returns a value as a shell variable holds it. Bytes stay as they are.
 func shellText(v notebooks.Value) string {
 	if v.Type == notebooks.TypeBytes {
 		return v.Text

@@ -43,7 +43,7 @@ type dialect struct {
 
 func (d dialect) step(name string) string { return d.sections[name] }
 
-// fill fills the holes of a section: pairs of a hole's name and its text.
+// fill fills in a section's placeholders, given as pairs of name and text.
 func (d dialect) fill(section string, holes ...string) string {
 	for i := 0; i < len(holes); i += 2 {
 		if holes[i] == "text" || holes[i] == "code" && d.sections["shell"] != "{code}" {
@@ -138,6 +138,7 @@ func ipykernel() (Kernel, bool) {
 func each(t *testing.T, section string, test func(t *testing.T, d dialect)) {
 	for _, d := range dialects(t) {
 		t.Run(d.kernel.Name(), func(t *testing.T) {
+			t.Parallel() // one waits for an interpreter while another computes
 			if section != "" && d.step(section) == "" {
 				t.Skip("not a thing of this kernel: " + section)
 			}

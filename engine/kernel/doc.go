@@ -3,20 +3,20 @@
 // It owns the Kernel and Session contract, the table of kernels, their drivers, and the commands glue and scrap. A
 // kernel's contract is written on the interface; the conformance suite runs against every row of the table.
 //
-// What always holds: values reach an interpreter by a side channel and never as source text; all output of a step has
-// been handed over when Run returns; no process of a step outlives the session.
+// Invariants: values reach an interpreter through a side channel, never as source text; all output of a step has been
+// handed over when Run returns; no process of a step outlives the session.
 //
 // # How a session is driven
 //
-// A session starts its interpreter once, in a process group of its own, with an empty standard input and no terminal.
-// A driver talks to it: over two named pipes with a script of ours that runs in the interpreter (conversation), or by
+// A session starts its interpreter once, in its own process group, with an empty standard input and no terminal. A
+// driver talks to it: over two named pipes with a script of ours that runs in the interpreter (conversation), or by
 // Jupyter's protocol (jupyterDriver). The author's streams are two more pipes, and nothing is ever looked for in them.
 // When the interpreter reports a step as done, all that the step printed is in the pipes, and the engine reads them
 // until they are empty. What processes that the step left print later is the output of the step that runs then, or of
 // the next one.
 //
 // Such processes live until the session is closed, unless Options.EndWithStep is set; then they get a term, and a kill
-// after Options.Grace. What a step that is cut has started ends with that step. Package process finds and ends them.
+// after Options.Grace. Processes that a cut-off step started end with it. Package process finds and ends them.
 //
 // # What a value is on the other side
 //
@@ -32,9 +32,8 @@
 //
 // A scrap is one line of Options.Scraps, written at once: runs.ScrapData. What JSON cannot hold inside a json scrap is
 // written in the wire form ({"$float":"nan"}, {"$int":"…"}); a plain object stands for a map with string keys, unless
-// one begins with "$". A table is {"columns":[…],"data":[[…],…]}. A picture or a file is copied into
-// Request.DisplayDir (for the command glue: MARKMILL_STEP_DIR) as scrap-<name>.<ext>, and the line has its absolute
-// path.
+// one begins with "$". A table is {"columns":[…],"data":[[…],…]}. A picture or a file is copied into Request.DisplayDir
+// (for the command glue: MARKMILL_STEP_DIR) as scrap-<name>.<ext>, and the line has its absolute path.
 //
 // # When a step ends
 //

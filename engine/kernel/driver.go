@@ -93,7 +93,8 @@ func canStart(k Kernel, o Options) error {
 	if !process.Supported {
 		return &notebooks.Error{
 			Kind: notebooks.KindProvider,
-			Msg:  "the kernel " + k.Name() + " needs a Unix system (Linux, or macOS with less); this is " + runtime.GOOS,
+			Msg: "the kernel " + k.Name() + " needs a Unix system (Linux, or macOS with less); this is " +
+				runtime.GOOS,
 			Hint: "run Markmill in WSL or in a container",
 		}
 	}

@@ -27,7 +27,7 @@ func failedCommand(said []byte, r Request, exit int) *FailedCommand {
 		if where == "-" {
 			last = f[1] // the last one is the driver's own, that ran the step
 		}
-		// Where a function ended the shell, no trap has seen the command in it: its call has failed.
+		// If a function ended the shell, no trap saw the command in it: report its call.
 		if functions, line := twoNumbers(where); functions > 0 {
 			return at(line, "")
 		}
@@ -36,7 +36,7 @@ func failedCommand(said []byte, r Request, exit int) *FailedCommand {
 			line, _ := strconv.Atoi(f[2])
 			functions, call := twoNumbers(f[3] + " " + f[4])
 			command := f[5]
-			if parts > 1 { // of a pipeline, the trap knows the last command only
+			if parts > 1 { // in a pipeline, the trap knows only the last command
 				command = ""
 			}
 			if functions > 0 { // in a file that the step reads with "."
@@ -107,13 +107,13 @@ func sourceOf(lines []string, line int, command string) (int, string) {
 	return begin, strings.Join(text, " ")
 }
 
-// continues reports whether a command goes on in the next line.
+// continues reports whether a command continues on the next line.
 func continues(line string) bool {
 	line = strings.TrimRight(line, " \t")
 	return strings.HasSuffix(line, `\`) || strings.HasSuffix(line, "|") || strings.HasSuffix(line, "&&")
 }
 
-// squeeze is a text without its white space and without the semicolons that a shell adds.
+// squeeze removes white space and the semicolons that a shell adds.
 func squeeze(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == ' ' || r == '\t' || r == ';' {
@@ -123,7 +123,7 @@ func squeeze(text string) string {
 	}, text)
 }
 
-// oneLine is a text in one line that is not too long.
+// oneLine joins a text into one line and truncates it.
 func oneLine(text string) string {
 	text = strings.TrimSpace(strings.NewReplacer("\n", " ", "\t", " ", "\r", "").Replace(text))
 	if len(text) <= maxCommand {

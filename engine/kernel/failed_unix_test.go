@@ -15,19 +15,26 @@ func TestShellsNameTheCommandThatFailed(t *testing.T) {
 	none := ""
 	for _, c := range []struct{ name, code, bash, zsh, sh string }{
 		{"only command", "# why\nfalse", "11: false", "11: false", "11: false"},
-		{"first of many", "echo a\n\ngrep -q nothing /dev/null\necho b", "12: grep -q nothing /dev/null", "12: grep -q nothing /dev/null", none},
-		{"among others in its line", "echo a; test  x = 'y z' ; echo b", "10: test x = 'y z'", "10: echo a; test  x = 'y z' ; echo b", "10: echo a; test  x = 'y z' ; echo b"},
+		{"first of many", "echo a\n\ngrep -q nothing /dev/null\necho b", "12: grep -q nothing /dev/null",
+			"12: grep -q nothing /dev/null", none},
+		{"among others in its line", "echo a; test  x = 'y z' ; echo b", "10: test x = 'y z'",
+			"10: echo a; test  x = 'y z' ; echo b", "10: echo a; test  x = 'y z' ; echo b"},
 		{"not expanded", "v=hidden\ntest $v = x", "11: test $v = x", "11: test $v = x", none},
 		{"in a loop", "for i in 1 2; do\n  test $i = 1\ndone", "11: test $i = 1", "11: test $i = 1", none},
 		{"substitution", "true\nx=$(false)", "11: x=$(false)", "11: x=$(false)", none},
-		{"over lines", "true\ngrep -q \\\n  nothing /dev/null\n", "11: grep -q nothing /dev/null", "11: grep -q nothing /dev/null", none},
+		{"over lines", "true\ngrep -q \\\n  nothing /dev/null\n", "11: grep -q nothing /dev/null",
+			"11: grep -q nothing /dev/null", none},
 		{"pipeline", "true\nfalse | cat", "11: false | cat", "11: false | cat", none},
-		{"pipeline over lines", "true\necho a |\n  grep b |\n  cat", "11: echo a | grep b | cat", "11: echo a | grep b | cat", none},
-		{"here-document", "true\ncat - /nonexistent 2>/dev/null >/dev/null <<E\nfalse\nE\n", "11: cat - /nonexistent 2> /dev/null > /dev/null <<E …", "11: cat - /nonexistent 2>/dev/null >/dev/null <<E", none},
+		{"pipeline over lines", "true\necho a |\n  grep b |\n  cat", "11: echo a | grep b | cat",
+			"11: echo a | grep b | cat", none},
+		{"here-document", "true\ncat - /nonexistent 2>/dev/null >/dev/null <<E\nfalse\nE\n",
+			"11: cat - /nonexistent 2> /dev/null > /dev/null <<E …",
+			"11: cat - /nonexistent 2>/dev/null >/dev/null <<E", none},
 		{"group", "true\n(\n  cd /\n  false\n)", "14: ( cd /; false )", "11: ( …", none},
 		{"evaluated", "v='test shown = no'\neval \"$v\"", "11: eval \"$v\"", "11: eval \"$v\"", none},
 		{"function", "f() {\n  false\n}\n\nf 1", "14: f 1", none, none},
-		{"unknown command", "true\nno-such-command x 2>/dev/null", "11: no-such-command x 2>/dev/null", "11: no-such-command x 2>/dev/null", none},
+		{"unknown command", "true\nno-such-command x 2>/dev/null", "11: no-such-command x 2>/dev/null",
+			"11: no-such-command x 2>/dev/null", none},
 		{"exit without a failure", "true\nexit 3", none, none, none},
 		{"failure that was handled", "false || true\nif false; then :; fi\n! true\n", none, none, none},
 		{"an own trap on ERR", "trap 'true' ERR\nfalse", none, "11: false", none},
@@ -41,7 +48,7 @@ func TestShellsNameTheCommandThatFailed(t *testing.T) {
 					continue
 				}
 				if shell == "sh" && (strings.Contains(c.code, "trap") || strings.Contains(c.code, "| cat")) {
-					continue // it knows neither ERR nor pipefail
+					continue // it supports neither ERR nor pipefail
 				}
 				if shell == "zsh" && (c.name == "function" || strings.Contains(c.code, "trap")) {
 					continue // where a function ends the shell, zsh does not say where
@@ -71,7 +78,8 @@ func TestBashLeavesTheTrapsToTheAuthor(t *testing.T) {
 	h.ok("false; echo $? ${PIPESTATUS[0]}", "1 1\n")
 	h.ok("true | false; echo ${PIPESTATUS[@]}; ls /nonexistent 2>/dev/null; echo $_", "0 1\n/nonexistent\n")
 	h.ok("trap 'echo DEBUG' DEBUG; false; trap - DEBUG; trap -p", "DEBUG\nDEBUG\n")
-	h.ok("trap 'echo \"err $?\"' ERR; false; trap -p ERR; trap - ERR; false; true", "err 1\ntrap -- echo\\ \\\"err\\ \\$\\?\\\" ERR\n")
+	h.ok("trap 'echo \"err $?\"' ERR; false; trap -p ERR; trap - ERR; false; true",
+		"err 1\ntrap -- echo\\ \\\"err\\ \\$\\?\\\" ERR\n")
 	h.ok("set -E; trap -p; f() { false; }; f; set +E; true", "")
 	h.ok("(trap 'echo sub' ERR; false; true)", "sub\n")
 	if got := h.run("false\ntrue\n! true"); got.Exit != 1 {

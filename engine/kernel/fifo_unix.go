@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makeFIFO makes a named pipe and opens it in both directions.
+// makeFIFO creates a named pipe and opens it for reading and writing.
 func makeFIFO(path string) (*os.File, error) {
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		return nil, err

@@ -202,8 +202,7 @@ Prints a scrap that an earlier step recorded: text as it is, a picture or a file
 all else as JSON. With --json text is JSON too.
 `
 
-// ScrapMain is the command scrap. It returns 0, 1 when there is no such scrap, 2 when it was
-// called wrongly.
+// ScrapMain is the command scrap. It returns 0, 1 when there is no such scrap, 2 when it was called wrongly.
 func ScrapMain(args []string, _ io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
 	asJSON := false
 	if len(args) > 0 && args[0] == "--json" {

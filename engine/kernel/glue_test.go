@@ -53,7 +53,8 @@ func TestGlueAndScrap(t *testing.T) {
 		{"two\nlines\n", []string{"n", "-"}, "two\nlines"},
 		{"piped\n\n", []string{"n"}, "piped\n"},
 		{"", []string{"--", "-n", "x"}, "x"},
-		{"", []string{"--json", "n", `{"b": [1, 12345678901234567890], "a": "é"}`}, `{"b":[1,12345678901234567890],"a":"é"}`},
+		{"", []string{"--json", "n", `{"b": [1, 12345678901234567890], "a": "é"}`},
+			`{"b":[1,12345678901234567890],"a":"é"}`},
 		{"a,b\n1,\"x,y\"\n", []string{"--table", "n", "-"}, `{"columns":["a","b"],"data":[["1","x,y"]]}`},
 		{"", []string{"--image", "n", file}, filepath.Join(o.dir, "scrap-n.png")},
 		{"", []string{"--file", "a/../b", file}, filepath.Join(o.dir, "scrap-a____b.png")},
@@ -85,7 +86,8 @@ func TestGlueRefuses(t *testing.T) {
 			t.Errorf("glue %q: %d %s", args, code, stderr)
 		}
 	}
-	for _, args := range [][]string{{"--json", "n", "{"}, {"--json", "n", "NaN"}, {"n", "\xff"}, {"--table", "n", ""}, {"--file", "n", "/no/such/file"}} {
+	for _, args := range [][]string{{"--json", "n", "{"}, {"--json", "n", "NaN"}, {"n", "\xff"}, {"--table", "n", ""},
+		{"--file", "n", "/no/such/file"}} {
 		if code, stderr := o.glue("", args...); code != 1 || !strings.HasPrefix(stderr, "glue: n: ") {
 			t.Errorf("glue %q: %d %s", args, code, stderr)
 		}
@@ -109,7 +111,8 @@ func TestGlueRefuses(t *testing.T) {
 // A line that another process is still writing is not read.
 func TestScrapPassesOverATornLine(t *testing.T) {
 	o := newTool(t)
-	if err := os.WriteFile(o.scraps, []byte(`{"name":"a","type":"text","value":"x"}`+"\n"+`{"name":"a","ty`), 0o600); err != nil {
+	if err := os.WriteFile(o.scraps, []byte(`{"name":"a","type":"text","value":"x"}`+"\n"+`{"name":"a","ty`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if code, got, stderr := o.scrap("a"); code != 0 || got != "x\n" {
@@ -118,7 +121,8 @@ func TestScrapPassesOverATornLine(t *testing.T) {
 }
 
 func TestLanguages(t *testing.T) {
-	for word, want := range map[string]string{"bash": "bash", "shell": "bash", "sh": "sh", "zsh": "zsh", "python": "python", "python3": "python", "py": "python", "node": "node", "js": "node", "javascript": "node"} {
+	for word, want := range map[string]string{"bash": "bash", "shell": "bash", "sh": "sh", "zsh": "zsh",
+		"python": "python", "python3": "python", "py": "python", "node": "node", "js": "node", "javascript": "node"} {
 		got, ok := ForLanguage(word)
 		if _, in := Lookup(got); !ok || got != want || !in {
 			t.Errorf("%s: %q %v", word, got, ok)

@@ -126,7 +126,8 @@ func goldenValue(t *testing.T, raw codec.Raw) (v notebooks.Value, ok bool) {
 	v = notebooks.Value{Type: notebooks.TypeMap}
 	for _, name := range sortedKeys(object) {
 		value, _ := goldenValue(t, object[name])
-		v.Entries = append(v.Entries, notebooks.Entry{Key: notebooks.Value{Type: notebooks.TypeString, Text: name}, Value: value})
+		v.Entries = append(v.Entries, notebooks.Entry{Key: notebooks.Value{Type: notebooks.TypeString, Text: name},
+			Value: value})
 	}
 	return v, true
 }
@@ -155,7 +156,7 @@ func float(t *testing.T, text string) notebooks.Value {
 	return notebooks.Value{Type: notebooks.TypeFloat, Float: f}
 }
 
-// What papermill loses or breaks, as it must arrive in Python.
+// Values that papermill loses or breaks, as they must arrive in Python.
 var beyondPapermill = map[string]string{
 	"dict_int_key":       "{1: 'a', 2: 'b'}",
 	"dict_bool_none_key": "{True: 1, None: 2}",
@@ -225,8 +226,9 @@ func TestGoldenValuesReachBash(t *testing.T) {
 			continue
 		}
 		params = append(params, b)
-		// Where papermill gets it right, bash itself must say the same of our variable.
-		right := !strings.Contains(c.ID, "/list_mixed") && !strings.Contains(c.ID, "/bytes") && !strings.Contains(c.ID, "/tuple")
+		// If papermill gets it right, bash must print the same for our variable.
+		right := !strings.Contains(c.ID, "/list_mixed") && !strings.Contains(c.ID, "/bytes") &&
+			!strings.Contains(c.ID, "/tuple")
 		if c.Evaluated != nil && c.Evaluated.Shell != nil && right {
 			papermill[b.Param.Name] = strings.Replace(*c.Evaluated.Shell, " x=", " "+b.Param.Name+"=", 1)
 		}
@@ -247,7 +249,8 @@ func TestGoldenValuesReachBash(t *testing.T) {
 				want = append(want, shellText(e))
 			}
 		case notebooks.TypeMap:
-			code = `for k in "${!` + b.Param.Name + `[@]}"; do printf '%s\0%s\0' "$k" "${` + b.Param.Name + `[$k]}"; done`
+			code = `for k in "${!` + b.Param.Name + `[@]}"; do printf '%s\0%s\0' "$k" "${` + b.Param.Name +
+				`[$k]}"; done`
 			for _, e := range b.Value.Entries {
 				want = append(want, shellText(e.Key)+"\x00"+shellText(e.Value))
 			}
@@ -276,12 +279,14 @@ func TestGoldenValuesReachBash(t *testing.T) {
 	}
 }
 
-// A name is a variable of its own name, or is refused before anything starts; none runs as code.
+// A parameter becomes the variable of its name or is rejected before anything starts; no name runs as code.
 func TestGoldenNames(t *testing.T) {
 	_, cases := goldenCases(t)
 	refused := map[string][]string{
-		"python": {"name_with_dash", "name_with_space", "name_with_dot", "name_digit_first", "name_keyword", "name_empty", "name_code_injection", "name_newline"},
-		"bash":   {"name_with_dash", "name_with_space", "name_with_dot", "name_digit_first", "name_unicode", "name_empty", "name_code_injection", "name_newline"},
+		"python": {"name_with_dash", "name_with_space", "name_with_dot", "name_digit_first", "name_keyword",
+			"name_empty", "name_code_injection", "name_newline"},
+		"bash": {"name_with_dash", "name_with_space", "name_with_dot", "name_digit_first", "name_unicode", "name_empty",
+			"name_code_injection", "name_newline"},
 	}
 	for _, c := range cases {
 		k, ok := Lookup(c.Language)
@@ -297,7 +302,9 @@ func TestGoldenNames(t *testing.T) {
 			if want := slices.Contains(refused[c.Language], id); (err != nil) != want {
 				t.Errorf("%s %q: %v", c.ID, name, err)
 			}
-			_, startErr := k.Start(t.Context(), Options{Params: []notebooks.Bound{bound(name, v)}, Dir: t.TempDir(), Private: t.TempDir(), Env: []string{"PATH=/nowhere"}})
+			_, startErr := k.Start(t.Context(),
+				Options{Params: []notebooks.Bound{bound(name, v)}, Dir: t.TempDir(), Private: t.TempDir(),
+					Env: []string{"PATH=/nowhere"}})
 			var e *notebooks.Error
 			if err != nil && (!asError(startErr, &e) || e.Kind != notebooks.KindParameter) {
 				t.Errorf("%s %q: Start does not refuse it: %v", c.ID, name, startErr)

@@ -14,7 +14,7 @@ import (
 // jupyterKernel is an installed Jupyter kernel.
 type jupyterKernel struct{ spec jupyter.Spec }
 
-// NewJupyter makes a kernel of a kernelspec.
+// NewJupyter returns the kernel of a kernelspec.
 func NewJupyter(spec jupyter.Spec) Kernel { return jupyterKernel{spec} }
 
 // JupyterPrefix begins the names of kernels that are installed for Jupyter.
@@ -42,8 +42,8 @@ func (k jupyterKernel) Language() string { return strings.ToLower(k.spec.Languag
 // no way to pass them; Python gets them in a file, as it gets its parameters.
 func (k jupyterKernel) AcceptsStepEnv() bool { return k.isPython() }
 
-// ValidateParam refuses what the kernel's language cannot hold. Values reach Python by a file; other languages get an
-// assignment as papermill writes it.
+// ValidateParam returns an error for what the kernel's language cannot hold. Python reads values from a file; other
+// languages get an assignment in papermill's form.
 func (k jupyterKernel) ValidateParam(b notebooks.Bound) error {
 	if k.isPython() {
 		return python{}.ValidateParam(b)

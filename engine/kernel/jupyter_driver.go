@@ -22,7 +22,7 @@ import (
 //go:embed drivers/jupyter.py
 var jupyterPython string
 
-// jupyterDriver drives a Jupyter kernel by the messaging protocol: an order is a request.
+// jupyterDriver drives a Jupyter kernel through the messaging protocol: an order is a request.
 type jupyterDriver struct {
 	s          *session
 	kernel     jupyterKernel
@@ -67,8 +67,8 @@ func (d *jupyterDriver) start(s *session) (argv []string, err error) {
 	return d.kernel.spec.Command(file), nil
 }
 
-// configureIPython makes a profile of the session's own, without the user's settings. Its history is in memory: the
-// record has it all, and an interactive session's database would be a fifth of what a small step costs.
+// configureIPython creates a profile for the session, without the user's settings. Its history is in memory: the record
+// has everything, and the history database would cost a fifth of a small step's time.
 func configureIPython(private string) (folder string, err error) {
 	folder = filepath.Join(private, "ipython")
 	profile := filepath.Join(folder, "profile_default")
@@ -99,7 +99,7 @@ func (k jupyterKernel) connection(o Options) (jupyter.Connection, error) {
 	return jupyter.TCP(k.spec.Name)
 }
 
-// greet connects to the kernel that was started, and gives it the parameters and, in Python, the functions of scraps.
+// greet connects to the started kernel and passes it the parameters and, in Python, the scrap functions.
 func (d *jupyterDriver) greet(ctx context.Context) (greeting, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -129,8 +129,9 @@ func (d *jupyterDriver) setUp(ctx context.Context) error {
 	if !d.kernel.isPython() {
 		return d.assign(ctx)
 	}
-	// By files: IPython reads the code it is asked to run character by character, several times.
-	err := errors.Join(d.s.write("setup.py", []byte(pythonScraps+jupyterPython)), d.s.write("more.py", []byte(pythonMore)))
+	// In files: IPython scans the code it runs character by character, several times.
+	err := errors.Join(d.s.write("setup.py", []byte(pythonScraps+jupyterPython)),
+		d.s.write("more.py", []byte(pythonMore)))
 	if err != nil {
 		return err
 	}
@@ -170,7 +171,7 @@ func (d *jupyterDriver) assign(ctx context.Context) error {
 	return d.silently(ctx, code, "it cannot set the parameters")
 }
 
-// silently runs code of ours. It returns an *execError, which begins with failed, when the code raises.
+// silently runs our own code. It returns an *execError that begins with failed if the code raises.
 func (d *jupyterDriver) silently(ctx context.Context, code, failed string) error {
 	reply, err := d.client.Execute(ctx, code, true, func(jupyter.Output) {})
 	if err == nil && reply.Status != "ok" {
@@ -179,7 +180,7 @@ func (d *jupyterDriver) silently(ctx context.Context, code, failed string) error
 	return err
 }
 
-// execError is an exception of code of ours. Any other error means that the connection is lost.
+// execError is an exception raised by our own code. Any other error means that the connection is lost.
 type execError struct{ text string }
 
 func (e *execError) Error() string { return e.text }
@@ -228,7 +229,7 @@ func (d *jupyterDriver) work(number int, request func() (exit int, err error)) {
 	})
 }
 
-// killUnresponsive ends a kernel that lost its sockets. Mostly it has ended and its process is about to be reaped.
+// killUnresponsive ends a kernel that lost its sockets. Usually it has exited and is about to be reaped.
 func (d *jupyterDriver) killUnresponsive() {
 	select {
 	case <-d.s.child.Ended:
@@ -272,7 +273,7 @@ func (d *jupyterDriver) prepare(r Request) (stdout, stderr io.Writer, err error)
 		b := stepMeta(r, encodeNUL, r.Dir, r.DisplayDir)
 		b = b[:len(b)-1]
 		err = d.file.write(d.s, fmt.Appendf(nil, "%d\x00%s", len(b), b))
-	} else if r.DisplayDir != "" { // the protocol cannot pass a folder, so a link leads to it
+	} else if r.DisplayDir != "" { // the protocol cannot pass a folder, so a link points to it
 		if err = os.MkdirAll(r.DisplayDir, 0o777); err == nil {
 			err = os.Symlink(r.DisplayDir, d.now)
 		}
@@ -318,5 +319,5 @@ func (d *jupyterDriver) close() {
 	d.file.close()
 }
 
-// pythonText is text as a literal of Python.
+// pythonText returns text as a Python literal.
 func pythonText(text string) string { return strconv.QuoteToASCII(text) }

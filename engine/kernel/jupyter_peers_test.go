@@ -59,7 +59,8 @@ func TestJupyterKernelOfAnotherLanguage(t *testing.T) {
 	hostileText := "it's $(touch pwned) `touch pwned`\n\"x\" \\"
 	h := start(t, installed(t, "bash"), func(o *Options) {
 		o.Params = []notebooks.Bound{bound("text", notebooks.Value{Type: notebooks.TypeString, Text: hostileText}),
-			bound("n", notebooks.Value{Type: notebooks.TypeList, List: []notebooks.Value{{Type: notebooks.TypeInt, Text: "1"}, {Type: notebooks.TypeInt, Text: "22"}}})}
+			bound("n", notebooks.Value{Type: notebooks.TypeList,
+				List: []notebooks.Value{{Type: notebooks.TypeInt, Text: "1"}, {Type: notebooks.TypeInt, Text: "22"}}})}
 	})
 	if got := h.run(`printf '%s|%s' "$text" "${n[1]}"`); got.stdout != hostileText+"|22\n" {
 		t.Fatalf("%+v", got)
@@ -72,7 +73,8 @@ func TestJupyterKernelOfAnotherLanguage(t *testing.T) {
 	}
 	h.run("glue seen 7")
 	h.ok("scrap seen", "7\n")
-	if err := h.Bind(context.Background(), []notebooks.Bound{bound("text", notebooks.Value{Type: notebooks.TypeString, Text: "new"})}); err != nil {
+	if err := h.Bind(context.Background(),
+		[]notebooks.Bound{bound("text", notebooks.Value{Type: notebooks.TypeString, Text: "new"})}); err != nil {
 		t.Fatal(err)
 	}
 	h.ok("echo $text", "new\n")
@@ -94,7 +96,8 @@ display(Picture())
 		t.Fatalf("%+v", got)
 	}
 	for i, want := range []struct{ mime, alt, content string }{
-		{"text/html", "<IPython.core.display.HTML object>", "<b>3</b>"}, {"image/png", "a picture", "\x89PNG\r\n\x1a\nrest"},
+		{"text/html", "<IPython.core.display.HTML object>", "<b>3</b>"},
+		{"image/png", "a picture", "\x89PNG\r\n\x1a\nrest"},
 	} {
 		d := got.Displays[i]
 		content, err := h.shown(got, i)
@@ -125,7 +128,9 @@ func TestJupyterKernelsAtOnce(t *testing.T) {
 		all.Go(func() {
 			h := start(t, k) // it lives to the end of the test, as the others do
 			var out, err strings.Builder
-			_, failed := h.Run(context.Background(), Request{ID: "step", Code: fmt.Appendf(nil, "print(%d)", i), File: "task.md", Line: 1, Stdout: &out, Stderr: &err, DisplayDir: h.step})
+			_, failed := h.Run(context.Background(),
+				Request{ID: "step", Code: fmt.Appendf(nil, "print(%d)", i), File: "task.md", Line: 1, Stdout: &out,
+					Stderr: &err, DisplayDir: h.step})
 			said[i] = fmt.Sprintf("%s%s%v", out.String(), err.String(), failed)
 		})
 	}
@@ -144,13 +149,15 @@ func TestJupyterKernelWhoseShellEnds(t *testing.T) {
 		t.Skip("only Linux shows the processes of a kernel")
 	}
 	h := start(t, installed(t, "bash"))
-	if got := h.run("echo before; exit 3"); !got.Died || got.Exit == 0 || !strings.Contains(got.stdout, "before") || h.Alive() {
+	if got := h.run("echo before; exit 3"); !got.Died || got.Exit == 0 || !strings.Contains(got.stdout, "before") ||
+		h.Alive() {
 		t.Errorf("%+v, alive %v", got, h.Alive())
 	}
 	// A program that a step starts and ends is none of the kernel's own.
 	h = start(t, installed(t, "bash"))
 	h.run("kept=1; sleep 300 & server=$!")
-	if got := h.run("bash -c 'exit 3'; (exit 4); kill $server; echo $kept"); got.Died || got.Exit != 0 || !strings.Contains(got.stdout, "1\n") {
+	if got := h.run("bash -c 'exit 3'; (exit 4); kill $server; echo $kept"); got.Died || got.Exit != 0 ||
+		!strings.Contains(got.stdout, "1\n") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -158,7 +165,9 @@ func TestJupyterKernelWhoseShellEnds(t *testing.T) {
 // What a process prints later belongs to a step that comes then: to which, the kernel decides.
 func TestJupyterLateOutput(t *testing.T) {
 	h := start(t, installed(t, "python3"))
-	h.ok("import subprocess\nsubprocess.call('mkfifo go said', shell=True)\np = subprocess.Popen('read x <go; echo late; echo done >said', shell=True)", "")
+	h.ok(
+		"import subprocess\nsubprocess.call('mkfifo go said', shell=True)\np = subprocess.Popen('read x <go; echo "+
+			"late; echo done >said', shell=True)", "")
 	got := h.run("n = open('go', 'w').write('on\\n')\nwith open('said') as f: n = f.read()\nprint('here')")
 	for range 100 {
 		if strings.Contains(got.stdout, "late\n") {

@@ -84,7 +84,8 @@ func newJupyterStep(r Request, python bool, cells map[int]place) *jupyterStep {
 // kept are the MIME types that a display is kept as, the richest first; see METHODS of the driver
 // of Python. Text alone is kept of what may be updated.
 var kept = []struct{ mime, ext string }{
-	{"image/svg+xml", "svg"}, {"image/png", "png"}, {"image/jpeg", "jpg"}, {"text/html", "html"}, {"text/markdown", "md"},
+	{"image/svg+xml", "svg"}, {"image/png", "png"}, {"image/jpeg", "jpg"}, {"text/html", "html"},
+	{"text/markdown", "md"},
 	{"text/latex", "tex"}, {"application/json", "json"}, {"text/plain", "txt"},
 }
 
@@ -121,7 +122,7 @@ func (s *jupyterStep) print(o jupyter.Output) {
 	}
 }
 
-// forget drops the displays, as clear_output asks. The streams are kept: they are evidence.
+// forget drops the displays, as clear_output requests. It keeps the streams: they are evidence.
 func (s *jupyterStep) forget() {
 	for _, d := range s.displays {
 		s.drop(d.File)
@@ -186,7 +187,7 @@ func (s *jupyterStep) show(o jupyter.Output, at int) {
 	}
 }
 
-// heldMost is how many bytes of results one step holds in memory; what comes beyond that is written into DisplayDir.
+// heldMost is the maximum size of a step's results in memory, in bytes; the rest is written to DisplayDir.
 const heldMost = 32 << 20
 
 func (s *jupyterStep) keep(name string, content []byte) error {
@@ -293,7 +294,8 @@ func (s *jupyterStep) ended(r jupyter.Reply) int {
 	case "ok":
 		return 0
 	case "aborted":
-		s.fail(io.WriteString(&s.stderr, "the kernel did not run the step: it aborted it each time that it was asked\n"))
+		s.fail(io.WriteString(&s.stderr,
+			"the kernel did not run the step: it aborted it each time that it was asked\n"))
 		return 1
 	}
 	if s.err == nil && r.Ename != "" { // told by the reply alone

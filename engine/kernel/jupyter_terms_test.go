@@ -56,7 +56,8 @@ func TestJupyterDeath(t *testing.T) {
 		if err := syscall.Kill(h.Info().PID, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		if got := h.run("print(2)"); !got.Died || got.Exit != 137 || got.TerminatedBy != "signal KILL" || got.stdout != "" {
+		if got := h.run("print(2)"); !got.Died || got.Exit != 137 || got.TerminatedBy != "signal KILL" ||
+			got.stdout != "" {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -68,10 +69,12 @@ func TestJupyterKernelsThatDoNotStart(t *testing.T) {
 		argv []string
 		want []string
 	}{
-		{"ends", []string{"sh", "-c", "echo no such module >&2; exit 3"}, []string{"it ended with exit code 3", "no such module"}},
+		{"ends", []string{"sh", "-c", "echo no such module >&2; exit 3"},
+			[]string{"it ended with exit code 3", "no such module"}},
 		{"is killed", []string{"sh", "-c", "kill -9 $$"}, []string{"it was ended by signal KILL"}},
 		{"never answers", []string{"sleep", "300"}, []string{"it did not start in time"}},
-		{"is not there", []string{"no-such-program-here", "{connection_file}"}, []string{"needs the program no-such-program-here"}},
+		{"is not there", []string{"no-such-program-here", "{connection_file}"},
+			[]string{"needs the program no-such-program-here"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			private := t.TempDir()
@@ -82,7 +85,8 @@ func TestJupyterKernelsThatDoNotStart(t *testing.T) {
 				defer cancel()
 			}
 			s, err := NewJupyter(jupyter.Spec{Name: "x", Language: "x", Argv: c.argv}).Start(ctx,
-				Options{Dir: t.TempDir(), Private: private, Env: []string{"PATH=" + os.Getenv("PATH")}, Grace: time.Second, Mark: process.NewMark()})
+				Options{Dir: t.TempDir(), Private: private, Env: []string{"PATH=" + os.Getenv("PATH")},
+					Grace: time.Second, Mark: process.NewMark()})
 			if err == nil {
 				s.Close()
 				t.Fatal("it started")
@@ -99,7 +103,8 @@ func TestJupyterKernelsThatDoNotStart(t *testing.T) {
 func TestJupyterAsksNobody(t *testing.T) {
 	h := start(t, installed(t, "python3"))
 	for _, code := range []string{"input('who? ')", "import getpass; getpass.getpass()"} {
-		if got := h.run(code); got.Exit != 1 || got.Err.Name != "StdinNotImplementedError" || !strings.Contains(got.stderr, "Nobody answers in a run: give the value as a parameter") {
+		if got := h.run(code); got.Exit != 1 || got.Err.Name != "StdinNotImplementedError" ||
+			!strings.Contains(got.stderr, "Nobody answers in a run: give the value as a parameter") {
 			t.Errorf("%s: %+v", code, got)
 		}
 	}
@@ -136,7 +141,9 @@ func TestJupyterUpdatesOfAnEarlierStepSayWhose(t *testing.T) {
 		}
 		return out
 	}
-	if got := types(h.run("from IPython.display import display, HTML\nh = display(HTML('1'), display_id='a')\nh.update(HTML('2'))", ordered)); !slices.Equal(got, []string{"display_data a"}) {
+	if got := types(
+		h.run("from IPython.display import display, HTML\nh = display(HTML('1'), display_id='a')\nh.update(HTML('2'))",
+			ordered)); !slices.Equal(got, []string{"display_data a"}) {
 		t.Error(got)
 	}
 	later := h.run("h.update(HTML('3'))", ordered)
@@ -148,8 +155,7 @@ func TestJupyterUpdatesOfAnEarlierStepSayWhose(t *testing.T) {
 	}
 }
 
-// What may be updated is kept as a result, plain text too, whether the order is kept or not; and an update says that
-// it is one.
+// An updatable display is kept as a result, even plain text, with or without ordering; and an update is marked as one.
 func TestJupyterTextThatMayBeUpdatedIsAResult(t *testing.T) {
 	h := start(t, installed(t, "python3"))
 	read := func(r result) (out []string) {
@@ -162,8 +168,11 @@ func TestJupyterTextThatMayBeUpdatedIsAResult(t *testing.T) {
 		}
 		return out
 	}
-	first := h.run("from IPython.display import display, HTML\nh = display('one', display_id='a')\nh.update('two')\ndisplay('plain')\nprint('x')")
-	if got := read(first); !slices.Equal(got, []string{`a text/plain "'two'" false`}) || first.stdout != "'plain'\nx\n" {
+	first := h.run(
+		"from IPython.display import display, HTML\nh = display('one', display_id='a')\nh.update('two')\n" +
+			"display('plain')\nprint('x')")
+	if got := read(first); !slices.Equal(got, []string{`a text/plain "'two'" false`}) ||
+		first.stdout != "'plain'\nx\n" {
 		t.Errorf("%q, printed %q", got, first.stdout)
 	}
 	later := h.run("h.update('three')\nh.update(HTML('<b>'))")

@@ -34,16 +34,16 @@ type Options struct {
 	Params  []notebooks.Bound
 	Private string // an empty directory of this session's own, absolute, outside the worktree
 	Strict  bool   // shells: any failing command fails the step
-	// Scraps is the file (JSON lines of runs.ScrapData) that the commands glue and scrap, and the functions of Python and
-	// Node, append to.
+	// Scraps is the file (JSON lines of runs.ScrapData) that the commands glue and scrap, and the functions of Python
+	// and Node, append to.
 	Scraps string
 	// Wrap, when set, is put before the interpreter's argument vector (a sandbox helper).
 	Wrap []string
 	// Confine, when set, takes rights from the thread that starts the interpreter, and so from the interpreter. It is
 	// called on that thread, which ends with the interpreter.
 	Confine func() error
-	// Attributes, when set, may change how the interpreter's process is made, for the namespaces that the helper in Wrap
-	// needs.
+	// Attributes, when set, may change how the interpreter's process is made, for the namespaces that the helper in
+	// Wrap needs.
 	Attributes func(*syscall.SysProcAttr)
 	// EndWithStep ends what a step leaves running with the step. Otherwise it lives until the session is closed.
 	EndWithStep bool
@@ -107,8 +107,8 @@ type Display struct {
 	File string // base name in DisplayDir
 	MIME string
 	Alt  string // text/plain of the same result, "" without one
-	// ID is the id by which it may be updated, "" without one. Update means that it replaces what an earlier step showed
-	// under that id, and is shown only there.
+	// ID is the id by which it may be updated, "" without one. Update means that it replaces what an earlier step
+	// showed under that id, and is shown only there.
 	ID     string
 	Update bool
 }
@@ -123,9 +123,10 @@ type Outcome struct {
 	Leftover     int            // processes that the step left and that were ended with it
 	Left         []process.Info // what still runs, of this step and of earlier ones
 	Displays     []Display
-	Held         map[string][]byte // by Display.File: the bytes of those that came in messages and are not in DisplayDir
-	Err          *ExecError
-	Failed       *FailedCommand // of a shell, where it is certain
+	// by Display.File: the bytes of those that came in messages and are not in DisplayDir
+	Held   map[string][]byte
+	Err    *ExecError
+	Failed *FailedCommand // of a shell, where it is certain
 	// Outputs is what came in which order, if Request.Ordered asks for it and the kernel knows; else nil. Its counts of
 	// bytes are those of what was handed to the writers; File is a base name in DisplayDir.
 	Outputs []runs.OutputData

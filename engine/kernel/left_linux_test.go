@@ -13,7 +13,7 @@ import (
 	"markmill/engine/process"
 )
 
-// lives says which of the processes run.
+// lives returns which of the processes run.
 func lives(pids []string) (alive []string) {
 	for _, pid := range pids {
 		if running(pid) {
@@ -44,16 +44,19 @@ func TestConformanceChildrenLiveUntilTheirSessionEnds(t *testing.T) {
 			}
 		}
 		for _, p := range got.Left {
-			if p.Program == "" || p.Started == 0 || p.Parent != 0 && !slices.Contains(numbers(got.Left), strconv.Itoa(p.Parent)) {
+			if p.Program == "" || p.Started == 0 || p.Parent != 0 &&
+				!slices.Contains(numbers(got.Left), strconv.Itoa(p.Parent)) {
 				t.Errorf("%+v", p)
 			}
 		}
 		next := h.run(d.say("next"))
-		if next.stdout != "next" || next.stderr != "" || next.Leftover != 0 || !slices.Equal(numbers(next.Left), numbers(got.Left)) {
+		if next.stdout != "next" || next.stderr != "" || next.Leftover != 0 ||
+			!slices.Equal(numbers(next.Left), numbers(got.Left)) {
 			t.Errorf("the step after: %+v", next)
 		}
-		// A step that is cut ends what it has started, and leaves alone what was there before.
-		out, stdout := h.endWhenReady(d.shell(strings.ReplaceAll(outlive, "pids.txt", "more.txt"))+"\n"+d.step("wait"), context.DeadlineExceeded)
+		// Cutting off a step ends the processes that it started and no earlier ones.
+		out, stdout := h.endWhenReady(d.shell(strings.ReplaceAll(outlive, "pids.txt", "more.txt"))+"\n"+d.step("wait"),
+			context.DeadlineExceeded)
 		more := strings.Fields(stdout)
 		if out.TerminatedBy != "timeout" || len(more) != 6 {
 			t.Fatalf("%+v %q", out, stdout)
@@ -87,10 +90,13 @@ func TestConformanceEndStarted(t *testing.T) {
 	})
 }
 
-// A shell that its author ends stands again, with the processes of before.
+// A shell that its author ends is restarted and keeps its processes.
 func TestChildrenLiveOverARestart(t *testing.T) {
 	eachShell(t, func(t *testing.T, _ string, h *harness) {
-		pids := strings.Fields(h.run("sleep 300 & echo $!; (setsid sh -c 'echo $$ >pid; exec sleep 300' &); until [ -s pid ]; do :; done; cat pid").stdout)
+		pids := strings.Fields(
+			h.run(
+				"sleep 300 & echo $!; (setsid sh -c 'echo $$ >pid; exec sleep 300' &); until [ -s pid ]; do :; done; " +
+					"cat pid").stdout)
 		if got := h.run("exit 3"); !got.Restarted || len(got.Left) != 2 || len(lives(pids)) != 2 {
 			t.Fatalf("%+v; of %v run %v", got, pids, lives(pids))
 		}
@@ -114,7 +120,7 @@ func TestJobsOverSteps(t *testing.T) {
 	})
 }
 
-// What ends by itself right after its step is no process that the step has left.
+// A process that exits right after its step does not count as left.
 func TestPassingProcessesAreNotLeft(t *testing.T) {
 	bash, _ := Lookup("bash")
 	h := start(t, bash)
@@ -132,7 +138,8 @@ func TestConformanceOutputOfWhatIsLeft(t *testing.T) {
 		h := start(t, d.kernel, impatient)
 		talk := "for n in 1 2; do read x <go$n; echo out$n; echo err$n >&2; echo done >said$n; done"
 		h.ok(d.shell("mkfifo go1 go2 said1 said2; sh -c '"+talk+"' &"), "")
-		if got := h.run(d.shell("echo a; echo >go1; read x <said1; echo b")); got.stdout != "a\nout1\nb\n" || got.stderr != "err1\n" {
+		if got := h.run(d.shell("echo a; echo >go1; read x <said1; echo b")); got.stdout != "a\nout1\nb\n" ||
+			got.stderr != "err1\n" {
 			t.Errorf("during a step: %+v", got)
 		}
 		if err := os.WriteFile(filepath.Join(h.dir, "go2"), []byte("\n"), 0); err != nil {

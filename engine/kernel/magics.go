@@ -23,7 +23,8 @@ func NeedsIPython(code []byte) (line int, text string) {
 		if start && trimmed != "" {
 			switch {
 			case strings.HasPrefix(trimmed, "%"), strings.HasPrefix(trimmed, "!"), strings.HasPrefix(trimmed, "?"),
-				ipythonHelp.MatchString(trimmed), ipythonAssign.MatchString(trimmed), ipythonImport.MatchString(trimmed):
+				ipythonHelp.MatchString(trimmed), ipythonAssign.MatchString(trimmed),
+				ipythonImport.MatchString(trimmed):
 				return n + 1, trimmed
 			}
 		}
@@ -32,8 +33,7 @@ func NeedsIPython(code []byte) (line int, text string) {
 	return 0, ""
 }
 
-// pythonState is what is open at the end of a line of Python: a string over several lines, brackets, a
-// backslash.
+// pythonState is what is open at the end of a line of Python: a string over several lines, brackets, a backslash.
 type pythonState struct {
 	quote    string
 	brackets int

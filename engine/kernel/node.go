@@ -37,7 +37,7 @@ func (node) Name() string { return "node" }
 
 func (node) Languages() []string { return []string{"node", "nodejs", "javascript", "js", "cjs"} }
 
-// ValidateParam refuses names that are no variable of JavaScript or that would shadow the driver's globals.
+// ValidateParam returns an error for names that are not JavaScript variables or that would shadow the driver's globals.
 func (k node) ValidateParam(b notebooks.Bound) error {
 	return validateName(b, k.Name(), "JavaScript", "_$", nodeKeywords, nodeReserved)
 }

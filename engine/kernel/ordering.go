@@ -8,7 +8,7 @@ import (
 	"markmill/runs"
 )
 
-// ordering notes what comes of a step in which order. The kernel's own streams are read beside the protocol.
+// ordering records the order of a step's outputs. The kernel's own streams are read beside the protocol.
 type ordering struct {
 	mu   sync.Mutex
 	kept bool // the order is asked for
@@ -59,7 +59,7 @@ func (o *ordering) failed(name, value string, traceback []string) {
 	o.add(runs.OutputData{Type: runs.OutputError, Ename: name, Evalue: value, Traceback: traceback})
 }
 
-// forgive drops the error of an interpreter that was asked to end well.
+// forgive drops the error of an interpreter that ended normally on request.
 func (o *ordering) forgive() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

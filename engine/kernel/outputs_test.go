@@ -38,9 +38,16 @@ func TestOrderOfOutputs(t *testing.T) {
 	for _, c := range []struct{ code, want string }{
 		{"pass", ""},
 		{"1 + 1", "execute_result   text/plain=\"2\"\ncleared stdout 2"},
-		{"print('é')\ndisplay(None, 'x')\nprint(1)\n{}", "stream stdout 3\ndisplay_data   text/plain=\"None\"\ncleared stdout 5\ndisplay_data   text/plain=\"'x'\"\ncleared stdout 4\nstream stdout 2\nexecute_result   text/plain=\"{}\"\ncleared stdout 3"},
-		{"class R:\n  def _repr_html_(s): return '<b>'\n  def _repr_latex_(s): return '$'\n  def __repr__(s): return 'R'\nR()", `execute_result display-1.html text/html text/latex="$" text/plain="R"`},
-		{"import sys\nprint('e', file=sys.stderr)\nprint('o')\n1/0", "stream stdout 2\nstream stderr 2\nerror ZeroDivisionError division by zero \x1b[31m---------------------------------------------------------------------------\x1b[39m\ncleared stderr"},
+		{"print('é')\ndisplay(None, 'x')\nprint(1)\n{}",
+			"stream stdout 3\ndisplay_data   text/plain=\"None\"\ncleared stdout 5\ndisplay_data   " +
+				"text/plain=\"'x'\"\ncleared stdout 4\nstream stdout 2\nexecute_result   text/plain=\"{}\"\ncleared " +
+				"stdout 3"},
+		{"class R:\n  def _repr_html_(s): return '<b>'\n  def _repr_latex_(s): return '$'\n  def __repr__(s): return " +
+			"'R'\nR()", `execute_result display-1.html text/html text/latex="$" text/plain="R"`},
+		{"import sys\nprint('e', file=sys.stderr)\nprint('o')\n1/0",
+			"stream stdout 2\nstream stderr 2\nerror ZeroDivisionError division by zero " +
+				"\x1b[31m---------------------------------------------------------------------------\x1b[39m\n" +
+				"cleared stderr"},
 		{"import os\nos.system('echo late')\nNone", "stream stdout 5"},
 	} {
 		got := h.run(c.code, ordered)

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	pipeSize   = 1 << 20   // what a pipe holds, where the system lets it grow
+	pipeSize   = 1 << 20   // capacity of a pipe, if the system lets it grow
 	bufferSize = 256 << 10 // what is read from a stream at once
 )
 
@@ -72,8 +72,8 @@ func (p *pipe) writer() (*os.File, error) {
 	return f, nil
 }
 
-// hand reads once, hands on what it got, and returns how much that was. A writer that fails does not stall the step:
-// the stream is read on.
+// hand reads once, forwards the bytes and returns their number. A failing writer does not stall the step: reading
+// continues.
 func (p *pipe) hand(fd uintptr) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +90,7 @@ func (p *pipe) hand(fd uintptr) int {
 	return max(n, 0)
 }
 
-// drain hands on what is in the pipe now. It reads no more than a pipe holds, so that a thread that keeps writing
+// drain forwards the pipe's current contents. It reads no more than a pipe holds, so that a thread that keeps writing
 // cannot keep a step from ending, and reports whether there was more.
 func (p *pipe) drain() (more bool, err error) {
 	err = p.raw.Control(func(fd uintptr) {
@@ -106,7 +106,7 @@ func (p *pipe) drain() (more bool, err error) {
 	return more, err
 }
 
-// begin starts to hand the stream on to w, beginning with what came since the last step.
+// begin starts forwarding the stream to w, beginning with the bytes since the last step.
 func (p *pipe) begin(w io.Writer) error {
 	p.mu.Lock()
 	p.to, p.failed = w, nil
@@ -122,7 +122,7 @@ func (p *pipe) begin(w io.Writer) error {
 	return err
 }
 
-// end hands on the last of a step's output, and returns the first error.
+// end forwards the rest of a step's output and returns the first error.
 func (p *pipe) end() error {
 	_, err := p.drain()
 	p.mu.Lock()
@@ -138,7 +138,7 @@ func (p *pipe) close() {
 	}
 }
 
-// pumpBoth hands both streams on until the returned function is called.
+// pumpBoth forwards both streams until the returned function is called.
 func pumpBoth(out, err *pipe, stdout, stderr io.Writer) (finish func() error) {
 	begun := errors.Join(out.begin(stdout), err.begin(stderr))
 	return func() error { return errors.Join(begun, out.end(), err.end()) }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// tally counts what it gets, and says when that is enough.
+// tally counts the bytes written to it and signals when there are enough.
 type tally struct {
 	most   int64
 	n      atomic.Int64
@@ -40,7 +40,7 @@ func stream(t *testing.T) (*pipe, *os.File) {
 	return p, w
 }
 
-// Somebody who writes all the time, also between two steps: each step begins, gets of it, and ends.
+// A process writes all the time, even between steps: each step begins, gets some of the output, and ends.
 func TestAStreamThatNeverPauses(t *testing.T) {
 	p, w := stream(t)
 	go func() {
@@ -71,8 +71,7 @@ func TestAStreamThatNeverPauses(t *testing.T) {
 	}
 }
 
-// A stream that is never empty, because what is read of it is written to it again: a step begins and ends all the
-// same.
+// A stream that is never empty, because everything read from it is written back: a step still begins and ends.
 func TestAStreamThatIsNeverEmpty(t *testing.T) {
 	p, w := stream(t)
 	if _, err := w.Write(make([]byte, 4<<10)); err != nil {

@@ -48,7 +48,7 @@ func (python) Languages() []string {
 	return []string{"python", "python3", "py", "py3", "ipython", "ipython3"}
 }
 
-// ValidateParam refuses names that are no variable of Python or that would shadow the driver's globals.
+// ValidateParam returns an error for names that are not Python variables or that would shadow the driver's globals.
 func (k python) ValidateParam(b notebooks.Bound) error {
 	if name := b.Param.Name; strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__") {
 		return invalidParam(b, k.Name(), "Python keeps names of this form for itself", "rename the parameter")
@@ -67,7 +67,8 @@ func (k python) Start(ctx context.Context, o Options) (Session, error) {
 		params: pythonParams,
 		command: func(*session) ([]string, error) {
 			program := cmp.Or(o.Program, "python3")
-			return []string{program, "-c", pythonStart, pythonScraps + pythonDriver, o.Private, o.Scraps, pythonMore}, nil
+			return []string{program, "-c", pythonStart, pythonScraps + pythonDriver, o.Private, o.Scraps, pythonMore},
+				nil
 		},
 	}})
 }
@@ -95,7 +96,8 @@ func pythonParams(params []notebooks.Bound) (map[string][]byte, error) {
 			kind = "str"
 		}
 		const longInt = 600 // digits; above, Python has a limit, which the JSON way lifts
-		if kind == "" || strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text) || kind == "int" && len(text) > longInt {
+		if kind == "" || strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text) || kind == "int" &&
+			len(text) > longInt {
 			rest = append(rest, p)
 			continue
 		}

@@ -20,8 +20,10 @@ func startPython(t *testing.T, change ...func(*Options)) *harness {
 func TestPythonShowsTheLastExpression(t *testing.T) {
 	h := startPython(t)
 	for code, want := range map[string]string{
-		"x = 5": "", "5": "5\n", "'a'": "'a'\n", "None": "", "1; 2": "2\n", "x = 1\nx + 1 # c": "2\n", "def f(): pass": "", "print('p')": "p\n",
-		"if True:\n    7": "", "[1,\n 2]": "[1, 2]\n", "import asyncio\nawait asyncio.sleep(0, 'done')": "'done'\n", "__name__": "'__main__'\n",
+		"x = 5": "", "5": "5\n", "'a'": "'a'\n", "None": "", "1; 2": "2\n", "x = 1\nx + 1 # c": "2\n",
+		"def f(): pass": "", "print('p')": "p\n",
+		"if True:\n    7": "", "[1,\n 2]": "[1, 2]\n", "import asyncio\nawait asyncio.sleep(0, 'done')": "'done'\n",
+		"__name__":              "'__main__'\n",
 		"display(1, None, 'x')": "1\nNone\n'x'\n", "\tx = 1\n": "",
 	} {
 		if got := h.run(code); got.stdout != want && !strings.HasPrefix(code, "\t") {
@@ -30,13 +32,16 @@ func TestPythonShowsTheLastExpression(t *testing.T) {
 	}
 }
 
-// A semicolon behind the last expression hides its value, as in IPython; one in a text or a comment does not.
+// A semicolon after the last expression hides its value, as in IPython; one in a string or a comment does not.
 func TestPythonHidesTheLastExpression(t *testing.T) {
 	h := startPython(t)
 	for code, want := range map[string]string{
-		"5;": "", "5 ;": "", "5; # why": "", "5;\n\n# why; or not\n": "", "(5);": "", "(\n5\n);": "", "5 # c;": "5\n", "'a;'": "'a;'\n", "'a;';": "",
-		"'''x\n;'''": "'x\\n;'\n", "'''x\n;''';": "", "1; 2": "2\n", "1; 2;": "", "'é';": "", "'é;' # ;": "'é;'\n", "(1, ';')": "(1, ';')\n",
-		"5 \\\n;": "", "print('p');": "p\n", "import asyncio\nawait asyncio.sleep(0, 'done');": "", "x = 5;\nx": "5\n", "[1,\n 2];": "",
+		"5;": "", "5 ;": "", "5; # why": "", "5;\n\n# why; or not\n": "", "(5);": "", "(\n5\n);": "", "5 # c;": "5\n",
+		"'a;'": "'a;'\n", "'a;';": "",
+		"'''x\n;'''": "'x\\n;'\n", "'''x\n;''';": "", "1; 2": "2\n", "1; 2;": "", "'é';": "", "'é;' # ;": "'é;'\n",
+		"(1, ';')": "(1, ';')\n",
+		"5 \\\n;":  "", "print('p');": "p\n", "import asyncio\nawait asyncio.sleep(0, 'done');": "", "x = 5;\nx": "5\n",
+		"[1,\n 2];": "",
 	} {
 		for _, line := range []int{10, 10_000} {
 			if got := h.run(code, func(r *Request) { r.Line = line }); got.stdout != want || got.Exit != 0 {
@@ -54,7 +59,8 @@ func TestPythonExits(t *testing.T) {
 	h := startPython(t)
 	h.ok("kept = 1", "")
 	for code, want := range map[string]int{
-		"import sys; sys.exit()": 0, "import sys; sys.exit(0)": 0, "import sys; sys.exit(7)": 7, "import sys; sys.exit('words')": 1, "raise SystemExit": 0,
+		"import sys; sys.exit()": 0, "import sys; sys.exit(0)": 0, "import sys; sys.exit(7)": 7,
+		"import sys; sys.exit('words')": 1, "raise SystemExit": 0,
 		"exit(4)": 4, "1/0": 1, "raise KeyboardInterrupt": 130, "x =": 1, "import sys; sys.exit(True)": 1,
 	} {
 		if got := h.run(code); got.Exit != want || got.Died {
@@ -62,7 +68,8 @@ func TestPythonExits(t *testing.T) {
 		}
 	}
 	h.ok("kept", "1\n")
-	if got := h.run("import os; print('last'); os._exit(5)"); got.Exit != 5 || !got.Died || got.stdout != "last\n" || h.Alive() {
+	if got := h.run("import os; print('last'); os._exit(5)"); got.Exit != 5 || !got.Died || got.stdout != "last\n" ||
+		h.Alive() {
 		t.Errorf("%+v", got)
 	}
 }
@@ -72,15 +79,18 @@ func TestPythonTraceback(t *testing.T) {
 	h := startPython(t)
 	h.run("def f(x):\n    return 1 / x", func(r *Request) { r.Line = 3 })
 	got := h.run("try:\n    f(0)\nexcept ZeroDivisionError as e:\n    raise ValueError('second') from e")
-	if got.Err == nil || got.Err.Name != "ValueError" || got.Err.Value != "second" || got.Err.Line != 13 || got.Err.Traceback != got.stderr {
+	if got.Err == nil || got.Err.Name != "ValueError" || got.Err.Value != "second" || got.Err.Line != 13 ||
+		got.Err.Traceback != got.stderr {
 		t.Fatalf("%+v", got.Err)
 	}
-	if strings.Contains(got.stderr, "markmill") || strings.Contains(got.stderr, h.private) || !strings.Contains(got.stderr, "    raise ValueError('second') from e\n") ||
+	if strings.Contains(got.stderr, "markmill") || strings.Contains(got.stderr, h.private) ||
+		!strings.Contains(got.stderr, "    raise ValueError('second') from e\n") ||
 		!strings.Contains(got.stderr, "line 4, in f\n    return 1 / x\n") {
 		t.Errorf("%s", got.stderr)
 	}
 	got = h.run("a = 1\nb = = 2")
-	if got.Err == nil || got.Err.Name != "SyntaxError" || got.Err.Line != 11 || !strings.Contains(got.stderr, "b = = 2") {
+	if got.Err == nil || got.Err.Name != "SyntaxError" || got.Err.Line != 11 ||
+		!strings.Contains(got.stderr, "b = = 2") {
 		t.Errorf("%+v", got.Err)
 	}
 	got = h.run("scraps['nothing']")
@@ -120,7 +130,8 @@ class Bundle:
     def __repr__(self): return 'b'
 display(Rich(html='<b>'), Rich(html='<i>', png=b'\x89PNG'), Bundle())
 Rich()`)
-	want := []Display{{File: "display-1.html", MIME: "text/html", Alt: "the text"}, {File: "display-2.png", MIME: "image/png", Alt: "the text"},
+	want := []Display{{File: "display-1.html", MIME: "text/html", Alt: "the text"},
+		{File: "display-2.png", MIME: "image/png", Alt: "the text"},
 		{File: "display-3.md", MIME: "text/markdown", Alt: "b"}}
 	if got.Exit != 0 || got.stdout != "the text\n" || len(got.Displays) != 3 {
 		t.Fatalf("%+v", got)
@@ -156,10 +167,12 @@ list(scraps)[:3]`, "['i', 'big', 'f']\n")
 	if err != nil || len(entries) != 16 {
 		t.Fatalf("%d %v", len(entries), err)
 	}
-	if e := entries[14]; e.Type != "file" || !e.Display || e.MIME != "text/csv" || e.File != filepath.Join(h.step, "scrap-file.csv") {
+	if e := entries[14]; e.Type != "file" || !e.Display || e.MIME != "text/csv" ||
+		e.File != filepath.Join(h.step, "scrap-file.csv") {
 		t.Errorf("%+v", e)
 	}
-	for code, want := range map[string]string{"glue('x', object())": "TypeError", "glue('', 1)": "TypeError", "glue('x', {1, 2})": "TypeError", "scraps['no']": "known: ", "glue('x', 1, kind='odd')": "TypeError"} {
+	for code, want := range map[string]string{"glue('x', object())": "TypeError", "glue('', 1)": "TypeError",
+		"glue('x', {1, 2})": "TypeError", "scraps['no']": "known: ", "glue('x', 1, kind='odd')": "TypeError"} {
 		if got := h.run(code); got.Exit != 1 || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: %+v", code, got)
 		}
@@ -170,11 +183,14 @@ func TestPythonParameters(t *testing.T) {
 	v := func(kind notebooks.Type, text string) notebooks.Value { return notebooks.Value{Type: kind, Text: text} }
 	h := startPython(t, func(o *Options) {
 		o.Params = []notebooks.Bound{
-			bound("path", v(notebooks.TypePath, "a/b")), bound("secret", v(notebooks.TypeSecret, "hush")), bound("huge", v(notebooks.TypeInt, strings.Repeat("9", 6000))),
-			bound("wait", notebooks.Value{Type: notebooks.TypeDuration, Text: "1h30m", Float: 5400}), bound("when", v(notebooks.TypeDate, "2024-01-02T03:04:05Z")), bound("größe", v(notebooks.TypeInt, "1")),
+			bound("path", v(notebooks.TypePath, "a/b")), bound("secret", v(notebooks.TypeSecret, "hush")),
+			bound("huge", v(notebooks.TypeInt, strings.Repeat("9", 6000))),
+			bound("wait", notebooks.Value{Type: notebooks.TypeDuration, Text: "1h30m", Float: 5400}),
+			bound("when", v(notebooks.TypeDate, "2024-01-02T03:04:05Z")), bound("größe", v(notebooks.TypeInt, "1")),
 		}
 	})
-	h.ok("path + '/c', secret, wait.total_seconds(), when.isoformat(), größe", "('a/b/c', 'hush', 5400.0, '2024-01-02T03:04:05+00:00', 1)\n")
+	h.ok("path + '/c', secret, wait.total_seconds(), when.isoformat(), größe",
+		"('a/b/c', 'hush', 5400.0, '2024-01-02T03:04:05+00:00', 1)\n")
 	h.ok("huge == 10**6000 - 1", "True\n")
 	if _, err := os.Stat(filepath.Join(h.private, "params")); err == nil {
 		t.Error("the side file with the secret is still there")
@@ -201,7 +217,8 @@ plt.figure = open_figures.get
 plt.close = lambda which: open_figures.clear()
 sys.modules['matplotlib.pyplot'] = plt
 import os; os.environ['MPLBACKEND']`)
-	if got.stdout != "'Agg'\n" || len(got.Displays) != 2 || got.Displays[1].File != "display-2.png" || got.Displays[1].MIME != "image/png" {
+	if got.stdout != "'Agg'\n" || len(got.Displays) != 2 || got.Displays[1].File != "display-2.png" ||
+		got.Displays[1].MIME != "image/png" {
 		t.Fatalf("%+v", got)
 	}
 	raw, err := os.ReadFile(filepath.Join(h.step, "display-1.png"))
@@ -213,14 +230,17 @@ import os; os.environ['MPLBACKEND']`)
 	}
 }
 
-// Far down in a notebook lines are counted in another way than near its top; what is told is the same.
+// Far down in a notebook lines are counted in another way than near its top; the report is the same.
 func TestPythonLinesFarDown(t *testing.T) {
 	const far = 100_000
 	h := startPython(t)
 	for _, code := range []string{
-		"1 / 0", "x = (1 +\n  2 / 0)", "def f():\n    return 1 / 0\nf()", "x = [\n1,\n", "if True:\nx = 1", "a b", "'open",
-		"@staticmethod\ndef g(a, *, b=1): return a\n[1 / n for n in (1, 0)]", "match 1:\n  case 1 if 1 / 0: pass", "f'{1 / 0}'", "class C:\n  x = 1 / 0",
-		"\n\n# comment\nraise ValueError('x')", "lambda: 0\nprint('ok')\n1 / 0", "try:\n  1 / 0\nexcept ValueError:\n  pass",
+		"1 / 0", "x = (1 +\n  2 / 0)", "def f():\n    return 1 / 0\nf()", "x = [\n1,\n", "if True:\nx = 1", "a b",
+		"'open",
+		"@staticmethod\ndef g(a, *, b=1): return a\n[1 / n for n in (1, 0)]", "match 1:\n  case 1 if 1 / 0: pass",
+		"f'{1 / 0}'", "class C:\n  x = 1 / 0",
+		"\n\n# comment\nraise ValueError('x')", "lambda: 0\nprint('ok')\n1 / 0",
+		"try:\n  1 / 0\nexcept ValueError:\n  pass",
 	} {
 		at := func(line int) (int, string) {
 			got := h.run(code, func(r *Request) { r.Line = line })

@@ -8,8 +8,8 @@ import (
 	"markmill/runs/scrapbook"
 )
 
-// glue records the scraps that Python's scrapbook, or what does as it does in another language, puts into a display.
-// What is shown under the name of a value that the step recorded does not take its place.
+// glue records the scraps that Python's scrapbook, or its counterpart in another language, puts into a display. A
+// display does not replace a value that the step recorded under the same name.
 func (s *jupyterStep) glue(o jupyter.Output) error {
 	if s.scraps == "" {
 		return nil

@@ -111,7 +111,7 @@ func (s *session) howEnded() error {
 	return fmt.Errorf("it ended with exit code %d", code)
 }
 
-// pump hands both streams on until the returned function is called.
+// pump forwards both streams until the returned function is called.
 func (s *session) pump(stdout, stderr io.Writer) (finish func() error) {
 	return pumpBoth(s.out, s.err, stdout, stderr)
 }
@@ -165,7 +165,7 @@ func (s *session) died() Outcome {
 	return out
 }
 
-// ending is how a step ended.
+// ending says how a step ended.
 type ending struct {
 	exit     int
 	reply    bool   // there is more to read
@@ -210,12 +210,12 @@ func (s *session) converse(ctx context.Context) ending {
 	e := s.force()
 	e.by, e.cut = reason(ctx), true
 	if e.exit == 0 {
-		e.exit = 128 + int(syscall.SIGINT) // a step that the engine ended never succeeded
+		e.exit = 128 + int(syscall.SIGINT) // a step that the engine ended never succeeds
 	}
 	return e
 }
 
-// reason names who ended a step whose context is done.
+// reason returns what ended a step whose context is done.
 func reason(ctx context.Context) string {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return "timeout"

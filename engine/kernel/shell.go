@@ -89,7 +89,8 @@ func (k *shell) text(o Options) string {
 	if o.EndWithStep {
 		apart = "1"
 	}
-	return strings.NewReplacer("@APART@", apart, "@D@", singleQuote(o.Private), "@FLAGS@", flags, "@PIPEFAIL@", pipefail).
+	return strings.NewReplacer("@APART@", apart, "@D@", singleQuote(o.Private), "@FLAGS@", flags, "@PIPEFAIL@",
+		pipefail).
 		Replace(k.driver)
 }
 
@@ -101,11 +102,12 @@ var (
 		`(function\s+[A-Za-z_][A-Za-z0-9_]*|[A-Za-z_][A-Za-z0-9_]*\s*\(\s*\))`)
 )
 
-// ValidateParam refuses names that are no variable of a shell or that would change the shell itself, and values that
-// no shell variable can hold.
+// ValidateParam returns an error for names that are not shell variables or that would change the shell itself, and
+// values that no shell variable can hold.
 func (k *shell) ValidateParam(b notebooks.Bound) error {
 	if !shellName.MatchString(b.Param.Name) {
-		return invalidParam(b, k.name, "a shell variable is made of ASCII letters, digits and _", "rename the parameter")
+		return invalidParam(b, k.name, "a shell variable is made of ASCII letters, digits and _",
+			"rename the parameter")
 	}
 	if why := cmp.Or(reservedName(shellReserved, b.Param.Name), reservedName(k.reserved, b.Param.Name)); why != "" {
 		return invalidParam(b, k.name, why, "rename the parameter")
@@ -149,7 +151,8 @@ func (k *shell) Start(ctx context.Context, o Options) (Session, error) {
 			return map[string][]byte{fileParams: textParams(params, k.arrays, k.encode)}, nil
 		},
 		command: func(*session) ([]string, error) {
-			return slices.Concat([]string{cmp.Or(o.Program, k.name)}, k.args, []string{"-c", k.loop, k.name, k.text(o)}), nil
+			return slices.Concat([]string{cmp.Or(o.Program, k.name)}, k.args,
+				[]string{"-c", k.loop, k.name, k.text(o)}), nil
 		},
 	}})
 }
@@ -210,7 +213,7 @@ func (d *shellDriver) revived() (lost string) {
 	return d.loses()
 }
 
-// loses says what a restart does not bring back.
+// loses returns what a restart does not restore.
 func (d *shellDriver) loses() string {
 	if !d.kernel.functions && shellFunction.Match(d.ran) {
 		return "the functions that earlier steps defined: sh cannot print them (bash and zsh can)"

@@ -17,6 +17,7 @@ func strict(o *Options) { o.Strict = true }
 func eachShell(t *testing.T, test func(t *testing.T, name string, h *harness), change ...func(*Options)) {
 	for _, name := range []string{"bash", "sh", "zsh"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			k, _ := Lookup(name)
 			test(t, name, start(t, k, change...))
 		})
@@ -31,19 +32,23 @@ func TestShellsOutliveExit(t *testing.T) {
 			code string
 			exit int
 		}{
-			{"exit 3", 3}, {"exit", 0}, {"f() { exit 4; }; f", 4}, {"false; echo not reached", 1}, {"no_such_command; echo not reached", 127},
+			{"exit 3", 3}, {"exit", 0}, {"f() { exit 4; }; f", 4}, {"false; echo not reached", 1},
+			{"no_such_command; echo not reached", 127},
 			{"exit 300", 44}, {"(exit 5)", 5}, {"x=$(exit 6)", 6},
 		} {
 			got := h.run(c.code)
 			if got.Exit != c.exit || got.stdout != "" || got.Died || !got.Restarted {
 				t.Fatalf("%q: %+v", c.code, got)
 			}
-			if lost := got.Lost != ""; lost != (name == "sh" && strings.Contains("f() { exit 4; }; ffalsenox=(", strings.Fields(c.code)[0][:1]) && h.definesFunctions()) {
+			if lost := got.Lost != ""; lost != (name == "sh" &&
+				strings.Contains("f() { exit 4; }; ffalsenox=(", strings.Fields(c.code)[0][:1]) &&
+				h.definesFunctions()) {
 				t.Errorf("%q: lost %q", c.code, got.Lost)
 			}
 		}
 		h.ok(`printf '%s|' "$a" "$B"; sh -c 'printf "%s|" "$B"'; pwd; umask; case $- in *f*) echo f;; esac`,
-			"one\ntwo  three|it's|it's|"+filepath.Dir(h.dir)+"\n"+map[bool]string{true: "027", false: "0027"}[name == "zsh"]+"\nf\n")
+			"one\ntwo  three|it's|it's|"+filepath.Dir(h.dir)+"\n"+
+				map[bool]string{true: "027", false: "0027"}[name == "zsh"]+"\nf\n")
 	}, strict)
 }
 
@@ -71,15 +76,19 @@ func TestStrict(t *testing.T) {
 	})
 }
 
-// What authors do to their shell must not reach the driver.
+// Authors' changes to their shell must not affect the driver.
 func TestTheDriverSurvivesItsAuthor(t *testing.T) {
 	for _, code := range []string{
-		"IFS=0123456789abcdef/", "set -f", "set -C", "exec >other.txt 2>&1", "exec 3>&1", "exec </dev/zero", "exec >&- 2>&-", "set -- a b c",
+		"IFS=0123456789abcdef/", "set -f", "set -C", "exec >other.txt 2>&1", "exec 3>&1", "exec </dev/zero",
+		"exec >&- 2>&-", "set -- a b c",
 		"alias echo=false read=false printf=false exec=false cd=false set=false eval=false trap=false return=false",
 		"cd() { false; }; read() { false; }; printf() { false; }; set() { false; }",
-		"unset PATH HOME PWD IFS", "trap '' INT HUP PIPE", "trap 'echo trapped >/dev/null' ERR", "umask 777", "x='unterminated",
-		"cat <<EOF\nno end", "if then", "fi", ")", "$(", "echo ${", "\\", "#", "case x in", "set -x", "set -v", "set -u; unset -v nothing", "break", "continue", "return 3",
-		"while :; do break; done", "readonly IFS", "LC_ALL=nonsense", "PS4='$(exit 9)'", "shift 2>/dev/null || :", "false | true &",
+		"unset PATH HOME PWD IFS", "trap '' INT HUP PIPE", "trap 'echo trapped >/dev/null' ERR", "umask 777",
+		"x='unterminated",
+		"cat <<EOF\nno end", "if then", "fi", ")", "$(", "echo ${", "\\", "#", "case x in", "set -x", "set -v",
+		"set -u; unset -v nothing", "break", "continue", "return 3",
+		"while :; do break; done", "readonly IFS", "LC_ALL=nonsense", "PS4='$(exit 9)'", "shift 2>/dev/null || :",
+		"false | true &",
 	} {
 		eachShell(t, func(t *testing.T, name string, h *harness) {
 			if name == "zsh" && strings.Contains(code, "alias") {
@@ -89,7 +98,8 @@ func TestTheDriverSurvivesItsAuthor(t *testing.T) {
 				t.Skip("a POSIX shell cannot read a line then")
 			}
 			h.run(code)
-			echo := map[bool]string{true: "builtin", false: "command"}[name == "zsh"] // in zsh, "command" is for programs alone
+			// in zsh, "command" is for programs alone
+			echo := map[bool]string{true: "builtin", false: "command"}[name == "zsh"]
 			got := h.run("unalias -a 2>/dev/null; unset -f cd read printf set 2>/dev/null; " + echo + ` echo "alive"`)
 			if !h.Alive() || !strings.Contains(got.stdout, "alive") {
 				t.Fatalf("after %q: alive %v, %+v", code, h.Alive(), got)
@@ -114,7 +124,7 @@ func TestExitTrapRunsAtTheEndOfTheSession(t *testing.T) {
 	})
 }
 
-// What of bash a restart brings back.
+// A restart of bash restores its state.
 func TestBashKeepsItsStateOverARestart(t *testing.T) {
 	bash, _ := Lookup("bash")
 	h := start(t, bash, strict, func(o *Options) { o.Env = append(o.Env, "GONE=1", "STAYS=1") })
@@ -138,9 +148,11 @@ e=$'bytes \377'`, "")
 func TestBashMapKeys(t *testing.T) {
 	bash, _ := Lookup("bash")
 	var entries []notebooks.Entry
-	keys := []string{"@", "*", "]", "[", "a]b", "$(touch pwned)", "`touch pwned`", "'", "\"", "\\", " ", "a b", "\n", "0", "-1", "é", "$x", "x[0]", "!"}
+	keys := []string{"@", "*", "]", "[", "a]b", "$(touch pwned)", "`touch pwned`", "'", "\"", "\\", " ", "a b", "\n",
+		"0", "-1", "é", "$x", "x[0]", "!"}
 	for _, k := range keys {
-		entries = append(entries, notebooks.Entry{Key: notebooks.Value{Type: notebooks.TypeString, Text: k}, Value: notebooks.Value{Type: notebooks.TypeString, Text: "=" + k}})
+		entries = append(entries, notebooks.Entry{Key: notebooks.Value{Type: notebooks.TypeString, Text: k},
+			Value: notebooks.Value{Type: notebooks.TypeString, Text: "=" + k}})
 	}
 	h := start(t, bash, func(o *Options) {
 		o.Params = []notebooks.Bound{bound("m", notebooks.Value{Type: notebooks.TypeMap, Entries: entries})}
@@ -152,7 +164,8 @@ func TestBashMapKeys(t *testing.T) {
 		}
 	}
 	nothingRan(t, h)
-	empty := notebooks.Value{Type: notebooks.TypeMap, Entries: []notebooks.Entry{{Key: notebooks.Value{Type: notebooks.TypeString}}}}
+	empty := notebooks.Value{Type: notebooks.TypeMap,
+		Entries: []notebooks.Entry{{Key: notebooks.Value{Type: notebooks.TypeString}}}}
 	if err := bash.ValidateParam(bound("m", empty)); err == nil {
 		t.Error("an empty key is not refused")
 	}
@@ -162,8 +175,10 @@ func TestShellsRefuseWhatTheyCannotHold(t *testing.T) {
 	text := notebooks.Value{Type: notebooks.TypeString, Text: "v"}
 	for _, name := range []string{"bash", "sh", "zsh"} {
 		k, _ := Lookup(name)
-		for _, bad := range []string{"PATH", "IFS", "ENV", "BASH_ENV", "BASH", "BASHOPTS", "LD_PRELOAD", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "UID", "EUID", "PPID",
-			"HOME", "__mm_x", "MARKMILL_RUN", "LC_ALL", "_", "RANDOM", "a-b", "é", "1a", "", "a b", "x;id", "x\ny", "x[0]"} {
+		for _, bad := range []string{"PATH", "IFS", "ENV", "BASH_ENV", "BASH", "BASHOPTS", "LD_PRELOAD", "PS4",
+			"PROMPT_COMMAND", "SHELLOPTS", "UID", "EUID", "PPID",
+			"HOME", "__mm_x", "MARKMILL_RUN", "LC_ALL", "_", "RANDOM", "a-b", "é", "1a", "", "a b", "x;id", "x\ny",
+			"x[0]"} {
 			if err := k.ValidateParam(bound(bad, text)); err == nil {
 				t.Errorf("%s holds %q", name, bad)
 			}

@@ -71,7 +71,8 @@ func TestConformanceDeathOfTheInterpreter(t *testing.T) {
 	each(t, "die", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel)
 		got := h.run(d.step("die"))
-		if got.Exit != 137 || got.TerminatedBy != "signal KILL" || strings.TrimSuffix(got.stdout, "\n") != d.step("last") {
+		if got.Exit != 137 || got.TerminatedBy != "signal KILL" ||
+			strings.TrimSuffix(got.stdout, "\n") != d.step("last") {
 			t.Fatalf("%+v", got)
 		}
 		if d.step("set") == "" { // a program of its own each step
@@ -97,7 +98,8 @@ func TestConformanceInterruptKeepsState(t *testing.T) {
 		}
 		h.ok(d.say("alive"), "alive")
 		h.ok(d.step("value"), "1\n")
-		if out, _ := h.endWhenReady(d.step("wait"), context.DeadlineExceeded); out.TerminatedBy != "timeout" || out.Exit == 0 {
+		if out, _ := h.endWhenReady(d.step("wait"), context.DeadlineExceeded); out.TerminatedBy != "timeout" ||
+			out.Exit == 0 {
 			t.Fatalf("%+v", out)
 		}
 		h.ok(d.say("alive"), "alive")

@@ -28,7 +28,7 @@ func TestConformanceStreamsAreWholeAndInOrder(t *testing.T) {
 	})
 }
 
-// The words of the conversation mean nothing in the output of a step.
+// A step's output may contain the driver's protocol words.
 func TestConformanceWordsOfTheDriverInOutputMeanNothing(t *testing.T) {
 	each(t, "say", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel)
@@ -56,7 +56,8 @@ func TestConformanceBigOutput(t *testing.T) {
 		h := start(t, d.kernel)
 		code := d.fill("big", "bytes", fmt.Sprint(size))
 		c := &counter{sum: sha256.New()}
-		out, err := h.Run(context.Background(), Request{Code: []byte(code), File: "task.md", Line: 1, Stdout: c, Stderr: &bytes.Buffer{}})
+		out, err := h.Run(context.Background(),
+			Request{Code: []byte(code), File: "task.md", Line: 1, Stdout: c, Stderr: &bytes.Buffer{}})
 		if err != nil || out.Exit != 0 || c.n != size || !bytes.Equal(c.sum.Sum(nil), want[:]) {
 			t.Fatalf("%+v %v, %d bytes", out, err, c.n)
 		}

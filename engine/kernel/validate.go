@@ -9,8 +9,8 @@ import (
 	"markmill/notebooks"
 )
 
-// reserved are names, separated by spaces, that a session cannot hold as a parameter, and why. One that ends in *
-// stands for every name that begins so.
+// reserved are names, separated by spaces, that a session cannot hold as a parameter, and why. One that ends in * is a
+// prefix.
 type reserved struct{ names, why string }
 
 func reservedName(tables []reserved, name string) string {
@@ -62,8 +62,8 @@ func validateName(b notebooks.Bound, kernel, language, extra string, keywords []
 	return invalidParam(b, kernel, why, "rename the parameter")
 }
 
-// identifier reports whether name is made of letters, digits and the extra characters, and does not begin with a
-// digit. It is a little stricter than the languages are.
+// identifier reports whether name is made of letters, digits and the extra characters, and does not begin with a digit.
+// It is slightly stricter than the languages.
 func identifier(name, extra string) bool {
 	for i, r := range name {
 		if !unicode.IsLetter(r) && !strings.ContainsRune(extra, r) && (i == 0 || !unicode.IsDigit(r)) {

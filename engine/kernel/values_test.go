@@ -12,8 +12,10 @@ import (
 )
 
 var hostile = []string{
-	"", " ", "plain", "say \"hi\"", "it's", "a\nb\n", "\n", "trailing \\", "$(touch pwned)", "`touch pwned`", "${HOME}", "'; touch pwned; '",
-	"\"; import os; os.mkdir('pwned') #", "*", "a\tb\r\nc", "日本語 \u202e\ufeff", "-n", "-e \\x41", "%s%n", "007", "1.10", "\x1b[31m", "!!", "~", "\\u00e9",
+	"", " ", "plain", "say \"hi\"", "it's", "a\nb\n", "\n", "trailing \\", "$(touch pwned)", "`touch pwned`", "${HOME}",
+	"'; touch pwned; '",
+	"\"; import os; os.mkdir('pwned') #", "*", "a\tb\r\nc", "日本語 \u202e\ufeff", "-n", "-e \\x41", "%s%n", "007", "1.10",
+	"\x1b[31m", "!!", "~", "\\u00e9",
 	strings.Repeat("long ", 20000),
 }
 
@@ -21,7 +23,8 @@ func TestConformanceHostileParameters(t *testing.T) {
 	each(t, "", func(t *testing.T, d dialect) {
 		var params []notebooks.Bound
 		for i, text := range hostile {
-			params = append(params, bound(fmt.Sprintf("p%d", i), notebooks.Value{Type: notebooks.TypeString, Text: text}))
+			params = append(params,
+				bound(fmt.Sprintf("p%d", i), notebooks.Value{Type: notebooks.TypeString, Text: text}))
 		}
 		h := start(t, d.kernel, func(o *Options) { o.Params = params })
 		for i, text := range hostile {
@@ -31,7 +34,7 @@ func TestConformanceHostileParameters(t *testing.T) {
 	})
 }
 
-// A scrap that any kernel records can be read from every other.
+// Every kernel can read a scrap that any other recorded.
 func TestConformanceScrapsFromEveryLanguageToEveryLanguage(t *testing.T) {
 	texts := []string{"007", "it's \"x\"\n$(touch pwned)", "é日本"}
 	file := filepath.Join(t.TempDir(), "scraps.jsonl")

@@ -10,13 +10,13 @@ import (
 	"markmill/runs"
 )
 
-// widgets are those of a session, as its kernel reports them in comm messages.
+// widgets holds a session's widgets, as its kernel reports them in comm messages.
 type widgets struct {
 	byID    map[string]*runs.OutputData
 	changed []string // since taken, in the order in which they first were
 }
 
-// update takes over what a comm message says.
+// update applies a comm message.
 func (w *widgets) update(o jupyter.Output) {
 	if w.byID == nil {
 		w.byID = map[string]*runs.OutputData{}
@@ -48,13 +48,14 @@ func (w *widgets) update(o jupyter.Output) {
 func firstOf(path codec.Raw) string {
 	var parts []codec.Raw
 	var name string
-	if codec.UnmarshalForeign(path, &parts) != nil || len(parts) == 0 || codec.UnmarshalForeign(parts[0], &name) != nil {
+	if codec.UnmarshalForeign(path, &parts) != nil || len(parts) == 0 ||
+		codec.UnmarshalForeign(parts[0], &name) != nil {
 		return ""
 	}
 	return name
 }
 
-// taken are the widgets that have changed since it was last asked.
+// taken returns the widgets that changed since its last call.
 func (w *widgets) taken() []runs.OutputData {
 	var out []runs.OutputData
 	for _, id := range w.changed {

@@ -27,19 +27,23 @@ func TestWidgets(t *testing.T) {
 		return string(raw)
 	}
 	w.update(jupyter.Output{Comm: "b", State: state(`{"_model_name":"B","value":1}`)})
-	w.update(jupyter.Output{Comm: "a", State: state(`{"format":"png"}`), Buffers: []jupyter.Buffer{{Path: codec.Raw(`["value"]`), Data: []byte("one")}}})
+	w.update(jupyter.Output{Comm: "a", State: state(`{"format":"png"}`),
+		Buffers: []jupyter.Buffer{{Path: codec.Raw(`["value"]`), Data: []byte("one")}}})
 	w.update(jupyter.Output{Comm: "b", State: state(`{"value":2}`)})
 	first := w.taken()
 	if got, want := told(first), `[{"data":{"_model_name":"B","value":2},"name":"b","type":"widget"},`+
 		`{"buffers":[{"data":"b25l","encoding":"base64","path":["value"]}],"data":{"format":"png"},"name":"a","type":"widget"}]`; got != want {
 		t.Fatalf("got  %s\nwant %s", got, want)
 	}
-	w.update(jupyter.Output{Comm: "a", State: state(`{}`), Buffers: []jupyter.Buffer{{Path: codec.Raw(`["value"]`), Data: []byte("two")}}})
-	if got, want := told(w.taken()), `[{"buffers":[{"data":"dHdv","encoding":"base64","path":["value"]}],"data":{"format":"png"},"name":"a","type":"widget"}]`; got != want {
+	w.update(jupyter.Output{Comm: "a", State: state(`{}`),
+		Buffers: []jupyter.Buffer{{Path: codec.Raw(`["value"]`), Data: []byte("two")}}})
+	if got, want := told(w.taken()),
+		`[{"buffers":[{"data":"dHdv","encoding":"base64","path":["value"]}],"data":{"format":"png"},"name":"a","type":"widget"}]`; got != want {
 		t.Errorf("bytes that took the place of others: got  %s\nwant %s", got, want)
 	}
 	w.update(jupyter.Output{Comm: "a", State: state(`{"value":null}`)})
-	if got, want := told(w.taken()), `[{"data":{"format":"png","value":null},"name":"a","type":"widget"}]`; got != want {
+	if got, want := told(w.taken()),
+		`[{"data":{"format":"png","value":null},"name":"a","type":"widget"}]`; got != want {
 		t.Errorf("a value that is no bytes any more: got  %s\nwant %s", got, want)
 	}
 	if got := w.taken(); got != nil {

@@ -2,20 +2,20 @@ package mask
 
 import "slices"
 
-// automaton finds many patterns in one pass over a text (Aho and Corasick, "Efficient string matching",
-// CACM 18(6), 1975), as a table of states by classes of bytes. It is safe for concurrent use.
+// automaton finds many patterns in one pass over a text (Aho and Corasick, "Efficient string matching", CACM 18(6),
+// 1975), as a state table over byte classes. It is safe for concurrent use.
 type automaton struct {
 	class   [256]uint16 // 0: in no pattern
 	width   int         // number of classes
 	next    []int32     // by state*width + class
 	first   [256]int32  // next of state 0, by byte
-	depth   []int32     // length of what a state stands for: the longest beginning of a pattern that the text ends in
+	depth   []int32     // length of the longest pattern prefix that the state stands for
 	match   []int32     // length of the longest pattern that ends in a state, or 0
 	longest int         // length of the longest pattern
-	wrapped bool        // line breaks, and the spaces that follow them, are passed over
+	wrapped bool        // skip line breaks and the spaces after them
 }
 
-// newAutomaton makes the table of some patterns, none of which is empty.
+// newAutomaton builds the table for patterns. None may be empty.
 func newAutomaton(patterns []string, wrapped bool) *automaton {
 	patterns = slices.Clone(patterns)
 	slices.Sort(patterns)
@@ -55,8 +55,7 @@ func newAutomaton(patterns []string, wrapped bool) *automaton {
 	return a
 }
 
-// complete fills in where a state goes when no pattern goes on: breadth first, from the state of the
-// longest shorter end.
+// complete fills in the missing transitions, breadth first, from the state of the longest proper suffix.
 func (a *automaton) complete() {
 	fall := make([]int32, len(a.depth))
 	queue := make([]int32, 0, len(a.depth))

@@ -1,21 +1,20 @@
 package mask
 
-// maxGap is how many bytes of a line break and an indentation a wrapped encoding may have inside.
+// maxGap is the maximum length, in bytes, of a line break and indentation inside a wrapped encoding.
 const maxGap = 64
 
-// cursor is the position of a search in a text that comes in pieces. Places are counted from the start of the text.
+// cursor is the position of a search in text that arrives in pieces. Offsets count from the start of the text.
 type cursor struct {
 	a     *automaton
 	state int32
 	pos   int64
-	gaps  []gap // of a wrapped automaton: what was passed over, and may lie inside a match
-	open  bool  // the last gap goes on
+	gaps  []gap // wrapped automaton only: skipped bytes that may lie inside a match
+	open  bool  // the last gap has not ended
 }
 
 type gap struct{ at, size int64 }
 
-// scan reads on and calls found with the place of each pattern, in the order of their ends. It stops
-// when found returns false.
+// scan continues the search and calls found for each match, in order of their ends. It stops when found returns false.
 func (c *cursor) scan(b []byte, found func(start, end int64) bool) {
 	a := c.a
 	state := c.state
@@ -45,7 +44,7 @@ func (c *cursor) scan(b []byte, found func(start, end int64) bool) {
 	c.pos += int64(len(b))
 }
 
-// pass skips a byte of a line break or of an indentation.
+// pass skips a byte of a line break or indentation.
 func (c *cursor) pass(b byte, at int64, state int32) bool {
 	if b != '\n' && b != '\r' && !(c.open && (b == ' ' || b == '\t')) {
 		return false
@@ -65,7 +64,7 @@ func (c *cursor) pass(b byte, at int64, state int32) bool {
 	return last.size <= maxGap
 }
 
-// start is where the last n bytes before end begin, gaps not counted.
+// start returns where the last n bytes before end begin, not counting gaps.
 func (c *cursor) start(n int32, end int64) int64 {
 	p := end - int64(n)
 	for i := len(c.gaps) - 1; i >= 0 && p < c.gaps[i].at+c.gaps[i].size; i-- {
@@ -74,7 +73,7 @@ func (c *cursor) start(n int32, end int64) int64 {
 	return p
 }
 
-// safe is the place before which no pattern can begin that has not been found yet.
+// safe returns the offset before which no unfound match can begin.
 func (c *cursor) safe() int64 {
 	if c.state == 0 {
 		return c.pos

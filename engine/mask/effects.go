@@ -8,21 +8,21 @@ import (
 	"markmill/notebooks/ansi"
 )
 
-// Bounds of what is kept of a stream: the visible text of a line whose cursor may still be moved back, a sequence
-// without an end, and what waits for the end of what may be a value.
+// Bounds on buffered input: the visible text of a line whose cursor may still move back, an unterminated sequence, and
+// text that may be the start of a value.
 const (
 	maxLine     = 64 << 10
 	maxSequence = 64 << 10
 	maxWaiting  = 1 << 20
 )
 
-// anew empties the line of a terminal, for its text to be written again.
+// anew clears a terminal line so that its text can be rewritten.
 const anew = "\r\x1b[2K"
 
-// effects comes before the search in the bytes. It searches the text that a terminal shows after carrying out the
-// control sequences of a line: a value that is put together by colours, backspaces and carriage returns is nowhere in
-// the bytes. Text without effects passes through. Once a value shows, if only for a moment, the visible text replaces
-// the line's bytes, and the search in the bytes masks it there. Everything else stays as it is.
+// effects runs before the byte search. It searches the text that a terminal shows after applying a line's control
+// sequences: a value assembled by colours, backspaces and carriage returns is nowhere in the bytes. Text without
+// effects passes through. Once a value shows, if only for a moment, the visible text replaces the line's bytes, and the
+// search in the bytes masks it there. Everything else stays as it is.
 //
 // What is passed does not depend on how the stream was cut: a re-run gives the same bytes. A part of a value may be
 // passed before the cursor goes back and completes it; the line is then written anew.
@@ -42,35 +42,36 @@ type effects struct {
 	row row
 
 	// waiting is what was not passed. Of a line whose cursor was moved, only waiting and safe are kept.
-	waiting  []byte    // bytes that were not passed, in whole tokens
-	partial  []byte    // what follows, and is no whole token yet
-	text     []byte    // of waiting, without its sequences; behind a value what takes its place
-	base     int64     // place of text in the stream's text
-	pos      int64     // place of its end
-	parts    []part    // where text stands in waiting
-	marks    []place   // in text: values that stand so in the bytes, too
-	masked   int64     // up to here there is a Mark for the text, or will be
+	waiting  []byte    // bytes not yet passed on, in whole tokens
+	partial  []byte    // the incomplete token that follows
+	text     []byte    // waiting without its sequences; after a value, the replacement text
+	base     int64     // offset of text in the stream's text
+	pos      int64     // offset of its end
+	parts    []part    // maps text to waiting
+	marks    []place   // in text: values that the raw bytes contain as well
+	masked   int64     // the text before this has a Mark, or will have
 	stripped [2]cursor // search in the stream's text without its sequences
-	shown    cursor    // search in the lines as they stood when they ended; wrapped encodings are searched in each alone
-	safe     int       // before it nothing of waiting may belong to a value
-	shows    bool      // the line shows a value, and what is passed of it comes when it ends
+	// search in the lines as they were when they ended; wrapped encodings are searched for in each line alone
+	shown cursor
+	safe  int  // nothing in waiting before it can belong to a value
+	shows bool // the line shows a value; its output is passed on when it ends
 
 	found   bool // a value was shown
-	altered bool // something was passed that did not come so
+	altered bool // the output differs from the input
 }
 
-// part maps the text from a place on to the bytes from at on.
+// part maps the text from an offset on to the bytes from at on.
 type part struct {
 	text int64
 	at   int
 }
 
-// held is the position of a search in the bytes.
+// held is the position of a search in the raw bytes.
 type held struct {
 	bytes        []byte    // what is given back
-	stays        []byte    // what is not: it may go on behind a value that is masked
+	stays        []byte    // not given back: may continue a masked value
 	cursors      [2]cursor // after them
-	base, masked int64     // place of the bytes; up to where the last Mark stands
+	base, masked int64     // offset of the bytes; end of the last Mark
 }
 
 func newEffects(s *Set, pass func([]byte) []byte, idle func() bool, takeBack func() held) *effects {
@@ -79,8 +80,8 @@ func newEffects(s *Set, pass func([]byte) []byte, idle func() bool, takeBack fun
 	return e
 }
 
-// hasEffects returns the place of the first byte with an effect, -1 without one. A carriage return before a line feed
-// has none; one at the end of b may have one.
+// hasEffects returns the index of the first byte with an effect, or -1. A carriage return before a line feed has no
+// effect; one at the end of b may have one.
 func hasEffects(b []byte) int {
 	first := -1
 	for _, c := range []byte{0x1b, '\b'} {
@@ -138,7 +139,7 @@ func (e *effects) finish() {
 	}
 }
 
-// remember keeps the text of a line whose cursor was not moved.
+// remember keeps the text of a line whose cursor did not move.
 func (e *effects) remember(b []byte) {
 	l := &e.line
 	if i := bytes.LastIndexByte(b, '\n'); i >= 0 {
@@ -151,7 +152,7 @@ func (e *effects) remember(b []byte) {
 	l.text = append(l.text, b...)
 }
 
-// enter begins to look at effects, with what waits already.
+// enter starts tracking effects, beginning with the waiting bytes.
 func (e *effects) enter() {
 	e.inside = true
 	e.shown = cursor{a: e.plain}
@@ -162,7 +163,7 @@ func (e *effects) enter() {
 	e.parts, e.marks, e.safe = append(e.parts[:0], part{got.base, 0}), e.marks[:0], 0
 }
 
-// tokens carries out a part of a line; whole says that the line ends there.
+// tokens applies part of a line; whole says that the line ends there.
 func (e *effects) tokens(b []byte, whole bool) {
 	if len(e.partial) > 0 {
 		e.partial = append(e.partial, b...)
@@ -170,7 +171,7 @@ func (e *effects) tokens(b []byte, whole bool) {
 	}
 	for len(b) > 0 {
 		kind, n := ansi.Next(b, whole)
-		if kind != ansi.Text && (n > maxSequence || n == 0 && len(b) > maxSequence) { // too far to look for its end
+		if kind != ansi.Text && (n > maxSequence || n == 0 && len(b) > maxSequence) { // too long to wait for its end
 			e.partial = nil
 			e.tokens(b[:maxSequence], true)
 			e.breakLine()
@@ -209,8 +210,8 @@ func (e *effects) token(kind ansi.Kind, token []byte) {
 	}
 }
 
-// move takes a token that moves the cursor. Before the first of a line all that waits is passed: behind it, the text
-// is in no order.
+// move takes a token that moves the cursor. Before the first one of a line, it passes on all waiting bytes: afterwards
+// the text is not in order.
 func (e *effects) move(token []byte) {
 	if !e.line.moved {
 		if e.shows {
@@ -232,7 +233,7 @@ func (e *effects) move(token []byte) {
 	e.add(token)
 }
 
-// skip takes a sequence. Behind a value it is dropped.
+// skip takes a sequence. After a value it is dropped.
 func (e *effects) skip(token []byte) {
 	if !e.shows {
 		e.waiting = append(e.waiting, token...)
@@ -267,8 +268,8 @@ func (e *effects) add(b []byte) {
 	}
 }
 
-// behindEscape returns the place of an ESC that begins no sequence, but could where a Mark follows it in the place of
-// the text; the place itself without one.
+// behindEscape returns the offset of a preceding ESC that begins no sequence but could if a Mark replaced the text
+// after it; without one it returns its argument.
 func (e *effects) behindEscape(place int64) int64 {
 	i := place - e.base
 	for i > 0 && (e.text[i-1] >= 0x20 && e.text[i-1] <= 0x3f || e.text[i-1] == '[') {
@@ -280,7 +281,7 @@ func (e *effects) behindEscape(place int64) int64 {
 	return place
 }
 
-// at returns the position in waiting of a place in the text.
+// at returns the position in waiting of an offset in the text.
 func (e *effects) at(place int64) int {
 	for i := len(e.parts) - 1; i >= 0; i-- {
 		if p := e.parts[i]; p.text <= place {
@@ -290,16 +291,16 @@ func (e *effects) at(place int64) int {
 	return 0
 }
 
-// show notes that the text, without its sequences, holds a value.
+// show records that the text, without its sequences, contains a value.
 func (e *effects) show(start, end int64) {
 	from := max(start, e.base, e.masked)
 	switch {
 	case e.shows:
-	case from > start: // its beginning was passed, or is masked already
+	case from > start: // its beginning was passed on or is already masked
 		rest := append([]byte(Mark), e.text[end-e.base:]...)
 		e.cover(e.at(from))
 		e.text = rest
-	case e.behindEscape(start) == start && e.at(end-1)-e.at(start) == int(end-1-start): // it stands so in the bytes
+	case e.behindEscape(start) == start && e.at(end-1)-e.at(start) == int(end-1-start): // the raw bytes contain it
 		e.marks, e.masked = append(e.marks, place{start, end}), end
 	default:
 		start = e.behindEscape(start)
@@ -309,15 +310,14 @@ func (e *effects) show(start, end int64) {
 	}
 }
 
-// look checks whether the line as it is now holds a value.
+// look checks whether the line currently shows a value.
 func (e *effects) look() {
 	if e.row.found && !e.shows {
 		e.cover(e.safe)
 	}
 }
 
-// cover passes what stands before at, and drops the rest: the text takes the place of the bytes up to the end of the
-// line.
+// cover passes on what is before at and drops the rest: the text replaces the bytes up to the end of the line.
 func (e *effects) cover(at int) {
 	e.safe = at
 	e.release()
@@ -325,10 +325,10 @@ func (e *effects) cover(at int) {
 	e.waiting, e.parts, e.marks = e.waiting[:0], e.parts[:0], e.marks[:0]
 }
 
-// instead passes the text that replaces the bytes.
+// instead outputs the text that replaces the bytes.
 func (e *effects) instead() {
 	if !e.line.moved {
-		e.text = bytes.ReplaceAll(e.text, []byte{0x1b}, nil) // one that began nothing could do so now
+		e.text = bytes.ReplaceAll(e.text, []byte{0x1b}, nil) // an ESC that began no sequence could begin one now
 		e.came((&Set{e.plain, e.wrapped}).whole(e.text))
 	}
 	e.pass(e.text)
@@ -346,7 +346,7 @@ func (e *effects) endLine(feed string) {
 	e.newLine(feed)
 }
 
-// breakLine ends a line that is too long for its beginning to be kept, so that nothing moves back there.
+// breakLine ends a line that is too long to keep, so that the cursor cannot move back into its beginning.
 func (e *effects) breakLine() {
 	e.altered = true
 	e.newLine("\n")
@@ -359,7 +359,7 @@ func (e *effects) newLine(feed string) {
 		}
 		return
 	}
-	text := strings.ReplaceAll(e.row.line.String(), "\x1b", "") // one that began nothing could do so now
+	text := strings.ReplaceAll(e.row.line.String(), "\x1b", "") // an ESC that began no sequence could begin one now
 	if e.ends([]byte(text+feed)) || e.row.ends {
 		if text = Mark; !e.shows {
 			e.cover(e.safe)
@@ -376,13 +376,13 @@ func (e *effects) newLine(feed string) {
 	e.safe = len(e.waiting)
 	e.release()
 	e.line.text, e.line.long, e.line.moved, e.line.begun, e.row.found = e.line.text[:0], false, false, false, false
-	if e.shown.state != 0 { // what may be a value goes on, as no order of bytes shows
+	if e.shown.state != 0 { // a possible value continues in a way that the bytes do not show
 		e.line.moved = true
 		e.row.begin(nil, e.shown.state)
 	}
 }
 
-// ends searches the lines as they stand when they end, and says whether a value ends in text that began before it.
+// ends searches a finished line and reports whether a value that began in earlier text ends in it.
 func (e *effects) ends(text []byte) (found bool) {
 	begin := e.shown.pos
 	e.shown.scan(text, func(start, _ int64) bool {
@@ -392,7 +392,7 @@ func (e *effects) ends(text []byte) (found bool) {
 	return found
 }
 
-// came takes text that was passed, while the cursor was not moved.
+// came takes text that was passed on while the cursor did not move.
 func (e *effects) came(text []byte) {
 	if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
 		e.ends(e.line.text)
@@ -401,7 +401,7 @@ func (e *effects) came(text []byte) {
 	e.remember(text)
 }
 
-// release passes what is safe.
+// release passes on what is safe.
 func (e *effects) release() {
 	if e.shows {
 		if !e.line.moved && len(e.text) > maxWaiting {
@@ -429,7 +429,7 @@ func (e *effects) release() {
 	e.base, e.safe = place, 0
 }
 
-// passed is the text up to a place as it is passed: with Marks.
+// passed returns the text up to an offset as it is output, with Marks.
 func (e *effects) passed(to int64) []byte {
 	var out []byte
 	at, done := e.base, 0
@@ -443,7 +443,7 @@ func (e *effects) passed(to int64) []byte {
 	return append(out, e.text[min(at, to)-e.base:to-e.base]...)
 }
 
-// drop forgets the parts that are passed, and returns the place in the text where those begin that are not.
+// drop forgets the parts that were passed on and returns the text offset of the first remaining one.
 func (e *effects) drop() int64 {
 	place, end := e.base, e.pos
 	for i := len(e.parts) - 1; i >= 0; i-- {

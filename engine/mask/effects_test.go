@@ -10,10 +10,12 @@ import (
 	"markmill/notebooks/ansi"
 )
 
-// torn draws a value with effects around and inside of it, and with parts of it written out of order.
+// torn draws a value with effects around and inside it, and with parts written out of order.
 func torn(value string) *rapid.Generator[string] {
-	effect := rapid.SampledFrom([]string{"\r", "\b", "\b\b\b", "\x1b[1;31m", "\x1b[m", "\x1b[K", "\x1b[1K", "\x1b[2K", "\x1b[3G", "\x1b[D", "\x1b[2D", "\x1b[C", "\x1b[4C",
-		"\x1b[J", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\", "\x1b(B", "\x1b", "\x1b[", "\x1b]0;", "\x1bP", "\x1b[999C", "\x1b[1G", "\n", "\r\n", "\r\r\n", " ", "x", "é", "e\u0301", "\xff", "\x07", "\x1b\\"})
+	effect := rapid.SampledFrom([]string{"\r", "\b", "\b\b\b", "\x1b[1;31m", "\x1b[m", "\x1b[K", "\x1b[1K", "\x1b[2K",
+		"\x1b[3G", "\x1b[D", "\x1b[2D", "\x1b[C", "\x1b[4C",
+		"\x1b[J", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\", "\x1b(B", "\x1b", "\x1b[", "\x1b]0;", "\x1bP",
+		"\x1b[999C", "\x1b[1G", "\n", "\r\n", "\r\r\n", " ", "x", "é", "e\u0301", "\xff", "\x07", "\x1b\\"})
 	piece := rapid.Custom(func(t *rapid.T) string {
 		from := rapid.IntRange(0, len(value)).Draw(t, "from")
 		return value[from:rapid.IntRange(from, len(value)).Draw(t, "to")]
@@ -37,11 +39,12 @@ func torn(value string) *rapid.Generator[string] {
 		n := rapid.IntRange(1, len(value)-1).Draw(t, "cut")
 		return "\r\x1b[" + string(rune('0'+n%10)) + "C" + value[n:] + "\r" + value[:n]
 	})
-	return rapid.Map(rapid.SliceOfN(rapid.OneOf(effect, effect, piece, inside, swapped, rapid.Just(value)), 1, 12), func(parts []string) string { return strings.Join(parts, "") })
+	return rapid.Map(rapid.SliceOfN(rapid.OneOf(effect, effect, piece, inside, swapped, rapid.Just(value)), 1, 12),
+		func(parts []string) string { return strings.Join(parts, "") })
 }
 
-// views is what the readers of a stream may make of it: line by line as a terminal shows it when the line has ended,
-// and at every moment before; and without its sequences.
+// views returns what readers of a stream may see: each line as a terminal shows it, when it ends and at every moment
+// before; and the text without control sequences.
 func views(stream string) (list []string) {
 	list = append(list, stream)
 	var whole strings.Builder
@@ -66,7 +69,7 @@ func views(stream string) (list []string) {
 	return append(list, whole.String())
 }
 
-// left is a stream without its sequences. Of a line whose cursor is moved nothing is left.
+// left returns a stream without its control sequences. It drops lines in which the cursor moves.
 func left(stream string) string {
 	var b strings.Builder
 	for raw := range strings.SplitAfterSeq(stream, "\n") {
@@ -100,8 +103,8 @@ func maskedIn(t *rapid.T, s *Set, text, name string) string {
 	return out.String()
 }
 
-// Whatever effects put a value together, nobody who carries them out sees it, at no moment; however the stream was
-// cut, the same comes out; and where no value shows, all of it comes out.
+// Whatever effects assemble a value, a terminal never shows it; the output does not depend on how the stream was split;
+// and a stream that shows no value passes unchanged.
 func TestEffectsShowNoValue(t *testing.T) {
 	for _, value := range []string{"s3cr-et", "two ab\ncd end", "abcabd"} {
 		s := New([]string{value})

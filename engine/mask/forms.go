@@ -12,15 +12,15 @@ import (
 	"unicode/utf8"
 )
 
-// lineLeast is the length, in bytes, from which a single line of a value of several lines is looked for
-// by itself. Shorter ones, and those with spaces, stand in other texts too.
+// lineLeast is the minimum length, in bytes, of a line of a multi-line value that is searched for by itself. Shorter
+// lines, and lines with spaces, also occur in unrelated text.
 const lineLeast = 16
 
-// forms are the spellings of a value that are looked for. Those that are wrapped are looked for across
-// line breaks too, as base64 and xxd put them in.
+// forms returns the spellings of a value to search for. Wrapped ones also match across the line breaks that base64 and
+// xxd insert.
 func forms(value string) (plain, wrapped []string) {
 	if trimmed := strings.TrimSpace(value); len(trimmed) >= Least {
-		value = trimmed // a line feed at the end of a file is often lost on the way
+		value = trimmed // a file's final line feed is often lost on the way
 	}
 	plain = append(plain, value)
 	if strings.Contains(value, "\n") {
@@ -42,14 +42,15 @@ func forms(value string) (plain, wrapped []string) {
 	return plain, wrapped
 }
 
-// base64Forms are the encoding of the value alone, and what is fixed of it at each of the three places that
-// its first byte can take in a longer text: a character stands for six bits, and those at the ends share
-// theirs with the neighbours.
+// base64Forms returns the encoding of the value alone and, for each of the three alignments it can have inside a longer
+// text, the characters that do not depend on neighbouring bytes: a character encodes six bits, so those at the ends mix
+// with the neighbours.
 func base64Forms(value string) []string {
 	var out []string
 	for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
-		out = append(out, enc.EncodeToString([]byte(value)), enc.WithPadding(base64.NoPadding).EncodeToString([]byte(value)))
-		for shift, skip := range []int{0, 2, 3} { // characters that hold bits of the bytes before
+		out = append(out, enc.EncodeToString([]byte(value)),
+			enc.WithPadding(base64.NoPadding).EncodeToString([]byte(value)))
+		for shift, skip := range []int{0, 2, 3} { // characters that include bits of preceding bytes
 			text := enc.WithPadding(base64.NoPadding).EncodeToString(append(make([]byte, shift), value...))
 			out = append(out, text[skip:(shift+len(value))*8/6])
 		}
@@ -57,20 +58,21 @@ func base64Forms(value string) []string {
 	return out
 }
 
-// jsonForms are the inside of a JSON string: as Go and JavaScript write it, with only ASCII (Python, PHP), with what
-// HTML does not like escaped (Go), with slashes escaped (PHP), and as a string inside a JSON string.
+// jsonForms returns the contents of a JSON string: as Go and JavaScript write it, ASCII only (Python, PHP), with HTML
+// characters escaped (Go), with slashes escaped (PHP), and nested in another JSON string.
 func jsonForms(value string) []string {
 	var out []string
 	for _, ascii := range []bool{false, true} {
 		for _, special := range []string{"", "/", "<>&", "<>&'"} {
 			out = append(out, jsonText(value, ascii, special))
 		}
-		out = append(out, jsonText(jsonText(value, ascii, ""), ascii, ""), jsonText(jsonText(value, ascii, "<>&"), ascii, ""))
+		out = append(out, jsonText(jsonText(value, ascii, ""), ascii, ""),
+			jsonText(jsonText(value, ascii, "<>&"), ascii, ""))
 	}
 	return out
 }
 
-// jsonText escapes a text as the inside of a JSON string.
+// jsonText escapes text for use inside a JSON string.
 func jsonText(value string, ascii bool, special string) string {
 	short := map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`}
 	var b strings.Builder
@@ -80,7 +82,8 @@ func jsonText(value string, ascii bool, special string) string {
 			b.WriteString(s)
 		case r == '/' && strings.ContainsRune(special, r):
 			b.WriteString(`\/`)
-		case r < ' ' || r == 0x7f && ascii || strings.ContainsRune(special, r) || r >= utf8.RuneSelf && ascii && r <= 0xffff:
+		case r < ' ' || r == 0x7f && ascii || strings.ContainsRune(special, r) ||
+			r >= utf8.RuneSelf && ascii && r <= 0xffff:
 			fmt.Fprintf(&b, `\u%04x`, r)
 		case r > 0xffff && ascii:
 			high, low := utf16.EncodeRune(r)
@@ -92,7 +95,7 @@ func jsonText(value string, ascii bool, special string) string {
 	return b.String()
 }
 
-// languageForms are the inside of a string literal: Go's %q, Python's repr of text and bytes, Node's inspect.
+// languageForms returns the contents of a string literal: Go's %q, Python's repr of text and bytes, Node's inspect.
 func languageForms(value string) []string {
 	inside := func(s string) string { return s[1 : len(s)-1] }
 	repr := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
@@ -109,12 +112,12 @@ func languageForms(value string) []string {
 			octets.WriteByte(c)
 		}
 	}
-	return []string{inside(strconv.Quote(value)), inside(strconv.QuoteToASCII(value)),
-		repr.Replace(value), strings.ReplaceAll(repr.Replace(value), "'", `\'`),
-		octets.String(), strings.ReplaceAll(octets.String(), `\'`, "'")}
+	return []string{inside(strconv.Quote(value)), inside(strconv.QuoteToASCII(value)), repr.Replace(value),
+		strings.ReplaceAll(repr.Replace(value), "'", `\'`), octets.String(),
+		strings.ReplaceAll(octets.String(), `\'`, "'")}
 }
 
-// shellForms are a word as shells quote it: set -x, ${x@Q}, Python's shlex.quote, printf %q.
+// shellForms returns a word as shells quote it: set -x, ${x@Q}, Python's shlex.quote, printf %q.
 func shellForms(value string) []string {
 	var bash, zsh, ansi, octal strings.Builder
 	for i := range len(value) {
@@ -145,20 +148,22 @@ func shellForms(value string) []string {
 		}
 	}
 	double := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`")
-	return []string{strings.ReplaceAll(value, "'", `'\''`), strings.ReplaceAll(value, "'", `'"'"'`), double.Replace(value),
+	return []string{strings.ReplaceAll(value, "'", `'\''`), strings.ReplaceAll(value, "'", `'"'"'`),
+		double.Replace(value),
 		bash.String(), zsh.String(), ansi.String(), octal.String()}
 }
 
-// Characters besides letters and digits that the percent-encodings leave as they are: Go's two, Python's
-// quote and quote(safe=""), encodeURIComponent, encodeURI, curl, and one that escapes everything.
+// Characters besides letters and digits that percent-encodings leave unescaped: Go's two, Python's quote and
+// quote(safe=""), encodeURIComponent, encodeURI, curl, and one that escapes everything.
 var unreserved = []string{"-_.~", "-_.~/", "$&+,/:;=@-_.~", "$&+:=@-_.~", "-_.!~*'()", "-_.!~*'();,/?:@&=+$#", "-_.*"}
 
-// percentForms are the encodings of addresses and forms, with a space as %20 and as +, digits in both cases.
+// percentForms returns the URL and form encodings, with a space as %20 and as +, and hex digits in both cases.
 func percentForms(value string) []string {
 	out := []string{url.QueryEscape(value), url.PathEscape(value), percent(value, func(byte) bool { return false })}
 	for _, free := range unreserved {
 		out = append(out, percent(value, func(c byte) bool {
-			return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte(free, c) >= 0
+			return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+				strings.IndexByte(free, c) >= 0
 		}))
 	}
 	for _, s := range out[:len(out):len(out)] {
@@ -194,7 +199,7 @@ func lowerPercent(s string) string {
 	return string(b)
 }
 
-// markupForms are the text in HTML and XML.
+// markupForms returns the text as escaped in HTML and XML.
 func markupForms(value string) []string {
 	base := html.EscapeString(value)
 	forms := []string{base}

@@ -8,13 +8,13 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// byChance is how many digits of a digest may spell a value without it being the value: fifteen hexadecimal
-// digits come by chance once in 2^60 places.
+// byChance is the number of digest digits that may match a value by coincidence: fifteen hexadecimal digits match at
+// random once in 2^60 positions.
 const byChance = 16 - len(Mark)
 
-// JSON returns a JSON value with every text in it masked, names too. Digests and the names of Git's objects
-// stay: a value that is found in their digits is there by chance. Numbers stay unless numbers is set,
-// which turns those that show a value into a masked text.
+// JSON returns a JSON value with every string in it masked, including member names. Digests and Git object names stay:
+// a match in their digits is a coincidence. Numbers stay unless numbers is set, which turns those that show a value
+// into a masked string.
 func (s *Set) JSON(raw codec.Raw, numbers bool) (codec.Raw, error) {
 	if s == nil || len(raw) == 0 {
 		return raw, nil
@@ -48,7 +48,7 @@ func (s *Set) JSON(raw codec.Raw, numbers bool) (codec.Raw, error) {
 			}
 			name = s.Text(name)
 			for out[name] != nil {
-				name += Mark // two names that masking made equal
+				name += Mark // masking made two names equal
 			}
 			out[name] = value
 		}
@@ -69,7 +69,7 @@ func (s *Set) JSON(raw codec.Raw, numbers bool) (codec.Raw, error) {
 	return raw, nil
 }
 
-// isDigest reports whether a text is nothing but a digest: SHA-256 with or without its name, or SHA-1.
+// isDigest reports whether text is just a digest: SHA-256 with or without its prefix, or SHA-1.
 func isDigest(text string) bool {
 	_, digits, found := strings.Cut(text, ":")
 	if !found {

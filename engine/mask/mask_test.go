@@ -18,14 +18,15 @@ import (
 
 var letters = rapid.RuneFrom([]rune("ab-\n= "))
 
-// However a stream is cut into writes, what comes out is the same: every byte that a pattern covers is
-// gone, places that overlap have one mark, and every other byte is there.
+// The output does not depend on how a stream is split into writes: every byte that a pattern covers is gone,
+// overlapping matches have one mark, and every other byte remains.
 func TestStreamAnyCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plain := rapid.SliceOfN(rapid.StringOfN(letters, 2, 6, -1), 1, 4).Draw(t, "plain")
 		wrapped := rapid.SliceOfN(rapid.StringOfN(rapid.RuneFrom([]rune("ab")), 2, 6, -1), 1, 3).Draw(t, "wrapped")
 		s := &Set{newAutomaton(plain, false), newAutomaton(wrapped, true)}
-		text := rapid.StringOfN(letters, 0, 80, -1).Draw(t, "text") + plain[0] + rapid.StringOfN(letters, 0, 20, -1).Draw(t, "end")
+		text := rapid.StringOfN(letters, 0, 80, -1).Draw(t, "text") + plain[0] +
+			rapid.StringOfN(letters, 0, 20, -1).Draw(t, "end")
 		m := s.Stream()
 		var out bytes.Buffer
 		for rest := []byte(text); len(rest) > 0; {
@@ -42,7 +43,8 @@ func TestStreamAnyCut(t *testing.T) {
 			at, known := m.At(int64(n))
 			within := slices.ContainsFunc(m.marks, func(p place) bool { return p.start < int64(n) && int64(n) < p.end })
 			starts := slices.ContainsFunc(m.marks, func(p place) bool { return p.start == int64(n) })
-			if !known || at < last || !within && !starts && out.String()[at] != text[n] || starts && !strings.HasPrefix(out.String()[at:], Mark) {
+			if !known || at < last || !within && !starts && out.String()[at] != text[n] || starts &&
+				!strings.HasPrefix(out.String()[at:], Mark) {
 				t.Fatalf("byte %d of %q stands at %d of %q", n, text, at, out.String())
 			}
 			last = at
@@ -53,7 +55,7 @@ func TestStreamAnyCut(t *testing.T) {
 	})
 }
 
-// slowly masks by looking at every place for every pattern.
+// slowly masks by trying every pattern at every position.
 func slowly(text string, plain, wrapped []string) string {
 	var found []place
 	for end := 1; end <= len(text); end++ {
@@ -88,7 +90,7 @@ func slowly(text string, plain, wrapped []string) string {
 	return out.String() + text[at:]
 }
 
-// wrappedSuffix is where p begins when the text ends in it, line breaks and indentations passed over.
+// wrappedSuffix returns where p begins if the text ends in it, ignoring line breaks and indentation.
 func wrappedSuffix(text, p string) int {
 	i := len(text)
 	for k := len(p) - 1; k >= 0; k-- {
@@ -109,17 +111,20 @@ func wrappedSuffix(text, p string) int {
 	return i
 }
 
-// Every spelling that the documentation names, of values that need quoting everywhere.
+// TestForms covers every documented spelling, with values that need quoting everywhere.
 func TestForms(t *testing.T) {
-	for _, value := range []string{"hunter2-is-it", `it's "a\b" <&> $x/y+z=`, "grüße 漢字 \U0001F600!", "two\nlines\tand more", "0123456789abcdef", strings.Repeat("long/+ ", 60) + "end"} {
+	for _, value := range []string{"hunter2-is-it", `it's "a\b" <&> $x/y+z=`, "grüße 漢字 \U0001F600!",
+		"two\nlines\tand more", "0123456789abcdef", strings.Repeat("long/+ ", 60) + "end"} {
 		s := New([]string{value})
 		quoted, _ := json.Marshal(value)
 		twice, _ := json.Marshal(string(quoted))
 		for name, text := range map[string]string{
-			"plain": value, "json": string(quoted), "json in json": string(twice), "ascii json": asciiJSON(value), "go": fmt.Sprintf("%q", value), "ascii go": strconv.QuoteToASCII(value),
+			"plain": value, "json": string(quoted), "json in json": string(twice), "ascii json": asciiJSON(value),
+			"go": fmt.Sprintf("%q", value), "ascii go": strconv.QuoteToASCII(value),
 			"query": url.QueryEscape(value), "path": url.PathEscape(value), "hex": hex.EncodeToString([]byte(value)),
 			"HEX": strings.ToUpper(hex.EncodeToString([]byte(value))), "html": html.EscapeString(value),
-			"printf %q": bashQuoted(value), "trace": "'" + strings.ReplaceAll(value, "'", `'\''`) + "'", "crlf": strings.ReplaceAll(value, "\n", "\r\n"),
+			"printf %q": bashQuoted(value), "trace": "'" + strings.ReplaceAll(value, "'", `'\''`) + "'",
+			"crlf": strings.ReplaceAll(value, "\n", "\r\n"),
 		} {
 			if got := s.Text("<" + text + ">"); !strings.Contains(got, Mark) || len(got) > len(Mark)+8 {
 				t.Errorf("%s of %q: %q", name, value, got)
@@ -128,7 +133,8 @@ func TestForms(t *testing.T) {
 		for before := range 4 {
 			for after := range 4 {
 				text := strings.Repeat("x", before) + value + strings.Repeat("y", after)
-				for name, enc := range map[string]*base64.Encoding{"std": base64.StdEncoding, "url": base64.URLEncoding, "raw std": base64.RawStdEncoding, "raw url": base64.RawURLEncoding} {
+				for name, enc := range map[string]*base64.Encoding{"std": base64.StdEncoding, "url": base64.URLEncoding,
+					"raw std": base64.RawStdEncoding, "raw url": base64.RawURLEncoding} {
 					line := enc.EncodeToString([]byte(text))
 					if got := s.Text("key: " + line + "."); !strings.Contains(got, Mark) || len(got) > len(Mark)+22 {
 						t.Errorf("%s base64 of %q+%d+%d: %q", name, value, before, after, got)
@@ -145,7 +151,8 @@ func TestForms(t *testing.T) {
 							t.Errorf("%s base64 of %q+%d+%d in lines of %d: %q", name, value, before, after, width, got)
 						}
 						if !s.In([]byte(wrapped.String())) {
-							t.Errorf("%s base64 of %q+%d+%d in lines of %d is not found", name, value, before, after, width)
+							t.Errorf("%s base64 of %q+%d+%d in lines of %d is not found", name, value, before, after,
+								width)
 						}
 					}
 				}
@@ -154,12 +161,13 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// bashQuoted is what bash 5.2 gave for printf %q of the values above.
+// bashQuoted is the output of bash 5.2's printf %q for the values above.
 func bashQuoted(s string) string {
 	if strings.Contains(s, "\n") {
 		return "$'" + strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(s) + "'"
 	}
-	return strings.NewReplacer(" ", `\ `, "'", `\'`, `"`, `\"`, `\`, `\\`, "<", `\<`, "&", `\&`, ">", `\>`, "$", `\$`, "!", `\!`).Replace(s)
+	return strings.NewReplacer(" ", `\ `, "'", `\'`, `"`, `\"`, `\`, `\\`, "<", `\<`, "&", `\&`, ">", `\>`, "$", `\$`,
+		"!", `\!`).Replace(s)
 }
 
 func asciiJSON(s string) string {
@@ -190,7 +198,7 @@ func TestStreamHoldsBackNoMoreThanItMust(t *testing.T) {
 	}
 }
 
-// A stream of nothing but overlapping values is not held in memory.
+// A stream of overlapping values is not held in memory.
 func TestStreamOfOverlaps(t *testing.T) {
 	m := New([]string{"aaaaaaaa"}).Stream()
 	chunk := bytes.Repeat([]byte("a"), 4096)
@@ -218,10 +226,11 @@ func TestJSON(t *testing.T) {
 	s := New([]string{quote, "987654", hexed})
 	for raw, want := range map[string]string{
 		`{"a":"x pass\"word\\1 y","pass\"word\\1":[1,"\u0070ass\"word\\1",null]}`: `{"***":[1,"***",null],"a":"x *** y"}`,
-		`[1987654.5,"n 987654"]`:                                  `[1987654.5,"n ***"]`,
-		`"sha256:` + strings.Repeat("987654", 10) + `0000"`:       `"sha256:******************************0000"`,
-		`"sha256:00000` + strings.Repeat("f", 49) + `9876540000"`: `"sha256:00000` + strings.Repeat("f", 49) + `9876540000"`,
-		`"` + hexed + `"`:                                         `"***"`,
+		`[1987654.5,"n 987654"]`:                            `[1987654.5,"n ***"]`,
+		`"sha256:` + strings.Repeat("987654", 10) + `0000"`: `"sha256:******************************0000"`,
+		`"sha256:00000` + strings.Repeat("f", 49) + `9876540000"`: `"sha256:00000` + strings.Repeat("f", 49) +
+			`9876540000"`,
+		`"` + hexed + `"`: `"***"`,
 	} {
 		if got, err := s.JSON([]byte(raw), false); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v; want %s", raw, got, err, want)
@@ -261,11 +270,13 @@ func benchmark(b *testing.B, s *Set, line string) {
 }
 
 func BenchmarkStreamText(b *testing.B) {
-	benchmark(b, New([]string{"hunter2-is-it", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"}), "2026-11-21T10:52:20Z INFO build: compiling package engine/worktree ok\n")
+	benchmark(b, New([]string{"hunter2-is-it", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"}),
+		"2026-11-21T10:52:20Z INFO build: compiling package engine/worktree ok\n")
 }
 
 func BenchmarkStreamBase64(b *testing.B) {
-	benchmark(b, New([]string{"hunter2-is-it", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"}), base64.StdEncoding.EncodeToString([]byte("some bytes, as they are found in a picture: \x00\x01\x02\xff\xfe")))
+	benchmark(b, New([]string{"hunter2-is-it", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"}),
+		base64.StdEncoding.EncodeToString([]byte("some bytes, as they are found in a picture: \x00\x01\x02\xff\xfe")))
 }
 
 func BenchmarkStreamPEM(b *testing.B) {

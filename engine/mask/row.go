@@ -2,21 +2,21 @@ package mask
 
 import "markmill/notebooks/ansi"
 
-// row is the line under the cursor, searched for values as it changes: also for those that stand there only for a
-// moment, or that are put together out of order.
+// row is the line under the cursor. It is searched as it changes, which also finds values that appear only briefly or
+// are assembled out of order.
 type row struct {
 	line ansi.Line
 	sets [2]struct {
 		*automaton
 		first int32 // of the lines before
-		state int32 // of the cells before the cursor, too
+		state int32 // including the cells before the cursor
 	}
-	stale bool // the states are to be made anew: the cursor was moved
-	found bool // a value stands in the line, or did
-	ends  bool // one that began in the lines before ended in it, or did
+	stale bool // the cursor moved, so the states must be rebuilt
+	found bool // the line shows, or has shown, a value
+	ends  bool // a value from earlier lines ends, or has ended, in it
 }
 
-// begin starts a line with its content, after the lines that were searched before.
+// begin starts a line with its content, continuing the search of earlier lines.
 func (r *row) begin(text []byte, before int32) {
 	r.line.Reset()
 	r.stale, r.found, r.ends = true, false, false
@@ -30,7 +30,7 @@ func (r *row) begin(text []byte, before int32) {
 func (r *row) put(text []byte) int {
 	col, columns := r.line.Column(), r.line.Columns()
 	n := r.line.Put(text)
-	if r.stale || col > columns || r.line.Column() == col { // the last: it joined the cell before
+	if r.stale || col > columns || r.line.Column() == col { // the last case: it joined the previous cell
 		r.catchUp()
 	} else {
 		for i := range r.sets {
@@ -41,7 +41,7 @@ func (r *row) put(text []byte) int {
 	return n
 }
 
-// move carries out a token of kind ansi.Move.
+// move applies a token of kind ansi.Move.
 func (r *row) move(token []byte) {
 	erased := token[len(token)-1] == 'K' || token[len(token)-1] == 'J'
 	if len(token) == 1 && token[0] == '\r' {
@@ -49,13 +49,13 @@ func (r *row) move(token []byte) {
 	} else {
 		r.stale = true
 	}
-	if r.line.Move(token); erased { // the spaces that are left may be part of a value
+	if r.line.Move(token); erased { // the remaining spaces may be part of a value
 		r.catchUp()
 		r.ahead()
 	}
 }
 
-// step goes on by the text of a cell.
+// step advances over the text of a cell.
 func (r *row) step(i, cell int) {
 	a := &r.sets[i]
 	text := []byte{' '} // between the end of the text and the cursor
@@ -65,7 +65,7 @@ func (r *row) step(i, cell int) {
 	a.state = r.next(a.automaton, a.state, text, cell)
 }
 
-// next is the state after the text of a cell. It notes a value that ends there.
+// next returns the state after the text of a cell and records a value that ends there.
 func (r *row) next(a *automaton, state int32, text []byte, cell int) int32 {
 	for _, c := range text {
 		state = a.next[int(state)*a.width+int(a.class[c])]
@@ -81,7 +81,7 @@ func (r *row) next(a *automaton, state int32, text []byte, cell int) int32 {
 	return state
 }
 
-// catchUp makes the states of the cells before the cursor, as far back as a value can reach.
+// catchUp rebuilds the states of the cells before the cursor, as far back as a value can reach.
 func (r *row) catchUp() {
 	r.stale = false
 	end := min(r.line.Column(), r.line.Columns())
@@ -104,7 +104,7 @@ func (r *row) catchUp() {
 	}
 }
 
-// ahead looks at the cells behind the cursor, as far as a value reaches that begins before it.
+// ahead searches the cells after the cursor, as far as a value that begins before it can reach.
 func (r *row) ahead() {
 	for i := range r.sets {
 		a := r.sets[i].automaton

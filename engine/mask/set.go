@@ -8,16 +8,17 @@ import (
 const (
 	// Mark replaces a secret.
 	Mark = "***"
-	// Least is the length in bytes of the shortest value that can be masked: a shorter one is in many texts by chance.
+	// Least is the length in bytes of the shortest value that can be masked: shorter ones occur in too much text by
+	// chance.
 	Least = 6
 	// Most is the length of the longest.
 	Most = 16 << 10
 )
 
-// Set holds the values of a run's secrets in all spellings. It is immutable; nil is the empty set.
+// Set holds a run's secret values in all spellings. It is immutable; nil is the empty set.
 type Set struct{ plain, wrapped *automaton }
 
-// New makes the set of some values, each of Least to Most bytes.
+// New returns the set of values, each Least to Most bytes long.
 func New(values []string) *Set {
 	if len(values) == 0 {
 		return nil
@@ -30,14 +31,14 @@ func New(values []string) *Set {
 	return &Set{newAutomaton(plain, false), newAutomaton(wrapped, true)}
 }
 
-// In reports whether b holds a value.
+// In reports whether b contains a value.
 func (s *Set) In(b []byte) bool {
 	f := s.Find()
 	_, _ = f.Write(b)
 	return f.Found()
 }
 
-// Bytes is b with every value replaced by Mark; b itself when there is none.
+// Bytes returns b with every value replaced by Mark, or b itself if there is none.
 func (s *Set) Bytes(b []byte) []byte {
 	if !s.In(b) {
 		return b
@@ -46,7 +47,7 @@ func (s *Set) Bytes(b []byte) []byte {
 	return append(slices.Clone(m.Next(b)), m.Rest()...)
 }
 
-// Text is Bytes of a text.
+// Text is like Bytes, for a string.
 func (s *Set) Text(text string) string {
 	if s == nil {
 		return text
@@ -70,7 +71,7 @@ func (f *Finder) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Found ends the search and reports whether a value was there.
+// Found ends the search and reports whether it found a value.
 func (f *Finder) Found() bool {
 	if f.stream == nil {
 		return false

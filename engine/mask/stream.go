@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// Stream masks a stream that comes in pieces.
+// Stream masks a stream that arrives in pieces.
 type Stream struct {
 	effects *effects
 	out     []byte // of this piece
 
 	cursors [2]cursor
-	held    []byte // from base on: what may be the begin of a value
+	held    []byte // from base on: a possible beginning of a value
 	base    int64
 	found   []place // not yet written out
-	masked  int64   // up to here the last Mark stands
-	marks   []place // that a Mark was written for, in order; they do not overlap
-	many    bool    // there were more than are kept
+	masked  int64   // end of the last Mark
+	marks   []place // replaced by a Mark, in order, without overlaps
+	many    bool    // there were more than maxMarks
 }
 
-// maxMarks bounds what is kept of the places of values.
+// maxMarks bounds the number of positions kept.
 const maxMarks = 1 << 16
 
 type place struct{ start, end int64 }
 
-// Stream starts one; nil when there is nothing to mask.
+// Stream starts a stream. It returns nil when there is nothing to mask.
 func (s *Set) Stream() *Stream {
 	if s == nil {
 		return nil
@@ -38,7 +38,7 @@ func (s *Set) Stream() *Stream {
 	return m
 }
 
-// search is a Stream that looks at the bytes alone.
+// search returns a Stream that searches the raw bytes only.
 func (s *Set) search() *Stream { return &Stream{cursors: [2]cursor{{a: s.plain}, {a: s.wrapped}}} }
 
 // whole returns text with every value in its bytes replaced.
@@ -47,8 +47,8 @@ func (s *Set) whole(text []byte) []byte {
 	return append(slices.Clone(m.bytes(text)), m.flush(m.base+int64(len(m.held)))...)
 }
 
-// Next takes a piece and returns what can no longer be part of a value. The result may share memory with b, and is
-// valid until the next call.
+// Next takes a piece and returns the output that can no longer be part of a value. The result may share memory with b
+// and is valid until the next call.
 func (m *Stream) Next(b []byte) []byte {
 	if !m.effects.inside && hasEffects(b) < 0 {
 		out := m.bytes(b)
@@ -60,7 +60,7 @@ func (m *Stream) Next(b []byte) []byte {
 	return m.out
 }
 
-// Rest ends the stream.
+// Rest ends the stream and returns the remaining output.
 func (m *Stream) Rest() []byte {
 	m.out = m.out[:0]
 	m.effects.finish()
@@ -70,11 +70,11 @@ func (m *Stream) Rest() []byte {
 // holds reports whether a value was found.
 func (m *Stream) holds() bool { return m.effects.found || len(m.marks) > 0 || len(m.found) > 0 }
 
-// idle reports whether what came ends outside of any value.
+// idle reports whether the input so far ends outside any value.
 func (m *Stream) idle() bool { return m.cursors[0].state == 0 && m.cursors[1].state == 0 }
 
-// takeBack says where the search stands, and gives back what is held, as if it had never come. What may go on behind a
-// value that is masked stays.
+// takeBack returns the search position and the held bytes, as if they had never arrived. Bytes that may continue a
+// masked value stay.
 func (m *Stream) takeBack() held {
 	at := held{base: m.base, masked: m.masked}
 	for i, c := range m.cursors {
@@ -110,7 +110,7 @@ func (m *Stream) bytes(b []byte) []byte {
 	return m.flush(safe)
 }
 
-// flush writes out everything before safe. Places that overlap get one Mark.
+// flush outputs everything before safe. Overlapping matches get one Mark.
 func (m *Stream) flush(safe int64) []byte {
 	slices.SortFunc(m.found, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
@@ -139,14 +139,14 @@ func (m *Stream) flush(safe int64) []byte {
 	}
 	m.found = slices.Delete(m.found, 0, done)
 	copyTo(safe)
-	at = min(max(at, m.masked), m.base+int64(len(m.held))) // what is masked is not held
+	at = min(max(at, m.masked), m.base+int64(len(m.held))) // masked bytes are not held
 	m.held = append(m.held[:0], m.held[at-m.base:]...)
 	m.base = at
 	return out
 }
 
-// At says where in what was returned the byte n of what came stands; of one within a value, where its Mark ends. It is
-// not known where very many values came, or one that terminal effects put together.
+// At maps input byte n to its offset in the output; a byte within a value maps to the end of its Mark. The offset is
+// unknown after very many values, or after one that terminal effects assembled.
 func (m *Stream) At(n int64) (at int64, known bool) {
 	at = n
 	for _, p := range m.marks {

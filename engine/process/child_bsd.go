@@ -4,8 +4,8 @@ package process
 
 import "syscall"
 
-// attributes puts a child in a group of its own. Nothing here ties its life to Markmill's.
+// attributes puts a child in its own process group. Nothing here ends it when Markmill is killed.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// isMainThread matters only where a thread can lose rights of its own.
+// isMainThread matters only where rights are per thread.
 func isMainThread() bool { return false }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The thread that a sandbox takes rights from is never the main one, from wherever a session is started.
+// A sandbox never takes rights from the main thread, wherever a session starts.
 func TestConfineIsNeverOnTheMainThread(t *testing.T) {
 	onMain := 0
 	for range 200 {
@@ -24,6 +24,6 @@ func TestConfineIsNeverOnTheMainThread(t *testing.T) {
 			t.Fatal("it ran on the main thread")
 		}
 	}
-	// The main thread itself: TestMain keeps it free, so that goroutines come to run on it.
+	// TestMain keeps the main thread free, so goroutines run on it too.
 	t.Logf("%d of 200 came from the main thread", onMain)
 }

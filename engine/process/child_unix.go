@@ -8,18 +8,18 @@ import (
 	"syscall"
 )
 
-// Supported is false where sessions cannot be started: they need named pipes and process groups.
+// Supported reports whether sessions can start: they need named pipes and process groups.
 const Supported = true
 
-// Child is a program that runs in a process group of its own.
+// Child is a program that runs in its own process group.
 type Child struct {
 	PID   int
 	Ended chan struct{} // closed when it has ended and state is set
 	state syscall.WaitStatus
 }
 
-// launch starts argv. Its thread lives until the program has ended: on Linux the program is killed when the thread
-// that started it goes away, which must happen only when all of Markmill goes away.
+// launch starts argv. Its thread lives until the program has ended: on Linux the program is killed when the thread that
+// started it exits, which must happen only when Markmill exits.
 func launch(program string, argv, env []string, dir string, files []*os.File, o Options) (*Child, error) {
 	type started struct {
 		child *Child
@@ -54,9 +54,9 @@ func launch(program string, argv, env []string, dir string, files []*os.File, o 
 	return s.child, s.err
 }
 
-// onThread runs f on a thread of its own. If f takes rights from the thread, the thread ends with f instead of going
-// back to the pool (giveBack is false). It is never the main thread, which cannot end, and whose rights count as the
-// process's: whoever shares them may signal all of Markmill.
+// onThread runs f on its own thread. If f takes rights from the thread, the thread ends with f instead of returning to
+// the pool (giveBack is false). It is never the main thread, which cannot end and whose rights count as the process's:
+// whoever shares them may signal all of Markmill.
 func onThread(f func(), giveBack bool) {
 	runtime.LockOSThread()
 	if giveBack {
@@ -85,7 +85,7 @@ func (c *Child) Over() bool {
 	}
 }
 
-// Exit returns the exit code as a shell counts it, and the name of the signal that ended the child, "" if none did.
+// Exit returns the exit code as a shell reports it and the name of the signal that ended the child, or "".
 func (c *Child) Exit() (code int, signal string) {
 	if c.state.Signaled() {
 		return 128 + int(c.state.Signal()), signalName(c.state.Signal())

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Family knows only process groups here: what a step left running is ended with the session, a process that left its
-// group is not found, and running processes are not listed.
+// Family knows only process groups here: processes that a step left end with the session, a process that left its group
+// is not found, and running processes are not listed.
 type Family struct {
 	group, interpreter int
 	forgotten          bool
-	groups             []int // of interpreters that have ended; what is left in them keeps their numbers taken
+	groups             []int // of interpreters that have ended; remaining members keep the numbers in use
 }
 
 // NewFamily returns the family of a new session.
@@ -38,7 +38,7 @@ func (f *Family) SetInterpreter(pid int) {
 	}
 }
 
-// ForgetPID notes that the interpreter has ended. The rest of its group keeps its number taken.
+// ForgetPID notes that the interpreter has ended. Remaining members of its group keep the number in use.
 func (f *Family) ForgetPID() {
 	if f.group != 0 && !f.forgotten {
 		f.groups = append(f.groups, f.group)
@@ -46,10 +46,10 @@ func (f *Family) ForgetPID() {
 	f.forgotten = true
 }
 
-// Spare does nothing here: what is below the interpreter lives as long as it does.
+// Spare does nothing here: the interpreter's descendants live as long as it does.
 func (f *Family) Spare() {}
 
-// Replaced is never known here.
+// Replaced always returns false.
 func (f *Family) Replaced() bool { return false }
 
 // Parts lists the interpreter alone.
@@ -64,7 +64,7 @@ func (f *Family) Left() []Info { return nil }
 // Running lists nothing here.
 func (f *Family) Running() []Info { return nil }
 
-// End kills what is left in the groups of interpreters that have ended.
+// End kills the remaining members of the groups of interpreters that have ended.
 func (f *Family) End(time.Duration) int {
 	for _, group := range f.groups {
 		syscall.Kill(-group, syscall.SIGKILL)
@@ -81,7 +81,7 @@ func (f *Family) EndStep(time.Duration) int {
 	return 0
 }
 
-// SignalStep sends sig to the interpreter's group. A term is followed by a SIGCONT: a stopped process takes no other
+// SignalStep sends sig to the interpreter's group. It sends SIGCONT after SIGTERM: a stopped process handles no other
 // signal.
 func (f *Family) SignalStep(sig syscall.Signal, _ bool) {
 	f.SignalAll(sig)

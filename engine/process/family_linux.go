@@ -13,17 +13,17 @@ type Family struct {
 	tag         []byte
 	mark        Mark
 	group       int   // process group of the interpreter
-	interpreter int   // its own process, below which everything of a step is
-	mine        procs // known to be the session's
-	strange     procs // known not to be
-	spared      procs // processes that belong to the interpreter itself, which works through them
+	interpreter int   // its process, an ancestor of everything that a step starts
+	mine        procs // known to belong to the session
+	strange     procs // known not to belong to it
+	spared      procs // processes that the interpreter itself works through
 	works       map[int]string
-	last        []Info // what was left when the last step ended
-	earlier     procs  // what earlier steps left: the limit of a step does not end it
+	last        []Info // processes left when the last step ended
+	earlier     procs  // left by earlier steps: a step's time limit does not end them
 }
 
 // NewFamily returns the family of a new session of the run with the mark; tag is from Mark.Tag and must be in the
-// environment that the session is started with.
+// session's environment.
 func NewFamily(mark Mark, tag string) *Family {
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	return &Family{tag: []byte(tag), mark: mark.session(), mine: procs{}, strange: procs{}}
@@ -33,7 +33,8 @@ func NewFamily(mark Mark, tag string) *Family {
 func (f *Family) Start(program string, argv, env []string, dir string, files []*os.File, o Options) (*Child, error) {
 	c, err := launch(program, argv, env, dir, files, o)
 	if err == nil {
-		f.mark.put(c.PID) // not on the child's own thread, which may no longer change another process's limits
+		// not on the child's own thread, which may have lost the right to change another process's limits
+		f.mark.put(c.PID)
 		f.group, f.interpreter = c.PID, c.PID
 	}
 	return c, err
@@ -49,7 +50,7 @@ func (f *Family) SetInterpreter(pid int) {
 	}
 }
 
-// ForgetPID notes that the interpreter has ended: its number may belong to any process from now on.
+// ForgetPID notes that the interpreter has ended: its number may be reused from now on.
 func (f *Family) ForgetPID() { f.group, f.interpreter = 0, 0 }
 
 // Spare counts everything that the interpreter has started so far as part of the interpreter.
@@ -60,8 +61,8 @@ func (f *Family) Spare() {
 	})
 }
 
-// Replaced reports whether a part of the interpreter has ended and the interpreter has started that program again: the
-// shell that a kernel works through, for example. Its state is gone.
+// Replaced reports whether part of the interpreter, such as the shell that a kernel works through, has ended and the
+// interpreter has started that program again. Its state is gone.
 func (f *Family) Replaced() bool {
 	for pid, started := range f.spared {
 		if info, ok := statOf(pid); ok && !info.over() && info.started == started {
@@ -76,7 +77,7 @@ func (f *Family) Replaced() bool {
 	return false
 }
 
-// Parts lists the interpreter's own processes: itself, and what it works through.
+// Parts lists the interpreter's own processes: itself and those it works through.
 func (f *Family) Parts() []int {
 	var all []int
 	if f.interpreter != 0 {
@@ -88,7 +89,7 @@ func (f *Family) Parts() []int {
 	return all
 }
 
-// BeginStep notes that a step begins: what runs now was left by earlier ones.
+// BeginStep notes that a step begins: processes that run now were left by earlier steps.
 func (f *Family) BeginStep() {
 	f.earlier = nil
 	if len(f.last) > 0 {
@@ -99,15 +100,16 @@ func (f *Family) BeginStep() {
 	}
 }
 
-// passing is how long a finished step waits for the processes it left. Most end by themselves at once (the last of a
+// passing is how long a finished step waits for the processes it left. Most exit on their own at once (the end of a
 // pipeline, tee behind a redirection), and their output belongs to the step.
 const passing = 100 * time.Millisecond
 
-// Left lists what runs when a step has ended. It first waits a moment for what the step itself has left.
+// Left lists the processes still running when a step has ended. It first waits a moment for those that the step itself
+// left.
 func (f *Family) Left() []Info {
 	f.last = f.Running()
 	var fresh []unix.PollFd
-	again := false // also when one has ended since it was listed, and so cannot be waited for
+	again := false // also when one has ended since it was listed and cannot be waited for
 	for _, p := range f.last {
 		if f.earlier.has(p.PID, procInfo{started: p.Started}) {
 			continue
@@ -125,7 +127,7 @@ func (f *Family) Left() []Info {
 	return f.last
 }
 
-// Running lists the processes that the interpreter has started and that still run.
+// Running lists the processes that the interpreter started and that still run.
 func (f *Family) Running() []Info {
 	roots := f.roots()
 	if len(roots) == 0 {
@@ -147,8 +149,8 @@ func (f *Family) Running() []Info {
 	return all
 }
 
-// End ends everything that the interpreter left running and returns how many processes that were. It asks them to end,
-// and kills what is still there after grace.
+// End ends everything that the interpreter left running and returns the number of processes. It sends SIGTERM, and
+// SIGKILL to those left after grace.
 func (f *Family) End(grace time.Duration) int {
 	clear(f.strange)
 	n := f.end(nil, grace)
@@ -156,7 +158,7 @@ func (f *Family) End(grace time.Duration) int {
 	return n
 }
 
-// EndStep is End for what the last step started: what earlier ones left goes on.
+// EndStep is like End, but only for processes that the last step started.
 func (f *Family) EndStep(grace time.Duration) int { return f.end(f.earlier, grace) }
 
 func (f *Family) end(but procs, grace time.Duration) int {
@@ -179,7 +181,7 @@ func (f *Family) end(but procs, grace time.Duration) int {
 	return len(ended)
 }
 
-// know notes that running processes are the session's.
+// know records running processes as the session's.
 func (f *Family) know(pids []int) {
 	for _, pid := range pids {
 		if info, ok := statOf(pid); ok {
@@ -188,8 +190,9 @@ func (f *Family) know(pids []int) {
 	}
 }
 
-// SignalStep sends sig to the interpreter's group and, if all is true, to its descendants that left the group. What
-// earlier steps left does not get it. A term is followed by a SIGCONT: a stopped process takes no other signal.
+// SignalStep sends sig to the interpreter's group and, if all is true, to its descendants that left the group.
+// Processes left by earlier steps do not get it. It sends SIGCONT after SIGTERM: a stopped process handles no other
+// signal.
 func (f *Family) SignalStep(sig syscall.Signal, all bool) {
 	if sig == syscall.SIGTERM {
 		defer f.SignalStep(syscall.SIGCONT, all)
@@ -256,7 +259,7 @@ func (f *Family) roots() []int {
 		switch {
 		case !ok:
 		case info.over():
-			// Only what came from below: a program that Markmill started itself is in its own session, and leads its
+			// Only reparented orphans: a program that Markmill started itself is in its own session, and leads its
 			// group or shares Markmill's.
 			if f.mine.has(pid, info) || f.mark != 0 && markOf(pid) == f.mark || f.group != 0 && info.group == f.group ||
 				info.session != sessionID() {
@@ -265,7 +268,7 @@ func (f *Family) roots() []int {
 			}
 		case f.mine.has(pid, info):
 			found = append(found, pid)
-		case f.strange.has(pid, info): // looked at once: processes of other sessions may be many, and run long
+		case f.strange.has(pid, info): // checked once: other sessions' processes may be many and long-lived
 		case f.recognizes(pid):
 			found = append(found, pid)
 		default:
@@ -275,14 +278,14 @@ func (f *Family) roots() []int {
 	return found
 }
 
-// recognizes looks for the session's mark, or its tag, on a process. A process in the middle of execve(2) shows no
-// environment for a moment, which is long on a busy machine: it is looked at again.
+// recognizes looks for the session's mark or tag on a process. A process in the middle of execve(2) briefly shows no
+// environment, longer on a busy machine, so recognizes looks again.
 func (f *Family) recognizes(pid int) bool {
 	if f.mark != 0 {
 		switch mark := markOf(pid); {
 		case mark == f.mark:
 			return true
-		case mark.run() == f.mark.run(): // another session's
+		case mark.run() == f.mark.run(): // of another session
 			return false
 		}
 	}
@@ -298,8 +301,8 @@ func (f *Family) recognizes(pid int) bool {
 	return false
 }
 
-// execPatience is how long to look again at a process without an environment. Most have just called execve(2); very
-// few were given none.
+// execPatience is how long to look again at a process without an environment. Most have just called execve(2); very few
+// have an empty one.
 const execPatience = 200 * time.Millisecond
 
 func sessionID() int {
@@ -307,8 +310,8 @@ func sessionID() int {
 	return sid
 }
 
-// end sends sig to every process and waits until all have ended or patience is over. If still is set, it skips those
-// that are no longer what they were taken for. It asks once a process's number can no longer become another's.
+// end sends sig to every process and waits until all have ended or patience runs out. If still is set, it skips
+// processes for which still returns false. It calls still once the process's number can no longer be reused.
 func end(pids []int, sig syscall.Signal, patience time.Duration, still func(pid int) bool) {
 	var fds []unix.PollFd
 	defer func() {
@@ -328,13 +331,13 @@ func end(pids []int, sig syscall.Signal, patience time.Duration, still func(pid 
 			syscall.Kill(pid, sig)
 		}
 		if sig == unix.SIGTERM {
-			syscall.Kill(pid, syscall.SIGCONT) // a stopped process takes no other signal
+			syscall.Kill(pid, syscall.SIGCONT) // a stopped process handles no other signal
 		}
 	}
 	await(fds, patience)
 }
 
-// await waits until all processes have ended or patience is over, and reports whether they have.
+// await waits until all processes have ended or patience runs out, and reports whether they have.
 func await(fds []unix.PollFd, patience time.Duration) bool {
 	deadline := time.Now().Add(patience)
 	for waiting := fds; len(waiting) > 0; {

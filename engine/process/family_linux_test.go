@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// bash ends on a second interrupt without running its trap on EXIT, which keeps the session's state. So only what the
-// shell waits for gets it.
+// bash ends on a second interrupt without running its trap on EXIT, which keeps the session's state. So only the
+// shell's children get it.
 func TestSignalChildrenSparesTheInterpreter(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `trap 'echo shell' INT; sh -c 'echo ready; exec sleep 300'; echo "child $?"`)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

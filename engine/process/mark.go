@@ -10,8 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// Mark is the number by which a run's processes are recognized. Its last bits count the sessions of the run. 0 is no
-// mark.
+// Mark is the number that identifies a run's processes. Its last bits count the run's sessions. 0 is no mark.
 type Mark uint64
 
 const (
@@ -27,10 +26,10 @@ func NewMark() Mark {
 	return (Mark(binary.LittleEndian.Uint64(b[:]))&markMost | 1<<61) &^ markSessions
 }
 
-// run is the mark of the whole run.
+// run returns the mark of the whole run.
 func (m Mark) run() Mark { return m &^ markSessions }
 
-// word is the form of the run's mark in the environment.
+// word returns the run's mark as it appears in the environment.
 func (m Mark) word() string {
 	if m == 0 {
 		return ""
@@ -40,7 +39,7 @@ func (m Mark) word() string {
 
 var sessions atomic.Uint64
 
-// session is the mark of one more session.
+// session returns the mark of one more session.
 func (m Mark) session() Mark {
 	if m == 0 {
 		return 0
@@ -51,9 +50,9 @@ func (m Mark) session() Mark {
 // sessionVariable holds the tags of the sessions that a process is in, separated by "/".
 const sessionVariable = "MARKMILL_SESSION"
 
-// Tag makes a session's tag, which begins with the run's mark, and returns the environment variable that carries it. A
-// Markmill inside a step carries the outer session's tag along, so that the outer one recognizes what the inner one
-// leaves behind.
+// Tag creates a session's tag, which begins with the run's mark, and returns the environment variable that carries it.
+// A Markmill inside a step keeps the outer session's tag, so that the outer one recognizes processes that the inner one
+// leaves.
 func (m Mark) Tag() (tag, variable string) {
 	nonce := make([]byte, 12)
 	rand.Read(nonce)

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// put returns the mark to a process, and so to everything that it will start.
+// put gives the mark to a process, and so to everything that it will start.
 //
-// The mark is stored as the limit of file locks, where nothing removes it by accident: Linux passes the limit on over
-// fork and execve and has not used it since 2.4 (getrlimit(2), RLIMIT_LOCKS). A daemon that empties or overwrites its
-// environment, or that may not be inspected, still shows it to everyone in /proc/<pid>/limits.
+// The mark is stored as the limit of file locks, where nothing removes it by accident: Linux keeps the limit across
+// fork and execve and has not used it since 2.4 (getrlimit(2), RLIMIT_LOCKS). A daemon that clears or overwrites its
+// environment, or that may not be inspected, still shows it in /proc/<pid>/limits.
 //
 // A run inside a run leaves the limit alone: it is the outer run's mark.
 func (m Mark) put(pid int) {
@@ -20,7 +20,7 @@ func (m Mark) put(pid int) {
 	if m == 0 || unix.Getrlimit(unix.RLIMIT_LOCKS, &own) != nil || own.Max != unix.RLIM_INFINITY {
 		return
 	}
-	// If the process has ended or the system refuses, the environment is left to recognize it by.
+	// If the process has ended or the system refuses, the environment still identifies it.
 	_ = unix.Prlimit(pid, unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: uint64(m), Max: uint64(m)}, nil)
 }
 

@@ -6,13 +6,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Marks of runs differ, and those of a run's sessions differ and are the run's.
+// Marks of runs differ. The marks of a run's sessions differ and belong to the run.
 func TestMarks(t *testing.T) {
 	a, b := NewMark(), NewMark()
 	if a.run() == b.run() || a.run() != a || a == 0 || a > markMost {
@@ -27,7 +28,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// A process whose environment is empty is known by its limit, and so are its children.
+// A process with an empty environment is recognized by its limit, and so are its children.
 func TestTheMarkOfAProcessWithoutEnvironment(t *testing.T) {
 	var own unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_LOCKS, &own); err != nil || own.Max != unix.RLIM_INFINITY {
@@ -37,7 +38,8 @@ func TestTheMarkOfAProcessWithoutEnvironment(t *testing.T) {
 	tag, variable := mark.Tag()
 	family := NewFamily(mark, tag)
 	file := filepath.Join(t.TempDir(), "pid")
-	code := "read line; env -i setsid sh -c 'echo $$ >" + file + ".new; mv " + file + ".new " + file + "; exec sleep 300' & wait"
+	code := "read line; env -i setsid sh -c 'echo $$ >" + file + ".new; mv " + file + ".new " + file +
+		"; exec sleep 300' & wait"
 	env := append(os.Environ(), variable)
 	stdin, marked, err := os.Pipe() // the mark is set right after the start
 	if err != nil {
@@ -72,9 +74,16 @@ func TestTheMarkOfAProcessWithoutEnvironment(t *testing.T) {
 	}
 }
 
-// endAll ends processes that start others as fast as they can, and none of another run.
+func found(m Mark) []int {
+	look := openProcesses()
+	defer unix.Close(look.fd)
+	return m.found(look)
+}
+
+// endAll ends processes that fork as fast as they can, and none of another run.
 func TestEndAll(t *testing.T) {
-	mark, other := NewMark(), NewMark()
+	mark, other, look := NewMark(), NewMark(), openProcesses()
+	defer unix.Close(look.fd)
 	begin := func(m Mark, code string) *exec.Cmd {
 		cmd := exec.Command("sh", "-c", code)
 		cmd.Env = append(os.Environ(), "MARKMILL_SESSION="+m.word()+"-1")
@@ -87,18 +96,19 @@ func TestEndAll(t *testing.T) {
 	}
 	breeder := begin(mark, "while :; do sh -c 'setsid sleep 300 & setsid true' & wait $!; done")
 	bystander := begin(other, "sleep 300 & wait")
-	eventually(t, func() bool { return len(mark.found()) > 3 })
-	mark.endAll(time.Minute)
-	if left := mark.found(); len(left) > 0 {
+	eventually(t, func() bool { return len(found(mark)) > 3 })
+	mark.endAll(look, time.Minute)
+	if left := found(mark); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 	breeder.Wait()
-	if len(other.found()) == 0 {
+	if len(found(other)) == 0 {
 		t.Error("a process of another run was ended")
 	}
-	other.endAll(time.Minute)
+	other.endAll(look, time.Minute)
 	bystander.Wait()
-	for _, pid := range childrenOfThread(os.Getpid(), os.Getpid()) { // they came here, if this process is a reaper by now
+	// they were reparented here if this process is a reaper by now
+	for _, pid := range childrenOfThread(os.Getpid(), os.Getpid()) {
 		if info, ok := statOf(pid); ok && info.over() {
 			unix.Wait4(pid, nil, unix.WNOHANG, nil)
 		}
@@ -114,7 +124,7 @@ func eventually(t *testing.T, holds func() bool) {
 	}
 }
 
-// A program that is not a warden is told as that, and one that has been killed is replaced.
+// A program that is not a warden is reported as such, and a killed warden is replaced.
 func TestAWardenThatIsNone(t *testing.T) {
 	for _, tc := range []struct{ program, want string }{{"/bin/true", "did not become"}, {"/nowhere", "no such file"}} {
 		w, err := StartWarden(tc.program, "run", NewMark())
@@ -136,15 +146,20 @@ func TestAWardenThatIsNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	for _, greeted := range []bool{true, false} { // the second is killed before it can say that it is one
-		first := w.proc.Pid
+	running := func() (*os.Process, *atomic.Bool) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.proc, w.hello
+	}
+	for _, greeted := range []bool{true, false} { // the second is killed before it can greet
+		first, hello := running()
 		if greeted {
-			eventually(t, w.hello.Load)
+			eventually(t, hello.Load)
 		}
-		w.proc.Kill()
-		<-w.ended
-		if err := w.Stand(); err != nil || w.proc.Pid == first {
-			t.Errorf("%v, process %d after %d", err, w.proc.Pid, first)
+		first.Kill()
+		eventually(t, func() bool { now, _ := running(); return now.Pid != first.Pid })
+		if err := w.Stand(); err != nil {
+			t.Error(err)
 		}
 	}
 	t.Setenv(wardenVariable, "1")
@@ -153,19 +168,29 @@ func TestAWardenThatIsNone(t *testing.T) {
 	}
 }
 
-// A warden that may not open anything any more finds and ends what is left all the same.
+// A warden that can no longer open files still finds and ends the remaining processes, scan after scan.
 func TestABlindedWarden(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark := NewMark()
-	w, err := StartWarden(self, "run", mark)
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
-	eventually(t, w.hello.Load)
+	line, theirs := os.NewFile(uintptr(ends[0]), "line"), os.NewFile(uintptr(ends[1]), "theirs")
+	mark := NewMark()
+	warden := exec.Command(self)
+	warden.Args, warden.Env, warden.Stdin = []string{WardenName, "run", mark.word()}, []string{wardenVariable + "=1"},
+		theirs
+	err = warden.Start()
+	theirs.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := line.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command("setsid", "sh", "-c", "read line; env -i sleep 300 & exec sleep 300")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	marked, err := cmd.StdinPipe()
@@ -177,14 +202,15 @@ func TestABlindedWarden(t *testing.T) {
 	}
 	mark.put(cmd.Process.Pid)
 	marked.Close()
-	eventually(t, func() bool { return len(mark.found()) == 2 })
-	if err := unix.Prlimit(w.proc.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{}, nil); err != nil {
+	eventually(t, func() bool { return len(found(mark)) == 2 })
+	if err := unix.Prlimit(warden.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	w.line.Close() // as the system does when Markmill is gone
+	line.Close() // as the system does when Markmill is gone
 	cmd.Wait()
-	<-w.ended
-	if left := mark.found(); len(left) > 0 {
-		t.Errorf("left: %v", left)
+	if err := warden.Wait(); err != nil {
+		t.Errorf("the warden failed: %v", err)
 	}
+	// A killed process loses its program, by which the warden knows it, a moment before it is a zombie.
+	eventually(t, func() bool { return len(found(mark)) == 0 })
 }

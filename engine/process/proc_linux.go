@@ -2,8 +2,10 @@ package process
 
 import (
 	"bytes"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,11 +16,11 @@ import (
 type procInfo struct {
 	state                           byte
 	parent, group, session, threads int
-	started                         uint64 // clock ticks since boot; with the number it identifies a process for good
-	name                            string // of the program, cut to 15 bytes
+	started                         uint64 // clock ticks since boot; with the pid it identifies a process uniquely
+	name                            string // of the program, truncated to 15 bytes
 }
 
-// over reports whether a process has ended. One of which only the first thread has ended looks alike, and runs on.
+// over reports whether a process has ended. One whose first thread alone has ended looks the same but still runs.
 func (i procInfo) over() bool { return (i.state == 'Z' || i.state == 'X') && i.threads <= 1 }
 
 func statOf(pid int) (procInfo, bool) {
@@ -26,7 +28,7 @@ func statOf(pid int) (procInfo, bool) {
 	if err != nil {
 		return procInfo{}, false
 	}
-	// The program's name stands in parentheses and may hold any byte, so fields count from the last one.
+	// The program's name is in parentheses and may contain any byte, so count fields from the last parenthesis.
 	at := bytes.LastIndexByte(raw, ')')
 	if at < 0 {
 		return procInfo{}, false
@@ -41,8 +43,8 @@ func statOf(pid int) (procInfo, bool) {
 		started: started, name: string(name)}, true
 }
 
-// readProc reads a small file of /proc. Every step waits for it, and os.ReadFile would first register the file with
-// the poller.
+// readProc reads a small file in /proc. Every step waits for it, and os.ReadFile would first register the file with the
+// poller.
 func readProc(path string) ([]byte, error) { return readProcAt(unix.AT_FDCWD, path) }
 
 func readProcAt(dir int, path string) ([]byte, error) {
@@ -75,9 +77,8 @@ func openAt(dir int, path string, flags int) (fd int, err error) {
 	}
 }
 
-// childrenOf lists the children of all threads of a process, including ended ones. It is called after every step, and
-// a Jupyter kernel has a dozen threads: names are used as they are read, and files are opened relative to their
-// folder.
+// childrenOf lists the children of all threads of a process, including ended ones. It is called after every step, and a
+// Jupyter kernel has a dozen threads: names are used as they are read, and files are opened relative to their folder.
 func childrenOf(pid int) []int {
 	if pid == 0 {
 		return nil
@@ -88,20 +89,30 @@ func childrenOf(pid int) []int {
 	}
 	defer unix.Close(dir)
 	var all []int
-	var buf [4096]byte
-	for {
-		n, err := unix.ReadDirent(dir, buf[:])
-		if err == unix.EINTR {
-			continue
-		}
-		if n <= 0 {
-			return all
-		}
-		var names []string
-		_, _, names = unix.ParseDirent(buf[:n], -1, names)
-		for _, name := range names {
-			if tid, err := strconv.Atoi(name); err == nil {
-				all = append(all, childrenIn(dir, name+"/children", pid, tid)...)
+	for tid := range numbersIn(dir) {
+		all = append(all, childrenIn(dir, strconv.Itoa(tid)+"/children", pid, tid)...)
+	}
+	return all
+}
+
+// numbersIn returns the numeric names in an open folder of /proc: processes or threads.
+func numbersIn(dir int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		var buf [8192]byte
+		for {
+			n, err := unix.ReadDirent(dir, buf[:])
+			if err == unix.EINTR {
+				continue
+			}
+			if n <= 0 {
+				return
+			}
+			var names []string
+			_, _, names = unix.ParseDirent(buf[:n], -1, names)
+			for _, name := range names {
+				if number, err := strconv.Atoi(name); err == nil && !yield(number) {
+					return
+				}
 			}
 		}
 	}
@@ -126,26 +137,17 @@ func childrenIn(dir int, path string, pid, tid int) []int {
 	return pids
 }
 
-// childrenByParent looks at every process, for a kernel without lists of children (CONFIG_PROC_CHILDREN).
+// childrenByParent scans every process, for kernels without CONFIG_PROC_CHILDREN.
 func childrenByParent(parent int) []int {
 	if _, err := os.Stat("/proc/" + strconv.Itoa(parent)); err != nil {
 		return nil
 	}
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	var pids []int
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if info, ok := statOf(pid); ok && info.parent == parent {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+	all := openProcesses()
+	defer unix.Close(all.fd)
+	return slices.DeleteFunc(all.list(), func(pid int) bool {
+		info, ok := statOf(pid)
+		return !ok || info.parent != parent
+	})
 }
 
 // tree lists the running processes at and below roots, except those in but and everything below them.
@@ -172,7 +174,7 @@ func walkTree(roots []int, but procs, visit func(pid int, info procInfo)) {
 	}
 }
 
-// procs are start times by process id: ids are reused.
+// procs maps process ids to start times, because ids are reused.
 type procs map[int]uint64
 
 func (p procs) has(pid int, info procInfo) bool {
@@ -180,7 +182,7 @@ func (p procs) has(pid int, info procInfo) bool {
 	return ok && started == info.started
 }
 
-// programOf is the base name of the program that a process runs.
+// programOf returns the base name of the program that a process runs.
 func programOf(pid int, info procInfo) string {
 	exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
 	if err != nil { // we may not inspect it

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Supported is false where sessions cannot be started: they need named pipes and process groups.
+// Supported reports whether sessions can start: they need named pipes and process groups.
 const Supported = false
 
-// Child is a started program. There is none on this system.
+// Child is a started program. This system has none.
 type Child struct {
 	PID   int
 	Ended chan struct{}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SealDescriptors keeps the descriptors that Markmill inherited, above the three standard ones, from every program
-// that it starts: no sandbox takes back what is already open.
+// SealDescriptors keeps the programs that Markmill starts from inheriting its descriptors above the standard three: no
+// sandbox revokes what is already open.
 func SealDescriptors() {
 	if unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
 		return

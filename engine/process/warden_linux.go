@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -13,8 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Warden is a small process beside a run that ends what the run has started when Markmill no longer can, because it
-// was killed.
+// Warden is a small process beside a run that ends the run's processes if Markmill is killed and cannot.
 //
 // The warden holds one end of a socket and Markmill the other. When Markmill is gone, however it went, the system
 // closes its end, and the warden looks through all processes for those with the run's mark, in their limits or in
@@ -24,10 +24,12 @@ type Warden struct {
 	program, run string
 	mark         Mark
 
-	proc  *os.Process
-	line  *os.File
-	ended chan struct{}
-	hello *atomic.Bool // it has said that it is a warden
+	mu     sync.Mutex // guards the fields below
+	closed bool
+	proc   *os.Process
+	line   *os.File
+	ended  chan struct{}
+	hello  *atomic.Bool // it has said that it is a warden
 }
 
 // wardenVariable is set in a warden's environment. Without it, a program that does not know WardenName and runs
@@ -41,12 +43,16 @@ var wardens sync.Map
 // processes.
 func StartWarden(program, run string, mark Mark) (*Warden, error) {
 	if os.Getenv(wardenVariable) != "" {
-		return nil, errors.New("this program was started as a run's warden, but runs a notebook: it must call WardenMain")
+		return nil,
+			errors.New("this program was started as a run's warden, but runs a notebook: it must call WardenMain")
 	}
 	w := &Warden{program: program, run: run, mark: mark}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return w, w.start()
 }
 
+// start starts the program; w.mu is held.
 func (w *Warden) start() error {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -67,7 +73,7 @@ func (w *Warden) start() error {
 	defer null.Close()
 	env := []string{wardenVariable + "=" + w.mark.word(), "GOMAXPROCS=1"}
 	if outer := os.Getenv(sessionVariable); outer != "" {
-		env = append(env, sessionVariable+"="+outer) // so that the run around this one finds its warden, too
+		env = append(env, sessionVariable+"="+outer) // so that the enclosing run also finds this warden
 	}
 	proc, err := os.StartProcess(w.program, []string{WardenName, w.run, w.mark.word()}, &os.ProcAttr{
 		Dir: "/", Env: env, Files: []*os.File{theirs, null, null}, Sys: &syscall.SysProcAttr{Setsid: true}})
@@ -83,17 +89,28 @@ func (w *Warden) start() error {
 		var word [1]byte
 		n, _ := line.Read(word[:])
 		hello.Store(n == 1)
-		if state, err := proc.Wait(); err == nil && state.Sys().(syscall.WaitStatus).Signaled() {
+		state, err := proc.Wait()
+		killed := err == nil && state.Sys().(syscall.WaitStatus).Signaled()
+		if killed {
 			hello.Store(true) // something killed it, perhaps before it could say so
 		}
 		wardens.Delete(proc.Pid)
 		close(ended)
+		if killed {
+			// at once, because the step that killed it may still run; an error is reported before the next step
+			w.Stand()
+		}
 	}()
 	return nil
 }
 
 // Stand makes sure that the warden still runs: it replaces one that was killed.
 func (w *Warden) Stand() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil
+	}
 	select {
 	case <-w.ended:
 	default:
@@ -108,6 +125,9 @@ func (w *Warden) Stand() error {
 
 // Close ends the warden.
 func (w *Warden) Close() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
 	w.proc.Kill()
 	<-w.ended
 	w.line.Close()
@@ -124,7 +144,10 @@ func WardenMain(args []string) int {
 		return 2
 	}
 	dropInherited()
-	look := openProcesses() // now: later there may be no descriptor left to open
+	// Open these now, because later no descriptor may be free: /proc, and what the first timer makes Go's scheduler
+	// open.
+	look := openProcesses()
+	time.Sleep(time.Nanosecond)
 	for _, err := unix.Write(0, []byte{'.'}); err == unix.EINTR; {
 		_, err = unix.Write(0, []byte{'.'})
 	}
@@ -133,36 +156,29 @@ func WardenMain(args []string) int {
 			break
 		}
 	}
-	Mark(n).endAllBy(look, time.Minute)
+	Mark(n).endAll(look, time.Minute)
 	return 0
 }
 
-// dropInherited closes the descriptors that Markmill inherited: a pipe that stays open here would keep its reader
-// waiting.
+// dropInherited closes the descriptors that Markmill inherited: a pipe left open here would keep its reader waiting.
 func dropInherited() {
 	for _, fd := range descriptors() {
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
-		if err == nil && flags&unix.FD_CLOEXEC == 0 { // the others are Go's own
+		if err == nil && flags&unix.FD_CLOEXEC == 0 { // the rest are Go's own
 			unix.Close(fd)
 		}
 	}
 }
 
-// endAll kills every process of the run until none is found. It gives up after patience: a process that waits for a
-// disk cannot be killed.
-func (m Mark) endAll(patience time.Duration) {
-	look := openProcesses()
-	defer look.close()
-	m.endAllBy(look, patience)
-}
-
-func (m Mark) endAllBy(look processes, patience time.Duration) {
-	// One look can miss a process that is in the middle of execve(2), or that was started behind the look's position by
-	// a process that had ended when the look came to it.
+// endAll kills every process of the run until it finds none. It gives up after patience: a process blocked on a disk
+// cannot be killed.
+func (m Mark) endAll(look processes, patience time.Duration) {
+	// One scan can miss a process in the middle of execve(2), or one started behind the scan's position by a process
+	// that had ended when the scan reached it.
 	const clean = 3
 	deadline, word := time.Now().Add(patience), []byte(m.word())
 	for looks := 0; looks < clean && time.Now().Before(deadline); looks++ {
-		if found := m.foundBy(look); len(found) > 0 {
+		if found := m.found(look); len(found) > 0 {
 			end(found, unix.SIGKILL, time.Second, func(pid int) bool { return m.owns(pid, word) })
 			looks = -1
 		}
@@ -170,14 +186,8 @@ func (m Mark) endAllBy(look processes, patience time.Duration) {
 	}
 }
 
-// found lists the processes of the run that one look sees.
-func (m Mark) found() []int {
-	look := openProcesses()
-	defer look.close()
-	return m.foundBy(look)
-}
-
-func (m Mark) foundBy(look processes) []int {
+// found lists the processes of the run that one scan sees.
+func (m Mark) found(look processes) []int {
 	var found []int
 	word := []byte(m.word())
 	for _, pid := range look.list() {
@@ -200,27 +210,9 @@ func openProcesses() processes {
 	return processes{fd}
 }
 
-func (p processes) close() { unix.Close(p.fd) }
-
 func (p processes) list() []int {
-	var pids []int
-	var buf [8192]byte
-	for unix.Seek(p.fd, 0, 0); ; {
-		n, err := unix.ReadDirent(p.fd, buf[:])
-		if err == unix.EINTR {
-			continue
-		}
-		if n <= 0 {
-			return pids
-		}
-		var names []string
-		_, _, names = unix.ParseDirent(buf[:n], -1, names)
-		for _, name := range names {
-			if pid, err := strconv.Atoi(name); err == nil {
-				pids = append(pids, pid)
-			}
-		}
-	}
+	unix.Seek(p.fd, 0, 0)
+	return slices.Collect(numbersIn(p.fd))
 }
 
 // owns reports whether a process runs and belongs to the run.
@@ -235,7 +227,7 @@ func (m Mark) owns(pid int, word []byte) bool {
 	return has
 }
 
-// ended reports whether a process has ended. It works without a free descriptor: what has ended has no program.
+// ended reports whether a process has ended. It needs no free descriptor: an ended process has no program.
 func ended(pid int) bool {
 	if info, ok := statOf(pid); ok {
 		return info.over()

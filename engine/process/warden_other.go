@@ -9,7 +9,7 @@ type Warden struct{}
 
 // StartWarden returns an error.
 func StartWarden(string, string, Mark) (*Warden, error) {
-	return nil, errors.New("a run has a warden on Linux only")
+	return nil, errors.New("wardens are supported on Linux only")
 }
 
 // Stand does nothing.

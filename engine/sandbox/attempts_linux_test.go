@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attempts are ways out of the folder work. top is the folder that holds it, and out/victim, which
-// is not to be touched. An attempt that has worked returns nil.
+// attempts lists ways out of the folder work. top is the folder that holds it and out/victim, which must not change. An
+// attempt that succeeds returns nil.
 var attempts = map[string]func(top string) error{
 	"create by absolute path": func(top string) error { return create(top + "/out/new") },
 	"overwrite":               func(top string) error { return overwrite(top + "/out/victim") },
@@ -98,33 +98,40 @@ var attempts = map[string]func(top string) error{
 		if err := unix.Stat("/", &st); err != nil {
 			return err
 		}
-		return first(unix.Mknod("disk", unix.S_IFBLK|0o600, int(st.Dev)), func() error { return open("disk", os.O_RDWR) })
+		return first(unix.Mknod("disk", unix.S_IFBLK|0o600, int(st.Dev)),
+			func() error { return open("disk", os.O_RDWR) })
 	},
-	"character device":           func(string) error { return unix.Mknod("mem", unix.S_IFCHR|0o600, int(unix.Mkdev(1, 1))) },
+	"character device": func(string) error {
+		return unix.Mknod("mem", unix.S_IFCHR|0o600, int(unix.Mkdev(1, 1)))
+	},
 	"device that needs no right": func(string) error { return unix.Mknod("w", unix.S_IFCHR|0o600, 0) },
 	"settings of the kernel":     func(string) error { return open("/proc/sys/kernel/core_pattern", os.O_WRONLY) },
-	"memory of the parent":       func(string) error { return open(fmt.Sprintf("/proc/%d/mem", os.Getppid()), os.O_RDWR) },
-	"trace the parent":           func(string) error { return unix.PtraceAttach(os.Getppid()) },
-	"network of process 1":       func(string) error { return setns("net") },
-	"mounts of process 1":        func(string) error { return setns("mnt") },
-	"loosen its own orders":      func(top string) error { return overwrite(top + "/orders/spec.json") },
-	"replace the helper":         func(top string) error { return os.Rename("x", top+"/bin/"+HelperName) },
-	"after it left its group":    func(top string) error { return detached(top) },
-	"truncate by path":           func(top string) error { return unix.Truncate(top+"/out/victim", 0) },
-	"object of the source":       func(top string) error { return overwrite(top + "/source/.git/objects/aa/object") },
-	"new object":                 func(top string) error { return create(top + "/source/.git/objects/aa/new") },
-	"config of the source":       func(top string) error { return overwrite(top + "/source/.git/config") },
-	"hook of the source":         func(top string) error { return create(top + "/source/.git/hooks/pre-commit") },
-	"ref of the source":          func(top string) error { return create(top + "/source/.git/refs/heads/new") },
-	"file of another user":       func(top string) error { return overwrite(top + "/foreign") },
-	"another run":                func(top string) error { return create(top + "/cache/markmill/work/other/tree/new") },
-	"record of a run":            func(top string) error { return overwrite(top + "/source/.markmill/runs/other/events.jsonl") },
+	"memory of the parent": func(string) error {
+		return open(fmt.Sprintf("/proc/%d/mem", os.Getppid()), os.O_RDWR)
+	},
+	"trace the parent":        func(string) error { return unix.PtraceAttach(os.Getppid()) },
+	"network of process 1":    func(string) error { return setns("net") },
+	"mounts of process 1":     func(string) error { return setns("mnt") },
+	"loosen its own orders":   func(top string) error { return overwrite(top + "/orders/spec.json") },
+	"replace the helper":      func(top string) error { return os.Rename("x", top+"/bin/"+HelperName) },
+	"after it left its group": func(top string) error { return detached(top) },
+	"truncate by path":        func(top string) error { return unix.Truncate(top+"/out/victim", 0) },
+	"object of the source":    func(top string) error { return overwrite(top + "/source/.git/objects/aa/object") },
+	"new object":              func(top string) error { return create(top + "/source/.git/objects/aa/new") },
+	"config of the source":    func(top string) error { return overwrite(top + "/source/.git/config") },
+	"hook of the source":      func(top string) error { return create(top + "/source/.git/hooks/pre-commit") },
+	"ref of the source":       func(top string) error { return create(top + "/source/.git/refs/heads/new") },
+	"file of another user":    func(top string) error { return overwrite(top + "/foreign") },
+	"another run":             func(top string) error { return create(top + "/cache/markmill/work/other/tree/new") },
+	"record of a run": func(top string) error {
+		return overwrite(top + "/source/.markmill/runs/other/events.jsonl")
+	},
 }
 
-// later are held from a version of Landlock on.
+// later lists attempts that are blocked from a Landlock version on.
 var later = map[string]int{"truncate by path": 3, "signal the parent": 6, "abstract socket": 6, "device": 5}
 
-// reaching are attempts at other processes and devices.
+// reaching lists attempts on other processes and devices.
 var reaching = map[string]func(top string) error{
 	"signal the parent": func(string) error { return syscall.Kill(os.Getppid(), 0) },
 	"abstract socket": func(top string) error {
@@ -147,28 +154,36 @@ var reaching = map[string]func(top string) error{
 	},
 }
 
-// console is a device file that the table does not have.
+// console is a device file that is not in the table.
 const console = "/dev/console"
 
-// unheld are what Landlock does not hold, as docs/security.md says: it must not say less than is so.
+// unheld lists what Landlock does not restrict according to docs/security.md, which must not understate the sandbox.
 var unheld = map[string]func(top string) error{
-	"mode":           func(top string) error { return os.Chmod(top+"/out/victim", 0o640) },
-	"times":          func(top string) error { return unix.Utime(top+"/out/victim", &unix.Utimbuf{Actime: 1, Modtime: 1}) },
+	"mode": func(top string) error { return os.Chmod(top+"/out/victim", 0o640) },
+	"times": func(top string) error {
+		return unix.Utime(top+"/out/victim",
+			&unix.Utimbuf{Actime: 1, Modtime: 1})
+	},
 	"read":           func(top string) error { return open(top+"/out/victim", os.O_RDONLY) },
 	"look":           func(top string) error { _, err := os.Stat(top + "/out/victim"); return err },
 	"list processes": func(string) error { return open("/proc/1/stat", os.O_RDONLY) },
 }
 
-// rightful is what must work in the sandbox.
+// rightful lists what must work in the sandbox.
 var rightful = map[string]func(top string) error{
 	"files": func(string) error {
 		return first(create("a"), func() error {
-			return first(os.Rename("a", "b"), func() error { return first(os.Truncate("b", 1), func() error { return os.Remove("b") }) })
+			return first(os.Rename("a", "b"),
+				func() error { return first(os.Truncate("b", 1), func() error { return os.Remove("b") }) })
 		})
 	},
 	"move between folders": func(string) error {
 		return first(os.MkdirAll("d/e", 0o755), func() error {
-			return first(create("d/f"), func() error { return first(os.Rename("d/f", "d/e/f"), func() error { return os.Link("d/e/f", "d/g") }) })
+			return first(create("d/f"),
+				func() error {
+					return first(os.Rename("d/f", "d/e/f"),
+						func() error { return os.Link("d/e/f", "d/g") })
+				})
 		})
 	},
 	"links":    func(string) error { return os.Symlink("nowhere", "l") },
@@ -177,14 +192,16 @@ var rightful = map[string]func(top string) error{
 	"socket":   func(string) error { return listen("s") },
 	"null":     func(string) error { return open("/dev/null", os.O_WRONLY|os.O_TRUNC) },
 	"shared memory": func(string) error {
-		return first(create(fmt.Sprintf("/dev/shm/markmill-%d", os.Getpid())), func() error { return os.Remove(fmt.Sprintf("/dev/shm/markmill-%d", os.Getpid())) })
+		return first(create(fmt.Sprintf("/dev/shm/markmill-%d", os.Getpid())),
+			func() error { return os.Remove(fmt.Sprintf("/dev/shm/markmill-%d", os.Getpid())) })
 	},
 	"terminal": func(string) error { return open("/dev/ptmx", os.O_RDWR) },
 	"stdout":   func(string) error { return open("/dev/stdout", os.O_WRONLY) },
 	"child":    func(string) error { return exec.Command("/bin/sh", "-c", "echo x >child && kill -0 $$").Run() },
 	"signal a child": func(string) error {
 		cmd := exec.Command("/bin/sleep", "60")
-		return first(cmd.Start(), func() error { return first(cmd.Process.Kill(), func() error { cmd.Wait(); return nil }) })
+		return first(cmd.Start(),
+			func() error { return first(cmd.Process.Kill(), func() error { cmd.Wait(); return nil }) })
 	},
 }
 
@@ -250,7 +267,7 @@ func setns(kind string) error {
 	return unix.Setns(fd, 0)
 }
 
-// detached tries from a session of its own, whose parent has gone.
+// detached makes the attempt from its own session, after its parent has exited.
 func detached(top string) error {
 	self := filepath.Join(top, "bin", attemptName)
 	cmd := exec.Command("/bin/sh", "-c", `trap "" HUP; ("$0" "overwrite" "$1"; echo $? >done) & wait`, self, top)
@@ -268,7 +285,7 @@ func detached(top string) error {
 	return nil
 }
 
-// first does a second thing when the first went well.
+// first calls then if err is nil.
 func first(err error, then func() error) error {
 	if err != nil {
 		return err

@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// cache is where a build tool keeps what it shares between projects.
+// cache is where a build tool keeps files shared between projects.
 type cache struct {
-	variable string // of the tool, that names the folder
-	format   string // of its value, where that is not the folder alone
-	home     string // the user's folder without it: ~/.cache stands for XDG_CACHE_HOME
+	variable string // the tool's variable that names the folder
+	format   string // format of its value, if not just the folder
+	home     string // the default folder; ~/.cache stands for XDG_CACHE_HOME
 	// own is the folder below the runs' own caches that is used if the user has none. It is "" for tools that follow
 	// XDG_CACHE_HOME.
 	own string
-	// always: the folder also holds programs, beside the parts below, so steps get one of their own.
+	// always is set if the folder also holds programs besides the parts below: steps then get their own folder.
 	always bool
-	data   []string // parts that steps may write; none and no read: the whole folder
-	read   []string // parts that they need to see: links, of which the sandbox lets nothing be written
+	data   []string // parts that steps may write; the whole folder if data and read are empty
+	read   []string // parts that they may only read, through links
 }
 
-// caches is the table of what steps share with the user. What the user would run later is not granted:
-// folders of programs, and caches whose files are hard links to installed programs (uv's, pnpm's,
-// bun's). Tools without a row follow XDG_CACHE_HOME to the runs' own caches.
+// caches is the table of caches that steps share with the user. Nothing that the user would run later is granted:
+// program folders, and caches whose files are hard links to installed programs (uv's, pnpm's, bun's). Tools without a
+// row use the runs' own caches, through XDG_CACHE_HOME.
 var caches = []cache{
 	{variable: "GOCACHE", home: "~/.cache/go-build"},
 	{variable: "GOMODCACHE"},
@@ -53,23 +53,22 @@ var caches = []cache{
 	{variable: "SCCACHE_DIR", home: "~/.cache/sccache"},
 }
 
-// Shared is the caches that steps get: the real paths that they may write, and the variables that lead their tools
+// Shared describes the caches that steps get: the real paths they may write and the variables that point their tools
 // there.
 type Shared struct {
 	Write []string
 	Env   map[string]string
 }
 
-// Caches returns what steps may use of the user's caches (the table), by the caller's environment and without
-// what is kept (real paths), and the runs' own caches below the folder own for all else. Nothing is made
-// outside own but a folder that the caller's environment names. repository is
-// the root of the one that steps work on, "" without.
+// Caches returns the user's caches that steps may use, according to the table and the caller's environment and
+// excluding the real paths in kept, and the runs' own caches below own for everything else. Outside own it creates only
+// folders named by the caller's environment. repository is the root of the repository that steps work on, or "".
 func Caches(getenv func(string) (string, bool), own, repository string, kept []string) (Shared, error) {
 	s := Shared{Env: map[string]string{"XDG_CACHE_HOME": filepath.Join(own, "xdg")}}
 	if err := os.MkdirAll(filepath.Join(own, "xdg"), 0o700); err != nil {
 		return s, err
 	}
-	// Steps write below own. A link that one left there must not lead us out of it.
+	// Steps write below own. We must not follow a link that one left there.
 	root, err := os.OpenRoot(own)
 	if err != nil {
 		return s, err
@@ -83,10 +82,10 @@ func Caches(getenv func(string) (string, bool), own, repository string, kept []s
 			s.Env[c.variable] = c.format + value
 		}
 	}
-	// Below another one a step makes it itself, and could have laid a link for us to follow.
+	// Below another granted folder the step creates it, and could have planted a link.
 	made := slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !exists(p) })
 	for _, p := range paths {
-		if !exists(p) && !withinAny(p, made) && os.MkdirAll(p, 0o755) == nil {
+		if !exists(p) && !Within(p, made) && os.MkdirAll(p, 0o755) == nil {
 			made = append(made, p)
 		}
 	}
@@ -99,11 +98,11 @@ func Caches(getenv func(string) (string, bool), own, repository string, kept []s
 	return s, nil
 }
 
-// place returns the paths that a row grants, and the folder for its variable, "" if the tool finds it by itself.
+// place returns the paths that a row grants and the folder for its variable, or "" if the tool finds it by itself.
 func (c cache) place(getenv func(string) (string, bool), root *os.Root) (write []string, folder string) {
 	user, named := c.user(getenv)
 	if user == "" && named {
-		return nil, "" // it is no folder: GOCACHE=off
+		return nil, "" // not a folder: GOCACHE=off
 	}
 	there := user != "" && exists(user)
 	switch {
@@ -134,7 +133,7 @@ func (c cache) place(getenv func(string) (string, bool), root *os.Root) (write [
 	return write, filepath.Join(root.Name(), c.own)
 }
 
-// link makes a link below the runs' own caches to what the user has; what runs have there themselves stays.
+// link creates a link below the runs' own caches to the user's folder. It keeps what runs already have there.
 func link(root *os.Root, to, at string) {
 	old, err := root.Readlink(at)
 	if err == nil && old != to || err == nil && !exists(to) {
@@ -150,10 +149,10 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// user is the user's folder, "" without one, and whether the caller's environment names it.
+// user returns the user's folder, or "", and whether the caller's environment names it.
 func (c cache) user(getenv func(string) (string, bool)) (path string, named bool) {
 	if v, _ := getenv(c.variable); v != "" && c.format == "" {
-		v = filepath.SplitList(v)[0] // GOPATH may be several; tools write to the first
+		v = filepath.SplitList(v)[0] // GOPATH may list several; tools write to the first
 		if !filepath.IsAbs(v) {
 			v = ""
 		}
@@ -168,7 +167,7 @@ func (c cache) user(getenv func(string) (string, bool)) (path string, named bool
 	return Home(getenv, c.home), false
 }
 
-// toolchains are the Go toolchains among downloaded modules: programs that the user's go command starts.
+// toolchains returns the Go toolchains among downloaded modules: the user's go command runs them.
 func toolchains(paths []string) (found []string) {
 	for _, dir := range paths {
 		for _, below := range []string{"", "mod"} {
@@ -179,8 +178,8 @@ func toolchains(paths []string) (found []string) {
 	return found
 }
 
-// makeHosts makes the folders of the hosts that a module's go.sum names, in a cache of modules that is not granted as
-// a whole: steps cannot make them.
+// makeHosts creates the folders of the hosts in a module's go.sum in a module cache that is only partly granted,
+// because steps cannot create them.
 func makeHosts(modules, repository string) {
 	sums, err := os.ReadFile(filepath.Join(repository, "go.sum"))
 	if err != nil {
@@ -193,8 +192,8 @@ func makeHosts(modules, repository string) {
 	}
 }
 
-// Granted returns further folders and files that the caller names, as Caches does: absolute, or with ~/ of the
-// caller's home.
+// Granted returns further folders and files that the caller names, in the form that Caches does. Names are absolute or
+// begin with ~/.
 func Granted(getenv func(string) (string, bool), paths, kept []string) []string {
 	var out []string
 	for _, p := range paths {
@@ -203,7 +202,7 @@ func Granted(getenv func(string) (string, bool), paths, kept []string) []string 
 	return grant(out, kept)
 }
 
-// Base is a folder of the XDG base directory specification; "" where there is no home.
+// Base returns a folder of the XDG base directory specification, or "" if there is no home.
 func Base(getenv func(string) (string, bool), variable, fallback string) string {
 	if v, _ := getenv(variable); filepath.IsAbs(v) {
 		return v
@@ -211,7 +210,7 @@ func Base(getenv func(string) (string, bool), variable, fallback string) string 
 	return Home(getenv, "~/"+fallback)
 }
 
-// Home replaces ~/ by the caller's home; it returns "" if there is none.
+// Home replaces ~/ with the caller's home. It returns "" if there is none.
 func Home(getenv func(string) (string, bool), path string) string {
 	rest, ok := strings.CutPrefix(path, "~/")
 	if !ok {
@@ -224,7 +223,7 @@ func Home(getenv func(string) (string, bool), path string) string {
 	return filepath.Join(home, rest)
 }
 
-// credentials are where keys and tokens usually are in a home: strict hides them.
+// credentials lists where keys and tokens usually are in a home: strict mode hides them.
 var credentials = []string{
 	"~/.ssh", "~/.gnupg", "~/.aws", "~/.azure", "~/.kube", "~/.docker", "~/.netrc", "~/.git-credentials",
 	"~/.npmrc", "~/.pypirc", "~/.cargo/credentials", "~/.cargo/credentials.toml", "~/.config/gcloud",
@@ -234,10 +233,10 @@ var credentials = []string{
 	"~/.gem/credentials", "~/.bash_history", "~/.zsh_history", "~/.psql_history", "~/.pgpass",
 }
 
-// Credentials returns the real paths of those places that exist.
+// Credentials returns the real paths of the credential files and folders that exist.
 func Credentials(getenv func(string) (string, bool)) []string { return Hidden(getenv, credentials) }
 
-// Hidden returns the real paths of those places to hide that exist.
+// Hidden returns the real paths of the places to hide that exist.
 func Hidden(getenv func(string) (string, bool), places []string) []string {
 	var out []string
 	for _, p := range places {

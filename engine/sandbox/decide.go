@@ -7,13 +7,13 @@ import (
 	"markmill/runs"
 )
 
-// What holds the network of a step, in runs.SandboxData and Spec.
+// What restricts a step's network, in runs.SandboxData and Spec.
 const (
 	NetworkOpen      = "open"
-	NetworkNamespace = "namespace"    // none but a loopback of its own
-	NetworkTCP       = "landlock-tcp" // no TCP; UDP is not held
-	networkABI       = 4              // the first Landlock that holds TCP
-	wholeABI         = 3              // the first Landlock that covers truncating and renaming between folders
+	NetworkNamespace = "namespace"    // only a private loopback
+	NetworkTCP       = "landlock-tcp" // no TCP; UDP is not restricted
+	networkABI       = 4              // the first Landlock ABI that restricts TCP
+	wholeABI         = 3              // the first Landlock ABI that covers truncation and renaming between folders
 )
 
 // Wish is what a notebook asks for.
@@ -24,27 +24,27 @@ type Wish struct {
 	Resources  runs.ResourcesData
 }
 
-// Need is what to find out of the system, because it takes a process to try it.
+// Need lists what must be probed, because it takes a process to find out.
 type Need struct{ Network, Mounts, IPC bool }
 
-// Need is what a wish needs to know about the system.
+// Need returns what a wish requires to be probed.
 func (w Wish) Need() Need {
 	return Need{Network: w.NetworkOff, Mounts: w.InPlace && w.Mode != "off", IPC: w.Mode != "off"}
 }
 
 // Offer is what the system can do.
 type Offer struct {
-	System   string // as runtime.GOOS has it
-	Landlock int    // version of the interface; 0 is none
-	Network  bool   // a network namespace can be made
-	Mounts   bool   // a mount namespace can be made
+	System   string // runtime.GOOS
+	Landlock int    // ABI version; 0 is none
+	Network  bool   // a network namespace can be created
+	Mounts   bool   // a mount namespace can be created
 	Limits   bool   // resource limits can be set
 	Root     bool   // the number of processes cannot be limited
 	NoFilter bool   // system calls cannot be refused by their arguments
-	IPC      bool   // an IPC namespace can be made without a user namespace
+	IPC      bool   // an IPC namespace can be created without a user namespace
 }
 
-// Decide returns what will be in force. NotHeld lists what was asked for and the system cannot do.
+// Decide returns what will be in force. NotHeld lists what was requested but the system cannot do.
 func Decide(w Wish, o Offer) runs.SandboxData {
 	d := runs.SandboxData{Asked: w.Mode, Home: "user", Network: NetworkOpen}
 	lacks := func(format string, args ...any) { d.NotHeld = append(d.NotHeld, fmt.Sprintf(format, args...)) }
@@ -107,8 +107,8 @@ func Decide(w Wish, o Offer) runs.SandboxData {
 	return d
 }
 
-// Refusal returns why a run may not start with what is in force, or "". A sandbox that is required or strict must be
-// complete, and a network that is off must be off in some way; otherwise the run blocks.
+// Refusal returns why a run may not start with what is in force, or "". A required or strict sandbox must be complete,
+// and a network that is off must be blocked in some way.
 func Refusal(w Wish, d runs.SandboxData) string {
 	switch {
 	case len(d.NotHeld) == 0:

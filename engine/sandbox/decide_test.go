@@ -27,30 +27,46 @@ func TestDecide(t *testing.T) {
 		{"no Landlock", Wish{Mode: "on"}, bare, "", "open", "", "user", "no Landlock", false},
 		{"no Landlock, required", Wish{Mode: "required"}, bare, "", "open", "", "user", "no Landlock", true},
 		{"no Landlock, strict", Wish{Mode: "strict"}, bare, "", "open", "", "own", "no Landlock", true},
-		{"an early Landlock", Wish{Mode: "on"}, Offer{System: "linux", Landlock: 2, Limits: true}, "landlock", "open", "", "user", "truncating", false},
-		{"an early Landlock, required", Wish{Mode: "required"}, Offer{System: "linux", Landlock: 2, Limits: true}, "landlock", "open", "", "user", "truncating", true},
+		{"an early Landlock", Wish{Mode: "on"}, Offer{System: "linux", Landlock: 2, Limits: true}, "landlock", "open",
+			"", "user", "truncating", false},
+		{"an early Landlock, required", Wish{Mode: "required"}, Offer{System: "linux", Landlock: 2, Limits: true},
+			"landlock", "open", "", "user", "truncating", true},
 		{"another system", Wish{Mode: "on"}, mac, "", "open", "", "user", "darwin", false},
 		{"another system, required", Wish{Mode: "required"}, mac, "", "open", "", "user", "darwin", true},
 		{"in place", Wish{Mode: "on", InPlace: true}, linux, "landlock", "open", "read-only", "user", "", false},
-		{"in place without mounts", Wish{Mode: "on", InPlace: true}, Offer{System: "linux", Landlock: 7}, "landlock", "open", "", "user", "Git directory", false},
-		{"in place without mounts, required", Wish{Mode: "required", InPlace: true}, Offer{System: "linux", Landlock: 7}, "landlock", "open", "", "user", "Git directory", true},
+		{"in place without mounts", Wish{Mode: "on", InPlace: true}, Offer{System: "linux", Landlock: 7}, "landlock",
+			"open", "", "user", "Git directory", false},
+		{"in place without mounts, required", Wish{Mode: "required", InPlace: true},
+			Offer{System: "linux", Landlock: 7}, "landlock", "open", "", "user", "Git directory", true},
 		{"network off", Wish{Mode: "on", NetworkOff: true}, linux, "landlock", "namespace", "", "user", "", false},
-		{"network off, sandbox off", Wish{Mode: "off", NetworkOff: true}, linux, "", "namespace", "", "user", "", false},
-		{"network off by Landlock", Wish{Mode: "on", NetworkOff: true}, Offer{System: "linux", Landlock: 4}, "landlock", "landlock-tcp", "", "user", "UDP", false},
-		{"network off by Landlock, required", Wish{Mode: "required", NetworkOff: true}, Offer{System: "linux", Landlock: 4}, "landlock", "landlock-tcp", "", "user", "UDP", true},
-		{"network off by nothing", Wish{Mode: "on", NetworkOff: true}, Offer{System: "linux", Landlock: 3}, "landlock", "open", "", "user", "the network", true},
-		{"network off elsewhere", Wish{Mode: "off", NetworkOff: true}, mac, "", "open", "", "user", "the network", true},
-		{"processes of root", Wish{Mode: "on", Resources: runs.ResourcesData{Processes: 9, OpenFiles: 9}}, Offer{System: "linux", Landlock: 7, Limits: true, Root: true},
+		{"network off, sandbox off", Wish{Mode: "off", NetworkOff: true}, linux, "", "namespace", "", "user", "",
+			false},
+		{"network off by Landlock", Wish{Mode: "on", NetworkOff: true}, Offer{System: "linux", Landlock: 4}, "landlock",
+			"landlock-tcp", "", "user", "UDP", false},
+		{"network off by Landlock, required", Wish{Mode: "required", NetworkOff: true},
+			Offer{System: "linux", Landlock: 4}, "landlock", "landlock-tcp", "", "user", "UDP", true},
+		{"network off by nothing", Wish{Mode: "on", NetworkOff: true}, Offer{System: "linux", Landlock: 3}, "landlock",
+			"open", "", "user", "the network", true},
+		{"network off elsewhere", Wish{Mode: "off", NetworkOff: true}, mac, "", "open", "", "user", "the network",
+			true},
+		{"processes of root", Wish{Mode: "on", Resources: runs.ResourcesData{Processes: 9, OpenFiles: 9}},
+			Offer{System: "linux", Landlock: 7, Limits: true, Root: true},
 			"landlock", "open", "", "user", "root", false},
-		{"resources elsewhere", Wish{Mode: "off", Resources: runs.ResourcesData{OpenFiles: 9}}, mac, "", "open", "", "user", "resources", false},
-		{"no filters", Wish{Mode: "on"}, Offer{System: "linux", Landlock: 7, NoFilter: true}, "landlock", "open", "", "user", "seccomp", false},
-		{"no filters, required", Wish{Mode: "required"}, Offer{System: "linux", Landlock: 7, NoFilter: true}, "landlock", "open", "", "user", "seccomp", true},
-		{"no filters, off", Wish{Mode: "off"}, Offer{System: "linux", Landlock: 7, NoFilter: true}, "", "open", "", "user", "", false},
-		{"all at once elsewhere", Wish{Mode: "required", NetworkOff: true, InPlace: true, Resources: runs.ResourcesData{OpenFiles: 9}}, mac,
+		{"resources elsewhere", Wish{Mode: "off", Resources: runs.ResourcesData{OpenFiles: 9}}, mac, "", "open", "",
+			"user", "resources", false},
+		{"no filters", Wish{Mode: "on"}, Offer{System: "linux", Landlock: 7, NoFilter: true}, "landlock", "open", "",
+			"user", "seccomp", false},
+		{"no filters, required", Wish{Mode: "required"}, Offer{System: "linux", Landlock: 7, NoFilter: true},
+			"landlock", "open", "", "user", "seccomp", true},
+		{"no filters, off", Wish{Mode: "off"}, Offer{System: "linux", Landlock: 7, NoFilter: true}, "", "open", "",
+			"user", "", false},
+		{"all at once elsewhere", Wish{Mode: "required", NetworkOff: true, InPlace: true,
+			Resources: runs.ResourcesData{OpenFiles: 9}}, mac,
 			"", "open", "", "user", "darwin|Git directory|the network|resources", true},
 	} {
 		d := Decide(tc.wish, tc.offer)
-		if d.Asked != tc.wish.Mode || d.Writes != tc.writes || d.Network != tc.network || d.Git != tc.git || d.Home != tc.home {
+		if d.Asked != tc.wish.Mode || d.Writes != tc.writes || d.Network != tc.network || d.Git != tc.git ||
+			d.Home != tc.home {
 			t.Errorf("%s: %+v", tc.name, d)
 		}
 		var parts []string
@@ -74,12 +90,14 @@ func TestDecide(t *testing.T) {
 			}
 		}
 	}
-	if d := Decide(Wish{Mode: "on", Resources: runs.ResourcesData{Memory: 1, Processes: 2}}, Offer{System: "linux", Landlock: 7, Limits: true, Root: true}); d.Resources == nil || *d.Resources != (runs.ResourcesData{Memory: 1}) {
+	if d := Decide(Wish{Mode: "on", Resources: runs.ResourcesData{Memory: 1, Processes: 2}},
+		Offer{System: "linux", Landlock: 7, Limits: true, Root: true}); d.Resources == nil ||
+		*d.Resources != (runs.ResourcesData{Memory: 1}) {
 		t.Errorf("resources in force: %+v", d.Resources)
 	}
 }
 
-// TestDecideFilter: the filter is in every mode but off; IPC has a namespace where one can be had.
+// TestDecideFilter: every mode but off has the filter; IPC gets a namespace where one is available.
 func TestDecideFilter(t *testing.T) {
 	linux := Offer{System: "linux", Landlock: 7, Network: true, Mounts: true}
 	root := linux

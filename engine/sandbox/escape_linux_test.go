@@ -10,15 +10,17 @@ import (
 	"testing"
 )
 
-// surroundings makes what attempts try to change, and gives the function that tells what changed.
+// surroundings creates what attempts try to change and returns a function that reports what changed.
 func (c cell) surroundings() (changed func() []string) {
 	c.t.Helper()
 	for name, text := range map[string]string{
-		"out/victim": "whole", "source/.git/objects/aa/object": "object", "source/.git/config": "[core]", "source/.markmill/runs/other/events.jsonl": "{}",
+		"out/victim": "whole", "source/.git/objects/aa/object": "object", "source/.git/config": "[core]",
+		"source/.markmill/runs/other/events.jsonl": "{}",
 	} {
 		c.write(name, text)
 	}
-	for _, dir := range []string{"out", "out/empty", "work", "source/.git/hooks", "source/.git/refs/heads", "cache/markmill/work/other/tree"} {
+	for _, dir := range []string{"out", "out/empty", "work", "source/.git/hooks", "source/.git/refs/heads",
+		"cache/markmill/work/other/tree"} {
 		c.mkdir(dir)
 	}
 	must(c.t, os.WriteFile(c.path("foreign"), []byte("foreign"), 0o666))
@@ -43,7 +45,7 @@ func (c cell) surroundings() (changed func() []string) {
 	}
 }
 
-// snapshot is everything outside work and what the tests themselves write.
+// snapshot returns everything except work and what the tests themselves write.
 func (c cell) snapshot() map[string]string {
 	c.t.Helper()
 	all := map[string]string{}
@@ -61,7 +63,7 @@ func (c cell) snapshot() map[string]string {
 	return all
 }
 
-// TestEscapes: no attempt gets out, as any user there is.
+// TestEscapes: no attempt escapes, as any available user.
 func TestEscapes(t *testing.T) {
 	users(t, func(t *testing.T, c cell) {
 		needLandlock(t, 1)
@@ -91,13 +93,17 @@ func TestEscapes(t *testing.T) {
 	})
 }
 
-// TestEscapesWithout: the attempts that need no right of root do work without the sandbox, or the
-// test above would show nothing.
+// TestEscapesWithout: attempts that need no root rights work without the sandbox. Otherwise TestEscapes would prove
+// nothing.
 func TestEscapesWithout(t *testing.T) {
-	for _, name := range []string{"create by absolute path", "overwrite", "append", "truncate while opening", "dot dot", "through a link", "through a linked folder",
-		"hard link in", "hard link out", "move in", "move out", "exchange", "remove", "remove a folder", "make a folder", "make a link", "make a pipe",
-		"make a socket", "by /proc/self/root", "by /proc/self/cwd", "by a folder's descriptor", "reopen a descriptor", "after it left its group",
-		"truncate by path", "object of the source", "new object", "config of the source", "hook of the source", "ref of the source", "file of another user",
+	for _, name := range []string{"create by absolute path", "overwrite", "append", "truncate while opening", "dot dot",
+		"through a link", "through a linked folder",
+		"hard link in", "hard link out", "move in", "move out", "exchange", "remove", "remove a folder",
+		"make a folder", "make a link", "make a pipe",
+		"make a socket", "by /proc/self/root", "by /proc/self/cwd", "by a folder's descriptor", "reopen a descriptor",
+		"after it left its group",
+		"truncate by path", "object of the source", "new object", "config of the source", "hook of the source",
+		"ref of the source", "file of another user",
 		"another run", "record of a run", "device that needs no right", "loosen its own orders"} {
 		t.Run(name, func(t *testing.T) {
 			c := newCell(t, os.Getuid())
@@ -135,7 +141,7 @@ func TestReaching(t *testing.T) {
 	})
 }
 
-// TestUnheld: what docs/security.md says is not held is not.
+// TestUnheld: what docs/security.md lists as not restricted is not.
 func TestUnheld(t *testing.T) {
 	users(t, func(t *testing.T, c cell) {
 		spec := c.landlocked()
@@ -163,8 +169,7 @@ func TestRightful(t *testing.T) {
 	})
 }
 
-// TestOlderLandlock: with the rights of each earlier version, a file outside is not written and
-// one inside is.
+// TestOlderLandlock: with each earlier version's rights, a file outside cannot be written and one inside can.
 func TestOlderLandlock(t *testing.T) {
 	newest := needLandlock(t, 1)
 	c := newCell(t, os.Getuid())

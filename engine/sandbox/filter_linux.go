@@ -10,31 +10,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the seccomp filter refuses (seccomp(2)). Landlock holds files, signals and tracing, and nothing of
-// limits, priorities, placement, System V IPC and keys, which the kernel lets a process change for every
-// other process of its user. A filter sees numbers only, not whose they are: so a step may change its own
-// process (0) and no process by its number, not even its own. The error is EPERM, which programs know
-// from containers.
+// What the seccomp filter refuses (seccomp(2)). Landlock restricts files, signals and tracing, but not limits,
+// priorities, placement, System V IPC and keys, which the kernel lets a process change for every other process of its
+// user. A filter sees only numbers, not their owners: so a step may change its own process as 0, but no process by its
+// number, not even its own. The error is EPERM, which programs know from containers.
 
-// word is a part of a system call's argument: its lower half, which is all that the kernel looks at in a
-// pid_t, a command or a request, or its upper one.
+// word is half of a system call's argument: the lower half, which is all that the kernel uses of a pid_t, a command or
+// a request, or the upper half.
 type word struct {
 	argument int
 	upper    bool
 	mask     uint32 // 0 takes all of it
 }
 
-// test holds when the word is one of the values, or none of them.
+// test passes when the word is one of the values, or none of them.
 type test struct {
 	word
 	none   bool
 	values []uint32
-	noop   bool // no test: the call is answered with success and does nothing
+	noop   bool // no test: the call does nothing and succeeds
 }
 
-// rule is a system call that is refused unless all tests of one of its alternatives hold.
+// rule is a system call that is refused unless all tests of one of its alternatives pass.
 type rule struct {
-	native, i386, arm uint32 // its numbers; 0 where the system has no such call
+	native, i386, arm uint32 // its numbers; 0 if the system has no such call
 	allowed           [][]test
 }
 
@@ -45,19 +44,19 @@ func is(argument int, values ...uint32) test {
 // own allows a call whose argument is 0: the calling process or thread.
 func own(argument int) [][]test { return [][]test{{is(argument, 0)}} }
 
-// command compares the command of a System V call without IPC_64, a bit that old C libraries set.
+// command compares the command of a System V call, ignoring IPC_64, a bit that old C libraries set.
 func command(argument int, values ...uint32) test {
 	return test{word: word{argument: argument, mask: ^uint32(0x100)}, values: values}
 }
 
-// Commands that only tell something of a System V object (shmctl(2), semctl(2), msgctl(2)).
+// Commands that only report on a System V object (shmctl(2), semctl(2), msgctl(2)).
 var (
 	tellsOfMemory     = []uint32{2, 3, 13, 14, 15}
 	tellsOfSemaphores = []uint32{2, 3, 11, 12, 13, 14, 15, 18, 19, 20}
 	tellsOfQueues     = []uint32{2, 3, 11, 12, 13}
 )
 
-// filterRules are the rules for a Spec.
+// filterRules returns the rules for a Spec.
 func (s Spec) filterRules() []rule {
 	const process = 0 // PRIO_PROCESS of setpriority(2); the others reach groups and users
 	rules := []rule{
@@ -66,18 +65,18 @@ func (s Spec) filterRules() []rule {
 		{unix.SYS_SETPRIORITY, 97, 97, [][]test{{is(0, process), is(1, 0)}}},
 		{unix.SYS_IOPRIO_SET, 289, 314, [][]test{{is(0, 1), is(1, 0)}}}, // IOPRIO_WHO_PROCESS
 		{unix.SYS_SCHED_SETPARAM, 154, 154, own(0)},
-		// Libraries set the usual policy for threads that have it already, and end the program on an error (ZeroMQ).
+		// Libraries such as ZeroMQ set the default policy on threads that already have it and abort on an error.
 		{unix.SYS_SCHED_SETSCHEDULER, 156, 156, [][]test{{is(0, 0)}, {is(1, unix.SCHED_NORMAL), {noop: true}}}},
 		{unix.SYS_SCHED_SETAFFINITY, 241, 241, own(0)},
 		{unix.SYS_SCHED_SETATTR, 351, 380, own(0)},
 		{unix.SYS_MIGRATE_PAGES, 294, 400, own(0)},
 		{unix.SYS_MOVE_PAGES, 317, 344, own(0)},
 		{unix.SYS_PROCESS_MADVISE, 440, 440, nil},
-		// Keys are found by their number in every keyring of the user, whatever the session's is.
+		// Keys are found by number in every keyring of the user, whatever the session keyring is.
 		{unix.SYS_ADD_KEY, 286, 309, nil},
 		{unix.SYS_REQUEST_KEY, 287, 310, nil},
 		{unix.SYS_KEYCTL, 288, 311, nil},
-		// What a step types into the terminal that it shares with the user's shell, the shell would run.
+		// The user's shell would run what a step types into their shared terminal.
 		{unix.SYS_IOCTL, 54, 54,
 			[][]test{{{word: word{argument: 1}, none: true, values: []uint32{unix.TIOCSTI, unix.TIOCLINUX}}}}},
 	}
@@ -94,10 +93,11 @@ func (s Spec) filterRules() []rule {
 				{{word: word{mask: 0xffff}, values: []uint32{14}}, command(2, tellsOfQueues...)},
 			}})
 	}
-	if s.Landlock == 0 { // with it, a step can do these to its own processes, and to no others
+	if s.Landlock == 0 { // with Landlock, a step can do these only to its own processes
 		rules = append(rules,
 			rule{unix.SYS_PTRACE, 26, 26,
-				[][]test{{{word: word{argument: 0}, none: true, values: []uint32{unix.PTRACE_ATTACH, unix.PTRACE_SEIZE}}}}},
+				[][]test{{{word: word{argument: 0}, none: true,
+					values: []uint32{unix.PTRACE_ATTACH, unix.PTRACE_SEIZE}}}}},
 			rule{unix.SYS_PROCESS_VM_READV, 347, 376, nil},
 			rule{unix.SYS_PROCESS_VM_WRITEV, 348, 377, nil},
 			rule{unix.SYS_PIDFD_GETFD, 438, 438, nil},
@@ -118,12 +118,12 @@ func ipcCall() uint32 {
 	return 0
 }
 
-// machine is a processor as the kernel names it to filters, and what else its kernel may run.
+// machine is a processor as the kernel names it to filters, and the other interfaces its kernel may run.
 type machine struct {
 	native uint32
 	other  uint32 // 0 is none: its calls do not exist
 	number func(rule) uint32
-	x32    bool // calls from this number on are of another interface, which a filter must not miss
+	x32    bool // calls from this number on belong to another interface, which a filter must cover
 }
 
 const x32Calls = 0x40000000
@@ -163,8 +163,8 @@ const (
 	offsetArguments = 16
 )
 
-// filter is the program: which machine, then one call after the other. Calls that are not in it cost
-// nothing, for the kernel knows beforehand that they are allowed (since Linux 5.11).
+// filter returns the program: it checks the machine, then one call after another. Calls that are not in it cost
+// nothing: since Linux 5.11 the kernel caches that they are allowed.
 func filter(m machine, rules []rule) []bpf.Instruction {
 	calls := section(m, rules, func(r rule) uint32 { return r.native }, m.x32)
 	other := []bpf.Instruction{returnMissing}
@@ -196,10 +196,10 @@ func section(m machine, rules []rule, number func(rule) uint32, x32 bool) []bpf.
 	return append(out, returnAllow)
 }
 
-// body answers the call: it always returns.
+// body returns the instructions that decide a call. They always return.
 func (r rule) body() []bpf.Instruction {
 	out := []bpf.Instruction{returnRefuse}
-	for i := range r.allowed { // from the last to the first, for a test jumps forward
+	for i := range r.allowed { // last to first, because jumps go forward
 		alternative := []bpf.Instruction{returnAllow}
 		tests := r.allowed[len(r.allowed)-1-i]
 		if last := len(tests) - 1; tests[last].noop {
@@ -213,7 +213,7 @@ func (r rule) body() []bpf.Instruction {
 	return out
 }
 
-// before puts a test before what follows when it holds; else all of that is skipped.
+// before puts a test in front of instructions that are skipped unless it passes.
 func (t test) before(next []bpf.Instruction) []bpf.Instruction {
 	out := []bpf.Instruction{bpf.LoadAbsolute{Off: t.offset(), Size: 4}}
 	if t.mask != 0 {
@@ -244,7 +244,7 @@ func (w word) offset() uint32 {
 	return at
 }
 
-// filtered reports whether this kernel has filters and this processor is known.
+// filtered reports whether this kernel supports filters and this processor is known.
 func filtered() bool {
 	action := uint32(unix.SECCOMP_RET_ERRNO)
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
@@ -252,7 +252,7 @@ func filtered() bool {
 	return errno == 0 && known
 }
 
-// refuse puts the filter on the calling thread and all that it starts.
+// refuse installs the filter on the calling thread and everything that it starts.
 func (s Spec) refuse() error {
 	if !s.Filter {
 		return nil
@@ -283,13 +283,13 @@ func (s Spec) refuse() error {
 	return nil
 }
 
-// apart returns the calling thread, and all that it starts, IPC objects and a session keyring of their own.
-// A process that is started with namespaces has the former already (Attributes).
+// apart gives the calling thread and everything it starts separate IPC objects and a separate session keyring. A
+// process that is started with namespaces already has the former (Attributes).
 func (s Spec) apart() error {
 	if !s.Filter {
 		return nil
 	}
-	// What cannot be had (the user has too many keys) is nothing lost: the filter refuses all of keyctl(2).
+	// A failure (the user has too many keys) does no harm: the filter refuses all of keyctl(2).
 	_, _ = unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0)
 	if !s.IPC || s.Namespaces() {
 		return nil
@@ -300,14 +300,14 @@ func (s Spec) apart() error {
 	return nil
 }
 
-// separable reports whether a thread can be given an IPC namespace without a user namespace, in which the
-// files of other users would seem to belong to nobody (ssh refuses its settings then).
+// separable reports whether a thread can get an IPC namespace without a user namespace. In a user namespace other
+// users' files seem to belong to nobody, and ssh refuses its settings.
 func separable() bool {
 	if unix.Geteuid() != 0 {
 		return false
 	}
 	made := make(chan bool, 1)
-	try := func(placed chan<- struct{}) { // its thread stays locked, and so ends with the goroutine
+	try := func(placed chan<- struct{}) { // its thread stays locked and ends with the goroutine
 		runtime.LockOSThread()
 		close(placed)
 		made <- unix.Unshare(unix.CLONE_NEWIPC) == nil
@@ -319,7 +319,7 @@ func separable() bool {
 			try(placed)
 			return
 		}
-		go try(placed) // the main thread cannot end; it is held here until that has another
+		go try(placed) // the main thread cannot end: hold it here until that goroutine has another
 		<-placed
 		runtime.UnlockOSThread()
 	}()

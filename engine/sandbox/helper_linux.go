@@ -21,13 +21,13 @@ import (
 	"markmill/runs"
 )
 
-// probe, in place of the Spec's file, only tries what namespaces are for, on a folder.
+// probe, in place of the Spec's file, only tries out mounts and network in the namespaces, on a folder.
 const probe = "--probe"
 
-// Main is the helper: it takes rights away from itself and becomes the program. It returns only when
-// it cannot, and then nothing was started.
+// Main is the helper: it gives up rights and becomes the program. It returns only on failure, and then has started
+// nothing.
 func Main(args []string, stderr io.Writer) int {
-	runtime.LockOSThread() // capabilities are a thread's, and this one becomes the program
+	runtime.LockOSThread() // capabilities are per thread, and this one becomes the program
 	code, err := become(args)
 	if err != nil {
 		fmt.Fprintln(stderr, HelperName+": "+err.Error())
@@ -43,7 +43,8 @@ func become(args []string) (int, error) {
 		return 0, readOnly(Spec{ReadOnly: []string{args[1]}})
 	}
 	if len(args) < 2 {
-		return exitRefused, errors.New("usage: " + HelperName + " SPEC PROGRAM [ARGUMENT...]; it is started by markmill")
+		return exitRefused, errors.New("usage: " + HelperName +
+			" SPEC PROGRAM [ARGUMENT...]; it is started by markmill")
 	}
 	text, err := os.ReadFile(args[0])
 	if err != nil {
@@ -72,22 +73,13 @@ func (s Spec) apply() error {
 	if err := readOnly(s); err != nil {
 		return err
 	}
-	if err := dropCapabilities(s.Files); err != nil {
-		return fmt.Errorf("capabilities: %w", err)
-	}
-	if err := s.apart(); err != nil {
-		return err
-	}
-	if err := s.restrict(); err != nil {
-		return err
-	}
-	if err := s.refuse(); err != nil {
+	if err := s.Confine(); err != nil {
 		return err
 	}
 	return limit(s.Resources) // last: the helper itself needs memory
 }
 
-// loopback lets a network namespace of its own reach itself: tests start servers.
+// loopback brings up the loopback interface of a new network namespace, because tests start servers.
 func loopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -102,8 +94,8 @@ func loopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
-// readOnly mounts what is to be read-only over itself, in the mount namespace that the helper was
-// started in. Landlock then forbids mounting, so that no step undoes it.
+// readOnly bind-mounts read-only paths over themselves, in the mount namespace that the helper was started in. Landlock
+// then forbids mounting, so no step can undo it.
 func readOnly(s Spec) error {
 	if len(s.ReadOnly) == 0 {
 		return nil
@@ -126,14 +118,14 @@ func readOnly(s Spec) error {
 		}
 	}
 	for _, path := range s.Write {
-		if !withinAny(path, s.ReadOnly) {
+		if !Within(path, s.ReadOnly) {
 			continue
 		}
 		if err := mount(path, unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}); err != nil {
 			return err
 		}
 	}
-	// The working directory is still below the mounts that these now hide.
+	// The working directory is still the one that the new mounts hide.
 	wd, err := os.Getwd()
 	if err != nil {
 		return err
@@ -141,15 +133,15 @@ func readOnly(s Spec) error {
 	return os.Chdir(wd)
 }
 
-// limit sets the resource limits; none is raised above what the caller may have.
+// limit sets the resource limits. It raises none above the caller's hard limit.
 func limit(r runs.ResourcesData) error {
 	for _, l := range []struct {
 		name     string
 		resource int
 		value    uint64
 	}{
-		// Of memory it is what a process may write (setrlimit(2)): address space that is only
-		// reserved, which Node and Java do by the gigabyte, does not count.
+		// The memory limit counts writable memory (setrlimit(2)), not address space that is only reserved: Node and
+		// Java reserve gigabytes.
 		{"memory", unix.RLIMIT_DATA, uint64(r.Memory)},
 		{"processes", unix.RLIMIT_NPROC, uint64(r.Processes)},
 		{"file-size", unix.RLIMIT_FSIZE, uint64(r.FileSize)},
@@ -173,7 +165,7 @@ func limit(r runs.ResourcesData) error {
 	return nil
 }
 
-// tasks counts the threads that a user has at this moment: the system limits a user's, not a session's.
+// tasks counts the user's current threads: the system's limit is per user, not per session.
 func tasks(uid int) (n uint64) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -194,15 +186,15 @@ func tasks(uid int) (n uint64) {
 	return n
 }
 
-// dropped are the capabilities of root that reach past every file rule: modules, raw devices,
-// mounts, other processes' memory, the clock, the next boot.
+// dropped lists the capabilities of root that bypass every file rule: modules, raw devices, mounts, other processes'
+// memory, the clock, the next boot.
 var dropped = []uintptr{unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE,
 	unix.CAP_SYS_BOOT, unix.CAP_SYS_TIME, unix.CAP_MKNOD, unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_MAC_ADMIN,
-	unix.CAP_MAC_OVERRIDE, unix.CAP_LINUX_IMMUTABLE, unix.CAP_AUDIT_CONTROL,
-	unix.CAP_DAC_READ_SEARCH, unix.CAP_SYSLOG}
+	unix.CAP_MAC_OVERRIDE, unix.CAP_LINUX_IMMUTABLE, unix.CAP_AUDIT_CONTROL, unix.CAP_DAC_READ_SEARCH, unix.CAP_SYSLOG}
 
-// dropCapabilities takes from this thread, and from what it becomes, what namespaces gave it for the
-// moment, and in a sandbox from root what no step needs. Who may not drop has less than root already.
+// dropCapabilities drops, from this thread and the program it becomes, the capabilities that namespaces gave it
+// temporarily and, in a sandbox, those of root that no step needs. A caller that may not drop them has less than root
+// already.
 func dropCapabilities(sandboxed bool) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
@@ -219,8 +211,8 @@ func dropCapabilities(sandboxed bool) error {
 	return nil
 }
 
-// Probe finds out what the system offers. helper is a program that is Main under HelperName; it is
-// started only for what is needed.
+// Probe finds out what the system offers. helper is a program that calls Main when started as HelperName; it is started
+// only if needed.
 func Probe(ctx context.Context, helper string, need Need) Offer {
 	o := Offer{System: runtime.GOOS, Limits: true, Root: os.Getuid() == 0, NoFilter: !filtered(),
 		IPC: need.IPC && separable()}
@@ -239,9 +231,9 @@ func Probe(ctx context.Context, helper string, need Need) Offer {
 	return o
 }
 
-// Attributes are how the helper must be started for what its Spec says: namespaces begin with a
-// process. They always come with a user namespace, which who is not root needs to make the others,
-// and in which root has no right to go back into the old ones.
+// Attributes returns how to start the helper for its Spec: namespaces are created with a process. They always include a
+// user namespace: other users than root need it to create the rest, and in it root has no right to re-enter the old
+// ones.
 func (s Spec) Attributes(a *syscall.SysProcAttr) {
 	if !s.Namespaces() {
 		return
@@ -266,7 +258,7 @@ func (s Spec) Attributes(a *syscall.SysProcAttr) {
 	a.GidMappingsEnableSetgroups = true
 }
 
-// identity maps every id that there is in this user namespace to itself.
+// identity maps every id of this user namespace to itself.
 func identity(file string) []syscall.SysProcIDMap {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Main is the helper, which only Linux has: elsewhere it starts nothing.
+// Main returns an error: only Linux has the helper.
 func Main(_ []string, stderr io.Writer) int {
 	fmt.Fprintf(stderr, "%s: there is no sandbox for %s\n", HelperName, runtime.GOOS)
 	return exitRefused
@@ -19,11 +19,11 @@ func Main(_ []string, stderr io.Writer) int {
 // Probe reports that nothing is offered.
 func Probe(context.Context, string, Need) Offer { return Offer{System: runtime.GOOS} }
 
-// Attributes has nothing to say.
+// Attributes returns nil.
 func (Spec) Attributes(*syscall.SysProcAttr) {}
 
-// Confine has nothing to take.
+// Confine does nothing.
 func (Spec) Confine() error { return nil }
 
-// OnThread is true: there is nothing that a helper could do better.
+// OnThread returns true: a helper could do no more.
 func (Spec) OnThread() bool { return true }

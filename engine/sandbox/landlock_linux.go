@@ -13,12 +13,12 @@ import (
 	"markmill/runs"
 )
 
-// Confine takes from the calling thread what the Spec says, and so from every program that the thread
-// starts. The thread must be locked to its goroutine and end with it: what it lost does not come back.
-// To do this in place of the helper saves a session the start of one more program.
+// Confine takes the rights in the Spec from the calling thread, and so from every program that it starts. The thread
+// must be locked to its goroutine and end with it: lost rights do not come back. Compared to the helper, this saves a
+// session the start of one program.
 //
-// Landlock and capabilities are a thread's own (landlock(7), capabilities(7)); namespaces and limits
-// are a process's: where OnThread is false the helper is needed.
+// Landlock and capabilities are per thread (landlock(7), capabilities(7)); namespaces and limits are per process. If
+// OnThread is false, the helper is needed.
 func (s Spec) Confine() error {
 	if err := dropCapabilities(s.Files); err != nil {
 		return fmt.Errorf("capabilities: %w", err)
@@ -32,23 +32,23 @@ func (s Spec) Confine() error {
 	return s.refuse()
 }
 
-// OnThread reports whether Confine can do all that the Spec says.
+// OnThread reports whether Confine can enforce the whole Spec.
 func (s Spec) OnThread() bool {
 	return !s.Namespaces() && s.Resources == runs.ResourcesData{}
 }
 
-// Rights of Landlock, by the version of its interface that brought them.
+// Landlock rights, by the ABI version that added them.
 const (
 	writing uint64 = ll.AccessFSWriteFile | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile |
 		ll.AccessFSMakeChar | ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeSock |
 		ll.AccessFSMakeFifo | ll.AccessFSMakeBlock | ll.AccessFSMakeSym
-	noDevices uint64 = ll.AccessFSMakeChar | ll.AccessFSMakeBlock // a device file reaches past every folder
+	noDevices uint64 = ll.AccessFSMakeChar | ll.AccessFSMakeBlock // a device file bypasses every folder
 	ofFiles   uint64 = ll.AccessFSExecute | ll.AccessFSWriteFile | ll.AccessFSReadFile |
 		ll.AccessFSTruncate | ll.AccessFSIoctlDev
 	reading uint64 = ll.AccessFSReadFile | ll.AccessFSExecute
 )
 
-// handled are the rights that are taken away, but for what a rule gives back.
+// handled returns the rights that are removed, except where a rule grants them.
 func (s Spec) handled() (a ll.RulesetAttr) {
 	if s.Network == NetworkTCP {
 		a.HandledAccessNet = ll.AccessNetBindTCP | ll.AccessNetConnectTCP
@@ -74,7 +74,7 @@ func (s Spec) handled() (a ll.RulesetAttr) {
 	return a
 }
 
-// restrict takes away from the calling thread what Landlock holds.
+// restrict applies the Landlock rules to the calling thread.
 func (s Spec) restrict() error {
 	if s.Landlock == 0 {
 		return nil
@@ -101,7 +101,7 @@ func (s Spec) restrict() error {
 	return nil
 }
 
-// rules are the rights that each path gives back, with everything below it.
+// rules returns the rights to grant at each path and everything below it.
 func (s Spec) rules(handled uint64) map[string]uint64 {
 	rules := map[string]uint64{}
 	for _, path := range append(slices.Clone(s.Write), shared) {
@@ -116,14 +116,14 @@ func (s Spec) rules(handled uint64) map[string]uint64 {
 	return rules
 }
 
-// allow adds one rule. What is not there gives nothing.
+// allow adds one rule. A missing path grants nothing.
 func allow(set int, path string, rights uint64) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return nil // it cannot be reached, and so not be used either
+		return nil // unreachable, so unusable as well
 	}
 	if !info.IsDir() {
 		rights &= ofFiles

@@ -17,7 +17,7 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// The test binary is also the helper, what starts it, and the program that is held: by its name.
+// TestMain makes the test binary the helper, its starter or the confined program, depending on the name it runs under.
 const (
 	launchName  = "launch"
 	attemptName = "attempt"
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// program is a copy of the test binary that every user may start. Each cell has a link to it.
+// program returns a copy of the test binary that every user may start. Each cell has a link to it.
 var program string
 
 func copySelf(path string) error {
@@ -100,7 +100,7 @@ type cell struct {
 
 const nobody = 65534
 
-// users are those that a test can run as: the own one, and for root one that has no rights.
+// users returns the users that a test can run as: the current one and, for root, one without rights.
 func users(t *testing.T, f func(t *testing.T, c cell)) {
 	uids := []int{os.Getuid()}
 	if os.Getuid() == 0 {
@@ -114,7 +114,9 @@ func users(t *testing.T, f func(t *testing.T, c cell)) {
 func newCell(t *testing.T, uid int) cell {
 	t.Helper()
 	if underRace {
-		t.Skip("the race detector sees nothing of other processes, and starting each takes half a second: run without -race")
+		t.Skip(
+			"the race detector sees nothing of other processes, and starting each takes half a second: run without " +
+				"-race")
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
@@ -130,7 +132,7 @@ func newCell(t *testing.T, uid int) cell {
 
 func (c cell) path(name string) string { return filepath.Join(c.dir, filepath.FromSlash(name)) }
 
-// mkdir and write make what belongs to the cell's user.
+// mkdir and write create folders and files owned by the cell's user.
 func (c cell) mkdir(name string) string {
 	c.t.Helper()
 	must(c.t, os.MkdirAll(c.path(name), 0o755))
@@ -148,7 +150,7 @@ func (c cell) write(name, text string) string {
 	return c.path(name)
 }
 
-// run runs a program of the sandbox and gives what it printed and its exit code.
+// run runs a program in the sandbox and returns its output and exit code.
 func (c cell) run(s Spec, argv ...string) (string, int) {
 	c.t.Helper()
 	text, err := s.JSON()
@@ -176,7 +178,7 @@ func (c cell) sh(s Spec, script string) (string, int) {
 	return c.run(s, "/bin/sh", "-c", script)
 }
 
-// attempt runs one of the attempts in the sandbox; it is held when it fails.
+// attempt runs one of the attempts in the sandbox. If it fails, the sandbox holds.
 func (c cell) attempt(s Spec, name string) (words string, held bool) {
 	c.t.Helper()
 	out, code := c.run(s, c.path("bin/attempt"), name, c.dir)
@@ -186,7 +188,7 @@ func (c cell) attempt(s Spec, name string) (words string, held bool) {
 	return out, code == 1
 }
 
-// landlocked is a Spec that lets write in the cell's work folder only, with as much of Landlock as there is.
+// landlocked returns a Spec that allows writes only in the cell's work folder, with the newest available Landlock.
 func (c cell) landlocked() Spec {
 	abi := needLandlock(c.t, 1)
 	return Spec{Landlock: abi, Files: true, Write: []string{c.mkdir("work")}, Network: NetworkOpen, Filter: filtered()}

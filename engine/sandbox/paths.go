@@ -7,23 +7,20 @@ import (
 	"strings"
 )
 
-// within reports whether a path is a folder or lies below it. Both are clean.
+// within reports whether path is dir or lies below it. Both are clean.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-func withinAny(path string, dirs []string) bool {
+// Within reports whether a real path is one of the given real paths or lies below one.
+func Within(path string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(d string) bool { return within(path, d) })
 }
 
-// Within reports whether a real path is one of some real paths, or lies below one.
-func Within(path string, dirs []string) bool { return withinAny(path, dirs) }
-
-// Except returns the folders and files that make up dir without the kept ones, which must be real
-// paths: dir itself where none of them lies in it, else its entries, and so on down. Links are left out:
-// what they point to stands somewhere else.
+// Except returns the folders and files that make up dir without the kept ones, which must be real paths: dir itself if
+// none of them lies in it, otherwise its entries, recursively. It omits links, which point elsewhere.
 func Except(dir string, kept []string) []string {
-	if withinAny(dir, kept) {
+	if Within(dir, kept) {
 		return nil
 	}
 	if !slices.ContainsFunc(kept, func(k string) bool { return within(k, dir) }) {
@@ -31,7 +28,7 @@ func Except(dir string, kept []string) []string {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // what cannot be listed is not granted
+		return nil // unlistable folders are not granted
 	}
 	var out []string
 	for _, e := range entries {
@@ -42,7 +39,7 @@ func Except(dir string, kept []string) []string {
 	return out
 }
 
-// Real returns the real paths of those that exist.
+// Real returns the real paths of the paths that exist.
 func Real(paths []string) []string {
 	var out []string
 	for _, p := range paths {
@@ -56,9 +53,9 @@ func Real(paths []string) []string {
 	return out
 }
 
-// grant returns the real paths of folders that steps of several runs share, without what is kept. A
-// path that leads through one of the others is covered by it, and may be a link that an earlier step
-// put there to be granted what it points to: it is left out.
+// grant returns the real paths of folders that several runs' steps share, without the kept ones. It omits a path that
+// leads through one of the others: that one covers it, and it may be a link that an earlier step planted to gain its
+// target.
 func grant(paths, kept []string) []string {
 	paths = slices.Clone(paths)
 	slices.SortStableFunc(paths, func(a, b string) int { return len(a) - len(b) })
@@ -66,17 +63,17 @@ func grant(paths, kept []string) []string {
 	for _, p := range paths {
 		if !filepath.IsAbs(p) || slices.ContainsFunc(prefixes(p), func(at string) bool {
 			real, err := filepath.EvalSymlinks(at)
-			return err != nil || withinAny(real, out)
+			return err != nil || Within(real, out)
 		}) {
 			continue
 		}
-		real, _ := filepath.EvalSymlinks(p) // it exists: the prefixes did
+		real, _ := filepath.EvalSymlinks(p) // it exists because its prefixes do
 		out = append(out, Except(real, kept)...)
 	}
 	return out
 }
 
-// prefixes are the folders on the way to a path, and the path itself, from the top.
+// prefixes returns the folders that lead to a path, from the top, and the path itself.
 func prefixes(path string) []string {
 	var out []string
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// home makes a folder with the files and folders (names that end in /) of a list.
+// home creates a folder with the listed files and folders (names that end in /).
 func home(t *testing.T, names ...string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -69,7 +69,7 @@ func environment(pairs ...string) func(string) (string, bool) {
 	}
 }
 
-// cachesOf is what Caches gives, with the runs' own caches in own.
+// cachesOf calls Caches with the runs' own caches in own.
 func cachesOf(t *testing.T, dir, repository string, kept []string, pairs ...string) Shared {
 	t.Helper()
 	s, err := Caches(environment(pairs...), filepath.Join(dir, "own"), repository, kept)
@@ -86,8 +86,8 @@ func variable(t *testing.T, s Shared, name, want string) {
 	}
 }
 
-// TestCaches: what the user has is granted where it is, but programs; for what is missing there are the runs' own
-// caches, and nothing is made in the home.
+// TestCaches: the user's caches are granted in place, except programs; the runs' own caches replace missing ones, and
+// nothing is created in the home.
 func TestCaches(t *testing.T) {
 	dir := home(t)
 	s := cachesOf(t, dir, "", nil, "HOME", dir)
@@ -100,18 +100,25 @@ func TestCaches(t *testing.T) {
 		t.Errorf("the home has %v (%v)", entries, err)
 	}
 
-	dir = home(t, ".cache/go-build/", ".cache/tool/", ".cache/pre-commit/", ".cache/uv/", ".cache/pip/", ".cache/ms-playwright/", ".local/share/uv/python/", ".local/share/uv/tools/x/bin/x", ".npm/_cacache/", ".npm/_npx/x/",
-		".cargo/registry/", ".cargo/bin/cargo", ".cargo/config.toml", "go/pkg/", "go/bin/tool", ".m2/repository/", ".gradle/caches/", ".gradle/gradle.properties", ".yarn/berry/")
+	dir = home(t, ".cache/go-build/", ".cache/tool/", ".cache/pre-commit/", ".cache/uv/", ".cache/pip/",
+		".cache/ms-playwright/", ".local/share/uv/python/", ".local/share/uv/tools/x/bin/x", ".npm/_cacache/",
+		".npm/_npx/x/",
+		".cargo/registry/", ".cargo/bin/cargo", ".cargo/config.toml", "go/pkg/", "go/bin/tool", ".m2/repository/",
+		".gradle/caches/", ".gradle/gradle.properties", ".yarn/berry/")
 	s = cachesOf(t, dir, "", nil, "HOME", dir)
-	same(t, s.Write, dir, "own", ".cache/go-build", ".cache/pip", ".npm/_cacache", ".cargo/registry", "go/pkg", ".m2/repository", ".yarn/berry")
-	for name, want := range map[string]string{"GOCACHE": ".cache/go-build", "PIP_CACHE_DIR": ".cache/pip", "PLAYWRIGHT_BROWSERS_PATH": ".cache/ms-playwright",
-		"UV_PYTHON_INSTALL_DIR": ".local/share/uv/python", "UV_TOOL_DIR": "own/uv-tools", "NPM_CONFIG_CACHE": "own/npm", "CARGO_HOME": "own/cargo", "GRADLE_USER_HOME": "own/gradle"} {
+	same(t, s.Write, dir, "own", ".cache/go-build", ".cache/pip", ".npm/_cacache", ".cargo/registry", "go/pkg",
+		".m2/repository", ".yarn/berry")
+	for name, want := range map[string]string{"GOCACHE": ".cache/go-build", "PIP_CACHE_DIR": ".cache/pip",
+		"PLAYWRIGHT_BROWSERS_PATH": ".cache/ms-playwright",
+		"UV_PYTHON_INSTALL_DIR":    ".local/share/uv/python", "UV_TOOL_DIR": "own/uv-tools",
+		"NPM_CONFIG_CACHE": "own/npm", "CARGO_HOME": "own/cargo", "GRADLE_USER_HOME": "own/gradle"} {
 		variable(t, s, name, filepath.Join(dir, want))
 	}
 	for _, name := range []string{"GOPATH", "MAVEN_OPTS", "YARN_GLOBAL_FOLDER"} {
 		variable(t, s, name, "")
 	}
-	for name, want := range map[string]string{"npm/_cacache": ".npm/_cacache", "cargo/registry": ".cargo/registry", "cargo/bin": ".cargo/bin", "cargo/config.toml": ".cargo/config.toml",
+	for name, want := range map[string]string{"npm/_cacache": ".npm/_cacache", "cargo/registry": ".cargo/registry",
+		"cargo/bin": ".cargo/bin", "cargo/config.toml": ".cargo/config.toml",
 		"gradle/gradle.properties": ".gradle/gradle.properties"} {
 		if to, err := os.Readlink(filepath.Join(dir, "own", name)); err != nil || to != filepath.Join(dir, want) {
 			t.Errorf("%s leads to %q (%v)", name, to, err)
@@ -127,38 +134,43 @@ func TestCaches(t *testing.T) {
 	}
 
 	dir = home(t, "mods/", "g/pkg/")
-	s = cachesOf(t, dir, "", nil, "HOME", dir, "GOMODCACHE", filepath.Join(dir, "mods"), "GOPATH", filepath.Join(dir, "g")+":"+filepath.Join(dir, "h"), "GOCACHE", "off",
-		"PIP_CACHE_DIR", "relative", "CCACHE_DIR", filepath.Join(dir, "named"), "PNPM_HOME", filepath.Join(dir, "mods"), "UV_TOOL_DIR", dir)
+	s = cachesOf(t, dir, "", nil, "HOME", dir, "GOMODCACHE", filepath.Join(dir, "mods"), "GOPATH",
+		filepath.Join(dir, "g")+":"+filepath.Join(dir, "h"), "GOCACHE", "off",
+		"PIP_CACHE_DIR", "relative", "CCACHE_DIR", filepath.Join(dir, "named"), "PNPM_HOME", filepath.Join(dir, "mods"),
+		"UV_TOOL_DIR", dir)
 	variable(t, s, "CCACHE_DIR", filepath.Join(dir, "named"))
 	variable(t, s, "UV_TOOL_DIR", filepath.Join(dir, "own/uv-tools"))
 	same(t, s.Write, dir, "mods", "g/pkg", "own", "named")
 	same(t, cachesOf(t, dir, "", nil).Write, dir, "own") // without a home
 }
 
-// TestToolchains: Go toolchains among the modules are programs; the modules are granted around them, with
-// those of hosts that the repository needs.
+// TestToolchains: Go toolchains in the module cache are programs. Everything around them is granted, including the
+// hosts that the repository needs.
 func TestToolchains(t *testing.T) {
-	dir := home(t, "go/pkg/mod/cache/", "go/pkg/mod/golang.org/x/", "go/pkg/mod/golang.org/toolchain@v0.0.1-go1.26.0.linux-amd64/bin/go", "go/pkg/sumdb/")
+	dir := home(t, "go/pkg/mod/cache/", "go/pkg/mod/golang.org/x/",
+		"go/pkg/mod/golang.org/toolchain@v0.0.1-go1.26.0.linux-amd64/bin/go", "go/pkg/sumdb/")
 	if err := os.Mkdir(filepath.Join(dir, "repo"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "repo/go.sum"), []byte("example.test/a v1.0.0 h1:x=\n../b v1 h1:x=\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "repo/go.sum"), []byte("example.test/a v1.0.0 h1:x=\n../b v1 h1:x=\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	s := cachesOf(t, dir, filepath.Join(dir, "repo"), nil, "HOME", dir)
-	same(t, s.Write, dir, "go/pkg/mod/cache", "go/pkg/mod/golang.org/x", "go/pkg/mod/example.test", "go/pkg/sumdb", "own")
+	same(t, s.Write, dir, "go/pkg/mod/cache", "go/pkg/mod/golang.org/x", "go/pkg/mod/example.test", "go/pkg/sumdb",
+		"own")
 }
 
-// TestCachesAroundWhatIsKept: a variable that names the home, or what is kept, grants neither.
+// TestCachesAroundWhatIsKept: a variable that names the home or a kept path does not grant it.
 func TestCachesAroundWhatIsKept(t *testing.T) {
 	dir := home(t, "repo/.git/", "repo/file", "other/", "own/")
 	kept := []string{filepath.Join(dir, "repo"), filepath.Join(dir, "own")}
 	same(t, cachesOf(t, dir, "", kept, "HOME", "/nowhere", "PIP_CACHE_DIR", dir).Write, dir, "other", "own")
-	same(t, cachesOf(t, dir, "", kept, "HOME", "/nowhere", "PIP_CACHE_DIR", filepath.Join(dir, "repo/.git")).Write, dir, "own")
+	same(t, cachesOf(t, dir, "", kept, "HOME", "/nowhere", "PIP_CACHE_DIR", filepath.Join(dir, "repo/.git")).Write, dir,
+		"own")
 }
 
-// TestPlantedLinks: a step of an earlier run, which could write the caches, is not granted more
-// through a link that it left there, and does not lead us through it.
+// TestPlantedLinks: a link that an earlier run's step left in the caches grants nothing more, and we do not follow it.
 func TestPlantedLinks(t *testing.T) {
 	plant := func(to, at string) {
 		if err := os.Symlink(to, at); err != nil {
@@ -170,16 +182,18 @@ func TestPlantedLinks(t *testing.T) {
 	plant(filepath.Join(dir, "secret"), filepath.Join(dir, "go/pkg/build"))
 	plant(filepath.Join(dir, "secret"), filepath.Join(dir, "own/npm"))
 	plant(filepath.Join(dir, "secret"), filepath.Join(dir, "own/cargo/registry"))
-	s := cachesOf(t, dir, "", nil, "HOME", dir, "GOMODCACHE", filepath.Join(dir, "go/pkg/mod"), "GOCACHE", filepath.Join(dir, "go/pkg/build/deep"))
+	s := cachesOf(t, dir, "", nil, "HOME", dir, "GOMODCACHE", filepath.Join(dir, "go/pkg/mod"), "GOCACHE",
+		filepath.Join(dir, "go/pkg/build/deep"))
 	same(t, s.Write, dir, "go/pkg", ".npm/_cacache", ".cargo/registry", "own")
 	if entries, err := os.ReadDir(filepath.Join(dir, "secret")); err != nil || len(entries) > 0 {
 		t.Errorf("the link was followed to make %v (%v)", entries, err)
 	}
-	if to, err := os.Readlink(filepath.Join(dir, "own/cargo/registry")); err != nil || to != filepath.Join(dir, ".cargo/registry") {
+	if to, err := os.Readlink(filepath.Join(dir, "own/cargo/registry")); err != nil ||
+		to != filepath.Join(dir, ".cargo/registry") {
 		t.Errorf("the planted link stands: %q (%v)", to, err)
 	}
 
-	// The user's own link, in a place that steps cannot write, is followed.
+	// The user's own link, where steps cannot write, is followed.
 	dir = home(t, "disk/build/", ".cache/")
 	plant("../disk/build", filepath.Join(dir, ".cache/go-build"))
 	same(t, cachesOf(t, dir, "", nil, "HOME", dir, "GOPATH", "relative").Write, dir, "disk/build", "own")
@@ -187,5 +201,6 @@ func TestPlantedLinks(t *testing.T) {
 
 func TestGranted(t *testing.T) {
 	dir := home(t, "a/", "b/kept/", "b/open/")
-	same(t, Granted(environment("HOME", dir), []string{"~/a", filepath.Join(dir, "b"), "~/missing", "relative"}, []string{filepath.Join(dir, "b/kept")}), dir, "a", "b/open")
+	same(t, Granted(environment("HOME", dir), []string{"~/a", filepath.Join(dir, "b"), "~/missing", "relative"},
+		[]string{filepath.Join(dir, "b/kept")}), dir, "a", "b/open")
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,7 +12,6 @@ import (
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/object"
 	"markmill/engine/worktree/repo"
-	"markmill/engine/worktree/snapshot"
 	"markmill/runs"
 )
 
@@ -47,10 +47,7 @@ func (t *Tree) Bundle(dir string) (*runs.BundleData, error) {
 	if err == nil {
 		size, err = f.Seek(0, io.SeekCurrent)
 	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), runs.At(dir).File(runs.BundleFile))
 	}
 	if err != nil {
@@ -81,22 +78,13 @@ func (t *Tree) baseBlobs() map[object.Digest]bool {
 			base[was.OID] = true
 		}
 	}
-	var walk func(n *snapshot.Node, prefix string)
-	walk = func(n *snapshot.Node, prefix string) { // of a great many files, few have content that the run stored
-		for i := range n.Files {
-			e := &n.Files[i]
-			if e.Mode == 0 || !t.store.Known[e.OID] {
-				continue
-			}
+	for prefix, e := range t.root.Entries() { // of a great many files, few have content that the run stored
+		if e.Mode != 0 && t.store.Known[e.OID] {
 			if _, changed := t.total[prefix+e.Name]; !changed {
 				base[e.OID] = true
 			}
 		}
-		for _, d := range n.Dirs {
-			walk(d, prefix+d.Name+"/")
-		}
 	}
-	walk(t.root, "")
 	return base
 }
 

@@ -188,25 +188,22 @@ func (t *Tree) capture(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, 
 			continue
 		}
 		sub, err := f.Sub(d.Name)
-		if disk.Gone(err) && w.Lenient {
+		if disk.Gone(err) {
 			n.Stat = disk.Stat{}
+			if !w.Lenient {
+				return disk.ErrChanged
+			}
 			t.removeAll(d, path+d.Name+"/")
 			lost = append(lost, d)
 			n.TreeOK = false
 			continue
-		}
-		if disk.Gone(err) {
-			n.Stat = disk.Stat{}
-			return disk.ErrChanged
 		}
 		if err != nil {
 			return err
 		}
 		err = t.capture(ctx, w, d, sub, path+d.Name+"/")
 		sub.Close()
-		if !d.TreeOK {
-			n.TreeOK = false
-		}
+		n.TreeOK = n.TreeOK && d.TreeOK
 		if err != nil {
 			return err
 		}
@@ -319,41 +316,57 @@ func (t *Tree) hash(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *
 }
 
 // hashOnce reads a file once. With part, it reads as much as is there of a file that keeps changing.
-func (t *Tree) hashOnce(f *disk.Folder, e *snapshot.Entry, conv rules.Conversion, part bool) (object.Digest, disk.Stat,
-	error) {
-	if oid, after, ok, err := t.hashFolderFile(f, e, part); ok {
+func (t *Tree) hashOnce(f *disk.Folder, e *snapshot.Entry, conv rules.Conversion, part bool) (oid object.Digest,
+	after disk.Stat, err error) {
+	switch {
+	case t.unread != "":
+		return t.statDigest(e.Stat), e.Stat, nil
+	case e.Stat.Size >= object.StreamFrom && (t.large != nil || !conv.Text):
+		oid, after, err = t.hashLarge(f, e, part)
+	default:
+		oid, after, err = t.hashContent(f, e, conv, part)
+	}
+	if t.large != nil && disk.IsPermission(err) { // in a folder outside a repository, the user cannot read the file
+		oid = t.statDigest(e.Stat)
+		t.large[oid] = true
+		return oid, e.Stat, nil
+	}
+	return oid, after, err
+}
+
+// hashLarge stores a file as it is read; in a folder outside a repository, it only names the content.
+func (t *Tree) hashLarge(f *disk.Folder, e *snapshot.Entry, part bool) (oid object.Digest, after disk.Stat, err error) {
+	file, err := f.File(e.Name)
+	if err != nil {
 		return oid, after, err
 	}
-	if e.Stat.Size >= object.StreamFrom && !conv.Text {
-		file, err := f.File(e.Name)
-		if err != nil {
-			return object.Digest{}, disk.Stat{}, err
-		}
-		defer file.Close()
-		var in io.Reader = file
-		if part {
-			in = io.LimitReader(file, e.Stat.Size)
-		}
-		oid, err := t.store.PutStream(in, e.Stat.Size)
-		if err != nil {
-			return object.Digest{}, disk.Stat{}, err
-		}
-		after, err := f.Lstat(e.Name)
+	defer file.Close()
+	var in io.Reader = file
+	if part {
+		in = io.LimitReader(file, e.Stat.Size)
+	}
+	if t.large == nil {
+		oid, err = t.store.PutStream(in, e.Stat.Size)
+	} else if oid, err = t.fmt.SumStream(in, e.Stat.Size, io.Discard); err == nil {
+		t.large[oid] = true
+	}
+	if err != nil {
 		return oid, after, err
 	}
+	after, err = f.Lstat(e.Name)
+	return oid, after, err
+}
+
+func (t *Tree) hashContent(f *disk.Folder, e *snapshot.Entry, conv rules.Conversion, part bool) (oid object.Digest,
+	after disk.Stat, err error) {
 	var data []byte
-	var after disk.Stat
-	var err error
 	if part {
 		data, err = f.Part(e.Name, e.Stat.Size)
 	} else {
 		data, after, err = f.Content(e.Name, e.Stat.Size)
 	}
-	if t.large != nil && disk.IsPermission(err) {
-		return t.closedFile(e), e.Stat, nil
-	}
 	if err != nil || !part && after != e.Stat {
-		return object.Digest{}, after, err
+		return oid, after, err
 	}
 	data, err = conv.Clean(data, func() ([]byte, error) {
 		if e.Mode&disk.ModeType != disk.ModeFile {
@@ -362,9 +375,9 @@ func (t *Tree) hashOnce(f *disk.Folder, e *snapshot.Entry, conv rules.Conversion
 		return t.blob(e.OID)
 	})
 	if err != nil {
-		return object.Digest{}, after, err
+		return oid, after, err
 	}
-	oid, err := t.store.Put("blob", data)
+	oid, err = t.store.Put("blob", data)
 	t.store.Remember(oid, data)
 	return oid, after, err
 }

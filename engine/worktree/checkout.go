@@ -6,6 +6,7 @@ import (
 	"errors"
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/pool"
 	"markmill/engine/worktree/repo"
 	"markmill/engine/worktree/rules"
 	"markmill/engine/worktree/snapshot"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 )
 
 // checkout writes the base into the empty worktree and records the stat of each file. It returns the paths that only
@@ -23,11 +25,16 @@ func (t *Tree) checkout(ctx context.Context) (external []string, err error) {
 		return nil, err
 	}
 	defer f.Close()
-	c := &checkout{t: t, w: snapshot.New(t.fine), read: func(d object.Digest) ([]byte,
-		error) {
-		return t.src.Read("blob", d)
-	}}
-	if t.src != nil && t.root.Count() >= parallelFrom {
+	c := &checkout{t: t, w: snapshot.New(t.fine), past: t.past, converted: map[string]bool{}}
+	files := 0
+	for range t.root.Entries() {
+		files++
+	}
+	var had *snapshot.Node
+	if t.past != nil {
+		had, t.past, c.stamp = t.past.Root, nil, time.Now().UnixNano()
+	}
+	if t.src != nil && files >= parallelFrom {
 		repo, err := t.src.OpenGit()
 		if err != nil {
 			return nil, err
@@ -36,7 +43,11 @@ func (t *Tree) checkout(ctx context.Context) (external []string, err error) {
 		c.spare = make(chan reader, 1)
 		c.spare <- func(d object.Digest) ([]byte, error) { return t.src.ReadFrom(repo, "blob", d) }
 	}
-	err = c.folder(ctx, c.read, t.root, f, "", nil)
+	err = c.folder(ctx, func(d object.Digest) ([]byte, error) { return t.src.Read("blob", d) }, t.root, had, f, "",
+		nil)
+	if err == nil && len(c.external) == 0 && files >= t.poolFrom() {
+		t.notePristine(c.converted)
+	}
 	return c.external, err
 }
 
@@ -49,13 +60,18 @@ type reader func(object.Digest) ([]byte, error)
 type checkout struct {
 	t        *Tree
 	w        *snapshot.Walk
-	read     reader
 	spare    chan reader // of the second goroutine, while it is free
 	mu       sync.Mutex
 	external []string
+
+	// Of a worktree from the pool: what is proven there, and the new time of files that stay.
+	past      *pool.Tree
+	stamp     int64
+	converted map[string]bool // files whose bytes are not those of their blob
 }
 
-func (c *checkout) folder(ctx context.Context, read reader, n *snapshot.Node, f *disk.Folder, path string,
+// folder fills a folder. had is what the pool knows of it; nil: it is new and empty.
+func (c *checkout) folder(ctx context.Context, read reader, n, had *snapshot.Node, f *disk.Folder, path string,
 	up *rules.Chain) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -71,35 +87,54 @@ func (c *checkout) folder(ctx context.Context, read reader, n *snapshot.Node, f 
 			n.Rules.Set(name, data, t.conv)
 		}
 	}
-	for i := range n.Files {
-		if err := c.file(read, n, &n.Files[i], f, path); err != nil {
+	if had != nil {
+		if err := c.clear(n, had, f); err != nil {
 			return err
 		}
 	}
-	if err := c.below(ctx, read, n, f, path); err != nil {
+	for i := range n.Files {
+		e := &n.Files[i]
+		if had != nil {
+			stays, err := c.stays(n, had, e, f, path)
+			if err != nil {
+				return err
+			}
+			if stays {
+				continue
+			}
+		}
+		if err := c.file(read, n, e, f, path); err != nil {
+			return err
+		}
+	}
+	if err := c.below(ctx, read, n, had, f, path); err != nil {
 		return err
 	}
 	var err error
+	if had != nil {
+		if err := f.Touch(".", c.stamp); err != nil {
+			return err
+		}
+	}
 	n.Stat, err = f.Stat()
 	n.Suspect = c.w.Suspect(n.Stat)
 	return err
 }
 
 // below fills the folders in n, one of them at a time on the second goroutine.
-func (c *checkout) below(ctx context.Context, read reader, n *snapshot.Node, f *disk.Folder, path string) (err error) {
+func (c *checkout) below(ctx context.Context, read reader, n, had *snapshot.Node, f *disk.Folder,
+	path string) (err error) {
 	var wg sync.WaitGroup
 	var other error // of the second goroutine
 	for _, d := range n.Dirs {
-		if err = f.Mkdir(d.Name); err != nil {
-			break
-		}
-		var sub *disk.Folder
-		if sub, err = f.Sub(d.Name); err != nil {
+		sub, was, e := c.enter(had, f, d.Name)
+		if e != nil {
+			err = e
 			break
 		}
 		fill := func(read reader) error {
 			defer sub.Close()
-			return c.folder(ctx, read, d, sub, path+d.Name+"/", n.Rules)
+			return c.folder(ctx, read, d, was, sub, path+d.Name+"/", n.Rules)
 		}
 		select {
 		case second := <-c.spare:
@@ -138,9 +173,13 @@ func (c *checkout) file(read reader, n *snapshot.Node, e *snapshot.Entry, f *dis
 		}
 		e.Stat, err = f.Lstat(e.Name)
 	case e.Mode == disk.ModeLink:
+		c.convert(path + e.Name)
 		e.Stat, err = f.Create(e.Name, data, 0o666)
 	default:
 		conv := t.conv.Of(n.Rules, path+e.Name, e.Name)
+		if !conv.Plain() {
+			c.convert(path + e.Name)
+		}
 		if conv.External {
 			c.mu.Lock()
 			c.external = append(c.external, path+e.Name)

@@ -1,15 +1,16 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/object"
 	"markmill/engine/worktree/rules"
 	"markmill/engine/worktree/snapshot"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -21,30 +22,16 @@ type Restored struct {
 }
 
 // restore gives a file the content of a blob of the repository.
-func (t *Tree) restore(r Restored) error {
+func (t *Tree) restore(ctx context.Context, r Restored) error {
 	if r.Blob == "" {
 		return disk.RemoveUp(t.dir, r.Path)
 	}
 	id, ok := t.fmt.Parse(r.Blob)
-	if !ok {
-		return fmt.Errorf("%q is no blob of this repository", r.Blob)
+	mode, err := strconv.ParseUint(cmp.Or(r.Mode, "100644"), 8, 32)
+	if !ok || err != nil {
+		return fmt.Errorf("%q with the mode %q is no file of this repository", r.Blob, r.Mode)
 	}
-	data, err := t.src.Read("blob", id)
-	if err != nil {
-		return err
-	}
-	if err := disk.MakeWay(t.dir, r.Path); err != nil {
-		return err
-	}
-	to := filepath.Join(t.dir, filepath.FromSlash(r.Path))
-	if r.Mode == "120000" {
-		return os.Symlink(string(data), to)
-	}
-	mode := os.FileMode(0o644)
-	if r.Mode == "100755" {
-		mode = 0o755
-	}
-	return os.WriteFile(to, data, mode)
+	return t.writeOne(ctx, r.Path, snapshot.Entry{Mode: uint32(mode), OID: id})
 }
 
 // HasBlob reports whether the repository has a blob.
@@ -74,7 +61,7 @@ func (t *Tree) copyDirty(ctx context.Context) error {
 		}
 	}
 	for _, r := range t.opt.Reverse {
-		if err := t.restore(r); err != nil {
+		if err := t.restore(ctx, r); err != nil {
 			return fmt.Errorf("taking the change of %s back: %w", r.Path, err)
 		}
 	}
@@ -98,16 +85,7 @@ func (t *Tree) copyDirty(ctx context.Context) error {
 
 // copyFile makes a path of the worktree the same as in the user's checkout. It removes what is missing there.
 func (t *Tree) copyFile(path string) error {
-	to := filepath.Join(t.dir, filepath.FromSlash(path))
-	from, name, err := disk.Reach(t.src.Root(), path)
-	if err != nil && !disk.Gone(err) {
-		return err
-	}
-	var st disk.Stat
-	if err == nil {
-		defer from.Close()
-		st, err = from.Lstat(name)
-	}
+	st, err := disk.StatAt(t.src.Root(), path)
 	if disk.Gone(err) || err == nil && st.Kind() == disk.KindOther {
 		return disk.RemoveUp(t.dir, path)
 	}
@@ -117,27 +95,7 @@ func (t *Tree) copyFile(path string) error {
 	if err := disk.MakeWay(t.dir, path); err != nil {
 		return err
 	}
-	if st.Kind() == disk.KindLink {
-		target, err := from.Readlink(name)
-		if err != nil {
-			return err
-		}
-		return os.Symlink(target, to)
-	}
-	src, err := from.File(name)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, os.FileMode(st.Mode&0o777))
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(dst, src)
-	if e := dst.Close(); err == nil {
-		err = e
-	}
-	return err
+	return disk.Copy(t.src.Root(), path, filepath.Join(t.dir, filepath.FromSlash(path)))
 }
 
 // ignoredFiles lists the ignored files of the checkout that match patterns.
@@ -145,13 +103,8 @@ func (s *Source) ignoredFiles(ign *rules.Ignores, patterns []string) ([]string, 
 	w := snapshot.New(true)
 	w.Ignores, w.Converter = ign, rules.NewConverter(nil, "")
 	w.Exclude = func(path string) bool { return path == ".markmill" }
-	f, err := disk.Open(s.Root())
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	root := &snapshot.Node{}
-	if err := w.Folder(root, f, "", nil, true); err != nil {
+	if err := w.Root(root, s.Root(), true); err != nil {
 		return nil, err
 	}
 	want := rules.Ignores{Global: []rules.IgnoreFile{rules.ParseIgnore([]byte(strings.Join(patterns, "\n")))},

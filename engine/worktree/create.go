@@ -21,12 +21,23 @@ import (
 // Create makes an isolated worktree of o.Base, with a repository of its own over the same objects. Without a source it
 // makes an empty folder in a repository without commits. If it fails, it removes what it made.
 func Create(ctx context.Context, s *Source, o Options) (*Tree, error) {
-	t, err := prepare(s, o)
+	t, err := prepare(s, o, true)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.make(ctx); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(o.Dir))
+	pooled := t.past != nil
+	err = t.make(ctx)
+	if err != nil && ctx.Err() == nil && (pooled || o.Pool.Free(err)) {
+		if err := disk.RemoveAll(o.Dir); err != nil {
+			return nil, err
+		}
+		if t, err = prepare(s, o, false); err != nil {
+			return nil, err
+		}
+		err = t.make(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, disk.RemoveAll(o.Dir))
 	}
 	return t, nil
 }
@@ -44,8 +55,8 @@ func Path(s *Source, dir string) string {
 	return filepath.Join(dir, name)
 }
 
-// prepare makes the folder and the run's store, and reads the source's settings.
-func prepare(s *Source, o Options) (*Tree, error) {
+// prepare makes the folder, or takes it from the pool, makes the run's store, and reads the source's settings.
+func prepare(s *Source, o Options, take bool) (*Tree, error) {
 	if !filepath.IsAbs(o.Dir) {
 		return nil, fmt.Errorf("the worktree's folder must be absolute: %q", o.Dir)
 	}
@@ -72,7 +83,11 @@ func prepare(s *Source, o Options) (*Tree, error) {
 	if err := os.MkdirAll(filepath.Dir(o.Dir), 0o777); err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(o.Dir, 0o777); err != nil {
+	if take {
+		t.take()
+	}
+	if t.past != nil {
+	} else if err := os.Mkdir(o.Dir, 0o777); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return nil, &notebooks.Error{Kind: notebooks.KindArtifact, File: o.Dir,
 				Msg: "a worktree's folder must not exist yet", Err: err}
@@ -90,8 +105,10 @@ func prepare(s *Source, o Options) (*Tree, error) {
 
 // make fills the worktree, and then its Git directory, the index last.
 func (t *Tree) make(ctx context.Context) error {
-	if err := os.Mkdir(t.dir, 0o777); err != nil {
-		return err
+	if t.past == nil {
+		if err := os.Mkdir(t.dir, 0o777); err != nil {
+			return err
+		}
 	}
 	if err := t.loadBase(); err != nil {
 		return err
@@ -235,7 +252,7 @@ func (t *Tree) baseMessage() string {
 // objects lie under o.Dir; it does not write the user's index and .git. Git commands of steps do write the user's .git;
 // Fingerprint shows that.
 func InPlace(ctx context.Context, s *Source, o Options) (*Tree, error) {
-	t, err := prepare(s, o)
+	t, err := prepare(s, o, false)
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +282,7 @@ func InPlace(ctx context.Context, s *Source, o Options) (*Tree, error) {
 
 // Close removes the worktree and the run's store, unless keep is set. What is in no bundle is lost.
 func (t *Tree) Close(keep bool) error {
-	if keep {
+	if keep || t.pristine != nil && t.release() == nil {
 		return nil
 	}
 	return disk.RemoveAll(t.top)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,20 +55,31 @@ func TestCreate(t *testing.T) {
 			g.Dir += " \"x\"\n"
 		},
 	}
+	sources := map[string]*gittest.Repository{} // copied for each case
+	for _, object := range []string{"sha1", "sha256"} {
+		g := gittest.New(t, "--object-format="+object)
+		g.Write("a", "one\n")
+		g.Commit("first")
+		g.Git("tag", "-a", "-m", "annotated", "v1")
+		g.Git("branch", "topic/one")
+		g.Write("dir/b", "b\n")
+		gittest.Must(t, os.Symlink("b", filepath.Join(g.Dir, "dir/link")))
+		g.Write("run.sh", "x")
+		gittest.Must(t, os.Chmod(filepath.Join(g.Dir, "run.sh"), 0o755))
+		g.Write("odd\nname\t\"q\"\xff", "odd")
+		g.Commit("second")
+		sources[object] = g
+	}
 	for name, change := range cases {
 		for _, object := range []string{"sha1", "sha256"} {
+			if !thorough && object == "sha256" && name != "packed" && name != "alternates" {
+				continue // how objects are named and how a repository lies on disk are apart
+			}
 			t.Run(name+" "+object, func(t *testing.T) {
-				g := gittest.New(t, "--object-format="+object)
-				g.Write("a", "one\n")
-				g.Commit("first")
-				g.Git("tag", "-a", "-m", "annotated", "v1")
-				g.Git("branch", "topic/one")
-				g.Write("dir/b", "b\n")
-				gittest.Must(t, os.Symlink("b", filepath.Join(g.Dir, "dir/link")))
-				g.Write("run.sh", "x")
-				gittest.Must(t, os.Chmod(filepath.Join(g.Dir, "run.sh"), 0o755))
-				g.Write("odd\nname\t\"q\"\xff", "odd")
-				g.Commit("second")
+				g := &gittest.Repository{TB: t, Dir: filepath.Join(t.TempDir(), "source")}
+				if out, err := exec.Command("cp", "-R", "-p", sources[object].Dir, g.Dir).CombinedOutput(); err != nil {
+					t.Fatalf("%s", out)
+				}
 				change(g)
 				before := snapshotAll(t, g.Dir)
 				tree := made(t, g)
@@ -82,7 +94,7 @@ func TestCreate(t *testing.T) {
 					gittest.GitIn(t, d, nil, "log", "--format=%s", "-1") != "second" {
 					t.Error("HEAD is not the base")
 				}
-				if gittest.GitIn(t, d, nil, "write-tree") != string(tree.BaseTree()) {
+				if gittest.GitIn(t, d, nil, "write-tree") != string(tree.fmt.OID(tree.baseTree)) {
 					t.Error("the index is not the base")
 				}
 				if index, err := os.ReadFile(filepath.Join(d, ".git/index")); err != nil ||
@@ -194,6 +206,9 @@ func TestConversions(t *testing.T) {
 		g.Git("add", ".gitattributes")
 		g.Git("commit", "-qm", "attributes")
 		for _, autocrlf := range []string{"false", "true", "input"} {
+			if !thorough && name != "auto" && (autocrlf == "input" || autocrlf == "false" && name != "missing") {
+				continue
+			}
 			t.Run(name+" "+autocrlf, func(t *testing.T) {
 				g.Configure("[core]\nautocrlf = " + autocrlf + "\n")
 				tree := made(t, g)

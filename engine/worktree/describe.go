@@ -53,7 +53,7 @@ func (t *Tree) deltas(were map[string]snapshot.Entry) []patch.Delta {
 		}
 	}
 	slices.SortFunc(out, func(a, b patch.Delta) int { return strings.Compare(a.Path, b.Path) })
-	return patch.Renames(out)
+	return patch.Renames(out, true)
 }
 
 func sideOf(e snapshot.Entry) patch.Side {
@@ -101,14 +101,7 @@ func (t *Tree) describeFile(d patch.Delta) (f runs.ChangedFile, section []byte, 
 			&patch.Error{Path: d.Path, Msg: fmt.Sprintf("larger than %d MB: its change is in the commits, and not in the patch",
 				maxPatchFile>>20)}
 	}
-	if d.Old.Mode != 0 && d.New.Mode != 0 && d.Old.Mode&disk.ModeType != d.New.Mode&disk.ModeType {
-		// A file that became a link, or the like, is one path that goes and one that comes.
-		gone, come := patch.Delta{Path: d.Path, Old: d.Old}, patch.Delta{Path: d.Path, New: d.New}
-		_, f.Deleted = gone.Write(&out, t.fmt, old, nil)
-		f.Added, _ = come.Write(&out, t.fmt, nil, new)
-	} else {
-		f.Added, f.Deleted = d.Write(&out, t.fmt, old, new)
-	}
+	f.Added, f.Deleted = d.Write(&out, t.fmt, old, new)
 	return f, out.Bytes(), d.Verify(out.Bytes(), old, new)
 }
 

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"markmill/engine/worktree/repo"
 	"markmill/engine/worktree/rules"
@@ -44,7 +45,7 @@ func (s *Source) dirtyWalk(ctx context.Context, exclude string) ([]string, error
 		return nil, err
 	}
 	defer os.RemoveAll(tmp)
-	t, err := prepare(s, Options{Dir: filepath.Join(tmp, "w"), Base: head})
+	t, err := prepare(s, Options{Dir: filepath.Join(tmp, "w"), Base: head}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +58,8 @@ func (s *Source) dirtyWalk(ctx context.Context, exclude string) ([]string, error
 	}
 	var paths []string
 	for _, d := range t.deltas(t.step) {
-		paths = append(paths, d.Path)
-		if d.From != "" {
-			paths = append(paths, d.From)
-		}
+		paths = append(paths, d.Path, cmp.Or(d.From, d.Path))
 	}
 	slices.Sort(paths)
-	return paths, nil
+	return slices.Compact(paths), nil
 }

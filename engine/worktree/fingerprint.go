@@ -2,8 +2,11 @@ package worktree
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"hash/maphash"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,17 +33,12 @@ func (s *Source) Fingerprint(ctx context.Context, exclude func(path string) bool
 	w := snapshot.New(false)
 	w.Plain = true
 	w.Exclude = func(path string) bool { return path == ".markmill" || exclude != nil && exclude(path) }
-	f, err := disk.Open(s.Root())
-	if err != nil {
-		return Fingerprint{}, err
-	}
-	defer f.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.print == nil {
 		s.print = &snapshot.Node{}
 	}
-	if err := w.Folder(s.print, f, "", nil, false); err != nil {
+	if err := w.Root(s.print, s.Root(), false); err != nil {
 		s.print = nil
 		return Fingerprint{}, err
 	}
@@ -52,32 +50,26 @@ func (s *Source) Fingerprint(ctx context.Context, exclude func(path string) bool
 }
 
 func (s *Source) printGit(out map[string]uint64) error {
-	add := func(dir, name string, strip func([]byte) []byte) error {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			if disk.Gone(err) {
-				return nil
+	add := func(dir string, names ...string) error {
+		for _, name := range names {
+			data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+			switch {
+			case disk.Gone(err):
+				continue
+			case err != nil:
+				return err
+			case name == "packed-refs":
+				data = withoutRuns(data)
 			}
-			return err
+			out[name] = maphash.Bytes(printSeed, data)
 		}
-		if strip != nil {
-			data = strip(data)
-		}
-		out[filepath.ToSlash(name)] = maphash.Bytes(printSeed, data)
 		return nil
 	}
-	for _, name := range []string{"HEAD", "index", "config.worktree", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD"} {
-		if err := add(s.GitDir(), name, nil); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{"config", "info/exclude", "info/attributes", "info/grafts", "shallow",
-		"objects/info/alternates"} {
-		if err := add(s.CommonDir(), filepath.FromSlash(name), nil); err != nil {
-			return err
-		}
-	}
-	if err := add(s.CommonDir(), "packed-refs", withoutRuns); err != nil {
+	err := errors.Join(
+		add(s.GitDir(), "HEAD", "index", "config.worktree", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD"),
+		add(s.CommonDir(), "config", "info/exclude", "info/attributes", "info/grafts", "shallow",
+			"objects/info/alternates", "packed-refs"))
+	if err != nil {
 		return err
 	}
 	for _, dir := range []string{"refs", "hooks"} {
@@ -88,23 +80,21 @@ func (s *Source) printGit(out map[string]uint64) error {
 			if err != nil {
 				return err
 			}
-			rel, err := filepath.Rel(s.CommonDir(), path)
+			name, err := filepath.Rel(s.CommonDir(), path)
 			if err != nil {
 				return err
 			}
-			if d.IsDir() {
-				if filepath.ToSlash(rel) == "refs/markmill" {
-					return filepath.SkipDir
-				}
+			name = filepath.ToSlash(name)
+			switch {
+			case name == "refs/markmill":
+				return filepath.SkipDir
+			case d.IsDir() || dir == "refs" && strings.HasSuffix(path, ".lock"): // no ref, but one about to be written
 				return nil
 			}
-			if dir == "refs" && strings.HasSuffix(path, ".lock") {
-				return nil // no ref: somebody is about to write one
-			}
 			if fi, err := d.Info(); err == nil && dir == "hooks" {
-				out[filepath.ToSlash(rel)+" mode"] = uint64(fi.Mode())
+				out[name+" mode"] = uint64(fi.Mode())
 			}
-			return add(s.CommonDir(), rel, nil)
+			return add(s.CommonDir(), name)
 		})
 		if err != nil {
 			return err
@@ -129,75 +119,70 @@ func withoutRuns(data []byte) []byte {
 }
 
 // Equal reports whether nothing changed between the two.
-func (f Fingerprint) Equal(o Fingerprint) bool { return len(f.diff(o, 1)) == 0 }
+func (f Fingerprint) Equal(o Fingerprint) bool { return len(f.Diff(o)) == 0 }
 
 // Diff lists the paths that differ, slash-separated; those of the Git directory as ".git/…".
-func (f Fingerprint) Diff(o Fingerprint) []string { return f.diff(o, 0) }
-
-// diff stops after limit paths; 0 is no limit.
-func (f Fingerprint) diff(o Fingerprint, limit int) []string {
+func (f Fingerprint) Diff(o Fingerprint) []string {
 	var out []string
-	for name, v := range f.git {
-		if w, ok := o.git[name]; !ok || v != w {
-			out = append(out, ".git/"+strings.TrimSuffix(name, " mode"))
+	for _, sides := range [][2]Fingerprint{{f, o}, {o, f}} {
+		for name, v := range sides[0].git {
+			if w, ok := sides[1].git[name]; !ok || v != w {
+				out = append(out, ".git/"+strings.TrimSuffix(name, " mode"))
+			}
 		}
 	}
-	for name := range o.git {
-		if _, ok := f.git[name]; !ok {
-			out = append(out, ".git/"+strings.TrimSuffix(name, " mode"))
-		}
-	}
-	none := &snapshot.Node{}
-	a, b := f.files, o.files
-	if a == nil {
-		a = none
-	}
-	if b == nil {
-		b = none
-	}
-	out = diffNodes(a, b, "", out, limit)
+	out = diffNodes(cmp.Or(f.files, noFiles), cmp.Or(o.files, noFiles), "", out)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
+// noFiles is the other side of a folder that only one fingerprint has.
+var noFiles = &snapshot.Node{}
+
 // diffNodes compares the files below two folders. It compares a folder's mode but not its times: they change when the
 // engine creates .markmill in it.
-func diffNodes(a, b *snapshot.Node, path string, out []string, limit int) []string {
-	if limit > 0 && len(out) >= limit {
-		return out
-	}
-	if a.Stat.Mode != b.Stat.Mode && len(a.Name)+len(b.Name) > 0 {
+func diffNodes(a, b *snapshot.Node, path string, out []string) []string {
+	if a.Stat.Mode != b.Stat.Mode && path != "" {
 		out = append(out, strings.TrimSuffix(path, "/"))
 	}
-	i, j := 0, 0
-	for i < len(a.Files) || j < len(b.Files) {
-		switch {
-		case j == len(b.Files) || i < len(a.Files) && a.Files[i].Name < b.Files[j].Name:
-			out = append(out, path+a.Files[i].Name)
-			i++
-		case i == len(a.Files) || a.Files[i].Name > b.Files[j].Name:
-			out = append(out, path+b.Files[j].Name)
-			j++
-		default:
-			if a.Files[i].Stat != b.Files[j].Stat {
-				out = append(out, path+a.Files[i].Name)
-			}
-			i, j = i+1, j+1
+	for x, y := range pairs(a.Files, b.Files, func(e *snapshot.Entry) string { return e.Name }) {
+		if x == nil || y == nil || x.Stat != y.Stat {
+			out = append(out, path+cmp.Or(x, y).Name)
 		}
 	}
-	i, j = 0, 0
-	for i < len(a.Dirs) || j < len(b.Dirs) {
+	for x, y := range pairs(a.Dirs, b.Dirs, func(d **snapshot.Node) string { return (*d).Name }) {
 		switch {
-		case j == len(b.Dirs) || i < len(a.Dirs) && a.Dirs[i].Name < b.Dirs[j].Name:
-			out = diffNodes(a.Dirs[i], &snapshot.Node{}, path+a.Dirs[i].Name+"/", out, limit)
-			i++
-		case i == len(a.Dirs) || a.Dirs[i].Name > b.Dirs[j].Name:
-			out = diffNodes(&snapshot.Node{}, b.Dirs[j], path+b.Dirs[j].Name+"/", out, limit)
-			j++
+		case x == nil:
+			out = diffNodes(noFiles, *y, path+(*y).Name+"/", out)
+		case y == nil:
+			out = diffNodes(*x, noFiles, path+(*x).Name+"/", out)
 		default:
-			out = diffNodes(a.Dirs[i], b.Dirs[j], path+a.Dirs[i].Name+"/", out, limit)
-			i, j = i+1, j+1
+			out = diffNodes(*x, *y, path+(*x).Name+"/", out)
 		}
 	}
 	return out
+}
+
+// pairs yields the items of two lists that are sorted by name: those of the same name together, others beside nil.
+func pairs[T any](a, b []T, name func(*T) string) iter.Seq2[*T, *T] {
+	return func(yield func(x, y *T) bool) {
+		for len(a)+len(b) > 0 {
+			var x, y *T
+			if len(a) > 0 && (len(b) == 0 || name(&a[0]) <= name(&b[0])) {
+				x = &a[0]
+			}
+			if len(b) > 0 && (x == nil || name(&b[0]) == name(x)) {
+				y = &b[0]
+			}
+			if x != nil {
+				a = a[1:]
+			}
+			if y != nil {
+				b = b[1:]
+			}
+			if !yield(x, y) {
+				return
+			}
+		}
+	}
 }

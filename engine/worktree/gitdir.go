@@ -42,11 +42,16 @@ func (t *Tree) writeGitDir() error {
 			}
 		}
 	}
+	return writeFiles(dot, files)
+}
+
+// writeFiles writes new files below a folder, except for empty ones.
+func writeFiles(dir string, files map[string]string) error {
 	for name, data := range files {
 		if data == "" {
 			continue
 		}
-		if err := disk.WriteNew(filepath.Join(dot, filepath.FromSlash(name)), []byte(data), 0o666); err != nil {
+		if err := disk.WriteNew(filepath.Join(dir, filepath.FromSlash(name)), []byte(data), 0o666); err != nil {
 			return err
 		}
 	}
@@ -58,7 +63,8 @@ func (t *Tree) copyRefs(dot string, refs []repo.Ref, files map[string]string) er
 	var b strings.Builder
 	b.WriteString("# pack-refs with: sorted \n")
 	for _, r := range refs {
-		if !copied(r.Name) {
+		if kind, _, _ := strings.Cut(strings.TrimPrefix(r.Name, "refs/"), "/"); kind != "heads" && kind != "tags" &&
+			kind != "remotes" {
 			continue
 		}
 		if strings.HasPrefix(r.OID, "ref:") {
@@ -81,15 +87,6 @@ func (t *Tree) copyRefs(dot string, refs []repo.Ref, files map[string]string) er
 	return nil
 }
 
-func copied(name string) bool {
-	for _, prefix := range []string{"refs/heads/", "refs/tags/", "refs/remotes/"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
 // alternates lists the other object folders, more first.
 func (t *Tree) alternates(more ...string) string {
 	if t.src != nil {
@@ -106,6 +103,14 @@ func (t *Tree) alternates(more ...string) string {
 		b.WriteString(filepath.ToSlash(dir) + "\n")
 	}
 	return b.String()
+}
+
+// settingsTaken are the source's settings that a worktree has too, by section; nil takes all keys.
+var settingsTaken = map[string][]string{
+	"core": {"filemode", "symlinks", "ignorecase", "precomposeunicode", "autocrlf", "eol", "safecrlf", "excludesfile",
+		"attributesfile", "quotepath"},
+	"filter": nil, "diff": nil, "merge": nil, "branch": nil,
+	"remote": {"url", "fetch", "tagopt"},
 }
 
 // config composes the settings of the worktree's repository: those of the source that affect content, its remotes
@@ -136,33 +141,20 @@ func (t *Tree) config(hooks string) string {
 		if !s.Local {
 			continue
 		}
+		if keys, all := settingsTaken[s.Section]; !all || keys != nil && !slices.Contains(keys, s.Key) {
+			continue
+		}
 		value := s.Value
 		switch s.Section {
-		case "core":
-			switch s.Key {
-			case "filemode", "symlinks", "ignorecase", "precomposeunicode", "autocrlf", "eol", "safecrlf", "excludesfile",
-				"attributesfile", "quotepath":
-			default:
-				continue
-			}
 		case "filter", "diff", "merge":
 			if s.Sub == "" {
 				continue
 			}
-		case "branch":
 		case "remote":
-			switch s.Key {
-			case "url":
-				if isRelative(value) {
-					value = filepath.Join(t.src.Root(), value)
-				}
-			case "fetch", "tagopt":
-			default:
-				continue
+			if s.Key == "url" && isRelative(value) {
+				value = filepath.Join(t.src.Root(), value)
 			}
 			remotes[s.Sub] = true
-		default:
-			continue
 		}
 		section := "[" + s.Section + "]"
 		if s.Sub != "" {
@@ -193,18 +185,14 @@ func (t *Tree) storeRepository() error {
 	if err := os.MkdirAll(filepath.Join(dir, "info"), 0o777); err != nil {
 		return err
 	}
-	files := map[string]string{"config": t.config(""), "objects/info/alternates": t.alternates()}
+	files := map[string]string{"config": t.config(""), "objects/info/alternates": t.alternates(),
+		"HEAD": "ref: refs/heads/main\n"}
 	if t.src != nil {
 		if data, err := os.ReadFile(filepath.Join(t.src.CommonDir(), "info", "attributes")); err == nil {
 			files["info/attributes"] = string(data)
 		}
 	}
-	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(data), 0o666); err != nil {
-			return err
-		}
-	}
-	return os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/main\n"), 0o666)
+	return writeFiles(dir, files)
 }
 
 func errNeedsGit(path string) error {

@@ -14,6 +14,10 @@ import (
 	"markmill/runs"
 )
 
+// thorough asks for every combination and every check after each case. Without it, tests take samples of what repeats
+// one path.
+var thorough = os.Getenv("MARKMILL_ALL") != ""
+
 func TestMain(m *testing.M) { gittest.Main(m) }
 
 func openSource(t testing.TB, dir string) *Source {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/object"
 	"markmill/engine/worktree/patch"
@@ -26,7 +25,7 @@ const (
 //
 // The folder's .gitignore files apply; the user's own ignore file and line ending conversions do not.
 func InFolder(ctx context.Context, folder string, o Options) (*Tree, error) {
-	t, err := prepare(nil, o)
+	t, err := prepare(nil, o, false)
 	if err != nil {
 		return nil, err
 	}
@@ -65,28 +64,16 @@ func (t *Tree) takeFolder(ctx context.Context) error {
 func (t *Tree) measure() (files int, bytes int64, err error) {
 	w := snapshot.New(true)
 	w.Ignores, w.Converter, w.Exclude, w.Closed = t.ign, t.conv, t.excluded, map[string]bool{}
-	f, err := disk.Open(t.dir)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer f.Close()
 	root := &snapshot.Node{}
-	if err := w.Folder(root, f, "", nil, true); err != nil {
+	if err := w.Root(root, t.dir, true); err != nil {
 		return 0, 0, unreadable(err)
 	}
-	var add func(n *snapshot.Node)
-	add = func(n *snapshot.Node) {
-		for i := range n.Files {
-			if e := &n.Files[i]; !e.Ignored {
-				files++
-				bytes += e.Stat.Size
-			}
-		}
-		for _, d := range n.Dirs {
-			add(d)
+	for _, e := range root.Entries() {
+		if !e.Ignored {
+			files++
+			bytes += e.Stat.Size
 		}
 	}
-	add(root)
 	t.closed = w.Closed
 	return files, bytes, nil
 }
@@ -102,46 +89,6 @@ func (t *Tree) Unread() string { return t.unread }
 // statDigest is a stand-in for content that is not read. It changes with size, times and inode.
 func (t *Tree) statDigest(st disk.Stat) object.Digest {
 	return t.fmt.Sum("blob", fmt.Appendf(nil, "stat %d %d %d %d", st.Size, st.Mtime, st.Ctime, st.Inode))
-}
-
-// hashFolderFile names the content of a file without storing it; ok is false for a file that is small enough to be
-// stored. With part, it reads as much as is there of a file that keeps changing.
-func (t *Tree) hashFolderFile(f *disk.Folder, e *snapshot.Entry, part bool) (oid object.Digest, after disk.Stat,
-	ok bool, err error) {
-	switch {
-	case t.unread != "":
-		return t.statDigest(e.Stat), e.Stat, true, nil
-	case t.large == nil || e.Stat.Size < object.StreamFrom:
-		return object.Digest{}, e.Stat, false, nil
-	}
-	file, err := f.File(e.Name)
-	if disk.IsPermission(err) {
-		return t.closedFile(e), e.Stat, true, nil
-	}
-	if err != nil {
-		return object.Digest{}, disk.Stat{}, true, err
-	}
-	defer file.Close()
-	h := t.fmt.New()
-	h.Write(object.Header("blob", e.Stat.Size))
-	n, err := io.Copy(h, io.LimitReader(file, e.Stat.Size+1))
-	if err == nil && n != e.Stat.Size && !part {
-		err = disk.ErrChanged
-	}
-	if err != nil {
-		return object.Digest{}, disk.Stat{}, true, err
-	}
-	h.Sum(oid[:0])
-	t.large[oid] = true
-	after, err = f.Lstat(e.Name)
-	return oid, after, true, err
-}
-
-// closedFile names the content of a file that the user cannot read.
-func (t *Tree) closedFile(e *snapshot.Entry) object.Digest {
-	oid := t.statDigest(e.Stat)
-	t.large[oid] = true
-	return oid
 }
 
 // notKept is the reason why the patch cannot hold a change whose content is not stored.

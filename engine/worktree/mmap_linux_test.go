@@ -110,7 +110,7 @@ func TestAKeptMapping(t *testing.T) {
 // mapDirs are folders on file systems of both kinds, as far as there are: those that tell of mappings, and those that
 // do not.
 func mapDirs(t *testing.T) []string {
-	dirs := []string{t.TempDir()}
+	dirs := []string{gittest.OnDisk(t)}
 	if dir, err := os.MkdirTemp("/dev/shm", "markmill-test-"); err == nil {
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		dirs = append(dirs, dir)

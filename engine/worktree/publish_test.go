@@ -220,7 +220,9 @@ func TestBundleDamaged(t *testing.T) {
 			continue // the comment; and the version, 3 of which reads this as well
 		}
 		try(fmt.Sprintf("byte %d", i), changed)
-		try(fmt.Sprintf("cut at %d", i), text[:i])
+		if thorough || i%5 == 0 {
+			try(fmt.Sprintf("cut at %d", i), text[:i])
+		}
 	}
 	try("longer", append(bytes.Clone(text), 0))
 }

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,42 +90,36 @@ func (t *Tree) targetOf(text []byte) (map[string]snapshot.Entry, error) {
 		return nil, fmt.Errorf("its patch cannot be read: %w", err)
 	}
 	comes := map[string]snapshot.Entry{}
-	for i := range parts {
-		p := &parts[i]
-		var was snapshot.Entry
-		var content []byte
+	for _, p := range parts {
+		var was patch.State
 		if p.OldPath != "" {
-			if was = before(p.OldPath); was.Mode == 0 {
+			e := before(p.OldPath)
+			if e.Mode == 0 {
 				return nil, fmt.Errorf("its patch changes %s, which is not there", quote.Path(p.OldPath))
 			}
-			if was.Mode != disk.ModeGitlink {
-				if content, err = t.blob(was.OID); err != nil {
-					return nil, err
-				}
+			was.Mode = e.Mode
+			if was.Data, err = t.content(sideOf(e)); err != nil {
+				return nil, err
 			}
-			if p.NewPath == "" || p.Rename {
-				target[p.OldPath] = snapshot.Entry{}
-			}
+		}
+		next, err := p.On(was)
+		if err != nil {
+			return nil, fmt.Errorf("its patch does not fit at %s: %w", quote.Path(cmp.Or(p.NewPath, p.OldPath)), err)
+		}
+		if was.Mode == disk.ModeGitlink || next.Mode == disk.ModeGitlink {
+			return nil, fmt.Errorf("it changed the submodule %s", quote.Path(cmp.Or(p.NewPath, p.OldPath)))
+		}
+		if p.Goes() {
+			target[p.OldPath] = snapshot.Entry{}
 		}
 		if p.NewPath == "" {
 			continue
 		}
-		mode := p.NewMode
-		if mode == 0 {
-			mode = was.Mode
-		}
-		if mode == disk.ModeGitlink || was.Mode == disk.ModeGitlink {
-			return nil, fmt.Errorf("it changed the submodule %s", quote.Path(p.NewPath))
-		}
-		next, err := p.Apply(content)
-		if err != nil {
-			return nil, fmt.Errorf("its patch does not fit at %s: %w", quote.Path(p.NewPath), err)
-		}
-		e := snapshot.Entry{Mode: mode}
-		if e.OID, err = t.store.Put("blob", next); err != nil {
+		e := snapshot.Entry{Mode: next.Mode}
+		if e.OID, err = t.store.Put("blob", next.Data); err != nil {
 			return nil, err
 		}
-		t.store.Remember(e.OID, next)
+		t.store.Remember(e.OID, next.Data)
 		comes[p.NewPath] = e
 	}
 	maps.Copy(target, comes) // after what goes: a path may be renamed and made anew
@@ -272,12 +267,7 @@ func (t *Tree) dropObjects(mark int, tree object.Digest) {
 
 // ChangedSinceBase lists the captured paths that differ from the base and that match, sorted.
 func (t *Tree) ChangedSinceBase(match func(path string) bool) []string {
-	var out []string
-	for p := range t.sinceBase(match) {
-		out = append(out, p)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(t.sinceBase(match)))
 }
 
 // sinceBase returns the base's entry of each path that matches and differs now.

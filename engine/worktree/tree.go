@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/pool"
 	"markmill/engine/worktree/rules"
 	"markmill/engine/worktree/snapshot"
 	"path/filepath"
@@ -23,6 +24,8 @@ type Options struct {
 	Now          func() time.Time
 	// Exclude says which paths of a folder that is worked in are no part of the worktree; nil is none.
 	Exclude func(path string) bool
+	// Pool, if not nil, is where Create takes a worktree from and Close puts it. It lies on the file system of Dir.
+	Pool *pool.Pool
 	// Processes lists the processes of the run that live: what they do while a capture looks, and what they map into
 	// their memory, may change the worktree without changing times. nil says that there are none.
 	Processes func() []int
@@ -63,6 +66,9 @@ type Tree struct {
 	step, total map[string]snapshot.Entry
 	known       func(path string, st disk.Stat) (object.Digest, bool) // content known by its stat, from the user's index
 
+	past     *pool.Tree // the worktree from the pool, until it is filled
+	pristine []byte     // what the pool is told of the worktree as it was filled; nil: it does not go there
+
 	// Of a folder outside a repository (InFolder).
 	unread string                 // why content is not read
 	large  map[object.Digest]bool // content that was named and not kept; nil elsewhere
@@ -93,9 +99,6 @@ func (t *Tree) GitDir() string {
 // Base is the commit that the run's change is measured from: Options.Base, or a child of it that holds the user's
 // uncommitted changes; "" if there is none.
 func (t *Tree) Base() object.OID { return t.fmt.OID(t.base) }
-
-// BaseTree is the tree of Base.
-func (t *Tree) BaseTree() object.OID { return t.fmt.OID(t.baseTree) }
 
 // Blob is the content of a captured file, or the target of a link, as Git has it.
 func (t *Tree) Blob(oid object.OID) ([]byte, error) {

@@ -6,7 +6,6 @@ import (
 	"markmill/engine/worktree/quote"
 	"markmill/engine/worktree/repo"
 	"markmill/engine/worktree/rules"
-	"markmill/engine/worktree/snapshot"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,12 +45,11 @@ func (t *Tree) Opaque() []string { return t.opaque }
 // submodules lists the paths of submodules, each with a slash at its end.
 func (t *Tree) submodules() []string {
 	var out []string
-	_ = t.root.Each("", func(path string, e *snapshot.Entry) error { // visit never fails
+	for prefix, e := range t.root.Entries() {
 		if e.Mode == disk.ModeGitlink {
-			out = append(out, path+"/")
+			out = append(out, prefix+e.Name+"/")
 		}
-		return nil
-	})
+	}
 	return out
 }
 
@@ -82,23 +80,18 @@ func (t *Tree) submoduleChanged(ctx context.Context, path string) (bool, error) 
 // keepIgnoreFiles remembers the .gitignore files that apply before any step has run.
 func (t *Tree) keepIgnoreFiles() {
 	t.ignoreFiles = map[string]func() ([]byte, error){}
-	var visit func(n *snapshot.Node, prefix string)
-	visit = func(n *snapshot.Node, prefix string) {
-		if i, ok := snapshot.FindEntry(n.Files, ".gitignore"); ok {
-			e := n.Files[i]
-			switch {
-			case e.Mode&disk.ModeType == disk.ModeFile:
-				t.ignoreFiles[prefix] = func() ([]byte, error) { return t.blob(e.OID) }
-			case e.Mode == 0 && e.Stat.Kind() == disk.KindFile: // in place: a folder that hides itself
-				data, err := os.ReadFile(filepath.Join(t.dir, filepath.FromSlash(prefix+e.Name)))
-				t.ignoreFiles[prefix] = func() ([]byte, error) { return data, err }
-			}
+	for prefix, e := range t.root.Entries() {
+		if e.Name != ".gitignore" {
+			continue
 		}
-		for _, d := range n.Dirs {
-			visit(d, prefix+d.Name+"/")
+		switch d := e.OID; {
+		case e.Mode&disk.ModeType == disk.ModeFile:
+			t.ignoreFiles[prefix] = func() ([]byte, error) { return t.blob(d) }
+		case e.Mode == 0 && e.Stat.Kind() == disk.KindFile: // in place: a folder that hides itself
+			data, err := os.ReadFile(filepath.Join(t.dir, filepath.FromSlash(prefix+e.Name)))
+			t.ignoreFiles[prefix] = func() ([]byte, error) { return data, err }
 		}
 	}
-	visit(t.root, "")
 }
 
 // Hidden lists the files that were written and that only .gitignore rules added by the run itself hide from the

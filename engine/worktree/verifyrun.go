@@ -276,46 +276,36 @@ func (v *verifier) compare(base, result string, text []byte) error {
 }
 
 // apply applies one part of a patch to got, the paths that differ between base and result.
-func (v *verifier) apply(p *patch.File, old, got map[string]object.TreeEntry, removed map[string]bool) error {
-	var content []byte
-	var mode uint32
+func (v *verifier) apply(p *patch.File, old, got map[string]object.TreeEntry, removed map[string]bool) (err error) {
+	var was patch.State
 	if p.OldPath != "" {
 		e, there := old[p.OldPath]
 		if !there {
 			return fmt.Errorf("changes %s, which is the same in base and result", quote.Path(p.OldPath))
 		}
-		mode = e.Mode
-		if mode == disk.ModeGitlink {
-			content = fmt.Appendf(nil, "Subproject commit %s\n", v.fmt.OID(e.OID))
-		} else {
-			var err error
-			if content, err = v.object("blob", string(v.fmt.OID(e.OID))); err != nil {
+		was.Mode, was.Data = e.Mode, fmt.Appendf(nil, "Subproject commit %s\n", v.fmt.OID(e.OID))
+		if e.Mode != disk.ModeGitlink {
+			if was.Data, err = v.object("blob", string(v.fmt.OID(e.OID))); err != nil {
 				return err
 			}
 		}
-		if p.NewPath == "" || p.Rename {
+		if p.Goes() {
 			if !removed[p.OldPath] && got[p.OldPath] == e {
 				delete(got, p.OldPath)
 			}
 			removed[p.OldPath] = true
 		}
 	}
-	next, err := p.Apply(content)
+	next, err := p.On(was)
 	if err != nil {
 		return fmt.Errorf("does not fit the base at %s: %w", quote.Path(p.OldPath), err)
 	}
 	if p.NewPath == "" {
-		if len(next) > 0 {
-			return fmt.Errorf("removes %s, and leaves a part of it", quote.Path(p.OldPath))
-		}
 		return nil
 	}
-	if p.NewMode != 0 {
-		mode = p.NewMode
-	}
-	e := object.TreeEntry{Mode: mode, OID: v.fmt.Sum("blob", next)}
-	if mode == disk.ModeGitlink {
-		text, _ := strings.CutPrefix(string(bytes.TrimSuffix(next, []byte{'\n'})), "Subproject commit ")
+	e := object.TreeEntry{Mode: next.Mode, OID: v.fmt.Sum("blob", next.Data)}
+	if next.Mode == disk.ModeGitlink {
+		text, _ := strings.CutPrefix(string(bytes.TrimSuffix(next.Data, []byte{'\n'})), "Subproject commit ")
 		var ok bool
 		if e.OID, ok = v.fmt.Parse(object.OID(text)); !ok {
 			return errors.New("names no commit for the submodule " + quote.Path(p.NewPath))

@@ -11,7 +11,7 @@ import (
 // A backslash that was there before is left alone, so that Escape is for reading and not for
 // reading back: the exact bytes are in the run directory.
 func Escape(s string) string {
-	if clean(s) {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, hidden) {
 		return s
 	}
 	var b strings.Builder
@@ -49,25 +49,6 @@ func EscapeJSON(s string) string {
 		}
 	}
 	return b.String()
-}
-
-// clean says that nothing of s needs escaping.
-func clean(s string) bool {
-	for i := 0; i < len(s); {
-		if c := s[i]; c < 0x80 {
-			if hidden(rune(c)) {
-				return false
-			}
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 || hidden(r) {
-			return false
-		}
-		i += n
-	}
-	return true
 }
 
 // hidden lists what must not reach a page or a terminal unescaped: C0 and C1 controls, the bidirectional controls

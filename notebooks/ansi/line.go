@@ -151,13 +151,13 @@ func (l *Line) cut(n int) {
 // Column is where the cursor stands, from 0.
 func (l *Line) Column() int { return l.col }
 
-// Columns is how many cells the line has.
+// Columns returns how many cells the line has.
 func (l *Line) Columns() int { return len(l.cells) }
 
-// Cell is the text of a cell. It is valid until the line changes.
+// Cell returns the text of a cell. It is valid until the line changes.
 func (l *Line) Cell(i int) []byte { return l.text[l.cells[i].at : l.cells[i].at+l.cells[i].size] }
 
-// Size is how many bytes the line's text has.
+// Size returns how many bytes the line's text has.
 func (l *Line) Size() int { return l.live }
 
 // Runs yields the text piece by piece, each of one style. Where the cursor was moved, spaces at the end are left out: a
@@ -179,7 +179,7 @@ func (l *Line) Runs(yield func(text string, style int) bool) {
 	}
 }
 
-// String is the text.
+// String returns the text.
 func (l *Line) String() string {
 	var b []byte
 	for text := range l.Runs {

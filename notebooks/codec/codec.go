@@ -35,14 +35,13 @@ func Marshal(v any) ([]byte, error) {
 // Indent returns the canonical JSON of v, two spaces a level, for people; a newline ends it.
 func Indent(v any) ([]byte, error) {
 	b, err := Marshal(v)
+	if err == nil {
+		b, err = IndentAs(b, "", "  ")
+	}
 	if err != nil {
 		return nil, err
 	}
-	raw := jsontext.Value(b)
-	if err := raw.Indent(jsontext.WithIndent("  ")); err != nil {
-		return nil, err
-	}
-	return append(raw, '\n'), nil
+	return append(b, '\n'), nil
 }
 
 // IndentAs returns a JSON value as it stands within a file that is indented: each line but the first begins with

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"math/bits"
 	"strconv"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/goccy/go-json/jsontext"
 )
 
 // maxDepth is how deep arrays and objects may stand in each other; the decoder of this package has the same limit.
@@ -16,10 +17,10 @@ const maxDepth = 10_000
 // Span is a part of a text in bytes: Start is its first, End the one after its last.
 type Span struct{ Start, End int }
 
-// Of is the part of the text.
+// Of returns the part of the text.
 func (s Span) Of(text []byte) []byte { return text[s.Start:s.End:s.End] }
 
-// None says that there is no such part.
+// None reports whether there is no such part.
 func (s Span) None() bool { return s.End == 0 }
 
 // SyntaxError says where a text is not JSON and what was expected there.
@@ -31,7 +32,7 @@ type SyntaxError struct {
 
 const endOfFile = "the end of the file"
 
-// AtEnd says that the text ended before the value did: it was cut.
+// AtEnd reports whether the text ended before the value did: it was cut.
 func (e *SyntaxError) AtEnd() bool { return e.Found == endOfFile }
 
 func (e *SyntaxError) Error() string {
@@ -56,8 +57,8 @@ func NewCursor(src []byte, offset int) *Cursor { return &Cursor{src: src, at: of
 // Offset is where the cursor stands.
 func (c *Cursor) Offset() int { return c.at }
 
-// Kind is the kind of the value that comes next: one of '{' '[' '"' 't' 'f' 'n', '0' for a number, and 'x' for what
-// is none of them. It moves the cursor to where the value begins.
+// Kind returns the kind of the value that comes next: one of '{' '[' '"' 't' 'f' 'n', '0' for a number, and 'x' for
+// what is none of them. It moves the cursor to where the value begins.
 func (c *Cursor) Kind() byte {
 	c.space()
 	if c.at == len(c.src) {
@@ -80,22 +81,18 @@ func (c *Cursor) Object(member func(name []byte, at Span) error) (Span, error) {
 		if err != nil {
 			return err
 		}
-		name := c.src[key.Start+1 : key.End-1]
-		if bytes.IndexByte(name, '\\') >= 0 {
-			name = unescape(name)
-		}
 		c.space()
 		if !c.take(':') {
 			return c.Expected("a colon")
 		}
 		c.space()
-		return member(name, key)
+		return member(c.decoded(key), key)
 	})
 }
 
 // Array walks over an array. element is called where each value begins, and must read or skip it.
 func (c *Cursor) Array(element func() error) (Span, error) {
-	return c.container('[', ']', "an array", func() error { return element() })
+	return c.container('[', ']', "an array", element)
 }
 
 func (c *Cursor) container(open, end byte, what string, item func() error) (Span, error) {
@@ -109,12 +106,8 @@ func (c *Cursor) container(open, end byte, what string, item func() error) (Span
 	}
 	defer func() { c.depth-- }()
 	c.space()
-	for first := true; first || !c.take(end); first = false {
-		if first {
-			if c.take(end) {
-				break
-			}
-		} else if !c.take(',') {
+	for first := true; !c.take(end); first = false {
+		if !first && !c.take(',') {
 			return span, c.Expected("a comma or " + string(end))
 		}
 		c.space()
@@ -133,18 +126,14 @@ func (c *Cursor) String() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	body := c.src[span.Start+1 : span.End-1]
-	if bytes.IndexByte(body, '\\') >= 0 {
-		body = unescape(body)
-	}
-	return string(body), nil
+	return string(c.decoded(span)), nil
 }
 
 // Skip reads over a value and says where it stands.
 func (c *Cursor) Skip() (Span, error) {
 	switch c.Kind() {
 	case '{':
-		return c.Object(skipMember(c))
+		return c.Object(func([]byte, Span) error { _, err := c.Skip(); return err })
 	case '[':
 		return c.Array(func() error { _, err := c.Skip(); return err })
 	case '"':
@@ -161,19 +150,15 @@ func (c *Cursor) Skip() (Span, error) {
 	return Span{c.at, c.at}, c.Expected("a value")
 }
 
-func skipMember(c *Cursor) func([]byte, Span) error {
-	return func([]byte, Span) error { _, err := c.Skip(); return err }
-}
-
 // End checks that nothing but space follows.
 func (c *Cursor) End() error {
 	if c.space(); c.at < len(c.src) {
-		return c.Expected("the end of the file")
+		return c.Expected(endOfFile)
 	}
 	return nil
 }
 
-// Expected is the error that something else stands where the cursor is.
+// Expected returns the error that something else stands where the cursor is.
 func (c *Cursor) Expected(want string) error {
 	found := endOfFile
 	if c.at < len(c.src) {
@@ -279,7 +264,7 @@ func (c *Cursor) escape() error {
 		return nil
 	case 'u':
 		for range 4 {
-			if c.at++; c.at == len(c.src) || hexDigit(c.src[c.at]) < 0 {
+			if c.at++; c.at == len(c.src) || bytes.IndexByte([]byte("0123456789abcdefABCDEF"), c.src[c.at]) < 0 {
 				return c.Expected("four hexadecimal digits")
 			}
 		}
@@ -311,71 +296,12 @@ func plain(text []byte) int {
 	return n
 }
 
-// unescape decodes what stands between the quotes of a text that was checked.
-func unescape(body []byte) []byte {
-	out := make([]byte, 0, len(body))
-	for len(body) > 0 {
-		n := bytes.IndexByte(body, '\\')
-		if n < 0 {
-			return append(out, body...)
-		}
-		out = append(out, body[:n]...)
-		letter := body[n+1]
-		body = body[n+2:]
-		switch letter {
-		case 'b':
-			out = append(out, '\b')
-		case 'f':
-			out = append(out, '\f')
-		case 'n':
-			out = append(out, '\n')
-		case 'r':
-			out = append(out, '\r')
-		case 't':
-			out = append(out, '\t')
-		case 'u':
-			r := rune(hex4(body))
-			body = body[4:]
-			if utf16.IsSurrogate(r) {
-				second := rune(-1)
-				if len(body) >= 6 && body[0] == '\\' && body[1] == 'u' {
-					second = rune(hex4(body[2:]))
-				}
-				if r = utf16.DecodeRune(r, second); r != utf8.RuneError {
-					body = body[6:]
-				}
-			}
-			out = utf8.AppendRune(out, r)
-		default:
-			out = append(out, letter)
-		}
+// decoded returns what a text in quotes, which was checked, says.
+func (c *Cursor) decoded(text Span) []byte {
+	quoted := text.Of(c.src)
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
 	}
-	return out
-}
-
-func hex4(text []byte) int {
-	if len(text) < 4 {
-		return -1
-	}
-	value := 0
-	for _, b := range text[:4] {
-		digit := hexDigit(b)
-		if digit < 0 {
-			return -1
-		}
-		value = value<<4 | digit
-	}
-	return value
-}
-
-func hexDigit(b byte) int {
-	switch {
-	case '0' <= b && b <= '9':
-		return int(b - '0')
-	case 'a' <= b && b <= 'f':
-		return int(b-'a') + 10
-	case 'A' <= b && b <= 'F':
-		return int(b-'A') + 10
-	}
-	return -1
+	body, _ := jsontext.AppendUnquote(nil, quoted) // the error says that U+FFFD stands for half of a surrogate pair
+	return body
 }

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -22,7 +23,7 @@ type Terms struct {
 	AllowErrors            bool // a step that fails lets the run pass
 }
 
-// Of are the terms of a front matter, or of a policy, which has the same keys.
+// Of returns the terms of a front matter, or of a policy, which has the same keys.
 func Of(f notebooks.Front) Terms {
 	t := Terms{Allow: f.Allow, Forbid: f.Forbid, Protect: f.Protect, ProtectReport: f.ProtectMode == "report",
 		Require: f.Require, Limits: map[string]int64{}, Mode: f.Mode, Sandbox: f.Sandbox, Network: f.Network,
@@ -36,7 +37,7 @@ func Of(f notebooks.Front) Terms {
 	return t
 }
 
-// OfManifest are the terms that an output notebook says its run had.
+// OfManifest returns the terms that an output notebook says its run had.
 func OfManifest(c *notebooks.ManifestContract) Terms {
 	if c == nil {
 		return Terms{}
@@ -79,13 +80,8 @@ func Wider(old, now Terms) []string {
 			say("%s lost %s", list.name, strings.Join(gone, ", "))
 		}
 	}
-	var gone []string
-	for _, r := range old.Require {
-		if !slices.Contains(now.Require, r) {
-			gone = append(gone, r)
-		}
-	}
-	if len(gone) > 0 {
+	kept := func(r string) bool { return slices.Contains(now.Require, r) }
+	if gone := slices.DeleteFunc(slices.Clone(old.Require), kept); len(gone) > 0 {
 		say("require lost %s", strings.Join(gone, ", "))
 	}
 	for _, name := range []string{"files", "lines", "bytes"} {
@@ -100,7 +96,7 @@ func Wider(old, now Terms) []string {
 	}
 	word := func(name string, ranks map[string]int, was, is string) {
 		if ranks[is] < ranks[was] {
-			say("%s went from %s to %s", name, orDefault(was), orDefault(is))
+			say("%s went from %s to %s", name, cmp.Or(was, "the default"), cmp.Or(is, "the default"))
 		}
 	}
 	if len(old.Protect) > 0 && now.ProtectReport && !old.ProtectReport {
@@ -118,14 +114,7 @@ func Wider(old, now Terms) []string {
 	return out
 }
 
-func orDefault(word string) string {
-	if word == "" {
-		return "the default"
-	}
-	return word
-}
-
-// without are the patterns of a list that no pattern of another covers.
+// without returns the patterns of a list that no pattern of another covers.
 func without(list, other []string) []string {
 	var out []string
 	for _, p := range list {
@@ -136,7 +125,7 @@ func without(list, other []string) []string {
 	return out
 }
 
-// covers says that whatever one pattern matches another does, too, as far as that is easy to tell.
+// covers reports whether whatever one pattern matches another does, too, as far as that is easy to tell.
 func covers(by, pattern string) bool {
 	by, pattern = tidy(by), tidy(pattern)
 	if by == pattern || by == "**" {

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"markmill/notebooks"
+	"markmill/notebooks/markdown"
 )
 
-// front is the front matter of a notebook.
+// front returns the front matter of a notebook.
 func front(t *testing.T, yaml string) notebooks.Front {
 	t.Helper()
-	nb, err := notebooks.Parse("x.md", []byte("---\n"+yaml+"\n---\n\n```bash {#a}\ntrue\n```\n"))
+	nb, err := markdown.Parse("x.md", []byte("---\n"+yaml+"\n---\n\n```bash {#a}\ntrue\n```\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +49,13 @@ func TestWider(t *testing.T) {
 }
 
 func TestWiderOfManifests(t *testing.T) {
-	old := &notebooks.ManifestContract{Allow: []string{"a/**"}, Protect: []string{"t/**"}, Limits: "files 10, lines 200",
+	old := &notebooks.ManifestContract{Allow: []string{"a/**"}, Protect: []string{"t/**"},
+		Limits:   "files 10, lines 200",
 		Approval: "bob"}
 	got := strings.Join(Wider(OfManifest(old),
 		OfManifest(&notebooks.ManifestContract{Allow: []string{"a/**"}, Limits: "files 10, lines 900"})), "; ")
-	if want := "protect lost t/**; the limit of lines was raised from 200 to 900; no approval is asked for any more"; got != want {
+	if want := "protect lost t/**; the limit of lines was raised from 200 to 900; no approval is " +
+		"asked for any more"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

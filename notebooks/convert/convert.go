@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/notebooks/markdown"
 )
 
 // To writes the document in a form, to a file of the given name. It reads the result back: what is missing from it is
@@ -20,8 +21,8 @@ func (d *Document) To(form notebooks.Form, name string) ([]byte, []Loss, error) 
 	w.to, w.out = form, name
 	var failed error
 	for try := range 3 {
-		// A spelling that was kept may not fit where other cells have changed, and a raw cell on top may be no front
-		// matter of this form.
+		// A kept spelling may not fit if other cells changed, and a raw first cell may not be front matter in this
+		// form.
 		w.rawFront = try == 2
 		out, err := w.page(try == 0)
 		if err != nil {
@@ -53,7 +54,7 @@ func (d *Document) page(spelled bool) ([]byte, error) {
 	return out, nil
 }
 
-// toJupyter writes Jupyter's file, with the spelling of the text where it is not the one that is written back.
+// toJupyter writes a Jupyter notebook, keeping the text's spelling where writing it back would differ.
 func (d *Document) toJupyter() ([]byte, error) {
 	if d.Form == notebooks.FormJupyter {
 		return d.jupyter()
@@ -89,16 +90,30 @@ func (d *Document) check(out []byte) ([]Loss, error) {
 		return nil, d.unreadable(err)
 	}
 	losses, err := d.compare(back)
-	if err == nil {
-		return losses, nil
+	if own, nb, failed := readForm(d.to, name, out); err != nil && failed == nil && own.hidden {
+		return nil, d.holdsStep(own, nb)
 	}
-	if own, _, failed := readForm(d.to, name, out); failed == nil { // as the tools of the form read it
-		return d.compare(own)
-	}
-	return nil, err
+	return losses, err
 }
 
-// unreadable is the error of a text that cannot be read: of the cell whose fault it is, where one can be found.
+// holdsStep returns the error for a text cell in which a run finds a step. own are the form's cells.
+func (d *Document) holdsStep(own *Document, nb *notebooks.Notebook) error {
+	for i := range min(len(d.Cells), len(own.Cells)) {
+		c, start := &d.Cells[i], own.Cells[i].at
+		for _, s := range nb.Steps {
+			if c.Type != "code" && s.Fence.Start >= start && s.Fence.Start < start+len(own.Cells[i].text) {
+				line, col := d.position(c.at)
+				return d.problem(line, col,
+					fmt.Sprintf("cell %d cannot be written as %s: a run would take the fence in its text "+
+						"that begins %q for a step", i+1, d.to.Title(), firstLine(string(s.Code))),
+					"take the id or tag off the fence")
+			}
+		}
+	}
+	return fmt.Errorf("%s cannot be written as %s: a run would take text for a step", d.Name, d.to.Title())
+}
+
+// unreadable returns the error for a text that cannot be read, naming the offending cell if possible.
 func (d *Document) unreadable(err error) error {
 	for i := range d.Cells {
 		c := &d.Cells[i]
@@ -106,16 +121,17 @@ func (d *Document) unreadable(err error) error {
 			continue
 		}
 		var list notebooks.ErrorList
-		if _, err := notebooks.Parse("cell.md", []byte("\n"+c.Source)); errors.As(err, &list) {
+		if _, err := markdown.Parse("cell.md", []byte("\n"+c.Source)); errors.As(err, &list) {
 			line, col := d.position(c.at)
-			return d.problem(line, col, fmt.Sprintf("cell %d cannot be written as %s: %s", i+1, d.to.Title(), list[0].Msg),
+			return d.problem(line, col, fmt.Sprintf("cell %d cannot be written as %s: %s",
+				i+1, d.to.Title(), list[0].Msg),
 				list[0].Hint)
 		}
 	}
 	return fmt.Errorf("%s cannot be written as %s: what comes out cannot be read: %w", d.Name, d.to.Title(), err)
 }
 
-// position is the line and column of an offset of what was read.
+// position returns the line and column of an offset of what was read.
 func (d *Document) position(offset int) (line, col int) {
 	at := notebooks.Notebook{Source: []byte(d.source)}
 	return at.Position(min(offset, len(d.source)))

@@ -9,9 +9,10 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/markdown"
 )
 
-// corpus are real notebooks of many tools; they lie outside of the repository.
+// corpus returns real notebooks of many tools, stored outside the repository.
 func corpus(t testing.TB, folder string) map[string][]byte {
 	t.Helper()
 	roots := []string{os.Getenv("MARKMILL_SHARED")}
@@ -53,7 +54,7 @@ var textForms = []struct {
 }{{notebooks.FormNative, "out.md"}, {notebooks.FormJupytext, "out.md"}, {notebooks.FormMyST, "out.md"},
 	{notebooks.FormQuarto, "out.qmd"}, {notebooks.FormRMarkdown, "out.Rmd"}, {notebooks.FormPercent, "out.py"}}
 
-// TestThereAndBack takes every text of the corpus to a Jupyter notebook and back.
+// TestThereAndBack converts every text of the corpus to a Jupyter notebook and back.
 func TestThereAndBack(t *testing.T) {
 	read := 0
 	for name, src := range corpus(t, "md") {
@@ -90,7 +91,7 @@ func thereAndBack(t testing.TB, d *Document, src []byte) {
 		t.Fatalf("%v\n%s", err, there)
 	}
 	if !bytes.Equal(back, src) {
-		t.Errorf("there and back is another text\n%s", firstDifference(string(src), string(back)))
+		t.Errorf("the round trip changed the text\n%s", firstDifference(string(src), string(back)))
 	}
 	if len(losses) > 0 {
 		t.Errorf("losses %v", losses)
@@ -108,8 +109,8 @@ func firstDifference(want, got string) string {
 	return "want nothing more, got " + strings.Join(b[len(a):], "")
 }
 
-// TestJupyterThereAndBack takes every Jupyter notebook of the corpus to each text form and back: but for what was told,
-// nothing is lost.
+// TestJupyterThereAndBack converts every Jupyter notebook of the corpus to each text form and back: only reported
+// losses occur.
 func TestJupyterThereAndBack(t *testing.T) {
 	for name, src := range corpus(t, "ipynb") {
 		d, err := Read(notebooks.FormJupyter, name, src)
@@ -143,7 +144,7 @@ func TestJupyterThereAndBack(t *testing.T) {
 				}
 				for _, l := range told {
 					if !strings.Contains(join2(losses), l.What) {
-						t.Errorf("lost and not told: %s", l)
+						t.Errorf("unreported loss: %s", l)
 					}
 				}
 				for _, l := range losses {
@@ -151,7 +152,7 @@ func TestJupyterThereAndBack(t *testing.T) {
 						t.Errorf("lost: %s", l)
 					}
 				}
-				if _, err := notebooks.Parse(f.name, text); err != nil && f.form != notebooks.FormPercent {
+				if _, err := markdown.Parse(f.name, text); err != nil && f.form != notebooks.FormPercent {
 					t.Errorf("what was written cannot be run: %v", err)
 				}
 			})
@@ -167,7 +168,7 @@ func join2(list []Loss) string {
 	return b.String()
 }
 
-// allowed are the losses of forms that have no place for something.
+// allowed returns the losses of forms that have no place for something.
 func allowed(what string) bool {
 	for _, ok := range []string{"outputs", "the execution count", "attachments", "the id", "metadata ", "empty lines",
 		"the empty text", "the notebook's metadata widgets", "the notebook's metadata papermill"} {

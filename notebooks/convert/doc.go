@@ -3,7 +3,7 @@
 //
 // It owns reading a text form as cells, prose and raw cells included (Read), writing them (Document.To), and what a
 // form cannot hold (Loss). In between is a Document: cells as Jupyter has them. The fences of Markdown, their options
-// and which of them are steps come from notebooks.Parse; only what makes prose into cells is read here. Jupytext's
+// and which of them are steps come from markdown.Parse; only what makes prose into cells is read here. Jupytext's
 // forms follow Jupytext, so that it reads the same cells.
 //
 // What always holds: a text that is converted to a Jupyter notebook and back is the same, byte for byte. Every result

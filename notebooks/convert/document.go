@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/notebooks/blocks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/forms"
+	"markmill/notebooks/markdown"
 )
 
-// Document is a notebook as its cells, whatever form it was read of.
+// Document is a notebook of any form as a list of cells.
 type Document struct {
 	Name     string         // of the file, for messages
 	Form     notebooks.Form // that it was read of
@@ -54,10 +56,10 @@ const (
 	keyJupytext   = "jupytext"
 )
 
-// own are the values of a cell, or of a notebook, that are Markmill's.
+// own returns Markmill's values in the metadata of a cell or a notebook.
 func (o Object) own() Object { return o.object(keyMarkmill) }
 
-// setOwn sets one of them; nil takes it out.
+// setOwn sets one of them; nil removes it.
 func (o *Object) setOwn(name string, value codec.Raw) {
 	own := o.own()
 	if value == nil {
@@ -68,7 +70,7 @@ func (o *Object) setOwn(name string, value codec.Raw) {
 	o.setObject(keyMarkmill, own)
 }
 
-// Language is the language of the notebook's code, in lower case; python where nothing says it.
+// Language returns the language of the notebook's code, in lower case; python where nothing says it.
 func (d *Document) Language() string {
 	for _, lang := range []string{d.Metadata.object(keyJupytext).text("main_language"),
 		d.Metadata.object(keyKernelspec).text("language"),
@@ -86,7 +88,7 @@ func (d *Document) Language() string {
 	return "python"
 }
 
-// tags are the tags of a cell.
+// tags returns the tags of a cell.
 func (c *Cell) tags() []string { return c.Metadata.texts("tags") }
 
 func wordSet(words []string) map[string]bool {
@@ -128,7 +130,7 @@ func readForm(form notebooks.Form, name string, src []byte) (d *Document, nb *no
 	}
 	t := textOfSource(src)
 	if form != notebooks.FormPercent {
-		if nb, err = notebooks.ParseAs(form, name, []byte(t.src)); err != nil {
+		if nb, err = markdown.ParseAs(form, name, []byte(t.src)); err != nil {
 			return nil, nil, err
 		}
 		if detect {
@@ -143,6 +145,12 @@ func readForm(form notebooks.Form, name string, src []byte) (d *Document, nb *no
 // fences.
 func (t *text) read(d *Document, nb *notebooks.Notebook) (*Document, error) {
 	d.crlf, d.source = t.crlf, t.src
+	if nb != nil {
+		t.fences = map[int]int{}
+		for _, f := range nb.Fences {
+			t.fences[t.line(f.Span.Start)] = t.line(f.Span.End)
+		}
+	}
 	read, ok := readers[d.Form]
 	if !ok {
 		return nil, fmt.Errorf("there is no form %q", d.Form)
@@ -164,7 +172,7 @@ var readers = map[notebooks.Form]func(*Document, *text, *notebooks.Notebook) err
 	notebooks.FormPercent:   readPercent,
 }
 
-// cut gives each cell its part of the text.
+// cut assigns each cell its part of the text.
 func (d *Document) cut(t *text) {
 	end := len(t.src)
 	for i := len(d.Cells) - 1; i >= 0; i-- {
@@ -178,8 +186,10 @@ func (d *Document) cut(t *text) {
 // text is a source and its lines.
 type text struct {
 	src   string // with LF alone, if all its lines ended with CR LF
-	lines []notebooks.Line
+	lines []blocks.Line
 	crlf  bool
+
+	fences map[int]int // of Markdown, at the top level: from the first line to the line after it
 }
 
 func textOfSource(src []byte) *text {
@@ -190,7 +200,20 @@ func textOfSource(src []byte) *text {
 		src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
 	}
 	t.src = string(src)
-	t.lines = notebooks.Lines(t.src)
+	t.lines = blocks.Lines(t.src)
+	return t
+}
+
+// textOfCell returns a Markdown cell's text as text, to find out how it would be read.
+func textOfCell(source string) *text {
+	t := textOfSource([]byte(source + "\n"))
+	fences, _ := blocks.Scan([]byte(t.src), 0)
+	t.fences = map[int]int{}
+	for _, f := range fences {
+		if f.Inside == "" {
+			t.fences[t.line(f.Span.Start)] = t.line(f.Span.End)
+		}
+	}
 	return t
 }
 
@@ -199,7 +222,7 @@ func (t *text) line(offset int) int {
 	return sort.Search(len(t.lines), func(i int) bool { return t.lines[i].At >= offset })
 }
 
-// trimmed is the range of lines without empty ones at both ends.
+// trimmed returns the range of lines without leading and trailing empty ones.
 func (t *text) trimmed(first, next int) (int, int) {
 	for first < next && blankLine.MatchString(t.lines[first].Text) {
 		first++
@@ -210,7 +233,7 @@ func (t *text) trimmed(first, next int) (int, int) {
 	return first, next
 }
 
-// frontMatter is the YAML between two lines of --- at the head; next is the line after it.
+// frontMatter returns the YAML between two lines of --- at the head; next is the line after it.
 func (t *text) frontMatter() (yaml string, next int) {
 	if len(t.lines) == 0 || !ruleLine.MatchString(t.lines[0].Text) {
 		return "", 0
@@ -223,7 +246,7 @@ func (t *text) frontMatter() (yaml string, next int) {
 	return "", 0
 }
 
-// at is the offset of a line, or the end.
+// at returns the offset of a line, or the end.
 func (t *text) at(i int) int {
 	if i < len(t.lines) {
 		return t.lines[i].At
@@ -231,8 +254,8 @@ func (t *text) at(i int) int {
 	return len(t.src)
 }
 
-// join is the text of some lines.
-func join(lines []notebooks.Line) string {
+// join returns the text of some lines.
+func join(lines []blocks.Line) string {
 	var b strings.Builder
 	for i, l := range lines {
 		if i > 0 {
@@ -243,10 +266,10 @@ func join(lines []notebooks.Line) string {
 	return b.String()
 }
 
-// sourceLines are the lines of a cell; an empty text has one.
+// sourceLines returns the lines of a cell; an empty text has one.
 func sourceLines(source string) []string { return strings.Split(source, "\n") }
 
-// problem is an error at a place of the text, from 1.
+// problem returns an error at a position of the text, from 1.
 func (d *Document) problem(line, col int, msg, hint string) error {
 	return &notebooks.Error{Kind: notebooks.KindSyntax, File: d.Name, Line: line, Col: col, Msg: msg, Hint: hint}
 }

@@ -14,8 +14,8 @@ func conversionForm(nb *notebooks.Notebook) notebooks.Form {
 	return notebooks.FormNative
 }
 
-// MarkdownForm is the form that a .md file of the notebook has: the one that it was converted from, as its metadata
-// say, or else Markmill's own.
+// MarkdownForm returns the form that a .md file of the notebook has: the one that it was converted from, as its
+// metadata say, or else Markmill's own.
 func (d *Document) MarkdownForm() notebooks.Form {
 	switch own := d.Metadata.own(); {
 	case d.Form == notebooks.FormNative, own.text(keyForm) == string(notebooks.FormNative):

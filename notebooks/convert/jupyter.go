@@ -34,7 +34,8 @@ func readJupyter(name string, src []byte) (*Document, error) {
 		case "code", "markdown", "raw":
 		default:
 			line, col := at.Position(c.Span.Start)
-			return nil, d.problem(line, col, fmt.Sprintf("%q is no type of cell", c.Type), "it is code, markdown or raw")
+			return nil, d.problem(line, col, fmt.Sprintf("%q is no type of cell", c.Type),
+				"it is code, markdown or raw")
 		}
 		if old || ipynb.MadeID(c.ID, c.Type, c.Source) {
 			cell.ID = ""
@@ -53,7 +54,7 @@ func readJupyter(name string, src []byte) (*Document, error) {
 	return d, nil
 }
 
-// jupyter is the document as Jupyter's file.
+// jupyter returns the document as Jupyter's file.
 func (d *Document) jupyter() ([]byte, error) {
 	draft := ipynb.Draft{Metadata: d.jupyterMetadata().Raw()}
 	for i := range d.Cells {
@@ -103,7 +104,7 @@ var kernelSpecs = map[string]string{
 	"bash":   `{"display_name":"Bash","language":"bash","name":"bash"}`,
 }
 
-// jupyterMetadata are the metadata with what nbformat requires, and with the language that a text form leaves to be
+// jupyterMetadata returns the metadata with what nbformat requires, and with the language that a text form leaves to be
 // guessed.
 func (d *Document) jupyterMetadata() Object {
 	o := d.Metadata.without()

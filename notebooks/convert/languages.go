@@ -19,7 +19,7 @@ var cellLanguages = func() map[string]bool {
 	return set
 }()
 
-// usualLanguage is the one name of a language that has several.
+// usualLanguage returns the canonical name of a language.
 func usualLanguage(word string) string {
 	word = strings.ToLower(strings.TrimSpace(word))
 	switch {
@@ -44,7 +44,7 @@ func sameLanguage(a, b string) bool {
 		usualLanguage(a) == "matlab" && usualLanguage(b) == "octave"
 }
 
-// fenceLanguage is how a language is spelled on a fence of Jupytext's forms.
+// fenceLanguage returns how a language is spelled on a fence of Jupytext's forms.
 func fenceLanguage(lang string) string {
 	switch lang {
 	case "r":
@@ -55,7 +55,7 @@ func fenceLanguage(lang string) string {
 	return lang
 }
 
-// magic takes the magic off the code of another language: %%bash with what follows it.
+// magic strips a cell magic such as %%bash, with its arguments, from the code.
 func magic(source, main string) (lang, args, rest string, ok bool) {
 	first, rest, _ := strings.Cut(source, "\n")
 	mark := "%%"
@@ -73,7 +73,7 @@ func magic(source, main string) (lang, args, rest string, ok bool) {
 	return lang, args, rest, true
 }
 
-// withMagic puts it on again.
+// withMagic adds it again.
 func withMagic(lang, args, source, main string) string {
 	mark := "%%"
 	if main == "csharp" {

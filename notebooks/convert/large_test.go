@@ -7,8 +7,8 @@ import (
 	"markmill/notebooks"
 )
 
-// Texts of which a reader could look through the rest again and again: each is read in a moment, or refused. It would
-// be minutes and more.
+// TestRepeatedLooks: texts that invite repeated scans of the rest are read at once or rejected. Rescanning would take
+// minutes.
 func TestRepeatedLooks(t *testing.T) {
 	const n = 50_000
 	step := "```bash {#a}\ntrue\n```\n\n"
@@ -40,11 +40,14 @@ func TestRepeatedLooks(t *testing.T) {
 	}
 }
 
-// TestTooManyValues tells where there are too many.
+// TestTooManyValues checks the position of the error.
 func TestTooManyValues(t *testing.T) {
-	_, err := Read(notebooks.FormMyST, "n.md", []byte("---\nkernelspec:\n  name: python3\n---\n\n```{code-cell} python\n:a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"+
-		":b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\n:c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\n:d: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\n"+
-		":e: [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]\n\nx\n```\n"))
+	_, err := Read(notebooks.FormMyST, "n.md",
+		[]byte("---\nkernelspec:\n  name: python3\n---\n\n```{code-cell} python\n"+
+			":a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"+
+			":b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\n:c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\n"+
+			":d: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\n"+
+			":e: [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]\n\nx\n```\n"))
 	if err == nil || !strings.Contains(err.Error(), "n.md:7:") ||
 		!strings.Contains(err.Error(), "more than 100000 values") {
 		t.Error(err)

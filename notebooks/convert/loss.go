@@ -244,7 +244,8 @@ func (d *Document) misread(i int, back *Document, j int) error {
 	at := "nothing"
 	if j < len(back.Cells) {
 		at = fmt.Sprintf("a %s cell that begins %q", back.Cells[j].Type, firstLine(back.Cells[j].Source))
-		begins := i >= 0 && strings.HasPrefix(strings.TrimSpace(d.Cells[i].Source), strings.TrimSpace(back.Cells[j].Source))
+		begins := i >= 0 && strings.HasPrefix(strings.TrimSpace(d.Cells[i].Source),
+			strings.TrimSpace(back.Cells[j].Source))
 		if begins && j+1 < len(back.Cells) {
 			at = fmt.Sprintf("several, the second of them a %s cell that begins %q", back.Cells[j+1].Type,
 				firstLine(back.Cells[j+1].Source))
@@ -258,6 +259,7 @@ func (d *Document) misread(i int, back *Document, j int) error {
 	if i >= 0 {
 		where = fmt.Sprintf("cell %d", i+1)
 	}
-	return d.problem(line, col, fmt.Sprintf("%s cannot be written as %s: it would be read as %s", where, d.to.Title(), at),
+	return d.problem(line, col, fmt.Sprintf("%s cannot be written as %s: it would be read as %s",
+		where, d.to.Title(), at),
 		"its text holds what begins or ends a cell there; convert to another form, or change the text")
 }

@@ -4,7 +4,9 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/notebooks/blocks"
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/markdown"
 	"markmill/notebooks/percent"
 )
 
@@ -13,14 +15,14 @@ import (
 
 var (
 	regionStart = lazyregexp.New(`^<!--\s*#(region|markdown|md|raw)(.*)-->\s*$`)
-	chunkStart  = lazyregexp.New("^(```+){(.*)}\\s*$")
+	chunkInfo   = lazyregexp.New(`^{(.*)}\s*$`)
 	blankLine   = lazyregexp.New(`^\s*$`)
 	ruleLine    = lazyregexp.New(`^---\s*$`)
 	jupyterLine = lazyregexp.New(`^jupyter\s*:\s*$`)
 )
 
-// markdown reads cells of one of the two forms.
-type markdown struct {
+// jupytext reads cells of one of the two forms.
+type jupytext struct {
 	rmd       bool
 	main      string // the language of the notebook, "" where the header does not say it
 	atHeading bool   // a heading begins a cell
@@ -31,18 +33,18 @@ func readJupytext(d *Document, t *text, nb *notebooks.Notebook) error {
 	if err != nil {
 		return err
 	}
-	m := d.markdown()
+	m := d.jupytext()
 	for i := first; i < len(t.lines); {
-		c, next := m.cell(t.lines[i:])
+		c, next := m.cell(t, i)
 		c.at = t.lines[i].At
 		d.Cells = append(d.Cells, c)
-		i += next
+		i = next
 	}
 	d.takeLanguages()
 	if d.commented() {
 		for i := range d.Cells {
 			if c := &d.Cells[i]; c.Type == "code" && percent.Active(c.Metadata.Get, "Rmd") {
-				c.Source = notebooks.UncommentMagics(c.Source, d.Language())
+				c.Source = markdown.UncommentMagics(c.Source, d.Language())
 			}
 		}
 	}
@@ -55,13 +57,13 @@ func (d *Document) commented() bool {
 	return d.Metadata.object(keyJupytext).object("text_representation").text("format_name") == "rmarkdown"
 }
 
-// markdown is the reader that the header asks for.
-func (d *Document) markdown() *markdown {
+// jupytext returns the reader that the header asks for.
+func (d *Document) jupytext() *jupytext {
 	form := d.to
 	if form == "" {
 		form = d.Form
 	}
-	m := &markdown{rmd: form == notebooks.FormRMarkdown, main: d.Metadata.object(keyKernelspec).text("language")}
+	m := &jupytext{rmd: form == notebooks.FormRMarkdown, main: d.Metadata.object(keyKernelspec).text("language")}
 	if lang := d.Metadata.object(keyJupytext).text("main_language"); lang != "" {
 		m.main = lang
 	}
@@ -82,7 +84,7 @@ func (d *Document) readHeader(t *text, key *lazyregexp.Regexp) (next int, err er
 	if end == len(t.lines) {
 		return 0, nil
 	}
-	var jupyter, rest []notebooks.Line
+	var jupyter, rest []blocks.Line
 	in, first := false, 0
 	for i, l := range t.lines[1:end] {
 		switch {
@@ -117,49 +119,28 @@ func (d *Document) readHeader(t *text, key *lazyregexp.Regexp) (next int, err er
 	return next, nil
 }
 
-// cell reads the cell that some lines begin with, and says how many lines it takes with the empty ones after it.
-func (m *markdown) cell(lines []notebooks.Line) (Cell, int) {
-	var c Cell
-	start, end, next, explicit := 0, 0, 0, false
-	switch region := regionStart.FindStringSubmatch(lines[0].Text); {
+// cell reads the cell that begins at a line, and returns the line after it and the empty lines behind it.
+func (m *jupytext) cell(t *text, first int) (c Cell, next int) {
+	start, end, explicit := first, 0, true
+	lang, fields, code := m.opening(t, first)
+	switch region := regionStart.FindStringSubmatch(t.lines[first].Text); {
 	case region != nil:
-		start = 1
-		title, fields := titledOptions(region[2])
-		c.Metadata = fields
-		if title != "" {
-			c.Metadata.Set("title", quoted(title))
+		c = regionCell(region)
+		start = first + 1
+		end, next = len(t.lines), len(t.lines)
+		if i := regionEnd(t.lines, region[1], start); i >= 0 {
+			end, next = i, i+1
 		}
+	case !code:
 		c.Type = "markdown"
-		if region[1] == "raw" {
-			c.Type = "raw"
-		} else if region[1] != "region" {
-			c.Metadata.Set("region_name", quoted(region[1]))
-		}
-		end, next = len(lines), len(lines)
-		if i := regionEnd(lines, region[1], 1); i >= 0 {
-			end, next, explicit = i, i+1, true
-		}
+		end, next, explicit = m.prose(t, first)
+	case fields.Has(".noeval"): // an example, in a cell of its own
+		c.Type = "markdown"
+		end, next, explicit = t.fences[first], t.fences[first], false
 	default:
-		lang, fields, ticks, ok := m.opening(lines[0].Text)
-		if !ok {
-			c.Type = "markdown"
-			end, next, explicit = m.prose(lines)
-			break
-		}
-		end, next = len(lines), len(lines)
-		for i, l := range lines[1:] {
-			if notebooks.ClosesFence(l.Text, '`', ticks) {
-				end, next, explicit = i+1, i+2, true
-				break
-			}
-		}
-		if fields.Has(".noeval") { // an example, in a cell of its own
-			c.Type = "markdown"
-			end = min(end+1, len(lines))
-			explicit = false
-			break
-		}
-		start, c.Type, c.Metadata = 1, "code", fields
+		start, next = first+1, t.fences[first]
+		end = max(start, next-1) // the fence of a cell's text may never be closed
+		c.Type, c.Metadata = "code", fields
 		c.Metadata.Set("language", quoted(lang))
 		if l := fields.text("language"); l != "" {
 			c.Metadata.Set("language", quoted(l))
@@ -174,105 +155,84 @@ func (m *markdown) cell(lines []notebooks.Line) (Cell, int) {
 			}
 		}
 	}
-	end = max(end, start)
-	c.Source = join(lines[start:end])
-	blank := func(i int) bool { return blankLine.MatchString(lines[i].Text) }
+	c.Source = join(t.lines[start:end])
+	blank := func(i int) bool { return blankLine.MatchString(t.lines[i].Text) }
 	switch {
-	case next+1 < len(lines) && blank(next) && !blank(next+1):
+	case next+1 < len(t.lines) && blank(next) && !blank(next+1):
 		next++
-	case explicit && next+2 < len(lines) && blank(next) && blank(next+1) && !blank(next+2):
+	case explicit && next+2 < len(t.lines) && blank(next) && blank(next+1) && !blank(next+2):
 		next += 2
 	}
 	return c, next
 }
 
-// opening reads the line that begins a cell of code. It refuses lines that are too long; Parse reports those.
-func (m *markdown) opening(text string) (lang string, fields Object, ticks int, ok bool) {
-	if len(text) > percent.MaxOptions {
-		return "", nil, 0, false
+// opening reads the info string of a fence that is a cell of code; false if a line begins none.
+func (m *jupytext) opening(t *text, line int) (lang string, fields Object, ok bool) {
+	if t.fences[line] == 0 || t.lines[line].Text[0] != '`' {
+		return "", nil, false
 	}
+	info := strings.TrimLeft(strings.TrimLeft(t.lines[line].Text, "`"), " \t")
 	if m.rmd {
-		found := chunkStart.FindStringSubmatch(text)
+		found := chunkInfo.FindStringSubmatch(info)
 		if found == nil {
-			return "", nil, 0, false
+			return "", nil, false
 		}
-		lang, fields = chunkOptions(found[2])
-		if !cellLanguages[lang] && !sameLanguage(lang, m.main) {
-			return "", nil, 0, false
-		}
-		return lang, fields, len(found[1]), true
+		lang, fields = chunkOptions(found[1])
+		return lang, fields, cellLanguages[lang] || sameLanguage(lang, m.main)
 	}
-	ticks = len(text) - len(strings.TrimLeft(text, "`"))
-	if ticks < 3 {
-		return "", nil, 0, false
-	}
-	info := strings.TrimLeft(text[ticks:], " \t")
 	lang, rest, _ := strings.Cut(strings.ReplaceAll(info, "\t", " "), " ")
 	if long, ok := strings.CutPrefix(info, "wolfram language"); ok && (long == "" || long[0] == ' ') {
 		lang, rest = "wolfram language", long
 	}
-	if !cellLanguages[lang] && (m.main == "" || lang == "" || !sameLanguage(lang, m.main)) || strings.Contains(rest, "`") {
-		return "", nil, 0, false
+	if !cellLanguages[lang] && (m.main == "" || lang == "" || !sameLanguage(lang, m.main)) {
+		return "", nil, false
 	}
-	return lang, fenceOptions(rest), ticks, true
+	return lang, fenceOptions(rest), true
 }
 
 // prose finds the end of a cell of Markdown that nothing marks.
-func (m *markdown) prose(lines []notebooks.Line) (end, next int, explicit bool) {
+func (m *jupytext) prose(t *text, first int) (end, next int, explicit bool) {
 	blanks := 0
 	indented := false
-	mark, length := byte(0), 0 // of the fence that is open
-	for i, l := range lines {
-		blank := blankLine.MatchString(l.Text)
-		if length > 0 {
-			if notebooks.ClosesFence(l.Text, mark, length) {
-				length = 0
+	for i := first; i < len(t.lines); i++ {
+		l := t.lines[i].Text
+		blank := blankLine.MatchString(l)
+		if !blank && strings.HasPrefix(l, "    ") {
+			indented = indented || blanks > 0
+			if indented {
+				blanks = 0
+				continue
 			}
-			continue
-		}
-		if blanks > 0 && strings.HasPrefix(l.Text, "    ") && !blank {
-			indented, blanks = true, 0
-			continue
-		}
-		if indented && !blank && !strings.HasPrefix(l.Text, "    ") {
+		} else if !blank {
 			indented = false
 		}
 		if indented {
 			continue
 		}
-		_, fields, ticks, code := m.opening(l.Text)
+		_, fields, code := m.opening(t, i)
+		example := code && fields.Has(".noeval")
 		switch {
-		case code && fields.Has(".noeval"):
-			mark, length, blanks = '`', ticks, 0
-			continue
-		case code || regionStart.MatchString(l.Text):
-			if i > 1 && blanks > 0 {
+		case code && !example || regionStart.MatchString(l):
+			if i > first+1 && blanks > 0 {
 				return i - 1, i, false
 			}
 			return i, i, false
-		}
-		if sign, n := notebooks.OpensFence(l.Text); n > 0 {
-			if blanks >= 2 {
-				return i - 2, i, true
-			}
-			mark, length, blanks = sign, n, 0
-			continue
-		}
-		switch {
-		case m.atHeading && strings.HasPrefix(l.Text, "#") && blanks >= 1:
+		case m.atHeading && strings.HasPrefix(l, "#") && blanks >= 1:
 			return i - 1, i, false
+		case blanks >= 2 && !blank && !example:
+			return i - 2, i, true
+		case t.fences[i] > 0:
+			i, blanks = t.fences[i]-1, 0
 		case blank:
 			blanks++
-		case blanks >= 2:
-			return i - 2, i, true
 		default:
 			blanks = 0
 		}
 	}
-	return len(lines), len(lines), false
+	return len(t.lines), len(t.lines), false
 }
 
-// fenceFor is a fence that a text cannot close.
+// fenceFor returns a fence that a text cannot close.
 func fenceFor(source string) string {
 	length := 3
 	for _, l := range sourceLines(source) {

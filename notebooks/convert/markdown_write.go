@@ -6,6 +6,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/markdown"
 	"markmill/notebooks/percent"
 )
 
@@ -34,7 +35,7 @@ func (d *Document) representation(ext, name, version string) Object {
 	return o
 }
 
-// textMetadata are the notebook's metadata that a text holds: not the state of widgets and what a run noted, which
+// textMetadata returns the notebook's metadata that a text holds: not the state of widgets and what a run noted, which
 // belong to outputs.
 func (d *Document) textMetadata() Object {
 	return d.Metadata.without(keyMarkmill, "widgets", "papermill")
@@ -42,7 +43,8 @@ func (d *Document) textMetadata() Object {
 
 // frontCell returns the header in a raw first cell, where Jupytext keeps it; false if there is none.
 func (d *Document) frontCell() (inner string, ok bool) {
-	if len(d.Cells) == 0 || d.rawFront || d.Cells[0].Type != "raw" || len(d.Cells[0].Metadata.without(keyMarkmill)) > 0 ||
+	if len(d.Cells) == 0 || d.rawFront || d.Cells[0].Type != "raw" ||
+		len(d.Cells[0].Metadata.without(keyMarkmill)) > 0 ||
 		len(d.Cells[0].Attachments) > 0 {
 		return "", false
 	}
@@ -62,8 +64,8 @@ func (d *Document) frontCell() (inner string, ok bool) {
 	return inner, true
 }
 
-// jupytextHeader is the front matter of Jupytext's Markdown and scripts, without comment signs; own are the metadata of
-// the notebook.
+// jupytextHeader returns the front matter of Jupytext's Markdown and scripts, without comment signs; own are the
+// metadata of the notebook.
 func (d *Document) jupytextHeader(own Object) (header string, fromCell bool) {
 	var b strings.Builder
 	b.WriteString("---\n")
@@ -93,7 +95,7 @@ func (d *Document) frontYAML(stands Object) string {
 	return yamlText(front, true)
 }
 
-// sorted is an object with its names in order, inside of it too.
+// sorted returns an object with its names in order, inside of it too.
 func sorted(o Object) Object {
 	out := o.without()
 	slices.SortFunc(out, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
@@ -106,7 +108,7 @@ func sorted(o Object) Object {
 }
 
 func writeJupytext(d *Document) (*page, error) {
-	m := d.markdown()
+	m := d.jupytext()
 	ext, name, version := ".md", "markdown", "1.3"
 	if m.rmd {
 		ext, name, version = ".Rmd", "rmarkdown", "1.2"
@@ -144,8 +146,8 @@ func writeJupytext(d *Document) (*page, error) {
 	return p, nil
 }
 
-// code is a cell of code.
-func (m *markdown) code(d *Document, c *Cell, main string) string {
+// code returns a cell of code.
+func (m *jupytext) code(d *Document, c *Cell, main string) string {
 	fields := d.fields(c)
 	source, lang := c.Source, main
 	if l := fields.text("language"); l != "" {
@@ -158,7 +160,7 @@ func (m *markdown) code(d *Document, c *Cell, main string) string {
 			fields.Set("magic_args", quoted(args))
 		}
 	} else if m.rmd && percent.Active(fields.Get, "Rmd") {
-		source = notebooks.CommentMagics(source, lang)
+		source = markdown.CommentMagics(source, lang)
 	}
 	fence := fenceFor(source)
 	if m.rmd {
@@ -175,13 +177,13 @@ var (
 	codeSpan  = lazyregexp.New("(?m)^```.*`") // which Jupytext takes for a fence
 )
 
-// other is a cell of Markdown, or a raw one, between comments where it must be.
-func (m *markdown) other(d *Document, c *Cell) (text string, marked bool) {
+// other returns a cell of Markdown, or a raw one, between comments where it must be.
+func (m *jupytext) other(d *Document, c *Cell) (text string, marked bool) {
 	region, fields := d.region(c)
 	if c.Type == "markdown" && len(fields) == 0 && region == "region" && !edgeBlank.MatchString(c.Source) &&
 		!codeSpan.MatchString(c.Source) {
-		t := textOfSource([]byte(c.Source + "\n"))
-		if got, n := m.cell(t.lines); n == len(t.lines) && got.Type == "markdown" && got.Source == c.Source &&
+		t := textOfCell(c.Source)
+		if got, n := m.cell(t, 0); n == len(t.lines) && got.Type == "markdown" && got.Source == c.Source &&
 			!strings.ContainsRune(c.Source, '\r') {
 			return c.Source + "\n", false
 		}
@@ -197,7 +199,7 @@ func isAttribute(name string) bool {
 	return slices.Contains(attributeOrder, name) || strings.HasPrefix(name, "env.")
 }
 
-// fields are the metadata of a cell as a text form writes them: with the attributes of Markmill's among them, and
+// fields returns the metadata of a cell as a text form writes them: with the attributes of Markmill's among them, and
 // without what runs leave.
 func (d *Document) fields(c *Cell) Object {
 	fields := c.Metadata.without(keyMarkmill, "execution", "ExecuteTime", "papermill")

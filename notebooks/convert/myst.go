@@ -6,6 +6,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/markdown"
 )
 
 // MyST: cells of code and raw ones are directives in fences, with options before their text; +++ parts cells of
@@ -119,7 +120,8 @@ func (r *mystReader) breaks(first, next int) error {
 		}
 		raw := codec.Raw(text)
 		if !raw.IsValid() || raw.Kind() != '{' {
-			return r.problem(i+1, 1, "the text after +++ is not a JSON object", `write +++ {"name": "value"}, or +++ alone`)
+			return r.problem(i+1, 1, "the text after +++ is not a JSON object",
+				`write +++ {"name": "value"}, or +++ alone`)
 		}
 		r.metadata = objectOf(raw)
 	}
@@ -127,16 +129,17 @@ func (r *mystReader) breaks(first, next int) error {
 }
 
 // directive adds the cell of a fence that begins at a line.
-func (r *mystReader) directive(kind string, f notebooks.Fence, line int) error {
+func (r *mystReader) directive(kind string, f notebooks.Part, line int) error {
 	f.Form = notebooks.FormMyST // of a raw cell, too
-	length, options := f.Options()
+	length, options := markdown.Options(&f)
 	metadata, err := yamlObject(string(options))
 	if err != nil {
 		row, col, msg := yamlProblem(err)
 		if strings.HasPrefix(string(f.Code), "---") {
 			row++
 		}
-		return r.problem(line+1+row, col, "the options of the cell cannot be read: "+msg, "write them as YAML, key: value")
+		return r.problem(line+1+row, col, "the options of the cell cannot be read: "+msg,
+			"write them as YAML, key: value")
 	}
 	code := strings.TrimSuffix(string(f.Code[length:]), "\n")
 	if first, rest, _ := strings.Cut(code, "\n"); blankLine.MatchString(first) {
@@ -252,7 +255,7 @@ func options(fields Object) string {
 func (d *Document) keepFront(all Object) {
 	var front Object
 	for _, f := range all {
-		if notebooks.FrontKey(f.Name) && f.Name != "title" && f.Name != "description" {
+		if markdown.FrontKey(f.Name) && f.Name != "title" && f.Name != "description" {
 			front = append(front, f)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/markdown"
 )
 
 // Markmill's own form: the steps of a run are the cells of code. The front matter is a raw cell on top, as Jupytext and
@@ -35,27 +36,20 @@ func readNative(d *Document, t *text, nb *notebooks.Notebook) error {
 	}
 	d.Metadata.setOwn(keyForm, quoted(string(notebooks.FormNative)))
 	main := nativeLanguage(nb)
-	declared := nb.Declared
-	prose := func(to int) {
-		d.Cells = append(d.Cells, t.prose(from, to)...)
-	}
-	for i := range nb.Fences {
-		f := &nb.Fences[i]
-		declares := len(declared) > 0 && declared[0] == f.Span
-		if f.Step == nil && !declares {
+	for _, p := range nb.Parts() {
+		if p.Kind != notebooks.PartParameters && p.Kind != notebooks.PartStep {
 			continue
 		}
-		first, next := t.line(f.Span.Start), t.line(f.Span.End)
-		prose(first)
+		first, next := t.line(p.Span.Start), t.line(p.Span.End)
+		d.Cells = append(d.Cells, t.prose(from, first)...)
 		from = next
-		if declares {
-			declared = declared[1:]
+		if p.Kind == notebooks.PartParameters {
 			d.Cells = append(d.Cells, d.parametersCell(t, first, next, main))
 		} else {
-			d.Cells = append(d.Cells, nativeCell(nb, f.Step, main, t.at(first)))
+			d.Cells = append(d.Cells, nativeCell(nb, p.Step, main, t.at(first)))
 		}
 	}
-	prose(len(t.lines))
+	d.Cells = append(d.Cells, t.prose(from, len(t.lines))...)
 	if main != "" && len(d.Metadata.object(keyKernelspec)) == 0 {
 		o := d.Metadata.object(keyJupytext)
 		if kernelSpecs[main] == "" {
@@ -92,7 +86,7 @@ func nativeCell(nb *notebooks.Notebook, s *notebooks.Step, main string, at int) 
 	if s.Explicit {
 		c.ID = string(s.ID)
 	}
-	if tags := nb.TypedTags(s); len(tags) > 0 {
+	if tags := markdown.TypedTags(nb, s); len(tags) > 0 {
 		c.Metadata.Set("tags", textList(tags))
 	}
 	for _, a := range stepAttributes(s) {
@@ -109,7 +103,7 @@ func nativeCell(nb *notebooks.Notebook, s *notebooks.Step, main string, at int) 
 	return c
 }
 
-// stepAttributes are the attributes of a step, as values.
+// stepAttributes returns the attributes of a step, as values.
 func stepAttributes(s *notebooks.Step) Object {
 	var o Object
 	text := func(name, value string) {
@@ -199,7 +193,7 @@ func (d *Document) nativeHeader(p *page) (first int) {
 		stands, err = yamlObject(inner)
 		fromCell = err == nil
 		for _, f := range stands {
-			fromCell = fromCell && (notebooks.FrontKey(f.Name) || notebooks.ForeignKey(f.Name)) && f.Name != keyForeign
+			fromCell = fromCell && (markdown.FrontKey(f.Name) || markdown.ForeignKey(f.Name)) && f.Name != keyForeign
 		}
 	}
 	var b strings.Builder
@@ -222,7 +216,7 @@ func (d *Document) nativeHeader(p *page) (first int) {
 	return first
 }
 
-// otherMetadata are the notebook's metadata that the steps do not say by themselves.
+// otherMetadata returns the notebook's metadata that the steps do not say by themselves.
 func (d *Document) otherMetadata() Object {
 	rest := d.textMetadata()
 	own := d.Metadata.own().text(keyForm) == string(notebooks.FormNative) || d.Form == notebooks.FormNative
@@ -298,7 +292,7 @@ var steps = map[string]bool{
 	"skip-execution": true,
 }
 
-// attributeText is an attribute as braces have it.
+// attributeText returns an attribute as braces have it.
 func attributeText(f Field) []string {
 	switch f.Value[0] {
 	case '"':

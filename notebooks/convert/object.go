@@ -8,7 +8,7 @@ import (
 	"markmill/notebooks/ipynb"
 )
 
-// Object is an object of JSON whose names keep their order.
+// Object is a JSON object that keeps the order of its names.
 type Object []Field
 
 // Field is one name and its value.
@@ -38,7 +38,7 @@ func (o *Object) setAt(at map[string]int, name string, value codec.Raw) {
 	*o = append(*o, Field{name, value})
 }
 
-// byName finds the values of the object, for those who ask for many.
+// byName indexes the values, for repeated lookups.
 func (o Object) byName() map[string]codec.Raw {
 	out := make(map[string]codec.Raw, len(o))
 	for _, f := range o {
@@ -71,7 +71,7 @@ func (o *Object) Set(name string, value codec.Raw) {
 	*o = append(*o, Field{name, value})
 }
 
-// without is the object without some names. The object itself stays.
+// without returns a copy without some names.
 func (o Object) without(names ...string) Object {
 	var out Object
 next:
@@ -86,7 +86,7 @@ next:
 	return out
 }
 
-// Raw is the object as JSON; nil when it is empty.
+// Raw returns the object as JSON; nil when it is empty.
 func (o Object) Raw() codec.Raw {
 	if len(o) == 0 {
 		return nil
@@ -105,10 +105,10 @@ func (o Object) Raw() codec.Raw {
 	return b.Bytes()
 }
 
-// object is a value of the object that is one itself.
+// object returns a value that is an object itself.
 func (o Object) object(name string) Object { return objectOf(o.Get(name)) }
 
-// setObject puts an object in its place, or takes the name out when it is empty.
+// setObject sets an object, or removes the name if it is empty.
 func (o *Object) setObject(name string, value Object) {
 	if len(value) == 0 {
 		*o = o.without(name)
@@ -117,7 +117,7 @@ func (o *Object) setObject(name string, value Object) {
 	o.Set(name, value.Raw())
 }
 
-// text is a value that is a text; "" of another.
+// text returns a value that is a string, or "".
 func (o Object) text(name string) string { return textOf(o.Get(name)) }
 
 func textOf(raw codec.Raw) string {
@@ -131,7 +131,7 @@ func textOf(raw codec.Raw) string {
 	return s
 }
 
-// texts is a value that is a list of texts.
+// texts returns a value that is a list of strings.
 func (o Object) texts(name string) []string {
 	raw := o.Get(name)
 	if len(raw) == 0 || raw[0] != '[' {
@@ -154,7 +154,7 @@ func (o Object) texts(name string) []string {
 	return list
 }
 
-// textList is a list of texts as JSON.
+// textList returns a list of texts as JSON.
 func textList(list []string) codec.Raw {
 	var b bytes.Buffer
 	b.WriteByte('[')
@@ -175,14 +175,14 @@ func quoted(s string) codec.Raw {
 	})
 }
 
-// spaced is a value on one line, as Python's json.dumps has it: a space after each comma and colon.
+// spaced returns a value on one line, as Python's json.dumps has it: a space after each comma and colon.
 func spaced(raw codec.Raw) string {
 	var b strings.Builder
 	writeSpaced(&b, codec.NewCursor(raw, 0), raw, nil)
 	return b.String()
 }
 
-// inPython is a value as Python writes it.
+// inPython formats a value as Python does.
 func inPython(raw codec.Raw) string {
 	var b strings.Builder
 	writeSpaced(&b, codec.NewCursor(raw, 0), raw, map[string]string{"true": "True", "false": "False", "null": "None"})

@@ -34,14 +34,15 @@ func titledOptions(text string) (title string, fields Object) {
 			words = words[:len(words)-1]
 		}
 	}
-	for len(words) > 0 && (strings.TrimSpace(words[len(words)-1]) == "" || strings.HasPrefix(words[len(words)-1], ".")) {
+	for len(words) > 0 && (strings.TrimSpace(words[len(words)-1]) == "" ||
+		strings.HasPrefix(words[len(words)-1], ".")) {
 		words = words[:len(words)-1]
 	}
 	title = strings.Join(words, " ")
 	return title, pairFields(text[len(title):])
 }
 
-// fenceOptions parts the language from the metadata.
+// fenceOptions separates the language from the metadata.
 func fenceOptions(text string) Object {
 	text = strings.TrimSpace(text)
 	brace, equals := strings.IndexByte(text, '{'), strings.IndexByte(text, '=')
@@ -103,7 +104,7 @@ func optionText(head string, fields Object) string {
 	if head != "" {
 		parts = append(parts, head)
 	}
-	odd := false // a name that cannot stand before a =
+	odd := false // a name not allowed before a =
 	for _, f := range fields {
 		odd = odd || !fieldName.MatchString(f.Name)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/inject"
+	"markmill/notebooks/markdown"
 )
 
 // A block of parameters is YAML in Markmill's own form. In Jupyter it is a cell of code with the tag parameters, which
@@ -54,7 +55,7 @@ func parametersCode(block, lang string) (string, bool) {
 	if !inject.Known(lang) {
 		return "", false
 	}
-	nb, err := notebooks.Parse("block.md", []byte(blockFence(block)))
+	nb, err := markdown.Parse("block.md", []byte(blockFence(block)))
 	if err != nil {
 		return "", false
 	}

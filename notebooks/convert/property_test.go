@@ -12,28 +12,34 @@ import (
 	"markmill/notebooks/ipynb"
 )
 
-// parts are lines that begin or end something in one of the forms.
+// parts are lines that begin or end something in some form.
 var parts = rapid.SampledFrom([]string{
 	"", "", "", "```python {#one}\nx\n```", "```bash {.test}\n%y\n```", "```python\n!ls\n```",
 	"```{code-cell}\n:tags: [a]\nx\n```", "```{r}\nx\n\n```", "```{python}\n#| eval: false\n#| a: 1\nx\n```",
 	"<!-- #raw -->\nr\n<!-- #endraw -->", "<!-- #region -->\n\nr\n\n\n\n<!-- #endregion -->", "# %% a=1\nx",
 	"# %% [raw]\n# x", "# %% [markdown]\n# x\n#", "```yaml {.parameters}\na: 1  # help\n```",
-	"text", "# Heading", "---", "jupyter:", "title: x", "  kernelspec: {name: python3}", "```", "````", "~~~", "```python",
+	"text", "# Heading", "---", "jupyter:", "title: x", "  kernelspec: {name: python3}",
+	"```", "````", "~~~", "```python",
 	"```python {#a}", "```bash {#b .test timeout=3s}",
-	"```yaml {.parameters}", "x: 1", "```{python}", "```{r label, echo=FALSE}", "#| label: x", "#| tags: [a]", "```{code-cell} python", "```{raw-cell}", ":tags: [a, b]", "+++", `+++ {"a": 1}`,
-	"<!-- #region -->", `<!-- #region a="b" -->`, "<!-- #endregion -->", "<!-- #raw -->", "<!-- #endraw -->", "# %%", "# %% [markdown]", `# %% title tags=["a"]`, "# text", "#", "%%bash", "# %%bash",
-	"%matplotlib inline", "!ls", "# !ls", `"""`, "'''", "    indented", "- item", "> quote", "print(1)", "x = 1  ", "\t", "é 漢 \U0001F600", "\r", "a\u2028b", "```python tags=[\"parameters\"] k={\"a\": [1, null]}",
+	"```yaml {.parameters}", "x: 1", "```{python}", "```{r label, echo=FALSE}", "#| label: x", "#| tags: [a]",
+	"```{code-cell} python", "```{raw-cell}", ":tags: [a, b]", "+++", `+++ {"a": 1}`,
+	"<!-- #region -->", `<!-- #region a="b" -->`, "<!-- #endregion -->", "<!-- #raw -->", "<!-- #endraw -->", "# %%",
+	"# %% [markdown]", `# %% title tags=["a"]`, "# text", "#", "%%bash", "# %%bash",
+	"%matplotlib inline", "!ls", "# !ls", `"""`, "'''", "    indented", "- item", "> quote", "print(1)", "x = 1  ",
+	"\t", "é 漢 \U0001F600", "\r", "a\u2028b", "```python tags=[\"parameters\"] k={\"a\": [1, null]}",
 })
 
-// TestAnyText takes texts that are made of what the forms are made of to Jupyter and back.
+// TestAnyText converts texts made of syntax of the forms to Jupyter and back.
 func TestAnyText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.SampledFrom(textForms).Draw(t, "form")
 		text := strings.Join(rapid.SliceOfN(parts, 3, 14).Draw(t, "lines"),
 			rapid.SampledFrom([]string{"\n", "\n", "\r\n"}).Draw(t, "end"))
 		head := rapid.SampledFrom([]string{"", "",
-			"---\njupyter:\n  kernelspec:\n    display_name: P\n    language: python\n    name: python3\n---\n\n", "\ufeff",
-			"# ---\n# jupyter:\n#   jupytext:\n#     text_representation:\n#       format_name: percent\n# ---\n"}).Draw(t,
+			"---\njupyter:\n  kernelspec:\n    display_name: P\n    language: python\n" +
+				"    name: python3\n---\n\n", "\ufeff",
+			"# ---\n# jupyter:\n#   jupytext:\n#     text_representation:\n" +
+				"#       format_name: percent\n# ---\n"}).Draw(t,
 			"head")
 		src := []byte(head + text + rapid.SampledFrom([]string{"", "\n", "\n\n"}).Draw(t, "last"))
 		textIsKept(t, f.form, f.name, src)
@@ -45,7 +51,7 @@ type failer interface {
 	Fatalf(string, ...any)
 }
 
-// textIsKept checks that a text is the same after it was a Jupyter notebook, if it is a notebook of the form at all.
+// textIsKept checks that a text survives the round trip through Jupyter, if it is a notebook of the form.
 func textIsKept(t failer, form notebooks.Form, name string, src []byte) {
 	t.Helper()
 	d, err := Read(form, name, src)
@@ -72,8 +78,8 @@ func textIsKept(t failer, form notebooks.Form, name string, src []byte) {
 	}
 }
 
-// TestAnyNotebook takes notebooks of such lines to every text form: what is written is read as the same cells, or
-// refused, and what is lost is told.
+// TestAnyNotebook converts such notebooks to every text form: the result has the same cells or is rejected, and losses
+// are reported.
 func TestAnyNotebook(t *testing.T) {
 	source := rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(parts, 0, 5).Draw(t, "lines"), "\n")

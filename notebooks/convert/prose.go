@@ -1,7 +1,7 @@
 package convert
 
 import (
-	"markmill/notebooks"
+	"markmill/notebooks/blocks"
 	"markmill/notebooks/lazyregexp"
 )
 
@@ -19,19 +19,12 @@ func (t *text) prose(first, next int) []Cell {
 	}
 	start := first
 	open := map[string]bool{} // the regions that nothing ends any more: the rest is not looked through for each
-	mark, length := byte(0), 0
 	for i := first; i < next; i++ {
-		text := t.lines[i].Text
-		if length > 0 {
-			if notebooks.ClosesFence(text, mark, length) {
-				length = 0
-			}
+		if end := t.fences[i]; end > 0 {
+			i = end - 1
 			continue
 		}
-		if mark, length = notebooks.OpensFence(text); length > 0 {
-			continue
-		}
-		region := regionStart.FindStringSubmatch(text)
+		region := regionStart.FindStringSubmatch(t.lines[i].Text)
 		if region == nil || open[region[1]] {
 			continue
 		}
@@ -41,18 +34,8 @@ func (t *text) prose(first, next int) []Cell {
 			continue
 		}
 		flush(start, i)
-		title, fields := titledOptions(region[2])
-		if title != "" {
-			fields.Set("title", quoted(title))
-		}
-		c := Cell{Type: "markdown", Source: join(t.lines[i+1 : end]), Metadata: fields, at: t.at(i)}
-		switch region[1] {
-		case "raw":
-			c.Type = "raw"
-		case "region":
-		default:
-			c.Metadata.Set("region_name", quoted(region[1]))
-		}
+		c := regionCell(region)
+		c.Source, c.at = join(t.lines[i+1:end]), t.at(i)
 		cells = append(cells, c)
 		i, start = end, end+1
 	}
@@ -60,11 +43,27 @@ func (t *text) prose(first, next int) []Cell {
 	return cells
 }
 
+// regionCell returns the cell that a line begins, as regionStart matches it.
+func regionCell(match []string) Cell {
+	title, fields := titledOptions(match[2])
+	if title != "" {
+		fields.Set("title", quoted(title))
+	}
+	switch match[1] {
+	case "raw":
+		return Cell{Type: "raw", Metadata: fields}
+	case "region":
+	default:
+		fields.Set("region_name", quoted(match[1]))
+	}
+	return Cell{Type: "markdown", Metadata: fields}
+}
+
 // regionEnds are the lines that end the regions that regionStart knows.
 var regionEnds = lazyregexp.New(`^<!--\s*#end(region|markdown|md|raw)\s*-->\s*$`)
 
-// regionEnd is the line that ends a region, from a line on; -1 without one.
-func regionEnd(lines []notebooks.Line, name string, from int) int {
+// regionEnd returns the line that ends a region, from a line on; -1 without one.
+func regionEnd(lines []blocks.Line, name string, from int) int {
 	for i := from; i < len(lines); i++ {
 		if found := regionEnds.FindStringSubmatch(lines[i].Text); found != nil && found[1] == name {
 			return i
@@ -78,7 +77,7 @@ func regionEnd(lines []notebooks.Line, name string, from int) int {
 func (d *Document) proseText(c *Cell, after bool) (text string, bare bool) {
 	region, fields := d.region(c)
 	if c.Type == "markdown" && len(fields) == 0 && region == "region" && !after && !edgeBlank.MatchString(c.Source) {
-		t := textOfSource([]byte(c.Source + "\n"))
+		t := textOfCell(c.Source)
 		if got := t.prose(0, len(t.lines)); len(got) == 1 && got[0].Source == c.Source && len(got[0].Metadata) == 0 &&
 			!t.crlf {
 			return c.Source + "\n", true
@@ -87,7 +86,7 @@ func (d *Document) proseText(c *Cell, after bool) (text string, bare bool) {
 	return regionText(region, fields, c.Source), false
 }
 
-// region is what the comments around a cell call it, and the metadata that they hold.
+// region returns what the comments around a cell call it, and the metadata that they hold.
 func (d *Document) region(c *Cell) (name string, fields Object) {
 	fields = d.fields(c)
 	if c.Type == "raw" {
@@ -99,7 +98,7 @@ func (d *Document) region(c *Cell) (name string, fields Object) {
 	return "region", fields
 }
 
-// regionText is the text of a cell between the comments that mark it.
+// regionText returns the text of a cell between the comments that mark it.
 func regionText(name string, fields Object, source string) string {
 	title, fields := fields.readableTitle()
 	options := optionText(title, fields)

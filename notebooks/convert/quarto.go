@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/notebooks/markdown"
 )
 
 // Quarto: options are lines of #| before the code. As with quarto convert, those that Quarto knows stay with the code
@@ -73,7 +74,7 @@ func (d *Document) quartoKernel(t *text, main string) {
 	}
 }
 
-// optionMark is what begins the lines of options in a language.
+// optionMark returns what begins the lines of options in a language.
 func optionMark(lang string) string {
 	switch usualLanguage(lang) {
 	case "c++", "c", "go", "rust", "javascript", "js", "node", "typescript", "ts", "java", "scala", "csharp", "fsharp",
@@ -89,7 +90,7 @@ func optionMark(lang string) string {
 
 // optionLines counts the lines of options that the code of a cell begins with, and gives their YAML and their mark.
 func optionLines(source string) (n int, yaml, mark string) {
-	length, text, mark := notebooks.QuartoOptions([]byte(source + "\n"))
+	length, text, mark := markdown.QuartoOptions([]byte(source + "\n"))
 	return strings.Count((source + "\n")[:length], "\n"), string(text), mark
 }
 
@@ -103,7 +104,8 @@ func (d *Document) takeOptions(c *Cell, line int) error {
 	all, err := yamlObject(text)
 	if err != nil {
 		row, col, msg := yamlProblem(err)
-		return d.problem(line+1+row, col+3, "the options of the cell cannot be read: "+msg, "write them as YAML, key: value")
+		return d.problem(line+1+row, col+3, "the options of the cell cannot be read: "+msg,
+			"write them as YAML, key: value")
 	}
 	gone := map[int]bool{}
 	for _, o := range all {
@@ -152,7 +154,8 @@ func quartoKey(key string) bool {
 	switch key {
 	case "label", "eval", "echo", "include", "output", "results", "error", "warning", "message", "cache", "freeze",
 		"classes", "panel", "column",
-		"layout", "renderings", "asis", "file", "filename", "lst-cap", "lst-label", "ojs_define", "context", "engine.opts",
+		"layout", "renderings", "asis", "file", "filename", "lst-cap", "lst-label",
+		"ojs_define", "context", "engine.opts",
 		"dependson":
 		return true
 	}

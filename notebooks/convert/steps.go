@@ -2,6 +2,7 @@ package convert
 
 import (
 	"markmill/notebooks"
+	"markmill/notebooks/markdown"
 )
 
 // ReadRun reads a notebook as a run of it does: its cells of code are the steps, in their order, and the blocks of
@@ -18,7 +19,7 @@ func ReadRun(nb *notebooks.Notebook) (*Document, error) {
 	}
 	t := textOfSource(nb.Source)
 	if t.crlf {
-		if nb, err = notebooks.ParseAs(form, nb.Name, []byte(t.src)); err != nil {
+		if nb, err = markdown.ParseAs(form, nb.Name, []byte(t.src)); err != nil {
 			return nil, err
 		}
 	}
@@ -81,7 +82,7 @@ func (d *Document) takeSteps(nb *notebooks.Notebook) {
 // means reports whether one of the tags as typed translates to a tag of Markmill's.
 func means(typed []string, tag string) bool {
 	for _, t := range typed {
-		for _, own := range notebooks.TagsOf(t) {
+		for _, own := range markdown.TagsOf(t) {
 			if own == tag {
 				return true
 			}

@@ -224,13 +224,14 @@ var (
 		`][^\x00-\x1f\x7f\x{85}\x{a0}\x{2028}\x{2029}\x{feff}]*$`)
 )
 
-// yamlString is a text, in quotes where it would be read as something else.
+// yamlString returns a text, in quotes where it would be read as something else.
 func yamlString(s string, flow bool) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	isPlain := yamlPlain.MatchString(s) || len(s) > 1 && s[0] == '-' && s[1] != ' ' && yamlPlain.MatchString(s[1:])
 	switch {
 	case isPlain && !yamlOther.MatchString(s) && !strings.Contains(s, ": ") && !strings.Contains(s, " #") &&
-		!strings.HasSuffix(s, ":") && !strings.HasSuffix(s, " ") && s != "---" && !(flow && strings.ContainsAny(s, ",[]{}:")):
+		!strings.HasSuffix(s, ":") && !strings.HasSuffix(s, " ") && s != "---" &&
+		!(flow && strings.ContainsAny(s, ",[]{}:")):
 	case strings.ContainsFunc(s, func(r rune) bool {
 		return r < 0x20 || r == 0x7f || r == 0x85 || r == 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff
 	}):
@@ -241,7 +242,7 @@ func yamlString(s string, flow bool) *yaml.Node {
 	return n
 }
 
-// yamlProblem is the place of an error of YAML within its text, from 1, and its words.
+// yamlProblem returns the place of an error of YAML within its text, from 1, and its words.
 func yamlProblem(err error) (line, col int, msg string) {
 	var own *yamlMistake
 	if errors.As(err, &own) {

@@ -1,7 +1,10 @@
 package diff
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -65,28 +68,48 @@ func (c *comparing) params() {
 // fields compares named values, in the order of a, then what only b has.
 func (c *comparing) fields(a, b []Field) []ValueChange {
 	var out []ValueChange
-	at := make(map[string]int, len(b))
-	for j, f := range b {
-		at[f.Name] = j
-	}
-	met := make(map[string]bool, len(a))
-	for _, f := range a {
-		met[f.Name] = true
+	for old, new := range matched(a, b, func(f *Field) string { return f.Name }) {
+		f := cmp.Or(old, new)
 		if f.Volatile && !c.opt.All {
 			continue
 		}
-		if j, ok := at[f.Name]; !ok {
-			out = append(out, ValueChange{Name: f.Name, Old: f.Value})
-		} else if string(f.Value) != string(b[j].Value) {
-			out = append(out, ValueChange{Name: f.Name, Old: f.Value, New: b[j].Value})
+		ch := ValueChange{Name: f.Name}
+		if old != nil {
+			ch.Old = old.Value
 		}
-	}
-	for _, f := range b {
-		if !met[f.Name] && (!f.Volatile || c.opt.All) {
-			out = append(out, ValueChange{Name: f.Name, New: f.Value})
+		if new != nil {
+			ch.New = new.Value
+		}
+		if old == nil || new == nil || !bytes.Equal(old.Value, new.Value) {
+			out = append(out, ch)
 		}
 	}
 	return out
+}
+
+// matched yields what two lists have under each name: in the order of a, with nil where b has none; then what only b
+// has, with nil first. Of a name that b has twice the first counts.
+func matched[T any](a, b []T, name func(*T) string) iter.Seq2[*T, *T] {
+	return func(yield func(*T, *T) bool) {
+		inA, inB := make(map[string]bool, len(a)), make(map[string]*T, len(b))
+		for j := range b {
+			if n := name(&b[j]); inB[n] == nil {
+				inB[n] = &b[j]
+			}
+		}
+		for i := range a {
+			n := name(&a[i])
+			inA[n] = true
+			if !yield(&a[i], inB[n]) {
+				return
+			}
+		}
+		for j := range b {
+			if !inA[name(&b[j])] && !yield(nil, &b[j]) {
+				return
+			}
+		}
+	}
 }
 
 // cells lists what became of every cell, in the order of b; a deleted cell keeps its place.
@@ -100,41 +123,27 @@ func (c *comparing) cells() {
 	}
 	split := findParts(c.a.Cells, c.b.Cells, pairs)
 	joined := findParts(c.b.Cells, c.a.Cells, flipped(pairs))
-	partOf := make(map[int]int, len(split)) // parts in b, and the cell of a that they are of
-	for i, parts := range split {
-		for _, j := range parts {
-			partOf[j] = i
+	partOf, goneInto := owners(split), owners(joined)
+	part := func(ch *CellChange, cells []Cell, of map[int]int, at int) {
+		if i, ok := of[at]; ok {
+			ch.What, ch.Of = Part, refOf(cells, i)
 		}
-	}
-	goneInto := make(map[int]int, len(joined))
-	for j, parts := range joined {
-		for _, i := range parts {
-			goneInto[i] = j
-		}
+		c.d.Cells = append(c.d.Cells, *ch)
 	}
 	at := 0
 	removedUntil := func(end int) {
 		for ; at < end; at++ {
-			if toB[at] != nil {
-				continue
+			if old := &c.a.Cells[at]; toB[at] == nil {
+				part(&CellChange{What: Removed, Kind: old.Kind, Old: old, A: refOf(c.a.Cells, at)},
+					c.b.Cells, goneInto, at)
 			}
-			ch := c.single(&c.a.Cells[at], nil)
-			ch.A = refOf(c.a.Cells, at)
-			if j, ok := goneInto[at]; ok {
-				ch.What, ch.Of = Part, refOf(c.b.Cells, j)
-			}
-			c.d.Cells = append(c.d.Cells, ch)
 		}
 	}
 	for j := range c.b.Cells {
 		p := toA[j]
 		if p == nil {
-			ch := c.single(nil, &c.b.Cells[j])
-			ch.B = refOf(c.b.Cells, j)
-			if i, ok := partOf[j]; ok {
-				ch.What, ch.Of = Part, refOf(c.a.Cells, i)
-			}
-			c.d.Cells = append(c.d.Cells, ch)
+			new := &c.b.Cells[j]
+			part(&CellChange{What: Added, Kind: new.Kind, New: new, B: refOf(c.b.Cells, j)}, c.a.Cells, partOf, j)
 			continue
 		}
 		if kept[p.A] {
@@ -145,16 +154,19 @@ func (c *comparing) cells() {
 	removedUntil(len(c.a.Cells))
 }
 
-func refOf(cells []Cell, i int) *Ref {
-	return &Ref{Place: i, Label: cells[i].Label, Line: cells[i].Line}
+// owners returns the cell that each part is of.
+func owners(parts map[int][]int) map[int]int {
+	out := map[int]int{}
+	for owner, list := range parts {
+		for _, part := range list {
+			out[part] = owner
+		}
+	}
+	return out
 }
 
-// single is a cell that only one side has.
-func (c *comparing) single(old, new *Cell) CellChange {
-	if old != nil {
-		return CellChange{What: Removed, Kind: old.Kind, Old: old}
-	}
-	return CellChange{What: Added, Kind: new.Kind, New: new}
+func refOf(cells []Cell, i int) *Ref {
+	return &Ref{Place: i, Label: cells[i].Label, Line: cells[i].Line}
 }
 
 // wholeOther is the similarity below which a cell whose id stayed is called replaced.
@@ -176,8 +188,8 @@ func (c *comparing) pair(p Pair, splitInto, joinedOf []int) CellChange {
 		ch.Lang = &WordChange{string(old.Kind), string(new.Kind)}
 	}
 	if c.opt.All {
-		ch.Count = changeOf(number(old.Count), number(new.Count))
-		ch.Took = changeOf(duration(old), duration(new))
+		ch.Count = changeOf(shown(old.Count), shown(new.Count))
+		ch.Took = changeOf(shown(old.Took), shown(new.Took))
 	}
 	switch {
 	case len(splitInto) > 0:
@@ -194,38 +206,31 @@ func (c *comparing) pair(p Pair, splitInto, joinedOf []int) CellChange {
 		}
 	case p.By == ByID && p.Similarity < wholeOther && !old.blank() && !new.blank():
 		ch.What = Replaced
-	case ch.Source != nil || ch.Lang != nil || ch.Tags != nil || len(ch.Options) > 0 || ch.Count != nil || ch.Took != nil:
+	case ch.Source != nil || ch.Lang != nil || ch.Tags != nil || len(ch.Options) > 0 ||
+		ch.Count != nil || ch.Took != nil:
 		ch.What = Edited
 	}
 	return ch
 }
 
-func number(n int) string {
-	if n == 0 {
+// shown is "" of a zero.
+func shown[T comparable](v T) string {
+	var zero T
+	if v == zero {
 		return ""
 	}
-	return fmt.Sprint(n)
-}
-
-func duration(c *Cell) string {
-	if c.Took == 0 {
-		return ""
-	}
-	return c.Took.String()
+	return fmt.Sprint(v)
 }
 
 // tagsChange is nil where both have the same tags, in whatever order.
 func tagsChange(a, b []string) *TagsChange {
 	var t TagsChange
-	inA, inB := setOf(a), setOf(b)
-	for _, tag := range b {
-		if !inA[tag] {
-			t.Added = append(t.Added, tag)
-		}
-	}
-	for _, tag := range a {
-		if !inB[tag] {
-			t.Removed = append(t.Removed, tag)
+	for old, new := range matched(a, b, func(tag *string) string { return *tag }) {
+		switch {
+		case new == nil:
+			t.Removed = append(t.Removed, *old)
+		case old == nil:
+			t.Added = append(t.Added, *new)
 		}
 	}
 	if t.Added == nil && t.Removed == nil {
@@ -234,22 +239,12 @@ func tagsChange(a, b []string) *TagsChange {
 	return &t
 }
 
-func setOf(words []string) map[string]bool {
-	out := make(map[string]bool, len(words))
-	for _, w := range words {
-		out[w] = true
-	}
-	return out
-}
-
-// together is the text of a cell and of its parts, in the order of the notebook.
+// together returns the text of a cell and of its parts, in the order of the notebook.
 func together(cells []Cell, at int, parts []int) string {
-	all := append([]int{at}, parts...)
-	slices.Sort(all)
 	var b strings.Builder
-	for _, i := range all {
-		text := strings.Trim(cells[i].Source, "\n") // empty lines at a seam say nothing
-		if text != "" {
+	for _, i := range slices.Sorted(slices.Values(append(parts, at))) {
+		// Empty lines at a seam say nothing.
+		if text := strings.Trim(cells[i].Source, "\n"); text != "" {
 			b.WriteString(text + "\n")
 		}
 	}
@@ -323,7 +318,7 @@ func findParts(a, b []Cell, pairs []Pair) map[int][]int {
 
 // lineCounts adds step for each line of a text that says something.
 func lineCounts(text string, step int, into map[string]int) map[string]int {
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		if line = strings.TrimSpace(line); line != "" {
 			into[line] += step
 		}
@@ -339,23 +334,10 @@ func (c *comparing) count() {
 		if ch.Kind != Code {
 			n = &c.d.Prose
 		}
-		switch ch.What {
-		case Added:
-			n.Added++
-		case Removed:
-			n.Removed++
-		case Edited:
-			n.Edited++
-		case Replaced:
-			n.Replaced++
-		case Split:
-			n.Split++
-		case Joined:
-			n.Joined++
-		case Same:
-			if !ch.Moved && !ch.Renamed {
-				n.Same++
-			}
+		counter := map[What]*int{Same: &n.Same, Added: &n.Added, Removed: &n.Removed, Edited: &n.Edited,
+			Replaced: &n.Replaced, Split: &n.Split, Joined: &n.Joined}[ch.What]
+		if counter != nil && (ch.What != Same || !ch.Changed()) {
+			*counter++
 		}
 		if ch.Moved {
 			n.Moved++
@@ -366,7 +348,7 @@ func (c *comparing) count() {
 	}
 }
 
-// same says that there is nothing to report. A number within its tolerance is nothing.
+// same reports whether there is nothing to report. A number within its tolerance is nothing.
 func (c *comparing) same() bool {
 	d := c.d
 	changed := func(n Counts) bool { n.Same = 0; return n != Counts{} }
@@ -379,10 +361,10 @@ func (c *comparing) same() bool {
 		!changed(d.Counts) && !changed(d.Prose)
 }
 
-// Changed says that there is something to report of the cell itself.
+// Changed reports whether there is something to report of the cell itself.
 func (ch *CellChange) Changed() bool { return ch.What != Same || ch.Moved || ch.Renamed }
 
-// Label is what to call the cell: as the new side does, where it is there.
+// Label returns what to call the cell: as the new side does, where it is there.
 func (ch *CellChange) Label() string {
 	if ch.B != nil {
 		return ch.B.Label

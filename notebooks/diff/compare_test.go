@@ -11,14 +11,14 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// patched makes the cells of b out of those of a and the comparison: a cell that was there is made of its old text.
+// patched rebuilds the cells of b from those of a and the comparison.
 func patched(a []Cell, d *Diff) ([]string, error) {
 	var out []string
 	used := map[int]bool{}
 	for _, ch := range d.Cells {
 		if ch.A != nil {
 			if used[ch.A.Place] {
-				return nil, fmt.Errorf("cell %d is told twice", ch.A.Place)
+				return nil, fmt.Errorf("cell %d is reported twice", ch.A.Place)
 			}
 			used[ch.A.Place] = true
 		}
@@ -33,15 +33,16 @@ func patched(a []Cell, d *Diff) ([]string, error) {
 		}
 	}
 	if len(used) != len(a) {
-		return nil, fmt.Errorf("%d of %d cells are told", len(used), len(a))
+		return nil, fmt.Errorf("%d of %d cells are reported", len(used), len(a))
 	}
 	return out, nil
 }
 
 func document(cells []Cell) *Document { return &Document{Cells: cells} }
 
-// TestApplyingADiffGivesTheOtherSide, and a diff with itself is empty, and both directions count the same.
-func TestApplyingADiffGivesTheOtherSide(t *testing.T) {
+// TestDiffApplies: a diff applied to one side gives the other, a diff with itself is empty, and both directions have
+// equal counts.
+func TestDiffApplies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := cellList().Draw(t, "a")
 		b := edited(t, a)
@@ -62,14 +63,15 @@ func TestApplyingADiffGivesTheOtherSide(t *testing.T) {
 			if mirror(d.Counts) != back.Counts || mirror(d.Prose) != back.Prose || d.Same != back.Same {
 				t.Fatalf("%+v, and back %+v", d.Counts, back.Counts)
 			}
-			if own := Compare(document(a), document(a), opt); !own.Same || len(own.Outputs)+len(own.Files)+len(own.Scraps) > 0 {
+			if own := Compare(document(a), document(a), opt); !own.Same ||
+				len(own.Outputs)+len(own.Files)+len(own.Scraps) > 0 {
 				t.Fatalf("a and itself differ: %+v", own.Counts)
 			}
 		}
 	})
 }
 
-// TestTextApplies: the hunks make the new text of the old one.
+// TestTextApplies: the hunks turn the old text into the new one.
 func TestTextApplies(t *testing.T) {
 	line := rapid.SampledFrom([]string{"a\n", "b\n", "c\n", "\n", "d"})
 	rapid.Check(t, func(t *rapid.T) {
@@ -85,7 +87,7 @@ func TestTextApplies(t *testing.T) {
 	})
 }
 
-// TestWordsKeepTheLines: the segments of each line are the line.
+// TestWordsKeepTheLines: the segments of each line add up to it.
 func TestWordsKeepTheLines(t *testing.T) {
 	line := rapid.StringMatching(`[ab1_ =(é\t]{0,12}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -154,7 +156,7 @@ func step(id string, change func(*Cell)) *Document {
 	return document([]Cell{c})
 }
 
-// TestNoiseIsNotCompared, unless it is asked for.
+// TestNoiseIsNotCompared: noise is ignored unless the options ask for it.
 func TestNoiseIsNotCompared(t *testing.T) {
 	for name, pair := range map[string][2]*Document{
 		"execution count": {step("a", func(c *Cell) { c.Count = 1 }), step("a", func(c *Cell) { c.Count = 2 })},
@@ -162,7 +164,10 @@ func TestNoiseIsNotCompared(t *testing.T) {
 		"generated id": {step("", func(c *Cell) { c.ID, c.GeneratedID = "1", true }),
 			step("", func(c *Cell) { c.ID, c.GeneratedID = "2", true })},
 		"volatile metadata": {step("a", func(c *Cell) {}),
-			step("a", func(c *Cell) { c.Options = []Field{{Name: "collapsed", Value: codec.Raw("true"), Volatile: true}} })},
+			step("a", func(c *Cell) {
+				c.Options = []Field{{Name: "collapsed",
+					Value: codec.Raw("true"), Volatile: true}}
+			})},
 		"address": {step("a", func(c *Cell) { c.Outputs = printed("<function f at 0x7f0011223344>\nok\n") }),
 			step("a", func(c *Cell) { c.Outputs = printed("<function f at 0x7fa0aabbccdd>\nok\n") })},
 		"volatile step": {step("a", func(c *Cell) { c.Tags, c.Outputs = []string{"volatile"}, printed("1\n") }),
@@ -177,7 +182,7 @@ func TestNoiseIsNotCompared(t *testing.T) {
 			}
 		})
 	}
-	// What only looks like noise is compared.
+	// Text that only resembles noise is compared.
 	a := step("a", func(c *Cell) { c.Outputs = printed("mask 0x7f0011223344\n") })
 	b := step("a", func(c *Cell) { c.Outputs = printed("mask 0x7fa0aabbccdd\n") })
 	if Compare(a, b, Options{}).Same {
@@ -189,8 +194,8 @@ func printed(text string) []Output {
 	return []Output{{Name: Stdout, Data: []Datum{{MIME: "text/plain", Text: text}}}}
 }
 
-// TestHowAStreamWasCutIsNoChange: Jupyter writes a stream in pieces, as they came.
-func TestHowAStreamWasCutIsNoChange(t *testing.T) {
+// TestStreamPiecesAreJoined: Jupyter stores a stream in the pieces in which it arrived.
+func TestStreamPiecesAreJoined(t *testing.T) {
 	a := step("a", func(c *Cell) { c.Outputs = append(printed("one\ntw"), printed("o\n")...) })
 	b := step("a", func(c *Cell) { c.Outputs = printed("one\ntwo\n") })
 	if d := Compare(a, b, Options{All: true}); !d.Same {
@@ -232,18 +237,20 @@ func TestScraps(t *testing.T) {
 		s := d.Scraps[0]
 		if show(s.Difference) != c.difference || show(s.Relative) != c.relative || s.Within != c.within ||
 			d.Same != c.within {
-			t.Errorf("%s %s: difference %s, relative %s, within %t, same %t", c.old, c.new, show(s.Difference), show(s.Relative),
+			t.Errorf("%s %s: difference %s, relative %s, within %t, same %t", c.old, c.new,
+				show(s.Difference), show(s.Relative),
 				s.Within, d.Same)
 		}
 	}
 }
 
-// TestWhatTurnedRedComesFirst, whatever the order of the notebook.
-func TestWhatTurnedRedComesFirst(t *testing.T) {
+// TestNewFailuresComeFirst: new failures come first, in any order of the notebook.
+func TestNewFailuresComeFirst(t *testing.T) {
 	side := func(status ...string) *Document {
 		var cells []Cell
 		for i, s := range status {
-			c := Cell{ID: fmt.Sprint("s", i), Label: fmt.Sprint("s", i), Kind: Code, Source: fmt.Sprint("run ", i, "\n"),
+			c := Cell{ID: fmt.Sprint("s", i), Label: fmt.Sprint("s", i), Kind: Code,
+				Source: fmt.Sprint("run ", i, "\n"),
 				Status: s}
 			if i > 1 {
 				c.Tags = []string{"test"}
@@ -261,16 +268,16 @@ func TestWhatTurnedRedComesFirst(t *testing.T) {
 		t.Errorf("got %s, want %s", strings.Join(got, ", "), want)
 	}
 	if d := Compare(side("", ""), side("pass", "pass"), Options{}); len(d.Results) > 0 {
-		t.Errorf("that a source did not run is told of every step: %+v", d.Results)
+		t.Errorf("every step of a source is reported as not run: %+v", d.Results)
 	}
 	if d := Compare(side("pass", "pass", "pass"), side("pass", "pass"), Options{}); len(d.Results) != 1 ||
 		!d.Results[0].Test {
-		t.Errorf("a test that is gone is not told: %+v", d.Results)
+		t.Errorf("a removed test is not reported: %+v", d.Results)
 	}
 }
 
-// TestTheChangeOfAChange: line numbers of hunks shift, and that is no change.
-func TestTheChangeOfAChange(t *testing.T) {
+// TestPatchChange: shifted line numbers of hunks are not a change.
+func TestPatchChange(t *testing.T) {
 	patch := func(lines ...string) *Document {
 		return step("a", func(c *Cell) { c.Files = []FilePatch{{Path: "f", Status: "modified", Lines: lines}} })
 	}

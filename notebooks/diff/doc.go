@@ -8,5 +8,5 @@
 // each time; Compare(a, a) is empty; the time is near linear in the size of the documents, because no
 // step of it compares all with all.
 //
-// It imports notebooks/codec and notebooks/linediff, and nothing else of this module.
+// It imports notebooks/codec, notebooks/linediff and notebooks/lazyregexp, and nothing else of this module.
 package diff

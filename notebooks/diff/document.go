@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"strings"
 	"time"
 
 	"markmill/notebooks/codec"
@@ -98,7 +99,7 @@ type Datum struct {
 	Digest string // "sha256:…" of what is not text
 }
 
-// IsText says that the datum is compared by its lines.
+// IsText reports whether the datum is compared by its lines.
 func (d Datum) IsText() bool { return d.Digest == "" && d.File == "" && d.Bytes == nil }
 
 // Scrap is a value that a step recorded.
@@ -111,6 +112,17 @@ type Scrap struct {
 	Digest string
 }
 
+// SetScrap adds a scrap. The last of a name wins.
+func SetScrap(list []Scrap, s Scrap) []Scrap {
+	for i := range list {
+		if list[i].Name == s.Name {
+			list[i] = s
+			return list
+		}
+	}
+	return append(list, s)
+}
+
 // FilePatch is what a step did to one file.
 type FilePatch struct {
 	Path   string
@@ -119,11 +131,4 @@ type FilePatch struct {
 	Digest string   // of the new content, where it is binary
 }
 
-func (c *Cell) blank() bool {
-	for _, r := range c.Source {
-		if r != ' ' && r != '\n' && r != '\t' && r != '\r' {
-			return false
-		}
-	}
-	return true
-}
+func (c *Cell) blank() bool { return strings.Trim(c.Source, " \n\t\r") == "" }

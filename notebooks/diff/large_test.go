@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// allocated is how many bytes a function takes from the heap, whether it gives them back or not.
+// allocated returns how many bytes a function allocates, freed or not.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -15,8 +15,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestManyPiecesOfAStream: each piece is copied once. Were the text copied for each, 20,000 pieces of 100 bytes would
-// be 20 GB.
+// TestManyPiecesOfAStream: each piece is copied once. Quadratic copying of 20,000 pieces of 100 bytes would take 20 GB.
 func TestManyPiecesOfAStream(t *testing.T) {
 	const n = 20_000
 	list := make([]Output, n)
@@ -33,8 +32,8 @@ func TestManyPiecesOfAStream(t *testing.T) {
 	}
 }
 
-// TestManyOutputs compares a cell whose outputs, tags, scraps and representations all changed: each is found by its
-// name. With all compared with all it would be minutes.
+// TestManyOutputs compares a cell whose outputs, tags, scraps and representations all changed. They are found by name:
+// comparing all pairs would take minutes.
 func TestManyOutputs(t *testing.T) {
 	const n = 30_000
 	side := func(mime, text string) *Document {

@@ -37,10 +37,7 @@ func Match(a, b []Cell) []Pair {
 	if slices.CompareFunc(a, b, byContent) <= 0 {
 		return match(a, b)
 	}
-	pairs := match(b, a)
-	for i := range pairs {
-		pairs[i].A, pairs[i].B = pairs[i].B, pairs[i].A
-	}
+	pairs := flipped(match(b, a))
 	slices.SortFunc(pairs, func(x, y Pair) int { return cmp.Compare(x.A, y.A) })
 	return pairs
 }
@@ -50,7 +47,9 @@ func byContent(x, y Cell) int {
 }
 
 func match(a, b []Cell) []Pair {
-	m := &matching{a: a, b: b, toB: minusOnes(len(a)), toA: minusOnes(len(b)), by: make([]By, len(a)),
+	none := []int{-1}
+	m := &matching{a: a, b: b, toB: slices.Repeat(none, len(a)),
+		toA: slices.Repeat(none, len(b)), by: make([]By, len(a)),
 		features: [2][]features{make([]features, len(a)), make([]features, len(b))}}
 	m.byAuthorID()
 	same := m.sameIDs()
@@ -74,7 +73,7 @@ func match(a, b []Cell) []Pair {
 	return m.pairs()
 }
 
-// alike says that two cells are of one kind, so that one may have become the other.
+// alike reports whether two cells are of one kind, so that one may have become the other.
 func alike(a, b *Cell) bool { return a.Kind == b.Kind }
 
 type matching struct {
@@ -82,14 +81,6 @@ type matching struct {
 	toB, toA []int // the partner, -1 without one
 	by       []By  // of each cell of a
 	features [2][]features
-}
-
-func minusOnes(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = -1
-	}
-	return out
 }
 
 func (m *matching) free(i, j int) bool { return m.toB[i] < 0 && m.toA[j] < 0 }
@@ -157,18 +148,9 @@ func (m *matching) sameText() {
 			y[j] = number(&m.b[j])
 		}
 	}
-	gone, come := linediff.Numbers(x, y)
-	for i, j := 0, 0; i < len(x) && j < len(y); {
-		switch {
-		case gone[i]:
-			i++
-		case come[j]:
-			j++
-		default:
-			if m.free(i, j) {
-				m.pair(i, j, ByText)
-			}
-			i, j = i+1, j+1
+	for i, j := range linediff.Partners(x, y) {
+		if j >= 0 && m.free(i, j) {
+			m.pair(i, j, ByText)
 		}
 	}
 	waiting := map[int32][]int{}

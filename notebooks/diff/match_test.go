@@ -33,8 +33,8 @@ const (
 	clean = "frame = frame.dropna();frame['t'] = frame.t.astype(float)"
 )
 
-// TestWhatBecameOfACell tells the ways apart in which a cell can change.
-func TestWhatBecameOfACell(t *testing.T) {
+// TestCellChanges distinguishes the ways in which a cell can change.
+func TestCellChanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		a, b []Cell
 		want string // of every cell of the result: label, what, and its flags
@@ -107,9 +107,10 @@ func mirror(n Counts) Counts {
 	return n
 }
 
-// cellList draws cells that repeat words, ids and each other.
+// cellList draws cells with repeated words, ids and texts.
 func cellList() *rapid.Generator[[]Cell] {
-	word := rapid.SampledFrom([]string{"x", "y", "=", "1", "2", "print", "(", ")", "load", "fit", "plot", "\n", "\n", " ",
+	word := rapid.SampledFrom([]string{"x", "y", "=", "1", "2", "print", "(", ")",
+		"load", "fit", "plot", "\n", "\n", " ",
 		"é", "\u2028"})
 	return rapid.Custom(func(t *rapid.T) []Cell {
 		n := rapid.IntRange(0, 12).Draw(t, "cells")
@@ -132,7 +133,7 @@ func cellList() *rapid.Generator[[]Cell] {
 	})
 }
 
-// edited draws a list that was made of another: cells come, go, move and change.
+// edited draws an edited list: cells are added, removed, moved and changed.
 func edited(t *rapid.T, cells []Cell) []Cell {
 	out := slices.Clone(cells)
 	for range rapid.IntRange(0, 6).Draw(t, "edits") {
@@ -157,8 +158,8 @@ func edited(t *rapid.T, cells []Cell) []Cell {
 	return out
 }
 
-// TestMatchIsSound: each cell is in one pair at most, pairs are alike in kind or share an author's id, those that
-// stayed are in order, and the other way round is the same.
+// TestMatchIsSound: a cell is in at most one pair, pairs are of the same kind or share an author's id, cells that
+// stayed are in order, and the reverse comparison agrees.
 func TestMatchIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := cellList().Draw(t, "a")
@@ -194,7 +195,7 @@ func TestMatchIsSound(t *testing.T) {
 	})
 }
 
-// TestEqualTextsAreMatched: of a text that both sides hold without ids, as many are matched as both have.
+// TestEqualTextsAreMatched: equal texts without ids are matched as often as both sides have them.
 func TestEqualTextsAreMatched(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := cellList().Draw(t, "a")

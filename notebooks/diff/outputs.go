@@ -1,13 +1,14 @@
 package diff
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"markmill/notebooks/linediff"
 )
 
-// fold is what makes lines of outputs equal that differ in noise only; nil with All.
+// fold returns what makes lines of outputs equal that differ in noise only; nil with All.
 func (c *comparing) fold() func(string) string {
 	if c.opt.All {
 		return nil
@@ -25,8 +26,7 @@ func (c *comparing) outputs(step string, a, b []Output) {
 		}
 		return out
 	}
-	gone, come := linediff.Numbers(number(a), number(b))
-	for _, k := range linediff.Blocks(gone, come) {
+	for _, k := range linediff.Blocks(linediff.Numbers(number(a), number(b))) {
 		c.outputBlock(step, a[k.I0:k.I1], b[k.J0:k.J1])
 	}
 }
@@ -62,7 +62,7 @@ func isStream(o *Output) bool {
 	return (o.Name == Stdout || o.Name == Stderr) && len(o.Data) == 1 && o.Data[0].IsText()
 }
 
-// key is the same of outputs that are the same.
+// key returns the same of outputs that are the same.
 func (c *comparing) key(o *Output) string {
 	var b strings.Builder
 	b.WriteString(o.Name)
@@ -71,12 +71,10 @@ func (c *comparing) key(o *Output) string {
 		switch {
 		case !d.IsText():
 			b.Write(d.Bytes)
-		case c.opt.All || !strings.Contains(d.Text, " at 0x"):
+		case c.opt.All:
 			b.WriteString(d.Text)
 		default:
-			for _, l := range Lines(d.Text) {
-				b.WriteString(withoutAddresses(l))
-			}
+			b.WriteString(withoutAddresses(d.Text))
 		}
 	}
 	for _, f := range o.Options {
@@ -112,20 +110,22 @@ func (c *comparing) outputBlock(step string, a, b []Output) {
 			used[partner[i]] = true
 		}
 	}
+	add := func(old, new *Output) {
+		ch := c.output(step, old, new)
+		if ch.What != Edited || len(ch.Data)+len(ch.Options) > 0 {
+			c.d.Outputs = append(c.d.Outputs, ch)
+		}
+	}
 	for i := range a {
 		if j := partner[i]; j >= 0 {
-			if ch := c.output(step, &a[i], &b[j]); len(ch.Data)+len(ch.Options) > 0 {
-				c.d.Outputs = append(c.d.Outputs, ch)
-			}
-			continue
+			add(&a[i], &b[j])
+		} else {
+			add(&a[i], nil)
 		}
-		c.d.Outputs = append(c.d.Outputs, OutputChange{Step: step, Cell: c.cell, Name: a[i].Name, What: Removed,
-			Data: wholly(&a[i], Removed), Old: &a[i]})
 	}
 	for j := range b {
 		if !used[j] {
-			c.d.Outputs = append(c.d.Outputs, OutputChange{Step: step, Cell: c.cell, Name: b[j].Name, What: Added,
-				Data: wholly(&b[j], Added), New: &b[j]})
+			add(nil, &b[j])
 		}
 	}
 }
@@ -145,62 +145,49 @@ func kindsOf(o *Output) []outputKind {
 	return out
 }
 
-// byMIME finds the representations of an output, the first of each type.
-func byMIME(o *Output) map[string]*Datum {
-	out := make(map[string]*Datum, len(o.Data))
-	for i := range o.Data {
-		if d := &o.Data[i]; out[d.MIME] == nil {
-			out[d.MIME] = d
-		}
+// whole returns a representation that only one side has.
+func whole(d *Datum, what What) DatumChange {
+	ch := DatumChange{MIME: d.MIME, What: what}
+	old, new := "", d.Text
+	if what == Removed {
+		old, new = new, old
+		ch.Old, ch.OldDigest = d, d.Digest
+	} else {
+		ch.New, ch.NewDigest = d, d.Digest
 	}
-	return out
+	if d.IsText() {
+		ch.Text = compareText(old, new, nil)
+	}
+	return ch
 }
 
-// wholly is all representations of an output that only one side has.
-func wholly(o *Output, what What) []DatumChange {
-	out := make([]DatumChange, len(o.Data))
-	for i := range o.Data {
-		d := &o.Data[i]
-		ch := DatumChange{MIME: d.MIME, What: what}
-		if what == Removed {
-			ch.Old, ch.OldDigest = d, d.Digest
-			if d.IsText() {
-				ch.Text = compareText(d.Text, "", nil)
-			}
-		} else {
-			ch.New, ch.NewDigest = d, d.Digest
-			if d.IsText() {
-				ch.Text = compareText("", d.Text, nil)
-			}
-		}
-		out[i] = ch
-	}
-	return out
-}
-
+// output compares two outputs; one of them may be nil.
 func (c *comparing) output(step string, a, b *Output) OutputChange {
-	ch := OutputChange{Step: step, Cell: c.cell, Name: b.Name, What: Edited, Options: c.fields(a.Options, b.Options),
-		Old: a, New: b, Data: []DatumChange{}}
-	inA, inB := byMIME(a), byMIME(b)
-	for i := range a.Data {
-		old := &a.Data[i]
-		new := inB[old.MIME]
+	ch := OutputChange{Step: step, Cell: c.cell, Name: cmp.Or(b, a).Name, What: Edited, Old: a, New: b,
+		Data: []DatumChange{}}
+	switch {
+	case b == nil:
+		ch.What, b = Removed, &Output{}
+	case a == nil:
+		ch.What, a = Added, &Output{}
+	default:
+		ch.Options = c.fields(a.Options, b.Options)
+	}
+	for old, new := range matched(a.Data, b.Data, func(d *Datum) string { return d.MIME }) {
 		switch {
 		case new == nil:
-			ch.Data = append(ch.Data, wholly(&Output{Data: []Datum{*old}}, Removed)...)
+			ch.Data = append(ch.Data, whole(old, Removed))
+		case old == nil:
+			ch.Data = append(ch.Data, whole(new, Added))
 		case old.IsText() && new.IsText():
 			if text := compareText(old.Text, new.Text, c.fold()); text != nil {
 				ch.Data = append(ch.Data, DatumChange{MIME: old.MIME, What: Edited, Text: text, Old: old, New: new})
 			}
 		case old.Digest != new.Digest || old.IsText() != new.IsText() ||
 			old.Digest == "" && string(old.Bytes) != string(new.Bytes):
-			ch.Data = append(ch.Data, DatumChange{MIME: old.MIME, What: Edited, OldDigest: old.Digest, NewDigest: new.Digest,
+			ch.Data = append(ch.Data, DatumChange{MIME: old.MIME, What: Edited,
+				OldDigest: old.Digest, NewDigest: new.Digest,
 				Old: old, New: new})
-		}
-	}
-	for j := range b.Data {
-		if inA[b.Data[j].MIME] == nil {
-			ch.Data = append(ch.Data, wholly(&Output{Data: []Datum{b.Data[j]}}, Added)...)
 		}
 	}
 	return ch

@@ -2,9 +2,9 @@ package diff
 
 import "strings"
 
-// PatchPath is the path of the new side in the line "diff --git a/old b/new" of a patch, without those first two words.
-// Git quotes names with odd characters, and does not part two names with spaces: then the two are of one length, but
-// for a rename, whose names are on lines of their own.
+// PatchPath returns the path of the new side in the line "diff --git a/old b/new" of a patch, without those first two
+// words. Git quotes names with odd characters, and does not part two names with spaces: then the two are of one length,
+// but for a rename, whose names are on lines of their own.
 func PatchPath(names string) string {
 	if i := strings.Index(names, `" "b/`); i >= 0 {
 		return strings.TrimSuffix(names[i+5:], `"`)

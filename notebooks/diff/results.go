@@ -2,6 +2,7 @@ package diff
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 )
 
@@ -31,11 +32,11 @@ func hasTag(old, new *Cell, tag string) bool {
 func (c *comparing) result(ch *CellChange, old, new *Cell) {
 	r := ResultChange{Step: ch.Label(), Cell: c.cell, Test: hasTag(old, new, "test") || old.Tests != nil ||
 		new.Tests != nil,
-		Was: old.Status, Now: new.Status, WasWords: old.Words, NowWords: new.Words, WasTests: old.Tests, NowTests: new.Tests}
+		Was: old.Status, Now: new.Status, WasWords: old.Words, NowWords: new.Words,
+		WasTests: old.Tests, NowTests: new.Tests}
 	was, now := verdict(old), verdict(new)
 	switch {
-	case old.Status == new.Status && old.Words == new.Words && testsOf(old) == testsOf(new) &&
-		(old.Tests == nil) == (new.Tests == nil):
+	case old.Status == new.Status && old.Words == new.Words && reflect.DeepEqual(old.Tests, new.Tests):
 		return
 	// an added or removed step is reported with the steps
 	case was >= 0 && now >= 0 && (ch.Old == nil || ch.New == nil) && !r.Test:
@@ -53,14 +54,7 @@ func (c *comparing) result(ch *CellChange, old, new *Cell) {
 	c.d.Results = append(c.d.Results, r)
 }
 
-func testsOf(c *Cell) Tests {
-	if c.Tests == nil {
-		return Tests{}
-	}
-	return *c.Tests
-}
-
-// verdict is 1 for a pass, -1 for a failure, 0 where nothing is known.
+// verdict returns 1 for a pass, -1 for a failure, 0 where nothing is known.
 func verdict(c *Cell) int {
 	switch {
 	case c.Status == "fail" || c.Status == "timeout" || c.Tests != nil && c.Tests.Failed > 0 && c.Status != "allowed":
@@ -74,13 +68,7 @@ func verdict(c *Cell) int {
 // sortResults puts first what turned red, tests before other steps.
 func (c *comparing) sortResults() {
 	rank := func(r ResultChange) int {
-		n := 4
-		switch r.Turned {
-		case Red:
-			n = 0
-		case Green:
-			n = 2
-		}
+		n := map[Turn]int{Red: 0, Green: 2, "": 4}[r.Turned]
 		if !r.Test {
 			n++
 		}
@@ -91,33 +79,21 @@ func (c *comparing) sortResults() {
 
 // files compares what two steps did to the worktree, file by file.
 func (c *comparing) files(step string, a, b []FilePatch) {
-	at := make(map[string]int, len(b))
-	for j := range b {
-		at[b[j].Path] = j
-	}
-	met := map[string]bool{}
-	for i := range a {
-		f := &a[i]
-		met[f.Path] = true
-		j, ok := at[f.Path]
-		if !ok {
-			c.d.Files = append(c.d.Files, FileChange{Step: step, Cell: c.cell, Path: f.Path, What: Removed, Old: f})
-			continue
+	for old, new := range matched(a, b, func(f *FilePatch) string { return f.Path }) {
+		ch := FileChange{Step: step, Cell: c.cell, Path: cmp.Or(old, new).Path, What: Edited, Old: old, New: new}
+		switch {
+		case new == nil:
+			ch.What = Removed
+		case old == nil:
+			ch.What = Added
+		default:
+			ch.Kind = changeOf(old.Status, new.Status)
+			ch.Text = compareLines(withEnds(old.Lines), withEnds(new.Lines), withoutNumbers)
+			if ch.Kind == nil && ch.Text == nil && old.Digest == new.Digest {
+				continue
+			}
 		}
-		g := &b[j]
-		ch := FileChange{Step: step, Cell: c.cell, Path: f.Path, What: Edited, Kind: changeOf(f.Status, g.Status), Old: f,
-			New: g}
-		if f.Digest != g.Digest || !slices.Equal(f.Lines, g.Lines) {
-			ch.Text = compareLines(withEnds(f.Lines), withEnds(g.Lines), withoutNumbers)
-		}
-		if ch.Kind != nil || ch.Text != nil || f.Digest != g.Digest {
-			c.d.Files = append(c.d.Files, ch)
-		}
-	}
-	for j := range b {
-		if !met[b[j].Path] {
-			c.d.Files = append(c.d.Files, FileChange{Step: step, Cell: c.cell, Path: b[j].Path, What: Added, New: &b[j]})
-		}
+		c.d.Files = append(c.d.Files, ch)
 	}
 }
 

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -10,37 +11,21 @@ import (
 )
 
 func (c *comparing) scraps(step string, a, b []Scrap) {
-	inA, inB := scrapsByName(a), scrapsByName(b)
-	for i := range a {
-		old := &a[i]
-		new := inB[old.Name]
-		if new == nil {
-			c.d.Scraps = append(c.d.Scraps, ScrapChange{Step: step, Cell: c.cell, Name: old.Name, Type: old.Type, What: Removed,
-				Old: old.Value, OldDigest: old.Digest})
+	for old, new := range matched(a, b, func(s *Scrap) string { return s.Name }) {
+		s := cmp.Or(old, new)
+		ch := ScrapChange{Step: step, Cell: c.cell, Name: s.Name, Type: s.Type}
+		switch {
+		case new == nil:
+			ch.What, ch.Old, ch.OldDigest = Removed, old.Value, old.Digest
+		case old == nil:
+			ch.What, ch.New, ch.NewDigest = Added, new.Value, new.Digest
+		case bytes.Equal(old.Value, new.Value) && old.Digest == new.Digest:
 			continue
+		default:
+			ch = c.scrap(step, old, new)
 		}
-		if bytes.Equal(old.Value, new.Value) && old.Digest == new.Digest {
-			continue
-		}
-		c.d.Scraps = append(c.d.Scraps, c.scrap(step, old, new))
+		c.d.Scraps = append(c.d.Scraps, ch)
 	}
-	for j := range b {
-		if s := &b[j]; inA[s.Name] == nil {
-			c.d.Scraps = append(c.d.Scraps, ScrapChange{Step: step, Cell: c.cell, Name: s.Name, Type: s.Type, What: Added,
-				New: s.Value, NewDigest: s.Digest})
-		}
-	}
-}
-
-// scrapsByName finds the first scrap of each name.
-func scrapsByName(list []Scrap) map[string]*Scrap {
-	out := make(map[string]*Scrap, len(list))
-	for i := range list {
-		if s := &list[i]; out[s.Name] == nil {
-			out[s.Name] = s
-		}
-	}
-	return out
 }
 
 func (c *comparing) scrap(step string, old, new *Scrap) ScrapChange {
@@ -69,19 +54,19 @@ func (c *comparing) scrap(step string, old, new *Scrap) ScrapChange {
 	if codec.Unmarshal(old.Value, &p) != nil || codec.Unmarshal(new.Value, &q) != nil {
 		return ch
 	}
-	var most float64
-	if onlyNumbers(p, q, &most) {
-		ch.Relative = &most
-		ch.Within = math.Abs(most) <= tolerance
+	found := changesOf(p, q)
+	if found.onlyNumbers {
+		ch.Relative = &found.most
+		ch.Within = math.Abs(found.most) <= tolerance
 	}
-	ch.Values = cellValues(p, q)
+	ch.Values = found.values
 	if a, b := readable(p, old.Value), readable(q, new.Value); strings.Count(a, "\n")+strings.Count(b, "\n") > 2 {
 		ch.Text = compareText(a, b, nil)
 	}
 	return ch
 }
 
-// relative is the change from x to y as a part of x; false where x is 0 or it is no finite number.
+// relative returns the change from x to y as a part of x; false where x is 0 or it is no finite number.
 func relative(x, y float64) (float64, bool) {
 	r := (y - x) / math.Abs(x)
 	return r, x != 0 && !math.IsNaN(r) && !math.IsInf(r, 0)
@@ -104,48 +89,7 @@ func numberOf(v codec.Raw) (float64, bool) {
 	return n, err == nil && !math.IsInf(n, 0) && !math.IsNaN(n)
 }
 
-// onlyNumbers says that two values differ in numbers only; most becomes the greatest relative change.
-func onlyNumbers(a, b any, most *float64) bool {
-	switch x := a.(type) {
-	case float64:
-		y, ok := b.(float64)
-		if !ok || x == y {
-			return ok
-		}
-		r, ok := relative(x, y)
-		if ok && math.Abs(r) > math.Abs(*most) {
-			*most = r
-		}
-		return ok
-	case []any:
-		y, ok := b.([]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for i := range x {
-			if !onlyNumbers(x[i], y[i], most) {
-				return false
-			}
-		}
-		return true
-	case map[string]any:
-		y, ok := b.(map[string]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for k := range x {
-			w, ok := y[k]
-			if !ok || !onlyNumbers(x[k], w, most) {
-				return false
-			}
-		}
-		return true
-	default:
-		return a == b
-	}
-}
-
-// readable is a value as lines: a string as it is, anything else as indented JSON.
+// readable returns a value as lines: a string as it is, anything else as indented JSON.
 func readable(v any, raw codec.Raw) string {
 	if s, ok := v.(string); ok {
 		return s

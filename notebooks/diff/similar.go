@@ -24,10 +24,8 @@ const (
 
 // features are hashes of the words of a text, and of the pairs of words that follow each other, sorted, each once.
 // Signs count in a text without a word only: all code has them.
-type features struct {
-	hashes []uint64
-	known  bool
-}
+// nil is not known yet.
+type features []uint64
 
 // The constants of FNV-1a, 64 bits.
 const (
@@ -36,7 +34,7 @@ const (
 )
 
 func featuresOf(text string) features {
-	var out []uint64
+	out := features{}
 	last := uint64(0)
 	word := func(w string) {
 		h := uint64(fnvStart)
@@ -50,29 +48,17 @@ func featuresOf(text string) features {
 		}
 		last = h
 	}
-	start := -1
-	for i, r := range text {
-		switch {
-		case !inWord(r):
-			if start >= 0 {
-				word(text[start:i])
-				start = -1
-			}
-		case start < 0:
-			start = i
-		}
+	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !inWord(r) }) {
+		word(w)
 	}
-	if start >= 0 {
-		word(text[start:])
-	}
-	if out == nil {
+	if len(out) == 0 {
 		for _, sign := range strings.Fields(text) {
 			word(sign)
 		}
 	}
 	slices.Sort(out)
 	out = slices.Compact(out)
-	return features{slices.Clip(out[:min(len(out), maxFeatures)]), true}
+	return slices.Clip(out[:min(len(out), maxFeatures)])
 }
 
 func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
@@ -87,8 +73,7 @@ func mix(h uint64) uint64 {
 }
 
 // similarityOf is Dice's coefficient of two sets of features; of samples, an estimate of it.
-func similarityOf(a, b features) float64 {
-	x, y := a.hashes, b.hashes
+func similarityOf(x, y features) float64 {
 	if len(x) == 0 || len(y) == 0 {
 		if len(x) == len(y) {
 			return 1
@@ -119,7 +104,7 @@ func (m *matching) featuresA(i int) features { return featuresIn(m.features[0], 
 func (m *matching) featuresB(j int) features { return featuresIn(m.features[1], m.b, j) }
 
 func featuresIn(kept []features, cells []Cell, i int) features {
-	if !kept[i].known {
+	if kept[i] == nil {
 		kept[i] = featuresOf(cells[i].Source)
 	}
 	return kept[i]
@@ -145,7 +130,8 @@ func (m *matching) similarText() {
 	list := m.inGaps()
 	list = append(list, m.indexed()...)
 	slices.SortFunc(list, func(x, y candidate) int {
-		return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(x.off, y.off), cmp.Compare(x.i, y.i), cmp.Compare(x.j, y.j))
+		return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(x.off, y.off),
+			cmp.Compare(x.i, y.i), cmp.Compare(x.j, y.j))
 	})
 	for _, c := range list {
 		if m.free(c.i, c.j) {
@@ -216,10 +202,10 @@ func abs(n int) int { return max(n, -n) }
 func (m *matching) indexed() []candidate {
 	postings := map[uint64][]int32{}
 	for j := range m.b {
-		if m.toA[j] >= 0 || len(m.featuresB(j).hashes) < minFeatures {
+		if m.toA[j] >= 0 || len(m.featuresB(j)) < minFeatures {
 			continue
 		}
-		for _, h := range m.featuresB(j).hashes {
+		for _, h := range m.featuresB(j) {
 			if list := postings[h]; len(list) <= maxPostings {
 				postings[h] = append(list, int32(j))
 			}
@@ -231,11 +217,11 @@ func (m *matching) indexed() []candidate {
 	var out []candidate
 	shared := map[int32]int{}
 	for i := range m.a {
-		if m.toB[i] >= 0 || len(m.featuresA(i).hashes) < minFeatures {
+		if m.toB[i] >= 0 || len(m.featuresA(i)) < minFeatures {
 			continue
 		}
 		clear(shared)
-		for _, h := range m.featuresA(i).hashes {
+		for _, h := range m.featuresA(i) {
 			if list := postings[h]; len(list) <= maxPostings {
 				for _, j := range list {
 					shared[j]++
@@ -249,8 +235,7 @@ func (m *matching) indexed() []candidate {
 			}
 		}
 		slices.SortFunc(best, func(x, y candidate) int {
-			return cmp.Or(cmp.Compare(y.score, x.score),
-				cmp.Compare(x.j, y.j))
+			return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(x.j, y.j))
 		})
 		for _, c := range best[:min(len(best), candidates)] {
 			if c.score = m.similarity(c.i, c.j); c.score >= farEnough {

@@ -2,7 +2,9 @@ package diff
 
 import (
 	"bytes"
-	"fmt"
+	"cmp"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,8 +27,12 @@ const maxCellValues = 100
 // table is a value that holds rows with named columns.
 type table struct {
 	columns []string
-	rows    []map[string]any
-	names   []string // of the rows; they differ from each other
+	rows    []row
+}
+
+type row struct {
+	name   string // no other row of the table has it
+	fields map[string]any
 }
 
 // tableOf reads a table: {"columns": […], "data" or "rows": [[…]…]}, or a list of objects. nil where it is none.
@@ -50,20 +56,20 @@ func tableOf(v any) *table {
 			if !ok || len(cells) != len(columns) {
 				return nil
 			}
-			row := map[string]any{}
+			fields := map[string]any{}
 			for i, c := range cells {
-				row[t.columns[i]] = c
+				fields[t.columns[i]] = c
 			}
-			t.rows = append(t.rows, row)
+			t.rows = append(t.rows, row{fields: fields})
 		}
 	case []any:
 		for _, r := range x {
-			row, ok := r.(map[string]any)
+			fields, ok := r.(map[string]any)
 			if !ok {
 				return nil
 			}
-			t.rows = append(t.rows, row)
-			for name := range row {
+			t.rows = append(t.rows, row{fields: fields})
+			for name := range fields {
 				if !slices.Contains(t.columns, name) {
 					t.columns = append(t.columns, name)
 				}
@@ -77,7 +83,7 @@ func tableOf(v any) *table {
 	return t
 }
 
-// key is the first column whose values tell the rows of both tables apart; "" without one.
+// key returns the first column whose values tell the rows of both tables apart; "" without one.
 func key(a, b *table) string {
 	for _, c := range a.columns {
 		if distinct(a, c) && distinct(b, c) {
@@ -90,7 +96,7 @@ func key(a, b *table) string {
 func distinct(t *table, column string) bool {
 	seen := map[string]bool{}
 	for _, r := range t.rows {
-		s, ok := r[column].(string)
+		s, ok := r.fields[column].(string)
 		if !ok || seen[s] {
 			return false
 		}
@@ -101,11 +107,10 @@ func distinct(t *table, column string) bool {
 
 // name names the rows by a column, or by their number.
 func (t *table) name(column string) {
-	for i, r := range t.rows {
-		if column == "" {
-			t.names = append(t.names, strconv.Itoa(i+1))
-		} else {
-			t.names = append(t.names, plainText(r[column]))
+	for i := range t.rows {
+		t.rows[i].name = strconv.Itoa(i + 1)
+		if column != "" {
+			t.rows[i].name = plainText(t.rows[i].fields[column])
 		}
 	}
 }
@@ -125,70 +130,54 @@ func rawOf(v any) codec.Raw {
 	return raw
 }
 
-// cellValues lists the values in which two scraps differ. It is nil where there are too many of them, or one whole is
-// another.
-func cellValues(a, b any) []CellValue {
-	var out []CellValue
-	if p, q := tableOf(a), tableOf(b); p != nil && q != nil {
-		out = tableValues(p, q)
-	} else {
-		pathValues("", a, b, &out)
-	}
-	if len(out) > maxCellValues || len(out) == 1 && out[0].At == "" {
+// fieldOf is nil where an object has no such field.
+func fieldOf(object map[string]any, name string) codec.Raw {
+	v, ok := object[name]
+	if !ok {
 		return nil
 	}
-	return out
+	return rawOf(v)
+}
+
+// changesOf finds where two scraps differ: in tables by row and column, else by path. No values are listed where there
+// are too many of them, or one whole is another.
+func changesOf(a, b any) changes {
+	found := changes{onlyNumbers: true}
+	found.walk("", a, b)
+	if p, q := tableOf(a), tableOf(b); p != nil && q != nil {
+		found.values = tableValues(p, q)
+	}
+	if len(found.values) > maxCellValues || len(found.values) == 1 && found.values[0].At == "" {
+		found.values = nil
+	}
+	return found
 }
 
 func tableValues(a, b *table) []CellValue {
 	by := key(a, b)
 	a.name(by)
 	b.name(by)
-	var out []CellValue
-	add := func(row, column string, old, now any, was, is bool) {
-		v := CellValue{At: "row " + row, Row: row, Column: column}
-		if column != "" {
-			v.At += ", column " + column
-		}
-		if was {
-			v.Old = rawOf(old)
-		}
-		if is {
-			v.New = rawOf(now)
-		}
-		if !was || !is || !bytes.Equal(v.Old, v.New) {
-			out = append(out, v)
-		}
-	}
-	inB := map[string]int{}
-	for j, n := range b.names {
-		inB[n] = j
-	}
 	columns := slices.Clone(a.columns)
 	for _, c := range b.columns {
 		if !slices.Contains(columns, c) {
 			columns = append(columns, c)
 		}
 	}
-	met := map[string]bool{}
-	for i, n := range a.names {
-		met[n] = true
-		j, ok := inB[n]
-		if !ok {
-			add(n, "", a.rows[i], nil, true, false)
-			continue
-		}
-		for _, c := range columns {
-			old, was := a.rows[i][c]
-			now, is := b.rows[j][c]
-			if was || is {
-				add(n, c, old, now, was, is)
+	var out []CellValue
+	for old, now := range matched(a.rows, b.rows, func(r *row) string { return r.name }) {
+		name := cmp.Or(old, now).name
+		switch {
+		case now == nil:
+			out = append(out, CellValue{At: "row " + name, Row: name, Old: rawOf(old.fields)})
+		case old == nil:
+			out = append(out, CellValue{At: "row " + name, Row: name, New: rawOf(now.fields)})
+		default:
+			for _, c := range columns {
+				if was, is := fieldOf(old.fields, c), fieldOf(now.fields, c); !bytes.Equal(was, is) {
+					out = append(out, CellValue{At: "row " + name + ", column " + c,
+						Row: name, Column: c, Old: was, New: is})
+				}
 			}
-		}
-	}
-	for j, n := range b.names {
-		if !met[n] {
-			add(n, "", nil, b.rows[j], false, true)
 		}
 		if len(out) > maxCellValues {
 			break
@@ -197,9 +186,21 @@ func tableValues(a, b *table) []CellValue {
 	return out
 }
 
-// pathValues lists the values in which two values differ, by their paths.
-func pathValues(at string, a, b any, out *[]CellValue) {
-	if len(*out) > maxCellValues {
+// changes are where two values differ.
+type changes struct {
+	values      []CellValue
+	onlyNumbers bool    // nothing else differs
+	most        float64 // the greatest relative change of a number
+}
+
+func (c *changes) add(at string, old, now codec.Raw) {
+	if len(c.values) <= maxCellValues {
+		c.values = append(c.values, CellValue{At: at, Old: old, New: now})
+	}
+}
+
+func (c *changes) walk(at string, a, b any) {
+	if len(c.values) > maxCellValues && !c.onlyNumbers {
 		return
 	}
 	switch x := a.(type) {
@@ -208,27 +209,17 @@ func pathValues(at string, a, b any, out *[]CellValue) {
 		if !ok {
 			break
 		}
-		var names []string
-		for n := range x {
-			names = append(names, n)
-		}
-		for n := range y {
-			if _, both := x[n]; !both {
-				names = append(names, n)
-			}
-		}
+		names := slices.AppendSeq(slices.Collect(maps.Keys(x)), maps.Keys(y))
 		slices.Sort(names)
-		for _, n := range names {
+		for _, n := range slices.Compact(names) {
 			old, was := x[n]
 			now, is := y[n]
 			to := strings.TrimPrefix(at+"."+n, ".")
-			switch {
-			case was && is:
-				pathValues(to, old, now, out)
-			case was:
-				*out = append(*out, CellValue{At: to, Old: rawOf(old)})
-			default:
-				*out = append(*out, CellValue{At: to, New: rawOf(now)})
+			if was && is {
+				c.walk(to, old, now)
+			} else {
+				c.onlyNumbers = false
+				c.add(to, fieldOf(x, n), fieldOf(y, n))
 			}
 		}
 		return
@@ -238,11 +229,26 @@ func pathValues(at string, a, b any, out *[]CellValue) {
 			break
 		}
 		for i := range x {
-			pathValues(fmt.Sprintf("%s[%d]", at, i), x[i], y[i], out)
+			c.walk(at+"["+strconv.Itoa(i)+"]", x[i], y[i])
+		}
+		return
+	case float64:
+		y, ok := b.(float64)
+		if !ok {
+			break
+		}
+		if x != y {
+			r, ok := relative(x, y)
+			c.onlyNumbers = c.onlyNumbers && ok
+			if math.Abs(r) > math.Abs(c.most) {
+				c.most = r
+			}
+			c.add(at, rawOf(x), rawOf(y))
 		}
 		return
 	}
 	if old, now := rawOf(a), rawOf(b); !bytes.Equal(old, now) {
-		*out = append(*out, CellValue{At: at, Old: old, New: now})
+		c.onlyNumbers = false
+		c.add(at, old, now)
 	}
 }

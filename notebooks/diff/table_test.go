@@ -28,7 +28,7 @@ func TestValuesOfTablesHaveTheirPlaces(t *testing.T) {
 			t.Fatal(c)
 		}
 		var got []string
-		for _, v := range cellValues(a, b) {
+		for _, v := range changesOf(a, b).values {
 			got = append(got, fmt.Sprintf("%s: %s -> %s", v.At, string(v.Old), string(v.New)))
 		}
 		if text := strings.Join(got, "; "); text != c.want {
@@ -42,7 +42,7 @@ func TestManyValuesAreComparedByLines(t *testing.T) {
 	for i := range maxCellValues + 1 {
 		a[fmt.Sprint(i)], b[fmt.Sprint(i)] = 1.0, 2.0
 	}
-	if got := cellValues(a, b); got != nil {
+	if got := changesOf(a, b).values; got != nil {
 		t.Errorf("%d values", len(got))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/notebooks/lazyregexp"
 	"markmill/notebooks/linediff"
 )
 
@@ -57,9 +58,8 @@ func compareText(a, b string, fold func(string) string) *Text {
 }
 
 func compareLines(a, b []string, fold func(string) string) *Text {
-	gone, come := linediff.Lines(folded(a, fold), folded(b, fold))
 	var t Text
-	for _, k := range linediff.Blocks(gone, come) {
+	for _, k := range linediff.Blocks(linediff.Lines(folded(a, fold), folded(b, fold))) {
 		t.Hunks = append(t.Hunks, Hunk{A: k.I0 + 1, B: k.J0 + 1, Old: a[k.I0:k.I1:k.I1], New: b[k.J0:k.J1:k.J1]})
 		t.Removed += k.I1 - k.I0
 		t.Added += k.J1 - k.J0
@@ -81,26 +81,19 @@ func folded(lines []string, fold func(string) string) []string {
 	return out
 }
 
+const atAddress = " at 0x"
+
+var address = lazyregexp.New(" at 0x[0-9a-fA-F]*")
+
 // withoutAddresses drops memory addresses ("<function f at 0x7f0c…>"), which differ in every run.
-func withoutAddresses(line string) string {
-	const mark = " at 0x"
-	from := strings.Index(line, mark)
-	if from < 0 {
-		return line
+func withoutAddresses(text string) string {
+	if !strings.Contains(text, atAddress) {
+		return text
 	}
-	var b strings.Builder
-	for from >= 0 {
-		end := from + len(mark)
-		for end < len(line) && strings.IndexByte("0123456789abcdefABCDEF", line[end]) >= 0 {
-			end++
+	return address.ReplaceAllStringFunc(text, func(found string) string {
+		if digits := len(found) - len(atAddress); digits < 4 || digits > 16 {
+			return found
 		}
-		if digits := end - from - len(mark); digits < 4 || digits > 16 {
-			b.WriteString(line[:end])
-		} else {
-			b.WriteString(line[:from] + mark)
-		}
-		line = line[end:]
-		from = strings.Index(line, mark)
-	}
-	return b.String() + line
+		return atAddress
+	})
 }

@@ -2,66 +2,102 @@ package expr
 
 import "math/big"
 
-// node is a part of an expression.
-type node interface {
-	column() int
-	eval(Scope) (any, error)
-	walk(func(node))
+// node is a part of an expression: an operator, or one of the forms below.
+type node struct {
+	col   int
+	op    string
+	value any // of a literal, its value; of passed, the step; of a name, a name
+	args  []*node
 }
 
-// at is where a node stands.
-type at struct{ col int }
+const (
+	opLiteral = "literal"
+	opName    = "name"
+	opList    = "list"
+	opIndex   = "index"
+	opDefined = "defined"
+	opPassed  = "passed"
+	opNegate  = "negate"
+)
 
-func (a at) column() int { return a.col }
-
-type literalNode struct {
-	at
-	value any
-}
-
-func (n *literalNode) walk(f func(node))       { f(n) }
-func (n *literalNode) eval(Scope) (any, error) { return n.value, nil }
-
-type listNode struct {
-	at
-	items []node
-}
-
-func (n *listNode) walk(f func(node)) {
-	f(n)
-	for _, i := range n.items {
-		i.walk(f)
+func (n *node) eval(s Scope) (any, error) {
+	switch n.op {
+	case opLiteral:
+		return n.value, nil
+	case opName:
+		return n.lookUp(s)
+	case opDefined:
+		return n.args[0].defined(s)
+	case opPassed:
+		passed, ok := s.Steps[n.value.(string)]
+		if !ok {
+			return nil, errorf(n.col, "there is no step %q", n.value)
+		}
+		return passed, nil
+	case "!":
+		b, err := n.args[0].truth(s, "not")
+		return !b, err
+	case "&&", "||":
+		word := map[string]string{"&&": "and", "||": "or"}[n.op]
+		left, err := n.args[0].truth(s, word)
+		if err != nil || left == (n.op == "||") {
+			return left, err
+		}
+		return n.args[1].truth(s, word)
 	}
-}
-
-func (n *listNode) eval(s Scope) (any, error) {
-	list := make([]any, len(n.items))
-	for i, item := range n.items {
-		v, err := item.eval(s)
-		if err != nil {
+	args := make([]any, len(n.args))
+	for i, arg := range n.args {
+		var err error
+		if args[i], err = arg.eval(s); err != nil {
 			return nil, err
 		}
-		list[i] = v
 	}
-	return list, nil
+	if n.op == opList {
+		return args, nil
+	}
+	return n.apply(args)
 }
 
-// nameNode is name, params.name or scraps.name.
-type nameNode struct {
-	at
-	root, name string
+// apply applies an operator to values.
+func (n *node) apply(args []any) (any, error) {
+	switch n.op {
+	case opIndex:
+		return n.index(args[0], args[1])
+	case opNegate:
+		if i, ok := asInt(args[0]); ok {
+			return new(big.Int).Neg(i), nil
+		}
+		if f, ok := args[0].(float64); ok {
+			return -f, nil
+		}
+		return nil, errorf(n.col, "- needs a number, not %s", kindOf(args[0]))
+	}
+	left, right := args[0], args[1]
+	switch n.op {
+	case "+", "-", "*", "/":
+		return n.arithmetic(left, right)
+	case "in":
+		return contains(n.col, left, right)
+	case "==", "!=":
+		if kindOf(left) != kindOf(right) && left != nil && right != nil {
+			return nil, errorf(n.col, "%s and %s cannot be compared", kindOf(left), kindOf(right))
+		}
+		return equal(left, right) == (n.op == "=="), nil
+	}
+	return ordered(n.col, n.op, left, right)
 }
 
-func (n *nameNode) walk(f func(node)) { f(n) }
+// name is name, params.name or scraps.name.
+type name struct{ root, name string }
 
-func (n *nameNode) text() string {
+func (n name) String() string {
 	if n.root == "" {
 		return n.name
 	}
 	return n.root + "." + n.name
 }
 
-func (n *nameNode) find(s Scope) (any, bool) {
+func (n name) find(s Scope) (any, bool) {
 	if v, ok := s.Scraps[n.name]; ok && n.root != "params" {
 		return v, true
 	}
@@ -72,233 +108,93 @@ func (n *nameNode) find(s Scope) (any, bool) {
 	return v, ok
 }
 
-func (n *nameNode) eval(s Scope) (any, error) {
-	v, ok := n.find(s)
+func (n *node) lookUp(s Scope) (any, error) {
+	name := n.value.(name)
+	v, ok := name.find(s)
 	if !ok {
-		kind := map[string]string{"": "scrap or parameter", "scraps": "scrap", "params": "parameter"}[n.root]
-		return nil, errorf(n.col, "there is no %s %q; defined(%s) asks whether there is", kind, n.name, n.text())
+		kind := map[string]string{"": "scrap or parameter", "scraps": "scrap", "params": "parameter"}[name.root]
+		return nil, errorf(n.col, "there is no %s %q; defined(%s) asks whether there is", kind, name.name, name)
 	}
 	return v, nil
 }
 
-type indexNode struct {
-	at
-	operand, key node
-}
-
-func (n *indexNode) walk(f func(node)) {
-	f(n)
-	n.operand.walk(f)
-	n.key.walk(f)
-}
-
-func (n *indexNode) eval(s Scope) (any, error) {
-	v, err := n.operand.eval(s)
-	if err != nil {
-		return nil, err
-	}
-	key, err := n.key.eval(s)
-	if err != nil {
-		return nil, err
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		name, ok := key.(string)
-		if !ok {
-			return nil, errorf(n.key.column(), "the key of a map is text, not %s", kindOf(key))
-		}
-		item, ok := v[name]
-		if !ok {
-			return nil, errorf(n.key.column(), "the map has no key %q", name)
-		}
-		return item, nil
-	case []any:
-		i, ok := asInt(key)
-		if !ok {
-			return nil, errorf(n.key.column(), "the place in a list is an integer, not %s", kindOf(key))
-		}
-		if !i.IsInt64() || i.Sign() < 0 || i.Int64() >= int64(len(v)) {
-			return nil, errorf(n.key.column(), "the list has no place %s; it has %d", i, len(v))
-		}
-		return v[i.Int64()], nil
-	}
-	return nil, errorf(n.col, "%s has no parts", kindOf(v))
-}
-
-type definedNode struct {
-	at
-	operand node
-}
-
-func (n *definedNode) walk(f func(node)) { f(n); n.operand.walk(f) }
-
-// eval asks for each part in turn: a part of what has no parts is not defined.
-func (n *definedNode) eval(s Scope) (any, error) {
-	if index, ok := n.operand.(*indexNode); ok {
-		above, err := (&definedNode{n.at, index.operand}).eval(s)
+// defined asks for each part in turn: a part of what has no parts is not defined.
+func (n *node) defined(s Scope) (any, error) {
+	switch n.op {
+	case opIndex:
+		above, err := n.args[0].defined(s)
 		if err != nil || above == false {
 			return above, err
 		}
-		_, err = index.eval(s)
+		_, err = n.eval(s)
 		return err == nil, nil
-	}
-	if name, ok := n.operand.(*nameNode); ok {
-		_, found := name.find(s)
+	case opName:
+		_, found := n.value.(name).find(s)
 		return found, nil
 	}
 	return nil, errorf(n.col, "defined takes a name")
 }
 
-type passedNode struct {
-	at
-	step string
-}
-
-func (n *passedNode) walk(f func(node)) { f(n) }
-
-func (n *passedNode) eval(s Scope) (any, error) {
-	passed, ok := s.Steps[n.step]
-	if !ok {
-		return nil, errorf(n.col, "there is no step %q", n.step)
+func (n *node) index(whole, key any) (any, error) {
+	at := n.args[1].col
+	switch whole := whole.(type) {
+	case map[string]any:
+		name, ok := key.(string)
+		if !ok {
+			return nil, errorf(at, "the key of a map is text, not %s", kindOf(key))
+		}
+		item, ok := whole[name]
+		if !ok {
+			return nil, errorf(at, "the map has no key %q", name)
+		}
+		return item, nil
+	case []any:
+		i, ok := asInt(key)
+		if !ok {
+			return nil, errorf(at, "the place in a list is an integer, not %s", kindOf(key))
+		}
+		if !i.IsInt64() || i.Sign() < 0 || i.Int64() >= int64(len(whole)) {
+			return nil, errorf(at, "the list has no place %s; it has %d", i, len(whole))
+		}
+		return whole[i.Int64()], nil
 	}
-	return passed, nil
+	return nil, errorf(n.col, "%s has no parts", kindOf(whole))
 }
 
-type notNode struct {
-	at
-	operand node
-}
-
-func (n *notNode) walk(f func(node)) { f(n); n.operand.walk(f) }
-
-func (n *notNode) eval(s Scope) (any, error) {
-	b, err := truth(n.operand, s, "not")
-	return !b, err
-}
-
-type logicNode struct {
-	at
-	operator    string
-	left, right node
-}
-
-func (n *logicNode) walk(f func(node)) { f(n); n.left.walk(f); n.right.walk(f) }
-
-func (n *logicNode) eval(s Scope) (any, error) {
-	word := map[string]string{"&&": "and", "||": "or"}[n.operator]
-	left, err := truth(n.left, s, word)
-	if err != nil || left == (n.operator == "||") {
-		return left, err
-	}
-	right, err := truth(n.right, s, word)
-	return right, err
-}
-
-func truth(n node, s Scope, word string) (bool, error) {
+func (n *node) truth(s Scope, word string) (bool, error) {
 	v, err := n.eval(s)
 	if err != nil {
 		return false, err
 	}
 	b, ok := v.(bool)
 	if !ok {
-		return false, errorf(n.column(), "%q needs true or false, not %s", word, kindOf(v))
+		return false, errorf(n.col, "%q needs true or false, not %s", word, kindOf(v))
 	}
 	return b, nil
 }
 
-type negateNode struct {
-	at
-	operand node
-}
-
-func (n *negateNode) walk(f func(node)) { f(n); n.operand.walk(f) }
-
-func (n *negateNode) eval(s Scope) (any, error) {
-	v, err := n.operand.eval(s)
-	if err != nil {
-		return nil, err
-	}
-	if i, ok := asInt(v); ok {
-		return new(big.Int).Neg(i), nil
-	}
-	if f, ok := v.(float64); ok {
-		return -f, nil
-	}
-	return nil, errorf(n.col, "- needs a number, not %s", kindOf(v))
-}
-
-type arithmeticNode struct {
-	at
-	operator    string
-	left, right node
-}
-
-func (n *arithmeticNode) walk(f func(node)) { f(n); n.left.walk(f); n.right.walk(f) }
-
-func (n *arithmeticNode) eval(s Scope) (any, error) {
-	left, right, err := both(n.left, n.right, s)
-	if err != nil {
-		return nil, err
-	}
+func (n *node) arithmetic(left, right any) (any, error) {
 	if !isNumber(left) || !isNumber(right) {
-		return nil, errorf(n.col, "%s needs two numbers, not %s and %s", n.operator, kindOf(left), kindOf(right))
+		return nil, errorf(n.col, "%s needs two numbers, not %s and %s", n.op, kindOf(left), kindOf(right))
 	}
-	a, ok1 := asInt(left)
-	b, ok2 := asInt(right)
-	if ok1 && ok2 && n.operator != "/" {
-		switch n.operator {
-		case "+":
-			return new(big.Int).Add(a, b), nil
-		case "-":
-			return new(big.Int).Sub(a, b), nil
-		}
+	a, isInt := asInt(left)
+	b, areInts := asInt(right)
+	exact, x, y := isInt && areInts, asFloat(left), asFloat(right)
+	switch {
+	case n.op == "+" && exact:
+		return new(big.Int).Add(a, b), nil
+	case n.op == "-" && exact:
+		return new(big.Int).Sub(a, b), nil
+	case n.op == "*" && exact:
 		return new(big.Int).Mul(a, b), nil
-	}
-	x, y := asFloat(left), asFloat(right)
-	switch n.operator {
-	case "+":
+	case n.op == "+":
 		return x + y, nil
-	case "-":
+	case n.op == "-":
 		return x - y, nil
-	case "*":
+	case n.op == "*":
 		return x * y, nil
-	}
-	if y == 0 {
+	case y == 0:
 		return nil, errorf(n.col, "division by zero")
 	}
 	return x / y, nil
-}
-
-type compareNode struct {
-	at
-	operator    string
-	left, right node
-}
-
-func (n *compareNode) walk(f func(node)) { f(n); n.left.walk(f); n.right.walk(f) }
-
-func (n *compareNode) eval(s Scope) (any, error) {
-	left, right, err := both(n.left, n.right, s)
-	if err != nil {
-		return nil, err
-	}
-	switch n.operator {
-	case "in":
-		return contains(n.col, left, right)
-	case "==", "!=":
-		if kindOf(left) != kindOf(right) && left != nil && right != nil {
-			return nil, errorf(n.col, "%s and %s cannot be compared", kindOf(left), kindOf(right))
-		}
-		return equal(left, right) == (n.operator == "=="), nil
-	}
-	return ordered(n.col, n.operator, left, right)
-}
-
-func both(left, right node, s Scope) (any, any, error) {
-	a, err := left.eval(s)
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := right.eval(s)
-	return a, b, err
 }

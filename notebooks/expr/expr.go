@@ -1,16 +1,9 @@
 package expr
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Expr is a parsed expression. It is immutable.
-type Expr struct {
-	root  node
-	names []string
-	steps []string
-}
+type Expr struct{ root *node }
 
 // Error is what is wrong with an expression, and where in it.
 type Error struct {
@@ -46,30 +39,10 @@ func Parse(text string) (*Expr, error) {
 	if t := p.peek(); t.kind != tokenEnd {
 		return nil, errorf(t.col, "%s is not expected here", t)
 	}
-	e := &Expr{root: root}
-	root.walk(func(n node) {
-		switch n := n.(type) {
-		case *nameNode:
-			if !slices.Contains(e.names, n.text()) {
-				e.names = append(e.names, n.text())
-			}
-		case *passedNode:
-			if !slices.Contains(e.steps, n.step) {
-				e.steps = append(e.steps, n.step)
-			}
-		}
-	})
-	return e, nil
+	return &Expr{root}, nil
 }
 
-// Names is every name that is looked up, once each, in order: "load", "params.threshold",
-// "scraps.avg_load". What follows a name ("scraps.a.b", "a[0]") is not in it.
-func (e *Expr) Names() []string { return slices.Clone(e.names) }
-
-// Steps is every step that passed("…") asks for, once each, in order.
-func (e *Expr) Steps() []string { return slices.Clone(e.steps) }
-
-// Eval says whether the expression holds. An error is an *Error: a name without a value, values
+// Eval reports whether the expression holds. An error is an *Error: a name without a value, values
 // that cannot be compared, a result that is not true or false.
 func (e *Expr) Eval(s Scope) (bool, error) {
 	v, err := e.root.eval(s)
@@ -78,7 +51,7 @@ func (e *Expr) Eval(s Scope) (bool, error) {
 	}
 	b, ok := v.(bool)
 	if !ok {
-		return false, errorf(e.root.column(), "the result is %s, not true or false", kindOf(v))
+		return false, errorf(e.root.col, "the result is %s, not true or false", kindOf(v))
 	}
 	return b, nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"math/big"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -12,7 +11,8 @@ import (
 func scope() Scope {
 	huge, _ := new(big.Int).SetString("9007199254740993", 10)
 	return Scope{
-		Params: map[string]any{"threshold": 1.0, "env": "staging", "both": "param", "n": big.NewInt(3), "none": nil, "huge": huge, "nan": math.NaN()},
+		Params: map[string]any{"threshold": 1.0, "env": "staging", "both": "param", "n": big.NewInt(3), "none": nil,
+			"huge": huge, "nan": math.NaN()},
 		Scraps: map[string]any{"avg_load": 2.5, "ok": true, "both": "scrap", "files": []any{"a", big.NewInt(2)},
 			"cov": map[string]any{"total": 0.9, "a b": map[string]any{"x": 1}}},
 		Steps: map[string]bool{"build": true, "lint": false},
@@ -148,21 +148,9 @@ func TestParseMistakes(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
-	e, err := Parse("a.b > params.t and defined(scraps.c.d) or passed('x') and a == [f, 'g'][0] and passed('x') and y[z] == 1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := e.Names(); !slices.Equal(got, []string{"a", "params.t", "scraps.c", "f", "y", "z"}) {
-		t.Errorf("%q", got)
-	}
-	if got := e.Steps(); !slices.Equal(got, []string{"x"}) {
-		t.Errorf("%q", got)
-	}
-}
-
 func FuzzExpr(f *testing.F) {
-	for _, s := range []string{"avg_load > params.threshold and not ok", "env in ['a', \"b\"]", "defined(cov.total[0])", "passed('build') || -n * 2 <= 1e3", "((("} {
+	for _, s := range []string{"avg_load > params.threshold and not ok", "env in ['a', \"b\"]", "defined(cov.total[0])",
+		"passed('build') || -n * 2 <= 1e3", "((("} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

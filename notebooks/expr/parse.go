@@ -35,65 +35,65 @@ func (p *parser) expect(operator, after string) error {
 	return nil
 }
 
-func (p *parser) enter() error {
+// nested reads what is within a bracket or behind a prefix.
+func (p *parser) nested(read func() (*node, error)) (*node, error) {
 	if p.depth++; p.depth > maxDepth {
-		return errorf(p.peek().col, "nested deeper than %d", maxDepth)
-	}
-	return nil
-}
-
-func (p *parser) expression() (node, error) {
-	if err := p.enter(); err != nil {
-		return nil, err
+		return nil, errorf(p.peek().col, "nested deeper than %d", maxDepth)
 	}
 	defer func() { p.depth-- }()
-	return p.logic("||", func() (node, error) { return p.logic("&&", p.not) })
+	return read()
 }
 
-func (p *parser) logic(operator string, operand func() (node, error)) (node, error) {
+func (p *parser) expression() (*node, error) { return p.nested(p.or) }
+
+func (p *parser) or() (*node, error)      { return p.chain(p.and, "||") }
+func (p *parser) and() (*node, error)     { return p.chain(p.not, "&&") }
+func (p *parser) not() (*node, error)     { return p.prefixed("!", "!", p.comparison) }
+func (p *parser) sum() (*node, error)     { return p.chain(p.product, "+", "-") }
+func (p *parser) product() (*node, error) { return p.chain(p.unary, "*", "/") }
+func (p *parser) unary() (*node, error)   { return p.prefixed("-", opNegate, p.postfix) }
+
+// chain reads operands with operators of one rank between them, the left ones first.
+func (p *parser) chain(operand func() (*node, error), operators ...string) (*node, error) {
 	left, err := operand()
 	for err == nil {
-		t, ok := p.accept(operator)
+		t, ok := p.accept(operators...)
 		if !ok {
 			return left, nil
 		}
-		var right node
+		var right *node
 		right, err = operand()
-		left = &logicNode{at{t.col}, operator, left, right}
+		left = &node{col: t.col, op: t.text, args: []*node{left, right}}
 	}
 	return nil, err
 }
 
-func (p *parser) not() (node, error) {
-	t, ok := p.accept("!")
+// prefixed reads an operand with a prefix any number of times before it.
+func (p *parser) prefixed(prefix, op string, operand func() (*node, error)) (*node, error) {
+	t, ok := p.accept(prefix)
 	if !ok {
-		return p.comparison()
+		return operand()
 	}
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
-	defer func() { p.depth-- }()
-	operand, err := p.not()
-	return &notNode{at{t.col}, operand}, err
+	n, err := p.nested(func() (*node, error) { return p.prefixed(prefix, op, operand) })
+	return &node{col: t.col, op: op, args: []*node{n}}, err
 }
 
 var comparisons = []string{"==", "!=", "<", "<=", ">", ">=", "in"}
 
-func (p *parser) comparison() (node, error) {
+func (p *parser) comparison() (*node, error) {
 	left, err := p.sum()
 	if err != nil {
 		return nil, err
 	}
+	start := p.pos
+	not, negated := p.accept("!")
 	t, ok := p.accept(comparisons...)
-	negated := false
-	if !ok && p.peek().text == "!" && p.peek().kind == tokenOperator && p.tokens[p.pos+1].text == "in" &&
-		p.tokens[p.pos+1].kind == tokenOperator {
-		t, negated, ok = p.next(), true, true
-		p.next()
-		t.text = "in"
-	}
-	if !ok {
+	if !ok || negated && t.text != "in" {
+		p.pos = start
 		return left, nil
+	}
+	if negated {
+		t.col = not.col
 	}
 	right, err := p.sum()
 	if err != nil {
@@ -102,78 +102,49 @@ func (p *parser) comparison() (node, error) {
 	if more, chained := p.accept(comparisons...); chained {
 		return nil, errorf(more.col, "comparisons do not chain; write a < b and b < c")
 	}
-	var n node = &compareNode{at{t.col}, t.text, left, right}
+	n := &node{col: t.col, op: t.text, args: []*node{left, right}}
 	if negated {
-		n = &notNode{at{t.col}, n}
+		n = &node{col: t.col, op: "!", args: []*node{n}}
 	}
 	return n, nil
 }
 
-func (p *parser) sum() (node, error) {
-	return p.arithmetic([]string{"+", "-"}, func() (node, error) {
-		return p.arithmetic([]string{"*", "/"}, p.unary)
-	})
-}
-
-func (p *parser) arithmetic(operators []string, operand func() (node, error)) (node, error) {
-	left, err := operand()
-	for err == nil {
-		t, ok := p.accept(operators...)
-		if !ok {
-			return left, nil
-		}
-		var right node
-		right, err = operand()
-		left = &arithmeticNode{at{t.col}, t.text, left, right}
-	}
-	return nil, err
-}
-
-func (p *parser) unary() (node, error) {
-	t, ok := p.accept("-")
-	if !ok {
-		return p.postfix()
-	}
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
-	defer func() { p.depth-- }()
-	operand, err := p.unary()
-	return &negateNode{at{t.col}, operand}, err
-}
-
 // postfix reads a value and what goes into it: .name, [key].
-func (p *parser) postfix() (node, error) {
+func (p *parser) postfix() (*node, error) {
 	n, err := p.primary()
 	for err == nil {
-		if t, ok := p.accept("."); ok {
-			name := p.next()
-			if name.kind != tokenName {
-				return nil, errorf(name.col, "a name is expected behind the point, not %s", name)
-			}
-			n = &indexNode{at{t.col}, n, &literalNode{at{name.col}, name.text}}
-			continue
-		}
-		t, ok := p.accept("[")
+		t, ok := p.accept(".", "[")
 		if !ok {
 			return n, nil
 		}
-		var key node
-		if key, err = p.expression(); err == nil {
+		var key *node
+		if t.text == "." {
+			var name token
+			name, err = p.nameBehindPoint()
+			key = &node{col: name.col, op: opLiteral, value: name.text}
+		} else if key, err = p.expression(); err == nil {
 			err = p.expect("]", "behind the key")
 		}
-		n = &indexNode{at{t.col}, n, key}
+		n = &node{col: t.col, op: opIndex, args: []*node{n, key}}
 	}
 	return nil, err
+}
+
+func (p *parser) nameBehindPoint() (token, error) {
+	name := p.next()
+	if name.kind != tokenName {
+		return name, errorf(name.col, "a name is expected behind the point, not %s", name)
+	}
+	return name, nil
 }
 
 var constants = map[string]any{"true": true, "True": true, "false": false, "False": false, "null": nil, "None": nil}
 
-func (p *parser) primary() (node, error) {
+func (p *parser) primary() (*node, error) {
 	t := p.next()
 	switch {
 	case t.kind == tokenValue:
-		return &literalNode{at{t.col}, t.value}, nil
+		return &node{col: t.col, op: opLiteral, value: t.value}, nil
 	case t.kind == tokenOperator && t.text == "(":
 		n, err := p.expression()
 		if err == nil {
@@ -186,7 +157,7 @@ func (p *parser) primary() (node, error) {
 		return nil, errorf(t.col, "a value is expected here, not %s", t)
 	}
 	if v, ok := constants[t.text]; ok {
-		return &literalNode{at{t.col}, v}, nil
+		return &node{col: t.col, op: opLiteral, value: v}, nil
 	}
 	if _, ok := p.accept("("); ok {
 		return p.call(t)
@@ -194,8 +165,8 @@ func (p *parser) primary() (node, error) {
 	return p.name(t)
 }
 
-func (p *parser) list(open token) (node, error) {
-	list := &listNode{at: at{open.col}}
+func (p *parser) list(open token) (*node, error) {
+	list := &node{col: open.col, op: opList}
 	for {
 		if _, ok := p.accept("]"); ok {
 			return list, nil
@@ -204,7 +175,7 @@ func (p *parser) list(open token) (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		list.items = append(list.items, item)
+		list.args = append(list.args, item)
 		if _, ok := p.accept(","); !ok {
 			return list, p.expect("]", "to close the list")
 		}
@@ -212,31 +183,30 @@ func (p *parser) list(open token) (node, error) {
 }
 
 // name reads a name; behind params and scraps the name of theirs belongs to it.
-func (p *parser) name(t token) (*nameNode, error) {
-	n := &nameNode{at: at{t.col}, name: t.text}
-	if t.text != "params" && t.text != "scraps" {
-		return n, nil
+func (p *parser) name(t token) (*node, error) {
+	n := name{name: t.text}
+	if t.text == "params" || t.text == "scraps" {
+		if _, ok := p.accept("."); !ok {
+			return nil, errorf(p.peek().col, "a name is expected: %s.name", t.text)
+		}
+		part, err := p.nameBehindPoint()
+		if err != nil {
+			return nil, err
+		}
+		n = name{t.text, part.text}
 	}
-	if _, ok := p.accept("."); !ok {
-		return nil, errorf(p.peek().col, "a name is expected: %s.name", t.text)
-	}
-	name := p.next()
-	if name.kind != tokenName {
-		return nil, errorf(name.col, "a name is expected behind the point, not %s", name)
-	}
-	n.root, n.name = t.text, name.text
-	return n, nil
+	return &node{col: t.col, op: opName, value: n}, nil
 }
 
-func (p *parser) call(t token) (node, error) {
+func (p *parser) call(t token) (*node, error) {
 	switch t.text {
 	case "passed":
 		step := p.next()
-		name, ok := step.value.(string)
+		id, ok := step.value.(string)
 		if !ok {
 			return nil, errorf(step.col, `a step is expected in quotes: passed("build")`)
 		}
-		return &passedNode{at{t.col}, name}, p.expect(")", "behind the step")
+		return &node{col: t.col, op: opPassed, value: id}, p.expect(")", "behind the step")
 	case "defined":
 		arg := p.peek()
 		if arg.kind != tokenName || arg.text == "defined" || arg.text == "passed" {
@@ -246,7 +216,7 @@ func (p *parser) call(t token) (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &definedNode{at{t.col}, operand}, p.expect(")", "behind the name")
+		return &node{col: t.col, op: opDefined, args: []*node{operand}}, p.expect(")", "behind the name")
 	}
 	return nil, errorf(t.col, "there is no function %q; there is: defined, passed", t.text)
 }

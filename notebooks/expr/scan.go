@@ -1,12 +1,12 @@
 package expr
 
 import (
-	"markmill/notebooks/lazyregexp"
 	"math/big"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"markmill/notebooks/lazyregexp"
 )
 
 type tokenKind int
@@ -35,13 +35,13 @@ func (t token) String() string {
 // maxLength is the longest expression, in bytes.
 const maxLength = 4096
 
-var (
-	numberPattern = lazyregexp.New(`^([0-9]+(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]+)?`)
-	operators     = []string{"==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "(", ")", "[", "]", ",", ".", "+", "-",
-		"*", "/"}
-	// words are the operators that are written as words.
-	words = map[string]string{"and": "&&", "or": "||", "not": "!", "in": "in"}
-)
+// tokenPattern has a group for a name, a number, what must not follow a number, and an operator.
+var tokenPattern = lazyregexp.New(`^(?:([_\pL][_\pL\pM\p{Nd}]*)` +
+	`|((?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)([_\pL][_\pL\pM\p{Nd}]*)?` +
+	`|(==|!=|<=|>=|&&|\|\||[-<>!()\[\],.+*/]))`)
+
+// words are the operators that are written as words.
+var words = map[string]string{"and": "&&", "or": "||", "not": "!", "in": "in"}
 
 func scan(text string) ([]token, error) {
 	if len(text) > maxLength {
@@ -52,94 +52,74 @@ func scan(text string) ([]token, error) {
 	}
 	var tokens []token
 	for rest := text; ; {
-		trimmed := strings.TrimLeft(rest, " \t\r\n")
-		col := utf8.RuneCountInString(text[:len(text)-len(trimmed)]) + 1
-		rest = trimmed
+		rest = strings.TrimLeft(rest, " \t\r\n")
+		col := utf8.RuneCountInString(text[:len(text)-len(rest)]) + 1
 		if rest == "" {
 			return append(tokens, token{kind: tokenEnd, col: col}), nil
 		}
-		t, length, err := scanOne(rest, col)
+		t, err := scanOne(rest, col)
 		if err != nil {
 			return nil, err
 		}
-		t.col = col
+		rest = rest[len(t.text):]
+		if op, ok := words[t.text]; ok && t.kind == tokenName {
+			t.kind, t.text = tokenOperator, op
+		}
 		tokens = append(tokens, t)
-		rest = rest[length:]
 	}
 }
 
-func scanOne(rest string, col int) (token, int, error) {
-	if n := nameLength(rest); n > 0 {
-		if op, ok := words[rest[:n]]; ok {
-			return token{kind: tokenOperator, text: op}, n, nil
-		}
-		return token{kind: tokenName, text: rest[:n]}, n, nil
-	}
-	if number := numberPattern.FindString(rest); number != "" {
-		if after := nameLength(rest[len(number):]); after > 0 {
-			return token{}, 0, errorf(col, "%q is not a number", rest[:len(number)+after])
-		}
-		return scanNumber(number, col)
-	}
+// scanOne reads the token at the start of rest.
+func scanOne(rest string, col int) (token, error) {
+	t := token{text: rest, col: col}
 	if rest[0] == '"' || rest[0] == '\'' {
-		return scanString(rest, col)
+		return scanString(t)
 	}
-	for _, op := range operators {
-		if strings.HasPrefix(rest, op) {
-			return token{kind: tokenOperator, text: op}, len(op), nil
+	found := tokenPattern.FindStringSubmatch(rest)
+	switch {
+	case found == nil:
+		c, _ := utf8.DecodeRuneInString(rest)
+		hint := map[rune]string{'=': "; write == to compare", '&': "; write and", '|': "; write or"}[c]
+		return t, errorf(col, "%q is not expected here%s", c, hint)
+	case found[1] != "":
+		t.kind, t.text = tokenName, found[1]
+	case found[4] != "":
+		t.kind, t.text = tokenOperator, found[4]
+	case found[3] != "":
+		return t, errorf(col, "%q is not a number", found[0])
+	default:
+		t.kind, t.text = tokenValue, found[2]
+		if n, ok := new(big.Int).SetString(t.text, 10); ok {
+			t.value = n
+			break
 		}
-	}
-	c, _ := utf8.DecodeRuneInString(rest)
-	hint := ""
-	switch c {
-	case '=':
-		hint = "; write == to compare"
-	case '&':
-		hint = "; write and"
-	case '|':
-		hint = "; write or"
-	}
-	return token{}, 0, errorf(col, "%q is not expected here%s", c, hint)
-}
-
-func nameLength(s string) int {
-	for i, c := range s {
-		if c != '_' && !unicode.IsLetter(c) && (i == 0 || !unicode.IsDigit(c) && !unicode.Is(unicode.M, c)) {
-			return i
+		f, err := strconv.ParseFloat(t.text, 64)
+		if err != nil {
+			return t, errorf(col, "%s is out of range", t.text)
 		}
+		t.value = f
 	}
-	return len(s)
-}
-
-func scanNumber(text string, col int) (token, int, error) {
-	if !strings.ContainsAny(text, ".eE") {
-		n, _ := new(big.Int).SetString(text, 10)
-		return token{kind: tokenValue, text: text, value: n}, len(text), nil
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return token{}, 0, errorf(col, "%s is out of range", text)
-	}
-	return token{kind: tokenValue, text: text, value: f}, len(text), nil
+	return t, nil
 }
 
 var escapes = map[byte]byte{'n': '\n', 't': '\t', '\\': '\\', '"': '"', '\'': '\''}
 
-func scanString(rest string, col int) (token, int, error) {
+// scanString reads the string at the start of the text of t.
+func scanString(t token) (token, error) {
 	var b strings.Builder
-	for i := 1; i < len(rest); i++ {
-		switch c := rest[i]; c {
-		case rest[0]:
-			return token{kind: tokenValue, text: rest[:i+1], value: b.String()}, i + 1, nil
+	for i := 1; i < len(t.text); i++ {
+		switch c := t.text[i]; c {
+		case t.text[0]:
+			return token{kind: tokenValue, text: t.text[:i+1], value: b.String(), col: t.col}, nil
 		case '\\':
 			i++
-			if i == len(rest) || escapes[rest[i]] == 0 {
-				return token{}, 0, errorf(col, `in text a backslash is written \\`)
+			if i == len(t.text) || escapes[t.text[i]] == 0 {
+				return t, errorf(t.col, `in text a backslash is written \\`)
 			}
-			b.WriteByte(escapes[rest[i]])
+			b.WriteByte(escapes[t.text[i]])
 		default:
 			b.WriteByte(c)
 		}
 	}
-	return token{}, 0, errorf(col, "the text that starts here is not closed")
+	return t, errorf(t.col, "the text that starts here is not closed")
 }

@@ -1,8 +1,10 @@
 package expr
 
 import (
+	"maps"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -49,61 +51,36 @@ func asFloat(v any) float64 {
 	return f
 }
 
-// compareNumbers orders two numbers exactly; false when one is NaN.
+// compareNumbers orders two numbers without rounding; false when one is NaN.
 func compareNumbers(a, b any) (int, bool) {
-	x, ok1 := exact(a)
-	y, ok2 := exact(b)
-	if !ok1 || !ok2 {
-		return 0, false
+	var exact [2]*big.Float
+	for i, v := range []any{a, b} {
+		if n, ok := asInt(v); ok {
+			exact[i] = new(big.Float).SetInt(n)
+			continue
+		}
+		f, _ := v.(float64)
+		if math.IsNaN(f) {
+			return 0, false
+		}
+		exact[i] = big.NewFloat(f)
 	}
-	return x.Cmp(y), true
+	return exact[0].Cmp(exact[1]), true
 }
 
-// exact is a number without rounding; false for NaN.
-func exact(v any) (*big.Float, bool) {
-	if i, ok := asInt(v); ok {
-		return new(big.Float).SetInt(i), true
-	}
-	f, _ := v.(float64)
-	if math.IsNaN(f) {
-		return nil, false
-	}
-	return big.NewFloat(f), true
-}
-
-// equal says whether two values are the same. Values of different kinds inside lists and maps
+// equal reports whether two values are the same. Values of different kinds inside lists and maps
 // are not.
 func equal(a, b any) bool {
 	if kindOf(a) != kindOf(b) {
 		return false
 	}
 	switch a := a.(type) {
-	case nil:
-		return true
-	case bool, string:
+	case nil, bool, string:
 		return a == b
 	case []any:
-		b := b.([]any)
-		if len(a) != len(b) {
-			return false
-		}
-		for i := range a {
-			if !equal(a[i], b[i]) {
-				return false
-			}
-		}
-		return true
+		return slices.EqualFunc(a, b.([]any), equal)
 	case map[string]any:
-		b := b.(map[string]any)
-		if len(a) != len(b) {
-			return false
-		}
-		for k, v := range a {
-			if w, ok := b[k]; !ok || !equal(v, w) {
-				return false
-			}
-		}
-		return true
+		return maps.EqualFunc(a, b.(map[string]any), equal)
 	}
 	c, ok := compareNumbers(a, b)
 	return ok && c == 0
@@ -122,27 +99,15 @@ func ordered(col int, operator string, a, b any) (bool, error) {
 	default:
 		return false, errorf(col, "%s orders two numbers or two texts, not %s and %s", operator, kindOf(a), kindOf(b))
 	}
-	switch operator {
-	case "<":
-		return known && c < 0, nil
-	case "<=":
-		return known && c <= 0, nil
-	case ">":
-		return known && c > 0, nil
-	}
-	return known && c >= 0, nil
+	holds := map[string]bool{"<": c < 0, "<=": c <= 0, ">": c > 0, ">=": c >= 0}[operator]
+	return known && holds, nil
 }
 
 // contains is "item in whole": an element of a list, a key of a map, a part of a text.
 func contains(col int, item, whole any) (bool, error) {
 	switch whole := whole.(type) {
 	case []any:
-		for _, v := range whole {
-			if equal(item, v) {
-				return true, nil
-			}
-		}
-		return false, nil
+		return slices.ContainsFunc(whole, func(v any) bool { return equal(item, v) }), nil
 	case map[string]any:
 		if key, ok := item.(string); ok {
 			_, found := whole[key]

@@ -8,6 +8,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/markdown"
 	"markmill/notebooks/percent"
 )
 
@@ -33,7 +34,7 @@ func IsJupyter(name string, src []byte) bool { return Detect(name, src) == noteb
 // IsPercent reports whether a source is a script with cells.
 func IsPercent(name string, src []byte) bool { return Detect(name, src) == notebooks.FormPercent }
 
-// readers is the one table of the forms that are not Markdown; notebooks.Parse reads that.
+// readers is the one table of the forms that are not Markdown; markdown.Parse reads that.
 var readers = map[notebooks.Form]func(name string, src []byte) (runnable, error){
 	notebooks.FormJupyter: func(name string, src []byte) (runnable, error) { return ipynb.Parse(name, src) },
 	notebooks.FormPercent: func(name string, src []byte) (runnable, error) { return percent.Parse(name, src) },
@@ -44,12 +45,12 @@ type runnable interface {
 	Runnable() (*notebooks.Notebook, error)
 }
 
-// Parse is notebooks.Parse for every form.
+// Parse is markdown.Parse for every form.
 func Parse(name string, src []byte) (*notebooks.Notebook, error) {
 	form := Detect(name, src)
 	read, ok := readers[form]
 	if !ok {
-		return notebooks.Parse(name, src)
+		return markdown.Parse(name, src)
 	}
 	file, err := read(name, src)
 	if err != nil {

@@ -21,11 +21,13 @@ const cells = `{
     "who = 'me'"
    ]
   },
-  {"cell_type": "code", "id": "-odd id", "metadata": {"tags": ["nbval-raises-exception"]}, "outputs": [], "execution_count": null, "source": "1/0"},
+  {"cell_type": "code", "id": "-odd id", "metadata": {"tags": ["nbval-raises-exception"]}, "outputs": [], ` +
+	`"execution_count": null, "source": "1/0"},
   {"cell_type": "code", "id": "9c", "metadata": {}, "outputs": [], "execution_count": null, "source": ""},
   {"cell_type": "code", "metadata": {"tags": ["skip-execution"]}, "outputs": [], "execution_count": null, "source": []}
  ],
- "metadata": {"kernelspec": {"name": "python3", "language": "python", "display_name": "P"}, "language_info": {"name": "ipython"}, "title": "A title"},
+ "metadata": {"kernelspec": {"name": "python3", "language": "python", "display_name": "P"}, "language_info": ` +
+	`{"name": "ipython"}, "title": "A title"},
  "nbformat": 4, "nbformat_minor": 5
 }`
 

@@ -6,6 +6,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 )
 
 // MadeOf returns the path of the source of an output notebook, from its manifest; "" for any other notebook, and for
@@ -20,10 +21,10 @@ func MadeOf(name string, src []byte) string {
 		}
 		m, source = nb.Manifest(), ipynb.Source(nb, false)
 	} else {
-		got := notebooks.Strip(name, src)
+		got := region.Strip(name, src)
 		m, source = got.Manifest, got.Source
 	}
-	if m == nil || m.Source != notebooks.DigestOf(source) || path.Clean(m.SourcePath) != m.SourcePath ||
+	if m == nil || m.Source != region.DigestOf(source) || path.Clean(m.SourcePath) != m.SourcePath ||
 		!filepath.IsLocal(filepath.FromSlash(m.SourcePath)) {
 		return ""
 	}

@@ -10,6 +10,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/params"
 )
 
 // better says how Markmill's text differs from papermill's, and why: by the case, and by its language
@@ -24,18 +25,24 @@ var better = []struct{ language, id, why string }{
 	{"scala julia csharp fsharp R", "str_nul str_ctrl", `\x00 may go on, or is no escape: \u0000`},
 	{"scala", "str_emoji", `\U is no escape: two surrogates`},
 	{"julia", "str_dollar list_strs_special", "$ begins an expression, which ran"},
-	{"powershell", "dict_special_key list_strs_special str_dollar " + unescaped, "$ begins an expression, which ran; the backslash is no escape: `"},
-	{"matlab", "dict_nested dict_special_key " + unescaped, "quoted text has no escapes; a list in the values of a map is one value"},
+	{"powershell", "dict_special_key list_strs_special str_dollar " + unescaped,
+		"$ begins an expression, which ran; the backslash is no escape: `"},
+	{"matlab", "dict_nested dict_special_key " + unescaped,
+		"quoted text has no escapes; a list in the values of a map is one value"},
 	{"scala csharp fsharp", "int_2e63 int_huge", "beyond 64 bits"},
 	{"powershell", "int_2e63 int_huge", "beyond 64 bits"},
 	{"R matlab", "int_huge", "its numbers are doubles: refused, not rounded"},
-	{"csharp", "none list_empty list_nested list_mixed list_of_dicts dict_nested", "null is said; arrays whose items have no common type"},
+	{"csharp", "none list_empty list_nested list_mixed list_of_dicts dict_nested",
+		"null is said; arrays whose items have no common type"},
 	{"fsharp", "list_nested list_of_dicts dict_nested", "items of several types are boxed"},
-	{"bash", "list_mixed list_nested dict_empty dict_simple dict_nested dict_special_key list_of_dicts str_nul", "null within a list was lost; what is nested is JSON; NUL is refused"},
+	{"bash", "list_mixed list_nested dict_empty dict_simple dict_nested dict_special_key list_of_dicts str_nul",
+		"null within a list was lost; what is nested is JSON; NUL is refused"},
 }
 
-// unescaped are the cases whose text no escape spells where a backslash is none.
-const unescaped = "str_backslash str_backslash_n_literal str_backslash_quote str_bidi str_bom str_cjk str_combining str_crlf str_ctrl str_emoji str_latin1 str_lsep str_nbsp str_newline str_nul str_tab str_trailing_backslash str_trailing_newline str_unicode_escape_literal"
+// unescaped are cases that no escape can spell, because backslash is not special.
+const unescaped = "str_backslash str_backslash_n_literal str_backslash_quote str_bidi str_bom str_cjk str_combining " +
+	"str_crlf str_ctrl str_emoji str_latin1 str_lsep str_nbsp str_newline str_nul str_tab str_trailing_backslash " +
+	"str_trailing_newline str_unicode_escape_literal"
 
 func TestAgainstPapermill(t *testing.T) {
 	raw := recorded(t)
@@ -59,11 +66,11 @@ func TestAgainstPapermill(t *testing.T) {
 		if regexp.MustCompile(`"\$(tuple|set|datetime|bytes_b64|dict_items)"`).MatchString(text) {
 			continue // no value of a notebook; keys of other types have a test of their own
 		}
-		given, err := notebooks.ParseGivenYAML("-y", "", []byte(text))
+		given, err := params.ParseGiven("-y", "", []byte(text))
 		if err != nil {
 			t.Fatalf("%s: %v", c.ID, err)
 		}
-		bound, err := notebooks.Bind("", nil, given, notebooks.BindOptions{AllowUnknown: true})
+		bound, err := params.Bind("", nil, given, params.Options{AllowUnknown: true})
 		if err != nil {
 			t.Fatalf("%s: %v", c.ID, err)
 		}
@@ -85,7 +92,7 @@ func TestAgainstPapermill(t *testing.T) {
 	}
 }
 
-// recorded are the cases, in the first folder above that has them.
+// recorded returns the cases from the nearest parent directory that has them.
 func recorded(t *testing.T) []byte {
 	t.Helper()
 	dir, err := filepath.Abs(".")
@@ -126,7 +133,7 @@ func contains(list, word string) bool {
 
 func str(text string) notebooks.Value { return notebooks.Value{Type: notebooks.TypeString, Text: text} }
 
-func TestWherePapermillIsNotRight(t *testing.T) {
+func TestWherePapermillIsWrong(t *testing.T) {
 	integer := func(s string) notebooks.Value { return notebooks.Value{Type: notebooks.TypeInt, Text: s} }
 	list := func(items ...notebooks.Value) notebooks.Value {
 		return notebooks.Value{Type: notebooks.TypeList, List: items}
@@ -134,7 +141,8 @@ func TestWherePapermillIsNotRight(t *testing.T) {
 	null := notebooks.Value{Type: notebooks.TypeNull}
 	nan := notebooks.Value{Type: notebooks.TypeFloat}
 	nan.Float = nan.Float / nan.Float
-	keys := notebooks.Value{Type: notebooks.TypeMap, Entries: []notebooks.Entry{{Key: integer("1"), Value: str("a")}, {Key: null, Value: str("b")}}}
+	keys := notebooks.Value{Type: notebooks.TypeMap, Entries: []notebooks.Entry{{Key: integer("1"), Value: str("a")},
+		{Key: null, Value: str("b")}}}
 	for _, c := range []struct {
 		language string
 		value    notebooks.Value
@@ -142,7 +150,8 @@ func TestWherePapermillIsNotRight(t *testing.T) {
 	}{
 		{"python", keys, `x = {1: "a", None: "b"}`},
 		{"python", notebooks.Value{Type: notebooks.TypeBytes, Text: "a\"\xff"}, `x = b"a\"\xff"`},
-		{"python", notebooks.Value{Type: notebooks.TypeDate, Text: "2024-01-02T03:04:05Z"}, `x = __import__("datetime").datetime.fromisoformat("2024-01-02T03:04:05+00:00")`},
+		{"python", notebooks.Value{Type: notebooks.TypeDate, Text: "2024-01-02T03:04:05Z"},
+			`x = __import__("datetime").datetime.fromisoformat("2024-01-02T03:04:05+00:00")`},
 		{"R", nan, `x = NaN`},
 		{"R", str("caf\u00e9"), `x = "caf\u00e9"`},
 		{"R", str("a\x00"), ""},
@@ -170,10 +179,11 @@ func TestWherePapermillIsNotRight(t *testing.T) {
 	}
 }
 
-func TestNamesThatAreNone(t *testing.T) {
+func TestInvalidNames(t *testing.T) {
 	for language, names := range map[string][]string{
-		"python": {"my-name", "1a", "a.b", "class", "", "x = 1; import os; y", "a\nb"}, "bash": {"PATH", "a.b", "x;ls", "é"},
-		"R": {"1a", ".1", "a b", "a`b", "_", "...", "..1", "x=1;y"}, "scala": {"a.b", "_", "a`"},
+		"python": {"my-name", "1a", "a.b", "class", "", "x = 1; import os; y", "a\nb"},
+		"bash":   {"PATH", "a.b", "x;ls", "é"},
+		"R":      {"1a", ".1", "a b", "a`b", "_", "...", "..1", "x=1;y"}, "scala": {"a.b", "_", "a`"},
 		"julia":      {"a.b", "while", "a!=b", "é x"},
 		"powershell": {"null", "Home", "a-b", "a}b"}, "matlab": {"größe", "_a", "end"}, "csharp": {"@x", "a b"},
 		"fsharp": {"a``b", "_"}, "cobol": {"x"},
@@ -216,7 +226,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// refusedNames are names that papermill writes as they are, which is code that does not parse, or other code. "" is all
+// refusedNames are names that papermill writes unchanged, which gives invalid or different code. "" stands for all
 // languages.
 var refusedNames = map[string]string{
 	"":       "name_with_dash name_with_space name_digit_first name_empty name_code_injection name_newline",
@@ -224,7 +234,7 @@ var refusedNames = map[string]string{
 	"bash":   "name_with_dot name_unicode",
 }
 
-// The names that were recorded, in their order: a name of the language is written, and one that is none is refused.
+// TestNamesAgainstPapermill checks the recorded names in order: valid names are written, others rejected.
 func TestNamesAgainstPapermill(t *testing.T) {
 	var file struct {
 		Names []struct {

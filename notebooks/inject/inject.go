@@ -2,6 +2,7 @@ package inject
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/params"
 )
 
 // language is how a language writes values.
@@ -45,7 +47,7 @@ func find(lang string) *language {
 	return nil
 }
 
-// Cell is the source of a cell that sets the parameters, under a comment that says so. Secrets are
+// Cell returns the source of a cell that sets the parameters, under a comment that says so. Secrets are
 // written only when reveal says so. The error is an ErrorList of every parameter that cannot be written.
 func Cell(lang string, params []notebooks.Bound, reveal bool) (string, error) {
 	l := find(lang)
@@ -102,7 +104,7 @@ func IsName(lang, name string) bool {
 	return ok
 }
 
-// spell is a name as the language writes it.
+// spell returns a name as the language writes it.
 func (l *language) spell(name string) (text string, ok bool) {
 	if l.names[0] == "r" { // no name begins with it, and papermill drops it
 		name = strings.TrimLeft(name, "_")
@@ -114,7 +116,7 @@ func (l *language) spell(name string) (text string, ok bool) {
 	if plain && !slices.Contains(l.words, name) {
 		return name, true
 	}
-	if l.quoted == "" || !plain && !notebooks.IsParamName(name) {
+	if l.quoted == "" || !plain && !params.IsName(name) {
 		return "", false
 	}
 	return fmt.Sprintf(l.quoted, name), true
@@ -159,19 +161,17 @@ func (w *writer) value(v notebooks.Value) (string, error) {
 // float writes a number as Python's repr does, which all these languages read.
 func (w *writer) float(f float64) string {
 	switch {
-	case f != f:
+	case math.IsNaN(f):
 		return w.nan[0]
-	case f > maxFloat:
+	case math.IsInf(f, 1):
 		return w.nan[1]
-	case f < -maxFloat:
+	case math.IsInf(f, -1):
 		return w.nan[2]
 	}
 	return repr(f)
 }
 
-const maxFloat = 1.7976931348623157e308
-
-// repr is a float as Python writes it: the shortest text that reads back the same, with an exponent
+// repr returns a float as Python writes it: the shortest text that reads back the same, with an exponent
 // from 1e16 and below 1e-4.
 func repr(f float64) string {
 	s := strconv.FormatFloat(f, 'e', -1, 64)
@@ -198,11 +198,12 @@ func (w *writer) all(items []notebooks.Value) ([]string, error) {
 	return out, nil
 }
 
-// pairs writes the entries of a map; its keys as text.
-func (w *writer) pairs(entries []notebooks.Entry, form string) ([]string, error) {
+// pairs writes the entries of a map in a form with %s for key and value.
+func (w *writer) pairs(entries []notebooks.Entry, form string, key func(notebooks.Value) (string, error)) (
+	[]string, error) {
 	out := make([]string, len(entries))
 	for i, e := range entries {
-		key, err := w.text(e.Key.String())
+		name, err := key(e.Key)
 		if err != nil {
 			return nil, err
 		}
@@ -210,7 +211,7 @@ func (w *writer) pairs(entries []notebooks.Entry, form string) ([]string, error)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", e.Key, err)
 		}
-		out[i] = fmt.Sprintf(form, key, value)
+		out[i] = fmt.Sprintf(form, name, value)
 	}
 	return out, nil
 }

@@ -25,18 +25,21 @@ func words(s string) []string { return strings.Fields(s) }
 // languages are those that papermill knows.
 var languages = []language{
 	{
-		names: []string{"python", "python3", "python2", "py", "ipython"}, comment: "# %s", assign: "%s = %s", null: "None",
+		names: []string{"python", "python3", "python2", "py", "ipython"}, comment: "# %s",
+		assign: "%s = %s", null: "None",
 		yes: "True", no: "False",
 		nan: [3]string{"float('nan')", "float('inf')", "float('-inf')"}, text: pythonText.quote, integer: plainInteger,
 		list: around("[", ", ", "]"), entries: pythonMap, name: unicode,
-		words: words("False None True and as assert async await break class continue def del elif else except finally " +
+		words: words("False None True and as assert async await break class continue " +
+			"def del elif else except finally " +
 			"for from global if import in is lambda nonlocal not or pass raise return try while with yield"),
 	},
 	{
 		names: []string{"r", "ir"}, comment: "# %s", assign: "%s = %s", null: "NULL", yes: "TRUE", no: "FALSE",
 		nan:  [3]string{"NaN", "Inf", "-Inf"},
-		text: rText.quote, integer: exact, list: around("list(", ", ", ")"), entries: mapped("list(", "%s = %s", ", ", ")"),
-		name: dotted, quoted: "`%s`",
+		text: rText.quote, integer: exact, list: around("list(", ", ", ")"),
+		entries: mapped("list(", "%s = %s", ", ", ")"),
+		name:    dotted, quoted: "`%s`",
 		words: words("if else repeat while function for next break TRUE FALSE NULL Inf NaN NA NA_integer_ NA_real_ " +
 			"NA_complex_ NA_character_ in"),
 	},
@@ -45,7 +48,8 @@ var languages = []language{
 		nan:  [3]string{"Double.NaN", "Double.PositiveInfinity", "Double.NegativeInfinity"},
 		text: scalaText.quote, integer: suffixed(`BigInt("%s")`), list: around("Seq(", ", ", ")"),
 		entries: mapped("Map(", "%s -> %s", ", ", ")"), name: unicode, quoted: "`%s`",
-		words: words("abstract case catch class def do else extends false final finally for forSome if implicit import " +
+		words: words("abstract case catch class def do else extends false final finally " +
+			"for forSome if implicit import " +
 			"lazy macro match new null object override package private protected return sealed super this throw " +
 			"trait try true type val var while with yield given enum export then"),
 		taken: words("_"),
@@ -55,7 +59,8 @@ var languages = []language{
 		nan:  [3]string{"NaN", "Inf", "-Inf"},
 		text: juliaText.quote, integer: plainInteger, list: around("[", ", ", "]"),
 		entries: mapped("Dict(", "%s => %s", ", ", ")"), name: julia,
-		words: words("baremodule begin break catch const continue do else elseif end export false finally for function " +
+		words: words("baremodule begin break catch const continue do else elseif end " +
+			"export false finally for function " +
 			"global if import let local macro module quote return struct true try using while"),
 	},
 	{
@@ -79,7 +84,8 @@ var languages = []language{
 			"void volatile while"),
 	},
 	{
-		names: []string{"f#", "fsharp", ".net-fsharp"}, comment: "(* %s *)", assign: "let %s = %s", null: "None", yes: "true",
+		names: []string{"f#", "fsharp", ".net-fsharp"}, comment: "(* %s *)",
+		assign: "let %s = %s", null: "None", yes: "true",
 		no: "false", nan: [3]string{"nan", "infinity", "-infinity"},
 		text: dotnetText.quote, integer: suffixed("%sI"), list: fsharpList,
 		entries: mapped("[ ", "(%s, %s :> IComparable)", "; ", " ] |> Map.ofList"), name: unicode, quoted: "``%s``",
@@ -94,10 +100,11 @@ var languages = []language{
 		names: []string{"powershell", ".net-powershell", "pwsh"}, comment: "# %s", assign: "$%s = %s", null: "$Null",
 		yes: "$True", no: "$False",
 		nan:  [3]string{"[double]::NaN", "[double]::PositiveInfinity", "[double]::NegativeInfinity"},
-		text: powershellQuote, integer: powershellInteger, list: around("@(", ", ", ")"),
+		text: powershellText.quote, integer: powershellInteger, list: around("@(", ", ", ")"),
 		entries: mapped("@{", "%s = %s", "\n ", "}"), name: powershell, quoted: "{%s}",
-		fold:  true,
-		taken: words("_ args Error false foreach HOME Host input null PID PROFILE PSCulture PSHOME PWD this true switch"),
+		fold: true,
+		taken: words("_ args Error false foreach HOME Host input null PID PROFILE " +
+			"PSCulture PSHOME PWD this true switch"),
 	},
 	{
 		names: []string{"bash", "sh", "shell"}, comment: "# %s", assign: "%s=%s", yes: "true", no: "false",
@@ -117,7 +124,7 @@ func around(open, between, end string) func(*writer, []notebooks.Value) (string,
 
 func mapped(open, pair, between, end string) func(*writer, []notebooks.Entry) (string, error) {
 	return func(w *writer, entries []notebooks.Entry) (string, error) {
-		all, err := w.pairs(entries, pair)
+		all, err := w.pairs(entries, pair, func(key notebooks.Value) (string, error) { return w.text(key.String()) })
 		return open + strings.Join(all, between) + end, err
 	}
 }
@@ -145,19 +152,8 @@ func powershellInteger(text string) (string, error) {
 
 // pythonMap keeps the types of the keys.
 func pythonMap(w *writer, entries []notebooks.Entry) (string, error) {
-	out := make([]string, len(entries))
-	for i, e := range entries {
-		key, err := w.value(e.Key)
-		if err != nil {
-			return "", err
-		}
-		value, err := w.value(e.Value)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", e.Key, err)
-		}
-		out[i] = key + ": " + value
-	}
-	return "{" + strings.Join(out, ", ") + "}", nil
+	all, err := w.pairs(entries, "%s: %s", w.value)
+	return "{" + strings.Join(all, ", ") + "}", err
 }
 
 func matlabMap(w *writer, entries []notebooks.Entry) (string, error) {
@@ -183,8 +179,7 @@ func csharpList(w *writer, items []notebooks.Value) (string, error) {
 	if alike(items) {
 		open = "new [] { "
 	}
-	all, err := w.all(items)
-	return open + strings.Join(all, ", ") + " }", err
+	return around(open, ", ", " }")(w, items)
 }
 
 // fsharpList: the items of a list are of one type; others are boxed.
@@ -220,7 +215,7 @@ func shellItem(w *writer, v notebooks.Value) (string, error) {
 	return w.value(v)
 }
 
-// shellMap is a map as JSON: an associative array would need a declaration before the assignment.
+// shellMap returns a map as JSON: an associative array would need a declaration before the assignment.
 func shellMap(_ *writer, entries []notebooks.Entry) (string, error) {
 	return shellQuote(string(notebooks.Value{Type: notebooks.TypeMap, Entries: entries}.JSON()))
 }

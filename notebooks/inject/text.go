@@ -10,23 +10,26 @@ import (
 
 // escapes is how a language escapes what its string literals cannot contain.
 type escapes struct {
-	extra  string // characters that get a backslash, besides the quote and the backslash
+	signs  string // characters that are escaped by the first of them, besides the quote
 	latin  string // below U+0100: a format
 	basic  string // below U+10000
 	beyond string // "" : as two surrogates
 	noNUL  bool
+	plain  bool // what is not ASCII stays
 }
 
 var (
-	pythonText = escapes{latin: `\x%02x`, basic: `\u%04x`, beyond: `\U%08x`}
+	pythonText = escapes{signs: `\`, latin: `\x%02x`, basic: `\u%04x`, beyond: `\U%08x`}
 	// One or two digits behind \x mean a byte in R and Julia, and up to four in C#: \u is safe.
-	rText      = escapes{latin: `\u%04x`, basic: `\u%04x`, beyond: `\U%08x`, noNUL: true}
-	juliaText  = escapes{extra: "$", latin: `\u%04x`, basic: `\u%04x`, beyond: `\U%08x`}
-	dotnetText = escapes{latin: `\u%04x`, basic: `\u%04x`, beyond: `\U%08x`}
-	scalaText  = escapes{latin: `\u%04x`, basic: `\u%04x`}
+	rText      = escapes{signs: `\`, latin: `\u%04x`, basic: `\u%04x`, beyond: `\U%08x`, noNUL: true}
+	juliaText  = escapes{signs: `\$`, latin: `\u%04x`, basic: `\u%04x`, beyond: `\U%08x`}
+	dotnetText = escapes{signs: `\`, latin: `\u%04x`, basic: `\u%04x`, beyond: `\U%08x`}
+	scalaText  = escapes{signs: `\`, latin: `\u%04x`, basic: `\u%04x`}
+	// $ would begin a variable, and the curly quotes end text, too.
+	powershellText = escapes{signs: "`$“”„", latin: "$([char]%d)", plain: true}
 )
 
-// quote writes text between double quotes, in ASCII.
+// quote writes text between double quotes, in ASCII unless plain.
 func (e escapes) quote(text string) (string, error) {
 	if !utf8.ValidString(text) {
 		return "", fmt.Errorf("the text is not UTF-8")
@@ -37,16 +40,15 @@ func (e escapes) quote(text string) (string, error) {
 		switch {
 		case r == 0 && e.noNUL:
 			return "", fmt.Errorf("its text cannot hold a NUL")
-		case r == '"' || r == '\\' || strings.ContainsRune(e.extra, r):
-			b.WriteByte('\\')
-			b.WriteRune(r)
+		case r == '"' || strings.ContainsRune(e.signs, r):
+			b.WriteString(e.signs[:1] + string(r))
 		case r == '\n':
-			b.WriteString(`\n`)
+			b.WriteString(e.signs[:1] + "n")
 		case r == '\r':
-			b.WriteString(`\r`)
+			b.WriteString(e.signs[:1] + "r")
 		case r == '\t':
-			b.WriteString(`\t`)
-		case r >= ' ' && r < 0x7f:
+			b.WriteString(e.signs[:1] + "t")
+		case r >= ' ' && r < 0x7f || r > 0x7f && e.plain:
 			b.WriteRune(r)
 		case r < 0x100:
 			fmt.Fprintf(&b, e.latin, r)
@@ -77,18 +79,18 @@ func shellQuote(text string) (string, error) {
 }
 
 // matlabQuote writes text in MATLAB, whose quoted text has no escapes: what it cannot hold is joined on.
-func matlabQuote(text string) (string, error) { return joined(text, `"`, " + ", "char(%d)") }
+func matlabQuote(text string) (string, error) { return joined(text, `"`, " + ") }
 
-// matlabKey is text as containers.Map takes it: characters, not a string.
+// matlabKey returns text as containers.Map takes it: characters, not a string.
 func matlabKey(text string) (string, error) {
-	key, err := joined(text, "'", " ", "char(%d)")
+	key, err := joined(text, "'", " ")
 	if strings.Contains(key, "char(") || strings.Contains(key, "newline") {
 		key = "[" + key + "]"
 	}
 	return key, err
 }
 
-func joined(text, quote, join, char string) (string, error) {
+func joined(text, quote, join string) (string, error) {
 	if !utf8.ValidString(text) {
 		return "", fmt.Errorf("the text is not UTF-8")
 	}
@@ -107,52 +109,25 @@ func joined(text, quote, join, char string) (string, error) {
 			parts = append(parts, "newline")
 		case r < ' ' || r == 0x7f:
 			flush()
-			parts = append(parts, fmt.Sprintf(char, r))
+			parts = append(parts, fmt.Sprintf("char(%d)", r))
 		default:
 			plain += string(r)
 		}
 	}
 	flush()
-	if len(parts) == 0 || len(parts) > 0 && !strings.HasPrefix(parts[0], quote) {
+	if len(parts) == 0 || !strings.HasPrefix(parts[0], quote) {
 		parts = append([]string{quote + quote}, parts...) // so that the whole is text, not characters
 	}
 	return strings.Join(parts, join), nil
 }
 
-// powershellQuote writes text between double quotes, where ` escapes and $ would begin a variable.
-func powershellQuote(text string) (string, error) {
-	if !utf8.ValidString(text) {
-		return "", fmt.Errorf("the text is not UTF-8")
-	}
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range text {
-		switch {
-		case r == '"' || r == '`' || r == '$' || r == '“' || r == '”' || r == '„': // the curly ones end text, too
-			b.WriteByte('`')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString("`n")
-		case r == '\r':
-			b.WriteString("`r")
-		case r == '\t':
-			b.WriteString("`t")
-		case r < ' ' || r == 0x7f:
-			fmt.Fprintf(&b, "$([char]%d)", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String() + `"`, nil
-}
-
-// pythonOnly are the types that Python alone has.
+// pythonOnly returns the types that Python alone has.
 func pythonOnly(v notebooks.Value) (string, error) {
 	switch v.Type {
 	case notebooks.TypeBytes:
 		var b strings.Builder
-		for i := range len(v.Text) {
-			switch c := v.Text[i]; {
+		for _, c := range []byte(v.Text) {
+			switch {
 			case c == '"' || c == '\\':
 				b.WriteString(`\` + string(rune(c)))
 			case c >= ' ' && c < 0x7f:
@@ -169,9 +144,10 @@ func pythonOnly(v notebooks.Value) (string, error) {
 	if len(v.Text) <= len("2006-01-02") {
 		kind = "date"
 	}
-	text, err := pythonText.quote(strings.TrimSuffix(v.Text, "Z"))
-	if strings.HasSuffix(v.Text, "Z") { // Python before 3.11 does not read it
-		text, err = pythonText.quote(strings.TrimSuffix(v.Text, "Z") + "+00:00")
+	moment, isUTC := strings.CutSuffix(v.Text, "Z")
+	if isUTC { // Python before 3.11 does not read Z
+		moment += "+00:00"
 	}
+	text, err := pythonText.quote(moment)
 	return `__import__("datetime").` + kind + ".fromisoformat(" + text + ")", err
 }

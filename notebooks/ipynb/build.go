@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"markmill/notebooks/codec"
 )
 
-// Draft is a notebook that is not written yet: nbformat 4.5, made of parts. Whoever changes a notebook that is there
-// uses Apply or With, which leave its bytes alone.
+// Draft is a new notebook of nbformat 4.5, built from parts. To change an existing notebook use Apply or With, which
+// keep its bytes.
 type Draft struct {
 	Metadata codec.Raw // an object; nil is {}
 	Cells    []DraftCell
@@ -21,15 +22,15 @@ type Draft struct {
 // DraftCell is a cell of a Draft.
 type DraftCell struct {
 	Type        string // code, markdown or raw
-	ID          string // what the id is made of, such as a step's name; "" makes it of the cell's type and source
+	ID          string // source of the id, such as a step's name; if "", the cell's type and source
 	Source      string
 	Metadata    codec.Raw // an object; nil is {}
-	Attachments codec.Raw // an object; nil is none, and of a code cell there are none
+	Attachments codec.Raw // an object; nil means none; must be nil for code cells
 	Outputs     codec.Raw // of a code cell, a list; nil is []
 	Count       int       // execution_count of a code cell; 0 is none
 }
 
-// Bytes is the notebook as nbformat prints it: one space a level, names sorted, texts as lists of their lines, a
+// Bytes returns the notebook as nbformat prints it: one space a level, names sorted, texts as lists of their lines, a
 // newline at the end. Each cell has an id that nbformat takes and no other cell has. Equal drafts give equal bytes. An
 // error says which part of which cell is not what nbformat has there.
 func (d *Draft) Bytes() ([]byte, error) {
@@ -51,9 +52,10 @@ func (d *Draft) Bytes() ([]byte, error) {
 	b.WriteString("]}")
 	var out bytes.Buffer
 	out.Grow(b.Len() + b.Len()/4)
-	printSorted(&out, codec.NewCursor(b.Bytes(), 0), b.Bytes(), "\n")
+	printSorted(&out, Value{Raw: b.Bytes()}, "\n")
 	out.WriteByte('\n')
-	if _, err := Parse("the new notebook", out.Bytes()); err != nil { // an output that is none, or tags that are no texts
+	// an invalid output, or tags that are not strings
+	if _, err := Parse("the new notebook", out.Bytes()); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
@@ -74,18 +76,18 @@ func (c *DraftCell) write(b *bytes.Buffer, id string) error {
 			return fmt.Errorf("a code cell has no attachments")
 		}
 		b.WriteString(`,"attachments":`)
-		if err := bundles(b, c.Attachments); err != nil {
+		var checked bytes.Buffer
+		if err := checkedValue(&checked, c.Attachments, '{', "the attachments"); err != nil {
 			return err
 		}
+		rewrite(b, Value{Raw: checked.Bytes()}, func(m Member) { bundle(b, m.Value) })
 	}
 	if c.Type == "code" {
-		b.WriteString(`,"execution_count":`)
+		count := "null"
 		if c.Count > 0 {
-			b.WriteString(strconv.Itoa(c.Count))
-		} else {
-			b.WriteString("null")
+			count = strconv.Itoa(c.Count)
 		}
-		b.WriteString(`,"outputs":`)
+		b.WriteString(`,"execution_count":` + count + `,"outputs":`)
 		if err := outputList(b, c.Outputs); err != nil {
 			return err
 		}
@@ -108,10 +110,11 @@ func checkedValue(b *bytes.Buffer, raw codec.Raw, kind byte, what string) error 
 	if c.Kind() != kind {
 		return fmt.Errorf("%s must be %s", what, map[byte]string{'{': "an object", '[': "a list"}[kind])
 	}
-	if _, err := c.Skip(); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+	_, err := c.Skip()
+	if err == nil {
+		err = c.End()
 	}
-	if err := c.End(); err != nil {
+	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	b.Write(raw)
@@ -125,32 +128,15 @@ func outputList(b *bytes.Buffer, raw codec.Raw) error {
 		return err
 	}
 	b.WriteByte('[')
-	c := codec.NewCursor(checked.Bytes(), 0)
-	first := true
-	_, err := c.Array(func() error {
-		span, err := c.Skip()
-		if err != nil {
-			return err
-		}
-		if !first {
+	for i, out := range (Value{Raw: checked.Bytes()}).items() {
+		if i > 0 {
 			b.WriteByte(',')
 		}
-		first = false
-		one := Value{Raw: span.Of(checked.Bytes())}
-		if one.Raw[0] != '{' {
+		if out.Raw[0] != '{' {
 			return fmt.Errorf("an output must be an object")
 		}
-		kind := ""
-		if v, ok := member(one, "output_type"); ok {
-			kind = v.Text()
-		}
-		b.WriteByte('{')
-		for i, m := range Members(one) {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			b.Write(codec.AppendText(nil, m.Name, nil))
-			b.WriteByte(':')
+		kind := out.at("output_type").Text()
+		rewrite(b, out, func(m Member) {
 			switch {
 			case kind == "stream" && m.Name == "text":
 				lineList(b, m.Text())
@@ -159,31 +145,24 @@ func outputList(b *bytes.Buffer, raw codec.Raw) error {
 			default:
 				b.Write(m.Raw)
 			}
-		}
-		b.WriteByte('}')
-		return nil
-	})
+		})
+	}
 	b.WriteByte(']')
-	return err
+	return nil
 }
 
-// bundles writes an object of bundles, which attachments are.
-func bundles(b *bytes.Buffer, raw codec.Raw) error {
-	var checked bytes.Buffer
-	if err := checkedValue(&checked, raw, '{', "the attachments"); err != nil {
-		return err
-	}
+// rewrite writes an object, with value writing its values.
+func rewrite(b *bytes.Buffer, object Value, value func(Member)) {
 	b.WriteByte('{')
-	for i, m := range Members(Value{Raw: checked.Bytes()}) {
+	for i, m := range Members(object) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
 		b.Write(codec.AppendText(nil, m.Name, nil))
 		b.WriteByte(':')
-		bundle(b, m.Value)
+		value(m)
 	}
 	b.WriteByte('}')
-	return nil
 }
 
 // bundle writes the forms of a result: what is text in lines, as nbformat's rwbase.split_lines has it, other texts on
@@ -193,13 +172,7 @@ func bundle(b *bytes.Buffer, v Value) {
 		b.Write(v.Raw)
 		return
 	}
-	b.WriteByte('{')
-	for i, m := range Members(v) {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(codec.AppendText(nil, m.Name, nil))
-		b.WriteByte(':')
+	rewrite(b, v, func(m Member) {
 		text, err := joined(codec.NewCursor(m.Raw, 0), false)
 		switch {
 		case Datum{MIME: m.Name}.JSON() || err != nil:
@@ -209,15 +182,14 @@ func bundle(b *bytes.Buffer, v Value) {
 		default:
 			b.Write(codec.AppendText(nil, text, nil))
 		}
-	}
-	b.WriteByte('}')
+	})
 }
 
-// ids gives each cell its id: letters, digits, - and _, at most 64, and no two the same.
+// ids gives each cell a unique id of letters, digits, - and _, at most 64 characters.
 func (d *Draft) ids() []string {
 	ids := make([]string, len(d.Cells))
 	taken := map[string]bool{}
-	for i := range d.Cells { // ids that can stay do, in any cell
+	for i := range d.Cells { // keep valid ids
 		if id := d.Cells[i].ID; id != "" && id == cellID(id) && !taken[id] {
 			ids[i], taken[id] = id, true
 		}
@@ -230,8 +202,7 @@ func (d *Draft) ids() []string {
 		c := &d.Cells[i]
 		base := cellID(c.ID)
 		if base == "" {
-			sum := sha256.Sum256([]byte(c.Type + "\n" + c.Source))
-			base = hex.EncodeToString(sum[:4])
+			base = madeID(c.Type, c.Source)
 		}
 		id := base
 		for n := max(next[base], 2); taken[id]; n++ {
@@ -246,7 +217,7 @@ func (d *Draft) ids() []string {
 
 const maxCellID = 64 // nbformat 4.5
 
-// cellID makes the id of a cell out of a text; "" if no character is allowed in one.
+// cellID makes a cell id from a text; "" if the text has no allowed character.
 func cellID(text string) string {
 	id := strings.Map(func(r rune) rune {
 		if r < 0x80 && (r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r|0x20 && r|0x20 <= 'z') {
@@ -261,44 +232,43 @@ func cellID(text string) string {
 	return id
 }
 
-// lineList writes a text as the list of its lines. Lines end where Python's splitlines ends them.
+// lineList writes a text as the list of its lines.
 func lineList(b *bytes.Buffer, text string) {
 	b.WriteByte('[')
-	for first := true; text != ""; first = false {
-		end := pythonLine(text)
-		if !first {
+	for i, line := range PythonLines(text) {
+		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(codec.AppendText(nil, text[:end], nil))
-		text = text[end:]
+		b.Write(codec.AppendText(nil, line, nil))
 	}
 	b.WriteByte(']')
 }
 
-// pythonLine is how long the first line is, with its end.
-func pythonLine(text string) int {
+// PythonLines splits a text like Python's splitlines(True).
+func PythonLines(text string) []string {
+	var out []string
+	start := 0
 	for i, r := range text {
-		switch r {
-		case '\r':
-			if strings.HasPrefix(text[i+1:], "\n") {
-				return i + 2
-			}
-			return i + 1
-		case '\n', '\v', '\f', 0x1c, 0x1d, 0x1e:
-			return i + 1
-		case 0x85:
-			return i + 2
-		case 0x2028, 0x2029:
-			return i + 3
+		if strings.ContainsRune(lineEnds, r) && (r != '\r' || !strings.HasPrefix(text[i+1:], "\n")) {
+			end := i + utf8.RuneLen(r)
+			out = append(out, text[start:end])
+			start = end
 		}
 	}
-	return len(text)
+	if start < len(text) {
+		out = append(out, text[start:])
+	}
+	return out
 }
 
-// MadeID reports whether an id is one that Draft makes of a cell's type and source, so that the cell can go without.
-func MadeID(id, kind, source string) bool {
+func madeID(kind, source string) string {
 	sum := sha256.Sum256([]byte(kind + "\n" + source))
-	rest, ok := strings.CutPrefix(id, hex.EncodeToString(sum[:4]))
+	return hex.EncodeToString(sum[:4])
+}
+
+// MadeID reports whether Draft derived the id from the cell's type and source, so that the cell can go without.
+func MadeID(id, kind, source string) bool {
+	rest, ok := strings.CutPrefix(id, madeID(kind, source))
 	if !ok || rest == "" {
 		return ok
 	}

@@ -11,21 +11,22 @@ import (
 	"pgregory.net/rapid"
 )
 
-// draftOf makes a draft of all that a notebook of nbformat 4 holds.
+// draftOf returns a draft with everything that a notebook of nbformat 4 holds.
 func draftOf(nb *Notebook) *Draft {
 	d := &Draft{Metadata: nb.Metadata.Raw}
 	for i := range nb.Cells {
 		c := &nb.Cells[i]
-		cell := DraftCell{Type: c.Type, ID: c.ID, Source: c.Source, Metadata: c.Metadata.Raw, Attachments: c.Attachments.Raw,
-			Outputs: c.OutputsAt.Raw}
+		cell := DraftCell{Type: c.Type, ID: c.ID, Source: c.Source, Metadata: c.Metadata.Raw,
+			Attachments: c.Attachments.Raw,
+			Outputs:     c.OutputsAt.Raw}
 		cell.Count, _ = strconv.Atoi(string(c.Count.Raw))
 		d.Cells = append(d.Cells, cell)
 	}
 	return d
 }
 
-// TestDraftIsWhatNbformatPrints rebuilds notebooks that nbformat has printed.
-func TestDraftIsWhatNbformatPrints(t *testing.T) {
+// TestDraftMatchesNbformat rebuilds notebooks that nbformat printed.
+func TestDraftMatchesNbformat(t *testing.T) {
 	same := 0
 	for name, src := range corpus(t) {
 		nb, err := Parse(name, src)
@@ -43,24 +44,25 @@ func TestDraftIsWhatNbformatPrints(t *testing.T) {
 			continue
 		}
 		if len(again.Cells) != len(nb.Cells) || !equalJSON(t, again.Metadata.Raw, nb.Metadata.Raw) {
-			t.Errorf("%s is another notebook when it is rebuilt", name)
+			t.Errorf("%s changed when rebuilt", name)
 			continue
 		}
 		for i := range nb.Cells {
 			a, b := &nb.Cells[i], &again.Cells[i]
-			if a.Source != b.Source || a.Type != b.Type || len(a.Outputs) != len(b.Outputs) || a.ID != "" && a.ID != b.ID {
-				t.Errorf("%s: cell %d is another one", name, i+1)
+			if a.Source != b.Source || a.Type != b.Type || len(a.Outputs) != len(b.Outputs) ||
+				a.ID != "" && a.ID != b.ID {
+				t.Errorf("%s: cell %d changed", name, i+1)
 			}
 		}
 		if nb.Minor == 5 && bytes.Equal(got, src) {
 			same++
 		}
 		if fixed, err := draftOf(again).Bytes(); err != nil || !bytes.Equal(fixed, got) {
-			t.Errorf("%s: what was built is built otherwise the second time: %v", name, err)
+			t.Errorf("%s: the second build differs: %v", name, err)
 		}
 	}
 	if same < 3 {
-		t.Errorf("only %d notebooks of the corpus are printed as they were", same)
+		t.Errorf("only %d corpus notebooks were rebuilt unchanged", same)
 	}
 }
 
@@ -84,8 +86,10 @@ func TestDraftText(t *testing.T) {
 		Cells: []DraftCell{
 			{Type: "markdown", Source: "a\nb\r\nc\u2028d",
 				Attachments: []byte(`{"x.png": {"image/png": ["QQ", "=="], "text/plain": "l1\nl2"}}`)},
-			{Type: "code", ID: "the step", Source: "x = 1\n", Count: 3, Outputs: []byte(`[{"output_type": "stream", "name": "stdout", "text": "a\nb"},
-				{"data": {"application/json": "a\nb", "text/html": "<p>\n</p>"}, "metadata": {}, "output_type": "display_data"}]`)},
+			{Type: "code", ID: "the step", Source: "x = 1\n", Count: 3,
+				Outputs: []byte(`[{"output_type": "stream", "name": "stdout", "text": "a\nb"},
+				{"data": {"application/json": "a\nb", "text/html": "<p>\n</p>"}, "metadata": {}, ` +
+					`"output_type": "display_data"}]`)},
 			{Type: "raw", ID: "the-step", Metadata: []byte(`{"b": [], "a": [1, {}]}`)},
 		},
 	}
@@ -174,7 +178,7 @@ func TestDraftText(t *testing.T) {
 	}
 }
 
-func TestDraftRefuses(t *testing.T) {
+func TestDraftRejects(t *testing.T) {
 	for want, d := range map[string]Draft{
 		"the metadata of the notebook must be an object": {Metadata: []byte(`[]`)},
 		`cell 1: "heading" is no type of cell`:           {Cells: []DraftCell{{Type: "heading"}}},
@@ -183,7 +187,8 @@ func TestDraftRefuses(t *testing.T) {
 		"cell 1: the outputs must be a list":             {Cells: []DraftCell{{Type: "code", Outputs: []byte(`{}`)}}},
 		"cell 1: an output must be an object":            {Cells: []DraftCell{{Type: "code", Outputs: []byte(`[1]`)}}},
 		"cell 2: a raw cell has no outputs":              {Cells: []DraftCell{{Type: "code"}, {Type: "raw", Count: 1}}},
-		"cell 1: a code cell has no attachments":         {Cells: []DraftCell{{Type: "code", Attachments: []byte(`{}`)}}},
+		"cell 1: a code cell has no attachments": {Cells: []DraftCell{{Type: "code",
+			Attachments: []byte(`{}`)}}},
 	} {
 		if _, err := d.Bytes(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
@@ -193,8 +198,8 @@ func TestDraftRefuses(t *testing.T) {
 
 var idPattern = regexp.MustCompile(`^[a-zA-Z0-9-_]{1,64}$`)
 
-// holdsDraft checks what is promised of every draft that can be printed.
-func holdsDraft(t interface{ Fatalf(string, ...any) }, d *Draft) {
+// checkDraft checks what is promised of every draft that can be printed.
+func checkDraft(t interface{ Fatalf(string, ...any) }, d *Draft) {
 	got, err := d.Bytes()
 	if err != nil {
 		return
@@ -235,7 +240,8 @@ func TestDraftProperty(t *testing.T) {
 		for range rapid.IntRange(0, 6).Draw(t, "cells") {
 			c := DraftCell{
 				Type: rapid.SampledFrom([]string{"code", "markdown", "raw"}).Draw(t, "type"),
-				ID: rapid.SampledFrom([]string{"", "a", "a b", "a-b", "é", strings.Repeat("x", 64), strings.Repeat("x", 65),
+				ID: rapid.SampledFrom([]string{"", "a", "a b", "a-b", "é",
+					strings.Repeat("x", 64), strings.Repeat("x", 65),
 					strings.Repeat("x", 62) + "-2", "a-2"}).Draw(t, "id"),
 				Source: rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "\n",
 					"a\r\nb\rc\x0b\x0c\x1c\u0085\u2028\u2029\n\n"})).Draw(t, "source"),
@@ -244,25 +250,25 @@ func TestDraftProperty(t *testing.T) {
 			if c.Type == "code" {
 				c.Count = rapid.IntRange(0, 3).Draw(t, "count")
 				text, _ := json.Marshal(rapid.String().Draw(t, "text"))
-				c.Outputs = []byte(rapid.SampledFrom([]string{"", "[]", `[{"output_type":"stream","name":"stdout","text":` +
-					string(text) + `}]`}).Draw(t, "outputs"))
+				c.Outputs = []byte(rapid.SampledFrom([]string{"", "[]",
+					`[{"output_type":"stream","name":"stdout","text":` +
+						string(text) + `}]`}).Draw(t, "outputs"))
 			}
 			d.Cells = append(d.Cells, c)
 		}
 		if _, err := d.Bytes(); err != nil {
 			t.Fatalf("refused: %v", err)
 		}
-		holdsDraft(t, d)
+		checkDraft(t, d)
 	})
 }
 
-// The id that is made of a text stays as it is when it is read again: of one that is cut to nothing but dashes, none is
-// made.
-func TestIDsOfTexts(t *testing.T) {
+// An id made from a text is stable: cellID of it returns it unchanged. A text cut to nothing but dashes gets no id.
+func TestIDsFromText(t *testing.T) {
 	for text, want := range map[string]string{"a b": "a-b", "é": "", strings.Repeat("é", 70) + "A": "",
 		strings.Repeat("é", 63) + "AB": strings.Repeat("-", 63) + "A"} {
 		if got := cellID(text); got != want || cellID(got) != got {
-			t.Errorf("%q: %q, and of that %q", text, got, cellID(got))
+			t.Errorf("%q: %q, and from that %q", text, got, cellID(got))
 		}
 	}
 }
@@ -278,6 +284,6 @@ func FuzzDraft(f *testing.F) {
 		} else {
 			d.Cells[0].Attachments = []byte(object)
 		}
-		holdsDraft(t, d)
+		checkDraft(t, d)
 	})
 }

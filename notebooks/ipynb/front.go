@@ -10,30 +10,28 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
-// Names of what a notebook's metadata hold of Markmill's that its author wants, or a conversion keeps.
+// Names in a notebook's metadata that hold Markmill's settings by the author or a conversion.
 const (
 	keyFront    = "front"    // of a notebook: the front matter
 	keyLanguage = "language" // of a cell: the language of its code, below a cell magic
 	keyBlock    = "block"    // of a cell: the text of the parameters block that became the cell
 )
 
-// kept are what a conversion to Jupyter keeps in the metadata of a cell to give it back; it is no option of a step.
+// kept lists what a conversion to Jupyter stores in cell metadata to restore it later; these are not step options.
 var kept = []string{keyLanguage, keyBlock, "spelling"}
 
 // matter finds the front matter: in the metadata, and in a raw cell on top, where Jupytext and Quarto put it.
 func (nb *Notebook) matter(at *notebooks.Places) []notebooks.FrontMatter {
 	var found []notebooks.FrontMatter
-	if own, ok := member(nb.Metadata, keyMarkmill); ok {
-		if front, ok := member(own, keyFront); ok && front.Given() {
-			line, col := at.Position(front.Span.Start)
-			found = append(found, notebooks.FrontMatter{Text: front.Raw, At: notebooks.Span(front.Span), Strict: true,
-				Place: func(l, c int) (int, int) {
-					if l == 1 {
-						c += col - 1
-					}
-					return line + l - 1, c
-				}})
-		}
+	if front := nb.Metadata.at(keyMarkmill, keyFront); front.Given() {
+		line, col := at.Position(front.Span.Start)
+		found = append(found, notebooks.FrontMatter{Text: front.Raw, At: notebooks.Span(front.Span), Strict: true,
+			Place: func(l, c int) (int, int) {
+				if l == 1 {
+					c += col - 1
+				}
+				return line + l - 1, c
+			}})
 	}
 	if len(nb.Cells) == 0 || nb.Cells[0].Type != "raw" {
 		return found
@@ -68,8 +66,8 @@ func (c *Cell) place(at *notebooks.Places, skipped int) func(line, col int) (int
 var contractKey = lazyregexp.New(`(?m)^(?:allow|forbid|require|limits|secrets|forbidden_actions|` +
 	`approval|mode|risk|sandbox|network)[ \t]*:`)
 
-// head is the text on top that may be a front matter which matter does not find: of a raw cell, or of a Markdown cell
-// that would restrict the run. Other tools have a front matter in a Markdown cell, and it is theirs.
+// head returns the text on top that may be a front matter which matter does not find: of a raw cell, or of a Markdown
+// cell that would restrict the run. Other tools have a front matter in a Markdown cell, and it is theirs.
 func (nb *Notebook) head(at *notebooks.Places, found []notebooks.FrontMatter) *notebooks.FrontMatter {
 	if len(nb.Cells) == 0 {
 		return nil
@@ -84,7 +82,7 @@ func (nb *Notebook) head(at *notebooks.Places, found []notebooks.FrontMatter) *n
 		Text: []byte(c.Source), At: notebooks.Span(c.Span), Place: c.place(at, 0)}
 }
 
-// lineOffsets are the places in the file of the lines of a text, or of a list of texts.
+// lineOffsets returns the file offsets of the lines of a string, or of a list of strings.
 func lineOffsets(v Value) []int {
 	c := codec.NewCursor(v.Raw, 0)
 	var places []int
@@ -122,10 +120,10 @@ func lineOffsets(v Value) []int {
 	return places
 }
 
-// options are what the metadata of a cell say of its step.
+// options returns the step options in a cell's metadata.
 func (c *Cell) options(step *notebooks.Cell) {
-	own, ok := member(c.Metadata, keyMarkmill)
-	if !ok {
+	own := c.Metadata.at(keyMarkmill)
+	if own.Raw == nil {
 		return
 	}
 	step.Strict = true
@@ -146,7 +144,7 @@ func (c *Cell) options(step *notebooks.Cell) {
 	}
 }
 
-// belowMagic is code without the cell magic in its first line.
+// belowMagic returns code without the cell magic in its first line.
 func belowMagic(code string, line int) (string, int) {
 	if !strings.HasPrefix(code, "%%") || len(code) < 3 || code[2] < utf8.RuneSelf &&
 		strings.ContainsRune(" \t\n%", rune(code[2])) {

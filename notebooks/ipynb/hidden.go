@@ -14,28 +14,23 @@ const (
 
 // Hides reports whether Jupyter folds the code of a cell.
 func (c *Cell) Hides() bool {
-	jupyter, ok := member(c.Metadata, keyJupyter)
-	if !ok {
-		return false
-	}
-	v, ok := member(jupyter, keySourceHidden)
-	return ok && string(v.Raw) == "true"
+	return string(c.Metadata.at(keyJupyter, keySourceHidden).Raw) == "true"
 }
 
-// hide folds the code of a cell, and gives what is to be put into its metadata, besides what else is: with a note of
-// what was there, for Source.
+// hide folds the code of a cell: it returns the settings for its metadata, including a note of the previous state, for
+// Source.
 func (w *writing) hide(c *Cell, settings []Setting) []Setting {
 	if c.Hides() {
 		return settings
 	}
 	var was *string
 	hidden := []Setting{{Name: keyJupyter, Value: sourceHidden}}
-	if jupyter, ok := member(c.Metadata, keyJupyter); ok {
-		if len(jupyter.Raw) == 0 || jupyter.Raw[0] != '{' {
-			return settings // no reader of Jupyter's takes it: it stays as it is
+	if jupyter := c.Metadata.at(keyJupyter); jupyter.Raw != nil {
+		if jupyter.Raw[0] != '{' {
+			return settings // invalid for Jupyter: leave it
 		}
 		was, hidden = new(string(jupyter.Raw)), nil
-		if v, ok := member(jupyter, keySourceHidden); ok {
+		if v := jupyter.at(keySourceHidden); v.Raw != nil {
 			w.edits = append(w.edits, Edit{v.Span, "true"})
 		} else {
 			w.set(jupyter, []Setting{{Name: keySourceHidden, Value: codec.Raw("true")}})
@@ -60,21 +55,12 @@ func (w *writing) hide(c *Cell, settings []Setting) []Setting {
 
 // unhide puts the cell's "jupyter" back as it was before a run hid its code, or names it as a key to take out.
 func (w *stripping) unhide(c *Cell) (drop []string) {
-	note, ok := member(c.Metadata, keyMarkmill)
-	if !ok {
-		return nil
-	}
-	was, ok := member(note, keyWas)
-	if !ok {
-		return nil
-	}
+	was := c.Metadata.at(keyMarkmill, keyWas)
 	if string(was.Raw) == "null" {
 		return []string{keyJupyter}
 	}
-	if jupyter, ok := member(c.Metadata, keyJupyter); ok {
-		if text := was.Text(); codec.Raw(text).IsValid() {
-			w.put(jupyter.Span, text)
-		}
+	if text := was.Text(); codec.Raw(text).IsValid() {
+		w.put(c.Metadata.at(keyJupyter).Span, text)
 	}
 	return nil
 }

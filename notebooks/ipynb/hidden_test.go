@@ -7,7 +7,7 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// What a run hides is hidden for Jupyter, keeps what else stands there, and is taken out to the byte.
+// Cells that a run hides are hidden in Jupyter, keep their other metadata, and are restored byte for byte.
 func TestHidden(t *testing.T) {
 	for _, metadata := range []string{
 		`{}`, `{"jupyter": {}}`, `{"jupyter": { }}`, `{"jupyter": {"source_hidden": false}}`,
@@ -39,14 +39,15 @@ func TestHidden(t *testing.T) {
 		}
 		// itself, and in the note
 		if strings.Contains(metadata, "outputs_hidden") && strings.Count(string(out), "outputs_hidden") < 2 {
-			t.Errorf("%s: what stood there is gone:\n%s", metadata, out)
+			t.Errorf("%s: existing metadata is lost:\n%s", metadata, out)
 		}
 		if back := Source(got, false); string(back) != src {
-			t.Errorf("%s: the source is not given back:\n%s", metadata, back)
+			t.Errorf("%s: the source is not restored:\n%s", metadata, back)
 		}
 	}
-	// A note that nobody of us wrote makes no broken file.
-	src := `{"cells": [{"cell_type": "code", "execution_count": null, "metadata": {"jupyter": {"a": 1}, "markmill": {"jupyter_was": "}"}}, "outputs": [], "source": "x"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}`
+	// A note that Markmill did not write does not break the file.
+	src := `{"cells": [{"cell_type": "code", "execution_count": null, "metadata": {"jupyter": {"a": 1}, "markmill": ` +
+		`{"jupyter_was": "}"}}, "outputs": [], "source": "x"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}`
 	nb, err := Parse("n.ipynb", []byte(src))
 	if err != nil {
 		t.Fatal(err)

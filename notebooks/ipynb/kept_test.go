@@ -9,15 +9,19 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// odd is a notebook with what programs that write notebooks again often lose.
-const odd = `{"nbformat_minor": 5, "zebra": [1.50, 1e3, -0, "\u00e9\/"], "metadata": {"widgets": {"application/vnd.jupyter.widget-state+json": {"version_major": 2, "version_minor": 0, "state": {"b": {}, "a": {"n": 1.0}}}},
+// odd is a notebook with details that rewriting programs often lose.
+const odd = `{"nbformat_minor": 5, "zebra": [1.50, 1e3, -0, "\u00e9\/"], "metadata": {"widgets": ` +
+	`{"application/vnd.jupyter.widget-state+json": {"version_major": 2, "version_minor": 0, ` +
+	`"state": {"b": {}, "a": {"n": 1.0}}}},
  "markmill": {"front": {"title": "T"}}, "kernelspec": {"name": "python3", "display_name": "P", "language": "python"}},
- "cells": [{"source": "![p](attachment:p.png)", "attachments": {"p.png": {"image/png": "iVBORw0KGgo="}}, "metadata": {"my": {"z": 1, "a": 2}}, "id": "one", "cell_type": "markdown", "unknown": {"y": null}},
-  {"outputs": [], "unknown": "kept", "id": "two", "execution_count": null, "metadata": {"tags": ["b", "a"], "markmill": {"timeout": "3s"}, "collapsed": true}, "source": ["1"], "cell_type": "code"},
+ "cells": [{"source": "![p](attachment:p.png)", "attachments": {"p.png": {"image/png": "iVBORw0KGgo="}}, "metadata": ` +
+	`{"my": {"z": 1, "a": 2}}, "id": "one", "cell_type": "markdown", "unknown": {"y": null}},
+  {"outputs": [], "unknown": "kept", "id": "two", "execution_count": null, "metadata": {"tags": ["b", "a"], ` +
+	`"markmill": {"timeout": "3s"}, "collapsed": true}, "source": ["1"], "cell_type": "code"},
   {"cell_type": "raw", "id": "three", "metadata": {"raw_mimetype": "text/x"}, "source": ""}],
  "nbformat": 4, "last": true}`
 
-// rest lists all that a notebook says besides what a run leaves in it, in its order.
+// rest lists everything in a notebook except what a run adds, in order.
 func rest(t *testing.T, text []byte) []string {
 	t.Helper()
 	var out []string
@@ -32,7 +36,8 @@ func rest(t *testing.T, text []byte) []string {
 				case strings.HasSuffix(inner, "metadata.markmill"):
 					span, err := c.Skip()
 					own := Members(Value{Raw: span.Of(text)})
-					if own = slices.DeleteFunc(own, func(m Member) bool { return slices.Contains(results, m.Name) }); len(own) > 0 {
+					if own = slices.DeleteFunc(own,
+						func(m Member) bool { return slices.Contains(results, m.Name) }); len(own) > 0 {
 						names = append(names, string(name))
 						out = append(out, fmt.Sprintf("%s %s", inner, own[0].Name))
 					}
@@ -71,7 +76,7 @@ func rest(t *testing.T, text []byte) []string {
 	return out
 }
 
-// A run keeps ids, attachments, unknown names, their order and the spelling of every value.
+// A run keeps ids, attachments, unknown names, their order, and the spelling of every value.
 func TestRunKeepsTheRest(t *testing.T) {
 	files := map[string][]byte{"odd": []byte(odd)}
 	if !t.Run("corpus", func(t *testing.T) {
@@ -90,7 +95,7 @@ func TestRunKeepsTheRest(t *testing.T) {
 			return added(&c) || c.Tagged(tagError) ||
 				c.Metadata.Raw == nil
 		}) || nb.Metadata.Raw == nil {
-			continue // cells of a run, or what the format does not allow
+			continue // cells of a run, or invalid metadata
 		}
 		bare, err := Parse(name, Source(nb, false))
 		if err != nil {
@@ -106,7 +111,8 @@ func TestRunKeepsTheRest(t *testing.T) {
 		if !slices.Equal(want, got) {
 			for i := range want {
 				if i >= len(got) || got[i] != want[i] {
-					t.Errorf("%s: %d and %d values; the first that differs is\n%s\nit was\n%s", name, len(got), len(want),
+					t.Errorf("%s: %d and %d values; the first difference is\n%s\nit was\n%s",
+						name, len(got), len(want),
 						append(got, make([]string, len(want))...)[i], want[i])
 					break
 				}

@@ -6,18 +6,19 @@ import (
 	"testing"
 )
 
-// TestManyCellsOnOneLine reads what json.dumps writes of a large notebook, and what no program should: each step of it
-// must be near linear. With a column counted from the start of the line, or an id looked for from the first number on,
-// it would be minutes.
+// TestManyCellsOnOneLine reads large notebooks on one line, as json.dumps writes them, and with equal ids. Each step
+// must be near linear: counting columns from the line's start, or searching ids from the first number, takes minutes.
 func TestManyCellsOnOneLine(t *testing.T) {
 	const n = 50_000
 	var src bytes.Buffer
-	src.WriteString(`{"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": {"name": "python3", "language": "python"}}, "cells": [`)
+	src.WriteString(`{"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": {"name": "python3", ` +
+		`"language": "python"}}, "cells": [`)
 	for i := range n {
 		if i > 0 {
 			src.WriteString(", ")
 		}
-		src.WriteString(`{"cell_type": "code", "id": "same", "metadata": {}, "outputs": [], "execution_count": null, "source": "print(1)"}`)
+		src.WriteString(`{"cell_type": "code", "id": "same", "metadata": {}, "outputs": [], ` +
+			`"execution_count": null, "source": "print(1)"}`)
 	}
 	src.WriteString("]}")
 	nb, err := Parse("n.ipynb", src.Bytes())
@@ -40,7 +41,7 @@ func TestManyCellsOnOneLine(t *testing.T) {
 	}
 }
 
-// TestDraftOfManyEqualCells gives each an id of its own.
+// TestDraftOfManyEqualCells checks that each cell gets its own id.
 func TestDraftOfManyEqualCells(t *testing.T) {
 	d := Draft{Cells: make([]DraftCell, 50_000)}
 	for i := range d.Cells {

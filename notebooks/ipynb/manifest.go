@@ -6,33 +6,25 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/region"
 )
 
-// Manifest is what a run says of the notebook that it left; nil where no run of Markmill's did.
+// Manifest returns the manifest that a run of Markmill left, or nil.
 func (nb *Notebook) Manifest() *notebooks.Manifest {
-	v, ok := member(nb.Metadata, keyMarkmill)
-	if !ok {
-		return nil
-	}
-	if v, ok = member(v, "manifest"); !ok {
-		return nil
-	}
 	var m notebooks.Manifest
-	if codec.UnmarshalForeign(v.Raw, &m) != nil {
+	if v := nb.Metadata.at(keyMarkmill, "manifest"); v.Raw == nil || codec.UnmarshalForeign(v.Raw, &m) != nil {
 		return nil
 	}
 	return &m
 }
 
-// Rerun reports whether papermill ran the notebook since the run of the manifest, which it leaves in its place:
-// papermill notes when it began, and Markmill does not.
+// Rerun reports whether papermill ran the notebook after the manifest's run. papermill keeps the manifest, but records
+// its start time, which Markmill does not.
 func (nb *Notebook) Rerun() bool {
-	v, _ := member(nb.Metadata, keyPapermill)
-	began, ok := member(v, "start_time")
-	return ok && string(began.Raw) != "null"
+	return nb.Metadata.at(keyPapermill, "start_time").Given()
 }
 
-// ManifestSetting is the metadata that hold a manifest, and what else is noted of a run.
+// ManifestSetting returns the metadata for a manifest and the other notes of a run.
 func ManifestSetting(m notebooks.Manifest, also ...Setting) (Setting, error) {
 	noted := map[string]any{"manifest": m}
 	for _, s := range also {
@@ -42,16 +34,16 @@ func ManifestSetting(m notebooks.Manifest, also ...Setting) (Setting, error) {
 	return Setting{keyMarkmill, raw}, err
 }
 
-// RegionDigest is the digest of what a run left in a cell. It does not depend on the file's indentation.
+// RegionDigest returns the digest of a cell's run results, independent of the file's indentation.
 func RegionDigest(outputs codec.Raw, count int) string {
 	canonical, err := codec.Marshal(outputs)
-	if err != nil { // what only a lenient reader takes
+	if err != nil { // accepted only by a lenient reader
 		canonical = outputs
 	}
-	return notebooks.DigestOf(append(slices.Clip(canonical), fmt.Sprintf("\n%d", count)...))
+	return region.DigestOf(append(slices.Clip(canonical), fmt.Sprintf("\n%d", count)...))
 }
 
-// Damage says what of an output notebook is not as its run left it. It is nil where nothing is, or where it has no
+// Damage lists how an output notebook differs from what its run left. It is nil without differences, or without a
 // manifest.
 func (nb *Notebook) Damage() notebooks.ErrorList {
 	m := nb.Manifest()
@@ -66,7 +58,7 @@ func (nb *Notebook) Damage() notebooks.ErrorList {
 		found = append(found, e)
 	}
 	source := Source(nb, false)
-	if notebooks.DigestOf(source) != m.Source {
+	if region.DigestOf(source) != m.Source {
 		problem(0, "",
 			"its cells or its metadata were edited: without its outputs it is another notebook than the one that ran")
 	}

@@ -1,13 +1,14 @@
 package ipynb
 
 import (
+	"slices"
 	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 )
 
-// Notebook is a file that was read. Everything but Source is where its parts are and what they say.
+// Notebook is a parsed file: Source, and the positions and meaning of its parts.
 type Notebook struct {
 	Name     string // as messages call it
 	Source   []byte
@@ -55,32 +56,13 @@ type Cell struct {
 }
 
 // Tagged reports whether the cell has a tag.
-func (c *Cell) Tagged(tag string) bool {
-	for _, t := range c.Tags {
-		if t == tag {
-			return true
-		}
-	}
-	return false
-}
+func (c *Cell) Tagged(tag string) bool { return slices.Contains(c.Tags, tag) }
 
 // Native reports whether the notebook was converted from a text form, whose meaning its metadata keep.
-func (nb *Notebook) Native() bool {
-	v, ok := member(nb.Metadata, keyMarkmill)
-	if ok {
-		v, ok = member(v, "form")
-	}
-	return ok && v.Given()
-}
+func (nb *Notebook) Native() bool { return nb.Metadata.at(keyMarkmill, "form").Given() }
 
 // Declares reports whether the cell comes from another form's parameters block, and is not a step.
-func (c *Cell) Declares() bool {
-	v, ok := member(c.Metadata, keyMarkmill)
-	if ok {
-		v, ok = member(v, "block")
-	}
-	return ok && v.Given()
-}
+func (c *Cell) Declares() bool { return c.Metadata.at(keyMarkmill, keyBlock).Given() }
 
 // Output is one output of a code cell.
 type Output struct {
@@ -96,7 +78,7 @@ type Output struct {
 	Traceback []string
 }
 
-// Text is what a stream says, joined. It is decoded with each call: it may be large.
+// Text returns a stream's text, joined. Each call decodes it: it may be large.
 func (o *Output) Text() string { return o.TextAt.Text() }
 
 // Datum is one form of a result.
@@ -107,10 +89,11 @@ type Datum struct {
 
 // JSON reports whether the value is JSON by its kind, not a text.
 func (d Datum) JSON() bool {
-	return d.MIME == "application/json" || strings.HasPrefix(d.MIME, "application/") && strings.HasSuffix(d.MIME, "+json")
+	return d.MIME == "application/json" || strings.HasPrefix(d.MIME, "application/") &&
+		strings.HasSuffix(d.MIME, "+json")
 }
 
-// Text is a value that is a text or a list of texts, joined; "" when it is neither.
+// Text returns a value that is a text or a list of texts, joined; "" when it is neither.
 func (v Value) Text() string {
 	text, err := joined(codec.NewCursor(v.Raw, 0), v.bare)
 	if err != nil {
@@ -147,23 +130,42 @@ func joined(c *codec.Cursor, bare bool) (string, error) {
 type Member struct {
 	Name string
 	Value
+	whole codec.Span // from the name to the end of the value
 }
 
-// Members are the members of an object, in their order; none when the value is no object. The places are those in the
-// notebook.
+// at returns the value at a path of names, the zero Value where there is none. Of a name given twice the last counts.
+func (v Value) at(path ...string) Value {
+	for _, name := range path {
+		object := v
+		v = Value{}
+		for _, m := range Members(object) {
+			if m.Name == name {
+				v = m.Value
+			}
+		}
+	}
+	return v
+}
+
+// part returns the part of the value at an offset within it.
+func (v Value) part(span codec.Span) Value {
+	return Value{bare: v.bare, Raw: span.Of(v.Raw),
+		Span: codec.Span{Start: v.Span.Start + span.Start, End: v.Span.Start + span.End}}
+}
+
+// Members returns the members of an object, in their order; none when the value is no object. The places are those in
+// the notebook.
 func Members(v Value) []Member {
 	var members []Member
 	c := codec.NewCursor(v.Raw, 0)
 	if c.Kind() != '{' {
 		return nil
 	}
-	_, err := c.Object(func(name []byte, _ codec.Span) error {
-		m := Member{Name: string(name)}
+	_, err := c.Object(func(name []byte, at codec.Span) error {
 		span, err := c.Skip()
 		if err == nil {
-			m.Value = Value{bare: v.bare, Raw: span.Of(v.Raw), Span: codec.Span{Start: v.Span.Start + span.Start,
-				End: v.Span.Start + span.End}}
-			members = append(members, m)
+			whole := codec.Span{Start: v.Span.Start + at.Start, End: v.Span.Start + span.End}
+			members = append(members, Member{string(name), v.part(span), whole})
 		}
 		return err
 	})
@@ -171,4 +173,21 @@ func Members(v Value) []Member {
 		return nil // cannot happen: Parse has read it
 	}
 	return members
+}
+
+// items returns the items of a list; none when the value is no list.
+func (v Value) items() []Value {
+	var items []Value
+	c := codec.NewCursor(v.Raw, 0)
+	_, err := c.Array(func() error {
+		span, err := c.Skip()
+		if err == nil {
+			items = append(items, v.part(span))
+		}
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	return items
 }

@@ -1,39 +1,26 @@
 package ipynb
 
-import (
-	"markmill/notebooks/codec"
-)
-
 // outputs reads the outputs of a cell.
 func (r *reader) outputs(cell *Cell) error {
-	kind := r.c.Kind()
-	at := r.c.Offset()
 	cell.Outputs = nil
-	if kind == 'n' {
+	if r.c.Kind() == 'n' {
 		v, err := r.value()
 		cell.OutputsAt = v
 		return err
 	}
-	if kind != '[' {
-		return &misfit{at, "the outputs of a cell must be a list", ""}
-	}
-	_, err := r.c.Array(func() error {
-		if r.c.Kind() != '{' {
-			return &misfit{r.c.Offset(), "an output must be an object", ""}
-		}
+	v, err := r.list("the outputs of a cell", func() error {
 		out, err := r.output()
 		cell.Outputs = append(cell.Outputs, out)
 		return err
 	})
-	cell.OutputsAt = r.since(at)
+	cell.OutputsAt = v
 	return err
 }
 
 func (r *reader) output() (out Output, err error) {
-	at := r.c.Offset()
 	var old []Datum // nbformat 3 has the forms of a result beside its other names
-	_, err = r.c.Object(func(name []byte, _ codec.Span) (err error) {
-		switch string(name) {
+	out.Value, err = r.members("an output", func(name string) (err error) {
+		switch name {
 		case "output_type":
 			out.Type, err = r.string("output_type")
 		case "name", "stream": // the latter in nbformat 3
@@ -53,7 +40,7 @@ func (r *reader) output() (out Output, err error) {
 		case "traceback":
 			err = r.traceback(&out)
 		default:
-			mime, known := oldForms[string(name)]
+			mime, known := oldForms[name]
 			var v Value
 			if v, err = r.value(); known {
 				old = append(old, Datum{mime, v})
@@ -61,7 +48,6 @@ func (r *reader) output() (out Output, err error) {
 		}
 		return err
 	})
-	out.Value = r.since(at)
 	if err == nil {
 		upgradeOutput(&out, old)
 	}
@@ -71,12 +57,7 @@ func (r *reader) output() (out Output, err error) {
 // data reads the forms of a result.
 func (r *reader) data(out *Output) error {
 	out.Data = nil
-	if kind := r.c.Kind(); kind != '{' {
-		_, err := r.object("the data of an output")
-		return err
-	}
-	_, err := r.c.Object(func(name []byte, _ codec.Span) error {
-		mime := string(name)
+	_, err := r.object("the data of an output", func(mime string) error {
 		v, err := r.value()
 		out.Data = append(out.Data, Datum{mime, v})
 		return err

@@ -2,7 +2,8 @@ package ipynb
 
 import (
 	"bytes"
-	"sort"
+	"maps"
+	"slices"
 
 	"markmill/notebooks/codec"
 )
@@ -10,65 +11,45 @@ import (
 // printSorted prints a value as Python's json.dumps does with indent=1, sort_keys and without ensure_ascii. The text of
 // numbers stays. The value must have been read once: what cannot be read is left out. newline is a line's end and the
 // indentation.
-func printSorted(out *bytes.Buffer, c *codec.Cursor, src []byte, newline string) {
+func printSorted(out *bytes.Buffer, v Value, newline string) {
 	inner := newline + " "
-	switch c.Kind() {
+	switch c := codec.NewCursor(v.Raw, 0); c.Kind() {
 	case '{':
-		type entry struct {
-			name string
-			at   int
+		members := map[string]Value{} // of two of one name the last one counts
+		for _, m := range Members(v) {
+			members[m.Name] = m.Value
 		}
-		var entries []entry
-		places := map[string]int{}
-		_, _ = c.Object(func(name []byte, _ codec.Span) error {
-			if n, ok := places[string(name)]; ok { // of two the last one counts
-				entries[n].at = c.Offset()
-			} else {
-				places[string(name)] = len(entries)
-				entries = append(entries, entry{string(name), c.Offset()})
-			}
-			_, err := c.Skip()
-			return err
-		})
-		if len(entries) == 0 {
-			out.WriteString("{}")
-			return
-		}
-		sort.Slice(entries, func(i, j int) bool { return entries[i].name < entries[j].name })
 		out.WriteByte('{')
-		for i, e := range entries {
+		for i, name := range slices.Sorted(maps.Keys(members)) {
 			if i > 0 {
 				out.WriteByte(',')
 			}
 			out.WriteString(inner)
-			out.Write(codec.AppendText(nil, e.name, nil))
+			out.Write(codec.AppendText(nil, name, nil))
 			out.WriteString(": ")
-			printSorted(out, codec.NewCursor(src, e.at), src, inner)
+			printSorted(out, members[name], inner)
 		}
-		out.WriteString(newline + "}")
+		if len(members) > 0 {
+			out.WriteString(newline)
+		}
+		out.WriteByte('}')
 	case '[':
-		empty := true
+		items := v.items()
 		out.WriteByte('[')
-		_, _ = c.Array(func() error {
-			if !empty {
+		for i, item := range items {
+			if i > 0 {
 				out.WriteByte(',')
 			}
-			empty = false
 			out.WriteString(inner)
-			printSorted(out, c, src, inner)
-			return nil
-		})
-		if !empty {
+			printSorted(out, item, inner)
+		}
+		if len(items) > 0 {
 			out.WriteString(newline)
 		}
 		out.WriteByte(']')
 	case '"':
-		text, _ := c.String()
-		out.Write(codec.AppendText(nil, text, nil))
+		out.Write(codec.AppendText(nil, v.Text(), nil))
 	default:
-		span, err := c.Skip()
-		if err == nil {
-			out.Write(span.Of(src))
-		}
+		out.Write(v.Raw)
 	}
 }

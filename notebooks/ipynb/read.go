@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -14,7 +16,7 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // Parse reads a notebook. The errors are *notebooks.Error, with line and column.
 func Parse(name string, src []byte) (*Notebook, error) {
-	checked := make(chan error, 1) // beside the reading, which takes longer
+	checked := make(chan error, 1) // concurrently with reading, which takes longer
 	go func() { checked <- notebooks.CheckText(name, src) }()
 	r := &reader{nb: &Notebook{Name: name, Source: src}}
 	if bytes.HasPrefix(src, byteOrderMark) {
@@ -35,14 +37,14 @@ func Parse(name string, src []byte) (*Notebook, error) {
 	return r.nb, nil
 }
 
-// reader is a reading at work.
+// reader is the state of Parse.
 type reader struct {
 	nb    *Notebook
 	c     *codec.Cursor
 	start int
 	old   bool // within the worksheets of an old file
 
-	places *notebooks.Places // nil until there is something to tell
+	places *notebooks.Places // nil until a position is needed
 }
 
 // misfit is a value of the wrong kind, which no JSON reader would complain about.
@@ -78,12 +80,9 @@ func (r *reader) located(err error) error {
 // conflict reports whether the line of an offset is one that Git puts around the sides of a conflict.
 func conflict(src []byte, offset int) bool {
 	line := src[bytes.LastIndexByte(src[:min(offset, len(src))], '\n')+1:]
-	for _, mark := range []string{"<<<<<<<", "|||||||", "=======", ">>>>>>>"} {
-		if bytes.HasPrefix(line, []byte(mark)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"<<<<<<<", "|||||||", "=======", ">>>>>>>"}, func(mark string) bool {
+		return bytes.HasPrefix(line, []byte(mark))
+	})
 }
 
 func (r *reader) problem(offset int, msg, hint string) *notebooks.Error {
@@ -94,7 +93,7 @@ func (r *reader) problem(offset int, msg, hint string) *notebooks.Error {
 	return &notebooks.Error{Kind: notebooks.KindSyntax, File: r.nb.Name, Line: line, Col: col, Msg: msg, Hint: hint}
 }
 
-// notebook reads the file, in one pass: what its cells are is known before it is known of which form they are.
+// notebook reads the file in one pass: the cells are read before their format is known.
 func (r *reader) notebook() error {
 	r.c = codec.NewCursor(r.nb.Source, r.start)
 	if r.c.Kind() != '{' {
@@ -113,7 +112,7 @@ func (r *reader) notebook() error {
 			sheets = group{given: true}
 			err = r.worksheets(&sheets)
 		case "metadata":
-			r.nb.Metadata, err = r.object("the metadata of a notebook")
+			r.nb.Metadata, err = r.object("the metadata of a notebook", r.skipped)
 		case "nbformat":
 			form, err = r.value()
 		case "nbformat_minor":
@@ -153,13 +152,15 @@ type group struct {
 // version reads nbformat and nbformat_minor.
 func (r *reader) version(form, minor Value, whole codec.Span) (err error) {
 	if form.Raw == nil {
-		return &misfit{whole.Start, `this JSON object is no notebook: it has no "nbformat"`, `a notebook has "nbformat": 4`}
+		return &misfit{whole.Start, `this JSON object is no notebook: it has no "nbformat"`,
+			`a notebook has "nbformat": 4`}
 	}
 	if r.nb.NBFormat, err = strconv.Atoi(string(form.Raw)); err != nil {
 		return &misfit{form.Span.Start, "nbformat must be a whole number", `write "nbformat": 4`}
 	}
 	if r.nb.NBFormat < 2 || r.nb.NBFormat > 4 {
-		return &misfit{form.Span.Start, fmt.Sprintf("nbformat %d is not known; 4 is, and 3 and 2 are read", r.nb.NBFormat),
+		return &misfit{form.Span.Start,
+			fmt.Sprintf("nbformat %d is not known; 4 is, and 3 and 2 are read", r.nb.NBFormat),
 			""}
 	}
 	if minor.Given() {
@@ -172,36 +173,33 @@ func (r *reader) version(form, minor Value, whole codec.Span) (err error) {
 
 // cells reads an array of cells.
 func (r *reader) cells(g *group) error {
-	if r.c.Kind() != '[' {
-		return &misfit{r.c.Offset(), "the cells must be a list", ""}
-	}
-	l := list{first: len(g.cells)}
-	var err error
-	l.span, err = r.c.Array(func() error {
-		if r.c.Kind() != '{' {
-			return &misfit{r.c.Offset(), "a cell must be an object", ""}
-		}
+	first := len(g.cells)
+	all, err := r.list("the cells", func() error {
 		cell, err := r.cell()
 		g.cells = append(g.cells, cell)
 		return err
 	})
-	l.end = len(g.cells)
-	g.lists = append(g.lists, l)
+	g.lists = append(g.lists, list{span: all.Span, first: first, end: len(g.cells)})
 	return err
 }
 
 func (r *reader) cell() (cell Cell, err error) {
 	var level Value
-	cell.Span, err = r.c.Object(func(name []byte, _ codec.Span) (err error) {
-		switch string(name) {
+	whole, err := r.members("a cell", func(name string) (err error) {
+		at := r.c.Offset()
+		switch name {
 		case "cell_type":
 			cell.Type, err = r.string("cell_type")
 		case "id":
-			cell.IDAt, err = r.textValue("the id of a cell", &cell.ID)
+			cell.ID, err = r.string("the id of a cell")
+			cell.IDAt = r.since(at)
 		case "source", "input": // the latter in code cells of nbformat 3
-			cell.SourceAt, err = r.joined("the source of a cell", &cell.Source)
+			if err = r.want(`"[`, "the source of a cell", "a text or a list of texts"); err == nil {
+				cell.Source, err = joined(r.c, r.old)
+			}
+			cell.SourceAt = r.since(at)
 		case "metadata":
-			err = r.cellMetadata(&cell)
+			cell.Metadata, err = r.cellMetadata(&cell)
 		case "outputs":
 			err = r.outputs(&cell)
 		case "execution_count", "prompt_number":
@@ -222,10 +220,11 @@ func (r *reader) cell() (cell Cell, err error) {
 		}
 		return err
 	})
-	if err != nil {
+	cell.Span = whole.Span
+	switch {
+	case err != nil:
 		return cell, err
-	}
-	if cell.Type == "" {
+	case cell.Type == "":
 		return cell, &misfit{cell.Span.Start, "this cell has no cell_type", "it is code, markdown or raw"}
 	}
 	upgrade(&cell, level)
@@ -233,23 +232,17 @@ func (r *reader) cell() (cell Cell, err error) {
 }
 
 // cellMetadata reads what is known of a cell's metadata: the tags.
-func (r *reader) cellMetadata(cell *Cell) error {
-	at := r.c.Offset()
-	if r.c.Kind() != '{' {
-		v, err := r.object("the metadata of a cell")
-		cell.Metadata = v
-		return err
+func (r *reader) cellMetadata(cell *Cell) (Value, error) {
+	if r.c.Kind() == '{' {
+		cell.Tags = nil
 	}
-	cell.Tags = nil
-	_, err := r.c.Object(func(name []byte, _ codec.Span) error {
-		if string(name) != "tags" || r.c.Kind() != '[' {
-			_, err := r.c.Skip()
-			return err
+	return r.object("the metadata of a cell", func(name string) error {
+		if name != "tags" || r.c.Kind() != '[' {
+			return r.skipped(name)
 		}
 		_, err := r.c.Array(func() error {
 			if r.c.Kind() != '"' {
-				_, err := r.c.Skip()
-				return err
+				return r.skipped(name)
 			}
 			tag, err := r.c.String()
 			cell.Tags = append(cell.Tags, tag)
@@ -257,8 +250,6 @@ func (r *reader) cellMetadata(cell *Cell) error {
 		})
 		return err
 	})
-	cell.Metadata = r.since(at)
-	return err
 }
 
 // value reads over a value.
@@ -270,46 +261,63 @@ func (r *reader) value() (Value, error) {
 	return Value{Raw: span.Of(r.nb.Source), Span: span, bare: r.old}, nil
 }
 
-// since is the value that began at an offset and ends here.
+// since returns the value that began at an offset and ends here.
 func (r *reader) since(at int) Value {
 	span := codec.Span{Start: at, End: r.c.Offset()}
 	return Value{Raw: span.Of(r.nb.Source), Span: span, bare: r.old}
 }
 
-// object skips a value that must be an object; null counts as absent.
-func (r *reader) object(what string) (Value, error) {
-	if kind := r.c.Kind(); kind != '{' && kind != 'n' {
-		return Value{}, &misfit{r.c.Offset(), what + " must be an object", ""}
+// want checks that the value that comes next is of one of the kinds of a Cursor; kind is what to call them.
+func (r *reader) want(kinds, what, kind string) error {
+	if strings.IndexByte(kinds, r.c.Kind()) < 0 {
+		return &misfit{r.c.Offset(), what + " must be " + kind, ""}
 	}
-	return r.value()
+	return nil
+}
+
+// list reads a value that must be a list. what is its name.
+func (r *reader) list(what string, item func() error) (Value, error) {
+	if err := r.want("[", what, "a list"); err != nil {
+		return Value{}, err
+	}
+	at := r.c.Offset()
+	_, err := r.c.Array(item)
+	return r.since(at), err
+}
+
+// members reads a value that must be an object.
+func (r *reader) members(what string, member func(name string) error) (Value, error) {
+	if err := r.want("{", what, "an object"); err != nil {
+		return Value{}, err
+	}
+	at := r.c.Offset()
+	_, err := r.c.Object(func(name []byte, _ codec.Span) error { return member(string(name)) })
+	return r.since(at), err
+}
+
+// object reads a value that must be an object or null.
+func (r *reader) object(what string, member func(name string) error) (Value, error) {
+	if r.c.Kind() == 'n' {
+		return r.value()
+	}
+	return r.members(what, member)
+}
+
+// skipped skips the value of a member.
+func (r *reader) skipped(string) error {
+	_, err := r.c.Skip()
+	return err
 }
 
 // string reads a text.
 func (r *reader) string(what string) (string, error) {
-	if r.c.Kind() != '"' {
-		return "", &misfit{r.c.Offset(), what + " must be a text", ""}
+	if err := r.want(`"`, what, "a text"); err != nil {
+		return "", err
 	}
 	return r.c.String()
 }
 
-func (r *reader) textValue(what string, into *string) (v Value, err error) {
-	r.c.Kind() // to where the value begins
-	at := r.c.Offset()
-	*into, err = r.string(what)
-	return r.since(at), err
-}
-
-// joined reads a text or a list of texts.
-func (r *reader) joined(what string, into *string) (v Value, err error) {
-	if kind := r.c.Kind(); kind != '"' && kind != '[' {
-		return v, &misfit{r.c.Offset(), what + " must be a text or a list of texts", ""}
-	}
-	at := r.c.Offset()
-	*into, err = joined(r.c, r.old)
-	return r.since(at), err
-}
-
-// warn collects what Jupyter takes, and a reader should know.
+// warn records what Jupyter accepts but a reader should know.
 func (r *reader) warn() {
 	lines := map[string]int{}
 	for i := range r.nb.Cells {

@@ -13,7 +13,7 @@ import (
 	"markmill/notebooks"
 )
 
-// corpus are real notebooks of many tools; they lie outside of the repository.
+// corpus returns real notebooks of many tools, stored outside the repository.
 func corpus(t testing.TB) map[string][]byte {
 	t.Helper()
 	roots := []string{os.Getenv("MARKMILL_SHARED")}
@@ -45,8 +45,8 @@ func corpus(t testing.TB) map[string][]byte {
 	return out
 }
 
-// TestParseMeansWhatJSONMeans holds the parts of each cell against what the standard library reads.
-func TestParseMeansWhatJSONMeans(t *testing.T) {
+// TestParseAgreesWithJSON compares the parts of each cell with what the standard library reads.
+func TestParseAgreesWithJSON(t *testing.T) {
 	for name, src := range corpus(t) {
 		t.Run(name, func(t *testing.T) {
 			nb, err := Parse(name, src)
@@ -87,13 +87,16 @@ func TestParseMeansWhatJSONMeans(t *testing.T) {
 				}
 				for j, out := range cell.Outputs {
 					w := w.Outputs[j]
-					got := fmt.Sprint(out.Type, out.Name, out.Text(), out.Ename, out.Evalue, out.Traceback, len(out.Data))
-					expected := fmt.Sprint(w.Output_type, w.Name, text(w.Text), w.Ename, w.Evalue, w.Traceback, len(w.Data))
+					got := fmt.Sprint(out.Type, out.Name, out.Text(), out.Ename,
+						out.Evalue, out.Traceback, len(out.Data))
+					expected := fmt.Sprint(w.Output_type, w.Name, text(w.Text), w.Ename,
+						w.Evalue, w.Traceback, len(w.Data))
 					if got != expected {
 						t.Errorf("output %d of cell %d is\n%s\nnot\n%s", j, i, got, expected)
 					}
 					for _, datum := range out.Data {
-						if _, isText := w.Data[datum.MIME].(map[string]any); !isText && datum.Text() != text(w.Data[datum.MIME]) {
+						if _, isText := w.Data[datum.MIME].(map[string]any); !isText &&
+							datum.Text() != text(w.Data[datum.MIME]) {
 							t.Errorf("%s is %q, not %q", datum.MIME, datum.Text(), text(w.Data[datum.MIME]))
 						}
 					}
@@ -117,25 +120,43 @@ func text(v any) string {
 	return ""
 }
 
-func TestParseTellsWhereAndWhat(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
-		{"nothing", "", `n:1:1: the file is empty, and a notebook is a JSON object with cells; one without cells is {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`},
-		{"space", " \n ", `n:1:1: the file is empty, and a notebook is a JSON object with cells; one without cells is {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`},
-		{"a list", "[]", `n:1:1: expected a notebook: a JSON object that begins with {, found '['; an .ipynb is a file that Jupyter saved; a Markdown notebook ends in .md`},
-		{"an object of another kind", "{}", `n:1:1: this JSON object is no notebook: it has no "nbformat"; a notebook has "nbformat": 4`},
-		{"no cells", `{"nbformat":4}`, `n:1:1: the notebook has no list of cells; a notebook without cells has "cells": []`},
-		{"a form of the future", `{"cells":[],"nbformat":5}`, `n:1:24: nbformat 5 is not known; 4 is, and 3 and 2 are read`},
-		{"cut", "{\"cells\": [\n {\"cell_type\": \"co", `n:2:16: the notebook is not JSON: expected a quote at the end of this text, found the end of the file; the file was cut: take a whole copy of it`},
+		{"nothing", "", `n:1:1: the file is empty, and a notebook is a JSON object with cells; one without cells is ` +
+			`{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`},
+		{"space", " \n ", `n:1:1: the file is empty, and a notebook is a JSON object with cells; one without cells ` +
+			`is {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`},
+		{"a list", "[]", `n:1:1: expected a notebook: a JSON object that begins with {, found '['; an .ipynb is ` +
+			`a file that Jupyter saved; a Markdown notebook ends in .md`},
+		{"an object of another kind", "{}",
+			`n:1:1: this JSON object is no notebook: it has no "nbformat"; a notebook has "nbformat": 4`},
+		{"no cells", `{"nbformat":4}`,
+			`n:1:1: the notebook has no list of cells; a notebook without cells has "cells": []`},
+		{"a form of the future", `{"cells":[],"nbformat":5}`,
+			`n:1:24: nbformat 5 is not known; 4 is, and 3 and 2 are read`},
+		{"cut", "{\"cells\": [\n {\"cell_type\": \"co",
+			`n:2:16: the notebook is not JSON: expected a quote at the end of this text, found the end of the file; ` +
+				`the file was cut: take a whole copy of it`},
 		{"cut where a cell begins", "{\"cells\": [\n",
 			"n:2:1: a cell must be an object; the file was cut: take a whole copy of it"},
-		{"no comma", "{\"cells\": []\n\"nbformat\": 4}", `n:2:1: the notebook is not JSON: expected a comma or }, found '"'; mend it there, or save the notebook in Jupyter again`},
-		{"a comma too many", "{\"cells\": [],}", `n:1:14: the notebook is not JSON: expected a name in quotes, found '}'; mend it there, or save the notebook in Jupyter again`},
-		{"more after the end", "{\"cells\": [], \"nbformat\": 4}\n{}", `n:2:1: the notebook is not JSON: expected the end of the file, found '{'; mend it there, or save the notebook in Jupyter again`},
+		{"no comma", "{\"cells\": []\n\"nbformat\": 4}",
+			`n:2:1: the notebook is not JSON: expected a comma or }, found '"'; mend it there, or ` +
+				`save the notebook in Jupyter again`},
+		{"a comma too many", "{\"cells\": [],}",
+			`n:1:14: the notebook is not JSON: expected a name in quotes, found '}'; mend it there, or ` +
+				`save the notebook in Jupyter again`},
+		{"more after the end", "{\"cells\": [], \"nbformat\": 4}\n{}",
+			`n:2:1: the notebook is not JSON: expected the end of the file, found '{'; mend it there, or ` +
+				`save the notebook in Jupyter again`},
 		{"a conflict", "{\"cells\": [\n<<<<<<< HEAD\n",
 			"n:2:1: a cell must be an object; these are the conflict lines of a merge: take one side of each"},
-		{"a conflict elsewhere", "{\"cells\": [],\n<<<<<<< HEAD\n", "n:2:1: the notebook is not JSON: expected a name in quotes, found '<'; these are the conflict lines of a merge: take one side of each"},
+		{"a conflict elsewhere", "{\"cells\": [],\n<<<<<<< HEAD\n",
+			"n:2:1: the notebook is not JSON: expected a name in quotes, found '<'; these are the conflict lines " +
+				"of a merge: take one side of each"},
 		{"not UTF-8", "{\"cells\": [\"\xff\"]}", `n:1:13: byte 0xff is not UTF-8; save the file as UTF-8`},
-		{"a line in a text", "{\"cells\": [], \"a\": \"b\nc\"}", `n:1:22: the notebook is not JSON: expected an escape (\n, \t, \u0000) or the quote that ends the text, found '\n'; mend it there, or save the notebook in Jupyter again`},
+		{"a line in a text", "{\"cells\": [], \"a\": \"b\nc\"}",
+			`n:1:22: the notebook is not JSON: expected an escape (\n, \t, \u0000) or the quote that ends the text, ` +
+				`found '\n'; mend it there, or save the notebook in Jupyter again`},
 		{"cells that are none", `{"cells":{},"nbformat":4}`, `n:1:10: the cells must be a list`},
 		{"a cell without a type", `{"cells":[{}],"nbformat":4}`,
 			`n:1:11: this cell has no cell_type; it is code, markdown or raw`},
@@ -155,10 +176,11 @@ func TestParseTellsWhereAndWhat(t *testing.T) {
 	}
 }
 
-func TestParseTakesWhatJupyterTakes(t *testing.T) {
+func TestParseAcceptsWhatJupyterAccepts(t *testing.T) {
 	const src = "\ufeff" + `{"cells":[
  {"cell_type":"code","id":"a","source":["x\n","y"],"metadata":{"tags":["t",1],"nan":NaN},"outputs":[
-  {"output_type":"stream","name":"stdout","text":"\u00e9\ud83d\ude00\ud800"}, {"output_type":"error","evalue":null,"traceback":[1]}],"execution_count":NaN},
+  {"output_type":"stream","name":"stdout","text":"\u00e9\ud83d\ude00\ud800"}, {"output_type":"error","evalue":null,` +
+		`"traceback":[1]}],"execution_count":NaN},
  {"cell_type":"markdown","id":"a","source":[]},
  {"cell_type":"raw","sour\u0063e":"r","unknown":[-Infinity,1e5,{"a":{}}]}
 ],"metadata":{},"nbformat":4}`
@@ -172,13 +194,15 @@ func TestParseTakesWhatJupyterTakes(t *testing.T) {
 	if got := nb.Cells[0].Outputs[0].Text(); got != "é😀\ufffd" {
 		t.Errorf("got %q", got)
 	}
-	if len(nb.Warnings) != 1 || nb.Warnings[0].Error() != `n:4:31: the id "a" is also that of cell 1; Jupyter gives one of them a new id when it opens the file` {
+	if len(nb.Warnings) != 1 || nb.Warnings[0].Error() != `n:4:31: the id "a" is also that of cell 1; Jupyter gives `+
+		`one of them a new id when it opens the file` {
 		t.Errorf("got %v", nb.Warnings)
 	}
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(`{"cells":[{"cell_type":"code","source":["a\n"],"outputs":[{"output_type":"stream","text":"x"}],"metadata":{"tags":["a"]}}],"nbformat":4}`))
+	f.Add([]byte(`{"cells":[{"cell_type":"code","source":["a\n"],"outputs":[{"output_type":"stream","text":"x"}],` +
+		`"metadata":{"tags":["a"]}}],"nbformat":4}`))
 	f.Add([]byte(`{"worksheets":[{"cells":[{"cell_type":"heading","level":2,"source":"a"}]}],"nbformat":3}`))
 	f.Add([]byte(`{"cells":[],"nbformat":4,"a":[1.5e3,NaN,"\ud83d\ude00"]}`))
 	f.Fuzz(func(t *testing.T, src []byte) {

@@ -9,14 +9,14 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// Result is what a run leaves in a notebook: what Source takes out.
+// Result is what a run adds to a notebook, and Source removes.
 type Result struct {
 	Cells    map[int]CellResult // by place in Notebook.Cells
 	Added    []AddedCell        // in their order
 	Metadata []Setting          // of the notebook
 }
 
-// CellResult is what a run leaves in a code cell.
+// CellResult is what a run adds to a code cell.
 type CellResult struct {
 	Outputs  codec.Raw // a list
 	Count    int       // 0 is none
@@ -48,7 +48,7 @@ func (c *Cell) ResultAs(count Value) (CellResult, error) {
 	return CellResult{Outputs: raw, Count: n}, err
 }
 
-// AddedCell is a code cell that a run puts in.
+// AddedCell is a code cell that a run inserts.
 type AddedCell struct {
 	Before   int // place in Notebook.Cells of the cell that it precedes
 	ID       string
@@ -58,14 +58,14 @@ type AddedCell struct {
 	CellResult
 }
 
-// Setting is a member that is put into an object of metadata.
+// Setting is a member to add to a metadata object.
 type Setting struct {
 	Name  string
 	Value codec.Raw
 }
 
-// With is the notebook with the results of a run. The notebook must be of nbformat 4, and as Source leaves it; one that
-// has outputs already gets others in the cells that are named, and nothing may be added to it.
+// With returns the notebook with the results of a run. The notebook must be of nbformat 4, and as Source leaves it; one
+// that has outputs already gets others in the cells that are named, and nothing may be added to it.
 func (nb *Notebook) With(r Result) ([]byte, error) {
 	w := writing{nb: nb, unit: nb.unit()}
 	for i := range nb.Cells {
@@ -106,7 +106,7 @@ func (nb *Notebook) unit() string {
 	return string(space[at+1:])
 }
 
-// writing is a result on its way into a notebook.
+// writing is the state of With.
 type writing struct {
 	nb    *Notebook
 	unit  string
@@ -134,8 +134,8 @@ func (w *writing) prefix(at int) string {
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// spelled is a value as it stands in the file, in a line with an indentation. Where the file has none, it is on one
-// line.
+// spelled returns a value as it stands in the file, in a line with an indentation. Where the file has none, it is on
+// one line.
 func (w *writing) spelled(value codec.Raw, prefix string) string {
 	if w.unit == "" {
 		return string(value)
@@ -155,7 +155,7 @@ func (w *writing) value(at codec.Span, value codec.Raw) {
 
 // set puts members at the end of an object. What a run leaves in an object of ours is added to what is there.
 func (w *writing) set(object Value, settings []Setting) {
-	if own, ok := member(object, keyMarkmill); ok && len(Members(own)) > 0 {
+	if own := object.at(keyMarkmill); len(Members(own)) > 0 {
 		settings = slices.DeleteFunc(slices.Clone(settings), func(s Setting) bool {
 			if s.Name != keyMarkmill {
 				return false
@@ -181,10 +181,7 @@ func (w *writing) set(object Value, settings []Setting) {
 		if i > 0 {
 			b.WriteString(",")
 		}
-		name, err := codec.Marshal(s.Name)
-		if err != nil && w.err == nil {
-			w.err = err
-		}
+		name := codec.AppendText(nil, s.Name, nil)
 		fmt.Fprintf(&b, "%s%s: %s", inner, name, w.spelled(s.Value, strings.TrimPrefix(inner, "\n")))
 	}
 	members := Members(object)
@@ -230,11 +227,12 @@ func (w *writing) add(cells []AddedCell) {
 		}
 	}
 	if alone != nil {
-		w.edits = append(w.edits, Edit{whole, "[" + strings.TrimPrefix(between, ",") + strings.Join(alone, between) + "]"})
+		w.edits = append(w.edits, Edit{whole, "[" + strings.TrimPrefix(between,
+			",") + strings.Join(alone, between) + "]"})
 	}
 }
 
-// cell is an added cell as JSON.
+// cell returns an added cell as JSON.
 func (w *writing) cell(c AddedCell) codec.Raw {
 	metadata := map[string]any{keyMarkmill: map[string]any{"added": true}, "tags": c.Tags}
 	for _, s := range c.Metadata {
@@ -262,7 +260,7 @@ func (w *writing) cell(c AddedCell) codec.Raw {
 	return b
 }
 
-// freshID is an id that no cell has.
+// freshID returns an id that no cell has.
 func (w *writing) freshID(id string) string {
 	for n, base := 2, id; slices.ContainsFunc(w.nb.Cells, func(c Cell) bool { return c.ID == id }); n++ {
 		id = fmt.Sprintf("%s-%d", base, n)

@@ -28,21 +28,18 @@ const (
 	WidgetView  = "application/vnd.jupyter.widget-view+json" // the MIME type of such an output
 )
 
-// Widgets is the member KeyWidgets of the metadata, where it has the state of widgets; else nil.
+// Widgets returns the member KeyWidgets of the metadata, where it has the state of widgets; else nil.
 func (nb *Notebook) Widgets() codec.Raw {
-	v, ok := member(nb.Metadata, KeyWidgets)
-	if !ok {
-		return nil
-	}
-	if _, ok := member(v, WidgetState); !ok {
+	v := nb.Metadata.at(KeyWidgets)
+	if v.at(WidgetState).Raw == nil {
 		return nil
 	}
 	return v.Raw
 }
 
-// Source is a notebook without what runs leave in it: outputs and counts, the cells that Markmill added and those in
-// which papermill reported an error, the metadata of both, the state of widgets, and the times of executions. injected
-// takes out the cells of injected parameters too, whoever wrote them: new values come in their place.
+// Source returns a notebook without what runs leave in it: outputs and counts, the cells that Markmill added and those
+// in which papermill reported an error, the metadata of both, the state of widgets, and the times of executions.
+// injected takes out the cells of injected parameters too, whoever wrote them: new values come in their place.
 //
 // Code cells without outputs or a count, and what has no metadata, which nbformat does not allow, get them. Every other
 // byte stays, and the source of a source is the same.
@@ -58,22 +55,20 @@ func Source(nb *Notebook, injected bool) []byte {
 		w.edits = append(w.edits, Edit{codec.Span{Start: end, End: end}, `, "metadata": {}`})
 	}
 	for _, l := range nb.lists {
-		cells := nb.Cells[l.first:l.end]
-		spans := make([]codec.Span, len(cells))
-		drop := make([]bool, len(cells))
-		for i := range cells {
-			spans[i] = cells[i].Span
-			drop[i] = added(&cells[i]) || cells[i].Tagged(tagError) || injected && cells[i].Tagged(notebooks.TagInjected)
-			if !drop[i] {
-				w.bareCell(&cells[i])
-			}
-		}
-		if len(cells) == 0 {
+		if l.first == l.end {
 			w.put(l.span, "[]")
 		}
-		w.edits = append(w.edits, without(l.span, nb.Source, spans, func(i int) bool { return drop[i] })...)
 	}
+	_ = w.cells(func(c *Cell) bool { return leftByRun(c, injected) }, func(c *Cell) error {
+		w.bareCell(c)
+		return nil
+	})
 	return Apply(nb.Source, w.edits)
+}
+
+// leftByRun reports whether a run added the cell.
+func leftByRun(c *Cell, injected bool) bool {
+	return added(c) || c.Tagged(tagError) || injected && c.Tagged(notebooks.TagInjected)
 }
 
 func (w *stripping) bareCell(c *Cell) {
@@ -107,9 +102,8 @@ func (w *stripping) bare(object Value, keys ...string) {
 		w.put(object.Span, "{}")
 		return
 	}
-	own, _ := member(object, keyMarkmill)
 	other := func(m Member) bool { return !slices.Contains(results, m.Name) }
-	if !slices.ContainsFunc(Members(own), other) {
+	if !slices.ContainsFunc(Members(object.at(keyMarkmill)), other) {
 		w.dropKeys(object, append(keys, keyMarkmill))
 		return
 	}
@@ -119,12 +113,5 @@ func (w *stripping) bare(object Value, keys ...string) {
 	w.dropKeys(object, keys)
 }
 
-// added reports whether Markmill has put a cell in.
-func added(c *Cell) bool {
-	v, ok := member(c.Metadata, keyMarkmill)
-	if !ok {
-		return false
-	}
-	v, ok = member(v, "added")
-	return ok && truth(v)
-}
+// added reports whether Markmill inserted the cell.
+func added(c *Cell) bool { return truth(c.Metadata.at(keyMarkmill, "added")) }

@@ -1,6 +1,7 @@
 package ipynb
 
 import (
+	"cmp"
 	"fmt"
 
 	"markmill/notebooks"
@@ -21,16 +22,14 @@ func (nb *Notebook) StepCells(injected bool) ([]StepCell, error) {
 		return nil, err
 	}
 	run, _ := bare.Runnable() // what is wrong with it does not change which cells it has
-	steps := run.Steps
 	places := notebooks.NewPlaces(nb.Source)
 	var out []StepCell
 	for i := range nb.Cells {
 		c := &nb.Cells[i]
-		if c.Type != "code" || added(c) || c.Tagged(tagError) || injected && c.Tagged(notebooks.TagInjected) ||
-			len(out) >= len(steps) {
+		if c.Type != "code" || leftByRun(c, injected) || len(out) >= len(run.Steps) {
 			continue
 		}
-		out = append(out, StepCell{Step: steps[len(out)], Cell: c, Line: places.Line(c.Span.Start)})
+		out = append(out, StepCell{Step: run.Steps[len(out)], Cell: c, Line: places.Line(c.Span.Start)})
 	}
 	return out, nil
 }
@@ -49,13 +48,7 @@ func (nb *Notebook) StepNames() map[int]string {
 		if c.Type != "code" {
 			continue
 		}
-		names[i] = fmt.Sprintf("cell-%d", i+1)
-		if c.ID != "" {
-			names[i] = c.ID
-		}
-		if id := steps[c]; id != "" {
-			names[i] = id
-		}
+		names[i] = cmp.Or(steps[c], c.ID, fmt.Sprintf("cell-%d", i+1))
 	}
 	return names
 }

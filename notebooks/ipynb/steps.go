@@ -2,25 +2,29 @@ package ipynb
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 	"time"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/markdown"
 )
 
 // Form is the name of this form.
 const Form = notebooks.FormJupyter
 
-// Kernel is the kernelspec that a notebook names, "" without one.
-func (nb *Notebook) Kernel() string { return nb.text("kernelspec", "name") }
+// Kernel returns the kernelspec that a notebook names, "" without one.
+func (nb *Notebook) Kernel() string { return nb.MetadataText("kernelspec", "name") }
 
-// Language is the language of a notebook's code, in lower case; "" when nothing says it.
+// NamedLanguage returns the language that the metadata name, as they spell it; "" without one.
+func (nb *Notebook) NamedLanguage() string {
+	return cmp.Or(nb.MetadataText("language_info", "name"), nb.MetadataText("kernelspec", "language"))
+}
+
+// Language returns the language of a notebook's code, in lower case; "" when nothing says it.
 func (nb *Notebook) Language() string {
-	lang := nb.text("language_info", "name")
-	if lang == "" {
-		lang = nb.text("kernelspec", "language")
-	}
+	lang := nb.NamedLanguage()
 	if lang == "" { // Jupyter's own kernels, in files that were written by hand
 		switch name := nb.Kernel(); {
 		case strings.HasPrefix(name, "python"):
@@ -32,29 +36,18 @@ func (nb *Notebook) Language() string {
 	return strings.ToLower(lang)
 }
 
-// Title is the title that the metadata give, as papermill's reports have it.
+// Title returns the title that the metadata give, as papermill's reports have it.
 func (nb *Notebook) Title() string {
-	if v, ok := member(nb.Metadata, "title"); ok {
-		return v.Text()
-	}
-	return ""
+	return nb.MetadataText("title")
 }
 
-// text is a text of the metadata, two names deep.
-func (nb *Notebook) text(outer, inner string) string {
-	v, ok := member(nb.Metadata, outer)
-	if !ok {
-		return ""
-	}
-	v, ok = member(v, inner)
-	if !ok {
-		return ""
-	}
-	return v.Text()
+// MetadataText returns a text of the metadata, by the names that lead to it.
+func (nb *Notebook) MetadataText(names ...string) string {
+	return nb.Metadata.at(names...).Text()
 }
 
-// Runnable is the notebook as a run takes it: its code cells are the steps. It gives every mistake there is in what the
-// metadata say of the run and of its steps.
+// Runnable returns the notebook as a run takes it: its code cells are the steps. It gives every mistake there is in
+// what the metadata say of the run and of its steps.
 func (nb *Notebook) Runnable() (*notebooks.Notebook, error) {
 	lang := nb.Language()
 	if lang == "" && nb.NBFormat < 4 {
@@ -74,14 +67,10 @@ func (nb *Notebook) Runnable() (*notebooks.Notebook, error) {
 		cells = append(cells, step)
 	}
 	matter := nb.matter(places)
-	out, err := notebooks.FromCells(notebooks.CellFile{Name: nb.Name, Source: nb.Source, Form: Form, FrontMatter: matter,
+	out, err := markdown.FromCells(notebooks.CellFile{Name: nb.Name, Source: nb.Source, Form: Form, FrontMatter: matter,
 		Head: nb.head(places, matter), Cells: cells})
-	if out.Front.Kernel == "" {
-		out.Front.Kernel = nb.Kernel()
-	}
-	if out.Front.Title == "" {
-		out.Front.Title = nb.Title()
-	}
+	out.Front.Kernel = cmp.Or(out.Front.Kernel, nb.Kernel())
+	out.Front.Title = cmp.Or(out.Front.Title, nb.Title())
 	nb.execution(&out.Front)
 	out.Warnings = append(out.Warnings, nb.Warnings...)
 	return out, err
@@ -94,13 +83,11 @@ func (nb *Notebook) execution(f *notebooks.Front) {
 		Timeout     float64 `json:"timeout"`
 		AllowErrors bool    `json:"allow_errors"`
 	}
-	v, ok := member(nb.Metadata, "execution")
-	if !ok || codec.UnmarshalForeign(v.Raw, &said) != nil {
+	if v := nb.Metadata.at("execution"); v.Raw == nil || codec.UnmarshalForeign(v.Raw, &said) != nil {
 		return
 	}
-	if limit := time.Duration(said.Timeout * float64(time.Second)); f.Timeout == 0 && said.Timeout > 0 &&
-		said.Timeout < 1e9 {
-		f.Timeout = limit
+	if f.Timeout == 0 && said.Timeout > 0 && said.Timeout < 1e9 {
+		f.Timeout = time.Duration(said.Timeout * float64(time.Second))
 	}
 	f.AllowErrors = f.AllowErrors || said.AllowErrors
 }

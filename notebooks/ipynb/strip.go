@@ -2,6 +2,7 @@ package ipynb
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -28,20 +29,27 @@ type Strip struct {
 // volatileKeys are what Jupyter and its extensions note of a session.
 var volatileKeys = []string{
 	"metadata.signature", "metadata.widgets",
-	"cell.metadata.collapsed", "cell.metadata.ExecuteTime", "cell.metadata.execution", "cell.metadata.heading_collapsed",
+	"cell.metadata.collapsed", "cell.metadata.ExecuteTime", "cell.metadata.execution",
+	"cell.metadata.heading_collapsed",
 	"cell.metadata.hidden", "cell.metadata.scrolled",
 	// What nbformat itself never writes.
 	"metadata.orig_nbformat", "metadata.orig_nbformat_minor", "cell.metadata.trusted",
 }
 
 // Apply gives the notebook's source without what is to be taken out; when there is nothing, it is the very
-// source.
+// source. The errors are *notebooks.Error.
 func (s Strip) Apply(nb *Notebook) ([]byte, error) {
-	edits, err := s.Edits(nb)
+	w := stripping{Strip: s, nb: nb}
+	w.KeepOutput = s.KeepOutput || truth(nb.Metadata.at("keep_output"))
+	inBook, inCell, err := s.keys()
 	if err != nil {
 		return nil, err
 	}
-	return Apply(nb.Source, edits), nil
+	w.dropKeys(nb.Metadata, inBook)
+	if err := w.cells(w.drops, func(c *Cell) error { return w.cell(c, inCell) }); err != nil {
+		return nil, err
+	}
+	return Apply(nb.Source, w.edits), nil
 }
 
 // Bytes is Apply for whatever left the notebook. Of an output notebook of Markmill's the options are for the source:
@@ -60,7 +68,7 @@ func (s Strip) Bytes(nb *Notebook) ([]byte, error) {
 	return s.Apply(source)
 }
 
-// plain says that no option is set.
+// plain reports whether all options are unset.
 func (s Strip) plain() bool {
 	lists := len(s.ExtraKeys) + len(s.KeepMetadataKeys) + len(s.DropTaggedCells) + len(s.KeepOutputTypes) +
 		len(s.DropOutputTypes)
@@ -68,37 +76,23 @@ func (s Strip) plain() bool {
 		s.MaxSize == 0
 }
 
-// Edits says what Apply changes. The errors are *notebooks.Error.
-func (s Strip) Edits(nb *Notebook) ([]Edit, error) {
-	w := stripping{Strip: s, nb: nb}
-	if !s.KeepOutput && nb.Metadata.Given() {
-		if v, ok := member(nb.Metadata, "keep_output"); ok {
-			w.KeepOutput = truth(v)
-		}
-	}
-	inBook, inCell, err := s.keys()
-	if err != nil {
-		return nil, err
-	}
-	w.dropKeys(nb.Metadata, inBook)
-	for _, l := range nb.lists {
-		cells := nb.Cells[l.first:l.end]
-		spans := make([]codec.Span, len(cells))
+// cells removes cells, and passes the others to keep.
+func (w *stripping) cells(drop func(*Cell) bool, keep func(*Cell) error) error {
+	for _, l := range w.nb.lists {
+		cells := w.nb.Cells[l.first:l.end]
+		spans, dropped := make([]codec.Span, len(cells)), make([]bool, len(cells))
 		for i := range cells {
-			spans[i] = cells[i].Span
-		}
-		w.edits = append(w.edits, without(l.span, nb.Source, spans, func(i int) bool { return w.drops(&cells[i]) })...)
-		for i := range cells {
-			if w.drops(&cells[i]) {
+			spans[i], dropped[i] = cells[i].Span, drop(&cells[i])
+			if dropped[i] {
 				continue
 			}
-			if err := w.cell(&cells[i], inCell); err != nil {
-				return nil, err
+			if err := keep(&cells[i]); err != nil {
+				return err
 			}
-			w.number++
 		}
+		w.takeOut(l.span, spans, dropped)
 	}
-	return w.edits, nil
+	return nil
 }
 
 // Check says what is wrong with the options by themselves.
@@ -109,17 +103,13 @@ func (s Strip) Check() error {
 
 // keys sorts the keys to remove by the object they are in, without their first word.
 func (s Strip) keys() (inBook, inCell []string, err error) {
-	keep := map[string]bool{}
-	for _, key := range s.KeepMetadataKeys {
-		keep[key] = true
-	}
-	for _, key := range append(append([]string(nil), volatileKeys...), s.ExtraKeys...) {
+	for _, key := range slices.Concat(volatileKeys, s.ExtraKeys) {
 		first, rest, _ := strings.Cut(key, ".")
 		switch {
 		case first != "metadata" && first != "cell" || rest == "":
 			return nil, nil, fmt.Errorf(
 				"key %q: it must begin with metadata. or cell., as metadata.kernelspec or cell.metadata.scrolled", key)
-		case keep[key]:
+		case slices.Contains(s.KeepMetadataKeys, key):
 		case first == "metadata":
 			inBook = append(inBook, rest)
 		default:
@@ -129,7 +119,7 @@ func (s Strip) keys() (inBook, inCell []string, err error) {
 	return inBook, inCell, nil
 }
 
-// stripping is a strip at work.
+// stripping is the state of Apply.
 type stripping struct {
 	Strip
 	nb     *Notebook
@@ -144,17 +134,10 @@ func (w *stripping) put(at codec.Span, text string) {
 	}
 }
 
-// drops reports whether a cell is taken out whole.
+// drops reports whether a whole cell is removed.
 func (w *stripping) drops(cell *Cell) bool {
-	if w.DropEmptyCells && strings.TrimSpace(cell.Source) == "" {
-		return true
-	}
-	for _, tag := range w.DropTaggedCells {
-		if cell.Tagged(tag) {
-			return true
-		}
-	}
-	return false
+	return w.DropEmptyCells && strings.TrimSpace(cell.Source) == "" ||
+		slices.ContainsFunc(w.DropTaggedCells, cell.Tagged)
 }
 
 func (w *stripping) cell(cell *Cell, keys []string) error {
@@ -169,6 +152,7 @@ func (w *stripping) cell(cell *Cell, keys []string) error {
 	if w.NumberIDs {
 		w.put(cell.IDAt.Span, strconv.Quote(strconv.Itoa(w.number)))
 	}
+	w.number++
 	var inMetadata, inCell []string
 	for _, key := range keys {
 		if rest, ok := strings.CutPrefix(key, "metadata."); ok {
@@ -185,14 +169,11 @@ func (w *stripping) cell(cell *Cell, keys []string) error {
 // keeps reports whether a cell asks for its outputs to stay: by keep_output, as metadata or as tag, or as
 // initialization cell.
 func (w *stripping) keeps(cell *Cell) (bool, error) {
-	if !cell.Metadata.Given() {
-		return w.KeepOutput, nil
-	}
-	if v, ok := member(cell.Metadata, "init_cell"); ok {
+	if v := cell.Metadata.at("init_cell"); v.Raw != nil {
 		return truth(v) && !w.StripInitCells, nil
 	}
-	v, has := member(cell.Metadata, "keep_output")
-	tagged := cell.Tagged("keep_output")
+	v, tagged := cell.Metadata.at("keep_output"), cell.Tagged("keep_output")
+	has := v.Raw != nil
 	if has && tagged && !truth(v) {
 		r := reader{nb: w.nb}
 		return false, r.problem(v.Span.Start, "keep_output is false here, and the cell has the tag keep_output",
@@ -204,7 +185,7 @@ func (w *stripping) keeps(cell *Cell) (bool, error) {
 	return w.KeepOutput, nil
 }
 
-// outputs takes outputs out, and the counts out of those that stay.
+// outputs removes outputs, and the counts of those that stay.
 func (w *stripping) outputs(cell *Cell, keep bool) {
 	if cell.OutputsAt.Raw == nil {
 		return
@@ -213,92 +194,55 @@ func (w *stripping) outputs(cell *Cell, keep bool) {
 		out := &cell.Outputs[i]
 		// As with nbstripout, types that are to stay are the only ones that do.
 		if (!keep || len(w.KeepOutputTypes) > 0) && !matches(out, w.KeepOutputTypes) &&
-			(w.MaxSize == 0 || size(out.Value) > w.MaxSize) {
+			(w.MaxSize == 0 || measure(codec.NewCursor(out.Raw, 0)) > w.MaxSize) {
 			return true
 		}
 		return matches(out, w.DropOutputTypes)
 	}
-	spans := make([]codec.Span, len(cell.Outputs))
-	dropped := make([]bool, len(cell.Outputs))
+	spans, dropped := make([]codec.Span, len(cell.Outputs)), make([]bool, len(cell.Outputs))
 	for i := range cell.Outputs {
 		spans[i] = cell.Outputs[i].Span
 		if dropped[i] = drop(i); !dropped[i] && !w.KeepCount {
 			w.put(cell.Outputs[i].Count.Span, "null")
 		}
 	}
-	w.edits = append(w.edits, without(cell.OutputsAt.Span, w.nb.Source, spans, func(i int) bool { return dropped[i] })...)
+	w.takeOut(cell.OutputsAt.Span, spans, dropped)
 }
 
 // matches reports whether an output is of one of the types: TYPE or TYPE:NAME.
 func matches(out *Output, types []string) bool {
-	for _, t := range types {
+	return slices.ContainsFunc(types, func(t string) bool {
 		kind, name, named := strings.Cut(t, ":")
-		if out.Type == kind && (!named || out.Name == name) {
-			return true
-		}
-	}
-	return false
+		return out.Type == kind && (!named || out.Name == name)
+	})
 }
 
 // dropKeys takes members out of an object and of the objects in it. A key with dots is first looked for as it is; then
 // its first word leads inward.
 func (w *stripping) dropKeys(object Value, keys []string) {
-	if len(keys) == 0 || len(object.Raw) == 0 || object.Raw[0] != '{' {
+	if len(keys) == 0 {
 		return
 	}
-	var members []codec.Span
-	var drop []bool
-	found := map[string]bool{}     // keys that are there as they are
-	inward := map[string][]Value{} // keys whose first word is there
-	c := codec.NewCursor(w.nb.Source, object.Span.Start)
-	_, err := c.Object(func(name []byte, at codec.Span) error {
-		var deeper []string
-		dropped := false
+	members := Members(object)
+	spans, dropped := make([]codec.Span, len(members)), make([]bool, len(members))
+	found := map[string]bool{} // keys that are there as they are
+	for i, m := range members {
+		spans[i], dropped[i] = m.whole, slices.Contains(keys, m.Name)
+		found[m.Name] = dropped[i]
+	}
+	w.takeOut(object.Span, spans, dropped)
+	for _, m := range members {
+		var inner []string
 		for _, key := range keys {
-			if key == string(name) {
-				dropped, found[key] = true, true
-			} else if first, _, dotted := strings.Cut(key, "."); dotted && first == string(name) {
-				deeper = append(deeper, key)
+			if first, rest, dotted := strings.Cut(key, "."); dotted && first == m.Name && !found[key] {
+				inner = append(inner, rest)
 			}
 		}
-		span, err := c.Skip()
-		for _, key := range deeper {
-			inward[key] = append(inward[key], Value{Raw: span.Of(w.nb.Source), Span: span})
-		}
-		members = append(members, codec.Span{Start: at.Start, End: span.End})
-		drop = append(drop, dropped)
-		return err
-	})
-	if err != nil {
-		return // cannot happen: Parse has read it
-	}
-	if len(found) > 0 {
-		w.edits = append(w.edits, without(object.Span, w.nb.Source, members, func(i int) bool { return drop[i] })...)
-	}
-	inner := map[codec.Span][]string{}
-	for _, key := range keys {
-		if _, rest, _ := strings.Cut(key, "."); !found[key] {
-			for _, v := range inward[key] {
-				inner[v.Span] = append(inner[v.Span], rest)
-			}
-		}
-	}
-	for span, keys := range inner {
-		w.dropKeys(Value{Raw: span.Of(w.nb.Source), Span: span}, keys)
+		w.dropKeys(m.Value, inner)
 	}
 }
 
-// member finds a member of an object; of one that is given twice, the last.
-func member(object Value, name string) (found Value, ok bool) {
-	for _, m := range Members(object) {
-		if m.Name == name {
-			found, ok = m.Value, true
-		}
-	}
-	return found, ok
-}
-
-// truth is what Python takes a value for.
+// truth returns Python's truth value.
 func truth(v Value) bool {
 	c := codec.NewCursor(v.Raw, 0)
 	switch c.Kind() {
@@ -310,9 +254,7 @@ func truth(v Value) bool {
 	case '{':
 		return len(Members(v)) > 0
 	case '[':
-		some := false
-		_, err := c.Array(func() error { some = true; _, err := c.Skip(); return err })
-		return err == nil && some
+		return len(v.items()) > 0
 	case '0':
 		n, err := strconv.ParseFloat(string(v.Raw), 64)
 		return err != nil || n != 0
@@ -320,11 +262,8 @@ func truth(v Value) bool {
 	return false
 }
 
-// size is how many characters the texts of a value have; numbers, true, false and null count as Python prints them.
-func size(v Value) int {
-	return measure(codec.NewCursor(v.Raw, 0))
-}
-
+// measure returns how many characters the texts of a value have; numbers, true, false and null count as Python prints
+// them.
 func measure(c *codec.Cursor) int {
 	total := 0
 	switch c.Kind() {

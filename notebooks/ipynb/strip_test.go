@@ -13,7 +13,7 @@ import (
 	"markmill/notebooks"
 )
 
-func TestStripTakesOutNothingElse(t *testing.T) {
+func TestStripRemovesNothingElse(t *testing.T) {
 	const src = `{ "nbformat":4,"nbformat_minor":5, "zeta" : 1.50e+03,
 	"metadata": {"widgets": {"a":{}}, "kernelspec": {"name" : "python3"}},
 	"cells": [
@@ -41,48 +41,64 @@ func TestStripOptions(t *testing.T) {
 		name      string
 		how       Strip
 		cells     string
-		want      string // of the cells; the rest must be as it was, but for the case that says otherwise
+		want      string // of the cells; the rest must be unchanged unless the case says otherwise
 		wantOther string
 	}{
 		{"outputs stay", Strip{KeepOutput: true},
 			`{"cell_type":"code","outputs":[{"output_type":"execute_result","execution_count":3}],"execution_count":3}`,
-			`{"cell_type":"code","outputs":[{"output_type":"execute_result","execution_count":null}],"execution_count":null}`,
+			`{"cell_type":"code","outputs":[{"output_type":"execute_result",` +
+				`"execution_count":null}],"execution_count":null}`,
 			""},
 		{"counts stay", Strip{KeepOutput: true, KeepCount: true},
 			`{"cell_type":"code","outputs":[{"output_type":"execute_result","execution_count":3}],"execution_count":3}`,
-			`{"cell_type":"code","outputs":[{"output_type":"execute_result","execution_count":3}],"execution_count":3}`, ""},
+			`{"cell_type":"code","outputs":[{"output_type":"execute_result",` +
+				`"execution_count":3}],"execution_count":3}`, ""},
 		{"ids as numbers, of the cells that stay", Strip{NumberIDs: true, DropEmptyCells: true},
-			`{"cell_type":"raw","id":"x","source":[" ","\n"]},{"cell_type":"raw","id":"y","source":"a"},{"cell_type":"raw","id":"1","source":"a"}`,
+			`{"cell_type":"raw","id":"x","source":[" ","\n"]},{"cell_type":"raw","id":"y","source":"a"},` +
+				`{"cell_type":"raw","id":"1","source":"a"}`,
 			`{"cell_type":"raw","id":"0","source":"a"},{"cell_type":"raw","id":"1","source":"a"}`, ""},
-		{"the last cell", Strip{DropEmptyCells: true}, `{"cell_type":"raw","source":"a"} , {"cell_type":"raw","source":""}`,
+		{"the last cell", Strip{DropEmptyCells: true},
+			`{"cell_type":"raw","source":"a"} , {"cell_type":"raw","source":""}`,
 			`{"cell_type":"raw","source":"a"}`, ""},
-		{"all cells", Strip{DropEmptyCells: true}, `{"cell_type":"raw","source":""}, {"cell_type":"raw","source":""}`, ``,
+		{"all cells", Strip{DropEmptyCells: true},
+			`{"cell_type":"raw","source":""}, {"cell_type":"raw","source":""}`, ``,
 			""},
 		{"cells by tag", Strip{DropTaggedCells: []string{"b", "c"}},
-			`{"cell_type":"raw","metadata":{"tags":["a","b"]}},{"cell_type":"raw","metadata":{"tags":["a"]}},{"cell_type":"raw","metadata":{"tags":["c"]}}`,
+			`{"cell_type":"raw","metadata":{"tags":["a","b"]}},{"cell_type":"raw","metadata":{"tags":["a"]}},` +
+				`{"cell_type":"raw","metadata":{"tags":["c"]}}`,
 			`{"cell_type":"raw","metadata":{"tags":["a"]}}`, ""},
 		{"a tag keeps outputs", Strip{},
-			`{"cell_type":"code","metadata":{"tags":["keep_output"]},"outputs":[{"output_type":"error"}]},{"cell_type":"code","outputs":[{"output_type":"error"}]}`,
-			`{"cell_type":"code","metadata":{"tags":["keep_output"]},"outputs":[{"output_type":"error"}]},{"cell_type":"code","outputs":[]}`, ""},
+			`{"cell_type":"code","metadata":{"tags":["keep_output"]},"outputs":[{"output_type":"error"}]},` +
+				`{"cell_type":"code","outputs":[{"output_type":"error"}]}`,
+			`{"cell_type":"code","metadata":{"tags":["keep_output"]},"outputs":[{"output_type":"error"}]},` +
+				`{"cell_type":"code","outputs":[]}`, ""},
 		{"metadata keeps outputs, or not", Strip{KeepOutput: true},
-			`{"cell_type":"code","metadata":{"keep_output":true},"outputs":[{"output_type":"error"}]},{"cell_type":"code","metadata":{"keep_output":0},"outputs":[{"output_type":"error"}]}`,
-			`{"cell_type":"code","metadata":{"keep_output":true},"outputs":[{"output_type":"error"}]},{"cell_type":"code","metadata":{"keep_output":0},"outputs":[]}`, ""},
+			`{"cell_type":"code","metadata":{"keep_output":true},"outputs":[{"output_type":"error"}]},` +
+				`{"cell_type":"code","metadata":{"keep_output":0},"outputs":[{"output_type":"error"}]}`,
+			`{"cell_type":"code","metadata":{"keep_output":true},"outputs":[{"output_type":"error"}]},` +
+				`{"cell_type":"code","metadata":{"keep_output":0},"outputs":[]}`, ""},
 		{"what Python takes for true, or not", Strip{},
-			`{"cell_type":"code","metadata":{"keep_output":" "},"outputs":[{}]},{"cell_type":"code","metadata":{"keep_output":0.00},"outputs":[{}]},{"cell_type":"code","metadata":{"keep_output":[ ]},"outputs":[{}]}`,
-			`{"cell_type":"code","metadata":{"keep_output":" "},"outputs":[{}]},{"cell_type":"code","metadata":{"keep_output":0.00},"outputs":[]},{"cell_type":"code","metadata":{"keep_output":[ ]},"outputs":[]}`, ""},
+			`{"cell_type":"code","metadata":{"keep_output":" "},"outputs":[{}]},{"cell_type":"code",` +
+				`"metadata":{"keep_output":0.00},"outputs":[{}]},{"cell_type":"code",` +
+				`"metadata":{"keep_output":[ ]},"outputs":[{}]}`,
+			`{"cell_type":"code","metadata":{"keep_output":" "},"outputs":[{}]},{"cell_type":"code",` +
+				`"metadata":{"keep_output":0.00},"outputs":[]},{"cell_type":"code",` +
+				`"metadata":{"keep_output":[ ]},"outputs":[]}`, ""},
 		{"an initialization cell", Strip{}, `{"cell_type":"code","metadata":{"init_cell":true},"outputs":[{}]}`,
 			`{"cell_type":"code","metadata":{"init_cell":true},"outputs":[{}]}`, ""},
 		{"an initialization cell, stripped", Strip{StripInitCells: true},
 			`{"cell_type":"code","metadata":{"init_cell":true},"outputs":[{}]}`,
 			`{"cell_type":"code","metadata":{"init_cell":true},"outputs":[]}`, ""},
 		{"types that stay", Strip{KeepOutputTypes: []string{"stream:stderr", "error"}},
-			`{"cell_type":"code","outputs":[{"output_type":"stream","name":"stdout"},{"output_type":"stream","name":"stderr"}, {"output_type":"error"},{"output_type":"display_data"}]}`,
+			`{"cell_type":"code","outputs":[{"output_type":"stream","name":"stdout"},{"output_type":"stream",` +
+				`"name":"stderr"}, {"output_type":"error"},{"output_type":"display_data"}]}`,
 			`{"cell_type":"code","outputs":[{"output_type":"stream","name":"stderr"}, {"output_type":"error"}]}`, ""},
 		{"types that go", Strip{KeepOutput: true, DropOutputTypes: []string{"stream"}},
 			`{"cell_type":"code","outputs":[{"output_type":"stream","name":"stdout"},{"output_type":"error"}]}`,
 			`{"cell_type":"code","outputs":[{"output_type":"error"}]}`, ""},
 		{"small outputs stay", Strip{MaxSize: 21}, // the words stream and stdout, and the text
-			`{"cell_type":"code","outputs":[{"output_type":"stream","name":"stdout","text":["é\n2345678",""]},{"output_type":"stream","name":"stdout","text":"1234567890"}]}`,
+			`{"cell_type":"code","outputs":[{"output_type":"stream","name":"stdout","text":["é\n2345678",""]},` +
+				`{"output_type":"stream","name":"stdout","text":"1234567890"}]}`,
 			`{"cell_type":"code","outputs":[{"output_type":"stream","name":"stdout","text":["é\n2345678",""]}]}`, ""},
 		{"more keys", Strip{ExtraKeys: []string{"metadata.keep.b", "cell.metadata.x.y", "cell.metadata.x.z",
 			"cell.attachments"}},
@@ -105,9 +121,10 @@ func TestStripOptions(t *testing.T) {
 	}
 }
 
-func TestStripOldForm(t *testing.T) {
+func TestStripOldFormat(t *testing.T) {
 	const src = `{"metadata":{"signature":"sha256:1"},"nbformat":3,"worksheets":[{"cells":[
-{"cell_type":"code","input":"a","outputs":[{"output_type":"pyout","text":"1","prompt_number":2}],"prompt_number":2,"collapsed":false},
+{"cell_type":"code","input":"a","outputs":[{"output_type":"pyout","text":"1","prompt_number":2}],` +
+		`"prompt_number":2,"collapsed":false},
 {"cell_type":"heading","level":2,"source":"b"}]},{"cells":[{"cell_type":"code","input":[],"outputs":[]}]}]}`
 	const want = `{"metadata":{},"nbformat":3,"worksheets":[{"cells":[
 {"cell_type":"code","input":"a","outputs":[],"prompt_number":null,"collapsed":false},
@@ -117,20 +134,22 @@ func TestStripOldForm(t *testing.T) {
 	}
 }
 
-func TestStripRefuses(t *testing.T) {
-	const src = "{\"cells\":[\n{\"cell_type\":\"code\",\"metadata\":{\"keep_output\":false,\"tags\":[\"keep_output\"]}}],\"nbformat\":4}"
+func TestStripRejects(t *testing.T) {
+	const src = "{\"cells\":[\n{\"cell_type\":\"code\",\"metadata\":{\"keep_output\":false," +
+		"\"tags\":[\"keep_output\"]}}],\"nbformat\":4}"
 	nb, err := Parse("n", []byte(src))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = Strip{}.Apply(nb)
 	var located *notebooks.Error
-	if !errors.As(err, &located) || err.Error() != "n:2:47: keep_output is false here, and the cell has the tag keep_output; take one of the two out" {
+	if !errors.As(err, &located) || err.Error() != "n:2:47: keep_output is false here, and the cell has the tag "+
+		"keep_output; take one of the two out" {
 		t.Errorf("got %v", err)
 	}
 	for _, key := range []string{"a", "metadata", "metadata.", "other.a"} {
 		if (Strip{ExtraKeys: []string{key}}).Check() == nil {
-			t.Errorf("the key %q was taken", key)
+			t.Errorf("the key %q was accepted", key)
 		}
 	}
 }
@@ -148,8 +167,8 @@ func stripped(t *testing.T, how Strip, src string) string {
 	return string(got)
 }
 
-// TestStripKeepsTheRest: on real notebooks, what is left means the same as before, outputs, counts and volatile
-// metadata apart, and a second strip changes nothing.
+// TestStripKeepsTheRest: in real notebooks, everything but outputs, counts and volatile metadata keeps its meaning, and
+// a second strip changes nothing.
 func TestStripKeepsTheRest(t *testing.T) {
 	for name, src := range corpus(t) {
 		nb, err := Parse(name, src)
@@ -157,11 +176,11 @@ func TestStripKeepsTheRest(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := (Strip{}).Apply(nb); err != nil || nb.NBFormat < 4 {
-			continue // one says that it keeps its outputs, and that it does not
+			continue // its metadata says both that it keeps its outputs and that it does not
 		}
 		once := stripped(t, Strip{}, string(src))
 		if again := stripped(t, Strip{}, once); again != once {
-			t.Errorf("%s changes again", name)
+			t.Errorf("the second strip changes %s", name)
 		}
 		if before, after := bare(t, src), bare(t, []byte(once)); !reflect.DeepEqual(before, after) {
 			t.Errorf("%s: %v is now %v", name, before, after)
@@ -175,7 +194,7 @@ func TestStripKeepsTheRest(t *testing.T) {
 	}
 }
 
-// bare is a notebook without all that strip may touch.
+// bare returns a notebook without anything that strip may remove.
 func bare(t *testing.T, src []byte) map[string]any {
 	t.Helper()
 	var nb map[string]any
@@ -199,7 +218,7 @@ func bare(t *testing.T, src []byte) map[string]any {
 	return nb
 }
 
-// TestApplyIsSplicing holds Apply against the plain way to do it.
+// TestApplyIsSplicing compares Apply with a naive implementation.
 func TestApplyIsSplicing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := rapid.SliceOfN(rapid.StringMatching(`[a-z]{1,3}`), 1, 6).Draw(t, "items")

@@ -1,6 +1,7 @@
 package ipynb
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strconv"
@@ -9,11 +10,12 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// What nbformat 3 and 2 call otherwise than 4, as nbformat's own converters (v4/convert.py, v3/convert.py) have it.
+// Names in nbformat 3 and 2 that differ from 4, as in nbformat's converters (v4/convert.py, v3/convert.py).
 var (
 	oldForms = map[string]string{
 		"text": "text/plain", "html": "text/html", "svg": "image/svg+xml", "png": "image/png", "jpeg": "image/jpeg",
-		"latex": "text/latex", "json": "application/json", "javascript": "application/javascript", "pdf": "application/pdf",
+		"latex": "text/latex", "json": "application/json",
+		"javascript": "application/javascript", "pdf": "application/pdf",
 	}
 	oldOutputs = map[string]string{"pyout": "execute_result", "pyerr": "error"}
 )
@@ -23,17 +25,11 @@ const lineEnds = "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029"
 
 // worksheets reads the sheets of an old notebook, one after the other.
 func (r *reader) worksheets(g *group) error {
-	if r.c.Kind() != '[' {
-		return &misfit{r.c.Offset(), "the worksheets must be a list", ""}
-	}
-	_, err := r.c.Array(func() error {
-		if r.c.Kind() != '{' {
-			return &misfit{r.c.Offset(), "a worksheet must be an object", ""}
-		}
-		_, err := r.c.Object(func(name []byte, _ codec.Span) error {
-			if string(name) == "cells" {
-				r.old = true
-				defer func() { r.old = false }()
+	r.old = true
+	defer func() { r.old = false }()
+	_, err := r.list("the worksheets", func() error {
+		_, err := r.members("a worksheet", func(name string) error {
+			if name == "cells" {
 				return r.cells(g)
 			}
 			_, err := r.c.Skip()
@@ -44,7 +40,7 @@ func (r *reader) worksheets(g *group) error {
 	return err
 }
 
-// upgrade makes of an old cell what 4 has for it.
+// upgrade converts an old cell to nbformat 4.
 func upgrade(cell *Cell, level Value) {
 	switch cell.Type {
 	case "heading":
@@ -54,10 +50,8 @@ func upgrade(cell *Cell, level Value) {
 		}
 		cell.Type = "markdown"
 		var words []string
-		for text := cell.Source; text != ""; {
-			n := pythonLine(text)
-			words = append(words, strings.TrimRight(text[:n], lineEnds))
-			text = text[n:]
+		for _, line := range PythonLines(cell.Source) {
+			words = append(words, strings.TrimRight(line, lineEnds))
 		}
 		cell.Source = strings.Repeat("#", max(1, n)) + " " + strings.Join(words, " ")
 	case "html":
@@ -65,19 +59,14 @@ func upgrade(cell *Cell, level Value) {
 	}
 }
 
-// upgradeOutput makes of an old output what 4 has for it; old are the forms that stood beside its other names.
+// upgradeOutput converts an old output to nbformat 4; old are the representations beside its other names.
 func upgradeOutput(out *Output, old []Datum) {
-	if name, ok := oldOutputs[out.Type]; ok {
+	name, renamed := oldOutputs[out.Type]
+	if renamed {
 		out.Type = name
-		if out.TextAt.Raw != nil && out.Type == "execute_result" {
-			out.Data = append(out.Data, Datum{"text/plain", out.TextAt})
-			out.TextAt = Value{}
-		}
-		out.Data = append(out.Data, old...)
-		return
 	}
-	if out.Type == "display_data" && out.Data == nil {
-		if out.TextAt.Raw != nil {
+	if renamed || out.Type == "display_data" && out.Data == nil {
+		if out.TextAt.Raw != nil && out.Type != "error" {
 			out.Data = append(out.Data, Datum{"text/plain", out.TextAt})
 			out.TextAt = Value{}
 		}
@@ -88,20 +77,23 @@ func upgradeOutput(out *Output, old []Datum) {
 	}
 }
 
-// Upgraded is an old notebook as one of nbformat 4.5, as nbformat's converters make it; a notebook of nbformat 4 is as
-// it is. The cells are called by their places. The language, which old files have with each cell, is in the metadata.
+// Upgraded returns an old notebook as one of nbformat 4.5, as nbformat's converters make it; a notebook of nbformat 4
+// is as it is. The cells are called by their places. The language, which old files have with each cell, is in the
+// metadata.
 func (nb *Notebook) Upgraded() ([]byte, error) {
 	if nb.NBFormat == 4 {
 		return nb.Source, nil
 	}
 	metadata := settings{}
-	metadata.take(nb.Metadata, "name", "signature")
+	metadata.take(nb.Metadata)
+	delete(metadata, "name")
+	delete(metadata, "signature")
 	if lang := nb.cellLanguage(); lang != "" && nb.Language() == "" {
 		name, err := codec.Marshal(map[string]string{"name": lang})
 		if err != nil {
 			return nil, err
 		}
-		metadata.set("language_info", name)
+		metadata["language_info"] = name
 	}
 	d := Draft{Metadata: metadata.object()}
 	for i := range nb.Cells {
@@ -115,7 +107,7 @@ func (nb *Notebook) Upgraded() ([]byte, error) {
 	return d.Bytes()
 }
 
-// cellLanguage is the language that all cells of an old file have; "" where they differ.
+// cellLanguage returns the language that all cells of an old file have; "" where they differ.
 func (nb *Notebook) cellLanguage() string {
 	lang := ""
 	for i := range nb.Cells {
@@ -133,34 +125,26 @@ func (nb *Notebook) cellLanguage() string {
 func (c *Cell) upgraded() (DraftCell, error) {
 	metadata := settings{}
 	metadata.take(c.Metadata)
-	out := DraftCell{Type: c.Type, Source: c.Source}
+	if c.Type == "code" && c.Collapsed.Raw != nil {
+		metadata["collapsed"] = c.Collapsed.Raw
+	}
+	out := DraftCell{Type: c.Type, Source: c.Source, Metadata: metadata.object()}
 	if c.Type != "code" {
-		out.Metadata = metadata.object()
 		return out, nil
 	}
-	if c.Collapsed.Raw != nil {
-		metadata.set("collapsed", c.Collapsed.Raw)
+	if count, err := strconv.Atoi(string(c.Count.Raw)); err == nil {
+		out.Count = count
 	}
-	out.Metadata = metadata.object()
-	if c.Count.Given() {
-		count, err := strconv.Atoi(string(c.Count.Raw))
-		if err == nil {
-			out.Count = count
-		}
-	}
-	var list []map[string]any
+	list := []map[string]any{}
 	for i := range c.Outputs {
 		list = append(list, c.Outputs[i].upgraded())
-	}
-	if list == nil {
-		return out, nil
 	}
 	var err error
 	out.Outputs, err = codec.Marshal(list)
 	return out, err
 }
 
-// upgraded is the output as nbformat 4 has it; its names were read as those of 4 already.
+// upgraded returns the output as nbformat 4 has it; its names were read as those of 4 already.
 func (out *Output) upgraded() map[string]any {
 	o := map[string]any{"output_type": out.Type}
 	switch out.Type {
@@ -193,34 +177,27 @@ func (out *Output) upgraded() map[string]any {
 		if mime, ok := oldForms[m.Name]; ok {
 			m.Name = mime
 		}
-		metadata.set(m.Name, m.Raw)
+		metadata[m.Name] = m.Raw
 	}
 	o["data"], o["metadata"] = data, metadata.object()
 	return o
 }
 
-// settings is an object in the making; of a name that is given twice the last counts.
+// settings is an object under construction; the last of duplicate names wins.
 type settings map[string]codec.Raw
 
-func (s settings) set(name string, value codec.Raw) { s[name] = value }
-
-// take takes the members of an object over, but for some.
-func (s settings) take(object Value, but ...string) {
+// take copies the members of an object.
+func (s settings) take(object Value) {
 	for _, m := range Members(object) {
-		if !slices.Contains(but, m.Name) {
-			s[m.Name] = m.Raw
-		}
+		s[m.Name] = m.Raw
 	}
 }
 
 // object spells the values as they were, also where no strict reader takes them.
 func (s settings) object() codec.Raw {
-	raw := []byte{'{'}
-	for i, name := range slices.Sorted(maps.Keys(s)) {
-		if i > 0 {
-			raw = append(raw, ',')
-		}
-		raw = append(append(codec.AppendText(raw, name, nil), ':'), s[name]...)
+	var parts [][]byte
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		parts = append(parts, append(append(codec.AppendText(nil, name, nil), ':'), s[name]...))
 	}
-	return append(raw, '}')
+	return slices.Concat([]byte{'{'}, bytes.Join(parts, []byte{','}), []byte{'}'})
 }

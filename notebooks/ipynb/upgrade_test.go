@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestUpgraded holds what an old notebook becomes. TestInterop in cmd/markmill holds it against nbformat itself.
+// TestUpgraded checks the result of upgrading old notebooks. TestInterop in cmd/markmill compares it with nbformat.
 func TestUpgraded(t *testing.T) {
 	for name, want := range map[string]string{
 		"old2.ipynb": `markdown cell-1 "# T\n\ntext"
@@ -19,7 +19,9 @@ markdown cell-2 "text\nmore"
 markdown cell-3 "<b>x</b>"
 raw cell-4 "raw"
 code cell-5 "n = 3\nprint(n)" 4 stream:stdout="3\n"
-code cell-6 "n * 7" execute_result:application/javascript="1" application/json=- image/png="iVBORw0KGgo=\n" image/svg+xml="<svg/>\n\n" text/html="<i>21</i>" text/latex="$21$" text/plain="21" display_data:image/png="iVBORw0KGgo=" error:E v [a b] stream:stdout="no name"
+code cell-6 "n * 7" execute_result:application/javascript="1" application/json=- image/png="iVBORw0KGgo=\n" ` +
+			`image/svg+xml="<svg/>\n\n" text/html="<i>21</i>" text/latex="$21$" text/plain="21" ` +
+			`display_data:image/png="iVBORw0KGgo=" error:E v [a b] stream:stdout="no name"
 language python`,
 	} {
 		src, err := os.ReadFile("../../cmd/markmill/testdata/forms/" + name)
@@ -77,8 +79,9 @@ language python`,
 		if err != nil || len(before.Steps) != len(after.Steps) {
 			t.Fatal(err, len(before.Steps), len(after.Steps))
 		}
-		for i, s := range before.Steps { // who looks at the file sees the steps that run
-			if s.ID != after.Steps[i].ID || string(s.Code) != string(after.Steps[i].Code) || s.Lang != after.Steps[i].Lang {
+		for i, s := range before.Steps { // the upgraded file shows the steps that run
+			if s.ID != after.Steps[i].ID || string(s.Code) != string(after.Steps[i].Code) ||
+				s.Lang != after.Steps[i].Lang {
 				t.Errorf("%s: step %d is %+v, and then %+v", name, i, s, after.Steps[i])
 			}
 		}

@@ -1,6 +1,5 @@
-// Package lazyregexp is regexp, compiled at first use: a run that needs none of a package's
-// expressions does not pay for them when the program starts. (The Go distribution does the same.)
-// It imports nothing of this module.
+// Package lazyregexp is regexp, compiled at first use: a run that needs none of a package's expressions does not pay
+// for them when the program starts. (The Go distribution does the same.) It imports nothing of this module.
 package lazyregexp
 
 import (

@@ -54,7 +54,7 @@ func TestEveryExpressionCompiles(t *testing.T) {
 	}
 }
 
-// literal is the text of a string literal, or of several joined by +.
+// literal returns the text of a string literal, or of several joined by +.
 func literal(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -14,7 +14,7 @@ const maxEdits = 1000
 // Numbering gives equal things equal numbers, from 0 on in the order in which they come.
 type Numbering[K comparable] map[K]int32
 
-// Of is the number of a thing.
+// Of returns the number of a thing.
 func (n Numbering[K]) Of(k K) int32 {
 	id, ok := n[k]
 	if !ok {
@@ -24,7 +24,7 @@ func (n Numbering[K]) Of(k K) int32 {
 	return id
 }
 
-// All are the numbers of things.
+// All returns the numbers of things.
 func (n Numbering[K]) All(list []K) []int32 {
 	out := make([]int32, len(list))
 	for i, k := range list {
@@ -39,12 +39,10 @@ func Lines[T ~string | ~[]byte](a, b []T) (gone, come []bool) {
 	number := func(lines []T) []int32 {
 		out := make([]int32, len(lines))
 		for i, l := range lines {
-			id, ok := ids[string(l)]
-			if !ok {
-				id = int32(len(ids))
-				ids[string(l)] = id
+			if _, known := ids[string(l)]; !known {
+				ids[string(l)] = int32(len(ids))
 			}
-			out[i] = id
+			out[i] = ids[string(l)]
 		}
 		return out
 	}
@@ -56,6 +54,25 @@ func Numbers(a, b []int32) (gone, come []bool) {
 	d := differ{a: a, b: b, gone: make([]bool, len(a)), come: make([]bool, len(b))}
 	d.diff(0, len(a), 0, len(b))
 	return d.gone, d.come
+}
+
+// Partners is for each of a its place in b, -1 where it is gone. The arguments are those of Numbers.
+func Partners(a, b []int32) []int {
+	gone, come := Numbers(a, b)
+	out := make([]int, len(a))
+	j := 0
+	for i := range a {
+		if gone[i] {
+			out[i] = -1
+			continue
+		}
+		for come[j] {
+			j++
+		}
+		out[i] = j
+		j++
+	}
+	return out
 }
 
 type differ struct {
@@ -123,17 +140,12 @@ func (d *differ) walkBack(trace [][]int, a0, b0, x, y int) {
 			return trace[e][k+e]
 		}
 		k := x - y
-		down := k == -e || k != e && at(k-1) < at(k+1)
-		if down {
-			px := at(k + 1)
-			py := px - (k + 1)
-			d.come[b0+py] = true
-			x, y = px, py
+		if k == -e || k != e && at(k-1) < at(k+1) { // down
+			x, y = at(k+1), at(k+1)-(k+1)
+			d.come[b0+y] = true
 		} else {
-			px := at(k - 1)
-			py := px - (k - 1)
-			d.gone[a0+px] = true
-			x, y = px, py
+			x, y = at(k-1), at(k-1)-(k-1)
+			d.gone[a0+x] = true
 		}
 	}
 }
@@ -165,9 +177,9 @@ func (d *differ) split(a0, a1, b0, b1 int) bool {
 	if len(once) == 0 {
 		return false
 	}
-	ends := make([]int, len(once))
-	for i, p := range once {
-		ends[i] = p.b
+	var ends []int
+	for _, p := range once {
+		ends = append(ends, p.b)
 	}
 	for _, i := range Rising(ends) {
 		p := once[i]

@@ -10,9 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLinesGiveTheOtherText: what stays is the same on both sides and in the same order, and with what comes it is the
-// other text.
-func TestLinesGiveTheOtherText(t *testing.T) {
+// TestLinesApply: kept lines are equal and in order on both sides, and with the added lines they make the new text.
+func TestLinesApply(t *testing.T) {
 	line := rapid.SampledFrom([]string{"a", "b", "c", "d", "{", "}"})
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.SliceOf(line).Draw(t, "a"), rapid.SliceOf(line).Draw(t, "b")
@@ -44,7 +43,7 @@ func TestLinesGiveTheOtherText(t *testing.T) {
 	})
 }
 
-// TestLinesAreFoundNearLinearly: what has nothing in common, is wholly shuffled or repeats a few lines ends soon, too.
+// TestLinesAreFoundNearLinearly: unrelated, shuffled and repetitive texts take near linear time.
 func TestLinesAreFoundNearLinearly(t *testing.T) {
 	const n = 50_000
 	few, shuffled, other := make([]string, n), make([]string, n), make([]string, n)

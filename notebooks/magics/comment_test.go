@@ -28,11 +28,15 @@ func TestComment(t *testing.T) {
 	}
 }
 
-// What Comment does, Uncomment undoes, where it can be.
+// TestCommentIsUndone: Uncomment reverses Comment if that is possible.
 func TestCommentIsUndone(t *testing.T) {
-	part := rapid.SampledFrom([]string{"", "#", "# ", "##", "%", "%%", "%x", "!ls", "? a", "a?", "cd", "ls -l", " ", "\t",
+	part := rapid.SampledFrom([]string{"", "#", "# ", "##", "%", "%%", "%x", "!ls",
+		"? a", "a?", "cd", "ls -l", " ", "\t",
 		"\\", "x = ", `"""`, "'''", "'", "+", "- ", "//", "//gonb:", ":dep", "noescape"})
-	line := rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(part, 0, 4).Draw(t, "parts"), "") })
+	line := rapid.Custom(func(t *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(part,
+			0, 4).Draw(t, "parts"), "")
+	})
 	rapid.Check(t, func(t *rapid.T) {
 		lang := rapid.SampledFrom([]string{"python", "rust", "go", "r", "bash", "julia"}).Draw(t, "lang")
 		q := Quotes{Comment: "#", Triple: lang == "python" || lang == "julia", Single: lang == "r"}

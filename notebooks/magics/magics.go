@@ -110,7 +110,7 @@ func unescaped(text, sign string) string {
 	return text[:len(text)-len(bare)] + Bare(bare, sign)
 }
 
-// Bare is a line without the comment sign that it begins with, and without a space behind that.
+// Bare returns a line without the comment sign that it begins with, and without a space behind that.
 func Bare(text, sign string) string {
 	if rest, ok := strings.CutPrefix(text, sign); ok {
 		return strings.TrimPrefix(rest, " ")

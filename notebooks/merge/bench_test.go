@@ -34,7 +34,8 @@ func BenchmarkMerge(b *testing.B) {
 			x, y, z := []byte(write(base)), []byte(write(ours)), []byte(write(theirs))
 			b.Run(fmt.Sprintf("%s-%d", form, n), func(b *testing.B) {
 				for b.Loop() {
-					if got, err := Notebooks(x, y, z, Options{Jupyter: form == "jupyter"}); err != nil || len(got.Conflicts) > 0 {
+					if got, err := Notebooks(x, y, z, Options{Jupyter: form == "jupyter"}); err != nil ||
+						len(got.Conflicts) > 0 {
 						b.Fatal(err, got.Conflicts)
 					}
 				}

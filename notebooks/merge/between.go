@@ -6,28 +6,22 @@ import (
 	"markmill/notebooks/linediff"
 )
 
-// conflictBetween is a conflict in the prose.
-func (m *merger) conflictBetween(t *texts, b, x, y []string) {
-	before := t.conflicts
-	m.conflict(t, b, x, y)
-	m.told("", bothChanged, t.conflicts-before)
+// prose merges lines between steps, and reports the conflicts that by writes.
+func (w *weave) prose(by func(t *texts, b, x, y []string), b, x, y []token) {
+	before := w.t.conflicts
+	by(w.t, texted(b), texted(x), texted(y))
+	w.m.told("", bothChanged, w.t.conflicts-before)
 }
 
-func (m *merger) mergeLinesBetween(t *texts, b, x, y []string) {
-	before := t.conflicts
-	m.mergeLines(t, b, x, y)
-	m.told("", bothChanged, t.conflicts-before)
-}
-
-// told keeps conflicts that were written.
+// told records conflicts that were written.
 func (m *merger) told(step, msg string, n int) {
 	for range n {
 		m.result.Conflicts = append(m.result.Conflicts, Conflict{Step: step, Msg: msg})
 	}
 }
 
-// cut parts lines that both sides changed at the steps which one of them put between, so that no step is within the
-// marks of a conflict of the prose.
+// cut splits lines that both sides changed at steps which one side inserted, so that no step is inside a prose
+// conflict's markers.
 func (w *weave) cut(b, x, y []token) {
 	ib, ix, iy := w.ids(b), w.ids(x), w.ids(y)
 	toX, toY := linediff.Blocks(linediff.Numbers(ib, ix)), linediff.Blocks(linediff.Numbers(ib, iy))
@@ -39,7 +33,7 @@ func (w *weave) cut(b, x, y []token) {
 	b0, x0, y0 := 0, 0, 0
 	// part writes the lines up to the three places, none of which lies before the last ones.
 	part := func(b1, x1, y1 int) {
-		w.m.mergeLinesBetween(w.t, texted(b[b0:b1]), texted(x[x0:x1]), texted(y[y0:y1]))
+		w.prose(w.m.mergeLines, b[b0:b1], x[x0:x1], y[y0:y1])
 		b0, x0, y0 = b1, x1, y1
 	}
 	for {
@@ -93,7 +87,7 @@ func sharedUnits(x, y []token) map[int]int {
 	px, ux := list(x)
 	py, uy := list(y)
 	out := map[int]int{}
-	for i, j := range partners(ux, uy) {
+	for i, j := range linediff.Partners(ux, uy) {
 		if j >= 0 {
 			out[px[i]] = py[j]
 		}
@@ -101,7 +95,8 @@ func sharedUnits(x, y []token) map[int]int {
 	return out
 }
 
-// project is the place in the base of a step that a side has put in: behind the lines that the side wrote before it.
+// project returns the place in the base of a step that a side has put in: behind the lines that the side wrote before
+// it.
 func project(blocks []linediff.Block, at int, side []token) int {
 	shift := 0
 	for _, b := range blocks {
@@ -132,7 +127,7 @@ func settle(blocks []linediff.Block, k int) int {
 	return k
 }
 
-// image is the place on a side of a place in the base; behind what the side put in there, or before it.
+// image returns the place on a side of a place in the base; behind what the side put in there, or before it.
 func image(blocks []linediff.Block, k int, behind bool) int {
 	shift := 0
 	for _, b := range blocks {

@@ -2,15 +2,15 @@ package merge
 
 import "strings"
 
-// clashMember is where metadata says what it could not merge, under the name and in the form that nbdime gave it: the
-// diffs of either side against the base, of which ours was kept.
+// clashMember is the member that records metadata conflicts, in nbdime's format: both sides' diffs against the base, of
+// which ours was applied.
 const clashMember = "nbdime-conflicts"
 
 // clash is a conflict in metadata: of a member of the object at hand, or of members within it.
 type clash struct {
 	name            string
 	named           bool
-	b, ours, theirs string // "" is one that is not there
+	b, ours, theirs string // "" if absent
 	within          []clash
 }
 
@@ -28,19 +28,19 @@ func (m *merger) clashed(name string) []clash {
 	return []clash{{name: name, named: true, within: found}}
 }
 
-// record leaves conflicts in the metadata that they are in.
+// record stores conflicts in their metadata.
 func (o *object) record(found []clash) {
 	lead := o.leadOf(clashMember)
 	value := `{"local_diff": ` + clashDiff(found, func(c clash) string { return c.ours }) +
 		`, "remote_diff": ` + clashDiff(found, func(c clash) string { return c.theirs }) + "}"
-	if o.find(clashMember) >= 0 { // of a merge before, which nobody has decided
+	if o.find(clashMember) >= 0 { // from an earlier, unresolved merge
 		o.set(clashMember, value)
 		return
 	}
 	o.members = append(o.members, member{clashMember, lead, value})
 }
 
-// clashDiff is a side's diff, in nbdime's form.
+// clashDiff returns a side's diff, in nbdime's form.
 func clashDiff(found []clash, of func(clash) string) string {
 	var ops []string
 	for _, c := range found {

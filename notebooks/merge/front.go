@@ -8,42 +8,35 @@ import (
 
 // front merges the front matter, with its marks.
 func (m *merger) front(t *texts, b, x, y string) {
-	before := t.conflicts
+	before, msg := t.conflicts, bothChanged
+	text, ok := agreed(b, x, y)
 	switch {
-	case x == y, b == y:
-		t.all(split(x))
-		return
-	case b == x:
-		t.all(split(y))
-		return
+	case ok:
+		t.all(diff.Lines(text))
 	case x == "" || y == "":
-		m.marked(t, split(b), split(x), split(y))
-		m.told("front matter", m.tookOut(x != ""), t.conflicts-before)
-		return
+		m.marked(t, diff.Lines(b), diff.Lines(x), diff.Lines(y))
+		msg = m.tookOut(x != "")
 	case b == "" && !sameEnds(x, y):
 		m.added(t, x, y)
 	default:
 		m.entries(t, b, x, y)
 	}
-	m.told("front matter", bothChanged, t.conflicts-before)
+	m.told("front matter", msg, t.conflicts-before)
 }
 
-// entries merges a block of YAML by its keys, where it is one by the look of it, else by its lines; whatever has fewer
-// conflicts.
+// entries merges a YAML block by keys if it looks like one, else by lines, whichever gives fewer conflicts.
 func (m *merger) entries(t *texts, b, x, y string) {
 	if b != "" {
 		var byLine texts
-		m.fence(&byLine, split(b), split(x), split(y))
+		m.fence(&byLine, diff.Lines(b), diff.Lines(x), diff.Lines(y))
 		if byLine.conflicts == 0 || !sameEnds(x, y) || !sameEnds(b, x) {
-			t.append(&byLine)
+			t.all(diff.Lines(byLine.String()))
+			t.conflicts += byLine.conflicts
 			return
 		}
 	}
-	var parts [3]sequence
-	for i, text := range []string{b, x, y} {
-		parts[i] = entriesOf(text)
-	}
-	lx := split(x)
+	parts := [3]sequence{entriesOf(b), entriesOf(x), entriesOf(y)}
+	lx := diff.Lines(x)
 	told := len(m.result.Conflicts) // the caller reports the conflicts
 	t.line(lx[0])
 	m.weave(t, parts[0], parts[1], parts[2], func(j joint) {
@@ -63,22 +56,16 @@ func (m *merger) entries(t *texts, b, x, y string) {
 	m.result.Conflicts = m.result.Conflicts[:told]
 }
 
-// append writes what others has.
-func (t *texts) append(other *texts) {
-	t.all(split(other.String()))
-	t.conflicts += other.conflicts
-}
-
-// sameEnds says that two blocks have the same first line and the same last line.
+// sameEnds reports whether two blocks have the same first line and the same last line.
 func sameEnds(x, y string) bool {
-	lx, ly := split(x), split(y)
+	lx, ly := diff.Lines(x), diff.Lines(y)
 	return len(lx) > 1 && len(ly) > 1 && lx[0] == ly[0] && lx[len(lx)-1] == ly[len(ly)-1]
 }
 
 // entriesOf splits the text between the first line and the last one at the keys.
 func entriesOf(block string) sequence {
 	var s sequence
-	lines := split(block)
+	lines := diff.Lines(block)
 	if len(lines) < 2 {
 		return s
 	}
@@ -99,12 +86,12 @@ func entriesOf(block string) sequence {
 	return s
 }
 
-// continues says that a line belongs to the key before it: it is indented, or an item of a list.
+// continues reports whether a line belongs to the key before it: it is indented, or an item of a list.
 func continues(line string) bool {
 	return strings.HasPrefix(line, " ") && strings.TrimSpace(line) != "" || strings.HasPrefix(line, "- ")
 }
 
-// yamlKey is the key that a line begins with.
+// yamlKey returns the key that a line begins with.
 func yamlKey(line string) (string, bool) {
 	key, rest, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
 	if !ok || key == "" || strings.ContainsAny(key[:1], " \t#-{}[]&*!|>'\"%@`?,") ||

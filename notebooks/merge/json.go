@@ -10,7 +10,7 @@ import (
 	"markmill/notebooks/ipynb"
 )
 
-// object is a JSON object as it is spelled.
+// object is a JSON object with its spelling.
 type object struct {
 	members []member
 	tail    string // the space before }
@@ -55,7 +55,7 @@ func (o *object) find(name string) int {
 	return slices.IndexFunc(o.members, func(v member) bool { return v.name == name })
 }
 
-// values are the members by their names; the last of two equal names wins.
+// values returns the members by their names; the last of two equal names wins.
 func (o *object) values() map[string]string {
 	out := make(map[string]string, len(o.members))
 	for _, v := range o.members {
@@ -79,7 +79,7 @@ func (o *object) leadOf(name string) string {
 	return space + quoted(name) + ": "
 }
 
-// insert puts a member behind the last of those that are named, or first.
+// insert adds a member after the last of the named ones, or first.
 func (o *object) insert(v member, behind ...string) {
 	at := 0
 	for _, name := range behind {
@@ -164,7 +164,7 @@ func joinPath(path, name string) string {
 	return path + "." + name
 }
 
-// value merges JSON values; "" is one that is not there.
+// value merges JSON values; "" means absent.
 func (m *merger) value(path, b, x, y string) string {
 	switch {
 	case x == y, b == y:
@@ -207,7 +207,7 @@ func sameJSON(a, b string) bool {
 	return errP == nil && errQ == nil && bytes.Equal(p, q)
 }
 
-// shown is a value for a message.
+// shown returns a value for a message.
 func shown(raw string) string {
 	if raw == "" {
 		return "nothing"
@@ -222,51 +222,39 @@ func shown(raw string) string {
 
 // mergeTags merges lists of texts as sets: without what one side took out, with what one side added.
 func mergeTags(b, x, y string) (string, bool) {
-	var lb, lx, ly []string
-	for _, l := range []struct {
-		raw  string
-		into *[]string
-	}{{b, &lb}, {x, &lx}, {y, &ly}} {
-		if l.raw != "" && codec.UnmarshalForeign([]byte(l.raw), l.into) != nil {
+	const base, sides = 1, 2 + 4
+	var all []string
+	in := map[string]int{} // 1 is the base, 2 is x, 4 is y
+	for i, raw := range []string{b, x, y} {
+		var tags []string
+		if raw != "" && codec.UnmarshalForeign([]byte(raw), &tags) != nil {
 			return "", false
 		}
-	}
-	inB, inX, inY := setOf(lb), setOf(lx), setOf(ly)
-	var out []string
-	have := map[string]bool{}
-	add := func(tag string, other map[string]bool) {
-		if !have[tag] && (!inB[tag] || other[tag]) {
-			have[tag] = true
-			out = append(out, quoted(tag))
+		for _, tag := range tags {
+			in[tag] |= 1 << i
+		}
+		if i > 0 {
+			all = append(all, tags...)
 		}
 	}
-	for _, tag := range lx {
-		add(tag, inY)
-	}
-	for _, tag := range ly {
-		add(tag, inX)
+	var out []string
+	for _, tag := range all {
+		if in[tag]&base == 0 || in[tag]&sides == sides {
+			out = append(out, quoted(tag))
+		}
+		in[tag] = base // it is decided
 	}
 	return "[" + strings.Join(out, ", ") + "]", true
 }
 
-func setOf(words []string) map[string]bool {
-	set := make(map[string]bool, len(words))
-	for _, w := range words {
-		set[w] = true
-	}
-	return set
+// volatile reports whether programs write a piece of metadata on their own: conflicts there need no decision.
+func volatile(path string) bool {
+	return slices.ContainsFunc(strings.Split(path, "."), func(name string) bool {
+		return slices.Contains(volatileNames, name)
+	})
 }
 
-// volatile says that programs write a piece of metadata without anybody having meant it: where both sides have another
-// one, nobody need decide.
-func volatile(path string) bool {
-	for _, name := range strings.Split(path, ".") {
-		switch name {
-		case "language_info", "collapsed", "scrolled", "trusted", "execution", "ExecuteTime", "executionInfo", "papermill",
-			"widgets", "toc",
-			"varInspector", "markmill", "pycharm", "colab", "outputId", "vscode", "signature", "orig_nbformat", "display_name":
-			return true
-		}
-	}
-	return false
-}
+var volatileNames = []string{"language_info", "collapsed", "scrolled", "trusted", "execution", "ExecuteTime",
+	"executionInfo", "papermill", "widgets", "toc", "varInspector", "markmill",
+	"pycharm", "colab", "outputId", "vscode",
+	"signature", "orig_nbformat", "display_name"}

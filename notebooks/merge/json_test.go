@@ -14,9 +14,11 @@ func TestMetadata(t *testing.T) {
 		"the last member":       {"metadata.a", `{"a":1,"b":2}`, `{"a":1}`, `{"b":2}`, `{}`},
 		"what programs write": {"metadata.language_info", `{"version":"1"}`, `{"version":"2"}`, `{"version":"3"}`,
 			`{"version":"2"}`},
-		"members of the same name":  {"metadata", `{"x":1}`, `{"x":1,"x":1,"y":1}`, `{"x":1,"z":1}`, `{"x":1,"z":1,"y":1}`},
+		"members of the same name": {"metadata", `{"x":1}`, `{"x":1,"x":1,"y":1}`,
+			`{"x":1,"z":1}`, `{"x":1,"z":1,"y":1}`},
 		"the last of a name counts": {"metadata", `{"x":1}`, `{"x":1,"x":2}`, `{"x":1,"z":1}`, `{"x":2,"z":1}`},
-		"where the others have it": {"metadata", `{"a":1,"d":1}`, `{"a":1,"d":2}`, `{"n":0,"a":1,"b":1,"c":1,"d":1,"e":1}`,
+		"where the others have it": {"metadata", `{"a":1,"d":1}`, `{"a":1,"d":2}`,
+			`{"n":0,"a":1,"b":1,"c":1,"d":1,"e":1}`,
 			`{"n":0,"a":1,"b":1,"c":1,"d":2,"e":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,9 +1,11 @@
 package merge
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"markmill/notebooks"
@@ -12,12 +14,12 @@ import (
 )
 
 // jupyter merges Jupyter notebooks: the cells as steps, everything else as JSON.
-func (m *merger) jupyter(in three) ([]byte, error) {
+func (m *merger) jupyter(in [3]string) ([]byte, error) {
 	var nbs [3]*ipynb.Notebook
-	if strings.TrimSpace(in.b) == "" { // both sides added the file
-		in.b = `{"cells": [], "metadata": {}, "nbformat": 4}`
+	if strings.TrimSpace(in[0]) == "" { // both sides added the file
+		in[0] = `{"cells": [], "metadata": {}, "nbformat": 4}`
 	}
-	for i, text := range []string{in.b, in.x, in.y} {
+	for i, text := range in {
 		nb, err := ipynb.Parse(m.opt.Name, []byte(text))
 		if err != nil {
 			return nil, m.unreadable(i, err)
@@ -49,24 +51,26 @@ func (m *merger) jupyter(in three) ([]byte, error) {
 		return "", false
 	}
 	before := len(m.result.Conflicts)
-	whole := m.object("", outer(in.b), outer(in.x), outer(in.y), false, special)
-	if n := len(m.result.Conflicts); n > before {
-		for i := before; i < n; i++ {
-			m.result.Conflicts[i].Step = "the notebook's " + m.result.Conflicts[i].Step
-		}
+	hb, b, tb := outer(in[0])
+	hx, x, tx := outer(in[1])
+	hy, y, ty := outer(in[2])
+	whole := m.object("", b, x, y, false, special)
+	m.within("the notebook's ", before)
+	return []byte(pick(hb, hx, hy) + whole + pick(tb, tx, ty)), nil
+}
+
+// outer splits a file into its JSON object and the text around it.
+func outer(text string) (head, object, tail string) {
+	start, end := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')+1
+	return text[:start], text[start:end], text[end:]
+}
+
+// within says of the conflicts from a place on what the steps that they name are in.
+func (m *merger) within(what string, from int) {
+	for i := range m.result.Conflicts[from:] {
+		c := &m.result.Conflicts[from+i]
+		c.Step = what + c.Step
 	}
-	head := pick(around(in.b)[0], around(in.x)[0], around(in.y)[0])
-	tail := pick(around(in.b)[1], around(in.x)[1], around(in.y)[1])
-	return []byte(head + whole + tail), nil
-}
-
-// outer is the object of a file, and around is the text before and after it.
-func outer(text string) string {
-	return text[strings.IndexByte(text, '{') : strings.LastIndexByte(text, '}')+1]
-}
-
-func around(text string) [2]string {
-	return [2]string{text[:strings.IndexByte(text, '{')], text[strings.LastIndexByte(text, '}')+1:]}
 }
 
 func cellUnits(nb *ipynb.Notebook) sequence {
@@ -74,13 +78,14 @@ func cellUnits(nb *ipynb.Notebook) sequence {
 	for i := range nb.Cells {
 		c := &nb.Cells[i]
 		text := ended(c.Source)
-		s.add(unit{diff.Cell{ID: c.ID, GeneratedID: true, Label: fmt.Sprintf("cell %d", i+1), Kind: diff.CellKind(c.Type),
+		s.add(unit{diff.Cell{ID: c.ID, GeneratedID: true, Label: fmt.Sprintf("cell %d", i+1),
+			Kind:   diff.CellKind(c.Type),
 			Source: text}, text})
 	}
 	return s
 }
 
-// ended ends the last line of a text, so that a line after it is no change of it.
+// ended adds a missing final newline, so that appending a line does not change the last one.
 func ended(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text
@@ -109,17 +114,16 @@ func (j *cellMerge) cell(at joint) {
 		}
 	}
 	b, x, y := cells[0], cells[1], cells[2]
+	text, ok := agreed(raw[0], raw[1], raw[2])
 	switch {
-	case b == nil && y == nil:
-		j.write(raw[1], x)
-	case b == nil && x == nil:
-		j.write(raw[2], y)
-	case x != nil && y != nil && (raw[1] == raw[2] || raw[0] == raw[2]):
-		j.write(raw[1], x)
-	case x != nil && y != nil && raw[0] == raw[1]:
-		j.write(raw[2], y)
-	default:
+	case b == nil && (x == nil || y == nil):
+		j.write(raw[1]+raw[2], cmp.Or(x, y))
+	case !ok || x == nil || y == nil:
 		j.merged(b, x, y, raw)
+	case text == raw[1]:
+		j.write(text, x)
+	default:
+		j.write(text, y)
 	}
 }
 
@@ -140,7 +144,8 @@ func (j *cellMerge) merged(b, x, y *ipynb.Cell, raw [3]string) {
 	}
 	lines := markLines(text, m.mark('<', m.opt.Ours))
 	for i, msg := range found {
-		m.result.Conflicts = append(m.result.Conflicts, Conflict{Step: label, Line: lines[min(i, len(lines)-1)], Msg: msg})
+		m.result.Conflicts = append(m.result.Conflicts,
+			Conflict{Step: label, Line: lines[min(i, len(lines)-1)], Msg: msg})
 	}
 	keptX, keptY := x != nil && x.Source == text, y != nil && y.Source == text
 	fromY := x == nil || keptY && !keptX
@@ -160,31 +165,19 @@ func (j *cellMerge) merged(b, x, y *ipynb.Cell, raw [3]string) {
 		if fromY {
 			v = vy
 		}
-		switch name {
-		case "source":
-			if from.Source != text {
-				v = sourceList(text, v, from, b, x, y)
-			}
-			return v, true
-		case "outputs", "execution_count":
-			switch {
-			case keptX || keptY:
-			case name == "outputs":
-				v = "[]"
-			default:
-				v = "null"
-			}
-			return v, true
-		case "id":
-			return pick(vb, vx, vy), true
-		case "cell_type":
-			return v, true
+		switch {
+		case name == "id":
+			v = pick(vb, vx, vy)
+		case name == "source" && from.Source != text:
+			v = sourceList(text, v, from, b, x, y)
+		case name == "outputs" && !keptX && !keptY:
+			v = "[]"
+		case name == "execution_count" && !keptX && !keptY:
+			v = "null"
 		}
-		return "", false
+		return v, slices.Contains([]string{"id", "source", "outputs", "execution_count", "cell_type"}, name)
 	})
-	for i := before; i < len(m.result.Conflicts); i++ {
-		m.result.Conflicts[i].Step = label + ", " + m.result.Conflicts[i].Step
-	}
+	m.within(label+", ", before)
 	id := from.ID
 	if x != nil && y != nil && b != nil {
 		id = pick(b.ID, x.ID, y.ID)
@@ -204,7 +197,7 @@ func (j *cellMerge) source(b, x, y *ipynb.Cell) (string, []string) {
 		}
 	}
 	var in [3]string
-	ends := [3]bool{}
+	var ends [3]bool
 	for i, c := range []*ipynb.Cell{b, x, y} {
 		if c != nil {
 			in[i], ends[i] = ended(c.Source), strings.HasSuffix(c.Source, "\n")
@@ -214,7 +207,7 @@ func (j *cellMerge) source(b, x, y *ipynb.Cell) (string, []string) {
 	msg := bothChanged
 	switch {
 	case x == nil || y == nil:
-		m.marked(&t, split(in[0]), split(in[1]), split(in[2]))
+		m.marked(&t, diff.Lines(in[0]), diff.Lines(in[1]), diff.Lines(in[2]))
 	case b == nil:
 		msg = bothAdded
 		m.added(&t, in[1], in[2])
@@ -225,11 +218,7 @@ func (j *cellMerge) source(b, x, y *ipynb.Cell) (string, []string) {
 	if !pick(ends[0], ends[1], ends[2]) {
 		text = strings.TrimSuffix(text, "\n")
 	}
-	var found []string
-	for range t.conflicts {
-		found = append(found, msg)
-	}
-	return text, found
+	return text, slices.Repeat([]string{msg}, t.conflicts)
 }
 
 // write appends a cell, with an id where the form asks for one, and one that no cell before it has.
@@ -258,7 +247,7 @@ func (j *cellMerge) write(raw string, c *ipynb.Cell) {
 	j.out = append(j.out, raw)
 }
 
-// twice says that one of the sides has the id twice itself.
+// twice reports whether a side has the id more than once.
 func (j *cellMerge) twice(id string) bool {
 	if j.double == nil {
 		j.double = map[string]bool{}
@@ -274,7 +263,7 @@ func (j *cellMerge) twice(id string) bool {
 	return j.double[id]
 }
 
-// list is the array of the cells, with the space between them that a side has.
+// list returns the array of the cells, with the space between them that a side has.
 func (j *cellMerge) list(b, x, y string) string {
 	var spaces [3]spacing
 	for i, raw := range []string{b, x, y} {
@@ -305,9 +294,8 @@ func spacingOf(nb *ipynb.Notebook, array string) spacing {
 	if n == 0 {
 		return spacing{none: true}
 	}
-	var s spacing
-	s.head = spaceOf(array[1:])
-	s.between = s.head
+	head := spaceOf(array[1:])
+	s := spacing{head: head, between: head}
 	if n > 1 {
 		gap := string(nb.Source[nb.Cells[0].Span.End:nb.Cells[1].Span.Start])
 		_, s.between, _ = strings.Cut(gap, ",")

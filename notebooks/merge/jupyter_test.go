@@ -29,7 +29,8 @@ func jsonOf(minor int, meta string, cells ...string) string {
 		}
 		b.WriteString(",\n   \"metadata\": {},\n   \"outputs\": [")
 		if parts[2] != "" {
-			fmt.Fprintf(&b, "\n    {\n     \"name\": \"stdout\",\n     \"output_type\": \"stream\",\n     \"text\": [\n      %q\n     ]\n    }\n   ", parts[2])
+			fmt.Fprintf(&b, "\n    {\n     \"name\": \"stdout\",\n     \"output_type\": \"stream\",\n"+
+				"     \"text\": [\n      %q\n     ]\n    }\n   ", parts[2])
 		}
 		b.WriteString("],\n   \"source\": [")
 		lines := strings.SplitAfter(strings.ReplaceAll(parts[1], ";", "\n"), "\n")
@@ -107,11 +108,13 @@ func TestJupyter(t *testing.T) {
 				"same1|both()|"),
 			theirs: jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "t|theirs()|", "b|print(x)|two", "c|plot(x)|three",
 				"same1|both()|"),
-			want: jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "o|ours()|", "t|theirs()|", "b|print(x)|two", "c|plot(x)|three",
+			want: jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "o|ours()|", "t|theirs()|",
+				"b|print(x)|two", "c|plot(x)|three",
 				"same1|both()|"),
 		},
 		"metadata": {
-			ours: jsonOf(5, strings.Replace(meta, "{\n", "{\n  \"a\": 1,\n", 1), "a|x = 1;y = 2;z = 3|one", "b|print(x)|two",
+			ours: jsonOf(5, strings.Replace(meta, "{\n", "{\n  \"a\": 1,\n", 1),
+				"a|x = 1;y = 2;z = 3|one", "b|print(x)|two",
 				"c|plot(x)|three"),
 			theirs: jsonOf(5, "{\n  \"kernelspec\": {\n   \"name\": \"other\"\n  }\n }", "a|x = 1;y = 2;z = 3|one",
 				"b|print(x)|two", "c|plot(x)|three"),
@@ -131,10 +134,12 @@ func TestJupyter(t *testing.T) {
 		},
 		"one id for two cells": {
 			ours: jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "n|new()|", "b|print(x)|two", "c|plot(x)|three"),
-			theirs: strings.Replace(jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "b|print(x)|two", "c|plot(x)|three", "n|new()|"),
+			theirs: strings.Replace(jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "b|print(x)|two",
+				"c|plot(x)|three", "n|new()|"),
 				`"cell_type": "code",`+"\n   \"execution_count\": null,\n   \"id\": \"n\"",
 				"\"cell_type\": \"raw\",\n   \"execution_count\": null,\n   \"id\": \"n\"", 1),
-			want: strings.Replace(jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "n|new()|", "b|print(x)|two", "c|plot(x)|three",
+			want: strings.Replace(jsonOf(5, meta, "a|x = 1;y = 2;z = 3|one", "n|new()|",
+				"b|print(x)|two", "c|plot(x)|three",
 				"n-2|new()|"), `"cell_type": "code",`+"\n   \"execution_count\": null,\n   \"id\": \"n-2\"",
 				"\"cell_type\": \"raw\",\n   \"execution_count\": null,\n   \"id\": \"n-2\"", 1),
 		},
@@ -165,7 +170,7 @@ func clashing(metadata, local, remote string) string {
 		", \"remote_diff\": " + remote + "}\n }"
 }
 
-// TestJupyterIDs gives cells ids where the merged notebook is of a form that asks for them.
+// TestJupyterIDs adds cell ids if the merged notebook's format requires them.
 func TestJupyterIDs(t *testing.T) {
 	base := jsonOf(4, meta, "|a|", "|b|")
 	got, err := notebooksBySteps([]byte(base), []byte(jsonOf(5, meta, "1|a|", "2|b|")),
@@ -186,7 +191,8 @@ func TestJupyterIDs(t *testing.T) {
 
 // TestJupyterOfNoBase merges a notebook that both sides added.
 func TestJupyterOfNoBase(t *testing.T) {
-	got, err := Notebooks(nil, []byte(jsonOf(5, meta, "a|one|", "b|two|")), []byte(jsonOf(5, meta, "a|one|", "c|three|")),
+	got, err := Notebooks(nil, []byte(jsonOf(5, meta, "a|one|", "b|two|")),
+		[]byte(jsonOf(5, meta, "a|one|", "c|three|")),
 		Options{Jupyter: true})
 	if want := jsonOf(5, meta, "a|one|", "b|two|", "c|three|"); err != nil || string(got.Bytes) != want ||
 		len(got.Conflicts) > 0 {
@@ -194,10 +200,11 @@ func TestJupyterOfNoBase(t *testing.T) {
 	}
 }
 
-// TestJupyterSpelling keeps the spelling of the lines that nobody changed, in a cell that both did.
+// TestJupyterSpelling keeps the spelling of unchanged lines in a cell that both sides changed.
 func TestJupyterSpelling(t *testing.T) {
 	spelled := func(text string) []byte { return []byte(strings.ReplaceAll(text, "middle", `\u00e9\/`)) }
-	got, err := Notebooks(spelled(jsonOf(5, meta, "a|one;middle;three|")), spelled(jsonOf(5, meta, "a|1;middle;three|")),
+	got, err := Notebooks(spelled(jsonOf(5, meta, "a|one;middle;three|")),
+		spelled(jsonOf(5, meta, "a|1;middle;three|")),
 		spelled(jsonOf(5, meta, "a|one;middle;3|")), Options{Jupyter: true})
 	if want := spelled(jsonOf(5, meta, "a|1;middle;3|")); err != nil || string(got.Bytes) != string(want) {
 		t.Errorf("%v\n%s", err, got.Bytes)

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestManyMembers merges metadata whose members are looked for by name: each step must be near linear. One by one it
-// would be minutes.
+// TestManyMembers merges large metadata: lookups by name must be near linear. Scanning would take minutes.
 func TestManyMembers(t *testing.T) {
 	const n = 50_000
 	object := func(from, value int) string {
@@ -18,7 +17,7 @@ func TestManyMembers(t *testing.T) {
 		return "{" + strings.Join(members, ",") + "}"
 	}
 	m := newMerger(nil, nil, Options{})
-	// One side has new values, the other one took half of the members out and added as many.
+	// One side has new values; the other removed half of the members and added as many.
 	got := m.value("metadata.a", object(0, 1), object(0, 2), object(n/2, 1))
 	if len(m.result.Conflicts) != n/2 {
 		t.Errorf("%d conflicts, want one for each member that is gone", len(m.result.Conflicts))
@@ -33,13 +32,13 @@ func TestManyMembers(t *testing.T) {
 		}
 		return "[" + strings.Join(list, ",") + "]"
 	}
-	// Either side took a quarter out and added as many.
+	// Each side removed a quarter and added as many.
 	if got, ok := mergeTags(tags(n/4), tags(0), tags(n/2)); !ok || strings.Count(got, ",") != n-1 {
 		t.Errorf("%d tags", strings.Count(got, ",")+1)
 	}
 }
 
-// TestManyCellsOfOneID merges notebooks that no program should write: whether a side has an id twice is found once.
+// TestManyCellsOfOneID merges invalid notebooks with repeated ids: duplicates on a side are found once.
 func TestManyCellsOfOneID(t *testing.T) {
 	const n = 20_000
 	cells := func(edit func(i int) string) string {

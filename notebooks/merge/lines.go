@@ -4,10 +4,11 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/notebooks/diff"
 	"markmill/notebooks/linediff"
 )
 
-// texts is what is being written: lines, and how many conflicts are in them.
+// texts is the output under construction: lines, and the number of conflicts in them.
 type texts struct {
 	strings.Builder
 	conflicts int
@@ -24,7 +25,7 @@ func (t *texts) line(line string) {
 	t.open = !strings.HasSuffix(line, "\n")
 }
 
-// end ends the last line.
+// end terminates the last line.
 func (t *texts) end() {
 	if t.open {
 		t.WriteString("\n")
@@ -38,10 +39,7 @@ func (t *texts) all(lines []string) {
 	}
 }
 
-// split cuts a text after each newline.
-func split(text string) []string { return slices.Collect(strings.Lines(text)) }
-
-// chunk is a stretch of the three that is the same in all, or is not.
+// chunk is a range of the three texts, either equal in all or not.
 type chunk struct {
 	b0, b1, x0, x1, y0, y1 int
 	same                   bool
@@ -49,7 +47,7 @@ type chunk struct {
 
 // chunks aligns three lists (Khanna, Kunal, Pierce: A Formal Investigation of Diff3).
 func chunks(b, x, y []int32) []chunk {
-	toX, toY := partners(b, x), partners(b, y)
+	toX, toY := linediff.Partners(b, x), linediff.Partners(b, y)
 	var out []chunk
 	i, j, k := 0, 0, 0
 	for i < len(b) || j < len(x) || k < len(y) {
@@ -76,28 +74,9 @@ func chunks(b, x, y []int32) []chunk {
 	return out
 }
 
-// partners is for each of a its place in b, -1 where it is gone.
-func partners(a, b []int32) []int {
-	gone, come := linediff.Numbers(a, b)
-	out := make([]int, len(a))
-	j := 0
-	for i := range a {
-		if gone[i] {
-			out[i] = -1
-			continue
-		}
-		for come[j] {
-			j++
-		}
-		out[i] = j
-		j++
-	}
-	return out
-}
-
 // lines merges by line.
 func (m *merger) lines(t *texts, b, x, y string) {
-	m.mergeLines(t, split(b), split(x), split(y))
+	m.mergeLines(t, diff.Lines(b), diff.Lines(x), diff.Lines(y))
 }
 
 func (m *merger) mergeLines(t *texts, b, x, y []string) {
@@ -115,7 +94,7 @@ func (m *merger) mergeLines(t *texts, b, x, y []string) {
 	}
 }
 
-// minCommon is how many equal lines part two conflicts: fewer are easier to read within one.
+// minCommon is the number of equal lines that separate two conflicts: fewer are easier to read within one.
 const minCommon = 3
 
 // conflict writes lines that both sides changed.

@@ -1,18 +1,21 @@
 package merge
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/linediff"
+	"markmill/notebooks/markdown"
+	"markmill/notebooks/region"
 )
 
 // markdown merges Markdown notebooks of every form, sources or output notebooks.
-func (m *merger) markdown(in three) ([]byte, error) {
+func (m *merger) markdown(in [3]string) ([]byte, error) {
 	var docs [3]*document
-	for i, text := range []string{in.b, in.x, in.y} {
+	for i, text := range in {
 		doc, err := m.document(text)
 		if err != nil {
 			return nil, m.unreadable(i, err)
@@ -36,29 +39,37 @@ func (m *merger) markdown(in three) ([]byte, error) {
 	return m.withOutputs(docs, t.String(), written), nil
 }
 
-// cleanByLine is the merge by line, where that has no conflict and breaks no step: what steps are is a guess where they
-// have no ids and half of a fence was edited, or the form changed; and nobody should have to mend what Git alone would
-// have merged.
+// cleanByLine returns the merge by line, where that has no conflict and breaks no step: what steps are is a guess where
+// they have no ids and half of a fence was edited, or the form changed; and nobody should have to mend what Git alone
+// would have merged.
 func (m *merger) cleanByLine(b, x, y *document) (string, bool) {
 	var t texts
 	m.lines(&t, string(b.stripped.Source), string(x.stripped.Source), string(y.stripped.Source))
 	if t.conflicts > 0 {
 		return "", false
 	}
-	_, err := notebooks.Parse(m.opt.Name, []byte(t.String()))
+	_, err := markdown.Parse(m.opt.Name, []byte(t.String()))
 	return t.String(), err == nil || x.broken || y.broken
 }
 
-// document is a Markdown notebook taken apart.
+// document is a Markdown notebook split into parts.
 type document struct {
 	raw      string
-	stripped notebooks.Stripped
+	stripped region.Stripped
 	front    string // with everything before it
 	body     sequence
-	form     notebooks.Form                     // where it changed, steps became prose, or prose steps
-	broken   bool                               // it has mistakes of its author
-	ids      []notebooks.StepID                 // of the units that are steps
-	byStep   map[string][]notebooks.FoundRegion // of each step; nil until it is asked for
+	form     notebooks.Form                  // where it changed, steps became prose, or prose steps
+	broken   bool                            // it has mistakes of its author
+	ids      []notebooks.StepID              // of the units that are steps
+	byStep   map[string][]region.FoundRegion // of each step; nil until it is asked for
+}
+
+// source returns "" without a unit.
+func (u *unit) source() string {
+	if u == nil {
+		return ""
+	}
+	return u.text
 }
 
 func (d *document) unit(i int) *unit {
@@ -74,46 +85,38 @@ func (m *merger) document(text string) (*document, error) {
 	if err := notebooks.CheckText(m.opt.Name, []byte(text)); err != nil {
 		return nil, err
 	}
-	d := &document{raw: text, stripped: notebooks.Strip(m.opt.Name, []byte(text))}
+	d := &document{raw: text, stripped: region.Strip(m.opt.Name, []byte(text))}
 	if len(d.stripped.Problems) > 0 {
 		return nil, d.stripped.Problems
 	}
-	nb, err := notebooks.Parse(m.opt.Name, d.stripped.Source)
+	nb, err := markdown.Parse(m.opt.Name, d.stripped.Source)
 	d.form, d.broken = nb.Form, err != nil
-	src := string(nb.Source)
-	type piece struct {
-		span notebooks.Span
-		unit unit
-		id   notebooks.StepID
-	}
-	var pieces []piece
-	for i, span := range nb.Declared {
-		text := src[span.Start:span.End]
-		pieces = append(pieces, piece{span, unit{diff.Cell{ID: parametersID(i), Label: parametersID(i), Kind: diff.Raw,
-			Source: text}, text}, ""})
-	}
-	for _, s := range nb.Steps {
-		cell := diff.Cell{Kind: diff.Code, Label: "step " + string(s.ID), Lang: s.Lang, Source: string(s.Code)}
-		if s.Explicit {
-			cell.ID = "#" + string(s.ID)
-		}
-		pieces = append(pieces, piece{s.Fence, unit{cell, src[s.Fence.Start:s.Fence.End]}, s.ID})
-	}
-	sort.SliceStable(pieces, func(i, j int) bool { return pieces[i].span.Start < pieces[j].span.Start })
-	at := 0
-	if front := nb.Front.Span; front.End > front.Start {
-		d.front, at = src[:front.End], front.End
-	}
-	for _, p := range pieces {
-		if p.span.Start < at { // one in the other, or in the front matter: it goes with that
+	declared := 0
+	for _, p := range nb.Parts() {
+		text := nb.Text(p)
+		switch p.Kind {
+		case notebooks.PartText:
+			d.body.lines(text)
+			continue
+		case notebooks.PartFrontMatter:
+			d.front = string(nb.Source[:p.Span.End])
+			d.body = sequence{}
 			continue
 		}
-		d.body.lines(src[at:p.span.Start])
-		d.body.add(p.unit)
-		d.ids = append(d.ids, p.id)
-		at = p.span.End
+		cell, id := diff.Cell{ID: parametersID(declared), Label: parametersID(declared), Kind: diff.Raw, Source: text},
+			notebooks.StepID("")
+		if s := p.Step; s != nil {
+			id = s.ID
+			cell = diff.Cell{Kind: diff.Code, Label: "step " + string(id), Lang: s.Lang, Source: string(s.Code)}
+			if s.Explicit {
+				cell.ID = "#" + string(id)
+			}
+		} else {
+			declared++
+		}
+		d.body.add(unit{cell, text})
+		d.ids = append(d.ids, id)
 	}
-	d.body.lines(src[at:])
 	return d, nil
 }
 
@@ -124,43 +127,31 @@ func parametersID(i int) string {
 // step merges one step, or a block of parameters, and gives the text that it wrote.
 func (m *merger) step(t *texts, b, x, y *unit) string {
 	t.end()
-	start := t.Len()
-	before := t.conflicts
+	start, before, msg := t.Len(), t.conflicts, bothChanged
+	label := cmp.Or(x, y).cell.Label
+	tb, tx, ty := b.source(), x.source(), y.source()
+	text, ok := agreed(tb, tx, ty)
 	switch {
-	case x != nil && y != nil && b != nil:
-		switch {
-		case x.text == y.text, b.text == y.text:
-			t.all(split(x.text))
-		case b.text == x.text:
-			t.all(split(y.text))
-		case x.cell.Kind == diff.Raw:
-			m.entries(t, b.text, x.text, y.text)
-		default:
-			m.fence(t, split(b.text), split(x.text), split(y.text))
-		}
-		m.told(x.cell.Label, bothChanged, t.conflicts-before)
-	case x != nil && y != nil:
-		if x.text == y.text {
-			t.all(split(x.text))
-			break
-		}
-		m.added(t, x.text, y.text)
-		m.told(x.cell.Label, bothAdded, t.conflicts-before)
-	case b == nil && x != nil:
-		t.all(split(x.text))
-	case b == nil && y != nil:
-		t.all(split(y.text))
-	case x != nil:
-		m.marked(t, split(b.text), split(x.text), nil)
-		m.told(x.cell.Label, m.tookOut(true), t.conflicts-before)
+	case b == nil && (x == nil || y == nil):
+		t.all(diff.Lines(tx + ty))
+	case x == nil || y == nil:
+		m.marked(t, diff.Lines(tb), diff.Lines(tx), diff.Lines(ty))
+		msg = m.tookOut(x != nil)
+	case ok:
+		t.all(diff.Lines(text))
+	case b == nil:
+		m.added(t, tx, ty)
+		msg = bothAdded
+	case x.cell.Kind == diff.Raw:
+		m.entries(t, tb, tx, ty)
 	default:
-		m.marked(t, split(b.text), nil, split(y.text))
-		m.told(y.cell.Label, m.tookOut(false), t.conflicts-before)
+		m.fence(t, diff.Lines(tb), diff.Lines(tx), diff.Lines(ty))
 	}
+	m.told(label, msg, t.conflicts-before)
 	return t.String()[start:]
 }
 
-// tookOut says who changed what the other side has taken out.
+// tookOut describes which side changed what the other removed.
 func (m *merger) tookOut(xChanged bool) string {
 	if xChanged != m.swapped {
 		return "ours changed it, and theirs took it out"
@@ -170,7 +161,7 @@ func (m *merger) tookOut(xChanged bool) string {
 
 // added merges what both sides added under one id: what is not the same is a conflict.
 func (m *merger) added(t *texts, x, y string) {
-	lx, ly := split(x), split(y)
+	lx, ly := diff.Lines(x), diff.Lines(y)
 	head, tail := commonEnds(lx, ly)
 	t.all(lx[:head])
 	if m.opt.Style == Plain {
@@ -193,17 +184,14 @@ func (m *merger) fence(t *texts, b, x, y []string) {
 	hb, b := head(b)
 	hx, x := head(x)
 	hy, y := head(y)
-	switch {
-	case hx == hy, hb == hy:
-		t.line(hx)
-	case hb == hx:
-		t.line(hy)
-	default:
-		if line, ok := mergeInfo(hb, hx, hy); ok {
-			t.line(line)
-		} else {
-			m.conflict(t, []string{hb}, []string{hx}, []string{hy})
-		}
+	line, ok := agreed(hb, hx, hy)
+	if !ok {
+		line, ok = mergeInfo(hb, hx, hy)
+	}
+	if ok {
+		t.line(line)
+	} else {
+		m.conflict(t, []string{hb}, []string{hx}, []string{hy})
 	}
 	m.mergeLines(t, b, x, y)
 }
@@ -216,11 +204,10 @@ func mergeInfo(b, x, y string) (string, bool) {
 	var out strings.Builder
 	for _, c := range chunks(nb, nx, ny) {
 		px, py, pb := strings.Join(wx[c.x0:c.x1], ""), strings.Join(wy[c.y0:c.y1], ""), strings.Join(wb[c.b0:c.b1], "")
+		part, ok := agreed(pb, px, py)
 		switch {
-		case c.same, px == py, pb == py:
-			out.WriteString(px)
-		case pb == px:
-			out.WriteString(py)
+		case ok:
+			out.WriteString(part)
 		case pb == "" && !sameKey(wx[c.x0:c.x1], wy[c.y0:c.y1]):
 			out.WriteString(px + py)
 		default:
@@ -244,13 +231,10 @@ func infoWords(line string) []string {
 			start = at
 		}
 	}
-	for i := range len(line) {
-		switch c := line[i]; {
-		case c == '}' || c == ']' || c == '\n' || c == '\r':
-			cut(i)
-		case (c == ' ' || c == '\t') && i > 0 && line[i-1] != ' ' && line[i-1] != '\t':
-			cut(i)
-		case i > 0 && (line[i-1] == '{' || line[i-1] == '['):
+	for i := 1; i < len(line); i++ {
+		c, before := line[i], line[i-1]
+		if strings.IndexByte("}]\n\r", c) >= 0 || before == '{' || before == '[' ||
+			(c == ' ' || c == '\t') && before != ' ' && before != '\t' {
 			cut(i)
 		}
 	}
@@ -258,27 +242,20 @@ func infoWords(line string) []string {
 	return out
 }
 
-// sameKey says that two lists of options set one in two ways, or are none of which one can say.
+// sameKey reports whether two lists of options set one in two ways, or are none of which one can say.
 func sameKey(x, y []string) bool {
+	attached := func(word string) bool { return word[0] != ' ' && word[0] != '\t' }
+	if slices.ContainsFunc(slices.Concat(x, y), attached) {
+		return true
+	}
 	keys := map[string]bool{}
 	for _, w := range x {
-		if !separate(w) {
-			return true
-		}
 		keys[optionKey(w)] = true
 	}
-	for _, w := range y {
-		if !separate(w) || keys[optionKey(w)] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(y, func(w string) bool { return keys[optionKey(w)] })
 }
 
-// separate says that a word stands apart from the one before it.
-func separate(word string) bool { return strings.HasPrefix(word, " ") || strings.HasPrefix(word, "\t") }
-
-// optionKey is what a word of an info string sets; all ids set the one id.
+// optionKey returns what a word of an info string sets; all ids set the one id.
 func optionKey(word string) string {
 	word = strings.TrimSpace(word)
 	if strings.HasPrefix(word, "#") {

@@ -2,11 +2,13 @@ package merge
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// Style is how a conflict is written, as merge.conflictStyle of Git's configuration has it.
+// Style is the format of conflicts, as in Git's merge.conflictStyle.
 type Style int
 
 const (
@@ -15,7 +17,7 @@ const (
 	ZDiff3              // the base, too; lines common to both sides at its ends are moved out of the conflict
 )
 
-// Favor says what is done instead of a conflict.
+// Favor is what to do instead of marking a conflict.
 type Favor int
 
 const (
@@ -25,7 +27,7 @@ const (
 	Together              // ours, and then theirs
 )
 
-// Options are how to merge. The zero value is Git's usual way.
+// Options configures a merge. The zero value matches Git's default.
 type Options struct {
 	Name               string // of the file, for messages
 	Jupyter            bool   // they are Jupyter notebooks, and not Markdown
@@ -35,7 +37,7 @@ type Options struct {
 	Base, Ours, Theirs string // what the marks call the three; "" is "base", "ours" and "theirs"
 }
 
-// Conflict is a place that a person must decide.
+// Conflict is a place that needs a decision.
 type Conflict struct {
 	Step string // the step or cell, "" between steps
 	Line int    // of its first mark in the result; in a Jupyter notebook in the text of the cell; 0 without marks
@@ -72,18 +74,40 @@ func Notebooks(base, ours, theirs []byte, opt Options) (*Result, error) {
 	return notebooksBySteps(base, ours, theirs, opt)
 }
 
+func notebooksBySteps(base, ours, theirs []byte, opt Options) (*Result, error) {
+	m := newMerger(ours, theirs, opt)
+	ends := [3]lineEnds{endsOf(base), endsOf(ours), endsOf(theirs)}
+	uniform := !slices.Contains(ends[:], mixed) && (ends[0] != ends[1] || ends[1] != ends[2])
+	if uniform {
+		base, ours, theirs = withLF(base), withLF(ours), withLF(theirs)
+	}
+	by := m.markdown
+	if opt.Jupyter {
+		by = m.jupyter
+	}
+	var err error
+	if m.result.Bytes, err = by(m.arranged(string(base), string(ours), string(theirs))); err != nil {
+		return nil, err
+	}
+	if !opt.Jupyter {
+		m.findMarks(m.result)
+	}
+	if uniform && pick(ends[0], ends[1], ends[2]) == crlf {
+		m.result.Bytes = bytes.ReplaceAll(m.result.Bytes, []byte("\n"), []byte("\r\n"))
+	}
+	return m.result, nil
+}
+
 // Lines merges three texts by their lines, as git merge-file does.
 func Lines(base, ours, theirs []byte, opt Options) *Result {
 	m := newMerger(ours, theirs, opt)
-	three := m.arranged(string(base), string(ours), string(theirs))
+	in := m.arranged(string(base), string(ours), string(theirs))
 	var t texts
-	m.lines(&t, three.b, three.x, three.y)
-	r := &Result{Bytes: []byte(t.String())}
-	for range t.conflicts {
-		r.Conflicts = append(r.Conflicts, Conflict{Msg: bothChanged})
-	}
-	m.findMarks(r)
-	return r
+	m.lines(&t, in[0], in[1], in[2])
+	m.result.Bytes = []byte(t.String())
+	m.told("", bothChanged, t.conflicts)
+	m.findMarks(m.result)
+	return m.result
 }
 
 const (
@@ -100,63 +124,29 @@ type merger struct {
 	clashes []clash // in metadata, since clashed was asked
 }
 
-// three is one thing in the base and on the two sides.
-type three struct{ b, x, y string }
-
 func newMerger(ours, theirs []byte, opt Options) *merger {
 	if opt.MarkerSize <= 0 {
 		opt.MarkerSize = 7
 	}
-	for _, label := range []struct {
-		text *string
-		name string
-	}{{&opt.Base, "base"}, {&opt.Ours, "ours"}, {&opt.Theirs, "theirs"}} {
-		if *label.text = strings.Join(strings.Fields(*label.text), " "); *label.text == "" {
-			*label.text = label.name
-		}
-	}
+	label := func(text, name string) string { return cmp.Or(strings.Join(strings.Fields(text), " "), name) }
+	opt.Base, opt.Ours, opt.Theirs = label(opt.Base, "base"), label(opt.Ours, "ours"), label(opt.Theirs, "theirs")
 	return &merger{opt: opt, swapped: bytes.Compare(ours, theirs) > 0, result: &Result{}}
 }
 
-func (m *merger) arranged(base, ours, theirs string) three {
+// arranged returns the base, x and y.
+func (m *merger) arranged(base, ours, theirs string) [3]string {
 	if m.swapped {
-		return three{base, theirs, ours}
+		return [3]string{base, theirs, ours}
 	}
-	return three{base, ours, theirs}
+	return [3]string{base, ours, theirs}
 }
 
-// sideName is what the marks call a side.
+// sideName returns what the marks call a side.
 func (m *merger) sideName(isX bool) string {
 	if isX != m.swapped {
 		return m.opt.Ours
 	}
 	return m.opt.Theirs
-}
-
-func notebooksBySteps(base, ours, theirs []byte, opt Options) (*Result, error) {
-	m := newMerger(ours, theirs, opt)
-	ends := [3]lineEnds{endsOf(base), endsOf(ours), endsOf(theirs)}
-	uniform := ends[0] != mixed && ends[1] != mixed && ends[2] != mixed && (ends[0] != ends[1] || ends[1] != ends[2])
-	if uniform {
-		base, ours, theirs = withLF(base), withLF(ours), withLF(theirs)
-	}
-	in := m.arranged(string(base), string(ours), string(theirs))
-	by := m.markdown
-	if opt.Jupyter {
-		by = m.jupyter
-	}
-	out, err := by(in)
-	if err != nil {
-		return nil, err
-	}
-	m.result.Bytes = out
-	if !opt.Jupyter {
-		m.findMarks(m.result)
-	}
-	if uniform && pick(ends[0], ends[1], ends[2]) == crlf {
-		m.result.Bytes = bytes.ReplaceAll(m.result.Bytes, []byte("\n"), []byte("\r\n"))
-	}
-	return m.result, nil
 }
 
 // lineEnds are those of a text. Where the three have one kind each, and not the same, one side changed them all: that
@@ -192,7 +182,7 @@ func (m *merger) findMarks(r *Result) {
 	}
 }
 
-// markLines are the lines of a text, from 1, that are a mark.
+// markLines returns the lines of a text, from 1, that are a mark.
 func markLines(text, mark string) []int {
 	var out []int
 	line := 0
@@ -212,7 +202,7 @@ func (m *merger) mark(sign byte, label string) string {
 	return mark
 }
 
-// unreadable is an error that says which of the three cannot be read: 0 is the base, 1 is x, 2 is y.
+// unreadable returns an error that says which of the three cannot be read: 0 is the base, 1 is x, 2 is y.
 func (m *merger) unreadable(side int, err error) error {
 	name := m.opt.Base
 	if side > 0 {

@@ -5,9 +5,12 @@ import (
 	"testing"
 
 	"markmill/notebooks"
+	"markmill/notebooks/markdown"
+	"markmill/notebooks/region"
 )
 
-const plain = "# Report\n\nIntro.\n\n```bash {#load}\nfetch\nclean\n```\n\nThen fit.\n\n```bash {#fit}\nfit --fast\n```\n\n```bash {#show}\nshow\n```\n"
+const plain = "# Report\n\nIntro.\n\n```bash {#load}\nfetch\nclean\n```\n\nThen fit.\n\n```bash {#fit}\nfit --fast\n" +
+	"```\n\n```bash {#show}\nshow\n```\n"
 
 // TestMarkdown merges steps and prose that changed in one way and another.
 func TestMarkdown(t *testing.T) {
@@ -36,8 +39,9 @@ func TestMarkdown(t *testing.T) {
 		},
 		"the base is shown": {
 			ours: edit("fit --fast", "fit --slow"), theirs: edit("fit --fast", "fit --best"),
-			opt:       Options{Style: Diff3, MarkerSize: 9, Ours: "HEAD", Theirs: "side", Base: "abc"},
-			want:      edit("fit --fast\n", "<<<<<<<<< HEAD\nfit --slow\n||||||||| abc\nfit --fast\n=========\nfit --best\n>>>>>>>>> side\n"),
+			opt: Options{Style: Diff3, MarkerSize: 9, Ours: "HEAD", Theirs: "side", Base: "abc"},
+			want: edit("fit --fast\n", "<<<<<<<<< HEAD\nfit --slow\n||||||||| abc\nfit --fast\n"+
+				"=========\nfit --best\n>>>>>>>>> side\n"),
 			conflicts: []string{"step fit, line 13: both sides changed the same lines"},
 		},
 		"ours is preferred": {
@@ -45,14 +49,16 @@ func TestMarkdown(t *testing.T) {
 			want: edit("fit --fast", "fit --slow"),
 		},
 		"both are taken": {
-			ours: edit("fit --fast", "fit --slow"), theirs: edit("fit --fast", "fit --best"), opt: Options{Favor: Together},
+			ours: edit("fit --fast", "fit --slow"), theirs: edit("fit --fast", "fit --best"),
+			opt:  Options{Favor: Together},
 			want: edit("fit --fast", "fit --slow\nfit --best"),
 		},
 		"a step moved by one and edited by the other": {
 			ours:   strings.Replace(edit(load, ""), "show\n```\n", "show\n```\n\n"+strings.TrimSuffix(load, "\n"), 1),
 			theirs: edit("fetch\n", "fetch --all\n"),
-			want: strings.Replace(edit(load, ""), "show\n```\n", "show\n```\n\n"+strings.Replace(strings.TrimSuffix(load, "\n"),
-				"fetch", "fetch --all", 1), 1),
+			want: strings.Replace(edit(load, ""), "show\n```\n",
+				"show\n```\n\n"+strings.Replace(strings.TrimSuffix(load, "\n"),
+					"fetch", "fetch --all", 1), 1),
 		},
 		"both added a step at one place": {
 			ours:   edit("Then fit.\n\n", "Then fit.\n\n```bash {#a}\na\n```\n\n"),
@@ -65,9 +71,10 @@ func TestMarkdown(t *testing.T) {
 			want:   edit("Then fit.\n\n", "Then fit.\n\n```bash {#a}\na\n```\n\n", "Intro", "Ours"),
 		},
 		"both added another step under one id": {
-			ours:      edit("Then fit.\n\n", "Then fit.\n\n```bash {#a}\none\n```\n\n"),
-			theirs:    edit("Then fit.\n\n", "Then fit.\n\n```bash {#a}\ntwo\n```\n\n"),
-			want:      edit("Then fit.\n\n", "Then fit.\n\n```bash {#a}\n<<<<<<< ours\none\n=======\ntwo\n>>>>>>> theirs\n```\n\n"),
+			ours:   edit("Then fit.\n\n", "Then fit.\n\n```bash {#a}\none\n```\n\n"),
+			theirs: edit("Then fit.\n\n", "Then fit.\n\n```bash {#a}\ntwo\n```\n\n"),
+			want: edit("Then fit.\n\n", "Then fit.\n\n```bash {#a}\n<<<<<<< ours\none\n"+
+				"=======\ntwo\n>>>>>>> theirs\n```\n\n"),
 			conflicts: []string{"step a, line 13: both sides added it, with other lines"},
 		},
 		"taken out and edited": {
@@ -80,12 +87,14 @@ func TestMarkdown(t *testing.T) {
 			want: edit(fit, "", "fetch\n", "fetch --all\n"),
 		},
 		"options of one step": {
-			ours: edit("{#fit}", "{#fit timeout=3}"), theirs: edit("{#fit}", "{#fit .test}", "fit --fast", "fit --best"),
-			want: edit("{#fit}", "{#fit .test timeout=3}", "fit --fast", "fit --best"),
+			ours:   edit("{#fit}", "{#fit timeout=3}"),
+			theirs: edit("{#fit}", "{#fit .test}", "fit --fast", "fit --best"),
+			want:   edit("{#fit}", "{#fit .test timeout=3}", "fit --fast", "fit --best"),
 		},
 		"one option of one step": {
 			ours: edit("{#fit}", "{#fit timeout=3}"), theirs: edit("{#fit}", "{#fit timeout=4}"),
-			want:      edit("```bash {#fit}\n", "<<<<<<< ours\n```bash {#fit timeout=3}\n=======\n```bash {#fit timeout=4}\n>>>>>>> theirs\n"),
+			want: edit("```bash {#fit}\n", "<<<<<<< ours\n```bash {#fit timeout=3}\n=======\n"+
+				"```bash {#fit timeout=4}\n>>>>>>> theirs\n"),
 			conflicts: []string{"step fit, line 12: both sides changed the same lines"},
 		},
 		"a step is put into prose that the other side changes": {
@@ -115,13 +124,18 @@ func TestMarkdown(t *testing.T) {
 			want:   "---\ntitle:\n  kernelspec:\n    language: python\n---\n\n```python\nours\n```\n",
 		},
 		"both moved a step, to two places": {
-			base:   "```sh {#a}\n1\n```\n```sh {#b}\n2\n```\n```sh {#c}\n3\n```\n```sh {#d}\n4\n```\n```sh {#e}\n5\n```\n",
-			ours:   "```sh {#b}\n2\n```\n```sh {#a}\n1\n```\n```sh {#c}\n3\n```\n```sh {#d}\n4\n```\n```sh {#e}\n5\n```\n",
-			theirs: "```sh {#b}\n2\n```\n```sh {#c}\n3\n```\n```sh {#d}\n4\n```\n```sh {#e}\n5\n```\n```sh {#a}\n1\n```\n",
-			want:   "```sh {#b}\n2\n```\n```sh {#a}\n1\n```\n```sh {#c}\n3\n```\n```sh {#d}\n4\n```\n```sh {#e}\n5\n```\n",
+			base: "```sh {#a}\n1\n```\n```sh {#b}\n2\n```\n```sh {#c}\n3\n```\n" +
+				"```sh {#d}\n4\n```\n```sh {#e}\n5\n```\n",
+			ours: "```sh {#b}\n2\n```\n```sh {#a}\n1\n```\n```sh {#c}\n3\n```\n" +
+				"```sh {#d}\n4\n```\n```sh {#e}\n5\n```\n",
+			theirs: "```sh {#b}\n2\n```\n```sh {#c}\n3\n```\n```sh {#d}\n4\n```\n" +
+				"```sh {#e}\n5\n```\n```sh {#a}\n1\n```\n",
+			want: "```sh {#b}\n2\n```\n```sh {#a}\n1\n```\n```sh {#c}\n3\n```\n" +
+				"```sh {#d}\n4\n```\n```sh {#e}\n5\n```\n",
 		},
 		"a line that both changed alike, with the base shown": {
-			base: "```sh {#a}\n1\n2\n3\n```\n", ours: "```sh {#a}\none\n2\n3\n```\n", theirs: "```sh {#a}\none\n2\nthree\n```\n", opt: Options{Style: Diff3},
+			base: "```sh {#a}\n1\n2\n3\n```\n", ours: "```sh {#a}\none\n2\n3\n```\n",
+			theirs: "```sh {#a}\none\n2\nthree\n```\n", opt: Options{Style: Diff3},
 			want: "```sh {#a}\none\n2\nthree\n```\n",
 		},
 		"front matter by its keys": {
@@ -173,36 +187,37 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// ran is an output notebook of a source, whose steps printed what they are told to.
+// ran returns an output notebook of a source, whose steps printed the given text.
 func ran(t *testing.T, source, printed string) string {
 	t.Helper()
-	nb, err := notebooks.Parse("a.md", []byte(source))
+	nb, err := markdown.Parse("a.md", []byte(source))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var regions []notebooks.Region
+	var regions []region.Region
 	for _, s := range nb.Steps {
-		regions = append(regions, notebooks.Region{ID: string(s.ID), At: s.Fence.End, Body: []byte(printed + " " + string(s.Code) + "\n")})
+		regions = append(regions, region.Region{ID: string(s.ID), At: s.Fence.End,
+			Body: []byte(printed + " " + string(s.Code) + "\n")})
 	}
-	return string(notebooks.Splice([]byte(source), regions, notebooks.Manifest{Status: "pass"}))
+	return string(region.Splice([]byte(source), regions, notebooks.Manifest{Status: "pass"}))
 }
 
 // TestOutputsNeverConflict merges output notebooks.
 func TestOutputsNeverConflict(t *testing.T) {
 	edit := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(plain) }
-	merged := func(t *testing.T, base, ours, theirs string) (notebooks.Stripped, *Result) {
+	merged := func(t *testing.T, base, ours, theirs string) (region.Stripped, *Result) {
 		t.Helper()
 		got, err := notebooksBySteps([]byte(base), []byte(ours), []byte(theirs), Options{Name: "a.md"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := notebooks.Strip("a.md", got.Bytes)
+		s := region.Strip("a.md", got.Bytes)
 		if len(s.Problems) > 0 {
 			t.Fatalf("%v\n%s", s.Problems, got.Bytes)
 		}
 		return s, got
 	}
-	outputs := func(s notebooks.Stripped) string {
+	outputs := func(s region.Stripped) string {
 		var out []string
 		for _, r := range s.Regions {
 			out = append(out, r.ID+": "+strings.Join(strings.Fields(string(r.Body)), " "))
@@ -210,24 +225,28 @@ func TestOutputsNeverConflict(t *testing.T) {
 		return strings.Join(out, "; ")
 	}
 	base := ran(t, plain, "base")
-	// Whose outputs are taken where both are as good is told by the bytes, so that swapping the sides changes nothing.
+	// If both outputs are equally good, their bytes decide, so that swapping the sides changes nothing.
 	t.Run("both ran it", func(t *testing.T) {
 		s, got := merged(t, base, ran(t, plain, "ours"), ran(t, plain, "theirs"))
-		if want := "load: theirs fetch clean; fit: theirs fit --fast; show: theirs show"; outputs(s) != want || s.Manifest.Status != "pass" || len(got.Conflicts) > 0 {
+		if want := "load: theirs fetch clean; fit: theirs fit --fast; show: theirs show"; outputs(s) != want ||
+			s.Manifest.Status != "pass" || len(got.Conflicts) > 0 {
 			t.Errorf("%s, %v", outputs(s), got.Conflicts)
 		}
 	})
 	t.Run("each edited a step and ran it", func(t *testing.T) {
-		s, got := merged(t, base, ran(t, edit("fetch\n", "fetch --all\n"), "ours"), ran(t, edit("fit --fast", "fit"), "theirs"))
+		s, got := merged(t, base, ran(t, edit("fetch\n", "fetch --all\n"), "ours"),
+			ran(t, edit("fit --fast", "fit"), "theirs"))
 		if want := edit("fetch\n", "fetch --all\n", "fit --fast", "fit"); string(s.Source) != want {
 			t.Errorf("the source is\n%s", s.Source)
 		}
-		if want := "load: ours fetch --all clean; fit: theirs fit; show: theirs show"; outputs(s) != want || s.Manifest.Status != Stale || len(got.Conflicts) > 0 {
+		if want := "load: ours fetch --all clean; fit: theirs fit; show: theirs show"; outputs(s) != want ||
+			s.Manifest.Status != Stale || len(got.Conflicts) > 0 {
 			t.Errorf("%s, %s, %v", outputs(s), s.Manifest.Status, got.Conflicts)
 		}
 	})
 	t.Run("both edited one step", func(t *testing.T) {
-		s, got := merged(t, base, ran(t, edit("fetch\n", "fetch --all\n", "fit --fast", "fit 1"), "ours"), ran(t, edit("clean\n", "clean\nmore\n", "fit --fast", "fit 2"), "theirs"))
+		s, got := merged(t, base, ran(t, edit("fetch\n", "fetch --all\n", "fit --fast", "fit 1"), "ours"),
+			ran(t, edit("clean\n", "clean\nmore\n", "fit --fast", "fit 2"), "theirs"))
 		if want := "show: theirs show"; outputs(s) != want || s.Manifest.Status != Stale || len(got.Conflicts) != 1 {
 			t.Errorf("%s, %s, %v", outputs(s), s.Manifest.Status, got.Conflicts)
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"markmill/notebooks"
+	"markmill/notebooks/markdown"
+	"markmill/notebooks/region"
 )
 
 // Stale is the status of an output notebook whose outputs are of no one run.
@@ -22,32 +24,31 @@ type writtenStep struct {
 // step with a text of its own has none, and the manifest says that this is of no run.
 func (m *merger) withOutputs(docs [3]*document, source string, steps []writtenStep) []byte {
 	b, x, y := docs[0], docs[1], docs[2]
-	if out := pick(b.hasOutputs(), x.hasOutputs(), y.hasOutputs()); !out {
+	if !pick(b.hasOutputs(), x.hasOutputs(), y.hasOutputs()) {
 		return []byte(source)
 	}
 	ofX, ofY := x.isRunOf(source), y.isRunOf(source)
 	switch {
-	case ofX && ofY && b.raw == x.raw:
-		return []byte(y.raw)
 	case ofX && ofY:
-		if x.raw != y.raw && b.raw != y.raw {
+		raw, ok := agreed(b.raw, x.raw, y.raw)
+		if !ok {
 			m.note("both sides have outputs of this very notebook: those of %s were taken", m.sideName(true))
 		}
-		return []byte(x.raw)
+		return []byte(raw)
 	case ofX:
 		return []byte(x.raw)
 	case ofY:
 		return []byte(y.raw)
 	}
-	nb, _ := notebooks.Parse(m.opt.Name, []byte(source))
+	nb, _ := markdown.Parse(m.opt.Name, []byte(source))
 	ids := map[int]notebooks.StepID{}
 	for _, s := range nb.Steps {
 		ids[s.Fence.End] = s.ID
 	}
-	var regions []notebooks.Region
+	var regions []region.Region
 	dropped := 0
 	for _, w := range steps {
-		of := func(d *document, at int) []notebooks.FoundRegion {
+		of := func(d *document, at int) []region.FoundRegion {
 			if at < 0 || d.ids[at] == "" {
 				return nil
 			}
@@ -55,7 +56,7 @@ func (m *merger) withOutputs(docs [3]*document, source string, steps []writtenSt
 		}
 		rb, rx, ry := of(b, w.b), of(x, w.x), of(y, w.y)
 		keptX, keptY := w.x >= 0 && x.body.units[w.x].text == w.text, w.y >= 0 && y.body.units[w.y].text == w.text
-		var take []notebooks.FoundRegion
+		var take []region.FoundRegion
 		switch {
 		case keptX && keptY && sameRegions(rb, rx):
 			take = ry
@@ -76,7 +77,7 @@ func (m *merger) withOutputs(docs [3]*document, source string, steps []writtenSt
 			continue
 		}
 		for _, r := range take {
-			regions = append(regions, notebooks.Region{ID: string(id), At: w.end, Body: r.Body})
+			regions = append(regions, region.Region{ID: string(id), At: w.end, Body: r.Body})
 		}
 	}
 	from := x
@@ -90,18 +91,18 @@ func (m *merger) withOutputs(docs [3]*document, source string, steps []writtenSt
 	}
 	if nb.ParamsAt >= 0 {
 		for _, r := range from.otherRegions() {
-			regions = append(regions, notebooks.Region{ID: r.ID, At: nb.ParamsAt, Body: r.Body})
+			regions = append(regions, region.Region{ID: r.ID, At: nb.ParamsAt, Body: r.Body})
 		}
 	}
 	m.note("the outputs are of no one run: %d steps have none, and the status is %s; run it again", dropped, Stale)
-	return notebooks.Splice([]byte(source), regions, manifest)
+	return region.Splice([]byte(source), regions, manifest)
 }
 
 func (d *document) hasOutputs() bool {
 	return d.stripped.Manifest != nil || len(d.stripped.Regions) > 0
 }
 
-// pick is the three-way merge of one thing that cannot be in conflict.
+// pick returns the three-way merge of one thing that cannot be in conflict.
 func pick[T comparable](b, x, y T) T {
 	if b == x {
 		return y
@@ -109,19 +110,24 @@ func pick[T comparable](b, x, y T) T {
 	return x
 }
 
-// isRunOf says that the document is an output notebook of a source.
+// agreed is pick where at most one side changed it, or both in the same way; false where there is a conflict.
+func agreed[T comparable](b, x, y T) (T, bool) {
+	return pick(b, x, y), x == y || b == y || b == x
+}
+
+// isRunOf reports whether the document is an output notebook of a source.
 func (d *document) isRunOf(source string) bool {
 	m := d.stripped.Manifest
 	if m == nil || m.Status == Stale || string(d.stripped.Source) != source {
 		return false
 	}
-	return m.Source == notebooks.DigestOf([]byte(source))
+	return m.Source == region.DigestOf([]byte(source))
 }
 
 // regions returns the regions of a step.
-func (d *document) regions(id string) []notebooks.FoundRegion {
+func (d *document) regions(id string) []region.FoundRegion {
 	if d.byStep == nil {
-		d.byStep = map[string][]notebooks.FoundRegion{}
+		d.byStep = map[string][]region.FoundRegion{}
 		for _, r := range d.stripped.Regions {
 			d.byStep[r.ID] = append(d.byStep[r.ID], r)
 		}
@@ -130,24 +136,19 @@ func (d *document) regions(id string) []notebooks.FoundRegion {
 }
 
 // otherRegions returns the regions of no step: the injected values.
-func (d *document) otherRegions() []notebooks.FoundRegion {
+func (d *document) otherRegions() []region.FoundRegion {
 	steps := make(map[notebooks.StepID]bool, len(d.ids))
 	for _, id := range d.ids {
 		steps[id] = true
 	}
-	var out []notebooks.FoundRegion
-	for _, r := range d.stripped.Regions {
-		if !steps[notebooks.StepID(r.ID)] {
-			out = append(out, r)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(d.stripped.Regions), func(r region.FoundRegion) bool {
+		return steps[notebooks.StepID(r.ID)]
+	})
 }
 
-func sameRegions(a, b []notebooks.FoundRegion) bool {
-	return slices.EqualFunc(a, b, func(p, q notebooks.FoundRegion) bool {
-		return p.Digest == q.Digest &&
-			bytes.Equal(p.Body, q.Body)
+func sameRegions(a, b []region.FoundRegion) bool {
+	return slices.EqualFunc(a, b, func(p, q region.FoundRegion) bool {
+		return p.Digest == q.Digest && bytes.Equal(p.Body, q.Body)
 	})
 }
 

@@ -10,9 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 )
 
 // cellOf is a step of a notebook that is drawn.
@@ -47,7 +47,7 @@ func drawNotebook(t *rapid.T) drawn {
 	return out
 }
 
-// drawDistinct draws a notebook in which each line stands once, so that it can be followed, and no step is empty.
+// drawDistinct draws a notebook of unique lines, which can be tracked, without empty steps.
 func drawDistinct(t *rapid.T) drawn {
 	d := drawNotebook(t)
 	n := 0
@@ -64,7 +64,7 @@ func drawDistinct(t *rapid.T) drawn {
 	return d
 }
 
-// changed is the notebook after some edits. New lines have the tag, if it is not empty, so that they are nobody else's.
+// changed returns the notebook after some edits. A non-empty tag makes new lines unique to this side.
 func (d drawn) changed(t *rapid.T, tag string) drawn {
 	out := slices.Clone(d)
 	line := func() string { return tag + rapid.SampledFrom(words).Draw(t, "word") }
@@ -133,7 +133,8 @@ func (d drawn) jupyter() string {
 	var cells []string
 	for _, c := range d {
 		for _, part := range [][]string{c.prose, c.lines} {
-			cells = append(cells, fmt.Sprintf("i%s%d|%s|%s", c.id, len(cells), strings.Join(part, ";"), strings.Join(part, "")))
+			cells = append(cells, fmt.Sprintf("i%s%d|%s|%s", c.id, len(cells),
+				strings.Join(part, ";"), strings.Join(part, "")))
 		}
 	}
 	return jsonOf(5, meta, cells...)
@@ -168,13 +169,14 @@ func TestOneSide(t *testing.T) {
 		for _, sides := range [][2]string{{a, base}, {base, a}, {a, a}} {
 			got := mergeOf(t, form, base, sides[0], sides[1], Options{})
 			if string(got.Bytes) != a || len(got.Conflicts) > 0 {
-				t.Fatalf("base:\n%s\nours:\n%s\ntheirs:\n%s\ngot:\n%s\n%v", base, sides[0], sides[1], got.Bytes, got.Conflicts)
+				t.Fatalf("base:\n%s\nours:\n%s\ntheirs:\n%s\ngot:\n%s\n%v", base, sides[0],
+					sides[1], got.Bytes, got.Conflicts)
 			}
 		}
 	})
 }
 
-// textLines are the lines of a notebook, and how often each stands there.
+// textLines counts the lines of a notebook.
 func textLines(t *rapid.T, form, text string) map[string]int {
 	out := map[string]int{}
 	if form == "markdown" {
@@ -195,7 +197,7 @@ func textLines(t *rapid.T, form, text string) map[string]int {
 	return out
 }
 
-// TestNoLineIsLost: every line that one side alone has written is in the result, with and without conflicts.
+// TestNoLineIsLost: every line written by only one side is in the result, with or without conflicts.
 func TestNoLineIsLost(t *testing.T) {
 	eachForm(t, func(t *rapid.T, form string, write func(drawn) string) {
 		d := drawNotebook(t)
@@ -206,7 +208,8 @@ func TestNoLineIsLost(t *testing.T) {
 		for side, prefix := range map[string]string{ours: "o-", theirs: "t-"} {
 			for l, n := range textLines(t, form, side) {
 				if strings.HasPrefix(l, prefix) && lines[l] < n {
-					t.Fatalf("%q is lost\nbase:\n%s\nours:\n%s\ntheirs:\n%s\ngot:\n%s", l, base, ours, theirs, got.Bytes)
+					t.Fatalf("%q is lost\nbase:\n%s\nours:\n%s\ntheirs:\n%s\ngot:\n%s",
+						l, base, ours, theirs, got.Bytes)
 				}
 			}
 		}
@@ -215,10 +218,12 @@ func TestNoLineIsLost(t *testing.T) {
 			if strings.HasPrefix(l, "o-") && n > textLines(t, form, ours)[l] ||
 				strings.HasPrefix(l, "t-") && n > textLines(t, form, theirs)[l] {
 				if len(got.Conflicts) == 0 {
-					t.Fatalf("%q is there %d times\nbase:\n%s\nours:\n%s\ntheirs:\n%s\ngot:\n%s", l, n, base, ours, theirs, got.Bytes)
+					t.Fatalf("%q is there %d times\nbase:\n%s\nours:\n%s\ntheirs:\n%s\ngot:\n%s",
+						l, n, base, ours, theirs, got.Bytes)
 				}
 			}
-			if !isMark(l) && inBase[l] == 0 && textLines(t, form, ours)[l] == 0 && textLines(t, form, theirs)[l] == 0 && !strings.HasPrefix(l, "```bash") {
+			if !isMark(l) && inBase[l] == 0 && textLines(t, form, ours)[l] == 0 && textLines(t, form, theirs)[l] == 0 &&
+				!strings.HasPrefix(l, "```bash") {
 				t.Fatalf("%q is from nowhere\n%s", l, got.Bytes)
 			}
 		}
@@ -229,10 +234,11 @@ func TestNoLineIsLost(t *testing.T) {
 }
 
 func isMark(line string) bool {
-	return strings.HasPrefix(line, "<<<<<<< ") || strings.HasPrefix(line, "||||||| ") || line == "=======" || strings.HasPrefix(line, ">>>>>>> ")
+	return strings.HasPrefix(line, "<<<<<<< ") || strings.HasPrefix(line, "||||||| ") || line == "=======" ||
+		strings.HasPrefix(line, ">>>>>>> ")
 }
 
-// TestLinesOfTheBaseStay: a line that stands in all three is in the result.
+// TestLinesOfTheBaseStay: a line present in all three notebooks is in the result.
 func TestLinesOfTheBaseStay(t *testing.T) {
 	eachForm(t, func(t *rapid.T, form string, write func(drawn) string) {
 		d := drawDistinct(t)
@@ -247,13 +253,14 @@ func TestLinesOfTheBaseStay(t *testing.T) {
 	})
 }
 
-// TestEqualChangesMergeOnce: what both sides changed alike is there once, beside what one of them changed elsewhere.
+// TestEqualChangesMergeOnce: equal changes of both sides appear once, along with changes elsewhere.
 func TestEqualChangesMergeOnce(t *testing.T) {
 	eachForm(t, func(t *rapid.T, form string, write func(drawn) string) {
 		d := drawDistinct(t)
 		both := d.changed(t, "b-")
 		end := func(d drawn, line string) drawn {
-			return append(slices.Clone(d), cellOf{id: "end", lines: []string{"the", "end", line}, prose: []string{"Now", "comes", "the last one"}})
+			return append(slices.Clone(d), cellOf{id: "end", lines: []string{"the", "end", line},
+				prose: []string{"Now", "comes", "the last one"}})
 		}
 		base, ours, theirs := write(end(d, "here")), write(end(both, "here")), write(end(both, "t-end"))
 		got := mergeOf(t, form, base, ours, theirs, Options{})
@@ -295,7 +302,8 @@ func sidesSorted(text string) string {
 			end++
 		}
 		for k := i; k <= end; k++ {
-			lines[k] = strings.NewReplacer("<<<<<<< ", "", ">>>>>>> ", "", `"A"`, `"A\n"`, `"B"`, `"B\n"`).Replace(strings.TrimSuffix(lines[k], ","))
+			lines[k] = strings.NewReplacer("<<<<<<< ", "", ">>>>>>> ", "", `"A"`, `"A\n"`, `"B"`,
+				`"B\n"`).Replace(strings.TrimSuffix(lines[k], ","))
 			lines[k] = strings.Replace(lines[k], `\n"`, `"`, 1)
 		}
 		slices.Sort(lines[i : end+1])
@@ -304,8 +312,8 @@ func sidesSorted(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// FuzzMerge merges any bytes: nothing breaks, Jupyter notebooks stay such, and a line of a side alone is never lost without the other
-// one having taken it out.
+// FuzzMerge merges any bytes: no crash, Jupyter notebooks stay valid, and a line of one side is lost only if the other
+// removed it.
 func FuzzMerge(f *testing.F) {
 	f.Add(plain, strings.Replace(plain, "fetch", "o", 1), strings.Replace(plain, "Intro", "t", 1), false)
 	f.Add("---\na: 1\n---\n", "---\na: 2\nb: 3\n---\n", "---\na: 3\n---\n```sh {#a}\n", false)
@@ -319,8 +327,8 @@ func FuzzMerge(f *testing.F) {
 			if _, err := ipynb.Parse("a", got.Bytes); err != nil {
 				t.Fatalf("%v\n%s", err, got.Bytes)
 			}
-		} else if s := notebooks.Strip("a", got.Bytes); len(s.Problems) > 0 &&
-			len(notebooks.Strip("a", []byte(ours)).Regions) > 0 && len(got.Conflicts) == 0 {
+		} else if s := region.Strip("a", got.Bytes); len(s.Problems) > 0 &&
+			len(region.Strip("a", []byte(ours)).Regions) > 0 && len(got.Conflicts) == 0 {
 			t.Fatalf("%v\n%s", s.Problems, got.Bytes)
 		}
 		if !jupyter || err != nil {
@@ -329,7 +337,8 @@ func FuzzMerge(f *testing.F) {
 				have[l] = true
 			}
 			if err != nil { // by line
-				for _, l := range slices.Concat(strings.FieldsFunc(ours, lineEnd), strings.FieldsFunc(theirs, lineEnd)) {
+				for _, l := range slices.Concat(strings.FieldsFunc(ours, lineEnd),
+					strings.FieldsFunc(theirs, lineEnd)) {
 					if !have[l] && !bytes.Contains([]byte(base), []byte(l)) {
 						t.Fatalf("%q is lost:\n%s", l, got.Bytes)
 					}

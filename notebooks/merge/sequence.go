@@ -2,6 +2,7 @@ package merge
 
 import (
 	"slices"
+	"strings"
 
 	"markmill/notebooks/diff"
 	"markmill/notebooks/linediff"
@@ -26,7 +27,7 @@ type unit struct {
 }
 
 func (s *sequence) lines(text string) {
-	for _, line := range split(text) {
+	for _, line := range diff.Lines(text) {
 		s.tokens = append(s.tokens, token{line, -1})
 	}
 }
@@ -144,12 +145,7 @@ func (w *weave) match() (anchors []int, stays [][3]bool) {
 // replaced pairs a step of the base with the only one in its place, however little they have in common: for a merge, a
 // short step without an id that was written anew is an edit.
 func (w *weave) replaced(b, s []diff.Cell, side int) {
-	known := make([]bool, len(s))
-	for _, j := range w.joints {
-		if at := *j.at(side); at >= 0 {
-			known[at] = true
-		}
-	}
+	known := w.known(side, len(s))
 	place := func(i int) int { // in s, of a step of the base; its ends count
 		switch {
 		case i < 0:
@@ -171,9 +167,20 @@ func (w *weave) replaced(b, s []diff.Cell, side int) {
 	}
 }
 
+// known marks the cells of a side that have a joint.
+func (w *weave) known(side, cells int) []bool {
+	known := make([]bool, cells)
+	for _, j := range w.joints {
+		if at := *j.at(side); at >= 0 {
+			known[at] = true
+		}
+	}
+	return known
+}
+
 func (j *joint) at(side int) *int { return [...]*int{&j.b, &j.x, &j.y}[side] }
 
-// edited says that the side which still has the step has another text of it than the base.
+// edited reports whether the side which still has the step has another text of it than the base.
 func (w *weave) edited(j joint) bool {
 	text := w.b.units[j.b].text
 	return j.x >= 0 && w.x.units[j.x].text != text || j.y >= 0 && w.y.units[j.y].text != text
@@ -185,12 +192,7 @@ func (w *weave) matchAdded(cells [3][]diff.Cell) {
 	var added [3][]diff.Cell
 	var places [3][]int
 	for side := 1; side <= 2; side++ {
-		known := make([]bool, len(cells[side]))
-		for _, j := range w.joints {
-			if at := *j.at(side); at >= 0 {
-				known[at] = true
-			}
-		}
+		known := w.known(side, len(cells[side]))
 		for i, c := range cells[side] {
 			if !known[i] {
 				added[side] = append(added[side], c)
@@ -198,10 +200,7 @@ func (w *weave) matchAdded(cells [3][]diff.Cell) {
 			}
 		}
 	}
-	partner := make([]int, len(added[1]))
-	for i := range partner {
-		partner[i] = -1
-	}
+	partner := slices.Repeat([]int{-1}, len(added[1]))
 	both := make([]bool, len(added[2]))
 	for _, p := range diff.Match(added[1], added[2]) {
 		c, d := &added[1][p.A], &added[2][p.B]
@@ -264,7 +263,7 @@ func (w *weave) gap(b, x, y []token) {
 			w.all(cx)
 		case w.easy(cb, cx, cy, ib[c.b0:c.b1], ix[c.x0:c.x1], iy[c.y0:c.y1]):
 		case !hasUnit(cx) && !hasUnit(cy):
-			w.m.conflictBetween(w.t, texted(cb), texted(cx), texted(cy))
+			w.prose(w.m.conflict, cb, cx, cy)
 		case len(cb) == 0:
 			w.bothAdded(cx, cy)
 		default:
@@ -319,11 +318,4 @@ func (w *weave) bothAdded(x, y []token) {
 	w.all(x[len(x)-tail:])
 }
 
-func (tok token) blank() bool {
-	for i := range len(tok.line) {
-		if c := tok.line[i]; c != ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return false
-		}
-	}
-	return tok.unit < 0
-}
+func (tok token) blank() bool { return tok.unit < 0 && strings.Trim(tok.line, " \t\n\r") == "" }

@@ -1,9 +1,11 @@
 package merge
 
 import (
+	"cmp"
 	"strings"
 
 	"markmill/notebooks/codec"
+	"markmill/notebooks/diff"
 	"markmill/notebooks/ipynb"
 )
 
@@ -14,8 +16,7 @@ func sourceList(text, like string, from *ipynb.Cell, cells ...*ipynb.Cell) strin
 		return quoted(text)
 	}
 	spelled := map[string]string{}
-	between, tail := " ", ""
-	first := true
+	head, between, tail := "", " ", ""
 	for _, c := range append(cells, from) {
 		if c == nil || len(c.SourceAt.Raw) == 0 || c.SourceAt.Raw[0] != '[' {
 			continue
@@ -24,11 +25,10 @@ func sourceList(text, like string, from *ipynb.Cell, cells ...*ipynb.Cell) strin
 		at := codec.NewCursor(raw, 0)
 		end := 0
 		_, err := at.Array(func() error {
-			at.Kind() // to where the line begins
 			start := at.Offset()
 			line, err := at.String()
-			if end == 0 && strings.TrimSpace(string(raw[1:start])) == "" {
-				between, first = string(raw[1:start]), false
+			if end == 0 {
+				head, between = string(raw[1:start]), string(raw[1:start])
 			}
 			end = at.Offset()
 			spelled[line] = string(raw[start:end])
@@ -39,22 +39,14 @@ func sourceList(text, like string, from *ipynb.Cell, cells ...*ipynb.Cell) strin
 		}
 	}
 	var lines []string
-	for _, line := range split(text) {
-		raw, ok := spelled[line]
-		if !ok {
-			raw = quoted(line)
-		}
-		lines = append(lines, raw)
+	for _, line := range diff.Lines(text) {
+		lines = append(lines, cmp.Or(spelled[line], quoted(line)))
 	}
 	if len(lines) == 0 {
 		return "[]"
 	}
-	head := between
-	if first {
-		head = ""
-	}
 	return "[" + head + strings.Join(lines, ","+between) + tail + "]"
 }
 
-// quoted is a text as JSON.
+// quoted returns a text as JSON.
 func quoted(text string) string { return string(codec.AppendText(nil, text, nil)) }

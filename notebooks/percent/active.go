@@ -31,7 +31,7 @@ func Active(field func(name string) codec.Raw, ext string) bool {
 	return named(strings.FieldsFunc(text(raw), func(r rune) bool { return r == '.' || r == ',' }))
 }
 
-// text is a value that is one; "" of another.
+// text returns a value that is one; "" of another.
 func text(raw codec.Raw) string {
 	var s string
 	if raw == nil || codec.UnmarshalForeign(raw, &s) != nil {

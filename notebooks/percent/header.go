@@ -107,7 +107,7 @@ func (r *parser) kernel() error {
 	return nil
 }
 
-// place is the place in the file of one in the text of the header, all from 1.
+// place returns the place in the file of one in the text of the header, all from 1.
 func (s *Script) place(line, col int) (int, int) {
 	i := s.Header.first + line - 1
 	if i >= len(s.lines) {

@@ -21,7 +21,7 @@ func LanguageOf(name string) (Language, bool) {
 	return Language{lang, strings.TrimPrefix(ext, ".")}, ok
 }
 
-// python is the language of a text without a name.
+// python returns the language of a text without a name.
 func python() Language {
 	lang, _ := LanguageOf(".py")
 	return lang

@@ -8,7 +8,7 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// marker is the part of a line that begins a cell which follows the "%%"; ok says that the line begins one.
+// marker returns the part of a line that begins a cell which follows the "%%"; ok says that the line begins one.
 func (l Language) marker(text string) (options string, ok bool) {
 	rest := strings.TrimLeft(text, " \t\f\v")
 	if !strings.HasPrefix(rest, l.Comment) {
@@ -170,7 +170,7 @@ func scanValue(text string) (codec.Raw, int, bool) {
 	return raw, i, ok
 }
 
-// quoted is the length of the quoted text that a text begins with; 0 when it does not end.
+// quoted returns the length of the quoted text that a text begins with; 0 when it does not end.
 func quoted(text string) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {

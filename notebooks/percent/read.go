@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"markmill/notebooks"
+	"markmill/notebooks/blocks"
 	"markmill/notebooks/magics"
 )
 
@@ -17,7 +18,7 @@ func Marked(lang Language, src []byte) bool {
 		return false
 	}
 	q := lang.Strings()
-	for _, l := range notebooks.Lines(string(src)) {
+	for _, l := range blocks.Lines(string(src)) {
 		if _, ok := lang.marker(l.Text); ok && !q.Inside() {
 			return true
 		}
@@ -40,7 +41,7 @@ func Parse(name string, src []byte) (*Script, error) {
 	if w := notebooks.WarnOfReturns(name, src); w != nil {
 		s.Warnings = append(s.Warnings, w)
 	}
-	s.lines = notebooks.Lines(string(src))
+	s.lines = blocks.Lines(string(src))
 	r := parser{Script: s, never: map[byte]int{}}
 	next := r.header()
 	if err := r.kernel(); err != nil {
@@ -78,7 +79,8 @@ func (r *parser) cell(first int) (next int) {
 		l := r.lines[first]
 		at := l.At + len(l.Text) - len(options)
 		if !c.options(options, at) {
-			r.warn(first, at, "what follows the title of the cell cannot be read as options, so it is part of the title",
+			r.warn(first, at, "what follows the title of the cell cannot be read as "+
+				"options, so it is part of the title",
 				`write name=value with values of JSON, as tags=["a"]`)
 		}
 	}
@@ -134,15 +136,15 @@ func (r *parser) cellEnd(c *Cell, first int) int {
 	return len(r.lines)
 }
 
-// fenceEnd is the line that closes the fence which a line of a comment opens; -1 when it opens none, or none that is
-// closed.
+// fenceEnd returns the line that closes the fence which a line of a comment opens; -1 when it opens none, or none that
+// is closed.
 func (r *parser) fenceEnd(i int) int {
-	open, length := notebooks.OpensFence(magics.Bare(r.lines[i].Text, r.Language.Comment))
+	open, length := blocks.OpensFence(magics.Bare(r.lines[i].Text, r.Language.Comment))
 	if length == 0 || r.never[open] > 0 && length >= r.never[open] {
 		return -1
 	}
 	for j := i + 1; j < len(r.lines); j++ {
-		if notebooks.ClosesFence(magics.Bare(r.lines[j].Text, r.Language.Comment), open, length) {
+		if blocks.ClosesFence(magics.Bare(r.lines[j].Text, r.Language.Comment), open, length) {
 			return j
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"markmill/notebooks"
 )
 
-// told is a script as its cells, a line each.
+// told returns a script as its cells, a line each.
 func told(t *testing.T, name, src string) string {
 	t.Helper()
 	s, err := Parse(name, []byte(src))
@@ -39,7 +39,8 @@ func told(t *testing.T, name, src string) string {
 	return b.String()
 }
 
-const jupytextHeader = "# ---\n# jupyter:\n#   jupytext:\n#     text_representation:\n#       format_name: %s\n# ---\n\n"
+const jupytextHeader = "# ---\n# jupyter:\n#   jupytext:\n#     text_representation:\n" +
+	"#       format_name: %s\n# ---\n\n"
 
 func TestParse(t *testing.T) {
 	header := fmt.Sprintf(jupytextHeader, "percent")
@@ -57,33 +58,58 @@ func TestParse(t *testing.T) {
 		"byte order mark": {"a.py", "\ufeff# %%\na\n", "1/2 code \"a\"\n"},
 		"prose": {"a.py", "# %% [markdown]\n# # T\n#\n#text\nbare\n# %% [md] Title\n# %% [raw]\n# r\n",
 			"1/2 markdown \"# T\\n\\ntext\\nbare\"\n6/7 markdown depth 0 true \"Title\" \"\"\n7/8 raw \"r\"\n"},
-		"quoted prose":    {"a.py", "# %% [markdown]\n\"\"\"\n# T\n\n# %% no\n\"\"\"\n\n# %% [markdown]\nr'''one'''\n# %% [markdown]\n\"\"\"\"\"\"\n", "1/3 markdown \"# T\\n\\n# %% no\"\n8/9 markdown \"one\"\n10/11 markdown \"\"\n"},
-		"fence in prose":  {"a.py", "# %% [markdown]\n# ```mermaid\n# %% x\n# ```\n# %%\n1\n# %% [markdown]\n# ```\n# %%\n2\n", "1/2 markdown \"```mermaid\\n%% x\\n```\"\n5/6 code \"1\"\n7/8 markdown \"```\"\n9/10 code \"2\"\n"},
-		"texts of Python": {"a.py", "# %%\ns = '''\n# %%\n''' + \"\"\"'''\n# %%\n\"\"\" # ''' don't\n# %%\nt = 'it\\'s' + \"#\" # \"\"\"\n# %%\n", "1/2 code \"s = '''\\n# %%\\n''' + \\\"\\\"\\\"'''\\n# %%\\n\\\"\\\"\\\" # ''' don't\"\n7/8 code \"t = 'it\\\\'s' + \\\"#\\\" # \\\"\\\"\\\"\"\n9/10 code \"\"\n"},
+		"quoted prose": {"a.py", "# %% [markdown]\n\"\"\"\n# T\n\n# %% no\n\"\"\"\n\n# %% [markdown]\nr'''one'''\n" +
+			"# %% [markdown]\n\"\"\"\"\"\"\n", "1/3 markdown \"# T\\n\\n# %% no\"\n" +
+			"8/9 markdown \"one\"\n10/11 markdown \"\"\n"},
+		"fence in prose": {"a.py", "# %% [markdown]\n# ```mermaid\n# %% x\n# ```\n# %%\n1\n# %% [markdown]\n# ```\n" +
+			"# %%\n2\n", "1/2 markdown \"```mermaid\\n%% x\\n```\"\n5/6 code \"1\"\n" +
+			"7/8 markdown \"```\"\n9/10 code \"2\"\n"},
+		"texts of Python": {"a.py", "# %%\ns = '''\n# %%\n''' + \"\"\"'''\n# %%\n\"\"\" # ''' don't\n# %%\n" +
+			"t = 'it\\'s' + \"#\" # \"\"\"\n# %%\n",
+			"1/2 code \"s = '''\\n# %%\\n''' + \\\"\\\"\\\"'''\\n# %%\\n\\\"\\\"\\\" # ''' don't\"\n" +
+				"7/8 code \"t = 'it\\\\'s' + \\\"#\\\" # \\\"\\\"\\\"\"\n9/10 code \"\"\n"},
 		"texts of R": {"a.R", "# %%\nx <- 'a\n# %%\n' # don't\n# %%\n",
 			"1/2 code \"x <- 'a\\n# %%\\n' # don't\"\n5/6 code \"\"\n"},
-		"title and options": {"a.py", "# %% A b tags=[\"parameters\", 'x'] name=\"n\" deep={\"a\": [1, {\"b\": \"} ]\"}]} t=True n=None .c1 .c-2\n1\n", "1/2 code \"A b\" tags=[\"parameters\", \"x\"] name=\"n\" deep={\"a\": [1, {\"b\": \"} ]\"}]} t=true n=null .c1=null .c-2=null \"1\"\n"},
-		"classes alone":     {"a.py", "# %% The title .a .b\n", "1/2 code \"The title\" .a=null .b=null \"\"\n"},
+		"title and options": {"a.py", "# %% A b tags=[\"parameters\", 'x'] name=\"n\" deep={\"a\": [1, {\"b\": \"} " +
+			"]\"}]} t=True n=None .c1 .c-2\n1\n",
+			"1/2 code \"A b\" tags=[\"parameters\", \"x\"] name=\"n\" deep={\"a\": [1, {\"b\": \"} ]\"}]} t=true " +
+				"n=null .c1=null .c-2=null \"1\"\n"},
+		"classes alone": {"a.py", "# %% The title .a .b\n", "1/2 code \"The title\" .a=null .b=null \"\"\n"},
 		"JSON options": {"a.py", "# %% [markdown] T {\"a\": 1, \"b\": {\"c\": [true]}}\n",
 			"1/2 markdown \"T\" a=1 b={\"c\": [true]} \"\"\n"},
-		"no options": {"a.py", "# %% x = some thing\n1\n", "1/2 code \"x = some thing\" \"1\"\nwarning a.py:1:5: what follows the title of the cell cannot be read as options, so it is part of the title; write name=value with values of JSON, as tags=[\"a\"]\n"},
+		"no options": {"a.py", "# %% x = some thing\n1\n", "1/2 code \"x = some thing\" \"1\"\n" +
+			"warning a.py:1:5: what follows the title of the cell cannot be read as options, so it is part of the " +
+			"title; write name=value with values of JSON, as tags=[\"a\"]\n"},
 		"depth": {"a.py", "# %%% Sub\n# %%%%\n# %%%%x\n",
 			"1/2 code depth 1 false \"Sub\" \"\"\n2/3 code depth 2 false \"# %%%%x\"\n"},
 		"other language": {"a.py", "# %% language=\"bash\" magic_args=\"-e\"\n# ls\n# # %% no\n\"\"\"\n# %%\n1\n",
 			"1/2 code bash language=\"bash\" magic_args=\"-e\" \"ls\\n# %% no\\n\\\"\\\"\\\"\"\n5/6 code \"1\"\n"},
-		"only elsewhere": {"a.py", "# %% active=\"ipynb\"\n# 1 + 1\n# %% active=\"py\"\nimport x\n# %% tags=[\"active-ipynb-md\"]\n# 2\n# %% active=\"\"\n# 3\n# %% run_control={\"frozen\": true}\n# 4\n", "1/2 code active=\"ipynb\" \"1 + 1\"\n3/4 raw active=\"py\" \"import x\"\n5/6 code tags=[\"active-ipynb-md\"] \"2\"\n7/8 raw active=\"\" \"3\"\n9/10 code run_control={\"frozen\": true} \"4\"\n"},
+		"only elsewhere": {"a.py", "# %% active=\"ipynb\"\n# 1 + 1\n# %% active=\"py\"\nimport x\n" +
+			"# %% tags=[\"active-ipynb-md\"]\n# 2\n# %% active=\"\"\n# 3\n# %% run_control={\"frozen\": true}\n# 4\n",
+			"1/2 code active=\"ipynb\" \"1 + 1\"\n3/4 raw active=\"py\" \"import x\"\n" +
+				"5/6 code tags=[\"active-ipynb-md\"] \"2\"\n7/8 raw active=\"\" \"3\"\n" +
+				"9/10 code run_control={\"frozen\": true} \"4\"\n"},
 		"other comments": {"a.js", "// %% [markdown]\n// text\n// %%\n1 // %%\n",
 			"1/2 markdown \"text\"\n3/4 code \"1 // %%\"\n"},
-		"lua":         {"a.lua", "-- %% T\nprint(1)\n", "1/2 code \"T\" \"print(1)\"\n"},
-		"by hand":     {"a.py", "# %%\n# %matplotlib inline\n  # !ls\n# x = !ls\n# copy the table\n# why?\n# ! important\ns = '''\n# %no\n'''\n", "1/2 code \"%matplotlib inline\\n  !ls\\nx = !ls\\n# copy the table\\n# why?\\n# ! important\\ns = '''\\n# %no\\n'''\"\n"},
-		"by Jupytext": {"a.py", header + "# %%\n# %matplotlib inline\n# ls -l\n# # ls\n# x?\n# %a b \\\n#   c\n# %b # noescape\n# text\n# # +\n", "8/9 code \"%matplotlib inline\\nls -l\\n# ls\\nx?\\n%a b \\\\\\n  c\\n# %b # noescape\\n# text\\n# +\"\n"},
+		"lua": {"a.lua", "-- %% T\nprint(1)\n", "1/2 code \"T\" \"print(1)\"\n"},
+		"by hand": {"a.py", "# %%\n# %matplotlib inline\n  # !ls\n# x = !ls\n# copy the table\n# why?\n" +
+			"# ! important\ns = '''\n# %no\n'''\n",
+			"1/2 code \"%matplotlib inline\\n  !ls\\nx = !ls\\n# copy the table\\n# why?\\n# ! " +
+				"important\\ns = '''\\n# %no\\n'''\"\n"},
+		"by Jupytext": {"a.py", header + "# %%\n# %matplotlib inline\n# ls -l\n# # ls\n# x?\n# %a b \\\n#   c\n" +
+			"# %b # noescape\n# text\n# # +\n",
+			"8/9 code \"%matplotlib inline\\nls -l\\n# ls\\nx?\\n%a b \\\\\\n  c\\n# %b # noescape\\n# text\\n# +\"\n"},
 		"hydrogen": {"a.py", fmt.Sprintf(jupytextHeader, "hydrogen") + "# %%\n%matplotlib inline\n# %no\n",
 			"8/9 code \"%matplotlib inline\\n# %no\"\n"},
-		"light": {"a.py", fmt.Sprintf(jupytextHeader, "light") + "# +\n1\n", `error a.py:1:1: the script is in Jupytext's form "light", and only percent scripts are read; jupytext --to py:percent`},
+		"light": {"a.py", fmt.Sprintf(jupytextHeader, "light") + "# +\n1\n",
+			`error a.py:1:1: the script is in Jupytext's form "light", and only percent scripts are ` +
+				`read; jupytext --to py:percent`},
 		"shebang, coding": {"a.py", "#!/usr/bin/python\n# -*- coding: utf-8 -*-\n# ---\n# title: T\n# ---\n# %%\n1\n",
 			"6/7 code \"1\"\n"},
-		"header not closed": {"a.py", "# ---\n# title: T\n\n# %%\n1\n", "1/1 code \"# ---\\n# title: T\"\n4/5 code \"1\"\n"},
-		"no text":           {"a.py", "a\x00b", "error a.py:1:2: the file holds a NUL byte, so it is not a text; take the byte out"},
+		"header not closed": {"a.py", "# ---\n# title: T\n\n# %%\n1\n",
+			"1/1 code \"# ---\\n# title: T\"\n4/5 code \"1\"\n"},
+		"no text": {"a.py", "a\x00b",
+			"error a.py:1:2: the file holds a NUL byte, so it is not a text; take the byte out"},
 	} {
 		if got := told(t, c.file, c.src); got != c.want {
 			t.Errorf("%s: got\n%swant\n%s", name, got, c.want)
@@ -150,9 +176,11 @@ a.py:22:6: "timout" has no effect; did you mean timeout?
 
 func TestLooks(t *testing.T) {
 	for src, want := range map[string]bool{
-		"# %%\n1\n": true, "\n#!/bin/x\n# -*- coding: utf-8 -*-\n\n# %% T\n": true, "# ---\n# a: b\n# ---\n# %%\n": true,
-		"# ---\n# a: b\n# ---\n": false,
-		"":                       false, "# Title\n\n```python\n# %%\n```\n": false, "import os\n# %%\n": false, "---\na: b\n---\n": false,
+		"# %%\n1\n": true, "\n#!/bin/x\n# -*- coding: utf-8 -*-\n\n# %% T\n": true,
+		"# ---\n# a: b\n# ---\n# %%\n": true,
+		"# ---\n# a: b\n# ---\n":       false,
+		"":                             false, "# Title\n\n```python\n# %%\n```\n": false,
+		"import os\n# %%\n": false, "---\na: b\n---\n": false,
 	} {
 		if Looks([]byte(src)) != want {
 			t.Errorf("%q: %v", src, !want)
@@ -169,8 +197,8 @@ func TestLanguageOf(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever a script holds, it is read; the cells follow each other and leave nothing but the header and
-// empty lines, and every line of a cell stands where the cell says.
+// FuzzParse: any script is read; only the header and empty lines are outside of cells, and every line of a cell is
+// where the cell says.
 func FuzzParse(f *testing.F) {
 	for _, src := range []string{"# %%\n1\n", fmt.Sprintf(jupytextHeader, "percent") +
 		"# %% [markdown]\n# a\n\n# %% T tags=['a'] {\n# %ls\n", "# %% [markdown]\n\"\"\"\nx\n\"\"\"\n# %% a={\"b\": '",
@@ -232,15 +260,18 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A header that is not read is an error: the script would run without what it restricts.
+// TestLostHeader: an unreadable header is an error, because the script would run without its restrictions.
 func TestLostHeader(t *testing.T) {
 	const cell = "\n# %%\n1\n"
 	for src, want := range map[string]string{
-		"# ---\n# allow: [x]\n" + cell:         "a.py:1:3: the front matter is not read: it is never closed; end it with a line of ---",
-		"# ---\n# allow: [x]\n# ----\n" + cell: "a.py:3:3: the front matter is not read: \"----\" does not end it; end it with a line of ---",
+		"# ---\n# allow: [x]\n" + cell: "a.py:1:3: the front matter is not read: it is never " +
+			"closed; end it with a line of ---",
+		"# ---\n# allow: [x]\n# ----\n" + cell: "a.py:3:3: the front matter is not read: \"----\" does not " +
+			"end it; end it with a line of ---",
 		"#!/usr/bin/env python\n# ---\n# allow: [x]\n" +
 			cell: "a.py:2:3: the front matter is not read: it is never closed; end it with a line of ---",
-		"\n# ---\n# allow: [x]\n# ---\n" + cell:     "a.py:2:3: the front matter is not read: it does not begin in the first line; take out what stands before it",
+		"\n# ---\n# allow: [x]\n# ---\n" + cell: "a.py:2:3: the front matter is not read: it does not begin in " +
+			"the first line; take out what stands before it",
 		"# ---\n# allow: [x]\n# ---\n" + cell:       "<nil>",
 		"#\n# ---\n# allow: [x]\n# ---\n" + cell:    "<nil>",
 		"# ---\n# Words about the script.\n" + cell: "<nil>",

@@ -5,10 +5,12 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/notebooks/blocks"
 	"markmill/notebooks/magics"
+	"markmill/notebooks/markdown"
 )
 
-// Runnable is the script as a run takes it: its cells of code are the steps. It gives every mistake there is.
+// Runnable returns the script as a run takes it: its cells of code are the steps. It gives every mistake there is.
 func (s *Script) Runnable() (*notebooks.Notebook, error) {
 	book := notebooks.CellFile{Name: s.Name, Source: s.Source, Form: Form}
 	if s.Header.Given {
@@ -22,12 +24,12 @@ func (s *Script) Runnable() (*notebooks.Notebook, error) {
 			book.Cells = append(book.Cells, s.step(c))
 		}
 	}
-	nb, err := notebooks.FromCells(book)
+	nb, err := markdown.FromCells(book)
 	nb.Warnings = append(nb.Warnings, s.Warnings...)
 	return nb, err
 }
 
-// head is the text of the comments on top, which may be a header that is not read.
+// head returns the text of the comments on top, which may be a header that is not read.
 func (s *Script) head() *notebooks.FrontMatter {
 	sign := s.Language.Comment
 	comment := func(i int) bool { return i < len(s.lines) && strings.HasPrefix(s.lines[i].Text, sign) }
@@ -83,7 +85,7 @@ func (s *Script) step(c *Cell) notebooks.Cell {
 // comments, and has a cell.
 func Looks(src []byte) bool {
 	lang := python()
-	for _, l := range notebooks.Lines(string(src[:min(len(src), 64<<10)])) {
+	for _, l := range blocks.Lines(string(src[:min(len(src), 64<<10)])) {
 		text := strings.TrimSpace(l.Text)
 		switch _, mark := lang.marker(l.Text); {
 		case text == "", strings.HasPrefix(text, "#!"), strings.HasPrefix(text, "#") && coding.MatchString(text):

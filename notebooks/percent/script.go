@@ -2,6 +2,7 @@ package percent
 
 import (
 	"markmill/notebooks"
+	"markmill/notebooks/blocks"
 	"markmill/notebooks/codec"
 )
 
@@ -18,7 +19,7 @@ type Script struct {
 	Cells    []Cell
 	Warnings notebooks.ErrorList // what runs, and a reader should know
 
-	lines []notebooks.Line
+	lines []blocks.Line
 }
 
 // Header is the YAML in comments at the head of a script.

@@ -100,7 +100,8 @@ func Compare(nb *notebooks.Notebook, run *runs.Run, stored, now Output, o Option
 func (o Options) rules(nb *notebooks.Notebook, s *notebooks.Step) (safe.Rules, error) {
 	own, err := safe.NewRuleBook(nb).Of(s)
 	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: s.Line, Step: s.ID, Msg: err.Error(),
+		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name,
+			Line: s.Line, Step: s.ID, Msg: err.Error(),
 			Err: err}
 	}
 	return append(slices.Clip(own), o.Rules...), nil

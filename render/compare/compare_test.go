@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"markmill/notebooks"
+	"markmill/notebooks/markdown"
+	"markmill/notebooks/region"
 	"markmill/render/safe"
 	"markmill/runs"
 )
@@ -17,14 +19,14 @@ const source = "```bash {#a}\ntrue\n```\n```bash {#b .check-output normalize=dur
 
 func parsed(t *testing.T) *notebooks.Notebook {
 	t.Helper()
-	nb, err := notebooks.Parse("n.md", []byte(source))
+	nb, err := markdown.Parse("n.md", []byte(source))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return nb
 }
 
-// passed is a run in which every step passed, but those that are named.
+// passed returns a run in which all steps passed except the named ones.
 func passed(nb *notebooks.Notebook, otherwise map[string]runs.StepStatus) *runs.Run {
 	run := &runs.Run{}
 	for _, s := range nb.Steps {
@@ -93,8 +95,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestCompareOfWhatIsGone: a step that only the stored output has, and one that it has not.
-func TestCompareOfWhatIsGone(t *testing.T) {
+// TestCompareMissingSteps: a step that only one of the outputs has.
+func TestCompareMissingSteps(t *testing.T) {
 	nb := parsed(t)
 	now := output("a|ok", "b|ok", "e|ok")
 	results, err := Compare(nb, passed(nb, nil), output("b|ok", "e|ok", "gone|ok"), now, Options{})
@@ -110,10 +112,11 @@ func TestCompareOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// TestRulesMaskBothSides: the notebook's, then those of the comparison.
+// TestRulesMaskBothSides applies the notebook's rules, then those of the comparison.
 func TestRulesMaskBothSides(t *testing.T) {
 	nb := parsed(t)
-	rules, err := safe.NewRules([]notebooks.Normalize{{Name: "ids", Pattern: `id=\d+`, Replace: "id=N"}, {Name: "uuids"}})
+	rules, err := safe.NewRules([]notebooks.Normalize{{Name: "ids", Pattern: `id=\d+`,
+		Replace: "id=N"}, {Name: "uuids"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,11 +136,11 @@ func TestRulesMaskBothSides(t *testing.T) {
 	}
 }
 
-// TestMarkdown takes the HTML off that folds a region, and nothing else.
+// TestMarkdown removes only the HTML that folds a region.
 func TestMarkdown(t *testing.T) {
 	body := "<details open><summary>✗ <code>a&lt;b</code> · exit 1</summary>\n\n```text " +
 		"{.output}\n<details>\x1b\n</details>\n```\n\n</details>\n"
-	s := notebooks.Stripped{Regions: []notebooks.FoundRegion{{ID: "p", Body: []byte("x\n")},
+	s := region.Stripped{Regions: []region.FoundRegion{{ID: "p", Body: []byte("x\n")},
 		{ID: "a", Body: []byte(body)}, {ID: "odd", Body: []byte("no html\n")}}}
 	got := Markdown(s, "p")
 	want := output(`a|✗ a<b · exit 1||`+"```text {.output}"+`|<details>\x1b|</details>|`+"```", "odd|no html")

@@ -60,12 +60,12 @@ func (o JupyterOptions) cell(id string, c *ipynb.Cell) []string {
 			shown = append(shown, o.result(out)...)
 		}
 	}
-	lines := []string{resolve(head)}
+	lines := []string{plain.Line([]byte(head))}
 	slices.Sort(names)
 	slices.Reverse(names) // stdout, stderr
 	for _, name := range names {
 		text, ended := strings.CutSuffix(o.named(streams[name].String()), "\n")
-		lines = append(lines, "", "["+resolve(name)+"]")
+		lines = append(lines, "", "["+plain.Line([]byte(name))+"]")
 		lines = append(lines, textLines(text)...)
 		if !ended {
 			lines = append(lines, "(no newline at the end)")
@@ -124,13 +124,11 @@ func (o JupyterOptions) named(text string) string {
 	return o.Paths(text)
 }
 
-// textLines are the lines of a text as a terminal would show them.
+// textLines returns the lines of a text as a terminal would show them.
 func textLines(text string) []string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = resolve(line)
+		lines[i] = plain.Line([]byte(line))
 	}
 	return lines
 }
-
-func resolve(line string) string { return plain.Escape(plain.Resolve([]byte(line))) }

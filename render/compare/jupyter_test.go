@@ -9,10 +9,14 @@ import (
 
 const jupyterCells = `{"cells": [
 {"cell_type": "code", "id": "a", "metadata": {}, "execution_count": 9, "source": "a", "outputs": [
- {"output_type": "stream", "name": "stderr", "text": "w\n"}, {"output_type": "stream", "name": "stdout", "text": ["1\n", "10%\r100%"]},
- {"output_type": "display_data", "metadata": {"x": 1}, "data": {"text/plain": "<F at 0x7f12345>", "image/png": "AAAA", "application/json": {"b": 1, "a": "/repo/x"}}},
- {"output_type": "stream", "name": "stdout", "text": "\u001b[31m2\u001b[0m\n"}, {"output_type": "execute_result", "execution_count": 9, "metadata": {}, "data": {"text/plain": ["<G at 0x7f12345>\n", "y"]}}]},
-{"cell_type": "code", "id": "b", "metadata": {}, "execution_count": 10, "source": "b", "outputs": [{"output_type": "error", "ename": "E", "evalue": "no\n  way", "traceback": ["t"]}]},
+ {"output_type": "stream", "name": "stderr", "text": "w\n"}, {"output_type": "stream", "name": ` +
+	`"stdout", "text": ["1\n", "10%\r100%"]},
+ {"output_type": "display_data", "metadata": {"x": 1}, "data": {"text/plain": "<F at 0x7f12345>", "image/png": ` +
+	`"AAAA", "application/json": {"b": 1, "a": "/repo/x"}}},
+ {"output_type": "stream", "name": "stdout", "text": "\u001b[31m2\u001b[0m\n"}, {"output_type": "execute_result", ` +
+	`"execution_count": 9, "metadata": {}, "data": {"text/plain": ["<G at 0x7f12345>\n", "y"]}}]},
+{"cell_type": "code", "id": "b", "metadata": {}, "execution_count": 10, "source": "b", "outputs": [{"output_type": ` +
+	`"error", "ename": "E", "evalue": "no\n  way", "traceback": ["t"]}]},
 {"cell_type": "code", "id": "c", "metadata": {}, "execution_count": null, "source": "c", "outputs": []}
 ], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`
 

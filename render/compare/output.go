@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"markmill/notebooks"
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/region"
 	"markmill/render/plain"
 )
 
@@ -36,7 +36,7 @@ func (o *Output) byID() map[string]*Step {
 }
 
 // Markdown reads the outputs of an output notebook. Regions that belong to no step are left out by their ids.
-func Markdown(s notebooks.Stripped, without string) Output {
+func Markdown(s region.Stripped, without string) Output {
 	var out Output
 	if s.Manifest != nil {
 		out.Source, out.Status = s.Manifest.Source, s.Manifest.Status

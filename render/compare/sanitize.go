@@ -35,12 +35,14 @@ func Sanitize(file string, text []byte) ([]notebooks.Normalize, error) {
 		if i+1 < len(lines) {
 			replace, ok = strings.CutPrefix(lines[i+1], "replace: ")
 			if !ok && lines[i+1] == "replace:" {
-				bad(i+2, "nbval does not read an empty replace without the space behind the colon", "write replace: and a space")
+				bad(i+2, "nbval does not read an empty replace without the space behind the colon",
+					"write replace: and a space")
 				continue
 			}
 		}
 		if !ok {
-			bad(i+1, "a regex without a replace in the next line, which nbval passes over", "write replace: TEXT below it")
+			bad(i+1, "a regex without a replace in the next line, which nbval passes over",
+				"write replace: TEXT below it")
 			continue
 		}
 		if pattern == "" {
@@ -49,7 +51,8 @@ func Sanitize(file string, text []byte) ([]notebooks.Normalize, error) {
 			continue
 		}
 		if strings.Contains(pattern, `\n`) || strings.Contains(pattern, "(?s") {
-			bad(i+1, fmt.Sprintf("the expression %q reaches over the end of a line, and rules see one line at a time", pattern),
+			bad(i+1, fmt.Sprintf("the expression %q reaches over the end of a line, and rules "+
+				"see one line at a time", pattern),
 				"write one expression for each line, or mark the step volatile")
 			continue
 		}
@@ -70,7 +73,8 @@ func Sanitize(file string, text []byte) ([]notebooks.Normalize, error) {
 		return nil, errs
 	}
 	if len(rules) == 0 {
-		bad(1, "no regex: line is in it", "write pairs of lines, regex: EXPRESSION and replace: TEXT, as nbval reads them")
+		bad(1, "no regex: line is in it",
+			"write pairs of lines, regex: EXPRESSION and replace: TEXT, as nbval reads them")
 		return nil, errs
 	}
 	return rules, nil

@@ -12,12 +12,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestUnifiedGivesTheOther: what a diff says, done to the one text, gives the other; the same texts give none.
-func TestUnifiedGivesTheOther(t *testing.T) {
+// TestUnifiedApplies: a diff applied to one text gives the other; equal texts have an empty diff.
+func TestUnifiedApplies(t *testing.T) {
 	line := rapid.SampledFrom([]string{"a", "b", "c", "d", "", "- e", "+++ f"})
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.SliceOfN(line, 0, 40).Draw(t, "a"), rapid.SliceOfN(line, 0, 40).Draw(t, "b")
-		if rapid.Bool().Draw(t, "near") { // texts that share most of their lines
+		if rapid.Bool().Draw(t, "near") { // mostly equal texts
 			b = append([]string(nil), a...)
 			for range rapid.IntRange(0, 3).Draw(t, "edits") {
 				if len(b) > 0 {
@@ -37,7 +37,7 @@ func TestUnifiedGivesTheOther(t *testing.T) {
 
 var head = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@$`)
 
-// apply does what a unified diff says, and holds its counts and its context against the text.
+// apply applies a unified diff, and checks its counts and context.
 func apply(t *rapid.T, a []string, diff string) []string {
 	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
 	if diff == "" {
@@ -86,8 +86,8 @@ func apply(t *rapid.T, a []string, diff string) []string {
 	return append(out, a[at:]...)
 }
 
-// TestUnifiedIsDiffs holds the form against diff -u itself.
-func TestUnifiedIsDiffs(t *testing.T) {
+// TestUnifiedMatchesDiff compares the format with diff -u.
+func TestUnifiedMatchesDiff(t *testing.T) {
 	if _, err := exec.LookPath("diff"); err != nil {
 		t.Skip("no diff on this machine")
 	}
@@ -100,7 +100,8 @@ func TestUnifiedIsDiffs(t *testing.T) {
 		var files [2]string
 		for i, text := range c {
 			files[i] = filepath.Join(dir, strconv.Itoa(i))
-			if err := os.WriteFile(files[i], []byte(strings.Join(append(strings.Fields(text), ""), "\n")), 0o644); err != nil {
+			if err := os.WriteFile(files[i], []byte(strings.Join(append(strings.Fields(text), ""), "\n")),
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 		}

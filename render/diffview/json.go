@@ -22,10 +22,10 @@ func sideOf(d *diff.Document) side {
 	return side{d.Name, d.Form, d.Status, d.Source, len(d.Cells), d.Notes}
 }
 
-// JSON is the comparison for programs (docs/review.md).
+// JSON returns the comparison for programs (docs/review.md).
 func JSON(d *diff.Diff) ([]byte, error) { return codec.Indent(Value(d)) }
 
-// Value is what JSON writes, to stand in a larger value.
+// Value returns what JSON writes, to stand in a larger value.
 func Value(d *diff.Diff) any {
 	return struct {
 		Version int  `json:"version"`
@@ -35,7 +35,7 @@ func Value(d *diff.Diff) any {
 	}{Version, sideOf(d.Old), sideOf(d.New), d}
 }
 
-// WithoutCells is a comparison without its cells, where another one holds the same.
+// WithoutCells returns a comparison without its cells, where another one holds the same.
 func WithoutCells(d *diff.Diff) *diff.Diff {
 	short := *d
 	short.Cells = []diff.CellChange{}

@@ -7,19 +7,20 @@ import (
 
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
+	"markmill/render/plain"
 )
 
 // scraps tells how the recorded values changed.
 func scraps(d *diff.Diff) []Entry {
 	var out []Entry
 	for _, s := range d.Scraps {
-		e := Entry{Sign: "~", Subject: s.Name}
+		e := entryOf(s.What, s.Name)
 		old, new := scrapWords(s.Old, s.OldDigest), scrapWords(s.New, s.NewDigest)
 		switch s.What {
 		case diff.Added:
-			e.Sign, e.Tone, e.Words = "+", Came, new
+			e.Words = new
 		case diff.Removed:
-			e.Sign, e.Tone, e.Words = "-", Went, "was "+old
+			e.Words = "was " + old
 		default:
 			e.Words = old + " → " + new
 			if s.Text != nil {
@@ -27,10 +28,7 @@ func scraps(d *diff.Diff) []Entry {
 				e.Lines = textLines(s.Text, "")
 			}
 			if len(s.Values) > 0 {
-				e.Words = fmt.Sprintf("%d values", len(s.Values))
-				if len(s.Values) == 1 {
-					e.Words = "1 value"
-				}
+				e.Words = plain.Counted(len(s.Values), "value")
 				e.Lines = valueLines(s.Values)
 			}
 			if change := changeWords(s); change != "" {
@@ -92,7 +90,7 @@ func changeWords(s diff.ScrapChange) string {
 	return strings.Join(parts, ", ")
 }
 
-// signed is a number with its sign, to so many digits that count.
+// signed returns a number with its sign, to so many digits that count.
 func signed(f float64, digits int) string {
 	text := strconv.FormatFloat(f, 'g', digits, 64)
 	if f >= 0 {
@@ -108,13 +106,7 @@ const maxWhole = 20
 func outputs(d *diff.Diff) []Entry {
 	var out []Entry
 	for _, o := range d.Outputs {
-		e := Entry{Sign: "~", Subject: o.Step}
-		switch o.What {
-		case diff.Added:
-			e.Sign, e.Tone = "+", Came
-		case diff.Removed:
-			e.Sign, e.Tone = "-", Went
-		}
+		e := entryOf(o.What, o.Step)
 		words := []string{o.Name}
 		for _, v := range o.Options {
 			words = append(words, v.Name+" "+valueEntry(v).Words)

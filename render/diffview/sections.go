@@ -1,6 +1,7 @@
 package diffview
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -80,28 +81,26 @@ func sections(d *diff.Diff, cells []Entry, counts string) []Section {
 	return out
 }
 
-func arrow(old, new string) string {
-	return orNothing(old) + " → " + orNothing(new)
+// entryOf begins the entry of something that came, went or changed.
+func entryOf(what diff.What, subject string) Entry {
+	switch what {
+	case diff.Added:
+		return Entry{Tone: Came, Sign: "+", Subject: subject}
+	case diff.Removed:
+		return Entry{Tone: Went, Sign: "-", Subject: subject}
+	}
+	return Entry{Sign: "~", Subject: subject}
 }
 
-func orNothing(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return s
+func arrow(old, new string) string {
+	return cmp.Or(old, "nothing") + " → " + cmp.Or(new, "nothing")
 }
 
 func status(d *diff.Diff) []Entry {
 	if d.Status == nil {
 		return nil
 	}
-	name := func(s string) string {
-		if s == "" {
-			return "not run"
-		}
-		return s
-	}
-	e := Entry{Sign: "~", Words: name(d.Status.Old) + " → " + name(d.Status.New)}
+	e := Entry{Sign: "~", Words: cmp.Or(d.Status.Old, "not run") + " → " + cmp.Or(d.Status.New, "not run")}
 	switch {
 	case d.Status.New == "pass":
 		e.Tone, e.Sign = Good, "✓"

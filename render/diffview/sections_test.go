@@ -7,7 +7,7 @@ import (
 	"markmill/notebooks/diff"
 )
 
-// told is what is told of a comparison: a line for each section, entry and line of a text.
+// told formats a comparison: a line for each section, entry and line of text.
 func told(d *diff.Diff) string {
 	var b strings.Builder
 	for _, s := range Sections(d) {
@@ -22,7 +22,7 @@ func told(d *diff.Diff) string {
 	return b.String()
 }
 
-// TestSections: what turned red comes first, and each change is told in its words.
+// TestSections: new failures come first, and each change is described.
 func TestSections(t *testing.T) {
 	text := func(s string) []diff.Datum { return []diff.Datum{{MIME: "text/plain", Text: s}} }
 	cell := func(id, source, status string, out ...diff.Output) diff.Cell {

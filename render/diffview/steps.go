@@ -11,28 +11,24 @@ import (
 func steps(d *diff.Diff) []Entry {
 	var out []Entry
 	for i := range d.Cells {
-		ch := &d.Cells[i]
-		if !ch.Changed() || ch.What == diff.Part {
-			continue
+		if ch := &d.Cells[i]; ch.Changed() && ch.What != diff.Part {
+			out = append(out, stepEntry(ch))
 		}
-		out = append(out, stepEntry(ch))
 	}
 	return out
 }
 
 func stepEntry(ch *diff.CellChange) Entry {
-	e := Entry{Sign: "~", Subject: ch.Label()}
+	e := entryOf(ch.What, ch.Label())
 	if ch.Kind == diff.Markdown {
 		e.Subject = "text “" + e.Subject + "”"
 	}
 	var words []string
 	switch ch.What {
 	case diff.Added:
-		e.Sign, e.Tone = "+", Came
 		words = append(words, "added")
 		e.Lines = whole('+', ch.New.Source, 0)
 	case diff.Removed:
-		e.Sign, e.Tone = "-", Went
 		words = append(words, "removed")
 		e.Lines = whole('-', ch.Old.Source, 0)
 	case diff.Replaced:
@@ -68,7 +64,10 @@ func stepEntry(ch *diff.CellChange) Entry {
 	}
 	for _, o := range ch.Options {
 		v := valueEntry(o)
-		words = append(words, optionSign(v)+v.Subject+" "+v.Words)
+		if v.Tone != Neutral { // it came or went
+			v.Subject = v.Sign + v.Subject
+		}
+		words = append(words, v.Subject+" "+v.Words)
 	}
 	if ch.Count != nil {
 		words = append(words, "execution count "+arrow(ch.Count.Old, ch.Count.New))
@@ -81,14 +80,6 @@ func stepEntry(ch *diff.CellChange) Entry {
 		e.Lines = textLines(ch.Source, oldText(ch))
 	}
 	return e
-}
-
-// optionSign marks an option that came or went.
-func optionSign(e Entry) string {
-	if e.Tone == Neutral {
-		return ""
-	}
-	return e.Sign
 }
 
 // oldText returns the text around the changed lines of a cell, none for a joined cell, whose old text was spread
@@ -115,18 +106,17 @@ func refNames(refs []diff.Ref) string {
 func files(d *diff.Diff) []Entry {
 	var out []Entry
 	for _, f := range d.Files {
-		e := Entry{Sign: "~", Subject: f.Path}
+		e := entryOf(f.What, f.Path)
 		switch f.What {
 		case diff.Added:
-			e.Sign, e.Tone = "+", Came
 			e.Words = fmt.Sprintf("is now %s by %s (%s)", f.New.Status, f.Step, plusMinus(f.New))
 			e.Lines = patch('+', f.New)
 		case diff.Removed:
-			e.Sign, e.Tone = "-", Went
 			e.Words = fmt.Sprintf("is no longer %s by %s (was %s)", f.Old.Status, f.Step, plusMinus(f.Old))
 			e.Lines = patch('-', f.Old)
 		default:
-			e.Words = fmt.Sprintf("is changed by %s in another way (%s → %s)", f.Step, plusMinus(f.Old), plusMinus(f.New))
+			e.Words = fmt.Sprintf("is changed by %s in another way (%s → %s)", f.Step,
+				plusMinus(f.Old), plusMinus(f.New))
 			if f.Kind != nil {
 				e.Words += ", " + arrow(f.Kind.Old, f.Kind.New)
 			}

@@ -41,7 +41,7 @@ func pipeCells(old []string, at int, was, is string) []string {
 	if head+2 > at || !isRule(old[head+1]) {
 		return nil
 	}
-	names, a, b := pipes(old[head]), pipes(was), pipes(is)
+	names, a, b := Pipes(old[head]), Pipes(was), Pipes(is)
 	if len(a) != len(b) || len(names) != len(a) {
 		return nil
 	}
@@ -66,14 +66,14 @@ func place(row []string, i, number int, column string) string {
 	return "row " + name + ", column " + column
 }
 
-// isRule says that a line stands between the head of a table and its rows.
+// isRule reports whether a line stands between the head of a table and its rows.
 func isRule(line string) bool {
 	line = strings.TrimSpace(line)
 	return strings.Contains(line, "-") && strings.Trim(line, "|:- ") == ""
 }
 
-// pipes splits a line of a table. A bar that is escaped is text.
-func pipes(line string) []string {
+// Pipes splits a line of a table. A bar that is escaped is text.
+func Pipes(line string) []string {
 	const bar = "\x00"
 	line = strings.ReplaceAll(strings.TrimSpace(line), `\|`, bar)
 	line = strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|")

@@ -17,9 +17,13 @@ func TestCellsOfTablesAreNamed(t *testing.T) {
 		"the first column": {"| a | b |\n| - | - |\n| x | 1 |\n", "| a | b |\n| - | - |\n| y | 1 |\n",
 			"row 1, column a: x → y"},
 		"HTML": {"<table border=\"1\" class=\"dataframe\">\n<thead>\n<tr style=\"text-align: " +
-			"right;\">\n<th></th>\n<th>name</th>\n<th>loss</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<th>0</th>\n<td>eu</td>\n<td>0.5</td>\n</tr>\n<tr>\n<th>1</th>\n<td>us</td>\n<td>0.7</td>\n</tr>\n</tbody>\n</table>\n",
+			"right;\">\n<th></th>\n<th>name</th>\n<th>loss</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<th>0</th>\n" +
+			"<td>eu</td>\n<td>0.5</td>\n</tr>\n<tr>\n<th>1</th>\n<td>us</td>\n" +
+			"<td>0.7</td>\n</tr>\n</tbody>\n</table>\n",
 			"<table border=\"1\" class=\"dataframe\">\n<thead>\n<tr style=\"text-align: " +
-				"right;\">\n<th></th>\n<th>name</th>\n<th>loss</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<th>0</th>\n<td>eu</td>\n<td>0.5</td>\n</tr>\n<tr>\n<th>1</th>\n<td>us</td>\n<td>0.9</td>\n</tr>\n</tbody>\n</table>\n",
+				"right;\">\n<th></th>\n<th>name</th>\n<th>loss</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<th>0</th>\n" +
+				"<td>eu</td>\n<td>0.5</td>\n</tr>\n<tr>\n<th>1</th>\n<td>us</td>\n" +
+				"<td>0.9</td>\n</tr>\n</tbody>\n</table>\n",
 			"row 1, column loss: 0.7 → 0.9"},
 		"no table":   {"| 1\n", "| 2\n", ""},
 		"other rows": {"| a |\n|---|\n| x |\n", "| a |\n|---|\n| x |\n| y |\n", ""},

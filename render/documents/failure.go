@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"slices"
 	"strings"
 
 	"markmill/notebooks/lazyregexp"
@@ -62,9 +63,10 @@ func readException(text, name string) (before string, found *exception) {
 	if start < 0 {
 		return text, nil
 	}
+	ruled := slices.ContainsFunc(lines[start:from], ruledHead.MatchString) // as IPython's tracebacks begin
 	for i := from; i < len(lines); i++ {
 		m := raisedWords.FindStringSubmatch(lines[i])
-		if m == nil || ruled(lines[start:from]) && m[1] != name {
+		if m == nil || ruled && m[1] != name {
 			continue
 		}
 		value := []string{m[2]}
@@ -83,21 +85,11 @@ func readException(text, name string) (before string, found *exception) {
 	return text, nil
 }
 
-// ruled reports whether a traceback begins as IPython's do.
-func ruled(lines []string) bool {
-	for _, line := range lines {
-		if ruledHead.MatchString(line) {
-			return true
-		}
-	}
-	return false
-}
-
 // continues reports whether the lines before a traceback link it to the previous one.
 func continues(lines []string) bool {
-	for i := len(lines) - 1; i >= 0; i-- {
-		if lines[i] != "" {
-			return chainWords.MatchString(lines[i])
+	for _, line := range slices.Backward(lines) {
+		if line != "" {
+			return chainWords.MatchString(line)
 		}
 	}
 	return false

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestReadException: the exception at the end of what went to standard error, whoever printed it.
+// TestReadException finds the exception at the end of standard error, whoever printed it.
 func TestReadException(t *testing.T) {
 	const python = "Traceback (most recent call last):\n  File \"a.md\", line 3, in <module>\n    f()\n"
 	const rule = "---------------------------------------------------------------------------\n"
@@ -20,12 +20,14 @@ func TestReadException(t *testing.T) {
 		{text: python + "ValueError: 3\n", as: "ValueError", value: "3"},
 		{text: "warn\n" + python + "mod.Error\n", before: "warn\n", as: "mod.Error"},
 		{text: python + "ValueError: a\nb\n\nc\n", as: "ValueError", value: "a\nb\n\nc"},
-		{text: python + "OSError: logged\nmore\n" + python + "ValueError: 3\n", before: python + "OSError: logged\nmore\n",
-			as: "ValueError", value: "3"},
+		{text: python + "OSError: logged\nmore\n" + python + "ValueError: 3\n",
+			before: python + "OSError: logged\nmore\n",
+			as:     "ValueError", value: "3"},
 		{text: python + "OSError: x\n\n" + during + python + "ValueError: 3\n", as: "ValueError", value: "3"},
 		{text: "warn\n" + rule + ipython + "KeyError: 'k'\n", before: "warn\n", as: "KeyError", value: "'k'"},
 		{text: first + during + ipython + "KeyError: 'k'\n", as: "KeyError", value: "'k'"},
-		{text: "before\nTypeError: boom\n    at g (n.md:2:22)\n    at n.md:6:1\n", name: "TypeError", before: "before\n",
+		{text: "before\nTypeError: boom\n    at g (n.md:2:22)\n    at n.md:6:1\n",
+			name: "TypeError", before: "before\n",
 			as: "TypeError", value: "boom"},
 		{text: "before\nTypeError: boom\n    at g (n.md:2:22)\n"},
 		{text: python},
@@ -41,7 +43,7 @@ func TestReadException(t *testing.T) {
 			t.Errorf("%q: %q, then %s: %q", c.text, before, got.name, got.value)
 		}
 		if whole := before + strings.Join(got.traceback, "\n") + "\n"; whole != c.text {
-			t.Errorf("%q is told as %q", c.text, whole)
+			t.Errorf("%q is reported as %q", c.text, whole)
 		}
 	}
 }

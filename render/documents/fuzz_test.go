@@ -9,16 +9,17 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/diff"
+	"markmill/notebooks/region"
 	"markmill/render"
 	"markmill/render/diffview"
 	"markmill/render/documents"
 	"markmill/render/terminal"
 )
 
-// spliced is an output notebook with every kind of block that a region can have.
+// spliced returns an output notebook with every kind of block in a region.
 func spliced(body string) string {
 	src := "# N\n\n```bash {#a}\necho\n```\n"
-	return string(notebooks.Splice([]byte(src), []notebooks.Region{{ID: "a", At: len(src), Body: []byte(body)}},
+	return string(region.Splice([]byte(src), []region.Region{{ID: "a", At: len(src), Body: []byte(body)}},
 		notebooks.Manifest{Status: "pass"}))
 }
 
@@ -28,11 +29,13 @@ const wholeRegion = "<details open><summary>✗ <code>a</code> · exit 1 · 2 pa
 	"{.tests}\nlast\n```\n\n" +
 	"![a &amp; b](out_files/a-1.png)\n\nResult (text/html): `steps/1/x`\n\n" +
 	"````text {.error}\n```\n````\n\n" +
-	"```diff {.diff}\ndiff --git a/f b/f\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n```\n\n" +
-	"```json {.scraps}\n{\n  \"n\": 1,\n  \"pic\": {\"digest\":\"sha256:11\",\"file\":\"x.png\",\"mime\":\"image/png\"}\n}\n```\n\n</details>\n"
+	"```diff {.diff}\ndiff --git a/f b/f\nnew file mode 100644\nindex 0..1\n--- /dev/null\n" +
+	"+++ b/f\n@@ -0,0 +1 @@\n+x\n```\n\n" +
+	"```json {.scraps}\n{\n  \"n\": 1,\n" +
+	"  \"pic\": {\"digest\":\"sha256:11\",\"file\":\"x.png\",\"mime\":\"image/png\"}\n}\n```\n\n</details>\n"
 
-// TestARegionIsReadWhole: all that package render writes of a step is in the cell.
-func TestARegionIsReadWhole(t *testing.T) {
+// TestRegionIsReadCompletely: everything that package render writes about a step is in the cell.
+func TestRegionIsReadCompletely(t *testing.T) {
 	picture := func(name string) ([]byte, error) {
 		if name != "out_files/a-1.png" {
 			return nil, fmt.Errorf("no %s", name)
@@ -52,8 +55,10 @@ func TestARegionIsReadWhole(t *testing.T) {
 		d := o.Data[0]
 		outputs = append(outputs, fmt.Sprintf("%s %s %q %s", o.Name, d.MIME, d.Text, d.Bytes))
 	}
-	want := []string{`stdout text/plain "one\n… 3 lines (20 bytes) elided: ` + "`steps/1/stdout`, `sha256:00`" + `\nlast\n" `,
-		`result image/png "" png`, "result text/html \"Result (text/html): `steps/1/x`\\n\" ", "stderr text/plain \"```\\n\" "}
+	want := []string{`stdout text/plain "one\n… 3 lines (20 bytes) elided: ` +
+		"`steps/1/stdout`, `sha256:00`" + `\nlast\n" `,
+		`result image/png "" png`, "result text/html \"Result (text/html): `steps/1/x`\\n\" ",
+		"stderr text/plain \"```\\n\" "}
 	if strings.Join(outputs, "\n") != strings.Join(want, "\n") {
 		t.Errorf("outputs:\n%s\nwant:\n%s", strings.Join(outputs, "\n"), strings.Join(want, "\n"))
 	}
@@ -66,15 +71,17 @@ func TestARegionIsReadWhole(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever the bytes are, they are read or refused, compared both ways, and shown in every view within its
-// bounds.
+// FuzzRead: any bytes are read or rejected, compared both ways, and shown in every view within its bounds.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		spliced(wholeRegion), spliced("<details><summary>○ <code>a</code> · skipped: x</summary>\n\n</details>\n"),
 		"---\ntitle: x\n---\n```yaml {.parameters}\nn: 1\n```\ntext\n```bash {#x}\nls\n```\n", "# a\r\n\r\n```python " +
 			"{#y}\r\n1\r\n```\r\n", "",
-		`{"cells":[{"cell_type":"code","source":["a\n","b"],"outputs":[{"output_type":"stream","name":"stdout","text":"x\u001b[1m"}],"metadata":{}}],"metadata":{},"nbformat":4,"nbformat_minor":5}`,
-		`{"cells":[{"cell_type":"markdown","source":"x","metadata":{"tags":["a"]},"attachments":{"p.png":{"image/png":"aGk="}}}],"metadata":{"papermill":{"parameters":{"a":1}}},"nbformat":4,"nbformat_minor":2}`,
+		`{"cells":[{"cell_type":"code","source":["a\n","b"],"outputs":[{"output_type":"stream","name":"stdout",` +
+			`"text":"x\u001b[1m"}],"metadata":{}}],"metadata":{},"nbformat":4,"nbformat_minor":5}`,
+		`{"cells":[{"cell_type":"markdown","source":"x","metadata":{"tags":["a"]},` +
+			`"attachments":{"p.png":{"image/png":"aGk="}}}],"metadata":{"papermill":{"parameters":{"a":1}}},` +
+			`"nbformat":4,"nbformat_minor":2}`,
 	} {
 		f.Add([]byte(seed), []byte(spliced("x\n")))
 		f.Add([]byte(spliced(wholeRegion)), []byte(seed))
@@ -115,8 +122,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestAPageIsBounded: what matters most is in it, and what is not is told.
-func TestAPageIsBounded(t *testing.T) {
+// TestPageIsBounded: the page contains what matters most and reports what is missing.
+func TestPageIsBounded(t *testing.T) {
 	notebook := func(word string, verdict string) *diff.Document {
 		doc := &diff.Document{Name: word, Status: verdict}
 		for i := range 3000 {

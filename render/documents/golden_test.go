@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the golden files expect")
 
-// TestGolden compares the two notebooks of each file, before.* and after.*, and holds what is said against terminal and
+// TestGolden compares before.* with after.* in each file, and checks the result against the sections terminal and
 // markdown.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/diff/*.txtar")

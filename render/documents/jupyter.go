@@ -12,31 +12,24 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 	"markmill/render/plain"
 	"markmill/render/result"
 )
 
 // volatile lists metadata of notebooks and cells that programs write for themselves.
-var volatile = setOf("collapsed", "scrolled", "trusted", "execution", "ExecuteTime", "executionInfo", "papermill",
+var volatile = []string{"collapsed", "scrolled", "trusted", "execution", "ExecuteTime", "executionInfo", "papermill",
 	"markmill.manifest", "markmill.result", "markmill.added", "widgets", "toc", "varInspector",
 	"language_info.version", "language_info.codemirror_mode", "language_info.pygments_lexer",
 	"language_info.nbconvert_exporter", "kernelspec.display_name",
-	"pycharm", "colab", "outputId", "vscode", "nbformat", "signature", "orig_nbformat")
-
-func setOf(words ...string) map[string]bool {
-	out := map[string]bool{}
-	for _, w := range words {
-		out[w] = true
-	}
-	return out
-}
+	"pycharm", "colab", "outputId", "vscode", "nbformat", "signature", "orig_nbformat"}
 
 // Jupyter reads a Jupyter notebook.
 func Jupyter(nb *ipynb.Notebook) *diff.Document {
-	doc := &diff.Document{Name: nb.Name, Form: "jupyter", Source: notebooks.DigestOf(nb.Source)}
+	doc := &diff.Document{Name: nb.Name, Form: "jupyter", Source: region.DigestOf(nb.Source)}
 	doc.Options = append(fields(nb.Metadata, ""), diff.Field{Name: "nbformat",
 		Value: value(fmt.Sprintf("%d.%d", nb.NBFormat, nb.Minor)), Volatile: true})
-	lang := language(nb.Metadata)
+	lang := nb.NamedLanguage()
 	names, m := nb.StepNames(), nb.Manifest()
 	if nb.Rerun() {
 		m = nil
@@ -79,24 +72,6 @@ func Jupyter(nb *ipynb.Notebook) *diff.Document {
 	return doc
 }
 
-func language(meta ipynb.Value) string {
-	var m struct {
-		Info struct {
-			Name string `json:"name"`
-		} `json:"language_info"`
-		Kernel struct {
-			Language string `json:"language"`
-		} `json:"kernelspec"`
-	}
-	if !meta.Given() || codec.Unmarshal(meta.Raw, &m) != nil {
-		return ""
-	}
-	if m.Info.Name != "" {
-		return m.Info.Name
-	}
-	return m.Kernel.Language
-}
-
 // members lists the members of an object by name, nil for any other value.
 func members(raw codec.Raw) []diff.Field {
 	var all map[string]codec.Raw
@@ -121,12 +96,12 @@ func fields(meta ipynb.Value, prefix string) []diff.Field {
 		if f.Name == "language_info" || f.Name == "kernelspec" || f.Name == "markmill" {
 			for _, g := range members(f.Value) {
 				g.Name = f.Name + "." + g.Name
-				g.Volatile = volatile[g.Name]
+				g.Volatile = slices.Contains(volatile, g.Name)
 				out = append(out, g)
 			}
 			continue
 		}
-		f.Volatile = volatile[f.Name]
+		f.Volatile = slices.Contains(volatile, f.Name)
 		f.Name = prefix + f.Name
 		out = append(out, f)
 	}
@@ -148,7 +123,8 @@ func jupyterCell(c *ipynb.Cell, place int, lang string) diff.Cell {
 		}
 	}
 	for _, f := range members(c.Attachments.Raw) {
-		out.Options = append(out.Options, diff.Field{Name: "attachment " + f.Name, Value: value(notebooks.DigestOf(f.Value))})
+		out.Options = append(out.Options, diff.Field{Name: "attachment " + f.Name,
+			Value: value(region.DigestOf(f.Value))})
 	}
 	if c.Count.Given() {
 		out.Count, _ = strconv.Atoi(string(c.Count.Raw))
@@ -161,16 +137,14 @@ func jupyterCell(c *ipynb.Cell, place int, lang string) diff.Cell {
 		}
 		shown := true
 		for _, s := range outputScraps(o) {
-			if s.Shown { // an output like others
-				continue
+			if !s.Shown { // else an output like others
+				out.Scraps = setScrap(out.Scraps, s.ScrapData)
+				shown = s.Display
 			}
-			out.Scraps = setScrap(out.Scraps, s.ScrapData)
-			shown = s.Display
 		}
-		if !shown {
-			continue
+		if shown {
+			out.Outputs = append(out.Outputs, jupyterOutput(o))
 		}
-		out.Outputs = append(out.Outputs, jupyterOutput(o))
 	}
 	return out
 }
@@ -195,8 +169,7 @@ func jupyterOutput(o *ipynb.Output) diff.Output {
 		out.Data = append(out.Data, jupyterDatum(d))
 	}
 	slices.SortStableFunc(out.Data, func(a, b diff.Datum) int {
-		return strings.Compare(richness(a.MIME),
-			richness(b.MIME))
+		return strings.Compare(richness(a.MIME), richness(b.MIME))
 	})
 	return out
 }
@@ -224,7 +197,7 @@ func jupyterDatum(d ipynb.Datum) diff.Datum {
 	if strings.HasPrefix(d.MIME, "image/") && d.MIME != "image/svg+xml" || strings.HasPrefix(d.MIME, "audio/") ||
 		strings.HasPrefix(d.MIME, "video/") || d.MIME == "application/pdf" {
 		if data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), "")); err == nil {
-			return diff.Datum{MIME: d.MIME, Bytes: data, Digest: notebooks.DigestOf(data)}
+			return diff.Datum{MIME: d.MIME, Bytes: data, Digest: region.DigestOf(data)}
 		}
 	}
 	return diff.Datum{MIME: d.MIME, Text: text}

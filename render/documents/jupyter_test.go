@@ -8,17 +8,23 @@ import (
 	"markmill/render/documents"
 )
 
-// TestJupyterIsRead: what a Jupyter notebook says in its own ways.
+// TestJupyterIsRead reads what is specific to Jupyter notebooks.
 func TestJupyterIsRead(t *testing.T) {
 	src := `{"cells":[
- {"cell_type":"markdown","id":"m","metadata":{},"source":["# A title\n","text"],"attachments":{"p.png":{"image/png":"aGk="}}},
- {"cell_type":"code","id":"c","execution_count":3,"metadata":{"tags":["parameters"],"collapsed":true,"own":1},"source":"x = 1","outputs":[
+ {"cell_type":"markdown","id":"m","metadata":{},"source":["# A title\n","text"],` +
+		`"attachments":{"p.png":{"image/png":"aGk="}}},
+ {"cell_type":"code","id":"c","execution_count":3,"metadata":{"tags":["parameters"],"collapsed":true,` +
+		`"own":1},"source":"x = 1","outputs":[
   {"output_type":"stream","name":"stderr","text":["\u001b[31mred\u001b[0m\r","done\n"]},
-  {"output_type":"display_data","metadata":{},"data":{"image/png":"` + base64.StdEncoding.EncodeToString([]byte("png")) + `","text/plain":"<Figure>","application/json":{"b":1,"a":[2]}}},
-  {"output_type":"display_data","metadata":{},"data":{"application/scrapbook.scrap.json+json":{"name":"loss","data":0.5,"encoder":"json","version":1}}},
+  {"output_type":"display_data","metadata":{},"data":{"image/png":"` +
+		base64.StdEncoding.EncodeToString([]byte("png")) +
+		`","text/plain":"<Figure>","application/json":{"b":1,"a":[2]}}},
+  {"output_type":"display_data","metadata":{},"data":{"application/scrapbook.scrap.json+json":{"name":"loss",` +
+		`"data":0.5,"encoder":"json","version":1}}},
   {"output_type":"error","ename":"E","evalue":"v","traceback":["one","\u001b[1mE\u001b[0m: v"]}]},
  {"cell_type":"raw","metadata":{},"source":"raw"}],
- "metadata":{"language_info":{"name":"julia","version":"1"},"papermill":{"parameters":{"n":7}}},"nbformat":4,"nbformat_minor":5}`
+ "metadata":{"language_info":{"name":"julia","version":"1"},"papermill":{"parameters":{"n":7}}},` +
+		`"nbformat":4,"nbformat_minor":5}`
 	doc, err := documents.Read("x.ipynb", []byte(src), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,12 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/markdown"
+	"markmill/notebooks/params"
+	"markmill/notebooks/region"
 	"markmill/render"
 	"markmill/render/jupyter"
+	"markmill/render/plain"
 	"markmill/render/result"
 	"markmill/runs"
 )
@@ -20,7 +24,7 @@ func JupyterOf(name string, src []byte, files Files) ([]byte, []Missing, error) 
 	if err := notebooks.CheckText(name, src); err != nil {
 		return nil, nil, err
 	}
-	got := notebooks.Strip(name, src)
+	got := region.Strip(name, src)
 	if len(got.Problems) > 0 {
 		return nil, nil, got.Problems
 	}
@@ -28,7 +32,7 @@ func JupyterOf(name string, src []byte, files Files) ([]byte, []Missing, error) 
 		return nil, nil, notebooks.ErrorList{{Kind: notebooks.KindRegion, File: name,
 			Msg: "is no output notebook: it has no manifest"}}
 	}
-	nb, err := notebooks.Parse(name, got.Source)
+	nb, err := markdown.Parse(name, got.Source)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,16 +70,11 @@ type Missing struct {
 }
 
 func (m Missing) String() string {
-	const most = 8
 	noun := "step"
 	if len(m.Steps) > 1 {
 		noun = "steps"
 	}
-	shown, more := m.Steps, ""
-	if n := len(m.Steps) - most; n > 0 {
-		shown, more = m.Steps[:most], fmt.Sprintf(" and %d more", n)
-	}
-	return m.What + " of " + noun + " " + strings.Join(shown, ", ") + more
+	return m.What + " of " + noun + " " + plain.Some(m.Steps, 8)
 }
 
 // missing groups them by kind.
@@ -100,15 +99,15 @@ func injected(nb *notebooks.Notebook, used []notebooks.ManifestParam) ([]noteboo
 			fmt.Fprintf(&text, "%s: %s\n", value(p.Name), p.Value)
 		}
 	}
-	given, err := notebooks.ParseGivenYAML("manifest", nb.Name, []byte(text.String()))
+	given, err := params.ParseGiven("manifest", nb.Name, []byte(text.String()))
 	if err != nil {
 		return nil, err
 	}
-	params := slices.Clone(nb.Params)
-	for i := range params { // what was shown is taken as it is, whatever it stands for
-		params[i] = notebooks.Param{Name: params[i].Name}
+	declared := slices.Clone(nb.Params)
+	for i := range declared { // what was shown is taken as it is, whatever it stands for
+		declared[i] = notebooks.Param{Name: declared[i].Name}
 	}
-	bound, err := notebooks.Bind(nb.Name, params, given, notebooks.BindOptions{AllowUnknown: true})
+	bound, err := params.Bind(nb.Name, declared, given, params.Options{AllowUnknown: true})
 	return slices.DeleteFunc(bound, func(b notebooks.Bound) bool { return !b.Given }), err
 }
 
@@ -210,16 +209,10 @@ func (r *cellReader) block(p part) error {
 
 // values reads scraps: an object of JSON.
 func (r *cellReader) values(text string) error {
-	raw := []byte(text)
-	c := codec.NewCursor(raw, 0)
-	_, err := c.Object(func(name []byte, _ codec.Span) error {
-		at, err := c.Skip()
-		if err != nil {
-			return err
-		}
-		r.scraps = append(r.scraps, runs.ScrapData{Name: string(name), Value: at.Of(raw)})
-		return nil
-	})
+	list, err := objectOf([]byte(text))
+	for _, m := range list {
+		r.scraps = append(r.scraps, runs.ScrapData{Name: m.Name, Value: m.Value})
+	}
 	return err
 }
 
@@ -230,7 +223,9 @@ func (r *cellReader) tables(text string) (rest string) {
 	for i := 0; i < len(parts); i++ {
 		name, bold := strings.CutPrefix(strings.TrimSpace(parts[i]), "**")
 		name, ended := strings.CutSuffix(name, "**")
-		at := slices.IndexFunc(r.scraps, func(s runs.ScrapData) bool { return bold && ended && s.Name == unescaped(name) })
+		at := slices.IndexFunc(r.scraps, func(s runs.ScrapData) bool {
+			return bold && ended && s.Name == unescaped(name)
+		})
 		if at < 0 || i+1 == len(parts) || !strings.HasPrefix(parts[i+1], "|") {
 			kept = append(kept, parts[i])
 			continue

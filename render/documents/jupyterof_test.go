@@ -10,11 +10,12 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 	"markmill/render/documents"
 )
 
-// TestJupyterOfTellsARegionWhole: all that stands in a region is in the cell.
-func TestJupyterOfTellsARegionWhole(t *testing.T) {
+// TestJupyterOfKeepsRegion: everything in a region is in the cell.
+func TestJupyterOfKeepsRegion(t *testing.T) {
 	picture := func(name string) ([]byte, error) {
 		if name != "out_files/a-1.png" {
 			return nil, fmt.Errorf("no %s", name)
@@ -40,16 +41,18 @@ func TestJupyterOfTellsARegionWhole(t *testing.T) {
 			got = append(got, text)
 		}
 	}
-	for _, words := range []string{"stdoutone\n… 3 lines (20 bytes) elided: `steps/1/stdout`, `sha256:00`\nlast\n", "image/png=cG5n", "text/plain=a &amp; b", "stderr```\n",
-		"Result (text/html): `steps/1/x`", "```diff|diff --git a/f b/f|", "application/scrapbook.scrap.json+json=", "error StepFailed exit 1 · 2 passed, 1 failed · 1 file +1 −1"} {
+	for _, words := range []string{"stdoutone\n… 3 lines (20 bytes) elided: `steps/1/stdout`, `sha256:00`\nlast\n",
+		"image/png=cG5n", "text/plain=a &amp; b", "stderr```\n",
+		"Result (text/html): `steps/1/x`", "```diff|diff --git a/f b/f|", "application/scrapbook.scrap.json+json=",
+		"error StepFailed exit 1 · 2 passed, 1 failed · 1 file +1 −1"} {
 		if !strings.Contains(strings.Join(got, "\x00"), words) {
-			t.Errorf("%q is not told in\n%s", words, strings.Join(got, "\n"))
+			t.Errorf("%q is missing in\n%s", words, strings.Join(got, "\n"))
 		}
 	}
 }
 
-// TestJupyterOfRefusesWhatIsDamaged: an edited region is told by name, and a source is none.
-func TestJupyterOfRefusesWhatIsDamaged(t *testing.T) {
+// TestJupyterOfRejectsDamage: an edited region is reported by name, and a source is rejected.
+func TestJupyterOfRejectsDamage(t *testing.T) {
 	for text, want := range map[string]string{
 		strings.Replace(spliced(wholeRegion), "one\n", "two\n", 1): "edited",
 		"# N\n\n```bash {#a}\necho\n```\n":                         "is no output notebook",
@@ -62,8 +65,8 @@ func TestJupyterOfRefusesWhatIsDamaged(t *testing.T) {
 	}
 }
 
-// FuzzJupyterOf: whatever a region holds, the notebook that comes of it can be read, agrees with its own manifest, and
-// is the same the second time.
+// FuzzJupyterOf: whatever a region contains, the resulting notebook can be read, agrees with its manifest, and is
+// stable.
 func FuzzJupyterOf(f *testing.F) {
 	f.Add([]byte(wholeRegion), false)
 	f.Add([]byte("<details><summary>○ <code>a</code> · skipped: x</summary>\n\n</details>\n"), false)
@@ -71,11 +74,12 @@ func FuzzJupyterOf(f *testing.F) {
 	f.Add([]byte("```yaml {.injected-parameters}\nn: {a: [1, null]}\n```\n"), true)
 	f.Fuzz(func(t *testing.T, body []byte, parameters bool) {
 		src := "```yaml {.parameters}\nn: 1\n```\n```bash {#a}\necho\n```\n"
-		region := notebooks.Region{ID: "a", At: len(src), Body: body}
+		found := region.Region{ID: "a", At: len(src), Body: body}
 		if parameters {
-			region = notebooks.Region{ID: "injected-parameters", At: strings.Index(src, "```bash"), Body: body}
+			found = region.Region{ID: "injected-parameters", At: strings.Index(src, "```bash"), Body: body}
 		}
-		text := notebooks.Splice([]byte(src), []notebooks.Region{region}, notebooks.Manifest{Status: "pass", Parameters: []notebooks.ManifestParam{{Name: "n", Value: []byte("1")}}})
+		text := region.Splice([]byte(src), []region.Region{found}, notebooks.Manifest{Status: "pass",
+			Parameters: []notebooks.ManifestParam{{Name: "n", Value: []byte("1")}}})
 		out, _, err := documents.JupyterOf("out.md", text, func(string) ([]byte, error) { return body, nil })
 		if err != nil {
 			return
@@ -94,14 +98,19 @@ func FuzzJupyterOf(f *testing.F) {
 	})
 }
 
-// TestJupyterOfTellsResultsTablesAndExceptions: what a region tells apart is told apart in the cell, and what the record alone has is listed.
-func TestJupyterOfTellsResultsTablesAndExceptions(t *testing.T) {
+// TestJupyterOfKeepsOutputKinds: results, tables and exceptions in a region keep their kind in the cell, and what only
+// the record has is listed.
+func TestJupyterOfKeepsOutputKinds(t *testing.T) {
 	const region = "<details open><summary>✗ <code>a</code> · exit 1 · ValueError</summary>\n\n" +
-		"```text {.output}\nprinted\n```\n\n… 3 lines (20 bytes) elided: `steps/1/stdout`\n\n```text {.output}\nlast\n```\n\n" +
+		"```text {.output}\nprinted\n```\n\n… 3 lines (20 bytes) elided: `steps/1/stdout`\n\n" +
+		"```text {.output}\nlast\n```\n\n" +
 		"![p](gone.png)\n\n```text {.result}\n   a\n0  1\n```\n\nResult (text/html): `steps/1/x`\n\n" +
-		"```text {.error}\nwarned\nTraceback (most recent call last):\n  File \"t.md\", line 3, in <module>\n    f()\nValueError: no\n```\n\n" +
-		"```diff {.diff}\ndiff --git a/f b/f\n+x\n```\n\n… 2 lines (9 bytes) elided: `steps/1/diff.patch`\n\n```diff {.diff}\n+y\n```\n\n" +
-		"```json {.scraps}\n{\n  \"big\": {\"elided\":\"9,999 bytes\"},\n  \"rows\": [{\"n\":1}]\n}\n```\n\n**rows**\n\n| n |\n| --- |\n| 1 |\n\n</details>\n"
+		"```text {.error}\nwarned\nTraceback (most recent call last):\n  File \"t.md\", line 3, in <module>\n" +
+		"    f()\nValueError: no\n```\n\n" +
+		"```diff {.diff}\ndiff --git a/f b/f\n+x\n```\n\n… 2 lines (9 bytes) elided: `steps/1/diff.patch`\n\n" +
+		"```diff {.diff}\n+y\n```\n\n" +
+		"```json {.scraps}\n{\n  \"big\": {\"elided\":\"9,999 bytes\"},\n  \"rows\": [{\"n\":1}]\n}\n```\n\n" +
+		"**rows**\n\n| n |\n| --- |\n| 1 |\n\n</details>\n"
 	out, missing, err := documents.JupyterOf("out.md", []byte(spliced(region)), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -130,10 +139,14 @@ func TestJupyterOfTellsResultsTablesAndExceptions(t *testing.T) {
 		}
 	}
 	want := []string{"stream stdout printed|… 3 lines (20 bytes) elided: `steps/1/stdout`|last|",
-		"display_data  text/markdown text/plain=![p](gone.png)", "display_data  text/plain=   a|0  1", "display_data  text/markdown text/plain=Result (text/html): `steps/1/x`",
-		"stream stderr warned|", "error ValueError no Traceback (most recent call last):|  File \"t.md\", line 3, in <module>|    f()|ValueError: no",
-		"display_data  text/markdown text/plain=diff --git a/f b/f|+x|… 2 lines (9 bytes) elided: `steps/1/diff.patch`|+y|",
-		"display_data  application/scrapbook.scrap.json+json", "display_data  application/scrapbook.scrap.json+json text/markdown text/plain=[{\"n\":1}]"}
+		"display_data  text/markdown text/plain=![p](gone.png)", "display_data  text/plain=   a|0  1",
+		"display_data  text/markdown text/plain=Result (text/html): `steps/1/x`",
+		"stream stderr warned|", "error ValueError no Traceback (most recent call last):|  File \"t.md\", line 3, " +
+			"in <module>|    f()|ValueError: no",
+		"display_data  text/markdown text/plain=diff --git a/f b/f|+x|… 2 lines (9 bytes) " +
+			"elided: `steps/1/diff.patch`|+y|",
+		"display_data  application/scrapbook.scrap.json+json",
+		"display_data  application/scrapbook.scrap.json+json text/markdown text/plain=[{\"n\":1}]"}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -141,8 +154,10 @@ func TestJupyterOfTellsResultsTablesAndExceptions(t *testing.T) {
 	for _, m := range missing {
 		told = append(told, m.String())
 	}
-	wanted := []string{"the middle of the output of step a", "a picture, whose file is not here, of step a", "HTML and other forms of the results of step a",
-		"results that are files of the record of step a", "scraps that are files, or too long for a page, of step a", "the order of output, errors and results of step a"}
+	wanted := []string{"the middle of the output of step a", "a picture, whose file is not here, of step a",
+		"HTML and other forms of the results of step a",
+		"results that are files of the record of step a", "scraps that are files, or too long for a page, of step a",
+		"the order of output, errors and results of step a"}
 	if strings.Join(told, "\n") != strings.Join(wanted, "\n") {
 		t.Errorf("missing\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(wanted, "\n"))
 	}

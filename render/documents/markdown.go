@@ -2,7 +2,7 @@ package documents
 
 import (
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"markmill/notebooks"
@@ -10,6 +10,8 @@ import (
 	"markmill/notebooks/diff"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/markdown"
+	"markmill/notebooks/region"
 	"markmill/render"
 	"markmill/render/result"
 )
@@ -46,8 +48,8 @@ func Markdown(name string, src []byte, files Files) (*diff.Document, error) {
 	if err := notebooks.CheckText(name, src); err != nil {
 		return nil, err
 	}
-	got := notebooks.Strip(name, src)
-	nb, _ := notebooks.Parse(name, got.Source)
+	got := region.Strip(name, src)
+	nb, _ := markdown.Parse(name, got.Source)
 	doc := source(nb)
 	for _, problem := range got.Problems {
 		doc.Notes = append(doc.Notes, problem.Error())
@@ -57,13 +59,7 @@ func Markdown(name string, src []byte, files Files) (*diff.Document, error) {
 			doc.Cells[i].Line = 0
 		}
 	}
-	at := map[string]*diff.Cell{}
-	for i := range doc.Cells {
-		if c := &doc.Cells[i]; c.Kind == diff.Code {
-			at[c.Label] = c
-		}
-	}
-	steps := result.Steps(got)
+	at, steps := codeCells(doc), result.Steps(got)
 	for _, r := range got.Regions {
 		if c := at[r.ID]; c != nil {
 			readRegion(c, string(r.Body), got.Manifest != nil && got.Manifest.Format >= 2, files)
@@ -79,18 +75,26 @@ func Markdown(name string, src []byte, files Files) (*diff.Document, error) {
 	return doc, nil
 }
 
+// codeCells finds the code cells of a document by their labels.
+func codeCells(doc *diff.Document) map[string]*diff.Cell {
+	at := map[string]*diff.Cell{}
+	for i := range doc.Cells {
+		if c := &doc.Cells[i]; c.Kind == diff.Code {
+			at[c.Label] = c
+		}
+	}
+	return at
+}
+
 // setParams replaces defaults with the values that a run used.
 func setParams(doc *diff.Document, params []notebooks.ManifestParam) {
-	at := map[string]int{}
-	for i, p := range doc.Params {
-		at[p.Name] = i
-	}
 	for _, p := range params {
-		if i, ok := at[p.Name]; ok {
-			doc.Params[i].Value = canonical(p.Value)
-		} else {
-			doc.Params = append(doc.Params, diff.Param{Name: p.Name, Value: canonical(p.Value)})
+		i := slices.IndexFunc(doc.Params, func(own diff.Param) bool { return own.Name == p.Name })
+		if i < 0 {
+			i = len(doc.Params)
+			doc.Params = append(doc.Params, diff.Param{Name: p.Name})
 		}
+		doc.Params[i].Value = canonical(p.Value)
 	}
 }
 
@@ -111,63 +115,41 @@ func value(v any) codec.Raw {
 	return out
 }
 
-// piece is a part of the source that is not prose.
-type piece struct {
-	span notebooks.Span
-	cell diff.Cell
-}
-
 // source splits a notebook into cells: front matter, parameter blocks, steps, and the prose between them.
 func source(nb *notebooks.Notebook) *diff.Document {
-	doc := &diff.Document{Name: nb.Name, Form: string(nb.Form), Source: notebooks.DigestOf(nb.Source)}
+	doc := &diff.Document{Name: nb.Name, Form: string(nb.Form), Source: region.DigestOf(nb.Source)}
 	for _, p := range nb.Params {
 		doc.Params = append(doc.Params, param(p))
 	}
-	var pieces []piece
-	add := func(span notebooks.Span, cell diff.Cell) { pieces = append(pieces, piece{span, cell}) }
-	if span := nb.Front.Span; span.End > span.Start {
-		add(span, diff.Cell{ID: "front matter", Kind: diff.Raw, Lang: "yaml",
-			Source: string(nb.Source[span.Start:span.End]), Line: lineOf(nb, span.Start)})
-	}
-	for i, span := range nb.Declared {
-		cell := diff.Cell{ID: "parameters", Kind: diff.Raw, Lang: "yaml",
-			Source: inFence(string(nb.Source[span.Start:span.End])), Line: lineOf(nb, span.Start) + 1}
-		if i > 0 {
-			cell.ID = fmt.Sprintf("parameters %d", i+1)
+	declared, texts := 0, 0
+	for _, p := range nb.Parts() {
+		text, at := nb.Text(p), p.Span.Start
+		cell := diff.Cell{Kind: diff.Raw, Lang: "yaml", Source: text, Line: lineOf(nb, at)}
+		switch p.Kind {
+		case notebooks.PartFrontMatter:
+			cell.ID, cell.Label = "front matter", "front matter"
+		case notebooks.PartParameters:
+			declared++
+			cell.ID = "parameters"
+			if declared > 1 {
+				cell.ID = fmt.Sprintf("parameters %d", declared)
+			}
+			cell.Label, cell.Source, cell.Line = cell.ID, inFence(text), cell.Line+1
+		case notebooks.PartStep:
+			cell = stepCell(p.Step)
+		case notebooks.PartText:
+			prose := strings.Trim(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+			if strings.TrimSpace(strings.TrimPrefix(prose, "\ufeff")) == "" {
+				continue
+			}
+			texts++
+			at += len(text) - len(strings.TrimLeft(text, "\r\n"))
+			cell = diff.Cell{Label: textLabel(prose, texts), Kind: diff.Markdown, Lang: "markdown", Source: prose,
+				Line: lineOf(nb, at)}
 		}
-		add(span, cell)
+		cell.Source = ended(strings.ReplaceAll(cell.Source, "\r\n", "\n"))
+		doc.Cells = append(doc.Cells, cell)
 	}
-	for _, s := range nb.Steps {
-		add(s.Fence, stepCell(s))
-	}
-	sort.SliceStable(pieces, func(i, j int) bool { return pieces[i].span.Start < pieces[j].span.Start })
-	at, texts := 0, 0
-	prose := func(end int) {
-		if at >= end {
-			return
-		}
-		text := strings.Trim(strings.ReplaceAll(string(nb.Source[at:end]), "\r\n", "\n"), "\n")
-		if strings.TrimSpace(strings.TrimPrefix(text, "\ufeff")) == "" {
-			return
-		}
-		texts++
-		first := at
-		for first < end && (nb.Source[first] == '\n' || nb.Source[first] == '\r') {
-			first++
-		}
-		doc.Cells = append(doc.Cells, diff.Cell{Label: textLabel(text, texts), Kind: diff.Markdown, Lang: "markdown",
-			Source: ended(text), Line: lineOf(nb, first)})
-	}
-	for _, p := range pieces {
-		prose(p.span.Start)
-		at = max(at, p.span.End)
-		if p.cell.Label == "" {
-			p.cell.Label = p.cell.ID
-		}
-		p.cell.Source = ended(strings.ReplaceAll(p.cell.Source, "\r\n", "\n"))
-		doc.Cells = append(doc.Cells, p.cell)
-	}
-	prose(len(nb.Source))
 	return doc
 }
 
@@ -221,7 +203,7 @@ func param(p notebooks.Param) diff.Param {
 	return out
 }
 
-// stepCell is a step as its author wrote it.
+// stepCell returns a step as its author wrote it.
 func stepCell(s *notebooks.Step) diff.Cell {
 	c := diff.Cell{Label: string(s.ID), Kind: diff.Code, Lang: s.Lang, Source: string(s.Code), Line: s.CodeLine,
 		Tags: s.Tags}

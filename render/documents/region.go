@@ -7,6 +7,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
+	"markmill/notebooks/region"
 	"markmill/render"
 	"markmill/render/result"
 	"markmill/runs"
@@ -73,7 +74,7 @@ func isSummary(line string) bool {
 		strings.HasPrefix(line, "<sub>") && strings.HasSuffix(line, "</sub>")
 }
 
-// scrapComment is the JSON of a scrap that is shown.
+// scrapComment returns the JSON of a scrap that is shown.
 func scrapComment(line string) (text string, ok bool) {
 	if text, ok = strings.CutPrefix(line, render.ScrapComment); ok {
 		text, ok = strings.CutSuffix(text, render.ScrapCommentEnd)
@@ -111,7 +112,7 @@ func fenceAt(lines []string, from int) (info, text string, next int) {
 	return info, strings.Join(lines[from+1:], ""), next
 }
 
-// nextLine is the first line from there on that is not empty.
+// nextLine returns the first line from there on that is not empty.
 func nextLine(lines []string, at int) int {
 	for at < len(lines) && strings.TrimRight(lines[at], "\n") == "" {
 		at++
@@ -171,7 +172,8 @@ func readWords(text string, open bool, display func(mime, text string)) {
 			mime, _, _ := strings.Cut(line[strings.IndexByte(line, '(')+1:], ")")
 			display(mime, line)
 		case strings.HasPrefix(line, "… "), strings.HasPrefix(line, "Output not kept"),
-			strings.HasPrefix(line, "Output hidden"), strings.HasPrefix(line, "Hidden characters"), line == "No output.\n":
+			strings.HasPrefix(line, "Output hidden"),
+			strings.HasPrefix(line, "Hidden characters"), line == "No output.\n":
 		default:
 			page.WriteString(line)
 		}
@@ -203,20 +205,28 @@ func setResult(c *diff.Cell, s *notebooks.ManifestStep) {
 
 // readScraps reads the JSON of a scraps block.
 func readScraps(text string) []diff.Scrap {
-	var out []diff.Scrap
-	cur := codec.NewCursor([]byte(text), 0)
-	_, err := cur.Object(func(name []byte, _ codec.Span) error {
-		at, err := cur.Skip()
-		if err != nil {
-			return err
-		}
-		out = append(out, scrapOf(string(name), codec.Raw(at.Of([]byte(text)))))
-		return nil
-	})
+	list, err := objectOf([]byte(text))
 	if err != nil {
 		return nil
 	}
+	var out []diff.Scrap
+	for _, m := range list {
+		out = append(out, scrapOf(m.Name, m.Value))
+	}
 	return out
+}
+
+// objectOf returns the members of an object in their order.
+func objectOf(text []byte) (out []diff.Field, err error) {
+	c := codec.NewCursor(text, 0)
+	_, err = c.Object(func(name []byte, _ codec.Span) error {
+		at, err := c.Skip()
+		if err == nil {
+			out = append(out, diff.Field{Name: string(name), Value: at.Of(text)})
+		}
+		return err
+	})
+	return out, err
 }
 
 // scrapOf reads one value of a scraps block. A file is represented by its name and digest.
@@ -248,14 +258,14 @@ func picture(alt, to string, files Files) diff.Output {
 	d := diff.Datum{MIME: pictureType(to), File: to[strings.LastIndexByte(to, '/')+1:]}
 	if files != nil {
 		if data, err := files(to); err == nil {
-			d.Bytes, d.Digest = data, notebooks.DigestOf(data)
+			d.Bytes, d.Digest = data, region.DigestOf(data)
 		}
 	}
 	words := diff.Field{Name: "alt", Value: value(alt), Volatile: true}
 	return diff.Output{Name: diff.Display, Data: []diff.Datum{d}, Options: []diff.Field{words}}
 }
 
-// pictureType is the media type of a picture by the name of its file.
+// pictureType returns the media type of a picture by the name of its file.
 func pictureType(name string) string {
 	switch mime := "image/" + strings.ToLower(name[strings.LastIndexByte(name, '.')+1:]); mime {
 	case "image/jpg":

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"markmill/notebooks"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/markdown"
 	"markmill/render"
 	"markmill/render/result"
 	"markmill/render/safe"
@@ -24,18 +24,13 @@ func Run(name string, run *runs.Run, src []byte, files fs.FS) (*diff.Document, e
 	if run.OutputFile() != runs.OutputFile { // a Jupyter notebook: what it holds is compared
 		return jupyterRun(name, run, src, files)
 	}
-	nb, _ := notebooks.Parse(run.Started.Notebook, src)
+	nb, _ := markdown.Parse(run.Started.Notebook, src)
 	manifest := result.Manifest(nb, run)
 	doc := source(nb)
 	doc.Name, doc.Status = name, string(run.Status())
 	names, book := safe.NewNames(run.Started.Paths), safe.NewRuleBook(nb)
 	setParams(doc, manifest.Parameters)
-	at := map[string]*diff.Cell{}
-	for i := range doc.Cells {
-		if c := &doc.Cells[i]; c.Kind == diff.Code {
-			at[c.Label] = c
-		}
-	}
+	at := codeCells(doc)
 	steps := result.StepsOf(&manifest)
 	run = render.Shown(run)
 	for i := range run.Steps {
@@ -50,7 +45,8 @@ func Run(name string, run *runs.Run, src []byte, files fs.FS) (*diff.Document, e
 		}
 		clean := safe.Cleaner{Names: names, Rules: rules}
 		setResult(c, steps[rec.Planned.ID])
-		if err := (reading{files, func(raw []byte) string { return safe.Clean(raw, clean.Line) }}).step(c, rec); err != nil {
+		if err := (reading{files, func(raw []byte) string { return safe.Clean(raw, clean.Line) }}).step(c,
+			rec); err != nil {
 			return nil, fmt.Errorf("%s: step %q: %w", name, rec.Planned.ID, err)
 		}
 	}
@@ -157,11 +153,5 @@ func setScrap(list []diff.Scrap, s runs.ScrapData) []diff.Scrap {
 	if s.File == "" {
 		one.Value = canonical(s.Value)
 	}
-	for i := range list {
-		if list[i].Name == s.Name {
-			list[i] = one
-			return list
-		}
-	}
-	return append(list, one)
+	return diff.SetScrap(list, one)
 }

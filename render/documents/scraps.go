@@ -11,6 +11,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 	"markmill/render"
 	"markmill/render/result"
 	"markmill/runs"
@@ -51,7 +52,7 @@ func ScrapsOf(name string, src []byte) (*Recorded, error) {
 	if err := notebooks.CheckText(name, src); err != nil {
 		return nil, err
 	}
-	got := notebooks.Strip(name, src)
+	got := region.Strip(name, src)
 	r := &Recorded{Name: name}
 	if len(got.Problems) > 0 {
 		return nil, got.Problems[0]
@@ -98,7 +99,7 @@ func RunScraps(name string, run *runs.Run) *Recorded {
 	return r
 }
 
-// Whole says whether every value is there.
+// Whole reports whether every value is there.
 func (r *Recorded) Whole() bool {
 	return r.Gone == 0 && !slices.ContainsFunc(r.Scraps, func(s StepScrap) bool { return s.Type == Elided })
 }
@@ -171,7 +172,8 @@ func (r *Recorded) add(step string, s runs.ScrapData, shown bool) {
 func ofBlock(s diff.Scrap) runs.ScrapData {
 	out := runs.ScrapData{Name: s.Name, Type: runs.ScrapJSON, Value: s.Value}
 	if s.Digest != "" {
-		out = runs.ScrapData{Name: s.Name, Type: runs.ScrapFile, File: s.File, MIME: s.MIME, Digest: runs.Digest(s.Digest)}
+		out = runs.ScrapData{Name: s.Name, Type: runs.ScrapFile, File: s.File,
+			MIME: s.MIME, Digest: runs.Digest(s.Digest)}
 		if strings.HasPrefix(s.MIME, "image/") {
 			out.Type = runs.ScrapImage
 		}
@@ -256,24 +258,15 @@ func papermillOf(nb *ipynb.Notebook) (about papermillData, found bool) {
 	if codec.UnmarshalForeign(meta.Papermill, &about) != nil { // of a kind that is not expected
 		return papermillData{}, true
 	}
-	if about.Parameters.Kind() != '{' {
-		return about, true
-	}
-	c := codec.NewCursor(about.Parameters, 0)
-	_, err := c.Object(func(name []byte, _ codec.Span) error {
-		at, err := c.Skip()
-		if err == nil {
-			about.params = append(about.params, diff.Param{Name: string(name), Value: codec.Raw(at.Of(about.Parameters))})
+	if list, err := objectOf(about.Parameters); err == nil {
+		for _, m := range list {
+			about.params = append(about.params, diff.Param{Name: m.Name, Value: m.Value})
 		}
-		return err
-	})
-	if err != nil {
-		about.params = nil
 	}
 	return about, true
 }
 
-// outputScraps are the scraps of an output.
+// outputScraps returns the scraps of an output.
 func outputScraps(o *ipynb.Output) []scrapbook.Scrap {
 	if len(o.Data) == 0 {
 		return nil

@@ -30,13 +30,17 @@ func cell(outputs string) string {
 
 // TestScrapsOf reads notebooks that papermill and Jupyter ran.
 func TestScrapsOf(t *testing.T) {
-	const value = `{"output_type":"display_data","data":{"application/scrapbook.scrap.json+json":{"name":"n","data":%s,"encoder":"json","version":1}},"metadata":{}}`
-	const shown = `{"output_type":"display_data","data":{"text/plain":"5"},"metadata":{"scrapbook":{"name":"n","display":true}}}`
-	const manifest = `"markmill":{"manifest":{"parameters":[{"name":"a","value":1}],"regions":[],"source":"","status":"fail"}},`
+	const value = `{"output_type":"display_data","data":{"application/scrapbook.scrap.json+json":{"name":"n",` +
+		`"data":%s,"encoder":"json","version":1}},"metadata":{}}`
+	const shown = `{"output_type":"display_data","data":{"text/plain":"5"},` +
+		`"metadata":{"scrapbook":{"name":"n","display":true}}}`
+	const manifest = `"markmill":{"manifest":{"parameters":[{"name":"a","value":1}],"regions":[],` +
+		`"source":"","status":"fail"}},`
 	for _, c := range []struct{ name, outputs, metadata, want string }{
 		{"the last counts", fmt.Sprintf(value, "1") + "," + fmt.Sprintf(value, "2"), ``, "pass:\ncell-1 n json 2"},
 		{"what is shown leaves the value", fmt.Sprintf(value, "1") + "," + shown, ``, "pass:\ncell-1 n json 1 shown"},
-		{"a value takes the place of what is shown", shown + "," + fmt.Sprintf(value, "1"), ``, "pass:\ncell-1 n json 1"},
+		{"a value takes the place of what is shown", shown + "," + fmt.Sprintf(value, "1"),
+			``, "pass:\ncell-1 n json 1"},
 		{"papermill", shown, `"papermill":{"parameters":{"z":1,"a":"x"},"exception":null,"end_time":"x"}`,
 			"pass: z=1 a=\"x\"\ncell-1 n text \"5\" shown"},
 		{"papermill, failed", "", `"papermill":{"parameters":{},"exception":true,"end_time":"x"}`, "fail:"},
@@ -67,7 +71,7 @@ func TestScrapsOf(t *testing.T) {
 	}
 }
 
-// TestElidedScrap: a value that an output notebook leaves out is told, and is no value.
+// TestElidedScrap: a value omitted from an output notebook is reported and has no value.
 func TestElidedScrap(t *testing.T) {
 	r := &Recorded{}
 	for _, s := range readScraps(`{"long": {"elided": "5,000 bytes"}, "t": {"columns":["a"],"data":[[1]]}, "w": "x", ` +
@@ -84,9 +88,12 @@ func TestElidedScrap(t *testing.T) {
 	}
 }
 
-// FuzzScrapsOf: whatever a file holds, it is read or refused.
+// FuzzScrapsOf: any file is read or rejected.
 func FuzzScrapsOf(f *testing.F) {
-	f.Add("a.ipynb", []byte(fmt.Sprintf(cell(`{"output_type":"display_data","data":{"application/papermill.record+json":{"n":[1]}},"metadata":{"papermill":{"name":"n"}}}`), `"papermill":{"parameters":{"a":1}}`)))
+	f.Add("a.ipynb",
+		[]byte(fmt.Sprintf(cell(`{"output_type":"display_data",`+
+			`"data":{"application/papermill.record+json":{"n":[1]}},"metadata":{"papermill":{"name":"n"}}}`),
+			`"papermill":{"parameters":{"a":1}}`)))
 	f.Add("a.md", []byte("```sh {#a}\nglue x 1\n```\n"))
 	f.Fuzz(func(t *testing.T, name string, src []byte) {
 		got, err := ScrapsOf(name, src)

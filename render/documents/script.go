@@ -6,6 +6,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/percent"
+	"markmill/notebooks/region"
 )
 
 // Script reads a percent script. Mistakes of the author are no error here.
@@ -19,7 +20,7 @@ func Script(name string, src []byte) (*diff.Document, error) {
 		return nil, err
 	}
 	nb, _ := s.Runnable()
-	doc := &diff.Document{Name: name, Form: string(percent.Form), Source: notebooks.DigestOf(src)}
+	doc := &diff.Document{Name: name, Form: string(percent.Form), Source: region.DigestOf(src)}
 	for _, p := range nb.Params {
 		doc.Params = append(doc.Params, param(p))
 	}

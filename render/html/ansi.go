@@ -63,6 +63,11 @@ func (s *ansiStyle) span(w *writer, text string) {
 	w.put(`<span class="%s">%s</span>`, strings.Join(classes, " "), text)
 }
 
+// flag returns what a number from 1 to 9 switches on, and that number plus 20 off; nil for any other.
+func (s *ansiStyle) flag(n int) *bool {
+	return map[int]*bool{1: &s.bold, 2: &s.dim, 3: &s.italic, 4: &s.under, 9: &s.strike}[n]
+}
+
 // set applies the numbers between ESC [ and m.
 func (s *ansiStyle) set(codes string) {
 	var list []int
@@ -80,24 +85,12 @@ func (s *ansiStyle) set(codes string) {
 		switch n := list[i]; {
 		case n == 0:
 			*s = ansiStyle{}
-		case n == 1:
-			s.bold = true
-		case n == 2:
-			s.dim = true
-		case n == 3:
-			s.italic = true
-		case n == 4:
-			s.under = true
-		case n == 9:
-			s.strike = true
 		case n == 22:
 			s.bold, s.dim = false, false
-		case n == 23:
-			s.italic = false
-		case n == 24:
-			s.under = false
-		case n == 29:
-			s.strike = false
+		case s.flag(n) != nil:
+			*s.flag(n) = true
+		case n > 22 && s.flag(n-20) != nil:
+			*s.flag(n - 20) = false
 		case n == 39:
 			s.fore = 0
 		case n == 49:

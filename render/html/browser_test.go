@@ -25,10 +25,10 @@ type browser struct {
 	pages   map[string][]byte
 
 	mu    sync.Mutex
-	asked []string // what was asked of the server that is no page
+	asked []string // requests other than for pages
 }
 
-// newBrowser starts a server on the loopback for pages; whatever else is asked of it is written down.
+// newBrowser starts a server for pages on the loopback, which records all other requests.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	b := &browser{program: os.Getenv("MARKMILL_BROWSER"), pages: map[string][]byte{}}
@@ -47,16 +47,16 @@ func newBrowser(t *testing.T) *browser {
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write(page) // a browser that went away shows in what it prints
+		_, _ = w.Write(page) // a closed browser shows in its output
 	}))
 	t.Cleanup(b.server.Close)
 	return b
 }
 
-// open lets the browser open a page, and returns the tree that it has after its scripts have run.
+// open loads a page in the browser, and returns the tree after its scripts have run.
 func (b *browser) open(t *testing.T, path string, flags ...string) *html.Node {
 	t.Helper()
-	// The time is for a machine on which much else runs; the browser ends when its page is quiet.
+	// The timeout allows for a busy machine; the browser exits when the page is idle.
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	args := append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
@@ -87,7 +87,7 @@ func rootAttribute(root *html.Node, key string) string {
 	return ""
 }
 
-// evil are the hostile texts as one output notebook.
+// evil returns the hostile texts in one output notebook.
 func (b *browser) evil(t *testing.T) []byte {
 	t.Helper()
 	var all strings.Builder
@@ -103,11 +103,12 @@ func (b *browser) evil(t *testing.T) []byte {
 	return page
 }
 
-// The browser runs and loads what it is given: without this the next tests would say nothing.
+// TestBrowserSees: the browser runs scripts and loads pictures. Otherwise the tests below would prove nothing.
 func TestBrowserSees(t *testing.T) {
 	b := newBrowser(t)
 	b.pages["/control"] = []byte(`<!doctype html><html><body>` +
-		`<script>document.documentElement.setAttribute("data-ran","script")</script><img src="/control.png"></body></html>`)
+		`<script>document.documentElement.setAttribute("data-ran","script")</script>` +
+		`<img src="/control.png"></body></html>`)
 	root := b.open(t, "/control")
 	if rootAttribute(root, "data-ran") != "script" || fmt.Sprint(b.asked) != "[/control.png]" {
 		t.Errorf("the browser ran %q and asked for %q", rootAttribute(root, "data-ran"), b.asked)
@@ -129,7 +130,7 @@ func TestBrowserRunsNothingHostile(t *testing.T) {
 	}
 }
 
-// Were all the rest broken, the policy alone would keep scripts and loads out.
+// TestBrowserPolicyAlone: if everything else fails, the policy alone blocks scripts and loads.
 func TestBrowserPolicyAlone(t *testing.T) {
 	b := newBrowser(t)
 	good, err := Notebook("x.md", []byte("# T\n\nBROKEN\n"), nil)
@@ -138,7 +139,8 @@ func TestBrowserPolicyAlone(t *testing.T) {
 	}
 	for _, text := range hostile {
 		text = strings.ReplaceAll(text, "HOST", b.server.URL)
-		if strings.Contains(text, "http-equiv") { // a policy does not keep a page from going elsewhere: only the writer does
+		// a policy does not prevent navigation: only the writer does
+		if strings.Contains(text, "http-equiv") {
 			continue
 		}
 		b.pages["/page"] = append(b.pages["/page"], bytes.Replace(good, []byte("BROKEN"), []byte(text), 1)...)
@@ -152,12 +154,14 @@ func TestBrowserPolicyAlone(t *testing.T) {
 	}
 }
 
-// tryout is a page around a page: it measures it and presses keys in it, and writes down what it sees.
+// tryout is a page that frames another one, measures it, presses keys in it, and records the results.
 const tryout = `<!doctype html><html><body><iframe src="/page" width="%d" height="800"></iframe><script>
 const frame = document.querySelector("iframe"), said = {};
 frame.onload = () => {
   const doc = frame.contentDocument, win = frame.contentWindow;
-  const press = (key) => { doc.body.dispatchEvent(new win.KeyboardEvent("keydown", { key, bubbles: true, cancelable: true })); };
+  const press = (key) => { doc.body.dispatchEvent(new win.KeyboardEvent("keydown", { key, ` +
+	`bubbles: true, cancelable: true }));
+  };
   const at = () => { const c = doc.querySelector(".current"); return c ? c.id : ""; };
   said.scroll = doc.documentElement.scrollWidth; said.client = doc.documentElement.clientWidth;
   %s
@@ -179,15 +183,17 @@ func (b *browser) expect(t *testing.T, root *html.Node, want map[string]string) 
 	t.Helper()
 	for key, value := range want {
 		if got := rootAttribute(root, "data-"+key); got != value {
-			t.Errorf("%s is %q, and not %q", key, got, value)
+			t.Errorf("%s is %q, want %q", key, got, value)
 		}
 	}
 }
 
 func wideNotebook(t *testing.T) []byte {
 	long := strings.Repeat("averylongword", 40)
-	source := "# " + long + "\n\n" + long + " `" + long + "`\n\n| a | b |\n| - | - |\n| " + long + " | " + long + " |\n\n```yaml {.parameters}\n" + long + ": \"" + long +
-		"\"  # help\n```\n\n```bash {#" + long[:100] + " .test timeout=10s}\necho " + long + "\n```\n\n```bash {#bad}\nfalse\n```\n\n```bash {#end}\ntrue\n```\n"
+	source := "# " + long + "\n\n" + long + " `" + long + "`\n\n| a | b |\n| - | - |\n| " + long + " | " + long +
+		" |\n\n```yaml {.parameters}\n" + long + ": \"" + long +
+		"\"  # help\n```\n\n```bash {#" + long[:100] + " .test timeout=10s}\necho " + long +
+		"\n```\n\n```bash {#bad}\nfalse\n```\n\n```bash {#end}\ntrue\n```\n"
 	body := "<details open><summary>✓ <code>x</code> · " + long[:150] + "</summary>\n\n```text {.output}\n" + long +
 		"\n" + strings.Repeat("line\n", 100) + "```\n\n" +
 		"```diff {.diff}\ndiff --git a/" + long + " b/" + long + "\n@@ -1 +1 @@\n-" + long + "\n+" + long +
@@ -196,7 +202,7 @@ func wideNotebook(t *testing.T) []byte {
 		"end": body})
 }
 
-// On a telephone and on a desk nothing but code scrolls sideways.
+// TestBrowserWidth: on phones and desktops nothing but code scrolls sideways.
 func TestBrowserWidth(t *testing.T) {
 	b := newBrowser(t)
 	page, err := Notebook("x.md", wideNotebook(t), nil)
@@ -224,9 +230,12 @@ func TestBrowserKeys(t *testing.T) {
   press("j"); said.first = at(); said.hash = win.location.hash;
   press("j"); said.second = at(); press("j"); press("j"); said.last = at(); press("k"); said.back = at();
   press("k"); press("e"); said.failed = at();
-  press("f"); said.folded = !doc.querySelector("#step-bad").open; press("f"); said.opened = doc.querySelector("#step-bad").open;
-  press("a"); said.allfolded = doc.querySelectorAll("details.step[open]").length; press("a"); said.allopened = doc.querySelectorAll("details.step[open]").length;
-  const before = win.getComputedStyle(doc.body).backgroundColor; press("t"); said.theme = before !== win.getComputedStyle(doc.body).backgroundColor;
+  press("f"); said.folded = !doc.querySelector("#step-bad").open; press("f");
+  said.opened = doc.querySelector("#step-bad").open;
+  press("a"); said.allfolded = doc.querySelectorAll("details.step[open]").length; press("a");
+  said.allopened = doc.querySelectorAll("details.step[open]").length;
+  const before = win.getComputedStyle(doc.body).backgroundColor; press("t");
+  said.theme = before !== win.getComputedStyle(doc.body).backgroundColor;
   press("?"); said.help = doc.getElementById("help").open; press("?"); said.nohelp = doc.getElementById("help").open;
   doc.querySelector("nav a").click();`)
 	b.expect(t, root, map[string]string{"first": "step-" + long, "hash": "#step-" + long, "second": "step-bad",
@@ -235,7 +244,7 @@ func TestBrowserKeys(t *testing.T) {
 		"nohelp": "false"})
 }
 
-// A page of a 20 MB output opens.
+// TestBrowserHugeOutput: the page of a 20 MB output opens.
 func TestBrowserHugeOutput(t *testing.T) {
 	b := newBrowser(t)
 	body := "<details><summary>✓ <code>a</code></summary>\n\n```text {.output}\n" +
@@ -275,7 +284,8 @@ func TestBrowserDiff(t *testing.T) {
 			} else {
 				c.Outputs = []diff.Output{{Name: diff.Display,
 					Data: []diff.Datum{{MIME: "image/svg+xml",
-						Bytes:  []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="3000" height="20">` + word + `</svg>`),
+						Bytes: []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="3000" ` +
+							`height="20">` + word + `</svg>`),
 						Digest: word}}}}
 				c.Scraps = []diff.Scrap{{Name: long, Type: "json", Value: []byte(`"` + long + word + `"`)}}
 				c.Files = []diff.FilePatch{{Path: long, Lines: []string{"@@ -1 +1 @@", "+" + long + word}}}
@@ -290,12 +300,16 @@ func TestBrowserDiff(t *testing.T) {
 	b.pages["/page"] = Diff(diff.Compare(side("a", "pass"), side("b", "fail"), diff.Options{}))
 	for _, width := range []int{390, 1400} {
 		root := b.try(t, width, `
-  press("j"); said.first = at(); press("j"); said.second = at(); press("k"); press("e"); said.red = at(); press("j"); said.third = at();
-  const hunk = doc.querySelector(".hunk"); said.side = win.getComputedStyle(hunk).display; press("s"); said.inline = win.getComputedStyle(hunk).display;
-  said.gaps = doc.querySelectorAll("details.gap:not([open]), details.same:not([open])").length > 0; press("u"); said.nogaps = doc.querySelectorAll("details.gap:not([open]), details.same:not([open])").length;
+  press("j"); said.first = at(); press("j"); said.second = at(); press("k"); press("e"); said.red = at();
+  press("j"); said.third = at();
+  const hunk = doc.querySelector(".hunk"); said.side = win.getComputedStyle(hunk).display; press("s");
+  said.inline = win.getComputedStyle(hunk).display;
+  said.gaps = doc.querySelectorAll("details.gap:not([open]), details.same:not([open])").length > 0; press("u");
+  said.nogaps = doc.querySelectorAll("details.gap:not([open]), details.same:not([open])").length;
   said.widest = doc.documentElement.scrollWidth - doc.documentElement.clientWidth;
   const pics = doc.querySelector(".pics"), slider = pics.querySelector("input"); pics.querySelector("button").click();
-  slider.value = 20; slider.dispatchEvent(new win.Event("input")); said.clip = win.getComputedStyle(pics.querySelector(".over")).clipPath;
+  slider.value = 20; slider.dispatchEvent(new win.Event("input"));
+  said.clip = win.getComputedStyle(pics.querySelector(".over")).clipPath;
   said.sliderwidth = doc.documentElement.scrollWidth - doc.documentElement.clientWidth;`)
 		display := "grid"
 		if width < 640 {
@@ -303,7 +317,8 @@ func TestBrowserDiff(t *testing.T) {
 		}
 		b.expect(t, root, map[string]string{"first": "step-first", "second": "step-second", "red": "step-second",
 			"third": "step-third" + long, "side": display, "inline": "flex",
-			"gaps": "true", "nogaps": "0", "clip": "inset(0px 0px 0px 20%)", "scroll": rootAttribute(root, "data-client"),
+			"gaps": "true", "nogaps": "0", "clip": "inset(0px 0px 0px 20%)",
+			"scroll": rootAttribute(root, "data-client"),
 			"widest": "0", "sliderwidth": "0"})
 	}
 }

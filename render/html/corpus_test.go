@@ -12,7 +12,7 @@ import (
 	"markmill/render/documents"
 )
 
-// corpus finds real notebooks that stand beside the repository, or skips the test.
+// corpus finds real notebooks next to the repository, or skips the test.
 func corpus(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -32,7 +32,7 @@ func corpus(t *testing.T) string {
 	return ""
 }
 
-// Every real notebook has a page that is safe, and so has its comparison with the one before.
+// TestCorpus: the page of every real notebook is safe, and so is its comparison with the previous one.
 func TestCorpus(t *testing.T) {
 	pages, refused := 0, 0
 	var before *diff.Document

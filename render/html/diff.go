@@ -35,13 +35,32 @@ func Diff(d *diff.Diff) []byte {
 	p := diffPage{page: newPage("", nil), d: d, prefix: stepPrefix}
 	main := p.main()
 	sign, st, words := p.verdict()
-	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s → %s</a>`+
-		`<button type="button" id="view" title="Side by side or inline (s)" aria-label="Side by side or inline">⇆</button>`,
-		markup(st), sign, words, cleanLine(d.Old.Name), cleanLine(d.New.Name))
-	foot := sprintf("<footer>Made by Markmill of <code>%s</code> and <code>%s</code></footer>\n", cleanLine(d.Old.Name),
-		cleanLine(d.New.Name))
-	return frame(d.Old.Name+" → "+d.New.Name, bar, outlineOf(p.outline, plain.Counted(len(p.outline), "change")),
-		main+foot, diffKeys())
+	pill := sprintf(`<span class="pill %s">%s %s</span>`, markup(st), sign, words)
+	return sides("", d.Old.Name, d.New.Name, pill, outlineOf(p.outline, plain.Counted(len(p.outline), "change")), main)
+}
+
+// sides assembles the page of two sides. kind stands before their names in the title.
+func sides(kind, old, new string, pill, outline, main markup) []byte {
+	bar := sprintf(`%s<a class="doc" href="#main">%s → %s</a>`+
+		`<button type="button" id="view" title="Side by side or inline (s)" aria-label="Side `+
+		`by side or inline">⇆</button>`,
+		pill, cleanLine(old), cleanLine(new))
+	foot := sprintf("<footer>Made by Markmill of <code>%s</code> and <code>%s</code></footer>\n", cleanLine(old),
+		cleanLine(new))
+	return frame(kind+old+" → "+new, bar, outline, main+foot, keyTable(
+		[2]markup{"<kbd>j</kbd> <kbd>k</kbd>", "next, previous change"},
+		[2]markup{"<kbd>e</kbd>", "next step that turned red"}, [2]markup{"<kbd>s</kbd>", "side by side or inline"},
+		[2]markup{"<kbd>u</kbd>", "show or fold what is unchanged"},
+		[2]markup{"<kbd>f</kbd>", "fold or open this change"},
+		[2]markup{"<kbd>a</kbd>", "fold or open all changes"}, [2]markup{"<kbd>t</kbd>", "light or dark"},
+		[2]markup{"<kbd>?</kbd>", "these keys"}))
+}
+
+// sidesTop writes the verdict of a page of two sides, and their names.
+func sidesTop(w *writer, st state, sign any, words, old, new string) {
+	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1 class="sides">`+
+		`<span>%s</span> <span class="dim">→</span> <span>%s</span></h1>`,
+		markup(st), sign, words, cleanLine(old), cleanLine(new))
 }
 
 // main renders the top and the cells of a comparison.
@@ -63,16 +82,6 @@ func (p *diffPage) main() markup {
 		i++
 	}
 	return p.top() + body.markup() // the top comes last: it is not to take from what the cells may take
-}
-
-// diffKeys lists the keys of a comparison page.
-func diffKeys() markup {
-	return keyTable(
-		[2]markup{"<kbd>j</kbd> <kbd>k</kbd>", "next, previous change"}, [2]markup{"<kbd>e</kbd>",
-			"next step that turned red"},
-		[2]markup{"<kbd>s</kbd>", "side by side or inline"}, [2]markup{"<kbd>u</kbd>", "show or fold what is unchanged"},
-		[2]markup{"<kbd>f</kbd>", "fold or open this change"}, [2]markup{"<kbd>a</kbd>", "fold or open all changes"},
-		[2]markup{"<kbd>t</kbd>", "light or dark"}, [2]markup{"<kbd>?</kbd>", "these keys"})
 }
 
 // gather assigns ids to cells, and collects their changes.
@@ -152,9 +161,8 @@ const maxEntries = 10
 func (p *diffPage) top() markup {
 	sign, st, words := p.verdict()
 	var w writer
-	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1 class="sides">`+
-		`<span>%s</span> <span class="dim">→</span> <span>%s</span></h1><table class="facts">`,
-		markup(st), sign, words, cleanLine(p.d.Old.Name), cleanLine(p.d.New.Name))
+	sidesTop(&w, st, sign, words, p.d.Old.Name, p.d.New.Name)
+	w.put(`<table class="facts">`)
 	for _, s := range diffview.Sections(p.d) {
 		w.put(`<tr><th>%s</th><td>`, strings.ToUpper(s.Name[:1])+s.Name[1:])
 		if s.Words != "" {
@@ -172,7 +180,8 @@ func (p *diffPage) top() markup {
 		}
 		w.put(`<table class="list">%s</table>`, rows[0].markup())
 		if n := len(s.Entries) - maxEntries; n > 0 {
-			w.put(`<details class="more"><summary>%s</summary><table class="list">%s</table>`, plain.Counted(n, "more change"),
+			w.put(`<details class="more"><summary>%s</summary><table class="list">%s</table>`,
+				plain.Counted(n, "more change"),
 				rows[1].markup())
 			if n -= 19 * maxEntries; n > 0 {
 				w.put(`<p class="cut">… and %s, further down</p>`, plain.Counted(n, "more change"))

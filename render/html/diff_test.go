@@ -12,20 +12,23 @@ import (
 	"markmill/notebooks/diff"
 )
 
-// doc is one side of a comparison with a text wherever there is a place for one.
+// doc is one side of a comparison, with a text in every field.
 func hostileDocument(text, other string) *diff.Document {
 	value := []byte(fmt.Sprintf("%q", "x"))
 	cell := func(id, source string) diff.Cell {
-		return diff.Cell{ID: id, Label: text + id, Kind: diff.Code, Lang: text, Source: source, Tags: []string{text, other},
+		return diff.Cell{ID: id, Label: text + id, Kind: diff.Code, Lang: text,
+			Source: source, Tags: []string{text, other},
 			Status: other, Words: text,
 			Tests: &diff.Tests{Passed: len(other)},
-			Outputs: []diff.Output{{Name: diff.Stdout, Data: []diff.Datum{{MIME: "text/plain", Text: "a\n" + other + text}}},
+			Outputs: []diff.Output{{Name: diff.Stdout,
+				Data: []diff.Datum{{MIME: "text/plain", Text: "a\n" + other + text}}},
 				{Name: text, Data: []diff.Datum{{MIME: text, Text: text + other}}},
 				{Name: diff.Display, Data: []diff.Datum{{MIME: "text/html", Text: text + other},
 					{MIME: "image/svg+xml", Bytes: []byte(hostileSVG + other), Digest: "sha256:" + other}}}},
 			Scraps: []diff.Scrap{{Name: text, Type: "json", Value: value},
 				{Name: "b", Type: "file", File: text, Digest: text + other}},
-			Files:   []diff.FilePatch{{Path: text, Status: other, Lines: []string{"@@ -1 +1 @@", "-" + text, "+" + other}}},
+			Files: []diff.FilePatch{{Path: text, Status: other,
+				Lines: []string{"@@ -1 +1 @@", "-" + text, "+" + other}}},
 			Options: []diff.Field{{Name: text, Value: value}, {Name: other, Value: value}}}
 	}
 	return &diff.Document{Name: text + other, Status: other, Params: []diff.Param{{Name: other, Value: value}},
@@ -37,7 +40,8 @@ func hostileDocument(text, other string) *diff.Document {
 func TestHostileDiff(t *testing.T) {
 	for _, text := range hostile {
 		text = strings.ReplaceAll(text, "HOST", "http://127.0.0.1:1")
-		checkSafe(t, Diff(diff.Compare(hostileDocument(text, "x"), hostileDocument(text, "y"), diff.Options{All: true})))
+		checkSafe(t, Diff(diff.Compare(hostileDocument(text, "x"),
+			hostileDocument(text, "y"), diff.Options{All: true})))
 		checkSafe(t, Diff(diff.Compare(hostileDocument("x", text), hostileDocument("y", text+"z"), diff.Options{})))
 		checkSafe(t, Diff(diff.Compare(&diff.Document{}, hostileDocument(text, text), diff.Options{})))
 	}
@@ -52,7 +56,7 @@ func TestHostileDiffMixtures(t *testing.T) {
 	})
 }
 
-// compared makes the page of two notebooks of one code cell, and its text.
+// compared returns the page that compares two notebooks of one code cell, and its text.
 func compared(t *testing.T, a, b *diff.Document) (page []byte, text string) {
 	t.Helper()
 	page = Diff(diff.Compare(a, b, diff.Options{}))
@@ -68,7 +72,7 @@ func code(id, source string) diff.Cell {
 	return diff.Cell{ID: id, Label: id, Kind: diff.Code, Lang: "python", Source: source, Status: "pass"}
 }
 
-func TestDiffSaysWhatMattersFirst(t *testing.T) {
+func TestDiffShowsImportantChangesFirst(t *testing.T) {
 	a := &diff.Document{Name: "a.md", Status: "pass", Cells: []diff.Cell{code("keep", "1\n"), code("t", "x\n")}}
 	b := &diff.Document{Name: "b.md", Status: "fail", Cells: []diff.Cell{code("keep", "1\n"), code("t", "x\n")}}
 	b.Cells[1].Status, b.Cells[1].Tags, b.Cells[1].Words = "fail", []string{"test"}, "exit 1"
@@ -91,7 +95,7 @@ func TestDiffSaysWhatMattersFirst(t *testing.T) {
 	}
 }
 
-// Whatever the texts are, the lines of each side stand on the page, in order and with their numbers.
+// TestDiffHoldsBothSides: the page has the lines of both sides, in order and numbered.
 func TestDiffHoldsBothSides(t *testing.T) {
 	line := rapid.SampledFrom([]string{"a\n", "b\n", "c d e\n", "c d f\n", "\n", "<b>\n", "\tx\n",
 		"long line of words that goes on\n"})
@@ -120,7 +124,7 @@ func TestDiffHoldsBothSides(t *testing.T) {
 	})
 }
 
-// sideLines gathers the numbered lines of one side.
+// sideLines collects the numbered lines of one side.
 func sideLines(n *html.Node, class string, out *[]string) {
 	if c := strings.Fields(attribute(n, "class")); n.Data == "div" && len(c) > 0 && c[0] == class &&
 		attribute(n, "data-n") != "" {
@@ -131,7 +135,7 @@ func sideLines(n *html.Node, class string, out *[]string) {
 	}
 }
 
-// A comparison of huge texts leaves a page that opens.
+// TestHugeDiff: the comparison of huge texts opens.
 func TestHugeDiff(t *testing.T) {
 	huge := func(word string) *diff.Document {
 		var b strings.Builder
@@ -179,6 +183,6 @@ func TestDiffPictures(t *testing.T) {
 		}
 	}
 	if page, text := compared(t, picture("no picture"), picture(b)); bytes.Count(page, []byte("<img ")) != 1 {
-		t.Errorf("what is no picture is shown as one:\n%s", text)
+		t.Errorf("other data is shown as a picture:\n%s", text)
 	}
 }

@@ -170,7 +170,7 @@ func (p *diffPage) options(w *writer, list []diff.ValueChange) {
 	w.put("</table>")
 }
 
-// optional is a value, or words where there is none.
+// optional returns a value, or words where there is none.
 func (p *diffPage) optional(v codec.Raw) markup {
 	if v == nil {
 		return `<span class="dim">none</span>`
@@ -194,7 +194,8 @@ func (p *diffPage) scrapChanges(w *writer, list []diff.ScrapChange) {
 		if len(s.Values) > 0 {
 			w.put(`%s</td><td>%s`, plain.Counted(len(s.Values), "value"), number(s))
 			for _, v := range s.Values {
-				w.put(`</td></tr><tr><td class="dim">%s</td><td colspan="2"><code>%s</code> → <code>%s</code>`, cleanLine(v.At),
+				w.put(`</td></tr><tr><td class="dim">%s</td><td colspan="2"><code>%s</code> → <code>%s</code>`,
+					cleanLine(v.At),
 					short(string(v.Old)), short(string(v.New)))
 			}
 			w.put("</td></tr>")

@@ -140,15 +140,11 @@ func (p *diffPage) oneSide(text string, isNew bool) markup {
 	lines := diff.Lines(text)
 	var w writer
 	write := func(from, to int) {
-		w.put(`<div class="hunk">`)
-		for i := from; i < to; i++ {
-			if isNew {
-				w.put(`<div class="o pad"></div><div class="n a" data-n="%d">%s</div>`, i+1, p.lineText(lines[i]))
-			} else {
-				w.put(`<div class="o d" data-n="%d">%s</div><div class="n pad"></div>`, i+1, p.lineText(lines[i]))
-			}
+		h := diff.Hunk{A: from + 1, Old: lines[from:to]}
+		if isNew {
+			h = diff.Hunk{B: from + 1, New: lines[from:to]}
 		}
-		w.put("</div>")
+		p.hunk(&w, h)
 	}
 	w.put(`<div class="texts">`)
 	head, all := len(lines), min(len(lines), maxHunk)

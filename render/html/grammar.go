@@ -43,11 +43,13 @@ var (
 // grammars are built at first use, to keep program starts fast.
 var grammars = sync.OnceValue(func() map[string]*grammar {
 	python := &grammar{keywords: words(`False None True and as assert async await break case class continue def del
-		elif else except finally for from global if import in is lambda match nonlocal not or pass raise return try while
+		elif else except finally for from global if import in is lambda match nonlocal ` +
+		`not or pass raise return try while
 		with yield self`),
 		comments: []quote{hash}, strings: []quote{docDouble, docSingle, double, single}}
 	shell := &grammar{keywords: words(`if then elif else fi for in do done while until case esac function select time
-		local export readonly declare return exit set unset shift trap source alias cd echo printf test read eval exec`),
+		local export readonly declare return exit set unset shift trap source alias cd ` +
+		`echo printf test read eval exec`),
 		comments: []quote{shellHash}, strings: []quote{doubleLong, singleLong}, dollar: true, hyphens: true}
 	script := &grammar{keywords: words(`async await break case catch class const continue debugger default delete do
 		else export extends false finally for from function if import in instanceof let new null of return static super
@@ -57,16 +59,20 @@ var grammars = sync.OnceValue(func() map[string]*grammar {
 	braces := &grammar{keywords: words(`abstract auto bool boolean break byte case catch char class const continue
 		default defer delete do double else enum extends extern false final finally float fn for func go goto if impl
 		implements import in int interface let long loop map match mod mut namespace new nil null package private
-		protected pub public range return select self short signed sizeof static string struct super switch template this
+		protected pub public range return select self short signed sizeof static string ` +
+		`struct super switch template this
 		throw throws trait true try type typedef union unsigned use using val var virtual void volatile when where while
 		yield`),
 		comments: []quote{slashes, slashStar}, strings: []quote{docDouble, backtick, double, single}}
 	hashed := &grammar{keywords: words(`begin break case class const continue def do else elsif elseif end ensure
-		export false FALSE for foreach function global if import in let local macro module my next nil NULL package quote
-		repeat require rescue return self struct sub then true TRUE undef unless until using when while yield library NA`),
+		export false FALSE for foreach function global if import in let local macro ` +
+		`module my next nil NULL package quote
+		repeat require rescue return self struct sub then true TRUE undef unless until ` +
+		`using when while yield library NA`),
 		comments: []quote{hash}, strings: []quote{docDouble, double, single}}
 	sql := &grammar{keywords: words(`add all alter and as asc between by case create cross default delete desc
-		distinct drop else end exists false from full group having in index inner insert into is join key left like limit
+		distinct drop else end exists false from full group having in index inner ` +
+		`insert into is join key left like limit
 		not null on or order outer primary references right select set table then true union unique update using values
 		view when where with`),
 		comments: []quote{dashes, slashStar}, strings: []quote{double, singleLong}, fold: true}
@@ -76,7 +82,8 @@ var grammars = sync.OnceValue(func() map[string]*grammar {
 	yaml := &grammar{keywords: words("true false null yes no on off"), comments: []quote{shellHash},
 		strings: []quote{double, singleLong}, keys: true, hyphens: true}
 	json := &grammar{keywords: words("true false null"), strings: []quote{double}, keys: true}
-	toml := &grammar{keywords: words("true false"), comments: []quote{hash}, strings: []quote{docDouble, double, single}}
+	toml := &grammar{keywords: words("true false"), comments: []quote{hash},
+		strings: []quote{docDouble, double, single}}
 	all := map[string]*grammar{}
 	for names, g := range map[string]*grammar{
 		"python py python2 python3 ipython ipython3 coconut":                                     python,

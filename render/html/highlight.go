@@ -77,7 +77,8 @@ func (s *scanner) token(lineStart bool) string {
 		}
 	}
 	for _, c := range s.comments {
-		if strings.HasPrefix(rest, c.open) && (!c.spaced || s.at == 0 || strings.IndexByte(" \t\n;", s.src[s.at-1]) >= 0) {
+		if strings.HasPrefix(rest, c.open) && (!c.spaced || s.at == 0 ||
+			strings.IndexByte(" \t\n;", s.src[s.at-1]) >= 0) {
 			s.at += len(c.open)
 			s.until(c)
 			return tokComment

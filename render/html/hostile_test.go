@@ -10,16 +10,19 @@ import (
 	"pgregory.net/rapid"
 
 	"markmill/notebooks"
+	"markmill/notebooks/markdown"
+	"markmill/notebooks/region"
 )
 
-// hostile is what an output might hold to get out of its place. HOST stands for a server that must not be asked.
+// hostile are outputs that try to break out of their place. HOST stands for a server that must not be contacted.
 var hostile = []string{
 	`<script>document.documentElement.setAttribute("data-ran","script")</script>`,
 	`<ScRiPt src="HOST/x.js"></sCrIpT>`,
 	`<img src=x onerror="document.documentElement.setAttribute('data-ran','onerror')">`,
 	`<img src="HOST/img.png"><img srcset="HOST/srcset.png 2x">`,
 	`<svg onload="document.documentElement.setAttribute('data-ran','svg')">` +
-		`<script>document.documentElement.setAttribute("data-ran","svgscript")</script><image href="HOST/svg.png"/></svg>`,
+		`<script>document.documentElement.setAttribute("data-ran","svgscript")</script>` +
+		`<image href="HOST/svg.png"/></svg>`,
 	`<math><mtext><table><mglyph><style><img src=x ` +
 		`onerror="document.documentElement.setAttribute('data-ran','mxss')"></style></mglyph></table></mtext></math>`,
 	`<a href="javascript:document.documentElement.setAttribute('data-ran','js')" autofocus>x</a>`,
@@ -37,7 +40,8 @@ var hostile = []string{
 	`<link rel=stylesheet href="HOST/css"><style>@import url("HOST/import"); body{background:url(HOST/bg)}</style>`,
 	`<div style="background:url(HOST/inline);position:fixed;inset:0">over all</div>`,
 	`<form action="HOST/form"><input name=a autofocus ` +
-		`onfocus="document.documentElement.setAttribute('data-ran','focus')"><button formaction="HOST/b">go</button></form>`,
+		`onfocus="document.documentElement.setAttribute('data-ran','focus')">` +
+		`<button formaction="HOST/b">go</button></form>`,
 	`<video src="HOST/video" autoplay onloadstart="document.documentElement.setAttribute('data-ran','video')">` +
 		`</video><audio src="HOST/audio">`,
 	`<details open ontoggle="document.documentElement.setAttribute('data-ran','toggle')"><summary>x`,
@@ -64,10 +68,12 @@ var hostile = []string{
 }
 
 // hostileSVG runs a script and loads a picture, where an SVG may.
-const hostileSVG = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="10" height="10" onload="document.documentElement.setAttribute('data-ran','svgfile')">
-<script>parent.document.documentElement.setAttribute("data-ran","svgfile")</script><image xlink:href="HOST/insvg.png" width="9" height="9"/><style>@import url("HOST/insvg.css");</style></svg>`
+const hostileSVG = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="10" ` +
+	`height="10" onload="document.documentElement.setAttribute('data-ran','svgfile')">
+<script>parent.document.documentElement.setAttribute("data-ran","svgfile")</script>` +
+	`<image xlink:href="HOST/insvg.png" width="9" height="9"/><style>@import url("HOST/insvg.css");</style></svg>`
 
-// hostileOutput puts a text wherever a notebook and its outputs take one.
+// hostileOutput puts a text into every field of a notebook and its outputs.
 func hostileOutput(text string) []byte {
 	line := strings.Join(strings.Fields(strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "?")), " ")
 	clean := func(r rune) rune {
@@ -79,20 +85,25 @@ func hostileOutput(text string) []byte {
 	}
 	quoted := strings.ReplaceAll(strings.ReplaceAll(strings.Map(clean, line), `\`, `\\`), `"`, `\"`)
 	prose := strings.ReplaceAll(strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "?"), "\r", "")
-	source := "---\ntitle: \"" + quoted + "\"\ndescription: \"" + quoted + "\"\n---\n\n" + line + "\n\n```yaml {.parameters}\nname: \"" + quoted + "\"  # " + strings.Map(clean, line) +
-		"\n```\n\n```bash {#one}\ncat <<E\n" + strings.ReplaceAll(prose, "```", "") + "\nE\n```\n\n" + "1. item\n\n   ```html\n   " + line + "\n   ```\n"
-	nb, err := notebooks.Parse("x.md", []byte(source))
-	if err != nil { // the text is no part of a notebook there: it is told before it is shown
+	source := "---\ntitle: \"" + quoted + "\"\ndescription: \"" + quoted + "\"\n---\n\n" + line +
+		"\n\n```yaml {.parameters}\nname: \"" + quoted + "\"  # " + strings.Map(clean, line) +
+		"\n```\n\n```bash {#one}\ncat <<E\n" + strings.ReplaceAll(prose, "```", "") + "\nE\n```\n\n" +
+		"1. item\n\n   ```html\n   " + line + "\n   ```\n"
+	nb, err := markdown.Parse("x.md", []byte(source))
+	if err != nil { // the text makes the notebook invalid there
 		source = "```bash {#one}\necho\n```\n"
-		if nb, err = notebooks.Parse("x.md", []byte(source)); err != nil {
+		if nb, err = markdown.Parse("x.md", []byte(source)); err != nil {
 			panic(err)
 		}
 	}
 	ticks := "````````````"
-	body := "<details open><summary>✗ <code>" + line + "</code> · " + line + "</summary>\n\n" + ticks + "text {.output}\n" + text + "\n" + ticks + "\n\n" +
-		ticks + "text {.tests}\n" + text + "\n" + ticks + "\n\n" + ticks + "diff {.diff}\ndiff --git a/" + line + " b/" + line + "\n@@ -1 +1 @@\n-" + line + "\n+" + line + "\n" + ticks + "\n\n" +
-		ticks + "json {.scraps}\n{\"a\": \"" + quoted + "\"}\n" + ticks + "\n\n" + "![" + line + "](evil.svg)\n\n" + text + "\n\n</details>\n"
-	return notebooks.Splice(nb.Source, []notebooks.Region{{ID: "one", At: nb.Steps[0].Fence.End, Body: []byte(body)}},
+	body := "<details open><summary>✗ <code>" + line + "</code> · " + line + "</summary>\n\n" + ticks +
+		"text {.output}\n" + text + "\n" + ticks + "\n\n" +
+		ticks + "text {.tests}\n" + text + "\n" + ticks + "\n\n" + ticks + "diff {.diff}\ndiff --git a/" + line +
+		" b/" + line + "\n@@ -1 +1 @@\n-" + line + "\n+" + line + "\n" + ticks + "\n\n" +
+		ticks + "json {.scraps}\n{\"a\": \"" + quoted + "\"}\n" + ticks + "\n\n" + "![" + line +
+		"](evil.svg)\n\n" + text + "\n\n</details>\n"
+	return region.Splice(nb.Source, []region.Region{{ID: "one", At: nb.Steps[0].Fence.End, Body: []byte(body)}},
 		notebooks.Manifest{Status: line, Parameters: []notebooks.ManifestParam{{Name: line, Value: []byte(`"x"`)}}})
 }
 
@@ -130,7 +141,7 @@ func TestHostileMixtures(t *testing.T) {
 	})
 }
 
-// What is nested so deeply that a page around it would be cut is shown as its text.
+// TestDeepNesting: HTML nested so deeply that the surrounding page would be cut is shown as text.
 func TestDeepNesting(t *testing.T) {
 	for _, n := range []int{100, 125, 150, 250, 1000} {
 		s := sanitizer{page: newPage("x.md", nil)}
@@ -144,7 +155,7 @@ func TestDeepNesting(t *testing.T) {
 	}
 }
 
-// Whatever a piece of HTML holds, what is left of it is safe, and stays what it is when it is read again.
+// FuzzSanitize: sanitized HTML is safe, and stable when it is parsed again.
 func FuzzSanitize(f *testing.F) {
 	for _, text := range hostile {
 		f.Add(text)

@@ -1,7 +1,8 @@
 package html
 
 import (
-	"path"
+	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -17,67 +18,30 @@ import (
 
 // jupyterPage is the page of a Jupyter notebook.
 type jupyterPage struct {
-	*page
-	nb      *ipynb.Notebook
-	lang    string
-	kernel  string
-	title   string
-	titleAt ast.Node
-	outline []outlined
-	counts  map[state][]int // cells by how they ended
-	order   bool            // the cells were run in their order
-	body    writer
-
-	manifest *notebooks.Manifest // nil where no run of Markmill's left the notebook, or papermill ran it since
-	steps    map[notebooks.StepID]*notebooks.ManifestStep
-	names    map[int]string // of code cells, by place: as the steps of a run are called
+	book
+	nb     *ipynb.Notebook
+	lang   string
+	counts map[state][]int // cells by how they ended
+	order  bool            // the cells were run in their order
+	steps  map[notebooks.StepID]*notebooks.ManifestStep
+	names  map[int]string // of code cells, by place: as the steps of a run are called
 }
 
 // Jupyter renders the page of a Jupyter notebook, with its outputs.
 func Jupyter(nb *ipynb.Notebook) []byte {
-	p := jupyterPage{page: newPage(nb.Name, nil), nb: nb, counts: map[state][]int{}, order: true}
-	p.readMetadata()
-	p.readRun()
+	p := jupyterPage{book: book{page: newPage(nb.Name, nil)}, nb: nb, counts: map[state][]int{}, order: true,
+		lang: nb.NamedLanguage(), names: nb.StepNames()}
+	if !nb.Rerun() {
+		p.manifest = nb.Manifest()
+	}
+	p.steps = result.StepsOf(p.manifest)
 	p.write()
-	st, words := p.verdict()
-	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(st),
-		verdictSign(st, words), words, cleanLine(p.title))
-	foot := sprintf("<footer>Made by Markmill of <code>%s</code></footer>\n", cleanLine(p.name))
-	return frame(p.title, bar, outlineOf(p.outline, plain.Counted(p.codeCells(), "code cell")),
-		p.top()+p.body.markup()+foot, notebookKeys())
-}
-
-func (p *jupyterPage) readMetadata() {
-	var meta struct {
-		Kernel struct {
-			Name     string `json:"display_name"`
-			Language string `json:"language"`
-		} `json:"kernelspec"`
-		Language struct {
-			Name string `json:"name"`
-		} `json:"language_info"`
-	}
-	if p.nb.Metadata.Given() && codec.Unmarshal(p.nb.Metadata.Raw, &meta) == nil {
-		p.kernel, p.lang = meta.Kernel.Name, meta.Language.Name
-		if p.lang == "" {
-			p.lang = meta.Kernel.Language
-		}
-	}
-}
-
-// readRun reads the manifest, and the names of the cells.
-func (p *jupyterPage) readRun() {
-	if !p.nb.Rerun() {
-		p.manifest = p.nb.Manifest()
-	}
-	p.names, p.steps = p.nb.StepNames(), result.StepsOf(p.manifest)
-}
-
-func (p *jupyterPage) codeCells() (n int) {
+	cells := 0
 	for _, list := range p.counts {
-		n += len(list)
+		cells += len(list)
 	}
-	return n
+	st, words := p.verdict()
+	return p.bytes(st, words, plain.Counted(cells, "code cell"), "", p.top(st, words, "", "", p.rows(), ""))
 }
 
 // write writes the cells. It parses all Markdown first, because a link may lead to a heading in a later cell.
@@ -95,9 +59,7 @@ func (p *jupyterPage) write() {
 			p.findTitle(trees[i], src)
 		}
 	}
-	if p.title == "" {
-		p.title = strings.TrimSuffix(path.Base(p.name), path.Ext(p.name))
-	}
+	p.nameAsTitle()
 	last := 0
 	for i := range p.nb.Cells {
 		switch c := &p.nb.Cells[i]; c.Type {
@@ -114,29 +76,16 @@ func (p *jupyterPage) write() {
 	}
 }
 
-func (p *jupyterPage) findTitle(root ast.Node, src []byte) {
-	for n := root.FirstChild(); n != nil && p.title == ""; n = n.NextSibling() {
-		if h, ok := n.(*ast.Heading); ok && h.Level == 1 {
-			p.title, p.titleAt = plainText(h, src), n
-		}
-	}
-}
-
 // proseCell writes a Markdown cell, with the pictures that are attached to it.
 func (p *jupyterPage) proseCell(c *ipynb.Cell, root ast.Node) {
 	src := []byte(strings.ToValidUTF8(c.Source, "\uFFFD"))
 	p.pictures.attached = attachments(c)
 	var nodes []ast.Node
-	for n := root.FirstChild(); n != nil; n = n.NextSibling() {
-		if n == p.titleAt {
-			continue
+	for _, n := range nodesOf(root) {
+		if n != p.titleAt {
+			p.heading(n, src)
+			nodes = append(nodes, n)
 		}
-		if h, ok := n.(*ast.Heading); ok && h.Level <= 3 {
-			if id, ok := h.AttributeString("id"); ok {
-				p.outline = append(p.outline, outlined{href: string(id.([]byte)), words: plainText(h, src), level: h.Level})
-			}
-		}
-		nodes = append(nodes, n)
 	}
 	if len(nodes) > 0 {
 		p.body.put("<div class=\"prose\">%s</div>\n", p.prose(nodes, src))
@@ -166,55 +115,37 @@ func (p *jupyterPage) codeCell(c *ipynb.Cell, i int, last *int) {
 		p.order = p.order && count > *last
 		*last = count
 	}
-	words := ""
+	why := ""
 	for k := range c.Outputs {
 		if o := &c.Outputs[k]; o.Type == "error" {
-			st, words = failed, o.Ename
+			st, why = failed, o.Ename
 		}
 	}
 	var broke []*notebooks.ManifestBlocker
 	if s := p.steps[notebooks.StepID(label)]; s != nil {
 		res := outcomeOf(p.manifest, s)
-		broke = res.broke
-		if st = res.state; words == "" {
-			words = s.Reason
-		}
+		broke, st = res.broke, res.state
+		why = cmp.Or(why, s.Reason)
 	}
 	p.counts[st] = append(p.counts[st], i)
 	sign := signs[st]
 	if st == changed {
 		sign = "·"
 	}
-	p.outline = append(p.outline, outlined{href: stepPrefix + label, words: label, state: st, sign: sign})
-	w := &p.body
-	w.put(`<details class="step %s" id="%s" open><summary><span class="sign">%s</span><a class="name" `+
-		`href="#%s">%s</a><span class="lang">%s</span>`,
-		markup(st), stepPrefix+label, sign, stepPrefix+label, cleanLine(label), cleanLine(p.lang))
-	for _, t := range c.Tags {
-		w.put(`<span class="tag">%s</span>`, cleanLine(t))
-	}
-	w.put(`<span class="words">`)
-	if words != "" {
-		w.put("<span>%s</span>", cleanLine(words))
+	var words []string
+	if why != "" {
+		words = append(words, cleanLine(why))
 	}
 	if count > 0 {
-		w.put("<span>[%d]</span>", count)
+		words = append(words, fmt.Sprintf("[%d]", count))
 	}
-	w.put("</span></summary>\n")
-	switch code := p.code(p.lang, c.Source); {
-	case strings.TrimSpace(c.Source) == "":
-	case c.Hides() || c.Tagged(notebooks.TagHideInput):
-		w.put(`<details class="more"><summary>code</summary>%s</details>`, code)
-	default:
-		w.put("%s", code)
-	}
-	for _, b := range broke {
-		w.put(`<div class="warn">%s</div>`, p.sentence(result.ReasonMarkdown(b)))
-	}
+	p.begin(stepLine{id: label, lang: p.lang, state: st, sign: sign, tags: c.Tags, words: words}, c.Source,
+		c.Hides() || c.Tagged(notebooks.TagHideInput))
+	p.broke(broke)
 	if m := p.outputs(c); m != "" {
-		w.put(`<div class="result">%s</div>`, m)
+		p.body.put(`<div class="result">%s</div>`, m)
 	}
-	w.put("</details>\n")
+	p.body.put("</details>\n")
 }
 
 // outputs writes the outputs of a cell. Consecutive pieces of one stream are joined.
@@ -287,11 +218,7 @@ func (p *jupyterPage) result(o *ipynb.Output) markup {
 	if d, ok := forms["text/markdown"]; ok {
 		src := []byte(strings.ToValidUTF8(d.Text(), "\uFFFD"))
 		root := p.markdown.Parser().Parse(text.NewReader(src))
-		var nodes []ast.Node
-		for n := root.FirstChild(); n != nil; n = n.NextSibling() {
-			nodes = append(nodes, n)
-		}
-		return sprintf(`<div class="prose">%s</div>`, p.prose(nodes, src))
+		return sprintf(`<div class="prose">%s</div>`, p.prose(nodesOf(root), src))
 	}
 	for _, mime := range []string{"text/plain", "text/latex"} {
 		if d, ok := forms[mime]; ok {
@@ -353,7 +280,8 @@ func (p *jupyterPage) manifestRows(w *writer) {
 			if param.Given {
 				given = ` <span class="tag">given</span>`
 			}
-			params.put(`<tr><td><code>%s</code></td><td>%s%s</td></tr>`, cleanLine(param.Name), p.value(param.Value), given)
+			params.put(`<tr><td><code>%s</code></td><td>%s%s</td></tr>`,
+				cleanLine(param.Name), p.value(param.Value), given)
 		}
 	}
 	params.end(w)
@@ -366,13 +294,9 @@ func (p *jupyterPage) manifestRows(w *writer) {
 	scraps.end(w)
 }
 
-func (p *jupyterPage) top() markup {
-	st, words := p.verdict()
+// rows writes the facts at the top.
+func (p *jupyterPage) rows() markup {
 	var w writer
-	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1>%s<table `+
-		`class="facts">`,
-		markup(st), verdictSign(st, words), words, cleanLine(p.title), p.reasons(p.manifest))
-	runRows(&w, p.manifest)
 	w.put(`<tr><th>Cells</th><td>`)
 	for _, c := range []struct {
 		state state
@@ -396,9 +320,8 @@ func (p *jupyterPage) top() markup {
 		w.put(`<tr><th>Order</th><td>The cells were not run from top to bottom: what they show may not come of what ` +
 			`stands here.</td></tr>`)
 	}
-	if p.kernel+p.lang != "" {
-		w.put(`<tr><th>Kernel</th><td>%s <span class="dim">%s</span></td></tr>`, cleanLine(p.kernel), cleanLine(p.lang))
+	if kernel := p.nb.MetadataText("kernelspec", "display_name"); kernel+p.lang != "" {
+		w.put(`<tr><th>Kernel</th><td>%s <span class="dim">%s</span></td></tr>`, cleanLine(kernel), cleanLine(p.lang))
 	}
-	w.put("</table></section>\n")
 	return w.markup()
 }

@@ -13,7 +13,7 @@ import (
 	"markmill/notebooks/ipynb"
 )
 
-// jupyter makes the page of cells, and its text.
+// jupyter returns the page of cells, and its text.
 func jupyter(t *testing.T, cells ...map[string]any) (page []byte, words string) {
 	t.Helper()
 	for i, c := range cells {
@@ -60,9 +60,10 @@ func TestHostileJupyter(t *testing.T) {
 				shows(map[string]any{"text/html": text, "text/plain": text}),
 				shows(map[string]any{"text/html": []string{"<p>a</p>",
 					text}}), shows(map[string]any{"text/markdown": text}), shows(map[string]any{"image/svg+xml": svg}),
-				shows(map[string]any{"application/json": map[string]any{text: text}}), shows(map[string]any{text: "x"}), shows(map[string]any{"application/javascript": text}),
+				shows(map[string]any{"application/json": map[string]any{text: text}}), shows(map[string]any{text: "x"}),
+				shows(map[string]any{"application/javascript": text}),
 				map[string]any{"output_type": "error", "ename": text, "evalue": text, "traceback": []string{text}}))
-		// of the two, HTML before it may have swallowed one
+		// one of the two: HTML before it may have swallowed the other
 		if bytes.Count(page, []byte(`<img src="data:image/svg+xml;base64,`)) < 1 {
 			t.Errorf("%.60q: the pictures are not shown", text)
 		}
@@ -71,13 +72,15 @@ func TestHostileJupyter(t *testing.T) {
 
 func TestJupyter(t *testing.T) {
 	png := base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\nrest"))
-	page, words := jupyter(t, map[string]any{"cell_type": "markdown", "source": "# The title\n\nSee [later](#results)."},
+	page, words := jupyter(t, map[string]any{"cell_type": "markdown",
+		"source": "# The title\n\nSee [later](#results)."},
 		codeWith(1, map[string]any{"output_type": "stream", "name": "stdout", "text": []string{"one ", "two\n"}},
 			map[string]any{"output_type": "stream", "name": "stdout", "text": "\x1b[31mthree\x1b[0m\n"}),
 		map[string]any{"cell_type": "markdown", "source": "## Results"},
 		codeWith(3, shows(map[string]any{"text/plain": "<Figure>", "image/png": png})),
 		codeWith(2, shows(map[string]any{"text/html": "<script>x</script>", "text/plain": "in words"}),
-			shows(map[string]any{"text/html": "<table><tr><td>cell of a table</td></tr></table>", "text/plain": "no table"})),
+			shows(map[string]any{"text/html": "<table><tr><td>cell of a table</td></tr></table>",
+				"text/plain": "no table"})),
 		codeWith(4, map[string]any{"output_type": "error", "ename": "ValueError", "evalue": "bad",
 			"traceback": []string{}}), codeWith(nil))
 	for _, want := range []string{"1 cell failed", "3 run", "1 not run", "not run from top to bottom", "one two\nthree",

@@ -7,7 +7,7 @@ import (
 	"markmill/notebooks/diff"
 )
 
-// TestManyEqualNames: a name that was given is not looked for from the first number on. It would be minutes.
+// TestManyEqualNames: numbers already given to a name are not tried again, which would take minutes.
 func TestManyEqualNames(t *testing.T) {
 	const n = 50_000
 	ids := headingIDs{newNames()}
@@ -23,14 +23,16 @@ func TestManyEqualNames(t *testing.T) {
 	}
 }
 
-// TestCellsOfOneName: a cell that went and one that came in its place are called alike, and each has its own outputs.
+// TestCellsOfOneName: a removed cell and its replacement have the same name, and each keeps its own outputs.
 func TestCellsOfOneName(t *testing.T) {
 	cell := func(id, source, output string) *diff.Document {
-		return &diff.Document{Cells: []diff.Cell{{ID: id, Label: "cell-1", Kind: diff.Code, Source: source, Status: "pass",
+		return &diff.Document{Cells: []diff.Cell{{ID: id, Label: "cell-1", Kind: diff.Code,
+			Source: source, Status: "pass",
 			Outputs: []diff.Output{{Name: diff.Stdout, Data: []diff.Datum{{MIME: "text/plain", Text: output}}}},
 			Scraps:  []diff.Scrap{{Name: output, Value: []byte("1")}}}}}
 	}
-	d := diff.Compare(cell("x", "load the table of the year before", "old\n"), cell("y", "1 + 1", "new\n"), diff.Options{})
+	d := diff.Compare(cell("x", "load the table of the year before", "old\n"),
+		cell("y", "1 + 1", "new\n"), diff.Options{})
 	p := diffPage{page: newPage("", nil), d: d, prefix: stepPrefix}
 	p.gather()
 	if len(p.cells) != 2 {
@@ -39,7 +41,8 @@ func TestCellsOfOneName(t *testing.T) {
 	for i, c := range p.cells {
 		if len(c.outputs) != 1 || len(c.scraps) != 1 || c.outputs[0].What != d.Cells[i].What ||
 			c.scraps[0].What != d.Cells[i].What {
-			t.Errorf("the cell that was %s has %d outputs and %d scraps", d.Cells[i].What, len(c.outputs), len(c.scraps))
+			t.Errorf("the cell that was %s has %d outputs and %d scraps",
+				d.Cells[i].What, len(c.outputs), len(c.scraps))
 		}
 	}
 }

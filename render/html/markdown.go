@@ -15,7 +15,7 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
-	"markmill/notebooks"
+	"markmill/notebooks/blocks"
 )
 
 // Ids on a page have prefixes, so that a notebook cannot claim the id of a part of the page itself.
@@ -40,15 +40,17 @@ func (longParagraphs) Transform(node *ast.Paragraph, _ text.Reader, _ parser.Con
 	node.Parent().ReplaceChild(node.Parent(), node, code)
 }
 
-// newMarkdown returns a parser that finds the same fences as notebooks.Parse, with GitHub's extensions. Its HTML
+// newMarkdown returns a parser that finds the same fences as markdown.Parse, with GitHub's extensions. Its HTML
 // must be sanitized.
 func newMarkdown() goldmark.Markdown {
-	transformers := append(notebooks.ParagraphTransformers(), util.Prioritized(longParagraphs{}, 50))
+	transformers := append(blocks.ParagraphTransformers(), util.Prioritized(longParagraphs{}, 50))
 	return goldmark.New(
-		goldmark.WithParser(parser.NewParser(parser.WithBlockParsers(notebooks.BlockParsers()...),
-			parser.WithInlineParsers(parser.DefaultInlineParsers()...), parser.WithParagraphTransformers(transformers...))),
+		goldmark.WithParser(parser.NewParser(parser.WithBlockParsers(blocks.BlockParsers()...),
+			parser.WithInlineParsers(parser.DefaultInlineParsers()...),
+			parser.WithParagraphTransformers(transformers...))),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
-		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(
+			extension.TableCellAlignAttribute)),
 			extension.Strikethrough, extension.TaskList,
 			extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}))),
 		goldmark.WithRenderer(renderer.NewRenderer(renderer.WithNodeRenderers(

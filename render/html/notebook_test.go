@@ -14,25 +14,27 @@ import (
 	"pgregory.net/rapid"
 
 	"markmill/notebooks"
+	"markmill/notebooks/markdown"
+	"markmill/notebooks/region"
 )
 
-// output makes an output notebook of a source: the body of each step's region by its id.
+// output returns an output notebook of a source: the body of each step's region by its id.
 func output(t *testing.T, source, status string, bodies map[string]string) []byte {
 	t.Helper()
-	nb, err := notebooks.Parse("x.md", []byte(source))
+	nb, err := markdown.Parse("x.md", []byte(source))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var regions []notebooks.Region
+	var regions []region.Region
 	for _, s := range nb.Steps {
 		if body, ok := bodies[string(s.ID)]; ok {
-			regions = append(regions, notebooks.Region{ID: string(s.ID), At: s.Fence.End, Body: []byte(body)})
+			regions = append(regions, region.Region{ID: string(s.ID), At: s.Fence.End, Body: []byte(body)})
 		}
 	}
-	return notebooks.Splice(nb.Source, regions, notebooks.Manifest{Status: status})
+	return region.Splice(nb.Source, regions, notebooks.Manifest{Status: status})
 }
 
-// pageOf makes a page, checks it, and returns it with its text.
+// pageOf renders a page, checks it, and returns it with its text.
 func pageOf(t *testing.T, src []byte) (page []byte, text string) {
 	t.Helper()
 	page, err := Notebook("x.out.md", src, nil)
@@ -81,12 +83,14 @@ func TestStatusComesFirst(t *testing.T) {
 		if at < 0 {
 			t.Fatalf("%s: the page does not say %q:\n%s", status, want, text)
 		}
-		for _, later := range []string{"1 failed", "1 passed", "1 not reached", "3 passed", "1 skipped", "x/y.go", "12"} {
+		for _, later := range []string{"1 failed", "1 passed", "1 not reached",
+			"3 passed", "1 skipped", "x/y.go", "12"} {
 			if i := strings.Index(text, later); i < at {
 				t.Errorf("%s: %q stands at %d, the verdict at %d", status, later, i, at)
 			}
 		}
-		for _, id := range []string{`id="step-a"`, `id="step-b"`, `id="step-c"`, `class="step fail"`, `class="step pass"`,
+		for _, id := range []string{`id="step-a"`, `id="step-b"`, `id="step-c"`,
+			`class="step fail"`, `class="step pass"`,
 			`class="step none"`, "<title>A title</title>"} {
 			if !bytes.Contains(page, []byte(id)) {
 				t.Errorf("%s: the page lacks %s", status, id)
@@ -108,7 +112,7 @@ func TestSourceWithoutOutputs(t *testing.T) {
 	}
 }
 
-func TestEditedOutputIsTold(t *testing.T) {
+func TestEditedOutputIsReported(t *testing.T) {
 	src := output(t, "```bash {#a}\ntrue\n```\n", "pass",
 		map[string]string{"a": "<details><summary>✓ <code>a</code> · exit 0</summary>\n\n```text " +
 			"{.output}\nhello\n```\n\n</details>\n"})
@@ -120,15 +124,16 @@ func TestEditedOutputIsTold(t *testing.T) {
 	}
 }
 
-// A huge output leaves a page that a browser opens at once, and words of what is not on it.
+// TestHugeOutput: the page of a huge output opens at once, and says what is missing.
 func TestHugeOutput(t *testing.T) {
 	for name, huge := range map[string]string{
-		"lines":    strings.Repeat("a line of output that goes on and on\n", 20<<20/37),
-		"one line": strings.Repeat("x", 20<<20),
-		"colours":  strings.Repeat("\x1b[31mred\x1b[0m \x1b[38;5;200mx", 1<<20),
+		"lines":    strings.Repeat("a line of output that goes on and on\n", 5<<20/37),
+		"one line": strings.Repeat("x", 5<<20),
+		"colours":  strings.Repeat("\x1b[31mred\x1b[0m \x1b[38;5;200mx", 1<<18),
 	} {
 		src := output(t, "```bash {#a}\ntrue\n```\n", "pass",
-			map[string]string{"a": "<details><summary>✓ <code>a</code> · exit 0</summary>\n\n```text {.output}\n" + huge +
+			map[string]string{"a": "<details><summary>✓ <code>a</code> · exit 0</summary>\n\n" +
+				"```text {.output}\n" + huge +
 				"\n```\n\n</details>\n"})
 		page, text := pageOf(t, src)
 		if len(page) > 2<<20 {
@@ -140,7 +145,7 @@ func TestHugeOutput(t *testing.T) {
 	}
 }
 
-// However many steps there are, the page is bounded.
+// TestManyLargeOutputs: the page is bounded for any number of steps.
 func TestManyLargeOutputs(t *testing.T) {
 	var source strings.Builder
 	bodies := map[string]string{}
@@ -182,7 +187,8 @@ func TestPictures(t *testing.T) {
 	}
 	defer root.Close()
 	for src, want := range map[string]string{
-		"a_files/a%20b.png": `<img src="data:image/png;base64,`, "./a_files/../a_files/a%20b.png": "<img ", "inner.png": "<img ",
+		"a_files/a%20b.png":              `<img src="data:image/png;base64,`,
+		"./a_files/../a_files/a%20b.png": "<img ", "inner.png": "<img ",
 		"../secret.png": "not found", "link.png": "not found", "abs.png": "not found", dir +
 			"/secret.png": "not found", "a_files": "not found", "none.png": "not found", "/etc/passwd": "not found",
 		"large.png": "larger than 8 MiB", "notes.txt": "no PNG", "https://example.org/x.png": "loads nothing",
@@ -227,20 +233,22 @@ func TestTerminalText(t *testing.T) {
 		"\u202ex":                          `\u202ex`,
 	} {
 		if got := string(terminalText(in)); got != want {
-			t.Errorf("%q became %q, and not %q", in, got, want)
+			t.Errorf("%q became %q, want %q", in, got, want)
 		}
 	}
 }
 
-// Colours change nothing of the text, whatever the language and the text.
+// TestHighlightKeepsTheText: highlighting keeps the text of any code in any language.
 func TestHighlightKeepsTheText(t *testing.T) {
 	var langs []string
 	for lang := range grammars() {
 		langs = append(langs, lang)
 	}
-	pieces := []string{"\"", "'", "`", "\"\"\"", "'''", "#", "//", "/*", "*/", "--", "\\", "\n", " ", "$", "${", "}", "$(", "if", "x", "_a1", "1.5e3", "@", ":", "é", "<", "&", "-"}
+	pieces := []string{"\"", "'", "`", "\"\"\"", "'''", "#", "//", "/*", "*/", "--", "\\", "\n", " ", "$", "${", "}",
+		"$(", "if", "x", "_a1", "1.5e3", "@", ":", "é", "<", "&", "-"}
 	rapid.Check(t, func(t *rapid.T) {
-		code := strings.Join(rapid.SliceOf(rapid.OneOf(rapid.SampledFrom(pieces), rapid.StringN(0, 4, 12))).Draw(t, "code"), "")
+		code := strings.Join(rapid.SliceOf(rapid.OneOf(rapid.SampledFrom(pieces),
+			rapid.StringN(0, 4, 12))).Draw(t, "code"), "")
 		lang := rapid.SampledFrom(langs).Draw(t, "lang")
 		code = strings.NewReplacer("\x00", "", "\r", "").Replace(code)
 		nodes, err := html.ParseFragment(strings.NewReader(string(pre(highlight(lang, code)))), nil)
@@ -259,9 +267,15 @@ func TestHighlightKeepsTheText(t *testing.T) {
 
 func TestHighlight(t *testing.T) {
 	for _, c := range [][3]string{
-		{"python", `if x: print("a")  # b`, `<span class="tk">if</span> x: <span class="tf">print</span>(<span class="ts">"a"</span>)  <span class="tc"># b</span>`},
-		{"bash", `for i in $x; do echo "a#b"; done`, `<span class="tk">for</span> i <span class="tk">in</span> <span class="tv">$x</span>; <span class="tk">do</span> <span class="tk">echo</span> <span class="ts">"a#b"</span>; <span class="tk">done</span>`},
-		{"yaml", "a: 1\n- b: 'c' # d", `<span class="tf">a</span>: <span class="tn">1</span>` + "\n" + `- <span class="tf">b</span>: <span class="ts">'c'</span> <span class="tc"># d</span>`},
+		{"python", `if x: print("a")  # b`,
+			`<span class="tk">if</span> x: <span class="tf">print</span>(<span class="ts">"a"</span>)  ` +
+				`<span class="tc"># b</span>`},
+		{"bash", `for i in $x; do echo "a#b"; done`,
+			`<span class="tk">for</span> i <span class="tk">in</span> <span class="tv">$x</span>; <span ` +
+				`class="tk">do</span> <span class="tk">echo</span> <span class="ts">"a#b"</span>; ` +
+				`<span class="tk">done</span>`},
+		{"yaml", "a: 1\n- b: 'c' # d", `<span class="tf">a</span>: <span class="tn">1</span>` + "\n" +
+			`- <span class="tf">b</span>: <span class="ts">'c'</span> <span class="tc"># d</span>`},
 		{"nothing", "if", "if"},
 	} {
 		if got := strings.NewReplacer("&#34;", `"`, "&#39;", "'").Replace(string(highlight(c[0], c[1]))); got != c[2] {
@@ -270,7 +284,7 @@ func TestHighlight(t *testing.T) {
 	}
 }
 
-// The same bytes give the same page.
+// TestSamePage: rendering is deterministic.
 func TestSamePage(t *testing.T) {
 	src := hostileOutput("x <b>y</b>")
 	a, err1 := Notebook("x.md", src, hostileFiles("x"))

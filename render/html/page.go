@@ -48,7 +48,8 @@ func (p *page) where() markup {
 func (p *page) prose(nodes []ast.Node, src []byte) markup {
 	var b bytes.Buffer
 	for _, n := range nodes {
-		if err := p.markdown.Renderer().Render(&b, src, n); err != nil { // a buffer makes no error, and no node is unknown
+		// a buffer makes no error, and no node is unknown
+		if err := p.markdown.Renderer().Render(&b, src, n); err != nil {
 			return pre(sprintf("%s", cleanLines(plainText(n, src))))
 		}
 	}
@@ -70,7 +71,8 @@ func frame(title string, bar, outline, main, keys markup) []byte {
 		`img-src data:; base-uri 'none'; form-action 'none'">`+"\n",
 		digestOf(style), digestOf(script))
 	w.put(`<meta name="viewport" content="width=device-width, initial-scale=1">` + "\n" +
-		`<meta name="referrer" content="no-referrer">` + "\n" + `<meta name="color-scheme" content="light dark">` + "\n")
+		`<meta name="referrer" content="no-referrer">` + "\n" +
+		`<meta name="color-scheme" content="light dark">` + "\n")
 	w.put("<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n", cleanLine(title), style)
 	w.put(`<header class="bar">%s<span class="tools"><button type="button" id="theme" title="Light or dark (t)" `+
 		`aria-label="Light or dark">◐</button>`+

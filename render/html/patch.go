@@ -47,7 +47,8 @@ func readPatch(text string) []fileChange {
 			continue
 		case strings.HasPrefix(line, "Binary file"):
 			f.note = strings.TrimSpace(f.note + " binary")
-		case hasAnyPrefix(line, "index ", "--- ", "+++ ", "rename to ", "similarity index ", "old mode ", "new mode ") ||
+		case hasAnyPrefix(line, "index ", "--- ", "+++ ", "rename to ",
+			"similarity index ", "old mode ", "new mode ") ||
 			line == "":
 			continue
 		}

@@ -44,7 +44,8 @@ func (p *pictures) tag(src, alt, width string) markup {
 // embed embeds a picture, or returns words if the page is full.
 func (p *pictures) embed(data []byte, alt, width string) markup {
 	if len(data) > maxPicture || len(data) > p.left {
-		return sprintf(`<span class="nopic">Picture %s: left out, because it is too large for this page (%s)</span>`, alt,
+		return sprintf(`<span class="nopic">Picture %s: left out, because it is too `+
+			`large for this page (%s)</span>`, alt,
 			size(len(data)))
 	}
 	p.left -= len(data)

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/region"
 	"markmill/render"
 	"markmill/render/result"
 	"markmill/runs"
@@ -61,15 +63,11 @@ func outcomeOf(m *notebooks.Manifest, s *notebooks.ManifestStep) *outcome {
 
 // stateOf converts a step's status.
 func stateOf(status string) state {
-	switch runs.StepStatus(status) {
-	case runs.StepPassed, runs.StepAllowed:
+	switch s := state(status); {
+	case s == passed, s == failed, s == timedOut, s == skipped:
+		return s
+	case status == string(runs.StepAllowed):
 		return passed
-	case runs.StepFailed:
-		return failed
-	case runs.StepTimeout:
-		return timedOut
-	case runs.StepSkipped:
-		return skipped
 	}
 	return unknown
 }
@@ -81,7 +79,7 @@ type scrap struct {
 }
 
 // readRegion adds the outputs in the body of a region. Unknown content is rendered as Markdown.
-func (p *page) readRegion(res *outcome, r notebooks.FoundRegion) {
+func (p *page) readRegion(res *outcome, r region.FoundRegion) {
 	res.edited = r.Edited
 	src := r.Body
 	p.line = r.Line
@@ -133,7 +131,8 @@ func (p *page) readRegion(res *outcome, r notebooks.FoundRegion) {
 			if img, ok := n.FirstChild().(*ast.Image); ok && img.NextSibling() == nil {
 				flush()
 				res.pictures++
-				w.put(`<figure>%s</figure>`, p.pictures.tag(string(img.Destination), cleanLine(plainText(img, src)), ""))
+				w.put(`<figure>%s</figure>`, p.pictures.tag(string(img.Destination),
+					cleanLine(plainText(img, src)), ""))
 				continue
 			}
 		}
@@ -179,21 +178,12 @@ func (p *page) scraps(res *outcome, body string) (markup, bool) {
 	}
 	var w writer
 	w.put(`<table class="facts scraps"><caption>Scraps</caption>`)
-	for _, name := range sortedNames(values) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		res.scraps = append(res.scraps, scrap{name, values[name]})
 		w.put("<tr><th>%s</th><td>%s</td></tr>", cleanLine(name), p.value(values[name]))
 	}
 	w.put("</table>")
 	return w.markup(), true
-}
-
-func sortedNames(values map[string]codec.Raw) []string {
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // value renders a JSON value: short ones on a line, long ones folded.

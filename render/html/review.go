@@ -21,10 +21,12 @@ func Review(r *review.Review) []byte {
 		if !n.Leads() {
 			class = " member"
 		}
-		list.put(`<tr class="%s%s"><td class="sign">%s</td><td><a href="#%s"><code>%s</code></a> <span>%s</span></td></tr>`,
+		list.put(`<tr class="%s%s"><td class="sign">%s</td><td><a href="#%s"><code>%s</code>`+
+			`</a> <span>%s</span></td></tr>`,
 			markup(st), class, sign, id, cleanLine(n.Path), cleanLine(n.Summary()))
 		outline = append(outline, outlined{href: id, words: n.Path, level: 2})
-		body.put(`<section class="%s" id="%s"><h2><span class="sign">%s</span> <code>%s</code></h2><p class="dim">%s</p>`,
+		body.put(`<section class="%s" id="%s"><h2><span class="sign">%s</span> `+
+			`<code>%s</code></h2><p class="dim">%s</p>`,
 			markup(st), id, sign, cleanLine(n.Path), cleanLine(n.Summary()))
 		reviewNotes(&body, n)
 		if n.TextAt != "" {
@@ -40,9 +42,7 @@ func Review(r *review.Review) []byte {
 	sign := r.VerdictSign()
 	st := signStates[sign]
 	var top writer
-	top.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1 class="sides">`+
-		`<span>%s</span> <span class="dim">→</span> <span>%s</span></h1>`,
-		markup(st), sign, r.VerdictWords(), cleanLine(base), cleanLine(head))
+	sidesTop(&top, st, sign, r.VerdictWords(), base, head)
 	if words := r.OutputWords(); words != "" {
 		top.put(`<p class="lead">Outputs: %s</p>`, words)
 	}
@@ -61,19 +61,16 @@ func Review(r *review.Review) []byte {
 			if f.Step != "" {
 				step = " " + f.Step
 			}
-			top.put(`<tr class="%s"><td class="sign">%s</td><td><code>%s</code> <span>%s</span></td></tr>`, class, f.Sign(),
+			top.put(`<tr class="%s"><td class="sign">%s</td><td><code>%s</code> <span>%s</span></td></tr>`,
+				class, f.Sign(),
 				cleanLine(f.Path+step), cleanLine(f.Words))
 		}
 		top.put("</table></td></tr>")
 	}
 	top.put(`<tr><th>Notebooks</th><td><table class="list">%s</table></td></tr></table></section>`+"\n", list.markup())
-	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s → %s</a>`+
-		`<button type="button" id="view" title="Side by side or inline (s)" aria-label="Side by side or inline">⇆</button>`,
-		markup(st), sign, plain.Counted(len(r.Notebooks), "notebook"), cleanLine(base), cleanLine(head))
-	foot := sprintf("<footer>Made by Markmill of <code>%s</code> and <code>%s</code></footer>\n", cleanLine(base),
-		cleanLine(head))
-	return frame("Review: "+base+" → "+head, bar, outlineOf(outline, plain.Counted(len(r.Notebooks), "notebook")),
-		top.markup()+body.markup()+foot, diffKeys())
+	count := plain.Counted(len(r.Notebooks), "notebook")
+	pill := sprintf(`<span class="pill %s">%s %s</span>`, markup(st), sign, count)
+	return sides("Review: ", base, head, pill, outlineOf(outline, count), top.markup()+body.markup())
 }
 
 // signStates maps the signs of a review to states, for their colors.

@@ -27,8 +27,7 @@ func TestHostileReview(t *testing.T) {
 	}
 }
 
-// TestReviewLinks makes a page of two notebooks with the same steps: every link leads somewhere, and no id stands
-// twice.
+// TestReviewLinks: on the page of two notebooks with the same steps, every link has a target and every id is unique.
 func TestReviewLinks(t *testing.T) {
 	r := &review.Review{Base: review.Revision{Name: "main"}, Head: review.Revision{Name: "head"}}
 	for _, name := range []string{"a.md", "b.md"} {

@@ -12,13 +12,15 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/diff"
+	"markmill/notebooks/markdown"
+	"markmill/notebooks/region"
 	"markmill/render/diffview"
 	"markmill/render/documents"
 	"markmill/render/review"
 )
 
-// rewordings change what the regions of an output notebook say of their steps, in ways that a reader of that text would
-// take for other results.
+// rewordings change the words in the regions of an output notebook so that a reader of that text would infer other
+// results.
 var rewordings = map[string]func(body string) string{
 	"no summaries": func(body string) string {
 		body = regexp.MustCompile(`<summary>.*</summary>`).ReplaceAllString(body, "<summary>…</summary>")
@@ -35,41 +37,42 @@ var rewordings = map[string]func(body string) string{
 			if strings.Contains(l, "<summary>") || strings.HasPrefix(l, "<sub>") {
 				lines[i] = strings.NewReplacer("✓", "✗", "✗", "✓", "⏱", "✓", "○", "✗", "passed", "failed",
 					"failed", "passed",
-					"exit 0", "exit 1", "exit 1", "exit 0", "skipped", "not reached", "broke", "kept", ", allowed", "").Replace(l)
+					"exit 0", "exit 1", "exit 1", "exit 0", "skipped", "not reached", "broke",
+					"kept", ", allowed", "").Replace(l)
 			}
 		}
 		return strings.Join(lines, "")
 	},
 }
 
-// reworded is an output notebook with other words in its regions, and digests that hold.
+// reworded returns an output notebook with changed words in its regions and valid digests.
 func reworded(t *testing.T, name string, src []byte, reword func(string) string) []byte {
 	t.Helper()
-	out := notebooks.Strip(name, src)
-	nb, err := notebooks.Parse(name, out.Source)
+	out := region.Strip(name, src)
+	nb, err := markdown.Parse(name, out.Source)
 	if err != nil || len(out.Problems) > 0 {
 		t.Fatal(err, out.Problems)
 	}
-	var regions []notebooks.Region
+	var regions []region.Region
 	for _, r := range out.Regions {
-		region := notebooks.Region{ID: r.ID, At: nb.ParamsAt, Body: []byte(reword(string(r.Body)))}
+		region := region.Region{ID: r.ID, At: nb.ParamsAt, Body: []byte(reword(string(r.Body)))}
 		if step := nb.Step(notebooks.StepID(r.ID)); step != nil {
 			region.At = step.Fence.End
 		}
 		regions = append(regions, region)
 	}
 	if out.Verdict != nil {
-		regions = append(regions, notebooks.Region{Verdict: true, Body: []byte("> ✓ nothing to see here\n")})
+		regions = append(regions, region.Region{Verdict: true, Body: []byte("> ✓ nothing to see here\n")})
 	}
-	text := notebooks.Splice(out.Source, regions, *out.Manifest)
-	if got := notebooks.Strip(name, text); len(got.Problems) > 0 || len(got.Regions) != len(out.Regions) {
+	text := region.Splice(out.Source, regions, *out.Manifest)
+	if got := region.Strip(name, text); len(got.Problems) > 0 || len(got.Regions) != len(out.Regions) {
 		t.Fatal(got.Problems)
 	}
 	return text
 }
 
-// TestNoWordOfARegionIsAResult: whatever the regions of an output notebook say in words, no view of it changes.
-func TestNoWordOfARegionIsAResult(t *testing.T) {
+// TestRegionTextIsNoResult: no view depends on the words in the regions of an output notebook.
+func TestRegionTextIsNoResult(t *testing.T) {
 	files, err := filepath.Glob("../testdata/*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +83,7 @@ func TestNoWordOfARegionIsAResult(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m := notebooks.Strip(file, src).Manifest; m == nil || len(m.Steps) == 0 {
+		if m := region.Strip(file, src).Manifest; m == nil || len(m.Steps) == 0 {
 			continue
 		}
 		tried++
@@ -99,7 +102,7 @@ func TestNoWordOfARegionIsAResult(t *testing.T) {
 	}
 }
 
-// sameViews compares what every view makes of two output notebooks.
+// sameViews compares every view of two output notebooks.
 func sameViews(t *testing.T, src, other []byte) {
 	t.Helper()
 	views := func(text []byte) (doc *diff.Document, page, jupyter []byte) {
@@ -118,7 +121,7 @@ func sameViews(t *testing.T, src, other []byte) {
 	doc, page, jupyter := views(src)
 	otherDoc, otherPage, otherJupyter := views(other)
 	if !reflect.DeepEqual(doc, otherDoc) {
-		t.Errorf("the document is another:\n%+v\n%+v", doc, otherDoc)
+		t.Errorf("the documents differ:\n%+v\n%+v", doc, otherDoc)
 	}
 	if !bytes.Equal(page, otherPage) {
 		t.Error("the page is another")
@@ -130,11 +133,11 @@ func sameViews(t *testing.T, src, other []byte) {
 		t.Errorf("the comparison says %+v", s)
 	}
 	if was, is := reviewOf(t, src), reviewOf(t, other); was != is {
-		t.Errorf("the review says\n%s\nand not\n%s", is, was)
+		t.Errorf("the review says\n%s\nwant\n%s", is, was)
 	}
 }
 
-// reviewOf is the review of a branch that adds an output notebook.
+// reviewOf returns the review of a branch that adds an output notebook.
 func reviewOf(t *testing.T, src []byte) string {
 	t.Helper()
 	r, err := review.Make(review.Input{Base: oneFile{}, Head: oneFile{"a.out.md": src}, FailOn: review.Always,
@@ -173,5 +176,5 @@ func (f oneFile) All(func(string) bool) ([]string, error) { return f.In("") }
 
 func (f oneFile) Entry(name string) (blob, mode string, ok bool, err error) {
 	text, ok := f[name]
-	return notebooks.DigestOf(text), "100644", ok, nil
+	return region.DigestOf(text), "100644", ok, nil
 }

@@ -70,7 +70,7 @@ func firstOf(n *html.Node, kind atom.Atom) *html.Node {
 	return nil
 }
 
-// lineOf is the text of an element on one line.
+// lineOf returns the text of an element on one line.
 func lineOf(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {

@@ -11,8 +11,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// unsafe returns what in a page could run, load or mislead: it is the page's own rules, told another way than the
-// writer does.
+// unsafe returns what could run, load or mislead in a page: the page's rules, implemented independently of the writer.
 func unsafe(page []byte) (found []string) {
 	bad := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	root, err := html.Parse(bytes.NewReader(page))
@@ -36,7 +35,7 @@ func unsafe(page []byte) (found []string) {
 				atom.Main, atom.Section,
 				atom.Footer, atom.Button, atom.Dialog:
 			default:
-				if _, ok := allowed[n.DataAtom]; !ok {
+				if !allowed[n.Data] {
 					bad("<%s>", n.Data)
 				}
 			}
@@ -98,7 +97,7 @@ func checkAttribute(n *html.Node, a html.Attribute, ids map[string]bool, bad fun
 	}
 }
 
-// checkSafe fails when something in a page could run, load or mislead.
+// checkSafe fails the test if something in a page could run, load or mislead.
 func checkSafe(t interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -109,7 +108,7 @@ func checkSafe(t interface {
 	}
 }
 
-// TestUnsafeSees holds the check above against what it is for.
+// TestUnsafeSees tests the check above.
 func TestUnsafeSees(t *testing.T) {
 	good, err := Notebook("x.md", []byte("# T\n\nA.\n"), nil)
 	if err != nil {
@@ -118,7 +117,8 @@ func TestUnsafeSees(t *testing.T) {
 	checkSafe(t, good)
 	for _, evil := range []string{"<script>1</script>", "<p onclick=1>", "<img src=x>",
 		"<img src=https://example.org/x.png>", `<a href="javascript:1">`, "<svg></svg>",
-		"<style>p{}</style>", "<iframe></iframe>", `<p style="x">`, "<!-- c -->", "\u202e", `<a href="https://example.org">`, `<p id="main">`, `<meta http-equiv="refresh" content="0">`} {
+		"<style>p{}</style>", "<iframe></iframe>", `<p style="x">`, "<!-- c -->", "\u202e",
+		`<a href="https://example.org">`, `<p id="main">`, `<meta http-equiv="refresh" content="0">`} {
 		page := bytes.Replace(good, []byte("A."), []byte(evil), 1)
 		if len(unsafe(page)) == 0 {
 			t.Errorf("%s was not seen", evil)

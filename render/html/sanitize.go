@@ -15,33 +15,21 @@ import (
 // HTML of a notebook is never passed through. It is parsed as a browser would, and the tree is written again with
 // the elements and attributes listed below only. The result is well-formed, and cannot close what it did not open.
 
-// allowed lists the elements that are written. Those with true have no content.
-var allowed = map[atom.Atom]bool{
-	atom.P: false, atom.Br: true, atom.Hr: true, atom.H1: false, atom.H2: false, atom.H3: false, atom.H4: false,
-	atom.H5: false, atom.H6: false,
-	atom.Ul: false, atom.Ol: false, atom.Li: false, atom.Dl: false, atom.Dt: false, atom.Dd: false,
-	atom.Blockquote: false, atom.Pre: false,
-	atom.Code: false, atom.Kbd: false, atom.Samp: false, atom.Var: false, atom.Em: false, atom.Strong: false,
-	atom.B: false, atom.I: false,
-	atom.U: false, atom.S: false, atom.Del: false, atom.Ins: false, atom.Sub: false, atom.Sup: false, atom.Small: false,
-	atom.Mark: false,
-	atom.Abbr: false, atom.Cite: false, atom.Q: false, atom.Span: false, atom.Div: false, atom.A: false, atom.Img: true,
-	atom.Table: false, atom.Thead: false, atom.Tbody: false, atom.Tfoot: false, atom.Tr: false, atom.Th: false,
-	atom.Td: false, atom.Caption: false,
-	atom.Details: false, atom.Summary: false, atom.Figure: false, atom.Figcaption: false, atom.Wbr: true, atom.Input: true,
-}
+// allowed are the elements that are written, voids those of them without content, and dropped those that are removed
+// with their content. Other elements lose only their tags.
+var (
+	allowed = words(`p h1 h2 h3 h4 h5 h6 ul ol li dl dt dd blockquote pre code kbd samp ` +
+		`var em strong b i u s del ins sub
+		sup small mark abbr cite q span div a table thead tbody tfoot tr th td caption details summary figure figcaption
+		br hr wbr img input`)
+	voids   = words("br hr wbr")
+	dropped = words(`script style template noscript iframe object embed svg math title ` +
+		`textarea select head link meta base
+		xmp plaintext noembed noframes frameset frame applet audio video canvas dialog datalist`)
+)
 
-// dropped lists the elements that are removed with their content. Other elements that are not allowed lose only
-// their tags.
-var dropped = map[atom.Atom]bool{
-	atom.Script: true, atom.Style: true, atom.Template: true, atom.Noscript: true, atom.Iframe: true, atom.Object: true,
-	atom.Embed: true,
-	atom.Svg:   true, atom.Math: true, atom.Title: true, atom.Textarea: true, atom.Select: true, atom.Head: true,
-	atom.Link: true, atom.Meta: true,
-	atom.Base: true, atom.Xmp: true, atom.Plaintext: true, atom.Noembed: true, atom.Noframes: true, atom.Frameset: true,
-	atom.Frame:  true,
-	atom.Applet: true, atom.Audio: true, atom.Video: true, atom.Canvas: true, atom.Dialog: true, atom.Datalist: true,
-}
+// directions are the values that the attributes of layout may have.
+var directions = map[string]map[string]bool{"dir": words("ltr rtl auto"), "align": words("left right center")}
 
 // sanitizer rewrites one piece of HTML.
 type sanitizer struct {
@@ -87,11 +75,11 @@ func (s *sanitizer) node(n *html.Node) {
 	default: // comments and doctypes
 		return
 	}
-	void, ok := allowed[n.DataAtom]
+	name := n.DataAtom.String()
 	switch {
-	case n.Namespace != "" || dropped[n.DataAtom]:
+	case n.Namespace != "" || dropped[name]:
 		return
-	case !ok:
+	case !allowed[name]:
 		s.children(n)
 		return
 	case n.DataAtom == atom.Img:
@@ -101,21 +89,21 @@ func (s *sanitizer) node(n *html.Node) {
 		s.checkbox(n)
 		return
 	}
-	s.put("<%s", markup(n.DataAtom.String()))
+	s.put("<%s", markup(name))
 	s.attributes(n)
 	s.put(">")
 	if n.DataAtom == atom.Pre {
 		s.put("\n") // a parser drops the first one
 	}
-	if void {
+	if voids[name] {
 		return
 	}
 	s.children(n)
-	s.put("</%s>", markup(n.DataAtom.String()))
+	s.put("</%s>", markup(name))
 }
 
 func (s *sanitizer) children(n *html.Node) {
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
+	for c := range n.ChildNodes() {
 		s.node(c)
 	}
 }
@@ -132,13 +120,9 @@ func (s *sanitizer) attributes(n *html.Node) {
 			}
 		case "title":
 			s.put(` title="%s"`, cleanLine(a.Val))
-		case "dir":
-			if v := strings.ToLower(a.Val); v == "ltr" || v == "rtl" || v == "auto" {
-				s.put(` dir="%s"`, v)
-			}
-		case "align":
-			if v := strings.ToLower(a.Val); v == "left" || v == "right" || v == "center" {
-				s.put(` align="%s"`, v)
+		case "dir", "align":
+			if v := strings.ToLower(a.Val); directions[a.Key][v] {
+				s.put(` %s="%s"`, markup(a.Key), v)
 			}
 		case "colspan", "rowspan", "start":
 			if v, err := strconv.Atoi(a.Val); err == nil && v > 0 && v <= 1000 {
@@ -203,10 +187,8 @@ func (s *sanitizer) checkbox(n *html.Node) {
 		return
 	}
 	checked := markup("")
-	for _, a := range n.Attr {
-		if a.Key == "checked" {
-			checked = " checked"
-		}
+	if slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "checked" }) {
+		checked = " checked"
 	}
 	s.put(`<input type="checkbox" disabled%s>`, checked)
 }
@@ -221,7 +203,7 @@ func attribute(n *html.Node, key string) string {
 }
 
 // cleanLine puts text on one line, with hidden characters visible.
-func cleanLine(s string) string { return plain.Escape(strings.Join(strings.Fields(s), " ")) }
+func cleanLine(s string) string { return plain.OneLine(s) }
 
 // short is cleanLine with bounded length.
 func short(s string) string { return cleanLine(plain.Cut(s, 200)) }

@@ -1,7 +1,8 @@
 package html
 
 import (
-	"strings"
+	"maps"
+	"slices"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -9,42 +10,17 @@ import (
 	"markmill/render/result"
 )
 
-// verdict returns the status in words, and the state that gives its color.
-func (p *notebookPage) verdict() (state, string) {
-	if p.manifest == nil {
-		if len(p.results) > 0 {
-			return unknown, "Incomplete"
-		}
-		return unknown, "Not run"
-	}
-	return statusWords(p.manifest.Status)
-}
-
 // statusWords returns the words for a status, and the state that gives its color.
 func statusWords(s string) (state, string) {
-	switch s {
-	case "pass":
-		return passed, "Passed"
-	case "fail":
-		return failed, "Failed"
-	case "blocked":
-		return timedOut, "Blocked"
-	case "partial":
-		return timedOut, "Partial"
-	case "interrupted":
-		return failed, "Interrupted"
-	case "prepared":
-		return unknown, "Prepared"
-	default:
+	known, ok := map[string]struct {
+		state
+		words string
+	}{"pass": {passed, "Passed"}, "fail": {failed, "Failed"}, "blocked": {timedOut, "Blocked"},
+		"partial": {timedOut, "Partial"}, "interrupted": {failed, "Interrupted"}, "prepared": {unknown, "Prepared"}}[s]
+	if !ok {
 		return unknown, cleanLine(s)
 	}
-}
-
-// bar renders the line that stays at the top.
-func (p *notebookPage) bar() markup {
-	s, words := p.verdict()
-	return sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(s),
-		verdictSign(s, words), words, cleanLine(p.title))
+	return known.state, known.words
 }
 
 func verdictSign(s state, words string) markup {
@@ -112,40 +88,32 @@ func outlineOf(list []outlined, words string) markup {
 	return w.markup()
 }
 
-// top renders the summary: verdict, parameters, tests, change, scraps.
-func (p *notebookPage) top() markup {
-	s, words := p.verdict()
-	var w writer
-	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1>`, markup(s),
-		verdictSign(s, words), words, cleanLine(p.title))
+// summary renders the summary: verdict, parameters, tests, change, scraps.
+func (p *notebookPage) summary(st state, words string) markup {
+	var lead, warning, rows, below writer
 	if d := p.nb.Front.Description; d != "" {
-		w.put(`<p class="lead">%s</p>`, cleanLine(d))
+		lead.put(`<p class="lead">%s</p>`, cleanLine(d))
 	}
-	w.put("%s", p.reasons(p.manifest))
 	if len(p.problems) > 0 {
-		w.put(`<div class="warn"><p>This file is not as its run left it.</p><ul>`)
+		warning.put(`<div class="warn"><p>This file is not as its run left it.</p><ul>`)
 		for _, e := range p.problems {
-			w.put("<li>%s</li>", cleanLine(e.Error()))
+			warning.put("<li>%s</li>", cleanLine(e.Error()))
 		}
-		w.put("</ul></div>")
+		warning.put("</ul></div>")
 	}
-	w.put(`<table class="facts">`)
-	runRows(&w, p.manifest)
-	p.stepRow(&w)
+	p.stepRow(&rows)
 	if len(p.results) > 0 {
-		p.testRow(&w)
-		p.changeRow(&w)
+		p.testRow(&rows)
+		p.changeRow(&rows)
 	}
-	p.paramRows(&w)
-	p.scrapRows(&w)
-	w.put("</table>")
+	p.paramRows(&rows)
+	p.scrapRows(&rows)
 	if f := p.nb.Front.Span; f.End > f.Start {
 		p.line = 1
-		w.put(`<details class="more front"><summary>front matter</summary>%s</details>`,
+		below.put(`<details class="more front"><summary>front matter</summary>%s</details>`,
 			p.code("yaml", string(p.nb.Source[f.Start:f.End])))
 	}
-	w.put("</section>\n")
-	return w.markup()
+	return p.top(st, words, lead.markup(), warning.markup(), rows.markup(), below.markup())
 }
 
 // stepRow counts the steps by state, with links to those that did not pass.
@@ -300,7 +268,7 @@ func (p *notebookPage) paramRows(w *writer) {
 		delete(used, param.Name)
 		row(param.Name, value, param.Help)
 	}
-	for _, name := range sortedNames(used) {
+	for _, name := range slices.Sorted(maps.Keys(used)) {
 		row(name, p.value(used[name])+` <span class="tag">given</span>`, "")
 	}
 	list.end(w)
@@ -344,15 +312,4 @@ func (l *listed) end(w *writer) {
 	if l.rows > 0 {
 		w.put(`<tr><th>%s</th><td><table class="list">%s</table></td></tr>`, l.heading, l.markup())
 	}
-}
-
-// foot names the notebook and its source digest.
-func (p *notebookPage) foot() markup {
-	var w writer
-	w.put(`<footer>Made by Markmill of <code>%s</code>`, cleanLine(p.name))
-	if p.manifest != nil {
-		w.put(` · source <code>%s</code>`, cleanLine(strings.TrimSpace(p.manifest.Source)))
-	}
-	w.put("</footer>\n")
-	return w.markup()
 }

@@ -1,9 +1,11 @@
 package html
 
 import (
-	"markmill/render/plain"
+	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"markmill/render/plain"
+	"markmill/render/safe"
 )
 
 // Bounds of the text on a page, in bytes.
@@ -28,25 +30,13 @@ func (b *budget) cut(text string) (head, tail, gone string) {
 		return text, "", ""
 	}
 	b.left -= limit
-	from, to := limit*3/4, len(text)-limit/4
-	if i := strings.LastIndexByte(text[:from], '\n'); i > from/2 {
-		from = i + 1
-	}
-	for from > 0 && !utf8.RuneStart(text[from]) {
-		from--
-	}
-	if i := strings.IndexByte(text[to:], '\n'); i >= 0 && i < (len(text)-to)/2 {
-		to += i + 1
-	}
-	for to < len(text) && !utf8.RuneStart(text[to]) {
-		to++
-	}
-	missing := text[from:to]
+	head, tail = safe.HeadOf(text, limit*3/4), safe.TailOf(text, limit/4)
+	missing := text[len(head) : len(text)-len(tail)]
 	gone = size(len(missing))
 	if n := strings.Count(missing, "\n"); n > 0 {
 		gone = plain.Counted(n, "line") + " (" + gone + ")"
 	}
-	return text[:from], text[to:], gone
+	return head, tail, gone
 }
 
 // shortLines cuts overlong lines.
@@ -56,14 +46,9 @@ func shortLines(text string) string {
 	}
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
-		if len(l) <= maxLine {
-			continue
+		if head := safe.HeadOf(l, maxLine); head != l {
+			lines[i] = head + " … " + size(len(l)-len(head)) + " more on this line"
 		}
-		n := maxLine
-		for n > 0 && !utf8.RuneStart(l[n]) {
-			n--
-		}
-		lines[i] = l[:n] + " … " + size(len(l)-n) + " more on this line"
 	}
 	return strings.Join(lines, "\n")
 }
@@ -82,10 +67,9 @@ func (p *page) output(class markup, text string, errors bool) markup {
 	if class == "tests" {
 		paint = func(text string) markup { return testLines(shortLines(text)) }
 	}
+	w.put("%s", folded(head, errors && gone == "", paint))
 	if gone != "" {
-		w.put("%s%s%s", folded(head, false, paint), elided(gone, p.where()), folded(tail, errors, paint))
-	} else {
-		w.put("%s", folded(head, errors, paint))
+		w.put("%s%s", elided(gone, p.where()), folded(tail, errors, paint))
 	}
 	w.put("</div>")
 	return w.markup()
@@ -101,7 +85,8 @@ func folded(text string, showTail bool, paint func(string) markup) markup {
 	if showTail {
 		at := n - foldFrom/2
 		return sprintf(`<details class="more"><summary>%s before</summary>%s</details>%s`,
-			plain.Counted(at, "line"), pre(paint(strings.Join(lines[:at], ""))), pre(paint(strings.Join(lines[at:], ""))))
+			plain.Counted(at, "line"), pre(paint(strings.Join(lines[:at], ""))),
+			pre(paint(strings.Join(lines[at:], ""))))
 	}
 	return sprintf(`%s<details class="more"><summary>%s</summary>%s</details>`,
 		pre(paint(strings.TrimSuffix(strings.Join(lines[:foldHead], ""), "\n"))), plain.Counted(n-foldHead,
@@ -137,12 +122,7 @@ func testLines(text string) markup {
 }
 
 func hasAnyPrefix(s string, prefixes ...string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(s, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
 // code renders highlighted source code.

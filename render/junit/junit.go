@@ -132,7 +132,7 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", max(d, 0).Seco
 
 // line converts words to one line that XML can hold.
 func line(s string) string {
-	return cut(plain.Escape(strings.Join(strings.Fields(s), " ")), maxLine, "…")
+	return cut(plain.OneLine(s), maxLine, "…")
 }
 
 // text converts text to what XML can hold, and cuts long text at the end.

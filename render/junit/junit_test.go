@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestReportIsWellFormed: whatever the texts are, the file is XML, has every case, and what an XML reader gets is text
-// without control characters.
+// TestReportIsWellFormed: for any texts, the file is well-formed XML with every case, and its text has no control
+// characters.
 func TestReportIsWellFormed(t *testing.T) {
 	hostile := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"]]>", "<!--", "&amp;#xA;", "\x00\x01\x1b[31m",
 		"\xff\xfe", "\uFFFE\uFFFF", "a\r\nb\tc", "</failure>", strings.Repeat("é", maxText)}))
@@ -22,7 +22,8 @@ func TestReportIsWellFormed(t *testing.T) {
 		}
 		s := Suite{Name: hostile.Draw(t, "name"), Host: hostile.Draw(t, "host"), Start: time.Unix(0, 0),
 			Out: hostile.Draw(t, "out"),
-			Cases: []Case{{Name: hostile.Draw(t, "case"), Class: "c", Failure: words("failure")}, {Error: words("error")},
+			Cases: []Case{{Name: hostile.Draw(t, "case"), Class: "c", Failure: words("failure")},
+				{Error: words("error")},
 				{Skipped: true}, {}}}
 		b, err := Report("r", []Suite{s})
 		if err != nil {
@@ -54,10 +55,11 @@ func TestReportIsWellFormed(t *testing.T) {
 	})
 }
 
-// TestTextsAreWhole: what fits comes out as it went in, and what does not says how much is missing.
+// TestTextsAreWhole: texts within the limit are unchanged, and cut ones say how much is missing.
 func TestTextsAreWhole(t *testing.T) {
 	const diff = "--- a\n+++ b\n-\told ]]> &#xA; &amp;\n"
-	b, err := Report("r", []Suite{{Cases: []Case{{Failure: &Words{"m", "t", diff}}}, Out: strings.Repeat("x", maxOut+7)}})
+	b, err := Report("r", []Suite{{Cases: []Case{{Failure: &Words{"m", "t", diff}}},
+		Out: strings.Repeat("x", maxOut+7)}})
 	if err != nil {
 		t.Fatal(err)
 	}

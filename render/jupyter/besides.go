@@ -28,7 +28,6 @@ type stepResult struct {
 
 // besides adds the failure of a step, if its interpreter did not report one, and its patch.
 func (o *cellOutputs) besides(rec runs.StepRecord) error {
-	o.flush()
 	if slices.Contains(rec.Planned.Tags, notebooks.TagVolatile) {
 		return nil
 	}
@@ -53,9 +52,8 @@ func (o *cellOutputs) besides(rec runs.StepRecord) error {
 // fails adds an error output for a step whose interpreter reported none, so that every reader of Jupyter notebooks
 // sees the failure.
 func (o *cellOutputs) fails(id notebooks.StepID, words string) {
-	words = (&safe.Cleaner{Names: o.names, Rules: o.rules}).OneLine(words, 200)
-	o.list = append(o.list, map[string]any{"output_type": "error", "ename": "StepFailed", "evalue": words,
-		"traceback": []string{fmt.Sprintf("step %s: %s", id, words)}})
+	words = o.clean.OneLine(words, 200)
+	o.raise("StepFailed", words, []string{fmt.Sprintf("step %s: %s", id, words)})
 }
 
 // change adds a patch as a display, cut as in a region. about says where the whole patch is.
@@ -65,8 +63,13 @@ func (o *cellOutputs) change(page string, e safe.Excerpt, about map[string]any) 
 		text += "… " + e.Cut + " elided\n" + e.Tail
 	}
 	about["kind"] = "diff"
-	o.list = append(o.list, map[string]any{"output_type": "display_data", "metadata": map[string]any{"markmill": about},
-		"data": map[string]any{"text/markdown": ipynb.Lines(page), "text/plain": ipynb.Lines(text)}})
+	o.note(about, page, text)
+}
+
+// note adds something that Markmill says of the step, in Markdown and as text.
+func (o *cellOutputs) note(about map[string]any, page, text string) {
+	o.display(map[string]any{"text/markdown": ipynb.Lines(page), "text/plain": ipynb.Lines(text)},
+		map[string]any{"markmill": about})
 }
 
 // verdict adds the verdict at the top: in its own cell, or in the cell that marks an error as papermill does.
@@ -88,10 +91,7 @@ func (o *cellOutputs) breaks(m *notebooks.Manifest, step notebooks.StepID) {
 		if b.Step != step || b.Rule == "" || b.Rule == notebooks.TagNoChange {
 			continue
 		}
-		words := (&safe.Cleaner{Names: o.names, Rules: o.rules}).OneLine(result.BrokeWords(b), 200)
-		o.list = append(o.list, map[string]any{"output_type": "display_data",
-			"metadata": map[string]any{"markmill": map[string]any{"kind": "broke"}},
-			"data": map[string]any{"text/markdown": ipynb.Lines("**✗ " + safe.Inline(words) + "**"),
-				"text/plain": ipynb.Lines("✗ " + words)}})
+		words := o.clean.OneLine(result.BrokeWords(b), 200)
+		o.note(map[string]any{"kind": "broke"}, "**✗ "+safe.Inline(words)+"**", "✗ "+words)
 	}
 }

@@ -78,14 +78,14 @@ func (r *recorded) outputs(rec runs.StepRecord, rules safe.Rules, count int) ([]
 	if f == nil || f.Status == runs.StepSkipped || f.Status == runs.StepPending {
 		return nil, nil
 	}
-	o := cellOutputs{names: r.j.names, rules: rules, files: r.files, dir: stepDir(rec), count: count,
+	o := cellOutputs{clean: safe.Cleaner{Names: r.j.names, Rules: rules}, files: r.files,
+		dir: stepDir(rec), count: count,
 		streams: map[string]*streamReader{}}
 	defer o.close()
 	for name, s := range map[string]runs.StreamData{"stdout": f.Stdout, "stderr": f.Stderr} {
 		o.streams[name] = &streamReader{files: r.files, data: s, limit: r.limit}
 	}
 	if !r.j.tells || !result.Hides(rec.Planned.Tags) { // Jupyter's programs hide by themselves
-
 		list, err := r.list(f)
 		if err != nil {
 			return nil, err
@@ -121,18 +121,17 @@ func (r *recorded) outputs(rec runs.StepRecord, rules safe.Rules, count int) ([]
 		}
 	}
 	for _, s := range rec.Scraps {
-		if o.holds(s) {
-			continue
-		}
-		if err := o.scrap(s); err != nil {
-			return nil, err
+		if !o.holds(s) {
+			if err := o.scrap(s); err != nil {
+				return nil, err
+			}
 		}
 	}
 	o.flush()
 	return o.list, nil
 }
 
-// stepDir is the folder of a step in the run directory.
+// stepDir returns the folder of a step in the run directory.
 func stepDir(rec runs.StepRecord) string {
 	if rec.Finished.Outputs.File != "" {
 		return path.Dir(rec.Finished.Outputs.File)
@@ -188,8 +187,7 @@ func (r *recorded) list(f *runs.StepFinishedData) (list []runs.OutputData, err e
 
 // cellOutputs gathers the outputs of a step.
 type cellOutputs struct {
-	names   safe.Names
-	rules   safe.Rules
+	clean   safe.Cleaner
 	files   fs.FS
 	dir     string
 	count   int
@@ -202,14 +200,14 @@ type cellOutputs struct {
 
 // shown cleans a text: this machine's paths by name, and normalize rules. Colors stay, because Jupyter shows them.
 func (o *cellOutputs) shown(text string) string {
-	text = o.names.Replace(strings.ToValidUTF8(text, "\uFFFD"))
-	if len(o.rules) == 0 {
+	text = o.clean.Names.Replace(strings.ToValidUTF8(text, "\uFFFD"))
+	if len(o.clean.Rules) == 0 {
 		return text
 	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		body, ended := strings.CutSuffix(line, "\n")
-		b.WriteString(safe.Rules(o.rules).Line(body))
+		b.WriteString(o.clean.Rules.Line(body))
 		if ended {
 			b.WriteByte('\n')
 		}
@@ -250,16 +248,13 @@ func (o *cellOutputs) add(d runs.OutputData) error {
 		o.text.Write(text)
 		return nil
 	case runs.OutputError:
-		o.flush()
 		lines := make([]string, len(d.Traceback))
 		for i, line := range d.Traceback {
 			lines[i] = o.shown(line)
 		}
-		o.list = append(o.list, map[string]any{"output_type": "error", "ename": o.shown(d.Ename),
-			"evalue": o.shown(d.Evalue), "traceback": lines})
+		o.raise(o.shown(d.Ename), o.shown(d.Evalue), lines)
 		return nil
 	case runs.OutputDisplay, runs.OutputResult:
-		o.flush()
 		data, err := o.bundle(d)
 		if err != nil {
 			return err
@@ -268,14 +263,26 @@ func (o *cellOutputs) add(d runs.OutputData) error {
 		for name, v := range d.Metadata {
 			metadata[name] = v
 		}
-		out := map[string]any{"output_type": d.Type, "data": data, "metadata": metadata}
-		if d.Type == runs.OutputResult {
-			out["execution_count"] = o.count
+		o.display(data, metadata)
+		if last := o.list[len(o.list)-1]; d.Type == runs.OutputResult {
+			last["output_type"], last["execution_count"] = d.Type, o.count
 		}
-		o.list = append(o.list, out)
 		return nil
 	}
 	return fmt.Errorf("an output of the type %q is not known", d.Type)
+}
+
+// display adds a display of these representations.
+func (o *cellOutputs) display(data, metadata map[string]any) {
+	o.flush()
+	o.list = append(o.list, map[string]any{"output_type": "display_data", "data": data, "metadata": metadata})
+}
+
+// raise adds an error.
+func (o *cellOutputs) raise(name, value string, traceback []string) {
+	o.flush()
+	o.list = append(o.list, map[string]any{"output_type": "error", "ename": name, "evalue": value,
+		"traceback": traceback})
 }
 
 // bundle returns a result in all its representations.
@@ -306,9 +313,8 @@ func (o *cellOutputs) bundle(d runs.OutputData) (map[string]any, error) {
 	switch {
 	case d.MIME == "application/json" && codec.Raw(content).IsValid():
 		data[d.MIME] = codec.Raw(content)
-	case strings.HasPrefix(d.MIME, "image/") && d.MIME != "image/svg+xml":
-		data[d.MIME] = base64.StdEncoding.EncodeToString(content)
-	case !strings.HasPrefix(d.MIME, "text/") && !utf8.Valid(content):
+	case strings.HasPrefix(d.MIME, "image/") && d.MIME != "image/svg+xml",
+		!strings.HasPrefix(d.MIME, "text/") && !utf8.Valid(content):
 		data[d.MIME] = base64.StdEncoding.EncodeToString(content)
 	default:
 		data[d.MIME] = o.form(d.MIME, strings.ToValidUTF8(string(content), "\uFFFD"))
@@ -326,12 +332,11 @@ func (o *cellOutputs) form(mime, text string) any {
 
 // scrap writes a scrap as Python's scrapbook package does: as a display that shows nothing unless asked to.
 func (o *cellOutputs) scrap(s runs.ScrapData) error {
-	o.flush()
 	about := map[string]any{"name": s.Name, "data": true, "display": s.Display}
 	data := map[string]any{}
 	if s.Type == runs.ScrapImage && s.File != "" && s.MIME != "" {
-		shown, err := (&cellOutputs{names: o.names, files: o.files,
-			dir: path.Dir(s.File)}).bundle(runs.OutputData{File: path.Base(s.File), MIME: s.MIME})
+		in := &cellOutputs{clean: safe.Cleaner{Names: o.clean.Names}, files: o.files, dir: path.Dir(s.File)}
+		shown, err := in.bundle(runs.OutputData{File: path.Base(s.File), MIME: s.MIME})
 		if err != nil {
 			return err
 		}
@@ -343,8 +348,7 @@ func (o *cellOutputs) scrap(s runs.ScrapData) error {
 			o.showScrap(s, data)
 		}
 	}
-	o.list = append(o.list, map[string]any{"output_type": "display_data", "data": data,
-		"metadata": map[string]any{"scrapbook": about}})
+	o.display(data, map[string]any{"scrapbook": about})
 	return nil
 }
 
@@ -363,7 +367,7 @@ func (o *cellOutputs) scrapPayload(s runs.ScrapData) (mime string, payload map[s
 			s = runs.ScrapData{Name: s.Name, Type: runs.ScrapJSON, Value: about}
 		}
 	}
-	s.Value = codec.Raw(o.names.Replace(string(s.Value)))
+	s.Value = codec.Raw(o.clean.Names.Replace(string(s.Value)))
 	return scrapbook.Payload(s)
 }
 
@@ -374,7 +378,7 @@ func (o *cellOutputs) showScrap(s runs.ScrapData, data map[string]any) {
 		return
 	}
 	var b bytes.Buffer
-	if safe.WriteTable(&b, s, &safe.Cleaner{Names: o.names, Rules: o.rules}); b.Len() > 0 {
+	if safe.WriteTable(&b, s, &o.clean); b.Len() > 0 {
 		data["text/markdown"] = ipynb.Lines(b.String())
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"markmill/notebooks/convert"
 	"markmill/notebooks/inject"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 	"markmill/render/result"
 	"markmill/render/safe"
 	"markmill/runs"
@@ -29,7 +30,8 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 	j.manifest, j.params, j.given, j.report = result.Manifest(nb, run), run.Contract.Parameters, recordedValues(run),
 		run.ReportMode()
 	j.manifest.Signature = result.SignatureOf(name, run)
-	j.input, j.output, j.names = run.Started.Notebook, outputPath(run), safe.NewNames(run.Started.Paths)
+	j.input, j.names = run.Started.Notebook, safe.NewNames(run.Started.Paths)
+	j.output = OutputPath(run.Started.Output, run.Started.Repository)
 	r := newRecorded(j, run, files)
 	if r.widgets, err = r.readWidgets(); err != nil {
 		return nil, fmt.Errorf("render: %w", err)
@@ -146,8 +148,7 @@ func (j *notebook) regionIDs() map[int]string {
 // parametersAt returns the index of the cell that declares parameters, -1 without one.
 func (j *notebook) parametersAt() int {
 	return slices.IndexFunc(j.file.Cells, func(c ipynb.Cell) bool {
-		return c.Type == "code" &&
-			c.Tagged(notebooks.TagParameters)
+		return c.Type == "code" && c.Tagged(notebooks.TagParameters)
 	})
 }
 
@@ -186,7 +187,7 @@ func (j *notebook) steps(of func(*notebooks.Step) (stepOutcome, error)) error {
 	stopped := len(j.file.Cells)
 	for i := range j.file.Cells {
 		var got ipynb.CellResult
-		state := papermillState{Status: "completed", Exception: truth(false)}
+		state := papermillState{Status: "completed", Exception: new(false)}
 		if step := j.places[i]; step != nil {
 			o := outcomes[i]
 			if o.ran && strings.TrimSpace(string(step.Code)) != "" {
@@ -198,7 +199,7 @@ func (j *notebook) steps(of func(*notebooks.Step) (stepOutcome, error)) error {
 			}
 			switch s := o.status; {
 			case s == runs.StepFailed || s == runs.StepTimeout:
-				state = papermillState{Status: "failed", Exception: truth(true)}
+				state = papermillState{Status: "failed", Exception: new(true)}
 				if stopped > i {
 					stopped = i
 					j.marks(i, got.Count)
@@ -220,11 +221,9 @@ func (j *notebook) steps(of func(*notebooks.Step) (stepOutcome, error)) error {
 		if len(got.Outputs) == 0 {
 			got.Outputs = codec.Raw("[]")
 		}
-		raw, err := codec.Marshal(state)
-		if err != nil {
+		if err := set(&got, "papermill", state); err != nil {
 			return err
 		}
-		got.Metadata = append(got.Metadata, ipynb.Setting{Name: "papermill", Value: raw})
 		j.result.Cells[i] = got
 		if i == declared {
 			injected(got.Count > 0)
@@ -243,11 +242,9 @@ func (j *notebook) cell(got *ipynb.CellResult, id string, o stepOutcome) error {
 		}
 	}
 	if o.note != nil {
-		raw, err := codec.Marshal(o.note)
-		if err != nil {
+		if err := set(got, "markmill", o.note); err != nil {
 			return err
 		}
-		got.Metadata = append(got.Metadata, ipynb.Setting{Name: "markmill", Value: raw})
 	}
 	if len(outputs) == 0 && got.Count == 0 {
 		return nil
@@ -261,6 +258,13 @@ func (j *notebook) cell(got *ipynb.CellResult, id string, o stepOutcome) error {
 	}
 	j.listed = append(j.listed, notebooks.ManifestRegion{ID: id, Digest: ipynb.RegionDigest(got.Outputs, got.Count)})
 	return nil
+}
+
+// set adds a member to the metadata of a cell.
+func set(got *ipynb.CellResult, name string, v any) error {
+	raw, err := codec.Marshal(v)
+	got.Metadata = append(got.Metadata, ipynb.Setting{Name: name, Value: raw})
+	return err
 }
 
 // papermillState is papermill's metadata of a cell. Times are left to the run's record.
@@ -279,8 +283,6 @@ func (s *papermillState) pend(count int) {
 	}
 }
 
-func truth(b bool) *bool { return &b }
-
 // marks adds cells at the top, and before the cell that failed, that say where the run stopped.
 func (j *notebook) marks(at, count int) {
 	const style = `style="color:red; font-family:Helvetica Neue, Helvetica, Arial, sans-serif; font-size:2em;"`
@@ -294,7 +296,8 @@ func (j *notebook) marks(at, count int) {
 			Source: text}
 	}
 	top := mark(0, errorTop,
-		fmt.Sprintf(`<span %s>The run stopped with an error at <a href="#papermill-error-cell">%s</a>.</span>`, style, where))
+		fmt.Sprintf(`<span %s>The run stopped with an error at <a href="#papermill-error-cell">%s</a>.</span>`,
+			style, where))
 	j.result.Added = slices.Insert(j.result.Added, 0, top)
 	j.result.Added = append(j.result.Added, mark(at, "papermill-error-cell",
 		fmt.Sprintf(`<span id="papermill-error-cell" %s>The run stopped here:</span>`, style)))
@@ -333,12 +336,12 @@ func (j *notebook) inject(count int) bool {
 		return false
 	}
 	at := j.parametersAt()
-	cell := ipynb.AddedCell{Before: at + 1, ID: "injected-parameters", Source: text, Tags: []string{notebooks.TagInjected},
+	cell := ipynb.AddedCell{Before: at + 1, ID: "injected-parameters", Source: text,
+		Tags:       []string{notebooks.TagInjected},
 		CellResult: ipynb.CellResult{Count: count, Outputs: codec.Raw("[]"), Hidden: j.report}}
-	if count > 0 {
-		if raw, err := codec.Marshal(papermillState{Status: "completed", Exception: truth(false)}); err == nil {
-			cell.Metadata = []ipynb.Setting{{Name: "papermill", Value: raw}}
-		}
+	if count > 0 && set(&cell.CellResult, "papermill", papermillState{Status: "completed",
+		Exception: new(false)}) != nil {
+		return false
 	}
 	j.result.Added = append(j.result.Added, cell)
 	return true
@@ -354,7 +357,7 @@ func (j *notebook) metadata() error {
 	}
 	var exception *bool
 	if j.failed {
-		exception = truth(true)
+		exception = new(true)
 	}
 	papermill, err := codec.Marshal(map[string]any{
 		"default_parameters": struct{}{}, "duration": nil, "end_time": nil, "environment_variables": struct{}{},
@@ -369,14 +372,11 @@ func (j *notebook) metadata() error {
 		regions = []notebooks.ManifestRegion{}
 	}
 	m := j.manifest
-	m.Source, m.Regions, m.ReportMode, m.Verdict = notebooks.DigestOf(j.file.Source), regions, j.report, ""
+	m.Source, m.Regions, m.ReportMode, m.Verdict = region.DigestOf(j.file.Source), regions, j.report, ""
 	manifest, err := ipynb.ManifestSetting(m)
 	j.result.Metadata = append([]ipynb.Setting{manifest, {Name: "papermill", Value: papermill}}, j.widgets...)
 	return err
 }
-
-// outputPath returns the path of OUTPUT as the notebook names it, or nil.
-func outputPath(run *runs.Run) any { return OutputPath(run.Started.Output, run.Started.Repository) }
 
 // OutputPath shortens an absolute path or an address of OUTPUT, so that nothing of this machine appears in the
 // notebook: a path within the repository becomes relative, any other its base name. "" gives nil; repository is ""

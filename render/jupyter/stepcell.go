@@ -3,6 +3,7 @@ package jupyter
 import (
 	"bytes"
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"markmill/notebooks"
@@ -41,10 +42,8 @@ func (c *StepCell) Result(text string) {
 
 // Raised adds an exception.
 func (c *StepCell) Raised(name, value string, traceback []string) {
-	c.out.flush()
 	c.raised = true
-	c.out.list = append(c.out.list, map[string]any{"output_type": "error", "ename": name, "evalue": value,
-		"traceback": traceback})
+	c.out.raise(name, value, traceback)
 }
 
 // Picture adds a picture.
@@ -59,15 +58,10 @@ func (c *StepCell) Picture(mime, alt string, content []byte) {
 	c.display(data)
 }
 
-func (c *StepCell) display(data map[string]any) {
-	c.out.flush()
-	c.out.list = append(c.out.list, map[string]any{"output_type": "display_data", "data": data,
-		"metadata": map[string]any{}})
-}
+func (c *StepCell) display(data map[string]any) { c.out.display(data, map[string]any{}) }
 
 // Change adds a patch.
 func (c *StepCell) Change(text string) {
-	c.out.flush()
 	var page bytes.Buffer
 	safe.Fence(&page, "diff", text)
 	c.out.change(page.String(), safe.Excerpt{Head: text}, map[string]any{})
@@ -106,11 +100,8 @@ func FromMarkdown(nb *notebooks.Notebook, m *notebooks.Manifest, given []noteboo
 	}
 	j.manifest, j.given, j.input = *m, given, nb.Name
 	for _, p := range m.Parameters {
-		data := runs.ParamData{Name: p.Name, Value: p.Value}
-		for _, g := range given {
-			data.Given = data.Given || g.Param.Name == p.Name
-		}
-		j.params = append(j.params, data)
+		j.params = append(j.params, runs.ParamData{Name: p.Name, Value: p.Value,
+			Given: slices.ContainsFunc(given, func(g notebooks.Bound) bool { return g.Param.Name == p.Name })})
 	}
 	err = j.steps(func(s *notebooks.Step) (stepOutcome, error) {
 		if c := cells[s.ID]; c != nil {

@@ -3,6 +3,7 @@ package jupyter
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 
 	"markmill/notebooks/codec"
@@ -32,8 +33,7 @@ func Text(nb *ipynb.Notebook) []byte {
 			"scrolled", "trusted", "papermill")
 		if cell.Source != "" {
 			b.WriteByte('\n')
-			b.WriteString(safe.Clean([]byte(cell.Source), func(line []byte) (string,
-				bool) {
+			b.WriteString(safe.Clean([]byte(cell.Source), func(line []byte) (string, bool) {
 				return plain.Escape(string(line)), true
 			}))
 		}
@@ -47,11 +47,7 @@ func Text(nb *ipynb.Notebook) []byte {
 // metadata writes the members of an object, a line each, except those named in but.
 func metadata(b *strings.Builder, v ipynb.Value, title string, but ...string) {
 	for _, m := range ipynb.Members(v) {
-		skip := false
-		for _, name := range but {
-			skip = skip || name == m.Name
-		}
-		if !skip && string(m.Raw) != "[]" && string(m.Raw) != "{}" {
+		if !slices.Contains(but, m.Name) && string(m.Raw) != "[]" && string(m.Raw) != "{}" {
 			if m.Name == "markmill" { // what a run left is noise, what the author wants is not
 				metadata(b, m.Value, title+".markmill", "manifest", "result", "added")
 				continue
@@ -79,10 +75,7 @@ func outputText(b *strings.Builder, out *ipynb.Output) {
 		fmt.Fprintf(b, "\n%s: %s\n", outputWord(out.Ename), outputWord(out.Evalue))
 		b.WriteString(outputLines(strings.Join(out.Traceback, "\n")))
 	}
-	readable := false
-	for _, d := range out.Data {
-		readable = readable || d.MIME == "text/plain"
-	}
+	readable := slices.ContainsFunc(out.Data, func(d ipynb.Datum) bool { return d.MIME == "text/plain" })
 	for _, d := range out.Data {
 		switch text := d.Text(); {
 		case d.MIME == "text/plain" || !readable && strings.HasPrefix(d.MIME, "text/") && text != "":

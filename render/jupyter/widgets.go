@@ -68,8 +68,9 @@ func (w *widgets) setting(shown func(string) string) ([]ipynb.Setting, error) {
 	}
 	models := map[string]model{}
 	for i, d := range w.states {
-		m := model{Name: d.Data["_model_name"], Module: d.Data["_model_module"], Version: d.Data["_model_module_version"],
-			State: d.Data, Buffers: d.Buffers}
+		m := model{Name: d.Data["_model_name"], Module: d.Data["_model_module"],
+			Version: d.Data["_model_module_version"],
+			State:   d.Data, Buffers: d.Buffers}
 		if m.Name == nil {
 			continue // a comm of something else
 		}

@@ -7,13 +7,15 @@ import (
 	"markmill/runs"
 )
 
-// The last state of each widget stands in the metadata, under an id that does not change from run to run, and outputs
-// show it by that.
+// TestWidgets: the metadata hold the last state of each widget under an id that is stable across runs, and outputs
+// refer to it.
 func TestWidgets(t *testing.T) {
 	const random = "0e81ab4eb95c4d169537ccad14c6260e"
 	files := fstest.MapFS{
-		"steps/01-a/outputs.jsonl": {Data: []byte(`{"type":"widget","name":"f1","data":{"_model_name":"L","n":1}}` + "\n" +
-			`{"type":"widget","name":"` + random + `","data":{"_model_name":"S","layout":"IPY_MODEL_f1","value":3}}` + "\n" +
+		"steps/01-a/outputs.jsonl": {Data: []byte(`{"type":"widget","name":"f1",` +
+			`"data":{"_model_name":"L","n":1}}` + "\n" +
+			`{"type":"widget","name":"` + random +
+			`","data":{"_model_name":"S","layout":"IPY_MODEL_f1","value":3}}` + "\n" +
 			`{"type":"widget","name":"other","data":{"a":1}}` + "\n")},
 		"steps/02-b/outputs.jsonl": {Data: []byte(`{"type":"widget","name":"` + random +
 			`","data":{"_model_name":"S","layout":"IPY_MODEL_f1","value":9},` +
@@ -21,8 +23,10 @@ func TestWidgets(t *testing.T) {
 		"steps/03-c/outputs.jsonl": {Data: []byte(`{"type":"stream","name":"stdout","bytes":1}` + "\n")},
 	}
 	r := &recorded{files: files}
-	for _, file := range []string{"steps/01-a/outputs.jsonl", "", "steps/02-b/outputs.jsonl", "steps/03-c/outputs.jsonl"} {
-		r.steps = append(r.steps, runs.StepRecord{Finished: &runs.StepFinishedData{Outputs: runs.StreamData{File: file}}})
+	for _, file := range []string{"steps/01-a/outputs.jsonl", "", "steps/02-b/outputs.jsonl",
+		"steps/03-c/outputs.jsonl"} {
+		r.steps = append(r.steps,
+			runs.StepRecord{Finished: &runs.StepFinishedData{Outputs: runs.StreamData{File: file}}})
 	}
 	w, err := r.readWidgets()
 	if err != nil {
@@ -34,9 +38,12 @@ func TestWidgets(t *testing.T) {
 	}
 	const first, second = "00000000000000000000000000000001", "00000000000000000000000000000002"
 	want := `{"application/vnd.jupyter.widget-state+json":{"state":{` +
-		`"` + first + `":{"model_module":null,"model_module_version":null,"model_name":"L","state":{"_model_name":"L","n":1}},` +
-		`"` + second + `":{"buffers":[{"data":"AA==","encoding":"base64","path":["x"]}],"model_module":null,"model_module_version":null,"model_name":"S",` +
-		`"state":{"_model_name":"S","layout":"IPY_MODEL_` + first + `","value":9}}},"version_major":2,"version_minor":0}}`
+		`"` + first + `":{"model_module":null,"model_module_version":null,"model_name":"L",` +
+		`"state":{"_model_name":"L","n":1}},` +
+		`"` + second + `":{"buffers":[{"data":"AA==","encoding":"base64","path":["x"]}],"model_module":null,` +
+		`"model_module_version":null,"model_name":"S",` +
+		`"state":{"_model_name":"S","layout":"IPY_MODEL_` + first +
+		`","value":9}}},"version_major":2,"version_minor":0}}`
 	if string(got[0].Value) != want {
 		t.Errorf("got  %s\nwant %s", got[0].Value, want)
 	}

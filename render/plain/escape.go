@@ -1,8 +1,11 @@
 package plain
 
 import (
-	"markmill/notebooks/ansi"
+	"fmt"
 	"strconv"
+	"strings"
+
+	"markmill/notebooks/ansi"
 )
 
 // Escape is ansi.Escape.
@@ -14,6 +17,17 @@ func Counted(n int, noun string) string {
 		noun += "s"
 	}
 	return Grouped(n) + " " + noun
+}
+
+// OneLine puts text on one line, with hidden characters visible.
+func OneLine(s string) string { return Escape(strings.Join(strings.Fields(s), " ")) }
+
+// Some lists the first names of many: "a, b and 7 more".
+func Some(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // Cut bounds a text to a number of characters, and marks that it was cut.

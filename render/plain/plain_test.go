@@ -49,10 +49,11 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// rawLine draws lines that are thick with what Resolve has to understand.
+// rawLine draws lines with many of the sequences that Resolve handles.
 func rawLine(t *rapid.T) []byte {
 	parts := rapid.SliceOf(rapid.OneOf(
-		rapid.SampledFrom([]string{"\x1b[", "\x1b]", "\x1b", "\r", "\b", "K", "2K", "1;31m", "12C", "\x07", "\x1b\\", "abc",
+		rapid.SampledFrom([]string{"\x1b[", "\x1b]", "\x1b", "\r", "\b", "K", "2K",
+			"1;31m", "12C", "\x07", "\x1b\\", "abc",
 			"\u202e", "é", "\x00"}),
 		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 3), func(b []byte) string { return string(b) }),
 	)).Draw(t, "parts")

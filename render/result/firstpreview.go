@@ -8,6 +8,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/region"
 	"markmill/runs"
 )
 
@@ -25,7 +26,7 @@ const previewLost = "new interpreter: the one before ended in "
 
 // firstPreview reads the results of an output notebook of the first preview (commit 1db085a), whose manifest has none,
 // from the summary lines of its regions.
-func firstPreview(regions []notebooks.FoundRegion) map[notebooks.StepID]*notebooks.ManifestStep {
+func firstPreview(regions []region.FoundRegion) map[notebooks.StepID]*notebooks.ManifestStep {
 	steps := map[notebooks.StepID]*notebooks.ManifestStep{}
 	for _, r := range regions {
 		if m := previewSummary.FindStringSubmatch(string(r.Body)); m != nil {
@@ -37,7 +38,7 @@ func firstPreview(regions []notebooks.FoundRegion) map[notebooks.StepID]*noteboo
 }
 
 // firstPreviewParameters marks the parameters that were given, which the manifest of the first preview does not.
-func firstPreviewParameters(out notebooks.Stripped) []notebooks.ManifestParam {
+func firstPreviewParameters(out region.Stripped) []notebooks.ManifestParam {
 	given, _ := out.Given()
 	params := slices.Clone(out.Manifest.Parameters)
 	for i := range params {
@@ -96,7 +97,7 @@ func previewCounts(s *notebooks.ManifestStep, status *runs.StepStatus, word stri
 	return true
 }
 
-// number is a count as the summary lines write it, "" as 0. The expressions above bound its digits.
+// number returns a count as the summary lines write it, "" as 0. The expressions above bound its digits.
 func number(digits string) int {
 	n, _ := strconv.Atoi(strings.ReplaceAll(digits, ",", ""))
 	return n

@@ -6,9 +6,10 @@ import (
 	"testing"
 
 	"markmill/notebooks"
+	"markmill/notebooks/region"
 )
 
-// TestFirstPreview: the summary lines of the first preview give the status, and the words that they hold.
+// TestFirstPreview reads the status and words from the summary lines of the first preview.
 func TestFirstPreview(t *testing.T) {
 	for line, status := range map[string]string{
 		"✓ <code>a</code> · exit 0": "pass",
@@ -28,33 +29,34 @@ func TestFirstPreview(t *testing.T) {
 		for _, open := range []string{"", " open"} {
 			body := "<details" + open + "><summary>" + line +
 				"</summary>\n\n```text {.output}\n<details><summary>✗ <code>a</code> · exit 9</summary>\n```\n"
-			out := notebooks.Stripped{Manifest: &notebooks.Manifest{},
-				Regions: []notebooks.FoundRegion{{ID: "a", Body: []byte(body)}}}
+			out := region.Stripped{Manifest: &notebooks.Manifest{},
+				Regions: []region.FoundRegion{{ID: "a", Body: []byte(body)}}}
 			s := Steps(out)["a"]
-			if status == "" { // a count of tests has no commas: the word is none of ours
+			if status == "" { // test counts have no commas: not written by Markmill
 				if s == nil || s.Tests != nil || s.Status != "pass" || s.Files != 2 {
 					t.Errorf("%s: %+v", line, s)
 				}
 				continue
 			}
 			_, words, _ := strings.Cut(html.UnescapeString(line), "</code> · ")
-			if s == nil || s.Status != status || strings.Join(Summary(s), " · ") != words || !strings.HasPrefix(line, Mark(s)) {
+			if s == nil || s.Status != status || strings.Join(Summary(s), " · ") != words ||
+				!strings.HasPrefix(line, Mark(s)) {
 				t.Errorf("%s: %+v, words %q", line, s, Summary(s))
 			}
 		}
 	}
-	if got := Steps(notebooks.Stripped{Regions: []notebooks.FoundRegion{{ID: "a",
+	if got := Steps(region.Stripped{Regions: []region.FoundRegion{{ID: "a",
 		Body: []byte("<details><summary>✓ <code>a</code></summary>\n")}}}); len(got) != 0 {
 		t.Errorf("without a manifest: %+v", got)
 	}
 }
 
-// TestOnlyTheManifest: from format 2 on nothing is read from regions.
+// TestOnlyTheManifest: from format 2 on, regions are not parsed.
 func TestOnlyTheManifest(t *testing.T) {
-	out := notebooks.Stripped{Manifest: &notebooks.Manifest{Format: 2,
+	out := region.Stripped{Manifest: &notebooks.Manifest{Format: 2,
 		Steps:      []notebooks.ManifestStep{{ID: "a", Status: "fail"}},
 		Parameters: []notebooks.ManifestParam{{Name: "n"}}},
-		Regions: []notebooks.FoundRegion{{ID: "a", Body: []byte("<details><summary>✓ <code>a</code></summary>\n")},
+		Regions: []region.FoundRegion{{ID: "a", Body: []byte("<details><summary>✓ <code>a</code></summary>\n")},
 			{ID: "b", Body: []byte("<details><summary>✓ <code>b</code></summary>\n")},
 			{ID: notebooks.TagInjected, Body: []byte("```yaml {.injected-parameters}\nn: 1\n```\n")}}}
 	if got := Steps(out); len(got) != 1 || got["a"].Status != "fail" {

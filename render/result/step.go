@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"markmill/notebooks"
+	"markmill/notebooks/region"
 	"markmill/runs"
 )
 
@@ -67,7 +68,7 @@ func Reached(rec runs.StepRecord) bool {
 }
 
 // Steps returns what became of each step of an output notebook, by the step's id. It is empty without a manifest.
-func Steps(out notebooks.Stripped) map[notebooks.StepID]*notebooks.ManifestStep {
+func Steps(out region.Stripped) map[notebooks.StepID]*notebooks.ManifestStep {
 	if out.Manifest != nil && out.Manifest.Format < 2 {
 		return firstPreview(out.Regions)
 	}
@@ -75,7 +76,7 @@ func Steps(out notebooks.Stripped) map[notebooks.StepID]*notebooks.ManifestStep 
 }
 
 // Parameters returns the parameters of the run that left an output notebook.
-func Parameters(out notebooks.Stripped) []notebooks.ManifestParam {
+func Parameters(out region.Stripped) []notebooks.ManifestParam {
 	switch m := out.Manifest; {
 	case m == nil:
 		return nil

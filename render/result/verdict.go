@@ -7,6 +7,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/markdown"
 	"markmill/render/plain"
 	"markmill/render/safe"
 	"markmill/runs"
@@ -14,6 +15,9 @@ import (
 
 // mostReasons bounds the blockers in the verdict. The manifest has them all.
 const mostReasons = 3
+
+// mostPaths bounds the files that are named of a blocker.
+const mostPaths = 3
 
 // VerdictMarkdown renders the verdict of a manifest in a few lines: status, reasons, given parameters and scraps.
 // headline chooses the scraps; nil takes the first ones.
@@ -28,17 +32,11 @@ func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 			line("- " + reason)
 		}
 	}
-	if words := judgesWords(m.Judges); words != "" {
-		line("")
-		line(words)
-	}
-	if words := givenWords(m); words != "" {
-		line("")
-		line("Given: " + words)
-	}
-	if words := headlineWords(m, headline); words != "" {
-		line("")
-		line(words)
+	for _, words := range []string{judgesWords(m.Judges), givenWords(m), headlineWords(m, headline)} {
+		if words != "" {
+			line("")
+			line(words)
+		}
 	}
 	return b.String()
 }
@@ -137,23 +135,21 @@ func TestsWords(m *notebooks.Manifest) string {
 			words = append(words, fmt.Sprintf("%d %s", n, what))
 		}
 	}
-	if counted {
-		add(sum.Passed, "passed")
-		add(sum.Failed, "failed")
-		add(sum.Skipped, "skipped")
-		if failed > 0 && sum.Failed == 0 {
-			add(failed, "test step failed")
-		}
-	} else {
-		add(passed, "passed")
-		add(failed, "failed")
+	if !counted {
+		sum.Passed, sum.Failed = passed, failed
+	}
+	add(sum.Passed, "passed")
+	add(sum.Failed, "failed")
+	add(sum.Skipped, "skipped")
+	if sum.Failed == 0 {
+		add(failed, "test step failed")
 	}
 	add(expected, "failed as expected")
 	add(not, "did not run")
 	return "tests: " + strings.Join(words, ", ")
 }
 
-// ChangedWords is the size of the change.
+// ChangedWords returns the size of the change.
 func ChangedWords(m *notebooks.Manifest) string {
 	if m.Changes == nil {
 		return "change not checked"
@@ -202,17 +198,11 @@ func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 		step = "step " + code(string(b.Step))
 	}
 	message := safe.Inline(plain.Escape(oneLine(b.Message, 300)))
-	paths := ""
-	for i, p := range b.Paths {
-		if i == 3 {
-			paths += fmt.Sprintf(" and %d more", len(b.Paths)-i)
-			break
-		}
-		if i > 0 {
-			paths += ", "
-		}
-		paths += code(p)
+	var names []string
+	for _, p := range b.Paths {
+		names = append(names, code(p))
 	}
+	paths := plain.Some(names, mostPaths)
 	switch {
 	case b.Code == runs.CodeDisallowedFileChange && b.Rule == notebooks.TagNoChange && paths != "":
 		return fmt.Sprintf("%s is tagged `no-change` and changed %s", step, paths)
@@ -227,7 +217,8 @@ func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 		if b.Step == "" {
 			step = "the end of the interpreters"
 		}
-		return fmt.Sprintf("%s changed %s during the last test or after it, so what was tested is not what is left", step,
+		return fmt.Sprintf("%s changed %s during the last test or after it, so what was "+
+			"tested is not what is left", step,
 			paths)
 	case b.Code == runs.CodeStepFailed && b.Step != "", b.Code == runs.CodeVerificationFailed && b.Step != "" &&
 		b.Rule == "":
@@ -283,7 +274,10 @@ func givenWords(m *notebooks.Manifest) string {
 	if n := len(words) - mostGiven; n > 0 {
 		words = append(words[:mostGiven], fmt.Sprintf("%d more", n))
 	}
-	return strings.Join(words, ", ")
+	if words == nil {
+		return ""
+	}
+	return "Given: " + strings.Join(words, ", ")
 }
 
 func headlineWords(m *notebooks.Manifest, headline []string) string {
@@ -296,8 +290,8 @@ func headlineWords(m *notebooks.Manifest, headline []string) string {
 	more := 0
 	if headline != nil {
 		names = headline
-	} else if more = len(names) - notebooks.MaxHeadline; more > 0 {
-		names = names[:notebooks.MaxHeadline]
+	} else if more = len(names) - markdown.MaxHeadline; more > 0 {
+		names = names[:markdown.MaxHeadline]
 		more += m.ScrapsOmitted
 	}
 	var words []string
@@ -310,7 +304,8 @@ func headlineWords(m *notebooks.Manifest, headline []string) string {
 		if text == "" {
 			text = `""`
 		}
-		words = append(words, fmt.Sprintf("%s: **%s**", safe.Inline(plain.Escape(name)), safe.Inline(plain.Escape(text))))
+		words = append(words, fmt.Sprintf("%s: **%s**", safe.Inline(plain.Escape(name)),
+			safe.Inline(plain.Escape(text))))
 	}
 	if more > 0 {
 		words = append(words, fmt.Sprintf("%d more", more))
@@ -324,15 +319,8 @@ func oneLine(s string, most int) string { return plain.Cut(strings.Join(strings.
 // BrokeWords names the rule that a step broke, and the files.
 func BrokeWords(b *notebooks.ManifestBlocker) string {
 	words := "broke " + b.Rule
-	for i, p := range b.Paths {
-		switch {
-		case i == 3:
-			return fmt.Sprintf("%s and %d more", words, len(b.Paths)-i)
-		case i == 0:
-			words += ": " + p
-		default:
-			words += ", " + p
-		}
+	if len(b.Paths) > 0 {
+		words += ": " + plain.Some(b.Paths, mostPaths)
 	}
 	return words
 }

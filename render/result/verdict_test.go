@@ -14,7 +14,7 @@ func manifestOf(status runs.Status, blockers ...notebooks.ManifestBlocker) *note
 		Steps: []notebooks.ManifestStep{{ID: "a", Status: "pass"}}, Changes: []notebooks.ManifestChange{}}
 }
 
-// TestVerdict: what a reviewer needs of a run stands in a few lines.
+// TestVerdict: a few lines say what a reviewer needs to know about a run.
 func TestVerdict(t *testing.T) {
 	one := 1
 	tested := manifestOf(runs.Pass)

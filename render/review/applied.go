@@ -21,26 +21,24 @@ type Applied struct {
 type Application string
 
 const (
-	AppliedExactly Application = "applied"     // every file is as the run left it, or as a later run of the branch left it
+	// every file is as the run left it, or as a later run of the branch left it
+	AppliedExactly Application = "applied"
 	NotApplied     Application = "not applied" // every file is as it was before the run
 	Differs        Application = "differs"     // anything else
 )
 
 // applied compares the change in an output's manifest with the files of the branch. It does so only for outputs that
 // the branch adds or changes; the history tells what became of older ones.
-func (r *reviewer) applied(output string, m *notebooks.Manifest) (*Applied, error) {
+func (r *reviewer) applied(output string, m *notebooks.Manifest) *Applied {
 	if len(m.Changes) == 0 || !r.brought[output] {
-		return nil, nil
+		return nil
 	}
 	r.learn()
 	a := &Applied{Unseen: m.ChangesOmitted}
 	untouched := 0
 	for i := range m.Changes {
 		c := &m.Changes[i]
-		is, was, err := r.has(c)
-		if err != nil {
-			return nil, err
-		}
+		is, was := r.has(c)
 		switch {
 		case is:
 			continue
@@ -61,37 +59,32 @@ func (r *reviewer) applied(output string, m *notebooks.Manifest) (*Applied, erro
 			a.State = Differs
 		}
 	}
-	return a, nil
+	return a
 }
 
 // has reports whether the branch has a changed file as the run left it, or as it was before the run.
-func (r *reviewer) has(c *notebooks.ManifestChange) (is, was bool, err error) {
-	blob, mode, there, err := r.in.Head.Entry(c.Path)
-	if err != nil {
-		return false, false, err
-	}
-	now := version{}
-	if there {
-		now = version{blob, mode}
-	}
+func (r *reviewer) has(c *notebooks.ManifestChange) (is, was bool) {
+	now := r.head.version(c.Path)
 	is = r.reaches(c.Path, version{c.NewBlob, c.NewMode}, now)
 	was = now.same(version{c.OldBlob, c.OldMode})
 	if c.OldPath == "" || c.OldPath == c.Path { // not a rename
-		return is, was, nil
+		return is, was
 	}
-	blob, mode, there, err = r.in.Head.Entry(c.OldPath)
-	if err != nil {
-		return false, false, err
-	}
-	gone := version{}
-	if there {
-		gone = version{blob, mode}
-	}
-	return is && r.reaches(c.OldPath, version{}, gone), now == version{} && gone.same(version{c.OldBlob, c.OldMode}), nil
+	gone := r.head.version(c.OldPath)
+	return is && r.reaches(c.OldPath, version{}, gone), now == version{} && gone.same(version{c.OldBlob, c.OldMode})
 }
 
 // version is a file's content and mode. The zero value is a missing file.
 type version struct{ blob, mode string }
+
+func (s *side) version(name string) version {
+	blob, mode, there, err := s.Entry(name)
+	s.failed(err)
+	if !there {
+		return version{}
+	}
+	return version{blob, mode}
+}
 
 // same compares two versions. A mode that a manifest omits matches any.
 func (v version) same(w version) bool {
@@ -101,21 +94,15 @@ func (v version) same(w version) bool {
 // reaches reports whether a file is as a run left it, or as later runs on the branch left it that started from
 // there.
 func (r *reviewer) reaches(name string, left, now version) bool {
-	seen := map[version]bool{}
-	waiting := []version{left}
-	for len(waiting) > 0 {
-		v := waiting[0]
-		waiting = waiting[1:]
+	reached := []version{left}
+	for i := 0; i < len(reached); i++ {
+		v := reached[i]
 		if v.same(now) {
 			return true
 		}
-		if seen[v] {
-			continue
-		}
-		seen[v] = true
 		for _, step := range r.changes[name] {
-			if step[0].same(v) {
-				waiting = append(waiting, step[1])
+			if step[0].same(v) && !slices.Contains(reached, step[1]) {
+				reached = append(reached, step[1])
 			}
 		}
 	}
@@ -163,18 +150,14 @@ func isRule(rules []Rule, name string) bool {
 
 // words describes how the branch compares with the change of a run.
 func (a *Applied) words() string {
-	words := ""
-	switch a.State {
-	case AppliedExactly:
+	words := "the branch differs from what the run left: " + some(a.Files)
+	switch {
+	case a.State == AppliedExactly:
 		words = "its change is applied exactly"
-	case NotApplied:
+	case a.State == NotApplied:
 		words = "its change is not applied"
-	case Differs:
-		if len(a.Files) == 0 {
-			words = "its change is not applied, and the branch changes " + some(a.Others) + " instead"
-		} else {
-			words = "the branch differs from what the run left: " + some(a.Files)
-		}
+	case len(a.Files) == 0:
+		words = "its change is not applied, and the branch changes " + some(a.Others) + " instead"
 	}
 	if a.Unseen > 0 {
 		words += fmt.Sprintf(" (%s more are not listed, and not compared)", plain.Counted(a.Unseen, "file"))

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"markmill/notebooks"
+	"markmill/notebooks/markdown"
+	"markmill/notebooks/region"
 )
 
-// blobs are the entries of a tree: the blob of each path, and its mode behind a space where it is not that of a plain
-// file.
+// blobs maps the paths of a tree to their blobs, followed by a space and the mode unless it is that of a plain file.
 type blobs map[string]string
 
-// withBlobs is a tree whose files beside the notebooks are known by their blobs alone.
+// withBlobs is a tree whose files, except notebooks, are known only by their blobs.
 type withBlobs struct {
 	files
 	blobs
@@ -29,18 +30,18 @@ func (t withBlobs) Entry(name string) (blob, mode string, ok bool, err error) {
 	return t.files.Entry(name)
 }
 
-// changed is the output of a run that changed files.
+// changed returns the output of a run that changed files.
 func changed(title string, changes ...notebooks.ManifestChange) string {
-	nb, err := notebooks.Parse("x.md", []byte(sourceText(title, "echo 1")))
+	nb, err := markdown.Parse("x.md", []byte(sourceText(title, "echo 1")))
 	if err != nil {
 		panic(err)
 	}
-	return string(notebooks.Splice(nb.Source, []notebooks.Region{{ID: "one", At: nb.Steps[0].Fence.End,
+	return string(region.Splice(nb.Source, []region.Region{{ID: "one", At: nb.Steps[0].Fence.End,
 		Body: []byte("ran\n")}},
 		notebooks.Manifest{Format: 2, Status: "pass", Changes: changes}))
 }
 
-func TestTheBranchIsHeldAgainstWhatTheRunLeft(t *testing.T) {
+func TestBranchIsComparedWithRun(t *testing.T) {
 	sha256 := strings.Repeat("ab", 32)
 	edit := notebooks.ManifestChange{Path: "x.py", Status: "modified", OldBlob: "a1", NewBlob: "a2", OldMode: "100644",
 		NewMode: "100644"}
@@ -52,7 +53,8 @@ func TestTheBranchIsHeldAgainstWhatTheRunLeft(t *testing.T) {
 		want    string
 	}{
 		{"nothing changed", nil, blobs{}, nil, ""},
-		{"applied", []notebooks.ManifestChange{edit}, blobs{"x.py": "a2"}, []string{"x.py"}, "its change is applied exactly"},
+		{"applied", []notebooks.ManifestChange{edit}, blobs{"x.py": "a2"}, []string{"x.py"},
+			"its change is applied exactly"},
 		{"not applied", []notebooks.ManifestChange{edit}, blobs{"x.py": "a1"}, nil, "its change is not applied"},
 		{"other code instead", []notebooks.ManifestChange{edit}, blobs{"x.py": "a1", "y.py": "b1"}, []string{"y.py"},
 			"its change is not applied, and the branch changes y.py instead"},
@@ -63,9 +65,11 @@ func TestTheBranchIsHeldAgainstWhatTheRunLeft(t *testing.T) {
 		{"a link", []notebooks.ManifestChange{edit}, blobs{"x.py": "a2 120000"}, nil,
 			"the branch differs from what the run left: x.py"},
 		{"gone", []notebooks.ManifestChange{edit}, blobs{}, nil, "the branch differs from what the run left: x.py"},
-		{"in part", []notebooks.ManifestChange{edit, {Path: "z.py", Status: "added", NewBlob: "c1"}}, blobs{"x.py": "a2"},
+		{"in part", []notebooks.ManifestChange{edit, {Path: "z.py", Status: "added", NewBlob: "c1"}},
+			blobs{"x.py": "a2"},
 			nil, "the branch differs from what the run left: z.py"},
-		{"added", []notebooks.ManifestChange{{Path: "z.py", Status: "added", NewBlob: sha256}}, blobs{"z.py": sha256}, nil,
+		{"added", []notebooks.ManifestChange{{Path: "z.py", Status: "added", NewBlob: sha256}},
+			blobs{"z.py": sha256}, nil,
 			"its change is applied exactly"},
 		{"deleted", []notebooks.ManifestChange{{Path: "z.py", Status: "deleted", OldBlob: "c1"}}, blobs{}, nil,
 			"its change is applied exactly"},
@@ -100,9 +104,9 @@ func TestTheBranchIsHeldAgainstWhatTheRunLeft(t *testing.T) {
 	}
 }
 
-// Several runs of a branch change one file, one after the other: what the last one left is what counts, whatever the
-// notebooks are called.
-func TestRunsThatGoOnFromEachOther(t *testing.T) {
+// Several runs on a branch change one file in sequence: only what the last one left counts, whatever the notebooks'
+// names.
+func TestConsecutiveRuns(t *testing.T) {
 	step := func(old, now string) notebooks.ManifestChange {
 		return notebooks.ManifestChange{Path: "x.py", OldBlob: old, NewBlob: now}
 	}
@@ -116,12 +120,13 @@ func TestRunsThatGoOnFromEachOther(t *testing.T) {
 	}
 }
 
-// An output that the branch does not bring says nothing of its code.
+// TestOlderOutputsAreNotCompared: an output that the branch does not add says nothing about its code.
 func TestOlderOutputsAreNotCompared(t *testing.T) {
 	old := changed("A", notebooks.ManifestChange{Path: "x.py", OldBlob: "a1", NewBlob: "a2"})
 	base := files{"a.md": old, "b.md": sourceText("B", "echo")}
 	head := withBlobs{files{"a.md": old, "b.md": sourceText("B", "echo 2")}, blobs{"x.py": "a7"}}
-	if r := reviewed(t, base, head.files, func(in *Input) { in.Head = head }); r.Verdict != "pass" || len(r.Findings) > 0 {
+	if r := reviewed(t, base, head.files, func(in *Input) { in.Head = head }); r.Verdict != "pass" ||
+		len(r.Findings) > 0 {
 		t.Errorf("%s %+v", r.Verdict, r.Findings)
 	}
 }
@@ -143,7 +148,7 @@ func TestFindingsAreNeverCut(t *testing.T) {
 			t.Errorf("%d: %d bytes, %d lines", limit, len(text), lines)
 		}
 		if limit < 65536 && !strings.Contains(text, " more: ") {
-			t.Errorf("%d: nothing says what has no room", limit)
+			t.Errorf("%d: the omission is not reported", limit)
 		}
 		if at := strings.Index(text, "**What to look at first:**"); at < 0 || at > 400 {
 			t.Errorf("%d: the findings stand at %d", limit, at)
@@ -154,7 +159,8 @@ func TestFindingsAreNeverCut(t *testing.T) {
 func TestRulesAreKnown(t *testing.T) {
 	for name, want := range map[string]bool{".github/workflows/ci.yml": true, ".gitea/workflows/x.yaml": true,
 		".forgejo/workflows/x.yml": true, ".gitlab-ci.yml": true, "sub/.pre-commit-config.yaml": true,
-		"Jenkinsfile": true, "src/Jenkinsfile.go": false, "docs/github/workflows/ci.yml": false, "markmill.yml": false} {
+		"Jenkinsfile": true, "src/Jenkinsfile.go": false,
+		"docs/github/workflows/ci.yml": false, "markmill.yml": false} {
 		if got := IsWorkflow(name); got != want {
 			t.Errorf("%s: %v", name, got)
 		}

@@ -1,11 +1,12 @@
 package review
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
-	"markmill/notebooks"
 	"markmill/notebooks/diff"
+	"markmill/notebooks/region"
 	"markmill/render/diffview"
 )
 
@@ -65,14 +66,13 @@ func Make(in Input) (*Review, error) {
 	}
 	r.settings(files)
 	for _, f := range files {
-		if f.New && r.head.isOutput(f.Path) && !(f.From != "" && r.base.book(f.From).digest == r.head.book(f.Path).digest) {
+		if f.New && r.head.isOutput(f.Path) &&
+			!(f.From != "" && r.base.book(f.From).digest == r.head.book(f.Path).digest) {
 			r.brought[f.Path] = true
 		}
 	}
 	for _, f := range files {
-		if err := r.file(f); err != nil {
-			return nil, err
-		}
+		r.file(f)
 	}
 	r.group()
 	rules := r.protected(slices.Clone(in.Rules))
@@ -94,7 +94,7 @@ func Make(in Input) (*Review, error) {
 		out.Verdict = "fail"
 	}
 	out.count()
-	return out, nil
+	return out, cmp.Or(r.base.err, r.head.err)
 }
 
 // group puts changed outputs behind their source, and chooses which comparison shows a text that several share.
@@ -115,10 +115,7 @@ func (r *reviewer) group() {
 			owner = o.Source
 		}
 		if n.Change == Removed && owner == "" {
-			was, err := r.base.ownerOf(n.Path)
-			if err == nil {
-				owner = was // which may have gone, too
-			}
+			owner = r.base.ownerOf(n.Path) // which may have gone, too
 		}
 		if source := r.told[owner]; source != nil && source != n {
 			n.Of = source.Path
@@ -131,7 +128,8 @@ func (r *reviewer) group() {
 		switch at, ok := shown[texts]; {
 		case ok:
 			n.TextAt = at
-		case texts[0] == "" && owner != "" && r.head.book(owner).look().sourceDigest() == texts[1] && r.told[owner] == nil:
+		case texts[0] == "" && owner != "" &&
+			r.head.book(owner).look().sourceDigest() == texts[1] && r.told[owner] == nil:
 			n.TextAt = owner // which did not change
 		case texts[0] == "" && n.Of != "" && r.head.book(owner).digest == texts[1]:
 			n.TextAt = owner // the output is new, its source is not
@@ -157,7 +155,7 @@ func textsOf(pair [2]*book) (out [2]string) {
 		switch {
 		case b == nil || b.err != nil:
 		case b.kind == KindOutput:
-			out[i] = notebooks.DigestOf(b.stripped.Source)
+			out[i] = region.DigestOf(b.stripped.Source)
 		default:
 			out[i] = b.sourceDigest()
 		}
@@ -183,7 +181,7 @@ func (r *Review) order() {
 }
 
 // file reviews one file.
-func (r *reviewer) file(f File) error {
+func (r *reviewer) file(f File) {
 	n := &Notebook{Path: f.Path, From: f.From, Change: Edited}
 	var old, now *book
 	if f.Old {
@@ -205,7 +203,7 @@ func (r *reviewer) file(f File) error {
 		n.Kind = old.kind
 	}
 	if n.Kind == "" { // a text of another kind
-		return nil
+		return
 	}
 	r.notebooks = append(r.notebooks, n)
 	r.told[n.Path] = n
@@ -213,44 +211,38 @@ func (r *reviewer) file(f File) error {
 	r.compare(n, old, now)
 	switch {
 	case now == nil:
-		return r.removed(n, old)
+		r.removed(n, old)
 	case n.Error != "":
 	case now.kind == KindOutput:
-		return r.addOutputs(n, n.Path)
+		r.addOutputs(n, n.Path)
 	case now.kind == KindSource:
-		return r.source(n)
+		r.source(n)
 	case now.kind == KindJupyter:
-		return r.jupyter(n, now)
+		r.jupyter(n, now)
 	}
-	return nil
 }
 
 // jupyter adds the outputs in a Jupyter notebook, and those that runs of it left elsewhere.
-func (r *reviewer) jupyter(n *Notebook, now *book) error {
+func (r *reviewer) jupyter(n *Notebook, now *book) {
 	if now.manifest() == nil {
 		r.jupyterOutput(n, hasOutputs(n.Diff.Old), hasOutputs(n.Diff.New), n.Diff.New.Status)
 	} else {
-		if err := r.addOutputs(n, n.Path); err != nil {
-			return err
-		}
+		r.addOutputs(n, n.Path)
 	}
-	others, _, err := r.outputs(n.Path)
-	if err != nil {
-		return err
-	}
-	return r.addOutputs(n, others...)
+	others, _ := r.outputs(n.Path)
+	r.addOutputs(n, others...)
 }
 
 // addOutputs adds the outputs at some paths to a notebook.
-func (r *reviewer) addOutputs(n *Notebook, paths ...string) error {
+func (r *reviewer) addOutputs(n *Notebook, paths ...string) {
 	for _, p := range paths {
-		o, err := r.output(p)
-		if err != nil {
-			return err
-		}
-		n.Outputs = append(n.Outputs, o)
+		n.Outputs = append(n.Outputs, r.output(p))
 	}
-	return nil
+}
+
+// addMissing adds an output that should be there.
+func (n *Notebook) addMissing(name, source, why string) {
+	n.Outputs = append(n.Outputs, Output{Path: name, States: []State{Missing}, Source: source, Problems: []string{why}})
 }
 
 func hasOutputs(d *diff.Document) bool {
@@ -259,122 +251,74 @@ func hasOutputs(d *diff.Document) bool {
 
 // compare compares the two sides of a notebook. A missing side counts as an empty notebook.
 func (r *reviewer) compare(n *Notebook, old, now *book) {
-	docs := [2]*diff.Document{}
-	for i, b := range []*book{old, now} {
-		s := r.base
-		if i == 1 {
-			s = r.head
-		}
-		if b == nil {
-			docs[i] = &diff.Document{Name: s.call(n.Path), Form: "none"}
-			continue
-		}
-		doc, err := s.document(b)
-		switch {
-		case err != nil && i == 1:
-			n.Error = err.Error()
-			return
-		case err != nil: // what it was cannot be told; what it is can
-			doc = &diff.Document{Name: s.call(b.path), Form: "none", Notes: []string{"cannot be read: " + err.Error()}}
-		}
-		docs[i] = doc
+	was, err := r.base.document(old, n.Path)
+	if err != nil { // what it was cannot be told; what it is can
+		was = &diff.Document{Name: r.base.call(old.path), Form: "none",
+			Notes: []string{"cannot be read: " + err.Error()}}
 	}
-	n.Diff = diff.Compare(docs[0], docs[1], r.in.Compare)
+	is, err := r.head.document(now, n.Path)
+	if err != nil {
+		n.Error = err.Error()
+		return
+	}
+	n.Diff = diff.Compare(was, is, r.in.Compare)
 }
 
 // source adds the outputs of a changed source.
-func (r *reviewer) source(n *Notebook) error {
-	now, before, err := r.outputs(n.Path)
-	if err != nil {
-		return err
-	}
-	if len(now) > 0 {
-		return r.addOutputs(n, now...)
-	}
-	if n.Diff.Old.Status != "" { // it was its own output
-		n.Outputs = append(n.Outputs, Output{Path: n.Path, States: []State{Missing}, Source: n.Path,
-			Problems: []string{"it held the outputs of a run, and holds none"}})
-		return nil
-	}
+func (r *reviewer) source(n *Notebook) {
+	now, before := r.outputs(n.Path)
 	switch wanted := r.configured(n.Path); {
+	case len(now) > 0:
+		r.addOutputs(n, now...)
+	case n.Diff.Old.Status != "": // it was its own output
+		n.addMissing(n.Path, n.Path, "it held the outputs of a run, and holds none")
 	case len(before) > 0:
-		n.Outputs = append(n.Outputs, Output{Path: before[0], States: []State{Missing}, Source: n.Path,
-			Problems: []string{"it was there, and is not"}})
+		n.addMissing(before[0], n.Path, "it was there, and is not")
 	case wanted != "" && !r.head.there(wanted):
-		n.Outputs = append(n.Outputs, Output{Path: wanted, States: []State{Missing}, Source: n.Path,
-			Problems: []string{"markmill.yaml wants it there"}})
+		n.addMissing(wanted, n.Path, "markmill.yaml wants it there")
 	}
-	return nil
 }
 
 // removed reports that a remaining source lost its output.
-func (r *reviewer) removed(n *Notebook, old *book) error {
+func (r *reviewer) removed(n *Notebook, old *book) {
 	if old.kind != KindOutput {
-		return r.orphans(n)
+		r.orphans(n)
+		return
 	}
-	owner, err := r.base.ownerOf(old.path)
-	if err != nil || owner == "" {
-		return err
+	owner := r.now(r.base.ownerOf(old.path))
+	if owner == "" {
+		return
 	}
-	if owner = r.now(owner); owner == "" {
-		return nil
+	if now, _ := r.outputs(owner); len(now) == 0 {
+		n.addMissing(n.Path, owner, "it was there, and is not")
 	}
-	if now, _, err := r.outputs(owner); err != nil || len(now) > 0 {
-		return err
-	}
-	n.Outputs = append(n.Outputs, Output{Path: n.Path, States: []State{Missing}, Source: owner,
-		Problems: []string{"it was there, and is not"}})
-	return nil
 }
 
 // orphans reports the outputs that a removed source left behind.
-func (r *reviewer) orphans(n *Notebook) error {
-	left, err := r.head.naming(n.Path)
-	if err != nil {
-		return err
-	}
+func (r *reviewer) orphans(n *Notebook) {
+	left := slices.Clone(r.head.naming(n.Path))
 	if n.Kind == KindSource {
-		before, err := r.base.outputsOf(n.Path)
-		if err != nil {
-			return err
-		}
-		left = slices.Concat(left, before)
+		left = append(left, r.base.outputsOf(n.Path)...)
 	}
 	slices.Sort(left)
 	for _, p := range slices.Compact(left) {
-		if !r.head.isOutput(p) {
-			continue
-		}
-		o, err := r.output(p)
-		if err != nil {
-			return err
-		}
-		if o.Source == "" {
-			n.Outputs = append(n.Outputs, o)
+		if r.head.isOutput(p) && r.output(p).Source == "" {
+			r.addOutputs(n, p)
 		}
 	}
-	return nil
 }
 
 // settle sorts the conditions, and adds those of outputs that changed themselves, whose findings are listed
 // separately.
 func (n *Notebook) settle() {
-	have := map[Condition]bool{OnChanged: true}
-	for _, c := range n.Conditions {
-		have[c] = true
-	}
+	have := append(n.Conditions, OnChanged)
 	for i := range n.Outputs {
-		for state, c := range map[State]Condition{Failed: OnFailed, Partial: OnPartial, Altered: OnEdited,
-			Damaged: OnDamaged, Stale: OnStale, Missing: OnMissing} {
-			have[c] = have[c] || n.Outputs[i].Has(state)
+		for _, state := range n.Outputs[i].States {
+			have = append(have, stateConditions[state])
 		}
 	}
-	n.Conditions = nil
-	for _, c := range Conditions {
-		if have[c] {
-			n.Conditions = append(n.Conditions, c)
-		}
-	}
+	n.Conditions = slices.DeleteFunc(slices.Clone(Conditions),
+		func(c Condition) bool { return !slices.Contains(have, c) })
 }
 
 // worst returns the gravest condition of a notebook and its outputs.

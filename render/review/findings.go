@@ -8,6 +8,7 @@ import (
 
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
+	"markmill/render/plain"
 )
 
 // Finding is something that a reviewer must not miss.
@@ -33,10 +34,9 @@ func (r *reviewer) find(n *Notebook) {
 	}
 	for i := range n.Outputs {
 		o := &n.Outputs[i]
-		if o.Path != n.Path && r.told[o.Path] != nil {
-			continue
+		if o.Path == n.Path || r.told[o.Path] == nil {
+			r.findOutput(o, say)
 		}
-		r.findOutput(o, say)
 	}
 	if n.Diff == nil {
 		return
@@ -63,18 +63,16 @@ func (r *reviewer) find(n *Notebook) {
 			}
 		}
 		for i := range n.Diff.Cells {
-			if ch := &n.Diff.Cells[i]; ch.New != nil && judges(ch.New) && expected(ch.New) &&
-				(ch.Old == nil || !expected(ch.Old)) && !slices.Contains(n.Red, ch.Label()) {
+			if ch := &n.Diff.Cells[i]; ch.New != nil && judges(ch.New) && ch.New.Status == "allowed" &&
+				(ch.Old == nil || ch.Old.Status != "allowed") && !slices.Contains(n.Red, ch.Label()) {
 				say(OnWeakened, n.Path, ch.Label(),
-					"the test failed, as it is expected to ("+ch.New.Words+"): it counts as expected to fail, and not as passed")
+					"the test failed, as it is expected to ("+ch.New.Words+
+						"): it counts as expected to fail, and not as passed")
 			}
 		}
 	}
 	r.fewer(n, func(step, words string) { say(OnFewer, n.Path, step, words) })
 }
-
-// expected reports whether a step failed and was allowed to.
-func expected(c *diff.Cell) bool { return c.Status == "allowed" }
 
 // findOutput collects the findings of an output.
 func (r *reviewer) findOutput(o *Output, say func(on Condition, name, step, words string, files ...string)) {
@@ -82,28 +80,24 @@ func (r *reviewer) findOutput(o *Output, say func(on Condition, name, step, word
 		say(OnDiffers, o.Path, "", a.words(), slices.Concat(a.Files, a.Others)...)
 	}
 	for _, s := range o.States {
+		step, words := "", ""
 		switch s {
 		case Partial:
-			say(OnPartial, o.Path, "", "a partial run: "+o.Partial)
+			words = "a partial run: " + o.Partial
 		case Failed:
-			step := ""
-			if len(o.Blockers) > 0 {
-				step = o.Blockers[0].Step
-			}
-			words := "its run is " + o.Status
-			if why := o.reasonWords(); why != "" {
-				words += ": " + why
-			}
-			say(OnFailed, o.Path, step, words)
+			step, words = o.failure()
 		case Altered:
-			say(OnEdited, o.Path, "", strings.Join(append([]string{"edited: not as its run left it"}, o.Problems...), "; "))
+			words = strings.Join(append([]string{"edited: not as its run left it"}, o.Problems...), "; ")
 		case Damaged:
-			say(OnDamaged, o.Path, "", strings.Join(append([]string{"damaged"}, o.Problems...), "; "))
+			words = strings.Join(append([]string{"damaged"}, o.Problems...), "; ")
 		case Stale:
-			say(OnStale, o.Path, "", "outdated: "+o.outdated())
+			words = "outdated: " + o.outdated()
 		case Missing:
-			say(OnMissing, o.Path, "", "the output of "+o.Source+" is missing")
+			words = "the output of " + o.Source + " is missing"
+		default:
+			continue
 		}
+		say(stateConditions[s], o.Path, step, words)
 	}
 	if r.in.Require != "" && o.Proof != nil && o.Proof.Level.rank() < r.in.Require.rank() {
 		say(OnProof, o.Path, "", fmt.Sprintf("%s is required, and it is only %s", r.in.Require, o.Proof.words()))
@@ -128,17 +122,12 @@ func (r *Review) sortFindings() {
 		r.Findings[i].Objection = r.ObjectsTo(r.Findings[i].Condition)
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		if a.Objection != b.Objection {
-			if a.Objection {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(slices.Index(Conditions, a.Condition), slices.Index(Conditions, b.Condition))
+		return cmp.Or(trueFirst(a.Objection, b.Objection),
+			slices.Index(Conditions, a.Condition)-slices.Index(Conditions, b.Condition))
 	})
 }
 
-// Sign is the sign of a finding.
+// Sign returns the sign of a finding.
 func (f *Finding) Sign() string {
 	if f.Objection {
 		return "✗"
@@ -147,10 +136,4 @@ func (f *Finding) Sign() string {
 }
 
 // some names the first few of many.
-func some(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
+func some(names []string) string { return plain.Some(names, 5) }

@@ -79,7 +79,8 @@ func (r *Review) findings(c *render.Comment) {
 		for _, f := range r.Findings[i:] {
 			left[f.Condition]++
 		}
-		c.Put("- " + r.Findings[i].Sign() + " " + fmt.Sprintf("%d more: %s\n", len(lines)-i, countWords(left, Conditions)))
+		c.Put("- " + r.Findings[i].Sign() + " " + fmt.Sprintf("%d more: %s\n",
+			len(lines)-i, countWords(left, Conditions)))
 		break
 	}
 	c.Put("\n")
@@ -186,7 +187,7 @@ func (n *Notebook) textWords() (words, at string) {
 	return "Its text is that of", n.TextAt
 }
 
-// JSON is the review for programs (docs/schemas/review.json). If most is not 0, the comparisons of the least
+// JSON returns the review for programs (docs/schemas/review.json). If most is not 0, the comparisons of the least
 // important notebooks are dropped until it fits.
 func (r *Review) JSON(most int) ([]byte, error) {
 	text, err := codec.Indent(r)

@@ -8,10 +8,15 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/notebooks/region"
 )
 
 // stateOrder is the order in which states are listed.
 var stateOrder = []State{Failed, Partial, Altered, Damaged, Stale, Missing, Fresh, Intact, Unproven}
+
+// stateConditions are the conditions that states meet.
+var stateConditions = map[State]Condition{Failed: OnFailed, Partial: OnPartial, Altered: OnEdited, Damaged: OnDamaged,
+	Stale: OnStale, Missing: OnMissing}
 
 func (o *Output) sort() {
 	slices.SortFunc(o.States, func(a, b State) int { return slices.Index(stateOrder, a) - slices.Index(stateOrder, b) })
@@ -19,33 +24,27 @@ func (o *Output) sort() {
 }
 
 // output judges an output notebook of the new side.
-func (r *reviewer) output(name string) (Output, error) {
+func (r *reviewer) output(name string) Output {
 	if o, ok := r.judged[name]; ok {
-		return o, nil
+		return o
 	}
 	o := Output{Path: name}
 	b := r.head.book(name).look()
 	r.problems(&o, b)
-	owner, err := r.owner(name)
-	if err != nil {
-		return o, err
-	}
-	o.Source = owner
+	o.Source = r.owner(name)
 	if m := b.manifest(); m != nil {
 		r.tell(&o, m)
-		own := notebooks.DigestOf(b.stripped.Source)
+		own := region.DigestOf(b.stripped.Source)
 		if b.jupyter != nil {
 			own = b.sourceDigest()
 		}
 		r.stand(&o, m, own)
-		if o.Applied, err = r.applied(name, m); err != nil {
-			return o, err
-		}
+		o.Applied = r.applied(name, m)
 	}
 	r.prove(&o, b)
 	o.sort()
 	r.judged[name] = o
-	return o, nil
+	return o
 }
 
 // tell copies what the manifest says of the run.
@@ -82,7 +81,8 @@ func (r *reviewer) stand(o *Output, m *notebooks.Manifest, own string) {
 		o.States = append(o.States, Intact)
 	case o.Source == "":
 		o.States = append(o.States, Stale)
-		o.Problems = append(o.Problems, "the text of the notebook is another than at its run, and no source stands beside it")
+		o.Problems = append(o.Problems,
+			"the text of the notebook is another than at its run, and no source stands beside it")
 	case r.head.book(o.Source).look().digestFor(o.Path) == m.Source:
 		if whole && own == m.Source {
 			o.States = append(o.States, Fresh) // what was edited is not known to be the output of anything
@@ -92,7 +92,8 @@ func (r *reviewer) stand(o *Output, m *notebooks.Manifest, own string) {
 	}
 	if o.Source != "" && own != m.Source && whole {
 		o.States = append(o.States, Altered)
-		o.Problems = append(o.Problems, "the text around the regions was edited: it is not that of the source at the run")
+		o.Problems = append(o.Problems,
+			"the text around the regions was edited: it is not that of the source at the run")
 	}
 }
 
@@ -157,26 +158,26 @@ func (r *reviewer) jupyterOutput(n *Notebook, was, is bool, status string) {
 
 // outputOf returns the output at a path among those of a notebook, nil without one.
 func (n *Notebook) outputOf(name string) *Output {
-	for i := range n.Outputs {
-		if n.Outputs[i].Path == name {
-			return &n.Outputs[i]
-		}
+	if i := slices.IndexFunc(n.Outputs, func(o Output) bool { return o.Path == name }); i >= 0 {
+		return &n.Outputs[i]
 	}
 	return nil
 }
 
-// reasonWords describes on one line why a run did not pass: the first cause.
-func (o *Output) reasonWords() string {
+// failure describes on one line why a run did not pass: the first cause, and its step.
+func (o *Output) failure() (step, words string) {
+	words = "its run is " + o.Status
 	if len(o.Blockers) == 0 {
-		return ""
+		return "", words
 	}
 	b := o.Blockers[0]
-	words := b.Message
-	if b.Step != "" && !strings.Contains(words, b.Step) {
-		words = "step " + b.Step + ": " + words
+	words += ": "
+	if b.Step != "" && !strings.Contains(b.Message, b.Step) {
+		words += "step " + b.Step + ": "
 	}
+	words += b.Message
 	if more := len(o.Blockers) - 1; more > 0 {
 		words += fmt.Sprintf(" (and %d more)", more)
 	}
-	return words
+	return b.Step, words
 }

@@ -1,6 +1,8 @@
 package review
 
 import (
+	"cmp"
+	"maps"
 	"path"
 	"slices"
 
@@ -9,47 +11,38 @@ import (
 
 // ownerOf returns the source of an output on this side, "" without one: by its name beside the output, by the path
 // in the manifest, or by the digest there among files beside it or with the same stem.
-func (s *side) ownerOf(output string) (string, error) {
-	if owner, ok := s.owners[output]; ok {
-		return owner, nil
-	}
-	owner, err := s.findOwner(output)
-	if err == nil {
+func (s *side) ownerOf(output string) string {
+	owner, known := s.owners[output]
+	if !known {
+		owner = s.findOwner(output)
 		s.owners[output] = owner
 	}
-	return owner, err
+	return owner
 }
 
-func (s *side) findOwner(output string) (string, error) {
+func (s *side) findOwner(output string) string {
 	if name := s.beside(output); name != "" {
-		return name, nil
+		return name
 	}
 	m := s.book(output).look().manifest()
 	if m == nil {
-		return "", nil
+		return ""
 	}
 	if name := s.namedBy(m, output); name != "" || isJupyter(output) {
-		return name, nil
+		return name
 	}
-	beside, err := s.folder(folderOf(output))
-	if err != nil {
-		return "", err
-	}
-	for _, p := range beside[m.Source] {
-		if p != output && s.isSource(p) {
-			return p, nil
+	first := func(paths []string) string {
+		for _, p := range paths {
+			if p != output && s.book(p).digest == m.Source && s.isSource(p) {
+				return p
+			}
 		}
+		return ""
 	}
-	alike, err := s.alike(output)
-	if err != nil {
-		return "", err
+	if name := first(s.folder(folderOf(output))[m.Source]); name != "" {
+		return name
 	}
-	for _, p := range alike[:min(len(alike), maxAlike)] {
-		if p != output && s.book(p).digest == m.Source && s.isSource(p) {
-			return p, nil
-		}
-	}
-	return "", nil
+	return first(s.alike(output))
 }
 
 // namedBy returns the source that a manifest names, "" if it is missing, or if the notebook is its own output.
@@ -57,7 +50,8 @@ func (s *side) namedBy(m *notebooks.Manifest, output string) string {
 	if m.SourcePath == "" {
 		return ""
 	}
-	if name := path.Clean(m.SourcePath); name != output && (isJupyter(name) || !isJupyter(output)) && s.isNotebook(name) {
+	if name := path.Clean(m.SourcePath); name != output &&
+		(isJupyter(name) || !isJupyter(output)) && s.isNotebook(name) {
 		return name
 	}
 	return ""
@@ -76,54 +70,25 @@ func (s *side) isOutput(name string) bool {
 }
 
 // outputsOf returns the outputs of a source on this side, sorted.
-func (s *side) outputsOf(source string) ([]string, error) {
-	beside, err := s.folder(folderOf(source))
-	if err != nil {
-		return nil, err
-	}
-	candidates := map[string]bool{}
-	for _, paths := range beside {
-		for _, p := range paths {
-			candidates[p] = true
-		}
-	}
+func (s *side) outputsOf(source string) []string {
+	candidates := slices.Concat(slices.Collect(maps.Values(s.folder(folderOf(source))))...)
 	if p := besideOutput(source); s.there(p) {
-		candidates[p] = true
+		candidates = append(candidates, p)
 	}
-	alike, err := s.alike(source)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range alike[:min(len(alike), maxAlike)] {
-		candidates[p] = true
-	}
-	var out []string
-	for p := range candidates {
-		if p == source || !s.book(p).mayBeOutput() || s.book(p).look().kind != KindOutput {
-			continue
-		}
-		owner, err := s.ownerOf(p)
-		if err != nil {
-			return nil, err
-		}
-		if owner == source {
-			out = append(out, p)
-		}
-	}
-	slices.Sort(out)
-	return out, nil
+	candidates = append(candidates, s.alike(source)...)
+	slices.Sort(candidates)
+	return slices.DeleteFunc(slices.Compact(candidates), func(p string) bool {
+		return p == source || !s.book(p).mayBeOutput() || s.book(p).look().kind != KindOutput || s.ownerOf(p) != source
+	})
 }
 
 // owner returns the source of an output on the new side: as the new side alone shows it, else the source it had on
 // the old side (wherever that is now), or a changed source whose settings put its output there.
-func (r *reviewer) owner(output string) (string, error) {
+func (r *reviewer) owner(output string) string {
 	if name := r.head.beside(output); name != "" {
-		return name, nil
+		return name
 	}
-	before, err := r.ownerBefore(output)
-	if err != nil {
-		return "", err
-	}
+	before := r.ownerBefore(output)
 	m := r.head.book(output).look().manifest()
 	likely := r.bySetting[output]
 	if before != "" {
@@ -131,15 +96,15 @@ func (r *reviewer) owner(output string) (string, error) {
 	}
 	for _, p := range likely {
 		if m != nil && r.head.book(p).digest == m.Source {
-			return p, nil
+			return p
 		}
 	}
-	owner, err := r.head.ownerOf(output)
+	owner := r.head.ownerOf(output)
 	// several sources share the path: none owns it for certain
-	if err != nil || owner != "" || len(likely) == 0 || before == "" && len(likely) > 1 {
-		return owner, err
+	if owner != "" || len(likely) == 0 || before == "" && len(likely) > 1 {
+		return owner
 	}
-	return likely[0], nil
+	return likely[0]
 }
 
 // settings finds where the new side's settings put the outputs of changed sources.
@@ -155,82 +120,51 @@ func (r *reviewer) settings(files []File) {
 }
 
 // ownerBefore returns the present path of the source that an output had on the old side, "" without one.
-func (r *reviewer) ownerBefore(output string) (string, error) {
-	was := output
-	if from, ok := r.from[output]; ok {
-		was = from
+func (r *reviewer) ownerBefore(output string) string {
+	if was := cmp.Or(r.from[output], output); r.base.isOutput(was) {
+		return r.now(r.base.ownerOf(was))
 	}
-	if !r.base.isOutput(was) {
-		return "", nil
-	}
-	owner, err := r.base.ownerOf(was)
-	if owner == "" || err != nil {
-		return "", err
-	}
-	return r.now(owner), nil
+	return ""
 }
 
 // now returns the new path of a source of the old side, "" if it is gone, or is no longer a source.
 func (r *reviewer) now(source string) string {
-	if to, ok := r.to[source]; ok {
-		source = to
-	}
-	if r.head.isNotebook(source) {
+	if source = cmp.Or(r.to[source], source); r.head.isNotebook(source) {
 		return source
 	}
 	return ""
 }
 
 // outputs returns the outputs of a source on the new side (now), and those it had on the old one (before).
-func (r *reviewer) outputs(source string) (now, before []string, err error) {
-	var candidates []string
+func (r *reviewer) outputs(source string) (now, before []string) {
 	if !isJupyter(source) {
-		if candidates, err = r.head.outputsOf(source); err != nil {
-			return nil, nil, err
-		}
+		now = r.head.outputsOf(source)
 	}
-	was := source
-	if from, ok := r.from[source]; ok {
-		was = from
-	}
+	was := cmp.Or(r.from[source], source)
 	for _, name := range slices.Compact([]string{source, was}) {
-		naming, err := r.head.naming(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, p := range naming {
+		for _, p := range r.head.naming(name) {
 			if p != source && r.head.isOutput(p) {
-				candidates = append(candidates, p)
+				now = append(now, p)
 			}
 		}
 	}
+	var likely []string
 	if r.base.isSource(was) {
-		if before, err = r.base.outputsOf(was); err != nil {
-			return nil, nil, err
-		}
+		before = r.base.outputsOf(was)
 		for _, p := range before {
-			if to, ok := r.to[p]; ok {
-				p = to
-			}
-			if r.head.there(p) && r.head.book(p).look().kind == KindOutput {
-				candidates = append(candidates, p)
-			}
+			likely = append(likely, cmp.Or(r.to[p], p))
 		}
 	}
-	if p := r.configured(source); p != "" && r.head.there(p) && r.head.book(p).look().kind == KindOutput {
-		candidates = append(candidates, p)
+	if p := r.configured(source); p != "" {
+		likely = append(likely, p)
 	}
-	slices.Sort(candidates)
-	for _, p := range slices.Compact(candidates) {
-		owner, err := r.owner(p)
-		if err != nil {
-			return nil, nil, err
-		}
-		if owner == source {
+	for _, p := range likely {
+		if r.head.there(p) && r.head.book(p).look().kind == KindOutput {
 			now = append(now, p)
 		}
 	}
-	return now, before, nil
+	slices.Sort(now)
+	return slices.DeleteFunc(slices.Compact(now), func(p string) bool { return r.owner(p) != source }), before
 }
 
 // configured returns the path where markmill.yaml puts the output of a source, "" if there is none, or if it depends

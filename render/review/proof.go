@@ -1,5 +1,7 @@
 package review
 
+import "slices"
+
 // Level is a level of proof. Each level includes the ones before.
 type Level string
 
@@ -13,14 +15,7 @@ const (
 // Levels lists them in ascending order.
 var Levels = []Level{Claimed, Recorded, Signed, Repeated}
 
-func (l Level) rank() int {
-	for i, known := range Levels {
-		if l == known {
-			return i
-		}
-	}
-	return 0
-}
+func (l Level) rank() int { return max(0, slices.Index(Levels, l)) }
 
 // Proof is the level of an output, and its basis.
 type Proof struct {

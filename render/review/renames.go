@@ -2,6 +2,7 @@ package review
 
 import (
 	"bytes"
+	"cmp"
 	"hash/maphash"
 	"path"
 	"slices"
@@ -23,11 +24,10 @@ func (r *reviewer) renames(files []File) []File {
 		if f.New {
 			continue
 		}
-		b := r.base.book(f.Path).look()
-		if b.kind == "" || b.err != nil {
+		lines := lineSet(seed, r.base.book(f.Path))
+		if lines == nil {
 			continue
 		}
-		lines := lineSet(seed, b.raw)
 		sizes[i] = len(lines)
 		for l := range lines {
 			if len(holders[l]) <= maxHolders {
@@ -47,12 +47,8 @@ func (r *reviewer) renames(files []File) []File {
 		if f.Old {
 			continue
 		}
-		b := r.head.book(f.Path).look()
-		if b.kind == "" || b.err != nil {
-			continue
-		}
-		shared := map[int]int{}
-		lines := lineSet(seed, b.raw)
+		b, shared := r.head.book(f.Path), map[int]int{}
+		lines := lineSet(seed, b)
 		for l := range lines {
 			if len(holders[l]) <= maxHolders {
 				for _, went := range holders[l] {
@@ -69,16 +65,8 @@ func (r *reviewer) renames(files []File) []File {
 		}
 	}
 	slices.SortFunc(matches, func(a, b match) int {
-		if a.score != b.score {
-			if a.score > b.score {
-				return -1
-			}
-			return 1
-		}
-		if d := strings.Compare(files[a.came].Path, files[b.came].Path); d != 0 {
-			return d
-		}
-		return strings.Compare(files[a.went].Path, files[b.went].Path)
+		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(files[a.came].Path, files[b.came].Path),
+			strings.Compare(files[a.went].Path, files[b.went].Path))
 	})
 	taken := map[int]bool{}
 	for _, m := range matches {
@@ -92,10 +80,13 @@ func (r *reviewer) renames(files []File) []File {
 	return slices.DeleteFunc(files, func(f File) bool { return f.Path == "" })
 }
 
-// lineSet returns the distinct lines of a text that are worth comparing.
-func lineSet(seed maphash.Seed, text []byte) map[uint64]bool {
+// lineSet returns the distinct lines of a notebook that are worth comparing, nil of what is no notebook.
+func lineSet(seed maphash.Seed, b *book) map[uint64]bool {
+	if b.look().kind == "" || b.err != nil {
+		return nil
+	}
 	out := map[uint64]bool{}
-	for line := range bytes.Lines(text) {
+	for line := range bytes.Lines(b.raw) {
 		if line = bytes.TrimSpace(line); len(line) > 3 && !bytes.HasPrefix(line, []byte("<!-- markmill:")) {
 			out[maphash.Bytes(seed, line)] = true
 		}

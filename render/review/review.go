@@ -31,8 +31,9 @@ type Revision struct {
 
 // Counts counts notebooks by change and condition, and outputs by state.
 type Counts struct {
-	Notebooks  int               `json:"notebooks"`
-	Objections int               `json:"objections"` // a source and its outputs are one, and so is each file of the rules
+	Notebooks int `json:"notebooks"`
+	// a source and its outputs are one, and so is each file of the rules
+	Objections int               `json:"objections"`
 	Changes    map[Change]int    `json:"changes"`
 	Conditions map[Condition]int `json:"conditions"` // of notebooks; one can have several
 	Outputs    map[State]int     `json:"outputs"`

@@ -15,6 +15,8 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/markdown"
+	"markmill/notebooks/region"
 )
 
 // files is a tree in memory.
@@ -52,17 +54,17 @@ func (f files) Entry(name string) (blob, mode string, ok bool, err error) {
 	if !ok {
 		return "", "", false, nil
 	}
-	return notebooks.DigestOf([]byte(text)), "100644", true, nil
+	return region.DigestOf([]byte(text)), "100644", true, nil
 }
 
-// sourceText is a notebook with one step.
+// sourceText returns a notebook with one step.
 func sourceText(title, code string) string {
 	return "# " + title + "\n\n```bash {#one}\n" + code + "\n```\n"
 }
 
-// ran is the output notebook of a source.
+// ran returns the output notebook of a source.
 func ran(source, status, text string) string {
-	nb, err := notebooks.Parse("x.md", []byte(source))
+	nb, err := markdown.Parse("x.md", []byte(source))
 	if err != nil {
 		panic(err)
 	}
@@ -72,11 +74,11 @@ func ran(source, status, text string) string {
 	}
 	body := "<details><summary>" + mark + " <code>one</code> · exit 0</summary>\n\n```text {.output}\n" + text +
 		"\n```\n\n</details>\n"
-	return string(notebooks.Splice(nb.Source, []notebooks.Region{{ID: "one", At: nb.Steps[0].Fence.End,
+	return string(region.Splice(nb.Source, []region.Region{{ID: "one", At: nb.Steps[0].Fence.End,
 		Body: []byte(body)}}, notebooks.Manifest{Status: status}))
 }
 
-// reviewed reviews two trees; files that moved unchanged are not paired.
+// reviewed reviews two trees, without pairing files that moved unchanged.
 func reviewed(t interface{ Fatal(...any) }, base, head files, change func(*Input)) *Review {
 	in := Input{Base: base, Head: head, BaseName: Revision{"base", "b"}, HeadName: Revision{"head", "h"},
 		FailOn: slices.Concat(Always, DefaultFailOn)}
@@ -111,7 +113,7 @@ func summaries(r *Review) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestHowOutputsStand(t *testing.T) {
+func TestOutputStates(t *testing.T) {
 	a, b := sourceText("A", "echo 1"), sourceText("A", "echo 2")
 	other := sourceText("Something else altogether", "make\nmake install\nmake test")
 	forged := strings.Replace(ran(a, "pass", "1"), "\n1\n", "\n9\n", 1)
@@ -122,7 +124,8 @@ func TestHowOutputsStand(t *testing.T) {
 	}{
 		{"the source changed, its output did not", files{"n/a.md": a, "runs/a.md": ran(a, "pass", "1")},
 			files{"n/a.md": b, "runs/a.md": ran(a, "pass", "1")}, "n/a.md: edited · output stale"},
-		{"both changed", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{"a.md": b, "a.out.md": ran(b, "pass", "2")},
+		{"both changed", files{"a.md": a, "a.out.md": ran(a, "pass", "1")},
+			files{"a.md": b, "a.out.md": ran(b, "pass", "2")},
 			"a.md: edited, with a.out.md · output fresh\na.out.md: edited · output fresh"},
 		{"an output of another name, beside", files{"a.md": a, "report.md": ran(a, "pass", "1")},
 			files{"a.md": b, "report.md": ran(a, "pass", "1")}, "a.md: edited · output stale"},
@@ -139,7 +142,8 @@ func TestHowOutputsStand(t *testing.T) {
 		{"the source moved and changed", files{"n/a.md": a + "\nMore\n\nof the same.\n",
 			"runs/a.md": ran(a+"\nMore\n\nof the same.\n", "pass", "1")},
 			files{"n/b.md": b + "\nMore\n\nof the same.\n",
-				"runs/a.md": ran(a+"\nMore\n\nof the same.\n", "pass", "1")}, "n/b.md: renamed from n/a.md · output stale"},
+				"runs/a.md": ran(a+"\nMore\n\nof the same.\n", "pass", "1")},
+			"n/b.md: renamed from n/a.md · output stale"},
 		{"edited", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{"a.md": a, "a.out.md": forged},
 			"a.out.md: edited · output edited"},
 		{"edited around the regions", files{"a.md": a, "a.out.md": ran(a, "pass", "1")},
@@ -151,11 +155,13 @@ func TestHowOutputsStand(t *testing.T) {
 		{"cut", files{"a.md": a, "a.out.md": ran(a, "pass", "1")},
 			files{"a.md": a, "a.out.md": ran(a, "pass", "1")[:len(ran(a, "pass", "1"))-400]},
 			"a.out.md: edited · output damaged"},
-		{"failed", files{"a.md": a}, files{"a.md": a, "a.out.md": ran(a, "fail", "1")}, "a.out.md: added · output failed"},
+		{"failed", files{"a.md": a}, files{"a.md": a, "a.out.md": ran(a, "fail", "1")},
+			"a.out.md: added · output failed"},
 		{"its own text", files{}, files{"a.md": ran(a, "pass", "1")}, "a.md: added · output intact"},
 		{"its own text, edited", files{"a.md": ran(a, "pass", "1")},
 			files{"a.md": strings.Replace(ran(a, "pass", "1"), "echo 1", "echo 2", 1)}, "a.md: edited · output stale"},
-		{"its own text, stripped", files{"a.md": ran(a, "pass", "1")}, files{"a.md": a}, "a.md: edited · output missing"},
+		{"its own text, stripped", files{"a.md": ran(a, "pass", "1")}, files{"a.md": a},
+			"a.md: edited · output missing"},
 		{"another of the same name", files{"x/a.md": other, "y/a.md": ran(a, "pass", "1")},
 			files{"x/a.md": other + "\nmore\n", "y/a.md": ran(a, "pass", "1")}, "x/a.md: edited"},
 		{"no notebook", files{"README.md": "# A\n\n```bash\necho\n```\n"}, files{"README.md": "# B\n"}, ""},
@@ -175,7 +181,9 @@ func TestConfiguredOutput(t *testing.T) {
 		"n/a.md: added · output missing": {{}, {"n/a.md": a}},
 		"n/a.md: edited · output stale": {{"n/a.md": a, "out/a-result.md": ran(a, "pass", "1")},
 			{"n/a.md": b, "out/a-result.md": ran(a, "pass", "1")}},
-		"n/a.md: edited, with out/a-result.md added · output fresh\nout/a-result.md: added · output fresh": {{"n/a.md": a}, {"n/a.md": b, "out/a-result.md": ran(b, "pass", "1")}},
+		"n/a.md: edited, with out/a-result.md added · output fresh\n" +
+			"out/a-result.md: added · output fresh": {{"n/a.md": a},
+			{"n/a.md": b, "out/a-result.md": ran(b, "pass", "1")}},
 	} {
 		if got := summaries(reviewed(t, trees[0], trees[1], set)); got != want {
 			t.Errorf("got:\n%s\nwant:\n%s", got, want)
@@ -183,21 +191,21 @@ func TestConfiguredOutput(t *testing.T) {
 	}
 }
 
-// unreadable is a tree that cannot be read.
+// unreadable is a tree whose methods return errors.
 type unreadable struct{ files }
 
 func (unreadable) In(string) ([]string, error)                       { return nil, errors.New("no") }
 func (unreadable) All(func(string) bool) (paths []string, err error) { return nil, errors.New("no") }
 
-func TestATreeThatCannotBeReadIsAnError(t *testing.T) {
+func TestUnreadableTreeIsAnError(t *testing.T) {
 	f := files{"a.md": sourceText("A", "echo")}
 	if _, err := Make(Input{Base: files{}, Head: unreadable{f}, Files: []File{{Path: "a.md", New: true}}}); err == nil {
 		t.Error("no error")
 	}
 }
 
-// TestUnchangedFilesAreReadOnce has files that nothing on the branch points to: one of them may be the output of the
-// source that changed, and is read for that, once. What cannot be a notebook is not read.
+// TestUnchangedFilesAreReadOnce has unchanged files, one of which may be the output of a changed source: they are read
+// for that, once. Files that cannot be notebooks are not read.
 func TestUnchangedFilesAreReadOnce(t *testing.T) {
 	base := files{"n/a.md": sourceText("A", "echo 1"), "far/b.md": "x", "far/b.txt": "x"}
 	head := maps.Clone(base)
@@ -221,14 +229,15 @@ func (c counting) Read(name string, most int64) ([]byte, error) {
 
 var nasty = []string{"::error file=x::y", "  ::warning::", "##[error]", "x ##[add-mask]y", "@octocat",
 	"<!-- markmill:review -->", "<script>alert(1)</script>", "`", "```", "~~~~", "</details>",
-	"[x](javascript:1)", "![x](https://evil.example/x.png)", "https://evil.example", "www.evil.example", "#1", "GH-1", "o/r#12", "|", "\\", "\x1b[31m", "\u202e", "&lt;", "$x$", "-->", "a b"}
+	"[x](javascript:1)", "![x](https://evil.example/x.png)", "https://evil.example", "www.evil.example", "#1", "GH-1",
+	"o/r#12", "|", "\\", "\x1b[31m", "\u202e", "&lt;", "$x$", "-->", "a b"}
 
-// TestNothingIsMoreThanText puts all kinds of text wherever there is a place for one, and looks at what the comment
-// holds.
-func TestNothingIsMoreThanText(t *testing.T) {
+// TestEverythingIsText puts hostile text into every field and inspects the comment.
+func TestEverythingIsText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.Custom(func(t *rapid.T) string {
-			return strings.Join(rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom(nasty), rapid.StringN(0, 8, 20)), 1, 4).Draw(t,
+			return strings.Join(rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom(nasty),
+				rapid.StringN(0, 8, 20)), 1, 4).Draw(t,
 				"parts"), rapid.SampledFrom([]string{"", " ", "\n"}).Draw(t, "sep"))
 		})
 		clean := func(s string) string {
@@ -237,7 +246,8 @@ func TestNothingIsMoreThanText(t *testing.T) {
 		base, head := files{}, files{}
 		for i := range rapid.IntRange(1, 4).Draw(t, "notebooks") {
 			was, is := text.Draw(t, "was"), text.Draw(t, "is")
-			name := clean(text.Draw(t, "name")) + fmt.Sprint(i) + rapid.SampledFrom([]string{".md", ".ipynb"}).Draw(t, "ext")
+			name := clean(text.Draw(t, "name")) + fmt.Sprint(i) + rapid.SampledFrom([]string{".md",
+				".ipynb"}).Draw(t, "ext")
 			if strings.HasSuffix(name, ".ipynb") {
 				base[name], head[name] = jupyterText(was, is), jupyterText(is, was)
 				continue
@@ -259,7 +269,8 @@ func TestNothingIsMoreThanText(t *testing.T) {
 				if strings.HasPrefix(body, "::") || strings.Contains(line, "##[") {
 					t.Fatalf("a command: %q", line)
 				}
-				if mark := body[:len(body)-len(strings.TrimLeft(body, "`"))]; len(mark) > 2 && strings.HasPrefix(line, "  `") &&
+				if mark := body[:len(body)-len(strings.TrimLeft(body, "`"))]; len(mark) > 2 &&
+					strings.HasPrefix(line, "  `") &&
 					(fence == "" || strings.TrimSpace(body) == fence) {
 					if fence == "" {
 						fence = mark
@@ -290,12 +301,12 @@ func TestNothingIsMoreThanText(t *testing.T) {
 	})
 }
 
-// withoutCode is a line without its code spans, as CommonMark finds them.
+// withoutCode returns a line without its code spans, as CommonMark finds them.
 func withoutCode(line string) string {
 	var b strings.Builder
 	for i := 0; i < len(line); {
 		if line[i] == '\\' && i+1 < len(line) {
-			b.WriteByte(' ') // escaped, it means nothing
+			b.WriteByte(' ') // an escaped character has no meaning
 			i += 2
 			continue
 		}
@@ -327,6 +338,8 @@ func withoutCode(line string) string {
 func jupyterText(source, output string) string {
 	s, _ := codec.Marshal(strings.ToValidUTF8(source, ""))
 	o, _ := codec.Marshal(strings.ToValidUTF8(output, ""))
-	return fmt.Sprintf(`{"cells":[{"cell_type":"code","execution_count":1,"id":"a","metadata":{"k":%s},"outputs":[{"output_type":"stream","name":"stdout","text":%s}],"source":%s}],"metadata":{"m":%s},"nbformat":4,"nbformat_minor":5}`,
+	return fmt.Sprintf(`{"cells":[{"cell_type":"code","execution_count":1,"id":"a","metadata":{"k":%s},`+
+		`"outputs":[{"output_type":"stream","name":"stdout","text":%s}],"source":%s}],"metadata":{"m":%s},`+
+		`"nbformat":4,"nbformat_minor":5}`,
 		o, o, s, s)
 }

@@ -34,7 +34,8 @@ func (r *Rule) condition() Condition {
 
 // IsWorkflow reports whether a file configures CI or the hooks of a clone.
 func IsWorkflow(name string) bool {
-	for _, folder := range []string{".github/workflows/", ".github/actions/", ".gitea/workflows/", ".forgejo/workflows/",
+	for _, folder := range []string{".github/workflows/", ".github/actions/",
+		".gitea/workflows/", ".forgejo/workflows/",
 		".circleci/", ".woodpecker/", ".buildkite/", ".husky/", ".githooks/", ".gitlab/ci/"} {
 		if strings.HasPrefix(name, folder) {
 			return true

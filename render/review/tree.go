@@ -12,7 +12,9 @@ import (
 	"markmill/notebooks/diff"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/markdown"
 	"markmill/notebooks/percent"
+	"markmill/notebooks/region"
 	"markmill/render"
 	"markmill/render/documents"
 	"markmill/render/result"
@@ -55,7 +57,16 @@ type side struct {
 	folders map[string]map[string][]string // of each folder: digests of the Markdown in it, to paths
 	stems   map[string][]string            // of all Markdown: paths by stem; nil until it is asked for
 	owners  map[string]string              // of outputs: the source
-	named   map[string][]string            // of sources: the files whose manifest may name them; nil until it is asked for
+	// of sources: the files whose manifest may name them; nil until it is asked for
+	named map[string][]string
+	err   error // the first error of the tree, which ends the review
+}
+
+// failed keeps the first error. Lookups then go on as if there were nothing, and Make returns the error.
+func (s *side) failed(err error) {
+	if s.err == nil {
+		s.err = err
+	}
 }
 
 func newSide(tree Tree, rev Revision) *side {
@@ -79,7 +90,7 @@ type book struct {
 	digest   string // of the bytes
 	known    bool   // the rest is filled in
 	kind     Kind   // "" of what is no notebook
-	stripped notebooks.Stripped
+	stripped region.Stripped
 	jupyter  *ipynb.Notebook
 	script   *notebooks.Notebook // a script with cells
 	front    *notebooks.Front    // of a source or an output; nil where it cannot be read
@@ -96,7 +107,7 @@ func (s *side) book(name string) *book {
 		most = maxJupyter
 	}
 	b.raw, b.err = s.Read(name, most)
-	b.digest = notebooks.DigestOf(b.raw)
+	b.digest = region.DigestOf(b.raw)
 	if isScript(name) && b.err == nil {
 		b.readScript()
 	}
@@ -115,7 +126,7 @@ func (b *book) readScript() {
 	}
 	b.script = nb
 	if md, err := render.Script(nb); err == nil {
-		b.digest = notebooks.DigestOf(md.Source)
+		b.digest = region.DigestOf(md.Source)
 	}
 }
 
@@ -147,16 +158,17 @@ func (b *book) look() *book {
 		b.stripped.Source = b.raw
 		return b
 	}
-	b.stripped = notebooks.Strip(b.path, b.raw)
+	b.stripped = region.Strip(b.path, b.raw)
 	m := b.stripped.Manifest
-	nb, _ := notebooks.Parse(b.path, b.stripped.Source)
+	nb, _ := markdown.Parse(b.path, b.stripped.Source)
 	if nb != nil {
 		b.front = &nb.Front
 	}
 	switch {
-	case m != nil && m.Status != result.StatusPrepared || m == nil && len(b.stripped.Regions)+len(b.stripped.Problems) > 0:
+	case m != nil && m.Status != result.StatusPrepared || m == nil &&
+		len(b.stripped.Regions)+len(b.stripped.Problems) > 0:
 		b.kind = KindOutput
-	case nb != nil && len(nb.Steps)+len(nb.Declared) > 0:
+	case nb != nil && (len(nb.Steps) > 0 || nb.Declares()):
 		b.kind = KindSource
 	}
 	return b
@@ -176,38 +188,37 @@ func (b *book) manifest() *notebooks.Manifest {
 // sourceDigest returns the digest by which outputs identify the notebook.
 func (b *book) sourceDigest() string {
 	if b.jupyter != nil {
-		return notebooks.DigestOf(ipynb.Source(b.jupyter, false))
+		return region.DigestOf(ipynb.Source(b.jupyter, false))
 	}
 	return b.digest
 }
 
-// mayBeOutput is a cheap look.
+// mayBeOutput is a cheap check for an output notebook.
 func (b *book) mayBeOutput() bool {
 	return b.err == nil && bytes.Contains(b.raw, []byte("<!-- markmill:"))
 }
 
-// document returns the file for comparison.
-func (s *side) document(b *book) (*diff.Document, error) {
-	if b.err != nil {
+// document returns a file for comparison. A missing one, of which b is nil, counts as an empty notebook.
+func (s *side) document(b *book, name string) (doc *diff.Document, err error) {
+	switch {
+	case b == nil:
+		return &diff.Document{Name: s.call(name), Form: "none"}, nil
+	case b.err != nil:
 		return nil, b.err
-	}
-	if b.jupyter != nil {
-		doc := documents.Jupyter(b.jupyter)
-		doc.Name = s.call(b.path)
-		return doc, nil
-	}
-	if isScript(b.path) {
-		doc, err := documents.Script(b.path, b.raw)
-		if err == nil {
-			doc.Name = s.call(b.path)
+	case b.jupyter != nil:
+		doc = documents.Jupyter(b.jupyter)
+	case isScript(b.path):
+		doc, err = documents.Script(b.path, b.raw)
+	default:
+		doc, err = documents.Markdown(b.path, b.raw, func(name string) ([]byte, error) {
+			return s.Read(path.Join(path.Dir(b.path), name), maxPicture)
+		})
+		if err == nil { // the problems are told with the output
+			doc.Notes = doc.Notes[len(b.stripped.Problems):]
 		}
-		return doc, err
 	}
-	doc, err := documents.Markdown(s.call(b.path), b.raw, func(name string) ([]byte, error) {
-		return s.Read(path.Join(path.Dir(b.path), name), maxPicture)
-	})
-	if err == nil { // the problems are told with the output
-		doc.Notes = doc.Notes[len(b.stripped.Problems):]
+	if err == nil {
+		doc.Name = s.call(b.path)
 	}
 	return doc, err
 }
@@ -216,14 +227,12 @@ func (s *side) document(b *book) (*diff.Document, error) {
 const maxSiblings = 1000
 
 // folder maps digests to the notebooks in a folder, none if it has too many.
-func (s *side) folder(dir string) (map[string][]string, error) {
+func (s *side) folder(dir string) map[string][]string {
 	if got, ok := s.folders[dir]; ok {
-		return got, nil
+		return got
 	}
 	names, err := s.In(dir)
-	if err != nil {
-		return nil, err
-	}
+	s.failed(err)
 	names = slices.DeleteFunc(names, func(name string) bool { return !isText(name) })
 	out := map[string][]string{}
 	if len(names) <= maxSiblings {
@@ -234,22 +243,21 @@ func (s *side) folder(dir string) (map[string][]string, error) {
 		}
 	}
 	s.folders[dir] = out
-	return out, nil
+	return out
 }
 
 // alike returns the notebooks anywhere with the same stem: "runs/a.out.md" and "notebooks/a.md".
-func (s *side) alike(name string) ([]string, error) {
+func (s *side) alike(name string) []string {
 	if s.stems == nil {
 		all, err := s.All(isText)
-		if err != nil {
-			return nil, err
-		}
+		s.failed(err)
 		s.stems = map[string][]string{}
 		for _, p := range all {
 			s.stems[stem(p)] = append(s.stems[stem(p)], p)
 		}
 	}
-	return s.stems[stem(name)], nil
+	found := s.stems[stem(name)]
+	return found[:min(len(found), maxAlike)]
 }
 
 // maxAlike bounds the files of one stem that are searched, because every folder may have a README.
@@ -314,12 +322,10 @@ func (s *side) isNotebook(name string) bool {
 
 // naming returns the files whose manifest may name a source. It searches all notebooks once, because a run may write
 // its output anywhere.
-func (s *side) naming(source string) ([]string, error) {
+func (s *side) naming(source string) []string {
 	if s.named == nil {
 		all, err := s.All(func(name string) bool { return isMarkdown(name) || isJupyter(name) })
-		if err != nil {
-			return nil, err
-		}
+		s.failed(err)
 		s.named = map[string][]string{}
 		for _, p := range all {
 			var raw []byte
@@ -333,7 +339,7 @@ func (s *side) naming(source string) ([]string, error) {
 			}
 		}
 	}
-	return s.named[source], nil
+	return s.named[source]
 }
 
 // maxScanned bounds the files that are searched for a manifest, in bytes.
@@ -376,12 +382,12 @@ func (b *book) digestFor(output string) string {
 	if err != nil {
 		return ""
 	}
-	nb.SetDefaultLanguage(b.jupyter.Language())
+	markdown.SetDefaultLanguage(nb, b.jupyter.Language())
 	md, err := render.AsMarkdown(nb)
 	if err != nil {
 		return ""
 	}
-	return notebooks.DigestOf(md.Source)
+	return region.DigestOf(md.Source)
 }
 
 // there reports whether a file exists.

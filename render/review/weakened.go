@@ -14,37 +14,34 @@ import (
 // Weakness is an attribute or tag that lets a step pass, omits it, or hides its output.
 type Weakness struct {
 	Step  string `json:"step"`
-	Name  string `json:"name"`           // as its author wrote it: "expect-exit=1", "allow-failure"
-	Words string `json:"words"`          // what it does
-	New   bool   `json:"new,omitzero"`   // the step did not have it, or is new itself
-	Grave bool   `json:"grave,omitzero"` // it can turn a failure into a pass; of a test, or of a step that did not have it
+	Name  string `json:"name"`         // as its author wrote it: "expect-exit=1", "allow-failure"
+	Words string `json:"words"`        // what it does
+	New   bool   `json:"new,omitzero"` // the step did not have it, or is new itself
+	// it can turn a failure into a pass; of a test, or of a step that did not have it
+	Grave bool `json:"grave,omitzero"`
 }
 
-// weakness is a Weakness of one step. A grave one can turn a failure into a pass.
-type weakness struct {
-	name, words string
-	grave       bool
+// weakTags says what the tags do that weaken a step. Grave ones can turn a failure into a pass.
+var weakTags = map[string]Weakness{
+	notebooks.TagSkip:         {Words: "the step does not run", Grave: true},
+	notebooks.TagRaises:       {Words: "the step passes when it fails", Grave: true},
+	notebooks.TagAllowFailure: {Words: "a failure of the step does not count", Grave: true},
+	notebooks.TagVolatile:     {Words: "what the step prints is not kept or compared"},
+	notebooks.TagHideOutput:   {Words: "what the step prints is folded away"},
 }
 
 // weaknesses returns those of a step.
-func weaknesses(c *diff.Cell) []weakness {
-	var out []weakness
+func weaknesses(c *diff.Cell) []Weakness {
+	var out []Weakness
 	if c == nil || c.Kind != diff.Code {
 		return nil
 	}
-	add := func(name, words string, grave bool) { out = append(out, weakness{name, words, grave}) }
+	add := func(name, words string, grave bool) {
+		out = append(out, Weakness{Step: c.Label, Name: name, Words: words, Grave: grave})
+	}
 	for _, tag := range c.Tags {
-		switch tag {
-		case notebooks.TagSkip:
-			add(tag, "the step does not run", true)
-		case notebooks.TagRaises:
-			add(tag, "the step passes when it fails", true)
-		case notebooks.TagAllowFailure:
-			add(tag, "a failure of the step does not count", true)
-		case notebooks.TagVolatile:
-			add(tag, "what the step prints is not kept or compared", false)
-		case notebooks.TagHideOutput:
-			add(tag, "what the step prints is folded away", false)
+		if w, weak := weakTags[tag]; weak {
+			add(tag, w.Words, w.Grave)
 		}
 	}
 	for _, o := range c.Options {
@@ -62,7 +59,11 @@ func weaknesses(c *diff.Cell) []weakness {
 			}
 			add(name, words, true)
 		case "retries":
-			add(name, fmt.Sprintf("a failing step is tried again, %s at most", times(value)), false)
+			times := value + " times"
+			if value == "1" {
+				times = "once"
+			}
+			add(name, fmt.Sprintf("a failing step is tried again, %s at most", times), false)
 		case "needs":
 			add(name, "the step is left out unless those passed", false)
 		case "normalize":
@@ -70,13 +71,6 @@ func weaknesses(c *diff.Cell) []weakness {
 		}
 	}
 	return out
-}
-
-func times(n string) string {
-	if n == "1" {
-		return "once"
-	}
-	return n + " times"
 }
 
 // plainValue formats a JSON value as its author may have written it.
@@ -101,10 +95,9 @@ func (n *Notebook) weaken() {
 		}
 		had := weaknesses(ch.Old)
 		for _, w := range weaknesses(ch.New) {
-			is := Weakness{Step: ch.Label(), Name: w.name, Words: w.words,
-				New: !slices.ContainsFunc(had, func(h weakness) bool { return h.name == w.name })}
-			is.Grave = w.grave && is.New && (ch.Old != nil || judges(ch.New))
-			n.Weak = append(n.Weak, is)
+			w.New = !slices.ContainsFunc(had, func(h Weakness) bool { return h.Name == w.Name })
+			w.Grave = w.Grave && w.New && (ch.Old != nil || judges(ch.New))
+			n.Weak = append(n.Weak, w)
 		}
 		if ch.Old == nil {
 			continue
@@ -113,11 +106,23 @@ func (n *Notebook) weaken() {
 			{notebooks.TagReview, "the step cannot reject the run any more"},
 			{notebooks.TagNoChange, "the step may change files now"}} {
 			if slices.Contains(ch.Old.Tags, lost[0]) && !slices.Contains(ch.New.Tags, lost[0]) {
-				n.Weak = append(n.Weak, Weakness{Step: ch.Label(), Name: "no " + lost[0], Words: lost[1], New: true, Grave: true})
+				n.Weak = append(n.Weak, Weakness{Step: ch.Label(), Name: "no " + lost[0],
+					Words: lost[1], New: true, Grave: true})
 			}
 		}
 	}
-	slices.SortStableFunc(n.Weak, func(a, b Weakness) int { return graveness(a) - graveness(b) })
+	slices.SortStableFunc(n.Weak, func(a, b Weakness) int { return trueFirst(a.Grave, b.Grave) })
+}
+
+// trueFirst orders true before false.
+func trueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }
 
 // widen finds what the contract of a notebook newly allows.
@@ -140,13 +145,6 @@ func (r *reviewer) widen(n *Notebook) {
 			n.Contract = append(n.Contract, w)
 		}
 	}
-}
-
-func graveness(w Weakness) int {
-	if w.Grave {
-		return 0
-	}
-	return 1
 }
 
 // judges reports whether the verdict depends on a step.

@@ -1,10 +1,12 @@
 package review
 
 import (
+	"cmp"
 	"fmt"
-	"markmill/render/plain"
 	"slices"
 	"strings"
+
+	"markmill/render/plain"
 )
 
 // Signs of a notebook, a finding or an output.
@@ -169,12 +171,7 @@ func (o *Output) notes() []Note {
 
 // bad reports whether an output has a problem.
 func (o *Output) bad() bool {
-	for _, s := range o.States {
-		if s != Fresh && s != Intact && s != Unproven {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.States, func(s State) bool { return s != Fresh && s != Intact && s != Unproven })
 }
 
 // words describes the states of an output.
@@ -210,14 +207,7 @@ func (o *Output) outdated() string {
 	if o.gone != "" {
 		return o.gone + ", of which it is an output, was removed"
 	}
-	return orItself(o.Source) + " changed since the run"
-}
-
-func orItself(source string) string {
-	if source == "" {
-		return "the notebook itself"
-	}
-	return source
+	return cmp.Or(o.Source, "the notebook itself") + " changed since the run"
 }
 
 // Summary summarizes a changed notebook: "edited · 1 turned red · output failed, stale".
@@ -232,10 +222,7 @@ func (n *Notebook) Summary() string {
 	if n.Error != "" {
 		parts = append(parts, "cannot be read")
 	}
-	var outputs []*Output
-	for i := range n.Outputs {
-		outputs = append(outputs, &n.Outputs[i])
-	}
+	outputs := slices.Clone(n.Outputs)
 	for _, m := range n.members {
 		parts[0] += ", with " + m.Path
 		if m.Change != n.Change {
@@ -244,18 +231,12 @@ func (n *Notebook) Summary() string {
 		if len(m.Red) > 0 {
 			parts = append(parts, fmt.Sprintf("%d turned red", len(m.Red)))
 		}
-		for i := range m.Outputs {
-			outputs = append(outputs, &m.Outputs[i])
-		}
+		outputs = append(outputs, m.Outputs...)
 	}
 	var states []string
-	seen := map[State]bool{}
 	for _, s := range stateOrder {
-		for _, o := range outputs {
-			if o.Has(s) && !seen[s] && (s != Fresh || !o.bad()) {
-				seen[s] = true
-				states = append(states, string(s))
-			}
+		if slices.ContainsFunc(outputs, func(o Output) bool { return o.Has(s) && (s != Fresh || !o.bad()) }) {
+			states = append(states, string(s))
 		}
 	}
 	if states != nil {
@@ -276,12 +257,9 @@ func (v Revision) title() string {
 
 // failWords lists the conditions that fail the review.
 func (r *Review) failWords() string {
-	words := make([]string, len(r.FailOn))
-	for i, c := range r.FailOn {
-		words[i] = string(c)
+	var words []string
+	for _, c := range r.FailOn {
+		words = append(words, string(c))
 	}
-	if len(words) == 0 {
-		return "nothing"
-	}
-	return strings.Join(words, ", ")
+	return cmp.Or(strings.Join(words, ", "), "nothing")
 }

@@ -2,14 +2,14 @@ package safe
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"markmill/render/plain"
-	"markmill/runs"
 	"strings"
 	"unicode/utf8"
+
+	"markmill/render/plain"
+	"markmill/runs"
 )
 
 // wholeBytes is the size up to which a stream is read whole, so that its elision can be counted in lines. Of a
@@ -30,7 +30,7 @@ func CutText(text string, limit int) Excerpt {
 	if len(text) <= limit {
 		return Excerpt{Head: text}
 	}
-	head, tail := HeadOf(text, limit/2), tailOf(text, limit/2)
+	head, tail := HeadOf(text, limit/2), TailOf(text, limit/2)
 	gone := text[len(head) : len(text)-len(tail)]
 	cut := plain.Counted(len(gone), "byte")
 	if lines := strings.Count(gone, "\n"); lines > 0 {
@@ -54,8 +54,8 @@ func HeadOf(text string, n int) string {
 	return text[:n]
 }
 
-// tailOf is HeadOf from the other end.
-func tailOf(text string, n int) string {
+// TailOf is HeadOf from the other end.
+func TailOf(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
@@ -94,23 +94,20 @@ func ReadWindow(files fs.FS, name string, whole, edge int64) (window, error) {
 		return w, err
 	}
 	w.Head, w.Tail = make([]byte, edge), make([]byte, edge)
-	switch f := f.(type) {
-	case io.ReaderAt:
-		if err = readAt(f, w.Head, 0); err == nil {
-			err = readAt(f, w.Tail, w.Size-edge)
-		}
-	case io.ReadSeeker:
-		if _, err = io.ReadFull(f, w.Head); err == nil {
-			if _, err = f.Seek(w.Size-edge, io.SeekStart); err == nil {
-				_, err = io.ReadFull(f, w.Tail)
-			}
-		}
-	default:
-		if _, err = io.ReadFull(f, w.Head); err == nil {
-			if _, err = io.CopyN(io.Discard, f, w.Size-2*edge); err == nil {
-				_, err = io.ReadFull(f, w.Tail)
-			}
-		}
+	var r io.Reader = f
+	if at, ok := f.(io.ReaderAt); ok {
+		r = io.NewSectionReader(at, 0, w.Size)
+	}
+	if _, err = io.ReadFull(r, w.Head); err != nil {
+		return w, err
+	}
+	if s, ok := r.(io.Seeker); ok {
+		_, err = s.Seek(w.Size-edge, io.SeekStart)
+	} else {
+		_, err = io.CopyN(io.Discard, r, w.Size-2*edge)
+	}
+	if err == nil {
+		_, err = io.ReadFull(r, w.Tail)
 	}
 	return w, err
 }
@@ -122,15 +119,7 @@ func End(files fs.FS, name string, n int64) (text []byte, more bool, err error) 
 	if err != nil || w.Whole {
 		return w.Head, false, err
 	}
-	return []byte(tailOf(string(w.Tail), int(n)-1)), true, nil
-}
-
-// readAt fills b. io.ReaderAt may report the end of the file together with the last byte.
-func readAt(r io.ReaderAt, b []byte, at int64) error {
-	if n, err := r.ReadAt(b, at); n < len(b) {
-		return fmt.Errorf("read %d of %d bytes at %d: %w", n, len(b), at, errors.Join(err, io.ErrUnexpectedEOF))
-	}
-	return nil
+	return []byte(TailOf(string(w.Tail), int(n)-1)), true, nil
 }
 
 // ExcerptFile reads a file line by line through clean, and bounds the text to limit bytes. clean gets lines without
@@ -158,7 +147,7 @@ func ExcerptFile(files fs.FS, name string, limit int, clean func(line []byte) (s
 	}
 	e := Excerpt{
 		Head: HeadOf(Clean(w.Head, clean), limit/2),
-		Tail: tailOf(Clean(w.Tail, clean), limit/2),
+		Tail: TailOf(Clean(w.Tail, clean), limit/2),
 	}
 	// Rounded, because the exact number would depend on the lengths of replaced paths.
 	e.Cut = fmt.Sprintf("about %s MiB", plain.Grouped(int((w.Size-int64(e.Size())+1<<19)>>20)))

@@ -23,7 +23,7 @@ func TestCutText(t *testing.T) {
 		t.Errorf("cut %q, want %q", e.Cut, want)
 	}
 	if e := CutText(lines, len(lines)); e.Cut != "" || e.Head != lines {
-		t.Errorf("what fits is cut")
+		t.Errorf("a text that fits is cut")
 	}
 	e = CutText(strings.Repeat("é", 100), 21)
 	if !utf8.ValidString(e.Head) || !utf8.ValidString(e.Tail) || e.Head != "ééééé" || e.Cut != "180 bytes" {
@@ -31,7 +31,7 @@ func TestCutText(t *testing.T) {
 	}
 }
 
-// TestCutTextIsWhole: head, what is counted as gone, and tail are the text.
+// TestCutTextIsWhole: head, the counted gap and tail add up to the text.
 func TestCutTextIsWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.SampledFrom([]rune("ab é\n👩"))).Draw(t, "text")
@@ -49,8 +49,7 @@ func TestCutTextIsWhole(t *testing.T) {
 	})
 }
 
-// huge is a file of any size that is not there: it counts the bytes that were read of it. Line n,
-// of 16 bytes, starts with n in hexadecimal.
+// huge is a virtual file of any size that counts the bytes read. Line n, of 16 bytes, starts with n in hexadecimal.
 type huge struct {
 	size, read, at int64
 }
@@ -86,7 +85,7 @@ func (h *huge) fill(b []byte, at int64) (int, error) {
 	return n, nil
 }
 
-// hugeAt is a huge file that can be read anywhere, hugeSeek one that can seek.
+// hugeAt is a huge file with ReadAt, hugeSeek one with Seek.
 type hugeAt struct{ *huge }
 
 func (h hugeAt) ReadAt(b []byte, at int64) (int, error) { return h.fill(b, at) }
@@ -137,7 +136,7 @@ func TestExcerptOfAGigabyteReadsItsEnds(t *testing.T) {
 			t.Errorf("%s: cut %q", c.name, e.Cut)
 		}
 		if first.Head != "" && e != first {
-			t.Errorf("%s: another excerpt of the same bytes", c.name)
+			t.Errorf("%s: two excerpts of the same bytes differ", c.name)
 		}
 		first = e
 	}
@@ -156,7 +155,7 @@ func TestReadWindowWithoutSeeking(t *testing.T) {
 	}
 }
 
-// TestWindowsCutCharacters: ends that fall inside a character or a line show neither by halves.
+// TestWindowsCutCharacters: a cut inside a character or a line shows no partial character or line.
 func TestWindowsCutCharacters(t *testing.T) {
 	c := Cleaner{}
 	long := []byte("x" + strings.Repeat("é", 1<<20))

@@ -28,7 +28,8 @@ var builtins = []builtin{
 	// 2026-11-21T10:11:12.5Z · 2026-11-21 10:11:12 +0100 · Sat Nov 21 10:11:12 UTC 2026 · Sat, 21 Nov 2026 10:11:12 GMT
 	// · 10:11:12.345
 	{"times", `\b\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|UTC|GMT|[+-]\d{2}:?\d{2}))?\b` +
-		`|\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d{2}:\d{2}:\d{2}( ` +
+		`|\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) ` +
+		`[ \d]\d \d{2}:\d{2}:\d{2}( ` +
 		`[A-Z]{2,5})? \d{4}\b` +
 		`|\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{1,2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} ` +
 		`\d{2}:\d{2}:\d{2}( [A-Z]{1,5}| [+-]\d{4})?\b` +
@@ -60,18 +61,18 @@ func CheckNormalize(nb *notebooks.Notebook) error {
 	const hint = "name a built-in rule, or give name, pattern (RE2) and replace in the front matter"
 	var errs notebooks.ErrorList
 	book := NewRuleBook(nb)
-	for _, n := range nb.Front.Normalize {
-		if _, err := book.find(n.Name); err != nil {
-			errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: 1, Msg: err.Error(),
-				Hint: hint})
+	check := func(name string, line int, step notebooks.StepID) {
+		if _, err := book.find(name); err != nil {
+			errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: line, Step: step,
+				Msg: err.Error(), Hint: hint})
 		}
+	}
+	for _, n := range nb.Front.Normalize {
+		check(n.Name, 1, "")
 	}
 	for _, s := range nb.Steps {
 		for _, name := range s.Normalize {
-			if _, err := book.find(name); err != nil {
-				errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: s.Line, Step: s.ID,
-					Msg: err.Error(), Hint: hint})
-			}
+			check(name, s.Line, s.ID)
 		}
 	}
 	if len(errs) > 0 {
@@ -136,9 +137,20 @@ func (b *RuleBook) find(name string) (rule, error) {
 	if r, ok := b.compiled[name]; ok {
 		return r, nil
 	}
-	pattern, replace, found := b.source(name)
-	if !found {
-		return rule{}, fmt.Errorf("normalize rule %q is not known: there are %s", name, strings.Join(NormalizeNames(), ", "))
+	var pattern, replace string
+	for _, r := range builtins {
+		if r.name == name {
+			pattern, replace = r.pattern, r.replace
+		}
+	}
+	for _, n := range slices.Backward(b.own) {
+		if n.Name == name && n.Pattern != "" {
+			pattern, replace = n.Pattern, n.Replace
+		}
+	}
+	if pattern == "" {
+		return rule{}, fmt.Errorf("normalize rule %q is not known: there are %s", name,
+			strings.Join(NormalizeNames(), ", "))
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
@@ -146,18 +158,4 @@ func (b *RuleBook) find(name string) (rule, error) {
 	}
 	b.compiled[name] = rule{re, replace}
 	return b.compiled[name], nil
-}
-
-func (b *RuleBook) source(name string) (pattern, replace string, found bool) {
-	for _, n := range b.own {
-		if n.Name == name && n.Pattern != "" {
-			return n.Pattern, n.Replace, true
-		}
-	}
-	for _, r := range builtins {
-		if r.name == name {
-			return r.pattern, r.replace, true
-		}
-	}
-	return "", "", false
 }

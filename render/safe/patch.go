@@ -63,7 +63,7 @@ func inText(line string) bool {
 	return line != "" && strings.IndexByte(" +-@\\", line[0]) >= 0
 }
 
-// summary is what stands for a binary patch.
+// summary returns what stands for a binary patch.
 func (p *patchLines) summary() string {
 	for _, f := range p.files {
 		if f.Binary && p.blob != "" && strings.HasPrefix(f.NewBlob, p.blob) && f.Status != "deleted" {

@@ -3,11 +3,13 @@ package safe
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
 	"markmill/runs"
-	"sort"
-	"strings"
 )
 
 // TableRows converts a table scrap to rows of text, the titles first. ok is false for a value of another shape.
@@ -17,13 +19,7 @@ func TableRows(value codec.Raw) (rows [][]string, ok bool) {
 		return nil, false
 	}
 	for _, cells := range append([][]codec.Raw{t.Columns}, t.Data...) {
-		row := make([]string, len(t.Columns))
-		for i := range min(len(row), len(cells)) {
-			if len(cells[i]) > 0 {
-				row[i] = CellText(cells[i])
-			}
-		}
-		rows = append(rows, row)
+		rows = append(rows, t.texts(cells))
 	}
 	return rows, true
 }
@@ -33,6 +29,17 @@ type table struct {
 	Columns []codec.Raw   `json:"columns"`
 	Data    [][]codec.Raw `json:"data"`
 	Rows    [][]codec.Raw `json:"rows"`
+}
+
+// texts returns the cells of a row as text, one for each column.
+func (t *table) texts(cells []codec.Raw) []string {
+	row := make([]string, len(t.Columns))
+	for i := range min(len(row), len(cells)) {
+		if len(cells[i]) > 0 {
+			row[i] = CellText(cells[i])
+		}
+	}
+	return row
 }
 
 // Bounds of a displayed table. The JSON has the rest.
@@ -50,21 +57,14 @@ func WriteTable(b *bytes.Buffer, s runs.ScrapData, c *Cleaner) {
 	}
 	fmt.Fprintf(b, "**%s**\n\n", Inline(c.OneLine(s.Name, 200)))
 	row := func(cells []codec.Raw) {
-		for i := range t.Columns {
-			text := ""
-			if i < len(cells) {
-				text = CellText(cells[i])
-			}
+		for _, text := range t.texts(cells) {
 			fmt.Fprintf(b, "| %s ", Inline(c.OneLine(text, 200)))
 		}
 		b.WriteString("|\n")
 	}
 	row(t.Columns)
 	b.WriteString(strings.Repeat("| --- ", len(t.Columns)) + "|\n")
-	for i, cells := range t.Data {
-		if i == MaxRows {
-			break
-		}
+	for _, cells := range t.Data[:min(MaxRows, len(t.Data))] {
 		row(cells)
 	}
 	b.WriteByte('\n')
@@ -73,6 +73,7 @@ func WriteTable(b *bytes.Buffer, s runs.ScrapData, c *Cleaner) {
 	}
 }
 
+// ReadTable reads the value of a table scrap: a list of objects, or columns with data or rows.
 func ReadTable(value codec.Raw) (table, bool) {
 	var t table
 	if codec.Unmarshal(value, &t) == nil && len(t.Columns) > 0 {
@@ -89,11 +90,7 @@ func ReadTable(value codec.Raw) (table, bool) {
 			names[name] = true
 		}
 	}
-	sorted := make([]string, 0, len(names))
-	for name := range names {
-		sorted = append(sorted, name)
-	}
-	sort.Strings(sorted)
+	sorted := slices.Sorted(maps.Keys(names))
 	t = table{}
 	for _, name := range sorted {
 		title, err := codec.Marshal(name)

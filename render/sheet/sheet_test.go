@@ -26,11 +26,12 @@ func sheetOf(list []*documents.Recorded, o Options) *Sheet {
 	return b.Sheet()
 }
 
-// TestNames: no two columns have one name, whatever parameters and scraps are called.
+// TestNames: column names are unique, whatever parameters and scraps are called.
 func TestNames(t *testing.T) {
 	list := []*documents.Recorded{
 		{Name: "a", Status: "pass", Params: []diff.Param{param("x", "1"), param("status", `"p"`), param("own", "2")},
-			Scraps: []documents.StepScrap{scrap("x", "json", "3"), scrap("run", "text", `"r"`), scrap("params.x", "json", "4"),
+			Scraps: []documents.StepScrap{scrap("x", "json", "3"), scrap("run", "text", `"r"`),
+				scrap("params.x", "json", "4"),
 				scrap("t", "table", `{"columns":["a"],"data":[]}`)}},
 		{Name: "b", Scraps: []documents.StepScrap{scrap("own", "json", "5")}},
 	}
@@ -39,7 +40,8 @@ func TestNames(t *testing.T) {
 	if err := s.Write(&out, "csv"); err != nil {
 		t.Fatal(err)
 	}
-	want := "notebook,run,status,params.x,params.status,params.own,x,scraps.run,scraps.params.x,own\na,,pass,1,p,2,3,r,4,\nb,,,,,,,,,5\n"
+	want := "notebook,run,status,params.x,params.status,params.own,x,scraps.run,scraps.params.x,own\n" +
+		"a,,pass,1,p,2,3,r,4,\nb,,,,,,,,,5\n"
 	if out.String() != want || s.Left != 1 {
 		t.Errorf("got\n%swant\n%s%d left", &out, want, s.Left)
 	}
@@ -50,13 +52,14 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestRowsAreTheirOwn: a row holds on to nothing of the notebook, which may be far larger.
-func TestRowsAreTheirOwn(t *testing.T) {
+// TestRowsShareNoMemory: a row does not keep the notebook, which may be far larger, in memory.
+func TestRowsShareNoMemory(t *testing.T) {
 	for _, o := range []Options{{Params: true}, {Params: true, Long: true}} {
 		source := codec.Raw(`[1,"a"]`)
 		b := New(o)
 		b.Add(&documents.Recorded{Name: "n", Params: []diff.Param{{Name: "p", Value: source[1:2]}},
-			Scraps: []documents.StepScrap{{ScrapData: runs.ScrapData{Name: "s", Type: runs.ScrapJSON, Value: source[3:6]}}}})
+			Scraps: []documents.StepScrap{{ScrapData: runs.ScrapData{Name: "s",
+				Type: runs.ScrapJSON, Value: source[3:6]}}}})
 		clear(source)
 		s := b.Sheet()
 		for i, cell := range s.Rows[0] {
@@ -67,7 +70,7 @@ func TestRowsAreTheirOwn(t *testing.T) {
 	}
 }
 
-// TestHostile: what a terminal, a page or a spreadsheet would act upon is text there, and stays what it is in CSV.
+// TestHostile: text that a terminal, a page or a spreadsheet would act on is inert, and unchanged in CSV.
 func TestHostile(t *testing.T) {
 	s := &Sheet{Columns: []string{"=n", "v"}, Rows: [][]codec.Raw{{codec.Raw(`"=1\u001b[2J|<b>\u202e"`),
 		codec.Raw("-1")}, {codec.Raw(`"+x"`), codec.Raw(`"-1"`)}}}
@@ -79,7 +82,10 @@ func TestHostile(t *testing.T) {
 		return b.String()
 	}
 	for _, format := range []string{"table", "markdown"} {
-		if got := text(func(b *bytes.Buffer) error { return s.Write(b, format) }); strings.ContainsAny(got, "\x1b\u202e") {
+		if got := text(func(b *bytes.Buffer) error {
+			return s.Write(b,
+				format)
+		}); strings.ContainsAny(got, "\x1b\u202e") {
 			t.Errorf("%s: %q", format, got)
 		}
 	}
@@ -92,12 +98,13 @@ func TestHostile(t *testing.T) {
 	}); got != "=n,v\n=1\x1b[2J|<b>\u202e,-1\n+x,-1\n" {
 		t.Errorf("%q", got)
 	}
-	if got := text(func(b *bytes.Buffer) error { return s.WriteSpreadsheet(b) }); got != "\ufeff'=n,v\r\n'=1\x1b[2J|<b>\u202e,-1\r\n'+x,'-1\r\n" {
+	if got := text(func(b *bytes.Buffer) error { return s.WriteSpreadsheet(b) }); got != "\ufeff'=n,v\r\n"+
+		"'=1\x1b[2J|<b>\u202e,-1\r\n'+x,'-1\r\n" {
 		t.Errorf("%q", got)
 	}
 }
 
-// TestForms: what JSON has no word for, nothing at all, and an empty sheet.
+// TestForms writes values that JSON cannot represent, missing values, and an empty sheet.
 func TestForms(t *testing.T) {
 	s := &Sheet{Columns: []string{"a", "b"}, Rows: [][]codec.Raw{{codec.Raw(`{"$int":"1180591620717411303424"}`), nil},
 		{codec.Raw(`{"$float":"nan"}`), codec.Raw(`{"x": [1]}`)}}}

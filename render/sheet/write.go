@@ -2,15 +2,16 @@ package sheet
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/csv"
 	"io"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
 
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
+	"markmill/render/safe"
 	"markmill/runs/parquet"
 	"markmill/runs/scrapbook"
 )
@@ -122,7 +123,7 @@ func (s *Sheet) csv(w io.Writer, spreadsheet bool) error {
 
 // plainText formats a value as text, "" for a missing value.
 func plainText(v codec.Raw) string {
-	if len(v) == 0 || v.Kind() == 'n' {
+	if empty(v) {
 		return ""
 	}
 	if v.Kind() == '{' || v.Kind() == '[' {
@@ -146,15 +147,15 @@ func (s *Sheet) parquet(w io.Writer) error {
 	return parquet.Write(w, columns)
 }
 
+// empty reports whether a cell is nil or null.
+func empty(v codec.Raw) bool { return len(v) == 0 || v.Kind() == 'n' }
+
 // used returns the columns that are not empty, and those that say where a row comes from.
 func (s *Sheet) used() []int {
 	var out []int
 	for i := range s.Columns {
-		for _, row := range s.Rows {
-			if len(row[i]) > 0 && row[i].Kind() != 'n' {
-				out = append(out, i)
-				break
-			}
+		if slices.ContainsFunc(s.Rows, func(row []codec.Raw) bool { return !empty(row[i]) }) {
+			out = append(out, i)
 		}
 	}
 	return out
@@ -168,7 +169,7 @@ const (
 
 // brief formats a value on one line.
 func brief(v codec.Raw, most int) string {
-	text := plain.Escape(strings.Join(strings.Fields(plainText(v)), " "))
+	text := plain.OneLine(plainText(v))
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most-1]) + "…"
 	}
@@ -179,7 +180,7 @@ func (s *Sheet) markdown(w *bufio.Writer) {
 	used := s.used()
 	line := func(cell func(i int) string) {
 		for _, i := range used {
-			w.WriteString("| " + markdownText(cell(i)) + " ")
+			w.WriteString("| " + safe.Inline(cell(i)) + " ")
 		}
 		w.WriteString("|\n")
 	}
@@ -204,27 +205,14 @@ func (s *Sheet) markdown(w *bufio.Writer) {
 func (s *Sheet) number(i int) bool {
 	found := false
 	for _, row := range s.Rows {
-		switch kind := row[i].Kind(); {
-		case len(row[i]) == 0 || kind == 'n':
-		case kind == '0':
-			found = true
-		default:
+		if empty(row[i]) {
+			continue
+		}
+		if found = row[i].Kind() == '0'; !found {
 			return false
 		}
 	}
 	return found
-}
-
-// markdownText escapes Markdown.
-func markdownText(s string) string {
-	var b bytes.Buffer
-	for _, r := range s {
-		if strings.ContainsRune("\\`*_[]<>!|~&$", r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 // table writes aligned columns, numbers to the right.

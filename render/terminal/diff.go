@@ -26,7 +26,8 @@ func Sections(w io.Writer, d *diff.Diff, list []diffview.Section, color bool) er
 	b.WriteString(paint("+++ "+plain.Escape(d.New.Name), green, color) + "\n")
 	for _, s := range list {
 		if s.Name == diffview.Status {
-			b.WriteString("status: " + paint(plain.Escape(s.Entries[0].Words), toneColor(s.Entries[0].Tone), color) + "\n")
+			b.WriteString("status: " + paint(plain.Escape(s.Entries[0].Words),
+				toneColor(s.Entries[0].Tone), color) + "\n")
 			continue
 		}
 		b.WriteString("\n" + bold(s.Name, color))

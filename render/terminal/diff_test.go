@@ -8,8 +8,8 @@ import (
 	"markmill/notebooks/diff"
 )
 
-// TestDiffIsInColour: what goes is red, what comes is green, the words that changed are reversed, a tab stays one; and
-// without colour there is no sequence at all.
+// TestDiffIsInColour: removed text is red, added text is green, changed words are reversed, tabs are kept; without
+// colour there are no sequences.
 func TestDiffIsInColour(t *testing.T) {
 	side := func(name, source string) *diff.Document {
 		return &diff.Document{Name: name, Cells: []diff.Cell{{ID: "a", Label: "a", Kind: diff.Code, Source: source}}}

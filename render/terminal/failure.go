@@ -13,12 +13,6 @@ import (
 	"markmill/runs"
 )
 
-// Bounds of a shown failure. Its end is kept, where the exception and the last call are.
-const (
-	failureLines = 30
-	failureWidth = 400 // characters of a line
-)
-
 // Record is the run directory.
 type Record struct {
 	Files fs.FS       // nil: it is not at hand, and it is not shown why a step failed
@@ -34,13 +28,10 @@ func (rec Record) failure(f *runs.StepFinishedData, indent string, logged, color
 	if rec.Files == nil || f == nil || f.Status != runs.StepFailed && f.Status != runs.StepTimeout {
 		return ""
 	}
-	text, file, cutOff := rec.failureText(f, logged)
-	if text = strings.TrimRight(text, "\r\n\t "); text == "" {
+	text, file, cutOff := render.FailureText(rec.Files, f)
+	lines, more := render.TailLines(text)
+	if lines == nil || logged && file != f.Result {
 		return ""
-	}
-	lines := strings.Split(text, "\n")
-	if n := len(lines) - failureLines; n > 0 {
-		lines, cutOff = lines[n:], true
 	}
 	name := ""
 	if f.Error != nil {
@@ -48,29 +39,20 @@ func (rec Record) failure(f *runs.StepFinishedData, indent string, logged, color
 	}
 	rule := indent + paint("│", red, color) + " "
 	var b strings.Builder
-	if cutOff {
+	if cutOff || more {
 		b.WriteString(rule + paint("… the end of "+plain.Escape(path.Join(rec.Path, file)), dim, color) + "\n")
 	}
 	for _, l := range lines {
-		l = tracebackLine(plain.Cut(plain.Line([]byte(l)), failureWidth), name, color)
-		b.WriteString(strings.TrimRight(rule+l, " ") + "\n")
+		b.WriteString(strings.TrimRight(rule+tracebackLine(l, name, color), " ") + "\n")
 	}
 	return b.String()
 }
 
-// failureText is render.FailureText. If the streams were already shown, it returns only an exception that they lack.
-func (rec Record) failureText(f *runs.StepFinishedData, logged bool) (text, file string, cutOff bool) {
-	text, file, cutOff = render.FailureText(rec.Files, f)
-	if logged && file != f.Result {
-		return "", "", false
-	}
-	return text, file, cutOff
-}
-
 var (
 	tracebackHead  = lazyregexp.New(`Traceback \(most recent call last\)|^-{20,}$`)
-	tracebackFrame = lazyregexp.New(`^\s*File ("[^"]*"|\S+)(, line |:)\d+|^(Cell|Input) In ?\[\d+\]|^\s+at .*:\d+:\d+\)?$`)
-	tracebackMark  = lazyregexp.New(`^\s*[\^~]+\s*$|^-+> ?\d+ `)
+	tracebackFrame = lazyregexp.New(`^\s*File ("[^"]*"|\S+)(, line |:)\d+|^(Cell|Input) ` +
+		`In ?\[\d+\]|^\s+at .*:\d+:\d+\)?$`)
+	tracebackMark = lazyregexp.New(`^\s*[\^~]+\s*$|^-+> ?\d+ `)
 )
 
 // tracebackLine colors a line of a failure: exception, frames and marks stand out.

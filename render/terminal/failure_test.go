@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"markmill/notebooks"
+	"markmill/render"
 	"markmill/render/plain"
 	"markmill/runs"
 )
@@ -15,7 +16,7 @@ import (
 const raised = "Traceback (most recent call last):\n  File \"a.md\", line 10, in <module>\n    f(3)\n    " +
 	"~^^^\nValueError: 3\n"
 
-// lines are the numbers from 1 to n, a line each.
+// lines returns the numbers from 1 to n, one per line.
 func lines(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -24,8 +25,8 @@ func lines(n int) string {
 	return b.String()
 }
 
-// TestFailureIsTheTracebackOrTheEnd: what is shown of a step that failed, without colour.
-func TestFailureIsTheTracebackOrTheEnd(t *testing.T) {
+// TestFailureIsTracebackOrTail checks what is shown of a failed step, without colour.
+func TestFailureIsTracebackOrTail(t *testing.T) {
 	long := "Traceback (most recent call last):\n" + strings.Repeat("  File \"a.md\", line 2, in f\n    f()\n", 400) +
 		"RecursionError: too deep\n"
 	for _, c := range []struct {
@@ -34,8 +35,8 @@ func TestFailureIsTheTracebackOrTheEnd(t *testing.T) {
 		err            *runs.ErrorData
 		status         runs.StepStatus
 		logged         bool
-		want           string // of the lines, without their rule; "…" stands for a line that names the file
-		lines          int    // of want, where it is only the end
+		want           string // the lines without the rule; "…" stands for a line that names the file
+		lines          int    // number of lines of want if it is only the tail
 	}{
 		{name: "an exception", stdout: "out\n", stderr: raised,
 			err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised}, want: raised},
@@ -44,14 +45,15 @@ func TestFailureIsTheTracebackOrTheEnd(t *testing.T) {
 		{name: "a hook of its author's", stderr: "my hook: no\n",
 			err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised}, want: raised},
 		{name: "a hint behind it", stderr: raised + "give it with -p\n",
-			err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised}, want: raised + "give it with -p\n"},
+			err:  &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised},
+			want: raised + "give it with -p\n"},
 		{name: "a shell", stdout: "out\n", stderr: "sh: no\n", want: "sh: no\n"},
 		{name: "a test runner", stdout: "FAIL: x\n", want: "FAIL: x\n"},
 		{name: "a long stream", stderr: lines(2000), want: "…steps/01-s/stderr\n" + lines(2000)[len(lines(1970)):]},
 		{name: "a long traceback", stderr: long, err: &runs.ErrorData{Name: "RecursionError", Traceback: long},
-			want: "    f()\nRecursionError: too deep\n", lines: failureLines + 1},
+			want: "    f()\nRecursionError: too deep\n", lines: render.FailureLines + 1},
 		{name: "one long line", stderr: strings.Repeat("x", 99999), want: "…steps/01-s/stderr\n" +
-			strings.Repeat("x", failureWidth) + "…\n"},
+			strings.Repeat("x", render.FailureWidth) + "…\n"},
 		{name: "control characters", stderr: "\x1b[31mred\x1b]0;t\x07\n10%\r20%\n\x1b[2J\u202e\n",
 			want: "red\n20%\n\\u202e\n"},
 		{name: "shown already", stderr: raised, err: &runs.ErrorData{Name: "ValueError", Value: "3", Traceback: raised},
@@ -102,8 +104,7 @@ func TestFailureIsTheTracebackOrTheEnd(t *testing.T) {
 	}
 }
 
-// TestFailureInColour: the exception, the frames and the marks stand out on a terminal, and the text is that without
-// colour.
+// TestFailureInColour: the exception, the frames and the marks are highlighted, and the text is unchanged.
 func TestFailureInColour(t *testing.T) {
 	files := fstest.MapFS{"stderr": {Data: []byte(raised)}}
 	f := &runs.StepFinishedData{Status: runs.StepFailed, Stderr: runs.StreamData{File: "stderr"},
@@ -127,7 +128,8 @@ func TestFailureInColour(t *testing.T) {
 	}
 }
 
-// TestProgressShowsWhyAStepFailed: below the line of the step, with no progress too, and in the page of a run.
+// TestProgressShowsWhyAStepFailed: the reason stands below the step's line, also without progress, and on the page of a
+// run.
 func TestProgressShowsWhyAStepFailed(t *testing.T) {
 	files := fstest.MapFS{"stderr": {Data: []byte("sh: no such thing\n")}}
 	done := runs.StepFinishedData{Status: runs.StepFailed, Exit: 127, Stderr: runs.StreamData{File: "stderr"}}

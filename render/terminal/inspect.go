@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -15,11 +16,7 @@ import (
 func Inspect(w io.Writer, nb *notebooks.Notebook, bound []notebooks.Bound, narrowed []runs.NarrowedData,
 	color bool) error {
 	p := page{w: w, color: color}
-	title := nb.Front.Title
-	if title == "" {
-		title = nb.Name
-	}
-	p.printf("%s\n", shown(title))
+	p.printf("%s\n", shown(cmp.Or(nb.Front.Title, nb.Name)))
 	if nb.Front.Description != "" {
 		p.printf("%s\n", shown(nb.Front.Description))
 	}
@@ -52,10 +49,7 @@ func Inspect(w io.Writer, nb *notebooks.Notebook, bound []notebooks.Bound, narro
 }
 
 func typeWords(q notebooks.Param) string {
-	if q.Declared != "" {
-		return shown(q.Declared)
-	}
-	return string(q.Type)
+	return shown(cmp.Or(q.Declared, string(q.Type)))
 }
 
 // valueWords returns the value that a run would use and its origin, or the default. Secrets are masked.
@@ -82,15 +76,14 @@ func valueWords(q notebooks.Param, values map[string]notebooks.Bound) string {
 }
 
 func helpWords(q notebooks.Param) string {
-	var words []string
+	var words, one []string
 	if q.Help != "" {
 		words = append(words, q.Help)
 	}
-	if len(q.Enum) > 0 {
-		var one []string
-		for _, v := range q.Enum {
-			one = append(one, string(v.JSON()))
-		}
+	for _, v := range q.Enum {
+		one = append(one, string(v.JSON()))
+	}
+	if one != nil {
 		words = append(words, "one of "+strings.Join(one, ", "))
 	}
 	if q.Min != nil {
@@ -115,39 +108,30 @@ func tagWords(s *notebooks.Step) string {
 
 // stepWords lists the attributes that a step sets itself.
 func stepWords(s *notebooks.Step) string {
-	var words []string
-	add := func(name, value string) { words = append(words, name+"="+value) }
+	var words, needs []string
+	add := func(name, value string) {
+		if value != "" {
+			words = append(words, name+"="+value)
+		}
+	}
 	if s.Timeout > 0 {
 		add("timeout", s.Timeout.String())
 	}
-	if s.Cwd != "" {
-		add("cwd", s.Cwd)
+	add("cwd", s.Cwd)
+	add("kernel", s.Kernel)
+	for _, id := range s.Needs {
+		needs = append(needs, string(id))
 	}
-	if s.Kernel != "" {
-		add("kernel", s.Kernel)
-	}
-	if len(s.Needs) > 0 {
-		ids := make([]string, len(s.Needs))
-		for i, id := range s.Needs {
-			ids[i] = string(id)
-		}
-		add("needs", strings.Join(ids, ","))
-	}
-	if s.If != "" {
-		add("if", s.If)
-	}
+	add("needs", strings.Join(needs, ","))
+	add("if", s.If)
 	if s.ExpectExit != nil {
 		add("expect-exit", fmt.Sprint(*s.ExpectExit))
 	}
 	if s.Retries > 0 {
 		add("retries", fmt.Sprint(s.Retries))
 	}
-	if s.Output != "" {
-		add("output", s.Output)
-	}
-	if len(s.Normalize) > 0 {
-		add("normalize", strings.Join(s.Normalize, ","))
-	}
+	add("output", s.Output)
+	add("normalize", strings.Join(s.Normalize, ","))
 	return strings.Join(words, " ")
 }
 
@@ -167,17 +151,8 @@ func gatesOf(f notebooks.Front) [][2]string {
 	}
 	add("allow", strings.Join(f.Allow, ", "))
 	add("forbid", strings.Join(f.Forbid, ", "))
-	var limits []string
-	if f.Limits.Files > 0 {
-		limits = append(limits, fmt.Sprintf("%d files", f.Limits.Files))
-	}
-	if f.Limits.Lines > 0 {
-		limits = append(limits, fmt.Sprintf("%d lines", f.Limits.Lines))
-	}
-	if f.Limits.Bytes > 0 {
-		limits = append(limits, fmt.Sprintf("%d bytes", f.Limits.Bytes))
-	}
-	add("limits", strings.Join(limits, ", "))
+	add("limits", bounds(bound{"%d files", int64(f.Limits.Files)}, bound{"%d lines", int64(f.Limits.Lines)},
+		bound{"%d bytes", f.Limits.Bytes}))
 	add("require", strings.Join(f.Require, ", "))
 	add("forbidden", strings.Join(f.ForbiddenActions, ", "))
 	add("mode", f.Mode)
@@ -186,16 +161,24 @@ func gatesOf(f notebooks.Front) [][2]string {
 	add("sandbox", f.Sandbox)
 	add("network", f.Network)
 	add("processes", f.Processes)
-	var resources []string
-	for _, r := range []struct {
-		words string
-		value int64
-	}{{"memory %d bytes", f.Resources.Memory}, {"%d processes", f.Resources.Processes}, {"files of %d bytes",
-		f.Resources.FileSize}, {"%d open files", f.Resources.OpenFiles}} {
-		if r.value > 0 {
-			resources = append(resources, fmt.Sprintf(r.words, r.value))
+	r := &f.Resources
+	add("resources", bounds(bound{"memory %d bytes", r.Memory}, bound{"%d processes", r.Processes},
+		bound{"files of %d bytes", r.FileSize}, bound{"%d open files", r.OpenFiles}))
+	return out
+}
+
+// bound is a limit and the words for it; 0 is none.
+type bound struct {
+	words string
+	limit int64
+}
+
+func bounds(list ...bound) string {
+	var words []string
+	for _, b := range list {
+		if b.limit > 0 {
+			words = append(words, fmt.Sprintf(b.words, b.limit))
 		}
 	}
-	add("resources", strings.Join(resources, ", "))
-	return out
+	return strings.Join(words, ", ")
 }

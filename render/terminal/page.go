@@ -5,7 +5,6 @@ import (
 	"io"
 	"path"
 	"strings"
-	"time"
 
 	"charm.land/lipgloss/v2"
 
@@ -167,7 +166,8 @@ func (p Page) params(out *sheet) {
 		}
 	}
 	for _, q := range p.Doc.Params {
-		t.add(cell{shown(q.Name), green}, cell{shown(plain.Cut(string(q.Value), 200)), ""}, cell{shown(given[q.Name]), dim})
+		t.add(cell{shown(q.Name), green}, cell{shown(plain.Cut(string(q.Value), 200)), ""},
+			cell{shown(given[q.Name]), dim})
 	}
 	if len(t.rows) > 0 {
 		out.printf("\n%s\n", bold("Parameters", p.Color))
@@ -192,7 +192,7 @@ func (p Page) steps(out *sheet) []diff.Scrap {
 		}
 	}
 	var scraps []diff.Scrap
-	first := true
+	lead := "\n" + bold("Steps", p.Color) + "\n"
 	for i := range p.Doc.Cells {
 		c := &p.Doc.Cells[i]
 		name := c.Label
@@ -205,58 +205,35 @@ func (p Page) steps(out *sheet) []diff.Scrap {
 		if c.Kind != diff.Code || rec == nil && c.Status == "" && len(c.Outputs) == 0 {
 			continue
 		}
-		if first {
-			out.printf("\n%s\n", bold("Steps", p.Color))
-		} else {
-			out.printf("\n")
-		}
-		first = false
+		out.printf("%s", lead)
+		lead = "\n"
 		p.step(out, c, name, rec)
 		for _, s := range c.Scraps {
-			scraps = setLast(scraps, s)
+			scraps = diff.SetScrap(scraps, s)
 		}
 	}
 	return scraps
 }
 
-func setLast(list []diff.Scrap, s diff.Scrap) []diff.Scrap {
-	for i := range list {
-		if list[i].Name == s.Name {
-			list[i] = s
-			return list
-		}
-	}
-	return append(list, s)
-}
-
 func (p Page) step(out *sheet, c *diff.Cell, name string, rec *runs.StepRecord) {
 	status := runs.StepStatus(c.Status)
-	mark, words, took := result.StatusMark(c.Status), c.Words, c.Took
+	f := render.StepFacts{Mark: result.StatusMark(c.Status), Words: c.Words}
 	if rec != nil {
-		mark, words = result.Verdict(*rec)
-		words += render.CarriedWords(*rec)
-		status = rec.Status()
-		if rec.Finished != nil && rec.Step != nil {
-			took = time.Duration(rec.Finished.DurationNS)
-		}
+		f, status = render.FactsOf(*rec), rec.Status()
+	}
+	if c.Took > 0 && f.Took == "" {
+		f.Took = render.Duration(c.Took)
+	}
+	if f.Tests = ""; c.Tests != nil {
+		f.Tests = result.TestWords(c.Tests.Passed, c.Tests.Failed, c.Tests.Skipped)
 	}
 	parts := []string{bold(shown(name), p.Color)}
-	if c.Lang != "" {
-		parts = append(parts, shown(c.Lang))
+	for _, words := range append([]string{c.Lang, f.Words}, f.Besides()...) {
+		if words != "" {
+			parts = append(parts, shown(words))
+		}
 	}
-	if words != "" {
-		parts = append(parts, shown(words))
-	}
-	if took > 0 {
-		parts = append(parts, render.Duration(took))
-	}
-	if t := c.Tests; t != nil {
-		parts = append(parts, result.TestWords(t.Passed, t.Failed, t.Skipped))
-	}
-	if rec != nil && rec.Patch != nil {
-		parts = append(parts, render.ChangeWords(rec.Patch.Files))
-	}
-	out.printf("%s %s\n", paint(mark, stepColor(status), p.Color), strings.Join(parts, " · "))
+	out.printf("%s %s\n", paint(f.Mark, stepColor(status), p.Color), strings.Join(parts, " · "))
 	failed := status == runs.StepFailed || status == runs.StepTimeout
 	if p.Code || failed {
 		p.code(out, c, rec)

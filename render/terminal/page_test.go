@@ -11,7 +11,7 @@ import (
 	"markmill/notebooks/diff"
 )
 
-// hostilePage is a page whose every text could command a terminal.
+// hostilePage returns a page with terminal sequences in every text.
 func hostilePage(width int) string {
 	const evil = "\x1b]0;title\x07\x1b[2J\u202eevil\r\n"
 	text := func(name, mime, text string) diff.Output {
@@ -23,13 +23,16 @@ func hostilePage(width int) string {
 			Message: evil, Fix: evil}, {Code: "d", Message: evil, Consequence: true}},
 		Doc: &diff.Document{Name: "n" + evil, Status: "fail" + evil, Notes: []string{evil},
 			Params: []diff.Param{{Name: evil, Value: codec.Raw(`"\u001b"`)}},
-			Cells: []diff.Cell{{Label: "a" + evil, Kind: diff.Code, Lang: evil, Source: evil, Status: "fail", Words: evil,
+			Cells: []diff.Cell{{Label: "a" + evil, Kind: diff.Code, Lang: evil,
+				Source: evil, Status: "fail", Words: evil,
 				Outputs: []diff.Output{text(diff.Stdout, "text/plain", strings.Repeat(evil+"long 世界 ", 60)),
 					text(diff.Display, "text/html", "<table><tr><td>a"+evil+"</td></tr></table>"),
-					text(diff.Display, "text/markdown", "| a"+evil[:10]+" | b |\n| --- | --- |\n| x | y |"), {Name: diff.Display,
+					text(diff.Display, "text/markdown", "| a"+evil[:10]+" | b |\n| --- | --- |\n| x | y |"),
+					{Name: diff.Display,
 						Data: []diff.Datum{{MIME: "image/png" + evil, File: evil, Bytes: []byte{1}}}}},
-				Scraps: []diff.Scrap{{Name: evil, Type: "text", Value: codec.Raw(`"x"`)}, {Name: "f", Type: "file", File: evil}},
-				Files:  []diff.FilePatch{{Path: evil, Status: evil, Lines: []string{"+" + evil}}}}}}}.Write(&b)
+				Scraps: []diff.Scrap{{Name: evil, Type: "text", Value: codec.Raw(`"x"`)},
+					{Name: "f", Type: "file", File: evil}},
+				Files: []diff.FilePatch{{Path: evil, Status: evil, Lines: []string{"+" + evil}}}}}}}.Write(&b)
 	if err != nil {
 		panic(err)
 	}
@@ -58,7 +61,7 @@ func TestPageIsSafeAndFits(t *testing.T) {
 	}
 }
 
-// Of a step that passed an output is cut; of one that failed all is shown.
+// TestPageCutsWhatPassed: output of passed steps is cut, output of failed steps is shown in full.
 func TestPageCutsWhatPassed(t *testing.T) {
 	show := func(status string) string {
 		var b strings.Builder

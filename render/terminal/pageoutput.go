@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"markmill/notebooks/diff"
+	"markmill/render/diffview"
 	"markmill/render/html"
 	"markmill/render/plain"
 )
@@ -86,7 +87,7 @@ func markdownRows(text string) (rows [][]string, ok bool) {
 		if !strings.HasPrefix(l, "|") || !strings.HasSuffix(l, "|") || len(l) < 2 {
 			return nil, false
 		}
-		row := splitCells(l[1 : len(l)-1])
+		row := diffview.Pipes(l)
 		if i == 1 {
 			if !slices.ContainsFunc(row, func(s string) bool { return strings.Trim(s, "-: ") != "" }) {
 				continue
@@ -96,25 +97,6 @@ func markdownRows(text string) (rows [][]string, ok bool) {
 		rows = append(rows, row)
 	}
 	return rows, len(rows) > 1
-}
-
-// splitCells splits a row of a Markdown table at unescaped bars.
-func splitCells(l string) []string {
-	var cells []string
-	var b strings.Builder
-	for i := 0; i < len(l); i++ {
-		switch {
-		case l[i] == '\\' && i+1 < len(l) && l[i+1] == '|':
-			i++
-			b.WriteByte('|')
-		case l[i] == '|':
-			cells = append(cells, strings.TrimSpace(b.String()))
-			b.Reset()
-		default:
-			b.WriteByte(l[i])
-		}
-	}
-	return append(cells, strings.TrimSpace(b.String()))
 }
 
 // rows prints a table, the titles first.

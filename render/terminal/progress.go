@@ -13,7 +13,6 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/render"
 	"markmill/render/plain"
-	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -122,22 +121,10 @@ func (p *Progress) finish(e runs.Event) {
 	if ran {
 		rec.Step = p.begun
 	}
-	mark, words := result.Verdict(rec)
 	rec.Replayed = p.replayed
-	words += render.CarriedWords(rec)
-	parts := []string{paint(mark, stepColor(d.Status), p.o.Color) + " " + plain.Escape(string(e.Step)),
-		plain.Line([]byte(words))}
-	if ran {
-		parts = append(parts, render.Duration(time.Duration(d.DurationNS)))
-	}
-	if d.Tests != nil {
-		parts = append(parts, result.TestWords(d.Tests.Passed, d.Tests.Failed, d.Tests.Skipped))
-	}
-	if p.patch != nil {
-		if change := render.ChangeWords(p.patch.Files); change != "" {
-			parts = append(parts, change)
-		}
-	}
+	f := render.FactsOf(rec)
+	parts := append([]string{paint(f.Mark, stepColor(d.Status), p.o.Color) + " " + plain.Escape(string(e.Step)),
+		plain.Line([]byte(f.Words))}, f.Besides()...)
 	failure := ""
 	if ran {
 		failure = p.o.Record.failure(&d, "  ", p.o.Log || p.o.Shown, p.o.Color)
@@ -230,10 +217,7 @@ func (p *Progress) draw() {
 	if !p.o.Terminal || p.o.Quiet || p.step == "" {
 		return
 	}
-	width := p.o.Width()
-	if width < 20 {
-		width = 20
-	}
+	width := max(20, p.o.Width())
 	text := fmt.Sprintf("%c %d/%d %s · %s", spinner[p.spin%len(spinner)], p.place, max(p.total, p.place),
 		plain.Escape(string(p.step)), elapsed(p.o.Now().Sub(p.started)))
 	if left := p.total - p.place; left > 0 {

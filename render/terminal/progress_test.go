@@ -26,7 +26,7 @@ func event(t *testing.T, typ runs.EventType, step notebooks.StepID, data any) ru
 	return runs.Event{Type: typ, Step: step, Data: raw}
 }
 
-// play shows a run of two steps, the second of which fails; each prints output between its events.
+// play shows a run of two steps; each prints output, and the second fails.
 func play(t *testing.T, p *Progress, output string) {
 	p.Event(event(t, runs.PlanUpdated, "", runs.PlanData{Steps: []runs.PlannedStep{
 		{ID: "build", Action: runs.ActionRun}, {ID: "skipped", Action: runs.ActionSkip},
@@ -87,7 +87,7 @@ func TestLogPrefixesEveryLine(t *testing.T) {
 	}
 }
 
-// screen is what a terminal shows after text: its lines, the last one being live.
+// screen returns what a terminal shows after text: its lines, the last one being live.
 func screen(text string) []string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
@@ -102,7 +102,8 @@ func screen(text string) []string {
 func TestLiveLine(t *testing.T) {
 	var b bytes.Buffer
 	now := stopped()
-	p := New(&b, Options{Terminal: true, Total: 3, Width: func() int { return 60 }, Now: func() time.Time { return now }})
+	p := New(&b, Options{Terminal: true, Total: 3, Width: func() int { return 60 },
+		Now: func() time.Time { return now }})
 	p.Event(event(t, runs.StepStarted, "build", runs.StepStartedData{Attempt: 1}))
 	p.Output("build", "stdout", []byte("first\nsecond line\n"))
 	now = now.Add(3700 * time.Millisecond)
@@ -134,11 +135,12 @@ func TestRetriesAreOneStep(t *testing.T) {
 	}
 }
 
-// TestNothingRawReachesTheTerminal: whatever a step prints, in whatever chunks, no control character
-// of it comes through, on a terminal or not.
+// TestNothingRawReachesTheTerminal: no control character of a step's output gets through, however it is chunked, on a
+// terminal or not.
 func TestNothingRawReachesTheTerminal(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		o := Options{Terminal: rapid.Bool().Draw(rt, "terminal"), Log: rapid.Bool().Draw(rt, "log"), Now: stopped, Total: 1}
+		o := Options{Terminal: rapid.Bool().Draw(rt, "terminal"),
+			Log: rapid.Bool().Draw(rt, "log"), Now: stopped, Total: 1}
 		var b bytes.Buffer
 		p := New(&b, o)
 		p.Event(event(t, runs.StepStarted, "s", runs.StepStartedData{Attempt: 1}))
@@ -195,11 +197,11 @@ func TestDetectOnAFile(t *testing.T) {
 	}
 	defer f.Close()
 	if o := Detect(f, func(string) string { return "" }); o.Terminal || o.Color {
-		t.Errorf("a file is taken for a terminal: %+v", o)
+		t.Errorf("a file is detected as a terminal: %+v", o)
 	}
 }
 
-// TestManyGoroutines: events, output and ticks come from several at once (go test -race).
+// TestManyGoroutines sends events, output and ticks concurrently (go test -race).
 func TestManyGoroutines(t *testing.T) {
 	var b bytes.Buffer
 	p := New(&b, Options{Terminal: true, Total: 1, Now: stopped})

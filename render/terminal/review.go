@@ -24,9 +24,12 @@ func Review(w io.Writer, r *review.Review, color bool) error {
 	if len(r.Findings) > 0 {
 		b.WriteString("\n" + bold("What to look at first", color) + "\n")
 	}
+	signed := func(sign, path string) string {
+		return paint(sign, inks[sign], color) + " " + bold(plain.Escape(path), color)
+	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		b.WriteString(paint(f.Sign(), inks[f.Sign()], color) + " " + bold(plain.Escape(f.Path), color))
+		b.WriteString(signed(f.Sign(), f.Path))
 		if f.Step != "" {
 			b.WriteString(" " + plain.Escape(f.Step))
 		}
@@ -35,8 +38,7 @@ func Review(w io.Writer, r *review.Review, color bool) error {
 	b.WriteByte('\n')
 	for _, n := range r.Notebooks {
 		if n.Leads() {
-			b.WriteString(paint(r.Sign(n), inks[r.Sign(n)], color) + " " + bold(plain.Escape(n.Path), color) + ": " +
-				plain.Escape(n.Summary()) + "\n")
+			b.WriteString(signed(r.Sign(n), n.Path) + ": " + plain.Escape(n.Summary()) + "\n")
 		}
 	}
 	for _, n := range r.Notebooks {
@@ -44,7 +46,7 @@ func Review(w io.Writer, r *review.Review, color bool) error {
 		if len(notes) == 0 && (n.Change == review.Removed || n.Diff != nil && n.Diff.Same) {
 			continue
 		}
-		b.WriteString("\n" + paint(r.Sign(n), inks[r.Sign(n)], color) + " " + bold(plain.Escape(n.Path), color) + "\n")
+		b.WriteString("\n" + signed(r.Sign(n), n.Path) + "\n")
 		for _, note := range notes {
 			b.WriteString("  " + paint(note.Sign, inks[note.Sign], color) + " ")
 			if note.Subject != "" && note.Subject != n.Path {

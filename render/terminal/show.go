@@ -15,15 +15,22 @@ import (
 // reasonWidth bounds reasons in a list of runs, in characters.
 const reasonWidth = 120
 
-// List prints runs, in the given order.
-func List(w io.Writer, entries []runs.Entry, color bool) error {
+// valueWidth bounds values in a list of runs, in characters.
+const valueWidth = 40
+
+// List prints runs, in the given order. names are further columns, and values those of each run.
+func List(w io.Writer, entries []runs.Entry, names []string, values [][]string, color bool) error {
 	if len(entries) == 0 {
 		_, err := io.WriteString(w, "No runs are kept here.\n")
 		return err
 	}
 	var t table
-	t.header("RUN", "STATUS", "STARTED", "TOOK", "NOTEBOOK", "REASON")
-	for _, e := range entries {
+	titles := []string{"RUN", "STATUS", "STARTED", "TOOK", "NOTEBOOK"}
+	for _, name := range names {
+		titles = append(titles, shown(name))
+	}
+	t.header(append(titles, "REASON")...)
+	for i, e := range entries {
 		started, took := "", ""
 		if !e.StartedAt.IsZero() {
 			started = e.StartedAt.UTC().Format("2006-01-02 15:04:05Z")
@@ -32,17 +39,23 @@ func List(w io.Writer, entries []runs.Entry, color bool) error {
 			took = render.Duration(e.FinishedAt.Sub(e.StartedAt))
 		}
 		reason := e.Reason
-		if e.Parent != "" {
-			reason = strings.TrimPrefix(reason+"; made in a step of "+string(e.Parent), "; ")
+		add := func(words string, id runs.RunID) {
+			if id != "" {
+				reason = strings.TrimPrefix(reason+"; "+words+" "+string(id), "; ")
+			}
 		}
-		if e.ResumedFrom != "" {
-			reason = strings.TrimPrefix(reason+"; resumed from "+string(e.ResumedFrom), "; ")
-		}
+		add("made in a step of", e.Parent)
+		add("resumed from", e.ResumedFrom)
+		add("forked from", e.ForkedFrom)
 		if n := len(e.ResumedBy); n > 0 {
-			reason = strings.TrimPrefix(reason+"; resumed by "+string(e.ResumedBy[n-1]), "; ")
+			add("resumed by", e.ResumedBy[n-1])
 		}
-		t.add(cell{shown(string(e.ID)), ""}, cell{string(e.Status), statusColor(e.Status)}, cell{started, ""}, cell{took, ""},
-			cell{shown(e.Notebook), ""}, cell{shown(plain.Cut(reason, reasonWidth)), ""})
+		row := []cell{{shown(string(e.ID)), ""}, {string(e.Status), statusColor(e.Status)}, {started, ""}, {took, ""},
+			{shown(e.Notebook), ""}}
+		for k := range names {
+			row = append(row, cell{shown(plain.Cut(values[i][k], valueWidth)), ""})
+		}
+		t.add(append(row, cell{shown(plain.Cut(reason, reasonWidth)), ""})...)
 	}
 	return t.write(w, "", color)
 }
@@ -75,7 +88,7 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 		fact("took", render.Duration(run.FinishedAt.Sub(run.StartedAt)))
 	}
 	if from := run.Started.ResumedFrom; from != nil {
-		fact("resumed from", string(from.Run))
+		fact(from.Words(), string(from.Run))
 	}
 	fact("folder", run.Started.Folder)
 	fact("record", string(record.Sums))
@@ -101,17 +114,12 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	p.narrowed(run.Contract.Narrowed)
 	var steps table
 	for _, s := range run.Steps {
-		mark, words := result.Verdict(s)
-		words += render.CarriedWords(s)
-		took, change := "", ""
-		if s.Finished != nil && s.Step != nil {
-			took = render.Duration(time.Duration(s.Finished.DurationNS))
+		f := render.FactsOf(s)
+		if run.Completed == nil && s.Step != nil && s.Finished == nil {
+			f.Mark, f.Words = "…", "running" // nothing is known of its end yet
 		}
-		if s.Patch != nil {
-			change = render.ChangeWords(s.Patch.Files)
-		}
-		steps.add(cell{mark, stepColor(s.Status())}, cell{shown(string(s.Planned.ID)), ""}, cell{shown(words), ""},
-			cell{took, ""}, cell{change, ""})
+		steps.add(cell{f.Mark, stepColor(s.Status())}, cell{shown(string(s.Planned.ID)), ""}, cell{shown(f.Words), ""},
+			cell{f.Took, ""}, cell{f.Change, ""})
 	}
 	p.section("Steps", &steps)
 	for _, s := range run.Steps {
@@ -168,4 +176,4 @@ func (p *page) section(title string, t *table) {
 }
 
 // shown makes text safe for a terminal, on one line.
-func shown(s string) string { return plain.Escape(strings.Join(strings.Fields(s), " ")) }
+func shown(s string) string { return plain.OneLine(s) }

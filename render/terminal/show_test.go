@@ -25,7 +25,7 @@ func TestList(t *testing.T) {
 			FinishedAt: at.Add(1500 * time.Millisecond)},
 		{ID: "20261121T090000Z-漢-cd34", Notebook: "evil\x1b[31m.md", Status: runs.Interrupted,
 			StartedAt: at.Add(-time.Hour), Reason: "killed"},
-	}, false)
+	}, nil, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestList(t *testing.T) {
 
 func TestListOfNone(t *testing.T) {
 	var b bytes.Buffer
-	if err := List(&b, nil, false); err != nil {
+	if err := List(&b, nil, nil, nil, false); err != nil {
 		t.Fatal(err)
 	}
 	check(t, b.String(), "No runs are kept here.\n")
@@ -54,8 +54,9 @@ func testRun() *runs.Run {
 			{Name: "token", Type: "secret", Value: codec.Raw(`"hmac:aa"`), From: "env T", Given: true}}},
 		Steps: []runs.StepRecord{
 			{Planned: runs.PlannedStep{ID: "change", Action: runs.ActionRun}, Step: &runs.StepStartedData{},
-				Finished: &runs.StepFinishedData{Status: runs.StepPassed, DurationNS: 15e8}, Patch: &runs.PatchData{Files: change},
-				Scraps: []runs.ScrapData{{Name: "why", Type: "text", Value: codec.Raw(`"off by one"`)}}},
+				Finished: &runs.StepFinishedData{Status: runs.StepPassed, DurationNS: 15e8},
+				Patch:    &runs.PatchData{Files: change},
+				Scraps:   []runs.ScrapData{{Name: "why", Type: "text", Value: codec.Raw(`"off by one"`)}}},
 			{Planned: runs.PlannedStep{ID: "later", Action: runs.ActionRun}},
 		},
 		Diff: &runs.DiffCheckedData{Files: change, AllowedPassed: true},
@@ -105,7 +106,8 @@ func TestInspect(t *testing.T) {
 		Front: notebooks.Front{Title: "System health", Timeout: 2 * time.Minute, Allow: []string{"reports/**"},
 			Limits: notebooks.Limits{Files: 3}, Require: []string{"diff", "tests"}},
 		Params: []notebooks.Param{
-			{Name: "threshold", Type: notebooks.TypeFloat, HasDefault: true, DefaultSrc: "1.0", Help: "alert above this",
+			{Name: "threshold", Type: notebooks.TypeFloat, HasDefault: true,
+				DefaultSrc: "1.0", Help: "alert above this",
 				Min: &min},
 			{Name: "host", Type: notebooks.TypeString, Required: true},
 			{Name: "token", Type: notebooks.TypeSecret, HasDefault: true, DefaultSrc: "hunter2", Env: "TOKEN"},
@@ -117,8 +119,9 @@ func TestInspect(t *testing.T) {
 		},
 	}
 	var b bytes.Buffer
-	bound := []notebooks.Bound{{Param: nb.Params[1], Value: notebooks.Value{Type: notebooks.TypeString, Text: "db\x1b1"},
-		From: "-p", Given: true}}
+	bound := []notebooks.Bound{{Param: nb.Params[1],
+		Value: notebooks.Value{Type: notebooks.TypeString, Text: "db\x1b1"},
+		From:  "-p", Given: true}}
 	if err := Inspect(&b, nb, bound, nil, false); err != nil {
 		t.Fatal(err)
 	}

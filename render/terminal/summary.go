@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"slices"
 	"strings"
 
 	"markmill/render"
@@ -19,11 +20,9 @@ func Summary(run *runs.Run, evidence string, color bool) string {
 	}
 	if causes := run.Causes(); len(causes) > 0 {
 		var codes []string
-		seen := map[string]bool{}
 		for _, b := range causes {
-			if !seen[b.Code] {
-				seen[b.Code] = true
-				codes = append(codes, plain.Escape(b.Code))
+			if code := plain.Escape(b.Code); !slices.Contains(codes, code) {
+				codes = append(codes, code)
 			}
 		}
 		parts = append(parts, strings.Join(codes, ", "))

@@ -21,13 +21,13 @@ type Envelope struct {
 	Signatures  []Signature `json:"signatures"`
 }
 
-// Signature is one key's. KeyID is a hint only: here the fingerprint of the key, as ssh-keygen -l shows it.
+// Signature is one key's signature. KeyID is only a hint: here the key's fingerprint, as ssh-keygen -l shows it.
 type Signature struct {
 	KeyID string `json:"keyid,omitzero"`
 	Sig   string `json:"sig"` // base64
 }
 
-// pae is DSSE's pre-authentication encoding: what is signed. It binds the type to the payload.
+// pae returns DSSE's pre-authentication encoding, the bytes that are signed. It binds the type to the payload.
 func pae(payloadType string, payload []byte) []byte {
 	return append(fmt.Appendf(nil, "DSSEv1 %d %s %d ", len(payloadType), payloadType, len(payload)), payload...)
 }
@@ -40,13 +40,15 @@ func Sign(payload []byte, key ed25519.PrivateKey) (*Envelope, error) {
 	}
 	sig := ed25519.Sign(key, pae(PayloadType, payload))
 	return &Envelope{PayloadType: PayloadType, Payload: base64.StdEncoding.EncodeToString(payload),
-		Signatures: []Signature{{KeyID: ssh.FingerprintSHA256(public), Sig: base64.StdEncoding.EncodeToString(sig)}}}, nil
+			Signatures: []Signature{{KeyID: ssh.FingerprintSHA256(public),
+				Sig: base64.StdEncoding.EncodeToString(sig)}}},
+		nil
 }
 
-// errNoSignature says that no signature of an envelope is the key's.
+// errNoSignature means that no signature in an envelope is by the key.
 var errNoSignature = errors.New("no signature in it is by this key over these bytes")
 
-// Verify reads an envelope and gives the statement in it when one of its signatures is the key's.
+// Verify parses an envelope and returns its statement if one of its signatures is by the key.
 func Verify(envelope []byte, key ed25519.PublicKey) (*Statement, error) {
 	var e Envelope
 	if err := codec.Unmarshal(envelope, &e); err != nil {
@@ -75,7 +77,7 @@ func Verify(envelope []byte, key ed25519.PublicKey) (*Statement, error) {
 	return &s, nil
 }
 
-// decode reads either base64, as DSSE asks of a reader.
+// decode accepts standard and URL-safe base64, as DSSE requires.
 func decode(text string) ([]byte, error) {
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

@@ -30,11 +30,14 @@ func TestVerify(t *testing.T) {
 		key    ed25519.PublicKey
 		ok     bool
 	}{
-		"as signed":                 {func(*Envelope) {}, public, true},
-		"URL-safe base64":           {func(e *Envelope) { e.Payload = base64.URLEncoding.EncodeToString(payload) }, public, true},
-		"a second, foreign key's":   {func(e *Envelope) { e.Signatures = append([]Signature{{Sig: "AAAA"}}, e.Signatures...) }, public, true},
-		"another key":               {func(*Envelope) {}, other.Public().(ed25519.PublicKey), false},
-		"another payload":           {func(e *Envelope) { e.Payload = base64.StdEncoding.EncodeToString([]byte("{}")) }, public, false},
+		"as signed": {func(*Envelope) {}, public, true},
+		"URL-safe base64": {func(e *Envelope) { e.Payload = base64.URLEncoding.EncodeToString(payload) },
+			public, true},
+		"a second, foreign key's": {
+			func(e *Envelope) { e.Signatures = append([]Signature{{Sig: "AAAA"}}, e.Signatures...) }, public, true},
+		"another key": {func(*Envelope) {}, other.Public().(ed25519.PublicKey), false},
+		"another payload": {func(e *Envelope) { e.Payload = base64.StdEncoding.EncodeToString([]byte("{}")) },
+			public, false},
 		"another type":              {func(e *Envelope) { e.PayloadType = "text/plain" }, public, false},
 		"no signature":              {func(e *Envelope) { e.Signatures = nil }, public, false},
 		"a payload that is no text": {func(e *Envelope) { e.Payload = "%" }, public, false},

@@ -21,7 +21,7 @@ const (
 	Builder       = "urn:markmill:builder:v1"
 )
 
-// Statement is an in-toto statement: what is claimed of which things.
+// Statement is an in-toto statement: a claim about subjects.
 type Statement struct {
 	Type          string     `json:"_type"`
 	Subject       []Resource `json:"subject"`
@@ -43,7 +43,7 @@ type Provenance struct {
 	RunDetails      RunDetails      `json:"runDetails"`
 }
 
-// BuildDefinition is what the run was asked.
+// BuildDefinition is the run's request.
 type BuildDefinition struct {
 	BuildType            string             `json:"buildType"`
 	ExternalParameters   ExternalParameters `json:"externalParameters"`
@@ -51,7 +51,7 @@ type BuildDefinition struct {
 	ResolvedDependencies []Resource         `json:"resolvedDependencies,omitempty"`
 }
 
-// ExternalParameters are under the control of who started the run.
+// ExternalParameters are controlled by whoever started the run.
 type ExternalParameters struct {
 	Notebook   Resource         `json:"notebook"`
 	Parameters []runs.ParamData `json:"parameters"` // secrets as keyed digests
@@ -66,7 +66,7 @@ type InternalParameters struct {
 	Platform       string   `json:"platform"`
 }
 
-// RunDetails are of this one run.
+// RunDetails describes this particular run.
 type RunDetails struct {
 	Builder    BuilderData `json:"builder"`
 	Metadata   Metadata    `json:"metadata"`
@@ -86,7 +86,7 @@ type Metadata struct {
 	FinishedOn   time.Time `json:"finishedOn"`
 }
 
-// Of returns the statement of a finished run. digests are those of the files of its record.
+// Of returns the statement of a finished run. digests holds the digests of its record's files.
 func Of(run *runs.Run, digests map[string]runs.Digest) (*Statement, error) {
 	if run.Completed == nil {
 		return nil, &notebooks.Error{
@@ -106,7 +106,8 @@ func Of(run *runs.Run, digests map[string]runs.Digest) (*Statement, error) {
 		digest, there := digests[name]
 		if !there {
 			return nil, &notebooks.Error{
-				Kind: notebooks.KindRecord, File: name, Msg: "is not in the run directory", Hint: "see markmill runs verify",
+				Kind: notebooks.KindRecord, File: name, Msg: "is not in the run directory",
+				Hint: "see markmill runs verify",
 			}
 		}
 		s.Subject = append(s.Subject, Resource{Name: name, Digest: sha256(digest)})
@@ -128,8 +129,9 @@ func Of(run *runs.Run, digests map[string]runs.Digest) (*Statement, error) {
 	}
 	d.ResolvedDependencies = append(d.ResolvedDependencies, interpreters(run)...)
 	s.Predicate.RunDetails = RunDetails{
-		Builder:  BuilderData{ID: Builder, Version: map[string]string{"markmill": run.Started.Markmill}},
-		Metadata: Metadata{InvocationID: string(run.ID), StartedOn: run.StartedAt.UTC(), FinishedOn: run.FinishedAt.UTC()},
+		Builder: BuilderData{ID: Builder, Version: map[string]string{"markmill": run.Started.Markmill}},
+		Metadata: Metadata{InvocationID: string(run.ID), StartedOn: run.StartedAt.UTC(),
+			FinishedOn: run.FinishedAt.UTC()},
 	}
 	for _, name := range []string{runs.JournalFile, runs.TestLogFile} {
 		if digest, there := digests[name]; there {
@@ -143,7 +145,7 @@ func Of(run *runs.Run, digests map[string]runs.Digest) (*Statement, error) {
 	return s, nil
 }
 
-// interpreters are the programs that ran steps, each once.
+// interpreters returns the programs that ran steps, without duplicates.
 func interpreters(run *runs.Run) []Resource {
 	var out []Resource
 	for i := range run.Steps {
@@ -167,10 +169,10 @@ func gitCommit(oid string) map[string]string { return map[string]string{"gitComm
 
 func sha256(d runs.Digest) map[string]string { return map[string]string{"sha256": d.Hex()} }
 
-// JSON is the statement's bytes: canonical, so that the same run gives the same.
+// JSON returns the statement as canonical JSON, so that the same run gives the same bytes.
 func (s *Statement) JSON() ([]byte, error) { return codec.Marshal(s) }
 
-// Matches says where a statement differs from the one that the run gives now; "" when it does not.
+// Matches returns where a statement differs from the one that the run gives now, or "".
 func (s *Statement) Matches(own *Statement) string {
 	if s.Type != StatementType || s.PredicateType != PredicateType {
 		return fmt.Sprintf("it is a %s of the type %s, which is not that of a run", s.Type, s.PredicateType)

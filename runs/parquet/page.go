@@ -14,7 +14,7 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// maxPage bounds what a page is unpacked to, in bytes.
+// maxPage is the maximum size of an unpacked page, in bytes.
 const maxPage = 256 << 20
 
 var errPage = errors.New("a page is damaged")
@@ -24,10 +24,10 @@ type page struct {
 	head  format.PageHeader
 	body  []byte
 	codec format.CompressionCodec
-	left  int // rows that are still to come
+	left  int // rows not yet read
 }
 
-// unpacked is a body, or the part of it that is packed, of which size bytes come out.
+// unpacked decompresses a body, or its compressed part, to size bytes.
 func (p page) unpacked(body []byte, size int) ([]byte, error) {
 	if size < 0 || size > maxPage {
 		return nil, errPage
@@ -35,7 +35,7 @@ func (p page) unpacked(body []byte, size int) ([]byte, error) {
 	switch p.codec {
 	case format.Uncompressed:
 		return body, nil
-	case format.Snappy: // no element makes more than 64 bytes out of three
+	case format.Snappy: // an element expands three bytes to at most 64
 		if n, err := snappy.DecodedLen(body); err != nil || n != size || size > 22*len(body) {
 			return nil, errPage
 		}
@@ -62,7 +62,7 @@ func (l leaf) dictionary(p page) ([]codec.Raw, error) {
 	return l.plain(body, n)
 }
 
-// page takes a data page apart: how many rows it has, which of them have a value, and the values.
+// page splits a data page into its number of rows, which of them have a value, and the values.
 func (l leaf) page(p page) (count int, levels, body []byte, encoding format.Encoding, err error) {
 	size := int(p.head.UncompressedPageSize)
 	if p.head.Type == format.DataPageV2 {
@@ -88,7 +88,7 @@ func (l leaf) page(p page) (count int, levels, body []byte, encoding format.Enco
 	return int(about.NumValues), levels, body, about.Encoding, err
 }
 
-// cells reads a data page: a value a row.
+// cells reads a data page: one value per row.
 func (l leaf) cells(p page, dictionary []codec.Raw) ([]codec.Raw, error) {
 	count, levels, body, encoding, err := l.page(p)
 	if err != nil {
@@ -136,7 +136,7 @@ func (l leaf) values(body []byte, encoding format.Encoding, n int, dictionary []
 			out[i] = truth(bit == 1)
 		}
 		return out, err
-	//lint:ignore SA1019 it is deprecated for writers, and files have it
+	//lint:ignore SA1019 deprecated for writers, but files use it
 	case encoding == format.PlainDictionary || encoding == format.RLEDictionary:
 		if n == 0 {
 			return nil, nil
@@ -160,12 +160,12 @@ func (l leaf) values(body []byte, encoding format.Encoding, n int, dictionary []
 	return nil, fmt.Errorf("is encoded as %s, which is not read", encoding)
 }
 
-// hybrid reads n numbers of so many bits: runs of one number, and runs of packed ones.
+// hybrid reads n numbers of the given bit width, as runs of one number and runs of packed ones.
 func hybrid(b []byte, width, n int) ([]int, error) {
 	if width < 0 || width > 31 {
 		return nil, errPage
 	}
-	out := make([]int, 0, n) // n is bounded by what the caller believes
+	out := make([]int, 0, n) // the caller bounds n
 	for len(out) < n {
 		head, size := binary.Uvarint(b)
 		if size <= 0 {
@@ -186,7 +186,7 @@ func hybrid(b []byte, width, n int) ([]int, error) {
 			}
 			continue
 		}
-		groups := head >> 1 // of eight
+		groups := head >> 1 // of eight values
 		if groups == 0 {
 			return nil, errPage
 		}

@@ -28,7 +28,7 @@ func file(t testing.TB, name string) []byte {
 	return b
 }
 
-// frame is what pandas was given for the three files of testdata that hold one.
+// frame is the data that pandas wrote to three of the files in testdata.
 const frame = `{"columns":["i","f","b","s","t","z","d","u8","f4","c","dec","y","n","u64","B","I","inf","tm"],"data":[` +
 	`[1,1.5,true,"x",{"$date":"2026-01-02T00:00:00"},{"$date":"2026-01-02T00:00:00Z"},{"$date":"2026-01-02"},1,0.1,"a","1.50",{"$bytes":"AP8="},null,1,true,1,{"$float":"inf"},"01:02:03"],` +
 	`[-2,null,false,"ü\n",{"$date":"2026-01-02T03:04:05.000006"},{"$date":"2026-01-03T00:00:00Z"},{"$date":"1960-01-01"},2,0.2,"b","-0.05",{"$bytes":""},null,2,null,null,{"$float":"-inf"},"00:00:00.000005"],` +
@@ -64,13 +64,14 @@ func TestReadLong(t *testing.T) {
 		if i%3 == 0 {
 			want = strconv.FormatFloat(float64(i)*.5, 'f', 1, 64)
 		}
-		if string(row[0]) != strconv.Itoa(i) || string(row[1]) != `"word `+strconv.Itoa(i%7)+`"` || string(row[2]) != want {
+		if string(row[0]) != strconv.Itoa(i) || string(row[1]) != `"word `+strconv.Itoa(i%7)+`"` ||
+			string(row[2]) != want {
 			t.Fatalf("row %d is %s", i, row)
 		}
 	}
 }
 
-// TestReadRefuses: what is not understood is told, and nothing is believed that a damaged file says of itself.
+// TestReadRefuses: Read reports what it does not understand and does not trust damaged files.
 func TestReadRefuses(t *testing.T) {
 	whole := file(t, "pandas.parquet")
 	footer := append(bytes.Clone(whole[:len(whole)-8]), 0xff, 0xff, 0xff, 0x7f, 'P', 'A', 'R', '1')
@@ -91,13 +92,14 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: what is written is read back, nulls and odd names too.
+// TestRoundTrip: Read returns what Write wrote, including nulls and odd names.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := rapid.IntRange(0, 70).Draw(t, "rows")
 		var columns []Column
 		for range rapid.IntRange(1, 20).Draw(t, "columns") {
-			c := Column{Name: rapid.String().Draw(t, "name"), Kind: Kind(rapid.IntRange(0, int(Instant)).Draw(t, "kind"))}
+			c := Column{Name: rapid.String().Draw(t, "name"),
+				Kind: Kind(rapid.IntRange(0, int(Instant)).Draw(t, "kind"))}
 			for range rows {
 				var v any
 				if rapid.IntRange(0, 3).Draw(t, "null") > 0 {
@@ -113,7 +115,8 @@ func TestRoundTrip(t *testing.T) {
 					case Date:
 						v = time.Unix(86400*rapid.Int64Range(-700000, 2900000).Draw(t, "day"), 0).UTC()
 					case DateTime, Instant:
-						v = time.Unix(rapid.Int64Range(-9e9, 9e9).Draw(t, "second"), rapid.SampledFrom([]int64{0, 1000, 1}).Draw(t, "ns")).UTC()
+						v = time.Unix(rapid.Int64Range(-9e9, 9e9).Draw(t, "second"),
+							rapid.SampledFrom([]int64{0, 1000, 1}).Draw(t, "ns")).UTC()
 					}
 				}
 				c.Values = append(c.Values, v)
@@ -141,7 +144,8 @@ func TestRoundTrip(t *testing.T) {
 				case int64:
 					v = float64(x)
 				case time.Time:
-					layout := map[Kind]string{Date: time.DateOnly, DateTime: "2006-01-02T15:04:05.999999999", Instant: time.RFC3339Nano}[c.Kind]
+					layout := map[Kind]string{Date: time.DateOnly, DateTime: "2006-01-02T15:04:05.999999999",
+						Instant: time.RFC3339Nano}[c.Kind]
 					v, got = x.Format(layout), got.(map[string]any)["$date"]
 				}
 				if got != v && !(v == 0.0 && got == 0.0) {
@@ -163,16 +167,21 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// forged is a file of one column of integers with one page, which is said to be packed in a way and to have so many
-// bytes. Without a way (-1) the page brings a head of its own.
+// forged returns a file of one integer column with one page that claims the given compression and size. With codec -1
+// the page has its own header.
 func forged(t testing.TB, packed format.CompressionCodec, size int, page []byte) []byte {
 	t.Helper()
-	head := format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(size), CompressedPageSize: int32(len(page))}
-	head.DataPageHeader.Set(format.DataPageHeader{NumValues: 10, Encoding: format.Plain, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE})
-	about := format.FileMetaData{Version: 2, NumRows: 10, Schema: []format.SchemaElement{{Name: "schema", NumChildren: thrift.New(int32(1))},
-		{Name: "a", Type: thrift.New(format.Int64), RepetitionType: thrift.New(format.Optional)}},
-		RowGroups: []format.RowGroup{{NumRows: 10, Columns: []format.ColumnChunk{{MetaData: format.ColumnMetaData{Type: format.Int64,
-			Encoding: []format.Encoding{format.Plain}, PathInSchema: []string{"a"}, Codec: packed, NumValues: 10, DataPageOffset: 4}}}}}}
+	head := format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(size),
+		CompressedPageSize: int32(len(page))}
+	head.DataPageHeader.Set(format.DataPageHeader{NumValues: 10, Encoding: format.Plain,
+		DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE})
+	about := format.FileMetaData{Version: 2, NumRows: 10,
+		Schema: []format.SchemaElement{{Name: "schema", NumChildren: thrift.New(int32(1))},
+			{Name: "a", Type: thrift.New(format.Int64), RepetitionType: thrift.New(format.Optional)}},
+		RowGroups: []format.RowGroup{{NumRows: 10,
+			Columns: []format.ColumnChunk{{MetaData: format.ColumnMetaData{Type: format.Int64,
+				Encoding: []format.Encoding{format.Plain}, PathInSchema: []string{"a"}, Codec: packed, NumValues: 10,
+				DataPageOffset: 4}}}}}}
 	var f fileWriter
 	b := append([]byte(magic), page...)
 	if packed >= 0 {
@@ -189,7 +198,7 @@ func ended(b, footer []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(append(b, footer...), uint32(len(footer))), magic...)
 }
 
-// allocated is how many bytes Read makes room for.
+// allocated returns how many bytes Read allocates.
 func allocated(b []byte) (uint64, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -198,23 +207,28 @@ func allocated(b []byte) (uint64, error) {
 	return after.TotalAlloc - before.TotalAlloc, err
 }
 
-// TestHostile: what a file says of itself costs no more than the file. With each of these, whole readers take gigabytes
-// or end the program.
+// TestHostile: a file's claims cost no more memory than the file. Whole-file readers allocate gigabytes or crash on
+// each of these.
 func TestHostile(t *testing.T) {
 	list := binary.AppendUvarint([]byte{0x15, 2, 0x19, 0xFC}, 1<<26) // the schema has 67 million elements
 	levels := append(binary.AppendUvarint(nil, 1<<31-2), 1)          // one bit for a thousand million rows
 	run := append(binary.LittleEndian.AppendUint32(nil, uint32(len(levels))), levels...)
 	run = append(run, make([]byte, 80)...)
 	snappy := append(binary.AppendUvarint(nil, 1<<27), 0, 'x')
-	header := binary.AppendUvarint([]byte{0x15, 0, 0x15, 10, 0x15, 10, 0x2c, 0x15, 20, 0x15, 0, 0x15, 6, 0x15, 6, 0x1c, 0x18}, 1<<30)
+	header := binary.AppendUvarint([]byte{0x15, 0, 0x15, 10, 0x15, 10, 0x2c, 0x15, 20, 0x15, 0, 0x15, 6, 0x15, 6, 0x1c,
+		0x18}, 1<<30)
 	for _, c := range []struct {
 		name, want string
 		file       []byte
 	}{
 		{"a list that is not there", "ends within", ended([]byte(magic), list)},
-		{"a long list of nothing", "more than are read", ended([]byte(magic), append(binary.AppendUvarint([]byte{0x15, 2, 0x19, 0xFC}, 1<<17), make([]byte, 1<<17)...))},
-		{"four million structures in each other", "nested too deep", ended([]byte(magic), bytes.Repeat([]byte{0xFC}, 1<<22))},
-		{"four million lists in each other", "nested too deep", ended([]byte(magic), append([]byte{0xF9}, bytes.Repeat([]byte{0x19}, 1<<22)...))},
+		{"a long list of nothing", "more than are read",
+			ended([]byte(magic), append(binary.AppendUvarint([]byte{0x15, 2, 0x19, 0xFC}, 1<<17),
+				make([]byte, 1<<17)...))},
+		{"four million structures in each other", "nested too deep",
+			ended([]byte(magic), bytes.Repeat([]byte{0xFC}, 1<<22))},
+		{"four million lists in each other", "nested too deep",
+			ended([]byte(magic), append([]byte{0xF9}, bytes.Repeat([]byte{0x19}, 1<<22)...))},
 		{"a page of Snappy that says 128 MiB", "damaged", forged(t, format.Snappy, 1<<27, snappy)},
 		{"a statistic of 1 GiB", "ends within", forged(t, -1, 0, header)},
 		{"a run of levels", "", forged(t, format.Uncompressed, len(run), run)},
@@ -226,7 +240,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// FuzzRead: no bytes make Read fail otherwise than by an error, or make room for what is not there.
+// FuzzRead: whatever the bytes, Read returns or fails with an error and allocates only for bytes that are there.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"pandas.parquet", "v2.parquet", "plain.parquet", "lists.parquet", "zstd.parquet"} {
 		f.Add(file(f, name))

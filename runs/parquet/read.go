@@ -14,19 +14,19 @@ import (
 
 const magic = "PAR1"
 
-// maxCells bounds a table that is read: a few bytes can stand for any number of equal values.
+// maxCells bounds the tables that Read accepts: a few bytes can encode any number of equal values.
 const maxCells = 1 << 21
 
-// Table is a table as a scrap has one.
+// Table is a table in the form of a scrap.
 type Table struct {
 	Columns []string      `json:"columns"`
 	Data    [][]codec.Raw `json:"data"`
 }
 
-// Read reads a file whose columns are flat. Values are JSON as scraps hold them: what JSON has no word for is an object
-// of one key, {"$date":"2026-01-31"} (docs/format.md, Scraps).
+// Read reads a file whose columns are flat. Values are JSON as scraps hold them: values that JSON cannot express are
+// objects with one key, {"$date":"2026-01-31"} (docs/format.md, Scraps).
 func Read(file []byte) (table Table, err error) {
-	defer func() { // what the library makes of damaged bytes is not ours to promise
+	defer func() { // the library may panic on damaged bytes
 		if r := recover(); r != nil {
 			table, err = Table{}, fmt.Errorf("is damaged: %v", r)
 		}
@@ -113,7 +113,7 @@ func leavesOf(schema []format.SchemaElement) ([]leaf, error) {
 	return out, nil
 }
 
-// chunk reads a column of a row group: its pages, one after the other.
+// chunk reads a column of a row group, page by page.
 func (l leaf) chunk(file []byte, about format.ColumnMetaData, rows int) ([]codec.Raw, error) {
 	at := about.DataPageOffset
 	if dict := about.DictionaryPageOffset; dict > 0 && dict < at {
@@ -156,7 +156,7 @@ func (l leaf) chunk(file []byte, about format.ColumnMetaData, rows int) ([]codec
 	return cells, nil
 }
 
-// utf8Text is bytes of a text, as JSON.
+// utf8Text returns the bytes of a text as JSON.
 func utf8Text(b []byte) (codec.Raw, error) {
 	if !utf8.Valid(b) {
 		b = []byte(strings.ToValidUTF8(string(b), "\uFFFD"))

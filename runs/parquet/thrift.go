@@ -9,7 +9,7 @@ import (
 
 var errShort = errors.New("the file ends within its metadata")
 
-// Bounds of the metadata: how deep its structures may stand in each other, and how many elements a list may have.
+// Bounds of the metadata: nesting depth and list length.
 const (
 	maxDepth = 16
 	maxList  = 1 << 16
@@ -17,8 +17,8 @@ const (
 
 var compact = new(thrift.CompactProtocol)
 
-// decode reads a structure of the metadata, and gives how many bytes it takes. The library makes room for a list before
-// its elements are there, and follows structures as deep as they go, so both are looked at first.
+// decode reads a structure of the metadata and returns its size in bytes. The library allocates lists up front and
+// recurses without limit, so decode checks both first.
 func decode(b []byte, into any) (int, error) {
 	r := compact.NewReaderFromBytes(b)
 	if err := (walker{r, len(b)}).value(thrift.STRUCT, 0); err != nil {
@@ -32,10 +32,10 @@ func decode(b []byte, into any) (int, error) {
 	return n, nil
 }
 
-// walker passes over values.
+// walker skips over values.
 type walker struct {
 	r    thrift.Reader
-	size int // bytes that there are
+	size int // bytes available
 }
 
 func (w walker) value(kind thrift.Type, depth int) (err error) {
@@ -43,7 +43,7 @@ func (w walker) value(kind thrift.Type, depth int) (err error) {
 		return errors.New("its metadata is nested too deep")
 	}
 	switch kind {
-	case thrift.TRUE, thrift.FALSE: // of a field, the truth stands in its type
+	case thrift.TRUE, thrift.FALSE: // a boolean field's value is in its type
 	case thrift.I8:
 		_, err = w.r.ReadInt8()
 	case thrift.I16, thrift.I32, thrift.I64:
@@ -67,8 +67,8 @@ func (w walker) value(kind thrift.Type, depth int) (err error) {
 				return err
 			}
 		}
-	default: // no structure of Parquet has a map
-		return fmt.Errorf("its metadata has a value of a kind that Parquet has not (%d of thrift)", kind)
+	default: // Parquet has no maps
+		return fmt.Errorf("its metadata has a value of a kind that Parquet does not use (Thrift type %d)", kind)
 	}
 	if err != nil {
 		return errShort
@@ -78,7 +78,7 @@ func (w walker) value(kind thrift.Type, depth int) (err error) {
 
 func (w walker) list(depth int) error {
 	list, err := w.r.ReadList()
-	if err != nil || int(list.Size) > w.size-w.r.BytesRead() { // each takes a byte at least
+	if err != nil || int(list.Size) > w.size-w.r.BytesRead() { // each takes at least one byte
 		return errShort
 	}
 	if list.Size > maxList {

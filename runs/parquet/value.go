@@ -17,15 +17,19 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// exact is the largest integer up to which a double holds every one.
+// exact is the largest n such that a double holds every integer up to n.
 const exact = 1<<53 - 1
 
-// plain reads n values that stand one after the other.
+// plain reads n consecutive values.
 func (l leaf) plain(body []byte, n int) ([]codec.Raw, error) {
-	width := map[format.Type]int{format.Int32: 4, format.Int64: 8, format.Float: 4, format.Double: 8,
-		format.FixedLenByteArray: int(l.TypeLength.V)}[l.kind]
+	width, known := map[format.Type]int{format.Boolean: 0, format.ByteArray: 0, format.Int32: 4, format.Int64: 8,
+		format.Float: 4, format.Double: 8, format.FixedLenByteArray: int(l.TypeLength.V)}[l.kind]
+	if !known && n > 0 {
+		return nil, fmt.Errorf("has values of the type %s, which is not read", l.kind)
+	}
 	out := make([]codec.Raw, 0, min(n, 8*len(body)+1))
 	for i := range n {
+		size := int64(width)
 		switch l.kind {
 		case format.Boolean:
 			if i/8 >= len(body) {
@@ -34,28 +38,23 @@ func (l leaf) plain(body []byte, n int) ([]codec.Raw, error) {
 			out = append(out, truth(body[i/8]>>(i%8)&1 == 1))
 			continue
 		case format.ByteArray:
-			if len(body) < 4 || int64(binary.LittleEndian.Uint32(body)) > int64(len(body)-4) {
+			if len(body) < 4 {
 				return nil, errPage
 			}
-			size := int(binary.LittleEndian.Uint32(body))
-			v, err := l.bytes(body[4 : 4+size])
-			if err != nil {
-				return nil, err
-			}
-			out, body = append(out, v), body[4+size:]
-			continue
-		case format.Int32, format.Int64, format.Float, format.Double, format.FixedLenByteArray:
+			size, body = int64(binary.LittleEndian.Uint32(body)), body[4:]
 		default:
-			return nil, fmt.Errorf("has values of the type %s, which is not read", l.kind)
+			if width <= 0 {
+				return nil, errPage
+			}
 		}
-		if width <= 0 || len(body) < width {
+		if size > int64(len(body)) {
 			return nil, errPage
 		}
-		v, err := l.fixed(body[:width])
+		v, err := l.fixed(body[:size])
 		if err != nil {
 			return nil, err
 		}
-		out, body = append(out, v), body[width:]
+		out, body = append(out, v), body[size:]
 	}
 	return out, nil
 }
@@ -66,7 +65,7 @@ func (l leaf) fixed(b []byte) (codec.Raw, error) {
 		return l.integer(int64(int32(binary.LittleEndian.Uint32(b))), uint64(binary.LittleEndian.Uint32(b)))
 	case format.Int64:
 		return l.integer(int64(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint64(b))
-	case format.Float: // as short as a float can be told
+	case format.Float: // in the shortest form that identifies the float
 		f := math.Float32frombits(binary.LittleEndian.Uint32(b))
 		return real(float64(f), 32)
 	case format.Double:
@@ -75,7 +74,7 @@ func (l leaf) fixed(b []byte) (codec.Raw, error) {
 	return l.bytes(b)
 }
 
-// integer reads a whole number, and what is kept as one.
+// integer reads an integer or a value stored as one.
 func (l leaf) integer(n int64, unsigned uint64) (codec.Raw, error) {
 	switch about := l.LogicalType.Value.(type) {
 	case *format.DateType:
@@ -115,7 +114,7 @@ func date(days int64) (codec.Raw, error) {
 	return tagged("$date", time.Unix(0, 0).UTC().AddDate(0, 0, int(days)).Format(time.DateOnly))
 }
 
-// since reads a count of milliseconds, microseconds or nanoseconds.
+// since reads a time stored as milliseconds, microseconds or nanoseconds.
 func since(unit format.TimeUnit, n int64) time.Time {
 	switch unit.Value.(type) {
 	case *format.MilliSeconds:
@@ -143,7 +142,7 @@ func decimal(n *big.Int, scale int32) (codec.Raw, error) {
 	return codec.Marshal(digits)
 }
 
-// bytes reads a text, or what else is kept as bytes.
+// bytes reads a text or another value stored as bytes.
 func (l leaf) bytes(b []byte) (codec.Raw, error) {
 	switch about := l.LogicalType.Value.(type) {
 	case *format.StringType, *format.JsonType:
@@ -177,14 +176,14 @@ func real(f float64, bits int) (codec.Raw, error) {
 	}
 	text := strconv.AppendFloat(nil, f, 'g', -1, bits)
 	if !slices.ContainsFunc(text, func(c byte) bool { return c == '.' || c == 'e' }) {
-		text = append(text, '.', '0') // a float stays one for readers that tell them apart
+		text = append(text, '.', '0') // stays a float for readers that distinguish them
 	}
 	return codec.Raw(text), nil
 }
 
 func truth(b bool) codec.Raw { return codec.Raw(strconv.FormatBool(b)) }
 
-// tagged is what JSON has no word for.
+// tagged returns a value that JSON cannot express.
 func tagged(tag, text string) (codec.Raw, error) {
 	return codec.Marshal(map[string]string{tag: text})
 }

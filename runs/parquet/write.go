@@ -12,36 +12,36 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Kind is what the values of a column are.
+// Kind is the type of a column's values.
 type Kind int
 
-// The kinds of a column that is written. A value that is missing is nil in each.
+// The kinds of a written column. A missing value is nil in each.
 const (
 	Text     Kind = iota // string, UTF-8
 	Bool                 // bool
 	Int                  // int64
 	Float                // float64
-	Date                 // time.Time, the beginning of a day in UTC
-	DateTime             // time.Time, its day and time, in no zone: given in UTC
+	Date                 // time.Time, midnight UTC
+	DateTime             // time.Time, a local date and time given as UTC
 	Instant              // time.Time
 )
 
-// Column is one column of a table, with a value a row.
+// Column is one column of a table, with one value per row.
 type Column struct {
 	Name   string
 	Kind   Kind
 	Values []any
 }
 
-// groupRows is how many rows stand in one row group.
+// groupRows is the number of rows in a row group.
 const groupRows = 1 << 16
 
-// physical is how the values of a kind are kept.
+// physical returns how values of a kind are stored.
 var physical = map[Kind]format.Type{Text: format.ByteArray, Bool: format.Boolean, Int: format.Int64,
 	Float: format.Double,
 	Date:  format.Int32, DateTime: format.Int64, Instant: format.Int64}
 
-// Write writes a table. Every column has as many values as the others. No compression: these are tables of scraps.
+// Write writes a table. All columns have the same length. It does not compress: tables of scraps are small.
 func Write(w io.Writer, columns []Column) error {
 	rows := 0
 	for i, c := range columns {
@@ -68,7 +68,7 @@ type fileWriter struct {
 	at      int64
 	err     error
 	columns []Column
-	fine    []bool // columns of times that are counted in nanoseconds
+	fine    []bool // time columns stored in nanoseconds
 	about   format.FileMetaData
 }
 
@@ -79,7 +79,7 @@ func (f *fileWriter) put(b []byte) {
 	}
 }
 
-// marshal is a structure of the metadata.
+// marshal encodes a structure of the metadata.
 func (f *fileWriter) marshal(v any) []byte {
 	b, err := thrift.Marshal(compact, v)
 	if f.err == nil {
@@ -114,7 +114,7 @@ func (f *fileWriter) schema() {
 	}
 }
 
-// Fine says whether times need more than microseconds. Such a column reaches from 1678 to 2261.
+// Fine reports whether times need more than microseconds. Such a column reaches from 1678 to 2261.
 func Fine(values []any) bool {
 	for _, v := range values {
 		if t, ok := v.(time.Time); ok && t.Nanosecond()%1000 != 0 {
@@ -151,7 +151,7 @@ func (f *fileWriter) group(from, to int) {
 	f.about.RowGroups = append(f.about.RowGroups, g)
 }
 
-// pageOf is which values there are, and those values.
+// pageOf returns which rows have values, and the values.
 func pageOf(c Column, fine bool, from, to int) (page []byte, nulls int, err error) {
 	var levels, values []byte
 	var bits, packed byte
@@ -168,43 +168,37 @@ func pageOf(c Column, fine bool, from, to int) (page []byte, nulls int, err erro
 		i = run
 	}
 	for _, v := range c.Values[from:to] {
-		if v == nil {
-			continue
-		}
 		ok := true
-		switch c.Kind {
-		case Text:
-			var s string
-			if s, ok = v.(string); ok {
-				values = append(binary.LittleEndian.AppendUint32(values, uint32(len(s))), s...)
-			}
-		case Int:
-			var n int64
-			n, ok = v.(int64)
-			values = binary.LittleEndian.AppendUint64(values, uint64(n))
-		case Float:
-			var n float64
-			n, ok = v.(float64)
-			values = binary.LittleEndian.AppendUint64(values, math.Float64bits(n))
-		case Bool:
-			var b bool
-			if b, ok = v.(bool); b {
+		switch x := v.(type) {
+		case nil:
+		case string:
+			ok = c.Kind == Text
+			values = append(binary.LittleEndian.AppendUint32(values, uint32(len(x))), x...)
+		case int64:
+			ok = c.Kind == Int
+			values = binary.LittleEndian.AppendUint64(values, uint64(x))
+		case float64:
+			ok = c.Kind == Float
+			values = binary.LittleEndian.AppendUint64(values, math.Float64bits(x))
+		case bool:
+			if ok = c.Kind == Bool; x {
 				packed |= 1 << bits
 			}
 			if bits++; bits == 8 {
 				values, bits, packed = append(values, packed), 0, 0
 			}
-		case Date, DateTime, Instant:
-			var t time.Time
-			t, ok = v.(time.Time)
+		case time.Time:
 			switch {
 			case c.Kind == Date:
-				values = binary.LittleEndian.AppendUint32(values, uint32(int32(t.Unix()/86400)))
+				values = binary.LittleEndian.AppendUint32(values, uint32(int32(x.Unix()/86400)))
 			case fine:
-				values = binary.LittleEndian.AppendUint64(values, uint64(t.UnixNano()))
+				values = binary.LittleEndian.AppendUint64(values, uint64(x.UnixNano()))
 			default:
-				values = binary.LittleEndian.AppendUint64(values, uint64(t.UnixMicro()))
+				ok = c.Kind == DateTime || c.Kind == Instant
+				values = binary.LittleEndian.AppendUint64(values, uint64(x.UnixMicro()))
 			}
+		default:
+			ok = false
 		}
 		if !ok {
 			return nil, 0, fmt.Errorf("column %q has a %T", c.Name, v)

@@ -3,8 +3,8 @@
 //
 // It owns their MIME types and metadata, and maps the values of their encoders to scraps.
 //
-// What always holds: Read never fails: a malformed payload is no scrap, and the value of an unknown encoder is kept as
-// it is, with the encoder's name. scrapbook reads back what this package writes as the same value.
+// Invariants: Read never fails: a malformed payload is not a scrap, and the value of an unknown encoder is kept as it
+// is, with the encoder's name. scrapbook reads what this package writes as the same value.
 //
 // It may import notebooks/codec, runs and runs/parquet.
 package scrapbook

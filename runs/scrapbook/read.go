@@ -21,28 +21,27 @@ const (
 
 // Encoders of scrapbook.
 const (
-	encoderText    = "text"
-	encoderJSON    = "json"
-	encoderPandas  = "pandas"
-	encoderDisplay = "display"
+	encoderText   = "text"
+	encoderJSON   = "json"
+	encoderPandas = "pandas"
 )
 
 // Scrap is a scrap that an output holds.
 type Scrap struct {
 	runs.ScrapData        // File is not set
 	Content        []byte // of an image or a file
-	// Shown says that the output shows something under a name, and has no value for it.
+	// Shown means that the output displays something under the name but has no value.
 	Shown bool
 }
 
-// shown are the forms in which what is shown is kept, the best first, and what a file of it is called.
+// shown lists the MIME types of displays to keep, best first, with their file extensions.
 var shown = []struct{ mime, ext string }{
 	{"image/svg+xml", ".svg"}, {"image/png", ".png"}, {"image/jpeg", ".jpg"}, {"text/html", ".html"},
 	{"text/markdown", ".md"}, {"text/latex", ".tex"},
 	{"application/json", ".json"}, {"text/plain", ""},
 }
 
-// Extension is what a file of a MIME type is called.
+// Extension returns the file extension of a MIME type.
 func Extension(mime string) string {
 	for _, s := range shown {
 		if s.mime == mime {
@@ -52,7 +51,7 @@ func Extension(mime string) string {
 	return ""
 }
 
-// Holds says whether an output may hold a scrap: most hold none, and are not looked at further.
+// Holds reports whether an output may hold a scrap. Most hold none and need no parsing.
 func Holds(data, metadata map[string]codec.Raw) bool {
 	for mime := range data {
 		if isScrap(mime) {
@@ -66,7 +65,7 @@ func isScrap(mime string) bool {
 	return mime == nullMIME || strings.HasPrefix(mime, scrapPrefix) || strings.HasPrefix(mime, recordPrefix)
 }
 
-// Read gives the scraps of an output: its MIME bundle and its metadata.
+// Read returns the scraps of an output, given its MIME bundle and metadata.
 func Read(data, metadata map[string]codec.Raw) []Scrap {
 	var out []Scrap
 	for _, mime := range slices.Sorted(maps.Keys(data)) {
@@ -90,8 +89,7 @@ func Read(data, metadata map[string]codec.Raw) []Scrap {
 	return out
 }
 
-// Same says whether two values are the same, however they are spelled. What is no number is told as its text by some
-// kernels.
+// Same reports whether two values are equal, however they are written. Some kernels send NaN and infinities as text.
 func Same(a, b codec.Raw) bool {
 	x, err := codec.Marshal(a)
 	y, err2 := codec.Marshal(b)
@@ -107,7 +105,7 @@ func payload(mime string, raw codec.Raw) (name string, value codec.Raw, encoder 
 		}
 		_, err := c.Object(func(key []byte, _ codec.Span) error {
 			at, err := c.Skip()
-			if err == nil && !ok { // the first is the only one
+			if err == nil && !ok { // only the first counts
 				name, value, ok = string(key), codec.Raw(at.Of(raw)), true
 			}
 			return err
@@ -135,18 +133,18 @@ func payload(mime string, raw codec.Raw) (name string, value codec.Raw, encoder 
 	switch {
 	case len(p.Data) > 0:
 		return p.Name, p.Data, p.Encoder, true
-	case len(p.Reference) > 0: // to a place that the notebook does not hold
+	case len(p.Reference) > 0: // refers outside the notebook
 		return p.Name, p.Reference, "ref", true
 	}
 	return
 }
 
-// whole is a copy of a value that a record can hold: with marks for bytes that are not UTF-8.
+// whole returns a copy of a value with invalid UTF-8 replaced, so that a record can hold it.
 func whole(value codec.Raw) codec.Raw { return bytes.ToValidUTF8(value, []byte("\uFFFD")) }
 
-// decoded is a value as its encoder meant it.
+// decoded returns a value as its encoder meant it.
 func decoded(name, encoder string, value codec.Raw) runs.ScrapData {
-	if value = whole(value); value.Compact() != nil { // a scrap is one line of a file
+	if value = whole(value); value.Compact() != nil { // a scrap must fit on one line
 		value = codec.Raw("null")
 	}
 	s := runs.ScrapData{Name: name, Type: runs.ScrapJSON, Value: value}
@@ -167,7 +165,7 @@ func decoded(name, encoder string, value codec.Raw) runs.ScrapData {
 	return s
 }
 
-// frame reads a data frame, which pandas wrote as Parquet.
+// frame reads a data frame that pandas wrote as Parquet.
 func frame(value codec.Raw) (codec.Raw, bool) {
 	var text string
 	if codec.UnmarshalForeign(value, &text) != nil {
@@ -186,7 +184,7 @@ func frame(value codec.Raw) (codec.Raw, bool) {
 	return out, err == nil
 }
 
-// dropIndex takes the numbers of the rows out, which pandas keeps as a column where they are no plain count.
+// dropIndex removes the row index, which pandas stores as a column if it is not a simple range.
 func dropIndex(t *parquet.Table) {
 	for i := len(t.Columns) - 1; i >= 0; i-- {
 		if !strings.HasPrefix(t.Columns[i], "__index_level_") {
@@ -199,7 +197,7 @@ func dropIndex(t *parquet.Table) {
 	}
 }
 
-// shownName is the name under which an output shows something, "" when it does not.
+// shownName returns the name under which an output displays something, or "".
 func shownName(metadata map[string]codec.Raw) string {
 	var about struct {
 		Name    string `json:"name"`
@@ -216,7 +214,7 @@ func shownName(metadata map[string]codec.Raw) string {
 	return about.Name
 }
 
-// showing is what an output shows, in its best form.
+// showing returns what an output displays, in its best form.
 func showing(name string, data map[string]codec.Raw) (Scrap, bool) {
 	s := Scrap{ScrapData: runs.ScrapData{Name: name, Type: runs.ScrapFile, Display: true}, Shown: true}
 	for _, form := range shown {

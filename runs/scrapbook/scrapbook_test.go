@@ -39,27 +39,44 @@ func bundle(t testing.TB, text string) map[string]codec.Raw {
 func TestRead(t *testing.T) {
 	const data = `{"application/scrapbook.scrap.`
 	for _, c := range []struct{ name, data, metadata, want string }{
-		{"text", data + `text+json":{"data":"hello","encoder":"text","name":"n","version":1}}`, `{"scrapbook":{"data":true,"display":false,"name":"n"}}`,
+		{"text", data + `text+json":{"data":"hello","encoder":"text","name":"n","version":1}}`,
+			`{"scrapbook":{"data":true,"display":false,"name":"n"}}`,
 			`{"name":"n","type":"text","value":"hello"}`},
-		{"text that is none", data + `text+json":{"data":5,"encoder":"text","name":"n","version":1}}`, "", `{"name":"n","type":"text","value":"5"}`},
-		{"JSON", data + `json+json":{"data":{"b":[1, null],"a":12345678901234567890},"encoder":"json","name":"n","version":1}}`, "",
+		{"text that is none", data + `text+json":{"data":5,"encoder":"text","name":"n","version":1}}`, "",
+			`{"name":"n","type":"text","value":"5"}`},
+		{"JSON", data +
+			`json+json":{"data":{"b":[1, null],"a":12345678901234567890},"encoder":"json","name":"n","version":1}}`, "",
 			`{"name":"n","type":"json","value":{"a":12345678901234567890,"b":[1,null]}}`},
-		{"a later version", data + `json+json":{"data":1,"encoder":"json","name":"n","version":9,"more":2}}`, "", `{"name":"n","type":"json","value":1}`},
+		{"a later version", data + `json+json":{"data":1,"encoder":"json","name":"n","version":9,"more":2}}`, "",
+			`{"name":"n","type":"json","value":1}`},
 		{"record", `{"application/papermill.record+json":{"n":[1]}}`, "", `{"name":"n","type":"json","value":[1]}`},
-		{"record of an encoder", `{"application/papermill.record/arrow":{"n":"x"}}`, "", `{"encoder":"arrow","name":"n","type":"json","value":"x"}`},
-		{"shown record", `{"text/plain":["a\n","b"]}`, `{"papermill":{"name":"n"}}`, `{"display":true,"name":"n","type":"text","value":"a\nb"}`},
-		{"data frame", data + `pandas+json":{"data":"` + pandas(t, "lists.parquet") + `","encoder":"pandas","name":"n","version":1}}`, "", `{"encoder":"pandas","name":"n","type":"json"`},
-		{"unknown encoder", data + `pickle+json":{"data":"gAS","encoder":"pickle","name":"n","version":1}}`, "", `{"encoder":"pickle","name":"n","type":"json","value":"gAS"}`},
-		{"reference", data + `json+json":{"ref":"s3://b/k","encoder":"json","name":"n","version":2}}`, "", `{"encoder":"ref","name":"n","type":"json","value":"s3://b/k"}`},
-		{"value that is shown", data + `json+json":{"data":1,"encoder":"json","name":"n","version":1},"text/plain":"1"}`, `{"scrapbook":{"data":true,"display":true,"name":"n"}}`,
+		{"record of an encoder", `{"application/papermill.record/arrow":{"n":"x"}}`, "",
+			`{"encoder":"arrow","name":"n","type":"json","value":"x"}`},
+		{"shown record", `{"text/plain":["a\n","b"]}`, `{"papermill":{"name":"n"}}`,
+			`{"display":true,"name":"n","type":"text","value":"a\nb"}`},
+		{"data frame", data + `pandas+json":{"data":"` + pandas(t, "lists.parquet") +
+			`","encoder":"pandas","name":"n","version":1}}`, "", `{"encoder":"pandas","name":"n","type":"json"`},
+		{"unknown encoder", data + `pickle+json":{"data":"gAS","encoder":"pickle","name":"n","version":1}}`, "",
+			`{"encoder":"pickle","name":"n","type":"json","value":"gAS"}`},
+		{"reference", data + `json+json":{"ref":"s3://b/k","encoder":"json","name":"n","version":2}}`, "",
+			`{"encoder":"ref","name":"n","type":"json","value":"s3://b/k"}`},
+		{"value that is shown", data +
+			`json+json":{"data":1,"encoder":"json","name":"n","version":1},"text/plain":"1"}`,
+			`{"scrapbook":{"data":true,"display":true,"name":"n"}}`,
 			`{"display":true,"name":"n","type":"json","value":1}`},
-		{"picture", `{"image/png":"iVBORw0K\n","text/plain":"P"}`, `{"scrapbook":{"data":false,"display":true,"name":"n"}}`, `{"display":true,"mime":"image/png","name":"n","type":"image"} "\x89PNG\r\n"`},
-		{"page", `{"text/html":["<b>","x"],"text/plain":"P"}`, `{"scrapbook":{"data":false,"display":true,"name":"n"}}`, `{"display":true,"mime":"text/html","name":"n","type":"file"} "<b>x"`},
-		{"null of ours", `{"application/vnd.markmill.scrap+json":{"data":null,"encoder":"json","name":"n","version":1}}`, "", `{"name":"n","type":"json"}`},
+		{"picture", `{"image/png":"iVBORw0K\n","text/plain":"P"}`,
+			`{"scrapbook":{"data":false,"display":true,"name":"n"}}`,
+			`{"display":true,"mime":"image/png","name":"n","type":"image"} "\x89PNG\r\n"`},
+		{"page", `{"text/html":["<b>","x"],"text/plain":"P"}`, `{"scrapbook":{"data":false,"display":true,"name":"n"}}`,
+			`{"display":true,"mime":"text/html","name":"n","type":"file"} "<b>x"`},
+		{"null of ours",
+			`{"application/vnd.markmill.scrap+json":{"data":null,"encoder":"json","name":"n","version":1}}`, "",
+			`{"name":"n","type":"json"}`},
 		{"nothing", `{"text/plain":"x"}`, `{"other":{}}`, ""},
 		{"not shown", `{"text/plain":"x"}`, `{"scrapbook":{"data":false,"display":false,"name":"n"}}`, ""},
 		{"no name", data + `json+json":{"data":1,"encoder":"json","version":1}}`, "", ""},
-		{"no object", data + `json+json":"x","application/papermill.record+json":[]}`, `{"scrapbook":"x","papermill":[]}`, ""},
+		{"no object", data + `json+json":"x","application/papermill.record+json":[]}`,
+			`{"scrapbook":"x","papermill":[]}`, ""},
 		{"picture that is none", `{"image/png":"%"}`, `{"scrapbook":{"display":true,"name":"n"}}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -75,7 +92,8 @@ func TestRead(t *testing.T) {
 				}
 				lines = append(lines, line)
 			}
-			if got := strings.Join(lines, "\n"); got != c.want && (c.name != "data frame" || !strings.HasPrefix(got, c.want)) {
+			if got := strings.Join(lines, "\n"); got != c.want &&
+				(c.name != "data frame" || !strings.HasPrefix(got, c.want)) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
@@ -99,17 +117,19 @@ func quoted(b []byte) string {
 	return `"` + out.String() + `"`
 }
 
-// TestPayload: what is written is read back, and by which encoder.
+// TestPayload: values survive a round trip, with the expected encoder.
 func TestPayload(t *testing.T) {
 	for _, c := range []struct{ kind, value, encoder, back string }{
 		{runs.ScrapText, `"x"`, "text", ""},
-		{runs.ScrapJSON, `"5"`, "text", ""}, // scrapbook reads a text of its encoder json as JSON once more
+		{runs.ScrapJSON, `"5"`, "text", ""}, // scrapbook parses a string of its json encoder as JSON again
 		{runs.ScrapJSON, `[1,{"a":null}]`, "json", ""},
 		{runs.ScrapJSON, `{"$int":"1180591620717411303424"}`, "json", `1180591620717411303424`},
 		{runs.ScrapJSON, `null`, "json", ""},
 		{runs.ScrapTable, `{"columns":["a","b","c"],"data":[[1,"x",true],[null,"y",null]]}`, "pandas", ""},
-		{runs.ScrapTable, `{"columns":["a"],"data":[[1],["x"],[[2]]]}`, "pandas", `{"columns":["a"],"data":[["1"],["x"],["[2]"]]}`},
-		{runs.ScrapTable, `{"columns":["a","b","c"],"data":[[{"$date":"2026-01-31"},{"$date":"2026-01-31T10:00:00"},{"$date":"2026-01-31T10:00:00.5Z"}],[null,null,null]]}`, "pandas", ""},
+		{runs.ScrapTable, `{"columns":["a"],"data":[[1],["x"],[[2]]]}`, "pandas",
+			`{"columns":["a"],"data":[["1"],["x"],["[2]"]]}`},
+		{runs.ScrapTable,
+			`{"columns":["a","b","c"],"data":[[{"$date":"2026-01-31"},{"$date":"2026-01-31T10:00:00"},{"$date":"2026-01-31T10:00:00.5Z"}],[null,null,null]]}`, "pandas", ""},
 		{runs.ScrapTable, `{"columns":["a","a"],"data":[[1,2]]}`, "json", ""},
 		{runs.ScrapTable, `[{"a":1}]`, "json", ""},
 	} {
@@ -128,7 +148,7 @@ func TestPayload(t *testing.T) {
 	}
 }
 
-// TestColumnOf: one type a column, whatever stands first.
+// TestColumnOf: a column has one type, whatever its first value.
 func TestColumnOf(t *testing.T) {
 	for _, c := range []struct {
 		cells string
@@ -151,10 +171,12 @@ func TestColumnOf(t *testing.T) {
 		{`[1e400, 1]`, parquet.Text, "1e400 1"},
 		{`[{"$date":"2026-01-31"}, null]`, parquet.Date, "2026-01-31 00:00:00 +0000 UTC <nil>"},
 		{`[{"$date":"2026-01-31T10:00:00.25"}]`, parquet.DateTime, "2026-01-31 10:00:00.25 +0000 UTC"},
-		{`[{"$date":"2026-01-31T10:00:00+02:00"}, {"$date":"2026-01-31T10:00:00Z"}]`, parquet.Instant, "2026-01-31 08:00:00 +0000 UTC 2026-01-31 10:00:00 +0000 UTC"},
+		{`[{"$date":"2026-01-31T10:00:00+02:00"}, {"$date":"2026-01-31T10:00:00Z"}]`, parquet.Instant,
+			"2026-01-31 08:00:00 +0000 UTC 2026-01-31 10:00:00 +0000 UTC"},
 		{`[{"$date":"2026-01-31"}, {"$date":"2026-01-31T10:00:00"}]`, parquet.Text, "2026-01-31 2026-01-31T10:00:00"},
 		{`[{"$date":"2026-01-31"}, "soon"]`, parquet.Text, "2026-01-31 soon"},
-		{`[{"$date":"2026-01-31T10:00:00.000000001"}, {"$date":"1066-10-14T09:00:00"}]`, parquet.Text, "2026-01-31T10:00:00.000000001 1066-10-14T09:00:00"},
+		{`[{"$date":"2026-01-31T10:00:00.000000001"}, {"$date":"1066-10-14T09:00:00"}]`, parquet.Text,
+			"2026-01-31T10:00:00.000000001 1066-10-14T09:00:00"},
 		{`[{"$date":"10:00"}]`, parquet.Text, "10:00"},
 		{`["2026-01-31"]`, parquet.Text, "2026-01-31"},
 		{`[{"$duration":90,"text":"1m30s"}]`, parquet.Int, "90"},
@@ -180,10 +202,11 @@ func words(values []any) string {
 	return strings.Join(out, " ")
 }
 
-// TestBytesThatAreNoText: a value with bytes that are not UTF-8 has marks in their place.
+// TestBytesThatAreNoText: invalid UTF-8 in a value is replaced.
 func TestBytesThatAreNoText(t *testing.T) {
 	for _, data := range []map[string]codec.Raw{
-		{"application/scrapbook.scrap.text+json": codec.Raw("{\"data\":\"\x83ello\",\"encoder\":\"text\",\"name\":\"n\",\"version\":1}")},
+		{"application/scrapbook.scrap.text+json": codec.Raw(
+			"{\"data\":\"\x83ello\",\"encoder\":\"text\",\"name\":\"n\",\"version\":1}")},
 		{"application/json": codec.Raw("\"\x83ello\"")},
 	} {
 		list := Read(data, map[string]codec.Raw{"scrapbook": codec.Raw(`{"display":true,"name":"n"}`)})
@@ -193,12 +216,15 @@ func TestBytesThatAreNoText(t *testing.T) {
 	}
 }
 
-// FuzzRead: no output fails otherwise than by holding no scrap, and every scrap can be journalled as one line.
+// FuzzRead: Read never fails, and every scrap fits on one line of the journal.
 func FuzzRead(f *testing.F) {
-	f.Add([]byte(`{"application/scrapbook.scrap.text+json":{"data":"hello","encoder":"text","name":"n","version":1}}`), []byte(`{"scrapbook":{"display":true,"name":"n"}}`))
+	f.Add([]byte(`{"application/scrapbook.scrap.text+json":{"data":"hello","encoder":"text","name":"n","version":1}}`),
+		[]byte(`{"scrapbook":{"display":true,"name":"n"}}`))
 	f.Add([]byte(`{"application/papermill.record+json":{"n": [1,
  2]}}`), []byte(`{"papermill":{"name":"m"}}`))
-	f.Add([]byte(`{"image/png":"AA==","application/scrapbook.scrap.pandas+json":{"data":"UEFSMQ==","encoder":"pandas","name":"n"}}`), []byte(`{}`))
+	f.Add(
+		[]byte(
+			`{"image/png":"AA==","application/scrapbook.scrap.pandas+json":{"data":"UEFSMQ==","encoder":"pandas","name":"n"}}`), []byte(`{}`))
 	f.Fuzz(func(t *testing.T, data, metadata []byte) {
 		var a, b map[string]codec.Raw
 		if codec.UnmarshalForeign(data, &a) != nil || codec.UnmarshalForeign(metadata, &b) != nil {

@@ -14,19 +14,20 @@ import (
 	"markmill/runs/parquet"
 )
 
-// Payload is the MIME type of a scrap and what stands under it: with the encoder that reads the value back as it is.
-// Null has a MIME type of ours: scrapbook refuses a whole notebook that has one among its own.
+// Payload returns a scrap's MIME type and content, with the encoder that preserves the value. Null has our own MIME
+// type: scrapbook rejects a whole notebook with a null of its own.
 func Payload(s runs.ScrapData) (mime string, payload map[string]any) {
 	encoder, value := encoded(s)
 	if encoder == "" {
 		return nullMIME, map[string]any{"name": s.Name, "data": nil, "encoder": encoderJSON, "version": 1}
 	}
-	return scrapPrefix + encoder + "+json", map[string]any{"name": s.Name, "data": value, "encoder": encoder, "version": 1}
+	return scrapPrefix + encoder + "+json",
+		map[string]any{"name": s.Name, "data": value, "encoder": encoder, "version": 1}
 }
 
 func encoded(s runs.ScrapData) (encoder string, value any) {
 	v := bytes.TrimSpace(s.Value)
-	if isTag(v, "$int") { // JSON's readers have integers of any size, most of them
+	if isTag(v, "$int") { // most JSON readers have integers of any size
 		v = Untagged(v)
 		s.Value = v
 	}
@@ -35,7 +36,7 @@ func encoded(s runs.ScrapData) (encoder string, value any) {
 		return "", nil
 	case s.Encoder != "":
 		return s.Encoder, s.Value
-	case v[0] == '"': // the encoder of JSON reads texts as JSON once more
+	case v[0] == '"': // the json encoder parses strings as JSON again
 		return encoderText, s.Value
 	case s.Type == runs.ScrapTable:
 		if file, ok := frameOf(s.Value); ok {
@@ -45,7 +46,7 @@ func encoded(s runs.ScrapData) (encoder string, value any) {
 	return encoderJSON, s.Value
 }
 
-// frameOf writes a table as pandas reads it.
+// frameOf writes a table in the form that pandas reads.
 func frameOf(value codec.Raw) ([]byte, bool) {
 	var t parquet.Table
 	if codec.Unmarshal(value, &t) != nil || len(t.Columns) == 0 {
@@ -53,7 +54,7 @@ func frameOf(value codec.Raw) ([]byte, bool) {
 	}
 	columns := make([]parquet.Column, len(t.Columns))
 	for i, name := range t.Columns {
-		if slices.Contains(t.Columns[:i], name) { // a frame of such columns is not read
+		if slices.Contains(t.Columns[:i], name) { // duplicate column names cannot be read
 			return nil, false
 		}
 		cells := make([]codec.Raw, len(t.Data))
@@ -69,14 +70,14 @@ func frameOf(value codec.Raw) ([]byte, bool) {
 	return b.Bytes(), err == nil
 }
 
-// ColumnOf makes a column of values, which have one type there. Truths, integers of 64 bits and texts stay what they
-// are; integers and fractions together are doubles; days, times in no zone, and instants are what they are ($date);
-// values of several types are texts: texts as they are, all else as JSON. What is missing or null is null. What scrap
-// values have no JSON for ($int, $float, …) is a number, or the text of it.
+// ColumnOf builds a column of one type. Booleans, 64-bit integers and strings keep their type; integers mixed with
+// fractions become doubles; days, local times and instants keep theirs ($date); mixed types become text: strings as
+// they are, anything else as JSON. Missing values and null become null. Tagged values ($int, $float, …) become numbers,
+// or their text.
 func ColumnOf(name string, cells []codec.Raw) parquet.Column {
 	c := parquet.Column{Name: name, Values: make([]any, len(cells))}
 	kinds := map[parquet.Kind]bool{}
-	exact := true // every integer is one as a double, too
+	exact := true // every integer is exact as a double
 	for i, cell := range cells {
 		v, kind := native(cell)
 		if v == nil {
@@ -94,17 +95,8 @@ func ColumnOf(name string, cells []codec.Raw) parquet.Column {
 		for c.Kind = range kinds {
 		}
 		return c
-	case len(kinds) == 2 && kinds[parquet.Int] && kinds[parquet.Float] && exact:
-		c.Kind = parquet.Float
-		for i, v := range c.Values {
-			if n, ok := v.(int64); ok {
-				c.Values[i] = float64(n)
-			}
-		}
-		return c
-	}
-	if kinds[parquet.Int] || kinds[parquet.Float] {
-		if numbers, ok := withWords(c.Values, exact); ok {
+	case exact && (kinds[parquet.Int] || kinds[parquet.Float]):
+		if numbers, ok := doubles(c.Values); ok {
 			c.Kind, c.Values = parquet.Float, numbers
 			return c
 		}
@@ -118,7 +110,7 @@ func ColumnOf(name string, cells []codec.Raw) parquet.Column {
 	return c
 }
 
-// storable says whether a column of times holds all of them exactly.
+// storable reports whether a time column can hold all values exactly.
 func storable(values []any) bool {
 	if !parquet.Fine(values) {
 		return true
@@ -129,9 +121,9 @@ func storable(values []any) bool {
 	})
 }
 
-// withWords makes doubles of numbers among which texts stand that are numbers, too: kernels send what JSON has no
-// number for as a text.
-func withWords(values []any, exact bool) ([]any, bool) {
+// doubles makes doubles of numbers, and of texts among them that are numbers, too: kernels send what JSON has no number
+// for as a text.
+func doubles(values []any) ([]any, bool) {
 	words := map[string]float64{"nan": math.NaN(), "NaN": math.NaN(), "inf": math.Inf(1), "Infinity": math.Inf(1),
 		"-inf": math.Inf(-1), "-Infinity": math.Inf(-1)}
 	out := make([]any, len(values))
@@ -152,7 +144,7 @@ func withWords(values []any, exact bool) ([]any, bool) {
 			return nil, false
 		}
 	}
-	return out, exact
+	return out, true
 }
 
 // PlainText is a value as a text: a text as it is, what JSON has no word for as its own text, and all else as JSON.
@@ -167,7 +159,7 @@ func PlainText(v codec.Raw) string {
 	return string(bytes.TrimSpace(v))
 }
 
-// native is a value as a column holds it; nil is null.
+// native returns a value in its column's Go type; nil is null.
 func native(v codec.Raw) (any, parquet.Kind) {
 	switch v.Kind() {
 	case 't', 'f':
@@ -190,8 +182,7 @@ func native(v codec.Raw) (any, parquet.Kind) {
 	return nil, parquet.Text
 }
 
-// date reads a day, a time in no zone, or an instant, in the forms of ISO 8601 that a kernel sends; what is none of
-// them stays text.
+// date reads a day, a local time or an instant, in the ISO 8601 forms that kernels send. Anything else stays text.
 func date(text string) (any, parquet.Kind) {
 	for _, form := range []struct {
 		layout string
@@ -204,22 +195,23 @@ func date(text string) (any, parquet.Kind) {
 	return text, parquet.Text
 }
 
-// number reads an integer of 64 bits or a double; what neither holds exactly stays text.
+// number reads a 64-bit integer or a double. A value that neither holds exactly stays text.
 func number(text string) (any, parquet.Kind) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, parquet.Int
 	}
 	whole := !strings.ContainsAny(text, ".eEnN")
-	if f, err := strconv.ParseFloat(text, 64); err == nil && !whole && (!math.IsInf(f, 0) || strings.Contains(text, "n")) {
+	if f, err := strconv.ParseFloat(text, 64); err == nil && !whole &&
+		(!math.IsInf(f, 0) || strings.Contains(text, "n")) {
 		return f, parquet.Float
 	}
 	return text, parquet.Text
 }
 
-// tags are the words of what JSON cannot hold (docs/format.md, Scraps).
+// tags are the keys of values that JSON cannot express (docs/format.md, Scraps).
 var tags = []string{"$int", "$float", "$date", "$duration", "$bytes", "$path", "$secret"}
 
-// tagged reads an object that stands for what JSON cannot hold.
+// tagged reads an object that stands for a value that JSON cannot express.
 func tagged(v codec.Raw) (string, bool) {
 	if v.Kind() != '{' || !bytes.Contains(v[:min(len(v), 16)], []byte(`"$`)) {
 		return "", false
@@ -254,5 +246,6 @@ func Untagged(v codec.Raw) codec.Raw {
 }
 
 func isTag(v codec.Raw, names ...string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return bytes.Contains(v[:min(len(v), 20)], []byte(`"`+name+`"`)) })
+	return slices.ContainsFunc(names,
+		func(name string) bool { return bytes.Contains(v[:min(len(v), 20)], []byte(`"`+name+`"`)) })
 }

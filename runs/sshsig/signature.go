@@ -2,9 +2,10 @@ package sshsig
 
 import (
 	"bytes"
+	"crypto"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/sha512"
+	_ "crypto/sha256"
+	_ "crypto/sha512"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -19,18 +20,18 @@ const (
 	version = 1
 	begin   = "-----BEGIN SSH SIGNATURE-----"
 	end     = "-----END SSH SIGNATURE-----"
-	width   = 70 // of an armored line, as ssh-keygen has it
+	width   = 70 // of an armored line, as in ssh-keygen
 	hash512 = "sha512"
 	hash256 = "sha256"
 )
 
-// algorithms are the signature algorithms that count. ssh-rsa is SHA-1, which PROTOCOL.sshsig forbids.
+// algorithms lists the accepted signature algorithms. ssh-rsa is SHA-1, which PROTOCOL.sshsig forbids.
 var algorithms = []string{
 	ssh.KeyAlgoED25519, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384,
 	ssh.KeyAlgoECDSA521, ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256,
 }
 
-// Signature is a parsed signature. It proves nothing before Verify.
+// Signature is a parsed signature. It proves nothing until Verify succeeds.
 type Signature struct {
 	Key       ssh.PublicKey
 	Namespace string
@@ -59,18 +60,14 @@ type signed struct {
 
 // message returns the bytes that the key signs.
 func message(namespace, hash string, data []byte) ([]byte, error) {
-	var digest []byte
-	switch hash {
-	case hash512:
-		sum := sha512.Sum512(data)
-		digest = sum[:]
-	case hash256:
-		sum := sha256.Sum256(data)
-		digest = sum[:]
-	default:
+	algorithm, known := map[string]crypto.Hash{hash512: crypto.SHA512, hash256: crypto.SHA256}[hash]
+	if !known {
 		return nil, fmt.Errorf("the signature uses the unknown digest %q", hash)
 	}
-	return append([]byte(magic), ssh.Marshal(signed{Namespace: namespace, Hash: hash, Digest: string(digest)})...), nil
+	digest := algorithm.New()
+	digest.Write(data)
+	text := ssh.Marshal(signed{Namespace: namespace, Hash: hash, Digest: string(digest.Sum(nil))})
+	return append([]byte(magic), text...), nil
 }
 
 // Sign signs data for a namespace and returns the armored signature.
@@ -104,17 +101,15 @@ func Sign(signer ssh.Signer, namespace string, data []byte) ([]byte, error) {
 func armor(raw []byte) []byte {
 	var b bytes.Buffer
 	b.WriteString(begin + "\n")
-	for text := base64.StdEncoding.EncodeToString(raw); text != ""; {
-		n := min(width, len(text))
-		b.WriteString(text[:n] + "\n")
-		text = text[n:]
+	for line := range slices.Chunk([]byte(base64.StdEncoding.EncodeToString(raw)), width) {
+		b.Write(append(line, '\n'))
 	}
 	b.WriteString(end + "\n")
 	return b.Bytes()
 }
 
-// Check reads an armored signature and verifies that it is of data, for namespace. Whether the key counts is for
-// AllowedSigners to say.
+// Check parses an armored signature and verifies it for data and namespace. It does not check whether the key is
+// trusted: see AllowedSigners.
 func Check(armored []byte, namespace string, data []byte) (*Signature, error) {
 	s, err := Parse(armored)
 	if err == nil {

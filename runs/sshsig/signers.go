@@ -10,10 +10,10 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// AllowedSigners is an allowed_signers file: whose key counts for what.
+// AllowedSigners is an allowed_signers file: whose key is trusted for what.
 type AllowedSigners struct {
 	entries []entry
-	// Unread says which lines cannot be read, and why. They allow nobody.
+	// Unread lists the unreadable lines and why. They allow nobody.
 	Unread []string
 }
 
@@ -64,7 +64,7 @@ func parseEntry(line string, local *time.Location) (entry, error) {
 	return e, e.options(options, local)
 }
 
-// field cuts the first word of a line, which may stand in double quotes.
+// field splits off the first word of a line, which may be in double quotes.
 func field(line string) (word, rest string, ok bool) {
 	if quoted, is := strings.CutPrefix(line, `"`); is {
 		word, rest, ok = strings.Cut(quoted, `"`)
@@ -74,8 +74,8 @@ func field(line string) (word, rest string, ok bool) {
 	return word, strings.TrimLeft(rest, " \t"), ok
 }
 
-// options reads what stands between principals and key. As with ssh-keygen, an unknown option makes the line
-// worthless: it may have been a restriction.
+// options parses the options between principals and key. As in ssh-keygen, an unknown option invalidates the line: it
+// may be a restriction.
 func (e *entry) options(options []string, local *time.Location) error {
 	seen := map[string]bool{}
 	for _, option := range options {
@@ -111,7 +111,7 @@ func (e *entry) options(options []string, local *time.Location) error {
 	return nil
 }
 
-// unquote reads a value in double quotes, in which \" is a quote; "" is no value.
+// unquote reads a value in double quotes, in which \" is a quote.
 func unquote(quoted string) (string, error) {
 	if quoted == "" {
 		return "", nil
@@ -131,19 +131,16 @@ func parseTime(text string, local *time.Location) (time.Time, error) {
 	if utc {
 		local = time.UTC
 	}
-	layout, ok := map[int]string{8: "20060102", 12: "200601021504", 14: "20060102150405"}[len(digits)]
-	if !ok {
-		return time.Time{}, fmt.Errorf("%q is no time such as 20261121 or 20261121103000Z", text)
-	}
+	layout := map[int]string{8: "20060102", 12: "200601021504", 14: "20060102150405"}[len(digits)]
 	t, err := time.ParseInLocation(layout, digits, local)
-	if err != nil {
+	if layout == "" || err != nil {
 		return t, fmt.Errorf("%q is no time such as 20261121 or 20261121103000Z", text)
 	}
 	return t, nil
 }
 
-// Find returns the principals of the line that allows a key for a namespace at all of the times. The error says why no
-// line does.
+// Find returns the principals of the line that allows key for namespace at all of the times. The error says why no line
+// does.
 func (a *AllowedSigners) Find(key ssh.PublicKey, namespace string, at ...time.Time) (principals string, err error) {
 	err = fmt.Errorf("the key %s is not among the allowed signers", ssh.FingerprintSHA256(key))
 	if len(a.Unread) > 0 {
@@ -162,7 +159,7 @@ func (a *AllowedSigners) Find(key ssh.PublicKey, namespace string, at ...time.Ti
 	return "", err
 }
 
-// refuses says why a line does not allow its key; "" when it does.
+// refuses returns why a line does not allow its key, or "".
 func (e *entry) refuses(namespace string, at []time.Time) string {
 	if e.authority {
 		return "is a certificate authority"

@@ -22,7 +22,7 @@ import (
 
 const namespace = "markmill-approval"
 
-// keys are one of each kind that a person may have.
+// keys returns one key of each common kind.
 func keys(t testing.TB) map[string]crypto.Signer {
 	t.Helper()
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
@@ -80,7 +80,7 @@ func TestSignAndVerify(t *testing.T) {
 	}
 }
 
-// Any byte of the signature that is changed is noticed.
+// A change to any byte of the signature is detected.
 func TestEveryByteCounts(t *testing.T) {
 	data := []byte("approve this\n")
 	_, key, _ := ed25519.GenerateKey(rand.Reader)
@@ -102,7 +102,8 @@ func TestEveryByteCounts(t *testing.T) {
 			t.Errorf("byte %d can be changed", i)
 		}
 	}
-	for _, bad := range []string{"", begin + "\n", string(armored[:len(armored)/2]), string(armored) + "more", strings.Replace(string(armored), "U1NI", "!!!!", 1)} {
+	for _, bad := range []string{"", begin + "\n", string(armored[:len(armored)/2]), string(armored) + "more",
+		strings.Replace(string(armored), "U1NI", "!!!!", 1)} {
 		if _, err := Parse([]byte(bad)); err == nil {
 			t.Errorf("%q is taken for a signature", bad)
 		}
@@ -118,7 +119,7 @@ func unarmor(t testing.TB, armored []byte) []byte {
 	return b.Bytes
 }
 
-// A SHA-1 signature by an allowed RSA key must not count: x/crypto would verify it.
+// A SHA-1 signature by an allowed RSA key must be rejected: x/crypto would verify it.
 func TestNoSHA1(t *testing.T) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -175,11 +176,13 @@ func TestAllowedSigners(t *testing.T) {
 		{k, "", "not among"},
 	} {
 		who, err := ParseAllowedSigners([]byte(c.text), east).Find(key, namespace, noon)
-		if c.why == "" && (err != nil || who != c.who) || c.why != "" && (err == nil || !strings.Contains(err.Error(), c.why)) {
+		if c.why == "" && (err != nil || who != c.who) || c.why != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.why)) {
 			t.Errorf("%q: %q, %v", c.text, who, err)
 		}
 	}
-	if _, err := ParseAllowedSigners([]byte(`a valid-before="20261121120000Z" `+k), east).Find(key, namespace, noon, noon.Add(time.Second)); err == nil {
+	if _, err := ParseAllowedSigners([]byte(`a valid-before="20261121120000Z" `+k), east).Find(key, namespace, noon,
+		noon.Add(time.Second)); err == nil {
 		t.Error("a key counts at a time after its end")
 	}
 }
@@ -190,8 +193,10 @@ func TestMatchList(t *testing.T) {
 		want           bool
 	}{
 		{"alice@example.org", "alice@example.org", true}, {"alice@example.org", "bob@example.org", false},
-		{"*@example.org", "bob@example.org", true}, {"*@example.org,!bob@*", "bob@example.org", false}, {"!bob", "alice", false},
-		{"a?c", "abc", true}, {"a?c", "ac", false}, {"*a*b*", "xxaxxbxx", true}, {"*", "", true}, {"", "", true}, {"", "a", false},
+		{"*@example.org", "bob@example.org", true}, {"*@example.org,!bob@*", "bob@example.org", false},
+		{"!bob", "alice", false},
+		{"a?c", "abc", true}, {"a?c", "ac", false}, {"*a*b*", "xxaxxbxx", true}, {"*", "", true}, {"", "", true},
+		{"", "a", false},
 		{"**a", "aaaa", true}, {"a*", "b", false},
 	} {
 		if got := MatchList(c.patterns, c.word); got != c.want {
@@ -200,7 +205,7 @@ func TestMatchList(t *testing.T) {
 	}
 }
 
-// TestWithSSHKeygen holds both halves of the package against the program that they are modelled on.
+// TestWithSSHKeygen checks signing and verification against ssh-keygen.
 func TestWithSSHKeygen(t *testing.T) {
 	program, err := exec.LookPath("ssh-keygen")
 	if err != nil {
@@ -245,10 +250,13 @@ func TestWithSSHKeygen(t *testing.T) {
 		if err := s.Verify(namespace, data); err != nil {
 			t.Errorf("%s: what ssh-keygen signed: %v", name, err)
 		}
-		// Both read the same lines in the same way.
-		for i, options := range []string{"", `namespaces="markmill-approval"`, `namespaces="git"`, `namespaces="mark*,!markmill-approval"`,
-			`valid-after="20200101Z"`, `valid-after="29990101Z"`, `valid-before="20200101Z"`, `valid-before="29990101Z"`, "cert-authority", "nonsense",
-			`valid-after="20200101Z",valid-before="29990101120000Z",namespaces="*"`, `valid-after="29990101Z",valid-before="20200101Z"`,
+		// Both interpret the same lines alike.
+		for i, options := range []string{"", `namespaces="markmill-approval"`, `namespaces="git"`,
+			`namespaces="mark*,!markmill-approval"`,
+			`valid-after="20200101Z"`, `valid-after="29990101Z"`, `valid-before="20200101Z"`,
+			`valid-before="29990101Z"`, "cert-authority", "nonsense",
+			`valid-after="20200101Z",valid-before="29990101120000Z",namespaces="*"`,
+			`valid-after="29990101Z",valid-before="20200101Z"`,
 			`namespaces="git",namespaces="*"`, `valid-after="tomorrow"`} {
 			line := strings.Join(strings.Fields("alice "+options+" "+allowed(signer.PublicKey())), " ") + "\n"
 			signers := file(fmt.Sprintf("signers%d", i), []byte(line))

@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	"engine":    {"notebooks", "runs", "engine"},
 	"render":    {"notebooks", "runs", "render"},
 	"cmd":       {"notebooks", "runs", "engine", "render", "cmd"},
-	"bench":     {"notebooks"},
+	"bench":     {"notebooks", "runs", "cmd"},
 	"examples":  {},
 }
 
@@ -52,9 +52,11 @@ var libraries = []library{
 	{"github.com/go-git", "engine/worktree", false, "Git goes through engine/worktree"},
 	{"github.com/parquet-go", "runs/parquet", false, "Parquet is read and written by runs/parquet"},
 	{"github.com/klauspost/compress", "runs/parquet", false, "Parquet is read and written by runs/parquet"},
+	{"github.com/go-analyze/charts", "render/plot", false, "plots are drawn by render/plot"},
+	{"zombiezen.com/go/sqlite", "runs/index", false, "SQLite is read and written by runs/index"},
+	{"modernc.org", "runs/index", false, "SQLite is read and written by runs/index"},
 	{"golang.org/x/net/html", "render", true, "HTML is read where views are made"},
 	{"github.com/aws", "cmd/markmill/remote", false, storage},
-	{"github.com/Azure", "cmd/markmill/remote", false, storage},
 	{"golang.org/x/oauth2", "cmd/markmill/remote", false, storage},
 	{"github.com/hashicorp/go-retryablehttp", "cmd/markmill/remote", false, storage},
 	{"net/http", "cmd/markmill/remote", true, storage},

@@ -9,18 +9,18 @@
 package branchreview
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"path"
 	"strings"
 	"time"
 
-	"markmill/cmd/api/files"
 	"markmill/engine"
 	"markmill/engine/worktree"
-	"markmill/notebooks"
 	"markmill/notebooks/diff"
+	"markmill/notebooks/markdown"
+	"markmill/notebooks/params"
 	"markmill/render/review"
 	"markmill/runs"
 )
@@ -79,17 +79,21 @@ func (o Options) review(in review.Input, old, now *worktree.Files) (*review.Revi
 			in.Changed = append(in.Changed, c.From)
 		}
 	}
-	if in.Output, err = configuredOutput(now); err != nil {
-		return nil, err
-	}
-	if in.Rules, err = rules(old, now, changes); err != nil {
-		return nil, err
-	}
-	signers, protect, err := o.judges(old)
+	was, unread := settingsOf(old) // the base is what it is: rules reports what cannot be read
+	is, err := settingsOf(now)
 	if err != nil {
 		return nil, err
 	}
-	in.Base, in.Head, in.Matches, in.Protect = tree{old}, tree{now}, engine.MatchesAny, protect
+	in.Output, in.Rules = configuredOutput(is), rules(was, is, unread, changes)
+	var policy engine.Policy
+	if was.Policy != nil && unread == nil {
+		policy = *was.Policy
+	}
+	signers, err := o.judges(old, policy.Signers)
+	if err != nil {
+		return nil, err
+	}
+	in.Base, in.Head, in.Matches, in.Protect = tree{old}, tree{now}, engine.MatchesAny, policy.Rules.Protect
 	in.Proof = o.prover(signers)
 	return review.Make(in)
 }
@@ -115,9 +119,7 @@ func parseRevisions(repo *worktree.Source, word string) (base, head review.Revis
 		from, to, range2 = strings.Cut(word, "..")
 	}
 	resolve := func(rev string) (review.Revision, error) {
-		if rev == "" {
-			rev = "HEAD"
-		}
+		rev = cmp.Or(rev, "HEAD")
 		commit, err := repo.Resolve(rev)
 		return review.Revision{Name: short(rev), Commit: string(commit)}, err
 	}
@@ -143,34 +145,26 @@ func short(rev string) string {
 	return rev
 }
 
-// configuredOutput returns a function that says where output: of a side's markmill.yaml puts the output of a notebook;
-// nil without the setting. The function returns false for a path that only a run knows.
-func configuredOutput(side *worktree.Files) (func(string, []byte) (string, bool), error) {
-	text, err := side.Read(engine.ConfigFile, files.MaxNotebook)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := engine.ParseConfig(engine.ConfigFile, text)
-	if err != nil || cfg.Output == "" {
-		return nil, err
+// configuredOutput returns a function that says where the setting output: puts the output of a notebook; nil without
+// the setting. The function returns false for a path that only a run knows.
+func configuredOutput(cfg engine.Config) func(name string, source []byte) (string, bool) {
+	if cfg.Output == "" {
+		return nil
 	}
 	noEnv := func(string) (string, bool) { return "", false }
 	return func(name string, source []byte) (string, bool) {
-		nb, err := notebooks.Parse(name, source)
+		nb, err := markdown.Parse(name, source)
 		if err != nil {
 			return "", false
 		}
-		bound, err := notebooks.Bind(name, nb.Params, nil, notebooks.BindOptions{AllowUnknown: true, Getenv: noEnv})
+		bound, err := params.Bind(name, nb.Params, nil, params.Options{AllowUnknown: true, Getenv: noEnv})
 		if err != nil { // a parameter without a default
 			return "", false
 		}
-		out, err := notebooks.ExpandPath(cfg.Output, bound, nil)
+		out, err := params.ExpandPath(cfg.Output, bound, nil)
 		if err != nil || path.IsAbs(out) || path.Ext(out) == "" || strings.HasPrefix(path.Clean(out), "../") {
 			return "", false
 		}
 		return out, true
-	}, nil
+	}
 }

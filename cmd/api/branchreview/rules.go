@@ -21,28 +21,20 @@ import (
 )
 
 // rules are the changed files that say what runs may do: the settings, what they name, and workflows of CI. It compares
-// the settings of the base with those of the branch.
-func rules(old, now *worktree.Files, changes []worktree.PathChange) ([]review.Rule, error) {
-	was, err := settingsOf(old)
-	if err != nil { // the base is what it is; what it asked for is not known
-		was.unread = err
-	}
-	is, err := settingsOf(now)
-	if err != nil {
-		return nil, err
-	}
+// the settings of the base, which may be unread, with those of the branch.
+func rules(was, is engine.Config, unread error, changes []worktree.PathChange) []review.Rule {
 	var out []review.Rule
 	for _, c := range changes {
 		for name, change := range changedPaths(c) {
 			rule := review.Rule{Path: name, Change: change}
-			switch programs := programsNamed(name, was.Config, is.Config); {
+			switch programs := programsNamed(name, was, is); {
 			case name == engine.ConfigFile:
 				rule.Kind = review.RuleSettings
-				rule.Weaker, rule.Words = engine.Loosened(was.Config, is.Config)
-				if was.unread != nil {
-					rule.Weaker = append(rule.Weaker, "what it said cannot be read: "+was.unread.Error())
+				rule.Weaker, rule.Words = engine.Loosened(was, is)
+				if unread != nil {
+					rule.Weaker = append(rule.Weaker, "what it said cannot be read: "+unread.Error())
 				}
-			case was.signers() == name || is.signers() == name:
+			case signersOf(was) == name || signersOf(is) == name:
 				rule.Kind, rule.Weaker = review.RuleSettings, []string{"it says whose approvals count"}
 			case len(programs) > 0:
 				rule.Kind = review.RuleSettings
@@ -61,7 +53,7 @@ func rules(old, now *worktree.Files, changes []worktree.PathChange) ([]review.Ru
 		}
 		return strings.Compare(a.Path, b.Path)
 	})
-	return out, nil
+	return out
 }
 
 // changedPaths are the paths that a change concerns, and what became of each.
@@ -77,29 +69,23 @@ func changedPaths(c worktree.PathChange) map[string]review.Change {
 	return map[string]review.Change{c.Path: review.Edited}
 }
 
-// settings are those of one side.
-type settings struct {
-	engine.Config
-	unread error
-}
-
-func (s *settings) signers() string {
-	if s.Policy == nil {
+func signersOf(cfg engine.Config) string {
+	if cfg.Policy == nil {
 		return ""
 	}
-	return s.Policy.Signers
+	return cfg.Policy.Signers
 }
 
-func settingsOf(side *worktree.Files) (settings, error) {
+// settingsOf reads the settings of one side.
+func settingsOf(side *worktree.Files) (engine.Config, error) {
 	text, err := side.Read(engine.ConfigFile, files.MaxNotebook)
 	if errors.Is(err, fs.ErrNotExist) {
-		return settings{}, nil
+		return engine.Config{}, nil
 	}
 	if err != nil {
-		return settings{}, err
+		return engine.Config{}, err
 	}
-	cfg, err := engine.ParseConfig(engine.ConfigFile, text)
-	return settings{Config: cfg}, err
+	return engine.ParseConfig(engine.ConfigFile, text)
 }
 
 // programsNamed are the kernels whose program, or a word of whose command, is a file of the repository.
@@ -118,26 +104,22 @@ func programsNamed(name string, sides ...engine.Config) []string {
 	return out
 }
 
-// judges are the keys whose signatures count and the patterns of protected files, by the settings of the base.
-func (o Options) judges(base *worktree.Files) (runs.Signers, []string, error) {
+// judges are the keys whose signatures count, by the allowed_signers file that the settings of the base name.
+func (o Options) judges(base *worktree.Files, file string) (runs.Signers, error) {
 	signers := runs.Signers{Now: o.Now}
-	cfg, err := settingsOf(base)
-	if err != nil || cfg.Policy == nil { // settings that cannot be read are reported by rules
-		return signers, nil, nil
+	if file == "" {
+		return signers, nil
 	}
-	var text []byte
-	switch file := cfg.Policy.Signers; {
-	case file == "":
-		return signers, cfg.Policy.Rules.Protect, nil
-	case filepath.IsAbs(file):
-		text, err = os.ReadFile(file)
-	default:
-		if text, err = base.Read(file, files.MaxNotebook); errors.Is(err, fs.ErrNotExist) {
-			return signers, cfg.Policy.Rules.Protect, nil // no key counts
-		}
+	read := os.ReadFile
+	if !filepath.IsAbs(file) {
+		read = func(name string) ([]byte, error) { return base.Read(name, files.MaxNotebook) }
+	}
+	text, err := read(file)
+	if errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(file) {
+		return signers, nil // no key counts
 	}
 	signers.Allowed = sshsig.ParseAllowedSigners(text, signers.Now.Location())
-	return signers, cfg.Policy.Rules.Protect, err
+	return signers, err
 }
 
 // prover returns a function that says how far an output notebook can be trusted. The records that are kept here are
@@ -155,7 +137,8 @@ func (o Options) prover(signers runs.Signers) func(path string, output []byte) r
 			case err != nil:
 				proof.Words = fmt.Sprintf("its record cannot be read: %v", err)
 			case len(v.Findings) > 0:
-				proof.Words = fmt.Sprintf("its record does not verify: %s: %s", v.Findings[0].Where, v.Findings[0].Message)
+				proof.Words = fmt.Sprintf("its record does not verify: %s: %s", v.Findings[0].Where,
+					v.Findings[0].Message)
 			case v.Run != nil && v.Signed.Counts():
 				return review.Proof{Level: review.Signed, Run: string(v.Run.ID), Words: v.Signed.Words()}
 			case v.Run != nil:

@@ -94,8 +94,7 @@ func startKernel(ctx context.Context, k kernel.Kernel, program string) Part {
 	c := Part{Name: k.Name(), Kind: "built-in", Hint: installHint(k.Name())}
 	fail := func(err error) Part {
 		c.Words = err.Error()
-		var e *notebooks.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*notebooks.Error](err); ok {
 			c.Words = e.Msg
 			if program != "" || runtime.GOOS == "windows" {
 				c.Hint = e.Hint

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"markmill/engine/worktree"
+	"markmill/notebooks"
 	"markmill/notebooks/percent"
 )
 
@@ -71,7 +72,7 @@ func walk(root string, add func(path string)) error {
 		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
 			return fs.SkipDir
 		case d.IsDir():
-		case HasMarkdownName(path), HasJupyterName(path), hasCells(path):
+		case notebooks.IsMarkdownName(path), notebooks.IsJupyterName(path), hasCells(path):
 			add(path)
 		}
 		return nil

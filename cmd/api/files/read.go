@@ -12,6 +12,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
+	"markmill/notebooks/ipynb"
 )
 
 // Limits on the size of a file, in bytes.
@@ -25,7 +26,7 @@ const (
 // Notebook reads a notebook of any form and checks that it can be one. Errors are *notebooks.Error and name the file.
 func Notebook(path string) ([]byte, error) {
 	most := int64(MaxNotebook)
-	if HasJupyterName(path) {
+	if notebooks.IsJupyterName(path) {
 		most = MaxJupyter
 	}
 	src, err := Read(path, "a notebook", most)
@@ -108,11 +109,10 @@ func kindOf(mode fs.FileMode) string {
 
 // ReadError adds the name of the file to an error of Read.
 func ReadError(path string, err error) error {
-	var pathErr *fs.PathError
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &pathErr):
+	}
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return inputError(path, "cannot be read: %v", pathErr.Err)
 	}
 	return inputError(path, "%v", err)
@@ -122,11 +122,18 @@ func inputError(path, format string, args ...any) error {
 	return &notebooks.Error{Kind: notebooks.KindInput, File: filepath.ToSlash(path), Msg: fmt.Sprintf(format, args...)}
 }
 
-// HasJupyterName reports whether the name is that of a Jupyter notebook.
-func HasJupyterName(path string) bool { return notebooks.IsJupyterName(path) }
-
-// HasMarkdownName reports whether the name is that of a notebook in a form of Markdown.
-func HasMarkdownName(path string) bool { return notebooks.IsMarkdownName(path) }
+// Jupyter parses a Jupyter notebook. One of nbformat 3 or earlier is upgraded first.
+func Jupyter(path string, src []byte) (*ipynb.Notebook, error) {
+	name := filepath.ToSlash(path)
+	nb, err := ipynb.Parse(name, src)
+	if err != nil || nb.NBFormat >= 4 {
+		return nb, err
+	}
+	if src, err = nb.Upgraded(); err != nil {
+		return nil, err
+	}
+	return ipynb.Parse(name, src)
+}
 
 // IsJupyter reports whether a file is a Jupyter notebook: by its name or, where the name does not say, by its first
 // bytes.
@@ -139,6 +146,16 @@ func IsScript(path string, src []byte) bool { return forms.IsPercent(filepath.To
 func Absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
+	}
+	return path
+}
+
+// Short is the path relative to the working directory where that is shorter.
+func Short(path string) string {
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, path); err == nil && len(rel) < len(path) {
+			return rel
+		}
 	}
 	return path
 }

@@ -37,15 +37,18 @@ func TestTargetInsideAGitDirectory(t *testing.T) {
 	link("link/hooks/new", "twice.md")
 	t.Chdir(dir)
 	for _, path := range []string{
-		"repo/.git/config", "repo/.git/hooks/x", "repo/.git/a/b/new.md", "repo/.GIT/config", "repo/.git ./x", "repo/git~1/x", "repo/.git::$INDEX_ALLOCATION/x",
-		"repo/x/../.git/config", "tree/.git", "repo/.git/worktrees/tree/x.md", "bare/config", "bare/hooks/post-update", "apart/config", "link/config", "dangling.md", "twice.md",
+		"repo/.git/config", "repo/.git/hooks/x", "repo/.git/a/b/new.md", "repo/.GIT/config", "repo/.git ./x",
+		"repo/git~1/x", "repo/.git::$INDEX_ALLOCATION/x",
+		"repo/x/../.git/config", "tree/.git", "repo/.git/worktrees/tree/x.md", "bare/config", "bare/hooks/post-update",
+		"apart/config", "link/config", "dangling.md", "twice.md",
 		filepath.Join(dir, "repo/.git/config"),
 	} {
 		if err := CheckTarget(path); err == nil || !strings.Contains(err.Error(), "Git directory") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	for _, path := range []string{"repo/out.md", "repo/.github/out.md", "repo/.gitignore", "tree/out.md", "new/out.md", "split/out.md", "my.git.md", "", os.DevNull} {
+	for _, path := range []string{"repo/out.md", "repo/.github/out.md", "repo/.gitignore", "tree/out.md", "new/out.md",
+		"split/out.md", "my.git.md", "", os.DevNull} {
 		if err := CheckTarget(path); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}

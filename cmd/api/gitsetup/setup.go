@@ -27,9 +27,11 @@ var ErrNoRepository = errors.New("this is no Git repository")
 
 type setting struct{ name, value string }
 
-// settings are the entries of Git's configuration. Each names the program and what Git asks it for.
-func settings(program, filterFlags string) []setting {
-	return []setting{
+// settings are the entries of Git's configuration. Each names the program and what Git asks it for. markdown adds those
+// of the filter for Markdown, which is separate: earlier versions gave all Markdown under notebooks/ to the other one,
+// which stripped output notebooks that were meant to be committed.
+func settings(program, filterFlags string, markdown bool) []setting {
+	all := []setting{
 		{"filter.markmill.process", program + " git filter" + filterFlags},
 		{"filter.markmill.required", "true"},
 		{"diff.markmill.textconv", program + " git textconv"},
@@ -41,16 +43,13 @@ func settings(program, filterFlags string) []setting {
 		{"difftool.markmill.cmd", program + ` diff "$LOCAL" "$REMOTE"`},
 		{"merge.markmill.name", "notebooks by step"},
 		{"merge.markmill.driver", program + " merge --driver %O %A %B %L %P %S %X %Y"},
-	}
-}
-
-// markdownSettings are those of the filter for Markdown, which is separate: earlier versions gave all Markdown under
-// notebooks/ to the other one, which stripped output notebooks that were meant to be committed.
-func markdownSettings(program, filterFlags string) []setting {
-	return []setting{
 		{"filter." + markdownFilter + ".process", program + " git filter --markdown" + filterFlags},
 		{"filter." + markdownFilter + ".required", "true"},
 	}
+	if !markdown {
+		all = all[:len(all)-2]
+	}
+	return all
 }
 
 const markdownFilter = "markmill-markdown"
@@ -104,11 +103,7 @@ func (s Setup) Install(program, filterFlags string, markdown []string) (file str
 			named = append(named, line)
 		}
 	}
-	all := settings(program, filterFlags)
-	if len(named) > 0 {
-		all = append(all, markdownSettings(program, filterFlags)...)
-	}
-	for _, one := range all {
+	for _, one := range settings(program, filterFlags, len(named) > 0) {
 		if _, err := Git("config", s.scope(), "--replace-all", one.name, one.value); err != nil {
 			return "", err
 		}
@@ -141,7 +136,7 @@ func (s Setup) Uninstall() (removed bool, err error) {
 		return false, err
 	}
 	had := false
-	for _, one := range append(settings("", ""), markdownSettings("", "")...) {
+	for _, one := range settings("", "", true) {
 		_, err := Git("config", s.scope(), "--unset-all", one.name)
 		var failed *exec.ExitError
 		switch {
@@ -173,12 +168,9 @@ func (s Setup) Status() ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, named := settings("", ""), markdownLines(text)
-	if len(named) > 0 {
-		all = append(all, markdownSettings("", "")...)
-	}
+	named := markdownLines(text)
 	var out []Entry
-	for _, one := range all {
+	for _, one := range settings("", "", len(named) > 0) {
 		value, err := Git("config", s.scope(), "--get", one.name)
 		if err != nil {
 			value = "not set"

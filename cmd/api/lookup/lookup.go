@@ -53,7 +53,8 @@ func (r Reader) name(path string) string {
 // find loads the run that an id, a part of one or "last" names.
 func (r Reader) find(word string) (dir string, err error) {
 	if r.Store == nil {
-		return "", &notebooks.Error{Kind: notebooks.KindInput, File: word, Msg: "is no file, and no store of runs is open"}
+		return "", &notebooks.Error{Kind: notebooks.KindInput, File: word,
+			Msg: "is no file, and no store of runs is open"}
 	}
 	store, err := r.Store()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"markmill/cmd/api/files"
+	"markmill/notebooks"
 	"markmill/render/documents"
 	"markmill/runs"
 )
@@ -35,6 +35,11 @@ func (r Reader) Places(words []string) ([]Place, error) {
 }
 
 func (r Reader) places(word string) ([]Place, error) {
+	if r.Store != nil && !r.stream(word) {
+		if found, err := r.sweepPlaces(word); err != nil || found != nil {
+			return found, err
+		}
+	}
 	info, err := os.Stat(word)
 	switch {
 	case r.stream(word), err == nil && !info.IsDir():
@@ -50,7 +55,8 @@ func (r Reader) places(word string) ([]Place, error) {
 	case strings.ContainsAny(word, "*?["):
 		list, err := filepath.Glob(word)
 		if err != nil {
-			return nil, r.bad(word, "is no pattern: * stands for any text, ? for one character, [ab] for one of several")
+			return nil,
+				r.bad(word, "is no pattern: * stands for any text, ? for one character, [ab] for one of several")
 		}
 		if len(list) == 0 {
 			return nil, r.bad(word, "matches no file")
@@ -71,6 +77,29 @@ func (r Reader) places(word string) ([]Place, error) {
 	}
 	dir, err := r.find(word)
 	return []Place{{path: dir, run: true}}, err
+}
+
+// sweepPlaces are the runs of the sweep that a word names, in the order of its rows; nil for another word.
+func (r Reader) sweepPlaces(word string) ([]Place, error) {
+	store, err := r.Store()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := store.FindSweep(word)
+	if err != nil || dir == "" {
+		return nil, err
+	}
+	sweep, err := runs.LoadSweep(dir)
+	if err != nil {
+		return nil, err
+	}
+	out := []Place{}
+	for i := range sweep.Rows {
+		if run := sweep.Rows[i].Run; run != "" {
+			out = append(out, Place{path: runs.StoreOfSweep(dir).Path(run), run: true})
+		}
+	}
+	return out, nil
 }
 
 // revisionPlaces finds what REV:PATH names: a notebook, or those of a folder.
@@ -110,7 +139,7 @@ func (r Reader) placesBelow(root string) ([]Place, error) {
 			if t := d.Type(); !t.IsRegular() && t&fs.ModeSymlink == 0 { // reading a pipe would block
 				return nil
 			}
-			if files.HasMarkdownName(path) || files.HasJupyterName(path) {
+			if notebooks.IsMarkdownName(path) || notebooks.IsJupyterName(path) {
 				out = append(out, Place{path: path, found: true})
 			}
 			return nil

@@ -7,6 +7,7 @@ import (
 	"markmill/cmd/api/files"
 	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 	"markmill/render"
 	"markmill/render/compare"
 	"markmill/render/plain"
@@ -54,7 +55,7 @@ type outputSide struct {
 // outputSides takes both apart; false where want is no undamaged output notebook.
 func outputSides(name string, want, got []byte) (was, now outputSide, ok bool) {
 	if !files.IsJupyter(name, got) {
-		a, b := notebooks.Strip(name, want), notebooks.Strip(name, got)
+		a, b := region.Strip(name, want), region.Strip(name, got)
 		return outputSide{source: a.Source, output: compare.Markdown(a, "")},
 			outputSide{source: b.Source, output: compare.Markdown(b, "")}, len(a.Problems) == 0
 	}

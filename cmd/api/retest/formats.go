@@ -85,7 +85,8 @@ func (r *Report) Annotations(workspace string) string {
 			continue
 		}
 		file := slashed(n.job.file.Path)
-		if rel, err := filepath.Rel(workspace, files.Absolute(file)); workspace != "" && err == nil && filepath.IsLocal(rel) {
+		if rel, err := filepath.Rel(workspace, files.Absolute(file)); workspace != "" && err == nil &&
+			filepath.IsLocal(rel) {
 			file = slashed(rel)
 		}
 		for _, words := range n.Words {
@@ -93,7 +94,8 @@ func (r *Report) Annotations(workspace string) string {
 		}
 		for _, s := range n.Steps {
 			if s.Verdict == compare.Different || s.Verdict == compare.Failed {
-				b.WriteString(annotation(file, s.Line, fmt.Sprintf("step %s: %s", s.Step, s.Verdict), s.Words+"\n"+s.Diff) + "\n")
+				b.WriteString(annotation(file, s.Line, fmt.Sprintf("step %s: %s", s.Step, s.Verdict),
+					s.Words+"\n"+s.Diff) + "\n")
 			}
 		}
 	}

@@ -14,7 +14,9 @@ import (
 	"markmill/cmd/api"
 	"markmill/cmd/api/files"
 	"markmill/engine/worktree"
+	"markmill/notebooks"
 	"markmill/notebooks/forms"
+	"markmill/notebooks/ipynb"
 )
 
 // job is one notebook to run, and the output that it is compared with.
@@ -90,10 +92,7 @@ func (t *tester) lookUpOutput(j *job) error {
 	if output := eng.Config.Output; output != "" {
 		req := t.Request
 		req.Path, req.Source, req.Repository = slashed(j.path), j.source, rootOf(repo)
-		if files.IsJupyter(j.path, j.source) && files.HasMarkdownName(output) {
-			output = strings.TrimSuffix(output, filepath.Ext(output)) + ".ipynb"
-		}
-		path, err := api.OutputPath(output, eng, req)
+		path, err := api.OutputPath(api.LikeSource(output, files.IsJupyter(j.path, j.source)), eng, req)
 		switch {
 		case err == nil:
 			j.updateTo = path
@@ -181,13 +180,16 @@ func (s *stored) sourceBeside(output string) string {
 		if err != nil || !info.Mode().IsRegular() || info.Size() > files.MaxNotebook || path == filepath.Clean(output) {
 			continue
 		}
-		text := files.HasMarkdownName(path) || files.IsScript(path, nil)
-		if jupyter := s.jupyter != nil; text == jupyter || files.HasJupyterName(path) != jupyter {
+		text := notebooks.IsMarkdownName(path) || files.IsScript(path, nil)
+		if jupyter := s.jupyter != nil; text == jupyter || notebooks.IsJupyterName(path) != jupyter {
 			continue
 		}
 		src, err := os.ReadFile(path)
 		if err == nil && s.jupyter != nil {
-			src, err = jupyterSource(path, src, len(givenNames(s.jupyter)) > 0)
+			var nb *ipynb.Notebook
+			if nb, err = ipynb.Parse(slashed(path), src); err == nil {
+				src = ipynb.Source(nb, len(givenNames(s.jupyter)) > 0)
+			}
 		}
 		if err == nil && s.isOf(path, src) {
 			return path
@@ -212,7 +214,7 @@ func (s *stored) sourceElsewhere(output string) string {
 	}
 	defer checkout.Close()
 	named, err := checkout.All(func(name string) bool {
-		return (files.HasMarkdownName(name) || files.IsScript(name, nil)) && bytes.Contains(s.raw, []byte(name))
+		return (notebooks.IsMarkdownName(name) || files.IsScript(name, nil)) && bytes.Contains(s.raw, []byte(name))
 	})
 	if err != nil {
 		return output
@@ -223,12 +225,10 @@ func (s *stored) sourceElsewhere(output string) string {
 			continue
 		}
 		full := filepath.Join(repo.Root(), filepath.FromSlash(path))
-		wd, err := os.Getwd()
-		if err != nil {
-			return full
-		}
-		if rel, err := filepath.Rel(wd, full); err == nil {
-			return rel
+		if wd, err := os.Getwd(); err == nil {
+			if rel, err := filepath.Rel(wd, full); err == nil {
+				return rel
+			}
 		}
 		return full
 	}

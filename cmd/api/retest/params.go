@@ -9,6 +9,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/params"
 )
 
 // elidedValue is what an output notebook shows for a value that is too long.
@@ -19,16 +20,16 @@ var namedPath = lazyregexp.New(`<(worktree|tmp|work|source|home)>`)
 
 // givenAgain are the values that the stored run was given, to be given again: those of the manifest, without the
 // notebook's own defaults and without what the caller gives now. paths are the paths of this machine by their names.
-func givenAgain(file string, s *stored, nb *notebooks.Notebook, given []notebooks.Given, paths map[string]string) (
-	[]notebooks.Given, error) {
+func givenAgain(file string, s *stored, nb *notebooks.Notebook, given []params.Given, paths map[string]string) (
+	[]params.Given, error) {
 	if s.foreign() {
 		return nil, nil
 	}
 	names, listed := s.given()
-	var out []notebooks.Given
+	var out []params.Given
 	var errs notebooks.ErrorList
 	for _, m := range s.manifest.Parameters {
-		if slices.ContainsFunc(given, func(g notebooks.Given) bool { return g.Name == m.Name }) {
+		if slices.ContainsFunc(given, func(g params.Given) bool { return g.Name == m.Name }) {
 			continue
 		}
 		at := slices.IndexFunc(nb.Params, func(p notebooks.Param) bool { return p.Name == m.Name })
@@ -75,8 +76,8 @@ func isDefault(p notebooks.Param, value codec.Raw) bool {
 // asGiven turns a recorded value into one that is given. A string is read by the declared type, as -p reads it;
 // any other JSON is the value.
 func asGiven(file string, p notebooks.Param, value codec.Raw, paths map[string]string) (
-	notebooks.Given, *notebooks.Error) {
-	g := notebooks.Given{Name: p.Name, Source: "manifest", File: file}
+	params.Given, *notebooks.Error) {
+	g := params.Given{Name: p.Name, Source: "manifest", File: file}
 	bad := func(why string) *notebooks.Error {
 		return &notebooks.Error{Kind: notebooks.KindParameter, File: file,
 			Msg:  fmt.Sprintf("the value of the parameter %s cannot be used again: %s", p.Name, why),
@@ -111,7 +112,7 @@ func asGiven(file string, p notebooks.Param, value codec.Raw, paths map[string]s
 	if err != nil {
 		return g, bad(err.Error())
 	}
-	values, err := notebooks.ParseGivenYAML("manifest", file, fmt.Appendf(nil, "{%s: %s}", name, value))
+	values, err := params.ParseGiven("manifest", file, fmt.Appendf(nil, "{%s: %s}", name, value))
 	if err != nil || len(values) != 1 {
 		return g, bad("it is not JSON")
 	}

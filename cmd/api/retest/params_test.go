@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"markmill/notebooks"
+	"markmill/notebooks/markdown"
+	"markmill/notebooks/params"
+	"markmill/notebooks/region"
 	"markmill/render"
 	"markmill/runs"
 )
@@ -25,30 +28,32 @@ k: {type: secret, env: NO_SUCH_VARIABLE, required: false}
 ` + "```\n\n```python {.parameters}\nc: int = 1\ng = 2\n```\n"
 
 // again runs the values through an output notebook: given, shown, read back, bound again.
-func again(t *testing.T, source string, given []notebooks.Given) (first, second []notebooks.Bound, err error) {
+func again(t *testing.T, source string, given []params.Given) (first, second []notebooks.Bound, err error) {
 	t.Helper()
-	nb, err := notebooks.Parse("n.md", []byte(source))
+	nb, err := markdown.Parse("n.md", []byte(source))
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := notebooks.BindOptions{AllowUnknown: true}
-	if first, err = notebooks.Bind("n.md", nb.Params, given, options); err != nil {
+	options := params.Options{AllowUnknown: true}
+	if first, err = params.Bind("n.md", nb.Params, given, options); err != nil {
 		t.Fatal(err)
 	}
-	var params []runs.ParamData
+	var data []runs.ParamData
 	for _, b := range first {
-		params = append(params, runs.ParamData{Name: b.Param.Name, Type: string(b.Value.Type), Value: b.Value.JSON(), From: b.From, Given: b.Given})
+		data = append(data, runs.ParamData{Name: b.Param.Name, Type: string(b.Value.Type), Value: b.Value.JSON(),
+			From: b.From, Given: b.Given})
 	}
-	out, err := render.Prepared(nb.Form, nb, params, nil, nil, false)
+	out, err := render.Prepared(nb.Form, nb, data, nil, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stripped := notebooks.Strip("out.md", out)
-	values, err := givenAgain("out.md", &stored{manifest: stripped.Manifest, text: stripped}, nb, nil, map[string]string{"<source>": "/repo", "<home>": `C:\u`})
+	stripped := region.Strip("out.md", out)
+	values, err := givenAgain("out.md", &stored{manifest: stripped.Manifest, text: stripped}, nb, nil,
+		map[string]string{"<source>": "/repo", "<home>": `C:\u`})
 	if err != nil {
 		return first, nil, err
 	}
-	second, err = notebooks.Bind("n.md", nb.Params, values, notebooks.BindOptions{})
+	second, err = params.Bind("n.md", nb.Params, values, params.Options{})
 	return first, second, err
 }
 
@@ -56,12 +61,14 @@ func again(t *testing.T, source string, given []notebooks.Given) (first, second 
 // that were not given are not given now.
 func TestParametersComeBack(t *testing.T) {
 	for _, text := range []string{
-		"i=0x1F", "i=-12345678901234567890123", "f=0.1", "f=nan", "f=-inf", "f=3", "f=1e300", "b=yes", "s=007", "s=", "s=null", "s=true", `s=a "b" \ # c`, "s=… 1 x",
-		`l=[1, "2", null, [3.0]]`, `m={a: 1, "b c": [x]}`, "p=a b/c", "d=90", "d=1h30m", "t=2024-02-03", "t=2026-11-21T10:30:00Z", "y=/w==",
+		"i=0x1F", "i=-12345678901234567890123", "f=0.1", "f=nan", "f=-inf", "f=3", "f=1e300", "b=yes", "s=007", "s=",
+		"s=null", "s=true", `s=a "b" \ # c`, "s=… 1 x",
+		`l=[1, "2", null, [3.0]]`, `m={a: 1, "b c": [x]}`, "p=a b/c", "d=90", "d=1h30m", "t=2024-02-03",
+		"t=2026-11-21T10:30:00Z", "y=/w==",
 		"a=7", "a=007x", "a=True", "a=None", "n=x", "n=null", "c=5", "g=6", "g=text", "unknown=8", "i=1", "s=x",
 	} {
 		name, value, _ := strings.Cut(text, "=")
-		first, second, err := again(t, typedParams, []notebooks.Given{{Name: name, Text: value, Source: "-p"}})
+		first, second, err := again(t, typedParams, []params.Given{{Name: name, Text: value, Source: "-p"}})
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -72,7 +79,8 @@ func TestParametersComeBack(t *testing.T) {
 		}
 		for i := range first {
 			if a, b := first[i], second[i]; !a.Value.Equal(b.Value) || a.Given != b.Given {
-				t.Errorf("%s: %s was %s %s (given %v) and is %s %s (given %v)", text, a.Param.Name, a.Value.Type, a.Value, a.Given, b.Value.Type, b.Value, b.Given)
+				t.Errorf("%s: %s was %s %s (given %v) and is %s %s (given %v)", text, a.Param.Name, a.Value.Type,
+					a.Value, a.Given, b.Value.Type, b.Value, b.Given)
 			}
 		}
 	}
@@ -81,7 +89,7 @@ func TestParametersComeBack(t *testing.T) {
 // TestParametersByRaw: what -r gave as a string is one again, also where it looks like a number.
 func TestParametersByRaw(t *testing.T) {
 	for _, name := range []string{"s", "a", "g", "unknown"} {
-		first, second, err := again(t, typedParams, []notebooks.Given{{Name: name, Text: "0.5", Raw: true, Source: "-r"}})
+		first, second, err := again(t, typedParams, []params.Given{{Name: name, Text: "0.5", Raw: true, Source: "-r"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,12 +107,13 @@ func TestParametersThatDoNotComeBack(t *testing.T) {
 		strings.Repeat("x", 8<<10): "holds only its length",
 		"<tmp>/x":                  "recorded only as <tmp>",
 	} {
-		if _, _, err := again(t, typedParams, []notebooks.Given{{Name: "s", Text: value, Source: "-p"}}); err == nil || !strings.Contains(err.Error(), want) ||
+		if _, _, err := again(t, typedParams, []params.Given{{Name: "s", Text: value, Source: "-p"}}); err == nil ||
+			!strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "-p s=VALUE") {
 			t.Errorf("%.20q: %v", value, err)
 		}
 	}
-	_, second, err := again(t, typedParams, []notebooks.Given{{Name: "s", Text: "<home>/x <source>", Source: "-p"}})
+	_, second, err := again(t, typedParams, []params.Given{{Name: "s", Text: "<home>/x <source>", Source: "-p"}})
 	if err != nil {
 		t.Fatal(err)
 	}

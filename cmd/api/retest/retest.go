@@ -1,9 +1,11 @@
 package retest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,7 +26,8 @@ type Options struct {
 	Update  bool                  // replace stored outputs that differ, of runs that passed
 	Jobs    int                   // how many notebooks run at once; 0 is one
 	Rules   []notebooks.Normalize // mask these, too: see compare.Sanitize
-	// Engine gives the engine and the repository (nil without one) of a notebook; nil takes api.NewEngine of its folder.
+	// Engine gives the engine and the repository (nil without one) of a notebook; nil takes api.NewEngine of its
+	// folder.
 	Engine func(notebook string) (*engine.Engine, *worktree.Source, error)
 	Warn   func(message string) // gets warnings, from several goroutines; nil drops them
 	Now    func() time.Time     // nil is time.Now
@@ -37,12 +40,7 @@ type tester struct{ Options }
 // Cancelling ctx ends the runs; notebooks whose run has not begun are Interrupted.
 func Run(ctx context.Context, found []files.File, o Options) *Report {
 	t := &tester{o}
-	if t.Jobs == 0 {
-		t.Jobs = 1
-	}
-	if t.Request.Dirty == "" {
-		t.Request.Dirty = engine.DirtyIgnore
-	}
+	t.Jobs, t.Request.Dirty = cmp.Or(t.Jobs, 1), cmp.Or(t.Request.Dirty, engine.DirtyIgnore)
 	if t.Engine == nil {
 		t.Engine = func(notebook string) (*engine.Engine, *worktree.Source, error) {
 			return api.NewEngine(filepath.Dir(notebook))
@@ -71,8 +69,9 @@ func (t *tester) jobs(found []files.File) (jobs []*job, broken []*Notebook) {
 		}
 		switch {
 		case err != nil:
-			broken = append(broken, &Notebook{Notebook: slashed(file.Path), Status: Error, Words: lines(err), Steps: []Step{},
-				err: err, job: &job{file: file, path: file.Path}, started: t.Now()})
+			broken = append(broken, &Notebook{Notebook: slashed(file.Path), Status: Error, Words: lines(err),
+				Steps: []Step{},
+				err:   err, job: &job{file: file, path: file.Path}, started: t.Now()})
 		case j == nil && file.Named:
 			t.Warn(slashed(file.Path) + " has no steps: there is nothing to test")
 		case j != nil:
@@ -85,19 +84,15 @@ func (t *tester) jobs(found []files.File) (jobs []*job, broken []*Notebook) {
 // runAll tests all notebooks, several at once.
 func (t *tester) runAll(ctx context.Context, jobs []*job) []*Notebook {
 	out := make([]*Notebook, len(jobs))
-	next := make(chan int)
+	slots := make(chan struct{}, t.Jobs)
 	var group sync.WaitGroup
-	for range min(t.Jobs, len(jobs)) {
+	for i, j := range jobs {
+		slots <- struct{}{}
 		group.Go(func() {
-			for i := range next {
-				out[i] = t.notebook(ctx, jobs[i])
-			}
+			out[i] = t.notebook(ctx, j)
+			<-slots
 		})
 	}
-	for i := range jobs {
-		next <- i
-	}
-	close(next)
 	group.Wait()
 	return out
 }
@@ -182,17 +177,11 @@ type Report struct {
 }
 
 func newReport(all []*Notebook) *Report {
-	r := &Report{Status: severity[0], Notebooks: append([]*Notebook{}, all...)}
 	worst := 0
 	for _, n := range all {
-		for i, status := range severity {
-			if n.Status == status {
-				worst = max(worst, i)
-			}
-		}
+		worst = max(worst, slices.Index(severity, n.Status))
 	}
-	r.Status = severity[worst]
-	return r
+	return &Report{Status: severity[worst], Notebooks: append([]*Notebook{}, all...)}
 }
 
 // Compared is the number of notebooks that were not skipped.

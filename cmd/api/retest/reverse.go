@@ -39,7 +39,8 @@ func reverseChange(ctx context.Context, j *job, repo *worktree.Source, req *engi
 		return nil
 	case applied+untouched < len(m.Changes) || untouched > 0:
 		j.words = append(j.words, fmt.Sprintf("the change of the stored run is applied in part, or was edited since "+
-			"(%d of %s as the run left them): this run began with the files as they are", applied, fileCount(len(m.Changes))))
+			"(%d of %s as the run left them): this run began with the files as they are", applied,
+			fileCount(len(m.Changes))))
 		return nil
 	case m.ChangesOmitted > 0:
 		j.words = append(j.words, fmt.Sprintf("the change of the stored run is applied already, and the output does "+
@@ -49,8 +50,10 @@ func reverseChange(ctx context.Context, j *job, repo *worktree.Source, req *engi
 	for _, c := range m.Changes {
 		if c.OldBlob != "" && !repo.HasBlob(worktree.OID(c.OldBlob)) {
 			return &notebooks.Error{Kind: notebooks.KindInput, File: slashed(j.stored),
-				Msg:  fmt.Sprintf("its change is applied already, and this repository does not have %s as it was before", c.Path),
-				Hint: "fetch the whole history (git fetch --unshallow), or name the commit before the change with --base"}
+				Msg: fmt.Sprintf(
+					"its change is applied already, and this repository does not have %s as it was before", c.Path),
+				Hint: "fetch the whole history (git fetch --unshallow), or name the commit before the change with " +
+					"--base"}
 		}
 		at := c.Path
 		if c.OldPath != "" && c.OldPath != c.Path {

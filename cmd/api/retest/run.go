@@ -1,6 +1,7 @@
 package retest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/region"
 	"markmill/render"
 	"markmill/render/compare"
 	"markmill/render/plain"
@@ -170,12 +172,7 @@ func runLikeJupyter(req *engine.Request, j *job, eng *engine.Engine, repo *workt
 	req.Cwd = filepath.Dir(path)
 }
 
-func base(req *engine.Request) string {
-	if req.Base == "" {
-		return "HEAD"
-	}
-	return req.Base
-}
+func base(req *engine.Request) string { return cmp.Or(req.Base, "HEAD") }
 
 // machinePaths are the paths that output notebooks replace by names, of those that are the same in every run.
 func machinePaths(eng *engine.Engine, repo *worktree.Source) map[string]string {
@@ -226,7 +223,8 @@ func (t *tester) compare(j *job, n *Notebook, plan *engine.Plan, result *engine.
 		}
 	}
 	for _, r := range n.results {
-		n.Steps = append(n.Steps, Step{Step: r.Step, Line: j.line(r.Line), Verdict: r.Verdict, Words: r.Words, Diff: r.Diff,
+		n.Steps = append(n.Steps, Step{Step: r.Step, Line: j.line(r.Line), Verdict: r.Verdict, Words: r.Words,
+			Diff:    r.Diff,
 			Seconds: times[r.Step], Normalize: r.Normalize})
 		if r.Verdict == compare.Different {
 			n.Status = Different
@@ -255,7 +253,7 @@ func sides(j *job, raw []byte, plan *engine.Plan, result *engine.Result) (now, b
 		fresh.cells, err = fresh.jupyter.StepCells(false)
 		return fresh.compared(result.Run.Started.Paths), before, err
 	}
-	now = compare.Markdown(notebooks.Strip(runs.OutputFile, raw), render.ParametersRegion)
+	now = compare.Markdown(region.Strip(runs.OutputFile, raw), render.ParametersRegion)
 	now.Pictures(pictureDigest(result.Dir, plan.Request().Assets))
 	if j.hasOutput() {
 		before = j.output.compared(nil)
@@ -278,11 +276,7 @@ func (n *Notebook) setVerdict(run *runs.Run) {
 		n.Status = Failed
 	}
 	for _, b := range run.Blockers() {
-		words := b.Code + ": " + b.Text()
-		if b.Step != "" {
-			words = fmt.Sprintf("%s: step %s: %s", b.Code, b.Step, b.Text())
-		}
-		n.Words = append(n.Words, plain.Line([]byte(words)))
+		n.Words = append(n.Words, plain.Line([]byte(b.Line())))
 	}
 }
 

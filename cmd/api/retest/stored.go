@@ -12,6 +12,7 @@ import (
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/merge"
+	"markmill/notebooks/region"
 	"markmill/render"
 	"markmill/render/compare"
 	"markmill/render/result"
@@ -23,7 +24,7 @@ import (
 type stored struct {
 	raw      []byte
 	manifest *notebooks.Manifest // nil when another program saved the outputs
-	text     notebooks.Stripped  // of Markdown
+	text     region.Stripped     // of Markdown
 	jupyter  *ipynb.Notebook     // nil of Markdown
 	cells    []ipynb.StepCell
 }
@@ -40,7 +41,7 @@ func (t *tester) read(path string) (source []byte, out *stored, err error) {
 	if files.IsScript(path, raw) { // it holds no outputs
 		return raw, nil, nil
 	}
-	s := notebooks.Strip(slashed(path), raw)
+	s := region.Strip(slashed(path), raw)
 	if len(s.Problems) > 0 {
 		return nil, nil, s.Problems
 	}
@@ -50,30 +51,18 @@ func (t *tester) read(path string) (source []byte, out *stored, err error) {
 	return s.Source, &stored{raw: raw, manifest: s.Manifest, text: s}, nil
 }
 
-func readJupyter(path string, raw []byte, given bool) ([]byte, *stored, error) {
-	nb, err := ipynb.Parse(slashed(path), raw)
+func readJupyter(path string, raw []byte, given bool) (source []byte, out *stored, err error) {
+	nb, err := files.Jupyter(path, raw) // a run and an update use nbformat 4
 	if err != nil {
 		return nil, nil, err
-	}
-	text := raw
-	if nb.NBFormat < 4 { // a run and an update use nbformat 4
-		if text, err = nb.Upgraded(); err != nil {
-			return nil, nil, err
-		}
-		if nb, err = ipynb.Parse(slashed(path), text); err != nil {
-			return nil, nil, err
-		}
 	}
 	m := nb.Manifest()
 	if m != nil && (m.Status == string(result.StatusPrepared) || nb.Rerun()) {
 		m = nil
 	}
 	given = given || m != nil && len(givenNames(nb)) > 0 // the values of that run are given again
-	source, err := jupyterSource(path, text, given)
-	if err != nil {
-		return nil, nil, err
-	}
-	out := &stored{raw: raw, manifest: m, jupyter: nb}
+	source = ipynb.Source(nb, given)
+	out = &stored{raw: raw, manifest: m, jupyter: nb}
 	if out.cells, err = nb.StepCells(given); err != nil {
 		return nil, nil, err
 	}
@@ -92,15 +81,6 @@ func readJupyter(path string, raw []byte, given bool) ([]byte, *stored, error) {
 		}
 	}
 	return source, out, nil
-}
-
-// jupyterSource removes the outputs of a Jupyter notebook and, when values are given, the cells with earlier values.
-func jupyterSource(path string, src []byte, given bool) ([]byte, error) {
-	nb, err := ipynb.Parse(slashed(path), src)
-	if err != nil {
-		return nil, err
-	}
-	return ipynb.Source(nb, given), nil
 }
 
 // foreign reports whether another program than Markmill saved the outputs.
@@ -161,7 +141,8 @@ func (s *stored) compared(paths []runs.PathName) compare.Output {
 	if s.jupyter == nil {
 		return compare.Markdown(s.text, render.ParametersRegion)
 	}
-	return compare.Jupyter(s.jupyter, s.cells, compare.JupyterOptions{Foreign: s.foreign(), Paths: checkoutPaths(paths)})
+	return compare.Jupyter(s.jupyter, s.cells,
+		compare.JupyterOptions{Foreign: s.foreign(), Paths: checkoutPaths(paths)})
 }
 
 // checkoutPaths replaces paths by names, with one name for the worktree and the checkout: another program ran the
@@ -189,7 +170,7 @@ func (s *stored) line(line int) int {
 		if v.Line == 1 { // without an empty line before it
 			line--
 		}
-		regions = append([]notebooks.FoundRegion{*v}, regions...)
+		regions = append([]region.FoundRegion{*v}, regions...)
 	}
 	for _, r := range regions {
 		if r.Line-1 > line {

@@ -2,10 +2,9 @@ package retest
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
+	"markmill/cmd/api/files"
 	"markmill/render/compare"
 	"markmill/render/plain"
 )
@@ -62,7 +61,7 @@ func (n *Notebook) write(b *strings.Builder, color bool) {
 		fmt.Fprintf(b, "uncommitted, and so not in the run: %s; --dirty include adds it\n", plain.Escape(some(n.dirty)))
 	}
 	if n.Run != "" && n.Status != Same && n.Status != Updated {
-		fmt.Fprintf(b, "the run: %s\n", plain.Escape(shortPath(n.Run)))
+		fmt.Fprintf(b, "the run: %s\n", plain.Escape(files.Short(n.Run)))
 	}
 }
 
@@ -73,16 +72,6 @@ func paint(line string) string {
 		return line
 	}
 	return "\x1b[" + color + "m" + strings.TrimSuffix(line, "\n") + "\x1b[0m\n"
-}
-
-// shortPath is a path relative to the working directory, where that is shorter.
-func shortPath(path string) string {
-	if wd, err := os.Getwd(); err == nil {
-		if rel, err := filepath.Rel(wd, path); err == nil && len(rel) < len(path) {
-			return rel
-		}
-	}
-	return path
 }
 
 // summary counts the steps by their verdict.

@@ -23,8 +23,10 @@ func (n *Notebook) promote() error {
 			break // only what a test compares is written
 		}
 		if m := s.Markers(); m.Skip || m.Raises {
-			return fmt.Errorf("%s: step %q has a marker of nbval (NBVAL_SKIP, NBVAL_RAISES_EXCEPTION) that only a test obeys; "+
-				"write the output with markmill run, or use the tags skip and raises-exception", n.job.place(s.Line), s.ID)
+			return fmt.Errorf(
+				"%s: step %q has a marker of nbval (NBVAL_SKIP, NBVAL_RAISES_EXCEPTION) that only a test obeys; "+
+					"write the output with markmill run, or use the tags skip and raises-exception",
+				n.job.place(s.Line), s.ID)
 		}
 	}
 	to := n.job.target()

@@ -10,12 +10,12 @@ import (
 	"markmill/notebooks"
 )
 
-// address is where a notebook is.
+// address is the location of a notebook.
 type address struct {
 	scheme string
 	host   string // of http, https and abs
 	bucket string // of storage; Azure calls it a container
-	key    string // within it
+	key    string // within the bucket
 	query  string // of abs: a shared access signature
 	url    *url.URL
 }
@@ -39,8 +39,8 @@ func Is(path string) bool {
 	})
 }
 
-// Name is an address as messages and records show it: without user, password, query and fragment, each of which may
-// contain a credential.
+// Name returns an address as messages and records show it: without user, password, query and fragment, which may
+// contain credentials.
 func Name(text string) string {
 	scheme, rest, _ := strings.Cut(text, "://")
 	authority, file, slash := strings.Cut(rest, "/")
@@ -63,7 +63,7 @@ func Name(text string) string {
 	return scheme + "://" + authority + file
 }
 
-// Beside is the address of a file beside another, or in a folder beside it.
+// Beside returns the address of a file next to another, or in a folder next to it.
 func Beside(text, name string) string {
 	shown := Name(text)
 	end := strings.LastIndexByte(shown, '/')

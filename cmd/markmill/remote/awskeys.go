@@ -3,7 +3,6 @@ package remote
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,15 +15,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
 	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
 	"github.com/aws/aws-sdk-go-v2/credentials/processcreds"
-	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
 // The settings of AWS are read here, and not by the package config of its SDK: that adds 1.3 MB and 2 ms to every start
 // of the program (measured 2026-11-22, config 1.33.15), reads the environment of the process instead of the one that is
 // given, and asks the network for the role of a machine on every machine.
 
-// awsSettings are the settings in the environment and in the files of the AWS command line.
+// awsSettings holds the settings in the environment and in the AWS CLI's files.
 type awsSettings struct {
 	profiles         map[string]map[string]string
 	profile          string // its name
@@ -32,7 +29,7 @@ type awsSettings struct {
 	region, endpoint string
 }
 
-// awsKeys are credentials, with their source in words.
+// awsKeys holds credentials and a description of their source. provider is nil if there are none.
 type awsKeys struct {
 	provider aws.CredentialsProvider
 	from     string
@@ -68,8 +65,8 @@ func (c Client) awsSettings() (awsSettings, error) {
 	return s, nil
 }
 
-// readProfiles reads the sections and keys of an INI file of AWS. It skips indented lines: they belong to the key above,
-// and none is needed.
+// readProfiles reads the sections and keys of an INI file of AWS. It skips indented lines: they belong to the key
+// above, and none is needed.
 func readProfiles(text []byte, into map[string]map[string]string) {
 	var section map[string]string
 	for line := range bytes.Lines(text) {
@@ -94,22 +91,18 @@ func readProfiles(text []byte, into map[string]map[string]string) {
 
 // awsCredentials finds credentials in the order of AWS's own tools. Without any, requests are not signed, which is
 // enough for public files.
-func (c Client) awsCredentials(ctx context.Context, s awsSettings, retries func() aws.Retryer) (awsKeys, error) {
+func (c Client) awsCredentials(s awsSettings) (awsKeys, error) {
 	own := s.profiles[s.profile]
-	role := func(base aws.CredentialsProvider) *sts.Client {
-		o := sts.Options{Region: s.region, Credentials: base, Retryer: retries()}
-		if url := cmp.Or(c.env("AWS_ENDPOINT_URL_STS"), c.env("AWS_ENDPOINT_URL")); url != "" {
-			o.BaseEndpoint = &url
-		}
-		return sts.New(o)
-	}
+	role := stsRole{Client: c, endpoint: cmp.Or(c.env("AWS_ENDPOINT_URL_STS"), c.env("AWS_ENDPOINT_URL")),
+		region: s.region}
 	static := awsKeys{from: "AWS_ACCESS_KEY_ID", provider: credentials.NewStaticCredentialsProvider(
 		c.env("AWS_ACCESS_KEY_ID"), c.env("AWS_SECRET_ACCESS_KEY"), c.env("AWS_SESSION_TOKEN"))}
 	switch token := c.env("AWS_WEB_IDENTITY_TOKEN_FILE"); {
 	case !s.named && c.env("AWS_ACCESS_KEY_ID") != "":
 		return static, nil
 	case !s.named && token != "":
-		return awsKeys{webIdentity(role, c.env("AWS_ROLE_ARN"), token), "AWS_WEB_IDENTITY_TOKEN_FILE"}, nil
+		role.arn, role.tokenFile = c.env("AWS_ROLE_ARN"), token
+		return awsKeys{aws.NewCredentialsCache(&role), "AWS_WEB_IDENTITY_TOKEN_FILE"}, nil
 	case len(own) > 0:
 		if keys, err := profileKeys(s, s.profile, role); err != nil || keys.provider != nil {
 			return keys, err
@@ -137,19 +130,11 @@ func (c Client) awsCredentials(ctx context.Context, s awsSettings, retries func(
 	if !strings.EqualFold(c.env("AWS_EC2_METADATA_DISABLED"), "true") && onEC2() {
 		return awsKeys{aws.NewCredentialsCache(ec2rolecreds.New()), "those of the machine's role"}, nil
 	}
-	return awsKeys{aws.AnonymousCredentials{}, noCredentials + "none are in the environment or in ~/.aws"}, nil
+	return awsKeys{nil, noCredentials + "none are in the environment or in ~/.aws"}, nil
 }
 
-// stsFor makes a client of AWS's token service with credentials.
-type stsFor func(aws.CredentialsProvider) *sts.Client
-
-func webIdentity(role stsFor, arn, tokenFile string) aws.CredentialsProvider {
-	client := role(aws.AnonymousCredentials{})
-	return aws.NewCredentialsCache(stscreds.NewWebIdentityRoleProvider(client, arn, stscreds.IdentityTokenFile(tokenFile)))
-}
-
-// profileKeys are the credentials of a profile; without a provider when it has none.
-func profileKeys(s awsSettings, name string, role stsFor) (awsKeys, error) {
+// profileKeys returns the credentials of a profile, without a provider if it has none.
+func profileKeys(s awsSettings, name string, role stsRole) (awsKeys, error) {
 	p := s.profiles[name]
 	keys := awsKeys{from: fmt.Sprintf("the profile %q of ~/.aws", name)}
 	wrong := func(hint, why string) (awsKeys, error) {
@@ -157,27 +142,25 @@ func profileKeys(s awsSettings, name string, role stsFor) (awsKeys, error) {
 	}
 	switch {
 	case p["role_arn"] != "" && p["web_identity_token_file"] != "":
-		keys.provider = webIdentity(role, p["role_arn"], p["web_identity_token_file"])
+		role.arn, role.tokenFile = p["role_arn"], p["web_identity_token_file"]
+		keys.provider = aws.NewCredentialsCache(&role)
 	case p["role_arn"] != "":
 		from := s.profiles[p["source_profile"]]
 		if from["aws_access_key_id"] == "" {
-			return wrong("give source_profile a profile with aws_access_key_id, or put credentials into the environment: "+
-				"aws configure export-credentials --format env", "role_arn needs a source_profile with keys")
+			return wrong(
+				"give source_profile a profile with aws_access_key_id, or put credentials into the environment: "+
+					"aws configure export-credentials --format env", "role_arn needs a source_profile with keys")
 		}
-		options := func(o *stscreds.AssumeRoleOptions) {
-			if id := p["external_id"]; id != "" {
-				o.ExternalID = &id
-			}
-			o.RoleSessionName = cmp.Or(p["role_session_name"], "markmill")
-		}
-		provider := stscreds.NewAssumeRoleProvider(role(profileStatic(from)), p["role_arn"], options)
-		keys.provider = aws.NewCredentialsCache(provider)
+		role.arn, role.session, role.external = p["role_arn"], p["role_session_name"], p["external_id"]
+		role.base.provider = profileStatic(from)
+		keys.provider = aws.NewCredentialsCache(&role)
 	case p["aws_access_key_id"] != "":
 		keys.provider = profileStatic(p)
 	case p["credential_process"] != "":
 		keys.provider = aws.NewCredentialsCache(processcreds.NewProvider(p["credential_process"]))
 	case p["sso_session"] != "" || p["sso_start_url"] != "":
-		return wrong(`put its credentials into the environment: eval "$(aws configure export-credentials --format env)"`,
+		return wrong(
+			`put its credentials into the environment: eval "$(aws configure export-credentials --format env)"`,
 			"its credentials come from a sign-in (sso), which Markmill does not do")
 	}
 	return keys, nil
@@ -188,7 +171,7 @@ func profileStatic(p map[string]string) aws.CredentialsProvider {
 		p["aws_access_key_id"], p["aws_secret_access_key"], p["aws_session_token"])
 }
 
-// onEC2 reports whether the machine is one of Amazon's, by its firmware. Only there it can have a role.
+// onEC2 reports, from the firmware, whether this is an Amazon machine. Only those can have a role.
 func onEC2() bool {
 	for _, name := range []string{"sys_vendor", "bios_vendor", "product_version"} {
 		text, err := os.ReadFile(filepath.Join("/sys/class/dmi/id", name))

@@ -11,7 +11,7 @@ import (
 	"markmill/notebooks"
 )
 
-// gzipMagic begins a file that is compressed. No notebook begins with it.
+// gzipMagic begins a gzip file. No notebook begins with it.
 var gzipMagic = []byte{0x1f, 0x8b}
 
 // cutShort is the error of a file that ended too early.
@@ -28,8 +28,8 @@ var (
 	errQuiet    = errors.New("nothing more came")
 )
 
-// readOnce is one try to read a file.
-func (c Client) readOnce(ctx context.Context, s store, text string, most int64) ([]byte, error) {
+// readOnce tries once to read a file.
+func (c Client) readOnce(ctx context.Context, s *service, text string, most int64) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	body, size, err := s.read(ctx)
@@ -51,7 +51,7 @@ func (c Client) readOnce(ctx context.Context, s store, text string, most int64) 
 	return nil, cutShort{heard.got, err}
 }
 
-// listener is a reader that resets a timer whenever bytes come.
+// listener is a reader that resets a timer whenever bytes arrive.
 type listener struct {
 	io.Reader
 	timer *time.Timer
@@ -68,8 +68,8 @@ func (l *listener) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// whole reads everything, of that size if it is known. It refuses early what is too large or no notebook, without
-// keeping it in memory.
+// whole reads everything; size may be unknown. It rejects a file that is too large or not a notebook early, without
+// holding it in memory.
 func (c Client) whole(r io.Reader, text string, size, most int64) ([]byte, error) {
 	tooLarge := &notebooks.Error{Kind: notebooks.KindInput, File: Name(text), Err: errTooLarge,
 		Msg: fmt.Sprintf("has more than %d bytes, the most that a notebook has", most)}
@@ -98,12 +98,13 @@ func (c Client) whole(r io.Reader, text string, size, most int64) ([]byte, error
 		}
 		return all.Bytes(), err
 	}
-	// In blocks: a buffer that grows ends three times as large.
+	// In blocks: a growing buffer ends up three times as large.
 	blocks, got := [][]byte{head}, int64(len(head))
 	for size := int64(64 << 10); ; size = min(2*size, block) {
 		b := make([]byte, min(size, most+1-got))
 		n, err := 0, error(nil)
-		for n < len(b) && err == nil { // io.ReadFull returns the same error for a file that ends and one that breaks off
+		// io.ReadFull returns the same error for a file that ends and one that breaks off
+		for n < len(b) && err == nil {
 			var more int
 			more, err = r.Read(b[n:])
 			n += more
@@ -120,14 +121,7 @@ func (c Client) whole(r io.Reader, text string, size, most int64) ([]byte, error
 	}
 }
 
-func (c Client) quiet() time.Duration {
-	if c.Quiet > 0 {
-		return c.Quiet
-	}
-	return time.Minute
-}
-
-// rest waits before the next try; false when the time is over.
+// rest waits before the next try. It returns false if time runs out.
 func (c Client) rest(ctx context.Context, try int) bool {
 	select {
 	case <-ctx.Done():

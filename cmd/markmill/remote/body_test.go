@@ -12,7 +12,7 @@ import (
 	"markmill/notebooks"
 )
 
-// part sends some bytes of a file that is said to have more; then it breaks off, or says nothing more.
+// part sends the first bytes of a longer file, then closes the connection or goes silent.
 func part(text, size string, quiet bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if size != "" {
@@ -26,10 +26,10 @@ func part(text, size string, quiet bool) http.HandlerFunc {
 	}
 }
 
-// A file that breaks off, or of which nothing more comes, is asked for again.
+// A truncated or stalled download is retried.
 func TestReadAgain(t *testing.T) {
 	c := client(t)
-	c.Quiet = 500 * time.Millisecond // what does come, comes sooner, on a machine that has much else to do, too
+	c.Quiet = 500 * time.Millisecond // data arrives sooner, even on a busy machine
 	for _, broken := range []http.HandlerFunc{part("he", "5", false), part("he", "5", true), part("he", "", true)} {
 		s, seen := script(t, broken, says(503, ""), broken, says(200, "hello"))
 		if got, err := c.Read(t.Context(), s.URL+"/n.md", 5); err != nil || string(got) != "hello" || len(*seen) != 4 {
@@ -38,7 +38,8 @@ func TestReadAgain(t *testing.T) {
 	}
 	s, seen := script(t, part("he", "5", true))
 	_, err := c.Read(t.Context(), s.URL+"/n.md?sig=hush", 5)
-	wants(t, err, s.URL+"/n.md: cannot be read: it broke off after 2 bytes, also after 4 tries: nothing more came; try again later")
+	wants(t, err, s.URL+
+		"/n.md: cannot be read: it broke off after 2 bytes, also after 4 tries: nothing more came; try again later")
 	if len(*seen) != 4 {
 		t.Errorf("%d requests", len(*seen))
 	}
@@ -47,7 +48,7 @@ func TestReadAgain(t *testing.T) {
 	wants(t, err, "is compressed with gzip, and cannot be unpacked: unexpected EOF")
 }
 
-// What is too large, or begins as no notebook does, is refused before the rest of it comes.
+// A file that is too large or does not begin like a notebook is rejected before the rest arrives.
 func TestRefusedEarly(t *testing.T) {
 	c := client(t)
 	s, seen := script(t, part("he", "6", true))
@@ -71,7 +72,7 @@ func TestRefusedEarly(t *testing.T) {
 	}
 }
 
-// Every byte of a file comes, however many blocks it has, and whether or not its size is known.
+// Every byte of a file arrives, however many blocks it has, whether or not its size is known.
 func TestWhole(t *testing.T) {
 	text := make([]byte, 40<<20)
 	for i := range text {
@@ -94,9 +95,12 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// A signature in an address is for that address: where it redirects to is not told.
+// A signature in an address is for that address: the target of a redirect does not get it.
 func TestRedirectTellsNothing(t *testing.T) {
-	s, seen := script(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/there", http.StatusFound) }, says(200, "moved"))
+	s, seen := script(t, func(w http.ResponseWriter,
+		r *http.Request) {
+		http.Redirect(w, r, "/there", http.StatusFound)
+	}, says(200, "moved"))
 	if _, err := client(t).Read(t.Context(), s.URL+"/n.md?sig=hush", 5); err != nil {
 		t.Fatal(err)
 	}

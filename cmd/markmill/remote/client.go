@@ -2,11 +2,11 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"path"
 	"strings"
@@ -18,41 +18,17 @@ import (
 // Client reads and writes at addresses.
 type Client struct {
 	Getenv func(string) (string, bool)
-	Home   string        // where the files of credentials are: .aws, .config/gcloud
-	Limit  time.Duration // of one read or write, with all its tries; 0 is ten minutes
+	Home   string        // where credential files are: .aws, .config/gcloud
+	Limit  time.Duration // for one read or write, including retries; 0 is ten minutes
 	Quiet  time.Duration // the longest wait for the next bytes of a file; 0 is a minute
 	Pause  time.Duration // before the second try, and longer before later ones; 0 is half a second
 	Tries  int           // 0 is four
-	// Begin gets the first bytes of a file before the rest is read, and may refuse it; nil accepts all. Its errors are
-	// returned as they are.
+	// Begin gets the first bytes of a file before the rest is read and may reject it; nil accepts everything. Its
+	// errors are returned unchanged.
 	Begin func(head []byte) error
 }
 
-// store is one kind of storage. It returns the errors of its library; words turns them into messages.
-type store interface {
-	// read opens the file. size is in bytes; less than 0 is unknown.
-	read(ctx context.Context) (body io.ReadCloser, size int64, err error)
-	// write writes the whole file, and replaces an existing one.
-	write(ctx context.Context, data []byte, mediaType string) error
-	// check returns an error when a write would certainly fail: the bucket does not exist, the host does not answer.
-	check(ctx context.Context) error
-	// answer is the answer of the service, if the error is one.
-	answer(err error) (answer, bool)
-	// credentials says in words which ones are used, and how to set others.
-	credentials() (used, hint string)
-}
-
-// noCredentials is the prefix of what credentials returns when there are none.
-const noCredentials = "no credentials: "
-
-// answer is the refusal of a service.
-type answer struct {
-	status int    // of HTTP
-	code   string // the service's own word
-	text   string
-}
-
-// Read reads a file of at most so many bytes, and unpacks gzip. The error is a *notebooks.Error.
+// Read reads a file of no more than most bytes and unpacks gzip. The error is a *notebooks.Error.
 func (c Client) Read(ctx context.Context, text string, most int64) ([]byte, error) {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
@@ -94,7 +70,7 @@ func (c Client) Write(ctx context.Context, text string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := s.write(ctx, data, mediaType(text)); err != nil {
+	if err := s.ask(ctx, task{write, data, mediaType(text)}); err != nil {
 		return c.words(ctx, s, text, "written", err)
 	}
 	return nil
@@ -108,14 +84,16 @@ func (c Client) Check(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	err = s.check(ctx)
+	err = s.ask(ctx, task{verb: check})
 	got, answered := s.answer(err)
-	used, _ := s.credentials()
+	if got.status == http.StatusNotFound && got.code == "" { // a HEAD response has no body to say so
+		err = status{answer: answer{status: got.status, code: "NoSuchBucket"}}
+	}
 	switch {
 	case !answered, got.status == http.StatusNotFound, got.status == http.StatusUnauthorized:
-	case got.status == http.StatusForbidden && strings.HasPrefix(used, noCredentials):
+	case got.status == http.StatusForbidden && strings.HasPrefix(s.used, noCredentials):
 	default:
-		return nil // who may write a file need not be allowed to look at its bucket
+		return nil // permission to write a file does not imply access to its bucket
 	}
 	if err != nil {
 		return c.words(ctx, s, text, "written", err)
@@ -127,28 +105,12 @@ func (c Client) bound(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, c.limit())
 }
 
-func (c Client) limit() time.Duration {
-	if c.Limit > 0 {
-		return c.Limit
-	}
-	return 10 * time.Minute
-}
+func (c Client) limit() time.Duration { return cmp.Or(c.Limit, 10*time.Minute) }
+func (c Client) quiet() time.Duration { return cmp.Or(c.Quiet, time.Minute) }
+func (c Client) pause() time.Duration { return cmp.Or(c.Pause, 500*time.Millisecond) }
+func (c Client) tries() int           { return cmp.Or(c.Tries, 4) }
 
-func (c Client) pause() time.Duration {
-	if c.Pause > 0 {
-		return c.Pause
-	}
-	return 500 * time.Millisecond
-}
-
-func (c Client) tries() int {
-	if c.Tries > 0 {
-		return c.Tries
-	}
-	return 4
-}
-
-// unreachable is the error of an address that cannot be opened.
+// unreachable returns the error for an address that cannot be opened.
 func unreachable(hint string, err error, format string, args ...any) error {
 	return &notebooks.Error{Kind: notebooks.KindInput, Hint: hint, Err: err,
 		Msg: "cannot be reached: " + fmt.Sprintf(format, args...)}
@@ -159,15 +121,15 @@ func (c Client) env(name string) string {
 	return v
 }
 
-func (c Client) open(ctx context.Context, text string) (store, error) {
+func (c Client) open(ctx context.Context, text string) (*service, error) {
 	a, err := parse(text)
 	if err != nil {
 		return nil, err
 	}
-	var s store
+	var s *service
 	switch a.scheme {
 	case "s3":
-		s, err = c.openS3(ctx, a)
+		s, err = c.openS3(a)
 	case "gs":
 		s, err = c.openGoogle(ctx, a)
 	case "az", "abs":
@@ -194,17 +156,11 @@ func mediaType(text string) string {
 	case form.Markdown():
 		return "text/markdown; charset=utf-8"
 	}
-	switch strings.ToLower(path.Ext(Name(text))) {
-	case ".json":
-		return "application/json"
-	case ".png":
-		return "image/png"
-	case ".jpg", ".jpeg":
-		return "image/jpeg"
-	case ".svg":
-		return "image/svg+xml"
-	case ".html":
-		return "text/html; charset=utf-8"
+	for _, t := range [][2]string{{".json", "application/json"}, {".png", "image/png"}, {".jpg", "image/jpeg"},
+		{".jpeg", "image/jpeg"}, {".svg", "image/svg+xml"}, {".html", "text/html; charset=utf-8"}} {
+		if t[0] == strings.ToLower(path.Ext(Name(text))) {
+			return t[1]
+		}
 	}
 	return "application/octet-stream"
 }

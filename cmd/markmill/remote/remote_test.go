@@ -17,7 +17,7 @@ import (
 	"markmill/notebooks"
 )
 
-// client is one with an environment of its own, that is not patient.
+// client returns a client with its own environment and short waits.
 func client(t *testing.T, env ...string) Client {
 	t.Helper()
 	m := map[string]string{"AWS_EC2_METADATA_DISABLED": "true"}
@@ -25,10 +25,11 @@ func client(t *testing.T, env ...string) Client {
 		name, value, _ := strings.Cut(pair, "=")
 		m[name] = value
 	}
-	return Client{Home: t.TempDir(), Limit: time.Minute, Pause: time.Millisecond, Getenv: func(name string) (string, bool) { v, ok := m[name]; return v, ok }}
+	return Client{Home: t.TempDir(), Limit: time.Minute, Pause: time.Millisecond,
+		Getenv: func(name string) (string, bool) { v, ok := m[name]; return v, ok }}
 }
 
-// wants fails unless the error is one for people, that says all of the parts and none of the secrets of these tests.
+// wants fails unless err is a *notebooks.Error that contains all parts and none of the tests' secrets.
 func wants(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	var e *notebooks.Error
@@ -47,7 +48,8 @@ func wants(t *testing.T, err error, parts ...string) {
 
 func TestAddresses(t *testing.T) {
 	for text, want := range map[string]bool{
-		"s3://b/k": true, "S3://b/k": true, "https://h/p": true, "hdfs://h/p": true, "a/b.md": false, "/a/b": false, "-": false, "": false,
+		"s3://b/k": true, "S3://b/k": true, "https://h/p": true, "hdfs://h/p": true, "a/b.md": false, "/a/b": false,
+		"-": false, "": false,
 		`C:\a\b.md`: false, "C://a": false, "rev:path": false, "a b://c": false, "./x://y": false, "://x": false,
 	} {
 		if Is(text) != want {
@@ -55,8 +57,10 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"https://user:hush@h:1/p/a.ipynb?sig=hush#f": "https://h:1/p/a.ipynb", "https://h?sig=hush": "https://h", "HTTP://h/a": "http://h/a",
-		"s3://b/a?b#c.md": "s3://b/a?b#c.md", "s3://KEY:hush@b/a.md": "s3://b/a.md", "abs://acc.blob.core.windows.net/c/b.md?sv=hush": "abs://acc.blob.core.windows.net/c/b.md",
+		"https://user:hush@h:1/p/a.ipynb?sig=hush#f": "https://h:1/p/a.ipynb", "https://h?sig=hush": "https://h",
+		"HTTP://h/a":      "http://h/a",
+		"s3://b/a?b#c.md": "s3://b/a?b#c.md", "s3://KEY:hush@b/a.md": "s3://b/a.md",
+		"abs://acc.blob.core.windows.net/c/b.md?sv=hush": "abs://acc.blob.core.windows.net/c/b.md",
 		"gs://b/x y.md": "gs://b/x y.md",
 	} {
 		if got := Name(text); got != want {
@@ -64,7 +68,8 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"s3://b/d/out.md": "s3://b/d/out_files/1.png", "s3://b/out.md": "s3://b/out_files/1.png", "https://u:p@h/d/out.md": "https://u:p@h/d/out_files/1.png",
+		"s3://b/d/out.md": "s3://b/d/out_files/1.png", "s3://b/out.md": "s3://b/out_files/1.png",
+		"https://u:p@h/d/out.md":                     "https://u:p@h/d/out_files/1.png",
 		"abs://a.blob.core.windows.net/c/out.md?sig": "abs://a.blob.core.windows.net/c/out_files/1.png?sig",
 	} {
 		if got := Beside(text, "out_files/1.png"); got != want {
@@ -92,7 +97,7 @@ func TestWrongAddresses(t *testing.T) {
 	}
 }
 
-// script is a server that gives one answer after the other, the last one again and again.
+// script is a server that gives its answers in order and repeats the last one.
 func script(t *testing.T, answers ...http.HandlerFunc) (*httptest.Server, *[]*http.Request) {
 	t.Helper()
 	var seen []*http.Request
@@ -137,7 +142,8 @@ func TestWebRead(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
-	s, _ = script(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/there", http.StatusFound) }, says(200, "moved"))
+	s, _ = script(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/there", http.StatusFound) },
+		says(200, "moved"))
 	if got, err := c.Read(t.Context(), s.URL+"/n.md", 5); err != nil || string(got) != "moved" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -146,7 +152,8 @@ func TestWebRead(t *testing.T) {
 			w.WriteHeader(401)
 		}
 	})
-	if _, err := c.Read(t.Context(), strings.Replace(user.URL, "://", "://me:hush@", 1)+"/n.md?x=1", 5); err != nil || (*seen)[0].URL.RawQuery != "x=1" {
+	if _, err := c.Read(t.Context(), strings.Replace(user.URL, "://", "://me:hush@", 1)+"/n.md?x=1", 5); err != nil ||
+		(*seen)[0].URL.RawQuery != "x=1" {
 		t.Errorf("%v", err)
 	}
 	_, err = c.Read(t.Context(), strings.Replace(user.URL, "://", "://you:hush@", 1)+"/n.md?sig=hush", 5)
@@ -159,13 +166,18 @@ func TestWebReadFails(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		{says(404, "no such thing"), "there is nothing (404 Not Found: no such thing); check the spelling of the address"},
+		{says(404, "no such thing"),
+			"there is nothing (404 Not Found: no such thing); check the spelling of the address"},
 		{says(500, strings.Repeat("x ", 500)), "also after 4 tries"},
-		{says(403, ""), "access is refused (403 Forbidden) with the query of the address; if it is a signature, it may have expired"},
-		{says(403, "<Signature>hush/+=</Signature>, asked for ?sig=hush%2F%2B%3D"), "(403 Forbidden: <Signature>***</Signature>, asked for ?sig=***)"},
-		{s3Says(403, "AccessDenied", "Request has expired, hush/+="), "(403 AccessDenied: Request has expired, ***) with the query of the address"},
+		{says(403, ""),
+			"access is refused (403 Forbidden) with the query of the address; if it is a signature, it may have expired"},
+		{says(403, "<Signature>hush/+=</Signature>, asked for ?sig=hush%2F%2B%3D"),
+			"(403 Forbidden: <Signature>***</Signature>, asked for ?sig=***)"},
+		{s3Says(403, "AccessDenied", "Request has expired, hush/+="),
+			"(403 AccessDenied: Request has expired, ***) with the query of the address"},
 		{says(200, "hello!"), "has more than 5 bytes, the most that a notebook has"},
-		{func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(zipped(strings.Repeat("a", 100000))) }, "has more than 5 bytes"},
+		{func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(zipped(strings.Repeat("a", 100000))) },
+			"has more than 5 bytes"},
 		{func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "4")
 			_, _ = io.WriteString(w, "ab")
@@ -180,7 +192,7 @@ func TestWebReadFails(t *testing.T) {
 	}
 }
 
-// A host that says nothing, or that sends without an end, does not hold the caller longer than it wants to wait.
+// A host that is silent or sends endlessly does not hold the caller beyond its limits.
 func TestPatience(t *testing.T) {
 	c := client(t)
 	c.Limit = 300 * time.Millisecond
@@ -225,18 +237,24 @@ func TestWebWrite(t *testing.T) {
 	if body, _ := io.ReadAll((*seen)[1].Body); string(body) != "whole" {
 		t.Errorf("after a redirect came %q", body)
 	}
-	s, seen = script(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login?sig=hush", http.StatusFound) }, says(200, ""))
-	wants(t, c.Write(t.Context(), s.URL+"/n.md", nil), "it redirects a PUT", "/login, and the file cannot be sent along")
+	s, seen = script(t, func(w http.ResponseWriter,
+		r *http.Request) {
+		http.Redirect(w, r, "/login?sig=hush", http.StatusFound)
+	}, says(200, ""))
+	wants(t, c.Write(t.Context(), s.URL+"/n.md", nil), "it redirects a PUT",
+		"/login, and the file cannot be sent along")
 	if len(*seen) != 1 {
 		t.Errorf("%d requests", len(*seen))
 	}
 }
 
 func TestUnreachable(t *testing.T) {
-	const nobody = "127.0.0.1:1" // a port that the system gives nobody who asks for any
-	c := client(t, "AWS_ENDPOINT_URL=http://"+nobody, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=hush", "STORAGE_EMULATOR_HOST="+nobody,
+	const nobody = "127.0.0.1:1" // a port that the system never assigns
+	c := client(t, "AWS_ENDPOINT_URL=http://"+nobody, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=hush",
+		"STORAGE_EMULATOR_HOST="+nobody,
 		"AZURE_STORAGE_CONNECTION_STRING=DefaultEndpointsProtocol=http;AccountName=acc;AccountKey=aHVzaA==;BlobEndpoint=http://"+nobody+"/acc")
-	for _, text := range []string{"http://u:hush@" + nobody + "/n.md?hush", "s3://b/n.md", "gs://b/n.md", "az://c/n.md"} {
+	for _, text := range []string{"http://u:hush@" + nobody + "/n.md?hush", "s3://b/n.md", "gs://b/n.md",
+		"az://c/n.md"} {
 		_, err := c.Read(t.Context(), text, 5)
 		wants(t, err, Name(text)+": cannot be read: ", nobody, "connection refused", "reachable from here")
 		wants(t, c.Write(t.Context(), text, nil), "cannot be written: ", "connection refused")

@@ -1,123 +1,101 @@
 package remote
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"errors"
-	"io"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/smithy-go/encoding/httpbinding"
+	"github.com/hashicorp/go-retryablehttp"
 )
 
-// amazon is a file in S3, or on a server with its protocol.
-type amazon struct {
-	address
-	client *s3.Client
-	keys   awsKeys
-}
-
-func (c Client) openS3(ctx context.Context, a address) (store, error) {
+// openS3 returns a file in S3 or on a compatible server. It needs only three kinds of requests, so they are built here
+// and signed by AWS's package: its S3 client slows down every start and the first build (docs/performance.md).
+func (c Client) openS3(a address) (*service, error) {
 	settings, err := c.awsSettings()
 	if err != nil {
 		return nil, err
 	}
-	retries := func() aws.Retryer {
-		return retry.NewStandard(func(o *retry.StandardOptions) {
-			o.MaxAttempts, o.MaxBackoff = c.tries(), 16*c.pause()
-			o.Backoff = retry.BackoffDelayerFunc(func(n int, _ error) (time.Duration, error) {
-				return c.pause() << min(n, 4), nil
-			})
-		})
+	if strings.HasPrefix(a.bucket, "arn:") || strings.HasSuffix(a.bucket, "--x-s3") {
+		return nil, unreachable("give the bucket, or the alias of its access point, which ends in -s3alias", nil,
+			"access points by ARN and directory buckets are not supported")
 	}
-	s := &amazon{address: a}
-	if s.keys, err = c.awsCredentials(ctx, settings, retries); err != nil {
+	keys, err := c.awsCredentials(settings)
+	if err != nil {
 		return nil, err
 	}
-	o := s3.Options{Region: settings.region, Credentials: s.keys.provider, Retryer: retries(),
-		HTTPClient: &http.Client{Transport: transport()},
-		// Not all servers that speak the protocol know the checksums that newer clients add.
-		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
-		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired}
-	if settings.endpoint != "" { // other servers seldom have a host name for each bucket
-		o.BaseEndpoint, o.UsePathStyle = aws.String(settings.endpoint), true
+	s := &service{address: a, client: c.http(), used: keys.from,
+		hint: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE for a profile of ~/.aws; " +
+			"they must be allowed to read or write this key"}
+	s.client.HTTPClient.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	region := settings.region
+	s.moved = func(st status) bool {
+		was := region
+		region = cmp.Or(st.header.Get("x-amz-bucket-region"), region)
+		moved := []int{http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusBadRequest}
+		return region != was && slices.Contains(moved, st.status)
 	}
-	s.client = s3.New(o)
+	s.request = func(ctx context.Context, t task) (*retryablehttp.Request, error) {
+		at := s3Bucket(settings.endpoint, region, a.bucket)
+		if t.verb != check {
+			at += "/" + httpbinding.EscapePath(a.key, false)
+		}
+		method := [...]string{read: http.MethodGet, write: http.MethodPut, check: http.MethodHead}[t.verb]
+		req, err := newRequest(ctx, method, at, t.data)
+		if err != nil {
+			return nil, err
+		}
+		if t.mediaType != "" {
+			req.Header.Set("Content-Type", t.mediaType)
+		}
+		return req, keys.sign(ctx, req, t.data, "s3", region)
+	}
 	return s, nil
 }
 
-// inRegion calls do, and once more when the service answers that the bucket is in another region.
-func (s *amazon) inRegion(do func(...func(*s3.Options)) error) error {
-	err := do()
-	var res *smithyhttp.ResponseError
-	if !errors.As(err, &res) || res.Response == nil {
-		return err
+// s3Bucket returns the address of a bucket. Servers other than Amazon's seldom have a host name per bucket.
+func s3Bucket(endpoint, region, bucket string) string {
+	switch host := "s3." + region + "." + awsDomain(region); {
+	case endpoint != "":
+		return strings.TrimSuffix(endpoint, "/") + "/" + httpbinding.EscapePath(bucket, true)
+	case strings.Trim(bucket, "abcdefghijklmnopqrstuvwxyz0123456789-") == "": // a dot would not match the certificate
+		return "https://" + bucket + "." + host
+	default:
+		return "https://" + host + "/" + httpbinding.EscapePath(bucket, true)
 	}
-	region := res.Response.Header.Get("x-amz-bucket-region")
-	moved := []int{http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusBadRequest}
-	if region == "" || region == s.client.Options().Region || !slices.Contains(moved, res.HTTPStatusCode()) {
-		return err
-	}
-	return do(func(o *s3.Options) { o.Region = region })
 }
 
-func (s *amazon) read(ctx context.Context) (body io.ReadCloser, size int64, err error) {
-	err = s.inRegion(func(in ...func(*s3.Options)) error {
-		out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: &s.key}, in...)
-		if err == nil {
-			body, size = out.Body, -1
-			if out.ContentLength != nil {
-				size = *out.ContentLength
-			}
+// awsDomain returns the domain of a region's services. The partitions are those of partitions.json in AWS's SDKs.
+func awsDomain(region string) string {
+	for _, p := range [][2]string{{"cn-", "amazonaws.com.cn"}, {"us-iso-", "c2s.ic.gov"}, {"us-isob-", "sc2s.sgov.gov"},
+		{"eu-isoe-", "cloud.adc-e.uk"}, {"us-isof-", "csp.hci.ic.gov"}, {"eusc-", "amazonaws.eu"}} {
+		if strings.HasPrefix(region, p[0]) {
+			return p[1]
 		}
+	}
+	return "amazonaws.com"
+}
+
+// sign signs a request, if there are credentials.
+func (k awsKeys) sign(ctx context.Context, req *retryablehttp.Request, data []byte, service, region string) error {
+	if k.provider == nil {
+		return nil
+	}
+	keys, err := k.provider.Retrieve(ctx)
+	if err != nil {
 		return err
-	})
-	return body, size, err
-}
-
-func (s *amazon) write(ctx context.Context, data []byte, mediaType string) error {
-	return s.inRegion(func(in ...func(*s3.Options)) error {
-		_, err := s.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &s.bucket, Key: &s.key, Body: bytes.NewReader(data),
-			ContentType: &mediaType, ContentLength: aws.Int64(int64(len(data)))}, in...)
-		return err
-	})
-}
-
-func (s *amazon) check(ctx context.Context) error {
-	err := s.inRegion(func(in ...func(*s3.Options)) error {
-		_, err := s.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &s.bucket}, in...)
-		return err
-	})
-	if got, ok := s.answer(err); ok && got.status == http.StatusNotFound { // an answer to HEAD has no body to say it
-		return status{answer{status: got.status, code: "NoSuchBucket"}}
 	}
-	return err
-}
-
-func (s *amazon) answer(err error) (answer, bool) {
-	var own status
-	if errors.As(err, &own) {
-		return own.answer, true
+	sum := sha256.Sum256(data)
+	digest := hex.EncodeToString(sum[:])
+	if service == "s3" {
+		req.Header.Set("X-Amz-Content-Sha256", digest)
 	}
-	var res *smithyhttp.ResponseError
-	if !errors.As(err, &res) || res.HTTPStatusCode() == 0 { // it was not reached
-		return answer{}, false
-	}
-	got := answer{status: res.HTTPStatusCode()}
-	var said smithy.APIError
-	if errors.As(err, &said) {
-		got.code, got.text = said.ErrorCode(), said.ErrorMessage()
-	}
-	return got, true
-}
-
-func (s *amazon) credentials() (used, hint string) {
-	return s.keys.from, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE for a profile of ~/.aws; " +
-		"they must be allowed to read or write this key"
+	return v4.NewSigner().SignHTTP(ctx, keys, req.Request, digest, service, region, time.Now(),
+		func(o *v4.SignerOptions) { o.DisableURIPathEscaping = service == "s3" })
 }

@@ -13,11 +13,12 @@ func s3Says(status int, code, text string) http.HandlerFunc {
 	return says(status, "<Error><Code>"+code+"</Code><Message>"+text+"</Message></Error>")
 }
 
-// What goes to S3: the request, signed with the credentials that were found.
+// S3 gets the request, signed with the credentials found.
 func TestS3Requests(t *testing.T) {
 	s, seen := script(t, says(200, "hello"))
 	static := []string{"AWS_ACCESS_KEY_ID=AKID", "AWS_SECRET_ACCESS_KEY=hush", "AWS_SESSION_TOKEN=token"}
-	c := client(t, append(static, "AWS_ENDPOINT_URL=http://127.0.0.1:1", "AWS_ENDPOINT_URL_S3="+s.URL, "AWS_REGION=eu-west-9")...)
+	c := client(t, append(static, "AWS_ENDPOINT_URL=http://127.0.0.1:1", "AWS_ENDPOINT_URL_S3="+s.URL,
+		"AWS_REGION=eu-west-9")...)
 	if got, err := c.Read(t.Context(), "s3://bucket/a b/ü#?{x}.md", 5); err != nil || string(got) != "hello" {
 		t.Fatalf("%q, %v", got, err)
 	}
@@ -32,11 +33,13 @@ func TestS3Requests(t *testing.T) {
 		t.Errorf("%s %q", get.Method, get.URL.Path)
 	}
 	auth := get.Header.Get("Authorization")
-	if !strings.HasPrefix(auth, "AWS4-HMAC-SHA256 Credential=AKID/") || !strings.Contains(auth, "/eu-west-9/s3/aws4_request") || get.Header.Get("X-Amz-Security-Token") != "token" {
+	if !strings.HasPrefix(auth, "AWS4-HMAC-SHA256 Credential=AKID/") ||
+		!strings.Contains(auth, "/eu-west-9/s3/aws4_request") || get.Header.Get("X-Amz-Security-Token") != "token" {
 		t.Errorf("%q", auth)
 	}
 	body, _ := io.ReadAll(put.Body)
-	if put.Method != "PUT" || put.URL.Path != "/bucket/n.ipynb" || string(body) != "{}" || put.Header.Get("Content-Type") != "application/x-ipynb+json" {
+	if put.Method != "PUT" || put.URL.Path != "/bucket/n.ipynb" || string(body) != "{}" ||
+		put.Header.Get("Content-Type") != "application/x-ipynb+json" {
 		t.Errorf("%s %s %q %v", put.Method, put.URL, body, put.Header)
 	}
 	if head.Method != "HEAD" || strings.Trim(head.URL.Path, "/") != "bucket" {
@@ -44,7 +47,7 @@ func TestS3Requests(t *testing.T) {
 	}
 }
 
-// Credentials come from where AWS's own tools have them, in their order.
+// Credentials come from the same places as in AWS's tools, in the same order.
 func TestS3Credentials(t *testing.T) {
 	s, seen := script(t, says(200, ""))
 	const files = `# of the command line
@@ -92,7 +95,8 @@ output = json
 		}
 	}
 	for profile, want := range map[string]string{
-		"nosuch": `there is no profile "nosuch", which AWS_PROFILE names`, "sso": "aws configure export-credentials", "role": "role_arn needs a source_profile with keys",
+		"nosuch": `there is no profile "nosuch", which AWS_PROFILE names`, "sso": "aws configure export-credentials",
+		"role": "role_arn needs a source_profile with keys",
 	} {
 		c := client(t, "AWS_PROFILE="+profile)
 		file(t, c.Home+"/.aws/credentials", files)
@@ -110,8 +114,10 @@ func TestS3Fails(t *testing.T) {
 	}{
 		{s3Says(404, "NoSuchBucket", "none"), keys, `there is no bucket "b" (404 NoSuchBucket: none)`},
 		{s3Says(404, "NoSuchKey", "none"), keys, `there is no "k.md" in the bucket "b" (404 NoSuchKey: none)`},
-		{s3Says(403, "AccessDenied", "no"), keys, "access is refused (403 AccessDenied: no) with AWS_ACCESS_KEY_ID; set "},
-		{s3Says(403, "AccessDenied", "no"), nil, "with no credentials: none are in the environment or in ~/.aws; set AWS_ACCESS_KEY_ID"},
+		{s3Says(403, "AccessDenied", "no"), keys,
+			"access is refused (403 AccessDenied: no) with AWS_ACCESS_KEY_ID; set "},
+		{s3Says(403, "AccessDenied", "no"), nil,
+			"with no credentials: none are in the environment or in ~/.aws; set AWS_ACCESS_KEY_ID"},
 		{s3Says(503, "SlowDown", "wait"), keys, "the service failed (503 SlowDown: wait), also after 4 tries"},
 		{says(200, strings.Repeat("a", 6)), keys, "has more than 5 bytes"},
 	} {
@@ -120,7 +126,7 @@ func TestS3Fails(t *testing.T) {
 		_, err := c.Read(t.Context(), "s3://b/k.md", 5)
 		wants(t, err, x.want)
 	}
-	// What is told before a run: only what will surely fail.
+	// Check reports only what would certainly fail.
 	for _, x := range []struct {
 		status int
 		env    []string
@@ -136,7 +142,7 @@ func TestS3Fails(t *testing.T) {
 	}
 }
 
-// A bucket of another region is asked for there.
+// A request for a bucket in another region goes to that region.
 func TestS3Region(t *testing.T) {
 	s, seen := script(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("x-amz-bucket-region", "eu-north-7")
@@ -152,7 +158,8 @@ func TestS3Region(t *testing.T) {
 }
 
 func TestGoogle(t *testing.T) {
-	s, seen := script(t, says(503, ""), says(200, "hello"), says(200, "{}"), says(404, `{"error":{"message":"The specified bucket does not exist."}}`))
+	s, seen := script(t, says(503, ""), says(200, "hello"), says(200, "{}"),
+		says(404, `{"error":{"message":"The specified bucket does not exist."}}`))
 	c := client(t, "STORAGE_EMULATOR_HOST="+strings.TrimPrefix(s.URL, "http://"))
 	if got, err := c.Read(t.Context(), "gs://bucket/a b/ü?#.md", 5); err != nil || string(got) != "hello" {
 		t.Fatalf("%q, %v", got, err)
@@ -164,11 +171,14 @@ func TestGoogle(t *testing.T) {
 	_, err := c.Read(t.Context(), "gs://bucket/n.md", 5)
 	wants(t, err, `there is no bucket "bucket" (404 NoSuchBucket: The specified bucket does not exist.)`)
 	get, put := (*seen)[1], (*seen)[2]
-	if want := "/storage/v1/b/bucket/o/" + url.PathEscape("a b/ü?#.md"); get.URL.EscapedPath() != want || get.URL.RawQuery != "alt=media" || get.Header.Get("Authorization") != "" {
+	if want := "/storage/v1/b/bucket/o/" + url.PathEscape("a b/ü?#.md"); get.URL.EscapedPath() != want ||
+		get.URL.RawQuery != "alt=media" || get.Header.Get("Authorization") != "" {
 		t.Errorf("%s", get.URL)
 	}
 	body, _ := io.ReadAll(put.Body)
-	if put.Method != "POST" || put.URL.Path != "/upload/storage/v1/b/bucket/o" || put.URL.Query().Get("name") != "d/n b.ipynb" || put.URL.Query().Get("uploadType") != "media" || string(body) != "{}" {
+	if put.Method != "POST" || put.URL.Path != "/upload/storage/v1/b/bucket/o" ||
+		put.URL.Query().Get("name") != "d/n b.ipynb" || put.URL.Query().Get("uploadType") != "media" ||
+		string(body) != "{}" {
 		t.Errorf("%s %s %q", put.Method, put.URL, body)
 	}
 }
@@ -189,8 +199,9 @@ func TestGoogleCredentials(t *testing.T) {
 		_, err = c.Read(t.Context(), "gs://b/n.md", 5)
 		wants(t, err, "the file has no credentials of Google's")
 	}
-	// A sign-in whose token is asked for, and refused.
-	file(t, c.Home+"/key.json", `{"type":"external_account","audience":"a","subject_token_type":"urn:ietf:params:oauth:token-type:jwt","token_url":"`+tokens.URL+`","credential_source":{"file":"`+c.Home+`/token"}}`)
+	// A login whose token request is refused.
+	file(t, c.Home+"/key.json",
+		`{"type":"external_account","audience":"a","subject_token_type":"urn:ietf:params:oauth:token-type:jwt","token_url":"`+tokens.URL+`","credential_source":{"file":"`+c.Home+`/token"}}`)
 	file(t, c.Home+"/token", "hush")
 	_, err = c.Read(t.Context(), "gs://b/n.md", 5)
 	wants(t, err, "gs://b/n.md: cannot be read: ")
@@ -201,11 +212,13 @@ func TestGoogleCredentials(t *testing.T) {
 
 func TestAzure(t *testing.T) {
 	key := base64.StdEncoding.EncodeToString([]byte("hush"))
-	s, seen := script(t, says(503, ""), says(200, "hello"), says(201, ""), func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("x-ms-error-code", "ContainerNotFound")
-		w.WriteHeader(404)
-	})
-	c := client(t, "AZURE_STORAGE_CONNECTION_STRING=DefaultEndpointsProtocol=http;AccountName=acc;AccountKey="+key+";BlobEndpoint="+s.URL+"/acc")
+	s, seen := script(t, says(503, ""), says(200, "hello"), says(201, ""),
+		func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("x-ms-error-code", "ContainerNotFound")
+			w.WriteHeader(404)
+		})
+	c := client(t, "AZURE_STORAGE_CONNECTION_STRING=DefaultEndpointsProtocol=http;AccountName=acc;AccountKey="+key+
+		";BlobEndpoint="+s.URL+"/acc")
 	if got, err := c.Read(t.Context(), "az://box/a b/n.md", 5); err != nil || string(got) != "hello" {
 		t.Fatalf("%q, %v", got, err)
 	}
@@ -220,16 +233,20 @@ func TestAzure(t *testing.T) {
 		t.Errorf("%s %v", get.URL, get.Header)
 	}
 	body, _ := io.ReadAll(put.Body)
-	if put.Method != "PUT" || put.URL.Path != "/acc/box/d/n.md" || string(body) != "# n" || !strings.HasPrefix(put.Header.Get("x-ms-blob-content-type"), "text/markdown") {
+	if put.Method != "PUT" || put.URL.Path != "/acc/box/d/n.md" || string(body) != "# n" ||
+		!strings.HasPrefix(put.Header.Get("x-ms-blob-content-type"), "text/markdown") {
 		t.Errorf("%s %s %q %v", put.Method, put.URL, body, put.Header)
 	}
 	s, seen = script(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("x-ms-error-code", "AuthenticationFailed")
 		w.WriteHeader(403)
 	})
-	c = client(t, "AZURE_STORAGE_ACCOUNT=acc", "AZURE_STORAGE_BLOB_ENDPOINT="+s.URL+"/acc", "AZURE_STORAGE_SAS_TOKEN=?sv=1&sig=hush")
+	c = client(t, "AZURE_STORAGE_ACCOUNT=acc", "AZURE_STORAGE_BLOB_ENDPOINT="+s.URL+"/acc",
+		"AZURE_STORAGE_SAS_TOKEN=?sv=1&sig=hush")
 	_, err = c.Read(t.Context(), "az://box/n.md", 5)
-	wants(t, err, "access is refused (403 AuthenticationFailed) with a shared access signature; set AZURE_STORAGE_CONNECTION_STRING")
+	wants(t, err,
+		"access is refused (403 AuthenticationFailed) with a shared access signature; set "+
+			"AZURE_STORAGE_CONNECTION_STRING")
 	if q := (*seen)[0].URL.Query(); q.Get("sig") != "hush" || (*seen)[0].URL.Path != "/acc/box/n.md" {
 		t.Errorf("%s", (*seen)[0].URL)
 	}

@@ -7,14 +7,13 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"markmill/notebooks"
 )
 
-// words turns an error into a message: what was expected, what came, how to fix it, and no credential.
-func (c Client) words(ctx context.Context, s store, text, done string, err error) error {
+// words turns an error into a message: what was expected, what happened, how to fix it, and no credentials.
+func (c Client) words(ctx context.Context, s *service, text, done string, err error) error {
 	var own *notebooks.Error
 	if errors.As(err, &own) {
 		return own
@@ -24,7 +23,8 @@ func (c Client) words(ctx context.Context, s store, text, done string, err error
 			Msg: "cannot be " + done + ": " + fmt.Sprintf(format, args...)}
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return wrong("try again, or copy the file yourself and give its local path", "it was not done within %s", c.limit())
+		return wrong("try again, or copy the file yourself and give its local path", "it was not done within %s",
+			c.limit())
 	}
 	if errors.Is(err, context.Canceled) {
 		return wrong("", "interrupted")
@@ -34,24 +34,25 @@ func (c Client) words(ctx context.Context, s store, text, done string, err error
 		return wrong("try again later", "it broke off after %d bytes, also after %d tries: %s",
 			cut.got, c.tries(), plainCause(cut.cause))
 	}
-	a, _ := parse(text)
 	got, answered := s.answer(err)
 	if !answered {
-		return wrong("check that the host is right and reachable from here (HTTPS_PROXY sets a proxy)", "%s", plainCause(err))
+		return wrong("check that the host is right and reachable from here (HTTPS_PROXY sets a proxy)", "%s",
+			plainCause(err))
 	}
 	if got.status == http.StatusNotFound {
 		err = fs.ErrNotExist
 	}
 	said := got.words()
-	used, hint := s.credentials()
+	a := s.address
 	switch {
 	case got.status == http.StatusNotFound && (got.code == "NoSuchBucket" || got.code == "ContainerNotFound"):
-		return wrong("check its spelling; a run does not create it", "there is no %s %q (%s)", a.holder(), a.bucket, said)
+		return wrong("check its spelling; a run does not create it", "there is no %s %q (%s)", a.holder(), a.bucket,
+			said)
 	case got.status == http.StatusNotFound && a.bucket != "":
 		return wrong("check the spelling of "+a.holder()+" and name",
 			"there is no %q in the %s %q (%s)", a.key, a.holder(), a.bucket, said)
 	case got.status == http.StatusUnauthorized, got.status == http.StatusForbidden:
-		return wrong(hint, "access is refused (%s) with %s", said, used)
+		return wrong(s.hint, "access is refused (%s) with %s", said, s.used)
 	case got.status == http.StatusNotFound, got.status == http.StatusGone:
 		return wrong("check the spelling of the address", "there is nothing (%s)", said)
 	case got.status == http.StatusTooManyRequests, got.status >= 500:
@@ -68,7 +69,7 @@ func (a address) holder() string {
 	return "bucket"
 }
 
-// words are the answer in one line.
+// words returns the answer in one line.
 func (a answer) words() string {
 	words := fmt.Sprint(a.status)
 	if a.code != "" {
@@ -97,23 +98,13 @@ func plainCause(err error) string {
 	if errors.As(err, &op) {
 		return op.Error()
 	}
-	var u *url.Error
-	for errors.As(err, &u) && u.Err != nil {
-		err = u.Err
-		u = nil
-	}
 	for _, known := range []error{http.ErrHandlerTimeout, context.DeadlineExceeded} {
 		if errors.Is(err, known) {
 			return known.Error()
 		}
 	}
-	inner := err
-	for {
-		next := errors.Unwrap(inner)
-		if next == nil {
-			break
-		}
-		inner = next
+	for errors.Unwrap(err) != nil {
+		err = errors.Unwrap(err)
 	}
-	return inner.Error()
+	return err.Error()
 }

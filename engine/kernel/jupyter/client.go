@@ -12,7 +12,7 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// Client is a conversation with one kernel. One goroutine uses it at a time.
+// Client is a connection to one kernel. Only one goroutine may use it at a time.
 type Client struct {
 	session string
 	sign    signer
@@ -52,21 +52,20 @@ type KernelInfo struct {
 
 // Output is one thing that a request made the kernel print, in the order in which it came.
 type Output struct {
-	Type      string               // of the message: stream, display_data, comm_msg, …
-	Name      string               // stream: stdout or stderr
-	Text      string               // stream
-	Data      map[string]codec.Raw // the MIME bundle
-	Metadata  map[string]codec.Raw
-	DisplayID string
-	Count     int // execute_result
-	Wait      bool
-	Ename     string
-	Evalue    string
-	Traceback []string
+	Type      string               `json:"-"`    // of the message: stream, display_data, comm_msg, …
+	Name      string               `json:"name"` // stream: stdout or stderr
+	Text      string               `json:"text"` // stream
+	Data      map[string]codec.Raw `json:"data"` // the MIME bundle
+	Metadata  map[string]codec.Raw `json:"metadata"`
+	DisplayID string               `json:"-"`
+	Wait      bool                 `json:"wait"`
+	Ename     string               `json:"ename"`
+	Evalue    string               `json:"evalue"`
+	Traceback []string             `json:"traceback"`
 	// Of a comm message that says of a widget in which state it is, or what changed in that.
-	Comm    string // id
-	State   map[string]codec.Raw
-	Buffers []Buffer
+	Comm    string               `json:"comm_id"`
+	State   map[string]codec.Raw `json:"-"`
+	Buffers []Buffer             `json:"-"`
 }
 
 // Buffer is a value of a widget's state that is bytes.
@@ -77,14 +76,14 @@ type Buffer struct {
 
 // Reply is how a request to execute ended.
 type Reply struct {
-	Status    string // ok, error, aborted
-	Count     int
-	Ename     string
-	Evalue    string
-	Traceback []string
+	Status    string   `json:"status"` // ok, error, aborted
+	Count     int      `json:"execution_count"`
+	Ename     string   `json:"ename"`
+	Evalue    string   `json:"evalue"`
+	Traceback []string `json:"traceback"`
 }
 
-// ErrLost is what the error wraps of whoever waits when a socket was closed.
+// ErrLost is wrapped by the errors of calls that were waiting when a socket closed.
 var ErrLost = errors.New("the connection to the kernel was lost")
 
 // Connect connects to a kernel that was started with the connection file of c, and returns when it
@@ -167,7 +166,7 @@ func (k *Client) arrived(a arrival) bool {
 	return true
 }
 
-// hand returns what waits to the request that is under way.
+// hand passes the waiting messages to the current request.
 func (k *Client) hand() {
 	taken := 0
 	for ; taken < len(k.waiting) && k.now != nil; taken++ {
@@ -191,7 +190,7 @@ func (k *Client) begin(take func(arrival) (over bool)) *exchange {
 	return x
 }
 
-// quit ends an exchange that is not waited for any longer.
+// quit abandons an exchange.
 func (k *Client) quit(x *exchange) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -379,36 +378,21 @@ func (k *Client) answer(m Message) error {
 }
 
 func readReply(content codec.Raw) (*Reply, error) {
-	var r struct {
-		Status    string   `json:"status"`
-		Count     int      `json:"execution_count"`
-		Ename     string   `json:"ename"`
-		Evalue    string   `json:"evalue"`
-		Traceback []string `json:"traceback"`
-	}
-	if err := codec.UnmarshalForeign(content, &r); err != nil {
+	r := new(Reply)
+	if err := codec.UnmarshalForeign(content, r); err != nil {
 		return nil, fmt.Errorf("the kernel's reply: %w", err)
 	}
-	return &Reply{Status: r.Status, Count: r.Count, Ename: r.Ename, Evalue: r.Evalue, Traceback: r.Traceback}, nil
+	return r, nil
 }
 
 // published hands on one message of iopub; it says whether the kernel is idle after the request id.
 func (k *Client) published(m Message, id string, print func(Output)) (idle bool) {
 	var c struct {
-		State     string               `json:"execution_state"`
-		Comm      string               `json:"comm_id"`
-		Name      string               `json:"name"`
-		Text      string               `json:"text"`
-		Data      map[string]codec.Raw `json:"data"`
-		Metadata  map[string]codec.Raw `json:"metadata"`
+		Output
+		State     string `json:"execution_state"`
 		Transient struct {
 			DisplayID string `json:"display_id"`
 		} `json:"transient"`
-		Count     int      `json:"execution_count"`
-		Wait      bool     `json:"wait"`
-		Ename     string   `json:"ename"`
-		Evalue    string   `json:"evalue"`
-		Traceback []string `json:"traceback"`
 	}
 	switch m.Header.Type {
 	case "status", "stream", "display_data", "execute_result", "update_display_data", "error", "clear_output",
@@ -422,40 +406,35 @@ func (k *Client) published(m Message, id string, print func(Output)) (idle bool)
 	if m.Header.Type == "status" {
 		return m.Parent == id && c.State == "idle"
 	}
-	if c.Comm != "" {
-		if o, ok := readComm(m, c.Comm, c.Data); ok {
-			print(o)
-		}
-		return false
+	o := c.Output
+	o.Type, o.DisplayID = m.Header.Type, c.Transient.DisplayID
+	if o.Comm == "" || o.readComm(m) {
+		print(o)
 	}
-	print(Output{Type: m.Header.Type, Name: c.Name, Text: c.Text, Data: c.Data, Metadata: c.Metadata,
-		DisplayID: c.Transient.DisplayID, Count: c.Count, Wait: c.Wait, Ename: c.Ename, Evalue: c.Evalue,
-		Traceback: c.Traceback})
 	return false
 }
 
 // readComm reads what a comm message says of a widget's state; false where it says nothing.
-func readComm(m Message, id string, data map[string]codec.Raw) (Output, bool) {
-	o := Output{Type: m.Header.Type, Comm: id}
-	if codec.UnmarshalForeign(data["state"], &o.State) != nil || o.State == nil {
-		return o, false
+func (o *Output) readComm(m Message) bool {
+	if codec.UnmarshalForeign(o.Data["state"], &o.State) != nil || o.State == nil {
+		return false
 	}
 	var paths []codec.Raw
-	if raw := data["buffer_paths"]; raw != nil && codec.UnmarshalForeign(raw, &paths) != nil {
-		return o, false
+	if raw := o.Data["buffer_paths"]; raw != nil && codec.UnmarshalForeign(raw, &paths) != nil {
+		return false
 	}
 	for i, path := range paths[:min(len(paths), len(m.Buffers))] {
 		o.Buffers = append(o.Buffers, Buffer{Path: path, Data: m.Buffers[i]})
 	}
-	return o, true
+	return true
 }
 
-// Interrupt asks the kernel, by a message, to interrupt what it does.
+// Interrupt sends the kernel an interrupt message.
 func (k *Client) Interrupt() error {
 	return k.request(k.control, "interrupt_request", struct{}{})
 }
 
-// Shutdown asks the kernel to end; that it has ended its process tells.
+// Shutdown asks the kernel to end. Watch its process to see when it has.
 func (k *Client) Shutdown() error {
 	return k.request(k.control, "shutdown_request", map[string]any{"restart": false})
 }
@@ -469,8 +448,8 @@ func over(c <-chan struct{}) bool {
 	}
 }
 
-// Quiet throws away what came since the last request, until the kernel has answered a new one: after an
-// interrupt nothing of the old request may be taken for the next one's.
+// Quiet discards messages until the kernel has answered a new request: after an interrupt, nothing of the old request
+// may be attributed to the next.
 func (k *Client) Quiet(ctx context.Context, print func(Output)) error {
 	answered, idle := false, false
 	err := k.ask(ctx, "kernel_info_request", struct{}{}, func(id string, a arrival) bool {

@@ -48,7 +48,8 @@ func TestAllOutputHasComeWhenExecuteReturns(t *testing.T) {
 			f.reply(m, "shell", "comm_info_reply", map[string]any{"status": "ok", "comms": map[string]any{}})
 			f.reply(m, "iopub", "status", map[string]any{"execution_state": "starting"})
 			f.reply(m, "iopub", "from_the_future", map[string]any{})
-			f.reply(m, "iopub", "update_display_data", map[string]any{"data": map[string]any{}, "transient": map[string]any{"display_id": "d"}})
+			f.reply(m, "iopub", "update_display_data",
+				map[string]any{"data": map[string]any{}, "transient": map[string]any{"display_id": "d"}})
 			f.status(m, "idle")
 			ok(f, m)
 		}, "update_display_data d\n"},
@@ -72,9 +73,15 @@ func TestAllOutputHasComeWhenExecuteReturns(t *testing.T) {
 
 func TestStatesOfWidgetsAreHandedOn(t *testing.T) {
 	k := newFake(t, func(f *fake, m Message) {
-		f.reply(m, "iopub", "comm_open", map[string]any{"comm_id": "w", "target_name": "jupyter.widget", "data": map[string]any{"state": map[string]any{"value": 3}, "buffer_paths": []any{}}})
-		f.send(f.sign, m, "iopub", "comm_msg", map[string]any{"comm_id": "w", "data": map[string]any{"method": "update", "state": map[string]any{}, "buffer_paths": []any{[]any{"value"}, []any{"none"}}}}, []byte("\x00bytes"))
-		f.reply(m, "iopub", "comm_msg", map[string]any{"comm_id": "w", "data": map[string]any{"method": "custom", "content": map[string]any{"state": 1}}})
+		f.reply(m, "iopub", "comm_open", map[string]any{"comm_id": "w", "target_name": "jupyter.widget",
+			"data": map[string]any{"state": map[string]any{"value": 3}, "buffer_paths": []any{}}})
+		f.send(f.sign, m, "iopub", "comm_msg",
+			map[string]any{"comm_id": "w",
+				"data": map[string]any{"method": "update", "state": map[string]any{},
+					"buffer_paths": []any{[]any{"value"}, []any{"none"}}}}, []byte("\x00bytes"))
+		f.reply(m, "iopub", "comm_msg",
+			map[string]any{"comm_id": "w",
+				"data": map[string]any{"method": "custom", "content": map[string]any{"state": 1}}})
 		f.reply(m, "iopub", "comm_msg", map[string]any{"comm_id": "w", "data": map[string]any{"state": "none"}})
 		f.status(m, "idle")
 		ok(f, m)
@@ -318,7 +325,8 @@ func FuzzReceive(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if m, err := (signer{[]byte("key")}).decode(frames); err == nil && !bytes.Contains(data, []byte(m.Header.ID)) {
+			if m, err := (signer{[]byte("key")}).decode(frames); err == nil &&
+				!bytes.Contains(data, []byte(m.Header.ID)) {
 				t.Errorf("%+v", m)
 			}
 		}

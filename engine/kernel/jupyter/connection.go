@@ -18,7 +18,7 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// Connection is what a connection file says: where the kernel shall listen, and the key that signs.
+// Connection is the content of a connection file: where the kernel listens, and the signing key.
 type Connection struct {
 	Transport string `json:"transport"` // "ipc" or "tcp"
 	IP        string `json:"ip"`        // ipc: the beginning of the sockets' paths
@@ -40,13 +40,11 @@ const socketName = "k"
 // maxSocketPath is what the address of a socket may have at most (sockaddr_un, the smallest of the systems).
 const maxSocketPath = 100
 
-// IPC makes a connection over sockets in dir, which the kernel reaches as seen (it may be relative to
-// where the kernel starts). There are no ports that two kernels could fight for, and nobody else
-// of the machine can reach them.
+// IPC makes a connection over sockets in dir, which the kernel reaches as seen (it may be relative to where the kernel
+// starts). There are no ports that two kernels could fight for, and nobody else of the machine can reach them.
 func IPC(dir, seen, name string) (Connection, bool) {
-	c := Connection{Transport: "ipc", IP: filepath.Join(seen, socketName),
-		Shell: 1, IOPub: 2, Stdin: 3, Control: 4, Heartbeat: 5,
-		Key: newID(), Scheme: "hmac-sha256", Name: name, dir: dir}
+	c := Connection{Transport: "ipc", IP: filepath.Join(seen, socketName), Shell: 1, IOPub: 2, Stdin: 3, Control: 4,
+		Heartbeat: 5, Key: newID(), Scheme: "hmac-sha256", Name: name, dir: dir}
 	own := filepath.Join(dir, socketName)
 	if _, err := os.Stat(descriptors); err == nil { // the folder has a short name, too: see dial
 		own = ""
@@ -98,7 +96,7 @@ func (p *ports) take(port int) bool {
 	return true
 }
 
-// Write writes the connection file, readable for its owner alone: who has the key runs code.
+// Write writes the connection file, readable only by its owner: whoever has the key can run code.
 func (c Connection) Write(file string) error {
 	text, err := codec.Indent(c)
 	if err != nil {
@@ -107,7 +105,7 @@ func (c Connection) Write(file string) error {
 	return os.WriteFile(file, text, 0o600)
 }
 
-// address is where a socket is reached, until done is called.
+// address returns the address of a socket, valid until done is called.
 func (c Connection) address(port int) (network, address string, done func(), err error) {
 	done = func() {}
 	if c.Transport != "ipc" {

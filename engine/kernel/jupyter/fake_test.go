@@ -90,7 +90,9 @@ func (f *fake) end() {
 func (f *fake) request(m Message) {
 	if m.Header.Type == "kernel_info_request" {
 		f.status(m, "busy")
-		f.reply(m, "shell", "kernel_info_reply", map[string]any{"protocol_version": "5.3", "implementation": "fake", "language_info": map[string]any{"name": "none"}})
+		f.reply(m, "shell", "kernel_info_reply",
+			map[string]any{"protocol_version": "5.3", "implementation": "fake",
+				"language_info": map[string]any{"name": "none"}})
 		f.status(m, "idle")
 		return
 	}
@@ -141,7 +143,8 @@ func (f *fake) connect() *Client {
 // run executes code and gives what it printed, a line an output.
 func run(k *Client, ctx context.Context) (Reply, string, error) {
 	var seen bytes.Buffer
-	r, err := k.Execute(ctx, "code", false, func(o Output) { fmt.Fprintf(&seen, "%s %s%s\n", o.Type, o.Text, o.DisplayID) })
+	r, err := k.Execute(ctx, "code", false,
+		func(o Output) { fmt.Fprintf(&seen, "%s %s%s\n", o.Type, o.Text, o.DisplayID) })
 	return r, seen.String(), err
 }
 

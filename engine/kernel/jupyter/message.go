@@ -104,7 +104,7 @@ func (m Message) passing() bool {
 	return false
 }
 
-// newID is a random id for a message or a session.
+// newID returns a random id for a message or a session.
 func newID() string {
 	b := make([]byte, 16)
 	rand.Read(b) // never fails: crypto/rand

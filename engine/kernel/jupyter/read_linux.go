@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// calm reads a connection without telling Go's scheduler of each call of the system. The connection never blocks, so
-// that there is nothing to tell; and the scheduler's own thread, which looks after calls that last, is asleep while a
-// kernel works and would be woken by every message. That is a tenth of what a small step costs this side.
+// calm reads a connection without notifying Go's scheduler of each system call. The connection never blocks, so that
+// there is nothing to tell; and the scheduler's own thread, which looks after calls that last, is asleep while a kernel
+// works and would be woken by every message. That is a tenth of what a small step costs this side.
 type calm struct{ conn syscall.RawConn }
 
 // reader is the way to read a connection.

@@ -26,11 +26,13 @@ func install(t *testing.T, root, name, text string) string {
 func TestKernelspecsAreFoundWhereJupyterFindsThem(t *testing.T) {
 	base := t.TempDir()
 	in := func(name string) string { return filepath.Join(base, name) }
-	env := map[string]string{"HOME": in("home"), "JUPYTER_PATH": in("first") + string(filepath.ListSeparator) + in("second"), "VIRTUAL_ENV": in("venv"),
+	env := map[string]string{"HOME": in("home"), "JUPYTER_PATH": in("first") + string(filepath.ListSeparator) +
+		in("second"), "VIRTUAL_ENV": in("venv"),
 		"JUPYTER_DATA_DIR": in("data"), "PATH": in("other/bin") + string(filepath.ListSeparator) + "/usr/bin"}
 	getenv := func(name string) string { return env[name] }
 	const spec = `{"argv":["x","{connection_file}"],"language":"WHERE","display_name":"d"}`
-	for name, root := range map[string]string{"first": in("first"), "second": in("second"), "data": in("data"), "venv": in("venv/share/jupyter"), "other": in("other/share/jupyter")} {
+	for name, root := range map[string]string{"first": in("first"), "second": in("second"), "data": in("data"),
+		"venv": in("venv/share/jupyter"), "other": in("other/share/jupyter")} {
 		install(t, root, name, spec)
 		install(t, root, "Both", strings.Replace(spec, "WHERE", name, 1))
 	}
@@ -54,7 +56,8 @@ func TestKernelspecsAreFoundWhereJupyterFindsThem(t *testing.T) {
 	if _, err := Find("none", getenv); !errors.Is(err, ErrNoSpec) {
 		t.Error(err)
 	}
-	if _, err := Find("broken", getenv); err == nil || errors.Is(err, ErrNoSpec) || !strings.Contains(err.Error(), "kernel.json") {
+	if _, err := Find("broken", getenv); err == nil || errors.Is(err, ErrNoSpec) ||
+		!strings.Contains(err.Error(), "kernel.json") {
 		t.Error(err)
 	}
 	if _, err := Find("empty", getenv); err == nil || !strings.Contains(err.Error(), "argv is empty") {
@@ -70,11 +73,13 @@ func TestThePathIsJupyters(t *testing.T) {
 	}
 	prefix, home := filepath.Dir(filepath.Dir(python)), t.TempDir()
 	for _, set := range [][]string{
-		{"VIRTUAL_ENV=" + prefix}, {"VIRTUAL_ENV=" + prefix, "JUPYTER_PREFER_ENV_PATH=no"}, {"VIRTUAL_ENV=" + prefix, "JUPYTER_PATH=/a:/b/"},
+		{"VIRTUAL_ENV=" + prefix}, {"VIRTUAL_ENV=" + prefix, "JUPYTER_PREFER_ENV_PATH=no"},
+		{"VIRTUAL_ENV=" + prefix, "JUPYTER_PATH=/a:/b/"},
 		{"VIRTUAL_ENV=" + prefix, "JUPYTER_DATA_DIR=/data"}, {"VIRTUAL_ENV=" + prefix, "XDG_DATA_HOME=/xdg"},
 	} {
 		env := append([]string{"HOME=" + home}, set...)
-		cmd := exec.Command(python, "-c", "from jupyter_client.kernelspec import KernelSpecManager as K; print(*K().kernel_dirs, sep='\\n')")
+		cmd := exec.Command(python, "-c",
+			"from jupyter_client.kernelspec import KernelSpecManager as K; print(*K().kernel_dirs, sep='\\n')")
 		cmd.Env = env
 		out, err := cmd.Output()
 		if err != nil {
@@ -102,7 +107,8 @@ func TestThePathIsJupyters(t *testing.T) {
 
 func TestThePythonOfAKernelspecIsItsEnvironments(t *testing.T) {
 	prefix := t.TempDir()
-	dir := install(t, filepath.Join(prefix, "share", "jupyter"), "py", `{"argv":["python","-m","k","-f","{connection_file}","{resource_dir}"],"language":"python"}`)
+	dir := install(t, filepath.Join(prefix, "share", "jupyter"), "py",
+		`{"argv":["python","-m","k","-f","{connection_file}","{resource_dir}"],"language":"python"}`)
 	s, err := Load(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -119,7 +119,7 @@ func planGit(ctx context.Context, s *repo.Repo, parts []patch.File, text []byte,
 	}
 	var goes, comes []change
 	for _, p := range parts {
-		if p.NewPath == "" || p.Rename {
+		if p.Goes() {
 			goes = append(goes, change{path: p.OldPath})
 		}
 		if p.NewPath == "" {
@@ -158,13 +158,10 @@ func copyPath(root, path, to string) error {
 	if err := os.MkdirAll(filepath.Dir(full), 0o777); err != nil {
 		return err
 	}
-	switch is.Mode {
-	case disk.ModeDir:
+	if is.Mode == disk.ModeDir {
 		return os.MkdirAll(full, 0o777)
-	case disk.ModeLink:
-		return os.Symlink(string(is.data), full)
 	}
-	return os.WriteFile(full, is.data, os.FileMode(0o600|is.Mode&0o100))
+	return disk.Copy(root, path, full)
 }
 
 // ignoreMissing returns nil when the folder of a path is missing or is a file, and the error when the path lies behind
@@ -253,22 +250,19 @@ func planOwn(root string, parts []patch.File) ([]change, error) {
 	var bad []string
 	removed := map[string]bool{}
 	for _, p := range parts {
-		if p.OldPath != "" && (p.NewPath == "" || p.Rename) {
-			removed[p.OldPath] = true
-		}
+		removed[p.OldPath] = removed[p.OldPath] || p.Goes()
 	}
-	for i := range parts {
-		p := &parts[i]
-		next, err := planFile(root, p, removed)
+	for _, p := range parts {
+		next, err := planFile(root, &p, removed[p.NewPath])
 		if err != nil {
 			bad = append(bad, max(p.NewPath, p.OldPath))
 			continue
 		}
-		if p.OldPath != "" && (p.NewPath == "" || p.Rename) {
+		if p.Goes() {
 			goes = append(goes, change{path: p.OldPath})
 		}
 		if p.NewPath != "" {
-			comes = append(comes, next)
+			comes = append(comes, change{p.NewPath, next.Data, next.Mode})
 		}
 	}
 	if len(bad) > 0 {
@@ -283,44 +277,29 @@ func safePath(path string) bool {
 		".git")
 }
 
-// planFile computes the new content of one path from what is in the checkout.
-func planFile(root string, p *patch.File, removed map[string]bool) (c change, err error) {
-	c.path = p.NewPath
+// planFile computes what the new path of a change holds; free says that another part of the patch clears its place.
+func planFile(root string, p *patch.File, free bool) (patch.State, error) {
+	var was patch.State
 	for _, name := range []string{p.OldPath, p.NewPath} {
 		if name != "" && !safePath(name) {
-			return c, patch.ErrConflict
+			return was, patch.ErrConflict
 		}
 	}
-	var old []byte
-	var mode uint32
 	if p.OldPath != "" {
 		is, err := stateOf(root, p.OldPath)
 		if err != nil {
-			return c, err
+			return was, err
 		}
-		if is.Mode == 0 || is.Mode == disk.ModeDir {
-			return c, patch.ErrConflict
+		if is.Mode == disk.ModeDir || p.OldMode != 0 && p.OldMode&disk.ModeType != is.Mode&disk.ModeType {
+			return was, patch.ErrConflict
 		}
-		old, mode = is.data, is.Mode
-		if p.OldMode != 0 && p.OldMode&disk.ModeType != mode&disk.ModeType {
-			return c, patch.ErrConflict
-		}
+		was = patch.State{Mode: is.Mode, Data: is.data}
 	}
-	if p.NewPath != "" && p.NewPath != p.OldPath && !removed[p.NewPath] {
+	if p.NewPath != "" && p.NewPath != p.OldPath && !free {
 		_, err := disk.StatAt(root, p.NewPath)
 		if err == nil && !disk.IsFolder(filepath.Join(root, p.NewPath)) {
-			return c, patch.ErrConflict // in the way
+			return was, patch.ErrConflict // in the way
 		}
 	}
-	if p.Binary && p.OldPath != "" && !p.MadeFor(old) {
-		return c, patch.ErrConflict
-	}
-	if c.data, err = p.Apply(old); err != nil {
-		return c, err
-	}
-	c.mode = p.NewMode
-	if c.mode == 0 {
-		c.mode = mode
-	}
-	return c, nil
+	return p.On(was)
 }

@@ -171,7 +171,7 @@ func (st *stage) prepare(list []change) error {
 			return err
 		}
 		if was.Mode != 0 && was.Mode != disk.ModeDir {
-			if err := keepOld(full, filepath.Join(st.making, fmt.Sprint(i)+".old"), was); err != nil {
+			if err := st.keepOld(c.path, filepath.Join(st.making, fmt.Sprint(i)+".old"), was); err != nil {
 				return err
 			}
 		}
@@ -180,7 +180,7 @@ func (st *stage) prepare(list []change) error {
 	if err != nil {
 		return err
 	}
-	if err := disk.WriteSynced(filepath.Join(st.making, stageFile), text); err != nil {
+	if err := disk.WriteSynced(filepath.Join(st.making, stageFile), text, 0o444); err != nil {
 		return err
 	}
 	return os.Rename(st.making, st.ready)
@@ -213,21 +213,11 @@ func makeFile(name string, c change, was fileState, old string) error {
 }
 
 // keepOld keeps the old file so that undo can restore it: a hard link where possible, else a copy.
-func keepOld(path, to string, was fileState) error {
-	if was.Mode == disk.ModeLink {
-		return os.Symlink(string(was.data), to)
-	}
-	if os.Link(path, to) == nil {
+func (st *stage) keepOld(path, to string, was fileState) error {
+	if was.Mode != disk.ModeLink && os.Link(filepath.Join(st.root, filepath.FromSlash(path)), to) == nil {
 		return nil
 	}
-	info, err := os.Lstat(path)
-	if err != nil {
-		return err
-	}
-	if err := disk.WriteNew(to, was.data, 0o600); err != nil {
-		return err
-	}
-	return os.Chmod(to, info.Mode().Perm())
+	return disk.Copy(st.root, path, to)
 }
 
 // perform moves the new files into place. If one cannot be moved, it moves the others back.
@@ -324,32 +314,10 @@ func (st *stage) place(i int, name string, want fileState) error {
 	// The folder is on another file system: a copy is made beside the place, which a second Apply makes anew.
 	beside := filepath.Join(filepath.Dir(full), runs.TempPrefix+st.run+"-"+fmt.Sprint(i))
 	_ = os.Remove(beside)
-	if err := copyTo(from, beside); err != nil {
+	if err := disk.Copy(st.ready, name, beside); err != nil {
 		return errors.Join(err, os.Remove(beside))
 	}
 	return os.Rename(beside, full)
-}
-
-func copyTo(from, to string) error {
-	info, err := os.Lstat(from)
-	if err != nil {
-		return err
-	}
-	if info.Mode()&os.ModeSymlink != 0 {
-		target, err := os.Readlink(from)
-		if err != nil {
-			return err
-		}
-		return os.Symlink(target, to)
-	}
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	if err := disk.WriteNew(to, data, 0o600); err != nil {
-		return err
-	}
-	return os.Chmod(to, info.Mode().Perm())
 }
 
 // undo restores the first n files and the one after them, and returns cause.

@@ -46,19 +46,15 @@ func (f *Folder) Close() { unix.Close(f.fd) }
 
 func (f *Folder) Stat() (Stat, error) {
 	var st unix.Stat_t
-	if err := unix.Fstat(f.fd, &st); err != nil {
-		return Stat{}, &fs.PathError{Op: "stat", Path: f.Path, Err: err}
-	}
-	return fromSys(&st), nil
+	err := unix.Fstat(f.fd, &st)
+	return fromSys(&st), f.failed("stat", "", err)
 }
 
 // Lstat looks at an entry; a missing one is fs.ErrNotExist.
 func (f *Folder) Lstat(name string) (Stat, error) {
 	var st unix.Stat_t
-	if err := unix.Fstatat(f.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return Stat{}, &fs.PathError{Op: "stat", Path: filepath.Join(f.Path, name), Err: err}
-	}
-	return fromSys(&st), nil
+	err := unix.Fstatat(f.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	return fromSys(&st), f.failed("stat", name, err)
 }
 
 // Names lists the folder, unordered, from its beginning.
@@ -125,10 +121,8 @@ func (f *Folder) Content(name string, size int64) ([]byte, Stat, error) {
 			return nil, Stat{}, ErrChanged
 		}
 	}
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, Stat{}, &fs.PathError{Op: "stat", Path: p, Err: err}
-	}
-	return data, fromSys(&st), nil
+	err = unix.Fstat(fd, &st)
+	return data, fromSys(&st), f.failed("stat", name, err)
 }
 
 func (f *Folder) Readlink(name string) (string, error) {
@@ -146,10 +140,9 @@ func (f *Folder) Readlink(name string) (string, error) {
 
 // Create writes a new regular file and returns what the file system says of it afterwards.
 func (f *Folder) Create(name string, data []byte, perm uint32) (Stat, error) {
-	p := filepath.Join(f.Path, name)
 	fd, err := unix.Openat(f.fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
 	if err != nil {
-		return Stat{}, &fs.PathError{Op: "create", Path: p, Err: err}
+		return Stat{}, f.failed("create", name, err)
 	}
 	defer unix.Close(fd)
 	for len(data) > 0 {
@@ -158,29 +151,29 @@ func (f *Folder) Create(name string, data []byte, perm uint32) (Stat, error) {
 			continue
 		}
 		if err != nil {
-			return Stat{}, &fs.PathError{Op: "write", Path: p, Err: err}
+			return Stat{}, f.failed("write", name, err)
 		}
 		data = data[n:]
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return Stat{}, &fs.PathError{Op: "stat", Path: p, Err: err}
-	}
-	return fromSys(&st), nil
+	err = unix.Fstat(fd, &st)
+	return fromSys(&st), f.failed("stat", name, err)
 }
 
 func (f *Folder) Mkdir(name string) error {
-	if err := unix.Mkdirat(f.fd, name, 0o777); err != nil {
-		return &fs.PathError{Op: "mkdir", Path: filepath.Join(f.Path, name), Err: err}
-	}
-	return nil
+	return f.failed("mkdir", name, unix.Mkdirat(f.fd, name, 0o777))
 }
 
 func (f *Folder) Symlink(target, name string) error {
-	if err := unix.Symlinkat(target, f.fd, name); err != nil {
-		return &fs.PathError{Op: "symlink", Path: filepath.Join(f.Path, name), Err: err}
+	return f.failed("symlink", name, unix.Symlinkat(target, f.fd, name))
+}
+
+// failed adds what was done to which entry to an error.
+func (f *Folder) failed(op, name string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return &fs.PathError{Op: op, Path: filepath.Join(f.Path, name), Err: err}
 }
 
 func fromSys(st *unix.Stat_t) Stat {

@@ -102,25 +102,51 @@ func WriteNew(path string, data []byte, perm os.FileMode) error {
 		return err
 	}
 	_, err = f.Write(data)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	return err
+	return errors.Join(err, f.Close())
 }
 
-func WriteSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o444)
+// WriteSynced is WriteNew, and the file is on disk afterwards. If it fails, it leaves no file that it made.
+func WriteSynced(path string, data []byte, perm os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		os.Remove(path)
 	}
 	return err
+}
+
+// Copy copies a file below root with its permissions, or a link, to a path that must not exist.
+func Copy(root, path, to string) error {
+	f, name, err := Reach(root, path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	st, err := f.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if st.Kind() == KindLink {
+		target, err := f.Readlink(name)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, to)
+	}
+	from, err := f.File(name)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	file, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, from)
+	return errors.Join(err, file.Chmod(os.FileMode(st.Mode&0o777)), file.Close())
 }
 
 // RemoveAll removes a folder, even if a step took away permissions inside it.

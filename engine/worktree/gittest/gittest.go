@@ -3,7 +3,7 @@ package gittest
 import (
 	"bytes"
 	"errors"
-	"markmill/engine/worktree/object"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,15 +12,39 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"markmill/engine/testhome"
+	"markmill/engine/worktree/object"
 )
 
-// Main is the TestMain of a package: the user's own Git settings have no say in the tests, and no goroutine may be
-// left.
+// Main is the TestMain of a package: the user's own Git settings have no say in the tests, their files are in memory
+// where that can be, and no goroutine may be left.
 func Main(m *testing.M) {
+	disk = os.TempDir()
+	remove, err := testhome.Set()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	os.Setenv("XDG_CONFIG_HOME", os.DevNull)
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		remove()
+		os.Exit(code)
+	}))
+}
+
+// disk is the folder for temporary files before Main chose one in memory.
+var disk string
+
+// OnDisk is a new folder for a test that is about the disk: it is not in memory, unless TMPDIR is.
+func OnDisk(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(disk, "markmill-test-")
+	Must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // Repository is a repository that the Git program makes.

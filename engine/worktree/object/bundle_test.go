@@ -11,7 +11,8 @@ import (
 func bundle(t testing.TB) []byte {
 	t.Helper()
 	blob := []byte("content\n")
-	tree := append([]byte("100644 a\x00"), SHA1.Raw(new(SHA1.Sum("blob", blob)))...)
+	name := SHA1.Sum("blob", blob)
+	tree := append([]byte("100644 a\x00"), name[:SHA1.Size]...)
 	commit := NewCommit{Tree: SHA1.Sum("tree", tree), Author: Identity{Name: "M", Email: "m@x"}}.Encode(SHA1)
 	all := map[Digest]struct {
 		kind string

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/go-git/go-git/v6/plumbing"
 	"github.com/go-git/go-git/v6/plumbing/format/packfile"
 
 	"markmill/notebooks"
@@ -191,18 +192,4 @@ func BundleHead(f *Format, base, tip OID, ref string) string {
 }
 
 // ValidRef follows `git check-ref-format`.
-func ValidRef(name string) bool {
-	for part := range strings.SplitSeq(name, "/") {
-		if part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") {
-			return false
-		}
-	}
-	for i := range len(name) {
-		if c := name[i]; c <= ' ' || c == 0x7f || strings.IndexByte("~^:?*[\\", c) >= 0 {
-			return false
-		}
-	}
-	return !strings.Contains(name, "..") && !strings.Contains(name, "@{") && !strings.HasSuffix(name, ".") &&
-		name[0] != '-' &&
-		!strings.HasPrefix(strings.TrimPrefix(name, "refs/heads/"), "-")
-}
+func ValidRef(name string) bool { return plumbing.ReferenceName(name).Validate() == nil }

@@ -6,7 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
+	"io"
 	"strconv"
+
+	"markmill/engine/worktree/disk"
 )
 
 // OID names a Git object in hexadecimal: 40 digits for SHA-1, 64 for SHA-256; "" is none.
@@ -36,8 +39,6 @@ func RawDigest(b []byte) (d Digest) {
 
 func (d Digest) IsZero() bool { return d == Digest{} }
 
-func (f *Format) Raw(d *Digest) []byte { return d[:f.Size] }
-
 func (f *Format) OID(d Digest) OID {
 	if d.IsZero() {
 		return ""
@@ -63,6 +64,18 @@ func Header(kind string, size int64) []byte {
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, size, 10)
 	return append(b, 0)
+}
+
+// SumStream names a blob of a known size, and copies its content. Content of another size is disk.ErrChanged.
+func (f *Format) SumStream(r io.Reader, size int64, to io.Writer) (d Digest, err error) {
+	h := f.New()
+	h.Write(Header("blob", size))
+	n, err := io.Copy(io.MultiWriter(h, to), io.LimitReader(r, size+1))
+	if err == nil && n != size {
+		err = disk.ErrChanged
+	}
+	h.Sum(d[:0])
+	return d, err
 }
 
 // Sum names an object.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"markmill/engine/worktree/disk"
@@ -136,24 +137,12 @@ func (s *Store) PutStream(r io.Reader, size int64) (Digest, error) {
 		return d, err
 	}
 	defer os.Remove(tmp) // gone after a rename
-	h := s.Format.New()
 	s.zw.Reset(f)
-	w := io.MultiWriter(h, s.zw)
-	w.Write(Header("blob", size))
-	n, err := io.Copy(w, io.LimitReader(r, size+1))
-	if err == nil && n != size {
-		err = disk.ErrChanged
-	}
-	if err == nil {
-		err = s.zw.Close()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
+	s.zw.Write(Header("blob", size)) // an error of the file comes again with the content
+	d, err = s.Format.SumStream(r, size, s.zw)
+	if err = errors.Join(err, s.zw.Close(), f.Close()); err != nil {
 		return d, err
 	}
-	h.Sum(d[:0])
 	if s.Known[d] {
 		return d, nil
 	}

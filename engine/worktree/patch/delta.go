@@ -25,9 +25,9 @@ type Delta struct {
 }
 
 // Renames pairs removed files with added ones of the same content: the one with the same name if there is one,
-// otherwise the first. It does not pair empty files, nor paths that contain one another: their order in a patch would
-// matter.
-func Renames(list []Delta) []Delta {
+// otherwise the first. The list is sorted by path. For a patch it does not pair empty files, nor paths that contain one
+// another, whose order would matter.
+func Renames(list []Delta, forPatch bool) []Delta {
 	went := map[object.Digest][]int{}
 	for i, d := range list {
 		if d.New.Mode == 0 && d.Old.Mode&disk.ModeType == disk.ModeFile {
@@ -40,12 +40,12 @@ func Renames(list []Delta) []Delta {
 	used := map[int]bool{}
 	for i := range list {
 		d := &list[i]
-		if d.Old.Mode != 0 || d.New.Mode&disk.ModeType != disk.ModeFile || d.New.Size == 0 {
+		if d.Old.Mode != 0 || d.New.Mode&disk.ModeType != disk.ModeFile || forPatch && d.New.Size == 0 {
 			continue
 		}
 		best := -1
 		for _, j := range went[d.New.OID] {
-			if used[j] || nests(list, list[j].Path) || nests(list, d.Path) {
+			if used[j] || forPatch && (nests(list, list[j].Path) || nests(list, d.Path)) {
 				continue
 			}
 			if best < 0 || path.Base(list[best].Path) != path.Base(d.Path) && path.Base(list[j].Path) == path.Base(d.Path) {
@@ -68,12 +68,14 @@ func Renames(list []Delta) []Delta {
 
 // nests reports whether p contains another path of the list or lies in one.
 func nests(list []Delta, p string) bool {
-	i, _ := slices.BinarySearchFunc(list, p+"/", func(d Delta, q string) int { return strings.Compare(d.Path, q) })
-	if i < len(list) && strings.HasPrefix(list[i].Path, p+"/") {
+	find := func(path string) (int, bool) {
+		return slices.BinarySearchFunc(list, path, func(d Delta, q string) int { return strings.Compare(d.Path, q) })
+	}
+	if i, _ := find(p + "/"); i < len(list) && strings.HasPrefix(list[i].Path, p+"/") {
 		return true
 	}
 	for up := path.Dir(p); up != "."; up = path.Dir(up) {
-		if _, ok := slices.BinarySearchFunc(list, up, func(d Delta, q string) int { return strings.Compare(d.Path, q) }); ok {
+		if _, ok := find(up); ok {
 			return true
 		}
 	}

@@ -2,24 +2,19 @@ package patch
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 
+	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/object"
 	"markmill/engine/worktree/quote"
 	"markmill/notebooks/linediff"
 )
 
-// contextLines is how many unchanged lines a hunk shows on each side.
-const contextLines = 3
-
 // Head writes the extended header of one path, as `git diff --full-index --binary` has it.
 func (d *Delta) Head(out *bytes.Buffer, f *object.Format) {
-	from := d.Path
-	if d.From != "" {
-		from = d.From
-	}
-	fmt.Fprintf(out, "diff --git %s %s\n", quote.Path("a/"+from), quote.Path("b/"+d.Path))
+	fmt.Fprintf(out, "diff --git %s %s\n", quote.Path("a/"+cmp.Or(d.From, d.Path)), quote.Path("b/"+d.Path))
 	switch {
 	case d.Old.Mode == 0:
 		fmt.Fprintf(out, "new file mode %06o\n", d.New.Mode)
@@ -47,8 +42,22 @@ func (d *Delta) Head(out *bytes.Buffer, f *object.Format) {
 	out.WriteByte('\n')
 }
 
+// split returns the change as a patch holds it: a file that became a link, or the like, is one path that goes and one
+// that comes.
+func (d *Delta) split() []Delta {
+	if d.Old.Mode == 0 || d.New.Mode == 0 || d.Old.Mode&disk.ModeType == d.New.Mode&disk.ModeType {
+		return []Delta{*d}
+	}
+	return []Delta{{Path: d.Path, Old: d.Old}, {Path: d.Path, New: d.New}}
+}
+
 // Write appends the patch of one path and counts its lines.
 func (d *Delta) Write(out *bytes.Buffer, f *object.Format, old, new []byte) (added, deleted int) {
+	if both := d.split(); len(both) == 2 {
+		_, deleted = both[0].Write(out, f, old, nil)
+		added, _ = both[1].Write(out, f, nil, new)
+		return added, deleted
+	}
 	d.Head(out, f)
 	if IsBinary(old) || IsBinary(new) || bytes.Count(old, []byte{'\n'})+bytes.Count(new, []byte{'\n'}) > maxTextLines {
 		writeBinary(out, old, new)
@@ -73,7 +82,7 @@ func (d *Delta) Write(out *bytes.Buffer, f *object.Format, old, new []byte) (add
 	out.WriteString("+++ ")
 	writeName("b/", d.New)
 	gone, come := linediff.Lines(a, b)
-	writeHunks(out, a, b, gone, come)
+	linediff.Unified(out, a, b, gone, come, func(line []byte) { writeLine(out, line) })
 	for _, g := range gone {
 		if g {
 			deleted++
@@ -87,53 +96,7 @@ func (d *Delta) Write(out *bytes.Buffer, f *object.Format, old, new []byte) (add
 	return added, deleted
 }
 
-func writeHunks(out *bytes.Buffer, a, b [][]byte, gone, come []bool) {
-	all := linediff.Blocks(gone, come)
-	for len(all) > 0 {
-		n := 1
-		for n < len(all) && all[n].I0-all[n-1].I1 <= 2*contextLines {
-			n++
-		}
-		writeHunk(out, a, b, all[:n])
-		all = all[n:]
-	}
-}
-
-func writeHunk(out *bytes.Buffer, a, b [][]byte, list []linediff.Block) {
-	first, last := list[0], list[len(list)-1]
-	before := min(contextLines, first.I0)
-	after := min(contextLines, len(a)-last.I1)
-	i, j := first.I0-before, first.J0-before
-	fmt.Fprintf(out, "@@ -%s +%s @@\n", span(i, last.I1+after-i), span(j, last.J1+after-j))
-	for _, k := range list {
-		for ; i < k.I0; i++ {
-			writeLine(out, ' ', a[i])
-		}
-		for ; i < k.I1; i++ {
-			writeLine(out, '-', a[i])
-		}
-		for j = k.J0; j < k.J1; j++ {
-			writeLine(out, '+', b[j])
-		}
-	}
-	for ; i < last.I1+after; i++ {
-		writeLine(out, ' ', a[i])
-	}
-}
-
-// span is a range of lines as a hunk header has it: of none, the line before it.
-func span(start, count int) string {
-	switch count {
-	case 0:
-		return fmt.Sprintf("%d,0", start)
-	case 1:
-		return fmt.Sprint(start + 1)
-	}
-	return fmt.Sprintf("%d,%d", start+1, count)
-}
-
-func writeLine(out *bytes.Buffer, mark byte, line []byte) {
-	out.WriteByte(mark)
+func writeLine(out *bytes.Buffer, line []byte) {
 	out.Write(line)
 	if line[len(line)-1] != '\n' {
 		out.WriteString("\n\\ No newline at end of file\n")

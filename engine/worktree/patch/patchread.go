@@ -2,8 +2,10 @@ package patch
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -136,20 +138,14 @@ func parseMode(text string) (uint32, error) {
 
 // parseHunk reads as many lines as "start,count +start,count @@" announces.
 func parseHunk(head string, lines [][]byte) (h hunk, n int, err error) {
-	var oldStart, oldCount, newStart, newCount int
 	from, rest, ok := strings.Cut(head, " +")
 	to, _, ok2 := strings.Cut(rest, " @@")
-	if !ok || !ok2 {
+	start, oldCount, errOld := parseSpan(from)
+	_, newCount, errNew := parseSpan(to) // its start follows from the hunks before it
+	if !ok || !ok2 || errOld != nil || errNew != nil {
 		return h, 0, errors.New("a damaged hunk header")
 	}
-	if oldStart, oldCount, err = parseSpan(from); err != nil {
-		return h, 0, err
-	}
-	if newStart, newCount, err = parseSpan(to); err != nil {
-		return h, 0, err
-	}
-	_ = newStart // follows from the hunks before it
-	h.start = oldStart
+	h.start = start
 	if oldCount > 0 {
 		h.start--
 	}
@@ -179,18 +175,13 @@ func parseHunk(head string, lines [][]byte) (h hunk, n int, err error) {
 }
 
 func parseSpan(text string) (start, count int, err error) {
-	s, c, ok := strings.Cut(text, ",")
-	count = 1
-	if ok {
-		if count, err = strconv.Atoi(c); err != nil {
-			return 0, 0, err
-		}
+	from, n, ok := strings.Cut(text, ",")
+	if !ok {
+		n = "1"
 	}
-	start, err = strconv.Atoi(s)
-	if err == nil && (start < 0 || count < 0) {
-		err = errors.New("a damaged hunk header")
-	}
-	return start, count, err
+	x, err := strconv.ParseUint(from, 10, 31)
+	y, errCount := strconv.ParseUint(n, 10, 31)
+	return int(x), int(y), errors.Join(err, errCount)
 }
 
 // ErrConflict means that content is not what a patch was made for.
@@ -206,38 +197,63 @@ func (p *File) Apply(old []byte) ([]byte, error) {
 	}
 	a := linediff.Split(old)
 	out := make([]byte, 0, len(old))
+	add := func(lines [][]byte) {
+		for _, line := range lines {
+			out = append(out, line...)
+		}
+	}
 	i := 0
 	for _, h := range p.hunks {
 		if h.start < i || h.start+len(h.old) > len(a) {
 			return nil, ErrConflict
 		}
-		for ; i < h.start; i++ {
-			out = append(out, a[i]...)
+		end := h.start + len(h.old)
+		if !slices.EqualFunc(a[h.start:end], h.old, bytes.Equal) {
+			return nil, ErrConflict
 		}
-		for _, line := range h.old {
-			if !bytes.Equal(a[i], line) {
-				return nil, ErrConflict
-			}
-			i++
-		}
-		for _, line := range h.new {
-			out = append(out, line...)
-		}
+		add(a[i:h.start])
+		add(h.new)
+		i = end
 	}
-	for ; i < len(a); i++ {
-		out = append(out, a[i]...)
-	}
+	add(a[i:])
 	return out, nil
 }
 
-// MadeFor reports whether a binary patch replaces this content.
-func (p *File) MadeFor(old []byte) bool {
-	for _, f := range []*object.Format{object.SHA1, object.SHA256} {
-		if f.OID(f.Sum("blob", old)) == p.oldBlob {
-			return true
-		}
+// State is what stands at a path: a file's content, a link's target, or a submodule's line; nothing when Mode is 0.
+type State struct {
+	Mode uint32
+	Data []byte
+}
+
+// On returns what the new path holds when the change is made to the state of the old path, the zero state for a change
+// without one. A state that the change was not made for is ErrConflict.
+func (p *File) On(was State) (State, error) {
+	if p.OldPath != "" && (was.Mode == 0 || p.Binary && !p.madeFor(was.Data)) {
+		return State{}, ErrConflict
 	}
-	return false
+	data, err := p.Apply(was.Data)
+	if err != nil {
+		return State{}, err
+	}
+	if p.NewPath != "" {
+		return State{cmp.Or(p.NewMode, was.Mode), data}, nil
+	}
+	if len(data) > 0 {
+		return State{}, ErrConflict
+	}
+	return State{}, nil
+}
+
+// Goes reports whether nothing is left at the old path.
+func (p *File) Goes() bool { return p.OldPath != "" && (p.NewPath == "" || p.Rename) }
+
+// madeFor reports whether a binary patch replaces this content.
+func (p *File) madeFor(old []byte) bool {
+	f := object.SHA1
+	if len(p.oldBlob) > 2*f.Size {
+		f = object.SHA256
+	}
+	return f.OID(f.Sum("blob", old)) == p.oldBlob
 }
 
 // Verify reads the patch of one path back, applies it in memory, and compares paths, modes and content.
@@ -246,32 +262,23 @@ func (d *Delta) Verify(section, old, new []byte) error {
 	if err != nil {
 		return &Error{d.Path, "its patch cannot be read back: " + err.Error()}
 	}
-	wrong := &Error{d.Path, "its patch does not give the new content"}
-	if len(parts) == 2 { // goes and comes
-		gone, err := parts[0].Apply(old)
-		if err != nil || len(gone) != 0 || parts[0].OldPath != d.Path || parts[0].NewPath != "" ||
-			parts[0].OldMode != d.Old.Mode {
-			return wrong
+	want := d.split()
+	right := len(parts) == len(want)
+	for i := 0; i < len(want) && right; i++ {
+		p, w := &parts[i], want[i]
+		from, to, was, is := cmp.Or(w.From, w.Path), w.Path, old, new
+		if w.Old.Mode == 0 {
+			from, was = "", nil
 		}
-		old = nil
+		if w.New.Mode == 0 {
+			to, is = "", nil
+		}
+		got, err := p.Apply(was)
+		right = err == nil && bytes.Equal(got, is) && p.OldPath == from && p.NewPath == to &&
+			(to != "" || p.OldMode == w.Old.Mode) && (to == "" || w.Old.Mode == w.New.Mode || p.NewMode == w.New.Mode)
 	}
-	p := parts[len(parts)-1]
-	from, to := d.Path, d.Path
-	if d.From != "" {
-		from = d.From
-	}
-	if d.Old.Mode == 0 || len(parts) == 2 {
-		from = ""
-	}
-	if d.New.Mode == 0 {
-		to = ""
-	}
-	result, err := p.Apply(old)
-	switch {
-	case err != nil || !bytes.Equal(result, new), p.OldPath != from, p.NewPath != to:
-		return wrong
-	case d.Old.Mode != d.New.Mode && d.New.Mode != 0 && p.NewMode != d.New.Mode:
-		return wrong
+	if !right {
+		return &Error{d.Path, "its patch does not give the new content"}
 	}
 	return nil
 }

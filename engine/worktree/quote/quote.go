@@ -10,20 +10,12 @@ import (
 // Path writes a path as Git does in a patch: bare, or in C's manner when it holds a byte below
 // space, a quote, a backslash or one above 127.
 func Path(path string) string {
-	plain := true
-	for i := range len(path) {
-		if c := path[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
-			plain = false
-			break
-		}
-	}
-	if plain {
+	if !strings.ContainsFunc(path, func(c rune) bool { return c < ' ' || c == '"' || c == '\\' || c >= 0x7f }) {
 		return path
 	}
 	var b strings.Builder
 	b.WriteByte('"')
-	for i := range len(path) {
-		c := path[i]
+	for _, c := range []byte(path) {
 		if j := strings.IndexByte("\a\b\t\n\v\f\r\"\\", c); j >= 0 {
 			b.WriteByte('\\')
 			b.WriteByte(`abtnvfr"\`[j])
@@ -44,35 +36,17 @@ func Unquote(text string) (path string, ok bool) {
 	}
 	text = text[1 : len(text)-1]
 	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if c == '"' {
-			return "", false
-		}
-		if c != '\\' {
-			b.WriteByte(c)
-			continue
-		}
-		i++
-		if i >= len(text) {
-			return "", false
-		}
-		if j := strings.IndexByte(`abtnvfr"\`, text[i]); j >= 0 {
-			b.WriteByte("\a\b\t\n\v\f\r\"\\"[j])
-			continue
-		}
-		if i+2 >= len(text) {
-			return "", false
-		}
-		v := 0
-		for _, d := range []byte(text[i : i+3]) {
-			if d < '0' || d > '7' {
+	for len(text) > 0 {
+		c := rune(text[0])
+		if c == '\\' {
+			var err error
+			if c, _, text, err = strconv.UnquoteChar(text, '"'); err != nil || c > 0xff {
 				return "", false
 			}
-			v = v*8 + int(d-'0')
+		} else if text = text[1:]; c == '"' {
+			return "", false
 		}
-		b.WriteByte(byte(v))
-		i += 2
+		b.WriteByte(byte(c))
 	}
 	return b.String(), true
 }

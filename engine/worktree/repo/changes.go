@@ -3,8 +3,10 @@ package repo
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/patch"
 	"path"
 	"path/filepath"
 	"slices"
@@ -22,16 +24,16 @@ type PathChange struct {
 // Changes lists the regular files that differ and whose name want accepts, by path. It reads only folders that differ,
 // and no files, except for those of the checkout that Git says were changed.
 func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error) {
-	were, are := map[string]object.Digest{}, map[string]object.Digest{}
+	found := map[string]patch.Delta{}
+	note := func(at string, was, is patch.Side) {
+		delete(found, at)
+		if was.OID != is.OID {
+			found[at] = patch.Delta{Path: at, Old: was, New: is}
+		}
+	}
 	err := object.DiffTrees("", old.root, new.root, old.tree, new.tree, func(at string, a, b object.TreeEntry) {
-		if !want(path.Base(at)) || isFile(a.Mode) && isFile(b.Mode) && a.OID == b.OID {
-			return
-		}
-		if isFile(a.Mode) {
-			were[at] = a.OID
-		}
-		if isFile(b.Mode) {
-			are[at] = b.OID
+		if want(path.Base(at)) {
+			note(at, fileSide(a), fileSide(b))
 		}
 	})
 	if err != nil {
@@ -41,34 +43,34 @@ func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error)
 		if !want(path.Base(p)) {
 			continue
 		}
-		delete(were, p)
-		delete(are, p)
 		e, err := old.at(p)
 		if err != nil {
 			return nil, err
 		}
-		var was, is object.Digest
-		if isFile(e.Mode) {
-			was = e.OID
-		}
+		var is patch.Side
 		if there {
 			data, err := new.readDisk(p, maxHashed)
 			if err != nil {
 				return nil, err
 			}
-			is = new.src.Format.Sum("blob", data)
+			is = patch.Side{Mode: fileMode, OID: new.src.Format.Sum("blob", data)}
 		}
-		if was == is {
-			continue
-		}
-		if !was.IsZero() {
-			were[p] = was
-		}
-		if !is.IsZero() {
-			are[p] = is
-		}
+		note(p, fileSide(e), is)
 	}
-	return pairMoved(were, are), nil
+	list := slices.SortedFunc(maps.Values(found), func(a, b patch.Delta) int { return strings.Compare(a.Path, b.Path) })
+	var out []PathChange
+	for _, d := range patch.Renames(list, false) {
+		out = append(out, PathChange{Path: d.Path, From: d.From, Old: d.Old.Mode != 0, New: d.New.Mode != 0})
+	}
+	return out, nil
+}
+
+// fileSide is a regular file as a side of a change; anything else is nothing.
+func fileSide(e object.TreeEntry) patch.Side {
+	if !isFile(e.Mode) {
+		return patch.Side{}
+	}
+	return patch.Side{Mode: fileMode, OID: e.OID}
 }
 
 // maxHashed is the size of the largest file of a checkout that is hashed, in bytes.
@@ -118,48 +120,4 @@ func (f *Files) entryOnDisk(name string) (object.OID, string, bool, error) {
 		return f.src.Format.OID(f.src.Format.Sum("blob", []byte(target))), "120000", true, nil
 	}
 	return "", "", false, nil
-}
-
-// pairMoved pairs removed files with added ones of the same content: the one with the same name if there is one,
-// otherwise the first.
-func pairMoved(were, are map[string]object.Digest) []PathChange {
-	went := map[object.Digest][]string{}
-	for p, d := range were {
-		if _, stays := are[p]; !stays {
-			went[d] = append(went[d], p)
-		}
-	}
-	for _, list := range went {
-		slices.Sort(list)
-	}
-	var came []string
-	for p := range are {
-		came = append(came, p)
-	}
-	slices.Sort(came)
-	moved := map[string]bool{}
-	var out []PathChange
-	for _, p := range came {
-		c := PathChange{Path: p, New: true}
-		if _, c.Old = were[p]; !c.Old {
-			from := ""
-			for _, q := range went[are[p]] {
-				if !moved[q] && (from == "" || path.Base(from) != path.Base(p) && path.Base(q) == path.Base(p)) {
-					from = q
-				}
-			}
-			if from != "" {
-				moved[from] = true
-				c.From, c.Old = from, true
-			}
-		}
-		out = append(out, c)
-	}
-	for p := range were {
-		if _, stays := are[p]; !stays && !moved[p] {
-			out = append(out, PathChange{Path: p, Old: true})
-		}
-	}
-	slices.SortFunc(out, func(a, b PathChange) int { return strings.Compare(a.Path, b.Path) })
-	return out
 }

@@ -1,7 +1,7 @@
 package repo
 
 import (
-	"container/heap"
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -74,7 +74,7 @@ type painting struct {
 	s       *Repo
 	seen    map[object.Digest]*painted
 	shallow map[object.OID]bool
-	queue   paintQueue
+	queue   []*painted
 	pending int // in the queue, and not stale
 }
 
@@ -95,21 +95,27 @@ func (w *painting) commit(id object.Digest) (*painted, error) {
 	return c, nil
 }
 
+// push puts a commit into the queue, which is sorted: the newest is last, and of the same age the first found.
 func (w *painting) push(c *painted) {
-	if !c.queued {
-		c.queued = true
-		heap.Push(&w.queue, c)
-		if c.marks&markStale == 0 {
-			w.pending++
-		}
+	if c.queued {
+		return
 	}
+	c.queued = true
+	if c.marks&markStale == 0 {
+		w.pending++
+	}
+	i, _ := slices.BinarySearchFunc(w.queue, c, func(a, b *painted) int {
+		return cmp.Or(cmp.Compare(a.date, b.date), cmp.Compare(b.order, a.order))
+	})
+	w.queue = slices.Insert(w.queue, i, c)
 }
 
 // paint returns the newest common ancestor that is no ancestor of another one, or nil.
 func (w *painting) paint() (*painted, error) {
 	var common []*painted
 	for w.pending > 0 {
-		c := heap.Pop(&w.queue).(*painted)
+		c := w.queue[len(w.queue)-1]
+		w.queue = w.queue[:len(w.queue)-1]
 		c.queued = false
 		if c.marks&markStale == 0 {
 			w.pending--
@@ -172,22 +178,4 @@ func (w *painting) below(of []*painted) (map[object.Digest]bool, error) {
 		todo = append(todo, c.parents...)
 	}
 	return seen, nil
-}
-
-type paintQueue []*painted
-
-func (q paintQueue) Len() int      { return len(q) }
-func (q paintQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *paintQueue) Push(x any)   { *q = append(*q, x.(*painted)) }
-func (q paintQueue) Less(i, j int) bool {
-	if q[i].date != q[j].date {
-		return q[i].date > q[j].date
-	}
-	return q[i].order < q[j].order
-}
-func (q *paintQueue) Pop() any {
-	old := *q
-	c := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return c
 }

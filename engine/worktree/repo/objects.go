@@ -82,7 +82,7 @@ func (s *Repo) readOnce(kind string, d object.Digest) ([]byte, error) {
 const packPatience = 2 * time.Second
 
 func (s *Repo) ReadFrom(repo *git.Repository, kind string, d object.Digest) ([]byte, error) {
-	id, ok := plumbing.FromBytes(s.Format.Raw(&d))
+	id, ok := plumbing.FromBytes(d[:s.Format.Size])
 	if !ok {
 		return nil, fmt.Errorf("no object name: %x", d)
 	}

@@ -89,10 +89,7 @@ func (s *Repo) addPack(list []object.Digest, get func(object.Digest) (kind strin
 	if err == nil {
 		err = f.Sync()
 	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
 	base := s.packBase(name)
@@ -105,7 +102,7 @@ func (s *Repo) addPack(list []object.Digest, get func(object.Digest) (kind strin
 	}
 	tmp := f.Name() + tempIndex
 	defer os.Remove(tmp)
-	if err := disk.WriteSynced(tmp, index); err != nil {
+	if err := disk.WriteSynced(tmp, index, 0o444); err != nil {
 		return nil, err
 	}
 	if err := os.Chmod(f.Name(), 0o444); err != nil {
@@ -149,7 +146,7 @@ func (s *Repo) setRef(runID, name string, old, new object.OID) error {
 		}
 	}
 	value := []byte(new + "\n")
-	if err := retryLock(own, func() error { return writeLock(own, value) }); err != nil {
+	if err := retryLock(own, func() error { return disk.WriteSynced(own, value, 0o666) }); err != nil {
 		return err
 	}
 	defer os.Remove(own) // gone after the rename, when it is the lock itself
@@ -159,7 +156,7 @@ func (s *Repo) setRef(runID, name string, old, new object.OID) error {
 			if err == nil || errors.Is(err, fs.ErrExist) || disk.Gone(err) {
 				return err
 			}
-			return writeLock(lock, value) // a file system without hard links
+			return disk.WriteSynced(lock, value, 0o666) // a file system without hard links
 		})
 		if err != nil {
 			return err
@@ -184,25 +181,6 @@ func (s *Repo) refPath(name string) string {
 // runLock is the lock of a run's own ref.
 func (s *Repo) runLock(runID string) string { return s.refPath(RunRefPrefix+runID) + ".lock" }
 
-// writeLock creates a lock file, and leaves nothing if that fails.
-func writeLock(path string, value []byte) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(value)
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		os.Remove(path)
-	}
-	return err
-}
-
 // retryLock takes a lock that somebody else may hold for a moment. It also creates the folder again: Git removes
 // folders of refs that become empty, even between our creating and our using them.
 func retryLock(lock string, take func() error) error {
@@ -217,14 +195,13 @@ func retryLock(lock string, take func() error) error {
 				return err
 			}
 			continue // at once, before it goes again
-		case !errors.Is(err, fs.ErrExist):
-			return &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Msg: "the ref cannot be locked: " + err.Error(),
-				Err:  err,
-				Hint: "see whether the disk is full and the repository can be written"}
-		case late:
-			return &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Msg: "the ref cannot be locked: " + err.Error(),
-				Err:  err,
-				Hint: "if no Git command runs any more, remove the lock"}
+		case late || !errors.Is(err, fs.ErrExist):
+			e := &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Err: err,
+				Msg: "the ref cannot be locked: " + err.Error(), Hint: "if no Git command runs any more, remove the lock"}
+			if !errors.Is(err, fs.ErrExist) {
+				e.Hint = "see whether the disk is full and the repository can be written"
+			}
+			return e
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -245,25 +222,14 @@ type NewBranch struct {
 // come from the run's bundle, nil for a run that changed nothing; only those that the branch needs are written. A
 // branch of that name that has such a commit already is left as it is; any other is an error. Nothing is checked out.
 func (s *Repo) Branch(b *object.Bundle, n NewBranch) (object.OID, error) {
-	ref := "refs/heads/" + n.Name
-	if !object.ValidRef(ref) {
-		return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", n.Name),
-			Hint: "see `git help check-ref-format`"}
-	}
 	top, ok := s.Format.Parse(n.Tree)
 	if !ok {
 		return "", fmt.Errorf("%q is no tree", n.Tree)
 	}
 	parent, _ := s.Format.Parse(n.Base)
-	held, err := s.Ref(ref)
-	if err != nil {
-		return "", err
-	}
-	if held != "" {
-		if d, ok := s.Format.Parse(object.OID(held)); ok && s.isChild(d, top, parent) {
-			return object.OID(held), nil
-		}
-		return "", s.branchTaken(n.Name)
+	held, err := s.heldBranch(n.Name, parent, top)
+	if err != nil || held != "" {
+		return held, err
 	}
 	author, known := s.User()
 	if !known {
@@ -289,7 +255,7 @@ func (s *Repo) Branch(b *object.Bundle, n NewBranch) (object.OID, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := s.setRef(n.RunID, ref, "", s.Format.OID(made)); err != nil {
+	if err := s.setRef(n.RunID, "refs/heads/"+n.Name, "", s.Format.OID(made)); err != nil {
 		undo()
 		return "", err
 	}
@@ -316,38 +282,37 @@ func (s *Repo) RunOfBranch(name string) (run string, tree object.OID) {
 // CheckBranch checks before a run whether Branch could create its branch: the name is valid, and the branch does not
 // exist or was made by an earlier run on the same base.
 func (s *Repo) CheckBranch(name string, base object.OID) error {
+	parent, _ := s.Format.Parse(base)
+	_, err := s.heldBranch(name, parent, object.Digest{})
+	return err
+}
+
+// heldBranch returns the commit of a branch, "" if there is no such branch. A commit other than one with this parent
+// alone (none, if it is zero) and this tree (any, if it is zero) is an error, and so is a name that no branch can have.
+func (s *Repo) heldBranch(name string, parent, tree object.Digest) (object.OID, error) {
 	ref := "refs/heads/" + name
 	if !object.ValidRef(ref) {
-		return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", name),
+		return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", name),
 			Hint: "see `git help check-ref-format`"}
 	}
 	held, err := s.Ref(ref)
 	if held == "" || err != nil {
-		return err
+		return "", err
 	}
-	parent, _ := s.Format.Parse(base)
-	if d, ok := s.Format.Parse(object.OID(held)); ok && object.OID(held) != base {
-		if tree, err := s.TreeOf(d); err == nil && s.isChild(d, tree, parent) {
-			return nil
+	var parents []object.Digest
+	if !parent.IsZero() {
+		parents = []object.Digest{parent}
+	}
+	if d, ok := s.Format.Parse(object.OID(held)); ok {
+		data, err := s.Read("commit", d)
+		c := object.ParseCommit(s.Format, data)
+		if err == nil && slices.Equal(c.Parents, parents) && (tree.IsZero() || c.Tree == tree) {
+			return object.OID(held), nil
 		}
 	}
-	return s.branchTaken(name)
-}
-
-func (s *Repo) branchTaken(name string) error {
-	return &notebooks.Error{Kind: notebooks.KindOption, File: s.root,
+	return "", &notebooks.Error{Kind: notebooks.KindOption, File: s.root,
 		Msg:  fmt.Sprintf("the branch %q exists and holds something else", name),
 		Hint: "choose another name, or delete it with `git branch -D " + name + "`"}
-}
-
-// isChild reports whether a commit has this tree and this one parent (none, if it is zero).
-func (s *Repo) isChild(commit, tree, parent object.Digest) bool {
-	data, err := s.Read("commit", commit)
-	if err != nil {
-		return false
-	}
-	c := object.ParseCommit(s.Format, data)
-	return c.Tree == tree && (parent.IsZero() && len(c.Parents) == 0 || slices.Equal(c.Parents, []object.Digest{parent}))
 }
 
 // RunRefs lists the runs that have a ref in the repository. Earlier versions made one for every run; Fetch makes one.

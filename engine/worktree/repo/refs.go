@@ -2,6 +2,7 @@ package repo
 
 import (
 	"io/fs"
+	"maps"
 	"markmill/engine/worktree/disk"
 	"os"
 	"path/filepath"
@@ -56,12 +57,7 @@ func (s *Repo) Refs() ([]Ref, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Ref, 0, len(byName))
-	for _, r := range byName {
-		out = append(out, r)
-	}
-	slices.SortFunc(out, func(a, b Ref) int { return strings.Compare(a.Name, b.Name) })
-	return out, nil
+	return slices.SortedFunc(maps.Values(byName), func(a, b Ref) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
 // readLines gives the lines of a small file, none when it is missing.

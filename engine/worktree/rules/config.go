@@ -110,30 +110,31 @@ func (c *Settings) read(file, gitDir string, local bool, depth int) error {
 	if err := gitconfig.NewDecoder(f).Decode(raw); err != nil {
 		return fmt.Errorf("reading %s: %w", file, err)
 	}
-	add := func(section, sub string, o *gitconfig.Option) error {
-		s := setting{strings.ToLower(section), sub, strings.ToLower(o.Key), o.Value, local}
-		*c = append(*c, s)
-		in := s.Section == "include" || s.Section == "includeif" && includes(s.Sub, gitDir)
-		if !in || s.Key != "path" || depth >= 10 {
-			return nil
-		}
-		p := expandHome(s.Value)
-		if !filepath.IsAbs(p) {
-			p = filepath.Join(filepath.Dir(file), p)
-		}
-		return c.read(p, gitDir, local, depth+1)
-	}
-	for _, s := range raw.Sections {
-		for _, o := range s.Options {
-			if err := add(s.Name, "", o); err != nil {
+	add := func(section, sub string, options gitconfig.Options) error {
+		for _, o := range options {
+			s := setting{strings.ToLower(section), sub, strings.ToLower(o.Key), o.Value, local}
+			*c = append(*c, s)
+			in := s.Section == "include" || s.Section == "includeif" && includes(s.Sub, gitDir)
+			if !in || s.Key != "path" || depth >= 10 {
+				continue
+			}
+			p := expandHome(s.Value)
+			if !filepath.IsAbs(p) {
+				p = filepath.Join(filepath.Dir(file), p)
+			}
+			if err := c.read(p, gitDir, local, depth+1); err != nil {
 				return err
 			}
 		}
+		return nil
+	}
+	for _, s := range raw.Sections {
+		if err := add(s.Name, "", s.Options); err != nil {
+			return err
+		}
 		for _, sub := range s.Subsections {
-			for _, o := range sub.Options {
-				if err := add(s.Name, sub.Name, o); err != nil {
-					return err
-				}
+			if err := add(s.Name, sub.Name, sub.Options); err != nil {
+				return err
 			}
 		}
 	}

@@ -153,3 +153,6 @@ func (c Conversion) Clean(data []byte, old func() ([]byte, error)) ([]byte, erro
 	}
 	return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), nil
 }
+
+// Plain reports whether the worktree has the repository's bytes unchanged.
+func (c Conversion) Plain() bool { return !c.External && !(c.Text && c.crlf) }

@@ -94,7 +94,7 @@ func (m *matcher) star(rest, t string) bool {
 		return !strings.Contains(t, "/")
 	}
 	for {
-		if m.matchIn(rest, t) {
+		if m.match(rest, t) {
 			return true
 		}
 		if t == "" || t[0] == '/' {
@@ -102,14 +102,6 @@ func (m *matcher) star(rest, t string) bool {
 		}
 		t = t[1:]
 	}
-}
-
-// matchIn is match in the middle of a name, where "**" is no more than "*".
-func (m *matcher) matchIn(p, t string) bool {
-	if p[0] == '*' {
-		return m.star(strings.TrimLeft(p, "*"), t)
-	}
-	return m.match(p, t)
 }
 
 func (m *matcher) same(a, b byte) bool {
@@ -123,17 +115,11 @@ func (m *matcher) class(p string, c byte) (hit bool, n int) {
 	if negate {
 		i++
 	}
-	in := func(lo, hi byte) {
-		hit = hit || lo <= c && c <= hi
-		if m.fold {
-			l := lower(c)
-			u := c
-			if 'a' <= l && l <= 'z' {
-				u = l - 'a' + 'A'
-			}
-			hit = hit || lo <= l && l <= hi || lo <= u && u <= hi
-		}
+	other := c // the same letter in the other case
+	if l := lower(c); m.fold && 'a' <= l && l <= 'z' {
+		other = c ^ ('a' - 'A')
 	}
+	in := func(lo, hi byte) { hit = hit || lo <= c && c <= hi || lo <= other && other <= hi }
 	for first := true; ; first = false {
 		if i >= len(p) {
 			return false, 0

@@ -20,8 +20,11 @@ func WriteIndex(path string, f *object.Format, root *Node) error {
 	var body []byte
 	count := 0
 	be := binary.BigEndian
-	err := root.Each("", func(p string, e *Entry) error {
-		start := len(body)
+	for prefix, e := range root.Entries() {
+		if e.Mode == 0 {
+			continue
+		}
+		p, start := prefix+e.Name, len(body)
 		st := e.Stat
 		if e.Mode == disk.ModeGitlink {
 			st = disk.Stat{}
@@ -36,10 +39,6 @@ func WriteIndex(path string, f *object.Format, root *Node) error {
 		pad := 8 - (len(body)-start)%8
 		body = append(body, make([]byte, pad)...)
 		count++
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	head := append(be.AppendUint32([]byte("DIRC"), 2), 0, 0, 0, 0)
 	be.PutUint32(head[8:], uint32(count))

@@ -1,10 +1,12 @@
 package snapshot
 
 import (
+	"iter"
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/object"
 	"markmill/engine/worktree/rules"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -48,13 +50,8 @@ func FindDir(dirs []*Node, name string) (int, bool) {
 
 // tracked reports whether anything in or below the folder is captured.
 func (n *Node) tracked() bool {
-	for i := range n.Files {
-		if n.Files[i].Mode != 0 {
-			return true
-		}
-	}
-	for _, d := range n.Dirs {
-		if d.tracked() {
+	for _, e := range n.Entries() {
+		if e.Mode != 0 {
 			return true
 		}
 	}
@@ -79,26 +76,42 @@ func (n *Node) Find(path string) *Entry {
 	}
 }
 
-// Each visits the captured entries in the order of an index.
-func (n *Node) Each(prefix string, visit func(path string, e *Entry) error) error {
-	i, j := 0, 0
-	for i < len(n.Files) || j < len(n.Dirs) {
-		// A folder sorts as if its name ended in a slash, as in a tree object.
-		if j == len(n.Dirs) || i < len(n.Files) && n.Files[i].Name < n.Dirs[j].Name+"/" {
-			if e := &n.Files[i]; e.Mode != 0 {
-				if err := visit(prefix+e.Name, e); err != nil {
-					return err
+// children yields what is in a folder, in the order of a tree object: a folder sorts as if its name ended in a slash.
+func (n *Node) children() iter.Seq2[*Entry, *Node] {
+	return func(yield func(*Entry, *Node) bool) {
+		dirs := slices.SortedFunc(slices.Values(n.Dirs), func(a, b *Node) int { return strings.Compare(a.Name+"/", b.Name+"/") })
+		for i := range n.Files {
+			for len(dirs) > 0 && dirs[0].Name+"/" < n.Files[i].Name {
+				if !yield(nil, dirs[0]) {
+					return
 				}
+				dirs = dirs[1:]
 			}
-			i++
-			continue
+			if !yield(&n.Files[i], nil) {
+				return
+			}
 		}
-		if err := n.Dirs[j].Each(prefix+n.Dirs[j].Name+"/", visit); err != nil {
-			return err
+		for _, d := range dirs {
+			if !yield(nil, d) {
+				return
+			}
 		}
-		j++
 	}
-	return nil
+}
+
+// Entries yields all entries in and below a folder, captured or not, in the order of an index. Each comes with the path
+// of its folder, "" or ending in a slash, so that only callers that need the whole path pay for it.
+func (n *Node) Entries() iter.Seq2[string, *Entry] {
+	return func(yield func(string, *Entry) bool) { n.entries("", yield) }
+}
+
+func (n *Node) entries(prefix string, yield func(string, *Entry) bool) bool {
+	for e, d := range n.children() {
+		if e != nil && !yield(prefix, e) || d != nil && !d.entries(prefix+d.Name+"/", yield) {
+			return false
+		}
+	}
+	return true
 }
 
 // Clone copies what a fingerprint needs.
@@ -116,23 +129,19 @@ func (n *Node) WriteTree(s *object.Store) (object.Digest, error) {
 		return n.Tree, nil
 	}
 	var buf []byte
-	i, j := 0, 0
-	for i < len(n.Files) || j < len(n.Dirs) {
-		if j == len(n.Dirs) || i < len(n.Files) && n.Files[i].Name < n.Dirs[j].Name+"/" {
-			if e := &n.Files[i]; e.Mode != 0 {
-				buf = appendEntry(s.Format, buf, e.Mode, e.Name, e.OID)
+	for e, d := range n.children() {
+		switch {
+		case e == nil:
+			tree, err := d.WriteTree(s)
+			if err != nil {
+				return object.Digest{}, err
 			}
-			i++
-			continue
+			if !tree.IsZero() {
+				buf = appendEntry(s.Format, buf, disk.ModeDir, d.Name, tree)
+			}
+		case e.Mode != 0:
+			buf = appendEntry(s.Format, buf, e.Mode, e.Name, e.OID)
 		}
-		d, err := n.Dirs[j].WriteTree(s)
-		if err != nil {
-			return object.Digest{}, err
-		}
-		if !d.IsZero() {
-			buf = appendEntry(s.Format, buf, disk.ModeDir, n.Dirs[j].Name, d)
-		}
-		j++
 	}
 	s.Replaced(n.Tree)
 	n.Tree = object.Digest{}
@@ -146,36 +155,16 @@ func (n *Node) WriteTree(s *object.Store) (object.Digest, error) {
 	return n.Tree, nil
 }
 
+// appendEntry writes an entry of a tree object. The mode of a folder is 40000, without a leading zero.
 func appendEntry(f *object.Format, buf []byte, mode uint32, name string, d object.Digest) []byte {
-	buf = appendOctal(buf, mode)
+	buf = strconv.AppendUint(buf, uint64(mode), 8)
 	buf = append(buf, ' ')
 	buf = append(buf, name...)
 	buf = append(buf, 0)
 	return append(buf, d[:f.Size]...)
 }
 
-// appendOctal writes a mode as tree objects have it: a folder's is 40000, without a leading zero.
-func appendOctal(buf []byte, mode uint32) []byte {
-	started := false
-	for shift := 15; shift >= 0; shift -= 3 {
-		if d := byte(mode >> shift & 7); d != 0 || started {
-			buf = append(buf, '0'+d)
-			started = true
-		}
-	}
-	return buf
-}
-
 func SortNode(n *Node) {
 	slices.SortFunc(n.Files, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(n.Dirs, func(a, b *Node) int { return strings.Compare(a.Name, b.Name) })
-}
-
-// Count is the number of files captured in and below a folder.
-func (n *Node) Count() int {
-	c := len(n.Files)
-	for _, d := range n.Dirs {
-		c += d.Count()
-	}
-	return c
 }

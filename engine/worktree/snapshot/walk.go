@@ -51,6 +51,16 @@ func New(fine bool) *Walk {
 // Suspect reports whether a later change might leave the same times.
 func (w *Walk) Suspect(st disk.Stat) bool { return st.Mtime >= w.racy || st.Ctime >= w.racy }
 
+// Root walks n, the folder dir. recheck says that the rules changed.
+func (w *Walk) Root(n *Node, dir string, recheck bool) error {
+	f, err := disk.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return w.Folder(n, f, "", nil, recheck)
+}
+
 // Folder walks n. path is "" or ends in a slash; up are the rules above; recheck says that they changed.
 func (w *Walk) Folder(n *Node, f *disk.Folder, path string, up *rules.Chain, recheck bool) error {
 	if err := w.inject("open", path); err != nil {

@@ -1,7 +1,6 @@
 package nbdime
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -22,18 +21,21 @@ type op struct {
 	Diff   []op        `json:"diff,omitzero"`
 }
 
-// Diff is the difference of two notebooks, as JSON: an array, empty where they are the same.
+// Diff returns the difference of two notebooks, as JSON: an array, empty where they are the same.
 func Diff(a, b *ipynb.Notebook) ([]byte, error) {
+	problem := func(nb *ipynb.Notebook, err error, msg, hint string) error {
+		return &notebooks.Error{Kind: notebooks.KindInput, File: nb.Name, Line: 1,
+			Col: 1, Msg: msg, Hint: hint, Err: err}
+	}
 	var sides [2]*node
 	for i, nb := range []*ipynb.Notebook{a, b} {
 		if nb.NBFormat != 4 {
-			return nil, &notebooks.Error{Kind: notebooks.KindInput, File: nb.Name, Line: 1, Col: 1,
-				Msg:  "is of an nbformat before 4, whose cells nbdime's diff cannot name",
-				Hint: "convert it: jupyter nbconvert --to notebook --nbformat 4"}
+			return nil, problem(nb, nil, "is of an nbformat before 4, whose cells nbdime's diff cannot name",
+				"convert it: jupyter nbconvert --to notebook --nbformat 4")
 		}
 		n, err := notebook(codec.Raw(strings.TrimPrefix(string(nb.Source), "\ufeff")))
 		if err != nil {
-			return nil, &notebooks.Error{Kind: notebooks.KindInput, File: nb.Name, Line: 1, Col: 1, Msg: err.Error(), Err: err}
+			return nil, problem(nb, err, err.Error(), "")
 		}
 		sides[i] = n
 	}
@@ -44,9 +46,9 @@ func Diff(a, b *ipynb.Notebook) ([]byte, error) {
 	}
 	out, err := codec.Indent(ops)
 	if err != nil { // each level of a notebook is two of its diff
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: b.Name, Line: 1, Col: 1, Err: err,
-			Msg:  "what changed stands too deep in arrays and objects for nbdime's diff, which has two levels for each",
-			Hint: "compare without --format nbdime"}
+		return nil, problem(b, err,
+			"what changed stands too deep in arrays and objects for nbdime's diff, which has two levels for each",
+			"compare without --format nbdime")
 	}
 	return out, nil
 }
@@ -71,11 +73,11 @@ func (d differ) object(a, b *node, top bool) []op {
 		case top && name == "cells" && x.kind == '[' && y.kind == '[':
 			out = append(out, op{Op: "patch", Key: name, Diff: d.cells(x, y)})
 		default:
+			change := op{Op: "replace", Key: name, Value: y.raw}
 			if sub := d.value(x, y); sub != nil {
-				out = append(out, op{Op: "patch", Key: name, Diff: sub})
-			} else {
-				out = append(out, op{Op: "replace", Key: name, Value: y.raw})
+				change = op{Op: "patch", Key: name, Diff: sub}
 			}
+			out = append(out, change)
 		}
 	}
 	return out
@@ -90,7 +92,7 @@ func (d differ) value(a, b *node) []op {
 		return d.object(a, b, false)
 	case a.kind == '[':
 		return d.list(a.items, b.items)
-	case a.kind == '"' && len(pythonLines(a.text)) > 1:
+	case a.kind == '"' && len(ipynb.PythonLines(a.text)) > 1:
 		return text(a.text, b.text)
 	}
 	return nil
@@ -99,9 +101,8 @@ func (d differ) value(a, b *node) []op {
 // list compares two lists: what is equal stays; in between, an object that is of the same type as the one in its place
 // is patched.
 func (d differ) list(a, b []*node) []op {
-	gone, come := linediff.Numbers(numbered(a, b))
 	var out []op
-	for _, k := range linediff.Blocks(gone, come) {
+	for _, k := range linediff.Blocks(linediff.Lines(raws(a), raws(b))) {
 		var pairs [][2]int
 		for i, j := k.I0, k.J0; i < k.I1 && j < k.J1; i, j = i+1, j+1 {
 			if alike(a[i], b[j]) {
@@ -113,7 +114,7 @@ func (d differ) list(a, b []*node) []op {
 	return out
 }
 
-// alike says that one item may be patched to be the other: outputs of one type.
+// alike reports whether one item may be patched to be the other: outputs of one type.
 func alike(a, b *node) bool {
 	x, y := a.get("output_type"), b.get("output_type")
 	return x != nil && y != nil && same(x, y)
@@ -123,40 +124,34 @@ func alike(a, b *node) bool {
 func (d differ) stretch(a, b []*node, k linediff.Block, pairs [][2]int) []op {
 	var out []op
 	i, j := k.I0, k.J0
-	until := func(i1, j1 int) {
-		if j < j1 {
-			add := op{Op: "addrange", Key: i}
-			for ; j < j1; j++ {
-				add.Values = append(add.Values, b[j].raw)
-			}
-			out = append(out, add)
-		}
-		if i < i1 {
-			out = append(out, op{Op: "removerange", Key: i, Length: i1 - i})
-		}
-		i, j = i1, j1
-	}
 	for _, p := range pairs {
-		until(p[0], p[1])
+		out = append(out, replaced(i, p[0], raws(b[j:p[1]]))...)
 		if !same(a[p[0]], b[p[1]]) {
 			out = append(out, op{Op: "patch", Key: p[0], Diff: d.value(a[p[0]], b[p[1]])})
 		}
 		i, j = p[0]+1, p[1]+1
 	}
-	until(k.I1, k.J1)
+	return append(out, replaced(i, k.I1, raws(b[j:k.J1]))...)
+}
+
+// replaced puts values in the place of the items from one place up to another.
+func replaced(from, to int, values []codec.Raw) []op {
+	var out []op
+	if len(values) > 0 {
+		out = append(out, op{Op: "addrange", Key: from, Values: values})
+	}
+	if from < to {
+		out = append(out, op{Op: "removerange", Key: from, Length: to - from})
+	}
 	return out
 }
 
-func numbered(a, b []*node) (x, y []int32) {
-	numbers := linediff.Numbering[string]{}
-	number := func(items []*node) []int32 {
-		out := make([]int32, len(items))
-		for i, item := range items {
-			out[i] = numbers.Of(string(item.raw))
-		}
-		return out
+func raws(items []*node) []codec.Raw {
+	out := make([]codec.Raw, len(items))
+	for i, item := range items {
+		out[i] = item.raw
 	}
-	return number(a), number(b)
+	return out
 }
 
 // cells compares the cells: those that are one and stayed in order are patched.
@@ -171,7 +166,6 @@ func (d differ) cells(a, b *node) []op {
 			pairs = append(pairs, [2]int{p.A, p.B})
 		}
 	}
-	slices.SortFunc(pairs, func(x, y [2]int) int { return cmp.Compare(x[0], y[0]) })
 	return d.stretch(a.items, b.items, linediff.Block{I1: len(a.items), J1: len(b.items)}, pairs)
 }
 
@@ -186,52 +180,18 @@ func modelCells(nb *ipynb.Notebook) []diff.Cell {
 
 // text compares two texts by lines, as Python cuts them.
 func text(a, b string) []op {
-	x, y := pythonLines(a), pythonLines(b)
+	x, y := ipynb.PythonLines(a), ipynb.PythonLines(b)
 	var out []op
-	gone, come := linediff.Lines(x, y)
-	for _, k := range linediff.Blocks(gone, come) {
-		if k.J1 > k.J0 {
-			add := op{Op: "addrange", Key: k.I0}
-			for _, line := range y[k.J0:k.J1] {
-				raw, err := codec.Marshal(line)
-				if err != nil {
-					return nil // not UTF-8: the whole is replaced
-				}
-				add.Values = append(add.Values, raw)
+	for _, k := range linediff.Blocks(linediff.Lines(x, y)) {
+		var lines []codec.Raw
+		for _, line := range y[k.J0:k.J1] {
+			raw, err := codec.Marshal(line)
+			if err != nil {
+				return nil // not UTF-8: the whole is replaced
 			}
-			out = append(out, add)
+			lines = append(lines, raw)
 		}
-		if k.I1 > k.I0 {
-			out = append(out, op{Op: "removerange", Key: k.I0, Length: k.I1 - k.I0})
-		}
-	}
-	return out
-}
-
-// pythonLines cuts a text where str.splitlines does.
-func pythonLines(s string) []string {
-	var out []string
-	start := 0
-	for i, r := range s {
-		end := i + 1
-		switch r {
-		case '\n', '\v', '\f', 0x1c, 0x1d, 0x1e:
-		case '\r':
-			if i+1 < len(s) && s[i+1] == '\n' {
-				continue
-			}
-		case 0x85:
-			end = i + 2
-		case 0x2028, 0x2029:
-			end = i + 3
-		default:
-			continue
-		}
-		out = append(out, s[start:end])
-		start = end
-	}
-	if start < len(s) {
-		out = append(out, s[start:])
+		out = append(out, replaced(k.I0, k.I1, lines)...)
 	}
 	return out
 }

@@ -8,7 +8,7 @@ import (
 	"markmill/notebooks/ipynb"
 )
 
-// TestDeepMetadata: what is deep in a notebook is copied once, not once for each object around it.
+// TestDeepMetadata: deeply nested metadata is copied once, not once for each level.
 func TestDeepMetadata(t *testing.T) {
 	const depth, size = 500, 1 << 20
 	nested := func(depth int, text string) *ipynb.Notebook {

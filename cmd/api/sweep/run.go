@@ -1,0 +1,277 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+
+	"markmill/cmd/api"
+	"markmill/engine"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// runner is a sweep that goes on.
+type runner struct {
+	*Sweep
+	recorder *runs.SweepRecorder
+	id       runs.SweepID
+	stop     context.CancelCauseFunc
+
+	mu     sync.Mutex
+	next   int // index of the row that begins next
+	failed int
+	left   int
+	err    error // of the sweep itself: nothing further begins
+}
+
+// Run makes the runs of a sweep, and keeps its record. A run that does not pass is no error: the record says it.
+// Cancelling ctx interrupts the runs that go on, which are recorded so, and begins no further one; with an
+// engine.Interrupt as cause, the sweep ends with that signal.
+func (s *Sweep) Run(ctx context.Context) (*runs.Sweep, error) {
+	r := &runner{Sweep: s, id: s.started.SweepID, left: len(s.rows)}
+	store := s.engine.Store(s.request.Repository)
+	var err error
+	if s.resumed != "" {
+		r.recorder, _, err = runs.ResumeSweep(s.resumed, s.engine.Version, s.engine.Now)
+	} else {
+		r.recorder, err = store.CreateSweep(s.started, s.request.Source, s.engine.Now)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range s.rows { // here, because a folder that comes and goes during a run is a change of the checkout
+		if row.output != "" && err == nil {
+			err = os.MkdirAll(filepath.Dir(row.output), 0o755)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.recorder.Close())
+	}
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r.stop = stop
+	var group sync.WaitGroup
+	for n := range s.jobs() {
+		eng := s.engine
+		if n > 0 {
+			if eng, err = s.work.Engine(); err != nil {
+				break
+			}
+		}
+		eng.Beside = s.beside()
+		group.Go(func() { r.loop(running, eng) })
+	}
+	group.Wait()
+	r.fail(err)
+	signal := 0
+	if caught, ok := errors.AsType[engine.Interrupt](context.Cause(ctx)); ok {
+		signal = caught.Signal
+	} else if ctx.Err() != nil {
+		signal = int(syscall.SIGINT)
+	}
+	done, err := runs.LoadSweep(r.recorder.Dir)
+	if err == nil {
+		err = r.recorder.Append(runs.SweepCompleted, done.Verdict(signal))
+	}
+	if err = errors.Join(r.err, err, r.recorder.Close()); err != nil {
+		return nil, err
+	}
+	return runs.LoadSweep(r.recorder.Dir)
+}
+
+// jobs is how many runs go on at once. Runs that work in the same folder go on one after another.
+func (s *Sweep) jobs() int {
+	if s.Shared() {
+		return 1
+	}
+	most := min(runtime.GOMAXPROCS(0), max(len(s.rows), 1))
+	if s.work.Jobs > 0 {
+		return min(s.work.Jobs, most)
+	}
+	return most
+}
+
+// Shared reports whether all runs work in the same folder: outside a repository, and in place.
+func (s *Sweep) Shared() bool { return s.request.InPlace || s.request.Repository == "" }
+
+// beside reports which paths of the checkout the runs of the sweep write: their output notebooks with their pictures,
+// the folders that are made for them, and what is being written there.
+func (s *Sweep) beside() func(path string) bool {
+	root := s.request.Repository
+	if root == "" {
+		return nil
+	}
+	own, folders := map[string]bool{}, map[string]bool{}
+	for _, row := range s.started.Rows {
+		rel, err := filepath.Rel(root, row.Output)
+		if row.Output == "" || err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		rel = filepath.ToSlash(rel)
+		folder, _ := cutLast(rel)
+		own[rel], folders[folder] = true, true
+		assets := api.AssetsFolder(row.Output)
+		if folder != "" {
+			assets = folder + "/" + assets
+		}
+		own[assets] = true
+	}
+	return func(path string) bool {
+		folder, name := cutLast(path)
+		return own[path] || own[folder] || folders[folder] && strings.HasPrefix(name, runs.TempPrefix)
+	}
+}
+
+// cutLast cuts a slash-separated path into its folder, "" without one, and its name.
+func cutLast(path string) (folder, name string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:max(i, 0)], path[i+1:]
+}
+
+// loop makes runs until none is left.
+func (r *runner) loop(ctx context.Context, eng *engine.Engine) {
+	for {
+		row := r.take(ctx)
+		if row == nil {
+			return
+		}
+		ended, err := r.one(ctx, eng, row)
+		if err != nil {
+			r.fail(err)
+			return
+		}
+		r.ended(row, ended)
+	}
+}
+
+// take is the row that begins next; nil when none is to.
+func (r *runner) take(ctx context.Context) *row {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	most := r.work.MaxFailures
+	if ctx.Err() != nil || r.err != nil || r.next == len(r.rows) || most > 0 && r.failed >= most {
+		return nil
+	}
+	r.next++
+	return &r.rows[r.next-1]
+}
+
+func (r *runner) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = errors.Join(r.err, err)
+}
+
+// ended counts a run that has ended.
+func (r *runner) ended(row *row, ended *runs.SweepRunEndedData) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left--
+	if !ended.Status.Passed() {
+		if r.failed++; r.work.FailFast {
+			r.stop(engine.Interrupt{Signal: int(syscall.SIGTERM)})
+		}
+	}
+	if r.work.Ended != nil {
+		r.work.Ended(row.number, *ended, r.left)
+	}
+}
+
+// one makes the run of a row, and records it.
+func (r *runner) one(ctx context.Context, eng *engine.Engine, row *row) (*runs.SweepRunEndedData, error) {
+	begin := eng.Now()
+	ended, req, err := r.goOn(eng, row)
+	if err != nil {
+		return nil, err
+	}
+	if ended == nil {
+		if req.ID, err = eng.NewID(req.Path); err != nil {
+			return nil, err
+		}
+		req.Sweep = &runs.SweepData{ID: r.id, Row: row.number}
+		err := r.recorder.Append(runs.SweepRunStarted, runs.SweepRunStartedData{Row: row.number, Run: req.ID})
+		if err != nil {
+			return nil, err
+		}
+		ended = &runs.SweepRunEndedData{Row: row.number, Run: req.ID}
+		if err := r.do(ctx, eng, req, ended); err != nil {
+			return nil, err
+		}
+		ended.Millis = eng.Now().Sub(begin).Milliseconds()
+	}
+	return ended, r.recorder.Append(runs.SweepRunEnded, *ended)
+}
+
+// goOn makes the request of a row. Of a row whose run was cut it looks at the record: a run that had come to its end
+// only lacks its line in the sweep's journal, and one that can be resumed is.
+func (r *runner) goOn(eng *engine.Engine, row *row) (*runs.SweepRunEndedData, engine.Request, error) {
+	req, err := r.requestOf(row)
+	if row.run == "" || err != nil {
+		return nil, req, err
+	}
+	record := eng.Store(req.Repository).Record(row.run)
+	if _, err := record.Stat(runs.JournalFile); err != nil {
+		return nil, req, nil // it had not begun
+	}
+	if _, err := record.Reconcile(eng.Now, api.Rebuild); err != nil {
+		return nil, req, nil // it cannot be completed: the row runs anew
+	}
+	was, _, err := record.Load()
+	if err != nil {
+		return nil, req, nil
+	}
+	if was.Status() != runs.Interrupted {
+		ended := &runs.SweepRunEndedData{Row: row.number, Run: row.run}
+		return ended, req, ended.Set(record, was)
+	}
+	if cut, err := eng.Interrupted(record.Path()); err == nil {
+		if again, err := cut.Request(r.secrets); err == nil {
+			req.Resume, req.Given = again.Resume, again.Given
+		}
+	}
+	return nil, req, nil
+}
+
+// do makes one run. A row that cannot be planned has failed; an error is one of Markmill's own.
+func (r *runner) do(ctx context.Context, eng *engine.Engine, req engine.Request, ended *runs.SweepRunEndedData) error {
+	plan, err := eng.Plan(ctx, req)
+	if err != nil {
+		if _, one := errors.AsType[*notebooks.Error](err); !one {
+			if _, list := errors.AsType[notebooks.ErrorList](err); !list {
+				return err
+			}
+		}
+		ended.Status, ended.Reason = runs.Fail, strings.ReplaceAll(err.Error(), "\n", "; ")
+		return nil
+	}
+	sinks := engine.Sinks{Views: api.Views()}
+	if r.work.Sinks != nil {
+		sinks = r.work.Sinks(req.Output)
+	}
+	result, err := eng.Run(ctx, plan, sinks)
+	if err != nil {
+		return err
+	}
+	record := runs.At(result.Dir)
+	if r.work.Sinks == nil && req.Output != "" {
+		text, err := record.ReadFile(result.Run.OutputFile())
+		if err == nil {
+			err = runs.WriteFile(req.Output, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if r.work.Sealed != nil {
+		if err := r.work.Sealed(result.Dir); err != nil {
+			return err
+		}
+	}
+	return ended.Set(record, result.Run)
+}

@@ -1,0 +1,192 @@
+package worktree
+
+import (
+	"errors"
+	"math"
+	"path/filepath"
+	"time"
+
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/pool"
+	"markmill/engine/worktree/snapshot"
+)
+
+// unused is the age at which a worktree leaves the pool.
+const unused = 7 * 24 * time.Hour
+
+// take takes the worktree's folder from the pool if one is there.
+func (t *Tree) take() {
+	if t.opt.Pool == nil || t.src == nil || t.base.IsZero() {
+		return
+	}
+	tree, err := t.src.TreeOf(t.base)
+	if err != nil {
+		return // it is told where it is needed
+	}
+	t.past = t.opt.Pool.Take(t.poolKey(), filepath.Base(t.dir), string(t.fmt.OID(tree)), t.top)
+}
+
+func (t *Tree) poolKey() string {
+	return t.src.CommonDir() + "\x00" + filepath.Base(t.dir) + "\x00" + t.fmt.Name
+}
+
+// poolFrom is the number of files from which a worktree is worth keeping.
+func (t *Tree) poolFrom() int {
+	if t.opt.Pool == nil || t.src == nil || t.base.IsZero() {
+		return math.MaxInt
+	}
+	return t.opt.Pool.From()
+}
+
+// clear removes from a folder of the pool what the base does not have there.
+func (c *checkout) clear(n, had *snapshot.Node, f *disk.Folder) error {
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	var names []string
+	if st != had.Stat {
+		if names, err = f.Names(); err != nil {
+			return err
+		}
+	} else {
+		for i := range had.Files {
+			names = append(names, had.Files[i].Name)
+		}
+		for _, d := range had.Dirs {
+			names = append(names, d.Name)
+		}
+	}
+	for _, name := range names {
+		_, file := snapshot.FindEntry(n.Files, name)
+		_, dir := snapshot.FindDir(n.Dirs, name)
+		if !file && !dir {
+			if err := f.Remove(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stays reports whether a file in a folder of the pool is proven to be what the base has there, and gives it a new
+// time. Otherwise nothing is left of it.
+func (c *checkout) stays(n, had *snapshot.Node, e *snapshot.Entry, f *disk.Folder, path string) (bool, error) {
+	i, ok := snapshot.FindEntry(had.Files, e.Name)
+	if !ok || !c.proven(n, &had.Files[i], e, f, path) {
+		return false, f.Remove(e.Name)
+	}
+	if err := f.Touch(e.Name, c.stamp); err != nil {
+		return false, err
+	}
+	st, err := f.Lstat(e.Name)
+	if err != nil {
+		return false, err
+	}
+	want := had.Files[i].Stat
+	if want.Mtime, want.Ctime = st.Mtime, st.Ctime; want != st {
+		return false, f.Remove(e.Name)
+	}
+	e.Stat, e.Check = st, c.w.Suspect(st)
+	return true, nil
+}
+
+func (c *checkout) proven(n *snapshot.Node, was, e *snapshot.Entry, f *disk.Folder, path string) bool {
+	t := c.t
+	if was.Check || was.OID != e.OID || was.Mode != e.Mode || e.Mode == disk.ModeGitlink {
+		return false
+	}
+	if e.Mode == disk.ModeLink && !t.mode.symlinks ||
+		e.Mode != disk.ModeLink && !t.conv.Of(n.Rules, path+e.Name, e.Name).Plain() {
+		return false
+	}
+	st, err := f.Lstat(e.Name)
+	if err != nil || !c.past.Same(was.Stat, st, e.Mode&0o100 != 0) {
+		return false
+	}
+	if !c.past.Hash || st.Kind() == disk.KindLink {
+		return true
+	}
+	data, after, err := f.Content(e.Name, st.Size)
+	return err == nil && after == st && t.fmt.Sum("blob", data) == e.OID
+}
+
+// enter opens a folder below one of the pool: the proven one, with what is known of it, or a new one in its place.
+func (c *checkout) enter(had *snapshot.Node, f *disk.Folder, name string) (*disk.Folder, *snapshot.Node, error) {
+	if had != nil {
+		if i, ok := snapshot.FindDir(had.Dirs, name); ok {
+			if sub, err := c.past.Enter(f, name, had.Dirs[i], nil); sub != nil || err != nil {
+				return sub, had.Dirs[i], err
+			}
+		}
+		if err := f.Remove(name); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := f.Mkdir(name); err != nil {
+		return nil, nil, err
+	}
+	sub, err := f.Sub(name)
+	return sub, nil, err
+}
+
+// convert notes a file whose bytes are not those of its blob.
+func (c *checkout) convert(path string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.converted[path] = true
+}
+
+// notePristine keeps what the pool is told when the run ends: what the file system says of every file now, just after
+// it was written, and not what it will say of what steps did to it.
+func (t *Tree) notePristine(converted map[string]bool) {
+	if tells, _ := disk.TellsChanges(t.top); !tells {
+		return
+	}
+	boot, ahead, err := disk.Epoch()
+	if err != nil {
+		return
+	}
+	table := &pool.Table{Boot: boot, Ahead: ahead, Name: filepath.Base(t.dir), Root: t.root}
+	last := max(t.root.Stat.Mtime, t.root.Stat.Ctime, time.Now().UnixNano())
+	table.Second = last / int64(time.Second)
+	t.pristine = table.Encode(t.fmt, func(path string) bool { return !converted[path] })
+}
+
+// release puts the worktree into the pool, without what the run wrote.
+func (t *Tree) release() error {
+	defer func() { _, _ = t.opt.Pool.Remove(t.opt.Pool.Now().Add(-unused)) }() // the next run tries again
+	if live := t.live(); len(live) > 0 {
+		return errors.New("processes of the run are alive")
+	}
+	table, err := pool.Decode(t.pristine)
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{filepath.Join(t.dir, ".git"), filepath.Join(t.top, "run")} {
+		if err := disk.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	top, err := disk.Open(t.top)
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	f, err := top.SubInside(filepath.Base(t.dir))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || st.Inode != table.Root.Stat.Inode {
+		return errors.New("the worktree's folder is another")
+	}
+	if err := table.Clean(f); err != nil {
+		return err
+	}
+	tree, err := t.src.TreeOf(t.start)
+	if err != nil {
+		return err
+	}
+	return t.opt.Pool.Put(t.poolKey(), string(t.fmt.OID(tree)), t.opt.RunID, t.top, table, t.pristine)
+}

@@ -1,0 +1,116 @@
+package markdown
+
+import (
+	"fmt"
+	"strconv"
+
+	"markmill/notebooks"
+	"markmill/notebooks/blocks"
+	"markmill/notebooks/params"
+)
+
+// nameSteps gives every step without an id one made of its place, and finds ids given twice.
+func (r *parser) nameSteps() {
+	taken := map[notebooks.StepID]*notebooks.Step{}
+	for _, s := range r.nb.Steps {
+		if s.ID == "" {
+			continue
+		}
+		if first := taken[s.ID]; first != nil {
+			r.mistake(notebooks.KindSyntax, s.Fence.Start, s.ID,
+				fmt.Sprintf("the id is also that of the step in line %d", first.Line),
+				"give one of them another id")
+			continue
+		}
+		taken[s.ID] = s
+	}
+	for _, s := range r.nb.Steps {
+		if s.ID != "" {
+			continue
+		}
+		place := "step-" + strconv.Itoa(s.Index+1)
+		s.ID = notebooks.StepID(place)
+		for n := 2; taken[s.ID] != nil; n++ {
+			s.ID = notebooks.StepID(place + "-" + strconv.Itoa(n))
+		}
+		taken[s.ID] = s
+	}
+}
+
+// checkNeeds finds needs= of a step that is not there, or not there yet: so there can be no circle.
+func (r *parser) checkNeeds() {
+	index := make(map[notebooks.StepID]int, len(r.nb.Steps))
+	ids := make([]string, 0, len(r.nb.Steps))
+	for _, s := range r.nb.Steps {
+		if _, ok := index[s.ID]; !ok {
+			index[s.ID] = s.Index
+		}
+		ids = append(ids, string(s.ID))
+	}
+	for _, s := range r.nb.Steps {
+		for _, id := range s.Needs {
+			at, ok := index[id]
+			switch {
+			case !ok:
+				hint := "name the id of a step before this one"
+				if near := notebooks.Suggest(string(id), ids); near != "" {
+					hint = fmt.Sprintf("did you mean %s?", near)
+				}
+				r.mistake(notebooks.KindOption, r.needsAt[s], s.ID, "needs: there is no step "+quote(string(id)), hint)
+			case at == s.Index:
+				r.mistake(notebooks.KindOption, r.needsAt[s], s.ID, "needs: the step needs itself", "take it out")
+			case at > s.Index:
+				r.mistake(notebooks.KindOption, r.needsAt[s], s.ID,
+					fmt.Sprintf("needs: step %s comes later, in line %d", quote(string(id)), r.nb.Steps[at].Line),
+					"move this step after it")
+			}
+		}
+	}
+}
+
+// addParameters reads a block of YAML or JSON that declares parameters.
+func (r *parser) addParameters(f *blocks.Fence, in *info) {
+	for _, w := range in.wrong {
+		r.mistake(notebooks.KindSyntax, w.at, "", w.msg, w.hint)
+	}
+	line, _ := r.nb.Position(f.Tick)
+	params, errs := params.ParseBlock(r.nb.Name, f.Code(r.nb.Source), line+1)
+	r.nb.Params = append(r.nb.Params, params...)
+	r.errs = append(r.errs, errs...)
+	r.setParamsAt(f)
+}
+
+func (r *parser) setParamsAt(f *blocks.Fence) {
+	if r.blockAt == 0 {
+		r.blockAt = f.Span.End
+	}
+}
+
+// checkParams finds parameters that two places declare, and says where injected ones go: after the first block, or
+// after the front matter that declares them.
+func (r *parser) checkParams() {
+	nb := r.nb
+	switch {
+	case r.blockAt > 0:
+		nb.ParamsAt = r.blockAt
+	case r.frontAt > 0:
+		nb.ParamsAt = r.frontAt
+	}
+	first := map[string]notebooks.Param{}
+	kept := nb.Params[:0]
+	for _, p := range nb.Params {
+		other, twice := first[p.Name]
+		if !twice {
+			first[p.Name] = p
+			kept = append(kept, p)
+			continue
+		}
+		if p.Code && other.Code { // assigned again: the code's business
+			continue
+		}
+		r.errs = append(r.errs, &notebooks.Error{Kind: notebooks.KindParameter, File: nb.Name, Line: p.Line, Col: p.Col,
+			Msg:  fmt.Sprintf("the parameter %s is also declared in line %d", quote(p.Name), other.Line),
+			Hint: "keep one of the two"})
+	}
+	nb.Params = kept
+}

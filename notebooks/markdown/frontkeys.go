@@ -1,0 +1,326 @@
+package markdown
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"markmill/notebooks"
+)
+
+// frontKeys reads Markmill's keys of the front matter. An error says what was expected. params is read apart.
+var frontKeys = map[string]func(f *notebooks.Front, n *yaml.Node) error{
+	"title":       func(f *notebooks.Front, n *yaml.Node) error { return setText(n, &f.Title) },
+	"description": func(f *notebooks.Front, n *yaml.Node) error { return setText(n, &f.Description) },
+	"kernel":      func(f *notebooks.Front, n *yaml.Node) error { return setText(n, &f.Kernel) },
+	"timeout": func(f *notebooks.Front, n *yaml.Node) (err error) {
+		f.Timeout, err = parseTimeout(scalar(n))
+		return err
+	},
+	"run-timeout": func(f *notebooks.Front, n *yaml.Node) (err error) {
+		f.RunTimeout, err = parseTimeout(scalar(n))
+		return err
+	},
+	"env":    func(f *notebooks.Front, n *yaml.Node) error { return variables(n, &f.Env) },
+	"copy":   func(f *notebooks.Front, n *yaml.Node) error { return setTexts(n, &f.Copy) },
+	"strict": func(f *notebooks.Front, n *yaml.Node) error { return boolean(n, &f.Strict) },
+	"sandbox": func(f *notebooks.Front, n *yaml.Node) error {
+		return oneOf(n, &f.Sandbox, "on", "off", "strict", "required")
+	},
+	"network":   func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Network, "on", "off") },
+	"processes": func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Processes, "run", "step") },
+	"resources": resources,
+	"secrets":   func(f *notebooks.Front, n *yaml.Node) error { return setTexts(n, &f.Secrets) },
+	"allow":     func(f *notebooks.Front, n *yaml.Node) error { return patterns(n, &f.Allow) },
+	"forbid":    func(f *notebooks.Front, n *yaml.Node) error { return patterns(n, &f.Forbid) },
+	"protect":   func(f *notebooks.Front, n *yaml.Node) error { return patterns(n, &f.Protect) },
+	"protect-mode": func(f *notebooks.Front, n *yaml.Node) error {
+		return oneOf(n, &f.ProtectMode, "enforce", "report")
+	},
+	"limits":  limits,
+	"require": require,
+	"mode": func(f *notebooks.Front, n *yaml.Node) error {
+		return oneOf(n, &f.Mode,
+			"worktree", "in-place", "none")
+	},
+	"risk":      func(f *notebooks.Front, n *yaml.Node) error { return setText(n, &f.Risk) },
+	"approval":  func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Approval, "required", "none") },
+	"normalize": normalizeRules,
+	"allow_errors": func(f *notebooks.Front, n *yaml.Node) error {
+		var on *bool
+		err := boolean(n, &on)
+		f.AllowErrors = err == nil && *on
+		return err
+	},
+	"schedule": func(f *notebooks.Front, n *yaml.Node) error { return setText(n, &f.Schedule) },
+	"alerts":   func(f *notebooks.Front, n *yaml.Node) error { return setTexts(n, &f.Alerts) },
+	"max-output": func(f *notebooks.Front, n *yaml.Node) (err error) {
+		f.MaxOutput, err = size(scalar(n))
+		return err
+	},
+	"durability": func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Durability, "run", "step") },
+	"headline": func(f *notebooks.Front, n *yaml.Node) error {
+		if err := setTexts(n, &f.Headline); err != nil {
+			return err
+		}
+		if n := len(f.Headline); n > MaxHeadline {
+			return fmt.Errorf("expected at most %d names of scraps, got %d", MaxHeadline, n)
+		}
+		return nil
+	},
+	"forbidden_actions": func(f *notebooks.Front, n *yaml.Node) error { return setTexts(n, &f.ForbiddenActions) },
+}
+
+// ReadKey reads one key as the front matter has it, for a policy has some of the same keys. The
+// value must not be an alias. A key that is not known is an error.
+func ReadKey(f *notebooks.Front, key string, value *yaml.Node) error {
+	read, known := frontKeys[key]
+	if !known {
+		return fmt.Errorf("unknown key %s", quote(key))
+	}
+	return read(f, value)
+}
+
+// frontNames are suggested, and listed, for an unknown key.
+var frontNames = []string{
+	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require",
+	"forbidden_actions", "mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict",
+	"sandbox", "network", "processes", "resources", "max-output", "durability", "allow_errors", "headline", "output",
+}
+
+// MaxHeadline is how many scraps a verdict shows.
+const MaxHeadline = 8
+
+// ownOutput reports whether the key output: is Markmill's: R Markdown and Quarto have one, too.
+func ownOutput(value *yaml.Node) bool {
+	_, err := outputWord(scalar(value))
+	return err == nil
+}
+
+func setText(n *yaml.Node, to *string) error {
+	if n.Kind != yaml.ScalarNode {
+		return errors.New("expected text")
+	}
+	*to = n.Value
+	return nil
+}
+
+// setTexts reads a list; a single text is a list of one.
+func setTexts(n *yaml.Node, to *[]string) error {
+	if n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
+		*to = []string{n.Value}
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		return errors.New("expected a list, such as [a, b]")
+	}
+	list := []string{}
+	for _, item := range n.Content {
+		item = resolve(item)
+		if item.Kind != yaml.ScalarNode {
+			return errors.New("expected a list of texts, such as [a, b]")
+		}
+		list = append(list, item.Value)
+	}
+	*to = list
+	return nil
+}
+
+// patterns reads paths of the worktree with * and **. An empty one would mean nothing, or all.
+func patterns(n *yaml.Node, to *[]string) error {
+	if err := setTexts(n, to); err != nil {
+		return err
+	}
+	for _, p := range *to {
+		if strings.TrimSpace(p) == "" {
+			return errors.New("a pattern is empty; expected a path such as src/**")
+		}
+	}
+	return nil
+}
+
+func boolean(n *yaml.Node, to **bool) error {
+	var b bool
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" || n.Decode(&b) != nil {
+		return errors.New("expected true or false")
+	}
+	*to = &b
+	return nil
+}
+
+// oneOf reads one of some words. YAML reads on and off as truth values: they are words here, and so are true and false.
+func oneOf(n *yaml.Node, to *string, words ...string) error {
+	v := scalar(n)
+	for _, w := range words {
+		if v == w || w == "on" && v == "true" || w == "off" && v == "false" {
+			*to = w
+			return nil
+		}
+	}
+	hint := ""
+	if near := notebooks.Suggest(v, words); near != "" {
+		hint = fmt.Sprintf("; did you mean %s?", near)
+	}
+	return fmt.Errorf("expected %s, got %s%s", strings.Join(words, ", "), quote(v), hint)
+}
+
+func variables(n *yaml.Node, to *map[string]string) error {
+	if n.Kind != yaml.MappingNode {
+		return errors.New("expected names and values, such as {LANG: C}")
+	}
+	env := map[string]string{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, value := n.Content[i].Value, resolve(n.Content[i+1])
+		if !isVariable(name) {
+			return fmt.Errorf("%s is not the name of an environment variable: letters, digits and _", quote(name))
+		}
+		if _, ok := env[name]; ok {
+			return fmt.Errorf("the variable %s is set twice", name)
+		}
+		if value.Kind != yaml.ScalarNode {
+			return fmt.Errorf("the value of %s is not a text", name)
+		}
+		env[name] = value.Value
+		if value.Tag == "!!null" {
+			env[name] = ""
+		}
+	}
+	*to = env
+	return nil
+}
+
+func limits(f *notebooks.Front, n *yaml.Node) error {
+	if n.Kind != yaml.MappingNode {
+		return errors.New("expected {files: 10, lines: 500, bytes: 1MB}")
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i].Value, scalar(resolve(n.Content[i+1]))
+		count, err := strconv.Atoi(strings.ReplaceAll(value, "_", ""))
+		switch key {
+		case "files":
+			f.Limits.Files = count
+		case "lines":
+			f.Limits.Lines = count
+		case "bytes":
+			f.Limits.Bytes, err = size(value)
+		default:
+			return fmt.Errorf("unknown limit %s; known are files, lines, bytes", quote(key))
+		}
+		if err != nil || count < 0 {
+			return fmt.Errorf("%s: expected a whole number, got %s", key, quote(value))
+		}
+	}
+	return nil
+}
+
+func resources(f *notebooks.Front, n *yaml.Node) error {
+	if n.Kind != yaml.MappingNode {
+		return errors.New("expected {memory: 2GiB, processes: 256, file-size: 1GiB, open-files: 1024}")
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i].Value, scalar(resolve(n.Content[i+1]))
+		var amount int64
+		var err error
+		switch key {
+		case "memory", "file-size":
+			amount, err = size(value)
+		case "processes", "open-files":
+			amount, err = strconv.ParseInt(strings.ReplaceAll(value, "_", ""), 10, 32)
+		default:
+			return fmt.Errorf("unknown resource %s; known are memory, processes, file-size, open-files", quote(key))
+		}
+		if err != nil || amount < 1 {
+			return fmt.Errorf("%s: expected a limit above 0, got %s", key, quote(value))
+		}
+		switch key {
+		case "memory":
+			f.Resources.Memory = amount
+		case "processes":
+			f.Resources.Processes = amount
+		case "file-size":
+			f.Resources.FileSize = amount
+		case "open-files":
+			f.Resources.OpenFiles = amount
+		}
+	}
+	return nil
+}
+
+func require(f *notebooks.Front, n *yaml.Node) error {
+	if err := setTexts(n, &f.Require); err != nil {
+		return err
+	}
+	known := []string{"diff", "tests", "clean", "approval"}
+	for _, word := range f.Require {
+		ok := false
+		for _, k := range known {
+			ok = ok || k == word
+		}
+		if !ok {
+			return fmt.Errorf("unknown requirement %s; known are %s", quote(word), strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// normalizeRules reads names of built-in rules, and rules of the author's: {name: ids, pattern: "id=\\d+", replace:
+// "id=N"}.
+func normalizeRules(f *notebooks.Front, n *yaml.Node) error {
+	want := errors.New(`expected rules, such as [durations, {name: ids, pattern: 'id=\d+', replace: id=N}]`)
+	items := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		items = n.Content
+	}
+	for _, item := range items {
+		item = resolve(item)
+		var rule notebooks.Normalize
+		switch item.Kind {
+		case yaml.ScalarNode:
+			rule.Name = item.Value
+		case yaml.MappingNode:
+			for i := 0; i+1 < len(item.Content); i += 2 {
+				value := scalar(resolve(item.Content[i+1]))
+				switch item.Content[i].Value {
+				case "name":
+					rule.Name = value
+				case "pattern":
+					rule.Pattern = value
+				case "replace":
+					rule.Replace = value
+				default:
+					return fmt.Errorf("unknown key %s; known are name, pattern, replace", quote(item.Content[i].Value))
+				}
+			}
+			if rule.Pattern == "" {
+				return want
+			}
+			if _, err := compile(rule.Pattern); err != nil {
+				return err
+			}
+		}
+		if rule.Name == "" {
+			return want
+		}
+		f.Normalize = append(f.Normalize, rule)
+	}
+	return nil
+}
+
+// size reads bytes: 4096, 16KiB, 1MB.
+func size(value string) (int64, error) {
+	number := strings.TrimRight(value, "BKMGTikmgtb ")
+	unit := strings.TrimSpace(value[len(number):])
+	factor, ok := map[string]float64{
+		"": 1, "B": 1, "K": 1 << 10, "KiB": 1 << 10, "KB": 1e3, "kB": 1e3, "M": 1 << 20, "MiB": 1 << 20, "MB": 1e6,
+		"G": 1 << 30, "GiB": 1 << 30, "GB": 1e9,
+	}[unit]
+	n, err := strconv.ParseFloat(strings.ReplaceAll(number, "_", ""), 64)
+	if !ok || err != nil || n < 0 || n*factor >= math.MaxInt64 || math.IsNaN(n) {
+		return 0, fmt.Errorf("expected a size such as 65536, 16KiB or 1MB, got %s", quote(value))
+	}
+	return int64(n * factor), nil
+}

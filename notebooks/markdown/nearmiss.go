@@ -1,0 +1,225 @@
+package markdown
+
+import (
+	"bytes"
+	"cmp"
+	"strings"
+
+	"markmill/notebooks"
+	"markmill/notebooks/blocks"
+	"markmill/notebooks/lazyregexp"
+)
+
+// Text that is almost a step, a tag or a front matter would be ignored silently. The checks here warn of it.
+
+// NoStep is how the warnings begin of fences that are almost steps.
+const NoStep = "the fence is not a step"
+
+// checkOutputTag refuses a fence of code with the class of a block of an output notebook, where the tag of a step is
+// meant: with it, the step would be left out, or would not be the test that its author takes it for.
+func (r *parser) checkOutputTag(in *info) {
+	if in.form != notebooks.FormNative || notebooks.IsData(in.lang) && in.id.text == "" {
+		return
+	}
+	for _, t := range in.tags {
+		if t.text == "tests" {
+			r.mistake(notebooks.KindOption, t.at, notebooks.StepID(in.id.text),
+				"the tag .tests means nothing: it marks the tests in an output notebook", "write .test")
+		}
+	}
+}
+
+// checkAlmostStep warns of a fence that does not run, and is close to one that does.
+func (r *parser) checkAlmostStep(in *info) {
+	const not = NoStep + ": "
+	if notebooks.IsData(in.lang) {
+		return
+	}
+	if a, ok := in.attr("id"); ok && in.form == notebooks.FormNative {
+		r.warn(a.at, "", not+"id= gives no id", "write {#"+cmp.Or(notebooks.Slug(a.val), "name")+"}")
+		return
+	}
+	if !notebooks.IsLanguage(in.lang) {
+		return
+	}
+	for _, b := range in.bare {
+		switch name := strings.Trim(b.text, "#.{},"); {
+		case !notebooks.IsID(name) || name[0] >= '0' && name[0] <= '9' || presentation(name, in.lang):
+		case in.form == notebooks.FormNative && isOwnTag(name):
+			r.warn(b.at, "", not+quote(b.text)+" is no tag", "write {."+name+"}")
+			return
+		case in.form == notebooks.FormNative && len(in.bare) == 1 && len(in.attrs) == 0:
+			r.warn(b.at, "", not+quote(b.text)+" is neither an id nor a tag", "write {#"+name+"} to run it")
+			return
+		case b.text == "#"+name:
+			r.warn(b.at, "", not+"its id stands outside of braces", "write {#"+name+"}")
+			return
+		}
+	}
+	if in.form == notebooks.FormJupytext {
+		for _, t := range in.tags {
+			if isOwnTag(t.text) {
+				r.warn(t.at, "", not+"its tag stands outside of braces", "write {."+t.text+"}")
+				return
+			}
+		}
+	}
+}
+
+// checkAlmostLanguage warns of {pyhton}, which is read as a typesetter's directive.
+func (r *parser) checkAlmostLanguage(f *blocks.Fence) {
+	text := string(r.nb.Source[f.Info.Start:f.Info.End])
+	word, ok := strings.CutPrefix(text, "{")
+	if !ok {
+		return
+	}
+	word, _, _ = strings.Cut(word, "}")
+	word, _, _ = strings.Cut(strings.TrimSpace(word), " ")
+	const short = 5 // {note} is no slip of node
+	if len(word) < short || len(word) > 12 || notebooks.IsLanguage(word) || !isVariable(word) {
+		return
+	}
+	for _, lang := range notebooks.Languages() {
+		if len(lang) >= short && notebooks.EditDistance([]rune(strings.ToLower(word)), []rune(lang)) == 1 {
+			r.warn(f.Info.Start, "", NoStep+": the language "+quote(word)+" is not known", "did you mean {"+lang+"}?")
+			return
+		}
+	}
+}
+
+// conflictIn finds a conflict of a merge in the code of a step. certain is false where the lines may be a text that the
+// code holds: of a here-document, or of a string of several lines.
+func conflictIn(code []byte) (line int, certain, ok bool) {
+	open, parted := -1, false
+	for at, n := 0, 0; at < len(code); at, n = blocks.LineEnd(code, at), n+1 {
+		l := code[at:blocks.LineEnd(code, at)]
+		switch {
+		case blocks.IsConflictOpen(l):
+			open, parted = n, false
+			certain = !hereDocument.Match(code[:at])
+			for _, quote := range []string{`"""`, `'''`, "`"} {
+				certain = certain && bytes.Count(code[:at], []byte(quote))%2 == 0
+			}
+		case open >= 0 && blocks.IsConflictPart(l):
+			parted = true
+		case open >= 0 && parted && blocks.IsConflictEnd(l):
+			return open, certain, true
+		}
+	}
+	return 0, false, false
+}
+
+var hereDocument = lazyregexp.New(`(?:^|[^<])<<[-~]?[ \t]*["'\\]?[A-Za-z_]`)
+
+// checkStepConflicts refuses steps with a merge conflict: the steps before would run, and then both of its sides.
+func (r *parser) checkStepConflicts() {
+	if !bytes.Contains(r.nb.Source, []byte(">>>>>>> ")) {
+		return
+	}
+	for _, s := range r.nb.Steps {
+		line, certain, ok := conflictIn(s.Code)
+		if !ok {
+			continue
+		}
+		e := &notebooks.Error{Kind: notebooks.KindSyntax, File: r.nb.Name, Line: s.CodeLine + line, Col: 1, Step: s.ID,
+			Msg: "a conflict of a merge begins here", Hint: "keep what is right, and delete Git's lines"}
+		if certain {
+			r.errs = append(r.errs, e)
+		} else {
+			e.Msg = "these look like the lines of a conflict of a merge"
+			r.nb.Warnings = append(r.nb.Warnings, e)
+		}
+	}
+}
+
+// lostMatter is a front matter that is not read because of how it is spelled.
+type lostMatter struct {
+	line      int // from 0
+	msg, hint string
+}
+
+var matterKey = lazyregexp.New(`^([\pL_][\pL\pN_.-]*)[ \t]*:(?:[ \t]|$)`)
+
+// findLostMatter looks for a front matter at the head of a text that no reader accepts: not closed, closed by another
+// line than ---, or not in the first line. A Markdown text may begin with a rule, so the lines below it must be YAML up
+// to the first empty one, and one of their keys must be a known key, or close to one.
+func findLostMatter(text string) (lostMatter, bool) {
+	const many = 1000 // lines of a front matter
+	lines := strings.SplitN(text, "\n", many)
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(l, " \t\r")
+	}
+	first := 0
+	for first < len(lines) && lines[first] == "" {
+		first++
+	}
+	if first == len(lines) || !isDashes(strings.TrimLeft(lines[first], " ")) {
+		return lostMatter{}, false
+	}
+	mark, known := lines[first], false
+	end := first + 1
+	for ; end < len(lines); end++ {
+		l := lines[end]
+		if m := matterKey.FindStringSubmatch(l); m != nil {
+			known = known || isFrontKey(m[1])
+			continue
+		}
+		if l == "" || !strings.ContainsAny(l[:1], " \t#]}") && !strings.HasPrefix(l, "- ") {
+			break
+		}
+	}
+	const not = "the front matter is not read: "
+	closed := end < len(lines) && lines[end] == "---"
+	switch {
+	case !known:
+		return lostMatter{}, false
+	case mark != "---":
+		return lostMatter{first, not + "it begins with " + quote(mark), "begin and end it with a line of ---"}, true
+	case !closed && end < len(lines) && isDashes(strings.TrimLeft(lines[end], " ")):
+		return lostMatter{end, not + quote(lines[end]) + " does not end it", "end it with a line of ---"}, true
+	case !closed:
+		return lostMatter{first, not + "it is never closed", "end it with a line of ---"}, true
+	case first > 0:
+		return lostMatter{first, not + "it does not begin in the first line", "take out what stands before it"}, true
+	}
+	return lostMatter{first, not + "it does not stand where it is looked for",
+		"put it into a raw cell, the first of the notebook"}, true
+}
+
+// isDashes reports whether a line is what may stand for --- by a slip.
+func isDashes(line string) bool {
+	return len(line) > 1 && strings.Trim(line, "-") == "" ||
+		strings.Trim(line, "—–-") == "" && line != "" && line != "-"
+}
+
+func isFrontKey(key string) bool {
+	_, own := frontKeys[key]
+	near := notebooks.Suggest(key, frontNames)
+	return own || key == "params" || isForeignKey(key) ||
+		len(key) > 4 && near != "" && notebooks.EditDistance([]rune(key), []rune(near)) == 1
+}
+
+// checkLostMatter refuses a file whose front matter is not read: a run without its allow: and require: would pass.
+func (r *parser) checkLostMatter(m blocks.FrontMatter) {
+	if m.Mark != "" {
+		return
+	}
+	src := r.nb.Source
+	base := 0
+	if bytes.HasPrefix(src, []byte(notebooks.BOM)) {
+		base = len(notebooks.BOM)
+	}
+	lost, ok := findLostMatter(string(src[base:min(len(src), base+64<<10)]))
+	if !ok {
+		return
+	}
+	r.mistake(notebooks.KindSyntax, r.offset(base, lost.line+1, 1), "", lost.msg, lost.hint)
+}
+
+// checkHead does the same for the text at the head of a file that another package has read.
+func (r *parser) checkHead(m notebooks.FrontMatter) {
+	if lost, ok := findLostMatter(string(m.Text)); ok {
+		line, col := m.Place(lost.line+1, 1)
+		r.mistake(notebooks.KindSyntax, r.offset(0, line, col), "", lost.msg, lost.hint)
+	}
+}

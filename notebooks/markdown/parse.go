@@ -1,0 +1,188 @@
+package markdown
+
+import (
+	"fmt"
+	"strings"
+
+	"markmill/notebooks"
+	"markmill/notebooks/blocks"
+)
+
+// Parse reads a source without regions. Every mistake is in the error, an ErrorList in order of
+// place; the notebook is returned as far as it could be read, and is never nil.
+func Parse(name string, src []byte) (*notebooks.Notebook, error) {
+	return ParseAs(notebooks.FormOfName(name), name, src)
+}
+
+// ParseAs is Parse for a source of a form, whatever its name. The form matters for Quarto and R Markdown only; the
+// other forms of Markdown may be mixed in one file.
+func ParseAs(form notebooks.Form, name string, src []byte) (*notebooks.Notebook, error) {
+	nb := notebooks.New(name, src, notebooks.FormNative)
+	if err := notebooks.CheckText(name, src); err != nil {
+		return nb, notebooks.ErrorList{err.(*notebooks.Error)}
+	}
+	if w := notebooks.WarnOfReturns(name, src); w != nil {
+		nb.Warnings = append(nb.Warnings, w)
+	}
+	r := parser{nb: nb, needsAt: map[*notebooks.Step]int{}}
+	matter := blocks.FindFrontMatter(src)
+	r.readHeader(matter)
+	r.checkLostMatter(matter)
+	// a bare fence is an example there, whatever wrote the header
+	if form == notebooks.FormQuarto || form == notebooks.FormRMarkdown {
+		r.header.form, r.header.jupytext = notebooks.FormQuarto, false
+	}
+	r.fences, r.markups = blocks.Scan(src, matter.Body)
+	r.textCells = findTextCells(src, r.markups)
+	for i := range r.fences {
+		r.readFence(&r.fences[i])
+	}
+	for _, m := range r.markups {
+		r.checkMarkup(m)
+	}
+	r.decideForm()
+	r.readFront(frontPlace{matter.Text.Start, 1, matter.Body}, nb.Form == notebooks.FormNative)
+	r.nameSteps()
+	r.checkNeeds()
+	r.checkParams()
+	r.checkConflicts()
+	r.checkStepConflicts()
+	return r.result()
+}
+
+// result returns the notebook, with its warnings and the mistakes in order of place.
+func (r *parser) result() (*notebooks.Notebook, error) {
+	notebooks.ErrorList(r.nb.Warnings).Sort()
+	if len(r.errs) == 0 {
+		return r.nb, nil
+	}
+	r.errs.Sort()
+	return r.nb, r.errs
+}
+
+// parser is the state of Parse.
+type parser struct {
+	nb        *notebooks.Notebook
+	errs      notebooks.ErrorList
+	fences    []blocks.Fence
+	markups   []blocks.Markup
+	header    header
+	textCells []notebooks.Span        // Markdown and raw cells of Jupytext
+	needsAt   map[*notebooks.Step]int // the offset of its needs=
+	foreign   notebooks.Form          // of the first step that is spelled in another form
+	guessed   bool                    // a language was guessed, and the warning given
+	blockAt   int                     // end of the first parameters block, 0 without one
+	frontKeys map[string]bool         // that were read
+	frontAt   int                     // end of a front matter that declares parameters, 0 without one
+}
+
+func (r *parser) mistake(kind notebooks.Kind, at int, id notebooks.StepID, msg, hint string) {
+	line, col := r.nb.Position(at)
+	r.errs = append(r.errs, &notebooks.Error{Kind: kind, File: r.nb.Name, Line: line, Col: col, Step: id, Msg: msg,
+		Hint: hint})
+}
+
+func (r *parser) warn(at int, id notebooks.StepID, msg, hint string) {
+	line, col := r.nb.Position(at)
+	r.nb.Warnings = append(r.nb.Warnings,
+		&notebooks.Error{Kind: notebooks.KindOption, File: r.nb.Name, Line: line, Col: col,
+			Step: id, Msg: msg, Hint: hint})
+}
+
+// readFence makes a step or a parameters block of a fence, or leaves it as prose.
+func (r *parser) readFence(f *blocks.Fence) {
+	if f.Info.End-f.Info.Start > maxInfo {
+		r.mistake(notebooks.KindSyntax, f.Tick, "", fmt.Sprintf("the info string is longer than %d KiB", maxInfo>>10),
+			"close the fence before it")
+		return
+	}
+	text := string(r.nb.Source[f.Info.Start:f.Info.End])
+	in := parseInfo(text, f.Info.Start)
+	role := r.roleOf(f, &in)
+	if f.Inside != "" {
+		if role != prose {
+			r.mistake(notebooks.KindSyntax, f.Tick, "", "a step stands inside a "+f.Inside+", where it is not run",
+				"put its fence at the left margin, outside of the "+f.Inside)
+		}
+		return
+	}
+	if !f.Closed {
+		line, _ := r.nb.Position(f.Tick)
+		mark := r.nb.Source[f.Tick : f.Tick+fenceLength(r.nb.Source, f.Tick)]
+		r.mistake(notebooks.KindSyntax, f.Tick, "",
+			fmt.Sprintf("the fence that opens in line %d is never closed", line),
+			fmt.Sprintf("write a line of %s after its last line", mark))
+	}
+	if r.header.form == "" {
+		r.checkOutputTag(&in)
+	}
+	r.nb.Fences = append(r.nb.Fences, notebooks.Part{Span: f.Span, Info: text, Form: in.form, Lang: in.lang,
+		Code: f.Code(r.nb.Source)})
+	part := &r.nb.Fences[len(r.nb.Fences)-1]
+	switch role {
+	case prose:
+		if r.header.form == "" {
+			r.checkAlmostStep(&in)
+			r.checkAlmostLanguage(f)
+		}
+	case step:
+		r.addStep(f, &in)
+		part.Kind, part.Step = notebooks.PartStep, r.nb.Steps[len(r.nb.Steps)-1]
+	case parameters:
+		r.addParameters(f, &in)
+		part.Kind = notebooks.PartParameters
+	}
+}
+
+// maxInfo bounds an info string, in bytes, and so the time to find a position in it.
+const maxInfo = 16 << 10
+
+func fenceLength(src []byte, at int) int {
+	n := 1
+	for at+n < len(src) && src[at+n] == src[at] {
+		n++
+	}
+	return n
+}
+
+// checkMarkup looks for steps that an HTML block hides, and for blocks that hide all the rest.
+func (r *parser) checkMarkup(m blocks.Markup) {
+	src := r.nb.Source
+	if m.Open {
+		r.mistake(notebooks.KindSyntax, m.Span.Start, "",
+			"the HTML that opens here is never closed, and hides all that follows",
+			"write "+m.Until+" where it ends")
+	}
+	if m.Comment {
+		return
+	}
+	for at := m.Span.Start; at < m.Span.End; at = blocks.LineEnd(src, at) {
+		line := strings.TrimRight(string(src[at:min(blocks.LineEnd(src, at), m.Span.End)]), "\r\n")
+		text := strings.TrimLeft(line, " \t")
+		tick := at + len(line) - len(text)
+		if !strings.HasPrefix(text, "```") && !strings.HasPrefix(text, "~~~") {
+			continue
+		}
+		n := fenceLength(src, tick)
+		info := strings.TrimSpace(text[n:])
+		if len(info) > maxInfo {
+			continue
+		}
+		in := parseInfo(info, tick+len(text)-len(strings.TrimLeft(text[n:], " \t")))
+		if in.form != "" && r.roleOf(&blocks.Fence{Span: notebooks.Span{Start: at, End: at}}, &in) != prose {
+			r.mistake(notebooks.KindSyntax, tick, "", "a step stands inside an HTML block, where it is not run",
+				"leave a blank line before its fence")
+		}
+	}
+}
+
+// decideForm names the spelling of the whole: that of the header or the file name, or that of the first step that is
+// not spelled in Markmill's own way.
+func (r *parser) decideForm() {
+	switch {
+	case r.header.form != "":
+		r.nb.Form = r.header.form
+	case r.foreign != "":
+		r.nb.Form = r.foreign
+	}
+}

@@ -1,0 +1,117 @@
+package region
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"markmill/notebooks"
+	"markmill/notebooks/blocks"
+)
+
+// Region is one block of output to be put into a source.
+type Region struct {
+	ID   string
+	At   int    // offset in the source: the end of a top-level fence (its newline included), or Notebook.ParamsAt
+	Body []byte // Markdown
+	// Verdict makes it the region at the top that says how the run came out: it has no ID, and is at VerdictAt.
+	Verdict bool
+}
+
+// VerdictAt returns the offset of the verdict in a source: right after the front matter, at the top without one.
+func VerdictAt(source []byte) int { return blocks.FindFrontMatter(source).Body }
+
+// FoundRegion is a region that stood in an output notebook.
+type FoundRegion struct {
+	ID     string
+	Digest string // 16 hexadecimal digits, as its marker has it
+	Body   []byte // with LF line ends
+	Line   int    // of its first marker, from 1
+	Edited bool   // the body has another digest
+}
+
+// A region is an empty line, a marker, the body, an empty line and the end marker, each line with the line end of the
+// place it is in:
+//
+//	<!-- markmill:out change c0d06e62adccde6c -->
+//	…
+//
+//	<!-- markmill:end c0d06e62adccde6c -->
+//
+// The markers of the verdict and of the manifest are "<!-- markmill:verdict c0d06e62adccde6c -->" and the same with
+// manifest. There is no empty line before a verdict at the very top of a file. The digest is the head of the SHA-256 of
+// what the marker names, the length of the body, and the body; a body cannot hold its own digest, so the first end
+// marker with the digest of the first is the end.
+const (
+	markerOut    = "out "
+	markerEnd    = "end "
+	markerTail   = " -->"
+	markManifest = "manifest"
+	markVerdict  = "verdict"
+	digestLen    = 16
+)
+
+// digest is that of a body with LF line ends. The head is "out <id>", "verdict" or "manifest".
+func digest(head string, body []byte) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%d\n", head, len(body))
+	h.Write(body)
+	return hex.EncodeToString(h.Sum(nil))[:digestLen]
+}
+
+// canonical makes of any bytes what a region may hold: valid UTF-8 without NUL, lines that end with LF, one at the end.
+// So the file stays a text whatever a step printed, and a change of all line ends, as Git makes it, is no edit.
+func canonical(body []byte) []byte {
+	body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
+	body = bytes.ReplaceAll(body, []byte{0}, []byte("\uFFFD"))
+	body = bytes.ReplaceAll(body, []byte("\r\n"), []byte{'\n'})
+	body = bytes.ReplaceAll(body, []byte{'\r'}, []byte{'\n'})
+	return append(bytes.TrimRight(body, "\n"), '\n')
+}
+
+// marker is one line that begins or ends a region.
+type marker struct {
+	head   string // "out <id>", "verdict", "manifest"; "" for an end
+	digest string
+}
+
+func (m marker) id() string {
+	id, _ := strings.CutPrefix(m.head, markerOut)
+	if id == m.head {
+		return ""
+	}
+	return id
+}
+
+// parseMarker reads a line. It must be exactly a marker.
+func parseMarker(line []byte) (marker, bool) {
+	text, ok := bytes.CutPrefix(line, []byte(blocks.MarkerHead))
+	if !ok {
+		return marker{}, false
+	}
+	text = bytes.TrimSuffix(text, []byte{'\n'})
+	text = bytes.TrimSuffix(text, []byte{'\r'})
+	if text, ok = bytes.CutSuffix(text, []byte(markerTail)); !ok || len(text) < digestLen+1 {
+		return marker{}, false
+	}
+	head, sum := string(text[:len(text)-digestLen]), string(text[len(text)-digestLen:])
+	for _, c := range sum {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return marker{}, false
+		}
+	}
+	switch {
+	case head == markerEnd:
+		return marker{"", sum}, true
+	case head == markManifest+" ":
+		return marker{markManifest, sum}, true
+	case head == markVerdict+" ":
+		return marker{markVerdict, sum}, true
+	case len(head) > len(markerOut)+1 && head[:len(markerOut)] == markerOut && head[len(head)-1] == ' ' &&
+		notebooks.IsID(head[len(markerOut):len(head)-1]):
+		return marker{head[:len(head)-1], sum}, true
+	}
+	return marker{}, false
+}

@@ -1,0 +1,151 @@
+package html
+
+import (
+	"path"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
+
+	"markmill/notebooks"
+	"markmill/render/result"
+)
+
+// book is what the pages of notebooks of all forms share.
+type book struct {
+	*page
+	manifest *notebooks.Manifest // nil without one, and where papermill ran the notebook since
+	title    string
+	titleAt  ast.Node // the heading that is the title already
+	outline  []outlined
+	body     writer
+}
+
+// outlined is an entry of the outline.
+type outlined struct {
+	href, words string
+	state       state // of a step
+	sign        markup
+	level       int // of a heading; 0 for a step
+}
+
+// nodesOf returns the blocks of a text.
+func nodesOf(root ast.Node) (nodes []ast.Node) {
+	for n := root.FirstChild(); n != nil; n = n.NextSibling() {
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
+
+// findTitle takes the first level-one heading as the title, unless there is one. A heading that repeats the title is
+// not written.
+func (p *book) findTitle(root ast.Node, src []byte) {
+	for _, n := range nodesOf(root) {
+		h, ok := n.(*ast.Heading)
+		if !ok || h.Level != 1 || p.titleAt != nil {
+			continue
+		}
+		words := plainText(h, src)
+		if p.title == "" {
+			p.title = words
+		}
+		if words == p.title {
+			p.titleAt = n
+		}
+		return
+	}
+}
+
+// nameAsTitle uses the notebook's name if it has no title.
+func (p *book) nameAsTitle() {
+	if p.title == "" {
+		p.title = strings.TrimSuffix(path.Base(p.name), path.Ext(p.name))
+	}
+}
+
+// heading adds a heading to the outline. It returns false for what the outline does not list.
+func (p *book) heading(n ast.Node, src []byte) bool {
+	h, ok := n.(*ast.Heading)
+	if !ok || h.Level > 3 || n == p.titleAt {
+		return false
+	}
+	if id, ok := h.AttributeString("id"); ok {
+		p.outline = append(p.outline, outlined{href: string(id.([]byte)), words: plainText(h, src), level: h.Level})
+	}
+	return true
+}
+
+// stepLine is the line above a step.
+type stepLine struct {
+	id, lang             string
+	state                state
+	sign                 markup
+	tags, options, words []string
+}
+
+// begin writes the line of a step and its code.
+func (p *book) begin(l stepLine, source string, folded bool) {
+	p.outline = append(p.outline, outlined{href: stepPrefix + l.id, words: l.id, state: l.state, sign: l.sign})
+	w := &p.body
+	w.put(`<details class="step %s" id="%s" open><summary><span class="sign">%s</span><a class="name" `+
+		`href="#%s">%s</a><span class="lang">%s</span>`,
+		markup(l.state), stepPrefix+l.id, l.sign, stepPrefix+l.id, cleanLine(l.id), cleanLine(l.lang))
+	for _, t := range l.tags {
+		w.put(`<span class="tag">%s</span>`, cleanLine(t))
+	}
+	for _, o := range l.options {
+		w.put(`<span class="opt">%s</span>`, cleanLine(o))
+	}
+	w.put(`<span class="words">`)
+	for _, word := range l.words {
+		w.put(`<span>%s</span>`, word)
+	}
+	w.put("</span></summary>\n")
+	switch code := p.code(l.lang, source); {
+	case strings.TrimSpace(source) == "":
+	case folded:
+		w.put(`<details class="more"><summary>code</summary>%s</details>`, code)
+	default:
+		w.put("%s", code)
+	}
+}
+
+// broke writes the rules that a step broke.
+func (p *book) broke(list []*notebooks.ManifestBlocker) {
+	for _, b := range list {
+		p.body.put(`<div class="warn">%s</div>`, p.sentence(result.ReasonMarkdown(b)))
+	}
+}
+
+// top renders the summary: the verdict with its reasons, and a table of facts. lead stands above the reasons, warning
+// and below around the table.
+func (p *book) top(st state, words string, lead, warning, rows, below markup) markup {
+	var w writer
+	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1>%s%s%s<table `+
+		`class="facts">`, markup(st), verdictSign(st, words), words, cleanLine(p.title),
+		lead, p.reasons(p.manifest), warning)
+	runRows(&w, p.manifest)
+	w.put("%s</table>%s</section>\n", rows, below)
+	return w.markup()
+}
+
+// bytes assembles the page. outline is the title of the outline, source the digest of the source, "" without one.
+func (p *book) bytes(st state, words, outline, source string, top markup) []byte {
+	bar := sprintf(`<span class="pill %s">%s %s</span><a class="doc" href="#main">%s</a>`, markup(st),
+		verdictSign(st, words), words, cleanLine(p.title))
+	foot := sprintf(`<footer>Made by Markmill of <code>%s</code>`, cleanLine(p.name))
+	if source != "" {
+		foot += sprintf(` · source <code>%s</code>`, cleanLine(source))
+	}
+	return frame(p.title, bar, outlineOf(p.outline, outline), top+p.body.markup()+foot+"</footer>\n", keyTable(
+		[2]markup{"<kbd>j</kbd> <kbd>k</kbd>", "next, previous step"},
+		[2]markup{"<kbd>e</kbd>", "next step that failed"},
+		[2]markup{"<kbd>f</kbd>", "fold or open this step"}, [2]markup{"<kbd>a</kbd>", "fold or open all steps"},
+		[2]markup{"<kbd>t</kbd>", "light or dark"}, [2]markup{"<kbd>?</kbd>", "these keys"}))
+}
+
+// sentence renders a line of Markdown.
+func (p *page) sentence(line string) markup {
+	src := []byte(line)
+	return p.prose([]ast.Node{p.markdown.Parser().Parse(text.NewReader(src))}, src)
+}

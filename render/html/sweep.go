@@ -1,0 +1,224 @@
+package html
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"markmill/notebooks/codec"
+	"markmill/render/plain"
+	"markmill/render/plot"
+	"markmill/render/sheet"
+	"markmill/runs"
+	"markmill/runs/scrapbook"
+)
+
+// mostPlots bounds the plots of a page, and mostCombinations those of one scrap, one for each combination of the
+// parameters that are not its axes.
+const (
+	mostPlots        = 60
+	mostCombinations = 12
+)
+
+// Sweep renders the page of a sweep: its verdict, plots of its numeric scraps, and its table.
+func Sweep(s *runs.Sweep, t *sheet.SweepTable) ([]byte, error) {
+	status := "not completed"
+	if s.Completed != nil {
+		status = string(s.Completed.Status)
+	}
+	st, words := statusWords(status)
+	passed := 0
+	for i := range s.Rows {
+		if end := s.Rows[i].Ended; end != nil && end.Status.Passed() {
+			passed++
+		}
+	}
+	var w writer
+	w.put(`<h1>%s</h1>`+"\n", cleanLine(s.Started.Notebook))
+	w.put(`<p>%s %s: %s of %s passed.</p>`+"\n", verdictSign(st, words), words, plain.Grouped(passed),
+		plain.Counted(len(s.Rows), "run"))
+	w.put(`<p class="dim">%s · %s · Markmill %s</p>`+"\n", string(s.Started.SweepID),
+		s.StartedAt.Format("2006-01-02 15:04:05Z"), cleanLine(s.Started.Markmill))
+	if err := sweepPlots(&w, t); err != nil {
+		return nil, err
+	}
+	sweepTable(&w, t)
+	bar := sprintf(`<span class="name">%s</span>`, cleanLine(s.Started.Notebook))
+	return frame(s.Started.Notebook+": sweep", bar, "", w.markup(), ""), nil
+}
+
+// sweepTable writes the whole table.
+func sweepTable(w *writer, t *sheet.SweepTable) {
+	w.put(`<h2 id="table">Runs</h2>` + "\n" + `<div class="prose"><table><thead><tr>`)
+	for _, name := range t.Columns {
+		w.put(`<th>%s</th>`, cleanLine(name))
+	}
+	w.put("</tr></thead>\n<tbody>\n")
+	const most = 20_000
+	for i, row := range t.Rows {
+		if i == most {
+			w.put(`<tr><td>… and %s: markmill scraps shows all</td></tr>`, plain.Counted(len(t.Rows)-i, "more run"))
+			break
+		}
+		w.put(`<tr>`)
+		for _, v := range row {
+			w.put(`<td>%s</td>`, cellText(v))
+		}
+		w.put("</tr>\n")
+	}
+	w.put("</tbody></table></div>\n")
+}
+
+// cellText is a cell on one line.
+func cellText(v codec.Raw) string {
+	if len(v) == 0 || v.Kind() == 'n' {
+		return ""
+	}
+	const most = 200
+	text := plain.OneLine(scrapbook.PlainText(v))
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most-1]) + "…"
+	}
+	return text
+}
+
+// numeric reads a cell that is a number, or a text that is one, as shells record them; NaN for another.
+func numeric(v codec.Raw) float64 {
+	if len(v) == 0 || v.Kind() != '0' && v.Kind() != '"' {
+		return math.NaN()
+	}
+	n, err := strconv.ParseFloat(strings.TrimSpace(scrapbook.PlainText(v)), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return n
+}
+
+// axis is a parameter with its values, in order.
+type axis struct {
+	name   string
+	column int
+	marks  []string
+}
+
+func (a *axis) at(row []codec.Raw) int { return slices.Index(a.marks, cellText(row[a.column])) }
+
+// axes are the parameters that take several values, those with the most first.
+func axes(t *sheet.SweepTable) []axis {
+	var out []axis
+	for _, column := range t.Params {
+		a := axis{name: t.Columns[column], column: column}
+		numbers := true
+		seen := map[string]bool{}
+		for _, row := range t.Rows {
+			text := cellText(row[column])
+			numbers = numbers && !math.IsNaN(numeric(row[column]))
+			if !seen[text] {
+				seen[text] = true
+				a.marks = append(a.marks, text)
+			}
+		}
+		if numbers {
+			slices.SortStableFunc(a.marks, func(x, y string) int {
+				n, _ := strconv.ParseFloat(x, 64)
+				m, _ := strconv.ParseFloat(y, 64)
+				return cmp.Compare(n, m)
+			})
+		}
+		if len(a.marks) > 1 {
+			out = append(out, a)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b axis) int { return len(b.marks) - len(a.marks) })
+	return out
+}
+
+// sweepPlots writes a plot of each numeric scrap: over the parameter with the most values, and, where there is another,
+// as a map over both. Of further parameters each combination has a plot.
+func sweepPlots(w *writer, t *sheet.SweepTable) error {
+	all := axes(t)
+	if len(all) == 0 {
+		return nil
+	}
+	made, left := 0, 0
+	for _, column := range t.Scraps {
+		if !slices.ContainsFunc(t.Rows, func(row []codec.Raw) bool { return !math.IsNaN(numeric(row[column])) }) {
+			continue
+		}
+		groups, names := combinations(t, all[min(2, len(all)):])
+		for i, rows := range groups {
+			if made == mostPlots || i == mostCombinations {
+				left += len(groups) - i
+				break
+			}
+			svg, err := onePlot(t, all[:min(2, len(all))], rows, column, names[i])
+			if err != nil {
+				left++ // too many marks for the room there is
+				continue
+			}
+			made++
+			alt := fmt.Sprintf("%s over %s", t.Columns[column], all[0].name)
+			if len(all) > 1 {
+				alt += " and " + all[1].name
+			}
+			w.put(`<p><img alt="%s" width="640" src="data:image/svg+xml;base64,%s"></p>`+"\n", cleanLine(alt),
+				base64.StdEncoding.EncodeToString(svg))
+		}
+	}
+	if left > 0 {
+		w.put(`<p class="dim">%s left out: the table has all values.</p>`+"\n", plain.Counted(left, "plot"))
+	}
+	return nil
+}
+
+// combinations groups the rows by the values of some parameters, and names the groups.
+func combinations(t *sheet.SweepTable, rest []axis) (groups [][][]codec.Raw, names []string) {
+	for _, row := range t.Rows {
+		var words []string
+		for _, a := range rest {
+			words = append(words, a.name+"="+cellText(row[a.column]))
+		}
+		name := strings.Join(words, " ")
+		i := slices.Index(names, name)
+		if i < 0 {
+			i = len(names)
+			names, groups = append(names, name), append(groups, nil)
+		}
+		groups[i] = append(groups[i], row)
+	}
+	return groups, names
+}
+
+// onePlot draws a scrap over one or two parameters.
+func onePlot(t *sheet.SweepTable, over []axis, rows [][]codec.Raw, column int, group string) ([]byte, error) {
+	title := t.Columns[column]
+	if group != "" {
+		title += " · " + group
+	}
+	height := 1
+	if len(over) > 1 {
+		height = len(over[1].marks)
+	}
+	if len(over[0].marks) > plot.MostMarks || height > plot.MostMarks {
+		return nil, fmt.Errorf("%s has too many values", over[0].name)
+	}
+	values := make([][]float64, height)
+	for y := range values {
+		values[y] = slices.Repeat([]float64{math.NaN()}, len(over[0].marks))
+	}
+	for _, row := range rows {
+		y := 0
+		if len(over) > 1 {
+			y = over[1].at(row)
+		}
+		values[y][over[0].at(row)] = numeric(row[column])
+	}
+	if len(over) == 1 {
+		return plot.Lines(title, over[0].name, over[0].marks, []plot.Line{{Name: title, Values: values[0]}})
+	}
+	return plot.Heat(title, over[0].name, over[1].name, over[0].marks, over[1].marks, values)
+}

@@ -1,0 +1,263 @@
+package index
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/runs"
+)
+
+// Filter chooses runs. The zero value chooses all, the newest first.
+type Filter struct {
+	Statuses     []runs.Status // any of them; empty: all
+	Notebook     string        // the path as given, the end of a path, or a pattern with * ? [
+	Since, Until time.Time     // of the start: Since counts, Until does not
+	Params       []Condition   // all of them
+	Scraps       []Condition   // all of them
+	Base         string        // the beginning of the base commit
+	Sort         []Key         // then the newest first
+	Limit        int           // 0: all
+}
+
+// Condition compares the value of a parameter or a scrap: loss<0.2. A run without the value does not meet it.
+type Condition struct{ Name, Op, Value string }
+
+// ParseCondition reads a condition: a name, one of = != < <= > >= and a value.
+func ParseCondition(text string) (Condition, error) {
+	at := strings.IndexAny(text, "=!<>")
+	if at > 0 {
+		c := Condition{Name: strings.TrimSpace(text[:at])}
+		for _, op := range []string{"<=", ">=", "!=", "==", "=", "<", ">"} {
+			if value, found := strings.CutPrefix(text[at:], op); found {
+				c.Op, c.Value = op, strings.TrimSpace(value)
+				if op == "==" {
+					c.Op = "="
+				}
+				return c, nil
+			}
+		}
+	}
+	return Condition{}, &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q is no condition", text),
+		Hint: "write a name, one of = != < <= > >=, and a value: 'loss<0.2'"}
+}
+
+// where is the condition on the columns value, number and json of a table. Numbers, and texts that are numbers, are
+// compared as numbers, other values as text; < and > hold between two numbers, or between two texts.
+func (c Condition) where() (string, []any) {
+	number, isNumber := numberOf(codec.Raw(c.Value)).(float64)
+	equality := c.Op == "=" || c.Op == "!="
+	is, args := "typeof(value)='text' AND value"+c.Op+"?", []any{whole(c.Value)}
+	switch {
+	case !equality && isNumber:
+		return "number" + c.Op + "?", []any{number}
+	case !equality:
+		return is, args
+	case c.Value == "true", c.Value == "false", c.Value == "null":
+		is, args = "json=? OR value=?", []any{c.Value, c.Value}
+	case isNumber:
+		is, args = "number=? OR value=?", []any{number, c.Value}
+		if n, err := strconv.ParseInt(c.Value, 10, 64); err == nil { // a double may not tell it from its neighbors
+			is, args = "CASE typeof(value) WHEN 'integer' THEN number IS NOT NULL AND value=? ELSE number=? END", []any{n, number}
+		}
+	default:
+		is = "typeof(value)='text' AND value=?"
+	}
+	if c.Op == "!=" {
+		is = "json IS NOT NULL AND NOT coalesce(" + is + ",0)"
+	}
+	return is, args
+}
+
+// Key is what a list is sorted by.
+type Key struct {
+	Column     string // of sortColumns, or "param" or "scrap" with Name
+	Name       string
+	Descending bool
+}
+
+var sortColumns = map[string]string{"started": "started_ns", "finished": "finished_ns", "seconds": "seconds",
+	"notebook": "notebook", "status": "status", "run": "run_id"}
+
+// ParseKey reads a key: a column, param:NAME or scrap:NAME, after - for the largest first.
+func ParseKey(text string) (Key, error) {
+	var k Key
+	k.Column, k.Descending = strings.CutPrefix(text, "-")
+	if kind, name, found := strings.Cut(k.Column, ":"); found && name != "" && (kind == "param" || kind == "scrap") {
+		k.Column, k.Name = kind, name
+		return k, nil
+	}
+	if sortColumns[k.Column] == "" {
+		return k, &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q is nothing to sort by", text),
+			Hint: "started, finished, seconds, notebook, status, run, param:NAME or scrap:NAME; --sort=-seconds has the longest first"}
+	}
+	return k, nil
+}
+
+// Item is one run of a list, with the values that its Filter names.
+type Item struct {
+	runs.Entry
+	Params map[string]codec.Raw `json:"parameters,omitempty"` // those that --param or --sort names
+	Scraps map[string]codec.Raw `json:"scraps,omitempty"`     // those that --scrap or --sort names
+}
+
+// tableOf are the tables of the values that a filter can name.
+var tableOf = map[string]string{"param": "parameter", "scrap": "scrap"}
+
+// List returns the runs that a filter chooses, as runs.Store.List would say them.
+func (x *Index) List(f Filter) ([]Item, error) {
+	query, args := f.query()
+	var items []Item
+	err := exec(x.conn, query, args, func(s *sqlite.Stmt) error {
+		id := runs.RunID(s.ColumnText(1))
+		e := runs.Entry{ID: id, Dir: x.store.Path(id), Status: runs.Status(s.ColumnText(2)), Notebook: s.ColumnText(3),
+			Reason: s.ColumnText(4), Parent: runs.RunID(s.ColumnText(7)), ResumedFrom: runs.RunID(s.ColumnText(8)),
+			ForkedFrom: runs.RunID(s.ColumnText(9)), Sweep: runs.SweepID(s.ColumnText(10)),
+			StartedAt: timeOf(s, 5), FinishedAt: timeOf(s, 6)}
+		item := Item{Entry: e}
+		n := s.ColumnInt64(0)
+		var err error
+		if item.ResumedBy, err = x.resumedBy(id); err == nil {
+			item.Params, err = x.values("parameter", n, f.names("param"))
+		}
+		if err == nil {
+			item.Scraps, err = x.values("scrap", n, f.names("scrap"))
+		}
+		items = append(items, item)
+		return err
+	})
+	return items, err
+}
+
+// chosen is the condition of a filter on the table run; "1" chooses all.
+func (f Filter) chosen() (condition string, args []any) {
+	where := []string{"1"}
+	and := func(condition string, values ...any) {
+		where, args = append(where, condition), append(args, values...)
+	}
+	if len(f.Statuses) > 0 {
+		values := make([]any, len(f.Statuses))
+		for i, s := range f.Statuses {
+			values[i] = string(s)
+		}
+		and("status IN (?"+strings.Repeat(",?", len(values)-1)+")", values...)
+	}
+	switch {
+	case f.Notebook == "":
+	case strings.ContainsAny(f.Notebook, "*?["):
+		and("(notebook GLOB ? OR source_path GLOB ?)", f.Notebook, f.Notebook)
+	default:
+		end := "/" + path.Clean(f.Notebook)
+		and("(notebook=? OR source_path=? OR substr(notebook,-length(?))=? OR substr(source_path,-length(?))=?)",
+			f.Notebook, f.Notebook, end, end, end, end)
+	}
+	if !f.Since.IsZero() {
+		and("started_ns>=?", f.Since.UnixNano())
+	}
+	if !f.Until.IsZero() {
+		and("started_ns<?", f.Until.UnixNano())
+	}
+	if f.Base != "" {
+		and("substr(base_commit,1,length(?))=?", f.Base, f.Base)
+	}
+	meets := func(table string, conditions []Condition) {
+		for _, c := range conditions {
+			is, values := c.where()
+			and("n IN (SELECT n FROM "+table+" WHERE name=? AND ("+is+"))", append([]any{c.Name}, values...)...)
+		}
+	}
+	meets("parameter", f.Params)
+	meets("scrap", f.Scraps)
+	return strings.Join(where, " AND "), args
+}
+
+func (f Filter) query() (query string, args []any) {
+	where, args := f.chosen()
+	query = "SELECT n, run_id, status, notebook, reason, started_ns, finished_ns, parent, resumed_from, " +
+		"forked_from, sweep FROM run WHERE " + where + " ORDER BY "
+	for _, k := range f.Sort {
+		column := sortColumns[k.Column]
+		if table := tableOf[k.Column]; table != "" {
+			column = "(SELECT coalesce(number,value) FROM " + table + " v WHERE v.n=run.n AND name=?)"
+			args = append(args, k.Name)
+		}
+		if k.Descending {
+			column += " DESC"
+		}
+		query += column + " NULLS LAST, "
+	}
+	query += "started_ns DESC, run_id DESC"
+	if f.Limit > 0 {
+		query += " LIMIT " + strconv.Itoa(f.Limit)
+	}
+	return query, args
+}
+
+// names returns the parameters or the scraps that a filter names, each once.
+func (f Filter) names(kind string) (names []string) {
+	conditions := f.Params
+	if kind == "scrap" {
+		conditions = f.Scraps
+	}
+	for _, c := range conditions {
+		names = append(names, c.Name)
+	}
+	for _, k := range f.Sort {
+		if k.Column == kind {
+			names = append(names, k.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Columns returns the names of the values that a list of the filter has: parameters and scraps, sorted.
+func (f Filter) Columns() (params, scraps []string) { return f.names("param"), f.names("scrap") }
+
+func timeOf(s *sqlite.Stmt, column int) time.Time {
+	if s.ColumnIsNull(column) {
+		return time.Time{}
+	}
+	return time.Unix(0, s.ColumnInt64(column)).UTC()
+}
+
+func (x *Index) resumedBy(id runs.RunID) (by []runs.RunID, err error) {
+	err = exec(x.conn, "SELECT run_id FROM run WHERE resumed_from=? ORDER BY started_ns, run_id", []any{string(id)},
+		func(s *sqlite.Stmt) error { by = append(by, runs.RunID(s.ColumnText(0))); return nil })
+	return by, err
+}
+
+func (x *Index) values(table string, n int64, names []string) (map[string]codec.Raw, error) {
+	var values map[string]codec.Raw
+	for _, name := range names {
+		err := exec(x.conn, "SELECT json FROM "+table+" WHERE n=? AND name=? AND json IS NOT NULL", []any{n, name},
+			func(s *sqlite.Stmt) error {
+				if values == nil {
+					values = map[string]codec.Raw{}
+				}
+				values[name] = codec.Raw(s.ColumnText(0))
+				return nil
+			})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// Text is a value of a list as people read it: text without quotes, other values as JSON.
+func Text(value codec.Raw) string {
+	var text string
+	if len(value) > 0 && value.Kind() == '"' && codec.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return cmp.Or(string(value), "")
+}

@@ -1,0 +1,140 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"markmill/notebooks/codec"
+)
+
+// SweepVerification is the result of checking a sweep and its runs.
+type SweepVerification struct {
+	Sweep    *Sweep // nil if its record cannot be read
+	Runs     int    // how many records of runs were checked
+	Findings []Finding
+	Notes    []string // what was not checked, and why
+}
+
+// VerifySweep recomputes the record of a sweep, and verifies each of its runs as Record.Verify does: that it is the run
+// which the sweep names, by the digest of its SHA256SUMS, that it ran this notebook with the values of its row, and
+// that its verdict is the one in the table. A run that was pruned is noted. An error means that there is nothing to
+// check.
+func VerifySweep(dir string, render RenderFunc, signers Signers) (*SweepVerification, error) {
+	s, v := StoreOfSweep(dir), &SweepVerification{}
+	find := func(where, words string, args ...any) {
+		v.Findings = append(v.Findings, Finding{where, fmt.Sprintf(words, args...)})
+	}
+	if _, err := os.Stat(filepath.Join(dir, JournalFile)); err != nil {
+		return nil, cannotRead(dir, err)
+	}
+	sweep, err := LoadSweep(dir)
+	if err != nil {
+		find(filepath.Base(dir), "%s", words(err))
+		return v, nil
+	}
+	v.Sweep = sweep
+	if abs, err := filepath.Abs(dir); err == nil && filepath.Base(abs) != string(sweep.Started.SweepID) {
+		find(JournalFile, "is of %s, and the folder is called %s", sweep.Started.SweepID, filepath.Base(abs))
+	}
+	if done := sweep.Completed; done == nil {
+		v.Notes = append(v.Notes, "the sweep is not completed: markmill run --resume "+string(sweep.Started.SweepID)+
+			" runs what is missing")
+	} else if want := sweep.Verdict(max(0, done.ExitCode-128)); *done != want {
+		find(JournalFile, "the verdict is %s with exit code %d, and follows as %s with %d", done.Status, done.ExitCode,
+			want.Status, want.ExitCode)
+	}
+	for i := range sweep.Rows {
+		row := &sweep.Rows[i]
+		if row.Ended == nil || row.Ended.Sums == "" {
+			continue
+		}
+		record := s.Record(row.Run)
+		if _, err := os.Stat(record.Path()); errors.Is(err, fs.ErrNotExist) {
+			v.Notes = append(v.Notes, fmt.Sprintf("row %d: run %s is not kept any more", i+1, row.Run))
+			continue
+		}
+		got, err := record.Verify(render, signers)
+		if err != nil {
+			return nil, err
+		}
+		v.Runs++
+		for _, f := range got.Findings {
+			find(string(row.Run)+": "+f.Where, "%s", f.Message)
+		}
+		if sums, err := record.Sums(); err != nil || sums != row.Ended.Sums {
+			find(string(row.Run), "the sweep names %s with %s, and the record here has %s", SumsFile, row.Ended.Sums, sums)
+		}
+		if got.Run != nil {
+			for _, words := range sweep.differs(i, got.Run) {
+				find(string(row.Run), "%s", words)
+			}
+		}
+	}
+	return v, nil
+}
+
+// differs says in what a run is not what the sweep says of its row.
+func (s *Sweep) differs(i int, run *Run) (out []string) {
+	row := &s.Rows[i]
+	if run.Source != DigestOf(s.Source) {
+		out = append(out, "it ran another notebook than the sweep's")
+	}
+	if run.Status() != row.Ended.Status {
+		out = append(out, fmt.Sprintf("its verdict is %s, and the sweep says %s", run.Status(), row.Ended.Status))
+	}
+	want := SweepData{ID: s.Started.SweepID, Row: i + 1}
+	if run.Started.Sweep == nil || *run.Started.Sweep != want {
+		out = append(out, fmt.Sprintf("its record does not name row %d of %s", want.Row, want.ID))
+	}
+	if run.Started.Options == nil {
+		return out
+	}
+	for _, given := range row.Given {
+		found := false
+		for _, has := range run.Started.Options.Given {
+			found = found || has.Name == given.Name && sameJSON(codec.Raw(has.Wire), codec.Raw(given.Wire))
+		}
+		if !found {
+			out = append(out, fmt.Sprintf("it did not run with the row's value of %s, %s", given.Name, given.Wire))
+		}
+	}
+	return out
+}
+
+// pruneSweeps removes the records of sweeps that are not going on and none of whose runs is left.
+func (s Store) pruneSweeps() error {
+	ids, err := s.Sweeps()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		dir := filepath.Join(s.sweeps(), string(id))
+		sweep, err := LoadSweep(dir)
+		if err != nil {
+			continue // runs verify says what is wrong with it
+		}
+		left := false
+		for i := range sweep.Rows {
+			if sweep.Rows[i].Run != "" {
+				_, err := os.Stat(s.Path(sweep.Rows[i].Run))
+				left = left || err == nil
+			}
+		}
+		if left {
+			continue
+		}
+		release, err := Lock(dir)
+		if err != nil {
+			continue // it is going on
+		}
+		err = os.RemoveAll(dir)
+		release()
+		if err != nil {
+			return cannotWrite(dir, err)
+		}
+	}
+	return nil
+}
