@@ -113,16 +113,21 @@ type SweepState struct {
 // Missing reports whether the row has no run that came to its end.
 func (s *SweepState) Missing() bool { return s.Ended == nil || s.Ended.Status == Interrupted }
 
-// Verdict is the status and the exit code of a sweep as its rows are. A signal that ended it gives its own exit code.
+// Verdict is the status and the exit code of a sweep as its rows are: the worst of them. A status that is not known
+// counts as a failure. A signal that ended the sweep gives its own exit code.
 func (s *Sweep) Verdict(signal int) SweepCompletedData {
 	order := []Status{Pass, Partial, Blocked, Interrupted, Fail}
 	worst := 0
 	for i := range s.Rows {
-		if s.Rows[i].Ended == nil {
-			worst = max(worst, slices.Index(order, Interrupted))
-		} else {
-			worst = max(worst, slices.Index(order, s.Rows[i].Ended.Status))
+		status := Interrupted
+		if ended := s.Rows[i].Ended; ended != nil {
+			status = ended.Status
 		}
+		rank := slices.Index(order, status)
+		if rank < 0 {
+			rank = slices.Index(order, Fail)
+		}
+		worst = max(worst, rank)
 	}
 	v := SweepCompletedData{Status: order[worst]}
 	switch {

@@ -67,3 +67,33 @@ func TestVerdict(t *testing.T) {
 		})
 	}
 }
+
+func TestVerdictOfSweep(t *testing.T) {
+	for _, c := range []struct {
+		rows   []Status // "": the run of the row has not ended
+		signal int
+		status Status
+		exit   int
+	}{
+		{nil, 0, Pass, 0},
+		{[]Status{Pass, Pass}, 0, Pass, 0},
+		{[]Status{Pass, Partial}, 0, Partial, 0},
+		{[]Status{Blocked, Pass}, 0, Blocked, 3},
+		{[]Status{Pass, ""}, 0, Interrupted, 1},
+		{[]Status{Fail, Blocked, Interrupted}, 0, Fail, 1},
+		{[]Status{Pass, "green"}, 0, Fail, 1},
+		{[]Status{Pass, ""}, 2, Interrupted, 130},
+	} {
+		s := &Sweep{}
+		for _, status := range c.rows {
+			row := SweepState{}
+			if status != "" {
+				row.Ended = &SweepRunEndedData{Status: status}
+			}
+			s.Rows = append(s.Rows, row)
+		}
+		if got, want := s.Verdict(c.signal), (SweepCompletedData{Status: c.status, ExitCode: c.exit}); got != want {
+			t.Errorf("%v, signal %d: %+v, want %+v", c.rows, c.signal, got, want)
+		}
+	}
+}

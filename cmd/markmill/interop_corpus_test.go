@@ -179,7 +179,10 @@ func (p peers) corpus(t *testing.T) {
 	p.sameFiles(t, folder)
 	var runs []*corpusRun
 	var jobs []*papermillJob
-	home := t.TempDir()
+	home, err := os.MkdirTemp(testSetup.disk, "home-") // steps may write to what is in memory
+	if err != nil {
+		t.Fatal(err)
+	}
 	env := p.withPeers(home)
 	for _, n := range corpusNotebooks {
 		r := &corpusRun{corpusNotebook: n, dir: t.TempDir()}

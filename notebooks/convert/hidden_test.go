@@ -29,3 +29,19 @@ func TestTextStaysText(t *testing.T) {
 		}
 	}
 }
+
+// A cell's text may end with a fence that nothing closes.
+func TestTextEndsWithAFence(t *testing.T) {
+	for _, f := range textForms {
+		d := &Document{Name: "a.ipynb", Form: notebooks.FormJupyter,
+			Cells: []Cell{{Type: "markdown", Source: "```{python}"}}}
+		out, _, err := d.To(f.form, f.name)
+		if err != nil {
+			continue // the form cannot hold it, and says so
+		}
+		back, err := Read(f.form, f.name, out)
+		if err != nil || len(back.Cells) != 1 || back.Cells[0].Source != "```{python}" {
+			t.Errorf("%s: %+v, %v\n%s", f.form, back, err, out)
+		}
+	}
+}
