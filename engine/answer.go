@@ -84,7 +84,8 @@ func refused(msg, hint string) error {
 func (e *Engine) outsideRuns() error {
 	for _, name := range []string{"MARKMILL_RUN_ID", "MARKMILL_DEPTH"} {
 		if v, ok := e.Getenv(name); ok && v != "" {
-			return refused("a step of a run cannot approve or deny ("+name+" is set)", "answer from a shell of your own")
+			return refused("a step of a run cannot approve or deny, accept or reject ("+name+" is set)",
+				"answer from a shell of your own")
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ repository). RUN is an id, a part of one that is unique, or last.`,
 	c.Flags().AddFlagSet(list.Flags())
 	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsFetch(),
 		a.runsResume(), a.runsFork(), a.runsAbort(), a.runsReplay(), a.runsReconcile(), a.runsPrune(), a.runsQuery(),
-		a.runsReindex(), a.runsStats(), a.runsPush(), a.runsPull())
+		a.runsReindex(), a.runsStats(), a.runsPush(), a.runsPull(), a.runsAccept(), a.runsReject())
 	return c
 }
 
@@ -83,7 +83,7 @@ func (a *app) runsShow() *cobra.Command {
 				return err
 			}
 			if !asJSON {
-				return terminal.Show(a.stdout, run, record(dir), a.colour(a.stdout))
+				return terminal.Show(a.stdout, run, a.decidedRecord(dir), a.colour(a.stdout))
 			}
 			return a.printRun(run, dir)
 		},
@@ -171,7 +171,9 @@ type verified struct {
 	Signed   *runs.SignedBy `json:"signed,omitempty"`
 	// Carried lists the steps that ran in earlier runs.
 	Carried []runs.CarriedSteps `json:"carried,omitempty"`
-	Notes   []string            `json:"notes,omitempty"` // what was not verified
+	// Decisions are those of operators on the run, the oldest first.
+	Decisions []runs.DecisionSummary `json:"decisions,omitempty"`
+	Notes     []string               `json:"notes,omitempty"` // what was not verified
 }
 
 func (a *app) runsVerify() *cobra.Command {
@@ -190,7 +192,9 @@ Of a sweep it verifies the record, each of its runs, and that they are those whi
 pruned is listed as not looked at.
 
 A signature of SHA256SUMS, or of the manifest of an output notebook without a record, is verified as well.
-The keys that count are those of --allowed-signers, or of allowed_signers of the policy.
+The keys that count are those of --allowed-signers, or of allowed_signers of the policy. So are the decisions of
+operators (runs accept, runs reject): that they are of this record, follow one another, and that none is missing which
+decisions.jsonl beside the runs has.
 
 Exit codes: 0 everything matches, 1 something does not, 2 there is no such run.`,
 		Example: "  markmill runs verify last\n  markmill runs verify health.out.md",
@@ -206,7 +210,8 @@ Exit codes: 0 everything matches, 1 something does not, 2 there is no such run.`
 			if signed && !got.Signed.Counts() {
 				got.Findings = append(got.Findings, unsigned(got))
 			}
-			out := verified{OK: len(got.Findings) == 0, Findings: got.Findings, Signed: got.Signed, Notes: got.Notes}
+			out := verified{OK: len(got.Findings) == 0, Findings: got.Findings, Signed: got.Signed,
+				Decisions: got.Decisions, Notes: got.Notes}
 			if got.Run != nil {
 				out.Run, out.Carried = got.Run.ID, got.Run.Carried()
 			}
@@ -236,6 +241,11 @@ Exit codes: 0 everything matches, 1 something does not, 2 there is no such run.`
 					if err = say(a.stdout, "%s: %s\n", f.Where, f.Message); err != nil {
 						break
 					}
+				}
+			}
+			for _, d := range out.Decisions {
+				if err == nil && !asJSON {
+					err = say(a.stdout, "  %s\n", d.Words())
 				}
 			}
 			for _, c := range out.Carried {

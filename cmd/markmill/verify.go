@@ -8,7 +8,6 @@ import (
 
 	"markmill/cmd/api"
 	"markmill/cmd/api/files"
-	"markmill/engine/worktree"
 	"markmill/runs"
 )
 
@@ -58,12 +57,7 @@ func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 	if err != nil {
 		return "", err
 	}
-	patch, err := runs.At(v.Dir).ReadFile(runs.PatchFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a missing patch is a finding already
-		return "", err
-	}
-	looked, findings, err := worktree.VerifyRun(src, v.Dir, v.Run, patch)
-	v.Findings = append(v.Findings, findings...)
+	looked, err := api.VerifyCommits(v, src)
 	if looked.Commits > 0 {
 		words = fmt.Sprintf(", %d commits", looked.Commits)
 	}
