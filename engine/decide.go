@@ -135,7 +135,7 @@ func (p *Plan) chooseBase(ctx context.Context, homes []string) error {
 	if err != nil {
 		return err
 	}
-	if req.Branch != "" {
+	if req.Branch != "" && req.Rerun == nil {
 		if err := p.source.CheckBranch(req.Branch, p.base); err != nil {
 			return err
 		}

@@ -206,7 +206,8 @@ func (r *run) publish(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if name == "" || len(r.verdict.blockers) > 0 || r.whole.Err() != nil || r.plan.needsAcceptance() {
+	if name == "" || len(r.verdict.blockers) > 0 || r.whole.Err() != nil || r.plan.needsAcceptance() ||
+		r.plan.request.Rerun != nil {
 		return nil
 	}
 	total, err := r.ws.tree.Total(ctx)

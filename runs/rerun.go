@@ -3,6 +3,7 @@ package runs
 import (
 	"fmt"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 )
 
@@ -16,7 +17,9 @@ type Rerun struct {
 	Agrees    bool   `json:"agrees"`
 	// OtherBase says that the repetition began with another commit, so that only the changes were compared, not trees.
 	OtherBase string `json:"other_base,omitzero"`
-	Compared  int    `json:"compared"` // how many results were compared
+	// Normalize are the rules besides the notebook's own that masked what was compared.
+	Normalize []notebooks.Normalize `json:"normalize,omitempty"`
+	Compared  int                   `json:"compared"` // how many results were compared
 	// Differences are in the order of the notebook, those of the whole run first.
 	Differences []RerunDifference `json:"differences"`
 	Notes       []string          `json:"notes"` // what was not compared, and why

@@ -142,8 +142,8 @@ func (a *app) decisions(dir string) (out []runs.DecisionSummary, err error) {
 	return out, errors.Join(err, serr)
 }
 
-// decidedRecord is a record with the decisions on its run.
-func (a *app) decidedRecord(dir string) terminal.Record {
+// decidedRecord is a record with what came after its run: decisions and repetitions.
+func (a *app) decidedRecord(run *runs.Run, dir string) terminal.Record {
 	shown := record(dir)
 	list, err := a.decisions(dir)
 	for i := range list {
@@ -151,6 +151,16 @@ func (a *app) decidedRecord(dir string) terminal.Record {
 	}
 	if err != nil {
 		shown.Decisions = append(shown.Decisions, "does not hold: "+err.Error())
+	}
+	if store, _, err := a.indexed(); err == nil {
+		shown.Reruns = a.repetitions(store, run.ID)
+	}
+	if of := run.Started.Rerun; of != nil {
+		words := "of " + string(of.Run)
+		if r, err := runs.At(dir).Rerun(); err == nil {
+			words += map[bool]string{true: ", which it agrees with", false: ", which it differs from"}[r.Agrees]
+		}
+		shown.Reruns = append(shown.Reruns, words)
 	}
 	return shown
 }

@@ -83,7 +83,7 @@ func (a *app) runsShow() *cobra.Command {
 				return err
 			}
 			if !asJSON {
-				return terminal.Show(a.stdout, run, a.decidedRecord(dir), a.colour(a.stdout))
+				return terminal.Show(a.stdout, run, a.decidedRecord(run, dir), a.colour(a.stdout))
 			}
 			return a.printRun(run, dir)
 		},
@@ -179,6 +179,8 @@ type verified struct {
 func (a *app) runsVerify() *cobra.Command {
 	var asJSON, signed bool
 	var allowed string
+	var again rerunOptions
+	var stdin bool
 	c := &cobra.Command{
 		Use: "verify RUN|SWEEP|DIR|OUTPUT", Short: "Recompute everything of a run from its bytes",
 		Long: `Recomputes the journal's chain, every digest, the report and the output notebook from the bytes of a run
@@ -196,10 +198,28 @@ The keys that count are those of --allowed-signers, or of allowed_signers of the
 operators (runs accept, runs reject): that they are of this record, follow one another, and that none is missing which
 decisions.jsonl beside the runs has.
 
-Exit codes: 0 everything matches, 1 something does not, 2 there is no such run.`,
-		Example: "  markmill runs verify last\n  markmill runs verify health.out.md",
+With --rerun it verifies RUN and then runs its notebook again: in a clean clone of the repository, on the commit, with
+the uncommitted changes, the values and the options of RUN, but with today's settings and policy. It compares how both
+ended, the trees, and what each step changed, printed, recorded and showed, after the notebook's normalize rules; the
+output of volatile steps is left out. The new run has a record of its own, which names RUN, and rerun.json beside it
+says what differs. Files that Git ignores are not in the clone. Secrets, which no record holds, are given again with -p.
+The notebook is code: whoever made the record chose what runs here. Ctrl-C leaves nothing of it.
+
+Exit codes: 0 everything matches, and with --rerun the same came of it; 1 something does not; 2 there is no such run, or
+it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
+		Example: "  markmill runs verify last\n  markmill runs verify health.out.md\n  markmill runs verify last --rerun",
 		Args:    args(1, 1),
-		RunE: func(_ *cobra.Command, words []string) error {
+		RunE: func(c *cobra.Command, words []string) error {
+			again.allowed, again.json = allowed, asJSON
+			if again.rerun {
+				return a.verifyAgain(c, words[0], signed, again)
+			}
+			for _, name := range []string{"base", "parameters", "parameters-file", "parameters-raw", "parameters-yaml",
+				"parameters-base64"} {
+				if c.Flags().Changed(name) {
+					return usagef("--%s is for --rerun", name)
+				}
+			}
 			if dir, err := a.sweepNamed(words[0]); err != nil || dir != "" {
 				return errors.Join(err, a.verifySweep(dir, allowed, signed, asJSON))
 			}
@@ -268,6 +288,10 @@ Exit codes: 0 everything matches, 1 something does not, 2 there is no such run.`
 	c.Flags().BoolVar(&signed, "signed", false, "fail unless a key that counts has signed it")
 	c.Flags().StringVar(&allowed, "allowed-signers", "",
 		"file with the keys that count (default: allowed_signers of the policy)")
+	c.Flags().BoolVar(&again.rerun, "rerun", false, "run it again in a clean clone, and compare what comes of it")
+	c.Flags().StringVar(&again.base, "base", "",
+		"with --rerun: begin with the commit `REV`; what it has of the run's change is taken back first")
+	a.paramFlags(c.Flags(), &again.given, &stdin)
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"markmill/cmd/api"
 	"markmill/cmd/api/files"
+	"markmill/cmd/api/rerun"
 	"markmill/runs"
 )
 
@@ -18,7 +19,13 @@ func (a *app) verify(word, allowed string) (v *runs.Verification, commits string
 	if v, err = a.verifyRecord(word, allowed); err != nil || v.Run == nil {
 		return v, "", err
 	}
-	commits, err = a.verifyCommits(v)
+	if commits, err = a.verifyCommits(v); err != nil {
+		return v, commits, err
+	}
+	store, _, err := a.indexed()
+	if err == nil {
+		err = rerun.Check(store, v)
+	}
 	return v, commits, err
 }
 

@@ -102,6 +102,9 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	for _, words := range record.Decisions {
 		fact("decision", words)
 	}
+	for _, words := range record.Reruns {
+		fact("rerun", words)
+	}
 	if d := run.Diff; d != nil {
 		fact("compared", d.Unread)
 		fact("patch omits", d.PatchOmits)
