@@ -13,6 +13,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/lazyregexp"
 	"markmill/notebooks/region"
 	"markmill/render"
 	"markmill/render/compare"
@@ -75,6 +76,9 @@ func Compare(was, now *runs.Record, normalize []notebooks.Normalize) (*runs.Reru
 	return c.Rerun, nil
 }
 
+// attemptsWords are how the summary of a step says that it took several attempts.
+var attemptsWords = lazyregexp.New(` · \d+ attempts`)
+
 func load(record *runs.Record) (*side, error) {
 	run, source, err := record.Load()
 	if err != nil {
@@ -88,6 +92,11 @@ func load(record *runs.Record) (*side, error) {
 	}
 	if !forms.IsJupyter(name, made.Bytes()) {
 		s.output = compare.Markdown(region.Strip(name, made.Bytes()), render.ParametersRegion)
+		for _, step := range s.output.Steps { // another number of attempts is a note
+			if len(step.Lines) > 0 {
+				step.Lines[0] = attemptsWords.ReplaceAllString(step.Lines[0], "")
+			}
+		}
 		return s, nil
 	}
 	nb, err := ipynb.Parse(name, made.Bytes())
