@@ -120,14 +120,13 @@ func TestRequestAsJSON(t *testing.T) {
 			f.Set(reflect.ValueOf([]string{"x", ""}))
 		case []params.Given:
 			f.Set(reflect.ValueOf([]params.Given{{Name: "x", Text: "1", Source: "-p"}}))
+		case *runs.SweepData:
+			f.Set(reflect.ValueOf(&runs.SweepData{Row: 2}))
+		case *runs.RerunData:
+			f.Set(reflect.ValueOf(&runs.RerunData{Run: "r", Sums: "s", Base: "b"}))
 		case []worktree.Restored:
 			f.Set(reflect.ValueOf([]worktree.Restored{{Path: "p", Blob: "b", Mode: "m"}}))
 		default:
-			if f.Kind() == reflect.Pointer {
-				f.Set(reflect.New(f.Type().Elem()))
-				f.Interface().(*runs.SweepData).Row = 2
-				continue
-			}
 			switch f.Kind() {
 			case reflect.String:
 				f.SetString("text of " + v.Type().Field(i).Name)
