@@ -299,6 +299,17 @@ func TestDecisionsAfterACrash(t *testing.T) {
 	if v := verified(t, r); !v.OK() || len(v.Decisions) != 2 {
 		t.Fatal(v.Findings, v.Decisions)
 	}
+	text, err := r.ReadFile(decisionFile(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove(t, r.Path(), decisionFile(2))
+	if v := verified(t, r); v.OK() {
+		t.Error("the torn line has hidden the one after it")
+	}
+	if err := r.Write(decisionFile(2), text); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Remove(log); err != nil {
 		t.Fatal(err)
 	}
