@@ -151,6 +151,10 @@ func TestDecisionsTampered(t *testing.T) {
 			copyOf(t, r.File(DecisionsDir), other.File(DecisionsDir))
 			*r = *other
 		}},
+		{"a changed rejection", decisionFile(3) + " does not follow", func(t *testing.T, r, _ *Record) {
+			decide(t, r, Accepted, aSigner(t, 1))
+			replaceIn(t, r.File(second), "seen", "good")
+		}},
 		{"a changed reason", "has a signature that does not hold", func(t *testing.T, r, _ *Record) {
 			replaceIn(t, r.File(first), "seen", "good")
 		}},
