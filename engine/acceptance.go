@@ -131,7 +131,8 @@ func (e *Engine) Decide(v *runs.Verification, src *worktree.Source, verdict Verd
 		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: v.Dir, Msg: "its journal cannot be read: " +
 			v.Findings[0].String(), Hint: "markmill runs verify shows more"}
 	case run.Completed == nil:
-		return nil, refused(fmt.Sprintf("run %s has not ended", run.ID), "wait for its end, or: markmill runs reconcile")
+		return nil, refused(fmt.Sprintf("run %s has not ended", run.ID),
+			"wait for its end, or: markmill runs reconcile")
 	}
 	d := runs.Decision{Answer: runs.Rejected, Actor: e.User, Time: e.Now().UTC(), Reason: verdict.Reason}
 	if verdict.Reject {
@@ -147,7 +148,8 @@ func (e *Engine) Decide(v *runs.Verification, src *worktree.Source, verdict Verd
 		for _, b := range run.Blockers() {
 			why = append(why, b.Line())
 		}
-		return nil, refused(strings.Join(append([]string{fmt.Sprintf("run %s did not pass: it is %s", run.ID, run.Status())},
+		return nil, refused(strings.Join(append([]string{fmt.Sprintf("run %s did not pass: it is %s", run.ID,
+			run.Status())},
 			why...), "; "), "--force accepts it all the same, and the decision says that it did not pass")
 	case verdict.Sign == nil:
 		return nil, refused("an acceptance is signed", "name a key: --key FILE")
@@ -165,8 +167,8 @@ func (e *Engine) Decide(v *runs.Verification, src *worktree.Source, verdict Verd
 	})
 }
 
-// Branch makes a branch of the change of a run that has ended, as run --branch does, and returns its commit. Whether the
-// change may be used is for the caller to decide (CheckAcceptance).
+// Branch makes a branch of the change of a run that has ended, as run --branch does, and returns its commit. Whether
+// the change may be used is for the caller to decide (CheckAcceptance).
 func (e *Engine) Branch(ctx context.Context, src *worktree.Source, run *runs.Run, record *runs.Record, name string) (
 	string, error) {
 	source, err := record.Source()
@@ -185,6 +187,7 @@ func (e *Engine) Branch(ctx context.Context, src *worktree.Source, run *runs.Run
 		defer commits.Close()
 	}
 	made, err := src.Branch(commits, newBranch(nb, run.Contract.TaskID, worktree.NewBranch{Name: name,
-		RunID: string(run.ID), Base: worktree.OID(run.Diff.BaseCommit), Tree: worktree.OID(run.Diff.ResultTree), Now: e.Now()}))
+		RunID: string(run.ID), Base: worktree.OID(run.Diff.BaseCommit), Tree: worktree.OID(run.Diff.ResultTree),
+		Now: e.Now()}))
 	return string(made), errors.Join(err, ctx.Err())
 }

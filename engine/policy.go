@@ -78,7 +78,8 @@ func readPolicy(file string, n *yaml.Node) (*Policy, error) {
 		}
 	}
 	if p.Acceptance && p.Signers == "" {
-		return nil, bad(n, "policy: acceptance: required needs allowed_signers", "name the file with the keys that can accept")
+		return nil, bad(n, "policy: acceptance: required needs allowed_signers",
+			"name the file with the keys that can accept")
 	}
 	return p, nil
 }

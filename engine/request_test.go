@@ -183,8 +183,9 @@ func TestNamesThatAreNoUTF8(t *testing.T) {
 
 // TestRequestKeepsPicturesBeside: a request that was made of another's record puts no picture elsewhere.
 func TestRequestKeepsPicturesBeside(t *testing.T) {
-	for assets, fine := range map[string]bool{"": true, "report_files": true, "../x": false, "a/b": false, "/etc": false,
-		`a\b`: false, "..": false} {
+	for assets, fine := range map[string]bool{"": true, "report_files": true, "../x": false, "a/b": false,
+		"/etc": false,
+		`a\b`:  false, "..": false} {
 		p := &Plan{request: Request{Assets: assets}}
 		e := &Engine{Getenv: func(string) (string, bool) { return "", false },
 			Store: func(string) runs.Store { return runs.Store{} }}

@@ -453,7 +453,8 @@ func (c *check) decisions(signers Signers) {
 	for i := range list {
 		d := &list[i]
 		if c.v.Run != nil && (d.Run != c.v.Run.ID || d.Status != c.v.Run.Status()) {
-			c.v.find(d.File, "is about run %s, which was %s, and this is run %s, which was %s", d.Run, d.Status, c.v.Run.ID,
+			c.v.find(d.File, "is about run %s, which was %s, and this is run %s, which was %s", d.Run, d.Status,
+				c.v.Run.ID,
 				c.v.Run.Status())
 		}
 		c.v.Decisions = append(c.v.Decisions, d.Summary(signers))

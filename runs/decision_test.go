@@ -89,7 +89,8 @@ func TestDecideRefuses(t *testing.T) {
 			return err
 		},
 		"no": func() error {
-			_, err := r.Decide(Decision{Answer: Rejected, Time: aTime}, nil, func(*StoredDecision) error { return refused })
+			_, err := r.Decide(Decision{Answer: Rejected, Time: aTime}, nil,
+				func(*StoredDecision) error { return refused })
 			return err
 		},
 		"an archive of a record is only read": func() error {

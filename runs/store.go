@@ -92,7 +92,8 @@ type Entry struct {
 	// Decision is the last answer of an operator (accepted, rejected), and DecidedBy who gave it.
 	Decision  string `json:"decision,omitzero"`
 	DecidedBy string `json:"decided_by,omitzero"`
-	// RerunOf is the run that this one repeats, and Agrees whether it came to the same; nil while that was not compared.
+	// RerunOf is the run that this one repeats, and Agrees whether it came to the same; nil while that was not
+	// compared.
 	RerunOf RunID `json:"rerun_of,omitzero"`
 	Agrees  *bool `json:"agrees,omitempty"`
 	// Sums is the digest of SHA256SUMS (Record.Sums). List leaves it empty.

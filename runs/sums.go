@@ -34,8 +34,8 @@ func (r *Record) Seal(known map[string]Digest) error {
 	return r.Write(SumsFile, []byte(text.String()))
 }
 
-// digests returns the digests of the files of the record but some, and but those that come after the run. It reads those
-// that are not known.
+// digests returns the digests of the files of the record but some, and but those that come after the run. It reads
+// those that are not known.
 func (r *Record) digests(known map[string]Digest, but ...string) (map[string]Digest, error) {
 	held, done, err := r.held()
 	if err != nil {

@@ -82,7 +82,8 @@ func Branch(ctx context.Context, eng *engine.Engine, src *worktree.Source, run *
 
 // applied is the line about an apply. The error says why the change of the run may not be used; force overrides a
 // rejection that no policy insists on, and the line has it.
-func applied(eng *engine.Engine, src *worktree.Source, run *runs.Run, record *runs.Record, force bool) (Applied, error) {
+func applied(eng *engine.Engine, src *worktree.Source, run *runs.Run, record *runs.Record, force bool) (
+	Applied, error) {
 	line := Applied{Time: eng.Now().UTC(), RunID: run.ID, Status: run.Status(), Patch: run.Diff.PatchDigest,
 		Checkout: src.Root(), User: eng.User}
 	if line.Forced = line.Status != runs.Pass; line.Forced {

@@ -9,8 +9,8 @@ import (
 	"markmill/runs"
 )
 
-// VerifyRecord recomputes everything of a run from its record: what runs.Record.Verify does, with the views of this program,
-// and the run's commits. src is a repository that may have the base commit; it may be nil.
+// VerifyRecord recomputes everything of a run from its record: what runs.Record.Verify does, with the views of this
+// program, and the run's commits. src is a repository that may have the base commit; it may be nil.
 func VerifyRecord(record *runs.Record, src *worktree.Source, signers runs.Signers) (*runs.Verification, error) {
 	v, err := record.Verify(FoldView, signers)
 	if err != nil || v.Run == nil {
@@ -34,9 +34,9 @@ func VerifyCommits(v *runs.Verification, src *worktree.Source) (looked worktree.
 	return looked, err
 }
 
-// Decide verifies the record of a run that has ended, and adds an operator's decision to it. src is the repository whose
-// policy says which keys count; nil is none. The verification says what was decided on, also where Decide returns an
-// error.
+// Decide verifies the record of a run that has ended, and adds an operator's decision to it. src is the repository
+// whose policy says which keys count; nil is none. The verification says what was decided on, also where Decide returns
+// an error.
 func Decide(eng *engine.Engine, src *worktree.Source, record *runs.Record, verdict engine.Verdict) (
 	*runs.StoredDecision, *runs.Verification, error) {
 	v, err := VerifyRecord(record, src, runs.Signers{Now: eng.Now()})

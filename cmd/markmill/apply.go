@@ -39,8 +39,9 @@ each file old or new, and the same command again finishes the apply.
 
 Exit codes: 0 applied, or there is nothing to apply; 1 it does not fit, or the run did not pass; 2 there is
 no such run; 3 the run was blocked, or is not accepted; 130 interrupted, and nothing was changed.`,
-		Example: "  markmill runs apply last\n  markmill runs apply last --branch fix\n  markmill runs apply last --force",
-		Args:    args(1, 1),
+		Example: "  markmill runs apply last\n  markmill runs apply last --branch fix\n" +
+			"  markmill runs apply last --force",
+		Args: args(1, 1),
 		RunE: func(c *cobra.Command, words []string) error {
 			if c.Flags().Changed("branch") && branch == "" {
 				return usagef("--branch names no branch; give a name, or leave the option out")

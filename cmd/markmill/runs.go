@@ -207,8 +207,9 @@ The notebook is code: whoever made the record chose what runs here. Ctrl-C leave
 
 Exit codes: 0 everything matches, and with --rerun the same came of it; 1 something does not; 2 there is no such run, or
 it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
-		Example: "  markmill runs verify last\n  markmill runs verify health.out.md\n  markmill runs verify last --rerun",
-		Args:    args(1, 1),
+		Example: "  markmill runs verify last\n  markmill runs verify health.out.md\n" +
+			"  markmill runs verify last --rerun",
+		Args: args(1, 1),
 		RunE: func(c *cobra.Command, words []string) error {
 			again.allowed, again.json = allowed, asJSON
 			if again.rerun {

@@ -242,7 +242,8 @@ func (x *Index) resumedBy(id runs.RunID) (by []runs.RunID, err error) {
 
 // Reruns returns the runs that repeat a run and were compared with it, the oldest first.
 func (x *Index) Reruns(id runs.RunID) (list []Rerun, err error) {
-	err = exec(x.conn, "SELECT run_id, agrees FROM run WHERE rerun_of=? AND agrees IS NOT NULL ORDER BY started_ns, run_id",
+	err = exec(x.conn,
+		"SELECT run_id, agrees FROM run WHERE rerun_of=? AND agrees IS NOT NULL ORDER BY started_ns, run_id",
 		[]any{string(id)}, func(s *sqlite.Stmt) error {
 			list = append(list, Rerun{runs.RunID(s.ColumnText(0)), s.ColumnBool(1)})
 			return nil

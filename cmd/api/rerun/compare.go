@@ -177,8 +177,8 @@ func blockers(run *runs.Run) string {
 	return strings.Join(slices.Compact(words), ", ")
 }
 
-// parameters are the values that a run worked with, but for those that only an interpreter knows, and for secrets, whose
-// digests are those of one record.
+// parameters are the values that a run worked with, but for those that only an interpreter knows, and for secrets,
+// whose digests are those of one record.
 func parameters(run *runs.Run) string {
 	var words []string
 	for _, p := range run.Contract.Parameters {
@@ -295,7 +295,8 @@ func (c *comparison) step(was, now *runs.StepRecord, text compare.Result) error 
 		c.Differences = append(c.Differences, runs.RerunDifference{Step: string(id), What: "output",
 			Was: first(text.Words, same), Diff: text.Diff})
 		if len(text.Normalize) > 0 {
-			c.note("step %s: normalize: [%s] would mask the difference of its output", id, strings.Join(text.Normalize, ", "))
+			c.note("step %s: normalize: [%s] would mask the difference of its output", id, strings.Join(text.Normalize,
+				", "))
 		}
 	}
 	return nil

@@ -150,7 +150,8 @@ func takeBack(src *worktree.Source, run *runs.Run, req *engine.Request) error {
 	}
 	req.Reverse, _, err = retest.TakeBack(src, tree, changes)
 	if err != nil {
-		return &notebooks.Error{Kind: notebooks.KindInput, Msg: fmt.Sprintf("run %s cannot be repeated: %v", run.ID, err),
+		return &notebooks.Error{Kind: notebooks.KindInput, Msg: fmt.Sprintf("run %s cannot be repeated: %v", run.ID,
+			err),
 			Hint: "fetch the whole history (git fetch --unshallow), or name the commit before the change with --base"}
 	}
 	return nil
@@ -194,8 +195,9 @@ func Check(store runs.Store, v *runs.Verification) error {
 	}
 	original := store.Record(of.Run)
 	if sums, err := original.Sums(); err != nil || sums != of.Sums {
-		v.Notes = append(v.Notes, fmt.Sprintf("run %s, which it repeats, is not here as it was, so %s was not made again",
-			of.Run, runs.RerunFile))
+		v.Notes = append(v.Notes,
+			fmt.Sprintf("run %s, which it repeats, is not here as it was, so %s was not made again",
+				of.Run, runs.RerunFile))
 		return nil
 	}
 	made, err := Compare(original, record, claimed.Normalize)
@@ -203,7 +205,8 @@ func Check(store runs.Store, v *runs.Verification) error {
 		return err
 	}
 	if len(claimed.Normalize) > 0 {
-		v.Notes = append(v.Notes, "what normalize: in markmill.yaml masked in the comparison with the run that it repeats")
+		v.Notes = append(v.Notes,
+			"what normalize: in markmill.yaml masked in the comparison with the run that it repeats")
 	}
 	was, err := codec.Marshal(claimed)
 	if err != nil {

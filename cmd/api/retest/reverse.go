@@ -47,9 +47,9 @@ func reverseChange(ctx context.Context, j *job, repo *worktree.Source, req *engi
 	return nil
 }
 
-// TakeBack returns the files that a tree begins with when a change is taken back that it has already: all of it, exactly
-// as a run left it. Of a tree that has it in part, or not at all, it returns nil. applied is how many of the files are as
-// the run left them. It returns an error if the repository lacks a file as it was before.
+// TakeBack returns the files that a tree begins with when a change is taken back that it has already: all of it,
+// exactly as a run left it. Of a tree that has it in part, or not at all, it returns nil. applied is how many of the
+// files are as the run left them. It returns an error if the repository lacks a file as it was before.
 func TakeBack(repo *worktree.Source, tree *worktree.Files, changes []notebooks.ManifestChange) (
 	back []worktree.Restored, applied int, err error) {
 	untouched := 0
@@ -69,8 +69,9 @@ func TakeBack(repo *worktree.Source, tree *worktree.Files, changes []notebooks.M
 	}
 	for _, c := range changes {
 		if c.OldBlob != "" && !repo.HasBlob(worktree.OID(c.OldBlob)) {
-			return nil, applied, fmt.Errorf("its change is applied already, and this repository does not have %s as it was before",
-				c.Path)
+			return nil, applied,
+				fmt.Errorf("its change is applied already, and this repository does not have %s as it was before",
+					c.Path)
 		}
 		at := c.Path
 		if c.OldPath != "" && c.OldPath != c.Path {
