@@ -113,16 +113,16 @@ func (c *Clone) start(ctx context.Context, record *runs.Record, run *runs.Run) (
 	if _, err := c.Resolve(base); base == "" || err != nil {
 		return "", &notebooks.Error{Kind: notebooks.KindInput, Err: err,
 			Msg: fmt.Sprintf("run %s cannot be repeated: its base commit %s is not in this repository", run.ID, base),
-			Hint: "fetch a branch that has it (git fetch, git fetch --unshallow), or repeat the run on another commit " +
-				"with --base REV"}
+			Hint: "fetch a branch that has it (git fetch, git fetch --unshallow), or repeat the run on another " +
+				"commit with --base REV"}
 	}
 	dirty := run.Contract.Dirty == string(DirtyInclude) || run.Contract.MutationMode == runs.MutationInPlace
 	if !dirty || run.Contract.DirtyFiles == 0 || run.Diff != nil && run.Diff.BaseCommit == base {
 		return base, nil
 	}
 	if run.Completed.Bundle == nil {
-		return "", refused(fmt.Sprintf("run %s cannot be repeated: its record does not have the uncommitted changes that "+
-			"it began with", run.ID), "--base REV repeats it on a commit")
+		return "", refused(fmt.Sprintf("run %s cannot be repeated: its record does not have the uncommitted changes "+
+			"that it began with", run.ID), "--base REV repeats it on a commit")
 	}
 	bundle, err := worktree.OpenBundle(record.File(run.Completed.Bundle.File))
 	if err != nil {

@@ -28,10 +28,9 @@ func (a *app) runsAccept() *cobra.Command {
 	c := &cobra.Command{
 		Use: "accept RUN", Short: "Record that an operator accepts a run that has ended",
 		Long: `Verifies the record of RUN and adds the operator's acceptance to it: signed with an SSH key, as
-ssh-keygen -Y
-sign -n markmill-decision does, and chained to the digest of the record and to the decision before it. Where the policy
-of the repository says acceptance: required, the change of a run reaches the checkout (runs apply) and a branch only
-after it; the keys that count are those of its allowed_signers.
+ssh-keygen -Y sign -n markmill-decision does, and chained to the digest of the record and to the decision before it.
+Where the policy of the repository says acceptance: required, the change of a run reaches the checkout (runs apply)
+and a branch only after it; the keys that count are those of its allowed_signers.
 
 A run that did not pass is refused, unless --force is given. A step of a run cannot accept. The decisions are in the
 folder decisions of the record, which SHA256SUMS does not list, and travel with it.
@@ -62,10 +61,9 @@ func (a *app) runsReject() *cobra.Command {
 	verdict := engine.Verdict{Reject: true}
 	c := &cobra.Command{
 		Use: "reject RUN", Short: "Record that an operator rejects a run that has ended, and why",
-		Long: `Adds the operator's rejection to the record of RUN, chained to its digest and to the decision before it.
-It
-revokes an earlier acceptance. The change of a rejected run is not applied, until somebody accepts the run. A rejection
-counts without a signature; with --key it has one.
+		Long: `Adds the operator's rejection to the record of RUN, chained to its digest and to the decision before
+it. It revokes an earlier acceptance. The change of a rejected run is not applied, until somebody accepts the run. A
+rejection counts without a signature; with --key it has one.
 
 A record that does not hold can be rejected, too. A step of a run cannot reject.
 
