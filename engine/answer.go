@@ -28,7 +28,7 @@ type Reply struct {
 // Answer answers the request of a run that was blocked because it needs an approval, and stores the answer for the next
 // run of the same contract. It returns an error for an approval that would not count, and stores nothing.
 func (e *Engine) Answer(run *runs.Run, dir string, src *worktree.Source, reply Reply) (*runs.Approval, error) {
-	if err := e.outsideRuns(); err != nil {
+	if err := e.outsideRuns("approve or deny"); err != nil {
 		return nil, err
 	}
 	request, err := readRequest(run, dir)
@@ -81,10 +81,10 @@ func refused(msg, hint string) error {
 }
 
 // outsideRuns returns an error inside a step: a step must not approve what it is part of.
-func (e *Engine) outsideRuns() error {
+func (e *Engine) outsideRuns(what string) error {
 	for _, name := range []string{"MARKMILL_RUN_ID", "MARKMILL_DEPTH"} {
 		if v, ok := e.Getenv(name); ok && v != "" {
-			return refused("a step of a run cannot approve or deny ("+name+" is set)", "answer from a shell of your own")
+			return refused("a step of a run cannot "+what+" ("+name+" is set)", "answer from a shell of your own")
 		}
 	}
 	return nil

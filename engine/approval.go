@@ -19,6 +19,8 @@ type Conditions struct {
 	missing string        // why one of those files cannot be read: then nothing counts
 	byOther bool          // the requester's own does not count
 	expires time.Duration // longest that one holds; 0 is as long as it says
+
+	acceptance bool // a change needs an acceptance
 }
 
 func conditionsOf(policies []placedPolicy) Conditions {
@@ -30,7 +32,7 @@ func conditionsOf(policies []placedPolicy) Conditions {
 		if p.missing != "" {
 			c.missing = p.missing
 		}
-		c.byOther = c.byOther || p.ByOther
+		c.byOther, c.acceptance = c.byOther || p.ByOther, c.acceptance || p.Acceptance
 		c.expires = smaller(c.expires, p.Expires)
 	}
 	return c

@@ -101,6 +101,11 @@ func (p *Plan) checkText(e *Engine) error {
 	if err := p.request.checkText(); err != nil {
 		return err
 	}
+	if a := p.request.Assets; a != "" && (!filepath.IsLocal(a) || strings.ContainsAny(a, `/\`)) { // of another's record
+		return &notebooks.Error{Kind: notebooks.KindInput,
+			Msg: fmt.Sprintf("the folder of pictures %q is no name beside "+
+				"the output notebook", a)}
+	}
 	home, _ := e.Getenv("HOME")
 	for _, path := range []string{p.root(), e.Cache, e.Store(p.root()).Dir, home} {
 		if err := notUTF8("the path", path); err != nil {
@@ -135,7 +140,7 @@ func (p *Plan) chooseBase(ctx context.Context, homes []string) error {
 	if err != nil {
 		return err
 	}
-	if req.Branch != "" {
+	if req.Branch != "" && req.Rerun == nil {
 		if err := p.source.CheckBranch(req.Branch, p.base); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 
 	"markmill/engine/worktree"
+	"markmill/notebooks"
 	"markmill/runs"
 )
 
@@ -204,17 +206,24 @@ func (r *run) publish(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if name == "" || len(r.verdict.blockers) > 0 || r.whole.Err() != nil {
+	if name == "" || len(r.verdict.blockers) > 0 || r.whole.Err() != nil || r.plan.needsAcceptance() ||
+		r.plan.request.Rerun != nil {
 		return nil
 	}
 	total, err := r.ws.tree.Total(ctx)
 	if err != nil {
 		return err
 	}
-	message := fmt.Sprintf("%s\n\n%s: %s\n", r.title(), worktree.RunTrailer, r.id)
-	_, err = r.plan.source.Branch(commits, worktree.NewBranch{Name: name, RunID: string(r.id), Base: r.ws.tree.Base(),
-		Tree: total.Tree, Message: message, Program: author, Now: r.eng.Now()})
+	_, err = r.plan.source.Branch(commits, newBranch(r.plan.notebook, r.plan.TaskID(), worktree.NewBranch{Name: name,
+		RunID: string(r.id), Base: r.ws.tree.Base(), Tree: total.Tree, Now: r.eng.Now()}))
 	return err
+}
+
+// newBranch completes a branch with what its commit says.
+func newBranch(nb *notebooks.Notebook, task string, b worktree.NewBranch) worktree.NewBranch {
+	b.Message = fmt.Sprintf("%s\n\n%s: %s\n", cmp.Or(nb.Front.Title, task), worktree.RunTrailer, b.RunID)
+	b.Program = author
+	return b
 }
 
 // searchCommits removes a bundle that shows a secret: the uncommitted changes that a run began with were not searched
@@ -230,11 +239,4 @@ func (r *run) searchCommits(commits *worktree.Bundle) error {
 	r.rec.leak("", "the commits of the run, with the uncommitted changes that it began with")
 	r.bundle = nil
 	return os.Remove(r.rec.record.File(runs.BundleFile))
-}
-
-func (r *run) title() string {
-	if t := r.plan.notebook.Front.Title; t != "" {
-		return t
-	}
-	return r.plan.TaskID()
 }

@@ -131,6 +131,9 @@ func (p *Plan) narrow() {
 		if len(restricts.Protect) > 0 && restricts.ProtectMode == "" {
 			restricts.ProtectMode = protectEnforce
 		}
+		if each.Acceptance {
+			restricts.Mode = tighter(modeScale, restricts.Mode, runs.MutationWorktree)
+		}
 		policy = policy.and(restricts)
 	}
 	f, n := &p.notebook.Front, narrowings{}
@@ -151,6 +154,9 @@ func (p *Plan) narrow() {
 	}
 	n.timeout(policy.Timeout, f.Timeout, p.notebook.Steps)
 	p.runTimeout = n.runTimeout(policy.RunTimeout, f.RunTimeout, p.request.RunTimeout)
+	if p.needsAcceptance() {
+		n.add(acceptanceKey, runs.ByPolicy, approvalRequired, nil)
+	}
 	if p.request.Dirty == DirtyBlock {
 		n.add("dirty", runs.ByCommandLine, string(DirtyBlock), nil)
 	}
@@ -187,6 +193,11 @@ func (p *Plan) inPlaceRefused() error {
 		return nil
 	}
 	for _, each := range p.policies {
+		if each.Acceptance {
+			return refused("--in-place: the policy of the repository says acceptance: required, and a run in place "+
+				"changes the checkout before anybody can accept it",
+				"leave the option out, then: markmill runs accept, runs apply")
+		}
 		if mode := each.Rules.Mode; mode == runs.MutationWorktree || mode == runs.MutationNone {
 			return refused("--in-place: the policy of the repository says mode: "+mode, "leave the option out")
 		}

@@ -230,3 +230,22 @@ policy:
 		}
 	}
 }
+
+// Where a change must be accepted, no notebook changes the checkout itself, and the contract says why.
+func TestNarrowAcceptance(t *testing.T) {
+	p := &Plan{notebook: &notebooks.Notebook{Front: notebooks.Front{Mode: runs.MutationInPlace}},
+		policies: []placedPolicy{{Policy: &Policy{Signers: "keys", Acceptance: true}}}}
+	p.narrow()
+	if mode := p.notebook.Front.Mode; mode != runs.MutationWorktree {
+		t.Errorf("the mode is %q", mode)
+	}
+	if !NeedsAcceptance(&runs.Run{Contract: runs.ContractData{Narrowed: p.narrowed}}) {
+		t.Errorf("the contract does not say it: %v", p.narrowed)
+	}
+	if p.request.InPlace = true; p.inPlaceRefused() == nil {
+		t.Error("--in-place is not refused")
+	}
+	if NeedsAcceptance(&runs.Run{}) {
+		t.Error("a contract without a policy needs an acceptance")
+	}
+}

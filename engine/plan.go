@@ -339,6 +339,8 @@ func (p *Plan) mode() string {
 	switch {
 	case p.notebook.Front.Mode == runs.MutationNone:
 		return runs.MutationNone
+	case p.request.Rerun != nil:
+		return runs.MutationWorktree
 	case p.inFolder() || p.request.InPlace || p.notebook.Front.Mode == runs.MutationInPlace:
 		return runs.MutationInPlace
 	}

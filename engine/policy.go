@@ -27,6 +27,8 @@ type Policy struct {
 	Signers string        // allowed_signers file; "" counts approvals without a signature
 	ByOther bool          // who runs cannot approve
 	Expires time.Duration // the longest that an approval holds; 0 leaves it to who approves
+	// Acceptance keeps the change of a run from the checkout and from branches until an operator has accepted the run.
+	Acceptance bool
 }
 
 // policyKeys are read like those of the front matter, by the notebook's own readers.
@@ -57,10 +59,14 @@ func readPolicy(file string, n *yaml.Node) (*Policy, error) {
 			}
 		case key.Value == "approval":
 			err = p.readApproval(value)
+		case key.Value == acceptanceKey:
+			if p.Acceptance = value.Value == approvalRequired; !slices.Contains(approvalScale, value.Value) {
+				err = fmt.Errorf("expected one of %s", strings.Join(approvalScale, ", "))
+			}
 		case key.Value == "allowed_signers":
 			err = p.readSigners(value)
 		default:
-			known := append(slices.Clone(policyKeys), "approval", "allowed_signers")
+			known := append(slices.Clone(policyKeys), "approval", acceptanceKey, "allowed_signers")
 			hint := ""
 			if near := notebooks.Suggest(key.Value, known); near != "" {
 				hint = fmt.Sprintf("did you mean %s?", near)
@@ -71,8 +77,15 @@ func readPolicy(file string, n *yaml.Node) (*Policy, error) {
 			return nil, bad(value, fmt.Sprintf("policy: %s: %v", key.Value, err), "")
 		}
 	}
+	if p.Acceptance && p.Signers == "" {
+		return nil, bad(n, "policy: acceptance: required needs allowed_signers",
+			"name the file with the keys that can accept")
+	}
 	return p, nil
 }
+
+// acceptanceKey is the key of a policy, and of the restriction in a contract, that requires an acceptance.
+const acceptanceKey = "acceptance"
 
 func resolved(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,12 +53,12 @@ func (p *Plan) Parameters() []runs.ParamData {
 	return out
 }
 
-// root is the root of the user's checkout; "" outside a repository.
+// root is the root of the user's checkout, also of a run in a clone of it; "" outside a repository.
 func (p *Plan) root() string {
 	if p.source == nil {
 		return ""
 	}
-	return p.source.Root()
+	return cmp.Or(p.request.Origin, p.source.Root())
 }
 
 // sourcePath is the path of the notebook in its output: relative to the root of the repository, or outside one to the

@@ -36,6 +36,8 @@ type Request struct {
 	ReportMode bool `json:"report_mode,omitzero"`
 
 	Repository string `json:"repository,omitzero"` // root of the user's checkout; "" outside a repository
+	// Repository is a clone of this one, which the record names and whose store has it; "" is no clone
+	Origin string `json:"origin,omitzero"`
 	// outside a repository: absolute path of the folder to work in; "" is an empty one
 	Folder string `json:"folder,omitzero"`
 	Base   string `json:"base,omitzero"` // revision; "" is HEAD
@@ -66,6 +68,7 @@ type Request struct {
 	KeepGoing bool       `json:"keep_going,omitzero"` // run the steps after a failed one too, while its interpreter lives
 	Resume    runs.RunID `json:"resume,omitzero"`     // the interrupted run to resume; "" begins anew
 
+	Rerun *runs.RerunData `json:"rerun,omitempty"` // the run that this one repeats, in a worktree in any case
 	Sweep *runs.SweepData `json:"sweep,omitempty"` // the row of the sweep that the run is made for; nil without one
 	// Fork makes the run a fork of Resume, which may have come to any end: notebook and parameters may differ. At is the
 	// first step that runs; "" is the first that did not pass or differs.
@@ -125,7 +128,7 @@ func (r *Request) checkText() error {
 		what  string
 		texts []string
 	}{
-		{"the path", []string{r.Path, r.MadeOf, r.Output, r.Assets, r.Repository, r.Folder}},
+		{"the path", []string{r.Path, r.MadeOf, r.Output, r.Assets, r.Repository, r.Origin, r.Folder}},
 		{"--base", []string{r.Base}}, {"--branch", []string{r.Branch}}, {"--copy", r.Copy}, {"--cwd", []string{r.Cwd}},
 		{"--kernel", []string{r.Kernel}}, {"--language", []string{r.Language}}, {"--skip-tag", r.SkipTags},
 	} {

@@ -120,14 +120,13 @@ func TestRequestAsJSON(t *testing.T) {
 			f.Set(reflect.ValueOf([]string{"x", ""}))
 		case []params.Given:
 			f.Set(reflect.ValueOf([]params.Given{{Name: "x", Text: "1", Source: "-p"}}))
+		case *runs.SweepData:
+			f.Set(reflect.ValueOf(&runs.SweepData{Row: 2}))
+		case *runs.RerunData:
+			f.Set(reflect.ValueOf(&runs.RerunData{Run: "r", Sums: "s", Base: "b"}))
 		case []worktree.Restored:
 			f.Set(reflect.ValueOf([]worktree.Restored{{Path: "p", Blob: "b", Mode: "m"}}))
 		default:
-			if f.Kind() == reflect.Pointer {
-				f.Set(reflect.New(f.Type().Elem()))
-				f.Interface().(*runs.SweepData).Row = 2
-				continue
-			}
 			switch f.Kind() {
 			case reflect.String:
 				f.SetString("text of " + v.Type().Field(i).Name)
@@ -178,6 +177,20 @@ func TestNamesThatAreNoUTF8(t *testing.T) {
 		if _, err := l.Plan(t.Context(), req); err == nil || !strings.Contains(err.Error(), name) ||
 			!strings.Contains(err.Error(), "is not UTF-8") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRequestKeepsPicturesBeside: a request that was made of another's record puts no picture elsewhere.
+func TestRequestKeepsPicturesBeside(t *testing.T) {
+	for assets, fine := range map[string]bool{"": true, "report_files": true, "../x": false, "a/b": false,
+		"/etc": false,
+		`a\b`:  false, "..": false} {
+		p := &Plan{request: Request{Assets: assets}}
+		e := &Engine{Getenv: func(string) (string, bool) { return "", false },
+			Store: func(string) runs.Store { return runs.Store{} }}
+		if err := p.checkText(e); (err == nil) != fine {
+			t.Errorf("%q: %v", assets, err)
 		}
 	}
 }

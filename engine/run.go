@@ -163,7 +163,7 @@ func (r *run) begin() error {
 		Host: runtime.GOOS + "/" + runtime.GOARCH, PID: cmp.Or(r.eng.PID, os.Getpid()), Paths: r.ws.paths(),
 		Assets: p.request.Assets, Output: p.request.output(), OutputForm: string(p.request.OutputForm), Sandbox: &p.sandbox,
 		Parent: r.eng.parent(), ResumedFrom: from, Options: p.Options(),
-		Sweep: p.request.Sweep,
+		Sweep: p.request.Sweep, Rerun: p.request.Rerun,
 	}); err != nil {
 		return err
 	}

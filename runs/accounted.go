@@ -10,13 +10,13 @@ import (
 const sealedFrom = 2
 
 // isView reports whether a file is made from the journal and the other files, so that verification makes it again to
-// compare it. SHA256SUMS and its signature are checked by themselves.
+// compare it. SHA256SUMS and what comes after the run are checked by themselves.
 func (r *Run) isView(name string) bool {
 	switch name {
-	case JournalFile, ReportFile, ReportPageFile, TestLogFile, SumsFile, SumsSignatureFile:
+	case JournalFile, ReportFile, ReportPageFile, TestLogFile, SumsFile:
 		return true
 	}
-	return slices.Contains(r.OutputFiles(), name)
+	return isBeside(name) || slices.Contains(r.OutputFiles(), name)
 }
 
 // isPicture reports whether a file is the copy of a picture that the output notebook in the record shows.

@@ -236,10 +236,17 @@ func CheckApprovalSignature(data, signature []byte, signers [][]byte, at ...time
 	if err != nil {
 		return Signer{}, err
 	}
+	return CountsBy(s, ApprovalNamespace, signers, at...)
+}
+
+// CountsBy returns whose signature it is. The key must count by every one of the allowed_signers files at all of the
+// times.
+func CountsBy(s *sshsig.Signature, namespace string, signers [][]byte, at ...time.Time) (Signer, error) {
 	who := Signer{Key: s.Fingerprint()}
 	for _, text := range signers {
+		var err error
 		allowed := sshsig.ParseAllowedSigners(text, time.Local)
-		if who.Principals, err = allowed.Find(s.Key, ApprovalNamespace, at...); err != nil {
+		if who.Principals, err = allowed.Find(s.Key, namespace, at...); err != nil {
 			return Signer{}, err
 		}
 	}

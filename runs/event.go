@@ -82,6 +82,8 @@ type RunStartedData struct {
 	Views int `json:"views,omitzero"`
 	// Sweep is the sweep that made this run, and its row there; nil without one.
 	Sweep *SweepData `json:"sweep,omitempty"`
+	// Rerun is the run that this one repeats (runs verify --rerun); nil without one.
+	Rerun *RerunData `json:"rerun,omitempty"`
 	// Options are those of the command line that a resumed run reuses; nil in records of versions that did not keep them.
 	Options *OptionsData `json:"options,omitzero"`
 }
@@ -90,6 +92,14 @@ type RunStartedData struct {
 type SweepData struct {
 	ID  SweepID `json:"id"`
 	Row int     `json:"row"` // from 1
+}
+
+// RerunData names the run that a run repeats.
+type RerunData struct {
+	Run  RunID  `json:"run_id"`
+	Sums Digest `json:"record"` // of its SHA256SUMS
+	// Base is the base commit of that run, if this run begins with another.
+	Base string `json:"base,omitzero"`
 }
 
 // ViewsVersion is the version of the output notebook, the report and the test log that this program makes of a record.

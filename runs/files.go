@@ -27,7 +27,9 @@ const (
 	SignatureFile     = "approval.json.sig"     // of a signed one
 	SignersFile       = "approval.signers"      // the allowed_signers it was checked with; the second is approval.signers.2
 	StepsDir          = "steps"
-	LockFile          = ".lock" // there while the run is alive; it is no part of the record
+	// RerunFile says what differed from the run that this one repeats. It is written after the run, as decisions are.
+	RerunFile = "rerun.json"
+	LockFile  = ".lock" // there while the run is alive; it is no part of the record
 )
 
 // WriteFile writes a whole file: a reader finds the old bytes or the new ones and never a part, also after a crash. A

@@ -77,6 +77,12 @@ func (s Store) Admit(id RunID, fill func(to string) error) error {
 	return nil
 }
 
+// Remove removes a run that has ended. A run that is alive or is not there stays as it is.
+func (s Store) Remove(id RunID) error {
+	_, err := s.remove(id, nil)
+	return err
+}
+
 // Scratch makes an empty folder in the store, which is on the same disk as the runs. What a crash leaves of it is removed
 // as an unfinished copy is.
 func (s Store) Scratch() (dir string, remove func() error, err error) {

@@ -198,7 +198,7 @@ func (r *Report) addArtifacts(run *Run, record *Record, known map[string]Digest)
 		return err
 	}
 	defer done()
-	digests, err := record.digests(known, ReportFile, ReportPageFile, SumsFile, SumsSignatureFile)
+	digests, err := record.digests(known, ReportFile, ReportPageFile, SumsFile)
 	if err != nil {
 		return cannotRead(record.path, err)
 	}

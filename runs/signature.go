@@ -46,15 +46,21 @@ func CheckSignature(
 	if err != nil {
 		return nil, err
 	}
+	return signedBy(sig, namespace, allowed, now), nil
+}
+
+// signedBy says whose signature it is, and whether the key counts at all of the times.
+func signedBy(sig *sshsig.Signature, namespace string, allowed *sshsig.AllowedSigners, at ...time.Time) *SignedBy {
 	by := &SignedBy{Key: sig.Fingerprint()}
 	if allowed == nil {
 		by.Refused = "no allowed_signers file is configured"
-		return by, nil
+		return by
 	}
-	if by.Principals, err = allowed.Find(sig.Key, namespace, now); err != nil {
+	var err error
+	if by.Principals, err = allowed.Find(sig.Key, namespace, at...); err != nil {
 		by.Refused = err.Error()
 	}
-	return by, nil
+	return by
 }
 
 // SignedOutput says who signed the manifest of an output notebook; nil without a signature. It returns an error if the

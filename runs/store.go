@@ -89,6 +89,13 @@ type Entry struct {
 	Sweep SweepID `json:"sweep,omitzero"`
 	// ForkedFrom is the run that this one is a fork of.
 	ForkedFrom RunID `json:"forked_from,omitzero"`
+	// Decision is the last answer of an operator (accepted, rejected), and DecidedBy who gave it.
+	Decision  string `json:"decision,omitzero"`
+	DecidedBy string `json:"decided_by,omitzero"`
+	// RerunOf is the run that this one repeats, and Agrees whether it came to the same; nil while that was not
+	// compared.
+	RerunOf RunID `json:"rerun_of,omitzero"`
+	Agrees  *bool `json:"agrees,omitempty"`
 	// Sums is the digest of SHA256SUMS (Record.Sums). List leaves it empty.
 	Sums Digest `json:"sums,omitzero"`
 }
@@ -212,6 +219,9 @@ func readEntry(id RunID, dir string) Entry {
 	default:
 		entry.ResumedFrom = from.Run
 	}
+	if started.Rerun != nil {
+		entry.RerunOf = started.Rerun.Run
+	}
 	if started.Sweep != nil {
 		entry.Sweep = started.Sweep.ID
 	}
@@ -229,7 +239,21 @@ func readEntry(id RunID, dir string) Entry {
 	}
 	entry.Status, entry.FinishedAt = completed.Status, last.Time
 	entry.Reason = reasonOf(&completed)
+	entry.after(record)
 	return entry
+}
+
+// after reads what came after the run: decisions on it, and whether it agrees with the run that it repeats.
+func (e *Entry) after(record *Record) {
+	if last := record.claimedDecision(); last != nil {
+		e.Decision, e.DecidedBy = last.Answer, last.Actor
+	}
+	if e.RerunOf == "" {
+		return
+	}
+	if rerun, err := record.Rerun(); err == nil {
+		e.Agrees = &rerun.Agrees
+	}
 }
 
 // reasonOf returns the first cause why a run did not pass; "" when there is none.

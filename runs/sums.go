@@ -23,7 +23,7 @@ func (r *Record) Seal(known map[string]Digest) error {
 	if err := r.writable(SumsFile); err != nil {
 		return err
 	}
-	sums, err := r.digests(known, SumsFile, SumsSignatureFile)
+	sums, err := r.digests(known, SumsFile)
 	if err != nil {
 		return cannotWrite(r.File(SumsFile), err)
 	}
@@ -34,7 +34,8 @@ func (r *Record) Seal(known map[string]Digest) error {
 	return r.Write(SumsFile, []byte(text.String()))
 }
 
-// digests returns the digests of the files of the record but some. It reads those that are not known.
+// digests returns the digests of the files of the record but some, and but those that come after the run. It reads
+// those that are not known.
 func (r *Record) digests(known map[string]Digest, but ...string) (map[string]Digest, error) {
 	held, done, err := r.held()
 	if err != nil {
@@ -43,7 +44,7 @@ func (r *Record) digests(known map[string]Digest, but ...string) (map[string]Dig
 	defer done()
 	all := map[string]Digest{}
 	return all, held.walk(func(name string) (err error) {
-		if slices.Contains(but, name) {
+		if slices.Contains(but, name) || isBeside(name) {
 			return nil
 		}
 		digest, found := known[name]
@@ -119,7 +120,7 @@ func (r *Record) CheckSums() ([]Finding, error) {
 	}
 	var findings []Finding
 	err = r.walk(func(path string) error {
-		if _, listed := sums[path]; !listed && path != SumsFile && path != SumsSignatureFile {
+		if _, listed := sums[path]; !listed && path != SumsFile && !isBeside(path) {
 			findings = append(findings, Finding{path, "is not in " + SumsFile})
 		}
 		return nil

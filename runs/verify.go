@@ -28,6 +28,8 @@ type Verification struct {
 	Findings []Finding `json:"findings"`
 	// Signed says who signed SHA256SUMS, or the manifest of an output notebook without a record; nil without a signature.
 	Signed *SignedBy `json:"signed,omitempty"`
+	// Decisions are those of operators on the run, the oldest first.
+	Decisions []DecisionSummary `json:"decisions,omitempty"`
 	// Notes say what was not checked, and why. They are no findings.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -84,6 +86,7 @@ func (r *Record) Verify(render RenderFunc, signers Signers) (*Verification, erro
 	}
 	v.Findings = append(v.Findings, sums...)
 	c.sumsSignature(signers.Allowed, signers.Now)
+	c.decisions(signers)
 	if v.Run != nil {
 		c.required()
 		c.report()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/engine/worktree/apply"
 	"markmill/notebooks"
@@ -24,39 +25,87 @@ type Applied struct {
 	RunID      runs.RunID     `json:"run_id"`
 	Status     runs.Status    `json:"status"`
 	Patch      runs.Digest    `json:"patch_digest"`
-	Checkout   string         `json:"checkout"`
+	Checkout   string         `json:"checkout"`        // root of the repository
+	Branch     string         `json:"branch,omitzero"` // that was made, with the checkout left as it is
 	User       string         `json:"user"`
 	Forced     bool           `json:"forced"`
 	Overridden []runs.Blocker `json:"overridden,omitempty"` // why the run did not pass
+	Rejected   string         `json:"rejected,omitzero"`    // the operator's decision that was overridden
 }
 
 // Apply applies the change of the run in a directory to the checkout of src: all of it, or nothing when it does not
-// fit. The apply is recorded in store before the first file changes. Whether a run that did not pass may be applied is
-// for the caller to decide.
-func Apply(ctx context.Context, src *worktree.Source, store runs.Store, run *runs.Run, dir string, now time.Time,
-	user string) (apply.Applied, error) {
-	patch, err := runs.At(dir).ReadFile(runs.PatchFile)
+// fit. The apply is recorded in the store before the first file changes. Whether a run that did not pass may be applied
+// is for the caller to decide. A run that the policy requires an acceptance of, and that has none, is an
+// engine.NotAcceptedError; so is one that an operator rejected, unless force is set.
+func Apply(ctx context.Context, eng *engine.Engine, src *worktree.Source, run *runs.Run, dir string, force bool) (
+	apply.Applied, error) {
+	record := runs.At(dir)
+	line, err := applied(eng, src, run, record, force)
+	if err != nil {
+		return apply.Applied{}, err
+	}
+	patch, err := record.ReadFile(runs.PatchFile)
 	if err != nil {
 		return apply.Applied{}, err
 	}
 	if runs.DigestOf(patch) != run.Diff.PatchDigest {
-		return apply.Applied{}, &notebooks.Error{Kind: notebooks.KindArtifact, File: runs.At(dir).File(runs.PatchFile),
+		return apply.Applied{}, &notebooks.Error{Kind: notebooks.KindArtifact, File: record.File(runs.PatchFile),
 			Msg: "is not the patch that the journal records", Hint: "see markmill runs verify"}
 	}
-	line := Applied{Time: now.UTC(), RunID: run.ID, Status: run.Status(), Patch: run.Diff.PatchDigest,
-		Checkout: src.Root(), User: user}
-	if line.Forced = line.Status != runs.Pass; line.Forced {
-		line.Overridden = run.Blockers()
-	}
 	return apply.Apply(ctx, src.Repo, string(run.ID), run.Diff.Files, patch, func() error {
-		if err := line.append(filepath.Join(store.Dir, AppliedFile)); err != nil {
-			return fmt.Errorf("the apply cannot be recorded, so nothing was changed: %w", err)
-		}
-		return nil
+		return line.append(eng.Store(src.Root()))
 	})
 }
 
-func (a Applied) append(file string) error {
+// Branch makes a branch of the change of the run in a directory, as run --branch does, and returns its commit. It asks
+// for an acceptance as Apply does.
+func Branch(ctx context.Context, eng *engine.Engine, src *worktree.Source, run *runs.Run, dir, name string,
+	force bool) (string, error) {
+	record := runs.At(dir)
+	line, err := applied(eng, src, run, record, force)
+	if err != nil {
+		return "", err
+	}
+	if base := run.Contract.BaseCommit; base != "" {
+		if _, err := src.Resolve(base); err != nil {
+			return "", &notebooks.Error{Kind: notebooks.KindInput, File: src.Root(), Err: err,
+				Msg:  fmt.Sprintf("does not have the base commit of run %s, %s", run.ID, base),
+				Hint: "fetch a branch that has it"}
+		}
+	}
+	line.Branch = name
+	if err := line.append(eng.Store(src.Root())); err != nil {
+		return "", err
+	}
+	return eng.Branch(ctx, src, run, record, name)
+}
+
+// applied is the line about an apply. The error says why the change of the run may not be used; force overrides a
+// rejection that no policy insists on, and the line has it.
+func applied(eng *engine.Engine, src *worktree.Source, run *runs.Run, record *runs.Record, force bool) (
+	Applied, error) {
+	line := Applied{Time: eng.Now().UTC(), RunID: run.ID, Status: run.Status(), Patch: run.Diff.PatchDigest,
+		Checkout: src.Root(), User: eng.User}
+	if line.Forced = line.Status != runs.Pass; line.Forced {
+		line.Overridden = run.Blockers()
+	}
+	var no *engine.NotAcceptedError
+	err := eng.CheckAcceptance(src, run, record)
+	if errors.As(err, &no) && !no.Required && force {
+		line.Forced, line.Rejected, err = true, no.Why, nil
+	}
+	return line, err
+}
+
+// append adds the line to AppliedFile, before anything is applied.
+func (a Applied) append(store runs.Store) error {
+	if err := a.write(filepath.Join(store.Dir, AppliedFile)); err != nil {
+		return fmt.Errorf("the apply cannot be recorded, so nothing was changed: %w", err)
+	}
+	return nil
+}
+
+func (a Applied) write(file string) error {
 	text, err := codec.Marshal(a)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"context"
+	"crypto/ed25519"
 	"crypto/sha1"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 
 	"markmill/cmd/api"
 	"markmill/engine"
@@ -22,6 +25,7 @@ import (
 	"markmill/notebooks/region"
 	"markmill/render/documents"
 	"markmill/runs"
+	"markmill/runs/sshsig"
 )
 
 const task = `# Count
@@ -352,4 +356,43 @@ func Example_strip() {
 	// Output:
 	// true pass
 	// hello
+}
+
+// Accept a run after it, and read the decision from its record.
+func ExampleDecide() {
+	dir, remove := folder()
+	defer remove()
+	notebook := filepath.Join(dir, "task.md")
+	if err := os.WriteFile(notebook, []byte(task), 0o644); err != nil {
+		log.Fatal(err)
+	}
+	run, err := api.Run(context.Background(), notebook, api.Options{Store: filepath.Join(dir, "store")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	eng, src, err := api.NewEngine(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	key, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, _, err = api.Decide(eng, src, runs.At(run.Dir), engine.Verdict{Reason: "read the output",
+		Sign: func(text []byte) ([]byte, error) { return sshsig.Sign(key, runs.DecisionNamespace, text) }})
+	if err != nil {
+		log.Fatal(err)
+	}
+	list, err := runs.At(run.Dir).Decisions()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, d := range list {
+		fmt.Println(d.Seq, d.Answer, d.Reason, d.Status)
+	}
+	// Output: 1 accepted read the output pass
 }

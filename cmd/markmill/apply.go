@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"markmill/cmd/api"
+	"markmill/engine"
+	"markmill/engine/worktree/apply"
 	"markmill/notebooks"
 	"markmill/render"
 	"markmill/runs"
@@ -20,23 +22,36 @@ import (
 
 func (a *app) runsApply() *cobra.Command {
 	var force, asJSON bool
+	var branch string
 	c := &cobra.Command{
 		Use: "apply RUN", Short: "Apply the change of a run to the checkout",
 		Long: `Applies the patch of a run to the files of the checkout: all of it or, when it does not fit, nothing. The
 index and the commits stay as they are. A run that did not pass is refused, with its reasons; --force applies
-it anyway. Every apply is recorded in applied.jsonl beside the runs, with what --force has overridden.
+it anyway. So is a run that was rejected (runs reject). Where the policy says acceptance: required, a run that
+nobody has accepted (runs accept) is refused, also with --force. Every apply is recorded in applied.jsonl beside the
+runs, with what --force has overridden.
+
+With --branch NAME the change becomes a branch of one commit on the run's base, as with run --branch, and the checkout
+stays as it is.
 
 The new files are written beside the checkout first and then renamed into place. A kill in between leaves
 each file old or new, and the same command again finishes the apply.
 
 Exit codes: 0 applied, or there is nothing to apply; 1 it does not fit, or the run did not pass; 2 there is
-no such run; 3 the run was blocked; 130 interrupted, and nothing was changed.`,
-		Example: "  markmill runs apply last\n  markmill runs apply last --force", Args: args(1, 1),
+no such run; 3 the run was blocked, or is not accepted; 130 interrupted, and nothing was changed.`,
+		Example: "  markmill runs apply last\n  markmill runs apply last --branch fix\n" +
+			"  markmill runs apply last --force",
+		Args: args(1, 1),
 		RunE: func(c *cobra.Command, words []string) error {
-			return a.apply(c.Context(), words[0], force, asJSON)
+			if c.Flags().Changed("branch") && branch == "" {
+				return usagef("--branch names no branch; give a name, or leave the option out")
+			}
+			return a.apply(c.Context(), words[0], branch, force, asJSON)
 		},
 	}
-	c.Flags().BoolVar(&force, "force", false, "also apply the change of a run that did not pass; this is recorded")
+	c.Flags().BoolVar(&force, "force", false,
+		"also apply the change of a run that did not pass, or was rejected; this is recorded")
+	c.Flags().StringVar(&branch, "branch", "", "make the branch `NAME` of the change, and leave the checkout as it is")
 	jsonFlag(c, &asJSON, "apply")
 	return c
 }
@@ -45,12 +60,14 @@ no such run; 3 the run was blocked; 130 interrupted, and nothing was changed.`,
 type appliedRun struct {
 	RunID   runs.RunID         `json:"run_id"`
 	Applied bool               `json:"applied"`
+	Branch  string             `json:"branch,omitzero"` // that was made
+	Commit  string             `json:"commit,omitzero"` // of the branch
 	Files   []runs.ChangedFile `json:"files"`
 	Message string             `json:"message,omitzero"` // why it was not applied, or what was found
 }
 
-func (a *app) apply(ctx context.Context, word string, force, asJSON bool) error {
-	store, src, err := a.here()
+func (a *app) apply(ctx context.Context, word, branch string, force, asJSON bool) error {
+	_, src, err := a.here()
 	if err != nil {
 		return err
 	}
@@ -61,12 +78,21 @@ func (a *app) apply(ctx context.Context, word string, force, asJSON bool) error 
 	if err != nil {
 		return err
 	}
+	eng, err := a.engine(src.Root())
+	if err != nil {
+		return err
+	}
+	eng.Source = src
+	commit := ""
 	// end prints the result, for people and for programs.
 	end := func(applied bool, code int, format string, args ...any) error {
 		a.tell(format+"\n", args...)
 		if asJSON {
 			message := strings.TrimPrefix(fmt.Sprintf(format, args...), "markmill: ")
 			out := appliedRun{RunID: run.ID, Applied: applied, Files: []runs.ChangedFile{}, Message: message}
+			if commit != "" {
+				out.Branch, out.Commit = branch, commit
+			}
 			if run.Diff != nil {
 				out.Files = append(out.Files, run.Diff.Files...)
 			}
@@ -90,16 +116,29 @@ func (a *app) apply(ctx context.Context, word string, force, asJSON bool) error 
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // ignored after the first rename
 	defer stop()
-	done, err := api.Apply(ctx, src, store, run, dir, a.now(), userName())
+	var done apply.Applied
+	if branch == "" {
+		done, err = api.Apply(ctx, eng, src, run, dir, force)
+	} else {
+		commit, err = api.Branch(ctx, eng, src, run, dir, branch, force)
+	}
 	var damaged *notebooks.Error
+	var no *engine.NotAcceptedError
 	what := "applied the change of"
 	switch {
+	case errors.As(err, &no) && !no.Required:
+		return end(false, exitFail, "markmill: %s; --force applies its change anyway, and that is recorded", err)
+	case errors.As(err, &no):
+		return end(false, exitBlocked, "markmill: %s", err)
 	case errors.Is(err, context.Canceled):
 		return end(false, 130, "markmill: interrupted; nothing was changed")
 	case errors.As(err, &damaged) && damaged.Kind == notebooks.KindArtifact:
 		return err
 	case err != nil:
 		return end(false, exitFail, "markmill: %s", err)
+	case branch != "":
+		return end(true, exitPass, "the branch %s has the change of %s, as commit %.12s: %s", branch, run.ID, commit,
+			render.ChangeWords(run.Diff.Files))
 	case done.There:
 		return end(true, exitPass, "the checkout has the change of %s already", run.ID)
 	case done.Resumed:

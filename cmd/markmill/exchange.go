@@ -93,6 +93,7 @@ func (a *app) exchangeCommand(
 		if err != nil && (result == nil || asJSON) {
 			return err
 		}
+		a.reindex(store, result.Runs...)
 		if asJSON {
 			return a.printJSON("runs-exchange", result)
 		}

@@ -97,6 +97,8 @@ type runDocument struct {
 	Blockers     []runBlocker         `json:"blockers"`
 	Cause        *render.Cause        `json:"cause"` // null for a run with nothing against it
 	Consequences []render.Consequence `json:"consequences"`
+	// Decisions are those of operators on the run, the oldest first.
+	Decisions []runs.DecisionSummary `json:"decisions,omitempty"`
 }
 
 // runBlocker is a blocker of a runDocument.
@@ -127,6 +129,9 @@ func (a *app) printRun(run *runs.Run, dir string) error {
 		b := run.Located(c.Blocker)
 		doc.Blockers = append(doc.Blockers,
 			runBlocker{b.Code, b.Step, b.Rule, b.Paths, b.Message, b.Hint, c.Fix, c.Consequence})
+	}
+	if doc.Decisions, err = a.decisions(dir); err != nil {
+		return err
 	}
 	nb, _ := recorded(run, dir) // without it the cause has no line of code
 	cause, led := render.Causes(run, nb, runs.At(dir))

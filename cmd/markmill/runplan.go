@@ -173,6 +173,10 @@ func ending(run *runs.Run, req engine.Request, output string) terminal.Ending {
 	if req.Repository == "" || run.Status() != runs.Pass || run.Diff == nil || len(run.Diff.Files) == 0 {
 		return e
 	}
+	if e.Accept = engine.NeedsAcceptance(run); e.Accept {
+		e.Apply, e.Branch = req.Branch == "", req.Branch
+		return e
+	}
 	if req.Branch == "" {
 		e.Apply = run.Contract.MutationMode == runs.MutationWorktree
 		return e

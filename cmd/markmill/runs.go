@@ -31,7 +31,7 @@ repository). RUN is an id, a part of one that is unique, or last.`,
 	c.Flags().AddFlagSet(list.Flags())
 	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsFetch(),
 		a.runsResume(), a.runsFork(), a.runsAbort(), a.runsReplay(), a.runsReconcile(), a.runsPrune(), a.runsQuery(),
-		a.runsReindex(), a.runsStats(), a.runsPush(), a.runsPull())
+		a.runsReindex(), a.runsStats(), a.runsPush(), a.runsPull(), a.runsAccept(), a.runsReject())
 	return c
 }
 
@@ -83,7 +83,7 @@ func (a *app) runsShow() *cobra.Command {
 				return err
 			}
 			if !asJSON {
-				return terminal.Show(a.stdout, run, record(dir), a.colour(a.stdout))
+				return terminal.Show(a.stdout, run, a.decidedRecord(run, dir), a.colour(a.stdout))
 			}
 			return a.printRun(run, dir)
 		},
@@ -171,12 +171,16 @@ type verified struct {
 	Signed   *runs.SignedBy `json:"signed,omitempty"`
 	// Carried lists the steps that ran in earlier runs.
 	Carried []runs.CarriedSteps `json:"carried,omitempty"`
-	Notes   []string            `json:"notes,omitempty"` // what was not verified
+	// Decisions are those of operators on the run, the oldest first.
+	Decisions []runs.DecisionSummary `json:"decisions,omitempty"`
+	Notes     []string               `json:"notes,omitempty"` // what was not verified
 }
 
 func (a *app) runsVerify() *cobra.Command {
 	var asJSON, signed bool
 	var allowed string
+	var again rerunOptions
+	var stdin bool
 	c := &cobra.Command{
 		Use: "verify RUN|SWEEP|DIR|OUTPUT", Short: "Recompute everything of a run from its bytes",
 		Long: `Recomputes the journal's chain, every digest, the report and the output notebook from the bytes of a run
@@ -190,12 +194,33 @@ Of a sweep it verifies the record, each of its runs, and that they are those whi
 pruned is listed as not looked at.
 
 A signature of SHA256SUMS, or of the manifest of an output notebook without a record, is verified as well.
-The keys that count are those of --allowed-signers, or of allowed_signers of the policy.
+The keys that count are those of --allowed-signers, or of allowed_signers of the policy. So are the decisions of
+operators (runs accept, runs reject): that they are of this record, follow one another, and that none is missing which
+decisions.jsonl beside the runs has.
 
-Exit codes: 0 everything matches, 1 something does not, 2 there is no such run.`,
-		Example: "  markmill runs verify last\n  markmill runs verify health.out.md",
-		Args:    args(1, 1),
-		RunE: func(_ *cobra.Command, words []string) error {
+With --rerun it verifies RUN and then runs its notebook again: in a clean clone of the repository, on the commit, with
+the uncommitted changes, the values and the options of RUN, but with today's settings and policy. It compares how both
+ended, the trees, and what each step changed, printed, recorded and showed, after the notebook's normalize rules; the
+output of volatile steps is left out. The new run has a record of its own, which names RUN, and rerun.json beside it
+says what differs. Files that Git ignores are not in the clone. Secrets, which no record holds, are given again with -p.
+The notebook is code: whoever made the record chose what runs here. Ctrl-C leaves nothing of it.
+
+Exit codes: 0 everything matches, and with --rerun the same came of it; 1 something does not; 2 there is no such run, or
+it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
+		Example: "  markmill runs verify last\n  markmill runs verify health.out.md\n" +
+			"  markmill runs verify last --rerun",
+		Args: args(1, 1),
+		RunE: func(c *cobra.Command, words []string) error {
+			again.allowed, again.json = allowed, asJSON
+			if again.rerun {
+				return a.verifyAgain(c, words[0], signed, again)
+			}
+			for _, name := range []string{"base", "parameters", "parameters-file", "parameters-raw", "parameters-yaml",
+				"parameters-base64"} {
+				if c.Flags().Changed(name) {
+					return usagef("--%s is for --rerun", name)
+				}
+			}
 			if dir, err := a.sweepNamed(words[0]); err != nil || dir != "" {
 				return errors.Join(err, a.verifySweep(dir, allowed, signed, asJSON))
 			}
@@ -206,7 +231,8 @@ Exit codes: 0 everything matches, 1 something does not, 2 there is no such run.`
 			if signed && !got.Signed.Counts() {
 				got.Findings = append(got.Findings, unsigned(got))
 			}
-			out := verified{OK: len(got.Findings) == 0, Findings: got.Findings, Signed: got.Signed, Notes: got.Notes}
+			out := verified{OK: len(got.Findings) == 0, Findings: got.Findings, Signed: got.Signed,
+				Decisions: got.Decisions, Notes: got.Notes}
 			if got.Run != nil {
 				out.Run, out.Carried = got.Run.ID, got.Run.Carried()
 			}
@@ -238,6 +264,11 @@ Exit codes: 0 everything matches, 1 something does not, 2 there is no such run.`
 					}
 				}
 			}
+			for _, d := range out.Decisions {
+				if err == nil && !asJSON {
+					err = say(a.stdout, "  %s\n", d.Words())
+				}
+			}
 			for _, c := range out.Carried {
 				if err == nil && !asJSON {
 					_, err = fmt.Fprintf(a.stdout, "  carried from run %s: %s\n", c.Run, joined(c.Steps))
@@ -258,6 +289,10 @@ Exit codes: 0 everything matches, 1 something does not, 2 there is no such run.`
 	c.Flags().BoolVar(&signed, "signed", false, "fail unless a key that counts has signed it")
 	c.Flags().StringVar(&allowed, "allowed-signers", "",
 		"file with the keys that count (default: allowed_signers of the policy)")
+	c.Flags().BoolVar(&again.rerun, "rerun", false, "run it again in a clean clone, and compare what comes of it")
+	c.Flags().StringVar(&again.base, "base", "",
+		"with --rerun: begin with the commit `REV`; what it has of the run's change is taken back first")
+	a.paramFlags(c.Flags(), &again.given, &stdin)
 	return c
 }
 

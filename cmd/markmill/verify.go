@@ -8,7 +8,7 @@ import (
 
 	"markmill/cmd/api"
 	"markmill/cmd/api/files"
-	"markmill/engine/worktree"
+	"markmill/cmd/api/rerun"
 	"markmill/runs"
 )
 
@@ -19,7 +19,13 @@ func (a *app) verify(word, allowed string) (v *runs.Verification, commits string
 	if v, err = a.verifyRecord(word, allowed); err != nil || v.Run == nil {
 		return v, "", err
 	}
-	commits, err = a.verifyCommits(v)
+	if commits, err = a.verifyCommits(v); err != nil {
+		return v, commits, err
+	}
+	store, _, err := a.indexed()
+	if err == nil {
+		err = rerun.Check(store, v)
+	}
 	return v, commits, err
 }
 
@@ -58,12 +64,7 @@ func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 	if err != nil {
 		return "", err
 	}
-	patch, err := runs.At(v.Dir).ReadFile(runs.PatchFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a missing patch is a finding already
-		return "", err
-	}
-	looked, findings, err := worktree.VerifyRun(src, v.Dir, v.Run, patch)
-	v.Findings = append(v.Findings, findings...)
+	looked, err := api.VerifyCommits(v, src)
 	if looked.Commits > 0 {
 		words = fmt.Sprintf(", %d commits", looked.Commits)
 	}

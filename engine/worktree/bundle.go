@@ -17,9 +17,10 @@ import (
 
 // Bundle writes the run's commits into dir as runs.BundleFile, a Git bundle whose prerequisite is the base commit. It
 // does not write to the source's repository, and it renames the file into place when it is complete. It returns nil for
-// a run that changed nothing or has no source.
+// a run that has no source, and for one that changed nothing, unless it began with uncommitted changes, which only its
+// commits have.
 func (t *Tree) Bundle(dir string) (*runs.BundleData, error) {
-	if t.src == nil || !t.changed {
+	if t.src == nil || !t.changed && !t.opt.IncludeDirty || t.last == t.start {
 		return nil, nil
 	}
 	ref := repo.RunRefPrefix + t.opt.RunID

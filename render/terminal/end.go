@@ -13,6 +13,7 @@ import (
 type Ending struct {
 	Output string // the output notebook, as the user would find it; "" where there is none
 	Apply  bool   // its change can be applied to the checkout
+	Accept bool   // somebody must accept the run first; Apply and Branch say what waits for it
 	Branch string // that was made; "" without
 	Commit string // that it holds
 }
@@ -36,11 +37,17 @@ func End(run *runs.Run, e Ending, color bool) string {
 	if words := scalars(run); words != "" {
 		line("scraps", words)
 	}
-	if e.Branch != "" {
+	apply := "markmill runs apply last"
+	if e.Accept {
+		line("accept", "markmill runs accept last --key FILE; its change is used only after that")
+		if e.Branch != "" {
+			line("branch", "none yet; "+apply+" --branch NAME makes it then")
+		}
+	} else if e.Branch != "" {
 		line("branch", fmt.Sprintf("%s at %.12s; git show %s", e.Branch, e.Commit, e.Branch))
 	}
 	if e.Apply {
-		line("apply", "markmill runs apply last")
+		line("apply", apply)
 	}
 	var b strings.Builder
 	if err := t.write(&b, "  ", color); err != nil {

@@ -15,9 +15,11 @@ import (
 
 // Record is the run directory.
 type Record struct {
-	Files fs.FS       // nil: it is not at hand, and it is not shown why a step failed
-	Path  string      // as a reader of the terminal finds it
-	Sums  runs.Digest // of SHA256SUMS; "" without one
+	Files     fs.FS       // nil: it is not at hand, and it is not shown why a step failed
+	Path      string      // as a reader of the terminal finds it
+	Sums      runs.Digest // of SHA256SUMS; "" without one
+	Decisions []string    // of operators on the run, in words
+	Reruns    []string    // which run it repeats, and which repeat it, in words
 }
 
 // failure explains why a step failed: by the traceback of its exception, else the end of its standard error, else of

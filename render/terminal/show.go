@@ -44,6 +44,13 @@ func List(w io.Writer, entries []runs.Entry, names []string, values [][]string, 
 				reason = strings.TrimPrefix(reason+"; "+words+" "+string(id), "; ")
 			}
 		}
+		if e.Decision != "" {
+			reason = strings.TrimSuffix(e.Decision+" by "+e.DecidedBy+"; "+reason, "; ")
+		}
+		if e.Agrees != nil {
+			reason = strings.TrimSuffix(map[bool]string{true: "agrees", false: "differs"}[*e.Agrees]+"; "+reason, "; ")
+		}
+		add("a repetition of", e.RerunOf)
 		add("made in a step of", e.Parent)
 		add("resumed from", e.ResumedFrom)
 		add("forked from", e.ForkedFrom)
@@ -92,6 +99,12 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	}
 	fact("folder", run.Started.Folder)
 	fact("record", string(record.Sums))
+	for _, words := range record.Decisions {
+		fact("decision", words)
+	}
+	for _, words := range record.Reruns {
+		fact("rerun", words)
+	}
 	if d := run.Diff; d != nil {
 		fact("compared", d.Unread)
 		fact("patch omits", d.PatchOmits)

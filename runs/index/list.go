@@ -121,7 +121,12 @@ func (x *Index) List(f Filter) ([]Item, error) {
 		e := runs.Entry{ID: id, Dir: x.store.Path(id), Status: runs.Status(s.ColumnText(2)), Notebook: s.ColumnText(3),
 			Reason: s.ColumnText(4), Parent: runs.RunID(s.ColumnText(7)), ResumedFrom: runs.RunID(s.ColumnText(8)),
 			ForkedFrom: runs.RunID(s.ColumnText(9)), Sweep: runs.SweepID(s.ColumnText(10)),
-			StartedAt: timeOf(s, 5), FinishedAt: timeOf(s, 6)}
+			StartedAt: timeOf(s, 5), FinishedAt: timeOf(s, 6), Decision: s.ColumnText(11), DecidedBy: s.ColumnText(12),
+			RerunOf: runs.RunID(s.ColumnText(13))}
+		if !s.ColumnIsNull(14) {
+			agrees := s.ColumnBool(14)
+			e.Agrees = &agrees
+		}
 		item := Item{Entry: e}
 		n := s.ColumnInt64(0)
 		var err error
@@ -182,7 +187,7 @@ func (f Filter) chosen() (condition string, args []any) {
 func (f Filter) query() (query string, args []any) {
 	where, args := f.chosen()
 	query = "SELECT n, run_id, status, notebook, reason, started_ns, finished_ns, parent, resumed_from, " +
-		"forked_from, sweep FROM run WHERE " + where + " ORDER BY "
+		"forked_from, sweep, decision, decided_by, rerun_of, agrees FROM run WHERE " + where + " ORDER BY "
 	for _, k := range f.Sort {
 		column := sortColumns[k.Column]
 		if table := tableOf[k.Column]; table != "" {
@@ -233,6 +238,23 @@ func (x *Index) resumedBy(id runs.RunID) (by []runs.RunID, err error) {
 	err = exec(x.conn, "SELECT run_id FROM run WHERE resumed_from=? ORDER BY started_ns, run_id", []any{string(id)},
 		func(s *sqlite.Stmt) error { by = append(by, runs.RunID(s.ColumnText(0))); return nil })
 	return by, err
+}
+
+// Reruns returns the runs that repeat a run and were compared with it, the oldest first.
+func (x *Index) Reruns(id runs.RunID) (list []Rerun, err error) {
+	err = exec(x.conn,
+		"SELECT run_id, agrees FROM run WHERE rerun_of=? AND agrees IS NOT NULL ORDER BY started_ns, run_id",
+		[]any{string(id)}, func(s *sqlite.Stmt) error {
+			list = append(list, Rerun{runs.RunID(s.ColumnText(0)), s.ColumnBool(1)})
+			return nil
+		})
+	return list, err
+}
+
+// Rerun is a run that repeats another, and whether it came to the same.
+type Rerun struct {
+	ID     runs.RunID
+	Agrees bool
 }
 
 func (x *Index) values(table string, n int64, names []string) (map[string]codec.Raw, error) {

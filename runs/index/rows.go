@@ -52,13 +52,17 @@ func add(c *sqlite.Conn, one claimed) error {
 		}
 		files, added, deleted = len(r.Diff.Files), plus, minus
 	}
+	var agrees any
+	if e.Agrees != nil {
+		agrees = *e.Agrees
+	}
 	if err := insert(c, "run", nil, string(e.ID), final(e) && one.run != nil, string(e.Status), e.Notebook,
 		r.Started.SourcePath, string(r.Source), inputs(r), nanoseconds(e.StartedAt), nanoseconds(e.FinishedAt),
 		stamp(e.StartedAt), stamp(e.FinishedAt), seconds(e.StartedAt, e.FinishedAt), base, result,
 		r.Started.Repository, string(e.Parent), string(e.ResumedFrom), string(e.ForkedFrom), string(e.Sweep), e.Reason, code,
 		step, files, added, deleted,
 		r.Contract.MutationMode, r.Contract.RiskClass, string(r.Approval), r.Started.Markmill, r.Started.Host,
-		r.Events); err != nil {
+		r.Events, e.Decision, e.DecidedBy, string(e.RerunOf), agrees); err != nil {
 		return err
 	}
 	n := c.LastInsertRowID()

@@ -1,7 +1,7 @@
 package index
 
 // version is that of the tables below. An index of another version is made again.
-const version = 2
+const version = 3
 
 // valueMax is the longest value, in bytes, that the index keeps of a scrap. The record has longer ones.
 const valueMax = 64 << 10
@@ -16,7 +16,8 @@ CREATE TABLE run(
 	base_commit TEXT, result_commit TEXT, repository TEXT, parent TEXT, resumed_from TEXT, forked_from TEXT, sweep TEXT,
 	reason TEXT, reason_code TEXT, reason_step TEXT,
 	files INTEGER, added INTEGER, deleted INTEGER,
-	mode TEXT, risk TEXT, approval TEXT, markmill TEXT, host TEXT, events INTEGER);
+	mode TEXT, risk TEXT, approval TEXT, markmill TEXT, host TEXT, events INTEGER,
+	decision TEXT, decided_by TEXT, rerun_of TEXT, agrees INTEGER);
 CREATE TABLE step(
 	n INTEGER NOT NULL, position INTEGER NOT NULL, step TEXT NOT NULL, lang TEXT, kernel TEXT, tags TEXT,
 	status TEXT, reason TEXT, exit INTEGER, attempts INTEGER, seconds REAL, started_at TEXT, finished_at TEXT,
@@ -47,11 +48,12 @@ CREATE INDEX run_status ON run(status, started_ns);
 CREATE INDEX run_notebook ON run(notebook, started_ns);
 CREATE INDEX run_open ON run(n) WHERE NOT final;
 CREATE INDEX run_resumed ON run(resumed_from) WHERE resumed_from IS NOT NULL;
+CREATE INDEX run_rerun ON run(rerun_of) WHERE rerun_of IS NOT NULL;
 CREATE INDEX parameter_value ON parameter(name, value, number);
 CREATE INDEX scrap_value ON scrap(name, value, number);
 CREATE VIEW runs AS SELECT run_id, status, notebook, source_path, source_digest, inputs, started_at, finished_at, seconds,
 	base_commit, result_commit, repository, parent, resumed_from, forked_from, sweep, reason, reason_code, reason_step,
-	files, added, deleted, mode, risk, approval, markmill, host FROM run;
+	files, added, deleted, mode, risk, approval, markmill, host, decision, decided_by, rerun_of, agrees FROM run;
 CREATE VIEW steps AS SELECT run_id, position, step, lang, kernel, tags, s.status, s.reason, exit, attempts, s.seconds,
 	s.started_at, s.finished_at, stdout_bytes, stderr_bytes, error, terminated_by, carried FROM step s JOIN run USING(n);
 CREATE VIEW parameters AS SELECT run_id, name, type, value, number, json, given, origin FROM parameter JOIN run USING(n);

@@ -151,8 +151,11 @@ func (e Exchange) Pull(ctx context.Context, ids []runs.RunID) (result *Result, e
 	return result, refused
 }
 
-// errThere ends the admission of a run that the store has.
-var errThere = errors.New("it is there")
+// errThere ends the admission of a run that the store has, and errMore that of one which had more decisions on it.
+var (
+	errThere = errors.New("it is there")
+	errMore  = errors.New("it is there, with fewer decisions")
+)
 
 // take puts one fetched run into the store; there is true if the store has the same.
 func (e Exchange) take(ctx context.Context, remote *exchange.Remote, id runs.RunID) (there bool, err error) {
@@ -166,8 +169,18 @@ func (e Exchange) take(ctx context.Context, remote *exchange.Remote, id runs.Run
 		}
 		return e.verify(id, fetched)
 	})
-	if errors.Is(err, errThere) {
+	switch {
+	case errors.Is(err, errThere):
 		return true, nil
+	case errors.Is(err, errMore):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	record := e.Store.Record(id)
+	list, err := record.Decisions()
+	if err == nil {
+		err = record.LogDecisions(list)
 	}
 	return false, err
 }
@@ -179,11 +192,19 @@ func (e Exchange) compare(id runs.RunID, own, fetched *runs.Record) error {
 		var theirs []byte
 		theirs, err = fetched.ReadFile(runs.SumsFile)
 		if err == nil && bytes.Equal(mine, theirs) {
-			err = e.verify(id, fetched)
-			if err == nil {
-				return errThere
+			if err = e.verify(id, fetched); err != nil {
+				return err
 			}
-			return err
+			more, err := own.TakeDecisions(fetched)
+			switch {
+			case err != nil:
+				return &notebooks.Error{Kind: notebooks.KindRecord, File: own.Path(), Err: err,
+					Msg:  fmt.Sprintf("run %s is here with other decisions than %s has: %s", id, e.Remote, err),
+					Hint: "markmill runs verify shows whether those here hold"}
+			case more > 0:
+				return errMore
+			}
+			return errThere
 		}
 	}
 	return &notebooks.Error{Kind: notebooks.KindRecord, File: own.Path(), Err: err,
@@ -200,15 +221,7 @@ func (e Exchange) verify(id runs.RunID, record *runs.Record) error {
 	if record.Alive() && record.Path() == e.Store.Path(id) {
 		return refuse("the run has not ended")
 	}
-	v, err := record.Verify(api.FoldView, e.Signers)
-	if err == nil && v.Run != nil && len(v.Findings) == 0 && v.Run.Contract.TargetRepository != "" {
-		var patch []byte
-		var findings []runs.Finding
-		if patch, err = record.ReadFile(runs.PatchFile); err == nil {
-			_, findings, err = worktree.VerifyRun(e.Source, record.Path(), v.Run, patch)
-			v.Findings = append(v.Findings, findings...)
-		}
-	}
+	v, err := api.VerifyRecord(record, e.Source, e.Signers)
 	switch {
 	case err != nil:
 		return refuse("%s", err)

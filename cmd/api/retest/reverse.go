@@ -22,22 +22,14 @@ func reverseChange(ctx context.Context, j *job, repo *worktree.Source, req *engi
 		return err
 	}
 	defer tree.Close()
-	applied, untouched := 0, 0
-	for i := range m.Changes {
-		is, was, err := stateOf(tree, &m.Changes[i])
-		if err != nil {
-			return err
-		}
-		if was {
-			untouched++
-		} else if is {
-			applied++
-		}
-	}
+	back, applied, err := TakeBack(repo, tree, m.Changes)
 	switch {
+	case err != nil:
+		return &notebooks.Error{Kind: notebooks.KindInput, File: slashed(j.stored), Err: err, Msg: err.Error(),
+			Hint: "fetch the whole history (git fetch --unshallow), or name the commit before the change with --base"}
 	case applied == 0:
 		return nil
-	case applied+untouched < len(m.Changes) || untouched > 0:
+	case back == nil:
 		j.words = append(j.words, fmt.Sprintf("the change of the stored run is applied in part, or was edited since "+
 			"(%d of %s as the run left them): this run began with the files as they are", applied,
 			fileCount(len(m.Changes))))
@@ -47,26 +39,48 @@ func reverseChange(ctx context.Context, j *job, repo *worktree.Source, req *engi
 			"not list %s of it: name the commit before it with --base", fileCount(m.ChangesOmitted)))
 		return nil
 	}
-	for _, c := range m.Changes {
-		if c.OldBlob != "" && !repo.HasBlob(worktree.OID(c.OldBlob)) {
-			return &notebooks.Error{Kind: notebooks.KindInput, File: slashed(j.stored),
-				Msg: fmt.Sprintf(
-					"its change is applied already, and this repository does not have %s as it was before", c.Path),
-				Hint: "fetch the whole history (git fetch --unshallow), or name the commit before the change with " +
-					"--base"}
-		}
-		at := c.Path
-		if c.OldPath != "" && c.OldPath != c.Path {
-			req.Reverse = append(req.Reverse, worktree.Restored{Path: c.Path})
-			at = c.OldPath
-		}
-		req.Reverse = append(req.Reverse, worktree.Restored{Path: at, Blob: worktree.OID(c.OldBlob), Mode: c.OldMode})
-	}
+	req.Reverse = append(req.Reverse, back...)
 	for _, r := range req.Reverse {
 		j.reversed = append(j.reversed, r.Path)
 	}
 	j.words = append(j.words, "its change is applied already: this run began without it ("+some(j.reversed)+")")
 	return nil
+}
+
+// TakeBack returns the files that a tree begins with when a change is taken back that it has already: all of it,
+// exactly as a run left it. Of a tree that has it in part, or not at all, it returns nil. applied is how many of the
+// files are as the run left them. It returns an error if the repository lacks a file as it was before.
+func TakeBack(repo *worktree.Source, tree *worktree.Files, changes []notebooks.ManifestChange) (
+	back []worktree.Restored, applied int, err error) {
+	untouched := 0
+	for i := range changes {
+		is, was, err := stateOf(tree, &changes[i])
+		if err != nil {
+			return nil, 0, err
+		}
+		if was {
+			untouched++
+		} else if is {
+			applied++
+		}
+	}
+	if applied == 0 || applied < len(changes) {
+		return nil, applied, nil
+	}
+	for _, c := range changes {
+		if c.OldBlob != "" && !repo.HasBlob(worktree.OID(c.OldBlob)) {
+			return nil, applied,
+				fmt.Errorf("its change is applied already, and this repository does not have %s as it was before",
+					c.Path)
+		}
+		at := c.Path
+		if c.OldPath != "" && c.OldPath != c.Path {
+			back = append(back, worktree.Restored{Path: c.Path})
+			at = c.OldPath
+		}
+		back = append(back, worktree.Restored{Path: at, Blob: worktree.OID(c.OldBlob), Mode: c.OldMode})
+	}
+	return back, applied, nil
 }
 
 // startFiles are the files that the run begins with.

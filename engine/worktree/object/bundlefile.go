@@ -127,6 +127,26 @@ func (b *Bundle) Get(d Digest) (kind string, data []byte, err error) {
 	return o.kind, data, err
 }
 
+// First is the first commit of the bundle: the child of its prerequisite that its tip descends from by first parents.
+func (b *Bundle) First() (OID, error) {
+	d, ok := b.Format.Parse(b.Tip)
+	for ok {
+		kind, data, err := b.Get(d)
+		if err != nil || kind != "commit" {
+			return "", errors.Join(err, fmt.Errorf("%s has no commit %s", b.Path, b.Format.OID(d)))
+		}
+		parents := ParseCommit(b.Format, data).Parents
+		if len(parents) == 0 {
+			break
+		}
+		if _, here := b.Objects[parents[0]]; !here {
+			break
+		}
+		d = parents[0]
+	}
+	return b.Format.OID(d), nil
+}
+
 // Reach lists the objects of the bundle that can be reached from some of its commits and trees.
 func (b *Bundle) Reach(from ...Digest) ([]Digest, error) {
 	seen := map[Digest]bool{}
