@@ -82,7 +82,7 @@ func (c Condition) Holds(value codec.Raw) bool {
 	text, number := Text(value), numberOf(value)
 	wanted, isNumber := numberOf(codec.Raw(c.Value)).(float64)
 	isText := len(value) > 0 && strings.IndexByte(`"[{`, byte(value.Kind())) >= 0 // lists and objects are their JSON
-	order := 2 // nothing to compare
+	order := 2                                                                    // nothing to compare
 	switch equality := c.Op == "=" || c.Op == "!="; {
 	case len(value) == 0:
 		return false
