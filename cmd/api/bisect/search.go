@@ -94,46 +94,31 @@ func (s *search) ranked(list []int) []int {
 	return order
 }
 
-// weights counts for each suspect how many suspects it reaches, itself included. Along a line each has one more than its
-// parent; only for merges the history is walked.
-func (s *search) weights(list []int) map[int]int {
-	weights := make(map[int]int, len(list))
+// weights counts for each suspect how many suspects it reaches, itself included; it is 0 for other commits. Along a line
+// each has one more than its parent; only for merges the history is walked.
+func (s *search) weights(list []int) []int {
+	weights, seen := make([]int, len(s.parents)), make([]int, len(s.parents)) // seen: the last merge that reached it
+	var todo []int
 	for _, c := range list {
-		var parents []int
+		todo = todo[:0]
 		for _, p := range s.parents[c] {
-			if _, suspect := weights[p]; suspect {
-				parents = append(parents, p)
+			if weights[p] > 0 {
+				todo = append(todo, p)
 			}
 		}
-		switch len(parents) {
-		case 0:
-			weights[c] = 1
-		case 1:
-			weights[c] = weights[parents[0]] + 1
-		default:
-			seen, todo := map[int]bool{c: true}, parents
-			for len(todo) > 0 {
-				p := todo[len(todo)-1]
-				todo = todo[:len(todo)-1]
-				if _, suspect := weights[p]; suspect && !seen[p] {
-					seen[p] = true
-					todo = append(todo, s.parents[p]...)
-				}
+		weights[c] = 1
+		if len(todo) == 1 {
+			weights[c] += weights[todo[0]]
+			continue
+		}
+		for len(todo) > 0 {
+			p := todo[len(todo)-1]
+			if todo = todo[:len(todo)-1]; weights[p] > 0 && p != c && seen[p] != c {
+				seen[p] = c
+				weights[c]++
+				todo = append(todo, s.parents[p]...)
 			}
-			weights[c] = len(seen)
 		}
 	}
 	return weights
-}
-
-// about is how many tests a number of suspects takes (estimate_bisect_steps of git).
-func about(suspects int) int {
-	if suspects < 3 {
-		return suspects - 1
-	}
-	n := int(math.Log2(float64(suspects)))
-	if e := 1 << n; e < 3*(suspects-e) {
-		return n
-	}
-	return n - 1
 }

@@ -79,7 +79,7 @@ func TestSearch(t *testing.T) {
 	})
 }
 
-// Along a line, no search takes more tests than halving does; the estimate is at most one off.
+// Along a line, no search takes more tests than halving does.
 func TestSearchHalves(t *testing.T) {
 	for n := 1; n < 70; n++ {
 		parents := make([][]int, n)
