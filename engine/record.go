@@ -99,7 +99,13 @@ func (p *Plan) sourcePath() string {
 
 // contract is what the run was asked to do and what it may do.
 func (r *run) contract() runs.ContractData {
-	p := r.plan
+	c := r.plan.contract()
+	c.Parameters, c.Environment = r.parameters(), names(r.ws.environment(&workdir{}, ""))
+	return c
+}
+
+// contract is that of a run of the plan, without the parameters and the environment.
+func (p *Plan) contract() runs.ContractData {
 	f := p.notebook.Front
 	dirty := p.request.Dirty
 	if dirty == "" {
@@ -109,8 +115,8 @@ func (r *run) contract() runs.ContractData {
 		TaskID: p.TaskID(), BaseCommit: string(p.base), AllowedPaths: f.Allow, ForbiddenPaths: f.Forbid,
 		ProtectedPaths: f.Protect, ProtectMode: f.ProtectMode, ForbiddenActions: f.ForbiddenActions,
 		Limits: runs.LimitsData{Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes}, MutationMode: p.mode(),
-		ApprovalRequired: p.needsApproval(), EvidenceExpectations: f.Require, RiskClass: f.Risk, Parameters: r.parameters(),
-		Environment: names(r.ws.environment(&workdir{}, "")), DirtyFiles: len(p.dirtyPaths), Dirty: string(dirty),
+		ApprovalRequired: p.needsApproval(), EvidenceExpectations: f.Require, RiskClass: f.Risk,
+		DirtyFiles: len(p.dirtyPaths), Dirty: string(dirty),
 		AllowedAlso: p.allowAlso, StepTimeoutMaxNS: int64(p.stepTimeoutMax), RunTimeoutNS: int64(p.runTimeout),
 		Sandbox: f.Sandbox, Network: f.Network, Processes: f.Processes, Narrowed: p.narrowed,
 	}

@@ -198,6 +198,9 @@ func (i *InterruptedRun) Request(given []params.Given) (Request, error) {
 	req.Resume, req.Base, req.Dirty = s.RunID, contract.BaseCommit, Dirty(contract.Dirty)
 	if i.forked {
 		req.Fork, req.Given = true, append(req.Given, given...) // the later wins
+		if i.Run.Status().Passed() {
+			req.Branch = "" // that branch has the change of the run before
+		}
 		return req, nil
 	}
 	req.Sweep = s.Sweep

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"markmill/cmd/api/bisect"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
 	"markmill/engine/worktree"
@@ -143,6 +144,8 @@ func exitOf(err error) int {
 	var list notebooks.ErrorList
 	var one *notebooks.Error
 	switch {
+	case errors.Is(err, bisect.ErrUntestable):
+		return exitBlocked
 	case errors.As(err, &list), errors.As(err, new(trouble)):
 		return exitUsage
 	case errors.As(err, &one):
@@ -202,6 +205,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		"git": a.gitCommand, "diff": a.diffCommand, "review": a.reviewCommand, "convert": a.convertCommand,
 		"merge": a.mergeCommand, "runs": a.runsCommand, "scraps": a.scrapsCommand, "approve": a.approveCommand,
 		"deny": a.denyCommand, "version": a.versionCommand, "man": a.manCommand, "agents": a.agentsTopic,
+		"bisect": a.bisectCommand,
 	}
 	if add := all[only]; add != nil && only != "man" && only != "agents" {
 		cmd.AddCommand(add())

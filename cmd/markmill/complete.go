@@ -47,7 +47,7 @@ func (a completion) register(root *cobra.Command) {
 		return c
 	}
 	source := []string{"md", "ipynb", "qmd", "Rmd", "py", "R", "jl", "sh"}
-	for _, path := range []string{"run", "inspect", "check", "test", "strip", "convert", "merge"} {
+	for _, path := range []string{"run", "inspect", "check", "test", "strip", "convert", "merge", "bisect"} {
 		at(path).ValidArgsFunction = filesEnding(source)
 	}
 	for _, path := range []string{"show", "scraps", "diff", "runs verify"} {
@@ -71,9 +71,10 @@ func (a completion) register(root *cobra.Command) {
 		{[]string{"run"}, "from", ofNotebook(stepIDs)},
 		{[]string{"run"}, "until", ofNotebook(stepIDs)},
 		{[]string{"run"}, "skip-tag", listed(ofNotebook(tags))},
-		{[]string{"run", "test", "runs resume", "runs fork"}, "parameters", parameters},
-		{[]string{"run", "test"}, "parameters-raw", parameters},
-		{[]string{"run", "test"}, "parameters-file", filesEnding([]string{"yaml", "yml", "json"})},
+		{[]string{"bisect"}, "step", ofNotebook(stepIDs)},
+		{[]string{"run", "test", "runs resume", "runs fork", "bisect"}, "parameters", parameters},
+		{[]string{"run", "test", "bisect"}, "parameters-raw", parameters},
+		{[]string{"run", "test", "bisect"}, "parameters-file", filesEnding([]string{"yaml", "yml", "json"})},
 		{[]string{"run", "test"}, "kernel", listing(cobra.ShellCompDirectiveDefault, a.kernels)},
 		{[]string{"run"}, "language", words(languages("")...)},
 		{[]string{"run"}, "engine", words("markmill", "nbclient")},

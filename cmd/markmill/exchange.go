@@ -21,8 +21,8 @@ by default. REMOTE is a remote of the repository, an address or a folder. Withou
 ended. Each record is verified first. A record on the remote is never replaced. The repository of the working
 directory is not changed.
 
-Git's SSH agent and known hosts are used for SSH; for HTTP a password stands in the address. Credential helpers
-are not asked.
+For SSH, the keys of the agent and those of ~/.ssh without a passphrase are offered, to hosts in known_hosts alone;
+for HTTP a password stands in the address. Credential helpers are not asked.
 
 Exit codes: 0 the remote has the runs; 1 a record does not hold, the remote has another one, or it cannot be
 written; 2 there is no such run or remote; 130 interrupted.`,

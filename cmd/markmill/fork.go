@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,6 +52,8 @@ Exit codes: as of run; 2 also when RUN cannot be forked.`,
 	a.paramFlags(f, &o.req.Given, &stdin)
 	f.StringVar(&at, "at", "", "the first step that runs, by its `STEP` id (default: the first that did not pass)")
 	f.StringVar(&notebook, "notebook", "", "run `EDITED`, the notebook as it is now (default: as RUN has it)")
+	f.StringVar(&o.req.Branch, "branch", "",
+		"commit the change on a new branch `NAME` when the run passes (default: that of RUN, if RUN did not pass)")
 	f.StringVar(&o.repo, "repo", "",
 		"folder of the Git repository that RUN worked on (default: the one around the working directory)")
 	o.viewFlags(f)
@@ -86,6 +91,7 @@ func (a *app) fork(ctx context.Context, word, at, notebook string, output *strin
 		return err
 	}
 	o.req.Repository, o.req.KeepTree, o.req.At = was.root, asked.KeepTree, notebooks.StepID(at)
+	o.req.Branch = cmp.Or(asked.Branch, o.req.Branch)
 	if notebook != "" {
 		values := len(o.req.Given) > 0
 		src, madeOf, err := a.readRun(notebook, o.dropDamaged, values)
@@ -127,6 +133,10 @@ func (a *app) runBefore(word, notebook, repository string,
 	}
 	id, dir, err := store.Find(word)
 	if err != nil {
+		if _, statErr := os.Stat(word); statErr == nil {
+			err = usagef("%s is a path, and RUN is the id of a run that is kept here: unpack an archive, or copy a record, to %s",
+				word, filepath.Join(files.Short(store.Path("")), "ID"))
+		}
 		return nil, err
 	}
 	if _, err := runs.At(dir).Reconcile(a.now, api.Rebuild); err != nil {

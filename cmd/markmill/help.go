@@ -21,7 +21,7 @@ type group struct {
 var commandGroups = []group{
 	{"Write and run notebooks", []string{"new", "check", "inspect", "run", "test"}},
 	{"Look at what ran", []string{"show", "runs", "scraps"}},
-	{"Review and compare", []string{"review", "diff", "merge"}},
+	{"Review and compare", []string{"review", "diff", "bisect", "merge"}},
 	{"Approvals", []string{"approve", "deny"}},
 	{"Forms and Git", []string{"convert", "strip", "git"}},
 	{"This program", nil},
@@ -29,11 +29,12 @@ var commandGroups = []group{
 
 // runGroups are the headings of markmill run --help, and of every command that has many of its options.
 var runGroups = []group{
+	{"The question", []string{"good", "bad", "scrap", "step"}},
 	{"Parameters", []string{"parameters", "parameters-raw", "parameters-file", "parameters-yaml", "parameters-base64",
 		"allow-unknown-parameters", "inject-paths", "inject-input-path", "inject-output-path"}},
 	{"What runs", []string{"only", "from", "until", "skip-tag", "kernel", "language", "engine",
 		"execution-timeout", "run-timeout", "start-timeout", "allow-errors", "prepare-only", "help-notebook", "resume",
-		"continue", "at", "notebook", "drop-damaged", "marked", "jobs"}},
+		"continue", "at", "notebook", "drop-damaged", "marked", "jobs", "as-committed", "anew"}},
 	{"Sweeps", []string{"matrix", "params-table", "include", "exclude", "max-runs", "max-failures", "fail-fast"}},
 	{"The worktree", []string{"repo", "base", "dirty", "copy", "cwd", "in-place", "branch", "keep-worktree"}},
 	{"OUTPUT", []string{"frozen", "report-mode", "no-report-mode", "update", "sanitize-with"}},
@@ -53,7 +54,7 @@ var stripGroups = []group{
 // optionGroups are the headings for the options of a command; none where it has few.
 func optionGroups(c *cobra.Command) []group {
 	switch c.CommandPath() {
-	case "markmill run", "markmill runs resume", "markmill runs fork", "markmill test":
+	case "markmill run", "markmill runs resume", "markmill runs fork", "markmill test", "markmill bisect":
 		return runGroups
 	case "markmill strip", "markmill git install":
 		return stripGroups

@@ -97,6 +97,11 @@ func (in *input) readRun(path string, drop, given bool) (source []byte, madeOf s
 	if err != nil {
 		return nil, "", err
 	}
+	return sourceOf(path, src, drop, given)
+}
+
+// sourceOf is readRun of a notebook that is read.
+func sourceOf(path string, src []byte, drop, given bool) (source []byte, madeOf string, err error) {
 	if isScript(path, src) { // it contains no outputs
 		return src, "", nil
 	}

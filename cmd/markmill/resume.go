@@ -76,7 +76,7 @@ func (a *app) resumeArgs(o *runOptions) cobra.PositionalArgs {
 // continues returns an error for an option that --continue cannot be combined with.
 func (o *runOptions) continues(c *cobra.Command) error {
 	for _, name := range append([]string{"resume", "frozen"}, decided...) {
-		if c.Flags().Changed(name) && !strings.HasPrefix(name, "parameters-") {
+		if c.Flags().Changed(name) && !strings.HasPrefix(name, "parameters-") && name != "branch" {
 			return usagef("--continue: a fork has the options of the run that it goes on from; leave --%s out", name)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"markmill/cmd/api/bisect"
 	"markmill/cmd/api/exchange"
 	"markmill/cmd/api/retest"
 	"markmill/notebooks/codec"
@@ -48,6 +49,9 @@ func jsonDocuments() map[string]struct {
 		"runs-exchange": {reflect.TypeFor[exchange.Result](),
 			"What markmill runs push and runs pull print: the runs that were sent or taken, and those that the other " +
 				"side had"},
+		"bisect": {reflect.TypeFor[bisect.Result](),
+			"What markmill bisect prints: the first bad commit, or the commits that it is one of, and every commit that was " +
+				"asked"},
 		"sweep": {reflect.TypeFor[sweepDocument](),
 			"What markmill run prints for a sweep, and so does markmill run --resume SWEEP"},
 		"runs-reconcile": {reflect.TypeFor[changedRuns](),

@@ -14,6 +14,8 @@ type (
 	NewBranch  = repo.NewBranch
 	Files      = repo.Files
 	PathChange = repo.PathChange
+	Commit     = repo.Commit
+	History    = repo.History
 )
 
 // RunTrailer is the line of a commit's message that names the run.

@@ -248,43 +248,51 @@ func chosen(e *runs.Entry, r *runs.Run, f index.Filter) bool {
 		return false
 	}
 	for _, c := range f.Params {
-		if !meets(valueIn(r, "param", c.Name), c) {
+		if !c.Holds(valueIn(r, "param", c.Name)) {
 			return false
 		}
 	}
 	for _, c := range f.Scraps {
-		if !meets(valueIn(r, "scrap", c.Name), c) {
+		if !c.Holds(valueIn(r, "scrap", c.Name)) {
 			return false
 		}
 	}
 	return true
 }
 
-// meets says in Go what Condition says in SQL.
-func meets(value codec.Raw, c index.Condition) bool {
-	if len(value) == 0 {
-		return false
-	}
-	isText := value.Kind() == '"'
-	text := strings.Trim(string(value), `"`)
-	number, isNumber := strconv.ParseFloat(c.Value, 64)
-	order := 0
-	switch {
-	case isNumber == nil && (value.Kind() == '0' || text == "1"): // the one text of runstest that is a number
-		have, err := strconv.ParseFloat(text, 64)
+// A value meets a condition in Go exactly if it does in SQL.
+func TestHolds(t *testing.T) {
+	values := []string{"1", "1.0", "-2", "0.15", "1e3", "9007199254740993", "9007199254740992", `"1"`, `"1.0"`, `"abc"`, `"true"`,
+		"true", "false", `"null"`, "[1,2]", `{"a":1}`, `"[1,2]"`, `"10 %"`}
+	wanted := []string{"1", "1.0", "2", "-2", "0.15", "1000", "9007199254740993", "abc", "b", "", "true", "false", "null",
+		"[1,2]", "10 %"}
+	store := runs.Store{Dir: filepath.Join(t.TempDir(), ".markmill")}
+	byValue := map[runs.RunID]codec.Raw{}
+	for i, value := range values {
+		id, err := runstest.MakeScrap(store, start, i, "it", codec.Raw(value))
 		if err != nil {
-			return false
+			t.Fatal(err)
 		}
-		order = cmp.Compare(have, number)
-	case c.Op == "=" || c.Op == "!=":
-		order = cmp.Compare(text, c.Value)
-	case isText && isNumber != nil:
-		order = cmp.Compare(text, c.Value)
-	default:
-		return false
+		byValue[id] = codec.Raw(value)
 	}
-	return map[string]bool{"=": order == 0, "!=": order != 0, "<": order < 0, "<=": order <= 0, ">": order > 0,
-		">=": order >= 0}[c.Op]
+	x, _ := open(t, store)
+	for _, text := range wanted {
+		for _, op := range []string{"=", "!=", "<", "<=", ">", ">="} {
+			c := index.Condition{Name: "it", Op: op, Value: text}
+			var got []runs.RunID
+			for _, item := range list(t, x, index.Filter{Scraps: []index.Condition{c}}) {
+				got = append(got, item.ID)
+			}
+			for id, value := range byValue {
+				if want := slices.Contains(got, id); c.Holds(value) != want {
+					t.Errorf("%s %s %s is %v in Go, and %v in SQL", value, op, text, !want, want)
+				}
+			}
+		}
+	}
+	if (index.Condition{Op: "!=", Value: "1"}).Holds(nil) {
+		t.Error("a missing value meets a condition")
+	}
 }
 
 func sorted(ids []runs.RunID, entries []runs.Entry, folds map[runs.RunID]*runs.Run, k index.Key) {

@@ -77,6 +77,40 @@ func (c Condition) where() (string, []any) {
 	return is, args
 }
 
+// Holds reports whether a value meets the condition, as List decides it.
+func (c Condition) Holds(value codec.Raw) bool {
+	text, number := Text(value), numberOf(value)
+	wanted, isNumber := numberOf(codec.Raw(c.Value)).(float64)
+	isText := len(value) > 0 && strings.IndexByte(`"[{`, byte(value.Kind())) >= 0 // lists and objects are their JSON
+	order := 2                                                                    // nothing to compare
+	switch equality := c.Op == "=" || c.Op == "!="; {
+	case len(value) == 0:
+		return false
+	case isNumber && number != nil:
+		order = cmp.Compare(number.(float64), wanted)
+		n, err := strconv.ParseInt(c.Value, 10, 64)
+		if m, notWhole := strconv.ParseInt(string(value), 10, 64); err == nil && notWhole == nil && equality {
+			order = cmp.Compare(m, n)
+		}
+	case !equality && isNumber:
+	case isText, equality && (c.Value == "true" || c.Value == "false" || c.Value == "null"):
+		order = strings.Compare(text, c.Value)
+	}
+	switch c.Op {
+	case "=":
+		return order == 0
+	case "!=":
+		return order != 0
+	case "<":
+		return order == -1
+	case "<=":
+		return order == -1 || order == 0
+	case ">":
+		return order == 1
+	}
+	return order == 1 || order == 0
+}
+
 // Key is what a list is sorted by.
 type Key struct {
 	Column     string // of sortColumns, or "param" or "scrap" with Name

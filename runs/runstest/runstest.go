@@ -27,7 +27,16 @@ const source = "# Fix\n\n```bash {#prepare}\ntrue\n```\n\n```bash {#train}\ntrue
 // Make makes the record of the run number i, which began so many minutes after start. The same numbers make the same
 // record. Some runs fail; every 16th has no end if open is true.
 func Make(store runs.Store, start time.Time, i int, open bool) (runs.RunID, error) {
-	m := &maker{random: rand.New(rand.NewPCG(1, uint64(i))), now: start.Add(time.Duration(i) * time.Minute)}
+	return makeRun(store, start, i, open, nil)
+}
+
+// MakeScrap is Make of a run that ends, with one more scrap, which may have any value.
+func MakeScrap(store runs.Store, start time.Time, i int, name string, value codec.Raw) (runs.RunID, error) {
+	return makeRun(store, start, i, false, &runs.ScrapData{Name: name, Type: runs.ScrapJSON, Value: value})
+}
+
+func makeRun(store runs.Store, start time.Time, i int, open bool, more *runs.ScrapData) (runs.RunID, error) {
+	m := &maker{more: more, random: rand.New(rand.NewPCG(1, uint64(i))), now: start.Add(time.Duration(i) * time.Minute)}
 	notebook := Notebooks[m.random.IntN(len(Notebooks))]
 	id := runs.NewRunID(m.now, notebook, []byte{byte(i >> 16), byte(i >> 8), byte(i)})
 	record, release, err := store.Create(id)
@@ -50,6 +59,7 @@ func Make(store runs.Store, start time.Time, i int, open bool) (runs.RunID, erro
 }
 
 type maker struct {
+	more    *runs.ScrapData // nil for none
 	random  *rand.Rand
 	now     time.Time
 	record  *runs.Record
@@ -96,6 +106,9 @@ func (m *maker) steps() runs.StepStatus {
 			loss := codec.Raw(fmt.Sprintf("%.3f", m.random.Float64()))
 			m.add(runs.ScrapRecorded, id, runs.ScrapData{Name: "loss", Type: runs.ScrapJSON, Value: loss})
 			m.add(runs.ScrapRecorded, id, runs.ScrapData{Name: "model", Type: runs.ScrapText, Value: m.one(`"linear"`, `"tree"`)})
+		}
+		if id == "prepare" && m.more != nil {
+			m.add(runs.ScrapRecorded, id, *m.more)
 		}
 		end := runs.StepFinishedData{Index: i, Attempts: 1, DurationNS: m.random.Int64N(9e9)}
 		if id == "check" {

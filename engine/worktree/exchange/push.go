@@ -73,11 +73,29 @@ func (r *Remote) Push(ctx context.Context, records map[runs.RunID]*runs.Record) 
 	if len(specs) == 0 {
 		return nil, nil
 	}
-	err = r.git.PushContext(ctx, &git.PushOptions{RemoteName: remoteName, RefSpecs: specs, ClientOptions: options()})
+	if r.written > deltasUpTo {
+		if err := r.withoutDeltas(); err != nil {
+			return nil, err
+		}
+	}
+	err = r.git.PushContext(ctx, &git.PushOptions{RemoteName: remoteName, RefSpecs: specs, ClientOptions: options(ctx)})
 	if err != nil && !errors.Is(err, git.NoErrAlreadyUpToDate) {
-		return nil, r.failed("cannot be pushed to", err)
+		return nil, r.failed(ctx, "cannot be pushed to", err)
 	}
 	return news, nil
+}
+
+// deltasUpTo is how many bytes of records are searched for deltas. go-git takes 0.2 s for a megabyte of them, and large
+// files, which are compressed already, have none.
+const deltasUpTo = 16 << 20
+
+func (r *Remote) withoutDeltas() error {
+	cfg, err := r.repo.Config()
+	if err != nil {
+		return err
+	}
+	cfg.Pack.Window = 0
+	return r.repo.SetConfig(cfg)
 }
 
 // extends reports whether the remote's record has the very files of a tree. Files that only the tree has are fine.
@@ -184,6 +202,7 @@ func (r *Remote) writeBlob(record *runs.Record, name string) (hash plumbing.Hash
 	if err != nil {
 		return hash, err
 	}
+	r.written += info.Size()
 	blob := r.repo.Storer.NewEncodedObject()
 	blob.SetType(plumbing.BlobObject)
 	blob.SetSize(info.Size())

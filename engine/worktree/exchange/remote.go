@@ -14,7 +14,6 @@ import (
 	"github.com/go-git/go-git/v6/config"
 	"github.com/go-git/go-git/v6/plumbing"
 	"github.com/go-git/go-git/v6/plumbing/cache"
-	"github.com/go-git/go-git/v6/plumbing/client"
 	formatcfg "github.com/go-git/go-git/v6/plumbing/format/config"
 	"github.com/go-git/go-git/v6/plumbing/transport"
 	"github.com/go-git/go-git/v6/storage/filesystem"
@@ -40,7 +39,8 @@ type Remote struct {
 	repo *git.Repository
 	max  int64 // bytes, of one transfer
 
-	hashSize int // of the names of objects, in bytes
+	hashSize int   // of the names of objects, in bytes
+	written  int64 // bytes of the records that were written to repo
 }
 
 // Open prepares to speak with a remote: the name of one of the repository at root ("": in none), an address or a
@@ -110,9 +110,6 @@ func localTo(root, url string) string {
 	return url
 }
 
-// options are those of every conversation: go-git asks the SSH agent, and takes a password from the address alone.
-func options() []client.Option { return []client.Option{client.WithProxyEnvironment()} }
-
 // List returns the records that the remote has, sorted. Refs whose name is no id of a run are left out.
 func (r *Remote) List(ctx context.Context) ([]runs.RunID, error) {
 	refs, err := r.refs(ctx)
@@ -128,12 +125,12 @@ func (r *Remote) List(ctx context.Context) ([]runs.RunID, error) {
 }
 
 func (r *Remote) refs(ctx context.Context) (map[runs.RunID]plumbing.Hash, error) {
-	list, err := r.git.ListContext(ctx, &git.ListOptions{ClientOptions: options()})
+	list, err := r.git.ListContext(ctx, &git.ListOptions{ClientOptions: options(ctx)})
 	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, r.failed("cannot be read", err)
+		return nil, r.failed(ctx, "cannot be read", err)
 	}
 	refs := map[runs.RunID]plumbing.Hash{}
 	for _, ref := range list {
@@ -156,19 +153,19 @@ func (r *Remote) fetch(ctx context.Context, ids []runs.RunID) error {
 	for _, id := range ids {
 		specs = append(specs, config.RefSpec("+"+refOf(id)+":"+refOf(id)))
 	}
-	err := r.git.FetchContext(ctx, &git.FetchOptions{RemoteName: remoteName, RefSpecs: specs, Tags: plumbing.NoTags, ClientOptions: options()})
+	err := r.git.FetchContext(ctx, &git.FetchOptions{RemoteName: remoteName, RefSpecs: specs, Tags: plumbing.NoTags, ClientOptions: options(ctx)})
 	if err != nil && !errors.Is(err, git.NoErrAlreadyUpToDate) {
-		return r.failed("cannot be fetched from", err)
+		return r.failed(ctx, "cannot be fetched from", err)
 	}
 	return nil
 }
 
 // failed is the error of a conversation. An interrupt stays what it is.
-func (r *Remote) failed(what string, err error) error {
-	if errors.Is(err, context.Canceled) {
+func (r *Remote) failed(ctx context.Context, what string, err error) error {
+	if errors.Is(err, context.Canceled) || ctx.Err() != nil {
 		return context.Canceled
 	}
-	hint := "git ls-remote shows whether Git reaches it; Markmill asks the SSH agent, and no credential helper"
+	hint := "git ls-remote shows whether Git reaches it; Markmill asks the SSH agent, takes keys from ~/.ssh, and asks no credential helper"
 	if errors.Is(err, errTooLarge) {
 		hint = "--max-mb allows more"
 	}

@@ -25,11 +25,7 @@ func (s *Repo) MergeBase(a, b object.OID) (object.OID, error) {
 	if a == b {
 		return a, nil
 	}
-	shallow := map[object.OID]bool{}
-	for _, line := range readLines(filepath.Join(s.common, "shallow")) {
-		shallow[object.OID(strings.TrimSpace(line))] = true
-	}
-	w := painting{s: s, seen: map[object.Digest]*painted{}, shallow: shallow}
+	w := s.walk()
 	for i, id := range ids {
 		c, err := w.commit(id)
 		if err != nil {
@@ -46,7 +42,7 @@ func (s *Repo) MergeBase(a, b object.OID) (object.OID, error) {
 		e := &notebooks.Error{Kind: notebooks.KindInput, File: s.root,
 			Msg:  fmt.Sprintf("the commits %.12s and %.12s have no common ancestor here", a, b),
 			Hint: "BASE..HEAD compares the two as they are"}
-		if len(shallow) > 0 {
+		if len(w.shallow) > 0 {
 			e.Hint = "the clone is shallow: `git fetch --unshallow` brings the rest (in CI: fetch-depth: 0)"
 		}
 		return "", e
@@ -76,6 +72,15 @@ type painting struct {
 	shallow map[object.OID]bool
 	queue   []*painted
 	pending int // in the queue, and not stale
+}
+
+// walk begins a walk through the history.
+func (s *Repo) walk() *painting {
+	shallow := map[object.OID]bool{}
+	for _, line := range readLines(filepath.Join(s.common, "shallow")) {
+		shallow[object.OID(strings.TrimSpace(line))] = true
+	}
+	return &painting{s: s, seen: map[object.Digest]*painted{}, shallow: shallow}
 }
 
 func (w *painting) commit(id object.Digest) (*painted, error) {

@@ -26,10 +26,12 @@ func (s *Repo) Resolve(rev string) (object.OID, error) {
 	if err != nil {
 		return "", err
 	}
-	if h, err := repo.ResolveRevision(plumbing.Revision(rev)); err == nil && !h.IsZero() {
-		return object.OID(h.String()), nil
+	// go-git does not know every spelling ("branch@{upstream}"), and takes HEAD@{1} for HEAD: Git knows them.
+	if !strings.Contains(rev, "@{") {
+		if h, err := repo.ResolveRevision(plumbing.Revision(rev)); err == nil && !h.IsZero() {
+			return object.OID(h.String()), nil
+		}
 	}
-	// go-git does not know every spelling ("@{yesterday}", "branch@{upstream}"): Git does.
 	if !strings.HasPrefix(rev, "-") && HaveGit() {
 		out, err := RunGit(context.Background(), s.root, nil, nil, "rev-parse", "--verify", "--quiet", rev+"^{commit}")
 		if err == nil {
