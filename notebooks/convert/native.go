@@ -2,7 +2,6 @@ package convert
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -89,8 +88,8 @@ func nativeCell(nb *notebooks.Notebook, s *notebooks.Step, main string, at int) 
 	if tags := markdown.TypedTags(nb, s); len(tags) > 0 {
 		c.Metadata.Set("tags", textList(tags))
 	}
-	for _, a := range stepAttributes(s) {
-		c.Metadata.setOwn(a.Name, a.Value)
+	for _, a := range s.Attributes() {
+		c.Metadata.setOwn(a.Name, attributeRaw(a.Value))
 	}
 	if lang := usualLanguage(s.Lang); lang != main {
 		c.Metadata.setOwn(keyLanguage, quoted(lang))
@@ -103,44 +102,21 @@ func nativeCell(nb *notebooks.Notebook, s *notebooks.Step, main string, at int) 
 	return c
 }
 
-// stepAttributes returns the attributes of a step, as values.
-func stepAttributes(s *notebooks.Step) Object {
-	var o Object
-	text := func(name, value string) {
-		if value != "" {
-			o.Set(name, quoted(value))
-		}
+// attributeRaw returns the value of a step's attribute as JSON; nil for one that JSON cannot hold.
+func attributeRaw(value any) codec.Raw {
+	switch v := value.(type) {
+	case string:
+		return quoted(v)
+	case []string:
+		return textList(v)
+	case time.Duration:
+		return quoted(durationText(v))
 	}
-	if s.Timeout > 0 {
-		text("timeout", durationText(s.Timeout))
+	raw, err := codec.Marshal(value)
+	if err != nil {
+		return nil
 	}
-	text("cwd", s.Cwd)
-	text("kernel", s.Kernel)
-	if len(s.Needs) > 0 {
-		var ids []string
-		for _, id := range s.Needs {
-			ids = append(ids, string(id))
-		}
-		o.Set("needs", textList(ids))
-	}
-	text("if", s.If)
-	if s.ExpectExit != nil {
-		o.Set("expect-exit", codec.Raw(strconv.Itoa(*s.ExpectExit)))
-	}
-	if s.Retries > 0 {
-		o.Set("retries", codec.Raw(strconv.Itoa(s.Retries)))
-	}
-	if len(s.Normalize) > 0 {
-		o.Set("normalize", textList(s.Normalize))
-	}
-	text("output", s.Output)
-	if len(s.Env) > 0 {
-		raw, err := codec.Marshal(s.Env)
-		if err == nil {
-			o.Set("env", raw)
-		}
-	}
-	return o
+	return raw
 }
 
 func durationText(d time.Duration) string {

@@ -358,7 +358,7 @@ func FuzzBind(f *testing.F) {
 				continue
 			}
 			v := bound[0].Value
-			if err := Check(p, v); err != nil {
+			if err := checkValue(p, v); err != nil {
 				t.Errorf("%s %q: %v", typ, text, err)
 			}
 			if back, err := notebooks.ParseWire(v.Wire()); err != nil || !back.Equal(v) {
