@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -71,10 +72,10 @@ func (r *parser) offset(base, line, col int) int {
 func (h *header) read(node *yaml.Node) {
 	jupyter, jupytext := lookup(node, "jupyter"), lookup(node, "jupytext")
 	spec := lookup(node, "kernelspec")
-	format := scalar(lookup(lookup(jupytext, "text_representation"), "format_name"))
-	if format == "" {
-		format = scalar(lookup(lookup(lookup(jupyter, "jupytext"), "text_representation"), "format_name"))
+	formatOf := func(jupytext *yaml.Node) string {
+		return scalar(lookup(lookup(jupytext, "text_representation"), "format_name"))
 	}
+	format := cmp.Or(formatOf(jupytext), formatOf(lookup(jupyter, "jupytext")))
 	h.magics = format == "rmarkdown"
 	switch {
 	case format == "myst" || format == "" && jupyter == nil && spec != nil:
