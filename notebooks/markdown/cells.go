@@ -138,7 +138,7 @@ func (r *parser) readMatter(m notebooks.FrontMatter) {
 	if node == nil {
 		var line, col int
 		var msg string
-		if node, line, col, msg = yamlMapping(m.Text); msg != "" {
+		if node, line, col, msg = YAMLMapping(m.Text); msg != "" {
 			line, col = m.Place(line, col)
 			r.header.invalid = &slip{r.offset(0, line, col), "the front matter cannot be read: " + msg,
 				"write it as YAML, key: value"}

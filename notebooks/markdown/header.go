@@ -37,7 +37,7 @@ func (r *parser) readHeader(m blocks.FrontMatter) {
 	r.nb.Front.Span = m.Span
 	src := r.nb.Source
 	text := src[m.Text.Start:m.Text.End]
-	node, line, col, msg := yamlMapping(text)
+	node, line, col, msg := YAMLMapping(text)
 	if msg != "" {
 		at := r.offset(m.Text.Start, line, col)
 		r.header.invalid = &slip{at, "the front matter cannot be read: " + msg, "write it as YAML, key: value"}
@@ -46,7 +46,7 @@ func (r *parser) readHeader(m blocks.FrontMatter) {
 		if own == nil {
 			return
 		}
-		if node, _, _, msg = yamlMapping(text[own[0]:]); msg != "" {
+		if node, _, _, msg = YAMLMapping(text[own[0]:]); msg != "" {
 			r.header.form = notebooks.FormJupytext
 			return
 		}

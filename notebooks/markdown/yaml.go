@@ -6,8 +6,9 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// yamlMapping reads a mapping of YAML. The line of the error is of the text, from 1; node is nil for an empty text.
-func yamlMapping(text []byte) (node *yaml.Node, line, col int, msg string) {
+// YAMLMapping reads a mapping of YAML. The place of the mistake is in the text, from 1; msg is "" without one. node is
+// nil for an empty text.
+func YAMLMapping(text []byte) (node *yaml.Node, line, col int, msg string) {
 	var docs []yaml.Node
 	if err := yaml.Load(text, &docs, yaml.WithAllDocuments()); err != nil {
 		line, col, msg = yamlMistake(err)
