@@ -42,6 +42,18 @@ func InvalidUTF8(src []byte) int {
 	return len(src)
 }
 
+// LongestRun counts the longest run of a byte in a text.
+func LongestRun[T string | []byte](text T, c byte) int {
+	longest, run := 0, 0
+	for i := range len(text) {
+		if run++; text[i] != c {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	return longest
+}
+
 // WarnOfReturns returns a warning where the lines of a text end with a carriage return alone, as on old Macs: no reader
 // of notebooks ends a line there, so the whole is one line, and nothing in it a step. It is nil where they do not.
 func WarnOfReturns(name string, src []byte) *Error {
