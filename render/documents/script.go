@@ -1,9 +1,6 @@
 package documents
 
 import (
-	"errors"
-
-	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/percent"
@@ -14,10 +11,6 @@ import (
 func Script(name string, src []byte) (*diff.Document, error) {
 	s, err := percent.Parse(name, src)
 	if err != nil {
-		var one *notebooks.Error
-		if errors.As(err, &one) {
-			return nil, one
-		}
 		return nil, err
 	}
 	nb, _ := s.Runnable()
