@@ -1,6 +1,7 @@
 package notebooks
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -21,14 +22,17 @@ const (
 	FormJupyter   Form = "jupyter"
 )
 
-// forms is the one table of forms and the extensions of their files. The first row with an extension names the form of
-// a file that nothing else is known about. The extensions of percent scripts are in the table of languages.
-var forms = []struct {
+// formRow is a row of the table of forms.
+type formRow struct {
 	form       Form
 	option     string // what --to calls it; "" for a form that is only read
 	title      string
 	extensions []string
-}{
+}
+
+// forms is the one table of forms and the extensions of their files. The first row with an extension names the form of
+// a file that nothing else is known about. The extensions of percent scripts are in the table of languages.
+var forms = []formRow{
 	{FormNative, "markmill", "Markmill's Markdown", []string{".md", ".markdown"}},
 	{FormJupytext, "jupytext", "Jupytext Markdown", []string{".md", ".markdown"}},
 	{FormMyST, "myst", "MyST Markdown", []string{".myst", ".mystnb", ".mnb", ".md", ".markdown"}},
@@ -39,25 +43,19 @@ var forms = []struct {
 	{FormJupyter, "ipynb", "a Jupyter notebook", []string{".ipynb"}},
 }
 
-// Title returns the name of the form in messages.
-func (f Form) Title() string {
-	for _, row := range forms {
-		if row.form == f {
-			return row.title
-		}
+// row returns the row of the form; that of an unknown form is empty.
+func (f Form) row() formRow {
+	if i := slices.IndexFunc(forms, func(row formRow) bool { return row.form == f }); i >= 0 {
+		return forms[i]
 	}
-	return string(f)
+	return formRow{}
 }
 
+// Title returns the name of the form in messages.
+func (f Form) Title() string { return cmp.Or(f.row().title, string(f)) }
+
 // Option returns the name of the form on the command line; "" for a form that is only read.
-func (f Form) Option() string {
-	for _, row := range forms {
-		if row.form == f {
-			return row.option
-		}
-	}
-	return ""
-}
+func (f Form) Option() string { return f.row().option }
 
 // FormOfOption returns the form that an option names; "" if none does.
 func FormOfOption(option string) Form {
@@ -98,16 +96,7 @@ func FormOfName(name string) Form {
 // MayHaveName reports whether a file of the form may have a name: one with an extension of the form, or of no form.
 func (f Form) MayHaveName(name string) bool {
 	named := FormOfName(name)
-	if named == f || named == "" {
-		return true
-	}
-	ext := extension(name)
-	for _, row := range forms {
-		if row.form == f && slices.Contains(row.extensions, ext) {
-			return true
-		}
-	}
-	return false
+	return named == f || named == "" || slices.Contains(f.row().extensions, extension(name))
 }
 
 // Markdown reports whether the form is a spelling of Markdown.

@@ -1,6 +1,9 @@
 package notebooks
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // StepID names a step: the author's id, or one made from its place ("step-3").
 type StepID string
@@ -90,14 +93,7 @@ func (nb *Notebook) OutputOf(s *Step) string {
 
 // Has reports whether the step carries a tag. Names of papermill, nbclient and nbval are translated when the notebook
 // is parsed, so callers ask for Markmill's own.
-func (s *Step) Has(tag string) bool {
-	for _, t := range s.Tags {
-		if t == tag {
-			return true
-		}
-	}
-	return false
-}
+func (s *Step) Has(tag string) bool { return slices.Contains(s.Tags, tag) }
 
 // Tags with a meaning. Others are kept and mean nothing.
 const (

@@ -80,7 +80,7 @@ func (p *Places) Position(offset int) (line, col int) {
 	return line, 1 + p.before(offset) - p.before(start)
 }
 
-// lineStarts lists where each line of src begins. Lines end with \n, as they do for goldmark; the \r of \r\n
+// LineStarts lists where each line of src begins. Lines end with \n, as they do for goldmark; the \r of \r\n
 // belongs to the line.
 func LineStarts(src []byte) []int {
 	starts := make([]int, 1, 1+bytes.Count(src, []byte{'\n'}))

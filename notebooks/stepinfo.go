@@ -3,12 +3,46 @@ package notebooks
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
+
+// Attribute is an option that a step sets itself. Value is a string, a list of strings, an int, a time.Duration or a
+// map of strings.
+type Attribute struct {
+	Name  string
+	Value any
+}
+
+// Attributes returns the options that the step sets itself, in the canonical order.
+func (s *Step) Attributes() []Attribute {
+	var out []Attribute
+	add := func(name string, given bool, value any) {
+		if given {
+			out = append(out, Attribute{name, value})
+		}
+	}
+	var needs []string
+	for _, id := range s.Needs {
+		needs = append(needs, string(id))
+	}
+	add("timeout", s.Timeout > 0, s.Timeout)
+	add("cwd", s.Cwd != "", s.Cwd)
+	add("kernel", s.Kernel != "", s.Kernel)
+	add("needs", needs != nil, needs)
+	add("if", s.If != "", s.If)
+	if s.ExpectExit != nil {
+		add("expect-exit", true, *s.ExpectExit)
+	}
+	add("retries", s.Retries > 0, s.Retries)
+	add("normalize", len(s.Normalize) > 0, s.Normalize)
+	add("output", s.Output != "", s.Output)
+	add("env", len(s.Env) > 0, s.Env)
+	return out
+}
 
 // Info returns the info string of a fence that is this step, in the canonical spelling: its language, id, tags and
 // attributes.
@@ -20,32 +54,20 @@ func (s *Step) Info() string {
 			b.WriteString(" ." + tag)
 		}
 	}
-	pair := func(name, value string) {
-		if value != "" {
-			b.WriteString(" " + name + "=" + infoValue(value))
+	pair := func(name, value string) { b.WriteString(" " + name + "=" + infoValue(value)) }
+	for _, a := range s.Attributes() {
+		switch v := a.Value.(type) {
+		case time.Duration:
+			pair(a.Name, v.Round(time.Millisecond).String())
+		case []string:
+			pair(a.Name, strings.Join(v, " "))
+		case map[string]string:
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				pair(a.Name+"."+name, v[name])
+			}
+		default:
+			pair(a.Name, fmt.Sprint(v))
 		}
-	}
-	if s.Timeout > 0 {
-		pair("timeout", s.Timeout.Round(time.Millisecond).String())
-	}
-	pair("cwd", s.Cwd)
-	pair("kernel", s.Kernel)
-	var needs []string
-	for _, id := range s.Needs {
-		needs = append(needs, string(id))
-	}
-	pair("needs", strings.Join(needs, " "))
-	pair("if", s.If)
-	if s.ExpectExit != nil {
-		pair("expect-exit", strconv.Itoa(*s.ExpectExit))
-	}
-	if s.Retries > 0 {
-		pair("retries", strconv.Itoa(s.Retries))
-	}
-	pair("normalize", strings.Join(s.Normalize, " "))
-	pair("output", s.Output)
-	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		b.WriteString(" env." + name + "=" + infoValue(s.Env[name]))
 	}
 	b.WriteString("}")
 	return b.String()

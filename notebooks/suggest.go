@@ -22,7 +22,7 @@ func Suggest(word string, known []string) string {
 			continue
 		}
 		b := fold(name)
-		if abs(len(a)-len(b)) > limit || len(b) <= limit {
+		if max(len(a), len(b))-min(len(a), len(b)) > limit || len(b) <= limit {
 			continue
 		}
 		if d := EditDistance(a, b); d <= limit {
@@ -35,7 +35,7 @@ func Suggest(word string, known []string) string {
 	return best
 }
 
-// slips counts insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
+// EditDistance counts insertions, deletions, substitutions and swaps of neighbors (optimal string alignment).
 func EditDistance(a, b []rune) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
@@ -56,11 +56,4 @@ func EditDistance(a, b []rune) int {
 		before, last, row = last, row, before
 	}
 	return last[len(b)]
-}
-
-func abs(n int) int {
-	if n < 0 {
-		return -n
-	}
-	return n
 }

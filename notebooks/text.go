@@ -24,14 +24,14 @@ func CheckText(name string, src []byte) error {
 	if utf8.Valid(src) {
 		return nil
 	}
-	bad := firstInvalid(src)
+	bad := InvalidUTF8(src)
 	line, col := lineCol(src, bad)
 	return &Error{Kind: KindInput, File: name, Line: line, Col: col,
 		Msg: fmt.Sprintf("byte 0x%02x is not UTF-8", src[bad]), Hint: "save the file as UTF-8"}
 }
 
-// firstInvalid returns the offset of the first byte that is not UTF-8; src holds one.
-func firstInvalid(src []byte) int {
+// InvalidUTF8 returns the offset of the first byte that is not UTF-8; len(src) if all are.
+func InvalidUTF8(src []byte) int {
 	for i := 0; i < len(src); {
 		r, size := utf8.DecodeRune(src[i:])
 		if r == utf8.RuneError && size == 1 {
@@ -39,7 +39,19 @@ func firstInvalid(src []byte) int {
 		}
 		i += size
 	}
-	return len(src) - 1
+	return len(src)
+}
+
+// LongestRun counts the longest run of a byte in a text.
+func LongestRun[T string | []byte](text T, c byte) int {
+	longest, run := 0, 0
+	for i := range len(text) {
+		if run++; text[i] != c {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	return longest
 }
 
 // WarnOfReturns returns a warning where the lines of a text end with a carriage return alone, as on old Macs: no reader

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,23 +55,11 @@ func (v Value) Equal(w Value) bool {
 	case TypeDuration:
 		return v.Float == w.Float
 	case TypeList:
-		return equalLists(v.List, w.List)
+		return slices.EqualFunc(v.List, w.List, Value.Equal)
 	case TypeMap:
 		return equalMaps(v.Entries, w.Entries)
 	}
 	return v.Text == w.Text
-}
-
-func equalLists(a, b []Value) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !a[i].Equal(b[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 func equalMaps(a, b []Entry) bool {
@@ -140,7 +129,7 @@ func floatText(f float64) string {
 	return s
 }
 
-// instant is the moment that a date names, in UTC where it names no zone.
+// Instant returns the moment that a date names, in UTC where it names no zone; false for a text that is no date.
 func Instant(text string) (time.Time, bool) {
 	norm := strings.ToUpper(text)
 	if len(norm) > 10 && norm[10] == ' ' {

@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -47,10 +48,7 @@ func NewComment(limit int, whole string) *Comment {
 
 // CodeSpan formats text as inline code of bounded length.
 func CodeSpan(text string) string {
-	if text == "" {
-		text = " "
-	}
-	return safe.CodeSpan(unheard(plain.Escape(safe.HeadOf(text, 300))))
+	return safe.CodeSpan(unheard(plain.Escape(safe.HeadOf(cmp.Or(text, " "), 300))))
 }
 
 // Words escapes text for use within a line of Markdown.

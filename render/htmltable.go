@@ -63,7 +63,7 @@ func (t *tableReader) node(n *html.Node, depth int) {
 	case atom.Table:
 		t.table(n)
 	case atom.P, atom.Caption, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
-		if words := t.clean.OneLine(textOf(n, 0), 200); words != "" {
+		if words := t.clean.OneLine(LineOf(n), 200); words != "" {
 			fmt.Fprintf(&t.out, "%s\n\n", safe.Inline(words))
 		}
 	case atom.Div, atom.Section, atom.Span, atom.Center, atom.Br, atom.Hr, atom.B, atom.Strong, atom.I, atom.Em:
@@ -75,24 +75,17 @@ func (t *tableReader) node(n *html.Node, depth int) {
 	}
 }
 
-// textOf returns the text of a node on one line.
-func textOf(n *html.Node, depth int) string {
+// LineOf returns the text of an element of HTML on one line.
+func LineOf(n *html.Node) string {
 	var b strings.Builder
-	var walk func(n *html.Node, depth int)
-	walk = func(n *html.Node, depth int) {
+	for d := range n.Descendants() {
 		switch {
-		case depth > deepestTable || n.DataAtom == atom.Style || n.DataAtom == atom.Script:
-			return
-		case n.Type == html.TextNode:
-			b.WriteString(n.Data)
-		case n.DataAtom == atom.Br:
+		case d.Type == html.TextNode && d.Parent.DataAtom != atom.Style && d.Parent.DataAtom != atom.Script:
+			b.WriteString(d.Data)
+		case d.DataAtom == atom.Br:
 			b.WriteByte(' ')
 		}
-		for c := n.FirstChild; c != nil; c = c.NextSibling {
-			walk(c, depth+1)
-		}
 	}
-	walk(n, depth)
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
@@ -116,7 +109,7 @@ func (t *tableReader) table(n *html.Node) {
 			case atom.Tbody, atom.Tfoot:
 				walk(c, false, depth+1)
 			case atom.Caption:
-				caption = textOf(c, 0)
+				caption = LineOf(c)
 			case atom.Tr:
 				if len(rows) > safe.MaxRows+maxHeads { // counted, and not shown
 					rows = append(rows, nil)
@@ -190,8 +183,8 @@ func (t *tableReader) row(n *html.Node, below map[int]int) (cells []string, head
 		}
 		covered()
 		heads = heads && c.DataAtom == atom.Th
-		words := textOf(c, 0)
-		t.other = t.other || holdsMore(c, 0)
+		words := LineOf(c)
+		t.other = t.other || holdsMore(c)
 		for k := range span(c, "colspan") {
 			if rows := span(c, "rowspan"); rows > 1 {
 				below[len(cells)] = rows - 1
@@ -223,18 +216,11 @@ func span(n *html.Node, name string) int {
 }
 
 // holdsMore reports whether a cell holds content that a Markdown cell cannot.
-func holdsMore(n *html.Node, depth int) bool {
-	if depth > deepestTable {
-		return true
-	}
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		switch c.DataAtom {
-		case atom.Table, atom.Img, atom.Svg, atom.Script, atom.Canvas, atom.Iframe,
-			atom.Input, atom.Button, atom.Select,
-			atom.Video, atom.Audio:
-			return true
-		}
-		if holdsMore(c, depth+1) {
+func holdsMore(n *html.Node) bool {
+	for d := range n.Descendants() {
+		switch d.DataAtom {
+		case atom.Table, atom.Img, atom.Svg, atom.Script, atom.Canvas, atom.Iframe, atom.Input, atom.Button,
+			atom.Select, atom.Video, atom.Audio:
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -167,11 +168,7 @@ func (r *stepRegion) failure() ([]byte, error) {
 	if f.Error == nil {
 		return b.Bytes(), nil
 	}
-	words := f.Error.Traceback
-	if words == "" {
-		words = f.Error.Name + ": " + f.Error.Value
-	}
-	words = r.clean.Text(words)
+	words := r.clean.Text(cmp.Or(f.Error.Traceback, f.Error.Name+": "+f.Error.Value))
 	if strings.Contains(shown, strings.TrimSpace(words)) {
 		return b.Bytes(), nil
 	}
@@ -202,10 +199,7 @@ func (r *stepRegion) picture(p picture) {
 		fmt.Fprintf(r, "Picture (%s): %s\n\n", safe.Inline(plain.Escape(p.mime)), safe.CodeSpan(plain.Escape(p.from)))
 		return
 	}
-	alt := r.clean.OneLine(safe.WithoutAddress(p.alt), 200)
-	if alt == "" {
-		alt = string(r.rec.Planned.ID)
-	}
+	alt := cmp.Or(r.clean.OneLine(safe.WithoutAddress(p.alt), 200), string(r.rec.Planned.ID))
 	fmt.Fprintf(r, "![%s](%s)\n\n", safe.Inline(plain.Escape(alt)), safe.Link(p.to))
 }
 

@@ -32,6 +32,15 @@ func Marshal(v any) ([]byte, error) {
 	return raw, nil
 }
 
+// RawOf returns the canonical JSON of v, null where v has none, as a text that is not UTF-8.
+func RawOf(v any) Raw {
+	raw, err := Marshal(v)
+	if err != nil {
+		return Raw("null")
+	}
+	return raw
+}
+
 // Indent returns the canonical JSON of v, two spaces a level, for people; a newline ends it.
 func Indent(v any) ([]byte, error) {
 	b, err := Marshal(v)

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"sort"
 	"strings"
@@ -72,32 +73,17 @@ func (o *Object) setOwn(name string, value codec.Raw) {
 
 // Language returns the language of the notebook's code, in lower case; python where nothing says it.
 func (d *Document) Language() string {
-	for _, lang := range []string{d.Metadata.object(keyJupytext).text("main_language"),
-		d.Metadata.object(keyKernelspec).text("language"),
-		d.Metadata.object("language_info").text("name")} {
-		if lang != "" {
-			return usualLanguage(lang)
-		}
+	spec := d.Metadata.object(keyKernelspec)
+	lang := cmp.Or(d.Metadata.object(keyJupytext).text("main_language"), spec.text("language"),
+		d.Metadata.object("language_info").text("name"))
+	if lang == "" {
+		lang = map[string]string{"ir": "r", "bash": "bash"}[spec.text("name")]
 	}
-	switch name := d.Metadata.object(keyKernelspec).text("name"); {
-	case name == "ir":
-		return "r"
-	case name == "bash":
-		return "bash"
-	}
-	return "python"
+	return usualLanguage(cmp.Or(lang, "python"))
 }
 
 // tags returns the tags of a cell.
 func (c *Cell) tags() []string { return c.Metadata.texts("tags") }
-
-func wordSet(words []string) map[string]bool {
-	set := make(map[string]bool, len(words))
-	for _, w := range words {
-		set[w] = true
-	}
-	return set
-}
 
 // Read reads a notebook of a form; "" finds out which one it is. Every step of a run is a cell of code: where the form
 // takes one for text, all cells are read as those of Markmill's own form. The errors are *notebooks.Error or a
@@ -265,9 +251,6 @@ func join(lines []blocks.Line) string {
 	}
 	return b.String()
 }
-
-// sourceLines returns the lines of a cell; an empty text has one.
-func sourceLines(source string) []string { return strings.Split(source, "\n") }
 
 // problem returns an error at a position of the text, from 1.
 func (d *Document) problem(line, col int, msg, hint string) error {

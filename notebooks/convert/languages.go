@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"strings"
 )
 
@@ -58,11 +59,7 @@ func fenceLanguage(lang string) string {
 // magic strips a cell magic such as %%bash, with its arguments, from the code.
 func magic(source, main string) (lang, args, rest string, ok bool) {
 	first, rest, _ := strings.Cut(source, "\n")
-	mark := "%%"
-	if main == "csharp" {
-		mark = "#!"
-	}
-	word, is := strings.CutPrefix(first, mark)
+	word, is := strings.CutPrefix(first, magicMark(main))
 	if !is {
 		return "", "", source, false
 	}
@@ -75,15 +72,15 @@ func magic(source, main string) (lang, args, rest string, ok bool) {
 
 // withMagic adds it again.
 func withMagic(lang, args, source, main string) string {
-	mark := "%%"
+	return strings.TrimSuffix(magicMark(main)+lang+" "+args, " ") + "\n" + source
+}
+
+// magicMark returns what begins a cell magic in a notebook of a language.
+func magicMark(main string) string {
 	if main == "csharp" {
-		mark = "#!"
+		return "#!"
 	}
-	first := mark + lang
-	if args != "" {
-		first += " " + args
-	}
-	return first + "\n" + source
+	return "%%"
 }
 
 // takeLanguages makes of the fields "language" of the cells what Jupytext makes of them: nothing for the notebook's
@@ -91,10 +88,7 @@ func withMagic(lang, args, source, main string) string {
 func (d *Document) takeLanguages() {
 	spec := d.Metadata.object(keyKernelspec)
 	jupytext := d.Metadata.object(keyJupytext)
-	main := jupytext.text("main_language")
-	if main == "" && spec.text("language") != "" {
-		main = spec.text("language")
-	}
+	main := cmp.Or(jupytext.text("main_language"), spec.text("language"))
 	if main == "" {
 		best := 0.5
 		main = "python"

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -104,9 +105,9 @@ func (d *Document) compare(back *Document) ([]Loss, error) {
 				continue
 			}
 			if f.Name == "tags" {
-				tags := wordSet(b.tags())
+				tags := b.tags()
 				for _, t := range a.tags() {
-					if !tags[t] {
+					if !slices.Contains(tags, t) {
 						lost.add("the tag "+t, n)
 					}
 				}
@@ -233,7 +234,7 @@ func (d *Document) align(back *Document, lost *losing) ([]int, error) {
 // alike reports whether two cells are the same apart from losses.
 func alike(a, b *Cell, form notebooks.Form) bool {
 	trim := func(s string) string { return strings.Trim(s, " \t\n\r") }
-	if ok := form == notebooks.FormNative && b.Metadata.own().Has(keyBlock); ok {
+	if form == notebooks.FormNative && b.Metadata.own().Has(keyBlock) {
 		return a.Metadata.own().Has(keyBlock)
 	}
 	return a.Type == b.Type && (a.Source == b.Source || trim(a.Source) == trim(b.Source))
@@ -251,12 +252,9 @@ func (d *Document) misread(i int, back *Document, j int) error {
 				firstLine(back.Cells[j+1].Source))
 		}
 	}
-	line, col := 1, 1
+	line, col, where := 1, 1, "the notebook"
 	if i >= 0 {
 		line, col = d.position(d.Cells[i].at)
-	}
-	where := "the notebook"
-	if i >= 0 {
 		where = fmt.Sprintf("cell %d", i+1)
 	}
 	return d.problem(line, col, fmt.Sprintf("%s cannot be written as %s: it would be read as %s",

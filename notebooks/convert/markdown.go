@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"strings"
 
 	"markmill/notebooks"
@@ -41,7 +42,9 @@ func readJupytext(d *Document, t *text, nb *notebooks.Notebook) error {
 		i = next
 	}
 	d.takeLanguages()
-	if d.commented() {
+	// IPython's commands are commented out in every R Markdown file that Jupytext wrote.
+	written := d.Metadata.object(keyJupytext).object("text_representation").text("format_name")
+	if written == "rmarkdown" {
 		for i := range d.Cells {
 			if c := &d.Cells[i]; c.Type == "code" && percent.Active(c.Metadata.Get, "Rmd") {
 				c.Source = markdown.UncommentMagics(c.Source, d.Language())
@@ -52,23 +55,12 @@ func readJupytext(d *Document, t *text, nb *notebooks.Notebook) error {
 	return nil
 }
 
-// commented reports whether IPython's commands are commented out, as in every R Markdown file that Jupytext wrote.
-func (d *Document) commented() bool {
-	return d.Metadata.object(keyJupytext).object("text_representation").text("format_name") == "rmarkdown"
-}
-
 // jupytext returns the reader that the header asks for.
 func (d *Document) jupytext() *jupytext {
-	form := d.to
-	if form == "" {
-		form = d.Form
-	}
-	m := &jupytext{rmd: form == notebooks.FormRMarkdown, main: d.Metadata.object(keyKernelspec).text("language")}
-	if lang := d.Metadata.object(keyJupytext).text("main_language"); lang != "" {
-		m.main = lang
-	}
-	m.atHeading = string(d.Metadata.object(keyJupytext).Get("split_at_heading")) == "true"
-	return m
+	own := d.Metadata.object(keyJupytext)
+	return &jupytext{rmd: cmp.Or(d.to, d.Form) == notebooks.FormRMarkdown,
+		main:      cmp.Or(own.text("main_language"), d.Metadata.object(keyKernelspec).text("language")),
+		atHeading: string(own.Get("split_at_heading")) == "true"}
 }
 
 // readHeader reads the front matter: the value of the key is the notebook's metadata, the rest becomes a raw cell. It
@@ -100,10 +92,10 @@ func (d *Document) readHeader(t *text, key *lazyregexp.Regexp) (next int, err er
 		}
 	}
 	if len(jupyter) > 0 {
-		all, err := yamlObject(join(jupyter) + "\n")
-		if err != nil {
-			line, col, msg := yamlProblem(err)
-			return 0, d.problem(first+line-1, col, "the header cannot be read: "+msg, "write it as YAML, key: value")
+		all, bad := yamlObject(join(jupyter) + "\n")
+		if bad != nil {
+			return 0, d.problem(first+bad.line-1, bad.col, "the header cannot be read: "+bad.msg,
+				"write it as YAML, key: value")
 		}
 		if len(all) > 0 {
 			d.Metadata = objectOf(all[0].Value)
@@ -141,10 +133,7 @@ func (m *jupytext) cell(t *text, first int) (c Cell, next int) {
 		start, next = first+1, t.fences[first]
 		end = max(start, next-1) // the fence of a cell's text may never be closed
 		c.Type, c.Metadata = "code", fields
-		c.Metadata.Set("language", quoted(lang))
-		if l := fields.text("language"); l != "" {
-			c.Metadata.Set("language", quoted(l))
-		}
+		c.Metadata.Set("language", quoted(cmp.Or(fields.text("language"), lang)))
 		if m.rmd && c.Metadata.Has("eval") && !percent.Active(c.Metadata.Get, "Rmd") {
 			c.Metadata = c.Metadata.without("eval")
 		}
@@ -235,7 +224,7 @@ func (m *jupytext) prose(t *text, first int) (end, next int, explicit bool) {
 // fenceFor returns a fence that a text cannot close.
 func fenceFor(source string) string {
 	length := 3
-	for _, l := range sourceLines(source) {
+	for _, l := range strings.Split(source, "\n") {
 		bare := strings.TrimLeft(l, " ")
 		if n := len(bare) - len(strings.TrimLeft(bare, "`")); n >= length && len(l)-len(bare) <= 3 {
 			length = n + 1

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -56,7 +57,7 @@ func (d *Document) frontCell() (inner string, ok bool) {
 		return "", false
 	}
 	inner = strings.TrimPrefix(inner, "\n")
-	for _, l := range sourceLines(inner) {
+	for _, l := range strings.Split(inner, "\n") {
 		if ruleLine.MatchString(l) || jupyterLine.MatchString(l) {
 			return "", false
 		}
@@ -149,10 +150,7 @@ func writeJupytext(d *Document) (*page, error) {
 // code returns a cell of code.
 func (m *jupytext) code(d *Document, c *Cell, main string) string {
 	fields := d.fields(c)
-	source, lang := c.Source, main
-	if l := fields.text("language"); l != "" {
-		lang = l
-	}
+	source, lang := c.Source, cmp.Or(fields.text("language"), main)
 	fields = fields.without("language")
 	if l, args, rest, ok := magic(c.Source, main); ok {
 		lang, source = l, rest

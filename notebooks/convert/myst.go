@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"strings"
 
 	"markmill/notebooks"
@@ -60,10 +61,9 @@ func (d *Document) mystHeader(t *text) (next int, err error) {
 	if next == 0 {
 		return 0, nil
 	}
-	o, err := yamlObject(header)
-	if err != nil {
-		line, col, msg := yamlProblem(err)
-		return 0, d.problem(1+line, col, "the header cannot be read: "+msg, "write it as YAML, key: value")
+	o, bad := yamlObject(header)
+	if bad != nil {
+		return 0, d.problem(1+bad.line, bad.col, "the header cannot be read: "+bad.msg, "write it as YAML, key: value")
 	}
 	if jupyter := o.object("jupyter"); len(jupyter) > 0 { // where Jupytext puts names that are not valid at the root
 		o = o.without("jupyter")
@@ -132,13 +132,12 @@ func (r *mystReader) breaks(first, next int) error {
 func (r *mystReader) directive(kind string, f notebooks.Part, line int) error {
 	f.Form = notebooks.FormMyST // of a raw cell, too
 	length, options := markdown.Options(&f)
-	metadata, err := yamlObject(string(options))
-	if err != nil {
-		row, col, msg := yamlProblem(err)
+	metadata, bad := yamlObject(string(options))
+	if bad != nil {
 		if strings.HasPrefix(string(f.Code), "---") {
-			row++
+			bad.line++
 		}
-		return r.problem(line+1+row, col, "the options of the cell cannot be read: "+msg,
+		return r.problem(line+1+bad.line, bad.col, "the options of the cell cannot be read: "+bad.msg,
 			"write them as YAML, key: value")
 	}
 	code := strings.TrimSuffix(string(f.Code[length:]), "\n")
@@ -153,9 +152,7 @@ func writeMyST(d *Document) (*page, error) {
 	own := d.textMetadata()
 	lexer := own.object("language_info").text("pygments_lexer")
 	jupytext := d.representation(".md", "myst", "0.13")
-	if l := jupytext.text("default_lexer"); lexer == "" {
-		lexer = l
-	}
+	lexer = cmp.Or(lexer, jupytext.text("default_lexer"))
 	own.setObject(keyJupytext, jupytext.without("default_lexer"))
 	own = forMyST(own)
 	p := &page{header: "---\n" + d.frontYAML(own) + yamlText(own, true) + "---\n", cells: make([]string, len(d.Cells))}

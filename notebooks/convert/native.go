@@ -1,8 +1,8 @@
 package convert
 
 import (
+	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -25,9 +25,8 @@ func readNative(d *Document, t *text, nb *notebooks.Notebook) error {
 	from := 0
 	if span := nb.Front.Span; span.End > 0 && strings.HasPrefix(strings.TrimPrefix(t.src, "\ufeff"), "---") {
 		header, next := t.frontMatter()
-		if _, err := yamlObject(header); err != nil {
-			line, col, msg := yamlProblem(err)
-			return d.problem(1+line, col, msg, "")
+		if _, bad := yamlObject(header); bad != nil {
+			return d.problem(1+bad.line, bad.col, bad.msg, "")
 		}
 		if _, err := d.readHeader(t, foreignLine); err != nil {
 			return err
@@ -89,8 +88,8 @@ func nativeCell(nb *notebooks.Notebook, s *notebooks.Step, main string, at int) 
 	if tags := markdown.TypedTags(nb, s); len(tags) > 0 {
 		c.Metadata.Set("tags", textList(tags))
 	}
-	for _, a := range stepAttributes(s) {
-		c.Metadata.setOwn(a.Name, a.Value)
+	for _, a := range s.Attributes() {
+		c.Metadata.setOwn(a.Name, attributeRaw(a.Value))
 	}
 	if lang := usualLanguage(s.Lang); lang != main {
 		c.Metadata.setOwn(keyLanguage, quoted(lang))
@@ -103,44 +102,21 @@ func nativeCell(nb *notebooks.Notebook, s *notebooks.Step, main string, at int) 
 	return c
 }
 
-// stepAttributes returns the attributes of a step, as values.
-func stepAttributes(s *notebooks.Step) Object {
-	var o Object
-	text := func(name, value string) {
-		if value != "" {
-			o.Set(name, quoted(value))
-		}
+// attributeRaw returns the value of a step's attribute as JSON; nil for one that JSON cannot hold.
+func attributeRaw(value any) codec.Raw {
+	switch v := value.(type) {
+	case string:
+		return quoted(v)
+	case []string:
+		return textList(v)
+	case time.Duration:
+		return quoted(durationText(v))
 	}
-	if s.Timeout > 0 {
-		text("timeout", durationText(s.Timeout))
+	raw, err := codec.Marshal(value)
+	if err != nil {
+		return nil
 	}
-	text("cwd", s.Cwd)
-	text("kernel", s.Kernel)
-	if len(s.Needs) > 0 {
-		var ids []string
-		for _, id := range s.Needs {
-			ids = append(ids, string(id))
-		}
-		o.Set("needs", textList(ids))
-	}
-	text("if", s.If)
-	if s.ExpectExit != nil {
-		o.Set("expect-exit", codec.Raw(strconv.Itoa(*s.ExpectExit)))
-	}
-	if s.Retries > 0 {
-		o.Set("retries", codec.Raw(strconv.Itoa(s.Retries)))
-	}
-	if len(s.Normalize) > 0 {
-		o.Set("normalize", textList(s.Normalize))
-	}
-	text("output", s.Output)
-	if len(s.Env) > 0 {
-		raw, err := codec.Marshal(s.Env)
-		if err == nil {
-			o.Set("env", raw)
-		}
-	}
-	return o
+	return raw
 }
 
 func durationText(d time.Duration) string {
@@ -156,7 +132,7 @@ func durationText(d time.Duration) string {
 func writeNative(d *Document) (*page, error) {
 	p := &page{cells: make([]string, len(d.Cells))}
 	main := d.Language()
-	first := d.nativeHeader(p)
+	inHeader := d.nativeHeader(p)
 	between := *d
 	between.Cells = append([]Cell(nil), d.Cells...)
 	for i := range d.Cells {
@@ -168,12 +144,12 @@ func writeNative(d *Document) (*page, error) {
 			p.cells[i] = d.nativeCode(c, main)
 		}
 	}
-	between.between(p, first)
+	between.between(p, inHeader)
 	return p, nil
 }
 
-// nativeHeader writes the front matter, and says which cell is the first that is not in it.
-func (d *Document) nativeHeader(p *page) (first int) {
+// nativeHeader writes the front matter, and reports whether the first cell is in it.
+func (d *Document) nativeHeader(p *page) bool {
 	front := d.Metadata.own().object(keyFront).without()
 	if params := front.object("params"); len(params) > 0 { // blocks declare theirs
 		for i := range d.Cells {
@@ -189,16 +165,15 @@ func (d *Document) nativeHeader(p *page) (first int) {
 	inner, fromCell := d.frontCell()
 	var stands Object
 	if fromCell {
-		var err error
-		stands, err = yamlObject(inner)
-		fromCell = err == nil
+		var bad *yamlMistake
+		stands, bad = yamlObject(inner)
+		fromCell = bad == nil
 		for _, f := range stands {
 			fromCell = fromCell && (markdown.FrontKey(f.Name) || markdown.ForeignKey(f.Name)) && f.Name != keyForeign
 		}
 	}
 	var b strings.Builder
 	if fromCell {
-		first = 1
 		b.WriteString(inner + "\n")
 		for _, f := range stands {
 			front = front.without(f.Name)
@@ -213,7 +188,7 @@ func (d *Document) nativeHeader(p *page) (first int) {
 	if b.Len() > 0 || fromCell {
 		p.header = "---\n" + b.String() + "---\n"
 	}
-	return first
+	return fromCell
 }
 
 // otherMetadata returns the notebook's metadata that the steps do not say by themselves.
@@ -237,10 +212,8 @@ func (d *Document) nativeCode(c *Cell, main string) string {
 	source, lang := c.Source, main
 	own := c.Metadata.own()
 	if l := own.text(keyLanguage); l != "" {
-		if head, rest, ok := strings.Cut(c.Source, "\n"); ok && (head == "%%"+l || head == "%%script "+l) {
+		if head, rest, _ := strings.Cut(c.Source, "\n"); head == "%%"+l || head == "%%script "+l {
 			lang, source = l, rest
-		} else if !ok && (head == "%%"+l || head == "%%script "+l) {
-			lang, source = l, ""
 		}
 	} else if l, args, rest, ok := magic(c.Source, main); ok && args == "" && separate[l] && main == "python" {
 		lang, source = l, rest
@@ -251,10 +224,7 @@ func (d *Document) nativeCode(c *Cell, main string) string {
 	var b strings.Builder
 	fence := fenceFor(source)
 	b.WriteString(fence + lang + " {")
-	id := c.ID
-	if id == "" {
-		id = c.Metadata.text("name")
-	}
+	id := cmp.Or(c.ID, c.Metadata.text("name"))
 	words := []string{}
 	tags := append(append([]string(nil), c.tags()...), own.texts("tags")...)
 	if notebooks.IsID(id) {

@@ -19,9 +19,11 @@ func readPercent(d *Document, t *text, _ *notebooks.Notebook) error {
 	}
 	first := 0
 	if s.Header.Given {
-		if err := d.percentHeader(s); err != nil {
+		inner := &Document{Name: d.Name}
+		if _, err := inner.readHeader(textOfSource([]byte("---\n"+s.Header.Text+"---\n")), jupyterLine); err != nil {
 			return err
 		}
+		d.Metadata, d.Cells = inner.Metadata, inner.Cells
 	}
 	if len(s.Cells) > 0 {
 		first = s.Cells[0].At.Start
@@ -64,15 +66,6 @@ func readPercent(d *Document, t *text, _ *notebooks.Notebook) error {
 	return nil
 }
 
-func (d *Document) percentHeader(s *percent.Script) error {
-	inner := &Document{Name: d.Name}
-	if _, err := inner.readHeader(textOfSource([]byte("---\n"+s.Header.Text+"---\n")), jupyterLine); err != nil {
-		return err
-	}
-	d.Metadata, d.Cells = inner.Metadata, inner.Cells
-	return nil
-}
-
 func writePercent(d *Document) (*page, error) {
 	lang, ok := percent.LanguageOf(d.out)
 	if !ok {
@@ -82,7 +75,7 @@ func writePercent(d *Document) (*page, error) {
 	own.setObject(keyJupytext, d.representation(lang.Extension(), "percent", "1.3"))
 	header, fromCell := d.jupytextHeader(own)
 	p := &page{cells: make([]string, len(d.Cells))}
-	p.header = strings.Join(commentLines(sourceLines(strings.TrimSuffix(header, "\n")), lang.Comment), "\n") + "\n"
+	p.header = strings.Join(commentLines(strings.Split(strings.TrimSuffix(header, "\n"), "\n"), lang.Comment), "\n") + "\n"
 	main := d.Language()
 	for i := range d.Cells {
 		if i > 0 || !fromCell {
@@ -131,7 +124,7 @@ func (d *Document) percentCell(c *Cell, lang percent.Language, main string) stri
 		marker += " "
 	}
 	marker += options + "\n"
-	lines := sourceLines(source)
+	lines := strings.Split(source, "\n")
 	switch {
 	case c.Type == "code" && active:
 		if source == "" {

@@ -108,13 +108,16 @@ func regionText(name string, fields Object, source string) string {
 	return "<!-- #" + name + options + " -->\n" + source + "\n<!-- #end" + name + " -->\n"
 }
 
-// between writes the cells that are not code, and the empty lines between all cells.
-func (d *Document) between(p *page, first int) {
+// between writes the cells that are not code, and the empty lines between all cells. The first cell may be in the
+// header already.
+func (d *Document) between(p *page, inHeader bool) {
 	after := false
-	for i := first; i < len(d.Cells); i++ {
-		if c := &d.Cells[i]; c.Type == "code" {
+	for i := range d.Cells {
+		switch c := &d.Cells[i]; {
+		case i == 0 && inHeader:
+		case c.Type == "code":
 			after = false
-		} else {
+		default:
 			p.cells[i], after = d.proseText(c, after)
 		}
 	}

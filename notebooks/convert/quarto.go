@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"markmill/notebooks"
@@ -58,7 +60,7 @@ func (d *Document) quartoKernel(t *text, main string) {
 	}
 	header, _ := t.frontMatter()
 	name := ""
-	if o, err := yamlObject(header); err == nil {
+	if o, bad := yamlObject(header); bad == nil {
 		name = o.text("jupyter")
 	}
 	lang := main
@@ -96,15 +98,14 @@ func optionLines(source string) (n int, yaml, mark string) {
 
 // takeOptions moves the options that Quarto does not know into the metadata.
 func (d *Document) takeOptions(c *Cell, line int) error {
-	lines := sourceLines(c.Source)
+	lines := strings.Split(c.Source, "\n")
 	n, text, _ := optionLines(c.Source)
 	if n == 0 {
 		return nil
 	}
-	all, err := yamlObject(text)
-	if err != nil {
-		row, col, msg := yamlProblem(err)
-		return d.problem(line+1+row, col+3, "the options of the cell cannot be read: "+msg,
+	all, bad := yamlObject(text)
+	if bad != nil {
+		return d.problem(line+1+bad.line, bad.col+3, "the options of the cell cannot be read: "+bad.msg,
 			"write them as YAML, key: value")
 	}
 	gone := map[int]bool{}
@@ -122,16 +123,13 @@ func (d *Document) takeOptions(c *Cell, line int) error {
 				gone[i+1] = true
 			}
 		}
-		switch o.Name {
-		case "id":
+		if o.Name == "id" {
 			c.ID = textOf(o.Value)
-		default:
+		} else {
 			c.Metadata.Set(o.Name, o.Value)
 		}
 	}
-	if label := all.text("label"); label != "" && c.ID == "" {
-		c.ID = label
-	}
+	c.ID = cmp.Or(c.ID, all.text("label"))
 	var left []string
 	for i, l := range lines {
 		if !gone[i] {
@@ -153,18 +151,12 @@ func continues(line string) bool {
 func quartoKey(key string) bool {
 	switch key {
 	case "label", "eval", "echo", "include", "output", "results", "error", "warning", "message", "cache", "freeze",
-		"classes", "panel", "column",
-		"layout", "renderings", "asis", "file", "filename", "lst-cap", "lst-label",
-		"ojs_define", "context", "engine.opts",
-		"dependson":
+		"classes", "panel", "column", "layout", "renderings", "asis", "file", "filename", "ojs_define", "context",
+		"engine.opts", "dependson":
 		return true
 	}
-	for _, prefix := range []string{"fig-", "fig.", "tbl-", "lst-", "out.", "code-", "layout-", "cap-", "html-"} {
-		if strings.HasPrefix(key, prefix) {
-			return true
-		}
-	}
-	return false
+	prefixes := []string{"fig-", "fig.", "tbl-", "lst-", "out.", "code-", "layout-", "cap-", "html-"}
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
 func writeQuarto(d *Document) (*page, error) {
@@ -187,26 +179,19 @@ func writeQuarto(d *Document) (*page, error) {
 	if p.header == "---\n---\n" {
 		p.header = ""
 	}
-	first := 0
-	if fromCell {
-		first = 1
-	}
 	main := d.Language()
 	for i := range d.Cells {
 		if c := &d.Cells[i]; c.Type == "code" {
 			p.cells[i] = d.quartoCode(c, main)
 		}
 	}
-	d.between(p, first)
+	d.between(p, fromCell)
 	return p, nil
 }
 
 func (d *Document) quartoCode(c *Cell, main string) string {
 	fields := d.fields(c)
-	source, lang := c.Source, main
-	if l := fields.text("language"); l != "" {
-		lang = l
-	}
+	source, lang := c.Source, cmp.Or(fields.text("language"), main)
 	fields = fields.without("language", "name")
 	if l, args, rest, ok := magic(c.Source, main); ok && args == "" && notebooks.IsLanguage(l) {
 		lang, source = l, rest

@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"slices"
+
 	"markmill/notebooks"
 	"markmill/notebooks/markdown"
 )
@@ -81,12 +83,5 @@ func (d *Document) takeSteps(nb *notebooks.Notebook) {
 
 // means reports whether one of the tags as typed translates to a tag of Markmill's.
 func means(typed []string, tag string) bool {
-	for _, t := range typed {
-		for _, own := range markdown.TagsOf(t) {
-			if own == tag {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(typed, func(t string) bool { return slices.Contains(markdown.TagsOf(t), tag) })
 }

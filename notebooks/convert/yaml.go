@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -12,56 +11,33 @@ import (
 
 	"markmill/notebooks/codec"
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/markdown"
 )
 
 // maxNodes bounds the values of a mapping; an alias counts as everything it refers to.
 const maxNodes = 100_000
 
-// yamlMistake is a mistake at a place of a text of YAML, from 1, that its reader does not complain about.
+// yamlMistake is a mistake at a place of a text of YAML, from 1.
 type yamlMistake struct {
 	line, col int
 	msg       string
 }
 
-func (m *yamlMistake) Error() string { return m.msg }
-
 // yamlObject reads a mapping of YAML with the order of its names. An empty text is an empty object.
-func yamlObject(text string) (Object, error) {
-	var doc yaml.Node
-	if err := yaml.Load([]byte(text), &doc); err != nil {
-		if strings.TrimSpace(stripComments(text)) == "" {
-			return nil, nil
-		}
-		return nil, err
+func yamlObject(text string) (Object, *yamlMistake) {
+	node, line, col, msg := markdown.YAMLMapping([]byte(text))
+	if msg != "" {
+		return nil, &yamlMistake{max(line, 1), max(col, 1), msg}
 	}
-	if len(doc.Content) == 0 || isNullNode(doc.Content[0]) {
+	if node == nil {
 		return nil, nil
 	}
-	if doc.Content[0].Kind != yaml.MappingNode {
-		return nil, &yamlMistake{doc.Content[0].Line, doc.Content[0].Column,
-			"names and values were expected (name: value), one a line"}
-	}
 	left := maxNodes
-	raw, err := jsonOf(doc.Content[0], &left)
-	if err != nil {
-		return nil, err
-	}
-	return objectOf(raw), nil
+	raw, bad := jsonOf(node, &left)
+	return objectOf(raw), bad
 }
 
-func stripComments(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
-}
-
-func isNullNode(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
-
-func jsonOf(n *yaml.Node, left *int) (codec.Raw, error) {
+func jsonOf(n *yaml.Node, left *int) (codec.Raw, *yamlMistake) {
 	if *left--; *left < 0 {
 		return nil, &yamlMistake{n.Line, n.Column,
 			fmt.Sprintf("there are more than %d values here, aliases counted as what they stand for", maxNodes)}
@@ -240,21 +216,4 @@ func yamlString(s string, flow bool) *yaml.Node {
 		n.Style = yaml.SingleQuotedStyle
 	}
 	return n
-}
-
-// yamlProblem returns the place of an error of YAML within its text, from 1, and its words.
-func yamlProblem(err error) (line, col int, msg string) {
-	var own *yamlMistake
-	if errors.As(err, &own) {
-		return max(own.line, 1), max(own.col, 1), own.msg
-	}
-	var many *yaml.LoadErrors
-	if errors.As(err, &many) && len(many.Errors) > 0 {
-		err = many.Errors[0]
-	}
-	var one *yaml.LoadError
-	if errors.As(err, &one) {
-		return max(one.Mark.Line, 1), max(one.Mark.Column, 1), one.Message
-	}
-	return 1, 1, fmt.Sprint(err)
 }

@@ -29,13 +29,25 @@ func patched(a []Cell, d *Diff) ([]string, error) {
 		case ch.What == Split || ch.What == Joined: // compared with their parts
 			out = append(out, ch.New.Source)
 		default:
-			out = append(out, ch.Source.Apply(a[ch.A.Place].Source))
+			out = append(out, ch.Source.apply(a[ch.A.Place].Source))
 		}
 	}
 	if len(used) != len(a) {
 		return nil, fmt.Errorf("%d of %d cells are reported", len(used), len(a))
 	}
 	return out, nil
+}
+
+// apply makes the new text of the old one.
+func (t *Text) apply(old string) string {
+	if t == nil {
+		return old
+	}
+	lines := Lines(old)
+	for _, h := range slices.Backward(t.Hunks) {
+		lines = slices.Replace(lines, h.A-1, h.A-1+len(h.Old), h.New...)
+	}
+	return strings.Join(lines, "")
 }
 
 func document(cells []Cell) *Document { return &Document{Cells: cells} }
@@ -78,7 +90,7 @@ func TestTextApplies(t *testing.T) {
 		a := strings.Join(rapid.SliceOf(line).Draw(t, "a"), "")
 		b := strings.Join(rapid.SliceOf(line).Draw(t, "b"), "")
 		text := compareText(a, b, nil)
-		if got := text.Apply(a); got != b {
+		if got := text.apply(a); got != b {
 			t.Fatalf("got %q, want %q", got, b)
 		}
 		if (text == nil) != (a == b) {

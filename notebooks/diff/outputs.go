@@ -50,8 +50,8 @@ func joinStreams(list []Output) []Output {
 	}
 	for i := range out {
 		for k := range out[i].Data {
-			if d := &out[i].Data[k]; d.IsText() && d.Text != "" && !strings.HasSuffix(d.Text, "\n") {
-				d.Text += "\n"
+			if d := &out[i].Data[k]; d.IsText() {
+				d.Text = Ended(d.Text)
 			}
 		}
 	}

@@ -88,21 +88,13 @@ func (c *comparing) files(step string, a, b []FilePatch) {
 			ch.What = Added
 		default:
 			ch.Kind = changeOf(old.Status, new.Status)
-			ch.Text = compareLines(withEnds(old.Lines), withEnds(new.Lines), withoutNumbers)
+			ch.Text = compareLines(WithEnds(old.Lines), WithEnds(new.Lines), withoutNumbers)
 			if ch.Kind == nil && ch.Text == nil && old.Digest == new.Digest {
 				continue
 			}
 		}
 		c.d.Files = append(c.d.Files, ch)
 	}
-}
-
-func withEnds(lines []string) []string {
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		out[i] = l + "\n"
-	}
-	return out
 }
 
 // withoutNumbers drops the line numbers of a hunk's header: they shift with the lines before the hunk.

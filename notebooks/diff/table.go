@@ -119,15 +119,7 @@ func plainText(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
-	return string(rawOf(v))
-}
-
-func rawOf(v any) codec.Raw {
-	raw, err := codec.Marshal(v)
-	if err != nil {
-		return codec.Raw("null")
-	}
-	return raw
+	return string(codec.RawOf(v))
 }
 
 // fieldOf is nil where an object has no such field.
@@ -136,7 +128,7 @@ func fieldOf(object map[string]any, name string) codec.Raw {
 	if !ok {
 		return nil
 	}
-	return rawOf(v)
+	return codec.RawOf(v)
 }
 
 // changesOf finds where two scraps differ: in tables by row and column, else by path. No values are listed where there
@@ -168,9 +160,9 @@ func tableValues(a, b *table) []CellValue {
 		name := cmp.Or(old, now).name
 		switch {
 		case now == nil:
-			out = append(out, CellValue{At: "row " + name, Row: name, Old: rawOf(old.fields)})
+			out = append(out, CellValue{At: "row " + name, Row: name, Old: codec.RawOf(old.fields)})
 		case old == nil:
-			out = append(out, CellValue{At: "row " + name, Row: name, New: rawOf(now.fields)})
+			out = append(out, CellValue{At: "row " + name, Row: name, New: codec.RawOf(now.fields)})
 		default:
 			for _, c := range columns {
 				if was, is := fieldOf(old.fields, c), fieldOf(now.fields, c); !bytes.Equal(was, is) {
@@ -243,11 +235,11 @@ func (c *changes) walk(at string, a, b any) {
 			if math.Abs(r) > math.Abs(c.most) {
 				c.most = r
 			}
-			c.add(at, rawOf(x), rawOf(y))
+			c.add(at, codec.RawOf(x), codec.RawOf(y))
 		}
 		return
 	}
-	if old, now := rawOf(a), rawOf(b); !bytes.Equal(old, now) {
+	if old, now := codec.RawOf(a), codec.RawOf(b); !bytes.Equal(old, now) {
 		c.onlyNumbers = false
 		c.add(at, old, now)
 	}

@@ -23,31 +23,25 @@ type Hunk struct {
 	New []string `json:"new,omitempty"`
 }
 
-// Apply makes the new text of the old one.
-func (t *Text) Apply(old string) string {
-	if t == nil {
-		return old
-	}
-	lines := Lines(old)
-	var b strings.Builder
-	at := 0
-	for _, h := range t.Hunks {
-		for ; at < h.A-1; at++ {
-			b.WriteString(lines[at])
-		}
-		for _, l := range h.New {
-			b.WriteString(l)
-		}
-		at += len(h.Old)
-	}
-	for ; at < len(lines); at++ {
-		b.WriteString(lines[at])
-	}
-	return b.String()
-}
-
 // Lines cuts a text after each newline.
 func Lines(text string) []string { return slices.Collect(strings.Lines(text)) }
+
+// Ended adds a missing final newline, so that appending a line does not change the one before.
+func Ended(text string) string {
+	if text == "" || strings.HasSuffix(text, "\n") {
+		return text
+	}
+	return text + "\n"
+}
+
+// WithEnds gives each line its newline, as the lines of a Hunk have it.
+func WithEnds(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = l + "\n"
+	}
+	return out
+}
 
 // compareText is nil where nothing changed. Lines that fold makes the same are the same; nil folds nothing.
 func compareText(a, b string, fold func(string) string) *Text {

@@ -54,8 +54,7 @@ func Parse(name string, src []byte) (*notebooks.Notebook, error) {
 	}
 	file, err := read(name, src)
 	if err != nil {
-		var one *notebooks.Error
-		if errors.As(err, &one) {
+		if one, ok := errors.AsType[*notebooks.Error](err); ok {
 			err = notebooks.ErrorList{one}
 		}
 		return &notebooks.Notebook{Name: name, Source: src, Form: form, ParamsAt: -1}, err

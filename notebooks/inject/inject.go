@@ -186,12 +186,12 @@ func repr(f float64) string {
 	return s
 }
 
-// all writes several values.
-func (w *writer) all(items []notebooks.Value) ([]string, error) {
+// written writes several values.
+func written(items []notebooks.Value, write func(notebooks.Value) (string, error)) ([]string, error) {
 	out := make([]string, len(items))
 	for i, v := range items {
 		var err error
-		if out[i], err = w.value(v); err != nil {
+		if out[i], err = write(v); err != nil {
 			return nil, fmt.Errorf("item %d: %w", i+1, err)
 		}
 	}

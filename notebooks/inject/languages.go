@@ -29,7 +29,7 @@ var languages = []language{
 		assign: "%s = %s", null: "None",
 		yes: "True", no: "False",
 		nan: [3]string{"float('nan')", "float('inf')", "float('-inf')"}, text: pythonText.quote, integer: plainInteger,
-		list: around("[", ", ", "]"), entries: pythonMap, name: unicode,
+		list: around("[", "]"), entries: pythonMap, name: unicode,
 		words: words("False None True and as assert async await break class continue " +
 			"def del elif else except finally " +
 			"for from global if import in is lambda nonlocal not or pass raise return try while with yield"),
@@ -37,7 +37,7 @@ var languages = []language{
 	{
 		names: []string{"r", "ir"}, comment: "# %s", assign: "%s = %s", null: "NULL", yes: "TRUE", no: "FALSE",
 		nan:  [3]string{"NaN", "Inf", "-Inf"},
-		text: rText.quote, integer: exact, list: around("list(", ", ", ")"),
+		text: rText.quote, integer: exact, list: around("list(", ")"),
 		entries: mapped("list(", "%s = %s", ", ", ")"),
 		name:    dotted, quoted: "`%s`",
 		words: words("if else repeat while function for next break TRUE FALSE NULL Inf NaN NA NA_integer_ NA_real_ " +
@@ -46,7 +46,7 @@ var languages = []language{
 	{
 		names: []string{"scala"}, comment: "// %s", assign: "val %s = %s", null: "None", yes: "true", no: "false",
 		nan:  [3]string{"Double.NaN", "Double.PositiveInfinity", "Double.NegativeInfinity"},
-		text: scalaText.quote, integer: suffixed(`BigInt("%s")`), list: around("Seq(", ", ", ")"),
+		text: scalaText.quote, integer: suffixed(`BigInt("%s")`), list: around("Seq(", ")"),
 		entries: mapped("Map(", "%s -> %s", ", ", ")"), name: unicode, quoted: "`%s`",
 		words: words("abstract case catch class def do else extends false final finally " +
 			"for forSome if implicit import " +
@@ -57,7 +57,7 @@ var languages = []language{
 	{
 		names: []string{"julia"}, comment: "# %s", assign: "%s = %s", null: "nothing", yes: "true", no: "false",
 		nan:  [3]string{"NaN", "Inf", "-Inf"},
-		text: juliaText.quote, integer: plainInteger, list: around("[", ", ", "]"),
+		text: juliaText.quote, integer: plainInteger, list: around("[", "]"),
 		entries: mapped("Dict(", "%s => %s", ", ", ")"), name: julia,
 		words: words("baremodule begin break catch const continue do else elseif end " +
 			"export false finally for function " +
@@ -66,7 +66,7 @@ var languages = []language{
 	{
 		names: []string{"matlab"}, comment: "%% %s", assign: "%s = %s;", null: "NaN", yes: "true", no: "false",
 		nan:  [3]string{"nan", "inf", "-inf"},
-		text: matlabQuote, integer: exact, list: around("{", ", ", "}"), entries: matlabMap, name: matlab,
+		text: matlabQuote, integer: exact, list: around("{", "}"), entries: matlabMap, name: matlab,
 		words: words("break case catch classdef continue else elseif end for function global if otherwise parfor " +
 			"persistent return spmd switch try while"),
 	},
@@ -100,7 +100,7 @@ var languages = []language{
 		names: []string{"powershell", ".net-powershell", "pwsh"}, comment: "# %s", assign: "$%s = %s", null: "$Null",
 		yes: "$True", no: "$False",
 		nan:  [3]string{"[double]::NaN", "[double]::PositiveInfinity", "[double]::NegativeInfinity"},
-		text: powershellText.quote, integer: powershellInteger, list: around("@(", ", ", ")"),
+		text: powershellText.quote, integer: powershellInteger, list: around("@(", ")"),
 		entries: mapped("@{", "%s = %s", "\n ", "}"), name: powershell, quoted: "{%s}",
 		fold: true,
 		taken: words("_ args Error false foreach HOME Host input null PID PROFILE " +
@@ -115,10 +115,10 @@ var languages = []language{
 	},
 }
 
-func around(open, between, end string) func(*writer, []notebooks.Value) (string, error) {
+func around(open, end string) func(*writer, []notebooks.Value) (string, error) {
 	return func(w *writer, items []notebooks.Value) (string, error) {
-		all, err := w.all(items)
-		return open + strings.Join(all, between) + end, err
+		all, err := written(items, w.value)
+		return open + strings.Join(all, ", ") + end, err
 	}
 }
 
@@ -179,12 +179,12 @@ func csharpList(w *writer, items []notebooks.Value) (string, error) {
 	if alike(items) {
 		open = "new [] { "
 	}
-	return around(open, ", ", " }")(w, items)
+	return around(open, " }")(w, items)
 }
 
 // fsharpList: the items of a list are of one type; others are boxed.
 func fsharpList(w *writer, items []notebooks.Value) (string, error) {
-	all, err := w.all(items)
+	all, err := written(items, w.value)
 	if len(items) > 0 && !alike(items) {
 		for i := range all {
 			all[i] = "box (" + all[i] + ")"
@@ -195,24 +195,16 @@ func fsharpList(w *writer, items []notebooks.Value) (string, error) {
 
 // shellList writes an array of a shell, which holds text; nested values are JSON in it.
 func shellList(w *writer, items []notebooks.Value) (string, error) {
-	all := make([]string, len(items))
-	for i, v := range items {
-		var err error
-		if all[i], err = shellItem(w, v); err != nil {
-			return "", err
+	all, err := written(items, func(v notebooks.Value) (string, error) {
+		switch v.Type {
+		case notebooks.TypeList, notebooks.TypeMap:
+			return shellQuote(string(v.JSON()))
+		case notebooks.TypeNull:
+			return "''", nil
 		}
-	}
-	return "(" + strings.Join(all, " ") + ")", nil
-}
-
-func shellItem(w *writer, v notebooks.Value) (string, error) {
-	switch v.Type {
-	case notebooks.TypeList, notebooks.TypeMap:
-		return shellQuote(string(v.JSON()))
-	case notebooks.TypeNull:
-		return "''", nil
-	}
-	return w.value(v)
+		return w.value(v)
+	})
+	return "(" + strings.Join(all, " ") + ")", err
 }
 
 // shellMap returns a map as JSON: an associative array would need a declaration before the assignment.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 )
 
@@ -119,12 +120,7 @@ type writing struct {
 // prefix returns the indentation of the line of an offset.
 func (w *writing) prefix(at int) string {
 	if w.lines == nil { // a notebook may be one long line, which is not to be looked through for every cell
-		w.lines = []int{0}
-		for i, c := range w.nb.Source {
-			if c == '\n' {
-				w.lines = append(w.lines, i+1)
-			}
-		}
+		w.lines = notebooks.LineStarts(w.nb.Source)
 	}
 	n, found := slices.BinarySearch(w.lines, at)
 	if !found {

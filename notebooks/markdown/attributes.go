@@ -94,8 +94,7 @@ func setIf(s *notebooks.Step, a attr) error {
 		return errors.New("expected an expression, such as if=\"params.threshold > 1\"")
 	}
 	if _, err := expr.Parse(a.val); err != nil {
-		var at *expr.Error
-		if errors.As(err, &at) && at.Col > 0 {
+		if at, ok := errors.AsType[*expr.Error](err); ok && at.Col > 0 {
 			return fmt.Errorf("the expression is wrong at its column %d: %s", at.Col, at.Msg)
 		}
 		return fmt.Errorf("the expression is wrong: %w", err)
@@ -158,7 +157,7 @@ func setVariable(s *notebooks.Step, name, value string) error {
 
 // addTag adds what a typed tag means, once.
 func addTag(s *notebooks.Step, typed string) {
-	for _, tag := range tagsOf(strings.TrimSpace(typed)) {
+	for _, tag := range TagsOf(strings.TrimSpace(typed)) {
 		if tag != "" && !s.Has(tag) {
 			s.Tags = append(s.Tags, tag)
 		}

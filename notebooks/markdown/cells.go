@@ -95,18 +95,13 @@ func (f freeIDs) of(c *notebooks.Cell) notebooks.StepID {
 // declare reads the parameters of a step of code that declares them.
 func (r *parser) declare(s *notebooks.Step, block string) {
 	s.Parameters = true
-	if r.blockAt == 0 {
-		r.blockAt = s.Fence.End
-	}
+	r.blockAt = cmp.Or(r.blockAt, s.Fence.End)
 	if block != "" {
 		params, errs := params.ParseBlock(r.nb.Name, []byte(block), s.Line)
 		r.nb.Params, r.errs = append(r.nb.Params, params...), append(r.errs, errs...)
 		return
 	}
-	for _, p := range params.ParseCode(r.nb.Name, s.Lang, s.Code, s.CodeLine) {
-		p.Code = true
-		r.nb.Params = append(r.nb.Params, p)
-	}
+	r.nb.Params = append(r.nb.Params, params.ParseCode(s.Lang, s.Code, s.CodeLine)...)
 }
 
 // SetDefaultLanguage sets the language of steps that name none and of the values that a run is given, for a source that
@@ -125,8 +120,8 @@ func SetDefaultLanguage(nb *notebooks.Notebook, lang string) {
 		if !s.Parameters {
 			continue
 		}
-		for _, p := range params.ParseCode(nb.Name, s.Lang, s.Code, s.CodeLine) {
-			if p.Code = true; !declared[p.Name] {
+		for _, p := range params.ParseCode(s.Lang, s.Code, s.CodeLine) {
+			if !declared[p.Name] {
 				nb.Params = append(nb.Params, p)
 			}
 			declared[p.Name] = true
@@ -143,7 +138,7 @@ func (r *parser) readMatter(m notebooks.FrontMatter) {
 	if node == nil {
 		var line, col int
 		var msg string
-		if node, line, col, msg = yamlMapping(m.Text); msg != "" {
+		if node, line, col, msg = YAMLMapping(m.Text); msg != "" {
 			line, col = m.Place(line, col)
 			r.header.invalid = &slip{r.offset(0, line, col), "the front matter cannot be read: " + msg,
 				"write it as YAML, key: value"}

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -52,10 +53,7 @@ func (r *parser) checkNeeds() {
 			at, ok := index[id]
 			switch {
 			case !ok:
-				hint := "name the id of a step before this one"
-				if near := notebooks.Suggest(string(id), ids); near != "" {
-					hint = fmt.Sprintf("did you mean %s?", near)
-				}
+				hint := cmp.Or(didYouMean(string(id), ids), "name the id of a step before this one")
 				r.mistake(notebooks.KindOption, r.needsAt[s], s.ID, "needs: there is no step "+quote(string(id)), hint)
 			case at == s.Index:
 				r.mistake(notebooks.KindOption, r.needsAt[s], s.ID, "needs: the step needs itself", "take it out")
@@ -77,25 +75,14 @@ func (r *parser) addParameters(f *blocks.Fence, in *info) {
 	params, errs := params.ParseBlock(r.nb.Name, f.Code(r.nb.Source), line+1)
 	r.nb.Params = append(r.nb.Params, params...)
 	r.errs = append(r.errs, errs...)
-	r.setParamsAt(f)
-}
-
-func (r *parser) setParamsAt(f *blocks.Fence) {
-	if r.blockAt == 0 {
-		r.blockAt = f.Span.End
-	}
+	r.blockAt = cmp.Or(r.blockAt, f.Span.End)
 }
 
 // checkParams finds parameters that two places declare, and says where injected ones go: after the first block, or
 // after the front matter that declares them.
 func (r *parser) checkParams() {
 	nb := r.nb
-	switch {
-	case r.blockAt > 0:
-		nb.ParamsAt = r.blockAt
-	case r.frontAt > 0:
-		nb.ParamsAt = r.frontAt
-	}
+	nb.ParamsAt = cmp.Or(r.blockAt, r.frontAt, nb.ParamsAt)
 	first := map[string]notebooks.Param{}
 	kept := nb.Params[:0]
 	for _, p := range nb.Params {

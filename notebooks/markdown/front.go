@@ -2,7 +2,6 @@ package markdown
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -72,7 +71,7 @@ func (r *parser) readFront(at frontPlace, native bool) {
 			continue
 		}
 		if !ok {
-			if !isForeignKey(key.Value) {
+			if !ForeignKey(key.Value) {
 				r.unknownKey(native, r.offset(at.base, key.Line, key.Column), key.Value)
 			}
 			continue
@@ -111,8 +110,8 @@ func (r *parser) unknownKey(native bool, at int, key string) {
 	}
 }
 
-// isForeignKey reports whether a key belongs to another tool: Jupyter, Quarto, Pandoc, Runme, or a site generator.
-func isForeignKey(key string) bool {
+// ForeignKey reports whether a key belongs to another tool: Jupyter, Quarto, Pandoc, Runme, or a site generator.
+func ForeignKey(key string) bool {
 	_, ok := foreignKeys[key]
 	return ok || strings.HasPrefix(key, "x-") || strings.HasPrefix(key, "header-")
 }
@@ -127,11 +126,3 @@ var foreignKeys = setOf(
 	"tag", "tags", "template", "terminalRows", "theme", "thumbnail", "toc", "toc-depth", "updated", "url", "version",
 	"vignette", "weight", "widgets",
 )
-
-func compile(pattern string) (*regexp.Regexp, error) {
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, fmt.Errorf("the pattern is not a regular expression of RE2: %w", err)
-	}
-	return re, nil
-}

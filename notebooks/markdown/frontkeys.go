@@ -1,9 +1,12 @@
 package markdown
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,8 +47,7 @@ var frontKeys = map[string]func(f *notebooks.Front, n *yaml.Node) error{
 	"limits":  limits,
 	"require": require,
 	"mode": func(f *notebooks.Front, n *yaml.Node) error {
-		return oneOf(n, &f.Mode,
-			"worktree", "in-place", "none")
+		return oneOf(n, &f.Mode, "worktree", "in-place", "none")
 	},
 	"risk":      func(f *notebooks.Front, n *yaml.Node) error { return setText(n, &f.Risk) },
 	"approval":  func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Approval, "required", "none") },
@@ -161,9 +163,9 @@ func oneOf(n *yaml.Node, to *string, words ...string) error {
 			return nil
 		}
 	}
-	hint := ""
-	if near := notebooks.Suggest(v, words); near != "" {
-		hint = fmt.Sprintf("; did you mean %s?", near)
+	hint := didYouMean(v, words)
+	if hint != "" {
+		hint = "; " + hint
 	}
 	return fmt.Errorf("expected %s, got %s%s", strings.Join(words, ", "), quote(v), hint)
 }
@@ -221,30 +223,22 @@ func resources(f *notebooks.Front, n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
 		return errors.New("expected {memory: 2GiB, processes: 256, file-size: 1GiB, open-files: 1024}")
 	}
+	r := &f.Resources
+	sizes := map[string]*int64{"memory": &r.Memory, "file-size": &r.FileSize}
+	counts := map[string]*int64{"processes": &r.Processes, "open-files": &r.OpenFiles}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i].Value, scalar(resolve(n.Content[i+1]))
-		var amount int64
-		var err error
-		switch key {
-		case "memory", "file-size":
-			amount, err = size(value)
-		case "processes", "open-files":
-			amount, err = strconv.ParseInt(strings.ReplaceAll(value, "_", ""), 10, 32)
-		default:
+		to, err := cmp.Or(sizes[key], counts[key]), error(nil)
+		switch {
+		case to == nil:
 			return fmt.Errorf("unknown resource %s; known are memory, processes, file-size, open-files", quote(key))
+		case sizes[key] != nil:
+			*to, err = size(value)
+		default:
+			*to, err = strconv.ParseInt(strings.ReplaceAll(value, "_", ""), 10, 32)
 		}
-		if err != nil || amount < 1 {
+		if err != nil || *to < 1 {
 			return fmt.Errorf("%s: expected a limit above 0, got %s", key, quote(value))
-		}
-		switch key {
-		case "memory":
-			f.Resources.Memory = amount
-		case "processes":
-			f.Resources.Processes = amount
-		case "file-size":
-			f.Resources.FileSize = amount
-		case "open-files":
-			f.Resources.OpenFiles = amount
 		}
 	}
 	return nil
@@ -256,11 +250,7 @@ func require(f *notebooks.Front, n *yaml.Node) error {
 	}
 	known := []string{"diff", "tests", "clean", "approval"}
 	for _, word := range f.Require {
-		ok := false
-		for _, k := range known {
-			ok = ok || k == word
-		}
-		if !ok {
+		if !slices.Contains(known, word) {
 			return fmt.Errorf("unknown requirement %s; known are %s", quote(word), strings.Join(known, ", "))
 		}
 	}
@@ -298,8 +288,8 @@ func normalizeRules(f *notebooks.Front, n *yaml.Node) error {
 			if rule.Pattern == "" {
 				return want
 			}
-			if _, err := compile(rule.Pattern); err != nil {
-				return err
+			if _, err := regexp.Compile(rule.Pattern); err != nil {
+				return fmt.Errorf("the pattern is not a regular expression of RE2: %w", err)
 			}
 		}
 		if rule.Name == "" {

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -36,7 +37,7 @@ func (r *parser) readHeader(m blocks.FrontMatter) {
 	r.nb.Front.Span = m.Span
 	src := r.nb.Source
 	text := src[m.Text.Start:m.Text.End]
-	node, line, col, msg := yamlMapping(text)
+	node, line, col, msg := YAMLMapping(text)
 	if msg != "" {
 		at := r.offset(m.Text.Start, line, col)
 		r.header.invalid = &slip{at, "the front matter cannot be read: " + msg, "write it as YAML, key: value"}
@@ -45,7 +46,7 @@ func (r *parser) readHeader(m blocks.FrontMatter) {
 		if own == nil {
 			return
 		}
-		if node, _, _, msg = yamlMapping(text[own[0]:]); msg != "" {
+		if node, _, _, msg = YAMLMapping(text[own[0]:]); msg != "" {
 			r.header.form = notebooks.FormJupytext
 			return
 		}
@@ -71,10 +72,10 @@ func (r *parser) offset(base, line, col int) int {
 func (h *header) read(node *yaml.Node) {
 	jupyter, jupytext := lookup(node, "jupyter"), lookup(node, "jupytext")
 	spec := lookup(node, "kernelspec")
-	format := scalar(lookup(lookup(jupytext, "text_representation"), "format_name"))
-	if format == "" {
-		format = scalar(lookup(lookup(lookup(jupyter, "jupytext"), "text_representation"), "format_name"))
+	formatOf := func(jupytext *yaml.Node) string {
+		return scalar(lookup(lookup(jupytext, "text_representation"), "format_name"))
 	}
+	format := cmp.Or(formatOf(jupytext), formatOf(lookup(jupyter, "jupytext")))
 	h.magics = format == "rmarkdown"
 	switch {
 	case format == "myst" || format == "" && jupyter == nil && spec != nil:

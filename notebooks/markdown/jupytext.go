@@ -96,10 +96,7 @@ func (r *parser) jupytextCell(f *blocks.Fence, in *info) bool {
 	if !r.header.jupytext || in.lang == "" || !notebooks.IsLanguage(in.lang) && in.lang != r.header.lang {
 		return false
 	}
-	if in.hasTag("noeval") || r.inTextCell(f.Span.Start) {
-		return false
-	}
-	return in.active()
+	return !in.hasTag("noeval") && !r.inTextCell(f.Span.Start) && in.active()
 }
 
 // active reports whether a cell is code in a notebook: Jupytext's active= names the files in which it is.
@@ -108,12 +105,12 @@ func (in *info) active() bool {
 	return !ok || strings.Contains(active.val, "ipynb") || strings.Contains(active.val, "py")
 }
 
-// uncommentMagics restores the IPython commands that Jupytext commented out.
-func uncommentMagics(code []byte, lang string) []byte {
+// UncommentMagics restores the IPython commands that Jupytext commented out in the code of a cell.
+func UncommentMagics(code, lang string) string {
 	syntax := notebooks.LanguageNamed(lang)
-	lines := strings.Split(string(code), "\n")
+	lines := strings.Split(code, "\n")
 	magics.Uncomment(lines, lang, syntax.Comment, syntax.Strings(), magics.Escaped)
-	return []byte(strings.Join(lines, "\n"))
+	return strings.Join(lines, "\n")
 }
 
 // inTextCell reports whether an offset is in a Markdown or raw cell that its author marked with
@@ -146,16 +143,8 @@ func findTextCells(src []byte, markups []blocks.Markup) []notebooks.Span {
 }
 
 func hasAnyPrefix(text []byte, prefixes ...string) bool {
-	for _, p := range prefixes {
-		if bytes.HasPrefix(text, []byte(p)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(prefixes, func(p string) bool { return bytes.HasPrefix(text, []byte(p)) })
 }
-
-// UncommentMagics restores the IPython commands that Jupytext commented out in the code of a cell.
-func UncommentMagics(code, lang string) string { return string(uncommentMagics([]byte(code), lang)) }
 
 // CommentMagics comments them out: UncommentMagics undoes it.
 func CommentMagics(code, lang string) string {

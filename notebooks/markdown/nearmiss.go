@@ -195,7 +195,7 @@ func isDashes(line string) bool {
 func isFrontKey(key string) bool {
 	_, own := frontKeys[key]
 	near := notebooks.Suggest(key, frontNames)
-	return own || key == "params" || isForeignKey(key) ||
+	return own || key == "params" || ForeignKey(key) ||
 		len(key) > 4 && near != "" && notebooks.EditDistance([]rune(key), []rune(near)) == 1
 }
 

@@ -19,7 +19,7 @@ func (r *parser) readOptionLines(s *notebooks.Step, f *blocks.Fence, spelled not
 	}
 	s.CodeLine += bytes.Count(s.Code[:o.length], []byte{'\n'})
 	s.Code = s.Code[o.length:]
-	node, line, col, msg := yamlMapping(o.yaml)
+	node, line, col, msg := YAMLMapping(o.yaml)
 	if msg != "" {
 		r.mistake(notebooks.KindSyntax, place(line, col), s.ID, "the options of the step cannot be read: "+msg,
 			"write them as YAML, key: value")

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -40,7 +41,9 @@ func ParseAs(form notebooks.Form, name string, src []byte) (*notebooks.Notebook,
 	for _, m := range r.markups {
 		r.checkMarkup(m)
 	}
-	r.decideForm()
+	// The spelling of the whole is that of the header or the file name, or that of the first step that is not spelled in
+	// Markmill's own way.
+	nb.Form = cmp.Or(r.header.form, r.foreign, nb.Form)
 	r.readFront(frontPlace{matter.Text.Start, 1, matter.Body}, nb.Form == notebooks.FormNative)
 	r.nameSteps()
 	r.checkNeeds()
@@ -173,16 +176,5 @@ func (r *parser) checkMarkup(m blocks.Markup) {
 			r.mistake(notebooks.KindSyntax, tick, "", "a step stands inside an HTML block, where it is not run",
 				"leave a blank line before its fence")
 		}
-	}
-}
-
-// decideForm names the spelling of the whole: that of the header or the file name, or that of the first step that is
-// not spelled in Markmill's own way.
-func (r *parser) decideForm() {
-	switch {
-	case r.header.form != "":
-		r.nb.Form = r.header.form
-	case r.foreign != "":
-		r.nb.Form = r.foreign
 	}
 }

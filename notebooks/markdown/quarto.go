@@ -148,43 +148,27 @@ func applyQuarto(r *parser, s *notebooks.Step, a attr) bool {
 		if is == "true" {
 			addTag(s, notebooks.TagAllowFailure)
 		}
-	case "purl", "cache", "warning", "message", "engine.opts", "freeze":
-		return knitrQuiet(r, s, a)
+	case "engine.opts", "cache":
+		if a.key == "engine.opts" || a.val == "true" {
+			r.warn(a.at, s.ID, a.key+" has no effect here: the step always runs, by its kernel", "")
+		}
+	case "purl", "warning", "message", "freeze": // these only change how a chunk is shown
 	default:
 		return isQuartoKey(a.key)
 	}
 	return true
 }
 
-// knitrQuiet ignores options that change how a chunk is shown, and warns of those that change what runs.
-func knitrQuiet(r *parser, s *notebooks.Step, a attr) bool {
-	if a.key == "engine.opts" || a.key == "cache" && a.val == "true" {
-		r.warn(a.at, s.ID, a.key+" has no effect here: the step always runs, by its kernel", "")
-	}
-	return true
-}
-
 // isQuartoKey reports whether an option only changes how the chunk is shown.
 func isQuartoKey(key string) bool {
-	if _, ok := quartoKeys[key]; ok {
-		return true
-	}
-	for _, prefix := range []string{"fig-", "fig.", "tbl-", "tbl.", "lst-", "out.", "code-", "tab.", "attr.", "class.",
-		"dev.", "layout-", "cap-", "htmlwidgets"} {
-		if strings.HasPrefix(key, prefix) {
-			return true
-		}
-	}
-	return false
+	_, ok := quartoKeys[key]
+	return ok || hasAnyPrefix([]byte(key), "fig-", "fig.", "tbl-", "tbl.", "lst-", "out.", "code-", "tab.", "attr.",
+		"class.", "dev.", "layout-", "cap-", "htmlwidgets")
 }
 
 var quartoKeys = setOf(
 	"animation.hook", "autodep", "aniopts", "background", "cap", "child", "classes", "code", "collapse", "column",
-	"comment", "crop",
-	"dependson", "dev", "dpi", "external", "fullscreen", "highlight", "indent",
-	"interval", "layout", "lines", "location",
-	"opts.label",
-	"panel", "prompt", "resize.height", "resize.width", "sanitize", "size", "split", "strip.white", "tidy", "title",
-	"subcap",
-	"renderings", "render", "slideshow", "collapsed", "scrolled",
+	"comment", "crop", "dependson", "dev", "dpi", "external", "fullscreen", "highlight", "indent", "interval", "layout",
+	"lines", "location", "opts.label", "panel", "prompt", "resize.height", "resize.width", "sanitize", "size", "split",
+	"strip.white", "tidy", "title", "subcap", "renderings", "render", "slideshow", "collapsed", "scrolled",
 )

@@ -46,12 +46,6 @@ func (in *info) readRunmeJSON(text string, base int) {
 	sort.Slice(in.attrs, func(i, j int) bool { return in.attrs[i].at < in.attrs[j].at })
 }
 
-// isRunmeKey reports whether only Runme has such an attribute.
-func isRunmeKey(key string) bool {
-	_, ok := runmeKeys[key]
-	return ok
-}
-
 // runmeKeys are Runme's own, with what is said of one that would change what the step does; "" for those that tell an
 // editor or a terminal how to show it.
 var runmeKeys = map[string]string{

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"slices"
 	"strings"
 
 	"markmill/notebooks"
@@ -22,13 +23,7 @@ func TypedTags(nb *notebooks.Notebook, s *notebooks.Step) []string {
 			tags = append(tags, a.words()...)
 		}
 	}
-	var out []string
-	for _, t := range tags {
-		if t != "step" {
-			out = append(out, t)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(tags), func(t string) bool { return t == "step" })
 }
 
 // FrontKey reports whether a key of a front matter is Markmill's.
@@ -36,9 +31,3 @@ func FrontKey(key string) bool {
 	_, ok := frontKeys[key]
 	return ok || key == "params"
 }
-
-// ForeignKey reports whether a key of a front matter is another tool's.
-func ForeignKey(key string) bool { return isForeignKey(key) }
-
-// TagsOf returns what a tag stands for, as some tool typed it.
-func TagsOf(tag string) []string { return tagsOf(tag) }

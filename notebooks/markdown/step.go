@@ -8,7 +8,6 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/blocks"
-	"markmill/notebooks/params"
 )
 
 // role is what a fence is to a run.
@@ -73,14 +72,7 @@ func (r *parser) stepByTag(in *info) bool {
 	return false
 }
 
-func isOwnTag(tag string) bool {
-	for _, own := range ownTags {
-		if ownTag(tag) == own {
-			return true
-		}
-	}
-	return false
-}
+func isOwnTag(tag string) bool { return slices.Contains(ownTags, ownTag(tag)) }
 
 // warnOfOptions warns of a fence that has options of a step and is not one.
 func (r *parser) warnOfOptions(in *info) {
@@ -99,10 +91,7 @@ func (r *parser) addStep(f *blocks.Fence, in *info) {
 	s := &notebooks.Step{Index: len(nb.Steps), Lang: in.lang, Fence: f.Span, Line: line, CodeLine: line + 1,
 		Code: f.Code(nb.Source)}
 	nb.Steps = append(nb.Steps, s)
-	spelled := in.form
-	if spelled == "" {
-		spelled = notebooks.FormJupytext
-	}
+	spelled := cmp.Or(in.form, notebooks.FormJupytext)
 	if spelled == notebooks.FormNative && in.id.text == "" && usesRunme(in) {
 		spelled = notebooks.FormRunme
 	}
@@ -141,31 +130,24 @@ func (r *parser) addStep(f *blocks.Fence, in *info) {
 		s.Lang = notebooks.KernelLanguage(s.Lang)
 	}
 	if r.header.magics {
-		s.Code = uncommentMagics(s.Code, s.Lang)
+		s.Code = []byte(UncommentMagics(string(s.Code), s.Lang))
 	}
 	if s.Has(notebooks.TagParameters) {
-		s.Parameters = true
-		r.setParamsAt(f)
-		for _, p := range params.ParseCode(nb.Name, s.Lang, s.Code, s.CodeLine) {
-			p.Code = true
-			nb.Params = append(nb.Params, p)
-		}
+		r.declare(s, "")
 	}
 }
 
 // usesRunme reports whether a fence in braces has a name=, as only Runme's have, or another attribute of Runme's.
 func usesRunme(in *info) bool {
-	for _, a := range in.attrs {
-		if a.key == "name" || isRunmeKey(a.key) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(in.attrs, func(a attr) bool {
+		_, runme := runmeKeys[a.key]
+		return runme || a.key == "name"
+	})
 }
 
 // checkTag warns of a tag that is one typo away from one with a meaning: it would be kept and have no effect.
 func (r *parser) checkTag(s *notebooks.Step, t mark, lang string) {
-	if isOwnTag(t.text) || presentation(t.text, lang) && t.text != "tests" || len(tagsOf(t.text)) > 1 {
+	if isOwnTag(t.text) || presentation(t.text, lang) && t.text != "tests" || len(TagsOf(t.text)) > 1 {
 		return
 	}
 	if near := notebooks.Suggest(t.text, ownTags); near != "" &&
@@ -176,16 +158,13 @@ func (r *parser) checkTag(s *notebooks.Step, t mark, lang string) {
 
 // applyAll applies attributes, each at most once; the name first, for the messages about the others.
 func (r *parser) applyAll(s *notebooks.Step, attrs []attr, spelled notebooks.Form) {
-	isName := func(a attr) bool { return a.key == "name" || a.key == "label" }
-	slices.SortStableFunc(attrs, func(a, b attr) int {
-		switch {
-		case isName(a) == isName(b):
+	rank := func(a attr) int {
+		if a.key == "name" || a.key == "label" {
 			return 0
-		case isName(a):
-			return -1
 		}
 		return 1
-	})
+	}
+	slices.SortStableFunc(attrs, func(a, b attr) int { return rank(a) - rank(b) })
 	seen := map[string]bool{}
 	for _, a := range attrs {
 		if seen[a.key] {
@@ -233,25 +212,26 @@ func (r *parser) apply(s *notebooks.Step, a attr, spelled notebooks.Form) {
 // unknownAttribute returns an error in Markmill's own form. In other forms it may be another tool's: it gets a warning,
 // and in Jupytext's form only if it looks like a typo, because any tool's keys may be there.
 func (r *parser) unknownAttribute(s *notebooks.Step, a attr, spelled notebooks.Form) {
-	near, hint := notebooks.Suggest(a.key, attributeNames), ""
-	if near != "" {
-		hint = fmt.Sprintf("did you mean %s?", near)
-	}
-	switch spelled {
-	case notebooks.FormNative:
-		if a.key == "id" || a.key == "class" {
-			hint = map[string]string{"id": "write #" + cmp.Or(notebooks.Slug(a.val), "name"),
-				"class": "write ." + cmp.Or(notebooks.Slug(a.val), "tag")}[a.key]
+	hint := didYouMean(a.key, attributeNames)
+	switch {
+	case spelled == notebooks.FormNative:
+		switch a.key {
+		case "id":
+			hint = "write #" + cmp.Or(notebooks.Slug(a.val), "name")
+		case "class":
+			hint = "write ." + cmp.Or(notebooks.Slug(a.val), "tag")
 		}
-		if hint == "" {
-			hint = "known are " + strings.Join(attributeNames, ", ")
-		}
+		hint = cmp.Or(hint, "known are "+strings.Join(attributeNames, ", "))
 		r.mistake(notebooks.KindOption, a.at, s.ID, "unknown attribute "+quote(a.key), hint)
-	case notebooks.FormJupytext:
-		if near != "" {
-			r.warn(a.at, s.ID, fmt.Sprintf("%s has no effect", quote(a.key)), hint)
-		}
-	default:
+	case spelled != notebooks.FormJupytext || hint != "":
 		r.warn(a.at, s.ID, fmt.Sprintf("%s has no effect", quote(a.key)), hint)
 	}
+}
+
+// didYouMean returns a hint for a word that is close to a known one, "" if none is.
+func didYouMean(word string, known []string) string {
+	if near := notebooks.Suggest(word, known); near != "" {
+		return fmt.Sprintf("did you mean %s?", near)
+	}
+	return ""
 }

@@ -3,7 +3,7 @@ package markdown
 import "markmill/notebooks"
 
 // ownTag translates what papermill, nbclient, nbval, Jupyter Book and nbconvert call a tag into Markmill's name for it.
-// remove-cell has two: tagsOf gives both.
+// remove-cell has two: TagsOf gives both.
 func ownTag(tag string) string {
 	if own, ok := tagNames[tag]; ok {
 		return own
@@ -34,8 +34,8 @@ var tagNames = map[string]string{
 	"no_change":                     notebooks.TagNoChange,
 }
 
-// tagsOf translates one typed tag.
-func tagsOf(tag string) []string {
+// TagsOf returns what a tag stands for, as some tool typed it.
+func TagsOf(tag string) []string {
 	switch tag {
 	case "remove-cell", "remove_cell", "hide-cell", "hide_cell":
 		return []string{notebooks.TagHideInput, notebooks.TagHideOutput}

@@ -6,8 +6,9 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// yamlMapping reads a mapping of YAML. The line of the error is of the text, from 1; node is nil for an empty text.
-func yamlMapping(text []byte) (node *yaml.Node, line, col int, msg string) {
+// YAMLMapping reads a mapping of YAML. The place of the mistake is in the text, from 1; msg is "" without one. node is
+// nil for an empty text.
+func YAMLMapping(text []byte) (node *yaml.Node, line, col int, msg string) {
 	var docs []yaml.Node
 	if err := yaml.Load(text, &docs, yaml.WithAllDocuments()); err != nil {
 		line, col, msg = yamlMistake(err)
@@ -31,12 +32,10 @@ func yamlMapping(text []byte) (node *yaml.Node, line, col int, msg string) {
 
 // yamlMistake takes place and words out of the library's error.
 func yamlMistake(err error) (line, col int, msg string) {
-	var many *yaml.LoadErrors
-	if errors.As(err, &many) && len(many.Errors) > 0 {
+	if many, ok := errors.AsType[*yaml.LoadErrors](err); ok && len(many.Errors) > 0 {
 		err = many.Errors[0]
 	}
-	var one *yaml.LoadError
-	if errors.As(err, &one) {
+	if one, ok := errors.AsType[*yaml.LoadError](err); ok {
 		return max(one.Mark.Line, 1), max(one.Mark.Column, 1), one.Message
 	}
 	return 1, 1, err.Error()
@@ -44,9 +43,7 @@ func yamlMistake(err error) (line, col int, msg string) {
 
 // yamlAttr turns one pair of a mapping into an attribute.
 func yamlAttr(key, value *yaml.Node, at int) attr {
-	for value.Kind == yaml.AliasNode {
-		value = value.Alias
-	}
+	value = resolve(value)
 	a := attr{key: key.Value, val: value.Value, at: at}
 	switch value.Kind {
 	case yaml.SequenceNode:

@@ -77,20 +77,11 @@ func cellUnits(nb *ipynb.Notebook) sequence {
 	var s sequence
 	for i := range nb.Cells {
 		c := &nb.Cells[i]
-		text := ended(c.Source)
+		text := diff.Ended(c.Source)
 		s.add(unit{diff.Cell{ID: c.ID, GeneratedID: true, Label: fmt.Sprintf("cell %d", i+1),
-			Kind:   diff.CellKind(c.Type),
-			Source: text}, text})
+			Kind: diff.CellKind(c.Type), Source: text}, text})
 	}
 	return s
-}
-
-// ended adds a missing final newline, so that appending a line does not change the last one.
-func ended(text string) string {
-	if text == "" || strings.HasSuffix(text, "\n") {
-		return text
-	}
-	return text + "\n"
 }
 
 // cellMerge is the merge of the cells of Jupyter notebooks.
@@ -200,7 +191,7 @@ func (j *cellMerge) source(b, x, y *ipynb.Cell) (string, []string) {
 	var ends [3]bool
 	for i, c := range []*ipynb.Cell{b, x, y} {
 		if c != nil {
-			in[i], ends[i] = ended(c.Source), strings.HasSuffix(c.Source, "\n")
+			in[i], ends[i] = diff.Ended(c.Source), strings.HasSuffix(c.Source, "\n")
 		}
 	}
 	var t texts

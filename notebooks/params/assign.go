@@ -1,6 +1,7 @@
 package params
 
 import (
+	"cmp"
 	"strings"
 
 	"markmill/notebooks"
@@ -25,9 +26,7 @@ func (s *codeSyntax) params(one statement) []notebooks.Param {
 	for i := range found {
 		p := &found[i]
 		p.Line, p.Col, p.Help = one.line, one.col, help
-		if p.Declared == "" {
-			p.Declared = declared
-		}
+		p.Declared = cmp.Or(p.Declared, declared)
 		p.Type = typeOfDefault(p.Default)
 		if p.Declared != "" {
 			p.Type = annotatedType(p.Declared)
@@ -199,15 +198,10 @@ func annotatedType(declared string) notebooks.Type {
 	return notebooks.TypeAny
 }
 
-// isOptional reports whether an annotation allows null: "Optional[int]", "int | None".
-func isOptional(declared string) bool {
-	_, null := annotatedMembers(declared)
-	return null
-}
-
 var optional = lazyregexp.New(`^(?:typing\.)?Optional\[(.*)\]$`)
 
-// annotatedMembers returns the types joined with "|" in an annotation, and whether null is one of them.
+// annotatedMembers returns the types joined with "|" in an annotation, and whether null is one of them:
+// "Optional[int]", "int | None".
 func annotatedMembers(declared string) (members []string, null bool) {
 	if m := optional.FindStringSubmatch(declared); m != nil {
 		declared, null = m[1], true

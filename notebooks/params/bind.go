@@ -1,6 +1,7 @@
 package params
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -114,8 +115,10 @@ func Bind(name string, params []notebooks.Param, given []Given, o Options) ([]no
 
 	var bound []notebooks.Bound
 	done := make(map[string]bool)
-	for i, p := range params {
-		if done[p.Name] || p.Code && b.declaredBetter(p.Name, i) {
+	for _, p := range params {
+		// What a YAML block declares is declared better than by an assignment.
+		inBlock := func(q notebooks.Param) bool { return q.Name == p.Name && !q.Code }
+		if done[p.Name] || p.Code && slices.ContainsFunc(params, inBlock) {
 			continue
 		}
 		done[p.Name] = true
@@ -143,11 +146,6 @@ type binder struct {
 	options  Options
 	declared map[string]bool
 	errors   notebooks.ErrorList
-}
-
-// declaredBetter reports whether a YAML block declares what the code block at i assigns.
-func (b *binder) declaredBetter(name string, i int) bool {
-	return slices.ContainsFunc(b.params, func(p notebooks.Param) bool { return p.Name == name && !p.Code })
 }
 
 // winners returns the value of the highest precedence for each name, and the names in order. It records an error for
@@ -220,8 +218,9 @@ func (b *binder) notebook() string {
 
 // bind binds one parameter. On a mistake it records the error and returns false.
 func (b *binder) bind(p notebooks.Param, g *Given) (notebooks.Bound, bool) {
-	if p.Type == "" {
-		p.Type = notebooks.TypeAny
+	p.Type = cmp.Or(p.Type, notebooks.TypeAny)
+	if g == nil {
+		g = b.environment(p)
 	}
 	if g != nil {
 		v, err := readGiven(p, *g)
@@ -229,22 +228,10 @@ func (b *binder) bind(p notebooks.Param, g *Given) (notebooks.Bound, bool) {
 			err = checkValue(p, v)
 		}
 		if err != nil {
-			b.fail(p, g.Source, err, g.File, g.Line, g.Col)
+			b.fail(p, g, err)
 			return notebooks.Bound{}, false
 		}
 		return notebooks.Bound{Param: p, Value: v, From: g.Source, Given: true}, true
-	}
-	if text, ok := b.environment(p); ok {
-		from := "env " + p.Env
-		v, err := readTyped(p, text)
-		if err == nil {
-			err = checkValue(p, v)
-		}
-		if err != nil {
-			b.fail(p, from, err, "", 0, 0)
-			return notebooks.Bound{}, false
-		}
-		return notebooks.Bound{Param: p, Value: v, From: from, Given: true}, true
 	}
 	switch {
 	case p.HasDefault:
@@ -260,22 +247,25 @@ func (b *binder) bind(p notebooks.Param, g *Given) (notebooks.Bound, bool) {
 	return notebooks.Bound{Param: p, Value: notebooks.Value{Type: notebooks.TypeNull}, From: "default"}, true
 }
 
-func (b *binder) environment(p notebooks.Param) (string, bool) {
+// environment returns the value that the environment gives to a parameter, nil without one.
+func (b *binder) environment(p notebooks.Param) *Given {
 	if p.Env == "" || b.options.Getenv == nil {
-		return "", false
+		return nil
 	}
-	text, ok := b.options.Getenv(p.Env)
-	return text, ok && text != ""
+	if text, ok := b.options.Getenv(p.Env); ok && text != "" {
+		return &Given{Name: p.Name, Text: text, Source: "env " + p.Env}
+	}
+	return nil
 }
 
 // fail records a mistake in a value: its position, its source, and the declaration.
-func (b *binder) fail(p notebooks.Param, source string, e *notebooks.Error, file string, line, col int) {
+func (b *binder) fail(p notebooks.Param, g *Given, e *notebooks.Error) {
 	e.Kind = notebooks.KindParameter
 	if e.Line == 0 {
-		e.File, e.Line, e.Col = file, line, col
+		e.File, e.Line, e.Col = g.File, g.Line, g.Col
 	}
-	e.Msg = fmt.Sprintf("parameter %q, given by %s: %s", p.Name, source, strings.TrimPrefix(e.Msg,
-		fmt.Sprintf("parameter %q: ", p.Name)))
+	e.Msg = fmt.Sprintf("parameter %q, given by %s: %s", p.Name, g.Source,
+		strings.TrimPrefix(e.Msg, fmt.Sprintf("parameter %q: ", p.Name)))
 	if p.Line > 0 && e.Hint == "" {
 		e.Hint = fmt.Sprintf("it is declared as %s in %s:%d", p.Type, b.notebook(), p.Line)
 	}

@@ -222,7 +222,7 @@ func TestBindRaw(t *testing.T) {
 
 // The literal in a papermill cell decides how -p is read but restricts nothing; an annotation restricts.
 func TestBindCodeParameters(t *testing.T) {
-	params := ParseCode("n.md", "python",
+	params := ParseCode("python",
 		[]byte("alpha = 1\nname = 'a'\nn: int = 1\nmaybe: Optional[int] = None\nhome = os.getcwd()\n"), 1)
 	for _, c := range []struct{ name, text, want string }{
 		{"alpha", "2", `2`}, {"alpha", "0.5", `{"$float":"0.5"}`}, {"alpha", "None", `null`}, {"alpha", "x", `"x"`},
@@ -358,7 +358,7 @@ func FuzzBind(f *testing.F) {
 				continue
 			}
 			v := bound[0].Value
-			if err := Check(p, v); err != nil {
+			if err := checkValue(p, v); err != nil {
 				t.Errorf("%s %q: %v", typ, text, err)
 			}
 			if back, err := notebooks.ParseWire(v.Wire()); err != nil || !back.Equal(v) {

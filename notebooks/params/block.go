@@ -1,6 +1,7 @@
 package params
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,9 +137,9 @@ func (r *yamlReader) longForm(param notebooks.Param, n *yaml.Node) (notebooks.Pa
 		}
 		at[target(p.key).Value] = p.value
 	}
-	for _, read := range []func(*notebooks.Param, map[string]*yaml.Node) *notebooks.Error{r.longType, r.longTexts,
-		r.longValues,
-		r.longConsistent} {
+	for _, read := range []func(*notebooks.Param, map[string]*yaml.Node) *notebooks.Error{
+		r.longType, r.longTexts, r.longValues, r.longConsistent,
+	} {
 		if err := read(&param, at); err != nil {
 			return notebooks.Param{}, err
 		}
@@ -183,11 +184,7 @@ func (r *yamlReader) unknownType(n *yaml.Node, name string) *notebooks.Error {
 	if target(n).Kind == yaml.ScalarNode {
 		e.Msg = fmt.Sprintf("the type %q is not known; there is: %s", name, strings.Join(names, ", "))
 	}
-	near := string(otherTypeNames[strings.ToLower(name)])
-	if near == "" {
-		near = notebooks.Suggest(name, names)
-	}
-	if near != "" {
+	if near := cmp.Or(string(otherTypeNames[strings.ToLower(name)]), notebooks.Suggest(name, names)); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %s?", near)
 	}
 	return e

@@ -52,19 +52,12 @@ func isSoft(p notebooks.Param) bool { return p.Code && p.Declared == "" }
 
 // isNullable reports whether the parameter may be null, whatever its type.
 func isNullable(p notebooks.Param) bool {
+	_, optional := annotatedMembers(p.Declared)
 	return p.Type == notebooks.TypeAny || p.Type == "" || isSoft(p) ||
-		p.HasDefault && p.Default.Type == notebooks.TypeNull ||
-		p.Code && isOptional(p.Declared)
+		p.HasDefault && p.Default.Type == notebooks.TypeNull || p.Code && optional
 }
 
-// Check returns an *Error of KindParameter unless the value fits the parameter's type, enum and bounds.
-func Check(p notebooks.Param, v notebooks.Value) error {
-	if e := checkValue(p, v); e != nil {
-		return e
-	}
-	return nil
-}
-
+// checkValue returns an error of KindParameter unless the value fits the parameter's type, enum and bounds.
 func checkValue(p notebooks.Param, v notebooks.Value) *notebooks.Error {
 	if v.Type == notebooks.TypeNull && isNullable(p) {
 		return nil

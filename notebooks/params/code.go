@@ -11,7 +11,7 @@ import (
 // ParseCode reads the assignments of a code-language parameters block (papermill's "parameters" cell), for inspect and
 // for reading -p: simple top-level ones, with annotation, default as written, and comment. line is the block's first
 // line in the file. For an unknown language it returns none.
-func ParseCode(_, lang string, code []byte, line int) []notebooks.Param {
+func ParseCode(lang string, code []byte, line int) []notebooks.Param {
 	var found []notebooks.Param
 	switch syntax, ok := codeSyntaxes[strings.ToLower(lang)]; {
 	case ok:

@@ -319,7 +319,7 @@ func TestGoldenInspect(t *testing.T) {
 		if lang == "" {
 			lang = "python"
 		}
-		params := ParseCode("n.md", lang, []byte(c.Cell), 1)
+		params := ParseCode(lang, []byte(c.Cell), 1)
 		if want, ok := inspectDifferences[c.Cell]; ok {
 			var got []string
 			for _, p := range params {

@@ -197,7 +197,7 @@ func TestCodeParams(t *testing.T) {
 		{"cobol", "x = 1", ``},
 	} {
 		var got []string
-		for _, p := range ParseCode("n.md", c.lang, []byte(c.code), 1) {
+		for _, p := range ParseCode(c.lang, []byte(c.code), 1) {
 			wire := "?"
 			if p.HasDefault {
 				wire = string(p.Default.Wire())
@@ -216,7 +216,7 @@ func jsonQuote(s string) string {
 }
 
 func TestCodeParamsPosition(t *testing.T) {
-	params := ParseCode("n.md", "python", []byte("import os\r\n\r\nx = [\r\n  1,\r\n]\r\ny = 2\r\n"), 10)
+	params := ParseCode("python", []byte("import os\r\n\r\nx = [\r\n  1,\r\n]\r\ny = 2\r\n"), 10)
 	if len(params) != 2 || params[0].Line != 12 || params[1].Line != 15 || params[1].Col != 1 || !params[0].Code {
 		t.Errorf("%+v", params)
 	}
@@ -228,14 +228,14 @@ func FuzzParams(f *testing.F) {
 	f.Add("js", "let a = `${b}`, c = {a: [1]}")
 	f.Add("yaml", "x: {type: int, default: 1}\ny: &a [*a]")
 	f.Fuzz(func(t *testing.T, lang, code string) {
-		for _, p := range ParseCode("n.md", lang, []byte(code), 1) {
+		for _, p := range ParseCode(lang, []byte(code), 1) {
 			if p.Name == "" || p.Line < 1 || p.HasDefault && !p.Default.JSON().IsValid() {
 				t.Errorf("%+v", p)
 			}
 		}
 		params, _ := ParseBlock("n.md", []byte(code), 1)
 		for _, p := range params {
-			if !IsName(p.Name) || p.Type == "" || p.HasDefault && Check(p, p.Default) != nil {
+			if !IsName(p.Name) || p.Type == "" || p.HasDefault && checkValue(p, p.Default) != nil {
 				t.Errorf("%+v", p)
 			}
 		}

@@ -1,7 +1,9 @@
 package params
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,13 +118,7 @@ func (x pathExpander) names() []string {
 			names = append(names, b.Param.Name)
 		}
 	}
-	var more []string
-	for n := range x.extra {
-		if !slices.Contains(names, n) {
-			more = append(more, n)
-		}
-	}
-	slices.Sort(more)
+	more := slices.DeleteFunc(slices.Sorted(maps.Keys(x.extra)), func(n string) bool { return slices.Contains(names, n) })
 	return append(names, more...)
 }
 
@@ -155,8 +151,7 @@ func (x pathExpander) formatted(v notebooks.Value, field, format string) (string
 	numeric := isOneOf(v.Type, notebooks.TypeInt, notebooks.TypeFloat)
 	switch {
 	case m == nil, m[4] == "d" && v.Type != notebooks.TypeInt, m[4] == "s" && numeric, m[1] != "" && !numeric,
-		m[3] != "" &&
-			m[4] != "f" && numeric, m[4] == "f" && !numeric:
+		m[3] != "" && m[4] != "f" && numeric, m[4] == "f" && !numeric:
 		return "", x.errorf("", "the format %q is not one for %s", format, article(v.Type))
 	case m[4] == "f":
 		digits := 6
@@ -219,10 +214,7 @@ func (x pathExpander) papermill(key, format string) (string, error) {
 		if key == "current_datetime_utc" {
 			now = now.UTC()
 		}
-		if format == "" {
-			format = "%Y-%m-%d %H:%M:%S"
-		}
-		return x.date(now, format)
+		return x.date(now, cmp.Or(format, "%Y-%m-%d %H:%M:%S"))
 	}
 	return "", x.errorf("there is: run_uuid, current_datetime_local, current_datetime_utc", "no pm[%s]", key)
 }

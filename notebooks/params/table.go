@@ -38,7 +38,7 @@ func ReadTable(file string, data []byte) (*Table, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	r := &tableReader{file: file, table: &Table{}}
 	if !utf8.Valid(data) {
-		line, col := place(data, invalidUTF8(data))
+		line, col := place(data, notebooks.InvalidUTF8(data))
 		return nil, r.errorf(line, col, "save the table as UTF-8", "the text is not UTF-8")
 	}
 	var err error
@@ -94,14 +94,13 @@ func (r *tableReader) csv(data []byte, comma rune) error {
 		if err != nil {
 			return err
 		}
-		at := func(i int) (line, col int) { return in.FieldPos(i) }
 		if n == 0 {
-			if err := r.header(cells, at); err != nil {
+			if err := r.header(cells, in.FieldPos); err != nil {
 				return err
 			}
 			continue
 		}
-		line, _ := at(0)
+		line, _ := in.FieldPos(0)
 		if len(cells) != len(r.table.Columns) {
 			return r.errorf(line, 0, "give every row a cell for each column: "+strings.Join(r.table.Columns, ", "),
 				"row %d has %d cells, and the first line names %d columns", n, len(cells), len(r.table.Columns))
@@ -111,7 +110,7 @@ func (r *tableReader) csv(data []byte, comma rune) error {
 			if cell == "" {
 				continue
 			}
-			line, col := at(i)
+			line, col := in.FieldPos(i)
 			name := r.table.Columns[i]
 			row = append(row, Given{Name: name, Text: cell, Source: source(n, name), File: r.file, Line: line, Col: col})
 		}

@@ -1,6 +1,8 @@
 package params
 
 import (
+	"slices"
+
 	"markmill/notebooks"
 
 	"go.yaml.in/yaml/v4"
@@ -53,11 +55,4 @@ func (r *yamlReader) mismatch(n *yaml.Node, v notebooks.Value, t notebooks.Type)
 	return e
 }
 
-func isOneOf[T comparable](t T, types ...T) bool {
-	for _, u := range types {
-		if t == u {
-			return true
-		}
-	}
-	return false
-}
+func isOneOf[T comparable](t T, types ...T) bool { return slices.Contains(types, t) }

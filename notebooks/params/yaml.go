@@ -35,7 +35,7 @@ type pair struct{ key, value *yaml.Node }
 // load reads one document of YAML or JSON. It returns nil without a document.
 func (r *yamlReader) load(data []byte) (*yaml.Node, *notebooks.Error) {
 	if !utf8.Valid(data) {
-		line, col := place(data, invalidUTF8(data))
+		line, col := place(data, notebooks.InvalidUTF8(data))
 		return nil, r.errorAt(notebooks.KindInput, line, col, "the text is not UTF-8", "")
 	}
 	if root := JSONNode(data); root != nil {
@@ -47,8 +47,7 @@ func (r *yamlReader) load(data []byte) (*yaml.Node, *notebooks.Error) {
 	}
 	if len(docs) > 1 {
 		return nil, r.errorAt(notebooks.KindSyntax, docs[1].Line, docs[1].Column,
-			"a second YAML document starts here; one is expected",
-			"leave out the line ---")
+			"a second YAML document starts here; one is expected", "leave out the line ---")
 	}
 	if len(docs) == 0 || len(docs[0].Content) == 0 {
 		return nil, nil
@@ -72,8 +71,7 @@ var yamlHints = []struct{ words, hint string }{
 
 func (r *yamlReader) syntaxError(data []byte, err error) *notebooks.Error {
 	e := &notebooks.Error{Kind: notebooks.KindSyntax, File: r.file, Msg: "this is not YAML: " + err.Error(), Err: err}
-	var load *yaml.LoadError
-	if errors.As(err, &load) {
+	if load, ok := errors.AsType[*yaml.LoadError](err); ok {
 		mark := load.Mark
 		if mark.Index >= len(strings.TrimRight(string(data), "\n")) && load.ContextMark.Line > 0 {
 			mark = load.ContextMark // at the end of the text: the start of the open construct says more
@@ -296,18 +294,6 @@ func target(n *yaml.Node) *yaml.Node {
 		n = n.Alias
 	}
 	return n
-}
-
-// invalidUTF8 returns the offset of the first byte that is not UTF-8.
-func invalidUTF8(data []byte) int {
-	for i := 0; i < len(data); {
-		c, size := utf8.DecodeRune(data[i:])
-		if c == utf8.RuneError && size == 1 {
-			return i
-		}
-		i += size
-	}
-	return len(data)
 }
 
 // place returns the line and column, from 1 and in characters, of an offset.

@@ -1,6 +1,7 @@
 package percent
 
 import (
+	"cmp"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -81,10 +82,7 @@ func (r *parser) kernel() error {
 		}
 	}
 	j := head.Jupyter
-	lang := j.Jupytext.MainLanguage
-	if lang == "" {
-		lang = j.Kernelspec.Language
-	}
+	lang := cmp.Or(j.Jupytext.MainLanguage, j.Kernelspec.Language)
 	switch lang = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(lang)), "#", "sharp"); {
 	case strings.HasPrefix(lang, "c++"):
 		r.Lang = "c++"

@@ -120,20 +120,7 @@ func selfContained(p gmparser.Parser, body []byte) []byte {
 	if ok && len(pc.References()) == 0 && last.Lines().Len() == 1 && last.Lines().At(0).Start == len(body)+1 {
 		return body
 	}
-	fence := strings.Repeat("`", max(3, longestRun(body, '`')+1))
+	fence := strings.Repeat("`", max(3, notebooks.LongestRun(body, '`')+1))
 	fenced := append([]byte(fence+"text {.output}\n"), body...)
 	return append(fenced, fence+"\n"...)
-}
-
-func longestRun(text []byte, c byte) int {
-	longest, run := 0, 0
-	for _, b := range text {
-		if b != c {
-			run = 0
-			continue
-		}
-		run++
-		longest = max(longest, run)
-	}
-	return longest
 }

@@ -1,6 +1,7 @@
 package diffview
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"strings"
@@ -60,10 +61,7 @@ func place(row []string, i, number int, column string) string {
 	if i == 0 || name == "" {
 		name = fmt.Sprint(number)
 	}
-	if column == "" {
-		column = fmt.Sprint(i + 1)
-	}
-	return "row " + name + ", column " + column
+	return "row " + name + ", column " + cmp.Or(column, fmt.Sprint(i+1))
 }
 
 // isRule reports whether a line stands between the head of a table and its rows.

@@ -28,7 +28,7 @@ var volatile = []string{"collapsed", "scrolled", "trusted", "execution", "Execut
 func Jupyter(nb *ipynb.Notebook) *diff.Document {
 	doc := &diff.Document{Name: nb.Name, Form: "jupyter", Source: region.DigestOf(nb.Source)}
 	doc.Options = append(fields(nb.Metadata, ""), diff.Field{Name: "nbformat",
-		Value: value(fmt.Sprintf("%d.%d", nb.NBFormat, nb.Minor)), Volatile: true})
+		Value: codec.RawOf(fmt.Sprintf("%d.%d", nb.NBFormat, nb.Minor)), Volatile: true})
 	lang := nb.NamedLanguage()
 	names, m := nb.StepNames(), nb.Manifest()
 	if nb.Rerun() {
@@ -110,7 +110,7 @@ func fields(meta ipynb.Value, prefix string) []diff.Field {
 
 func jupyterCell(c *ipynb.Cell, place int, lang string) diff.Cell {
 	out := diff.Cell{ID: c.ID, GeneratedID: true, Label: fmt.Sprintf("cell-%d", place+1), Kind: diff.CellKind(c.Type),
-		Source: ended(c.Source), Tags: c.Tags}
+		Source: diff.Ended(c.Source), Tags: c.Tags}
 	switch out.Kind {
 	case diff.Code:
 		out.Lang = lang
@@ -124,7 +124,7 @@ func jupyterCell(c *ipynb.Cell, place int, lang string) diff.Cell {
 	}
 	for _, f := range members(c.Attachments.Raw) {
 		out.Options = append(out.Options, diff.Field{Name: "attachment " + f.Name,
-			Value: value(region.DigestOf(f.Value))})
+			Value: codec.RawOf(region.DigestOf(f.Value))})
 	}
 	if c.Count.Given() {
 		out.Count, _ = strconv.Atoi(string(c.Count.Raw))
@@ -162,7 +162,7 @@ func jupyterOutput(o *ipynb.Output) diff.Output {
 		if strings.TrimSpace(text) == "" {
 			text = o.Ename + ": " + o.Evalue + "\n"
 		}
-		return diff.Output{Name: diff.Failure, Data: []diff.Datum{{MIME: "text/plain", Text: ended(text)}}}
+		return diff.Output{Name: diff.Failure, Data: []diff.Datum{{MIME: "text/plain", Text: diff.Ended(text)}}}
 	}
 	out := diff.Output{Name: diff.Display, Options: fields(o.Metadata, "")}
 	for _, d := range o.Data {

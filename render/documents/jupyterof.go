@@ -96,7 +96,7 @@ func injected(nb *notebooks.Notebook, used []notebooks.ManifestParam) ([]noteboo
 	var text strings.Builder
 	for _, p := range used {
 		if p.Given {
-			fmt.Fprintf(&text, "%s: %s\n", value(p.Name), p.Value)
+			fmt.Fprintf(&text, "%s: %s\n", codec.RawOf(p.Name), p.Value)
 		}
 	}
 	given, err := params.ParseGiven("manifest", nb.Name, []byte(text.String()))

@@ -106,15 +106,6 @@ func canonical(v codec.Raw) codec.Raw {
 	return v
 }
 
-// value marshals to JSON.
-func value(v any) codec.Raw {
-	out, err := codec.Marshal(v)
-	if err != nil { // a text that is not UTF-8
-		return codec.Raw("null")
-	}
-	return out
-}
-
 // source splits a notebook into cells: front matter, parameter blocks, steps, and the prose between them.
 func source(nb *notebooks.Notebook) *diff.Document {
 	doc := &diff.Document{Name: nb.Name, Form: string(nb.Form), Source: region.DigestOf(nb.Source)}
@@ -147,7 +138,7 @@ func source(nb *notebooks.Notebook) *diff.Document {
 			cell = diff.Cell{Label: textLabel(prose, texts), Kind: diff.Markdown, Lang: "markdown", Source: prose,
 				Line: lineOf(nb, at)}
 		}
-		cell.Source = ended(strings.ReplaceAll(cell.Source, "\r\n", "\n"))
+		cell.Source = diff.Ended(strings.ReplaceAll(cell.Source, "\r\n", "\n"))
 		doc.Cells = append(doc.Cells, cell)
 	}
 	return doc
@@ -163,14 +154,6 @@ func inFence(text string) string {
 	_, text, _ = strings.Cut(text, "\n")
 	text = strings.TrimSuffix(text, "\n")
 	return text[:strings.LastIndexByte(text, '\n')+1]
-}
-
-// ended adds a missing final newline, so that appending a line does not change the one before.
-func ended(text string) string {
-	if text == "" || strings.HasSuffix(text, "\n") {
-		return text
-	}
-	return text + "\n"
 }
 
 // textLabel names prose by its first line.
@@ -198,7 +181,7 @@ func param(p notebooks.Param) diff.Param {
 	case p.HasDefault:
 		out.Value = canonical(p.Default.JSON())
 	case p.DefaultSrc != "":
-		out.Value = value(p.DefaultSrc)
+		out.Value = codec.RawOf(p.DefaultSrc)
 	}
 	return out
 }
@@ -212,7 +195,7 @@ func stepCell(s *notebooks.Step) diff.Cell {
 	}
 	option := func(name string, given bool, v any) {
 		if given {
-			c.Options = append(c.Options, diff.Field{Name: name, Value: value(v)})
+			c.Options = append(c.Options, diff.Field{Name: name, Value: codec.RawOf(v)})
 		}
 	}
 	option("needs", len(s.Needs) > 0, s.Needs)

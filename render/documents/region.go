@@ -261,7 +261,7 @@ func picture(alt, to string, files Files) diff.Output {
 			d.Bytes, d.Digest = data, region.DigestOf(data)
 		}
 	}
-	words := diff.Field{Name: "alt", Value: value(alt), Volatile: true}
+	words := diff.Field{Name: "alt", Value: codec.RawOf(alt), Volatile: true}
 	return diff.Output{Name: diff.Display, Data: []diff.Datum{d}, Options: []diff.Field{words}}
 }
 

@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -104,10 +105,7 @@ func (r reading) step(c *diff.Cell, rec *runs.StepRecord) error {
 		return err
 	}
 	if e := f.Error; e != nil && f.Stderr.File == "" {
-		words := e.Traceback
-		if words == "" {
-			words = e.Name + ": " + e.Value
-		}
+		words := cmp.Or(e.Traceback, e.Name+": "+e.Value)
 		c.Outputs = append(c.Outputs, diff.Output{Name: diff.Stderr,
 			Data: []diff.Datum{{MIME: "text/plain", Text: r.clean([]byte(words))}}})
 	}

@@ -1,9 +1,7 @@
 package documents
 
 import (
-	"errors"
-
-	"markmill/notebooks"
+	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/percent"
 	"markmill/notebooks/region"
@@ -13,10 +11,6 @@ import (
 func Script(name string, src []byte) (*diff.Document, error) {
 	s, err := percent.Parse(name, src)
 	if err != nil {
-		var one *notebooks.Error
-		if errors.As(err, &one) {
-			return nil, one
-		}
 		return nil, err
 	}
 	nb, _ := s.Runnable()
@@ -26,13 +20,13 @@ func Script(name string, src []byte) (*diff.Document, error) {
 	}
 	if s.Header.Given {
 		doc.Cells = append(doc.Cells, diff.Cell{ID: "front matter", Label: "front matter", Kind: diff.Raw, Lang: "yaml",
-			Source: ended(s.Header.Text),
+			Source: diff.Ended(s.Header.Text),
 			Line:   lineOf(nb, s.Header.At.Start)})
 	}
 	steps, texts := 0, 0
 	for i := range s.Cells {
 		c := &s.Cells[i]
-		out := diff.Cell{Kind: diff.CellKind(c.Kind), Lang: "markdown", Source: ended(c.Source), Line: c.CodeLine,
+		out := diff.Cell{Kind: diff.CellKind(c.Kind), Lang: "markdown", Source: diff.Ended(c.Source), Line: c.CodeLine,
 			Tags: c.Tags()}
 		if c.Kind == percent.Code {
 			out = stepCell(nb.Steps[steps])
@@ -42,7 +36,7 @@ func Script(name string, src []byte) (*diff.Document, error) {
 			out.Label = textLabel(c.Source, texts)
 		}
 		if c.Title != "" {
-			out.Options = append(out.Options, diff.Field{Name: "title", Value: value(c.Title)})
+			out.Options = append(out.Options, diff.Field{Name: "title", Value: codec.RawOf(c.Title)})
 		}
 		doc.Cells = append(doc.Cells, out)
 	}

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -46,10 +47,7 @@ func (p *book) findTitle(root ast.Node, src []byte) {
 			continue
 		}
 		words := plainText(h, src)
-		if p.title == "" {
-			p.title = words
-		}
-		if words == p.title {
+		if p.title = cmp.Or(p.title, words); words == p.title {
 			p.titleAt = n
 		}
 		return
@@ -58,9 +56,7 @@ func (p *book) findTitle(root ast.Node, src []byte) {
 
 // nameAsTitle uses the notebook's name if it has no title.
 func (p *book) nameAsTitle() {
-	if p.title == "" {
-		p.title = strings.TrimSuffix(path.Base(p.name), path.Ext(p.name))
-	}
+	p.title = cmp.Or(p.title, strings.TrimSuffix(path.Base(p.name), path.Ext(p.name)))
 }
 
 // heading adds a heading to the outline. It returns false for what the outline does not list.

@@ -237,7 +237,7 @@ func (p *diffPage) fileChange(w *writer, f *diff.FileChange) {
 	w.put("</summary>")
 	switch {
 	case f.Text != nil:
-		w.put("%s", p.texts(f.Text, withEnds(f.Old.Lines)))
+		w.put("%s", p.texts(f.Text, diff.WithEnds(f.Old.Lines)))
 	case f.New == nil && f.Old != nil:
 		w.put("%s", p.oneSide(strings.Join(f.Old.Lines, "\n"), false))
 	case f.Old == nil && f.New != nil:
@@ -246,12 +246,4 @@ func (p *diffPage) fileChange(w *writer, f *diff.FileChange) {
 		w.put(`<p class="dim">Not text.</p>`)
 	}
 	w.put("</details>")
-}
-
-func withEnds(lines []string) []string {
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		out[i] = l + "\n"
-	}
-	return out
 }

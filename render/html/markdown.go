@@ -2,6 +2,7 @@ package html
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -123,10 +124,7 @@ func (h headingIDs) Generate(value []byte, _ ast.NodeKind) []byte {
 		}
 		return -1
 	}, string(bytes.ToValidUTF8(value, nil)))
-	if id == "" {
-		id = "heading"
-	}
-	return []byte(headingPrefix + h.unique(id))
+	return []byte(headingPrefix + h.unique(cmp.Or(id, "heading")))
 }
 
 func (h headingIDs) Put([]byte) {}

@@ -31,17 +31,16 @@ const (
 
 // outcome is the result of a step on a page.
 type outcome struct {
-	state    state
-	words    []string                 // how it ended: "exit 1", "2 attempts", …
-	tests    *notebooks.ManifestTests // nil where no runner counted
-	broke    []*notebooks.ManifestBlocker
-	shown    markup // results, which stand open
-	body     markup // all else
-	open     bool   // the region has it open, too
-	files    []fileChange
-	scraps   []scrap
-	edited   bool
-	pictures int
+	state  state
+	words  []string                 // how it ended: "exit 1", "2 attempts", …
+	tests  *notebooks.ManifestTests // nil where no runner counted
+	broke  []*notebooks.ManifestBlocker
+	shown  markup // results, which stand open
+	body   markup // all else
+	open   bool   // the region has it open, too
+	files  []fileChange
+	scraps []scrap
+	edited bool
 }
 
 // outcomeOf converts a manifest's step; s may be nil.
@@ -130,7 +129,6 @@ func (p *page) readRegion(res *outcome, r region.FoundRegion) {
 			}
 			if img, ok := n.FirstChild().(*ast.Image); ok && img.NextSibling() == nil {
 				flush()
-				res.pictures++
 				w.put(`<figure>%s</figure>`, p.pictures.tag(string(img.Destination),
 					cleanLine(plainText(img, src)), ""))
 				continue

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"markmill/render"
+
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
@@ -43,7 +45,7 @@ func Rows(fragment string) (rows [][]string, ok bool) {
 			if c.DataAtom != atom.Td && c.DataAtom != atom.Th {
 				continue
 			}
-			row = append(row, lineOf(c))
+			row = append(row, render.LineOf(c))
 			span, _ := strconv.Atoi(attribute(c, "colspan"))
 			for range min(span, 100) - 1 {
 				row = append(row, "")
@@ -68,18 +70,4 @@ func firstOf(n *html.Node, kind atom.Atom) *html.Node {
 		}
 	}
 	return nil
-}
-
-// lineOf returns the text of an element on one line.
-func lineOf(n *html.Node) string {
-	var b strings.Builder
-	for d := range n.Descendants() {
-		switch {
-		case d.Type == html.TextNode:
-			b.WriteString(d.Data)
-		case d.DataAtom == atom.Br:
-			b.WriteByte(' ')
-		}
-	}
-	return strings.Join(strings.Fields(b.String()), " ")
 }

@@ -58,12 +58,9 @@ func deeper(nodes []*html.Node, most int) bool {
 	if most < 0 {
 		return true
 	}
-	for _, n := range nodes {
-		if deeper(slices.Collect(n.ChildNodes()), most-1) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(nodes, func(n *html.Node) bool {
+		return deeper(slices.Collect(n.ChildNodes()), most-1)
+	})
 }
 
 func (s *sanitizer) node(n *html.Node) {

@@ -43,9 +43,7 @@ func Sweep(s *runs.Sweep, t *sheet.SweepTable) ([]byte, error) {
 		plain.Counted(len(s.Rows), "run"))
 	w.put(`<p class="dim">%s · %s · Markmill %s</p>`+"\n", string(s.Started.SweepID),
 		s.StartedAt.Format("2006-01-02 15:04:05Z"), cleanLine(s.Started.Markmill))
-	if err := sweepPlots(&w, t); err != nil {
-		return nil, err
-	}
+	sweepPlots(&w, t)
 	sweepTable(&w, t)
 	bar := sprintf(`<span class="name">%s</span>`, cleanLine(s.Started.Notebook))
 	return frame(s.Started.Notebook+": sweep", bar, "", w.markup(), ""), nil
@@ -139,10 +137,10 @@ func axes(t *sheet.SweepTable) []axis {
 
 // sweepPlots writes a plot of each numeric scrap: over the parameter with the most values, and, where there is another,
 // as a map over both. Of further parameters each combination has a plot.
-func sweepPlots(w *writer, t *sheet.SweepTable) error {
+func sweepPlots(w *writer, t *sheet.SweepTable) {
 	all := axes(t)
 	if len(all) == 0 {
-		return nil
+		return
 	}
 	made, left := 0, 0
 	for _, column := range t.Scraps {
@@ -172,7 +170,6 @@ func sweepPlots(w *writer, t *sheet.SweepTable) error {
 	if left > 0 {
 		w.put(`<p class="dim">%s left out: the table has all values.</p>`+"\n", plain.Counted(left, "plot"))
 	}
-	return nil
 }
 
 // combinations groups the rows by the values of some parameters, and names the groups.

@@ -15,11 +15,8 @@ const (
 	height = 360
 )
 
-// Most marks on an axis of a Heat, and lines of a Lines. A larger plot would show nothing.
-const (
-	MostMarks = 100
-	MostLines = 10
-)
+// MostMarks on an axis of a Heat: a larger one would show nothing.
+const MostMarks = 100
 
 // Line is one line of a plot. A missing value is NaN.
 type Line struct {

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -299,10 +300,7 @@ func headlineWords(m *notebooks.Manifest, headline []string) string {
 		value, found := at[name]
 		text := "–" // what was asked for and not recorded
 		if found {
-			text = oneLine(safe.CellText(value), 80)
-		}
-		if text == "" {
-			text = `""`
+			text = cmp.Or(oneLine(safe.CellText(value), 80), `""`)
 		}
 		words = append(words, fmt.Sprintf("%s: **%s**", safe.Inline(plain.Escape(name)),
 			safe.Inline(plain.Escape(text))))

@@ -32,12 +32,13 @@ func (s *side) findOwner(output string) string {
 		return name
 	}
 	first := func(paths []string) string {
-		for _, p := range paths {
-			if p != output && s.book(p).digest == m.Source && s.isSource(p) {
-				return p
-			}
+		at := slices.IndexFunc(paths, func(p string) bool {
+			return p != output && s.book(p).digest == m.Source && s.isSource(p)
+		})
+		if at < 0 {
+			return ""
 		}
-		return ""
+		return paths[at]
 	}
 	if name := first(s.folder(folderOf(output))[m.Source]); name != "" {
 		return name

@@ -159,14 +159,8 @@ type Notebook struct {
 	members    []*Notebook // of a source: its outputs that changed
 }
 
-// Has reports whether a condition holds of the notebook.
-func (n *Notebook) Has(c Condition) bool { return slices.Contains(n.Conditions, c) }
-
 // Compared reports whether to show the comparison of the notebook. A line is enough for a removed one.
 func (n *Notebook) Compared() bool { return n.Diff != nil && n.Change != Removed }
-
-// Members returns the outputs of a source that changed with it. They are listed with it.
-func (n *Notebook) Members() []*Notebook { return n.members }
 
 // Leads reports whether a notebook is listed by itself, and not with its source.
 func (n *Notebook) Leads() bool { return n.Of == "" }

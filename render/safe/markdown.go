@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"html"
 	"strings"
+
+	"markmill/notebooks"
 )
 
 // Fence writes text as a code block whose fence is longer than any run of backticks in the text, so that nothing in
 // it can end the block.
 func Fence(b *bytes.Buffer, info, text string) {
-	ticks := strings.Repeat("`", max(3, longestRun(text, '`')+1))
+	ticks := strings.Repeat("`", max(3, notebooks.LongestRun(text, '`')+1))
 	fmt.Fprintf(b, "%s%s\n%s", ticks, info, text)
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		b.WriteByte('\n')
@@ -18,22 +20,9 @@ func Fence(b *bytes.Buffer, info, text string) {
 	fmt.Fprintf(b, "%s\n\n", ticks)
 }
 
-func longestRun(s string, c byte) int {
-	longest, run := 0, 0
-	for i := 0; i < len(s); i++ {
-		if s[i] != c {
-			run = 0
-			continue
-		}
-		run++
-		longest = max(longest, run)
-	}
-	return longest
-}
-
 // CodeSpan formats s as inline code (CommonMark 6.1).
 func CodeSpan(s string) string {
-	ticks := strings.Repeat("`", longestRun(s, '`')+1)
+	ticks := strings.Repeat("`", notebooks.LongestRun(s, '`')+1)
 	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
 		s = " " + s + " "
 	}
