@@ -38,7 +38,7 @@ func made(t *testing.T, p *Pool, run string, edit func(*Table)) {
 	if edit != nil {
 		edit(table)
 	}
-	must(t, p.Put("repo", "base", run, dir, table, table.Encode(object.SHA1, func(string) bool { return true })))
+	must(t, p.Put("repo", "base", run, dir, table, object.SHA1))
 }
 
 // newPool is a pool on a file system that it accepts, for which every tree is of an earlier second.
@@ -154,11 +154,11 @@ func TestBounds(t *testing.T) {
 	}
 	dir := filepath.Join(filepath.Dir(p.Dir), "more")
 	must(t, os.Mkdir(dir, 0o777))
-	if err := p.Put("repo", "base", "e", dir, &Table{Root: &snapshot.Node{}}, nil); err == nil {
+	if err := p.Put("repo", "base", "e", dir, &Table{Root: &snapshot.Node{}}, object.SHA1); err == nil {
 		t.Error("there is no bound for a repository")
 	}
 	huge := &Table{Root: &snapshot.Node{Files: []snapshot.Entry{{Name: "f", Stat: disk.Stat{Size: maxBytes}}}}}
-	if err := p.Put("other", "base", "e", dir, huge, nil); err == nil {
+	if err := p.Put("other", "base", "e", dir, huge, object.SHA1); err == nil {
 		t.Error("there is no bound of bytes")
 	}
 	if _, err := os.Lstat(dir); err != nil {
@@ -178,7 +178,7 @@ func TestBounds(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	table := &Table{Boot: "b", Name: "n", Root: &snapshot.Node{Files: []snapshot.Entry{{Name: "f", Mode: 1}},
 		Dirs: []*snapshot.Node{{Name: "d"}}}}
-	f.Add(table.Encode(object.SHA1, func(string) bool { return true }))
+	f.Add(table.Encode(object.SHA1))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := &reader{b: data, oid: 20}
 		r.node(0)
