@@ -11,7 +11,7 @@ const largeHeap = 8 << 20
 
 // tuneGC lets most commands end before the first collection, and keeps small what holds a large repository.
 func tuneGC() {
-	const rarely, often = 400, 40
+	const rarely, often = 400, 25
 	debug.SetGCPercent(rarely)
 	type sentinel struct{ _ *int }
 	var collected func(*sentinel)

@@ -20,6 +20,9 @@ func TestPoolKills(t *testing.T) {
 	repo, home := filepath.Join(dir, "repo"), filepath.Join(dir, "home")
 	command(t, "", "git", "-c", "init.defaultBranch=main", "init", "-q", noHooks, repo)
 	for i := range 2100 {
+		if err := os.MkdirAll(filepath.Join(repo, fmt.Sprintf("d%d", i%20)), 0o777); err != nil {
+			t.Fatal(err)
+		}
 		write(t, filepath.Join(repo, fmt.Sprintf("d%d", i%20), fmt.Sprintf("f%d", i)), fmt.Sprintln(i))
 	}
 	write(t, filepath.Join(repo, ".gitignore"), ".markmill/\n*.ig\n")

@@ -1,8 +1,11 @@
+//go:build linux
+
 package pool
 
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -172,6 +175,27 @@ func TestBounds(t *testing.T) {
 	}
 	if list, err := p.List(); len(list) > 0 || err != nil {
 		t.Errorf("left: %v, %v", list, err)
+	}
+}
+
+// TestPutOnFullDisk: a tree whose table cannot be written whole does not come into the pool.
+func TestPutOnFullDisk(t *testing.T) {
+	at := t.TempDir()
+	if err := syscall.Mount("tmpfs", at, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skip("tmpfs cannot be mounted here")
+	}
+	t.Cleanup(func() { must(t, syscall.Unmount(at, 0)) })
+	p := New(filepath.Join(at, "pool"))
+	must(t, os.MkdirAll(filepath.Join(at, "from", "tree"), 0o777))
+	table := &Table{Name: "tree", Root: &snapshot.Node{}}
+	for i := range 10_000 {
+		table.Root.Files = append(table.Root.Files, snapshot.Entry{Name: strconv.Itoa(i)})
+	}
+	if err := p.Put("repo", "base", "run", filepath.Join(at, "from"), table, object.SHA1); err == nil {
+		t.Error("the table is larger than the disk")
+	}
+	if list, err := p.List(); len(list) > 0 || err != nil {
+		t.Errorf("in the pool: %v, %v", list, err)
 	}
 }
 
