@@ -154,7 +154,8 @@ func TestPooled(t *testing.T) {
 			hostile(t, r, tree.Dir())
 		}
 		if r.IntN(3) > 0 {
-			_, _ = tree.Capture(t.Context(), "s", "step") // what is unreadable fails it; a capture takes the stats of what it finds: the pool must not
+			// What is unreadable fails it. A capture takes the stats of what it finds: the pool must not.
+			_, _ = tree.Capture(t.Context(), "s", "step")
 		}
 		gittest.Must(t, tree.Close(false))
 		slots := l.slots(t)
