@@ -20,6 +20,7 @@ class Contender:
     stdout: str = ""  # file that takes its standard output
     code: int = 0  # that it exits with
     proof: tuple = ()  # (file, text): the text must stand in the file; file "" is what it printed
+    before: list = field(default_factory=list)  # what is run before each of its runs, and not counted
     own: bool = False  # it prints, as its last line, what the cost is of that it was started for
 
 
@@ -71,6 +72,8 @@ class Bench:
         return costs
 
     def once(self, c):
+        if c.before:
+            measure.run(c.before, c.cwd, self.env)
         out = open(c.stdout, "wb") if c.stdout else None
         try:
             cost = measure.run(c.argv, c.cwd, self.env, c.limit, out, c.code)
@@ -364,6 +367,50 @@ def large(b, files=100_000, folders=2_000, rounds=3):
         Figure("the same again at once, where files were just removed, wall", removed[1], "ms")])
 
 
+def paired(costs, name, other, what):
+    """The median of the ratios of runs that followed one another, so that both met the same load."""
+    pairs = zip(costs[name], costs[other])
+    return median(getattr(x, what) / max(getattr(y, what), 1e-9) for x, y in pairs)
+
+
+def pool(b, files=100_000, rounds=3):
+    """Worktrees of a large repository, made and taken from the pool, and a whole run; Git's beside them. The worktrees
+    that are made are kept until the row has ended: see large."""
+    b.say(f"  making a repository of {files:,} files")
+    name = f"pool{files}"
+    folder = b.input(name)
+    os.mkdir(folder)
+    repository = generate.large_repository(folder, files, max(1, files // 50), b.env)
+    generate.write(folder, "three.md", "".join(
+        generate.fence("bash {#%s}" % step, code + "\n") for step, code in
+        (("a", "echo one"), ("b", f"echo two >>{generate.large_path(0, max(1, files // 50))}"), ("c", "echo three"))))
+
+    tool, out = b.programs.worktree, os.path.join(folder, "out.md")
+    git, first, pooled = "git worktree add", "first worktree", "worktree from the pool, 1,000 files changed"
+    status, run = "git status", "markmill run of three steps, pooled"
+    costs = b.compare(f"{files:,} files", [
+        Contender(git, ["bash", "-c", f"exec git worktree add --quiet --detach {folder}/git-$$ HEAD"], repository),
+        Contender(first, ["bash", "-c", f"exec {tool} {repository} {folder}/first-$$"], folder, own=True),
+        Contender(pooled, [tool, "-pool", os.path.join(folder, "pool"), "-change", str(min(1000, files // 10)),
+                           repository, os.path.join(folder, "taken")], folder, own=True),
+        Contender(status, ["git", "status", "--porcelain"], repository),
+        Contender(run, [b.programs.markmill, "run", os.path.join(folder, "three.md"), out], repository,
+                  before=["sleep", "1.1"], proof=(out, "three"))], rounds)
+    shutil.rmtree(folder)
+    return Row(f"A repository of {files:,} files, and the pool of worktrees", costs, [
+        figure for what, label in (("wall", "wall"), ("cpu", "CPU")) for figure in (
+            Figure(f"{first} / {git}, {label}", paired(costs, first, git, what), "×", 0.8),
+            Figure(f"{pooled} / {git}, {label}", paired(costs, pooled, git, what), "×", 0.1),
+            Figure(f"{run} / {status}, {label}", paired(costs, run, status, what), "×", 3))] + [
+        Figure(f"{first} / {git}, peak memory", paired(costs, first, git, "rss"), "×", 3),
+        Figure(f"{run} / {git}, peak memory", paired(costs, run, git, "rss"), "×", 3)])
+
+
+def growth(b):
+    """The same from small to very large."""
+    return [pool(b, files, 3) for files in (1_000, 10_000, 30_000, 300_000)]
+
+
 def diff(b):
     """Notebooks that differ a little: what a reviewer waits for."""
     rows, per_cell = [], {}
@@ -421,5 +468,6 @@ def sweep(b):
 
 ALL = {"start": start, "three": three_python, "many": many_python, "bash": twenty_bash,
        "kernel": kernel, "disk": disk, "ipynb": ipynb,
-       "flood": flood, "parse": parse, "diff": diff, "strip": strip, "large": large, "sweep": sweep}
+       "flood": flood, "parse": parse, "diff": diff, "strip": strip, "large": large, "sweep": sweep,
+       "pool": pool, "growth": growth}
 QUICK = ("three", "bash")

@@ -4,7 +4,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 
 	"markmill/engine/kernel"
@@ -28,7 +27,6 @@ func Main() int {
 	case process.WardenName:
 		return process.WardenMain(os.Args[1:])
 	}
-	// A run is short and its memory small: collecting it early costs more than it frees.
-	debug.SetGCPercent(400)
+	tuneGC()
 	return newApp().run(os.Args[1:])
 }

@@ -110,6 +110,7 @@ func (t *Tree) walkAndRead(ctx context.Context, lenient bool) (*snapshot.Walk, e
 	if t.inUse {
 		w.Exclude = t.excluded
 	}
+	t.looked = false
 	t.readForced()
 	w.Forced = t.forced
 	f, err := disk.Open(t.dir)
@@ -132,6 +133,7 @@ func (t *Tree) walkAndRead(ctx context.Context, lenient bool) (*snapshot.Walk, e
 	if err := t.capture(ctx, w, t.root, f, ""); err != nil {
 		return nil, unreadable(err)
 	}
+	t.looked = true
 	return w, nil
 }
 
@@ -163,6 +165,7 @@ func (t *Tree) capture(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, 
 		n.TreeOK = false
 	}
 	n.RemovedDirs = nil
+	n.Own()
 	for i := 0; i < len(n.Files); i++ {
 		e := &n.Files[i]
 		if !e.Check {

@@ -35,16 +35,10 @@ func (t *Tree) checkout(ctx context.Context) (external []string, err error) {
 		had, t.past, c.stamp = t.past.Root, nil, time.Now().UnixNano()
 	}
 	if t.src != nil && files >= parallelFrom {
-		repo, err := t.src.OpenGit()
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, repo.Close()) }()
 		c.spare = make(chan reader, 1)
-		c.spare <- func(d object.Digest) ([]byte, error) { return t.src.ReadFrom(repo, "blob", d) }
+		c.spare <- t.reader()
 	}
-	err = c.folder(ctx, func(d object.Digest) ([]byte, error) { return t.src.Read("blob", d) }, t.root, had, f, "",
-		nil)
+	err = c.folder(ctx, t.reader(), t.root, had, f, "", nil)
 	if err == nil && len(c.external) == 0 && files >= t.poolFrom() {
 		t.notePristine(c.converted)
 	}
@@ -54,8 +48,21 @@ func (t *Tree) checkout(ctx context.Context) (external []string, err error) {
 // parallelFrom is the number of files from which a second goroutine is worth its own reader.
 const parallelFrom = 1000
 
-// reader gets a blob of the source. Each goroutine has its own.
+// reader gets a blob of the source, which is valid until the next one. Each goroutine has its own.
 type reader func(object.Digest) ([]byte, error)
+
+func (t *Tree) reader() reader {
+	if t.src == nil {
+		return func(d object.Digest) ([]byte, error) { return nil, errNoObject(t.fmt, "blob", d) }
+	}
+	own := t.src.Reader()
+	return func(d object.Digest) ([]byte, error) {
+		if data, ok := own.Get("blob", d); ok {
+			return data, nil
+		}
+		return t.src.Read("blob", d)
+	}
+}
 
 type checkout struct {
 	t        *Tree
@@ -68,6 +75,7 @@ type checkout struct {
 	past      *pool.Tree
 	stamp     int64
 	converted map[string]bool // files whose bytes are not those of their blob
+	buffers   sync.Pool
 }
 
 // folder fills a folder. had is what the pool knows of it; nil: it is new and empty.
@@ -84,7 +92,7 @@ func (c *checkout) folder(ctx context.Context, read reader, n, had *snapshot.Nod
 			if err != nil {
 				return err
 			}
-			n.Rules.Set(name, data, t.conv)
+			n.Rules.Set(name, bytes.Clone(data), t.conv)
 		}
 	}
 	if had != nil {

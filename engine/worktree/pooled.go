@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/object"
 	"markmill/engine/worktree/pool"
 	"markmill/engine/worktree/snapshot"
 )
@@ -107,7 +108,15 @@ func (c *checkout) proven(n *snapshot.Node, was, e *snapshot.Entry, f *disk.Fold
 	if !c.past.Hash || st.Kind() == disk.KindLink {
 		return true
 	}
-	data, after, err := f.Content(e.Name, st.Size)
+	buf, _ := c.buffers.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+	}
+	defer c.buffers.Put(buf)
+	data, after, err := f.ContentInto(*buf, e.Name, st.Size)
+	if cap(data) > cap(*buf) && cap(data) <= object.StreamFrom {
+		*buf = data
+	}
 	return err == nil && after == st && t.fmt.Sum("blob", data) == e.OID
 }
 
@@ -147,10 +156,11 @@ func (t *Tree) notePristine(converted map[string]bool) {
 	if err != nil {
 		return
 	}
-	table := &pool.Table{Boot: boot, Ahead: ahead, Name: filepath.Base(t.dir), Root: t.root}
+	table := &pool.Table{Boot: boot, Ahead: ahead, Name: filepath.Base(t.dir)}
+	table.Root, table.Converted = t.root.Clone(), converted
 	last := max(t.root.Stat.Mtime, t.root.Stat.Ctime, time.Now().UnixNano())
 	table.Second = last / int64(time.Second)
-	t.pristine = table.Encode(t.fmt, func(path string) bool { return !converted[path] })
+	t.pristine = table
 }
 
 // release puts the worktree into the pool, without what the run wrote.
@@ -159,10 +169,7 @@ func (t *Tree) release() error {
 	if live := t.live(); len(live) > 0 {
 		return errors.New("processes of the run are alive")
 	}
-	table, err := pool.Decode(t.pristine)
-	if err != nil {
-		return err
-	}
+	table := t.pristine
 	for _, dir := range []string{filepath.Join(t.dir, ".git"), filepath.Join(t.top, "run")} {
 		if err := disk.RemoveAll(dir); err != nil {
 			return err
@@ -181,12 +188,16 @@ func (t *Tree) release() error {
 	if st, err := f.Stat(); err != nil || st.Inode != table.Root.Stat.Inode {
 		return errors.New("the worktree's folder is another")
 	}
-	if err := table.Clean(f); err != nil {
+	var now *snapshot.Node
+	if t.looked {
+		now = t.root
+	}
+	if err := table.Clean(f, now); err != nil {
 		return err
 	}
 	tree, err := t.src.TreeOf(t.start)
 	if err != nil {
 		return err
 	}
-	return t.opt.Pool.Put(t.poolKey(), string(t.fmt.OID(tree)), t.opt.RunID, t.top, table, t.pristine)
+	return t.opt.Pool.Put(t.poolKey(), string(t.fmt.OID(tree)), t.opt.RunID, t.top, table, t.fmt)
 }

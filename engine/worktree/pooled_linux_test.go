@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -101,7 +102,11 @@ func TestPooled(t *testing.T) {
 	}
 	reused := 0
 	last := map[string]int64{}
-	for seed := range gittest.Rounds(25) {
+	rounds := gittest.Rounds(25)
+	if os.Getenv("MARKMILL_ALL") != "" {
+		rounds = max(rounds, 1000)
+	}
+	for seed := range rounds {
 		r := rand.New(rand.NewPCG(11, uint64(seed)))
 		base := l.heads[r.IntN(len(l.heads))]
 		taken := len(l.slots(t)) > 0
@@ -136,11 +141,21 @@ func TestPooled(t *testing.T) {
 		gittest.Must(t, fresh.Close(false))
 		held, err := os.OpenFile(filepath.Join(tree.Dir(), "f"), os.O_RDWR, 0)
 		gittest.Must(t, err)
+		memory, err := unix.Mmap(int(held.Fd()), 0, 4, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		gittest.Must(t, err)
+		if memory[0] != 't' { // read first: a write to such a page changes no time on tmpfs
+			t.Fatalf("seed %d: %q", seed, memory)
+		}
+		outside := filepath.Join(t.TempDir(), "outside")
+		if r.IntN(8) == 0 { // a name elsewhere, by which the file can be written later
+			gittest.Must(t, os.Link(held.Name(), outside))
+		}
 		for range r.IntN(6) {
 			hostile(t, r, tree.Dir())
 		}
 		if r.IntN(3) > 0 {
-			_, _ = tree.Capture(t.Context(), "s", "step") // what is unreadable fails it; a capture takes the stats of what it finds: the pool must not
+			// What is unreadable fails it. A capture takes the stats of what it finds: the pool must not.
+			_, _ = tree.Capture(t.Context(), "s", "step")
 		}
 		gittest.Must(t, tree.Close(false))
 		slots := l.slots(t)
@@ -148,15 +163,26 @@ func TestPooled(t *testing.T) {
 			t.Fatalf("seed %d: %d worktrees are in the pool", seed, len(slots))
 		}
 		if r.IntN(2) == 0 { // a process that escaped
-			_, err := held.WriteAt([]byte("T"), 0)
-			gittest.Must(t, err)
+			switch r.IntN(4) {
+			case 0:
+				_, err := held.WriteAt([]byte("T"), 0)
+				gittest.Must(t, err)
+			case 1, 2:
+				memory[1] = 'O'
+			}
+			if f, err := os.OpenFile(outside, os.O_WRONLY, 0); err == nil {
+				_, err = f.WriteAt([]byte("L"), 2)
+				gittest.Must(t, err)
+				f.Close()
+			}
 			for range r.IntN(3) {
 				hostile(t, r, filepath.Join(slots[0], filepath.Base(tree.Dir())))
 			}
 		}
+		gittest.Must(t, unix.Munmap(memory))
 		held.Close()
 	}
-	if reused < gittest.Rounds(25)*3/4 {
+	if reused < rounds*3/4 {
 		t.Errorf("only %d worktrees came from the pool", reused)
 	}
 }
@@ -434,6 +460,81 @@ func TestPoolOnFullDisk(t *testing.T) {
 			}
 			gittest.Must(t, fresh.Close(false))
 			gittest.Must(t, tree.Close(false))
+		}
+	}
+}
+
+// TestPoolReturnOnFullDisk: a run that filled the disk leaves its worktree in the pool, whole, or nowhere.
+func TestPoolReturnOnFullDisk(t *testing.T) {
+	l := newPoolLab(t)
+	at := t.TempDir()
+	if err := unix.Mount("tmpfs", at, "tmpfs", 0, "size=2m"); err != nil {
+		t.Skip("tmpfs cannot be mounted here")
+	}
+	t.Cleanup(func() { gittest.Must(t, unix.Unmount(at, 0)) })
+	l.pool.Dir = filepath.Join(at, "pool")
+	filler := filepath.Join(at, "filler")
+	for leave := range 6 {
+		l.runs++
+		o := Options{RunID: fmt.Sprint(l.runs), Base: l.heads[0], Pool: l.pool, Dir: filepath.Join(at, fmt.Sprint(l.runs)),
+			Author: author()}
+		tree, err := Create(t.Context(), l.src, o)
+		gittest.Must(t, err)
+		gittest.Write(t, tree.Dir(), "f", "written\n")
+		capture(t, tree)
+		for size := 2 << 20; size > 0; size -= 4096 {
+			if os.WriteFile(filler, make([]byte, size), 0o600) == nil {
+				gittest.Must(t, os.Truncate(filler, int64(max(0, size-leave*4096))))
+				break
+			}
+		}
+		gittest.Must(t, tree.Close(false))
+		gittest.Must(t, os.Remove(filler))
+		if _, err := os.Lstat(o.Dir); err == nil {
+			t.Errorf("%d pages were free: the worktree is left", leave)
+		}
+		again, fresh := l.open(t, l.heads[0], l.pool), l.open(t, l.heads[0], nil)
+		if got, want := exactly(t, again.Dir()), exactly(t, fresh.Dir()); !maps.Equal(got, want) {
+			t.Errorf("%d pages were free: another worktree", leave)
+		}
+		gittest.Must(t, os.RemoveAll(l.pool.Dir))
+		gittest.Must(t, again.Close(true))
+		gittest.Must(t, os.RemoveAll(filepath.Dir(again.Dir())))
+		gittest.Must(t, fresh.Close(false))
+	}
+}
+
+// TestPoolCompete: of runs that begin at once, one gets the worktree of the pool, and each has a whole one.
+func TestPoolCompete(t *testing.T) {
+	l := newPoolLab(t)
+	if tells, _ := disk.TellsChanges(t.TempDir()); !tells {
+		t.Skip("the file system here does not tell every change")
+	}
+	fresh := l.open(t, l.heads[0], nil)
+	want := exactly(t, fresh.Dir())
+	for range gittest.Rounds(5) {
+		gittest.Must(t, l.open(t, l.heads[0], l.pool).Close(false))
+		var all sync.WaitGroup
+		trees, errs := make([]*Tree, 4), make([]error, 4)
+		for i := range trees {
+			l.runs++
+			o := Options{RunID: fmt.Sprint(l.runs), Base: l.heads[0], Pool: l.pool, Author: author(),
+				Dir: filepath.Join(filepath.Dir(l.pool.Dir), fmt.Sprintf("c%d", l.runs)),
+				Now: func() time.Time { return time.Unix(1800000000, 0).UTC() }}
+			src := openSource(t, l.g.Dir)
+			all.Go(func() { trees[i], errs[i] = Create(t.Context(), src, o) })
+		}
+		all.Wait()
+		if n := len(l.slots(t)); n != 0 {
+			t.Errorf("%d worktrees are left in the pool", n)
+		}
+		for i, tree := range trees {
+			gittest.Must(t, errs[i])
+			if got := exactly(t, tree.Dir()); !maps.Equal(got, want) {
+				t.Error("another worktree")
+			}
+			gittest.Must(t, tree.Close(true))
+			gittest.Must(t, os.RemoveAll(filepath.Dir(tree.Dir())))
 		}
 	}
 }

@@ -66,8 +66,9 @@ type Tree struct {
 	step, total map[string]snapshot.Entry
 	known       func(path string, st disk.Stat) (object.Digest, bool) // content known by its stat, from the user's index
 
-	past     *pool.Tree // the worktree from the pool, until it is filled
-	pristine []byte     // what the pool is told of the worktree as it was filled; nil: it does not go there
+	past     *pool.Tree  // the worktree from the pool, until it is filled
+	pristine *pool.Table // what the pool is told of the worktree as it was filled; nil: it does not go there
+	looked   bool        // the snapshot is that of a whole capture, the last one
 
 	// Of a folder outside a repository (InFolder).
 	unread string                 // why content is not read

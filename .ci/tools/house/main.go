@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	"engine":    {"notebooks", "runs", "engine"},
 	"render":    {"notebooks", "runs", "render"},
 	"cmd":       {"notebooks", "runs", "engine", "render", "cmd"},
-	"bench":     {"notebooks", "runs", "cmd"},
+	"bench":     {"notebooks", "runs", "engine", "cmd"},
 	"examples":  {},
 }
 
@@ -51,7 +51,9 @@ var libraries = []library{
 	{"github.com/goccy/go-json", "notebooks/codec", false, "JSON goes through notebooks/codec"},
 	{"github.com/go-git", "engine/worktree", false, "Git goes through engine/worktree"},
 	{"github.com/parquet-go", "runs/parquet", false, "Parquet is read and written by runs/parquet"},
-	{"github.com/klauspost/compress", "runs/parquet", false, "Parquet is read and written by runs/parquet"},
+	{"github.com/klauspost/compress/s2", "runs/parquet", false, "Parquet is read and written by runs/parquet"},
+	{"github.com/klauspost/compress/snappy", "runs/parquet", false, "Parquet is read and written by runs/parquet"},
+	{"github.com/klauspost/compress/zlib", "engine/worktree/object", false, "objects are read by engine/worktree/object"},
 	{"github.com/go-analyze/charts", "render/plot", false, "plots are drawn by render/plot"},
 	{"zombiezen.com/go/sqlite", "runs/index", false, "SQLite is read and written by runs/index"},
 	{"modernc.org", "runs/index", false, "SQLite is read and written by runs/index"},

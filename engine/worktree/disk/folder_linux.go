@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -91,6 +92,11 @@ func (f *Folder) File(name string) (*os.File, error) {
 
 // Content reads a regular file with plain system calls: its size is known, and it is no pipe.
 func (f *Folder) Content(name string, size int64) ([]byte, Stat, error) {
+	return f.ContentInto(nil, name, size)
+}
+
+// ContentInto is Content, and uses the memory of buf if that is large enough.
+func (f *Folder) ContentInto(buf []byte, name string, size int64) ([]byte, Stat, error) {
 	p := filepath.Join(f.Path, name)
 	fd, err := open(f.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
 	if err != nil {
@@ -104,7 +110,7 @@ func (f *Folder) Content(name string, size int64) ([]byte, Stat, error) {
 	if before := fromSys(&st); before.Kind() != KindFile {
 		return nil, before, ErrChanged
 	}
-	data := make([]byte, 0, size+1) // one more, so that the end is seen
+	data := slices.Grow(buf[:0], int(size)+1)[: 0 : size+1] // one more, so that the end is seen
 	for {
 		n, err := unix.Read(fd, data[len(data):cap(data)])
 		if err == unix.EINTR {

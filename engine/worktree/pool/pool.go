@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/object"
 	"markmill/engine/worktree/snapshot"
 )
 
@@ -216,9 +217,9 @@ func (t *Tree) Enter(f *disk.Folder, name string, was *snapshot.Node, like *disk
 	return sub, nil
 }
 
-// Put moves a tree, the folder from, into the pool, with its table and that table's bytes. It returns an error where the
-// pool is full; the tree stays where it is then.
-func (p *Pool) Put(repository, base, run, from string, table *Table, encoded []byte) error {
+// Put moves a tree, the folder from, into the pool, with its table. It returns an error where the pool is full; the
+// tree stays where it is then.
+func (p *Pool) Put(repository, base, run, from string, table *Table, f *object.Format) error {
 	dir := filepath.Join(p.Dir, key(repository))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -239,7 +240,7 @@ func (p *Pool) Put(repository, base, run, from string, table *Table, encoded []b
 		return errors.New("the pool is full")
 	}
 	file := filepath.Join(from, tableFile)
-	if err := disk.WriteNew(file, encoded, 0o600); err != nil {
+	if err := disk.WriteNew(file, table.Encode(f), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(from, filepath.Join(dir, fmt.Sprintf("%d-%d-%s-%s", table.Second, bytes, base, run)))

@@ -1,8 +1,11 @@
+//go:build linux
+
 package pool
 
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -38,7 +41,7 @@ func made(t *testing.T, p *Pool, run string, edit func(*Table)) {
 	if edit != nil {
 		edit(table)
 	}
-	must(t, p.Put("repo", "base", run, dir, table, table.Encode(object.SHA1, func(string) bool { return true })))
+	must(t, p.Put("repo", "base", run, dir, table, object.SHA1))
 }
 
 // newPool is a pool on a file system that it accepts, for which every tree is of an earlier second.
@@ -154,11 +157,11 @@ func TestBounds(t *testing.T) {
 	}
 	dir := filepath.Join(filepath.Dir(p.Dir), "more")
 	must(t, os.Mkdir(dir, 0o777))
-	if err := p.Put("repo", "base", "e", dir, &Table{Root: &snapshot.Node{}}, nil); err == nil {
+	if err := p.Put("repo", "base", "e", dir, &Table{Root: &snapshot.Node{}}, object.SHA1); err == nil {
 		t.Error("there is no bound for a repository")
 	}
 	huge := &Table{Root: &snapshot.Node{Files: []snapshot.Entry{{Name: "f", Stat: disk.Stat{Size: maxBytes}}}}}
-	if err := p.Put("other", "base", "e", dir, huge, nil); err == nil {
+	if err := p.Put("other", "base", "e", dir, huge, object.SHA1); err == nil {
 		t.Error("there is no bound of bytes")
 	}
 	if _, err := os.Lstat(dir); err != nil {
@@ -175,10 +178,31 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestPutOnFullDisk: a tree whose table cannot be written whole does not come into the pool.
+func TestPutOnFullDisk(t *testing.T) {
+	at := t.TempDir()
+	if err := syscall.Mount("tmpfs", at, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skip("tmpfs cannot be mounted here")
+	}
+	t.Cleanup(func() { must(t, syscall.Unmount(at, 0)) })
+	p := New(filepath.Join(at, "pool"))
+	must(t, os.MkdirAll(filepath.Join(at, "from", "tree"), 0o777))
+	table := &Table{Name: "tree", Root: &snapshot.Node{}}
+	for i := range 10_000 {
+		table.Root.Files = append(table.Root.Files, snapshot.Entry{Name: strconv.Itoa(i)})
+	}
+	if err := p.Put("repo", "base", "run", filepath.Join(at, "from"), table, object.SHA1); err == nil {
+		t.Error("the table is larger than the disk")
+	}
+	if list, err := p.List(); len(list) > 0 || err != nil {
+		t.Errorf("in the pool: %v, %v", list, err)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	table := &Table{Boot: "b", Name: "n", Root: &snapshot.Node{Files: []snapshot.Entry{{Name: "f", Mode: 1}},
 		Dirs: []*snapshot.Node{{Name: "d"}}}}
-	f.Add(table.Encode(object.SHA1, func(string) bool { return true }))
+	f.Add(table.Encode(object.SHA1))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := &reader{b: data, oid: 20}
 		r.node(0)

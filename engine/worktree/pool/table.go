@@ -21,6 +21,13 @@ type Table struct {
 	Second int64          // of the latest time in it, since 1970
 	Name   string         // of the tree's folder
 	Root   *snapshot.Node // files with Check set may not be used again
+
+	Converted map[string]bool // paths of files whose bytes are not those of their blob; they may not be used again, either
+}
+
+// usable reports whether a file may be used again as long as its stat holds.
+func (t *Table) usable(e *snapshot.Entry, path string) bool {
+	return !e.Check && (len(t.Converted) == 0 || !t.Converted[path+e.Name])
 }
 
 const magic = "markmill pool 1\n"
@@ -33,16 +40,20 @@ func (t *Table) bytes() (n int64) {
 	return n
 }
 
-// Encode gives the bytes of a table. keep says which files may be used again.
-func (t *Table) Encode(f *object.Format, keep func(path string) bool) []byte {
-	b := make([]byte, 0, 1<<16)
+// Encode gives the bytes of a table.
+func (t *Table) Encode(f *object.Format) []byte {
+	size := 1 << 10
+	for range t.Root.Entries() {
+		size += f.Size + 64
+	}
+	b := make([]byte, 0, size)
 	b = append(b, magic...)
 	b = putString(b, t.Boot)
 	b = binary.AppendVarint(b, t.Ahead)
 	b = binary.AppendVarint(b, t.Second)
 	b = putString(b, t.Name)
 	b = append(b, byte(f.Size))
-	b = putNode(b, f, t.Root, "", keep)
+	b = t.putNode(b, f, t.Root, "")
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...)
 }
@@ -51,7 +62,7 @@ func putString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-func putNode(b []byte, f *object.Format, n *snapshot.Node, path string, keep func(path string) bool) []byte {
+func (t *Table) putNode(b []byte, f *object.Format, n *snapshot.Node, path string) []byte {
 	b = putStat(b, n.Stat)
 	b = binary.AppendUvarint(b, uint64(len(n.Files)))
 	for i := range n.Files {
@@ -59,7 +70,7 @@ func putNode(b []byte, f *object.Format, n *snapshot.Node, path string, keep fun
 		b = putString(b, e.Name)
 		b = binary.AppendUvarint(b, uint64(e.Mode))
 		b = append(b, e.OID[:f.Size]...)
-		if e.Check || !keep(path+e.Name) {
+		if !t.usable(e, path) {
 			b = append(b, 1)
 			continue
 		}
@@ -67,7 +78,7 @@ func putNode(b []byte, f *object.Format, n *snapshot.Node, path string, keep fun
 	}
 	b = binary.AppendUvarint(b, uint64(len(n.Dirs)))
 	for _, d := range n.Dirs {
-		b = putNode(putString(b, d.Name), f, d, path+d.Name+"/", keep)
+		b = t.putNode(putString(b, d.Name), f, d, path+d.Name+"/")
 	}
 	return b
 }

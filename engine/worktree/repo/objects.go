@@ -1,9 +1,11 @@
 package repo
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/go-git/go-billy/v6"
@@ -61,7 +63,7 @@ func (s *Repo) Read(kind string, d object.Digest) ([]byte, error) {
 	if s.repo != nil {
 		err = s.repo.Close()
 	}
-	s.repo = nil
+	s.repo, s.db, s.own = nil, nil, nil
 	s.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -70,11 +72,38 @@ func (s *Repo) Read(kind string, d object.Digest) ([]byte, error) {
 }
 
 func (s *Repo) readOnce(kind string, d object.Digest) ([]byte, error) {
+	s.mu.Lock()
+	if s.own == nil {
+		s.own = s.database().NewReader()
+	}
+	data, ok := s.own.Get(kind, d)
+	data = bytes.Clone(data)
+	s.mu.Unlock()
+	if ok {
+		return data, nil
+	}
 	repo, err := s.git()
 	if err != nil {
 		return nil, err
 	}
+	s.reading.Lock()
+	defer s.reading.Unlock()
 	return s.ReadFrom(repo, kind, d)
+}
+
+// database opens the objects that are there now. mu is held.
+func (s *Repo) database() *object.Database {
+	if s.db == nil {
+		s.db = object.OpenDatabase(filepath.Join(s.common, "objects"), s.Format)
+	}
+	return s.db
+}
+
+// Reader reads objects, for one goroutine. What it does not find, Read may.
+func (s *Repo) Reader() *object.Reader {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.database().NewReader()
 }
 
 // packPatience is how long Read waits for the index of a pack. Git moves the pack into place first, and go-git reads

@@ -31,8 +31,11 @@ type Repo struct {
 	Config rules.Settings
 	Pause  func(time.Duration) // between tries to read what another process is putting there
 
-	mu   sync.Mutex
-	repo *git.Repository // opened when first needed
+	mu      sync.Mutex
+	db      *object.Database // opened when first needed
+	own     *object.Reader   // of Read
+	repo    *git.Repository  // opened when the others do not find something
+	reading sync.Mutex       // with repo
 }
 
 // Open finds the repository that dir is in, by looking upwards. It ignores GIT_DIR and its like: a run belongs to the

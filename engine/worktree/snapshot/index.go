@@ -1,9 +1,11 @@
 package snapshot
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/object"
@@ -17,14 +19,27 @@ import (
 // WriteIndex writes a Git index (version 2) of what is captured, with stats and the cache of trees, so that `git
 // status` reads no file and computes no tree. go-git's encoder writes no cache of trees.
 func WriteIndex(path string, f *object.Format, root *Node) error {
+	count, be := 0, binary.BigEndian
+	for _, e := range root.Entries() {
+		if e.Mode != 0 {
+			count++
+		}
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	h := f.New()
+	out := bufio.NewWriterSize(file, 1<<16)
+	to := io.MultiWriter(out, h) // an error of the file comes again at the end
+	to.Write(be.AppendUint32([]byte("DIRC\x00\x00\x00\x02"), uint32(count)))
 	var body []byte
-	count := 0
-	be := binary.BigEndian
 	for prefix, e := range root.Entries() {
 		if e.Mode == 0 {
 			continue
 		}
-		p, start := prefix+e.Name, len(body)
+		p := prefix + e.Name
+		body = body[:0]
 		st := e.Stat
 		if e.Mode == disk.ModeGitlink {
 			st = disk.Stat{}
@@ -36,22 +51,14 @@ func WriteIndex(path string, f *object.Format, root *Node) error {
 		body = append(body, e.OID[:f.Size]...)
 		body = be.AppendUint16(body, uint16(min(len(p), 0xfff)))
 		body = append(body, p...)
-		pad := 8 - (len(body)-start)%8
-		body = append(body, make([]byte, pad)...)
-		count++
+		to.Write(append(body, "\x00\x00\x00\x00\x00\x00\x00\x00"[len(body)%8:]...))
 	}
-	head := append(be.AppendUint32([]byte("DIRC"), 2), 0, 0, 0, 0)
-	be.PutUint32(head[8:], uint32(count))
-	data := append(head, body...)
 	if count > 0 {
 		cache, _ := appendCache(nil, f, root, "")
-		data = append(data, "TREE"...)
-		data = be.AppendUint32(data, uint32(len(cache)))
-		data = append(data, cache...)
+		to.Write(append(be.AppendUint32([]byte("TREE"), uint32(len(cache))), cache...))
 	}
-	h := f.New()
-	h.Write(data)
-	return disk.WriteNew(path, h.Sum(data), 0o666)
+	out.Write(h.Sum(nil))
+	return errors.Join(out.Flush(), file.Close())
 }
 
 // appendCache writes the tree cache of a folder and returns the number of its entries; 0 for a folder that is in no

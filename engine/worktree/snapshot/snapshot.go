@@ -29,6 +29,7 @@ type Node struct {
 	Dirs    []*Node
 	Tree    object.Digest // valid when treeOK; zero for a folder without captured content
 	TreeOK  bool
+	shared  bool // Files are those of a clone, too: see Own
 	ignored bool
 	nested  bool // another repository, not looked into
 	dotGit  bool // it is looked into, and has a .git, which no tree can hold
@@ -114,13 +115,28 @@ func (n *Node) entries(prefix string, yield func(string, *Entry) bool) bool {
 	return true
 }
 
-// Clone copies what a fingerprint needs.
+// Clone keeps names, stats and content as they are now. The copy is only read: it shares the entries of each folder
+// until the original changes one.
 func (n *Node) Clone() *Node {
-	c := &Node{Name: n.Name, Stat: n.Stat, Files: slices.Clone(n.Files), Dirs: make([]*Node, len(n.Dirs))}
+	n.shared = true
+	c := &Node{Name: n.Name, Stat: n.Stat, Files: n.Files, Dirs: make([]*Node, len(n.Dirs))}
 	for i, d := range n.Dirs {
 		c.Dirs[i] = d.Clone()
 	}
 	return c
+}
+
+// Own gives a folder entries of its own. Whoever changes one calls it before.
+func (n *Node) Own() []Entry {
+	if n.shared {
+		n.Files, n.shared = slices.Clone(n.Files), false
+	}
+	return n.Files
+}
+
+// Shares reports whether no entry of a folder changed since it was cloned.
+func (n *Node) Shares(clone *Node) bool {
+	return n.shared && len(n.Files) == len(clone.Files) && (len(n.Files) == 0 || &n.Files[0] == &clone.Files[0])
 }
 
 // WriteTree writes the tree objects of the folders whose content changed, and returns the name of the folder's own.

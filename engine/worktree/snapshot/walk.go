@@ -210,12 +210,14 @@ func (w *Walk) look(n *Node, f *disk.Folder, path string) error {
 		e := &n.Files[i]
 		st, err := f.Lstat(e.Name)
 		if err == nil && (st.Kind() == disk.KindFile || st.Kind() == disk.KindLink) {
-			w.compare(n, e, st, path)
+			if !w.unchanged(e, st, path) {
+				w.compare(n, &n.Own()[i], st, path)
+			}
 			continue
 		}
 		if err == nil && st.Kind() == disk.KindDir && e.Mode == disk.ModeGitlink {
 			n.Touched = true
-			e.Check = true
+			n.Own()[i].Check = true
 			continue
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -226,9 +228,13 @@ func (w *Walk) look(n *Node, f *disk.Folder, path string) error {
 	return nil
 }
 
+func (w *Walk) unchanged(e *Entry, st disk.Stat, path string) bool {
+	return st == e.Stat && !e.Check && (w.Mappings == nil || !w.Mappings.Names(st, w.Base+path+e.Name))
+}
+
 // compare marks an entry whose stat differs from the one that its content was read under.
 func (w *Walk) compare(n *Node, e *Entry, st disk.Stat, path string) {
-	if st == e.Stat && !e.Check && !w.Mappings.Names(st, w.Base+path+e.Name) {
+	if w.unchanged(e, st, path) {
 		return
 	}
 	if e.Ignored && st != e.Stat {
@@ -302,13 +308,13 @@ func (w *Walk) list(n *Node, f *disk.Folder, path string) error {
 			n.Touched = true
 		}
 	}
-	n.Files, n.Dirs = files, dirs
+	n.Files, n.Dirs, n.shared = files, dirs, false
 	return nil
 }
 
 // clear drops what was known of a folder that became another repository.
 func (w *Walk) clear(n *Node) {
-	n.Files, n.Dirs, n.Removed, n.RemovedDirs = nil, nil, nil, nil
+	n.Files, n.Dirs, n.Removed, n.RemovedDirs, n.shared = nil, nil, nil, nil, false
 	n.TreeOK, n.Tree = true, object.Digest{}
 }
 
@@ -381,6 +387,7 @@ func (w *Walk) settle(n *Node, path string, all bool) {
 		if e.Mode != 0 || !all && !e.Check {
 			continue
 		}
+		e = &n.Own()[i]
 		was, known := e.Ignored, !e.Check
 		e.Ignored = !w.Forced[path+e.Name] && w.isIgnored(n, path+e.Name, e.Name, false)
 		switch {
