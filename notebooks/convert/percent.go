@@ -75,7 +75,8 @@ func writePercent(d *Document) (*page, error) {
 	own.setObject(keyJupytext, d.representation(lang.Extension(), "percent", "1.3"))
 	header, fromCell := d.jupytextHeader(own)
 	p := &page{cells: make([]string, len(d.Cells))}
-	p.header = strings.Join(commentLines(strings.Split(strings.TrimSuffix(header, "\n"), "\n"), lang.Comment), "\n") + "\n"
+	lines := strings.Split(strings.TrimSuffix(header, "\n"), "\n")
+	p.header = strings.Join(commentLines(lines, lang.Comment), "\n") + "\n"
 	main := d.Language()
 	for i := range d.Cells {
 		if i > 0 || !fromCell {

@@ -41,8 +41,8 @@ func ParseAs(form notebooks.Form, name string, src []byte) (*notebooks.Notebook,
 	for _, m := range r.markups {
 		r.checkMarkup(m)
 	}
-	// The spelling of the whole is that of the header or the file name, or that of the first step that is not spelled in
-	// Markmill's own way.
+	// The form of the file is that of its header or its name, or else of the first step that is not in Markmill's own
+	// form.
 	nb.Form = cmp.Or(r.header.form, r.foreign, nb.Form)
 	r.readFront(frontPlace{matter.Text.Start, 1, matter.Body}, nb.Form == notebooks.FormNative)
 	r.nameSteps()

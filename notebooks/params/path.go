@@ -118,7 +118,8 @@ func (x pathExpander) names() []string {
 			names = append(names, b.Param.Name)
 		}
 	}
-	more := slices.DeleteFunc(slices.Sorted(maps.Keys(x.extra)), func(n string) bool { return slices.Contains(names, n) })
+	known := func(name string) bool { return slices.Contains(names, name) }
+	more := slices.DeleteFunc(slices.Sorted(maps.Keys(x.extra)), known)
 	return append(names, more...)
 }
 

@@ -88,7 +88,8 @@ func (r *tableReader) csv(data []byte, comma rune) error {
 			return nil
 		}
 		if bad, ok := errors.AsType[*csv.ParseError](err); ok {
-			return r.errorf(bad.Line, bad.Column, `put a cell with a quote or a comma in quotes, and write a quote in it as ""`,
+			return r.errorf(bad.Line, bad.Column,
+				`put a cell with a quote or a comma in quotes, and write a quote in it as ""`,
 				"this is no CSV: %v", bad.Err)
 		}
 		if err != nil {
@@ -112,7 +113,8 @@ func (r *tableReader) csv(data []byte, comma rune) error {
 			}
 			line, col := in.FieldPos(i)
 			name := r.table.Columns[i]
-			row = append(row, Given{Name: name, Text: cell, Source: source(n, name), File: r.file, Line: line, Col: col})
+			row = append(row, Given{Name: name, Text: cell, Source: source(n, name), File: r.file, Line: line,
+				Col: col})
 		}
 		r.table.Rows = append(r.table.Rows, row)
 	}
@@ -124,7 +126,8 @@ func (r *tableReader) header(cells []string, at func(int) (line, col int)) error
 		line, col := at(i)
 		switch {
 		case name == "":
-			return r.errorf(line, col, "the first line names the parameter of each column", "column %d has no name", i+1)
+			return r.errorf(line, col, "the first line names the parameter of each column",
+				"column %d has no name", i+1)
 		case slices.Contains(r.table.Columns, name):
 			return r.errorf(line, col, "leave one of them out", "two columns are called %s", name)
 		}
@@ -182,7 +185,8 @@ func (r *tableReader) list(data []byte) error {
 func (r *tableReader) row(n *yaml.Node) error {
 	number := len(r.table.Rows) + 1
 	if n = target(n); n.Kind != yaml.MappingNode {
-		return r.errorf(n.Line, n.Column, "write a mapping of parameter names to values", "row %d is no mapping", number)
+		return r.errorf(n.Line, n.Column, "write a mapping of parameter names to values",
+			"row %d is no mapping", number)
 	}
 	y := &yamlReader{file: r.file}
 	pairs, err := y.pairs(n, y.nameOf)

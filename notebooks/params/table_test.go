@@ -71,7 +71,8 @@ func TestTablePlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = Bind("", declared, table.Rows[1], Options{})
-		if err == nil || !strings.HasPrefix(err.Error(), file+":3:") || !strings.Contains(err.Error(), "row 2, column n") {
+		if err == nil || !strings.HasPrefix(err.Error(), file+":3:") ||
+			!strings.Contains(err.Error(), "row 2, column n") {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
