@@ -1,7 +1,7 @@
 package index
 
 // version is that of the tables below. An index of another version is made again.
-const version = 2
+const version = 3
 
 // valueMax is the longest value, in bytes, that the index keeps of a scrap. The record has longer ones.
 const valueMax = 64 << 10
@@ -47,8 +47,10 @@ CREATE INDEX run_status ON run(status, started_ns);
 CREATE INDEX run_notebook ON run(notebook, started_ns);
 CREATE INDEX run_open ON run(n) WHERE NOT final;
 CREATE INDEX run_resumed ON run(resumed_from) WHERE resumed_from IS NOT NULL;
-CREATE INDEX parameter_value ON parameter(name, value, number);
-CREATE INDEX scrap_value ON scrap(name, value, number);
+CREATE INDEX parameter_value ON parameter(name, value);
+CREATE INDEX parameter_number ON parameter(name, number, value) WHERE number IS NOT NULL;
+CREATE INDEX scrap_value ON scrap(name, value);
+CREATE INDEX scrap_number ON scrap(name, number, value) WHERE number IS NOT NULL;
 CREATE VIEW runs AS SELECT run_id, status, notebook, source_path, source_digest, inputs, started_at, finished_at, seconds,
 	base_commit, result_commit, repository, parent, resumed_from, forked_from, sweep, reason, reason_code, reason_step,
 	files, added, deleted, mode, risk, approval, markmill, host FROM run;
