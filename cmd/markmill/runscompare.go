@@ -11,7 +11,7 @@ import (
 	"markmill/render/sheet"
 )
 
-// compareOptions are the options of markmill runs compare.
+// compareRunsOptions are the options of markmill runs compare.
 type compareRunsOptions struct {
 	html, format  string
 	lower, higher []string
@@ -41,8 +41,8 @@ func (a *app) runsCompare() *cobra.Command {
 		Use: "compare RUN|SWEEP|FILE|DIR...", Short: "Compare runs in one table, with the best and the worst marked",
 		Args: args(1, -1),
 		Long: `Shows runs in one table: the parameters that differ, scraps, tests, the size of the change, and the time. It
-takes what markmill scraps takes (ids of runs, last, sweeps, output notebooks, folders, REV:PATH), and archives of runs. An
-output notebook stands for its run, if that is kept here.
+takes what markmill scraps takes (ids of runs, last, sweeps, output notebooks, folders, REV:PATH), and archives
+of runs. An output notebook stands for its run, if that is kept here.
 
 In each column of numbers the best value has ★ and the worst ▾. More passed tests, fewer failed ones and less
 time are better. Of a scrap the name says it where it is usual: loss, error, rmse, latency and the like are

@@ -55,6 +55,8 @@ func jsonDocuments() map[string]struct {
 		"runs-query": {reflect.TypeFor[queried](),
 			"What markmill runs query prints: the columns of the answer, and its rows"},
 		"runs-reindex": {reflect.TypeFor[reindexed](), "What markmill runs reindex prints"},
+		"runs-compare": {reflect.TypeFor[comparedRuns](),
+			"What markmill runs compare prints: the runs, and the best and the worst of each column"},
 		"runs-stats":   {reflect.TypeFor[runStats](), "What markmill runs stats prints"},
 		"verify":       {reflect.TypeFor[verified](), "What markmill runs verify prints"},
 		"apply":        {reflect.TypeFor[appliedRun](), "What markmill runs apply prints"},

@@ -19,7 +19,7 @@ func Compared(t *sheet.Compared) []byte {
 		w.put(`<p class="lead">of <code>%s</code></p>`+"\n", cleanLine(names[0]))
 	}
 	if len(t.Same) > 0 {
-		w.put(`<p class="same"><span class="dim">The same in all:</span>`)
+		w.put(`<p class="shared"><span class="dim">The same in all:</span>`)
 		for _, words := range t.SameWords() {
 			w.put(` <code class="tag">%s</code>`, cleanLine(words))
 		}
@@ -84,7 +84,7 @@ func cellClass(t *sheet.Compared, column int) string {
 		words = append(words, "first")
 	}
 	if t.Headings[column].Name == "reason" {
-		words = append(words, "words")
+		words = append(words, "why")
 	}
 	return strings.Join(words, " ")
 }
