@@ -97,7 +97,7 @@ func (a *app) compareRuns(opt compareRunsOptions, words []string) error {
 		}
 	}
 	if opt.json {
-		return a.printJSON("runs-compare", compared(t))
+		return a.printJSON("runs-compare", comparedDocument(t))
 	}
 	if err := t.Write(a.stdout, opt.format); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (o *compareRunsOptions) better(scrap string) sheet.Better {
 	return sheet.BetterOf(scrap)
 }
 
-func compared(t *sheet.Compared) comparedRuns {
+func comparedDocument(t *sheet.Compared) comparedRuns {
 	doc := comparedRuns{Runs: t.Runs, Same: append([]notebooks.ManifestParam{}, t.Same...), Marks: []comparedMark{}}
 	for i, c := range t.Headings {
 		for n := range t.Runs {
