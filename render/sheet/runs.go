@@ -261,13 +261,14 @@ func (t *Compared) column(name, kind string, better Better, of func(*ComparedRun
 	if !slices.ContainsFunc(cells, func(v codec.Raw) bool { return !empty(v) }) {
 		return
 	}
-	for used := name; ; name += "_" { // a parameter and a scrap of one name, or one that is called status
-		if !slices.ContainsFunc(t.Headings, func(c ComparedColumn) bool { return c.Name == name }) {
-			break
-		}
-		if name == used && (kind == "parameter" || kind == "scrap") {
-			name = kind + "." + name
-		}
+	taken := func(name string) bool {
+		return slices.ContainsFunc(t.Headings, func(c ComparedColumn) bool { return c.Name == name })
+	}
+	if taken(name) && (kind == "parameter" || kind == "scrap") { // a parameter and a scrap of one name, or one called status
+		name = kind + "." + name
+	}
+	for taken(name) {
+		name += "_"
 	}
 	marks := marksOf(t.Runs, cells, kind, better)
 	column := ComparedColumn{Name: name, Kind: kind, Better: better}
