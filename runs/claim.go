@@ -48,22 +48,44 @@ func (s Store) Changed() (time.Time, error) {
 // Claim reads what a run claims: its entry of List, and the fold of its journal. It recomputes no digest, which Verify
 // does. The fold is nil if the journal cannot be read to its last whole line.
 func (s Store) Claim(id RunID) (Entry, *Run) {
-	entry := readEntry(id, s.Path(id))
-	text, err := s.Record(id).ReadFile(JournalFile)
+	dir := s.Path(id)
+	text, err := At(dir).ReadFile(JournalFile)
 	if err != nil {
-		return entry, nil
+		return readEntry(id, dir), nil
 	}
-	run := NewRun()
-	for {
-		line, rest, whole := bytes.Cut(text, []byte("\n"))
-		if !whole {
-			return entry, run
+	run, last, err := foldText(text)
+	if err != nil {
+		return readEntry(id, dir), nil
+	}
+	if last == nil || run.ID == "" || run.Completed == nil {
+		return readEntry(id, dir), run
+	}
+	// A run that has ended, as nearly all have, is read once.
+	if event, err := checkedEvent(last); err != nil || event.Type != RunCompleted {
+		return readEntry(id, dir), run
+	}
+	entry := Entry{ID: id, Dir: dir}
+	entry.begun(run.StartedAt, &run.Started)
+	entry.ended(run.FinishedAt, run.Completed)
+	entry.after(At(dir))
+	return entry, run
+}
+
+// foldText folds the whole lines of a journal, without a look at their hashes, and returns the last one.
+func foldText(text []byte) (run *Run, last []byte, err error) {
+	for run = NewRun(); ; {
+		end := bytes.IndexByte(text, '\n') + 1
+		if end == 0 {
+			return run, last, nil
 		}
-		event, err := decodeEvent(line)
-		if err != nil || run.Add(event) != nil {
-			return entry, nil
+		last, text = text[:end], text[end:]
+		event, err := decodeEvent(last)
+		if err == nil {
+			err = run.Add(event)
 		}
-		text = rest
+		if err != nil {
+			return nil, nil, err
+		}
 	}
 }
 

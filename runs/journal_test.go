@@ -239,6 +239,24 @@ func TestLaterMembersAreHashedToo(t *testing.T) {
 	}
 }
 
+// A member of a later version may sort before data, and hold what looks like the hash of the event.
+func TestHashAmongLaterMembers(t *testing.T) {
+	const fake = `"hash":"sha256:0000000000000000000000000000000000000000000000000000000000000000"`
+	for _, first := range []string{`"aaaa":{"b":1,` + fake + `},`, `"a":1,`, `"data2":{` + fake + `},`} {
+		body := `"data":1,%s"prev":"` + string(aSource) + `","seq":0,"time":"2020-11-21T09:00:00Z","type":"run.started"}`
+		if strings.HasPrefix(first, `"data2"`) {
+			body = strings.Replace(body, "%s", first+"%s", 1)
+		} else {
+			body = first + body
+		}
+		hash := DigestOf([]byte("{" + fmt.Sprintf(body, "")))
+		line := "{" + fmt.Sprintf(body, `"hash":"`+string(hash)+`",`) + "\n"
+		if _, _, err := ReadJournal(strings.NewReader(line), aSource); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
 func TestOpenJournalGoesOn(t *testing.T) {
 	for _, torn := range []string{"", "{", `{"data":{}`, "\x00\x00\x00", "x"} {
 		t.Run(fmt.Sprintf("%q", torn), func(t *testing.T) {

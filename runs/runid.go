@@ -44,3 +44,11 @@ func startOf(id RunID) (time.Time, bool) {
 	t, err := time.Parse(runStamp, string(id[:len(runStamp)]))
 	return t, err == nil
 }
+
+// Short returns the id without its time.
+func (id RunID) Short() string {
+	if _, named := startOf(id); named {
+		return string(id[len(runStamp)+1:])
+	}
+	return string(id)
+}

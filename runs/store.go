@@ -208,23 +208,7 @@ func readEntry(id RunID, dir string) Entry {
 		entry.Reason = err.Error()
 		return entry
 	}
-	entry.StartedAt, entry.Notebook = first.Time, started.Notebook
-	if started.Parent != nil {
-		entry.Parent = started.Parent.Run
-	}
-	switch from := started.ResumedFrom; {
-	case from == nil:
-	case from.Fork != nil:
-		entry.ForkedFrom = from.Run
-	default:
-		entry.ResumedFrom = from.Run
-	}
-	if started.Rerun != nil {
-		entry.RerunOf = started.Rerun.Run
-	}
-	if started.Sweep != nil {
-		entry.Sweep = started.Sweep.ID
-	}
+	entry.begun(first.Time, &started)
 	if last.Type != RunCompleted {
 		entry.Status = Running
 		if entry.Reason != "" {
@@ -237,8 +221,7 @@ func readEntry(id RunID, dir string) Entry {
 		entry.Reason = err.Error()
 		return entry
 	}
-	entry.Status, entry.FinishedAt = completed.Status, last.Time
-	entry.Reason = reasonOf(&completed)
+	entry.ended(last.Time, &completed)
 	entry.after(record)
 	return entry
 }
@@ -254,6 +237,30 @@ func (e *Entry) after(record *Record) {
 	if rerun, err := record.Rerun(); err == nil {
 		e.Agrees = &rerun.Agrees
 	}
+}
+
+func (e *Entry) begun(at time.Time, started *RunStartedData) {
+	e.StartedAt, e.Notebook = at, started.Notebook
+	if started.Parent != nil {
+		e.Parent = started.Parent.Run
+	}
+	switch from := started.ResumedFrom; {
+	case from == nil:
+	case from.Fork != nil:
+		e.ForkedFrom = from.Run
+	default:
+		e.ResumedFrom = from.Run
+	}
+	if started.Rerun != nil {
+		e.RerunOf = started.Rerun.Run
+	}
+	if started.Sweep != nil {
+		e.Sweep = started.Sweep.ID
+	}
+}
+
+func (e *Entry) ended(at time.Time, completed *CompletedData) {
+	e.Status, e.FinishedAt, e.Reason = completed.Status, at, reasonOf(completed)
 }
 
 // reasonOf returns the first cause why a run did not pass; "" when there is none.

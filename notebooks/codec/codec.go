@@ -25,8 +25,7 @@ func Marshal(v any) ([]byte, error) {
 		return nil, err
 	}
 	raw := jsontext.Value(b)
-	err = raw.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
-	if err != nil {
+	if err := raw.Canonicalize(canonical...); err != nil {
 		return nil, err
 	}
 	return raw, nil
@@ -40,6 +39,18 @@ func RawOf(v any) Raw {
 	}
 	return raw
 }
+
+// IsCanonical reports whether a JSON value is as Marshal writes it. What is no JSON value is an error.
+func IsCanonical(value Raw) (bool, error) {
+	raw := value.Clone()
+	if err := raw.Canonicalize(canonical...); err != nil {
+		return false, err
+	}
+	return bytes.Equal(raw, value), nil
+}
+
+// canonical leaves the text of numbers as it is.
+var canonical = []jsontext.Options{jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)}
 
 // Indent returns the canonical JSON of v, two spaces a level, for people; a newline ends it.
 func Indent(v any) ([]byte, error) {

@@ -54,6 +54,20 @@ func TestMarshalRefuses(t *testing.T) {
 	}
 }
 
+func TestIsCanonical(t *testing.T) {
+	for text, want := range map[string]bool{`{"a":[1.10,"é"],"b":1E5}`: true, `{"b":1,"a":2}`: false, `{"a": 1}`: false,
+		`"\u00e9"`: false, ` 1`: false, "1\n": false} {
+		if got, err := IsCanonical(Raw(text)); err != nil || got != want {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{`{"a":1,"a":2}`, `{`, "\"\xff\"", `1 2`, ``} {
+		if _, err := IsCanonical(Raw(text)); err == nil {
+			t.Errorf("%q was taken", text)
+		}
+	}
+}
+
 func TestUnmarshalIsStrict(t *testing.T) {
 	type target struct {
 		A int `json:"a"`

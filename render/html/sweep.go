@@ -84,18 +84,6 @@ func cellText(v codec.Raw) string {
 	return text
 }
 
-// numeric reads a cell that is a number, or a text that is one, as shells record them; NaN for another.
-func numeric(v codec.Raw) float64 {
-	if len(v) == 0 || v.Kind() != '0' && v.Kind() != '"' {
-		return math.NaN()
-	}
-	n, err := strconv.ParseFloat(strings.TrimSpace(scrapbook.PlainText(v)), 64)
-	if err != nil {
-		return math.NaN()
-	}
-	return n
-}
-
 // axis is a parameter with its values, in order.
 type axis struct {
 	name   string
@@ -114,7 +102,7 @@ func axes(t *sheet.SweepTable) []axis {
 		seen := map[string]bool{}
 		for _, row := range t.Rows {
 			text := cellText(row[column])
-			numbers = numbers && !math.IsNaN(numeric(row[column]))
+			numbers = numbers && !math.IsNaN(sheet.Number(row[column]))
 			if !seen[text] {
 				seen[text] = true
 				a.marks = append(a.marks, text)
@@ -144,7 +132,7 @@ func sweepPlots(w *writer, t *sheet.SweepTable) {
 	}
 	made, left := 0, 0
 	for _, column := range t.Scraps {
-		if !slices.ContainsFunc(t.Rows, func(row []codec.Raw) bool { return !math.IsNaN(numeric(row[column])) }) {
+		if !slices.ContainsFunc(t.Rows, func(row []codec.Raw) bool { return !math.IsNaN(sheet.Number(row[column])) }) {
 			continue
 		}
 		groups, names := combinations(t, all[min(2, len(all)):])
@@ -212,7 +200,7 @@ func onePlot(t *sheet.SweepTable, over []axis, rows [][]codec.Raw, column int, g
 		if len(over) > 1 {
 			y = over[1].at(row)
 		}
-		values[y][over[0].at(row)] = numeric(row[column])
+		values[y][over[0].at(row)] = sheet.Number(row[column])
 	}
 	if len(over) == 1 {
 		return plot.Lines(title, over[0].name, over[0].marks, []plot.Line{{Name: title, Values: values[0]}})

@@ -24,6 +24,8 @@ type Sheet struct {
 	Left int
 	// Elided counts the values that output notebooks had no room for.
 	Elided int
+
+	marks [][]Mark // of cells, for people; nil without
 }
 
 // Columns that are always present. Those of a long sheet follow the parameters.

@@ -189,20 +189,20 @@ func (s *Sheet) markdown(w *bufio.Writer) {
 	}
 	line(func(i int) string { return plain.Escape(s.Columns[i]) })
 	for _, i := range used {
-		if s.number(i) {
+		if s.IsNumber(i) {
 			w.WriteString("| ---: ")
 		} else {
 			w.WriteString("| --- ")
 		}
 	}
 	w.WriteString("|\n")
-	for _, row := range s.Rows {
-		line(func(i int) string { return brief(row[i], markdownCell) })
+	for n, row := range s.Rows {
+		line(func(i int) string { return strings.TrimRight(brief(row[i], markdownCell)+s.mark(n, i), " ") })
 	}
 }
 
-// number reports whether a column holds only numbers.
-func (s *Sheet) number(i int) bool {
+// IsNumber reports whether a column holds only numbers.
+func (s *Sheet) IsNumber(i int) bool {
 	found := false
 	for _, row := range s.Rows {
 		if empty(row[i]) {
@@ -226,14 +226,14 @@ func (s *Sheet) table(w *bufio.Writer) {
 	for _, i := range used {
 		cells[0] = append(cells[0], brief(text(s.Columns[i]), tableCell))
 	}
-	for _, row := range s.Rows {
+	for n, row := range s.Rows {
 		var line []string
 		for _, i := range used {
 			most := tableCell
 			if i == 0 {
 				most = 1 << 10 // a path is of use whole
 			}
-			line = append(line, brief(row[i], most))
+			line = append(line, brief(row[i], most)+s.mark(n, i))
 		}
 		cells = append(cells, line)
 	}
@@ -244,7 +244,7 @@ func (s *Sheet) table(w *bufio.Writer) {
 	}
 	numbers := make([]bool, len(used))
 	for k, i := range used {
-		numbers[k] = s.number(i)
+		numbers[k] = s.IsNumber(i)
 	}
 	for _, line := range cells {
 		var b strings.Builder

@@ -49,8 +49,10 @@ CREATE INDEX run_notebook ON run(notebook, started_ns);
 CREATE INDEX run_open ON run(n) WHERE NOT final;
 CREATE INDEX run_resumed ON run(resumed_from) WHERE resumed_from IS NOT NULL;
 CREATE INDEX run_rerun ON run(rerun_of) WHERE rerun_of IS NOT NULL;
-CREATE INDEX parameter_value ON parameter(name, value, number);
-CREATE INDEX scrap_value ON scrap(name, value, number);
+CREATE INDEX parameter_value ON parameter(name, value);
+CREATE INDEX parameter_number ON parameter(name, number, value) WHERE number IS NOT NULL;
+CREATE INDEX scrap_value ON scrap(name, value);
+CREATE INDEX scrap_number ON scrap(name, number, value) WHERE number IS NOT NULL;
 CREATE VIEW runs AS SELECT run_id, status, notebook, source_path, source_digest, inputs, started_at, finished_at, seconds,
 	base_commit, result_commit, repository, parent, resumed_from, forked_from, sweep, reason, reason_code, reason_step,
 	files, added, deleted, mode, risk, approval, markmill, host, decision, decided_by, rerun_of, agrees FROM run;

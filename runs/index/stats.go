@@ -60,10 +60,14 @@ const slowest = 5
 // Stats counts the runs that a filter chooses, by notebook, those with the most runs first. Sort and Limit are not looked
 // at.
 func (x *Index) Stats(f Filter) ([]*Stats, error) {
-	where, args := f.chosen()
+	f.Sort, f.Limit = nil, 0
+	where, args, err := x.chosen(f)
+	if err != nil {
+		return nil, err
+	}
 	by := map[string]*counter{}
 	var order []*counter
-	err := exec(x.conn, "SELECT coalesce(notebook,''), run_id, status, started_ns, seconds, inputs FROM run WHERE "+where+
+	err = exec(x.conn, "SELECT coalesce(notebook,''), run_id, status, started_ns, seconds, inputs FROM run WHERE "+where+
 		" ORDER BY started_ns DESC, run_id DESC", args, func(s *sqlite.Stmt) error {
 		name := s.ColumnText(0)
 		c := by[name]
