@@ -71,7 +71,7 @@ func TestPoolKills(t *testing.T) {
 	}
 	kills, reused := 6, 0
 	if os.Getenv("MARKMILL_ALL") != "" {
-		kills = 100
+		kills = 20
 	}
 	r := rand.New(rand.NewPCG(5, uint64(kills)))
 	for i := range kills {

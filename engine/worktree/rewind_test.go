@@ -40,6 +40,9 @@ func TestRewind(t *testing.T) {
 		mark, err := tree.Mark()
 		gittest.Must(t, err)
 		before := contents(t, dir)
+		// What the steps did to the rules may have made it a file like others, which is restored.
+		e := tree.root.Find("kept.ig")
+		ignored := e == nil || e.Mode == 0
 
 		for range 1 + r.IntN(8) {
 			log = append(log, mutate(t, r, dir))
@@ -60,7 +63,7 @@ func TestRewind(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, strings.Join(log, "\n"))
 		}
-		if !slices.Contains(left, "kept.ig") {
+		if ignored && !slices.Contains(left, "kept.ig") {
 			t.Errorf("seed %d: an ignored file that was changed is not named: %v", seed, left)
 		}
 		after := contents(t, dir)
