@@ -160,6 +160,7 @@ def fence(info, code):
 
 
 def write(folder, name, text):
+    os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
     with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
         file.write(text)
 

@@ -70,13 +70,18 @@ def new_file(folder, count=2000):
         return (time.perf_counter() - start) / count * 1e6
 
 
+def file_system(folder):
+    """The name of the file system; "" where stat is not GNU's, and cannot say it."""
+    kind = subprocess.run(["stat", "--file-system", "--format=%T", folder], capture_output=True, text=True)
+    return kind.stdout.strip() if kind.returncode == 0 else ""
+
+
 def machine(folder):
     """What the figures were taken on; no name of the machine."""
     facts = {"system": f"{platform.system()} {platform.release()}", "processor": platform.machine(),
              "cores": os.cpu_count(), "python": platform.python_version()}
-    kind = subprocess.run(["stat", "--file-system", "--format=%T", folder], capture_output=True, text=True)
-    if kind.returncode == 0:  # the program of GNU; others have no such option
-        facts["file system"] = kind.stdout.strip()
+    if kind := file_system(folder):
+        facts["file system"] = kind
     facts["a new file takes"] = f"{new_file(folder):.0f} µs"
     if hasattr(os, "getloadavg"):
         facts["load before"] = round(os.getloadavg()[0], 2)

@@ -1,11 +1,16 @@
 """The rows of the benchmark: what runs beside what, on which input, and which figure must hold."""
+import glob
 import os
 import shutil
+import signal
+import subprocess
+import time
 from dataclasses import dataclass, field
 from statistics import median
 
 import generate
 import measure
+import report
 import written
 
 
@@ -16,7 +21,7 @@ class Contender:
     cwd: str
     rounds: int = 0  # 0: as many as the row has
     limit: float = 600.0  # seconds, then it is cut
-    clean: list = field(default_factory=list)  # paths to remove after each run
+    clean: list = field(default_factory=list)  # patterns of paths to remove after each run
     stdout: str = ""  # file that takes its standard output
     code: int = 0  # that it exits with
     proof: tuple = ()  # (file, text): the text must stand in the file; file "" is what it printed
@@ -83,7 +88,7 @@ class Bench:
         finally:
             if out:
                 out.close()
-            for path in c.clean:
+            for path in (path for pattern in c.clean for path in glob.glob(pattern)):
                 if os.path.isdir(path):
                     shutil.rmtree(path)
                 elif os.path.exists(path):
@@ -374,8 +379,9 @@ def paired(costs, name, other, what):
 
 
 def pool(b, files=100_000, rounds=3):
-    """Worktrees of a large repository, made and taken from the pool, and a whole run; Git's beside them. The worktrees
-    that are made are kept until the row has ended: see large."""
+    """Worktrees of a large repository, made and taken from the pool, and a whole run; Git's beside them. On a disk the
+    worktrees that are made are kept until the row has ended: see large. On tmpfs, where ten of 300,000 files do not
+    fit into memory, they are removed at once."""
     b.say(f"  making a repository of {files:,} files")
     name = f"pool{files}"
     folder = b.input(name)
@@ -386,11 +392,16 @@ def pool(b, files=100_000, rounds=3):
         (("a", "echo one"), ("b", f"echo two >>{generate.large_path(0, max(1, files // 50))}"), ("c", "echo three"))))
 
     tool, out = b.programs.worktree, os.path.join(folder, "out.md")
+    clean = [os.path.join(folder, "git-*"), os.path.join(folder, "first-*")]
+    if report.file_system(folder) != "tmpfs":
+        clean = []
     git, first, pooled = "git worktree add", "first worktree", "worktree from the pool, 1,000 files changed"
     status, run = "git status", "markmill run of three steps, pooled"
     costs = b.compare(f"{files:,} files", [
-        Contender(git, ["bash", "-c", f"exec git worktree add --quiet --detach {folder}/git-$$ HEAD"], repository),
-        Contender(first, ["bash", "-c", f"exec {tool} {repository} {folder}/first-$$"], folder, own=True),
+        Contender(git, ["bash", "-c", f"exec git worktree add --quiet --detach {folder}/git-$$ HEAD"], repository,
+                  clean=clean),
+        Contender(first, ["bash", "-c", f"exec {tool} {repository} {folder}/first-$$"], folder, own=True,
+                  clean=clean),
         Contender(pooled, [tool, "-pool", os.path.join(folder, "pool"), "-change", str(min(1000, files // 10)),
                            repository, os.path.join(folder, "taken")], folder, own=True),
         Contender(status, ["git", "status", "--porcelain"], repository),
@@ -404,6 +415,45 @@ def pool(b, files=100_000, rounds=3):
             Figure(f"{run} / {status}, {label}", paired(costs, run, status, what), "×", 3))] + [
         Figure(f"{first} / {git}, peak memory", paired(costs, first, git, "rss"), "×", 3),
         Figure(f"{run} / {git}, peak memory", paired(costs, run, git, "rss"), "×", 3)])
+
+
+def reads(b, files=100_000, folders=2_000, few=2, many=12):
+    """What it costs to watch what steps read, in worktrees from the pool. A step costs the difference between a run
+    that has it and one that does not."""
+    b.say(f"  making a repository of {files:,} files")
+    folder = b.input("reads")
+    os.mkdir(folder)
+    repository = generate.large_repository(folder, files, folders, b.env)
+    opening, idle = "echo */*/* | xargs cat | wc -c\n", ":\n"
+    notebooks = {f"{few} steps": [idle] * few, f"{many} steps": [idle] * many,
+                 f"a step opens {files:,} files": [idle] * few + [opening]}
+    contenders = []
+    for name, codes in notebooks.items():
+        for watch in ("on", "off"):
+            source = os.path.join(folder, f"{len(codes)}-{watch}.md")
+            generate.write(folder, os.path.basename(source), f"---\nreads: {watch}\n---\n" + "".join(
+                generate.fence("bash {#s%d}" % i, code) for i, code in enumerate(codes)))
+            out = source + ".out.md"
+            contenders.append(Contender(f"{name}, reads: {watch}", [b.programs.markmill, "run", source, out],
+                                        repository, before=["sleep", "1.1"], proof=(out, "pass")))
+    costs = b.compare("reads", contenders)
+    shutil.rmtree(folder)
+    opened, figures = f"a step opens {files:,} files", []
+    for what, label in (("wall", "wall"), ("cpu", "CPU")):
+        def more(name, other, watch, what=what):
+            pairs = zip(costs[f"{name}, reads: {watch}"], costs[f"{other}, reads: {watch}"])
+            return median(getattr(x, what) - getattr(y, what) for x, y in pairs)
+        step, open_step = ({watch: more(name, f"{few} steps", watch) for watch in ("on", "off")}
+                           for name in (f"{many} steps", opened))
+        figures += [
+            Figure(f"{opened}, reads on, {label}", open_step["on"], "s"),
+            Figure(f"the same, reads off, {label}", open_step["off"], "s"),
+            Figure(f"on / off, {label}", open_step["on"] / open_step["off"], "×"),
+            Figure(f"an idle step, reads off, {label}", step["off"] * 1e3 / (many - few), "ms"),
+            Figure(f"an idle step, on / off, {label}", step["on"] / step["off"], "×", 1.1),
+            Figure(f"a run of {few} idle steps, on / off, {label}",
+                   paired(costs, f"{few} steps, reads: on", f"{few} steps, reads: off", what), "×", 1.1)]
+    return Row(f"Watching what steps read, in a repository of {files:,} files", costs, figures)
 
 
 def growth(b):
@@ -466,8 +516,83 @@ def sweep(b):
         Figure("a run above a script, wall", (walls(costs, swept) - walls(costs, bare)) * 1e3 / runs, "ms", 15)])
 
 
+def watch(b):
+    """A file that a step has read is replaced by another, as editors do: until the next run is announced, and until its
+    journal begins."""
+    figures = []
+    for files in (100, 10_000):
+        repository = os.path.join(b.folder, f"watched{files}")
+        for i in range(files):
+            os.makedirs(os.path.join(repository, str(i // 100)), exist_ok=True)
+            generate.write(repository, f"{i // 100}/file{i}.txt", f"file {i}\n")
+        generate.write(repository, "task.md", "```bash {#read}\ncat 0/file0.txt\n```\n")
+        generate.commit_all(repository, b.env)
+        noticed, begun = watched(b, repository)
+        figures += [Figure(f"{files:,} files: rename → announced", median(noticed) * 1e3, "ms", 50),
+                    Figure(f"{files:,} files: rename → run.started", median(begun) * 1e3, "ms")]
+    return Row("A save in markmill watch", {}, figures)
+
+
+def watched(b, repository):
+    """The times of each round, in seconds."""
+    noticed, begun = [], []
+    runs = os.path.join(b.env.get("MARKMILL_DIR") or os.path.join(repository, ".markmill"), "runs")
+    process = subprocess.Popen([b.programs.markmill, "watch", "task.md"], cwd=repository, env=b.env, text=True,
+                               stderr=subprocess.PIPE)
+    try:
+        def until(word):
+            for line in process.stderr:
+                if word in line:
+                    return time.perf_counter()
+            raise RuntimeError("markmill watch ended")
+        until("waiting")
+        for i in range(b.rounds):
+            generate.write(repository, "0/next", f"round {i}\n")
+            known = set(os.listdir(runs))
+            started = time.perf_counter()
+            os.rename(os.path.join(repository, "0/next"), os.path.join(repository, "0/file0.txt"))
+            noticed.append(until("running") - started)
+            while True:
+                new = [name for name in set(os.listdir(runs)) - known
+                       if os.path.exists(os.path.join(runs, name, "events.jsonl"))]
+                if new:
+                    break
+            begun.append(time.perf_counter() - started)
+            until("waiting")
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+    return noticed, begun
+
+
+def status(b, notebooks=300):
+    """Which of many outputs still hold: every source and output is read, and compared with the checkout."""
+    repository = os.path.join(b.folder, "proofs")
+    for i in range(20):
+        generate.write(repository, f"lib/{i}.txt", f"x{i}\n")
+    for i in range(notebooks):
+        generate.write(repository, f"n/{i}.md", f"# Report {i}\n\n```bash {{#load}}\ncat lib/{i % 20}.txt\n```\n\n"
+                       f"```bash {{#test .test}}\ngrep x lib/{(i + 3) % 20}.txt\n```\n")
+    generate.commit_all(repository, b.env)
+    for i in range(notebooks):
+        measure.run([b.programs.markmill, "run", f"n/{i}.md", f"runs/{i}.md", "--no-progress-bar"], repository, b.env)
+    measure.run(["git", "add", "-A"], repository, b.env)
+    measure.run(["git", "commit", "-qm", "outputs"], repository, b.env)
+    current, outdated, git = "markmill status", "markmill status, all outdated", "git status"
+    costs = b.compare("status", [
+        Contender(current, [b.programs.markmill, "status"], repository, proof=("", f"{notebooks} current")),
+        Contender(git, ["git", "status", "--short"], repository)])
+    for i in range(20):
+        generate.write(repository, f"lib/{i}.txt", f"x{i}\nmore\n")
+    costs |= b.compare("status", [
+        Contender(outdated, [b.programs.markmill, "status"], repository, code=1, proof=("", f"{notebooks} outdated"))])
+    return Row(f"{notebooks} notebooks with outputs, and which of them are current", costs, [
+        Figure("markmill status, wall", walls(costs, current) * 1e3, "ms", 200),
+        Figure("all outdated, wall", walls(costs, outdated) * 1e3, "ms")])
+
+
 ALL = {"start": start, "three": three_python, "many": many_python, "bash": twenty_bash,
        "kernel": kernel, "disk": disk, "ipynb": ipynb,
-       "flood": flood, "parse": parse, "diff": diff, "strip": strip, "large": large, "sweep": sweep,
-       "pool": pool, "growth": growth}
+       "flood": flood, "parse": parse, "diff": diff, "strip": strip, "large": large, "sweep": sweep, "status": status,
+       "pool": pool, "growth": growth, "reads": reads, "watch": watch}
 QUICK = ("three", "bash")

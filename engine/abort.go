@@ -13,8 +13,8 @@ const abortEvery = 200 * time.Millisecond
 // sigterm is the signal that an abort counts as.
 const sigterm = 15
 
-// abortable is a context that ends when somebody asks the run to end (runs.Record.Abort). stop takes back a request that
-// came too late.
+// abortable is a context that ends when somebody asks the run to end (runs.Record.Abort). stop takes back a request
+// that came too late.
 func abortable(ctx context.Context, record *runs.Record) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})

@@ -28,9 +28,11 @@ type Config struct {
 	Output    string                  `yaml:"output"` // path of the output notebook when none is given; {{name}} expands
 	Retention Retention               `yaml:"retention"`
 	Sandbox   SandboxConfig           `yaml:"sandbox"`
-	Pool      string                  `yaml:"pool"` // on, off; "" is on: worktrees of large repositories are used again
-	Policy    *Policy                 `yaml:"-"`    // nil without one; read by readPolicy
-	Normalize []notebooks.Normalize   `yaml:"-"`    // rules for comparing outputs, as the front matter has them
+	Pool      string                  `yaml:"pool"`  // on, off; "" is on: worktrees of large repositories are used again
+	Reads     string                  `yaml:"reads"` // on, off; "" is on: what steps read is watched
+	Gate      GateConfig              `yaml:"gate"`
+	Policy    *Policy                 `yaml:"-"` // nil without one; read by readPolicy
+	Normalize []notebooks.Normalize   `yaml:"-"` // rules for comparing outputs, as the front matter has them
 
 	digest runs.Digest // of the file
 }
@@ -40,6 +42,36 @@ type KernelConfig struct {
 	Program   string   `yaml:"program"`   // of a built-in kernel
 	Command   []string `yaml:"command"`   // one process a step; {file} is the step's code
 	Languages []string `yaml:"languages"` // fences that it runs; the kernel's own name without
+}
+
+// GateConfig is what markmill gate demands: of the notebooks and outputs that paths: names (without it, of all
+// outputs), without those of ignore:.
+type GateConfig struct {
+	Require []string `yaml:"require"` // current, which always counts, and levels of proof
+	Paths   []string `yaml:"paths"`
+	Ignore  []string `yaml:"ignore"`
+	Removed string   `yaml:"removed"` // what becomes of an output that was removed: "object" (also ""), "allow"
+}
+
+// check returns an error for a demand that is not known.
+func (g *GateConfig) check(file string) error {
+	bad := func(msg, hint string) error {
+		return &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: msg, Hint: hint}
+	}
+	known := []string{"current", "recorded", "signed", "repeated"}
+	for _, word := range g.Require {
+		if !slices.Contains(known, word) {
+			return bad(fmt.Sprintf("gate: require: %q is not known", word), "known: "+strings.Join(known, ", "))
+		}
+	}
+	if !slices.Contains([]string{"", "object", "allow"}, g.Removed) {
+		return bad(fmt.Sprintf("gate: removed: %q is not known", g.Removed), "known: object, allow")
+	}
+	if pattern := badPattern(slices.Concat(g.Paths, g.Ignore)); pattern != "" {
+		return bad(fmt.Sprintf("gate: %q is not a pattern of paths in the repository", pattern),
+			`patterns are relative and use / , as "reports/**"`)
+	}
+	return nil
 }
 
 // Retention is how long runs are kept.
@@ -98,12 +130,14 @@ func ParseConfig(file string, data []byte) (Config, error) {
 	if err := root.Decode(&cfg); err != nil {
 		return cfg, &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: err.Error(), Err: err}
 	}
-	if err := cfg.Sandbox.check(file); err != nil {
+	if err := errors.Join(cfg.Sandbox.check(file), cfg.Gate.check(file)); err != nil {
 		return cfg, err
 	}
-	if cfg.Pool != "" && cfg.Pool != "on" && cfg.Pool != "off" {
-		return cfg, &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: fmt.Sprintf("pool: %q", cfg.Pool),
-			Hint: "write pool: on, or pool: off"}
+	for _, key := range [][2]string{{"pool", cfg.Pool}, {"reads", cfg.Reads}} {
+		if name, word := key[0], key[1]; word != "" && word != "on" && word != "off" {
+			return cfg, &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: fmt.Sprintf("%s: %q", name, word),
+				Hint: fmt.Sprintf("write %s: on, or %s: off", name, name)}
+		}
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		value, err := resolved(root.Content[i+1]), error(nil)
@@ -139,9 +173,10 @@ func readNormalize(file string, value *yaml.Node) ([]notebooks.Normalize, error)
 
 // configKeys are the known keys by the path of their mapping; * is any name.
 var configKeys = map[string][]string{
-	"":          {"kernels", "output", "sign", "retention", "sandbox", "pool", "policy", "normalize"},
+	"":          {"kernels", "output", "sign", "retention", "sandbox", "pool", "reads", "gate", "policy", "normalize"},
 	"kernels.*": {"program", "command", "languages"},
 	"retention": {"runs", "days"},
+	"gate":      {"require", "paths", "ignore", "removed"},
 	"sandbox":   {"write", "hide"},
 }
 

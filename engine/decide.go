@@ -145,9 +145,7 @@ func (p *Plan) chooseBase(ctx context.Context, homes []string) error {
 			return err
 		}
 	}
-	if p.dirtyPaths, err = p.source.Dirty(ctx); req.Dirty != DirtyInclude { // what is taken along is named whole
-		p.dirtyPaths = slices.DeleteFunc(p.dirtyPaths, p.isOutput)
-	}
+	p.uncommitted, err = p.source.Dirty(ctx)
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"markmill/engine/kernel"
+	"markmill/engine/process"
 	"markmill/engine/sandbox"
 	"markmill/engine/worktree"
 	"markmill/runs"
@@ -29,14 +30,18 @@ type Engine struct {
 	PID    int    // of this process, for the record; 0 asks the system
 	User   string // the system's name of the user, for approval requests
 
-	// Beside reports whether a path of the checkout may change during a run because other runs of this process write it;
-	// nil is never.
+	// Beside reports whether a path of the checkout may change during a run because other runs of this process write
+	// it; nil is never.
 	Beside func(path string) bool
+	// Ended gets the run directory of each run whose record has become complete; it must not wait. nil does nothing.
+	Ended func(dir string)
 
 	// ProbeSandbox finds out what the system offers for the sandbox; nil asks the system.
 	ProbeSandbox func(context.Context, sandbox.Need) sandbox.Offer
 	// Kernels finds a built-in kernel by its name; nil is kernel.Lookup.
 	Kernels func(name string) (kernel.Kernel, bool)
+
+	warden *process.Warden // of all runs; nil: each has its own
 }
 
 // NewID makes the id of a run of a notebook.

@@ -28,9 +28,15 @@ func (i *InterruptedRun) fork(e *Engine, p *Plan) (*runs.ForkData, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.Parameters, err = i.otherParameters(p); err != nil {
+	other, ungiven := i.otherParameters(p)
+	var errs errorList
+	for _, name := range ungiven {
+		errs.add(lostSecret(p.request.Path, name))
+	}
+	if err := errs.err(); err != nil {
 		return nil, err
 	}
+	f.Parameters = other
 	until := len(p.steps)
 	if f.Asked != "" {
 		until = slices.IndexFunc(p.steps, func(s PlannedStep) bool { return s.ID == f.Asked })
@@ -108,27 +114,26 @@ func otherFront(was, now notebooks.Front) string {
 }
 
 // otherParameters are the names of the parameters that had another value, or none, in the run, and of those that are
-// gone. A secret cannot be compared.
-func (i *InterruptedRun) otherParameters(p *Plan) (names []string, err error) {
+// gone. ungiven were given to the run, and are not now. A secret cannot be compared.
+func (i *InterruptedRun) otherParameters(p *Plan) (names, ungiven []string) {
 	was := map[string]runs.ParamData{}
 	for _, v := range i.Run.Contract.Parameters {
 		was[v.Name] = v
 	}
-	var errs errorList
 	for _, is := range p.Parameters() {
 		then, there := was[is.Name]
 		delete(was, is.Name)
 		secret := then.Type == string(notebooks.TypeSecret) && is.Type == then.Type
 		switch {
 		case there && then.Given && !is.Given:
-			errs.add(lostSecret(p.request.Path, is.Name))
+			ungiven = append(ungiven, is.Name)
 		case !there, !secret && (is.Type != then.Type || !sameText(string(is.Value), string(then.Value))):
 			names = append(names, is.Name)
 		}
 	}
 	names = append(names, slices.Collect(maps.Keys(was))...)
 	slices.Sort(names)
-	return names, errs.err()
+	return names, ungiven
 }
 
 // reads returns the first of the names that stands in a step as a word; "" for none. The block that declares parameters

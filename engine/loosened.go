@@ -40,6 +40,19 @@ func Loosened(old, now Config) (words, changed []string) {
 	if gone := missing(old.Sandbox.Hide, now.Sandbox.Hide); len(gone) > 0 {
 		words = append(words, "the sandbox no longer hides "+strings.Join(gone, ", "))
 	}
+	if gone := missing(old.Gate.Require, now.Gate.Require); len(gone) > 0 {
+		words = append(words, "the gate no longer requires "+strings.Join(gone, ", "))
+	}
+	if gone := missing(old.Gate.Paths, now.Gate.Paths); len(gone) > 0 && len(now.Gate.Paths) > 0 ||
+		len(old.Gate.Paths) == 0 && len(now.Gate.Paths) > 0 {
+		words = append(words, "the gate judges other notebooks: "+strings.Join(now.Gate.Paths, ", "))
+	}
+	if more := missing(now.Gate.Ignore, old.Gate.Ignore); len(more) > 0 {
+		words = append(words, "the gate ignores "+strings.Join(more, ", "))
+	}
+	if now.Gate.Removed == "allow" && old.Gate.Removed != "allow" {
+		words = append(words, "the gate lets outputs be removed")
+	}
 	if !reflect.DeepEqual(old.Normalize, now.Normalize) {
 		changed = append(changed, "normalize is another: it masks what a test compares")
 	}

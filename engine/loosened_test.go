@@ -24,6 +24,8 @@ func TestLoosened(t *testing.T) {
 		{"kernels: {bash: {program: /bin/bash}}", "", "the kernel bash is the built-in, or none, instead of /bin/bash", ""},
 		{"sandbox: {hide: [~/.x]}", "sandbox: {write: [~/.y]}",
 			"the sandbox lets steps write ~/.y; the sandbox no longer hides ~/.x", ""},
+		{"gate: {require: [current, signed]}", "gate: {require: [current], paths: [a/**], ignore: [b]}",
+			"the gate no longer requires signed; the gate judges other notebooks: a/**; the gate ignores b", ""},
 		{"", "normalize: [durations]", "", "normalize is another: it masks what a test compares"},
 		{"output: a/{{name}}.md", "output: b/{{name}}.md", "", "output is another"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ type Plan struct {
 	steps      []PlannedStep
 	source     *worktree.Source // nil outside a repository
 	base       worktree.OID
-	dirtyPaths []string // the user's uncommitted changes
+	dirtyPaths []string // the user's uncommitted changes that the run does not make itself
 	depth      int      // runs around this one
 	gates      []runs.GateData
 	sandbox    runs.SandboxData
@@ -47,6 +48,11 @@ type Plan struct {
 	mask        *mask.Set // of the secrets
 	interrupted *InterruptedRun
 	fork        *runs.ForkData // nil: the run is no fork
+	notReused   string         // see NotReused
+
+	began, ended time.Time // of planning, for the trace
+	uncommitted  []string  // all changes of the user
+	read         *Plan     // as it was before the values were bound, for PlanAgain
 }
 
 // Request is what the plan was made of.
@@ -86,6 +92,7 @@ func (e *Engine) Parse(req Request) (*notebooks.Notebook, error) {
 // Plan reads a notebook, binds its parameters and decides every gate. The error is a notebooks.ErrorList of everything
 // that is wrong with the request. A gate that is not met is no error: it stands in Plan.Gates.
 func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
+	began := e.Now()
 	nb, err := e.Parse(req)
 	if err != nil {
 		return nil, e.withKernels(req, nb, err)
@@ -96,7 +103,8 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if req.AllowErrors || nb.Front.AllowErrors {
 		nb.AllowErrors()
 	}
-	p := &Plan{request: req, notebook: nb}
+	p := &Plan{request: req, notebook: nb, began: began}
+	defer func() { p.ended = e.Now() }()
 	if p.source, err = e.source(req.Repository); err != nil {
 		return nil, err
 	}
@@ -105,11 +113,47 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if base == nil {
 		errs.add(p.usePolicies(e))
 	}
-	if e.Beside != nil {
-		p.dirtyPaths = slices.DeleteFunc(p.dirtyPaths, e.Beside)
+	return p.bind(ctx, e, errs, base)
+}
+
+// PlanAgain is Plan for a request that differs from that of an earlier plan in its values, its output and its id. What
+// the earlier plan read is not read again: the notebook, the base commit, the policies and the user's uncommitted
+// changes. If it differs in more, or the run depends on these changes, it is planned anew.
+func (e *Engine) PlanAgain(ctx context.Context, was *Plan, req Request) (*Plan, error) {
+	a, b := was.request, req
+	for _, r := range []*Request{&a, &b} {
+		r.ID, r.Given, r.Output, r.Assets, r.Sweep = "", nil, "", "", nil
 	}
+	if was.seesChanges() || a.Branch != "" || a.Resume != "" || !reflect.DeepEqual(a, b) {
+		return e.Plan(ctx, req)
+	}
+	p := *was.read
+	p.request, p.began = req, e.Now()
+	defer func() { p.ended = e.Now() }()
+	return p.bind(ctx, e, errorList{}, nil)
+}
+
+// seesChanges reports whether what the user has not committed matters for the run.
+func (p *Plan) seesChanges() bool {
+	return p.request.Dirty == DirtyInclude || p.request.Dirty == DirtyBlock ||
+		slices.Contains(p.notebook.Front.Require, "clean") || p.source != nil && p.mode() == runs.MutationInPlace
+}
+
+// bind completes a plan that was read: it binds the values and decides what depends on them. errs and base are what is
+// wrong with it already.
+func (p *Plan) bind(ctx context.Context, e *Engine, errs errorList, base error) (*Plan, error) {
+	req, read := p.request, *p
+	p.read = &read
+	nb := *p.notebook // whose warnings are those of these values
+	nb.Warnings = slices.Clone(nb.Warnings)
+	p.notebook = &nb
+	p.dirtyPaths = slices.DeleteFunc(slices.Clone(p.uncommitted), func(path string) bool {
+		return e.Beside != nil && e.Beside(path) ||
+			req.Dirty != DirtyInclude && p.isOutput(path) // what is taken along is named whole
+	})
+	var err error
 	p.bound, err = params.Bind(req.Path, nb.Params, req.Given, params.Options{AllowUnknown: req.AllowUnknown,
-		IsName: p.isName, Unread: params.Unread(nb), Getenv: e.Getenv, MissingSecrets: true})
+		IsName: p.isName, Unread: params.Unread(&nb), Getenv: e.Getenv, MissingSecrets: true})
 	errs.add(err)
 	errs.add(p.maskSecrets(e.Getenv))
 	errs.add(p.checkText(e))
@@ -117,7 +161,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	errs.add(p.selectSteps())
 	errs.add(base)
 	if !req.Empty {
-		errs.add(noSteps(nb))
+		errs.add(noSteps(&nb))
 	}
 	if err := errs.err(); err != nil {
 		return nil, err
@@ -127,7 +171,10 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 			return nil, err
 		}
 	}
-	return p, p.decideGates(ctx, e)
+	if err := p.decideGates(ctx, e); err != nil {
+		return p, err
+	}
+	return p, p.carry(ctx, e) // the sandbox is decided: it is part of the environment
 }
 
 // goOn reads the run that this one resumes or is a fork of, and checks that it can be.
@@ -305,6 +352,12 @@ func (p *Plan) checkFront() error {
 		if pattern := badPattern(l.patterns); pattern != "" || slices.Contains(l.patterns, "") {
 			errs.add(bad(fmt.Sprintf("%s: %q is not a pattern of paths in the worktree", l.key, pattern),
 				`patterns are relative and use / , as "reports/**"`))
+		}
+	}
+	for _, in := range f.Inputs {
+		if in.Kind == notebooks.InputEnv && slices.Contains(f.Secrets, in.Name) {
+			errs.add(bad(fmt.Sprintf("inputs: %s is a secret, and the digest of an input is published", in.Name),
+				"declare a variable that changes with it and tells nothing, such as the version of the secret"))
 		}
 	}
 	return errs.err()

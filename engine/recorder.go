@@ -154,7 +154,7 @@ func (c *recorder) prepare(data *runs.CompletedData) (runs.Event, error) {
 
 // unnamed writes the trace, and returns the digests of the files of the record that no event names.
 func (c *recorder) unnamed() ([]runs.SealedFile, error) {
-	c.traceErr = c.trace.write(c.record.Path(), c.id, c.eng.Version, c.clean) // told with the views, as theirs are
+	c.traceErr = c.trace.write(c.record, c.id, c.eng.Version, c.clean) // told with the views, as theirs are
 	record, err := runs.Fold(c.events)
 	if err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ type Request struct {
 	AllowErrors  bool           `json:"allow_errors,omitzero"` // as the notebook's allow_errors
 	// the output notebook hides code until readers ask for it
 	ReportMode bool `json:"report_mode,omitzero"`
+	Timings    bool `json:"timings,omitzero"` // a Jupyter output notebook has the times of its steps
 
 	Repository string `json:"repository,omitzero"` // root of the user's checkout; "" outside a repository
 	// Repository is a clone of this one, which the record names and whose store has it; "" is no clone
@@ -70,10 +71,13 @@ type Request struct {
 
 	Rerun *runs.RerunData `json:"rerun,omitempty"` // the run that this one repeats, in a worktree in any case
 	Sweep *runs.SweepData `json:"sweep,omitempty"` // the row of the sweep that the run is made for; nil without one
-	// Fork makes the run a fork of Resume, which may have come to any end: notebook and parameters may differ. At is the
-	// first step that runs; "" is the first that did not pass or differs.
+	// Fork makes the run a fork of Resume, which may have come to any end: notebook and parameters may differ. At is
+	// the first step that runs; "" is the first that did not pass or differs.
 	Fork bool             `json:"fork,omitzero"`
 	At   notebooks.StepID `json:"at,omitzero"`
+	// Reuse carries steps of earlier runs that would do the same again: ReuseOn, ReuseTests, ReuseOff; "" is as the
+	// notebook says.
+	Reuse string `json:"reuse,omitzero"`
 }
 
 // plainRequest is a Request without its methods.

@@ -41,24 +41,33 @@ func (e *Engine) Forked(dir string) (*InterruptedRun, error) {
 }
 
 func before(i *InterruptedRun) (*InterruptedRun, error) {
-	dir := i.Dir
-	if runs.Alive(dir) {
-		return nil, i.inUse()
-	}
-	var err error
-	if i.Run, i.Source, err = runs.At(dir).Load(); err != nil {
-		return nil, err
-	}
-	if i.journal, err = runs.At(dir).ReadFile(runs.JournalFile); err != nil {
-		return nil, err
-	}
-	if i.events, _, err = runs.ReadJournal(bytes.NewReader(i.journal), runs.DigestOf(i.Source)); err != nil {
-		return nil, err
-	}
-	if err := i.resumable(); err != nil {
+	if err := i.read(); err != nil {
 		return nil, err
 	}
 	return i, i.check()
+}
+
+// read reads the journal of the run. The files that it names are not looked at: see check.
+func (i *InterruptedRun) read() error {
+	dir := i.Dir
+	if runs.Alive(dir) {
+		return i.inUse()
+	}
+	record := runs.At(dir)
+	var err error
+	if i.Source, err = record.Source(); err != nil {
+		return err
+	}
+	if i.journal, err = record.ReadFile(runs.JournalFile); err != nil {
+		return err
+	}
+	if i.events, _, err = runs.ReadJournal(bytes.NewReader(i.journal), runs.DigestOf(i.Source)); err != nil {
+		return err
+	}
+	if i.Run, err = runs.Fold(i.events); err != nil {
+		return err
+	}
+	return i.resumable()
 }
 
 // lock keeps others from removing or resuming the run.
@@ -171,9 +180,17 @@ func stepFiles(s *runs.StepRecord) map[string]runs.Digest {
 	}
 	add(s.Finished.Stdout.File, s.Finished.Stdout.Digest)
 	add(s.Finished.Stderr.File, s.Finished.Stderr.Digest)
+	if s.Finished.Reads != nil {
+		add(s.Finished.Reads.File, s.Finished.Reads.Digest)
+	}
 	add(s.Finished.Outputs.File, s.Finished.Outputs.Digest)
 	for _, d := range s.Finished.Displays {
 		add(d.File, d.Digest)
+	}
+	if s.Finished.Tests != nil {
+		for _, report := range s.Finished.Tests.Reports {
+			add(report.File, report.Digest)
+		}
 	}
 	return files
 }
@@ -218,8 +235,8 @@ func (i *InterruptedRun) Request(given []params.Given) (Request, error) {
 
 // RequestOf makes a request of the options that a record keeps.
 func RequestOf(o *runs.OptionsData) (Request, error) {
-	req := Request{AllowUnknown: o.AllowUnknown, AllowErrors: o.AllowErrors, ReportMode: o.ReportMode, Copy: o.Copy,
-		Branch: o.Branch, Cwd: o.Cwd, Kernel: o.Kernel, Language: o.Language, StepTimeout: time.Duration(o.StepTimeoutNS),
+	req := Request{AllowUnknown: o.AllowUnknown, AllowErrors: o.AllowErrors, ReportMode: o.ReportMode,
+		Timings: o.Timings, Copy: o.Copy, Branch: o.Branch, Cwd: o.Cwd, Kernel: o.Kernel, Language: o.Language, StepTimeout: time.Duration(o.StepTimeoutNS),
 		RunTimeout: time.Duration(o.RunTimeoutNS), Start: time.Duration(o.StartNS), Only: o.Only, SkipTags: o.SkipTags,
 		From: notebooks.StepID(o.From), Until: notebooks.StepID(o.Until)}
 	var err error
@@ -287,7 +304,7 @@ func (p *Plan) Options() *runs.OptionsData {
 	o := &runs.OptionsData{Kernel: r.Kernel, Language: r.Language, Cwd: r.Cwd, StepTimeoutNS: int64(r.StepTimeout),
 		RunTimeoutNS: int64(r.RunTimeout), StartNS: int64(r.Start), Copy: r.Copy,
 		Branch: r.Branch, Only: r.Only, SkipTags: r.SkipTags, From: string(r.From), Until: string(r.Until),
-		AllowUnknown: r.AllowUnknown, AllowErrors: r.AllowErrors, ReportMode: r.ReportMode}
+		AllowUnknown: r.AllowUnknown, AllowErrors: r.AllowErrors, ReportMode: r.ReportMode, Timings: r.Timings}
 	for _, b := range p.Given() {
 		if wire := b.Value.Wire(); b.Value.Type != notebooks.TypeSecret && !p.mask.In(wire) && !bytes.Contains(wire,
 			[]byte(`"$secret"`)) {
@@ -302,6 +319,7 @@ type reuse struct {
 	from   *InterruptedRun
 	until  int                                   // index of the first step that runs anew
 	replay map[notebooks.StepID]bool             // reused steps that run again for their state
+	again  map[notebooks.StepID]bool             // steps among the reused ones that run anew: tests
 	events map[notebooks.StepID][]runs.Event     // of reused steps
 	record map[notebooks.StepID]*runs.StepRecord // of all
 }
@@ -313,7 +331,7 @@ const interruptedWords = "the run was interrupted"
 // and nobody knows whether it is needed, so every step of a session that a remaining step uses runs again. So do setup
 // steps, steps that left a process running, and steps that wrote ignored files, which no tree has.
 func newReuse(c *InterruptedRun, steps []PlannedStep, fork *runs.ForkData) *reuse {
-	k := &reuse{from: c, replay: map[notebooks.StepID]bool{}, events: map[notebooks.StepID][]runs.Event{},
+	k := &reuse{from: c, replay: map[notebooks.StepID]bool{}, again: map[notebooks.StepID]bool{}, events: map[notebooks.StepID][]runs.Event{},
 		record: map[notebooks.StepID]*runs.StepRecord{}}
 	for i := range c.Run.Steps {
 		k.record[c.Run.Steps[i].Planned.ID] = &c.Run.Steps[i]
@@ -342,7 +360,12 @@ func newReuse(c *InterruptedRun, steps []PlannedStep, fork *runs.ForkData) *reus
 			used[s.sessionKey()] = true
 		}
 	}
-	if len(used) == 0 {
+	if fork != nil {
+		for _, id := range fork.Again {
+			k.again[id] = true
+		}
+	}
+	if len(used)+len(k.again) == 0 {
 		return k // nothing is left that could need any state
 	}
 	for i := range slices.Backward(steps[:k.until]) {
@@ -350,6 +373,13 @@ func newReuse(c *InterruptedRun, steps []PlannedStep, fork *runs.ForkData) *reus
 		was := k.record[s.ID]
 		if !whole(was) {
 			continue
+		}
+		if k.again[s.ID] {
+			used[s.sessionKey()] = true
+			continue
+		}
+		if len(used) == 0 {
+			continue // no step after it runs
 		}
 		hidden := was.Patch != nil && was.Patch.Ignored > 0
 		started := slices.ContainsFunc(was.Finished.LeftRunning, func(p runs.ProcessData) bool { return p.Since == s.ID })
@@ -432,7 +462,7 @@ func (p *Plan) Reused() (reused, replayed []notebooks.StepID, next notebooks.Ste
 		switch {
 		case i >= c.until && s.Skip == "":
 			return reused, replayed, s.ID
-		case i >= c.until || !whole(c.record[s.ID]):
+		case i >= c.until || !whole(c.record[s.ID]) || c.again[s.ID]:
 			continue
 		}
 		reused = append(reused, s.ID)

@@ -23,6 +23,13 @@ func (r *run) reuseOrStep(ctx context.Context, s *PlannedStep) error {
 	if c == nil || s.Index >= c.until || !whole(c.record[s.ID]) {
 		return r.step(ctx, s) // also one that was skipped: the same is decided again
 	}
+	if c.again[s.ID] {
+		err := r.step(ctx, s)
+		if err == nil {
+			r.sameAgain(s, c.record[s.ID])
+		}
+		return err
+	}
 	defer r.rec.trace.start("carry " + string(s.ID))()
 	was := c.record[s.ID]
 	r.rec.loose = append(r.rec.loose, was.Step.Dir)
@@ -280,16 +287,32 @@ func (r *run) reuseChange(ctx context.Context, s *PlannedStep, was *runs.StepRec
 		}
 	}
 	held, err := r.ws.tree.Restore(ctx, patch, worktree.OID(was.Finished.Tree))
+	elsewhere := false // the run began with another tree
+	if errors.Is(err, worktree.ErrNotRestored) && r.plan.fork != nil {
+		unread, readErr := r.unread(ctx, was)
+		if readErr != nil {
+			return nil, readErr
+		}
+		if elsewhere = unread; unread {
+			held, err = r.ws.tree.Restore(ctx, patch, "")
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("step %s: %w", s.ID, err)
 	}
 	if replayed != nil && !held {
 		replayed.Differs = append(replayed.Differs, "what it changed")
 	}
+	if err := r.reuseReads(was); err != nil {
+		return nil, err
+	}
 	change, err := r.ws.capture(ctx, s.ID, fmt.Sprintf("%s: step %s, carried from %s", r.plan.TaskID(), s.ID,
 		r.reuse.from.Run.ID))
 	if err != nil {
 		return nil, err
+	}
+	if elsewhere && !sameChange(change.Files, was.Patch) {
+		return nil, fmt.Errorf("step %s: %w: it changes other files than then", s.ID, worktree.ErrNotRestored)
 	}
 	return change, r.withholdChange(s.ID, change)
 }
@@ -348,6 +371,9 @@ func (r *run) reusePatch(s *PlannedStep, change *worktree.Change) error {
 		if err := codec.Unmarshal(e.Data, &data); err != nil {
 			return err
 		}
+		if data.Tree != string(change.Tree) {
+			mark.Tree = data.Tree
+		}
 		data.Commit, data.Tree, data.Carried = string(change.Commit), string(change.Tree), mark
 		if err := r.rec.emit(runs.PatchApplied, s.ID, data); err != nil {
 			return err
@@ -373,6 +399,9 @@ func (r *run) reuseEnd(s *PlannedStep, was *runs.StepRecord, change *worktree.Ch
 		judged.Status = runs.StepPassed // it failed for what it changed: judge finds that again
 	}
 	r.judge(s, &judged, change)
+	if done.Tree != string(change.Tree) {
+		mark.Tree = done.Tree
+	}
 	done.Commit, done.Tree, done.Carried = string(change.Commit), string(change.Tree), mark
 	done.Result, done.ResultDigest = "", ""
 	if err := r.rec.writeResult(filepath.FromSlash(was.Step.Dir), &done); err != nil {

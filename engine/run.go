@@ -78,7 +78,7 @@ func (e *Engine) newRun(p *Plan, sinks Sinks) (*run, error) {
 	if r.key, err = p.newKey(e.Random); err != nil {
 		return nil, err
 	}
-	r.rec = &recorder{eng: e, plan: p, verdict: r.verdict, sinks: sinks, id: id, trace: newTrace(e.Now)}
+	r.rec = &recorder{eng: e, plan: p, verdict: r.verdict, sinks: sinks, id: id, trace: newTrace(e.Now, p)}
 	r.ws = &workspace{eng: e, plan: p, rec: r.rec, mark: process.NewMark()}
 	r.sessions = &sessions{eng: e, plan: p, ws: r.ws, trace: r.rec.trace,
 		live: map[string]kernel.Session{}, lost: map[string]lostState{}}
@@ -138,6 +138,9 @@ func (e *Engine) Run(ctx context.Context, p *Plan, sinks Sinks) (result *Result,
 		return nil, err
 	}
 	result = &Result{Dir: r.rec.record.Path(), Run: record, Left: left}
+	if e.Ended != nil {
+		e.Ended(result.Dir)
+	}
 	if p.request.KeepTree && r.ws.tree != nil {
 		result.Worktree = r.ws.tree.Dir()
 	}
@@ -164,6 +167,7 @@ func (r *run) begin() error {
 		Assets: p.request.Assets, Output: p.request.output(), OutputForm: string(p.request.OutputForm), Sandbox: &p.sandbox,
 		Parent: r.eng.parent(), ResumedFrom: from, Options: p.Options(),
 		Sweep: p.request.Sweep, Rerun: p.request.Rerun,
+		EnvironmentDigest: p.environmentDigest(r.eng),
 	}); err != nil {
 		return err
 	}
@@ -198,7 +202,8 @@ func (r *run) do(ctx context.Context) (err error) {
 		{"", func() error { return r.steps(steps) }},
 		{"judge", func() error { return r.judgeAgain(steps) }},
 		{"close kernels", r.sessions.close},
-		{"", func() error { return r.settle(uncancelled) }},
+		{"settle", func() error { return r.settle(uncancelled) }},
+		{"inputs", func() error { return r.recordInputs(uncancelled) }},
 		{"checks", func() error { return r.check(uncancelled) }},
 		{"publish", func() error { return r.publish(uncancelled) }},
 	} {

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"markmill/engine/kernel"
@@ -34,7 +35,7 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		ctx, cancel = r.finally(ctx)
 		defer cancel()
 	}
-	defer r.rec.trace.start("step " + string(s.ID))()
+	defer r.rec.trace.start(runs.StepSpan + string(s.ID))()
 	if err := r.ws.guarded(); err != nil {
 		return err
 	}
@@ -75,6 +76,9 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 	}
 	change, err := r.capture(ctx, s, dir)
 	if err != nil {
+		return r.cutShort(s, done, err)
+	}
+	if done.Reads, err = r.recordReads(dir, change); err != nil {
 		return r.cutShort(s, done, err)
 	}
 	if done.InnerRuns, err = r.inner.take(s.ID); err != nil {
@@ -161,10 +165,14 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int,
 	if err != nil {
 		return done, err
 	}
+	if _, own := r.eng.Config.Kernels[strings.TrimPrefix(s.Kernel.Name(), kernel.CommandPrefix)]; own {
+		r.ws.tree.CountRead(ConfigFile) // it says what the kernel does
+	}
 	info := session.Info()
+	digest, inside := r.programOf(info.Program)
 	if err := r.rec.emit(runs.StepStarted, s.ID, runs.StepStartedData{Index: s.Index, Dir: filepath.ToSlash(dir),
 		Kernel:  s.Kernel.Name(),
-		Program: info.Program, Version: info.Version, Attempt: n, LostIn: r.sessions.lostIn(s),
+		Program: info.Program, Version: info.Version, ProgramDigest: digest, Inside: inside, Attempt: n, LostIn: r.sessions.lostIn(s),
 		Retry: again.data}); err != nil {
 		return done, err
 	}
@@ -196,12 +204,18 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 		outs[i] = &stream{dir: r.rec.record.File(dir), name: name, rel: filepath.ToSlash(filepath.Join(dir, name)),
 			step: s.ID, live: live, mask: r.plan.mask.Stream()}
 	}
+	if s.Has(notebooks.TagTest) { // a runner may leave its report there
+		if err := os.MkdirAll(display, 0o777); err != nil {
+			return done, artifact(err)
+		}
+	}
 	limit, cancel := r.limit(ctx, s)
 	defer cancel()
-	begin := r.eng.Now()
+	begin, ran := r.eng.Now(), r.rec.trace.start("code")
 	out, err := session.Run(limit, kernel.Request{ID: string(s.ID), Code: s.Code, File: r.plan.fileName(),
 		Line: s.CodeLine, Dir: cwd, Env: r.ws.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1],
 		DisplayDir: display, Ordered: r.plan.ordered()})
+	ran()
 	timedOut := isLimit(limit)
 	done.DurationNS = int64(r.eng.Now().Sub(begin))
 	for i, data := range []*runs.StreamData{&done.Stdout, &done.Stderr} {
@@ -238,7 +252,9 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 		r.verdict.late = r.verdict.late || context.Cause(limit) == errRunTimeout
 	}
 	if s.Has(notebooks.TagTest) {
-		done.Tests = runs.CountTests(append(outs[0].tail, outs[1].tail...))
+		if done.Tests, err = r.countTests(s.ID, dir, display, outs); err != nil {
+			return done, artifact(err)
+		}
 	}
 	if !session.Alive() {
 		if err := r.sessions.ended(s); err != nil {
@@ -338,7 +354,7 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 		words = exitWords(s, done.Exit)
 		done.Reason = words
 		if e := done.Error; e != nil {
-			words = e.Name + ": " + e.Value
+			words = strings.TrimSuffix(e.Name+": "+e.Value, ": ") // a bare assert says no more
 		} else if f := done.Failed; f != nil {
 			words += fmt.Sprintf(" at line %d: %s", f.Line, f.Command)
 		}

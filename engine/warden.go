@@ -14,20 +14,47 @@ const noWarden = "the end of a step's processes when Markmill itself is killed"
 // warden under its name.
 func (e *Engine) hasWarden() bool { return runtime.GOOS == "linux" && e.Tools != "" }
 
-// guard starts the run's warden in the background. The function that it returns waits for the start.
+// ShareWarden gives the runs of all these engines one warden, whose start costs more than a small run, and returns a
+// function that ends it. name is shown in lists of processes.
+func ShareWarden(name string, engines ...*Engine) (end func()) {
+	shared := process.NewWarden(engines[0].Tools, name)
+	for _, e := range engines {
+		e.warden = shared
+	}
+	return shared.Close
+}
+
+// guard starts the run's warden in the background, or tells the shared one of the run. The function that it returns
+// waits for that.
 func (w *workspace) guard() (wait func() error) {
 	if !w.eng.hasWarden() {
 		return func() error { return nil }
 	}
 	started := make(chan error, 1)
 	go func() {
-		warden, err := process.StartWarden(w.eng.Tools, string(w.rec.id), w.mark)
+		warden := w.eng.warden
+		if warden == nil {
+			warden = process.NewWarden(w.eng.Tools, string(w.rec.id))
+		}
+		err := warden.Guard(w.mark)
 		if err == nil {
 			w.warden = warden
 		}
 		started <- err
 	}()
 	return func() error { return wardenError(<-started) }
+}
+
+// unguard ends the run's warden. A shared one only forgets the run.
+func (w *workspace) unguard() error {
+	switch w.warden {
+	case nil:
+		return nil
+	case w.eng.warden:
+		return wardenError(w.warden.Release(w.mark))
+	}
+	w.warden.Close()
+	return nil
 }
 
 // guarded checks before a step that the warden is alive.

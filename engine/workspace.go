@@ -29,6 +29,7 @@ type workspace struct {
 	mark    process.Mark
 	warden  *process.Warden // nil: nothing ends the run's processes if Markmill is killed; see warden.go
 	before  worktree.Fingerprint
+	owned   []string // see ownFolders; determined once, because every path of the checkout is compared
 	opaques []string // repositories inside the checkout of a run in place
 	missed  []string // what captures may have missed
 }
@@ -49,7 +50,11 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 		return artifact(err)
 	}
 	p := w.plan
+	if p.source != nil {
+		w.owned = w.ownFolders()
+	}
 	o := worktree.Options{RunID: string(w.rec.id), Dir: w.work.Tree, Base: p.base, Author: author, Now: w.eng.Now,
+		ReadsOff: w.readsOff(), Own: p.ownOutput(),
 		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: p.copies(), Processes: processes}
 	switch {
 	case p.inFolder():
@@ -82,6 +87,7 @@ func (p *Plan) copies() []string {
 
 // capture commits what changed in the worktree since the last capture.
 func (w *workspace) capture(ctx context.Context, step notebooks.StepID, message string) (*worktree.Change, error) {
+	defer w.rec.trace.start("changes")()
 	change, err := w.tree.Capture(ctx, string(step), message)
 	if err == nil && change.MayMiss != "" && !slices.Contains(w.missed, change.MayMiss) {
 		w.missed = append(w.missed, change.MayMiss)
@@ -93,9 +99,7 @@ func (w *workspace) capture(ctx context.Context, step notebooks.StepID, message 
 func (w *workspace) cleanUp() error {
 	var errs []error
 	keep := w.plan.request.KeepTree && w.tree != nil
-	if w.warden != nil {
-		w.warden.Close()
-	}
+	errs = append(errs, w.unguard())
 	if w.tree != nil {
 		errs = append(errs, w.tree.Close(keep))
 	}
@@ -166,13 +170,8 @@ func (w *workspace) ownFile(path string) bool {
 // ownPath reports whether the run may touch a path of the checkout: its records and its private folder if they are kept
 // there, what runs beside it write, and in place the checkout itself.
 func (w *workspace) ownPath(path string) bool {
-	root := w.plan.source.Root()
-	for _, own := range []string{filepath.Join(root, ".markmill"), w.storeDir(), w.eng.Cache} {
-		rel, err := filepath.Rel(root, own)
-		if err != nil || !filepath.IsLocal(rel) || rel == "." {
-			continue
-		}
-		if rel = filepath.ToSlash(rel); path == rel || strings.HasPrefix(path, rel+"/") {
+	for _, own := range w.owned {
+		if strings.HasPrefix(path, own) && (len(path) == len(own) || path[len(own)] == '/') {
 			return true
 		}
 	}
@@ -181,6 +180,17 @@ func (w *workspace) ownPath(path string) bool {
 	}
 	return w.plan.mode() == runs.MutationInPlace && path != ".git" && !strings.HasPrefix(path, ".git/") &&
 		!w.opaque(path)
+}
+
+// ownFolders are the folders of the checkout that Markmill itself writes.
+func (w *workspace) ownFolders() (list []string) {
+	root := w.plan.source.Root()
+	for _, own := range []string{filepath.Join(root, ".markmill"), w.storeDir(), w.eng.Cache} {
+		if rel, err := filepath.Rel(root, own); err == nil && filepath.IsLocal(rel) && rel != "." {
+			list = append(list, filepath.ToSlash(rel))
+		}
+	}
+	return list
 }
 
 // opaque reports whether a path lies in a repository inside the checkout, which no capture reads.

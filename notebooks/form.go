@@ -19,6 +19,7 @@ const (
 	FormRMarkdown Form = "rmarkdown"
 	FormRunme     Form = "runme"
 	FormPercent   Form = "percent"
+	FormLight     Form = "light" // only conversions tell it from FormPercent
 	FormJupyter   Form = "jupyter"
 )
 
@@ -40,6 +41,7 @@ var forms = []formRow{
 	{FormRMarkdown, "rmd", "R Markdown", []string{".rmd"}},
 	{FormRunme, "", "Runme", []string{".md", ".markdown"}},
 	{FormPercent, "percent", "a percent script", nil},
+	{FormLight, "light", "a light script", nil},
 	{FormJupyter, "ipynb", "a Jupyter notebook", []string{".ipynb"}},
 }
 
@@ -96,11 +98,14 @@ func FormOfName(name string) Form {
 // MayHaveName reports whether a file of the form may have a name: one with an extension of the form, or of no form.
 func (f Form) MayHaveName(name string) bool {
 	named := FormOfName(name)
-	return named == f || named == "" || slices.Contains(f.row().extensions, extension(name))
+	return named == f || named == "" || f == FormLight && named == FormPercent || slices.Contains(f.row().extensions, extension(name))
 }
 
 // Markdown reports whether the form is a spelling of Markdown.
-func (f Form) Markdown() bool { return f != "" && f != FormPercent && f != FormJupyter }
+func (f Form) Markdown() bool { return f != "" && !f.Script() && f != FormJupyter }
+
+// Script reports whether the form is one of scripts with cells.
+func (f Form) Script() bool { return f == FormPercent || f == FormLight }
 
 // IsMarkdownName reports whether a file name has the extension of a Markdown notebook.
 func IsMarkdownName(name string) bool { return FormOfName(name).Markdown() }

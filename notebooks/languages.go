@@ -7,7 +7,7 @@ import (
 	"markmill/notebooks/magics"
 )
 
-// Language is a language of percent scripts: those of Jupytext whose comments end with their line.
+// Language is a language of scripts with cells: those of Jupytext.
 type Language struct {
 	Name       string
 	Extensions []string // of its scripts, in lower case
@@ -49,7 +49,21 @@ var scripts = []Language{
 	{"clojure", []string{".clj"}, ";;", ""},
 	{"scheme", []string{".ss", ".scm"}, ";;", ""},
 	{"matlab", []string{".m"}, "%", ""},
+	{"logtalk", []string{".lgt", ".logtalk"}, "%", tripleQuotes},
+	{"idl", []string{".pro"}, ";", tripleQuotes},
+	{"q", []string{".q"}, "/", tripleQuotes},
+	{"robotframework", []string{".robot", ".resource"}, "#", tripleQuotes},
+	{"ocaml", []string{".ml"}, "(*", tripleQuotes},
+	{"wolfram", []string{".wolfram"}, "(*", tripleQuotes},
+	{"sas", []string{".sas"}, "/*", tripleQuotes},
+	{"maxima", []string{".mac"}, "/*", tripleQuotes},
+	{"jenner", []string{".jenner"}, "/*", tripleQuotes},
 }
+
+// CommentEnd returns what ends a comment of the language; "" where the end of the line does.
+func (l Language) CommentEnd() string { return commentEnds[l.Comment] }
+
+var commentEnds = map[string]string{"(*": "*)", "/*": "*/"}
 
 // LanguageOfScript returns the language of a script by its extension.
 func LanguageOfScript(name string) (Language, bool) {
@@ -60,6 +74,14 @@ func LanguageOfScript(name string) (Language, bool) {
 		}
 	}
 	return Language{}, false
+}
+
+// ScriptExtensions lists the extensions of scripts with cells.
+func ScriptExtensions() (list []string) {
+	for _, lang := range scripts {
+		list = append(list, lang.Extensions...)
+	}
+	return list
 }
 
 // LanguageNamed returns a language by its name. Of an unknown one it returns the syntax of Python.

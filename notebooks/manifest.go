@@ -32,12 +32,14 @@ type Manifest struct {
 	ScrapsOmitted int             `json:"scraps_omitted,omitzero"`
 	// Changes is the change of the whole run, sorted by path; nil when it was not checked. Of more than
 	// MaxManifestChanges files only the first are listed, and ChangesOmitted counts the others.
-	Changes        []ManifestChange  `json:"changes,omitzero"`
-	ChangesOmitted int               `json:"changes_omitted,omitzero"`
-	Contract       *ManifestContract `json:"contract,omitempty"`
-	Judges         *ManifestJudges   `json:"judges,omitempty"` // nil where the run changed no protected file
-	Verdict        string            `json:"verdict,omitzero"` // digest of the region verdict; set by Splice
-	Regions        []ManifestRegion  `json:"regions"`          // set by Splice
+	Changes        []ManifestChange `json:"changes,omitzero"`
+	ChangesOmitted int              `json:"changes_omitted,omitzero"`
+	// Inputs is what the run depended on; nil in output notebooks of versions that did not record it.
+	Inputs   *Inputs           `json:"inputs,omitzero"`
+	Contract *ManifestContract `json:"contract,omitempty"`
+	Judges   *ManifestJudges   `json:"judges,omitempty"` // nil where the run changed no protected file
+	Verdict  string            `json:"verdict,omitzero"` // digest of the region verdict; set by Splice
+	Regions  []ManifestRegion  `json:"regions"`          // set by Splice
 	// ReportMode says that a page is to fold the code of every step, as of one tagged hide-input.
 	ReportMode bool `json:"report_mode,omitzero"`
 	// Signature is an SSH signature of the manifest without this member; empty where no key is configured.
@@ -105,9 +107,16 @@ func (s *ManifestStep) Tolerated() bool {
 	return s.Status == "allowed" || s.Status == "pass" && s.Exit != nil && *s.Exit != 0
 }
 
-// ManifestTests counts tests as their runner reported them.
+// Where counts of tests come from. Either can be made up by a script that a test step calls.
+const (
+	Printed  = "printed"  // from the text that the step printed
+	Reported = "reported" // from what a runner writes for programs: JUnit's XML, "go test -json", TAP
+)
+
+// ManifestTests counts the tests of a step.
 type ManifestTests struct {
 	Runner  string `json:"runner,omitzero"`
+	From    string `json:"from,omitzero"` // Printed, Reported; "" in older output notebooks, which knew only text
 	Passed  int    `json:"passed"`
 	Failed  int    `json:"failed"`
 	Skipped int    `json:"skipped"`

@@ -146,6 +146,9 @@ type Front struct {
 	Alerts           []string
 	MaxOutput        int64 // bytes of a step's output kept in the output notebook; 0 is the default
 	Durability       string
+	Reads            string // "", "on", "off": whether what steps read is watched
+	Inputs           []DeclaredInput
+	Reuse            string   // "", "on", "off", "tests": whether steps of earlier runs are carried
 	Output           string   // of each step, unless it says otherwise
 	Headline         []string // scraps that the verdict shows, in this order; nil: the first scalars
 }

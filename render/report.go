@@ -152,8 +152,8 @@ func (r *report) tests() {
 			r.printf("- %s %s: exit %d, %s", result.StatusMark(string(s.Status)), r.code(string(s.Step)), s.Exit,
 				Duration(time.Duration(s.DurationNS)))
 			if s.Tests != nil {
-				r.printf(", %s (%s)", result.TestWords(s.Tests.Passed, s.Tests.Failed,
-					s.Tests.Skipped), r.text(s.Tests.Runner))
+				r.printf(", %s", result.TestWords(s.Tests.Passed, s.Tests.Failed, s.Tests.Skipped, s.Tests.From,
+					r.text(s.Tests.Runner)))
 			}
 			r.printf("\n")
 		}

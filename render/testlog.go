@@ -33,8 +33,8 @@ func WriteTestLog(w io.Writer, run *runs.Run, files fs.FS) error {
 			fmt.Fprintf(out, " · %s", Duration(time.Duration(f.DurationNS)))
 		}
 		if f.Tests != nil {
-			fmt.Fprintf(out, " · %s (%s)", result.TestWords(f.Tests.Passed, f.Tests.Failed, f.Tests.Skipped),
-				plain.Line([]byte(f.Tests.Runner)))
+			fmt.Fprintf(out, " · %s", result.TestWords(f.Tests.Passed, f.Tests.Failed, f.Tests.Skipped, f.Tests.From,
+				plain.Line([]byte(f.Tests.Runner))))
 		}
 		fmt.Fprintln(out)
 		for _, stream := range []struct {

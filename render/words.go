@@ -64,7 +64,7 @@ func FactsOf(s runs.StepRecord) StepFacts {
 			f.Took = Duration(time.Duration(end.DurationNS))
 		}
 		if t := end.Tests; t != nil {
-			f.Tests = result.TestWords(t.Passed, t.Failed, t.Skipped)
+			f.Tests = result.TestWords(t.Passed, t.Failed, t.Skipped, t.From)
 		}
 	}
 	if s.Patch != nil {

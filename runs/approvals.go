@@ -21,7 +21,7 @@ import (
 //	approvals/requests/<contract>.json  the newest request for a contract
 //	approvals/answers/<id>.json (+.sig) the answers, as they were given
 //	approvals/used/<id>                 made by the run that used the answer
-//	approvals/key                       the key of the digests of secrets
+//	approvals/key                       the key of the digests of secrets, and of ignored files that runs read
 type Approvals struct{ dir string }
 
 // Approvals returns the approvals of the store.
@@ -167,21 +167,38 @@ func (a Approvals) Conceal(secret string, random io.Reader) (codec.Raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := hmac.New(sha256.New, key)
-	sum.Write([]byte(secret))
-	return codec.Marshal("hmac-" + string(makeDigest(sum.Sum(nil))))
+	return codec.Marshal("hmac-" + string(keyed(key, secret)))
 }
 
-// key reads the store's key, and makes it first if there is none.
-func (a Approvals) key(random io.Reader) ([]byte, error) {
-	dir, err := a.folder("")
-	if err != nil {
-		return nil, err
+// ConcealBlob is Conceal for the blob of a file that Git ignores, such as .env: nobody can try passwords with what an
+// output notebook shows of it. It begins with the name of the store's key and a colon, so that another store can tell
+// that it cannot compare. Without random and without a key it is empty.
+func (a Approvals) ConcealBlob(blob string, random io.Reader) (string, error) {
+	key, err := a.key(random)
+	if random == nil && errors.Is(err, fs.ErrNotExist) {
+		return "", nil
 	}
-	path := filepath.Join(dir, "key")
+	if err != nil {
+		return "", err
+	}
+	return "hmac-" + keyed(key, "the name of this key").Hex()[:8] + ":" + keyed(key, blob).Hex(), nil
+}
+
+func keyed(key []byte, text string) Digest {
+	sum := hmac.New(sha256.New, key)
+	sum.Write([]byte(text))
+	return makeDigest(sum.Sum(nil))
+}
+
+// key reads the store's key, and makes it first if there is none and random is not nil.
+func (a Approvals) key(random io.Reader) ([]byte, error) {
+	path := filepath.Join(a.dir, "key")
 	key, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeKey(dir, path, random); err != nil {
+	if errors.Is(err, fs.ErrNotExist) && random != nil {
+		if _, err = a.folder(""); err != nil {
+			return nil, err
+		}
+		if err := makeKey(path, random); err != nil {
 			return nil, cannotWrite(path, err)
 		}
 		key, err = os.ReadFile(path)
@@ -196,12 +213,12 @@ func (a Approvals) key(random io.Reader) ([]byte, error) {
 }
 
 // makeKey links a whole file to its name, which fails if another process was faster.
-func makeKey(dir, path string, random io.Reader) error {
+func makeKey(path string, random io.Reader) error {
 	key := make([]byte, keySize)
 	if _, err := io.ReadFull(random, key); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(dir, TempPrefix+"*") // 0600
+	file, err := os.CreateTemp(filepath.Dir(path), TempPrefix+"*") // 0600
 	if err != nil {
 		return err
 	}

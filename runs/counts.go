@@ -1,14 +1,26 @@
 package runs
 
 import (
-	"markmill/notebooks/lazyregexp"
 	"strconv"
 	"strings"
+
+	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
 )
+
+// TestCounts are the counts of a test runner.
+type TestCounts struct {
+	Runner  string       `json:"runner"`
+	From    string       `json:"from,omitzero"` // notebooks.Printed, Reported; "" in older records, which knew only text
+	Passed  int          `json:"passed"`
+	Failed  int          `json:"failed"`
+	Skipped int          `json:"skipped"`
+	Reports []StreamData `json:"reports,omitempty"` // files of the record that they were counted in
+}
 
 // CountTests reads the counts that a test runner printed at the end of its output. It returns nil if no known runner
 // gave counts: plain "go test" says "ok" of a package, and not how many tests that was. The counts of a runner that
-// ran several times are added up; of several runners the first in the table counts.
+// ran several times are added up; of several runners the first in the table counts. Only TAP counts as reported.
 //
 // Most runners end with a summary, so that the tail of an output is enough. Of "go test -v" and of TAP every line
 // counts: a tail that visibly begins in the middle of one gives nil.
@@ -20,6 +32,9 @@ func CountTests(tail []byte) *TestCounts {
 	for _, runner := range runners {
 		if counts := runner.count(lines); counts != nil {
 			counts.Runner = runner.name
+			if counts.From == "" {
+				counts.From = notebooks.Printed
+			}
 			return counts
 		}
 	}
@@ -47,7 +62,7 @@ var runners = []struct {
 var kinds = map[string]string{
 	"passed": "passed", "xpassed": "passed", "pass": "passed",
 	"failed": "failed", "error": "failed", "errors": "failed", "fail": "failed", "cancelled": "failed",
-	"skipped": "skipped", "xfailed": "skipped", "ignored": "skipped", "todo": "skipped", "pending": "skipped",
+	"skipped": "skipped", "skip": "skipped", "xfailed": "skipped", "ignored": "skipped", "todo": "skipped", "pending": "skipped",
 }
 
 func (c *TestCounts) add(word string, n int) {
@@ -172,16 +187,19 @@ func countUnittest(lines []string) *TestCounts {
 	return counts
 }
 
-var nodeCount = lazyregexp.New(`^(?:ℹ|#) (tests|suites|pass|fail|cancelled|skipped|todo) (\d+)$`)
+var nodeCount = lazyregexp.New(`^(ℹ|#) (tests|suites|pass|fail|cancelled|skipped|todo) (\d+)$`)
 
-// countNode reads the counts at the end of "node --test", one per line.
+// countNode reads the counts at the end of "node --test", one per line. Its TAP has them as comments.
 func countNode(lines []string) *TestCounts {
 	var counts TestCounts
 	seen := map[string]bool{}
 	for _, line := range lines {
 		if match := nodeCount.FindStringSubmatch(line); match != nil {
-			seen[match[1]] = true
-			counts.add(match[1], atoi(match[2]))
+			seen[match[2]] = true
+			counts.add(match[2], atoi(match[3]))
+			if match[1] == "#" {
+				counts.From = notebooks.Reported
+			}
 		}
 	}
 	if !seen["tests"] || !seen["pass"] || !seen["fail"] {
@@ -197,7 +215,7 @@ var (
 
 // countTAP counts the results of the top level; they must be as many as the plan says.
 func countTAP(lines []string) *TestCounts {
-	var counts TestCounts
+	counts := TestCounts{From: notebooks.Reported}
 	planned, results := -1, 0
 	for _, line := range lines {
 		if match := tapPlan.FindStringSubmatch(line); match != nil {

@@ -33,6 +33,7 @@ const (
 	PatchApplied          EventType = "patch.applied"
 	StepReplayed          EventType = "step.replayed"
 	StepFinished          EventType = "step.finished"
+	InputsRecorded        EventType = "inputs.recorded" // its data is a notebooks.Inputs
 	GitDiffChecked        EventType = "git.diff.checked"
 	VerificationCompleted EventType = "verification.completed"
 	RunCompleted          EventType = "run.completed"
@@ -55,7 +56,8 @@ type RunStartedData struct {
 	Markmill string `json:"markmill"` // version
 	Notebook string `json:"notebook"` // path as given
 	// SourcePath is the slash-separated path of the notebook, relative to the root of the repository, or outside a
-	// repository to the folder of the run. It is empty if the notebook has no path or is elsewhere, and in older records.
+	// repository to the folder of the run. It is empty if the notebook has no path or is elsewhere, and in older
+	// records.
 	SourcePath string `json:"source_path,omitzero"`
 	Form       string `json:"form"`            //
 	SourceFile string `json:"source_file"`     // name of the copy in the run directory
@@ -84,8 +86,11 @@ type RunStartedData struct {
 	Sweep *SweepData `json:"sweep,omitempty"`
 	// Rerun is the run that this one repeats (runs verify --rerun); nil without one.
 	Rerun *RerunData `json:"rerun,omitempty"`
-	// Options are those of the command line that a resumed run reuses; nil in records of versions that did not keep them.
+	// Options are those of the command line that a resumed run reuses; nil in records of versions that did not keep
+	// them.
 	Options *OptionsData `json:"options,omitzero"`
+	// EnvironmentDigest identifies the values of the variables that steps get, with secrets masked.
+	EnvironmentDigest Digest `json:"environment_digest,omitzero"`
 }
 
 // SweepData names a row of a sweep.
@@ -197,7 +202,7 @@ type NarrowedData struct {
 	Key       string    `json:"key"`
 	By        string    `json:"by"` // policy, notebook, command line
 	Value     codec.Raw `json:"value"`
-	InsteadOf codec.Raw `json:"instead_of,omitempty"` // what the notebook asked for
+	InsteadOf codec.Raw `json:"instead_of,omitzero"` // what the notebook asked for
 }
 
 // LimitsData bounds what a run may change; 0 is no limit.
@@ -299,7 +304,10 @@ type StepStartedData struct {
 	Kernel  string `json:"kernel"`
 	Program string `json:"program"` // path of the interpreter
 	Version string `json:"version,omitzero"`
-	Attempt int    `json:"attempt"` // from 1
+	// ProgramDigest is that of the interpreter's file; Inside says that it lies in the worktree.
+	ProgramDigest Digest `json:"program_digest,omitzero"`
+	Inside        bool   `json:"inside,omitzero"`
+	Attempt       int    `json:"attempt"` // from 1
 	// LostIn is the step in which the interpreter of this step's session ended: this step is the first of a new
 	// interpreter, without the state.
 	LostIn  notebooks.StepID `json:"lost_in,omitzero"`
@@ -326,8 +334,8 @@ const (
 // ScrapData is the data of scrap.recorded, and a line of the scraps file that steps write.
 type ScrapData struct {
 	Name    string    `json:"name"`
-	Type    string    `json:"type"`            // text, json, table, image, file
-	Value   codec.Raw `json:"value,omitempty"` // text: a JSON string; json, table: the value
+	Type    string    `json:"type"`           // text, json, table, image, file
+	Value   codec.Raw `json:"value,omitzero"` // text: a JSON string; json, table: the value
 	MIME    string    `json:"mime,omitzero"`
 	File    string    `json:"file,omitzero"` // image, file: relative to the run directory
 	Digest  Digest    `json:"digest,omitzero"`
@@ -417,6 +425,15 @@ type StepFinishedData struct {
 	InnerRuns    []InnerRun    `json:"inner_runs,omitempty"` // runs that the step made
 	Carried      *CarriedData  `json:"carried,omitempty"`
 	LeftRunning  []ProcessData `json:"left_running,omitempty"` // processes that outlived the step, but interpreters
+	Reads        *ReadsData    `json:"reads,omitempty"`        // nil: what the step read is not known
+}
+
+// ReadsData names the list of what a step read first: what no step before it read, of the tree that the run began with.
+// The file has one notebooks.Input in a line.
+type ReadsData struct {
+	File   string `json:"file,omitzero"` // relative to the run directory; "" if it read nothing new
+	Digest Digest `json:"digest,omitzero"`
+	Count  int    `json:"count"` // lines
 }
 
 // ProcessData is a process that a step left running.
@@ -458,14 +475,6 @@ type ErrorData struct {
 type CommandData struct {
 	Line    int    `json:"line"`    // of the notebook
 	Command string `json:"command"` // as the source has it, in one line
-}
-
-// TestCounts are the counts that a test runner printed.
-type TestCounts struct {
-	Runner  string `json:"runner"`
-	Passed  int    `json:"passed"`
-	Failed  int    `json:"failed"`
-	Skipped int    `json:"skipped"`
 }
 
 // DiffCheckedData is the data of git.diff.checked.
@@ -587,8 +596,8 @@ type CompletedData struct {
 	Aborted *AbortData `json:"aborted,omitempty"`
 	// InnerRuns are runs that a step made and that outlived it.
 	InnerRuns []InnerRun `json:"inner_runs,omitempty"`
-	// Files are those of the record that no other event names: the trace, and the files of earlier attempts, of replays,
-	// and of an interrupted step.
+	// Files are those of the record that no other event names: the trace, and the files of earlier attempts, of
+	// replays, and of an interrupted step.
 	Files []SealedFile `json:"files,omitempty"`
 	// Signatures are SSH signatures of the manifests of the output notebooks, by the name of the notebook.
 	Signatures map[string]string `json:"signatures,omitempty"`

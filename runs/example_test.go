@@ -2,12 +2,14 @@ package runs_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"markmill/runs"
@@ -90,6 +92,46 @@ func ExampleRecord_WriteTar() {
 	}
 	fmt.Printf("%s %s %q\n", run.Started.Notebook, run.Status(), source)
 	// Output: build.md blocked "# Build\n"
+}
+
+// Where the time of a run went: each span stands before those that it holds.
+func ExampleRecord_Trace() {
+	record, done := start()
+	done()
+	writeTrace(record)
+
+	trace, err := record.Trace()
+	if err != nil {
+		log.Fatal(err)
+	}
+	depth := make([]int, len(trace.Spans))
+	for i, s := range trace.Spans {
+		if s.Parent >= 0 {
+			depth[i] = depth[s.Parent] + 1
+		}
+		fmt.Printf("%s%s %s\n", strings.Repeat("- ", depth[i]), s.Name, s.Took())
+	}
+	// Output:
+	// run 3s
+	// - planning 1s
+	// - step build 2s
+	// - - code 1.5s
+}
+
+// writeTrace writes a trace as the engine does; json.Marshal of it is what a collector of OpenTelemetry takes.
+func writeTrace(record *runs.Record) {
+	at := func(s float64) time.Time {
+		return time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC).Add(time.Duration(s * float64(time.Second)))
+	}
+	text, err := json.Marshal(&runs.Trace{Spans: []runs.Span{{Name: "run", Parent: -1, Begin: at(0), End: at(3)},
+		{Name: "planning", Begin: at(0), End: at(1)}, {Name: "step build", Begin: at(1), End: at(3)},
+		{Name: "code", Parent: 2, Begin: at(1), End: at(2.5)}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := record.Write(runs.TraceFile, text); err != nil {
+		log.Fatal(err)
+	}
 }
 
 // start makes a run that a gate blocks: its events come while the example reads them. done waits for its end.

@@ -23,6 +23,7 @@ type Run struct {
 	Requested             *ApprovalRequestedData // nil: no approval was asked for
 	Granted               *ApprovalGrantedData   // nil: none was used
 	Denied                *ApprovalDeniedData    // nil: none was denied
+	Inputs                *notebooks.Inputs      // nil: not recorded
 	Diff                  *DiffCheckedData
 	Verification          *VerificationData
 	Completed             *CompletedData
@@ -124,6 +125,8 @@ func (r *Run) Add(event Event) (err error) {
 		err = r.addGate(event)
 	case StepStarted, ScrapRecorded, PatchApplied, StepReplayed, StepFinished:
 		err = r.addStep(event)
+	case InputsRecorded:
+		err = decodeInto(event, &r.Inputs)
 	case GitDiffChecked:
 		err = decodeInto(event, &r.Diff)
 	case VerificationCompleted:

@@ -50,6 +50,7 @@ func (r *Run) eventFiles() []StreamData {
 		for _, s := range r.Verification.Judges.Steps {
 			files.stream(s.Stdout, s.Stderr, s.Outputs)
 			files.displays(s.Displays)
+			files.tests(s.Tests)
 		}
 	}
 	if done := r.Completed; done != nil {
@@ -74,6 +75,10 @@ func (s *StepRecord) Files() []StreamData {
 		files.stream(f.Stdout, f.Stderr)
 		files.displays(f.Displays)
 		files.stream(f.Outputs)
+		files.tests(f.Tests)
+		if f.Reads != nil {
+			files.add(f.Reads.File, f.Reads.Digest)
+		}
 	}
 	return files
 }
@@ -92,6 +97,12 @@ func (l *fileList) sealed(files []SealedFile) {
 func (l *fileList) displays(displays []DisplayData) {
 	for _, d := range displays {
 		l.stream(StreamData{d.File, d.Bytes, d.Digest})
+	}
+}
+
+func (l *fileList) tests(counts *TestCounts) {
+	if counts != nil {
+		l.stream(counts.Reports...)
 	}
 }
 

@@ -56,8 +56,8 @@ func (s Store) Adopt(id RunID, from string, check func(copied string) error) err
 	})
 }
 
-// Admit puts a record that was made elsewhere into the store. fill writes it to a folder and checks it there; the folder
-// becomes the run directory only if fill returns no error, and nothing is kept otherwise.
+// Admit puts a record that was made elsewhere into the store. fill writes it to a folder and checks it there; the
+// folder becomes the run directory only if fill returns no error, and nothing is kept otherwise.
 func (s Store) Admit(id RunID, fill func(to string) error) error {
 	to := filepath.Join(s.runs(), adoptPrefix+string(id))
 	release, err := s.makeAside(to)
@@ -72,9 +72,10 @@ func (s Store) Admit(id RunID, fill func(to string) error) error {
 		}
 	}
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(to))
+		err = errors.Join(err, os.RemoveAll(to))
 	}
-	return nil
+	s.unmark(filepath.Base(to))
+	return err
 }
 
 // Remove removes a run that has ended. A run that is alive or is not there stays as it is.
@@ -83,15 +84,15 @@ func (s Store) Remove(id RunID) error {
 	return err
 }
 
-// Scratch makes an empty folder in the store, which is on the same disk as the runs. What a crash leaves of it is removed
-// as an unfinished copy is.
+// Scratch makes an empty folder in the store, which is on the same disk as the runs. What a crash leaves of it is
+// removed as an unfinished copy is.
 func (s Store) Scratch() (dir string, remove func() error, err error) {
 	top := filepath.Join(s.runs(), adoptPrefix+"scratch-"+rand.Text())
 	release, err := s.makeAside(top)
 	if err != nil {
 		return "", nil, err
 	}
-	remove = func() error { release(); return os.RemoveAll(top) }
+	remove = func() error { release(); defer s.unmark(filepath.Base(top)); return os.RemoveAll(top) }
 	if dir = filepath.Join(top, "files"); os.Mkdir(dir, 0o755) != nil {
 		return "", nil, errors.Join(cannotWrite(dir, errors.New("it cannot be made")), remove())
 	}
@@ -104,6 +105,9 @@ func (s Store) makeAside(dir string) (release func(), err error) {
 		return nil, cannotWrite(s.runs(), err)
 	}
 	if err := s.hide(); err != nil {
+		return nil, err
+	}
+	if err := s.mark(filepath.Base(dir)); err != nil {
 		return nil, err
 	}
 	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {

@@ -21,7 +21,8 @@ const syncEvery = 200 * time.Millisecond
 
 // Journal appends events to a file, each linked to the one before by its hash. Its methods are safe for concurrent use.
 type Journal struct {
-	// StepSync makes Append wait for the disk at each step.finished ("durability: step"). Set it before the first Append.
+	// StepSync makes Append wait for the disk at each step.finished ("durability: step"). Set it before the first
+	// Append.
 	StepSync bool
 
 	clock func() time.Time

@@ -34,7 +34,16 @@ func Lock(dir string) (release func(), err error) {
 		if err := file.Truncate(0); err == nil {
 			fmt.Fprintf(file, "%d %s\n", os.Getpid(), time.Now().UTC().Format(time.RFC3339))
 		}
-		return func() { unlock(file, path) }, nil
+		store, name, is := storeOf(dir)
+		if is {
+			_ = touch(filepath.Join(store.open(), name)) // for who tidies up; a folder elsewhere has no marks
+		}
+		return func() {
+			if is && isAt(file, path) {
+				store.settled(name)
+			}
+			unlock(file, path)
+		}, nil
 	}
 }
 

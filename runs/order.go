@@ -82,6 +82,16 @@ func (o *order) before(seq int, event Event) error {
 		return o.approval(seq, event)
 	case StepStarted, ScrapRecorded, PatchApplied, StepReplayed, StepFinished:
 		return o.step(seq, event)
+	case InputsRecorded:
+		switch {
+		case o.stage < stagePlanned:
+			return o.tooEarly(seq, event)
+		case o.open != "":
+			return o.unfinished(seq)
+		case o.blocked() || o.stage > stagePlanned || o.run.Inputs != nil:
+			return o.misplaced(seq, event)
+		}
+		return nil
 	case GateBlocked, RunCompleted:
 		switch {
 		case o.stage == 0 && event.Type == RunCompleted:

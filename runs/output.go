@@ -78,8 +78,8 @@ const (
 type OutputData struct {
 	Type string `json:"type"`
 	Name string `json:"name,omitzero"` // stream: stdout, stderr; widget: its id
-	// Bytes is the number of the next bytes of the stream; of other types, how many bytes of the stream Name repeat what
-	// the interpreter printed.
+	// Bytes is the number of the next bytes of the stream; of other types, how many bytes of the stream Name repeat
+	// what the interpreter printed.
 	Bytes     int64                `json:"bytes,omitzero"`
 	File      string               `json:"file,omitzero"` // display-<k>.<ext> in the step's folder, of the MIME type
 	MIME      string               `json:"mime,omitzero"`

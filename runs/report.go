@@ -45,8 +45,8 @@ type Report struct {
 	Blockers     []Blocker            `json:"blockers"`
 	Scraps       []ScrapData          `json:"scraps"`
 	Steps        []ReportStep         `json:"steps"`
-	// ArtifactPaths is every file of the run directory, sorted, but report.json and report.md, which are made from this,
-	// and SHA256SUMS, which covers them.
+	// ArtifactPaths is every file of the run directory, sorted, but report.json and report.md, which are made from
+	// this, and SHA256SUMS, which covers them.
 	ArtifactPaths   []string          `json:"artifact_paths"`
 	ArtifactDigests map[string]Digest `json:"artifact_digests"`
 	Freshness       Freshness         `json:"freshness"`

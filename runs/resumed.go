@@ -32,6 +32,9 @@ type ForkData struct {
 	Parameters []string         `json:"parameters,omitempty"` // whose values differ; no carried step names them
 	File       string           `json:"file"`                 // the notebook of that run, copied; relative to the run directory
 	Digest     Digest           `json:"digest"`               // of the same; that run's journal begins with it
+	Reuse      string           `json:"reuse,omitzero"`       // on, tests: steps are carried because they would do the same
+	// Again are steps among the carried ones that ran anew: tests and reviews.
+	Again []notebooks.StepID `json:"again,omitempty"`
 }
 
 // CarriedData marks an event as a copy of an event of the resumed run.
@@ -41,6 +44,9 @@ type CarriedData struct {
 	Hash Digest    `json:"hash"`   // of the event in that run
 	Ran  RunID     `json:"ran_in"` // the run in which the step ran; not Run if that run carried it, too
 	Time time.Time `json:"time"`   // of the event in the run Ran
+	// Tree is the tree of the event in that run, where it is another here: the fork began with other files, of which no
+	// carried step had read one.
+	Tree string `json:"tree,omitzero"`
 }
 
 // OptionsData are the options of the command line that decide what a run does and are not in the contract or the plan.
@@ -60,6 +66,7 @@ type OptionsData struct {
 	AllowUnknown  bool        `json:"allow_unknown_parameters,omitzero"`
 	AllowErrors   bool        `json:"allow_errors,omitzero"`
 	ReportMode    bool        `json:"report_mode,omitzero"`
+	Timings       bool        `json:"timings,omitzero"`
 	Given         []GivenData `json:"given,omitempty"`
 }
 
@@ -72,6 +79,9 @@ type GivenData struct {
 
 // ReportMode reports whether the output notebook hides the code of its steps.
 func (r *Run) ReportMode() bool { return r.Started.Options != nil && r.Started.Options.ReportMode }
+
+// Timings reports whether a Jupyter output notebook has the times of its steps.
+func (r *Run) Timings() bool { return r.Started.Options != nil && r.Started.Options.Timings }
 
 // ResumedFile returns the name of the file that holds the journal of a resumed run.
 func ResumedFile(id RunID) string { return path.Join(ResumedDir, string(id)+".jsonl") }

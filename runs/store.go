@@ -45,6 +45,9 @@ func (s Store) Create(id RunID) (record *Record, release func(), err error) {
 	}
 	defer done()
 	record = s.Record(id)
+	if err := s.mark(string(id)); err != nil {
+		return nil, nil, err
+	}
 	if err := os.Mkdir(record.path, 0o755); err != nil {
 		return nil, nil, cannotWrite(record.path, err)
 	}
@@ -154,35 +157,17 @@ func (s Store) ids() ([]RunID, error) {
 	return ids, nil
 }
 
-// Unfinished returns the runs that were interrupted and not tidied up yet: they are not alive, and have a lock file or
-// no journal. It opens no journal, so that every run can afford to call it. A run that has just made its folder may be
-// among them (see Create); a folder whose name is no RunID is not. It also finishes what a crash interrupted in the
-// store itself: its creation, and removals of runs.
+// Unfinished returns the runs that were interrupted and not tidied up yet. It looks only at what is marked as open (see
+// open.go), so that every run can afford to call it. A run that has just made its folder may be among them (see
+// Create); a folder whose name is no RunID is not. It also finishes what a crash interrupted in the store itself: its
+// creation, and removals of runs.
 func (s Store) Unfinished() ([]RunID, error) {
-	if _, err := os.Lstat(s.Dir); err == nil {
+	if exists(s.Dir) {
 		if err := s.hide(); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.EmptyTrash(); err != nil {
-		return nil, err
-	}
-	ids, err := s.ids()
-	return slices.DeleteFunc(ids, func(id RunID) bool {
-		if _, named := startOf(id); !named {
-			return true
-		}
-		record := s.Record(id)
-		marked := record.Has(LockFile)
-		if marked { // few are, and only those cost more
-			if record.Alive() {
-				return true
-			}
-			marked = record.Has(LockFile) // it may have ended between the two
-		}
-		_, begun := record.Stat(JournalFile)
-		return !marked && !errors.Is(begun, fs.ErrNotExist)
-	}), err
+	return s.settle()
 }
 
 func readEntry(id RunID, dir string) Entry {
@@ -379,65 +364,74 @@ func (s Store) Newest(most int) ([]Entry, error) {
 	return entries, nil
 }
 
-// Prune removes the runs that started more than age before now and are not among the newest keep, and returns their
-// ids. A run that is alive stays. An inner run is not counted, and is removed after the run around it. The record of a
-// sweep is removed when none of its runs is left.
-func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error) {
-	ids, err := s.ids()
-	if err != nil {
-		return nil, err
-	}
-	old := func(id RunID) bool { at, ok := startOf(id); return !ok || now.Sub(at) > age }
-	if len(ids) <= keep || !slices.ContainsFunc(ids, old) {
-		return nil, s.EmptyTrash() // after every run: the names alone must say it
-	}
-	entries, err := s.List()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.EmptyTrash(); err != nil {
-		return nil, err
-	}
-	var gone []RunID
+// prunable returns the runs of a list that are to be removed, inner runs apart, and when age alone makes the next one
+// so; the zero time if there is none.
+func prunable(entries []Entry, ids []RunID, keep int, age time.Duration, now time.Time) (due []Entry, next time.Time) {
 	counted := 0
 	for _, entry := range entries {
 		if inStore(entry.Parent, ids) {
 			continue
 		}
 		counted++
-		young := entry.StartedAt.IsZero() || now.Sub(entry.StartedAt) <= age
-		if counted <= keep || entry.Status == Running || young {
+		if counted <= keep || entry.Status == Running || entry.StartedAt.IsZero() {
 			continue
 		}
-		if err := s.removeWithInner(entry, entries, &gone); err != nil {
-			return gone, err
+		if now.Sub(entry.StartedAt) > age {
+			due = append(due, entry)
+		} else { // the newest come first
+			next = entry.StartedAt.Add(age)
+		}
+	}
+	return due, next
+}
+
+// Prunable is what Prune would remove.
+type Prunable struct {
+	Runs   []RunID   `json:"runs"`
+	Sweeps []SweepID `json:"sweeps"`
+	// Next is when another run becomes old enough, if it is not among the newest ones anyway.
+	Next time.Time `json:"next,omitzero"`
+}
+
+// Prunable says what Prune would remove now, and removes nothing.
+func (s Store) Prunable(keep int, age time.Duration, now time.Time) (p Prunable, err error) {
+	ids, err := s.ids()
+	if err != nil {
+		return p, err
+	}
+	entries, err := s.List()
+	if err != nil {
+		return p, err
+	}
+	due, next := prunable(entries, ids, keep, age, now)
+	p.Next = next
+	inner, gone := byParent(entries), map[RunID]bool{}
+	for i := 0; i < len(due); i++ { // with the runs in their steps, which are appended
+		if id := due[i].ID; !gone[id] && due[i].Status != Running {
+			gone[id] = true
+			p.Runs = append(p.Runs, id)
+			due = append(due, inner[id]...)
 		}
 	}
 	if len(gone) > 0 {
-		return gone, s.pruneSweeps()
+		p.Sweeps, err = s.emptySweeps(gone)
 	}
-	return gone, nil
+	return p, err
 }
 
-// removeWithInner removes a run, and then the runs that were made in its steps.
-func (s Store) removeWithInner(entry Entry, entries []Entry, gone *[]RunID) error {
-	removed, err := s.remove(entry.ID, nil)
-	if err != nil || !removed {
-		return err
-	}
-	*gone = append(*gone, entry.ID)
-	for _, inner := range entries {
-		if inner.Parent == entry.ID && !slices.Contains(*gone, inner.ID) {
-			if err := s.removeWithInner(inner, entries, gone); err != nil {
-				return err
-			}
+// byParent returns the inner runs of each run.
+func byParent(entries []Entry) map[RunID][]Entry {
+	inner := map[RunID][]Entry{}
+	for _, entry := range entries {
+		if entry.Parent != "" {
+			inner[entry.Parent] = append(inner[entry.Parent], entry)
 		}
 	}
-	return nil
+	return inner
 }
 
-// remove renames the run directory before it empties it, so that a crash leaves no half of a run in the list. It returns
-// false if the run is alive or gone, or if still, which may be nil, returns false while the run is locked.
+// remove renames the run directory before it empties it, so that a crash leaves no half of a run in the list. It
+// returns false if the run is alive or gone, or if still, which may be nil, returns false while the run is locked.
 func (s Store) remove(id RunID, still func() bool) (bool, error) {
 	release, err := Lock(s.Path(id))
 	if errors.Is(err, ErrLive) || errors.Is(err, fs.ErrNotExist) { // or another process removes it
@@ -452,6 +446,9 @@ func (s Store) remove(id RunID, still func() bool) (bool, error) {
 	}
 	if runtime.GOOS == "windows" { // where a folder with an open file cannot be renamed
 		release()
+		if err := s.mark(string(id)); err != nil {
+			return false, err
+		}
 	} else {
 		defer release()
 	}
@@ -461,23 +458,16 @@ func (s Store) remove(id RunID, still func() bool) (bool, error) {
 	} else if err != nil {
 		return false, cannotWrite(s.Path(id), err)
 	}
-	return true, removeTree(trash)
+	if err := removeTree(trash); err != nil {
+		return true, err
+	}
+	s.unmark(string(id))
+	return true, nil
 }
 
 // EmptyTrash finishes removals of runs that a crash interrupted, and removes unfinished copies of inner runs.
 func (s Store) EmptyTrash() error {
-	folders, err := os.ReadDir(s.runs())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, folder := range folders {
-		if strings.HasPrefix(folder.Name(), trashPrefix) {
-			err = errors.Join(err, removeTree(filepath.Join(s.runs(), folder.Name())))
-		}
-		if strings.HasPrefix(folder.Name(), adoptPrefix) {
-			err = errors.Join(err, s.sweepAdopted(folder.Name()))
-		}
-	}
+	_, err := s.settle()
 	return err
 }
 

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -165,6 +166,10 @@ func TestPrune(t *testing.T) {
 		{"old, but not those to keep", 3, 2 * day, []RunID{ids[2], ids[0]}},
 		{"old only", 0, 2 * day, []RunID{ids[3]}},
 	} {
+		told, err := store.Prunable(c.keep, c.age, now)
+		if err != nil || !slices.Equal(told.Runs, c.want) {
+			t.Errorf("%s: Prunable says %v, %v; want %v", c.name, told.Runs, err, c.want)
+		}
 		got, err := store.Prune(c.keep, c.age, now)
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, %v; want %v", c.name, got, err, c.want)
@@ -213,6 +218,44 @@ func thousands(t testing.TB, n int) Store {
 		}
 	}
 	return store
+}
+
+// Prunable names what Prune removes: runs in the steps of others, and sweeps whose runs go.
+func TestPrunable(t *testing.T) {
+	store := newStore(t)
+	now := aTime.Add(30 * 24 * time.Hour)
+	outer := newRecord(t, store, aTime, 1).id
+	inner := newRecordOf(t, store, aTime.Add(time.Second), 2, RunStartedData{Parent: &ParentData{Run: outer}}).id
+	young := newRecord(t, store, now.Add(-time.Hour), 3).id
+	var sweeps []SweepID
+	for i, id := range []RunID{outer, young} {
+		sweep, err := store.CreateSweep(SweepStartedData{SweepID: SweepID(fmt.Sprintf("sweep-20260101T00000%dZ-x-1", i)),
+			SourceFile: "notebook.md", Rows: []SweepRow{{}}}, nil, ticking(aTime))
+		if err == nil {
+			err = errors.Join(sweep.Append(SweepRunStarted, SweepRunStartedData{Row: 1, Run: id}), sweep.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sweeps = append(sweeps, SweepID(filepath.Base(sweep.Dir)))
+	}
+	told, err := store.Prunable(0, 24*time.Hour, now)
+	if err != nil || !slices.Equal(told.Runs, []RunID{outer, inner}) || !slices.Equal(told.Sweeps, sweeps[:1]) {
+		t.Fatalf("%+v, %v", told, err)
+	}
+	if want := now.Add(23 * time.Hour); told.Next.Sub(want).Abs() > time.Minute {
+		t.Errorf("the next is due at %s, want %s", told.Next, want)
+	}
+	if told, err := store.Prunable(1, 24*time.Hour, now); err != nil || !told.Next.IsZero() {
+		t.Errorf("one of those to be kept is due: %+v, %v", told, err)
+	}
+	gone, err := store.Prune(0, 24*time.Hour, now)
+	if err != nil || !slices.Equal(gone, told.Runs) {
+		t.Errorf("pruned %v, %v", gone, err)
+	}
+	if left, err := store.Sweeps(); err != nil || !slices.Equal(left, sweeps[1:]) {
+		t.Errorf("left %v, %v", left, err)
+	}
 }
 
 // TestStoreOfMany has hundreds of runs; with MARKMILL_ALL set, thousands.

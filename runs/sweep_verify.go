@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"markmill/notebooks/codec"
 )
@@ -106,26 +107,9 @@ func (s *Sweep) differs(i int, run *Run) (out []string) {
 
 // pruneSweeps removes the records of sweeps that are not going on and none of whose runs is left.
 func (s Store) pruneSweeps() error {
-	ids, err := s.Sweeps()
-	if err != nil {
-		return err
-	}
+	ids, err := s.emptySweeps(nil)
 	for _, id := range ids {
 		dir := filepath.Join(s.sweeps(), string(id))
-		sweep, err := LoadSweep(dir)
-		if err != nil {
-			continue // runs verify says what is wrong with it
-		}
-		left := false
-		for i := range sweep.Rows {
-			if sweep.Rows[i].Run != "" {
-				_, err := os.Stat(s.Path(sweep.Rows[i].Run))
-				left = left || err == nil
-			}
-		}
-		if left {
-			continue
-		}
 		release, err := Lock(dir)
 		if err != nil {
 			continue // it is going on
@@ -136,5 +120,25 @@ func (s Store) pruneSweeps() error {
 			return cannotWrite(dir, err)
 		}
 	}
-	return nil
+	return err
+}
+
+// emptySweeps returns the sweeps that are not going on and none of whose runs is left but those that go.
+func (s Store) emptySweeps(gone map[RunID]bool) (empty []SweepID, err error) {
+	ids, err := s.Sweeps()
+	for _, id := range ids {
+		dir := filepath.Join(s.sweeps(), string(id))
+		sweep, err := LoadSweep(dir)
+		if err != nil || Alive(dir) {
+			continue // runs verify says what is wrong with it
+		}
+		left := slices.ContainsFunc(sweep.Rows, func(row SweepState) bool {
+			_, err := os.Stat(s.Path(row.Run))
+			return row.Run != "" && !gone[row.Run] && err == nil
+		})
+		if !left {
+			empty = append(empty, id)
+		}
+	}
+	return empty, err
 }

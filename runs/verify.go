@@ -26,7 +26,8 @@ type Verification struct {
 	RunID    RunID     `json:"run_id"`
 	Status   Status    `json:"status"` // of the run, recomputed; not of the check
 	Findings []Finding `json:"findings"`
-	// Signed says who signed SHA256SUMS, or the manifest of an output notebook without a record; nil without a signature.
+	// Signed says who signed SHA256SUMS, or the manifest of an output notebook without a record; nil without a
+	// signature.
 	Signed *SignedBy `json:"signed,omitempty"`
 	// Decisions are those of operators on the run, the oldest first.
 	Decisions []DecisionSummary `json:"decisions,omitempty"`

@@ -12,8 +12,8 @@ import (
 
 // carried checks the events that a resumed run copied from the journal of the run before it: each must be, member by
 // member, the event in that journal, which the record keeps and which must be a whole chain from the same notebook on.
-// A fork may have another notebook: then the record keeps that of the run before, and the carried steps must be the same
-// in both. The run before may itself be a resumed one: all of them are checked.
+// A fork may have another notebook: then the record keeps that of the run before, and the carried steps must be the
+// same in both. The run before may itself be a resumed one: all of them are checked.
 func (c *check) carried() {
 	events, where, seen := c.events, JournalFile, map[RunID]bool{c.v.RunID: true}
 	source, start := c.source, c.v.Run.Source
@@ -216,6 +216,10 @@ func differs(e Event, mark *CarriedData, was Event, from *ResumedData) string {
 	then, err := membersOf(was.Data)
 	if err != nil {
 		return err.Error()
+	}
+	if mark.Tree != "" && from.Fork != nil && string(then["tree"]) == `"`+mark.Tree+`"` {
+		delete(now, "tree")
+		delete(then, "tree")
 	}
 	for _, name := range ownMembers {
 		delete(now, name)

@@ -179,7 +179,8 @@ func TestVerifyCarried(t *testing.T) {
 	})
 }
 
-// TestVerifyFork: a carried step of a fork must be the same in both notebooks, and stand before the step where it begins.
+// TestVerifyFork: a carried step of a fork must be the same in both notebooks, and stand before the step where it
+// begins.
 func TestVerifyFork(t *testing.T) {
 	const a, b = "```bash {#a}\necho one\n```\n", "```bash {#b}\necho two\n```\n"
 	then, same := []byte(a+b), func(_ int, _ EventType, data map[string]any) map[string]any { return data }

@@ -50,7 +50,7 @@ func Convert(name, to string, src []byte, form notebooks.Form, read documents.Fi
 		return nil, nil, err
 	}
 	if form == "" {
-		form = d.MarkdownForm()
+		form = d.FormFor(to)
 	}
 	out, more, err := d.To(form, to)
 	for _, l := range more {

@@ -41,6 +41,7 @@ type world struct {
 	getenv         func(string) (string, bool)
 	now            func() time.Time
 	random         io.Reader
+	exports        exports
 }
 
 // env is a variable of the environment, "" where it is not set.
@@ -116,6 +117,7 @@ func (a *app) run(args []string) int {
 		root.SetArgs(args)
 		err = root.Execute()
 	}
+	a.exported()
 	return a.report(err)
 }
 
@@ -205,7 +207,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		"git": a.gitCommand, "diff": a.diffCommand, "review": a.reviewCommand, "convert": a.convertCommand,
 		"merge": a.mergeCommand, "runs": a.runsCommand, "scraps": a.scrapsCommand, "approve": a.approveCommand,
 		"deny": a.denyCommand, "version": a.versionCommand, "man": a.manCommand, "agents": a.agentsTopic,
-		"bisect": a.bisectCommand,
+		"bisect": a.bisectCommand, "status": a.statusCommand, "gate": a.gateCommand, "watch": a.watchCommand,
 	}
 	if add := all[only]; add != nil && only != "man" && only != "agents" {
 		cmd.AddCommand(add())
@@ -304,7 +306,7 @@ func (p *places) engine(root string) (*engine.Engine, error) {
 		return nil, err
 	}
 	return &engine.Engine{Version: version().Version, Config: cfg, Store: p.store, Cache: p.cache(),
-		Tools: tools, Getenv: p.getenv, Now: p.now, Random: p.random, User: userName()}, nil
+		Tools: tools, Getenv: p.getenv, Now: p.now, Random: p.random, User: userName(), Ended: p.exporter()}, nil
 }
 
 // userName is the name of the user, "unknown" when the system does not say.

@@ -174,7 +174,7 @@ func (a *app) bisectTelling(search *bisect.Options) error {
 	}
 	search.Sinks = func() engine.Sinks {
 		sinks := a.sinks("", nil)
-		sinks.Observers = []engine.Observer{{Files: a.written(&watch{})}}
+		sinks.Observers = []engine.Observer{{Files: a.written(&follower{})}}
 		sinks.Sign = a.signWith(key)
 		return sinks
 	}

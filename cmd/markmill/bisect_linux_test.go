@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestBisectInterrupted ends a bisection while a step sleeps: it exits with 130, no process and no worktree is left, and
-// the same command goes on with the runs that are kept.
+// TestBisectInterrupted ends a bisection while a step sleeps: it exits with 130, no process and no worktree is left,
+// and the same command goes on with the runs that are kept.
 func TestBisectInterrupted(t *testing.T) {
 	program, top := builtProgram(t), t.TempDir()
 	env := append(os.Environ(), "HOME="+top, "XDG_CACHE_HOME="+filepath.Join(top, "cache"), "GIT_CONFIG_NOSYSTEM=1",

@@ -21,10 +21,11 @@ const formHTML = "html"
 
 func (a *app) convertCommand() *cobra.Command {
 	var to string
+	var sync bool
 	cmd := &cobra.Command{
 		Use: "convert NOTEBOOK|RUN|SWEEP OUTPUT", Short: "Write a notebook in another form, or as an HTML page",
 		Long: `Writes a notebook in another form: Markmill's Markdown, Jupytext Markdown, MyST (.md), Quarto (.qmd), R
-Markdown (.Rmd), percent scripts (.py and others), Jupyter (.ipynb), or as an HTML page. The extension of
+Markdown (.Rmd), scripts with cells (.py and others), Jupyter (.ipynb), or as an HTML page. The extension of
 OUTPUT chooses the form. An OUTPUT that ends in .md has the form that a Jupyter notebook was converted from,
 or else Markmill's own; --to names another. - reads standard input, or writes to standard output: without
 --to an HTML page.
@@ -43,21 +44,51 @@ of each scrap that is a number over the parameters that differ: lines over one, 
 An HTML page is one file that contains everything it shows, loads nothing and runs nothing of the notebook.
 Pictures come from the notebook or its folder, and from nowhere else.
 
+With --sync the files of a notebook that Jupytext has paired (jupytext: formats in the metadata) get the
+same cells: those of the side that changed since the last time, or of the newer one where that is not known.
+Outputs are those of the Jupyter notebook. If both sides changed, nothing is written, unless two of the
+files are given: then the cells of the first one count.
+
 Exit codes: 0 written, 2 the notebook has errors, or cannot be written in that form.`,
 		Example: `  markmill convert analysis.ipynb analysis.md
   markmill convert --to jupytext analysis.ipynb analysis.md
   markmill convert task.md task.ipynb
   markmill convert health.out.md health.html
   markmill convert last again.ipynb
+  markmill convert --sync analysis.ipynb
   markmill convert last-sweep grid.html
   markmill convert --to myst - - < analysis.ipynb`,
-		Args: args(2, 2),
+		Args: func(c *cobra.Command, words []string) error {
+			if sync {
+				return args(1, 2)(c, words)
+			}
+			return args(2, 2)(c, words)
+		},
 		RunE: func(_ *cobra.Command, paths []string) error {
+			if sync {
+				return a.sync(paths, to)
+			}
 			return a.convert(paths[0], paths[1], to)
 		},
 	}
+	cmd.Flags().BoolVar(&sync, "sync", false, "bring the files together that Jupytext has paired with NOTEBOOK")
 	cmd.Flags().StringVar(&to, "to", "", "the `form` of OUTPUT: "+strings.Join(formNames, ", "))
 	return cmd
+}
+
+// sync brings the files of a pair together. Of two files the first one has the cells that count.
+func (a *app) sync(paths []string, to string) error {
+	if to != "" {
+		return usagef("--to %s: with --sync the metadata of the notebook say the forms; leave one of the two out", to)
+	}
+	done, err := api.Sync(paths[0], paths[1:]...)
+	if err != nil {
+		return usage{err}
+	}
+	for _, path := range done.Wrote {
+		a.tell("%s: the cells of %s\n", path, done.From)
+	}
+	return nil
 }
 
 // formNames are what --to takes.
@@ -117,7 +148,7 @@ func convertForm(to, asked string) (string, error) {
 		form = formHTML
 	default:
 		named := notebooks.FormOfName(name(to))
-		if named == notebooks.FormNative { // or another form with that extension
+		if named == notebooks.FormNative || named.Script() { // or another form with that extension
 			break
 		}
 		if form = named.Option(); form == "" && asked == "" {

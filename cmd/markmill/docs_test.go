@@ -71,9 +71,10 @@ func TestEvidenceIsWhole(t *testing.T) {
 		runs.ApprovalGranted: runs.ApprovalGrantedData{},
 		runs.ApprovalDenied:  runs.ApprovalDeniedData{},
 		runs.StepStarted:     runs.StepStartedData{}, runs.ScrapRecorded: runs.ScrapData{},
-		runs.PatchApplied: runs.PatchData{},
-		runs.StepReplayed: runs.ReplayedData{},
-		runs.StepFinished: runs.StepFinishedData{}, runs.GitDiffChecked: runs.DiffCheckedData{},
+		runs.PatchApplied:   runs.PatchData{},
+		runs.StepReplayed:   runs.ReplayedData{},
+		runs.InputsRecorded: notebooks.Inputs{},
+		runs.StepFinished:   runs.StepFinishedData{}, runs.GitDiffChecked: runs.DiffCheckedData{},
 		runs.VerificationCompleted: runs.VerificationData{}, runs.RunCompleted: runs.CompletedData{},
 	}
 	for _, name := range typedConstants(t, "../../runs/event.go", "EventType") {

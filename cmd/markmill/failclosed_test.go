@@ -254,6 +254,11 @@ func (row closedCase) run(c *closed) {
 		func(f string) bool { return strings.HasSuffix(f, "diff.patch") }) {
 		files = append(files, runs.BundleFile) // a step changed something
 	}
+	for _, s := range run.Steps {
+		if s.Finished != nil && s.Finished.Reads != nil && s.Finished.Reads.File != "" {
+			files = append(files, s.Finished.Reads.File)
+		}
+	}
 	want := slices.Sorted(slices.Values(files))
 	got := c.recordFiles(dir)
 	for i, name := range got { // the journal of a run that this one goes on from
@@ -295,11 +300,12 @@ func (row closedCase) untouched(c *closed, dir string, started bool) {
 			}
 		}
 		if path == "src/.markmill" || path == "src/.markmill/runs" || path == "src/.markmill/.gitignore" ||
-			path == "word" {
+			path == "src/.markmill/open" || path == "word" {
 			return true
 		}
 		// What a run that started leaves besides: empty folders of caches.
 		return !gated && (strings.HasPrefix(path, "home/") && c.isFolder(path) ||
+			strings.HasPrefix(path, "home/cache/markmill/programs/") || // digests of interpreters
 			row.name == "dirty_source" && path == "src/a.txt")
 	}
 	if got := c.touched(except); len(got) > 0 {

@@ -199,13 +199,18 @@ func (a *app) goOnFrom(ctx context.Context, was *before, output string, o *runOp
 // goOnWords say where a run begins that goes on from another, why there, and which carried steps run again.
 func goOnWords(id runs.RunID, plan *engine.Plan) string {
 	carried, replayed, next := plan.Reused()
-	verb := "going on from"
-	if plan.Fork() != nil {
+	verb, at, end := "going on from", " at ", " after its last step"
+	if f := plan.Fork(); f != nil {
 		verb = "a fork of"
+		if f.Reuse != "" {
+			verb, at, end = "carrying from", " up to ", ""
+		}
 	}
-	words := fmt.Sprintf("%s run %s at %s", verb, id, next)
-	if next == "" {
-		words = fmt.Sprintf("%s run %s after its last step", verb, id)
+	words := verb + " run " + string(id)
+	if next != "" {
+		words += at + string(next)
+	} else {
+		words += end
 	}
 	if f := plan.Fork(); f != nil && f.Reason != "" {
 		if f.Asked != "" {

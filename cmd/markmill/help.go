@@ -34,10 +34,10 @@ var runGroups = []group{
 		"allow-unknown-parameters", "inject-paths", "inject-input-path", "inject-output-path"}},
 	{"What runs", []string{"only", "from", "until", "skip-tag", "kernel", "language", "engine",
 		"execution-timeout", "run-timeout", "start-timeout", "allow-errors", "prepare-only", "help-notebook", "resume",
-		"continue", "at", "notebook", "drop-damaged", "marked", "jobs", "as-committed", "anew"}},
+		"continue", "at", "reuse", "outdated", "notebook", "drop-damaged", "marked", "jobs", "as-committed", "anew"}},
 	{"Sweeps", []string{"matrix", "params-table", "include", "exclude", "max-runs", "max-failures", "fail-fast"}},
 	{"The worktree", []string{"repo", "base", "dirty", "copy", "cwd", "in-place", "branch", "keep-worktree"}},
-	{"OUTPUT", []string{"frozen", "report-mode", "no-report-mode", "update", "sanitize-with"}},
+	{"OUTPUT", []string{"frozen", "report-mode", "no-report-mode", "timings", "update", "sanitize-with"}},
 	{"Evidence for programs", []string{"json", "events", "stdout-file", "stderr-file", "junit", "annotate"}},
 	{"Progress", []string{"progress-bar", "no-progress-bar", "log-output", "no-log-output", "log-level"}},
 }

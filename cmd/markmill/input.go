@@ -83,9 +83,9 @@ func beginsJupyter(path string, head []byte) error {
 	return err
 }
 
-// readSource reads the source of a notebook: without the outputs of earlier runs. Damaged regions of a Markdown notebook
-// are an error, unless drop is set. given says that values are given: then the cells with values of an earlier run are
-// removed as well.
+// readSource reads the source of a notebook: without the outputs of earlier runs. Damaged regions of a Markdown
+// notebook are an error, unless drop is set. given says that values are given: then the cells with values of an earlier
+// run are removed as well.
 func (in *input) readSource(path string, drop, given bool) ([]byte, error) {
 	src, _, err := in.readRun(path, drop, given)
 	return src, err

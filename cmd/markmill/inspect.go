@@ -53,13 +53,13 @@ type inspected struct {
 type inspectedParam struct {
 	Name     string      `json:"name"`
 	Type     string      `json:"type"`
-	Default  codec.Raw   `json:"default,omitempty"`
+	Default  codec.Raw   `json:"default,omitzero"`
 	Source   string      `json:"default_source,omitzero"` // as written, where it is code
 	Required bool        `json:"required"`
 	Help     string      `json:"help,omitzero"`
 	Enum     []codec.Raw `json:"enum,omitempty"`
-	Min      codec.Raw   `json:"min,omitempty"`
-	Max      codec.Raw   `json:"max,omitempty"`
+	Min      codec.Raw   `json:"min,omitzero"`
+	Max      codec.Raw   `json:"max,omitzero"`
 	Env      string      `json:"env,omitzero"`
 	Line     int         `json:"line"`
 }

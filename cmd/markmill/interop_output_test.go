@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -119,7 +120,49 @@ func (p peers) output(t *testing.T) {
 		t.Errorf("the scrap of a file is %v", got.Scraps["file"])
 	}
 	p.again(t, dir)
+	p.timings(t, dir)
 	p.corpusOutputs(t, dir)
+}
+
+// timed runs a notebook with nbclient, and prints under which names each cell has times: ours first, then nbclient's.
+const timed = `
+import datetime, json, sys, nbformat
+from nbclient import NotebookClient
+ours = nbformat.read(sys.argv[1], as_version=4)
+nbformat.validate(ours)
+theirs = nbformat.read(sys.argv[2], as_version=4)
+NotebookClient(theirs, record_timing=True, kernel_name="python3").execute()
+order = ["iopub.status.busy", "iopub.execute_input", "iopub.status.idle", "shell.execute_reply"]
+for notebook in (ours, theirs):
+    cells = [c.metadata.get("execution") for c in notebook.cells if c.cell_type == "code"]
+    for times in filter(None, cells):
+        read = {name: datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ") for name, text in times.items()}
+        assert read[order[0]] <= read[order[1]] <= read[order[2]], times
+        assert 0.3 <= (read[order[2]] - read[order[0]]).total_seconds(), times # what the cell sleeps
+    print(json.dumps([sorted(times) if times else times for times in cells]))
+took, cell = ours.metadata.papermill, next(c for c in ours.cells if c.cell_type == "code").metadata.papermill
+assert took.duration >= cell.duration >= 0.3 and took.start_time < took.end_time, (took, cell)
+`
+
+// With --timings a Jupyter notebook has nbclient's times, which strip takes out; without, it has none.
+func (p peers) timings(t *testing.T, dir string) {
+	source, out, again := filepath.Join(dir, "slow.md"), filepath.Join(dir, "slow.ipynb"), filepath.Join(dir, "twice.ipynb")
+	write(t, source, "```python {#slow}\nimport time; time.sleep(0.3)\n```\n")
+	command(t, dir, p.markmill, "convert", source, out)
+	bare := command(t, dir, p.markmill, "strip", "--stdout", out)
+	command(t, dir, p.markmill, "run", out, again, "--timings")
+	shown := strings.Split(strings.TrimSpace(string(command(t, dir, p.python, "-c", timed, again, out))), "\n")
+	if len(shown) != 2 || shown[0] != shown[1] || !strings.Contains(shown[0], "shell.execute_reply") {
+		t.Errorf("the metadata of the cells have\n%s", strings.Join(shown, "\n"))
+	}
+	command(t, dir, p.markmill, "runs", "verify", again)
+	if left := command(t, dir, p.markmill, "strip", "--stdout", again); !bytes.Equal(left, bare) {
+		t.Errorf("strip leaves\n%s", left)
+	}
+	command(t, dir, p.markmill, "run", out, again)
+	if b, err := os.ReadFile(again); err != nil || bytes.Contains(b, []byte("iopub")) {
+		t.Errorf("times without --timings: %v\n%s", err, b)
+	}
 }
 
 // again runs an output notebook as an input, by papermill and by Markmill: the injected cell is replaced.

@@ -13,7 +13,7 @@ var gluedCells = []string{
 	"#parameters\nalpha = 0.5\nwho = 'a'",
 	"import scrapbook as sb\nimport pandas as pd",
 	"sb.glue('str', 'hello')\nsb.glue('str_json_like', '{\"a\": 1}')\nsb.glue('int', 5)\nsb.glue('float', 1.5)\n" +
-		"sb.glue('bool', True)",
+		"sb.glue('bool', True)\nsb.glue('empty', '')\nsb.glue('no_items', [])",
 	"sb.glue('list', [1, 'a', None])\nsb.glue('dict', {'a': {'b': 1}})\nsb.glue('dict_int_key', {1: 'a'})\n" +
 		"sb.glue('np_float', __import__('numpy').float64(3.5))",
 	"sb.glue('df', pd.DataFrame({'a': [1, 2], 'b': ['x', None], 'c': [float('nan'), .5], 'd': " +
@@ -31,7 +31,7 @@ var gluedCells = []string{
 // gluedValues are the scraps that `markmill scraps --long` must show of them, as type and value.
 var gluedValues = map[string]string{
 	"str": `text "hello"`, "str_json_like": `text "{\"a\": 1}"`, "int": `json 5`, "float": `json 1.5`,
-	"bool": `json true`,
+	"bool": `json true`, "empty": `text ""`, "no_items": `json []`,
 	"list": `json [1,"a",null]`,
 	"dict": `json {"a":{"b":1}}`, "dict_int_key": `json {"1":"a"}`, "np_float": `json 3.5`,
 	"df":       `table {"columns":["a","b","c","d"],"data":[[1,"x",null,{"$date":"2026-01-02T00:00:00"}],[2,null,0.5,null]]}`,

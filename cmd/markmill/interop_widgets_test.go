@@ -39,6 +39,33 @@ for path in sys.argv[1:]:
     print(json.dumps(json.loads(text), sort_keys=True))
 `
 
+// ownOutput clears the outputs of a widget Output, which "with out:" makes of a comm, and not those of the cell.
+const ownOutput = `from comm import create_comm
+from IPython import get_ipython
+from IPython.display import clear_output, display
+out = create_comm(target_name="jupyter.widget", data={"state": {"_model_name": "OutputModel", "_model_module": "@jupyter-widgets/output", "msg_id": "", "outputs": []}, "buffer_paths": []})
+def take(here):
+    parent = get_ipython().kernel.get_parent()["header"]["msg_id"] if here else ""
+    out.send({"method": "update", "state": {"msg_id": parent}, "buffer_paths": []})
+print("before", flush=True); display("kept")
+take(True); print("gone", flush=True); display("gone"); clear_output(); print("status", flush=True); take(False)
+print("after", flush=True)
+take(True); clear_output(wait=True); take(False); display("kept too")`
+
+// clears: what papermill leaves in a cell that clears a widget Output is left here, and what the widget shows besides.
+func (p peers) clears(t *testing.T, dir string) {
+	write(t, filepath.Join(dir, "clears.ipynb"), jupyterNotebook([]string{ownOutput}))
+	p.papermillOnce(t, dir, "clears.ipynb", "theirs.ipynb")
+	command(t, dir, p.markmill, "run", "-k", "jupyter:python3", "--no-progress-bar", "clears.ipynb", "ours.ipynb")
+	const texts = `import json, sys
+for path in sys.argv[1:]:
+    print("|".join("".join(o.get("text", o.get("data", {}).get("text/plain", ""))).strip().replace("\n", "|") for c in json.load(open(path))["cells"] for o in c.get("outputs", [])))`
+	got := string(command(t, dir, p.python, "-c", texts, "theirs.ipynb", "ours.ipynb"))
+	if want := "before|'kept'|after|'kept too'\nbefore|'kept'|status|after|'kept too'\n"; got != want {
+		t.Errorf("papermill and then Markmill leave\n%swant\n%s", got, want)
+	}
+}
+
 // widgets: the state of widgets is what papermill leaves of them, and the same to the byte when run again.
 func (p peers) widgets(t *testing.T) {
 	dir := t.TempDir()
@@ -63,6 +90,7 @@ func (p peers) widgets(t *testing.T) {
 	if outputs[0] != outputs[1] {
 		t.Errorf("run again, the output is another:\n%s\n%s", outputs[0], outputs[1])
 	}
+	p.clears(t, dir)
 	theirs, ours,
 		_ := strings.Cut(strings.TrimSpace(string(command(t, dir, p.python, "-c", widgetsOf, "papermill.ipynb",
 		"markmill.ipynb"))), "\n")

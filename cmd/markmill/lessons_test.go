@@ -159,9 +159,10 @@ func TestMissingRequiredEvent(t *testing.T) {
 	events, _, err := runs.ReadJournal(strings.NewReader(whole), source)
 	c.must(err)
 	for gone, event := range events {
-		// scrap.recorded and patch.applied need not be there; without the first there is no journal of the notebook,
+		// patch.applied and inputs.recorded need not be there; without the first there is no journal of the notebook,
 		// and without the last the run was cut.
-		if event.Type == runs.PatchApplied || event.Type == runs.RunStarted || event.Type == runs.RunCompleted {
+		if event.Type == runs.PatchApplied || event.Type == runs.RunStarted || event.Type == runs.RunCompleted ||
+			event.Type == runs.InputsRecorded {
 			continue
 		}
 		c.must(os.Remove(path))

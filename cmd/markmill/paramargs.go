@@ -71,8 +71,8 @@ func paramOption(arg string) (name, short, pair string, attached bool) {
 	return "", "", "", false
 }
 
-// paramHint adds the likely cause to the message about a wrong number of paths: a parameter took a path as its value, or
-// what was meant as its value counts as a path.
+// paramHint adds the likely cause to the message about a wrong number of paths: a parameter took a path as its value,
+// or what was meant as its value counts as a path.
 func (h *paramHints) paramHint(err error, words []string) error {
 	if len(words) == 0 && len(h.joined) > 0 {
 		last := h.joined[len(h.joined)-1]

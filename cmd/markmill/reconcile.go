@@ -36,6 +36,9 @@ run; the record itself still verifies.`,
 			if err != nil {
 				return err
 			}
+			if err := store.Survey(); err != nil {
+				return err
+			}
 			if err := eng.Tidy(rootOf(src)); err != nil {
 				return err
 			}
@@ -67,8 +70,8 @@ run; the record itself still verifies.`,
 	return c
 }
 
-// halfApplied lists the changes that a killed apply left half applied to the checkout. It does not finish them: they are
-// the user's files.
+// halfApplied lists the changes that a killed apply left half applied to the checkout. It does not finish them: they
+// are the user's files.
 func (a *app) halfApplied(src *worktree.Source) error {
 	if src == nil {
 		return nil

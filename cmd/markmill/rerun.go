@@ -118,7 +118,7 @@ func (a *app) rerun(ctx context.Context, word string, o rerunOptions) error {
 	process.SealDescriptors()
 	ctx, stop := a.interruptible(ctx)
 	defer stop()
-	var seen *watch
+	var seen *follower
 	defer func() {
 		if seen != nil {
 			seen.progress.Done("")
@@ -131,7 +131,7 @@ func (a *app) rerun(ctx context.Context, word string, o rerunOptions) error {
 			a.tell("repeating run %s as %s, in a clean clone\n", plan.Request().Rerun.Run, plan.Request().ID)
 			options := defaultRunOptions()
 			options.progress, options.logLevel = true, "INFO"
-			if seen, err = a.watch(options, store.Path(plan.Request().ID)); err != nil {
+			if seen, err = a.follower(options, store.Path(plan.Request().ID)); err != nil {
 				return engine.Sinks{}, err
 			}
 			return engine.Sinks{Views: a.views(""), Sign: a.signWith(key),

@@ -13,7 +13,7 @@ import (
 var decided = []string{
 	"parameters-raw", "parameters-file", "parameters-yaml", "parameters-base64", "allow-unknown-parameters",
 	"allow-errors",
-	"report-mode", "inject-paths", "inject-input-path", "inject-output-path", "prepare-only", "help-notebook", "kernel",
+	"report-mode", "timings", "inject-paths", "inject-input-path", "inject-output-path", "prepare-only", "help-notebook", "kernel",
 	"language", "cwd",
 	"execution-timeout", "run-timeout", "start-timeout", "only", "from", "until", "skip-tag", "base", "dirty", "in-place",
 	"branch", "copy", "matrix", "params-table", "include", "exclude", "max-runs",
@@ -52,6 +52,9 @@ func (a *app) resumeArgs(o *runOptions) cobra.PositionalArgs {
 	return func(c *cobra.Command, words []string) error {
 		if o.version {
 			return nil
+		}
+		if o.outdated {
+			return checkOutdated(c)
 		}
 		if c.Flags().Changed("continue") {
 			if err := o.continues(c); err != nil {

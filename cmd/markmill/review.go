@@ -13,6 +13,7 @@ import (
 	"markmill/cmd/api/branchreview"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/notebooks/params"
 	"markmill/render"
 	"markmill/render/html"
 	"markmill/render/review"
@@ -27,19 +28,21 @@ type reviewOptions struct {
 	limit               int
 	bounded             bool // the user gave the limit
 	failOn              []string
-	require             string
+	require             []string
 	tolerance           []string
+	merge               bool
+	given               []params.Given
 }
 
 func (a *app) reviewCommand() *cobra.Command {
 	var o reviewOptions
 	c := &cobra.Command{
-		Use: "review [BASE..HEAD]", Short: "Review the notebooks of a branch, for a pull request",
+		Use: "review [BASE..HEAD | --merge BASE HEAD]", Short: "Review the notebooks of a branch, for a pull request",
 		Long: `Compares every notebook and output notebook that differs between two commits. For each output it says whether
-it is as its run wrote it, whether that run passed, whether it is the output of the current source (fresh,
-stale, edited, damaged, missing, failed, partial), whether the branch has the files as the run left them, and
-how far all that can be trusted: claimed (by the notebook itself, which proves nothing), recorded (the record
-of the run is here and verifies), signed, repeated.
+it is as its run wrote it, whether that run passed, whether its source and all that its run read are as they were
+(current, outdated, unknown, edited, damaged, missing, failed, partial), whether the branch has the files as the
+run left them, and how far all that can be trusted: claimed (by the notebook itself, which proves nothing),
+recorded (the record of the run is here and verifies), signed, repeated.
 
 First comes what a reviewer must not miss: rules of the repository that became weaker, what turned red,
 contracts and steps that were weakened, tests that were removed.
@@ -51,16 +54,27 @@ it left origin/HEAD, or else the upstream of its branch, or else main or master.
 Standard output gets Markdown for a comment on a pull request, or text when it is a terminal.
 
 --fail-on lists what makes the exit code 1: red (a test or step passed before and does not now), failed,
-edited, damaged, stale, missing, unapplied (the branch does not have the change of a run), rules (any file of
+edited, damaged, outdated, missing, unknown (what a run read), unapplied (the branch does not have the change of a run), rules (any file of
 the rules changed), changed (any notebook). These always do, unless the list has them with a minus (-fewer):
 policy (the rules are weaker), differs (the branch has other files than the run left), weakened (contracts or
 steps), fewer (tests), partial (runs), proof (less than --require). none by itself means that nothing does.
 
-Exit codes: 0 no objection, 1 an objection, 2 the two cannot be compared.`,
-		Example: "  markmill review main..HEAD\n  markmill review origin/main...HEAD --require recorded\n" +
+--merge BASE HEAD merges the two in memory, and runs on the merged tree the notebooks that the merge touches: those
+of which no side has a result whose inputs are all as they are there. It names what is green on both sides and red
+together. The checkout and the Git directory are only read; the runs have records as any other. It needs Git 2.38.
+
+Exit codes: 0 no objection, 1 an objection (with --merge: a conflict, or a notebook that fails on the merged tree),
+2 the two cannot be compared.`,
+		Example: "  markmill review --merge main HEAD\n  markmill review main..HEAD\n  markmill review origin/main...HEAD --require recorded\n" +
 			"  markmill review --html review.html HEAD~1\n  markmill review --json main...feature",
-		Args: args(0, 1),
+		Args: args(0, 2),
 		RunE: func(c *cobra.Command, words []string) error {
+			switch {
+			case o.merge:
+				return a.reviewMerge(c, o, words)
+			case len(words) == 2:
+				return usagef("review takes BASE..HEAD as one word; --merge BASE HEAD reviews the merge of two")
+			}
 			o.bounded = c.Flags().Changed("max-bytes") || c.Flags().Changed("limit")
 			return troubled(a.review(c.Context(), o, words))
 		},
@@ -75,7 +89,10 @@ Exit codes: 0 no objection, 1 an objection, 2 the two cannot be compared.`,
 	f.Lookup("limit").Hidden = true
 	f.StringSliceVar(&o.failOn, "fail-on", conditionWords(review.DefaultFailOn),
 		"what makes the exit code 1, separated by commas; -NAME removes what always does")
-	f.StringVar(&o.require, "require", "", "the level of proof that every output must have: recorded, signed or repeated")
+	f.StringSliceVar(&o.require, "require", nil,
+		"what every output must be: current, and a level of proof: recorded, signed or repeated")
+	f.BoolVar(&o.merge, "merge", false, "merge BASE and HEAD in memory, and run what the merge touches")
+	parameterFlag(f, &o.given)
 	f.BoolVar(&o.all, "all", false, "compare noise as well")
 	f.StringArrayVar(&o.tolerance, "tolerance", nil,
 		"how far a scrap's number may move: 0.01 or 1%, NAME=1% of one scrap; repeatable")
@@ -99,6 +116,9 @@ func conditions(words []string) ([]review.Condition, error) {
 			return []review.Condition{}, nil
 		}
 		name, minus := strings.CutPrefix(word, "-")
+		if name == "stale" { // as it was called before
+			name = string(review.OnOutdated)
+		}
 		if !slices.Contains(review.Conditions, review.Condition(name)) {
 			known := conditionWords(review.Conditions)
 			if near := notebooks.Suggest(name, known); near != "" {
@@ -145,10 +165,13 @@ func (a *app) review(ctx context.Context, o reviewOptions, words []string) error
 	if in.FailOn, err = conditions(o.failOn); err != nil {
 		return err
 	}
-	switch in.Require = review.Level(o.require); in.Require {
-	case "", review.Recorded, review.Signed, review.Repeated:
-	default:
-		return usagef("--require %s is not known; known: recorded, signed, repeated", o.require)
+	if in.Require, in.Current, err = review.ParseRequire(o.require); err != nil {
+		return usagef("--%w", err)
+	}
+	if in.Current {
+		in.FailOn = slices.DeleteFunc(slices.Clone(review.Conditions), func(c review.Condition) bool {
+			return !slices.Contains(in.FailOn, c) && !slices.Contains(review.RequireCurrent, c)
+		})
 	}
 	if in.Compare, err = compareOptions(diffOptions{all: o.all, tolerance: o.tolerance}); err != nil {
 		return err

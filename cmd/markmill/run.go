@@ -55,6 +55,7 @@ type runOptions struct {
 	resume                    string // a run or a sweep to go on from
 	goOn                      string // a run to fork at its first step that did not pass
 	sweep                     sweepOptions
+	outdated                  bool // run what is not current below the paths
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -71,6 +72,11 @@ With --matrix or --params-table it is a sweep: a run for each combination of val
 processors. A table of them is printed at the end. OUTPUT has the names of parameters in braces. The sweep has a
 record of its own, which names its runs: markmill scraps, convert and runs verify take its id, or last-sweep.
 
+With --outdated it takes folders and files, and runs only the notebooks below them (default: the repository)
+whose output is not current (see markmill status), each with the parameters that the output says it was given,
+to the same path, without the change of that run where the tree has it already. Uncommitted changes count, and
+are taken along, unless --dirty or --base says otherwise.
+
 Of a step that failed its traceback, or the end of what it printed, stands below its line on standard error.
 
 Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by signal n.`,
@@ -78,7 +84,8 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
   markmill run task.md -p name value -f params.yaml --only build,test
   markmill run report.md 'out/{region}-{month}.md' --matrix region=eu,us --matrix month=1..12 -j 4
   markmill run task.md --json | jq .status
-  markmill run task.md --continue last`,
+  markmill run task.md --continue last
+  markmill run --outdated reports`,
 		Args: a.resumeArgs(o),
 		RunE: func(c *cobra.Command, paths []string) error {
 			if o.version {
@@ -86,6 +93,9 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 			}
 			if c.Flags().Changed("resume") {
 				return a.resume(c.Context(), paths, o)
+			}
+			if o.outdated {
+				return a.runOutdated(c.Context(), c, paths, o)
 			}
 			if o.goOn != "" {
 				return a.continueRun(c.Context(), paths, o)
@@ -123,6 +133,8 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	onOff(f, &o.req.ReportMode, "report-mode", "no-report-mode", false,
 		"fold the code of the steps: in Jupyter, and on the page of the output notebook",
 		"show the code of the steps in OUTPUT")
+	f.BoolVar(&o.req.Timings, "timings", false,
+		"note in a Jupyter OUTPUT when each cell ran, as nbclient does; it then differs from run to run")
 	f.BoolVar(&o.frozen, "frozen", false, "write no OUTPUT; fail where it would change, and show how")
 	f.BoolVar(&o.help, "help-notebook", false, "show the notebook's parameters and steps instead (as inspect)")
 	f.StringVarP(&o.req.Language, "language", "l", "", "`LANGUAGE` of steps that name none")
@@ -135,6 +147,9 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.StringVar(&o.from, "from", "", "begin at the step `ID`")
 	f.StringVar(&o.until, "until", "", "end after the step `ID`")
 	f.StringSliceVar(&o.skipTags, "skip-tag", nil, "leave out steps with a `TAG`")
+	f.StringVar(&o.req.Reuse, "reuse", "",
+		"carry steps of an earlier passed run that would do the same again: `WHICH` is on (all but tests), tests, off")
+	f.Lookup("reuse").NoOptDefVal = engine.ReuseOn
 	f.BoolVar(&o.req.InPlace, "in-place", false, "run in the checkout itself instead of a worktree")
 	f.StringVar(&o.req.Branch, "branch", "",
 		"commit the change on a new branch `NAME` when the run passes; its author is the user, by the name in Git")
@@ -143,6 +158,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		"run an output notebook whose regions were edited; the edits are dropped")
 	f.StringVar(&o.resume, "resume", "",
 		"go on with `RUN`, or a sweep, which was cut; NOTEBOOK and the options are those of then (see runs resume)")
+	f.BoolVar(&o.outdated, "outdated", false, "run the notebooks below the paths whose output is not current")
 	f.StringVar(&o.goOn, "continue", "",
 		"go on with `RUN` at its first step that did not pass, with NOTEBOOK as it is now (see runs fork)")
 	o.sweep.flags(f)
@@ -160,6 +176,14 @@ func defaultRunOptions() *runOptions {
 type workOptions struct{ repo, dirty, stepTimeout string }
 
 func (o *workOptions) flags(f *pflag.FlagSet, req *engine.Request) {
+	o.stepFlags(f, req)
+	f.StringVar(&req.Base, "base", "", "revision `REV` that the worktree is made of (default HEAD)")
+	f.StringVar(&o.dirty, "dirty", string(engine.DirtyIgnore),
+		"uncommitted changes: ignore, include (take them along), block")
+}
+
+// stepFlags are the options for how steps run.
+func (o *workOptions) stepFlags(f *pflag.FlagSet, req *engine.Request) {
 	f.StringVarP(&req.Kernel, "kernel", "k", "", "`KERNEL` for the steps whose language it runs")
 	f.StringVar(&req.Cwd, "cwd", "", "`FOLDER` in the worktree where steps start")
 	f.StringVar(&o.stepTimeout, "execution-timeout", "",
@@ -167,9 +191,6 @@ func (o *workOptions) flags(f *pflag.FlagSet, req *engine.Request) {
 	f.StringVar(&o.repo, "repo", "",
 		"`FOLDER` of the Git repository to work on (default: the one around the working directory, or else around the "+
 			"notebook)")
-	f.StringVar(&req.Base, "base", "", "revision `REV` that the worktree is made of (default HEAD)")
-	f.StringVar(&o.dirty, "dirty", string(engine.DirtyIgnore),
-		"uncommitted changes: ignore, include (take them along), block")
 }
 
 // settle reads the values into the request.
@@ -324,6 +345,11 @@ func (o *runOptions) setOutput(output string) (err error) {
 	}
 	if req.OutputForm, err = outputForm(*req, output); err != nil {
 		return err
+	}
+	left := cmp.Or(req.OutputForm, forms.Detect(req.Path, req.Source))
+	if req.Timings && (left != notebooks.FormJupyter || o.frozen) {
+		return usagef("--timings is for an OUTPUT that is written in Jupyter's form; the record has the times of every run " +
+			"(markmill runs show)")
 	}
 	req.Frozen, req.Assets = o.frozen, api.AssetsFolder(name(output))
 	if req.OutputForm == "" && forms.IsJupyter(req.Path, req.Source) { // the pictures are in the file itself

@@ -33,7 +33,7 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 			return err
 		}
 	}
-	watch, err := a.watch(o, a.store(plan.Request().Repository).Path(plan.Request().ID))
+	watch, err := a.follower(o, a.store(plan.Request().Repository).Path(plan.Request().ID))
 	if err != nil {
 		return err
 	}
@@ -80,6 +80,11 @@ func (a *app) announce(plan *engine.Plan, o *runOptions) {
 	if leaky := plan.NotConfined(); len(leaky) > 0 && len(plan.Gates()) == 0 {
 		a.tell("markmill: the sandbox does not hold %s\n", strings.Join(leaky, "; "))
 	}
+	if words := plan.NotReused(); words != "" {
+		a.tell("markmill: no step is carried from an earlier run: %s\n", plain.Escape(words))
+	} else if f := plan.Fork(); f != nil && f.Reuse != "" {
+		fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(goOnWords(plan.Request().Resume, plan))))
+	}
 	if left := plan.LeftBehind(); len(left) > 0 {
 		a.tell("markmill: uncommitted, and so not in the run: %s; --dirty include takes it along\n", some(left))
 	}
@@ -93,7 +98,7 @@ func (a *app) announce(plan *engine.Plan, o *runOptions) {
 type endedRun struct {
 	*engine.Result
 	output string
-	watch  *watch
+	watch  *follower
 	held   *frozen // with --frozen
 
 	undelivered error // why OUTPUT could not be sent to its address
@@ -196,7 +201,7 @@ func ending(run *runs.Run, req engine.Request, output string) terminal.Ending {
 func (a *app) retain(eng *engine.Engine, repo *worktree.Source, ran ...runs.RunID) error {
 	keep, age := eng.Config.Retention.Bounds()
 	store := a.store(rootOf(repo))
-	removed, err := store.Prune(keep, age, a.now())
+	removed, err := store.PruneSometimes(keep, age, a.now())
 	a.reindex(store, append(removed, ran...)...)
 	return err
 }

@@ -31,7 +31,8 @@ repository). RUN is an id, a part of one that is unique, or last.`,
 	c.Flags().AddFlagSet(list.Flags())
 	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsFetch(),
 		a.runsResume(), a.runsFork(), a.runsAbort(), a.runsReplay(), a.runsReconcile(), a.runsPrune(), a.runsQuery(),
-		a.runsReindex(), a.runsStats(), a.runsCompare(), a.runsPush(), a.runsPull(), a.runsAccept(), a.runsReject())
+		a.runsReindex(), a.runsStats(), a.runsCompare(), a.runsTrace(),
+		a.runsMaintenance(), a.runsPush(), a.runsPull(), a.runsAccept(), a.runsReject())
 	return c
 }
 
@@ -42,6 +43,18 @@ func (p *places) here() (runs.Store, *worktree.Source, error) {
 		_ = store.EmptyTrash() // what a killed prune left; the next prune reports what cannot be removed
 	}
 	return store, src, err
+}
+
+// hereOr is here for the repository around a folder that was named; "" names none.
+func (p *places) hereOr(folder string) (runs.Store, *worktree.Source, error) {
+	if folder == "" {
+		return p.here()
+	}
+	src, err := worktree.Open(folder)
+	if err != nil {
+		return runs.Store{}, nil, fmt.Errorf("--repo %s: %w", plain.Escape(folder), err)
+	}
+	return p.store(src.Root()), src, nil
 }
 
 // indexed is here without a look through the folder of the runs, which takes long where there are many.
@@ -327,16 +340,18 @@ type changedRuns struct {
 
 func (a *app) runsPrune() *cobra.Command {
 	var keep, days int
-	var asJSON bool
+	var repo string
+	var quiet, asJSON bool
 	c := &cobra.Command{
 		Use: "prune", Short: "Remove old runs", Args: args(0, 0),
 		Long: `Removes runs that are older than --days and not among the newest --keep, and the worktrees kept for reuse
 that no run has used for --days. A run that is still going is not removed. The record of a sweep goes with the last
 of its runs. The repository is not changed: refs of
-earlier versions, and of runs fetch, stay until markmill runs reconcile --remove-refs.`,
+earlier versions, and of runs fetch, stay until markmill runs reconcile --remove-refs. Each run prunes at its end;
+markmill runs maintenance shows what would be removed, and has the system prune every day.`,
 		Example: "  markmill runs prune --keep 50 --days 7",
 		RunE: func(c *cobra.Command, _ []string) error {
-			store, src, err := a.here()
+			store, src, err := a.hereOr(repo)
 			if err != nil {
 				return err
 			}
@@ -355,10 +370,12 @@ earlier versions, and of runs fetch, stay until markmill runs reconcile --remove
 			a.reindex(store, removed...)
 			trees, perr := pool.New(filepath.Join(a.cache(), "pool")).Remove(a.now().Add(-age))
 			err = errors.Join(err, perr)
-			if trees > 0 {
+			if trees > 0 && !quiet {
 				a.tell("removed %d worktrees that were kept for reuse\n", trees)
 			}
-			a.tell("removed %d runs\n", len(removed))
+			if !quiet {
+				a.tell("removed %d runs\n", len(removed))
+			}
 			if err != nil || !asJSON {
 				return err
 			}
@@ -366,6 +383,8 @@ earlier versions, and of runs fetch, stay until markmill runs reconcile --remove
 		},
 	}
 	jsonFlag(c, &asJSON, "runs-prune")
+	c.Flags().StringVar(&repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working directory)")
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "say nothing but errors")
 	c.Flags().IntVar(&keep, "keep", engine.DefaultRuns,
 		"how many of the newest runs to keep at least (default: retention in markmill.yaml)")
 	c.Flags().IntVar(&days, "days", engine.DefaultDays,

@@ -18,7 +18,10 @@ import (
 
 	"markmill/cmd/api/bisect"
 	"markmill/cmd/api/exchange"
+	"markmill/cmd/api/maintenance"
+	"markmill/cmd/api/mergereview"
 	"markmill/cmd/api/retest"
+	"markmill/cmd/api/status"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
@@ -61,7 +64,10 @@ func jsonDocuments() map[string]struct {
 		"runs-reindex": {reflect.TypeFor[reindexed](), "What markmill runs reindex prints"},
 		"runs-compare": {reflect.TypeFor[comparedRuns](),
 			"What markmill runs compare prints: the runs, and the best and the worst of each column"},
-		"runs-stats":    {reflect.TypeFor[runStats](), "What markmill runs stats prints"},
+		"runs-stats": {reflect.TypeFor[runStats](), "What markmill runs stats prints"},
+		"runs-trace": {reflect.TypeFor[tracedRun](), "What markmill runs trace prints: the parts of a run and their times"},
+		"runs-maintenance": {reflect.TypeFor[maintenance.Report](),
+			"What markmill runs maintenance prints: what is kept, and what pruning would remove"},
 		"runs-decision": {reflect.TypeFor[runDecision](), "What markmill runs accept and runs reject print"},
 		"runs-rerun": {reflect.TypeFor[repeated](),
 			"What markmill runs verify --rerun prints: rerun.json of the repetition, and how it ended"},
@@ -74,6 +80,12 @@ func jsonDocuments() map[string]struct {
 			"What markmill diff prints; docs/review.md says more of its members"},
 		"review": {reflect.TypeFor[review.Review](),
 			"What markmill review prints; docs/review.md says more of its members"},
+		"status": {reflect.TypeFor[status.Status](),
+			"What markmill status prints: the outputs of notebooks, and whether they still hold"},
+		"gate": {reflect.TypeFor[status.Gated](),
+			"What markmill gate prints: what it objects to, and the commands that fix it"},
+		"review-merge": {reflect.TypeFor[mergereview.Review](),
+			"What markmill review --merge prints: what the merge of two commits does to each notebook"},
 		"test":    {reflect.TypeFor[retest.Report](), "What markmill test prints"},
 		"doctor":  {reflect.TypeFor[checkup](), "What markmill doctor prints"},
 		"scraps":  {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
@@ -231,7 +243,8 @@ func comments(t *testing.T) map[string]string {
 		"../../notebooks": "markmill/notebooks", "../../notebooks/diff": "markmill/notebooks/diff",
 		"../../render/diffview": "markmill/render/diffview",
 		"../../render/review":   "markmill/render/review", "../api/retest": "markmill/cmd/api/retest",
-		"../api/doctor": "markmill/cmd/api/doctor"} {
+		"../api/doctor": "markmill/cmd/api/doctor", "../api/status": "markmill/cmd/api/status",
+		"../../render/fresh": "markmill/render/fresh"} {
 		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", folder, err)

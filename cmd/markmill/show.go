@@ -143,7 +143,7 @@ type shownNotebook struct {
 type shownParam struct {
 	Name  string    `json:"name"`
 	Type  string    `json:"type,omitzero"`
-	Value codec.Raw `json:"value,omitempty"`
+	Value codec.Raw `json:"value,omitzero"`
 }
 
 type shownStep struct {
@@ -168,7 +168,7 @@ type shownOutput struct {
 type shownScrap struct {
 	Name  string    `json:"name"`
 	Type  string    `json:"type"`
-	Value codec.Raw `json:"value,omitempty"`
+	Value codec.Raw `json:"value,omitzero"`
 	File  string    `json:"file,omitzero"`
 }
 

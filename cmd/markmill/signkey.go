@@ -15,8 +15,8 @@ import (
 	"markmill/runs/sshsig"
 )
 
-// sign signs text for a namespace with the SSH key in a file. Keys with a passphrase, in an agent or on a token are left
-// to the program ssh-keygen, which asks for what it needs.
+// sign signs text for a namespace with the SSH key in a file. Keys with a passphrase, in an agent or on a token are
+// left to the program ssh-keygen, which asks for what it needs.
 func (a *app) sign(file, namespace string, text []byte) ([]byte, error) {
 	file, err := inHome(file)
 	if err != nil {

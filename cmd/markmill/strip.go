@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"markmill/cmd/markmill/remote"
+	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/region"
 	"markmill/runs"
@@ -113,9 +114,15 @@ func (a *app) strip(file string, options *stripOptions, check, stdout bool) (had
 	return had, err
 }
 
+// isObject reports whether a text is an object of JSON: what has no name and is one was meant as a Jupyter notebook.
+func isObject(src []byte) bool {
+	raw := codec.Raw(bytes.TrimSpace(src))
+	return raw.Kind() == '{' && raw.IsValid()
+}
+
 // strip removes the outputs of a notebook.
 func (o *stripOptions) strip(file string, src []byte) ([]byte, error) {
-	if isJupyter(file, src) {
+	if isJupyter(file, src) || file == "-" && isObject(src) {
 		nb, err := ipynb.Parse(name(file), src)
 		if err != nil {
 			return nil, err

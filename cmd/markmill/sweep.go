@@ -188,7 +188,7 @@ func (a *app) runSweep(ctx context.Context, s *sweep.Sweep, o *runOptions) error
 	work := s.Work()
 	work.Sinks = func(output string) engine.Sinks {
 		sinks := a.sinks(output, nil)
-		sinks.Observers = []engine.Observer{{Files: a.written(&watch{})}}
+		sinks.Observers = []engine.Observer{{Files: a.written(&follower{})}}
 		sinks.Sign = a.signWith(key)
 		return sinks
 	}

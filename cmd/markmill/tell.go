@@ -9,8 +9,8 @@ import (
 	"markmill/render/plain"
 )
 
-// tell prints a message on standard error. Arguments are escaped, so that they stay on their line and cannot control the
-// terminal: the name of a file can be any bytes.
+// tell prints a message on standard error. Arguments are escaped, so that they stay on their line and cannot control
+// the terminal: the name of a file can be any bytes.
 func (con *console) tell(format string, args ...any) { _ = say(con.stderr, format, args...) }
 
 // say is tell for another stream.

@@ -25,6 +25,8 @@ type testOptions struct {
 	sanitize, junit string
 	annotate, json  bool
 	annotateIsSet   bool
+	outdated        bool
+	dirtyIsSet      bool
 	stdinParams     bool
 }
 
@@ -38,12 +40,22 @@ output beside it (as NAME.out.md, or where output: in markmill.yaml says), a fol
 What varies from run to run is masked on both sides by the notebook's normalize rules and those of
 markmill.yaml.
 
+With --outdated only outputs that are not current (see markmill status) are tested, below PATH or in the whole
+repository; uncommitted changes count, and are taken along, unless --dirty or --base says otherwise.
+
 Exit codes: 0 the same, 1 different, or a run did not pass, 2 a notebook cannot be read, or nothing was
 compared, 3 blocked, 128+n ended by signal n.`,
 		Example: "  markmill test reports/health.out.md\n" +
-			"  markmill test notebooks -j 4 --junit results.xml\n  markmill test --update notebooks/*.md",
-		Args: args(1, -1),
+			"  markmill test notebooks -j 4 --junit results.xml\n  markmill test --update notebooks/*.md\n" +
+			"  markmill test --outdated",
+		Args: func(c *cobra.Command, paths []string) error {
+			if o.outdated {
+				return nil
+			}
+			return args(1, -1)(c, paths)
+		},
 		RunE: func(c *cobra.Command, paths []string) error {
+			o.dirtyIsSet = c.Flags().Changed("dirty")
 			o.annotateIsSet = c.Flags().Lookup("annotate").Changed
 			return a.test(c.Context(), paths, o)
 		},
@@ -53,6 +65,7 @@ compared, 3 blocked, 128+n ended by signal n.`,
 	f.BoolVar(&o.Marked, "marked", false,
 		"compare only marked steps: tag check-output, or # NBVAL_CHECK_OUTPUT; the others must run")
 	f.BoolVar(&o.Update, "update", false, "replace stored outputs that differ, where the run passed")
+	f.BoolVar(&o.outdated, "outdated", false, "test only outputs that are not current")
 	f.StringVar(&o.sanitize, "sanitize-with", "", "also mask with the expressions of an nbval file")
 	f.StringVar(&o.sanitize, "nbval-sanitize-with", "", "as --sanitize-with")
 	f.Lookup("nbval-sanitize-with").Hidden = true
@@ -66,15 +79,23 @@ compared, 3 blocked, 128+n ended by signal n.`,
 }
 
 func (a *app) test(ctx context.Context, paths []string, o *testOptions) error {
+	var found []files.File
+	var err error
+	if o.outdated { // before the options are checked, because it chooses what --dirty is
+		if found, err = a.testOutdated(ctx, paths, o); err != nil {
+			return err
+		}
+	}
 	if err := a.checkTest(o); err != nil {
 		return err
 	}
 	if slices.Contains(paths, "-") {
 		return usagef("test takes files and folders; standard input has no stored output")
 	}
-	found, err := files.Find(paths)
-	if err != nil {
-		return usage{err}
+	if !o.outdated {
+		if found, err = files.Find(paths); err != nil {
+			return usage{err}
+		}
 	}
 	o.Engine = func(notebook string) (*engine.Engine, *worktree.Source, error) { return a.engineFor(notebook, o.repo) }
 	o.Warn = func(message string) { fmt.Fprintln(a.stderr, "markmill: "+message) }
@@ -84,6 +105,10 @@ func (a *app) test(ctx context.Context, paths []string, o *testOptions) error {
 	report := retest.Run(ctx, found, o.Options)
 	if err := a.printTest(report, o); err != nil {
 		return err
+	}
+	if o.outdated && len(found) == 0 {
+		a.tell("markmill: everything is current: nothing to test\n")
+		return nil
 	}
 	if report.Compared() == 0 {
 		return usagef("%s: no notebook there has a stored output, so nothing was compared", strings.Join(paths, ", "))

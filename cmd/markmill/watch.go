@@ -2,155 +2,304 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
+	"github.com/spf13/cobra"
+
+	"markmill/cmd/api"
 	"markmill/cmd/api/files"
+	"markmill/cmd/api/watch"
+	"markmill/cmd/markmill/remote"
 	"markmill/engine"
-	"markmill/notebooks"
-	"markmill/notebooks/codec"
+	"markmill/engine/process"
+	"markmill/engine/worktree"
+	"markmill/render/plain"
 	"markmill/render/terminal"
 	"markmill/runs"
 )
 
-// interruptible is a context that the first SIGINT, SIGTERM or SIGHUP cancels. The second ends the program, and the
-// run's warden then ends what the steps have started.
-func (a *app) interruptible(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // nohup(1) has it ignored: the run is to outlive its terminal
-		signal.Notify(signals, syscall.SIGHUP)
-	}
-	done := make(chan struct{})
-	go func() {
-		for n := 0; ; n++ {
-			select {
-			case s := <-signals:
-				number := int(syscall.SIGINT)
-				if got, ok := s.(syscall.Signal); ok {
-					number = int(got)
-				}
-				if n > 0 {
-					fmt.Fprintln(a.stderr, "markmill: ended at once; markmill runs reconcile completes the record")
-					os.Exit(128 + number)
-				}
-				fmt.Fprintln(a.stderr, "\nmarkmill: interrupted; finishing the record (once more ends at once)")
-				cancel(engine.Interrupt{Signal: number})
-			case <-done:
-				return
+func (a *app) watchCommand() *cobra.Command {
+	w := &watching{app: a, o: defaultRunOptions()}
+	c := &cobra.Command{
+		Use: "watch NOTEBOOK [OUTPUT]", Short: "Run a notebook again whenever something that it depends on is saved",
+		Long: `Runs a notebook, and runs it again when the notebook or a file that its steps have read is saved, until Ctrl-C. A
+save during a run ends that run, whose record says so, and the next one begins. OUTPUT is written at the end of each run.
+
+Uncommitted changes are taken along, as with run --dirty include: otherwise a save would change nothing. The next run
+begins at the first step that read what was saved, or that was edited, and carries the steps before it with their
+proof, as runs fork does; where that is not possible it says why, and runs them all. Where it is not known what the
+steps read, every save counts that Git does not ignore.
+
+Exit codes: 128+n ended by signal n (130 by Ctrl-C), 2 usage (nothing ran).`,
+		Example: "  markmill watch task.md\n  markmill watch report.md report.out.md -p region=eu",
+		Args:    args(1, 2),
+		RunE: func(c *cobra.Command, words []string) error {
+			w.path = words[0]
+			if len(words) == 2 {
+				w.output = words[1]
 			}
-		}
-	}()
-	return ctx, func() { signal.Stop(signals); close(done); cancel(nil) }
+			return w.run(c.Context())
+		},
+	}
+	f := c.Flags()
+	a.paramFlags(f, &w.o.req.Given, &w.o.stdinParams)
+	w.o.stepFlags(f, &w.o.req)
+	onOff(f, &w.o.logOutput, "log-output", "no-log-output", false, "print what the steps print, each line with its step",
+		"show what the steps print at failures only")
+	w.o.logLevel, w.o.progress, w.o.dirty = "INFO", true, string(engine.DirtyInclude)
+	return c
 }
 
-// watch follows a run: the progress view and the files that were asked for.
-type watch struct {
-	progress       *terminal.Progress
-	events         io.Writer
-	stdout, stderr io.Writer
-	files          []*os.File
-	stop           func() // ends the redrawing of progress
-	failed         error
+// watching is what the runs of watch share.
+type watching struct {
+	*app
+	o            *runOptions // of each run, before anything of it is known
+	path, output string
+	source       *worktree.Source
+
+	live bool // the line of state stands on the terminal
+
+	mu      sync.Mutex
+	outputs map[string]bool // what the runs write, and folders that hold nothing else, by absolute path
 }
 
-// record is a run directory as terminals show it.
-func record(dir string) terminal.Record {
-	sums, err := runs.At(dir).Sums()
+func (w *watching) run(ctx context.Context) error {
+	switch {
+	case w.path == "-" || remote.Is(w.path):
+		return usagef("NOTEBOOK %s cannot be watched; give the path of a file", name(w.path))
+	case w.output == "-" || remote.Is(w.output):
+		return usagef("OUTPUT %s is written after each run; give the path of a file", name(w.output))
+	case w.output != "" && files.Same(w.path, w.output):
+		return usagef("OUTPUT %s is the notebook itself: each run would begin the next; give another OUTPUT", w.output)
+	}
+	if _, err := w.readAny(w.path); err != nil {
+		return err
+	}
+	_, repo, err := w.engineFor(w.path, w.o.repo)
 	if err != nil {
-		sums = "" // the run is alive, or was cut
+		return err
 	}
-	return terminal.Record{Files: runs.At(dir), Path: files.Short(dir), Sums: sums}
-}
-
-// watch opens the files and starts the progress view of a run whose record is in dir.
-func (a *app) watch(o *runOptions, dir string) (*watch, error) {
-	w := &watch{}
-	open := func(path string) (io.Writer, error) {
-		switch path {
-		case "":
-			return nil, nil
-		case "-":
-			return a.stdout, nil
+	if repo == nil {
+		return usagef("watch needs a Git repository: outside of one the steps work in the folder itself, and what they " +
+			"write cannot be told from a save")
+	}
+	w.source, w.outputs = repo, map[string]bool{w.store(repo.Root()).Dir: true, w.cache(): true}
+	if err := w.o.check(w.output); err != nil {
+		return err
+	}
+	process.SealDescriptors()
+	running := false
+	ctx, stop := w.interruptibleSaying(ctx, func() string {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !running {
+			return ""
 		}
-		f, err := os.Create(path)
-		if err != nil {
-			return nil, err
-		}
-		w.files = append(w.files, f)
-		return f, nil
+		return "interrupted; finishing the record (once more ends at once)"
+	})
+	defer stop()
+	err = watch.Notebook(ctx, watch.Options{Source: repo, Notebook: w.path, Own: w.own, Run: w.once, User: userName(),
+		Tell: func(s watch.State) {
+			w.mu.Lock()
+			running = !s.Ended
+			w.mu.Unlock()
+			w.tellState(s)
+		}})
+	if w.live {
+		fmt.Fprintln(w.stderr)
 	}
-	var err error
-	for _, target := range []struct {
-		to   *io.Writer
-		path string
-	}{{&w.events, o.events}, {&w.stdout, o.stdoutFile}, {&w.stderr, o.stderrFile}} {
-		if *target.to, err = open(target.path); err != nil {
-			return nil, usagef("%v", err)
-		}
-	}
-	view := a.detect(a.stderr)
-	view.Quiet, view.Log, view.Shown, view.Now = !o.progress || o.level() > slog.LevelInfo, o.logOutput,
-		o.stderrFile == "-", a.now
-	if o.logLevel != "CRITICAL" {
-		view.Record = record(dir)
-	}
-	w.progress = terminal.New(a.stderr, view)
-	w.stop = ticking(w.progress)
-	return w, nil
-}
-
-func (w *watch) event(e runs.Event) {
-	w.progress.Event(e)
-	if w.events == nil {
-		return
-	}
-	b, err := codec.Marshal(e)
 	if err == nil {
-		_, err = w.events.Write(append(b, '\n'))
+		err = exit(128 + interruptedBy(ctx))
 	}
-	if err != nil && w.failed == nil {
-		w.failed = err
-	}
+	return err
 }
 
-func (w *watch) output(step notebooks.StepID, stream string, chunk []byte) {
-	w.progress.Output(step, stream, chunk)
-	to := w.stdout
-	if stream == "stderr" {
-		to = w.stderr
+// own reports whether the runs write a file: OUTPUT, its pictures, or what becomes one of them; or a log of this
+// program.
+func (w *watching) own(file string) bool {
+	if info, err := os.Stat(file); err == nil && slices.ContainsFunc(w.written(&follower{}),
+		func(log os.FileInfo) bool { return os.SameFile(log, info) }) {
+		return true
 	}
-	if to == nil {
-		return
-	}
-	if _, err := to.Write(chunk); err != nil && w.failed == nil {
-		w.failed = err
-	}
-}
-
-func (w *watch) close() error {
-	w.stop()
-	for _, f := range w.files {
-		if err := f.Close(); err != nil && w.failed == nil {
-			w.failed = err
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ; ; file = filepath.Dir(file) {
+		if w.outputs[file] {
+			return true
+		}
+		if up := filepath.Dir(file); up == file {
+			return false
+		} else if strings.HasPrefix(filepath.Base(file), runs.TempPrefix) {
+			return true
 		}
 	}
-	return w.failed
 }
 
-// written are the regular files that the program itself writes during the run: a log in the checkout is no change of
-// the run.
-func (a *app) written(w *watch) []os.FileInfo {
-	var own []os.FileInfo
-	for _, f := range append([]*os.File{a.stdout, a.stderr}, w.files...) {
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			own = append(own, info)
+// once makes one run.
+func (w *watching) once(ctx context.Context, b watch.Beginning) (*engine.Result, error) {
+	o := *w.o
+	given := len(o.req.Given) > 0
+	src, madeOf, err := w.readRun(w.path, false, given)
+	if err != nil {
+		return nil, err
+	}
+	if src, err = w.runnable(w.path, src, given); err != nil {
+		return nil, err
+	}
+	eng, err := w.engine(w.source.Root()) // the settings may have changed
+	if err != nil {
+		return nil, err
+	}
+	eng.Source, eng.Beside = w.source, func(name string) bool { return watch.Temporary(filepath.Base(name)) }
+	o.req.Path, o.req.Source, o.req.MadeOf, o.req.Repository = name(w.path), src, madeOf, w.source.Root()
+	if err := o.chooseFolder(); err != nil {
+		return nil, err
+	}
+	if o.req.ID, err = eng.NewID(o.req.Path); err != nil {
+		return nil, err
+	}
+	output := w.output
+	if output == "" {
+		output = api.LikeSource(eng.Config.Output, isJupyter(w.path, src))
+	}
+	if output, err = api.OutputPath(output, eng, o.req); err != nil {
+		return nil, err
+	}
+	if err := o.checkTargets(output); err != nil {
+		return nil, err
+	}
+	if err := o.setOutput(output); err != nil {
+		return nil, w.outputHint(err, output)
+	}
+	if o.req.Output != "" {
+		w.mu.Lock()
+		w.outputs[o.req.Output] = true
+		if o.req.Assets != "" {
+			w.outputs[filepath.Join(filepath.Dir(o.req.Output), filepath.FromSlash(o.req.Assets))] = true
+		}
+		w.mu.Unlock()
+	}
+	plan, whole, err := watch.Plan(ctx, eng, o.req, b)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.checkViews(plan, output); err != nil {
+		return nil, err
+	}
+	switch {
+	case whole != "":
+		w.note("all steps run: " + whole)
+	case plan.Fork() != nil:
+		w.note(goOnWords(b.From.Run.ID, plan))
+	}
+	return w.show(ctx, eng, plan, output, &o)
+}
+
+// show runs a plan and shows its progress.
+func (w *watching) show(ctx context.Context, eng *engine.Engine, plan *engine.Plan, output string, o *runOptions) (
+	*engine.Result, error) {
+	key, err := w.signKey(eng.Config)
+	if err != nil {
+		return nil, err
+	}
+	view := w.detect(w.stderr)
+	view.Line, view.Log, view.Now = true, o.logOutput, w.now
+	view.Record = record(w.store(w.source.Root()).Path(plan.Request().ID))
+	progress := terminal.New(w.stderr, view)
+	stop := ticking(progress)
+	sinks := w.sinks(output, nil)
+	event := func(e runs.Event) {
+		var by engine.Interrupt
+		if e.Type == runs.StepFinished && errors.As(context.Cause(ctx), &by) && by.Abort != nil {
+			return // the step was ended for a save, which is no failure
+		}
+		progress.Event(e)
+	}
+	sinks.Observers = []engine.Observer{{Event: event, Output: progress.Output, Files: w.written(&follower{})}}
+	sinks.Sign = w.signWith(key)
+	result, err := eng.Run(ctx, plan, sinks)
+	stop()
+	progress.Done("")
+	if err == nil {
+		err = w.signRecord(result.Dir, key)
+	}
+	if err == nil {
+		if err := w.retain(eng, w.source, result.Run.ID); err != nil {
+			w.note("old runs were not removed: " + err.Error())
 		}
 	}
-	return own
+	return result, err
+}
+
+// note prints a line that stays.
+func (w *watching) note(text string) {
+	w.erase()
+	w.line(text)
+}
+
+func (w *watching) erase() {
+	if w.live {
+		fmt.Fprint(w.stderr, "\r\x1b[K")
+		w.live = false
+	}
+}
+
+// tellState shows a state: on a terminal as the one line that changes, else as a line of its own.
+func (w *watching) tellState(s watch.State) {
+	w.erase()
+	text := ""
+	switch {
+	case !s.Ended && len(s.Saved) == 0:
+		text = "running " + name(w.path)
+	case !s.Ended:
+		text = "running: " + plain.Some(s.Saved, 3) + " saved"
+	case s.Cut:
+		text = fmt.Sprintf("run ended after %.1f s, because something was saved meanwhile", s.Took.Seconds())
+	case s.Err != nil:
+		text = "nothing ran: " + s.Err.Error() + "\nwaiting"
+	default:
+		text = w.ended(s)
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		line = plain.Escape(line)
+		if w.terminal(w.stderr) && i == len(lines)-1 {
+			w.live = true
+			fmt.Fprint(w.stderr, plain.Cut(line, max(20, w.detect(w.stderr).Width())-1))
+		} else {
+			fmt.Fprintln(w.stderr, line)
+		}
+	}
+}
+
+// ended says how a run ended.
+func (w *watching) ended(s watch.State) string {
+	run := s.Result.Run
+	took := fmt.Sprintf("%.1f s", s.Took.Truncate(100*time.Millisecond).Seconds())
+	evidence := " · " + files.Short(s.Result.Dir)
+	causes := run.Causes()
+	switch {
+	case run.Status().Passed() && len(causes) == 0:
+		return "passed in " + took + "; waiting" + evidence
+	}
+	text := ""
+	for _, c := range causes {
+		text += "markmill: " + plain.Line([]byte(run.Located(c.Blocker).Line())) + "\n"
+	}
+	where := ""
+	if len(causes) > 0 && causes[0].Step != "" {
+		where = " at step " + string(causes[0].Step)
+	}
+	word := map[runs.Status]string{runs.Fail: "failed"}[run.Status()]
+	if word == "" {
+		word = string(run.Status())
+	}
+	return text + word + where + " after " + took + "; waiting" + evidence
 }

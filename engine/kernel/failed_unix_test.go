@@ -77,10 +77,10 @@ func TestBashLeavesTheTrapsToTheAuthor(t *testing.T) {
 	h := start(t, bash)
 	h.ok("false; echo $? ${PIPESTATUS[0]}", "1 1\n")
 	h.ok("true | false; echo ${PIPESTATUS[@]}; ls /nonexistent 2>/dev/null; echo $_", "0 1\n/nonexistent\n")
-	h.ok("trap 'echo DEBUG' DEBUG; false; trap - DEBUG; trap -p", "DEBUG\nDEBUG\n")
+	h.ok("trap 'echo DEBUG' DEBUG; false; trap - DEBUG; trap -p DEBUG ERR", "DEBUG\nDEBUG\n")
 	h.ok("trap 'echo \"err $?\"' ERR; false; trap -p ERR; trap - ERR; false; true",
 		"err 1\ntrap -- echo\\ \\\"err\\ \\$\\?\\\" ERR\n")
-	h.ok("set -E; trap -p; f() { false; }; f; set +E; true", "")
+	h.ok("set -E; trap -p DEBUG ERR; f() { false; }; f; set +E; true", "")
 	h.ok("(trap 'echo sub' ERR; false; true)", "sub\n")
 	if got := h.run("false\ntrue\n! true"); got.Exit != 1 {
 		t.Errorf("%+v", got)

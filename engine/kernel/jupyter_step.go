@@ -22,11 +22,13 @@ type jupyterStep struct {
 	r              Request
 	stdout, stderr lockedWriter
 	displays       []Display
+	owners         []string          // of the displays: the widget Output in which each stands, "" for the cell
 	held           map[string][]byte // see Outcome.Held
 	heldBytes      int
 	byID           map[string]int // displays that may be updated
 	order          ordering
-	clear          bool // at the next output
+	clear          bool   // at the next output
+	clearing       string // of this owner
 	count          int
 	err            *ExecError
 	failed         error
@@ -94,7 +96,8 @@ func (s *jupyterStep) print(o jupyter.Output) {
 		s.widgets.update(o)
 		return
 	}
-	if s.clear && o.Type != "clear_output" {
+	s.order.within(s.widgets.owner())
+	if s.clear && o.Type != "clear_output" && s.clearing == s.order.owner {
 		s.clear = false
 		s.forget()
 	}
@@ -114,7 +117,7 @@ func (s *jupyterStep) print(o jupyter.Output) {
 		}
 		s.show(o, at)
 	case "clear_output":
-		if s.clear = o.Wait; !o.Wait {
+		if s.clear, s.clearing = o.Wait, s.order.owner; !o.Wait {
 			s.forget()
 		}
 	case "error":
@@ -122,12 +125,21 @@ func (s *jupyterStep) print(o jupyter.Output) {
 	}
 }
 
-// forget drops the displays, as clear_output requests. It keeps the streams: they are evidence.
+// forget drops the displays of the cell, or of the widget Output that asks, as clear_output requests. It keeps the
+// streams: they are evidence.
 func (s *jupyterStep) forget() {
-	for _, d := range s.displays {
-		s.drop(d.File)
+	displays, owners := s.displays, s.owners
+	s.displays, s.owners, s.byID = nil, nil, map[string]int{}
+	for i, d := range displays {
+		if owners[i] == s.order.owner {
+			s.drop(d.File)
+			continue
+		}
+		if d.ID != "" {
+			s.byID[d.ID] = len(s.displays)
+		}
+		s.displays, s.owners = append(s.displays, d), append(s.owners, owners[i])
 	}
-	s.displays, s.byID = nil, map[string]int{}
 	s.order.clear()
 }
 
@@ -159,7 +171,7 @@ func (s *jupyterStep) show(o jupyter.Output, at int) {
 		}
 		if at < 0 {
 			s.count++
-			s.displays = append(s.displays, Display{})
+			s.displays, s.owners = append(s.displays, Display{}), append(s.owners, s.order.owner)
 			at = len(s.displays) - 1
 		} else {
 			s.drop(s.displays[at].File)

@@ -14,18 +14,29 @@ type ordering struct {
 	kept bool // the order is asked for
 	list []runs.OutputData
 	byID map[string]int // outputs that may be updated
+	// owner is the widget Output in which the next outputs stand, "" for the cell itself; owners are those of the list
+	owner  string
+	owners []string
 }
 
 // add needs the lock.
 func (o *ordering) add(d runs.OutputData) {
 	if o.kept {
-		o.list = append(o.list, d)
+		o.list, o.owners = append(o.list, d), append(o.owners, o.owner)
 	}
+}
+
+// within says in which widget Output the next outputs stand.
+func (o *ordering) within(owner string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.owner = owner
 }
 
 // stream notes bytes of a stream; it needs the lock.
 func (o *ordering) stream(name string, n int64) {
-	if last := len(o.list) - 1; last >= 0 && o.list[last].Type == runs.OutputStream && o.list[last].Name == name {
+	if last := len(o.list) - 1; last >= 0 && o.list[last].Type == runs.OutputStream && o.list[last].Name == name &&
+		o.owners[last] == o.owner {
 		o.list[last].Bytes += n
 		return
 	}
@@ -66,15 +77,24 @@ func (o *ordering) forgive() {
 	o.list = slices.DeleteFunc(o.list, func(d runs.OutputData) bool { return d.Type == runs.OutputError })
 }
 
-// clear drops what was noted; the bytes of the streams stay where they are.
+// clear drops what its owner noted; the bytes of the streams stay where they are.
 func (o *ordering) clear() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var left []runs.OutputData
-	for _, d := range o.list {
-		if d.Type == runs.OutputStream || d.Type == runs.OutputCleared {
-			left = append(left, runs.OutputData{Type: runs.OutputCleared, Name: d.Name, Bytes: d.Bytes})
-		}
+	list, owners, byID := o.list, o.owners, map[int]string{}
+	for id, at := range o.byID {
+		byID[at] = id
 	}
-	o.list, o.byID = left, nil
+	o.list, o.owners, o.byID = nil, nil, map[string]int{}
+	for i, d := range list {
+		if owners[i] == o.owner {
+			if d.Type != runs.OutputStream && d.Type != runs.OutputCleared {
+				continue
+			}
+			d = runs.OutputData{Type: runs.OutputCleared, Name: d.Name, Bytes: d.Bytes}
+		} else if id := byID[i]; id != "" {
+			o.byID[id] = len(o.list)
+		}
+		o.list, o.owners = append(o.list, d), append(o.owners, owners[i])
+	}
 }

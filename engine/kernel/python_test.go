@@ -75,6 +75,16 @@ func TestPythonExits(t *testing.T) {
 }
 
 // A traceback names the notebook's file and line, shows its source and none of the driver's frames.
+// input has nobody to ask: it raises what it raises under Jupyter, unless the step itself gives the text.
+func TestPythonInput(t *testing.T) {
+	h := startPython(t)
+	if got := h.run("input('name? ')"); got.Exit != 1 || !strings.Contains(got.stderr, "\nStdinNotImplementedError: input") {
+		t.Errorf("%+v", got)
+	}
+	h.ok("import io, sys\nsys.stdin = io.StringIO('a\\n')\nprint(input())", "a\n")
+	h.ok("sys.stdin = sys.__stdin__\ntry:\n    input()\nexcept NotImplementedError:\n    print('none')", "none\n")
+}
+
 func TestPythonTraceback(t *testing.T) {
 	h := startPython(t)
 	h.run("def f(x):\n    return 1 / x", func(r *Request) { r.Line = 3 })

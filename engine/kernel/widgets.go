@@ -14,6 +14,7 @@ import (
 type widgets struct {
 	byID    map[string]*runs.OutputData
 	changed []string // since taken, in the order in which they first were
+	within  string   // the widget that takes what is printed (with out:), "" for none
 }
 
 // update applies a comm message.
@@ -27,6 +28,11 @@ func (w *widgets) update(o jupyter.Output) {
 		w.byID[o.Comm] = d
 	}
 	maps.Copy(d.Data, o.State)
+	if id := o.State["msg_id"]; id != nil && string(d.Data["_model_name"]) == `"OutputModel"` {
+		if w.within = o.Comm; string(id) == `""` {
+			w.within = ""
+		}
+	}
 	paths := map[string]bool{}
 	for _, b := range o.Buffers {
 		paths[string(b.Path)] = true
@@ -42,6 +48,14 @@ func (w *widgets) update(o jupyter.Output) {
 	if !slices.Contains(w.changed, o.Comm) {
 		w.changed = append(w.changed, o.Comm)
 	}
+}
+
+// owner returns the widget Output in which outputs stand now; "" for none.
+func (w *widgets) owner() string {
+	if w == nil {
+		return ""
+	}
+	return w.within
 }
 
 // firstOf is the name of the value in the state in which a path begins.

@@ -6,7 +6,8 @@
 // mark (an inherited resource limit) or by MARKMILL_SESSION in its environment. On other Unix systems only process
 // groups are known.
 //
-// In case Markmill itself is killed, a run has a Warden: a process of its own that ends everything with the run's Mark.
+// In case Markmill itself is killed, there is a Warden: a process of its own that ends everything with a run's Mark.
+// The runs of a sweep share one.
 //
 // What always holds: no signal goes to a process that merely reuses a number; other sessions and other children of
 // this process are left alone.

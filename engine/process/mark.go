@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 )
@@ -35,6 +36,15 @@ func (m Mark) word() string {
 		return ""
 	}
 	return fmt.Sprintf("%016x", uint64(m.run()))
+}
+
+// markOfWord reads what Mark.word returns; 0 if it is none.
+func markOfWord(word string) Mark {
+	n, err := strconv.ParseUint(word, 16, 64)
+	if err != nil {
+		return 0
+	}
+	return Mark(n).run()
 }
 
 var sessions atomic.Uint64

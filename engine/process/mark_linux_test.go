@@ -127,7 +127,8 @@ func eventually(t *testing.T, holds func() bool) {
 // A program that is not a warden is reported as such, and a killed warden is replaced.
 func TestAWardenThatIsNone(t *testing.T) {
 	for _, tc := range []struct{ program, want string }{{"/bin/true", "did not become"}, {"/nowhere", "no such file"}} {
-		w, err := StartWarden(tc.program, "run", NewMark())
+		w := NewWarden(tc.program, "run")
+		err := w.Guard(NewMark())
 		if err == nil {
 			<-w.ended
 			err = w.Stand()
@@ -141,8 +142,8 @@ func TestAWardenThatIsNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := StartWarden(self, "run", NewMark())
-	if err != nil {
+	w := NewWarden(self, "run")
+	if err := w.Guard(NewMark()); err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
@@ -163,7 +164,7 @@ func TestAWardenThatIsNone(t *testing.T) {
 		}
 	}
 	t.Setenv(wardenVariable, "1")
-	if _, err := StartWarden(self, "run", NewMark()); err == nil {
+	if err := NewWarden(self, "run").Guard(NewMark()); err == nil {
 		t.Error("a warden starts wardens")
 	}
 }
@@ -213,4 +214,68 @@ func TestABlindedWarden(t *testing.T) {
 	}
 	// A killed process loses its program, by which the warden knows it, a moment before it is a zombie.
 	eventually(t, func() bool { return len(found(mark)) == 0 })
+}
+
+// A warden of several runs ends the processes of those that are guarded when Markmill goes, also after it was killed
+// itself or was stopped, and none of a run that was released.
+func TestAWardenOfSeveralRuns(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name string
+		hurt func(w *Warden)
+	}{
+		{"alive", func(*Warden) {}},
+		{"killed", func(w *Warden) { w.proc.Kill(); <-w.ended }},
+		{"stopped", func(w *Warden) {
+			w.proc.Signal(unix.SIGSTOP)
+			filler := make([]byte, 17)
+			for err := error(nil); err == nil; _, err = w.line.Write(filler) {
+				w.line.SetWriteDeadline(time.Now().Add(time.Millisecond))
+			}
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := NewWarden(self, "runs")
+			var marks []Mark
+			var steps []*exec.Cmd
+			add := func() {
+				mark := NewMark()
+				if err := w.Guard(mark); err != nil {
+					t.Fatal(err)
+				}
+				cmd := exec.Command("sleep", "300")
+				cmd.Env = append(os.Environ(), "MARKMILL_SESSION="+mark.word()+"-1")
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+				marks, steps = append(marks, mark), append(steps, cmd)
+			}
+			for range 3 {
+				add()
+			}
+			if err := w.Release(marks[1]); err != nil {
+				t.Fatal(err)
+			}
+			w.mu.Lock()
+			tc.hurt(w)
+			w.mu.Unlock()
+			add()
+			w.mu.Lock()
+			end, ended := w.line, w.ended
+			w.mu.Unlock()
+			end.Close() // as the system does when Markmill is gone
+			<-ended
+			for i, cmd := range steps {
+				if i != 1 {
+					cmd.Wait()
+				} else if len(found(marks[i])) == 0 {
+					t.Error("a process of a run that was released was ended")
+				}
+			}
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -14,19 +15,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Warden is a small process beside a run that ends the run's processes if Markmill is killed and cannot.
+// Warden is a small process that ends the processes of runs if Markmill is killed and cannot.
 //
-// The warden holds one end of a socket and Markmill the other. When Markmill is gone, however it went, the system
-// closes its end, and the warden looks through all processes for those with the run's mark, in their limits or in
-// their environment, until there are none. It is in a session of its own, so that neither a terminal's signals nor one
-// to Markmill's group reach it. From Landlock 6 on no step can signal it.
+// The warden holds one end of a socket and Markmill the other. It is told the marks of the runs that are alive: the
+// first ones as an argument, later ones through the socket, which keeps what was written even if Markmill is killed at
+// once. When Markmill is gone, however it went, the system closes its end, and the warden looks through all processes
+// for those with one of the marks, in their limits or in their environment, until there are none. It is in a session of
+// its own, so that neither a terminal's signals nor one to Markmill's group reach it. From Landlock 6 on no step can
+// signal it.
 type Warden struct {
-	program, run string
-	mark         Mark
+	program, name string
 
 	mu     sync.Mutex // guards the fields below
+	marks  []Mark
 	closed bool
-	proc   *os.Process
+	proc   *os.Process // nil: it has not been started
 	line   *os.File
 	ended  chan struct{}
 	hello  *atomic.Bool // it has said that it is a warden
@@ -39,21 +42,51 @@ const wardenVariable = "MARKMILL_WARDEN"
 // wardens are the wardens that this process started, which no Family may take for a step's.
 var wardens sync.Map
 
-// StartWarden starts a warden. program must call WardenMain when it is started as WardenName. run is shown in lists of
-// processes.
-func StartWarden(program, run string, mark Mark) (*Warden, error) {
-	if os.Getenv(wardenVariable) != "" {
-		return nil,
-			errors.New("this program was started as a run's warden, but runs a notebook: it must call WardenMain")
-	}
-	w := &Warden{program: program, run: run, mark: mark}
+// patience is how long a warden may take to read a mark. One that does not was stopped by a step, and is replaced.
+const patience = 5 * time.Second
+
+// NewWarden returns a warden, which the first Guard starts. program must call WardenMain when it is started as
+// WardenName. name is shown in lists of processes.
+func NewWarden(program, name string) *Warden { return &Warden{program: program, name: name} }
+
+// Guard makes the warden end the run with this mark, too. It starts the warden if that does not run.
+func (w *Warden) Guard(mark Mark) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w, w.start()
+	w.marks = append(w.marks, mark)
+	return w.tell('+', mark)
+}
+
+// Release takes a mark back: the run has ended, and so have its processes.
+func (w *Warden) Release(mark Mark) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.marks = slices.DeleteFunc(w.marks, func(m Mark) bool { return m == mark })
+	return w.tell('-', mark)
+}
+
+// tell sends the warden a mark. One that cannot be told is replaced by one that knows all marks; w.mu is held.
+func (w *Warden) tell(sign byte, mark Mark) error {
+	switch {
+	case w.closed:
+		return nil
+	case w.proc == nil:
+		return w.start()
+	}
+	_ = w.line.SetWriteDeadline(time.Now().Add(patience)) // an error of it is one of the next call
+	if _, err := w.line.Write(append([]byte{sign}, mark.word()...)); err == nil {
+		return nil
+	}
+	w.proc.Kill()
+	<-w.ended
+	return w.replace()
 }
 
 // start starts the program; w.mu is held.
 func (w *Warden) start() error {
+	if os.Getenv(wardenVariable) != "" {
+		return errors.New("this program was started as a run's warden, but runs a notebook: it must call WardenMain")
+	}
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("the line to the run's warden: %w", err)
@@ -71,11 +104,15 @@ func (w *Warden) start() error {
 		return err
 	}
 	defer null.Close()
-	env := []string{wardenVariable + "=" + w.mark.word(), "GOMAXPROCS=1"}
+	words := make([]string, 0, len(w.marks))
+	for _, mark := range w.marks {
+		words = append(words, mark.word())
+	}
+	env := []string{wardenVariable + "=1", "GOMAXPROCS=1"}
 	if outer := os.Getenv(sessionVariable); outer != "" {
 		env = append(env, sessionVariable+"="+outer) // so that the enclosing run also finds this warden
 	}
-	proc, err := os.StartProcess(w.program, []string{WardenName, w.run, w.mark.word()}, &os.ProcAttr{
+	proc, err := os.StartProcess(w.program, []string{WardenName, w.name, strings.Join(words, ",")}, &os.ProcAttr{
 		Dir: "/", Env: env, Files: []*os.File{theirs, null, null}, Sys: &syscall.SysProcAttr{Setsid: true}})
 	if err != nil {
 		line.Close()
@@ -108,14 +145,19 @@ func (w *Warden) start() error {
 func (w *Warden) Stand() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
+	if w.closed || w.proc == nil {
 		return nil
 	}
 	select {
 	case <-w.ended:
+		return w.replace()
 	default:
 		return nil
 	}
+}
+
+// replace starts another warden for one that has ended; w.mu is held.
+func (w *Warden) replace() error {
 	w.line.Close()
 	if !w.hello.Load() {
 		return fmt.Errorf("%s did not become the run's warden", w.program)
@@ -127,21 +169,29 @@ func (w *Warden) Stand() error {
 func (w *Warden) Close() {
 	w.mu.Lock()
 	w.closed = true
+	proc, ended, line := w.proc, w.ended, w.line
 	w.mu.Unlock()
-	w.proc.Kill()
-	<-w.ended
-	w.line.Close()
+	if proc == nil {
+		return
+	}
+	proc.Kill()
+	<-ended
+	line.Close()
 }
 
 // WardenMain is the warden's main function: it waits until the other end of its standard input is closed, and then
-// ends every process with the mark.
+// ends every process with one of the marks.
 func WardenMain(args []string) int {
 	if len(args) != 2 {
 		return 2
 	}
-	n, err := strconv.ParseUint(args[1], 16, 64)
-	if err != nil || Mark(n).run() == 0 {
-		return 2
+	var marks []Mark
+	for word := range strings.SplitSeq(args[1], ",") {
+		if mark := markOfWord(word); mark != 0 {
+			marks = append(marks, mark)
+		} else if word != "" {
+			return 2
+		}
 	}
 	dropInherited()
 	// Open these now, because later no descriptor may be free: /proc, and what the first timer makes Go's scheduler
@@ -151,12 +201,24 @@ func WardenMain(args []string) int {
 	for _, err := unix.Write(0, []byte{'.'}); err == unix.EINTR; {
 		_, err = unix.Write(0, []byte{'.'})
 	}
-	for buf := make([]byte, 16); ; {
-		if n, err := unix.Read(0, buf); n == 0 || err != nil && err != unix.EINTR {
+	const size = 1 + 16 // of what Warden.tell writes
+	var told []byte
+	for buf := make([]byte, 64*size); ; {
+		n, err := unix.Read(0, buf)
+		if n == 0 || err != nil && err != unix.EINTR {
 			break
 		}
+		for told = append(told, buf[:max(n, 0)]...); len(told) >= size; told = told[size:] {
+			mark := markOfWord(string(told[1:size]))
+			marks = slices.DeleteFunc(marks, func(m Mark) bool { return m == mark })
+			if told[0] == '+' && mark != 0 {
+				marks = append(marks, mark)
+			}
+		}
 	}
-	Mark(n).endAll(look, time.Minute)
+	for _, mark := range marks {
+		mark.endAll(look, time.Minute)
+	}
 	return 0
 }
 

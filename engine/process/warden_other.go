@@ -7,10 +7,14 @@ import "errors"
 // Warden exists on Linux only: elsewhere nothing finds the processes of a run.
 type Warden struct{}
 
-// StartWarden returns an error.
-func StartWarden(string, string, Mark) (*Warden, error) {
-	return nil, errors.New("wardens are supported on Linux only")
-}
+// NewWarden returns a warden that cannot start.
+func NewWarden(string, string) *Warden { return &Warden{} }
+
+// Guard returns an error.
+func (*Warden) Guard(Mark) error { return errors.New("wardens are supported on Linux only") }
+
+// Release does nothing.
+func (*Warden) Release(Mark) error { return nil }
 
 // Stand does nothing.
 func (*Warden) Stand() error { return nil }

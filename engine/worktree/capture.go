@@ -27,6 +27,7 @@ type Change struct {
 	MayMiss              string // what may have been written without being found, "" when nothing may
 	// folders not looked into: nested repositories that are no submodules, and a .git elsewhere than at the root
 	Skipped []string
+	Reads   Reads // what was read for the first time
 }
 
 // Capture finds what changed since the last capture, however the step changed it, and commits the worktree's content as
@@ -54,6 +55,9 @@ func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, erro
 	}
 	slices.Sort(c.Skipped)
 	if err := t.describe(c, t.step); err != nil {
+		return nil, err
+	}
+	if c.Reads, err = t.stepReads(notebooks.StepID(step)); err != nil {
 		return nil, err
 	}
 	commit, err := t.addCommit(t.commit(tree, t.last, message), len(c.Files) > 0)
@@ -87,6 +91,8 @@ func (t *Tree) Total(ctx context.Context) (*Change, error) {
 
 // refresh updates the snapshot to what the worktree holds now.
 func (t *Tree) refresh(ctx context.Context) (*snapshot.Walk, error) {
+	t.gather()
+	defer t.forget()
 	for try := 0; ; try++ {
 		// What processes of the run never leave alone is taken as it is found.
 		lenient := try >= 4 && len(t.live()) > 0
@@ -111,6 +117,10 @@ func (t *Tree) walkAndRead(ctx context.Context, lenient bool) (*snapshot.Walk, e
 		w.Exclude = t.excluded
 	}
 	t.looked = false
+	if t.reading != nil && t.reading.watch != nil {
+		w.Read = map[string]bool{}
+		defer func() { t.walkedReads(w.Read) }()
+	}
 	t.readForced()
 	w.Forced = t.forced
 	f, err := disk.Open(t.dir)

@@ -118,11 +118,12 @@ func (c *checkout) folder(ctx context.Context, read reader, n, had *snapshot.Nod
 	if err := c.below(ctx, read, n, had, f, path); err != nil {
 		return err
 	}
-	var err error
+	err := f.Mark(".")
 	if had != nil {
-		if err := f.Touch(".", c.stamp); err != nil {
-			return err
-		}
+		err = f.Touch(".", c.stamp)
+	}
+	if err != nil {
+		return err
 	}
 	n.Stat, err = f.Stat()
 	n.Suspect = c.w.Suspect(n.Stat)
@@ -177,6 +178,9 @@ func (c *checkout) file(read reader, n *snapshot.Node, e *snapshot.Entry, f *dis
 	switch {
 	case e.Mode == disk.ModeLink && t.mode.symlinks:
 		if err := f.Symlink(string(data), e.Name); err != nil {
+			return err
+		}
+		if err := f.Mark(e.Name); err != nil {
 			return err
 		}
 		e.Stat, err = f.Lstat(e.Name)

@@ -136,6 +136,9 @@ func (t *Tree) make(ctx context.Context) error {
 		return err
 	}
 	if len(external) > 0 || t.opt.IncludeDirty || len(t.opt.Reverse)+len(t.opt.Copy) > 0 {
+		if err := t.markAll(); err != nil {
+			return err
+		}
 		if err := t.commitBase(ctx); err != nil {
 			return err
 		}
@@ -148,8 +151,11 @@ func (t *Tree) make(ctx context.Context) error {
 		return err
 	}
 	// what stands in it is captured: there is no need to read it
-	t.indexSt, err = disk.StatAt(filepath.Dir(index), "index")
-	return err
+	if t.indexSt, err = disk.StatAt(filepath.Dir(index), "index"); err != nil {
+		return err
+	}
+	t.watchReads()
+	return nil
 }
 
 func (t *Tree) headFile() []byte {
@@ -282,6 +288,7 @@ func InPlace(ctx context.Context, s *Source, o Options) (*Tree, error) {
 
 // Close removes the worktree and the run's store, unless keep is set. What is in no bundle is lost.
 func (t *Tree) Close(keep bool) error {
+	t.closeReads()
 	if keep || t.pristine != nil && t.release() == nil {
 		return nil
 	}

@@ -1,6 +1,8 @@
 package worktree
 
 import (
+	"context"
+
 	"markmill/engine/worktree/object"
 	"markmill/engine/worktree/quote"
 	"markmill/engine/worktree/repo"
@@ -13,6 +15,7 @@ type (
 	Bundle     = object.Bundle
 	NewBranch  = repo.NewBranch
 	Files      = repo.Files
+	View       = repo.View
 	PathChange = repo.PathChange
 	Commit     = repo.Commit
 	History    = repo.History
@@ -32,5 +35,19 @@ func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error)
 	return repo.Changes(old, new, want)
 }
 
+// QuotedPath writes a path as Git prints it: as it is, or quoted where it has unusual bytes.
+func QuotedPath(path string) string { return quote.Path(path) }
+
+// ShownPath writes a path as records do: bytes that are not UTF-8 as \xNN.
+func ShownPath(path string) string {
+	text, _ := quote.Shown(path)
+	return text
+}
+
 // RawPath returns the bytes of a path that is recorded as quoted.
 func RawPath(text string) string { return quote.Raw(text) }
+
+// RunGit runs the Git program on a repository; see repo.RunGit.
+func RunGit(ctx context.Context, dir string, env []string, args ...string) ([]byte, error) {
+	return repo.RunGit(ctx, dir, env, nil, args...)
+}

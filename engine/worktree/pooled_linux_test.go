@@ -75,6 +75,7 @@ func (l *poolLab) open(t *testing.T, base object.OID, p *pool.Pool) *Tree {
 		Dir: filepath.Join(filepath.Dir(l.pool.Dir), fmt.Sprintf("w%d", l.runs)), Author: author(),
 		Now: func() time.Time { return time.Unix(1800000000, 0).UTC() }})
 	gittest.Must(t, err)
+	t.Cleanup(tree.closeReads)
 	return tree
 }
 
@@ -453,6 +454,7 @@ func TestPoolOnFullDisk(t *testing.T) {
 				}
 				continue
 			}
+			t.Cleanup(tree.closeReads)
 			_ = os.Remove(filepath.Join(at, "filler"))
 			fresh := l.open(t, base, nil)
 			if got, want := exactly(t, tree.Dir()), exactly(t, fresh.Dir()); !maps.Equal(got, want) {

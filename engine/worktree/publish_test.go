@@ -266,6 +266,7 @@ func TestSameObjects(t *testing.T) {
 		tree, err := Create(t.Context(), s, Options{RunID: id, Dir: filepath.Join(t.TempDir(), "w"),
 			Base: object.OID(g.Git("rev-parse", "HEAD")), Now: func() time.Time { return at }})
 		gittest.Must(t, err)
+		t.Cleanup(tree.closeReads)
 		gittest.Write(t, tree.Dir(), "a", "b\n")
 		capture(t, tree)
 		return tree

@@ -20,8 +20,8 @@ import (
 )
 
 // Restore makes the worktree hold what a step of an earlier run left: the content of the last capture with the step's
-// patch applied, which must give the tree want. Other changes since the last capture (by the same step, when it ran
-// again) are removed. held reports whether the worktree was so already. Ignored files are left alone.
+// patch applied, which must give the tree want; "" is any tree. Other changes since the last capture (by the same step,
+// when it ran again) are removed. held reports whether the worktree was so already. Ignored files are left alone.
 //
 // The next Capture finds the step's change; nothing else is committed or published.
 func (t *Tree) Restore(ctx context.Context, text []byte, want object.OID) (held bool, err error) {
@@ -36,6 +36,7 @@ func (t *Tree) Restore(ctx context.Context, text []byte, want object.OID) (held 
 	if t.fmt.OID(tree) == want {
 		return true, nil
 	}
+	before := tree
 	target, err := t.targetOf(text)
 	if err != nil {
 		return false, cannotRestore(want, err)
@@ -54,12 +55,12 @@ func (t *Tree) Restore(ctx context.Context, text []byte, want object.OID) (held 
 	if tree, err = t.writeTree(); err != nil {
 		return false, err
 	}
-	if got := t.fmt.OID(tree); got != want {
+	if got := t.fmt.OID(tree); want != "" && got != want {
 		return false, cannotRestore(want, fmt.Errorf("its changes give the tree %s here: what it began with was another",
 			got))
 	}
 	t.dropObjects(mark, tree)
-	return false, nil
+	return tree == before, nil
 }
 
 // ErrNotRestored is wrapped by the error of a Restore that cannot produce the requested tree.

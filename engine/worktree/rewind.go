@@ -25,6 +25,8 @@ func (t *Tree) CanRewind() bool { return !t.inUse }
 
 // Mark notes the worktree as it is now. The content of captured files is that of the last capture.
 func (t *Tree) Mark() (*Mark, error) {
+	t.gather()
+	defer t.takeReads(func(string) bool { return false })
 	m := &Mark{tree: t, paths: map[string]disk.Stat{}, git: filepath.Join(t.top, "run", "before")}
 	f, err := disk.Open(t.dir)
 	if err != nil {
@@ -80,6 +82,8 @@ func (m *Mark) list(f *disk.Folder, path string) error {
 // was not there, permissions, empty folders, and the Git directory. It returns the paths that it could not restore,
 // sorted: files that no capture keeps (ignored, in repositories inside, pipes) and that were changed or removed.
 func (t *Tree) Rewind(ctx context.Context, m *Mark) (left []string, err error) {
+	t.gather()
+	defer t.takeReads(func(string) bool { return false })
 	if err := m.tidy(t.dir, ""); err != nil { // first, so that what became unreadable can be read
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/object"
 	"markmill/engine/worktree/pool"
+	"markmill/engine/worktree/repo"
 	"markmill/engine/worktree/rules"
 	"markmill/engine/worktree/snapshot"
 	"path/filepath"
@@ -29,6 +30,10 @@ type Options struct {
 	// Processes lists the processes of the run that live: what they do while a capture looks, and what they map into
 	// their memory, may change the worktree without changing times. nil says that there are none.
 	Processes func() []int
+	// ReadsOff says why what steps read is not to be watched; "" watches.
+	ReadsOff string
+	// Own are paths that count as absent when what was read is told: the output notebook, and its pictures.
+	Own []string
 }
 
 // Tree is a run's worktree. It is used by one goroutine at a time.
@@ -69,6 +74,9 @@ type Tree struct {
 	past     *pool.Tree  // the worktree from the pool, until it is filled
 	pristine *pool.Table // what the pool is told of the worktree as it was filled; nil: it does not go there
 	looked   bool        // the snapshot is that of a whole capture, the last one
+
+	reading *reading
+	baseOf  *repo.View // see BaseView
 
 	// Of a folder outside a repository (InFolder).
 	unread string                 // why content is not read

@@ -115,7 +115,7 @@ func readForm(form notebooks.Form, name string, src []byte) (d *Document, nb *no
 		return nil, nil, err
 	}
 	t := textOfSource(src)
-	if form != notebooks.FormPercent {
+	if !form.Script() {
 		if nb, err = markdown.ParseAs(form, name, []byte(t.src)); err != nil {
 			return nil, nil, err
 		}
@@ -156,6 +156,7 @@ var readers = map[notebooks.Form]func(*Document, *text, *notebooks.Notebook) err
 	notebooks.FormQuarto:    readQuarto,
 	notebooks.FormRMarkdown: readJupytext,
 	notebooks.FormPercent:   readPercent,
+	notebooks.FormLight:     readPercent,
 }
 
 // cut assigns each cell its part of the text.

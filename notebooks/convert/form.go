@@ -14,6 +14,18 @@ func conversionForm(nb *notebooks.Notebook) notebooks.Form {
 	return notebooks.FormNative
 }
 
+// FormFor returns the form of a file by its name, where several forms share its extension.
+func (d *Document) FormFor(name string) notebooks.Form {
+	if !notebooks.FormOfName(name).Script() {
+		return d.MarkdownForm()
+	}
+	written := d.Metadata.object(keyJupytext).object("text_representation").text("format_name")
+	if _, spelled := d.Metadata.spelling(notebooks.FormLight); spelled || d.Form == notebooks.FormLight || written == "light" {
+		return notebooks.FormLight
+	}
+	return notebooks.FormPercent
+}
+
 // MarkdownForm returns the form that a .md file of the notebook has: the one that it was converted from, as its
 // metadata say, or else Markmill's own.
 func (d *Document) MarkdownForm() notebooks.Form {

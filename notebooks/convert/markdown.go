@@ -7,6 +7,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/blocks"
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/magics"
 	"markmill/notebooks/markdown"
 	"markmill/notebooks/percent"
 )
@@ -44,10 +45,14 @@ func readJupytext(d *Document, t *text, nb *notebooks.Notebook) error {
 	d.takeLanguages()
 	// IPython's commands are commented out in every R Markdown file that Jupytext wrote.
 	written := d.Metadata.object(keyJupytext).object("text_representation").text("format_name")
+	which := magics.Plain
 	if written == "rmarkdown" {
+		which = magics.Escaped
+	}
+	if written == "rmarkdown" || written == "" && d.Form == notebooks.FormRMarkdown {
 		for i := range d.Cells {
 			if c := &d.Cells[i]; c.Type == "code" && percent.Active(c.Metadata.Get, "Rmd") {
-				c.Source = markdown.UncommentMagics(c.Source, d.Language())
+				c.Source = markdown.UncommentMagics(c.Source, d.Language(), which)
 			}
 		}
 	}

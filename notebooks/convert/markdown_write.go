@@ -23,6 +23,7 @@ func (p *page) String() string { return p.header + strings.Join(p.cells, "") }
 var writers = map[notebooks.Form]func(*Document) (*page, error){
 	notebooks.FormNative: writeNative, notebooks.FormJupytext: writeJupytext, notebooks.FormMyST: writeMyST,
 	notebooks.FormQuarto: writeQuarto, notebooks.FormRMarkdown: writeJupytext, notebooks.FormPercent: writePercent,
+	notebooks.FormLight: writeLight,
 }
 
 // representation says to Jupytext which of its forms a file is.

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,9 @@ func readPercent(d *Document, t *text, _ *notebooks.Notebook) error {
 	}
 	if _, err := s.Runnable(); err != nil {
 		return err
+	}
+	if d.Form = notebooks.FormPercent; s.Light {
+		d.Form = notebooks.FormLight
 	}
 	first := 0
 	if s.Header.Given {
@@ -67,31 +71,86 @@ func readPercent(d *Document, t *text, _ *notebooks.Notebook) error {
 }
 
 func writePercent(d *Document) (*page, error) {
+	return d.script("percent", "1.3", (*Document).percentCell), nil
+}
+
+func writeLight(d *Document) (*page, error) {
+	return d.script("light", "1.5", (*Document).lightCell), nil
+}
+
+// script writes the cells as those of a form of scripts that Jupytext has under a name.
+func (d *Document) script(form, version string,
+	write func(*Document, *Cell, percent.Language, string) string) *page {
 	lang, ok := percent.LanguageOf(d.out)
 	if !ok {
 		lang, _ = percent.LanguageOf(".py")
 	}
 	own := d.textMetadata()
-	own.setObject(keyJupytext, d.representation(lang.Extension(), "percent", "1.3"))
+	own.setObject(keyJupytext, d.representation(lang.Extension(), form, version))
 	header, fromCell := d.jupytextHeader(own)
 	p := &page{cells: make([]string, len(d.Cells))}
 	lines := strings.Split(strings.TrimSuffix(header, "\n"), "\n")
-	p.header = strings.Join(commentLines(lines, lang.Comment), "\n") + "\n"
+	p.header = strings.Join(lang.Commented(lines), "\n") + "\n"
 	main := d.Language()
 	for i := range d.Cells {
 		if i > 0 || !fromCell {
-			p.cells[i] = d.percentCell(&d.Cells[i], lang, main)
+			p.cells[i] = write(d, &d.Cells[i], lang, main)
 		}
 	}
 	p.space()
-	return p, nil
+	return p
 }
 
 func (d *Document) percentCell(c *Cell, lang percent.Language, main string) string {
-	fields := d.fields(c)
+	options, lines, active := d.scriptCell(c, lang, main)
+	marker := "%%"
+	if options != "" && !strings.HasPrefix(options, "%") {
+		marker += " "
+	}
+	marker = lang.Commented([]string{marker + options})[0] + "\n"
+	if c.Type == "code" && active && c.Source == "" {
+		return marker
+	}
+	text := strings.Join(lines, "\n") + "\n"
+	if tail := len(c.Source) - len(strings.TrimRight(c.Source, "\n")); tail > 1 && c.Type == "code" && active {
+		text += "\n"
+	}
+	return marker + text
+}
+
+// lightCell writes a cell without marks where it is read so, and else between "# +" and "# -".
+func (d *Document) lightCell(c *Cell, lang percent.Language, main string) string {
+	options, lines, active := d.scriptCell(c, lang, main)
+	text := strings.Join(lines, "\n") + "\n"
+	whole := lang.CommentEnd() != "" // there Jupytext's mark of an end opens a comment, so each cell has one that begins it
+	if !whole && (options == "" && active || options == "[markdown]") && lang.Unmarked(text, percent.Kind(c.Type), c.Source) {
+		return text
+	}
+	end := "-"
+	for slices.Contains(lines, lang.Commented([]string{end})[0]) {
+		end += "-"
+	}
+	if end != "-" {
+		options = strings.TrimSpace(options + ` endofcell="` + end + `"`)
+	}
+	if c.Type == "code" && c.Source == "" {
+		text = ""
+	}
+	text = lang.Commented([]string{strings.TrimSpace("+ " + options)})[0] + "\n" + text
+	if whole {
+		return text
+	}
+	return text + lang.Commented([]string{end})[0] + "\n"
+}
+
+// scriptCell returns the options of a cell, and its lines as they stand in a script: those of prose as comments. active
+// says that it is code there.
+func (d *Document) scriptCell(c *Cell, lang percent.Language, main string) (options string, lines []string,
+	active bool) {
+	fields := d.fields(c).without("endofcell")
 	source := c.Source
 	ext := strings.TrimPrefix(lang.Extension(), ".")
-	active := c.Type == "code" && percent.Active(fields.Get, ext)
+	active = c.Type == "code" && percent.Active(fields.Get, ext)
 	if c.Type == "code" {
 		if l, args, rest, ok := magic(c.Source, main); ok {
 			source, active = rest, false
@@ -119,45 +178,25 @@ func (d *Document) percentCell(c *Cell, lang percent.Language, main string) stri
 		}
 		head = append(head, "["+kind+"]")
 	}
-	options := optionText(strings.Join(head, " "), fields)
-	marker := lang.Comment + " %%"
-	if options != "" && !strings.HasPrefix(options, "%") {
-		marker += " "
-	}
-	marker += options + "\n"
-	lines := strings.Split(source, "\n")
+	options = optionText(strings.Join(head, " "), fields)
+	lines = strings.Split(source, "\n")
 	switch {
 	case c.Type == "code" && active:
-		if source == "" {
-			return marker
-		}
 		lang.CommentMagics(lines, main)
 	case c.Type != "code" && percent.Active(fields.Get, ext) && fields.Has("active"):
 	case c.Type == "markdown" && lang.Name == "python" && marks(lines, lang) && !strings.Contains(source, `"""`) &&
 		!strings.HasSuffix(source, `"`) && !strings.Contains(source, `\`):
 		lines = append(append([]string{`"""`}, lines...), `"""`)
 	default:
-		lines = commentLines(lines, lang.Comment)
+		if d.to == notebooks.FormLight && c.Type == "markdown" && lang.Name == main {
+			lang.CommentMagics(lines, main)
+		}
+		lines = lang.Commented(lines)
 	}
-	text := strings.Join(lines, "\n") + "\n"
-	if tail := len(source) - len(strings.TrimRight(source, "\n")); tail > 1 && c.Type == "code" && active {
-		text += "\n"
-	}
-	return marker + text
+	return options, lines, active
 }
 
 // marks reports whether lines would begin cells, if they were comments.
 func marks(lines []string, lang percent.Language) bool {
-	return percent.Marked(lang, []byte(strings.Join(commentLines(append([]string(nil), lines...), lang.Comment), "\n")))
-}
-
-func commentLines(lines []string, sign string) []string {
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		out[i] = sign
-		if l != "" {
-			out[i] += " " + l
-		}
-	}
-	return out
+	return percent.Marked(lang, []byte(strings.Join(lang.Commented(lines), "\n")))
 }

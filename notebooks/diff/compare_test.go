@@ -288,6 +288,22 @@ func TestNewFailuresComeFirst(t *testing.T) {
 	}
 }
 
+// TestCountsFromText: it is a change when counts of tests that were reported are only printed, and none that an older
+// output notebook does not say where its counts are from.
+func TestCountsFromText(t *testing.T) {
+	side := func(from string) *Document {
+		return document([]Cell{{ID: "s", Kind: Code, Source: "run\n", Status: "pass", Tests: &Tests{Passed: 3, From: from}}})
+	}
+	for _, c := range []struct {
+		was, now string
+		differ   bool
+	}{{"", "printed", false}, {"printed", "", false}, {"printed", "printed", false}, {"reported", "printed", true}} {
+		if d := Compare(side(c.was), side(c.now), Options{}); len(d.Results) > 0 != c.differ {
+			t.Errorf("%q, then %q: %+v", c.was, c.now, d.Results)
+		}
+	}
+}
+
 // TestPatchChange: shifted line numbers of hunks are not a change.
 func TestPatchChange(t *testing.T) {
 	patch := func(lines ...string) *Document {

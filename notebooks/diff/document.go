@@ -70,9 +70,10 @@ type Cell struct {
 
 // Tests is what a test runner counted.
 type Tests struct {
-	Passed  int `json:"passed"`
-	Failed  int `json:"failed"`
-	Skipped int `json:"skipped,omitzero"`
+	Passed  int    `json:"passed"`
+	Failed  int    `json:"failed"`
+	Skipped int    `json:"skipped,omitzero"`
+	From    string `json:"from,omitzero"` // printed, reported; "" is not said
 }
 
 // Names of outputs.

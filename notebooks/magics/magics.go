@@ -14,6 +14,8 @@ const (
 	Plain Which = iota
 	// Escaped are all that Jupytext comments out: by the looks of the line, and so with every comment of these looks.
 	Escaped
+	// Unmarked are those of a cell without a mark in a light script: a word and a question mark is a comment there.
+	Unmarked
 )
 
 var (
@@ -41,16 +43,21 @@ func Uncomment(lines []string, lang, sign string, q Quotes, which Which) {
 			case goesOn || is:
 				lines[i] = unescaped(text, sign)
 				goesOn = lang == "python" && strings.HasSuffix(strings.TrimRight(text, " \t"), `\`)
-			case which == Escaped && l.cellStart(text):
+			case which != Plain && l.cellStart(text):
 				if bare := unescaped(text, sign); l.cellStart(bare) {
 					lines[i] = bare
 				}
-			case which == Escaped && lang == "go":
+			case which != Plain && lang == "go":
 				lines[i] = gonb.ReplaceAllString(text, "$1%%")
 			}
 		}
 		q.Read(text)
 	}
+}
+
+// IsCommand reports whether a line that is commented holds a command.
+func IsCommand(text, lang, sign string, which Which) bool {
+	return looks{lang, sign, which}.command(text)
 }
 
 type looks struct {
@@ -87,7 +94,7 @@ func (l looks) command(text string) bool {
 	case l.which == Plain:
 		return shell.MatchString(bare)
 	}
-	return shellOrHelp.MatchString(bare) || helpAfter.MatchString(bare) && bare != "" ||
+	return shellOrHelp.MatchString(bare) || l.which == Escaped && helpAfter.MatchString(bare) && bare != "" ||
 		indent == 0 && posix.MatchString(bare)
 }
 

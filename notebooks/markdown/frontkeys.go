@@ -65,6 +65,9 @@ var frontKeys = map[string]func(f *notebooks.Front, n *yaml.Node) error{
 		return err
 	},
 	"durability": func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Durability, "run", "step") },
+	"reads":      func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Reads, "on", "off") },
+	"inputs":     declaredInputs,
+	"reuse":      func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Reuse, "on", "off", "tests") },
 	"headline": func(f *notebooks.Front, n *yaml.Node) error {
 		if err := setTexts(n, &f.Headline); err != nil {
 			return err
@@ -92,6 +95,7 @@ var frontNames = []string{
 	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require",
 	"forbidden_actions", "mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict",
 	"sandbox", "network", "processes", "resources", "max-output", "durability", "allow_errors", "headline", "output",
+	"reads", "inputs", "reuse",
 }
 
 // MaxHeadline is how many scraps a verdict shows.

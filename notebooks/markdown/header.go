@@ -8,6 +8,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/blocks"
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/magics"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -20,7 +21,8 @@ type header struct {
 	jupytext bool   // every fence of a language is a cell
 	lang     string // of the kernel
 	node     *yaml.Node
-	magics   bool  // Jupytext has commented out what only IPython reads
+	magics   bool // comments are commands that only IPython reads
+	which    magics.Which
 	invalid  *slip // the YAML cannot be read
 }
 
@@ -76,7 +78,9 @@ func (h *header) read(node *yaml.Node) {
 		return scalar(lookup(lookup(jupytext, "text_representation"), "format_name"))
 	}
 	format := cmp.Or(formatOf(jupytext), formatOf(lookup(jupyter, "jupytext")))
-	h.magics = format == "rmarkdown"
+	if format == "rmarkdown" {
+		h.magics, h.which = true, magics.Escaped
+	}
 	switch {
 	case format == "myst" || format == "" && jupyter == nil && spec != nil:
 		h.form = notebooks.FormMyST

@@ -106,10 +106,10 @@ func (in *info) active() bool {
 }
 
 // UncommentMagics restores the IPython commands that Jupytext commented out in the code of a cell.
-func UncommentMagics(code, lang string) string {
+func UncommentMagics(code, lang string, which magics.Which) string {
 	syntax := notebooks.LanguageNamed(lang)
 	lines := strings.Split(code, "\n")
-	magics.Uncomment(lines, lang, syntax.Comment, syntax.Strings(), magics.Escaped)
+	magics.Uncomment(lines, lang, syntax.Comment, syntax.Strings(), which)
 	return strings.Join(lines, "\n")
 }
 

@@ -32,6 +32,7 @@ func ParseAs(form notebooks.Form, name string, src []byte) (*notebooks.Notebook,
 	// a bare fence is an example there, whatever wrote the header
 	if form == notebooks.FormQuarto || form == notebooks.FormRMarkdown {
 		r.header.form, r.header.jupytext = notebooks.FormQuarto, false
+		r.header.magics = r.header.magics || form == notebooks.FormRMarkdown
 	}
 	r.fences, r.markups = blocks.Scan(src, matter.Body)
 	r.textCells = findTextCells(src, r.markups)
@@ -104,8 +105,7 @@ func (r *parser) readFence(f *blocks.Fence) {
 	role := r.roleOf(f, &in)
 	if f.Inside != "" {
 		if role != prose {
-			r.mistake(notebooks.KindSyntax, f.Tick, "", "a step stands inside a "+f.Inside+", where it is not run",
-				"put its fence at the left margin, outside of the "+f.Inside)
+			r.hidden(f.Tick, &in, "a "+f.Inside, "put its fence at the left margin, outside of the "+f.Inside)
 		}
 		return
 	}
@@ -135,6 +135,17 @@ func (r *parser) readFence(f *blocks.Fence) {
 		r.addParameters(f, &in)
 		part.Kind = notebooks.PartParameters
 	}
+}
+
+// hidden reports a step that stands where none is run: in Markmill's own form a mistake, in others text, as their tools
+// have it.
+func (r *parser) hidden(at int, in *info, inside, hint string) {
+	const msg = "a step stands inside %s, where it is not run"
+	if in.form == notebooks.FormNative {
+		r.mistake(notebooks.KindSyntax, at, "", fmt.Sprintf(msg, inside), hint)
+		return
+	}
+	r.warn(at, "", fmt.Sprintf(msg, inside)+"; it is taken for text", hint)
 }
 
 // maxInfo bounds an info string, in bytes, and so the time to find a position in it.
@@ -173,8 +184,7 @@ func (r *parser) checkMarkup(m blocks.Markup) {
 		}
 		in := parseInfo(info, tick+len(text)-len(strings.TrimLeft(text[n:], " \t")))
 		if in.form != "" && r.roleOf(&blocks.Fence{Span: notebooks.Span{Start: at, End: at}}, &in) != prose {
-			r.mistake(notebooks.KindSyntax, tick, "", "a step stands inside an HTML block, where it is not run",
-				"leave a blank line before its fence")
+			r.hidden(tick, &in, "an HTML block", "leave a blank line before its fence")
 		}
 	}
 }

@@ -130,7 +130,7 @@ func (r *parser) addStep(f *blocks.Fence, in *info) {
 		s.Lang = notebooks.KernelLanguage(s.Lang)
 	}
 	if r.header.magics {
-		s.Code = []byte(UncommentMagics(string(s.Code), s.Lang))
+		s.Code = []byte(UncommentMagics(string(s.Code), s.Lang, r.header.which))
 	}
 	if s.Has(notebooks.TagParameters) {
 		r.declare(s, "")

@@ -12,7 +12,7 @@ import (
 type givenJSON struct {
 	Name   string     `json:"name"`
 	Text   string     `json:"text,omitzero"`
-	Value  codec.Raw  `json:"value,omitempty"` // as Value.Wire
+	Value  codec.Raw  `json:"value,omitzero"` // as Value.Wire
 	Raw    bool       `json:"raw,omitzero"`
 	Source string     `json:"source,omitzero"`
 	File   string     `json:"file,omitzero"`

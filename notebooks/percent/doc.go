@@ -1,4 +1,5 @@
-// Package percent is a script whose cells begin with comments of "%%": the form of Spyder, VS Code and Jupytext.
+// Package percent is a script whose cells begin with comments of "%%", the form of Spyder, VS Code and Jupytext, or are
+// set apart by empty lines and "# +", Jupytext's light form.
 //
 // It owns which scripts there are (Language), the decision whether a text is one with cells (Marked), reading (Parse)
 // and the cells as the steps of a run (Script.Runnable). What it reads as a cell is what Jupytext reads: docs/format.md

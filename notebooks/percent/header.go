@@ -25,9 +25,9 @@ func (r *parser) header() (next int) {
 		i++
 	}
 	next = i
-	isMark := func(text string) bool { return strings.TrimRight(magics.Bare(text, sign), " \t") == "---" }
+	isMark := func(text string) bool { return strings.TrimRight(r.Language.Bare(text), " \t") == "---" }
 	for i < len(r.lines) && strings.HasPrefix(r.lines[i].Text, sign) &&
-		strings.TrimSpace(magics.Bare(r.lines[i].Text, sign)) == "" {
+		strings.TrimSpace(r.Language.Bare(r.lines[i].Text)) == "" {
 		i++
 	}
 	if i == len(r.lines) || !strings.HasPrefix(r.lines[i].Text, sign) || !isMark(r.lines[i].Text) {
@@ -40,7 +40,7 @@ func (r *parser) header() (next int) {
 		}
 		var b strings.Builder
 		for _, l := range r.lines[first+1 : i] {
-			b.WriteString(magics.Bare(l.Text, sign) + "\n")
+			b.WriteString(r.Language.Bare(l.Text) + "\n")
 		}
 		end := len(r.Source)
 		if i+1 < len(r.lines) {
@@ -48,7 +48,7 @@ func (r *parser) header() (next int) {
 		}
 		r.Header = Header{Given: true, Text: b.String(), At: notebooks.Span{Start: r.lines[first].At, End: end},
 			first: first + 1}
-		if i++; i < len(r.lines) && strings.TrimSpace(magics.Bare(r.lines[i].Text, sign)) == "" {
+		if i++; i < len(r.lines) && strings.TrimSpace(r.Language.Bare(r.lines[i].Text)) == "" {
 			i++
 		}
 		return i
@@ -66,6 +66,7 @@ func (r *parser) kernel() error {
 			Jupytext struct {
 				MainLanguage   string `yaml:"main_language"`
 				CommentMagics  *bool  `yaml:"comment_magics"`
+				CellMarkers    string `yaml:"cell_markers"`
 				Representation struct {
 					Name string `yaml:"format_name"`
 				} `yaml:"text_representation"`
@@ -92,6 +93,11 @@ func (r *parser) kernel() error {
 	form := j.Jupytext.Representation.Name
 	switch form {
 	case "", "percent", "hydrogen":
+	case "light":
+		if marks := j.Jupytext.CellMarkers; strings.Contains(marks, ",") && marks != "+,-" {
+			return r.formError("light with " + marks)
+		}
+		r.Light = true
 	default:
 		return r.formError(form)
 	}
@@ -103,6 +109,16 @@ func (r *parser) kernel() error {
 		r.which = magics.Escaped
 	}
 	return nil
+}
+
+// prose reports whether the header is YAML and no mapping: Jupytext makes a raw cell of it.
+func (h *Header) prose() bool {
+	var value any
+	if yaml.Load([]byte(h.Text), &value) != nil {
+		return false
+	}
+	_, mapping := value.(map[string]any)
+	return !mapping
 }
 
 // place returns the place in the file of one in the text of the header, all from 1.

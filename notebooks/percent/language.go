@@ -35,12 +35,46 @@ func (l Language) sign(lang string) string {
 	return l.Comment
 }
 
+// suffix returns what ends a comment, "" where the line does.
+func (l Language) suffix() string { return l.CommentEnd() }
+
+// withoutSuffix returns a line without the sign that ends its comment.
+func (l Language) withoutSuffix(text string) string {
+	if end := l.suffix(); end != "" {
+		if rest, ok := strings.CutSuffix(text, end); ok {
+			return strings.TrimSuffix(rest, " ")
+		}
+	}
+	return text
+}
+
+// Bare returns a line without the signs of the comment that it is.
+func (l Language) Bare(text string) string { return l.withoutSuffix(magics.Bare(text, l.Comment)) }
+
+// Commented returns lines as comments.
+func (l Language) Commented(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, text := range lines {
+		out[i] = l.Comment
+		if text != "" {
+			out[i] += " " + text
+		}
+		if end := l.suffix(); end != "" {
+			out[i] += " " + end
+		}
+	}
+	return out
+}
+
 // Extension returns the extension of the script, with its point.
 func (l Language) Extension() string { return "." + l.ext }
 
 // CommentMagics comments out the lines of a cell that only a kernel understands; Parse undoes it. lang is the language
 // of the cell.
 func (l Language) CommentMagics(lines []string, lang string) {
+	if l.suffix() != "" {
+		return
+	}
 	if lang == "go" {
 		magics.CommentCells(lines)
 	}

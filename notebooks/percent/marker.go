@@ -14,7 +14,7 @@ func (l Language) marker(text string) (options string, ok bool) {
 	if !strings.HasPrefix(rest, l.Comment) {
 		return "", false
 	}
-	rest = strings.TrimLeft(rest[len(l.Comment):], " \t\f\v")
+	rest = strings.TrimLeft(l.withoutSuffix(rest[len(l.Comment):]), " \t\f\v")
 	if after, is := strings.CutPrefix(rest, "%%"); is {
 		signs := strings.TrimLeft(after, "%")
 		if signs == "" || strings.ContainsAny(signs[:1], " \t\f\v") {

@@ -13,6 +13,9 @@ import (
 
 // Marked reports whether a text has a line that begins a cell, which makes it a notebook and not only a script.
 func Marked(lang Language, src []byte) bool {
+	if saysLight(src) {
+		return true
+	}
 	if !bytes.Contains(src, []byte("%%")) && !bytes.Contains(src, []byte("<codecell>")) &&
 		!bytes.Contains(src, []byte("In[")) {
 		return false
@@ -47,8 +50,13 @@ func Parse(name string, src []byte) (*Script, error) {
 	if err := r.kernel(); err != nil {
 		return s, err
 	}
+	r.plain = r.plain || lang.suffix() != ""
+	cell := r.cell
+	if r.Light = r.Light || !s.Header.Jupytext && !Marked(lang, src) && r.lightByHand(); r.Light {
+		cell = r.lightCell
+	}
 	for next < len(s.lines) {
-		next = r.cell(next)
+		next = cell(next)
 	}
 	return s, nil
 }
@@ -76,21 +84,8 @@ func (r *parser) cell(first int) (next int) {
 	var options string
 	if options, c.Marked = r.Language.marker(r.lines[first].Text); c.Marked {
 		body++
-		l := r.lines[first]
-		at := l.At + len(l.Text) - len(options)
-		if !c.options(options, at) {
-			r.warn(first, at, "what follows the title of the cell cannot be read as "+
-				"options, so it is part of the title",
-				`write name=value with values of JSON, as tags=["a"]`)
-		}
 	}
-	inactive := !Active(c.Field, r.Language.ext)
-	if c.Kind == Code && !Active(c.Field, "ipynb") {
-		c.Kind = Raw
-	}
-	if lang := text(c.Field("language")); lang != "" && c.Kind == Code {
-		c.Lang = strings.ToLower(lang)
-	}
+	inactive := r.begin(&c, first, options)
 	next = r.cellEnd(&c, first)
 	c.At.End = len(r.Source)
 	if next < len(r.lines) {
@@ -104,6 +99,27 @@ func (r *parser) cell(first int) (next int) {
 	c.Source = strings.Join(r.uncomment(&c, content, inactive), "\n")
 	r.Cells = append(r.Cells, c)
 	return next
+}
+
+// begin reads the options of a cell that begins at a line. inactive says that the cell is no code in the script.
+func (r *parser) begin(c *Cell, first int, options string) (inactive bool) {
+	if c.Marked {
+		l := r.lines[first]
+		at := l.At + strings.LastIndex(l.Text, options)
+		if !c.options(options, at) {
+			r.warn(first, at, "what follows the title of the cell cannot be read as "+
+				"options, so it is part of the title",
+				`write name=value with values of JSON, as tags=["a"]`)
+		}
+	}
+	inactive = !Active(c.Field, r.Language.ext)
+	if c.Kind == Code && !Active(c.Field, "ipynb") {
+		c.Kind = Raw
+	}
+	if lang := text(c.Field("language")); lang != "" && c.Kind == Code {
+		c.Lang = strings.ToLower(lang)
+	}
+	return inactive
 }
 
 // cellEnd finds the line that begins the next cell. Within a text of the language, and in a fence of Markdown that is
@@ -139,12 +155,12 @@ func (r *parser) cellEnd(c *Cell, first int) int {
 // fenceEnd returns the line that closes the fence which a line of a comment opens; -1 when it opens none, or none that
 // is closed.
 func (r *parser) fenceEnd(i int) int {
-	open, length := blocks.OpensFence(magics.Bare(r.lines[i].Text, r.Language.Comment))
+	open, length := blocks.OpensFence(r.Language.Bare(r.lines[i].Text))
 	if length == 0 || r.never[open] > 0 && length >= r.never[open] {
 		return -1
 	}
 	for j := i + 1; j < len(r.lines); j++ {
-		if blocks.ClosesFence(magics.Bare(r.lines[j].Text, r.Language.Comment), open, length) {
+		if blocks.ClosesFence(r.Language.Bare(r.lines[j].Text), open, length) {
 			return j
 		}
 	}
@@ -180,7 +196,7 @@ func (r *parser) uncomment(c *Cell, content []string, inactive bool) []string {
 		fallthrough
 	case c.Kind != Code && !c.runsInScript(r), inactive, c.Lang != r.Lang && c.Field("active") == nil:
 		for i := range content {
-			content[i] = magics.Bare(content[i], r.Language.Comment)
+			content[i] = r.Language.Bare(content[i])
 		}
 		return content
 	case c.Kind != Code: // code that only the script runs
@@ -228,6 +244,6 @@ func quotedText(content []string) (inner []string, skip int, ok bool) {
 // formError refuses a script that Jupytext wrote in another form.
 func (r *parser) formError(form string) error {
 	return &notebooks.Error{Kind: notebooks.KindInput, File: r.Name, Line: 1, Col: 1,
-		Msg:  fmt.Sprintf("the script is in Jupytext's form %q, and only percent scripts are read", form),
+		Msg:  fmt.Sprintf("the script is in Jupytext's form %q, and only light and percent scripts are read", form),
 		Hint: "jupytext --to py:percent"}
 }

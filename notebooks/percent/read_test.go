@@ -101,8 +101,22 @@ func TestParse(t *testing.T) {
 			"8/9 code \"%matplotlib inline\\nls -l\\n# ls\\nx?\\n%a b \\\\\\n  c\\n# %b # noescape\\n# text\\n# +\"\n"},
 		"hydrogen": {"a.py", fmt.Sprintf(jupytextHeader, "hydrogen") + "# %%\n%matplotlib inline\n# %no\n",
 			"8/9 code \"%matplotlib inline\\n# %no\"\n"},
-		"light": {"a.py", fmt.Sprintf(jupytextHeader, "light") + "# +\n1\n",
-			`error a.py:1:1: the script is in Jupytext's form "light", and only percent scripts are ` +
+		"light": {"a.py", fmt.Sprintf(jupytextHeader, "light") + "# +\n1\n", "8/9 code \"1\"\n"},
+		"light by hand": {"a.py", "# # T\n#\n# words\n\nx = 1\nif x:\n    y = 2\n\n    z = 3\n\n\n\n# not code\n\n# + tags=[\"a\"]\n" +
+			"u = \"\"\"\n# +\n\"\"\"\n\nv = 2\n# -\n\n# + [markdown] k=1\n# a\n\n# b\n\n# +\n# %time\n",
+			"1/1 markdown \"# T\\n\\nwords\"\n5/5 code \"x = 1\\nif x:\\n    y = 2\\n\\n    z = 3\"\n13/13 markdown \"not code\"\n" +
+				"15/16 code tags=[\"a\"] \"u = \\\"\\\"\\\"\\n# +\\n\\\"\\\"\\\"\\n\\nv = 2\"\n" +
+				"23/24 markdown k=1 \"a\\n\\nb\"\n28/29 code \"%time\"\n"},
+		"light, other end": {"a.js", "// + endofcell=\"--\"\n1\n\n// -\n2\n// --\n3\n",
+			"1/2 code endofcell=\"--\" \"1\\n\\n// -\\n2\"\n7/7 code \"3\"\n"},
+		"no mark of a light script": {"a.py", "# + more of this\nx = 1\n\ny = 2\n",
+			"1/1 code \"# + more of this\\nx = 1\\n\\ny = 2\"\n"},
+		"comments that end": {"a.ml", "(* --- *)\n(* title: T *)\n(* --- *)\n\n(* %% [markdown] k=1 *)\n(* # T *)\n\n" +
+			"(* %% *)\nlet x = 1 (* y *)\n", "5/6 markdown k=1 \"# T\"\n8/9 code \"let x = 1 (* y *)\"\n"},
+		"light with comments that end": {"a.mac", "/* # T */\n/* */\n/* b */\n\n/* + */\nx: 1$\n\ny: 2$\n/* - */\n",
+			"1/1 markdown \"# T\\n\\nb\"\n5/6 code \"x: 1$\\n\\ny: 2$\"\n"},
+		"sphinx": {"a.py", fmt.Sprintf(jupytextHeader, "sphinx") + "# +\n1\n",
+			`error a.py:1:1: the script is in Jupytext's form "sphinx", and only light and percent scripts are ` +
 				`read; jupytext --to py:percent`},
 		"shebang, coding": {"a.py", "#!/usr/bin/python\n# -*- coding: utf-8 -*-\n# ---\n# title: T\n# ---\n# %%\n1\n",
 			"6/7 code \"1\"\n"},

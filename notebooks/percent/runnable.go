@@ -15,7 +15,7 @@ func (s *Script) Runnable() (*notebooks.Notebook, error) {
 	book := notebooks.CellFile{Name: s.Name, Source: s.Source, Form: Form}
 	if s.Header.Given {
 		book.FrontMatter = []notebooks.FrontMatter{{Text: []byte(s.Header.Text), At: s.Header.At, Place: s.place,
-			Strict: !s.Header.Jupytext}}
+			Strict: !s.Header.Jupytext && !s.Header.prose()}}
 	} else {
 		book.Head = s.head()
 	}
@@ -36,7 +36,7 @@ func (s *Script) head() *notebooks.FrontMatter {
 	first := 0
 	for first < len(s.lines) && (s.lines[first].Text == "" || strings.HasPrefix(s.lines[first].Text, "#!") ||
 		comment(first) && (coding.MatchString(s.lines[first].Text) ||
-			strings.TrimSpace(magics.Bare(s.lines[first].Text, sign)) == "")) {
+			strings.TrimSpace(s.Language.Bare(s.lines[first].Text)) == "")) {
 		first++
 	}
 	var text strings.Builder
@@ -47,7 +47,7 @@ func (s *Script) head() *notebooks.FrontMatter {
 	skipped := first
 	for i := first; i < len(s.lines) && (comment(i) || i == first && text.Len() > 0); i++ {
 		if comment(i) {
-			text.WriteString(magics.Bare(s.lines[i].Text, sign) + "\n")
+			text.WriteString(s.Language.Bare(s.lines[i].Text) + "\n")
 		}
 	}
 	return &notebooks.FrontMatter{Text: []byte(text.String()), Place: func(line, col int) (int, int) {

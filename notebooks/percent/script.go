@@ -16,6 +16,7 @@ type Script struct {
 	Language Language // of the ending
 	Lang     string   // of the cells: what the header says, or else the language of the ending
 	Header   Header
+	Light    bool // cells are parted by empty lines
 	Cells    []Cell
 	Warnings notebooks.ErrorList // what runs, and a reader should know
 

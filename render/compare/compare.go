@@ -166,9 +166,9 @@ func maskedBy(a, b []string) []string {
 // difference summarizes a difference.
 func difference(a, b []string) string {
 	switch {
-	case a == nil:
+	case len(a) == 0:
 		return "nothing was stored of it"
-	case b == nil:
+	case len(b) == 0:
 		return "it left nothing this time"
 	case a[0] != b[0]:
 		return "was: " + a[0] + "; now: " + b[0]

@@ -73,6 +73,8 @@ func TestCompare(t *testing.T) {
 		{"a condition that does not hold any more", output("a|○", "b|ok|took 3s", "e|ok|1"),
 			map[string]runs.StepStatus{"a": runs.StepSkipped}, Options{},
 			"a different, b same, c unchecked, d unchecked, e same, f skipped"},
+		{"an empty cell", output("a", "b|ok|took 3s", "e|ok|1"), nil, Options{},
+			"a different, b same, c unchecked, d unchecked, e same, f skipped"},
 		{"an end too soon", output("a|ok|1"), map[string]runs.StepStatus{"b": runs.StepPending, "c": runs.StepPending,
 			"d": runs.StepPending, "e": runs.StepTimeout}, Options{Marked: true},
 			"a unchecked, b failed, c failed, d failed, e failed, f skipped"},

@@ -165,7 +165,7 @@ func Ended(status, words string, t *diff.Tests) string {
 		parts = append(parts, words)
 	}
 	if t != nil {
-		parts = append(parts, result.TestWords(t.Passed, t.Failed, t.Skipped))
+		parts = append(parts, result.TestWords(t.Passed, t.Failed, t.Skipped, t.From))
 	}
 	if parts == nil {
 		return "not run"

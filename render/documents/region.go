@@ -199,7 +199,8 @@ func setResult(c *diff.Cell, s *notebooks.ManifestStep) {
 		c.Words = ""
 	}
 	if s.Tests != nil {
-		c.Tests = &diff.Tests{Passed: s.Tests.Passed, Failed: s.Tests.Failed, Skipped: s.Tests.Skipped}
+		c.Tests = &diff.Tests{Passed: s.Tests.Passed, Failed: s.Tests.Failed, Skipped: s.Tests.Skipped,
+			From: s.Tests.From}
 	}
 }
 

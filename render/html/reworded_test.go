@@ -16,6 +16,7 @@ import (
 	"markmill/notebooks/region"
 	"markmill/render/diffview"
 	"markmill/render/documents"
+	"markmill/render/fresh"
 	"markmill/render/review"
 )
 
@@ -164,6 +165,8 @@ func (f oneFile) Read(name string, _ int64) ([]byte, error) {
 	}
 	return nil, os.ErrNotExist
 }
+
+func (oneFile) Inputs() fresh.Tree { return nil }
 
 func (f oneFile) In(string) (names []string, err error) {
 	for name := range f {

@@ -161,6 +161,9 @@ func (p *notebookPage) testRow(w *writer) {
 		any = true
 		if t := r.tests; t != nil {
 			sum.Passed, sum.Failed, sum.Skipped = sum.Passed+t.Passed, sum.Failed+t.Failed, sum.Skipped+t.Skipped
+			if sum.From == "" || t.From == notebooks.Printed {
+				sum.From = t.From
+			}
 		}
 		refs.put(`<a class="ref %s" href="#%s">%s %s</a> `, markup(r.state), stepPrefix+string(s.ID), signs[r.state],
 			cleanLine(string(s.ID)))
@@ -169,7 +172,7 @@ func (p *notebookPage) testRow(w *writer) {
 	switch {
 	case !any:
 		w.put(`<span class="dim">none ran</span>`)
-	case sum == notebooks.ManifestTests{}:
+	case sum.Passed+sum.Failed+sum.Skipped == 0:
 		w.put("%s", refs.markup())
 	default:
 		if sum.Failed > 0 {
@@ -178,6 +181,12 @@ func (p *notebookPage) testRow(w *writer) {
 		w.put(`<span class="count pass">✓ %d passed</span> `, sum.Passed)
 		if sum.Skipped > 0 {
 			w.put(`<span class="count skip">○ %d skipped</span> `, sum.Skipped)
+		}
+		switch sum.From {
+		case notebooks.Printed:
+			w.put(`<span class="dim" title="The counts are those that the steps printed, as any program could.">printed</span> `)
+		case notebooks.Reported:
+			w.put(`<span class="dim" title="The counts are those of the runners’ own reports.">reported</span> `)
 		}
 		w.put("%s", refs.markup())
 	}

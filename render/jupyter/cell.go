@@ -34,6 +34,7 @@ type recorded struct {
 	steps   []runs.StepRecord // the same, in their order
 	book    *safe.RuleBook
 	limit   int64 // bytes of a stream
+	timings bool  // the cells say when they ran
 	// displays are the final results by display id; see current.
 	displays map[string]runs.OutputData
 	widgets  *widgets
@@ -41,7 +42,7 @@ type recorded struct {
 
 func newRecorded(j *notebook, run *runs.Run, files fs.FS) *recorded {
 	r := &recorded{j: j, files: files, steps: run.Steps, records: map[notebooks.StepID]runs.StepRecord{},
-		book: safe.NewRuleBook(j.nb), limit: streamBytes}
+		book: safe.NewRuleBook(j.nb), limit: streamBytes, timings: run.Timings()}
 	if n := j.nb.Front.MaxOutput; n > 0 {
 		r.limit = n
 	}
@@ -58,6 +59,9 @@ func (r *recorded) step(step *notebooks.Step) (stepOutcome, error) {
 	rules, err := r.book.Of(step)
 	if err != nil {
 		return out, err
+	}
+	if r.timings {
+		out.timing = timingOf(rec)
 	}
 	out.outputs = func(count int) ([]map[string]any, error) { return r.outputs(rec, rules, count) }
 	if r.j.tells && result.Reached(rec) {

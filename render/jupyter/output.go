@@ -29,6 +29,9 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 	}
 	j.manifest, j.params, j.given, j.report = result.Manifest(nb, run), run.Contract.Parameters, recordedValues(run),
 		run.ReportMode()
+	if run.Timings() {
+		j.timing = timingOfRun(run)
+	}
 	j.manifest.Signature = result.SignatureOf(name, run)
 	j.input, j.names = run.Started.Notebook, safe.NewNames(run.Started.Paths)
 	j.output = OutputPath(run.Started.Output, run.Started.Repository)
@@ -78,6 +81,7 @@ type notebook struct {
 	input    string            // path of the notebook
 	output   any               // path of OUTPUT, or nil
 	report   bool              // the code of every cell is folded
+	timing   timing            // of the run
 
 	result ipynb.Result
 	listed []notebooks.ManifestRegion
@@ -158,7 +162,8 @@ type stepOutcome struct {
 	started bool
 	ran     bool                                      // it ended, and has a count
 	outputs func(count int) ([]map[string]any, error) // as nbformat has them; nil is none
-	note    any                                       // what the cell's metadata say of it, nil without
+	timing  timing
+	note    any // what the cell's metadata say of it, nil without
 }
 
 // steps writes the outcome of each cell. Execution counts include the injected cell, as papermill's do.
@@ -218,6 +223,12 @@ func (j *notebook) steps(of func(*notebooks.Step) (stepOutcome, error)) error {
 		if i > stopped {
 			state.pend(got.Count)
 		}
+		if t := outcomes[i].timing; t != (timing{}) {
+			state.time(t)
+			if err := set(&got, "execution", t.execution()); err != nil {
+				return err
+			}
+		}
 		if len(got.Outputs) == 0 {
 			got.Outputs = codec.Raw("[]")
 		}
@@ -267,7 +278,7 @@ func set(got *ipynb.CellResult, name string, v any) error {
 	return err
 }
 
-// papermillState is papermill's metadata of a cell. Times are left to the run's record.
+// papermillState is papermill's metadata of a cell. It has times where the run was asked for them; see timing.
 type papermillState struct {
 	Duration  *float64 `json:"duration"`
 	End       *string  `json:"end_time"`
@@ -359,10 +370,16 @@ func (j *notebook) metadata() error {
 	if j.failed {
 		exception = new(true)
 	}
+	var when papermillState
+	if j.timing != (timing{}) {
+		when.time(j.timing)
+	}
 	papermill, err := codec.Marshal(map[string]any{
-		"default_parameters": struct{}{}, "duration": nil, "end_time": nil, "environment_variables": struct{}{},
-		"exception":  exception,
-		"input_path": j.input, "output_path": j.output, "parameters": given, "start_time": nil, "version": "markmill",
+		"default_parameters": struct{}{}, "duration": when.Duration, "end_time": when.End,
+		"environment_variables": struct{}{},
+		"exception":             exception,
+		"input_path":            j.input, "output_path": j.output, "parameters": given, "start_time": when.Start,
+		"version": "markmill",
 	})
 	if err != nil {
 		return err

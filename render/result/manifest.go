@@ -29,7 +29,7 @@ func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 		Blockers: manifestBlockers(run, say), Steps: manifestSteps(nb, run, say),
 		Parameters: Params(run.Contract.Parameters, names),
 		Scraps:     manifestScraps(run, names), Contract: manifestContract(run), Judges: manifestJudges(run),
-		ReportMode: run.ReportMode(),
+		ReportMode: run.ReportMode(), Inputs: run.Inputs,
 	}
 	if n := len(m.Scraps) - notebooks.MaxManifestScraps; n > 0 {
 		m.Scraps, m.ScrapsOmitted = m.Scraps[:notebooks.MaxManifestScraps], n

@@ -104,7 +104,7 @@ func StepWords(m *notebooks.Manifest) string {
 func TestsWords(m *notebooks.Manifest) string {
 	steps, passed, failed, expected, not := 0, 0, 0, 0, 0
 	var sum notebooks.ManifestTests
-	counted := false
+	counted, from := false, map[string]bool{}
 	for i := range m.Steps {
 		s := &m.Steps[i]
 		if !slices.Contains(s.Tags, notebooks.TagTest) {
@@ -123,7 +123,7 @@ func TestsWords(m *notebooks.Manifest) string {
 			not++
 		}
 		if t := s.Tests; t != nil {
-			counted = true
+			counted, from[t.From] = true, true
 			sum.Passed, sum.Failed, sum.Skipped = sum.Passed+t.Passed, sum.Failed+t.Failed, sum.Skipped+t.Skipped
 		}
 	}
@@ -147,7 +147,16 @@ func TestsWords(m *notebooks.Manifest) string {
 	}
 	add(expected, "failed as expected")
 	add(not, "did not run")
-	return "tests: " + strings.Join(words, ", ")
+	all := "tests: " + strings.Join(words, ", ")
+	switch {
+	case from[notebooks.Printed] && len(from) > 1:
+		return all + " (some only printed)"
+	case from[notebooks.Printed]:
+		return all + " (printed)"
+	case from[notebooks.Reported] && len(from) == 1:
+		return all + " (reported)"
+	}
+	return all
 }
 
 // ChangedWords returns the size of the change.

@@ -114,7 +114,7 @@ func Line(s *notebooks.ManifestStep) string { return strings.Join(Words(s), " ·
 func Summary(s *notebooks.ManifestStep) []string {
 	words := Words(s)
 	if s.Tests != nil {
-		words = append(words, TestWords(s.Tests.Passed, s.Tests.Failed, s.Tests.Skipped))
+		words = append(words, TestWords(s.Tests.Passed, s.Tests.Failed, s.Tests.Skipped, s.Tests.From))
 	}
 	if s.Files > 0 {
 		words = append(words, ChangeWords(s.Files, s.Added, s.Deleted))
@@ -133,14 +133,21 @@ func ChangeWords(files, added, deleted int) string {
 	return fmt.Sprintf("%s +%d −%d", plain.Counted(files, "file"), added, deleted)
 }
 
-// TestWords says "3 passed, 1 failed" of what a test runner counted.
-func TestWords(passed, failed, skipped int) string {
+// TestWords says "3 passed, 1 failed (printed)" of what a test runner counted. from is where the counts come from, as
+// in notebooks.ManifestTests, and runner, which may be left out, the runner.
+func TestWords(passed, failed, skipped int, from string, runner ...string) string {
 	words := fmt.Sprintf("%d passed", passed)
 	if failed > 0 {
 		words += fmt.Sprintf(", %d failed", failed)
 	}
 	if skipped > 0 {
 		words += fmt.Sprintf(", %d skipped", skipped)
+	}
+	if from == notebooks.Printed || from == notebooks.Reported {
+		runner = append([]string{from}, runner...)
+	}
+	if len(runner) > 0 {
+		words += " (" + strings.Join(runner, ", ") + ")"
 	}
 	return words
 }

@@ -35,6 +35,8 @@ type Input struct {
 	// Proof returns the level of proof of an output notebook. Without it every one is claimed.
 	Proof   func(path string, output []byte) Proof
 	Require Level // the level that outputs must have; "" for any
+	// Current makes the review list every output of the new side that is not current.
+	Current bool
 }
 
 // reviewer builds a review.
@@ -50,14 +52,20 @@ type reviewer struct {
 	brought    map[string]bool         // the outputs that the branch adds or changes
 	changes    map[string][][2]version // of files: what the runs of those outputs made of what
 	findings   []Finding
+	touched    map[string]bool // the files that differ, and the folders that they are in
+	alone      bool            // each output is read on the new side only: nothing is compared with the old one
+}
+
+func newReviewer(in Input) *reviewer {
+	return &reviewer{in: in, base: newSide(in.Base, in.BaseName), head: newSide(in.Head, in.HeadName),
+		from: map[string]string{}, to: map[string]string{},
+		judged: map[string]Output{}, told: map[string]*Notebook{}, pairs: map[*Notebook][2]*book{},
+		brought: map[string]bool{}}
 }
 
 // Make reviews. It returns an error only if a tree cannot be read; a notebook that cannot be read becomes a finding.
 func Make(in Input) (*Review, error) {
-	r := &reviewer{in: in, base: newSide(in.Base, in.BaseName), head: newSide(in.Head, in.HeadName),
-		from: map[string]string{}, to: map[string]string{},
-		judged: map[string]Output{}, told: map[string]*Notebook{}, pairs: map[*Notebook][2]*book{},
-		brought: map[string]bool{}}
+	r := newReviewer(in)
 	files := r.renames(in.Files)
 	for _, f := range files {
 		if f.From != "" {
@@ -74,10 +82,11 @@ func Make(in Input) (*Review, error) {
 	for _, f := range files {
 		r.file(f)
 	}
+	r.affected()
 	r.group()
 	rules := r.protected(slices.Clone(in.Rules))
 	out := &Review{Version: Version, Base: in.BaseName, Head: in.HeadName, Verdict: "pass", FailOn: in.FailOn,
-		Require: in.Require, Rules: rules, Notebooks: r.notebooks,
+		Require: in.Require, Current: in.Current, Rules: rules, Notebooks: r.notebooks,
 		Findings: r.findRules(rules)}
 	for _, outputs := range []bool{false, true} { // an output does not say again what its source said
 		for _, n := range out.Notebooks {
@@ -311,7 +320,10 @@ func (r *reviewer) orphans(n *Notebook) {
 // settle sorts the conditions, and adds those of outputs that changed themselves, whose findings are listed
 // separately.
 func (n *Notebook) settle() {
-	have := append(n.Conditions, OnChanged)
+	have := n.Conditions
+	if n.Change != Untouched {
+		have = append(have, OnChanged)
+	}
 	for i := range n.Outputs {
 		for _, state := range n.Outputs[i].States {
 			have = append(have, stateConditions[state])

@@ -79,28 +79,42 @@ func (r *reviewer) findOutput(o *Output, say func(on Condition, name, step, word
 	if a := o.Applied; a != nil && a.State == Differs {
 		say(OnDiffers, o.Path, "", a.words(), slices.Concat(a.Files, a.Others)...)
 	}
+	if len(o.elsewhere) > 0 {
+		say(OnDiffers, o.Path, "", "its run began with files that neither side has: "+some(o.elsewhere), o.elsewhere...)
+	}
+	if len(o.inside) > 0 {
+		say(OnPolicy, o.Path, "", "a program of the repository itself ran its steps: "+some(o.inside))
+	}
+	if len(o.replaced) > 0 {
+		say(OnPolicy, o.Path, "", "a program was another file for a later step: "+some(o.replaced))
+	}
 	for _, s := range o.States {
 		step, words := "", ""
 		switch s {
 		case Partial:
 			words = "a partial run: " + o.Partial
-		case Failed:
+		case Failed, Blocked:
 			step, words = o.failure()
 		case Altered:
 			words = strings.Join(append([]string{"edited: not as its run left it"}, o.Problems...), "; ")
 		case Damaged:
 			words = strings.Join(append([]string{"damaged"}, o.Problems...), "; ")
-		case Stale:
+		case Outdated:
 			words = "outdated: " + o.outdated()
 		case Missing:
 			words = "the output of " + o.Source + " is missing"
+		case Unknown:
+			if !r.in.Current {
+				continue
+			}
+			words = "unknown: " + o.Unknown
 		default:
 			continue
 		}
 		say(stateConditions[s], o.Path, step, words)
 	}
 	if r.in.Require != "" && o.Proof != nil && o.Proof.Level.rank() < r.in.Require.rank() {
-		say(OnProof, o.Path, "", fmt.Sprintf("%s is required, and it is only %s", r.in.Require, o.Proof.words()))
+		say(OnProof, o.Path, "", fmt.Sprintf("%s is required, and it is only %s", r.in.Require, o.Proof.Summary()))
 	}
 	if a := o.Applied; a != nil && a.State == NotApplied {
 		say(OnUnapplied, o.Path, "", a.words())

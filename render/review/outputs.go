@@ -6,17 +6,20 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"markmill/notebooks"
 	"markmill/notebooks/region"
+	"markmill/render/fresh"
+	"markmill/runs"
 )
 
 // stateOrder is the order in which states are listed.
-var stateOrder = []State{Failed, Partial, Altered, Damaged, Stale, Missing, Fresh, Intact, Unproven}
+var stateOrder = []State{Failed, Blocked, Partial, Altered, Damaged, Outdated, Missing, Unknown, Current, Unproven}
 
 // stateConditions are the conditions that states meet.
-var stateConditions = map[State]Condition{Failed: OnFailed, Partial: OnPartial, Altered: OnEdited, Damaged: OnDamaged,
-	Stale: OnStale, Missing: OnMissing}
+var stateConditions = map[State]Condition{Failed: OnFailed, Blocked: OnFailed, Partial: OnPartial, Altered: OnEdited,
+	Damaged: OnDamaged, Outdated: OnOutdated, Missing: OnMissing, Unknown: OnUnknown}
 
 func (o *Output) sort() {
 	slices.SortFunc(o.States, func(a, b State) int { return slices.Index(stateOrder, a) - slices.Index(stateOrder, b) })
@@ -38,7 +41,7 @@ func (r *reviewer) output(name string) Output {
 		if b.jupyter != nil {
 			own = b.sourceDigest()
 		}
-		r.stand(&o, m, own)
+		r.stand(&o, b, m, own)
 		o.Applied = r.applied(name, m)
 	}
 	r.prove(&o, b)
@@ -57,43 +60,54 @@ func (r *reviewer) tell(o *Output, m *notebooks.Manifest) {
 		if m.Status != "partial" && m.Status != "pass" {
 			o.States = append(o.States, Failed)
 		}
+	case m.Status == "blocked":
+		o.States = append(o.States, Blocked)
 	case m.Status != "pass":
 		o.States = append(o.States, Failed)
+	}
+	for _, p := range m.Parameters {
+		if p.Given {
+			o.Given = append(o.Given, p)
+		}
 	}
 	if m.Contract != nil {
 		o.Approval = m.Contract.Approval
 	}
 	for _, b := range m.Blockers {
-		o.Blockers = append(o.Blockers, Reason{Code: b.Code, Step: string(b.Step), Rule: b.Rule, Message: b.Message,
+		o.Blockers = append(o.Blockers, Blocker{Code: b.Code, Step: string(b.Step), Rule: b.Rule, Message: b.Message,
 			Files: b.Paths, Fix: b.Fix})
 	}
 }
 
-// stand compares an output with its source. own is the digest of the output's own text.
-func (r *reviewer) stand(o *Output, m *notebooks.Manifest, own string) {
+// stand compares an output with its source, and with what its run read. own is the digest of the output's own text.
+func (r *reviewer) stand(o *Output, b *book, m *notebooks.Manifest, own string) {
 	whole := len(o.Problems) == 0
 	switch {
 	case o.Source == "" && !whole: // what its own text was, cannot be told
 	case o.Source == "" && r.lost(m, o.Path):
-		o.States = append(o.States, Stale)
+		o.States = append(o.States, Outdated)
 		o.gone = path.Clean(m.SourcePath)
-	case o.Source == "" && own == m.Source:
-		o.States = append(o.States, Intact)
-	case o.Source == "":
-		o.States = append(o.States, Stale)
+	case o.Source == "" && own != m.Source:
+		o.States = append(o.States, Outdated)
 		o.Problems = append(o.Problems,
 			"the text of the notebook is another than at its run, and no source stands beside it")
-	case r.head.book(o.Source).look().digestFor(o.Path) == m.Source:
-		if whole && own == m.Source {
-			o.States = append(o.States, Fresh) // what was edited is not known to be the output of anything
-		}
-	default:
-		o.States = append(o.States, Stale)
+	case o.Source != "" && r.head.book(o.Source).look().digestFor(o.Path) != m.Source:
+		o.States = append(o.States, Outdated)
+		o.Reasons = append(o.Reasons, fresh.Reason{Path: o.Source, Words: r.changedSource(b, o.Source)})
 	}
 	if o.Source != "" && own != m.Source && whole {
 		o.States = append(o.States, Altered)
 		o.Problems = append(o.Problems,
 			"the text around the regions was edited: it is not that of the source at the run")
+	} else if whole {
+		r.judge(o, m)
+	}
+	switch {
+	case !whole || len(o.States) > 0: // what was edited is not known to be the output of anything
+	case o.Unknown != "":
+		o.States = append(o.States, Unknown)
+	default:
+		o.States = append(o.States, Current)
 	}
 }
 
@@ -164,15 +178,32 @@ func (n *Notebook) outputOf(name string) *Output {
 	return nil
 }
 
+// runWords says how the run of an output that did not pass ended.
+func (o *Output) runWords() string {
+	switch runs.Status(o.Status) {
+	case runs.Fail:
+		return "its run failed"
+	case runs.Interrupted:
+		return "its run was interrupted"
+	}
+	return "its run is " + o.Status
+}
+
+// names reports whether words name a step: one of id "a" is not named by "false".
+func names(words, step string) bool {
+	inID := func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-_.", c) }
+	return slices.Contains(strings.FieldsFunc(words, func(c rune) bool { return !inID(c) }), step)
+}
+
 // failure describes on one line why a run did not pass: the first cause, and its step.
 func (o *Output) failure() (step, words string) {
-	words = "its run is " + o.Status
+	words = o.runWords()
 	if len(o.Blockers) == 0 {
 		return "", words
 	}
 	b := o.Blockers[0]
 	words += ": "
-	if b.Step != "" && !strings.Contains(b.Message, b.Step) {
+	if b.Step != "" && !names(b.Message, b.Step) {
 		words += "step " + b.Step + ": "
 	}
 	words += b.Message

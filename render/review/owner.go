@@ -122,7 +122,7 @@ func (r *reviewer) settings(files []File) {
 
 // ownerBefore returns the present path of the source that an output had on the old side, "" without one.
 func (r *reviewer) ownerBefore(output string) string {
-	if was := cmp.Or(r.from[output], output); r.base.isOutput(was) {
+	if was := cmp.Or(r.from[output], output); !r.alone && r.base.isOutput(was) {
 		return r.now(r.base.ownerOf(was))
 	}
 	return ""

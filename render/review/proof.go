@@ -1,6 +1,9 @@
 package review
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Level is a level of proof. Each level includes the ones before.
 type Level string
@@ -17,6 +20,32 @@ var Levels = []Level{Claimed, Recorded, Signed, Repeated}
 
 func (l Level) rank() int { return max(0, slices.Index(Levels, l)) }
 
+// Reaches reports whether a level is at least another; "" asks for none.
+func (l Level) Reaches(want Level) bool { return l.rank() >= want.rank() }
+
+// Max returns the higher of two levels.
+func (l Level) Max(other Level) Level {
+	if other.rank() > l.rank() {
+		return other
+	}
+	return l
+}
+
+// ParseRequire reads what outputs must have: "current", and levels of proof, of which the highest counts.
+func ParseRequire(words []string) (level Level, current bool, err error) {
+	for _, word := range words {
+		switch l := Level(word); {
+		case word == string(Current):
+			current = true
+		case l.rank() > 0:
+			level = level.Max(l)
+		default:
+			return "", false, fmt.Errorf("require %s is not known; known: current, recorded, signed, repeated", word)
+		}
+	}
+	return level, current, nil
+}
+
 // Proof is the level of an output, and its basis.
 type Proof struct {
 	Level Level  `json:"level"`
@@ -24,8 +53,8 @@ type Proof struct {
 	Words string `json:"words,omitzero"` // by whom it is signed, or why it is no more than claimed
 }
 
-// words describes a proof.
-func (p *Proof) words() string {
+// Summary describes a proof.
+func (p *Proof) Summary() string {
 	words := string(p.Level)
 	if p.Run != "" {
 		words += " (" + p.Run + ")"

@@ -3,7 +3,9 @@ package review
 import (
 	"slices"
 
+	"markmill/notebooks"
 	"markmill/notebooks/diff"
+	"markmill/render/fresh"
 )
 
 // Version is the version of the JSON (docs/review.md). Members are only ever added to a version.
@@ -11,12 +13,14 @@ const Version = 1
 
 // Review describes the notebooks that changed between two sides. Its JSON is the schema of docs/review.md.
 type Review struct {
-	Version   int         `json:"version"`
-	Base      Revision    `json:"base"`
-	Head      Revision    `json:"head"`
-	Verdict   string      `json:"verdict"` // pass, fail
-	FailOn    []Condition `json:"fail_on"`
-	Require   Level       `json:"require,omitzero"` // the level of proof that outputs must have; "" without
+	Version int         `json:"version"`
+	Base    Revision    `json:"base"`
+	Head    Revision    `json:"head"`
+	Verdict string      `json:"verdict"` // pass, fail
+	FailOn  []Condition `json:"fail_on"`
+	Require Level       `json:"require,omitzero"` // the level of proof that outputs must have; "" without
+	// Current says that every output must be current, those of notebooks that did not change, too.
+	Current   bool        `json:"require_current,omitzero"`
 	Counts    Counts      `json:"counts"`
 	Rules     []Rule      `json:"rules,omitempty"`    // changed files that say what runs may do, or that judge them
 	Findings  []Finding   `json:"findings,omitempty"` // what a reviewer must not miss, causes before consequences
@@ -48,6 +52,8 @@ const (
 	Removed Change = "removed"
 	Renamed Change = "renamed" // and perhaps edited, too
 	Edited  Change = "edited"
+	// Untouched is a notebook that is as it was, with outputs that other changes of the branch made outdated.
+	Untouched Change = "untouched"
 )
 
 // Kind is the kind of a notebook.
@@ -74,40 +80,44 @@ const (
 	OnEdited    Condition = "edited"    // an output was edited by hand
 	OnDamaged   Condition = "damaged"   // an output lacks a region or its manifest, or cannot be read
 	OnProof     Condition = "proof"     // an output has not the level of proof that is required
-	OnStale     Condition = "stale"     // the source changed since the run
+	OnOutdated  Condition = "outdated"  // the source changed since the run, or something that the run read
 	OnMissing   Condition = "missing"   // a source had an output, or should have one, and has none
+	OnUnknown   Condition = "unknown"   // what the run of an output read is not known
 	OnUnapplied Condition = "unapplied" // the branch does not have the change of a run
 	OnChanged   Condition = "changed"   // any notebook changed
 )
 
 // Conditions lists them: causes before consequences, the worst first.
 var Conditions = []Condition{OnPolicy, OnRules, OnRed, OnDiffers, OnWeakened, OnFewer, OnPartial, OnFailed, OnEdited,
-	OnDamaged, OnProof, OnStale, OnMissing,
-	OnUnapplied, OnChanged}
+	OnDamaged, OnProof, OnOutdated, OnMissing, OnUnknown, OnUnapplied, OnChanged}
 
 // Always lists the conditions that fail a review even if its list omits them, unless the list excludes them by name.
 // A list written before these conditions existed must not let them pass.
 var Always = []Condition{OnPolicy, OnDiffers, OnWeakened, OnFewer, OnPartial, OnProof}
 
 // DefaultFailOn lists the further conditions that fail a review by default.
-var DefaultFailOn = []Condition{OnRed, OnFailed, OnEdited, OnDamaged}
+var DefaultFailOn = []Condition{OnRed, OnFailed, OnEdited, OnDamaged, OnOutdated}
+
+// RequireCurrent lists the conditions that fail a review when outputs must be current.
+var RequireCurrent = []Condition{OnOutdated, OnMissing, OnUnknown}
 
 // State is the state of an output.
 type State string
 
 const (
-	Fresh    State = "fresh"    // the output of the source as it is
-	Intact   State = "intact"   // the output of the text that it holds; no source stands beside it
+	Current  State = "current"  // it passed, and the source and all that its run read are as they were
+	Outdated State = "outdated" // the source changed, or something that the run read
+	Unknown  State = "unknown"  // of its source as it is; what the run read is not known, or cannot be compared
 	Unproven State = "unproven" // a Jupyter notebook: whose outputs these are cannot be told
 	Partial  State = "partial"  // only a part of the notebook ran
 	Failed   State = "failed"
+	Blocked  State = "blocked" // a gate was not met, and nothing ran
 	Altered  State = "edited"
 	Damaged  State = "damaged"
-	Stale    State = "stale"
-	Missing  State = "missing"
+	Missing  State = "missing" // never run, or the output is gone
 )
 
-// Output is a stored output on the new side.
+// Output is a stored output on the new side, or the one that a source lacks.
 type Output struct {
 	Path     string   `json:"path"`
 	States   []State  `json:"states"`             // the worst first
@@ -118,13 +128,24 @@ type Output struct {
 	Approval string   `json:"approval,omitzero"`  // who approved the run
 	Proof    *Proof   `json:"proof,omitempty"`    // how far it can be trusted; nil of one that is missing
 	// how the branch stands to the change of the run; nil where there is none to compare
-	Applied  *Applied `json:"applied,omitempty"`
-	Blockers []Reason `json:"blockers,omitempty"` // why the run did not pass, causes before consequences
-	gone     string   // the source that it is of, where the branch removed that
+	Applied  *Applied  `json:"applied,omitempty"`
+	Blockers []Blocker `json:"blockers,omitempty"` // why the run did not pass, causes before consequences
+	// Reasons are what is not as it was at the run: steps of the source, and what the run read.
+	Reasons []fresh.Reason `json:"reasons,omitempty"`
+	Unknown string         `json:"unknown,omitzero"` // why it cannot be told whether it is current
+	// Given are the parameters that were given to the run, and their values.
+	Given []notebooks.ManifestParam `json:"given,omitempty"`
+	// Judges are the files that the branch changed and that steps up to the last test read, scripts first.
+	Judges []string `json:"judges,omitempty"`
+
+	gone      string   // the source that it is of, where the branch removed that
+	elsewhere []string // what the run began with, and neither side has
+	inside    []string // interpreters that lay in the repository, where the branch can replace them
+	replaced  []string // interpreters that were another file for a later step
 }
 
-// Reason is why a run did not pass, from its manifest.
-type Reason struct {
+// Blocker is why a run did not pass, from its manifest.
+type Blocker struct {
 	Code    string   `json:"code"`
 	Step    string   `json:"step,omitzero"`
 	Rule    string   `json:"rule,omitzero"`

@@ -17,6 +17,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/markdown"
 	"markmill/notebooks/region"
+	"markmill/render/fresh"
 )
 
 // files is a tree in memory.
@@ -57,6 +58,43 @@ func (f files) Entry(name string) (blob, mode string, ok bool, err error) {
 	return region.DigestOf([]byte(text)), "100644", true, nil
 }
 
+func (f files) Inputs() fresh.Tree { return inputs{f} }
+
+// inputs compares the inputs of runs with a tree in memory.
+type inputs struct{ of files }
+
+func (t inputs) Entry(name string) (blob, mode string, err error) {
+	blob, mode, _, err = t.of.Entry(name)
+	return blob, mode, err
+}
+
+func (t inputs) Folder(name string) (tree, names string, err error) {
+	for _, p := range slices.Sorted(maps.Keys(t.of)) {
+		if covers(name, p) {
+			tree += p + "=" + t.of[p] + ";"
+			names += p + ";"
+		}
+	}
+	return tree, names, nil
+}
+
+func (t inputs) Without(except []string, changes []notebooks.ManifestChange) (fresh.Tree, error) {
+	of := maps.Clone(t.of)
+	for _, p := range except {
+		delete(of, p)
+	}
+	for _, c := range changes { // of tests: the old blob is the text
+		of[c.Path] = c.OldBlob
+	}
+	return inputs{of}, nil
+}
+
+func (inputs) Ignored(string, string) (string, bool, error) { return "", false, nil }
+
+func (inputs) Declared(in notebooks.DeclaredInput) (notebooks.DeclaredInput, bool, error) {
+	return in, true, nil
+}
+
 // sourceText returns a notebook with one step.
 func sourceText(title, code string) string {
 	return "# " + title + "\n\n```bash {#one}\n" + code + "\n```\n"
@@ -75,7 +113,7 @@ func ran(source, status, text string) string {
 	body := "<details><summary>" + mark + " <code>one</code> · exit 0</summary>\n\n```text {.output}\n" + text +
 		"\n```\n\n</details>\n"
 	return string(region.Splice(nb.Source, []region.Region{{ID: "one", At: nb.Steps[0].Fence.End,
-		Body: []byte(body)}}, notebooks.Manifest{Status: status}))
+		Body: []byte(body)}}, notebooks.Manifest{Status: status, Inputs: &notebooks.Inputs{}}))
 }
 
 // reviewed reviews two trees, without pairing files that moved unchanged.
@@ -123,27 +161,27 @@ func TestOutputStates(t *testing.T) {
 		want       string
 	}{
 		{"the source changed, its output did not", files{"n/a.md": a, "runs/a.md": ran(a, "pass", "1")},
-			files{"n/a.md": b, "runs/a.md": ran(a, "pass", "1")}, "n/a.md: edited · output stale"},
+			files{"n/a.md": b, "runs/a.md": ran(a, "pass", "1")}, "n/a.md: edited · output outdated"},
 		{"both changed", files{"a.md": a, "a.out.md": ran(a, "pass", "1")},
 			files{"a.md": b, "a.out.md": ran(b, "pass", "2")},
-			"a.md: edited, with a.out.md · output fresh\na.out.md: edited · output fresh"},
+			"a.md: edited, with a.out.md · output current\na.out.md: edited · output current"},
 		{"an output of another name, beside", files{"a.md": a, "report.md": ran(a, "pass", "1")},
-			files{"a.md": b, "report.md": ran(a, "pass", "1")}, "a.md: edited · output stale"},
+			files{"a.md": b, "report.md": ran(a, "pass", "1")}, "a.md: edited · output outdated"},
 		{"an output of another name, run again", files{"a.md": a, "report.md": ran(a, "pass", "1")},
 			files{"a.md": b, "report.md": ran(b, "pass", "2")},
-			"a.md: edited, with report.md · output fresh\nreport.md: edited · output fresh"},
+			"a.md: edited, with report.md · output current\nreport.md: edited · output current"},
 		{"an output of another name, lost", files{"a.md": a, "report.md": ran(a, "pass", "1")}, files{"a.md": b},
 			"a.md: edited, with report.md removed · output missing\nreport.md: removed · output missing"},
 		{"both gone", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{},
 			"a.md: removed, with a.out.md\na.out.md: removed"},
 		{"the source moved, its output did not", files{"n/a.md": a, "runs/a.md": ran(a, "pass", "1")},
 			files{"n/b.md": a, "runs/a.md": ran(a, "pass", "1")},
-			"n/b.md: renamed from n/a.md · output fresh"},
+			"n/b.md: renamed from n/a.md · output current"},
 		{"the source moved and changed", files{"n/a.md": a + "\nMore\n\nof the same.\n",
 			"runs/a.md": ran(a+"\nMore\n\nof the same.\n", "pass", "1")},
 			files{"n/b.md": b + "\nMore\n\nof the same.\n",
 				"runs/a.md": ran(a+"\nMore\n\nof the same.\n", "pass", "1")},
-			"n/b.md: renamed from n/a.md · output stale"},
+			"n/b.md: renamed from n/a.md · output outdated"},
 		{"edited", files{"a.md": a, "a.out.md": ran(a, "pass", "1")}, files{"a.md": a, "a.out.md": forged},
 			"a.out.md: edited · output edited"},
 		{"edited around the regions", files{"a.md": a, "a.out.md": ran(a, "pass", "1")},
@@ -151,15 +189,15 @@ func TestOutputStates(t *testing.T) {
 			"a.out.md: edited · output edited"},
 		{"edited, and the source changed", files{"a.md": a, "a.out.md": ran(a, "pass", "1")},
 			files{"a.md": b, "a.out.md": forged},
-			"a.md: edited, with a.out.md · output edited, stale\na.out.md: edited · output edited, stale"},
+			"a.md: edited, with a.out.md · output edited, outdated\na.out.md: edited · output edited, outdated"},
 		{"cut", files{"a.md": a, "a.out.md": ran(a, "pass", "1")},
 			files{"a.md": a, "a.out.md": ran(a, "pass", "1")[:len(ran(a, "pass", "1"))-400]},
 			"a.out.md: edited · output damaged"},
 		{"failed", files{"a.md": a}, files{"a.md": a, "a.out.md": ran(a, "fail", "1")},
 			"a.out.md: added · output failed"},
-		{"its own text", files{}, files{"a.md": ran(a, "pass", "1")}, "a.md: added · output intact"},
+		{"its own text", files{}, files{"a.md": ran(a, "pass", "1")}, "a.md: added · output current"},
 		{"its own text, edited", files{"a.md": ran(a, "pass", "1")},
-			files{"a.md": strings.Replace(ran(a, "pass", "1"), "echo 1", "echo 2", 1)}, "a.md: edited · output stale"},
+			files{"a.md": strings.Replace(ran(a, "pass", "1"), "echo 1", "echo 2", 1)}, "a.md: edited · output outdated"},
 		{"its own text, stripped", files{"a.md": ran(a, "pass", "1")}, files{"a.md": a},
 			"a.md: edited · output missing"},
 		{"another of the same name", files{"x/a.md": other, "y/a.md": ran(a, "pass", "1")},
@@ -179,10 +217,10 @@ func TestConfiguredOutput(t *testing.T) {
 	}
 	for want, trees := range map[string][2]files{
 		"n/a.md: added · output missing": {{}, {"n/a.md": a}},
-		"n/a.md: edited · output stale": {{"n/a.md": a, "out/a-result.md": ran(a, "pass", "1")},
+		"n/a.md: edited · output outdated": {{"n/a.md": a, "out/a-result.md": ran(a, "pass", "1")},
 			{"n/a.md": b, "out/a-result.md": ran(a, "pass", "1")}},
-		"n/a.md: edited, with out/a-result.md added · output fresh\n" +
-			"out/a-result.md: added · output fresh": {{"n/a.md": a},
+		"n/a.md: edited, with out/a-result.md added · output current\n" +
+			"out/a-result.md: added · output current": {{"n/a.md": a},
 			{"n/a.md": b, "out/a-result.md": ran(b, "pass", "1")}},
 	} {
 		if got := summaries(reviewed(t, trees[0], trees[1], set)); got != want {

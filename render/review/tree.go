@@ -17,6 +17,7 @@ import (
 	"markmill/notebooks/region"
 	"markmill/render"
 	"markmill/render/documents"
+	"markmill/render/fresh"
 	"markmill/render/result"
 )
 
@@ -27,6 +28,8 @@ type Tree interface {
 	All(want func(name string) bool) ([]string, error)
 	// Entry returns the blob (in hexadecimal) and mode (in octal) of a file or link, as Git has them.
 	Entry(path string) (blob, mode string, ok bool, err error)
+	// Inputs is the tree as the inputs of runs are compared with it; nil where they cannot be.
+	Inputs() fresh.Tree
 }
 
 // Bounds of what is read, in bytes.
@@ -59,7 +62,8 @@ type side struct {
 	owners  map[string]string              // of outputs: the source
 	// of sources: the files whose manifest may name them; nil until it is asked for
 	named map[string][]string
-	err   error // the first error of the tree, which ends the review
+	reads map[string]*notebooks.Inputs // of outputs: what their runs read; nil until it is asked for
+	err   error                        // the first error of the tree, which ends the review
 }
 
 // failed keeps the first error. Lookups then go on as if there were nothing, and Make returns the error.
@@ -93,7 +97,7 @@ type book struct {
 	stripped region.Stripped
 	jupyter  *ipynb.Notebook
 	script   *notebooks.Notebook // a script with cells
-	front    *notebooks.Front    // of a source or an output; nil where it cannot be read
+	front    *notebooks.Front    // nil where it cannot be read; of an output, until frontMatter reads it
 }
 
 // book reads a file once. If that fails, for a missing file too, its err says why.
@@ -160,18 +164,27 @@ func (b *book) look() *book {
 	}
 	b.stripped = region.Strip(b.path, b.raw)
 	m := b.stripped.Manifest
-	nb, _ := markdown.Parse(b.path, b.stripped.Source)
-	if nb != nil {
-		b.front = &nb.Front
-	}
-	switch {
-	case m != nil && m.Status != result.StatusPrepared || m == nil &&
-		len(b.stripped.Regions)+len(b.stripped.Problems) > 0:
+	if m != nil && m.Status != result.StatusPrepared || m == nil && len(b.stripped.Regions)+len(b.stripped.Problems) > 0 {
 		b.kind = KindOutput
-	case nb != nil && (len(nb.Steps) > 0 || nb.Declares()):
-		b.kind = KindSource
+		return b
+	}
+	if nb, _ := markdown.Parse(b.path, b.stripped.Source); nb != nil {
+		b.front = &nb.Front
+		if len(nb.Steps) > 0 || nb.Declares() {
+			b.kind = KindSource
+		}
 	}
 	return b
+}
+
+// frontMatter returns what the notebook says of itself, nil where it cannot be read.
+func (b *book) frontMatter() *notebooks.Front {
+	if b.front == nil && b.kind == KindOutput && b.jupyter == nil {
+		if nb, _ := markdown.Parse(b.path, b.stripped.Source); nb != nil {
+			b.front = &nb.Front
+		}
+	}
+	return b.front
 }
 
 // manifest returns the manifest of the run that left the notebook, nil without one.
@@ -320,26 +333,39 @@ func (s *side) isNotebook(name string) bool {
 	return s.there(name) && s.book(name).look().jupyter != nil
 }
 
-// naming returns the files whose manifest may name a source. It searches all notebooks once, because a run may write
-// its output anywhere.
+// naming returns the files whose manifest may name a source.
 func (s *side) naming(source string) []string {
-	if s.named == nil {
-		all, err := s.All(func(name string) bool { return isMarkdown(name) || isJupyter(name) })
-		s.failed(err)
-		s.named = map[string][]string{}
-		for _, p := range all {
-			var raw []byte
-			if b, ok := s.books[p]; ok {
-				raw = b.raw
-			} else if raw, err = s.Read(p, maxScanned); err != nil {
-				continue // it is too large, or no text
-			}
-			for _, source := range namedSources(raw) {
-				s.named[source] = append(s.named[source], p)
-			}
+	s.scan()
+	return s.named[source]
+}
+
+// scan reads all notebooks once, because a run may write its output anywhere: which sources their manifests may name,
+// and what their runs read.
+func (s *side) scan() {
+	if s.named != nil {
+		return
+	}
+	all, err := s.All(func(name string) bool { return isMarkdown(name) || isJupyter(name) })
+	s.failed(err)
+	s.named, s.reads = map[string][]string{}, map[string]*notebooks.Inputs{}
+	for _, p := range all {
+		var raw []byte
+		if b, ok := s.books[p]; ok {
+			raw = b.raw
+		} else if raw, err = s.Read(p, maxScanned); err != nil {
+			continue // it is too large, or no text
+		}
+		for _, source := range namedSources(raw) {
+			s.named[source] = append(s.named[source], p)
+		}
+		m := region.ManifestAtEnd(raw)
+		if isJupyter(p) && bytes.Contains(raw, []byte(`"source_path"`)) {
+			m = s.book(p).look().manifest()
+		}
+		if m != nil && m.Inputs != nil {
+			s.reads[p] = m.Inputs
 		}
 	}
-	return s.named[source]
 }
 
 // maxScanned bounds the files that are searched for a manifest, in bytes.

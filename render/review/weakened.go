@@ -132,8 +132,8 @@ func (r *reviewer) widen(n *Notebook) {
 		return
 	}
 	var words []string
-	if n.TextAt == "" && old.front != nil && now.front != nil {
-		words = contract.Wider(contract.Of(*old.front), contract.Of(*now.front))
+	if was, is := old.frontMatter(), now.frontMatter(); n.TextAt == "" && was != nil && is != nil {
+		words = contract.Wider(contract.Of(*was), contract.Of(*is))
 	}
 	// Only the manifests show what the command line and the policy made of it.
 	if was, is := old.manifest(), now.manifest(); was != nil && is != nil && was.Contract != nil && is.Contract != nil {

@@ -57,9 +57,12 @@ func (r *Review) VerdictSign() string {
 
 // VerdictWords summarizes the review on one line. A source and its outputs count once.
 func (r *Review) VerdictWords() string {
-	count := 0
+	count, untouched := 0, 0
 	for _, n := range r.Notebooks {
-		if n.Leads() {
+		switch {
+		case n.Change == Untouched:
+			untouched++
+		case n.Leads():
 			count++
 		}
 	}
@@ -67,13 +70,16 @@ func (r *Review) VerdictWords() string {
 	if count > 0 {
 		words = plain.Counted(count, "notebook") + " changed"
 	}
+	if untouched > 0 {
+		words += fmt.Sprintf(", %d not current", untouched)
+	}
 	if len(r.Rules) > 0 {
 		words += ", " + plain.Counted(len(r.Rules), "file") + " of the rules"
 	}
 	if n := r.Objections(); n > 0 {
 		return words + fmt.Sprintf(", %d to object to", n)
 	}
-	if count+len(r.Rules) == 0 {
+	if count+untouched+len(r.Rules) == 0 {
 		return words
 	}
 	return words + ", nothing to object to"
@@ -82,8 +88,11 @@ func (r *Review) VerdictWords() string {
 // ProofWords counts outputs by level of proof: "3 claimed, 1 recorded".
 func (r *Review) ProofWords() string { return countWords(r.Counts.Proof, Levels) }
 
-// OutputWords counts outputs by state: "2 fresh, 1 stale".
-func (r *Review) OutputWords() string { return countWords(r.Counts.Outputs, stateOrder) }
+// OutputWords counts outputs by state: "2 current, 1 outdated".
+func (r *Review) OutputWords() string { return CountStates(r.Counts.Outputs) }
+
+// CountStates lists counts of outputs, the worst state first.
+func CountStates(counts map[State]int) string { return countWords(counts, stateOrder) }
 
 // countWords lists nonzero counts in order.
 func countWords[K ~string](counts map[K]int, order []K) string {
@@ -137,12 +146,14 @@ func (o *Output) notes() []Note {
 	switch {
 	case o.bad():
 		sign = signBad
+	case o.Has(Unknown):
+		sign = signOff
 	case o.Proof != nil && o.Proof.Level.rank() == 0:
 		sign = signClaimed
 	}
 	words := o.words()
 	if o.Proof != nil {
-		words += "; " + o.Proof.words()
+		words += "; " + o.Proof.Summary()
 	}
 	out := []Note{{sign, o.Path, words}}
 	add := func(words string) { out = append(out, Note{signOff, "", words}) }
@@ -163,6 +174,9 @@ func (o *Output) notes() []Note {
 			add(o.Applied.words())
 		}
 	}
+	if len(o.Judges) > 0 {
+		add("the branch changed what its tests read: " + some(o.Judges))
+	}
 	if o.Approval != "" {
 		out = append(out, Note{signClaimed, "", "approval, as the notebook has it: " + o.Approval})
 	}
@@ -171,7 +185,7 @@ func (o *Output) notes() []Note {
 
 // bad reports whether an output has a problem.
 func (o *Output) bad() bool {
-	return slices.ContainsFunc(o.States, func(s State) bool { return s != Fresh && s != Intact && s != Unproven })
+	return slices.ContainsFunc(o.States, func(s State) bool { return s != Current && s != Unknown && s != Unproven })
 }
 
 // words describes the states of an output.
@@ -179,22 +193,26 @@ func (o *Output) words() string {
 	var parts []string
 	for _, s := range o.States {
 		switch s {
-		case Failed:
-			parts = append(parts, "its run is "+o.Status)
+		case Failed, Blocked:
+			parts = append(parts, o.runWords())
 		case Altered:
 			parts = append(parts, "edited: not as its run left it")
 		case Damaged:
 			parts = append(parts, "damaged")
 		case Partial:
 			parts = append(parts, "partial: "+o.Partial)
-		case Stale:
-			parts = append(parts, "stale: "+o.outdated())
+		case Outdated:
+			parts = append(parts, "outdated: "+o.outdated())
 		case Missing:
 			parts = append(parts, "missing: the output of "+o.Source)
-		case Fresh:
-			parts = append(parts, "fresh: the output of "+o.Source+" as it is")
-		case Intact:
-			parts = append(parts, "the output of the text that it holds")
+		case Unknown:
+			parts = append(parts, "unknown: "+o.Unknown)
+		case Current:
+			words := "current: the output of " + o.Source + " as it is"
+			if o.Source == "" {
+				words = "current: the output of the text that it holds"
+			}
+			parts = append(parts, words)
 		case Unproven:
 			parts = append(parts, "a Jupyter notebook does not prove whose outputs these are")
 		}
@@ -202,15 +220,19 @@ func (o *Output) words() string {
 	return strings.Join(parts, "; ")
 }
 
-// outdated says why an output is stale.
+// outdated says why an output is outdated.
 func (o *Output) outdated() string {
+	var words []string
 	if o.gone != "" {
-		return o.gone + ", of which it is an output, was removed"
+		words = append(words, o.gone+", of which it is an output, was removed")
 	}
-	return cmp.Or(o.Source, "the notebook itself") + " changed since the run"
+	for _, reason := range o.Reasons {
+		words = append(words, reason.String())
+	}
+	return cmp.Or(plain.Some(words, 3), "the notebook itself changed since the run")
 }
 
-// Summary summarizes a changed notebook: "edited · 1 turned red · output failed, stale".
+// Summary summarizes a changed notebook: "edited · 1 turned red · output failed, outdated".
 func (n *Notebook) Summary() string {
 	parts := []string{string(n.Change)}
 	if n.From != "" {
@@ -235,7 +257,7 @@ func (n *Notebook) Summary() string {
 	}
 	var states []string
 	for _, s := range stateOrder {
-		if slices.ContainsFunc(outputs, func(o Output) bool { return o.Has(s) && (s != Fresh || !o.bad()) }) {
+		if slices.ContainsFunc(outputs, func(o Output) bool { return o.Has(s) && (s != Current || !o.bad()) }) {
 			states = append(states, string(s))
 		}
 	}

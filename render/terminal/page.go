@@ -225,7 +225,7 @@ func (p Page) step(out *sheet, c *diff.Cell, name string, rec *runs.StepRecord) 
 		f.Took = render.Duration(c.Took)
 	}
 	if f.Tests = ""; c.Tests != nil {
-		f.Tests = result.TestWords(c.Tests.Passed, c.Tests.Failed, c.Tests.Skipped)
+		f.Tests = result.TestWords(c.Tests.Passed, c.Tests.Failed, c.Tests.Skipped, c.Tests.From)
 	}
 	parts := []string{bold(shown(name), p.Color)}
 	for _, words := range append([]string{c.Lang, f.Words}, f.Besides()...) {

@@ -24,6 +24,7 @@ type Options struct {
 	Total    int        // steps that will run; 0: taken from plan.updated
 	Log      bool       // --log-output: every line of output, with the step's id before it
 	Quiet    bool       // no progress: only what Log asks for, what Done says and steps that fail
+	Line     bool       // on a terminal nothing but the live line stays, except of steps that fail
 	Record   Record     // of the run: why a step failed is shown from it
 	// Shown says that the streams of the steps are shown elsewhere, so that failures do not repeat them
 	Shown bool
@@ -129,7 +130,7 @@ func (p *Progress) finish(e runs.Event) {
 	if ran {
 		failure = p.o.Record.failure(&d, "  ", p.o.Log || p.o.Shown, p.o.Color)
 	}
-	if failure != "" || !p.o.Quiet {
+	if failure != "" || !p.o.Quiet && !(p.o.Line && p.o.Terminal) {
 		p.erase()
 		io.WriteString(p.w, strings.Join(parts, " · ")+"\n"+failure)
 	}

@@ -147,7 +147,7 @@ func TestManyAtOnce(t *testing.T) {
 	if dir := os.Getenv("MARKMILL_INDEX_STORE"); dir != "" {
 		store := runs.Store{Dir: dir}
 		for range 4 {
-			if _, err := index.Rebuild(t.Context(), store, index.Options{}); err != nil {
+			if _, err := index.Rebuild(t.Context(), store, index.Options{Wait: time.Minute}); err != nil {
 				t.Fatal(err)
 			}
 			x, _ := open(t, store)

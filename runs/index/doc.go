@@ -8,9 +8,9 @@
 // that is completed is read once: whoever changes one afterwards, which markmill runs verify finds, has to reindex.
 //
 // The database has a rollback journal and no write-ahead log: a WAL needs a second and a third file beside the first,
-// which a reader of a read-only folder cannot make, and shared memory, which network file systems lack. Only one process
-// writes, under Store.LockIndex, and a new database is written under another name and renamed. Readers wait for a
-// commit, some milliseconds.
+// which a reader of a read-only folder cannot make, and shared memory, which network file systems lack. Only one
+// process writes, under Store.LockIndex, and a new database is written under another name and renamed. Readers wait for
+// a commit, some milliseconds.
 //
 // It imports runs and notebooks, and neither engine nor render. No other package imports a driver of SQLite.
 package index

@@ -95,11 +95,12 @@ func openFile(ctx context.Context, store runs.Store, o Options) (*Index, error) 
 	if err == nil || ctx.Err() != nil || flags == sqlite.OpenReadOnly || !remade(err) {
 		return x, err
 	}
-	if _, statErr := os.Lstat(store.IndexFile()); statErr == nil {
-		o.note("the index is made again: %v", err)
-	}
+	_, statErr := os.Lstat(store.IndexFile())
 	if _, err := rebuild(ctx, store, o); err != nil {
 		return nil, err
+	}
+	if statErr == nil {
+		o.note("the index is made again: %v", err)
 	}
 	return current(ctx, store, flags, o)
 }
@@ -237,7 +238,8 @@ func fill(ctx context.Context, conn *sqlite.Conn, store runs.Store, o Options) (
 	return count, err
 }
 
-// addAll reads the records of some runs, several at a time, and adds them. A run that was removed meanwhile is left out.
+// addAll reads the records of some runs, several at a time, and adds them. A run that was removed meanwhile is left
+// out.
 func addAll(ctx context.Context, conn *sqlite.Conn, store runs.Store, ids []runs.RunID, o Options) (count int, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	todo, done := make(chan runs.RunID), make(chan claimed, 64)

@@ -57,8 +57,8 @@ type Flaky struct {
 // slowest is how many runs Stats names.
 const slowest = 5
 
-// Stats counts the runs that a filter chooses, by notebook, those with the most runs first. Sort and Limit are not looked
-// at.
+// Stats counts the runs that a filter chooses, by notebook, those with the most runs first. Sort and Limit are not
+// looked at.
 func (x *Index) Stats(f Filter) ([]*Stats, error) {
 	f.Sort, f.Limit = nil, 0
 	where, args, err := x.chosen(f)

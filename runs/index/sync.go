@@ -17,8 +17,8 @@ import (
 // errReadOnly is the error of a file system that is mounted for reading only.
 const errReadOnly = syscall.EROFS
 
-// refresh brings the index up to date with the run directories: runs that came or went, and those that were not completed
-// when they were read. If nothing changed, it only reads.
+// refresh brings the index up to date with the run directories: runs that came or went, and those that were not
+// completed when they were read. If nothing changed, it only reads.
 func refresh(ctx context.Context, conn *sqlite.Conn, store runs.Store, o Options) error {
 	changed, err := store.Changed()
 	if err != nil {

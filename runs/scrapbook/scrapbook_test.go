@@ -71,7 +71,7 @@ func TestRead(t *testing.T) {
 			`{"display":true,"mime":"text/html","name":"n","type":"file"} "<b>x"`},
 		{"null of ours",
 			`{"application/vnd.markmill.scrap+json":{"data":null,"encoder":"json","name":"n","version":1}}`, "",
-			`{"name":"n","type":"json"}`},
+			`{"name":"n","type":"json","value":null}`},
 		{"nothing", `{"text/plain":"x"}`, `{"other":{}}`, ""},
 		{"not shown", `{"text/plain":"x"}`, `{"scrapbook":{"data":false,"display":false,"name":"n"}}`, ""},
 		{"no name", data + `json+json":{"data":1,"encoder":"json","version":1}}`, "", ""},

@@ -215,9 +215,10 @@ func firstDifference(before, after *runs.Run) (step notebooks.StepID, how string
 			if a.Exit != b.Exit {
 				return now.Planned.ID, fmt.Sprintf("exit %d, was %d", b.Exit, a.Exit)
 			}
-			if a.Tests != nil && b.Tests != nil && *a.Tests != *b.Tests {
-				return now.Planned.ID, fmt.Sprintf("%d tests passed and %d failed, was %d and %d", b.Tests.Passed,
-					b.Tests.Failed, a.Tests.Passed, a.Tests.Failed)
+			if a, b := a.Tests, b.Tests; a != nil && b != nil &&
+				(a.Passed != b.Passed || a.Failed != b.Failed || a.Skipped != b.Skipped) {
+				return now.Planned.ID, fmt.Sprintf("%d tests passed and %d failed, was %d and %d", b.Passed,
+					b.Failed, a.Passed, a.Failed)
 			}
 		}
 		for _, s := range now.Scraps {

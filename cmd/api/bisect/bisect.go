@@ -25,8 +25,8 @@ type Options struct {
 	Request   engine.Request
 	Good, Bad string // revisions; Good is an ancestor of Bad
 	Question
-	// Source reads the notebook as of a commit; nil is that of Request for every commit. A notebooks.Error says that the
-	// commit has none that could be read.
+	// Source reads the notebook as of a commit; nil is that of Request for every commit. A notebooks.Error says that
+	// the commit has none that could be read.
 	Source func(commit worktree.OID) ([]byte, error)
 	Anew   bool // runs that are kept do not answer
 	// Sinks are those of each run; nil writes the views.

@@ -70,8 +70,8 @@ func (s *search) next() (commit int, ok bool) {
 	case open[0] == order[0]:
 		return open[0], true
 	}
-	// The best one was skipped, and its neighbors often cannot be tested either. git bisect leaves them with pseudo-random
-	// steps that favor good ones (skip_away of its bisect.c).
+	// The best one was skipped, and its neighbors often cannot be tested either. git bisect leaves them with
+	// pseudo-random steps that favor good ones (skip_away of its bisect.c).
 	const modulo = 32768
 	random := (uint32(len(open))*1103515245 + 12345) / 65536 % modulo
 	at := float64(len(open)) * float64(random) / modulo * math.Sqrt(float64(random)/modulo)
@@ -94,8 +94,8 @@ func (s *search) ranked(list []int) []int {
 	return order
 }
 
-// weights counts for each suspect how many suspects it reaches, itself included; it is 0 for other commits. Along a line
-// each has one more than its parent; only for merges the history is walked.
+// weights counts for each suspect how many suspects it reaches, itself included; it is 0 for other commits. Along a
+// line each has one more than its parent; only for merges the history is walked.
 func (s *search) weights(list []int) []int {
 	weights, seen := make([]int, len(s.parents)), make([]int, len(s.parents)) // seen: the last merge that reached it
 	var todo []int

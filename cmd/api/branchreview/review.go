@@ -30,6 +30,7 @@ type Options struct {
 	Compare diff.Options
 	FailOn  []review.Condition
 	Require review.Level // the proof that every output must have; "" asks for none
+	Current bool         // every output must be current
 	Store   runs.Store   // the records that are kept here
 	Now     time.Time    // decides which keys are valid
 }
@@ -37,9 +38,9 @@ type Options struct {
 // Review compares the notebooks of two revisions. BASE..HEAD are two commits, BASE...HEAD is HEAD and where it left
 // BASE; one commit is compared with the checkout; "" compares the checkout with where it left the default branch.
 func Review(ctx context.Context, repo *worktree.Source, revisions string, o Options) (*review.Review, error) {
-	in := review.Input{Compare: o.Compare, FailOn: o.FailOn, Require: o.Require}
+	in := review.Input{Compare: o.Compare, FailOn: o.FailOn, Require: o.Require, Current: o.Current}
 	var err error
-	if in.BaseName, in.HeadName, err = parseRevisions(repo, revisions); err != nil {
+	if in.BaseName, in.HeadName, err = Revisions(repo, revisions); err != nil {
 		return nil, err
 	}
 	old, err := repo.CommitFiles(worktree.OID(in.BaseName.Commit))
@@ -79,35 +80,27 @@ func (o Options) review(in review.Input, old, now *worktree.Files) (*review.Revi
 			in.Changed = append(in.Changed, c.From)
 		}
 	}
-	was, unread := settingsOf(old) // the base is what it is: rules reports what cannot be read
-	is, err := settingsOf(now)
+	was, unread := Settings(old) // the base is what it is: rules reports what cannot be read
+	is, err := Settings(now)
 	if err != nil {
 		return nil, err
 	}
-	in.Output, in.Rules = configuredOutput(is), rules(was, is, unread, changes)
-	var policy engine.Policy
-	if was.Policy != nil && unread == nil {
-		policy = *was.Policy
+	in.Output, in.Rules = ConfiguredOutput(is), rules(was, is, unread, changes)
+	if unread != nil {
+		was.Policy = nil
 	}
-	signers, err := o.judges(old, policy.Signers)
-	if err != nil {
+	if was.Policy != nil {
+		in.Protect = was.Policy.Rules.Protect
+	}
+	in.Base, in.Head, in.Matches = Tree(old, nil), Tree(now, nil), engine.MatchesAny
+	if in.Proof, err = Prover(old, was, o.Store, o.Now); err != nil {
 		return nil, err
 	}
-	in.Base, in.Head, in.Matches, in.Protect = tree{old}, tree{now}, engine.MatchesAny, policy.Rules.Protect
-	in.Proof = o.prover(signers)
 	return review.Make(in)
 }
 
-// tree adapts the files of a side to review.Tree.
-type tree struct{ *worktree.Files }
-
-func (t tree) Entry(name string) (blob, mode string, ok bool, err error) {
-	id, mode, ok, err := t.Files.Entry(name)
-	return string(id), mode, ok, err
-}
-
-// parseRevisions resolves what is compared. A revision without a commit is the checkout.
-func parseRevisions(repo *worktree.Source, word string) (base, head review.Revision, err error) {
+// Revisions resolves what is compared: see Review. A revision without a commit is the checkout.
+func Revisions(repo *worktree.Source, word string) (base, head review.Revision, err error) {
 	checkout := review.Revision{Name: "working tree"}
 	if word == "" {
 		name, at, err := repo.DefaultBase()
@@ -145,9 +138,9 @@ func short(rev string) string {
 	return rev
 }
 
-// configuredOutput returns a function that says where the setting output: puts the output of a notebook; nil without
+// ConfiguredOutput returns a function that says where the setting output: puts the output of a notebook; nil without
 // the setting. The function returns false for a path that only a run knows.
-func configuredOutput(cfg engine.Config) func(name string, source []byte) (string, bool) {
+func ConfiguredOutput(cfg engine.Config) func(name string, source []byte) (string, bool) {
 	if cfg.Output == "" {
 		return nil
 	}

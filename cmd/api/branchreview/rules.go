@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"markmill/cmd/api"
 	"markmill/cmd/api/files"
@@ -76,8 +77,8 @@ func signersOf(cfg engine.Config) string {
 	return cfg.Policy.Signers
 }
 
-// settingsOf reads the settings of one side.
-func settingsOf(side *worktree.Files) (engine.Config, error) {
+// Settings reads the settings of one side.
+func Settings(side *worktree.Files) (engine.Config, error) {
 	text, err := side.Read(engine.ConfigFile, files.MaxNotebook)
 	if errors.Is(err, fs.ErrNotExist) {
 		return engine.Config{}, nil
@@ -105,8 +106,8 @@ func programsNamed(name string, sides ...engine.Config) []string {
 }
 
 // judges are the keys whose signatures count, by the allowed_signers file that the settings of the base name.
-func (o Options) judges(base *worktree.Files, file string) (runs.Signers, error) {
-	signers := runs.Signers{Now: o.Now}
+func judges(base *worktree.Files, file string, now time.Time) (runs.Signers, error) {
+	signers := runs.Signers{Now: now}
 	if file == "" {
 		return signers, nil
 	}
@@ -122,11 +123,16 @@ func (o Options) judges(base *worktree.Files, file string) (runs.Signers, error)
 	return signers, err
 }
 
-// prover returns a function that says how far an output notebook can be trusted. The records that are kept here are
-// listed once.
-func (o Options) prover(signers runs.Signers) func(path string, output []byte) review.Proof {
+// Prover returns a function that says how far an output notebook can be trusted, by the keys that the settings of a
+// base name. The records that are kept here are listed once.
+func Prover(base *worktree.Files, settings engine.Config, store runs.Store, now time.Time) (
+	func(path string, output []byte) review.Proof, error) {
+	signers, err := judges(base, signersOf(settings), now)
+	if err != nil {
+		return nil, err
+	}
 	outputs := sync.OnceValue(func() map[runs.Digest][]string {
-		made, _ := o.Store.Outputs() // without records every output is only claimed
+		made, _ := store.Outputs() // without records every output is only claimed
 		return made
 	})
 	return func(path string, output []byte) review.Proof {
@@ -155,5 +161,5 @@ func (o Options) prover(signers runs.Signers) func(path string, output []byte) r
 			proof.Words = by.Words()
 		}
 		return proof
-	}
+	}, nil
 }

@@ -1,4 +1,5 @@
-// Package exchange sends records of runs to a Git remote and takes them from one, as markmill runs push and runs pull do.
+// Package exchange sends records of runs to a Git remote and takes them from one, as markmill runs push and runs pull
+// do.
 //
 // It owns which runs go, and that nothing unverified passes: a record is verified before it is sent, and again before
 // one that was fetched gets its name in the store. A run that is in the store is never replaced.

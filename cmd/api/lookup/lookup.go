@@ -64,6 +64,15 @@ func (r Reader) find(word string) (dir string, err error) {
 	return dir, err
 }
 
+// Record opens the record that a word names: a run directory, a tar archive of one, or a run that is kept.
+func (r Reader) Record(word string) (*runs.Record, error) {
+	if _, err := os.Stat(word); err == nil || looksLikePath(word) {
+		return runs.OpenRecord(word)
+	}
+	dir, err := r.find(word)
+	return runs.At(dir), err
+}
+
 // Side is one side of a comparison.
 type Side struct {
 	Doc    *diff.Document

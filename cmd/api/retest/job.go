@@ -201,7 +201,8 @@ func (s *stored) sourceBeside(output string) string {
 // sourceElsewhere is the source of an output notebook when it is in another folder of the repository and the output
 // names it, as the traceback of an interpreter does; else the output notebook itself.
 func (s *stored) sourceElsewhere(output string) string {
-	if s.foreign() || bytes.Contains(s.raw, []byte(filepath.Base(output))) {
+	shown, _, _ := bytes.Cut(s.raw, []byte("<!-- markmill:manifest")) // which names the output itself
+	if s.foreign() || bytes.Contains(shown, []byte(filepath.Base(output))) {
 		return output
 	}
 	repo, err := worktree.Open(filepath.Dir(files.Absolute(output)))
@@ -214,7 +215,7 @@ func (s *stored) sourceElsewhere(output string) string {
 	}
 	defer checkout.Close()
 	named, err := checkout.All(func(name string) bool {
-		return (notebooks.IsMarkdownName(name) || files.IsScript(name, nil)) && bytes.Contains(s.raw, []byte(name))
+		return (notebooks.IsMarkdownName(name) || files.IsScript(name, nil)) && bytes.Contains(shown, []byte(name))
 	})
 	if err != nil {
 		return output

@@ -6,10 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/cmd/api/files"
+	"markmill/engine"
+	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/lazyregexp"
 	"markmill/notebooks/params"
+	"markmill/notebooks/region"
 )
 
 // elidedValue is what an output notebook shows for a value that is too long.
@@ -58,6 +62,23 @@ func givenAgain(file string, s *stored, nb *notebooks.Notebook, given []params.G
 		return nil, errs
 	}
 	return out, nil
+}
+
+// GivenAgain are the values that the run of an output notebook was given, to be given again to nb. given are those that
+// the caller gives now.
+func GivenAgain(name string, output []byte, nb *notebooks.Notebook, given []params.Given, eng *engine.Engine,
+	repo *worktree.Source) ([]params.Given, error) {
+	s := &stored{raw: output}
+	if files.IsJupyter(name, output) {
+		var err error
+		if _, s, err = readJupyter(name, output, false); err != nil || s == nil {
+			return nil, err
+		}
+	} else {
+		s.text = region.Strip(name, output)
+		s.manifest = s.text.Manifest
+	}
+	return givenAgain(name, s, nb, given, machinePaths(eng, repo))
 }
 
 // isDefault reports whether a recorded value is the notebook's own default.

@@ -76,7 +76,7 @@ func (t *tester) run(ctx context.Context, j *job, n *Notebook) error {
 		return err
 	}
 	keep, age := eng.Config.Retention.Bounds()
-	if _, err := eng.Store(rootOf(repo)).Prune(keep, age, t.Now()); err != nil {
+	if _, err := eng.Store(rootOf(repo)).PruneSometimes(keep, age, t.Now()); err != nil {
 		t.Warn("old runs were not removed: " + err.Error())
 	}
 	return t.compare(j, n, plan, result, rules)
@@ -122,11 +122,10 @@ func (t *tester) plan(ctx context.Context, eng *engine.Engine, repo *worktree.So
 	}
 	target := j.target()
 	req.Assets = api.AssetsFolder(target)
-	if nb.Form == ipynb.Form { // it holds its pictures
+	req.Output, req.Frozen = files.Absolute(target), true // it is no input of the run that gives it
+	if nb.Form == ipynb.Form {                            // it holds its pictures
 		req.Assets = ""
-		if t.Update { // it holds its path
-			req.Output = files.Absolute(target)
-		}
+		req.Frozen = !t.Update // it holds its path
 	}
 	plan, err := eng.Plan(ctx, req)
 	if err != nil {

@@ -92,9 +92,11 @@ func (s *stored) merged() bool { return s.manifest != nil && s.manifest.Status =
 // isOf reports whether it is the output of a source, as far as that is known. The output of a script is that of the
 // Markdown which was made from it.
 func (s *stored) isOf(path string, source []byte) bool {
-	if s.manifest == nil {
-		return true
-	}
+	return s.manifest == nil || IsOf(s.manifest, path, source)
+}
+
+// IsOf reports whether a manifest is that of an output of a source.
+func IsOf(m *notebooks.Manifest, path string, source []byte) bool {
 	if files.IsScript(path, source) {
 		nb, err := forms.Parse(slashed(path), source)
 		if err != nil {
@@ -105,7 +107,7 @@ func (s *stored) isOf(path string, source []byte) bool {
 		}
 		source = nb.Source
 	}
-	return s.manifest.Source == string(runs.DigestOf(source))
+	return m.Source == string(runs.DigestOf(source))
 }
 
 // given are the names of the values that the run was given; listed is false where the output does not list them.

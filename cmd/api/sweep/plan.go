@@ -26,7 +26,8 @@ type Options struct {
 	// Request is what every run is asked. Given holds the values that all runs have in common; the id, the output and
 	// the sweep are those of each run.
 	Request engine.Request
-	// Output is the path of the output notebooks, with names of parameters in braces; "" keeps them in the records only.
+	// Output is the path of the output notebooks, with names of parameters in braces; "" keeps them in the records
+	// only.
 	Output string
 	Work
 }

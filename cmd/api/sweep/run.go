@@ -56,16 +56,18 @@ func (s *Sweep) Run(ctx context.Context) (*runs.Sweep, error) {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	r.stop = stop
-	var group sync.WaitGroup
-	for n := range s.jobs() {
-		eng := s.engine
-		if n > 0 {
-			if eng, err = s.work.Engine(); err != nil {
-				break
-			}
+	engines := []*engine.Engine{s.engine}
+	for len(engines) < s.jobs() && err == nil {
+		var eng *engine.Engine
+		if eng, err = s.work.Engine(); err == nil {
+			engines = append(engines, eng)
 		}
+	}
+	defer engine.ShareWarden(string(r.id), engines...)()
+	var group sync.WaitGroup
+	for _, eng := range engines {
 		eng.Beside = s.beside()
-		group.Go(func() { r.loop(running, eng) })
+		group.Go(func() { r.loop(running, &planner{Engine: eng}) })
 	}
 	group.Wait()
 	r.fail(err)
@@ -134,8 +136,26 @@ func cutLast(path string) (folder, name string) {
 	return path[:max(i, 0)], path[i+1:]
 }
 
+// planner is an engine that plans the runs of a sweep, one after another, and reads once what they have in common.
+type planner struct {
+	*engine.Engine
+	first *engine.Plan // nil until a run could be planned
+}
+
+// Plan plans a run like the first one.
+func (p *planner) Plan(ctx context.Context, req engine.Request) (*engine.Plan, error) {
+	if p.first != nil {
+		return p.PlanAgain(ctx, p.first, req)
+	}
+	plan, err := p.Engine.Plan(ctx, req)
+	if err == nil {
+		p.first = plan
+	}
+	return plan, err
+}
+
 // loop makes runs until none is left.
-func (r *runner) loop(ctx context.Context, eng *engine.Engine) {
+func (r *runner) loop(ctx context.Context, eng *planner) {
 	for {
 		row := r.take(ctx)
 		if row == nil {
@@ -184,9 +204,9 @@ func (r *runner) ended(row *row, ended *runs.SweepRunEndedData) {
 }
 
 // one makes the run of a row, and records it.
-func (r *runner) one(ctx context.Context, eng *engine.Engine, row *row) (*runs.SweepRunEndedData, error) {
+func (r *runner) one(ctx context.Context, eng *planner, row *row) (*runs.SweepRunEndedData, error) {
 	begin := eng.Now()
-	ended, req, err := r.goOn(eng, row)
+	ended, req, err := r.goOn(eng.Engine, row)
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +259,7 @@ func (r *runner) goOn(eng *engine.Engine, row *row) (*runs.SweepRunEndedData, en
 }
 
 // do makes one run. A row that cannot be planned has failed; an error is one of Markmill's own.
-func (r *runner) do(ctx context.Context, eng *engine.Engine, req engine.Request, ended *runs.SweepRunEndedData) error {
+func (r *runner) do(ctx context.Context, eng *planner, req engine.Request, ended *runs.SweepRunEndedData) error {
 	plan, err := eng.Plan(ctx, req)
 	if err != nil {
 		if _, one := errors.AsType[*notebooks.Error](err); !one {

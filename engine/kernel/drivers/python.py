@@ -108,6 +108,15 @@ def _mm_main(private, scraps, more_source):
                 return state.more().patched(name, path, target)
     sys.meta_path.insert(0, Finder)
 
+    StdinNotImplementedError = type("StdinNotImplementedError", (NotImplementedError,), {"__module__": "builtins"})  # as IPython calls it
+    python_input = input
+
+    def no_input(prompt="", /):
+        if sys.stdin is not sys.__stdin__:  # the step has put a text there
+            return python_input(prompt)
+        raise StdinNotImplementedError("input was called, and nobody answers in a run: give the value as a parameter (-p NAME VALUE), or read it from a file")
+    builtins.input = no_input
+
     names.update(_mm_scraps(state.more), display=display)
     sys.displayhook = show
 

@@ -28,7 +28,7 @@ func TestKernelspecsAreFoundWhereJupyterFindsThem(t *testing.T) {
 	in := func(name string) string { return filepath.Join(base, name) }
 	env := map[string]string{"HOME": in("home"), "JUPYTER_PATH": in("first") + string(filepath.ListSeparator) +
 		in("second"), "VIRTUAL_ENV": in("venv"),
-		"JUPYTER_DATA_DIR": in("data"), "PATH": in("other/bin") + string(filepath.ListSeparator) + "/usr/bin"}
+		"JUPYTER_DATA_DIR": in("data"), "PATH": in("other/bin/") + "/" + string(filepath.ListSeparator) + "/usr/bin"}
 	getenv := func(name string) string { return env[name] }
 	const spec = `{"argv":["x","{connection_file}"],"language":"WHERE","display_name":"d"}`
 	for name, root := range map[string]string{"first": in("first"), "second": in("second"), "data": in("data"),

@@ -25,6 +25,21 @@ func Open(path string) (*Folder, error) {
 	return &Folder{fd, path}, nil
 }
 
+// SubIf is Sub for a folder whose stat is was, and nil for any other: then use Sub. It opens no more than the path,
+// which a watch of what is opened does not report.
+func (f *Folder) SubIf(name string, was Stat) *Folder {
+	fd, err := unix.Openat(f.fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	sub := &Folder{fd, filepath.Join(f.Path, name)}
+	if st, err := sub.Stat(); err != nil || st != was {
+		sub.Close()
+		return nil
+	}
+	return sub
+}
+
 func (f *Folder) Sub(name string) (*Folder, error) {
 	p := filepath.Join(f.Path, name)
 	fd, err := open(f.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
@@ -34,10 +49,14 @@ func (f *Folder) Sub(name string) (*Folder, error) {
 	return &Folder{fd, p}, nil
 }
 
+// open leaves no trace in the access time (see Mark), where the file is the user's own.
 func open(at int, name string, flags int) (int, error) {
-	for {
-		fd, err := unix.Openat(at, name, flags|unix.O_CLOEXEC, 0)
-		if err != unix.EINTR {
+	for flags |= unix.O_CLOEXEC | unix.O_NOATIME; ; {
+		fd, err := unix.Openat(at, name, flags, 0)
+		switch {
+		case err == unix.EPERM && flags&unix.O_NOATIME != 0:
+			flags &^= unix.O_NOATIME
+		case err != unix.EINTR:
 			return fd, err
 		}
 	}
@@ -53,20 +72,21 @@ func (f *Folder) Stat() (Stat, error) {
 
 // Lstat looks at an entry; a missing one is fs.ErrNotExist.
 func (f *Folder) Lstat(name string) (Stat, error) {
-	var st unix.Stat_t
-	err := unix.Fstatat(f.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
-	return fromSys(&st), f.failed("stat", name, err)
+	st, _, err := f.LstatRead(name)
+	return st, err
 }
 
 // Names lists the folder, unordered, from its beginning.
 func (f *Folder) Names() ([]string, error) {
-	if _, err := unix.Seek(f.fd, 0, 0); err != nil {
-		return nil, &fs.PathError{Op: "read", Path: f.Path, Err: err}
+	fd, err := open(f.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: f.Path, Err: err}
 	}
+	defer unix.Close(fd)
 	buf := make([]byte, 16<<10)
 	var out []string
 	for {
-		n, err := unix.ReadDirent(f.fd, buf)
+		n, err := unix.ReadDirent(fd, buf)
 		if err == unix.EINTR {
 			continue
 		}
@@ -144,7 +164,7 @@ func (f *Folder) Readlink(name string) (string, error) {
 	}
 }
 
-// Create writes a new regular file and returns what the file system says of it afterwards.
+// Create writes a new regular file, marked as not read, and returns what the file system says of it afterwards.
 func (f *Folder) Create(name string, data []byte, perm uint32) (Stat, error) {
 	fd, err := unix.Openat(f.fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
 	if err != nil {
@@ -160,6 +180,9 @@ func (f *Folder) Create(name string, data []byte, perm uint32) (Stat, error) {
 			return Stat{}, f.failed("write", name, err)
 		}
 		data = data[n:]
+	}
+	if err := markOpen(fd); err != nil {
+		return Stat{}, f.failed("set the time of", name, err)
 	}
 	var st unix.Stat_t
 	err = unix.Fstat(fd, &st)

@@ -22,6 +22,9 @@ func Open(path string) (*Folder, error) {
 	return &Folder{path}, err
 }
 
+// SubIf is nil: use Sub.
+func (f *Folder) SubIf(string, Stat) *Folder { return nil }
+
 func (f *Folder) Sub(name string) (*Folder, error) {
 	p := filepath.Join(f.Path, name)
 	fi, err := os.Lstat(p)

@@ -33,9 +33,10 @@ func (f *Folder) Remove(name string) error {
 	return f.failed("remove", name, err)
 }
 
-// Touch sets the time of the last change of an entry, in nanoseconds since 1970; "." is the folder itself.
+// Touch sets the time of the last change of an entry, in nanoseconds since 1970, and marks it as not read; "." is the
+// folder itself.
 func (f *Folder) Touch(name string, at int64) error {
-	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(at)}
+	times := []unix.Timespec{{Sec: unread}, unix.NsecToTimespec(at)}
 	return f.failed("set the time of", name, unix.UtimesNanoAt(f.fd, name, times, unix.AT_SYMLINK_NOFOLLOW))
 }
 

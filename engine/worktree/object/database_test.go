@@ -14,8 +14,8 @@ import (
 	"markmill/engine/worktree/object"
 )
 
-// TestDatabase reads every object of repositories that Git packed in different ways, and compares it with what Git says;
-// then it damages packs and indexes, and nothing else than the content of some object of Git's may come out.
+// TestDatabase reads every object of repositories that Git packed in different ways, and compares it with what Git
+// says; then it damages packs and indexes, and nothing else than the content of some object of Git's may come out.
 func TestDatabase(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("go-git reads the objects there")

@@ -1,9 +1,13 @@
 package object
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,4 +86,54 @@ func DiffTrees(prefix string, a, b Digest, readA, readB func(Digest) ([]TreeEntr
 		}
 	}
 	return nil
+}
+
+// AppendTreeEntry appends an entry as a tree object holds it. The mode of a folder is 40000, without a leading zero.
+func AppendTreeEntry(f *Format, buf []byte, mode uint32, name string, d Digest) []byte {
+	buf = strconv.AppendUint(buf, uint64(mode), 8)
+	buf = append(buf, ' ')
+	buf = append(buf, name...)
+	buf = append(buf, 0)
+	return append(buf, d[:f.Size]...)
+}
+
+// SortTree sorts entries as a tree object has them: a folder as if its name ended in a slash.
+func SortTree(entries []TreeEntry) {
+	key := func(e TreeEntry) string {
+		if e.Mode == disk.ModeDir {
+			return e.Name + "/"
+		}
+		return e.Name
+	}
+	slices.SortFunc(entries, func(a, b TreeEntry) int { return strings.Compare(key(a), key(b)) })
+}
+
+// NameTree returns the name of the tree object that has sorted entries.
+func NameTree(f *Format, entries []TreeEntry) Digest {
+	var buf []byte
+	for _, e := range entries {
+		buf = AppendTreeEntry(f, buf, e.Mode, e.Name, e.OID)
+	}
+	return f.Sum("tree", buf)
+}
+
+// DigestNames returns the digest of the names in a folder and of what each is: SHA-256 over the entries by name, each
+// a letter (d folder, l link, s submodule, f file), the name and a zero byte.
+func DigestNames(entries []TreeEntry) string {
+	sorted := slices.Clone(entries)
+	slices.SortFunc(sorted, func(a, b TreeEntry) int { return strings.Compare(a.Name, b.Name) })
+	h := sha256.New()
+	for _, e := range sorted {
+		kind := "f"
+		switch e.Mode & disk.ModeType {
+		case disk.ModeDir:
+			kind = "d"
+		case disk.ModeLink:
+			kind = "l"
+		case disk.ModeGitlink:
+			kind = "s"
+		}
+		io.WriteString(h, kind+e.Name+"\x00")
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }

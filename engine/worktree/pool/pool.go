@@ -273,6 +273,9 @@ type Slot struct {
 	Old        bool      // nobody takes it any more
 }
 
+// Due reports whether Remove removes the worktree.
+func (s Slot) Due(before time.Time) bool { return s.Old || s.Used.Before(before) }
+
 // List lists the worktrees, those least recently used first. A missing folder is an empty pool.
 func (p *Pool) List() ([]Slot, error) {
 	folders, err := os.ReadDir(p.Dir)
@@ -312,7 +315,7 @@ func (p *Pool) Remove(before time.Time) (int, error) {
 	list, err := p.List()
 	errs, count := []error{err}, 0
 	for _, s := range list {
-		if !s.Old && !s.Used.Before(before) {
+		if !s.Due(before) {
 			continue
 		}
 		path := s.Path

@@ -51,6 +51,15 @@ func Unquote(text string) (path string, ok bool) {
 	return b.String(), true
 }
 
+// Escaped writes a path so that Raw gives its bytes: as Shown does, and a backslash twice in every path.
+func Escaped(path string) string {
+	if utf8.ValidString(path) {
+		return strings.ReplaceAll(path, `\`, `\\`)
+	}
+	text, _ := Shown(path)
+	return text
+}
+
 // Shown writes a path for the record: bytes that are not UTF-8 as \xNN; quoted says whether there are any.
 func Shown(path string) (text string, quoted bool) {
 	if utf8.ValidString(path) {

@@ -92,7 +92,25 @@ func (f *Files) Entry(name string) (blob object.OID, mode string, ok bool, err e
 	return f.src.Format.OID(e.OID), fmt.Sprintf("%06o", e.Mode), true, nil
 }
 
+// entryOnDisk is the entry of a path of the checkout. A file is read once.
 func (f *Files) entryOnDisk(name string) (object.OID, string, bool, error) {
+	if e, known := f.hashed[name]; known {
+		return e.id, e.mode, e.id != "", nil
+	}
+	id, mode, there, err := f.hashOnDisk(name)
+	if err == nil {
+		f.hashed[name] = diskEntry{id, mode}
+	}
+	return id, mode, there, err
+}
+
+// diskEntry is a file or link of the checkout; the zero value is neither.
+type diskEntry struct {
+	id   object.OID
+	mode string
+}
+
+func (f *Files) hashOnDisk(name string) (object.OID, string, bool, error) {
 	local := filepath.FromSlash(name)
 	info, err := f.disk.Lstat(local)
 	if disk.Gone(err) {

@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/object"
@@ -23,6 +22,14 @@ type Files struct {
 	// Of the checkout: what differs from HEAD. true is a file that is there, false one that is not.
 	dirty map[string]bool
 	disk  *os.Root // nil of a commit
+	// Of the checkout: what was read of the files on disk.
+	hashed map[string]diskEntry
+	read   func(kind string, d object.Digest) ([]byte, error)
+}
+
+// TreeFiles are the files of a tree. read reads its objects.
+func (s *Repo) TreeFiles(root object.Digest, read func(kind string, d object.Digest) ([]byte, error)) *Files {
+	return &Files{src: s, root: root, trees: map[object.Digest][]object.TreeEntry{}, read: read}
 }
 
 // CommitFiles are the files of a commit.
@@ -35,7 +42,7 @@ func (s *Repo) CommitFiles(commit object.OID) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Files{src: s, root: root, trees: map[object.Digest][]object.TreeEntry{}}, nil
+	return s.TreeFiles(root, s.Read), nil
 }
 
 // Close releases the checkout.
@@ -51,7 +58,7 @@ func (f *Files) tree(id object.Digest) ([]object.TreeEntry, error) {
 	if entries, ok := f.trees[id]; ok {
 		return entries, nil
 	}
-	data, err := f.src.Read("tree", id)
+	data, err := f.read("tree", id)
 	if err != nil {
 		return nil, err
 	}
@@ -63,9 +70,9 @@ func (f *Files) tree(id object.Digest) ([]object.TreeEntry, error) {
 	return entries, nil
 }
 
-// folder finds the entries of a folder of the tree; "" is the top. A folder that is not there has none.
+// folder finds the entries of a folder of the tree; "" and "." are the top. A folder that is not there has none.
 func (f *Files) folder(dir string) ([]object.TreeEntry, error) {
-	if dir == "" {
+	if dir == "" || dir == "." {
 		return f.tree(f.root)
 	}
 	e, err := f.at(dir)
@@ -77,7 +84,10 @@ func (f *Files) folder(dir string) ([]object.TreeEntry, error) {
 
 // at is the entry of a path of the tree; the zero entry where nothing stands.
 func (f *Files) at(name string) (object.TreeEntry, error) {
-	entries, err := f.folder(strings.TrimPrefix(path.Dir(name), "."))
+	if !isPath(name) {
+		return object.TreeEntry{}, nil
+	}
+	entries, err := f.folder(path.Dir(name))
 	if err != nil {
 		return object.TreeEntry{}, err
 	}
@@ -87,6 +97,11 @@ func (f *Files) at(name string) (object.TreeEntry, error) {
 		}
 	}
 	return object.TreeEntry{}, nil
+}
+
+// isPath reports whether a name can be that of something in a tree. Manifests, which may name anything, are looked up.
+func isPath(name string) bool {
+	return name == path.Clean(name) && filepath.IsLocal(filepath.FromSlash(name))
 }
 
 // isFile reports whether a mode is that of a regular file. Old versions of Git wrote group-writable ones.
@@ -209,7 +224,7 @@ func (s *Repo) FilesOnDisk(dirty []string) (*Files, error) {
 	if f.disk, err = os.OpenRoot(s.root); err != nil {
 		return nil, err
 	}
-	f.dirty = map[string]bool{}
+	f.dirty, f.hashed = map[string]bool{}, map[string]diskEntry{}
 	for _, p := range dirty {
 		info, err := f.disk.Lstat(filepath.FromSlash(p))
 		f.dirty[p] = err == nil && info.Mode().IsRegular()

@@ -17,7 +17,7 @@ func HaveGit() bool {
 }
 
 // RunGit runs the Git program on a repository. It takes no optional lock, starts no monitor, runs no hook and does not
-// prompt.
+// prompt. With an error it returns what Git printed so far: some commands end with an exit code that is an answer.
 func RunGit(ctx context.Context, dir string, env []string, stdin []byte, args ...string) ([]byte, error) {
 	args = append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c",
 		"core.quotePath=true"}, args...)
@@ -35,7 +35,7 @@ func RunGit(ctx context.Context, dir string, env []string, stdin []byte, args ..
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("git %s: %w: %s", strings.Join(args[6:], " "), err, strings.TrimSpace(errs.String()))
+		return out.Bytes(), fmt.Errorf("git %s: %w: %s", strings.Join(args[6:], " "), err, strings.TrimSpace(errs.String()))
 	}
 	return out.Bytes(), nil
 }

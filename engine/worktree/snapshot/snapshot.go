@@ -6,7 +6,6 @@ import (
 	"markmill/engine/worktree/object"
 	"markmill/engine/worktree/rules"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -153,10 +152,10 @@ func (n *Node) WriteTree(s *object.Store) (object.Digest, error) {
 				return object.Digest{}, err
 			}
 			if !tree.IsZero() {
-				buf = appendEntry(s.Format, buf, disk.ModeDir, d.Name, tree)
+				buf = object.AppendTreeEntry(s.Format, buf, disk.ModeDir, d.Name, tree)
 			}
 		case e.Mode != 0:
-			buf = appendEntry(s.Format, buf, e.Mode, e.Name, e.OID)
+			buf = object.AppendTreeEntry(s.Format, buf, e.Mode, e.Name, e.OID)
 		}
 	}
 	s.Replaced(n.Tree)
@@ -169,15 +168,6 @@ func (n *Node) WriteTree(s *object.Store) (object.Digest, error) {
 	}
 	n.TreeOK = true
 	return n.Tree, nil
-}
-
-// appendEntry writes an entry of a tree object. The mode of a folder is 40000, without a leading zero.
-func appendEntry(f *object.Format, buf []byte, mode uint32, name string, d object.Digest) []byte {
-	buf = strconv.AppendUint(buf, uint64(mode), 8)
-	buf = append(buf, ' ')
-	buf = append(buf, name...)
-	buf = append(buf, 0)
-	return append(buf, d[:f.Size]...)
 }
 
 func SortNode(n *Node) {

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"markmill/engine/worktree/disk"
@@ -37,6 +38,16 @@ type Walk struct {
 	Closed map[string]bool
 	// IgnoredPaths are the files that ignored counts.
 	IgnoredPaths map[string]bool
+	// Read collects what was read since it was marked (disk.Folder.Mark): files, and listed folders, whose paths end in
+	// a slash; that of the root is "/". nil: nobody asks.
+	Read map[string]bool
+}
+
+// read notes what was read.
+func (w *Walk) read(path string) {
+	w.mu.Lock()
+	w.Read[path] = true
+	w.mu.Unlock()
 }
 
 // New prepares one walk. fine says that equal times prove that nothing changed.
@@ -66,9 +77,12 @@ func (w *Walk) Folder(n *Node, f *disk.Folder, path string, up *rules.Chain, rec
 	if err := w.inject("open", path); err != nil {
 		return err
 	}
-	st, err := f.Stat()
+	st, read, err := f.StatRead()
 	if err != nil {
 		return err
+	}
+	if read && w.Read != nil {
+		w.read(cmp.Or(path, "/"))
 	}
 	fresh := n.Stat == (disk.Stat{})
 	if n.nested && st == n.Stat && !n.Suspect {
@@ -168,6 +182,11 @@ func (w *Walk) enter(d *Node, f *disk.Folder, path string) (sub *disk.Folder, ok
 	if err := w.inject("enter", path+d.Name); err != nil {
 		return nil, false, err
 	}
+	if !d.Suspect {
+		if sub = f.SubIf(d.Name, d.Stat); sub != nil {
+			return sub, true, nil
+		}
+	}
 	sub, err = f.Sub(d.Name)
 	if w.Closed != nil && disk.IsPermission(err) {
 		w.mu.Lock()
@@ -208,7 +227,10 @@ func (w *Walk) skip(n *Node, path string) {
 func (w *Walk) look(n *Node, f *disk.Folder, path string) error {
 	for i := 0; i < len(n.Files); i++ {
 		e := &n.Files[i]
-		st, err := f.Lstat(e.Name)
+		st, read, err := f.LstatRead(e.Name)
+		if read && err == nil && w.Read != nil {
+			w.read(path + e.Name)
+		}
 		if err == nil && (st.Kind() == disk.KindFile || st.Kind() == disk.KindLink) {
 			if !w.unchanged(e, st, path) {
 				w.compare(n, &n.Own()[i], st, path)
@@ -266,12 +288,15 @@ func (w *Walk) list(n *Node, f *disk.Folder, path string) error {
 		if name == ".git" || w.Exclude != nil && w.Exclude(path+name) {
 			continue
 		}
-		st, err := f.Lstat(name)
+		st, read, err := f.LstatRead(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return err
+		}
+		if read && w.Read != nil && st.Kind() != disk.KindDir {
+			w.read(path + name)
 		}
 		i, known := FindEntry(n.Files, name)
 		switch k := st.Kind(); {

@@ -1,0 +1,279 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"markmill/engine/worktree"
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/runs"
+)
+
+// readsFile is the list of what a step read first, in the folder of the step.
+const readsFile = "reads.jsonl"
+
+// readsOff says why the run does not watch what its steps read; "" if it does.
+func (w *workspace) readsOff() string {
+	on := w.plan.notebook.Front.Reads
+	if on == "" {
+		on = w.eng.Config.Reads
+	}
+	if on == "off" {
+		return "what its steps read was not watched (reads: off)"
+	}
+	return ""
+}
+
+// ownOutput are the paths of the repository that the run itself writes at its end: OUTPUT, and the folder of its
+// pictures.
+func (p *Plan) ownOutput() []string {
+	if p.source == nil || p.request.Output == "" || strings.Contains(p.request.Output, "://") {
+		return nil
+	}
+	output, ok := p.source.Relative(p.request.Output)
+	if !ok {
+		return nil
+	}
+	own := []string{output}
+	if p.request.Assets != "" {
+		own = append(own, path.Join(path.Dir(output), filepath.ToSlash(p.request.Assets)))
+	}
+	return own
+}
+
+// recordReads writes the list of what a step read first; nil if that is not known.
+func (r *run) recordReads(dir string, change *worktree.Change) (*runs.ReadsData, error) {
+	if !r.ws.tree.SeesReads() {
+		return nil, nil
+	}
+	data := &runs.ReadsData{Count: len(change.Reads)}
+	if len(change.Reads) == 0 {
+		return data, nil
+	}
+	var list bytes.Buffer
+	for _, in := range change.Reads {
+		if err := r.conceal(&in); err != nil {
+			return nil, err
+		}
+		in.Step = "" // the file is that of the step
+		line, err := codec.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		list.Write(line)
+		list.WriteByte('\n')
+	}
+	text := list.Bytes()
+	if r.plan.mask != nil {
+		text = r.plan.mask.Bytes(text)
+	}
+	kept, err := r.rec.keep(path.Join(filepath.ToSlash(dir), readsFile), text)
+	if err != nil {
+		return nil, err
+	}
+	data.File, data.Digest = kept.File, kept.Digest
+	return data, nil
+}
+
+// conceal replaces the blob of a file that Git ignores by a keyed digest: it may hold a password, as .env does.
+func (r *run) conceal(in *notebooks.Input) (err error) {
+	if in.Ignored {
+		in.Blob, err = r.eng.Store(r.plan.root()).Approvals().ConcealBlob(in.Blob, r.eng.Random)
+	}
+	return err
+}
+
+// reuseReads takes over what a carried step had read.
+func (r *run) reuseReads(was *runs.StepRecord) error {
+	known := was.Finished.Reads
+	if known == nil {
+		r.ws.tree.LoseReads(fmt.Sprintf("step %s is carried, and its run did not record what it read", was.Planned.ID))
+		return nil
+	}
+	var list worktree.Reads
+	if known.File != "" {
+		var err error
+		if list, err = r.rec.record.Reads(known); err != nil {
+			return artifact(err)
+		}
+	}
+	r.ws.tree.CarryReads(list)
+	return nil
+}
+
+// unread reports whether a carried step has read nothing that is another in the tree that this run begins with, and no
+// declared input is another than then.
+func (r *run) unread(ctx context.Context, was *runs.StepRecord) (bool, error) {
+	then := r.reuse.from.Run.Inputs
+	if was.Finished.Reads == nil || then == nil || then.Unknown != "" {
+		return false, nil
+	}
+	list, err := r.rec.record.Reads(was.Finished.Reads)
+	if err != nil {
+		return false, artifact(err)
+	}
+	view, err := r.ws.tree.BaseView()
+	if err != nil {
+		return false, err
+	}
+	for i := range list {
+		if same, err := sameInput(&list[i], view); err != nil || !same {
+			return false, err
+		}
+	}
+	for _, d := range then.Declared {
+		if now, err := LookUpInput(ctx, d, r.eng.Getenv, view); err != nil || now != d {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// sameInput reports whether what was read is the same in a tree.
+func sameInput(in *notebooks.Input, view *worktree.View) (bool, error) {
+	blob, mode, err := view.Entry(in.Path)
+	if err != nil {
+		return false, err
+	}
+	tree, names, err := view.Folder(in.Path)
+	return !in.Ignored && (in.Blob == "" || blob == in.Blob && mode == in.BlobMode()) &&
+		(in.Tree == "" || tree == in.Tree) && (in.Names == "" || names == in.Names), err
+}
+
+// sameChange reports whether a change is, file by file, the one that a patch made.
+func sameChange(now []runs.ChangedFile, was *runs.PatchData) bool {
+	if was == nil {
+		return len(now) == 0
+	}
+	return slices.Equal(now, was.Files)
+}
+
+// recordInputs records what the run depended on.
+func (r *run) recordInputs(ctx context.Context) error {
+	in, err := r.ws.tree.Inputs()
+	if err != nil {
+		return fmt.Errorf("what the run read cannot be told: %w", err)
+	}
+	for i := range in.Read {
+		if err := r.conceal(&in.Read[i]); err != nil {
+			return err
+		}
+	}
+	var view *worktree.View
+	for _, d := range r.plan.notebook.Front.Inputs {
+		if d.Kind == notebooks.InputPath && view == nil {
+			if view, err = r.ws.tree.BaseView(); err != nil {
+				return err
+			}
+		}
+		now, err := LookUpInput(ctx, d, r.eng.Getenv, view)
+		if err != nil {
+			return err
+		}
+		in.Declared = append(in.Declared, now)
+	}
+	if in.Unknown == "" {
+		if in.Programs, err = programs(r.rec.events); err != nil {
+			return err
+		}
+	}
+	return r.rec.emit(runs.InputsRecorded, "", in)
+}
+
+// programPatience is how long a program may take to say its version.
+const programPatience = 10 * time.Second
+
+// LookUpInput says what a declared input is now: patterns of paths in view, files and programs on this machine, and
+// variables in the environment of the caller. A missing one has neither digest nor version.
+func LookUpInput(ctx context.Context, in notebooks.DeclaredInput, getenv func(string) (string, bool),
+	view *worktree.View) (notebooks.DeclaredInput, error) {
+	in.Digest, in.Version = "", ""
+	var err error
+	switch in.Kind {
+	case notebooks.InputEnv:
+		if v, ok := getenv(in.Name); ok {
+			in.Digest = string(runs.DigestOf([]byte(v)))
+		}
+	case notebooks.InputFile:
+		in.Digest, err = digestOfInput(in.Name, getenv)
+	case notebooks.InputProgram:
+		in.Version, in.Digest, err = versionOf(ctx, in.Name, getenv)
+	default:
+		in.Digest, err = digestOfPaths(in.Name, view)
+	}
+	if err != nil {
+		err = fmt.Errorf("the declared input %s cannot be read: %w", in.Name, err)
+	}
+	return in, err
+}
+
+func digestOfInput(name string, getenv func(string) (string, bool)) (string, error) {
+	if rest, below := strings.CutPrefix(name, "~/"); below {
+		home, _ := getenv("HOME")
+		name = filepath.Join(home, rest)
+	}
+	digest, err := digestOfFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return string(digest), err
+}
+
+// versionOf is the first line that a program prints of its version. Of one that prints none, it is the digest of its
+// file.
+func versionOf(ctx context.Context, name string, getenv func(string) (string, bool)) (version, digest string, err error) {
+	found := ""
+	list, _ := getenv("PATH")
+	for _, dir := range filepath.SplitList(list) {
+		if p, err := exec.LookPath(filepath.Join(dir, name)); err == nil && filepath.IsAbs(p) {
+			found = p
+			break
+		}
+	}
+	if found == "" {
+		return "", "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, programPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, found, "--version")
+	cmd.Dir = os.TempDir()
+	if out, err := cmd.CombinedOutput(); err == nil {
+		for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+			if line := strings.TrimSpace(lines.Text()); line != "" {
+				return strings.ToValidUTF8(line[:min(len(line), 200)], "?"), "", nil
+			}
+		}
+	}
+	sum, err := digestOfFile(found)
+	return "", string(sum), err
+}
+
+// digestOfPaths is the digest of the paths that a pattern matches, with their blobs; "" if it matches none.
+func digestOfPaths(pattern string, view *worktree.View) (string, error) {
+	if view == nil {
+		return "", nil
+	}
+	var list []string
+	err := view.Paths(func(name, blob string) {
+		if matchPath(pattern, name) {
+			list = append(list, name+"\x00"+blob+"\n")
+		}
+	})
+	if err != nil || len(list) == 0 {
+		return "", err
+	}
+	slices.Sort(list)
+	return string(runs.DigestOf([]byte(strings.Join(list, "")))), nil
+}

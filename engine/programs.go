@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// programOf identifies the file of an interpreter, and says whether steps or the repository can replace it. A file that
+// cannot be read has no digest, and is the same as no other.
+func (r *run) programOf(path string) (digest runs.Digest, inside bool) {
+	digest, _ = r.eng.digestOfProgram(path)
+	real, err := filepath.EvalSymlinks(path)
+	return digest, r.ws.holds(path) || err == nil && r.ws.holds(real)
+}
+
+// holds reports whether a file lies in the worktree, or in the checkout where Git would take it up: a PATH may lead
+// into either. An interpreter that Git ignores there is the user's own, as those of virtual environments are.
+func (w *workspace) holds(file string) bool {
+	if rel, err := filepath.Rel(w.tree.Dir(), file); err == nil && filepath.IsLocal(rel) {
+		return true
+	}
+	if w.plan.source == nil {
+		return false
+	}
+	name, ok := w.plan.source.InCheckout(file)
+	return ok && w.plan.source.Visible().Has(name, false)
+}
+
+// programs lists the interpreters of a run, in the order in which they were first started.
+func programs(events []runs.Event) (list []notebooks.Program, err error) {
+	record, err := runs.Fold(events)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range record.Steps {
+		if s.Step == nil {
+			continue
+		}
+		p := notebooks.Program{Kernel: s.Step.Kernel, Name: filepath.Base(s.Step.Program), Version: s.Step.Version,
+			Digest: string(s.Step.ProgramDigest), Inside: s.Step.Inside}
+		if !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+	}
+	return list, nil
+}
+
+// digestOfProgram is the digest of a program's file. Interpreters are large and change seldom: the private cache keeps
+// the digest by what the file system says of the file.
+func (e *Engine) digestOfProgram(path string) (runs.Digest, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	key := runs.DigestOf(fmt.Appendf(nil, "%s\x00%s\x00%v", path, info.ModTime(), statWords(info)))
+	kept := filepath.Join(e.Cache, "programs", strings.TrimPrefix(string(key), "sha256:"))
+	if b, err := os.ReadFile(kept); err == nil && len(b) == len(runs.DigestOf(nil)) {
+		return runs.Digest(b), nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := runs.NewHasher()
+	if _, err := f.WriteTo(sum); err != nil {
+		return "", err
+	}
+	digest := sum.Digest()
+	if os.MkdirAll(filepath.Dir(kept), 0o700) == nil {
+		_ = os.WriteFile(kept, []byte(digest), 0o600) // it is digested again next time
+	}
+	return digest, nil
+}
+
+// environmentDigest identifies the values of an environment, secrets masked, without what differs in every run.
+func (p *Plan) environmentDigest(e *Engine) runs.Digest {
+	sum := runs.NewHasher()
+	w := &workspace{eng: e, plan: p, rec: &recorder{record: e.Store(p.root()).Record("none")}}
+	for _, v := range w.environment(&workdir{}, "") {
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "MARKMILL_") {
+			continue
+		}
+		fmt.Fprintf(sum, "%s\n", hex.EncodeToString([]byte(p.mask.Text(v))))
+	}
+	return sum.Digest()
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package engine
+
+import "io/fs"
+
+func statWords(info fs.FileInfo) any { return info.Size() }

@@ -1,0 +1,200 @@
+package worktree
+
+import (
+	"cmp"
+	"container/heap"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"markmill/engine/worktree/snapshot"
+	"markmill/notebooks"
+)
+
+// collapse puts what was read into a bounded number of entries: a folder stands for what was read in it.
+type collapse struct {
+	folders map[string]*readFolder
+}
+
+// readFolder is a folder in which something was read.
+type readFolder struct {
+	path  string
+	files map[string]notebooks.StepID // names that were read
+	step  notebooks.StepID            // the first that listed it, or read in it
+	list  bool                        // it was listed
+	tree  bool                        // it counts as read with all that is in it
+	has   int                         // how many files are in and below it
+
+	entries, read int // in and below it: entries, and files that they stand for
+}
+
+// readEntry is one entry of a read set: a file, the list of a folder, or a folder with all that is in it.
+type readEntry struct {
+	path       string
+	step       notebooks.StepID
+	file, tree bool
+}
+
+func newCollapse(root *snapshot.Node) *collapse {
+	c := &collapse{folders: map[string]*readFolder{}}
+	var count func(n *snapshot.Node, at string) int
+	count = func(n *snapshot.Node, at string) int {
+		f := &readFolder{path: at, files: map[string]notebooks.StepID{}, has: len(n.Files)}
+		c.folders[at] = f
+		for _, d := range n.Dirs {
+			f.has += count(d, path.Join(at, d.Name))
+		}
+		return f.has
+	}
+	count(root, ".")
+	return c
+}
+
+func (c *collapse) at(dir string) *readFolder {
+	if c.folders[dir] == nil { // the run removed it
+		c.folders[dir] = &readFolder{path: dir, files: map[string]notebooks.StepID{}}
+	}
+	return c.folders[dir]
+}
+
+func (c *collapse) file(p string, step notebooks.StepID) {
+	c.at(path.Dir(p)).files[path.Base(p)] = step
+}
+
+func (c *collapse) listed(dir string, step notebooks.StepID) {
+	f := c.at(dir)
+	f.list, f.step = true, step
+}
+
+func (c *collapse) whole(step notebooks.StepID) {
+	f := c.at(".")
+	f.tree, f.step = true, step
+}
+
+// entries returns at most so many. Folders are collapsed that add the fewest files that were not read, for each entry
+// that they save.
+func (c *collapse) entries(most int) []readEntry {
+	list := c.list()
+	count := len(list)
+	if count <= most || c.folders["."].tree {
+		return list
+	}
+	var next candidates
+	for _, e := range list {
+		for f := range c.around(e.dir()) {
+			f.entries++
+			if e.file {
+				f.read++
+			}
+		}
+	}
+	for _, f := range c.folders {
+		if f.entries > 1 {
+			next = append(next, candidate{f, f.entries, f.read})
+		}
+	}
+	heap.Init(&next)
+	for count > most {
+		f := heap.Pop(&next).(candidate)
+		if f.folder.entries != f.entries || f.folder.read != f.read || c.inside(path.Dir(f.folder.path)) {
+			continue // there is another of it, or nothing is left of it
+		}
+		saved, unread := f.entries-1, f.folder.has-f.read
+		f.folder.tree = true
+		count -= saved
+		for above := range c.around(f.folder.path) {
+			above.entries -= saved
+			above.read += unread
+			if above.entries > 1 {
+				heap.Push(&next, candidate{above, above.entries, above.read})
+			}
+		}
+	}
+	for _, e := range list { // the first step by name is as good as another: a record has them all
+		for f := range c.around(e.dir()) {
+			if f.tree {
+				f.step = cmp.Or(f.step, e.step)
+			}
+		}
+	}
+	return c.list()
+}
+
+// dir is the folder that an entry is in, or that it is.
+func (e readEntry) dir() string {
+	if e.file {
+		return path.Dir(e.path)
+	}
+	return e.path
+}
+
+// around yields a folder and those above it.
+func (c *collapse) around(dir string) iter.Seq[*readFolder] {
+	return func(yield func(*readFolder) bool) {
+		for ; yield(c.at(dir)) && dir != "."; dir = path.Dir(dir) {
+		}
+	}
+}
+
+// list returns the entries as they are now.
+func (c *collapse) list() []readEntry {
+	var out []readEntry
+	for _, f := range c.folders {
+		if c.inside(path.Dir(f.path)) && f.path != "." {
+			continue
+		}
+		if f.tree || f.list {
+			out = append(out, readEntry{path: f.path, step: f.step, tree: f.tree})
+		}
+		if f.tree {
+			continue
+		}
+		for name, step := range f.files {
+			out = append(out, readEntry{path: path.Join(f.path, name), step: step, file: true})
+		}
+	}
+	slices.SortFunc(out, func(a, b readEntry) int { return strings.Compare(a.path, b.path) })
+	return out
+}
+
+// inside reports whether a folder, or one above it, counts as read with all that is in it.
+func (c *collapse) inside(dir string) bool {
+	for ; ; dir = path.Dir(dir) {
+		if f := c.folders[dir]; f != nil && f.tree {
+			return true
+		}
+		if dir == "." {
+			return false
+		}
+	}
+}
+
+// candidate is a folder that may become one entry, with its counts of that moment.
+type candidate struct {
+	folder        *readFolder
+	entries, read int
+}
+
+// cost is how many files that were not read a folder adds, for each entry that it saves.
+func (f candidate) cost() float64 { return float64(max(0, f.folder.has-f.read)) / float64(f.entries-1) }
+
+// candidates is a heap; the one with the lowest cost is the first.
+type candidates []candidate
+
+func (l candidates) Len() int      { return len(l) }
+func (l candidates) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
+func (l *candidates) Push(x any)   { *l = append(*l, x.(candidate)) }
+func (l *candidates) Pop() any {
+	last := len(*l) - 1
+	x := (*l)[last]
+	*l = (*l)[:last]
+	return x
+}
+
+// Less puts the deeper folder first where the costs are equal.
+func (l candidates) Less(i, j int) bool {
+	a, b := l[i].folder.path, l[j].folder.path
+	return cmp.Or(cmp.Compare(l[i].cost(), l[j].cost()), strings.Count(b, "/")-strings.Count(a, "/"),
+		strings.Compare(a, b)) < 0
+}

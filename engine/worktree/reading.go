@@ -1,0 +1,432 @@
+package worktree
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/quote"
+	"markmill/engine/worktree/reads"
+	"markmill/engine/worktree/repo"
+	"markmill/engine/worktree/snapshot"
+	"markmill/notebooks"
+)
+
+// reading is what the run read of the base tree so far.
+type reading struct {
+	unknown string         // why it is not known; nothing else is set then
+	watch   *reads.Watcher // nil where unknown
+	pending map[string]bool
+	carried map[string]bool // what the carried step that is captured next had read; nil for a step that runs
+	replays map[string]bool // what carried steps read that ran again: the next step that runs depends on it
+	whole   bool            // the whole tree counts as read
+
+	wholeNoted bool // a step has it among what it read
+	wholeBy    notebooks.StepID
+
+	files, folders map[string]notebooks.StepID // by path, the root "."; the step that read it first
+	ignored        map[string]object.Digest    // of the files that Git ignores
+}
+
+const inPlace = "the run worked in the folder itself"
+
+// watchReads begins to watch what is read, after everything is in place.
+func (t *Tree) watchReads() {
+	r := &reading{pending: map[string]bool{}, replays: map[string]bool{}, files: map[string]notebooks.StepID{},
+		folders: map[string]notebooks.StepID{}, ignored: map[string]object.Digest{}}
+	t.reading = r
+	if r.unknown = t.opt.ReadsOff; r.unknown != "" {
+		return
+	}
+	if t.inUse || t.src == nil {
+		r.unknown = inPlace
+		return
+	}
+	var err error
+	if r.watch, err = reads.Watch(t.dir, t.watched); err == nil {
+		err = t.probeReads()
+	}
+	if err != nil {
+		r.unknown = "what steps read is not seen here: " + err.Error()
+		t.closeReads()
+	}
+}
+
+// watched yields the folders to watch: the Git directory, and those of the base.
+func (t *Tree) watched(yield func(string) bool) {
+	if !yield("") || !yield(".git") {
+		return
+	}
+	var below func(n *snapshot.Node, prefix string) bool
+	below = func(n *snapshot.Node, prefix string) bool {
+		for _, d := range n.Dirs {
+			if !yield(prefix+d.Name) || !below(d, prefix+d.Name+"/") {
+				return false
+			}
+		}
+		return true
+	}
+	below(t.root, "")
+}
+
+// probeReads makes sure that a read shows, in the access time and as an event.
+func (t *Tree) probeReads() error {
+	const name = "markmill-probe"
+	f, err := disk.Open(filepath.Join(t.dir, ".git"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Create(name, []byte{0}, 0o600); err != nil {
+		return err
+	}
+	file, err := os.Open(filepath.Join(f.Path, name))
+	if err != nil {
+		return err
+	}
+	_, err = io.ReadAll(file)
+	_, read, statErr := f.LstatRead(name)
+	if err := errors.Join(err, statErr, file.Close(), f.Remove(name)); err != nil {
+		return err
+	}
+	opened, lost := t.reading.watch.Take()
+	switch {
+	case !read:
+		return errors.New("the file system keeps no access times (noatime)")
+	case lost || !opened[".git/"+name]:
+		return errors.New("inotify does not tell what is opened")
+	}
+	return nil
+}
+
+// markAll marks as not read what was copied into the worktree.
+func (t *Tree) markAll() error {
+	f, err := disk.Open(t.dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return markFolder(f)
+}
+
+func markFolder(f *disk.Folder) error {
+	names, err := f.Names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		st, read, err := f.LstatRead(name)
+		if err == nil && st.Kind() == disk.KindDir {
+			var sub *disk.Folder
+			if sub, err = f.Sub(name); err == nil {
+				err = markFolder(sub)
+				sub.Close()
+			}
+		} else if err == nil && read {
+			err = f.Mark(name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, read, err := f.StatRead(); err != nil || !read {
+		return err
+	}
+	return f.Mark(".")
+}
+
+func (t *Tree) closeReads() {
+	if r := t.reading; r != nil && r.watch != nil {
+		_ = r.watch.Close() // nothing is written to it
+		r.watch = nil
+	}
+}
+
+// gather takes what was opened up to now. Call it before the engine itself opens what steps may have opened.
+func (t *Tree) gather() { t.takeReads(func(string) bool { return true }) }
+
+// forget takes what was opened since gather and drops what the engine opened itself: all folders, the rules, and
+// what the last walk read because it changed.
+func (t *Tree) forget() {
+	t.takeReads(func(p string) bool {
+		if name := path.Base(p); strings.HasPrefix(p, "/") || strings.HasPrefix(p, ".git/") ||
+			name == ".gitignore" || name == ".gitattributes" {
+			return false
+		}
+		_, changed := t.step[p]
+		return !changed
+	})
+}
+
+func (t *Tree) takeReads(keep func(path string) bool) {
+	r := t.reading
+	if r == nil || r.watch == nil {
+		return
+	}
+	opened, lost := r.watch.Take()
+	r.whole = r.whole || lost
+	for p := range opened {
+		if keep(p) {
+			r.pending[p] = true
+		}
+	}
+}
+
+// walkedReads notes what a walk found by access times.
+func (t *Tree) walkedReads(found map[string]bool) {
+	for p := range found {
+		if strings.HasSuffix(p, "/") {
+			p = "/" + strings.TrimPrefix(p, "/")
+		}
+		t.reading.pending[p] = true
+	}
+}
+
+// Reads is what a step read first: what no step before it read, of the base tree.
+type Reads []notebooks.Input
+
+// SeesReads reports whether what steps read is known.
+func (t *Tree) SeesReads() bool { return t.reading != nil && t.reading.unknown == "" }
+
+// CountRead counts a path as read by the step that goes on.
+func (t *Tree) CountRead(path string) {
+	if t.SeesReads() {
+		t.reading.pending[path] = true
+	}
+}
+
+// LoseReads says why what was read is not known any more.
+func (t *Tree) LoseReads(why string) {
+	if t.SeesReads() {
+		t.reading.unknown = why
+		t.closeReads()
+	}
+}
+
+// stepReads attributes to a step what was read since the last capture, and returns what is new.
+func (t *Tree) stepReads(step notebooks.StepID) (Reads, error) {
+	if !t.SeesReads() {
+		return nil, nil
+	}
+	r := t.reading
+	if r.carried != nil {
+		maps.Copy(r.replays, r.pending)
+		r.pending, r.carried = r.carried, nil
+	} else {
+		maps.Copy(r.pending, r.replays)
+		clear(r.replays)
+	}
+	base, err := t.BaseView()
+	if err != nil {
+		return nil, err
+	}
+	var out Reads
+	ignored := len(r.ignored)
+	for _, p := range slices.Sorted(maps.Keys(r.pending)) {
+		switch {
+		case strings.HasPrefix(p, "/"):
+			p = strings.Trim(p, "/")
+			if p == "" {
+				p = "."
+			}
+			if _, known := r.folders[p]; known || p == ".git" {
+				continue
+			}
+			_, names, err := base.Folder(quote.Escaped(p))
+			if err != nil {
+				return nil, err
+			}
+			if names == "" {
+				continue // the base does not have it
+			}
+			r.folders[p] = step
+			out = append(out, notebooks.Input{Path: quote.Escaped(p), Names: names, Step: step})
+		case strings.HasPrefix(p, ".git/"):
+			switch strings.TrimPrefix(p, ".git/") {
+			case "index", "HEAD", reads.Removed:
+				r.whole = true
+			}
+		default:
+			in, ok, err := t.readFile(p, step)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				out = append(out, in)
+			}
+		}
+	}
+	for p, was := range t.step { // what the step changed depends on what was there
+		if _, known := r.files[p]; !known && was.Mode != 0 && t.total[p].Mode != 0 {
+			in, ok, err := t.readFile(p, step)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				out = append(out, in)
+			}
+		}
+	}
+	clear(r.pending)
+	if len(r.ignored) > ignored { // readFile has opened them, and the folders above
+		t.forget()
+	}
+	if r.whole && !r.wholeNoted {
+		r.wholeNoted, r.wholeBy = true, step
+		tree, _, err := base.Folder(".")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, notebooks.Input{Path: ".", Tree: tree, Step: step})
+	}
+	slices.SortFunc(out, func(a, b notebooks.Input) int { return strings.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
+// readFile notes that a step read a file, if that is one of the base, or one that Git ignores and that the run began
+// with.
+func (t *Tree) readFile(p string, step notebooks.StepID) (in notebooks.Input, ok bool, err error) {
+	r := t.reading
+	if _, known := r.files[p]; known {
+		return in, false, nil
+	}
+	was, changed := t.total[p]
+	if !changed {
+		e := t.root.Find(p)
+		if e == nil {
+			return in, false, nil
+		}
+		was = *e
+	}
+	if was.Mode == disk.ModeGitlink {
+		return in, false, nil
+	}
+	in = notebooks.Input{Path: quote.Escaped(p), Blob: string(t.fmt.OID(was.OID)), Step: step}
+	if was.Mode == 0 {
+		if !was.Ignored || t.ignored[p] {
+			return in, false, nil
+		}
+		f, name, err := disk.Reach(t.dir, p)
+		if err != nil {
+			return in, false, err
+		}
+		defer f.Close()
+		data, _, err := f.Content(name, was.Stat.Size)
+		if err != nil {
+			return in, false, err
+		}
+		r.ignored[p] = t.fmt.Sum("blob", data)
+		in.Blob, in.Ignored = string(t.fmt.OID(r.ignored[p])), true
+	} else if mode := fmt.Sprintf("%06o", was.Mode); mode != in.BlobMode() {
+		in.Mode = mode
+	}
+	r.files[p] = step
+	return in, true, nil
+}
+
+// CarryReads says what the carried step that is captured next had read first in an earlier run.
+func (t *Tree) CarryReads(list Reads) {
+	if !t.SeesReads() {
+		return
+	}
+	r := t.reading
+	r.carried = map[string]bool{}
+	for _, in := range list {
+		p := quote.Raw(in.Path)
+		switch {
+		case in.Tree != "":
+			r.whole = true
+		case in.Names != "":
+			r.carried["/"+p] = true
+		default:
+			r.carried[p] = true
+		}
+	}
+}
+
+// BaseView is the tree that the run began with, without its own output.
+func (t *Tree) BaseView() (*repo.View, error) {
+	if t.baseOf == nil {
+		view, err := t.src.TreeFiles(t.baseTree, t.object).View().Without(t.opt.Own, nil)
+		if err != nil {
+			return nil, err
+		}
+		t.baseOf = view
+	}
+	return t.baseOf, nil
+}
+
+// Inputs returns what the run read of the base tree, in at most notebooks.MaxInputs entries.
+func (t *Tree) Inputs() (*notebooks.Inputs, error) {
+	in := &notebooks.Inputs{Except: t.opt.Own}
+	r := t.reading
+	switch {
+	case r == nil:
+		return &notebooks.Inputs{Unknown: inPlace}, nil
+	case r.unknown != "":
+		in.Unknown, in.Except = r.unknown, nil
+		return in, nil
+	}
+	view, err := t.BaseView()
+	if err != nil {
+		return nil, err
+	}
+	c := newCollapse(t.root)
+	for p, step := range r.folders {
+		c.listed(p, step)
+	}
+	if r.whole {
+		c.whole(r.wholeBy)
+	}
+	for p, step := range r.files {
+		if id, ignored := r.ignored[p]; ignored {
+			in.Read = append(in.Read, notebooks.Input{Path: quote.Escaped(p), Blob: string(t.fmt.OID(id)), Ignored: true,
+				Step: step})
+			continue
+		}
+		c.file(p, step)
+	}
+	if len(in.Read) > notebooks.MaxInputs/2 {
+		return &notebooks.Inputs{Unknown: fmt.Sprintf("%d files that Git ignores were read", len(in.Read))}, nil
+	}
+	for _, e := range c.entries(notebooks.MaxInputs - len(in.Read)) {
+		one := notebooks.Input{Path: quote.Escaped(e.path), Step: e.step}
+		switch {
+		case e.file:
+			var mode string
+			if one.Blob, mode, err = view.Entry(one.Path); mode != one.BlobMode() {
+				one.Mode = mode
+			}
+		case e.tree:
+			one.Tree, _, err = view.Folder(one.Path)
+		default:
+			_, one.Names, err = view.Folder(one.Path)
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case one.Blob+one.Tree+one.Names != "":
+			in.Read = append(in.Read, one)
+		case !t.isOwn(e.path):
+			return &notebooks.Inputs{Unknown: one.Path + " was read, and is not in the tree that the run began with"}, nil
+		}
+	}
+	slices.SortFunc(in.Read, func(a, b notebooks.Input) int { return strings.Compare(a.Path, b.Path) })
+	return in, nil
+}
+
+// isOwn reports whether a path is the output of the run, or a folder that holds nothing else.
+func (t *Tree) isOwn(p string) bool {
+	return slices.ContainsFunc(t.opt.Own, func(own string) bool {
+		return p == own || strings.HasPrefix(p, own+"/") || strings.HasPrefix(own, p+"/")
+	})
+}

@@ -1,0 +1,13 @@
+"""Runs the program: python -m markmill."""
+
+import os
+import subprocess
+import sys
+
+from .program import find_program
+
+if __name__ == "__main__":
+    command = [find_program(), *sys.argv[1:]]
+    if os.name == "posix":
+        os.execv(command[0], command)
+    sys.exit(subprocess.call(command))

@@ -1,0 +1,201 @@
+package fresh
+
+import (
+	"fmt"
+	"slices"
+
+	"markmill/notebooks"
+	"markmill/render/plain"
+)
+
+// Tree is what inputs are compared with: a commit, or the checkout. Paths are slash-separated; "." is the root. Names
+// of objects are those of Git, in hexadecimal; "" says that nothing of that kind is at the path.
+type Tree interface {
+	// Entry returns the blob and the mode of a file or link.
+	Entry(path string) (blob, mode string, err error)
+	// Folder returns the tree of a folder, and the digest of the names in it (notebooks.Input.Names).
+	Folder(path string) (tree, names string, err error)
+	// Without returns the same tree with changes taken back and without the paths of except, and what is below them.
+	Without(except []string, changes []notebooks.ManifestChange) (Tree, error)
+	// Ignored returns what Input.Blob would be of a file now that Git ignores; ok is false where it cannot be compared
+	// with was, as in a commit, or on another machine.
+	Ignored(path, was string) (now string, ok bool, err error)
+	// Declared looks a declared input up; ok is false where it cannot be known.
+	Declared(in notebooks.DeclaredInput) (now notebooks.DeclaredInput, ok bool, err error)
+}
+
+// Reason is one input that is not as it was.
+type Reason struct {
+	Path  string           `json:"path"` // of a declared input, its name
+	Step  notebooks.StepID `json:"step,omitzero"`
+	Words string           `json:"words"`
+}
+
+// Result says whether a result still holds.
+type Result struct {
+	Unknown string   `json:"unknown,omitzero"` // why that cannot be known
+	Reasons []Reason `json:"reasons,omitempty"`
+	// Applied says that the tree has the change of the run, which was taken back before its inputs were compared.
+	Applied bool `json:"applied,omitzero"`
+}
+
+// Current reports whether every input is as it was.
+func (r *Result) Current() bool { return r.Unknown == "" && len(r.Reasons) == 0 }
+
+// Judge compares the inputs of a run with a tree. It says nothing of the source and its parameters, which a manifest
+// names by their own digest.
+func Judge(m *notebooks.Manifest, tree Tree) (*Result, error) {
+	in := m.Inputs
+	if in == nil {
+		return &Result{Unknown: "its run recorded no inputs"}, nil
+	}
+	if in.Unknown != "" {
+		return &Result{Unknown: in.Unknown}, nil
+	}
+	r := &Result{}
+	var err error
+	if r.Applied, err = applied(m, tree); err != nil {
+		return nil, err
+	}
+	changes := m.Changes
+	if !r.Applied {
+		changes = nil
+	}
+	if len(in.Except)+len(changes) > 0 {
+		if tree, err = tree.Without(in.Except, changes); err != nil {
+			return nil, err
+		}
+	}
+	for i := range in.Read {
+		if err := r.read(&in.Read[i], tree); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range in.Declared {
+		now, ok, err := tree.Declared(d)
+		switch {
+		case err != nil:
+			return nil, err
+		case !ok:
+			r.Unknown = fmt.Sprintf("the declared input %s cannot be compared here", d.Name)
+		case now != d:
+			r.Reasons = append(r.Reasons, Reason{Path: d.Name, Words: declaredWords(d, now)})
+		}
+	}
+	return r, nil
+}
+
+// applied reports whether the tree has every file as the run left it: the change was applied, and what the run began
+// with is the tree without it.
+func applied(m *notebooks.Manifest, tree Tree) (bool, error) {
+	if len(m.Changes) == 0 || m.ChangesOmitted > 0 {
+		return false, nil
+	}
+	for _, c := range m.Changes {
+		blob, mode, err := tree.Entry(c.Path)
+		if err != nil {
+			return false, err
+		}
+		if c.NewBlob == "" && c.Status != "deleted" || blob != c.NewBlob || blob != "" && mode != c.NewMode && c.NewMode != "" {
+			return false, nil
+		}
+		if c.OldPath != "" {
+			if blob, _, err = tree.Entry(c.OldPath); err != nil || blob != "" {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// read compares one input.
+func (r *Result) read(in *notebooks.Input, tree Tree) error {
+	say := func(words string) { r.Reasons = append(r.Reasons, Reason{Path: in.Path, Step: in.Step, Words: words}) }
+	if in.Ignored {
+		blob, ok, err := tree.Ignored(in.Path, in.Blob)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			r.Unknown = plain.Escape(in.Path) + " was read, and Git ignores it: it cannot be compared here"
+		case blob != in.Blob:
+			say(change(blob != ""))
+		}
+		return nil
+	}
+	if in.Blob != "" {
+		blob, mode, err := tree.Entry(in.Path)
+		switch {
+		case err != nil:
+			return err
+		case blob != in.Blob:
+			say(change(blob != ""))
+		case mode != in.BlobMode():
+			say(fmt.Sprintf("has mode %s, and had %s", mode, in.BlobMode()))
+		}
+	}
+	if in.Tree == "" && in.Names == "" {
+		return nil
+	}
+	now, names, err := tree.Folder(in.Path)
+	switch {
+	case err != nil:
+		return err
+	case now == "":
+		say("was removed")
+	case in.Tree != "" && now != in.Tree:
+		say("changed, or something in it")
+	case in.Names != "" && names != in.Names:
+		say(otherNames)
+	}
+	return nil
+}
+
+// otherNames says that the names in a folder differ.
+const otherNames = "has other files or folders"
+
+func change(there bool) string {
+	if there {
+		return "changed"
+	}
+	return "was removed"
+}
+
+func declaredWords(was, now notebooks.DeclaredInput) string {
+	switch {
+	case now.Digest == "" && now.Version == "":
+		return "is missing"
+	case was.Digest == "" && was.Version == "":
+		return "was missing"
+	case was.Version != now.Version:
+		return fmt.Sprintf("is %s, and was %s", now.Version, was.Version)
+	}
+	return "changed"
+}
+
+// String returns the words of a reason with its path, and the step that read it.
+func (r Reason) String() string {
+	words := plain.Escape(r.Path) + " " + r.Words
+	switch {
+	case r.Path == "." && r.Words == otherNames:
+		words = "the top folder " + r.Words
+	case r.Path == ".":
+		words = "the tree " + r.Words
+	}
+	if r.Step != "" {
+		words += ", read by " + string(r.Step)
+	}
+	return words
+}
+
+// Words returns the reasons in one line, at most the first of them.
+func (r *Result) Words(most int) string {
+	if r.Unknown != "" {
+		return r.Unknown
+	}
+	var list []string
+	for _, reason := range r.Reasons {
+		list = append(list, reason.String())
+	}
+	return plain.Some(slices.Compact(list), most)
+}

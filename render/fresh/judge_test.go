@@ -1,0 +1,100 @@
+package fresh_test
+
+import (
+	"testing"
+
+	"markmill/notebooks"
+	"markmill/render/fresh"
+)
+
+// tree is a tree of three maps; what it is without is told by without.
+type tree struct {
+	blobs   map[string]string
+	folders map[string][2]string
+	ignored map[string]string
+	without func(except []string, changes []notebooks.ManifestChange) fresh.Tree
+}
+
+func (t tree) Entry(path string) (string, string, error) {
+	if t.blobs[path] == "" {
+		return "", "", nil
+	}
+	return t.blobs[path], "100644", nil
+}
+
+func (t tree) Folder(path string) (string, string, error) {
+	return t.folders[path][0], t.folders[path][1], nil
+}
+
+func (t tree) Without(except []string, changes []notebooks.ManifestChange) (fresh.Tree, error) {
+	return t.without(except, changes), nil
+}
+
+func (t tree) Ignored(path, _ string) (string, bool, error) {
+	return t.ignored[path], t.ignored != nil, nil
+}
+
+func (t tree) Declared(in notebooks.DeclaredInput) (notebooks.DeclaredInput, bool, error) {
+	in.Version = "3.13"
+	return in, true, nil
+}
+
+func TestJudge(t *testing.T) {
+	now := tree{blobs: map[string]string{"a": "1", "b": "2"}, folders: map[string][2]string{"lib": {"t1", "n1"}, ".": {"t", "n"}}}
+	for name, c := range map[string]struct {
+		in   notebooks.Inputs
+		want string
+	}{
+		"current": {notebooks.Inputs{Read: []notebooks.Input{{Path: "a", Blob: "1"}, {Path: "lib", Tree: "t1"}}}, ""},
+		"changed": {notebooks.Inputs{Read: []notebooks.Input{{Path: "a", Blob: "9", Step: "test"}}}, "a changed, read by test"},
+		"removed": {notebooks.Inputs{Read: []notebooks.Input{{Path: "c", Blob: "9"}}}, "c was removed"},
+		"mode":    {notebooks.Inputs{Read: []notebooks.Input{{Path: "a", Blob: "1", Mode: "100755"}}}, "a has mode 100644, and had 100755"},
+		"names":   {notebooks.Inputs{Read: []notebooks.Input{{Path: "lib", Names: "n2"}}}, "lib has other files or folders"},
+		"names above": {notebooks.Inputs{Read: []notebooks.Input{{Path: ".", Names: "n2"}}},
+			"the top folder has other files or folders"},
+		"tree":     {notebooks.Inputs{Read: []notebooks.Input{{Path: "lib", Tree: "t2"}}}, "lib changed, or something in it"},
+		"no names": {notebooks.Inputs{Read: []notebooks.Input{{Path: "src", Names: "n2"}}}, "src was removed"},
+		"unknown":  {notebooks.Inputs{Unknown: "the mount is noatime"}, "the mount is noatime"},
+		"ignored": {notebooks.Inputs{Read: []notebooks.Input{{Path: "secret.cfg", Blob: "1", Ignored: true}}},
+			"secret.cfg was read, and Git ignores it: it cannot be compared here"},
+		"declared": {notebooks.Inputs{Declared: []notebooks.DeclaredInput{{Kind: notebooks.InputProgram, Name: "python3",
+			Version: "3.9"}}}, "python3 is 3.13, and was 3.9"},
+	} {
+		r, err := fresh.Judge(&notebooks.Manifest{Inputs: &c.in}, now)
+		if err != nil || r.Words(5) != c.want || r.Current() != (c.want == "") {
+			t.Errorf("%s: %q, current %t, %v; want %q", name, r.Words(5), r.Current(), err, c.want)
+		}
+	}
+	if r, _ := fresh.Judge(&notebooks.Manifest{}, now); r.Current() {
+		t.Error("a result without inputs is current")
+	}
+}
+
+// TestJudgeApplied: a tree that has the whole change of the run is compared as it was before. One that has a part of
+// it is compared as it is.
+func TestJudgeApplied(t *testing.T) {
+	before := tree{blobs: map[string]string{"a": "old"}}
+	asked := 0
+	after := tree{blobs: map[string]string{"a": "new", "b": "made"},
+		without: func(except []string, changes []notebooks.ManifestChange) fresh.Tree {
+			if asked++; len(changes) != 2 {
+				t.Errorf("%d changes are taken back, want 2", len(changes))
+			}
+			return before
+		}}
+	m := notebooks.Manifest{Inputs: &notebooks.Inputs{Read: []notebooks.Input{{Path: "a", Blob: "old", Step: "fix"}}},
+		Changes: []notebooks.ManifestChange{
+			{Path: "a", Status: "modified", OldBlob: "old", NewBlob: "new", OldMode: "100644", NewMode: "100644"},
+			{Path: "b", Status: "added", NewBlob: "made", NewMode: "100644"},
+		}}
+	if r, err := fresh.Judge(&m, after); err != nil || !r.Current() || !r.Applied || asked != 1 {
+		t.Error(r, err, asked)
+	}
+	after.blobs["b"] = "another"
+	if r, err := fresh.Judge(&m, after); err != nil || r.Applied || r.Words(3) != "a changed, read by fix" {
+		t.Error(r, err)
+	}
+	if r, err := fresh.Judge(&m, before); err != nil || !r.Current() || r.Applied {
+		t.Error(r, err)
+	}
+}
