@@ -27,7 +27,8 @@ func (e *Engine) Clone(ctx context.Context, src *worktree.Source, id runs.RunID)
 		return nil, err
 	}
 	c := &Clone{}
-	if c.work, err = e.makeWorkdir("clone-" + id); err != nil {
+	// not the folder of the run that is begun in it
+	if c.work, err = e.makeWorkdir(id + "c"); err != nil {
 		return nil, artifact(err)
 	}
 	c.tree, err = worktree.Create(ctx, src, worktree.Options{RunID: string(id), Dir: c.work.Tree, Base: head,

@@ -33,8 +33,9 @@ type workdir struct {
 // makeWorkdir makes a run's folder. The folder gets its name when it is complete and locked, so that another process
 // that sweeps at this moment leaves it alone.
 func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
-	all := filepath.Join(e.Cache, "work")
-	making, root := filepath.Join(all, makingPrefix+string(id)), filepath.Join(all, string(id))
+	root := e.workRoot(id)
+	all := filepath.Dir(root)
+	making := filepath.Join(all, makingPrefix+filepath.Base(root))
 	w := &workdir{Root: root}
 	places := map[*string]string{&w.Tmp: "tmp", &w.Glue: "bin", &w.Display: "display", &w.Kernels: "kernels",
 		&w.Sandbox: "sandbox", &w.Home: "home", &w.Inner: "inner"}
@@ -73,6 +74,12 @@ func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 		return nil, errors.Join(err, removeAll(making))
 	}
 	return w, nil
+}
+
+// workRoot is where the folder of a run is: named by the random part of its id. A program that makes a socket in TMPDIR,
+// as Python's multiprocessing does, has 107 bytes for its whole path (sockaddr_un, unix(7)).
+func (e *Engine) workRoot(id runs.RunID) string {
+	return filepath.Join(e.Cache, "work", string(id)[strings.LastIndexByte(string(id), '-')+1:])
 }
 
 // close removes the folder, or everything in it but the worktree.

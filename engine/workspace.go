@@ -111,7 +111,7 @@ func (w *workspace) cleanUp() error {
 
 // paths are the paths of this run and this user that an output notebook shows by a name.
 func (w *workspace) paths() []runs.PathName {
-	p, work := w.plan, filepath.Join(w.eng.Cache, "work", string(w.rec.id))
+	p, work := w.plan, w.eng.workRoot(w.rec.id)
 	list := []runs.PathName{
 		{Path: worktree.Path(p.source, filepath.Join(work, "tree")), Name: "<worktree>"},
 		{Path: filepath.Join(work, "tmp"), Name: "<tmp>"},

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestInterop runs Markmill beside the real Python programs whose files and options it takes over.
@@ -255,9 +257,13 @@ func language(word string) string {
 	return word
 }
 
+// command runs a program. One that hangs fails its own test: no program here needs a tenth of the time that it has.
 func command(t *testing.T, dir, name string, args ...string) []byte {
 	t.Helper()
-	cmd := exec.Command(name, args...)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.WaitDelay = time.Second // for processes that hold its output
 	cmd.Dir = dir
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
