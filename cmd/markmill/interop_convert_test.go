@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -77,7 +76,7 @@ func (p peers) convert(t *testing.T) {
 		stem := filepath.Join(dir, fmt.Sprintf("%d", n))
 		if filepath.Ext(file) != ".ipynb" {
 			to := stem + ".ipynb"
-			if out, err := tryCommand(p.markmill, "convert", file, to); err != nil {
+			if out, err := tryCommand(t, p.markmill, "convert", file, to); err != nil {
 				t.Logf("%s: %s", base, out)
 				refused++
 				continue
@@ -96,7 +95,7 @@ func (p peers) convert(t *testing.T) {
 		for _, f := range convertForms {
 			to := stem + "-" + f.form + f.ending
 			back := to + ".ipynb"
-			if out, err := tryCommand(p.markmill, "convert", "--to", f.form, file, to); err != nil {
+			if out, err := tryCommand(t, p.markmill, "convert", "--to", f.form, file, to); err != nil {
 				t.Errorf("%s to %s: %s", base, f.form, out)
 				continue
 			}
@@ -208,7 +207,8 @@ func peerFields(m map[string]any) string {
 }
 
 // tryCommand is command for one that may fail.
-func tryCommand(name string, args ...string) (string, error) {
-	out, err := exec.Command(name, args...).CombinedOutput()
-	return string(out), err
+func tryCommand(t *testing.T, name string, args ...string) (string, error) {
+	t.Helper()
+	out, words, err := finished(t, "", name, args...)
+	return string(words) + string(out), err
 }

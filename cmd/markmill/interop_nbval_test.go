@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -252,11 +251,9 @@ func (p peers) nbvalVerdicts(t *testing.T, dir, mode string, paths []string) (ve
 	said map[string]string) {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "nbval.xml")
-	cmd := exec.Command(p.python, append([]string{"-m", "pytest", "-p", "no:cacheprovider", "-q", mode,
-		"--nbval-cell-timeout", "120",
-		"-o", "junit_family=xunit1", "--junitxml", report}, paths...)...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput() // its exit code says that something failed: that is in the report
+	// Its exit code says that something failed: that is in the report.
+	out, _, err := finished(t, dir, p.python, append([]string{"-m", "pytest", "-p", "no:cacheprovider", "-q", mode,
+		"--nbval-cell-timeout", "120", "-o", "junit_family=xunit1", "--junitxml", report}, paths...)...)
 	raw, rerr := os.ReadFile(report)
 	if rerr != nil {
 		t.Fatalf("nbval: %v\n%s", err, out)
@@ -297,14 +294,11 @@ func (p peers) testVerdicts(t *testing.T, dir, mode string, paths []string) map[
 	if mode == "--nbval-lax" {
 		args = append(args, "--marked")
 	}
-	cmd := exec.Command(p.markmill, args...)
-	cmd.Dir = dir
-	var words strings.Builder
-	cmd.Stderr = &words
-	out, _ := cmd.Output() // its exit code says that something is off: that is in the report
+	// Its exit code says that something is off: that is in the report.
+	out, words, _ := finished(t, dir, p.markmill, args...)
 	var report retest.Report
 	if err := json.Unmarshal(out, &report); err != nil {
-		t.Fatalf("markmill test: %v\n%s%s", err, out, words.String())
+		t.Fatalf("markmill test: %v\n%s%s", err, out, words)
 	}
 	as := map[string]string{"same": "pass", "unchecked": "pass", "different": "fail", "failed": "fail",
 		"skipped": "skip"}
