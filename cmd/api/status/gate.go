@@ -159,13 +159,14 @@ func matters(cfg engine.GateConfig, o *Output) bool {
 
 // against says what the gate objects to in an output; "" if nothing.
 func (g *Gated) against(o *Output) string {
-	switch {
-	case o.State != review.Current:
-		return fmt.Sprintf("%s: %s", o.State, o.Why)
-	case o.Proof != nil && !o.Proof.Level.Reaches(g.Require):
-		return fmt.Sprintf("%s is required, and it is only %s", g.Require, o.Proof.Summary())
+	var words []string
+	if o.State != review.Current {
+		words = append(words, fmt.Sprintf("%s: %s", o.State, o.Why))
 	}
-	return ""
+	if o.Proof != nil && !o.Proof.Level.Reaches(g.Require) {
+		words = append(words, fmt.Sprintf("%s is required, and it is only %s", g.Require, o.Proof.Summary()))
+	}
+	return strings.Join(words, "; ")
 }
 
 // ForJSON makes every path UTF-8.
