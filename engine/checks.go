@@ -162,6 +162,11 @@ func (r *run) checkSource(ctx context.Context) error {
 		return nil
 	}
 	touched := slices.DeleteFunc(r.withoutOtherRuns(r.ws.before.Diff(after)), r.ws.ownFile)
+	if r.ws.refsAreOthers() {
+		touched = slices.DeleteFunc(touched, func(p string) bool {
+			return p == ".git/packed-refs" || strings.HasPrefix(p, ".git/refs/")
+		})
+	}
 	if len(touched) == 0 {
 		return nil
 	}

@@ -29,9 +29,10 @@ type workspace struct {
 	mark    process.Mark
 	warden  *process.Warden // nil: nothing ends the run's processes if Markmill is killed; see warden.go
 	before  worktree.Fingerprint
-	owned   []string // see ownFolders; determined once, because every path of the checkout is compared
-	opaques []string // repositories inside the checkout of a run in place
-	missed  []string // what captures may have missed
+	head    worktree.OID // of the source's checkout, with before
+	owned   []string     // see ownFolders; determined once, because every path of the checkout is compared
+	opaques []string     // repositories inside the checkout of a run in place
+	missed  []string     // what captures may have missed
 }
 
 // author is the author of a run's commits: not the user, who did not make them.
@@ -71,6 +72,7 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 			o.Pool = w.eng.Pool()
 		}
 		if w.before, err = p.source.Fingerprint(ctx, w.ownPath); err == nil {
+			w.head, _ = p.source.Head() // none in a repository without commits
 			w.tree, err = worktree.Create(ctx, p.source, o)
 		}
 	}
@@ -107,6 +109,16 @@ func (w *workspace) cleanUp() error {
 		errs = append(errs, w.work.close(keep))
 	}
 	return errors.Join(errs...)
+}
+
+// refsAreOthers reports whether refs of the source that moved were moved by others, as by a fetch or by a commit in another
+// worktree: the sandbox lets no step write them (see kept), and the checkout is at the commit at which it was.
+func (w *workspace) refsAreOthers() bool {
+	if w.plan.sandbox.Writes == "" || w.plan.mode() == runs.MutationInPlace {
+		return false
+	}
+	head, err := w.plan.source.Head()
+	return err == nil && head == w.head
 }
 
 // paths are the paths of this run and this user that an output notebook shows by a name.
