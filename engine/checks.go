@@ -161,7 +161,9 @@ func (r *run) checkSource(ctx context.Context) error {
 	if r.ws.before.Equal(after) {
 		return nil
 	}
-	touched := slices.DeleteFunc(r.withoutOtherRuns(r.ws.before.Diff(after)), r.ws.ownFile)
+	touched := slices.DeleteFunc(r.withoutOtherRuns(r.ws.before.Diff(after)), func(path string) bool {
+		return r.ws.ownPath(path) || r.ws.ownFile(path)
+	})
 	if len(touched) == 0 {
 		return nil
 	}
@@ -178,10 +180,14 @@ func (r *run) withoutOtherRuns(paths []string) []string {
 	if err != nil {
 		return paths
 	}
+	since := r.rec.events[0].Time
+	if at := r.ws.before.At; at.Before(since) {
+		since = at
+	}
 	others := map[string]string{} // the tree that each left
 	var outputs []string
 	for _, e := range list {
-		if e.ID == r.id || !e.FinishedAt.IsZero() && e.FinishedAt.Before(r.rec.events[0].Time) {
+		if e.ID == r.id || !e.FinishedAt.IsZero() && e.FinishedAt.Before(since) {
 			continue
 		}
 		other, _, err := runs.At(e.Dir).Load()
