@@ -161,12 +161,11 @@ func (r *run) checkSource(ctx context.Context) error {
 	if r.ws.before.Equal(after) {
 		return nil
 	}
-	touched := slices.DeleteFunc(r.withoutOtherRuns(r.ws.before.Diff(after)), r.ws.ownFile)
-	if r.ws.refsAreOthers() {
-		touched = slices.DeleteFunc(touched, func(p string) bool {
-			return p == ".git/packed-refs" || strings.HasPrefix(p, ".git/refs/")
-		})
-	}
+	others := r.ws.refsAreOthers()
+	touched := slices.DeleteFunc(r.withoutOtherRuns(r.ws.before.Diff(after)), func(path string) bool {
+		return r.ws.ownPath(path) || r.ws.ownFile(path) ||
+			others && (path == ".git/packed-refs" || strings.HasPrefix(path, ".git/refs/"))
+	})
 	if len(touched) == 0 {
 		return nil
 	}
@@ -183,10 +182,14 @@ func (r *run) withoutOtherRuns(paths []string) []string {
 	if err != nil {
 		return paths
 	}
+	since := r.rec.events[0].Time
+	if at := r.ws.before.At; at.Before(since) {
+		since = at
+	}
 	others := map[string]string{} // the tree that each left
 	var outputs []string
 	for _, e := range list {
-		if e.ID == r.id || !e.FinishedAt.IsZero() && e.FinishedAt.Before(r.rec.events[0].Time) {
+		if e.ID == r.id || !e.FinishedAt.IsZero() && e.FinishedAt.Before(since) {
 			continue
 		}
 		other, _, err := runs.At(e.Dir).Load()

@@ -145,7 +145,7 @@ func (p *Plan) chooseBase(ctx context.Context, homes []string) error {
 			return err
 		}
 	}
-	p.uncommitted, err = p.source.Dirty(ctx)
+	p.uncommitted, err = p.source.Look(ctx)
 	return err
 }
 

@@ -95,15 +95,17 @@ func (c *checkout) folder(ctx context.Context, read reader, n, had *snapshot.Nod
 			n.Rules.Set(name, bytes.Clone(data), t.conv)
 		}
 	}
+	listed := false
 	if had != nil {
-		if err := c.clear(n, had, f); err != nil {
+		var err error
+		if listed, err = c.clear(n, had, f); err != nil {
 			return err
 		}
 	}
 	for i := range n.Files {
 		e := &n.Files[i]
 		if had != nil {
-			stays, err := c.stays(n, had, e, f, path)
+			stays, err := c.stays(n, had, e, f, path, listed)
 			if err != nil {
 				return err
 			}

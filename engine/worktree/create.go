@@ -165,8 +165,11 @@ func (t *Tree) headFile() []byte {
 	return []byte(t.fmt.OID(t.base) + "\n")
 }
 
-// loadBase reads the base commit's trees into the snapshot.
+// loadBase reads the base commit's trees into the snapshot, once.
 func (t *Tree) loadBase() error {
+	if t.loaded {
+		return t.loadErr
+	}
 	if !t.base.IsZero() {
 		tree, err := t.src.TreeOf(t.base)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"markmill/engine/worktree/repo"
 	"markmill/engine/worktree/rules"
+	"markmill/engine/worktree/snapshot"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +32,39 @@ func (s *Source) Dirty(ctx context.Context) ([]string, error) {
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths), nil
+}
+
+// Look is Dirty for a run that is about to begin: the next Fingerprint takes over what it saw of the checkout. It asks the
+// Git program only if that and the index do not prove that there is no change.
+func (s *Source) Look(ctx context.Context) ([]string, error) {
+	if s.clean(ctx) {
+		return nil, nil
+	}
+	return s.Dirty(ctx)
+}
+
+// clean reports whether the checkout is proven to have no uncommitted change and no untracked file, ignored or not.
+func (s *Source) clean(ctx context.Context) bool {
+	head, err := s.Head()
+	commit, ok := s.Format.Parse(head)
+	if err != nil || !ok {
+		return false
+	}
+	tree, err := s.TreeOf(commit)
+	if err != nil {
+		return false
+	}
+	index, err := snapshot.OpenIndex(filepath.Join(s.GitDir(), "index"), s.Format)
+	if err != nil || index.Tree != tree {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.walk(nil) != nil || ctx.Err() != nil {
+		return false
+	}
+	s.seen = true
+	return index.Holds(s.print)
 }
 
 // dirtyWalk is Dirty without the Git program. It misses what is staged and undone in the checkout. exclude is the Git

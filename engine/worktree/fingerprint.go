@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/snapshot"
@@ -20,6 +21,7 @@ import (
 // Fingerprint shows whether a checkout and its Git directory were touched between two moments of one process. It holds
 // the stats of every file of the checkout, including ignored ones, and hashes of HEAD, refs, settings, hooks and index.
 type Fingerprint struct {
+	At    time.Time // when it began to look
 	files *snapshot.Node
 	git   map[string]uint64 // by name within the Git directory
 }
@@ -27,26 +29,41 @@ type Fingerprint struct {
 // printSeed makes the hashes of a fingerprint unpredictable, so that they cannot be forged.
 var printSeed = maphash.MakeSeed()
 
-// Fingerprint reads the state of the checkout and of its Git directory, at the cost of one walk. Paths
-// that exclude takes, `.markmill/` and refs/markmill are left out.
+// freshLook is the age up to which a fingerprint takes over what Look saw.
+const freshLook = 5 * time.Second
+
+// Fingerprint reads the state of the checkout and of its Git directory, at the cost of one walk, or takes over what Look
+// has just seen. Paths that exclude takes may be left out, and `.markmill/` and refs/markmill are.
 func (s *Source) Fingerprint(ctx context.Context, exclude func(path string) bool) (Fingerprint, error) {
-	w := snapshot.New(false)
-	w.Plain = true
-	w.Exclude = func(path string) bool { return path == ".markmill" || exclude != nil && exclude(path) }
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.print == nil {
-		s.print = &snapshot.Node{}
+	if !s.seen || time.Since(s.at) > freshLook {
+		if err := s.walk(exclude); err != nil {
+			return Fingerprint{}, err
+		}
 	}
-	if err := w.Root(s.print, s.Root(), false); err != nil {
-		s.print = nil
-		return Fingerprint{}, err
-	}
-	p := Fingerprint{files: s.print.Clone(), git: map[string]uint64{}}
+	s.seen = false
+	p := Fingerprint{At: s.at, files: s.print.Clone(), git: map[string]uint64{}}
 	if err := ctx.Err(); err != nil {
 		return Fingerprint{}, err
 	}
 	return p, s.printGit(p.git)
+}
+
+// walk looks at the checkout; mu is held.
+func (s *Source) walk(exclude func(path string) bool) error {
+	w := snapshot.New(false)
+	w.Plain = true
+	w.Exclude = func(path string) bool { return path == ".markmill" || exclude != nil && exclude(path) }
+	if s.print == nil {
+		s.print = &snapshot.Node{}
+	}
+	s.at = time.Now()
+	err := w.Root(s.print, s.Root(), false)
+	if err != nil {
+		s.print = nil
+	}
+	return err
 }
 
 func (s *Source) printGit(out map[string]uint64) error {

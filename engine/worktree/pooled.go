@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"markmill/engine/worktree/disk"
@@ -15,7 +16,7 @@ import (
 // unused is the age at which a worktree leaves the pool.
 const unused = 7 * 24 * time.Hour
 
-// take takes the worktree's folder from the pool if one is there.
+// take takes the worktree's folder from the pool if one is there, and reads the base's trees meanwhile.
 func (t *Tree) take() {
 	if t.opt.Pool == nil || t.src == nil || t.base.IsZero() {
 		return
@@ -24,7 +25,10 @@ func (t *Tree) take() {
 	if err != nil {
 		return // it is told where it is needed
 	}
+	var base sync.WaitGroup
+	base.Go(func() { t.loadErr, t.loaded = t.loadBase(), true })
 	t.past = t.opt.Pool.Take(t.poolKey(), filepath.Base(t.dir), string(t.fmt.OID(tree)), t.top)
+	base.Wait()
 }
 
 func (t *Tree) poolKey() string {
@@ -39,16 +43,17 @@ func (t *Tree) poolFrom() int {
 	return t.opt.Pool.From()
 }
 
-// clear removes from a folder of the pool what the base does not have there.
-func (c *checkout) clear(n, had *snapshot.Node, f *disk.Folder) error {
+// clear removes from a folder of the pool what the base does not have there. listed says that the names in it were those
+// that the pool knows.
+func (c *checkout) clear(n, had *snapshot.Node, f *disk.Folder) (listed bool, err error) {
 	st, err := f.Stat()
 	if err != nil {
-		return err
+		return false, err
 	}
 	var names []string
-	if st != had.Stat {
+	if listed = st == had.Stat; !listed {
 		if names, err = f.Names(); err != nil {
-			return err
+			return false, err
 		}
 	} else {
 		for i := range had.Files {
@@ -63,28 +68,27 @@ func (c *checkout) clear(n, had *snapshot.Node, f *disk.Folder) error {
 		_, dir := snapshot.FindDir(n.Dirs, name)
 		if !file && !dir {
 			if err := f.Remove(name); err != nil {
-				return err
+				return false, err
 			}
 		}
 	}
-	return nil
+	return listed, nil
 }
 
 // stays reports whether a file in a folder of the pool is proven to be what the base has there, and gives it a new
-// time. Otherwise nothing is left of it.
-func (c *checkout) stays(n, had *snapshot.Node, e *snapshot.Entry, f *disk.Folder, path string) (bool, error) {
+// time. Otherwise nothing is left of it. listed says that no name in the folder was made, removed or replaced.
+func (c *checkout) stays(n, had *snapshot.Node, e *snapshot.Entry, f *disk.Folder, path string, listed bool) (bool,
+	error) {
 	i, ok := snapshot.FindEntry(had.Files, e.Name)
-	if !ok || !c.proven(n, &had.Files[i], e, f, path) {
+	if !ok || !c.usable(n, &had.Files[i], e, path) {
 		return false, f.Remove(e.Name)
 	}
-	if err := f.Touch(e.Name, c.stamp); err != nil {
-		return false, err
-	}
-	st, err := f.Lstat(e.Name)
+	was := had.Files[i].Stat
+	st, err := c.renew(was, e, f, listed)
 	if err != nil {
 		return false, err
 	}
-	want := had.Files[i].Stat
+	want := was
 	if want.Mtime, want.Ctime = st.Mtime, st.Ctime; want != st {
 		return false, f.Remove(e.Name)
 	}
@@ -92,32 +96,51 @@ func (c *checkout) stays(n, had *snapshot.Node, e *snapshot.Entry, f *disk.Folde
 	return true, nil
 }
 
-func (c *checkout) proven(n *snapshot.Node, was, e *snapshot.Entry, f *disk.Folder, path string) bool {
+// usable reports whether a file of the pool would be what the base has, if it is as it was written.
+func (c *checkout) usable(n *snapshot.Node, was, e *snapshot.Entry, path string) bool {
 	t := c.t
-	if was.Check || was.OID != e.OID || was.Mode != e.Mode || e.Mode == disk.ModeGitlink {
+	switch {
+	case was.Check || was.OID != e.OID || was.Mode != e.Mode || e.Mode == disk.ModeGitlink:
 		return false
+	case e.Mode == disk.ModeLink:
+		return t.mode.symlinks
 	}
-	if e.Mode == disk.ModeLink && !t.mode.symlinks ||
-		e.Mode != disk.ModeLink && !t.conv.Of(n.Rules, path+e.Name, e.Name).Plain() {
-		return false
+	return t.conv.Of(n.Rules, path+e.Name, e.Name).Plain()
+}
+
+// renew gives a file a new time if it is as it was written, and returns what the file system says of it then, zeros
+// where it is another.
+func (c *checkout) renew(was disk.Stat, e *snapshot.Entry, f *disk.Folder, listed bool) (disk.Stat, error) {
+	if !c.past.New(was, e.Mode&0o100 != 0) {
+		return disk.Stat{}, nil
 	}
-	st, err := f.Lstat(e.Name)
-	if err != nil || !c.past.Same(was.Stat, st, e.Mode&0o100 != 0) {
-		return false
+	read := c.past.Hash && was.Kind() == disk.KindFile
+	// A file that is read is opened, and a device that took its place must not be. In a folder whose own times have not
+	// changed the name still is the file's: then the descriptor tells all that a look at the name would.
+	if !read || !listed {
+		st, err := f.Lstat(e.Name)
+		if err != nil || st != was {
+			return disk.Stat{}, nil //nolint:nilerr // whatever is there is replaced
+		}
 	}
-	if !c.past.Hash || st.Kind() == disk.KindLink {
-		return true
+	if read {
+		buf, _ := c.buffers.Get().(*[]byte)
+		if buf == nil {
+			buf = new([]byte)
+		}
+		defer c.buffers.Put(buf)
+		data, st, err := f.TouchSame(*buf, e.Name, was, c.stamp, func(data []byte) bool {
+			return c.t.fmt.Sum("blob", data) == e.OID
+		})
+		if cap(data) <= object.StreamFrom {
+			*buf = data
+		}
+		return st, err
 	}
-	buf, _ := c.buffers.Get().(*[]byte)
-	if buf == nil {
-		buf = new([]byte)
+	if err := f.Touch(e.Name, c.stamp); err != nil {
+		return disk.Stat{}, err
 	}
-	defer c.buffers.Put(buf)
-	data, after, err := f.ContentInto(*buf, e.Name, st.Size)
-	if cap(data) > cap(*buf) && cap(data) <= object.StreamFrom {
-		*buf = data
-	}
-	return err == nil && after == st && t.fmt.Sum("blob", data) == e.OID
+	return f.Lstat(e.Name)
 }
 
 // enter opens a folder below one of the pool: the proven one, with what is known of it, or a new one in its place.

@@ -5,6 +5,7 @@ import (
 	"markmill/engine/worktree/repo"
 	"markmill/engine/worktree/snapshot"
 	"sync"
+	"time"
 )
 
 // Source is the user's repository and checkout, which a run only ever reads.
@@ -12,7 +13,9 @@ type Source struct {
 	*repo.Repo
 
 	mu    sync.Mutex
-	print *snapshot.Node // the walk of the last fingerprint: the next one lists only what changed
+	print *snapshot.Node // the last walk of the checkout: the next one lists only what changed
+	at    time.Time      // when it began
+	seen  bool           // the next fingerprint may take it as it is
 }
 
 // Open finds the repository that dir is in, by looking upwards. GIT_DIR and its like are ignored: a run belongs to the

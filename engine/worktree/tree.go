@@ -57,6 +57,8 @@ type Tree struct {
 	start          object.Digest // the commit that was asked for; zero without
 	base, baseTree object.Digest // start, or a child of it that holds the user's uncommitted changes
 	last, lastTree object.Digest // of the last capture
+	loaded         bool          // loadBase was called
+	loadErr        error         // what it returned
 	changed        bool          // some capture found something
 	settled        int           // so many objects of the store are of the base, where that is the run's own
 	recheck        bool          // the next walk decides anew what is ignored

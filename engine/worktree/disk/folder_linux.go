@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,8 +12,9 @@ import (
 // Folder is an open directory. What it holds is reached relative to its descriptor, so that a
 // symbolic link put in the way is never followed.
 type Folder struct {
-	fd   int
-	Path string // for errors
+	fd    int
+	Path  string // for errors
+	quick bool   // calls are answered at once
 }
 
 func Open(path string) (*Folder, error) {
@@ -22,7 +22,7 @@ func Open(path string) (*Folder, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return &Folder{fd, path}, nil
+	return &Folder{fd, path, quick(fd)}, nil
 }
 
 // SubIf is Sub for a folder whose stat is was, and nil for any other: then use Sub. It opens no more than the path,
@@ -32,7 +32,7 @@ func (f *Folder) SubIf(name string, was Stat) *Folder {
 	if err != nil {
 		return nil
 	}
-	sub := &Folder{fd, filepath.Join(f.Path, name)}
+	sub := &Folder{fd, f.Path + "/" + name, f.quick}
 	if st, err := sub.Stat(); err != nil || st != was {
 		sub.Close()
 		return nil
@@ -41,12 +41,12 @@ func (f *Folder) SubIf(name string, was Stat) *Folder {
 }
 
 func (f *Folder) Sub(name string) (*Folder, error) {
-	p := filepath.Join(f.Path, name)
+	p := f.Path + "/" + name
 	fd, err := open(f.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: p, Err: err}
 	}
-	return &Folder{fd, p}, nil
+	return &Folder{fd, p, f.quick}, nil
 }
 
 // open leaves no trace in the access time (see Mark), where the file is the user's own.
@@ -112,11 +112,6 @@ func (f *Folder) File(name string) (*os.File, error) {
 
 // Content reads a regular file with plain system calls: its size is known, and it is no pipe.
 func (f *Folder) Content(name string, size int64) ([]byte, Stat, error) {
-	return f.ContentInto(nil, name, size)
-}
-
-// ContentInto is Content, and uses the memory of buf if that is large enough.
-func (f *Folder) ContentInto(buf []byte, name string, size int64) ([]byte, Stat, error) {
 	p := filepath.Join(f.Path, name)
 	fd, err := open(f.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
 	if err != nil {
@@ -130,7 +125,7 @@ func (f *Folder) ContentInto(buf []byte, name string, size int64) ([]byte, Stat,
 	if before := fromSys(&st); before.Kind() != KindFile {
 		return nil, before, ErrChanged
 	}
-	data := slices.Grow(buf[:0], int(size)+1)[: 0 : size+1] // one more, so that the end is seen
+	data := make([]byte, 0, size+1) // one more, so that the end is seen
 	for {
 		n, err := unix.Read(fd, data[len(data):cap(data)])
 		if err == unix.EINTR {
@@ -181,7 +176,7 @@ func (f *Folder) Create(name string, data []byte, perm uint32) (Stat, error) {
 		}
 		data = data[n:]
 	}
-	if err := markOpen(fd); err != nil {
+	if err := futimens(fd, [2]unix.Timespec{{Sec: unread}, {Nsec: unix.UTIME_OMIT}}); err != nil {
 		return Stat{}, f.failed("set the time of", name, err)
 	}
 	var st unix.Stat_t

@@ -66,11 +66,6 @@ func (f *Folder) Names() ([]string, error) {
 
 func (f *Folder) File(name string) (*os.File, error) { return os.Open(filepath.Join(f.Path, name)) }
 
-// ContentInto is Content.
-func (f *Folder) ContentInto(_ []byte, name string, size int64) ([]byte, Stat, error) {
-	return f.Content(name, size)
-}
-
 func (f *Folder) Content(name string, size int64) ([]byte, Stat, error) {
 	file, err := f.File(name)
 	if err != nil {

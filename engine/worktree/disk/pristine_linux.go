@@ -3,6 +3,7 @@ package disk
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -12,13 +13,12 @@ import (
 
 // SubInside is Sub, and an error where something is mounted.
 func (f *Folder) SubInside(name string) (*Folder, error) {
-	p := filepath.Join(f.Path, name)
 	fd, err := unix.Openat2(f.fd, name, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV})
 	if err != nil {
 		return nil, f.failed("open", name, err)
 	}
-	return &Folder{fd, p}, nil
+	return &Folder{fd, f.Path + "/" + name, f.quick}, nil
 }
 
 // Remove removes an entry, a folder with all that is in it. A missing one is no error.
@@ -36,8 +36,47 @@ func (f *Folder) Remove(name string) error {
 // Touch sets the time of the last change of an entry, in nanoseconds since 1970, and marks it as not read; "." is the
 // folder itself.
 func (f *Folder) Touch(name string, at int64) error {
-	times := []unix.Timespec{{Sec: unread}, unix.NsecToTimespec(at)}
-	return f.failed("set the time of", name, unix.UtimesNanoAt(f.fd, name, times, unix.AT_SYMLINK_NOFOLLOW))
+	return f.utimes(name, &[2]unix.Timespec{{Sec: unread}, unix.NsecToTimespec(at)})
+}
+
+// TouchSame is Touch for a regular file that is as it was, and whose bytes same accepts; they are valid during the call.
+// All but the opening goes by the descriptor, so that it is of one file. It returns buf, memory that it uses, and what
+// the file system says afterwards: a stat of zeros if the file is another.
+func (f *Folder) TouchSame(buf []byte, name string, was Stat, at int64, same func([]byte) bool) ([]byte, Stat, error) {
+	fd, err := open(f.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
+	if err != nil {
+		return buf, Stat{}, nil //nolint:nilerr // whatever is there is replaced
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return buf, Stat{}, f.failed("stat", name, err)
+	}
+	if fromSys(&st) != was || was.Kind() != KindFile {
+		return buf, Stat{}, nil
+	}
+	buf = slices.Grow(buf[:0], int(was.Size))[:was.Size]
+	for rest := buf; len(rest) > 0; { // a file that grows meanwhile has another stat afterwards
+		n, err := unix.Read(fd, rest)
+		if err != nil && err != unix.EINTR {
+			return buf, Stat{}, f.failed("read", name, err)
+		}
+		if n == 0 {
+			return buf, Stat{}, nil
+		}
+		rest = rest[max(n, 0):]
+	}
+	if err := unix.Fstat(fd, &st); err != nil {
+		return buf, Stat{}, f.failed("stat", name, err)
+	}
+	if fromSys(&st) != was || !same(buf) {
+		return buf, Stat{}, nil
+	}
+	if err := futimens(fd, [2]unix.Timespec{{Sec: unread}, unix.NsecToTimespec(at)}); err != nil {
+		return buf, Stat{}, f.failed("set the time of", name, err)
+	}
+	err = unix.Fstat(fd, &st)
+	return buf, fromSys(&st), f.failed("stat", name, err)
 }
 
 // traits are what a folder passes on to what is made in it, besides mode and owner (struct fsxattr of linux/fs.h).
@@ -72,11 +111,7 @@ func TellsChanges(dir string) (tells, mapped bool) {
 	if err := unix.Statfs(dir, &fs); err != nil {
 		return false, false
 	}
-	switch uint32(fs.Type) {
-	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC:
-	case unix.TMPFS_MAGIC:
-		mapped = true
-	default:
+	if tells, mapped = tellsChanges(uint32(fs.Type)); !tells {
 		return false, false
 	}
 	f, err := os.CreateTemp(dir, "clock")
@@ -96,6 +131,17 @@ func TellsChanges(dir string) (tells, mapped bool) {
 		}
 	}
 	return true, mapped
+}
+
+// tellsChanges is what is known of a kind of file system; those it knows are on this machine.
+func tellsChanges(kind uint32) (tells, mapped bool) {
+	switch kind {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC:
+		return true, false
+	case unix.TMPFS_MAGIC:
+		return true, true
+	}
+	return false, false
 }
 
 // Epoch identifies what times on this machine are measured by: the boot, and by how many nanoseconds the clock is ahead

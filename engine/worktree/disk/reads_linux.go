@@ -12,13 +12,11 @@ const unread = 1
 
 // Mark marks an entry as not read; "." is the folder itself.
 func (f *Folder) Mark(name string) error {
-	times := []unix.Timespec{{Sec: unread}, {Nsec: unix.UTIME_OMIT}}
-	return f.failed("set the time of", name, unix.UtimesNanoAt(f.fd, name, times, unix.AT_SYMLINK_NOFOLLOW))
+	return f.utimes(name, &[2]unix.Timespec{{Sec: unread}, {Nsec: unix.UTIME_OMIT}})
 }
 
-// markOpen is Mark for an open file: futimens, which package unix has only by way of /proc.
-func markOpen(fd int) error {
-	times := [2]unix.Timespec{{Sec: unread}, {Nsec: unix.UTIME_OMIT}}
+// futimens is futimens(3), which package unix has only by way of /proc.
+func futimens(fd int, times [2]unix.Timespec) error {
 	_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
 	if errno != 0 {
 		return errno
@@ -28,9 +26,21 @@ func markOpen(fd int) error {
 
 // LstatRead is Lstat, and reports whether the entry was read since it was marked.
 func (f *Folder) LstatRead(name string) (Stat, bool, error) {
-	var st unix.Stat_t
-	err := unix.Fstatat(f.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
-	return fromSys(&st), st.Atim.Sec != unread, f.failed("stat", name, err)
+	var st unix.Statx_t
+	switch errno := f.statx(name, &st); errno {
+	case 0:
+	case unix.ENOSYS, unix.EPERM: // some sandboxes do not know the call
+		var old unix.Stat_t
+		err := unix.Fstatat(f.fd, name, &old, unix.AT_SYMLINK_NOFOLLOW)
+		return fromSys(&old), old.Atim.Sec != unread, f.failed("stat", name, err)
+	default:
+		return Stat{}, false, f.failed("stat", name, errno)
+	}
+	return Stat{
+		Mtime: st.Mtime.Sec*1e9 + int64(st.Mtime.Nsec), Ctime: st.Ctime.Sec*1e9 + int64(st.Ctime.Nsec),
+		Size: int64(st.Size), Inode: st.Ino, Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Mode: uint32(st.Mode),
+		Uid: st.Uid, Gid: st.Gid,
+	}, st.Atime.Sec != unread, nil
 }
 
 // StatRead is Stat, and reports whether the folder was listed since it was marked.

@@ -69,7 +69,7 @@ func key(repository string) string {
 
 // Take moves a worktree of a repository to the folder to, which must not exist. name is the name that the tree's folder
 // must have. One that was made of the tree base is preferred. It returns nil where there is none. The tree is proven
-// file by file by who uses it: see Same.
+// file by file by who uses it: a stat that is the table's.
 func (p *Pool) Take(repository, name, base, to string) *Tree {
 	now := p.Now()
 	dir := filepath.Join(p.Dir, key(repository))
@@ -178,17 +178,14 @@ func (t *Tree) sample(dir string) error {
 	return errors.Join(errs[:]...)
 }
 
-// Same reports whether a file or link still is what the table says, and has the mode and owner of a new one.
-func (t *Tree) Same(was, is disk.Stat, program bool) bool {
-	if was != is || is == (disk.Stat{}) {
-		return false
-	}
+// New reports whether what the table says of a file or link is what a new one would have: mode, owner and file system.
+func (t *Tree) New(was disk.Stat, program bool) bool {
 	kind := t.kind[0]
 	if program {
 		kind = t.kind[1]
 	}
-	return is.Uid == kind.Uid && is.Gid == kind.Gid && is.Dev == kind.Dev &&
-		(is.Mode == kind.Mode || is.Kind() == disk.KindLink)
+	return was.Uid == kind.Uid && was.Gid == kind.Gid && was.Dev == kind.Dev &&
+		(was.Mode == kind.Mode || was.Kind() == disk.KindLink)
 }
 
 // Enter opens a folder of a tree if it is the one that the table says, with nothing mounted over it, and has mode,

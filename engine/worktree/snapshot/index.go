@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/object"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/go-git/go-git/v6/plumbing/format/index"
@@ -121,6 +123,143 @@ func ReadIndex(path string, f *object.Format) (map[string]Indexed, error) {
 		out[e.Name] = Indexed{e, e.ModifiedAt.Unix() >= fi.ModTime().Unix()}
 	}
 	return out, nil
+}
+
+// Index is an index that somebody else wrote, for one question: see Holds.
+type Index struct {
+	Tree    object.Digest // that all entries together are; zero if that is not known
+	entries []byte
+	count   uint32
+	version uint32
+	written int64 // by its time; what changed so late may have changed again since (racy Git)
+	format  *object.Format
+}
+
+var errIndex = errors.New("an index of another kind")
+
+// OpenIndex reads an index as far as it has to be read in any case. What it does not know is an error.
+func OpenIndex(path string, f *object.Format) (*Index, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	be := binary.BigEndian
+	if len(data) < 12+f.Size || string(data[:4]) != "DIRC" {
+		return nil, errIndex
+	}
+	x := &Index{entries: data[12 : len(data)-f.Size], version: be.Uint32(data[4:]), count: be.Uint32(data[8:]),
+		written: info.ModTime().Add(-coarseTick).UnixNano(), format: f}
+	if x.version < 2 || x.version > 4 {
+		return nil, errIndex
+	}
+	in := x.entries
+	for range x.count {
+		if _, in = x.next(in, nil); in == nil {
+			return nil, errIndex
+		}
+	}
+	x.entries = x.entries[:len(x.entries)-len(in)]
+	for len(in) > 0 {
+		if len(in) < 8 || in[0] < 'A' || in[0] > 'Z' || uint64(be.Uint32(in[4:])) > uint64(len(in)-8) {
+			return nil, errIndex // small letters: it cannot be understood without the extension
+		}
+		name, body := string(in[:4]), in[8:][:be.Uint32(in[4:])]
+		in = in[8+len(body):]
+		if name != "TREE" { // the path of the root, which is empty, the number of entries, that of folders, and the tree
+			continue
+		}
+		head, rest, ok := bytes.Cut(body, []byte("\n"))
+		count, _, _ := bytes.Cut(head, []byte(" "))
+		if ok && string(count) == "\x00"+strconv.Itoa(int(x.count)) && len(rest) >= f.Size {
+			x.Tree = object.RawDigest(rest[:f.Size])
+		}
+	}
+	return x, nil
+}
+
+// next returns the path of an entry, which begins with the fields of its stat, and what follows it; nil at a damaged
+// one, and at one that is more than a file which was added. name is memory of the path before, which version 4 needs.
+func (x *Index) next(in, name []byte) (path, rest []byte) {
+	head := 40 + x.format.Size + 2
+	if len(in) <= head || in[head-2]&0xf0 != 0 {
+		return nil, nil
+	}
+	rest = in[head:]
+	if x.version == 4 {
+		drop, shift := 0, 0
+		for {
+			if len(rest) == 0 || shift > 21 {
+				return nil, nil
+			}
+			b := rest[0]
+			rest = rest[1:]
+			if drop = drop<<7 | int(b&0x7f); b&0x80 == 0 {
+				break
+			}
+			drop, shift = drop+1, shift+7
+		}
+		end := bytes.IndexByte(rest, 0)
+		if end < 0 {
+			return nil, nil
+		}
+		if name != nil {
+			if drop > len(name) {
+				return nil, nil
+			}
+			name = append(name[:len(name)-drop], rest[:end]...)
+		}
+		return name, rest[end+1:]
+	}
+	end := bytes.IndexByte(rest, 0)
+	if end < 0 {
+		return nil, nil
+	}
+	size := (head + end + 8) &^ 7
+	if size > len(in) {
+		return nil, nil
+	}
+	return rest[:end], in[size:]
+}
+
+// Holds reports whether every file of a walked folder is in the index with the stat that it has, and nothing else is,
+// no folder without a file included: that may be a repository.
+func (x *Index) Holds(n *Node) bool {
+	if n.hasEmpty() {
+		return false
+	}
+	be := binary.BigEndian
+	in, name, left := x.entries, make([]byte, 0, 256), x.count
+	for prefix, e := range n.Entries() {
+		at := in
+		if left == 0 {
+			return false
+		}
+		left--
+		var path []byte
+		if path, in = x.next(at, name); in == nil || len(path) != len(prefix)+len(e.Name) ||
+			string(path[:len(prefix)]) != prefix || string(path[len(prefix):]) != e.Name {
+			return false
+		}
+		if x.version == 4 {
+			name = path
+		}
+		field := func(i int) uint32 { return be.Uint32(at[4*i:]) }
+		st := e.Stat
+		if mtime := int64(field(2))*1e9 + int64(field(3)); st.Mtime != mtime || mtime >= x.written ||
+			st.Ctime != int64(field(0))*1e9+int64(field(1)) || uint32(st.Inode) != field(5) || st.GitMode() != field(6) ||
+			uint32(st.Size) != field(9) {
+			return false
+		}
+	}
+	return left == 0
+}
+
+func (n *Node) hasEmpty() bool {
+	return len(n.Files)+len(n.Dirs) == 0 || slices.ContainsFunc(n.Dirs, (*Node).hasEmpty)
 }
 
 // Same reports whether a file still is what the index says, judged by its stat alone.

@@ -71,6 +71,9 @@ func FuzzReadIndex(f *testing.F) {
 					e.Same(disk.Stat{})
 				}
 			}
+			if x, err := OpenIndex(path, format); err == nil {
+				x.Holds(&Node{Files: []Entry{{Name: "a"}, {Name: "b"}}})
+			}
 		}
 	})
 }
