@@ -60,11 +60,11 @@ func runTests(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	folders := []string{testSetup.binaries}
-	if python := testhome.Python(); python != "" {
-		folders = append(folders, python)
+	if err := testhome.Python(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	os.Setenv("PATH", strings.Join(append(folders, os.Getenv("PATH")), string(filepath.ListSeparator)))
+	os.Setenv("PATH", testSetup.binaries+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	return m.Run()
 }
 

@@ -34,6 +34,11 @@ func runScripts(t *testing.T, dir string) {
 			if err := os.MkdirAll(home, 0o755); err != nil {
 				return err
 			}
+			// Otherwise each commit starts a program that finds nothing to tidy.
+			settings := []byte("[maintenance]\n\tauto = false\n")
+			if err := os.WriteFile(filepath.Join(home, ".gitconfig"), settings, 0o644); err != nil {
+				return err
+			}
 			for name, value := range map[string]string{
 				"HOME": home, "XDG_CACHE_HOME": filepath.Join(home, "cache"),
 				"XDG_STATE_HOME":      filepath.Join(home, "state"),

@@ -2,7 +2,7 @@
 package testhome
 
 import (
-	"io"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,45 +10,40 @@ import (
 	"strings"
 )
 
-// Set makes TMPDIR a new folder in memory, unless TMPDIR is set or there is none (see Memory), and puts Python's folder
-// first on PATH. It returns what removes the new folder; call it before the process ends.
+// Set makes a new folder, in memory if there is one (see Memory) and TMPDIR is not set. It puts an environment of Python
+// there first on PATH (see Python), and makes a folder in memory TMPDIR. It returns what removes the new folder; call it
+// before the process ends.
 func Set() (remove func(), err error) {
-	remove = func() {}
-	if python := Python(); python != "" {
-		os.Setenv("PATH", python+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	}
-	memory := Memory()
-	if memory == "" || os.Getenv("TMPDIR") != "" {
-		return remove, nil
+	memory := ""
+	if os.Getenv("TMPDIR") == "" {
+		memory = Memory()
 	}
 	dir, err := os.MkdirTemp(memory, "markmill-tests-")
 	if err != nil {
-		return remove, err
+		return func() {}, err
 	}
 	remove = func() { os.RemoveAll(dir) }
-	os.Setenv("TMPDIR", dir)
-	return remove, os.Chmod(dir, 0o711) // some tests are other users
+	if memory != "" {
+		os.Setenv("TMPDIR", dir)
+	}
+	return remove, errors.Join(os.Chmod(dir, 0o711), Python(dir)) // some tests are other users
 }
 
-// Python is the folder of the interpreter python3 where the one on PATH is a launcher script, which takes several times
-// as long to start. Otherwise it is "".
-func Python() string {
-	launcher, err := exec.LookPath("python3")
-	if err != nil || runtime.GOOS == "windows" {
-		return ""
+// Python makes an environment of Python in a folder that has none, and puts it first on PATH, if there is a python3
+// that is not itself that of an environment. What is installed beside that python3 is read at each of its starts, which
+// can take longer than the rest, as a launcher script in its place does; and no test depends on what is installed.
+func Python(folder string) error {
+	if runtime.GOOS == "windows" {
+		return nil
 	}
-	file, err := os.Open(launcher)
-	if err != nil {
-		return ""
+	out, err := exec.Command("python3", "-Ic", "import sys; print(sys.prefix == sys.base_prefix and sys.executable or '')").Output()
+	python := strings.TrimSpace(string(out))
+	if err != nil || python == "" {
+		return nil
 	}
-	defer file.Close()
-	start := make([]byte, 2)
-	if _, err := io.ReadFull(file, start); err != nil || string(start) != "#!" {
-		return ""
-	}
-	out, err := exec.Command(launcher, "-c", "import sys; print(sys.executable)").Output()
-	if err != nil {
-		return ""
-	}
-	return filepath.Dir(strings.TrimSpace(string(out)))
+	bin := filepath.Join(folder, "python", "bin")
+	os.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	return errors.Join(
+		os.MkdirAll(bin, 0o755), os.Symlink(python, filepath.Join(bin, "python3")),
+		os.WriteFile(filepath.Join(folder, "python", "pyvenv.cfg"), []byte("home = "+filepath.Dir(python)+"\n"), 0o644))
 }
