@@ -15,6 +15,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/params"
 	"markmill/runs"
+	"markmill/runs/testhome"
 )
 
 // requestVariable makes the test binary run the request in a file, in a folder: see TestARequestRunsElsewhere.
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(requestVariable); dir != "" {
 		os.Exit(runElsewhere(dir))
 	}
-	os.Exit(m.Run())
+	testhome.Main(m)
 }
 
 // runElsewhere is another process, which gets nothing but the request.

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/runs/testhome"
 )
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(holdLockWithChild); dir != "" {
 		lockAndHandOn(dir)
 	}
-	goleak.VerifyTestMain(m)
+	testhome.Main(m)
 }
 
 var (

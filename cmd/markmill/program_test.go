@@ -15,7 +15,7 @@ import (
 
 	"markmill/engine/process"
 	"markmill/engine/sandbox"
-	"markmill/engine/testhome"
+	"markmill/runs/testhome"
 )
 
 // TestMain lets the test binary stand for markmill, and for the commands that it gives to steps. Every other test finds

@@ -2,14 +2,11 @@ package kernel
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
-	"markmill/engine/testhome"
+	"markmill/runs/testhome"
 )
 
 // TestMain lets the test binary be the commands glue and scrap under their names, as the
@@ -24,15 +21,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("KERNEL_TEST_HELPER") != "" {
 		startAndWait()
 	}
-	remove, err := testhome.Set()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		remove()
-		os.Exit(code)
-	}))
+	testhome.Main(m, testhome.Python)
 }
 
 func asError[E error](err error, as *E) bool { return errors.As(err, as) }

@@ -18,7 +18,10 @@ import (
 	"markmill/runs"
 	"markmill/runs/index"
 	"markmill/runs/runstest"
+	"markmill/runs/testhome"
 )
+
+func TestMain(m *testing.M) { testhome.Main(m) }
 
 // wait is how long a test waits for the lock of another; several processes take turns in TestManyAtOnce.
 const wait = 2 * time.Second

@@ -3,7 +3,6 @@ package gittest
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,28 +10,18 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
-	"markmill/engine/testhome"
 	"markmill/engine/worktree/object"
+	"markmill/runs/testhome"
 )
 
 // Main is the TestMain of a package: the user's own Git settings have no say in the tests, their files are in memory
 // where that can be, and no goroutine may be left.
 func Main(m *testing.M) {
 	disk = os.TempDir()
-	remove, err := testhome.Set()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	os.Setenv("XDG_CONFIG_HOME", os.DevNull)
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		remove()
-		os.Exit(code)
-	}))
+	testhome.Main(m)
 }
 
 // disk is the folder for temporary files before Main chose one in memory.

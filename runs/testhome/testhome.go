@@ -3,30 +3,44 @@ package testhome
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
 )
 
-// Set makes a new folder, in memory if there is one (see Memory) and TMPDIR is not set. It puts an environment of Python
-// there first on PATH (see Python), and makes a folder in memory TMPDIR. It returns what removes the new folder; call it
-// before the process ends.
-func Set() (remove func(), err error) {
+// Main is the TestMain of a package whose tests leave no goroutine. Their files are in a new folder in memory, if there
+// is one (see Memory) and TMPDIR is not set, for which prepare is called.
+func Main(m *testing.M, prepare ...func(folder string) error) {
 	memory := ""
 	if os.Getenv("TMPDIR") == "" {
 		memory = Memory()
 	}
 	dir, err := os.MkdirTemp(memory, "markmill-tests-")
-	if err != nil {
-		return func() {}, err
+	if err == nil {
+		err = os.Chmod(dir, 0o711) // some tests are other users
 	}
-	remove = func() { os.RemoveAll(dir) }
 	if memory != "" {
 		os.Setenv("TMPDIR", dir)
 	}
-	return remove, errors.Join(os.Chmod(dir, 0o711), Python(dir)) // some tests are other users
+	for _, f := range prepare {
+		if err == nil {
+			err = f(dir)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(dir)
+		os.Exit(code)
+	}))
 }
 
 // Python makes an environment of Python in a folder that has none, and puts it first on PATH, if there is a python3
