@@ -15,8 +15,7 @@ import (
 // output notebooks, temporary packs and locks of --branch in the repositories. Records stay (runs.Reconcile completes
 // them), and so does everything of live runs. root is the repository whose runs are examined; "" outside one.
 func (e *Engine) Tidy(root string) error {
-	all := filepath.Join(e.Cache, "work")
-	e.sweep(all)
+	e.sweep(filepath.Join(e.Cache, "work"))
 	store := e.Store(root)
 	cut, err := store.Unfinished()
 	errs := []error{err}
@@ -41,16 +40,15 @@ func (e *Engine) Tidy(root string) error {
 			errs = append(errs, err)
 			continue
 		}
-		errs = append(errs, tidy(id, dir, all))
+		errs = append(errs, tidy(id, dir, e.workRoot(id)))
 		release()
 	}
 	return errors.Join(errs...)
 }
 
-// tidy cleans up after one run, whose lock is held.
-func tidy(id runs.RunID, dir, all string) error {
-	errs := []error{removeAll(filepath.Join(all, makingPrefix+string(id))), runs.At(dir).RemoveTemporary()}
-	private := filepath.Join(all, string(id))
+// tidy cleans up after one run, whose lock is held. private is its folder in the cache.
+func tidy(id runs.RunID, dir, private string) error {
+	errs := []error{removeAll(unfinished(private)), runs.At(dir).RemoveTemporary()}
 	if _, err := os.Lstat(filepath.Join(private, keepMark)); err != nil {
 		errs = append(errs, removeAll(private))
 	}

@@ -34,12 +34,11 @@ type workdir struct {
 // that sweeps at this moment leaves it alone.
 func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 	root := e.workRoot(id)
-	all := filepath.Dir(root)
-	making := filepath.Join(all, makingPrefix+filepath.Base(root))
+	making := unfinished(root)
 	w := &workdir{Root: root}
 	places := map[*string]string{&w.Tmp: "tmp", &w.Glue: "bin", &w.Display: "display", &w.Kernels: "kernels",
 		&w.Sandbox: "sandbox", &w.Home: "home", &w.Inner: "inner"}
-	if err := os.MkdirAll(all, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(root), 0o700); err != nil {
 		return nil, err
 	}
 	err := os.Mkdir(making, 0o700)
@@ -104,6 +103,11 @@ const keepMark = "keep"
 
 // makingPrefix begins the names of unfinished folders.
 const makingPrefix = ".new-"
+
+// unfinished is where the folder root is while it is made.
+func unfinished(root string) string {
+	return filepath.Join(filepath.Dir(root), makingPrefix+filepath.Base(root))
+}
 
 // stale is the age at which a folder without a lock is a leftover: making or removing one takes milliseconds.
 const stale = time.Hour

@@ -194,6 +194,12 @@ func (w *workspace) ownPath(path string) bool {
 		!w.opaque(path)
 }
 
+// leadsToOwn reports whether a folder of the checkout holds one that Markmill itself writes, and may have been made for it
+// since the checkout was looked at.
+func (w *workspace) leadsToOwn(path string) bool {
+	return slices.ContainsFunc(w.owned, func(own string) bool { return strings.HasPrefix(own, path+"/") })
+}
+
 // ownFolders are the folders of the checkout that Markmill itself writes.
 func (w *workspace) ownFolders() (list []string) {
 	root := w.plan.source.Root()

@@ -111,7 +111,10 @@ def test_lines_and_events() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_interrupt() -> None:
+def test_interrupt(request: pytest.FixtureRequest) -> None:
+    # A shell's background jobs ignore SIGINT.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     write("in.ipynb", "a = 1", "import time\ntime.sleep(60)", "a")
 
     def event(data: dict[str, Any]) -> None:
