@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"slices"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -33,6 +34,24 @@ type RerunDifference struct {
 	Now   string   `json:"now"`
 	Diff  string   `json:"diff,omitzero"`   // of texts, unified
 	Paths []string `json:"paths,omitempty"` // whose content differs
+}
+
+// Reruns returns, by the run that they repeat, the records that were compared with it, the oldest first. They are not
+// checked, and one whose rerun.json cannot be read is left out.
+func (s Store) Reruns() (map[RunID][]*Record, error) {
+	ids, err := s.IDs()
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(ids)
+	out := map[RunID][]*Record{}
+	for _, id := range ids {
+		record := s.Record(id)
+		if r, err := record.Rerun(); err == nil {
+			out[r.Run] = append(out[r.Run], record)
+		}
+	}
+	return out, nil
 }
 
 // Rerun reads rerun.json. It does not check that it follows from the records.

@@ -17,7 +17,6 @@ import (
 	"markmill/render/review"
 	"markmill/render/terminal"
 	"markmill/runs"
-	"markmill/runs/index"
 )
 
 // rerunOptions are those of runs verify --rerun.
@@ -243,26 +242,23 @@ func orNothing(text string) string {
 	return plain.Cut(strings.Join(strings.Fields(text), " "), 200)
 }
 
-// repetitions say which runs repeat a run, as the index has them. Without an index there are none: it is a convenience.
+// repetitions say which runs repeat a run, as their rerun.json has it. They are asked for so that somebody may look at
+// them: what cannot be read is left out.
 func (a *app) repetitions(store runs.Store, id runs.RunID) (words []string) {
-	if _, err := os.Stat(store.IndexFile()); err != nil {
-		return nil
-	}
-	x, err := index.Open(context.Background(), store, index.Options{})
+	reruns, err := store.Reruns()
 	if err != nil {
 		return nil
 	}
-	defer x.Close()
-	reruns, err := x.Reruns(id)
-	if err != nil {
-		return nil
-	}
-	for _, r := range reruns {
+	for _, record := range reruns[id] {
+		r, err := record.Rerun()
+		if err != nil {
+			continue
+		}
 		word := "differs in "
 		if r.Agrees {
 			word = "repeated by "
 		}
-		words = append(words, word+string(r.ID))
+		words = append(words, word+string(r.Rerun))
 	}
 	return words
 }

@@ -113,7 +113,7 @@ func (r *reviewer) findOutput(o *Output, say func(on Condition, name, step, word
 		}
 		say(stateConditions[s], o.Path, step, words)
 	}
-	if r.in.Require != "" && o.Proof != nil && o.Proof.Level.rank() < r.in.Require.rank() {
+	if r.in.Require != "" && o.Proof != nil && !o.Proof.Reaches(r.in.Require) {
 		say(OnProof, o.Path, "", fmt.Sprintf("%s is required, and it is only %s", r.in.Require, o.Proof.Summary()))
 	}
 	if a := o.Applied; a != nil && a.State == NotApplied {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Level is a level of proof. Each level includes the ones before.
+// Level is a level of proof. Each level includes the ones before, but for a repetition that nobody signed.
 type Level string
 
 const (
@@ -18,14 +18,22 @@ const (
 // Levels lists them in ascending order.
 var Levels = []Level{Claimed, Recorded, Signed, Repeated}
 
-func (l Level) rank() int { return max(0, slices.Index(Levels, l)) }
+// both is what is required where signed and repeated are: neither includes the other.
+const both Level = "signed and repeated"
 
-// Reaches reports whether a level is at least another; "" asks for none.
-func (l Level) Reaches(want Level) bool { return l.rank() >= want.rank() }
+func (l Level) rank() int {
+	if l == both {
+		return len(Levels)
+	}
+	return max(0, slices.Index(Levels, l))
+}
 
-// Max returns the higher of two levels.
+// Max returns the demand that includes two others.
 func (l Level) Max(other Level) Level {
-	if other.rank() > l.rank() {
+	switch {
+	case l == Signed && other == Repeated || l == Repeated && other == Signed:
+		return both
+	case other.rank() > l.rank():
 		return other
 	}
 	return l
@@ -49,8 +57,19 @@ func ParseRequire(words []string) (level Level, current bool, err error) {
 // Proof is the level of an output, and its basis.
 type Proof struct {
 	Level Level  `json:"level"`
-	Run   string `json:"run,omitzero"`   // id of the run whose record is here
-	Words string `json:"words,omitzero"` // by whom it is signed, or why it is no more than claimed
+	Run   string `json:"run,omitzero"` // id of the run whose record is here
+	// Signed says that a trusted key has signed it, whatever the level is.
+	Signed bool   `json:"signed,omitzero"`
+	Words  string `json:"words,omitzero"` // by whom it is signed, or why it is no more than claimed
+}
+
+// Reaches reports whether a proof is what is required; "" asks for none. A repetition does not say who ran it, so
+// signed asks for a signature at every level.
+func (p *Proof) Reaches(want Level) bool {
+	if (want == Signed || want == both) && !p.Signed {
+		return false
+	}
+	return p.Level.rank() >= min(want.rank(), Repeated.rank())
 }
 
 // Summary describes a proof.

@@ -335,23 +335,6 @@ func (x *Index) resumedBy(id runs.RunID) (by []runs.RunID, err error) {
 	return by, err
 }
 
-// Reruns returns the runs that repeat a run and were compared with it, the oldest first.
-func (x *Index) Reruns(id runs.RunID) (list []Rerun, err error) {
-	err = exec(x.conn,
-		"SELECT run_id, agrees FROM run WHERE rerun_of=? AND agrees IS NOT NULL ORDER BY started_ns, run_id",
-		[]any{string(id)}, func(s *sqlite.Stmt) error {
-			list = append(list, Rerun{runs.RunID(s.ColumnText(0)), s.ColumnBool(1)})
-			return nil
-		})
-	return list, err
-}
-
-// Rerun is a run that repeats another, and whether it came to the same.
-type Rerun struct {
-	ID     runs.RunID
-	Agrees bool
-}
-
 func (x *Index) values(table string, n int64, names []string) (map[string]codec.Raw, error) {
 	var values map[string]codec.Raw
 	for _, name := range names {

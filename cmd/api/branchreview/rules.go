@@ -14,6 +14,7 @@ import (
 
 	"markmill/cmd/api"
 	"markmill/cmd/api/files"
+	"markmill/cmd/api/rerun"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/render/review"
@@ -135,6 +136,18 @@ func Prover(base *worktree.Files, settings engine.Config, store runs.Store, now 
 		made, _ := store.Outputs() // without records every output is only claimed
 		return made
 	})
+	reruns := sync.OnceValues(store.Reruns)
+	repeated := func(p *review.Proof, v *runs.Verification) {
+		repetitions, err := reruns()
+		if err != nil || len(repetitions[v.Run.ID]) == 0 {
+			return
+		}
+		by, err := rerun.Agreeing(store, v, repetitions[v.Run.ID], settings.Normalize, signers)
+		if err != nil || by == "" {
+			return
+		}
+		p.Level, p.Words = review.Repeated, strings.TrimPrefix(p.Words+"; repeated by "+string(by), "; ")
+	}
 	return func(path string, output []byte) review.Proof {
 		proof := review.Proof{Level: review.Claimed}
 		for _, dir := range outputs()[runs.DigestOf(output)] {
@@ -146,9 +159,12 @@ func Prover(base *worktree.Files, settings engine.Config, store runs.Store, now 
 				proof.Words = fmt.Sprintf("its record does not verify: %s: %s", v.Findings[0].Where,
 					v.Findings[0].Message)
 			case v.Run != nil && v.Signed.Counts():
-				return review.Proof{Level: review.Signed, Run: string(v.Run.ID), Words: v.Signed.Words()}
+				proof = review.Proof{Level: review.Signed, Run: string(v.Run.ID), Signed: true, Words: v.Signed.Words()}
+				repeated(&proof, v)
+				return proof
 			case v.Run != nil:
 				proof = review.Proof{Level: review.Recorded, Run: string(v.Run.ID)}
+				repeated(&proof, v)
 			}
 		}
 		by, err := runs.SignedOutput(path, output, signers)
@@ -156,7 +172,10 @@ func Prover(base *worktree.Files, settings engine.Config, store runs.Store, now 
 		case err != nil:
 			proof.Words = "the signature of its manifest does not hold: " + err.Error()
 		case by.Counts():
-			proof.Level, proof.Words = review.Signed, by.Words()
+			proof.Signed, proof.Words = true, strings.TrimSuffix(by.Words()+"; "+proof.Words, "; ")
+			if proof.Level != review.Repeated {
+				proof.Level, proof.Words = review.Signed, by.Words()
+			}
 		case by != nil && proof.Level == review.Claimed:
 			proof.Words = by.Words()
 		}

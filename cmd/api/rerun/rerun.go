@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"markmill/cmd/api"
 	"markmill/cmd/api/retest"
@@ -221,6 +222,35 @@ func Check(store runs.Store, v *runs.Verification) error {
 			"is not what the two records give: they %s, with %d differences", Words(made), len(made.Differences))})
 	}
 	return nil
+}
+
+// Agreeing returns the first of some repetitions of a run that proves it: its record holds, is of the run as it is here,
+// and came to the same by no other rules than normalize, which a repetition could have widened. "" if none does.
+func Agreeing(store runs.Store, of *runs.Verification, repetitions []*runs.Record, normalize []notebooks.Normalize,
+	signers runs.Signers) (runs.RunID, error) {
+	sums, err := runs.At(of.Dir).Sums()
+	if err != nil {
+		return "", err
+	}
+	for _, record := range repetitions {
+		claimed, err := record.Rerun()
+		if err != nil || !claimed.Agrees || claimed.Sums != sums ||
+			len(claimed.Normalize) > 0 && !reflect.DeepEqual(claimed.Normalize, normalize) {
+			continue
+		}
+		v, err := record.Verify(api.FoldView, signers)
+		if err != nil || v.Run == nil || v.Run.Started.Rerun == nil || v.Run.Started.Rerun.Run != of.Run.ID ||
+			v.Run.Started.Rerun.Sums != sums {
+			continue
+		}
+		if err := Check(store, v); err != nil {
+			return "", err
+		}
+		if len(v.Findings) == 0 {
+			return v.Run.ID, nil
+		}
+	}
+	return "", nil
 }
 
 // Words is the verdict of a comparison in a word.

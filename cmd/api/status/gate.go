@@ -163,7 +163,7 @@ func (g *Gated) against(o *Output) string {
 	if o.State != review.Current {
 		words = append(words, fmt.Sprintf("%s: %s", o.State, o.Why))
 	}
-	if o.Proof != nil && !o.Proof.Level.Reaches(g.Require) {
+	if o.Proof != nil && !o.Proof.Reaches(g.Require) {
 		words = append(words, fmt.Sprintf("%s is required, and it is only %s", g.Require, o.Proof.Summary()))
 	}
 	return strings.Join(words, "; ")
