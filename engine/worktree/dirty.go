@@ -14,9 +14,10 @@ import (
 	"strings"
 )
 
-// Dirty lists the user's uncommitted changes by path: staged, unstaged, and untracked files that are not ignored. What runs
-// stage beside their OUTPUT (runs.StageOutput) is none. It asks the Git program where that is installed, since it knows all its own settings; that takes no lock and writes
-// nothing. Otherwise it compares the checkout with HEAD.
+// Dirty lists the user's uncommitted changes by path: staged, unstaged, and untracked files that are not ignored. Files
+// that runs stage beside their OUTPUT (runs.StageOutput) are left out. It asks the Git program where that is installed,
+// since it knows all its own settings; that takes no lock and writes nothing. Otherwise it compares the checkout with
+// HEAD.
 func (s *Source) Dirty(ctx context.Context) ([]string, error) {
 	if !repo.HaveGit() {
 		return s.dirtyWalk(ctx, s.CommonDir())
