@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/runs"
 )
@@ -44,10 +45,25 @@ func (i *InterruptedRun) fork(e *Engine, p *Plan) (*runs.ForkData, error) {
 			return nil, i.noStep(p)
 		}
 	}
+	files, err := i.beginsWith(p)
+	if err != nil {
+		return nil, err
+	}
+	if files != nil {
+		defer files.Close()
+	}
 	at, reason := 0, otherFront(was.Front, now.Front)
-	for ; reason == "" && at < until; at++ {
-		if reason = i.notCarried(&p.steps[at], was, f.Parameters); reason != "" {
-			break
+	for reason == "" && at < until {
+		s := &p.steps[at]
+		reason = i.notCarried(s, was, f.Parameters)
+		if reason == "" && files != nil && i.Run.Steps[s.Index].Finished.Reads != nil {
+			reason, err = otherReads(runs.At(i.Dir), &i.Run.Steps[s.Index], files.View())
+		}
+		if err != nil {
+			return nil, err
+		}
+		if reason == "" {
+			at++
 		}
 	}
 	if at < len(p.steps) {
@@ -60,6 +76,16 @@ func (i *InterruptedRun) fork(e *Engine, p *Plan) (*runs.ForkData, error) {
 		return nil, i.refuse("it passed, and nothing differs now", "change the notebook or a parameter, or give --at STEP")
 	}
 	return f, nil
+}
+
+// beginsWith are the files that a fork begins with, if uncommitted changes are among them, which may be others than those
+// that the run took along; else nil. It is nil, too, where it is not known what the run read: then each carried step
+// must leave the tree that it left.
+func (i *InterruptedRun) beginsWith(p *Plan) (*worktree.Files, error) {
+	if p.request.Dirty != DirtyInclude || p.base == "" || i.Run.Inputs == nil || i.Run.Inputs.Unknown != "" {
+		return nil, nil
+	}
+	return p.source.FilesOnDisk(p.base, p.uncommitted)
 }
 
 // notCarried says why a step cannot be carried from the run; "" if it can.

@@ -94,7 +94,7 @@ func (a *app) grid(o *sweepOptions) (g sweep.Grid, err error) {
 		if !ok || name == "" {
 			return g, usagef("--matrix %s: write NAME=VALUES, such as month=1..12", word)
 		}
-		values, err := params.ParseValues("--matrix", name, text, min(o.maxRuns, sweep.MostRuns))
+		values, err := params.ParseValues("--matrix", name, text, o.maxRuns)
 		if err != nil {
 			return g, err
 		}

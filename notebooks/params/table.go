@@ -8,7 +8,6 @@ import (
 	"io"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -125,6 +124,9 @@ func (r *tableReader) header(cells []string, at func(int) (line, col int)) error
 		name = strings.TrimSpace(name)
 		line, col := at(i)
 		switch {
+		case len(cells) == 1 && strings.ContainsAny(name, ";\t"):
+			return r.errorf(line, col, "write commas between the cells, or call a file with tabs .tsv",
+				"the table has one column, %q", name)
 		case name == "":
 			return r.errorf(line, col, "the first line names the parameter of each column",
 				"column %d has no name", i+1)
@@ -210,9 +212,12 @@ func (r *tableReader) row(n *yaml.Node) error {
 	return nil
 }
 
+// MostValues is how many values of one parameter can be run, and how many runs a sweep can have.
+const MostValues = 1_000_000
+
 // ParseValues reads the values of one parameter of a sweep: a list separated by commas, each read as after -p; whole
 // numbers from 1 to 12 as 1..12, every third of them as 1..12..3; or a YAML list in brackets, for values with commas.
-// most bounds their number. source names where they come from. The error is an *Error.
+// most bounds their number, up to MostValues. source names where they come from. The error is an *Error.
 func ParseValues(source, name, text string, most int) ([]Given, error) {
 	bad := func(hint, format string, args ...any) error {
 		return &notebooks.Error{Kind: notebooks.KindParameter, Msg: fmt.Sprintf("%s %s: ", source, name) +
@@ -237,10 +242,10 @@ func ParseValues(source, name, text string, most int) ([]Given, error) {
 		}
 	} else {
 		for _, word := range strings.Split(text, ",") {
-			words, err := ranged(word, most)
+			words, err := ranged(word, min(most, MostValues))
 			if err != nil {
-				return nil, bad("write FROM..TO or FROM..TO..STEP, such as 1..12; --max-runs allows more than "+
-					strconv.Itoa(most)+" values", "%s %v", word, err)
+				return nil, bad(fmt.Sprintf("write FROM..TO or FROM..TO..STEP, such as 1..12; --max-runs allows up to %d",
+					MostValues), "%s %v", word, err)
 			}
 			for _, w := range words {
 				out = append(out, Given{Name: name, Text: w, Source: source})

@@ -99,7 +99,7 @@ func RowWords(r runs.SweepRow) string {
 	if err != nil {
 		return "?"
 	}
-	return strings.ReplaceAll(words(given), ",", " ")
+	return words(given, " ")
 }
 
 // Plan reads and checks everything that a sweep is asked: each value by its declared type, and that no two runs write

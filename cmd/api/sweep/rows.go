@@ -30,7 +30,7 @@ type Grid struct {
 // DefaultMaxRuns is how many runs a sweep has at most unless more are allowed, and MostRuns is how many can be.
 const (
 	DefaultMaxRuns = 1000
-	MostRuns       = 1_000_000
+	MostRuns       = params.MostValues
 )
 
 func bad(kind notebooks.Kind, hint, format string, args ...any) *notebooks.Error {
@@ -187,7 +187,7 @@ func (b *binder) exclude(rows [][]params.Given, bound [][]notebooks.Bound, exclu
 		}
 		if !matched {
 			return nil, nil, bad(notebooks.KindParameter, "leave it out, or correct it",
-				"--exclude %s: no run has these values", words(values))
+				"--exclude %s: no run has these values", words(values, ","))
 		}
 	}
 	var keptRows [][]params.Given
@@ -213,7 +213,7 @@ func has(row, wanted []notebooks.Bound, names map[string]string) bool {
 }
 
 // words are values as they were given, on one line.
-func words(row []params.Given) string {
+func words(row []params.Given, between string) string {
 	var out []string
 	for _, g := range row {
 		text := g.Text
@@ -222,5 +222,5 @@ func words(row []params.Given) string {
 		}
 		out = append(out, g.Name+"="+text)
 	}
-	return strings.Join(out, ",")
+	return strings.Join(out, between)
 }

@@ -211,13 +211,9 @@ func (s *Repo) blob(name string, id object.Digest, most int64) ([]byte, error) {
 	return data, err
 }
 
-// FilesOnDisk are the files of the checkout; dirty lists the paths that differ from HEAD. Close releases it.
-func (s *Repo) FilesOnDisk(dirty []string) (*Files, error) {
-	head, err := s.Resolve("HEAD")
-	if err != nil {
-		return nil, err
-	}
-	f, err := s.CommitFiles(head)
+// FilesOnDisk are the files of a commit, of which those at the paths of dirty are as they are on disk. Close releases it.
+func (s *Repo) FilesOnDisk(commit object.OID, dirty []string) (*Files, error) {
+	f, err := s.CommitFiles(commit)
 	if err != nil {
 		return nil, err
 	}
