@@ -65,9 +65,12 @@ var frontKeys = map[string]func(f *notebooks.Front, n *yaml.Node) error{
 		return err
 	},
 	"durability": func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Durability, "run", "step") },
-	"reads":      func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Reads, "on", "off") },
-	"inputs":     declaredInputs,
-	"reuse":      func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Reuse, "on", "off", "tests") },
+	"steps": func(_ *notebooks.Front, n *yaml.Node) error { // read with the header, before the fences
+		return oneOf(n, new(string), "named", allSteps)
+	},
+	"reads":  func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Reads, "on", "off") },
+	"inputs": declaredInputs,
+	"reuse":  func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Reuse, "on", "off", "tests") },
 	"headline": func(f *notebooks.Front, n *yaml.Node) error {
 		if err := setTexts(n, &f.Headline); err != nil {
 			return err
@@ -95,8 +98,11 @@ var frontNames = []string{
 	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require",
 	"forbidden_actions", "mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict",
 	"sandbox", "network", "processes", "resources", "max-output", "durability", "allow_errors", "headline", "output",
-	"reads", "inputs", "reuse",
+	"reads", "inputs", "reuse", "steps",
 }
+
+// allSteps is the value of steps: with which every fence of a language is a step, as with Runme's --all.
+const allSteps = "all"
 
 // MaxHeadline is how many scraps a verdict shows.
 const MaxHeadline = 8

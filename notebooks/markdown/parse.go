@@ -46,6 +46,9 @@ func ParseAs(form notebooks.Form, name string, src []byte) (*notebooks.Notebook,
 	// form.
 	nb.Form = cmp.Or(r.header.form, r.foreign, nb.Form)
 	r.readFront(frontPlace{matter.Text.Start, 1, matter.Body}, nb.Form == notebooks.FormNative)
+	if nb.Form == notebooks.FormMarimo {
+		r.warn(matter.Span.Start, "", MarimoOrder, "")
+	}
 	r.nameSteps()
 	r.checkNeeds()
 	r.checkParams()
