@@ -190,7 +190,8 @@ func (r *run) withoutOtherRuns(paths []string) []string {
 	others := map[string]string{} // the tree that each left
 	var outputs []string
 	for _, e := range list {
-		if e.ID == r.id || !e.FinishedAt.IsZero() && e.FinishedAt.Before(since) && !staged[e.ID] {
+		ended := !e.FinishedAt.IsZero() && e.FinishedAt.Before(since)
+		if e.ID == r.id || ended && !staged[e.ID] && !slices.Contains(r.ws.others, e.ID) {
 			continue
 		}
 		other, _, err := runs.At(e.Dir).Load()

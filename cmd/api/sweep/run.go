@@ -246,9 +246,9 @@ func (r *runner) goOn(eng *engine.Engine, row *row) (*runs.SweepRunEndedData, en
 	if err != nil {
 		return nil, req, nil
 	}
-	if was.Status() != runs.Interrupted {
-		ended := &runs.SweepRunEndedData{Row: row.number, Run: row.run}
-		return ended, req, ended.Set(record, was)
+	state := runs.SweepState{Ended: &runs.SweepRunEndedData{Row: row.number, Run: row.run}}
+	if err := state.Ended.Set(record, was); err != nil || !state.Missing() {
+		return state.Ended, req, err
 	}
 	if cut, err := eng.Interrupted(record.Path()); err == nil {
 		if again, err := cut.Request(r.secrets); err == nil {
