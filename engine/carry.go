@@ -178,7 +178,7 @@ func (i *InterruptedRun) carried(ctx context.Context, e *Engine, p *Plan, word s
 	if f.Reason, err = i.otherwise(ctx, e, p, was, view); f.Reason != "" || err != nil {
 		return f, 0, err
 	}
-	record := runs.At(i.Dir)
+	record, changed := runs.At(i.Dir), map[string]bool{}
 	at := 0
 	for ; at < len(p.steps); at++ {
 		s := &p.steps[at]
@@ -189,7 +189,10 @@ func (i *InterruptedRun) carried(ctx context.Context, e *Engine, p *Plan, word s
 		if rec.Step == nil {
 			continue // it was skipped: the same is decided again
 		}
-		if f.Reason, err = otherReads(record, rec, view); err != nil {
+		if f.Reason, err = i.otherReads(record, rec, p, view); f.Reason == "" && err == nil {
+			f.Reason, err = madeNow(rec, changed, view)
+		}
+		if err != nil {
 			return f, 0, err
 		}
 		switch done := rec.Finished; {
@@ -287,8 +290,10 @@ func (e *Engine) otherProgram(step *runs.StepStartedData) string {
 	return ""
 }
 
-// otherReads says what a step had read that is another in a tree; "" for nothing.
-func otherReads(record *runs.Record, rec *runs.StepRecord, view *worktree.View) (string, error) {
+// otherReads says what a step had read that is another in a tree; "" for nothing. Who looked at HEAD may have seen the
+// commit itself, and all before it.
+func (i *InterruptedRun) otherReads(record *runs.Record, rec *runs.StepRecord, p *Plan, view *worktree.View) (
+	string, error) {
 	id := rec.Planned.ID
 	if rec.Finished == nil || rec.Finished.Reads == nil {
 		return fmt.Sprintf("what step %s read is not known", id), nil
@@ -297,10 +302,39 @@ func otherReads(record *runs.Record, rec *runs.StepRecord, view *worktree.View) 
 	if err != nil {
 		return "", err
 	}
-	for i := range list {
-		if same, err := sameInput(&list[i], view); err != nil || !same {
-			return fmt.Sprintf("%s, which step %s read, has changed", list[i].Path, id), err
+	for n := range list {
+		if same, err := sameInput(&list[n], view); err != nil || !same {
+			what := list[n].Path
+			if what == "." {
+				what = "the top folder"
+			}
+			return fmt.Sprintf("%s, which step %s read, has changed", what, id), err
 		}
+		if list[n].Tree != "" && i.Run.Contract.BaseCommit != string(p.base) {
+			return fmt.Sprintf("step %s looked at the state of Git, and HEAD is another commit", id), nil
+		}
+	}
+	return "", nil
+}
+
+// madeNow says what a step had made that is in a tree before it runs: it was not then, and the step may look at it. "" is
+// nothing. changed are the paths that the steps before it had changed; those of this one are added.
+func madeNow(rec *runs.StepRecord, changed map[string]bool, view *worktree.View) (string, error) {
+	if rec.Patch == nil {
+		return "", nil
+	}
+	for _, c := range rec.Patch.Files {
+		if (c.Status == "added" || c.OldPath != "") && !changed[c.Path] {
+			blob, _, err := view.Entry(c.Path)
+			if err != nil {
+				return "", err
+			}
+			tree, _, err := view.Folder(c.Path)
+			if err != nil || blob+tree != "" {
+				return fmt.Sprintf("%s, which step %s made, is there already", c.Path, rec.Planned.ID), err
+			}
+		}
+		changed[c.Path], changed[c.OldPath] = true, true
 	}
 	return "", nil
 }

@@ -381,7 +381,7 @@ func newReuse(c *InterruptedRun, steps []PlannedStep, fork *runs.ForkData) *reus
 		if len(used) == 0 {
 			continue // no step after it runs
 		}
-		hidden := was.Patch != nil && was.Patch.Ignored > 0
+		hidden := was.Finished.Unkept || was.Patch != nil && was.Patch.Ignored > 0
 		started := slices.ContainsFunc(was.Finished.LeftRunning, func(p runs.ProcessData) bool { return p.Since == s.ID })
 		if s.Has(notebooks.TagSetup) || hidden || started || used[s.sessionKey()] && !s.stateless() {
 			k.replay[s.ID] = true

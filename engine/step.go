@@ -59,6 +59,9 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		return r.cutShort(s, runs.StepFinishedData{}, err)
 	}
 	var done runs.StepFinishedData
+	if !r.ws.left.known {
+		r.ws.leavesUnkept(&done)
+	}
 	for attempt := 1; ; attempt++ {
 		if done, err = r.attempt(ctx, s, dir, attempt, again); err != nil {
 			return r.cutShort(s, done, err)
@@ -74,6 +77,7 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 			return r.cutShort(s, runs.StepFinishedData{Attempts: attempt}, artifact(err))
 		}
 	}
+	r.ws.leavesUnkept(&done)
 	change, err := r.capture(ctx, s, dir)
 	if err != nil {
 		return r.cutShort(s, done, err)

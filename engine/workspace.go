@@ -34,6 +34,7 @@ type workspace struct {
 	owned   []string     // see ownFolders; determined once, because every path of the checkout is compared
 	opaques []string     // repositories inside the checkout of a run in place
 	missed  []string     // what captures may have missed
+	left    unkept       // at the end of the last step
 }
 
 // author is the author of a run's commits: not the user, who did not make them.

@@ -145,15 +145,15 @@ func TestReuseIsTheSame(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	p := newProofs(t, map[string]string{"data/a": "1\n", "data/b": "2\n", "lib.sh": "f() { cat data/a; }\n"})
 	steps := []string{
-		"```bash {#one}\n. ./lib.sh; f > one; glue one \"$(cat one)\"\n```\n",
+		"```bash {#one}\n. ./lib.sh; f > one; f > $TMPDIR/t; glue one \"$(cat one)\"; [ -e made ] || cp one made\n```\n",
 		"```python {#two}\nx = open('one').read() + open('data/b').read()\nopen('two', 'w').write(x)\nglue('two', x)\n```\n",
 		"```bash {#three}\nls data > three; cat three\n```\n",
-		"```sh {#four}\ncat two three; rm -f three\n```\n",
+		"```sh {#four}\ncat two three made $TMPDIR/t; rm -f three\n```\n",
 		"```bash {#check .test}\ntest -s two\n```\n",
 	}
 	carried := 0
 	for round := range rounds {
-		switch random.IntN(6) {
+		switch random.IntN(7) {
 		case 0:
 			p.write("data/a", fmt.Sprintf("%d\n", random.IntN(3)))
 		case 1:
@@ -167,6 +167,8 @@ func TestReuseIsTheSame(t *testing.T) {
 			p.write("lib.sh", fmt.Sprintf("f() { cat data/a; echo %d; }\n", random.IntN(3)))
 		case 5:
 			p.write("unrelated/x", fmt.Sprintf("%d\n", round))
+		case 6:
+			p.write("made", fmt.Sprintf("%d\n", random.IntN(2)))
 		}
 		p.write("n.md", strings.Join(steps, "\n"))
 		p.commit()
@@ -199,6 +201,35 @@ func TestReuseIsTheSame(t *testing.T) {
 	}
 	if carried < rounds/3 {
 		t.Errorf("steps were carried in %d of %d rounds", carried, rounds)
+	}
+}
+
+// TestReuseOfWhatIsSeenOtherwise: what a step has not read, and might do something else for; and what it left that no
+// record keeps.
+func TestReuseOfWhatIsSeenOtherwise(t *testing.T) {
+	const again = "run again for their state only: one"
+	for _, c := range []struct{ name, one, two, edit, want, not string }{
+		{"a file that it made is there", "[ -e made ] || echo 1 >made", "cat made", "echo 7 >made",
+			"made, which step one made, is there already", "carried over"},
+		{"a folder is where it made a file", "echo 1 >made || true", "true", "mkdir made; echo 7 >made/x",
+			"made, which step one made, is there already", "carried over"},
+		{"HEAD is another commit", "git rev-parse HEAD", "true", "git commit -q --allow-empty -m x",
+			"step one looked at the state of Git, and HEAD is another commit", "carried over"},
+		{"it left a file in TMPDIR", "cp a $TMPDIR/x", "cat $TMPDIR/x b", "echo 2 >b", again, "no step is carried"},
+		{"it left a file in the Git directory", "cp a .git/x", "cat .git/x b", "echo 2 >b", again, "no step is carried"},
+		{"it left nothing", "cp a $TMPDIR/x; rm $TMPDIR/x", "cat b", "echo 2 >b", "carried over: one", "run again"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProofs(t, map[string]string{"a": "1\n", "b": "1\n",
+				"n.md": fmt.Sprintf("```bash {#one}\n%s\n```\n\n```bash {#two kernel=other}\n%s\n```\n", c.one, c.two)})
+			p.run("run", "n.md")
+			p.shell(c.edit)
+			p.commit()
+			if out := p.run("run", "n.md", "--reuse"); !strings.Contains(out, c.want) || strings.Contains(out, c.not) {
+				t.Errorf("not %q, or %q:\n%s", c.want, c.not, out)
+			}
+		})
 	}
 }
 
