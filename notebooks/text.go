@@ -66,3 +66,11 @@ func WarnOfReturns(name string, src []byte) *Error {
 		Msg:  "the lines end with a carriage return alone, so that all of the file is one line",
 		Hint: `save it with line ends of Unix or Windows: tr '\r' '\n'`}
 }
+
+// Cut bounds a text to a number of characters, and marks that it was cut.
+func Cut(s string, most int) string {
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return s
+}

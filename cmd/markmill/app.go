@@ -94,6 +94,14 @@ func passIf(ok bool) error {
 	return exit(exitFail)
 }
 
+// endWith is the result of a command that ends with an exit code.
+func endWith(code int) error {
+	if code == exitPass {
+		return nil
+	}
+	return exit(code)
+}
+
 // run runs one command line and returns its exit code.
 func (a *app) run(args []string) int {
 	first := ""
@@ -264,14 +272,6 @@ func (p *places) store(root string) runs.Store {
 		return runs.Store{Dir: filepath.Join(root, ".markmill")}
 	}
 	return runs.Store{Dir: filepath.Join(p.userDir("XDG_STATE_HOME", ".local/state"), "markmill")}
-}
-
-// rootOf is the root of a repository, "" outside one.
-func rootOf(src *worktree.Source) string {
-	if src == nil {
-		return ""
-	}
-	return src.Root()
 }
 
 // userDir is a folder of the XDG base directory specification.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -289,7 +288,7 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if err != nil {
 		return err
 	}
-	o.req.Path, o.req.Source, o.req.Repository = name(path), src, rootOf(repo)
+	o.req.Path, o.req.Source, o.req.Repository = name(path), src, api.RootOf(repo)
 	if err := o.chooseFolder(); err != nil {
 		return err
 	}
@@ -527,24 +526,6 @@ func (a *app) prepare(plan *engine.Plan, output string) error {
 		}
 	}
 	return a.writeResult("OUTPUT", output, b)
-}
-
-// some lists the first few items and counts the others.
-func some[T ~string](list []T) string { return atMost(3, list) }
-
-// joined lists all items.
-func joined[T ~string](list []T) string { return atMost(len(list), list) }
-
-func atMost[T ~string](few int, list []T) string {
-	var words []string
-	for _, word := range list[:min(few, len(list))] {
-		words = append(words, string(word))
-	}
-	text := strings.Join(words, ", ")
-	if len(list) > few {
-		text += fmt.Sprintf(" and %d more", len(list)-few)
-	}
-	return text
 }
 
 // chooseFolder decides where a run outside a repository works: in the current folder, as with papermill, or in the

@@ -11,8 +11,7 @@ import (
 	"markmill/cmd/api"
 	"markmill/engine"
 	"markmill/notebooks"
-	"markmill/notebooks/ipynb"
-	"markmill/notebooks/region"
+	"markmill/notebooks/forms"
 	"markmill/runs"
 	"markmill/runs/sshsig"
 )
@@ -72,18 +71,11 @@ func (a *app) signWith(key string) func(engine.ViewInput) (map[string]string, er
 
 // signedManifest is the manifest of an output notebook that is to be signed.
 func signedManifest(name string, text []byte) (*notebooks.Manifest, error) {
-	m := region.Strip(name, text).Manifest
-	if notebooks.IsJupyterName(name) {
-		nb, err := ipynb.Parse(name, text)
-		if err != nil {
-			return nil, err
-		}
-		m = nb.Manifest()
+	m, err := forms.Manifest(name, text)
+	if err == nil && m == nil {
+		err = fmt.Errorf("%s has no manifest", name)
 	}
-	if m == nil {
-		return nil, fmt.Errorf("%s has no manifest", name)
-	}
-	return m, nil
+	return m, err
 }
 
 // signRecord signs the SHA256SUMS of a complete record.

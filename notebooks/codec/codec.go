@@ -40,6 +40,14 @@ func RawOf(v any) Raw {
 	return raw
 }
 
+// Equal reports whether two JSON values are the same but for white space and the order of names. What is no JSON equals
+// nothing.
+func Equal(a, b Raw) bool {
+	p, errP := Marshal(a)
+	q, errQ := Marshal(b)
+	return errP == nil && errQ == nil && bytes.Equal(p, q)
+}
+
 // IsCanonical reports whether a JSON value is as Marshal writes it. What is no JSON value is an error.
 func IsCanonical(value Raw) (bool, error) {
 	raw := value.Clone()

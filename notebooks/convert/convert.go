@@ -139,8 +139,5 @@ func (d *Document) position(offset int) (line, col int) {
 
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	if r := []rune(s); len(r) > 40 {
-		s = string(r[:39]) + "…"
-	}
-	return s
+	return notebooks.Cut(s, 39)
 }

@@ -10,6 +10,7 @@ import (
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/markdown"
 	"markmill/notebooks/percent"
+	"markmill/notebooks/region"
 )
 
 // Detect returns the form of a source: by the extension of its name, or for standard input ("-") by its first bytes.
@@ -60,6 +61,38 @@ func Parse(name string, src []byte) (*notebooks.Notebook, error) {
 		return &notebooks.Notebook{Name: name, Source: src, Form: form, ParamsAt: -1}, err
 	}
 	return file.Runnable()
+}
+
+// Manifest returns the manifest of the run that left an output notebook; nil for any other notebook.
+func Manifest(name string, src []byte) (*notebooks.Manifest, error) {
+	if !IsJupyter(name, src) {
+		return region.Strip(name, src).Manifest, nil
+	}
+	nb, err := ipynb.Parse(name, src)
+	if err != nil {
+		return nil, err
+	}
+	return nb.Manifest(), nil
+}
+
+// Source returns a notebook without what runs left in it. With given it also leaves out a Jupyter notebook's cells with
+// the values of an earlier run. If regions are damaged it returns the source and an ErrorList.
+func Source(name string, src []byte, given bool) ([]byte, error) {
+	switch Detect(name, src) {
+	case notebooks.FormPercent: // no run leaves anything in a script
+		return src, nil
+	case notebooks.FormJupyter:
+		nb, err := ipynb.Parse(name, src)
+		if err != nil {
+			return nil, err
+		}
+		return ipynb.Source(nb, given), nil
+	}
+	got := region.Strip(name, src)
+	if len(got.Problems) > 0 {
+		return got.Source, got.Problems
+	}
+	return got.Source, nil
 }
 
 // Extension returns the extension of the copies of a notebook.

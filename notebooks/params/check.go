@@ -112,13 +112,7 @@ func article(t notebooks.Type) string {
 }
 
 // show formats a value for a message: JSON, cut when it is long.
-func show(v notebooks.Value) string {
-	text := []rune(string(v.JSON()))
-	if len(text) > 60 {
-		return string(text[:60]) + "…"
-	}
-	return string(text)
-}
+func show(v notebooks.Value) string { return notebooks.Cut(string(v.JSON()), 60) }
 
 // compare orders two numbers, durations or dates; ok is false if they have no order.
 func compare(a, b notebooks.Value) (int, bool) {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"markmill/notebooks"
 	"markmill/notebooks/ansi"
 )
 
@@ -23,20 +24,22 @@ func Counted(n int, noun string) string {
 func OneLine(s string) string { return Escape(strings.Join(strings.Fields(s), " ")) }
 
 // Some lists the first names of many: "a, b and 7 more".
-func Some(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
+func Some[T ~string](names []T, most int) string {
+	var b strings.Builder
+	for i, name := range names[:min(most, len(names))] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(name))
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	if len(names) > most {
+		fmt.Fprintf(&b, " and %d more", len(names)-most)
+	}
+	return b.String()
 }
 
-// Cut bounds a text to a number of characters, and marks that it was cut.
-func Cut(s string, most int) string {
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return s
-}
+// Cut is notebooks.Cut.
+func Cut(s string, most int) string { return notebooks.Cut(s, most) }
 
 // Grouped writes n with a comma between thousands.
 func Grouped(n int) string {

@@ -1,7 +1,6 @@
 package retest
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,12 +85,7 @@ func isDefault(p notebooks.Param, value codec.Raw) bool {
 	if !p.HasDefault {
 		return string(value) == "null" && !p.Required
 	}
-	a, err := codec.Marshal(p.Default.JSON())
-	if err != nil {
-		return false
-	}
-	b, err := codec.Marshal(value)
-	return err == nil && bytes.Equal(a, b)
+	return codec.Equal(p.Default.JSON(), value)
 }
 
 // asGiven turns a recorded value into one that is given. A string is read by the declared type, as -p reads it;
