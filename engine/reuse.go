@@ -71,7 +71,10 @@ func (r *run) reuseOrStep(ctx context.Context, s *PlannedStep) error {
 func (r *run) reuseFiles(was *runs.StepRecord) error {
 	from, to := runs.At(r.reuse.from.Dir).File(was.Step.Dir),
 		r.rec.record.File(was.Step.Dir)
-	want := stepFiles(was)
+	want := map[string]runs.Digest{}
+	for _, file := range was.Files() {
+		want[file.File] = file.Digest
+	}
 	err := filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -240,20 +243,20 @@ func (r *run) replayedScraps(was *runs.StepRecord) ([]string, error) {
 	if err != nil && !errors.As(err, new(notebooks.ErrorList)) {
 		return nil, err
 	}
-	now, then := map[string]string{}, map[string]string{}
+	now, then := map[string]codec.Raw{}, map[string]codec.Raw{}
 	for _, scrap := range list {
 		raw, err := r.plan.mask.JSON(scrap.Value, true)
 		if err != nil {
 			return nil, err
 		}
-		now[r.rec.conceal(scrap.Name)] = string(raw)
+		now[r.rec.conceal(scrap.Name)] = raw
 	}
 	for _, scrap := range was.Scraps {
-		then[scrap.Name] = string(scrap.Value)
+		then[scrap.Name] = scrap.Value
 	}
 	var names []string
 	for name, value := range then {
-		if got, there := now[name]; !there || !sameText(got, value) {
+		if got, there := now[name]; !there || !codec.Same(got, value) {
 			names = append(names, name)
 		}
 		delete(now, name)
@@ -263,16 +266,6 @@ func (r *run) replayedScraps(was *runs.StepRecord) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
-}
-
-// sameText compares JSON in its canonical form.
-func sameText(a, b string) bool {
-	first, err := codec.Marshal(codec.Raw(a))
-	if err != nil {
-		return a == b
-	}
-	second, err := codec.Marshal(codec.Raw(b))
-	return err == nil && string(first) == string(second)
 }
 
 // reuseChange restores the worktree that the step left in the interrupted run, whatever its replay did, and commits it.

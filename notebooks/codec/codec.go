@@ -40,6 +40,16 @@ func RawOf(v any) Raw {
 	return raw
 }
 
+// Same reports whether two values have the same canonical JSON. Values without JSON are not the same.
+func Same[V any](a, b V) bool {
+	one, err := Marshal(a)
+	if err != nil {
+		return false
+	}
+	other, err := Marshal(b)
+	return err == nil && bytes.Equal(one, other)
+}
+
 // IsCanonical reports whether a JSON value is as Marshal writes it. What is no JSON value is an error.
 func IsCanonical(value Raw) (bool, error) {
 	raw := value.Clone()
