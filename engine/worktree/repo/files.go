@@ -23,7 +23,7 @@ type Files struct {
 	dirty map[string]bool
 	disk  *os.Root // nil of a commit
 	// Of the checkout: what was read of the files on disk.
-	hashed map[string]diskEntry
+	hashed map[string]object.TreeEntry
 	read   func(kind string, d object.Digest) ([]byte, error)
 }
 
@@ -224,7 +224,7 @@ func (s *Repo) FilesOnDisk(dirty []string) (*Files, error) {
 	if f.disk, err = os.OpenRoot(s.root); err != nil {
 		return nil, err
 	}
-	f.dirty, f.hashed = map[string]bool{}, map[string]diskEntry{}
+	f.dirty, f.hashed = map[string]bool{}, map[string]object.TreeEntry{}
 	for _, p := range dirty {
 		info, err := f.disk.Lstat(filepath.FromSlash(p))
 		f.dirty[p] = err == nil && info.Mode().IsRegular()
