@@ -181,7 +181,8 @@ func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) 
 		var e *notebooks.Error
 		if errors.As(err, &e) && e.Kind == notebooks.KindProvider {
 			data.Status, data.Error = runs.StepPending, &runs.ErrorData{Name: "kernel", Value: err.Error()}
-			return data, r.notRebuilt(ctx, s, was, data)
+			r.notRebuilt(ctx, s, was, data)
+			return data, nil
 		}
 		if err != nil {
 			return nil, err
@@ -212,21 +213,22 @@ func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) 
 	for _, name := range names {
 		data.Differs = append(data.Differs, "scrap "+name)
 	}
-	return data, r.notRebuilt(ctx, s, was, data)
+	r.notRebuilt(ctx, s, was, data)
+	return data, nil
 }
 
 // notRebuilt fails the run if a step ended differently than before: the next steps would find another state, and their
 // results would prove nothing.
-func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepRecord, data *runs.ReplayedData) error {
+func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepRecord, data *runs.ReplayedData) {
 	if data.Status == was.Finished.Status {
-		return nil
+		return
 	}
 	data.Differs = append(data.Differs, fmt.Sprintf("status: %s, it was %s", data.Status, was.Finished.Status))
 	if ctx.Err() != nil {
 		if r.verdict.late = false; isLimit(ctx) {
 			r.cut(ctx) // no step of this run is there to say it
 		}
-		return nil // the run's own end says why
+		return // the run's own end says why
 	}
 	words := fmt.Sprintf("it ran again for the state that the next steps need, and ended as %s (exit %d); it was %s then",
 		data.Status, data.Exit, was.Finished.Status)
@@ -234,7 +236,6 @@ func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepReco
 		words += "; " + e.Name + ": " + e.Value
 	}
 	r.verdict.fail(s.ID, runs.CodeStateNotRebuilt, words)
-	return nil
 }
 
 // replayedScraps reads what a replayed step glued, and names the scraps that differ.

@@ -149,8 +149,9 @@ func (r *Record) Digest(name string) (Digest, int64, error) {
 	if err != nil {
 		return "", 0, err
 	}
-	digest, size, err := digestOfReader(file)
-	return digest, size, errors.Join(err, file.Close())
+	sum := NewHasher()
+	_, err = io.Copy(sum, file)
+	return sum.Digest(), sum.bytes, errors.Join(err, file.Close())
 }
 
 // List returns the names of all files of the record in lexical order of folders. It leaves out the lock and what a
