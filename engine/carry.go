@@ -12,6 +12,7 @@ import (
 
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/notebooks/codec"
 	"markmill/runs"
 )
 
@@ -362,7 +363,7 @@ func (r *run) sameAgain(s *PlannedStep, was *runs.StepRecord) {
 	}
 	same := sameChange(files, was.Patch) && len(now.Scraps) == len(was.Scraps)
 	for i := 0; same && i < len(now.Scraps); i++ {
-		same = now.Scraps[i].Name == was.Scraps[i].Name && sameText(string(now.Scraps[i].Value), string(was.Scraps[i].Value))
+		same = now.Scraps[i].Name == was.Scraps[i].Name && codec.Same(now.Scraps[i].Value, was.Scraps[i].Value)
 	}
 	if !same {
 		r.verdict.fail(s.ID, runs.CodeStateNotRebuilt, fmt.Sprintf("it %v (%s), and steps after it are carried from there: "+

@@ -9,6 +9,7 @@ import (
 
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/notebooks/codec"
 	"markmill/runs"
 )
 
@@ -153,7 +154,7 @@ func (i *InterruptedRun) otherParameters(p *Plan) (names, ungiven []string) {
 		switch {
 		case there && then.Given && !is.Given:
 			ungiven = append(ungiven, is.Name)
-		case !there, !secret && (is.Type != then.Type || !sameText(string(is.Value), string(then.Value))):
+		case !there, !secret && (is.Type != then.Type || !codec.Same(is.Value, then.Value)):
 			names = append(names, is.Name)
 		}
 	}

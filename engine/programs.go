@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/engine/worktree/disk"
 	"markmill/notebooks"
 	"markmill/runs"
 )
@@ -55,11 +56,15 @@ func programs(events []runs.Event) (list []notebooks.Program, err error) {
 // digestOfProgram is the digest of a program's file. Interpreters are large and change seldom: the private cache keeps
 // the digest by what the file system says of the file.
 func (e *Engine) digestOfProgram(path string) (runs.Digest, error) {
-	info, err := os.Stat(path)
+	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", err
 	}
-	key := runs.DigestOf(fmt.Appendf(nil, "%s\x00%s\x00%v", path, info.ModTime(), statWords(info)))
+	stat, err := disk.StatAt(filepath.Dir(real), filepath.Base(real))
+	if err != nil {
+		return "", err
+	}
+	key := runs.DigestOf(fmt.Appendf(nil, "%s\x00%+v", path, stat))
 	kept := filepath.Join(e.Cache, "programs", strings.TrimPrefix(string(key), "sha256:"))
 	if b, err := os.ReadFile(kept); err == nil && len(b) == len(runs.DigestOf(nil)) {
 		return runs.Digest(b), nil

@@ -1,10 +1,8 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -159,54 +157,11 @@ func (c *recorder) unnamed() ([]runs.SealedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := record.Digests()
-	var files []runs.SealedFile
-	add := func(name string) error {
-		name = filepath.ToSlash(name)
-		if _, named := known[name]; named {
-			return nil
-		}
-		digest, err := digestOfFile(c.record.File(name))
-		known[name] = digest
-		files = append(files, runs.SealedFile{File: name, Digest: digest})
-		return err
-	}
-	// of a run that broke off before its event, also the patch
-	for _, name := range []string{runs.TraceFile, runs.PatchFile} {
-		if _, err := c.record.Stat(name); err != nil {
-			continue
-		}
-		if err := add(name); err != nil {
-			return nil, artifact(err)
-		}
-	}
-	for _, dir := range c.loose {
-		err := filepath.WalkDir(c.record.File(dir), func(name string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) || err == nil && (d.IsDir() || strings.HasPrefix(d.Name(), runs.TempPrefix)) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			rel, err := filepath.Rel(c.record.Path(), name)
-			if err != nil {
-				return err
-			}
-			return add(rel)
-		})
-		if err != nil {
-			return nil, artifact(err)
-		}
-	}
-	return files, nil
-}
-
-// removeSums removes what says that the record is complete.
-func (c *recorder) removeSums() error {
-	if err := os.Remove(c.record.File(runs.SumsFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	files, err := c.record.Unnamed(record, func(name string) bool {
+		return name == runs.TraceFile || name == runs.PatchFile || // the patch of a run that broke off before its event
+			slices.ContainsFunc(c.loose, func(dir string) bool { return strings.HasPrefix(name, dir+"/") })
+	})
+	return files, artifact(err)
 }
 
 // keepFile copies a regular file into the record and follows no link that a step put in its place. Text is masked; a

@@ -143,13 +143,13 @@ func (i *InterruptedRun) check() error {
 		if !whole(s) {
 			continue
 		}
-		for file, want := range stepFiles(s) {
-			got, err := digestOfFile(filepath.Join(i.Dir, filepath.FromSlash(file)))
-			if err == nil && got != want {
-				err = fmt.Errorf("the journal says %s, and its bytes give %s", want, got)
+		for _, file := range s.Files() {
+			got, err := digestOfFile(filepath.Join(i.Dir, filepath.FromSlash(file.File)))
+			if err == nil && got != file.Digest {
+				err = fmt.Errorf("the journal says %s, and its bytes give %s", file.Digest, got)
 			}
 			if err != nil {
-				return i.refuse(fmt.Sprintf("its record does not hold: %s: %v", file, err),
+				return i.refuse(fmt.Sprintf("its record does not hold: %s: %v", file.File, err),
 					"markmill runs verify shows more")
 			}
 		}
@@ -162,37 +162,6 @@ func (i *InterruptedRun) check() error {
 func whole(s *runs.StepRecord) bool {
 	f := s.Finished
 	return f != nil && s.Step != nil && f.Tree != "" && f.TerminatedBy != "interrupt"
-}
-
-// stepFiles are the files of a step whose digests are in its events, without its result.json.
-func stepFiles(s *runs.StepRecord) map[string]runs.Digest {
-	files := map[string]runs.Digest{}
-	add := func(file string, digest runs.Digest) {
-		if file != "" {
-			files[file] = digest
-		}
-	}
-	if s.Patch != nil {
-		add(s.Patch.Patch, s.Patch.Digest)
-	}
-	for _, scrap := range s.Scraps {
-		add(scrap.File, scrap.Digest)
-	}
-	add(s.Finished.Stdout.File, s.Finished.Stdout.Digest)
-	add(s.Finished.Stderr.File, s.Finished.Stderr.Digest)
-	if s.Finished.Reads != nil {
-		add(s.Finished.Reads.File, s.Finished.Reads.Digest)
-	}
-	add(s.Finished.Outputs.File, s.Finished.Outputs.Digest)
-	for _, d := range s.Finished.Displays {
-		add(d.File, d.Digest)
-	}
-	if s.Finished.Tests != nil {
-		for _, report := range s.Finished.Tests.Reports {
-			add(report.File, report.Digest)
-		}
-	}
-	return files
 }
 
 func digestOfFile(name string) (runs.Digest, error) {
@@ -270,7 +239,7 @@ func (i *InterruptedRun) same(p *Plan) error {
 		case was.Given && !is.Given:
 			errs.add(lostSecret(p.request.Path, was.Name))
 		case was.Type == string(notebooks.TypeSecret) && is.Type == was.Type:
-		case !there || is.Type != was.Type || !sameText(string(is.Value), string(was.Value)):
+		case !there || is.Type != was.Type || !codec.Same(is.Value, was.Value):
 			errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path,
 				Msg: fmt.Sprintf("parameter %s is not as it was when the run was cut", was.Name), Hint: "run the notebook again"})
 		}

@@ -71,7 +71,10 @@ func (r *run) reuseOrStep(ctx context.Context, s *PlannedStep) error {
 func (r *run) reuseFiles(was *runs.StepRecord) error {
 	from, to := runs.At(r.reuse.from.Dir).File(was.Step.Dir),
 		r.rec.record.File(was.Step.Dir)
-	want := stepFiles(was)
+	want := map[string]runs.Digest{}
+	for _, file := range was.Files() {
+		want[file.File] = file.Digest
+	}
 	err := filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -178,7 +181,8 @@ func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) 
 		var e *notebooks.Error
 		if errors.As(err, &e) && e.Kind == notebooks.KindProvider {
 			data.Status, data.Error = runs.StepPending, &runs.ErrorData{Name: "kernel", Value: err.Error()}
-			return data, r.notRebuilt(ctx, s, was, data)
+			r.notRebuilt(ctx, s, was, data)
+			return data, nil
 		}
 		if err != nil {
 			return nil, err
@@ -209,21 +213,22 @@ func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) 
 	for _, name := range names {
 		data.Differs = append(data.Differs, "scrap "+name)
 	}
-	return data, r.notRebuilt(ctx, s, was, data)
+	r.notRebuilt(ctx, s, was, data)
+	return data, nil
 }
 
 // notRebuilt fails the run if a step ended differently than before: the next steps would find another state, and their
 // results would prove nothing.
-func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepRecord, data *runs.ReplayedData) error {
+func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepRecord, data *runs.ReplayedData) {
 	if data.Status == was.Finished.Status {
-		return nil
+		return
 	}
 	data.Differs = append(data.Differs, fmt.Sprintf("status: %s, it was %s", data.Status, was.Finished.Status))
 	if ctx.Err() != nil {
 		if r.verdict.late = false; isLimit(ctx) {
 			r.cut(ctx) // no step of this run is there to say it
 		}
-		return nil // the run's own end says why
+		return // the run's own end says why
 	}
 	words := fmt.Sprintf("it ran again for the state that the next steps need, and ended as %s (exit %d); it was %s then",
 		data.Status, data.Exit, was.Finished.Status)
@@ -231,7 +236,6 @@ func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepReco
 		words += "; " + e.Name + ": " + e.Value
 	}
 	r.verdict.fail(s.ID, runs.CodeStateNotRebuilt, words)
-	return nil
 }
 
 // replayedScraps reads what a replayed step glued, and names the scraps that differ.
@@ -240,20 +244,20 @@ func (r *run) replayedScraps(was *runs.StepRecord) ([]string, error) {
 	if err != nil && !errors.As(err, new(notebooks.ErrorList)) {
 		return nil, err
 	}
-	now, then := map[string]string{}, map[string]string{}
+	now, then := map[string]codec.Raw{}, map[string]codec.Raw{}
 	for _, scrap := range list {
 		raw, err := r.plan.mask.JSON(scrap.Value, true)
 		if err != nil {
 			return nil, err
 		}
-		now[r.rec.conceal(scrap.Name)] = string(raw)
+		now[r.rec.conceal(scrap.Name)] = raw
 	}
 	for _, scrap := range was.Scraps {
-		then[scrap.Name] = string(scrap.Value)
+		then[scrap.Name] = scrap.Value
 	}
 	var names []string
 	for name, value := range then {
-		if got, there := now[name]; !there || !sameText(got, value) {
+		if got, there := now[name]; !there || !codec.Same(got, value) {
 			names = append(names, name)
 		}
 		delete(now, name)
@@ -263,16 +267,6 @@ func (r *run) replayedScraps(was *runs.StepRecord) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
-}
-
-// sameText compares JSON in its canonical form.
-func sameText(a, b string) bool {
-	first, err := codec.Marshal(codec.Raw(a))
-	if err != nil {
-		return a == b
-	}
-	second, err := codec.Marshal(codec.Raw(b))
-	return err == nil && string(first) == string(second)
 }
 
 // reuseChange restores the worktree that the step left in the interrupted run, whatever its replay did, and commits it.

@@ -347,7 +347,7 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 	}
 	r.verdict.changed(s.ID, change)
 	if changed && s.Has(notebooks.TagNoChange) && !bad(done.Status) {
-		done.Status, done.Reason = runs.StepFailed, "it is tagged no-change and changed "+pathsOf(change.Files)
+		done.Status, done.Reason = runs.StepFailed, "it is tagged no-change and changed "+firstOf(changedNames(change.Files))
 		r.verdict.fail(s.ID, runs.CodeDisallowedFileChange, done.Reason)
 		b := r.verdict.last(s.ID)
 		b.Rule, b.Paths = "no-change", firstPaths(changedNames(change.Files))
@@ -423,8 +423,6 @@ func keepAttempt(dir string, n int) error {
 	}
 	return nil
 }
-
-func pathsOf(files []runs.ChangedFile) string { return firstOf(changedNames(files)) }
 
 // changedNames are the paths of a change, sorted.
 func changedNames(files []runs.ChangedFile) []string {

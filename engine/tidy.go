@@ -8,6 +8,7 @@ import (
 
 	"markmill/engine/worktree"
 	"markmill/engine/worktree/apply"
+	"markmill/engine/worktree/disk"
 	"markmill/runs"
 )
 
@@ -48,9 +49,9 @@ func (e *Engine) Tidy(root string) error {
 
 // tidy cleans up after one run, whose lock is held. private is its folder in the cache.
 func tidy(id runs.RunID, dir, private string) error {
-	errs := []error{removeAll(unfinished(private)), runs.At(dir).RemoveTemporary()}
+	errs := []error{disk.RemoveAll(unfinished(private)), runs.At(dir).RemoveTemporary()}
 	if _, err := os.Lstat(filepath.Join(private, keepMark)); err != nil {
-		errs = append(errs, removeAll(private))
+		errs = append(errs, disk.RemoveAll(private))
 	}
 	run, _, err := runs.At(dir).Load()
 	if err != nil {

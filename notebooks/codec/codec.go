@@ -40,12 +40,15 @@ func RawOf(v any) Raw {
 	return raw
 }
 
-// Equal reports whether two JSON values are the same but for white space and the order of names. What is no JSON equals
-// nothing.
-func Equal(a, b Raw) bool {
-	p, errP := Marshal(a)
-	q, errQ := Marshal(b)
-	return errP == nil && errQ == nil && bytes.Equal(p, q)
+// Same reports whether two values have the same canonical JSON: white space and the order of names do not count. A value
+// without JSON is the same as nothing.
+func Same[V any](a, b V) bool {
+	one, err := Marshal(a)
+	if err != nil {
+		return false
+	}
+	other, err := Marshal(b)
+	return err == nil && bytes.Equal(one, other)
 }
 
 // IsCanonical reports whether a JSON value is as Marshal writes it. What is no JSON value is an error.

@@ -202,7 +202,7 @@ func sameJSON(a, b string) bool {
 	if a == "" || b == "" {
 		return a == b
 	}
-	return codec.Equal(codec.Raw(a), codec.Raw(b))
+	return codec.Same(codec.Raw(a), codec.Raw(b))
 }
 
 // shown returns a value for a message.

@@ -61,6 +61,7 @@ var libraries = []library{
 	{"github.com/aws", "cmd/markmill/remote", false, storage},
 	{"golang.org/x/oauth2", "cmd/markmill/remote", false, storage},
 	{"github.com/hashicorp/go-retryablehttp", "cmd/markmill/remote", false, storage},
+	{"github.com/hiddeco/sshsig", "runs/sshsig", false, "SSH signatures are made and read by runs/sshsig"},
 	{"net/http", "cmd/markmill/remote", true, storage},
 }
 

@@ -85,7 +85,7 @@ func isDefault(p notebooks.Param, value codec.Raw) bool {
 	if !p.HasDefault {
 		return string(value) == "null" && !p.Required
 	}
-	return codec.Equal(p.Default.JSON(), value)
+	return codec.Same(p.Default.JSON(), value)
 }
 
 // asGiven turns a recorded value into one that is given. A string is read by the declared type, as -p reads it;
