@@ -7,6 +7,7 @@ package codec
 
 import (
 	"bytes"
+	"reflect"
 
 	"github.com/goccy/go-json/jsontext"
 	json "github.com/goccy/go-json/v2"
@@ -20,6 +21,12 @@ type Raw = jsontext.Value
 // stays as it is. RFC 8785 rewrites every number as a double, which would turn
 // 12345678901234567890123 into another number.
 func Marshal(v any) ([]byte, error) {
+	// The library makes an encoder for a type and another one for pointers to it, which takes longer than to use it.
+	if value := reflect.ValueOf(v); value.Kind() == reflect.Struct {
+		pointer := reflect.New(value.Type())
+		pointer.Elem().Set(value)
+		v = pointer.Interface()
+	}
 	b, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
 		return nil, err
